@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_ABI_H
+#define SLUICE_ABI_H
+/*
+ * What the BPF programs and the host see alike: keys and values of the pinned maps. SLUICE_ABI goes
+ * up with every change of a layout here; a daemon adopts pinned maps only of its own number.
+ */
+#include "types.h"
+#include "hpcc.h"
+#include "telemetry.h"
+#include "stats.h"
+
+#define SLUICE_ABI 1
+
+/* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
+struct sluice_addr {
+	__u8 b[16];
+};
+
+/* A flow as its sender sees it: local to remote. */
+struct flow_key {
+	struct sluice_addr local;
+	struct sluice_addr remote;
+	__be16 local_port;
+	__be16 remote_port;
+	__u8 proto;
+	__u8 pad[3]; /* 0 */
+};
+
+/* The newest telemetry received on the reverse flow, waiting to be echoed. */
+struct flow_echo {
+	__u32 version; /* ingress: odd while it writes; egress compares before and after */
+	__u32 sent;    /* egress: the version that it echoed last */
+	__u32 seq;     /* of the packet that collected it */
+	__u16 nhop_path;
+	__u8 hops;
+	__u8 pad;
+	__u64 rx_ns; /* arrival, CLOCK_MONOTONIC */
+	__u64 hop[HPCC_MAX_HOPS];
+};
+
+#define FLOW_F_TELEM 1 /* packets of this flow leave with telemetry: the peer strips it */
+#define FLOW_F_CLOSED 2 /* a FIN or RST was seen: the entry may go soon */
+
+struct flow {
+	__u64 tx_bytes;	     /* egress, atomic: wire bytes sent; positions in the flow */
+	__u64 clock_ns;	     /* egress, compare-and-swap: departure clock */
+	__u64 last_tx_ns;    /* egress */
+	__u64 last_rx_ns;    /* ingress: last packet with telemetry or echo */
+	__u64 last_fb_ns;    /* ingress: last feedback used */
+	__u64 fb_rx_ns;	     /* ingress: when the receiver got the telemetry of that feedback */
+	__u64 feedbacks;     /* ingress: feedbacks used */
+	__u32 flags;	     /* egress: FLOW_F_* */
+	__u32 epoch;	     /* of the parameters below; both sides refresh under the lock */
+	__u32 lock;	     /* 1 while a CPU changes params or cc */
+	__u32 ifindex;	     /* egress: where the flow leaves */
+	struct hpcc_params params;
+	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
+	struct flow_echo echo;
+};
+
+/* What is known about a remote address. All writers are racy and idempotent. */
+struct host {
+	__u64 heard_ns;	     /* ingress: last Sluice message from it */
+	__u64 unanswered_ns; /* egress: oldest data since then; 0: none */
+	__u64 hello_ns;	     /* egress: last question */
+	__u32 capable;	     /* it strips telemetry */
+	__u32 pad;
+};
+
+struct peer_key {
+	__u32 prefixlen; /* 0..128; IPv4 prefixes plus 96 */
+	struct sluice_addr addr;
+};
+
+/* Parameters of a destination prefix, from the configuration. */
+struct peer {
+	__u64 t_ns;	 /* base RTT */
+	q24_t eta;
+	q12_t w_ai;	 /* 0: w_init * (1 - eta) / flows */
+	__u32 flows;	 /* N: flows that are expected to share a port */
+	__u32 max_stage;
+};
+
+#define PORT_F_HOST 1
+#define PORT_F_SWITCH 2
+#define PORT_F_EDT 4 /* every leaf of the root qdisc is fq */
+#define PORT_F_NO_QUEUE 16 /* root qdisc noqueue or pfifo_fast: has no length that can be read */
+#define PORT_F_OUR_CLSACT 8 /* the daemon made the clsact qdisc, and takes it away again */
+
+/* A managed interface. Written by the daemon, but for the last two fields. */
+struct port {
+	__u64 speed_bps;
+	struct telem_speed speed; /* how a switch port reports */
+	__u32 flags;		  /* PORT_F_* */
+	__u32 mtu;
+	__u16 switch_id; /* 12 bits, XORed into pathID */
+	__u16 pad[3];
+	__u64 backlog_bytes; /* backlog (kernels without kfuncs): state of the root qdisc */
+	__u64 tx_bytes;	     /* likewise: bytes that left it */
+	__u64 netns_cookie;  /* of the network namespace that the interface is in */
+	char name[16];	     /* for whoever reads the map from another network namespace */
+};
+
+enum sluice_mode {
+	MODE_OBSERVE, /* telemetry goes out and comes back; U is measured, W is not computed */
+	MODE_DRY_RUN, /* W and R are computed and shown, and hold nothing back */
+	MODE_ENFORCE,
+};
+
+/* The live knobs, one entry. */
+struct control {
+	__u32 abi;    /* SLUICE_ABI */
+	__u32 mode;   /* enum sluice_mode */
+	__u32 bypass; /* 1: egress and hop pass everything untouched; ingress still strips */
+	__u32 epoch;  /* goes up when peers or ports change */
+	__u32 pid;    /* of the daemon that wrote it last */
+	__u32 pad;
+	__u64 heartbeat_ns;
+	char cc_name[16];      /* congestion control that is registered; "" for none */
+	char cc_default[16];   /* the namespace's default before ours; "" if it was left alone */
+};
+
+_Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
+_Static_assert(sizeof(struct flow_echo) == 64, "echo");
+_Static_assert(sizeof(struct hpcc_params) == 48, "params");
+_Static_assert(sizeof(struct hpcc_state) == 168, "cc");
+_Static_assert(sizeof(struct flow) == 352, "flow");
+_Static_assert(sizeof(struct port) == 72, "port");
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_HPCC_H
+#define SLUICE_HPCC_H
+/*
+ * The HPCC sender (HPCC, SIGCOMM 2019, section 3.2, Algorithm 1), in integers.
+ *
+ *  1. hpcc_elapsed() and hpcc_measure() are MeasureInflight: from the difference between two
+ *     feedbacks of each hop they estimate U, the bytes in flight as a multiple of one BDP.
+ *  2. hpcc_wind() is ComputeWind: W from the reference window Wc and U.
+ *  3. hpcc_new_ack() is NewAck: it commits Wc once per RTT and derives the pacing rate.
+ *
+ * State in, feedback in, decision out: no clock, no map, no helper. The same code runs in the BPF
+ * programs, the daemon, `sluicectl replay` and the tests.
+ *
+ * What the paper leaves open, and what is done here:
+ *  - The first feedback of a flow, a changed pathID, a changed hop count or a hop of another speed:
+ *    there is nothing to take a difference with. The hops are recorded and W stays (HPCC_FIRST).
+ *  - A hop whose clock stood still or went back (reordered feedback): the feedback is ignored and
+ *    the older record kept (HPCC_SKIPPED), so nothing is ever divided by zero.
+ *  - A pause longer than hpcc_idle_ns(), or than the hop's byte counter takes to wrap: recorded like
+ *    a first feedback, because the difference no longer says anything.
+ *  - W and Wc are clamped to [w_min, w_init]. A window below one packet would stop the ACK clock.
+ */
+#include "types.h"
+
+#define HPCC_MAX_HOPS 5
+#define HPCC_TS_BITS 24 /* width of a hop's clock, ns: wraps in 16.8 ms */
+#define HPCC_TX_BITS 27 /* width of a hop's byte counter: 20 bits of 128 bytes */
+#define HPCC_TS_MASK ((1ULL << HPCC_TS_BITS) - 1)
+#define HPCC_TX_MASK ((1ULL << HPCC_TX_BITS) - 1)
+#define HPCC_W_MAX_BYTES ((1ULL << 27) - 1) /* products in hpcc_wind() stay below 2^64 */
+#define HPCC_GAP_UNKNOWN (-0x7fffffffffffffffLL - 1)
+
+/* One hop's report, as parsed from either encoding. */
+struct hpcc_hop {
+	__u64 bps;	  /* B: speed of the egress port, bit/s, > 0, < 2^44 */
+	__u32 ts_ns;	  /* modulo 2^24 */
+	__u32 tx_bytes;	  /* bytes sent by the port, modulo 2^27 */
+	__u32 qlen_bytes; /* backlog of the port, < 2^27 */
+	__u32 pad;
+};
+
+/* What one acknowledgement carries: ack.L of Algorithm 1 and what places it in time. */
+struct hpcc_ack {
+	__u64 seq;     /* position in the flow of the packet that collected the hops */
+	__u64 snd_nxt; /* position after the last packet sent */
+	/*
+	 * Time between the arrivals, at the receiver, of the packets of this and of the last feedback,
+	 * by any clock that is not 24 bits wide; HPCC_GAP_UNKNOWN without one. It says how often the
+	 * hop's clock wrapped, if queueing changed by less than half the wrap (8.4 ms) in between.
+	 */
+	__s64 gap_ns;
+	__u16 path_id;
+	__u8 hops; /* 0..HPCC_MAX_HOPS */
+	__u8 pad[5];
+	struct hpcc_hop hop[HPCC_MAX_HOPS];
+};
+
+/* The same for all flows of a destination prefix and an interface. */
+struct hpcc_params {
+	__u64 t_ns;	/* T: base RTT, > 0, < 2^30 */
+	q12_t w_init;	/* B_nic * T; also the upper bound of W. At most HPCC_W_MAX_BYTES */
+	q12_t w_min;	/* lower bound of W: one packet */
+	q12_t w_ai;	/* W_AI */
+	q24_t eta;	/* target utilisation, (0, 1.0] */
+	__u32 max_stage; /* additive increases before a multiplicative one */
+	__u32 pad;
+};
+
+/* Per flow. Whoever calls hpcc_new_ack() must be alone with it. */
+struct hpcc_state {
+	q12_t w;		/* W */
+	q12_t wc;		/* Wc, the reference window */
+	q24_t u;		/* U */
+	__u64 rate_bps;		/* R = W / T, bit/s */
+	__u64 last_update_seq;	/* lastUpdateSeq */
+	__u16 path_id;
+	__u8 hops; /* 0: no feedback yet */
+	__u8 inc_stage;
+	__u32 u_frac; /* of U, the 24 bits below those of u */
+	struct hpcc_hop last[HPCC_MAX_HOPS]; /* L */
+};
+
+enum hpcc_kind {
+	HPCC_FIRST,   /* recorded, W unchanged */
+	HPCC_FAST,    /* W computed from Wc */
+	HPCC_FULL,    /* W computed and Wc committed */
+	HPCC_SKIPPED, /* ignored */
+};
+
+/* R = W / T in bit/s. W * 10^6 < 2^59; R < 2^52, or the last product passes 2^64. */
+static inline __u64 hpcc_rate_bps(q12_t w, __u64 t_ns)
+{
+	return ((w * 1000000 / t_ns) * 8000) >> 12;
+}
+
+static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
+{
+	st->w = p->w_init;
+	st->wc = p->w_init;
+	st->u = Q24_ONE;
+	st->rate_bps = hpcc_rate_bps(p->w_init, p->t_ns);
+	st->last_update_seq = 0;
+	st->path_id = 0;
+	st->hops = 0;
+	st->inc_stage = 0;
+	st->u_frac = 0;
+}
+
+/* A flow silent for longer than this starts its record anew: half the clock's wrap, or 8 RTTs. */
+static inline __u64 hpcc_idle_ns(__u64 t_ns)
+{
+	__u64 half = 1ULL << (HPCC_TS_BITS - 1);
+
+	return 8 * t_ns > half ? 8 * t_ns : half;
+}
+
+/*
+ * Nanoseconds by the hop's clock between two reports; <= 0 when reordered. Of all values that agree
+ * with the 24 bits on the wire the one nearest to the gap; without a gap, the one nearest to 0.
+ */
+static inline __s64 hpcc_elapsed(__u32 from_ns, __u32 to_ns, __s64 gap_ns)
+{
+	__s64 d = (to_ns - from_ns) & HPCC_TS_MASK;
+
+	if (gap_ns == HPCC_GAP_UNKNOWN)
+		gap_ns = 0;
+	/* Two's complement: rounds down to a multiple of 2^24, also below zero. */
+	return d + ((gap_ns - d + (1 << (HPCC_TS_BITS - 1))) & ~(__s64)HPCC_TS_MASK);
+}
+
+/*
+ * MeasureInflight (Algorithm 1, lines 1-10): updates st->u. Returns HPCC_FAST when it did,
+ * HPCC_FIRST when the hops can only be recorded, HPCC_SKIPPED when the feedback is to be ignored.
+ */
+static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hpcc_params *p,
+					  const struct hpcc_ack *ack)
+{
+	q24_t u = 0, u_hop, weight;
+	__u64 tau = 0, sum;
+	int i, shift;
+
+	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++) {
+		const struct hpcc_hop *now = &ack->hop[i], *old = &st->last[i];
+		__s64 dt = hpcc_elapsed(old->ts_ns, now->ts_ns, ack->gap_ns);
+		__u64 tx_bytes = (now->tx_bytes - old->tx_bytes) & HPCC_TX_MASK;
+		__u64 qlen = now->qlen_bytes < old->qlen_bytes ? now->qlen_bytes : old->qlen_bytes;
+
+		if (dt <= 0)
+			return HPCC_SKIPPED;
+		/* bits that fit through the port in dt: the counter must not have wrapped */
+		if (!now->bps || now->bps != old->bps || (__u64)dt > hpcc_idle_ns(p->t_ns) ||
+		    (__u64)dt > (NSEC_PER_SEC * 8 << HPCC_TX_BITS) / now->bps)
+			return HPCC_FIRST;
+		/*
+		 * qlen / (B*T) + txRate / B in bits and ns: qlen * 8*10^9 < 2^60. B * T may pass
+		 * 2^64, so a B of more than 32 bits goes without its last 10: an error of 2^-22.
+		 */
+		shift = now->bps >> 32 ? 10 : 0;
+		u_hop = q24_ratio(qlen * 8 * NSEC_PER_SEC >> shift,
+				  (now->bps >> shift) * p->t_ns) +
+			q24_ratio(tx_bytes * 8 * NSEC_PER_SEC, now->bps * (__u64)dt);
+		if (u_hop > u) {
+			u = u_hop;
+			tau = dt;
+		}
+	}
+	if (tau > p->t_ns)
+		tau = p->t_ns;
+	/*
+	 * U = (1 - tau/T) * U + tau/T * u; |u - U| <= 2^39, weight <= 2^24: product <= 2^63. The
+	 * sum keeps 48 fractional bits: with feedback every T/1000, steps cut to 24 bits would
+	 * leave U 3*10^-5 short of u for good, and Wc multiplies that up from RTT to RTT.
+	 */
+	weight = q24_ratio(tau, p->t_ns);
+	sum = st->u << 24 | st->u_frac;
+	if (u >= st->u)
+		sum += (u - st->u) * weight;
+	else
+		sum -= (st->u - u) * weight;
+	st->u = sum >> 24;
+	st->u_frac = sum & (Q24_ONE - 1);
+	return HPCC_FAST;
+}
+
+/* ComputeWind (Algorithm 1, lines 11-20). update: commit Wc, true once per RTT. */
+static inline void hpcc_wind(struct hpcc_state *st, const struct hpcc_params *p, int update)
+{
+	int multiplicative = st->u >= p->eta || st->inc_stage >= p->max_stage;
+	q12_t w = st->wc;
+
+	if (multiplicative) {
+		/*
+		 * Wc * eta / U. Where that grows past w_init it is clamped below anyway; testing it
+		 * first keeps Wc * (eta/U) <= w_init * 2^24 < 2^63, and U = 0 away from the
+		 * division. Both products are windows times at most 1.0: < 2^63.
+		 */
+		if (st->u < p->eta && w * p->eta >= p->w_init * st->u)
+			w = p->w_init;
+		else
+			w = (w * (((p->eta << 24) + st->u / 2) / st->u) + Q24_ONE / 2) >> 24;
+	}
+	w += p->w_ai;
+	if (w > p->w_init)
+		w = p->w_init;
+	if (w < p->w_min)
+		w = p->w_min;
+	st->w = w;
+	if (update) {
+		st->wc = w;
+		st->inc_stage = multiplicative ? 0 : st->inc_stage + 1;
+	}
+}
+
+/* L = ack.L (Algorithm 1, line 27): what the next feedback is compared with. */
+static inline void hpcc_record(struct hpcc_state *st, const struct hpcc_ack *ack)
+{
+	int i;
+
+	st->path_id = ack->path_id;
+	st->hops = ack->hops;
+	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++)
+		st->last[i] = ack->hop[i];
+}
+
+/* MeasureInflight where the record allows it: the kinds of hpcc_measure(). */
+static inline enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc_params *p,
+					  const struct hpcc_ack *ack)
+{
+	if (!ack->hops || ack->hops > HPCC_MAX_HOPS)
+		return HPCC_SKIPPED;
+	if (st->hops != ack->hops || st->path_id != ack->path_id)
+		return HPCC_FIRST;
+	return hpcc_measure(st, p, ack);
+}
+
+/* NewAck (Algorithm 1, lines 21-27). */
+static inline enum hpcc_kind hpcc_new_ack(struct hpcc_state *st, const struct hpcc_params *p,
+					  const struct hpcc_ack *ack)
+{
+	enum hpcc_kind kind = hpcc_observe(st, p, ack);
+
+	if (kind == HPCC_SKIPPED)
+		return kind;
+	if (kind == HPCC_FAST) {
+		if (ack->seq > st->last_update_seq)
+			kind = HPCC_FULL;
+		hpcc_wind(st, p, kind == HPCC_FULL);
+		if (kind == HPCC_FULL)
+			st->last_update_seq = ack->snd_nxt;
+		st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
+	}
+	hpcc_record(st, ack);
+	return kind;
+}
+
+#endif

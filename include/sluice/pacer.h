@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_PACER_H
+#define SLUICE_PACER_H
+/*
+ * The departure clock: a virtual clock that says when the next byte of a flow may leave.
+ *
+ * A packet departs at max(now, clock) and moves the clock on by its bytes at the rate R. An idle
+ * clock lies in the past and is simply overtaken: no credit is saved up, so a flow that comes back
+ * does not burst. The clock is one 64-bit word that CPUs share by compare-and-swap; see
+ * pacer_reserve() in bpf/pacer.bpf.h for the race and how it ends.
+ */
+#include "types.h"
+
+/* Nanoseconds that bytes take at rate_bps; 0 for an unlimited rate (0). 2^20 bytes * 8*10^9 < 2^54. */
+static inline __u64 pacer_cost_ns(__u32 bytes, __u64 rate_bps)
+{
+	return rate_bps ? (__u64)bytes * 8 * NSEC_PER_SEC / rate_bps : 0;
+}
+
+/* When a packet may leave: not before now, the clock, or a time that the stack already asked for. */
+static inline __u64 pacer_departure(__u64 now_ns, __u64 clock_ns, __u64 asked_ns)
+{
+	__u64 t = clock_ns > now_ns ? clock_ns : now_ns;
+
+	return asked_ns > t ? asked_ns : t;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_STATS_H
+#define SLUICE_STATS_H
+/*
+ * The one list of counters. From it come the enum that the BPF programs count with, the names that
+ * `sluicectl stats` prints (text and JSON), and their explanations. Free running, per CPU.
+ * X(symbol, name, help): every packet that a program sees ends in exactly one of the counters whose
+ * help does not begin with "also:".
+ */
+#define SLUICE_STATS(X)                                                                            \
+	/* egress of a host */                                                                     \
+	X(TX_DATA, "tx_data", "packets sent with telemetry or an echo")                            \
+	X(TX_PLAIN_ACK, "tx_plain_ack", "packets without payload and with nothing to echo")        \
+	X(TX_HANDSHAKE, "tx_handshake", "SYN packets, always sent as they are")                    \
+	X(TX_OWN, "tx_own", "Sluice's own messages, never instrumented")                           \
+	X(TX_NOT_TCP, "tx_not_tcp", "packets that are not TCP over IPv4 or IPv6")                  \
+	X(TX_VLAN_INBAND, "tx_vlan_inband", "packets with a VLAN tag inside the frame data")       \
+	X(TX_FRAGMENT, "tx_fragment", "IP fragments")                                              \
+	X(TX_IP_OPTIONS, "tx_ip_options", "packets with IPv4 options or IPv6 extension headers")   \
+	X(TX_NO_PEER, "tx_no_peer", "packets to addresses outside the configured peers")           \
+	X(TX_PEER_UNKNOWN, "tx_peer_unknown", "packets to peers not known to strip telemetry")     \
+	X(TX_FLOW_FULL, "tx_flow_full", "packets of flows for which the flow map had no room")     \
+	X(TX_MTU, "tx_mtu", "packets too large for the MTU with telemetry: lower the route MTU")   \
+	X(TX_TOO_LONG, "tx_too_long", "GSO packets that telemetry would take past 64 KB")          \
+	X(TX_ENCAP_FAILED, "tx_encap_failed", "packets to which the kernel would not add a header") \
+	X(TX_BYPASS, "tx_bypass", "packets passed because bypass is on")                           \
+	X(TX_NO_PORT, "tx_no_port", "packets on an interface that has no entry in the ports map")  \
+	X(HELLO_SENT, "hello_sent", "also: questions sent to peers of unknown ability")            \
+	X(PEER_SILENT, "peer_silent", "also: peers that stopped answering; sent plain from then on") \
+	X(PACED, "paced", "also: packets given a departure time in the future")                    \
+	X(CLOCK_LOST, "clock_lost", "also: departure clock contended; the packet left unpaced")    \
+	X(HORIZON, "horizon", "also: departure clock too far ahead; the packet left at the horizon") \
+	X(ECHO_TORN, "echo_torn", "also: echo changed while it was read; sent with the next packet") \
+	/* egress of a switch port */                                                              \
+	X(HOP_STAMPED, "hop_stamped", "packets stamped by a switch port")                          \
+	X(HOP_OTHER, "hop_other", "packets of a switch port that carry no telemetry")              \
+	X(HOP_FULL, "hop_full", "packets that had no room for one more hop")                       \
+	X(HOP_BAD, "hop_bad", "packets with a malformed telemetry header, forwarded as they are")  \
+	X(HOP_NO_QUEUE, "hop_no_queue", "packets not stamped: the queue cannot be read")           \
+	/* ingress of a host */                                                                    \
+	X(RX_DATA, "rx_data", "packets stripped and handed on")                                    \
+	X(RX_OTHER, "rx_other", "packets that are not Sluice's")                                   \
+	X(RX_HELLO, "rx_hello", "questions answered")                                              \
+	X(RX_HELLO_REPLY, "rx_hello_reply", "answers consumed")                                    \
+	X(RX_TRUNCATED, "rx_truncated", "packets shorter than their headers say")                  \
+	X(RX_NOT_HPCC, "rx_not_hpcc", "packets to our UDP port with another kind of shim")         \
+	X(RX_BAD_VERSION, "rx_bad_version", "packets of a version that we do not speak")           \
+	X(RX_BAD_MSG, "rx_bad_msg", "packets of an unknown message type")                          \
+	X(RX_BAD_HOPS, "rx_bad_hops", "packets with more than 5 hops")                             \
+	X(RX_BAD_LENGTH, "rx_bad_length", "packets whose shim length is not that of the content")  \
+	X(RX_FOREIGN, "rx_foreign", "packets from addresses outside the configured peers")         \
+	X(RX_MISMATCH, "rx_mismatch", "packets whose inner packet is not what the outer one says") \
+	X(RX_STRIP_FAILED, "rx_strip_failed", "packets that the kernel would not shorten")         \
+	X(RX_FLOW_FULL, "rx_flow_full", "also: telemetry not echoed: the flow map had no room")    \
+	X(RX_BAD_TELEM, "rx_bad_telem", "also: telemetry ignored: more hops than it has room for") \
+	X(RX_CE, "rx_ce", "also: congestion marks moved from the outer to the inner header")       \
+	X(FB_FIRST, "fb_first", "also: feedback recorded only (first, path changed, idle)")        \
+	X(FB_FAST, "fb_fast", "also: feedback that changed W")                                     \
+	X(FB_FULL, "fb_full", "also: feedback that changed W and committed Wc")                    \
+	X(FB_SKIPPED, "fb_skipped", "also: feedback ignored (reordered, or no hop)")               \
+	X(FB_NO_FLOW, "fb_no_flow", "also: feedback for a flow that we do not know")               \
+	X(FB_CONTENDED, "fb_contended", "also: feedback dropped: another CPU was at this flow")
+
+enum sluice_stat {
+#define SLUICE_STAT_ENUM(symbol, name, help) STAT_##symbol,
+	SLUICE_STATS(SLUICE_STAT_ENUM)
+#undef SLUICE_STAT_ENUM
+	STAT_MAX,
+};
+
+#endif

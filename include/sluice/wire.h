@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_WIRE_H
+#define SLUICE_WIRE_H
+/*
+ * What Sluice puts on the wire, version 1. docs/protocol.md has the pictures and test vectors.
+ *
+ *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [echo] | inner packet
+ *
+ * The outer IP header has the addresses, DSCP and ECN of the inner packet; the UDP checksum is 0
+ * (RFC 6935 for IPv6), so a hop writes in place without touching anything else. All fields are big
+ * endian. Lengths are multiples of 4 bytes.
+ */
+#include "types.h"
+#include "hpcc.h"
+
+#define WIRE_VERSION 1
+#define WIRE_PORT_DEFAULT 5463
+
+enum wire_msg {
+	WIRE_DATA = 1,	      /* carries a packet, its telemetry, and an echo for the reverse flow */
+	WIRE_HELLO = 2,	      /* "do you strip?": the inner packet is a copy, to be thrown away */
+	WIRE_HELLO_REPLY = 3, /* "I do" */
+};
+
+/*
+ * The INT shim header of INT over TCP/UDP (P4.org, INT Dataplane Specification 2.1, section 5.6.1):
+ *
+ *    0                   1                   2                   3
+ *   +-------+---+---+---------------+---------------+---------------+
+ *   | Type  |NPT|R R| Length, words |   reserved    |  IP protocol  |
+ *   +-------+---+---+---------------+---------------+---------------+
+ *
+ * Length counts what follows the shim, up to the inner packet. NPT = 2: the next header is named by
+ * its IP protocol number, here 4 (IPv4) or 41 (IPv6). Type 1 is INT-MD; the `hpcc` encoding uses
+ * the unassigned type 9.
+ */
+struct wire_shim {
+	__u8 type_npt;
+	__u8 length_words;
+	__u8 reserved;
+	__u8 ip_proto;
+};
+
+#define WIRE_SHIM_TYPE_HPCC 9
+#define WIRE_SHIM_TYPE_NPT (WIRE_SHIM_TYPE_HPCC << 4 | 2 << 2)
+
+/*
+ *   +-------+-------+---------------+---------------+---------------+
+ *   |version| msg   | hops reserved |    flags      |   echo hops   |
+ *   +-------+-------+---------------+---------------+---------------+
+ *   |    seq: position in the flow after this packet, wire bytes    |
+ *   +---------------------------------------------------------------+
+ */
+struct wire_hdr {
+	__u8 version_msg;
+	__u8 max_hops; /* room in the telemetry block; 0: there is none */
+	__u8 flags;
+	__u8 echo_hops; /* valid with WIRE_F_ECHO; 0: the path stamped nothing */
+	__be32 seq;
+};
+
+#define WIRE_F_ECHO 1
+
+/*
+ * nHop 4 bits, pathID 12 bits, then max_hops times the 64 bits of telemetry.h. The first nHop are
+ * valid. The 16 bits between are 0.
+ */
+struct wire_telem {
+	__be16 nhop_path;
+	__be16 reserved;
+	__u8 hop[HPCC_MAX_HOPS][8]; /* bytes: not aligned to 8 in the packet */
+};
+
+/* The last telemetry that the sender of this packet received on the reverse flow. */
+struct wire_echo {
+	__be32 seq;	  /* of the packet that collected it */
+	__be16 age;	  /* since its arrival, units of 1024 ns, saturated */
+	__be16 nhop_path; /* as in wire_telem */
+	__u8 hop[HPCC_MAX_HOPS][8];
+};
+
+#define WIRE_AGE_SHIFT 10
+#define WIRE_PATH_MASK 0xfff
+#define WIRE_HOP_BYTES 8
+#define WIRE_HDR_BYTES (sizeof(struct wire_shim) + sizeof(struct wire_hdr))
+#define WIRE_TELEM_BYTES(max_hops) ((max_hops) ? 4 + WIRE_HOP_BYTES * (max_hops) : 0)
+#define WIRE_ECHO_BYTES(hops) (8 + WIRE_HOP_BYTES * (hops))
+#define WIRE_UDP_BYTES 8
+#define WIRE_ETH_BYTES 14
+
+/* The most that Sluice adds to an IP packet: 132 bytes with IPv4, 152 with IPv6. */
+#define WIRE_OVERHEAD_BYTES(outer_ip_bytes)                                                        \
+	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) +    \
+	 WIRE_ECHO_BYTES(HPCC_MAX_HOPS))
+
+_Static_assert(sizeof(struct wire_shim) == 4, "wire format");
+_Static_assert(sizeof(struct wire_hdr) == 8, "wire format");
+_Static_assert(sizeof(struct wire_telem) == 44, "wire format");
+_Static_assert(sizeof(struct wire_echo) == 48, "wire format");
+_Static_assert(WIRE_OVERHEAD_BYTES(20) == 132, "docs/protocol.md and the MTU advice say so");
+
+/* What is wrong with a header, or WIRE_OK. */
+enum wire_check {
+	WIRE_OK,
+	WIRE_NOT_HPCC,	   /* a shim of another type, or with another next header */
+	WIRE_BAD_VERSION,
+	WIRE_BAD_MSG,
+	WIRE_BAD_HOPS,	   /* more hops than the format has room for */
+	WIRE_BAD_LENGTH,   /* shim length disagrees with what the header announces */
+};
+
+/* Bytes from the shim to the inner packet that the header announces; the header was checked. */
+static inline __u32 wire_length(const struct wire_hdr *h)
+{
+	return WIRE_HDR_BYTES + WIRE_TELEM_BYTES(h->max_hops) +
+	       (h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0);
+}
+
+static inline enum wire_check wire_check(const struct wire_shim *s, const struct wire_hdr *h)
+{
+	if (s->type_npt != WIRE_SHIM_TYPE_NPT)
+		return WIRE_NOT_HPCC;
+	if (h->version_msg >> 4 != WIRE_VERSION)
+		return WIRE_BAD_VERSION;
+	if ((h->version_msg & 0xf) < WIRE_DATA || (h->version_msg & 0xf) > WIRE_HELLO_REPLY)
+		return WIRE_BAD_MSG;
+	if (h->max_hops > HPCC_MAX_HOPS || h->echo_hops > HPCC_MAX_HOPS)
+		return WIRE_BAD_HOPS;
+	if (wire_length(h) != sizeof(*s) + 4U * s->length_words)
+		return WIRE_BAD_LENGTH;
+	return WIRE_OK;
+}
+
+#endif
