@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_BACKLOG_BPF_H
+#define SLUICE_BACKLOG_BPF_H
+/*
+ * The state of a switch port's root qdisc for kernels before 6.2, where a tc program cannot look at
+ * it: after every enqueue and dequeue the tracepoints copy backlog and bytes into the ports map.
+ * Only the daemon's switch ports have an entry, so any other device costs one look-up. Interface
+ * numbers repeat from one network namespace to the next and the tracepoints hear all of them, so the
+ * port says whose it is.
+ *
+ * The tracepoints fire for the root qdisc only (a child is not enqueued to by the core), and under
+ * its lock, so the copy is exact until the next packet.
+ */
+static inline void backlog_copy(struct Qdisc *q)
+{
+	struct net_device *dev = q->dev_queue->dev;
+	__u32 ifindex = dev->ifindex;
+	struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+
+	if (!port || !(port->flags & PORT_F_SWITCH) ||
+	    port->netns_cookie != dev->nd_net.net->net_cookie)
+		return;
+	port->backlog_bytes = q->qstats.backlog;
+	port->tx_bytes = q->bstats.bytes.v.a.a.counter;
+}
+
+SEC("tp_btf/qdisc_enqueue")
+int BPF_PROG(backlog_enqueue, struct Qdisc *q)
+{
+	backlog_copy(q);
+	return 0;
+}
+
+SEC("tp_btf/qdisc_dequeue")
+int BPF_PROG(backlog_dequeue, struct Qdisc *q)
+{
+	backlog_copy(q);
+	return 0;
+}
+
+#endif

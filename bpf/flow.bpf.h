@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_FLOW_BPF_H
+#define SLUICE_FLOW_BPF_H
+/*
+ * Flows and the hosts at their other end.
+ *
+ *  1. A flow is made by the first packet that leaves to, or the first telemetry that arrives from, a
+ *     configured peer. Its parameters come from the peer's prefix and the port's speed, and are
+ *     taken again when the configuration's epoch moves.
+ *  2. Parameters and congestion state change under a try-lock: a CPU that finds it taken goes on
+ *     without (a feedback less, counted). Nothing waits, and the owner never sleeps while it has it.
+ *  3. A host gets telemetry only after it has shown that it strips it: it asked us (HELLO), or
+ *     answered us (HELLO_REPLY), or sent telemetry itself. One that leaves data unanswered for
+ *     HOST_SILENT_NS goes back to unknown, so a peer whose Sluice went away is served plainly.
+ */
+#define HOST_SILENT_NS (100 * 1000 * 1000ULL)
+#define HOST_HELLO_NS (1000 * 1000 * 1000ULL)
+
+static inline int flow_trylock(struct flow *f)
+{
+	return __sync_val_compare_and_swap(&f->lock, 0, 1) == 0;
+}
+
+static inline void flow_unlock(struct flow *f)
+{
+	__sync_fetch_and_and(&f->lock, 0);
+}
+
+/* W_init = B_nic * T (000, section 3.2) and what follows from it. kbit/s * ns < 2^30 * 2^30. */
+static inline void flow_params(struct hpcc_params *p, const struct peer *peer,
+			       const struct port *port)
+{
+	__u64 w_init = port->speed_bps / 1000 * peer->t_ns / 8000000;
+	__u64 w_min = port->mtu + WIRE_ETH_BYTES;
+
+	if (w_init < w_min)
+		w_init = w_min;
+	if (w_init > HPCC_W_MAX_BYTES)
+		w_init = HPCC_W_MAX_BYTES;
+	p->t_ns = peer->t_ns;
+	p->w_init = q12_from_bytes(w_init);
+	p->w_min = q12_from_bytes(w_min);
+	p->eta = peer->eta;
+	p->max_stage = peer->max_stage;
+	p->pad = 0;
+	p->w_ai = peer->w_ai;
+	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
+		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
+}
+
+/* Brings the parameters up to the current epoch; a new w_init also bounds the window at once. */
+static inline void flow_refresh(struct flow *f, const struct flow_key *key, const struct port *port,
+				__u32 epoch)
+{
+	struct peer_key pk = { .prefixlen = 128 };
+	const struct peer *peer;
+
+	if (f->epoch == epoch || !flow_trylock(f))
+		return;
+	pk.addr = key->remote;
+	peer = bpf_map_lookup_elem(&peers, &pk);
+	if (peer && peer->t_ns) {
+		flow_params(&f->params, peer, port);
+		if (f->cc.w > f->params.w_init)
+			f->cc.w = f->params.w_init;
+		if (f->cc.wc > f->params.w_init)
+			f->cc.wc = f->params.w_init;
+		f->cc.rate_bps = hpcc_rate_bps(f->cc.w, f->params.t_ns);
+	}
+	f->epoch = epoch;
+	flow_unlock(f);
+}
+
+enum flow_verdict {
+	FLOW_OK,
+	FLOW_NO_PEER,
+	FLOW_FULL,
+};
+
+/* The flow of key, made if the remote side is a peer. */
+static __attribute__((noinline)) enum flow_verdict flow_make(const struct flow_key *key,
+							     const struct port *port, __u32 epoch,
+							     __u32 ifindex)
+{
+	struct peer_key pk = { .prefixlen = 128 };
+	const struct peer *peer;
+	struct scratch_space *space = scratch_get();
+	struct flow *fresh;
+
+	if (!key || !port || !space)
+		return FLOW_NO_PEER;
+	fresh = &space->flow;
+	pk.addr = key->remote;
+	peer = bpf_map_lookup_elem(&peers, &pk);
+	if (!peer || !peer->t_ns)
+		return FLOW_NO_PEER;
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	flow_params(&fresh->params, peer, port);
+	hpcc_init(&fresh->cc, &fresh->params);
+	fresh->epoch = epoch;
+	fresh->ifindex = ifindex;
+	fresh->last_tx_ns = bpf_ktime_get_ns(); /* so that its age is known */
+	/* -EEXIST: another CPU made it meanwhile, which is as good. */
+	if (bpf_map_update_elem(&flows, key, fresh, BPF_NOEXIST) == -E2BIG)
+		return FLOW_FULL;
+	return FLOW_OK;
+}
+
+static inline int peer_is(const struct sluice_addr *a)
+{
+	struct peer_key pk = { .prefixlen = 128, .addr = *a };
+
+	return bpf_map_lookup_elem(&peers, &pk) != 0;
+}
+
+/* A valid Sluice message came from a: it is alive, and speaks our protocol. */
+static inline void host_heard(const struct sluice_addr *a, __u64 now_ns)
+{
+	struct host *h = bpf_map_lookup_elem(&hosts, a);
+
+	if (h) {
+		h->heard_ns = now_ns;
+		h->unanswered_ns = 0;
+		h->capable = 1;
+	} else {
+		struct host fresh = { .heard_ns = now_ns, .capable = 1 };
+
+		bpf_map_update_elem(&hosts, a, &fresh, BPF_NOEXIST);
+	}
+}
+
+#endif

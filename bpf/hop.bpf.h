@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_HOP_BPF_H
+#define SLUICE_HOP_BPF_H
+/*
+ * tc egress of a switch port: one hop writes {B, ts, txBytes, qLen} into the room that the source
+ * left (000, section 4.1 and Figure 7), adds 1 to nHop and XORs its id into pathID.
+ *
+ * clsact runs before the qdisc, so this is the state of the port at enqueue: qLen is what lies in
+ * front of the packet, txBytes what has left the qdisc until now, ts now. The paper stamps at
+ * dequeue; the difference of two snapshots means the same, and is as old as the queue is long.
+ *
+ * The state comes from the root qdisc itself where a program may look at the kernel's structures
+ * (`hop`, Linux 6.2 and later: bpf_cast_to_kern_ctx), otherwise from the ports map, which `backlog`
+ * keeps (`hop_map`). Both charge what the qdisc charges: the frame without its checksum.
+ */
+#define HOP_MAX_QUEUES 64
+
+struct qdisc_state {
+	__u64 tx_bytes;
+	__u32 backlog_bytes;
+};
+
+#define TCQ_F_NOLOCK 0x100	/* per-CPU statistics: not readable as one number */
+#define TCQ_F_CPUSTATS 0x20
+#define TCQ_F_MQROOT 0x8	/* mq, mqprio: the queues have qdiscs of their own */
+
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
+
+static inline int qdisc_add(struct Qdisc *q, struct qdisc_state *s)
+{
+	if (!q || !q->enqueue /* noqueue */ || q->flags & (TCQ_F_NOLOCK | TCQ_F_CPUSTATS))
+		return -ENOTSUP;
+	s->backlog_bytes += q->qstats.backlog;
+	s->tx_bytes += q->bstats.bytes.v.a.a.counter;
+	return 0;
+}
+
+/* The root qdisc of the packet's device; below mq the sum over the queues. */
+static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
+{
+	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
+	struct net_device *dev = skb->dev;
+	struct Qdisc *root;
+	__u64 txq;
+	__u32 i;
+
+	if (!dev)
+		return -ENOTSUP;
+	root = dev->qdisc;
+	if (!root || !(root->flags & TCQ_F_MQROOT))
+		return qdisc_add(root, s);
+	txq = (__u64)dev->_tx;
+	for (i = 0; i < HOP_MAX_QUEUES && i < dev->num_tx_queues; i++) {
+		struct netdev_queue *nq =
+			bpf_rdonly_cast((void *)(txq + i * bpf_core_type_size(struct netdev_queue)),
+					bpf_core_type_id_kernel(struct netdev_queue));
+
+		if (qdisc_add(nq->qdisc, s))
+			return -ENOTSUP;
+	}
+	return 0;
+}
+
+static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg *m,
+					 const struct port *port, const struct qdisc_state *s)
+{
+	__u32 at = m->offset + WIRE_HDR_BYTES, nhop;
+	__be64 stamp;
+	__u16 v;
+
+	if ((m->hdr.version_msg & 0xf) != WIRE_DATA || !m->hdr.max_hops)
+		return STAT_HOP_OTHER;
+	if (bpf_skb_load_bytes(ctx, at, &v, sizeof(v)))
+		return STAT_HOP_BAD;
+	v = bpf_ntohs(v);
+	nhop = v >> 12;
+	if (nhop >= m->hdr.max_hops)
+		return nhop == m->hdr.max_hops ? STAT_HOP_FULL : STAT_HOP_BAD;
+	stamp = bpf_cpu_to_be64(telem_pack(port->speed, bpf_ktime_get_ns(), s->tx_bytes,
+					   s->backlog_bytes));
+	v = bpf_htons((nhop + 1) << 12 | ((v ^ port->switch_id) & WIRE_PATH_MASK));
+	if (bpf_skb_store_bytes(ctx, at + 4 + nhop * WIRE_HOP_BYTES, &stamp, sizeof(stamp), 0) ||
+	    bpf_skb_store_bytes(ctx, at, &v, sizeof(v), 0))
+		return STAT_HOP_BAD;
+	return STAT_HOP_STAMPED;
+}
+
+/* Parses and stamps; kernel_state: from the qdisc itself, else from the ports map. */
+static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_state)
+{
+	const struct control *ctl = control_get();
+	__u32 ifindex = ctx->ifindex, offset = WIRE_ETH_BYTES;
+	__u16 proto = bpf_ntohs(ctx->protocol);
+	struct qdisc_state s = {};
+	const struct port *port;
+	enum wire_check why = WIRE_OK;
+	struct msg m = {};
+
+	if (!ctl || ctl->bypass)
+		return STAT_HOP_OTHER;
+	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD) {
+		__be16 inner;
+
+		if (bpf_skb_load_bytes(ctx, offset + 2, &inner, sizeof(inner)))
+			return STAT_HOP_OTHER;
+		proto = bpf_ntohs(inner);
+		offset += 4;
+	}
+	switch (msg_parse(ctx, offset, proto, &m, &why)) {
+	case MSG_NOT_OURS:
+		return STAT_HOP_OTHER;
+	case MSG_OK:
+		break;
+	default:
+		return STAT_HOP_BAD;
+	}
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!port)
+		return STAT_HOP_OTHER;
+	if (kernel_state) {
+		if (qdisc_read(ctx, &s))
+			return STAT_HOP_NO_QUEUE;
+	} else {
+		if (port->flags & PORT_F_NO_QUEUE)
+			return STAT_HOP_NO_QUEUE;
+		s.backlog_bytes = port->backlog_bytes;
+		s.tx_bytes = port->tx_bytes;
+	}
+	return hop_write(ctx, &m, port, &s);
+}
+
+SEC("tc")
+int hop(struct __sk_buff *ctx)
+{
+	stats_count(hop_packet(ctx, 1));
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int hop_map(struct __sk_buff *ctx)
+{
+	stats_count(hop_packet(ctx, 0));
+	return TC_ACT_UNSPEC;
+}
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_INGRESS_BPF_H
+#define SLUICE_INGRESS_BPF_H
+/*
+ * tc ingress of a host: the sink of telemetry and the place where feedback becomes W and R.
+ *
+ *  1. parse: is it one of ours, whole, of our version, and from a configured peer? What is not goes
+ *     on to the stack as it is, and is counted by reason.
+ *  2. DATA: the telemetry goes to the flow's echo slot, to leave with the next packet of the reverse
+ *     flow; the echo goes through HPCC (hpcc.h) and becomes the flow's W and R; then everything up
+ *     to the inner packet is stripped and the stack sees what the sender's stack sent.
+ *  3. HELLO is turned round as HELLO_REPLY; HELLO_REPLY is noted and consumed.
+ *
+ * With bypass on, packets are still stripped, but nothing is learned and nothing answered: peers
+ * hear no more from us and go over to plain packets by themselves.
+ */
+
+/* What a DATA message carried, read before it is stripped. */
+struct ingress_pkt {
+	struct flow_key key; /* of the reverse flow: local to remote */
+	__u64 now_ns;
+	__u32 inner; /* offset of the inner IP header */
+	__u16 nhop_path;
+	__u8 nhop;
+	__u8 has_telem;
+	__u32 seq;
+};
+
+/*
+ * Puts the telemetry into the echo slot. The slot has a version that is odd while it is written: a
+ * CPU that finds it odd leaves its telemetry out (the other's is as new), and egress, which reads
+ * without a lock, compares versions before and after.
+ */
+static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *p,
+				      const struct wire_telem *telem)
+{
+	struct flow_echo *e = &f->echo;
+	__u32 v = *(volatile __u32 *)&e->version;
+	int i;
+
+	if (v & 1 || __sync_val_compare_and_swap(&e->version, v, v + 1) != v)
+		return;
+	e->seq = p->seq;
+	e->nhop_path = p->nhop_path;
+	e->hops = p->nhop;
+	e->rx_ns = p->now_ns;
+	for (i = 0; i < HPCC_MAX_HOPS; i++)
+		e->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
+	__sync_fetch_and_add(&e->version, 1);
+}
+
+/* The echo in the scratch space into Algorithm 1. */
+static __attribute__((noinline)) int ingress_feedback(struct flow *f, __u32 hops, __u32 mode)
+{
+	struct scratch_space *space = scratch_get();
+	const struct wire_echo *e;
+	struct hpcc_ack *ack;
+	__u64 rx_ns, clock_ns, now_ns = bpf_ktime_get_ns();
+	enum hpcc_kind kind;
+	__u16 v;
+	int i;
+
+	if (!f || !space)
+		return 0;
+	e = &space->echo;
+	ack = &space->ack;
+	if (!flow_trylock(f)) {
+		stats_count(STAT_FB_CONTENDED);
+		return 0;
+	}
+	v = bpf_ntohs(e->nhop_path);
+	ack->path_id = v & WIRE_PATH_MASK;
+	ack->hops = hops;
+	for (i = 0; i < HPCC_MAX_HOPS; i++)
+		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(*(const __be64 *)e->hop[i]));
+	/* The 32 bits on the wire name a position in the 4 GB before the last packet given out. */
+	ack->snd_nxt = *(volatile __u64 *)&f->tx_bytes;
+	ack->seq = ack->snd_nxt - (__u32)((__u32)ack->snd_nxt - bpf_ntohl(e->seq));
+	/*
+	 * What still waits in fq for its departure time will see the network after this update: a round
+	 * ends with the first of it, not with what follows it. bytes/ms * ns < 2^27 * 2^30.
+	 */
+	clock_ns = *(volatile __u64 *)&f->clock_ns;
+	if (clock_ns > now_ns && clock_ns - now_ns < NSEC_PER_SEC)
+		ack->snd_nxt -= (clock_ns - now_ns) * (f->cc.rate_bps / 8000) / 1000000;
+	rx_ns = now_ns - ((__u64)bpf_ntohs(e->age) << WIRE_AGE_SHIFT);
+	ack->gap_ns = f->fb_rx_ns ? (__s64)(rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
+
+	if (!f->params.t_ns) {
+		kind = HPCC_SKIPPED;
+	} else if (mode == MODE_OBSERVE) {
+		kind = hpcc_observe(&f->cc, &f->params, ack);
+		if (kind != HPCC_SKIPPED)
+			hpcc_record(&f->cc, ack);
+	} else {
+		kind = hpcc_new_ack(&f->cc, &f->params, ack);
+	}
+	if (kind != HPCC_SKIPPED) {
+		f->fb_rx_ns = rx_ns;
+		f->last_fb_ns = now_ns;
+		f->feedbacks++;
+	}
+	flow_unlock(f);
+	switch (kind) {
+	case HPCC_FIRST:
+		stats_count(STAT_FB_FIRST);
+		break;
+	case HPCC_FAST:
+		stats_count(STAT_FB_FAST);
+		break;
+	case HPCC_FULL:
+		stats_count(STAT_FB_FULL);
+		break;
+	case HPCC_SKIPPED:
+		stats_count(STAT_FB_SKIPPED);
+		break;
+	}
+	return 0;
+}
+
+/*
+ * Turns a HELLO round as HELLO_REPLY: addresses swapped, which leaves the IP checksum as it is. The
+ * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
+ * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
+ */
+static __attribute__((noinline)) int ingress_hello(struct __sk_buff *ctx, const struct msg *m)
+{
+	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_HELLO_REPLY;
+	__u32 len = m->ip.v6 ? 16 : 4;
+	__u32 src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
+
+	if (bpf_skb_load_bytes(ctx, 0, to, 6) || bpf_skb_load_bytes(ctx, 6, from, 6) ||
+	    bpf_skb_store_bytes(ctx, 0, from, 6, 0) || bpf_skb_store_bytes(ctx, 6, to, 6, 0) ||
+	    bpf_skb_load_bytes(ctx, src, from, len) || bpf_skb_load_bytes(ctx, src + len, to, len) ||
+	    bpf_skb_store_bytes(ctx, src, to, len, 0) ||
+	    bpf_skb_store_bytes(ctx, src + len, from, len, 0) ||
+	    bpf_skb_store_bytes(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg), 0))
+		return TC_ACT_SHOT;
+	return bpf_redirect(ctx->ifindex, 0);
+}
+
+/* Reads and checks the inner packet and what was collected on its way. */
+static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct msg *m,
+					     struct ingress_pkt *p, struct scratch_space *space)
+{
+	__u32 wire_bytes = wire_length(&m->hdr);
+	struct ip_info ip = {};
+	__be16 l4[2];
+	__u16 proto = m->ip.v6 ? ETH_P_IPV6 : ETH_P_IP;
+
+	p->inner = m->offset + wire_bytes;
+	if (m->shim.ip_proto != (m->ip.v6 ? IPPROTO_IPV6 : IPPROTO_IPIP))
+		return STAT_RX_MISMATCH;
+	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK ||
+	    bpf_skb_load_bytes(ctx, p->inner + ip.bytes, l4, sizeof(l4)))
+		return STAT_RX_TRUNCATED;
+	if (ip.proto != IPPROTO_TCP || !addr_equal(&ip.src, &m->ip.src) ||
+	    !addr_equal(&ip.dst, &m->ip.dst) ||
+	    m->ip.total != m->ip.bytes + WIRE_UDP_BYTES + wire_bytes + ip.total)
+		return STAT_RX_MISMATCH;
+	if (WIRE_ETH_BYTES + m->ip.total > ctx->len)
+		return STAT_RX_TRUNCATED;
+	p->key.local = ip.dst;
+	p->key.remote = ip.src;
+	p->key.local_port = l4[1];
+	p->key.remote_port = l4[0];
+	p->key.proto = IPPROTO_TCP;
+	p->seq = bpf_ntohl(m->hdr.seq);
+	if (m->hdr.max_hops) {
+		/* Always the full block: the inner packet follows, so the bytes are there. */
+		if (bpf_skb_load_bytes(ctx, m->offset + WIRE_HDR_BYTES, &space->telem,
+				       sizeof(space->telem)))
+			return STAT_RX_TRUNCATED;
+		p->nhop_path = bpf_ntohs(space->telem.nhop_path);
+		p->nhop = p->nhop_path >> 12;
+		if (p->nhop > m->hdr.max_hops)
+			stats_count(STAT_RX_BAD_TELEM);
+		else
+			p->has_telem = 1;
+	}
+	return STAT_RX_DATA;
+}
+
+/* Learns from a DATA message: echo slot and feedback. */
+static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p,
+				 struct scratch_space *space, const struct control *ctl)
+{
+	__u32 ifindex = ctx->ifindex;
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
+
+	host_heard(&p->key.remote, p->now_ns);
+	if (!f && p->has_telem && port) {
+		if (flow_make(&p->key, port, ctl->epoch, ifindex) == FLOW_FULL)
+			stats_count(STAT_RX_FLOW_FULL);
+		f = bpf_map_lookup_elem(&flows, &p->key);
+	}
+	if (!f) {
+		if (m->hdr.flags & WIRE_F_ECHO)
+			stats_count(STAT_FB_NO_FLOW);
+		return;
+	}
+	f->last_rx_ns = p->now_ns;
+	if (p->has_telem)
+		ingress_echo_store(f, p, &space->telem);
+	if (m->hdr.flags & WIRE_F_ECHO) {
+		/* Only what the block holds; the rest is not looked at. */
+		__u32 len = WIRE_ECHO_BYTES(m->hdr.echo_hops & 7);
+
+		bound_here(len);
+		if (len > sizeof(space->echo) ||
+		    bpf_skb_load_bytes(ctx, m->offset + WIRE_HDR_BYTES +
+					       WIRE_TELEM_BYTES(m->hdr.max_hops), &space->echo,
+				       len))
+			return;
+		if (port)
+			flow_refresh(f, &p->key, port, ctl->epoch);
+		ingress_feedback(f, m->hdr.echo_hops, ctl->mode);
+	}
+}
+
+static inline int ingress_data(struct __sk_buff *ctx, const struct msg *m, const struct control *ctl,
+			       enum sluice_stat *verdict)
+{
+	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
+	struct scratch_space *space = scratch_get();
+
+	if (!space)
+		return TC_ACT_UNSPEC;
+	*verdict = ingress_parse(ctx, m, &p, space);
+	if (*verdict != STAT_RX_DATA)
+		return TC_ACT_UNSPEC;
+	if (!ctl->bypass)
+		ingress_learn(ctx, m, &p, space, ctl);
+	if (bpf_skb_adjust_room(ctx, -(__s32)(p.inner - WIRE_ETH_BYTES), BPF_ADJ_ROOM_MAC,
+				BPF_F_ADJ_ROOM_FIXED_GSO)) {
+		*verdict = STAT_RX_STRIP_FAILED;
+		return TC_ACT_UNSPEC;
+	}
+	/* RFC 6040, section 4.2: a mark on the outer header is the inner packet's. */
+	if ((m->ip.tos & ECN_MASK) == ECN_CE && bpf_skb_ecn_set_ce(ctx) > 0)
+		stats_count(STAT_RX_CE);
+	return TC_ACT_UNSPEC;
+}
+
+static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdict)
+{
+	const struct control *ctl = control_get();
+	enum wire_check why = WIRE_OK;
+	struct host *h;
+	struct msg m = {};
+
+	*verdict = STAT_RX_OTHER;
+	if (!ctl)
+		return TC_ACT_UNSPEC;
+	switch (msg_parse(ctx, WIRE_ETH_BYTES, bpf_ntohs(ctx->protocol), &m, &why)) {
+	case MSG_NOT_OURS:
+		return TC_ACT_UNSPEC;
+	case MSG_TRUNCATED:
+		*verdict = STAT_RX_TRUNCATED;
+		return TC_ACT_UNSPEC;
+	case MSG_BAD:
+		*verdict = why == WIRE_NOT_HPCC	  ? STAT_RX_NOT_HPCC
+			   : why == WIRE_BAD_VERSION ? STAT_RX_BAD_VERSION
+			   : why == WIRE_BAD_MSG	  ? STAT_RX_BAD_MSG
+			   : why == WIRE_BAD_HOPS	  ? STAT_RX_BAD_HOPS
+						  : STAT_RX_BAD_LENGTH;
+		return TC_ACT_UNSPEC;
+	case MSG_OK:
+		break;
+	}
+	if (!peer_is(&m.ip.src)) {
+		*verdict = STAT_RX_FOREIGN;
+		return TC_ACT_UNSPEC;
+	}
+	switch (m.hdr.version_msg & 0xf) {
+	case WIRE_HELLO:
+		*verdict = STAT_RX_HELLO;
+		if (ctl->bypass)
+			return TC_ACT_SHOT;
+		host_heard(&m.ip.src, bpf_ktime_get_ns());
+		return ingress_hello(ctx, &m);
+	case WIRE_HELLO_REPLY:
+		*verdict = STAT_RX_HELLO_REPLY;
+		h = bpf_map_lookup_elem(&hosts, &m.ip.src);
+		if (h && h->hello_ns && !ctl->bypass) /* asked for */
+			host_heard(&m.ip.src, bpf_ktime_get_ns());
+		return TC_ACT_SHOT;
+	default:
+		return ingress_data(ctx, &m, ctl, verdict);
+	}
+}
+
+SEC("tc")
+int ingress(struct __sk_buff *ctx)
+{
+	enum sluice_stat verdict;
+	int action = ingress_packet(ctx, &verdict);
+
+	stats_count(verdict);
+	return action;
+}
+
+#endif

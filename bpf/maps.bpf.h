@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_MAPS_BPF_H
+#define SLUICE_MAPS_BPF_H
+/*
+ * All maps. For each: who writes, who reads, how long an entry lives, what happens when it is full.
+ * The daemon pins them by name in its pin directory (/sys/fs/bpf/sluice) and sets their sizes.
+ */
+
+/*
+ * writer: egress and ingress create, each its own fields (abi.h); reader: tcp_cc, daemon, sluicectl
+ * life:   until the daemon finds it idle for flow_timeout, or closed
+ * full:   the packet passes plain and is counted (tx_flow_full, rx_flow_full)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct flow_key);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+/*
+ * writer: egress and ingress; reader: the same, tcp_cc, sluicectl
+ * life:   least recently used goes first; full: never (LRU). A lost entry is asked for again
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct sluice_addr);
+	__type(value, struct host);
+} hosts SEC(".maps");
+
+/*
+ * writer: daemon, from the configuration; reader: egress and ingress, when a flow is made
+ * life:   the configuration's; full: the daemon refuses the configuration
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, struct peer_key);
+	__type(value, struct peer);
+} peers SEC(".maps");
+
+/*
+ * key:    ifindex. writer: daemon (backlog: its two fields); reader: all
+ * life:   while the interface is managed; full: the daemon refuses the configuration
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, __u32);
+	__type(value, struct port);
+} ports SEC(".maps");
+
+/* writer: all programs; reader: daemon, sluicectl; life: the pin's; full: never */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, STAT_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} stats SEC(".maps");
+
+/* writer: daemon, sluicectl (bypass); reader: all; life: the pin's; full: never */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct control);
+} control SEC(".maps");
+
+/*
+ * What is too large for the 512 bytes of BPF stack. writer and reader: flow_make() and ingress, each
+ * from beginning to end in one softirq, which does not preempt itself. Not pinned.
+ */
+struct scratch_space {
+	struct flow flow;
+	struct hpcc_ack ack;
+	struct wire_telem telem;
+	struct wire_echo echo;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch_space);
+} scratch SEC(".maps");
+
+static inline struct scratch_space *scratch_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratch, &zero);
+}
+
+static inline void stats_count(enum sluice_stat which)
+{
+	__u32 key = which;
+	__u64 *v = bpf_map_lookup_elem(&stats, &key);
+
+	if (v)
+		(*v)++;
+}
+
+static inline const struct control *control_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_PARSE_BPF_H
+#define SLUICE_PARSE_BPF_H
+/*
+ * From packet bytes to structs. Headers are copied out with bpf_skb_load_bytes(), which does not
+ * care whether they lie in the linear part, and every length is checked by it.
+ */
+#define ETH_P_IP 0x0800
+#define ETH_P_IPV6 0x86dd
+#define ETH_P_8021Q 0x8100
+#define ETH_P_8021AD 0x88a8
+#define IPPROTO_IPIP 4
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define IPPROTO_IPV6 41
+#define IP_MF_OFFSET 0x3fff /* more fragments, or an offset */
+#define IP_DF 0x4000
+#define ECN_MASK 3
+#define ECN_CE 3
+
+/* An IP header of either version, without options or extension headers. */
+struct ip_info {
+	struct sluice_addr src, dst;
+	__u32 bytes; /* of the header: 20 or 40 */
+	__u32 total; /* bytes of header and payload as the header says */
+	__u8 proto;
+	__u8 tos; /* DSCP and ECN */
+	__u8 df;
+	__u8 v6;
+};
+
+enum ip_verdict {
+	IP_OK,
+	IP_OTHER,     /* not IP, or cut short */
+	IP_OPTIONS,   /* IPv4 options, IPv6 extension headers */
+	IP_FRAGMENT,
+};
+
+/*
+ * Makes clang forget what it knows of v, so that the comparison that follows is made on v itself and
+ * not on v minus a constant. Without it Linux 6.12 and older, which do not carry the bound over from
+ * one to the other, end with "invalid indirect access to stack R3 off=-136 size=2048".
+ */
+#define bound_here(v) asm volatile("" : "+r"(v))
+
+static inline void addr_from_v4(struct sluice_addr *a, __be32 v4)
+{
+	__u32 *w = (__u32 *)a;
+
+	w[0] = 0;
+	w[1] = 0;
+	w[2] = bpf_htonl(0xffff);
+	w[3] = v4;
+}
+
+static inline int addr_equal(const struct sluice_addr *a, const struct sluice_addr *b)
+{
+	const __u32 *x = (const __u32 *)a, *y = (const __u32 *)b;
+
+	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
+}
+
+/* The IP header at offset; proto is the Ethernet type, ETH_P_IP or ETH_P_IPV6. */
+static inline enum ip_verdict ip_parse(struct __sk_buff *ctx, __u32 offset, __u16 proto,
+				       struct ip_info *ip)
+{
+	if (proto == ETH_P_IP) {
+		struct iphdr h;
+
+		if (bpf_skb_load_bytes(ctx, offset, &h, sizeof(h)) || h.version != 4)
+			return IP_OTHER;
+		if (h.ihl != 5)
+			return IP_OPTIONS;
+		if (h.frag_off & bpf_htons(IP_MF_OFFSET))
+			return IP_FRAGMENT;
+		addr_from_v4(&ip->src, h.saddr);
+		addr_from_v4(&ip->dst, h.daddr);
+		ip->bytes = sizeof(h);
+		ip->total = bpf_ntohs(h.tot_len);
+		ip->proto = h.protocol;
+		ip->tos = h.tos;
+		ip->df = !!(h.frag_off & bpf_htons(IP_DF));
+		ip->v6 = 0;
+		return IP_OK;
+	}
+	if (proto == ETH_P_IPV6) {
+		struct ipv6hdr h;
+
+		if (bpf_skb_load_bytes(ctx, offset, &h, sizeof(h)) || h.version != 6)
+			return IP_OTHER;
+		switch (h.nexthdr) {
+		case 0:	  /* hop-by-hop */
+		case 43:  /* routing */
+		case 51:  /* authentication */
+		case 60:  /* destination options */
+			return IP_OPTIONS;
+		case 44:
+			return IP_FRAGMENT;
+		}
+		__builtin_memcpy(&ip->src, &h.saddr, sizeof(ip->src));
+		__builtin_memcpy(&ip->dst, &h.daddr, sizeof(ip->dst));
+		ip->bytes = sizeof(h);
+		ip->total = sizeof(h) + bpf_ntohs(h.payload_len);
+		ip->proto = h.nexthdr;
+		ip->tos = h.priority << 4 | h.flow_lbl[0] >> 4;
+		ip->df = 1;
+		ip->v6 = 1;
+		return IP_OK;
+	}
+	return IP_OTHER;
+}
+
+/* A Sluice message: where it begins and what it announces. */
+struct msg {
+	struct ip_info ip; /* outer */
+	__u32 offset;	   /* of the shim from the start of the frame */
+	struct wire_shim shim;
+	struct wire_hdr hdr;
+};
+
+enum msg_verdict {
+	MSG_OK,
+	MSG_NOT_OURS,
+	MSG_TRUNCATED,
+	MSG_BAD, /* with a wire_check */
+};
+
+/* Is the packet, whose IP header is at offset, one of ours, and is its header sound? */
+static inline enum msg_verdict msg_parse(struct __sk_buff *ctx, __u32 offset, __u16 proto,
+					 struct msg *m, enum wire_check *why)
+{
+	__u32 end;
+	struct udphdr udp;
+
+	if (ip_parse(ctx, offset, proto, &m->ip) != IP_OK || m->ip.proto != IPPROTO_UDP)
+		return MSG_NOT_OURS;
+	end = offset + m->ip.total;
+	offset += m->ip.bytes;
+	if (bpf_skb_load_bytes(ctx, offset, &udp, sizeof(udp)) || udp.dest != bpf_htons(wire_port))
+		return MSG_NOT_OURS;
+	m->offset = offset + sizeof(udp);
+	if (bpf_skb_load_bytes(ctx, m->offset, &m->shim, sizeof(m->shim)) ||
+	    bpf_skb_load_bytes(ctx, m->offset + sizeof(m->shim), &m->hdr, sizeof(m->hdr)))
+		return MSG_TRUNCATED;
+	*why = wire_check(&m->shim, &m->hdr);
+	if (*why)
+		return MSG_BAD;
+	if (m->offset + wire_length(&m->hdr) > end || end > ctx->len)
+		return MSG_TRUNCATED;
+	/* The UDP checksum would be wrong after a hop's in-place write: our senders leave it 0. */
+	if (udp.check) {
+		*why = WIRE_NOT_HPCC;
+		return MSG_BAD;
+	}
+	return MSG_OK;
+}
+
+#endif

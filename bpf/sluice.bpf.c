@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The data plane as one object, a header for each stage:
+ *
+ *   host    egress  -> fq -> NIC -> ... switch port: hop ... -> NIC -> ingress   host
+ *           tcp_cc  <- flows <- ingress <------------ echo on the reverse flow <- egress
+ *
+ * The maps (maps.bpf.h) are all that the stages share.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "sluice/abi.h"
+#include "sluice/hpcc.h"
+#include "sluice/pacer.h"
+#include "sluice/telemetry.h"
+#include "sluice/wire.h"
+
+#define TC_ACT_UNSPEC (-1)
+#define TC_ACT_SHOT 2
+#define EINVAL 22
+#define E2BIG 7
+#define ENOTSUP 95
+
+/* Configuration that is fixed while the programs are loaded. */
+const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
+
+#include "maps.bpf.h"
+#include "parse.bpf.h"
+#include "pacer.bpf.h"
+#include "flow.bpf.h"
+#include "egress.bpf.h"
+#include "ingress.bpf.h"
+#include "hop.bpf.h"
+#include "backlog.bpf.h"
+#include "tcp_cc.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";

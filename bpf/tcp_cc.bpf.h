@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_TCP_CC_BPF_H
+#define SLUICE_TCP_CC_BPF_H
+/*
+ * The TCP congestion control `sluice` (struct_ops): W and R of the flow become the socket's
+ * congestion window and pacing rate.
+ *
+ *  1. Ingress has run Algorithm 1 on the echo that the ACK brought before TCP sees the ACK, so
+ *     cong_control() finds the decision in the flow map.
+ *  2. W and R count wire bytes, TCP counts payload: cc_segment() is where one becomes the other.
+ *     The window is rounded up to whole segments, plus the one that a receiver with delayed ACKs has
+ *     got and not acknowledged yet; the rate R = W/T does the fine work.
+ *  3. Where Sluice does not govern (bypass, another mode, a peer that does not strip) the socket
+ *     behaves as under Reno, by the kernel's own functions.
+ *
+ * cong_control() takes only its first argument: the later ones changed in Linux 6.10.
+ */
+extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+
+#define TCP_CONG_NON_RESTRICTED 1
+#define AF_INET 2
+#define AF_INET6 10
+#define CC_DELAYED_ACK_SEGMENTS 1
+#define CC_UNLIMITED (~0UL)
+
+/* In the socket's private space. */
+struct cc_priv {
+	__u32 delivered; /* tp->delivered at the last ACK */
+	__u32 governed;	 /* the window is Sluice's, not Reno's */
+};
+
+static inline struct tcp_sock *cc_tcp(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static inline struct cc_priv *cc_priv(struct sock *sk)
+{
+	return (struct cc_priv *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+/* Returns 0 for an address family that is not ours. */
+static inline int cc_key(struct sock *sk, struct flow_key *key)
+{
+	int i;
+
+	if (sk->__sk_common.skc_family == AF_INET) {
+		addr_from_v4(&key->local, sk->__sk_common.skc_rcv_saddr);
+		addr_from_v4(&key->remote, sk->__sk_common.skc_daddr);
+	} else if (sk->__sk_common.skc_family == AF_INET6) {
+		for (i = 0; i < 4; i++) {
+			((__u32 *)&key->local)[i] =
+				sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+			((__u32 *)&key->remote)[i] =
+				sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[i];
+		}
+	} else {
+		return 0;
+	}
+	key->local_port = bpf_htons(sk->__sk_common.skc_num);
+	key->remote_port = sk->__sk_common.skc_dport;
+	key->proto = IPPROTO_TCP;
+	return 1;
+}
+
+/* Wire bytes of a full segment: payload, TCP, inner and outer IP, UDP, telemetry, Ethernet. */
+static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key)
+{
+	struct tcp_sock *tp = cc_tcp(sk);
+	__u32 ip_bytes = *(const __u32 *)&key->remote.b[8] == bpf_htonl(0xffff) ? 20 : 40;
+
+	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES +
+	       WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + WIRE_ETH_BYTES;
+}
+
+static inline void cc_apply(struct sock *sk, const struct flow_key *key, const struct flow *f)
+{
+	struct tcp_sock *tp = cc_tcp(sk);
+	__u32 segment = cc_segment(sk, key);
+
+	tp->snd_cwnd = (q12_to_bytes(f->cc.w) + segment - 1) / segment + CC_DELAYED_ACK_SEGMENTS;
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
+	sk->sk_pacing_rate = f->cc.rate_bps * tp->mss_cache / segment / 8;
+}
+
+static inline int cc_enforced(void)
+{
+	const struct control *ctl = control_get();
+
+	return ctl && ctl->mode == MODE_ENFORCE && !ctl->bypass;
+}
+
+SEC("struct_ops/cc_init")
+void BPF_PROG(cc_init, struct sock *sk)
+{
+	struct cc_priv *priv = cc_priv(sk);
+	struct flow_key key = {};
+	const struct host *h;
+	const struct flow *f;
+
+	priv->delivered = cc_tcp(sk)->delivered;
+	priv->governed = 0;
+	if (!cc_enforced() || !cc_key(sk, &key))
+		return;
+	/* The handshake went out plain; whether data will not is known from the peer. */
+	f = bpf_map_lookup_elem(&flows, &key);
+	h = bpf_map_lookup_elem(&hosts, &key.remote);
+	if (!f || !h || !h->capable)
+		return;
+	priv->governed = 1;
+	cc_apply(sk, &key, f);
+}
+
+SEC("struct_ops/cc_control")
+void BPF_PROG(cc_control, struct sock *sk)
+{
+	struct tcp_sock *tp = cc_tcp(sk);
+	struct cc_priv *priv = cc_priv(sk);
+	__u32 acked = tp->delivered - priv->delivered, state;
+	struct flow_key key = {};
+	const struct flow *f;
+
+	priv->delivered = tp->delivered;
+	if (cc_enforced() && cc_key(sk, &key)) {
+		f = bpf_map_lookup_elem(&flows, &key);
+		if (f && f->flags & FLOW_F_TELEM) {
+			priv->governed = 1;
+			cc_apply(sk, &key, f);
+			return;
+		}
+	}
+	if (priv->governed) {
+		priv->governed = 0;
+		tp->snd_ssthresh = tp->snd_cwnd;
+		sk->sk_pacing_rate = CC_UNLIMITED;
+	}
+	state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
+		if (tp->snd_cwnd > tp->snd_ssthresh)
+			tp->snd_cwnd = tp->snd_ssthresh;
+	} else {
+		tcp_reno_cong_avoid(sk, 0, acked);
+	}
+}
+
+/* A loss says nothing to HPCC; the threshold is Reno's for when Sluice no longer governs. */
+SEC("struct_ops/cc_ssthresh")
+__u32 BPF_PROG(cc_ssthresh, struct sock *sk)
+{
+	return tcp_reno_ssthresh(sk);
+}
+
+SEC("struct_ops/cc_undo_cwnd")
+__u32 BPF_PROG(cc_undo_cwnd, struct sock *sk)
+{
+	return tcp_reno_undo_cwnd(sk);
+}
+
+/* The daemon puts the configured name in the place of this one before it loads the object. */
+SEC(".struct_ops")
+struct tcp_congestion_ops tcp_cc = {
+	.init = (void *)cc_init,
+	.cong_control = (void *)cc_control,
+	.ssthresh = (void *)cc_ssthresh,
+	.undo_cwnd = (void *)cc_undo_cwnd,
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "@sluice-cc-name",
+};
+
+#endif
