@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The configuration file. libcyaml checks shape and key names (an unknown key is an error, with its
+ * line); what remains, units and ranges, is checked here before anything is used. Defaults are
+ * filled in afterwards, so that a key that is absent and one that is 0 are told apart where 0 means
+ * something.
+ */
+#include <cyaml/cyaml.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "config.h"
+#include "sluice/wire.h"
+
+#define CONFIG_MAX_FLOWS 65536
+#define CONFIG_FLOW_TIMEOUT_NS (60 * NSEC_PER_SEC)
+#define CONFIG_RTT_MAX_NS NSEC_PER_SEC
+#define CONFIG_SPEED_MIN_BPS 100000
+#define CONFIG_SPEED_MAX_BPS 1000000000000 /* products in flow_params() stay below 2^64 */
+#define CONFIG_FLOWS_MAX (1 << 24)
+#define CONFIG_STAGE_MAX 255 /* inc_stage has 8 bits */
+#define CONFIG_CC_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
+#define CONFIG_FLOWS 16 /* N: see docs/limits.md */
+
+#define OPT CYAML_FLAG_OPTIONAL
+#define PTR CYAML_FLAG_POINTER
+
+static const cyaml_schema_field_t interface_fields[] = {
+	CYAML_FIELD_STRING_PTR("name", PTR, struct config_interface, name, 1, IFNAMSIZ - 1),
+	CYAML_FIELD_STRING_PTR("role", PTR, struct config_interface, role_text, 1, 16),
+	CYAML_FIELD_STRING_PTR("speed", PTR | OPT, struct config_interface, speed_text, 1, 32),
+	CYAML_FIELD_UINT("id", OPT, struct config_interface, id),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t peer_fields[] = {
+	CYAML_FIELD_STRING_PTR("prefix", PTR, struct config_peer, prefix_text, 1, 64),
+	CYAML_FIELD_STRING_PTR("base_rtt", PTR, struct config_peer, base_rtt_text, 1, 32),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t interface_schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_interface, interface_fields),
+};
+
+static const cyaml_schema_value_t peer_schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_peer, peer_fields),
+};
+
+/* libcyaml's own booleans take every word for true. */
+static const cyaml_strval_t bools[] = { { "false", 0 }, { "true", 1 } };
+
+static const cyaml_schema_field_t tcp_fields[] = {
+	CYAML_FIELD_STRING_PTR("name", PTR | OPT, struct config, tcp.name, 1, 15),
+	CYAML_FIELD_ENUM("default", OPT | CYAML_FLAG_STRICT, struct config, tcp.make_default, bools, 2),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t hpcc_fields[] = {
+	CYAML_FIELD_FLOAT("eta", OPT, struct config, hpcc.eta),
+	CYAML_FIELD_UINT("max_stage", OPT, struct config, hpcc.max_stage),
+	CYAML_FIELD_UINT("flows", OPT, struct config, hpcc.flows),
+	CYAML_FIELD_STRING_PTR("w_ai", PTR | OPT, struct config, hpcc.w_ai_text, 1, 32),
+	CYAML_FIELD_END,
+};
+
+/* tcp and hpcc are sections of the file and not structs: their fields are the top struct's. */
+static const cyaml_schema_field_t config_fields[] = {
+	CYAML_FIELD_STRING_PTR("pin_dir", PTR | OPT, struct config, pin_dir, 1, 200),
+	CYAML_FIELD_STRING_PTR("mode", PTR | OPT, struct config, mode_text, 1, 16),
+	CYAML_FIELD_UINT("port", OPT, struct config, port),
+	CYAML_FIELD_UINT("max_flows", OPT, struct config, max_flows),
+	CYAML_FIELD_STRING_PTR("flow_timeout", PTR | OPT, struct config, flow_timeout_text, 1, 32),
+	{ .key = "tcp", .value = { .type = CYAML_MAPPING, .flags = OPT,
+				   .data_size = sizeof(struct config),
+				   .mapping = { .fields = tcp_fields } } },
+	{ .key = "hpcc", .value = { .type = CYAML_MAPPING, .flags = OPT,
+				    .data_size = sizeof(struct config),
+				    .mapping = { .fields = hpcc_fields } } },
+	CYAML_FIELD_SEQUENCE("interfaces", PTR, struct config, interfaces, &interface_schema, 1, 64),
+	CYAML_FIELD_SEQUENCE("peers", PTR | OPT, struct config, peers, &peer_schema, 1, 1024),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t config_schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config, config_fields),
+};
+
+/* libcyaml's own words ("Unexpected key: ...", with line and column), under our name. */
+static void config_log(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+{
+	char line[512];
+
+	(void)level;
+	vsnprintf(line, sizeof(line), fmt, args);
+	line[strcspn(line, "\n")] = 0;
+	msg("%s: %s", (const char *)ctx, line);
+}
+
+static cyaml_config_t config_cyaml(const char *path)
+{
+	cyaml_config_t c = {
+		.log_level = CYAML_LOG_ERROR,
+		.log_fn = config_log,
+		.log_ctx = (void *)path,
+		.mem_fn = cyaml_mem,
+	};
+
+	return c;
+}
+
+const char *mode_name(__u32 mode)
+{
+	static const char *const names[] = { "observe", "dry-run", "enforce" };
+
+	return mode < 3 ? names[mode] : "unknown";
+}
+
+static int config_check_interface(const char *path, struct config *c, unsigned int n)
+{
+	struct config_interface *i = &c->interfaces[n];
+	unsigned int k;
+
+	if (!strcmp(i->role_text, "host")) {
+		i->role = PORT_F_HOST;
+	} else if (!strcmp(i->role_text, "switch")) {
+		i->role = PORT_F_SWITCH;
+	} else {
+		msg("%s: interfaces: %s: role '%s' is unknown: write host or switch", path, i->name,
+		    i->role_text);
+		return -EINVAL;
+	}
+	if (i->speed_text &&
+	    (units_speed(i->speed_text, &i->speed_bps) || i->speed_bps < CONFIG_SPEED_MIN_BPS ||
+	     i->speed_bps > CONFIG_SPEED_MAX_BPS)) {
+		msg("%s: interfaces: %s: speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
+		    path, i->name, i->speed_text);
+		return -EINVAL;
+	}
+	if (i->id > WIRE_PATH_MASK || (i->role == PORT_F_SWITCH && !i->id)) {
+		msg("%s: interfaces: %s: a switch port needs an id from 1 to %u, different from that of other switches",
+		    path, i->name, WIRE_PATH_MASK);
+		return -EINVAL;
+	}
+	for (k = 0; k < n; k++) {
+		if (!strcmp(i->name, c->interfaces[k].name)) {
+			msg("%s: interfaces: %s is named twice: leave one", path, i->name);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int config_check_peer(const char *path, struct config *c, unsigned int n)
+{
+	struct config_peer *p = &c->peers[n];
+	unsigned int k;
+
+	if (prefix_parse(p->prefix_text, &p->key)) {
+		msg("%s: peers: '%s' is not a prefix: write for example 10.0.0.0/8 (host bits 0)", path,
+		    p->prefix_text);
+		return -EINVAL;
+	}
+	if (units_time(p->base_rtt_text, &p->base_rtt_ns) || p->base_rtt_ns < 1000 ||
+	    p->base_rtt_ns > CONFIG_RTT_MAX_NS) {
+		msg("%s: peers: %s: base_rtt '%s' is not a time between 1us and 1s: write for example 12us",
+		    path, p->prefix_text, p->base_rtt_text);
+		return -EINVAL;
+	}
+	for (k = 0; k < n; k++) {
+		if (!memcmp(&p->key, &c->peers[k].key, sizeof(p->key))) {
+			msg("%s: peers: %s is named twice: leave one", path, p->prefix_text);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static char *config_default(char *have, const char *value)
+{
+	return have ? have : strdup(value);
+}
+
+static int config_check(const char *path, struct config *c)
+{
+	unsigned int i, hosts = 0;
+	int err;
+
+	c->pin_dir = config_default(c->pin_dir, SLUICE_PIN_DIR);
+	c->mode_text = config_default(c->mode_text, "enforce");
+	if (!c->pin_dir || !c->mode_text)
+		return -ENOMEM;
+	if (strncmp(c->pin_dir, "/sys/fs/bpf/", 12) || !c->pin_dir[12] || strstr(c->pin_dir, "..")) {
+		msg("%s: pin_dir '%s' is not below /sys/fs/bpf: write for example %s", path, c->pin_dir,
+		    SLUICE_PIN_DIR);
+		return -EINVAL;
+	}
+	for (i = 0; i < 3 && strcmp(c->mode_text, mode_name(i)); i++)
+		;
+	if (i == 3) {
+		msg("%s: mode '%s' is unknown: write observe, dry-run or enforce", path, c->mode_text);
+		return -EINVAL;
+	}
+	c->mode = i;
+	if (!c->port)
+		c->port = WIRE_PORT_DEFAULT;
+	if (c->port > 0xffff) {
+		msg("%s: port %u is not a UDP port: write 1 to 65535", path, c->port);
+		return -EINVAL;
+	}
+	if (!c->max_flows)
+		c->max_flows = CONFIG_MAX_FLOWS;
+	if (c->max_flows > CONFIG_FLOWS_MAX) {
+		msg("%s: max_flows %u is more than %u", path, c->max_flows, CONFIG_FLOWS_MAX);
+		return -EINVAL;
+	}
+	c->flow_timeout_ns = CONFIG_FLOW_TIMEOUT_NS;
+	if (c->flow_timeout_text && (units_time(c->flow_timeout_text, &c->flow_timeout_ns) ||
+				     c->flow_timeout_ns < NSEC_PER_SEC)) {
+		msg("%s: flow_timeout '%s' is not a time of 1s or more: write for example 60s", path,
+		    c->flow_timeout_text);
+		return -EINVAL;
+	}
+	if (!c->hpcc.eta)
+		c->hpcc.eta = 0.95;
+	if (!(c->hpcc.eta >= 0.5 && c->hpcc.eta <= 1)) {
+		msg("%s: hpcc: eta %g is not between 0.5 and 1: write for example 0.95", path,
+		    c->hpcc.eta);
+		return -EINVAL;
+	}
+	if (!c->hpcc.max_stage)
+		c->hpcc.max_stage = 5;
+	if (c->hpcc.max_stage > CONFIG_STAGE_MAX) {
+		msg("%s: hpcc: max_stage %u is more than %u: write for example 5", path,
+		    c->hpcc.max_stage, CONFIG_STAGE_MAX);
+		return -EINVAL;
+	}
+	if (!c->hpcc.flows)
+		c->hpcc.flows = CONFIG_FLOWS;
+	if (c->hpcc.w_ai_text && (units_bytes(c->hpcc.w_ai_text, &c->w_ai_bytes) || !c->w_ai_bytes ||
+				  c->w_ai_bytes > HPCC_W_MAX_BYTES)) {
+		msg("%s: hpcc: w_ai '%s' is not a number of bytes: write for example 80B", path,
+		    c->hpcc.w_ai_text);
+		return -EINVAL;
+	}
+	for (i = 0; i < c->interfaces_count; i++) {
+		err = config_check_interface(path, c, i);
+		if (err)
+			return err;
+		hosts += c->interfaces[i].role == PORT_F_HOST;
+	}
+	for (i = 0; i < c->peers_count; i++) {
+		err = config_check_peer(path, c, i);
+		if (err)
+			return err;
+	}
+	if (hosts && !c->peers_count) {
+		msg("%s: a host interface needs peers: name the prefixes to which telemetry may be sent",
+		    path);
+		return -EINVAL;
+	}
+	if (c->tcp.make_default && !c->tcp.name) {
+		c->tcp.name = strdup("sluice");
+		if (!c->tcp.name)
+			return -ENOMEM;
+	}
+	/* The kernel's rule for the names of BPF objects. */
+	if (c->tcp.name && c->tcp.name[strspn(c->tcp.name, CONFIG_CC_CHARS)]) {
+		msg("%s: tcp: name '%s': only letters, digits, '_' and '.' are allowed: write for example sluice",
+		    path, c->tcp.name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int config_load(const char *path, struct config **config)
+{
+	cyaml_config_t cy = config_cyaml(path);
+	struct config *c = NULL;
+	struct stat st;
+	cyaml_err_t e;
+	int err = 0;
+
+	if (stat(path, &st) || access(path, R_OK))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EINVAL;
+	if (err) {
+		msg("%s: cannot read the configuration: %s: give another file with --config", path,
+		    err == -EINVAL ? "not a file" : strerror(-err));
+		return err;
+	}
+	e = cyaml_load_file(path, &cy, &config_schema, (cyaml_data_t **)&c, NULL);
+	if (e != CYAML_OK) {
+		msg("%s: %s: nothing was changed; the keys are described in docs/configuration.md", path,
+		    cyaml_strerror(e));
+		return -EINVAL;
+	}
+	if (!c) {
+		msg("%s: the file is empty: see docs/configuration.md", path);
+		return -EINVAL;
+	}
+	err = config_check(path, c);
+	if (err) {
+		config_free(c);
+		return err;
+	}
+	*config = c;
+	return 0;
+}
+
+void config_free(struct config *c)
+{
+	cyaml_config_t cy = config_cyaml("");
+
+	if (c)
+		cyaml_free(&cy, &config_schema, c, 0);
+}
+
+struct peer config_peer_value(const struct config *c, const struct config_peer *p)
+{
+	struct peer v = {
+		.t_ns = p->base_rtt_ns,
+		.eta = c->hpcc.eta * Q24_ONE,
+		.w_ai = q12_from_bytes(c->w_ai_bytes),
+		.flows = c->hpcc.flows,
+		.max_stage = c->hpcc.max_stage,
+	};
+
+	return v;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_CONFIG_H
+#define SLUICE_CONFIG_H
+#include <stdbool.h>
+#include "util.h"
+
+/* A managed interface. The strings are as written in the file; the other fields are checked. */
+struct config_interface {
+	char *name;
+	char *role_text;
+	char *speed_text;
+	unsigned int id; /* switch id, 12 bits */
+
+	__u32 role;	 /* PORT_F_HOST or PORT_F_SWITCH */
+	__u64 speed_bps; /* 0: ask the driver */
+};
+
+struct config_peer {
+	char *prefix_text;
+	char *base_rtt_text;
+
+	struct peer_key key;
+	__u64 base_rtt_ns;
+};
+
+struct config {
+	char *pin_dir;
+	char *mode_text;
+	unsigned int port;
+	unsigned int max_flows;
+	char *flow_timeout_text;
+	struct {
+		char *name; /* of the congestion control; NULL: none is registered */
+		bool make_default;
+	} tcp;
+	struct {
+		double eta;
+		unsigned int max_stage;
+		unsigned int flows;
+		char *w_ai_text;
+	} hpcc;
+	struct config_interface *interfaces;
+	unsigned int interfaces_count;
+	struct config_peer *peers;
+	unsigned int peers_count;
+
+	enum sluice_mode mode;
+	__u64 flow_timeout_ns;
+	__u64 w_ai_bytes; /* 0: derived from flows */
+};
+
+/*
+ * Reads and checks the whole file. On an error, says what is wrong and what to write instead, and
+ * returns -EINVAL (or the error of opening the file) with *config untouched.
+ */
+int config_load(const char *path, struct config **config);
+void config_free(struct config *config);
+
+/* The parameters of a peer's prefix as the data plane wants them. */
+struct peer config_peer_value(const struct config *c, const struct config_peer *p);
+
+const char *mode_name(__u32 mode);
+
+#endif

@@ -1,0 +1,996 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From configuration to attached programs, and back.
+ *
+ *  1. The pin directory is the state that survives the daemon: maps, the struct_ops map, and (before
+ *     Linux 6.2) the tracepoint links. What cannot be derived from the kernel is in the control and
+ *     ports maps: who made the clsact qdisc, what the default congestion control was.
+ *  2. Filters are attached under one fixed handle and priority, so attaching replaces what an earlier
+ *     daemon left, without a gap, and detaching removes nothing but ours.
+ *  3. The struct_ops map of an earlier daemon is kept: it reads the same pinned maps.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if_arp.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+#include "dataplane.h"
+#include "net.h"
+#include "sluice/wire.h"
+#include "sluice.skel.h"
+
+#define DP_TC_PRIORITY 0x5463
+#define DP_TC_HANDLE 1
+#define DP_LINGER_NS (300 * 1000 * 1000) /* three times the silence after which peers go plain */
+#define DP_CC_MARK "@sluice-cc-name"
+#define DP_CC_SYSCTL "/proc/sys/net/ipv4/tcp_congestion_control"
+#define DP_BPFFS_MAGIC 0xcafe4a11
+#define DP_CLOSED_NS (5 * NSEC_PER_SEC)
+
+struct dataplane {
+	char pin_dir[256];
+	int lock_fd;
+	struct sluice_bpf *skel;
+	unsigned char *elf; /* the object with the configured congestion control's name */
+	struct pins pins;
+	int hop_fd, egress_fd, ingress_fd;
+	int fresh; /* this run made the pins */
+	int routes_changed;
+	struct msg_limit limit, route_limit;
+};
+
+static void pin_path(char *path, size_t size, const char *dir, const char *name)
+{
+	snprintf(path, size, "%s/%s", dir, name);
+}
+
+/* --- filters --- */
+
+static int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY,
+			    .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
+
+	return bpf_tc_attach(&hook, &opts);
+}
+
+static int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+
+	return bpf_tc_detach(&hook, &opts);
+}
+
+static int clsact_make(__u32 ifindex, int *made)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	int err = bpf_tc_hook_create(&hook);
+
+	*made = !err;
+	return err == -EEXIST ? 0 : err;
+}
+
+static void clsact_remove(__u32 ifindex)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+
+	/* Somebody may have hung filters of their own into the qdisc that we made. */
+	if (filters_count(ifindex) == 0)
+		bpf_tc_hook_destroy(&hook);
+}
+
+/* --- routes: room for telemetry --- */
+
+static unsigned int route_room(const struct peer_key *k)
+{
+	return WIRE_OVERHEAD_BYTES(addr_is_v4(&k->addr) && k->prefixlen >= 96 ? 20 : 40);
+}
+
+/* Gives the prefix a route whose MTU leaves room, if it leaves by this interface. */
+static int route_prepare(struct dataplane *dp, const struct link_info *link,
+			 const struct config_peer *p)
+{
+	unsigned int fits = link->mtu - route_room(&p->key), have;
+	char text[PREFIX_STRLEN], change[ROUTE_STRLEN];
+	struct route r;
+	int err = route_covering(&p->key, &r);
+
+	prefix_format(&p->key, text);
+	if (err == -ENETUNREACH) {
+		msg_limited(&dp->route_limit, 60,
+			    "%s: no single route covers %s: none is added; where routes within it have an MTU above %u, large packets go without telemetry (tx_mtu)",
+		    link->name, text, fits);
+		return 0;
+	}
+	if (err) {
+		msg("%s: reading the routes: %s", link->name, strerror(-err));
+		return err;
+	}
+	if (r.ifindex != link->ifindex)
+		return 0; /* not by this interface: nothing to prepare */
+	have = r.mtu ? r.mtu : link->mtu;
+	/* Ours may also be too small: the interface's MTU was raised. */
+	if (have == fits || (have < fits && r.protocol != ROUTE_PROTO))
+		return 0;
+	r.mtu = fits;
+	err = r.exact && r.protocol != ROUTE_PROTO ? -EEXIST : route_add(&p->key, &r);
+	if (err == -EEXIST) {
+		msg_limited(&dp->route_limit, 60,
+			    "%s: the route to %s has MTU %u; telemetry needs %u bytes of %u: run 'ip route change %s'",
+			    link->name, text, have, route_room(&p->key), link->mtu,
+			    route_format(&p->key, &r, change));
+		return -EMSGSIZE;
+	}
+	if (err) {
+		msg_limited(&dp->route_limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name,
+			    text, fits, strerror(-err));
+		return err;
+	}
+	msg("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text, have, fits);
+	return 0;
+}
+
+static int routes_prepare(struct dataplane *dp, const struct link_info *link,
+			  const struct config *c)
+{
+	unsigned int k;
+	int err;
+
+	for (k = 0; k < c->peers_count; k++) {
+		err = route_prepare(dp, link, &c->peers[k]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int route_is_wanted(const struct peer_key *prefix, const void *ctx)
+{
+	const struct config *c = ctx;
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++)
+		if (!memcmp(prefix, &c->peers[k].key, sizeof(*prefix)))
+			return 1;
+	return 0;
+}
+
+/* --- ports --- */
+
+static void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
+{
+	filter_remove(ifindex, BPF_TC_EGRESS);
+	if (port->flags & PORT_F_HOST) {
+		filter_remove(ifindex, BPF_TC_INGRESS);
+		route_remove_ours(ifindex, NULL, NULL);
+	}
+	if (port->flags & PORT_F_OUR_CLSACT)
+		clsact_remove(ifindex);
+	bpf_map_delete_elem(dp->pins.ports, &ifindex);
+}
+
+/* Fills in a port from configuration and kernel; -errno with a message when it cannot be used. */
+static int port_describe(const struct config_interface *i, const struct link_info *link,
+			 struct port *port)
+{
+	struct qdisc_info q;
+	int err = qdisc_get(link->ifindex, &q);
+
+	if (err) {
+		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
+		return err;
+	}
+	if (link->type != ARPHRD_ETHER && link->type != ARPHRD_LOOPBACK) {
+		msg("%s: is not an Ethernet device: name one that is", i->name);
+		return -EOPNOTSUPP;
+	}
+	port->speed_bps = i->speed_bps ? i->speed_bps : link->speed_bps;
+	if (!port->speed_bps) {
+		msg("%s: the driver does not know the speed: write 'speed: 25Gbit' for this interface",
+		    i->name);
+		return -EINVAL;
+	}
+	port->speed = telem_speed_fit(port->speed_bps);
+	port->mtu = link->mtu;
+	port->switch_id = i->id;
+	port->flags = i->role;
+	memcpy(port->name, link->name, sizeof(port->name));
+	port->netns_cookie = link->netns_cookie;
+	if (q.leaves && q.fq == q.leaves)
+		port->flags |= PORT_F_EDT;
+	if (!strcmp(q.root, "noqueue") || !strcmp(q.root, "pfifo_fast"))
+		port->flags |= PORT_F_NO_QUEUE;
+	return 0;
+}
+
+static void port_advise(const struct config_interface *i, const struct port *port)
+{
+	struct link_info link;
+	struct qdisc_info q;
+
+	if (link_get(i->name, &link) || qdisc_get(link.ifindex, &q))
+		return;
+	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
+		    i->name, q.root, i->name);
+	if (i->role == PORT_F_SWITCH && port->flags & PORT_F_NO_QUEUE)
+		msg("%s: the queue of %s cannot be read: packets pass without a stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
+		    i->name, q.root, i->name);
+}
+
+static int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i)
+{
+	struct port port = {}, old = {};
+	struct link_info link;
+	int err, made = 0, had;
+
+	err = link_get(i->name, &link);
+	if (err) {
+		msg("%s: no such interface: %s", i->name, strerror(-err));
+		return err;
+	}
+	err = port_describe(i, &link, &port);
+	if (err)
+		return err;
+	had = !bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &old);
+	if (had && (old.flags & (PORT_F_HOST | PORT_F_SWITCH)) != i->role) {
+		port_remove(dp, link.ifindex, &old);
+		had = 0;
+	}
+	if (i->role == PORT_F_HOST) {
+		/* Once attached, what finds no room is passed plainly, and the rest has to go on. */
+		err = routes_prepare(dp, &link, c);
+		if (err && !had)
+			goto remove;
+		if (had)
+			route_remove_ours(link.ifindex, route_is_wanted, c);
+	}
+	err = clsact_make(link.ifindex, &made);
+	if (err) {
+		msg("%s: adding the clsact qdisc: %s", i->name, strerror(-err));
+		goto remove;
+	}
+	if (made || (had && old.flags & PORT_F_OUR_CLSACT))
+		port.flags |= PORT_F_OUR_CLSACT;
+	port.backlog_bytes = old.backlog_bytes;
+	port.tx_bytes = old.tx_bytes;
+	if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_ANY)) {
+		err = -errno;
+		msg("%s: the ports map: %s", i->name, strerror(-err));
+		goto remove;
+	}
+	/* Ingress first: once egress asks peers whether they strip, so must we. */
+	if (i->role == PORT_F_HOST) {
+		err = filter_set(link.ifindex, BPF_TC_INGRESS, dp->ingress_fd);
+		if (!err)
+			err = filter_set(link.ifindex, BPF_TC_EGRESS, dp->egress_fd);
+	} else {
+		err = filter_set(link.ifindex, BPF_TC_EGRESS, dp->hop_fd);
+	}
+	if (err) {
+		msg("%s: attaching the filter: %s", i->name, strerror(-err));
+		goto remove;
+	}
+	if (!had)
+		port_advise(i, &port);
+	return 0;
+remove:
+	if (!had) {
+		if (made)
+			port.flags |= PORT_F_OUR_CLSACT;
+		port_remove(dp, link.ifindex, &port);
+	}
+	return err;
+}
+
+/* --- control map --- */
+
+static void epoch_next(struct dataplane *dp, const struct config *c)
+{
+	struct control ctl;
+
+	pins_control_get(&dp->pins, &ctl);
+	ctl.abi = SLUICE_ABI;
+	ctl.mode = c->mode;
+	ctl.epoch++;
+	ctl.pid = getpid();
+	ctl.heartbeat_ns = now_ns();
+	pins_control_set(&dp->pins, &ctl);
+}
+
+/* Makes the peers map say what the configuration says. */
+static int peers_apply(struct dataplane *dp, const struct config *c)
+{
+	struct peer_key key, next;
+	unsigned int k;
+	int more;
+
+	for (k = 0; k < c->peers_count; k++) {
+		struct peer v = config_peer_value(c, &c->peers[k]);
+
+		if (bpf_map_update_elem(dp->pins.peers, &c->peers[k].key, &v, BPF_ANY)) {
+			msg("peers: %s: %s", c->peers[k].prefix_text, strerror(errno));
+			return -errno;
+		}
+	}
+	more = !bpf_map_get_next_key(dp->pins.peers, NULL, &next);
+	while (more) {
+		key = next;
+		more = !bpf_map_get_next_key(dp->pins.peers, &key, &next);
+		for (k = 0; k < c->peers_count; k++)
+			if (!memcmp(&key, &c->peers[k].key, sizeof(key)))
+				break;
+		if (k == c->peers_count)
+			bpf_map_delete_elem(dp->pins.peers, &key);
+	}
+	return 0;
+}
+
+/* --- congestion control --- */
+
+static int sysctl_read(char *value, size_t size)
+{
+	FILE *f = fopen(DP_CC_SYSCTL, "re");
+
+	if (!f)
+		return -errno;
+	if (!fgets(value, size, f))
+		*value = 0;
+	value[strcspn(value, "\n")] = 0;
+	fclose(f);
+	return 0;
+}
+
+static int sysctl_write(const char *value)
+{
+	FILE *f = fopen(DP_CC_SYSCTL, "we");
+	int err = 0;
+
+	if (!f)
+		return -errno;
+	if (fputs(value, f) < 0 || fflush(f))
+		err = -errno;
+	fclose(f);
+	return err;
+}
+
+static void cc_unregister(const char *pin_dir)
+{
+	char path[512];
+	__u32 zero = 0;
+	int fd;
+
+	pin_path(path, sizeof(path), pin_dir, "tcp_cc");
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return;
+	bpf_map_delete_elem(fd, &zero); /* sockets that use it keep it until they end */
+	close(fd);
+	unlink(path);
+}
+
+static void cc_restore_default(struct control *ctl)
+{
+	char now[64];
+
+	if (!ctl->cc_default[0])
+		return;
+	/* Only if it is still what we set: an administrator's later choice stands. */
+	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, ctl->cc_name))
+		sysctl_write(ctl->cc_default);
+	ctl->cc_default[0] = 0;
+}
+
+static int cc_register(struct dataplane *dp, const struct config *c)
+{
+	char path[512];
+	struct bpf_link *link;
+	struct control ctl;
+	int err;
+
+	if (!c->tcp.name)
+		return 0;
+	pins_control_get(&dp->pins, &ctl);
+	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
+	if (access(path, F_OK)) {
+		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
+		if (!link) {
+			err = -errno;
+			msg("tcp: registering the congestion control '%s': %s%s", c->tcp.name,
+			    strerror(-err),
+			    err == -EEXIST ? ": the name is taken: choose another with tcp: name" : "");
+			return err;
+		}
+		/* It stays registered when we end; only deleting the map's element takes it away. */
+		bpf_link__disconnect(link);
+		bpf_link__destroy(link);
+		err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
+		if (err) {
+			msg("tcp: pinning %s: %s", path, strerror(-err));
+			return err;
+		}
+		strncpy(ctl.cc_name, c->tcp.name, sizeof(ctl.cc_name) - 1);
+		pins_control_set(&dp->pins, &ctl);
+	}
+	return 0;
+}
+
+/* The default follows the mode: only where windows are enforced does it gain anything. */
+static int cc_default_apply(struct dataplane *dp, const struct config *c)
+{
+	char now[64];
+	struct control ctl;
+	int err;
+
+	pins_control_get(&dp->pins, &ctl);
+	if (!c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE) {
+		cc_restore_default(&ctl);
+		return pins_control_set(&dp->pins, &ctl);
+	}
+	err = sysctl_read(now, sizeof(now));
+	if (err || !strcmp(now, c->tcp.name))
+		return err;
+	err = sysctl_write(c->tcp.name);
+	if (err) {
+		msg("tcp: making '%s' the default congestion control: %s", c->tcp.name, strerror(-err));
+		return err;
+	}
+	msg("tcp: default congestion control: %s -> %s", now, c->tcp.name);
+	snprintf(ctl.cc_default, sizeof(ctl.cc_default), "%.15s", now);
+	return pins_control_set(&dp->pins, &ctl);
+}
+
+/* --- load --- */
+
+static char libbpf_reason[512];
+
+/*
+ * libbpf talks a lot; it is heard one level lower. Of what it says the first complaint of the
+ * verifier is kept, the line in front of its summary, to be the reason when a load fails.
+ */
+static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char *text, *line, *rest, *before = "";
+
+	if (level == LIBBPF_DEBUG || vasprintf(&text, fmt, ap) < 0)
+		return 0;
+	for (rest = text; (line = strsep(&rest, "\n"));) {
+		if (!*line)
+			continue;
+		msg_debug("%s", line);
+		if (!strncmp(line, "processed ", 10) && !libbpf_reason[0])
+			snprintf(libbpf_reason, sizeof(libbpf_reason), "%.511s", before);
+		before = line;
+	}
+	free(text);
+	return 0;
+}
+
+static int pin_dir_lock(struct dataplane *dp, const char *dir)
+{
+	struct statfs fs;
+	int err;
+
+	if (strlen(dir) >= sizeof(dp->pin_dir))
+		return -ENAMETOOLONG;
+	strcpy(dp->pin_dir, dir);
+	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != DP_BPFFS_MAGIC) {
+		msg("/sys/fs/bpf is not a BPF file system: mount -t bpf bpf /sys/fs/bpf");
+		return -ENOENT;
+	}
+	if (mkdir(dir, 0700) && errno != EEXIST) {
+		err = -errno;
+		msg("%s: %s", dir, strerror(-err));
+		return err;
+	}
+	dp->lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dp->lock_fd < 0)
+		return -errno;
+	if (flock(dp->lock_fd, LOCK_EX | LOCK_NB)) {
+		msg("%s: another sluiced works there: stop it, or give this one another pin_dir", dir);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+/* Replaces the mark in a copy of the object by the congestion control's name. */
+static int cc_name_set(struct dataplane *dp, const char *name)
+{
+	struct bpf_object_skeleton *s = dp->skel->skeleton;
+	unsigned char *at;
+
+	dp->elf = malloc(s->data_sz);
+	if (!dp->elf)
+		return -ENOMEM;
+	memcpy(dp->elf, s->data, s->data_sz);
+	at = memmem(dp->elf, s->data_sz, DP_CC_MARK, sizeof(DP_CC_MARK));
+	if (!at)
+		return -EINVAL;
+	memset(at, 0, sizeof(DP_CC_MARK));
+	memcpy(at, name, strlen(name));
+	s->data = dp->elf;
+	return 0;
+}
+
+static int kernel_btf_has(const char *name, __u32 kind)
+{
+	struct btf *btf;
+	int id;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return -ENOENT;
+	btf = btf__load_vmlinux_btf();
+	if (!btf)
+		return -errno;
+	id = btf__find_by_name_kind(btf, name, kind);
+	btf__free(btf);
+	return id > 0;
+}
+
+int kernel_has_kfunc(void)
+{
+	return kernel_btf_has("bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
+}
+
+int kernel_has_tcp_ops(void)
+{
+	return kernel_btf_has("bpf_struct_ops_tcp_congestion_ops", BTF_KIND_STRUCT);
+}
+
+/* Leaves out the programs that this kernel or this run does not want. */
+static int programs_choose(struct sluice_bpf *s, int want_cc)
+{
+	struct bpf_program *without_kfunc[] = { s->progs.hop_map, s->progs.backlog_enqueue,
+						s->progs.backlog_dequeue };
+	struct bpf_program *cc[] = { s->progs.cc_init, s->progs.cc_control, s->progs.cc_ssthresh,
+				     s->progs.cc_undo_cwnd };
+	int kfunc = kernel_has_kfunc();
+	unsigned int i;
+
+	if (kfunc < 0) {
+		msg("this kernel has no BTF (/sys/kernel/btf/vmlinux): Sluice needs one with CONFIG_DEBUG_INFO_BTF=y, as Debian's and Ubuntu's have it");
+		return -EOPNOTSUPP;
+	}
+	if (!kfunc)
+		bpf_program__set_autoload(s->progs.hop, false);
+	for (i = 0; kfunc && i < 3; i++)
+		bpf_program__set_autoload(without_kfunc[i], false);
+	for (i = 0; !want_cc && i < 4; i++)
+		bpf_program__set_autoload(cc[i], false);
+	return want_cc ? 0 : bpf_map__set_autocreate(s->maps.tcp_cc, false);
+}
+
+/* What to load for this configuration, and where the maps come from. */
+static int object_prepare(struct dataplane *dp, const struct config *c)
+{
+	struct sluice_bpf *s = dp->skel;
+	char path[512];
+	struct bpf_map *map;
+	struct bpf_map_info info;
+	__u32 len = sizeof(info);
+	int fd, err;
+
+	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
+	err = programs_choose(s, c->tcp.name && access(path, F_OK));
+	if (err)
+		return err;
+	s->rodata->wire_port = c->port;
+	bpf_object__for_each_map(map, s->obj) {
+		const char *name = bpf_map__name(map);
+
+#define DP_IS_PIN(pin) || !strcmp(name, #pin)
+		if (!(0 PINS(DP_IS_PIN)))
+			continue;
+#undef DP_IS_PIN
+		pin_path(path, sizeof(path), dp->pin_dir, name);
+		err = bpf_map__set_pin_path(map, path);
+		if (err)
+			return err;
+	}
+	/* A flow map that is in use keeps its size. */
+	pin_path(path, sizeof(path), dp->pin_dir, "flows");
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return bpf_map__set_max_entries(s->maps.flows, c->max_flows);
+	memset(&info, 0, sizeof(info));
+	err = bpf_obj_get_info_by_fd(fd, &info, &len);
+	close(fd);
+	if (!err && info.max_entries != c->max_flows)
+		msg("max_flows stays %u: the flow map in use is adopted; detach to change it",
+		    info.max_entries);
+	return err ?: bpf_map__set_max_entries(s->maps.flows, info.max_entries);
+}
+
+int dataplane_try(void)
+{
+	struct sluice_bpf *s;
+	int err;
+
+	libbpf_set_print(libbpf_print);
+	s = sluice_bpf__open();
+	if (!s)
+		return -errno;
+	err = programs_choose(s, kernel_has_tcp_ops() > 0);
+	if (!err)
+		err = sluice_bpf__load(s);
+	sluice_bpf__destroy(s);
+	return err;
+}
+
+static int tracepoints_attach(struct dataplane *dp)
+{
+	struct bpf_program *progs[] = { dp->skel->progs.backlog_enqueue,
+					dp->skel->progs.backlog_dequeue };
+	char path[512];
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < 2; i++) {
+		struct bpf_link *link;
+
+		if (bpf_program__fd(progs[i]) < 0)
+			continue;
+		link = bpf_program__attach(progs[i]);
+		if (!link) {
+			err = -errno;
+			msg("attaching %s: %s", bpf_program__name(progs[i]), strerror(-err));
+			return err;
+		}
+		pin_path(path, sizeof(path), dp->pin_dir, bpf_program__name(progs[i]));
+		unlink(path); /* an earlier daemon's */
+		err = bpf_link__pin(link, path);
+		bpf_link__destroy(link);
+		if (err) {
+			msg("pinning %s: %s", path, strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int object_load(struct dataplane *dp, const struct config *c)
+{
+	int err;
+
+	dp->skel = calloc(1, sizeof(*dp->skel));
+	if (!dp->skel)
+		return -ENOMEM;
+	err = sluice_bpf__create_skeleton(dp->skel);
+	if (!err && c->tcp.name)
+		err = cc_name_set(dp, c->tcp.name);
+	if (!err)
+		err = bpf_object__open_skeleton(dp->skel->skeleton, NULL);
+	if (!err)
+		err = object_prepare(dp, c);
+	if (err)
+		return err;
+	err = sluice_bpf__load(dp->skel);
+	if (err) {
+		msg("loading the BPF programs: %s%s%s", strerror(-err), libbpf_reason[0] ? ": " : "", libbpf_reason);
+		msg("'sluicectl probe' says what this kernel lacks; --verbose shows the verifier's words");
+		return err;
+	}
+	dp->egress_fd = bpf_program__fd(dp->skel->progs.egress);
+	dp->ingress_fd = bpf_program__fd(dp->skel->progs.ingress);
+	dp->hop_fd = bpf_program__fd(dp->skel->progs.hop);
+	if (dp->hop_fd < 0)
+		dp->hop_fd = bpf_program__fd(dp->skel->progs.hop_map);
+	return tracepoints_attach(dp);
+}
+
+/* --- interfaces --- */
+
+struct drop_ctx {
+	struct dataplane *dp;
+	const struct config *c; /* NULL: drop all */
+};
+
+static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
+{
+	struct drop_ctx *d = ctx;
+	char name[IFNAMSIZ] = "";
+	unsigned int k;
+
+	if (!if_indextoname(ifindex, name)) {
+		msg("interface %u went away: forgotten", ifindex);
+		bpf_map_delete_elem(d->dp->pins.ports, &ifindex);
+		return 0;
+	}
+	for (k = 0; d->c && k < d->c->interfaces_count; k++)
+		if (!strcmp(name, d->c->interfaces[k].name))
+			return 0;
+	port_remove(d->dp, ifindex, port);
+	return 0;
+}
+
+static int interfaces_apply(struct dataplane *dp, const struct config *c)
+{
+	struct drop_ctx d = { dp, c };
+	unsigned int k;
+	int err;
+
+	for (k = 0; k < c->interfaces_count; k++) {
+		err = port_add(dp, c, &c->interfaces[k]);
+		if (err)
+			return err;
+	}
+	return pins_each_port(&dp->pins, port_drop, &d);
+}
+
+static int exit_code(int err, int undone)
+{
+	if (!err)
+		return EXIT_DONE;
+	if (err == -EOPNOTSUPP)
+		return EXIT_UNSUPPORTED;
+	return undone ? EXIT_ROLLED_BACK : EXIT_FAILED;
+}
+
+int dataplane_open(const struct config *c, struct dataplane **out)
+{
+	struct dataplane *dp = calloc(1, sizeof(*dp));
+	int err;
+
+	if (!dp)
+		return EXIT_FAILED;
+	dp->lock_fd = -1;
+	libbpf_set_print(libbpf_print);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	err = pin_dir_lock(dp, c->pin_dir);
+	if (err)
+		goto close;
+	err = pins_open(c->pin_dir, &dp->pins);
+	if (err == -EPROTO) {
+		msg("%s: the maps there are of another version: run the 'sluiced --detach --pin-dir %s' of that version first",
+		    c->pin_dir, c->pin_dir);
+		goto close;
+	}
+	dp->fresh = err != 0;
+	if (!dp->fresh) {
+		msg("adopting the maps in %s", c->pin_dir);
+		pins_close(&dp->pins);
+	}
+	err = object_load(dp, c);
+	if (err)
+		goto undo;
+	/* The abi is written before anyone may look. */
+	if (dp->fresh) {
+		struct control ctl = { .abi = SLUICE_ABI, .mode = c->mode };
+		__u32 zero = 0;
+
+		bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY);
+	}
+	err = pins_open(c->pin_dir, &dp->pins);
+	if (err) {
+		msg("%s: opening the maps: %s", c->pin_dir, strerror(-err));
+		goto undo;
+	}
+	err = peers_apply(dp, c);
+	if (!err)
+		err = cc_register(dp, c);
+	if (!err)
+		err = interfaces_apply(dp, c);
+	if (!err)
+		err = cc_default_apply(dp, c);
+	if (err)
+		goto undo;
+	epoch_next(dp, c);
+	*out = dp;
+	return EXIT_DONE;
+undo:
+	if (dp->fresh) {
+		dataplane_detach(dp);
+		msg("nothing is left attached");
+		return exit_code(err, 1);
+	}
+	msg("what the earlier daemon attached stays as it was");
+close:
+	dataplane_close(dp);
+	return exit_code(err, 0);
+}
+
+int dataplane_reload(struct dataplane *dp, const struct config *c)
+{
+	int err = peers_apply(dp, c);
+
+	if (!err)
+		err = interfaces_apply(dp, c);
+	if (!err)
+		err = cc_default_apply(dp, c);
+	epoch_next(dp, c);
+	return err;
+}
+
+void dataplane_routes_changed(struct dataplane *dp)
+{
+	dp->routes_changed = 1;
+}
+
+/* Routes that came after the interface, or without which it came back, are given room. */
+static void routes_follow(struct dataplane *dp, const struct config *c)
+{
+	struct link_info link;
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (c->interfaces[k].role == PORT_F_HOST && !link_get(c->interfaces[k].name, &link))
+			routes_prepare(dp, &link, c);
+}
+
+void dataplane_follow(struct dataplane *dp, const struct config *c)
+{
+	struct drop_ctx d = { dp, c };
+	struct link_info link;
+	struct port port, now;
+	unsigned int k;
+	int changed = 0;
+
+	pins_each_port(&dp->pins, port_drop, &d);
+	for (k = 0; k < c->interfaces_count; k++) {
+		const struct config_interface *i = &c->interfaces[k];
+
+		if (link_get(i->name, &link))
+			continue;
+		if (bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &port)) {
+			msg("%s: is there again: attaching", i->name);
+			port_add(dp, c, i);
+			changed = 1;
+			continue;
+		}
+		now = port;
+		if (port_describe(i, &link, &now))
+			continue;
+		now.flags |= port.flags & PORT_F_OUR_CLSACT;
+		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps)
+			continue;
+		if ((now.flags ^ port.flags) & PORT_F_EDT)
+			msg("%s: departure times: %s (the qdisc changed)", i->name,
+			    now.flags & PORT_F_EDT ? "off -> on" : "on -> off");
+		if (now.mtu != port.mtu)
+			msg("%s: MTU: %u -> %u", i->name, port.mtu, now.mtu);
+		port_add(dp, c, i);
+		changed = 1;
+	}
+	if (changed)
+		epoch_next(dp, c);
+}
+
+/* --- time --- */
+
+struct age_ctx {
+	struct dataplane *dp;
+	__u64 now_ns, timeout_ns;
+};
+
+static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
+{
+	struct age_ctx *a = ctx;
+	__u64 last = f->last_tx_ns > f->last_rx_ns ? f->last_tx_ns : f->last_rx_ns;
+	__u64 limit = f->flags & FLOW_F_CLOSED ? DP_CLOSED_NS : a->timeout_ns;
+
+	if (a->now_ns > last + limit)
+		bpf_map_delete_elem(a->dp->pins.flows, key);
+	return 0;
+}
+
+void dataplane_tick(struct dataplane *dp, const struct config *c)
+{
+	struct age_ctx a = { dp, now_ns(), c->flow_timeout_ns };
+	struct control ctl;
+	int err;
+
+	if (!pins_control_get(&dp->pins, &ctl)) {
+		ctl.heartbeat_ns = a.now_ns;
+		pins_control_set(&dp->pins, &ctl);
+	}
+	if (dp->routes_changed) {
+		dp->routes_changed = 0;
+		routes_follow(dp, c);
+	}
+	err = pins_each_flow(&dp->pins, flow_age, &a);
+	if (err)
+		msg_limited(&dp->limit, 60, "looking for idle flows: %s", strerror(-err));
+}
+
+/* --- end --- */
+
+void dataplane_close(struct dataplane *dp)
+{
+	if (!dp)
+		return;
+	pins_close(&dp->pins);
+	if (dp->skel && dp->skel->skeleton)
+		sluice_bpf__destroy(dp->skel);
+	else
+		free(dp->skel);
+	free(dp->elf);
+	if (dp->lock_fd >= 0)
+		close(dp->lock_fd);
+	free(dp);
+}
+
+static void pins_unlink(const char *dir)
+{
+	static const char *const names[] = {
+#define DP_PIN_NAME(name) #name,
+		PINS(DP_PIN_NAME)
+#undef DP_PIN_NAME
+		"backlog_enqueue", "backlog_dequeue",
+	};
+	char path[512];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		pin_path(path, sizeof(path), dir, names[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
+int dataplane_detach(struct dataplane *dp)
+{
+	const struct timespec linger = { 0, DP_LINGER_NS };
+	struct drop_ctx d = { dp, NULL };
+	struct control ctl;
+
+	if (dp->pins.control > 0 && !pins_control_get(&dp->pins, &ctl)) {
+		if (!ctl.bypass) {
+			ctl.bypass = 1;
+			pins_control_set(&dp->pins, &ctl);
+			if (!dp->fresh || ctl.epoch)
+				nanosleep(&linger, NULL);
+		}
+		cc_restore_default(&ctl);
+		pins_each_port(&dp->pins, port_drop, &d);
+	}
+	cc_unregister(dp->pin_dir);
+	pins_unlink(dp->pin_dir);
+	dataplane_close(dp);
+	return EXIT_DONE;
+}
+
+int dataplane_detach_dir(const char *pin_dir)
+{
+	struct dataplane *dp;
+	int err;
+
+	if (access(pin_dir, F_OK)) {
+		msg("%s: nothing is pinned there", pin_dir);
+		return EXIT_DONE;
+	}
+	dp = calloc(1, sizeof(*dp));
+	if (!dp)
+		return EXIT_FAILED;
+	dp->lock_fd = -1;
+	libbpf_set_print(libbpf_print);
+	err = pin_dir_lock(dp, pin_dir);
+	if (!err) {
+		err = pins_open(pin_dir, &dp->pins);
+		if (err == -ENOENT)
+			err = 0; /* half of a start: only pins to remove */
+		else if (err == -EPROTO)
+			msg("%s: the maps there are of another version: use the --detach of the sluiced that made them",
+			    pin_dir);
+		else if (err)
+			msg("%s: %s", pin_dir, strerror(-err));
+	}
+	if (err) {
+		dataplane_close(dp);
+		return EXIT_FAILED;
+	}
+	return dataplane_detach(dp);
+}

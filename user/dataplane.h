@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_DATAPLANE_H
+#define SLUICE_DATAPLANE_H
+/* Loading, pinning, adopting, attaching and detaching of the BPF programs. */
+#include "config.h"
+#include "pins.h"
+
+struct dataplane;
+
+/*
+ * Takes the lock of the pin directory, loads the programs over the maps pinned there (or new ones),
+ * and attaches to the interfaces of the configuration. On an error everything that this call did is
+ * undone and its exit code (EXIT_*) returned; 0 when all is in place.
+ */
+int dataplane_open(const struct config *c, struct dataplane **dp);
+
+/* A new configuration while running. Peers, mode, HPCC parameters and interfaces follow. */
+int dataplane_reload(struct dataplane *dp, const struct config *c);
+
+/* Links or qdiscs changed: drops interfaces that went away, attaches those that came back. */
+void dataplane_follow(struct dataplane *dp, const struct config *c);
+
+/* Routes changed: the next tick looks whether those to peers have room. */
+void dataplane_routes_changed(struct dataplane *dp);
+
+/* Once a second: heartbeat, routes, and flows that are idle or closed are forgotten. */
+void dataplane_tick(struct dataplane *dp, const struct config *c);
+
+/* Leaves everything attached (the next daemon adopts it). */
+void dataplane_close(struct dataplane *dp);
+
+/*
+ * Takes everything of ours from the machine: bypass first, so that peers go over to plain packets
+ * while we still strip; then filters, routes, the congestion control, pins. Works on what the pin
+ * directory says, with or without a running daemon's struct. Returns EXIT_*.
+ */
+int dataplane_detach(struct dataplane *dp);
+int dataplane_detach_dir(const char *pin_dir);
+
+/* From the kernel's BTF: 1, 0, or -errno where there is no BTF. */
+int kernel_has_kfunc(void);   /* bpf_cast_to_kern_ctx: a program may look at the qdisc */
+int kernel_has_tcp_ops(void); /* a TCP congestion control can be a BPF program */
+
+/* Loads all programs that this kernel wants and throws them away: 0, or -errno. */
+int dataplane_try(void);
+
+#endif

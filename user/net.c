@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Links by ioctl (which, unlike sysfs, always speaks of the network namespace that we are in), and
+ * qdiscs, filters and routes by rtnetlink over libmnl.
+ */
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/ethtool.h>
+#include <linux/if_link.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "net.h"
+
+static __u64 link_speed(int fd, struct ifreq *ifr)
+{
+	struct {
+		struct ethtool_link_settings s;
+		__u32 masks[3 * 127];
+	} e = { .s.cmd = ETHTOOL_GLINKSETTINGS };
+
+	/* Two calls: the first one says, as a negative number, how many words of masks there are. */
+	ifr->ifr_data = (void *)&e;
+	if (ioctl(fd, SIOCETHTOOL, ifr) || e.s.link_mode_masks_nwords >= 0)
+		return 0;
+	e.s.link_mode_masks_nwords = -e.s.link_mode_masks_nwords;
+	e.s.cmd = ETHTOOL_GLINKSETTINGS;
+	if (ioctl(fd, SIOCETHTOOL, ifr) || e.s.speed == (__u32)SPEED_UNKNOWN)
+		return 0;
+	return e.s.speed * 1000000ULL;
+}
+
+int link_get(const char *name, struct link_info *info)
+{
+	struct ifreq ifr = {};
+	int fd, err = 0;
+	socklen_t len;
+
+	memset(info, 0, sizeof(*info));
+	strncpy(info->name, name, IFNAMSIZ - 1);
+	strncpy(ifr.ifr_name, name, IFNAMSIZ - 1);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, SIOCGIFINDEX, &ifr)) {
+		err = -errno;
+		goto close_fd;
+	}
+	info->ifindex = ifr.ifr_ifindex;
+	if (ioctl(fd, SIOCGIFMTU, &ifr)) {
+		err = -errno;
+		goto close_fd;
+	}
+	info->mtu = ifr.ifr_mtu;
+	if (ioctl(fd, SIOCGIFHWADDR, &ifr)) {
+		err = -errno;
+		goto close_fd;
+	}
+	info->type = ifr.ifr_hwaddr.sa_family;
+	info->speed_bps = link_speed(fd, &ifr);
+	len = sizeof(info->netns_cookie);
+	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &info->netns_cookie, &len))
+		err = -errno;
+close_fd:
+	close(fd);
+	return err;
+}
+
+/* Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. */
+static int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
+{
+	char buf[32768];
+	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	unsigned int seq = (unsigned int)time(NULL) ^ (unsigned int)rand(), port;
+	int n, err = 0;
+
+	if (!nl)
+		return -errno;
+	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0) {
+		err = -errno;
+		goto close_nl;
+	}
+	port = mnl_socket_get_portid(nl);
+	nlh->nlmsg_seq = seq;
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0) {
+		err = -errno;
+		goto close_nl;
+	}
+	for (;;) {
+		n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+		if (n < 0) {
+			err = -errno;
+			break;
+		}
+		n = mnl_cb_run(buf, n, seq, port, cb, data);
+		if (n < 0)
+			err = -errno;
+		if (n <= 0)
+			break;
+		if (!(nlh->nlmsg_flags & (NLM_F_DUMP | NLM_F_ACK)))
+			break; /* a plain get has one answer */
+	}
+close_nl:
+	mnl_socket_close(nl);
+	return err;
+}
+
+struct qdisc_list {
+	__u32 ifindex;
+	unsigned int n;
+	struct {
+		__u32 handle, parent;
+		char kind[16];
+	} q[1024];
+};
+
+static int qdisc_cb(const struct nlmsghdr *nlh, void *data)
+{
+	struct qdisc_list *l = data;
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a;
+
+	if (nlh->nlmsg_type != RTM_NEWQDISC || (__u32)tc->tcm_ifindex != l->ifindex ||
+	    l->n == sizeof(l->q) / sizeof(l->q[0]))
+		return MNL_CB_OK;
+	l->q[l->n].handle = tc->tcm_handle;
+	l->q[l->n].parent = tc->tcm_parent;
+	mnl_attr_for_each(a, nlh, sizeof(*tc)) {
+		if (mnl_attr_get_type(a) == TCA_KIND)
+			strncpy(l->q[l->n].kind, mnl_attr_get_str(a), sizeof(l->q[0].kind) - 1);
+	}
+	l->n++;
+	return MNL_CB_OK;
+}
+
+int qdisc_get(__u32 ifindex, struct qdisc_info *info)
+{
+	char buf[MNL_NLMSG_HDRLEN + 64] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct qdisc_list *l = calloc(1, sizeof(*l));
+	unsigned int i, k;
+	struct tcmsg *tc;
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	if (!l)
+		return -ENOMEM;
+	nlh->nlmsg_type = RTM_GETQDISC;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = ifindex;
+	l->ifindex = ifindex;
+	err = nl_talk(nlh, qdisc_cb, l);
+	for (i = 0; !err && i < l->n; i++) {
+		if (l->q[i].parent == TC_H_CLSACT || l->q[i].parent == TC_H_INGRESS) {
+			info->clsact = 1;
+			continue;
+		}
+		if (l->q[i].parent == TC_H_ROOT)
+			memcpy(info->root, l->q[i].kind, sizeof(info->root));
+		for (k = 0; k < l->n; k++)
+			if (l->q[i].handle && l->q[k].parent != TC_H_ROOT &&
+			    TC_H_MAJ(l->q[k].parent) == TC_H_MAJ(l->q[i].handle))
+				break;
+		if (k < l->n)
+			continue;
+		info->leaves++;
+		info->fq += !strcmp(l->q[i].kind, "fq");
+	}
+	free(l);
+	return err;
+}
+
+static int filter_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+
+	/* A bpf filter shows up twice: the chain entry has no handle. */
+	if (nlh->nlmsg_type == RTM_NEWTFILTER && tc->tcm_handle)
+		++*(int *)data;
+	return MNL_CB_OK;
+}
+
+int filters_count(__u32 ifindex)
+{
+	static const __u32 hooks[] = { TC_H_MIN_INGRESS, TC_H_MIN_EGRESS };
+	int count = 0, err;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		char buf[MNL_NLMSG_HDRLEN + 64] = {};
+		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+		struct tcmsg *tc;
+
+		nlh->nlmsg_type = RTM_GETTFILTER;
+		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+		tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+		tc->tcm_family = AF_UNSPEC;
+		tc->tcm_ifindex = ifindex;
+		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, hooks[i]);
+		err = nl_talk(nlh, filter_cb, &count);
+		if (err)
+			return err;
+	}
+	return count;
+}
+
+static const __u8 *prefix_bytes(const struct peer_key *p, int *family, int *len, int *bits)
+{
+	int v4 = addr_is_v4(&p->addr) && p->prefixlen >= 96;
+
+	*family = v4 ? AF_INET : AF_INET6;
+	*len = v4 ? 4 : 16;
+	*bits = p->prefixlen - (v4 ? 96 : 0);
+	return v4 ? &p->addr.b[12] : p->addr.b;
+}
+
+struct covering {
+	const struct peer_key *prefix;
+	struct route best;
+	int best_len; /* -1: none yet */
+};
+
+/* Address bytes of an attribute, as a mapped address for IPv4. */
+static struct sluice_addr attr_addr(const struct nlattr *a, int family)
+{
+	struct sluice_addr addr = {};
+
+	if (family == AF_INET) {
+		addr.b[10] = addr.b[11] = 0xff;
+		memcpy(&addr.b[12], mnl_attr_get_payload(a), 4);
+	} else {
+		memcpy(&addr, mnl_attr_get_payload(a), 16);
+	}
+	return addr;
+}
+
+static int covering_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	struct covering *c = data;
+	struct route r = {};
+	struct sluice_addr dst = {};
+	const struct nlattr *a, *m;
+	__u32 table = rt->rtm_table;
+	int family, len, bits, i;
+	const __u8 *bytes = prefix_bytes(c->prefix, &family, &len, &bits);
+
+	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family ||
+	    rt->rtm_type != RTN_UNICAST || rt->rtm_dst_len > bits)
+		return MNL_CB_OK;
+	r.protocol = rt->rtm_protocol;
+	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
+		switch (mnl_attr_get_type(a)) {
+		case RTA_TABLE:
+			table = mnl_attr_get_u32(a);
+			break;
+		case RTA_DST:
+			dst = attr_addr(a, family);
+			break;
+		case RTA_OIF:
+			r.ifindex = mnl_attr_get_u32(a);
+			break;
+		case RTA_PRIORITY:
+			r.metric = mnl_attr_get_u32(a);
+			break;
+		case RTA_GATEWAY:
+			r.has_gateway = 1;
+			r.gateway = attr_addr(a, family);
+			break;
+		case RTA_PREFSRC:
+			r.has_source = 1;
+			r.source = attr_addr(a, family);
+			break;
+		case RTA_METRICS:
+			mnl_attr_for_each_nested(m, a) {
+				if (mnl_attr_get_type(m) == RTAX_MTU)
+					r.mtu = mnl_attr_get_u32(m);
+			}
+			break;
+		}
+	}
+	if (table != RT_TABLE_MAIN || !r.ifindex)
+		return MNL_CB_OK;
+	for (i = 0; i < rt->rtm_dst_len; i++)
+		if ((dst.b[16 - len + i / 8] ^ bytes[i / 8]) & (0x80 >> i % 8))
+			return MNL_CB_OK;
+	if (rt->rtm_dst_len < c->best_len ||
+	    (rt->rtm_dst_len == c->best_len && r.metric >= c->best.metric))
+		return MNL_CB_OK;
+	r.exact = rt->rtm_dst_len == bits;
+	c->best = r;
+	c->best_len = rt->rtm_dst_len;
+	return MNL_CB_OK;
+}
+
+int route_covering(const struct peer_key *prefix, struct route *r)
+{
+	char buf[MNL_NLMSG_HDRLEN + 64] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct covering c = { .prefix = prefix, .best_len = -1 };
+	int family, len, bits, err;
+	struct rtmsg *rt;
+
+	prefix_bytes(prefix, &family, &len, &bits);
+	nlh->nlmsg_type = RTM_GETROUTE;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
+	rt->rtm_family = family;
+	err = nl_talk(nlh, covering_cb, &c);
+	*r = c.best;
+	return err ?: c.best_len < 0 ? -ENETUNREACH : 0;
+}
+
+static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, int type, int flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	int family, len, bits;
+	const __u8 *bytes = prefix_bytes(prefix, &family, &len, &bits);
+	struct rtmsg *rt;
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+	rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
+	rt->rtm_family = family;
+	rt->rtm_dst_len = bits;
+	rt->rtm_table = RT_TABLE_MAIN;
+	rt->rtm_protocol = ROUTE_PROTO;
+	rt->rtm_type = RTN_UNICAST;
+	mnl_attr_put(nlh, RTA_DST, len, bytes);
+	return nlh;
+}
+
+int route_add(const struct peer_key *prefix, const struct route *r)
+{
+	char buf[MNL_NLMSG_HDRLEN + 512] = {};
+	int change = r->exact ? NLM_F_REPLACE : NLM_F_EXCL;
+	struct nlmsghdr *nlh = route_msg(buf, prefix, RTM_NEWROUTE, NLM_F_CREATE | change);
+	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	struct nlattr *metrics;
+
+	rt->rtm_scope = r->has_gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
+	if (r->has_gateway && rt->rtm_family == AF_INET)
+		mnl_attr_put(nlh, RTA_GATEWAY, 4, &r->gateway.b[12]);
+	else if (r->has_gateway)
+		mnl_attr_put(nlh, RTA_GATEWAY, 16, &r->gateway);
+	mnl_attr_put_u32(nlh, RTA_OIF, r->ifindex);
+	metrics = mnl_attr_nest_start(nlh, RTA_METRICS);
+	mnl_attr_put_u32(nlh, RTAX_MTU, r->mtu);
+	mnl_attr_nest_end(nlh, metrics);
+	return nl_talk(nlh, NULL, NULL);
+}
+
+const char *route_format(const struct peer_key *prefix, const struct route *r, char *buf)
+{
+	char text[PREFIX_STRLEN], name[IFNAMSIZ] = "";
+	int n;
+
+	if_indextoname(r->ifindex, name);
+	n = sprintf(buf, "%s", prefix_format(prefix, text));
+	if (r->has_gateway)
+		n += sprintf(buf + n, " via %s", addr_format(&r->gateway, text));
+	n += sprintf(buf + n, " dev %s", name);
+	/* What 'change' is not told is lost, and a route of another metric is another route. */
+	if (r->protocol == RTPROT_KERNEL)
+		n += sprintf(buf + n, " proto kernel");
+	else if (r->protocol != RTPROT_BOOT)
+		n += sprintf(buf + n, " proto %u", r->protocol);
+	if (r->has_source)
+		n += sprintf(buf + n, " src %s", addr_format(&r->source, text));
+	if (r->metric)
+		n += sprintf(buf + n, " metric %u", r->metric);
+	sprintf(buf + n, " mtu %u", r->mtu);
+	return buf;
+}
+
+struct our_routes {
+	__u32 ifindex;
+	unsigned int n;
+	struct peer_key prefix[1024];
+};
+
+static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	struct our_routes *o = data;
+	struct peer_key key = {};
+	const struct nlattr *a;
+	__u32 ifindex = 0;
+
+	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO ||
+	    o->n == sizeof(o->prefix) / sizeof(o->prefix[0]))
+		return MNL_CB_OK;
+	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
+		if (mnl_attr_get_type(a) == RTA_OIF)
+			ifindex = mnl_attr_get_u32(a);
+		if (mnl_attr_get_type(a) == RTA_DST)
+			key.addr = attr_addr(a, rt->rtm_family);
+	}
+	if (ifindex != o->ifindex)
+		return MNL_CB_OK;
+	key.prefixlen = rt->rtm_dst_len + (rt->rtm_family == AF_INET ? 96 : 0);
+	o->prefix[o->n++] = key;
+	return MNL_CB_OK;
+}
+
+int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx),
+		      const void *ctx)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct our_routes *o = calloc(1, sizeof(*o));
+	int err = 0, removed = 0;
+	unsigned int i;
+
+	if (!o)
+		return -ENOMEM;
+	o->ifindex = ifindex;
+	for (i = 0; i < 2 && !err; i++) {
+		char buf[MNL_NLMSG_HDRLEN + 64] = {};
+		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+		struct rtmsg *rt;
+
+		nlh->nlmsg_type = RTM_GETROUTE;
+		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+		rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
+		rt->rtm_family = families[i];
+		err = nl_talk(nlh, our_routes_cb, o);
+	}
+	for (i = 0; i < o->n && !err; i++) {
+		char buf[MNL_NLMSG_HDRLEN + 256] = {};
+		struct nlmsghdr *nlh = route_msg(buf, &o->prefix[i], RTM_DELROUTE, 0);
+		struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+
+		if (keep && keep(&o->prefix[i], ctx))
+			continue;
+		rt->rtm_scope = RT_SCOPE_NOWHERE;
+		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
+		err = nl_talk(nlh, NULL, NULL);
+		removed += !err;
+	}
+	free(o);
+	return err ?: removed;
+}
+
+int net_watch_open(void)
+{
+	struct sockaddr_nl addr = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = RTMGRP_LINK | RTMGRP_TC | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int net_watch_read(int fd)
+{
+	const struct nlmsghdr *nlh;
+	char buf[16384];
+	int changed = 0, left;
+	ssize_t n;
+
+	/* What changed is read anew from the kernel, so an overrun (ENOBUFS) is one more change. */
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0 || (n < 0 && errno == ENOBUFS)) {
+		if (n < 0)
+			changed = NET_CHANGED_LINK | NET_CHANGED_ROUTE;
+		left = n;
+		for (nlh = (void *)buf; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
+			changed |= nlh->nlmsg_type == RTM_NEWROUTE || nlh->nlmsg_type == RTM_DELROUTE ?
+					   NET_CHANGED_ROUTE :
+					   NET_CHANGED_LINK;
+	}
+	return changed;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_NET_H
+#define SLUICE_NET_H
+/* What the daemon asks and tells the kernel's network stack, by libmnl and ioctl. */
+#include <net/if.h>
+#include "util.h"
+
+struct link_info {
+	char name[IFNAMSIZ];
+	__u32 ifindex;
+	__u32 mtu;
+	__u16 type;	 /* ARPHRD_* */
+	__u64 speed_bps; /* as the driver says; 0: unknown */
+	__u64 netns_cookie;
+};
+
+/* 0, or -ENODEV where there is no such interface. */
+int link_get(const char *name, struct link_info *info);
+
+/* The queueing disciplines of an interface. */
+struct qdisc_info {
+	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
+	unsigned int leaves; /* qdiscs that have no other below them */
+	unsigned int fq;    /* leaves that are fq */
+	int clsact;	    /* there is a clsact (or ingress) qdisc */
+};
+int qdisc_get(__u32 ifindex, struct qdisc_info *info);
+
+/* Filters on the clsact hooks of an interface, ours and others'; negative: -errno. */
+int filters_count(__u32 ifindex);
+
+/*
+ * Routes. A managed prefix needs a route whose MTU leaves room for telemetry. Sluice's routes carry
+ * a protocol number of their own, by which they are found again after a crash.
+ */
+#define ROUTE_PROTO 83
+
+struct route {
+	__u32 ifindex;
+	__u32 mtu; /* 0: the interface's */
+	__u32 metric;
+	__u8 protocol; /* ROUTE_PROTO: one of ours */
+	__u8 has_gateway;
+	__u8 exact; /* it is the route of the prefix itself, not of a wider one */
+	__u8 has_source;
+	struct sluice_addr gateway, source;
+};
+/*
+ * The narrowest route of the main table that covers the whole prefix, with the lowest metric;
+ * -ENETUNREACH if there is none. Narrower routes within the prefix stay what they are.
+ */
+int route_covering(const struct peer_key *prefix, struct route *r);
+/*
+ * Adds prefix via r->gateway dev r->ifindex mtu r->mtu, or changes it where it is ours already;
+ * -EEXIST if there is another route of that prefix.
+ */
+int route_add(const struct peer_key *prefix, const struct route *r);
+/* The route as the arguments of 'ip route change'. */
+#define ROUTE_STRLEN (4 * PREFIX_STRLEN)
+const char *route_format(const struct peer_key *prefix, const struct route *r, char *buf);
+/*
+ * Removes the routes of ROUTE_PROTO on this interface, but for those of which keep, if given, returns
+ * true. Number removed, or -errno.
+ */
+int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx),
+		      const void *ctx);
+
+/* A socket that reports changes of links, qdiscs and routes; the fd, or -errno. */
+int net_watch_open(void);
+#define NET_CHANGED_LINK 1 /* or a qdisc, or we do not know */
+#define NET_CHANGED_ROUTE 2
+/* Drains it; what changed. */
+int net_watch_read(int fd);
+
+#endif

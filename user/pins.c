@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Access to the pinned maps for daemon and tool. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "pins.h"
+
+const char *const stat_names[STAT_MAX] = {
+#define STAT_NAME(symbol, name, help) name,
+	SLUICE_STATS(STAT_NAME)
+#undef STAT_NAME
+};
+
+const char *const stat_help[STAT_MAX] = {
+#define STAT_HELP(symbol, name, help) help,
+	SLUICE_STATS(STAT_HELP)
+#undef STAT_HELP
+};
+
+static int pins_get(const char *dir, const char *name)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = bpf_obj_get(path);
+	return fd < 0 ? -errno : fd;
+}
+
+int pins_open(const char *dir, struct pins *p)
+{
+	struct control c;
+	int err;
+
+#define PINS_INIT(name) p->name = -1;
+	PINS(PINS_INIT)
+#undef PINS_INIT
+#define PINS_GET(name)                                                                             \
+	p->name = pins_get(dir, #name);                                                            \
+	if (p->name < 0) {                                                                         \
+		err = p->name;                                                                     \
+		goto close;                                                                        \
+	}
+	PINS(PINS_GET)
+#undef PINS_GET
+	err = pins_control_get(p, &c);
+	if (!err && c.abi != SLUICE_ABI)
+		err = -EPROTO;
+	if (!err)
+		return 0;
+close:
+	pins_close(p);
+	return err;
+}
+
+void pins_close(struct pins *p)
+{
+#define PINS_CLOSE(name)                                                                           \
+	if (p->name >= 0)                                                                          \
+		close(p->name);                                                                    \
+	p->name = -1;
+	PINS(PINS_CLOSE)
+#undef PINS_CLOSE
+}
+
+int pins_control_get(const struct pins *p, struct control *c)
+{
+	__u32 zero = 0;
+
+	memset(c, 0, sizeof(*c));
+	return bpf_map_lookup_elem(p->control, &zero, c) ? -errno : 0;
+}
+
+int pins_control_set(const struct pins *p, const struct control *c)
+{
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(p->control, &zero, c, BPF_ANY) ? -errno : 0;
+}
+
+int pins_stats(const struct pins *p, __u64 *out)
+{
+	int cpus = libbpf_num_possible_cpus(), cpu;
+	__u64 *per_cpu;
+	__u32 i;
+
+	if (cpus < 0)
+		return cpus;
+	per_cpu = calloc(cpus, sizeof(*per_cpu));
+	if (!per_cpu)
+		return -ENOMEM;
+	for (i = 0; i < STAT_MAX; i++) {
+		out[i] = 0;
+		if (bpf_map_lookup_elem(p->stats, &i, per_cpu)) {
+			free(per_cpu);
+			return -errno;
+		}
+		for (cpu = 0; cpu < cpus; cpu++)
+			out[i] += per_cpu[cpu];
+	}
+	free(per_cpu);
+	return 0;
+}
+
+int pins_each_flow(const struct pins *p,
+		   int (*fn)(const struct flow_key *key, const struct flow *flow, void *ctx),
+		   void *ctx)
+{
+	enum { BATCH = 512 };
+	struct flow_key *keys = calloc(BATCH, sizeof(*keys));
+	struct flow *values = calloc(BATCH, sizeof(*values));
+	__u32 cursor = 0, count, i;
+	int err = 0, first = 1, done = 0;
+
+	if (!keys || !values)
+		err = -ENOMEM;
+	while (!err && !done) {
+		count = BATCH;
+		if (bpf_map_lookup_batch(p->flows, first ? NULL : &cursor, &cursor, keys, values,
+					 &count, NULL)) {
+			done = errno == ENOENT; /* the end; count entries came all the same */
+			if (!done) {
+				err = -errno;
+				break;
+			}
+		}
+		first = 0;
+		for (i = 0; i < count && !err; i++)
+			err = fn(&keys[i], &values[i], ctx);
+	}
+	free(keys);
+	free(values);
+	return err;
+}
+
+int pins_each_port(const struct pins *p,
+		   int (*fn)(__u32 ifindex, const struct port *port, void *ctx), void *ctx)
+{
+	__u32 list[256], key, n = 0, i;
+	struct port port;
+	int err = 0;
+
+	while (n < 256 && !bpf_map_get_next_key(p->ports, n ? &list[n - 1] : NULL, &key))
+		list[n++] = key;
+	for (i = 0; i < n && !err; i++)
+		if (!bpf_map_lookup_elem(p->ports, &list[i], &port))
+			err = fn(list[i], &port, ctx);
+	return err;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl probe: what this kernel, its interfaces and their qdiscs can do. What can be tried is
+ * tried and not guessed: the data plane is loaded (and thrown away), fq is set on the loopback device
+ * of a network namespace that lasts as long as the question.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <libmnl/libmnl.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if_arp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "dataplane.h"
+#include "net.h"
+#include "probe.h"
+#include "show.h"
+#include "sluice/wire.h"
+
+enum probe_result {
+	PROBE_OK,
+	PROBE_LESS,    /* works, with something missing */
+	PROBE_MISSING, /* Sluice cannot work */
+};
+
+struct probe_report {
+	struct json_object *list; /* NULL: as text */
+	enum probe_result worst;
+};
+
+static void report(struct probe_report *r, const char *check, enum probe_result result,
+		   const char *detail, const char *mend)
+{
+	static const char *const words[] = { "ok", "less", "missing" };
+	struct json_object *o;
+
+	if (result > r->worst)
+		r->worst = result;
+	if (!r->list) {
+		printf("%-8s %-24s %s\n", words[result], check, detail);
+		if (mend && *mend)
+			printf("%-8s %-24s to mend: %s\n", "", "", mend);
+		return;
+	}
+	o = json_object_new_object();
+	json_object_object_add(o, "check", json_object_new_string(check));
+	json_object_object_add(o, "result", json_object_new_string(words[result]));
+	json_object_object_add(o, "detail", json_object_new_string(detail));
+	if (mend && *mend)
+		json_object_object_add(o, "mend", json_object_new_string(mend));
+	json_object_array_add(r->list, o);
+}
+
+/* Sets fq on lo in a new network namespace. Runs in a child. */
+static int fq_try(void)
+{
+	char buf[MNL_NLMSG_HDRLEN + 128] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct mnl_socket *nl;
+	struct tcmsg *tc;
+	int n;
+
+	if (unshare(CLONE_NEWNET))
+		return errno;
+	nlh->nlmsg_type = RTM_NEWQDISC;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_ifindex = 1;
+	tc->tcm_parent = TC_H_ROOT;
+	mnl_attr_put_strz(nlh, TCA_KIND, "fq");
+	nl = mnl_socket_open(NETLINK_ROUTE);
+	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
+	    mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		return errno;
+	n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+	return n < 0 || mnl_cb_run(buf, n, 0, 0, NULL, NULL) < 0 ? errno : 0;
+}
+
+static int in_child(int (*fn)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return errno;
+	if (!pid)
+		_exit(fn() & 0xff);
+	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+		return EIO;
+	return WEXITSTATUS(status);
+}
+
+static void probe_kernel(struct probe_report *r)
+{
+	int kfunc = kernel_has_kfunc(), cc = kernel_has_tcp_ops(), err;
+	struct utsname u;
+	struct statfs fs;
+	char text[256];
+
+	uname(&u);
+	report(r, "kernel", PROBE_OK, u.release, NULL);
+	if (kfunc < 0) {
+		report(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
+		       "a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
+		return;
+	}
+	report(r, "btf", PROBE_OK, "/sys/kernel/btf/vmlinux", NULL);
+	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != 0xcafe4a11)
+		report(r, "bpffs", PROBE_MISSING, "/sys/fs/bpf is not a BPF file system",
+		       "mount -t bpf bpf /sys/fs/bpf");
+	else
+		report(r, "bpffs", PROBE_OK, "/sys/fs/bpf", NULL);
+	report(r, "queue length", PROBE_OK,
+	       kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints",
+	       NULL);
+	report(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
+	       cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",
+	       cc > 0 ? NULL : "a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");
+	if (geteuid()) {
+		report(r, "data plane", PROBE_LESS, "not tried: loading programs needs root",
+		       "run probe as root");
+		return;
+	}
+	err = dataplane_try();
+	snprintf(text, sizeof(text), "%s%s", err ? "the programs do not load: " : "all programs load",
+		 err ? strerror(-err) : "");
+	report(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,
+	       err ? "sluiced --verbose shows the verifier's words" : NULL);
+	err = in_child(fq_try);
+	snprintf(text, sizeof(text), "%s%s", err ? "not available: " : "available",
+		 err ? strerror(err) : "");
+	report(r, "fq", err ? PROBE_LESS : PROBE_OK, text,
+	       err ? "modprobe sch_fq; without it only TCP sockets are paced, by TCP itself" : NULL);
+}
+
+static void probe_interface(struct probe_report *r, const char *name)
+{
+	struct link_info link;
+	struct qdisc_info q;
+	char check[64], text[256], mend[256];
+	int err = link_get(name, &link);
+
+	snprintf(check, sizeof(check), "%s", name);
+	if (!err)
+		err = qdisc_get(link.ifindex, &q);
+	if (err) {
+		report(r, check, PROBE_MISSING, strerror(-err), "ip link shows the interfaces");
+		return;
+	}
+	if (link.type != ARPHRD_ETHER) {
+		report(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed", NULL);
+		return;
+	}
+	snprintf(check, sizeof(check), "%s speed", name);
+	snprintf(text, sizeof(text), "%.0f Mbit/s by the driver", link.speed_bps / 1e6);
+	report(r, check, link.speed_bps ? PROBE_OK : PROBE_LESS,
+	       link.speed_bps ? text : "the driver does not know",
+	       link.speed_bps ? NULL : "write speed: in the interface's configuration");
+	snprintf(check, sizeof(check), "%s mtu", name);
+	snprintf(text, sizeof(text), "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry",
+		 link.mtu, link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(20),
+		 link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(40));
+	report(r, check, PROBE_OK, text, NULL);
+	snprintf(check, sizeof(check), "%s pacing (host)", name);
+	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq", q.root, q.fq, q.leaves);
+	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
+	report(r, check, q.leaves && q.fq == q.leaves ? PROBE_OK : PROBE_LESS, text,
+	       q.leaves && q.fq == q.leaves ? NULL : mend);
+	snprintf(check, sizeof(check), "%s queue (switch)", name);
+	err = !strcmp(q.root, "noqueue") || !strcmp(q.root, "pfifo_fast") || !q.root[0];
+	snprintf(text, sizeof(text), "root %s: %s", q.root[0] ? q.root : "none",
+		 err ? "its length cannot be read" : "its length can be read");
+	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq (or tbf, htb)", name);
+	report(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? mend : NULL);
+}
+
+int cmd_probe(int argc, char **argv)
+{
+	struct probe_report r = {};
+	struct if_nameindex *list, *i;
+	int k;
+
+	if (show_options.json)
+		r.list = json_object_new_array();
+	probe_kernel(&r);
+	for (k = 1; k < argc; k++)
+		probe_interface(&r, argv[k]);
+	list = argc > 1 ? NULL : if_nameindex();
+	for (i = list; i && i->if_index; i++)
+		if (strcmp(i->if_name, "lo"))
+			probe_interface(&r, i->if_name);
+	if (list)
+		if_freenameindex(list);
+	if (r.list) {
+		puts(json_object_to_json_string_ext(r.list, JSON_C_TO_STRING_PRETTY));
+		json_object_put(r.list);
+	}
+	return r.worst == PROBE_MISSING ? EXIT_UNSUPPORTED : EXIT_DONE;
+}

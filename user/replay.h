@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_REPLAY_H
+#define SLUICE_REPLAY_H
+#ifdef __bpf__
+#error "a header of the host"
+#endif
+
+/* The subcommand `sluicectl replay`, argv[0] = "replay". Returns the exit code. */
+int cmd_replay(int argc, char **argv);
+
+#endif

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl status, flows, stats, bypass: the pinned maps, for people and as JSON. They need no
+ * daemon, only the pins. JSON keys carry their unit.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+#include "config.h"
+#include "pins.h"
+#include "show.h"
+
+struct show_options show_options = { .pin_dir = SLUICE_PIN_DIR };
+
+static int show_open(struct pins *p)
+{
+	int err = pins_open(show_options.pin_dir, p);
+
+	if (!err)
+		return EXIT_DONE;
+	if (err == -ENOENT)
+		msg("%s: nothing is pinned there: is sluiced running? (--pin-dir DIR for another place)",
+		    show_options.pin_dir);
+	else if (err == -EPERM || err == -EACCES)
+		msg("%s: not allowed: reading BPF maps needs root (CAP_BPF)", show_options.pin_dir);
+	else if (err == -EPROTO)
+		msg("%s: the maps there are of another version of Sluice: use its own sluicectl",
+		    show_options.pin_dir);
+	else
+		msg("%s: %s", show_options.pin_dir, strerror(-err));
+	return EXIT_FAILED;
+}
+
+static int show_json(struct json_object *o)
+{
+	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
+	json_object_put(o);
+	return EXIT_DONE;
+}
+
+static void add_u64(struct json_object *o, const char *key, __u64 v)
+{
+	json_object_object_add(o, key, json_object_new_uint64(v));
+}
+
+static void add_string(struct json_object *o, const char *key, const char *v)
+{
+	json_object_object_add(o, key, json_object_new_string(v));
+}
+
+static void add_bool(struct json_object *o, const char *key, int v)
+{
+	json_object_object_add(o, key, json_object_new_boolean(v));
+}
+
+/* --- status --- */
+
+static int status_port(__u32 ifindex, const struct port *port, void *ctx)
+{
+	struct json_object *list = ctx, *o;
+
+	if (!list) {
+		printf("  %-16s %-6s %8.0f Mbit/s  MTU %u  %s", port->name,
+		       port->flags & PORT_F_HOST ? "host" : "switch", port->speed_bps / 1e6, port->mtu,
+		       port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq");
+		if (port->flags & PORT_F_SWITCH)
+			printf("  id %u", port->switch_id);
+		puts("");
+		return 0;
+	}
+	o = json_object_new_object();
+	add_string(o, "name", port->name);
+	add_u64(o, "ifindex", ifindex);
+	add_string(o, "role", port->flags & PORT_F_HOST ? "host" : "switch");
+	add_u64(o, "speed_bps", port->speed_bps);
+	add_u64(o, "mtu_bytes", port->mtu);
+	add_bool(o, "edt", !!(port->flags & PORT_F_EDT));
+	add_u64(o, "switch_id", port->switch_id);
+	json_object_array_add(list, o);
+	return 0;
+}
+
+static int count_flow(const struct flow_key *key, const struct flow *f, void *ctx)
+{
+	(void)key;
+	(void)f;
+	++*(unsigned int *)ctx;
+	return 0;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	struct pins p;
+	struct control c;
+	unsigned int flows = 0;
+	struct json_object *o, *ports;
+	double age;
+	int err;
+
+	(void)argv;
+	if (argc > 1) {
+		msg("status takes no arguments");
+		return EXIT_USAGE;
+	}
+	err = show_open(&p);
+	if (err)
+		return err;
+	pins_control_get(&p, &c);
+	pins_each_flow(&p, count_flow, &flows);
+	age = (now_ns() - c.heartbeat_ns) / 1e9;
+	if (show_options.json) {
+		o = json_object_new_object();
+		add_string(o, "version", SLUICE_VERSION);
+		add_u64(o, "abi", c.abi);
+		add_string(o, "mode", mode_name(c.mode));
+		add_bool(o, "bypass", c.bypass);
+		add_u64(o, "daemon_pid", c.pid);
+		json_object_object_add(o, "heartbeat_age_s", json_object_new_double(age));
+		add_bool(o, "daemon_alive", age < 3);
+		add_string(o, "congestion_control", c.cc_name);
+		add_u64(o, "flows", flows);
+		ports = json_object_new_array();
+		pins_each_port(&p, status_port, ports);
+		json_object_object_add(o, "interfaces", ports);
+		pins_close(&p);
+		return show_json(o);
+	}
+	printf("mode %s%s, pins in %s\n", mode_name(c.mode), c.bypass ? ", BYPASS ON" : "",
+	       show_options.pin_dir);
+	if (age < 3)
+		printf("sluiced: running, pid %u\n", c.pid);
+	else
+		printf("sluiced: no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them\n",
+		       age, c.pid);
+	printf("congestion control: %s\nflows: %u\ninterfaces:\n", c.cc_name[0] ? c.cc_name : "none",
+	       flows);
+	pins_each_port(&p, status_port, NULL);
+	pins_close(&p);
+	return EXIT_DONE;
+}
+
+/* --- flows --- */
+
+static void flow_json(struct json_object *list, const struct flow_key *k, const struct flow *f,
+		      __u64 now)
+{
+	struct json_object *o = json_object_new_object(), *hops, *hop;
+	char buf[PREFIX_STRLEN];
+	int i;
+
+	add_string(o, "local", addr_format(&k->local, buf));
+	add_u64(o, "local_port", ntohs(k->local_port));
+	add_string(o, "remote", addr_format(&k->remote, buf));
+	add_u64(o, "remote_port", ntohs(k->remote_port));
+	add_string(o, "protocol", "tcp");
+	add_bool(o, "telemetry", !!(f->flags & FLOW_F_TELEM));
+	add_u64(o, "tx_bytes", f->tx_bytes);
+	add_u64(o, "w_bytes", q12_to_bytes(f->cc.w));
+	add_u64(o, "wc_bytes", q12_to_bytes(f->cc.wc));
+	add_u64(o, "w_init_bytes", q12_to_bytes(f->params.w_init));
+	json_object_object_add(o, "w_ai_bytes",
+			       json_object_new_double((double)f->params.w_ai / Q12_ONE));
+	add_u64(o, "rate_bps", f->cc.rate_bps);
+	json_object_object_add(o, "u", json_object_new_double((double)f->cc.u / Q24_ONE));
+	add_u64(o, "inc_stage", f->cc.inc_stage);
+	add_u64(o, "base_rtt_ns", f->params.t_ns);
+	add_u64(o, "path_id", f->cc.path_id);
+	add_u64(o, "feedbacks", f->feedbacks);
+	if (f->last_fb_ns)
+		add_u64(o, "feedback_age_ns", now - f->last_fb_ns);
+	hops = json_object_new_array();
+	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++) {
+		hop = json_object_new_object();
+		add_u64(hop, "speed_bps", f->cc.last[i].bps);
+		add_u64(hop, "ts_ns", f->cc.last[i].ts_ns);
+		add_u64(hop, "tx_bytes", f->cc.last[i].tx_bytes);
+		add_u64(hop, "qlen_bytes", f->cc.last[i].qlen_bytes);
+		json_object_array_add(hops, hop);
+	}
+	json_object_object_add(o, "hops", hops);
+	json_object_array_add(list, o);
+}
+
+struct flows_ctx {
+	struct json_object *list;
+	__u64 now;
+	unsigned int shown;
+};
+
+static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
+{
+	struct flows_ctx *c = ctx;
+	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN], ends[2 * PREFIX_STRLEN + 32];
+	__u32 queue = 0;
+	int i;
+
+	if (c->list) {
+		flow_json(c->list, k, f, c->now);
+		return 0;
+	}
+	if (!c->shown++)
+		printf("%-48s %10s %12s %6s %5s %10s %8s  %s\n", "LOCAL -> REMOTE", "W BYTES",
+		       "R Mbit/s", "U", "HOPS", "QLEN BYTES", "FB", "STATE");
+	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++)
+		if (f->cc.last[i].qlen_bytes > queue)
+			queue = f->cc.last[i].qlen_bytes;
+	snprintf(ends, sizeof(ends), "%s:%u -> %s:%u", addr_format(&k->local, local),
+		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
+	printf("%-48s %10llu %12.3f %6.3f %5u %10u %8llu  %s\n", ends, q12_to_bytes(f->cc.w),
+	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue, f->feedbacks,
+	       !(f->flags & FLOW_F_TELEM) ? "plain"
+	       : !f->feedbacks		  ? "no feedback yet"
+					  : "governed");
+	return 0;
+}
+
+int cmd_flows(int argc, char **argv)
+{
+	struct flows_ctx c = { .now = now_ns() };
+	struct pins p;
+	int err;
+
+	(void)argv;
+	if (argc > 1) {
+		msg("flows takes no arguments");
+		return EXIT_USAGE;
+	}
+	err = show_open(&p);
+	if (err)
+		return err;
+	if (show_options.json)
+		c.list = json_object_new_array();
+	err = pins_each_flow(&p, flow_show, &c);
+	pins_close(&p);
+	if (err) {
+		msg("reading the flows: %s", strerror(-err));
+		json_object_put(c.list);
+		return EXIT_FAILED;
+	}
+	if (c.list)
+		return show_json(c.list);
+	if (!c.shown)
+		puts("no flows");
+	return EXIT_DONE;
+}
+
+/* --- stats --- */
+
+int cmd_stats(int argc, char **argv)
+{
+	__u64 stats[STAT_MAX];
+	struct json_object *o;
+	struct pins p;
+	int err, i, all;
+
+	all = argc == 2 && !strcmp(argv[1], "--all");
+	if (argc > 1 && !all) {
+		msg("stats takes only --all (also the counters that are 0)");
+		return EXIT_USAGE;
+	}
+	err = show_open(&p);
+	if (err)
+		return err;
+	err = pins_stats(&p, stats);
+	pins_close(&p);
+	if (err) {
+		msg("reading the counters: %s", strerror(-err));
+		return EXIT_FAILED;
+	}
+	if (show_options.json) {
+		o = json_object_new_object();
+		for (i = 0; i < STAT_MAX; i++)
+			add_u64(o, stat_names[i], stats[i]);
+		return show_json(o);
+	}
+	for (i = 0; i < STAT_MAX; i++)
+		if (stats[i] || all)
+			printf("%-18s %14llu  %s\n", stat_names[i], stats[i], stat_help[i]);
+	return EXIT_DONE;
+}
+
+/* --- bypass --- */
+
+int cmd_bypass(int argc, char **argv)
+{
+	struct control c;
+	struct pins p;
+	__u32 was;
+	int err;
+
+	if (argc != 2 || (strcmp(argv[1], "on") && strcmp(argv[1], "off"))) {
+		msg("usage: sluicectl bypass on|off");
+		return EXIT_USAGE;
+	}
+	err = show_open(&p);
+	if (err)
+		return err;
+	err = pins_control_get(&p, &c);
+	was = c.bypass;
+	c.bypass = !strcmp(argv[1], "on");
+	if (!err)
+		err = pins_control_set(&p, &c);
+	pins_close(&p);
+	if (err) {
+		msg("bypass: %s", strerror(-err));
+		return EXIT_FAILED;
+	}
+	if (show_options.json) {
+		struct json_object *o = json_object_new_object();
+
+		add_bool(o, "bypass", c.bypass);
+		add_bool(o, "was", was);
+		return show_json(o);
+	}
+	printf("bypass: %s -> %s\n", was ? "on" : "off", argv[1]);
+	return EXIT_DONE;
+}

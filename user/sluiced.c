@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The daemon: loads and attaches the data plane, then waits in one epoll for signals, changes of
+ * links and qdiscs, and a timer of one second. Packets do not need it: when it dies, HPCC goes on in
+ * the kernel, and the next daemon adopts what is pinned.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include "config.h"
+#include "dataplane.h"
+#include "net.h"
+
+#define CONFIG_PATH "/etc/sluice/sluice.yaml"
+
+struct daemon {
+	const char *config_path;
+	struct config *config;
+	struct dataplane *dp;
+	int epoll_fd, signal_fd, timer_fd, net_fd;
+};
+
+static const char usage_text[] =
+	"usage: sluiced [OPTION]...\n"
+	"Attaches Sluice to the interfaces of its configuration and keeps it there.\n"
+	"\n"
+	"  -c, --config FILE    configuration (" CONFIG_PATH ")\n"
+	"      --check          check the configuration and end\n"
+	"      --detach         take everything off that an earlier sluiced left, and end\n"
+	"      --pin-dir DIR    with --detach: the pin directory (" SLUICE_PIN_DIR ")\n"
+	"  -v, --verbose        also say what libbpf says\n"
+	"  -h, --help           this text\n"
+	"  -V, --version        the version\n"
+	"\n"
+	"SIGHUP reads the configuration again; SIGTERM and SIGINT detach and end. After a crash\n"
+	"traffic goes on as it was, and the next sluiced adopts flows and maps.\n"
+	"Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here, 4 failed and undone.\n";
+
+static int daemon_watch(struct daemon *d, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int daemon_fds(struct daemon *d)
+{
+	const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	d->net_fd = net_watch_open();
+	if (d->epoll_fd < 0 || d->signal_fd < 0 || d->timer_fd < 0 || d->net_fd < 0)
+		return -errno;
+	if (timerfd_settime(d->timer_fd, 0, &second, NULL))
+		return -errno;
+	err = daemon_watch(d, d->signal_fd);
+	if (!err)
+		err = daemon_watch(d, d->timer_fd);
+	if (!err)
+		err = daemon_watch(d, d->net_fd);
+	return err;
+}
+
+/* A new configuration is taken whole or not at all. */
+static void daemon_reload(struct daemon *d)
+{
+	struct config *c;
+
+	if (config_load(d->config_path, &c)) {
+		msg("the configuration in force stays as it is");
+		return;
+	}
+	if (strcmp(c->pin_dir, d->config->pin_dir) || c->port != d->config->port ||
+	    strcmp(c->tcp.name ?: "", d->config->tcp.name ?: "")) {
+		msg("%s: pin_dir, port and tcp: name change only with a restart: the configuration in force stays as it is",
+		    d->config_path);
+		config_free(c);
+		return;
+	}
+	if (dataplane_reload(d->dp, c))
+		msg("reload: not everything could be applied; see above");
+	else
+		msg("reloaded %s: mode %s -> %s", d->config_path, mode_name(d->config->mode),
+		    mode_name(c->mode));
+	config_free(d->config);
+	d->config = c;
+}
+
+/* Until SIGTERM or SIGINT. */
+static int daemon_loop(struct daemon *d)
+{
+	struct signalfd_siginfo si;
+	struct epoll_event ev;
+	__u64 ticks;
+	int n, changed;
+
+	for (;;) {
+		n = epoll_wait(d->epoll_fd, &ev, 1, -1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (ev.data.fd == d->timer_fd) {
+			if (read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+				dataplane_tick(d->dp, d->config);
+		} else if (ev.data.fd == d->net_fd) {
+			changed = net_watch_read(d->net_fd);
+			if (changed & NET_CHANGED_LINK)
+				dataplane_follow(d->dp, d->config);
+			if (changed & NET_CHANGED_ROUTE)
+				dataplane_routes_changed(d->dp);
+		} else if (read(d->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+			if (si.ssi_signo != SIGHUP)
+				return 0;
+			daemon_reload(d);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' }, { "check", no_argument, NULL, 'C' },
+		{ "detach", no_argument, NULL, 'D' },	    { "pin-dir", required_argument, NULL, 'p' },
+		{ "verbose", no_argument, NULL, 'v' },	    { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },	    {},
+	};
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct daemon d = { .config_path = CONFIG_PATH };
+	const char *pin_dir = SLUICE_PIN_DIR;
+	int check = 0, detach = 0, opt, err;
+
+	msg_init("sluiced");
+	while ((opt = getopt_long(argc, argv, "c:vhV", options, NULL)) != -1) {
+		switch (opt) {
+		case 'c':
+			d.config_path = optarg;
+			break;
+		case 'C':
+			check = 1;
+			break;
+		case 'D':
+			detach = 1;
+			break;
+		case 'p':
+			pin_dir = optarg;
+			break;
+		case 'v':
+			msg_verbose(1);
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return EXIT_DONE;
+		case 'V':
+			puts("sluiced " SLUICE_VERSION);
+			return EXIT_DONE;
+		default:
+			fputs(usage_text, stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc) {
+		msg("'%s' is not an option: see sluiced --help", argv[optind]);
+		return EXIT_USAGE;
+	}
+	/* Before Linux 5.11 maps are charged to this limit. */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	if (detach)
+		return dataplane_detach_dir(pin_dir);
+	if (config_load(d.config_path, &d.config))
+		return EXIT_FAILED;
+	if (check) {
+		msg("%s: in order", d.config_path);
+		config_free(d.config);
+		return EXIT_DONE;
+	}
+	err = daemon_fds(&d);
+	if (err) {
+		msg("timers and sockets: %s", strerror(-err));
+		return EXIT_FAILED;
+	}
+	err = dataplane_open(d.config, &d.dp);
+	if (err)
+		goto free_config;
+	msg("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
+	    mode_name(d.config->mode), d.config->pin_dir);
+	err = daemon_loop(&d);
+	if (err)
+		msg("waiting for events: %s", strerror(-err));
+	msg("detaching");
+	dataplane_detach(d.dp);
+	msg("detached: the interfaces are as they were");
+	err = err ? EXIT_FAILED : EXIT_DONE;
+free_config:
+	config_free(d.config);
+	return err;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_UTIL_H
+#define SLUICE_UTIL_H
+#ifdef __bpf__
+#error "user/ is for the host; what both sides see is in include/sluice"
+#endif
+#include <stdarg.h>
+#include <stddef.h>
+#include "sluice/abi.h"
+
+#define SLUICE_VERSION "0.1.0"
+#define SLUICE_PIN_DIR "/sys/fs/bpf/sluice"
+
+/* Exit codes of both programs. */
+enum {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_UNSUPPORTED = 3, /* this kernel or device cannot do it */
+	EXIT_ROLLED_BACK = 4, /* failed half-way, and undone */
+};
+
+/* Talk goes to stderr with the program's name in front. msg_debug() only after msg_verbose(). */
+void msg_init(const char *program);
+void msg_verbose(int on);
+void msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void msg_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same message at most once in interval_s, with the number left out; state is the caller's. */
+struct msg_limit {
+	__u64 next_ns;
+	unsigned int left_out;
+};
+void msg_limited(struct msg_limit *l, unsigned int interval_s, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+__u64 now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
+
+/*
+ * Numbers with units: "25Gbit", "12us", "10KB". Unit names in any case; decimal fractions are
+ * allowed ("2.5Gbit"). K, M and G are powers of 1000. Return 0, or -EINVAL without a change.
+ */
+int units_speed(const char *s, __u64 *bps);
+int units_time(const char *s, __u64 *ns);
+int units_bytes(const char *s, __u64 *bytes);
+
+/* "10.0.0.0/8", "fd00::/16", "10.1.2.3". Host bits must be 0. Returns 0 or -EINVAL. */
+int prefix_parse(const char *s, struct peer_key *key);
+/* buf of PREFIX_STRLEN; IPv4-mapped addresses print as IPv4. */
+#define PREFIX_STRLEN 64
+const char *addr_format(const struct sluice_addr *a, char *buf);
+const char *prefix_format(const struct peer_key *key, char *buf);
+int addr_is_v4(const struct sluice_addr *a);
+
+#endif
