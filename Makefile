@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# `make help` lists what there is to make. Targets install missing packages by themselves when run as root.
+PREFIX ?= /usr/local
+SBINDIR ?= $(PREFIX)/sbin
+CLANG ?= clang
+CFLAGS ?= -O2 -g
+# Ubuntu's bpftool is a wrapper that wants the tools of the running kernel; any of them will do.
+BPFTOOL ?= $(shell bpftool version >/dev/null 2>&1 && echo bpftool || \
+	ls /usr/lib/linux-tools*/bpftool 2>/dev/null | tail -n 1)
+B := build
+Q := $(if $(V),,@)
+
+ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
+LIBS := -lbpf -lcyaml -lmnl -ljson-c -lm
+
+COMMON := config dataplane net pins util
+SLUICED := sluiced $(COMMON)
+SLUICECTL := sluicectl probe show replay $(COMMON)
+LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
+VM_KERNELS := 6.1 6.12 7.2
+
+all: $(B)/sluiced $(B)/sluicectl ## build the daemon and the tool (default)
+
+$(B)/sluiced: $(SLUICED:%=$(B)/%.o)
+$(B)/sluicectl: $(SLUICECTL:%=$(B)/%.o)
+$(B)/sluiced $(B)/sluicectl:
+	@echo "  LD     $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/%.o: user/%.c | $(B)/sluice.skel.h
+	@echo "  CC     $<"
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+$(B)/dataplane.o: $(B)/sluice.skel.h
+
+$(B)/sluice.bpf.o: bpf/sluice.bpf.c | $(B)/packages.build
+	@echo "  BPF    $<"
+	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -Werror -I. -Iinclude -MMD -MP -c -o $@ $<
+
+$(B)/sluice.skel.h: $(B)/sluice.bpf.o
+	@echo "  SKEL   $@"
+	$(Q)$(BPFTOOL) gen skeleton $< name sluice_bpf >$@.tmp && mv $@.tmp $@
+
+$(B)/packages.%:
+	$(Q)mkdir -p $(B)
+	$(Q)deploy/packages $*
+	$(Q)touch $@
+$(B)/packages.lab $(B)/packages.test: | $(B)/packages.build
+
+$(B)/lab-%: tests/lab/%.c tests/lab/lab.h | $(B)/packages.lab
+	@echo "  CC     $<"
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(CFLAGS) -o $@ $< -lmnl -ljson-c -lm
+
+$(B)/sim-dumbbell: tests/sim/dumbbell.c $(wildcard include/sluice/*.h) | $(B)/packages.build
+	@echo "  CC     $<"
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< -lm
+
+lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell
+
+lab: lab-tools ## a measurement: make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 VM=6.12
+	$(Q)tests/lab/lab
+lab-shell: lab-tools ## a shell inside a running lab
+	$(Q)tests/lab/shell
+
+demo: lab-tools ## the main job: the star lab under four controls, a table and build/demo/report.html
+	$(Q)tests/lab/demo
+
+UNIT := $(wildcard tests/unit/*.c) user/replay.c
+$(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h) | $(B)/packages.test
+	@echo "  CC     $@"
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -Iinclude -Iuser -o $@ $(UNIT) -lcriterion -ljson-c -lm
+
+PROG := $(wildcard tests/prog/*.c)
+$(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h | $(B)/packages.test
+	@echo "  CC     $@"
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
+
+test: lab-tools $(B)/unit-tests $(B)/prog-tests ## all tests: unit, prog, report, system, lab in VMs of three kernels (as root; about 15 minutes)
+	$(Q)tests/run
+test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
+	$(Q)tests/run unit
+test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests
+	$(Q)tests/run $*
+
+$(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
+	@echo "  BPF    $<"
+	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -Iinclude -c -o $@ $<
+$(B)/bench.skel.h: $(B)/bench.bpf.o
+	@echo "  SKEL   $@"
+	$(Q)$(BPFTOOL) gen skeleton $< name bench_bpf >$@.tmp && mv $@.tmp $@
+$(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h
+	@echo "  CC     $@"
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude -Iuser -Itests/prog -I$(B) -o $@ $< tests/prog/packet.c -lbpf -ljson-c -lm
+bench: all $(B)/bench-prog | $(B)/packages.lab ## ns per packet of each program, goodput kept
+	$(Q)tests/bench/bench
+
+install: all ## install under $(DESTDIR)$(PREFIX)
+	install -D -m 755 $(B)/sluiced $(DESTDIR)$(SBINDIR)/sluiced
+	install -D -m 755 $(B)/sluicectl $(DESTDIR)$(SBINDIR)/sluicectl
+
+clean: ## remove what was built
+	rm -rf $(B)
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
+
+.PHONY: all lab-tools lab lab-shell demo bench test test-unit install clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(wildcard $(B)/*.d)
