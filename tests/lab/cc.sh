@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The congestion controls, in one table: name, what net.ipv4.tcp_congestion_control becomes ("-":
+# left alone), net.ipv4.tcp_ecn, where the bottleneck marks (in thousandths of the BDP, 0:
+# nowhere), and whether a sluiced runs in every namespace.
+CC_TABLE='
+sluice	-	2	0	sluiced
+cubic	cubic	2	0	-
+bbr	bbr	2	0	-
+dctcp	dctcp	1	170	-
+reno	reno	2	0	-
+'
+SLUICE_PINS=/sys/fs/bpf
+
+cc_names() {
+	awk 'NF { print $1 }' <<<"$CC_TABLE" | xargs
+}
+
+# cc_field CC COLUMN
+cc_field() {
+	awk -v cc="$1" -v column="$2" '$1 == cc { print $column }' <<<"$CC_TABLE"
+}
+
+# What this kernel has. TCP controls that are not the default have to be allowed before a
+# namespace may choose them; cc_restore puts the list back.
+cc_prepare() {
+	local cc tcp list=/proc/sys/net/ipv4/tcp_allowed_congestion_control
+
+	CC_ALLOWED_BEFORE=$(<$list)
+	for cc in $LAB_CCS; do
+		tcp=$(cc_field "$cc" 2)
+		[[ $tcp == - || " $(<$list) " == *" $tcp "* ]] && continue
+		modprobe -q "tcp_$tcp" 2>/dev/null
+		echo "$(<$list) $tcp" 2>/dev/null >$list
+	done
+}
+
+cc_restore() {
+	[[ ${CC_ALLOWED_BEFORE:-} ]] &&
+		echo "$CC_ALLOWED_BEFORE" >/proc/sys/net/ipv4/tcp_allowed_congestion_control
+	[[ ${CC_MOUNTED:-} ]] && umount "$SLUICE_PINS"
+	return 0
+}
+
+# Prints what is missing for CC, nothing if it can run.
+cc_missing() {
+	local tcp
+
+	tcp=$(cc_field "$1" 2)
+	if [[ $tcp != - ]] &&
+		! grep -qw "$tcp" /proc/sys/net/ipv4/tcp_available_congestion_control; then
+		echo "$1"
+	elif (($(cc_field "$1" 4))) && [[ ! $NET_HAS_CODEL ]]; then
+		echo codel
+	elif [[ $(cc_field "$1" 5) == sluiced && ! -x $LAB_BUILD/sluiced ]]; then
+		echo "$1"
+	fi
+}
+
+# cc_apply CC BASE_RTT_US DIR: sets CC up in a topology that is up.
+cc_apply() {
+	local cc=$1 base_us=$2 dir=$3 tcp ns permille k_us two_packets_us
+
+	tcp=$(cc_field "$cc" 2)
+	for ns in "${NET_HOSTS[@]}"; do
+		[[ $tcp == - ]] && break
+		# shellcheck disable=SC2016
+		net_in "$ns" bash -c 'echo "$1" >/proc/sys/net/ipv4/tcp_congestion_control &&
+			echo "$2" >/proc/sys/net/ipv4/tcp_ecn' \
+			bash "$tcp" "$(cc_field "$cc" 3)" || return 1
+	done
+
+	permille=$(cc_field "$cc" 4)
+	if ((permille)); then
+		# Below two packets, each packet that finds another one would be marked.
+		[[ $NET_HAS_NETEM ]] && base_us=$LAB_RTT
+		k_us=$((permille * base_us / 1000))
+		two_packets_us=$((2 * 1514 * 8 * 1000000 / LAB_RATE + 1))
+		((k_us < two_packets_us)) && k_us=$two_packets_us
+		net_mark "$k_us" || return 1
+	fi
+	[[ $(cc_field "$cc" 5) == - ]] || cc_sluice_start "$base_us" "$dir"
+}
+
+# cc_collect CC DIR: what the control itself can tell at the end of a run, before cc_remove.
+cc_collect() {
+	local ns
+
+	[[ $(cc_field "$1" 5) == - ]] && return
+	for ns in "${!CC_DAEMONS[@]}"; do
+		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" stats --json \
+			>"$2/stats-$ns.json" 2>>"$2/sluicectl.log"
+		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" flows --json \
+			>"$2/flows-$ns.json" 2>>"$2/sluicectl.log"
+	done
+	return 0
+}
+
+# A speed as the configuration of sluiced has it: 100Mbit.
+cc_sluice_speed() {
+	local unit=Mbit div=1000000
+
+	(($1 % 1000000000 == 0)) && unit=Gbit div=1000000000
+	(($1 % 1000000)) && unit=Kbit div=1000
+	echo "$(($1 / div))$unit"
+}
+
+# cc_sluice_config NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
+cc_sluice_config() {
+	local ns=$1 speed port rtt=$2
+
+	((LAB_BASE_RTT)) && rtt=$LAB_BASE_RTT
+	speed=$(cc_sluice_speed "$LAB_RATE")
+	echo "pin_dir: $SLUICE_PINS/slab-$ns"
+	echo "mode: enforce"
+	echo "max_flows: 1024" # many daemons share the memory of a small VM
+	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
+		echo "tcp: {name: slab_${ns//-/_}, default: true}"
+		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
+		echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${rtt}us}," \
+			"{prefix: 'fd00::/16', base_rtt: ${rtt}us}]"
+		((LAB_FLOWS == 0)) || echo "hpcc: {flows: $LAB_FLOWS}"
+		return
+	fi
+	for port in "${!NET_BOTTLENECKS[@]}"; do
+		[[ ${NET_BOTTLENECKS[port]} == "$ns:"* ]] || continue
+		echo "interfaces: [{name: ${NET_BOTTLENECKS[port]#*:}, role: switch," \
+			"speed: $speed, id: $((port + 1))}]"
+	done
+}
+
+declare -A CC_DAEMONS=()
+
+# One daemon in every namespace, started together.
+cc_sluice_start() {
+	local base_us=$1 dir=$2 ns tries=0 waiting
+
+	if ! grep -q " $SLUICE_PINS bpf " /proc/mounts; then
+		mount -t bpf bpf "$SLUICE_PINS" || return 1
+		CC_MOUNTED=1
+	fi
+	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}"; do
+		cc_sluice_config "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
+		: >"$dir/sluiced-$ns.log"
+		# Not among what net_stop ends: traffic stops first.
+		nsenter --net="/run/netns/$NET_PREFIX$ns" "$LAB_BUILD/sluiced" \
+			--config "$dir/sluiced-$ns.yaml" >"$dir/sluiced-$ns.log" 2>&1 9>&- &
+		CC_DAEMONS[$ns]=$!
+	done
+	for ns in "${!CC_DAEMONS[@]}"; do
+		waiting=1
+		while ((waiting)); do
+			grep -q '^sluiced: ready' "$dir/sluiced-$ns.log" && break
+			if ! kill -0 "${CC_DAEMONS[$ns]}" 2>/dev/null || ((++tries > 600)); then
+				echo "lab: sluiced of slab-$ns did not become ready; it says:" >&2
+				tail -n 20 "$dir/sluiced-$ns.log" >&2
+				return 1
+			fi
+			sleep 0.1
+		done
+	done
+}
+
+# Takes away what outlives the namespaces: the daemons and their pins.
+cc_remove() {
+	local ns tries=0 left
+
+	for ns in "${!CC_DAEMONS[@]}"; do
+		kill -TERM "${CC_DAEMONS[$ns]}" 2>/dev/null
+	done
+	# All have ten seconds together.
+	while ((tries++ < 100)); do
+		left=0
+		for ns in "${!CC_DAEMONS[@]}"; do
+			kill -0 "${CC_DAEMONS[$ns]}" 2>/dev/null && left=1
+		done
+		((left)) || break
+		sleep 0.1
+	done
+	for ns in "${!CC_DAEMONS[@]}"; do
+		kill -KILL "${CC_DAEMONS[$ns]}" 2>/dev/null &&
+			echo "lab: sluiced of slab-$ns ignored SIGTERM, killed" >&2
+		wait "${CC_DAEMONS[$ns]}" 2>/dev/null
+		if [[ -e $SLUICE_PINS/slab-$ns ]]; then
+			echo "lab: sluiced of slab-$ns left its pins behind, removed" >&2
+			rm -rf "${SLUICE_PINS:?}/slab-$ns"
+		fi
+	done
+	CC_DAEMONS=()
+}

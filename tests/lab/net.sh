@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Namespaces, links and queues of a lab. A topology (star.sh, dumbbell.sh) says what is wired to
+# what with net_host, net_switch, net_link and net_route; net_commit then does it, one batch a
+# namespace.
+#
+# What a topology leaves behind for the rest of the lab:
+#   NET_HOSTS         every host: senders, receivers, the probe (names without the prefix slab-)
+#   NET_SWITCHES      every switch
+#   NET_SENDERS       the sender of each flow
+#   NET_SENDER_PORTS  the switch port of each sender, as switch:port
+#   NET_RECEIVERS     the receiver of each flow
+#   NET_PATHS         what path each flow takes ("" where there is one only)
+#   NET_BOTTLENECKS   the bottleneck ports, as switch:port
+#   NET_ADDR          host -> IPv4 address
+# The probe goes from the host "probe" to NET_RECEIVERS[0].
+
+NET_PREFIX=slab-
+
+net_in() {
+	local ns=$1
+
+	shift
+	nsenter --net="/run/netns/$NET_PREFIX$ns" "$@"
+}
+
+# net_spawn NAMESPACE COMMAND...: in the background, NET_PID is the command's own.
+NET_PIDS=()
+net_spawn() {
+	local ns=$1
+
+	shift
+	nsenter --net="/run/netns/$NET_PREFIX$ns" "$@" &
+	NET_PID=$!
+	NET_PIDS+=("$NET_PID")
+}
+
+# Finds out what this kernel has, by trying it in a namespace of its own.
+net_probe_kernel() {
+	local ns=${NET_PREFIX}try
+
+	NET_HAS_FQ='' NET_HAS_NETEM='' NET_HAS_CODEL='' NET_HAS_IPV6=''
+	[[ -e /proc/sys/net/ipv6 ]] && NET_HAS_IPV6=1
+	ip netns add "$ns" || return 1
+	net_try() { net_in try tc qdisc replace dev lo root "$@" 2>/dev/null; }
+	net_try fq && NET_HAS_FQ=1
+	net_try netem delay 1ms && NET_HAS_NETEM=1
+	net_try codel && NET_HAS_CODEL=1
+	if ! net_try tbf rate 1mbit burst 5000 limit 10000; then
+		echo "lab: this kernel has no sch_tbf, which makes the bottleneck" >&2
+		ip netns del "$ns"
+		return 1
+	fi
+	ip netns del "$ns"
+}
+
+net_reset() {
+	NET_HOSTS=() NET_SWITCHES=() NET_BOTTLENECKS=()
+	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
+	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
+	NET_LINKS=''
+}
+
+net_ip() { NET_IP[$1]+="${*:2}"$'\n'; }
+net_tc() { NET_TC[$1]+="${*:2}"$'\n'; }
+
+net_switch() {
+	NET_SWITCHES+=("$1")
+	NET_IP[$1]='' NET_TC[$1]=''
+}
+
+# net_link A DEVICE B DEVICE SUBNET: a cable. SUBNET 1.7 is 10.1.7.0/24 and fd00:1:7::/64; A is
+# .2, B is .1. One packet is never more than one MTU, as on a wire, and the neighbours know each
+# other: no ARP in between.
+net_link() {
+	local net4=10.$5 net6=fd00:${5//./:} mac
+
+	mac=$(printf '02:00:0a:%02x:%02x' "${5%.*}" "${5#*.}")
+	NET_LINKS+="link add $2 netns $NET_PREFIX$1 address $mac:02 gso_max_segs 1 type veth"
+	NET_LINKS+=" peer name $4 netns $NET_PREFIX$3 address $mac:01 gso_max_segs 1"$'\n'
+	net_ip "$1" "link set $2 up"
+	net_ip "$3" "link set $4 up"
+	net_ip "$1" "address add $net4.2/24 dev $2"
+	net_ip "$3" "address add $net4.1/24 dev $4"
+	net_ip "$1" "neighbour add $net4.1 lladdr $mac:01 nud permanent dev $2"
+	net_ip "$3" "neighbour add $net4.2 lladdr $mac:02 nud permanent dev $4"
+	[[ $NET_HAS_IPV6 ]] || return 0
+	net_ip "$1" "address add $net6::2/64 dev $2 nodad"
+	net_ip "$3" "address add $net6::1/64 dev $4 nodad"
+	net_ip "$1" "neighbour add $net6::1 lladdr $mac:01 nud permanent dev $2"
+	net_ip "$3" "neighbour add $net6::2 lladdr $mac:02 nud permanent dev $4"
+}
+
+# net_host HOST SWITCH PORT SUBNET: a host on a switch. Its link has the speed RATE and its qdisc
+# honours departure times: a tbf, which gives the link its speed, around an fq.
+net_host() {
+	local host=$1 switch=$2 port=$3 net=$4
+
+	NET_HOSTS+=("$host")
+	NET_IP[$host]='' NET_TC[$host]=''
+	NET_ADDR[$host]=10.$net.2
+	net_link "$host" eth0 "$switch" "$port" "$net"
+	net_ip "$host" "route add default via 10.$net.1"
+	[[ $NET_HAS_IPV6 ]] && net_ip "$host" "route add ::/0 via fd00:${net//./:}::1"
+	net_tc "$host" "qdisc add dev eth0 root handle 1: tbf rate ${LAB_RATE}bit" \
+		"burst $(net_burst "$NET_HOST_BURST") limit 2000000"
+	[[ $NET_HAS_FQ ]] && net_tc "$host" "qdisc add dev eth0 parent 1:1 handle 10: fq"
+	return 0
+}
+
+# net_sender HOST SWITCH PORT SUBNET: a host whose incoming packets (the ACKs) take RTT.
+net_sender() {
+	net_host "$@"
+	[[ $NET_HAS_NETEM ]] && ((LAB_RTT)) &&
+		net_tc "$2" "qdisc add dev $3 root netem delay ${LAB_RTT}us limit 100000"
+	return 0
+}
+
+# net_route NODE SUBNET GATEWAY_SUBNET SIDE: SUBNET (1.7) is behind the end SIDE (1 or 2) of a link.
+net_route() {
+	net_ip "$1" "route add 10.$2.0/24 via 10.$3.$4"
+	[[ $NET_HAS_IPV6 ]] &&
+		net_ip "$1" "route add fd00:${2//./:}::/64 via fd00:${3//./:}::$4"
+	return 0
+}
+
+# Tokens of a tbf: BYTES, but 50 us of RATE at least, which is how late its timer may be.
+NET_HOST_BURST=1600
+NET_PORT_BURST=5000
+net_burst() {
+	local late=$((LAB_RATE / 8 / 20000))
+
+	echo $(($1 > late ? $1 : late))
+}
+
+# net_bottleneck SWITCH PORT: the egress queue that the lab is about.
+net_bottleneck() {
+	NET_BOTTLENECKS+=("$1:$2")
+	net_tc "$1" "qdisc add dev $2 root handle 1: tbf rate ${LAB_RATE}bit" \
+		"burst $(net_burst $NET_PORT_BURST) limit $LAB_BUFFER"
+}
+
+# net_mark US: the bottlenecks mark what waited longer (instantaneous queue, nothing dropped early).
+net_mark() {
+	local port
+
+	for port in "${NET_BOTTLENECKS[@]}"; do
+		net_in "${port%:*}" tc qdisc add dev "${port#*:}" parent 1:1 handle 10: \
+			codel limit $((LAB_BUFFER / 1514)) target 2s interval 4s \
+			ecn ce_threshold "${1}us" || return 1
+	done
+}
+
+# Builds what the topology described.
+net_commit() {
+	local ns switch
+
+	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}"; do
+		ip netns add "$NET_PREFIX$ns" || return 1
+	done
+	ip -batch - <<<"$NET_LINKS" || return 1
+	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}"; do
+		switch=
+		[[ " ${NET_SWITCHES[*]} " == *" $ns "* ]] && switch=1
+		# shellcheck disable=SC2016
+		IP="link set lo up"$'\n'"${NET_IP[$ns]}" TC=${NET_TC[$ns]} net_in "$ns" bash -c '
+			if [[ -e /proc/sys/net/ipv6 ]]; then
+				echo 0 >/proc/sys/net/ipv6/conf/all/accept_ra
+				echo 0 >/proc/sys/net/ipv6/conf/default/accept_ra
+			fi
+			if [[ $1 ]]; then
+				echo 1 >/proc/sys/net/ipv4/ip_forward
+				[[ ! -e /proc/sys/net/ipv6 ]] ||
+					echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+			fi
+			ip -batch - <<<"$IP" && tc -batch - <<<"$TC"' bash "$switch" || return 1
+	done
+}
+
+# Ends what was spawned and is still there, in the order it was started.
+net_stop() {
+	local pid
+
+	for pid in "${NET_PIDS[@]}"; do
+		kill -TERM "$pid" 2>/dev/null
+	done
+	for pid in "${NET_PIDS[@]}"; do
+		wait "$pid" 2>/dev/null
+	done
+	NET_PIDS=()
+}
+
+# Removes every namespace of a lab, whoever made it; nothing to do is fine.
+net_down() {
+	local path
+
+	for path in "/run/netns/$NET_PREFIX"*; do
+		[[ -e $path ]] && ip netns del "${path##*/}"
+	done
+	return 0
+}
+
+# net_queues DIR: every qdisc with its counters.
+net_queues() {
+	local ns
+
+	for ns in "${NET_SWITCHES[@]}" "${NET_HOSTS[@]}"; do
+		echo "# $ns"
+		net_in "$ns" tc -s qdisc show
+	done >"$1/qdisc.txt"
+}
+
+net_retransmits() {
+	local sender
+
+	for sender in $(printf '%s\n' "${NET_SENDERS[@]}" | sort -u); do
+		net_in "$sender" cat /proc/net/snmp
+	done | awk '
+		$1 == "Tcp:" && !column {
+			for (i = 2; i <= NF; i++)
+				if ($i == "RetransSegs")
+					column = i
+		}
+		$1 == "Tcp:" && $column ~ /^[0-9]+$/ { sum += $column }
+		END { print sum + 0 }'
+}

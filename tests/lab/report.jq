@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What tests/lab/report says in words and figures. Input: results.json. Arguments: $want, one of
+#	names	a line per run: directory, colour, name, base RTT, window measured
+#	plot	what the pictures need of the parameters, in a line
+#	fct	the ideal completion time, if there is one
+#	table	the table of figures for the terminal: tab separated, "-" where nothing was measured
+#	page	the HTML page; a line "@include NAME" stands for a picture
+# $here is the kernel of this machine; $sampled tells for each run whether its queue was sampled at all. For
+# page, $plan says what was drawn and how, and $stats what was seen in the CSV files, an object per run.
+#
+# 1. Figures come from results.json, never from the CSV files: page, table and closing notes agree.
+#    The CSV files give the pictures, and what results.json has no figure for.
+# 2. Whatever is missing is null on the way through and "-" or left out at the end: the report of a run
+#    that went half wrong is the one that is wanted most.
+# 3. A sentence sorts the runs by the figure that it is about. It has no winner in mind, so it stays true
+#    when Sluice loses.
+
+# ---- numbers into text ----
+
+def number: if type == "number" then . elif type == "string" then (tonumber? // null) else null end;
+
+def fixed($digits):
+	if . == null then "-" else
+		(if . < 0 then "-" else "" end) as $sign
+		| (fabs * pow(10; $digits) | round | tostring)
+		| until(length > $digits; "0" + .)
+		| if $digits == 0 then $sign + . else $sign + .[:-$digits] + "." + .[-$digits:] end
+	end;
+# About three significant digits: what a reader compares.
+def short:
+	if . == null then "-" elif fabs < 9.995 then fixed(2) elif fabs < 99.95 then fixed(1) else fixed(0) end;
+def trimmed: if test("\\.") then sub("\\.?0+$"; "") else . end;
+def kb: if . == null then "-" else . / 1000 | if fabs < 99.95 then fixed(1) else fixed(0) end end;
+def ms: if . == null then "-" else . / 1000 | short end;
+def mbit: if . == null then "-" else . / 1000000 | short end;
+def percent: if . == null then "-" else . * 100 | fixed(1) end;
+
+# In the largest unit that needs no more than three decimals.
+def scaled($units; $space):
+	round as $n
+	| ([$units[] | select($n >= .[1] and ($n * 1000) % .[1] == 0)][0] // $units[-1]) as $unit
+	| "\($n / $unit[1] | fixed(3) | trimmed)\($space)\($unit[0])";
+def rate_make: scaled([["gbit", 1e9], ["mbit", 1e6], ["kbit", 1e3], ["bit", 1]]; "");
+def rate_said: scaled([["Gbit/s", 1e9], ["Mbit/s", 1e6], ["kbit/s", 1e3], ["bit/s", 1]]; " ");
+def time_make: scaled([["s", 1e6], ["ms", 1e3], ["us", 1]]; "");
+def time_said: scaled([["s", 1e6], ["ms", 1e3], ["µs", 1]]; " ");
+def bytes_make: scaled([["mb", 1e6], ["kb", 1e3], ["b", 1]]; "");
+def bytes_said: scaled([["MB", 1e6], ["KB", 1e3], ["B", 1]]; " ");
+
+def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .[-1] end;
+def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
+
+def named: {sluice: "Sluice", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno"}[.] // .;
+
+# A full packet on the wire: 1500 bytes of IP and an Ethernet header.
+def packet: 1514;
+def packets:
+	if . == 0 then "empty" elif . < packet then "less than a full packet"
+	else . / packet | round | plural("full packet") end;
+
+# ---- parameters ----
+
+def positive: if . != null and . > 0 then . else null end;
+def param($name): (.params // {})[$name] | number;
+# A duration whatever its unit: "time" is found as time_us, time_ms or time_s.
+def duration_us($name):
+	(.params // {}) as $p
+	| [["_us", 1], ["_ms", 1000], ["_s", 1000000]]
+	| map(. as [$unit, $factor] | $p[$name + $unit] | number | values | . * $factor)
+	| .[0];
+
+def runs: .runs | to_entries | map(.key as $i | .value
+	# A percentile of nothing is written as 0; no round trip takes no time.
+	| if $sampled[$i] == false then .queue_bytes = null | .queue_start_max_bytes = null else . end
+	| if (.probe_us // {}).p50 == 0 then .probe_us |= {base} else . end);
+def finite:
+	(param("size_bytes") | positive) != null or (param("join_bytes") | positive) != null
+	or any(runs[]; (.fct_ms // []) | length > 0);
+
+# Which virtual machine ran it: they have the cloud kernels of Debian, and their host has another one.
+def vm: (.kernel // "") | tostring | select(test("cloud") and . != $here) | match("^[0-9]+\\.[0-9]+").string;
+
+# The command that repeats the run. What is the default today is said too: defaults change.
+def command:
+	. as $all
+	| [
+		["LAB", .lab // "star"],
+		["CC", ([runs[].cc] | join(","))],
+		["SENDERS", (if param("join_bytes") | positive then null else param("senders") end)],
+		["RATE", (param("rate_bps") | values | rate_make)],
+		["RTT", (duration_us("rtt") | values | time_make)],
+		["BUFFER", (param("buffer_bytes") | values | bytes_make)],
+		["TIME", (duration_us("time") | values | . / 1000000 | fixed(3) | trimmed)],
+		["WARMUP", (duration_us("warmup") | values | select(. > 0 or ($all | finite | not)) | time_make)],
+		["SIZE", (param("size_bytes") | positive | values | bytes_make)],
+		["STAGGER", (duration_us("stagger") | positive | values | time_make)],
+		["JOIN", (param("join_bytes") | positive | values | bytes_make)],
+		["VM", vm]
+	] | map(select(.[1] != null and .[1] != "") | "\(.[0])=\(.[1])") | ["make lab"] + . | join(" ");
+
+# A kernel without netem has the round trip of the machine itself.
+def bases: [runs[] | (.probe_us // {}).base | number | values] | sort;
+def base_said:
+	duration_us("rtt") as $asked | bases[-1] as $base
+	| if $asked == null then empty
+	  elif $base != null and $base < $asked / 2 then "\($base | time_said), not \($asked | time_said)"
+	  else $asked | time_said end;
+
+def described:
+	[
+		["senders", param("senders")],
+		["link rate", (param("rate_bps") | values | rate_said)],
+		["base RTT", base_said],
+		["buffer", (param("buffer_bytes") | values | bytes_said)],
+		["flow size", (param("size_bytes") | positive | values | bytes_said)],
+		["two flows every", (duration_us("stagger") | positive | values | time_said)],
+		["joining flow", (param("join_bytes") | positive | values | bytes_said)],
+		["time", (duration_us("time") | values | time_said)],
+		["warm-up", (duration_us("warmup") | positive | values | time_said)],
+		["kernel", (.kernel | strings)]
+	] | map(select(.[1] != null));
+
+def missing_said: [(.missing // [])[] | if type == "object" then (.cc // .name // "?") else . end | tostring];
+
+# ---- figures ----
+
+def joining: (param("join_bytes") | positive) != null;
+def staggered: (duration_us("stagger") | positive) != null;
+
+def numbers_of(f): [(f // [])[] | number | values];
+def mean: if length > 0 then add / length else null end;
+# Finite flows have it for each tenth of a second. Beside a joiner that comes and goes, lab-sum finds one flow
+# in most seconds, which has nobody to share with.
+def jain: if .recovery_ms or .jain_100ms then [] else numbers_of(.jain) end;
+def jain_min: if .jain_100ms then .jain_100ms.min | number else jain | min end;
+def over_base($what):
+	(.probe_us // {}) as $p | ($p[$what] | number) as $v | ($p.base | number) as $base
+	| if $v == null or $base == null then null else $v - $base end;
+def fct_sorted: numbers_of(.fct_ms) | sort;
+def fct_median: fct_sorted | if length > 0 then .[(length - 1) / 2 | floor] else null end;
+def fct_last: fct_sorted | .[-1];
+def fct_unfinished: [(.fct_ms // [])[] | select(. == null)] | length;
+def recovery_last: numbers_of(.recovery_ms) | max;
+
+# Every bottleneck port but the first, whose figures are those of the run.
+def ports_more: [runs[] | [(.ports // [])[1:][].port]] | max_by(length) // [];
+def port_first: [runs[] | (.ports // [])[0].port | values][0];
+
+# One row per figure: group and name for the terminal, name for the page, value. The fifth says that the row
+# is shown even if it is empty, since that is news.
+def figures($ports; $warmup; $together):
+	(.queue_bytes // {}) as $q | (.probe_us // {}) as $probe | (.jain_100ms // {}) as $jain_100ms
+	| (.ports // []) as $all_ports | (.slowdown // {}) as $slowdown
+	| (if $warmup then .queue_start_max_bytes else null end) as $start
+	| (if $together then .fct_ideal_ms else null end) as $ideal
+	| [
+		["queue KB", "p50", "median", ($q.p50 | number | kb), true],
+		["queue KB", "p95", "95 % of samples", ($q.p95 | number | kb), true],
+		["queue KB", "p99", "99 % of samples", ($q.p99 | number | kb), true],
+		["queue KB", "max", "maximum", ($q.max | number | kb), true],
+		["queue KB", "warm-up", "maximum in the warm-up", ($start | number | kb), false],
+		["queue KB", "ms>10p", "time until it is below 10 packets, ms",
+			(.queue_below_10_packets_us | number | ms), false],
+		["link", "use %", "wire utilisation, %", (.utilisation | number | percent), true],
+		($ports[] as $port | ([$all_ports[] | select(.port == $port)][0] // {}) as $p
+			| ["at \($port)", "p50", "queue, median, KB", ($p.queue_bytes.p50? | number | kb), true],
+			  ["at \($port)", "p99", "queue, 99 % of samples, KB", ($p.queue_bytes.p99? | number | kb), true],
+			  ["at \($port)", "max", "queue, maximum, KB", ($p.queue_bytes.max? | number | kb), true],
+			  ["at \($port)", "use %", "wire utilisation, %", ($p.utilisation | number | percent), true]),
+		["Jain per s", "mean", "Jain index, mean", (jain | mean | fixed(3)), false],
+		["Jain per s", "worst", "Jain index, worst", (jain | min | fixed(3)), false],
+		["Jain 100 ms", "mean", "Jain index, mean", ($jain_100ms.mean | number | fixed(3)), false],
+		["Jain 100 ms", "worst", "Jain index, worst", ($jain_100ms.min | number | fixed(3)), false],
+		["probe ms", "base", "base round trip", ($probe.base | number | ms), true],
+		["probe ms", "+p50", "median, over the base", (over_base("p50") | ms), true],
+		["probe ms", "+p99", "99 % of requests, over the base", (over_base("p99") | ms), true],
+		["probe ms", "+max", "maximum, over the base", (over_base("max") | ms), true],
+		["probe ms", "lost", "requests without an answer, count", ($probe.lost | number | fixed(0)), false],
+		["flows done ms", "p50", "median flow", (fct_median | short), false],
+		["flows done ms", "last", "slowest flow", (fct_last | short), false],
+		["flows done ms", "ideal", "all bytes at line rate", ($ideal | number | short), false],
+		["slowdown", "mean", "mean", ($slowdown.mean | number | short), false],
+		["slowdown", "max", "largest", ($slowdown.max | number | short), false],
+		["back ms", "slowest", "long flow back at 95 % of its rate, slowest", (recovery_last | short), false],
+		["packets", "retrans", "retransmitted", (.retransmits | number | fixed(0)), true],
+		["packets", "dropped", "dropped at the ports", (.drops | number | fixed(0)), true]
+	];
+
+def page_group:
+	{
+		"queue KB": "Queue, KB",
+		"link": "Link",
+		"Jain per s": "Fairness in each second (1 is an equal share for all)",
+		"Jain 100 ms": "Fairness in each tenth of a second (1 is an equal share for all)",
+		"probe ms": "Latency of the probe, ms",
+		"flows done ms": "Completion times, ms",
+		"slowdown": "Completion time as a multiple of that with an equal share",
+		"back ms": "After a flow has left, ms",
+		"packets": "Packets"
+	}[.] // .;
+
+# The rows worth showing, as {group, name, said, cells: [a run each]}.
+def table:
+	ports_more as $ports | (duration_us("warmup") | positive) as $warmup | (staggered | not) as $together
+	| [runs[] | figures($ports; $warmup; $together)] as $columns
+	| [range(($columns[0] // []) | length) as $i
+		| {group: $columns[0][$i][0], name: $columns[0][$i][1], said: $columns[0][$i][2],
+		   cells: [$columns[] | .[$i][3]], keep: $columns[0][$i][4]}
+		| select(.keep or any(.cells[]; . != "-" and . != "0"))];
+
+def table_text:
+	table as $rows
+	| ([.lab // "lab"] + [described[] | "\(.[0]) \(.[1])"] | join(", ")),
+	  (missing_said | select(length > 0) | "missing here: \(join(", "))"),
+	  (if $rows == [] then empty else
+		([""] + [$rows | to_entries[]
+			| if .key > 0 and $rows[.key - 1].group == .value.group then "" else .value.group end] | @tsv),
+		(["cc"] + [$rows[].name] | @tsv) end),
+	  (runs | to_entries[] | .key as $i | [.value.cc] + [$rows[].cells[$i]] | @tsv);
+
+# ---- sentences ----
+
+# [{cc, value}] of the runs that have the value, in ascending order.
+def ranked(f): [runs[] | {cc: (.cc | named), value: f} | select(.value != null)] | sort_by(.value);
+
+# What the others are as a multiple of the least; nothing where that says nothing.
+def multiple($least; $enough):
+	(if $least < $enough then 1 else . / $least end)
+	| if . < 1.05 then "" else " (\(if . < 9.95 then fixed(1) else fixed(0) end) times as much)" end;
+
+def without($seen; $what):
+	([runs[].cc | named] - [$seen[].cc]) | if length == 0 then "" else " \($what): \(listed)." end;
+
+def after_warmup:
+	duration_us("warmup") | positive | if . == null then "" else " after the warm-up of \(time_said)" end;
+
+# f: the queue figures of a run.
+def sentence_queue(f):
+	. as $all | ranked(f | .p99? | number) as $r | $r[0] as $best
+	| (if $r == [] then "No queue was sampled in this run."
+	   elif ($r | length) == 1 then
+		([runs[] | select((.cc | named) == $best.cc) | f | .p50? | number][0]) as $median
+		| "In 99 of 100 samples\($all | after_warmup) the queue with \($best.cc) is at most \($best.value | kb) KB"
+			+ " (\($best.value | packets))"
+			+ (if $median == null then "." else ", and in half of them at most \($median | kb) KB." end)
+	   else
+		"In 99 of 100 samples\($all | after_warmup) the queue is at most "
+		+ (["\($best.value | kb) KB with \($best.cc) (\($best.value | packets))"]
+			+ [$r[1:][] | "\(.value | kb) KB with \(.cc)\(.value | multiple($best.value; packet))"] | listed) + "."
+	   end) + (if $r == [] then "" else without($r; "Nothing was sampled with") end);
+
+def sentence_start:
+	[$stats[] | select(.start_peak_bytes != null)] | sort_by(.start_peak_bytes)
+	| "In the first \($plan.start_window_us | time_said) the queue peaks at "
+	+ (map("\(.start_peak_bytes | kb) KB with \(.cc | named) (after \(.start_peak_us | ms) ms)") | listed) + ".";
+
+# {path: mean rate} of a run whose flows take several paths, and of others nothing.
+def paths_said:
+	(.paths // []) as $paths | numbers_of(.rates_bps) as $rates
+	| if ($paths | length) == 0 or ($paths | length) != ($rates | length) then empty
+	  else [$paths, $rates] | transpose | group_by(.[0])
+		| map("\(.[0][0]) \(map(.[1]) | mean | mbit)") | listed end;
+
+def sentence_rates:
+	ranked(jain_min | values) as $r
+	| (if any(runs[]; .jain_100ms) then "tenth of a second" else "second" end) as $unit
+	| [runs[] | {cc: (.cc | named), said: paths_said}] as $paths
+	| [runs[] | {cc: (.cc | named), rate: numbers_of(.rates_bps)} | select(.rate != [])] as $rates
+	| if all($stats[]; .flows == 0) then "No rates were recorded in this run."
+	  elif $paths != [] then
+		"A flow of each path gets on average, in Mbit/s: "
+		+ ($paths | map("\(.said) with \(.cc)") | join("; ")) + "."
+	  elif all($stats[]; .flows <= 1) then
+		if $rates == [] then "There is one flow."
+		else "The one flow gets " + ($rates | map("\(.rate[0] | mbit) Mbit/s with \(.cc)") | listed)
+			+ " on average." end
+	  elif joining then
+		"Before another flow joins, the long one has "
+		+ (ranked(.rate_before_bps | number) | map("\(.value | mbit) Mbit/s with \(.cc)") | listed)
+		+ "; what becomes of the two afterwards is below."
+	  elif $r == [] then "The shares of the flows were not measured in this run."
+	  elif ($r[0].value | fixed(3)) != ($r[-1].value | fixed(3)) then
+		($r[-1].value | fixed(3)) as $most
+		| "The flows share most evenly with \([$r[] | select((.value | fixed(3)) == $most) | .cc] | listed)"
+		+ ", where the Jain index of the worst \($unit) is \($most) (1 is an equal share for all)"
+		+ ", and least evenly with \($r[0].cc) (\($r[0].value | fixed(3)))."
+	  else
+		"The Jain index of the worst \($unit) is \($r[0].value | fixed(3)) with \([$r[].cc] | listed)"
+		+ " (1 is an equal share for all)."
+	  end;
+
+# Under the name of each panel.
+def sentence_panel($flows):
+	numbers_of(.rates_bps) as $rates | jain_min as $jain | fct_sorted as $fct | [paths_said] as $paths
+	| [
+		(if $flows == 0 then "no rates recorded"
+		 elif $paths != [] then "\($paths[0]) Mbit/s on average"
+		 elif $rates == [] then empty
+		 elif ($rates | length) == 1 then "\($rates[0] | mbit) Mbit/s on average"
+		 else "slowest flow \($rates | min | mbit), fastest \($rates | max | mbit) Mbit/s" end),
+		(if $jain == null or $flows < 2 or $paths != [] then empty
+		 else "Jain index at least \($jain | fixed(3))" end),
+		(if ($fct | length) == 0 then empty
+		 elif ($fct | length) == 1 then "a flow done in \($fct[0] | short) ms"
+		 else "\($fct | length) flows done in \($fct[0] | short) to \($fct[-1] | short) ms" end)
+	] | join("; ");
+
+def sentence_probe:
+	ranked(over_base("p99")) as $r
+	| bases as $bases
+	| if $r == [] then "The probe has no answers in this run."
+	  else "99 of 100 requests take at most "
+		+ ([$r[] | "\(.value | ms) ms longer with \(.cc)"] | listed)
+		+ " than the base round trip of "
+		+ (($bases[0] | ms) as $low | ($bases[-1] | ms) as $high
+			| if $low == $high then "\($low) ms." else "\($low) to \($high) ms." end)
+		+ without($r; "No answers with")
+	  end;
+
+# Flows that start together compare with the time that their bytes need on the link; others do not.
+def ideal_ms:
+	if staggered | not then [runs[].fct_ideal_ms | number | values] | max else null end;
+
+def sentence_fct:
+	. as $all | ideal_ms as $ideal | ranked(fct_last) as $r
+	| ranked((.slowdown // {}).mean | number) as $slow | ranked(recovery_last) as $back
+	| [runs[] | (.fct_ms // []) | length] as $counts
+	| (if $r == [] then "No flow was completed in this run."
+	   elif joining then
+		"A flow of \(param("join_bytes") | bytes_said) that joins a long one takes up to "
+		+ ([$r[] | "\(.value | short) ms with \(.cc)"] | listed)
+		+ (if $back == [] then "." else "; when it has left, the long one needs up to "
+			+ ([$back[] | "\(.value | short) ms with \(.cc)"] | listed)
+			+ " to be back at 95 % of its rate." end)
+	   elif staggered and $slow != [] then
+		"On average a flow takes "
+		+ ([$slow[] | "\(.value | short) times as long with \(.cc)"] | listed)
+		+ " as it would if all flows that are there shared the link equally."
+	   else
+		(if ($counts | unique) == [1] then "The flow" else "The last of the \($counts | max) flows" end)
+		+ " is complete after "
+		+ ($r | map("\(.value | short) ms with \(.cc)"
+			+ (if $ideal then " (\(.value / $ideal | fixed(3)))" else "" end)) | listed)
+		+ (if $ideal then "; in brackets, as a multiple of the \($ideal | short) ms that the bytes need at line rate."
+		   else "." end)
+	   end)
+	+ ([runs[] | fct_unfinished as $n | select($n > 0) | "\($n | plural("flow")) with \(.cc | named)"]
+		| if length > 0 then " Not complete: \(listed)." else "" end);
+
+# ---- the page ----
+
+# Each control keeps its colour from report to report (report.css, --s1 to --s8).
+def slots:
+	{sluice: 1, cubic: 2, bbr: 3, dctcp: 4, reno: 5} as $known
+	| reduce runs[].cc as $cc ({next: 6, of: {}};
+		if $known[$cc] then .of[$cc] = $known[$cc]
+		else .of[$cc] = .next | .next = (if .next == 8 then 6 else .next + 1 end) end)
+	| .of;
+
+# The name of a control, with its colour.
+def labelled($slots): "<i class=\"swatch\" style=\"background: var(--s\($slots[.]))\"></i>\(named | @html)";
+
+# In the order of the curves from the top, or from the right.
+def legend(f):
+	slots as $slots
+	| "<p class=\"legend\">"
+	+ ([runs[] | {cc, value: f}] | sort_by(.value // -1) | reverse
+		| map("<span>\(.cc | labelled($slots))</span>") | join(" "))
+	+ "</p>\n";
+
+# Text in a picture does not shrink with a narrow window: there are two drawings, the style picks one.
+def picture($name):
+	["wide", "narrow"] | map("<div class=\"\(.)\">\n@include \($name)-\(.)\n</div>\n") | join("");
+def picture_none: "<p class=\"none\">no samples</p>\n";
+
+def section($id; $title; $sentence; $body; $note):
+	"<section id=\"\($id)\">\n<h2 id=\"\($id)-title\">\($title | @html)</h2>\n"
+	+ "<p class=\"sentence\">\($sentence | @html)</p>\n"
+	+ "<figure>\n\($body)"
+	+ (if $note == "" then "" else "<figcaption>\($note | @html)</figcaption>\n" end)
+	+ "</figure>\n</section>\n";
+
+def note_thinned($bin_us; $how):
+	if $bin_us == 0 then "" else " Each point stands for \($bin_us | time_said)\($how)." end;
+
+# $drawn: {log, bin_us} of one port, null where there is nothing to draw.
+def section_queue($id; $title; $drawn; f):
+	section($id; $title; sentence_queue(f);
+		if $drawn then legend(f | .p99? | number) + picture($id) else picture_none end;
+		if $drawn | not then ""
+		else "Bytes that wait at the port."
+			+ note_thinned($drawn.bin_us; ": the line is at the largest sample in it, so that no peak is lost,"
+				+ " and the tint reaches down to the smallest")
+			+ (if $drawn.log then " The axis begins at 0, is even up to about 1 KB and logarithmic above."
+			   else "" end)
+			+ (if duration_us("warmup") | positive then " Grey: the warm-up, which the sentence leaves out."
+			   else "" end)
+		end);
+
+def sections_queue:
+	. as $all | port_first as $first | ports_more as $more
+	| section_queue("queue"; "Queue over time" + (if $more == [] then "" else " at \($first)" end);
+		$plan.queues[0]; .queue_bytes),
+	  (range($more | length) as $i | $all
+		| section_queue("queue\($i + 2)"; "Queue over time at \($more[$i])"; $plan.queues[$i + 1];
+			[(.ports // [])[] | select(.port == $more[$i])][0].queue_bytes));
+
+def section_start:
+	if $plan.start_window_us == null then empty else
+		section("start"; "The start"; sentence_start;
+			legend(. as $run | [$stats[] | select(.cc == $run.cc) | .start_peak_bytes][0]) + picture("start");
+			"The same queue while the flows start."
+			+ note_thinned($plan.start_bin_us; ", the line is at the largest sample in it"))
+	end;
+
+def section_rates:
+	slots as $slots | runs as $runs
+	| ([$runs | to_entries[] | ($stats[.key].flows // 0) as $flows
+		| "<div class=\"panel\">\n<h3 id=\"rates\(.key)-title\">\(.value.cc | labelled($slots))</h3>\n"
+		+ "<p>\(.value | sentence_panel($flows) | @html)</p>\n"
+		+ (if $flows == 0 then picture_none
+		   elif ($runs | length) == 1 then picture("rates\(.key)")
+		   else "@include rates\(.key)-panel\n" end)
+		+ "</div>\n"] | join("")) as $panels
+	| section("rates"; "Rates of the flows"; sentence_rates; "<div class=\"panels\">\n\($panels)</div>\n";
+		if $plan.rates_bin_us == null then ""
+		else "On the wire, one line per sender"
+			+ (if ($runs | length) > 1 then ", the same axes everywhere." else "." end)
+			+ (if $plan.fair then " Dashed: the fair share, the link rate over the number of flows that send."
+			   else "" end)
+			+ note_thinned($plan.rates_bin_us; ", the line is at the mean rate in it")
+			+ (if $plan.rates_cut then " Rates in the warm-up go beyond the axis." else "" end)
+		end);
+
+def section_probe:
+	section("probe"; "Latency of a request beside the flows"; sentence_probe;
+		if $plan.probe then legend(over_base("p99")) + picture("probe") else picture_none end;
+		if $plan.probe == null then ""
+		else "A small request and its answer pass the port again and again: the share of them that take at most"
+			+ " so much longer than the base round trip."
+			+ (if $plan.probe.log then " The axis is even up to about 0.1 ms and logarithmic beyond." else "" end)
+		end);
+
+def section_fct:
+	if finite | not then empty else
+		section("fct"; "Completion times of the flows"; sentence_fct;
+			if $plan.fct then picture("fct") else "<p class=\"none\">no flow was completed</p>\n" end;
+			if $plan.fct then "One dot per flow; the bar marks the slowest."
+				+ (if ideal_ms then " Dashed: all bytes at line rate." else "" end)
+			else "" end)
+	end;
+
+def section_table:
+	slots as $slots | table as $rows
+	| "<section id=\"figures\">\n<h2>Figures</h2>\n<div class=\"scroll\"><table>\n<thead><tr><td></td>"
+	+ ([runs[] | "<th scope=\"col\">\(.cc | labelled($slots))</th>"] | join("")) + "</tr></thead>\n"
+	+ ([$rows | to_entries[]
+		| (if .key > 0 and $rows[.key - 1].group == .value.group then ""
+		   else (if .key == 0 then "" else "</tbody>\n" end)
+			+ "<tbody>\n<tr><th class=\"group\" scope=\"rowgroup\" colspan=\"\(.value.cells | length + 1)\">"
+			+ "\(.value.group | page_group | @html)</th></tr>\n"
+		   end)
+		+ "<tr><th scope=\"row\">\(.value.said | @html)</th>"
+		+ ([.value.cells[] | "<td>\(. | @html)</td>"] | join("")) + "</tr>\n"] | join(""))
+	+ "</tbody>\n</table></div>\n</section>\n";
+
+def page:
+	(.lab // "lab" | tostring) as $lab
+	| missing_said as $missing
+	| ([runs[].cc | named] | listed) as $ccs
+	| "@include head\n"
+	+ "<title>\("Sluice lab: \($lab)" | @html)</title>\n</head>\n<body>\n<header>\n"
+	+ "<p class=\"eyebrow\">Sluice lab</p>\n"
+	+ "<h1>" + ($lab[:1] | ascii_upcase | @html) + ($lab[1:] | @html)
+		+ (if $ccs == "" then "" else ": \($ccs | @html)" end) + "</h1>\n"
+	+ (described | if . == [] then "" else
+		"<dl>" + (map("<div><dt>\(.[0] | @html)</dt><dd>\(.[1] | tostring | @html)</dd></div>") | join(""))
+		+ "</dl>\n" end)
+	+ (if $missing == [] then ""
+	   else "<p class=\"missing\">Missing on this kernel: \($missing | join(", ") | @html)</p>\n" end)
+	+ "</header>\n<main>\n"
+	+ (if runs == [] then "<p class=\"none\">Nothing was run.</p>\n"
+	   else [sections_queue, section_start, section_rates, section_probe, section_fct, section_table]
+		| join("") end)
+	+ "</main>\n<footer>\n"
+	+ (if runs == [] then ""
+	   else "<p>To run this again, in a checkout of Sluice:</p>\n<pre>\(command | @html)</pre>\n" end)
+	+ "<p>1 KB is 1000 bytes. Queues and rates count whole packets with their headers.</p>\n"
+	+ "</footer>\n</body>\n</html>";
+
+if $want == "names" then
+	slots as $slots | (duration_us("warmup") // 0) as $warmup | runs[]
+	| [.cc, $slots[.cc], (.cc | named), ((.probe_us // {}).base | number // "-"),
+	   (.measured_from_us | number // $warmup), (.measured_to_us | number // "-")] | @tsv
+elif $want == "plot" then
+	[.lab // "star", (param("rate_bps") // 0 | round), (duration_us("rtt") // 0 | round),
+	 (param("buffer_bytes") // 0) / 1000, (param("rate_bps") // 0) * (bases[-1] // duration_us("rtt") // 0) / 8e9,
+	 (if joining then 0 else 1 end), (ports_more | length)] | @tsv
+elif $want == "fct" then ideal_ms | values
+elif $want == "table" then table_text
+else page end

@@ -1,0 +1,424 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Tests tests/lab/report with made-up labs: one line per case, "ok NAME" or "not ok NAME", and what was expected
+# on stderr. Needs what the report needs. Exit status: 0 all ok, 1 not.
+
+# shellcheck disable=SC2317 # the cases are called by name
+set -u
+export LC_ALL=C
+
+REPORT=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/report
+TMP=$(mktemp -d)
+trap 'rm -rf "$TMP"' EXIT
+FAILED=0
+PROBLEM=
+
+# case_end NAME: the verdict on the checks since the last one.
+case_end() {
+	if [[ $PROBLEM ]]; then
+		echo "not ok $1"
+		printf '%s' "$PROBLEM" >&2
+		FAILED=1
+	else
+		echo "ok $1"
+	fi
+	PROBLEM=
+}
+
+problem() { PROBLEM+="	$*"$'\n'; }
+
+# ---- made-up labs ----
+
+# lab_make NAME PARAMS RUNS [MISSING]: the results of a lab, in JSON.
+lab_make() {
+	DIR=$TMP/$1
+	PAGE=$TMP/$1.html
+	rm -rf "$DIR" "$PAGE"
+	mkdir -p "$DIR"
+	jq -n --argjson params "$2" --argjson runs "$3" --argjson missing "${4:-[]}" --arg lab "${LAB:-star}" \
+		'{lab: $lab, kernel: "6.12.9-test-cloud", params: ({senders: 8, rate_bps: 100000000, rtt_us: 4000,
+		  buffer_bytes: 1000000, time_us: 10000000, warmup_us: 80000, size_bytes: 0, stagger_us: 0,
+		  join_bytes: 0} + $params), missing: $missing, runs: $runs}' >"$DIR/results.json"
+}
+
+# run_make CC P50 P99 PROBE_P99 [MORE]: one run of results.json.
+run_make() {
+	jq -nc --arg cc "$1" --argjson p50 "$2" --argjson p99 "$3" --argjson probe "$4" --argjson more "${5:-{\}}" \
+		'{cc: $cc, queue_bytes: {p50: $p50, p95: $p99, p99: $p99, max: $p99}, queue_start_max_bytes: 85000,
+		  utilisation: 0.951, jain: [0.999, 0.998], probe_us: {base: 4030, p50: 4100, p99: $probe, max: $probe},
+		  fct_ms: [], retransmits: 0, drops: 0} + $more'
+}
+
+# queue_make CC BYTES [ROWS [SPIKE_ROW SPIKE_BYTES]]: a queue of BYTES, one row a millisecond.
+queue_make() {
+	mkdir -p "$DIR/$1"
+	awk -v bytes="$2" -v rows="${3:-10000}" -v at="${4:--1}" -v spike="${5:-0}" 'BEGIN {
+		print "t_us,bytes"
+		for (i = 0; i < rows; i++)
+			printf "%d,%d\n", i * 1000 + 7, (i == at ? spike : bytes * (i % 3) / 2)
+	}' >"$DIR/$1/queue.csv"
+}
+
+# rates_make CC FLOWS MBIT [ROWS]
+rates_make() {
+	mkdir -p "$DIR/$1"
+	awk -v flows="$2" -v rate="$3" -v rows="${4:-100}" 'BEGIN {
+		printf "t_ms"
+		for (f = 0; f < flows; f++)
+			printf ",f%d_bps", f
+		for (i = 0; i < rows; i++) {
+			printf "\n%d", i * 100
+			for (f = 0; f < flows; f++)
+				printf ",%d", rate * 1e6 * (1 + f / 100)
+		}
+		print ""
+	}' >"$DIR/$1/rates.csv"
+}
+
+# probe_make CC RTT_US
+probe_make() {
+	mkdir -p "$DIR/$1"
+	awk -v rtt="$2" 'BEGIN {
+		print "t_us,rtt_us"
+		for (i = 0; i < 1000; i++)
+			printf "%d,%d\n", i * 10000, rtt + i % 50
+	}' >"$DIR/$1/probe.csv"
+}
+
+series_make() {
+	queue_make "$1" "$2"
+	rates_make "$1" 8 12
+	probe_make "$1" "$3"
+}
+
+# ---- checks ----
+
+# report_run STATUS ARGUMENT...: its output goes to $OUT, its messages to $ERR.
+report_run() {
+	local want=$1 status
+
+	shift
+	OUT=$("$REPORT" "$@" 2>"$TMP/err")
+	status=$?
+	ERR=$(<"$TMP/err")
+	[[ $status -eq $want ]] || problem "report $*: status $status instead of $want: $ERR"
+}
+
+page_run() {
+	report_run 0 "$DIR" "$PAGE"
+	page_sound
+}
+
+# has FILE TEXT, hasnt FILE TEXT
+has() { grep -sqF -- "$2" "$1" || problem "${1##*/} lacks: $2"; }
+hasnt() { ! grep -sqF -- "$2" "$1" || problem "${1##*/} has: $2"; }
+says() { [[ $1 == *"$2"* ]] || problem "says '$1', not: $2"; }
+
+# row CC FIGURE...: the line of the table for CC.
+row() {
+	local want="$*" line
+
+	line=$(awk -v cc="$1" '$1 == cc { $1 = $1; print }' <<<"$OUT")
+	[[ $line == "$want" ]] || problem "row '$line' instead of '$want'"
+}
+
+# A page is whole: elements nest, ids and names of drawings are unique, nothing comes from elsewhere.
+page_sound() {
+	local fault
+
+	[[ -s $PAGE ]] || { problem "no page"; return; }
+	fault=$(awk 'BEGIN { RS = "<" }
+	NR == 1 || /^!DOCTYPE/ { next }
+	{
+		end = index($0, ">")
+		tag = substr($0, 1, end - 1)
+		if (!end)
+			print "unclosed tag: " substr($0, 1, 40)
+		name = tag
+		sub(/[ \t\n\/].*/, "", name)
+		if (tag ~ /^\//) {
+			name = substr(tag, 2)
+			if (depth < 1 || open[depth] != name)
+				print "</" name "> closes <" open[depth] ">"
+			depth--
+		} else if (tag !~ /\/$/)
+			open[++depth] = name
+		while (match(tag, / id=["\047][^"\047]*/)) {
+			id = substr(tag, RSTART + 5, RLENGTH - 5)
+			if (seen[id]++)
+				print "id twice: " id
+			tag = substr(tag, RSTART + RLENGTH)
+		}
+	}
+	END { if (depth) print "<" open[depth] "> is not closed" }' "$PAGE" | head -n 3)
+	[[ -z $fault ]] || problem "$fault"
+	! grep -qiE '(src|href|action)[ ]*=[ ]*["'\'']?[a-z]*:?//|url\(|@import|<script|<link' "$PAGE" ||
+		problem "the page refers to something elsewhere"
+	! grep -qE 'https?:' "$PAGE" || problem "the page has an address"
+	hasnt "$PAGE" "@include"
+	hasnt "$PAGE" "rgb(254"
+}
+
+pictures() {
+	local count
+
+	count=$(grep -c "<svg" "$PAGE")
+	[[ $count -eq $1 ]] || problem "$count drawings instead of $1"
+}
+
+# ---- cases ----
+
+four_make() {
+	lab_make four '{}' "[$(run_make sluice 1514 6056 4530), $(run_make cubic 932000 996000 83730 '{"drops": 56,
+		"retransmits": 57, "jain": [0.959, 0.92, 0.97], "utilisation": 1}'),
+		$(run_make bbr 256000 273000 25730), $(run_make dctcp 6100 25700 6000)]"
+	series_make sluice 6056 4030
+	series_make cubic 996000 78000
+	series_make bbr 273000 24000
+	series_make dctcp 25700 4500
+}
+
+table__four() {
+	four_make
+	report_run 0 --table "$DIR"
+	says "$OUT" "star, senders 8, link rate 100 Mbit/s, base RTT 4 ms, buffer 1 MB, time 10 s, warm-up 80 ms"
+	row sluice 1.5 6.1 6.1 6.1 85.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 0 0
+	row cubic 932 996 996 996 85.0 100.0 0.950 0.920 4.03 0.07 79.7 79.7 57 56
+	# Figures end where the names of their columns end.
+	awk '$1 == "cc" { n = length($0) } n && length($0) != n { exit 1 }' <<<"$OUT" || problem "crooked: $OUT"
+}
+
+page__four() {
+	four_make
+	page_run
+	has "$PAGE" "In 99 of 100 samples after the warm-up of 80 ms the queue is at most 6.1 KB with Sluice \
+(4 full packets), 25.7 KB with DCTCP (4.2 times as much), 273 KB with BBR (45 times as much) and 996 KB with CUBIC \
+(164 times as much)."
+	has "$PAGE" "take at most 0.50 ms longer with Sluice, 1.97 ms longer with DCTCP, 21.7 ms longer with BBR and \
+79.7 ms longer with CUBIC than the base round trip of 4.03 ms."
+	has "$PAGE" "most evenly with Sluice, BBR and DCTCP, where the Jain index of the worst second is 0.998"
+	has "$PAGE" "least evenly with CUBIC (0.920)"
+	has "$PAGE" "The axis begins at 0, is even up to about 1 KB and logarithmic above."
+	has "$PAGE" "<td>996</td>"
+	has "$PAGE" "make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 \
+WARMUP=80ms VM=6.12<"
+	has "$PAGE" "6.12.9-test-cloud"
+	# Queue, start and probe in two sizes, four panels.
+	pictures 10
+}
+
+# No winner is built in.
+page__sluice_loses() {
+	lab_make loses '{}' "[$(run_make sluice 1 90000 9030), $(run_make dctcp 1 30000 5030)]"
+	page_run
+	has "$PAGE" "at most 30.0 KB with DCTCP (20 full packets) and 90.0 KB with Sluice (3.0 times as much)."
+	has "$PAGE" "1.00 ms longer with DCTCP and 5.00 ms longer with Sluice"
+}
+
+page__single() {
+	lab_make single '{}' "[$(run_make sluice 0 0 4530)]"
+	series_make sluice 100 4030
+	page_run
+	has "$PAGE" "the queue with Sluice is at most 0.0 KB (empty), and in half of them at most 0.0 KB."
+	pictures 8
+	report_run 0 --table "$DIR"
+	row sluice 0.0 0.0 0.0 0.0 85.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 0 0
+}
+
+page__missing_series() {
+	four_make
+	rm "$DIR/bbr/rates.csv" "$DIR/cubic/queue.csv"
+	rm -r "$DIR/dctcp"
+	page_run
+	says "$ERR" "bbr/rates.csv is missing"
+	says "$ERR" "dctcp/probe.csv is missing"
+	has "$PAGE" "no rates recorded"
+	# Figures stay: only the samples are gone.
+	has "$PAGE" "996 KB with CUBIC"
+	pictures 8
+}
+
+# lab-sum writes the percentiles of nothing as 0, which must not pass for an empty queue.
+page__no_samples() {
+	lab_make none '{}' "[$(run_make sluice 1514 6056 4530), $(run_make bbr 0 0 0 '{"probe_us": {"base": 4030,
+		"p50": 0, "p99": 0, "max": 0}}')]"
+	series_make sluice 6056 4030
+	mkdir "$DIR/bbr"
+	echo "t_us,bytes" >"$DIR/bbr/queue.csv"
+	echo "t_ms,f0_bps" >"$DIR/bbr/rates.csv"
+	echo "t_us,rtt_us" >"$DIR/bbr/probe.csv"
+	page_run
+	has "$PAGE" "Nothing was sampled with: BBR."
+	has "$PAGE" "No answers with: BBR."
+	report_run 0 --table "$DIR"
+	row bbr - - - - - 95.1 0.999 0.998 4.03 - - - 0 0
+}
+
+page__nothing_at_all() {
+	lab_make nothing '{}' '[{"cc": "sluice"}]'
+	page_run
+	has "$PAGE" "No queue was sampled in this run."
+	has "$PAGE" "No rates were recorded in this run."
+	has "$PAGE" "The probe has no answers in this run."
+	pictures 0
+	lab_make empty '{}' '[]' '["fq", "bbr"]'
+	page_run
+	has "$PAGE" "Nothing was run."
+	has "$PAGE" "Missing on this kernel: fq, bbr"
+	report_run 0 --table "$DIR"
+	says "$OUT" "missing here: fq, bbr"
+}
+
+page__incast() {
+	lab_make incast '{"size_bytes": 1000000, "senders": 4, "warmup_us": 0}' \
+		"[$(run_make sluice 1 6056 4530 '{"fct_ms": [330, 340.5, 350, null], "fct_ideal_ms": 334.6}'),
+		$(run_make cubic 1 6056 4530 '{"fct_ms": [300, 310, 320, 401.5], "fct_ideal_ms": 334.6}')]"
+	queue_make sluice 6056 400
+	rates_make sluice 4 25 4
+	page_run
+	has "$PAGE" "The last of the 4 flows is complete after 350 ms with Sluice (1.046) and 402 ms with CUBIC (1.200); \
+in brackets, as a multiple of the 335 ms that the bytes need at line rate."
+	has "$PAGE" "Not complete: 1 flow with Sluice."
+	has "$PAGE" 'id="fct-title"'
+	has "$PAGE" "SIZE=1mb"
+	hasnt "$PAGE" "WARMUP="
+	report_run 0 --table "$DIR"
+	row cubic 0.0 6.1 6.1 6.1 95.1 0.999 0.998 4.03 0.07 0.50 0.50 310 402 335 0 0
+}
+
+page__join_and_stagger() {
+	lab_make join '{"join_bytes": 1000000, "senders": 2}' "[$(run_make dctcp 1 6056 4530 \
+		'{"fct_ms": [300, 310], "recovery_ms": [50, 61.9], "rate_before_bps": 99900000}')]"
+	page_run
+	has "$PAGE" "A flow of 1 MB that joins a long one takes up to 310 ms with DCTCP; when it has left, the long one \
+needs up to 61.9 ms with DCTCP to be back at 95 % of its rate."
+	has "$PAGE" "JOIN=1mb"
+	hasnt "$PAGE" "SENDERS="
+	report_run 0 --table "$DIR"
+	says "$OUT" "
+        queue KB                  link    probe ms              flows done ms   back ms   packets
+cc      p50 p95 p99 max warm-up   use %   base +p50 +p99 +max   p50      last   slowest   retrans dropped
+dctcp   0.0 6.1 6.1 6.1    85.0    95.1   4.03 0.07 0.50 0.50   300       310      61.9         0       0"
+	lab_make stagger '{"size_bytes": 2000000, "stagger_us": 20000}' "[$(run_make dctcp 1 6056 4530 \
+		'{"fct_ms": [300, 310], "slowdown": {"min": 0.6, "mean": 1.07, "max": 1.2}}')]"
+	page_run
+	has "$PAGE" "On average a flow takes 1.07 times as long with DCTCP as it would"
+	has "$PAGE" "STAGGER=20ms"
+}
+
+page__two_ports() {
+	LAB=dumbbell lab_make two '{"senders": 3}' "[$(run_make dctcp 1 13600 4530 '{"paths": ["A", "B", "C"],
+		"rates_bps": [28600000, 71200000, 71300000], "ports": [
+		{"port": "s1:p0", "queue_bytes": {"p50": 1, "p99": 13600, "max": 15140}, "utilisation": 0.9},
+		{"port": "s2:p0", "queue_bytes": {"p50": 1, "p99": 12112, "max": 13700}, "utilisation": 0.99}]}')]"
+	series_make dctcp 6000 4030
+	cp "$DIR/dctcp/queue.csv" "$DIR/dctcp/queue2.csv"
+	page_run
+	has "$PAGE" "Queue over time at s2:p0"
+	has "$PAGE" "is at most 12.1 KB (8 full packets)"
+	has "$PAGE" "A 28.6, B 71.2 and C 71.3 with DCTCP."
+	hasnt "$PAGE" "fair share,"
+	pictures 10
+}
+
+page__flows_1_and_64() {
+	local flows levels
+
+	for flows in 1 64; do
+		lab_make flows '{}' "[$(run_make sluice 1 6056 4530 "{\"rates_bps\": [$((95000000 / flows))]}")]"
+		rates_make sluice "$flows" $((95 / flows))
+		page_run
+		# Both drawings have a line per flow, and the fair share.
+		[[ $(grep -o "<path stroke='var(--s1)'" "$PAGE" | wc -l) -eq $((2 * flows)) ]] ||
+			problem "$(grep -o "<path stroke='var(--s1)'" "$PAGE" | wc -l) lines for $flows flows"
+	done
+	lab_make flows '{}' "[$(run_make sluice 1 6056 4530 '{"rates_bps": [95060000]}')]"
+	rates_make sluice 1 95
+	page_run
+	has "$PAGE" "The one flow gets 95.1 Mbit/s with Sluice on average."
+	# The same rate in every row, the first included, is a level line.
+	levels=$(sed -n "/<path stroke='var(--s1)'/,/\\/>/p" "$PAGE" | grep -oE '[ML ][0-9.]+,[0-9.]+' |
+		cut -d, -f2 | sort -u | wc -l)
+	# One in each of the two sizes.
+	[[ $levels -eq 2 ]] || problem "$levels levels instead of 2"
+}
+
+# One sample of 200000 stands out by a factor of 300; the axis reaches up to it only if it was kept.
+page__thinning_keeps_peaks() {
+	lab_make big '{"warmup_us": 0}' "[$(run_make sluice 1 6056 4530)]"
+	queue_make sluice 6000 200000 123456 2000000
+	page_run
+	has "$PAGE" "<text>1000</text>"
+	has "$PAGE" "Each point stands for 417 ms"
+	[[ $(wc -c <"$PAGE") -lt 300000 ]] || problem "the page has $(wc -c <"$PAGE") bytes"
+}
+
+# A line that was cut short counts for nothing.
+page__torn_lines() {
+	four_make
+	page_run
+	mv "$PAGE" "$TMP/whole.html"
+	printf '12,\nnonsense\n-,-\n9999' >>"$DIR/sluice/queue.csv"
+	printf '12,34\n,,\n' >>"$DIR/sluice/rates.csv"
+	printf '500000,\n600000,9x\n' >>"$DIR/sluice/probe.csv"
+	page_run
+	cmp -s "$PAGE" "$TMP/whole.html" || problem "the page is another one than without the torn lines"
+}
+
+page__text_is_escaped() {
+	four_make
+	jq '.kernel = "<b>&6.12" | .missing = ["<i>"]' "$DIR/results.json" >"$TMP/x" && mv "$TMP/x" "$DIR/results.json"
+	page_run
+	has "$PAGE" "&lt;b&gt;&amp;6.12"
+	hasnt "$PAGE" "<i>"
+}
+
+usage() {
+	report_run 0 --help
+	says "$OUT" "usage: tests/lab/report DIR OUT.html"
+	report_run 2
+	says "$ERR" "usage:"
+	report_run 2 --table
+	report_run 2 --what "$TMP"
+	report_run 2 a b c
+}
+
+errors__say_what_to_do() {
+	local tool
+
+	report_run 1 "$TMP/nowhere" "$PAGE"
+	says "$ERR" "make lab"
+	mkdir -p "$TMP/bare"
+	report_run 1 --table "$TMP/bare"
+	says "$ERR" "results.json cannot be read"
+	DIR=$TMP/bare
+	for text in '{"runs": [' '[]' '{}' '{"runs": [{}]}' '{"runs": [{"cc": "../x"}]}' \
+		'{"runs": [{"cc": "a\u0027b"}]}' ''; do
+		echo "$text" >"$DIR/results.json"
+		report_run 1 --table "$DIR"
+		says "$ERR" "is not the result of a lab"
+		says "$ERR" "run the lab again"
+	done
+	four_make
+	report_run 1 "$DIR" "$DIR/results.json/out.html"
+	says "$ERR" "cannot be written"
+
+	# A PATH with everything but the tool.
+	for tool in jq gnuplot; do
+		rm -rf "$TMP/path"
+		mkdir "$TMP/path"
+		ln -s /usr/bin/* "$TMP/path" 2>/dev/null
+		rm -f "$TMP/path/$tool"
+		PATH=$TMP/path report_run 1 "$DIR" "$PAGE"
+		says "$ERR" "$tool is missing"
+		says "$ERR" "apt-get install"
+	done
+}
+
+for name in table__four page__four page__sluice_loses page__single page__missing_series page__no_samples \
+	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__flows_1_and_64 \
+	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
+	$name
+	case_end "report $name"
+done
+exit $FAILED

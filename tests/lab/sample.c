@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * lab-sample: the queue of the bottleneck ports and the byte counters of the senders' ports,
+ * over time.
+ *
+ *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] -q SWITCH:PORT ... -r SWITCH:PORT ...
+ *
+ * 1. One netlink socket per namespace; all requests of a tick that go to one namespace are one
+ *    message.
+ * 2. Each tick asks for the root qdisc of every -q port (backlog, bytes sent, drops:
+ *    DIR/queue.bin), each Nth tick for the counters of every -r port (bytes received:
+ *    DIR/ports.bin). Both are rows of native uint64_t: the time in microseconds, then three
+ *    numbers a queue or one a port.
+ * 3. It ends on SIGTERM, or -t US after the last -r port began to carry data, which it says on
+ *    stdout.
+ */
+#include "lab.h"
+
+#include <libmnl/libmnl.h>
+#include <linux/gen_stats.h>
+#include <linux/if_link.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <signal.h>
+
+#define TARGETS_MAX 512
+#define BATCH_BYTES (TARGETS_MAX * 64)
+
+struct target {
+	char ns[64];
+	char dev[IFNAMSIZ];
+	int ifindex;
+	struct mnl_socket *socket;
+	uint64_t value[3];
+	uint64_t first; /* of -r: counter at the first sample */
+	int begun;
+};
+
+struct group {
+	struct target target[TARGETS_MAX];
+	int count;
+};
+
+static struct group queues, ports;
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+static void target_add(struct group *group, const char *text)
+{
+	struct target *t = &group->target[group->count];
+
+	if (group->count == TARGETS_MAX)
+		die("lab-sample: more than %d ports", TARGETS_MAX);
+	if (sscanf(text, "%63[^:]:%15s", t->ns, t->dev) != 2)
+		die("lab-sample: %s is not SWITCH:PORT", text);
+	group->count++;
+}
+
+/* A socket per namespace, shared by the targets in it. */
+static void target_open(struct target *t)
+{
+	static struct target *opened[TARGETS_MAX];
+	static int count;
+	int i;
+
+	netns_enter(t->ns);
+	t->ifindex = if_nametoindex(t->dev);
+	if (!t->ifindex)
+		die("lab-sample: slab-%s has no port %s", t->ns, t->dev);
+	for (i = 0; i < count; i++) {
+		if (!strcmp(opened[i]->ns, t->ns)) {
+			t->socket = opened[i]->socket;
+			return;
+		}
+	}
+	t->socket = mnl_socket_open(NETLINK_ROUTE);
+	if (!t->socket || mnl_socket_bind(t->socket, 0, MNL_SOCKET_AUTOPID))
+		die("lab-sample: cannot open rtnetlink in slab-%s: %s", t->ns, strerror(errno));
+	opened[count++] = t;
+}
+
+static size_t qdisc_request(void *buffer, const struct target *t, uint32_t seq)
+{
+	struct nlmsghdr *header = mnl_nlmsg_put_header(buffer);
+	struct tcmsg *tc;
+
+	header->nlmsg_type = RTM_GETQDISC;
+	header->nlmsg_flags =
+		NLM_F_REQUEST | NLM_F_ECHO; /* without ECHO a single one is not answered */
+	header->nlmsg_seq = seq;
+	tc = mnl_nlmsg_put_extra_header(header, sizeof(*tc));
+	tc->tcm_ifindex = t->ifindex;
+	tc->tcm_parent = TC_H_ROOT;
+	return header->nlmsg_len;
+}
+
+static size_t stats_request(void *buffer, const struct target *t, uint32_t seq)
+{
+	struct nlmsghdr *header = mnl_nlmsg_put_header(buffer);
+	struct if_stats_msg *stats;
+
+	header->nlmsg_type = RTM_GETSTATS;
+	header->nlmsg_flags = NLM_F_REQUEST;
+	header->nlmsg_seq = seq;
+	stats = mnl_nlmsg_put_extra_header(header, sizeof(*stats));
+	stats->ifindex = t->ifindex;
+	stats->filter_mask = IFLA_STATS_FILTER_BIT(IFLA_STATS_LINK_64);
+	return header->nlmsg_len;
+}
+
+static int qdisc_stat(const struct nlattr *attr, void *data)
+{
+	struct target *t = data;
+	const void *payload = mnl_attr_get_payload(attr);
+
+	/* Copied: attributes are aligned to 4 bytes, these structs to 8. */
+	if (mnl_attr_get_type(attr) == TCA_STATS_BASIC) {
+		struct gnet_stats_basic basic;
+
+		memcpy(&basic, payload, sizeof(basic));
+		t->value[1] = basic.bytes;
+	} else if (mnl_attr_get_type(attr) == TCA_STATS_QUEUE) {
+		struct gnet_stats_queue queue;
+
+		memcpy(&queue, payload, sizeof(queue));
+		t->value[0] = queue.backlog;
+		t->value[2] = queue.drops;
+	}
+	return MNL_CB_OK;
+}
+
+static int reply_attr(const struct nlattr *attr, void *data)
+{
+	if (mnl_attr_get_type(attr) == TCA_STATS2)
+		return mnl_attr_parse_nested(attr, qdisc_stat, data);
+	return MNL_CB_OK;
+}
+
+static int stats_attr(const struct nlattr *attr, void *data)
+{
+	struct target *t = data;
+
+	if (mnl_attr_get_type(attr) == IFLA_STATS_LINK_64)
+		memcpy(&t->value[0],
+		       (char *)mnl_attr_get_payload(attr) +
+			       offsetof(struct rtnl_link_stats64, rx_bytes),
+		       sizeof(t->value[0]));
+	return MNL_CB_OK;
+}
+
+static void reply_read(struct group *group, uint32_t first_seq, struct mnl_socket *socket)
+{
+	static char buffer[65536];
+	const struct nlmsghdr *header = (void *)buffer;
+	int length = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
+
+	if (length < 0)
+		die("lab-sample: reading rtnetlink: %s", strerror(errno));
+	for (; mnl_nlmsg_ok(header, length); header = mnl_nlmsg_next(header, &length)) {
+		uint32_t index = header->nlmsg_seq - first_seq;
+
+		if (header->nlmsg_type == NLMSG_ERROR) {
+			const struct nlmsgerr *error = mnl_nlmsg_get_payload(header);
+
+			die("lab-sample: the kernel refused a request: %s",
+			    strerror(-error->error));
+		}
+		if (index >= (uint32_t)group->count)
+			die("lab-sample: an answer to no question");
+		if (header->nlmsg_type == RTM_NEWQDISC)
+			mnl_attr_parse(header, sizeof(struct tcmsg), reply_attr,
+				       &group->target[index]);
+		else if (header->nlmsg_type == RTM_NEWSTATS)
+			mnl_attr_parse(header, sizeof(struct if_stats_msg), stats_attr,
+				       &group->target[index]);
+	}
+}
+
+/* Targets of one namespace follow each other, so that a run of them is one system call. */
+static void group_ask(struct group *group,
+		      size_t (*request)(void *, const struct target *, uint32_t))
+{
+	static char buffer[BATCH_BYTES];
+	static uint32_t seq = 1;
+	int i = 0, asked, answered;
+
+	while (i < group->count) {
+		struct mnl_socket *socket = group->target[i].socket;
+		size_t length = 0;
+
+		for (asked = i; asked < group->count && group->target[asked].socket == socket;
+		     asked++)
+			length += request(buffer + length, &group->target[asked], seq + asked);
+		if (mnl_socket_sendto(socket, buffer, length) < 0)
+			die("lab-sample: asking rtnetlink: %s", strerror(errno));
+		for (answered = i; answered < asked; answered++)
+			reply_read(group, seq, socket);
+		i = asked;
+	}
+	seq += group->count;
+}
+
+static void group_write(const struct group *group, FILE *file, uint64_t us, int values)
+{
+	int i;
+
+	fwrite(&us, sizeof(us), 1, file);
+	for (i = 0; i < group->count; i++)
+		fwrite(group->target[i].value, sizeof(uint64_t), values, file);
+}
+
+/* How many ports have begun to carry data. */
+static int ports_begun(void)
+{
+	int i, begun = 0;
+
+	for (i = 0; i < ports.count; i++) {
+		struct target *t = &ports.target[i];
+
+		t->begun |= t->value[0] - t->first >= LAB_BEGUN_BYTES;
+		begun += t->begun;
+	}
+	return begun;
+}
+
+static FILE *file_open(const char *dir, const char *name)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "w");
+	if (!file)
+		die("lab-sample: cannot write %s: %s", path, strerror(errno));
+	setvbuf(file, NULL, _IOFBF, 65536);
+	return file;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t interval_us = 1000, every = 1, time_us = 0, next, tick, last_begun = 0;
+	struct sigaction action = {.sa_handler = on_signal};
+	const char *dir = NULL;
+	FILE *queue_file, *port_file;
+	int option, i;
+
+	while ((option = getopt(argc, argv, "o:i:e:t:q:r:")) != -1) {
+		switch (option) {
+		case 'o':
+			dir = optarg;
+			break;
+		case 'i':
+			interval_us = number_parse("-i", optarg);
+			break;
+		case 'e':
+			every = number_parse("-e", optarg);
+			break;
+		case 't':
+			time_us = number_parse("-t", optarg);
+			break;
+		case 'q':
+			target_add(&queues, optarg);
+			break;
+		case 'r':
+			target_add(&ports, optarg);
+			break;
+		default:
+			exit(2);
+		}
+	}
+	if (!dir || !queues.count || !interval_us || !every)
+		die("lab-sample: needs -o DIR, -q SWITCH:PORT, and -i and -e above 0");
+	for (i = 0; i < queues.count; i++)
+		target_open(&queues.target[i]);
+	for (i = 0; i < ports.count; i++)
+		target_open(&ports.target[i]);
+	queue_file = file_open(dir, "queue.bin");
+	port_file = file_open(dir, "ports.bin");
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	realtime_enter(50);
+
+	/* The first pass is slow (cold caches) and thrown away. */
+	group_ask(&queues, qdisc_request);
+	group_ask(&ports, stats_request);
+	for (i = 0; i < ports.count; i++)
+		ports.target[i].first = ports.target[i].value[0];
+	printf("ready\n");
+	fflush(stdout);
+
+	next = now_us() + interval_us;
+	for (tick = 0; !stopped; tick++) {
+		struct timespec wake = {next / 1000000, next % 1000000 * 1000};
+		uint64_t us;
+
+		if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL))
+			continue;
+		us = now_us();
+		group_ask(&queues, qdisc_request);
+		group_write(&queues, queue_file, us, 3);
+		if (tick % every == 0 && ports.count) {
+			us = now_us();
+			group_ask(&ports, stats_request);
+			group_write(&ports, port_file, us, 1);
+			if (time_us && !last_begun && ports_begun() == ports.count) {
+				last_begun = us;
+				printf("begun\n");
+				fflush(stdout);
+			}
+		}
+		if (last_begun && us >= last_begun + time_us)
+			break;
+		/* A late tick is left out, not made up for. */
+		next += interval_us;
+		while (next <= now_us())
+			next += interval_us;
+	}
+	if (fclose(queue_file) || fclose(port_file))
+		die("lab-sample: writing in %s: %s", dir, strerror(errno));
+	return 0;
+}

@@ -1,0 +1,987 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * lab-sum: turns the raw data of a lab into results.json, one CSV per picture, and a table.
+ *
+ *	lab-sum DIR
+ *
+ * 1. DIR/params: what was asked for, and what ran. Per control DIR/CC/raw: queue.bin and
+ *    ports.bin (lab-sample), probe.csv (lab-probe), flows.csv (lab-flows), meta. Raw times have
+ *    the clock of the machine measured on.
+ * 2. Zero is the start of the first flow: of finite ones as lab-flows has it, of long ones when
+ *    their port began to carry data. Figures are of the window from the start of the last long
+ *    flow (of the first finite one) plus the warm-up, to the end of the measurement (of the
+ *    last finite flow).
+ * 3. Byte counters between two samples are taken to grow evenly.
+ */
+#include "lab.h"
+
+#include <json-c/json.h>
+
+#define FLOWS_MAX 4096
+#define QUEUES_MAX 8
+#define PACKET_WIRE 1514
+#define PACKET_PAYLOAD 1448
+
+/* A time series of rows of `columns` numbers; column 0 is the time. */
+struct series {
+	uint64_t *cell;
+	size_t rows, columns;
+};
+
+struct flow {
+	uint64_t start_us, end_us, bytes; /* end 0: did not end */
+	int port;			  /* column of the port series, less one */
+};
+
+struct probe {
+	uint64_t t_us, rtt_us; /* 0: lost */
+};
+
+struct lab {
+	char dir[2048];
+	char name[64], kernel[256], missing[256], ran[256];
+	uint64_t senders, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us, size_bytes,
+		stagger_us, join_bytes;
+};
+
+struct run {
+	char cc[64], dir[3072];
+	struct series queue, ports;
+	int queues;
+	char port_names[512], paths[4096];
+	uint64_t base_us, retransmits;
+	struct flow flow[FLOWS_MAX]; /* finite ones, or each sender's long one */
+	int flows, finite;
+	struct flow steady; /* of a join: the long flow */
+	struct probe *probe;
+	size_t probes;
+	uint64_t zero_us, from_us, to_us;
+};
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static FILE *file_open(const char *dir, const char *name, const char *mode)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, mode);
+	if (!file && *mode == 'w')
+		die("lab-sum: cannot write %s: %s", path, strerror(errno));
+	return file;
+}
+
+static void file_close(FILE *file)
+{
+	if (fclose(file))
+		die("lab-sum: writing: %s", strerror(errno));
+}
+
+/* ---- reading ---- */
+
+static void value_read(const char *line, const char *key, char *text, size_t size)
+{
+	size_t length = strlen(key);
+
+	if (strncmp(line, key, length) || line[length] != '=')
+		return;
+	snprintf(text, size, "%s", line + length + 1);
+	text[strcspn(text, "\n")] = 0;
+}
+
+static void number_read(const char *line, const char *key, uint64_t *number)
+{
+	char text[64] = "";
+
+	value_read(line, key, text, sizeof(text));
+	if (*text)
+		*number = number_parse(key, text);
+}
+
+static void lab_read(struct lab *lab)
+{
+	FILE *file = file_open(lab->dir, "params", "r");
+	char line[4096];
+
+	if (!file)
+		die("lab-sum: %s has no params: nothing was measured", lab->dir);
+	while (fgets(line, sizeof(line), file)) {
+		value_read(line, "lab", lab->name, sizeof(lab->name));
+		value_read(line, "kernel", lab->kernel, sizeof(lab->kernel));
+		value_read(line, "missing", lab->missing, sizeof(lab->missing));
+		value_read(line, "ran", lab->ran, sizeof(lab->ran));
+		number_read(line, "senders", &lab->senders);
+		number_read(line, "rate_bps", &lab->rate_bps);
+		number_read(line, "rtt_us", &lab->rtt_us);
+		number_read(line, "buffer_bytes", &lab->buffer_bytes);
+		number_read(line, "time_us", &lab->time_us);
+		number_read(line, "warmup_us", &lab->warmup_us);
+		number_read(line, "size_bytes", &lab->size_bytes);
+		number_read(line, "stagger_us", &lab->stagger_us);
+		number_read(line, "join_bytes", &lab->join_bytes);
+	}
+	fclose(file);
+}
+
+static int series_read(const char *dir, const char *name, size_t columns, struct series *series)
+{
+	FILE *file = file_open(dir, name, "r");
+	long size;
+
+	if (!file)
+		return -1;
+	fseek(file, 0, SEEK_END);
+	size = ftell(file);
+	rewind(file);
+	series->columns = columns;
+	series->rows = size / (columns * sizeof(uint64_t));
+	series->cell = malloc(size + 1);
+	if (!series->cell ||
+	    fread(series->cell, columns * sizeof(uint64_t), series->rows, file) != series->rows)
+		die("lab-sum: cannot read %s/%s", dir, name);
+	fclose(file);
+	return series->rows < 2 ? -1 : 0;
+}
+
+static uint64_t *series_row(const struct series *series, size_t row)
+{
+	return series->cell + row * series->columns;
+}
+
+static uint64_t series_end_us(const struct series *series)
+{
+	return series_row(series, series->rows - 1)[0];
+}
+
+/* A counter at any time, evenly between two samples. */
+static double series_at(const struct series *series, size_t column, double us)
+{
+	size_t low = 0, high = series->rows - 1;
+	const uint64_t *a, *b;
+
+	if (us <= series_row(series, 0)[0])
+		return series_row(series, 0)[column];
+	if (us >= series_row(series, high)[0])
+		return series_row(series, high)[column];
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (series_row(series, middle)[0] <= us)
+			low = middle;
+		else
+			high = middle;
+	}
+	a = series_row(series, low);
+	b = series_row(series, high);
+	return a[column] + (double)(b[column] - a[column]) * (us - a[0]) / (b[0] - a[0]);
+}
+
+static double port_rate_bps(const struct run *run, int port, double from_us, double to_us)
+{
+	return (series_at(&run->ports, port + 1, to_us) -
+		series_at(&run->ports, port + 1, from_us)) *
+	       8e6 / (to_us - from_us);
+}
+
+/* When the port began to carry a long flow; 0: it did not. */
+static uint64_t port_begun_us(const struct run *run, int port)
+{
+	uint64_t first = series_row(&run->ports, 0)[port + 1];
+	size_t row;
+
+	for (row = 0; row < run->ports.rows; row++)
+		if (series_row(&run->ports, row)[port + 1] - first >= LAB_BEGUN_BYTES)
+			return series_row(&run->ports, row)[0];
+	return 0;
+}
+
+static void probes_read(struct run *run, const char *raw)
+{
+	FILE *file = file_open(raw, "probe.csv", "r");
+	char line[128], *rtt;
+	size_t room = 0;
+
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		if (*line == 't')
+			continue;
+		if (run->probes == room) {
+			room = room ? 2 * room : 4096;
+			run->probe = realloc(run->probe, room * sizeof(*run->probe));
+			if (!run->probe)
+				die("lab-sum: out of memory");
+		}
+		run->probe[run->probes].t_us = strtoull(line, &rtt, 10);
+		run->probe[run->probes++].rtt_us = *rtt == ',' ? strtoull(rtt + 1, NULL, 10) : 0;
+	}
+	fclose(file);
+}
+
+static int flows_read(const struct lab *lab, struct run *run, const char *raw)
+{
+	FILE *file = file_open(raw, "flows.csv", "r");
+	char line[256];
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file) && run->flows < FLOWS_MAX) {
+		struct flow *f = &run->flow[run->flows];
+		char *at = strchr(line, ',');
+
+		if (*line == 'f' || !at)
+			continue;
+		f->start_us = strtoull(at + 1, &at, 10);
+		f->end_us = strtoull(at + 1, &at, 10);
+		f->bytes = strtoull(at + 1, &at, 10);
+		f->port = lab->join_bytes ? 1 : run->flows;
+		run->flows++;
+	}
+	fclose(file);
+	return run->flows ? 0 : -1;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Fills flow[] and the window (2. above). */
+static int window_find(const struct lab *lab, struct run *run, const char *raw)
+{
+	uint64_t last_start = 0, last_end = 0, end = series_end_us(&run->queue), begun;
+	int i;
+
+	run->finite = lab->size_bytes || lab->join_bytes;
+	if (run->finite && flows_read(lab, run, raw))
+		return -1;
+	run->zero_us = UINT64_MAX;
+	if (!lab->size_bytes) {
+		int longs = lab->join_bytes ? 1 : lab->senders;
+
+		for (i = 0; i < longs; i++) {
+			begun = port_begun_us(run, i);
+			if (!begun) {
+				fprintf(stderr, "lab-sum: %s: flow %d never began\n", run->cc, i);
+				return -1;
+			}
+			run->zero_us = min_u64(run->zero_us, begun);
+			last_start = max_u64(last_start, begun);
+			run->steady = (struct flow){.start_us = begun, .end_us = end, .port = i};
+			if (!run->finite)
+				run->flow[run->flows++] = run->steady;
+		}
+		run->from_us = last_start + lab->warmup_us;
+		run->to_us = lab->join_bytes ? end : min_u64(end, last_start + lab->time_us);
+	} else {
+		for (i = 0; i < run->flows; i++) {
+			run->zero_us = min_u64(run->zero_us, run->flow[i].start_us);
+			last_end =
+				max_u64(last_end, run->flow[i].end_us ? run->flow[i].end_us : end);
+		}
+		run->from_us = run->zero_us + lab->warmup_us;
+		run->to_us = last_end;
+	}
+	if (run->from_us >= run->to_us) {
+		fprintf(stderr, "lab-sum: %s: nothing is left after the warm-up\n", run->cc);
+		return -1;
+	}
+	for (i = 0; !run->finite && i < run->flows; i++) {
+		run->flow[i].end_us = run->to_us;
+		run->flow[i].bytes = series_at(&run->ports, i + 1, run->to_us) -
+				     series_at(&run->ports, i + 1, run->flow[i].start_us);
+	}
+	return 0;
+}
+
+static int run_read(const struct lab *lab, struct run *run, const char *cc)
+{
+	char raw[4000], line[8192];
+	FILE *file;
+	char *at;
+
+	memset(run, 0, sizeof(*run));
+	snprintf(run->cc, sizeof(run->cc), "%s", cc);
+	snprintf(run->dir, sizeof(run->dir), "%s/%s", lab->dir, cc);
+	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
+	file = file_open(raw, "meta", "r");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		value_read(line, "ports", run->port_names, sizeof(run->port_names));
+		value_read(line, "paths", run->paths, sizeof(run->paths));
+		number_read(line, "base_us", &run->base_us);
+		number_read(line, "retransmits", &run->retransmits);
+	}
+	fclose(file);
+	run->queues = 1;
+	for (at = run->port_names; *at; at++)
+		run->queues += *at == ' ';
+	if (run->queues > QUEUES_MAX ||
+	    series_read(raw, "queue.bin", 1 + 3 * run->queues, &run->queue) ||
+	    series_read(raw, "ports.bin", 1 + lab->senders, &run->ports))
+		return -1;
+	probes_read(run, raw);
+	return window_find(lab, run, raw);
+}
+
+/* ---- figures ---- */
+
+/* A number with as many decimals as are worth reading. */
+static json_object *json_number(double value, int decimals)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.*f", decimals, value);
+	return json_object_new_double_s(value, text);
+}
+
+static void json_int(json_object *object, const char *key, uint64_t value)
+{
+	json_object_object_add(object, key, json_object_new_int64(value));
+}
+
+/* Nearest rank: the smallest value that at least `part` of all do not exceed. */
+static uint64_t percentile(const uint64_t *sorted, size_t count, double part)
+{
+	size_t rank = part * count;
+
+	if (!count)
+		return 0;
+	if (rank < part * count)
+		rank++;
+	return sorted[rank ? rank - 1 : 0];
+}
+
+/* p50, p95 (if wanted), p99 and max. */
+static json_object *json_percentiles(uint64_t *values, size_t count, int p95)
+{
+	json_object *object = json_object_new_object();
+
+	qsort(values, count, sizeof(*values), compare_u64);
+	json_int(object, "p50", percentile(values, count, 0.50));
+	if (p95)
+		json_int(object, "p95", percentile(values, count, 0.95));
+	json_int(object, "p99", percentile(values, count, 0.99));
+	json_int(object, "max", count ? values[count - 1] : 0);
+	return object;
+}
+
+static double jain(const double *rate, int count)
+{
+	double sum = 0, squares = 0;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		sum += rate[i];
+		squares += rate[i] * rate[i];
+	}
+	return squares > 0 ? sum * sum / (count * squares) : 1;
+}
+
+/* Jain's index of the flows that were there for half of the bin or more; < 0: less than two were.
+ */
+static double jain_bin(const struct run *run, uint64_t from_us, uint64_t to_us)
+{
+	double rate[FLOWS_MAX];
+	int i, count = 0;
+
+	for (i = 0; i < run->flows; i++) {
+		const struct flow *f = &run->flow[i];
+		uint64_t from = max_u64(from_us, f->start_us);
+		uint64_t to = f->end_us ? min_u64(to_us, f->end_us) : to_us;
+
+		if (from < to && 2 * (to - from) >= to_us - from_us)
+			rate[count++] = port_rate_bps(run, f->port, from, to);
+	}
+	return count < 2 ? -1 : jain(rate, count);
+}
+
+/* One number a second; what is left at the end counts from half a second on, or if it is all there
+ * is. */
+static json_object *jain_seconds(const struct run *run)
+{
+	json_object *array = json_object_new_array();
+	uint64_t from, to;
+
+	for (from = run->from_us; from < run->to_us; from = to) {
+		double index;
+
+		to = min_u64(from + 1000000, run->to_us);
+		if (to - from < 500000 && from != run->from_us)
+			break;
+		index = jain_bin(run, from, to);
+		json_object_array_add(array, json_number(index < 0 ? 1 : index, 4));
+	}
+	return array;
+}
+
+static json_object *jain_100ms(const struct run *run)
+{
+	json_object *object = json_object_new_object();
+	double index, sum = 0, min = 1;
+	int count = 0;
+	uint64_t from;
+
+	for (from = run->from_us; from + 100000 <= run->to_us; from += 100000) {
+		index = jain_bin(run, from, from + 100000);
+		if (index < 0)
+			continue;
+		sum += index;
+		min = index < min ? index : min;
+		count++;
+	}
+	json_object_object_add(object, "mean", json_number(count ? sum / count : 1, 4));
+	json_object_object_add(object, "min", json_number(min, 4));
+	return object;
+}
+
+static json_object *queue_figures(const struct run *run, int queue, uint64_t *start_max)
+{
+	uint64_t *values = calloc(run->queue.rows, sizeof(*values));
+	json_object *object;
+	size_t row, count = 0;
+
+	*start_max = 0;
+	for (row = 0; row < run->queue.rows; row++) {
+		const uint64_t *cell = series_row(&run->queue, row);
+
+		if (cell[0] >= run->from_us && cell[0] <= run->to_us)
+			values[count++] = cell[1 + 3 * queue];
+		else if (cell[0] >= run->zero_us && cell[0] < run->from_us)
+			*start_max = max_u64(*start_max, cell[1 + 3 * queue]);
+	}
+	object = json_percentiles(values, count, 1);
+	free(values);
+	return object;
+}
+
+/* What left the port. */
+static double queue_rate_bps(const struct run *run, int queue, uint64_t from_us, uint64_t to_us)
+{
+	size_t column = 1 + 3 * queue + 1;
+
+	return (series_at(&run->queue, column, to_us) - series_at(&run->queue, column, from_us)) *
+	       8e6 / (to_us - from_us);
+}
+
+static uint64_t queue_drops(const struct run *run, int queue)
+{
+	size_t column = 1 + 3 * queue + 2;
+
+	return series_row(&run->queue, run->queue.rows - 1)[column] -
+	       series_row(&run->queue, 0)[column];
+}
+
+/* When, after its peak, the queue was at most `bytes`; from zero, in microseconds. */
+static uint64_t queue_settled_us(const struct run *run, int queue, uint64_t bytes)
+{
+	uint64_t peak = 0, settled = 0;
+	size_t row;
+
+	for (row = 0; row < run->queue.rows; row++) {
+		const uint64_t *cell = series_row(&run->queue, row);
+
+		if (cell[0] < run->zero_us)
+			continue;
+		if (cell[1 + 3 * queue] > peak) {
+			peak = cell[1 + 3 * queue];
+			settled = 0;
+		}
+		if (!settled && cell[1 + 3 * queue] <= bytes)
+			settled = cell[0];
+	}
+	return settled ? settled - run->zero_us : 0;
+}
+
+static json_object *probe_figures(const struct run *run)
+{
+	uint64_t *values = calloc(run->probes + 1, sizeof(*values)), lost = 0;
+	json_object *object;
+	size_t i, count = 0;
+
+	for (i = 0; i < run->probes; i++) {
+		if (run->probe[i].t_us < run->from_us || run->probe[i].t_us > run->to_us)
+			continue;
+		if (run->probe[i].rtt_us)
+			values[count++] = run->probe[i].rtt_us;
+		else
+			lost++;
+	}
+	object = json_percentiles(values, count, 0);
+	json_int(object, "base", run->base_us);
+	json_int(object, "lost", lost);
+	free(values);
+	return object;
+}
+
+static json_object *fct_figures(const struct run *run)
+{
+	json_object *array = json_object_new_array();
+	int i;
+
+	for (i = 0; run->finite && i < run->flows; i++) {
+		const struct flow *f = &run->flow[i];
+
+		json_object_array_add(
+			array, f->end_us ? json_number((f->end_us - f->start_us) / 1e3, 3) : NULL);
+	}
+	return array;
+}
+
+/* When each flow would end if all that are there shared the port evenly, in microseconds of
+ * transmission. */
+static void sharing_simulate(const struct lab *lab, const struct run *run, double *fct_us)
+{
+	double left[FLOWS_MAX], now = run->zero_us, bytes_per_us;
+	int i, done = 0;
+
+	bytes_per_us = lab->rate_bps / 8e6 * PACKET_PAYLOAD / PACKET_WIRE;
+	for (i = 0; i < run->flows; i++)
+		left[i] = run->flow[i].bytes;
+	while (done < run->flows) {
+		double next = 1e300, share;
+		int active = 0;
+
+		for (i = 0; i < run->flows; i++)
+			active += left[i] > 0 && run->flow[i].start_us <= now;
+		share = bytes_per_us / (active ? active : 1);
+		for (i = 0; i < run->flows; i++) {
+			double event = run->flow[i].start_us > now ? run->flow[i].start_us
+								   : now + left[i] / share;
+
+			if (left[i] > 0 && event < next)
+				next = event;
+		}
+		for (i = 0; i < run->flows; i++) {
+			if (left[i] <= 0 || run->flow[i].start_us > now)
+				continue;
+			left[i] -= share * (next - now);
+			if (left[i] < 1e-3) {
+				left[i] = 0;
+				fct_us[i] = next - run->flow[i].start_us;
+				done++;
+			}
+		}
+		now = next;
+	}
+}
+
+static json_object *slowdown_figures(const struct lab *lab, const struct run *run)
+{
+	json_object *object = json_object_new_object();
+	double ideal[FLOWS_MAX], min = 1e300, max = 0, sum = 0;
+	int i, count = 0;
+
+	sharing_simulate(lab, run, ideal);
+	for (i = 0; i < run->flows; i++) {
+		double slowdown;
+
+		if (!run->flow[i].end_us)
+			continue;
+		slowdown = (run->flow[i].end_us - run->flow[i].start_us) / ideal[i];
+		min = slowdown < min ? slowdown : min;
+		max = slowdown > max ? slowdown : max;
+		sum += slowdown;
+		count++;
+	}
+	json_object_object_add(object, "min", json_number(count ? min : 0, 4));
+	json_object_object_add(object, "mean", json_number(count ? sum / count : 0, 4));
+	json_object_object_add(object, "max", json_number(max, 4));
+	return object;
+}
+
+/*
+ * After each joiner left, the bottleneck carries nothing but the long flow (and the probe). How
+ * long until it has 95 % of the rate of the half second before the first joined, over one base RTT
+ * from that moment on; 0: at once, null: not again.
+ */
+static json_object *recovery_figures(const struct lab *lab, const struct run *run,
+				     double *before_bps)
+{
+	json_object *array = json_object_new_array();
+	uint64_t span_us = max_u64(run->base_us, lab->rtt_us), us, limit,
+		 first = run->flow[0].start_us;
+	int i;
+
+	*before_bps = queue_rate_bps(run, 0, max_u64(run->from_us, first - 500000), first);
+	for (i = 0; i < run->flows; i++) {
+		uint64_t left = run->flow[i].end_us;
+
+		limit = (i + 1 < run->flows ? run->flow[i + 1].start_us : run->to_us) - span_us;
+		for (us = left; left && us <= limit; us += 100)
+			if (queue_rate_bps(run, 0, us, us + span_us) >= 0.95 * *before_bps)
+				break;
+		json_object_array_add(array, left && us <= limit ? json_number((us - left) / 1e3, 1)
+								 : NULL);
+	}
+	return array;
+}
+
+static json_object *ports_figures(const struct lab *lab, const struct run *run)
+{
+	json_object *array = json_object_new_array();
+	double used;
+	char names[512], *name, *save = NULL;
+	uint64_t start_max;
+	int queue = 0;
+
+	snprintf(names, sizeof(names), "%s", run->port_names);
+	for (name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save), queue++) {
+		json_object *object = json_object_new_object();
+
+		json_object_object_add(object, "port", json_object_new_string(name));
+		json_object_object_add(object, "queue_bytes",
+				       queue_figures(run, queue, &start_max));
+		json_int(object, "queue_start_max_bytes", start_max);
+		used = queue_rate_bps(run, queue, run->from_us, run->to_us) / lab->rate_bps;
+		json_object_object_add(object, "utilisation", json_number(used, 4));
+		json_int(object, "drops", queue_drops(run, queue));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static json_object *words(const char *text)
+{
+	json_object *array = json_object_new_array();
+	char copy[4096], *word, *save = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		json_object_array_add(array, json_object_new_string(word));
+	return array;
+}
+
+static json_object *run_figures(const struct lab *lab, const struct run *run)
+{
+	json_object *object = json_object_new_object(), *rates;
+	uint64_t start_max, drops = 0;
+	double before_bps, used;
+	int i;
+
+	json_object_object_add(object, "cc", json_object_new_string(run->cc));
+	json_object_object_add(object, "queue_bytes", queue_figures(run, 0, &start_max));
+	json_int(object, "queue_start_max_bytes", start_max);
+	used = queue_rate_bps(run, 0, run->from_us, run->to_us) / lab->rate_bps;
+	json_object_object_add(object, "utilisation", json_number(used, 4));
+	json_object_object_add(object, "jain", jain_seconds(run));
+	json_object_object_add(object, "probe_us", probe_figures(run));
+	json_object_object_add(object, "fct_ms", fct_figures(run));
+	json_int(object, "retransmits", run->retransmits);
+	for (i = 0; i < run->queues; i++)
+		drops += queue_drops(run, i);
+	json_int(object, "drops", drops);
+	json_int(object, "measured_from_us", run->from_us - run->zero_us);
+	json_int(object, "measured_to_us", run->to_us - run->zero_us);
+	if (run->queues > 1)
+		json_object_object_add(object, "ports", ports_figures(lab, run));
+	if (*run->paths)
+		json_object_object_add(object, "paths", words(run->paths));
+	if (!run->finite) {
+		rates = json_object_new_array();
+		for (i = 0; i < run->flows; i++)
+			json_object_array_add(
+				rates, json_object_new_int64(port_rate_bps(
+					       run, run->flow[i].port, run->from_us, run->to_us)));
+		json_object_object_add(object, "rates_bps", rates);
+	}
+	if (lab->size_bytes) {
+		json_object_object_add(object, "jain_100ms", jain_100ms(run));
+		json_int(object, "queue_below_10_packets_us",
+			 queue_settled_us(run, 0, 10 * PACKET_WIRE));
+	}
+	/* What would be ideal is known where all flows share one port. */
+	if (lab->size_bytes && run->queues == 1) {
+		double wire = (double)run->flows * lab->size_bytes * PACKET_WIRE / PACKET_PAYLOAD;
+
+		json_object_object_add(object, "fct_ideal_ms",
+				       json_number(wire * 8e3 / lab->rate_bps, 3));
+		json_object_object_add(object, "slowdown", slowdown_figures(lab, run));
+	}
+	if (lab->join_bytes) {
+		json_object_object_add(object, "recovery_ms",
+				       recovery_figures(lab, run, &before_bps));
+		json_int(object, "rate_before_bps", before_bps);
+	}
+	return object;
+}
+
+static json_object *lab_params(const struct lab *lab)
+{
+	json_object *object = json_object_new_object();
+
+	json_int(object, "senders", lab->senders);
+	json_int(object, "rate_bps", lab->rate_bps);
+	json_int(object, "rtt_us", lab->rtt_us);
+	json_int(object, "buffer_bytes", lab->buffer_bytes);
+	json_int(object, "time_us", lab->time_us);
+	json_int(object, "warmup_us", lab->warmup_us);
+	json_int(object, "size_bytes", lab->size_bytes);
+	json_int(object, "stagger_us", lab->stagger_us);
+	json_int(object, "join_bytes", lab->join_bytes);
+	return object;
+}
+
+/* ---- pictures ---- */
+
+static void queue_write(const struct run *run, int queue)
+{
+	char name[32] = "queue.csv";
+	FILE *file;
+	size_t row;
+
+	if (queue)
+		snprintf(name, sizeof(name), "queue%d.csv", queue + 1);
+	file = file_open(run->dir, name, "w");
+	fprintf(file, "t_us,bytes\n");
+	for (row = 0; row < run->queue.rows; row++) {
+		const uint64_t *cell = series_row(&run->queue, row);
+
+		if (cell[0] >= run->zero_us)
+			fprintf(file, "%lu,%lu\n", cell[0] - run->zero_us, cell[1 + 3 * queue]);
+	}
+	file_close(file);
+}
+
+/* Bins of 100 ms, of 10 ms where there is less than 3 s. */
+static void rates_write(const struct lab *lab, const struct run *run)
+{
+	uint64_t end = series_end_us(&run->ports), us, i;
+	uint64_t bin_us = run->to_us - run->zero_us < 3000000 ? 10000 : 100000;
+	FILE *file = file_open(run->dir, "rates.csv", "w");
+
+	fprintf(file, "t_ms");
+	for (i = 0; i < lab->senders; i++)
+		fprintf(file, ",f%lu_bps", i);
+	fprintf(file, "\n");
+	for (us = run->zero_us; us + bin_us <= end; us += bin_us) {
+		fprintf(file, "%lu", (us - run->zero_us) / 1000);
+		for (i = 0; i < lab->senders; i++)
+			fprintf(file, ",%.0f", port_rate_bps(run, i, us, us + bin_us));
+		fprintf(file, "\n");
+	}
+	file_close(file);
+}
+
+static void probe_write(const struct run *run)
+{
+	FILE *file = file_open(run->dir, "probe.csv", "w");
+	size_t i;
+
+	fprintf(file, "t_us,rtt_us\n");
+	for (i = 0; i < run->probes; i++)
+		if (run->probe[i].t_us >= run->zero_us && run->probe[i].rtt_us)
+			fprintf(file, "%lu,%lu\n", run->probe[i].t_us - run->zero_us,
+				run->probe[i].rtt_us);
+	file_close(file);
+}
+
+/* A long flow has no fct_ms, one that did not end has no end_us either. */
+static void flow_write(const struct run *run, FILE *file, int number, const struct flow *f,
+		       int finite)
+{
+	fprintf(file, "%d,%lu,", number, f->start_us - run->zero_us);
+	if (f->end_us)
+		fprintf(file, "%lu", f->end_us - run->zero_us);
+	fprintf(file, ",%lu,", f->bytes);
+	if (f->end_us && finite)
+		fprintf(file, "%.3f", (f->end_us - f->start_us) / 1e3);
+	fprintf(file, "\n");
+}
+
+static void flows_write(const struct lab *lab, const struct run *run)
+{
+	FILE *file = file_open(run->dir, "flows.csv", "w");
+	int i, number = 0;
+
+	fprintf(file, "flow,start_us,end_us,bytes,fct_ms\n");
+	if (lab->join_bytes) {
+		struct flow f = run->steady;
+
+		f.end_us = run->to_us;
+		f.bytes =
+			series_at(&run->ports, 1, f.end_us) - series_at(&run->ports, 1, f.start_us);
+		flow_write(run, file, number++, &f, 0);
+	}
+	for (i = 0; i < run->flows; i++)
+		flow_write(run, file, number++, &run->flow[i], run->finite);
+	file_close(file);
+}
+
+/* ---- the table ---- */
+
+static double member(json_object *object, const char *key, const char *inner)
+{
+	json_object *value = json_object_object_get(object, key);
+
+	if (inner)
+		value = json_object_object_get(value, inner);
+	return json_object_get_double(value);
+}
+
+/* Least, mean and most of an array; what is null in it is left out. */
+static void array_figures(json_object *array, double *min, double *mean, double *max)
+{
+	size_t i, count = 0;
+
+	*min = 1e300;
+	*mean = *max = 0;
+	for (i = 0; i < json_object_array_length(array); i++) {
+		json_object *value = json_object_array_get_idx(array, i);
+		double number = json_object_get_double(value);
+
+		if (!value)
+			continue;
+		*min = number < *min ? number : *min;
+		*max = number > *max ? number : *max;
+		*mean += number;
+		count++;
+	}
+	*mean = count ? *mean / count : 0;
+	*min = count ? *min : 0;
+}
+
+static void table_array(const char *label, json_object *array, const char *format)
+{
+	size_t i;
+
+	printf("%s", label);
+	for (i = 0; i < json_object_array_length(array) && i < 12; i++) {
+		json_object *value = json_object_array_get_idx(array, i);
+
+		if (value)
+			printf(format, json_object_get_double(value));
+		else
+			printf(" never");
+	}
+	if (i < json_object_array_length(array))
+		printf(" ...");
+}
+
+static void table_print(const struct lab *lab, json_object *results)
+{
+	json_object *runs = json_object_object_get(results, "runs"), *run, *array;
+	double min, mean, max, base;
+	size_t i;
+
+	printf("\n%s, %lu senders, %.4g Mbit/s, RTT %.4g ms, buffer %.4g KB, Linux %s\n", lab->name,
+	       lab->senders, lab->rate_bps / 1e6, lab->rtt_us / 1e3, lab->buffer_bytes / 1e3,
+	       lab->kernel);
+	if (*lab->missing)
+		printf("missing here: %s\n", lab->missing);
+	printf("           queue KB                  at start          Jain         probe over "
+	       "base ms"
+	       "      retrans-\n");
+	printf("control    p50    p95    p99    max     max    use    mean  min    p50    p99    "
+	       "max"
+	       "     mits   drops\n");
+	for (i = 0; i < json_object_array_length(runs); i++) {
+		run = json_object_array_get_idx(runs, i);
+		array_figures(json_object_object_get(run, "jain"), &min, &mean, &max);
+		base = member(run, "probe_us", "base");
+		printf("%-8s %6.1f %6.1f %6.1f %6.1f  %6.1f  %.3f   %.3f %.3f %6.2f %6.2f %6.2f  "
+		       "%6.0f  %6.0f\n",
+		       json_object_get_string(json_object_object_get(run, "cc")),
+		       member(run, "queue_bytes", "p50") / 1e3,
+		       member(run, "queue_bytes", "p95") / 1e3,
+		       member(run, "queue_bytes", "p99") / 1e3,
+		       member(run, "queue_bytes", "max") / 1e3,
+		       member(run, "queue_start_max_bytes", NULL) / 1e3,
+		       member(run, "utilisation", NULL), mean, min,
+		       (member(run, "probe_us", "p50") - base) / 1e3,
+		       (member(run, "probe_us", "p99") - base) / 1e3,
+		       (member(run, "probe_us", "max") - base) / 1e3,
+		       member(run, "retransmits", NULL), member(run, "drops", NULL));
+	}
+	for (i = 0; i < json_object_array_length(runs); i++) {
+		run = json_object_array_get_idx(runs, i);
+		printf("%-8s", json_object_get_string(json_object_object_get(run, "cc")));
+		if (lab->size_bytes) {
+			array_figures(json_object_object_get(run, "fct_ms"), &min, &mean, &max);
+			printf(" completion ms %.1f / %.1f / %.1f (min, mean, max)", min, mean,
+			       max);
+			if (!lab->stagger_us)
+				printf("; queue below 10 packets after %.1f ms",
+				       member(run, "queue_below_10_packets_us", NULL) / 1e3);
+			if (!lab->stagger_us && json_object_object_get(run, "fct_ideal_ms"))
+				printf("; last / ideal %.3f",
+				       max / member(run, "fct_ideal_ms", NULL));
+			if (lab->stagger_us && json_object_object_get(run, "slowdown"))
+				printf("; against processor sharing %.2f / %.2f / %.2f; "
+				       "Jain 100 ms %.3f / %.3f (mean, min)",
+				       member(run, "slowdown", "min"),
+				       member(run, "slowdown", "mean"),
+				       member(run, "slowdown", "max"),
+				       member(run, "jain_100ms", "mean"),
+				       member(run, "jain_100ms", "min"));
+		} else if (lab->join_bytes) {
+			table_array(" joiner's completion ms",
+				    json_object_object_get(run, "fct_ms"), " %.1f");
+			table_array("; long flow back at 95 % after ms",
+				    json_object_object_get(run, "recovery_ms"), " %.1f");
+		} else {
+			array = json_object_object_get(run, "rates_bps");
+			if (json_object_object_get(run, "paths"))
+				printf(" %s", json_object_to_json_string_ext(
+						      json_object_object_get(run, "paths"),
+						      JSON_C_TO_STRING_PLAIN));
+			table_array(" rates bit/s", array, " %.0f");
+		}
+		printf("\n");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	json_object *results = json_object_new_object(), *runs = json_object_new_array();
+	static struct lab lab;
+	static struct run run;
+	char ran[256], path[4096], *cc, *save = NULL;
+	int queue, failed = 0;
+
+	if (argc != 2)
+		die("usage: lab-sum DIR");
+	snprintf(lab.dir, sizeof(lab.dir), "%s", argv[1]);
+	lab_read(&lab);
+	snprintf(ran, sizeof(ran), "%s", lab.ran);
+	for (cc = strtok_r(ran, " ", &save); cc; cc = strtok_r(NULL, " ", &save)) {
+		if (run_read(&lab, &run, cc)) {
+			fprintf(stderr, "lab-sum: %s left nothing to add up\n", cc);
+			failed = 1;
+			continue;
+		}
+		for (queue = 0; queue < run.queues; queue++)
+			queue_write(&run, queue);
+		rates_write(&lab, &run);
+		probe_write(&run);
+		flows_write(&lab, &run);
+		json_object_array_add(runs, run_figures(&lab, &run));
+		free(run.queue.cell);
+		free(run.ports.cell);
+		free(run.probe);
+	}
+	json_object_object_add(results, "lab", json_object_new_string(lab.name));
+	json_object_object_add(results, "kernel", json_object_new_string(lab.kernel));
+	json_object_object_add(results, "params", lab_params(&lab));
+	json_object_object_add(results, "missing", words(lab.missing));
+	json_object_object_add(results, "runs", runs);
+	snprintf(path, sizeof(path), "%s/results.json", lab.dir);
+	if (json_object_to_file_ext(path, results,
+				    JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED))
+		die("lab-sum: cannot write %s: %s", path, json_util_get_last_err());
+	table_print(&lab, results);
+	json_object_put(results);
+	return failed;
+}

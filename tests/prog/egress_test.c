@@ -1,0 +1,985 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bpf/egress.bpf.h: what leaves a host. The peers strip telemetry unless a test says otherwise.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "world.h"
+
+static void make(void)
+{
+	world_make();
+	hosts_strip();
+}
+
+static void make_small(void)
+{
+	world_make_small();
+	hosts_strip();
+}
+
+TestSuite(egress, .init = make, .fini = world_drop, .timeout = 60);
+TestSuite(egress_small, .init = make_small, .fini = world_drop, .timeout = 60);
+
+#define MS 1000000ULL
+
+#define FOR_V4_AND_V6(v6)                                                                          \
+	for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)
+
+static __u16 source_port(const struct frame *f)
+{
+	return get16(f->b + at_udp(f));
+}
+
+/* That port of the packet that in becomes. */
+static __u16 entropy_of(const struct frame *in)
+{
+	struct result r = run(EGRESS, in);
+
+	return source_port(&r.out);
+}
+
+/* Three hops have been collected by a packet of the reverse flow that arrived age_ns ago. */
+static void echo_waits(struct tcp_spec s, __u64 age_ns)
+{
+	struct flow f = flow_get(s);
+
+	f.echo.version += 2;
+	f.echo.seq = 0x89abcdef;
+	f.echo.nhop_path = 3 << 12 | 0xabc;
+	f.echo.hops = 3;
+	f.echo.rx_ns = clock_ns() - age_ns;
+	f.echo.hop[0] = 0x1111222233334444;
+	f.echo.hop[1] = 0x5555666677778888;
+	f.echo.hop[2] = 0x9999aaaabbbbcccc;
+	f.echo.hop[3] = 0xdeadbeefdeadbeef; /* of an earlier packet: not to be sent */
+	flow_set(s, &f);
+}
+
+/* How the packet with that echo must look; age and source port as they are. */
+static struct frame with_echo(const struct frame *in, const struct frame *got, __u8 room, __u32 seq)
+{
+	return wrap(in, .sport = source_port(got), .room = room, .seq = seq, .echo = 1,
+		    .echo_seq = 0x89abcdef, .echo_hops = 3, .echo_path = 0xabc,
+		    .echo_age = get16(got->b + at_echo(got) + 4),
+		    .echo_hop = { 0x1111222233334444, 0x5555666677778888, 0x9999aaaabbbbcccc });
+}
+
+/* --- data --- */
+
+Test(egress, data__gets_outer_headers_and_room_for_five_hops)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 1000);
+		struct result r = run(EGRESS, &in);
+		struct frame want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = r.out.len);
+
+		expect_verdict(r, VERDICT_PASS);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_TX_DATA);
+		expect_eq(r.out.len, in.len + (v6 ? 40 : 20) + 8 + 12 + 44);
+	}
+}
+
+/* The same in bytes, once for each version, so that the tests' own builder is tested too. */
+Test(egress, data__golden_v4)
+{
+	static const __u8 golden[] = {
+		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00,
+		/* IPv4: 20 + 8 + 12 + 44 + 44 bytes, DF, TTL 64, UDP, 10.1.0.1 to 10.1.0.2 */
+		0x45, 0xb8, 0x00, 0x80, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x25, 0xb1,
+		10, 1, 0, 1, 10, 1, 0, 2,
+		/* UDP: to port 5463, 108 bytes, no checksum */
+		0xff, 0xff, 0x15, 0x57, 0x00, 0x6c, 0x00, 0x00,
+		/* shim: type 9, NPT 2, 13 words, IPv4 follows */
+		0x98, 0x0d, 0x00, 0x04,
+		/* version 1, DATA, room for 5, no echo, the flow's first 142 bytes */
+		0x11, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x8e,
+	};
+	struct frame in = tcp(.payload = 4, .tos = 0xb8), want = { .len = 14 + 128 };
+	struct result r = run(EGRESS, &in);
+
+	memcpy(want.b, golden, sizeof(golden));
+	memcpy(want.b + 34, r.out.b + 34, 2); /* the source port is the flow's */
+	memcpy(want.b + sizeof(golden) + 44, in.b + 14, in.len - 14);
+	expect_frame(&r.out, &want);
+}
+
+Test(egress, data__golden_v6)
+{
+	static const __u8 golden[] = {
+		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd,
+		/* IPv6: class 0xb8, 8 + 12 + 44 + 64 bytes, UDP, hop limit 64 */
+		0x6b, 0x80, 0x00, 0x00, 0x00, 0x80, 0x11, 0x40,
+		0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+		0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,
+		0xff, 0xff, 0x15, 0x57, 0x00, 0x80, 0x00, 0x00,
+		0x98, 0x0d, 0x00, 0x29,
+		0x11, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0xb6,
+	};
+	struct frame in = tcp(.v6 = 1, .payload = 4, .tos = 0xb8), want = { .len = 14 + 168 };
+	struct result r = run(EGRESS, &in);
+
+	memcpy(want.b, golden, sizeof(golden));
+	memcpy(want.b + 54, r.out.b + 54, 2);
+	memcpy(want.b + sizeof(golden) + 44, in.b + 14, in.len - 14);
+	expect_frame(&r.out, &want);
+}
+
+Test(egress, data__every_class_and_mark_is_copied)
+{
+	int tos;
+
+	FOR_V4_AND_V6(v6) {
+		for (tos = 0; tos < 256; tos++) {
+			struct frame in = tcp(.v6 = v6, .payload = 10, .tos = tos), want;
+			struct result r = run(EGRESS, &in);
+
+			fixture("IPv%d, TOS %#x", v6 ? 6 : 4, tos);
+			hosts_strip();
+			want = wrap(&in, .sport = source_port(&r.out), .room = 5,
+				    .seq = r.out.len * (tos + 1));
+			expect_frame(&r.out, &want);
+			expect_counted(STAT_TX_DATA);
+		}
+	}
+}
+
+Test(egress, data__df_is_copied)
+{
+	struct frame in = tcp(.payload = 10, .may_fragment = 1), want;
+	struct result r = run(EGRESS, &in);
+
+	want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = r.out.len);
+	expect_frame(&r.out, &want);
+	expect_eq(get16(r.out.b + 14 + 6), 0);
+}
+
+/* All lengths: the outer checksum goes through its carries. */
+Test(egress, data__lengths_and_checksum_at_every_size)
+{
+	FOR_V4_AND_V6(v6) {
+		__u32 seq = 0;
+		unsigned int n;
+
+		for (n = 1; n <= 3000; n++) {
+			struct frame in = tcp(.v6 = v6, .payload = n), want;
+			struct result r = run(EGRESS, &in);
+
+			fixture("IPv%d, %u bytes", v6 ? 6 : 4, n);
+			hosts_strip(); /* nobody answers, and this takes longer than 100 ms */
+			seq += r.out.len;
+			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = seq);
+			expect_frame(&r.out, &want);
+		}
+	}
+}
+
+Test(egress, data__tcp_options_are_headers)
+{
+	struct frame in = tcp(.payload = 1, .options = 40), want;
+	struct result r = run(EGRESS, &in);
+
+	want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = r.out.len);
+	expect_frame(&r.out, &want);
+	expect_counted(STAT_TX_DATA);
+
+	in = tcp(.options = 40);
+	expect_untouched(EGRESS, &in, STAT_TX_PLAIN_ACK);
+}
+
+Test(egress, data__entropy_port_stays_with_the_flow)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 10);
+		__u16 port = entropy_of(&in), other;
+		unsigned int i, same = 0;
+
+		expect_between(port, 0xc000, 0xffff);
+		for (i = 0; i < 20; i++) {
+			in = tcp(.v6 = v6, .payload = 10 + i * 50, .tos = i * 4);
+			expect_eq(entropy_of(&in), port);
+		}
+		for (i = 0; i < 100; i++) {
+			in = tcp(.v6 = v6, .payload = 10, .sport = 20000 + i);
+			other = entropy_of(&in);
+			expect_between(other, 0xc000, 0xffff);
+			same += other == port;
+		}
+		cr_assert(same < 5, "%u of 100 flows share a port", same);
+	}
+}
+
+Test(egress, data__seq_counts_wire_bytes_of_the_flow)
+{
+	struct frame in = tcp(.payload = 100), other = tcp(.payload = 100, .sport = 7);
+	struct result first = run(EGRESS, &in), r;
+	struct flow f = flow_get((struct tcp_spec){});
+
+	expect_eq(f.tx_bytes, first.out.len);
+	in = tcp(.payload = 700);
+	r = run(EGRESS, &in);
+	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), first.out.len + r.out.len);
+	r = run(EGRESS, &other);
+	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), r.out.len);
+	f = flow_get((struct tcp_spec){});
+	f.tx_bytes = 0x2fffffff0;
+	flow_set((struct tcp_spec){}, &f);
+	r = run(EGRESS, &in);
+	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), (__u32)(0x2fffffff0 + r.out.len));
+	expect_eq(flow_get((struct tcp_spec){}).tx_bytes, 0x2fffffff0 + r.out.len);
+}
+
+/* --- the echo --- */
+
+Test(egress, echo__goes_out_once_with_data)
+{
+	FOR_V4_AND_V6(v6) {
+		struct tcp_spec s = { .v6 = v6, .payload = 50 };
+		struct frame in = frame_tcp(s), want;
+		__u32 seq = run(EGRESS, &in).out.len;
+		struct result r;
+
+		echo_waits(s, 0);
+		r = run(EGRESS, &in);
+		seq += r.out.len;
+		want = with_echo(&in, &r.out, 5, seq);
+		expect_frame(&r.out, &want);
+		expect_eq(r.out.len, in.len + (v6 ? 40 : 20) + 8 + 12 + 44 + 32);
+		r = run(EGRESS, &in);
+		seq += r.out.len;
+		want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = seq);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
+	}
+}
+
+Test(egress, echo__goes_out_with_a_pure_ack)
+{
+	FOR_V4_AND_V6(v6) {
+		struct tcp_spec s = { .v6 = v6 };
+		struct frame in = frame_tcp(s), want;
+		struct result r;
+
+		expect_untouched(EGRESS, &in, STAT_TX_PLAIN_ACK);
+		echo_waits(s, 0);
+		r = run(EGRESS, &in);
+		want = with_echo(&in, &r.out, 0, r.out.len);
+		expect_frame(&r.out, &want);
+		expect_eq(r.out.len, in.len + (v6 ? 40 : 20) + 8 + 12 + 32);
+		expect_counted(STAT_TX_DATA);
+		expect_untouched(EGRESS, &in, STAT_TX_PLAIN_ACK);
+	}
+}
+
+Test(egress, echo__with_zero_to_five_hops)
+{
+	struct tcp_spec s = {};
+	struct frame in = tcp(), want;
+	__u32 hops, seq = 0;
+
+	run(EGRESS, &in);
+	for (hops = 0; hops <= 5; hops++) {
+		struct flow f;
+		struct result r;
+
+		fixture("%u hops", hops);
+		echo_waits(s, 0);
+		f = flow_get(s);
+		f.echo.hops = hops;
+		f.echo.nhop_path = hops << 12 | 0xabc;
+		f.echo.hop[4] = 0x123456789abcdef0;
+		flow_set(s, &f);
+		r = run(EGRESS, &in);
+		seq += r.out.len;
+		want = wrap(&in, .sport = source_port(&r.out), .seq = seq, .echo = 1,
+			    .echo_seq = 0x89abcdef, .echo_hops = hops, .echo_path = 0xabc,
+			    .echo_age = get16(r.out.b + at_echo(&r.out) + 4),
+			    .echo_hop = { 0x1111222233334444, 0x5555666677778888, 0x9999aaaabbbbcccc,
+					  0xdeadbeefdeadbeef, 0x123456789abcdef0 });
+		expect_frame(&r.out, &want);
+	}
+}
+
+Test(egress, echo__age_in_units_of_1024_ns)
+{
+	static const __u64 ages_ns[] = { 0, 1024 * 1000, 10 * MS, 60 * MS };
+	struct tcp_spec s = {};
+	struct frame in = tcp();
+	unsigned int i;
+
+	run(EGRESS, &in);
+	for (i = 0; i < sizeof(ages_ns) / sizeof(ages_ns[0]); i++) {
+		__u64 before, after;
+		struct result r;
+
+		fixture("%llu ns", ages_ns[i]);
+		echo_waits(s, ages_ns[i]);
+		before = clock_ns() - flow_get(s).echo.rx_ns;
+		r = run(EGRESS, &in);
+		after = clock_ns() - flow_get(s).echo.rx_ns;
+		expect_between(get16(r.out.b + at_echo(&r.out) + 4), before / 1024, after / 1024);
+	}
+	fixture("67.2 ms and more do not fit into 16 bits");
+	echo_waits(s, 68 * MS);
+	expect_eq(get16(run(EGRESS, &in).out.b + 14 + 28 + 12 + 4), 0xffff);
+	echo_waits(s, 68 * MS << 8);
+	expect_eq(get16(run(EGRESS, &in).out.b + 14 + 28 + 12 + 4), 0xffff);
+}
+
+Test(egress, echo__waits_while_it_is_written)
+{
+	struct tcp_spec s = {};
+	struct frame in = tcp();
+	struct flow f;
+
+	run(EGRESS, &in);
+	echo_waits(s, 0);
+	f = flow_get(s);
+	f.echo.version++;
+	flow_set(s, &f);
+	expect_counted(STAT_TX_PLAIN_ACK);
+	expect_untouched(EGRESS, &in, STAT_TX_PLAIN_ACK);
+	f.echo.version++;
+	flow_set(s, &f);
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+}
+
+Test(egress, echo__is_kept_when_the_packet_does_not_fit)
+{
+	struct tcp_spec s = { .payload = 100 };
+	struct frame data = frame_tcp(s), ack = tcp();
+	struct port port = port_usual();
+
+	run(EGRESS, &data);
+	echo_waits(s, 0);
+	expect_counted(STAT_TX_DATA);
+	port.mtu = data.len - 14 + 28 + 12 + 44 + 31;
+	port_set(WORLD_IFINDEX, &port);
+	expect_untouched(EGRESS, &data, STAT_TX_MTU);
+	run(EGRESS, &ack);
+	expect_counted(STAT_TX_DATA);
+}
+
+/* --- what stays as it is --- */
+
+Test(egress, handshake__is_plain)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .flags = SYN);
+
+		expect_untouched(EGRESS, &in, STAT_TX_HANDSHAKE);
+		in = tcp(.v6 = v6, .flags = SYN | ACK);
+		expect_untouched(EGRESS, &in, STAT_TX_HANDSHAKE);
+		in = tcp(.v6 = v6, .flags = SYN, .payload = 100); /* TCP Fast Open */
+		expect_untouched(EGRESS, &in, STAT_TX_HANDSHAKE);
+		in = tcp(.v6 = v6, .flags = RST | ACK);
+		expect_untouched(EGRESS, &in, STAT_TX_HANDSHAKE);
+	}
+}
+
+Test(egress, own_message__is_untouched)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .payload = 100), in = wrap(&inner, .room = 5);
+
+		expect_untouched(EGRESS, &in, STAT_TX_OWN);
+		in = wrap(&inner, .msg = 3, .bare = 1);
+		expect_untouched(EGRESS, &in, STAT_TX_OWN);
+	}
+}
+
+Test(egress, not_tcp__is_untouched)
+{
+	static const __u8 echo_request[64] = { 8, 0, 0xf7, 0xff }, esp[32] = { 1 };
+	struct frame in = frame_udp(0, 53, 100);
+
+	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	in = frame_udp(1, 53, 100);
+	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	in = frame_ip(0, 1, echo_request, sizeof(echo_request));
+	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	in = frame_ip(1, 58, echo_request, sizeof(echo_request));
+	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	in = frame_ip(1, 50, esp, sizeof(esp));
+	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	in = frame_arp();
+	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	in = tcp(.payload = 100);
+	in.b[14] = 0x55; /* says IPv5 */
+	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	in = tcp(.v6 = 1, .payload = 100);
+	in.b[14] = 0x50;
+	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+}
+
+Test(egress, fragment__is_untouched)
+{
+	struct frame whole = tcp(.payload = 800), in;
+
+	in = frame_with_fragment(whole, 1, 0);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	in = frame_with_fragment(whole, 1, 800);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	in = frame_with_fragment(whole, 0, 8);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	in = frame_with_fragment(whole, 0, 8 * 0x1fff);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	in = tcp(.v6 = 1, .payload = 800);
+	in = frame_with_extension(in, 44);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	expect_eq(flows_count(), 0);
+}
+
+Test(egress, ip_options__are_untouched)
+{
+	static const __u8 extensions[] = { 0, 43, 51, 60 };
+	struct frame in = tcp(.payload = 100);
+	unsigned int i;
+
+	in = frame_with_ipv4_option(in);
+	expect_untouched(EGRESS, &in, STAT_TX_IP_OPTIONS);
+	for (i = 0; i < sizeof(extensions); i++) {
+		fixture("next header %u", extensions[i]);
+		in = tcp(.v6 = 1, .payload = 100);
+		in = frame_with_extension(in, extensions[i]);
+		expect_untouched(EGRESS, &in, STAT_TX_IP_OPTIONS);
+	}
+}
+
+Test(egress, vlan_in_band__is_untouched)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame plain = tcp(.v6 = v6, .payload = 100), in;
+
+		in = frame_with_vlan(plain, 0x8100);
+		expect_untouched(EGRESS, &in, STAT_TX_VLAN_INBAND);
+		in = frame_with_vlan(plain, 0x88a8);
+		expect_untouched(EGRESS, &in, STAT_TX_VLAN_INBAND);
+		in = frame_with_vlan(in, 0x8100);
+		expect_untouched(EGRESS, &in, STAT_TX_VLAN_INBAND);
+	}
+}
+
+Test(egress, no_peer__is_untouched)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 100, .to = HOST_STRANGER);
+
+		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
+		in = tcp(.v6 = v6, .to = HOST_STRANGER);
+		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
+		in = tcp(.v6 = v6, .flags = SYN, .to = HOST_STRANGER);
+		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
+		expect_eq(flows_count(), 0);
+		expect_eq(host_exists(v6, HOST_STRANGER), 0);
+	}
+}
+
+/* A local address outside the prefixes does not matter: it is the destination that strips. */
+Test(egress, no_peer__is_about_the_destination)
+{
+	struct frame in = tcp(.payload = 100, .from = HOST_STRANGER);
+
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+}
+
+Test(egress, no_port__is_untouched)
+{
+	struct frame in = tcp(.payload = 100);
+
+	port_remove(WORLD_IFINDEX);
+	expect_untouched(EGRESS, &in, STAT_TX_NO_PORT);
+	expect_eq(flows_count(), 0);
+}
+
+Test(egress, bypass__is_untouched)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 100);
+
+		control_set(MODE_ENFORCE, 1);
+		expect_untouched(EGRESS, &in, STAT_TX_BYPASS);
+		in = tcp(.v6 = v6);
+		expect_untouched(EGRESS, &in, STAT_TX_BYPASS);
+		in = tcp(.v6 = v6, .flags = SYN);
+		expect_untouched(EGRESS, &in, STAT_TX_BYPASS);
+		control_set(MODE_ENFORCE, 0);
+		in = tcp(.v6 = v6, .payload = 100);
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+	}
+}
+
+/* Cut after every byte: no header is believed that is not there. */
+Test(egress, truncated__is_untouched)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame whole = tcp(.v6 = v6, .payload = 20);
+		unsigned int ip_bytes = v6 ? 40 : 20, n;
+
+		for (n = 14 + ip_bytes; n < 14 + ip_bytes + 14; n++) {
+			struct frame in = frame_cut(whole, n);
+
+			fixture("IPv%d, %u bytes", v6 ? 6 : 4, n);
+			expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+		}
+	}
+}
+
+/* Short frames of bridged machines carry padding; the sink tells it from the packet by its length. */
+Test(egress, padding__is_not_payload)
+{
+	struct frame in = tcp(.padding = 6);
+
+	expect_untouched(EGRESS, &in, STAT_TX_PLAIN_ACK);
+}
+
+Test(egress, padding__does_not_stop_the_sink)
+{
+	struct frame in = tcp(.payload = 1, .padding = 5), want = tcp(.payload = 1);
+	struct result sent = run(EGRESS, &in), r;
+
+	expect_counted(STAT_TX_DATA);
+	r = run(INGRESS, &sent.out);
+	expect_counted(STAT_RX_DATA);
+	r.out.len = want.len;
+	expect_frame(&r.out, &want);
+}
+
+/* --- does the peer strip? --- */
+
+Test(egress, unknown_peer__data_is_plain_and_asks_nothing)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 100);
+		struct host unknown = {};
+
+		host_set(v6, HOST_B, &unknown);
+		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
+		expect_eq(host_get(v6, HOST_B).hello_ns, 0);
+		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
+		expect_eq(flow_get((struct tcp_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
+	}
+}
+
+Test(egress, unknown_peer__becomes_known_when_it_is_heard)
+{
+	struct frame in = tcp(.payload = 100);
+	struct host unknown = {};
+
+	host_set(0, HOST_B, &unknown);
+	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
+	hosts_strip();
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	expect_eq(flow_get((struct tcp_spec){}).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+}
+
+/* The question is a copy of the packet in a HELLO; the packet itself goes on as it was. */
+Test(egress, hello__asks_with_a_small_packet)
+{
+	__u32 ifindex = link_make("");
+	int fd = packet_socket(LINK_FAR);
+
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6), got, want;
+		struct host unknown = {};
+		struct result r;
+
+		host_set(v6, HOST_B, &unknown);
+		r = run(EGRESS, &in, .ifindex = ifindex);
+		expect_verdict(r, VERDICT_PASS);
+		expect_frame(&r.out, &in);
+		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_HELLO_SENT);
+		cr_assert(packet_catch(fd, &got, 1000), "no HELLO");
+		want = wrap(&in, .msg = 2, .sport = source_port(&got));
+		expect_frame(&got, &want);
+		expect_between(clock_ns() - host_get(v6, HOST_B).hello_ns, 0, 1000 * MS);
+
+		/* once a second */
+		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = ifindex);
+		cr_assert(!packet_catch(fd, &got, 20), "asked twice");
+		unknown.hello_ns = clock_ns() - 1001 * MS;
+		host_set(v6, HOST_B, &unknown);
+		run(EGRESS, &in, .ifindex = ifindex);
+		cr_assert(packet_catch(fd, &got, 1000), "no second HELLO");
+		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_HELLO_SENT);
+	}
+}
+
+Test(egress, hello__asks_with_the_first_packet_to_a_new_host)
+{
+	__u32 ifindex = link_make("");
+	int fd = packet_socket(LINK_FAR);
+	struct peer peer = peer_usual();
+	struct frame in = tcp(.flags = SYN, .to = HOST_STRANGER), got, want;
+	struct result r;
+
+	peer_set("192.0.2.0", 96 + 24, &peer);
+	r = run(EGRESS, &in, .ifindex = ifindex);
+	expect_frame(&r.out, &in);
+	expect_counted(STAT_TX_HANDSHAKE, STAT_HELLO_SENT);
+	cr_assert(packet_catch(fd, &got, 1000), "no HELLO");
+	want = wrap(&in, .msg = 2, .sport = source_port(&got));
+	expect_frame(&got, &want);
+	expect_eq(host_get(0, HOST_STRANGER).capable, 0);
+}
+
+Test(egress, hello__what_is_small_asks_a_known_peer_not_heard_for_a_second)
+{
+	__u32 ifindex = link_make("");
+	struct host h = { .capable = 1 };
+	struct frame syn = tcp(.flags = SYN), ack = tcp();
+
+	h.heard_ns = clock_ns() - 1001 * MS;
+	host_set(0, HOST_B, &h);
+	run(EGRESS, &ack, .ifindex = ifindex);
+	expect_counted(STAT_TX_PLAIN_ACK, STAT_HELLO_SENT);
+	host_set(0, HOST_B, &h);
+	run(EGRESS, &syn, .ifindex = ifindex);
+	expect_counted(STAT_TX_HANDSHAKE, STAT_HELLO_SENT);
+	h.heard_ns = clock_ns();
+	host_set(0, HOST_B, &h);
+	expect_untouched(EGRESS, &syn, STAT_TX_HANDSHAKE, .ifindex = ifindex);
+}
+
+Test(egress, silence__begins_with_the_first_data)
+{
+	struct frame data = tcp(.payload = 100), ack = tcp();
+	__u64 before = clock_ns(), first;
+
+	run(EGRESS, &ack);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
+	run(EGRESS, &data);
+	first = host_get(0, HOST_B).unanswered_ns;
+	expect_between(first, before, clock_ns());
+	run(EGRESS, &data);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, first);
+}
+
+Test(egress, silence__of_100_ms_makes_a_peer_unknown)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 100);
+		struct host h = { .capable = 1 };
+
+		h.heard_ns = clock_ns();
+		h.unanswered_ns = clock_ns() - 60 * MS;
+		host_set(v6, HOST_B, &h);
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		h.unanswered_ns = clock_ns() - 101 * MS;
+		host_set(v6, HOST_B, &h);
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PEER_SILENT);
+		expect_eq(host_get(v6, HOST_B).capable, 0);
+		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
+		expect_eq(flow_get((struct tcp_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
+		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
+	}
+}
+
+Test(egress, silence__of_four_rtts_where_that_is_longer)
+{
+	struct peer peer = peer_usual();
+	struct frame in = tcp(.payload = 100);
+	struct host h = { .capable = 1 };
+
+	peer.t_ns = 100 * MS;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	h.unanswered_ns = clock_ns() - 300 * MS;
+	host_set(0, HOST_B, &h);
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	h.unanswered_ns = clock_ns() - 401 * MS;
+	host_set(0, HOST_B, &h);
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PEER_SILENT);
+}
+
+/* --- does it fit? --- */
+
+Test(egress, mtu__to_the_byte)
+{
+	FOR_V4_AND_V6(v6) {
+		struct tcp_spec s = { .v6 = v6, .payload = 500 };
+		struct frame in = frame_tcp(s);
+		unsigned int grow = (v6 ? 40 : 20) + 8 + 12 + 44;
+		struct port port = port_usual();
+
+		port.mtu = in.len - 14 + grow;
+		port_set(WORLD_IFINDEX, &port);
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		expect_eq(flow_get(s).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+		port.mtu--;
+		port_set(WORLD_IFINDEX, &port);
+		expect_untouched(EGRESS, &in, STAT_TX_MTU);
+		expect_eq(flow_get(s).flags & FLOW_F_TELEM, 0);
+
+		port.mtu += 1 + 32;
+		port_set(WORLD_IFINDEX, &port);
+		echo_waits(s, 0);
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		port.mtu--;
+		port_set(WORLD_IFINDEX, &port);
+		echo_waits(s, 0);
+		expect_untouched(EGRESS, &in, STAT_TX_MTU);
+	}
+}
+
+/* Not a size that the kernel would segment so: test runs cannot say that it is TCP. gso_test.c can. */
+Test(egress, gso__of_unknown_kind_is_untouched)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 2500);
+
+		expect_untouched(EGRESS, &in, STAT_TX_ENCAP_FAILED, .gso_size = 1000, .gso_segs = 3);
+	}
+}
+
+Test(egress, gso__it_is_the_segment_that_must_fit)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 3000);
+		unsigned int grow = (v6 ? 40 : 20) + 8 + 12 + 44;
+		struct port port = port_usual();
+
+		port.mtu = (v6 ? 40 : 20) + 20 + 1000 + grow;
+		port_set(WORLD_IFINDEX, &port);
+		expect_untouched(EGRESS, &in, STAT_TX_ENCAP_FAILED, .gso_size = 1000, .gso_segs = 3);
+		port.mtu--;
+		port_set(WORLD_IFINDEX, &port);
+		expect_untouched(EGRESS, &in, STAT_TX_MTU, .gso_size = 1000, .gso_segs = 3);
+	}
+}
+
+/* --- flows --- */
+
+Test(egress, flow__is_made_with_the_parameters_of_peer_and_port)
+{
+	struct tcp_spec s = { .payload = 100 };
+	struct frame in = frame_tcp(s);
+	struct flow f;
+
+	control_next_epoch();
+	run(EGRESS, &in);
+	f = flow_get(s);
+	expect_eq(f.params.t_ns, 1000000);
+	expect_eq(f.params.w_init, 12500000ULL << 12); /* 100 Gbit/s for 1 ms */
+	expect_eq(f.params.w_min, 9014ULL << 12);
+	/* W_init * (1 - eta) / N, with eta as the daemon rounds it */
+	expect_between(f.params.w_ai, 6249ULL << 12, 6251ULL << 12);
+	expect_eq(f.params.eta, Q24_ONE * 95 / 100);
+	expect_eq(f.params.max_stage, 5);
+	expect_eq(f.cc.w, f.params.w_init);
+	expect_eq(f.cc.wc, f.params.w_init);
+	expect_eq(f.cc.u, Q24_ONE);
+	expect_eq(f.cc.rate_bps, WORLD_BPS);
+	expect_eq(f.cc.hops, 0);
+	expect_eq(f.epoch, 1);
+	expect_eq(f.lock, 0);
+	expect_eq(f.ifindex, WORLD_IFINDEX);
+	expect_eq(f.feedbacks, 0);
+	expect_between(f.last_tx_ns, clock_ns() - 1000 * MS, clock_ns());
+	expect_eq(flows_count(), 1);
+}
+
+Test(egress, flow__takes_w_ai_and_the_longest_prefix)
+{
+	struct peer peer = peer_usual();
+	struct frame in = tcp(.payload = 100);
+
+	peer.w_ai = 80 << 12;
+	peer.t_ns = 20000;
+	peer_set("10.1.0.2", 128, &peer);
+	run(EGRESS, &in);
+	expect_eq(flow_get((struct tcp_spec){}).params.w_ai, 80 << 12);
+	expect_eq(flow_get((struct tcp_spec){}).params.w_init, 250000ULL << 12);
+}
+
+Test(egress, flow__window_has_bounds)
+{
+	struct peer peer = peer_usual();
+	struct frame in = tcp(.payload = 100);
+
+	peer.t_ns = 500; /* 6250 bytes: less than a packet */
+	peer_set("10.1.0.2", 128, &peer);
+	run(EGRESS, &in);
+	expect_eq(flow_get((struct tcp_spec){}).params.w_init, 9014ULL << 12);
+	peer.t_ns = 100 * MS; /* 1.25 GB */
+	peer_set("10.1.0.2", 128, &peer);
+	in = tcp(.payload = 100, .sport = 7);
+	run(EGRESS, &in);
+	expect_eq(flow_get((struct tcp_spec){ .sport = 7 }).params.w_init, ((1ULL << 27) - 1) << 12);
+}
+
+Test(egress, flow__takes_new_parameters_with_a_new_epoch)
+{
+	struct peer peer = peer_usual();
+	struct frame in = tcp(.payload = 100);
+	struct tcp_spec s = {};
+	struct flow f;
+
+	run(EGRESS, &in);
+	peer.t_ns = 20000;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 1000000);
+	control_next_epoch();
+	run(EGRESS, &in);
+	f = flow_get(s);
+	expect_eq(f.params.t_ns, 20000);
+	expect_eq(f.cc.w, 250000ULL << 12);
+	expect_eq(f.cc.wc, 250000ULL << 12);
+	expect_eq(f.cc.rate_bps, WORLD_BPS);
+	expect_eq(f.epoch, 1);
+	expect_eq(f.lock, 0);
+
+	fixture("not while another CPU has the flow");
+	f.lock = 1;
+	flow_set(s, &f);
+	peer.t_ns = 30000;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	control_next_epoch();
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 20000);
+	expect_eq(flow_get(s).lock, 1);
+	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
+}
+
+Test(egress, flow__fin_and_rst_close_it)
+{
+	struct frame fin = tcp(.flags = FIN | ACK), rst = tcp(.flags = RST, .sport = 7),
+		     data = tcp(.payload = 1);
+
+	run(EGRESS, &data);
+	expect_eq(flow_get((struct tcp_spec){}).flags & FLOW_F_CLOSED, 0);
+	run(EGRESS, &fin);
+	expect_eq(flow_get((struct tcp_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+	run(EGRESS, &rst);
+	expect_eq(flow_get((struct tcp_spec){ .sport = 7 }).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_HANDSHAKE);
+}
+
+Test(egress_small, flow_map_full__is_untouched)
+{
+	struct frame first = tcp(.payload = 100), second = tcp(.payload = 100, .sport = 7),
+		     ack = tcp(.sport = 7);
+
+	run(EGRESS, &first);
+	expect_counted(STAT_TX_DATA);
+	expect_untouched(EGRESS, &second, STAT_TX_FLOW_FULL);
+	expect_untouched(EGRESS, &ack, STAT_TX_FLOW_FULL);
+	run(EGRESS, &first);
+	expect_counted(STAT_TX_DATA);
+	expect_eq(flows_count(), 1);
+}
+
+/* --- departure --- */
+
+static struct flow clock_at(struct tcp_spec s, __u64 clock, __u64 rate_bps)
+{
+	struct flow f = flow_get(s);
+
+	f.clock_ns = clock;
+	f.cc.rate_bps = rate_bps;
+	flow_set(s, &f);
+	return f;
+}
+
+static void enforce_with_fq(void)
+{
+	struct port port = port_usual();
+
+	control_set(MODE_ENFORCE, 0);
+	port.flags |= PORT_F_EDT;
+	port_set(WORLD_IFINDEX, &port);
+}
+
+Test(egress, departure__at_the_flows_clock)
+{
+	struct tcp_spec s = { .payload = 1000 };
+	struct frame in = frame_tcp(s);
+	__u64 clock, before;
+	struct result r;
+
+	enforce_with_fq();
+	before = clock_ns();
+	r = run(EGRESS, &in);
+	expect_eq(r.ctx.tstamp, 0); /* idle: at once */
+	expect_between(flow_get(s).clock_ns, before, clock_ns() + 1000);
+	expect_counted(STAT_TX_DATA);
+
+	clock = clock_ns() + 5 * MS;
+	clock_at(s, clock, 100000000);
+	r = run(EGRESS, &in);
+	expect_eq(r.ctx.tstamp, clock);
+	expect_eq(flow_get(s).clock_ns, clock + r.out.len * 80); /* 80 ns a byte at 100 Mbit/s */
+	expect_counted(STAT_TX_DATA, STAT_PACED);
+	r = run(EGRESS, &in);
+	expect_eq(r.ctx.tstamp, clock + r.out.len * 80);
+	expect_counted(STAT_TX_DATA, STAT_PACED);
+}
+
+/* With TCP's own pacing the packet arrives with a departure time already. */
+Test(egress, departure__not_before_the_stack_wants)
+{
+	struct tcp_spec s = { .payload = 1000 };
+	struct frame in = frame_tcp(s);
+	__u64 asked;
+	struct result r;
+
+	enforce_with_fq();
+	run(EGRESS, &in);
+	clock_at(s, clock_ns() + 1 * MS, 100000000);
+	asked = clock_ns() + 5 * MS;
+	r = run(EGRESS, &in, .tstamp = asked);
+	expect_eq(r.ctx.tstamp, asked);
+	expect_eq(flow_get(s).clock_ns, asked + r.out.len * 80);
+}
+
+Test(egress, departure__never_beyond_the_horizon)
+{
+	struct tcp_spec s = { .payload = 1000 };
+	struct frame in = frame_tcp(s);
+	__u64 before;
+	struct result r;
+
+	enforce_with_fq();
+	run(EGRESS, &in);
+	clock_at(s, clock_ns() + 1000 * MS, 100000000);
+	expect_counted(STAT_TX_DATA);
+	before = clock_ns();
+	r = run(EGRESS, &in);
+	/* 10 ms and two base RTTs */
+	expect_between(r.ctx.tstamp, before + 12 * MS, clock_ns() + 12 * MS);
+	expect_counted(STAT_TX_DATA, STAT_HORIZON, STAT_PACED);
+}
+
+Test(egress, departure__free_without_fq_or_enforcement_or_payload)
+{
+	struct tcp_spec s = { .payload = 1000 };
+	struct frame in = frame_tcp(s), ack = tcp();
+	__u64 clock = clock_ns() + 1000 * MS;
+	struct result r;
+
+	run(EGRESS, &in);
+	clock_at(s, clock, 100000000);
+	expect_eq(run(EGRESS, &in).ctx.tstamp, 0); /* dry-run */
+	control_set(MODE_ENFORCE, 0);
+	expect_eq(run(EGRESS, &in).ctx.tstamp, 0); /* no fq */
+	enforce_with_fq();
+	echo_waits(s, 0);
+	r = run(EGRESS, &ack);
+	expect_eq(r.ctx.tstamp, 0);
+	control_set(MODE_OBSERVE, 0);
+	expect_eq(run(EGRESS, &in).ctx.tstamp, 0);
+	expect_eq(flow_get(s).clock_ns, clock);
+	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
+}

@@ -1,0 +1,1070 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bpf/ingress.bpf.h: what arrives at a host. The frames come from B and are for A, so the flow whose
+ * telemetry they carry is B to A, and the flow that they have feedback for, and into whose echo slot
+ * their telemetry goes, is A to B.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sluice/hpcc.h"
+#include "world.h"
+
+TestSuite(ingress, .init = world_make, .fini = world_drop, .timeout = 60);
+TestSuite(ingress_small, .init = world_make_small, .fini = world_drop, .timeout = 60);
+
+#define MS 1000000ULL
+#define WRAP_NS (1ULL << 24)
+
+#define FOR_V4_AND_V6(v6)                                                                          \
+	for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)
+
+/* What B sends: a wrapped reply of so many bytes. */
+#define from_b(v6_, payload_, ...)                                                                 \
+	({                                                                                         \
+		struct frame inner_ = tcp(.v6 = v6_, .reply = 1, .payload = payload_);             \
+		wrap(&inner_, __VA_ARGS__);                                                        \
+	})
+
+static const struct tcp_spec a_to_b, a_to_b_v6 = { .v6 = 1 };
+
+static const struct tcp_spec *forward(int v6)
+{
+	return v6 ? &a_to_b_v6 : &a_to_b;
+}
+
+/* The flow A to B, as its first data packet leaves it, with wire bytes sent so far. */
+static void flow_runs(int v6, __u64 tx_bytes)
+{
+	struct frame in = tcp(.v6 = v6, .payload = 100);
+	struct flow f;
+
+	hosts_strip();
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	f = flow_get(*forward(v6));
+	f.tx_bytes = tx_bytes;
+	flow_set(*forward(v6), &f);
+}
+
+/* --- stripping --- */
+
+Test(ingress, strip__gives_the_stack_what_was_sent)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 1000);
+		struct frame in = wrap(&inner, .room = 5, .nhop = 2, .seq = 77);
+		struct result r = run(INGRESS, &in);
+
+		expect_verdict(r, VERDICT_PASS);
+		expect_frame(&r.out, &inner);
+		expect_counted(STAT_RX_DATA);
+	}
+}
+
+Test(ingress, strip__every_shape)
+{
+	FOR_V4_AND_V6(v6) {
+		unsigned int room, hops, echo, payload;
+
+		for (room = 0; room <= 5; room++) {
+			for (echo = 0; echo <= 6; echo++) {
+				struct frame inner, in;
+				struct result r;
+
+				hops = echo ? echo - 1 : 0;
+				payload = room ? 300 + room : 0;
+				fixture("IPv%d, room for %u, %s of %u hops", v6 ? 6 : 4, room,
+					echo ? "echo" : "no echo", hops);
+				inner = tcp(.v6 = v6, .reply = 1, .payload = payload);
+				in = wrap(&inner, .room = room, .echo = echo > 0, .echo_hops = hops);
+				r = run(INGRESS, &in);
+				expect_verdict(r, VERDICT_PASS);
+				expect_frame(&r.out, &inner);
+				if (room || flow_exists(*forward(v6)))
+					world_counted((const int[]){ -1 }); /* see feedback__ */
+				else
+					expect_counted(STAT_RX_DATA, echo ? STAT_FB_NO_FLOW : -1);
+			}
+		}
+	}
+}
+
+/* An Ethernet frame of 60 bytes and less has padding, which the lengths do not count. */
+Test(ingress, strip__with_ethernet_padding)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 1), in = wrap(&inner, .room = 1);
+		struct result r;
+
+		in.len += 30;
+		r = run(INGRESS, &in);
+		expect_counted(STAT_RX_DATA);
+		expect_eq(r.out.len, inner.len + 30);
+		r.out.len = inner.len;
+		expect_frame(&r.out, &inner);
+	}
+}
+
+Test(ingress, strip__moves_the_mark_inside)
+{
+	FOR_V4_AND_V6(v6) {
+		unsigned int ecn;
+
+		for (ecn = 0; ecn < 4; ecn++) {
+			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100,
+						 .tos = 0xb8 | ecn),
+				     in = wrap(&inner, .room = 5), marked = frame_with_ecn(in, CE), want;
+			struct result r;
+
+			fixture("IPv%d, ECN %u", v6 ? 6 : 4, ecn);
+			r = run(INGRESS, &in);
+			expect_frame(&r.out, &inner);
+			if (ecn == CE) /* both marked: nothing to move, but to say so */
+				expect_counted(STAT_RX_DATA, STAT_RX_CE);
+			else
+				expect_counted(STAT_RX_DATA);
+			r = run(INGRESS, &marked);
+			want = ecn ? frame_with_ecn(inner, CE) : inner;
+			expect_frame(&r.out, &want);
+			if (ecn)
+				expect_counted(STAT_RX_DATA, STAT_RX_CE);
+			else
+				expect_counted(STAT_RX_DATA);
+		}
+	}
+}
+
+/* --- the echo slot --- */
+
+Test(ingress, slot__has_the_telemetry_of_the_packet)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = from_b(v6, 500, .room = 5, .nhop = 3, .path = 0x456, .seq = 0xfedcba98,
+					 .hop = { 0x0123456789abcdef, 0x1122334455667788, ~0ULL, 4, 5 });
+		__u64 before = clock_ns();
+		struct flow f;
+
+		run(INGRESS, &in);
+		expect_counted(STAT_RX_DATA);
+		f = flow_get(*forward(v6));
+		expect_eq(f.echo.version, 2);
+		expect_eq(f.echo.sent, 0);
+		expect_eq(f.echo.seq, 0xfedcba98);
+		expect_eq(f.echo.nhop_path, 3 << 12 | 0x456);
+		expect_eq(f.echo.hops, 3);
+		expect_eq(f.echo.hop[0], 0x0123456789abcdef);
+		expect_eq(f.echo.hop[1], 0x1122334455667788);
+		expect_eq(f.echo.hop[2], ~0ULL);
+		expect_between(f.echo.rx_ns, before, clock_ns());
+		expect_eq(f.last_rx_ns, f.echo.rx_ns);
+		expect_eq(f.tx_bytes, 0);
+		expect_eq(f.feedbacks, 0);
+		expect_eq(flow_exists((struct tcp_spec){ .v6 = v6, .reply = 1 }), 0);
+
+		in = from_b(v6, 500, .room = 5, .nhop = 1, .path = 7, .seq = 8, .hop = { 9 });
+		run(INGRESS, &in);
+		expect_counted(STAT_RX_DATA);
+		f = flow_get(*forward(v6));
+		expect_eq(f.echo.version, 4);
+		expect_eq(f.echo.seq, 8);
+		expect_eq(f.echo.nhop_path, 1 << 12 | 7);
+		expect_eq(f.echo.hops, 1);
+		expect_eq(f.echo.hop[0], 9);
+	}
+}
+
+Test(ingress, slot__of_a_path_without_switches)
+{
+	struct frame in = from_b(0, 500, .room = 5, .seq = 3);
+
+	run(INGRESS, &in);
+	expect_eq(flow_get(a_to_b).echo.version, 2);
+	expect_eq(flow_get(a_to_b).echo.hops, 0);
+}
+
+Test(ingress, slot__is_left_alone_while_another_cpu_writes)
+{
+	struct frame in = from_b(0, 500, .room = 5, .nhop = 1, .seq = 3);
+	struct flow f;
+
+	run(INGRESS, &in);
+	f = flow_get(a_to_b);
+	f.echo.version++;
+	flow_set(a_to_b, &f);
+	in = from_b(0, 500, .room = 5, .nhop = 2, .seq = 4);
+	run(INGRESS, &in);
+	expect_eq(flow_get(a_to_b).echo.version, f.echo.version);
+	expect_eq(flow_get(a_to_b).echo.seq, 3);
+	expect_counted(STAT_RX_DATA, STAT_RX_DATA);
+}
+
+/* An ACK has no telemetry; what waits in the slot stays. */
+Test(ingress, slot__is_not_touched_by_an_ack)
+{
+	struct frame in = from_b(0, 500, .room = 5, .nhop = 1, .seq = 3), ack;
+
+	run(INGRESS, &in);
+	ack = from_b(0, 0, .echo = 1, .echo_hops = 1);
+	run(INGRESS, &ack);
+	expect_eq(flow_get(a_to_b).echo.version, 2);
+	expect_eq(flow_get(a_to_b).echo.seq, 3);
+	expect_counted(STAT_RX_DATA, STAT_RX_DATA, STAT_FB_FIRST);
+}
+
+Test(ingress, telemetry__with_more_hops_than_room)
+{
+	FOR_V4_AND_V6(v6) {
+		unsigned int room, nhop;
+
+		for (room = 1; room <= 5; room++) {
+			for (nhop = room + 1; nhop < 16; nhop++) {
+				struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500),
+					     in = wrap(&inner, .room = room, .nhop = nhop);
+				struct result r = run(INGRESS, &in);
+
+				fixture("IPv%d, %u hops in room for %u", v6 ? 6 : 4, nhop, room);
+				expect_verdict(r, VERDICT_PASS);
+				expect_frame(&r.out, &inner);
+				expect_counted(STAT_RX_DATA, STAT_RX_BAD_TELEM);
+				expect_eq(flow_exists(*forward(v6)), 0);
+			}
+		}
+	}
+}
+
+Test(ingress, host__that_sends_telemetry_strips_it_too)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = from_b(v6, 500, .room = 5);
+		struct host h = { .unanswered_ns = 5, .hello_ns = 6 };
+		__u64 before = clock_ns();
+
+		run(INGRESS, &in);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+		expect_between(host_get(v6, HOST_B).heard_ns, before, clock_ns());
+		host_set(v6, HOST_B, &h);
+		run(INGRESS, &in);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
+		expect_eq(host_get(v6, HOST_B).hello_ns, 6);
+		expect_between(host_get(v6, HOST_B).heard_ns, before, clock_ns());
+		expect_counted(STAT_RX_DATA, STAT_RX_DATA);
+	}
+}
+
+Test(ingress_small, flow_map_full__is_stripped_and_not_echoed)
+{
+	struct frame first = from_b(0, 100, .room = 5, .nhop = 1),
+		     inner = tcp(.reply = 1, .payload = 100, .dport = 7),
+		     second = wrap(&inner, .room = 5, .nhop = 1);
+	struct result r;
+
+	run(INGRESS, &first);
+	expect_counted(STAT_RX_DATA);
+	r = run(INGRESS, &second);
+	expect_frame(&r.out, &inner);
+	expect_counted(STAT_RX_DATA, STAT_RX_FLOW_FULL);
+	expect_eq(flows_count(), 1);
+}
+
+Test(ingress, no_port__is_stripped_and_makes_no_flow)
+{
+	struct frame inner = tcp(.reply = 1, .payload = 100), in = wrap(&inner, .room = 5, .nhop = 1);
+	struct result r;
+
+	port_remove(WORLD_IFINDEX);
+	r = run(INGRESS, &in);
+	expect_frame(&r.out, &inner);
+	expect_counted(STAT_RX_DATA);
+	expect_eq(flows_count(), 0);
+}
+
+/* --- feedback --- */
+
+/* One hop's report as the wire has it, put together from the picture in telemetry.h. */
+static __u64 hop_of(unsigned int code, __u64 ts_ns, __u64 tx_bytes, __u64 qlen_bytes)
+{
+	return (__u64)code << 60 | (ts_ns & 0xffffff) << 36 | (tx_bytes / 128 & 0xfffff) << 16 |
+	       qlen_bytes / 80;
+}
+
+/* What the programs must make of an echo, by the same header on the host. */
+struct feedback {
+	unsigned int hops;
+	__u16 path;
+	__u64 hop[5];
+	__u32 seq;
+	__s64 gap_ns; /* since the last feedback */
+};
+
+static struct hpcc_ack ack_of(const struct feedback *fb, const struct flow *f)
+{
+	struct hpcc_ack ack = {
+		.snd_nxt = f->tx_bytes,
+		.gap_ns = f->fb_rx_ns ? fb->gap_ns : HPCC_GAP_UNKNOWN,
+		.path_id = fb->path,
+		.hops = fb->hops,
+	};
+	unsigned int i;
+
+	/* the newest position with these 32 bits that is not after the last one sent */
+	ack.seq = (f->tx_bytes & ~0xffffffffULL) | fb->seq;
+	if (ack.seq > f->tx_bytes)
+		ack.seq -= 1ULL << 32;
+	for (i = 0; i < 5; i++)
+		ack.hop[i] = telem_unpack(i < fb->hops ? fb->hop[i] : 0);
+	return ack;
+}
+
+/*
+ * Sends the feedback, by an ACK or with data, and expects that the flow's state is what hpcc.h makes
+ * of it, field by field. Returns the kind.
+ */
+static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int payload,
+				      enum sluice_mode mode)
+{
+	static const enum sluice_stat stat[] = {
+		[HPCC_FIRST] = STAT_FB_FIRST,
+		[HPCC_FAST] = STAT_FB_FAST,
+		[HPCC_FULL] = STAT_FB_FULL,
+		[HPCC_SKIPPED] = STAT_FB_SKIPPED,
+	};
+	struct frame inner = tcp(.reply = 1, .payload = payload), in;
+	struct flow f = flow_get(a_to_b), now;
+	struct hpcc_state want = f.cc;
+	struct hpcc_ack ack = ack_of(fb, &f);
+	enum hpcc_kind kind;
+	__u64 before, after;
+	struct result r;
+
+	in = wrap(&inner, .room = payload ? 5 : 0, .echo = 1, .echo_hops = fb->hops,
+		  .echo_path = fb->path, .echo_seq = fb->seq, .echo_age = 100,
+		  .echo_hop = { fb->hop[0], fb->hop[1], fb->hop[2], fb->hop[3], fb->hop[4] });
+	if (mode == MODE_OBSERVE) {
+		kind = hpcc_observe(&want, &f.params, &ack);
+		if (kind != HPCC_SKIPPED)
+			hpcc_record(&want, &ack);
+	} else {
+		kind = hpcc_new_ack(&want, &f.params, &ack);
+	}
+	if (f.fb_rx_ns) {
+		f.fb_rx_ns = clock_ns() - 100 * 1024 - fb->gap_ns;
+		flow_set(a_to_b, &f);
+	}
+	before = clock_ns();
+	r = run(INGRESS, &in);
+	after = clock_ns();
+	expect_frame(&r.out, &inner);
+	expect_counted(STAT_RX_DATA, stat[kind]);
+	now = flow_get(a_to_b);
+	expect_eq(now.cc.w, want.w);
+	expect_eq(now.cc.wc, want.wc);
+	expect_eq(now.cc.u, want.u);
+	expect_eq(now.cc.u_frac, want.u_frac);
+	expect_eq(now.cc.rate_bps, want.rate_bps);
+	expect_eq(now.cc.inc_stage, want.inc_stage);
+	expect_eq(now.cc.last_update_seq, want.last_update_seq);
+	cr_assert(!memcmp(&now.cc, &want, sizeof(want)), "%sthe record of the hops", world_fixture());
+	expect_eq(now.lock, 0);
+	if (kind == HPCC_SKIPPED) {
+		expect_eq(now.feedbacks, f.feedbacks);
+		expect_eq(now.fb_rx_ns, f.fb_rx_ns);
+		expect_eq(now.last_fb_ns, f.last_fb_ns);
+	} else {
+		expect_eq(now.feedbacks, f.feedbacks + 1);
+		expect_between(now.fb_rx_ns, before - 100 * 1024, after - 100 * 1024);
+		expect_between(now.last_fb_ns, before, after);
+	}
+	return kind;
+}
+
+/* A port of 100 Gbit/s that sends at permille of its speed, with a queue. */
+static void hop_advance(struct feedback *fb, unsigned int n, __u64 dt_ns, unsigned int permille,
+			__u64 qlen_bytes)
+{
+	__u64 ts = (fb->hop[n] >> 36 & 0xffffff) + dt_ns;
+	__u64 tx = (fb->hop[n] >> 16 & 0xfffff) * 128 + dt_ns * 25 / 2 * permille / 1000;
+
+	fb->hop[n] = hop_of(12, ts, tx, qlen_bytes);
+}
+
+Test(ingress, feedback__is_what_hpcc_computes)
+{
+	struct feedback fb = { .hops = 2, .path = 0x321, .gap_ns = 0 };
+	unsigned int kinds[4] = {}, i;
+
+	flow_runs(0, 1000000);
+	fb.hop[0] = hop_of(12, 0xfffff0, 0xfffff * 128, 0);
+	fb.hop[1] = hop_of(12, 5, 7 * 128, 8000);
+	fb.seq = 20000;
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	for (i = 0; i < 400; i++) {
+		struct flow f = flow_get(a_to_b);
+		__u64 dt = 50000 + i % 7 * 1000;
+
+		fixture("feedback %u", i);
+		/* Loads from 60 to 130 %, a queue that comes and goes, and the RTT turns every 20th. */
+		hop_advance(&fb, 0, dt, 600 + i * 13 % 700, i % 50 < 25 ? 0 : i * 400);
+		hop_advance(&fb, 1, dt + 10, 500 + i * 29 % 400, i % 3 * 1600);
+		fb.gap_ns = dt;
+		fb.seq += 60000;
+		f.tx_bytes = fb.seq + 1000000;
+		flow_set(a_to_b, &f);
+		kinds[expect_feedback(&fb, i % 2 * 100, i % 5 ? MODE_DRY_RUN : MODE_ENFORCE)]++;
+	}
+	/* The test is worth something only if it saw both. */
+	cr_assert(kinds[HPCC_FAST] > 100 && kinds[HPCC_FULL] > 10, "fast %u, full %u",
+		  kinds[HPCC_FAST], kinds[HPCC_FULL]);
+	cr_assert(flow_get(a_to_b).cc.w < flow_get(a_to_b).params.w_init, "W never moved");
+}
+
+Test(ingress, feedback__moves_w_and_r_by_the_paper)
+{
+	/* One hop at 190 % for one whole RTT: U = 1.9, W = Wc * 0.95 / 1.9 + W_AI. */
+	struct feedback fb = { .hops = 1, .seq = 1000, .hop = { hop_of(12, 0, 0, 0) } };
+	struct flow f;
+
+	flow_runs(0, 1000000);
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	expect_eq(flow_get(a_to_b).cc.w, 12500000ULL << 12);
+	hop_advance(&fb, 0, 1000000, 1900, 0);
+	fb.gap_ns = 1000000;
+	fb.seq = 2000;
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FULL);
+	f = flow_get(a_to_b);
+	expect_between(f.cc.u, Q24_ONE * 1.8999, Q24_ONE * 1.9001);
+	expect_between(f.cc.w >> 12, 6250000 + 6250 - 700, 6250000 + 6250 + 700);
+	expect_eq(f.cc.wc, f.cc.w);
+	expect_between(f.cc.rate_bps / 1000000, 50049 - 5, 50049 + 6);
+	expect_eq(f.cc.last_update_seq, 1000000);
+}
+
+Test(ingress, feedback__kinds_that_change_nothing)
+{
+	struct feedback fb = { .hops = 2, .path = 5, .seq = 1000 }, same;
+
+	flow_runs(0, 1000000);
+	fixture("no hop");
+	same = (struct feedback){ .seq = 1 };
+	expect_eq(expect_feedback(&same, 0, MODE_DRY_RUN), HPCC_SKIPPED);
+	fixture("the first");
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	fixture("the same again");
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_SKIPPED);
+	fixture("an older one");
+	same = fb;
+	fb.hop[0] = hop_of(12, -1000, 0, 0);
+	fb.hop[1] = hop_of(12, -1000, 0, 0);
+	fb.gap_ns = -1000;
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_SKIPPED);
+	fb = same;
+	fixture("another path");
+	fb.path = 6;
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	fixture("another number of hops");
+	fb.hops = 3;
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	fixture("another speed");
+	hop_advance(&fb, 0, 1000, 500, 0);
+	hop_advance(&fb, 1, 1000, 500, 0);
+	fb.hop[2] = hop_of(13, 1000, 1280, 0);
+	fb.gap_ns = 1000;
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	fixture("after a pause");
+	hop_advance(&fb, 0, 9 * MS, 100, 0);
+	hop_advance(&fb, 1, 9 * MS, 100, 0);
+	fb.hop[2] = hop_of(13, 1000 + 9 * MS, 1280, 0);
+	fb.gap_ns = 9 * MS;
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+}
+
+/* The gap says how often the 24 bits wrapped. */
+Test(ingress, feedback__after_the_hops_clock_wrapped)
+{
+	struct feedback fb = { .hops = 1, .seq = 1000 };
+	struct peer peer = peer_usual();
+	struct port port = port_usual();
+	unsigned int wraps;
+
+	/* 1 Gbit/s and 20 ms: 8 RTTs are 160 ms, and the byte counter takes 1 s to wrap */
+	peer.t_ns = 20 * MS;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	port.speed_bps = 1000000000;
+	port_set(WORLD_IFINDEX, &port);
+	flow_runs(0, 1000000);
+	fb.hop[0] = hop_of(2, 0, 0, 0);
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	for (wraps = 0; wraps <= 8; wraps++) {
+		__u64 ts = fb.hop[0] >> 36 & 0xffffff, tx = (fb.hop[0] >> 16 & 0xfffff) * 128;
+		__u64 dt = wraps * WRAP_NS + 3 * MS;
+
+		fixture("%u times", wraps);
+		fb.hop[0] = hop_of(2, ts + dt, tx + dt / 10, 0);
+		fb.gap_ns = dt + 2 * MS; /* queueing moved it by that much */
+		fb.seq += 10;
+		expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN) == HPCC_SKIPPED, 0);
+		if (wraps)
+			expect_between(flow_get(a_to_b).cc.u, Q24_ONE * 0.79, Q24_ONE * 0.81);
+	}
+	fixture("reordered by a whole wrap");
+	fb.gap_ns = -(__s64)(WRAP_NS - 3 * MS);
+	fb.hop[0] = hop_of(2, (fb.hop[0] >> 36) + 3 * MS, 0, 0);
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_SKIPPED);
+}
+
+/* 32 bits of the position come back; what was sent meanwhile says the rest. */
+Test(ingress, feedback__position_beyond_4_gb)
+{
+	static const __u64 sent[] = { 0x1ffffff00, 0x200000000, 0x2000000ff };
+	struct feedback fb = { .hops = 1, .hop = { hop_of(12, 0, 0, 0) } };
+	unsigned int i;
+
+	flow_runs(0, 1000);
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	for (i = 0; i < 3; i++) {
+		struct flow f = flow_get(a_to_b);
+
+		fixture("%llu bytes sent", sent[i]);
+		f.tx_bytes = sent[i];
+		f.cc.last_update_seq = sent[i] - 10000;
+		flow_set(a_to_b, &f);
+		hop_advance(&fb, 0, 1000, 500, 0);
+		fb.gap_ns = 1000;
+		fb.seq = sent[i] - 10000;
+		expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FAST);
+		hop_advance(&fb, 0, 1000, 500, 0);
+		fb.seq = sent[i] - 9999;
+		expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FULL);
+		expect_eq(flow_get(a_to_b).cc.last_update_seq, sent[i]);
+	}
+}
+
+/*
+ * A round ends with the first byte that leaves after the update, and not with what has been given to
+ * fq and waits there. At 80 Gbit/s 50 ms are 500 MB; the test takes some of that time.
+ */
+Test(ingress, feedback__round_ends_before_what_still_waits)
+{
+	struct frame first = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_hop = { hop_of(12, 0, 0, 0) }),
+		     second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
+				     .echo_hop = { hop_of(12, 10000, 0, 0) });
+	__u64 sent = 10000000000ULL, before;
+	struct flow f;
+
+	flow_runs(0, sent);
+	run(INGRESS, &first);
+	f = flow_get(a_to_b);
+	f.cc.rate_bps = 80000000000ULL;
+	before = clock_ns();
+	f.clock_ns = before + 50 * MS;
+	flow_set(a_to_b, &f);
+	run(INGRESS, &second);
+	expect_counted(STAT_RX_DATA, STAT_FB_FIRST, STAT_RX_DATA, STAT_FB_FULL);
+	expect_between(flow_get(a_to_b).cc.last_update_seq, sent - 50 * MS * 10,
+		       sent - 50 * MS * 10 + (clock_ns() - before) * 10 + 10);
+
+	fixture("a clock that makes no sense is not believed");
+	f = flow_get(a_to_b);
+	f.clock_ns = clock_ns() + 2000 * MS;
+	f.cc.last_update_seq = 0;
+	flow_set(a_to_b, &f);
+	second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
+			.echo_hop = { hop_of(12, 20000, 0, 0) });
+	run(INGRESS, &second);
+	expect_counted(STAT_RX_DATA, STAT_FB_FULL);
+	expect_eq(flow_get(a_to_b).cc.last_update_seq, sent);
+}
+
+Test(ingress, feedback__observed_only)
+{
+	struct feedback fb = { .hops = 1, .seq = 1000, .hop = { hop_of(12, 0, 0, 0) } };
+	struct flow before;
+
+	control_set(MODE_OBSERVE, 0);
+	flow_runs(0, 1000000);
+	before = flow_get(a_to_b);
+	expect_eq(expect_feedback(&fb, 0, MODE_OBSERVE), HPCC_FIRST);
+	hop_advance(&fb, 0, 1000000, 1900, 0);
+	fb.gap_ns = 1000000;
+	expect_eq(expect_feedback(&fb, 0, MODE_OBSERVE), HPCC_FAST);
+	expect_between(flow_get(a_to_b).cc.u, Q24_ONE * 1.8999, Q24_ONE * 1.9001);
+	expect_eq(flow_get(a_to_b).cc.w, before.cc.w);
+	expect_eq(flow_get(a_to_b).cc.rate_bps, before.cc.rate_bps);
+}
+
+Test(ingress, feedback__not_while_another_cpu_has_the_flow)
+{
+	struct frame inner = tcp(.reply = 1), in = wrap(&inner, .echo = 1, .echo_hops = 1);
+	struct flow f, now;
+	struct result r;
+
+	flow_runs(0, 1000000);
+	f = flow_get(a_to_b);
+	f.lock = 1;
+	flow_set(a_to_b, &f);
+	r = run(INGRESS, &in);
+	expect_frame(&r.out, &inner);
+	expect_counted(STAT_RX_DATA, STAT_FB_CONTENDED);
+	now = flow_get(a_to_b);
+	expect_eq(now.lock, 1);
+	cr_assert(!memcmp(&now.cc, &f.cc, sizeof(f.cc)), "the state moved");
+	expect_eq(now.feedbacks, 0);
+}
+
+Test(ingress, feedback__for_an_unknown_flow)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1),
+			     in = wrap(&inner, .echo = 1, .echo_hops = 2);
+		struct result r = run(INGRESS, &in);
+
+		expect_frame(&r.out, &inner);
+		expect_counted(STAT_RX_DATA, STAT_FB_NO_FLOW);
+		expect_eq(flow_exists(*forward(v6)), 0);
+	}
+}
+
+Test(ingress, feedback__takes_new_parameters_first)
+{
+	struct frame in = from_b(0, 0, .echo = 1, .echo_hops = 1);
+	struct peer peer = peer_usual();
+
+	flow_runs(0, 1000);
+	peer.t_ns = 20000;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	control_next_epoch();
+	run(INGRESS, &in);
+	expect_eq(flow_get(a_to_b).params.t_ns, 20000);
+	expect_eq(flow_get(a_to_b).cc.w, 250000ULL << 12);
+	expect_counted(STAT_RX_DATA, STAT_FB_FIRST);
+}
+
+/* --- questions and answers --- */
+
+/* The question with its addresses swapped and another message type, and nothing else. */
+static struct frame turned_round(const struct frame *question)
+{
+	unsigned int bytes = frame_is_v6(question) ? 16 : 4, at = 14 + (frame_is_v6(question) ? 8 : 12);
+	struct frame f = *question;
+
+	memcpy(f.b, question->b + 6, 6);
+	memcpy(f.b + 6, question->b, 6);
+	memcpy(f.b + at, question->b + at + bytes, bytes);
+	memcpy(f.b + at + bytes, question->b + at, bytes);
+	f.b[at_shim(&f) + 4] = 0x13;
+	return f;
+}
+
+Test(ingress, hello__is_turned_round)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .tos = 0xb8), in = wrap(&inner, .msg = 2),
+			     want = turned_round(&in);
+		__u64 before = clock_ns();
+		struct result r = run(INGRESS, &in);
+
+		expect_verdict(r, VERDICT_REDIRECT);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_RX_HELLO);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+		expect_between(host_get(v6, HOST_B).heard_ns, before, clock_ns());
+		expect_eq(flows_count(), 0);
+		expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
+	}
+}
+
+/* With or without what usually follows it. */
+Test(ingress, hello__of_other_shapes)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 50), in, want;
+		struct result r;
+
+		in = wrap(&inner, .msg = 2, .bare = 1);
+		want = turned_round(&in);
+		r = run(INGRESS, &in);
+		expect_verdict(r, VERDICT_REDIRECT);
+		expect_frame(&r.out, &want);
+		in = wrap(&inner, .msg = 2, .room = 5, .echo = 1, .echo_hops = 5);
+		want = turned_round(&in);
+		r = run(INGRESS, &in);
+		expect_verdict(r, VERDICT_REDIRECT);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_RX_HELLO, STAT_RX_HELLO);
+	}
+}
+
+/* The reply leaves through the port by which the question came, and the asker takes it. */
+Test(ingress, hello__reply_goes_back_over_the_link)
+{
+	struct frame inner, in, got, want;
+	struct host asked = { .hello_ns = 5 };
+	struct result r;
+	int fd;
+
+	link_make("");
+	link_attach(INGRESS, LINK_NEAR, 1);
+	link_attach(EGRESS, LINK_NEAR, 0);
+	fd = packet_socket(LINK_FAR);
+	FOR_V4_AND_V6(v6) {
+		inner = tcp(.v6 = v6, .reply = 1);
+		in = wrap(&inner, .msg = 2);
+		packet_send(fd, &in);
+		cr_assert(packet_catch(fd, &got, 1000), "%sno reply", world_fixture());
+		want = turned_round(&in);
+		expect_frame(&got, &want);
+		host_set(v6, HOST_A, &asked);
+		r = run(INGRESS, &got);
+		expect_verdict(r, VERDICT_DROP);
+		expect_eq(host_get(v6, HOST_A).capable, 1);
+	}
+}
+
+Test(ingress, hello_reply__that_was_asked_for)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1),
+			     in = wrap(&inner, .msg = 3, .bare = 1);
+		struct host h = { .hello_ns = 5, .unanswered_ns = 6 };
+		__u64 before = clock_ns();
+		struct result r;
+
+		host_set(v6, HOST_B, &h);
+		r = run(INGRESS, &in);
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_HELLO_REPLY);
+		h = host_get(v6, HOST_B);
+		expect_eq(h.capable, 1);
+		expect_eq(h.unanswered_ns, 0);
+		expect_between(h.heard_ns, before, clock_ns());
+	}
+}
+
+Test(ingress, hello_reply__that_nobody_asked_for)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1),
+			     in = wrap(&inner, .msg = 3, .bare = 1);
+		struct host h = {};
+		struct result r = run(INGRESS, &in);
+
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_HELLO_REPLY);
+		expect_eq(host_exists(v6, HOST_B), 0);
+		host_set(v6, HOST_B, &h);
+		r = run(INGRESS, &in);
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_HELLO_REPLY);
+		expect_eq(host_get(v6, HOST_B).capable, 0);
+	}
+}
+
+/* --- bypass --- */
+
+Test(ingress, bypass__strips_and_learns_nothing)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .tos = ECT0), in, want;
+		struct result r;
+
+		control_set(MODE_ENFORCE, 1);
+		in = wrap(&inner, .room = 5, .nhop = 1, .echo = 1, .echo_hops = 1);
+		r = run(INGRESS, &in);
+		expect_verdict(r, VERDICT_PASS);
+		expect_frame(&r.out, &inner);
+		expect_counted(STAT_RX_DATA);
+		expect_eq(flows_count(), 0);
+		expect_eq(host_exists(v6, HOST_B), 0);
+
+		fixture("the mark still counts");
+		in = frame_with_ecn(in, CE);
+		r = run(INGRESS, &in);
+		want = frame_with_ecn(inner, CE);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_RX_DATA, STAT_RX_CE);
+	}
+}
+
+Test(ingress, bypass__answers_nothing)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1), in = wrap(&inner, .msg = 2);
+		struct host h = { .hello_ns = 5 };
+		struct result r;
+
+		control_set(MODE_ENFORCE, 1);
+		r = run(INGRESS, &in);
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_HELLO);
+		expect_eq(host_exists(v6, HOST_B), 0);
+		host_set(v6, HOST_B, &h);
+		in = wrap(&inner, .msg = 3, .bare = 1);
+		r = run(INGRESS, &in);
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_HELLO_REPLY);
+		expect_eq(host_get(v6, HOST_B).capable, 0);
+	}
+}
+
+Test(ingress, bypass__touches_no_flow)
+{
+	struct frame in = from_b(0, 100, .room = 5, .nhop = 1, .echo = 1, .echo_hops = 1);
+	struct flow before, after;
+
+	flow_runs(0, 1000);
+	before = flow_get(a_to_b);
+	control_set(MODE_ENFORCE, 1);
+	run(INGRESS, &in);
+	after = flow_get(a_to_b);
+	cr_assert(!memcmp(&before, &after, sizeof(before)));
+	expect_counted(STAT_RX_DATA);
+}
+
+/* --- what is not ours, or not sound --- */
+
+/* As expect_untouched(), and nobody and nothing is remembered. */
+#define expect_refused(frame, stat)                                                                \
+	do {                                                                                       \
+		expect_untouched(INGRESS, frame, stat);                                            \
+		expect_eq(flows_count(), 0);                                                       \
+		expect_eq(host_exists(0, HOST_B) + host_exists(1, HOST_B), 0);                     \
+	} while (0)
+
+Test(ingress, other__is_untouched)
+{
+	struct frame in, wrapped;
+
+	FOR_V4_AND_V6(v6) {
+		in = tcp(.v6 = v6, .reply = 1, .payload = 100);
+		expect_refused(&in, STAT_RX_OTHER);
+		in = frame_udp(v6, 53, 100);
+		expect_refused(&in, STAT_RX_OTHER);
+		in = tcp(.v6 = v6, .reply = 1, .payload = 100, .dport = 5463);
+		expect_refused(&in, STAT_RX_OTHER);
+		wrapped = from_b(v6, 100, .room = 5);
+		in = wrapped;
+		put16(in.b + at_udp(&in) + 2, 5464);
+		expect_refused(&in, STAT_RX_OTHER);
+		in = frame_with_vlan(wrapped, 0x8100);
+		expect_refused(&in, STAT_RX_OTHER);
+	}
+	in = frame_arp();
+	expect_refused(&in, STAT_RX_OTHER);
+	wrapped = from_b(0, 100, .room = 5);
+	in = frame_with_ipv4_option(wrapped);
+	expect_refused(&in, STAT_RX_OTHER);
+	in = frame_with_fragment(wrapped, 1, 0);
+	expect_refused(&in, STAT_RX_OTHER);
+	in = frame_with_fragment(wrapped, 0, 64);
+	expect_refused(&in, STAT_RX_OTHER);
+	wrapped = from_b(1, 100, .room = 5);
+	in = frame_with_extension(wrapped, 44);
+	expect_refused(&in, STAT_RX_OTHER);
+}
+
+Test(ingress, foreign__is_untouched)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .from = HOST_STRANGER, .to = HOST_A, .payload = 100),
+			     in = wrap(&inner, .room = 5);
+
+		expect_refused(&in, STAT_RX_FOREIGN);
+		in = wrap(&inner, .msg = 2);
+		expect_refused(&in, STAT_RX_FOREIGN);
+		in = wrap(&inner, .msg = 3, .bare = 1);
+		expect_refused(&in, STAT_RX_FOREIGN);
+		expect_eq(host_exists(v6, HOST_STRANGER), 0);
+	}
+}
+
+Test(ingress, malformed__shim_and_header)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame whole = from_b(v6, 300, .room = 5), in;
+		unsigned int shim = at_shim(&whole), v;
+
+		for (v = 0; v < 256; v++) {
+			fixture("IPv%d, shim type and NPT %#x", v6 ? 6 : 4, v);
+			in = whole;
+			in.b[shim] = v;
+			if (v != 0x98)
+				expect_refused(&in, STAT_RX_NOT_HPCC);
+			fixture("IPv%d, version and message %#x", v6 ? 6 : 4, v);
+			in = whole;
+			in.b[shim + 4] = v;
+			if (v >> 4 != 1)
+				expect_refused(&in, STAT_RX_BAD_VERSION);
+			else if (v == 0x10 || v > 0x13)
+				expect_refused(&in, STAT_RX_BAD_MSG);
+			fixture("IPv%d, length %u words", v6 ? 6 : 4, v);
+			in = whole;
+			in.b[shim + 1] = v;
+			if (v != 13)
+				expect_refused(&in, STAT_RX_BAD_LENGTH);
+			fixture("IPv%d, room for %u hops", v6 ? 6 : 4, v);
+			in = whole;
+			in.b[shim + 5] = v;
+			if (v > 5)
+				expect_refused(&in, STAT_RX_BAD_HOPS);
+			else if (v < 5)
+				expect_refused(&in, STAT_RX_BAD_LENGTH);
+			fixture("IPv%d, echo of %u hops", v6 ? 6 : 4, v);
+			in = whole;
+			in.b[shim + 7] = v;
+			if (v > 5)
+				expect_refused(&in, STAT_RX_BAD_HOPS);
+			fixture("IPv%d, IP protocol %u", v6 ? 6 : 4, v);
+			in = whole;
+			in.b[shim + 3] = v;
+			if (v != (v6 ? 41 : 4))
+				expect_refused(&in, STAT_RX_MISMATCH);
+		}
+		fixture("IPv%d, UDP checksum", v6 ? 6 : 4);
+		in = whole;
+		put16(in.b + shim - 2, 0xffff);
+		expect_refused(&in, STAT_RX_NOT_HPCC);
+		fixture("IPv%d, an echo that the length does not count", v6 ? 6 : 4);
+		in = whole;
+		in.b[shim + 6] |= 1;
+		expect_refused(&in, STAT_RX_BAD_LENGTH);
+		fixture("IPv%d, a length that counts an echo which is not there", v6 ? 6 : 4);
+		in = from_b(v6, 300, .room = 5, .echo = 1, .echo_hops = 2);
+		in.b[shim + 6] &= ~1;
+		expect_refused(&in, STAT_RX_BAD_LENGTH);
+	}
+}
+
+/* After every byte: the headers of a packet without payload, so that its end is its headers' end. */
+Test(ingress, truncated__at_every_length)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame whole = from_b(v6, 0, .room = 5, .echo = 1, .echo_hops = 5), in;
+		unsigned int n;
+
+		for (n = at_udp(&whole); n < whole.len; n++) {
+			fixture("IPv%d, %u of %u bytes", v6 ? 6 : 4, n, whole.len);
+			in = frame_cut(whole, n);
+			expect_refused(&in, n < at_shim(&whole) ? STAT_RX_OTHER : STAT_RX_TRUNCATED);
+		}
+	}
+}
+
+Test(ingress, truncated__hello)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame whole = from_b(v6, 0, .msg = 2), in;
+		unsigned int n;
+
+		for (n = at_shim(&whole); n < at_telem(&whole); n++) {
+			fixture("IPv%d, %u bytes", v6 ? 6 : 4, n);
+			in = frame_cut(whole, n);
+			expect_refused(&in, STAT_RX_TRUNCATED);
+		}
+	}
+}
+
+Test(ingress, mismatch__inner_addresses)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), whole, in;
+		unsigned int ip, first = v6 ? 8 : 12, last = v6 ? 40 : 20, i;
+
+		whole = wrap(&inner, .room = 5);
+		ip = at_hop(&whole, 5);
+		for (i = first; i < last; i++) {
+			fixture("IPv%d, byte %u", v6 ? 6 : 4, i);
+			in = whole;
+			in.b[ip + i] ^= 1;
+			expect_refused(&in, STAT_RX_MISMATCH);
+		}
+	}
+}
+
+Test(ingress, mismatch__lengths)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame whole = from_b(v6, 100, .room = 5), in;
+		unsigned int inner = at_hop(&whole, 5) + (v6 ? 4 : 2), outer = 14 + (v6 ? 4 : 2);
+
+		in = whole;
+		put16(in.b + inner, get16(in.b + inner) + 1);
+		expect_refused(&in, STAT_RX_MISMATCH);
+		put16(in.b + inner, get16(in.b + inner) - 2);
+		expect_refused(&in, STAT_RX_MISMATCH);
+		in = whole;
+		put16(in.b + outer, get16(in.b + outer) - 4);
+		expect_refused(&in, STAT_RX_MISMATCH);
+		in = whole;
+		put16(in.b + outer, get16(in.b + outer) + 4);
+		expect_refused(&in, STAT_RX_TRUNCATED);
+		/* both speak of bytes that are not there */
+		put16(in.b + inner, get16(in.b + inner) + 4);
+		expect_refused(&in, STAT_RX_TRUNCATED);
+	}
+}
+
+Test(ingress, mismatch__inner_is_not_tcp)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = frame_udp(v6, 53, 100), in = wrap(&inner, .room = 5);
+
+		expect_refused(&in, STAT_RX_MISMATCH);
+	}
+}
+
+/* What is not a plain IP packet inside cannot be checked, so nothing is stripped. */
+Test(ingress, mismatch__inner_is_not_plain_ip)
+{
+	struct frame inner = tcp(.reply = 1, .payload = 100), v6 = tcp(.v6 = 1, .reply = 1, .payload = 100),
+		     in;
+	struct frame edited = frame_with_ipv4_option(inner);
+
+	in = wrap(&edited, .room = 5);
+	expect_refused(&in, STAT_RX_TRUNCATED);
+	edited = frame_with_fragment(inner, 1, 0);
+	in = wrap(&edited, .room = 5);
+	put16(in.b + 14 + 6, 0x4000);
+	expect_refused(&in, STAT_RX_TRUNCATED);
+	edited = frame_with_extension(v6, 0);
+	in = wrap(&edited, .room = 5);
+	expect_refused(&in, STAT_RX_TRUNCATED);
+	in = wrap(&v6, .room = 5, .next = 4);
+	expect_refused(&in, STAT_RX_MISMATCH);
+	in = wrap(&inner, .room = 5, .next = 41);
+	expect_refused(&in, STAT_RX_MISMATCH);
+}
+
+/* A message in a message: the source never does that, so somebody looped it. */
+Test(ingress, looped__is_untouched)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame once = from_b(v6, 100, .room = 5), in = wrap(&once, .room = 5);
+
+		expect_refused(&in, STAT_RX_MISMATCH);
+		in = wrap(&in, .room = 5);
+		expect_refused(&in, STAT_RX_MISMATCH);
+	}
+}
+
+/* A thousand frames with random bytes where we look: nothing but counters and what was sound. */
+Test(ingress, noise__ends_in_one_counter)
+{
+	unsigned int i, k;
+
+	srandom(1);
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < 5000; i++) {
+			struct frame in = from_b(v6, 100, .room = 5, .echo = 1, .echo_hops = 5);
+			unsigned int from = at_udp(&in), span = in.len - from;
+
+			for (k = random() % 4 + 1; k; k--)
+				in.b[from + random() % span] = random();
+			run(INGRESS, &in);
+			run(HOP_MAP, &in);
+			run(EGRESS, &in);
+		}
+	}
+	expect_that(world_ended());
+}

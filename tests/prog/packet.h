@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PACKET_H
+#define PACKET_H
+/*
+ * Ethernet frames for the tests, and the difference between two of them.
+ *
+ * Everything is put together byte by byte from the pictures in include/sluice/wire.h and not with
+ * its structs and constants: a mistake there must not appear on both sides of a comparison.
+ *
+ * In every spec, zero means the usual: tcp(.payload = 100) is a sound packet of 100 bytes from host
+ * A to host B over IPv4.
+ */
+#include <linux/types.h>
+
+#define FRAME_MAX 3500 /* what one BPF_PROG_TEST_RUN takes in, and what egress adds to it */
+
+struct frame {
+	unsigned int len;
+	__u8 b[FRAME_MAX];
+};
+
+enum who { HOST_USUAL, HOST_A, HOST_B, HOST_STRANGER };
+
+#define PORT_A 40000
+#define PORT_B 5001
+#define PORT_WIRE 5463
+
+#define FIN 0x01
+#define SYN 0x02
+#define RST 0x04
+#define ACK 0x10
+
+#define CE 3
+#define ECT0 2
+
+struct tcp_spec {
+	int v6;
+	int reply;	      /* from B to A */
+	enum who to;	      /* HOST_STRANGER: somebody else than B */
+	enum who from;
+	__u16 sport, dport;   /* PORT_A to PORT_B */
+	unsigned int payload; /* bytes */
+	unsigned int options; /* bytes of TCP options, a multiple of 4 */
+	unsigned int padding; /* bytes after the IP packet, as Ethernet has them in short frames */
+	__u8 flags;	      /* ACK */
+	__u8 tos;
+	int may_fragment;     /* DF is not set */
+};
+
+struct frame frame_tcp(struct tcp_spec s);
+#define tcp(...) frame_tcp((struct tcp_spec){ __VA_ARGS__ })
+
+/* An IP packet of any protocol from A to B whose payload is bytes (not NULL for len > 0). */
+struct frame frame_ip(int v6, __u8 proto, const void *bytes, unsigned int len);
+/* A UDP datagram from A to B. */
+struct frame frame_udp(int v6, __u16 dport, unsigned int payload);
+struct frame frame_arp(void);
+
+/* What can be done to a frame that has one IP header. Each keeps lengths and checksums right. */
+struct frame frame_with_ipv4_option(struct frame f);
+struct frame frame_with_fragment(struct frame f, int more, unsigned int offset_bytes);
+struct frame frame_with_extension(struct frame f, __u8 next_header);
+struct frame frame_with_vlan(struct frame f, __u16 ethertype);
+struct frame frame_with_ecn(struct frame f, __u8 ecn);
+/* Checksums of the first IP header, and of TCP if that follows, after a change. */
+void frame_fix(struct frame *f);
+struct frame frame_cut(struct frame f, unsigned int len);
+
+/* What Sluice puts in front of a packet, and what is in it. */
+struct wire_spec {
+	__u8 msg;     /* 1: DATA */
+	__u8 version; /* 1 */
+	__u8 next;    /* IP protocol of what follows: 4 or 41 */
+	__u16 sport;  /* 0xc000 */
+	__u8 ttl;     /* 64 */
+	int bare;     /* nothing follows */
+	int ce;	      /* the outer header is marked */
+
+	__u32 seq;
+	__u8 room;    /* hops that there is room for */
+	__u8 nhop;
+	__u16 path;
+	__u64 hop[5];
+
+	int echo; /* there is one */
+	__u8 echo_hops;
+	__u32 echo_seq;
+	__u16 echo_age;
+	__u16 echo_path;
+	__u64 echo_hop[5];
+};
+
+struct frame frame_wrap(const struct frame *inner, struct wire_spec s);
+#define wrap(inner, ...) frame_wrap(inner, (struct wire_spec){ __VA_ARGS__ })
+
+/* Where things are in a frame that Sluice made. */
+int frame_is_v6(const struct frame *f);
+unsigned int at_udp(const struct frame *f);
+unsigned int at_shim(const struct frame *f);
+unsigned int at_telem(const struct frame *f);		   /* nhop_path; the frame has room */
+unsigned int at_hop(const struct frame *f, unsigned int n);
+unsigned int at_echo(const struct frame *f);		   /* the frame has an echo */
+
+__u16 get16(const __u8 *p);
+__u32 get32(const __u8 *p);
+__u64 get64(const __u8 *p);
+void put16(__u8 *p, __u16 v);
+void put32(__u8 *p, __u32 v);
+void put64(__u8 *p, __u64 v);
+
+/* NULL if the frames are the same, else what differs, where, and both as hex. */
+const char *frame_diff(const struct frame *want, const struct frame *got);
+
+#endif

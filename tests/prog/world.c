@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sluice.skel.h"
+#include "world.h"
+
+static struct sluice_bpf *skel;
+static __u64 counted[STAT_MAX];
+static unsigned int frames; /* run since the counters were looked at */
+static char fixture_text[256];
+
+static const char *const stat_names[] = {
+#define STAT_NAME(symbol, name, help) name,
+	SLUICE_STATS(STAT_NAME)
+#undef STAT_NAME
+};
+
+/* Does the counter end a packet's way, or is it counted in addition? */
+static const char *const stat_helps[] = {
+#define STAT_HELP(symbol, name, help) help,
+	SLUICE_STATS(STAT_HELP)
+#undef STAT_HELP
+};
+
+static int stat_is_also(int stat)
+{
+	return !strncmp(stat_helps[stat], "also:", 5);
+}
+
+/* --- life --- */
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	return level == LIBBPF_WARN ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+static int kernel_has_kfunc(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id;
+
+	if (!btf)
+		return 0;
+	id = btf__find_by_name_kind(btf, "bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
+	btf__free(btf);
+	return id > 0;
+}
+
+static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints)
+{
+	int err;
+
+	if (geteuid())
+		cr_skip_test("needs root: loads BPF programs");
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		cr_skip_test("needs a kernel with BTF");
+	libbpf_set_print(quiet);
+	cr_assert(!unshare(CLONE_NEWNET), "a network namespace: %s", strerror(errno));
+	skel = sluice_bpf__open();
+	cr_assert(skel, "opening the object: %s", strerror(errno));
+	/* hop_map runs everywhere; the daemon takes it only where hop cannot be had. */
+	if (!kernel_has_kfunc())
+		bpf_program__set_autoload(skel->progs.hop, false);
+	bpf_program__set_autoload(skel->progs.backlog_enqueue, tracepoints);
+	bpf_program__set_autoload(skel->progs.backlog_dequeue, tracepoints);
+	bpf_program__set_autoload(skel->progs.cc_init, false);
+	bpf_program__set_autoload(skel->progs.cc_control, false);
+	bpf_program__set_autoload(skel->progs.cc_ssthresh, false);
+	bpf_program__set_autoload(skel->progs.cc_undo_cwnd, false);
+	bpf_map__set_autocreate(skel->maps.tcp_cc, false);
+	bpf_map__set_max_entries(skel->maps.flows, max_flows);
+	skel->rodata->wire_port = wire_port;
+	err = sluice_bpf__load(skel);
+	cr_assert(!err, "loading the programs: %s", strerror(-err));
+}
+
+static void world_fill(void)
+{
+	struct peer peer = peer_usual();
+	struct port port = port_usual();
+
+	control_set(MODE_DRY_RUN, 0);
+	port_set(WORLD_IFINDEX, &port);
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	peer_set("fd00:1::", 32, &peer);
+}
+
+void world_make(void)
+{
+	world_load(1024, PORT_WIRE, 0);
+	world_fill();
+}
+
+void world_make_small(void)
+{
+	world_load(1, PORT_WIRE, 0);
+	world_fill();
+}
+
+void world_make_wire_port(__u16 port)
+{
+	world_load(1024, port, 0);
+	world_fill();
+}
+
+void world_make_tracepoints(void)
+{
+	world_load(1024, PORT_WIRE, 1);
+	world_fill();
+}
+
+void world_trace(void)
+{
+	skel->links.backlog_enqueue = bpf_program__attach(skel->progs.backlog_enqueue);
+	skel->links.backlog_dequeue = bpf_program__attach(skel->progs.backlog_dequeue);
+	cr_assert(skel->links.backlog_enqueue && skel->links.backlog_dequeue, "attaching: %s",
+		  strerror(errno));
+}
+
+void world_drop(void)
+{
+	sluice_bpf__destroy(skel);
+}
+
+/* --- running a program --- */
+
+static int program_fd(enum program p)
+{
+	const struct bpf_program *programs[] = {
+		[EGRESS] = skel->progs.egress,
+		[INGRESS] = skel->progs.ingress,
+		[HOP] = skel->progs.hop,
+		[HOP_MAP] = skel->progs.hop_map,
+	};
+
+	return bpf_program__fd(programs[p]);
+}
+
+void world_needs(enum program p)
+{
+	if (program_fd(p) < 0)
+		cr_skip_test("this kernel cannot load program %d (bpf_cast_to_kern_ctx, Linux 6.2)", p);
+}
+
+struct result world_run(enum program p, const struct frame *f, struct run_spec s)
+{
+	struct __sk_buff ctx = {
+		.ifindex = s.ifindex ?: WORLD_IFINDEX,
+		.gso_size = s.gso_size,
+		.gso_segs = s.gso_segs,
+		.wire_len = s.wire_len,
+		.tstamp = s.tstamp,
+	};
+	struct result r = {};
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len,
+			    .data_out = r.out.b, .data_size_out = sizeof(r.out.b), .ctx_in = &ctx,
+			    .ctx_size_in = sizeof(ctx), .ctx_out = &r.ctx,
+			    .ctx_size_out = sizeof(r.ctx), .repeat = 1);
+	int err = bpf_prog_test_run_opts(program_fd(p), &opts);
+
+	cr_assert(!err, "%stest run of program %d, %u bytes: %s", fixture_text, p, f->len,
+		  strerror(errno));
+	r.verdict = (int)opts.retval;
+	r.out.len = opts.data_size_out;
+	frames++;
+	return r;
+}
+
+/* --- complaints --- */
+
+void fixture(const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(fixture_text, sizeof(fixture_text) - 3, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		strcat(fixture_text, ": ");
+}
+
+const char *world_fixture(void)
+{
+	return fixture_text;
+}
+
+static __u64 stat_read(__u32 which)
+{
+	static int cpus;
+	__u64 sum = 0;
+	int i;
+
+	cpus = cpus ?: libbpf_num_possible_cpus();
+	{
+		__u64 v[cpus];
+
+		if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.stats), &which, v))
+			return 0;
+		for (i = 0; i < cpus; i++)
+			sum += v[i];
+	}
+	return sum;
+}
+
+static const char *counted_diff(const int *stats, int frames_known)
+{
+	static char text[512];
+	unsigned int ends = 0, ran = frames;
+	int want[STAT_MAX] = {}, i, wrong = 0;
+	char *out = text;
+
+	for (; *stats >= 0; stats++)
+		want[*stats]++;
+	out += sprintf(out, "counters:");
+	for (i = 0; i < STAT_MAX; i++) {
+		__u64 now = stat_read(i), moved = now - counted[i];
+
+		counted[i] = now;
+		if (!stat_is_also(i))
+			ends += moved;
+		if (moved == (__u64)want[i])
+			continue;
+		wrong = 1;
+		if (out < text + sizeof(text) - 64)
+			out += sprintf(out, " %s +%llu, not +%d;", stat_names[i], moved, want[i]);
+	}
+	frames = 0;
+	if (!wrong && (ends == ran || !frames_known))
+		return NULL;
+	if (!wrong)
+		sprintf(out, " %u packets ended in %u counters", ran, ends);
+	return text;
+}
+
+const char *world_counted(const int *stats)
+{
+	return counted_diff(stats, 1);
+}
+
+const char *world_counted_attached(const int *stats)
+{
+	return counted_diff(stats, 0);
+}
+
+const char *world_ended(void)
+{
+	static char text[64];
+	__u64 ends = 0;
+	unsigned int i, ran = frames;
+
+	for (i = 0; i < STAT_MAX; i++) {
+		__u64 now = stat_read(i);
+
+		if (!stat_is_also(i))
+			ends += now - counted[i];
+		counted[i] = now;
+	}
+	frames = 0;
+	if (ends == ran)
+		return NULL;
+	snprintf(text, sizeof(text), "%u packets ended in %llu counters", ran, ends);
+	return text;
+}
+
+const char *world_diff(const struct frame *want, const struct frame *got)
+{
+	return frame_diff(want, got);
+}
+
+const char *world_untouched(enum program p, const struct frame *f, enum sluice_stat stat,
+			    struct run_spec s)
+{
+	struct result r = world_run(p, f, s);
+	const char *why = frame_diff(f, &r.out);
+	static char text[64];
+
+	if (why)
+		return why;
+	if (r.verdict != VERDICT_PASS) {
+		snprintf(text, sizeof(text), "verdict %d, not %d", r.verdict, VERDICT_PASS);
+		return text;
+	}
+	return world_counted((const int[]){ stat, -1 });
+}
+
+/* --- the maps --- */
+
+__u64 clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+static void map_set(const struct bpf_map *map, const void *key, const void *value)
+{
+	cr_assert(!bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY), "%s: %s",
+		  bpf_map__name(map), strerror(errno));
+}
+
+static int map_get(const struct bpf_map *map, const void *key, void *value)
+{
+	return !bpf_map_lookup_elem(bpf_map__fd(map), key, value);
+}
+
+void control_set(enum sluice_mode mode, int bypass)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.abi = SLUICE_ABI;
+	c.mode = mode;
+	c.bypass = bypass;
+	map_set(skel->maps.control, &zero, &c);
+}
+
+__u32 control_next_epoch(void)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.epoch++;
+	map_set(skel->maps.control, &zero, &c);
+	return c.epoch;
+}
+
+/* Of 100 Gbit/s, code 12, which is in the table: factor 1. */
+struct port port_usual(void)
+{
+	struct port p = {
+		.speed_bps = WORLD_BPS,
+		.speed = { .code = 12, .scale_q16 = 1 << 16 },
+		.flags = PORT_F_HOST,
+		.mtu = WORLD_MTU,
+		.switch_id = 0x123,
+		.name = "world",
+	};
+
+	return p;
+}
+
+void port_set(__u32 ifindex, const struct port *port)
+{
+	map_set(skel->maps.ports, &ifindex, port);
+}
+
+void port_remove(__u32 ifindex)
+{
+	bpf_map_delete_elem(bpf_map__fd(skel->maps.ports), &ifindex);
+}
+
+struct port port_get(__u32 ifindex)
+{
+	struct port p;
+
+	cr_assert(map_get(skel->maps.ports, &ifindex, &p), "%sno port %u", fixture_text, ifindex);
+	return p;
+}
+
+struct peer peer_usual(void)
+{
+	struct peer p = {
+		.t_ns = WORLD_T_NS,
+		.eta = Q24_ONE * 95 / 100,
+		.flows = 100,
+		.max_stage = 5,
+	};
+
+	return p;
+}
+
+void peer_set(const char *address, __u32 prefixlen, const struct peer *peer)
+{
+	struct peer_key k = { .prefixlen = prefixlen };
+
+	if (inet_pton(AF_INET6, address, k.addr.b) != 1) {
+		cr_assert(inet_pton(AF_INET, address, k.addr.b + 12) == 1, "%s?", address);
+		k.addr.b[10] = k.addr.b[11] = 0xff;
+	}
+	map_set(skel->maps.peers, &k, peer);
+}
+
+struct sluice_addr addr_of(int v6, enum who who)
+{
+	struct frame f = tcp(.v6 = v6, .from = who);
+	struct sluice_addr a = {};
+
+	if (v6) {
+		memcpy(a.b, f.b + 14 + 8, 16);
+	} else {
+		a.b[10] = a.b[11] = 0xff;
+		memcpy(a.b + 12, f.b + 14 + 12, 4);
+	}
+	return a;
+}
+
+struct flow_key flow_key_of(struct tcp_spec s)
+{
+	struct frame f = frame_tcp(s);
+	unsigned int l4 = 14 + (s.v6 ? 40 : 20);
+	struct flow_key k = { .proto = 6 };
+
+	k.local = addr_of(s.v6, s.from ?: s.reply ? HOST_B : HOST_A);
+	k.remote = addr_of(s.v6, s.to ?: s.reply ? HOST_A : HOST_B);
+	memcpy(&k.local_port, f.b + l4, 2);
+	memcpy(&k.remote_port, f.b + l4 + 2, 2);
+	return k;
+}
+
+int flow_exists(struct tcp_spec s)
+{
+	struct flow_key k = flow_key_of(s);
+	struct flow f;
+
+	return map_get(skel->maps.flows, &k, &f);
+}
+
+struct flow flow_get(struct tcp_spec s)
+{
+	struct flow_key k = flow_key_of(s);
+	struct flow f;
+
+	cr_assert(map_get(skel->maps.flows, &k, &f), "%sno such flow", fixture_text);
+	return f;
+}
+
+void flow_set(struct tcp_spec s, const struct flow *f)
+{
+	struct flow_key k = flow_key_of(s);
+
+	map_set(skel->maps.flows, &k, f);
+}
+
+unsigned int flows_count(void)
+{
+	struct flow_key k, next;
+	unsigned int n = 0;
+	int more = !bpf_map_get_next_key(bpf_map__fd(skel->maps.flows), NULL, &next);
+
+	while (more) {
+		n++;
+		k = next;
+		more = !bpf_map_get_next_key(bpf_map__fd(skel->maps.flows), &k, &next);
+	}
+	return n;
+}
+
+int host_exists(int v6, enum who who)
+{
+	struct sluice_addr a = addr_of(v6, who);
+	struct host h;
+
+	return map_get(skel->maps.hosts, &a, &h);
+}
+
+struct host host_get(int v6, enum who who)
+{
+	struct sluice_addr a = addr_of(v6, who);
+	struct host h;
+
+	cr_assert(map_get(skel->maps.hosts, &a, &h), "%sthe host is not known", fixture_text);
+	return h;
+}
+
+void host_set(int v6, enum who who, const struct host *h)
+{
+	struct sluice_addr a = addr_of(v6, who);
+
+	map_set(skel->maps.hosts, &a, h);
+}
+
+void hosts_strip(void)
+{
+	struct host h = { .heard_ns = clock_ns(), .capable = 1 };
+
+	host_set(0, HOST_A, &h);
+	host_set(0, HOST_B, &h);
+	host_set(1, HOST_A, &h);
+	host_set(1, HOST_B, &h);
+}
+
+/* --- a link --- */
+
+void sh(const char *fmt, ...)
+{
+	char command[512];
+	va_list ap;
+	int status;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+	status = system(command);
+	cr_assert(!status, "%s: status %d", command, status);
+}
+
+__u32 link_make(const char *near_options)
+{
+	struct port port = port_usual();
+	__u32 ifindex;
+
+	/* Without IPv6 the kernel itself sends nothing: no neighbour solicitations in between. */
+	if (!access("/proc/sys/net/ipv6", F_OK))
+		sh("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6");
+	sh("ip link add " LINK_NEAR " mtu 9000 %s type veth peer name " LINK_FAR " mtu 9000",
+	   near_options);
+	sh("ip link set " LINK_NEAR " up && ip link set " LINK_FAR " up");
+	ifindex = if_nametoindex(LINK_NEAR);
+	port_set(ifindex, &port);
+	return ifindex;
+}
+
+void qdisc_stats(const char *device, __u64 *tx_bytes, __u64 *backlog_bytes)
+{
+	char command[256];
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "tc -s -j qdisc show dev %s root | jq -r '\"\\([.[].bytes]|add) \\([.[].backlog]|add)\"'",
+		 device);
+	f = popen(command, "r");
+	cr_assert(f && fscanf(f, "%llu %llu", tx_bytes, backlog_bytes) == 2, "%s", command);
+	pclose(f);
+}
+
+int packet_socket(const char *device)
+{
+	struct sockaddr_ll a = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = if_nametoindex(device),
+	};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+
+	cr_assert(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)), "packet socket at %s: %s",
+		  device, strerror(errno));
+	return fd;
+}
+
+void packet_send(int fd, const struct frame *f)
+{
+	cr_assert(send(fd, f->b, f->len, 0) == (ssize_t)f->len, "sending %u bytes: %s", f->len,
+		  strerror(errno));
+}
+
+int packet_catch(int fd, struct frame *f, int wait_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct sockaddr_ll from;
+	socklen_t len = sizeof(from);
+	ssize_t n;
+
+	while (poll(&p, 1, wait_ms) == 1) {
+		n = recvfrom(fd, f->b, sizeof(f->b), 0, (struct sockaddr *)&from, &len);
+		cr_assert(n >= 0, "receiving: %s", strerror(errno));
+		if (from.sll_pkttype == PACKET_OUTGOING)
+			continue;
+		f->len = n;
+		return 1;
+	}
+	return 0;
+}
+
+void link_attach(enum program p, const char *device, int ingress)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = if_nametoindex(device));
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .prog_fd = program_fd(p));
+	static int priority;
+	int err;
+
+	sh("tc qdisc show dev %s | grep -q clsact || tc qdisc add dev %s clsact", device, device);
+	opts.priority = ++priority;
+	hook.attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS;
+	err = bpf_tc_attach(&hook, &opts);
+	cr_assert(!err, "attaching: %s", strerror(-err));
+}

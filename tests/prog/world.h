@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef WORLD_H
+#define WORLD_H
+/*
+ * One machine in a network namespace of its own, with the data plane loaded and no daemon: the tests
+ * fill in the maps, run single programs on single frames (BPF_PROG_TEST_RUN), and look at what came
+ * out, at the verdict, and at the counters. Criterion runs every test in a process of its own, so
+ * there is one world to a test and nothing of it outlives the test.
+ *
+ * Both ends of a flow live in the same maps: their keys differ.
+ */
+#include <criterion/criterion.h>
+#include <linux/bpf.h>
+
+#include "packet.h"
+#include "sluice/abi.h"
+
+#define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter has its say */
+#define VERDICT_DROP 2
+#define VERDICT_REDIRECT 7
+
+#define WORLD_IFINDEX 1
+#define WORLD_MTU 9000
+#define WORLD_BPS 100000000000ULL
+#define WORLD_T_NS 1000000 /* base RTT */
+
+enum program { EGRESS, INGRESS, HOP, HOP_MAP };
+
+/* A control map with mode dry-run, loopback as a port of the host, and both peer prefixes. */
+void world_make(void);
+/* The same with room for one flow. */
+void world_make_small(void);
+/* The same with another UDP port for Sluice's messages. */
+void world_make_wire_port(__u16 port);
+/* The same with the tracepoint programs loaded; world_trace() attaches them. */
+void world_make_tracepoints(void);
+void world_trace(void);
+void world_drop(void);
+
+/* Skips the test, with the reason, where the program is not loaded on this kernel. */
+void world_needs(enum program p);
+
+/* --- running a program --- */
+
+struct run_spec {
+	__u32 ifindex; /* WORLD_IFINDEX */
+	__u32 gso_size, gso_segs, wire_len;
+	__u64 tstamp;
+};
+
+struct result {
+	int verdict;
+	struct frame out;
+	struct __sk_buff ctx;
+};
+
+struct result world_run(enum program p, const struct frame *f, struct run_spec s);
+#define run(program, frame, ...) world_run(program, frame, (struct run_spec){ __VA_ARGS__ })
+
+/* --- what must have happened; the macros name the line of the test --- */
+
+/* A sentence in front of every later complaint, for tests that run through many cases. */
+void fixture(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Since the last time exactly these counters moved, each by the number of times it is named. */
+#define expect_counted(...)                                                                        \
+	expect_that(world_counted((const int[]){ __VA_ARGS__, -1 }))
+/* The same of programs that are attached: how many packets they saw is not known. */
+#define expect_counted_attached(...)                                                               \
+	expect_that(world_counted_attached((const int[]){ __VA_ARGS__, -1 }))
+/* The frames are the same, byte for byte. */
+#define expect_frame(got, want) expect_that(world_diff(want, got))
+/* The program lets the frame pass as it is, and only this counter moved. */
+#define expect_untouched(program, frame, stat, ...)                                                \
+	expect_that(world_untouched(program, frame, stat, (struct run_spec){ __VA_ARGS__ }))
+#define expect_verdict(result, want)                                                               \
+	cr_assert((result).verdict == (want), "%sverdict %d, not %d", world_fixture(),             \
+		  (result).verdict, want)
+#define expect_eq(got, want)                                                                       \
+	do {                                                                                       \
+		__u64 got_ = got, want_ = want;                                                    \
+		cr_assert(got_ == want_, "%s%s is %llu (%#llx), not %llu (%#llx)", world_fixture(), \
+			  #got, got_, got_, want_, want_);                                         \
+	} while (0)
+#define expect_between(got, low, high)                                                             \
+	do {                                                                                       \
+		__u64 got_ = got, low_ = low, high_ = high;                                        \
+		cr_assert(got_ >= low_ && got_ <= high_, "%s%s is %llu, not %llu to %llu",         \
+			  world_fixture(), #got, got_, low_, high_);                               \
+	} while (0)
+#define expect_that(complaint)                                                                     \
+	do {                                                                                       \
+		const char *why_ = complaint;                                                      \
+		cr_assert(!why_, "%s%s", world_fixture(), why_);                                   \
+	} while (0)
+
+const char *world_fixture(void);
+const char *world_counted(const int *stats);
+const char *world_counted_attached(const int *stats);
+/* Every frame ended in exactly one counter, whichever. */
+const char *world_ended(void);
+const char *world_diff(const struct frame *want, const struct frame *got);
+const char *world_untouched(enum program p, const struct frame *f, enum sluice_stat stat,
+			    struct run_spec s);
+
+/* --- the maps --- */
+
+__u64 clock_ns(void); /* of the programs: CLOCK_MONOTONIC */
+
+void control_set(enum sluice_mode mode, int bypass);
+__u32 control_next_epoch(void);
+void port_set(__u32 ifindex, const struct port *port);
+void port_remove(__u32 ifindex);
+struct port port_get(__u32 ifindex);
+struct port port_usual(void);
+void peer_set(const char *address, __u32 prefixlen, const struct peer *peer); /* "10.1.0.0" or v6 */
+struct peer peer_usual(void);
+
+/* The address of the IP packet's source, as the maps have it. */
+struct sluice_addr addr_of(int v6, enum who who);
+/* The flow of frames like f, as its sender has it. */
+struct flow_key flow_key_of(struct tcp_spec s);
+int flow_exists(struct tcp_spec s);
+struct flow flow_get(struct tcp_spec s);
+void flow_set(struct tcp_spec s, const struct flow *f);
+unsigned int flows_count(void);
+int host_exists(int v6, enum who who);
+struct host host_get(int v6, enum who who);
+void host_set(int v6, enum who who, const struct host *h);
+/* A and B, both versions, are known to strip. */
+void hosts_strip(void);
+
+/* --- a link, for what needs a device of its own --- */
+
+#define LINK_NEAR "near"
+#define LINK_FAR "far"
+
+/* A shell command, which must succeed. */
+void sh(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A veth pair without any address; the near end is a host port. Returns its ifindex. */
+__u32 link_make(const char *near_options);
+/* What tc says of the root qdisc of a device, or of all below mq. Needs jq. */
+void qdisc_stats(const char *device, __u64 *tx_bytes, __u64 *backlog_bytes);
+/* Sends a frame from, and catches the next one that arrives at, an end of the link. */
+int packet_socket(const char *device);
+void packet_send(int fd, const struct frame *f);
+/* 0: nothing arrived in wait_ms. */
+int packet_catch(int fd, struct frame *f, int wait_ms);
+/* Hangs a program into tc of a device, behind those that are there. */
+void link_attach(enum program p, const char *device, int ingress);
+
+#endif

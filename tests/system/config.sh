@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Configurations that are wrong, and wrong calls: each has its message and exit status, and nothing is changed.
+
+CONFIG_PINS="pin_dir: $PINS/ssys-h1"
+CONFIG_INTERFACES='interfaces: [{name: eth0, role: host, speed: 100Mbit}]'
+CONFIG_PEERS='peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}]'
+
+# config_broken FUNCTION: calls FUNCTION WORDS FILE for each broken file. The columns: what the message has to say, and
+# the file, in which P, I and R stand for a sound pin_dir, interfaces and peers.
+config_broken() {
+	local words text
+
+	while IFS='|' read -r words text; do
+		[[ $text ]] || continue
+		text=${text//P;/$CONFIG_PINS;}
+		text=${text//I;/$CONFIG_INTERFACES;}
+		text=${text//R;/$CONFIG_PEERS;}
+		printf '%b' "${text//;/\\n}" >"$CASE_DIR/broken.yaml"
+		"$1" "$words" "$CASE_DIR/broken.yaml"
+	done <<-'END'
+	Unexpected key: colour|P;I;R;colour: green;
+	Unexpected key: colour|P;interfaces: [{name: eth0, role: host, colour: green}];R;
+	Unexpected key: colour|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, colour: green}];
+	Unexpected key: colour|P;I;R;hpcc: {colour: green};
+	Unexpected key: colour|P;I;R;tcp: {colour: green};
+	already seen: pin_dir|P;P;I;R;
+	Missing required mapping field: interfaces|P;R;
+	Insufficient entries|P;interfaces: [];R;
+	Missing required mapping field: name|P;interfaces: [{role: host}];R;
+	Missing required mapping field: role|P;interfaces: [{name: eth0}];R;
+	Expecting SEQUENCE|P;interfaces: eth0;R;
+	Expecting MAPPING|P;interfaces: [eth0];R;
+	role 'router' is unknown: write host or switch|P;interfaces: [{name: eth0, role: router}];R;
+	eth0 is named twice|P;interfaces: [{name: eth0, role: host}, {name: eth0, role: host}];R;
+	length > 15|P;interfaces: [{name: abcdefghijklmnopq, role: host}];R;
+	speed '100Mbyte'|P;interfaces: [{name: eth0, role: host, speed: 100Mbyte}];R;
+	write for example 25Gbit|P;interfaces: [{name: eth0, role: host, speed: 100}];R;
+	speed '0Mbit'|P;interfaces: [{name: eth0, role: host, speed: 0Mbit}];R;
+	speed '-5Gbit'|P;interfaces: [{name: eth0, role: host, speed: -5Gbit}];R;
+	speed 'nanGbit'|P;interfaces: [{name: eth0, role: host, speed: nanGbit}];R;
+	speed '9999Gbit'|P;interfaces: [{name: eth0, role: host, speed: 9999Gbit}];R;
+	needs an id from 1 to 4095|P;interfaces: [{name: p1, role: switch}];
+	needs an id from 1 to 4095|P;interfaces: [{name: p1, role: switch, id: 4096}];
+	Invalid UINT value: '-1'|P;interfaces: [{name: p1, role: switch, id: -1}];
+	Invalid uint64_t value: 'one'|P;interfaces: [{name: p1, role: switch, id: one}];
+	a host interface needs peers|P;I;
+	Insufficient entries|P;I;peers: [];
+	'10.0.0/8' is not a prefix|P;I;peers: [{prefix: 10.0.0/8, base_rtt: 2ms}];
+	'10.0.0.1/8' is not a prefix: write for example 10.0.0.0/8 (host bits 0)|P;I;peers: [{prefix: 10.0.0.1/8, base_rtt: 2ms}];
+	'10.0.0.0/33' is not a prefix|P;I;peers: [{prefix: 10.0.0.0/33, base_rtt: 2ms}];
+	'fd00::1/16' is not a prefix|P;I;peers: [{prefix: 'fd00::1/16', base_rtt: 2ms}];
+	'all' is not a prefix|P;I;peers: [{prefix: all, base_rtt: 2ms}];
+	10.0.0.0/8 is named twice|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 10.0.0.0/8, base_rtt: 1ms}];
+	::ffff:10.0.0.0/104 is named twice|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: '::ffff:10.0.0.0/104', base_rtt: 1ms}];
+	Missing required mapping field: base_rtt|P;I;peers: [{prefix: 10.0.0.0/8}];
+	base_rtt '0us' is not a time between 1us and 1s|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 0us}];
+	base_rtt '12' is not a time|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 12}];
+	base_rtt '2s' is not a time|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2s}];
+	eta 2 is not between 0.5 and 1|P;I;R;hpcc: {eta: 2};
+	eta -0.5 is not|P;I;R;hpcc: {eta: -0.5};
+	eta nan is not|P;I;R;hpcc: {eta: nan};
+	Invalid FLOAT value: high|P;I;R;hpcc: {eta: high};
+	w_ai 'lots' is not a number of bytes|P;I;R;hpcc: {w_ai: lots};
+	w_ai '0B'|P;I;R;hpcc: {w_ai: 0B};
+	max_stage 256 is more than 255|P;I;R;hpcc: {max_stage: 256};
+	Expecting MAPPING|P;I;R;hpcc: 5;
+	mode 'fast' is unknown: write observe, dry-run or enforce|P;I;R;mode: fast;
+	port 70000 is not a UDP port|P;I;R;port: 70000;
+	Invalid uint64_t value: 'many'|P;I;R;max_flows: many;
+	max_flows 4000000000 is more than|P;I;R;max_flows: 4000000000;
+	flow_timeout '5' is not a time of 1s or more|P;I;R;flow_timeout: 5;
+	flow_timeout '10ms'|P;I;R;flow_timeout: 10ms;
+	pin_dir 'pins' is not below /sys/fs/bpf|pin_dir: pins;I;R;
+	pin_dir '/tmp/x' is not below /sys/fs/bpf|pin_dir: /tmp/x;I;R;
+	is not below /sys/fs/bpf|pin_dir: /sys/fs/bpf/../x;I;R;
+	is not below /sys/fs/bpf|pin_dir: /sys/fs/bpf/;I;R;
+	length < 1|pin_dir: '';I;R;
+	only letters, digits|P;I;R;tcp: {name: slu-ice};
+	length > 15|P;I;R;tcp: {name: abcdefghijklmnopq};
+	Invalid ENUM value: maybe|P;I;R;tcp: {default: maybe};
+	libyaml: found character that cannot start any token|P;I;R;\tmode: enforce;
+	libyaml: control characters|\x01\x02{{{{]];
+	libyaml: did not find expected node content|}{;
+	Expecting MAPPING|- a;- b;
+	Expecting MAPPING|hello;
+	libyaml|\xff\xfe\x00\xd8;
+	the file is empty|# nothing;
+	END
+}
+
+# A start that ends at once with 1 and says WORDS, with --check and without.
+config_is_refused() {
+	local option status what=$2
+
+	[[ -f $2 ]] && what=$(tr '\n' ';' <"$2")
+	for option in --check ''; do
+		# shellcheck disable=SC2086
+		timeout 20 nsenter --net=/run/netns/${NET_PREFIX}h1 "$BUILD/sluiced" $option --config "$2" \
+			>"$CASE_DIR/said.log" 2>&1
+		status=$?
+		expect "exit status of sluiced $option with $what" $status -eq 1
+		expect "what sluiced $option says of $what" "$(<"$CASE_DIR/said.log")" has "$1"
+		expect "each line of it begins with the program and the file" \
+			"$(grep -vc "^sluiced: $2: " "$CASE_DIR/said.log")" -eq 0
+	done
+	((CONFIG_REFUSED++))
+}
+
+config__broken_files_are_refused() {
+	net_up
+	CONFIG_REFUSED=0
+	net_state h1 >"$CASE_DIR/before.txt"
+	config_broken config_is_refused
+	expect "broken files" $CONFIG_REFUSED -ge 60
+	: >"$CASE_DIR/empty.yaml"
+	config_is_refused "the file is empty" "$CASE_DIR/empty.yaml"
+	mkdir "$CASE_DIR/directory.yaml"
+	config_is_refused "cannot read the configuration: not a file" "$CASE_DIR/directory.yaml"
+	mkfifo "$CASE_DIR/fifo.yaml"
+	config_is_refused "cannot read the configuration: not a file" "$CASE_DIR/fifo.yaml"
+	config_is_refused "cannot read the configuration: No such file" "$CASE_DIR/none.yaml" 2>/dev/null
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+}
+
+config__unreadable_file_is_refused() {
+	nobody_can
+	host_config h1 >"$WORK/unreadable.yaml"
+	chmod 600 "$WORK/unreadable.yaml"
+	as_nobody sluiced --check --config "$WORK/unreadable.yaml" >"$CASE_DIR/said.log" 2>&1
+	expect "exit status" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/said.log")" has "cannot read the configuration: Permission denied"
+}
+
+# Sound files, in which everything is said or hardly anything, need no root to be checked.
+config__sound_files_pass_the_check() {
+	local file=$CASE_DIR/sound.yaml text status
+
+	for text in "$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS" \
+		"interfaces: [{name: p1, role: switch, id: 4095}]" \
+		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms}]"; do
+		printf '%b\n' "${text//;/\\n}" >"$file"
+		"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1
+		status=$?
+		expect "exit status of --check with $text: $(<"$CASE_DIR/said.log")" $status -eq 0
+		expect "what it says" "$(<"$CASE_DIR/said.log")" = "sluiced: $file: in order"
+	done
+	! pins_left || fail "--check made pins"
+}
+
+# What only the machine can tell: undone, and nothing is left.
+config__that_does_not_fit_the_machine_is_rolled_back() {
+	net_up
+	net_in h1 ip link add bridge0 type bridge || fail "no bridge in this kernel"
+	net_in h1 ip link set bridge0 up
+	net_state h1 >"$CASE_DIR/before.txt"
+	config_rolled_back 4 "none0: no such interface" 'interfaces: [{name: eth0, role: host}, {name: none0, role: host}]'
+	config_rolled_back 4 "bridge0: the driver does not know the speed: write 'speed: 25Gbit'" \
+		'interfaces: [{name: eth0, role: host}, {name: bridge0, role: host}]'
+	if net_has_link ipip local 10.1.0.2 remote 10.2.0.2; then
+		net_in h1 ip link add ipip1 type ipip local 10.1.0.2 remote 10.2.0.2
+		net_state h1 >"$CASE_DIR/before.txt"
+		config_rolled_back 3 "ipip1: is not an Ethernet device" \
+			'interfaces: [{name: eth0, role: host}, {name: ipip1, role: host, speed: 1Gbit}]'
+	fi
+	config_rolled_back 4 "the name is taken: choose another" 'tcp: {name: reno, default: true}'
+	config_rolled_back 1 "$PINS/ssys-h1/a/b: No such file or directory" "pin_dir: $PINS/ssys-h1/a/b"
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_start h1
+}
+
+# config_rolled_back STATUS WORDS LINE
+config_rolled_back() {
+	host_config h1 "$3" >"$CASE_DIR/h1.yaml"
+	daemon_fails h1 "$1" "$2"
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show after a start with $3" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	leftovers_none
+}
+
+# call STATUS WORDS PROGRAM ARGUMENT...
+call() {
+	local wanted=$1 words=$2 status
+
+	shift 2
+	timeout 20 "$BUILD/$1" "${@:2}" >"$CASE_DIR/stdout.txt" 2>"$CASE_DIR/said.log"
+	status=$?
+	expect "exit status of '$*', which says $(head -c 300 "$CASE_DIR/said.log")" $status -eq "$wanted"
+	expect "what '$*' says" "$(cat "$CASE_DIR/stdout.txt" "$CASE_DIR/said.log")" has "$words"
+	# Data goes to stdout, talk to stderr.
+	if ((wanted)); then
+		expect "stdout of '$*'" "$(<"$CASE_DIR/stdout.txt")" = ""
+	else
+		expect "stderr of '$*'" "$(<"$CASE_DIR/said.log")" = ""
+	fi
+}
+
+config__help_version_and_wrong_usage() {
+	local command
+
+	call 0 "usage: sluiced" sluiced --help
+	call 0 "usage: sluiced" sluiced -h
+	call 0 "sluiced " sluiced --version
+	call 0 "sluiced " sluiced -V
+	call 2 "usage: sluiced" sluiced --frobnicate
+	call 2 "usage: sluiced" sluiced --config
+	call 2 "'extra' is not an option: see sluiced --help" sluiced --check extra
+	call 0 "usage: sluicectl" sluicectl --help
+	call 0 "usage: sluicectl" sluicectl -h
+	call 0 "sluicectl " sluicectl --version
+	call 0 "sluicectl " sluicectl -V
+	call 2 "usage: sluicectl" sluicectl
+	call 2 "usage: sluicectl" sluicectl --frobnicate
+	call 2 "usage: sluicectl" sluicectl --pin-dir
+	call 2 "'frobnicate' is not a command: see sluicectl --help" sluicectl frobnicate
+	for command in probe status flows stats bypass replay; do
+		call 0 "usage: sluicectl $command" sluicectl $command --help
+	done
+	for command in status flows stats bypass replay; do
+		call 2 "" sluicectl $command --frobnicate
+		call 2 "" sluicectl $command one two three
+	done
+	call 2 "bypass on|off" sluicectl bypass maybe
+	call 2 "bypass on|off" sluicectl bypass
+	call 2 "" sluicectl replay --eta 2 /dev/null
+	call 2 "" sluicectl replay
+}

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What an operator changes while traffic flows: bypass, mode, configuration.
+
+control__bypass_on_and_off_under_load() {
+	local data
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+
+	expect "answer" "$(ctl h1 bypass on)" = "bypass: off -> on"
+	expect "status" "$(status_of h1 .bypass)" = true
+	grows "packets passed because of bypass" 10 stat_of h1 tx_bypass
+	data=$(stat_of h1 tx_data)
+	bulk_goes_on
+	expect "packets with telemetry while bypass is on" "$(stat_of h1 tx_data)" -eq "$data"
+	bulk_unharmed
+	# The heartbeat of the daemon writes to the same map.
+	sleep 2.2
+	expect "status after two heartbeats" "$(status_of h1 .bypass)" = true
+	expect "answer" "$(ctl h1 bypass off --json | jq -c .)" = '{"bypass":false,"was":true}'
+	wait_for 20 "telemetry after bypass" control_grown_past h1 "$data"
+	governed_soon h1
+	bulk_unharmed
+
+	# The other end: it strips, and says nothing, so that h1 takes it for a peer without Sluice.
+	ctl h2 bypass on >/dev/null
+	wait_for 10 "h1 sends plain" control_plain h1
+	sleep 1
+	expect "telemetry of the flow" "$(flow_of h1 .telemetry)" = false
+	bulk_unharmed
+	ctl h2 bypass off >/dev/null
+	wait_for 20 "telemetry after h2's bypass" control_telemetry h1
+	grows "feedback" 10 flow_of h1 .feedbacks
+	bulk_unharmed
+	bulk_stop
+}
+
+control_grown_past() { (($(stat_of "$1" tx_data) > $2)); }
+control_plain() { [[ $(flow_of "$1" .telemetry) == false ]]; }
+control_telemetry() { [[ $(flow_of "$1" .telemetry) == true ]]; }
+
+# enforce -> dry-run -> observe -> enforce. cwnd is W in segments in enforce only.
+control__modes_by_sighup_under_load() {
+	local w feedbacks
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	wait_for 10 "cwnd is small" control_cwnd_at_most 22
+
+	host_config h1 "mode: dry-run" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "mode enforce -> dry-run"
+	expect "mode" "$(status_of h1 .mode)" = dry-run
+	wait_for 20 "cwnd grows past W" control_cwnd_more_than 24
+	expect "W computed all the same" "$(flow_of h1 '.w_bytes < .w_init_bytes')" = true
+	grows "feedback in dry-run" 10 flow_of h1 .feedbacks
+	expect "default congestion control, as before sluiced" \
+		"$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = \
+		"$(</proc/sys/net/ipv4/tcp_congestion_control)"
+	bulk_unharmed
+
+	host_config h1 "mode: observe" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "mode dry-run -> observe"
+	w=$(flow_of h1 '"\(.w_bytes) \(.wc_bytes) \(.inc_stage)"') feedbacks=$(flow_of h1 .feedbacks)
+	grows "feedback in observe" 10 flow_of h1 .feedbacks
+	sleep 0.5
+	expect "W, Wc and stage, which stay" "$(flow_of h1 '"\(.w_bytes) \(.wc_bytes) \(.inc_stage)"')" = "$w"
+	bulk_unharmed
+
+	host_config h1 "mode: enforce" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "mode observe -> enforce"
+	wait_for 20 "cwnd is small again" control_cwnd_at_most 22
+	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ssys_h1
+	bulk_unharmed
+	bulk_stop
+}
+
+control_cwnd_at_most() { (($(bulk_field cwnd) <= $1)); }
+control_cwnd_more_than() { (($(bulk_field cwnd) > $1)); }
+
+# A daemon that starts in dry-run or observe leaves new connections to the system's congestion control.
+control__dry_run_and_observe_from_the_start() {
+	local mode
+
+	net_up
+	for mode in dry-run observe; do
+		host_config h1 "mode: $mode" >"$CASE_DIR/h1.yaml"
+		host_config h2 "mode: $mode" >"$CASE_DIR/h2.yaml"
+		daemon_start h1 h2 sw
+		server h2
+		bulk_start h1 10.2.0.2 -w 60K
+		grows "feedback" 20 flow_of h1 .feedbacks
+		sleep 0.3
+		expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has-no ssys_
+		expect "packets given a departure time" "$(stat_of h1 paced)" -eq 0
+		if [[ $mode == dry-run ]]; then
+			wait_for 10 "W is computed" governed h1
+			expect "feedback that changed W" "$(stat_of h1 fb_fast fb_full)" -gt 5
+		else
+			expect "W, which is not computed" "$(flow_of h1 '.w_bytes == .w_init_bytes')" = true
+			expect "U, which is measured" "$(flow_of h1 '.u != 1')" = true
+		fi
+		bulk_unharmed
+		bulk_stop
+		servers_stop
+		daemon_stop h1 h2 sw
+	done
+}
+
+control__broken_file_at_sighup_changes_nothing() {
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	net_state h1 >"$CASE_DIR/before.txt"
+
+	host_config h1 "mode: observe" "colour: green" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "the configuration in force stays as it is"
+	expect_said h1 "colour"
+	expect "mode" "$(status_of h1 .mode)" = enforce
+	host_config h1 "mode: observe" "pin_dir: $PINS/ssys-other" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "change only with a restart"
+	expect "mode" "$(status_of h1 .mode)" = enforce
+	rm "$CASE_DIR/h1.yaml"
+	daemon_hup h1 "cannot read the configuration"
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	[[ ! -e $PINS/ssys-other ]] || fail "the other pin_dir was made"
+	grows "feedback" 10 flow_of h1 .feedbacks
+	bulk_unharmed
+	bulk_stop
+}
+
+# Interfaces and peers come and go with the file.
+control__interfaces_and_peers_by_sighup() {
+	net_up
+	state_keep sw h1
+	daemon_start h1 h2 sw
+	bpf_of h1 sw >"$CASE_DIR/objects.txt"
+	expect "interfaces of sw" "$(status_of sw '.interfaces | length')" -eq 2
+	switch_config | grep -v p1 >"$CASE_DIR/sw.yaml"
+	daemon_hup sw "reloaded"
+	expect "interfaces of sw" "$(status_of sw '[.interfaces[].name] | join(" ")')" = p2
+	expect "filters of p1" "$(net_in sw tc filter show dev p1 egress)" = ""
+	expect "qdiscs of p1" "$(net_in sw tc qdisc show dev p1)" has-no clsact
+	expect "filters of p2" "$(net_in sw tc filter show dev p2 egress)" has hop
+	server h2
+	transfer h1 10.2.0.2 -n 1M
+	expect "base RTT" "$(flow_of h1 .base_rtt_ns)" -eq 2000000
+	host_config h1 "peers: [{prefix: 10.0.0.0/8, base_rtt: 3ms}]" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "reloaded"
+	expect "route of the prefix that is gone" "$(net_route h1 fd00::/16)" = ""
+	expect "route of the prefix that stays" "$(net_route h1 10.0.0.0/8)" has "mtu 1368"
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	expect "base RTT" "$(flow_of h1 .base_rtt_ns)" -eq 3000000
+	expect "W_init" "$(flow_of h1 .w_init_bytes)" -eq 37500
+	bulk_stop
+	bulk_start h1 fd00:2::2
+	grows "packets outside of the peers" 10 stat_of h1 tx_no_peer
+	bulk_stop
+	daemon_stop h1 sw
+	state_back "$CASE_DIR/objects.txt" h1 sw
+}

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Ends of sluiced, orderly and not, and what comes after.
+
+# kill -9 of both ends under load, a start, and an orderly end: the flow does not notice, and afterwards nothing
+# shows that Sluice was there.
+crash__kill_9_and_restart_under_load() {
+	local port tx_bytes feedbacks objects=$CASE_DIR/objects.txt
+
+	net_up
+	state_keep h1 sw h2
+	daemon_start h1 h2 sw
+	bpf_of h1 h2 sw >"$objects"
+	expect "programs and maps of three daemons" "$(wc -l <"$objects")" -ge 30
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+
+	daemon_kill h1 h2 sw
+	port=$(flow_of h1 .local_port) tx_bytes=$(flow_of h1 .tx_bytes) feedbacks=$(flow_of h1 .feedbacks)
+	bulk_goes_on
+	grows "feedback without a daemon" 10 flow_of h1 .feedbacks
+	wait_for 20 "the status says that the daemon is gone" crash_daemon_missed h1
+	expect "status as text" "$(ctl h1 status)" has "packets go on without it"
+
+	daemon_start h1 h2 sw
+	bpf_of h1 h2 sw >>"$objects"
+	sort -u -o "$objects" "$objects"
+	for node in h1 h2 sw; do
+		expect_said $node "adopting the maps in $PINS/ssys-$node"
+	done
+	expect "process in the status" "$(status_of h1 .daemon_pid)" -eq "${DAEMON[h1]}"
+	expect "the status: alive" "$(status_of h1 .daemon_alive)" = true
+	expect "port of the flow" "$(flow_of h1 .local_port)" -eq "$port"
+	expect "bytes of the flow, before and after" "$(flow_of h1 .tx_bytes)" -gt "$tx_bytes"
+	expect "feedback of the flow, before and after" "$(flow_of h1 .feedbacks)" -gt "$feedbacks"
+	grows "feedback with the new daemon" 10 flow_of h1 .feedbacks
+	governed_soon h1
+	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "ssys_h1"
+	# A new connection finds all that is adopted in working order.
+	server h2 5202
+	transfer h1 10.2.0.2 -p 5202 -n 300K
+	bulk_unharmed
+
+	daemon_stop h1 h2 sw
+	bulk_goes_on
+	bulk_stop
+	state_back "$objects" h1 sw h2
+}
+
+crash_daemon_missed() { [[ $(status_of "$1" .daemon_alive) == false ]]; }
+
+# To add or remove a clsact qdisc the kernel takes the device's queues down for a moment and empties them
+# (dev_deactivate() in qdisc_graft()), and a lower MTU makes TCP send again what is under way. Where both were
+# prepared, attaching and detaching lose nothing.
+crash__attach_and_detach_under_load_lose_nothing_where_prepared() {
+	local node
+
+	net_up
+	for node in h1 h2; do
+		net_in $node tc qdisc add dev eth0 clsact
+		net_in $node ip route change default via 10.${node#h}.0.1 mtu 1348
+		net_in $node ip -6 route change default via fd00:${node#h}::1 mtu 1348
+	done
+	net_in sw tc qdisc add dev p1 clsact
+	net_in sw tc qdisc add dev p2 clsact
+	state_keep h1 sw h2
+	server h2
+	# A window that does not fill the queue by itself.
+	bulk_start h1 10.2.0.2 -C reno -w 60K
+	daemon_start h1 h2 sw
+	bpf_of h1 h2 sw >"$CASE_DIR/objects.txt"
+	wait_for 20 "telemetry of a flow that was there before" governed h1
+	bulk_unharmed
+	# The receiver first: the sender has to notice that nobody strips any more.
+	daemon_stop h2
+	bulk_unharmed
+	wait_for 10 "h1 sends plain" crash_plain h1
+	daemon_start h2
+	wait_for 20 "telemetry again" governed h1
+	# Then the sender first.
+	daemon_stop h1
+	bulk_unharmed
+	daemon_stop sw h2
+	bulk_unharmed
+	bulk_stop
+	state_back "$CASE_DIR/objects.txt" h1 sw h2
+}
+
+crash_plain() { [[ $(flow_of "$1" .telemetry) == false ]]; }
+
+# What kill -9 leaves is taken off without a configuration, and running daemons are left alone.
+crash__detach_after_kill_9() {
+	local objects=$CASE_DIR/objects.txt
+
+	net_up
+	state_keep h1
+	daemon_start h1
+	bpf_of h1 >"$objects"
+	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+	expect "exit status of --detach beside a running sluiced" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "another sluiced works there"
+	expect "mode, which is still there" "$(status_of h1 .mode)" = enforce
+	daemon_kill h1
+	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+	expect "exit status of --detach" $? -eq 0
+	leftovers_none
+	state_back "$objects" h1
+	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+	expect "exit status of --detach where nothing is" $? -eq 0
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "nothing is pinned there"
+}
+
+crash__second_sluiced_is_refused() {
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	net_state h1 >"$CASE_DIR/first.txt"
+	daemon_fails h1 1 "another sluiced works there"
+	net_state h1 >"$CASE_DIR/second.txt"
+	same "what tc, ip and sysctl show, before and after the second start" "$CASE_DIR/first.txt" 		"$CASE_DIR/second.txt"
+	expect "process in the status" "$(status_of h1 .daemon_pid)" -eq "${DAEMON[h1]}"
+	expect "maps are there" "$(status_of h1 .flows)" -ge 1
+	bulk_unharmed
+	bulk_stop
+	# Another pin_dir, but the same name of congestion control: that one is rolled back.
+	host_config h1 "pin_dir: $PINS/ssys-h1-second" >"$CASE_DIR/h1.yaml"
+	daemon_fails h1 4 "the name is taken" "tcp: name"
+	net_state h1 >"$CASE_DIR/second.txt"
+	same "what tc, ip and sysctl show after the third start" "$CASE_DIR/first.txt" "$CASE_DIR/second.txt"
+	[[ ! -e $PINS/ssys-h1-second ]] || fail "the third start left its pins"
+	expect "mode, which is still there" "$(status_of h1 .mode)" = enforce
+}
+
+# A start that fails after a crash leaves what the crashed one attached.
+crash__start_that_fails_keeps_what_is_attached() {
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	daemon_kill h1
+	host_config h1 'interfaces: [{name: eth0, role: host}, {name: none0, role: host}]' >"$CASE_DIR/h1.yaml"
+	daemon_fails h1 1 "none0: no such interface" "what the earlier daemon attached stays as it was"
+	grows "feedback afterwards" 10 flow_of h1 .feedbacks
+	bulk_unharmed
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_start h1
+	expect_said h1 "adopting the maps"
+	bulk_unharmed
+	bulk_stop
+}
+
+# Maps of another version are not touched: their layout is not known.
+crash__pins_of_another_version_are_left_alone() {
+	local value
+
+	net_up
+	daemon_start h1
+	daemon_kill h1
+	# The first field of the control map is the number of the ABI.
+	value=$(bpftool -j map dump pinned "$PINS/ssys-h1/control" | jq -r '.[0].value | join(" ")' | sed 's/0x//g')
+	# shellcheck disable=SC2086
+	bpftool map update pinned "$PINS/ssys-h1/control" key 0 0 0 0 value hex 63 ${value#* }
+	net_state h1 >"$CASE_DIR/before.txt"
+	daemon_fails h1 1 "of another version" "sluiced --detach --pin-dir $PINS/ssys-h1"
+	ctl h1 status >"$CASE_DIR/status.log" 2>&1
+	expect "exit status of sluicectl status" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/status.log")" has "of another version"
+	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+	expect "exit status of --detach" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version"
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	# The version that made them can still take them off.
+	# shellcheck disable=SC2086
+	bpftool map update pinned "$PINS/ssys-h1/control" key 0 0 0 0 value hex $value
+	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+	expect "exit status of --detach" $? -eq 0
+}

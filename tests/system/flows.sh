@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The flow map: full, and emptied again.
+
+flows__that_find_no_room_pass_plainly() {
+	net_up
+	host_config h1 "max_flows: 4" "flow_timeout: 2s" >"$CASE_DIR/h1.yaml"
+	host_config h2 "flow_timeout: 2s" >"$CASE_DIR/h2.yaml"
+	daemon_start h1 h2 sw
+	expect "room" "$(bpftool -j map show pinned "$PINS/ssys-h1/flows" | jq .max_entries)" -eq 4
+	server h2
+	bulk_start h1 10.2.0.2 -P 12 -C reno -w 30K
+	wait_for 20 "all connections move" flows_all_move 12
+	grows "packets of flows without room" 10 stat_of h1 tx_flow_full
+	expect "flows" "$(status_of h1 .flows)" -le 4
+	expect "flows" "$(status_of h1 .flows)" -ge 1
+	expect "flows at the other end" "$(status_of h2 .flows)" -ge 1
+	bulk_unharmed
+	bulk_stop
+	# The ends of these connections were seen, and their entries have to go; so have those that are idle.
+	wait_for 20 "the flow map of h1 is empty" flows_none h1
+	wait_for 20 "the flow map of h2 is empty" flows_none h2
+	# There is room again.
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_stop
+}
+
+# The receiver's map is full: telemetry is not echoed, and everything arrives.
+flows__full_at_the_receiver() {
+	net_up
+	host_config h2 "max_flows: 4" >"$CASE_DIR/h2.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2 -P 12 -w 30K
+	wait_for 20 "all connections move" flows_all_move 12
+	wait_for 10 "the counter of telemetry not echoed, or of packets that found no room" flows_counted h2
+	bulk_unharmed
+	bulk_stop
+}
+
+flows_counted() { (($(stat_of "$1" rx_flow_full tx_flow_full) > 0)); }
+
+flows_none() { (($(status_of "$1" .flows) == 0)); }
+
+flows_all_move() {
+	(($(net_in "$BULK_NODE" ss -tinH "dst $BULK_ADDRESS" | grep -o 'bytes_acked:[0-9]*' | cut -d: -f2 |
+		awk '$1 > 20000' | wc -l) >= $1))
+}

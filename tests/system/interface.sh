@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Interfaces that change under the daemon: away and back, down and up, other qdiscs, MTUs, routes, filters.
+
+# A deleted veth takes its filters, routes and switch port along; what comes back under its name is managed again.
+interface__goes_away_under_load_and_comes_back() {
+	local link
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	link=$(status_of h1 '.interfaces[0].ifindex')
+	net_in h1 ip link del eth0
+	wait_for 10 "h1 says that it went away" said h1 "interface $link went away"
+	wait_for 10 "sw says so too" said sw "went away"
+	expect "interfaces of h1" "$(status_of h1 '.interfaces | length')" -eq 0
+	expect "interfaces of sw" "$(status_of sw '[.interfaces[].name] | join(" ")')" = p2
+	net_link 1 || fail "the link cannot be made again"
+	wait_for 10 "h1 says that it is back" said h1 "eth0: is there again"
+	wait_for 10 "sw says so too" said sw "p1: is there again"
+	expect "interfaces of sw" "$(status_of sw '.interfaces | length')" -eq 2
+	wait_for 10 "routes with room for telemetry" interface_room 10.0.0.0/8 1368
+	wait_for 10 "and for IPv6" interface_room fd00::/16 1348
+	# TCP waits longer each time before it tries again.
+	bulk_goes_on 60
+	governed_soon h1
+	grows "stamps" 10 stat_of sw hop_stamped
+	grows "feedback" 10 flow_of h1 .feedbacks
+	bulk_stop
+}
+
+interface_room() { [[ "$(net_route h1 "$1") " == *" mtu $2 "* ]]; }
+
+# Down takes the routes along.
+interface__goes_down_and_up() {
+	net_up
+	daemon_start h1 h2 sw
+	expect "room" "$(net_route h1 10.0.0.0/8)" has "mtu 1368"
+	net_in h1 ip link set eth0 down
+	net_in h1 ip link set eth0 up
+	net_in h1 ip address add fd00:1::2/64 dev eth0 nodad
+	net_in h1 ip neighbour replace fd00:1::1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip neighbour replace 10.1.0.1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip route add default via 10.1.0.1
+	net_in h1 ip -6 route add default via fd00:1::1
+	wait_for 10 "routes with room for telemetry" interface_room 10.0.0.0/8 1368
+	wait_for 10 "and for IPv6" interface_room fd00::/16 1348
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	expect "packets without room" "$(stat_of h1 tx_mtu)" -eq 0
+	bulk_stop
+}
+
+# A daemon that is there before the network is, as at boot.
+interface__gets_its_addresses_after_the_start() {
+	net_up
+	net_in h1 ip link set eth0 down
+	net_in h1 ip address flush dev eth0
+	daemon_start h1 h2 sw
+	net_ends h1 eth0 _ 1 2 1
+	net_in h1 ip route add default via 10.1.0.1
+	net_in h1 ip -6 route add default via fd00:1::1
+	wait_for 10 "routes with room for telemetry" interface_room 10.0.0.0/8 1368
+	wait_for 10 "and for IPv6" interface_room fd00::/16 1348
+	server h2
+	bulk_start h1 fd00:2::2
+	governed_soon h1
+	bulk_stop
+}
+
+# Departure times are used where fq honours them, and only there.
+interface__qdisc_is_replaced() {
+	net_has_qdisc fq || skip "no fq in this kernel"
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	expect "departure times in the status" "$(status_of h1 '.interfaces[0].edt')" = true
+	net_in h1 tc qdisc replace dev eth0 root pfifo
+	wait_for 10 "sluiced says that they are off" said h1 "departure times: on -> off"
+	expect "departure times in the status" "$(status_of h1 '.interfaces[0].edt')" = false
+	expect "status as text" "$(ctl h1 status)" has "no fq"
+	grows "feedback" 10 flow_of h1 .feedbacks
+	bulk_goes_on
+	net_in h1 tc qdisc replace dev eth0 root fq
+	wait_for 10 "sluiced says that they are on" said h1 "departure times: off -> on"
+	expect "departure times in the status" "$(status_of h1 '.interfaces[0].edt')" = true
+	grows "feedback" 10 flow_of h1 .feedbacks
+	bulk_goes_on
+	bulk_stop
+}
+
+# The route follows the MTU of its interface, in both directions.
+interface__mtu_changes_under_load() {
+	net_up
+	state_keep h1
+	daemon_start h1 h2 sw
+	bpf_of h1 >"$CASE_DIR/objects.txt"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	net_in h1 ip link set eth0 mtu 1400
+	wait_for 10 "sluiced says so" said h1 "MTU: 1500 -> 1400"
+	expect "MTU in the status" "$(status_of h1 '.interfaces[0].mtu_bytes')" -eq 1400
+	wait_for 10 "the route has room" interface_room 10.0.0.0/8 1268
+	wait_for 10 "and that of IPv6" interface_room fd00::/16 1248
+	bulk_goes_on
+	grows "packets with telemetry" 10 stat_of h1 tx_data
+	grows "feedback" 10 flow_of h1 .feedbacks
+	net_in h1 ip link set eth0 mtu 1500
+	wait_for 10 "sluiced says so" said h1 "MTU: 1400 -> 1500"
+	wait_for 10 "the route has room, and not more of it than needed" interface_room 10.0.0.0/8 1368
+	wait_for 10 "and that of IPv6" interface_room fd00::/16 1348
+	bulk_goes_on
+	grows "feedback" 10 flow_of h1 .feedbacks
+	expect "messages about the MTU" "$(grep -c MTU: "$CASE_DIR/h1.log")" -le 2
+	bulk_stop
+	daemon_stop h1
+	state_back "$CASE_DIR/objects.txt" h1
+}
+
+# An administrator's route that has no room any more is not touched: what does not fit goes without telemetry, and the
+# rest of the daemon goes on.
+interface__mtu_falls_below_an_administrators_route() {
+	net_up
+	net_in h1 ip route add 10.0.0.0/8 via 10.1.0.1 mtu 1368
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	net_in h1 ip link set eth0 mtu 1400
+	wait_for 10 "sluiced says what to do" said h1 "run 'ip route change 10.0.0.0/8 via 10.1.0.1 dev eth0 mtu 1268'"
+	expect "MTU in the status" "$(status_of h1 '.interfaces[0].mtu_bytes')" -eq 1400
+	grows "packets without room" 10 stat_of h1 tx_mtu
+	bulk_goes_on
+	net_in h1 ip route change 10.0.0.0/8 via 10.1.0.1 dev eth0 mtu 1268
+	grows "packets with telemetry" 10 stat_of h1 tx_data
+	grows "feedback" 10 flow_of h1 .feedbacks
+	bulk_goes_on
+	bulk_stop
+	expect "messages" "$(grep -c "has MTU" "$CASE_DIR/h1.log")" -eq 1
+	daemon_stop h1
+	expect "the route" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0 mtu 1268"
+}
+
+# interface_refusal ROUTE...: with an earlier route for the prefix that has no room, sluiced refuses, leaves
+# nothing, and names a command that mends it.
+interface_refusal() {
+	local command
+
+	net_in h1 ip route add "$@" || fail "the route $* cannot be made"
+	net_state h1 >"$CASE_DIR/before.txt"
+	daemon_fails h1 4 "has MTU 1500" "nothing is left attached"
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show after $*" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	leftovers_none
+	command=$(sed -n "s/.*run '\(ip route change [^']*\)'.*/\1/p" "$CASE_DIR/h1-fails.log" | head -n 1)
+	expect "command" "$command" has "ip route change $1"
+	# shellcheck disable=SC2086
+	net_in h1 $command || fail "'$command' does not work"
+}
+
+interface__route_without_room_is_refused_with_the_remedy() {
+	net_up
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	interface_refusal 10.0.0.0/8 via 10.1.0.1
+	interface_refusal fd00::/16 via fd00:1::1 metric 1024
+	expect "the gateway is still there" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0"
+	expect "the gateway is still there" "$(net_route h1 fd00::/16)" has "via fd00:1::1 dev eth0"
+	# What the administrator gave room is not sluiced's to take away.
+	net_state h1 >"$CASE_DIR/before.txt"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	expect "packets without room" "$(stat_of h1 tx_mtu)" -eq 0
+	bulk_stop
+	daemon_stop h1
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+}
+
+# The prefix of the interface's own addresses.
+interface__connected_route_without_room_is_refused_with_the_remedy() {
+	local command
+
+	net_up
+	host_config h1 "peers: [{prefix: 10.1.0.0/24, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+	net_state h1 >"$CASE_DIR/before.txt"
+	daemon_fails h1 4 "10.1.0.0/24 has MTU 1500" "nothing is left attached"
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	command=$(sed -n "s/.*run '\(ip route change [^']*\)'.*/\1/p" "$CASE_DIR/h1-fails.log" | head -n 1)
+	# shellcheck disable=SC2086
+	net_in h1 $command || fail "'$command' does not work"
+	daemon_start h1
+	expect "source address of the route" "$(net_in h1 ip route get 10.1.0.1)" has "src 10.1.0.2"
+}
+
+# interface_filters NODE DEVICE: a stranger's filters before and behind ours. They let the packet go on and count.
+interface_filters() {
+	local priority
+
+	for priority in "1 continue" "50000 pipe"; do
+		# shellcheck disable=SC2086
+		set -- "$1" "$2" $priority
+		net_in "$1" tc filter add dev "$2" egress protocol all prio "$3" u32 match u32 0 0 \
+			action mirred egress mirror dev lo "$4" 2>>"$CASE_DIR/tc.log" ||
+			skip "no u32 and mirred here: $(tail -n 1 "$CASE_DIR/tc.log")"
+	done
+}
+
+# interface_hits NODE PRIORITY: packets that a stranger's filter has seen.
+interface_hits() {
+	net_in "$1" tc -s filter show dev eth0 egress pref "$2" | awk '$1 == "Sent" { n += $4 } END { print n + 0 }'
+}
+
+interface__filters_of_somebody_else_stay_and_work() {
+	net_up
+	net_in h1 tc qdisc add dev eth0 clsact
+	interface_filters h1 eth0
+	state_keep h1
+	daemon_start h1 h2 sw
+	bpf_of h1 >"$CASE_DIR/objects.txt"
+	expect "filters while attached" "$(net_in h1 tc filter show dev eth0 egress)" has "egress"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	grows "packets seen by the filter before ours" 10 interface_hits h1 1
+	grows "packets seen by the filter behind ours" 10 interface_hits h1 50000
+	daemon_stop h1
+	grows "packets seen by the first filter afterwards" 10 interface_hits h1 1
+	grows "packets seen by the last filter afterwards" 10 interface_hits h1 50000
+	bulk_stop
+	state_back "$CASE_DIR/objects.txt" h1
+}
+
+# A clsact qdisc that sluiced made stays when somebody hung a filter into it meanwhile.
+interface__filters_that_came_later_stay() {
+	net_up
+	daemon_start h1
+	interface_filters h1 eth0
+	net_in h1 tc filter show dev eth0 egress pref 1 >"$CASE_DIR/before.txt"
+	daemon_stop h1
+	net_in h1 tc filter show dev eth0 egress pref 1 >"$CASE_DIR/after.txt"
+	expect "clsact" "$(net_in h1 tc qdisc show dev eth0)" has clsact
+	same "the filter" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	expect "our filters" "$(net_in h1 tc filter show dev eth0 egress)" has-no "bpf"
+}

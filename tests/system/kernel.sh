@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Kernels that lack something; the lack is made in a mount namespace of its own.
+
+# kernel_hidden DIRECTORY PROGRAM ARGUMENT...: in h1, with an empty DIRECTORY.
+kernel_hidden() {
+	local dir=$1 program=$2
+
+	shift 2
+	# shellcheck disable=SC2016
+	timeout 60 nsenter --net="/run/netns/${NET_PREFIX}h1" unshare -m bash -c \
+		'mount -t tmpfs none "$0" && exec "$@"' "$dir" "$BUILD/$program" "$@"
+}
+
+kernel__without_btf_is_not_supported() {
+	net_up
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	net_state h1 >"$CASE_DIR/before.txt"
+	kernel_hidden /sys/kernel/btf sluiced --config "$CASE_DIR/h1.yaml" >"$CASE_DIR/said.log" 2>&1
+	expect "exit status of sluiced" $? -eq 3
+	expect "what it says" "$(<"$CASE_DIR/said.log")" has "no BTF"
+	expect "what to do" "$(<"$CASE_DIR/said.log")" has "CONFIG_DEBUG_INFO_BTF=y"
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	leftovers_none
+	kernel_hidden /sys/kernel/btf sluicectl probe >"$CASE_DIR/said.log" 2>&1
+	expect "exit status of probe" $? -eq 3
+	expect "what it says" "$(grep btf "$CASE_DIR/said.log")" has missing
+	kernel_hidden /sys/kernel/btf sluicectl probe --json >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
+	expect "exit status of probe --json" $? -eq 3
+	expect "JSON" "$(jq -r '.[] | select(.check == "btf") | .result + " " + .mend' "$CASE_DIR/probe.json")" has \
+		"missing a kernel with CONFIG_DEBUG_INFO_BTF=y"
+	# Here it is, so it was the lack of it.
+	daemon_start h1
+}
+
+kernel__without_bpffs_says_what_to_mount() {
+	net_up
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	kernel_hidden /sys/fs/bpf sluiced --config "$CASE_DIR/h1.yaml" >"$CASE_DIR/said.log" 2>&1
+	expect "exit status of sluiced" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/said.log")" has "mount -t bpf bpf /sys/fs/bpf"
+	kernel_hidden /sys/fs/bpf sluicectl probe --json >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
+	expect "exit status of probe" $? -eq 3
+	expect "JSON" "$(jq -r '.[] | select(.check == "bpffs") | .result + " " + .mend' "$CASE_DIR/probe.json")" = \
+		"missing mount -t bpf bpf /sys/fs/bpf"
+}
+
+# What probe says of this kernel agrees with what the other cases find.
+kernel__probe_says_what_is_there() {
+	local fq=less
+
+	net_has_qdisc fq && fq=ok
+	net_up without-fq
+	net_in h1 "$BUILD/sluicectl" probe --json eth0 >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
+	expect "exit status" $? -eq 0
+	expect "kernel" "$(kernel_probed kernel .detail)" = "$(uname -r)"
+	expect "BTF" "$(kernel_probed btf .result)" = ok
+	expect "data plane" "$(kernel_probed "data plane" .result)" = ok
+	expect "congestion control" "$(kernel_probed "tcp congestion control" .result)" = ok
+	expect "fq" "$(kernel_probed fq .result)" = $fq
+	expect "pacing without fq" "$(kernel_probed "eth0 pacing (host)" '.result + " " + .mend')" = \
+		"less tc qdisc replace dev eth0 root fq"
+	expect "queue of noqueue" "$(kernel_probed "eth0 queue (switch)" .result)" = less
+	net_in sw "$BUILD/sluicectl" probe --json p2 >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
+	expect "queue of tbf" "$(kernel_probed "p2 queue (switch)" .result)" = ok
+	net_in h1 "$BUILD/sluicectl" probe --json none0 >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
+	expect "exit status for an interface that does not exist" $? -eq 3
+	if [[ $fq == ok ]]; then
+		net_in h1 tc qdisc replace dev eth0 root fq
+		net_in h1 "$BUILD/sluicectl" probe --json eth0 >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
+		expect "pacing with fq" "$(kernel_probed "eth0 pacing (host)" .result)" = ok
+	fi
+}
+
+kernel_probed() { jq -r --arg check "$1" ".[] | select(.check == \$check) | $2" "$CASE_DIR/probe.json"; }

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Traffic between the hosts, by iperf3, and what its sockets say.
+
+TRAFFIC_PORT=5201
+SERVERS=()
+
+# server NODE [PORT]: an iperf3 server that listens.
+server() {
+	local ns=$1 port=${2:-$TRAFFIC_PORT}
+
+	net_exec "$ns" iperf3 -s -p "$port" >"$CASE_DIR/iperf3-server-$port.txt" 2>&1 9>&- &
+	SERVERS+=($!)
+	wait_for 20 "iperf3 listens on $ns" server_listens "$ns" "$port"
+}
+
+# A listening socket, too, keeps a congestion control.
+servers_stop() {
+	kill -KILL "${SERVERS[@]}" 2>/dev/null
+	wait "${SERVERS[@]}" 2>/dev/null
+	SERVERS=()
+}
+
+server_listens() { [[ $(net_in "$1" ss -Htln "sport = :$2") ]]; }
+
+# transfer NODE ADDRESS OPTION...: one run of iperf3 that has to end well; its report is TRANSFER.
+transfer() {
+	local ns=$1 address=$2
+
+	shift 2
+	TRANSFER=$CASE_DIR/transfer.json
+	timeout 100 nsenter --net="/run/netns/$NET_PREFIX$ns" iperf3 -J -c "$address" "$@" >"$TRANSFER" \
+		2>>"$CASE_DIR/iperf3.log" 9>&- ||
+		fail "iperf3 from $ns to $address failed: $(jq -r '.error // empty' "$TRANSFER" 2>&1)"
+}
+
+# bulk_start NODE ADDRESS OPTION...: one that goes on until bulk_stop.
+bulk_start() {
+	local ns=$1 address=$2
+
+	shift 2
+	BULK_LOST=$(lost)
+	net_exec "$ns" iperf3 -J -t 1000 -c "$address" "$@" >"$CASE_DIR/bulk.json" 2>>"$CASE_DIR/iperf3.log" 9>&- &
+	BULK=$! BULK_NODE=$ns BULK_ADDRESS=$address
+	[[ $address != *:* ]] || BULK_ADDRESS=[$address]
+	wait_for 30 "the bulk flow moves" bulk_moves
+}
+
+# Payload bytes that the other end acknowledged, of the connection with most of them.
+bulk_acked() {
+	bulk_field bytes_acked
+}
+
+bulk_moves() { (($(bulk_acked) > 100000)); }
+
+# What ss says of a field of the bulk connection: bulk_field cwnd.
+bulk_field() {
+	net_in "$BULK_NODE" ss -tinH "dst $BULK_ADDRESS" | awk -v field="$1:" '
+		{ bytes = 0; value = ""
+		  for (i = 1; i <= NF; i++) {
+			if (index($i, "bytes_acked:") == 1) bytes = substr($i, 13)
+			if (index($i, field) == 1) value = substr($i, length(field) + 1)
+		  }
+		  if (bytes + 0 > most) { most = bytes + 0; best = value } }
+		END { print best + 0 }'
+}
+
+# It is alive and moves now.
+bulk_goes_on() {
+	kill -0 "$BULK" 2>/dev/null || fail "the bulk flow ended: $(jq -r '.error // empty' "$CASE_DIR/bulk.json")"
+	grows "bytes that the bulk flow has got through" "${1:-10}" bulk_acked
+}
+
+# It was not reset, and since it started no packet was lost, of any connection.
+bulk_unharmed() {
+	bulk_goes_on
+	wait_for 3 "what is sent twice since the bulk flow began also arrives twice" nothing_lost "$BULK_LOST"
+}
+
+bulk_gone() { ! kill -0 "$BULK" 2>/dev/null; }
+
+# bulk_stop: it was alive until now, and complains of nothing but being ended.
+bulk_stop() {
+	kill -0 "$BULK" 2>/dev/null || fail "the bulk flow ended: $(jq -r '.error // empty' "$CASE_DIR/bulk.json")"
+	kill -TERM "$BULK"
+	wait_for 20 "iperf3 ends" bulk_gone
+	wait "$BULK"
+	expect "what iperf3 complains of" "$(jq -r '.error // empty' "$CASE_DIR/bulk.json")" has "terminated"
+	wait_for 20 "its sockets are closed" sockets_closed
+}
+
+sockets_closed() {
+	! net_in "$BULK_NODE" ss -tnH state established dst "$BULK_ADDRESS" | grep -q .
+}
+
+# Segments that TCP sent again and whose first copy had not arrived. A probe for a lost tail, or a lower MTU,
+# repeats what has; the other end says so (DSACK), soon after.
+lost() {
+	echo $(($(net_snmp h1 Tcp.RetransSegs) + $(net_snmp h2 Tcp.RetransSegs) - $(net_snmp h1 TcpExt.TCPDSACKRecvSegs) -
+		$(net_snmp h2 TcpExt.TCPDSACKRecvSegs)))
+}
+
+nothing_lost() { (($(lost) <= ${1:-0})); }
+
+# governed NODE: its largest flow has had feedback that changed its window.
+governed() {
+	[[ $(flow_of "$1" '.telemetry and .feedbacks > 2 and .w_bytes < .w_init_bytes') == true ]]
+}
+
+governed_soon() { wait_for "${2:-20}" "the flow of $1 is governed" governed "$1"; }

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Packets of every kind through attached hosts and switch ports.
+
+# What must not happen to well-formed packets.
+traffic_complaints() {
+	echo $(($(stat_of h1 tx_encap_failed tx_mtu tx_no_port rx_truncated rx_not_hpcc rx_bad_version rx_bad_msg \
+		rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem fb_no_flow) +
+		$(stat_of h2 tx_encap_failed tx_mtu tx_no_port rx_truncated rx_not_hpcc rx_bad_version rx_bad_msg \
+			rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem fb_no_flow) +
+		$(stat_of sw hop_bad hop_full hop_no_queue)))
+}
+
+# A TCP flow to ADDRESS from end to end: through telemetry, stamp, echo and Algorithm 1 into the socket.
+traffic_is_governed() {
+	local address=$1
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 "$address"
+	governed_soon h1
+	expect "remote end of the flow" "$(flow_of h1 .remote)" = "$address"
+	expect "hops" "$(flow_of h1 '.hops | length')" -eq 1
+	expect "speed of the hop in bit/s" "$(flow_of h1 '.hops[0].speed_bps')" -eq 100000000
+	expect "path, which is the id of the switch port" "$(flow_of h1 .path_id)" -eq 2
+	expect "W_init, 2 ms of 100 Mbit/s" "$(flow_of h1 .w_init_bytes)" -eq 25000
+	expect "congestion control of the socket" \
+		"$(net_in h1 ss -tinH "dst $BULK_ADDRESS")" has "ssys_h1"
+	bulk_goes_on
+	traffic_window_is_in_the_socket
+	bulk_unharmed
+	bulk_stop
+
+	expect "h1: packets with telemetry" "$(stat_of h1 tx_data)" -gt 100
+	expect "h1: questions" "$(stat_of h1 hello_sent)" -ge 1
+	expect "h1: answers" "$(stat_of h1 rx_hello_reply)" -ge 1
+	expect "h2: questions answered" "$(stat_of h2 rx_hello)" -ge 1
+	expect "h1: feedback that changed W" "$(stat_of h1 fb_fast fb_full)" -gt 10
+	expect "h1: and Wc" "$(stat_of h1 fb_full)" -gt 2
+	expect "h1: first feedback" "$(stat_of h1 fb_first)" -ge 1
+	expect "h1: handshakes" "$(stat_of h1 tx_handshake)" -ge 2
+	expect "sw: stamped, at least what h1 sent" "$(stat_of sw hop_stamped)" -ge "$(stat_of h1 tx_data)"
+	expect "h2: stripped, at least what h1 sent" "$(stat_of h2 rx_data)" -ge "$(stat_of h1 tx_data)"
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+# The socket's congestion window is W in segments, and not more; its pacing rate is below the line's.
+traffic_window_is_in_the_socket() {
+	local cwnd mss
+
+	wait_for 20 "cwnd is W in segments, rounded up, and one more" traffic_cwnd_is_w
+	cwnd=$(bulk_field cwnd)
+	mss=$(bulk_field mss)
+	expect "cwnd in bytes of payload" $((cwnd * mss)) -le 30000
+	expect "sysctl" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ssys_h1
+}
+
+# W moves while we look: of a few pairs of looks one has to fit.
+traffic_cwnd_is_w() {
+	local w=$(flow_of h1 .w_bytes) cwnd=$(bulk_field cwnd)
+
+	((cwnd >= w / 1514 && cwnd <= w / 1000 + 3))
+}
+
+traffic__tcp_over_ipv4_is_governed() {
+	traffic_is_governed 10.2.0.2
+}
+
+traffic__tcp_over_ipv6_is_governed() {
+	traffic_is_governed fd00:2::2
+}
+
+# Many connections at once, in both directions, so that echoes ride on data too.
+traffic__flows_in_both_directions_are_governed() {
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2 -P 3 --bidir
+	governed_soon h1
+	governed_soon h2
+	bulk_goes_on
+	expect "flows of h1" "$(status_of h1 .flows)" -ge 7
+	expect "echoes that rode on packets with payload (h2 has feedback)" "$(stat_of h2 fb_fast fb_full)" -gt 10
+	bulk_unharmed
+	bulk_stop
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+# No tbf on the way that would take GSO packets apart: the sender hands down packets of many segments, the
+# receiver gets them, and each wears one header.
+traffic__gso_packets_stay_whole() {
+	local packets bytes
+
+	NET_RATE=2gbit NET_BURST=200000
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	transfer h1 10.2.0.2 -n 30M
+	packets=$(stat_of h1 tx_data) bytes=$(jq .end.sum_sent.bytes "$TRANSFER")
+	expect "payload bytes per packet with telemetry" $((bytes / packets)) -gt 3000
+	wait_for 3 "nothing is lost" nothing_lost
+	expect "feedback" "$(stat_of h1 fb_fast fb_full)" -gt 10
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+# traffic_udp ADDRESS BYTES LENGTH: that many datagrams arrive at h2's UDP as h1's has sent.
+traffic_udp() {
+	local sent arrived
+
+	sent=$(traffic_udp_sent)
+	arrived=$(traffic_udp_arrived)
+	transfer h1 "$1" -u -b 10M -n "$2" -l "$3"
+	sent=$(($(traffic_udp_sent) - sent))
+	expect "datagrams of $3 bytes sent to $1" $sent -ge $((${2%K} * 1000 / $3))
+	wait_for 5 "$sent datagrams arrive" traffic_udp_all_arrived $((arrived + sent))
+}
+
+traffic_udp_sent() { net_snmp h1 Udp.OutDatagrams Udp6OutDatagrams; }
+
+# By what IP handed up and was not TCP's and not ICMP's: UDP itself counts what its reader took.
+traffic_udp_arrived() {
+	echo $(($(net_snmp h2 Ip.InDelivers Ip6InDelivers) -
+		$(net_snmp h2 Tcp.InSegs Icmp.InMsgs Icmp6InMsgs)))
+}
+
+traffic_udp_all_arrived() { (($(traffic_udp_arrived) >= $1)); }
+
+traffic__what_is_not_tcp_passes_untouched() {
+	local before
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	# TCP first, so that h2 is known to strip.
+	transfer h1 10.2.0.2 -n 300K
+	before=$(stat_of h1 tx_not_tcp)
+	traffic_udp 10.2.0.2 1000K 1200
+	traffic_udp fd00:2::2 500K 1200
+	expect "UDP packets counted" $(($(stat_of h1 tx_not_tcp) - before)) -ge 1200
+	if [[ $(traffic_ping) ]]; then
+		before=$(stat_of h1 tx_not_tcp)
+		traffic_pings h1 10.2.0.2 56
+		traffic_pings h2 fd00:1::2 56
+		expect "h1: pings and replies" $(($(stat_of h1 tx_not_tcp) - before)) -ge 4
+	fi
+	expect "h2: packets that are not Sluice's" "$(stat_of h2 rx_other)" -ge 1200
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+# busybox has one where there is no other.
+traffic_ping() { type -P ping || type -P busybox; }
+
+traffic_pings() {
+	local tool=$(traffic_ping)
+
+	[[ $tool == */busybox ]] && tool+=' ping'
+	# shellcheck disable=SC2086
+	net_in "$1" $tool -c 2 -W 5 -s "$3" "$2" || fail "ping from $1 to $2 with $3 bytes gets no answer"
+}
+
+traffic__fragments_pass_untouched() {
+	local before
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	transfer h1 10.2.0.2 -n 300K
+	# 3000 bytes are three fragments.
+	before=$(stat_of h1 tx_fragment)
+	traffic_udp 10.2.0.2 300K 3000
+	expect "IPv4 fragments counted" $(($(stat_of h1 tx_fragment) - before)) -ge 300
+	before=$(stat_of h1 tx_fragment)
+	traffic_udp fd00:2::2 300K 3000
+	expect "IPv6 fragments counted" $(($(stat_of h1 tx_fragment) - before)) -ge 300
+	if [[ $(traffic_ping) ]]; then
+		traffic_pings h1 10.2.0.2 3000
+		traffic_pings h1 fd00:2::2 3000
+	fi
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+# Each packet that leaves by the interface is in exactly one counter whose explanation does not begin with "also:".
+traffic__every_packet_is_in_one_counter() {
+	net_up
+	net_in h1 ip link set eth0 gso_max_segs 1
+	daemon_start h1 h2 sw
+	wait_for 10 "IPv6 has said all that it says about a new interface" traffic_quiet
+	server h2
+	transfer h1 10.2.0.2 -n 3M
+	transfer h1 fd00:2::2 -u -b 20M -n 300K -l 3000
+	expect "packets counted" "$(traffic_counted)" -gt 2000
+	wait_for 10 "as many packets are counted as were sent" traffic_all_counted
+}
+
+traffic_sent() { net_in h1 ip -j -s link show eth0 | jq '.[0].stats64.tx.packets'; }
+
+traffic_counted() {
+	stat_of h1 tx_data tx_plain_ack tx_handshake tx_own tx_not_tcp tx_vlan_inband tx_fragment tx_ip_options \
+		tx_no_peer tx_peer_unknown tx_flow_full tx_mtu tx_too_long tx_encap_failed tx_bypass tx_no_port
+}
+
+traffic_quiet() {
+	TRAFFIC_OFFSET=$(($(traffic_sent) - $(traffic_counted)))
+	sleep 0.5
+	traffic_all_counted
+}
+
+# A packet may leave between the two looks.
+traffic_all_counted() { (($(traffic_sent) - $(traffic_counted) == TRAFFIC_OFFSET)); }
+
+# traffic_vlan NODE DEVICE SUBNET MINE THEIRS [OPTION]: VLAN 5 on DEVICE.
+traffic_vlan() {
+	local mac=02:00:0a:00:0$3
+
+	net_in "$1" ip link add link "$2" name "$2.5" type vlan id 5 ${6:+reorder_hdr off} &&
+		net_ends "$1" "$2.5" _ "5$3" "$4" "$5" &&
+		net_in "$1" ip neighbour replace "10.5$3.0.$5" lladdr "$mac:0$5" nud permanent dev "$2.5" &&
+		net_in "$1" ip neighbour replace "fd00:5$3::$5" lladdr "$mac:0$5" nud permanent dev "$2.5" ||
+		fail "a VLAN on $2 of $1 cannot be made"
+}
+
+# VLAN 5 from end to end, routed by sw: 10.51.0.2 - 10.52.0.2.
+traffic_vlans() {
+	local option=${1:-}
+
+	traffic_vlan h1 eth0 1 2 1 "$option"
+	traffic_vlan sw p1 1 1 2
+	traffic_vlan sw p2 2 1 2
+	traffic_vlan h2 eth0 2 2 1 "$option"
+	net_in h1 ip route add 10.52.0.0/24 via 10.51.0.1
+	net_in h1 ip -6 route add fd00:52::/64 via fd00:51::1
+	net_in h2 ip route add 10.51.0.0/24 via 10.52.0.1
+	net_in h2 ip -6 route add fd00:51::/64 via fd00:52::1
+}
+
+# The tag rides outside of the packet's data, so telemetry goes in behind it.
+traffic__vlan_on_a_managed_interface_is_governed() {
+	net_has_vlan || skip "no VLAN devices (8021q) in this kernel"
+	net_up
+	traffic_vlans
+	# Nothing gives these prefixes room by itself: they do not leave by eth0 but by eth0.5.
+	for node in h1 h2; do
+		net_in $node ip link set eth0.5 mtu 1348
+	done
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.52.0.2
+	governed_soon h1
+	expect "hops" "$(flow_of h1 '.hops | length')" -eq 1
+	bulk_unharmed
+	bulk_stop
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+traffic__managed_vlan_device_is_governed() {
+	local node
+
+	net_has_vlan || skip "no VLAN devices (8021q) in this kernel"
+	net_up
+	traffic_vlans
+	for node in h1 h2; do
+		host_config $node 'interfaces: [{name: eth0.5, role: host, speed: 100Mbit}]' \
+			"peers: [{prefix: 10.52.0.0/24, base_rtt: 2ms}, {prefix: 10.51.0.0/24, base_rtt: 2ms}]" \
+			>"$CASE_DIR/$node.yaml"
+		# Connected routes have no room; those that go through the gateway get it from sluiced.
+		sed -i "s/{prefix: 10.5${node#h}.0.0\/24, base_rtt: 2ms},\? \?//" "$CASE_DIR/$node.yaml"
+	done
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.52.0.2
+	governed_soon h1
+	expect "hops" "$(flow_of h1 '.hops | length')" -eq 1
+	bulk_unharmed
+	bulk_stop
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+# Where the driver writes the tag into the packet before tc sees it, the packet passes as it is.
+traffic__vlan_tag_inside_the_packet_passes_untouched() {
+	net_has_vlan || skip "no VLAN devices (8021q) in this kernel"
+	net_up
+	traffic_vlans inband
+	daemon_start h1 h2 sw
+	server h2
+	transfer h1 10.52.0.2 -n 1M
+	expect "packets with the tag inside" "$(stat_of h1 tx_vlan_inband)" -gt 100
+	expect "packets with telemetry" "$(stat_of h1 tx_data)" -eq 0
+	wait_for 3 "nothing is lost" nothing_lost
+}
+
+# Departure times need fq; without it TCP holds its packets back itself, at the rate R.
+traffic__without_fq_tcp_paces_itself() {
+	local rate pacing
+
+	net_up without-fq
+	daemon_start h1 h2 sw
+	expect_said h1 "not every leaf of its qdiscs is fq"
+	expect_said h1 "tc qdisc replace dev eth0 root fq"
+	expect "departure times in the status" "$(status_of h1 '.interfaces[0].edt')" = false
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	wait_for 20 "the socket's pacing rate is R, as payload" traffic_pacing_is_r
+	expect "packets given a departure time" "$(stat_of h1 paced)" -eq 0
+	bulk_unharmed
+	bulk_stop
+}
+
+# The shim takes 11 % of R; R moves while we look.
+traffic_pacing_is_r() {
+	local rate pacing
+
+	rate=$(flow_of h1 .rate_bps)
+	pacing=$(net_in h1 ss -tinH "dst $BULK_ADDRESS" | grep -o 'pacing_rate [0-9]*bps' | tr -dc '0-9\n' |
+		sort -n | head -n 1)
+	[[ $rate && $pacing ]] && ((pacing <= rate && pacing * 10 >= rate * 7))
+}
+
+traffic__with_fq_packets_get_departure_times() {
+	net_has_qdisc fq || skip "no fq in this kernel"
+	net_up
+	daemon_start h1 h2 sw
+	! said h1 "not every leaf of its qdiscs is fq" || fail "sluiced complains of a missing fq"
+	expect "departure times in the status" "$(status_of h1 '.interfaces[0].edt')" = true
+	server h2
+	bulk_start h1 10.2.0.2 -P 2
+	governed_soon h1
+	bulk_unharmed
+	bulk_stop
+	expect "packets given a departure time" "$(stat_of h1 paced)" -gt 0
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <math.h>
+#include <string.h>
+
+#include "model.h"
+
+void model_init(struct model *m, const struct model_params *p)
+{
+	memset(m, 0, sizeof(*m));
+	m->u = 1;
+	m->w = p->w_init;
+	m->wc = p->w_init;
+	m->rate_bps = p->w_init * 8e9 / p->t_ns;
+}
+
+/*
+ * What the paper leaves open (ALGORITHMS.md, section 1): whether there is anything to take a
+ * difference with. MODEL_FAST: there is. When hops disagree, the first on the path decides.
+ */
+static enum model_kind comparable(const struct model *m, const struct model_params *p,
+				  const struct model_ack *ack)
+{
+	int i;
+
+	if (!ack->hops)
+		return MODEL_SKIPPED;
+	if (m->hops != ack->hops || m->path_id != ack->path_id)
+		return MODEL_FIRST;
+	for (i = 0; i < ack->hops; i++) {
+		double dt = ack->hop[i].ts_ns - m->last[i].ts_ns;
+
+		if (dt <= 0)
+			return MODEL_SKIPPED;
+		if (ack->hop[i].bps != m->last[i].bps || dt > p->idle_ns ||
+		    ack->hop[i].bps * dt / 8e9 > p->tx_wrap_bytes)
+			return MODEL_FIRST;
+	}
+	return MODEL_FAST;
+}
+
+/* Lines 1 to 10. */
+static double measure_inflight(struct model *m, const struct model_params *p,
+			       const struct model_ack *ack, const struct model_hint *hint)
+{
+	double u_hop[MODEL_HOPS], u = 0, best = m->u, tau;
+	int i, candidates = 0;
+
+	for (i = 0; i < ack->hops; i++) {
+		const struct model_hop *now = &ack->hop[i], *old = &m->last[i];
+		double bytes_per_ns = now->bps / 8e9;
+		double tx_rate = (now->tx_bytes - old->tx_bytes) / (now->ts_ns - old->ts_ns);
+
+		u_hop[i] = fmin(now->qlen_bytes, old->qlen_bytes) / (bytes_per_ns * p->t_ns) +
+			   tx_rate / bytes_per_ns;
+		u = fmax(u, u_hop[i]);
+	}
+	/* Nothing queued and nothing sent anywhere: no hop sets tau, and U stays. */
+	if (u == 0)
+		return m->u;
+	for (i = 0; i < ack->hops; i++) {
+		double smoothed;
+
+		if (hint ? u_hop[i] < u * (1 - MODEL_TIE) : u_hop[i] < u)
+			continue;
+		tau = fmin(ack->hop[i].ts_ns - m->last[i].ts_ns, p->t_ns);
+		smoothed = (1 - tau / p->t_ns) * m->u + tau / p->t_ns * u;
+		if (!candidates++ || (hint && fabs(smoothed - hint->u) < fabs(best - hint->u)))
+			best = smoothed;
+		if (!hint)
+			break; /* line 6 has >, not >= */
+	}
+	return best;
+}
+
+/* Lines 11 to 20, and the clamp of ALGORITHMS.md. */
+static void compute_wind(struct model *m, const struct model_params *p, int update,
+			 const struct model_hint *hint)
+{
+	int multiplicative = m->u >= p->eta || m->inc_stage >= p->max_stage;
+
+	if (hint && update && m->inc_stage < p->max_stage &&
+	    fabs(m->u - p->eta) < MODEL_TIE * p->eta && multiplicative != (hint->inc_stage == 0)) {
+		multiplicative = !multiplicative;
+		m->ties++;
+	}
+	if (multiplicative)
+		m->w = m->wc / (m->u / p->eta) + p->w_ai;
+	else
+		m->w = m->wc + p->w_ai;
+	m->w = fmax(fmin(m->w, p->w_init), p->w_min);
+	if (update) {
+		m->inc_stage = multiplicative ? 0 : m->inc_stage + 1;
+		m->wc = m->w;
+	}
+}
+
+/* Lines 21 to 27. */
+enum model_kind model_new_ack(struct model *m, const struct model_params *p,
+			      const struct model_ack *ack, const struct model_hint *hint)
+{
+	enum model_kind kind = comparable(m, p, ack);
+
+	if (kind == MODEL_SKIPPED)
+		return kind;
+	if (kind == MODEL_FAST) {
+		m->u = measure_inflight(m, p, ack, hint);
+		if (ack->seq > m->last_update_seq) {
+			kind = MODEL_FULL;
+			compute_wind(m, p, 1, hint);
+			m->last_update_seq = ack->snd_nxt;
+		} else {
+			compute_wind(m, p, 0, hint);
+		}
+		m->rate_bps = m->w * 8e9 / p->t_ns;
+	}
+	m->path_id = ack->path_id;
+	m->hops = ack->hops;
+	memcpy(m->last, ack->hop, sizeof(m->last));
+	return kind;
+}
+
+const char *model_kind_name(enum model_kind kind)
+{
+	static const char *const names[] = { "first", "fast", "full", "skipped" };
+
+	return names[kind];
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The checks on a message's header, before anything else of the packet is believed. */
+#include <criterion/criterion.h>
+#include "sluice/wire.h"
+
+struct head {
+	struct wire_shim shim;
+	struct wire_hdr hdr;
+};
+
+static struct head head_make(unsigned int msg, unsigned int max_hops, int echo_hops)
+{
+	struct head h = {
+		.shim = { .type_npt = WIRE_SHIM_TYPE_NPT, .ip_proto = 4 },
+		.hdr = { .version_msg = WIRE_VERSION << 4 | msg, .max_hops = max_hops },
+	};
+
+	if (echo_hops >= 0) {
+		h.hdr.flags = WIRE_F_ECHO;
+		h.hdr.echo_hops = echo_hops;
+	}
+	h.shim.length_words = (wire_length(&h.hdr) - sizeof(h.shim)) / 4;
+	return h;
+}
+
+Test(wire_length, every_shape_of_data)
+{
+	int hops, echo;
+
+	for (hops = 0; hops <= HPCC_MAX_HOPS; hops++) {
+		for (echo = -1; echo <= HPCC_MAX_HOPS; echo++) {
+			struct head h = head_make(WIRE_DATA, hops, echo);
+			unsigned int want = 12 + (hops ? 4 + 8 * hops : 0) + (echo < 0 ? 0 : 8 + 8 * echo);
+
+			cr_expect_eq(wire_length(&h.hdr), want);
+			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_OK);
+		}
+	}
+}
+
+Test(wire_length, largest_overhead)
+{
+	struct head h = head_make(WIRE_DATA, HPCC_MAX_HOPS, HPCC_MAX_HOPS);
+
+	cr_expect_eq(20 + 8 + wire_length(&h.hdr), 132);
+	cr_expect_eq(WIRE_OVERHEAD_BYTES(20), 132);
+	cr_expect_eq(WIRE_OVERHEAD_BYTES(40), 152);
+}
+
+Test(wire_check, any_wrong_length)
+{
+	struct head h = head_make(WIRE_DATA, HPCC_MAX_HOPS, 2);
+	unsigned int right = h.shim.length_words, words;
+
+	for (words = 0; words < 256; words++) {
+		h.shim.length_words = words;
+		cr_expect_eq(wire_check(&h.shim, &h.hdr), words == right ? WIRE_OK : WIRE_BAD_LENGTH);
+	}
+}
+
+Test(wire_check, any_first_byte_of_the_shim)
+{
+	struct head h = head_make(WIRE_DATA, HPCC_MAX_HOPS, -1);
+	unsigned int v;
+
+	for (v = 0; v < 256; v++) {
+		h.shim.type_npt = v;
+		cr_expect_eq(wire_check(&h.shim, &h.hdr),
+			     v == WIRE_SHIM_TYPE_NPT ? WIRE_OK : WIRE_NOT_HPCC);
+	}
+}
+
+Test(wire_check, any_version_and_message)
+{
+	struct head h = head_make(WIRE_DATA, 0, -1);
+	unsigned int v;
+
+	for (v = 0; v < 256; v++) {
+		enum wire_check want = WIRE_OK;
+
+		if (v >> 4 != 1)
+			want = WIRE_BAD_VERSION;
+		else if ((v & 0xf) < 1 || (v & 0xf) > 3)
+			want = WIRE_BAD_MSG;
+		h.hdr.version_msg = v;
+		cr_expect_eq(wire_check(&h.shim, &h.hdr), want);
+	}
+}
+
+Test(wire_check, more_hops_than_there_is_room_for)
+{
+	unsigned int v;
+
+	for (v = HPCC_MAX_HOPS + 1; v < 256; v++) {
+		struct head h = head_make(WIRE_DATA, HPCC_MAX_HOPS, 0);
+
+		h.hdr.max_hops = v;
+		cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_BAD_HOPS);
+		h.hdr.max_hops = 0;
+		h.hdr.echo_hops = v;
+		cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_BAD_HOPS);
+	}
+}
