@@ -41,11 +41,11 @@ static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress
 {
 	__u16 proto = bpf_ntohs(ctx->protocol);
 	struct ip_info ip = {};
-	struct {
+	const struct {
 		__be16 source, dest;
 		__be32 seq, ack;
 		__u8 doff, flags;
-	} l4;
+	} *l4;
 
 	switch (ip_parse(ctx, WIRE_ETH_BYTES, proto, &ip)) {
 	case IP_OK:
@@ -60,23 +60,27 @@ static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress
 		return STAT_TX_NOT_TCP;
 	}
 	p->l4_offset = WIRE_ETH_BYTES + ip.bytes;
-	if (ip.proto == IPPROTO_UDP && !bpf_skb_load_bytes(ctx, p->l4_offset, &l4, 4) &&
-	    l4.dest == bpf_htons(wire_port))
-		return STAT_TX_OWN;
-	if (ip.proto != IPPROTO_TCP || bpf_skb_load_bytes(ctx, p->l4_offset, &l4, 14))
+	if (ip.proto == IPPROTO_UDP) {
+		l4 = pkt_bytes(ctx, p->l4_offset, 4);
+		return l4 && l4->dest == bpf_htons(wire_port) ? STAT_TX_OWN : STAT_TX_NOT_TCP;
+	}
+	if (ip.proto != IPPROTO_TCP)
+		return STAT_TX_NOT_TCP;
+	l4 = pkt_bytes(ctx, p->l4_offset, 14);
+	if (!l4)
 		return STAT_TX_NOT_TCP;
 	p->key.local = ip.src;
 	p->key.remote = ip.dst;
-	p->key.local_port = l4.source;
-	p->key.remote_port = l4.dest;
+	p->key.local_port = l4->source;
+	p->key.remote_port = l4->dest;
 	p->key.proto = IPPROTO_TCP;
-	p->hdr_bytes = p->l4_offset + (l4.doff >> 4) * 4;
+	p->hdr_bytes = p->l4_offset + (l4->doff >> 4) * 4;
 	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP). */
 	if (ip.total >= ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
 		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
 	p->payload_bytes = ctx->len - p->pad_bytes > p->hdr_bytes ?
 				   ctx->len - p->pad_bytes - p->hdr_bytes : 0;
-	p->tcp_flags = l4.flags;
+	p->tcp_flags = l4->flags;
 	p->tos = ip.tos;
 	p->df = ip.df;
 	p->v6 = ip.v6;
@@ -108,64 +112,64 @@ static inline __u16 csum_fold(__u32 sum)
 }
 
 /*
- * Outer IP and UDP in front of an IP packet that has room for them and for wire_bytes after them.
- * len: of the frame as it is now.
+ * Outer IP, UDP and shim. ip_bytes: of the IP packet as it will be. wire_bytes: from the shim to the
+ * inner packet.
  */
-static __attribute__((noinline)) int egress_outer(struct __sk_buff *ctx, struct egress_pkt *p,
-						  __u32 len)
+static __attribute__((noinline)) int egress_outer(struct egress_head *head, struct egress_pkt *p,
+						  __u32 ip_bytes, __u32 wire_bytes)
 {
-	struct udphdr udp = {};
-
-	if (!p)
+	if (!p || !head)
 		return -EINVAL;
-	udp.source = egress_entropy(&p->key);
-	udp.dest = bpf_htons(wire_port);
 	if (p->v6) {
-		struct ipv6hdr h = {
-			.version = 6,
-			.priority = p->tos >> 4,
-			.flow_lbl = { p->tos << 4 },
-			.payload_len = bpf_htons(len - WIRE_ETH_BYTES - sizeof(h)),
-			.nexthdr = IPPROTO_UDP,
-			.hop_limit = 64,
-		};
+		struct ipv6hdr *h = &head->ip.v6;
 
-		__builtin_memcpy(&h.saddr, &p->key.local, sizeof(h.saddr));
-		__builtin_memcpy(&h.daddr, &p->key.remote, sizeof(h.daddr));
-		udp.len = h.payload_len;
-		return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &h, sizeof(h), 0) ?:
-		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + sizeof(h), &udp, sizeof(udp), 0);
+		*(__u32 *)h = bpf_htonl(6u << 28 | (__u32)p->tos << 20);
+		h->payload_len = bpf_htons(ip_bytes - sizeof(*h));
+		h->nexthdr = IPPROTO_UDP;
+		h->hop_limit = 64;
+		__builtin_memcpy(&h->saddr, &p->key.local, sizeof(h->saddr));
+		__builtin_memcpy(&h->daddr, &p->key.remote, sizeof(h->daddr));
+		head->udp.len = h->payload_len;
 	} else {
-		struct iphdr h = {
-			.version = 4,
-			.ihl = 5,
-			.tos = p->tos,
-			.tot_len = bpf_htons(len - WIRE_ETH_BYTES),
-			.frag_off = p->df ? bpf_htons(IP_DF) : 0,
-			.ttl = 64,
-			.protocol = IPPROTO_UDP,
-			.saddr = *(__be32 *)&p->key.local.b[12],
-			.daddr = *(__be32 *)&p->key.remote.b[12],
-		};
-		const __u16 *w = (const __u16 *)&h;
+		struct iphdr *h = &head->ip.v4;
+		const __u16 *w = (const __u16 *)h;
 		__u32 sum = 0;
 		int i;
 
+		*(__u16 *)h = bpf_htons(0x4500 | p->tos);
+		h->tot_len = bpf_htons(ip_bytes);
+		h->id = 0;
+		h->frag_off = p->df ? bpf_htons(IP_DF) : 0;
+		h->ttl = 64;
+		h->protocol = IPPROTO_UDP;
+		h->check = 0;
+		h->saddr = *(__be32 *)&p->key.local.b[12];
+		h->daddr = *(__be32 *)&p->key.remote.b[12];
 		for (i = 0; i < 10; i++)
 			sum += w[i];
-		h.check = csum_fold(sum);
-		udp.len = bpf_htons(len - WIRE_ETH_BYTES - sizeof(h));
-		return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &h, sizeof(h), 0) ?:
-		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + sizeof(h), &udp, sizeof(udp), 0);
+		h->check = csum_fold(sum);
+		head->udp.len = bpf_htons(ip_bytes - sizeof(*h));
 	}
+	head->udp.source = egress_entropy(&p->key);
+	head->udp.dest = bpf_htons(wire_port);
+	head->udp.check = 0;
+	head->shim.type_npt = WIRE_SHIM_TYPE_NPT;
+	head->shim.length_words = (wire_bytes - sizeof(head->shim)) / 4;
+	head->shim.reserved = 0;
+	head->shim.ip_proto = p->v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
+	return 0;
 }
 
-static inline void egress_shim(struct wire_shim *s, const struct egress_pkt *p, __u32 wire_bytes)
+/* The first bytes of head to behind the Ethernet header, where there is room for them. */
+static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p,
+				    const struct egress_head *head, __u32 bytes)
 {
-	s->type_npt = WIRE_SHIM_TYPE_NPT;
-	s->length_words = (wire_bytes - sizeof(*s)) / 4;
-	s->reserved = 0;
-	s->ip_proto = p->v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
+	bound_here(bytes);
+	if (p->v6)
+		return bytes > sizeof(*head) ? -EINVAL :
+			bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
+	return bytes > sizeof(*head) - sizeof(head->ip.unused) ? -EINVAL :
+		bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, bytes, 0);
 }
 
 /*
@@ -175,22 +179,20 @@ static inline void egress_shim(struct wire_shim *s, const struct egress_pkt *p, 
  */
 static __attribute__((noinline)) int egress_hello(struct __sk_buff *ctx, struct egress_pkt *p)
 {
-	struct {
-		struct wire_shim shim;
-		struct wire_hdr hdr;
-	} w = {};
+	struct scratch_space *space = scratch_get();
+	struct egress_head *head;
 	__u32 grow;
 
-	if (!p)
+	if (!p || !space)
 		return -EINVAL;
-	grow = egress_outer_bytes(p) + sizeof(w);
-	egress_shim(&w.shim, p, sizeof(w));
-	w.hdr.version_msg = WIRE_VERSION << 4 | WIRE_HELLO;
+	head = &space->head;
+	grow = egress_outer_bytes(p) + WIRE_HDR_BYTES;
+	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + grow, WIRE_HDR_BYTES);
+	__builtin_memset(&head->hdr, 0, sizeof(head->hdr));
+	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_HELLO;
 	if (bpf_skb_adjust_room(ctx, grow, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)))
 		return -EINVAL;
-	if (!egress_outer(ctx, p, ctx->len - p->pad_bytes) &&
-	    !bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + egress_outer_bytes(p), &w, sizeof(w), 0) &&
-	    !bpf_clone_redirect(ctx, ctx->ifindex, 0))
+	if (!egress_head_store(ctx, p, head, grow) && !bpf_clone_redirect(ctx, ctx->ifindex, 0))
 		stats_count(STAT_HELLO_SENT);
 	return bpf_skb_adjust_room(ctx, -(__s32)grow, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO);
 }
@@ -245,7 +247,6 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 
 	e->seq = bpf_htonl(slot->seq);
 	e->age = bpf_htons(age > 0xffff ? 0xffff : age);
 	e->nhop_path = bpf_htons(slot->nhop_path);
-	*hops = slot->hops;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		*(__be64 *)e->hop[i] = bpf_cpu_to_be64(slot->hop[i]);
 	if (*(const volatile __u32 *)&slot->version != version) {
@@ -253,6 +254,7 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 
 		return 0;
 	}
 	*seen = version;
+	*hops = slot->hops;
 	return WIRE_ECHO_BYTES(*hops);
 }
 
@@ -261,16 +263,15 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 					   struct flow *f, const struct port *port,
 					   const struct control *ctl)
 {
-	struct {
-		struct wire_shim shim;
-		struct wire_hdr hdr;
-		struct wire_telem telem;
-	} w = {};
-	struct wire_echo echo = {};
-	__u32 outer = egress_outer_bytes(p), echo_bytes, wire_bytes, segment, segs, bytes, at;
+	__u32 outer = egress_outer_bytes(p), telem_bytes, echo_bytes, wire_bytes, segment, segs, bytes;
+	struct scratch_space *space = scratch_get();
+	struct egress_head *head;
 	__u32 echo_version = 0;
 	__u64 seq, silent = 4 * f->params.t_ns;
 
+	if (!space)
+		return STAT_TX_ENCAP_FAILED;
+	head = &space->head;
 	f->last_tx_ns = p->now_ns;
 	if (p->tcp_flags & (TCP_FIN | TCP_RST))
 		f->flags |= FLOW_F_CLOSED;
@@ -282,13 +283,13 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (p->tcp_flags & (TCP_SYN | TCP_RST))
 		return STAT_TX_HANDSHAKE;
 
-	echo_bytes = egress_echo(f, &echo, &w.hdr.echo_hops, &echo_version, p->now_ns);
-	w.hdr.max_hops = p->payload_bytes ? HPCC_MAX_HOPS : 0;
-	if (!w.hdr.max_hops && !echo_bytes)
+	head->hdr.echo_hops = 0;
+	telem_bytes = p->payload_bytes ? sizeof(struct wire_telem) : 0;
+	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + telem_bytes),
+				 &head->hdr.echo_hops, &echo_version, p->now_ns);
+	if (!telem_bytes && !echo_bytes)
 		return STAT_TX_PLAIN_ACK;
-	if (echo_bytes)
-		w.hdr.flags = WIRE_F_ECHO;
-	wire_bytes = wire_length(&w.hdr);
+	wire_bytes = WIRE_HDR_BYTES + telem_bytes + echo_bytes;
 
 	/* What one segment weighs on the wire, and does it fit? */
 	segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + outer + wire_bytes;
@@ -312,27 +313,18 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 
 	seq = __sync_fetch_and_add(&f->tx_bytes, bytes) + bytes;
-	egress_shim(&w.shim, p, wire_bytes);
-	w.hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
-	w.hdr.seq = bpf_htonl((__u32)seq);
-	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)))
+	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
+	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
+	head->hdr.max_hops = telem_bytes ? HPCC_MAX_HOPS : 0;
+	head->hdr.flags = echo_bytes ? WIRE_F_ECHO : 0;
+	head->hdr.seq = bpf_htonl((__u32)seq);
+	if (telem_bytes)
+		__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
+	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
+	    egress_head_store(ctx, p, head, outer + wire_bytes))
 		return STAT_TX_ENCAP_FAILED;
-	at = WIRE_ETH_BYTES + outer;
-	if (egress_outer(ctx, p, ctx->len - p->pad_bytes))
-		return STAT_TX_ENCAP_FAILED;
-	if (w.hdr.max_hops) {
-		bpf_skb_store_bytes(ctx, at, &w, sizeof(w), 0);
-		at += sizeof(w);
-	} else {
-		bpf_skb_store_bytes(ctx, at, &w, WIRE_HDR_BYTES, 0);
-		at += WIRE_HDR_BYTES;
-	}
-	if (echo_bytes) {
-		bound_here(echo_bytes);
-		if (echo_bytes <= sizeof(echo))
-			bpf_skb_store_bytes(ctx, at, &echo, echo_bytes, 0);
+	if (echo_bytes)
 		f->echo.sent = echo_version;
-	}
 	return STAT_TX_DATA;
 }
 

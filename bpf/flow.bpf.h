@@ -106,18 +106,27 @@ static __attribute__((noinline)) enum flow_verdict flow_make(const struct flow_k
 	return FLOW_OK;
 }
 
-static inline int peer_is(const struct sluice_addr *a)
+/*
+ * Does a lie in a peer's prefix? h: what is known about it, or NULL; it remembers the answer for the
+ * epoch, so that the prefixes are not searched for every packet.
+ */
+static inline int host_is_peer(const struct sluice_addr *a, struct host *h, __u32 epoch)
 {
-	struct peer_key pk = { .prefixlen = 128, .addr = *a };
+	struct peer_key pk = { .prefixlen = 128 };
 
-	return bpf_map_lookup_elem(&peers, &pk) != 0;
+	if (h && h->epoch == epoch)
+		return 1;
+	pk.addr = *a;
+	if (!bpf_map_lookup_elem(&peers, &pk))
+		return 0;
+	if (h)
+		h->epoch = epoch;
+	return 1;
 }
 
-/* A valid Sluice message came from a: it is alive, and speaks our protocol. */
-static inline void host_heard(const struct sluice_addr *a, __u64 now_ns)
+/* A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. */
+static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64 now_ns)
 {
-	struct host *h = bpf_map_lookup_elem(&hosts, a);
-
 	if (h) {
 		h->heard_ns = now_ns;
 		h->unanswered_ns = 0;

@@ -66,14 +66,16 @@ static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg
 					 const struct port *port, const struct qdisc_state *s)
 {
 	__u32 at = m->offset + WIRE_HDR_BYTES, nhop;
+	const __be16 *nhop_path;
 	__be64 stamp;
 	__u16 v;
 
 	if ((m->hdr.version_msg & 0xf) != WIRE_DATA || !m->hdr.max_hops)
 		return STAT_HOP_OTHER;
-	if (bpf_skb_load_bytes(ctx, at, &v, sizeof(v)))
+	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
+	if (!nhop_path)
 		return STAT_HOP_BAD;
-	v = bpf_ntohs(v);
+	v = bpf_ntohs(*nhop_path);
 	nhop = v >> 12;
 	if (nhop >= m->hdr.max_hops)
 		return nhop == m->hdr.max_hops ? STAT_HOP_FULL : STAT_HOP_BAD;
@@ -100,11 +102,11 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	if (!ctl || ctl->bypass)
 		return STAT_HOP_OTHER;
 	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD) {
-		__be16 inner;
+		const __be16 *inner = pkt_bytes(ctx, offset + 2, sizeof(*inner));
 
-		if (bpf_skb_load_bytes(ctx, offset + 2, &inner, sizeof(inner)))
+		if (!inner)
 			return STAT_HOP_OTHER;
-		proto = bpf_ntohs(inner);
+		proto = bpf_ntohs(*inner);
 		offset += 4;
 	}
 	switch (msg_parse(ctx, offset, proto, &m, &why)) {

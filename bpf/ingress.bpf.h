@@ -22,7 +22,6 @@ struct ingress_pkt {
 	__u32 inner; /* offset of the inner IP header */
 	__u16 nhop_path;
 	__u8 nhop;
-	__u8 has_telem;
 	__u32 seq;
 };
 
@@ -49,20 +48,19 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	__sync_fetch_and_add(&e->version, 1);
 }
 
-/* The echo in the scratch space into Algorithm 1. */
-static __attribute__((noinline)) int ingress_feedback(struct flow *f, __u32 hops, __u32 mode)
+/* An echo, which lies in the packet, into Algorithm 1. */
+static __attribute__((noinline)) int ingress_feedback(struct flow *f, const struct wire_echo *e,
+						      __u32 hops, __u32 mode, __u64 now_ns)
 {
 	struct scratch_space *space = scratch_get();
-	const struct wire_echo *e;
 	struct hpcc_ack *ack;
-	__u64 rx_ns, clock_ns, now_ns = bpf_ktime_get_ns();
+	__u64 rx_ns, clock_ns;
 	enum hpcc_kind kind;
 	__u16 v;
 	int i;
 
-	if (!f || !space)
+	if (!f || !e || !space)
 		return 0;
-	e = &space->echo;
 	ack = &space->ack;
 	if (!flow_trylock(f)) {
 		stats_count(STAT_FB_CONTENDED);
@@ -139,20 +137,23 @@ static __attribute__((noinline)) int ingress_hello(struct __sk_buff *ctx, const 
 	return bpf_redirect(ctx->ifindex, 0);
 }
 
-/* Reads and checks the inner packet and what was collected on its way. */
+/* Reads and checks the inner packet. */
 static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct msg *m,
-					     struct ingress_pkt *p, struct scratch_space *space)
+					     struct ingress_pkt *p)
 {
 	__u32 wire_bytes = wire_length(&m->hdr);
 	struct ip_info ip = {};
-	__be16 l4[2];
+	const __be16 *l4;
 	__u16 proto = m->ip.v6 ? ETH_P_IPV6 : ETH_P_IP;
 
 	p->inner = m->offset + wire_bytes;
 	if (m->shim.ip_proto != (m->ip.v6 ? IPPROTO_IPV6 : IPPROTO_IPIP))
 		return STAT_RX_MISMATCH;
-	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK ||
-	    bpf_skb_load_bytes(ctx, p->inner + ip.bytes, l4, sizeof(l4)))
+	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK)
+		return STAT_RX_TRUNCATED;
+	/* A TCP header: without one, what follows the telemetry would be too short to be read whole. */
+	l4 = pkt_bytes(ctx, p->inner + ip.bytes, 20);
+	if (!l4)
 		return STAT_RX_TRUNCATED;
 	if (ip.proto != IPPROTO_TCP || !addr_equal(&ip.src, &m->ip.src) ||
 	    !addr_equal(&ip.dst, &m->ip.dst) ||
@@ -166,31 +167,33 @@ static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct
 	p->key.remote_port = l4[0];
 	p->key.proto = IPPROTO_TCP;
 	p->seq = bpf_ntohl(m->hdr.seq);
-	if (m->hdr.max_hops) {
-		/* Always the full block: the inner packet follows, so the bytes are there. */
-		if (bpf_skb_load_bytes(ctx, m->offset + WIRE_HDR_BYTES, &space->telem,
-				       sizeof(space->telem)))
-			return STAT_RX_TRUNCATED;
-		p->nhop_path = bpf_ntohs(space->telem.nhop_path);
-		p->nhop = p->nhop_path >> 12;
-		if (p->nhop > m->hdr.max_hops)
-			stats_count(STAT_RX_BAD_TELEM);
-		else
-			p->has_telem = 1;
-	}
 	return STAT_RX_DATA;
 }
 
-/* Learns from a DATA message: echo slot and feedback. */
+/*
+ * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
+ * whatever they hold: the inner IP and TCP headers follow, so the bytes are there.
+ */
 static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p,
-				 struct scratch_space *space, const struct control *ctl)
+				 const struct control *ctl)
 {
 	__u32 ifindex = ctx->ifindex;
 	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
+	const struct wire_telem *telem = 0;
 
-	host_heard(&p->key.remote, p->now_ns);
-	if (!f && p->has_telem && port) {
+	if (m->hdr.max_hops) {
+		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
+		if (!telem)
+			return;
+		p->nhop_path = bpf_ntohs(telem->nhop_path);
+		p->nhop = p->nhop_path >> 12;
+		if (p->nhop > m->hdr.max_hops) {
+			stats_count(STAT_RX_BAD_TELEM);
+			telem = 0;
+		}
+	}
+	if (!f && telem && port) {
 		if (flow_make(&p->key, port, ctl->epoch, ifindex) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
 		f = bpf_map_lookup_elem(&flows, &p->key);
@@ -201,37 +204,33 @@ static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, str
 		return;
 	}
 	f->last_rx_ns = p->now_ns;
-	if (p->has_telem)
-		ingress_echo_store(f, p, &space->telem);
+	if (telem)
+		ingress_echo_store(f, p, telem);
 	if (m->hdr.flags & WIRE_F_ECHO) {
-		/* Only what the block holds; the rest is not looked at. */
-		__u32 len = WIRE_ECHO_BYTES(m->hdr.echo_hops & 7);
+		const struct wire_echo *echo = pkt_bytes(
+			ctx, m->offset + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(m->hdr.max_hops),
+			sizeof(*echo));
 
-		bound_here(len);
-		if (len > sizeof(space->echo) ||
-		    bpf_skb_load_bytes(ctx, m->offset + WIRE_HDR_BYTES +
-					       WIRE_TELEM_BYTES(m->hdr.max_hops), &space->echo,
-				       len))
+		if (!echo)
 			return;
 		if (port)
 			flow_refresh(f, &p->key, port, ctl->epoch);
-		ingress_feedback(f, m->hdr.echo_hops, ctl->mode);
+		ingress_feedback(f, echo, m->hdr.echo_hops, ctl->mode, p->now_ns);
 	}
 }
 
-static inline int ingress_data(struct __sk_buff *ctx, const struct msg *m, const struct control *ctl,
-			       enum sluice_stat *verdict)
+static inline int ingress_data(struct __sk_buff *ctx, const struct msg *m, struct host *h,
+			       const struct control *ctl, enum sluice_stat *verdict)
 {
 	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
-	struct scratch_space *space = scratch_get();
 
-	if (!space)
-		return TC_ACT_UNSPEC;
-	*verdict = ingress_parse(ctx, m, &p, space);
+	*verdict = ingress_parse(ctx, m, &p);
 	if (*verdict != STAT_RX_DATA)
 		return TC_ACT_UNSPEC;
-	if (!ctl->bypass)
-		ingress_learn(ctx, m, &p, space, ctl);
+	if (!ctl->bypass) {
+		host_heard(&m->ip.src, h, p.now_ns);
+		ingress_learn(ctx, m, &p, ctl);
+	}
 	if (bpf_skb_adjust_room(ctx, -(__s32)(p.inner - WIRE_ETH_BYTES), BPF_ADJ_ROOM_MAC,
 				BPF_F_ADJ_ROOM_FIXED_GSO)) {
 		*verdict = STAT_RX_STRIP_FAILED;
@@ -269,7 +268,8 @@ static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdic
 	case MSG_OK:
 		break;
 	}
-	if (!peer_is(&m.ip.src)) {
+	h = bpf_map_lookup_elem(&hosts, &m.ip.src);
+	if (!host_is_peer(&m.ip.src, h, ctl->epoch)) {
 		*verdict = STAT_RX_FOREIGN;
 		return TC_ACT_UNSPEC;
 	}
@@ -278,16 +278,15 @@ static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdic
 		*verdict = STAT_RX_HELLO;
 		if (ctl->bypass)
 			return TC_ACT_SHOT;
-		host_heard(&m.ip.src, bpf_ktime_get_ns());
+		host_heard(&m.ip.src, h, bpf_ktime_get_ns());
 		return ingress_hello(ctx, &m);
 	case WIRE_HELLO_REPLY:
 		*verdict = STAT_RX_HELLO_REPLY;
-		h = bpf_map_lookup_elem(&hosts, &m.ip.src);
 		if (h && h->hello_ns && !ctl->bypass) /* asked for */
-			host_heard(&m.ip.src, bpf_ktime_get_ns());
+			host_heard(&m.ip.src, h, bpf_ktime_get_ns());
 		return TC_ACT_SHOT;
 	default:
-		return ingress_data(ctx, &m, ctl, verdict);
+		return ingress_data(ctx, &m, h, ctl, verdict);
 	}
 }
 

@@ -68,15 +68,30 @@ struct {
 	__type(value, struct control);
 } control SEC(".maps");
 
+/* All that is put in front of the inner packet. A smaller IP header lies at the end of its room. */
+struct egress_head {
+	union {
+		struct ipv6hdr v6;
+		struct {
+			__u8 unused[sizeof(struct ipv6hdr) - sizeof(struct iphdr)];
+			struct iphdr v4;
+		};
+	} ip;
+	struct udphdr udp;
+	struct wire_shim shim;
+	struct wire_hdr hdr;
+	__u8 blocks[sizeof(struct wire_telem) + sizeof(struct wire_echo)];
+};
+
 /*
- * What is too large for the 512 bytes of BPF stack. writer and reader: flow_make() and ingress, each
- * from beginning to end in one softirq, which does not preempt itself. Not pinned.
+ * What is too large for the 512 bytes of BPF stack. writer and reader: flow_make(), egress and
+ * ingress, each field from beginning to end with bottom halves off, so that nobody comes between.
+ * Not pinned.
  */
 struct scratch_space {
 	struct flow flow;
 	struct hpcc_ack ack;
-	struct wire_telem telem;
-	struct wire_echo echo;
+	struct egress_head head;
 };
 
 struct {

@@ -24,6 +24,12 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 #define AF_INET6 10
 #define CC_DELAYED_ACK_SEGMENTS 1
 #define CC_UNLIMITED (~0UL)
+/*
+ * Bytes/s above which a flow that may use all of its port is left to the port's own pace. Without fq
+ * TCP sets a timer for every GSO packet, here for less than 50 us, which is the timers' slack, and
+ * that alone took a third of the goodput of a veth (tests/bench/goodput).
+ */
+#define CC_TIMER_RATE (65536 * (NSEC_PER_SEC / 50000))
 
 /* In the socket's private space. */
 struct cc_priv {
@@ -79,12 +85,14 @@ static inline void cc_apply(struct sock *sk, const struct flow_key *key, const s
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 segment = cc_segment(sk, key);
+	__u64 rate;
 
 	tp->snd_cwnd = (q12_to_bytes(f->cc.w) + segment - 1) / segment + CC_DELAYED_ACK_SEGMENTS;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
-	sk->sk_pacing_rate = f->cc.rate_bps * tp->mss_cache / segment / 8;
+	rate = f->cc.rate_bps * tp->mss_cache / segment / 8;
+	sk->sk_pacing_rate = f->cc.w == f->params.w_init && rate > CC_TIMER_RATE ? CC_UNLIMITED : rate;
 }
 
 static inline int cc_enforced(void)

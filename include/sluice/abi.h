@@ -10,7 +10,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 1
+#define SLUICE_ABI 2
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -65,7 +65,7 @@ struct host {
 	__u64 unanswered_ns; /* egress: oldest data since then; 0: none */
 	__u64 hello_ns;	     /* egress: last question */
 	__u32 capable;	     /* it strips telemetry */
-	__u32 pad;
+	__u32 epoch;	     /* in which it was seen to lie in a peer's prefix */
 };
 
 struct peer_key {
