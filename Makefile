@@ -84,7 +84,7 @@ test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-
 
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
-	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -Iinclude -c -o $@ $<
+	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -Iinclude -MMD -MP -c -o $@ $<
 $(B)/bench.skel.h: $(B)/bench.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name bench_bpf >$@.tmp && mv $@.tmp $@

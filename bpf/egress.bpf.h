@@ -260,8 +260,7 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 
 
 /* Steps 3 to 5 for a flow that we have. */
 static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p,
-					   struct flow *f, const struct port *port,
-					   const struct control *ctl)
+					   struct flow *f, const struct control *ctl)
 {
 	__u32 outer = egress_outer_bytes(p), telem_bytes, echo_bytes, wire_bytes, segment, segs, bytes;
 	struct scratch_space *space = scratch_get();
@@ -293,7 +292,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 
 	/* What one segment weighs on the wire, and does it fit? */
 	segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + outer + wire_bytes;
-	if (segment > port->mtu + WIRE_ETH_BYTES) {
+	if (segment > f->mtu + WIRE_ETH_BYTES) {
 		f->flags &= ~FLOW_F_TELEM;
 		return STAT_TX_MTU;
 	}
@@ -302,7 +301,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	segs = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
 
-	if (port->flags & PORT_F_EDT && ctl->mode == MODE_ENFORCE && p->payload_bytes) {
+	if (f->port_flags & PORT_F_EDT && ctl->mode == MODE_ENFORCE && p->payload_bytes) {
 		__u64 t = pacer_reserve(&f->clock_ns, p->now_ns, ctx->tstamp, bytes,
 					f->cc.rate_bps, 2 * f->params.t_ns + PACER_HORIZON_NS);
 
@@ -333,7 +332,6 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx)
 	const struct control *ctl = control_get();
 	struct egress_pkt p = {};
 	enum sluice_stat verdict;
-	const struct port *port;
 	__u32 ifindex = ctx->ifindex;
 	struct flow *f;
 
@@ -342,12 +340,11 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx)
 	verdict = egress_parse(ctx, &p);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
-	port = bpf_map_lookup_elem(&ports, &ifindex);
-	if (!port)
-		return STAT_TX_NO_PORT;
 	f = bpf_map_lookup_elem(&flows, &p.key);
 	if (!f) {
-		switch (flow_make(&p.key, port, ctl->epoch, ifindex)) {
+		switch (flow_make(&p.key, ifindex, ctl->epoch)) {
+		case FLOW_NO_PORT:
+			return STAT_TX_NO_PORT;
 		case FLOW_NO_PEER:
 			return STAT_TX_NO_PEER;
 		case FLOW_FULL:
@@ -359,11 +356,12 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx)
 		if (!f)
 			return STAT_TX_FLOW_FULL;
 	}
-	flow_refresh(f, &p.key, port, ctl->epoch);
+	if (f->epoch != ctl->epoch || f->ifindex != ifindex)
+		flow_refresh(f, &p.key, ifindex, ctl->epoch);
 	if (!f->params.t_ns)
 		return STAT_TX_NO_PEER;
 	p.now_ns = bpf_ktime_get_ns();
-	return egress_flow(ctx, &p, f, port, ctl);
+	return egress_flow(ctx, &p, f, ctl);
 }
 
 SEC("tc")

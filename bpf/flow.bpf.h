@@ -26,12 +26,15 @@ static inline void flow_unlock(struct flow *f)
 	__sync_fetch_and_and(&f->lock, 0);
 }
 
-/* W_init = B_nic * T (000, section 3.2) and what follows from it. kbit/s * ns < 2^30 * 2^30. */
-static inline void flow_params(struct hpcc_params *p, const struct peer *peer,
-			       const struct port *port)
+/*
+ * What a flow takes from its peer's prefix and the port that it leaves by.
+ * W_init = B_nic * T (000, section 3.2); kbit/s * ns < 2^30 * 2^30.
+ */
+static inline void flow_params(struct flow *f, const struct peer *peer, const struct port *port)
 {
 	__u64 w_init = port->speed_bps / 1000 * peer->t_ns / 8000000;
 	__u64 w_min = port->mtu + WIRE_ETH_BYTES;
+	struct hpcc_params *p = &f->params;
 
 	if (w_init < w_min)
 		w_init = w_min;
@@ -46,48 +49,60 @@ static inline void flow_params(struct hpcc_params *p, const struct peer *peer,
 	p->w_ai = peer->w_ai;
 	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
 		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
+	f->mtu = port->mtu;
+	f->port_flags = port->flags;
 }
 
-/* Brings the parameters up to the current epoch; a new w_init also bounds the window at once. */
-static inline void flow_refresh(struct flow *f, const struct flow_key *key, const struct port *port,
-				__u32 epoch)
+/*
+ * Brings the parameters up to the current epoch and to the port that the flow leaves by now; a new
+ * w_init also bounds the window at once.
+ */
+static __attribute__((noinline)) int flow_refresh(struct flow *f, const struct flow_key *key,
+						  __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	const struct peer *peer;
+	const struct port *port;
 
-	if (f->epoch == epoch || !flow_trylock(f))
-		return;
+	if (!f || !key || !flow_trylock(f))
+		return 0;
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
-	if (peer && peer->t_ns) {
-		flow_params(&f->params, peer, port);
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (peer && peer->t_ns && port) {
+		flow_params(f, peer, port);
 		if (f->cc.w > f->params.w_init)
 			f->cc.w = f->params.w_init;
 		if (f->cc.wc > f->params.w_init)
 			f->cc.wc = f->params.w_init;
 		f->cc.rate_bps = hpcc_rate_bps(f->cc.w, f->params.t_ns);
 	}
+	f->ifindex = ifindex;
 	f->epoch = epoch;
 	flow_unlock(f);
+	return 0;
 }
 
 enum flow_verdict {
 	FLOW_OK,
 	FLOW_NO_PEER,
+	FLOW_NO_PORT,
 	FLOW_FULL,
 };
 
 /* The flow of key, made if the remote side is a peer. */
 static __attribute__((noinline)) enum flow_verdict flow_make(const struct flow_key *key,
-							     const struct port *port, __u32 epoch,
-							     __u32 ifindex)
+							     __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
-	const struct peer *peer;
 	struct scratch_space *space = scratch_get();
+	const struct peer *peer;
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 	struct flow *fresh;
 
-	if (!key || !port || !space)
+	if (!port)
+		return FLOW_NO_PORT;
+	if (!key || !space)
 		return FLOW_NO_PEER;
 	fresh = &space->flow;
 	pk.addr = key->remote;
@@ -95,7 +110,7 @@ static __attribute__((noinline)) enum flow_verdict flow_make(const struct flow_k
 	if (!peer || !peer->t_ns)
 		return FLOW_NO_PEER;
 	__builtin_memset(fresh, 0, sizeof(*fresh));
-	flow_params(&fresh->params, peer, port);
+	flow_params(fresh, peer, port);
 	hpcc_init(&fresh->cc, &fresh->params);
 	fresh->epoch = epoch;
 	fresh->ifindex = ifindex;

@@ -177,8 +177,6 @@ static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct
 static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p,
 				 const struct control *ctl)
 {
-	__u32 ifindex = ctx->ifindex;
-	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
 	const struct wire_telem *telem = 0;
 
@@ -193,8 +191,8 @@ static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, str
 			telem = 0;
 		}
 	}
-	if (!f && telem && port) {
-		if (flow_make(&p->key, port, ctl->epoch, ifindex) == FLOW_FULL)
+	if (!f && telem) {
+		if (flow_make(&p->key, ctx->ifindex, ctl->epoch) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
 		f = bpf_map_lookup_elem(&flows, &p->key);
 	}
@@ -204,6 +202,8 @@ static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, str
 		return;
 	}
 	f->last_rx_ns = p->now_ns;
+	if (f->epoch != ctl->epoch)
+		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
 	if (telem)
 		ingress_echo_store(f, p, telem);
 	if (m->hdr.flags & WIRE_F_ECHO) {
@@ -213,8 +213,6 @@ static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, str
 
 		if (!echo)
 			return;
-		if (port)
-			flow_refresh(f, &p->key, port, ctl->epoch);
 		ingress_feedback(f, echo, m->hdr.echo_hops, ctl->mode, p->now_ns);
 	}
 }

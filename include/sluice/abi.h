@@ -54,6 +54,8 @@ struct flow {
 	__u32 epoch;	     /* of the parameters below; both sides refresh under the lock */
 	__u32 lock;	     /* 1 while a CPU changes params or cc */
 	__u32 ifindex;	     /* egress: where the flow leaves */
+	__u32 mtu;	     /* of that port, taken with the parameters */
+	__u32 port_flags;    /* likewise: PORT_F_* */
 	struct hpcc_params params;
 	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
 	struct flow_echo echo;
@@ -125,7 +127,7 @@ _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 48, "params");
 _Static_assert(sizeof(struct hpcc_state) == 168, "cc");
-_Static_assert(sizeof(struct flow) == 352, "flow");
+_Static_assert(sizeof(struct flow) == 360, "flow");
 _Static_assert(sizeof(struct port) == 72, "port");
 
 #endif

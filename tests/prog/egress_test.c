@@ -357,7 +357,7 @@ Test(egress, echo__is_kept_when_the_packet_does_not_fit)
 	echo_waits(s, 0);
 	expect_counted(STAT_TX_DATA);
 	port.mtu = data.len - 14 + 28 + 12 + 44 + 31;
-	port_set(WORLD_IFINDEX, &port);
+	port_change(WORLD_IFINDEX, &port);
 	expect_untouched(EGRESS, &data, STAT_TX_MTU);
 	run(EGRESS, &ack);
 	expect_counted(STAT_TX_DATA);
@@ -712,22 +712,22 @@ Test(egress, mtu__to_the_byte)
 		struct port port = port_usual();
 
 		port.mtu = in.len - 14 + grow;
-		port_set(WORLD_IFINDEX, &port);
+		port_change(WORLD_IFINDEX, &port);
 		run(EGRESS, &in);
 		expect_counted(STAT_TX_DATA);
 		expect_eq(flow_get(s).flags & FLOW_F_TELEM, FLOW_F_TELEM);
 		port.mtu--;
-		port_set(WORLD_IFINDEX, &port);
+		port_change(WORLD_IFINDEX, &port);
 		expect_untouched(EGRESS, &in, STAT_TX_MTU);
 		expect_eq(flow_get(s).flags & FLOW_F_TELEM, 0);
 
 		port.mtu += 1 + 32;
-		port_set(WORLD_IFINDEX, &port);
+		port_change(WORLD_IFINDEX, &port);
 		echo_waits(s, 0);
 		run(EGRESS, &in);
 		expect_counted(STAT_TX_DATA);
 		port.mtu--;
-		port_set(WORLD_IFINDEX, &port);
+		port_change(WORLD_IFINDEX, &port);
 		echo_waits(s, 0);
 		expect_untouched(EGRESS, &in, STAT_TX_MTU);
 	}
@@ -751,10 +751,10 @@ Test(egress, gso__it_is_the_segment_that_must_fit)
 		struct port port = port_usual();
 
 		port.mtu = (v6 ? 40 : 20) + 20 + 1000 + grow;
-		port_set(WORLD_IFINDEX, &port);
+		port_change(WORLD_IFINDEX, &port);
 		expect_untouched(EGRESS, &in, STAT_TX_ENCAP_FAILED, .gso_size = 1000, .gso_segs = 3);
 		port.mtu--;
-		port_set(WORLD_IFINDEX, &port);
+		port_change(WORLD_IFINDEX, &port);
 		expect_untouched(EGRESS, &in, STAT_TX_MTU, .gso_size = 1000, .gso_segs = 3);
 	}
 }
@@ -899,7 +899,7 @@ static void enforce_with_fq(void)
 
 	control_set(MODE_ENFORCE, 0);
 	port.flags |= PORT_F_EDT;
-	port_set(WORLD_IFINDEX, &port);
+	port_change(WORLD_IFINDEX, &port);
 }
 
 Test(egress, departure__at_the_flows_clock)

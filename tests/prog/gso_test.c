@@ -199,13 +199,13 @@ Test(gso, segments__must_fit_one_by_one)
 		unsigned int grow = (v6 ? 40 : 20) + 8 + 12 + 44;
 
 		port.mtu = (v6 ? 40 : 20) + 20 + 1000 + grow;
-		port_set(ifindex, &port);
+		port_change(ifindex, &port);
 		send_gso(fd, s, 2000, 1000);
 		cr_assert(packet_catch(far, &got, 1000) && packet_catch(far, &got, 1000));
 		expect_eq(got.len, port.mtu + 14);
 		expect_counted_attached(STAT_TX_DATA);
 		port.mtu--;
-		port_set(ifindex, &port);
+		port_change(ifindex, &port);
 		send_gso(fd, s, 2000, 1000);
 		cr_assert(packet_catch(far, &got, 1000) && packet_catch(far, &got, 1000));
 		expect_eq(got.len, port.mtu + 1 + 14 - grow);

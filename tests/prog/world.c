@@ -364,6 +364,12 @@ void port_set(__u32 ifindex, const struct port *port)
 	map_set(skel->maps.ports, &ifindex, port);
 }
 
+void port_change(__u32 ifindex, const struct port *port)
+{
+	port_set(ifindex, port);
+	control_next_epoch();
+}
+
 void port_remove(__u32 ifindex)
 {
 	bpf_map_delete_elem(bpf_map__fd(skel->maps.ports), &ifindex);

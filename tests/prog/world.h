@@ -110,6 +110,8 @@ __u64 clock_ns(void); /* of the programs: CLOCK_MONOTONIC */
 void control_set(enum sluice_mode mode, int bypass);
 __u32 control_next_epoch(void);
 void port_set(__u32 ifindex, const struct port *port);
+/* As the daemon does it: flows take it up with the epoch. */
+void port_change(__u32 ifindex, const struct port *port);
 void port_remove(__u32 ifindex);
 struct port port_get(__u32 ifindex);
 struct port port_usual(void);
