@@ -164,12 +164,8 @@ static __attribute__((noinline)) int egress_outer(struct egress_head *head, stru
 static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p,
 				    const struct egress_head *head, __u32 bytes)
 {
-	bound_here(bytes);
-	if (p->v6)
-		return bytes > sizeof(*head) ? -EINVAL :
-			bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
-	return bytes > sizeof(*head) - sizeof(head->ip.unused) ? -EINVAL :
-		bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, bytes, 0);
+	return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES,
+				   p->v6 ? (void *)&head->ip.v6 : (void *)&head->ip.v4, bytes, 0);
 }
 
 /*
@@ -237,11 +233,12 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 
 				__u32 *seen, __u64 now_ns)
 {
 	const struct flow_echo *slot = &f->echo;
-	__u32 version = *(const volatile __u32 *)&slot->version;
+	__u32 version = *(const volatile __u32 *)&slot->version, n = slot->hops;
 	__u64 age;
 	int i;
 
-	if (version == slot->sent || version & 1)
+	bound_here(n);
+	if (version == slot->sent || version & 1 || n > HPCC_MAX_HOPS)
 		return 0;
 	age = (now_ns - slot->rx_ns) >> WIRE_AGE_SHIFT;
 	e->seq = bpf_htonl(slot->seq);
@@ -254,8 +251,8 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 
 		return 0;
 	}
 	*seen = version;
-	*hops = slot->hops;
-	return WIRE_ECHO_BYTES(*hops);
+	*hops = n;
+	return WIRE_ECHO_BYTES(n);
 }
 
 /* Steps 3 to 5 for a flow that we have. */

@@ -89,9 +89,9 @@ struct egress_head {
  * Not pinned.
  */
 struct scratch_space {
+	struct egress_head head;
 	struct flow flow;
 	struct hpcc_ack ack;
-	struct egress_head head;
 };
 
 struct {
