@@ -143,8 +143,22 @@ int cmd_status(int argc, char **argv)
 
 /* --- flows --- */
 
+/* What happens to its packets; whether its socket obeys W is the socket's (ss -ti). */
+static const char *flow_state(const struct flow *f, const struct control *ctl)
+{
+	if (f->flags & FLOW_F_CLOSED)
+		return "closed";
+	if (ctl->bypass)
+		return "bypassed";
+	if (!(f->flags & FLOW_F_TELEM))
+		return "plain";
+	if (!f->feedbacks)
+		return "no feedback yet";
+	return ctl->mode == MODE_ENFORCE ? "governed" : mode_name(ctl->mode);
+}
+
 static void flow_json(struct json_object *list, const struct flow_key *k, const struct flow *f,
-		      __u64 now)
+		      const struct control *ctl, __u64 now)
 {
 	struct json_object *o = json_object_new_object(), *hops, *hop;
 	char buf[PREFIX_STRLEN];
@@ -155,6 +169,7 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 	add_string(o, "remote", addr_format(&k->remote, buf));
 	add_u64(o, "remote_port", ntohs(k->remote_port));
 	add_string(o, "protocol", "tcp");
+	add_string(o, "state", flow_state(f, ctl));
 	add_bool(o, "telemetry", !!(f->flags & FLOW_F_TELEM));
 	add_u64(o, "tx_bytes", f->tx_bytes);
 	add_u64(o, "w_bytes", q12_to_bytes(f->cc.w));
@@ -185,6 +200,7 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 
 struct flows_ctx {
 	struct json_object *list;
+	struct control ctl;
 	__u64 now;
 	unsigned int shown;
 };
@@ -197,7 +213,7 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 	int i;
 
 	if (c->list) {
-		flow_json(c->list, k, f, c->now);
+		flow_json(c->list, k, f, &c->ctl, c->now);
 		return 0;
 	}
 	if (!c->shown++)
@@ -210,9 +226,7 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
 	printf("%-48s %10llu %12.3f %6.3f %5u %10u %8llu  %s\n", ends, q12_to_bytes(f->cc.w),
 	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue, f->feedbacks,
-	       !(f->flags & FLOW_F_TELEM) ? "plain"
-	       : !f->feedbacks		  ? "no feedback yet"
-					  : "governed");
+	       flow_state(f, &c->ctl));
 	return 0;
 }
 
@@ -232,6 +246,7 @@ int cmd_flows(int argc, char **argv)
 		return err;
 	if (show_options.json)
 		c.list = json_object_new_array();
+	pins_control_get(&p, &c.ctl);
 	err = pins_each_flow(&p, flow_show, &c);
 	pins_close(&p);
 	if (err) {
