@@ -12,6 +12,7 @@ control__bypass_on_and_off_under_load() {
 
 	expect "answer" "$(ctl h1 bypass on)" = "bypass: off -> on"
 	expect "status" "$(status_of h1 .bypass)" = true
+	expect "state of the flow" "$(flow_of h1 .state)" = bypassed
 	grows "packets passed because of bypass" 10 stat_of h1 tx_bypass
 	data=$(stat_of h1 tx_data)
 	bulk_goes_on
@@ -98,6 +99,7 @@ control__dry_run_and_observe_from_the_start() {
 		sleep 0.3
 		expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has-no ssys_
 		expect "packets given a departure time" "$(stat_of h1 paced)" -eq 0
+		flow_soon h1 "state of the flow" .state $mode
 		if [[ $mode == dry-run ]]; then
 			wait_for 10 "W is computed" governed h1
 			expect "feedback that changed W" "$(stat_of h1 fb_fast fb_full)" -gt 5
@@ -152,15 +154,15 @@ control__interfaces_and_peers_by_sighup() {
 	expect "filters of p2" "$(net_in sw tc filter show dev p2 egress)" has hop
 	server h2
 	transfer h1 10.2.0.2 -n 1M
-	expect "base RTT" "$(flow_of h1 .base_rtt_ns)" -eq 2000000
+	flow_soon h1 "base RTT" .base_rtt_ns 2000000
 	host_config h1 "peers: [{prefix: 10.0.0.0/8, base_rtt: 3ms}]" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "reloaded"
 	expect "route of the prefix that is gone" "$(net_route h1 fd00::/16)" = ""
 	expect "route of the prefix that stays" "$(net_route h1 10.0.0.0/8)" has "mtu 1368"
 	bulk_start h1 10.2.0.2
+	flow_soon h1 "base RTT" .base_rtt_ns 3000000
+	flow_soon h1 "W_init" .w_init_bytes 37500
 	governed_soon h1
-	expect "base RTT" "$(flow_of h1 .base_rtt_ns)" -eq 3000000
-	expect "W_init" "$(flow_of h1 .w_init_bytes)" -eq 37500
 	bulk_stop
 	bulk_start h1 fd00:2::2
 	grows "packets outside of the peers" 10 stat_of h1 tx_no_peer
