@@ -301,15 +301,12 @@ remove:
 
 static void epoch_next(struct dataplane *dp, const struct config *c)
 {
-	struct control ctl;
+	struct control *ctl = dp->pins.ctl;
 
-	pins_control_get(&dp->pins, &ctl);
-	ctl.abi = SLUICE_ABI;
-	ctl.mode = c->mode;
-	ctl.epoch++;
-	ctl.pid = getpid();
-	ctl.heartbeat_ns = now_ns();
-	pins_control_set(&dp->pins, &ctl);
+	ctl->mode = c->mode;
+	ctl->epoch++;
+	ctl->pid = getpid();
+	ctl->heartbeat_ns = now_ns();
 }
 
 /* Makes the peers map say what the configuration says. */
@@ -399,12 +396,10 @@ static int cc_register(struct dataplane *dp, const struct config *c)
 {
 	char path[512];
 	struct bpf_link *link;
-	struct control ctl;
 	int err;
 
 	if (!c->tcp.name)
 		return 0;
-	pins_control_get(&dp->pins, &ctl);
 	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
 	if (access(path, F_OK)) {
 		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
@@ -423,8 +418,7 @@ static int cc_register(struct dataplane *dp, const struct config *c)
 			msg("tcp: pinning %s: %s", path, strerror(-err));
 			return err;
 		}
-		strncpy(ctl.cc_name, c->tcp.name, sizeof(ctl.cc_name) - 1);
-		pins_control_set(&dp->pins, &ctl);
+		strncpy(dp->pins.ctl->cc_name, c->tcp.name, sizeof(dp->pins.ctl->cc_name) - 1);
 	}
 	return 0;
 }
@@ -433,13 +427,11 @@ static int cc_register(struct dataplane *dp, const struct config *c)
 static int cc_default_apply(struct dataplane *dp, const struct config *c)
 {
 	char now[64];
-	struct control ctl;
 	int err;
 
-	pins_control_get(&dp->pins, &ctl);
 	if (!c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE) {
-		cc_restore_default(&ctl);
-		return pins_control_set(&dp->pins, &ctl);
+		cc_restore_default(dp->pins.ctl);
+		return 0;
 	}
 	err = sysctl_read(now, sizeof(now));
 	if (err || !strcmp(now, c->tcp.name))
@@ -450,8 +442,8 @@ static int cc_default_apply(struct dataplane *dp, const struct config *c)
 		return err;
 	}
 	msg("tcp: default congestion control: %s -> %s", now, c->tcp.name);
-	snprintf(ctl.cc_default, sizeof(ctl.cc_default), "%.15s", now);
-	return pins_control_set(&dp->pins, &ctl);
+	snprintf(dp->pins.ctl->cc_default, sizeof(dp->pins.ctl->cc_default), "%.15s", now);
+	return 0;
 }
 
 /* --- load --- */
@@ -890,13 +882,9 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 void dataplane_tick(struct dataplane *dp, const struct config *c)
 {
 	struct age_ctx a = { dp, now_ns(), c->flow_timeout_ns };
-	struct control ctl;
 	int err;
 
-	if (!pins_control_get(&dp->pins, &ctl)) {
-		ctl.heartbeat_ns = a.now_ns;
-		pins_control_set(&dp->pins, &ctl);
-	}
+	dp->pins.ctl->heartbeat_ns = a.now_ns;
 	if (dp->routes_changed) {
 		dp->routes_changed = 0;
 		routes_follow(dp, c);
@@ -945,16 +933,15 @@ int dataplane_detach(struct dataplane *dp)
 {
 	const struct timespec linger = { 0, DP_LINGER_NS };
 	struct drop_ctx d = { dp, NULL };
-	struct control ctl;
+	struct control *ctl = dp->pins.ctl;
 
-	if (dp->pins.control > 0 && !pins_control_get(&dp->pins, &ctl)) {
-		if (!ctl.bypass) {
-			ctl.bypass = 1;
-			pins_control_set(&dp->pins, &ctl);
-			if (!dp->fresh || ctl.epoch)
+	if (ctl) {
+		if (!ctl->bypass) {
+			ctl->bypass = 1;
+			if (!dp->fresh || ctl->epoch)
 				nanosleep(&linger, NULL);
 		}
-		cc_restore_default(&ctl);
+		cc_restore_default(ctl);
 		pins_each_port(&dp->pins, port_drop, &d);
 	}
 	cc_unregister(dp->pin_dir);

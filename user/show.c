@@ -107,7 +107,7 @@ int cmd_status(int argc, char **argv)
 	err = show_open(&p);
 	if (err)
 		return err;
-	pins_control_get(&p, &c);
+	c = *p.ctl;
 	pins_each_flow(&p, count_flow, &flows);
 	age = (now_ns() - c.heartbeat_ns) / 1e9;
 	if (show_options.json) {
@@ -246,7 +246,7 @@ int cmd_flows(int argc, char **argv)
 		return err;
 	if (show_options.json)
 		c.list = json_object_new_array();
-	pins_control_get(&p, &c.ctl);
+	c.ctl = *p.ctl;
 	err = pins_each_flow(&p, flow_show, &c);
 	pins_close(&p);
 	if (err) {
@@ -300,9 +300,8 @@ int cmd_stats(int argc, char **argv)
 
 int cmd_bypass(int argc, char **argv)
 {
-	struct control c;
+	__u32 was, now;
 	struct pins p;
-	__u32 was;
 	int err;
 
 	if (argc != 2 || (strcmp(argv[1], "on") && strcmp(argv[1], "off"))) {
@@ -312,20 +311,13 @@ int cmd_bypass(int argc, char **argv)
 	err = show_open(&p);
 	if (err)
 		return err;
-	err = pins_control_get(&p, &c);
-	was = c.bypass;
-	c.bypass = !strcmp(argv[1], "on");
-	if (!err)
-		err = pins_control_set(&p, &c);
+	was = p.ctl->bypass;
+	p.ctl->bypass = now = !strcmp(argv[1], "on");
 	pins_close(&p);
-	if (err) {
-		msg("bypass: %s", strerror(-err));
-		return EXIT_FAILED;
-	}
 	if (show_options.json) {
 		struct json_object *o = json_object_new_object();
 
-		add_bool(o, "bypass", c.bypass);
+		add_bool(o, "bypass", now);
 		add_bool(o, "was", was);
 		return show_json(o);
 	}
