@@ -119,8 +119,10 @@ ctl__as_nobody() {
 	chmod 644 "$WORK/nobody.yaml"
 	sed -i "s/ssys-h1/ssys-nobody/; s/ssys_h1/ssys_nobody/" "$WORK/nobody.yaml"
 	as_nobody sluiced --config "$WORK/nobody.yaml" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
-	expect "exit status of sluiced as nobody" $? -eq 1
-	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "Permission denied"
+	# Where anybody may write into /sys/fs/bpf it gets as far as loading the programs, and undoes that.
+	expect "exit status of sluiced as nobody" $? -ge 1
+	expect "what it says" "$(sed 's/Operation not permitted/Permission denied/' "$CASE_DIR/ctl.log")" has "Permission denied"
+	! compgen -G "$PINS/ssys-nobody/*" >/dev/null || fail "it left pins"
 }
 
 # Recorded feedback needs neither a daemon nor root.
