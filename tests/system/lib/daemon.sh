@@ -154,7 +154,17 @@ flow_soon() { wait_for 20 "$2 is $4" flow_is "$1" "$3" "$4"; }
 
 flow_is() { [[ $(flow_of "$1" "$2") == "$3" ]]; }
 
+# counts NODE N COUNTER...: their sum comes to be more than N.
+counts() { wait_for 20 "${*:3} of $1 are more than $2" counted "$@"; }
+
+counted() { (($(stat_of "$1" "${@:3}") > $2)); }
+
 status_of() { ctl "$1" status --json | jq -r "$2"; }
+
+# status_soon NODE WHAT FIELD VALUE: status_of comes to be VALUE. What the daemon says it does, it does next.
+status_soon() { wait_for 20 "$2 is $4" status_is "$1" "$3" "$4"; }
+
+status_is() { [[ $(status_of "$1" "$2") == "$3" ]]; }
 
 # --- what BPF objects there are ---
 
