@@ -198,6 +198,11 @@ static int port_describe(const struct config_interface *i, const struct link_inf
 		msg("%s: is not an Ethernet device: name one that is", i->name);
 		return -EOPNOTSUPP;
 	}
+	if (q.ingress) {
+		msg("%s: has a qdisc 'ingress' where clsact has to be, which can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
+		    i->name, i->name, i->name);
+		return -EBUSY;
+	}
 	port->speed_bps = i->speed_bps ? i->speed_bps : link->speed_bps;
 	if (!port->speed_bps) {
 		msg("%s: the driver does not know the speed: write 'speed: 25Gbit' for this interface",

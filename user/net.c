@@ -160,7 +160,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 	err = nl_talk(nlh, qdisc_cb, l);
 	for (i = 0; !err && i < l->n; i++) {
 		if (l->q[i].parent == TC_H_CLSACT || l->q[i].parent == TC_H_INGRESS) {
-			info->clsact = 1;
+			info->ingress = !strcmp(l->q[i].kind, "ingress");
 			continue;
 		}
 		if (l->q[i].parent == TC_H_ROOT)

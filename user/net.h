@@ -22,7 +22,7 @@ struct qdisc_info {
 	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
 	unsigned int leaves; /* qdiscs that have no other below them */
 	unsigned int fq;    /* leaves that are fq */
-	int clsact;	    /* there is a clsact (or ingress) qdisc */
+	int ingress;	    /* there is an ingress qdisc, in the place of clsact */
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);
 

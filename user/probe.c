@@ -160,6 +160,11 @@ static void probe_interface(struct probe_report *r, const char *name)
 		report(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed", NULL);
 		return;
 	}
+	if (q.ingress) {
+		snprintf(mend, sizeof(mend), "tc qdisc del dev %s ingress", name);
+		report(r, check, PROBE_LESS, "a qdisc 'ingress' where clsact has to be", mend);
+		return;
+	}
 	snprintf(check, sizeof(check), "%s speed", name);
 	snprintf(text, sizeof(text), "%.0f Mbit/s by the driver", link.speed_bps / 1e6);
 	report(r, check, link.speed_bps ? PROBE_OK : PROBE_LESS,

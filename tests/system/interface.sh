@@ -202,6 +202,20 @@ interface__connected_route_without_room_is_refused_with_the_remedy() {
 	expect "source address of the route" "$(net_in h1 ip route get 10.1.0.1)" has "src 10.1.0.2"
 }
 
+# It takes the place of clsact and has no egress.
+interface__with_an_ingress_qdisc_is_refused_with_the_remedy() {
+	net_up
+	net_in h1 tc qdisc add dev eth0 ingress || fail "no qdisc ingress here"
+	net_state h1 >"$CASE_DIR/before.txt"
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_fails h1 4 "eth0: has a qdisc 'ingress'" "tc qdisc del dev eth0 ingress" "nothing is left attached"
+	net_state h1 >"$CASE_DIR/after.txt"
+	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	expect "what probe says" "$(net_in h1 "$BUILD/sluicectl" probe eth0)" has "tc qdisc del dev eth0 ingress"
+	net_in h1 tc qdisc del dev eth0 ingress
+	daemon_start h1
+}
+
 # interface_filters NODE DEVICE: a stranger's filters before and behind ours. They let the packet go on and count.
 interface_filters() {
 	local priority
