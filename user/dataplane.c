@@ -397,16 +397,22 @@ static void cc_restore_default(struct control *ctl)
 	ctl->cc_default[0] = 0;
 }
 
+/* Does an earlier daemon's congestion control have the name that is wanted now ("": none)? */
+static int cc_is_kept(const struct pins *pins, const struct config *c)
+{
+	return !strcmp(pins->ctl->cc_name, c->tcp.name ?: "");
+}
+
 static int cc_register(struct dataplane *dp, const struct config *c)
 {
+	struct control *ctl = dp->pins.ctl;
+	struct bpf_link *link = NULL;
 	char path[512];
-	struct bpf_link *link;
 	int err;
 
-	if (!c->tcp.name)
+	if (cc_is_kept(&dp->pins, c))
 		return 0;
-	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
-	if (access(path, F_OK)) {
+	if (c->tcp.name) {
 		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
 		if (!link) {
 			err = -errno;
@@ -418,13 +424,22 @@ static int cc_register(struct dataplane *dp, const struct config *c)
 		/* It stays registered when we end; only deleting the map's element takes it away. */
 		bpf_link__disconnect(link);
 		bpf_link__destroy(link);
-		err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
-		if (err) {
-			msg("tcp: pinning %s: %s", path, strerror(-err));
-			return err;
-		}
-		strncpy(dp->pins.ctl->cc_name, c->tcp.name, sizeof(dp->pins.ctl->cc_name) - 1);
 	}
+	if (ctl->cc_name[0]) {
+		msg("tcp: congestion control: %s -> %s", ctl->cc_name, c->tcp.name ?: "none");
+		cc_restore_default(ctl);
+		cc_unregister(dp->pin_dir);
+	}
+	memset(ctl->cc_name, 0, sizeof(ctl->cc_name));
+	if (!c->tcp.name)
+		return 0;
+	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
+	err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
+	if (err) {
+		msg("tcp: pinning %s: %s", path, strerror(-err));
+		return err;
+	}
+	memcpy(ctl->cc_name, c->tcp.name, strlen(c->tcp.name));
 	return 0;
 }
 
@@ -581,8 +596,7 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 	__u32 len = sizeof(info);
 	int fd, err;
 
-	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
-	err = programs_choose(s, c->tcp.name && access(path, F_OK));
+	err = programs_choose(s, c->tcp.name && (dp->fresh || !cc_is_kept(&dp->pins, c)));
 	if (err)
 		return err;
 	s->rodata->wire_port = c->port;
@@ -714,7 +728,8 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	return 0;
 }
 
-static int interfaces_apply(struct dataplane *dp, const struct config *c)
+/* An interface that is not there is an error only where nothing is attached yet (must_exist). */
+static int interfaces_apply(struct dataplane *dp, const struct config *c, int must_exist)
 {
 	struct drop_ctx d = { dp, c };
 	unsigned int k;
@@ -722,7 +737,9 @@ static int interfaces_apply(struct dataplane *dp, const struct config *c)
 
 	for (k = 0; k < c->interfaces_count; k++) {
 		err = port_add(dp, c, &c->interfaces[k]);
-		if (err)
+		if (err == -ENODEV && !must_exist)
+			msg("%s: attached as soon as it is there", c->interfaces[k].name);
+		else if (err)
 			return err;
 	}
 	return pins_each_port(&dp->pins, port_drop, &d);
@@ -757,10 +774,8 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		goto close;
 	}
 	dp->fresh = err != 0;
-	if (!dp->fresh) {
+	if (!dp->fresh)
 		msg("adopting the maps in %s", c->pin_dir);
-		pins_close(&dp->pins);
-	}
 	err = object_load(dp, c);
 	if (err)
 		goto undo;
@@ -770,8 +785,8 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		__u32 zero = 0;
 
 		bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY);
+		err = pins_open(c->pin_dir, &dp->pins);
 	}
-	err = pins_open(c->pin_dir, &dp->pins);
 	if (err) {
 		msg("%s: opening the maps: %s", c->pin_dir, strerror(-err));
 		goto undo;
@@ -780,7 +795,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	if (!err)
 		err = cc_register(dp, c);
 	if (!err)
-		err = interfaces_apply(dp, c);
+		err = interfaces_apply(dp, c, dp->fresh);
 	if (!err)
 		err = cc_default_apply(dp, c);
 	if (err)
@@ -805,7 +820,7 @@ int dataplane_reload(struct dataplane *dp, const struct config *c)
 	int err = peers_apply(dp, c);
 
 	if (!err)
-		err = interfaces_apply(dp, c);
+		err = interfaces_apply(dp, c, 0);
 	if (!err)
 		err = cc_default_apply(dp, c);
 	epoch_next(dp, c);

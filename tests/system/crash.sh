@@ -139,8 +139,9 @@ crash__start_that_fails_keeps_what_is_attached() {
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	daemon_kill h1
-	host_config h1 'interfaces: [{name: eth0, role: host}, {name: none0, role: host}]' >"$CASE_DIR/h1.yaml"
-	daemon_fails h1 1 "none0: no such interface" "what the earlier daemon attached stays as it was"
+	host_config h1 'tcp: {name: reno, default: true}' >"$CASE_DIR/h1.yaml"
+	daemon_fails h1 1 "the name is taken" "what the earlier daemon attached stays as it was"
+	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ssys_h1
 	grows "feedback afterwards" 20 flow_of h1 .feedbacks
 	bulk_unharmed
 	host_config h1 >"$CASE_DIR/h1.yaml"
@@ -148,6 +149,51 @@ crash__start_that_fails_keeps_what_is_attached() {
 	expect_said h1 "adopting the maps"
 	bulk_unharmed
 	bulk_stop
+}
+
+# One of its interfaces went away with the crash: the others are adopted, and it is attached when it comes.
+crash__start_without_one_of_the_interfaces() {
+	net_up
+	daemon_start sw
+	daemon_kill sw
+	net_in sw ip link del p1
+	daemon_start sw
+	expect_said sw "p1: no such interface"
+	status_soon sw "interfaces of sw" '[.interfaces[].name] | join(" ")' p2
+	net_link 1 || fail "the link cannot be made again"
+	wait_for 20 "sw says that it is back" said sw "p1: is there again"
+	status_soon sw "interfaces of sw" '.interfaces | length' 2
+	# So it is with SIGHUP.
+	{ switch_config && echo '  - {name: p3, role: switch, speed: 1Gbit, id: 3}'; } >"$CASE_DIR/sw.yaml"
+	daemon_hup sw "reloaded"
+	expect_said sw "p3: attached as soon as it is there"
+}
+
+# The congestion control of the crashed one goes, and the default does not point to it.
+crash__start_with_another_name_of_congestion_control() {
+	local name default
+
+	net_up
+	default=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
+	daemon_start h1
+	daemon_kill h1
+	for name in ssys_other ''; do
+		host_config h1 "tcp: {${name:+name: $name, default: true}}" >"$CASE_DIR/h1.yaml"
+		daemon_start h1
+		expect "congestion controls" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_available_congestion_control) " has-no \
+			"ssys_${name:+h1}"
+		expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "${name:-$default}"
+		expect "in the status" "$(status_of h1 .congestion_control)" = "$name"
+		daemon_kill h1
+	done
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_start h1
+	server h2
+	bulk_start h1 10.2.0.2
+	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "ssys_h1"
+	bulk_stop
+	daemon_stop h1
+	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default"
 }
 
 # Maps of another version are not touched: their layout is not known.
