@@ -93,6 +93,75 @@ static void clsact_remove(__u32 ifindex)
 		bpf_tc_hook_destroy(&hook);
 }
 
+/*
+ * What of ours is attached, by the counters that all of our programs use. This needs no ports map,
+ * whose layout may be another version's, and sees other network namespaces too.
+ */
+struct leftover {
+	__u32 stats_id;
+	int interfaces; /* of this network namespace */
+};
+
+static int prog_is_ours(__u32 prog_id, __u32 stats_id)
+{
+	int fd = bpf_prog_get_fd_by_id(prog_id), ours = 0;
+	struct bpf_prog_info info = {};
+	__u32 maps[64], len = sizeof(info), i;
+
+	if (fd < 0)
+		return 0;
+	info.nr_map_ids = sizeof(maps) / sizeof(maps[0]);
+	info.map_ids = (uintptr_t)maps;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_PROG_TYPE_SCHED_CLS)
+		for (i = 0; i < info.nr_map_ids && i < sizeof(maps) / sizeof(maps[0]); i++)
+			ours |= maps[i] == stats_id;
+	close(fd);
+	return ours;
+}
+
+static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, __u32 stats_id)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+
+	return !bpf_tc_query(&hook, &opts) && prog_is_ours(opts.prog_id, stats_id);
+}
+
+static void leftover_count(__u32 ifindex, void *ctx)
+{
+	struct leftover *l = ctx;
+
+	l->interfaces += filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id);
+}
+
+static int leftover_anywhere(const struct leftover *l)
+{
+	__u32 id = 0;
+
+	while (!bpf_prog_get_next_id(id, &id))
+		if (prog_is_ours(id, l->stats_id))
+			return 1;
+	return 0;
+}
+
+static void leftover_egress_remove(__u32 ifindex, void *ctx)
+{
+	const struct leftover *l = ctx;
+
+	if (filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id))
+		filter_remove(ifindex, BPF_TC_EGRESS);
+}
+
+static void leftover_ingress_remove(__u32 ifindex, void *ctx)
+{
+	const struct leftover *l = ctx;
+
+	if (!filter_is_ours(ifindex, BPF_TC_INGRESS, l->stats_id))
+		return;
+	filter_remove(ifindex, BPF_TC_INGRESS);
+	route_remove_ours(ifindex, NULL, NULL);
+}
+
 /* --- routes: room for telemetry --- */
 
 static unsigned int route_room(const struct peer_key *k)
@@ -769,7 +838,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		goto close;
 	err = pins_open(c->pin_dir, &dp->pins);
 	if (err == -EPROTO) {
-		msg("%s: the maps there are of another version: run the 'sluiced --detach --pin-dir %s' of that version first",
+		msg("%s: the maps there are of another version: run 'sluiced --detach --pin-dir %s' first",
 		    c->pin_dir, c->pin_dir);
 		goto close;
 	}
@@ -970,9 +1039,47 @@ int dataplane_detach(struct dataplane *dp)
 	return EXIT_DONE;
 }
 
+/*
+ * What can be told without the layout of the maps. Egress goes first and ingress strips on, as with
+ * bypass; clsact and the default congestion control stay, for who made them is not known.
+ */
+static int dataplane_detach_other(struct dataplane *dp, struct leftover *l)
+{
+	const struct timespec linger = { 0, DP_LINGER_NS };
+
+	links_each(leftover_egress_remove, l);
+	nanosleep(&linger, NULL);
+	links_each(leftover_ingress_remove, l);
+	cc_unregister(dp->pin_dir);
+	pins_unlink(dp->pin_dir);
+	msg("%s: was of another version: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs and the default congestion control stay: see 'tc qdisc show clsact' and 'sysctl net.ipv4.tcp_congestion_control'",
+	    dp->pin_dir, l->interfaces);
+	dataplane_close(dp);
+	return EXIT_DONE;
+}
+
+static void leftover_find(const char *pin_dir, struct leftover *l)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	char path[512];
+	int fd;
+
+	memset(l, 0, sizeof(*l));
+	pin_path(path, sizeof(path), pin_dir, "stats");
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
+		l->stats_id = info.id;
+	close(fd);
+	links_each(leftover_count, l);
+}
+
 int dataplane_detach_dir(const char *pin_dir)
 {
 	struct dataplane *dp;
+	struct leftover l;
 	int err;
 
 	if (access(pin_dir, F_OK)) {
@@ -985,19 +1092,22 @@ int dataplane_detach_dir(const char *pin_dir)
 	dp->lock_fd = -1;
 	libbpf_set_print(libbpf_print);
 	err = pin_dir_lock(dp, pin_dir);
-	if (!err) {
-		err = pins_open(pin_dir, &dp->pins);
-		if (err == -ENOENT)
-			err = 0; /* half of a start: only pins to remove */
-		else if (err == -EPROTO)
-			msg("%s: the maps there are of another version: use the --detach of the sluiced that made them",
-			    pin_dir);
-		else if (err)
-			msg("%s: %s", pin_dir, strerror(-err));
+	if (err)
+		goto close;
+	leftover_find(pin_dir, &l);
+	if (!l.interfaces && leftover_anywhere(&l)) {
+		msg("%s: its interfaces are in another network namespace: run this there (nsenter --net=/run/netns/NAME, or --net --target PID); nothing was changed",
+		    pin_dir);
+		goto close;
 	}
-	if (err) {
-		dataplane_close(dp);
-		return EXIT_FAILED;
-	}
-	return dataplane_detach(dp);
+	err = pins_open(pin_dir, &dp->pins);
+	if (err == -EPROTO)
+		return dataplane_detach_other(dp, &l);
+	/* -ENOENT: half of a start: only pins to remove */
+	if (!err || err == -ENOENT)
+		return dataplane_detach(dp);
+	msg("%s: %s", pin_dir, strerror(-err));
+close:
+	dataplane_close(dp);
+	return EXIT_FAILED;
 }

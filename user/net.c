@@ -72,6 +72,16 @@ close_fd:
 	return err;
 }
 
+void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx)
+{
+	struct if_nameindex *list = if_nameindex(), *i;
+
+	for (i = list; i && i->if_index; i++)
+		fn(i->if_index, ctx);
+	if (list)
+		if_freenameindex(list);
+}
+
 /* Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. */
 static int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 {

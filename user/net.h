@@ -65,6 +65,9 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
 int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx),
 		      const void *ctx);
 
+/* Calls fn for every interface of this network namespace. */
+void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
+
 /* A socket that reports changes of links, qdiscs and routes; the fd, or -errno. */
 int net_watch_open(void);
 #define NET_CHANGED_LINK 1 /* or a qdisc, or we do not know */

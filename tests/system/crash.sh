@@ -196,12 +196,16 @@ crash__start_with_another_name_of_congestion_control() {
 	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default"
 }
 
-# Maps of another version are not touched: their layout is not known.
-crash__pins_of_another_version_are_left_alone() {
+# Maps of another version are not touched, since their layout is not known. What can be told without it is taken off.
+crash__pins_of_another_version() {
 	local value
 
 	net_up
+	net_in h1 tc qdisc add dev eth0 clsact
+	host_config h1 "tcp: {name: ssys_h1}" >"$CASE_DIR/h1.yaml"
+	state_keep h1
 	daemon_start h1
+	bpf_of h1 >"$CASE_DIR/objects.txt"
 	daemon_kill h1
 	# The first field of the control map is the number of the ABI.
 	value=$(bpftool -j map dump pinned "$PINS/ssys-h1/control" | jq -r '.[0].value | join(" ")' | sed 's/0x//g')
@@ -212,14 +216,47 @@ crash__pins_of_another_version_are_left_alone() {
 	ctl h1 status >"$CASE_DIR/status.log" 2>&1
 	expect "exit status of sluicectl status" $? -eq 1
 	expect "what it says" "$(<"$CASE_DIR/status.log")" has "of another version"
-	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
-	expect "exit status of --detach" $? -eq 1
-	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version"
 	net_state h1 >"$CASE_DIR/after.txt"
 	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
-	# The version that made them can still take them off.
-	# shellcheck disable=SC2086
-	bpftool map update pinned "$PINS/ssys-h1/control" key 0 0 0 0 value hex $value
 	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach" $? -eq 0
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version: filters of 1 interfaces"
+	leftovers_none
+	state_back "$CASE_DIR/objects.txt" h1
+}
+
+# There the interfaces of that number are others'.
+crash__detach_in_another_namespace_is_refused() {
+	local version
+
+	net_up
+	for version in same other; do
+		daemon_start h1 sw
+		daemon_kill h1
+		[[ $version == same ]] || bpftool map update pinned "$PINS/ssys-h1/control" key 0 0 0 0 value hex 63 $(
+			bpftool -j map dump pinned "$PINS/ssys-h1/control" | jq -r '.[0].value[1:][] | ltrimstr("0x")')
+		net_state h1 >"$CASE_DIR/before.txt"
+		net_state sw >"$CASE_DIR/sw-before.txt"
+		net_in sw "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+		expect "exit status of --detach" $? -eq 1
+		expect "what it says" "$(<"$CASE_DIR/detach.log")" has "in another network namespace"
+		net_state h1 >"$CASE_DIR/after.txt"
+		net_state sw >"$CASE_DIR/sw-after.txt"
+		same "what tc, ip and sysctl show of h1" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+		same "what tc, ip and sysctl show of sw" "$CASE_DIR/sw-before.txt" "$CASE_DIR/sw-after.txt"
+		net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+		expect "exit status of --detach at the right place" $? -eq 0
+		[[ ! -e $PINS/ssys-h1 ]] || fail "pins are left"
+		daemon_stop sw
+	done
+	# A namespace that is gone has nothing to be refused for.
+	daemon_start h1
+	daemon_kill h1
+	ip netns del "${NET_PREFIX}h1"
+	wait_for 60 "the pins can be detached from elsewhere" crash_detached_in sw h1
+}
+
+crash_detached_in() {
+	net_in "$1" "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-$2" >"$CASE_DIR/detach.log" 2>&1 &&
+		[[ ! -e $PINS/ssys-$2 ]]
 }
