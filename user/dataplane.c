@@ -263,7 +263,7 @@ static int port_describe(const struct config_interface *i, const struct link_inf
 		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
 		return err;
 	}
-	if (link->type != ARPHRD_ETHER && link->type != ARPHRD_LOOPBACK) {
+	if (link->type != ARPHRD_ETHER) {
 		msg("%s: is not an Ethernet device: name one that is", i->name);
 		return -EOPNOTSUPP;
 	}
@@ -300,7 +300,7 @@ static void port_advise(const struct config_interface *i, const struct port *por
 		return;
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
-		    i->name, q.root, i->name);
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (i->role == PORT_F_SWITCH && port->flags & PORT_F_NO_QUEUE)
 		msg("%s: the queue of %s cannot be read: packets pass without a stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
 		    i->name, q.root, i->name);
@@ -655,14 +655,26 @@ static int programs_choose(struct sluice_bpf *s, int want_cc)
 	return want_cc ? 0 : bpf_map__set_autocreate(s->maps.tcp_cc, false);
 }
 
+/* A flow map that is in use keeps its size. */
+static __u32 max_flows(int flows_fd, const struct config *c)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	if (flows_fd < 0 || bpf_obj_get_info_by_fd(flows_fd, &info, &len))
+		return c->max_flows;
+	if (info.max_entries != c->max_flows)
+		msg("max_flows stays %u: the flow map is in use; stop sluiced or detach to change it",
+		    info.max_entries);
+	return info.max_entries;
+}
+
 /* What to load for this configuration, and where the maps come from. */
 static int object_prepare(struct dataplane *dp, const struct config *c)
 {
 	struct sluice_bpf *s = dp->skel;
 	char path[512];
 	struct bpf_map *map;
-	struct bpf_map_info info;
-	__u32 len = sizeof(info);
 	int fd, err;
 
 	err = programs_choose(s, c->tcp.name && (dp->fresh || !cc_is_kept(&dp->pins, c)));
@@ -681,18 +693,12 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 		if (err)
 			return err;
 	}
-	/* A flow map that is in use keeps its size. */
 	pin_path(path, sizeof(path), dp->pin_dir, "flows");
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		return bpf_map__set_max_entries(s->maps.flows, c->max_flows);
-	memset(&info, 0, sizeof(info));
-	err = bpf_obj_get_info_by_fd(fd, &info, &len);
-	close(fd);
-	if (!err && info.max_entries != c->max_flows)
-		msg("max_flows stays %u: the flow map in use is adopted; detach to change it",
-		    info.max_entries);
-	return err ?: bpf_map__set_max_entries(s->maps.flows, info.max_entries);
+	fd = bpf_obj_get(path); /* also where half of a start left it */
+	err = bpf_map__set_max_entries(s->maps.flows, max_flows(fd, c));
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 int dataplane_try(void)
@@ -888,6 +894,7 @@ int dataplane_reload(struct dataplane *dp, const struct config *c)
 {
 	int err = peers_apply(dp, c);
 
+	max_flows(dp->pins.flows, c);
 	if (!err)
 		err = interfaces_apply(dp, c, 0);
 	if (!err)

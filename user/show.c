@@ -157,6 +157,15 @@ static const char *flow_state(const struct flow *f, const struct control *ctl)
 	return ctl->mode == MODE_ENFORCE ? "governed" : mode_name(ctl->mode);
 }
 
+/*
+ * A port whose speed is not in the table reports its bytes in proportion to the speed that it
+ * announces (telemetry.h): only the time that they take is known as it is.
+ */
+static __u64 hop_queue_ns(const struct hpcc_hop *h)
+{
+	return h->bps ? h->qlen_bytes * 8e9 / h->bps : 0;
+}
+
 static void flow_json(struct json_object *list, const struct flow_key *k, const struct flow *f,
 		      const struct control *ctl, __u64 now)
 {
@@ -192,6 +201,7 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 		add_u64(hop, "ts_ns", f->cc.last[i].ts_ns);
 		add_u64(hop, "tx_bytes", f->cc.last[i].tx_bytes);
 		add_u64(hop, "qlen_bytes", f->cc.last[i].qlen_bytes);
+		add_u64(hop, "queue_ns", hop_queue_ns(&f->cc.last[i]));
 		json_object_array_add(hops, hop);
 	}
 	json_object_object_add(o, "hops", hops);
@@ -209,7 +219,7 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 {
 	struct flows_ctx *c = ctx;
 	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN], ends[2 * PREFIX_STRLEN + 32];
-	__u32 queue = 0;
+	__u64 queue = 0;
 	int i;
 
 	if (c->list) {
@@ -218,14 +228,14 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 	}
 	if (!c->shown++)
 		printf("%-48s %10s %12s %6s %5s %10s %8s  %s\n", "LOCAL -> REMOTE", "W BYTES",
-		       "R Mbit/s", "U", "HOPS", "QLEN BYTES", "FB", "STATE");
+		       "R Mbit/s", "U", "HOPS", "QUEUE us", "FB", "STATE");
 	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++)
-		if (f->cc.last[i].qlen_bytes > queue)
-			queue = f->cc.last[i].qlen_bytes;
+		if (hop_queue_ns(&f->cc.last[i]) > queue)
+			queue = hop_queue_ns(&f->cc.last[i]);
 	snprintf(ends, sizeof(ends), "%s:%u -> %s:%u", addr_format(&k->local, local),
 		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
-	printf("%-48s %10llu %12.3f %6.3f %5u %10u %8llu  %s\n", ends, q12_to_bytes(f->cc.w),
-	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue, f->feedbacks,
+	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu  %s\n", ends, q12_to_bytes(f->cc.w),
+	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue / 1000, f->feedbacks,
 	       flow_state(f, &c->ctl));
 	return 0;
 }

@@ -130,6 +130,8 @@ control__broken_file_at_sighup_changes_nothing() {
 	daemon_hup h1 "the configuration in force stays as it is"
 	expect_said h1 "colour"
 	expect "mode" "$(status_of h1 .mode)" = enforce
+	host_config h1 "max_flows: 5" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "max_flows stays 65536"
 	host_config h1 "mode: observe" "pin_dir: $PINS/ssys-other" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "change only with a restart"
 	expect "mode" "$(status_of h1 .mode)" = enforce
