@@ -7,7 +7,7 @@
  *     ports maps: who made the clsact qdisc, what the default congestion control was.
  *  2. Filters are attached under one fixed handle and priority, so attaching replaces what an earlier
  *     daemon left, without a gap, and detaching removes nothing but ours.
- *  3. The struct_ops map of an earlier daemon is kept: it reads the same pinned maps.
+ *  3. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -24,35 +24,14 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-#include "dataplane.h"
+#include "dataplane_int.h"
 #include "net.h"
 #include "sluice/wire.h"
 #include "sluice.skel.h"
 
-#define DP_TC_PRIORITY 0x5463
-#define DP_TC_HANDLE 1
 #define DP_LINGER_NS (300 * 1000 * 1000) /* three times the silence after which peers go plain */
-#define DP_CC_MARK "@sluice-cc-name"
-#define DP_CC_SYSCTL "/proc/sys/net/ipv4/tcp_congestion_control"
 #define DP_BPFFS_MAGIC 0xcafe4a11
 #define DP_CLOSED_NS (5 * NSEC_PER_SEC)
-
-struct dataplane {
-	char pin_dir[256];
-	int lock_fd;
-	struct sluice_bpf *skel;
-	unsigned char *elf; /* the object with the configured congestion control's name */
-	struct pins pins;
-	int hop_fd, egress_fd, ingress_fd;
-	int fresh; /* this run made the pins */
-	int routes_changed;
-	struct msg_limit limit, route_limit;
-};
-
-static void pin_path(char *path, size_t size, const char *dir, const char *name)
-{
-	snprintf(path, size, "%s/%s", dir, name);
-}
 
 /* --- filters --- */
 
@@ -65,7 +44,7 @@ static int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd
 	return bpf_tc_attach(&hook, &opts);
 }
 
-static int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
+int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
@@ -91,75 +70,6 @@ static void clsact_remove(__u32 ifindex)
 	/* Somebody may have hung filters of their own into the qdisc that we made. */
 	if (filters_count(ifindex) == 0)
 		bpf_tc_hook_destroy(&hook);
-}
-
-/*
- * What of ours is attached, by the counters that all of our programs use. This needs no ports map,
- * whose layout may be another version's, and sees other network namespaces too.
- */
-struct leftover {
-	__u32 stats_id;
-	int interfaces; /* of this network namespace */
-};
-
-static int prog_is_ours(__u32 prog_id, __u32 stats_id)
-{
-	int fd = bpf_prog_get_fd_by_id(prog_id), ours = 0;
-	struct bpf_prog_info info = {};
-	__u32 maps[64], len = sizeof(info), i;
-
-	if (fd < 0)
-		return 0;
-	info.nr_map_ids = sizeof(maps) / sizeof(maps[0]);
-	info.map_ids = (uintptr_t)maps;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_PROG_TYPE_SCHED_CLS)
-		for (i = 0; i < info.nr_map_ids && i < sizeof(maps) / sizeof(maps[0]); i++)
-			ours |= maps[i] == stats_id;
-	close(fd);
-	return ours;
-}
-
-static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, __u32 stats_id)
-{
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
-
-	return !bpf_tc_query(&hook, &opts) && prog_is_ours(opts.prog_id, stats_id);
-}
-
-static void leftover_count(__u32 ifindex, void *ctx)
-{
-	struct leftover *l = ctx;
-
-	l->interfaces += filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id);
-}
-
-static int leftover_anywhere(const struct leftover *l)
-{
-	__u32 id = 0;
-
-	while (!bpf_prog_get_next_id(id, &id))
-		if (prog_is_ours(id, l->stats_id))
-			return 1;
-	return 0;
-}
-
-static void leftover_egress_remove(__u32 ifindex, void *ctx)
-{
-	const struct leftover *l = ctx;
-
-	if (filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id))
-		filter_remove(ifindex, BPF_TC_EGRESS);
-}
-
-static void leftover_ingress_remove(__u32 ifindex, void *ctx)
-{
-	const struct leftover *l = ctx;
-
-	if (!filter_is_ours(ifindex, BPF_TC_INGRESS, l->stats_id))
-		return;
-	filter_remove(ifindex, BPF_TC_INGRESS);
-	route_remove_ours(ifindex, NULL, NULL);
 }
 
 /* --- routes: room for telemetry --- */
@@ -411,130 +321,6 @@ static int peers_apply(struct dataplane *dp, const struct config *c)
 	return 0;
 }
 
-/* --- congestion control --- */
-
-static int sysctl_read(char *value, size_t size)
-{
-	FILE *f = fopen(DP_CC_SYSCTL, "re");
-
-	if (!f)
-		return -errno;
-	if (!fgets(value, size, f))
-		*value = 0;
-	value[strcspn(value, "\n")] = 0;
-	fclose(f);
-	return 0;
-}
-
-static int sysctl_write(const char *value)
-{
-	FILE *f = fopen(DP_CC_SYSCTL, "we");
-	int err = 0;
-
-	if (!f)
-		return -errno;
-	if (fputs(value, f) < 0 || fflush(f))
-		err = -errno;
-	fclose(f);
-	return err;
-}
-
-static void cc_unregister(const char *pin_dir)
-{
-	char path[512];
-	__u32 zero = 0;
-	int fd;
-
-	pin_path(path, sizeof(path), pin_dir, "tcp_cc");
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		return;
-	bpf_map_delete_elem(fd, &zero); /* sockets that use it keep it until they end */
-	close(fd);
-	unlink(path);
-}
-
-static void cc_restore_default(struct control *ctl)
-{
-	char now[64];
-
-	if (!ctl->cc_default[0])
-		return;
-	/* Only if it is still what we set: an administrator's later choice stands. */
-	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, ctl->cc_name))
-		sysctl_write(ctl->cc_default);
-	ctl->cc_default[0] = 0;
-}
-
-/* Does an earlier daemon's congestion control have the name that is wanted now ("": none)? */
-static int cc_is_kept(const struct pins *pins, const struct config *c)
-{
-	return !strcmp(pins->ctl->cc_name, c->tcp.name ?: "");
-}
-
-static int cc_register(struct dataplane *dp, const struct config *c)
-{
-	struct control *ctl = dp->pins.ctl;
-	struct bpf_link *link = NULL;
-	char path[512];
-	int err;
-
-	if (cc_is_kept(&dp->pins, c))
-		return 0;
-	if (c->tcp.name) {
-		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
-		if (!link) {
-			err = -errno;
-			msg("tcp: registering the congestion control '%s': %s%s", c->tcp.name,
-			    strerror(-err),
-			    err == -EEXIST ? ": the name is taken: choose another with tcp: name" : "");
-			return err;
-		}
-		/* It stays registered when we end; only deleting the map's element takes it away. */
-		bpf_link__disconnect(link);
-		bpf_link__destroy(link);
-	}
-	if (ctl->cc_name[0]) {
-		msg("tcp: congestion control: %s -> %s", ctl->cc_name, c->tcp.name ?: "none");
-		cc_restore_default(ctl);
-		cc_unregister(dp->pin_dir);
-	}
-	memset(ctl->cc_name, 0, sizeof(ctl->cc_name));
-	if (!c->tcp.name)
-		return 0;
-	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
-	err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
-	if (err) {
-		msg("tcp: pinning %s: %s", path, strerror(-err));
-		return err;
-	}
-	memcpy(ctl->cc_name, c->tcp.name, strlen(c->tcp.name));
-	return 0;
-}
-
-/* The default follows the mode: only where windows are enforced does it gain anything. */
-static int cc_default_apply(struct dataplane *dp, const struct config *c)
-{
-	char now[64];
-	int err;
-
-	if (!c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE) {
-		cc_restore_default(dp->pins.ctl);
-		return 0;
-	}
-	err = sysctl_read(now, sizeof(now));
-	if (err || !strcmp(now, c->tcp.name))
-		return err;
-	err = sysctl_write(c->tcp.name);
-	if (err) {
-		msg("tcp: making '%s' the default congestion control: %s", c->tcp.name, strerror(-err));
-		return err;
-	}
-	msg("tcp: default congestion control: %s -> %s", now, c->tcp.name);
-	snprintf(dp->pins.ctl->cc_default, sizeof(dp->pins.ctl->cc_default), "%.15s", now);
-	return 0;
-}
-
 /* --- load --- */
 
 static char libbpf_reason[512];
@@ -585,25 +371,6 @@ static int pin_dir_lock(struct dataplane *dp, const char *dir)
 		msg("%s: another sluiced works there: stop it, or give this one another pin_dir", dir);
 		return -EBUSY;
 	}
-	return 0;
-}
-
-/* Replaces the mark in a copy of the object by the congestion control's name. */
-static int cc_name_set(struct dataplane *dp, const char *name)
-{
-	struct bpf_object_skeleton *s = dp->skel->skeleton;
-	unsigned char *at;
-
-	dp->elf = malloc(s->data_sz);
-	if (!dp->elf)
-		return -ENOMEM;
-	memcpy(dp->elf, s->data, s->data_sz);
-	at = memmem(dp->elf, s->data_sz, DP_CC_MARK, sizeof(DP_CC_MARK));
-	if (!at)
-		return -EINVAL;
-	memset(at, 0, sizeof(DP_CC_MARK));
-	memcpy(at, name, strlen(name));
-	s->data = dp->elf;
 	return 0;
 }
 
@@ -1063,24 +830,6 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l)
 	    dp->pin_dir, l->interfaces);
 	dataplane_close(dp);
 	return EXIT_DONE;
-}
-
-static void leftover_find(const char *pin_dir, struct leftover *l)
-{
-	struct bpf_map_info info = {};
-	__u32 len = sizeof(info);
-	char path[512];
-	int fd;
-
-	memset(l, 0, sizeof(*l));
-	pin_path(path, sizeof(path), pin_dir, "stats");
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		return;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
-		l->stats_id = info.id;
-	close(fd);
-	links_each(leftover_count, l);
 }
 
 int dataplane_detach_dir(const char *pin_dir)
