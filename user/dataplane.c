@@ -196,7 +196,7 @@ static int port_describe(const struct config_interface *i, const struct link_inf
 	port->netns_cookie = link->netns_cookie;
 	if (q.leaves && q.fq == q.leaves)
 		port->flags |= PORT_F_EDT;
-	if (!strcmp(q.root, "noqueue") || !strcmp(q.root, "pfifo_fast"))
+	if (q.unreadable)
 		port->flags |= PORT_F_NO_QUEUE;
 	return 0;
 }

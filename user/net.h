@@ -22,6 +22,7 @@ struct qdisc_info {
 	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
 	unsigned int leaves; /* qdiscs that have no other below them */
 	unsigned int fq;    /* leaves that are fq */
+	unsigned int unreadable; /* leaves whose length cannot be read: noqueue, pfifo_fast */
 	int ingress;	    /* there is an ingress qdisc, in the place of clsact */
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);
@@ -47,7 +48,7 @@ struct route {
 };
 /*
  * The narrowest route of the main table that covers the whole prefix, with the lowest metric;
- * -ENETUNREACH if there is none. Narrower routes within the prefix stay what they are.
+ * -ENETUNREACH if there is none, or it has several next hops or none. Narrower routes within the prefix stay what they are.
  */
 int route_covering(const struct peer_key *prefix, struct route *r);
 /*

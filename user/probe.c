@@ -181,7 +181,7 @@ static void probe_interface(struct probe_report *r, const char *name)
 	report(r, check, q.leaves && q.fq == q.leaves ? PROBE_OK : PROBE_LESS, text,
 	       q.leaves && q.fq == q.leaves ? NULL : mend);
 	snprintf(check, sizeof(check), "%s queue (switch)", name);
-	err = !strcmp(q.root, "noqueue") || !strcmp(q.root, "pfifo_fast") || !q.root[0];
+	err = q.unreadable || !q.root[0];
 	snprintf(text, sizeof(text), "root %s: %s", q.root[0] ? q.root : "none",
 		 err ? "its length cannot be read" : "its length can be read");
 	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq (or tbf, htb)", name);

@@ -202,6 +202,18 @@ interface__connected_route_without_room_is_refused_with_the_remedy() {
 	expect "source address of the route" "$(net_in h1 ip route get 10.1.0.1)" has "src 10.1.0.2"
 }
 
+# A route of one's own with one of the gateways would take the traffic from the others.
+interface__prefix_with_several_next_hops_gets_no_route() {
+	net_up
+	net_in h1 ip route add 10.0.0.0/8 nexthop via 10.1.0.1 nexthop via 10.1.0.3 2>/dev/null ||
+		skip "no routes with several next hops in this kernel"
+	net_in h1 ip route show >"$CASE_DIR/before.txt"
+	daemon_start h1
+	expect_said h1 "no single route covers 10.0.0.0/8"
+	net_in h1 ip route show >"$CASE_DIR/after.txt"
+	same "the routes" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+}
+
 # It takes the place of clsact and has no egress.
 interface__with_an_ingress_qdisc_is_refused_with_the_remedy() {
 	net_up
