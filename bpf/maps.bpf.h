@@ -60,9 +60,13 @@ struct {
 	__type(value, __u64);
 } stats SEC(".maps");
 
-/* writer: daemon, sluicectl (bypass); reader: all; life: the pin's; full: never */
+/*
+ * writer: daemon, sluicectl (bypass), each field by itself through mmap; reader: all
+ * life:   the pin's; full: never
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct control);

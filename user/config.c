@@ -61,7 +61,7 @@ static const cyaml_schema_field_t tcp_fields[] = {
 };
 
 static const cyaml_schema_field_t hpcc_fields[] = {
-	CYAML_FIELD_FLOAT("eta", OPT, struct config, hpcc.eta),
+	CYAML_FIELD_STRING_PTR("eta", PTR | OPT, struct config, hpcc.eta_text, 1, 32),
 	CYAML_FIELD_UINT("max_stage", OPT, struct config, hpcc.max_stage),
 	CYAML_FIELD_UINT("flows", OPT, struct config, hpcc.flows),
 	CYAML_FIELD_STRING_PTR("w_ai", PTR | OPT, struct config, hpcc.w_ai_text, 1, 32),
@@ -188,6 +188,7 @@ static char *config_default(char *have, const char *value)
 static int config_check(const char *path, struct config *c)
 {
 	unsigned int i, hosts = 0;
+	char *end = "";
 	int err;
 
 	c->pin_dir = config_default(c->pin_dir, SLUICE_PIN_DIR);
@@ -225,11 +226,13 @@ static int config_check(const char *path, struct config *c)
 		    c->flow_timeout_text);
 		return -EINVAL;
 	}
-	if (!c->hpcc.eta)
-		c->hpcc.eta = 0.95;
-	if (!(c->hpcc.eta >= 0.5 && c->hpcc.eta <= 1)) {
-		msg("%s: hpcc: eta %g is not between 0.5 and 1: write for example 0.95", path,
-		    c->hpcc.eta);
+	/* libcyaml's own floats end where the number does: 0.95% would be 0.95. */
+	c->eta = c->hpcc.eta_text ? strtod(c->hpcc.eta_text, &end) : 0;
+	if (!c->eta)
+		c->eta = 0.95;
+	if (*end || !(c->eta >= 0.5 && c->eta <= 1)) {
+		msg("%s: hpcc: eta '%s' is not a number from 0.5 to 1: write for example 0.95", path,
+		    c->hpcc.eta_text);
 		return -EINVAL;
 	}
 	if (!c->hpcc.max_stage)
@@ -325,7 +328,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 {
 	struct peer v = {
 		.t_ns = p->base_rtt_ns,
-		.eta = c->hpcc.eta * Q24_ONE,
+		.eta = c->eta * Q24_ONE,
 		.w_ai = q12_from_bytes(c->w_ai_bytes),
 		.flows = c->hpcc.flows,
 		.max_stage = c->hpcc.max_stage,

@@ -34,7 +34,7 @@ struct config {
 		bool make_default;
 	} tcp;
 	struct {
-		double eta;
+		char *eta_text;
 		unsigned int max_stage;
 		unsigned int flows;
 		char *w_ai_text;
@@ -46,6 +46,7 @@ struct config {
 
 	enum sluice_mode mode;
 	__u64 flow_timeout_ns;
+	double eta;
 	__u64 w_ai_bytes; /* 0: derived from flows */
 };
 

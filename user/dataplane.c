@@ -7,7 +7,7 @@
  *     ports maps: who made the clsact qdisc, what the default congestion control was.
  *  2. Filters are attached under one fixed handle and priority, so attaching replaces what an earlier
  *     daemon left, without a gap, and detaching removes nothing but ours.
- *  3. The struct_ops map of an earlier daemon is kept: it reads the same pinned maps.
+ *  3. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -24,35 +24,14 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-#include "dataplane.h"
+#include "dataplane_int.h"
 #include "net.h"
 #include "sluice/wire.h"
 #include "sluice.skel.h"
 
-#define DP_TC_PRIORITY 0x5463
-#define DP_TC_HANDLE 1
 #define DP_LINGER_NS (300 * 1000 * 1000) /* three times the silence after which peers go plain */
-#define DP_CC_MARK "@sluice-cc-name"
-#define DP_CC_SYSCTL "/proc/sys/net/ipv4/tcp_congestion_control"
 #define DP_BPFFS_MAGIC 0xcafe4a11
 #define DP_CLOSED_NS (5 * NSEC_PER_SEC)
-
-struct dataplane {
-	char pin_dir[256];
-	int lock_fd;
-	struct sluice_bpf *skel;
-	unsigned char *elf; /* the object with the configured congestion control's name */
-	struct pins pins;
-	int hop_fd, egress_fd, ingress_fd;
-	int fresh; /* this run made the pins */
-	int routes_changed;
-	struct msg_limit limit, route_limit;
-};
-
-static void pin_path(char *path, size_t size, const char *dir, const char *name)
-{
-	snprintf(path, size, "%s/%s", dir, name);
-}
 
 /* --- filters --- */
 
@@ -65,7 +44,7 @@ static int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd
 	return bpf_tc_attach(&hook, &opts);
 }
 
-static int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
+int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
@@ -194,9 +173,14 @@ static int port_describe(const struct config_interface *i, const struct link_inf
 		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
 		return err;
 	}
-	if (link->type != ARPHRD_ETHER && link->type != ARPHRD_LOOPBACK) {
+	if (link->type != ARPHRD_ETHER) {
 		msg("%s: is not an Ethernet device: name one that is", i->name);
 		return -EOPNOTSUPP;
+	}
+	if (q.ingress) {
+		msg("%s: has a qdisc 'ingress' where clsact has to be, which can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
+		    i->name, i->name, i->name);
+		return -EBUSY;
 	}
 	port->speed_bps = i->speed_bps ? i->speed_bps : link->speed_bps;
 	if (!port->speed_bps) {
@@ -212,7 +196,7 @@ static int port_describe(const struct config_interface *i, const struct link_inf
 	port->netns_cookie = link->netns_cookie;
 	if (q.leaves && q.fq == q.leaves)
 		port->flags |= PORT_F_EDT;
-	if (!strcmp(q.root, "noqueue") || !strcmp(q.root, "pfifo_fast"))
+	if (q.unreadable)
 		port->flags |= PORT_F_NO_QUEUE;
 	return 0;
 }
@@ -226,7 +210,7 @@ static void port_advise(const struct config_interface *i, const struct port *por
 		return;
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
-		    i->name, q.root, i->name);
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (i->role == PORT_F_SWITCH && port->flags & PORT_F_NO_QUEUE)
 		msg("%s: the queue of %s cannot be read: packets pass without a stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
 		    i->name, q.root, i->name);
@@ -301,15 +285,12 @@ remove:
 
 static void epoch_next(struct dataplane *dp, const struct config *c)
 {
-	struct control ctl;
+	struct control *ctl = dp->pins.ctl;
 
-	pins_control_get(&dp->pins, &ctl);
-	ctl.abi = SLUICE_ABI;
-	ctl.mode = c->mode;
-	ctl.epoch++;
-	ctl.pid = getpid();
-	ctl.heartbeat_ns = now_ns();
-	pins_control_set(&dp->pins, &ctl);
+	ctl->mode = c->mode;
+	ctl->epoch++;
+	ctl->pid = getpid();
+	ctl->heartbeat_ns = now_ns();
 }
 
 /* Makes the peers map say what the configuration says. */
@@ -338,120 +319,6 @@ static int peers_apply(struct dataplane *dp, const struct config *c)
 			bpf_map_delete_elem(dp->pins.peers, &key);
 	}
 	return 0;
-}
-
-/* --- congestion control --- */
-
-static int sysctl_read(char *value, size_t size)
-{
-	FILE *f = fopen(DP_CC_SYSCTL, "re");
-
-	if (!f)
-		return -errno;
-	if (!fgets(value, size, f))
-		*value = 0;
-	value[strcspn(value, "\n")] = 0;
-	fclose(f);
-	return 0;
-}
-
-static int sysctl_write(const char *value)
-{
-	FILE *f = fopen(DP_CC_SYSCTL, "we");
-	int err = 0;
-
-	if (!f)
-		return -errno;
-	if (fputs(value, f) < 0 || fflush(f))
-		err = -errno;
-	fclose(f);
-	return err;
-}
-
-static void cc_unregister(const char *pin_dir)
-{
-	char path[512];
-	__u32 zero = 0;
-	int fd;
-
-	pin_path(path, sizeof(path), pin_dir, "tcp_cc");
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		return;
-	bpf_map_delete_elem(fd, &zero); /* sockets that use it keep it until they end */
-	close(fd);
-	unlink(path);
-}
-
-static void cc_restore_default(struct control *ctl)
-{
-	char now[64];
-
-	if (!ctl->cc_default[0])
-		return;
-	/* Only if it is still what we set: an administrator's later choice stands. */
-	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, ctl->cc_name))
-		sysctl_write(ctl->cc_default);
-	ctl->cc_default[0] = 0;
-}
-
-static int cc_register(struct dataplane *dp, const struct config *c)
-{
-	char path[512];
-	struct bpf_link *link;
-	struct control ctl;
-	int err;
-
-	if (!c->tcp.name)
-		return 0;
-	pins_control_get(&dp->pins, &ctl);
-	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
-	if (access(path, F_OK)) {
-		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
-		if (!link) {
-			err = -errno;
-			msg("tcp: registering the congestion control '%s': %s%s", c->tcp.name,
-			    strerror(-err),
-			    err == -EEXIST ? ": the name is taken: choose another with tcp: name" : "");
-			return err;
-		}
-		/* It stays registered when we end; only deleting the map's element takes it away. */
-		bpf_link__disconnect(link);
-		bpf_link__destroy(link);
-		err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
-		if (err) {
-			msg("tcp: pinning %s: %s", path, strerror(-err));
-			return err;
-		}
-		strncpy(ctl.cc_name, c->tcp.name, sizeof(ctl.cc_name) - 1);
-		pins_control_set(&dp->pins, &ctl);
-	}
-	return 0;
-}
-
-/* The default follows the mode: only where windows are enforced does it gain anything. */
-static int cc_default_apply(struct dataplane *dp, const struct config *c)
-{
-	char now[64];
-	struct control ctl;
-	int err;
-
-	pins_control_get(&dp->pins, &ctl);
-	if (!c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE) {
-		cc_restore_default(&ctl);
-		return pins_control_set(&dp->pins, &ctl);
-	}
-	err = sysctl_read(now, sizeof(now));
-	if (err || !strcmp(now, c->tcp.name))
-		return err;
-	err = sysctl_write(c->tcp.name);
-	if (err) {
-		msg("tcp: making '%s' the default congestion control: %s", c->tcp.name, strerror(-err));
-		return err;
-	}
-	msg("tcp: default congestion control: %s -> %s", now, c->tcp.name);
-	snprintf(ctl.cc_default, sizeof(ctl.cc_default), "%.15s", now);
-	return pins_control_set(&dp->pins, &ctl);
 }
 
 /* --- load --- */
@@ -507,25 +374,6 @@ static int pin_dir_lock(struct dataplane *dp, const char *dir)
 	return 0;
 }
 
-/* Replaces the mark in a copy of the object by the congestion control's name. */
-static int cc_name_set(struct dataplane *dp, const char *name)
-{
-	struct bpf_object_skeleton *s = dp->skel->skeleton;
-	unsigned char *at;
-
-	dp->elf = malloc(s->data_sz);
-	if (!dp->elf)
-		return -ENOMEM;
-	memcpy(dp->elf, s->data, s->data_sz);
-	at = memmem(dp->elf, s->data_sz, DP_CC_MARK, sizeof(DP_CC_MARK));
-	if (!at)
-		return -EINVAL;
-	memset(at, 0, sizeof(DP_CC_MARK));
-	memcpy(at, name, strlen(name));
-	s->data = dp->elf;
-	return 0;
-}
-
 static int kernel_btf_has(const char *name, __u32 kind)
 {
 	struct btf *btf;
@@ -574,18 +422,29 @@ static int programs_choose(struct sluice_bpf *s, int want_cc)
 	return want_cc ? 0 : bpf_map__set_autocreate(s->maps.tcp_cc, false);
 }
 
+/* A flow map that is in use keeps its size. */
+static __u32 max_flows(int flows_fd, const struct config *c)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	if (flows_fd < 0 || bpf_obj_get_info_by_fd(flows_fd, &info, &len))
+		return c->max_flows;
+	if (info.max_entries != c->max_flows)
+		msg("max_flows stays %u: the flow map is in use; stop sluiced or detach to change it",
+		    info.max_entries);
+	return info.max_entries;
+}
+
 /* What to load for this configuration, and where the maps come from. */
 static int object_prepare(struct dataplane *dp, const struct config *c)
 {
 	struct sluice_bpf *s = dp->skel;
 	char path[512];
 	struct bpf_map *map;
-	struct bpf_map_info info;
-	__u32 len = sizeof(info);
 	int fd, err;
 
-	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
-	err = programs_choose(s, c->tcp.name && access(path, F_OK));
+	err = programs_choose(s, c->tcp.name && (dp->fresh || !cc_is_kept(&dp->pins, c)));
 	if (err)
 		return err;
 	s->rodata->wire_port = c->port;
@@ -601,18 +460,12 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 		if (err)
 			return err;
 	}
-	/* A flow map that is in use keeps its size. */
 	pin_path(path, sizeof(path), dp->pin_dir, "flows");
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		return bpf_map__set_max_entries(s->maps.flows, c->max_flows);
-	memset(&info, 0, sizeof(info));
-	err = bpf_obj_get_info_by_fd(fd, &info, &len);
-	close(fd);
-	if (!err && info.max_entries != c->max_flows)
-		msg("max_flows stays %u: the flow map in use is adopted; detach to change it",
-		    info.max_entries);
-	return err ?: bpf_map__set_max_entries(s->maps.flows, info.max_entries);
+	fd = bpf_obj_get(path); /* also where half of a start left it */
+	err = bpf_map__set_max_entries(s->maps.flows, max_flows(fd, c));
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 int dataplane_try(void)
@@ -717,7 +570,8 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	return 0;
 }
 
-static int interfaces_apply(struct dataplane *dp, const struct config *c)
+/* An interface that is not there is an error only where nothing is attached yet (must_exist). */
+static int interfaces_apply(struct dataplane *dp, const struct config *c, int must_exist)
 {
 	struct drop_ctx d = { dp, c };
 	unsigned int k;
@@ -725,7 +579,9 @@ static int interfaces_apply(struct dataplane *dp, const struct config *c)
 
 	for (k = 0; k < c->interfaces_count; k++) {
 		err = port_add(dp, c, &c->interfaces[k]);
-		if (err)
+		if (err == -ENODEV && !must_exist)
+			msg("%s: attached as soon as it is there", c->interfaces[k].name);
+		else if (err)
 			return err;
 	}
 	return pins_each_port(&dp->pins, port_drop, &d);
@@ -755,15 +611,13 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		goto close;
 	err = pins_open(c->pin_dir, &dp->pins);
 	if (err == -EPROTO) {
-		msg("%s: the maps there are of another version: run the 'sluiced --detach --pin-dir %s' of that version first",
+		msg("%s: the maps there are of another version: run 'sluiced --detach --pin-dir %s' first",
 		    c->pin_dir, c->pin_dir);
 		goto close;
 	}
 	dp->fresh = err != 0;
-	if (!dp->fresh) {
+	if (!dp->fresh)
 		msg("adopting the maps in %s", c->pin_dir);
-		pins_close(&dp->pins);
-	}
 	err = object_load(dp, c);
 	if (err)
 		goto undo;
@@ -773,8 +627,8 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		__u32 zero = 0;
 
 		bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY);
+		err = pins_open(c->pin_dir, &dp->pins);
 	}
-	err = pins_open(c->pin_dir, &dp->pins);
 	if (err) {
 		msg("%s: opening the maps: %s", c->pin_dir, strerror(-err));
 		goto undo;
@@ -783,7 +637,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	if (!err)
 		err = cc_register(dp, c);
 	if (!err)
-		err = interfaces_apply(dp, c);
+		err = interfaces_apply(dp, c, dp->fresh);
 	if (!err)
 		err = cc_default_apply(dp, c);
 	if (err)
@@ -807,8 +661,9 @@ int dataplane_reload(struct dataplane *dp, const struct config *c)
 {
 	int err = peers_apply(dp, c);
 
+	max_flows(dp->pins.flows, c);
 	if (!err)
-		err = interfaces_apply(dp, c);
+		err = interfaces_apply(dp, c, 0);
 	if (!err)
 		err = cc_default_apply(dp, c);
 	epoch_next(dp, c);
@@ -890,13 +745,9 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 void dataplane_tick(struct dataplane *dp, const struct config *c)
 {
 	struct age_ctx a = { dp, now_ns(), c->flow_timeout_ns };
-	struct control ctl;
 	int err;
 
-	if (!pins_control_get(&dp->pins, &ctl)) {
-		ctl.heartbeat_ns = a.now_ns;
-		pins_control_set(&dp->pins, &ctl);
-	}
+	dp->pins.ctl->heartbeat_ns = a.now_ns;
 	if (dp->routes_changed) {
 		dp->routes_changed = 0;
 		routes_follow(dp, c);
@@ -945,16 +796,15 @@ int dataplane_detach(struct dataplane *dp)
 {
 	const struct timespec linger = { 0, DP_LINGER_NS };
 	struct drop_ctx d = { dp, NULL };
-	struct control ctl;
+	struct control *ctl = dp->pins.ctl;
 
-	if (dp->pins.control > 0 && !pins_control_get(&dp->pins, &ctl)) {
-		if (!ctl.bypass) {
-			ctl.bypass = 1;
-			pins_control_set(&dp->pins, &ctl);
-			if (!dp->fresh || ctl.epoch)
+	if (ctl) {
+		if (!ctl->bypass) {
+			ctl->bypass = 1;
+			if (!dp->fresh || ctl->epoch)
 				nanosleep(&linger, NULL);
 		}
-		cc_restore_default(&ctl);
+		cc_restore_default(ctl);
 		pins_each_port(&dp->pins, port_drop, &d);
 	}
 	cc_unregister(dp->pin_dir);
@@ -963,9 +813,29 @@ int dataplane_detach(struct dataplane *dp)
 	return EXIT_DONE;
 }
 
+/*
+ * What can be told without the layout of the maps. Egress goes first and ingress strips on, as with
+ * bypass; clsact and the default congestion control stay, for who made them is not known.
+ */
+static int dataplane_detach_other(struct dataplane *dp, struct leftover *l)
+{
+	const struct timespec linger = { 0, DP_LINGER_NS };
+
+	links_each(leftover_egress_remove, l);
+	nanosleep(&linger, NULL);
+	links_each(leftover_ingress_remove, l);
+	cc_unregister(dp->pin_dir);
+	pins_unlink(dp->pin_dir);
+	msg("%s: was of another version: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs and the default congestion control stay: see 'tc qdisc show clsact' and 'sysctl net.ipv4.tcp_congestion_control'",
+	    dp->pin_dir, l->interfaces);
+	dataplane_close(dp);
+	return EXIT_DONE;
+}
+
 int dataplane_detach_dir(const char *pin_dir)
 {
 	struct dataplane *dp;
+	struct leftover l;
 	int err;
 
 	if (access(pin_dir, F_OK)) {
@@ -978,19 +848,22 @@ int dataplane_detach_dir(const char *pin_dir)
 	dp->lock_fd = -1;
 	libbpf_set_print(libbpf_print);
 	err = pin_dir_lock(dp, pin_dir);
-	if (!err) {
-		err = pins_open(pin_dir, &dp->pins);
-		if (err == -ENOENT)
-			err = 0; /* half of a start: only pins to remove */
-		else if (err == -EPROTO)
-			msg("%s: the maps there are of another version: use the --detach of the sluiced that made them",
-			    pin_dir);
-		else if (err)
-			msg("%s: %s", pin_dir, strerror(-err));
+	if (err)
+		goto close;
+	leftover_find(pin_dir, &l);
+	if (!l.interfaces && leftover_anywhere(&l)) {
+		msg("%s: its interfaces are in another network namespace: run this there (nsenter --net=/run/netns/NAME, or --net --target PID); nothing was changed",
+		    pin_dir);
+		goto close;
 	}
-	if (err) {
-		dataplane_close(dp);
-		return EXIT_FAILED;
-	}
-	return dataplane_detach(dp);
+	err = pins_open(pin_dir, &dp->pins);
+	if (err == -EPROTO)
+		return dataplane_detach_other(dp, &l);
+	/* -ENOENT: half of a start: only pins to remove */
+	if (!err || err == -ENOENT)
+		return dataplane_detach(dp);
+	msg("%s: %s", pin_dir, strerror(-err));
+close:
+	dataplane_close(dp);
+	return EXIT_FAILED;
 }

@@ -72,6 +72,16 @@ close_fd:
 	return err;
 }
 
+void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx)
+{
+	struct if_nameindex *list = if_nameindex(), *i;
+
+	for (i = list; i && i->if_index; i++)
+		fn(i->if_index, ctx);
+	if (list)
+		if_freenameindex(list);
+}
+
 /* Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. */
 static int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 {
@@ -160,7 +170,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 	err = nl_talk(nlh, qdisc_cb, l);
 	for (i = 0; !err && i < l->n; i++) {
 		if (l->q[i].parent == TC_H_CLSACT || l->q[i].parent == TC_H_INGRESS) {
-			info->clsact = 1;
+			info->ingress = !strcmp(l->q[i].kind, "ingress");
 			continue;
 		}
 		if (l->q[i].parent == TC_H_ROOT)
@@ -173,6 +183,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 			continue;
 		info->leaves++;
 		info->fq += !strcmp(l->q[i].kind, "fq");
+		info->unreadable += !strcmp(l->q[i].kind, "noqueue") || !strcmp(l->q[i].kind, "pfifo_fast");
 	}
 	free(l);
 	return err;
@@ -253,8 +264,7 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	int family, len, bits, i;
 	const __u8 *bytes = prefix_bytes(c->prefix, &family, &len, &bits);
 
-	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family ||
-	    rt->rtm_type != RTN_UNICAST || rt->rtm_dst_len > bits)
+	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family || rt->rtm_dst_len > bits)
 		return MNL_CB_OK;
 	r.protocol = rt->rtm_protocol;
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
@@ -287,8 +297,11 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 			break;
 		}
 	}
-	if (table != RT_TABLE_MAIN || !r.ifindex)
+	if (table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
+	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo). */
+	if (rt->rtm_type != RTN_UNICAST)
+		r.ifindex = 0;
 	for (i = 0; i < rt->rtm_dst_len; i++)
 		if ((dst.b[16 - len + i / 8] ^ bytes[i / 8]) & (0x80 >> i % 8))
 			return MNL_CB_OK;
@@ -316,7 +329,7 @@ int route_covering(const struct peer_key *prefix, struct route *r)
 	rt->rtm_family = family;
 	err = nl_talk(nlh, covering_cb, &c);
 	*r = c.best;
-	return err ?: c.best_len < 0 ? -ENETUNREACH : 0;
+	return err ?: r->ifindex ? 0 : -ENETUNREACH;
 }
 
 static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, int type, int flags)

@@ -22,7 +22,8 @@ struct qdisc_info {
 	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
 	unsigned int leaves; /* qdiscs that have no other below them */
 	unsigned int fq;    /* leaves that are fq */
-	int clsact;	    /* there is a clsact (or ingress) qdisc */
+	unsigned int unreadable; /* leaves whose length cannot be read: noqueue, pfifo_fast */
+	int ingress;	    /* there is an ingress qdisc, in the place of clsact */
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);
 
@@ -47,7 +48,7 @@ struct route {
 };
 /*
  * The narrowest route of the main table that covers the whole prefix, with the lowest metric;
- * -ENETUNREACH if there is none. Narrower routes within the prefix stay what they are.
+ * -ENETUNREACH if there is none, or it has several next hops or none. Narrower routes within the prefix stay what they are.
  */
 int route_covering(const struct peer_key *prefix, struct route *r);
 /*
@@ -64,6 +65,9 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
  */
 int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx),
 		      const void *ctx);
+
+/* Calls fn for every interface of this network namespace. */
+void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 
 /* A socket that reports changes of links, qdiscs and routes; the fd, or -errno. */
 int net_watch_open(void);

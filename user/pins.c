@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "pins.h"
 
@@ -31,11 +32,28 @@ static int pins_get(const char *dir, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+static int control_map(struct pins *p)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	void *at;
+
+	if (bpf_obj_get_info_by_fd(p->control, &info, &len))
+		return -errno;
+	if (info.value_size != sizeof(*p->ctl) || !(info.map_flags & BPF_F_MMAPABLE))
+		return -EPROTO;
+	at = mmap(NULL, sizeof(*p->ctl), PROT_READ | PROT_WRITE, MAP_SHARED, p->control, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	p->ctl = at;
+	return p->ctl->abi == SLUICE_ABI ? 0 : -EPROTO;
+}
+
 int pins_open(const char *dir, struct pins *p)
 {
-	struct control c;
 	int err;
 
+	p->ctl = NULL;
 #define PINS_INIT(name) p->name = -1;
 	PINS(PINS_INIT)
 #undef PINS_INIT
@@ -47,9 +65,7 @@ int pins_open(const char *dir, struct pins *p)
 	}
 	PINS(PINS_GET)
 #undef PINS_GET
-	err = pins_control_get(p, &c);
-	if (!err && c.abi != SLUICE_ABI)
-		err = -EPROTO;
+	err = control_map(p);
 	if (!err)
 		return 0;
 close:
@@ -59,27 +75,15 @@ close:
 
 void pins_close(struct pins *p)
 {
+	if (p->ctl)
+		munmap(p->ctl, sizeof(*p->ctl));
+	p->ctl = NULL;
 #define PINS_CLOSE(name)                                                                           \
 	if (p->name >= 0)                                                                          \
 		close(p->name);                                                                    \
 	p->name = -1;
 	PINS(PINS_CLOSE)
 #undef PINS_CLOSE
-}
-
-int pins_control_get(const struct pins *p, struct control *c)
-{
-	__u32 zero = 0;
-
-	memset(c, 0, sizeof(*c));
-	return bpf_map_lookup_elem(p->control, &zero, c) ? -errno : 0;
-}
-
-int pins_control_set(const struct pins *p, const struct control *c)
-{
-	__u32 zero = 0;
-
-	return bpf_map_update_elem(p->control, &zero, c, BPF_ANY) ? -errno : 0;
 }
 
 int pins_stats(const struct pins *p, __u64 *out)

@@ -10,6 +10,8 @@ struct pins {
 #define PINS_FD(name) int name;
 	PINS(PINS_FD)
 #undef PINS_FD
+	/* The entry of control, mapped: daemon and sluicectl change one field and leave the others. */
+	struct control *ctl;
 };
 
 /*
@@ -18,9 +20,6 @@ struct pins {
  */
 int pins_open(const char *dir, struct pins *p);
 void pins_close(struct pins *p);
-
-int pins_control_get(const struct pins *p, struct control *c);
-int pins_control_set(const struct pins *p, const struct control *c);
 
 /* Sums over the CPUs. out has STAT_MAX entries. */
 int pins_stats(const struct pins *p, __u64 *out);

@@ -160,6 +160,11 @@ static void probe_interface(struct probe_report *r, const char *name)
 		report(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed", NULL);
 		return;
 	}
+	if (q.ingress) {
+		snprintf(mend, sizeof(mend), "tc qdisc del dev %s ingress", name);
+		report(r, check, PROBE_LESS, "a qdisc 'ingress' where clsact has to be", mend);
+		return;
+	}
 	snprintf(check, sizeof(check), "%s speed", name);
 	snprintf(text, sizeof(text), "%.0f Mbit/s by the driver", link.speed_bps / 1e6);
 	report(r, check, link.speed_bps ? PROBE_OK : PROBE_LESS,
@@ -176,7 +181,7 @@ static void probe_interface(struct probe_report *r, const char *name)
 	report(r, check, q.leaves && q.fq == q.leaves ? PROBE_OK : PROBE_LESS, text,
 	       q.leaves && q.fq == q.leaves ? NULL : mend);
 	snprintf(check, sizeof(check), "%s queue (switch)", name);
-	err = !strcmp(q.root, "noqueue") || !strcmp(q.root, "pfifo_fast") || !q.root[0];
+	err = q.unreadable || !q.root[0];
 	snprintf(text, sizeof(text), "root %s: %s", q.root[0] ? q.root : "none",
 		 err ? "its length cannot be read" : "its length can be read");
 	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq (or tbf, htb)", name);

@@ -107,7 +107,7 @@ int cmd_status(int argc, char **argv)
 	err = show_open(&p);
 	if (err)
 		return err;
-	pins_control_get(&p, &c);
+	c = *p.ctl;
 	pins_each_flow(&p, count_flow, &flows);
 	age = (now_ns() - c.heartbeat_ns) / 1e9;
 	if (show_options.json) {
@@ -143,8 +143,31 @@ int cmd_status(int argc, char **argv)
 
 /* --- flows --- */
 
+/* What happens to its packets; whether its socket obeys W is the socket's (ss -ti). */
+static const char *flow_state(const struct flow *f, const struct control *ctl)
+{
+	if (f->flags & FLOW_F_CLOSED)
+		return "closed";
+	if (ctl->bypass)
+		return "bypassed";
+	if (!(f->flags & FLOW_F_TELEM))
+		return "plain";
+	if (!f->feedbacks)
+		return "no feedback yet";
+	return ctl->mode == MODE_ENFORCE ? "governed" : mode_name(ctl->mode);
+}
+
+/*
+ * A port whose speed is not in the table reports its bytes in proportion to the speed that it
+ * announces (telemetry.h): only the time that they take is known as it is.
+ */
+static __u64 hop_queue_ns(const struct hpcc_hop *h)
+{
+	return h->bps ? h->qlen_bytes * 8e9 / h->bps : 0;
+}
+
 static void flow_json(struct json_object *list, const struct flow_key *k, const struct flow *f,
-		      __u64 now)
+		      const struct control *ctl, __u64 now)
 {
 	struct json_object *o = json_object_new_object(), *hops, *hop;
 	char buf[PREFIX_STRLEN];
@@ -155,6 +178,7 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 	add_string(o, "remote", addr_format(&k->remote, buf));
 	add_u64(o, "remote_port", ntohs(k->remote_port));
 	add_string(o, "protocol", "tcp");
+	add_string(o, "state", flow_state(f, ctl));
 	add_bool(o, "telemetry", !!(f->flags & FLOW_F_TELEM));
 	add_u64(o, "tx_bytes", f->tx_bytes);
 	add_u64(o, "w_bytes", q12_to_bytes(f->cc.w));
@@ -177,6 +201,7 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 		add_u64(hop, "ts_ns", f->cc.last[i].ts_ns);
 		add_u64(hop, "tx_bytes", f->cc.last[i].tx_bytes);
 		add_u64(hop, "qlen_bytes", f->cc.last[i].qlen_bytes);
+		add_u64(hop, "queue_ns", hop_queue_ns(&f->cc.last[i]));
 		json_object_array_add(hops, hop);
 	}
 	json_object_object_add(o, "hops", hops);
@@ -185,6 +210,7 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 
 struct flows_ctx {
 	struct json_object *list;
+	struct control ctl;
 	__u64 now;
 	unsigned int shown;
 };
@@ -193,26 +219,24 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 {
 	struct flows_ctx *c = ctx;
 	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN], ends[2 * PREFIX_STRLEN + 32];
-	__u32 queue = 0;
+	__u64 queue = 0;
 	int i;
 
 	if (c->list) {
-		flow_json(c->list, k, f, c->now);
+		flow_json(c->list, k, f, &c->ctl, c->now);
 		return 0;
 	}
 	if (!c->shown++)
 		printf("%-48s %10s %12s %6s %5s %10s %8s  %s\n", "LOCAL -> REMOTE", "W BYTES",
-		       "R Mbit/s", "U", "HOPS", "QLEN BYTES", "FB", "STATE");
+		       "R Mbit/s", "U", "HOPS", "QUEUE us", "FB", "STATE");
 	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++)
-		if (f->cc.last[i].qlen_bytes > queue)
-			queue = f->cc.last[i].qlen_bytes;
+		if (hop_queue_ns(&f->cc.last[i]) > queue)
+			queue = hop_queue_ns(&f->cc.last[i]);
 	snprintf(ends, sizeof(ends), "%s:%u -> %s:%u", addr_format(&k->local, local),
 		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
-	printf("%-48s %10llu %12.3f %6.3f %5u %10u %8llu  %s\n", ends, q12_to_bytes(f->cc.w),
-	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue, f->feedbacks,
-	       !(f->flags & FLOW_F_TELEM) ? "plain"
-	       : !f->feedbacks		  ? "no feedback yet"
-					  : "governed");
+	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu  %s\n", ends, q12_to_bytes(f->cc.w),
+	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue / 1000, f->feedbacks,
+	       flow_state(f, &c->ctl));
 	return 0;
 }
 
@@ -232,6 +256,7 @@ int cmd_flows(int argc, char **argv)
 		return err;
 	if (show_options.json)
 		c.list = json_object_new_array();
+	c.ctl = *p.ctl;
 	err = pins_each_flow(&p, flow_show, &c);
 	pins_close(&p);
 	if (err) {
@@ -285,9 +310,8 @@ int cmd_stats(int argc, char **argv)
 
 int cmd_bypass(int argc, char **argv)
 {
-	struct control c;
+	__u32 was, now;
 	struct pins p;
-	__u32 was;
 	int err;
 
 	if (argc != 2 || (strcmp(argv[1], "on") && strcmp(argv[1], "off"))) {
@@ -297,20 +321,13 @@ int cmd_bypass(int argc, char **argv)
 	err = show_open(&p);
 	if (err)
 		return err;
-	err = pins_control_get(&p, &c);
-	was = c.bypass;
-	c.bypass = !strcmp(argv[1], "on");
-	if (!err)
-		err = pins_control_set(&p, &c);
+	was = p.ctl->bypass;
+	p.ctl->bypass = now = !strcmp(argv[1], "on");
 	pins_close(&p);
-	if (err) {
-		msg("bypass: %s", strerror(-err));
-		return EXIT_FAILED;
-	}
 	if (show_options.json) {
 		struct json_object *o = json_object_new_object();
 
-		add_bool(o, "bypass", c.bypass);
+		add_bool(o, "bypass", now);
 		add_bool(o, "was", was);
 		return show_json(o);
 	}

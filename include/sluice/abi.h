@@ -87,7 +87,7 @@ struct peer {
 #define PORT_F_HOST 1
 #define PORT_F_SWITCH 2
 #define PORT_F_EDT 4 /* every leaf of the root qdisc is fq */
-#define PORT_F_NO_QUEUE 16 /* root qdisc noqueue or pfifo_fast: has no length that can be read */
+#define PORT_F_NO_QUEUE 16 /* a leaf is noqueue or pfifo_fast: its length cannot be read */
 #define PORT_F_OUR_CLSACT 8 /* the daemon made the clsact qdisc, and takes it away again */
 
 /* A managed interface. Written by the daemon, but for the last two fields. */

@@ -56,10 +56,13 @@ config_broken() {
 	base_rtt '0us' is not a time between 1us and 1s|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 0us}];
 	base_rtt '12' is not a time|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 12}];
 	base_rtt '2s' is not a time|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2s}];
-	eta 2 is not between 0.5 and 1|P;I;R;hpcc: {eta: 2};
-	eta -0.5 is not|P;I;R;hpcc: {eta: -0.5};
-	eta nan is not|P;I;R;hpcc: {eta: nan};
-	Invalid FLOAT value: high|P;I;R;hpcc: {eta: high};
+	eta '2' is not a number from 0.5 to 1|P;I;R;hpcc: {eta: 2};
+	eta '-0.5' is not|P;I;R;hpcc: {eta: -0.5};
+	eta 'nan' is not|P;I;R;hpcc: {eta: nan};
+	eta 'high' is not a number|P;I;R;hpcc: {eta: high};
+	eta '95%' is not a number from 0.5 to 1: write for example 0.95|P;I;R;hpcc: {eta: 95%};
+	eta '0.95%' is not a number|P;I;R;hpcc: {eta: 0.95%};
+	eta '0x' is not a number|P;I;R;hpcc: {eta: 0x};
 	w_ai 'lots' is not a number of bytes|P;I;R;hpcc: {w_ai: lots};
 	w_ai '0B'|P;I;R;hpcc: {w_ai: 0B};
 	max_stage 256 is more than 255|P;I;R;hpcc: {max_stage: 256};
@@ -163,6 +166,7 @@ config__that_does_not_fit_the_machine_is_rolled_back() {
 		config_rolled_back 3 "ipip1: is not an Ethernet device" \
 			'interfaces: [{name: eth0, role: host}, {name: ipip1, role: host, speed: 1Gbit}]'
 	fi
+	config_rolled_back 3 "lo: is not an Ethernet device" 'interfaces: [{name: lo, role: host, speed: 1Gbit}]'
 	config_rolled_back 4 "the name is taken: choose another" 'tcp: {name: reno, default: true}'
 	config_rolled_back 1 "$PINS/ssys-h1/a/b: No such file or directory" "pin_dir: $PINS/ssys-h1/a/b"
 	host_config h1 >"$CASE_DIR/h1.yaml"

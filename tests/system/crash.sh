@@ -18,8 +18,8 @@ crash__kill_9_and_restart_under_load() {
 	daemon_kill h1 h2 sw
 	port=$(flow_of h1 .local_port) tx_bytes=$(flow_of h1 .tx_bytes) feedbacks=$(flow_of h1 .feedbacks)
 	bulk_goes_on
-	grows "feedback without a daemon" 10 flow_of h1 .feedbacks
-	wait_for 20 "the status says that the daemon is gone" crash_daemon_missed h1
+	grows "feedback without a daemon" 20 flow_of h1 .feedbacks
+	status_soon h1 "alive in the status" .daemon_alive false
 	expect "status as text" "$(ctl h1 status)" has "packets go on without it"
 
 	daemon_start h1 h2 sw
@@ -29,11 +29,11 @@ crash__kill_9_and_restart_under_load() {
 		expect_said $node "adopting the maps in $PINS/ssys-$node"
 	done
 	expect "process in the status" "$(status_of h1 .daemon_pid)" -eq "${DAEMON[h1]}"
-	expect "the status: alive" "$(status_of h1 .daemon_alive)" = true
+	status_soon h1 "alive in the status" .daemon_alive true
 	expect "port of the flow" "$(flow_of h1 .local_port)" -eq "$port"
 	expect "bytes of the flow, before and after" "$(flow_of h1 .tx_bytes)" -gt "$tx_bytes"
 	expect "feedback of the flow, before and after" "$(flow_of h1 .feedbacks)" -gt "$feedbacks"
-	grows "feedback with the new daemon" 10 flow_of h1 .feedbacks
+	grows "feedback with the new daemon" 20 flow_of h1 .feedbacks
 	governed_soon h1
 	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "ssys_h1"
 	# A new connection finds all that is adopted in working order.
@@ -46,8 +46,6 @@ crash__kill_9_and_restart_under_load() {
 	bulk_stop
 	state_back "$objects" h1 sw h2
 }
-
-crash_daemon_missed() { [[ $(status_of "$1" .daemon_alive) == false ]]; }
 
 # To add or remove a clsact qdisc the kernel takes the device's queues down for a moment and empties them
 # (dev_deactivate() in qdisc_graft()), and a lower MTU makes TCP send again what is under way. Where both were
@@ -74,7 +72,7 @@ crash__attach_and_detach_under_load_lose_nothing_where_prepared() {
 	# The receiver first: the sender has to notice that nobody strips any more.
 	daemon_stop h2
 	bulk_unharmed
-	wait_for 10 "h1 sends plain" crash_plain h1
+	wait_for 20 "h1 sends plain" crash_plain h1
 	daemon_start h2
 	wait_for 20 "telemetry again" governed h1
 	# Then the sender first.
@@ -141,9 +139,10 @@ crash__start_that_fails_keeps_what_is_attached() {
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	daemon_kill h1
-	host_config h1 'interfaces: [{name: eth0, role: host}, {name: none0, role: host}]' >"$CASE_DIR/h1.yaml"
-	daemon_fails h1 1 "none0: no such interface" "what the earlier daemon attached stays as it was"
-	grows "feedback afterwards" 10 flow_of h1 .feedbacks
+	host_config h1 'tcp: {name: reno, default: true}' >"$CASE_DIR/h1.yaml"
+	daemon_fails h1 1 "the name is taken" "what the earlier daemon attached stays as it was"
+	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ssys_h1
+	grows "feedback afterwards" 20 flow_of h1 .feedbacks
 	bulk_unharmed
 	host_config h1 >"$CASE_DIR/h1.yaml"
 	daemon_start h1
@@ -152,12 +151,61 @@ crash__start_that_fails_keeps_what_is_attached() {
 	bulk_stop
 }
 
-# Maps of another version are not touched: their layout is not known.
-crash__pins_of_another_version_are_left_alone() {
+# One of its interfaces went away with the crash: the others are adopted, and it is attached when it comes.
+crash__start_without_one_of_the_interfaces() {
+	net_up
+	daemon_start sw
+	daemon_kill sw
+	net_in sw ip link del p1
+	daemon_start sw
+	expect_said sw "p1: no such interface"
+	status_soon sw "interfaces of sw" '[.interfaces[].name] | join(" ")' p2
+	net_link 1 || fail "the link cannot be made again"
+	wait_for 20 "sw says that it is back" said sw "p1: is there again"
+	status_soon sw "interfaces of sw" '.interfaces | length' 2
+	# So it is with SIGHUP.
+	{ switch_config && echo '  - {name: p3, role: switch, speed: 1Gbit, id: 3}'; } >"$CASE_DIR/sw.yaml"
+	daemon_hup sw "reloaded"
+	expect_said sw "p3: attached as soon as it is there"
+}
+
+# The congestion control of the crashed one goes, and the default does not point to it.
+crash__start_with_another_name_of_congestion_control() {
+	local name default
+
+	net_up
+	default=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
+	daemon_start h1
+	daemon_kill h1
+	for name in ssys_other ''; do
+		host_config h1 "tcp: {${name:+name: $name, default: true}}" >"$CASE_DIR/h1.yaml"
+		daemon_start h1
+		expect "congestion controls" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_available_congestion_control) " has-no \
+			"ssys_${name:+h1}"
+		expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "${name:-$default}"
+		expect "in the status" "$(status_of h1 .congestion_control)" = "$name"
+		daemon_kill h1
+	done
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_start h1
+	server h2
+	bulk_start h1 10.2.0.2
+	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "ssys_h1"
+	bulk_stop
+	daemon_stop h1
+	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default"
+}
+
+# Maps of another version are not touched, since their layout is not known. What can be told without it is taken off.
+crash__pins_of_another_version() {
 	local value
 
 	net_up
+	net_in h1 tc qdisc add dev eth0 clsact
+	host_config h1 "tcp: {name: ssys_h1}" >"$CASE_DIR/h1.yaml"
+	state_keep h1
 	daemon_start h1
+	bpf_of h1 >"$CASE_DIR/objects.txt"
 	daemon_kill h1
 	# The first field of the control map is the number of the ABI.
 	value=$(bpftool -j map dump pinned "$PINS/ssys-h1/control" | jq -r '.[0].value | join(" ")' | sed 's/0x//g')
@@ -168,14 +216,47 @@ crash__pins_of_another_version_are_left_alone() {
 	ctl h1 status >"$CASE_DIR/status.log" 2>&1
 	expect "exit status of sluicectl status" $? -eq 1
 	expect "what it says" "$(<"$CASE_DIR/status.log")" has "of another version"
-	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
-	expect "exit status of --detach" $? -eq 1
-	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version"
 	net_state h1 >"$CASE_DIR/after.txt"
 	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
-	# The version that made them can still take them off.
-	# shellcheck disable=SC2086
-	bpftool map update pinned "$PINS/ssys-h1/control" key 0 0 0 0 value hex $value
 	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach" $? -eq 0
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version: filters of 1 interfaces"
+	leftovers_none
+	state_back "$CASE_DIR/objects.txt" h1
+}
+
+# There the interfaces of that number are others'.
+crash__detach_in_another_namespace_is_refused() {
+	local version
+
+	net_up
+	for version in same other; do
+		daemon_start h1 sw
+		daemon_kill h1
+		[[ $version == same ]] || bpftool map update pinned "$PINS/ssys-h1/control" key 0 0 0 0 value hex 63 $(
+			bpftool -j map dump pinned "$PINS/ssys-h1/control" | jq -r '.[0].value[1:][] | ltrimstr("0x")')
+		net_state h1 >"$CASE_DIR/before.txt"
+		net_state sw >"$CASE_DIR/sw-before.txt"
+		net_in sw "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+		expect "exit status of --detach" $? -eq 1
+		expect "what it says" "$(<"$CASE_DIR/detach.log")" has "in another network namespace"
+		net_state h1 >"$CASE_DIR/after.txt"
+		net_state sw >"$CASE_DIR/sw-after.txt"
+		same "what tc, ip and sysctl show of h1" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+		same "what tc, ip and sysctl show of sw" "$CASE_DIR/sw-before.txt" "$CASE_DIR/sw-after.txt"
+		net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+		expect "exit status of --detach at the right place" $? -eq 0
+		[[ ! -e $PINS/ssys-h1 ]] || fail "pins are left"
+		daemon_stop sw
+	done
+	# A namespace that is gone has nothing to be refused for.
+	daemon_start h1
+	daemon_kill h1
+	ip netns del "${NET_PREFIX}h1"
+	wait_for 60 "the pins can be detached from elsewhere" crash_detached_in sw h1
+}
+
+crash_detached_in() {
+	net_in "$1" "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-$2" >"$CASE_DIR/detach.log" 2>&1 &&
+		[[ ! -e $PINS/ssys-$2 ]]
 }

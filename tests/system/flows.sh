@@ -10,15 +10,15 @@ flows__that_find_no_room_pass_plainly() {
 	server h2
 	bulk_start h1 10.2.0.2 -P 12 -C reno -w 30K
 	wait_for 20 "all connections move" flows_all_move 12
-	grows "packets of flows without room" 10 stat_of h1 tx_flow_full
+	grows "packets of flows without room" 20 stat_of h1 tx_flow_full
 	expect "flows" "$(status_of h1 .flows)" -le 4
 	expect "flows" "$(status_of h1 .flows)" -ge 1
 	expect "flows at the other end" "$(status_of h2 .flows)" -ge 1
 	bulk_unharmed
 	bulk_stop
 	# The ends of these connections were seen, and their entries have to go; so have those that are idle.
-	wait_for 20 "the flow map of h1 is empty" flows_none h1
-	wait_for 20 "the flow map of h2 is empty" flows_none h2
+	wait_for 60 "the flow map of h1 is empty" flows_none h1
+	wait_for 60 "the flow map of h2 is empty" flows_none h2
 	# There is room again.
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -33,7 +33,7 @@ flows__full_at_the_receiver() {
 	server h2
 	bulk_start h1 10.2.0.2 -P 12 -w 30K
 	wait_for 20 "all connections move" flows_all_move 12
-	wait_for 10 "the counter of telemetry not echoed, or of packets that found no room" flows_counted h2
+	wait_for 20 "the counter of telemetry not echoed, or of packets that found no room" flows_counted h2
 	bulk_unharmed
 	bulk_stop
 }

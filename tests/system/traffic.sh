@@ -28,21 +28,23 @@ traffic_is_governed() {
 		"$(net_in h1 ss -tinH "dst $BULK_ADDRESS")" has "ssys_h1"
 	bulk_goes_on
 	traffic_window_is_in_the_socket
+	counts h1 100 tx_data
+	counts h1 10 fb_fast fb_full
+	counts h1 2 fb_full
 	bulk_unharmed
 	bulk_stop
 
-	expect "h1: packets with telemetry" "$(stat_of h1 tx_data)" -gt 100
 	expect "h1: questions" "$(stat_of h1 hello_sent)" -ge 1
 	expect "h1: answers" "$(stat_of h1 rx_hello_reply)" -ge 1
 	expect "h2: questions answered" "$(stat_of h2 rx_hello)" -ge 1
-	expect "h1: feedback that changed W" "$(stat_of h1 fb_fast fb_full)" -gt 10
-	expect "h1: and Wc" "$(stat_of h1 fb_full)" -gt 2
 	expect "h1: first feedback" "$(stat_of h1 fb_first)" -ge 1
 	expect "h1: handshakes" "$(stat_of h1 tx_handshake)" -ge 2
-	expect "sw: stamped, at least what h1 sent" "$(stat_of sw hop_stamped)" -ge "$(stat_of h1 tx_data)"
-	expect "h2: stripped, at least what h1 sent" "$(stat_of h2 rx_data)" -ge "$(stat_of h1 tx_data)"
+	wait_for 20 "sw has stamped at least what h1 sent" traffic_at_least sw hop_stamped
+	wait_for 20 "h2 has stripped at least what h1 sent" traffic_at_least h2 rx_data
 	expect "complaints" "$(traffic_complaints)" -eq 0
 }
+
+traffic_at_least() { (($(stat_of "$1" "$2") >= $(stat_of h1 tx_data))); }
 
 # The socket's congestion window is W in segments, and not more; its pacing rate is below the line's.
 traffic_window_is_in_the_socket() {
@@ -80,7 +82,8 @@ traffic__flows_in_both_directions_are_governed() {
 	governed_soon h2
 	bulk_goes_on
 	expect "flows of h1" "$(status_of h1 .flows)" -ge 7
-	expect "echoes that rode on packets with payload (h2 has feedback)" "$(stat_of h2 fb_fast fb_full)" -gt 10
+	# Echoes that rode on packets with payload.
+	counts h2 10 fb_fast fb_full
 	bulk_unharmed
 	bulk_stop
 	expect "complaints" "$(traffic_complaints)" -eq 0
@@ -98,7 +101,7 @@ traffic__gso_packets_stay_whole() {
 	transfer h1 10.2.0.2 -n 30M
 	packets=$(stat_of h1 tx_data) bytes=$(jq .end.sum_sent.bytes "$TRANSFER")
 	expect "payload bytes per packet with telemetry" $((bytes / packets)) -gt 3000
-	wait_for 3 "nothing is lost" nothing_lost
+	wait_for 20 "nothing is lost" nothing_lost
 	expect "feedback" "$(stat_of h1 fb_fast fb_full)" -gt 10
 	expect "complaints" "$(traffic_complaints)" -eq 0
 }
@@ -112,7 +115,7 @@ traffic_udp() {
 	transfer h1 "$1" -u -b 10M -n "$2" -l "$3"
 	sent=$(($(traffic_udp_sent) - sent))
 	expect "datagrams of $3 bytes sent to $1" $sent -ge $((${2%K} * 1000 / $3))
-	wait_for 5 "$sent datagrams arrive" traffic_udp_all_arrived $((arrived + sent))
+	wait_for 20 "$sent datagrams arrive" traffic_udp_all_arrived $((arrived + sent))
 }
 
 traffic_udp_sent() { net_snmp h1 Udp.OutDatagrams Udp6OutDatagrams; }
@@ -184,12 +187,12 @@ traffic__every_packet_is_in_one_counter() {
 	net_up
 	net_in h1 ip link set eth0 gso_max_segs 1
 	daemon_start h1 h2 sw
-	wait_for 10 "IPv6 has said all that it says about a new interface" traffic_quiet
+	wait_for 20 "IPv6 has said all that it says about a new interface" traffic_quiet
 	server h2
 	transfer h1 10.2.0.2 -n 3M
 	transfer h1 fd00:2::2 -u -b 20M -n 300K -l 3000
 	expect "packets counted" "$(traffic_counted)" -gt 2000
-	wait_for 10 "as many packets are counted as were sent" traffic_all_counted
+	wait_for 20 "as many packets are counted as were sent" traffic_all_counted
 }
 
 traffic_sent() { net_in h1 ip -j -s link show eth0 | jq '.[0].stats64.tx.packets'; }
@@ -285,7 +288,7 @@ traffic__vlan_tag_inside_the_packet_passes_untouched() {
 	transfer h1 10.52.0.2 -n 1M
 	expect "packets with the tag inside" "$(stat_of h1 tx_vlan_inband)" -gt 100
 	expect "packets with telemetry" "$(stat_of h1 tx_data)" -eq 0
-	wait_for 3 "nothing is lost" nothing_lost
+	wait_for 20 "nothing is lost" nothing_lost
 }
 
 # Departure times need fq; without it TCP holds its packets back itself, at the rate R.

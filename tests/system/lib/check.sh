@@ -46,6 +46,8 @@ wait_for() {
 	done
 }
 
+uptime_ms() { awk '{ print int($1 * 1000) }' /proc/uptime; }
+
 # said NAMESPACE TEXT: the daemon's log has it.
 said() { grep -qF -- "$2" "$CASE_DIR/$1.log"; }
 

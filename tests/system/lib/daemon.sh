@@ -143,12 +143,28 @@ stat_of() {
 	ctl "$ns" stats --json | jq "[.$(sed 's/ /, ./g' <<<"$*")] | add"
 }
 
-# flow_of NODE FIELD: of its flow with most bytes; FIELD is a jq expression.
+# flow_of NODE FIELD: of its flow with most bytes, a closed one only where all are; FIELD is a jq expression.
 flow_of() {
-	ctl "$1" flows --json | jq -r "if length == 0 then \"no flow\" else max_by(.tx_bytes) | $2 end"
+	ctl "$1" flows --json |
+		jq -r "if length == 0 then \"no flow\" else max_by([.state != \"closed\", .tx_bytes]) | $2 end"
 }
 
+# flow_soon NODE WHAT FIELD VALUE: flow_of comes to be VALUE. The end of an earlier flow may still be on its way.
+flow_soon() { wait_for 20 "$2 is $4" flow_is "$1" "$3" "$4"; }
+
+flow_is() { [[ $(flow_of "$1" "$2") == "$3" ]]; }
+
+# counts NODE N COUNTER...: their sum comes to be more than N.
+counts() { wait_for 20 "${*:3} of $1 are more than $2" counted "$@"; }
+
+counted() { (($(stat_of "$1" "${@:3}") > $2)); }
+
 status_of() { ctl "$1" status --json | jq -r "$2"; }
+
+# status_soon NODE WHAT FIELD VALUE: status_of comes to be VALUE. What the daemon says it does, it does next.
+status_soon() { wait_for 20 "$2 is $4" status_is "$1" "$3" "$4"; }
+
+status_is() { [[ $(status_of "$1" "$2") == "$3" ]]; }
 
 # --- what BPF objects there are ---
 

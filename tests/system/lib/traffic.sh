@@ -67,13 +67,13 @@ bulk_field() {
 # It is alive and moves now.
 bulk_goes_on() {
 	kill -0 "$BULK" 2>/dev/null || fail "the bulk flow ended: $(jq -r '.error // empty' "$CASE_DIR/bulk.json")"
-	grows "bytes that the bulk flow has got through" "${1:-10}" bulk_acked
+	grows "bytes that the bulk flow has got through" "${1:-20}" bulk_acked
 }
 
 # It was not reset, and since it started no packet was lost, of any connection.
 bulk_unharmed() {
 	bulk_goes_on
-	wait_for 3 "what is sent twice since the bulk flow began also arrives twice" nothing_lost "$BULK_LOST"
+	wait_for 20 "what is sent twice since the bulk flow began also arrives twice" nothing_lost "$BULK_LOST"
 }
 
 bulk_gone() { ! kill -0 "$BULK" 2>/dev/null; }
@@ -88,8 +88,9 @@ bulk_stop() {
 	wait_for 20 "its sockets are closed" sockets_closed
 }
 
+# Nothing that is sent is under way, either.
 sockets_closed() {
-	! net_in "$BULK_NODE" ss -tnH state established dst "$BULK_ADDRESS" | grep -q .
+	! net_in "$BULK_NODE" ss -tnH state connected exclude time-wait exclude fin-wait-2 dst "$BULK_ADDRESS" | grep -q .
 }
 
 # Segments that TCP sent again and whose first copy had not arrived. A probe for a lost tail, or a lower MTU,

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_DATAPLANE_INT_H
+#define SLUICE_DATAPLANE_INT_H
+/* What the files of the data plane (dataplane.c, cc.c, leftover.c) share. */
+#include <stdio.h>
+#include <bpf/libbpf.h>
+#include "dataplane.h"
+#include "sluice.skel.h"
+
+struct dataplane {
+	char pin_dir[256];
+	int lock_fd;
+	struct sluice_bpf *skel;
+	unsigned char *elf; /* the object with the configured congestion control's name */
+	struct pins pins;
+	int hop_fd, egress_fd, ingress_fd;
+	int fresh; /* this run made the pins */
+	int routes_changed;
+	struct msg_limit limit, route_limit;
+};
+
+static inline void pin_path(char *path, size_t size, const char *dir, const char *name)
+{
+	snprintf(path, size, "%s/%s", dir, name);
+}
+
+/* Our filters have one fixed handle and priority. */
+#define DP_TC_PRIORITY 0x5463
+#define DP_TC_HANDLE 1
+int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
+
+/* --- cc.c --- */
+
+/* Does an earlier daemon's congestion control have the name that is wanted now ("": none)? */
+int cc_is_kept(const struct pins *pins, const struct config *c);
+/* Replaces the mark in a copy of the object by the congestion control's name. */
+int cc_name_set(struct dataplane *dp, const char *name);
+int cc_register(struct dataplane *dp, const struct config *c);
+void cc_unregister(const char *pin_dir);
+/* The default follows the mode: only where windows are enforced does it gain anything. */
+int cc_default_apply(struct dataplane *dp, const struct config *c);
+void cc_restore_default(struct control *ctl);
+
+/* --- leftover.c --- */
+
+struct leftover {
+	__u32 stats_id;
+	int interfaces; /* of this network namespace */
+};
+
+void leftover_find(const char *pin_dir, struct leftover *l);
+/* In whatever network namespace. */
+int leftover_anywhere(const struct leftover *l);
+/* For links_each(). */
+void leftover_egress_remove(__u32 ifindex, void *ctx);
+void leftover_ingress_remove(__u32 ifindex, void *ctx);
+
+#endif

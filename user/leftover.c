@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What of ours is attached, by the counters that all of our programs use. This needs no ports map,
+ * whose layout may be another version's, and sees other network namespaces too.
+ */
+#include <bpf/bpf.h>
+#include <string.h>
+#include <unistd.h>
+#include "dataplane_int.h"
+#include "net.h"
+
+static int prog_is_ours(__u32 prog_id, __u32 stats_id)
+{
+	int fd = bpf_prog_get_fd_by_id(prog_id), ours = 0;
+	struct bpf_prog_info info = {};
+	__u32 maps[64], len = sizeof(info), i;
+
+	if (fd < 0)
+		return 0;
+	info.nr_map_ids = sizeof(maps) / sizeof(maps[0]);
+	info.map_ids = (uintptr_t)maps;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_PROG_TYPE_SCHED_CLS)
+		for (i = 0; i < info.nr_map_ids && i < sizeof(maps) / sizeof(maps[0]); i++)
+			ours |= maps[i] == stats_id;
+	close(fd);
+	return ours;
+}
+
+static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, __u32 stats_id)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+
+	return !bpf_tc_query(&hook, &opts) && prog_is_ours(opts.prog_id, stats_id);
+}
+
+static void leftover_count(__u32 ifindex, void *ctx)
+{
+	struct leftover *l = ctx;
+
+	l->interfaces += filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id);
+}
+
+int leftover_anywhere(const struct leftover *l)
+{
+	__u32 id = 0;
+
+	while (!bpf_prog_get_next_id(id, &id))
+		if (prog_is_ours(id, l->stats_id))
+			return 1;
+	return 0;
+}
+
+void leftover_egress_remove(__u32 ifindex, void *ctx)
+{
+	const struct leftover *l = ctx;
+
+	if (filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id))
+		filter_remove(ifindex, BPF_TC_EGRESS);
+}
+
+void leftover_ingress_remove(__u32 ifindex, void *ctx)
+{
+	const struct leftover *l = ctx;
+
+	if (!filter_is_ours(ifindex, BPF_TC_INGRESS, l->stats_id))
+		return;
+	filter_remove(ifindex, BPF_TC_INGRESS);
+	route_remove_ours(ifindex, NULL, NULL);
+}
+
+void leftover_find(const char *pin_dir, struct leftover *l)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	char path[512];
+	int fd;
+
+	memset(l, 0, sizeof(*l));
+	pin_path(path, sizeof(path), pin_dir, "stats");
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
+		l->stats_id = info.id;
+	close(fd);
+	links_each(leftover_count, l);
+}
