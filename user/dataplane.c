@@ -3,7 +3,7 @@
  * From configuration to attached programs, and back.
  *
  *  1. The pin directory is the state that survives the daemon: maps, the struct_ops map, and (before
- *     Linux 6.2) the tracepoint links. What cannot be derived from the kernel is in the control and
+ *     Linux 6.2, with switch ports) the tracepoint links. What cannot be derived from the kernel is in the control and
  *     ports maps: who made the clsact qdisc, what the default congestion control was.
  *  2. Filters are attached under one fixed handle and priority, so attaching replaces what an earlier
  *     daemon left, without a gap, and detaching removes nothing but ours.
@@ -484,7 +484,11 @@ int dataplane_try(void)
 	return err;
 }
 
-static int tracepoints_attach(struct dataplane *dp)
+/*
+ * Attached while there is a switch port, as they run for the packets of every interface in every
+ * network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
+ */
+static int tracepoints_set(struct dataplane *dp, int want)
 {
 	struct bpf_program *progs[] = { dp->skel->progs.backlog_enqueue,
 					dp->skel->progs.backlog_dequeue };
@@ -492,9 +496,16 @@ static int tracepoints_attach(struct dataplane *dp)
 	unsigned int i;
 	int err;
 
+	if (want && dp->tracepoints)
+		return 0;
 	for (i = 0; i < 2; i++) {
 		struct bpf_link *link;
 
+		pin_path(path, sizeof(path), dp->pin_dir, bpf_program__name(progs[i]));
+		if (!want) {
+			unlink(path); /* nothing else holds the link */
+			continue;
+		}
 		if (bpf_program__fd(progs[i]) < 0)
 			continue;
 		link = bpf_program__attach(progs[i]);
@@ -503,7 +514,6 @@ static int tracepoints_attach(struct dataplane *dp)
 			msg("attaching %s: %s", bpf_program__name(progs[i]), strerror(-err));
 			return err;
 		}
-		pin_path(path, sizeof(path), dp->pin_dir, bpf_program__name(progs[i]));
 		unlink(path); /* an earlier daemon's */
 		err = bpf_link__pin(link, path);
 		bpf_link__destroy(link);
@@ -512,6 +522,7 @@ static int tracepoints_attach(struct dataplane *dp)
 			return err;
 		}
 	}
+	dp->tracepoints = want;
 	return 0;
 }
 
@@ -542,7 +553,7 @@ static int object_load(struct dataplane *dp, const struct config *c)
 	dp->hop_fd = bpf_program__fd(dp->skel->progs.hop);
 	if (dp->hop_fd < 0)
 		dp->hop_fd = bpf_program__fd(dp->skel->progs.hop_map);
-	return tracepoints_attach(dp);
+	return 0;
 }
 
 /* --- interfaces --- */
@@ -574,9 +585,17 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 static int interfaces_apply(struct dataplane *dp, const struct config *c, int must_exist)
 {
 	struct drop_ctx d = { dp, c };
+	int err, switches = 0;
 	unsigned int k;
-	int err;
 
+	for (k = 0; k < c->interfaces_count; k++)
+		switches |= c->interfaces[k].role == PORT_F_SWITCH;
+	/* Before the first port stamps, and until the last one is gone. */
+	if (switches) {
+		err = tracepoints_set(dp, 1);
+		if (err)
+			return err;
+	}
 	for (k = 0; k < c->interfaces_count; k++) {
 		err = port_add(dp, c, &c->interfaces[k]);
 		if (err == -ENODEV && !must_exist)
@@ -584,7 +603,10 @@ static int interfaces_apply(struct dataplane *dp, const struct config *c, int mu
 		else if (err)
 			return err;
 	}
-	return pins_each_port(&dp->pins, port_drop, &d);
+	err = pins_each_port(&dp->pins, port_drop, &d);
+	if (!err && !switches)
+		err = tracepoints_set(dp, 0);
+	return err;
 }
 
 static int exit_code(int err, int undone)

@@ -16,6 +16,7 @@ struct dataplane {
 	int hop_fd, egress_fd, ingress_fd;
 	int fresh; /* this run made the pins */
 	int routes_changed;
+	int tracepoints; /* this run attached them */
 	struct msg_limit limit, route_limit;
 };
 

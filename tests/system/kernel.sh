@@ -72,4 +72,37 @@ kernel__probe_says_what_is_there() {
 	fi
 }
 
+# Before Linux 6.2 the tracepoints hear every packet of the machine: a host has no use for them.
+kernel__tracepoints_are_for_switch_ports() {
+	net_up
+	net_in h1 "$BUILD/sluicectl" probe --json eth0 >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
+	[[ $(kernel_probed "queue length" .detail) == *tracepoints* ]] ||
+		skip "this kernel reads the queue without tracepoints"
+	host_config h1 >"$CASE_DIR/host.yaml"
+	host_config h1 "interfaces: [{name: eth0, role: switch, speed: ${NET_RATE^}, id: 3}]" >"$CASE_DIR/switch.yaml"
+	cp "$CASE_DIR/host.yaml" "$CASE_DIR/h1.yaml"
+	daemon_start h1 sw
+	expect "links of the switch" "$(kernel_links sw)" = "backlog_dequeue backlog_enqueue"
+	expect "links of the host" "$(kernel_links h1)" = ""
+	cp "$CASE_DIR/switch.yaml" "$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	expect "links of the host that became a switch" "$(kernel_links h1)" = "backlog_dequeue backlog_enqueue"
+	daemon_hup h1 reloaded
+	expect "links after another reload" "$(kernel_links h1)" = "backlog_dequeue backlog_enqueue"
+	cp "$CASE_DIR/host.yaml" "$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	expect "links of the switch that became a host" "$(kernel_links h1)" = ""
+	cp "$CASE_DIR/switch.yaml" "$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	daemon_kill h1
+	expect "links after a crash" "$(kernel_links h1)" = "backlog_dequeue backlog_enqueue"
+	cp "$CASE_DIR/host.yaml" "$CASE_DIR/h1.yaml"
+	daemon_start h1
+	expect "links of a host that adopts them" "$(kernel_links h1)" = ""
+}
+
+kernel_links() {
+	(cd "$PINS/ssys-$1" && printf '%s\n' backlog_* | grep -v '\*' | sort | xargs)
+}
+
 kernel_probed() { jq -r --arg check "$1" ".[] | select(.check == \$check) | $2" "$CASE_DIR/probe.json"; }
