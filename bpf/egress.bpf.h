@@ -4,11 +4,13 @@
 /*
  * tc egress of a host: the source of telemetry.
  *
- *  1. parse: TCP over IPv4 or IPv6, whole and without options; everything else passes untouched.
+ *  1. parse: TCP and UDP over IPv4 or IPv6, whole and without options; everything else passes
+ *     untouched.
  *  2. classify: the flow, made if its destination is a configured peer.
  *  3. decide: does the peer strip, does the packet fit, is there anything to say? If not it goes
- *     out plain.
- *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT).
+ *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
+ *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT). That is
+ *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves.
  *  5. act: outer IP + UDP + shim + room for 5 hops + the echo of what the reverse flow collected.
  *  6. count: one counter per packet.
  *
@@ -19,33 +21,27 @@
 	(BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L4_UDP |                                  \
 	 ((v6) ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV6 : BPF_F_ADJ_ROOM_ENCAP_L3_IPV4))
 
+#define EGRESS_PROBE_MARK 0x51d1ce5e /* of the clone of egress_probe(), between two lines of code */
+#define EGRESS_PROBE_L4_BYTES 20
+
 /* An outgoing packet on its way through the stages. */
 struct egress_pkt {
 	struct flow_key key;
 	__u64 now_ns;
-	__u32 l4_offset;     /* of the TCP header */
-	__u32 hdr_bytes;     /* Ethernet to the end of TCP: what every segment repeats */
+	__u32 l4_offset;     /* of the TCP or UDP header */
+	__u32 hdr_bytes;     /* Ethernet to the end of that: what every segment repeats */
 	__u32 payload_bytes;
 	__u32 pad_bytes; /* Ethernet padding behind the IP packet; it stays there */
 	__u8 tos;
 	__u8 df;
 	__u8 v6;
-	__u8 tcp_flags;
+	__u8 syn, fin, rst;
 };
-
-#define TCP_FIN 1
-#define TCP_SYN 2
-#define TCP_RST 4
 
 static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 {
 	__u16 proto = bpf_ntohs(ctx->protocol);
 	struct ip_info ip = {};
-	const struct {
-		__be16 source, dest;
-		__be32 seq, ack;
-		__u8 doff, flags;
-	} *l4;
 
 	switch (ip_parse(ctx, WIRE_ETH_BYTES, proto, &ip)) {
 	case IP_OK:
@@ -57,30 +53,41 @@ static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress
 	default:
 		if (proto == ETH_P_8021Q || proto == ETH_P_8021AD)
 			return STAT_TX_VLAN_INBAND;
-		return STAT_TX_NOT_TCP;
+		return STAT_TX_OTHER;
 	}
 	p->l4_offset = WIRE_ETH_BYTES + ip.bytes;
-	if (ip.proto == IPPROTO_UDP) {
-		l4 = pkt_bytes(ctx, p->l4_offset, 4);
-		return l4 && l4->dest == bpf_htons(wire_port) ? STAT_TX_OWN : STAT_TX_NOT_TCP;
+	if (ip.proto == IPPROTO_TCP) {
+		const struct tcphdr *tcp = pkt_bytes(ctx, p->l4_offset, sizeof(*tcp));
+
+		if (!tcp)
+			return STAT_TX_OTHER;
+		p->key.local_port = tcp->source;
+		p->key.remote_port = tcp->dest;
+		p->hdr_bytes = p->l4_offset + tcp->doff * 4;
+		p->syn = tcp->syn;
+		p->fin = tcp->fin;
+		p->rst = tcp->rst;
+	} else if (ip.proto == IPPROTO_UDP) {
+		const struct udphdr *udp = pkt_bytes(ctx, p->l4_offset, sizeof(*udp));
+
+		if (!udp)
+			return STAT_TX_OTHER;
+		if (udp->dest == bpf_htons(wire_port))
+			return STAT_TX_OWN;
+		p->key.local_port = udp->source;
+		p->key.remote_port = udp->dest;
+		p->hdr_bytes = p->l4_offset + sizeof(*udp);
+	} else {
+		return STAT_TX_OTHER;
 	}
-	if (ip.proto != IPPROTO_TCP)
-		return STAT_TX_NOT_TCP;
-	l4 = pkt_bytes(ctx, p->l4_offset, 14);
-	if (!l4)
-		return STAT_TX_NOT_TCP;
 	p->key.local = ip.src;
 	p->key.remote = ip.dst;
-	p->key.local_port = l4->source;
-	p->key.remote_port = l4->dest;
-	p->key.proto = IPPROTO_TCP;
-	p->hdr_bytes = p->l4_offset + (l4->doff >> 4) * 4;
+	p->key.proto = ip.proto;
 	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP). */
 	if (ip.total >= ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
 		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
 	p->payload_bytes = ctx->len - p->pad_bytes > p->hdr_bytes ?
 				   ctx->len - p->pad_bytes - p->hdr_bytes : 0;
-	p->tcp_flags = l4->flags;
 	p->tos = ip.tos;
 	p->df = ip.df;
 	p->v6 = ip.v6;
@@ -169,31 +176,58 @@ static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_p
 }
 
 /*
- * Asks the peer whether it strips: a copy of this small packet goes out inside a HELLO, then the
- * header is taken off again and the packet itself goes on as it was. A peer without Sluice answers
+ * Sends a PROBE: asks the peer whether it strips, and the path how full it is. A clone of the packet
+ * goes out by this interface and so through this program a second time, where its mark tells what it
+ * is: there it is cut down to its headers and wrapped (egress_probe_wrap), which cannot be done to a
+ * packet that has been wrapped. The packet itself goes on as it was. A peer without Sluice answers
  * with an ICMP error that nobody waits for.
  */
-static __attribute__((noinline)) int egress_hello(struct __sk_buff *ctx, struct egress_pkt *p)
+static inline void egress_probe(struct __sk_buff *ctx)
 {
-	struct scratch_space *space = scratch_get();
-	struct egress_head *head;
-	__u32 grow;
+	__u32 mark = ctx->mark;
 
-	if (!p || !space)
-		return -EINVAL;
-	head = &space->head;
-	grow = egress_outer_bytes(p) + WIRE_HDR_BYTES;
-	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + grow, WIRE_HDR_BYTES);
-	__builtin_memset(&head->hdr, 0, sizeof(head->hdr));
-	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_HELLO;
-	if (bpf_skb_adjust_room(ctx, grow, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)))
-		return -EINVAL;
-	if (!egress_head_store(ctx, p, head, grow) && !bpf_clone_redirect(ctx, ctx->ifindex, 0))
-		stats_count(STAT_HELLO_SENT);
-	return bpf_skb_adjust_room(ctx, -(__s32)grow, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO);
+	ctx->mark = EGRESS_PROBE_MARK;
+	if (!bpf_clone_redirect(ctx, ctx->ifindex, 0))
+		stats_count(STAT_PROBE_SENT);
+	ctx->mark = mark;
 }
 
-/* Does the peer strip? Asks where that is not known and the packet is small enough to ask with. */
+/* The clone of egress_probe(). */
+static inline int egress_probe_wrap(struct __sk_buff *ctx)
+{
+	struct scratch_space *space = scratch_get();
+	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer;
+	struct egress_pkt p = {};
+	struct egress_head *head;
+	const struct flow *f;
+
+	ctx->mark = 0;
+	if (!space || egress_parse(ctx, &p) != STAT_TX_DATA)
+		return TC_ACT_SHOT;
+	f = bpf_map_lookup_elem(&flows, &p.key);
+	/* The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP. */
+	len = p.l4_offset + EGRESS_PROBE_L4_BYTES;
+	if (!f || (ctx->len > len && bpf_skb_change_tail(ctx, len, 0)))
+		return TC_ACT_SHOT;
+	head = &space->head;
+	outer = egress_outer_bytes(&p);
+	egress_outer(head, &p, ctx->len - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
+	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
+	head->hdr.max_hops = HPCC_MAX_HOPS;
+	head->hdr.flags = 0;
+	head->hdr.echo_hops = 0;
+	head->hdr.seq = bpf_htonl((__u32)f->tx_bytes);
+	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
+	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
+	    egress_head_store(ctx, &p, head, outer + wire_bytes))
+		return TC_ACT_SHOT;
+	return TC_ACT_UNSPEC;
+}
+
+/*
+ * Does the peer strip? Asks where that is not known, and a peer that strips when it was not heard for
+ * long: it may have lost sight of us.
+ */
 static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p, __u64 silent_ns)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
@@ -211,18 +245,49 @@ static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p,
 		h->unanswered_ns = 0;
 		stats_count(STAT_PEER_SILENT);
 	}
-	/*
-	 * Also a peer that strips is asked when it was not heard for long: it may have lost sight of us,
-	 * and if all that it sends is large packets it cannot ask.
-	 */
-	if ((!h->capable || p->now_ns > h->heard_ns + HOST_HELLO_NS) && !p->payload_bytes &&
-	    !ctx->gso_size && (!h->hello_ns || p->now_ns > h->hello_ns + HOST_HELLO_NS)) {
-		h->hello_ns = p->now_ns;
-		egress_hello(ctx, p);
+	if ((!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
+	    (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS)) {
+		h->asked_ns = p->now_ns;
+		egress_probe(ctx);
 	}
 	if (h->capable && p->payload_bytes && !h->unanswered_ns)
 		h->unanswered_ns = p->now_ns;
 	return h->capable;
+}
+
+/*
+ * When the packet leaves. A packet that would have to wait for longer than the horizon meets the
+ * policy: TCP, which has a window of its own, leaves at the horizon; UDP is dropped, or, where the
+ * policy is to mark and the packet says that it is ECN capable, gets a mark and waits up to twice as
+ * long. Returns 0, or what the drop is to be counted as.
+ */
+static inline enum sluice_stat egress_departure(struct __sk_buff *ctx, struct egress_pkt *p,
+						struct flow *f, const struct control *ctl,
+						__u32 bytes)
+{
+	__u64 horizon = ctl->horizon_ns + 2 * f->params.t_ns, t;
+	int udp = p->key.proto == IPPROTO_UDP;
+
+	if (!(f->port_flags & PORT_F_EDT)) {
+		if (udp)
+			stats_count(STAT_UNHELD);
+		return 0;
+	}
+	if (udp && *(volatile __u64 *)&f->clock_ns > p->now_ns + horizon) {
+		if (!ctl->horizon_mark || !(p->tos & ECN_MASK) ||
+		    *(volatile __u64 *)&f->clock_ns > p->now_ns + 2 * horizon)
+			return STAT_TX_HORIZON;
+		bpf_skb_ecn_set_ce(ctx);
+		p->tos |= ECN_CE;
+		stats_count(STAT_HORIZON_MARK);
+		horizon *= 2;
+	}
+	t = pacer_reserve(&f->clock_ns, p->now_ns, ctx->tstamp, bytes, f->cc.rate_bps, horizon);
+	if (t > p->now_ns) {
+		bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
+		stats_count(STAT_PACED);
+	}
+	return 0;
 }
 
 /*
@@ -269,15 +334,21 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_ENCAP_FAILED;
 	head = &space->head;
 	f->last_tx_ns = p->now_ns;
-	if (p->tcp_flags & (TCP_FIN | TCP_RST))
+	if (p->fin || p->rst)
 		f->flags |= FLOW_F_CLOSED;
 	if (!egress_peer_ready(ctx, p, silent > HOST_SILENT_NS ? silent : HOST_SILENT_NS)) {
 		f->flags &= ~FLOW_F_TELEM;
-		return p->tcp_flags & TCP_SYN ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
+		return p->syn ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
 	}
 	f->flags |= FLOW_F_TELEM;
-	if (p->tcp_flags & (TCP_SYN | TCP_RST))
+	if (p->syn || p->rst)
 		return STAT_TX_HANDSHAKE;
+	/* Who gets no replies that bring an echo asks for one, once in a base RTT. */
+	if (p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + f->params.t_ns &&
+	    p->now_ns > f->probe_ns + f->params.t_ns) {
+		f->probe_ns = p->now_ns;
+		egress_probe(ctx);
+	}
 
 	head->hdr.echo_hops = 0;
 	telem_bytes = p->payload_bytes ? sizeof(struct wire_telem) : 0;
@@ -298,14 +369,11 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	segs = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
 
-	if (f->port_flags & PORT_F_EDT && ctl->mode == MODE_ENFORCE && p->payload_bytes) {
-		__u64 t = pacer_reserve(&f->clock_ns, p->now_ns, ctx->tstamp, bytes,
-					f->cc.rate_bps, 2 * f->params.t_ns + PACER_HORIZON_NS);
+	if (ctl->mode == MODE_ENFORCE && p->payload_bytes) {
+		enum sluice_stat dropped = egress_departure(ctx, p, f, ctl, bytes);
 
-		if (t > p->now_ns) {
-			bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
-			stats_count(STAT_PACED);
-		}
+		if (dropped)
+			return dropped;
 	}
 
 	seq = __sync_fetch_and_add(&f->tx_bytes, bytes) + bytes;
@@ -364,8 +432,14 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx)
 SEC("tc")
 int egress(struct __sk_buff *ctx)
 {
-	stats_count(egress_packet(ctx));
-	return TC_ACT_UNSPEC; /* the next filter, if any, has its say */
+	enum sluice_stat verdict;
+
+	if (ctx->mark == EGRESS_PROBE_MARK)
+		return egress_probe_wrap(ctx);
+	verdict = egress_packet(ctx);
+	stats_count(verdict);
+	/* Not ours to end: the next filter, if any, has its say. */
+	return verdict == STAT_TX_HORIZON ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 #endif

@@ -9,12 +9,12 @@
  *     taken again when the configuration's epoch moves.
  *  2. Parameters and congestion state change under a try-lock: a CPU that finds it taken goes on
  *     without (a feedback less, counted). Nothing waits, and the owner never sleeps while it has it.
- *  3. A host gets telemetry only after it has shown that it strips it: it asked us (HELLO), or
- *     answered us (HELLO_REPLY), or sent telemetry itself. One that leaves data unanswered for
+ *  3. A host gets telemetry only after it has shown that it strips it: it asked us (PROBE), or
+ *     answered us (PROBE_REPLY), or sent telemetry itself. One that leaves data unanswered for
  *     HOST_SILENT_NS goes back to unknown, so a peer whose Sluice went away is served plainly.
  */
 #define HOST_SILENT_NS (100 * 1000 * 1000ULL)
-#define HOST_HELLO_NS (1000 * 1000 * 1000ULL)
+#define HOST_ASK_NS (1000 * 1000 * 1000ULL)
 
 static inline int flow_trylock(struct flow *f)
 {

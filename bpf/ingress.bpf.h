@@ -9,7 +9,7 @@
  *  2. DATA: the telemetry goes to the flow's echo slot, to leave with the next packet of the reverse
  *     flow; the echo goes through HPCC (hpcc.h) and becomes the flow's W and R; then everything up
  *     to the inner packet is stripped and the stack sees what the sender's stack sent.
- *  3. HELLO is turned round as HELLO_REPLY; HELLO_REPLY is noted and consumed.
+ *  3. PROBE is turned round as PROBE_REPLY; what that brings back is feedback like an echo.
  *
  * With bypass on, packets are still stripped, but nothing is learned and nothing answered: peers
  * hear no more from us and go over to plain packets by themselves.
@@ -48,45 +48,50 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	__sync_fetch_and_add(&e->version, 1);
 }
 
-/* An echo, which lies in the packet, into Algorithm 1. */
-static __attribute__((noinline)) int ingress_feedback(struct flow *f, const struct wire_echo *e,
-						      __u32 hops, __u32 mode, __u64 now_ns)
+/* What names one feedback: the telemetry of which packet, and when its receiver got it. */
+struct feedback {
+	__u32 seq;
+	__u16 nhop_path;
+	__u8 hops, mode;
+	__u64 rx_ns, now_ns;
+};
+
+/* Feedback into Algorithm 1. hop: WIRE_HOP_BYTES for each, in the packet. */
+static __attribute__((noinline)) int ingress_feedback(struct flow *f, const struct feedback *fb,
+						      const __u8 (*hop)[WIRE_HOP_BYTES])
 {
 	struct scratch_space *space = scratch_get();
 	struct hpcc_ack *ack;
-	__u64 rx_ns, clock_ns;
+	__u64 clock_ns;
 	enum hpcc_kind kind;
-	__u16 v;
 	int i;
 
-	if (!f || !e || !space)
+	if (!f || !fb || !hop || !space)
 		return 0;
 	ack = &space->ack;
 	if (!flow_trylock(f)) {
 		stats_count(STAT_FB_CONTENDED);
 		return 0;
 	}
-	v = bpf_ntohs(e->nhop_path);
-	ack->path_id = v & WIRE_PATH_MASK;
-	ack->hops = hops;
+	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
+	ack->hops = fb->hops;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
-		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(*(const __be64 *)e->hop[i]));
+		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(*(const __be64 *)hop[i]));
 	/* The 32 bits on the wire name a position in the 4 GB before the last packet given out. */
 	ack->snd_nxt = *(volatile __u64 *)&f->tx_bytes;
-	ack->seq = ack->snd_nxt - (__u32)((__u32)ack->snd_nxt - bpf_ntohl(e->seq));
+	ack->seq = ack->snd_nxt - (__u32)((__u32)ack->snd_nxt - fb->seq);
 	/*
 	 * What still waits in fq for its departure time will see the network after this update: a round
 	 * ends with the first of it, not with what follows it. bytes/ms * ns < 2^27 * 2^30.
 	 */
 	clock_ns = *(volatile __u64 *)&f->clock_ns;
-	if (clock_ns > now_ns && clock_ns - now_ns < NSEC_PER_SEC)
-		ack->snd_nxt -= (clock_ns - now_ns) * (f->cc.rate_bps / 8000) / 1000000;
-	rx_ns = now_ns - ((__u64)bpf_ntohs(e->age) << WIRE_AGE_SHIFT);
-	ack->gap_ns = f->fb_rx_ns ? (__s64)(rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
+	if (clock_ns > fb->now_ns && clock_ns - fb->now_ns < NSEC_PER_SEC)
+		ack->snd_nxt -= (clock_ns - fb->now_ns) * (f->cc.rate_bps / 8000) / 1000000;
+	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
 
 	if (!f->params.t_ns) {
 		kind = HPCC_SKIPPED;
-	} else if (mode == MODE_OBSERVE) {
+	} else if (fb->mode == MODE_OBSERVE) {
 		kind = hpcc_observe(&f->cc, &f->params, ack);
 		if (kind != HPCC_SKIPPED)
 			hpcc_record(&f->cc, ack);
@@ -94,8 +99,8 @@ static __attribute__((noinline)) int ingress_feedback(struct flow *f, const stru
 		kind = hpcc_new_ack(&f->cc, &f->params, ack);
 	}
 	if (kind != HPCC_SKIPPED) {
-		f->fb_rx_ns = rx_ns;
-		f->last_fb_ns = now_ns;
+		f->fb_rx_ns = fb->rx_ns;
+		f->last_fb_ns = fb->now_ns;
 		f->feedbacks++;
 	}
 	flow_unlock(f);
@@ -117,13 +122,13 @@ static __attribute__((noinline)) int ingress_feedback(struct flow *f, const stru
 }
 
 /*
- * Turns a HELLO round as HELLO_REPLY: addresses swapped, which leaves the IP checksum as it is. The
+ * Turns a PROBE round as PROBE_REPLY: addresses swapped, which leaves the IP checksum as it is. The
  * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
  * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
  */
-static __attribute__((noinline)) int ingress_hello(struct __sk_buff *ctx, const struct msg *m)
+static __attribute__((noinline)) int ingress_probe(struct __sk_buff *ctx, const struct msg *m)
 {
-	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_HELLO_REPLY;
+	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
 	__u32 len = m->ip.v6 ? 16 : 4;
 	__u32 src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
 
@@ -145,40 +150,49 @@ static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct
 	struct ip_info ip = {};
 	const __be16 *l4;
 	__u16 proto = m->ip.v6 ? ETH_P_IPV6 : ETH_P_IP;
+	int data = (m->hdr.version_msg & 0xf) == WIRE_DATA;
+	int reply = (m->hdr.version_msg & 0xf) == WIRE_PROBE_REPLY;
 
 	p->inner = m->offset + wire_bytes;
 	if (m->shim.ip_proto != (m->ip.v6 ? IPPROTO_IPV6 : IPPROTO_IPIP))
 		return STAT_RX_MISMATCH;
 	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK)
 		return STAT_RX_TRUNCATED;
-	/* A TCP header: without one, what follows the telemetry would be too short to be read whole. */
-	l4 = pkt_bytes(ctx, p->inner + ip.bytes, 20);
+	l4 = pkt_bytes(ctx, p->inner + ip.bytes, 2 * sizeof(*l4));
 	if (!l4)
 		return STAT_RX_TRUNCATED;
-	if (ip.proto != IPPROTO_TCP || !addr_equal(&ip.src, &m->ip.src) ||
-	    !addr_equal(&ip.dst, &m->ip.dst) ||
-	    m->ip.total != m->ip.bytes + WIRE_UDP_BYTES + wire_bytes + ip.total)
+	if ((ip.proto != IPPROTO_TCP && ip.proto != IPPROTO_UDP) ||
+	    !addr_equal(&ip.src, reply ? &m->ip.dst : &m->ip.src) ||
+	    !addr_equal(&ip.dst, reply ? &m->ip.src : &m->ip.dst))
+		return STAT_RX_MISMATCH;
+	/* A probe's inner packet is only the first bytes of one, and our own when it comes back. */
+	if (data && m->ip.total != m->ip.bytes + WIRE_UDP_BYTES + wire_bytes + ip.total)
 		return STAT_RX_MISMATCH;
 	if (WIRE_ETH_BYTES + m->ip.total > ctx->len)
 		return STAT_RX_TRUNCATED;
-	p->key.local = ip.dst;
-	p->key.remote = ip.src;
-	p->key.local_port = l4[1];
-	p->key.remote_port = l4[0];
-	p->key.proto = IPPROTO_TCP;
+	p->key.local = reply ? ip.src : ip.dst;
+	p->key.remote = reply ? ip.dst : ip.src;
+	p->key.local_port = l4[!reply];
+	p->key.remote_port = l4[reply];
+	p->key.proto = ip.proto;
 	p->seq = bpf_ntohl(m->hdr.seq);
 	return STAT_RX_DATA;
 }
 
 /*
  * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
- * whatever they hold: the inner IP and TCP headers follow, so the bytes are there.
+ * whatever they hold: the headers of the inner packet follow, so the bytes are there.
  */
 static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p,
 				 const struct control *ctl)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
 	const struct wire_telem *telem = 0;
+	struct feedback fb = {
+		.hops = m->hdr.echo_hops,
+		.mode = ctl->mode,
+		.now_ns = p->now_ns,
+	};
 
 	if (m->hdr.max_hops) {
 		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
@@ -211,9 +225,14 @@ static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, str
 			ctx, m->offset + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(m->hdr.max_hops),
 			sizeof(*echo));
 
-		if (!echo)
+		if (!echo) { /* of less than two hops, before a UDP datagram of a few bytes */
+			stats_count(STAT_FB_SKIPPED);
 			return;
-		ingress_feedback(f, echo, m->hdr.echo_hops, ctl->mode, p->now_ns);
+		}
+		fb.seq = bpf_ntohl(echo->seq);
+		fb.nhop_path = bpf_ntohs(echo->nhop_path);
+		fb.rx_ns = p->now_ns - ((__u64)bpf_ntohs(echo->age) << WIRE_AGE_SHIFT);
+		ingress_feedback(f, &fb, echo->hop);
 	}
 }
 
@@ -238,6 +257,31 @@ static inline int ingress_data(struct __sk_buff *ctx, const struct msg *m, struc
 	if ((m->ip.tos & ECN_MASK) == ECN_CE && bpf_skb_ecn_set_ce(ctx) > 0)
 		stats_count(STAT_RX_CE);
 	return TC_ACT_UNSPEC;
+}
+
+/* What a PROBE of ours met on its way, as an echo would tell it. */
+static inline void ingress_reply(struct __sk_buff *ctx, const struct msg *m, struct host *h,
+				 const struct control *ctl)
+{
+	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
+	const struct wire_telem *telem;
+	struct feedback fb = { .mode = ctl->mode, .rx_ns = p.now_ns, .now_ns = p.now_ns };
+	struct flow *f;
+
+	if (ingress_parse(ctx, m, &p) != STAT_RX_DATA)
+		return;
+	host_heard(&m->ip.src, h, p.now_ns);
+	f = bpf_map_lookup_elem(&flows, &p.key);
+	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
+	if (!f || !telem || !m->hdr.max_hops)
+		return;
+	fb.seq = p.seq;
+	fb.nhop_path = bpf_ntohs(telem->nhop_path);
+	fb.hops = fb.nhop_path >> 12;
+	if (fb.hops > m->hdr.max_hops)
+		stats_count(STAT_RX_BAD_TELEM);
+	else
+		ingress_feedback(f, &fb, telem->hop);
 }
 
 static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdict)
@@ -272,16 +316,16 @@ static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdic
 		return TC_ACT_UNSPEC;
 	}
 	switch (m.hdr.version_msg & 0xf) {
-	case WIRE_HELLO:
-		*verdict = STAT_RX_HELLO;
+	case WIRE_PROBE:
+		*verdict = STAT_RX_PROBE;
 		if (ctl->bypass)
 			return TC_ACT_SHOT;
 		host_heard(&m.ip.src, h, bpf_ktime_get_ns());
-		return ingress_hello(ctx, &m);
-	case WIRE_HELLO_REPLY:
-		*verdict = STAT_RX_HELLO_REPLY;
-		if (h && h->hello_ns && !ctl->bypass) /* asked for */
-			host_heard(&m.ip.src, h, bpf_ktime_get_ns());
+		return ingress_probe(ctx, &m);
+	case WIRE_PROBE_REPLY:
+		*verdict = STAT_RX_PROBE_REPLY;
+		if (h && h->asked_ns && !ctl->bypass) /* asked for */
+			ingress_reply(ctx, &m, h, ctl);
 		return TC_ACT_SHOT;
 	default:
 		return ingress_data(ctx, &m, h, ctl, verdict);

@@ -48,6 +48,7 @@ struct flow {
 	__u64 last_tx_ns;    /* egress */
 	__u64 last_rx_ns;    /* ingress: last packet with telemetry or echo */
 	__u64 last_fb_ns;    /* ingress: last feedback used */
+	__u64 probe_ns;	     /* egress: last PROBE for want of feedback */
 	__u64 fb_rx_ns;	     /* ingress: when the receiver got the telemetry of that feedback */
 	__u64 feedbacks;     /* ingress: feedbacks used */
 	__u32 flags;	     /* egress: FLOW_F_* */
@@ -65,7 +66,7 @@ struct flow {
 struct host {
 	__u64 heard_ns;	     /* ingress: last Sluice message from it */
 	__u64 unanswered_ns; /* egress: oldest data since then; 0: none */
-	__u64 hello_ns;	     /* egress: last question */
+	__u64 asked_ns;	     /* egress: last question */
 	__u32 capable;	     /* it strips telemetry */
 	__u32 epoch;	     /* in which it was seen to lie in a peer's prefix */
 };
@@ -119,6 +120,9 @@ struct control {
 	__u32 pid;    /* of the daemon that wrote it last */
 	__u32 pad;
 	__u64 heartbeat_ns;
+	__u64 horizon_ns;    /* packets without a window wait for this and two base RTTs at most */
+	__u32 horizon_mark;  /* beyond it: 1 mark CE what is ECN capable, 0 drop */
+	__u32 pad2;
 	char cc_name[16];      /* congestion control that is registered; "" for none */
 	char cc_default[16];   /* the namespace's default before ours; "" if it was left alone */
 };
@@ -127,7 +131,7 @@ _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 48, "params");
 _Static_assert(sizeof(struct hpcc_state) == 168, "cc");
-_Static_assert(sizeof(struct flow) == 360, "flow");
+_Static_assert(sizeof(struct flow) == 368, "flow");
 _Static_assert(sizeof(struct port) == 72, "port");
 
 #endif

@@ -13,7 +13,7 @@
 	X(TX_PLAIN_ACK, "tx_plain_ack", "packets without payload and with nothing to echo")        \
 	X(TX_HANDSHAKE, "tx_handshake", "SYN packets, always sent as they are")                    \
 	X(TX_OWN, "tx_own", "Sluice's own messages, never instrumented")                           \
-	X(TX_NOT_TCP, "tx_not_tcp", "packets that are not TCP over IPv4 or IPv6")                  \
+	X(TX_OTHER, "tx_other", "packets that are neither TCP nor UDP over IPv4 or IPv6")          \
 	X(TX_VLAN_INBAND, "tx_vlan_inband", "packets with a VLAN tag inside the frame data")       \
 	X(TX_FRAGMENT, "tx_fragment", "IP fragments")                                              \
 	X(TX_IP_OPTIONS, "tx_ip_options", "packets with IPv4 options or IPv6 extension headers")   \
@@ -24,12 +24,15 @@
 	X(TX_TOO_LONG, "tx_too_long", "GSO packets that telemetry would take past 64 KB")          \
 	X(TX_ENCAP_FAILED, "tx_encap_failed", "packets to which the kernel would not add a header") \
 	X(TX_BYPASS, "tx_bypass", "packets passed because bypass is on")                           \
+	X(TX_HORIZON, "tx_horizon", "packets dropped: their flow's clock is beyond the horizon")    \
 	X(TX_NO_PORT, "tx_no_port", "packets on an interface that has no entry in the ports map")  \
-	X(HELLO_SENT, "hello_sent", "also: questions sent to peers of unknown ability")            \
+	X(PROBE_SENT, "probe_sent", "also: questions whether a peer strips, and how full its path is") \
 	X(PEER_SILENT, "peer_silent", "also: peers that stopped answering; sent plain from then on") \
 	X(PACED, "paced", "also: packets given a departure time in the future")                    \
 	X(CLOCK_LOST, "clock_lost", "also: departure clock contended; the packet left unpaced")    \
 	X(HORIZON, "horizon", "also: departure clock too far ahead; the packet left at the horizon") \
+	X(HORIZON_MARK, "horizon_mark", "also: packets marked CE in the place of being dropped")    \
+	X(UNHELD, "unheld", "also: packets without a window that left at once: the port has no fq") \
 	X(ECHO_TORN, "echo_torn", "also: echo changed while it was read; sent with the next packet") \
 	/* egress of a switch port */                                                              \
 	X(HOP_STAMPED, "hop_stamped", "packets stamped by a switch port")                          \
@@ -40,8 +43,8 @@
 	/* ingress of a host */                                                                    \
 	X(RX_DATA, "rx_data", "packets stripped and handed on")                                    \
 	X(RX_OTHER, "rx_other", "packets that are not Sluice's")                                   \
-	X(RX_HELLO, "rx_hello", "questions answered")                                              \
-	X(RX_HELLO_REPLY, "rx_hello_reply", "answers consumed")                                    \
+	X(RX_PROBE, "rx_probe", "questions answered")                                              \
+	X(RX_PROBE_REPLY, "rx_probe_reply", "answers consumed")                                    \
 	X(RX_TRUNCATED, "rx_truncated", "packets shorter than their headers say")                  \
 	X(RX_NOT_HPCC, "rx_not_hpcc", "packets to our UDP port with another kind of shim")         \
 	X(RX_BAD_VERSION, "rx_bad_version", "packets of a version that we do not speak")           \

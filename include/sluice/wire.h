@@ -18,8 +18,8 @@
 
 enum wire_msg {
 	WIRE_DATA = 1,	      /* carries a packet, its telemetry, and an echo for the reverse flow */
-	WIRE_HELLO = 2,	      /* "do you strip?": the inner packet is a copy, to be thrown away */
-	WIRE_HELLO_REPLY = 3, /* "I do" */
+	WIRE_PROBE = 2,	      /* "do you strip?": the inner packet is a copy, to be thrown away */
+	WIRE_PROBE_REPLY = 3, /* "I do" */
 };
 
 /*
@@ -122,7 +122,7 @@ static inline enum wire_check wire_check(const struct wire_shim *s, const struct
 		return WIRE_NOT_HPCC;
 	if (h->version_msg >> 4 != WIRE_VERSION)
 		return WIRE_BAD_VERSION;
-	if ((h->version_msg & 0xf) < WIRE_DATA || (h->version_msg & 0xf) > WIRE_HELLO_REPLY)
+	if ((h->version_msg & 0xf) < WIRE_DATA || (h->version_msg & 0xf) > WIRE_PROBE_REPLY)
 		return WIRE_BAD_MSG;
 	if (h->max_hops > HPCC_MAX_HOPS || h->echo_hops > HPCC_MAX_HOPS)
 		return WIRE_BAD_HOPS;

@@ -236,7 +236,7 @@ static void cases_make(void)
 	f = tcp(.to = HOST_STRANGER, .payload = 1316, .options = 12);
 	add("egress_no_peer", "full packet to somebody else", skel->progs.egress, f, STAT_TX_NO_PEER);
 	f = frame_udp(0, 53, 1316);
-	add("egress_not_tcp", "UDP", skel->progs.egress, f, STAT_TX_NOT_TCP);
+	add("egress_not_tcp", "UDP", skel->progs.egress, f, STAT_TX_OTHER);
 
 	f = wrap(&data, .room = 5);
 	if (bpf_program__fd(skel->progs.hop) >= 0) {

@@ -396,23 +396,23 @@ Test(egress, not_tcp__is_untouched)
 	static const __u8 echo_request[64] = { 8, 0, 0xf7, 0xff }, esp[32] = { 1 };
 	struct frame in = frame_udp(0, 53, 100);
 
-	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = frame_udp(1, 53, 100);
-	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = frame_ip(0, 1, echo_request, sizeof(echo_request));
-	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = frame_ip(1, 58, echo_request, sizeof(echo_request));
-	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = frame_ip(1, 50, esp, sizeof(esp));
-	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = frame_arp();
-	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = tcp(.payload = 100);
 	in.b[14] = 0x55; /* says IPv5 */
-	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = tcp(.v6 = 1, .payload = 100);
 	in.b[14] = 0x50;
-	expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 }
 
 Test(egress, fragment__is_untouched)
@@ -525,7 +525,7 @@ Test(egress, truncated__is_untouched)
 			struct frame in = frame_cut(whole, n);
 
 			fixture("IPv%d, %u bytes", v6 ? 6 : 4, n);
-			expect_untouched(EGRESS, &in, STAT_TX_NOT_TCP);
+			expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 		}
 	}
 }
@@ -560,7 +560,7 @@ Test(egress, unknown_peer__data_is_plain_and_asks_nothing)
 
 		host_set(v6, HOST_B, &unknown);
 		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
-		expect_eq(host_get(v6, HOST_B).hello_ns, 0);
+		expect_eq(host_get(v6, HOST_B).asked_ns, 0);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
 		expect_eq(flow_get((struct tcp_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
 	}
@@ -579,8 +579,8 @@ Test(egress, unknown_peer__becomes_known_when_it_is_heard)
 	expect_eq(flow_get((struct tcp_spec){}).flags & FLOW_F_TELEM, FLOW_F_TELEM);
 }
 
-/* The question is a copy of the packet in a HELLO; the packet itself goes on as it was. */
-Test(egress, hello__asks_with_a_small_packet)
+/* The question is a copy of the packet in a PROBE; the packet itself goes on as it was. */
+Test(egress, probe__asks_with_a_small_packet)
 {
 	__u32 ifindex = link_make("");
 	int fd = packet_socket(LINK_FAR);
@@ -594,24 +594,24 @@ Test(egress, hello__asks_with_a_small_packet)
 		r = run(EGRESS, &in, .ifindex = ifindex);
 		expect_verdict(r, VERDICT_PASS);
 		expect_frame(&r.out, &in);
-		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_HELLO_SENT);
-		cr_assert(packet_catch(fd, &got, 1000), "no HELLO");
+		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+		cr_assert(packet_catch(fd, &got, 1000), "no PROBE");
 		want = wrap(&in, .msg = 2, .sport = source_port(&got));
 		expect_frame(&got, &want);
-		expect_between(clock_ns() - host_get(v6, HOST_B).hello_ns, 0, 1000 * MS);
+		expect_between(clock_ns() - host_get(v6, HOST_B).asked_ns, 0, 1000 * MS);
 
 		/* once a second */
 		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = ifindex);
 		cr_assert(!packet_catch(fd, &got, 20), "asked twice");
-		unknown.hello_ns = clock_ns() - 1001 * MS;
+		unknown.asked_ns = clock_ns() - 1001 * MS;
 		host_set(v6, HOST_B, &unknown);
 		run(EGRESS, &in, .ifindex = ifindex);
-		cr_assert(packet_catch(fd, &got, 1000), "no second HELLO");
-		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_HELLO_SENT);
+		cr_assert(packet_catch(fd, &got, 1000), "no second PROBE");
+		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
 	}
 }
 
-Test(egress, hello__asks_with_the_first_packet_to_a_new_host)
+Test(egress, probe__asks_with_the_first_packet_to_a_new_host)
 {
 	__u32 ifindex = link_make("");
 	int fd = packet_socket(LINK_FAR);
@@ -622,14 +622,14 @@ Test(egress, hello__asks_with_the_first_packet_to_a_new_host)
 	peer_set("192.0.2.0", 96 + 24, &peer);
 	r = run(EGRESS, &in, .ifindex = ifindex);
 	expect_frame(&r.out, &in);
-	expect_counted(STAT_TX_HANDSHAKE, STAT_HELLO_SENT);
-	cr_assert(packet_catch(fd, &got, 1000), "no HELLO");
+	expect_counted(STAT_TX_HANDSHAKE, STAT_PROBE_SENT);
+	cr_assert(packet_catch(fd, &got, 1000), "no PROBE");
 	want = wrap(&in, .msg = 2, .sport = source_port(&got));
 	expect_frame(&got, &want);
 	expect_eq(host_get(0, HOST_STRANGER).capable, 0);
 }
 
-Test(egress, hello__what_is_small_asks_a_known_peer_not_heard_for_a_second)
+Test(egress, probe__what_is_small_asks_a_known_peer_not_heard_for_a_second)
 {
 	__u32 ifindex = link_make("");
 	struct host h = { .capable = 1 };
@@ -638,10 +638,10 @@ Test(egress, hello__what_is_small_asks_a_known_peer_not_heard_for_a_second)
 	h.heard_ns = clock_ns() - 1001 * MS;
 	host_set(0, HOST_B, &h);
 	run(EGRESS, &ack, .ifindex = ifindex);
-	expect_counted(STAT_TX_PLAIN_ACK, STAT_HELLO_SENT);
+	expect_counted(STAT_TX_PLAIN_ACK, STAT_PROBE_SENT);
 	host_set(0, HOST_B, &h);
 	run(EGRESS, &syn, .ifindex = ifindex);
-	expect_counted(STAT_TX_HANDSHAKE, STAT_HELLO_SENT);
+	expect_counted(STAT_TX_HANDSHAKE, STAT_PROBE_SENT);
 	h.heard_ns = clock_ns();
 	host_set(0, HOST_B, &h);
 	expect_untouched(EGRESS, &syn, STAT_TX_HANDSHAKE, .ifindex = ifindex);

@@ -238,7 +238,7 @@ Test(ingress, host__that_sends_telemetry_strips_it_too)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame in = from_b(v6, 500, .room = 5);
-		struct host h = { .unanswered_ns = 5, .hello_ns = 6 };
+		struct host h = { .unanswered_ns = 5, .asked_ns = 6 };
 		__u64 before = clock_ns();
 
 		run(INGRESS, &in);
@@ -248,7 +248,7 @@ Test(ingress, host__that_sends_telemetry_strips_it_too)
 		run(INGRESS, &in);
 		expect_eq(host_get(v6, HOST_B).capable, 1);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
-		expect_eq(host_get(v6, HOST_B).hello_ns, 6);
+		expect_eq(host_get(v6, HOST_B).asked_ns, 6);
 		expect_between(host_get(v6, HOST_B).heard_ns, before, clock_ns());
 		expect_counted(STAT_RX_DATA, STAT_RX_DATA);
 	}
@@ -657,7 +657,7 @@ static struct frame turned_round(const struct frame *question)
 	return f;
 }
 
-Test(ingress, hello__is_turned_round)
+Test(ingress, probe__is_turned_round)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .tos = 0xb8), in = wrap(&inner, .msg = 2),
@@ -667,7 +667,7 @@ Test(ingress, hello__is_turned_round)
 
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
-		expect_counted(STAT_RX_HELLO);
+		expect_counted(STAT_RX_PROBE);
 		expect_eq(host_get(v6, HOST_B).capable, 1);
 		expect_between(host_get(v6, HOST_B).heard_ns, before, clock_ns());
 		expect_eq(flows_count(), 0);
@@ -676,7 +676,7 @@ Test(ingress, hello__is_turned_round)
 }
 
 /* With or without what usually follows it. */
-Test(ingress, hello__of_other_shapes)
+Test(ingress, probe__of_other_shapes)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 50), in, want;
@@ -692,15 +692,15 @@ Test(ingress, hello__of_other_shapes)
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
-		expect_counted(STAT_RX_HELLO, STAT_RX_HELLO);
+		expect_counted(STAT_RX_PROBE, STAT_RX_PROBE);
 	}
 }
 
 /* The reply leaves through the port by which the question came, and the asker takes it. */
-Test(ingress, hello__reply_goes_back_over_the_link)
+Test(ingress, probe__reply_goes_back_over_the_link)
 {
 	struct frame inner, in, got, want;
-	struct host asked = { .hello_ns = 5 };
+	struct host asked = { .asked_ns = 5 };
 	struct result r;
 	int fd;
 
@@ -722,19 +722,19 @@ Test(ingress, hello__reply_goes_back_over_the_link)
 	}
 }
 
-Test(ingress, hello_reply__that_was_asked_for)
+Test(ingress, probe_reply__that_was_asked_for)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1),
 			     in = wrap(&inner, .msg = 3, .bare = 1);
-		struct host h = { .hello_ns = 5, .unanswered_ns = 6 };
+		struct host h = { .asked_ns = 5, .unanswered_ns = 6 };
 		__u64 before = clock_ns();
 		struct result r;
 
 		host_set(v6, HOST_B, &h);
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_DROP);
-		expect_counted(STAT_RX_HELLO_REPLY);
+		expect_counted(STAT_RX_PROBE_REPLY);
 		h = host_get(v6, HOST_B);
 		expect_eq(h.capable, 1);
 		expect_eq(h.unanswered_ns, 0);
@@ -742,7 +742,7 @@ Test(ingress, hello_reply__that_was_asked_for)
 	}
 }
 
-Test(ingress, hello_reply__that_nobody_asked_for)
+Test(ingress, probe_reply__that_nobody_asked_for)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1),
@@ -751,12 +751,12 @@ Test(ingress, hello_reply__that_nobody_asked_for)
 		struct result r = run(INGRESS, &in);
 
 		expect_verdict(r, VERDICT_DROP);
-		expect_counted(STAT_RX_HELLO_REPLY);
+		expect_counted(STAT_RX_PROBE_REPLY);
 		expect_eq(host_exists(v6, HOST_B), 0);
 		host_set(v6, HOST_B, &h);
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_DROP);
-		expect_counted(STAT_RX_HELLO_REPLY);
+		expect_counted(STAT_RX_PROBE_REPLY);
 		expect_eq(host_get(v6, HOST_B).capable, 0);
 	}
 }
@@ -791,19 +791,19 @@ Test(ingress, bypass__answers_nothing)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1), in = wrap(&inner, .msg = 2);
-		struct host h = { .hello_ns = 5 };
+		struct host h = { .asked_ns = 5 };
 		struct result r;
 
 		control_set(MODE_ENFORCE, 1);
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_DROP);
-		expect_counted(STAT_RX_HELLO);
+		expect_counted(STAT_RX_PROBE);
 		expect_eq(host_exists(v6, HOST_B), 0);
 		host_set(v6, HOST_B, &h);
 		in = wrap(&inner, .msg = 3, .bare = 1);
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_DROP);
-		expect_counted(STAT_RX_HELLO_REPLY);
+		expect_counted(STAT_RX_PROBE_REPLY);
 		expect_eq(host_get(v6, HOST_B).capable, 0);
 	}
 }
@@ -951,7 +951,7 @@ Test(ingress, truncated__at_every_length)
 	}
 }
 
-Test(ingress, truncated__hello)
+Test(ingress, truncated__probe)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame whole = from_b(v6, 0, .msg = 2), in;

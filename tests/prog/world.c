@@ -330,6 +330,7 @@ void control_set(enum sluice_mode mode, int bypass)
 	c.abi = SLUICE_ABI;
 	c.mode = mode;
 	c.bypass = bypass;
+	c.horizon_ns = 10 * 1000 * 1000;
 	map_set(skel->maps.control, &zero, &c);
 }
 
