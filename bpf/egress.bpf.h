@@ -216,7 +216,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	head->hdr.max_hops = HPCC_MAX_HOPS;
 	head->hdr.flags = 0;
 	head->hdr.echo_hops = 0;
-	head->hdr.seq = bpf_htonl((__u32)f->tx_bytes);
+	/* It overtakes what waits in fq, so it is not a position behind that. */
+	head->hdr.seq = bpf_htonl((__u32)(f->tx_bytes - flow_waits_bytes(f, bpf_ktime_get_ns())));
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
 	    egress_head_store(ctx, &p, head, outer + wire_bytes))
@@ -256,16 +257,17 @@ static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p,
 }
 
 /*
- * When the packet leaves. A packet that would have to wait for longer than the horizon meets the
- * policy: TCP, which has a window of its own, leaves at the horizon; UDP is dropped, or, where the
- * policy is to mark and the packet says that it is ECN capable, gets a mark and waits up to twice as
- * long. Returns 0, or what the drop is to be counted as.
+ * When the packet leaves. TCP has a window of its own, so its clock is never far ahead. UDP has not:
+ * what would have to wait for longer than the horizon, a base RTT unless configured, is dropped, or,
+ * where the policy is to mark and the packet says that it is ECN capable, gets a mark and waits up to
+ * twice as long. A departure time once given stands, so a far horizon is also a slow reaction.
+ * Returns 0, or what the drop is to be counted as.
  */
 static inline enum sluice_stat egress_departure(struct __sk_buff *ctx, struct egress_pkt *p,
 						struct flow *f, const struct control *ctl,
 						__u32 bytes)
 {
-	__u64 horizon = ctl->horizon_ns + 2 * f->params.t_ns, t;
+	__u64 horizon = 2 * f->params.t_ns + PACER_HORIZON_NS, ahead, t;
 	int udp = p->key.proto == IPPROTO_UDP;
 
 	if (!(f->port_flags & PORT_F_EDT)) {
@@ -273,13 +275,16 @@ static inline enum sluice_stat egress_departure(struct __sk_buff *ctx, struct eg
 			stats_count(STAT_UNHELD);
 		return 0;
 	}
-	if (udp && *(volatile __u64 *)&f->clock_ns > p->now_ns + horizon) {
-		if (!ctl->horizon_mark || !(p->tos & ECN_MASK) ||
-		    *(volatile __u64 *)&f->clock_ns > p->now_ns + 2 * horizon)
-			return STAT_TX_HORIZON;
-		bpf_skb_ecn_set_ce(ctx);
-		p->tos |= ECN_CE;
-		stats_count(STAT_HORIZON_MARK);
+	if (udp) {
+		horizon = ctl->horizon_ns ?: f->params.t_ns;
+		ahead = flow_waits_ns(f, p->now_ns);
+		if (ahead > horizon) {
+			if (!ctl->horizon_mark || !(p->tos & ECN_MASK) || ahead > 2 * horizon)
+				return STAT_TX_HORIZON;
+			bpf_skb_ecn_set_ce(ctx);
+			p->tos |= ECN_CE;
+			stats_count(STAT_HORIZON_MARK);
+		}
 		horizon *= 2;
 	}
 	t = pacer_reserve(&f->clock_ns, p->now_ns, ctx->tstamp, bytes, f->cc.rate_bps, horizon);

@@ -62,7 +62,6 @@ static __attribute__((noinline)) int ingress_feedback(struct flow *f, const stru
 {
 	struct scratch_space *space = scratch_get();
 	struct hpcc_ack *ack;
-	__u64 clock_ns;
 	enum hpcc_kind kind;
 	int i;
 
@@ -82,11 +81,9 @@ static __attribute__((noinline)) int ingress_feedback(struct flow *f, const stru
 	ack->seq = ack->snd_nxt - (__u32)((__u32)ack->snd_nxt - fb->seq);
 	/*
 	 * What still waits in fq for its departure time will see the network after this update: a round
-	 * ends with the first of it, not with what follows it. bytes/ms * ns < 2^27 * 2^30.
+	 * ends with the first of it, not with what follows it.
 	 */
-	clock_ns = *(volatile __u64 *)&f->clock_ns;
-	if (clock_ns > fb->now_ns && clock_ns - fb->now_ns < NSEC_PER_SEC)
-		ack->snd_nxt -= (clock_ns - fb->now_ns) * (f->cc.rate_bps / 8000) / 1000000;
+	ack->snd_nxt -= flow_waits_bytes(f, fb->now_ns);
 	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
 
 	if (!f->params.t_ns) {

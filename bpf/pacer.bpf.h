@@ -10,6 +10,7 @@
  * (clock_lost): a confused clock must not hold traffic back.
  */
 #define PACER_TRIES 8
+#define PACER_HORIZON_NS (10 * 1000 * 1000ULL)
 
 /* Reserves time for bytes at rate_bps; returns the departure time, or now_ns when contended. */
 static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns, __u32 bytes,

@@ -68,7 +68,15 @@ static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_END,
 };
 
-/* tcp and hpcc are sections of the file and not structs: their fields are the top struct's. */
+static const cyaml_strval_t beyond[] = { { "drop", 0 }, { "mark", 1 } };
+
+static const cyaml_schema_field_t pacing_fields[] = {
+	CYAML_FIELD_STRING_PTR("horizon", PTR | OPT, struct config, pacing.horizon_text, 1, 32),
+	CYAML_FIELD_ENUM("beyond", OPT | CYAML_FLAG_STRICT, struct config, pacing.mark, beyond, 2),
+	CYAML_FIELD_END,
+};
+
+/* Sections of the file are not structs of their own: their fields are the top struct's. */
 static const cyaml_schema_field_t config_fields[] = {
 	CYAML_FIELD_STRING_PTR("pin_dir", PTR | OPT, struct config, pin_dir, 1, 200),
 	CYAML_FIELD_STRING_PTR("mode", PTR | OPT, struct config, mode_text, 1, 16),
@@ -81,6 +89,9 @@ static const cyaml_schema_field_t config_fields[] = {
 	{ .key = "hpcc", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				    .data_size = sizeof(struct config),
 				    .mapping = { .fields = hpcc_fields } } },
+	{ .key = "pacing", .value = { .type = CYAML_MAPPING, .flags = OPT,
+				      .data_size = sizeof(struct config),
+				      .mapping = { .fields = pacing_fields } } },
 	CYAML_FIELD_SEQUENCE("interfaces", PTR, struct config, interfaces, &interface_schema, 1, 64),
 	CYAML_FIELD_SEQUENCE("peers", PTR | OPT, struct config, peers, &peer_schema, 1, 1024),
 	CYAML_FIELD_END,
@@ -224,6 +235,12 @@ static int config_check(const char *path, struct config *c)
 				     c->flow_timeout_ns < NSEC_PER_SEC)) {
 		msg("%s: flow_timeout '%s' is not a time of 1s or more: write for example 60s", path,
 		    c->flow_timeout_text);
+		return -EINVAL;
+	}
+	if (c->pacing.horizon_text && (units_time(c->pacing.horizon_text, &c->horizon_ns) ||
+				       c->horizon_ns > NSEC_PER_SEC)) {
+		msg("%s: pacing: horizon '%s' is not a time of at most 1s: write for example 10ms", path,
+		    c->pacing.horizon_text);
 		return -EINVAL;
 	}
 	/* libcyaml's own floats end where the number does: 0.95% would be 0.95. */

@@ -39,6 +39,10 @@ struct config {
 		unsigned int flows;
 		char *w_ai_text;
 	} hpcc;
+	struct {
+		char *horizon_text;
+		bool mark; /* what is ECN capable, in the place of dropping it */
+	} pacing;
 	struct config_interface *interfaces;
 	unsigned int interfaces_count;
 	struct config_peer *peers;
@@ -46,6 +50,7 @@ struct config {
 
 	enum sluice_mode mode;
 	__u64 flow_timeout_ns;
+	__u64 horizon_ns;
 	double eta;
 	__u64 w_ai_bytes; /* 0: derived from flows */
 };

@@ -288,6 +288,8 @@ static void epoch_next(struct dataplane *dp, const struct config *c)
 	struct control *ctl = dp->pins.ctl;
 
 	ctl->mode = c->mode;
+	ctl->horizon_ns = c->horizon_ns;
+	ctl->horizon_mark = c->pacing.mark;
 	ctl->epoch++;
 	ctl->pid = getpid();
 	ctl->heartbeat_ns = now_ns();

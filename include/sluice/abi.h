@@ -118,11 +118,9 @@ struct control {
 	__u32 bypass; /* 1: egress and hop pass everything untouched; ingress still strips */
 	__u32 epoch;  /* goes up when peers or ports change */
 	__u32 pid;    /* of the daemon that wrote it last */
-	__u32 pad;
+	__u32 horizon_mark; /* what would wait for longer: 1 marked CE if ECN capable, 0 dropped */
+	__u64 horizon_ns;   /* how long packets without a window wait; 0: one base RTT */
 	__u64 heartbeat_ns;
-	__u64 horizon_ns;    /* packets without a window wait for this and two base RTTs at most */
-	__u32 horizon_mark;  /* beyond it: 1 mark CE what is ECN capable, 0 drop */
-	__u32 pad2;
 	char cc_name[16];      /* congestion control that is registered; "" for none */
 	char cc_default[16];   /* the namespace's default before ours; "" if it was left alone */
 };

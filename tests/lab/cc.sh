@@ -8,6 +8,7 @@ cubic	cubic	2	0	-
 bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
 reno	reno	2	0	-
+none	-	2	0	-
 '
 SLUICE_PINS=/sys/fs/bpf
 

@@ -8,8 +8,13 @@ LAB_MAX_SENDERS=250
 usage() {
 	cat >&2 <<-'END'
 	usage: [NAME=value ...] tests/lab/lab       (or: make lab NAME=value ...)
-	  LAB=star|dumbbell   star: senders, a switch, a receiver; dumbbell: two switches in a row
-	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno
+	  LAB=star|dumbbell|udp
+	                      star: senders, a switch, a receiver; dumbbell: two switches in a row;
+	                      udp: the star with senders of UDP
+	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
+	                      (default of udp: sluice,none)
+	  OFFER=200           udp: what the senders offer together, in percent of RATE
+	  TCP=                udp: so many of the senders send TCP
 	  SENDERS=8           senders (dumbbell: 3), dealt to the paths A, B, C in turn
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
@@ -67,8 +72,8 @@ params_read() {
 	local cc known
 
 	LAB=${LAB:-star}
-	[[ $LAB == star || $LAB == dumbbell ]] ||
-		params_bad "LAB=$LAB is not known: star or dumbbell"
+	[[ $LAB == star || $LAB == dumbbell || $LAB == udp ]] ||
+		params_bad "LAB=$LAB is not known: star, dumbbell or udp"
 
 	LAB_SIZE=0 LAB_STAGGER=0 LAB_JOIN=0
 	if [[ ${SIZE:-} ]]; then
@@ -93,11 +98,23 @@ params_read() {
 	fi
 
 	[[ $LAB == dumbbell ]] && SENDERS=${SENDERS:-3}
+	[[ $LAB == udp ]] && SENDERS=${SENDERS:-4}
 	LAB_SENDERS=${SENDERS:-8}
 	[[ $LAB_SENDERS =~ ^[0-9]{1,9}$ ]] ||
 		params_bad "SENDERS=$LAB_SENDERS is not a whole number"
 	LAB_SENDERS=$((10#$LAB_SENDERS))
 	params_range SENDERS "$LAB_SENDERS" "$LAB_SENDERS" 1 $LAB_MAX_SENDERS senders
+
+	LAB_OFFER=${OFFER:-200} LAB_TCP=${TCP:-0}
+	if [[ $LAB == udp ]]; then
+		[[ $LAB_OFFER =~ ^[0-9]{1,6}$ && $LAB_TCP =~ ^[0-9]{1,3}$ ]] ||
+			params_bad "OFFER=$LAB_OFFER and TCP=$LAB_TCP are whole numbers; example: OFFER=200 TCP=2"
+		params_range OFFER "$LAB_OFFER" "$LAB_OFFER" 1 100000 percent
+		params_range TCP "$LAB_TCP" "$LAB_TCP" 0 "$LAB_SENDERS" senders
+		[[ -z ${SIZE:-}${JOIN:-} ]] || params_bad "SIZE and JOIN are for TCP: not in LAB=udp"
+	elif [[ ${OFFER:-}${TCP:-} ]]; then
+		params_bad "OFFER and TCP are for LAB=udp"
+	fi
 
 	LAB_RATE=$(params_rate RATE "${RATE:-100mbit}" 100mbit) || exit 2
 	params_range RATE "${RATE:-100mbit}" "$LAB_RATE" 100000 100000000000 bit/s
@@ -126,6 +143,7 @@ params_read() {
 	fi
 
 	LAB_CCS=${CC:-sluice,cubic,bbr,dctcp}
+	[[ $LAB == udp ]] && LAB_CCS=${CC:-sluice,none}
 	[[ $LAB_CCS =~ ^[a-z0-9_]+(,[a-z0-9_]+)*$ ]] ||
 		params_bad "CC=$LAB_CCS is not a list of names with commas between them"
 	LAB_CCS=$(tr , '\n' <<<"$LAB_CCS" | awk '!seen[$0]++' | xargs)
@@ -160,5 +178,7 @@ params_write() {
 	size_bytes=$LAB_SIZE
 	stagger_us=$LAB_STAGGER
 	join_bytes=$LAB_JOIN
+	offer_percent=$LAB_OFFER
+	tcp_senders=$LAB_TCP
 	END
 }

@@ -21,3 +21,6 @@ star_up() {
 	net_sender probe s1 pp 3.0
 	net_commit
 }
+
+# The same with UDP, which traffic.sh knows.
+udp_up() { star_up; }

@@ -5,6 +5,8 @@
 TRAFFIC_IPERF_PORT=5200
 # Wire bytes of a full packet and the payload in it (timestamps on).
 TRAFFIC_WIRE=1514 TRAFFIC_PAYLOAD=1448
+# Of a datagram that leaves room for telemetry: 1368 bytes with its headers.
+TRAFFIC_UDP_BYTES=1340
 
 traffic_run() {
 	if ((LAB_JOIN)); then
@@ -57,12 +59,18 @@ traffic_servers() {
 	done
 }
 
-# traffic_client RAW I: a long flow of sender I, as soon as traffic_go has been called.
+# traffic_client RAW I: a long flow of sender I, as soon as traffic_go has been called. In LAB=udp the
+# first TCP of them send TCP, the others their share of what is offered.
 traffic_client() {
+	local udp=()
+
+	if [[ $LAB == udp ]] && (($2 >= LAB_TCP)); then
+		udp=(-u -b $((LAB_RATE / 100 * LAB_OFFER / LAB_SENDERS)) -l $TRAFFIC_UDP_BYTES)
+	fi
 	# shellcheck disable=SC2016
 	net_spawn "${NET_SENDERS[$2]}" bash -c ': <"$0" && exec "$@"' "$1/gate" \
 		iperf3 -4 -c "${NET_ADDR[${NET_RECEIVERS[$2]}]}" -p $((TRAFFIC_IPERF_PORT + $2)) \
-		-t $((LAB_TIME / 1000000 + 120)) -i 0 >"$1/iperf-$2.log" 2>&1
+		-t $((LAB_TIME / 1000000 + 120)) -i 0 "${udp[@]}" >"$1/iperf-$2.log" 2>&1
 }
 
 # Opening the gate for writing wakes all that wait to read from it.
