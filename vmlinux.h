@@ -106,6 +106,24 @@ struct __sk_buff {
 	__u64 hwtstamp;
 };
 
+/* bpf_sk_lookup_tcp */
+struct bpf_sock_tuple {
+	union {
+		struct {
+			__be32 saddr;
+			__be32 daddr;
+			__be16 sport;
+			__be16 dport;
+		} ipv4;
+		struct {
+			__be32 saddr[4];
+			__be32 daddr[4];
+			__be16 sport;
+			__be16 dport;
+		} ipv6;
+	};
+};
+
 /* Packet headers: the wire decides their layout, not the kernel, so no CO-RE. */
 struct ethhdr {
 	unsigned char h_dest[6];
@@ -277,8 +295,13 @@ struct inet_connection_sock {
 	__u64 icsk_ca_priv[13];
 };
 
+struct tcp_options_received {
+	__u16 snd_wscale : 4;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	struct tcp_options_received rx_opt;
 	__u16 tcp_header_len;
 	__u32 mss_cache;
 	__u32 snd_cwnd;

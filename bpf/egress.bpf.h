@@ -35,7 +35,7 @@ struct egress_pkt {
 	__u8 tos;
 	__u8 df;
 	__u8 v6;
-	__u8 syn, fin, rst;
+	__u8 syn, ack, fin, rst;
 };
 
 static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
@@ -65,6 +65,7 @@ static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress
 		p->key.remote_port = tcp->dest;
 		p->hdr_bytes = p->l4_offset + tcp->doff * 4;
 		p->syn = tcp->syn;
+		p->ack = tcp->ack;
 		p->fin = tcp->fin;
 		p->rst = tcp->rst;
 	} else if (ip.proto == IPPROTO_UDP) {
@@ -339,6 +340,14 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_ENCAP_FAILED;
 	head = &space->head;
 	f->last_tx_ns = p->now_ns;
+	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
+		if (p->syn)
+			rwnd_syn_out(f, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
+		else if (!f->wscale_known && !f->own_cc && p->now_ns > f->asked_ns + RWND_ASK_NS) {
+			f->asked_ns = p->now_ns;
+			rwnd_ask_socket(ctx, f, &p->key, p->v6);
+		}
+	}
 	if (p->fin || p->rst)
 		f->flags |= FLOW_F_CLOSED;
 	if (!egress_peer_ready(ctx, p, silent > HOST_SILENT_NS ? silent : HOST_SILENT_NS)) {
@@ -373,6 +382,10 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_TOO_LONG;
 	segs = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
+	if (segment - p->hdr_bytes - outer - wire_bytes > f->mss) {
+		f->mss = segment - p->hdr_bytes - outer - wire_bytes;
+		f->segment = p->hdr_bytes + outer + WIRE_HDR_BYTES + sizeof(struct wire_telem) + f->mss;
+	}
 
 	if (ctl->mode == MODE_ENFORCE && p->payload_bytes) {
 		enum sluice_stat dropped = egress_departure(ctx, p, f, ctl, bytes);

@@ -180,7 +180,7 @@ static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct
  * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
  * whatever they hold: the headers of the inner packet follow, so the bytes are there.
  */
-static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p,
+static inline struct flow *ingress_learn(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p,
 				 const struct control *ctl)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
@@ -194,7 +194,7 @@ static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, str
 	if (m->hdr.max_hops) {
 		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
 		if (!telem)
-			return;
+			return f;
 		p->nhop_path = bpf_ntohs(telem->nhop_path);
 		p->nhop = p->nhop_path >> 12;
 		if (p->nhop > m->hdr.max_hops) {
@@ -210,7 +210,7 @@ static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, str
 	if (!f) {
 		if (m->hdr.flags & WIRE_F_ECHO)
 			stats_count(STAT_FB_NO_FLOW);
-		return;
+		return 0;
 	}
 	f->last_rx_ns = p->now_ns;
 	if (f->epoch != ctl->epoch)
@@ -224,26 +224,28 @@ static inline void ingress_learn(struct __sk_buff *ctx, const struct msg *m, str
 
 		if (!echo) { /* of less than two hops, before a UDP datagram of a few bytes */
 			stats_count(STAT_FB_SKIPPED);
-			return;
+			return f;
 		}
 		fb.seq = bpf_ntohl(echo->seq);
 		fb.nhop_path = bpf_ntohs(echo->nhop_path);
 		fb.rx_ns = p->now_ns - ((__u64)bpf_ntohs(echo->age) << WIRE_AGE_SHIFT);
 		ingress_feedback(f, &fb, echo->hop);
 	}
+	return f;
 }
 
 static inline int ingress_data(struct __sk_buff *ctx, const struct msg *m, struct host *h,
 			       const struct control *ctl, enum sluice_stat *verdict)
 {
 	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
+	struct flow *f = 0;
 
 	*verdict = ingress_parse(ctx, m, &p);
 	if (*verdict != STAT_RX_DATA)
 		return TC_ACT_UNSPEC;
 	if (!ctl->bypass) {
 		host_heard(&m->ip.src, h, p.now_ns);
-		ingress_learn(ctx, m, &p, ctl);
+		f = ingress_learn(ctx, m, &p, ctl);
 	}
 	if (bpf_skb_adjust_room(ctx, -(__s32)(p.inner - WIRE_ETH_BYTES), BPF_ADJ_ROOM_MAC,
 				BPF_F_ADJ_ROOM_FIXED_GSO)) {
@@ -253,7 +255,43 @@ static inline int ingress_data(struct __sk_buff *ctx, const struct msg *m, struc
 	/* RFC 6040, section 4.2: a mark on the outer header is the inner packet's. */
 	if ((m->ip.tos & ECN_MASK) == ECN_CE && bpf_skb_ecn_set_ce(ctx) > 0)
 		stats_count(STAT_RX_CE);
+	if (f && p.key.proto == IPPROTO_TCP && rwnd_is_on(ctl))
+		rwnd_cut(ctx, f, WIRE_ETH_BYTES + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
 	return TC_ACT_UNSPEC;
+}
+
+/* A packet that is none of ours: its window may be granted to a flow that is. */
+static inline void ingress_plain(struct __sk_buff *ctx, const struct control *ctl)
+{
+	struct flow_key key = {};
+	struct ip_info ip = {};
+	const struct tcphdr *tcp;
+	__u32 at, syn, ack;
+	struct flow *f;
+
+	if (ip_parse(ctx, WIRE_ETH_BYTES, bpf_ntohs(ctx->protocol), &ip) != IP_OK ||
+	    ip.proto != IPPROTO_TCP)
+		return;
+	at = WIRE_ETH_BYTES + ip.bytes;
+	tcp = pkt_bytes(ctx, at, sizeof(*tcp));
+	if (!tcp)
+		return;
+	key.local = ip.dst;
+	key.remote = ip.src;
+	key.local_port = tcp->dest;
+	key.remote_port = tcp->source;
+	key.proto = IPPROTO_TCP;
+	syn = tcp->syn;
+	ack = tcp->ack;
+	f = bpf_map_lookup_elem(&flows, &key);
+	if (!f && syn && flow_make(&key, ctx->ifindex, ctl->epoch) == FLOW_OK)
+		f = bpf_map_lookup_elem(&flows, &key);
+	if (!f)
+		return;
+	if (syn)
+		rwnd_syn_in(f, rwnd_syn_scale(ctx, at), ack);
+	else if (f->flags & FLOW_F_TELEM)
+		rwnd_cut(ctx, f, at);
 }
 
 /* What a PROBE of ours met on its way, as an echo would tell it. */
@@ -293,6 +331,8 @@ static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdic
 		return TC_ACT_UNSPEC;
 	switch (msg_parse(ctx, WIRE_ETH_BYTES, bpf_ntohs(ctx->protocol), &m, &why)) {
 	case MSG_NOT_OURS:
+		if (rwnd_is_on(ctl))
+			ingress_plain(ctx, ctl);
 		return TC_ACT_UNSPEC;
 	case MSG_TRUNCATED:
 		*verdict = STAT_RX_TRUNCATED;

@@ -52,6 +52,19 @@ struct {
 	__type(value, struct port);
 } ports SEC(".maps");
 
+/*
+ * The network namespace behind a veth, by the number that this one has for it (`ip netns list-id`).
+ * key:    ifindex of the veth. writer: daemon; reader: egress
+ * life:   while the veth is there; full: older connections of a pod are paced and not windowed
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __s32);
+} pods SEC(".maps");
+
 /* writer: all programs; reader: daemon, sluicectl; life: the pin's; full: never */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -96,6 +109,7 @@ struct scratch_space {
 	struct egress_head head;
 	struct flow flow;
 	struct hpcc_ack ack;
+	__u8 options[64]; /* of a SYN */
 };
 
 struct {

@@ -18,6 +18,10 @@
 #define IP_MF_OFFSET 0x3fff /* more fragments, or an offset */
 #define IP_DF 0x4000
 #define PKT_OFFSET_MAX 1024 /* all headers lie before it */
+#define TCP_WINDOW_OFFSET 14
+#define TCP_CHECK_OFFSET 16
+/* That a receiver with delayed ACKs has got and not acknowledged yet. */
+#define DELAYED_ACK_SEGMENTS 1
 #define ECN_MASK 3
 #define ECN_CE 3
 

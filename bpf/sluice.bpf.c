@@ -32,6 +32,7 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 #include "parse.bpf.h"
 #include "pacer.bpf.h"
 #include "flow.bpf.h"
+#include "rwnd.bpf.h"
 #include "egress.bpf.h"
 #include "ingress.bpf.h"
 #include "hop.bpf.h"

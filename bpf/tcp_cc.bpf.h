@@ -22,7 +22,6 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 #define TCP_CONG_NON_RESTRICTED 1
 #define AF_INET 2
 #define AF_INET6 10
-#define CC_DELAYED_ACK_SEGMENTS 1
 #define CC_UNLIMITED (~0UL)
 /*
  * Bytes/s above which a flow that may use all of its port is left to the port's own pace. Without fq
@@ -81,13 +80,14 @@ static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key)
 	       WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + WIRE_ETH_BYTES;
 }
 
-static inline void cc_apply(struct sock *sk, const struct flow_key *key, const struct flow *f)
+static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 segment = cc_segment(sk, key);
 	__u64 rate;
 
-	tp->snd_cwnd = (q12_to_bytes(f->cc.w) + segment - 1) / segment + CC_DELAYED_ACK_SEGMENTS;
+	f->own_cc = 1;
+	tp->snd_cwnd = (q12_to_bytes(f->cc.w) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
@@ -108,7 +108,7 @@ void BPF_PROG(cc_init, struct sock *sk)
 	struct cc_priv *priv = cc_priv(sk);
 	struct flow_key key = {};
 	const struct host *h;
-	const struct flow *f;
+	struct flow *f;
 
 	priv->delivered = cc_tcp(sk)->delivered;
 	priv->governed = 0;
@@ -130,7 +130,7 @@ void BPF_PROG(cc_control, struct sock *sk)
 	struct cc_priv *priv = cc_priv(sk);
 	__u32 acked = tp->delivered - priv->delivered, state;
 	struct flow_key key = {};
-	const struct flow *f;
+	struct flow *f;
 
 	priv->delivered = tp->delivered;
 	if (cc_enforced() && cc_key(sk, &key)) {

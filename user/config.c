@@ -57,6 +57,8 @@ static const cyaml_strval_t bools[] = { { "false", 0 }, { "true", 1 } };
 static const cyaml_schema_field_t tcp_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", PTR | OPT, struct config, tcp.name, 1, 15),
 	CYAML_FIELD_ENUM("default", OPT | CYAML_FLAG_STRICT, struct config, tcp.make_default, bools, 2),
+	CYAML_FIELD_ENUM_PTR("receive_window", PTR | OPT | CYAML_FLAG_STRICT, struct config,
+			     tcp.receive_window, bools, 2),
 	CYAML_FIELD_END,
 };
 

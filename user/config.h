@@ -32,6 +32,7 @@ struct config {
 	struct {
 		char *name; /* of the congestion control; NULL: none is registered */
 		bool make_default;
+		int *receive_window; /* NULL: on */
 	} tcp;
 	struct {
 		char *eta_text;

@@ -288,11 +288,38 @@ static void epoch_next(struct dataplane *dp, const struct config *c)
 	struct control *ctl = dp->pins.ctl;
 
 	ctl->mode = c->mode;
+	ctl->rwnd = !c->tcp.receive_window || *c->tcp.receive_window;
 	ctl->horizon_ns = c->horizon_ns;
 	ctl->horizon_mark = c->pacing.mark;
 	ctl->epoch++;
 	ctl->pid = getpid();
 	ctl->heartbeat_ns = now_ns();
+}
+
+/* --- pods --- */
+
+static void pod_note(__u32 ifindex, __s32 netnsid, void *ctx)
+{
+	struct dataplane *dp = ctx;
+
+	if (bpf_map_update_elem(dp->pins.pods, &ifindex, &netnsid, BPF_ANY))
+		msg_limited(&dp->limit, 60, "more pods than the map has room for: older connections of some are paced and not windowed");
+}
+
+/* The veths of this network namespace, as they are now. */
+static void pods_follow(struct dataplane *dp)
+{
+	__u32 ifindex, next;
+	char name[IFNAMSIZ];
+	int more = !bpf_map_get_next_key(dp->pins.pods, NULL, &next);
+
+	while (more) {
+		ifindex = next;
+		more = !bpf_map_get_next_key(dp->pins.pods, &ifindex, &next);
+		if (!if_indextoname(ifindex, name))
+			bpf_map_delete_elem(dp->pins.pods, &ifindex);
+	}
+	links_behind(pod_note, dp);
 }
 
 /* Makes the peers map say what the configuration says. */
@@ -666,6 +693,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		err = cc_default_apply(dp, c);
 	if (err)
 		goto undo;
+	pods_follow(dp);
 	epoch_next(dp, c);
 	*out = dp;
 	return EXIT_DONE;
@@ -718,6 +746,7 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 	unsigned int k;
 	int changed = 0;
 
+	pods_follow(dp);
 	pins_each_port(&dp->pins, port_drop, &d);
 	for (k = 0; k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];

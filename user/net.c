@@ -121,6 +121,38 @@ close_nl:
 	return err;
 }
 
+struct behind_ctx {
+	void (*fn)(__u32 ifindex, __s32 netnsid, void *ctx);
+	void *ctx;
+};
+
+static int behind_link(const struct nlmsghdr *nlh, void *data)
+{
+	const struct ifinfomsg *m = mnl_nlmsg_get_payload(nlh);
+	const struct behind_ctx *b = data;
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, nlh, sizeof(*m)) {
+		if (mnl_attr_get_type(attr) == IFLA_LINK_NETNSID)
+			b->fn(m->ifi_index, (__s32)mnl_attr_get_u32(attr), b->ctx);
+	}
+	return MNL_CB_OK;
+}
+
+int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, void *ctx), void *ctx)
+{
+	struct behind_ctx b = { fn, ctx };
+	char buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *m;
+
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
+	m->ifi_family = AF_UNSPEC;
+	return nl_talk(nlh, behind_link, &b);
+}
+
 struct qdisc_list {
 	__u32 ifindex;
 	unsigned int n;

@@ -66,6 +66,9 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
 int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx),
 		      const void *ctx);
 
+/* Every link whose other end is in another network namespace, and this one's number for that. */
+int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, void *ctx), void *ctx);
+
 /* Calls fn for every interface of this network namespace. */
 void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 

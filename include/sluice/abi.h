@@ -49,6 +49,7 @@ struct flow {
 	__u64 last_rx_ns;    /* ingress: last packet with telemetry or echo */
 	__u64 last_fb_ns;    /* ingress: last feedback used */
 	__u64 probe_ns;	     /* egress: last PROBE for want of feedback */
+	__u64 asked_ns;	     /* egress: last look for the socket, for its window scale */
 	__u64 fb_rx_ns;	     /* ingress: when the receiver got the telemetry of that feedback */
 	__u64 feedbacks;     /* ingress: feedbacks used */
 	__u32 flags;	     /* egress: FLOW_F_* */
@@ -57,6 +58,13 @@ struct flow {
 	__u32 ifindex;	     /* egress: where the flow leaves */
 	__u32 mtu;	     /* of that port, taken with the parameters */
 	__u32 port_flags;    /* likewise: PORT_F_* */
+	__u32 mss;	     /* egress: payload of the largest segment seen, and */
+	__u32 segment;	     /*   what it weighs on the wire */
+	__u32 edge;	     /* ingress: end of the receive window that the sender was granted, TCP sequence */
+	__u8 edge_known;
+	__u8 wscale;	     /* of the windows that the remote side advertises */
+	__u8 wscale_known;
+	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
 	struct hpcc_params params;
 	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
 	struct flow_echo echo;
@@ -118,7 +126,9 @@ struct control {
 	__u32 bypass; /* 1: egress and hop pass everything untouched; ingress still strips */
 	__u32 epoch;  /* goes up when peers or ports change */
 	__u32 pid;    /* of the daemon that wrote it last */
+	__u32 rwnd;   /* 1: the receive windows that foreign stacks are granted are cut down to W */
 	__u32 horizon_mark; /* what would wait for longer: 1 marked CE if ECN capable, 0 dropped */
+	__u32 pad;
 	__u64 horizon_ns;   /* how long packets without a window wait; 0: one base RTT */
 	__u64 heartbeat_ns;
 	char cc_name[16];      /* congestion control that is registered; "" for none */
@@ -129,7 +139,7 @@ _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 48, "params");
 _Static_assert(sizeof(struct hpcc_state) == 168, "cc");
-_Static_assert(sizeof(struct flow) == 368, "flow");
+_Static_assert(sizeof(struct flow) == 392, "flow");
 _Static_assert(sizeof(struct port) == 72, "port");
 
 #endif

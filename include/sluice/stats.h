@@ -56,6 +56,7 @@
 	X(RX_STRIP_FAILED, "rx_strip_failed", "packets that the kernel would not shorten")         \
 	X(RX_FLOW_FULL, "rx_flow_full", "also: telemetry not echoed: the flow map had no room")    \
 	X(RX_BAD_TELEM, "rx_bad_telem", "also: telemetry ignored: more hops than it has room for") \
+	X(RX_WINDOW_CUT, "rx_window_cut", "also: receive windows cut down to W")                    \
 	X(RX_CE, "rx_ce", "also: congestion marks moved from the outer to the inner header")       \
 	X(FB_FIRST, "fb_first", "also: feedback recorded only (first, path changed, idle)")        \
 	X(FB_FAST, "fb_fast", "also: feedback that changed W")                                     \

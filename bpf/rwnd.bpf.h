@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_RWND_BPF_H
+#define SLUICE_RWND_BPF_H
+/*
+ * TCP of stacks that we do not own (pods, virtual machines, sockets of another congestion control) is
+ * held to W by the receive window that it is granted: at ingress the window of every segment on its
+ * way to such a stack is cut down to W (the idea of AC/DC TCP, SIGCOMM 2016).
+ *
+ *  1. The right edge of the window never moves to the left: what was granted may be in flight. A
+ *     smaller W takes hold as acknowledgements come in, within one window.
+ *  2. A window never grows, and a window of zero stays zero: the receiver has its reasons.
+ *  3. The window's unit comes from the handshake (RFC 7323, 2.2), or, for a connection that is older
+ *     than the attachment, from its socket. Where neither is known the window is left alone.
+ */
+#define RWND_OPT_END 0
+#define RWND_OPT_NOP 1
+#define RWND_OPT_WSCALE 3
+#define RWND_WSCALE_MAX 14
+#define RWND_NO_OPTION 0xff
+#define RWND_OPTIONS_BYTES 40
+#define RWND_ASK_NS (100 * 1000 * 1000ULL)
+
+static inline int rwnd_is_on(const struct control *ctl)
+{
+	return ctl->rwnd && ctl->mode == MODE_ENFORCE && !ctl->bypass;
+}
+
+/* The window scale that the SYN at l4_offset offers; RWND_NO_OPTION if it offers none. */
+static __attribute__((noinline)) __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
+{
+	struct scratch_space *space = scratch_get();
+	const struct tcphdr *tcp;
+	__u32 len, at = 0;
+	int i;
+
+	if (!space)
+		return RWND_NO_OPTION;
+	tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp));
+	if (!tcp || tcp->doff <= sizeof(*tcp) / 4)
+		return RWND_NO_OPTION;
+	len = tcp->doff * 4 - sizeof(*tcp);
+	bound_here(len);
+	if (!len || len > RWND_OPTIONS_BYTES ||
+	    bpf_skb_load_bytes(ctx, l4_offset + sizeof(*tcp), space->options, len))
+		return RWND_NO_OPTION;
+	for (i = 0; i < RWND_OPTIONS_BYTES && at + 2 < len; i++) {
+		__u8 kind = space->options[at & 63], size = space->options[(at + 1) & 63];
+
+		if (kind == RWND_OPT_END)
+			break;
+		if (kind == RWND_OPT_NOP) {
+			at++;
+			continue;
+		}
+		if (kind == RWND_OPT_WSCALE && size == 3) {
+			__u8 scale = space->options[(at + 2) & 63];
+
+			return scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
+		}
+		if (size < 2)
+			break;
+		at += size;
+	}
+	return RWND_NO_OPTION;
+}
+
+/* A SYN or SYN-ACK from the remote side. Scaling is in force only where both sides offer it. */
+static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
+{
+	f->edge_known = 0;
+	f->wscale = scale == RWND_NO_OPTION ? 0 : scale;
+	f->wscale_known = ack; /* else our side's answer decides */
+}
+
+/* A SYN or SYN-ACK of the local side. */
+static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
+{
+	if (scale == RWND_NO_OPTION)
+		f->wscale = 0;
+	f->edge_known = 0;
+	f->wscale_known = ack;
+}
+
+/*
+ * The window scale of a connection that is older than the attachment, from its socket: in this
+ * network namespace, or in the one at the other end of the veth that the packet came by.
+ */
+static __attribute__((noinline)) int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
+						     const struct flow_key *key, int v6)
+{
+	struct bpf_sock_tuple t = {};
+	__u32 veth = ctx->ingress_ifindex;
+	const struct tcp_sock *tp;
+	struct bpf_sock *sk;
+	__s64 netns = -1; /* BPF_F_CURRENT_NETNS */
+	const __s32 *id;
+
+	if (!f || !key)
+		return 0;
+	if (veth) {
+		id = bpf_map_lookup_elem(&pods, &veth);
+		if (!id || *id < 0)
+			return 0;
+		netns = *id;
+	}
+	/* As a packet from the remote side has it. */
+	if (v6) {
+		__builtin_memcpy(t.ipv6.saddr, &key->remote, 16);
+		__builtin_memcpy(t.ipv6.daddr, &key->local, 16);
+		t.ipv6.sport = key->remote_port;
+		t.ipv6.dport = key->local_port;
+		sk = bpf_sk_lookup_tcp(ctx, &t, sizeof(t.ipv6), netns, 0);
+	} else {
+		t.ipv4.saddr = *(const __be32 *)&key->remote.b[12];
+		t.ipv4.daddr = *(const __be32 *)&key->local.b[12];
+		t.ipv4.sport = key->remote_port;
+		t.ipv4.dport = key->local_port;
+		sk = bpf_sk_lookup_tcp(ctx, &t, sizeof(t.ipv4), netns, 0);
+	}
+	if (!sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (tp) {
+		f->wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
+		f->wscale_known = 1;
+	}
+	bpf_sk_release(sk);
+	return 0;
+}
+
+/* W in payload bytes, as cc_apply() has it. */
+static inline __u32 rwnd_window(const struct flow *f)
+{
+	__u64 segments = (q12_to_bytes(f->cc.w) + f->segment - 1) / f->segment + DELAYED_ACK_SEGMENTS;
+
+	return segments * f->mss; /* W < 2^27 */
+}
+
+/* Cuts the window of the TCP segment at l4_offset, which is on its way to the flow's sender. */
+static __attribute__((noinline)) int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
+{
+	const struct tcphdr *tcp;
+	__u32 ack, granted, edge, value;
+	__be16 old, cut;
+
+	if (!f || !f->mss || !f->segment || !f->wscale_known || f->own_cc)
+		return 0;
+	tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp));
+	if (!tcp || !tcp->ack || tcp->syn || tcp->rst)
+		return 0;
+	ack = bpf_ntohl(tcp->ack_seq);
+	old = tcp->window;
+	granted = (__u32)bpf_ntohs(old) << (f->wscale & 15);
+	edge = ack + rwnd_window(f);
+	if (f->edge_known && (__s32)(f->edge - edge) > 0)
+		edge = f->edge;
+	if (granted <= edge - ack) {
+		edge = ack + granted;
+	} else {
+		value = (edge - ack + (1u << (f->wscale & 15)) - 1) >> (f->wscale & 15);
+		cut = bpf_htons(value);
+		if (value < bpf_ntohs(old)) {
+			if (bpf_l4_csum_replace(ctx, l4_offset + TCP_CHECK_OFFSET, old, cut, sizeof(cut)) ||
+			    bpf_skb_store_bytes(ctx, l4_offset + TCP_WINDOW_OFFSET, &cut, sizeof(cut), 0))
+				return 0;
+			stats_count(STAT_RX_WINDOW_CUT);
+		}
+		edge = ack + (value << (f->wscale & 15));
+	}
+	if (!f->edge_known || (__s32)(edge - f->edge) > 0)
+		f->edge = edge;
+	f->edge_known = 1;
+	return 0;
+}
+
+#endif
