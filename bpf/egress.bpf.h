@@ -123,7 +123,7 @@ static inline __u16 csum_fold(__u32 sum)
  * Outer IP, UDP and shim. ip_bytes: of the IP packet as it will be. wire_bytes: from the shim to the
  * inner packet.
  */
-static __attribute__((noinline)) int egress_outer(struct egress_head *head, struct egress_pkt *p,
+CORE_GLOBAL int egress_outer(struct egress_head *head, struct egress_pkt *p,
 						  __u32 ip_bytes, __u32 wire_bytes)
 {
 	if (!p || !head)

@@ -105,7 +105,7 @@ enum flow_verdict {
 };
 
 /* The flow of key, made if the remote side is a peer. */
-static __attribute__((noinline)) enum flow_verdict flow_make(const struct flow_key *key,
+static __attribute__((noinline)) int flow_make(const struct flow_key *key,
 							     __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };

@@ -48,24 +48,32 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	__sync_fetch_and_add(&e->version, 1);
 }
 
-/* What names one feedback: the telemetry of which packet, and when its receiver got it. */
+/* Feedback as it came: the telemetry of which packet, when its receiver got it, and the hops. */
 struct feedback {
-	__u32 seq;
-	__u16 nhop_path;
-	__u8 hops, mode;
 	__u64 rx_ns, now_ns;
+	__u32 seq, mode;
+	__u16 nhop_path;
+	__u8 hops, pad[5];
+	__be64 hop[HPCC_MAX_HOPS];
 };
 
-/* Feedback into Algorithm 1. hop: WIRE_HOP_BYTES for each, in the packet. */
-static __attribute__((noinline)) int ingress_feedback(struct flow *f, const struct feedback *fb,
-						      const __u8 (*hop)[WIRE_HOP_BYTES])
+static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP_BYTES])
+{
+	int i;
+
+	for (i = 0; i < HPCC_MAX_HOPS; i++)
+		fb->hop[i] = *(const __be64 *)hop[i];
+}
+
+/* Feedback into Algorithm 1. */
+CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 {
 	struct scratch_space *space = scratch_get();
 	struct hpcc_ack *ack;
 	enum hpcc_kind kind;
 	int i;
 
-	if (!f || !fb || !hop || !space)
+	if (!f || !fb || !space)
 		return 0;
 	ack = &space->ack;
 	if (!flow_trylock(f)) {
@@ -75,7 +83,7 @@ static __attribute__((noinline)) int ingress_feedback(struct flow *f, const stru
 	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
 	ack->hops = fb->hops;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
-		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(*(const __be64 *)hop[i]));
+		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(fb->hop[i]));
 	/* The 32 bits on the wire name a position in the 4 GB before the last packet given out. */
 	ack->snd_nxt = *(volatile __u64 *)&f->tx_bytes;
 	ack->seq = ack->snd_nxt - (__u32)((__u32)ack->snd_nxt - fb->seq);
@@ -229,7 +237,8 @@ static inline struct flow *ingress_learn(struct __sk_buff *ctx, const struct msg
 		fb.seq = bpf_ntohl(echo->seq);
 		fb.nhop_path = bpf_ntohs(echo->nhop_path);
 		fb.rx_ns = p->now_ns - ((__u64)bpf_ntohs(echo->age) << WIRE_AGE_SHIFT);
-		ingress_feedback(f, &fb, echo->hop);
+		feedback_hops(&fb, echo->hop);
+		ingress_feedback(f, &fb);
 	}
 	return f;
 }
@@ -313,10 +322,12 @@ static inline void ingress_reply(struct __sk_buff *ctx, const struct msg *m, str
 	fb.seq = p.seq;
 	fb.nhop_path = bpf_ntohs(telem->nhop_path);
 	fb.hops = fb.nhop_path >> 12;
-	if (fb.hops > m->hdr.max_hops)
+	if (fb.hops > m->hdr.max_hops) {
 		stats_count(STAT_RX_BAD_TELEM);
-	else
-		ingress_feedback(f, &fb, telem->hop);
+		return;
+	}
+	feedback_hops(&fb, telem->hop);
+	ingress_feedback(f, &fb);
 }
 
 static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdict)

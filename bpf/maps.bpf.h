@@ -109,7 +109,8 @@ struct scratch_space {
 	struct egress_head head;
 	struct flow flow;
 	struct hpcc_ack ack;
-	__u8 options[64]; /* of a SYN */
+	__u8 options[64]; /* of a SYN, and how far they were read */
+	__u32 option_at;
 };
 
 struct {

@@ -16,7 +16,7 @@
 #define RWND_OPT_NOP 1
 #define RWND_OPT_WSCALE 3
 #define RWND_WSCALE_MAX 14
-#define RWND_NO_OPTION 0xff
+#define RWND_NO_OPTION 0x100
 #define RWND_OPTIONS_BYTES 40
 #define RWND_ASK_NS (100 * 1000 * 1000ULL)
 
@@ -26,11 +26,11 @@ static inline int rwnd_is_on(const struct control *ctl)
 }
 
 /* The window scale that the SYN at l4_offset offers; RWND_NO_OPTION if it offers none. */
-static __attribute__((noinline)) __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
+CORE_GLOBAL __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
 {
 	struct scratch_space *space = scratch_get();
 	const struct tcphdr *tcp;
-	__u32 len, at = 0;
+	__u32 len;
 	int i;
 
 	if (!space)
@@ -43,23 +43,21 @@ static __attribute__((noinline)) __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u
 	if (!len || len > RWND_OPTIONS_BYTES ||
 	    bpf_skb_load_bytes(ctx, l4_offset + sizeof(*tcp), space->options, len))
 		return RWND_NO_OPTION;
-	for (i = 0; i < RWND_OPTIONS_BYTES && at + 2 < len; i++) {
+	/* What comes from a map is any number: one state for the verifier, not one for each way here. */
+	space->option_at = 0;
+	for (i = 0; i < RWND_OPTIONS_BYTES; i++) {
+		__u32 at = *(volatile __u32 *)&space->option_at;
 		__u8 kind = space->options[at & 63], size = space->options[(at + 1) & 63];
 
-		if (kind == RWND_OPT_END)
+		if (at + 2 >= len || kind == RWND_OPT_END)
 			break;
-		if (kind == RWND_OPT_NOP) {
-			at++;
-			continue;
-		}
-		if (kind == RWND_OPT_WSCALE && size == 3) {
-			__u8 scale = space->options[(at + 2) & 63];
-
-			return scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
-		}
-		if (size < 2)
+		if (kind == RWND_OPT_NOP)
+			size = 1;
+		else if (kind == RWND_OPT_WSCALE && size == 3)
+			return space->options[(at + 2) & 63];
+		else if (size < 2)
 			break;
-		at += size;
+		*(volatile __u32 *)&space->option_at = at + size;
 	}
 	return RWND_NO_OPTION;
 }
@@ -68,7 +66,9 @@ static __attribute__((noinline)) __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u
 static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
 {
 	f->edge_known = 0;
-	f->wscale = scale == RWND_NO_OPTION ? 0 : scale;
+	if (scale == RWND_NO_OPTION)
+		scale = 0;
+	f->wscale = scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
 	f->wscale_known = ack; /* else our side's answer decides */
 }
 
@@ -85,7 +85,7 @@ static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
  * The window scale of a connection that is older than the attachment, from its socket: in this
  * network namespace, or in the one at the other end of the veth that the packet came by.
  */
-static __attribute__((noinline)) int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
+CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
 						     const struct flow_key *key, int v6)
 {
 	struct bpf_sock_tuple t = {};
@@ -137,7 +137,7 @@ static inline __u32 rwnd_window(const struct flow *f)
 }
 
 /* Cuts the window of the TCP segment at l4_offset, which is on its way to the flow's sender. */
-static __attribute__((noinline)) int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
+CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 {
 	const struct tcphdr *tcp;
 	__u32 ack, granted, edge, value;
