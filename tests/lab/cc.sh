@@ -27,7 +27,7 @@ cc_prepare() {
 	local cc tcp list=/proc/sys/net/ipv4/tcp_allowed_congestion_control
 
 	CC_ALLOWED_BEFORE=$(<$list)
-	for cc in $LAB_CCS; do
+	for cc in $LAB_CCS $LAB_PODCCS; do
 		tcp=$(cc_field "$cc" 2)
 		[[ $tcp == - || " $(<$list) " == *" $tcp "* ]] && continue
 		modprobe -q "tcp_$tcp" 2>/dev/null
@@ -46,6 +46,10 @@ cc_restore() {
 cc_missing() {
 	local tcp
 
+	for tcp in $LAB_PODCCS; do
+		grep -qw "$tcp" /proc/sys/net/ipv4/tcp_available_congestion_control ||
+			{ echo "$tcp"; return; }
+	done
 	tcp=$(cc_field "$1" 2)
 	if [[ $tcp != - ]] &&
 		! grep -qw "$tcp" /proc/sys/net/ipv4/tcp_available_congestion_control; then
@@ -57,6 +61,28 @@ cc_missing() {
 	fi
 }
 
+# cc_set HOST TCP_CONTROL ECN
+cc_set() {
+	# shellcheck disable=SC2016
+	net_in "$1" bash -c 'echo "$1" >/proc/sys/net/ipv4/tcp_congestion_control &&
+		echo "$2" >/proc/sys/net/ipv4/tcp_ecn' bash "$2" "$3"
+}
+
+# The pods' own controls, the same whatever the nodes do: dealt to the senders in turn; the others
+# have the first.
+cc_pods() {
+	local i=0 pod controls
+
+	read -ra controls <<<"$LAB_PODCCS"
+	for pod in "${NET_PODS[@]}"; do
+		cc_set "$pod" "${controls[0]}" 2 || return 1
+	done
+	for pod in "${NET_SENDERS[@]}"; do
+		[[ $LAB_PODCCS ]] || break
+		cc_set "$pod" "${controls[i++ % ${#controls[@]}]}" 2 || return 1
+	done
+}
+
 # cc_apply CC BASE_RTT_US DIR: sets CC up in a topology that is up.
 cc_apply() {
 	local cc=$1 base_us=$2 dir=$3 tcp ns permille k_us two_packets_us
@@ -64,11 +90,9 @@ cc_apply() {
 	tcp=$(cc_field "$cc" 2)
 	for ns in "${NET_HOSTS[@]}"; do
 		[[ $tcp == - ]] && break
-		# shellcheck disable=SC2016
-		net_in "$ns" bash -c 'echo "$1" >/proc/sys/net/ipv4/tcp_congestion_control &&
-			echo "$2" >/proc/sys/net/ipv4/tcp_ecn' \
-			bash "$tcp" "$(cc_field "$cc" 3)" || return 1
+		cc_set "$ns" "$tcp" "$(cc_field "$cc" 3)" || return 1
 	done
+	cc_pods || return 1
 
 	permille=$(cc_field "$cc" 4)
 	if ((permille)); then
@@ -114,11 +138,17 @@ cc_sluice_config() {
 	echo "pin_dir: $SLUICE_PINS/slab-$ns"
 	echo "mode: enforce"
 	echo "max_flows: 1024" # many daemons share the memory of a small VM
-	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
+	if [[ " ${NET_NODES[*]} " == *" $ns "* ]]; then
+		# A node has pods, whose sockets are not ours to choose for.
+		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
+		echo "peers: [{prefix: $NET_POD_CIDR, base_rtt: ${rtt}us}]"
+	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		echo "tcp: {name: slab_${ns//-/_}, default: true}"
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
 		echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${rtt}us}," \
 			"{prefix: 'fd00::/16', base_rtt: ${rtt}us}]"
+	fi
+	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		((LAB_FLOWS == 0)) || echo "hpcc: {flows: $LAB_FLOWS}"
 		return
 	fi

@@ -12,6 +12,7 @@ export LC_ALL=C
 . "$LAB_DIR/traffic.sh"
 . "$LAB_DIR/star.sh"
 . "$LAB_DIR/dumbbell.sh"
+. "$LAB_DIR/node.sh"
 
 LAB_LOCK=/run/slab.lock
 

@@ -5,13 +5,15 @@
 #
 # What a topology leaves behind for the rest of the lab:
 #   NET_HOSTS         every host: senders, receivers, the probe (names without the prefix slab-)
+#   NET_NODES         those of them that route, for the pods behind them
+#   NET_PODS          every pod
 #   NET_SWITCHES      every switch
 #   NET_SENDERS       the sender of each flow
 #   NET_SENDER_PORTS  the switch port of each sender, as switch:port
 #   NET_RECEIVERS     the receiver of each flow
 #   NET_PATHS         what path each flow takes ("" where there is one only)
 #   NET_BOTTLENECKS   the bottleneck ports, as switch:port
-#   NET_ADDR          host -> IPv4 address
+#   NET_ADDR          host or pod -> IPv4 address
 # The probe goes from the host "probe" to NET_RECEIVERS[0].
 
 NET_PREFIX=slab-
@@ -54,7 +56,7 @@ net_probe_kernel() {
 }
 
 net_reset() {
-	NET_HOSTS=() NET_SWITCHES=() NET_BOTTLENECKS=()
+	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=()
 	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
 	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
 	NET_LINKS=''
@@ -115,6 +117,38 @@ net_sender() {
 	return 0
 }
 
+# Pods have addresses out of this.
+NET_POD_CIDR=10.244.0.0/16
+# The pod's gateway, which no interface has: the neighbour entry says where it is.
+NET_POD_GATEWAY=169.254.1.1
+
+# net_node HOST SWITCH SUBNET NUMBER: makes the host a node that routes to its pods, 10.244.NUMBER.0/24.
+net_node() {
+	NET_NODES+=("$1")
+	net_ip "$2" "route add 10.244.$4.0/24 via 10.$3.2"
+}
+
+# net_pod POD NODE NUMBER.HOST: a pod with the address 10.244.NUMBER.HOST behind a veth of the node,
+# point to point as common CNIs have it. Its stack and its veth are stock.
+net_pod() {
+	local pod=$1 node=$2 address=10.244.$3 mac
+
+	NET_PODS+=("$pod")
+	NET_IP[$pod]='' NET_TC[$pod]=''
+	NET_ADDR[$pod]=$address
+	mac=$(printf '02:00:f4:%02x:%02x' "${3%.*}" "${3#*.}")
+	NET_LINKS+="link add eth0 netns $NET_PREFIX$pod address $mac:02 type veth"
+	NET_LINKS+=" peer name to-$pod netns $NET_PREFIX$node address $mac:01"$'\n'
+	net_ip "$pod" "link set eth0 up"
+	net_ip "$pod" "address add $address/32 dev eth0"
+	net_ip "$pod" "route add $NET_POD_GATEWAY dev eth0 scope link"
+	net_ip "$pod" "route add default via $NET_POD_GATEWAY dev eth0"
+	net_ip "$pod" "neighbour add $NET_POD_GATEWAY lladdr $mac:01 nud permanent dev eth0"
+	net_ip "$node" "link set to-$pod up"
+	net_ip "$node" "route add $address dev to-$pod scope link"
+	net_ip "$node" "neighbour add $address lladdr $mac:02 nud permanent dev to-$pod"
+}
+
 # net_route NODE SUBNET GATEWAY_SUBNET SIDE: SUBNET (1.7) is behind the end SIDE (1 or 2) of a link.
 net_route() {
 	net_ip "$1" "route add 10.$2.0/24 via 10.$3.$4"
@@ -152,15 +186,15 @@ net_mark() {
 
 # Builds what the topology described.
 net_commit() {
-	local ns switch
+	local ns routes
 
-	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}"; do
+	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}" "${NET_PODS[@]}"; do
 		ip netns add "$NET_PREFIX$ns" || return 1
 	done
 	ip -batch - <<<"$NET_LINKS" || return 1
-	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}"; do
-		switch=
-		[[ " ${NET_SWITCHES[*]} " == *" $ns "* ]] && switch=1
+	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}" "${NET_PODS[@]}"; do
+		routes=
+		[[ " ${NET_SWITCHES[*]} ${NET_NODES[*]} " == *" $ns "* ]] && routes=1
 		# shellcheck disable=SC2016
 		IP="link set lo up"$'\n'"${NET_IP[$ns]}" TC=${NET_TC[$ns]} net_in "$ns" bash -c '
 			if [[ -e /proc/sys/net/ipv6 ]]; then
@@ -172,7 +206,7 @@ net_commit() {
 				[[ ! -e /proc/sys/net/ipv6 ]] ||
 					echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
 			fi
-			ip -batch - <<<"$IP" && tc -batch - <<<"$TC"' bash "$switch" || return 1
+			ip -batch - <<<"$IP" && tc -batch - <<<"$TC"' bash "$routes" || return 1
 	done
 }
 

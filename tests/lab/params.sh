@@ -8,13 +8,16 @@ LAB_MAX_SENDERS=250
 usage() {
 	cat >&2 <<-'END'
 	usage: [NAME=value ...] tests/lab/lab       (or: make lab NAME=value ...)
-	  LAB=star|dumbbell|udp
+	  LAB=star|dumbbell|udp|node
 	                      star: senders, a switch, a receiver; dumbbell: two switches in a row;
-	                      udp: the star with senders of UDP
+	                      udp: the star with senders of UDP; node: the star with nodes that route
+	                      for pods, where Sluice runs in the nodes and nothing of it in the pods
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
-	                      (default of udp: sluice,none)
+	                      (default of udp and node: sluice,none)
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: so many of the senders send TCP
+	  PODCC=cubic         node: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
+	                      reno, or a list such as cubic,bbr
 	  SENDERS=8           senders (dumbbell: 3), dealt to the paths A, B, C in turn
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
@@ -72,8 +75,8 @@ params_read() {
 	local cc known
 
 	LAB=${LAB:-star}
-	[[ $LAB == star || $LAB == dumbbell || $LAB == udp ]] ||
-		params_bad "LAB=$LAB is not known: star, dumbbell or udp"
+	[[ $LAB == star || $LAB == dumbbell || $LAB == udp || $LAB == node ]] ||
+		params_bad "LAB=$LAB is not known: star, dumbbell, udp or node"
 
 	LAB_SIZE=0 LAB_STAGGER=0 LAB_JOIN=0
 	if [[ ${SIZE:-} ]]; then
@@ -89,7 +92,8 @@ params_read() {
 	if [[ ${JOIN:-} ]]; then
 		[[ ${SIZE:-} ]] && params_bad "JOIN has one long flow and finite ones that join" \
 			"it, and SIZE has finite flows only: leave one out"
-		[[ $LAB == star ]] || params_bad "JOIN=$JOIN works in LAB=star only"
+		[[ $LAB == star || $LAB == node ]] ||
+			params_bad "JOIN=$JOIN works in LAB=star and LAB=node only"
 		[[ ${SENDERS:-2} == 2 ]] ||
 			params_bad "SENDERS=$SENDERS: JOIN has two senders, leave SENDERS out"
 		LAB_JOIN=$(params_bytes JOIN "$JOIN" 1mb) || exit 2
@@ -98,7 +102,7 @@ params_read() {
 	fi
 
 	[[ $LAB == dumbbell ]] && SENDERS=${SENDERS:-3}
-	[[ $LAB == udp ]] && SENDERS=${SENDERS:-4}
+	[[ $LAB == udp || $LAB == node ]] && SENDERS=${SENDERS:-4}
 	LAB_SENDERS=${SENDERS:-8}
 	[[ $LAB_SENDERS =~ ^[0-9]{1,9}$ ]] ||
 		params_bad "SENDERS=$LAB_SENDERS is not a whole number"
@@ -143,14 +147,18 @@ params_read() {
 	fi
 
 	LAB_CCS=${CC:-sluice,cubic,bbr,dctcp}
-	[[ $LAB == udp ]] && LAB_CCS=${CC:-sluice,none}
+	[[ $LAB == udp || $LAB == node ]] && LAB_CCS=${CC:-sluice,none}
 	[[ $LAB_CCS =~ ^[a-z0-9_]+(,[a-z0-9_]+)*$ ]] ||
 		params_bad "CC=$LAB_CCS is not a list of names with commas between them"
 	LAB_CCS=$(tr , '\n' <<<"$LAB_CCS" | awk '!seen[$0]++' | xargs)
 	known=$(cc_names)
 	for cc in $LAB_CCS; do
 		[[ " $known " == *" $cc "* ]] || params_bad "CC=$cc is not known: $known"
+		[[ $LAB != node || $cc == sluice || $cc == none ]] ||
+			params_bad "CC=$cc: in LAB=node the nodes have sluice or none, the pods what" \
+				"PODCC says, as in PODCC=$cc"
 	done
+	params_podcc
 
 	LAB_VM=${VM:-}
 	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
@@ -163,6 +171,23 @@ params_read() {
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
 		params_bad "NAME=$LAB_NAME: letters, digits, '.', '_' and '-' only"
+}
+
+params_podcc() {
+	local cc
+
+	LAB_PODCCS=
+	[[ $LAB == node || ! ${PODCC:-} ]] ||
+		params_bad "PODCC=$PODCC is for the pods of LAB=node; elsewhere it is CC=$PODCC"
+	[[ $LAB == node ]] || return 0
+	LAB_PODCCS=${PODCC:-cubic}
+	[[ $LAB_PODCCS =~ ^[a-z]+(,[a-z]+)*$ ]] ||
+		params_bad "PODCC=$LAB_PODCCS is not a list of names with commas between them"
+	LAB_PODCCS=$(tr , ' ' <<<"$LAB_PODCCS")
+	for cc in $LAB_PODCCS; do
+		[[ " cubic bbr dctcp reno " == *" $cc "* ]] ||
+			params_bad "PODCC=$cc is not known: cubic bbr dctcp reno"
+	done
 }
 
 # What the aggregator needs to know, one key=value a line.
@@ -180,5 +205,6 @@ params_write() {
 	join_bytes=$LAB_JOIN
 	offer_percent=$LAB_OFFER
 	tcp_senders=$LAB_TCP
+	podcc=$LAB_PODCCS
 	END
 }

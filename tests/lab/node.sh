@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Nodes: the star, with nodes that route in place of the hosts and pods behind veths in them. Sluice
+# runs in the nodes and in the switch, the traffic in the pods.
+#
+#	pod1 -- n1 --p1--+
+#	pod2 -- n2 --p2--+-- s1 --p0 (tbf RATE, BUFFER)-- r1 -- sink
+#	podN -- nN --pN--+
+#	probe - np --pp--+
+NODE_PROBE=251 # above LAB_MAX_SENDERS
+
+node_up() {
+	local i
+
+	net_reset
+	net_switch s1
+	net_host r1 s1 p0 2.0
+	net_node r1 s1 2.0 0
+	net_pod sink r1 0.2
+	net_bottleneck s1 p0
+	for ((i = 1; i <= LAB_SENDERS; i++)); do
+		net_sender "n$i" s1 "p$i" "1.$i"
+		net_node "n$i" s1 "1.$i" "$i"
+		net_pod "pod$i" "n$i" "$i.2"
+		NET_SENDERS+=("pod$i") NET_SENDER_PORTS+=("s1:p$i")
+		NET_RECEIVERS+=(sink) NET_PATHS+=("")
+	done
+	net_sender np s1 pp 3.0
+	net_node np s1 3.0 $NODE_PROBE
+	net_pod probe np $NODE_PROBE.2
+	net_commit
+}
