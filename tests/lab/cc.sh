@@ -71,15 +71,13 @@ cc_set() {
 # The pods' own controls, the same whatever the nodes do: dealt to the senders in turn; the others
 # have the first.
 cc_pods() {
-	local i=0 pod controls
+	local i=0 pod controls control
 
 	read -ra controls <<<"$LAB_PODCCS"
 	for pod in "${NET_PODS[@]}"; do
-		cc_set "$pod" "${controls[0]}" 2 || return 1
-	done
-	for pod in "${NET_SENDERS[@]}"; do
-		[[ $LAB_PODCCS ]] || break
-		cc_set "$pod" "${controls[i++ % ${#controls[@]}]}" 2 || return 1
+		control=${controls[0]}
+		[[ $pod == pod* ]] && control=${controls[i++ % ${#controls[@]}]}
+		cc_set "$pod" "$control" 2 || return 1
 	done
 }
 

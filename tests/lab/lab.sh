@@ -10,6 +10,7 @@ export LC_ALL=C
 . "$LAB_DIR/params.sh"
 . "$LAB_DIR/net.sh"
 . "$LAB_DIR/traffic.sh"
+. "$LAB_DIR/web.sh"
 . "$LAB_DIR/star.sh"
 . "$LAB_DIR/dumbbell.sh"
 . "$LAB_DIR/node.sh"
@@ -21,6 +22,7 @@ lab_say() { echo "$*" >&2; }
 # Whatever happened, nothing is left; harmless when there is nothing.
 lab_down() {
 	net_stop
+	web_clean
 	cc_remove
 	net_down
 }

@@ -246,7 +246,8 @@ net_queues() {
 net_retransmits() {
 	local sender
 
-	for sender in $(printf '%s\n' "${NET_SENDERS[@]}" | sort -u); do
+	for sender in $(printf '%s\n' "${NET_SENDERS[@]}" "${NET_PODS[@]}" | sort -u); do
+		[[ $sender ]] || continue
 		net_in "$sender" cat /proc/net/snmp
 	done | awk '
 		$1 == "Tcp:" && !column {

@@ -6,23 +6,32 @@
 #	pod2 -- n2 --p2--+-- s1 --p0 (tbf RATE, BUFFER)-- r1 -- sink
 #	podN -- nN --pN--+
 #	probe - np --pp--+
+#
+# With APP=web r1 has the pods get, where curl runs, and ask, where redis-benchmark does; redis is in
+# the last sending pod.
 NODE_PROBE=251 # above LAB_MAX_SENDERS
 
 node_up() {
-	local i
+	local i receiver=sink
 
 	net_reset
 	net_switch s1
 	net_host r1 s1 p0 2.0
 	net_node r1 s1 2.0 0
-	net_pod sink r1 0.2
+	if [[ $LAB_APP ]]; then
+		receiver=get
+		net_pod ask r1 0.3
+		NET_REDIS=pod$LAB_SENDERS
+	fi
+	net_pod $receiver r1 0.2
 	net_bottleneck s1 p0
 	for ((i = 1; i <= LAB_SENDERS; i++)); do
 		net_sender "n$i" s1 "p$i" "1.$i"
 		net_node "n$i" s1 "1.$i" "$i"
 		net_pod "pod$i" "n$i" "$i.2"
+		((i <= LAB_LONG)) || continue
 		NET_SENDERS+=("pod$i") NET_SENDER_PORTS+=("s1:p$i")
-		NET_RECEIVERS+=(sink) NET_PATHS+=("")
+		NET_RECEIVERS+=($receiver) NET_PATHS+=("")
 	done
 	net_sender np s1 pp 3.0
 	net_node np s1 3.0 $NODE_PROBE

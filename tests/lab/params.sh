@@ -18,6 +18,8 @@ usage() {
 	  TCP=                udp: so many of the senders send TCP
 	  PODCC=cubic         node: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
 	                      reno, or a list such as cubic,bbr
+	  APP=                node: web: curl gets a large file from an nginx in each sending pod but the last,
+	                      at once, while redis-benchmark asks a redis-server in that one
 	  SENDERS=8           senders (dumbbell: 3), dealt to the paths A, B, C in turn
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
@@ -159,6 +161,7 @@ params_read() {
 				"PODCC says, as in PODCC=$cc"
 	done
 	params_podcc
+	params_app
 
 	LAB_VM=${VM:-}
 	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
@@ -190,6 +193,17 @@ params_podcc() {
 	done
 }
 
+params_app() {
+	LAB_APP=${APP:-} LAB_LONG=$LAB_SENDERS
+	[[ $LAB_APP ]] || return 0
+	[[ $LAB_APP == web ]] || params_bad "APP=$LAB_APP is not known: web, or empty for iperf3"
+	[[ $LAB == node ]] || params_bad "APP=web has its programs in pods: add LAB=node"
+	[[ -z ${SIZE:-}${JOIN:-} ]] || params_bad "SIZE and JOIN are for flows of our own: not with APP=web"
+	((LAB_SENDERS >= 2)) ||
+		params_bad "SENDERS=$LAB_SENDERS: APP=web needs two, one for nginx and one for redis"
+	LAB_LONG=$((LAB_SENDERS - 1))
+}
+
 # What the aggregator needs to know, one key=value a line.
 params_write() {
 	cat <<-END
@@ -206,5 +220,7 @@ params_write() {
 	offer_percent=$LAB_OFFER
 	tcp_senders=$LAB_TCP
 	podcc=$LAB_PODCCS
+	app=$LAB_APP
+	long_flows=$LAB_LONG
 	END
 }

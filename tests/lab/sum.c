@@ -5,8 +5,9 @@
  *	lab-sum DIR
  *
  * 1. DIR/params: what was asked for, and what ran. Per control DIR/CC/raw: queue.bin and
- *    ports.bin (lab-sample), probe.csv (lab-probe), flows.csv (lab-flows), meta. Raw times have
- *    the clock of the machine measured on.
+ *    ports.bin (lab-sample), probe.csv (lab-probe), flows.csv (lab-flows), meta; with APP=web
+ *    bulk and what redis-benchmark said (web.sh). Raw times have the clock of the machine measured
+ *    on.
  * 2. Zero is the start of the first flow: of finite ones as lab-flows has it, of long ones when
  *    their port began to carry data. Figures are of the window from the start of the last long
  *    flow (of the first finite one) plus the warm-up, to the end of the measurement (of the
@@ -39,8 +40,8 @@ struct probe {
 
 struct lab {
 	char dir[2048];
-	char name[64], kernel[256], missing[256], ran[256];
-	uint64_t senders, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us, size_bytes,
+	char name[64], kernel[256], missing[256], ran[256], podcc[256], app[64];
+	uint64_t senders, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us, size_bytes,
 		stagger_us, join_bytes;
 };
 
@@ -116,7 +117,10 @@ static void lab_read(struct lab *lab)
 		value_read(line, "kernel", lab->kernel, sizeof(lab->kernel));
 		value_read(line, "missing", lab->missing, sizeof(lab->missing));
 		value_read(line, "ran", lab->ran, sizeof(lab->ran));
+		value_read(line, "podcc", lab->podcc, sizeof(lab->podcc));
+		value_read(line, "app", lab->app, sizeof(lab->app));
 		number_read(line, "senders", &lab->senders);
+		number_read(line, "long_flows", &lab->long_flows);
 		number_read(line, "rate_bps", &lab->rate_bps);
 		number_read(line, "rtt_us", &lab->rtt_us);
 		number_read(line, "buffer_bytes", &lab->buffer_bytes);
@@ -127,6 +131,8 @@ static void lab_read(struct lab *lab)
 		number_read(line, "join_bytes", &lab->join_bytes);
 	}
 	fclose(file);
+	if (!lab->long_flows)
+		lab->long_flows = lab->senders;
 }
 
 static int series_read(const char *dir, const char *name, size_t columns, struct series *series)
@@ -268,7 +274,7 @@ static int window_find(const struct lab *lab, struct run *run, const char *raw)
 		return -1;
 	run->zero_us = UINT64_MAX;
 	if (!lab->size_bytes) {
-		int longs = lab->join_bytes ? 1 : lab->senders;
+		int longs = lab->join_bytes ? 1 : lab->long_flows;
 
 		for (i = 0; i < longs; i++) {
 			begun = port_begun_us(run, i);
@@ -330,7 +336,7 @@ static int run_read(const struct lab *lab, struct run *run, const char *cc)
 		run->queues += *at == ' ';
 	if (run->queues > QUEUES_MAX ||
 	    series_read(raw, "queue.bin", 1 + 3 * run->queues, &run->queue) ||
-	    series_read(raw, "ports.bin", 1 + lab->senders, &run->ports))
+	    series_read(raw, "ports.bin", 1 + lab->long_flows, &run->ports))
 		return -1;
 	probes_read(run, raw);
 	return window_find(lab, run, raw);
@@ -540,6 +546,89 @@ static json_object *fct_figures(const struct run *run)
 	return array;
 }
 
+/*
+ * The latencies that redis-benchmark has in the file, all its runs together, in microseconds. Of
+ * each run it prints a line for some percentiles, "P% <= MS milliseconds (cumulative count N)": the
+ * requests between two lines count as the slower one.
+ */
+static json_object *redis_figures(const char *raw, const char *name)
+{
+	FILE *file = file_open(raw, name, "r");
+	size_t count = 0, room = 0, before = 0;
+	uint64_t *values = NULL;
+	json_object *object;
+	char line[512];
+	int wanted = 0;
+
+	if (!file)
+		return NULL;
+	while (fgets(line, sizeof(line), file)) {
+		size_t total;
+		double ms;
+
+		if (strstr(line, "Latency by percentile distribution")) {
+			wanted = 1;
+			before = 0;
+		} else if (*line == '\n') {
+			wanted = 0;
+		}
+		if (!wanted ||
+		    sscanf(line, "%*f%% <= %lf milliseconds (cumulative count %zu)", &ms, &total) != 2)
+			continue;
+		for (; before < total; before++) {
+			if (count == room) {
+				room = room ? 2 * room : 1024;
+				values = realloc(values, room * sizeof(*values));
+				if (!values)
+					die("lab-sum: out of memory");
+			}
+			values[count++] = ms * 1e3 + 0.5;
+		}
+	}
+	fclose(file);
+	if (!count)
+		return NULL;
+	object = json_percentiles(values, count, 0);
+	json_int(object, "count", count);
+	free(values);
+	return object;
+}
+
+/* Payload of all downloads, between the two lines of RAW/bulk; -1: unknown. */
+static double bulk_bps(const char *raw)
+{
+	FILE *file = file_open(raw, "bulk", "r");
+	uint64_t us[2], bytes[2];
+	int found = 0;
+
+	while (file && found < 2 && fscanf(file, "%lu %lu", &us[found], &bytes[found]) == 2)
+		found++;
+	if (file)
+		fclose(file);
+	if (found < 2 || us[1] <= us[0])
+		return -1;
+	return (bytes[1] - bytes[0]) * 8e6 / (us[1] - us[0]);
+}
+
+/* redis_us, with the median on the idle lab as its base, and bulk_bps. */
+static void web_figures(json_object *object, const struct run *run)
+{
+	json_object *redis, *idle;
+	double bps;
+	char raw[4000];
+
+	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
+	redis = redis_figures(raw, "redis.log");
+	idle = redis_figures(raw, "redis-idle.log");
+	if (redis && idle)
+		json_int(redis, "base",
+			 json_object_get_int64(json_object_object_get(idle, "p50")));
+	json_object_put(idle);
+	json_object_object_add(object, "redis_us", redis);
+	bps = bulk_bps(raw);
+	json_object_object_add(object, "bulk_bps", bps < 0 ? NULL : json_number(bps, 0));
+}
+
 /* When each flow would end if all that are there shared the port evenly, in microseconds of
  * transmission. */
 static void sharing_simulate(const struct lab *lab, const struct run *run, double *fct_us)
@@ -697,6 +786,8 @@ static json_object *run_figures(const struct lab *lab, const struct run *run)
 					       run, run->flow[i].port, run->from_us, run->to_us)));
 		json_object_object_add(object, "rates_bps", rates);
 	}
+	if (*lab->app)
+		web_figures(object, run);
 	if (lab->size_bytes) {
 		json_object_object_add(object, "jain_100ms", jain_100ms(run));
 		json_int(object, "queue_below_10_packets_us",
@@ -731,6 +822,10 @@ static json_object *lab_params(const struct lab *lab)
 	json_int(object, "size_bytes", lab->size_bytes);
 	json_int(object, "stagger_us", lab->stagger_us);
 	json_int(object, "join_bytes", lab->join_bytes);
+	if (*lab->podcc)
+		json_object_object_add(object, "podcc", words(lab->podcc));
+	if (*lab->app)
+		json_object_object_add(object, "app", json_object_new_string(lab->app));
 	return object;
 }
 
@@ -763,12 +858,12 @@ static void rates_write(const struct lab *lab, const struct run *run)
 	FILE *file = file_open(run->dir, "rates.csv", "w");
 
 	fprintf(file, "t_ms");
-	for (i = 0; i < lab->senders; i++)
+	for (i = 0; i < lab->long_flows; i++)
 		fprintf(file, ",f%lu_bps", i);
 	fprintf(file, "\n");
 	for (us = run->zero_us; us + bin_us <= end; us += bin_us) {
 		fprintf(file, "%lu", (us - run->zero_us) / 1000);
-		for (i = 0; i < lab->senders; i++)
+		for (i = 0; i < lab->long_flows; i++)
 			fprintf(file, ",%.0f", port_rate_bps(run, i, us, us + bin_us));
 		fprintf(file, "\n");
 	}
@@ -879,6 +974,8 @@ static void table_print(const struct lab *lab, json_object *results)
 	printf("\n%s, %lu senders, %.4g Mbit/s, RTT %.4g ms, buffer %.4g KB, Linux %s\n", lab->name,
 	       lab->senders, lab->rate_bps / 1e6, lab->rtt_us / 1e3, lab->buffer_bytes / 1e3,
 	       lab->kernel);
+	if (*lab->podcc)
+		printf("the pods have: %s\n", lab->podcc);
 	if (*lab->missing)
 		printf("missing here: %s\n", lab->missing);
 	printf("           queue KB                  at start          Jain         probe over "
@@ -939,6 +1036,14 @@ static void table_print(const struct lab *lab, json_object *results)
 						      JSON_C_TO_STRING_PLAIN));
 			table_array(" rates bit/s", array, " %.0f");
 		}
+		if (*lab->app)
+			printf("\n%-8s redis ms %.1f / %.1f / %.1f (p50, p99, max), idle %.1f; "
+			       "downloads %.1f Mbit/s of payload",
+			       "", member(run, "redis_us", "p50") / 1e3,
+			       member(run, "redis_us", "p99") / 1e3,
+			       member(run, "redis_us", "max") / 1e3,
+			       member(run, "redis_us", "base") / 1e3,
+			       member(run, "bulk_bps", NULL) / 1e6);
 		printf("\n");
 	}
 }

@@ -13,6 +13,8 @@ traffic_run() {
 		traffic_join "$1"
 	elif ((LAB_SIZE)); then
 		traffic_finite "$1"
+	elif [[ $LAB_APP ]]; then
+		web_run "$1"
 	else
 		traffic_long "$1"
 	fi
@@ -76,6 +78,16 @@ traffic_client() {
 # Opening the gate for writing wakes all that wait to read from it.
 traffic_go() {
 	exec 7>"$1/gate"
+}
+
+# traffic_wait_begun RAW: until the sampler has seen every flow, or ended.
+traffic_wait_begun() {
+	local tries=0
+
+	until grep -q begun "$1/sample.log" || ! kill -0 "$LAB_SAMPLER" 2>/dev/null; do
+		((++tries > 3000)) && return 1
+		sleep 0.02
+	done
 }
 
 # Long flows of every sender; the sampler ends TIME after the last of them began.
