@@ -101,7 +101,12 @@ cc_apply() {
 		((k_us < two_packets_us)) && k_us=$two_packets_us
 		net_mark "$k_us" || return 1
 	fi
-	[[ $(cc_field "$cc" 5) == - ]] || cc_sluice_start "$base_us" "$dir"
+	[[ $LAB_ATTACH ]] || cc_start "$cc" "$base_us" "$dir"
+}
+
+# cc_start CC BASE_RTT_US DIR: the programs of CC, if it has any.
+cc_start() {
+	[[ $(cc_field "$1" 5) == - ]] || cc_sluice_start "$2" "$3"
 }
 
 # cc_collect CC DIR: what the control itself can tell at the end of a run, before cc_remove.

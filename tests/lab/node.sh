@@ -12,18 +12,18 @@
 NODE_PROBE=251 # above LAB_MAX_SENDERS
 
 node_up() {
-	local i receiver=sink
+	local i receiver="sink"
 
 	net_reset
 	net_switch s1
 	net_host r1 s1 p0 2.0
 	net_node r1 s1 2.0 0
 	if [[ $LAB_APP ]]; then
-		receiver=get
+		receiver="get"
 		net_pod ask r1 0.3
 		NET_REDIS=pod$LAB_SENDERS
 	fi
-	net_pod $receiver r1 0.2
+	net_pod "$receiver" r1 0.2
 	net_bottleneck s1 p0
 	for ((i = 1; i <= LAB_SENDERS; i++)); do
 		net_sender "n$i" s1 "p$i" "1.$i"
@@ -31,7 +31,7 @@ node_up() {
 		net_pod "pod$i" "n$i" "$i.2"
 		((i <= LAB_LONG)) || continue
 		NET_SENDERS+=("pod$i") NET_SENDER_PORTS+=("s1:p$i")
-		NET_RECEIVERS+=($receiver) NET_PATHS+=("")
+		NET_RECEIVERS+=("$receiver") NET_PATHS+=("")
 	done
 	net_sender np s1 pp 3.0
 	net_node np s1 3.0 $NODE_PROBE

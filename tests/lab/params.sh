@@ -20,6 +20,7 @@ usage() {
 	                      reno, or a list such as cubic,bbr
 	  APP=                node: web: curl gets a large file from an nginx in each sending pod but the last,
 	                      at once, while redis-benchmark asks a redis-server in that one
+	  ATTACH=             node: late: sluiced starts 1 s after the flows, figures are of TIME from there
 	  SENDERS=8           senders (dumbbell: 3), dealt to the paths A, B, C in turn
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
@@ -162,6 +163,7 @@ params_read() {
 	done
 	params_podcc
 	params_app
+	params_attach
 
 	LAB_VM=${VM:-}
 	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
@@ -204,6 +206,16 @@ params_app() {
 	LAB_LONG=$((LAB_SENDERS - 1))
 }
 
+params_attach() {
+	LAB_ATTACH=${ATTACH:-}
+	[[ $LAB_ATTACH ]] || return 0
+	[[ $LAB_ATTACH == late ]] ||
+		params_bad "ATTACH=$LAB_ATTACH is not known: late, or empty for before the flows"
+	[[ $LAB == node ]] ||
+		params_bad "ATTACH=late: sockets choose sluice when they are made, pods need not: add LAB=node"
+	[[ -z ${SIZE:-}${JOIN:-} ]] || params_bad "SIZE and JOIN end too soon for ATTACH=late: leave them out"
+}
+
 # What the aggregator needs to know, one key=value a line.
 params_write() {
 	cat <<-END
@@ -221,6 +233,7 @@ params_write() {
 	tcp_senders=$LAB_TCP
 	podcc=$LAB_PODCCS
 	app=$LAB_APP
+	attach=$LAB_ATTACH
 	long_flows=$LAB_LONG
 	END
 }

@@ -3,7 +3,7 @@
  * lab-sample: the queue of the bottleneck ports and the byte counters of the senders' ports,
  * over time.
  *
- *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] -q SWITCH:PORT ... -r SWITCH:PORT ...
+ *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT ... -r SWITCH:PORT ...
  *
  * 1. One netlink socket per namespace; all requests of a tick that go to one namespace are one
  *    message.
@@ -12,7 +12,7 @@
  *    DIR/ports.bin). Both are rows of native uint64_t: the time in microseconds, then three
  *    numbers a queue or one a port.
  * 3. It ends on SIGTERM, or -t US after the last -r port began to carry data, which it says on
- *    stdout.
+ *    stdout. SIGUSR1 is a mark: its time is said there, too. With -m the -t US begin no earlier.
  */
 #include "lab.h"
 
@@ -44,11 +44,18 @@ struct group {
 
 static struct group queues, ports;
 static volatile sig_atomic_t stopped;
+static volatile uint64_t marked_us;
 
 static void on_signal(int number)
 {
 	(void)number;
 	stopped = 1;
+}
+
+static void on_mark(int number)
+{
+	(void)number;
+	marked_us = now_us();
 }
 
 static void target_add(struct group *group, const char *text)
@@ -245,12 +252,12 @@ static FILE *file_open(const char *dir, const char *name)
 int main(int argc, char **argv)
 {
 	uint64_t interval_us = 1000, every = 1, time_us = 0, next, tick, last_begun = 0;
-	struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction action = {.sa_handler = on_signal}, mark = {.sa_handler = on_mark};
 	const char *dir = NULL;
 	FILE *queue_file, *port_file;
-	int option, i;
+	int option, i, mark_wanted = 0, mark_told = 0;
 
-	while ((option = getopt(argc, argv, "o:i:e:t:q:r:")) != -1) {
+	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:")) != -1) {
 		switch (option) {
 		case 'o':
 			dir = optarg;
@@ -263,6 +270,9 @@ int main(int argc, char **argv)
 			break;
 		case 't':
 			time_us = number_parse("-t", optarg);
+			break;
+		case 'm':
+			mark_wanted = 1;
 			break;
 		case 'q':
 			target_add(&queues, optarg);
@@ -284,6 +294,7 @@ int main(int argc, char **argv)
 	port_file = file_open(dir, "ports.bin");
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGUSR1, &mark, NULL);
 	realtime_enter(50);
 
 	/* The first pass is slow (cold caches) and thrown away. */
@@ -308,7 +319,13 @@ int main(int argc, char **argv)
 			us = now_us();
 			group_ask(&ports, stats_request);
 			group_write(&ports, port_file, us, 1);
-			if (time_us && !last_begun && ports_begun() == ports.count) {
+			if (marked_us && !mark_told) {
+				mark_told = 1;
+				printf("mark %lu\n", marked_us);
+				fflush(stdout);
+			}
+			if (time_us && !last_begun && ports_begun() == ports.count &&
+			    (mark_told || !mark_wanted)) {
 				last_begun = us;
 				printf("begun\n");
 				fflush(stdout);

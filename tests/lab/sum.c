@@ -10,7 +10,7 @@
  *    on.
  * 2. Zero is the start of the first flow: of finite ones as lab-flows has it, of long ones when
  *    their port began to carry data. Figures are of the window from the start of the last long
- *    flow (of the first finite one) plus the warm-up, to the end of the measurement (of the
+ *    flow (of the first finite one; of Sluice with ATTACH=late) plus the warm-up, to the end of the measurement (of the
  *    last finite flow).
  * 3. Byte counters between two samples are taken to grow evenly.
  */
@@ -22,6 +22,8 @@
 #define QUEUES_MAX 8
 #define PACKET_WIRE 1514
 #define PACKET_PAYLOAD 1448
+#define GOVERNED_PACKETS 16
+#define GOVERNED_FOR_US 100000
 
 /* A time series of rows of `columns` numbers; column 0 is the time. */
 struct series {
@@ -40,7 +42,7 @@ struct probe {
 
 struct lab {
 	char dir[2048];
-	char name[64], kernel[256], missing[256], ran[256], podcc[256], app[64];
+	char name[64], kernel[256], missing[256], ran[256], podcc[256], app[64], attach[64];
 	uint64_t senders, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us, size_bytes,
 		stagger_us, join_bytes;
 };
@@ -50,7 +52,7 @@ struct run {
 	struct series queue, ports;
 	int queues;
 	char port_names[512], paths[4096];
-	uint64_t base_us, retransmits;
+	uint64_t base_us, attached_us, retransmits;
 	struct flow flow[FLOWS_MAX]; /* finite ones, or each sender's long one */
 	int flows, finite;
 	struct flow steady; /* of a join: the long flow */
@@ -119,6 +121,7 @@ static void lab_read(struct lab *lab)
 		value_read(line, "ran", lab->ran, sizeof(lab->ran));
 		value_read(line, "podcc", lab->podcc, sizeof(lab->podcc));
 		value_read(line, "app", lab->app, sizeof(lab->app));
+		value_read(line, "attach", lab->attach, sizeof(lab->attach));
 		number_read(line, "senders", &lab->senders);
 		number_read(line, "long_flows", &lab->long_flows);
 		number_read(line, "rate_bps", &lab->rate_bps);
@@ -288,6 +291,7 @@ static int window_find(const struct lab *lab, struct run *run, const char *raw)
 			if (!run->finite)
 				run->flow[run->flows++] = run->steady;
 		}
+		last_start = max_u64(last_start, run->attached_us);
 		run->from_us = last_start + lab->warmup_us;
 		run->to_us = lab->join_bytes ? end : min_u64(end, last_start + lab->time_us);
 	} else {
@@ -328,6 +332,7 @@ static int run_read(const struct lab *lab, struct run *run, const char *cc)
 		value_read(line, "ports", run->port_names, sizeof(run->port_names));
 		value_read(line, "paths", run->paths, sizeof(run->paths));
 		number_read(line, "base_us", &run->base_us);
+		number_read(line, "attached_us", &run->attached_us);
 		number_read(line, "retransmits", &run->retransmits);
 	}
 	fclose(file);
@@ -509,6 +514,27 @@ static uint64_t queue_settled_us(const struct run *run, int queue, uint64_t byte
 			settled = cell[0];
 	}
 	return settled ? settled - run->zero_us : 0;
+}
+
+/* After attaching late: how long until the queue stays below 16 packets for 100 ms; NULL: never. */
+static json_object *governed_figures(const struct run *run)
+{
+	uint64_t since = 0;
+	size_t row;
+
+	for (row = 0; run->attached_us && row < run->queue.rows; row++) {
+		const uint64_t *cell = series_row(&run->queue, row);
+
+		if (cell[0] < run->attached_us)
+			continue;
+		if (cell[1] >= GOVERNED_PACKETS * PACKET_WIRE)
+			since = 0;
+		else if (!since)
+			since = cell[0];
+		if (since && cell[0] - since >= GOVERNED_FOR_US)
+			return json_number((since - run->attached_us) / 1e3, 1);
+	}
+	return NULL;
 }
 
 static json_object *probe_figures(const struct run *run)
@@ -788,6 +814,8 @@ static json_object *run_figures(const struct lab *lab, const struct run *run)
 	}
 	if (*lab->app)
 		web_figures(object, run);
+	if (*lab->attach)
+		json_object_object_add(object, "governed_ms", governed_figures(run));
 	if (lab->size_bytes) {
 		json_object_object_add(object, "jain_100ms", jain_100ms(run));
 		json_int(object, "queue_below_10_packets_us",
@@ -826,6 +854,8 @@ static json_object *lab_params(const struct lab *lab)
 		json_object_object_add(object, "podcc", words(lab->podcc));
 	if (*lab->app)
 		json_object_object_add(object, "app", json_object_new_string(lab->app));
+	if (*lab->attach)
+		json_object_object_add(object, "attach", json_object_new_string(lab->attach));
 	return object;
 }
 
@@ -1036,6 +1066,11 @@ static void table_print(const struct lab *lab, json_object *results)
 						      JSON_C_TO_STRING_PLAIN));
 			table_array(" rates bit/s", array, " %.0f");
 		}
+		if (json_object_object_get(run, "governed_ms"))
+			printf("\n%-8s queue below 16 packets %.1f ms after attaching", "",
+			       member(run, "governed_ms", NULL));
+		else if (*lab->attach)
+			printf("\n%-8s queue never below 16 packets for 100 ms after attaching", "");
 		if (*lab->app)
 			printf("\n%-8s redis ms %.1f / %.1f / %.1f (p50, p99, max), idle %.1f; "
 			       "downloads %.1f Mbit/s of payload",

@@ -119,6 +119,7 @@ web_run() {
 	done
 	sleep 0.2
 	traffic_go "$1"
+	traffic_attach "$1" || return 1
 	traffic_wait_begun "$1" || lab_say "lab: not every download began"
 	sleep "$((LAB_WARMUP / 1000000)).$(printf '%06d' $((LAB_WARMUP % 1000000)))"
 	web_bulk "$1"
