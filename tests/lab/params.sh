@@ -19,9 +19,10 @@ usage() {
 	  PODCC=cubic         node: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
 	                      reno, or a list such as cubic,bbr
 	  APP=                node: web: curl gets a large file from an nginx in each sending pod but the last,
-	                      at once, while redis-benchmark asks a redis-server in that one
+	                      at once, while redis-benchmark asks a redis-server in that one; programs
+	                      that this machine has not are fetched from its archives into build/
 	  ATTACH=             node: late: sluiced starts 1 s after the flows, figures are of TIME from there
-	  SENDERS=8           senders (dumbbell: 3), dealt to the paths A, B, C in turn
+	  SENDERS=8           senders (dumbbell: 3, dealt to the paths A, B, C in turn; udp, node: 4)
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
 	  BUFFER=1mb          buffer of each bottleneck (b kb mb, 1 kb = 1000 bytes)
