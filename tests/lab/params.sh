@@ -174,6 +174,7 @@ params_read() {
 	((LAB_SIZE)) && LAB_NAME+=-incast
 	((LAB_STAGGER)) && LAB_NAME=$LAB-stagger
 	((LAB_JOIN)) && LAB_NAME+=-join
+	LAB_NAME+=${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
 		params_bad "NAME=$LAB_NAME: letters, digits, '.', '_' and '-' only"
