@@ -10,8 +10,8 @@
  *    on.
  * 2. Zero is the start of the first flow: of finite ones as lab-flows has it, of long ones when
  *    their port began to carry data. Figures are of the window from the start of the last long
- *    flow (of the first finite one; of Sluice with ATTACH=late) plus the warm-up, to the end of the measurement (of the
- *    last finite flow).
+ *    flow (of the first finite one; with ATTACH=late of Sluice) plus the warm-up, to the end of
+ *    the measurement (of the last finite flow).
  * 3. Byte counters between two samples are taken to grow evenly.
  */
 #include "lab.h"
@@ -43,8 +43,8 @@ struct probe {
 struct lab {
 	char dir[2048];
 	char name[64], kernel[256], missing[256], ran[256], podcc[256], app[64], attach[64];
-	uint64_t senders, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us, size_bytes,
-		stagger_us, join_bytes;
+	uint64_t senders, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us,
+		size_bytes, stagger_us, join_bytes;
 };
 
 struct run {
@@ -516,25 +516,36 @@ static uint64_t queue_settled_us(const struct run *run, int queue, uint64_t byte
 	return settled ? settled - run->zero_us : 0;
 }
 
-/* After attaching late: how long until the queue stays below 16 packets for 100 ms; NULL: never. */
-static json_object *governed_figures(const struct run *run)
+/*
+ * After attaching late: how long until the queue stays below 16 packets for 100 ms (null: never),
+ * and for what share of the time from there to the end it does. A small share was a lull, not
+ * control.
+ */
+static void governed_figures(json_object *object, const struct run *run)
 {
-	uint64_t since = 0;
-	size_t row;
+	uint64_t since = 0, governed = 0;
+	size_t row, below = 0, all = 0;
 
 	for (row = 0; run->attached_us && row < run->queue.rows; row++) {
 		const uint64_t *cell = series_row(&run->queue, row);
+		int low = cell[1] < GOVERNED_PACKETS * PACKET_WIRE;
 
 		if (cell[0] < run->attached_us)
 			continue;
-		if (cell[1] >= GOVERNED_PACKETS * PACKET_WIRE)
-			since = 0;
+		if (!low && !governed)
+			since = below = all = 0;
 		else if (!since)
 			since = cell[0];
 		if (since && cell[0] - since >= GOVERNED_FOR_US)
-			return json_number((since - run->attached_us) / 1e3, 1);
+			governed = since;
+		below += since && low;
+		all += since != 0;
 	}
-	return NULL;
+	json_object_object_add(object, "governed_ms",
+			       governed ? json_number((governed - run->attached_us) / 1e3, 1)
+					: NULL);
+	json_object_object_add(object, "governed_share",
+			       governed ? json_number((double)below / all, 4) : NULL);
 }
 
 static json_object *probe_figures(const struct run *run)
@@ -598,8 +609,8 @@ static json_object *redis_figures(const char *raw, const char *name)
 		} else if (*line == '\n') {
 			wanted = 0;
 		}
-		if (!wanted ||
-		    sscanf(line, "%*f%% <= %lf milliseconds (cumulative count %zu)", &ms, &total) != 2)
+		if (!wanted || sscanf(line, "%*f%% <= %lf milliseconds (cumulative count %zu)", &ms,
+				      &total) != 2)
 			continue;
 		for (; before < total; before++) {
 			if (count == room) {
@@ -647,8 +658,7 @@ static void web_figures(json_object *object, const struct run *run)
 	redis = redis_figures(raw, "redis.log");
 	idle = redis_figures(raw, "redis-idle.log");
 	if (redis && idle)
-		json_int(redis, "base",
-			 json_object_get_int64(json_object_object_get(idle, "p50")));
+		json_int(redis, "base", json_object_get_int64(json_object_object_get(idle, "p50")));
 	json_object_put(idle);
 	json_object_object_add(object, "redis_us", redis);
 	bps = bulk_bps(raw);
@@ -815,7 +825,7 @@ static json_object *run_figures(const struct lab *lab, const struct run *run)
 	if (*lab->app)
 		web_figures(object, run);
 	if (*lab->attach)
-		json_object_object_add(object, "governed_ms", governed_figures(run));
+		governed_figures(object, run);
 	if (lab->size_bytes) {
 		json_object_object_add(object, "jain_100ms", jain_100ms(run));
 		json_int(object, "queue_below_10_packets_us",
@@ -1067,10 +1077,13 @@ static void table_print(const struct lab *lab, json_object *results)
 			table_array(" rates bit/s", array, " %.0f");
 		}
 		if (json_object_object_get(run, "governed_ms"))
-			printf("\n%-8s queue below 16 packets %.1f ms after attaching", "",
-			       member(run, "governed_ms", NULL));
+			printf("\n%-8s queue below 16 packets %.1f ms after attaching, then for "
+			       "%.1f %% of the time",
+			       "", member(run, "governed_ms", NULL),
+			       100 * member(run, "governed_share", NULL));
 		else if (*lab->attach)
-			printf("\n%-8s queue never below 16 packets for 100 ms after attaching", "");
+			printf("\n%-8s queue never below 16 packets for 100 ms after attaching",
+			       "");
 		if (*lab->app)
 			printf("\n%-8s redis ms %.1f / %.1f / %.1f (p50, p99, max), idle %.1f; "
 			       "downloads %.1f Mbit/s of payload",
