@@ -235,8 +235,10 @@ static void cases_make(void)
 	add("egress_ack_plain", "ACK with nothing to say", skel->progs.egress, ack, STAT_TX_PLAIN_ACK);
 	f = tcp(.to = HOST_STRANGER, .payload = 1316, .options = 12);
 	add("egress_no_peer", "full packet to somebody else", skel->progs.egress, f, STAT_TX_NO_PEER);
-	f = frame_udp(0, 53, 1316);
-	add("egress_not_tcp", "UDP", skel->progs.egress, f, STAT_TX_OTHER);
+	f = udp(.payload = 1316);
+	add("egress_udp", "full datagram, v4: telemetry in", skel->progs.egress, f, STAT_TX_DATA);
+	f = frame_arp();
+	add("egress_other", "neither TCP nor UDP", skel->progs.egress, f, STAT_TX_OTHER);
 
 	f = wrap(&data, .room = 5);
 	if (bpf_program__fd(skel->progs.hop) >= 0) {

@@ -43,7 +43,7 @@ static void port_is(__u32 index, __u32 flags)
 
 static void send_frames(unsigned int n)
 {
-	struct frame f = frame_udp(0, 53, 958);
+	struct frame f = udp(.dport = 53, .payload = 958);
 	int fd = packet_socket(LINK_NEAR);
 
 	while (n--)

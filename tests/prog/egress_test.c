@@ -41,7 +41,7 @@ static __u16 entropy_of(const struct frame *in)
 }
 
 /* Three hops have been collected by a packet of the reverse flow that arrived age_ns ago. */
-static void echo_waits(struct tcp_spec s, __u64 age_ns)
+static void echo_waits(struct ip_spec s, __u64 age_ns)
 {
 	struct flow f = flow_get(s);
 
@@ -215,7 +215,7 @@ Test(egress, data__seq_counts_wire_bytes_of_the_flow)
 {
 	struct frame in = tcp(.payload = 100), other = tcp(.payload = 100, .sport = 7);
 	struct result first = run(EGRESS, &in), r;
-	struct flow f = flow_get((struct tcp_spec){});
+	struct flow f = flow_get((struct ip_spec){});
 
 	expect_eq(f.tx_bytes, first.out.len);
 	in = tcp(.payload = 700);
@@ -223,12 +223,12 @@ Test(egress, data__seq_counts_wire_bytes_of_the_flow)
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), first.out.len + r.out.len);
 	r = run(EGRESS, &other);
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), r.out.len);
-	f = flow_get((struct tcp_spec){});
+	f = flow_get((struct ip_spec){});
 	f.tx_bytes = 0x2fffffff0;
-	flow_set((struct tcp_spec){}, &f);
+	flow_set((struct ip_spec){}, &f);
 	r = run(EGRESS, &in);
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), (__u32)(0x2fffffff0 + r.out.len));
-	expect_eq(flow_get((struct tcp_spec){}).tx_bytes, 0x2fffffff0 + r.out.len);
+	expect_eq(flow_get((struct ip_spec){}).tx_bytes, 0x2fffffff0 + r.out.len);
 }
 
 /* --- the echo --- */
@@ -236,8 +236,8 @@ Test(egress, data__seq_counts_wire_bytes_of_the_flow)
 Test(egress, echo__goes_out_once_with_data)
 {
 	FOR_V4_AND_V6(v6) {
-		struct tcp_spec s = { .v6 = v6, .payload = 50 };
-		struct frame in = frame_tcp(s), want;
+		struct ip_spec s = { .v6 = v6, .payload = 50 };
+		struct frame in = frame_of(s), want;
 		__u32 seq = run(EGRESS, &in).out.len;
 		struct result r;
 
@@ -258,8 +258,8 @@ Test(egress, echo__goes_out_once_with_data)
 Test(egress, echo__goes_out_with_a_pure_ack)
 {
 	FOR_V4_AND_V6(v6) {
-		struct tcp_spec s = { .v6 = v6 };
-		struct frame in = frame_tcp(s), want;
+		struct ip_spec s = { .v6 = v6 };
+		struct frame in = frame_of(s), want;
 		struct result r;
 
 		expect_untouched(EGRESS, &in, STAT_TX_PLAIN_ACK);
@@ -275,7 +275,7 @@ Test(egress, echo__goes_out_with_a_pure_ack)
 
 Test(egress, echo__with_zero_to_five_hops)
 {
-	struct tcp_spec s = {};
+	struct ip_spec s = {};
 	struct frame in = tcp(), want;
 	__u32 hops, seq = 0;
 
@@ -305,7 +305,7 @@ Test(egress, echo__with_zero_to_five_hops)
 Test(egress, echo__age_in_units_of_1024_ns)
 {
 	static const __u64 ages_ns[] = { 0, 1024 * 1000, 10 * MS, 60 * MS };
-	struct tcp_spec s = {};
+	struct ip_spec s = {};
 	struct frame in = tcp();
 	unsigned int i;
 
@@ -330,7 +330,7 @@ Test(egress, echo__age_in_units_of_1024_ns)
 
 Test(egress, echo__waits_while_it_is_written)
 {
-	struct tcp_spec s = {};
+	struct ip_spec s = {};
 	struct frame in = tcp();
 	struct flow f;
 
@@ -349,8 +349,8 @@ Test(egress, echo__waits_while_it_is_written)
 
 Test(egress, echo__is_kept_when_the_packet_does_not_fit)
 {
-	struct tcp_spec s = { .payload = 100 };
-	struct frame data = frame_tcp(s), ack = tcp();
+	struct ip_spec s = { .payload = 100 };
+	struct frame data = frame_of(s), ack = tcp();
 	struct port port = port_usual();
 
 	run(EGRESS, &data);
@@ -394,10 +394,10 @@ Test(egress, own_message__is_untouched)
 Test(egress, not_tcp__is_untouched)
 {
 	static const __u8 echo_request[64] = { 8, 0, 0xf7, 0xff }, esp[32] = { 1 };
-	struct frame in = frame_udp(0, 53, 100);
+	struct frame in = udp(.dport = 53, .payload = 100);
 
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
-	in = frame_udp(1, 53, 100);
+	in = udp(.v6 = 1, .dport = 53, .payload = 100);
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = frame_ip(0, 1, echo_request, sizeof(echo_request));
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
@@ -562,7 +562,7 @@ Test(egress, unknown_peer__data_is_plain_and_asks_nothing)
 		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
 		expect_eq(host_get(v6, HOST_B).asked_ns, 0);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
-		expect_eq(flow_get((struct tcp_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
 	}
 }
 
@@ -576,7 +576,7 @@ Test(egress, unknown_peer__becomes_known_when_it_is_heard)
 	hosts_strip();
 	run(EGRESS, &in);
 	expect_counted(STAT_TX_DATA);
-	expect_eq(flow_get((struct tcp_spec){}).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_TELEM, FLOW_F_TELEM);
 }
 
 /* The question is a copy of the packet in a PROBE; the packet itself goes on as it was. */
@@ -678,7 +678,7 @@ Test(egress, silence__of_100_ms_makes_a_peer_unknown)
 		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PEER_SILENT);
 		expect_eq(host_get(v6, HOST_B).capable, 0);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
-		expect_eq(flow_get((struct tcp_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
 		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
 	}
 }
@@ -706,8 +706,8 @@ Test(egress, silence__of_four_rtts_where_that_is_longer)
 Test(egress, mtu__to_the_byte)
 {
 	FOR_V4_AND_V6(v6) {
-		struct tcp_spec s = { .v6 = v6, .payload = 500 };
-		struct frame in = frame_tcp(s);
+		struct ip_spec s = { .v6 = v6, .payload = 500 };
+		struct frame in = frame_of(s);
 		unsigned int grow = (v6 ? 40 : 20) + 8 + 12 + 44;
 		struct port port = port_usual();
 
@@ -763,8 +763,8 @@ Test(egress, gso__it_is_the_segment_that_must_fit)
 
 Test(egress, flow__is_made_with_the_parameters_of_peer_and_port)
 {
-	struct tcp_spec s = { .payload = 100 };
-	struct frame in = frame_tcp(s);
+	struct ip_spec s = { .payload = 100 };
+	struct frame in = frame_of(s);
 	struct flow f;
 
 	control_next_epoch();
@@ -799,8 +799,8 @@ Test(egress, flow__takes_w_ai_and_the_longest_prefix)
 	peer.t_ns = 20000;
 	peer_set("10.1.0.2", 128, &peer);
 	run(EGRESS, &in);
-	expect_eq(flow_get((struct tcp_spec){}).params.w_ai, 80 << 12);
-	expect_eq(flow_get((struct tcp_spec){}).params.w_init, 250000ULL << 12);
+	expect_eq(flow_get((struct ip_spec){}).params.w_ai, 80 << 12);
+	expect_eq(flow_get((struct ip_spec){}).params.w_init, 250000ULL << 12);
 }
 
 Test(egress, flow__window_has_bounds)
@@ -811,19 +811,19 @@ Test(egress, flow__window_has_bounds)
 	peer.t_ns = 500; /* 6250 bytes: less than a packet */
 	peer_set("10.1.0.2", 128, &peer);
 	run(EGRESS, &in);
-	expect_eq(flow_get((struct tcp_spec){}).params.w_init, 9014ULL << 12);
+	expect_eq(flow_get((struct ip_spec){}).params.w_init, 9014ULL << 12);
 	peer.t_ns = 100 * MS; /* 1.25 GB */
 	peer_set("10.1.0.2", 128, &peer);
 	in = tcp(.payload = 100, .sport = 7);
 	run(EGRESS, &in);
-	expect_eq(flow_get((struct tcp_spec){ .sport = 7 }).params.w_init, ((1ULL << 27) - 1) << 12);
+	expect_eq(flow_get((struct ip_spec){ .sport = 7 }).params.w_init, ((1ULL << 27) - 1) << 12);
 }
 
 Test(egress, flow__takes_new_parameters_with_a_new_epoch)
 {
 	struct peer peer = peer_usual();
 	struct frame in = tcp(.payload = 100);
-	struct tcp_spec s = {};
+	struct ip_spec s = {};
 	struct flow f;
 
 	run(EGRESS, &in);
@@ -859,11 +859,11 @@ Test(egress, flow__fin_and_rst_close_it)
 		     data = tcp(.payload = 1);
 
 	run(EGRESS, &data);
-	expect_eq(flow_get((struct tcp_spec){}).flags & FLOW_F_CLOSED, 0);
+	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
 	run(EGRESS, &fin);
-	expect_eq(flow_get((struct tcp_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
 	run(EGRESS, &rst);
-	expect_eq(flow_get((struct tcp_spec){ .sport = 7 }).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+	expect_eq(flow_get((struct ip_spec){ .sport = 7 }).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
 	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_HANDSHAKE);
 }
 
@@ -883,7 +883,7 @@ Test(egress_small, flow_map_full__is_untouched)
 
 /* --- departure --- */
 
-static struct flow clock_at(struct tcp_spec s, __u64 clock, __u64 rate_bps)
+static struct flow clock_at(struct ip_spec s, __u64 clock, __u64 rate_bps)
 {
 	struct flow f = flow_get(s);
 
@@ -904,8 +904,8 @@ static void enforce_with_fq(void)
 
 Test(egress, departure__at_the_flows_clock)
 {
-	struct tcp_spec s = { .payload = 1000 };
-	struct frame in = frame_tcp(s);
+	struct ip_spec s = { .payload = 1000 };
+	struct frame in = frame_of(s);
 	__u64 clock, before;
 	struct result r;
 
@@ -930,8 +930,8 @@ Test(egress, departure__at_the_flows_clock)
 /* With TCP's own pacing the packet arrives with a departure time already. */
 Test(egress, departure__not_before_the_stack_wants)
 {
-	struct tcp_spec s = { .payload = 1000 };
-	struct frame in = frame_tcp(s);
+	struct ip_spec s = { .payload = 1000 };
+	struct frame in = frame_of(s);
 	__u64 asked;
 	struct result r;
 
@@ -946,8 +946,8 @@ Test(egress, departure__not_before_the_stack_wants)
 
 Test(egress, departure__never_beyond_the_horizon)
 {
-	struct tcp_spec s = { .payload = 1000 };
-	struct frame in = frame_tcp(s);
+	struct ip_spec s = { .payload = 1000 };
+	struct frame in = frame_of(s);
 	__u64 before;
 	struct result r;
 
@@ -964,8 +964,8 @@ Test(egress, departure__never_beyond_the_horizon)
 
 Test(egress, departure__free_without_fq_or_enforcement_or_payload)
 {
-	struct tcp_spec s = { .payload = 1000 };
-	struct frame in = frame_tcp(s), ack = tcp();
+	struct ip_spec s = { .payload = 1000 };
+	struct frame in = frame_of(s), ack = tcp();
 	__u64 clock = clock_ns() + 1000 * MS;
 	struct result r;
 

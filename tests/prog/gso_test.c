@@ -54,16 +54,16 @@ static int gso_socket(const char *device)
 	return fd;
 }
 
-/* The byte of the payload at a position: frame_tcp()'s own pattern does not tell segments apart. */
+/* The byte of the payload at a position: frame_of()'s own pattern does not tell segments apart. */
 static __u8 byte_at(unsigned int n)
 {
 	return n * 13 + (n >> 8) * 31;
 }
 
 /* Sends what TCP hands down: one packet of many segments whose checksum is still to be computed. */
-static void send_gso(int fd, struct tcp_spec s, unsigned int payload, unsigned int gso_size)
+static void send_gso(int fd, struct ip_spec s, unsigned int payload, unsigned int gso_size)
 {
-	struct frame head = frame_tcp(s);
+	struct frame head = frame_of(s);
 	unsigned int ip_bytes = s.v6 ? 40 : 20, l4 = 14 + ip_bytes, tcp_bytes = 20 + s.options, i;
 	struct virtio_net_hdr vnet = {
 		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
@@ -96,13 +96,13 @@ static void send_gso(int fd, struct tcp_spec s, unsigned int payload, unsigned i
 }
 
 /* One segment as it must leave: the inner packet that TCP would have sent without GSO. */
-static struct frame segment(struct tcp_spec s, unsigned int from, unsigned int bytes, int inner_id)
+static struct frame segment(struct ip_spec s, unsigned int from, unsigned int bytes, int inner_id)
 {
 	struct frame f;
 	unsigned int i;
 
 	s.payload = bytes;
-	f = frame_tcp(s);
+	f = frame_of(s);
 	put32(f.b + 14 + (s.v6 ? 40 : 20) + 4, 1000000 + from);
 	for (i = 0; i < bytes; i++)
 		f.b[f.len - bytes + i] = byte_at(from + i);
@@ -122,7 +122,7 @@ Test(gso, segments__each_carry_headers_and_telemetry)
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
 	FOR_V4_AND_V6(v6) {
-		struct tcp_spec s = { .v6 = v6, .options = 12 };
+		struct ip_spec s = { .v6 = v6, .options = 12 };
 		unsigned int headers = 14 + (v6 ? 40 : 20) + 32, grow = (v6 ? 40 : 20) + 8 + 12 + 44, i;
 		__u32 seq = 4300 + 5 * (headers + grow);
 
@@ -159,7 +159,7 @@ Test(gso, segments__each_carry_the_stamp)
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
 	FOR_V4_AND_V6(v6) {
-		struct tcp_spec s = { .v6 = v6 };
+		struct ip_spec s = { .v6 = v6 };
 		__u64 stamp = 0;
 		unsigned int i;
 
@@ -195,7 +195,7 @@ Test(gso, segments__must_fit_one_by_one)
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
 	FOR_V4_AND_V6(v6) {
-		struct tcp_spec s = { .v6 = v6 };
+		struct ip_spec s = { .v6 = v6 };
 		unsigned int grow = (v6 ? 40 : 20) + 8 + 12 + 44;
 
 		port.mtu = (v6 ? 40 : 20) + 20 + 1000 + grow;
@@ -226,7 +226,7 @@ Test(gso, too_long__to_the_byte)
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
 	FOR_V4_AND_V6(v6) {
-		struct tcp_spec s = { .v6 = v6 };
+		struct ip_spec s = { .v6 = v6 };
 		unsigned int headers = 14 + (v6 ? 40 : 20) + 20, grow = (v6 ? 40 : 20) + 8 + 12 + 44;
 		unsigned int most = 65535 - headers - grow, segments = (most + 999) / 1000;
 
@@ -257,7 +257,7 @@ Test(gso, too_long__to_the_byte)
 Test(gso, stripped__is_segmented_again_when_forwarded)
 {
 	struct port port = port_usual();
-	struct tcp_spec s = { .options = 12 };
+	struct ip_spec s = { .options = 12 };
 	unsigned int i;
 	int fd, out;
 

@@ -208,7 +208,7 @@ Test(hop, other__is_untouched)
 		struct frame inner = tcp(.v6 = v6, .payload = 100);
 
 		expect_untouched(HOP_MAP, &inner, STAT_HOP_OTHER);
-		in = frame_udp(v6, 53, 200);
+		in = udp(.v6 = v6, .dport = 53, .payload = 200);
 		expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
 		in = frame_with_vlan(inner, 0x8100);
 		expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
@@ -343,7 +343,7 @@ static __u32 switch_link(const char *options)
 
 static void send_frames(unsigned int n, unsigned int payload)
 {
-	struct frame f = frame_udp(0, 53, payload);
+	struct frame f = udp(.dport = 53, .payload = payload);
 	int fd = packet_socket(LINK_NEAR);
 
 	while (n--)
@@ -420,9 +420,9 @@ Test(hop, qdisc__below_mq_the_sum_of_the_queues)
 		sh("tc qdisc add dev " LINK_NEAR " parent 1:%d tbf rate 8kbit burst 5000 limit 1000000", i);
 	fd = packet_socket(LINK_NEAR);
 	for (i = 0; i < 64; i++) {
-		struct frame udp = frame_udp(0, 2000 + i, 958);
+		struct frame one = udp(.dport = 2000 + i, .payload = 958);
 
-		packet_send(fd, &udp);
+		packet_send(fd, &one);
 	}
 	stamp = get64(run(HOP, &f, .ifindex = ifindex).out.b + at_hop(&f, 0));
 	expect_counted(STAT_HOP_STAMPED);

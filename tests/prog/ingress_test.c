@@ -27,9 +27,9 @@ TestSuite(ingress_small, .init = world_make_small, .fini = world_drop, .timeout 
 		wrap(&inner_, __VA_ARGS__);                                                        \
 	})
 
-static const struct tcp_spec a_to_b, a_to_b_v6 = { .v6 = 1 };
+static const struct ip_spec a_to_b, a_to_b_v6 = { .v6 = 1 };
 
-static const struct tcp_spec *forward(int v6)
+static const struct ip_spec *forward(int v6)
 {
 	return v6 ? &a_to_b_v6 : &a_to_b;
 }
@@ -161,7 +161,7 @@ Test(ingress, slot__has_the_telemetry_of_the_packet)
 		expect_eq(f.last_rx_ns, f.echo.rx_ns);
 		expect_eq(f.tx_bytes, 0);
 		expect_eq(f.feedbacks, 0);
-		expect_eq(flow_exists((struct tcp_spec){ .v6 = v6, .reply = 1 }), 0);
+		expect_eq(flow_exists((struct ip_spec){ .v6 = v6, .reply = 1 }), 0);
 
 		in = from_b(v6, 500, .room = 5, .nhop = 1, .path = 7, .seq = 8, .hop = { 9 });
 		run(INGRESS, &in);
@@ -839,7 +839,7 @@ Test(ingress, other__is_untouched)
 	FOR_V4_AND_V6(v6) {
 		in = tcp(.v6 = v6, .reply = 1, .payload = 100);
 		expect_refused(&in, STAT_RX_OTHER);
-		in = frame_udp(v6, 53, 100);
+		in = udp(.v6 = v6, .dport = 53, .payload = 100);
 		expect_refused(&in, STAT_RX_OTHER);
 		in = tcp(.v6 = v6, .reply = 1, .payload = 100, .dport = 5463);
 		expect_refused(&in, STAT_RX_OTHER);
@@ -1008,7 +1008,7 @@ Test(ingress, mismatch__lengths)
 Test(ingress, mismatch__inner_is_not_tcp)
 {
 	FOR_V4_AND_V6(v6) {
-		struct frame inner = frame_udp(v6, 53, 100), in = wrap(&inner, .room = 5);
+		struct frame inner = udp(.v6 = v6, .dport = 53, .payload = 100), in = wrap(&inner, .room = 5);
 
 		expect_refused(&in, STAT_RX_MISMATCH);
 	}

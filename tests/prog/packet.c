@@ -131,20 +131,23 @@ static __u16 transport_checksum(const struct frame *f, __u8 proto, unsigned int 
 	__u32 sum = proto + len;
 
 	sum = sum_bytes(sum, ip + (v6 ? 8 : 12), v6 ? 32 : 8);
-	return sum_fold(sum_bytes(sum, f->b + f->len - len, len));
+	sum = sum_fold(sum_bytes(sum, f->b + f->len - len, len));
+	return proto == 17 && !sum ? 0xffff : sum; /* 0 would say that there is none */
 }
 
 void frame_fix(struct frame *f)
 {
 	int v6 = frame_is_v6(f);
-	unsigned int l4 = ETH_BYTES + (v6 ? 40 : 20);
+	unsigned int l4 = ETH_BYTES + (v6 ? 40 : 20), at;
+	__u8 proto = f->b[ETH_BYTES + (v6 ? 6 : 9)];
 
 	if (!v6)
 		ipv4_checksum(f);
-	if (f->b[ETH_BYTES + (v6 ? 6 : 9)] != 6)
+	if (proto != 6 && proto != 17)
 		return;
-	put16(f->b + l4 + 16, 0);
-	put16(f->b + l4 + 16, transport_checksum(f, 6, f->len - l4));
+	at = l4 + (proto == 6 ? 16 : 6);
+	put16(f->b + at, 0);
+	put16(f->b + at, transport_checksum(f, proto, f->len - l4));
 }
 
 static void pattern(struct frame *f, unsigned int len)
@@ -156,26 +159,30 @@ static void pattern(struct frame *f, unsigned int len)
 	f->len += len;
 }
 
-struct frame frame_tcp(struct tcp_spec s)
+struct frame frame_of(struct ip_spec s)
 {
 	enum who from = s.from ?: s.reply ? HOST_B : HOST_A, to = s.to ?: s.reply ? HOST_A : HOST_B;
-	unsigned int len = 20 + s.options + s.payload;
+	unsigned int header = s.udp ? 8 : 20 + s.options, len = header + s.payload;
 	struct frame f;
 	__u8 *p;
 
-	headers(&f, s.v6, from, to, 6, s.tos, !s.may_fragment, len);
+	headers(&f, s.v6, from, to, s.udp ? 17 : 6, s.tos, !s.may_fragment, len);
 	p = f.b + f.len;
 	put16(p, s.sport ?: s.reply ? PORT_B : PORT_A);
 	put16(p + 2, s.dport ?: s.reply ? PORT_A : PORT_B);
-	put32(p + 4, 1000000);
-	put32(p + 8, 2000000);
-	p[12] = (5 + s.options / 4) << 4;
-	p[13] = s.flags ?: ACK;
-	put16(p + 14, 501);
-	memset(p + 20, 1, s.options); /* no operation */
-	f.len += 20 + s.options;
+	if (s.udp) {
+		put16(p + 4, len);
+	} else {
+		put32(p + 4, 1000000);
+		put32(p + 8, 2000000);
+		p[12] = (5 + s.options / 4) << 4;
+		p[13] = s.flags ?: ACK;
+		put16(p + 14, 501);
+		memset(p + 20, 1, s.options); /* no operation */
+	}
+	f.len += header;
 	pattern(&f, s.payload);
-	put16(p + 16, transport_checksum(&f, 6, len));
+	put16(p + (s.udp ? 6 : 16), transport_checksum(&f, s.udp ? 17 : 6, len));
 	f.len += s.padding;
 	return f;
 }
@@ -187,22 +194,6 @@ struct frame frame_ip(int v6, __u8 proto, const void *bytes, unsigned int len)
 	headers(&f, v6, HOST_A, HOST_B, proto, 0, 1, len);
 	memcpy(f.b + f.len, bytes, len);
 	f.len += len;
-	return f;
-}
-
-struct frame frame_udp(int v6, __u16 dport, unsigned int payload)
-{
-	struct frame f;
-	__u8 *p;
-
-	headers(&f, v6, HOST_A, HOST_B, 17, 0, 1, 8 + payload);
-	p = f.b + f.len;
-	put16(p, PORT_A);
-	put16(p + 2, dport);
-	put16(p + 4, 8 + payload);
-	f.len += 8;
-	pattern(&f, payload);
-	put16(p + 6, transport_checksum(&f, 17, 8 + payload));
 	return f;
 }
 

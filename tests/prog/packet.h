@@ -33,8 +33,9 @@ enum who { HOST_USUAL, HOST_A, HOST_B, HOST_STRANGER };
 #define CE 3
 #define ECT0 2
 
-struct tcp_spec {
+struct ip_spec {
 	int v6;
+	int udp;	      /* and not TCP: no options, no flags */
 	int reply;	      /* from B to A */
 	enum who to;	      /* HOST_STRANGER: somebody else than B */
 	enum who from;
@@ -47,13 +48,12 @@ struct tcp_spec {
 	int may_fragment;     /* DF is not set */
 };
 
-struct frame frame_tcp(struct tcp_spec s);
-#define tcp(...) frame_tcp((struct tcp_spec){ __VA_ARGS__ })
+struct frame frame_of(struct ip_spec s);
+#define tcp(...) frame_of((struct ip_spec){ __VA_ARGS__ })
+#define udp(...) frame_of((struct ip_spec){ .udp = 1, ##__VA_ARGS__ })
 
 /* An IP packet of any protocol from A to B whose payload is bytes (not NULL for len > 0). */
 struct frame frame_ip(int v6, __u8 proto, const void *bytes, unsigned int len);
-/* A UDP datagram from A to B. */
-struct frame frame_udp(int v6, __u16 dport, unsigned int payload);
 struct frame frame_arp(void);
 
 /* What can be done to a frame that has one IP header. Each keeps lengths and checksums right. */
@@ -62,7 +62,7 @@ struct frame frame_with_fragment(struct frame f, int more, unsigned int offset_b
 struct frame frame_with_extension(struct frame f, __u8 next_header);
 struct frame frame_with_vlan(struct frame f, __u16 ethertype);
 struct frame frame_with_ecn(struct frame f, __u8 ecn);
-/* Checksums of the first IP header, and of TCP if that follows, after a change. */
+/* Checksums of the first IP header, and of TCP or UDP if that follows, after a change. */
 void frame_fix(struct frame *f);
 struct frame frame_cut(struct frame f, unsigned int len);
 

@@ -95,8 +95,8 @@ Test(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
 	unsigned int v6;
 
 	for (v6 = 0; v6 < 2; v6++) {
-		struct tcp_spec there = { .v6 = v6, .payload = 900 }, back = { .v6 = v6, .reply = 1 };
-		struct frame data = frame_tcp(there), ack = frame_tcp(back);
+		struct ip_spec there = { .v6 = v6, .payload = 900 }, back = { .v6 = v6, .reply = 1 };
+		struct frame data = frame_of(there), ack = frame_of(back);
 		struct port p = port_usual();
 		struct result r = run(EGRESS, &data);
 		__u32 seq = r.out.len;

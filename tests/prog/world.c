@@ -421,11 +421,11 @@ struct sluice_addr addr_of(int v6, enum who who)
 	return a;
 }
 
-struct flow_key flow_key_of(struct tcp_spec s)
+struct flow_key flow_key_of(struct ip_spec s)
 {
-	struct frame f = frame_tcp(s);
+	struct frame f = frame_of(s);
 	unsigned int l4 = 14 + (s.v6 ? 40 : 20);
-	struct flow_key k = { .proto = 6 };
+	struct flow_key k = { .proto = s.udp ? 17 : 6 };
 
 	k.local = addr_of(s.v6, s.from ?: s.reply ? HOST_B : HOST_A);
 	k.remote = addr_of(s.v6, s.to ?: s.reply ? HOST_A : HOST_B);
@@ -434,7 +434,7 @@ struct flow_key flow_key_of(struct tcp_spec s)
 	return k;
 }
 
-int flow_exists(struct tcp_spec s)
+int flow_exists(struct ip_spec s)
 {
 	struct flow_key k = flow_key_of(s);
 	struct flow f;
@@ -442,7 +442,7 @@ int flow_exists(struct tcp_spec s)
 	return map_get(skel->maps.flows, &k, &f);
 }
 
-struct flow flow_get(struct tcp_spec s)
+struct flow flow_get(struct ip_spec s)
 {
 	struct flow_key k = flow_key_of(s);
 	struct flow f;
@@ -451,7 +451,7 @@ struct flow flow_get(struct tcp_spec s)
 	return f;
 }
 
-void flow_set(struct tcp_spec s, const struct flow *f)
+void flow_set(struct ip_spec s, const struct flow *f)
 {
 	struct flow_key k = flow_key_of(s);
 

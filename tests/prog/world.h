@@ -121,10 +121,10 @@ struct peer peer_usual(void);
 /* The address of the IP packet's source, as the maps have it. */
 struct sluice_addr addr_of(int v6, enum who who);
 /* The flow of frames like f, as its sender has it. */
-struct flow_key flow_key_of(struct tcp_spec s);
-int flow_exists(struct tcp_spec s);
-struct flow flow_get(struct tcp_spec s);
-void flow_set(struct tcp_spec s, const struct flow *f);
+struct flow_key flow_key_of(struct ip_spec s);
+int flow_exists(struct ip_spec s);
+struct flow flow_get(struct ip_spec s);
+void flow_set(struct ip_spec s, const struct flow *f);
 unsigned int flows_count(void);
 int host_exists(int v6, enum who who);
 struct host host_get(int v6, enum who who);
