@@ -127,6 +127,55 @@ Test(egress, data__golden_v6)
 	expect_frame(&r.out, &want);
 }
 
+Test(egress, data__golden_udp)
+{
+	static const __u8 golden[] = {
+		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00,
+		/* IPv4: 20 + 8 + 12 + 44 + 29 bytes, DF, TTL 64, UDP, 10.1.0.1 to 10.1.0.2 */
+		0x45, 0xb8, 0x00, 0x71, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x25, 0xc0,
+		10, 1, 0, 1, 10, 1, 0, 2,
+		0xff, 0xff, 0x15, 0x57, 0x00, 0x5d, 0x00, 0x00,
+		0x98, 0x0d, 0x00, 0x04,
+		0x11, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x7f,
+	};
+	struct frame in = udp(.payload = 1, .tos = 0xb8), want = { .len = 14 + 113 };
+	struct result r = run(EGRESS, &in);
+
+	memcpy(want.b, golden, sizeof(golden));
+	memcpy(want.b + 34, r.out.b + 34, 2);
+	memcpy(want.b + sizeof(golden) + 44, in.b + 14, in.len - 14);
+	expect_frame(&r.out, &want);
+}
+
+Test(egress, data__of_udp_is_wrapped_like_tcp)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = udp(.v6 = v6, .payload = 1000), want;
+		struct result r = run(EGRESS, &in);
+
+		expect_verdict(r, VERDICT_PASS);
+		expect_counted(STAT_TX_DATA);
+		want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = r.out.len);
+		expect_frame(&r.out, &want);
+		in = udp(.v6 = v6);
+		expect_untouched(EGRESS, &in, STAT_TX_PLAIN_ACK);
+	}
+}
+
+/* The same ports by TCP are another flow, with a position and a way of its own. */
+Test(egress, data__of_udp_is_a_flow_of_its_own)
+{
+	struct frame by_tcp = tcp(.payload = 500), by_udp = udp(.payload = 100);
+	struct result r = run(EGRESS, &by_tcp);
+	__u16 port = source_port(&r.out);
+
+	r = run(EGRESS, &by_udp);
+	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), r.out.len);
+	cr_assert(source_port(&r.out) != port);
+	expect_eq(flows_count(), 2);
+	expect_eq(flow_get((struct ip_spec){ .udp = 1 }).tx_bytes, r.out.len);
+}
+
 Test(egress, data__every_class_and_mark_is_copied)
 {
 	int tos;
@@ -273,6 +322,28 @@ Test(egress, echo__goes_out_with_a_pure_ack)
 	}
 }
 
+Test(egress, echo__goes_out_with_a_datagram)
+{
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6, .udp = 1 };
+		struct frame data = udp(.v6 = v6, .payload = 50), empty = frame_of(s), want;
+		__u32 seq = run(EGRESS, &data).out.len;
+		struct result r;
+
+		echo_waits(s, 0);
+		r = run(EGRESS, &data);
+		seq += r.out.len;
+		want = with_echo(&data, &r.out, 5, seq);
+		expect_frame(&r.out, &want);
+		echo_waits(s, 0);
+		r = run(EGRESS, &empty);
+		seq += r.out.len;
+		want = with_echo(&empty, &r.out, 0, seq);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
+	}
+}
+
 Test(egress, echo__with_zero_to_five_hops)
 {
 	struct ip_spec s = {};
@@ -388,23 +459,41 @@ Test(egress, own_message__is_untouched)
 		expect_untouched(EGRESS, &in, STAT_TX_OWN);
 		in = wrap(&inner, .msg = 3, .bare = 1);
 		expect_untouched(EGRESS, &in, STAT_TX_OWN);
+		fixture("IPv%d, whatever is in it", v6 ? 6 : 4);
+		in = udp(.v6 = v6, .dport = PORT_WIRE, .payload = 100);
+		expect_untouched(EGRESS, &in, STAT_TX_OWN);
+		in = udp(.v6 = v6, .dport = PORT_WIRE, .to = HOST_STRANGER);
+		expect_untouched(EGRESS, &in, STAT_TX_OWN);
+		expect_eq(flows_count(), 0);
 	}
 }
 
-Test(egress, not_tcp__is_untouched)
+/* From our port is not to our port. */
+Test(egress, own_message__is_known_by_its_destination)
 {
-	static const __u8 echo_request[64] = { 8, 0, 0xf7, 0xff }, esp[32] = { 1 };
-	struct frame in = udp(.dport = 53, .payload = 100);
+	struct frame in = udp(.sport = PORT_WIRE, .payload = 100);
 
-	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
-	in = udp(.v6 = 1, .dport = 53, .payload = 100);
-	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
-	in = frame_ip(0, 1, echo_request, sizeof(echo_request));
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+}
+
+Test(egress, other__is_untouched)
+{
+	static const __u8 echo_request[64] = { 8, 0, 0xf7, 0xff }, bytes[32] = { 1 };
+	static const __u8 protos[] = { 47, 50, 132, 136 }; /* GRE, ESP, SCTP, UDP-Lite */
+	struct frame in = frame_ip(0, 1, echo_request, sizeof(echo_request));
+	unsigned int i;
+
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = frame_ip(1, 58, echo_request, sizeof(echo_request));
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
-	in = frame_ip(1, 50, esp, sizeof(esp));
-	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < sizeof(protos); i++) {
+			fixture("IPv%d, protocol %u", v6 ? 6 : 4, protos[i]);
+			in = frame_ip(v6, protos[i], bytes, sizeof(bytes));
+			expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+		}
+	}
 	in = frame_arp();
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = tcp(.payload = 100);
@@ -413,6 +502,7 @@ Test(egress, not_tcp__is_untouched)
 	in = tcp(.v6 = 1, .payload = 100);
 	in.b[14] = 0x50;
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+	expect_eq(flows_count(), 0);
 }
 
 Test(egress, fragment__is_untouched)
@@ -433,6 +523,26 @@ Test(egress, fragment__is_untouched)
 	expect_eq(flows_count(), 0);
 }
 
+Test(egress, fragment__of_a_datagram_is_untouched)
+{
+	struct frame whole = udp(.payload = 800), in;
+
+	in = frame_with_fragment(whole, 1, 0);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	in = frame_with_fragment(whole, 1, 800);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	in = frame_with_fragment(whole, 0, 8);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	in = udp(.v6 = 1, .payload = 800);
+	in = frame_with_extension(in, 44);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	/* not even one to our own port, whose later fragments have no port */
+	in = udp(.dport = PORT_WIRE, .payload = 800);
+	in = frame_with_fragment(in, 1, 0);
+	expect_untouched(EGRESS, &in, STAT_TX_FRAGMENT);
+	expect_eq(flows_count(), 0);
+}
+
 Test(egress, ip_options__are_untouched)
 {
 	static const __u8 extensions[] = { 0, 43, 51, 60 };
@@ -441,9 +551,15 @@ Test(egress, ip_options__are_untouched)
 
 	in = frame_with_ipv4_option(in);
 	expect_untouched(EGRESS, &in, STAT_TX_IP_OPTIONS);
+	in = udp(.payload = 100);
+	in = frame_with_ipv4_option(in);
+	expect_untouched(EGRESS, &in, STAT_TX_IP_OPTIONS);
 	for (i = 0; i < sizeof(extensions); i++) {
 		fixture("next header %u", extensions[i]);
 		in = tcp(.v6 = 1, .payload = 100);
+		in = frame_with_extension(in, extensions[i]);
+		expect_untouched(EGRESS, &in, STAT_TX_IP_OPTIONS);
+		in = udp(.v6 = 1, .payload = 100);
 		in = frame_with_extension(in, extensions[i]);
 		expect_untouched(EGRESS, &in, STAT_TX_IP_OPTIONS);
 	}
@@ -472,6 +588,8 @@ Test(egress, no_peer__is_untouched)
 		in = tcp(.v6 = v6, .to = HOST_STRANGER);
 		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
 		in = tcp(.v6 = v6, .flags = SYN, .to = HOST_STRANGER);
+		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
+		in = udp(.v6 = v6, .payload = 100, .to = HOST_STRANGER);
 		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
 		expect_eq(flows_count(), 0);
 		expect_eq(host_exists(v6, HOST_STRANGER), 0);
@@ -507,6 +625,8 @@ Test(egress, bypass__is_untouched)
 		expect_untouched(EGRESS, &in, STAT_TX_BYPASS);
 		in = tcp(.v6 = v6, .flags = SYN);
 		expect_untouched(EGRESS, &in, STAT_TX_BYPASS);
+		in = udp(.v6 = v6, .payload = 100);
+		expect_untouched(EGRESS, &in, STAT_TX_BYPASS);
 		control_set(MODE_ENFORCE, 0);
 		in = tcp(.v6 = v6, .payload = 100);
 		run(EGRESS, &in);
@@ -525,6 +645,13 @@ Test(egress, truncated__is_untouched)
 			struct frame in = frame_cut(whole, n);
 
 			fixture("IPv%d, %u bytes", v6 ? 6 : 4, n);
+			expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+		}
+		whole = udp(.v6 = v6, .payload = 20);
+		for (n = 14 + ip_bytes; n < 14 + ip_bytes + 8; n++) {
+			struct frame in = frame_cut(whole, n);
+
+			fixture("UDP over IPv%d, %u bytes", v6 ? 6 : 4, n);
 			expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 		}
 	}
@@ -552,15 +679,56 @@ Test(egress, padding__does_not_stop_the_sink)
 
 /* --- does the peer strip? --- */
 
-Test(egress, unknown_peer__data_is_plain_and_asks_nothing)
+#define PROBE_MARK 0x51d1ce5e /* of the copy on its second way through the program */
+
+/* A link whose near end asks, and what arrives at its far end. */
+struct asker {
+	__u32 ifindex;
+	int fd;
+};
+
+static struct asker asker_make(void)
 {
+	struct asker a = { .ifindex = link_make("") };
+
+	link_attach(EGRESS, LINK_NEAR, 0);
+	a.fd = packet_socket(LINK_FAR);
+	return a;
+}
+
+/* Exactly one PROBE arrived, made of this packet. */
+static void expect_probe(const struct asker *a, const struct frame *in, __u32 seq)
+{
+	struct frame got, want;
+
+	cr_assert(packet_catch(a->fd, &got, 1000), "%sno PROBE", world_fixture());
+	want = frame_probe(in, source_port(&got), seq);
+	expect_frame(&got, &want);
+	cr_assert(!packet_catch(a->fd, &got, 20), "%sa second PROBE", world_fixture());
+}
+
+static void expect_no_probe(const struct asker *a)
+{
+	struct frame got;
+
+	cr_assert(!packet_catch(a->fd, &got, 20), "%sa PROBE", world_fixture());
+}
+
+Test(egress, unknown_peer__gets_plain_data_and_a_question)
+{
+	struct asker a = asker_make();
+
 	FOR_V4_AND_V6(v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 100);
 		struct host unknown = {};
+		struct result r;
 
 		host_set(v6, HOST_B, &unknown);
-		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
-		expect_eq(host_get(v6, HOST_B).asked_ns, 0);
+		r = run(EGRESS, &in, .ifindex = a.ifindex);
+		expect_verdict(r, VERDICT_PASS);
+		expect_frame(&r.out, &in);
+		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+		expect_probe(&a, &in, 0);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
 		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
 	}
@@ -579,72 +747,413 @@ Test(egress, unknown_peer__becomes_known_when_it_is_heard)
 	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_TELEM, FLOW_F_TELEM);
 }
 
-/* The question is a copy of the packet in a PROBE; the packet itself goes on as it was. */
-Test(egress, probe__asks_with_a_small_packet)
+/* --- the question --- */
+
+/*
+ * The question is the beginning of the packet in a PROBE with room for five hops; the packet itself
+ * goes on as it was. Between headers and payload nothing is told apart: 20 bytes behind the IP header.
+ */
+Test(egress, probe__is_the_beginning_of_the_packet)
 {
-	__u32 ifindex = link_make("");
-	int fd = packet_socket(LINK_FAR);
+	static const struct ip_spec specs[] = {
+		{},				     /* 20 bytes of header, and nothing else */
+		{ .payload = 1 },
+		{ .payload = 1300, .options = 12 },
+		{ .flags = SYN, .options = 20 },
+		{ .tos = 0xb8 | ECT0, .may_fragment = 1, .payload = 40 },
+		{ .udp = 1 },
+		{ .udp = 1, .payload = 1 },
+		{ .udp = 1, .payload = 11 },
+		{ .udp = 1, .payload = 12 },
+		{ .udp = 1, .payload = 13 },
+		{ .udp = 1, .payload = 1400, .tos = 0x28 },
+	};
+	struct asker a = asker_make();
+	struct host unknown = {};
+	unsigned int i;
 
 	FOR_V4_AND_V6(v6) {
-		struct frame in = tcp(.v6 = v6), got, want;
+		for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+			struct ip_spec s = specs[i];
+			struct frame in;
+			struct result r;
+
+			fixture("IPv%d, case %u", v6 ? 6 : 4, i);
+			s.v6 = v6;
+			in = frame_of(s);
+			host_set(v6, HOST_B, &unknown);
+			r = run(EGRESS, &in, .ifindex = a.ifindex);
+			expect_verdict(r, VERDICT_PASS);
+			expect_frame(&r.out, &in);
+			expect_counted(s.flags & SYN ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN,
+				       STAT_PROBE_SENT);
+			expect_probe(&a, &in, 0);
+			expect_between(clock_ns() - host_get(v6, HOST_B).asked_ns, 0, 1000 * MS);
+		}
+	}
+}
+
+/* In bytes, of what is shortest and what is cut. */
+Test(egress, probe__golden)
+{
+	static const __u8 v4[] = {
+		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00,
+		/* IPv4: 20 + 8 + 12 + 44 + 29 bytes */
+		0x45, 0x00, 0x00, 0x71, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x26, 0x78,
+		10, 1, 0, 1, 10, 1, 0, 2,
+		0xff, 0xff, 0x15, 0x57, 0x00, 0x5d, 0x00, 0x00,
+		0x98, 0x0d, 0x00, 0x04,
+		/* version 1, PROBE, room for 5, no echo, nothing sent yet */
+		0x12, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		/* the datagram whole: 29 bytes, of which one is its payload */
+		0x45, 0x00, 0x00, 0x1d, 0x12, 0x34, 0x40, 0x00, 0x40, 0x11, 0x14, 0x98,
+		10, 1, 0, 1, 10, 1, 0, 2,
+		0x9c, 0x40, 0x13, 0x89, 0x00, 0x09, 0x3b, 0x0e, 0x01,
+	}, v6[] = {
+		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd,
+		/* IPv6: 8 + 12 + 44 + 60 bytes */
+		0x60, 0x00, 0x00, 0x00, 0x00, 0x7c, 0x11, 0x40,
+		0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+		0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,
+		0xff, 0xff, 0x15, 0x57, 0x00, 0x7c, 0x00, 0x00,
+		0x98, 0x0d, 0x00, 0x29,
+		0x12, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		/* of a datagram of 500 bytes the first 20; its lengths still say 500 */
+		0x60, 0x00, 0x00, 0x00, 0x01, 0xf4, 0x11, 0x40,
+		0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+		0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,
+		0x9c, 0x40, 0x13, 0x89, 0x01, 0xf4, 0x6b, 0x95,
+		1, 8, 15, 22, 29, 36, 43, 50, 57, 64, 71, 78,
+	};
+	struct asker a = asker_make();
+	struct frame in = udp(.payload = 1), in6 = udp(.v6 = 1, .payload = 492), got, want;
+	struct host unknown = {};
+
+	host_set(0, HOST_B, &unknown);
+	host_set(1, HOST_B, &unknown);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	cr_assert(packet_catch(a.fd, &got, 1000), "no PROBE");
+	want.len = sizeof(v4);
+	memcpy(want.b, v4, sizeof(v4));
+	memcpy(want.b + 34, got.b + 34, 2); /* the source port is the flow's */
+	expect_frame(&got, &want);
+
+	run(EGRESS, &in6, .ifindex = a.ifindex);
+	cr_assert(packet_catch(a.fd, &got, 1000), "no PROBE");
+	want.len = sizeof(v6);
+	memcpy(want.b, v6, sizeof(v6));
+	memcpy(want.b + 54, got.b + 54, 2);
+	expect_frame(&got, &want);
+}
+
+/* It takes the way of the flow's packets. */
+Test(egress, probe__has_the_flows_source_port)
+{
+	struct asker a = asker_make();
+
+	FOR_V4_AND_V6(v6) {
+		struct frame in = udp(.v6 = v6, .payload = 100), got;
+		__u16 port = entropy_of(&in);
 		struct host unknown = {};
-		struct result r;
 
 		host_set(v6, HOST_B, &unknown);
-		r = run(EGRESS, &in, .ifindex = ifindex);
-		expect_verdict(r, VERDICT_PASS);
-		expect_frame(&r.out, &in);
-		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
-		cr_assert(packet_catch(fd, &got, 1000), "no PROBE");
-		want = wrap(&in, .msg = 2, .sport = source_port(&got));
-		expect_frame(&got, &want);
-		expect_between(clock_ns() - host_get(v6, HOST_B).asked_ns, 0, 1000 * MS);
+		run(EGRESS, &in, .ifindex = a.ifindex);
+		cr_assert(packet_catch(a.fd, &got, 1000), "no PROBE");
+		expect_eq(source_port(&got), port);
+	}
+}
 
-		/* once a second */
-		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = ifindex);
-		cr_assert(!packet_catch(fd, &got, 20), "asked twice");
+Test(egress, probe__once_a_second_where_nothing_is_known)
+{
+	struct asker a = asker_make();
+
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6);
+		struct host unknown = {};
+
+		host_set(v6, HOST_B, &unknown);
+		run(EGRESS, &in, .ifindex = a.ifindex);
+		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+		expect_probe(&a, &in, 0);
+		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = a.ifindex);
+		expect_no_probe(&a);
 		unknown.asked_ns = clock_ns() - 1001 * MS;
 		host_set(v6, HOST_B, &unknown);
-		run(EGRESS, &in, .ifindex = ifindex);
-		cr_assert(packet_catch(fd, &got, 1000), "no second PROBE");
+		run(EGRESS, &in, .ifindex = a.ifindex);
 		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+		expect_probe(&a, &in, 0);
 	}
 }
 
 Test(egress, probe__asks_with_the_first_packet_to_a_new_host)
 {
-	__u32 ifindex = link_make("");
-	int fd = packet_socket(LINK_FAR);
+	struct asker a = asker_make();
 	struct peer peer = peer_usual();
-	struct frame in = tcp(.flags = SYN, .to = HOST_STRANGER), got, want;
+	struct frame in = tcp(.flags = SYN, .to = HOST_STRANGER);
 	struct result r;
 
 	peer_set("192.0.2.0", 96 + 24, &peer);
-	r = run(EGRESS, &in, .ifindex = ifindex);
+	r = run(EGRESS, &in, .ifindex = a.ifindex);
 	expect_frame(&r.out, &in);
 	expect_counted(STAT_TX_HANDSHAKE, STAT_PROBE_SENT);
-	cr_assert(packet_catch(fd, &got, 1000), "no PROBE");
-	want = wrap(&in, .msg = 2, .sport = source_port(&got));
-	expect_frame(&got, &want);
+	expect_probe(&a, &in, 0);
 	expect_eq(host_get(0, HOST_STRANGER).capable, 0);
 }
 
-Test(egress, probe__what_is_small_asks_a_known_peer_not_heard_for_a_second)
+Test(egress, probe__asks_a_known_peer_not_heard_for_a_second)
 {
-	__u32 ifindex = link_make("");
+	struct asker a = asker_make();
 	struct host h = { .capable = 1 };
-	struct frame syn = tcp(.flags = SYN), ack = tcp();
+	struct frame syn = tcp(.flags = SYN), ack = tcp(), data = tcp(.payload = 100);
 
 	h.heard_ns = clock_ns() - 1001 * MS;
 	host_set(0, HOST_B, &h);
-	run(EGRESS, &ack, .ifindex = ifindex);
+	run(EGRESS, &ack, .ifindex = a.ifindex);
 	expect_counted(STAT_TX_PLAIN_ACK, STAT_PROBE_SENT);
+	expect_probe(&a, &ack, 0);
 	host_set(0, HOST_B, &h);
-	run(EGRESS, &syn, .ifindex = ifindex);
+	run(EGRESS, &syn, .ifindex = a.ifindex);
 	expect_counted(STAT_TX_HANDSHAKE, STAT_PROBE_SENT);
+	expect_probe(&a, &syn, 0);
+	host_set(0, HOST_B, &h);
+	run(EGRESS, &data, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
+	expect_probe(&a, &data, 0);
 	h.heard_ns = clock_ns();
 	host_set(0, HOST_B, &h);
-	expect_untouched(EGRESS, &syn, STAT_TX_HANDSHAKE, .ifindex = ifindex);
+	expect_untouched(EGRESS, &syn, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+	expect_no_probe(&a);
+}
+
+/*
+ * The position is that of what has left: what was sent, without what waits in fq. At 80 Gbit/s 50 ms
+ * are 500 MB; the test takes some of that time.
+ */
+Test(egress, probe__position_is_of_what_has_left)
+{
+	struct ip_spec s = { .payload = 100 };
+	struct frame in = frame_of(s);
+	struct flow f;
+	struct result r;
+	__u64 before;
+
+	run(EGRESS, &in);
+	f = flow_get(s);
+	f.tx_bytes = 0x2fffffff0;
+	flow_set(s, &f);
+	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), 0xfffffff0);
+	f.tx_bytes = 3000000000ULL;
+	f.cc.rate_bps = 80000000000ULL;
+	before = clock_ns();
+	f.clock_ns = before + 50 * MS;
+	flow_set(s, &f);
+	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	expect_between(get32(r.out.b + at_shim(&r.out) + 8), 2500000000U,
+		       2500000000U + (clock_ns() - before) * 10 + 10);
+}
+
+/* --- the copy's second way through the program --- */
+
+Test(egress, probe_copy__is_cut_and_wrapped)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = udp(.v6 = v6, .payload = 700), want;
+		__u16 port = entropy_of(&in);
+		__u32 seq = flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx_bytes;
+		struct result r;
+
+		expect_counted(STAT_TX_DATA);
+		r = run(EGRESS, &in, .mark = PROBE_MARK);
+		expect_verdict(r, VERDICT_PASS);
+		want = frame_probe(&in, port, seq);
+		expect_frame(&r.out, &want);
+		expect_eq(r.ctx.mark, 0);
+		expect_eq(r.ctx.tstamp, 0);
+		expect_counted_attached(-1);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx_bytes, seq);
+		expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
+	}
+}
+
+/* An echo that waits does not go out with it: it may be cut off on its way. */
+Test(egress, probe_copy__takes_no_echo)
+{
+	struct ip_spec s = { .udp = 1, .payload = 50 };
+	struct frame in = frame_of(s), want;
+	__u16 port = entropy_of(&in);
+	__u32 seq = flow_get(s).tx_bytes;
+	struct result r;
+
+	echo_waits(s, 0);
+	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	want = frame_probe(&in, port, seq);
+	expect_frame(&r.out, &want);
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).echo.sent, flow_get(s).echo.version);
+}
+
+/* What cannot become a PROBE must not leave as a second copy of the packet. */
+Test(egress, probe_copy__that_cannot_be_wrapped_is_dropped)
+{
+	struct frame in = udp(.payload = 100);
+
+	fixture("a flow that is gone meanwhile");
+	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+	fixture("ARP");
+	in = frame_arp();
+	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+	fixture("a fragment");
+	in = udp(.payload = 100);
+	run(EGRESS, &in);
+	in = frame_with_fragment(in, 1, 0);
+	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+}
+
+Test(egress, probe_copy__of_other_marks_there_is_none)
+{
+	struct frame in = udp(.payload = 100);
+
+	run(EGRESS, &in, .mark = PROBE_MARK + 1);
+	expect_counted(STAT_TX_DATA);
+	expect_eq(run(EGRESS, &in, .mark = 7).ctx.mark, 7);
+}
+
+/* The question is asked in between, and the packet keeps the mark that it has. */
+Test(egress, probe__leaves_the_packets_mark_alone)
+{
+	struct asker a = asker_make();
+	struct host unknown = {};
+	struct frame in = tcp(.payload = 100);
+
+	host_set(0, HOST_B, &unknown);
+	expect_eq(run(EGRESS, &in, .ifindex = a.ifindex, .mark = 7).ctx.mark, 7);
+	expect_probe(&a, &in, 0);
+}
+
+/* --- probes for want of feedback --- */
+
+static const struct ip_spec udp_flow = { .udp = 1, .payload = 100 };
+
+/* A base RTT of a second: nothing depends on how fast the test runs. */
+static struct asker asker_slow(void)
+{
+	struct peer peer = peer_usual();
+
+	peer.t_ns = 1000 * MS;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	peer_set("fd00:1::", 32, &peer);
+	return asker_make();
+}
+
+/* The flow's last probe, and its last feedback, so long ago; -1: never. */
+static void probed_ago(struct ip_spec s, __s64 probe_ago_ns, __s64 fb_ago_ns)
+{
+	struct flow f = flow_get(s);
+
+	f.probe_ns = probe_ago_ns < 0 ? 0 : clock_ns() - probe_ago_ns;
+	f.last_fb_ns = fb_ago_ns < 0 ? 0 : clock_ns() - fb_ago_ns;
+	flow_set(s, &f);
+}
+
+Test(egress, feedback_probe__of_udp_once_in_a_base_rtt)
+{
+	struct asker a = asker_slow();
+
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .udp = 1, .v6 = v6, .payload = 100 };
+		struct frame in = frame_of(s);
+		struct result r;
+		__u32 seq;
+		int i;
+
+		hosts_strip();
+		r = run(EGRESS, &in, .ifindex = a.ifindex);
+		expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
+		expect_probe(&a, &in, 0);
+		expect_between(clock_ns() - flow_get(s).probe_ns, 0, 1000 * MS);
+		seq = r.out.len;
+		for (i = 0; i < 5; i++) {
+			hosts_strip();
+			probed_ago(s, 0, -1);
+			seq += run(EGRESS, &in, .ifindex = a.ifindex).out.len;
+			expect_counted(STAT_TX_DATA);
+		}
+		expect_no_probe(&a);
+		probed_ago(s, 1001 * MS, -1);
+		hosts_strip();
+		run(EGRESS, &in, .ifindex = a.ifindex);
+		expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
+		expect_probe(&a, &in, seq);
+	}
+}
+
+Test(egress, feedback_probe__not_while_there_is_feedback)
+{
+	struct asker a = asker_slow();
+	struct frame in = frame_of(udp_flow);
+
+	run(EGRESS, &in);
+	hosts_strip();
+	expect_counted(STAT_TX_DATA);
+	probed_ago(udp_flow, 1001 * MS, 0);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA);
+	expect_no_probe(&a);
+	probed_ago(udp_flow, 1001 * MS, 1001 * MS);
+	hosts_strip();
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
+	fixture("feedback long ago, and a probe that is on its way");
+	probed_ago(udp_flow, 0, 5000 * MS);
+	hosts_strip();
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA);
+}
+
+/* Its ACKs bring feedback; what it asks is only whether the peer strips. */
+Test(egress, feedback_probe__never_of_tcp)
+{
+	struct asker a = asker_slow();
+	struct frame in = tcp(.payload = 100);
+
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	hosts_strip();
+	expect_counted(STAT_TX_DATA);
+	probed_ago((struct ip_spec){}, 5000 * MS, 5000 * MS);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA);
+	expect_no_probe(&a);
+}
+
+Test(egress, feedback_probe__each_flow_has_its_own)
+{
+	struct asker a = asker_slow();
+	struct frame in = udp(.payload = 100), other = udp(.payload = 100, .sport = 7);
+
+	hosts_strip();
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_probe(&a, &in, 0);
+	hosts_strip();
+	run(EGRESS, &other, .ifindex = a.ifindex);
+	expect_probe(&a, &other, 0);
+	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT, STAT_TX_DATA, STAT_PROBE_SENT);
+}
+
+/* Not to peers that do not strip: they are asked once a second, all flows together. */
+Test(egress, feedback_probe__not_to_an_unknown_peer)
+{
+	struct asker a = asker_slow();
+	struct host unknown = { .asked_ns = clock_ns() };
+	struct frame in = frame_of(udp_flow);
+
+	host_set(0, HOST_B, &unknown);
+	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = a.ifindex);
+	expect_no_probe(&a);
 }
 
 Test(egress, silence__begins_with_the_first_data)
@@ -960,6 +1469,220 @@ Test(egress, departure__never_beyond_the_horizon)
 	/* 10 ms and two base RTTs */
 	expect_between(r.ctx.tstamp, before + 12 * MS, clock_ns() + 12 * MS);
 	expect_counted(STAT_TX_DATA, STAT_HORIZON, STAT_PACED);
+}
+
+/* --- departure of what has no window --- */
+
+static void expect_dropped(const struct frame *in, struct ip_spec s)
+{
+	struct flow before = flow_get(s);
+	struct result r = run(EGRESS, in);
+
+	expect_verdict(r, VERDICT_DROP);
+	expect_frame(&r.out, in);
+	expect_counted(STAT_TX_HORIZON);
+	expect_eq(flow_get(s).clock_ns, before.clock_ns);
+	expect_eq(flow_get(s).tx_bytes, before.tx_bytes);
+}
+
+Test(egress, departure_udp__at_the_flows_clock)
+{
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 1000 };
+		struct frame in = frame_of(s), want;
+		struct result r;
+		__u64 clock;
+
+		enforce_with_fq();
+		horizon_set(500 * MS, 0);
+		hosts_strip();
+		r = run(EGRESS, &in);
+		expect_eq(r.ctx.tstamp, 0);
+		clock = clock_ns() + 400 * MS;
+		clock_at(s, clock, 100000000);
+		hosts_strip();
+		want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = 2 * r.out.len);
+		r = run(EGRESS, &in);
+		expect_frame(&r.out, &want);
+		expect_eq(r.ctx.tstamp, clock);
+		expect_eq(flow_get(s).clock_ns, clock + r.out.len * 80);
+		expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_PACED);
+	}
+}
+
+/* Nothing is cut short: it leaves at its time, or not at all. */
+Test(egress, departure_udp__beyond_the_horizon_is_dropped)
+{
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 1000 };
+		struct frame in = frame_of(s), marked = frame_with_ecn(in, ECT0);
+
+		enforce_with_fq();
+		horizon_set(300 * MS, 0);
+		hosts_strip();
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		clock_at(s, clock_ns() + 600 * MS, 100000000);
+		hosts_strip();
+		expect_dropped(&in, s);
+		expect_dropped(&marked, s); /* ECN is not asked where the policy is to drop */
+		clock_at(s, clock_ns() + 200 * MS, 100000000);
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA, STAT_PACED);
+	}
+}
+
+Test(egress, departure_udp__horizon_is_a_base_rtt_where_none_is_said)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct peer peer = peer_usual();
+	struct frame in = frame_of(s);
+
+	peer.t_ns = 300 * MS;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	enforce_with_fq();
+	horizon_set(0, 0);
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	clock_at(s, clock_ns() + 600 * MS, 100000000);
+	hosts_strip();
+	expect_dropped(&in, s);
+	clock_at(s, clock_ns() + 200 * MS, 100000000);
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA, STAT_PACED);
+}
+
+/* Both headers get the mark, so that it arrives whichever the sink believes. */
+Test(egress, departure_udp__beyond_the_horizon_is_marked)
+{
+	static const __u8 ecns[] = { 1, ECT0, CE };
+	unsigned int i;
+
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 1000, .tos = 0xb8 };
+		struct frame in = frame_of(s), marked = frame_with_ecn(in, CE), want;
+		struct result r;
+		__u32 seq = 0;
+		__u64 clock;
+
+		enforce_with_fq();
+		horizon_set(300 * MS, 1);
+		for (i = 0; i < sizeof(ecns); i++) {
+			fixture("IPv%d, ECN %u", v6 ? 6 : 4, ecns[i]);
+			hosts_strip();
+			in = frame_with_ecn(in, ecns[i]);
+			r = run(EGRESS, &in); /* in time */
+			seq += r.out.len;
+			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = seq);
+			expect_frame(&r.out, &want);
+			clock = clock_ns() + 450 * MS;
+			clock_at(s, clock, 100000000);
+			r = run(EGRESS, &in);
+			seq += r.out.len;
+			want = wrap(&marked, .sport = source_port(&r.out), .room = 5, .seq = seq);
+			expect_frame(&r.out, &want);
+			expect_eq(r.ctx.tstamp, clock);
+			expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_HORIZON_MARK, STAT_PACED);
+			clock_at(s, clock_ns() + 900 * MS, 100000000); /* more than twice */
+			expect_dropped(&in, s);
+			clock_at(s, 0, 100000000);
+		}
+		fixture("IPv%d, not ECN capable", v6 ? 6 : 4);
+		in = frame_with_ecn(in, 0);
+		clock_at(s, clock_ns() + 450 * MS, 100000000);
+		expect_dropped(&in, s);
+	}
+}
+
+/* It has a window of its own. */
+Test(egress, departure__tcp_is_never_dropped_or_marked)
+{
+	struct ip_spec s = { .payload = 1000, .tos = ECT0 };
+	struct frame in = frame_of(s), want;
+	struct result r;
+	int mark;
+
+	enforce_with_fq();
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	for (mark = 0; mark < 2; mark++) {
+		horizon_set(1 * MS, mark);
+		clock_at(s, clock_ns() + 900 * MS, 100000000);
+		r = run(EGRESS, &in);
+		expect_verdict(r, VERDICT_PASS);
+		want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = (mark + 2) * r.out.len);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_TX_DATA, STAT_PACED, STAT_HORIZON);
+	}
+}
+
+/* A clock that makes no sense holds nothing back for long. */
+Test(egress, departure_udp__of_a_wild_clock)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct frame in = frame_of(s);
+	__u64 before;
+	struct result r;
+
+	enforce_with_fq();
+	horizon_set(100 * MS, 0);
+	run(EGRESS, &in);
+	clock_at(s, clock_ns() + 60000 * MS, 100000000);
+	expect_counted(STAT_TX_DATA);
+	before = clock_ns();
+	r = run(EGRESS, &in);
+	expect_between(r.ctx.tstamp, before + 200 * MS, clock_ns() + 200 * MS);
+	expect_counted(STAT_TX_DATA, STAT_HORIZON, STAT_PACED);
+	before = clock_ns();
+	r = run(EGRESS, &in);
+	expect_verdict(r, VERDICT_DROP); /* the clock has come to its senses */
+	expect_counted(STAT_TX_HORIZON);
+}
+
+/* No room for telemetry, or nobody to strip it: there is no feedback, and R says nothing. */
+Test(egress, departure_udp__what_leaves_plain_is_not_held)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct frame in = frame_of(s), empty = udp();
+	struct port port = port_usual();
+	struct host unknown = { .asked_ns = clock_ns() };
+
+	enforce_with_fq();
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	clock_at(s, clock_ns() + 900 * MS, 100000000);
+	expect_untouched(EGRESS, &empty, STAT_TX_PLAIN_ACK);
+	host_set(0, HOST_B, &unknown);
+	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
+	hosts_strip();
+	port.mtu = in.len;
+	port.flags |= PORT_F_EDT;
+	port_change(WORLD_IFINDEX, &port);
+	expect_untouched(EGRESS, &in, STAT_TX_MTU);
+}
+
+Test(egress, departure_udp__without_fq_is_not_held_and_counted)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct frame in = frame_of(s), by_tcp = tcp(.payload = 1000), empty = udp();
+	__u64 clock = clock_ns() + 900 * MS;
+	struct result r;
+
+	run(EGRESS, &in); /* dry-run */
+	expect_counted(STAT_TX_DATA);
+	control_set(MODE_OBSERVE, 0);
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	control_set(MODE_ENFORCE, 0);
+	clock_at(s, clock, 100000000);
+	r = run(EGRESS, &in);
+	expect_verdict(r, VERDICT_PASS);
+	expect_eq(r.ctx.tstamp, 0);
+	expect_eq(flow_get(s).clock_ns, clock);
+	expect_counted(STAT_TX_DATA, STAT_UNHELD);
+	run(EGRESS, &by_tcp);
+	expect_counted(STAT_TX_DATA);
+	expect_untouched(EGRESS, &empty, STAT_TX_PLAIN_ACK);
 }
 
 Test(egress, departure__free_without_fq_or_enforcement_or_payload)

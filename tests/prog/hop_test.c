@@ -95,6 +95,33 @@ Test(hop, stamp__of_several_switches)
 	}
 }
 
+/* Of data, of TCP or UDP, and of a question; the answer brings back what the question collected. */
+Test(hop, stamp__of_every_message_that_has_room)
+{
+	port_of_switch(TX_BYTES, BACKLOG_BYTES);
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = udp(.v6 = v6, .payload = 700), f = wrap(&inner, .room = 5), back;
+		unsigned int n;
+
+		f = expect_stamp(HOP_MAP, f, 0, STAMP_USUAL);
+		expect_stamp(HOP_MAP, f, 1, STAMP_USUAL);
+
+		fixture("IPv%d, PROBE", v6 ? 6 : 4);
+		f = frame_probe(&inner, 0xc123, 77);
+		for (n = 0; n < 5; n++)
+			f = expect_stamp(HOP_MAP, f, n, STAMP_USUAL);
+		expect_untouched(HOP_MAP, &f, STAT_HOP_FULL);
+
+		fixture("IPv%d, PROBE_REPLY", v6 ? 6 : 4);
+		f = frame_probe(&inner, 0xc123, 77);
+		back = frame_turned(f);
+		expect_untouched(HOP_MAP, &back, STAT_HOP_OTHER);
+		f = expect_stamp(HOP_MAP, f, 0, STAMP_USUAL);
+		back = frame_turned(f);
+		expect_untouched(HOP_MAP, &back, STAT_HOP_OTHER);
+	}
+}
+
 Test(hop, stamp__in_less_room)
 {
 	unsigned int room, n;
@@ -214,9 +241,11 @@ Test(hop, other__is_untouched)
 		expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
 		in = wrap(&inner, .echo = 1, .echo_hops = 2); /* an ACK has no telemetry */
 		expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
-		in = wrap(&inner, .msg = 2);
+		in = wrap(&inner, .msg = 2); /* a question without room */
 		expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
-		in = wrap(&inner, .msg = 2, .room = 5);
+		in = wrap(&inner, .msg = 3);
+		expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
+		in = wrap(&inner, .msg = 3, .room = 5);
 		expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
 		in = wrap(&inner, .msg = 3, .bare = 1);
 		expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
@@ -270,9 +299,9 @@ Test(hop, malformed__is_untouched)
 			fixture("IPv%d, version and message %#x", v6 ? 6 : 4, v);
 			in = whole;
 			in.b[shim + 4] = v;
-			if (v == 0x12 || v == 0x13)
+			if (v == 0x13)
 				expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
-			else if (v != 0x11)
+			else if (v != 0x11 && v != 0x12)
 				expect_untouched(HOP_MAP, &in, STAT_HOP_BAD);
 			fixture("IPv%d, length %u words", v6 ? 6 : 4, v);
 			in = whole;

@@ -643,25 +643,11 @@ Test(ingress, feedback__takes_new_parameters_first)
 
 /* --- questions and answers --- */
 
-/* The question with its addresses swapped and another message type, and nothing else. */
-static struct frame turned_round(const struct frame *question)
-{
-	unsigned int bytes = frame_is_v6(question) ? 16 : 4, at = 14 + (frame_is_v6(question) ? 8 : 12);
-	struct frame f = *question;
-
-	memcpy(f.b, question->b + 6, 6);
-	memcpy(f.b + 6, question->b, 6);
-	memcpy(f.b + at, question->b + at + bytes, bytes);
-	memcpy(f.b + at + bytes, question->b + at, bytes);
-	f.b[at_shim(&f) + 4] = 0x13;
-	return f;
-}
-
 Test(ingress, probe__is_turned_round)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .tos = 0xb8), in = wrap(&inner, .msg = 2),
-			     want = turned_round(&in);
+			     want = frame_turned(in);
 		__u64 before = clock_ns();
 		struct result r = run(INGRESS, &in);
 
@@ -683,12 +669,12 @@ Test(ingress, probe__of_other_shapes)
 		struct result r;
 
 		in = wrap(&inner, .msg = 2, .bare = 1);
-		want = turned_round(&in);
+		want = frame_turned(in);
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
 		in = wrap(&inner, .msg = 2, .room = 5, .echo = 1, .echo_hops = 5);
-		want = turned_round(&in);
+		want = frame_turned(in);
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
@@ -713,7 +699,7 @@ Test(ingress, probe__reply_goes_back_over_the_link)
 		in = wrap(&inner, .msg = 2);
 		packet_send(fd, &in);
 		cr_assert(packet_catch(fd, &got, 1000), "%sno reply", world_fixture());
-		want = turned_round(&in);
+		want = frame_turned(in);
 		expect_frame(&got, &want);
 		host_set(v6, HOST_A, &asked);
 		r = run(INGRESS, &got);

@@ -331,6 +331,27 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 	return f;
 }
 
+struct frame frame_probe(const struct frame *f, __u16 sport, __u32 seq)
+{
+	unsigned int len = ETH_BYTES + (frame_is_v6(f) ? 40 : 20) + 20;
+	struct frame head = frame_cut(*f, f->len < len ? f->len : len);
+
+	return wrap(&head, .msg = 2, .room = 5, .sport = sport, .seq = seq);
+}
+
+struct frame frame_turned(struct frame probe)
+{
+	unsigned int bytes = frame_is_v6(&probe) ? 16 : 4, at = ETH_BYTES + (bytes == 16 ? 8 : 12);
+	struct frame f = probe;
+
+	memcpy(f.b, probe.b + 6, 6);
+	memcpy(f.b + 6, probe.b, 6);
+	memcpy(f.b + at, probe.b + at + bytes, bytes);
+	memcpy(f.b + at + bytes, probe.b + at, bytes);
+	f.b[at_shim(&f) + 4] = 0x13;
+	return f;
+}
+
 unsigned int at_udp(const struct frame *f)
 {
 	return ETH_BYTES + (frame_is_v6(f) ? 40 : 20);

@@ -93,6 +93,11 @@ struct wire_spec {
 struct frame frame_wrap(const struct frame *inner, struct wire_spec s);
 #define wrap(inner, ...) frame_wrap(inner, (struct wire_spec){ __VA_ARGS__ })
 
+/* What is sent with f to ask: its first bytes up to the 20th behind its IP header, and room for 5. */
+struct frame frame_probe(const struct frame *f, __u16 sport, __u32 seq);
+/* A probe as it comes back: addresses swapped, another message type, all else as it was. */
+struct frame frame_turned(struct frame probe);
+
 /* Where things are in a frame that Sluice made. */
 int frame_is_v6(const struct frame *f);
 unsigned int at_udp(const struct frame *f);

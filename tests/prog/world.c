@@ -96,6 +96,7 @@ static void world_fill(void)
 	struct port port = port_usual();
 
 	control_set(MODE_DRY_RUN, 0);
+	horizon_set(10 * 1000 * 1000, 0);
 	port_set(WORLD_IFINDEX, &port);
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	peer_set("fd00:1::", 32, &peer);
@@ -165,6 +166,7 @@ struct result world_run(enum program p, const struct frame *f, struct run_spec s
 		.gso_size = s.gso_size,
 		.gso_segs = s.gso_segs,
 		.wire_len = s.wire_len,
+		.mark = s.mark,
 		.tstamp = s.tstamp,
 	};
 	struct result r = {};
@@ -330,7 +332,17 @@ void control_set(enum sluice_mode mode, int bypass)
 	c.abi = SLUICE_ABI;
 	c.mode = mode;
 	c.bypass = bypass;
-	c.horizon_ns = 10 * 1000 * 1000;
+	map_set(skel->maps.control, &zero, &c);
+}
+
+void horizon_set(__u64 ns, int mark)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.horizon_ns = ns;
+	c.horizon_mark = mark;
 	map_set(skel->maps.control, &zero, &c);
 }
 

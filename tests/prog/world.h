@@ -44,7 +44,7 @@ void world_needs(enum program p);
 
 struct run_spec {
 	__u32 ifindex; /* WORLD_IFINDEX */
-	__u32 gso_size, gso_segs, wire_len;
+	__u32 gso_size, gso_segs, wire_len, mark;
 	__u64 tstamp;
 };
 
@@ -108,6 +108,8 @@ const char *world_untouched(enum program p, const struct frame *f, enum sluice_s
 __u64 clock_ns(void); /* of the programs: CLOCK_MONOTONIC */
 
 void control_set(enum sluice_mode mode, int bypass);
+/* How long UDP waits (0: a base RTT), and whether what would wait longer is marked. 10 ms, no. */
+void horizon_set(__u64 ns, int mark);
 __u32 control_next_epoch(void);
 void port_set(__u32 ifindex, const struct port *port);
 /* As the daemon does it: flows take it up with the epoch. */
