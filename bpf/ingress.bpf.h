@@ -170,6 +170,9 @@ static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct
 	    !addr_equal(&ip.src, reply ? &m->ip.dst : &m->ip.src) ||
 	    !addr_equal(&ip.dst, reply ? &m->ip.src : &m->ip.dst))
 		return STAT_RX_MISMATCH;
+	/* The source does not wrap what is Sluice's already: somebody looped it. */
+	if (ip.proto == IPPROTO_UDP && l4[1] == bpf_htons(wire_port))
+		return STAT_RX_MISMATCH;
 	/* A probe's inner packet is only the first bytes of one, and our own when it comes back. */
 	if (data && m->ip.total != m->ip.bytes + WIRE_UDP_BYTES + wire_bytes + ip.total)
 		return STAT_RX_MISMATCH;
