@@ -69,8 +69,13 @@ static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress
 		p->fin = tcp->fin;
 		p->rst = tcp->rst;
 	} else if (ip.proto == IPPROTO_UDP) {
-		const struct udphdr *udp = pkt_bytes(ctx, p->l4_offset, sizeof(*udp));
+		const __u8 *mac = pkt_bytes(ctx, 0, 1);
+		const struct udphdr *udp;
 
+		/* Whether all of a group strip cannot be asked. */
+		if (!mac || *mac & MAC_GROUP)
+			return STAT_TX_OTHER;
+		udp = pkt_bytes(ctx, p->l4_offset, sizeof(*udp));
 		if (!udp)
 			return STAT_TX_OTHER;
 		if (udp->dest == bpf_htons(wire_port))

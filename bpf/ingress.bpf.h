@@ -137,7 +137,8 @@ static __attribute__((noinline)) int ingress_probe(struct __sk_buff *ctx, const 
 	__u32 len = m->ip.v6 ? 16 : 4;
 	__u32 src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
 
-	if (bpf_skb_load_bytes(ctx, 0, to, 6) || bpf_skb_load_bytes(ctx, 6, from, 6) ||
+	if (bpf_skb_load_bytes(ctx, 0, to, 6) || to[0] & MAC_GROUP ||
+	    bpf_skb_load_bytes(ctx, 6, from, 6) ||
 	    bpf_skb_store_bytes(ctx, 0, from, 6, 0) || bpf_skb_store_bytes(ctx, 6, to, 6, 0) ||
 	    bpf_skb_load_bytes(ctx, src, from, len) || bpf_skb_load_bytes(ctx, src + len, to, len) ||
 	    bpf_skb_store_bytes(ctx, src, to, len, 0) ||

@@ -22,6 +22,7 @@
 #define TCP_CHECK_OFFSET 16
 /* That a receiver with delayed ACKs has got and not acknowledged yet. */
 #define DELAYED_ACK_SEGMENTS 1
+#define MAC_GROUP 1 /* of the first byte: broadcast and multicast */
 #define ECN_MASK 3
 #define ECN_CE 3
 
