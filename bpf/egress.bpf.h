@@ -233,11 +233,14 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 
 /*
  * Does the peer strip? Asks where that is not known, and a peer that strips when it was not heard for
- * long: it may have lost sight of us.
+ * long: it may have lost sight of us. A flow of UDP also asks, once in a base RTT, for the feedback
+ * that no reply brings it.
  */
-static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p, __u64 silent_ns)
+static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
+	__u64 silent_ns = 4 * f->params.t_ns;
+	int ask;
 
 	if (!h) {
 		struct host fresh = {};
@@ -247,14 +250,21 @@ static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p,
 		if (!h)
 			return 0;
 	}
+	if (silent_ns < HOST_SILENT_NS)
+		silent_ns = HOST_SILENT_NS;
 	if (h->capable && h->unanswered_ns && p->now_ns > h->unanswered_ns + silent_ns) {
 		h->capable = 0;
 		h->unanswered_ns = 0;
 		stats_count(STAT_PEER_SILENT);
 	}
-	if ((!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
-	    (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS)) {
+	ask = (!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
+	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);
+	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + f->params.t_ns &&
+	    p->now_ns > f->probe_ns + f->params.t_ns)
+		ask = 1;
+	if (ask) {
 		h->asked_ns = p->now_ns;
+		f->probe_ns = p->now_ns;
 		egress_probe(ctx);
 	}
 	if (h->capable && p->payload_bytes && !h->unanswered_ns)
@@ -339,7 +349,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	struct scratch_space *space = scratch_get();
 	struct egress_head *head;
 	__u32 echo_version = 0;
-	__u64 seq, silent = 4 * f->params.t_ns;
+	__u64 seq;
 
 	if (!space)
 		return STAT_TX_ENCAP_FAILED;
@@ -355,19 +365,13 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 	if (p->fin || p->rst)
 		f->flags |= FLOW_F_CLOSED;
-	if (!egress_peer_ready(ctx, p, silent > HOST_SILENT_NS ? silent : HOST_SILENT_NS)) {
+	if (!egress_peer_ready(ctx, p, f)) {
 		f->flags &= ~FLOW_F_TELEM;
 		return p->syn ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
 	}
 	f->flags |= FLOW_F_TELEM;
 	if (p->syn || p->rst)
 		return STAT_TX_HANDSHAKE;
-	/* Who gets no replies that bring an echo asks for one, once in a base RTT. */
-	if (p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + f->params.t_ns &&
-	    p->now_ns > f->probe_ns + f->params.t_ns) {
-		f->probe_ns = p->now_ns;
-		egress_probe(ctx);
-	}
 
 	head->hdr.echo_hops = 0;
 	telem_bytes = p->payload_bytes ? sizeof(struct wire_telem) : 0;

@@ -48,7 +48,7 @@ struct flow {
 	__u64 last_tx_ns;    /* egress */
 	__u64 last_rx_ns;    /* ingress: last packet with telemetry or echo */
 	__u64 last_fb_ns;    /* ingress: last feedback used */
-	__u64 probe_ns;	     /* egress: last PROBE for want of feedback */
+	__u64 probe_ns;	     /* egress: last PROBE made of a packet of it */
 	__u64 asked_ns;	     /* egress: last look for the socket, for its window scale */
 	__u64 fb_rx_ns;	     /* ingress: when the receiver got the telemetry of that feedback */
 	__u64 feedbacks;     /* ingress: feedbacks used */
