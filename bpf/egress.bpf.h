@@ -223,7 +223,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	head->hdr.flags = 0;
 	head->hdr.echo_hops = 0;
 	/* It overtakes what waits in fq, so it is not a position behind that. */
-	head->hdr.seq = bpf_htonl((__u32)(f->tx_bytes - flow_waits_bytes(f, bpf_ktime_get_ns())));
+	head->hdr.seq = bpf_htonl((__u32)flow_left_bytes(f, bpf_ktime_get_ns()));
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
 	    egress_head_store(ctx, &p, head, outer + wire_bytes))

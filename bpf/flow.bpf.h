@@ -16,7 +16,7 @@
 #define HOST_SILENT_NS (100 * 1000 * 1000ULL)
 #define HOST_ASK_NS (1000 * 1000 * 1000ULL)
 
-/* How long, and how much, of the flow waits in fq for its departure time. A wild clock is no wait. */
+/* How long the flow waits in fq for its departure time. A wild clock is no wait. */
 static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 {
 	__u64 clock_ns = *(const volatile __u64 *)&f->clock_ns;
@@ -24,10 +24,16 @@ static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 	return clock_ns > now_ns && clock_ns - now_ns < NSEC_PER_SEC ? clock_ns - now_ns : 0;
 }
 
-/* bytes/ms * ns < 2^27 * 2^30 */
-static inline __u64 flow_waits_bytes(const struct flow *f, __u64 now_ns)
+/*
+ * The position up to which the flow has left: what was sent, without what waits in fq. That is told
+ * from the clock, and after R has risen may seem to be more than was sent. bytes/ms * ns < 2^27 * 2^30
+ */
+static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 {
-	return flow_waits_ns(f, now_ns) * (f->cc.rate_bps / 8000) / 1000000;
+	__u64 sent = *(const volatile __u64 *)&f->tx_bytes;
+	__u64 waits = flow_waits_ns(f, now_ns) * (f->cc.rate_bps / 8000) / 1000000;
+
+	return sent > waits ? sent - waits : 0;
 }
 
 static inline int flow_trylock(struct flow *f)

@@ -89,9 +89,11 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	ack->seq = ack->snd_nxt - (__u32)((__u32)ack->snd_nxt - fb->seq);
 	/*
 	 * What still waits in fq for its departure time will see the network after this update: a round
-	 * ends with the first of it, not with what follows it.
+	 * ends with the first of it, not with what follows it. What collected this has left.
 	 */
-	ack->snd_nxt -= flow_waits_bytes(f, fb->now_ns);
+	ack->snd_nxt = flow_left_bytes(f, fb->now_ns);
+	if (ack->snd_nxt < ack->seq)
+		ack->snd_nxt = ack->seq;
 	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
 
 	if (!f->params.t_ns) {
