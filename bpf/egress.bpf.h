@@ -276,14 +276,15 @@ static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p,
  * When the packet leaves. TCP has a window of its own, so its clock is never far ahead. UDP has not:
  * what would have to wait for longer than the horizon, a base RTT unless configured, is dropped, or,
  * where the policy is to mark and the packet says that it is ECN capable, gets a mark and waits up to
- * twice as long. A departure time once given stands, so a far horizon is also a slow reaction.
+ * twice as long. A socket that paces itself (SO_TXTIME) says when; what counts is what the packet
+ * waits beyond that. A departure time once given stands, so a far horizon is also a slow reaction.
  * Returns 0, or what the drop is to be counted as.
  */
 static inline enum sluice_stat egress_departure(struct __sk_buff *ctx, struct egress_pkt *p,
 						struct flow *f, const struct control *ctl,
 						__u32 bytes)
 {
-	__u64 horizon = 2 * f->params.t_ns + PACER_HORIZON_NS, ahead, t;
+	__u64 horizon = 2 * f->params.t_ns + PACER_HORIZON_NS, from = p->now_ns, ahead, t;
 	int udp = p->key.proto == IPPROTO_UDP;
 
 	if (!(f->port_flags & PORT_F_EDT)) {
@@ -293,7 +294,9 @@ static inline enum sluice_stat egress_departure(struct __sk_buff *ctx, struct eg
 	}
 	if (udp) {
 		horizon = ctl->horizon_ns ?: f->params.t_ns;
-		ahead = flow_waits_ns(f, p->now_ns);
+		if (ctx->tstamp > from && ctx->tstamp - from < NSEC_PER_SEC)
+			from = ctx->tstamp;
+		ahead = flow_waits_ns(f, from);
 		if (ahead > horizon) {
 			if (!ctl->horizon_mark || !(p->tos & ECN_MASK) || ahead > 2 * horizon)
 				return STAT_TX_HORIZON;
@@ -303,7 +306,7 @@ static inline enum sluice_stat egress_departure(struct __sk_buff *ctx, struct eg
 		}
 		horizon *= 2;
 	}
-	t = pacer_reserve(&f->clock_ns, p->now_ns, ctx->tstamp, bytes, f->cc.rate_bps, horizon);
+	t = pacer_reserve(&f->clock_ns, from, ctx->tstamp, bytes, f->cc.rate_bps, horizon);
 	if (t > p->now_ns) {
 		bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
 		stats_count(STAT_PACED);
