@@ -505,6 +505,24 @@ Test(egress, other__is_untouched)
 	expect_eq(flows_count(), 0);
 }
 
+/* Nobody can be asked whether all of a group strip. */
+Test(egress, group__is_untouched)
+{
+	static const __u8 first[] = { 0xff, 0x01, 0x33 }; /* everybody, a group of IPv4, one of IPv6 */
+	unsigned int i;
+
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < sizeof(first); i++) {
+			struct frame in = udp(.v6 = v6, .payload = 100);
+
+			fixture("IPv%d, address %#x:...", v6 ? 6 : 4, first[i]);
+			in.b[0] = first[i];
+			expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+			expect_eq(flows_count(), 0);
+		}
+	}
+}
+
 Test(egress, fragment__is_untouched)
 {
 	struct frame whole = tcp(.payload = 800), in;
@@ -1144,6 +1162,25 @@ Test(egress, feedback_probe__each_flow_has_its_own)
 	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT, STAT_TX_DATA, STAT_PROBE_SENT);
 }
 
+/* What is asked of the host is asked for the flow as well: one question, not two. */
+Test(egress, feedback_probe__is_the_question_too)
+{
+	struct asker a = asker_slow();
+	struct host h = { .capable = 1 };
+	struct frame in = frame_of(udp_flow);
+
+	h.heard_ns = clock_ns() - 1001 * MS;
+	host_set(0, HOST_B, &h);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
+	expect_probe(&a, &in, 0);
+	expect_between(clock_ns() - flow_get(udp_flow).probe_ns, 0, 1000 * MS);
+	expect_between(clock_ns() - host_get(0, HOST_B).asked_ns, 0, 1000 * MS);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA);
+	expect_no_probe(&a);
+}
+
 /* Not to peers that do not strip: they are asked once a second, all flows together. */
 Test(egress, feedback_probe__not_to_an_unknown_peer)
 {
@@ -1530,6 +1567,46 @@ Test(egress, departure_udp__beyond_the_horizon_is_dropped)
 		run(EGRESS, &in);
 		expect_counted(STAT_TX_DATA, STAT_PACED);
 	}
+}
+
+/*
+ * A socket that paces itself (SO_TXTIME) says when; the horizon is for what the packet waits beyond
+ * that. A train that it spreads over more than the horizon is neither dropped nor pulled together.
+ */
+Test(egress, departure_udp__when_the_socket_wants)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct frame in = frame_of(s);
+	__u64 asked;
+	struct result r;
+	int i;
+
+	enforce_with_fq();
+	horizon_set(1 * MS, 0);
+	asked = clock_ns();
+	for (i = 0; i < 5; i++) {
+		asked += 100 * MS;
+		hosts_strip();
+		r = run(EGRESS, &in, .tstamp = asked);
+		expect_verdict(r, VERDICT_PASS);
+		expect_eq(r.ctx.tstamp, asked);
+		expect_counted(STAT_TX_DATA, STAT_PACED);
+	}
+	fixture("faster than R");
+	clock_at(s, asked + 10 * MS, 100000000);
+	r = run(EGRESS, &in, .tstamp = asked);
+	expect_verdict(r, VERDICT_DROP);
+	expect_counted(STAT_TX_HORIZON);
+	clock_at(s, asked + MS / 2, 100000000);
+	r = run(EGRESS, &in, .tstamp = asked);
+	expect_eq(r.ctx.tstamp, asked + MS / 2);
+	expect_counted(STAT_TX_DATA, STAT_PACED);
+	fixture("a time that makes no sense");
+	clock_at(s, 0, 100000000);
+	asked = clock_ns();
+	r = run(EGRESS, &in, .tstamp = 1ULL << 62);
+	expect_between(r.ctx.tstamp, asked + 2 * MS, clock_ns() + 2 * MS);
+	expect_counted(STAT_TX_DATA, STAT_PACED, STAT_HORIZON);
 }
 
 Test(egress, departure_udp__horizon_is_a_base_rtt_where_none_is_said)

@@ -35,17 +35,22 @@ static const struct ip_spec *forward(int v6)
 }
 
 /* The flow A to B, as its first data packet leaves it, with wire bytes sent so far. */
-static void flow_runs(int v6, __u64 tx_bytes)
+static void flow_runs_of(struct ip_spec s, __u64 tx_bytes)
 {
-	struct frame in = tcp(.v6 = v6, .payload = 100);
+	struct frame in = frame_of(s);
 	struct flow f;
 
 	hosts_strip();
 	run(EGRESS, &in);
 	expect_counted(STAT_TX_DATA);
-	f = flow_get(*forward(v6));
+	f = flow_get(s);
 	f.tx_bytes = tx_bytes;
-	flow_set(*forward(v6), &f);
+	flow_set(s, &f);
+}
+
+static void flow_runs(int v6, __u64 tx_bytes)
+{
+	flow_runs_of((struct ip_spec){ .v6 = v6, .payload = 100 }, tx_bytes);
 }
 
 /* --- stripping --- */
@@ -88,6 +93,34 @@ Test(ingress, strip__every_shape)
 					expect_counted(STAT_RX_DATA, echo ? STAT_FB_NO_FLOW : -1);
 			}
 		}
+	}
+}
+
+Test(ingress, strip__udp_of_every_shape)
+{
+	static const unsigned int payloads[] = { 0, 1, 2, 3, 4, 7, 11, 12, 13, 500 };
+
+	FOR_V4_AND_V6(v6) {
+		unsigned int room, echo, i;
+
+		for (i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+			for (room = 0; room <= 5; room += 5) {
+				for (echo = 0; echo <= 6; echo++) {
+					struct frame inner = udp(.v6 = v6, .reply = 1, .payload = payloads[i]);
+					struct frame in = wrap(&inner, .room = room, .echo = echo > 0,
+							       .echo_hops = echo ? echo - 1 : 0);
+					struct result r = run(INGRESS, &in);
+
+					fixture("IPv%d, %u bytes, room for %u, echo %u", v6 ? 6 : 4,
+						payloads[i], room, echo);
+					expect_verdict(r, VERDICT_PASS);
+					expect_frame(&r.out, &inner);
+					world_counted((const int[]){ -1 });
+				}
+			}
+		}
+		expect_eq(flow_exists((struct ip_spec){ .v6 = v6, .udp = 1 }), 1);
+		expect_eq(flow_exists(*forward(v6)), 0);
 	}
 }
 
@@ -297,7 +330,25 @@ struct feedback {
 	__u64 hop[5];
 	__u32 seq;
 	__s64 gap_ns; /* since the last feedback */
+	int probe;    /* it comes with a PROBE_REPLY and not as an echo */
+	int udp;      /* for the flow of UDP */
 };
+
+/* An answer to the question that A asked with a packet like s, with what it collected. */
+static struct frame reply_of(struct ip_spec s, struct wire_spec w)
+{
+	unsigned int len = 14 + (s.v6 ? 40 : 20) + 20;
+	struct frame inner = frame_of(s), probe;
+
+	if (inner.len > len)
+		inner = frame_cut(inner, len);
+	w.msg = 2;
+	w.room = 5;
+	probe = frame_wrap(&inner, w);
+	return frame_turned(probe);
+}
+
+#define reply(s, ...) reply_of(s, (struct wire_spec){ __VA_ARGS__ })
 
 static struct hpcc_ack ack_of(const struct feedback *fb, const struct flow *f)
 {
@@ -319,8 +370,8 @@ static struct hpcc_ack ack_of(const struct feedback *fb, const struct flow *f)
 }
 
 /*
- * Sends the feedback, by an ACK or with data, and expects that the flow's state is what hpcc.h makes
- * of it, field by field. Returns the kind.
+ * Sends the feedback, by an ACK or with data or in a PROBE_REPLY, and expects that the flow's state is
+ * what hpcc.h makes of it, field by field. Returns the kind.
  */
 static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int payload,
 				      enum sluice_mode mode)
@@ -331,17 +382,23 @@ static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int pa
 		[HPCC_FULL] = STAT_FB_FULL,
 		[HPCC_SKIPPED] = STAT_FB_SKIPPED,
 	};
-	struct frame inner = tcp(.reply = 1, .payload = payload), in;
-	struct flow f = flow_get(a_to_b), now;
+	struct ip_spec back = { .udp = fb->udp, .reply = 1, .payload = payload },
+		       spec = { .udp = fb->udp, .payload = 100 };
+	struct frame inner = frame_of(back), in;
+	struct flow f = flow_get(spec), now;
 	struct hpcc_state want = f.cc;
 	struct hpcc_ack ack = ack_of(fb, &f);
+	__u64 before, after, age = fb->probe ? 0 : 100 * 1024;
 	enum hpcc_kind kind;
-	__u64 before, after;
 	struct result r;
 
-	in = wrap(&inner, .room = payload ? 5 : 0, .echo = 1, .echo_hops = fb->hops,
-		  .echo_path = fb->path, .echo_seq = fb->seq, .echo_age = 100,
-		  .echo_hop = { fb->hop[0], fb->hop[1], fb->hop[2], fb->hop[3], fb->hop[4] });
+	if (fb->probe)
+		in = reply(spec, .nhop = fb->hops, .path = fb->path, .seq = fb->seq,
+			   .hop = { fb->hop[0], fb->hop[1], fb->hop[2], fb->hop[3], fb->hop[4] });
+	else
+		in = wrap(&inner, .room = payload ? 5 : 0, .echo = 1, .echo_hops = fb->hops,
+			  .echo_path = fb->path, .echo_seq = fb->seq, .echo_age = 100,
+			  .echo_hop = { fb->hop[0], fb->hop[1], fb->hop[2], fb->hop[3], fb->hop[4] });
 	if (mode == MODE_OBSERVE) {
 		kind = hpcc_observe(&want, &f.params, &ack);
 		if (kind != HPCC_SKIPPED)
@@ -350,15 +407,20 @@ static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int pa
 		kind = hpcc_new_ack(&want, &f.params, &ack);
 	}
 	if (f.fb_rx_ns) {
-		f.fb_rx_ns = clock_ns() - 100 * 1024 - fb->gap_ns;
-		flow_set(a_to_b, &f);
+		f.fb_rx_ns = clock_ns() - age - fb->gap_ns;
+		flow_set(spec, &f);
 	}
 	before = clock_ns();
 	r = run(INGRESS, &in);
 	after = clock_ns();
-	expect_frame(&r.out, &inner);
-	expect_counted(STAT_RX_DATA, stat[kind]);
-	now = flow_get(a_to_b);
+	if (fb->probe) {
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_REPLY, stat[kind]);
+	} else {
+		expect_frame(&r.out, &inner);
+		expect_counted(STAT_RX_DATA, stat[kind]);
+	}
+	now = flow_get(spec);
 	expect_eq(now.cc.w, want.w);
 	expect_eq(now.cc.wc, want.wc);
 	expect_eq(now.cc.u, want.u);
@@ -374,7 +436,7 @@ static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int pa
 		expect_eq(now.last_fb_ns, f.last_fb_ns);
 	} else {
 		expect_eq(now.feedbacks, f.feedbacks + 1);
-		expect_between(now.fb_rx_ns, before - 100 * 1024, after - 100 * 1024);
+		expect_between(now.fb_rx_ns, before - age, after - age);
 		expect_between(now.last_fb_ns, before, after);
 	}
 	return kind;
@@ -577,6 +639,33 @@ Test(ingress, feedback__round_ends_before_what_still_waits)
 	expect_eq(flow_get(a_to_b).cc.last_update_seq, sent);
 }
 
+/*
+ * What waits is told from the clock and R. After R has risen that is more than was ever sent: the
+ * round then ends with the packet whose feedback this is, and not before the flow began.
+ */
+Test(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
+{
+	struct feedback fb = { .hops = 1, .seq = 2000, .hop = { hop_of(12, 0, 0, 0) } };
+	struct flow f;
+	struct frame in;
+
+	flow_runs(0, 3000);
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+	f = flow_get(a_to_b);
+	f.cc.rate_bps = 80000000000ULL;
+	f.clock_ns = clock_ns() + 900 * MS;
+	flow_set(a_to_b, &f);
+	in = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 2100,
+		    .echo_hop = { hop_of(12, 10000, 0, 0) });
+	run(INGRESS, &in);
+	expect_counted(STAT_RX_DATA, STAT_FB_FULL);
+	expect_eq(flow_get(a_to_b).cc.last_update_seq, 2100);
+
+	fixture("a probe's position is in the flow too");
+	in = tcp(.payload = 100);
+	expect_eq(get32(run(EGRESS, &in, .mark = 0x51d1ce5e).out.b + 14 + 28 + 8), 0);
+}
+
 Test(ingress, feedback__observed_only)
 {
 	struct feedback fb = { .hops = 1, .seq = 1000, .hop = { hop_of(12, 0, 0, 0) } };
@@ -626,6 +715,55 @@ Test(ingress, feedback__for_an_unknown_flow)
 	}
 }
 
+/*
+ * An echo is read at the length of two hops, which is there in front of any TCP packet, and of any
+ * IPv6 packet. A shorter one in front of a shorter datagram is left out, and the datagram stripped.
+ */
+Test(ingress, feedback__before_a_small_datagram)
+{
+	unsigned int hops, payload;
+
+	FOR_V4_AND_V6(v6) {
+		flow_runs_of((struct ip_spec){ .v6 = v6, .udp = 1, .payload = 100 }, 1000);
+		for (hops = 0; hops <= 3; hops++) {
+			for (payload = 0; payload <= 20; payload++) {
+				struct frame inner = udp(.v6 = v6, .reply = 1, .payload = payload);
+				struct frame in = wrap(&inner, .echo = 1, .echo_hops = hops,
+						       .echo_hop = { hop_of(12, 1, 0, 0) });
+				unsigned int follows = 8 + 8 * hops + (v6 ? 40 : 20) + 8 + payload;
+				struct flow f = flow_get((struct ip_spec){ .v6 = v6, .udp = 1 });
+				struct result r;
+
+				fixture("IPv%d, %u hops, %u bytes", v6 ? 6 : 4, hops, payload);
+				f.cc.hops = 0; /* a first feedback, each time */
+				flow_set((struct ip_spec){ .v6 = v6, .udp = 1 }, &f);
+				r = run(INGRESS, &in);
+				expect_verdict(r, VERDICT_PASS);
+				expect_frame(&r.out, &inner);
+				expect_counted(STAT_RX_DATA,
+					       hops && follows >= 48 ? STAT_FB_FIRST : STAT_FB_SKIPPED);
+			}
+		}
+	}
+}
+
+/* With the telemetry in front of it there is always enough. */
+Test(ingress, slot__of_the_smallest_datagram)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 1),
+			     in = wrap(&inner, .room = 5, .nhop = 5, .seq = 3,
+				       .hop = { 1, 2, 3, 4, 0x5555 });
+		struct flow f;
+
+		run(INGRESS, &in);
+		expect_counted(STAT_RX_DATA);
+		f = flow_get((struct ip_spec){ .v6 = v6, .udp = 1 });
+		expect_eq(f.echo.version, 2);
+		expect_eq(f.echo.hop[4], 0x5555);
+	}
+}
+
 Test(ingress, feedback__takes_new_parameters_first)
 {
 	struct frame in = from_b(0, 0, .echo = 1, .echo_hops = 1);
@@ -646,11 +784,16 @@ Test(ingress, feedback__takes_new_parameters_first)
 Test(ingress, probe__is_turned_round)
 {
 	FOR_V4_AND_V6(v6) {
-		struct frame inner = tcp(.v6 = v6, .reply = 1, .tos = 0xb8), in = wrap(&inner, .msg = 2),
-			     want = frame_turned(in);
+		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 300, .tos = 0xb8),
+			     in = frame_probe(&inner, 0xc777, 0x12345678), want;
 		__u64 before = clock_ns();
-		struct result r = run(INGRESS, &in);
+		struct result r;
 
+		put16(in.b + at_telem(&in), 2 << 12 | 0x321); /* two hops have stamped it */
+		put64(in.b + at_hop(&in, 0), 0x1122334455667788);
+		put64(in.b + at_hop(&in, 1), 0x99aabbccddeeff00);
+		want = frame_turned(in);
+		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
 		expect_counted(STAT_RX_PROBE);
@@ -658,6 +801,21 @@ Test(ingress, probe__is_turned_round)
 		expect_between(host_get(v6, HOST_B).heard_ns, before, clock_ns());
 		expect_eq(flows_count(), 0);
 		expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
+	}
+}
+
+/* One question to all would be answered by all. */
+Test(ingress, probe__to_a_group_is_not_answered)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 10),
+			     in = frame_probe(&inner, 0xc777, 0);
+
+		in.b[0] = 0xff;
+		expect_verdict(run(INGRESS, &in), VERDICT_DROP);
+		in.b[0] = 0x33;
+		expect_verdict(run(INGRESS, &in), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE, STAT_RX_PROBE);
 	}
 }
 
@@ -696,7 +854,7 @@ Test(ingress, probe__reply_goes_back_over_the_link)
 	fd = packet_socket(LINK_FAR);
 	FOR_V4_AND_V6(v6) {
 		inner = tcp(.v6 = v6, .reply = 1);
-		in = wrap(&inner, .msg = 2);
+		in = frame_probe(&inner, 0xc777, 0);
 		packet_send(fd, &in);
 		cr_assert(packet_catch(fd, &got, 1000), "%sno reply", world_fixture());
 		want = frame_turned(in);
@@ -708,16 +866,25 @@ Test(ingress, probe__reply_goes_back_over_the_link)
 	}
 }
 
-Test(ingress, probe_reply__that_was_asked_for)
+/* --- answers --- */
+
+/* B was asked, a minute ago, and is silent since. */
+static void host_asked(int v6)
+{
+	struct host h = { .asked_ns = clock_ns() - 60000 * MS, .unanswered_ns = 6 };
+
+	host_set(v6, HOST_B, &h);
+}
+
+Test(ingress, probe_reply__shows_that_the_peer_strips)
 {
 	FOR_V4_AND_V6(v6) {
-		struct frame inner = tcp(.v6 = v6, .reply = 1),
-			     in = wrap(&inner, .msg = 3, .bare = 1);
-		struct host h = { .asked_ns = 5, .unanswered_ns = 6 };
+		struct frame in = reply(*forward(v6));
 		__u64 before = clock_ns();
 		struct result r;
+		struct host h;
 
-		host_set(v6, HOST_B, &h);
+		host_asked(v6);
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE_REPLY);
@@ -725,26 +892,347 @@ Test(ingress, probe_reply__that_was_asked_for)
 		expect_eq(h.capable, 1);
 		expect_eq(h.unanswered_ns, 0);
 		expect_between(h.heard_ns, before, clock_ns());
+		expect_eq(flows_count(), 0);
 	}
 }
 
-Test(ingress, probe_reply__that_nobody_asked_for)
+/* What it met on its way is feedback like an echo, of TCP and of UDP. */
+Test(ingress, probe_reply__is_what_hpcc_computes)
+{
+	int udp;
+
+	for (udp = 0; udp < 2; udp++) {
+		struct feedback fb = { .hops = 2, .path = 0x321, .probe = 1, .udp = udp };
+		struct ip_spec s = { .udp = udp, .payload = 100 };
+		unsigned int kinds[4] = {}, i;
+
+		fixture("%s", udp ? "UDP" : "TCP");
+		flow_runs_of(s, 1000000);
+		host_asked(0);
+		fb.hop[0] = hop_of(12, 0xfffff0, 0xfffff * 128, 0);
+		fb.hop[1] = hop_of(12, 5, 7 * 128, 8000);
+		fb.seq = 20000;
+		expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
+		for (i = 0; i < 200; i++) {
+			struct flow f = flow_get(s);
+			__u64 dt = 50000 + i % 7 * 1000;
+
+			fixture("%s, feedback %u", udp ? "UDP" : "TCP", i);
+			hop_advance(&fb, 0, dt, 600 + i * 13 % 700, i % 50 < 25 ? 0 : i * 400);
+			hop_advance(&fb, 1, dt + 10, 500 + i * 29 % 400, i % 3 * 1600);
+			fb.gap_ns = dt;
+			fb.seq += 60000;
+			fb.probe = i % 4 != 3; /* an echo in between */
+			f.tx_bytes = fb.seq + 1000000;
+			flow_set(s, &f);
+			kinds[expect_feedback(&fb, i % 2 * 100, MODE_DRY_RUN)]++;
+		}
+		cr_assert(kinds[HPCC_FAST] > 50 && kinds[HPCC_FULL] > 5, "fast %u, full %u",
+			  kinds[HPCC_FAST], kinds[HPCC_FULL]);
+		cr_assert(flow_get(s).cc.w < flow_get(s).params.w_init, "W never moved");
+	}
+}
+
+Test(ingress, probe_reply__observed_only)
+{
+	struct feedback fb = { .hops = 1, .seq = 1000, .probe = 1, .udp = 1,
+			       .hop = { hop_of(12, 0, 0, 0) } };
+	struct ip_spec s = { .udp = 1, .payload = 100 };
+	struct flow before;
+
+	control_set(MODE_OBSERVE, 0);
+	flow_runs_of(s, 1000000);
+	host_asked(0);
+	before = flow_get(s);
+	expect_eq(expect_feedback(&fb, 0, MODE_OBSERVE), HPCC_FIRST);
+	hop_advance(&fb, 0, 1000000, 1900, 0);
+	fb.gap_ns = 1000000;
+	expect_eq(expect_feedback(&fb, 0, MODE_OBSERVE), HPCC_FAST);
+	expect_eq(flow_get(s).cc.w, before.cc.w);
+	expect_eq(flow_get(s).cc.rate_bps, before.cc.rate_bps);
+}
+
+Test(ingress, probe_reply__of_a_path_without_switches)
+{
+	struct ip_spec s = { .udp = 1, .payload = 100 };
+	struct frame in = reply(s);
+
+	flow_runs_of(s, 1000);
+	host_asked(0);
+	run(INGRESS, &in);
+	expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_SKIPPED);
+	expect_eq(host_get(0, HOST_B).capable, 1);
+	expect_eq(flow_get(s).feedbacks, 0);
+}
+
+Test(ingress, probe_reply__not_while_another_cpu_has_the_flow)
+{
+	struct ip_spec s = { .udp = 1, .payload = 100 };
+	struct frame in = reply(s, .nhop = 1);
+	struct flow f;
+
+	flow_runs_of(s, 1000);
+	host_asked(0);
+	f = flow_get(s);
+	f.lock = 1;
+	flow_set(s, &f);
+	run(INGRESS, &in);
+	expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_CONTENDED);
+	expect_eq(flow_get(s).lock, 1);
+	expect_eq(flow_get(s).feedbacks, 0);
+}
+
+/* A flow that asks for feedback asks, whether or not anybody had to be asked what he can. */
+Test(ingress, probe_reply__to_a_flow_that_asked_for_feedback)
 {
 	FOR_V4_AND_V6(v6) {
-		struct frame inner = tcp(.v6 = v6, .reply = 1),
-			     in = wrap(&inner, .msg = 3, .bare = 1);
-		struct host h = {};
-		struct result r = run(INGRESS, &in);
+		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 100 };
+		struct frame in = reply(s, .nhop = 1);
 
-		expect_verdict(r, VERDICT_DROP);
+		flow_runs_of(s, 1000); /* B had been heard, and never been asked */
+		expect_between(clock_ns() - flow_get(s).probe_ns, 0, 1000 * MS);
+		run(INGRESS, &in);
+		expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
+		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
+	}
+}
+
+/* Three flows between A and B: all have been asked for, and only one is answered. */
+static struct ip_spec three[] = {
+	{ .payload = 100 },
+	{ .udp = 1, .payload = 100 },
+	{ .udp = 1, .payload = 100, .sport = 7 },
+};
+
+struct memory {
+	struct flow flow[3];
+	struct host host;
+};
+
+static struct memory remember(int v6)
+{
+	struct memory m = {};
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		three[i].v6 = v6;
+		if (flow_exists(three[i]))
+			m.flow[i] = flow_get(three[i]);
+	}
+	m.host = host_get(v6, HOST_B);
+	return m;
+}
+
+static void three_flows(int v6)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		three[i].v6 = v6;
+		flow_runs_of(three[i], 1000);
+	}
+	host_asked(v6);
+}
+
+/* The frame changes no flow and, with host_too, nothing of what is known of B. */
+#define expect_nothing_learned(v6, in, host_too, verdict, ...)                                     \
+	do {                                                                                       \
+		struct memory was_ = remember(v6), is_;                                            \
+		unsigned int flows_ = flows_count();                                               \
+		struct result r_ = run(INGRESS, in);                                               \
+                                                                                                   \
+		expect_verdict(r_, verdict);                                                       \
+		expect_counted(__VA_ARGS__);                                                       \
+		is_ = remember(v6);                                                                \
+		cr_assert(!memcmp(was_.flow, is_.flow, sizeof(is_.flow)), "%sa flow changed",      \
+			  world_fixture());                                                        \
+		if (host_too)                                                                      \
+			cr_assert(!memcmp(&was_.host, &is_.host, sizeof(is_.host)),                \
+				  "%swhat is known of B changed", world_fixture());                \
+		expect_eq(flows_count(), flows_);                                                  \
+	} while (0)
+
+Test(ingress, probe_reply__is_for_its_own_flow_only)
+{
+	FOR_V4_AND_V6(v6) {
+		int i, k;
+
+		three_flows(v6);
+		for (i = 0; i < 3; i++) {
+			struct memory before = remember(v6), after;
+			struct frame in = reply(three[i], .nhop = 1, .seq = 500);
+
+			fixture("IPv%d, flow %d", v6 ? 6 : 4, i);
+			run(INGRESS, &in);
+			expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
+			after = remember(v6);
+			for (k = 0; k < 3; k++) {
+				expect_eq(after.flow[k].feedbacks, before.flow[k].feedbacks + (k == i));
+				if (k != i)
+					cr_assert(!memcmp(&before.flow[k], &after.flow[k],
+							  sizeof(struct flow)));
+			}
+		}
+	}
+}
+
+Test(ingress, probe_reply__with_other_ports_is_for_nobody)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame whole, in;
+		unsigned int l4, i;
+
+		three_flows(v6);
+		whole = reply(three[1], .nhop = 1);
+		l4 = at_hop(&whole, 5) + (v6 ? 40 : 20);
+		for (i = 0; i < 4; i++) {
+			fixture("IPv%d, byte %u of the ports", v6 ? 6 : 4, i);
+			in = whole;
+			in.b[l4 + i] ^= 0x40;
+			expect_nothing_learned(v6, &in, 0, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+		}
+		fixture("IPv%d, ports the wrong way round", v6 ? 6 : 4);
+		in = whole;
+		put16(in.b + l4, PORT_B);
+		put16(in.b + l4 + 2, PORT_A);
+		expect_nothing_learned(v6, &in, 0, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+	}
+}
+
+/* The inner packet must be ours, to the host that answers. */
+Test(ingress, probe_reply__with_other_addresses_inside_is_ignored)
+{
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec back = { .v6 = v6, .udp = 1, .reply = 1, .payload = 100 };
+		struct frame whole, in;
+		unsigned int ip, i, first = v6 ? 8 : 12, last = v6 ? 40 : 20;
+
+		three_flows(v6);
+		whole = reply(three[1], .nhop = 1);
+		ip = at_hop(&whole, 5);
+		for (i = first; i < last; i++) {
+			fixture("IPv%d, byte %u", v6 ? 6 : 4, i);
+			in = whole;
+			in.b[ip + i] ^= 1;
+			expect_nothing_learned(v6, &in, 1, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+		}
+		fixture("IPv%d, a packet of B's", v6 ? 6 : 4);
+		in = frame_of(back);
+		in = wrap(&in, .msg = 3, .room = 5, .nhop = 1);
+		expect_nothing_learned(v6, &in, 1, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+		fixture("IPv%d, neither TCP nor UDP", v6 ? 6 : 4);
+		in = whole;
+		in.b[ip + (v6 ? 6 : 9)] = 132;
+		expect_nothing_learned(v6, &in, 1, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+		fixture("IPv%d, of the other version", v6 ? 6 : 4);
+		in = whole;
+		in.b[at_shim(&in) + 3] = v6 ? 4 : 41;
+		expect_nothing_learned(v6, &in, 1, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+	}
+}
+
+Test(ingress, probe_reply__that_nobody_asked_for_is_ignored)
+{
+	FOR_V4_AND_V6(v6) {
+		struct host known = { .capable = 1, .unanswered_ns = 5 };
+		struct frame in;
+
+		three_flows(v6);
+		host_set(v6, HOST_B, &known);
+		in = reply(three[1], .nhop = 1);
+		expect_nothing_learned(v6, &in, 1, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+	}
+}
+
+Test(ingress, probe_reply__of_an_unknown_host_is_ignored)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = reply(*forward(v6), .nhop = 1);
+
+		expect_verdict(run(INGRESS, &in), VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE_REPLY);
 		expect_eq(host_exists(v6, HOST_B), 0);
-		host_set(v6, HOST_B, &h);
-		r = run(INGRESS, &in);
-		expect_verdict(r, VERDICT_DROP);
-		expect_counted(STAT_RX_PROBE_REPLY);
-		expect_eq(host_get(v6, HOST_B).capable, 0);
+		expect_eq(flows_count(), 0);
 	}
+}
+
+Test(ingress, probe_reply__with_more_hops_than_room_is_ignored)
+{
+	FOR_V4_AND_V6(v6) {
+		unsigned int nhop;
+
+		three_flows(v6);
+		for (nhop = 6; nhop < 16; nhop++) {
+			struct frame in = reply(three[1], .nhop = nhop);
+
+			fixture("IPv%d, %u hops", v6 ? 6 : 4, nhop);
+			expect_nothing_learned(v6, &in, 0, VERDICT_DROP, STAT_RX_PROBE_REPLY,
+					       STAT_RX_BAD_TELEM);
+		}
+	}
+}
+
+Test(ingress, probe_reply__without_room_shows_only_that_the_peer_strips)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner, in;
+
+		three_flows(v6);
+		inner = frame_of(three[1]);
+		in = wrap(&inner, .msg = 2);
+		in = frame_turned(in);
+		expect_nothing_learned(v6, &in, 0, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+	}
+}
+
+/* At the end of the frame, whatever its lengths say; or the copied packet alone. */
+Test(ingress, probe_reply__cut_short_is_ignored)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame whole, inner, in;
+		unsigned int n, l4 = 14 + (v6 ? 40 : 20);
+
+		three_flows(v6);
+		whole = reply(three[1], .nhop = 1);
+		for (n = at_shim(&whole); n < whole.len; n++) {
+			fixture("IPv%d, %u of %u bytes", v6 ? 6 : 4, n, whole.len);
+			in = frame_cut(whole, n);
+			expect_nothing_learned(v6, &in, 1, VERDICT_PASS, STAT_RX_TRUNCATED);
+		}
+		for (n = 14; n < l4 + 4; n++) {
+			fixture("IPv%d, %u bytes of the copied packet", v6 ? 6 : 4, n - 14);
+			inner = frame_of(three[1]);
+			inner = frame_cut(inner, n);
+			in = wrap(&inner, .msg = 2, .room = 5, .nhop = 1);
+			in = frame_turned(in);
+			/* frame_wrap() took the addresses from where they no longer are */
+			memcpy(in.b + 14 + (v6 ? 8 : 12), whole.b + 14 + (v6 ? 8 : 12), v6 ? 32 : 8);
+			expect_nothing_learned(v6, &in, 1, VERDICT_DROP, STAT_RX_PROBE_REPLY);
+		}
+		fixture("IPv%d, nothing but the ports", v6 ? 6 : 4);
+		inner = frame_of(three[1]);
+		inner = frame_cut(inner, l4 + 4);
+		in = wrap(&inner, .msg = 2, .room = 5, .nhop = 1);
+		in = frame_turned(in);
+		run(INGRESS, &in);
+		expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
+	}
+}
+
+/* Only DATA brings an echo. */
+Test(ingress, probe_reply__with_an_echo)
+{
+	struct frame inner, in;
+
+	three_flows(0);
+	inner = frame_of(three[1]);
+	in = wrap(&inner, .msg = 2, .room = 5, .echo = 1, .echo_hops = 2);
+	in = frame_turned(in);
+	expect_nothing_learned(0, &in, 0, VERDICT_DROP, STAT_RX_PROBE_REPLY, STAT_FB_SKIPPED);
+	inner = udp(.reply = 1, .payload = 100);
+	in = wrap(&inner, .msg = 2, .echo = 1, .echo_hops = 2);
+	expect_nothing_learned(0, &in, 0, VERDICT_REDIRECT, STAT_RX_PROBE);
 }
 
 /* --- bypass --- */
@@ -786,11 +1274,24 @@ Test(ingress, bypass__answers_nothing)
 		expect_counted(STAT_RX_PROBE);
 		expect_eq(host_exists(v6, HOST_B), 0);
 		host_set(v6, HOST_B, &h);
-		in = wrap(&inner, .msg = 3, .bare = 1);
+		in = reply(*forward(v6), .nhop = 1);
 		r = run(INGRESS, &in);
 		expect_verdict(r, VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE_REPLY);
 		expect_eq(host_get(v6, HOST_B).capable, 0);
+	}
+}
+
+Test(ingress, bypass__learns_nothing_from_an_answer)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in;
+
+		control_set(MODE_DRY_RUN, 0);
+		three_flows(v6);
+		in = reply(three[1], .nhop = 1);
+		control_set(MODE_DRY_RUN, 1);
+		expect_nothing_learned(v6, &in, 1, VERDICT_DROP, STAT_RX_PROBE_REPLY);
 	}
 }
 
@@ -859,7 +1360,7 @@ Test(ingress, foreign__is_untouched)
 		expect_refused(&in, STAT_RX_FOREIGN);
 		in = wrap(&inner, .msg = 2);
 		expect_refused(&in, STAT_RX_FOREIGN);
-		in = wrap(&inner, .msg = 3, .bare = 1);
+		in = wrap(&inner, .msg = 3, .room = 5);
 		expect_refused(&in, STAT_RX_FOREIGN);
 		expect_eq(host_exists(v6, HOST_STRANGER), 0);
 	}
@@ -991,12 +1492,19 @@ Test(ingress, mismatch__lengths)
 	}
 }
 
-Test(ingress, mismatch__inner_is_not_tcp)
+Test(ingress, mismatch__inner_is_neither_tcp_nor_udp)
 {
-	FOR_V4_AND_V6(v6) {
-		struct frame inner = udp(.v6 = v6, .dport = 53, .payload = 100), in = wrap(&inner, .room = 5);
+	static const __u8 protos[] = { 1, 4, 41, 47, 50, 58, 132, 136 }, bytes[64] = { 8 };
+	unsigned int i;
 
-		expect_refused(&in, STAT_RX_MISMATCH);
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < sizeof(protos); i++) {
+			struct frame inner = frame_ip(v6, protos[i], bytes, sizeof(bytes)),
+				     in = wrap(&inner, .room = 5);
+
+			fixture("IPv%d, protocol %u", v6 ? 6 : 4, protos[i]);
+			expect_refused(&in, STAT_RX_MISMATCH);
+		}
 	}
 }
 
@@ -1030,6 +1538,9 @@ Test(ingress, looped__is_untouched)
 
 		expect_refused(&in, STAT_RX_MISMATCH);
 		in = wrap(&in, .room = 5);
+		expect_refused(&in, STAT_RX_MISMATCH);
+		once = udp(.v6 = v6, .reply = 1, .dport = PORT_WIRE, .payload = 100);
+		in = wrap(&once, .room = 5);
 		expect_refused(&in, STAT_RX_MISMATCH);
 	}
 }
