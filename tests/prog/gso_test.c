@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that the kernel segments after egress has seen them. A test run cannot say that a packet is
- * TCP with GSO, so these go over a link with the program attached; TSO is off at its near end, so
- * that what arrives at the far end are the segments.
+ * Packets that the kernel segments, or whose checksum it computes, after egress has seen them. A test
+ * run cannot say that a packet is such a one, so these go over a link with the program attached; the
+ * offloads of its near end are off, so that what arrives at the far end is what a wire would carry.
  */
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -17,6 +17,10 @@
 #include <unistd.h>
 
 #include "world.h"
+
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* headers of Linux 6.2 */
+#endif
 
 static void make(void)
 {
@@ -60,42 +64,62 @@ static __u8 byte_at(unsigned int n)
 	return n * 13 + (n >> 8) * 31;
 }
 
-/* Sends what TCP hands down: one packet of many segments whose checksum is still to be computed. */
+/* The headers of that packet. The sum of the pseudo-header is what the rest starts from. */
+static struct frame unfinished(struct ip_spec s, unsigned int payload)
+{
+	struct frame head = frame_of(s);
+	unsigned int l4 = 14 + (s.v6 ? 40 : 20), len = head.len - l4 + payload, i;
+	__u32 sum = (s.udp ? 17 : 6) + len;
+
+	if (s.v6)
+		put16(head.b + 18, len);
+	else
+		put16(head.b + 16, 20 + len);
+	if (s.udp)
+		put16(head.b + l4 + 4, len);
+	frame_fix(&head);
+	for (i = s.v6 ? 22 : 26; i < l4; i += 2)
+		sum += get16(head.b + i);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	put16(head.b + l4 + (s.udp ? 6 : 16), sum);
+	return head;
+}
+
+/*
+ * Sends what TCP or UDP hands down: a packet whose checksum is still to be computed, of many segments
+ * for a gso_size.
+ */
 static void send_gso(int fd, struct ip_spec s, unsigned int payload, unsigned int gso_size)
 {
 	struct frame head = frame_of(s);
-	unsigned int ip_bytes = s.v6 ? 40 : 20, l4 = 14 + ip_bytes, tcp_bytes = 20 + s.options, i;
+	unsigned int ip_bytes = s.v6 ? 40 : 20, l4 = 14 + ip_bytes, l4_bytes = head.len - l4, i;
 	struct virtio_net_hdr vnet = {
 		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-		.gso_type = s.v6 ? VIRTIO_NET_HDR_GSO_TCPV6 : VIRTIO_NET_HDR_GSO_TCPV4,
+		.gso_type = !gso_size ? VIRTIO_NET_HDR_GSO_NONE :
+			    s.udp     ? VIRTIO_NET_HDR_GSO_UDP_L4 :
+			    s.v6      ? VIRTIO_NET_HDR_GSO_TCPV6 :
+					VIRTIO_NET_HDR_GSO_TCPV4,
 		.hdr_len = head.len,
 		.gso_size = gso_size,
 		.csum_start = l4,
-		.csum_offset = 16,
+		.csum_offset = s.udp ? 6 : 16,
 	};
 	static __u8 data[1 << 16];
 	struct iovec iov[] = { { &vnet, sizeof(vnet) }, { head.b, head.len }, { data, payload } };
-	__u32 sum = 0;
+	ssize_t n;
 
 	for (i = 0; i < payload; i++)
 		data[i] = byte_at(i);
-	if (s.v6)
-		put16(head.b + 18, tcp_bytes + payload);
-	else
-		put16(head.b + 16, 20 + tcp_bytes + payload);
-	frame_fix(&head);
-	/* The sum of the pseudo-header is what the segmentation starts from. */
-	for (i = s.v6 ? 22 : 26; i < l4; i += 2)
-		sum += get16(head.b + i);
-	sum += 6 + tcp_bytes + payload;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	put16(head.b + l4 + 16, sum);
-	cr_assert(writev(fd, iov, 3) == (ssize_t)(sizeof(vnet) + head.len + payload), "%s%s",
+	head = unfinished(s, payload);
+	n = writev(fd, iov, 3);
+	if (n < 0 && errno == EINVAL && s.udp && gso_size)
+		cr_skip_test("this kernel has no packet sockets for UDP with GSO (Linux 6.2)");
+	cr_assert(n == (ssize_t)(sizeof(vnet) + 14 + ip_bytes + l4_bytes + payload), "%s%s",
 		  world_fixture(), strerror(errno));
 }
 
-/* One segment as it must leave: the inner packet that TCP would have sent without GSO. */
+/* One segment as it must leave: the inner packet that would have been sent without GSO. */
 static struct frame segment(struct ip_spec s, unsigned int from, unsigned int bytes, int inner_id)
 {
 	struct frame f;
@@ -103,7 +127,8 @@ static struct frame segment(struct ip_spec s, unsigned int from, unsigned int by
 
 	s.payload = bytes;
 	f = frame_of(s);
-	put32(f.b + 14 + (s.v6 ? 40 : 20) + 4, 1000000 + from);
+	if (!s.udp)
+		put32(f.b + 14 + (s.v6 ? 40 : 20) + 4, 1000000 + from);
 	for (i = 0; i < bytes; i++)
 		f.b[f.len - bytes + i] = byte_at(from + i);
 	if (!s.v6)
@@ -112,8 +137,89 @@ static struct frame segment(struct ip_spec s, unsigned int from, unsigned int by
 	return f;
 }
 
+/* The next frame is the PROBE of a packet of so many bytes of payload, whose checksum is anything. */
+static void expect_probe(int far, struct ip_spec s, unsigned int payload, __u32 seq)
+{
+	struct frame head = unfinished(s, payload), got, want;
+	unsigned int l4 = 14 + (s.v6 ? 40 : 20), i;
+
+	for (i = 0; i < payload && head.len < l4 + 20; i++)
+		head.b[head.len++] = byte_at(i);
+	cr_assert(packet_catch(far, &got, 1000), "%sno PROBE", world_fixture());
+	want = frame_probe(&head, get16(got.b + at_udp(&got)), seq);
+	l4 += at_hop(&want, 5) - 14;
+	memcpy(want.b + l4 + (s.udp ? 6 : 16), got.b + l4 + (s.udp ? 6 : 16), 2);
+	expect_frame(&got, &want);
+}
+
+static void segments_carry_headers(struct ip_spec s)
+{
+	unsigned int outer = s.v6 ? 40 : 20, headers = 14 + outer + (s.udp ? 8 : 20 + s.options);
+	unsigned int grow = outer + 8 + 12 + 44, i;
+	__u32 seq = 4300 + 5 * (headers + grow);
+	int fd = gso_socket(LINK_NEAR), far = packet_socket(LINK_FAR);
+
+	tso_off(fd, LINK_NEAR);
+	send_gso(fd, s, 4300, 1000);
+	if (s.udp) /* nobody has answered it yet */
+		expect_probe(far, s, 4300, 0);
+	for (i = 0; i < 5; i++) {
+		struct frame got, inner, want;
+
+		fixture("IPv%d, segment %u", s.v6 ? 6 : 4, i + 1);
+		cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
+		/* Of an IPv4 header that must not be fragmented the identification is free. */
+		inner = segment(s, i * 1000, i < 4 ? 1000 : 300,
+				s.v6 ? 0 : get16(got.b + at_hop(&got, 5) + 4));
+		want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq);
+		if (!s.v6) {
+			put16(want.b + 18, get16(got.b + 18));
+			frame_fix(&want);
+		}
+		expect_frame(&got, &want);
+	}
+	if (s.udp)
+		expect_counted_attached(STAT_TX_DATA, STAT_PROBE_SENT);
+	else
+		expect_counted_attached(STAT_TX_DATA);
+	expect_eq(flow_get(s).tx_bytes, seq);
+	close(fd);
+	close(far);
+}
+
 Test(gso, segments__each_carry_headers_and_telemetry)
 {
+	link_make("");
+	link_attach(EGRESS, LINK_NEAR, 0);
+	FOR_V4_AND_V6(v6)
+		segments_carry_headers((struct ip_spec){ .v6 = v6, .options = 12 });
+}
+
+Test(gso, segments__of_udp_each_carry_headers_and_telemetry)
+{
+	link_make("");
+	link_attach(EGRESS, LINK_NEAR, 0);
+	FOR_V4_AND_V6(v6)
+		segments_carry_headers((struct ip_spec){ .v6 = v6, .udp = 1 });
+}
+
+/* Of a packet of many segments one small question, and of one whose checksum is not there yet. */
+Test(gso, probe__of_a_packet_that_is_not_finished)
+{
+	static const struct {
+		struct ip_spec s;
+		unsigned int payload, gso_size;
+	} cases[] = {
+		{ {}, 60000, 1000 },
+		{ { .options = 12 }, 3000, 1000 },
+		{ {}, 500, 0 },
+		{ {}, 0, 0 },
+		{ { .udp = 1 }, 60000, 1000 },
+		{ { .udp = 1 }, 1300, 0 },
+		{ { .udp = 1 }, 1, 0 },
+		{ { .udp = 1 }, 24, 12 },
+	};
+	unsigned int i;
 	int fd, far;
 
 	link_make("");
@@ -122,28 +228,71 @@ Test(gso, segments__each_carry_headers_and_telemetry)
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
 	FOR_V4_AND_V6(v6) {
-		struct ip_spec s = { .v6 = v6, .options = 12 };
-		unsigned int headers = 14 + (v6 ? 40 : 20) + 32, grow = (v6 ? 40 : 20) + 8 + 12 + 44, i;
-		__u32 seq = 4300 + 5 * (headers + grow);
+		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			struct ip_spec s = cases[i].s;
+			struct host unknown = {};
+			struct frame got;
+			unsigned int n, packets = cases[i].gso_size ?
+							  cases[i].payload / cases[i].gso_size : 1;
 
-		send_gso(fd, s, 4300, 1000);
-		for (i = 0; i < 5; i++) {
-			struct frame got, inner, want;
+			fixture("IPv%d, case %u", v6 ? 6 : 4, i);
+			s.v6 = v6;
+			host_set(v6, HOST_B, &unknown);
+			send_gso(fd, s, cases[i].payload, cases[i].gso_size);
+			expect_probe(far, s, cases[i].payload, 0);
+			expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+			for (n = 0; n < packets; n++) {
+				struct frame want;
 
-			fixture("IPv%d, segment %u", v6 ? 6 : 4, i + 1);
-			cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
-			/* Of an IPv4 header that must not be fragmented the identification is free. */
-			inner = segment(s, i * 1000, i < 4 ? 1000 : 300,
-					v6 ? 0 : get16(got.b + at_hop(&got, 5) + 4));
-			want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq);
-			if (!v6) {
-				put16(want.b + 18, get16(got.b + 18));
-				frame_fix(&want);
+				cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
+				want = segment(s, n * cases[i].gso_size,
+					       cases[i].gso_size ?: cases[i].payload, get16(got.b + 18));
+				expect_frame(&got, &want);
 			}
-			expect_frame(&got, &want);
+			cr_assert(!packet_catch(far, &got, 20), "%sone too many", world_fixture());
 		}
-		expect_counted_attached(STAT_TX_DATA);
-		expect_eq(flow_get(s).tx_bytes, seq);
+	}
+}
+
+/* There and back over a link that leaves checksums to be computed later: both ends have offloads. */
+Test(gso, probe__comes_back_unfinished)
+{
+	static const unsigned int payloads[] = { 1, 12, 13, 1300, 8000 };
+	struct port port = port_usual();
+	unsigned int i;
+	int udp, fd, near;
+
+	link_make("");
+	port_set(if_nametoindex(LINK_FAR), &port);
+	link_attach(EGRESS, LINK_NEAR, 0);
+	link_attach(INGRESS, LINK_NEAR, 1);
+	link_attach(INGRESS, LINK_FAR, 1);
+	link_attach(EGRESS, LINK_FAR, 0);
+	fd = gso_socket(LINK_NEAR);
+	near = packet_socket(LINK_NEAR);
+	FOR_V4_AND_V6(v6) {
+		for (udp = 0; udp < 2; udp++) {
+			for (i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+				struct ip_spec s = { .v6 = v6, .udp = udp };
+				struct host unknown = {};
+				struct frame got;
+
+				fixture("IPv%d, %s, %u bytes", v6 ? 6 : 4, udp ? "UDP" : "TCP",
+					payloads[i]);
+				host_set(v6, HOST_B, &unknown);
+				send_gso(fd, s, payloads[i], payloads[i] > 2000 ? 1000 : 0);
+				cr_assert(packet_catch(near, &got, 1000), "%sno answer",
+					  world_fixture());
+				expect_eq(got.b[at_shim(&got) + 4], 0x13);
+				while (!host_get(v6, HOST_B).capable)
+					usleep(1000);
+				while (packet_catch(near, &got, 5))
+					;
+				expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT,
+							STAT_RX_OTHER, STAT_RX_PROBE, STAT_TX_OWN,
+							STAT_RX_PROBE_REPLY, STAT_FB_SKIPPED);
+			}
+		}
 	}
 }
 
@@ -230,6 +379,7 @@ Test(gso, too_long__to_the_byte)
 		unsigned int headers = 14 + (v6 ? 40 : 20) + 20, grow = (v6 ? 40 : 20) + 8 + 12 + 44;
 		unsigned int most = 65535 - headers - grow, segments = (most + 999) / 1000;
 
+		hosts_strip(); /* not heard for a second it would be asked as well */
 		send_gso(fd, s, most, 1000);
 		for (i = 0; i < segments; i++) {
 			fixture("IPv%d, segment %u", v6 ? 6 : 4, i + 1);
@@ -241,6 +391,7 @@ Test(gso, too_long__to_the_byte)
 		expect_eq(flow_get(s).tx_bytes, most + segments * (headers + grow));
 
 		fixture("IPv%d, one byte more", v6 ? 6 : 4);
+		hosts_strip();
 		send_gso(fd, s, most + 1, 1000);
 		cr_assert(packet_catch(far, &got, 1000));
 		expect_eq(got.len, headers + 1000);
@@ -254,12 +405,11 @@ Test(gso, too_long__to_the_byte)
  * A sink that forwards, as a node does to its pods: what it stripped while it was one large packet is
  * segmented on the way out, and must not be taken for the tunnel that it no longer is.
  */
-Test(gso, stripped__is_segmented_again_when_forwarded)
+static void expect_forwarded(struct ip_spec s, unsigned int payload, unsigned int gso_size)
 {
 	struct port port = port_usual();
-	struct ip_spec s = { .options = 12 };
-	unsigned int i;
-	int fd, out;
+	unsigned int i, n = 0, segments = gso_size ? (payload + gso_size - 1) / gso_size : 1;
+	int fd, out, stats[16];
 
 	link_make("address 02:00:00:00:00:02");
 	port_set(if_nametoindex(LINK_FAR), &port);
@@ -274,18 +424,84 @@ Test(gso, stripped__is_segmented_again_when_forwarded)
 	fd = gso_socket(LINK_FAR);
 	out = packet_socket("out1");
 	tso_off(fd, "out0");
+	if (s.udp && gso_size) /* see below */
+		tso_off(fd, LINK_FAR);
 
-	send_gso(fd, s, 4300, 1000);
-	for (i = 0; i < 5; i++) {
+	send_gso(fd, s, payload, gso_size);
+	for (i = 0; i < segments; i++) {
+		unsigned int bytes = gso_size && i < segments - 1 ? gso_size : payload - i * gso_size;
 		struct frame got, want;
 
 		fixture("segment %u", i + 1);
 		cr_assert(packet_catch(out, &got, 1000), "%smissing", world_fixture());
-		want = segment(s, i * 1000, i < 4 ? 1000 : 300, get16(got.b + 18));
+		want = segment(s, i * gso_size, bytes, get16(got.b + 18));
 		memcpy(want.b, got.b, 12);
 		want.b[22]--; /* TTL */
 		frame_fix(&want);
 		expect_frame(&got, &want);
 	}
-	expect_counted_attached(STAT_TX_DATA, STAT_RX_DATA);
+	stats[n++] = STAT_TX_DATA;
+	for (i = 0; i < (s.udp ? segments : 1); i++)
+		stats[n++] = STAT_RX_DATA;
+	if (s.udp) {
+		stats[n++] = STAT_PROBE_SENT;
+		stats[n++] = STAT_RX_PROBE;
+	}
+	stats[n] = -1;
+	expect_that(world_counted_attached(stats));
+}
+
+Test(gso, stripped__is_segmented_again_when_forwarded)
+{
+	expect_forwarded((struct ip_spec){ .options = 12 }, 4300, 1000);
+}
+
+/*
+ * A datagram of many segments that arrives as one, as veth hands it over, cannot be segmented any more
+ * when it has been stripped: the kernel (Linux 6.18) looks for the UDP tunnel that it was. Where its
+ * sender's device does not segment tunnels it arrives in segments, as from a wire.
+ */
+Test(gso, stripped__udp_in_segments_when_forwarded)
+{
+	expect_forwarded((struct ip_spec){ .udp = 1 }, 4300, 1000);
+}
+
+Test(gso, stripped__udp_gets_its_checksum_when_forwarded)
+{
+	expect_forwarded((struct ip_spec){ .udp = 1 }, 1000, 0);
+}
+
+/* A datagram whose checksum the kernel computes after the header is in front of it. */
+Test(gso, checksum__of_a_wrapped_datagram)
+{
+	static const unsigned int payloads[] = { 1, 11, 12, 13, 1300 };
+	unsigned int i;
+	int fd, far;
+
+	link_make("");
+	link_attach(EGRESS, LINK_NEAR, 0);
+	fd = gso_socket(LINK_NEAR);
+	far = packet_socket(LINK_FAR);
+	tso_off(fd, LINK_NEAR);
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6, .udp = 1 };
+		__u32 seq = 0;
+
+		for (i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+			struct frame got, inner = segment(s, 0, payloads[i], 0x1234), want;
+			struct flow f;
+
+			fixture("IPv%d, %u bytes", v6 ? 6 : 4, payloads[i]);
+			hosts_strip();
+			send_gso(fd, s, payloads[i], 0);
+			do
+				cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
+			while (got.b[at_shim(&got) + 4] == 0x12);
+			seq += got.len;
+			want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq);
+			expect_frame(&got, &want);
+			f = flow_get(s);
+			expect_eq(f.tx_bytes, seq);
+		}
+	}
 }

@@ -146,6 +146,8 @@ void frame_fix(struct frame *f)
 	if (proto != 6 && proto != 17)
 		return;
 	at = l4 + (proto == 6 ? 16 : 6);
+	if (proto == 17 && !get16(f->b + at)) /* it has none */
+		return;
 	put16(f->b + at, 0);
 	put16(f->b + at, transport_checksum(f, proto, f->len - l4));
 }

@@ -38,16 +38,21 @@ static unsigned int expect_same_after_trip(const struct frame *sent)
 
 Test(round_trip, data__of_every_size_without_an_echo)
 {
-	static const unsigned int options[] = { 0, 12, 40 };
-	unsigned int v6, o, n;
+	static const struct ip_spec kinds[] = { {}, { .options = 12 }, { .options = 40 }, { .udp = 1 } };
+	unsigned int v6, k, n;
 
 	for (v6 = 0; v6 < 2; v6++) {
-		for (o = 0; o < 3; o++) {
+		for (k = 0; k < 4; k++) {
 			for (n = 0; n <= 1368; n++) {
-				struct frame sent = tcp(.v6 = v6, .payload = n, .options = options[o]);
 				unsigned int grow = n ? (v6 ? 40 : 20) + 8 + 12 + 44 : 0;
+				struct ip_spec s = kinds[k];
+				struct frame sent;
 
-				fixture("IPv%d, %u bytes, %u bytes of options", v6 ? 6 : 4, n, options[o]);
+				s.v6 = v6;
+				s.payload = n;
+				sent = frame_of(s);
+				fixture("IPv%d, %s, %u bytes, %u bytes of options", v6 ? 6 : 4,
+					s.udp ? "UDP" : "TCP", n, s.options);
 				hosts_strip(); /* nobody answers */
 				expect_eq(expect_same_after_trip(&sent), sent.len + grow);
 				if (n)
@@ -62,31 +67,43 @@ Test(round_trip, data__of_every_size_without_an_echo)
 }
 
 /* Both ends send: each packet takes along the echo of the one that came before it. */
+static void both_ends_send(int v6, int udp)
+{
+	struct ip_spec back_spec = { .v6 = v6, .udp = udp, .reply = 1, .payload = 1 },
+		       there_spec = { .v6 = v6, .udp = udp };
+	struct frame first = frame_of(back_spec);
+	unsigned int outer = (v6 ? 40 : 20) + 8 + 12, echo = 8 + 16, n;
+
+	fixture("IPv%d, %s", v6 ? 6 : 4, udp ? "UDP" : "TCP");
+	expect_same_after_trip(&first);
+	world_counted((const int[]){ -1 });
+	for (n = 0; n <= 1368; n++) {
+		struct frame there, back;
+
+		fixture("IPv%d, %s, %u bytes there, %u back", v6 ? 6 : 4, udp ? "UDP" : "TCP", n, 1368 - n);
+		there_spec.payload = n;
+		there_spec.options = udp ? 0 : n % 11 * 4;
+		back_spec.payload = 1368 - n;
+		there = frame_of(there_spec);
+		back = frame_of(back_spec);
+		if (n)
+			expect_eq(expect_same_after_trip(&there), there.len + outer + 44 + echo);
+		else /* the first there-packet is an ACK, and so brings no echo on its way back */
+			expect_eq(expect_same_after_trip(&there), there.len + outer + echo);
+		expect_eq(expect_same_after_trip(&back),
+			  back.len + (n == 0 ? outer + 44 : n == 1368 ? outer + echo :
+								 outer + 44 + echo));
+	}
+	expect_that(world_ended());
+}
+
 Test(round_trip, data__of_every_size_with_an_echo)
 {
-	unsigned int v6, n;
+	int v6;
 
 	for (v6 = 0; v6 < 2; v6++) {
-		struct frame first = tcp(.v6 = v6, .reply = 1, .payload = 1);
-		unsigned int outer = (v6 ? 40 : 20) + 8 + 12, echo = 8 + 16;
-
-		fixture("IPv%d", v6 ? 6 : 4);
-		expect_same_after_trip(&first);
-		world_counted((const int[]){ -1 });
-		for (n = 0; n <= 1368; n++) {
-			struct frame there = tcp(.v6 = v6, .payload = n, .options = n % 11 * 4);
-			struct frame back = tcp(.v6 = v6, .reply = 1, .payload = 1368 - n);
-
-			fixture("IPv%d, %u bytes there, %u back", v6 ? 6 : 4, n, 1368 - n);
-			if (n)
-				expect_eq(expect_same_after_trip(&there), there.len + outer + 44 + echo);
-			else /* the first there-packet is an ACK, and so brings no echo on its way back */
-				expect_eq(expect_same_after_trip(&there), there.len + outer + echo);
-			expect_eq(expect_same_after_trip(&back),
-				  back.len + (n == 0 ? outer + 44 : n == 1368 ? outer + echo :
-									 outer + 44 + echo));
-		}
-		expect_that(world_ended());
+		both_ends_send(v6, 0);
+		both_ends_send(v6, 1);
 	}
 }
 
@@ -139,6 +156,101 @@ Test(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
 		expect_eq(f.cc.last[1].tx_bytes, 555 * 128);
 		expect_eq(f.cc.last[1].qlen_bytes, 0);
 	}
+}
+
+#define PROBE_MARK 0x51d1ce5e
+
+/*
+ * A one-way flow of UDP: its question is stamped on the way out and not on the way back, and what it
+ * met is feedback.
+ */
+Test(round_trip, probe__comes_back_as_feedback)
+{
+	unsigned int v6;
+
+	for (v6 = 0; v6 < 2; v6++) {
+		struct ip_spec there = { .v6 = v6, .udp = 1, .payload = 900 };
+		struct frame data = frame_of(there);
+		struct port p = port_usual();
+		struct result r;
+		struct flow f;
+		__u64 before;
+
+		fixture("IPv%d", v6 ? 6 : 4);
+		r = run(EGRESS, &data); /* asks, but over a loopback device that is down */
+		expect_counted(STAT_TX_DATA);
+		expect_between(clock_ns() - flow_get(there).probe_ns, 0, NSEC_PER_SEC);
+		r = run(EGRESS, &data, .mark = PROBE_MARK);
+		p.switch_id = 0xa5a;
+		p.tx_bytes = 777 * 128;
+		p.backlog_bytes = 33 * 80;
+		port_set(WORLD_IFINDEX, &p);
+		before = clock_ns();
+		r = run(HOP_MAP, &r.out);
+		p.switch_id = 0x0ff;
+		p.tx_bytes = 555 * 128;
+		p.backlog_bytes = 0;
+		port_set(WORLD_IFINDEX, &p);
+		r = run(HOP_MAP, &r.out);
+		expect_counted_attached(STAT_HOP_STAMPED, STAT_HOP_STAMPED);
+		r = run(INGRESS, &r.out);
+		expect_verdict(r, VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE);
+		expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
+		expect_untouched(HOP_MAP, &r.out, STAT_HOP_OTHER);
+		r = run(INGRESS, &r.out);
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
+
+		f = flow_get(there);
+		expect_eq(f.feedbacks, 1);
+		expect_eq(f.cc.hops, 2);
+		expect_eq(f.cc.path_id, 0xaa5);
+		expect_eq(f.cc.last[0].tx_bytes, 777 * 128);
+		expect_eq(f.cc.last[0].qlen_bytes, 33 * 80);
+		expect_between((f.cc.last[0].ts_ns - before) & 0xffffff, 0, clock_ns() - before);
+		expect_eq(f.cc.last[1].tx_bytes, 555 * 128);
+		expect_eq(f.cc.last[1].qlen_bytes, 0);
+		expect_eq(flow_exists((struct ip_spec){ .v6 = v6, .udp = 1, .reply = 1 }), 0);
+	}
+}
+
+/* Where datagrams come back, their echoes are the feedback, and nobody has to ask. */
+Test(round_trip, probe__is_not_needed_where_echoes_come)
+{
+	struct ip_spec there = { .udp = 1, .payload = 900 }, back = { .udp = 1, .reply = 1, .payload = 50 };
+	struct frame data = frame_of(there), answer = frame_of(back);
+	struct peer peer = peer_usual();
+	__u64 asked;
+	int i;
+
+	peer.t_ns = NSEC_PER_SEC;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	expect_same_after_trip(&data);
+	expect_same_after_trip(&answer);
+	expect_eq(flow_get(there).feedbacks, 1);
+	for (i = 0; i < 10; i++) {
+		struct flow f = flow_get(there);
+
+		asked = clock_ns() - 10 * NSEC_PER_SEC;
+		f.probe_ns = asked;
+		flow_set(there, &f);
+		hosts_strip();
+		expect_same_after_trip(&data);
+		expect_eq(flow_get(there).probe_ns, asked);
+		expect_same_after_trip(&answer);
+		expect_eq(flow_get(there).feedbacks, i + 2);
+	}
+	fixture("and when they no longer come");
+	{
+		struct flow f = flow_get(there);
+
+		f.last_fb_ns -= 2 * NSEC_PER_SEC;
+		flow_set(there, &f);
+	}
+	hosts_strip();
+	expect_same_after_trip(&data);
+	expect_between(clock_ns() - flow_get(there).probe_ns, 0, NSEC_PER_SEC);
 }
 
 /* The port of the messages is the configuration's, not a constant. */
