@@ -67,6 +67,14 @@ config_broken() {
 	w_ai '0B'|P;I;R;hpcc: {w_ai: 0B};
 	max_stage 256 is more than 255|P;I;R;hpcc: {max_stage: 256};
 	Expecting MAPPING|P;I;R;hpcc: 5;
+	Unexpected key: colour|P;I;R;pacing: {colour: green};
+	pacing: horizon 'soon' is not a time of at most 1s: write for example 10ms|P;I;R;pacing: {horizon: soon};
+	pacing: horizon '10' is not a time|P;I;R;pacing: {horizon: 10};
+	pacing: horizon '2s' is not a time of at most 1s|P;I;R;pacing: {horizon: 2s};
+	pacing: horizon '-1ms' is not a time|P;I;R;pacing: {horizon: -1ms};
+	length < 1|P;I;R;pacing: {horizon: ''};
+	Invalid ENUM value: shape|P;I;R;pacing: {beyond: shape};
+	Expecting MAPPING|P;I;R;pacing: 10ms;
 	mode 'fast' is unknown: write observe, dry-run or enforce|P;I;R;mode: fast;
 	port 70000 is not a UDP port|P;I;R;port: 70000;
 	Invalid uint64_t value: 'many'|P;I;R;max_flows: many;
@@ -141,7 +149,8 @@ config__sound_files_pass_the_check() {
 
 	for text in "$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS" \
 		"interfaces: [{name: p1, role: switch, id: 4095}]" \
-		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms}]"; do
+		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
+		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms}]"; do
 		printf '%b\n' "${text//;/\\n}" >"$file"
 		"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1
 		status=$?

@@ -13,7 +13,7 @@ peer__without_sluice_is_served_plainly() {
 	expect "handshakes that had to be repeated" "$(net_snmp h1 TcpExt.TCPSynRetrans)" -eq 0
 	wait_for 20 "nothing is lost" nothing_lost
 	expect "packets to peers not known to strip" "$(stat_of h1 tx_peer_unknown)" -gt 30
-	expect "questions" "$(stat_of h1 hello_sent)" -ge 2
+	expect "questions" "$(stat_of h1 probe_sent)" -ge 2
 	expect "packets with telemetry" "$(stat_of h1 tx_data)" -eq 0
 	# As soon as h2 strips, flows are governed without anybody's doing.
 	bulk_start h1 10.2.0.2
@@ -62,9 +62,9 @@ peer__outside_of_the_prefixes_is_left_alone() {
 	server h2
 	transfer h1 10.2.0.2 -n 1M
 	expect "h1: packets to addresses outside of its peers" "$(stat_of h1 tx_no_peer)" -gt 20
-	expect "h1: questions and telemetry" "$(stat_of h1 hello_sent tx_data)" -eq 0
+	expect "h1: questions and telemetry" "$(stat_of h1 probe_sent tx_data)" -eq 0
 	expect "h1: flows" "$(status_of h1 .flows)" -eq 0
-	expect "h2 asks, h1 does not answer" "$(stat_of h2 hello_sent)" -ge 1
+	expect "h2 asks, h1 does not answer" "$(stat_of h2 probe_sent)" -ge 1
 	expect "h1: questions of a stranger" "$(stat_of h1 rx_foreign)" -ge 1
 	expect "h2: packets with telemetry" "$(stat_of h2 tx_data)" -eq 0
 	wait_for 20 "nothing is lost" nothing_lost

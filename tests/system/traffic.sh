@@ -34,9 +34,9 @@ traffic_is_governed() {
 	bulk_unharmed
 	bulk_stop
 
-	expect "h1: questions" "$(stat_of h1 hello_sent)" -ge 1
-	expect "h1: answers" "$(stat_of h1 rx_hello_reply)" -ge 1
-	expect "h2: questions answered" "$(stat_of h2 rx_hello)" -ge 1
+	expect "h1: questions" "$(stat_of h1 probe_sent)" -ge 1
+	expect "h1: answers" "$(stat_of h1 rx_probe_reply)" -ge 1
+	expect "h2: questions answered" "$(stat_of h2 rx_probe)" -ge 1
 	expect "h1: first feedback" "$(stat_of h1 fb_first)" -ge 1
 	expect "h1: handshakes" "$(stat_of h1 tx_handshake)" -ge 2
 	wait_for 20 "sw has stamped at least what h1 sent" traffic_at_least sw hop_stamped
@@ -106,6 +106,79 @@ traffic__gso_packets_stay_whole() {
 	expect "complaints" "$(traffic_complaints)" -eq 0
 }
 
+# A one-way flow of UDP at twice what the port carries: nothing replies, so its feedback is what its probes bring.
+# Its other end's iperf3 speaks by TCP.
+traffic_udp_is_governed() {
+	net_up "${2:-}"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_udp_start h1 "$1" -b 200M -l 1200
+	wait_for 20 "the flow of UDP is governed" governed h1
+	expect "remote end of the flow" "$(flow_of h1 .remote)" = "$1"
+	expect "hops" "$(flow_of h1 '.hops | length')" -eq 1
+	expect "path, which is the id of the switch port" "$(flow_of h1 .path_id)" -eq 2
+	grows "answers to its probes" 20 stat_of h1 rx_probe_reply
+	grows "its feedback" 20 flow_of h1 .feedbacks
+	wait_for 20 "sw has stamped at least what h1 sent" traffic_at_least sw hop_stamped
+	wait_for 20 "h2 has stripped most of it" traffic_udp_stripped
+}
+
+# What the port had no room for does not arrive.
+traffic_udp_stripped() { (($(stat_of h2 rx_data) * 4 > $(stat_of h1 tx_data))); }
+
+# What is held leaves by R; the rest is dropped here, and not in the switch.
+traffic_udp_is_held() {
+	net_has_qdisc fq || skip "no fq in this kernel"
+	traffic_udp_is_governed "$1"
+	grows "datagrams given a departure time" 20 stat_of h1 paced
+	grows "datagrams beyond the horizon" 20 stat_of h1 tx_horizon
+	expect "datagrams that nothing holds" "$(stat_of h1 unheld)" -eq 0
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+traffic__udp_over_ipv4_is_governed() {
+	traffic_udp_is_held 10.2.0.2
+}
+
+traffic__udp_over_ipv6_is_governed() {
+	traffic_udp_is_held fd00:2::2
+}
+
+# R is told, and nothing holds them to it.
+traffic__udp_without_fq_is_counted() {
+	local address
+
+	for address in 10.2.0.2 fd00:2::2; do
+		traffic_udp_is_governed $address without-fq
+		grows "datagrams that nothing holds" 20 stat_of h1 unheld
+		expect "datagrams held" "$(stat_of h1 paced tx_horizon horizon_mark)" -eq 0
+		expect "complaints" "$(traffic_complaints)" -eq 0
+		bulk_udp_stop
+		servers_stop
+		daemon_stop h1 h2 sw
+		net_down
+	done
+}
+
+# The base RTT is 2 ms. What asks for the host, once a second, asks for the flow too.
+traffic__udp_asks_at_most_once_in_a_base_rtt() {
+	local asked began
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_udp_start h1 10.2.0.2 -b 50M -l 500
+	wait_for 20 "there is feedback" traffic_feedbacks_past 2
+	began=$(uptime_ms) asked=$(stat_of h1 probe_sent)
+	wait_for 60 "500 more feedbacks" traffic_feedbacks_past $(($(flow_of h1 .feedbacks) + 500))
+	asked=$(($(stat_of h1 probe_sent) - asked))
+	expect "probes" $asked -ge 500
+	expect "probes in $(($(uptime_ms) - began)) ms" $asked -le $((($(uptime_ms) - began) / 2 + 1))
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+traffic_feedbacks_past() { (($(flow_of h1 .feedbacks) > $1)); }
+
 # traffic_udp ADDRESS BYTES LENGTH: that many datagrams arrive at h2's UDP as h1's has sent.
 traffic_udp() {
 	local sent arrived
@@ -128,7 +201,8 @@ traffic_udp_arrived() {
 
 traffic_udp_all_arrived() { (($(traffic_udp_arrived) >= $1)); }
 
-traffic__what_is_not_tcp_passes_untouched() {
+# Below what the path carries nothing is lost, with fq or without.
+traffic__udp_arrives_as_it_was_sent() {
 	local before
 
 	net_up
@@ -136,17 +210,32 @@ traffic__what_is_not_tcp_passes_untouched() {
 	server h2
 	# TCP first, so that h2 is known to strip.
 	transfer h1 10.2.0.2 -n 300K
-	before=$(stat_of h1 tx_not_tcp)
+	before=$(stat_of h1 tx_data)
 	traffic_udp 10.2.0.2 1000K 1200
 	traffic_udp fd00:2::2 500K 1200
-	expect "UDP packets counted" $(($(stat_of h1 tx_not_tcp) - before)) -ge 1200
-	if [[ $(traffic_ping) ]]; then
-		before=$(stat_of h1 tx_not_tcp)
-		traffic_pings h1 10.2.0.2 56
-		traffic_pings h2 fd00:1::2 56
-		expect "h1: pings and replies" $(($(stat_of h1 tx_not_tcp) - before)) -ge 4
-	fi
-	expect "h2: packets that are not Sluice's" "$(stat_of h2 rx_other)" -ge 1200
+	expect "packets with telemetry" $(($(stat_of h1 tx_data) - before)) -ge 1200
+	expect "datagrams dropped" "$(stat_of h1 tx_horizon)" -eq 0
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
+traffic__what_is_neither_tcp_nor_udp_passes_untouched() {
+	local before data
+
+	[[ $(traffic_ping) ]] || skip "no ping, and no busybox"
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	# TCP first, so that h2 is known to strip.
+	transfer h1 10.2.0.2 -n 300K
+	wait_for 20 "nothing more is sent" traffic_quiet
+	before=$(stat_of h1 tx_other) data=$(stat_of h1 tx_data)
+	traffic_pings h1 10.2.0.2 56
+	traffic_pings h1 fd00:2::2 56
+	traffic_pings h2 10.1.0.2 56
+	traffic_pings h2 fd00:1::2 56
+	expect "h1: pings and replies" $(($(stat_of h1 tx_other) - before)) -ge 8
+	expect "h1: of them with telemetry" $(($(stat_of h1 tx_data) - data)) -eq 0
+	expect "h2: packets that are not Sluice's" "$(stat_of h2 rx_other)" -ge 8
 	expect "complaints" "$(traffic_complaints)" -eq 0
 }
 
@@ -182,7 +271,8 @@ traffic__fragments_pass_untouched() {
 	expect "complaints" "$(traffic_complaints)" -eq 0
 }
 
-# Each packet that leaves by the interface is in exactly one counter whose explanation does not begin with "also:".
+# Each packet that leaves by the interface is in exactly one counter whose explanation does not begin with "also:"; or
+# it is a PROBE, of which the other counters know nothing. What is dropped (tx_horizon) does not leave.
 traffic__every_packet_is_in_one_counter() {
 	net_up
 	net_in h1 ip link set eth0 gso_max_segs 1
@@ -191,6 +281,7 @@ traffic__every_packet_is_in_one_counter() {
 	server h2
 	transfer h1 10.2.0.2 -n 3M
 	transfer h1 fd00:2::2 -u -b 20M -n 300K -l 3000
+	transfer h1 10.2.0.2 -u -b 20M -n 300K -l 1200
 	expect "packets counted" "$(traffic_counted)" -gt 2000
 	wait_for 20 "as many packets are counted as were sent" traffic_all_counted
 }
@@ -198,7 +289,7 @@ traffic__every_packet_is_in_one_counter() {
 traffic_sent() { net_in h1 ip -j -s link show eth0 | jq '.[0].stats64.tx.packets'; }
 
 traffic_counted() {
-	stat_of h1 tx_data tx_plain_ack tx_handshake tx_own tx_not_tcp tx_vlan_inband tx_fragment tx_ip_options \
+	stat_of h1 probe_sent tx_data tx_plain_ack tx_handshake tx_own tx_other tx_vlan_inband tx_fragment tx_ip_options \
 		tx_no_peer tx_peer_unknown tx_flow_full tx_mtu tx_too_long tx_encap_failed tx_bypass tx_no_port
 }
 

@@ -45,6 +45,23 @@ bulk_start() {
 	wait_for 30 "the bulk flow moves" bulk_moves
 }
 
+# bulk_udp_start NODE ADDRESS OPTION...: the same by UDP. What it loses is its own affair.
+bulk_udp_start() {
+	local ns=$1 address=$2
+
+	shift 2
+	net_exec "$ns" iperf3 -J -u -t 1000 -c "$address" "$@" >"$CASE_DIR/bulk.json" 2>>"$CASE_DIR/iperf3.log" 9>&- &
+	BULK=$! BULK_NODE=$ns BULK_ADDRESS=$address
+	[[ $address != *:* ]] || BULK_ADDRESS=[$address]
+	grows "datagrams of the bulk flow" 30 net_snmp "$ns" Udp.OutDatagrams Udp6OutDatagrams
+}
+
+bulk_udp_stop() {
+	kill -0 "$BULK" 2>/dev/null || fail "the bulk flow ended: $(jq -r '.error // empty' "$CASE_DIR/bulk.json")"
+	kill -KILL "$BULK"
+	wait "$BULK" 2>/dev/null
+}
+
 # Payload bytes that the other end acknowledged, of the connection with most of them.
 bulk_acked() {
 	bulk_field bytes_acked
