@@ -7,7 +7,8 @@
  * way to such a stack is cut down to W (the idea of AC/DC TCP, SIGCOMM 2016).
  *
  *  1. The right edge of the window never moves to the left: what was granted may be in flight. A
- *     smaller W takes hold as acknowledgements come in, within one window.
+ *     smaller W takes hold as acknowledgements come in, within one window. A window is whole units, so
+ *     the edge on the wire may be less than one unit off (RFC 7323, 2.4).
  *  2. A window never grows, and a window of zero stays zero: the receiver has its reasons.
  *  3. The window's unit comes from the handshake (RFC 7323, 2.2), or, for a connection that is older
  *     than the attachment, from its socket. Where neither is known the window is left alone.
@@ -151,7 +152,7 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 	ack = bpf_ntohl(tcp->ack_seq);
 	old = tcp->window;
 	granted = (__u32)bpf_ntohs(old) << (f->wscale & 15);
-	edge = ack + rwnd_window(f);
+	edge = ack + rwnd_window(f); /* what is kept, without the rounding: that would add up */
 	if (f->edge_known && (__s32)(f->edge - edge) > 0)
 		edge = f->edge;
 	if (granted <= edge - ack) {
@@ -165,7 +166,6 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 				return 0;
 			stats_count(STAT_RX_WINDOW_CUT);
 		}
-		edge = ack + (value << (f->wscale & 15));
 	}
 	if (!f->edge_known || (__s32)(edge - f->edge) > 0)
 		f->edge = edge;
