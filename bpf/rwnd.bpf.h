@@ -67,6 +67,8 @@ CORE_GLOBAL __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
 static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
 {
 	f->edge_known = 0;
+	if (!ack)
+		f->own_cc = 0; /* of the connection that had these ports before */
 	if (scale == RWND_NO_OPTION)
 		scale = 0;
 	f->wscale = scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
@@ -76,6 +78,8 @@ static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
 /* A SYN or SYN-ACK of the local side. */
 static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
 {
+	if (!ack)
+		f->own_cc = 0;
 	if (scale == RWND_NO_OPTION)
 		f->wscale = 0;
 	f->edge_known = 0;
