@@ -18,6 +18,7 @@
 #define RWND_OPT_WSCALE 3
 #define RWND_WSCALE_MAX 14
 #define RWND_NO_OPTION 0x100
+#define RWND_NOT_OFFERED 0x80 /* in wscale, above the scale: our SYN had no option */
 #define RWND_OPTIONS_BYTES 40
 #define RWND_ASK_NS (100 * 1000 * 1000ULL)
 
@@ -71,7 +72,8 @@ static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
 		f->own_cc = 0; /* of the connection that had these ports before */
 	if (scale == RWND_NO_OPTION)
 		scale = 0;
-	f->wscale = scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
+	if (!ack || !(f->wscale & RWND_NOT_OFFERED))
+		f->wscale = scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
 	f->wscale_known = ack; /* else our side's answer decides */
 }
 
@@ -80,7 +82,9 @@ static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
 {
 	if (!ack)
 		f->own_cc = 0;
-	if (scale == RWND_NO_OPTION)
+	if (!ack)
+		f->wscale = scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0;
+	else if (scale == RWND_NO_OPTION)
 		f->wscale = 0;
 	f->edge_known = 0;
 	f->wscale_known = ack;
