@@ -129,7 +129,8 @@ CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
 	if (!sk)
 		return 0;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (tp) {
+	/* A listener answers for any address: behind a published port it is not this connection. */
+	if (tp && tp->inet_conn.icsk_inet.sk.__sk_common.skc_state != TCP_LISTEN) {
 		f->wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
 		f->wscale_known = 1;
 	}
