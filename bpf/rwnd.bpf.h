@@ -80,12 +80,12 @@ static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
 /* A SYN or SYN-ACK of the local side. */
 static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
 {
-	if (!ack)
+	if (!ack) {
 		f->own_cc = 0;
-	if (!ack)
 		f->wscale = scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0;
-	else if (scale == RWND_NO_OPTION)
+	} else if (scale == RWND_NO_OPTION) {
 		f->wscale = 0;
+	}
 	f->edge_known = 0;
 	f->wscale_known = ack;
 }

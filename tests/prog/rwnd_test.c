@@ -154,7 +154,12 @@ Test(rwnd, handshake__one_side_without)
 		syn_arrives(v6, 7, 1);
 		syn_arrives(v6, 7, 1);
 		expect_scale(v6, 0);
+		fixture("then it is a server");
+		syn_arrives(v6, 7, 0);
+		syn_leaves(v6, 3, 1);
+		expect_scale(v6, 7);
 		fixture("the next client does");
+		syn_leaves(v6, NO_SCALE, 0);
 		syn_leaves(v6, 3, 0);
 		syn_arrives(v6, 7, 1);
 		expect_scale(v6, 7);
@@ -185,7 +190,7 @@ static const struct {
 	  { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 	    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 7 }, 7 },
 	{ "after an unknown option", 12, { 254, 6, 3, 3, 9, 9, 3, 3, 7, 0, 0, 0 }, 7 },
-	{ "behind the end", 8, { 1, 0, 3, 3, 7, 1, 1, 1 }, NO_SCALE },
+	{ "behind the end", 8, { 0, 2, 3, 3, 7, 1, 1, 1 }, NO_SCALE },
 	{ "inside another option", 8, { 254, 8, 1, 3, 3, 7, 1, 1 }, NO_SCALE },
 	{ "after an option of length 0", 8, { 254, 0, 3, 3, 7, 1, 1, 1 }, NO_SCALE },
 	{ "after an option of length 1", 8, { 254, 1, 3, 3, 7, 1, 1, 1 }, NO_SCALE },
@@ -410,17 +415,20 @@ Test(rwnd, cut__zero_stays_zero)
 /* W falls from 12 segments to 2: acknowledgements come in, and the right edge waits for them. */
 Test(rwnd, cut__edge_never_moves_left)
 {
-	static const __u32 starts[] = { 5000, 0xffffffff - 6000, 0xffffffff - 13000, 0x7ffff000 };
+	static const __u32 starts[] = { 5000,		    0xffffffff - 6000,	0xffffffff - 11500,
+					0xffffffff - 13000, 0x7fffffff - 6000, 0x7fffffff - 11500 };
 	unsigned int i;
 	int k;
 
 	FOR_V4_AND_V6(v6) {
 		for (i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
 			__u32 ack = starts[i];
-			struct frame f = granted(v6, ack, 60000);
+			struct frame f = granted(v6, ack - 1000, 60000);
 
 			fixture("IPv%d, from %u", v6 ? 6 : 4, ack);
 			flow_governed(v6, 13200, 0);
+			expect_window(&f, 12000);
+			f = granted(v6, ack, 60000);
 			expect_window(&f, 12000);
 			flow_narrows(v6, 1200);
 			for (k = 1; k <= 14; k++) {
@@ -431,6 +439,29 @@ Test(rwnd, cut__edge_never_moves_left)
 			expect_window(&f, 6000);
 		}
 	}
+}
+
+/* Granted is what the receiver granted, not what W would have allowed. */
+Test(rwnd, cut__edge_is_that_of_the_receiver)
+{
+	struct frame little = granted(0, 5000, 2500), open = granted(0, 5000, 60000);
+
+	flow_governed(0, 6000, 0);
+	expect_window(&little, 2500);
+	flow_narrows(0, 1200);
+	expect_window(&open, 2500);
+}
+
+/* A window that closes takes back nothing of what was granted before. */
+Test(rwnd, cut__edge_is_kept_while_closed)
+{
+	struct frame open = granted(0, 5000, 60000), closed = granted(0, 5000, 0);
+
+	flow_governed(0, 6000, 0);
+	expect_window(&open, 6000);
+	flow_narrows(0, 1200);
+	expect_window(&closed, 0);
+	expect_window(&open, 6000);
 }
 
 /* An old acknowledgement after a newer one does not move it either. */
@@ -559,10 +590,17 @@ Test(rwnd, cut__untouched)
 
 Test(rwnd, cut__of_a_syn_is_not_scaled)
 {
-	struct frame f = with_window(tcp(.reply = 1, .flags = SYN | ACK), 60000);
+	struct frame f = with_window(tcp(.reply = 1, .flags = SYN | ACK), 60000), in = wrap(&f, .room = 5);
+	struct result r;
 
 	flow_governed(0, 6000, 0);
 	expect_window(&f, 60000);
+	/* We wrap none, but others may. */
+	flow_governed(0, 6000, 0);
+	r = run(INGRESS, &in);
+	expect_verdict(r, VERDICT_PASS);
+	expect_frame(&r.out, &f);
+	expect_counted(STAT_RX_DATA);
 }
 
 Test(rwnd, cut__after_stripping)
@@ -645,6 +683,21 @@ static int socket_at(int v6, enum who who, __u16 port)
 	return fd;
 }
 
+/* The kernel routes to a new IPv6 address a moment after it has accepted it. */
+static void connect_to(int fd, const struct sockaddr_storage *to, socklen_t len)
+{
+	int tries, failed = 1;
+
+	for (tries = 0; failed && tries < 500; tries++) {
+		failed = connect(fd, (const struct sockaddr *)to, len);
+		if (failed && errno != ENETUNREACH && errno != EADDRNOTAVAIL)
+			break;
+		if (failed)
+			usleep(10000);
+	}
+	cr_assert(!failed, "connecting: %s", strerror(errno));
+}
+
 static void addresses_make(void)
 {
 	sh("ip link set lo up && ip address add 10.1.0.1/32 dev lo && ip address add 10.1.0.2/32 dev lo");
@@ -682,7 +735,7 @@ Test(rwnd, ask__the_socket)
 		cr_assert(!listen(listener, 1), "%s", strerror(errno));
 		data_leaves(v6, 0);
 		expect_eq(flow_of(v6).wscale_known, 0);
-		cr_assert(!connect(a, (struct sockaddr *)&to, len), "%s", strerror(errno));
+		connect_to(a, &to, len);
 		b = accept(listener, NULL, NULL);
 		cr_assert(!getsockopt(a, IPPROTO_TCP, TCP_INFO, &info, &info_len));
 		cr_assert(info.tcpi_snd_wscale > 0 && info.tcpi_snd_wscale != info.tcpi_rcv_wscale,
@@ -725,4 +778,23 @@ Test(rwnd, ask__not_for_every_packet)
 	flow_set((struct ip_spec){}, &flow);
 	run(EGRESS, &f);
 	expect_between(flow_of(0).asked_ns, flow.asked_ns + 1, clock_ns());
+}
+
+Test(rwnd, ask__only_where_it_matters)
+{
+	struct frame f = tcp(.payload = 100);
+	struct flow flow;
+	int own;
+
+	for (own = 0; own < 2; own++) {
+		fixture(own ? "own control" : "scale known");
+		flow = flow_governed(0, 6000, 0);
+		flow.own_cc = own;
+		flow.wscale_known = !own;
+		flow.asked_ns = 0;
+		flow_set((struct ip_spec){}, &flow);
+		run(EGRESS, &f);
+		expect_eq(flow_of(0).asked_ns, 0);
+		expect_counted(STAT_TX_DATA);
+	}
 }
