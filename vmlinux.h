@@ -269,6 +269,7 @@ struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
 	unsigned short skc_family;
+	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -308,6 +309,10 @@ struct tcp_sock {
 	__u32 snd_ssthresh;
 	__u32 delivered;
 	__u32 snd_una;
+};
+
+enum {
+	TCP_LISTEN = 10,
 };
 
 enum tcp_ca_state {

@@ -7,7 +7,8 @@
  * way to such a stack is cut down to W (the idea of AC/DC TCP, SIGCOMM 2016).
  *
  *  1. The right edge of the window never moves to the left: what was granted may be in flight. A
- *     smaller W takes hold as acknowledgements come in, within one window.
+ *     smaller W takes hold as acknowledgements come in, within one window. A window is whole units, so
+ *     the edge on the wire may be less than one unit off (RFC 7323, 2.4).
  *  2. A window never grows, and a window of zero stays zero: the receiver has its reasons.
  *  3. The window's unit comes from the handshake (RFC 7323, 2.2), or, for a connection that is older
  *     than the attachment, from its socket. Where neither is known the window is left alone.
@@ -17,6 +18,7 @@
 #define RWND_OPT_WSCALE 3
 #define RWND_WSCALE_MAX 14
 #define RWND_NO_OPTION 0x100
+#define RWND_NOT_OFFERED 0x80 /* in wscale, above the scale: our SYN had no option */
 #define RWND_OPTIONS_BYTES 40
 #define RWND_ASK_NS (100 * 1000 * 1000ULL)
 
@@ -66,16 +68,23 @@ CORE_GLOBAL __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
 static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
 {
 	f->edge_known = 0;
+	if (!ack)
+		f->own_cc = 0; /* of the connection that had these ports before */
 	if (scale == RWND_NO_OPTION)
 		scale = 0;
-	f->wscale = scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
+	if (!ack || !(f->wscale & RWND_NOT_OFFERED))
+		f->wscale = scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
 	f->wscale_known = ack; /* else our side's answer decides */
 }
 
 /* A SYN or SYN-ACK of the local side. */
 static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
 {
-	if (scale == RWND_NO_OPTION)
+	if (!ack)
+		f->own_cc = 0;
+	if (!ack)
+		f->wscale = scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0;
+	else if (scale == RWND_NO_OPTION)
 		f->wscale = 0;
 	f->edge_known = 0;
 	f->wscale_known = ack;
@@ -120,7 +129,8 @@ CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
 	if (!sk)
 		return 0;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (tp) {
+	/* A listener answers for any address: behind a published port it is not this connection. */
+	if (tp && tp->inet_conn.icsk_inet.sk.__sk_common.skc_state != TCP_LISTEN) {
 		f->wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
 		f->wscale_known = 1;
 	}
@@ -151,7 +161,7 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 	ack = bpf_ntohl(tcp->ack_seq);
 	old = tcp->window;
 	granted = (__u32)bpf_ntohs(old) << (f->wscale & 15);
-	edge = ack + rwnd_window(f);
+	edge = ack + rwnd_window(f); /* what is kept, without the rounding: that would add up */
 	if (f->edge_known && (__s32)(f->edge - edge) > 0)
 		edge = f->edge;
 	if (granted <= edge - ack) {
@@ -165,7 +175,6 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 				return 0;
 			stats_count(STAT_RX_WINDOW_CUT);
 		}
-		edge = ack + (value << (f->wscale & 15));
 	}
 	if (!f->edge_known || (__s32)(edge - f->edge) > 0)
 		f->edge = edge;

@@ -163,6 +163,7 @@ struct result world_run(enum program p, const struct frame *f, struct run_spec s
 {
 	struct __sk_buff ctx = {
 		.ifindex = s.ifindex ?: WORLD_IFINDEX,
+		.ingress_ifindex = s.ingress_ifindex,
 		.gso_size = s.gso_size,
 		.gso_segs = s.gso_segs,
 		.wire_len = s.wire_len,
@@ -332,6 +333,16 @@ void control_set(enum sluice_mode mode, int bypass)
 	c.abi = SLUICE_ABI;
 	c.mode = mode;
 	c.bypass = bypass;
+	map_set(skel->maps.control, &zero, &c);
+}
+
+void rwnd_set(int on)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.rwnd = on;
 	map_set(skel->maps.control, &zero, &c);
 }
 

@@ -44,6 +44,7 @@ void world_needs(enum program p);
 
 struct run_spec {
 	__u32 ifindex; /* WORLD_IFINDEX */
+	__u32 ingress_ifindex; /* where it came in, if it is forwarded */
 	__u32 gso_size, gso_segs, wire_len, mark;
 	__u64 tstamp;
 };
@@ -108,6 +109,8 @@ const char *world_untouched(enum program p, const struct frame *f, enum sluice_s
 __u64 clock_ns(void); /* of the programs: CLOCK_MONOTONIC */
 
 void control_set(enum sluice_mode mode, int bypass);
+/* Whether the windows of foreign stacks are cut. No. */
+void rwnd_set(int on);
 /* How long UDP waits (0: a base RTT), and whether what would wait longer is marked. 10 ms, no. */
 void horizon_set(__u64 ns, int mark);
 __u32 control_next_epoch(void);
