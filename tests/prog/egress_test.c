@@ -2,6 +2,7 @@
 /*
  * bpf/egress.bpf.h: what leaves a host. The peers strip telemetry unless a test says otherwise.
  */
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -1033,6 +1034,25 @@ Test(egress, probe_copy__takes_no_echo)
 	expect_frame(&r.out, &want);
 	run(EGRESS, &in);
 	expect_eq(flow_get(s).echo.sent, flow_get(s).echo.version);
+}
+
+/* What an earlier packet of the same CPU left in the scratch space is not in it. */
+Test(egress, probe_copy__has_clean_room)
+{
+	struct ip_spec s = { .udp = 1 };
+	struct frame in = udp(.payload = 50), empty = frame_of(s), want;
+	__u16 port = entropy_of(&in);
+	cpu_set_t one;
+	struct result r;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	cr_assert(!sched_setaffinity(0, sizeof(one), &one));
+	echo_waits(s, 0);
+	run(EGRESS, &empty); /* its echo is where the room is */
+	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	want = frame_probe(&in, port, flow_get(s).tx_bytes);
+	expect_frame(&r.out, &want);
 }
 
 /* What cannot become a PROBE must not leave as a second copy of the packet. */
