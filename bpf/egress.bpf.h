@@ -186,16 +186,20 @@ static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_p
  * goes out by this interface and so through this program a second time, where its mark tells what it
  * is: there it is cut down to its headers and wrapped (egress_probe_wrap), which cannot be done to a
  * packet that has been wrapped. The packet itself goes on as it was. A peer without Sluice answers
- * with an ICMP error that nobody waits for.
+ * with an ICMP error that nobody waits for. Returns whether it left.
  */
-static inline void egress_probe(struct __sk_buff *ctx)
+static inline int egress_probe(struct __sk_buff *ctx)
 {
 	__u32 mark = ctx->mark;
+	int err;
 
 	ctx->mark = EGRESS_PROBE_MARK;
-	if (!bpf_clone_redirect(ctx, ctx->ifindex, 0))
-		stats_count(STAT_PROBE_SENT);
+	err = bpf_clone_redirect(ctx, ctx->ifindex, 0);
 	ctx->mark = mark;
+	if (err)
+		return 0;
+	stats_count(STAT_PROBE_SENT);
+	return 1;
 }
 
 /* The clone of egress_probe(). */
@@ -205,16 +209,21 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer;
 	struct egress_pkt p = {};
 	struct egress_head *head;
-	const struct flow *f;
+	struct flow *f;
 
 	ctx->mark = 0;
 	if (!space || egress_parse(ctx, &p) != STAT_TX_DATA)
 		return TC_ACT_SHOT;
 	f = bpf_map_lookup_elem(&flows, &p.key);
-	/* The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP. */
-	len = p.l4_offset + EGRESS_PROBE_L4_BYTES;
-	if (!f || (ctx->len > len && bpf_skb_change_tail(ctx, len, 0)))
+	if (!f)
 		return TC_ACT_SHOT;
+	/*
+	 * The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP,
+	 * and of a tunnel what is in it.
+	 */
+	len = p.l4_offset + EGRESS_PROBE_L4_BYTES;
+	if (ctx->len > len && bpf_skb_change_tail(ctx, len, 0))
+		goto refused;
 	head = &space->head;
 	outer = egress_outer_bytes(&p);
 	egress_outer(head, &p, ctx->len - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
@@ -227,16 +236,20 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
 	    egress_head_store(ctx, &p, head, outer + wire_bytes))
-		return TC_ACT_SHOT;
+		goto refused;
 	return TC_ACT_UNSPEC;
+refused:
+	if (p.key.proto == IPPROTO_UDP)
+		f->flags |= FLOW_F_TUNNEL;
+	return TC_ACT_SHOT;
 }
 
 /*
- * Does the peer strip? Asks where that is not known, and a peer that strips when it was not heard for
- * long: it may have lost sight of us. A flow of UDP also asks, once in a base RTT, for the feedback
+ * The peer, if it strips. Asks where that is not known, and a peer that strips when it was not heard
+ * for long: it may have lost sight of us. A flow of UDP also asks, once in a base RTT, for the feedback
  * that no reply brings it.
  */
-static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
+static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
 	__u64 silent_ns = 4 * f->params.t_ns;
@@ -259,17 +272,14 @@ static inline int egress_peer_ready(struct __sk_buff *ctx, struct egress_pkt *p,
 	}
 	ask = (!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
 	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);
-	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + f->params.t_ns &&
-	    p->now_ns > f->probe_ns + f->params.t_ns)
+	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + f->params.t_ns)
 		ask = 1;
-	if (ask) {
-		h->asked_ns = p->now_ns;
+	if (ask && p->now_ns > f->probe_ns + f->params.t_ns) {
 		f->probe_ns = p->now_ns;
-		egress_probe(ctx);
+		if (egress_probe(ctx))
+			h->asked_ns = p->now_ns;
 	}
-	if (h->capable && p->payload_bytes && !h->unanswered_ns)
-		h->unanswered_ns = p->now_ns;
-	return h->capable;
+	return h->capable ? h : 0;
 }
 
 /*
@@ -352,6 +362,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	struct scratch_space *space = scratch_get();
 	struct egress_head *head;
 	__u32 echo_version = 0;
+	struct host *peer;
 	__u64 seq;
 
 	if (!space)
@@ -368,7 +379,12 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 	if (p->fin || p->rst)
 		f->flags |= FLOW_F_CLOSED;
-	if (!egress_peer_ready(ctx, p, f)) {
+	if (f->flags & FLOW_F_TUNNEL) {
+		f->flags &= ~FLOW_F_TELEM;
+		return STAT_TX_ENCAP_FAILED;
+	}
+	peer = egress_peer(ctx, p, f);
+	if (!peer) {
 		f->flags &= ~FLOW_F_TELEM;
 		return p->syn ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
 	}
@@ -415,8 +431,13 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (telem_bytes)
 		__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-	    egress_head_store(ctx, p, head, outer + wire_bytes))
+	    egress_head_store(ctx, p, head, outer + wire_bytes)) {
+		if (p->key.proto == IPPROTO_UDP)
+			f->flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
+	}
+	if (telem_bytes && !peer->unanswered_ns)
+		peer->unanswered_ns = p->now_ns;
 	if (echo_bytes)
 		f->echo.sent = echo_version;
 	return STAT_TX_DATA;

@@ -24,7 +24,7 @@
 #define CONFIG_FLOWS_MAX (1 << 24)
 #define CONFIG_STAGE_MAX 255 /* inc_stage has 8 bits */
 #define CONFIG_CC_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
-#define CONFIG_FLOWS 16 /* N: see docs/limits.md */
+#define CONFIG_FLOWS 12 /* N: see docs/limits.md */
 
 #define OPT CYAML_FLAG_OPTIONAL
 #define PTR CYAML_FLAG_POINTER

@@ -10,7 +10,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 2
+#define SLUICE_ABI 3
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -41,6 +41,7 @@ struct flow_echo {
 
 #define FLOW_F_TELEM 1 /* packets of this flow leave with telemetry: the peer strips it */
 #define FLOW_F_CLOSED 2 /* a FIN or RST was seen: the entry may go soon */
+#define FLOW_F_TUNNEL 4 /* UDP that is a tunnel's (VXLAN): the kernel adds no second header to it */
 
 struct flow {
 	__u64 tx_bytes;	     /* egress, atomic: wire bytes sent; positions in the flow */

@@ -2,6 +2,7 @@
 /*
  * bpf/egress.bpf.h: what leaves a host. The peers strip telemetry unless a test says otherwise.
  */
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -875,13 +876,10 @@ Test(egress, probe__has_the_flows_source_port)
 
 	FOR_V4_AND_V6(v6) {
 		struct frame in = udp(.v6 = v6, .payload = 100), got;
-		__u16 port = entropy_of(&in);
-		struct host unknown = {};
+		struct result r = run(EGRESS, &in, .ifindex = a.ifindex);
 
-		host_set(v6, HOST_B, &unknown);
-		run(EGRESS, &in, .ifindex = a.ifindex);
 		cr_assert(packet_catch(a.fd, &got, 1000), "no PROBE");
-		expect_eq(source_port(&got), port);
+		expect_eq(source_port(&got), source_port(&r.out));
 	}
 }
 
@@ -905,6 +903,29 @@ Test(egress, probe__once_a_second_where_nothing_is_known)
 		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
 		expect_probe(&a, &in, 0);
 	}
+}
+
+/* Over a link that is down nobody was asked; and not every packet tries again. */
+Test(egress, probe__that_could_not_leave_asked_nobody)
+{
+	struct asker a = asker_make();
+	struct peer peer = peer_usual();
+	struct host unknown = {};
+	struct frame in = tcp(.payload = 100);
+
+	peer.t_ns = 200 * MS;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	host_set(0, HOST_B, &unknown);
+	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
+	expect_eq(host_get(0, HOST_B).asked_ns, 0);
+	expect_between(clock_ns() - flow_get((struct ip_spec){}).probe_ns, 0, 1000 * MS);
+	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = a.ifindex);
+	expect_no_probe(&a);
+	usleep(201 * 1000);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+	expect_probe(&a, &in, 0);
+	expect_between(clock_ns() - host_get(0, HOST_B).asked_ns, 0, 1000 * MS);
 }
 
 Test(egress, probe__asks_with_the_first_packet_to_a_new_host)
@@ -1013,6 +1034,25 @@ Test(egress, probe_copy__takes_no_echo)
 	expect_frame(&r.out, &want);
 	run(EGRESS, &in);
 	expect_eq(flow_get(s).echo.sent, flow_get(s).echo.version);
+}
+
+/* What an earlier packet of the same CPU left in the scratch space is not in it. */
+Test(egress, probe_copy__has_clean_room)
+{
+	struct ip_spec s = { .udp = 1 };
+	struct frame in = udp(.payload = 50), empty = frame_of(s), want;
+	__u16 port = entropy_of(&in);
+	cpu_set_t one;
+	struct result r;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	cr_assert(!sched_setaffinity(0, sizeof(one), &one));
+	echo_waits(s, 0);
+	run(EGRESS, &empty); /* its echo is where the room is */
+	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	want = frame_probe(&in, port, flow_get(s).tx_bytes);
+	expect_frame(&r.out, &want);
 }
 
 /* What cannot become a PROBE must not leave as a second copy of the packet. */
@@ -1205,6 +1245,33 @@ Test(egress, silence__begins_with_the_first_data)
 	expect_between(first, before, clock_ns());
 	run(EGRESS, &data);
 	expect_eq(host_get(0, HOST_B).unanswered_ns, first);
+}
+
+/* Nobody answers what he never got as Sluice's. */
+Test(egress, silence__does_not_begin_with_what_leaves_plain)
+{
+	struct frame data = tcp(.payload = 1000), dgram = udp(.payload = 1000);
+	struct port port = port_usual();
+	struct flow f;
+
+	run(EGRESS, &dgram);
+	hosts_strip();
+	expect_counted(STAT_TX_DATA);
+	control_set(MODE_ENFORCE, 0);
+	port.flags |= PORT_F_EDT;
+	port_change(WORLD_IFINDEX, &port);
+	f = flow_get((struct ip_spec){ .udp = 1 });
+	f.clock_ns = clock_ns() + 900 * MS;
+	flow_set((struct ip_spec){ .udp = 1 }, &f);
+	run(EGRESS, &dgram);
+	expect_counted(STAT_TX_HORIZON);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
+	port.mtu = data.len;
+	port_change(WORLD_IFINDEX, &port);
+	expect_untouched(EGRESS, &data, STAT_TX_MTU);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
+	expect_untouched(EGRESS, &data, STAT_TX_ENCAP_FAILED, .gso_size = 500, .gso_segs = 2);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
 }
 
 Test(egress, silence__of_100_ms_makes_a_peer_unknown)

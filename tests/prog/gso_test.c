@@ -10,6 +10,7 @@
 #include <linux/sockios.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -284,10 +285,9 @@ Test(gso, probe__comes_back_unfinished)
 				cr_assert(packet_catch(near, &got, 1000), "%sno answer",
 					  world_fixture());
 				expect_eq(got.b[at_shim(&got) + 4], 0x13);
-				while (!host_get(v6, HOST_B).capable)
-					usleep(1000);
-				while (packet_catch(near, &got, 5))
+				while (packet_catch(near, &got, 5)) /* it is on its way to ingress */
 					;
+				expect_eq(host_get(v6, HOST_B).capable, 1);
 				expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT,
 							STAT_RX_OTHER, STAT_RX_PROBE, STAT_TX_OWN,
 							STAT_RX_PROBE_REPLY, STAT_FB_SKIPPED);
@@ -504,4 +504,54 @@ Test(gso, checksum__of_a_wrapped_datagram)
 			expect_eq(f.tx_bytes, seq);
 		}
 	}
+}
+
+/*
+ * What comes out of a VXLAN device is in a tunnel's headers already, and the kernel adds no second: it
+ * leaves as it is, is not held, and does not make its peer unknown to everybody else.
+ */
+Test(gso, tunnel__of_the_kernel_is_left_alone)
+{
+	struct frame got, ack = tcp();
+	struct host unknown = {};
+	struct port port = port_usual();
+	__u32 ifindex = link_make("address 02:00:00:00:00:01");
+	int far = packet_socket(LINK_FAR), i;
+
+	if (system("ip link add vx0 type vxlan id 7 local 10.1.0.1 remote 10.1.0.2 dstport 4789 "
+		   "srcport 40000 40001 dev " LINK_NEAR " 2>&-"))
+		cr_skip_test("this kernel has no VXLAN");
+	sh("ip address add 10.1.0.1/24 dev " LINK_NEAR);
+	sh("ip neighbour add 10.1.0.2 lladdr 02:00:00:00:00:02 dev " LINK_NEAR);
+	sh("ip link set vx0 mtu 1400 up && ip address add 10.88.0.1/24 dev vx0");
+	sh("ip neighbour add 10.88.0.2 lladdr 02:00:00:00:00:88 dev vx0");
+	while (packet_catch(far, &got, 20)) /* what the devices say when they come up */
+		;
+	control_set(MODE_ENFORCE, 0);
+	port.flags |= PORT_F_EDT;
+	port_change(ifindex, &port);
+	link_attach(EGRESS, LINK_NEAR, 0);
+
+	fixture("to a peer that is not known");
+	host_set(0, HOST_B, &unknown);
+	world_counted((const int[]){ -1 });
+	for (i = 0; i < 3; i++) {
+		sh("bash -c 'echo hello >/dev/udp/10.88.0.2/9'");
+		cr_assert(packet_catch(far, &got, 1000), "%snothing left", world_fixture());
+		expect_eq(get16(got.b + at_udp(&got) + 2), 4789);
+		cr_assert(!packet_catch(far, &got, 20), "%sa PROBE", world_fixture());
+	}
+	expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_TX_ENCAP_FAILED, STAT_TX_ENCAP_FAILED);
+	expect_eq(host_get(0, HOST_B).asked_ns, 0);
+	run(EGRESS, &ack, .ifindex = ifindex);
+	expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+	cr_assert(packet_catch(far, &got, 1000), "%sno PROBE", world_fixture());
+
+	fixture("to a peer that strips");
+	hosts_strip();
+	sh("bash -c 'echo hello >/dev/udp/10.88.0.2/9'");
+	cr_assert(packet_catch(far, &got, 1000), "%snothing left", world_fixture());
+	expect_eq(get16(got.b + at_udp(&got) + 2), 4789);
+	expect_counted_attached(STAT_TX_ENCAP_FAILED);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
 }

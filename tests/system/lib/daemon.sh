@@ -234,10 +234,10 @@ state_back() {
 		expect "congestion controls" "$(</proc/sys/net/ipv4/tcp_available_congestion_control)" \
 			has-no "ssys_$ns"
 	done
-	# On a busy machine RCU takes its time.
-	wait_for 90 "the BPF objects of the daemons are gone (left.txt)" bpf_none_left "$objects"
+	# On a busy machine RCU takes its time: it waits also for a program that is being verified.
+	wait_for 300 "the BPF objects of the daemons are gone (left.txt)" bpf_none_left "$objects"
 	if alone; then
-		wait_for 90 "bpftool shows what it showed before" bpf_is_as_before
+		wait_for 300 "bpftool shows what it showed before" bpf_is_as_before
 	fi
 }
 

@@ -110,11 +110,15 @@ sockets_closed() {
 	! net_in "$BULK_NODE" ss -tnH state connected exclude time-wait exclude fin-wait-2 dst "$BULK_ADDRESS" | grep -q .
 }
 
-# Segments that TCP sent again and whose first copy had not arrived. A probe for a lost tail, or a lower MTU,
-# repeats what has; the other end says so (DSACK), soon after.
-lost() {
-	echo $(($(net_snmp h1 Tcp.RetransSegs) + $(net_snmp h2 Tcp.RetransSegs) - $(net_snmp h1 TcpExt.TCPDSACKRecvSegs) -
-		$(net_snmp h2 TcpExt.TCPDSACKRecvSegs)))
+# Segments that TCP sent again and whose first copy had not arrived. Reordering, or a lower MTU, repeats what has.
+lost() { echo $(($(lost_from h1 h2) + $(lost_from h2 h1))); }
+
+# The receiver counts the packets that it had already, and says so (DSACK), but not always: a busy one may send an
+# ACK without it. The sender counts the segments of which it was told. Neither is more than there were.
+lost_from() {
+	local had=$(net_snmp "$2" TcpExt.TCPDSACKOldSent TcpExt.TCPDSACKOfoSent) told=$(net_snmp "$1" TcpExt.TCPDSACKRecvSegs)
+
+	echo $(($(net_snmp "$1" Tcp.RetransSegs) - (had > told ? had : told)))
 }
 
 nothing_lost() { (($(lost) <= ${1:-0})); }
