@@ -727,6 +727,11 @@ void dataplane_routes_changed(struct dataplane *dp)
 	dp->routes_changed = 1;
 }
 
+void dataplane_qdiscs_changed(struct dataplane *dp)
+{
+	dp->qdiscs_changed = 1;
+}
+
 /* Routes that came after the interface, or without which it came back, are given room. */
 static void routes_follow(struct dataplane *dp, const struct config *c)
 {
@@ -801,6 +806,10 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	int err;
 
 	dp->pins.ctl->heartbeat_ns = a.now_ns;
+	if (dp->qdiscs_changed) {
+		dp->qdiscs_changed = 0;
+		dataplane_follow(dp, c);
+	}
 	if (dp->routes_changed) {
 		dp->routes_changed = 0;
 		routes_follow(dp, c);

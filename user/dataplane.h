@@ -23,7 +23,10 @@ void dataplane_follow(struct dataplane *dp, const struct config *c);
 /* Routes changed: the next tick looks whether those to peers have room. */
 void dataplane_routes_changed(struct dataplane *dp);
 
-/* Once a second: heartbeat, routes, and flows that are idle or closed are forgotten. */
+/* Likewise for the qdiscs of the interfaces. */
+void dataplane_qdiscs_changed(struct dataplane *dp);
+
+/* Once a second: heartbeat, routes, qdiscs, and flows that are idle or closed are forgotten. */
 void dataplane_tick(struct dataplane *dp, const struct config *c);
 
 /* Leaves everything attached (the next daemon adopts it). */

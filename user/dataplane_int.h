@@ -15,7 +15,7 @@ struct dataplane {
 	struct pins pins;
 	int hop_fd, egress_fd, ingress_fd;
 	int fresh; /* this run made the pins */
-	int routes_changed;
+	int routes_changed, qdiscs_changed;
 	int tracepoints; /* this run attached them */
 	struct msg_limit limit, route_limit;
 };

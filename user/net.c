@@ -513,6 +513,20 @@ int net_watch_open(void)
 	return fd;
 }
 
+static int net_change(__u16 type)
+{
+	switch (type) {
+	case RTM_NEWLINK:
+	case RTM_DELLINK:
+		return NET_CHANGED_LINK;
+	case RTM_NEWROUTE:
+	case RTM_DELROUTE:
+		return NET_CHANGED_ROUTE;
+	default:
+		return NET_CHANGED_QDISC;
+	}
+}
+
 int net_watch_read(int fd)
 {
 	const struct nlmsghdr *nlh;
@@ -523,12 +537,10 @@ int net_watch_read(int fd)
 	/* What changed is read anew from the kernel, so an overrun (ENOBUFS) is one more change. */
 	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0 || (n < 0 && errno == ENOBUFS)) {
 		if (n < 0)
-			changed = NET_CHANGED_LINK | NET_CHANGED_ROUTE;
+			changed = NET_CHANGED_LINK | NET_CHANGED_ROUTE | NET_CHANGED_QDISC;
 		left = n;
 		for (nlh = (void *)buf; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
-			changed |= nlh->nlmsg_type == RTM_NEWROUTE || nlh->nlmsg_type == RTM_DELROUTE ?
-					   NET_CHANGED_ROUTE :
-					   NET_CHANGED_LINK;
+			changed |= net_change(nlh->nlmsg_type);
 	}
 	return changed;
 }

@@ -74,8 +74,10 @@ void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 
 /* A socket that reports changes of links, qdiscs and routes; the fd, or -errno. */
 int net_watch_open(void);
-#define NET_CHANGED_LINK 1 /* or a qdisc, or we do not know */
+#define NET_CHANGED_LINK 1
 #define NET_CHANGED_ROUTE 2
+/* Or somebody asked for its counters: until Linux 6.12 everybody who listens hears the answer too. */
+#define NET_CHANGED_QDISC 4
 /* Drains it; what changed. */
 int net_watch_read(int fd);
 

@@ -127,6 +127,8 @@ static int daemon_loop(struct daemon *d)
 				dataplane_follow(d->dp, d->config);
 			if (changed & NET_CHANGED_ROUTE)
 				dataplane_routes_changed(d->dp);
+			if (changed & NET_CHANGED_QDISC)
+				dataplane_qdiscs_changed(d->dp);
 		} else if (read(d->signal_fd, &si, sizeof(si)) == sizeof(si)) {
 			if (si.ssi_signo != SIGHUP)
 				return 0;
