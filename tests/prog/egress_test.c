@@ -1240,6 +1240,10 @@ Test(egress, silence__begins_with_the_first_data)
 
 	run(EGRESS, &ack);
 	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
+	echo_waits((struct ip_spec){}, 0);
+	run(EGRESS, &ack); /* an echo asks for no answer */
+	expect_counted(STAT_TX_PLAIN_ACK, STAT_TX_DATA);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
 	run(EGRESS, &data);
 	first = host_get(0, HOST_B).unanswered_ns;
 	expect_between(first, before, clock_ns());

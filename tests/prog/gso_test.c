@@ -512,9 +512,11 @@ Test(gso, checksum__of_a_wrapped_datagram)
  */
 Test(gso, tunnel__of_the_kernel_is_left_alone)
 {
+	static const struct ip_spec vxlan = { .udp = 1, .sport = 40000, .dport = 4789 };
 	struct frame got, ack = tcp();
 	struct host unknown = {};
 	struct port port = port_usual();
+	struct flow f;
 	__u32 ifindex = link_make("address 02:00:00:00:00:01");
 	int far = packet_socket(LINK_FAR), i;
 
@@ -554,4 +556,15 @@ Test(gso, tunnel__of_the_kernel_is_left_alone)
 	expect_eq(get16(got.b + at_udp(&got) + 2), 4789);
 	expect_counted_attached(STAT_TX_ENCAP_FAILED);
 	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
+
+	fixture("seen without a probe");
+	f = flow_get(vxlan);
+	f.flags = 0;
+	f.probe_ns = clock_ns() + 1000000000;
+	flow_set(vxlan, &f);
+	sh("bash -c 'echo hello >/dev/udp/10.88.0.2/9'");
+	cr_assert(packet_catch(far, &got, 1000), "%snothing left", world_fixture());
+	expect_counted_attached(STAT_TX_ENCAP_FAILED);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
+	expect_eq(flow_get(vxlan).flags & FLOW_F_TUNNEL, FLOW_F_TUNNEL);
 }
