@@ -423,6 +423,13 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 
 	seq = __sync_fetch_and_add(&f->tx_bytes, bytes) + bytes;
+	/*
+	 * A packet of several datagrams (UDP_SEGMENT) that was wrapped is still taken for a tunnel's after
+	 * it was stripped, and lost, where it arrives whole, as over veth. It is paced, and its flow's
+	 * feedback comes from probes.
+	 */
+	if (p->key.proto == IPPROTO_UDP && ctx->gso_size)
+		return STAT_TX_UDP_GSO;
 	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
 	head->hdr.max_hops = telem_bytes ? HPCC_MAX_HOPS : 0;

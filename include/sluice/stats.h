@@ -14,6 +14,7 @@
 	X(TX_HANDSHAKE, "tx_handshake", "SYN packets, always sent as they are")                    \
 	X(TX_OWN, "tx_own", "Sluice's own messages, never instrumented")                           \
 	X(TX_OTHER, "tx_other", "packets that are neither TCP nor UDP over IPv4 or IPv6 to one host") \
+	X(TX_UDP_GSO, "tx_udp_gso", "GSO packets of UDP: paced, without telemetry of their own")    \
 	X(TX_VLAN_INBAND, "tx_vlan_inband", "packets with a VLAN tag inside the frame data")       \
 	X(TX_FRAGMENT, "tx_fragment", "IP fragments")                                              \
 	X(TX_IP_OPTIONS, "tx_ip_options", "packets with IPv4 options or IPv6 extension headers")   \

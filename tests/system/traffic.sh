@@ -289,7 +289,7 @@ traffic__every_packet_is_in_one_counter() {
 traffic_sent() { net_in h1 ip -j -s link show eth0 | jq '.[0].stats64.tx.packets'; }
 
 traffic_counted() {
-	stat_of h1 probe_sent tx_data tx_plain_ack tx_handshake tx_own tx_other tx_vlan_inband tx_fragment tx_ip_options \
+	stat_of h1 probe_sent tx_data tx_plain_ack tx_handshake tx_own tx_other tx_udp_gso tx_vlan_inband tx_fragment tx_ip_options \
 		tx_no_peer tx_peer_unknown tx_flow_full tx_mtu tx_too_long tx_encap_failed tx_bypass tx_no_port
 }
 
