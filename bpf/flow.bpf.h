@@ -36,6 +36,15 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 	return sent > waits ? sent - waits : 0;
 }
 
+/* That a receiver with delayed ACKs has got and not acknowledged yet. */
+#define DELAYED_ACK_SEGMENTS 1
+
+/* W in segments of so many wire bytes, rounded up: the window of a TCP that counts segments. */
+static inline __u64 flow_segments(const struct flow *f, __u32 segment)
+{
+	return (q12_to_bytes(f->cc.w) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
+}
+
 static inline int flow_trylock(struct flow *f)
 {
 	return __sync_val_compare_and_swap(&f->lock, 0, 1) == 0;

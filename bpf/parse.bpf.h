@@ -20,8 +20,6 @@
 #define PKT_OFFSET_MAX 1024 /* all headers lie before it */
 #define TCP_WINDOW_OFFSET 14
 #define TCP_CHECK_OFFSET 16
-/* That a receiver with delayed ACKs has got and not acknowledged yet. */
-#define DELAYED_ACK_SEGMENTS 1
 #define MAC_GROUP 1 /* of the first byte: broadcast and multicast */
 #define ECN_MASK 3
 #define ECN_CE 3

@@ -138,12 +138,10 @@ CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
 	return 0;
 }
 
-/* W in payload bytes, as cc_apply() has it. */
+/* W in payload bytes; W < 2^27. */
 static inline __u32 rwnd_window(const struct flow *f)
 {
-	__u64 segments = (q12_to_bytes(f->cc.w) + f->segment - 1) / f->segment + DELAYED_ACK_SEGMENTS;
-
-	return segments * f->mss; /* W < 2^27 */
+	return flow_segments(f, f->segment) * f->mss;
 }
 
 /* Cuts the window of the TCP segment at l4_offset, which is on its way to the flow's sender. */

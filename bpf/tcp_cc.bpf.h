@@ -87,7 +87,7 @@ static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct 
 	__u64 rate;
 
 	f->own_cc = 1;
-	tp->snd_cwnd = (q12_to_bytes(f->cc.w) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
+	tp->snd_cwnd = flow_segments(f, segment);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
