@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Departure times as the wire sees them. In virtual time only, where they may be asserted.
+
+PACING_SKIP=100 # the capture itself begins with a gap
+
+# pacing_capture FILE COUNT: arrival times (s) and lengths of packets with telemetry at the other end of h1's cable.
+pacing_capture() {
+	timeout 60 nsenter --net="/run/netns/${NET_PREFIX}sw" tcpdump -Z root -i p1 -Q in -n -e -tt \
+		--time-stamp-precision=nano -c "$2" 'udp dst port 5463 and greater 1000' >"$1" 2>>"$CASE_DIR/tcpdump.log" ||
+		fail "$2 packets were not seen: $(tail -n 1 "$CASE_DIR/tcpdump.log")"
+}
+
+# pacing_is_even FILE RATE PERCENT: over full packets at RATE bit/s, mean within 0.1 %, gaps p1 and p99 within PERCENT.
+pacing_is_even() {
+	local figures
+
+	# The seconds without their first digits: all nanoseconds fit into awk's numbers.
+	figures=$(awk -v rate="$2" -v off="$3" -v skip=$PACING_SKIP '
+		NR <= skip { next }
+		{ for (i = 1; i < NF; i++) if ($i == "length") { bytes = $(i + 1) + 0; break }
+		  split($1, at, "."); t = at[1] % 1000000 * 1e9 + at[2]
+		  if (n++) print (t - last) * rate / (bytes * 8e9) | "sort -g >" FILENAME ".gaps"
+		  else first = t
+		  last = t }
+		END { close("sort -g >" FILENAME ".gaps")
+		  while ((getline gap < (FILENAME ".gaps")) > 0) { k++
+			if (k == int(n / 100)) low = gap
+			if (k == int(n * 99 / 100)) high = gap }
+		  mean = (last - first) * rate / (bytes * 8e9) / (n - 1)
+		  so = mean > 0.999 && mean < 1.001 && low >= 1 - off / 100 && high <= 1 + off / 100
+		  printf "%d %.7f %.4f %.4f %s\n", bytes, mean, low, high, so ? "yes" : "no" }' "$1")
+	[[ $figures == 1466\ *\ yes ]] || fail "at $2 bit/s packet bytes, mean gap, p1 and p99 of the ideal: $figures"
+	echo "# $2 bit/s: packet bytes, mean gap, p1 and p99 of the ideal: $figures"
+}
+
+# Full packets: the route leaves 132 bytes of the MTU, of which 48 are for an echo. The path stamps nothing, so R stays
+# what it begins with: the speed of the port.
+#
+# One virtual CPU is all of the network, and whatever else it does at the time of a departure delays it. So there are few
+# PROBEs (base_rtt), the sender wakes up seldom (--pacing-timer), and fq does not collect timers: its default
+# timer_slack of 10 us shows up as 10 us of jitter. What is left is the tick: 3 us in every 68th gap of 200 Mbit/s.
+pacing__one_flow_leaves_evenly() {
+	local mbit count off
+
+	[[ ${VIRTUAL_TIME:-} ]] || skip "times can be told in the VM only"
+	need tcpdump
+	net_up
+	net_in sw tc qdisc del dev p2 root
+	net_in h1 tc qdisc replace dev eth0 root fq timer_slack 1 flow_limit 1000
+	server h2
+	daemon_start h2
+	while read -r mbit count off; do
+		host_config h1 "interfaces: [{name: eth0, role: host, speed: ${mbit}Mbit}]" 'pacing: {horizon: 20ms}' \
+			'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
+		daemon_start h1
+		bulk_udp_start h1 10.2.0.2 -b "$((mbit * 11 / 10))M" -l 1340 --pacing-timer 8000
+		grows "packets with telemetry" 20 stat_of h1 tx_data
+		pacing_capture "$CASE_DIR/$mbit.txt" $((PACING_SKIP + count))
+		pacing_is_even "$CASE_DIR/$mbit.txt" "${mbit}000000" "$off"
+		bulk_udp_stop
+		daemon_stop h1
+	done <<-END
+	10 500 5
+	50 1000 5
+	100 1500 5
+	200 3000 6
+	END
+}
