@@ -23,6 +23,7 @@
 
 #define EGRESS_PROBE_MARK 0x51d1ce5e /* of the clone of egress_probe(), between two lines of code */
 #define EGRESS_PROBE_L4_BYTES 20
+#define EGRESS_OWNER_NS (1000 * 1000 * 1000ULL) /* a flow belongs to the pod that sent it until it was silent for this */
 
 /* An outgoing packet on its way through the stages. */
 struct egress_pkt {
@@ -31,6 +32,7 @@ struct egress_pkt {
 	__u32 l4_offset;     /* of the TCP or UDP header */
 	__u32 hdr_bytes;     /* Ethernet to the end of that: what every segment repeats */
 	__u32 payload_bytes;
+	__u32 seq;	     /* of TCP */
 	__u32 pad_bytes; /* Ethernet padding behind the IP packet; it stays there */
 	__u8 tos;
 	__u8 df;
@@ -64,6 +66,7 @@ static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress
 		p->key.local_port = tcp->source;
 		p->key.remote_port = tcp->dest;
 		p->hdr_bytes = p->l4_offset + tcp->doff * 4;
+		p->seq = bpf_ntohl(tcp->seq);
 		p->syn = tcp->syn;
 		p->ack = tcp->ack;
 		p->fin = tcp->fin;
@@ -354,6 +357,24 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 
 	return WIRE_ECHO_BYTES(n);
 }
 
+/*
+ * A pod that writes the address of another into its packets would use up that one's rate, and be taken
+ * for it. Of two pods on veths the one that has the flow keeps it while it sends. Where other than pods
+ * are concerned a flow may change its way. Behind a bridge all pods come by the bridge: its business.
+ */
+static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64 now_ns)
+{
+	__u32 from = ctx->ingress_ifindex, owner = f->source;
+
+	if (from == owner)
+		return 0;
+	if (owner && now_ns < f->last_tx_ns + EGRESS_OWNER_NS && bpf_map_lookup_elem(&pods, &owner) &&
+	    bpf_map_lookup_elem(&pods, &from))
+		return 1;
+	f->source = from;
+	return 0;
+}
+
 /* Steps 3 to 5 for a flow that we have. */
 static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p,
 					   struct flow *f, const struct control *ctl)
@@ -368,8 +389,12 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (!space)
 		return STAT_TX_ENCAP_FAILED;
 	head = &space->head;
+	if (egress_is_spoofed(ctx, f, p->now_ns))
+		return STAT_TX_SPOOFED;
 	f->last_tx_ns = p->now_ns;
 	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
+		if (rwnd_is_beyond(f, p->seq + p->payload_bytes, p->now_ns) && !p->syn && !p->rst)
+			return STAT_TX_BEYOND;
 		if (p->syn)
 			rwnd_syn_out(f, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
 		else if (!f->wscale_known && !f->own_cc && p->now_ns > f->asked_ns + RWND_ASK_NS) {
@@ -496,8 +521,14 @@ int egress(struct __sk_buff *ctx)
 		return egress_probe_wrap(ctx);
 	verdict = egress_packet(ctx);
 	stats_count(verdict);
-	/* Not ours to end: the next filter, if any, has its say. */
-	return verdict == STAT_TX_HORIZON ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	switch (verdict) {
+	case STAT_TX_HORIZON:
+	case STAT_TX_BEYOND:
+	case STAT_TX_SPOOFED:
+		return TC_ACT_SHOT;
+	default: /* not ours to end: the next filter, if any, has its say */
+		return TC_ACT_UNSPEC;
+	}
 }
 
 #endif

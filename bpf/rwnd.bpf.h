@@ -10,7 +10,8 @@
  *     smaller W takes hold as acknowledgements come in, within one window. A window is whole units, so
  *     the edge on the wire may be less than one unit off (RFC 7323, 2.4).
  *  2. A window never grows, and a window of zero stays zero: the receiver has its reasons.
- *  3. The window's unit comes from the handshake (RFC 7323, 2.2), or, for a connection that is older
+ *  3. What a stack sends beyond its window all the same is dropped (rwnd_is_beyond).
+ *  4. The window's unit comes from the handshake (RFC 7323, 2.2), or, for a connection that is older
  *     than the attachment, from its socket. Where neither is known the window is left alone.
  */
 #define RWND_OPT_END 0
@@ -18,9 +19,11 @@
 #define RWND_OPT_WSCALE 3
 #define RWND_WSCALE_MAX 14
 #define RWND_NO_OPTION 0x100
-#define RWND_NOT_OFFERED 0x80 /* in wscale, above the scale: our SYN had no option */
+#define RWND_ASKED 0x40 /* in wscale, above the scale: our SYN is not answered yet, */
+#define RWND_NOT_OFFERED 0x80 /* and had no option */
 #define RWND_OPTIONS_BYTES 40
 #define RWND_ASK_NS (100 * 1000 * 1000ULL)
+#define RWND_STALE_NS (100 * 1000 * 1000ULL) /* an edge of this age: windows come by another way, or not at all */
 
 static inline int rwnd_is_on(const struct control *ctl)
 {
@@ -64,30 +67,36 @@ CORE_GLOBAL __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
 	return RWND_NO_OPTION;
 }
 
-/* A SYN or SYN-ACK from the remote side. Scaling is in force only where both sides offer it. */
+/*
+ * A SYN or SYN-ACK from the remote side. Scaling is in force only where both sides offer it. Neither is
+ * believed by itself, for anybody can send one: a SYN counts when our side answers it, and an answer
+ * when our side has asked.
+ */
 static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
 {
-	f->edge_known = 0;
-	if (!ack)
-		f->own_cc = 0; /* of the connection that had these ports before */
 	if (scale == RWND_NO_OPTION)
 		scale = 0;
-	if (!ack || !(f->wscale & RWND_NOT_OFFERED))
-		f->wscale = scale > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : scale; /* RFC 7323, 2.3 */
-	f->wscale_known = ack; /* else our side's answer decides */
+	if (scale > RWND_WSCALE_MAX) /* RFC 7323, 2.3 */
+		scale = RWND_WSCALE_MAX;
+	if (!ack) {
+		f->wscale_offered = scale;
+	} else if (f->wscale & RWND_ASKED) {
+		f->wscale = f->wscale & RWND_NOT_OFFERED ? 0 : scale;
+		f->wscale_known = 1;
+	}
 }
 
-/* A SYN or SYN-ACK of the local side. */
+/* A SYN or SYN-ACK of the local side: a new connection, whatever these ports were before. */
 static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
 {
-	if (!ack) {
-		f->own_cc = 0;
-		f->wscale = scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0;
-	} else if (scale == RWND_NO_OPTION) {
-		f->wscale = 0;
-	}
-	f->edge_known = 0;
+	f->own_cc = 0;
+	f->edge_ns = 0;
+	f->seq_known = 0;
 	f->wscale_known = ack;
+	if (ack)
+		f->wscale = scale == RWND_NO_OPTION ? 0 : f->wscale_offered;
+	else
+		f->wscale = RWND_ASKED | (scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
 }
 
 /*
@@ -144,12 +153,30 @@ static inline __u32 rwnd_window(const struct flow *f)
 	return flow_segments(f, f->segment) * f->mss;
 }
 
+/*
+ * Does what the local side sends, up to the TCP sequence end, lie beyond what it was granted? Then its
+ * stack ignores the window. One unit is allowed, which the window on the wire is rounded up by, and
+ * which is a probe of a window of zero. What is not beyond is remembered.
+ */
+static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
+{
+	if (!f->own_cc && f->edge_ns && now_ns < f->edge_ns + RWND_STALE_NS &&
+	    (__s32)(end - f->edge) > 1 << (f->wscale & 15))
+		return 1;
+	if (!f->seq_known || (__s32)(end - f->seq_end) > 0) {
+		f->seq_end = end;
+		f->seq_known = 1;
+	}
+	return 0;
+}
+
 /* Cuts the window of the TCP segment at l4_offset, which is on its way to the flow's sender. */
 CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 {
 	const struct tcphdr *tcp;
 	__u32 ack, granted, edge, value;
 	__be16 old, cut;
+	__u64 now_ns;
 
 	if (!f || !f->mss || !f->segment || !f->wscale_known || f->own_cc)
 		return 0;
@@ -160,8 +187,12 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 	old = tcp->window;
 	granted = (__u32)bpf_ntohs(old) << (f->wscale & 15);
 	edge = ack + rwnd_window(f); /* what is kept, without the rounding: that would add up */
-	if (f->edge_known && (__s32)(f->edge - edge) > 0)
+	if (f->edge_ns && (__s32)(f->edge - edge) > 0)
 		edge = f->edge;
+	/* What was sent while nobody watched was granted by somebody. */
+	now_ns = bpf_ktime_get_ns();
+	if (now_ns >= f->edge_ns + RWND_STALE_NS && f->seq_known && (__s32)(f->seq_end - edge) > 0)
+		edge = f->seq_end;
 	if (granted <= edge - ack) {
 		edge = ack + granted;
 	} else {
@@ -174,9 +205,9 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 			stats_count(STAT_RX_WINDOW_CUT);
 		}
 	}
-	if (!f->edge_known || (__s32)(edge - f->edge) > 0)
+	if (!f->edge_ns || (__s32)(edge - f->edge) > 0)
 		f->edge = edge;
-	f->edge_known = 1;
+	f->edge_ns = now_ns;
 	return 0;
 }
 

@@ -32,6 +32,7 @@
 #define DP_LINGER_NS (300 * 1000 * 1000) /* three times the silence after which peers go plain */
 #define DP_BPFFS_MAGIC 0xcafe4a11
 #define DP_CLOSED_NS (5 * NSEC_PER_SEC)
+#define DP_CROWDED_NS (1000 * 1000 * 1000ULL)
 
 /* --- filters --- */
 
@@ -787,6 +788,7 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 struct age_ctx {
 	struct dataplane *dp;
 	__u64 now_ns, timeout_ns;
+	__u32 flows; /* seen */
 };
 
 static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
@@ -795,6 +797,9 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	__u64 last = f->last_tx_ns > f->last_rx_ns ? f->last_tx_ns : f->last_rx_ns;
 	__u64 limit = f->flags & FLOW_F_CLOSED ? DP_CLOSED_NS : a->timeout_ns;
 
+	a->flows++;
+	if (a->dp->crowded && !f->feedbacks)
+		limit = DP_CROWDED_NS;
 	if (a->now_ns > last + limit)
 		bpf_map_delete_elem(a->dp->pins.flows, key);
 	return 0;
@@ -802,7 +807,8 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 
 void dataplane_tick(struct dataplane *dp, const struct config *c)
 {
-	struct age_ctx a = { dp, now_ns(), c->flow_timeout_ns };
+	struct age_ctx a = { .dp = dp, .now_ns = now_ns(), .timeout_ns = c->flow_timeout_ns };
+	__u32 room = bpf_map__max_entries(dp->skel->maps.flows);
 	int err;
 
 	dp->pins.ctl->heartbeat_ns = a.now_ns;
@@ -817,6 +823,11 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	err = pins_each_flow(&dp->pins, flow_age, &a);
 	if (err)
 		msg_limited(&dp->limit, 60, "looking for idle flows: %s", strerror(-err));
+	/* One-packet flows (a scan, a flood, a resolver) shall not keep others out. */
+	dp->crowded = a.flows > room - room / 8;
+	if (dp->crowded)
+		msg_limited(&dp->crowded_limit, 60, "the flow map is nearly full (%u of %u): flows that never had feedback are forgotten after 1 s; a larger max_flows makes room",
+			    a.flows, room);
 }
 
 /* --- end --- */

@@ -17,7 +17,8 @@ struct dataplane {
 	int fresh; /* this run made the pins */
 	int routes_changed, qdiscs_changed;
 	int tracepoints; /* this run attached them */
-	struct msg_limit limit, route_limit;
+	int crowded;	 /* the flow map was nearly full a tick ago */
+	struct msg_limit limit, route_limit, crowded_limit;
 };
 
 static inline void pin_path(char *path, size_t size, const char *dir, const char *name)

@@ -177,7 +177,7 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 	add_u64(o, "local_port", ntohs(k->local_port));
 	add_string(o, "remote", addr_format(&k->remote, buf));
 	add_u64(o, "remote_port", ntohs(k->remote_port));
-	add_string(o, "protocol", "tcp");
+	add_string(o, "protocol", k->proto == IPPROTO_UDP ? "udp" : "tcp");
 	add_string(o, "state", flow_state(f, ctl));
 	add_bool(o, "telemetry", !!(f->flags & FLOW_F_TELEM));
 	add_u64(o, "tx_bytes", f->tx_bytes);

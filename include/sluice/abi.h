@@ -10,7 +10,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 3
+#define SLUICE_ABI 4
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -61,11 +61,16 @@ struct flow {
 	__u32 port_flags;    /* likewise: PORT_F_* */
 	__u32 mss;	     /* egress: payload of the largest segment seen, and */
 	__u32 segment;	     /*   what it weighs on the wire */
+	__u32 source;	     /* egress: ifindex by which its packets come to this machine; 0: they are made here */
+	__u64 edge_ns;	     /* ingress: when a window was granted last; 0: edge is not known */
 	__u32 edge;	     /* ingress: end of the receive window that the sender was granted, TCP sequence */
-	__u8 edge_known;
+	__u32 seq_end;	     /* egress: end of what was sent, TCP sequence */
+	__u8 seq_known;
 	__u8 wscale;	     /* of the windows that the remote side advertises */
 	__u8 wscale_known;
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
+	__u8 wscale_offered; /* ingress: by the last SYN */
+	__u8 pad[3];
 	struct hpcc_params params;
 	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
 	struct flow_echo echo;
@@ -140,7 +145,7 @@ _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 48, "params");
 _Static_assert(sizeof(struct hpcc_state) == 168, "cc");
-_Static_assert(sizeof(struct flow) == 392, "flow");
+_Static_assert(sizeof(struct flow) == 416, "flow");
 _Static_assert(sizeof(struct port) == 72, "port");
 
 #endif

@@ -26,6 +26,8 @@
 	X(TX_ENCAP_FAILED, "tx_encap_failed", "packets to which the kernel would not add a header") \
 	X(TX_BYPASS, "tx_bypass", "packets passed because bypass is on")                           \
 	X(TX_HORIZON, "tx_horizon", "packets dropped: their flow's clock is beyond the horizon")    \
+	X(TX_BEYOND, "tx_beyond", "packets dropped: beyond the receive window that was granted")    \
+	X(TX_SPOOFED, "tx_spoofed", "packets dropped: of a flow that comes from another pod")       \
 	X(TX_NO_PORT, "tx_no_port", "packets on an interface that has no entry in the ports map")  \
 	X(PROBE_SENT, "probe_sent", "also: questions whether a peer strips, and how full its path is") \
 	X(PEER_SILENT, "peer_silent", "also: peers that stopped answering; sent plain from then on") \

@@ -1854,3 +1854,58 @@ Test(egress, departure__free_without_fq_or_enforcement_or_payload)
 	expect_eq(flow_get(s).clock_ns, clock);
 	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
 }
+
+/* --- packets that say that they are another's --- */
+
+#define POD 4711
+#define OTHER_POD 4712
+#define NO_POD 4713
+
+static void comes_from(int udp, __u32 ifindex, int dropped)
+{
+	struct frame f = frame_of((struct ip_spec){ .udp = udp, .payload = 100 });
+	struct result r = run(EGRESS, &f, .ingress_ifindex = ifindex);
+
+	expect_verdict(r, dropped ? VERDICT_DROP : VERDICT_PASS);
+	expect_counted(dropped ? STAT_TX_SPOOFED : STAT_TX_DATA);
+}
+
+/* Of two pods the one that has the flow keeps it, until it was silent for a second. */
+Test(egress, spoofed__by_another_pod)
+{
+	int udp;
+
+	hosts_strip();
+	pod_set(POD);
+	pod_set(OTHER_POD);
+	for (udp = 0; udp < 2; udp++) {
+		const struct ip_spec spec = { .udp = udp };
+		struct flow f;
+
+		fixture(udp ? "UDP" : "TCP");
+		comes_from(udp, POD, 0);
+		comes_from(udp, OTHER_POD, 1);
+		f = flow_get(spec);
+		comes_from(udp, OTHER_POD, 1);
+		expect_eq(flow_get(spec).clock_ns, f.clock_ns);
+		expect_eq(flow_get(spec).tx_bytes, f.tx_bytes);
+		comes_from(udp, POD, 0);
+		f = flow_get(spec);
+		f.last_tx_ns -= NSEC_PER_SEC;
+		flow_set(spec, &f);
+		comes_from(udp, OTHER_POD, 0);
+		comes_from(udp, POD, 1);
+	}
+}
+
+/* Only where both are pods is it sure that one of them is wrong. */
+Test(egress, spoofed__by_who_is_no_pod)
+{
+	hosts_strip();
+	pod_set(POD);
+	comes_from(1, POD, 0);
+	comes_from(1, NO_POD, 0);
+	comes_from(1, POD, 0);
+	comes_from(1, 0, 0);
+	comes_from(1, POD, 0);
+}

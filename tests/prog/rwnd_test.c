@@ -103,7 +103,7 @@ Test(rwnd, handshake__of_a_server)
 
 		for (scale = 0; scale <= 14; scale++) {
 			syn_arrives(v6, scale, 0);
-			expect_eq(flow_of(v6).wscale_known, 0);
+			expect_eq(flow_of(v6).wscale_known, scale > 0); /* of the connection before */
 			syn_leaves(v6, 3, 1);
 			expect_scale(v6, scale);
 		}
@@ -123,6 +123,30 @@ Test(rwnd, handshake__repeated)
 		syn_leaves(v6, 3, 1);
 		syn_leaves(v6, 3, 1);
 		expect_scale(v6, 8);
+	}
+}
+
+/* Whoever can send a packet of the flow cannot change the scale of a connection that is there. */
+Test(rwnd, handshake__that_nobody_wanted)
+{
+	FOR_V4_AND_V6(v6) {
+		int server;
+
+		for (server = 0; server < 2; server++) {
+			if (server) {
+				syn_arrives(v6, 9, 0);
+				syn_leaves(v6, 3, 1);
+			} else {
+				syn_leaves(v6, 3, 0);
+				syn_arrives(v6, 9, 1);
+			}
+			fixture("IPv%d, SYN of somebody", v6 ? 6 : 4);
+			syn_arrives(v6, 2, 0);
+			expect_scale(v6, 9);
+			fixture("IPv%d, SYN-ACK of somebody", v6 ? 6 : 4);
+			syn_arrives(v6, 2, 1);
+			expect_scale(v6, 9);
+		}
 	}
 }
 
@@ -264,6 +288,11 @@ static struct flow flow_governed(int v6, unsigned int w_bytes, unsigned int scal
 	struct flow f;
 
 	hosts_strip();
+	if (flow_exists((struct ip_spec){ .v6 = v6 })) {
+		f = flow_of(v6);
+		f.edge_ns = 0;
+		flow_set((struct ip_spec){ .v6 = v6 }, &f);
+	}
 	run(EGRESS, &data);
 	expect_counted(STAT_TX_DATA);
 	f = flow_of(v6);
@@ -271,7 +300,8 @@ static struct flow flow_governed(int v6, unsigned int w_bytes, unsigned int scal
 	f.segment = SEGMENT;
 	f.wscale = scale;
 	f.wscale_known = 1;
-	f.edge_known = 0;
+	f.edge_ns = 0;
+	f.seq_known = 0;
 	f.own_cc = 0;
 	f.cc.w = (__u64)w_bytes << 12;
 	flow_set((struct ip_spec){ .v6 = v6 }, &f);
@@ -524,22 +554,149 @@ Test(rwnd, cut__after_a_new_handshake)
 
 		fixture(server ? "server" : "client");
 		old.edge = 5000 + 50000;
-		old.edge_known = 1;
+		old.edge_ns = clock_ns();
 		old.own_cc = 1;
 		flow_set((struct ip_spec){}, &old);
 		if (server)
 			syn_arrives(0, 0, 0);
 		else
 			syn_leaves(0, 0, 0);
-		old = flow_of(0);
-		expect_eq(old.edge_known, 0);
-		expect_eq(old.own_cc, 0);
 		if (server)
 			syn_leaves(0, 0, 1);
 		else
 			syn_arrives(0, 0, 1);
+		old = flow_of(0);
+		expect_eq(old.edge_ns, 0);
+		expect_eq(old.own_cc, 0);
 		expect_window(&f, 6000);
 	}
+}
+
+/* --- stacks that send beyond their window --- */
+
+/* Payload of the local side, from this TCP sequence. */
+static struct frame sent(int v6, __u32 seq, unsigned int payload)
+{
+	struct frame f = tcp(.v6 = v6, .payload = payload);
+
+	put32(f.b + at_tcp(&f) + 4, seq);
+	frame_fix(&f);
+	return f;
+}
+
+static void expect_leaves(int v6, __u32 seq, unsigned int payload)
+{
+	struct frame f = sent(v6, seq, payload);
+
+	expect_verdict(run(EGRESS, &f), VERDICT_PASS);
+	expect_counted(STAT_TX_DATA);
+}
+
+static void expect_beyond(int v6, __u32 seq, unsigned int payload)
+{
+	struct frame f = sent(v6, seq, payload);
+
+	expect_verdict(run(EGRESS, &f), VERDICT_DROP);
+	expect_counted(STAT_TX_BEYOND);
+}
+
+static void edge_ages(int v6)
+{
+	struct flow f = flow_of(v6);
+
+	f.edge_ns -= 101 * 1000 * 1000;
+	flow_set((struct ip_spec){ .v6 = v6 }, &f);
+}
+
+/* Up to the edge, and one unit of the window beyond it, where there is one. */
+Test(rwnd, beyond__is_dropped)
+{
+	FOR_V4_AND_V6(v6) {
+		unsigned int scale;
+
+		for (scale = 0; scale <= 14; scale += 7) {
+			__u32 ack = 0xfffff000, edge = ack + 6000, unit = 1 << scale; /* it wraps in between */
+			struct frame f = granted(v6, ack, 0xffff >> scale / 2);
+
+			fixture("IPv%d, scale %u", v6 ? 6 : 4, scale);
+			flow_governed(v6, 6000, scale);
+			window_of(&f);
+			expect_eq(flow_of(v6).edge, edge);
+			expect_leaves(v6, ack, 1000);
+			expect_leaves(v6, edge - 1000, 1000);
+			expect_leaves(v6, edge - 1000 + unit, 1000);
+			expect_beyond(v6, edge - 999 + unit, 1000);
+			expect_beyond(v6, edge + 50000, 1);
+			expect_leaves(v6, ack - 100000, 1000); /* once more */
+			f = granted(v6, ack + 1, 0);
+			window_of(&f);
+			expect_beyond(v6, edge - 999 + unit, 1000); /* a window of zero takes nothing back, and adds nothing */
+			f = granted(v6, ack + 1000, 0xffff >> scale / 2);
+			window_of(&f);
+			expect_leaves(v6, edge, 1000);
+		}
+	}
+}
+
+Test(rwnd, beyond__and_let_through)
+{
+	const struct ip_spec spec = {};
+	struct frame f = granted(0, 5000, 60000), fin, rst;
+	struct flow flow, g;
+
+	flow_governed(0, 6000, 0);
+	window_of(&f);
+	flow = flow_of(0);
+	expect_beyond(0, 20000, 1000);
+	fixture("own control");
+	g = flow;
+	g.own_cc = 1;
+	flow_set(spec, &g);
+	expect_leaves(0, 20000, 1000);
+	flow_set(spec, &flow);
+	fixture("no window was ever seen");
+	g = flow;
+	g.edge_ns = 0;
+	flow_set(spec, &g);
+	expect_leaves(0, 20000, 1000);
+	flow_set(spec, &flow);
+	fixture("receive_window: false");
+	rwnd_set(0);
+	expect_leaves(0, 20000, 1000);
+	rwnd_set(1);
+	fixture("dry-run");
+	control_set(MODE_DRY_RUN, 0);
+	expect_leaves(0, 20000, 1000);
+	control_set(MODE_ENFORCE, 0);
+	fixture("RST");
+	rst = sent(0, 20000, 0);
+	rst.b[at_tcp(&rst) + 13] = RST;
+	frame_fix(&rst);
+	expect_verdict(run(EGRESS, &rst), VERDICT_PASS);
+	expect_counted(STAT_TX_HANDSHAKE);
+	fixture("SYN of the next connection");
+	fin = sent(0, 20000, 0);
+	fin.b[at_tcp(&fin) + 13] = SYN;
+	frame_fix(&fin);
+	expect_verdict(run(EGRESS, &fin), VERDICT_PASS);
+	expect_counted(STAT_TX_HANDSHAKE);
+	expect_eq(flow_of(0).edge_ns, 0);
+}
+
+/* Where no windows come by any more nothing is held to the last one, and what was sent meanwhile was granted. */
+Test(rwnd, beyond__with_windows_that_come_by_another_way)
+{
+	struct frame f = granted(0, 5000, 60000);
+
+	flow_governed(0, 6000, 0);
+	window_of(&f);
+	expect_beyond(0, 20000, 1000);
+	edge_ages(0);
+	expect_leaves(0, 20000, 1000);
+	window_of(&f);
+	expect_eq(flow_of(0).edge, 21000);
+	expect_leaves(0, 20000, 1000);
+	expect_beyond(0, 20002, 1000);
 }
 
 /* What has a socket of ours, is not known, or is switched off. */

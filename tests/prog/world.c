@@ -336,6 +336,13 @@ void control_set(enum sluice_mode mode, int bypass)
 	map_set(skel->maps.control, &zero, &c);
 }
 
+void pod_set(__u32 ifindex)
+{
+	__s32 netnsid = 0;
+
+	map_set(skel->maps.pods, &ifindex, &netnsid);
+}
+
 void rwnd_set(int on)
 {
 	struct control c = {};

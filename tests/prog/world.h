@@ -111,6 +111,8 @@ __u64 clock_ns(void); /* of the programs: CLOCK_MONOTONIC */
 void control_set(enum sluice_mode mode, int bypass);
 /* Whether the windows of foreign stacks are cut. No. */
 void rwnd_set(int on);
+/* Is there a pod behind this veth? */
+void pod_set(__u32 ifindex);
 /* How long UDP waits (0: a base RTT), and whether what would wait longer is marked. 10 ms, no. */
 void horizon_set(__u64 ns, int mark);
 __u32 control_next_epoch(void);
