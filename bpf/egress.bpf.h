@@ -382,7 +382,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	__u32 outer = egress_outer_bytes(p), telem_bytes, echo_bytes, wire_bytes, segment, segs, bytes;
 	struct scratch_space *space = scratch_get();
 	struct egress_head *head;
-	__u32 echo_version = 0;
+	__u32 echo_version = 0, room;
 	struct host *peer;
 	__u64 seq;
 
@@ -418,7 +418,12 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_HANDSHAKE;
 
 	head->hdr.echo_hops = 0;
-	telem_bytes = p->payload_bytes ? sizeof(struct wire_telem) : 0;
+	room = flow_room(f);
+	telem_bytes = p->payload_bytes ? WIRE_TELEM_BYTES(room) : 0;
+	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
+	bound_here(telem_bytes);
+	if (telem_bytes > sizeof(struct wire_telem)) /* never; the verifier wants to hear it */
+		return STAT_TX_ENCAP_FAILED;
 	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + telem_bytes),
 				 &head->hdr.echo_hops, &echo_version, p->now_ns);
 	if (!telem_bytes && !echo_bytes)
@@ -435,9 +440,9 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_TOO_LONG;
 	segs = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
-	if (segment - p->hdr_bytes - outer - wire_bytes > f->mss) {
+	if (segment - p->hdr_bytes - outer - wire_bytes >= f->mss) {
 		f->mss = segment - p->hdr_bytes - outer - wire_bytes;
-		f->segment = p->hdr_bytes + outer + WIRE_HDR_BYTES + sizeof(struct wire_telem) + f->mss;
+		f->segment = p->hdr_bytes + outer + WIRE_HDR_BYTES + telem_bytes + f->mss;
 	}
 
 	if (ctl->mode == MODE_ENFORCE && p->payload_bytes) {
@@ -457,11 +462,9 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_UDP_GSO;
 	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
-	head->hdr.max_hops = telem_bytes ? HPCC_MAX_HOPS : 0;
+	head->hdr.max_hops = telem_bytes ? room : 0;
 	head->hdr.flags = echo_bytes ? WIRE_F_ECHO : 0;
 	head->hdr.seq = bpf_htonl((__u32)seq);
-	if (telem_bytes)
-		__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
 	    egress_head_store(ctx, p, head, outer + wire_bytes)) {
 		if (p->key.proto == IPPROTO_UDP)

@@ -71,19 +71,20 @@ static inline int cc_key(struct sock *sk, struct flow_key *key)
 }
 
 /* Wire bytes of a full segment: payload, TCP, inner and outer IP, UDP, telemetry, Ethernet. */
-static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key)
+static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key,
+				   const struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 ip_bytes = *(const __u32 *)&key->remote.b[8] == bpf_htonl(0xffff) ? 20 : 40;
 
 	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES +
-	       WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + WIRE_ETH_BYTES;
+	       WIRE_TELEM_BYTES(flow_room(f)) + WIRE_ETH_BYTES;
 }
 
 static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
-	__u32 segment = cc_segment(sk, key);
+	__u32 segment = cc_segment(sk, key, f);
 	__u64 rate;
 
 	f->own_cc = 1;

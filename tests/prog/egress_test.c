@@ -1855,6 +1855,32 @@ Test(egress, departure__free_without_fq_or_enforcement_or_payload)
 	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
 }
 
+/* Room for one hop more than the last feedback had, and for five without one. */
+Test(egress, data__room_follows_the_path)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 100);
+		struct flow f;
+		unsigned int hops;
+
+		hosts_strip();
+		run(EGRESS, &in);
+		for (hops = 0; hops <= 5; hops++) {
+			struct result r;
+			struct frame want;
+
+			fixture("IPv%d, %u hops", v6 ? 6 : 4, hops);
+			f = flow_get((struct ip_spec){ .v6 = v6 });
+			f.cc.hops = hops;
+			flow_set((struct ip_spec){ .v6 = v6 }, &f);
+			r = run(EGRESS, &in);
+			want = wrap(&in, .sport = source_port(&r.out), .room = hops && hops < 5 ? hops + 1 : 5,
+				    .seq = f.tx_bytes + r.out.len);
+			expect_frame(&r.out, &want);
+		}
+	}
+}
+
 /* --- packets that say that they are another's --- */
 
 #define POD 4711
