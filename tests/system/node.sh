@@ -201,7 +201,6 @@ node__pod_with_a_rate_has_a_short_queue() {
 	node_hops h1 2
 	wait_for 20 "the queue is below 10 packets" node_queue_is_short h2 pod1
 	with=$(node_queue_bytes h2 pod1)
-	echo "# bytes in the queue of the pod: $without without a stamp, $with with one"
 	expect "bytes in the queue, of $without" "$with" -lt 15000
 	grows "feedback" 20 flow_of h1 .feedbacks
 	bulk_goes_on
