@@ -405,13 +405,13 @@ node__uplink_without_a_queue_is_said() {
 
 # Two pods through an uplink that is slower than the path: together they are held to eta of it.
 node__with_fq_pods_share_the_uplink() {
-	local alone shared
+	local alone shared peers="peers: [{prefix: 10.0.0.0/8, base_rtt: 20ms}]"
 
 	net_has_qdisc fq || skip "no fq in this kernel"
 	node_up h1
 	node_pod h1 pod1 11
 	node_pod h1 pod2 12
-	host_config h1 "interfaces: [{name: eth0, role: host, speed: 40Mbit}]" >"$CASE_DIR/h1.yaml"
+	host_config h1 "$peers" "interfaces: [{name: eth0, role: host, speed: 40Mbit}]" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
 	server h2
 	server h2 5202
@@ -420,7 +420,7 @@ node__with_fq_pods_share_the_uplink() {
 	wait_for 20 "both flows are governed" node_governed 2
 	alone=$(node_mbit)
 	expect "Mbit/s together of an uplink of 40 that is no hop" "$alone" -gt 60
-	node_config h1 "interfaces: [{name: eth0, role: host, speed: 40Mbit}]"
+	node_config h1 "$peers" "interfaces: [{name: eth0, role: host, speed: 40Mbit}]"
 	daemon_hup h1 reloaded
 	node_hops h1 2
 	sleep 1
