@@ -405,12 +405,15 @@ node__uplink_without_a_queue_is_said() {
 
 # Two pods through an uplink that is slower than the path: together they are held to eta of it.
 node__with_fq_pods_share_the_uplink() {
-	local alone shared peers="peers: [{prefix: 10.0.0.0/8, base_rtt: 20ms}]"
+	local alone shared peers="peers: [{prefix: 10.0.0.0/8, base_rtt: 10ms}]"
 
 	net_has_qdisc fq || skip "no fq in this kernel"
 	node_up h1
 	node_pod h1 pod1 11
 	node_pod h1 pod2 12
+	# At this speed one GSO packet is more than an RTT.
+	net_in pod1 ip link set eth0 gso_max_segs 1
+	net_in pod2 ip link set eth0 gso_max_segs 1
 	host_config h1 "$peers" "interfaces: [{name: eth0, role: host, speed: 40Mbit}]" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
 	server h2
