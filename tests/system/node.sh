@@ -177,6 +177,11 @@ node__other_veths_are_left_alone() {
 	node_pods_soon h2 to-pod1
 	sleep 2
 	expect "pods that are stamped" "$(node_pods h2)" = to-pod1
+	# A route makes it one.
+	net_in h2 ip route add 10.244.2.98 dev to-vm1
+	node_pods_soon h2 "to-pod1 to-vm1"
+	net_in h2 ip route del 10.244.2.98
+	node_pods_soon h2 to-pod1
 }
 
 # The queue of a pod stays short where it is stamped, and fills where it is not.
