@@ -31,9 +31,10 @@ struct dataplane {
 	int fresh; /* this run made the pins */
 	int routes_changed, qdiscs_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
+	unsigned int pods_stamped;
 	int tracepoints; /* this run attached them */
 	int crowded;	 /* the flow map was nearly full a tick ago */
-	struct msg_limit limit, route_limit, crowded_limit, pod_limit;
+	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
 };
 
 static inline void pin_path(char *path, size_t size, const char *dir, const char *name)

@@ -32,6 +32,11 @@ static struct pod_link *pod_find(const struct pods_list *l, __u32 ifindex)
 	return l->n ? bsearch(&key, l->link, l->n, sizeof(key), pod_compare) : NULL;
 }
 
+static const char *pod_name(__u32 ifindex, char *buf)
+{
+	return if_indextoname(ifindex, buf) ?: "a veth that is gone";
+}
+
 static void pod_note(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx)
 {
 	struct pods_list *l = ctx;
@@ -70,6 +75,7 @@ static void pod_note_qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 
 {
 	struct pods_ctx *p = ctx;
 	struct pod_link *pod = pod_find(&p->now, ifindex);
+	char name[IFNAMSIZ];
 
 	if (!pod || !pod->routed)
 		return;
@@ -78,9 +84,9 @@ static void pod_note_qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 
 	if (parent == TC_H_ROOT)
 		pod->bps = tbf_bps;
 	if (parent == TC_H_ROOT && !strcmp(kind, "htb"))
-		msg_limited(&p->dp->pod_limit, 3600,
-			    "interface %u: htb does not say the rate of its queue: a pod behind it gets no stamp; tbf does",
-			    ifindex);
+		msg_limited(&p->dp->htb_limit, 24 * 3600,
+			    "%s: htb does not say the rate of its queue: a pod behind it gets no stamp; tbf does",
+			    pod_name(ifindex, name));
 }
 
 /* Makes the pods map say what there is. */
@@ -115,7 +121,7 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 
 	if (!if_indextoname(pod->ifindex, name) || link_get(name, &link) ||
 	    link.ifindex != pod->ifindex)
-		return 0; /* gone meanwhile */
+		return -ENODEV; /* gone meanwhile */
 	err = clsact_make(pod->ifindex, &made);
 	if (err)
 		return err;
@@ -136,33 +142,36 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 
 /*
  * Puts pod_hop where the pod has a queue. Not before the second look: the bandwidth plugin may be about
- * to add a qdisc `ingress` behind the tbf, which would find our clsact in its place.
+ * to add a qdisc `ingress` behind the tbf, which would find our clsact in its place. Returns whether it
+ * is there.
  */
-static void pod_follow(struct dataplane *dp, const struct config *c, const struct pod_link *pod)
+static int pod_follow(struct dataplane *dp, const struct config *c, const struct pod_link *pod)
 {
 	const struct pod_link *was = pod_find(&dp->pods, pod->ifindex);
 	struct port port = {};
 	int had = !bpf_map_lookup_elem(dp->pins.ports, &pod->ifindex, &port), err;
+	char name[IFNAMSIZ];
 
 	if (had && !(port.flags & PORT_F_POD))
-		return; /* the configuration's */
+		return 0; /* the configuration's */
 	if (had && was && was->bps == pod->bps)
-		return;
+		return 1;
 	if (!had && (!was || !was->bps)) {
 		dp->pods_changed = 1;
-		return;
+		return 0;
 	}
 	err = pod->ingress ? -EBUSY : pod_attach(dp, c, pod, &port);
 	if (err == -EBUSY)
 		msg_limited(&dp->pod_limit, 60,
-			    "interface %u: has a qdisc 'ingress', in the place of clsact: the pod behind it gets no stamp",
-			    pod->ifindex);
+			    "%s: has a qdisc 'ingress', in the place of clsact: the pod behind it gets no stamp",
+			    pod_name(pod->ifindex, name));
 	else if (err == -E2BIG)
 		msg_limited(&dp->pod_limit, 60,
 			    "more pods with a queue than the %u that find room: the others get no stamp", PORTS_MAX);
-	else if (err)
-		msg_limited(&dp->pod_limit, 60, "interface %u: attaching to a pod: %s", pod->ifindex,
-			    strerror(-err));
+	else if (err && err != -ENODEV)
+		msg_limited(&dp->pod_limit, 60, "%s: attaching to a pod's veth: %s",
+			    pod_name(pod->ifindex, name), strerror(-err));
+	return !err;
 }
 
 static int pod_drop(__u32 ifindex, const struct port *port, void *ctx)
@@ -184,7 +193,7 @@ void pods_forget(struct dataplane *dp)
 void pods_follow(struct dataplane *dp, const struct config *c)
 {
 	struct pods_ctx p = { .dp = dp };
-	unsigned int i;
+	unsigned int i, stamped = 0;
 	int err;
 
 	err = links_behind(pod_note, &p.now);
@@ -200,12 +209,18 @@ void pods_follow(struct dataplane *dp, const struct config *c)
 			pins_each_port(&dp->pins, pod_drop, &p);
 		for (i = 0; !err && i < p.now.n; i++)
 			if (p.now.link[i].bps)
-				pod_follow(dp, c, &p.now.link[i]);
+				stamped += pod_follow(dp, c, &p.now.link[i]);
 	}
-	if (err) {
-		msg_limited(&dp->pod_limit, 60, "looking for pods: %s", strerror(-err));
+	if (err) { /* EINTR: it changed in the middle */
+		if (err != -EINTR)
+			msg_limited(&dp->pod_limit, 60, "looking for pods: %s", strerror(-err));
 		dp->pods_changed = 1;
+		free(p.now.link);
+		return;
 	}
+	if (stamped != dp->pods_stamped)
+		msg("pods with a queue: %u -> %u", dp->pods_stamped, stamped);
+	dp->pods_stamped = stamped;
 	pods_forget(dp);
 	dp->pods = p.now;
 }
