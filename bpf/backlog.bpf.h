@@ -2,9 +2,9 @@
 #ifndef SLUICE_BACKLOG_BPF_H
 #define SLUICE_BACKLOG_BPF_H
 /*
- * The state of a switch port's root qdisc for kernels before 6.2, where a tc program cannot look at
- * it: after every enqueue and dequeue the tracepoints copy backlog and bytes into the ports map.
- * Only the daemon's switch ports have an entry, so any other device costs one look-up. Interface
+ * The state of the root qdisc of a port that stamps, for kernels before 6.2, where a tc program cannot
+ * look at it: after every enqueue and dequeue the tracepoints copy backlog and bytes into the ports
+ * map. Only the daemon's ports have an entry, so any other device costs one look-up. Interface
  * numbers repeat from one network namespace to the next and the tracepoints hear all of them, so the
  * port says whose it is.
  *
@@ -17,11 +17,12 @@ static inline void backlog_copy(struct Qdisc *q)
 	__u32 ifindex = dev->ifindex;
 	struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 
-	if (!port || !(port->flags & PORT_F_SWITCH) ||
+	if (!port || !(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD)) ||
 	    port->netns_cookie != dev->nd_net.net->net_cookie)
 		return;
 	port->backlog_bytes = q->qstats.backlog;
 	port->tx_bytes = q->bstats.bytes.v.a.a.counter;
+	port->sampled_ns = bpf_ktime_get_ns();
 }
 
 SEC("tp_btf/qdisc_enqueue")

@@ -11,7 +11,8 @@
  *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
  *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT). That is
  *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves.
- *  5. act: outer IP + UDP + shim + room for 5 hops + the echo of what the reverse flow collected.
+ *  5. act: outer IP + UDP + shim + room for 5 hops + the echo of what the reverse flow collected. The
+ *     uplink of a node is the first of these hops itself.
  *  6. count: one counter per packet.
  *
  * clsact runs before the qdisc and sees GSO packets whole; the kernel repeats the new header on
@@ -176,6 +177,43 @@ CORE_GLOBAL int egress_outer(struct egress_head *head, struct egress_pkt *p,
 	return 0;
 }
 
+/*
+ * The hop of a node's uplink, which many pods share: held to eta of its speed they leave its qdisc
+ * empty. qLen: what waits in fq for its departure time cannot be told from a queue, so where the leaves
+ * are fq it is 0 and U is told from the rate alone, which is 1 when the uplink is full.
+ *
+ * bytes: what the packet weighs on the wire. The qdisc charges it as it was before this program, with
+ * no header of ours, and a probe as the whole packet that it is a clone of: the difference is added.
+ */
+CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __u32 bytes,
+			     int has_telem)
+{
+	__u32 ifindex = ctx->ifindex;
+	struct qdisc_state s = {};
+	struct wire_telem *telem;
+	struct port *port;
+
+	if (!head)
+		return -EINVAL;
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!port)
+		return 0;
+	__sync_fetch_and_add(&port->unseen_bytes, (__u64)bytes - ctx->wire_len);
+	if (!has_telem)
+		return 0;
+	if (port_read(ctx, port, qdisc_kfuncs, &s)) {
+		stats_count(STAT_TX_NO_QUEUE);
+		return 0;
+	}
+	if (port->flags & PORT_F_EDT)
+		s.backlog_bytes = 0;
+	telem = (struct wire_telem *)head->blocks;
+	telem->nhop_path = bpf_htons(1 << 12 | (port->switch_id & WIRE_PATH_MASK));
+	*(__be64 *)telem->hop[0] = bpf_cpu_to_be64(telem_pack(
+		port->speed, bpf_ktime_get_ns(), s.tx_bytes + port->unseen_bytes, s.backlog_bytes));
+	return 0;
+}
+
 /* The first bytes of head to behind the Ethernet header, where there is room for them. */
 static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p,
 				    const struct egress_head *head, __u32 bytes)
@@ -237,6 +275,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	/* It overtakes what waits in fq, so it is not a position behind that. */
 	head->hdr.seq = bpf_htonl((__u32)flow_left_bytes(f, bpf_ktime_get_ns()));
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
+	if (f->port_flags & PORT_F_STAMP)
+		egress_stamp(ctx, head, ctx->len + outer + wire_bytes, 1);
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
 	    egress_head_store(ctx, &p, head, outer + wire_bytes))
 		goto refused;
@@ -465,6 +505,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	head->hdr.max_hops = telem_bytes ? room : 0;
 	head->hdr.flags = echo_bytes ? WIRE_F_ECHO : 0;
 	head->hdr.seq = bpf_htonl((__u32)seq);
+	if (f->port_flags & PORT_F_STAMP)
+		egress_stamp(ctx, head, bytes, telem_bytes);
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
 	    egress_head_store(ctx, p, head, outer + wire_bytes)) {
 		if (p->key.proto == IPPROTO_UDP)

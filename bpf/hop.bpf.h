@@ -62,6 +62,19 @@ static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
 	return 0;
 }
 
+/* The same of a port; kernel_state: from the qdisc itself, else from the ports map. */
+static inline int port_read(struct __sk_buff *ctx, const struct port *port, int kernel_state,
+			    struct qdisc_state *s)
+{
+	if (kernel_state)
+		return qdisc_read(ctx, s);
+	if (port->flags & PORT_F_NO_QUEUE)
+		return -ENOTSUP;
+	s->backlog_bytes = port->backlog_bytes;
+	s->tx_bytes = port->tx_bytes;
+	return 0;
+}
+
 static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg *m,
 					 const struct port *port, const struct qdisc_state *s)
 {
@@ -88,7 +101,7 @@ static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg
 	return STAT_HOP_STAMPED;
 }
 
-/* Parses and stamps; kernel_state: from the qdisc itself, else from the ports map. */
+/* Parses and stamps. */
 static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_state)
 {
 	const struct control *ctl = control_get();
@@ -120,15 +133,8 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port)
 		return STAT_HOP_OTHER;
-	if (kernel_state) {
-		if (qdisc_read(ctx, &s))
-			return STAT_HOP_NO_QUEUE;
-	} else {
-		if (port->flags & PORT_F_NO_QUEUE)
-			return STAT_HOP_NO_QUEUE;
-		s.backlog_bytes = port->backlog_bytes;
-		s.tx_bytes = port->tx_bytes;
-	}
+	if (port_read(ctx, port, kernel_state, &s))
+		return STAT_HOP_NO_QUEUE;
 	return hop_write(ctx, &m, port, &s);
 }
 

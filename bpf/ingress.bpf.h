@@ -25,6 +25,22 @@ struct ingress_pkt {
 	__u32 seq;
 };
 
+/* The hop to the pod behind those of the packet, in the echo slot. */
+static inline void ingress_pod_hop(struct flow *f, const struct ingress_pkt *p)
+{
+	struct pod_stamp stamp = {};
+	__u32 n = p->nhop;
+
+	if (!pod_stamp(f, &stamp, p->nhop_path, HPCC_MAX_HOPS))
+		return;
+	bound_here(n);
+	if (n >= HPCC_MAX_HOPS) /* never; the verifier wants to hear it */
+		return;
+	f->echo.hop[n] = stamp.hop;
+	f->echo.hops = n + 1;
+	f->echo.nhop_path = stamp.nhop_path;
+}
+
 /*
  * Puts the telemetry into the echo slot. The slot has a version that is odd while it is written: a
  * CPU that finds it odd leaves its telemetry out (the other's is as new), and egress, which reads
@@ -45,6 +61,8 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	e->rx_ns = p->now_ns;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		e->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
+	if (f->pod_ifindex)
+		ingress_pod_hop(f, p);
 	__sync_fetch_and_add(&e->version, 1);
 }
 
@@ -128,28 +146,6 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	return 0;
 }
 
-/*
- * Turns a PROBE round as PROBE_REPLY: addresses swapped, which leaves the IP checksum as it is. The
- * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
- * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
- */
-static __attribute__((noinline)) int ingress_probe(struct __sk_buff *ctx, const struct msg *m)
-{
-	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
-	__u32 len = m->ip.v6 ? 16 : 4;
-	__u32 src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
-
-	if (bpf_skb_load_bytes(ctx, 0, to, 6) || to[0] & MAC_GROUP ||
-	    bpf_skb_load_bytes(ctx, 6, from, 6) ||
-	    bpf_skb_store_bytes(ctx, 0, from, 6, 0) || bpf_skb_store_bytes(ctx, 6, to, 6, 0) ||
-	    bpf_skb_load_bytes(ctx, src, from, len) || bpf_skb_load_bytes(ctx, src + len, to, len) ||
-	    bpf_skb_store_bytes(ctx, src, to, len, 0) ||
-	    bpf_skb_store_bytes(ctx, src + len, from, len, 0) ||
-	    bpf_skb_store_bytes(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg), 0))
-		return TC_ACT_SHOT;
-	return bpf_redirect(ctx->ifindex, 0);
-}
-
 /* Reads and checks the inner packet. */
 static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct msg *m,
 					     struct ingress_pkt *p)
@@ -188,6 +184,58 @@ static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct
 	p->key.proto = ip.proto;
 	p->seq = bpf_ntohl(m->hdr.seq);
 	return STAT_RX_DATA;
+}
+
+/*
+ * The hop to the pod in a PROBE before it turns round: what that brings back must tell of the same hops
+ * as an echo does.
+ */
+static inline void ingress_probe_hop(struct __sk_buff *ctx, const struct msg *m)
+{
+	__u32 at = m->offset + WIRE_HDR_BYTES, n;
+	struct pod_stamp stamp = {};
+	struct ingress_pkt p = {};
+	const __be16 *nhop_path;
+	struct flow *f;
+	__be64 hop;
+	__be16 v;
+
+	if (!m->hdr.max_hops || ingress_parse(ctx, m, &p) != STAT_RX_DATA)
+		return;
+	f = bpf_map_lookup_elem(&flows, &p.key);
+	if (!f || !f->pod_ifindex)
+		return;
+	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
+	if (!nhop_path || !pod_stamp(f, &stamp, bpf_ntohs(*nhop_path), m->hdr.max_hops))
+		return;
+	n = (stamp.nhop_path >> 12) - 1;
+	hop = bpf_cpu_to_be64(stamp.hop);
+	v = bpf_htons(stamp.nhop_path);
+	if (!bpf_skb_store_bytes(ctx, at + 4 + n * WIRE_HOP_BYTES, &hop, sizeof(hop), 0))
+		bpf_skb_store_bytes(ctx, at, &v, sizeof(v), 0);
+}
+
+/*
+ * Turns a PROBE round as PROBE_REPLY: addresses swapped, which leaves the IP checksum as it is. The
+ * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
+ * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
+ */
+static __attribute__((noinline)) int ingress_probe(struct __sk_buff *ctx, const struct msg *m)
+{
+	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
+	__u32 len = m->ip.v6 ? 16 : 4;
+	__u32 src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
+
+	ingress_probe_hop(ctx, m);
+	if (bpf_skb_load_bytes(ctx, 0, to, 6) || to[0] & MAC_GROUP ||
+	    bpf_skb_load_bytes(ctx, 6, from, 6) ||
+	    bpf_skb_store_bytes(ctx, 0, from, 6, 0) || bpf_skb_store_bytes(ctx, 6, to, 6, 0) ||
+	    bpf_skb_load_bytes(ctx, src, from, len) || bpf_skb_load_bytes(ctx, src + len, to, len) ||
+	    bpf_skb_store_bytes(ctx, src, to, len, 0) ||
+	    bpf_skb_store_bytes(ctx, src + len, from, len, 0) ||
+	    bpf_skb_store_bytes(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg), 0))
+		return TC_ACT_SHOT;
+	return bpf_redirect(ctx->ifindex, 0);
 }
 
 /*

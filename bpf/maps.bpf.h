@@ -42,12 +42,13 @@ struct {
 } peers SEC(".maps");
 
 /*
- * key:    ifindex. writer: daemon (backlog: its two fields); reader: all
- * life:   while the interface is managed; full: the daemon refuses the configuration
+ * key:    ifindex. writer: daemon (backlog, pod_hop, egress: their fields, see abi.h); reader: all
+ * life:   while the interface is managed, or is a pod's and has a queue
+ * full:   further pods are not stamped, and the daemon says so; there are at most 64 other interfaces
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
+	__uint(max_entries, PORTS_MAX);
 	__type(key, __u32);
 	__type(value, struct port);
 } ports SEC(".maps");

@@ -4,6 +4,7 @@
  *
  *   host    egress  -> fq -> NIC -> ... switch port: hop ... -> NIC -> ingress   host
  *           tcp_cc  <- flows <- ingress <------------ echo on the reverse flow <- egress
+ *   node    ingress of the uplink -> ... -> pod_hop -> tbf -> veth -> pod
  *
  * The maps (maps.bpf.h) are all that the stages share.
  */
@@ -27,15 +28,18 @@
 
 /* Configuration that is fixed while the programs are loaded. */
 const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
+/* 1: a tc program may look at qdiscs (Linux 6.2). Where it is 0 the verifier leaves out what does. */
+const volatile __u8 qdisc_kfuncs = 0;
 
 #include "maps.bpf.h"
 #include "parse.bpf.h"
 #include "pacer.bpf.h"
 #include "flow.bpf.h"
 #include "rwnd.bpf.h"
-#include "egress.bpf.h"
-#include "ingress.bpf.h"
 #include "hop.bpf.h"
+#include "egress.bpf.h"
+#include "pod.bpf.h"
+#include "ingress.bpf.h"
 #include "backlog.bpf.h"
 #include "tcp_cc.bpf.h"
 

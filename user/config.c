@@ -78,6 +78,18 @@ static const cyaml_schema_field_t pacing_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_schema_value_t cidr_schema = {
+	CYAML_VALUE_STRING(PTR, char *, 1, 64),
+};
+
+static const cyaml_schema_field_t node_fields[] = {
+	CYAML_FIELD_STRING_PTR("uplink", PTR, struct config, node.uplink, 1, IFNAMSIZ - 1),
+	CYAML_FIELD_UINT("id", OPT, struct config, node.id),
+	CYAML_FIELD_SEQUENCE("pod_cidrs", PTR, struct config, node.pod_cidrs, &cidr_schema, 1,
+			     CONFIG_POD_CIDRS),
+	CYAML_FIELD_END,
+};
+
 /* Sections of the file are not structs of their own: their fields are the top struct's. */
 static const cyaml_schema_field_t config_fields[] = {
 	CYAML_FIELD_STRING_PTR("pin_dir", PTR | OPT, struct config, pin_dir, 1, 200),
@@ -94,6 +106,9 @@ static const cyaml_schema_field_t config_fields[] = {
 	{ .key = "pacing", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				      .data_size = sizeof(struct config),
 				      .mapping = { .fields = pacing_fields } } },
+	{ .key = "node", .value = { .type = CYAML_MAPPING, .flags = OPT,
+				    .data_size = sizeof(struct config),
+				    .mapping = { .fields = node_fields } } },
 	CYAML_FIELD_SEQUENCE("interfaces", PTR, struct config, interfaces, &interface_schema, 1, 64),
 	CYAML_FIELD_SEQUENCE("peers", PTR | OPT, struct config, peers, &peer_schema, 1, 1024),
 	CYAML_FIELD_END,
@@ -193,6 +208,44 @@ static int config_check_peer(const char *path, struct config *c, unsigned int n)
 	return 0;
 }
 
+int config_is_uplink(const struct config *c, const char *name)
+{
+	return c->node.uplink && !strcmp(c->node.uplink, name);
+}
+
+static int config_check_node(const char *path, struct config *c)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < c->interfaces_count && !config_is_uplink(c, c->interfaces[i].name); i++)
+		;
+	if (i == c->interfaces_count || c->interfaces[i].role != PORT_F_HOST) {
+		msg("%s: node: uplink '%s' is not one of the interfaces with role host: write the one that leads to the network",
+		    path, c->node.uplink);
+		return -EINVAL;
+	}
+	if (!c->node.id || c->node.id > WIRE_PATH_MASK) {
+		msg("%s: node: id %u: write one from 1 to %u, different from that of other nodes and switches",
+		    path, c->node.id, WIRE_PATH_MASK);
+		return -EINVAL;
+	}
+	for (i = 0; i < c->node.pod_cidrs_count; i++) {
+		if (prefix_parse(c->node.pod_cidrs[i], &c->pod_cidrs[i])) {
+			msg("%s: node: pod_cidrs: '%s' is not a prefix: write for example 10.244.1.0/24 (host bits 0)",
+			    path, c->node.pod_cidrs[i]);
+			return -EINVAL;
+		}
+		for (k = 0; k < i; k++) {
+			if (!memcmp(&c->pod_cidrs[k], &c->pod_cidrs[i], sizeof(c->pod_cidrs[i]))) {
+				msg("%s: node: pod_cidrs: %s is named twice: leave one", path,
+				    c->node.pod_cidrs[i]);
+				return -EINVAL;
+			}
+		}
+	}
+	return 0;
+}
+
 static char *config_default(char *have, const char *value)
 {
 	return have ? have : strdup(value);
@@ -285,6 +338,9 @@ static int config_check(const char *path, struct config *c)
 		    path);
 		return -EINVAL;
 	}
+	err = c->node.uplink ? config_check_node(path, c) : 0;
+	if (err)
+		return err;
 	if (c->tcp.make_default && !c->tcp.name) {
 		c->tcp.name = strdup("sluice");
 		if (!c->tcp.name)

@@ -23,6 +23,8 @@ struct config_peer {
 	__u64 base_rtt_ns;
 };
 
+#define CONFIG_POD_CIDRS 16
+
 struct config {
 	char *pin_dir;
 	char *mode_text;
@@ -44,6 +46,12 @@ struct config {
 		char *horizon_text;
 		bool mark; /* what is ECN capable, in the place of dropping it */
 	} pacing;
+	struct {
+		char *uplink; /* NULL: this is no node of pods */
+		unsigned int id;
+		char **pod_cidrs;
+		unsigned int pod_cidrs_count;
+	} node;
 	struct config_interface *interfaces;
 	unsigned int interfaces_count;
 	struct config_peer *peers;
@@ -54,6 +62,7 @@ struct config {
 	__u64 horizon_ns;
 	double eta;
 	__u64 w_ai_bytes; /* 0: derived from flows */
+	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
 };
 
 /*
@@ -65,6 +74,9 @@ void config_free(struct config *config);
 
 /* The parameters of a peer's prefix as the data plane wants them. */
 struct peer config_peer_value(const struct config *c, const struct config_peer *p);
+
+/* Is this the interface that leads from a node of pods to the network? */
+int config_is_uplink(const struct config *c, const char *name);
 
 const char *mode_name(__u32 mode);
 

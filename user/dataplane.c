@@ -3,7 +3,7 @@
  * From configuration to attached programs, and back.
  *
  *  1. The pin directory is the state that survives the daemon: maps, the struct_ops map, and (before
- *     Linux 6.2, with switch ports) the tracepoint links. What cannot be derived from the kernel is in the control and
+ *     Linux 6.2, with ports that stamp) the tracepoint links. What cannot be derived from the kernel is in the control and
  *     ports maps: who made the clsact qdisc, what the default congestion control was.
  *  2. Filters are attached under one fixed handle and priority, so attaching replaces what an earlier
  *     daemon left, without a gap, and detaching removes nothing but ours.
@@ -36,7 +36,7 @@
 
 /* --- filters --- */
 
-static int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
+int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY,
@@ -53,7 +53,7 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 	return bpf_tc_detach(&hook, &opts);
 }
 
-static int clsact_make(__u32 ifindex, int *made)
+int clsact_make(__u32 ifindex, int *made)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
 			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
@@ -151,7 +151,7 @@ static int route_is_wanted(const struct peer_key *prefix, const void *ctx)
 
 /* --- ports --- */
 
-static void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
+void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
 	filter_remove(ifindex, BPF_TC_EGRESS);
 	if (port->flags & PORT_F_HOST) {
@@ -164,8 +164,8 @@ static void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *
 }
 
 /* Fills in a port from configuration and kernel; -errno with a message when it cannot be used. */
-static int port_describe(const struct config_interface *i, const struct link_info *link,
-			 struct port *port)
+static int port_describe(const struct config *c, const struct config_interface *i,
+			 const struct link_info *link, struct port *port)
 {
 	struct qdisc_info q;
 	int err = qdisc_get(link->ifindex, &q);
@@ -193,6 +193,10 @@ static int port_describe(const struct config_interface *i, const struct link_inf
 	port->mtu = link->mtu;
 	port->switch_id = i->id;
 	port->flags = i->role;
+	if (config_is_uplink(c, i->name)) {
+		port->flags |= PORT_F_STAMP;
+		port->switch_id = c->node.id;
+	}
 	memcpy(port->name, link->name, sizeof(port->name));
 	port->netns_cookie = link->netns_cookie;
 	if (q.leaves && q.fq == q.leaves)
@@ -212,8 +216,8 @@ static void port_advise(const struct config_interface *i, const struct port *por
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
-	if (i->role == PORT_F_SWITCH && port->flags & PORT_F_NO_QUEUE)
-		msg("%s: the queue of %s cannot be read: packets pass without a stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
+	if (port->flags & (PORT_F_SWITCH | PORT_F_STAMP) && port->flags & PORT_F_NO_QUEUE)
+		msg("%s: the queue of %s cannot be read: packets pass without its stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
 		    i->name, q.root, i->name);
 }
 
@@ -228,11 +232,11 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		msg("%s: no such interface: %s", i->name, strerror(-err));
 		return err;
 	}
-	err = port_describe(i, &link, &port);
+	err = port_describe(c, i, &link, &port);
 	if (err)
 		return err;
 	had = !bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &old);
-	if (had && (old.flags & (PORT_F_HOST | PORT_F_SWITCH)) != i->role) {
+	if (had && (old.flags & (PORT_F_HOST | PORT_F_SWITCH | PORT_F_POD)) != i->role) {
 		port_remove(dp, link.ifindex, &old);
 		had = 0;
 	}
@@ -253,6 +257,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		port.flags |= PORT_F_OUR_CLSACT;
 	port.backlog_bytes = old.backlog_bytes;
 	port.tx_bytes = old.tx_bytes;
+	port.unseen_bytes = old.unseen_bytes;
 	if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_ANY)) {
 		err = -errno;
 		msg("%s: the ports map: %s", i->name, strerror(-err));
@@ -295,32 +300,6 @@ static void epoch_next(struct dataplane *dp, const struct config *c)
 	ctl->epoch++;
 	ctl->pid = getpid();
 	ctl->heartbeat_ns = now_ns();
-}
-
-/* --- pods --- */
-
-static void pod_note(__u32 ifindex, __s32 netnsid, void *ctx)
-{
-	struct dataplane *dp = ctx;
-
-	if (bpf_map_update_elem(dp->pins.pods, &ifindex, &netnsid, BPF_ANY))
-		msg_limited(&dp->limit, 60, "more pods than the map has room for: older connections of some are paced and not windowed");
-}
-
-/* The veths of this network namespace, as they are now. */
-static void pods_follow(struct dataplane *dp)
-{
-	__u32 ifindex, next;
-	char name[IFNAMSIZ];
-	int more = !bpf_map_get_next_key(dp->pins.pods, NULL, &next);
-
-	while (more) {
-		ifindex = next;
-		more = !bpf_map_get_next_key(dp->pins.pods, &ifindex, &next);
-		if (!if_indextoname(ifindex, name))
-			bpf_map_delete_elem(dp->pins.pods, &ifindex);
-	}
-	links_behind(pod_note, dp);
 }
 
 /* Makes the peers map say what the configuration says. */
@@ -443,6 +422,7 @@ static int programs_choose(struct sluice_bpf *s, int want_cc)
 		msg("this kernel has no BTF (/sys/kernel/btf/vmlinux): Sluice needs one with CONFIG_DEBUG_INFO_BTF=y, as Debian's and Ubuntu's have it");
 		return -EOPNOTSUPP;
 	}
+	s->rodata->qdisc_kfuncs = kfunc;
 	if (!kfunc)
 		bpf_program__set_autoload(s->progs.hop, false);
 	for (i = 0; kfunc && i < 3; i++)
@@ -515,7 +495,7 @@ int dataplane_try(void)
 }
 
 /*
- * Attached while there is a switch port, as they run for the packets of every interface in every
+ * Attached while there is a port that stamps, as they run for the packets of every interface in every
  * network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
  */
 static int tracepoints_set(struct dataplane *dp, int want)
@@ -583,6 +563,7 @@ static int object_load(struct dataplane *dp, const struct config *c)
 	dp->hop_fd = bpf_program__fd(dp->skel->progs.hop);
 	if (dp->hop_fd < 0)
 		dp->hop_fd = bpf_program__fd(dp->skel->progs.hop_map);
+	dp->pod_hop_fd = bpf_program__fd(dp->skel->progs.pod_hop);
 	return 0;
 }
 
@@ -599,6 +580,8 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	char name[IFNAMSIZ] = "";
 	unsigned int k;
 
+	if (port->flags & PORT_F_POD && d->c && d->c->node.uplink)
+		return 0; /* pods_follow() */
 	if (!if_indextoname(ifindex, name)) {
 		msg("interface %u went away: forgotten", ifindex);
 		bpf_map_delete_elem(d->dp->pins.ports, &ifindex);
@@ -615,13 +598,13 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 static int interfaces_apply(struct dataplane *dp, const struct config *c, int must_exist)
 {
 	struct drop_ctx d = { dp, c };
-	int err, switches = 0;
+	int err, stamps = !!c->node.uplink;
 	unsigned int k;
 
 	for (k = 0; k < c->interfaces_count; k++)
-		switches |= c->interfaces[k].role == PORT_F_SWITCH;
+		stamps |= c->interfaces[k].role == PORT_F_SWITCH;
 	/* Before the first port stamps, and until the last one is gone. */
-	if (switches) {
+	if (stamps) {
 		err = tracepoints_set(dp, 1);
 		if (err)
 			return err;
@@ -634,7 +617,7 @@ static int interfaces_apply(struct dataplane *dp, const struct config *c, int mu
 			return err;
 	}
 	err = pins_each_port(&dp->pins, port_drop, &d);
-	if (!err && !switches)
+	if (!err && !stamps)
 		err = tracepoints_set(dp, 0);
 	return err;
 }
@@ -694,7 +677,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		err = cc_default_apply(dp, c);
 	if (err)
 		goto undo;
-	pods_follow(dp);
+	pods_follow(dp, c);
 	epoch_next(dp, c);
 	*out = dp;
 	return EXIT_DONE;
@@ -719,6 +702,8 @@ int dataplane_reload(struct dataplane *dp, const struct config *c)
 		err = interfaces_apply(dp, c, 0);
 	if (!err)
 		err = cc_default_apply(dp, c);
+	pods_forget(dp);
+	pods_follow(dp, c);
 	epoch_next(dp, c);
 	return err;
 }
@@ -752,7 +737,7 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 	unsigned int k;
 	int changed = 0;
 
-	pods_follow(dp);
+	dp->pods_changed = 1;
 	pins_each_port(&dp->pins, port_drop, &d);
 	for (k = 0; k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
@@ -766,7 +751,7 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 			continue;
 		}
 		now = port;
-		if (port_describe(i, &link, &now))
+		if (port_describe(c, i, &link, &now))
 			continue;
 		now.flags |= port.flags & PORT_F_OUR_CLSACT;
 		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps)
@@ -819,6 +804,11 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	if (dp->routes_changed) {
 		dp->routes_changed = 0;
 		routes_follow(dp, c);
+		dp->pods_changed |= !!c->node.uplink;
+	}
+	if (dp->pods_changed) {
+		dp->pods_changed = 0;
+		pods_follow(dp, c);
 	}
 	err = pins_each_flow(&dp->pins, flow_age, &a);
 	if (err)
@@ -837,6 +827,7 @@ void dataplane_close(struct dataplane *dp)
 	if (!dp)
 		return;
 	pins_close(&dp->pins);
+	pods_forget(dp);
 	if (dp->skel && dp->skel->skeleton)
 		sluice_bpf__destroy(dp->skel);
 	else

@@ -26,7 +26,7 @@ void dataplane_routes_changed(struct dataplane *dp);
 /* Likewise for the qdiscs of the interfaces. */
 void dataplane_qdiscs_changed(struct dataplane *dp);
 
-/* Once a second: heartbeat, routes, qdiscs, and flows that are idle or closed are forgotten. */
+/* Once a second: heartbeat, routes, qdiscs, pods, and flows that are idle or closed are forgotten. */
 void dataplane_tick(struct dataplane *dp, const struct config *c);
 
 /* Leaves everything attached (the next daemon adopts it). */

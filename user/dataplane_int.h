@@ -7,18 +7,34 @@
 #include "dataplane.h"
 #include "sluice.skel.h"
 
+/* A link whose other end is in another network namespace. */
+struct pod_link {
+	__u32 ifindex, master;
+	__s32 netnsid;
+	int routed;  /* a pod CIDR lies there */
+	int ingress; /* it has a qdisc `ingress`, where clsact would have to be */
+	__u64 bps;   /* of its tbf; 0: none */
+};
+
+struct pods_list {
+	struct pod_link *link; /* by ifindex */
+	unsigned int n, room;
+};
+
 struct dataplane {
 	char pin_dir[256];
 	int lock_fd;
 	struct sluice_bpf *skel;
 	unsigned char *elf; /* the object with the configured congestion control's name */
 	struct pins pins;
-	int hop_fd, egress_fd, ingress_fd;
+	int hop_fd, egress_fd, ingress_fd, pod_hop_fd;
 	int fresh; /* this run made the pins */
-	int routes_changed, qdiscs_changed;
+	int routes_changed, qdiscs_changed, pods_changed;
+	struct pods_list pods; /* as they were last looked at */
+	unsigned int pods_stamped;
 	int tracepoints; /* this run attached them */
 	int crowded;	 /* the flow map was nearly full a tick ago */
-	struct msg_limit limit, route_limit, crowded_limit;
+	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
 };
 
 static inline void pin_path(char *path, size_t size, const char *dir, const char *name)
@@ -29,7 +45,10 @@ static inline void pin_path(char *path, size_t size, const char *dir, const char
 /* Our filters have one fixed handle and priority. */
 #define DP_TC_PRIORITY 0x5463
 #define DP_TC_HANDLE 1
+int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd);
 int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
+int clsact_make(__u32 ifindex, int *made);
+void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
 
 /* --- cc.c --- */
 
@@ -42,6 +61,13 @@ void cc_unregister(const char *pin_dir);
 /* The default follows the mode: only where windows are enforced does it gain anything. */
 int cc_default_apply(struct dataplane *dp, const struct config *c);
 void cc_restore_default(struct control *ctl);
+
+/* --- pods.c --- */
+
+/* The pods of this network namespace, as they are now. Wants to be called again while pods_changed. */
+void pods_follow(struct dataplane *dp, const struct config *c);
+/* Forgets what pods_follow() knows: it puts everything of its own in place again. */
+void pods_forget(struct dataplane *dp);
 
 /* --- leftover.c --- */
 

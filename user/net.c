@@ -122,7 +122,7 @@ close_nl:
 }
 
 struct behind_ctx {
-	void (*fn)(__u32 ifindex, __s32 netnsid, void *ctx);
+	void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx);
 	void *ctx;
 };
 
@@ -130,16 +130,21 @@ static int behind_link(const struct nlmsghdr *nlh, void *data)
 {
 	const struct ifinfomsg *m = mnl_nlmsg_get_payload(nlh);
 	const struct behind_ctx *b = data;
-	const struct nlattr *attr;
+	const struct nlattr *attr, *netnsid = NULL;
+	__u32 master = 0;
 
 	mnl_attr_for_each(attr, nlh, sizeof(*m)) {
 		if (mnl_attr_get_type(attr) == IFLA_LINK_NETNSID)
-			b->fn(m->ifi_index, (__s32)mnl_attr_get_u32(attr), b->ctx);
+			netnsid = attr;
+		if (mnl_attr_get_type(attr) == IFLA_MASTER)
+			master = mnl_attr_get_u32(attr);
 	}
+	if (netnsid)
+		b->fn(m->ifi_index, (__s32)mnl_attr_get_u32(netnsid), master, b->ctx);
 	return MNL_CB_OK;
 }
 
-int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, void *ctx), void *ctx)
+int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx), void *ctx)
 {
 	struct behind_ctx b = { fn, ctx };
 	char buf[256];
@@ -150,6 +155,7 @@ int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, void *ctx), void *ctx)
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
 	m->ifi_family = AF_UNSPEC;
+	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS); /* two thirds of the answer */
 	return nl_talk(nlh, behind_link, &b);
 }
 
@@ -181,25 +187,31 @@ static int qdisc_cb(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int qdisc_get(__u32 ifindex, struct qdisc_info *info)
+/* The kernel gives those of all interfaces, whatever is asked for. */
+static int qdisc_dump(mnl_cb_t cb, void *data)
 {
 	char buf[MNL_NLMSG_HDRLEN + 64] = {};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct tcmsg *tc;
+
+	nlh->nlmsg_type = RTM_GETQDISC;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_family = AF_UNSPEC;
+	return nl_talk(nlh, cb, data);
+}
+
+int qdisc_get(__u32 ifindex, struct qdisc_info *info)
+{
 	struct qdisc_list *l = calloc(1, sizeof(*l));
 	unsigned int i, k;
-	struct tcmsg *tc;
 	int err;
 
 	memset(info, 0, sizeof(*info));
 	if (!l)
 		return -ENOMEM;
-	nlh->nlmsg_type = RTM_GETQDISC;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-	tc->tcm_family = AF_UNSPEC;
-	tc->tcm_ifindex = ifindex;
 	l->ifindex = ifindex;
-	err = nl_talk(nlh, qdisc_cb, l);
+	err = qdisc_dump(qdisc_cb, l);
 	for (i = 0; !err && i < l->n; i++) {
 		if (l->q[i].parent == TC_H_CLSACT || l->q[i].parent == TC_H_INGRESS) {
 			info->ingress = !strcmp(l->q[i].kind, "ingress");
@@ -219,6 +231,54 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 	}
 	free(l);
 	return err;
+}
+
+struct qdiscs_ctx {
+	void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx);
+	void *ctx;
+};
+
+static __u64 tbf_rate(const struct nlattr *options)
+{
+	const struct nlattr *a;
+	__u64 bytes = 0;
+
+	mnl_attr_for_each_nested(a, options) {
+		/* The second comes later, where the first is too narrow. */
+		if (mnl_attr_get_type(a) == TCA_TBF_PARMS)
+			bytes = ((const struct tc_tbf_qopt *)mnl_attr_get_payload(a))->rate.rate;
+		if (mnl_attr_get_type(a) == TCA_TBF_RATE64)
+			bytes = mnl_attr_get_u64(a);
+	}
+	return bytes * 8;
+}
+
+static int qdiscs_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a, *options = NULL;
+	const struct qdiscs_ctx *q = data;
+	const char *kind = "";
+
+	if (nlh->nlmsg_type != RTM_NEWQDISC)
+		return MNL_CB_OK;
+	mnl_attr_for_each(a, nlh, sizeof(*tc)) {
+		if (mnl_attr_get_type(a) == TCA_KIND)
+			kind = mnl_attr_get_str(a);
+		if (mnl_attr_get_type(a) == TCA_OPTIONS)
+			options = a;
+	}
+	q->fn(tc->tcm_ifindex, tc->tcm_parent, kind,
+	      options && !strcmp(kind, "tbf") ? tbf_rate(options) : 0, q->ctx);
+	return MNL_CB_OK;
+}
+
+int qdiscs_each(void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx),
+		void *ctx)
+{
+	struct qdiscs_ctx q = { fn, ctx };
+
+	return qdisc_dump(qdiscs_cb, &q);
 }
 
 static int filter_cb(const struct nlmsghdr *nlh, void *data)
@@ -362,6 +422,76 @@ int route_covering(const struct peer_key *prefix, struct route *r)
 	err = nl_talk(nlh, covering_cb, &c);
 	*r = c.best;
 	return err ?: r->ifindex ? 0 : -ENETUNREACH;
+}
+
+struct meeting {
+	const struct peer_key *prefixes;
+	unsigned int count;
+	void (*fn)(__u32 ifindex, void *ctx);
+	void *ctx;
+};
+
+static int prefixes_meet(const struct peer_key *a, const struct peer_key *b)
+{
+	__u32 bits = a->prefixlen < b->prefixlen ? a->prefixlen : b->prefixlen, i;
+
+	if (addr_is_v4(&a->addr) != addr_is_v4(&b->addr))
+		return 0;
+	for (i = 0; i < bits; i++)
+		if ((a->addr.b[i / 8] ^ b->addr.b[i / 8]) & (0x80 >> i % 8))
+			return 0;
+	return 1;
+}
+
+static int meeting_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	const struct meeting *m = data;
+	__u32 ifindex = 0, table = rt->rtm_table;
+	struct peer_key key = {};
+	const struct nlattr *a;
+	unsigned int i;
+
+	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_type != RTN_UNICAST || !rt->rtm_dst_len)
+		return MNL_CB_OK;
+	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
+		if (mnl_attr_get_type(a) == RTA_TABLE)
+			table = mnl_attr_get_u32(a);
+		if (mnl_attr_get_type(a) == RTA_OIF)
+			ifindex = mnl_attr_get_u32(a);
+		if (mnl_attr_get_type(a) == RTA_DST)
+			key.addr = attr_addr(a, rt->rtm_family);
+	}
+	if (table != RT_TABLE_MAIN || !ifindex)
+		return MNL_CB_OK;
+	key.prefixlen = rt->rtm_dst_len + (rt->rtm_family == AF_INET ? 96 : 0);
+	for (i = 0; i < m->count && !prefixes_meet(&key, &m->prefixes[i]); i++)
+		;
+	if (i < m->count)
+		m->fn(ifindex, m->ctx);
+	return MNL_CB_OK;
+}
+
+int routes_meeting(const struct peer_key *prefixes, unsigned int count,
+		   void (*fn)(__u32 ifindex, void *ctx), void *ctx)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct meeting m = { prefixes, count, fn, ctx };
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < 2 && !err; i++) {
+		char buf[MNL_NLMSG_HDRLEN + 64] = {};
+		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+		struct rtmsg *rt;
+
+		nlh->nlmsg_type = RTM_GETROUTE;
+		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+		rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
+		rt->rtm_family = families[i];
+		err = nl_talk(nlh, meeting_cb, &m);
+	}
+	return err;
 }
 
 static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, int type, int flags)

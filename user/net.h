@@ -27,6 +27,13 @@ struct qdisc_info {
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);
 
+/*
+ * Every qdisc of every interface: where it hangs (TC_H_ROOT, TC_H_INGRESS ...) and its kind.
+ * tbf_bps: its rate, if it is a tbf, else 0.
+ */
+int qdiscs_each(void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx),
+		void *ctx);
+
 /* Filters on the clsact hooks of an interface, ours and others'; negative: -errno. */
 int filters_count(__u32 ifindex);
 
@@ -66,8 +73,18 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
 int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx),
 		      const void *ctx);
 
-/* Every link whose other end is in another network namespace, and this one's number for that. */
-int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, void *ctx), void *ctx);
+/*
+ * Every link whose other end is in another network namespace, this one's number for that, and the
+ * bridge that the link is a port of (0: none).
+ */
+int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx), void *ctx);
+
+/*
+ * The interface of every route of the table main, but for default routes and those of several next
+ * hops, whose destinations lie in one of the prefixes or cover one.
+ */
+int routes_meeting(const struct peer_key *prefixes, unsigned int count,
+		   void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 
 /* Calls fn for every interface of this network namespace. */
 void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);

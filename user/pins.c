@@ -144,11 +144,11 @@ int pins_each_flow(const struct pins *p,
 int pins_each_port(const struct pins *p,
 		   int (*fn)(__u32 ifindex, const struct port *port, void *ctx), void *ctx)
 {
-	__u32 list[256], key, n = 0, i;
+	__u32 list[PORTS_MAX], key, n = 0, i;
 	struct port port;
 	int err = 0;
 
-	while (n < 256 && !bpf_map_get_next_key(p->ports, n ? &list[n - 1] : NULL, &key))
+	while (n < PORTS_MAX && !bpf_map_get_next_key(p->ports, n ? &list[n - 1] : NULL, &key))
 		list[n++] = key;
 	for (i = 0; i < n && !err; i++)
 		if (!bpf_map_lookup_elem(p->ports, &list[i], &port))

@@ -57,15 +57,19 @@ static void add_bool(struct json_object *o, const char *key, int v)
 
 /* --- status --- */
 
+static const char *port_role(const struct port *port)
+{
+	return port->flags & PORT_F_HOST ? "host" : port->flags & PORT_F_POD ? "pod" : "switch";
+}
+
 static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct json_object *list = ctx, *o;
 
 	if (!list) {
-		printf("  %-16s %-6s %8.0f Mbit/s  MTU %u  %s", port->name,
-		       port->flags & PORT_F_HOST ? "host" : "switch", port->speed_bps / 1e6, port->mtu,
+		printf("  %-16s %-6s %8.0f Mbit/s  MTU %u  %s", port->name, port_role(port), port->speed_bps / 1e6, port->mtu,
 		       port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq");
-		if (port->flags & PORT_F_SWITCH)
+		if (port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD))
 			printf("  id %u", port->switch_id);
 		puts("");
 		return 0;
@@ -73,11 +77,12 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 	o = json_object_new_object();
 	add_string(o, "name", port->name);
 	add_u64(o, "ifindex", ifindex);
-	add_string(o, "role", port->flags & PORT_F_HOST ? "host" : "switch");
+	add_string(o, "role", port_role(port));
 	add_u64(o, "speed_bps", port->speed_bps);
 	add_u64(o, "mtu_bytes", port->mtu);
 	add_bool(o, "edt", !!(port->flags & PORT_F_EDT));
 	add_u64(o, "switch_id", port->switch_id);
+	add_bool(o, "stamps", !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD)));
 	json_object_array_add(list, o);
 	return 0;
 }

@@ -65,12 +65,13 @@ struct flow {
 	__u64 edge_ns;	     /* ingress: when a window was granted last; 0: edge is not known */
 	__u32 edge;	     /* ingress: end of the receive window that the sender was granted, TCP sequence */
 	__u32 seq_end;	     /* egress: end of what was sent, TCP sequence */
+	__u32 pod_ifindex;   /* pod_hop: where what arrives goes on to its pod by a queue; 0: nowhere */
 	__u8 seq_known;
 	__u8 wscale;	     /* of the windows that the remote side advertises */
 	__u8 wscale_known;
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
 	__u8 wscale_offered; /* ingress: by the last SYN */
-	__u8 pad[3];
+	__u8 pad[7];
 	struct hpcc_params params;
 	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
 	struct flow_echo echo;
@@ -104,8 +105,12 @@ struct peer {
 #define PORT_F_EDT 4 /* every leaf of the root qdisc is fq */
 #define PORT_F_NO_QUEUE 16 /* a leaf is noqueue or pfifo_fast: its length cannot be read */
 #define PORT_F_OUR_CLSACT 8 /* the daemon made the clsact qdisc, and takes it away again */
+#define PORT_F_POD 32 /* the node's end of a pod's veth, with a queue */
+#define PORT_F_STAMP 64 /* a node's uplink: the first hop of what leaves by it */
 
-/* A managed interface. Written by the daemon, but for the last two fields. */
+#define PORTS_MAX 4096 /* managed interfaces and pods with a queue */
+
+/* An interface that is managed, or a pod's. Written by the daemon, but for what names a program. */
 struct port {
 	__u64 speed_bps;
 	struct telem_speed speed; /* how a switch port reports */
@@ -113,8 +118,10 @@ struct port {
 	__u32 mtu;
 	__u16 switch_id; /* 12 bits, XORed into pathID */
 	__u16 pad[3];
-	__u64 backlog_bytes; /* backlog (kernels without kfuncs): state of the root qdisc */
+	__u64 backlog_bytes; /* backlog (kernels without kfuncs), pod_hop: state of the root qdisc */
 	__u64 tx_bytes;	     /* likewise: bytes that left it */
+	__u64 sampled_ns;    /* likewise: when it was so */
+	__u64 unseen_bytes;  /* egress, atomic: what the uplink's qdisc did not count of what left it */
 	__u64 netns_cookie;  /* of the network namespace that the interface is in */
 	char name[16];	     /* for whoever reads the map from another network namespace */
 };
@@ -145,7 +152,7 @@ _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 48, "params");
 _Static_assert(sizeof(struct hpcc_state) == 168, "cc");
-_Static_assert(sizeof(struct flow) == 416, "flow");
-_Static_assert(sizeof(struct port) == 72, "port");
+_Static_assert(sizeof(struct flow) == 424, "flow");
+_Static_assert(sizeof(struct port) == 88, "port");
 
 #endif

@@ -37,12 +37,16 @@
 	X(HORIZON_MARK, "horizon_mark", "also: packets marked CE in the place of being dropped")    \
 	X(UNHELD, "unheld", "also: packets without a window that left at once: the port has no fq") \
 	X(ECHO_TORN, "echo_torn", "also: echo changed while it was read; sent with the next packet") \
+	X(TX_NO_QUEUE, "tx_no_queue", "also: packets without the uplink's own hop: its queue cannot be read") \
 	/* egress of a switch port */                                                              \
 	X(HOP_STAMPED, "hop_stamped", "packets stamped by a switch port")                          \
 	X(HOP_OTHER, "hop_other", "packets of a switch port that carry no telemetry")              \
 	X(HOP_FULL, "hop_full", "packets that had no room for one more hop")                       \
 	X(HOP_BAD, "hop_bad", "packets with a malformed telemetry header, forwarded as they are")  \
 	X(HOP_NO_QUEUE, "hop_no_queue", "packets not stamped: the queue cannot be read")           \
+	/* egress of a pod's veth */                                                                \
+	X(POD_SAMPLED, "pod_sampled", "packets to pods, before which the queue of the pod's veth was read") \
+	X(POD_OTHER, "pod_other", "packets to pods, on a veth whose queue is not read")            \
 	/* ingress of a host */                                                                    \
 	X(RX_DATA, "rx_data", "packets stripped and handed on")                                    \
 	X(RX_OTHER, "rx_other", "packets that are not Sluice's")                                   \
@@ -59,6 +63,8 @@
 	X(RX_STRIP_FAILED, "rx_strip_failed", "packets that the kernel would not shorten")         \
 	X(RX_FLOW_FULL, "rx_flow_full", "also: telemetry not echoed: the flow map had no room")    \
 	X(RX_BAD_TELEM, "rx_bad_telem", "also: telemetry ignored: more hops than it has room for") \
+	X(RX_POD_HOP, "rx_pod_hop", "also: telemetry to which the hop to the pod was added")       \
+	X(RX_POD_FULL, "rx_pod_full", "also: telemetry that had no room for the hop to the pod")   \
 	X(RX_WINDOW_CUT, "rx_window_cut", "also: receive windows cut down to W")                    \
 	X(RX_CE, "rx_ce", "also: congestion marks moved from the outer to the inner header")       \
 	X(FB_FIRST, "fb_first", "also: feedback recorded only (first, path changed, idle)")        \

@@ -126,7 +126,7 @@ static void maps_fill(void)
 	address(&v6.addr, "fd00::");
 	map_set(skel->maps.peers, &v6, &peer);
 	map_set(skel->maps.ports, &host_port, &port);
-	port.flags = PORT_F_SWITCH;
+	port.flags = PORT_F_SWITCH | PORT_F_STAMP;
 	map_set(skel->maps.ports, &switch_port, &port);
 	hosts_hear();
 }
@@ -153,6 +153,7 @@ static void programs_load(void)
 	for (i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
 		bpf_program__set_autoload(unused[i], false);
 	bpf_map__set_autocreate(skel->maps.tcp_cc, false);
+	skel->rodata->qdisc_kfuncs = 1;
 	if (!sluice_bpf__load(skel))
 		return;
 	/* Before Linux 6.2 only hop_map can be had. */
@@ -237,6 +238,9 @@ static void cases_make(void)
 	add("egress_no_peer", "full packet to somebody else", skel->progs.egress, f, STAT_TX_NO_PEER);
 	f = udp(.payload = 1316);
 	add("egress_udp", "full datagram, v4: telemetry in", skel->progs.egress, f, STAT_TX_DATA);
+	c = add("egress_stamp", "full packet, v4: telemetry in, with a node's own hop", skel->progs.egress, data,
+		STAT_TX_DATA);
+	c->ifindex = switch_port;
 	f = frame_arp();
 	add("egress_other", "neither TCP nor UDP", skel->progs.egress, f, STAT_TX_OTHER);
 
@@ -265,6 +269,9 @@ static void cases_make(void)
 		STAT_FB_FAST);
 	c->moves = at_echo(&f) + 8;
 	add("ingress_other", "full packet that is not ours", skel->progs.ingress, back, STAT_RX_OTHER);
+	c = add("pod_hop", "full packet to a pod, queue read from a tbf", skel->progs.pod_hop, back,
+		STAT_POD_SAMPLED);
+	c->ifindex = switch_port;
 }
 
 /* Leaves the empty program, with which all is compared, and one more. */

@@ -134,7 +134,7 @@ cc_sluice_speed() {
 
 # cc_sluice_config NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
-	local ns=$1 speed port rtt=$2
+	local ns=$1 speed port i rtt=$2
 
 	((LAB_BASE_RTT)) && rtt=$LAB_BASE_RTT
 	speed=$(cc_sluice_speed "$LAB_RATE")
@@ -143,6 +143,10 @@ cc_sluice_config() {
 	echo "max_flows: 1024" # many daemons share the memory of a small VM
 	if [[ " ${NET_NODES[*]} " == *" $ns "* ]]; then
 		# A node has pods, whose sockets are not ours to choose for.
+		for i in "${!NET_NODES[@]}"; do
+			[[ ${NET_NODES[i]} == "$ns" ]] &&
+				echo "node: {uplink: eth0, id: $((16 + i)), pod_cidrs: [$NET_POD_CIDR]}"
+		done
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
 		echo "peers: [{prefix: $NET_POD_CIDR, base_rtt: ${rtt}us}]"
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then

@@ -74,6 +74,24 @@ Test(backlog, switch_port__follows_its_qdisc)
 	expect_between(backlog, 35000, 41000);
 }
 
+/* A pod's port, and the uplink of its node. */
+Test(backlog, ports_that_stamp__follow_theirs)
+{
+	static const __u32 flags[] = { PORT_F_POD, PORT_F_HOST | PORT_F_STAMP };
+	__u32 index = slow_link(own_number());
+	__u64 before;
+	unsigned int i;
+
+	world_trace();
+	for (i = 0; i < 2; i++) {
+		port_is(index, flags[i]);
+		before = clock_ns();
+		send_frames(5);
+		expect_eq(port_get(index).tx_bytes, 5000 * (i + 1));
+		expect_between(port_get(index).sampled_ns, before, clock_ns());
+	}
+}
+
 Test(backlog, host_port__is_left_alone)
 {
 	__u32 index = slow_link(own_number());

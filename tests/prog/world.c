@@ -62,7 +62,7 @@ static int kernel_has_kfunc(void)
 	return id > 0;
 }
 
-static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints)
+static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints, int kfuncs)
 {
 	int err;
 
@@ -86,6 +86,7 @@ static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints)
 	bpf_map__set_autocreate(skel->maps.tcp_cc, false);
 	bpf_map__set_max_entries(skel->maps.flows, max_flows);
 	skel->rodata->wire_port = wire_port;
+	skel->rodata->qdisc_kfuncs = kfuncs && kernel_has_kfunc();
 	err = sluice_bpf__load(skel);
 	cr_assert(!err, "loading the programs: %s", strerror(-err));
 }
@@ -104,25 +105,31 @@ static void world_fill(void)
 
 void world_make(void)
 {
-	world_load(1024, PORT_WIRE, 0);
+	world_load(1024, PORT_WIRE, 0, 1);
 	world_fill();
 }
 
 void world_make_small(void)
 {
-	world_load(1, PORT_WIRE, 0);
+	world_load(1, PORT_WIRE, 0, 1);
 	world_fill();
 }
 
 void world_make_wire_port(__u16 port)
 {
-	world_load(1024, port, 0);
+	world_load(1024, port, 0, 1);
+	world_fill();
+}
+
+void world_make_old(void)
+{
+	world_load(1024, PORT_WIRE, 0, 0);
 	world_fill();
 }
 
 void world_make_tracepoints(void)
 {
-	world_load(1024, PORT_WIRE, 1);
+	world_load(1024, PORT_WIRE, 1, 0);
 	world_fill();
 }
 
@@ -148,6 +155,7 @@ static int program_fd(enum program p)
 		[INGRESS] = skel->progs.ingress,
 		[HOP] = skel->progs.hop,
 		[HOP_MAP] = skel->progs.hop_map,
+		[POD_HOP] = skel->progs.pod_hop,
 	};
 
 	return bpf_program__fd(programs[p]);

@@ -24,7 +24,7 @@
 #define WORLD_BPS 100000000000ULL
 #define WORLD_T_NS 1000000 /* base RTT */
 
-enum program { EGRESS, INGRESS, HOP, HOP_MAP };
+enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP };
 
 /* A control map with mode dry-run, loopback as a port of the host, and both peer prefixes. */
 void world_make(void);
@@ -32,6 +32,8 @@ void world_make(void);
 void world_make_small(void);
 /* The same with another UDP port for Sluice's messages. */
 void world_make_wire_port(__u16 port);
+/* The same as on a kernel whose programs cannot look at qdiscs. */
+void world_make_old(void);
 /* The same with the tracepoint programs loaded; world_trace() attaches them. */
 void world_make_tracepoints(void);
 void world_trace(void);

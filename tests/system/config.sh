@@ -75,6 +75,21 @@ config_broken() {
 	length < 1|P;I;R;pacing: {horizon: ''};
 	Invalid ENUM value: shape|P;I;R;pacing: {beyond: shape};
 	Expecting MAPPING|P;I;R;pacing: 10ms;
+	Unexpected key: colour|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24], colour: green};
+	Missing required mapping field: uplink|P;I;R;node: {id: 7, pod_cidrs: [10.244.1.0/24]};
+	Missing required mapping field: pod_cidrs|P;I;R;node: {uplink: eth0, id: 7};
+	Insufficient entries|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: []};
+	node: uplink 'eth1' is not one of the interfaces with role host: write the one that leads to the network|P;I;R;node: {uplink: eth1, id: 7, pod_cidrs: [10.244.1.0/24]};
+	node: uplink 'p1' is not one of the interfaces with role host|P;interfaces: [{name: eth0, role: host}, {name: p1, role: switch, id: 1}];R;node: {uplink: p1, id: 7, pod_cidrs: [10.244.1.0/24]};
+	length > 15|P;I;R;node: {uplink: abcdefghijklmnopq, id: 7, pod_cidrs: [10.244.1.0/24]};
+	node: id 0: write one from 1 to 4095, different from that of other nodes and switches|P;I;R;node: {uplink: eth0, pod_cidrs: [10.244.1.0/24]};
+	node: id 4096: write one from 1 to 4095|P;I;R;node: {uplink: eth0, id: 4096, pod_cidrs: [10.244.1.0/24]};
+	Invalid UINT value: '-1'|P;I;R;node: {uplink: eth0, id: -1, pod_cidrs: [10.244.1.0/24]};
+	node: pod_cidrs: '10.244.1.5/24' is not a prefix: write for example 10.244.1.0/24 (host bits 0)|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.5/24]};
+	node: pod_cidrs: 'fd00::1/64' is not a prefix|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24, 'fd00::1/64']};
+	node: pod_cidrs: 10.244.1.0/24 is named twice|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24, 10.244.1.0/24]};
+	Expecting SEQUENCE|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: 10.244.1.0/24};
+	Expecting MAPPING|P;I;R;node: eth0;
 	mode 'fast' is unknown: write observe, dry-run or enforce|P;I;R;mode: fast;
 	port 70000 is not a UDP port|P;I;R;port: 70000;
 	Invalid uint64_t value: 'many'|P;I;R;max_flows: many;
@@ -150,6 +165,7 @@ config__sound_files_pass_the_check() {
 	for text in "$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS" \
 		"interfaces: [{name: p1, role: switch, id: 4095}]" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
+		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \
 		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms}]"; do
 		printf '%b\n' "${text//;/\\n}" >"$file"
 		"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1

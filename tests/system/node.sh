@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A node of pods, h2 (h1 where pods send): veths that come and go, their queues, and the uplink.
+#
+#	h1 -- sw -- h2 -- to-POD -- POD eth0 10.244.2.N fd00:244:2::N
+#
+# Pods are routed to, each by its own route, or are ports of the bridge cni0. Inside of them there is nothing of ours.
+
+NODE_GATEWAY=169.254.1.1 # of the pods, which no interface has: a neighbour entry says where it is
+
+# node_up NODE [without-fq]
+node_up() {
+	local node=$1 n=${1#h}
+
+	shift
+	net_up "$@"
+	# shellcheck disable=SC2016
+	net_in "$node" bash -c 'cd /proc/sys/net && echo 1 >ipv4/ip_forward && echo 1 >ipv6/conf/all/forwarding' ||
+		fail "$node cannot route"
+	net_in sw ip route add "10.244.$n.0/24" via "10.$n.0.2"
+	net_in sw ip -6 route add "fd00:244:$n::/64" via "fd00:$n::2"
+}
+
+# node_config NODE [LINE]...: a host's configuration with this node's pods.
+node_config() {
+	local node=$1 n=${1#h}
+
+	shift
+	host_config "$node" "node: {uplink: eth0, id: 1024, pod_cidrs: [10.244.$n.0/24, 'fd00:244:$n::/64']}" "$@" \
+		>"$CASE_DIR/$node.yaml"
+}
+
+# node_pod NODE POD NUMBER: a pod that the node routes to.
+node_pod() {
+	local node=$1 pod=$2 v4=10.244.${1#h}.$3 v6=fd00:244:${1#h}::$3
+
+	ip netns add "$NET_PREFIX$pod" &&
+		ip link add eth0 netns "$NET_PREFIX$pod" address 02:00:f4:00:00:02 type veth \
+			peer name "to-$pod" netns "$NET_PREFIX$node" address 02:00:f4:00:00:01 || fail "$pod cannot be made"
+	# shellcheck disable=SC2016
+	net_in "$pod" bash -c 'cd /proc/sys/net && echo 0 >ipv6/conf/all/accept_ra && echo 0 >ipv6/conf/default/accept_ra &&
+		echo 0 >ipv6/conf/eth0/accept_ra && echo 0 >ipv6/conf/eth0/accept_dad && ip link set lo up && ip -batch -' <<-END
+		link set eth0 up
+		address add $v4/32 dev eth0
+		address add $v6/128 dev eth0 nodad
+		route add $NODE_GATEWAY dev eth0 scope link
+		route add default via $NODE_GATEWAY dev eth0
+		route add default via fe80::1 dev eth0
+		neighbour add $NODE_GATEWAY lladdr 02:00:f4:00:00:01 nud permanent dev eth0
+		neighbour add fe80::1 lladdr 02:00:f4:00:00:01 nud permanent dev eth0
+	END
+	net_in "$node" ip -batch - <<-END
+		link set to-$pod up
+		route add $v4 dev to-$pod scope link
+		route add $v6 dev to-$pod
+		neighbour add $v4 lladdr 02:00:f4:00:00:02 nud permanent dev to-$pod
+		neighbour add $v6 lladdr 02:00:f4:00:00:02 nud permanent dev to-$pod
+	END
+}
+
+# node_bridge_pod NODE POD NUMBER: a pod at the node's bridge cni0, which is made with the first.
+node_bridge_pod() {
+	local node=$1 pod=$2 net=10.244.${1#h}
+
+	net_in "$node" ip link show cni0 >/dev/null 2>&1 ||
+		net_in "$node" ip -batch - <<-END || fail "the bridge cannot be made"
+			link add cni0 type bridge
+			address add $net.1/24 dev cni0
+			link set cni0 up
+		END
+	ip netns add "$NET_PREFIX$pod" &&
+		ip link add eth0 netns "$NET_PREFIX$pod" type veth peer name "to-$pod" netns "$NET_PREFIX$node" &&
+		net_in "$node" ip link set "to-$pod" master cni0 up && net_in "$pod" ip -batch - <<-END || fail "$pod cannot be made"
+			link set lo up
+			link set eth0 up
+			address add $net.$3/24 dev eth0
+			route add default via $net.1 mtu 1368
+		END
+}
+
+# node_queue NODE POD RATE: as the bandwidth plugin of CNI makes it.
+node_queue() {
+	net_in "$1" tc qdisc replace dev "to-$2" root tbf rate "$3" burst 5000 limit 1000000
+}
+
+# node_pods NODE: those that are stamped.
+node_pods() { status_of "$1" '[.interfaces[] | select(.role == "pod") | .name] | sort | join(" ")'; }
+
+node_pods_are() { [[ $(node_pods "$1") == "$2" ]]; }
+
+node_pods_soon() { wait_for 20 "pods that are stamped on $1 are '$2'" node_pods_are "$1" "$2"; }
+
+node_backlog() { net_in "$1" tc -s -j qdisc show dev "to-$2" root | jq '.[0].backlog'; }
+
+# node_queue_bytes NODE POD: the median of what waits.
+node_queue_bytes() {
+	local i
+
+	for ((i = 0; i < 41; i++)); do
+		node_backlog "$@"
+		sleep 0.05
+	done | sort -n | sed -n 21p
+}
+
+# node_hops NODE N: the flow's telemetry shows N hops.
+node_hops() { flow_soon "$1" "hops of the flow" '.hops | length' "$2"; }
+
+# Pods that were there before and that come later, with a route of their own or at a bridge; only a tbf is a hop.
+node__veths_with_a_queue_are_found_and_stamped() {
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	node_pod h2 pod2 12
+	node_queue h2 pod2 20mbit
+	node_config h2
+	daemon_start h1 h2 sw
+	node_pods_soon h2 to-pod2
+	expect "filter of a veth without a queue" "$(net_in h2 tc qdisc show dev to-pod1)" has-no clsact
+	expect "its id" "$(status_of h2 '.interfaces[] | select(.name == "to-pod2") | .switch_id')" -eq 1024
+	expect "its speed" "$(status_of h2 '.interfaces[] | select(.name == "to-pod2") | .speed_bps')" -eq 20000000
+	expect "status as text" "$(ctl h2 status)" has "to-pod2          pod"
+	server pod1
+	bulk_start h1 10.244.2.11
+	governed_soon h1
+	node_hops h1 1
+	expect "path" "$(flow_of h1 .path_id)" -eq 2
+	# The queue comes, is another one, and goes.
+	node_queue h2 pod1 20mbit
+	node_pods_soon h2 "to-pod1 to-pod2"
+	node_hops h1 2
+	expect "speed of the last hop in bit/s, or the next of the table" "$(flow_of h1 '.hops[1].speed_bps')" -eq 100000000
+	expect "path" "$(flow_of h1 .path_id)" -eq $((2 ^ 1024))
+	grows "feedback" 20 flow_of h1 .feedbacks
+	node_queue h2 pod1 10mbit
+	flow_soon h1 "speed of the last hop" '.hops[1].speed_bps' 10000000
+	net_in h2 tc qdisc del dev to-pod1 root
+	node_pods_soon h2 to-pod2
+	node_hops h1 1
+	expect "what is left on the veth" "$(net_in h2 tc qdisc show dev to-pod1)" has-no clsact
+	bulk_goes_on
+	bulk_stop
+	servers_stop
+	# Later ones.
+	node_pod h2 pod3 13
+	node_queue h2 pod3 20mbit
+	node_bridge_pod h2 pod4 14
+	node_queue h2 pod4 20mbit
+	node_pods_soon h2 "to-pod2 to-pod3 to-pod4"
+	server pod4
+	bulk_start h1 10.244.2.14
+	governed_soon h1
+	node_hops h1 2
+	bulk_stop
+	server pod3
+	bulk_start h1 fd00:244:2::13
+	governed_soon h1
+	node_hops h1 2
+	bulk_stop
+	expect "hops to pods" "$(stat_of h2 rx_pod_hop)" -gt 10
+	expect "telemetry without room" "$(stat_of h2 rx_pod_full)" -eq 0
+}
+
+# What is no pod's: another namespace's end outside of the CIDRs, and a veth pair within the node.
+node__other_veths_are_left_alone() {
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	node_queue h2 pod1 20mbit
+	ip netns add "${NET_PREFIX}vm1"
+	ip link add eth0 netns "${NET_PREFIX}vm1" type veth peer name to-vm1 netns "${NET_PREFIX}h2"
+	net_in h2 ip link set to-vm1 up
+	net_in h2 ip route add 10.9.0.1 dev to-vm1
+	node_queue h2 vm1 20mbit
+	net_in h2 ip link add to-self type veth peer name self
+	net_in h2 ip link set to-self up
+	net_in h2 ip route add 10.244.2.99 dev to-self
+	node_queue h2 self 20mbit
+	node_config h2
+	daemon_start h2
+	node_pods_soon h2 to-pod1
+	sleep 2
+	expect "pods that are stamped" "$(node_pods h2)" = to-pod1
+	# A route makes it one.
+	net_in h2 ip route add 10.244.2.98 dev to-vm1
+	node_pods_soon h2 "to-pod1 to-vm1"
+	net_in h2 ip route del 10.244.2.98
+	node_pods_soon h2 to-pod1
+}
+
+# The queue of a pod stays short where it is stamped, and fills where it is not.
+node__pod_with_a_rate_has_a_short_queue() {
+	local without with
+
+	node_up h2
+	node_pod h2 pod1 11
+	node_queue h2 pod1 20mbit
+	host_config h1 "peers: [{prefix: 10.0.0.0/8, base_rtt: 20ms}, {prefix: 'fd00::/16', base_rtt: 20ms}]" \
+		>"$CASE_DIR/h1.yaml"
+	host_config h2 >"$CASE_DIR/h2.yaml"
+	daemon_start h1 h2 sw
+	server pod1
+	bulk_start h1 10.244.2.11
+	node_hops h1 1
+	grows "bytes that got through" 20 bulk_acked
+	without=$(node_queue_bytes h2 pod1)
+	expect "bytes in the queue of a node that does not stamp it" "$without" -gt 100000
+	node_config h2
+	daemon_hup h2 reloaded
+	node_hops h1 2
+	wait_for 20 "the queue is below 10 packets" node_queue_is_short h2 pod1
+	with=$(node_queue_bytes h2 pod1)
+	expect "bytes in the queue, of $without" "$with" -lt 15000
+	grows "feedback" 20 flow_of h1 .feedbacks
+	bulk_goes_on
+	bulk_stop
+	# And back again.
+	host_config h2 >"$CASE_DIR/h2.yaml"
+	daemon_hup h2 reloaded
+	expect "pods that are stamped" "$(node_pods h2)" = ""
+	expect "what is left on the veth" "$(net_in h2 tc qdisc show dev to-pod1)" has-no clsact
+}
+
+node_queue_is_short() { (($(node_backlog "$@") < 15000)); }
+
+# UDP of one way has its feedback from probes, which are answered at the uplink.
+node__probes_bring_the_hop_to_the_pod() {
+	node_up h2
+	node_pod h2 pod1 11
+	node_queue h2 pod1 20mbit
+	node_config h2
+	daemon_start h1 h2 sw
+	node_pods_soon h2 to-pod1
+	server pod1
+	bulk_udp_start h1 10.244.2.11 -b 10M -l 1200
+	wait_for 20 "the flow of UDP has two hops" node_udp_hops 2
+	expect "feedback by probes" "$(stat_of h1 rx_probe_reply)" -gt 2
+	bulk_udp_stop
+}
+
+node_udp_hops() {
+	(($(ctl h1 flows --json | jq '[.[] | select(.remote_port == 5201)] | max_by(.tx_bytes) | .hops | length') == $1))
+}
+
+# A crash leaves the veths' programs, the next sluiced adopts them, and an orderly end takes all of it away.
+node__a_crash_and_an_orderly_end() {
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	node_queue h2 pod1 20mbit
+	node_pod h2 pod2 12
+	state_keep h2
+	node_config h2
+	daemon_start h1 h2 sw
+	node_pods_soon h2 to-pod1
+	bpf_of h2 >"$CASE_DIR/objects.txt"
+	server pod1
+	bulk_start h1 10.244.2.11
+	node_hops h1 2
+	daemon_kill h2
+	grows "hops to pods without a daemon" 20 stat_of h2 rx_pod_hop
+	daemon_start h2
+	bpf_of h2 >>"$CASE_DIR/objects.txt"
+	sort -o "$CASE_DIR/objects.txt" -u "$CASE_DIR/objects.txt"
+	node_pods_soon h2 to-pod1
+	grows "hops to pods" 20 stat_of h2 rx_pod_hop
+	expect "our filters on the veth" "$(net_in h2 tc filter show dev to-pod1 egress | grep -c 'handle 0x1 pod_hop')" -eq 1
+	bulk_stop
+	daemon_stop h2
+	state_back "$CASE_DIR/objects.txt" h2
+}
+
+node__filters_of_somebody_else_on_a_veth_stay() {
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	node_queue h2 pod1 20mbit
+	net_in h2 tc qdisc add dev to-pod1 clsact
+	interface_filters h2 to-pod1
+	state_keep h2
+	node_config h2
+	daemon_start h1 h2 sw
+	node_pods_soon h2 to-pod1
+	bpf_of h2 >"$CASE_DIR/objects.txt"
+	server pod1
+	bulk_start h1 10.244.2.11
+	node_hops h1 2
+	bulk_stop
+	daemon_stop h2
+	state_back "$CASE_DIR/objects.txt" h2
+}
+
+# The bandwidth plugin's other half, the ifb, has a qdisc ingress in the place of clsact.
+node__veth_with_an_ingress_qdisc_is_said() {
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	node_queue h2 pod1 20mbit
+	net_in h2 tc qdisc add dev to-pod1 ingress || fail "no qdisc ingress here"
+	node_config h2
+	daemon_start h2
+	wait_for 20 "sluiced says so" said h2 "has a qdisc 'ingress', in the place of clsact"
+	expect "pods that are stamped" "$(node_pods h2)" = ""
+	expect "its qdisc ingress" "$(net_in h2 tc qdisc show dev to-pod1)" has "qdisc ingress"
+}
+
+node__htb_is_said_once() {
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	net_in h2 tc qdisc add dev to-pod1 root htb || skip "no htb here"
+	node_config h2
+	daemon_start h2
+	wait_for 20 "sluiced says so" said h2 "htb does not say the rate of its queue"
+	node_pod h2 pod2 12
+	sleep 3
+	expect "times that it is said" "$(grep -c 'htb does not say' "$CASE_DIR/h2.log")" -eq 1
+	expect "pods that are stamped" "$(node_pods h2)" = ""
+}
+
+# The veth of a flow goes away while packets for it arrive; the next pod may have its number.
+node__veth_is_deleted_under_load() {
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	node_queue h2 pod1 20mbit
+	node_config h2
+	daemon_start h1 h2 sw
+	server pod1
+	bulk_start h1 10.244.2.11
+	node_hops h1 2
+	net_in h2 ip link del to-pod1
+	node_pods_soon h2 ""
+	expect "entries of the ports map" "$(bpftool -j map dump pinned "$PINS/ssys-h2/ports" | jq length)" -eq 1
+	expect "lines that sluiced says" "$(wc -l <"$CASE_DIR/h2.log")" -lt 20
+	servers_stop
+	kill -KILL "$BULK"
+	wait "$BULK" 2>/dev/null
+	ip netns del "${NET_PREFIX}pod1"
+	node_pod h2 pod1 11
+	node_queue h2 pod1 20mbit
+	node_pods_soon h2 to-pod1
+	server pod1
+	bulk_start h1 10.244.2.11
+	governed_soon h1
+	node_hops h1 2
+	bulk_stop
+}
+
+# As of jobs that run for a moment: nothing adds up.
+node__many_veths_come_and_go() {
+	local round i
+
+	node_up h2 without-fq
+	ip netns add "${NET_PREFIX}many"
+	node_config h2
+	daemon_start h2
+	for round in 1 2; do
+		for ((i = 1; i <= 200; i++)); do
+			echo "link add m$i netns ${NET_PREFIX}many type veth peer name to-m$i netns ${NET_PREFIX}h2"
+		done | ip -batch - || fail "the veths cannot be made"
+		for ((i = 1; i <= 200; i++)); do
+			echo "link set to-m$i up"
+			echo "route add 10.244.2.$i dev to-m$i"
+		done | net_in h2 ip -batch - || fail "the veths cannot be set up"
+		for ((i = 1; i <= 200; i++)); do
+			echo "qdisc add dev to-m$i root tbf rate 20mbit burst 5000 limit 100000"
+		done | net_in h2 tc -batch - || fail "the veths get no queue"
+		wait_for 60 "all are stamped" node_count h2 200
+		for ((i = 1; i <= 200; i++)); do
+			echo "link del to-m$i"
+		done | net_in h2 ip -batch -
+		wait_for 60 "none is left" node_count h2 0
+	done
+	# eth0 is a veth here, too.
+	expect "entries of the map of pods" "$(bpftool -j map dump pinned "$PINS/ssys-h2/pods" | jq length)" -eq 1
+	expect "entries of the ports map" "$(bpftool -j map dump pinned "$PINS/ssys-h2/ports" | jq length)" -eq 1
+	expect "lines that sluiced says" "$(wc -l <"$CASE_DIR/h2.log")" -lt 30
+}
+
+node_count() { (($(status_of "$1" '[.interfaces[] | select(.role == "pod")] | length') == $2)); }
+
+# The uplink as the first hop of what pods send.
+node__uplink_is_the_first_hop() {
+	node_up h1 without-fq
+	net_in h1 tc qdisc add dev eth0 root tbf rate 80mbit burst 20000 limit 1000000
+	node_pod h1 pod1 11
+	node_config h1 "interfaces: [{name: eth0, role: host, speed: 80Mbit}]"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start pod1 10.2.0.2
+	governed_soon h1
+	node_hops h1 2
+	expect "path" "$(flow_of h1 .path_id)" -eq $((2 ^ 1024))
+	expect "uplink as text" "$(ctl h1 status)" has "id 1024"
+	expect "packets without its hop" "$(stat_of h1 tx_no_queue)" -eq 0
+	bulk_goes_on
+	# With SIGHUP it is none any more, for flows that run, too.
+	host_config h1 "interfaces: [{name: eth0, role: host, speed: 80Mbit}]" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	node_hops h1 1
+	bulk_stop
+}
+
+# A queue that cannot be read is said, and all goes on.
+node__uplink_without_a_queue_is_said() {
+	node_up h1 without-fq
+	node_pod h1 pod1 11
+	node_config h1
+	daemon_start h1 h2 sw
+	expect_said h1 "eth0: the queue of noqueue cannot be read"
+	server h2
+	bulk_start pod1 10.2.0.2
+	governed_soon h1
+	node_hops h1 1
+	expect "packets without its hop" "$(stat_of h1 tx_no_queue)" -gt 10
+	bulk_stop
+}
