@@ -32,13 +32,13 @@ $(B)/%.o: user/%.c | $(B)/sluice.skel.h
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 $(B)/dataplane.o $(B)/cc.o $(B)/leftover.o: $(B)/sluice.skel.h
 
-$(B)/sluice.bpf.o: bpf/sluice.bpf.c | $(B)/packages.build
+$(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -Werror -I. -Iinclude -MMD -MP -c -o $@ $<
 
-$(B)/sluice.skel.h: $(B)/sluice.bpf.o
+$(B)/%.skel.h: $(B)/%.bpf.o
 	@echo "  SKEL   $@"
-	$(Q)$(BPFTOOL) gen skeleton $< name sluice_bpf >$@.tmp && mv $@.tmp $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp && mv $@.tmp $@
 
 $(B)/packages.%:
 	$(Q)mkdir -p $(B)
@@ -71,7 +71,7 @@ $(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h) | $(B)/pa
 		-fno-sanitize-recover=undefined -Iinclude -Iuser -o $@ $(UNIT) -lcriterion -ljson-c -lm
 
 PROG := $(wildcard tests/prog/*.c)
-$(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h | $(B)/packages.test
+$(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
 
@@ -85,10 +85,7 @@ test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -Iinclude -MMD -MP -c -o $@ $<
-$(B)/bench.skel.h: $(B)/bench.bpf.o
-	@echo "  SKEL   $@"
-	$(Q)$(BPFTOOL) gen skeleton $< name bench_bpf >$@.tmp && mv $@.tmp $@
-$(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h
+$(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude -Iuser -Itests/prog -I$(B) -o $@ $< tests/prog/packet.c -lbpf -ljson-c -lm
 bench: all $(B)/bench-prog | $(B)/packages.lab ## ns per packet of each program, goodput kept

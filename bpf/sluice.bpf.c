@@ -29,6 +29,7 @@
 const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 
 #include "maps.bpf.h"
+#include "ctx.bpf.h"
 #include "parse.bpf.h"
 #include "pacer.bpf.h"
 #include "flow.bpf.h"

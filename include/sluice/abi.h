@@ -103,6 +103,9 @@ struct peer {
 #define PORT_F_SWITCH 2
 #define PORT_F_EDT 4 /* every leaf of the root qdisc is fq */
 #define PORT_F_NO_QUEUE 16 /* a leaf is noqueue or pfifo_fast: its length cannot be read */
+#define PORT_F_XDP 64 /* the sink is at XDP, in front of tc */
+#define PORT_F_XDP_GENERIC 128 /* that is behind the driver, with an skb */
+#define PORT_F_XDP_TX 256 /* what XDP sends back there arrives */
 #define PORT_F_OUR_CLSACT 8 /* the daemon made the clsact qdisc, and takes it away again */
 
 /* A managed interface. Written by the daemon, but for the last two fields. */
