@@ -11,9 +11,9 @@ B := build
 Q := $(if $(V),,@)
 
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
-LIBS := -lbpf -lcyaml -lmnl -ljson-c -lm
+LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
-COMMON := cc config dataplane leftover net pins util
+COMMON := cc config dataplane leftover net pins util xdp
 SLUICED := sluiced $(COMMON)
 SLUICECTL := sluicectl probe show replay $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
@@ -30,7 +30,7 @@ $(B)/sluiced $(B)/sluicectl:
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h
 	@echo "  CC     $<"
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
-$(B)/dataplane.o $(B)/cc.o $(B)/leftover.o: $(B)/sluice.skel.h
+$(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 
 $(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"

@@ -69,6 +69,13 @@ int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, 
 /* Every link whose other end is in another network namespace, and this one's number for that. */
 int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, void *ctx), void *ctx);
 
+/* Is there a device under the link, and are there VLANs on it? */
+struct link_stack {
+	int device;
+	int vlans;
+};
+int link_stack_get(__u32 ifindex, struct link_stack *s);
+
 /* Calls fn for every interface of this network namespace. */
 void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 

@@ -57,6 +57,14 @@ static void add_bool(struct json_object *o, const char *key, int v)
 
 /* --- status --- */
 
+/* Where telemetry is taken off. */
+static const char *port_sink(const struct port *port)
+{
+	if (!(port->flags & PORT_F_XDP))
+		return "tc";
+	return port->flags & PORT_F_XDP_GENERIC ? "generic XDP" : "native XDP";
+}
+
 static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct json_object *list = ctx, *o;
@@ -67,6 +75,8 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 		       port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq");
 		if (port->flags & PORT_F_SWITCH)
 			printf("  id %u", port->switch_id);
+		else
+			printf("  sink at %s", port_sink(port));
 		puts("");
 		return 0;
 	}
@@ -78,6 +88,8 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 	add_u64(o, "mtu_bytes", port->mtu);
 	add_bool(o, "edt", !!(port->flags & PORT_F_EDT));
 	add_u64(o, "switch_id", port->switch_id);
+	if (port->flags & PORT_F_HOST)
+		add_string(o, "sink", port_sink(port));
 	json_object_array_add(list, o);
 	return 0;
 }
