@@ -75,12 +75,19 @@ $(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/slui
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests ## all tests: unit, prog, report, system, lab in VMs of three kernels (as root; about 15 minutes)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour ## all tests: unit, prog, report, system, lab in VMs of three kernels (as root; about 15 minutes)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests
+test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour
 	$(Q)tests/run $*
+
+$(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
+	@echo "  BPF    $<"
+	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -MMD -MP -c -o $@ $<
+$(B)/neighbour: tests/system/neighbour.c $(B)/neighbour.skel.h
+	@echo "  CC     $@"
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -I$(B) -o $@ $< -lxdp -lbpf
 
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
