@@ -197,7 +197,7 @@ static void say_why(const char *name, enum xdp_attach_mode mode, int err)
 	const char *what = mode == XDP_MODE_SKB ? "generic" : "native";
 
 	if (err == -EBUSY || err == -EEXIST)
-		msg("%s: another XDP program is there, and cannot be shared with: telemetry is taken off at tc; to have it at XDP, load that program with xdp-loader (libxdp 1.5 or newer), or take it off, and send SIGHUP",
+		msg("%s: another XDP program is there, and cannot be shared with: telemetry is taken off at tc; to have it at XDP, load that program with xdp-loader (libxdp 1.5.5 or newer), or take it off, and send SIGHUP",
 		    name);
 	else if (err == -EOPNOTSUPP)
 		msg("%s: its driver has no %s XDP: telemetry is taken off at tc", name, what);
