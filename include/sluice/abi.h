@@ -10,7 +10,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 4
+#define SLUICE_ABI 5
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
