@@ -17,6 +17,13 @@ xdp_up() {
 	daemon_start h1 h2 sw
 }
 
+# need_sink NODE SINK: skips where the kernel has none of that kind, and only there.
+need_sink() {
+	[[ $(sink_of "$1") != "$2" ]] || return 0
+	! said "$1" "its driver has no" || skip "no $2 here"
+	fail "sluiced of $1 has its sink at $(sink_of "$1"), not at $2: $(grep XDP "$CASE_DIR/$1.log")"
+}
+
 sink_of() { status_of "$1" '.interfaces[0].sink'; }
 
 # --- neighbours ---
@@ -55,7 +62,7 @@ expect_dropped() {
 xdp_works() {
 	local address
 
-	[[ $(sink_of h1) == "$2" ]] || skip "no $2 here: $(grep XDP "$CASE_DIR/h1.log")"
+	need_sink h1 "$2"
 	expect "status as text" "$(ctl h1 status)" has "sink at $2"
 	server h2
 	for address in 10.2.0.2 fd00:2::2; do
@@ -120,7 +127,7 @@ xdp__windows_are_cut_behind_it() {
 		xdp_config $node native "tcp: {}" >"$CASE_DIR/$node.yaml"
 	done
 	daemon_start h1 h2 sw
-	[[ $(sink_of h1) == "native XDP" ]] || skip "no native XDP here"
+	need_sink h1 "native XDP"
 	server h2
 	bulk_start h1 10.2.0.2 -C reno
 	counts h1 0 rx_window_cut
@@ -141,7 +148,7 @@ xdp__follows_sighup() {
 	local word sink
 
 	xdp_up native
-	[[ $(sink_of h2) == "native XDP" ]] || skip "no native XDP here"
+	need_sink h2 "native XDP"
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -169,7 +176,7 @@ xdp__kill_9_and_restart_under_load() {
 		xdp_config $node native >"$CASE_DIR/$node.yaml"
 	done
 	daemon_start h1 h2 sw
-	[[ $(sink_of h2) == "native XDP" ]] || skip "no native XDP here"
+	need_sink h2 "native XDP"
 	bpf_of h1 h2 sw >"$CASE_DIR/objects.txt"
 	server h2
 	bulk_start h1 10.2.0.2
@@ -201,7 +208,7 @@ xdp__pins_of_another_version() {
 	net_up
 	xdp_config h1 native "tcp: {}" >"$CASE_DIR/h1.yaml"
 	daemon_start h1
-	[[ $(sink_of h1) == "native XDP" ]] || skip "no native XDP here"
+	need_sink h1 "native XDP"
 	daemon_kill h1
 	value=$(bpftool -j map dump pinned "$PINS/ssys-h1/control" | jq -r '.[0].value[1:] | join(" ")' | sed 's/0x//g')
 	# shellcheck disable=SC2086
@@ -217,7 +224,7 @@ xdp__interface_goes_away() {
 	net_up
 	xdp_config h1 native >"$CASE_DIR/h1.yaml"
 	daemon_start h1 sw
-	[[ $(sink_of h1) == "native XDP" ]] || skip "no native XDP here"
+	need_sink h1 "native XDP"
 	net_in h1 ip link del eth0
 	wait_for 20 "h1 says that it went away" said h1 "went away"
 	wait_for 20 "no dispatcher is left" xdp_no_dispatcher
@@ -263,7 +270,7 @@ xdp__neighbour_that_was_there_before() {
 xdp__neighbour_that_comes_after() {
 	need_neighbour
 	xdp_up native
-	[[ $(sink_of h2) == "native XDP" ]] || skip "no native XDP here"
+	need_sink h2 "native XDP"
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
