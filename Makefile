@@ -11,9 +11,9 @@ B := build
 Q := $(if $(V),,@)
 
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
-LIBS := -lbpf -lcyaml -lmnl -ljson-c -lm
+LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
-COMMON := cc config dataplane leftover net pins pods util
+COMMON := cc config dataplane leftover net pins pods util xdp
 SLUICED := sluiced $(COMMON)
 SLUICECTL := sluicectl probe show replay $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
@@ -30,15 +30,15 @@ $(B)/sluiced $(B)/sluicectl:
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h
 	@echo "  CC     $<"
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
-$(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/pods.o: $(B)/sluice.skel.h
+$(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/pods.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 
-$(B)/sluice.bpf.o: bpf/sluice.bpf.c | $(B)/packages.build
+$(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -Werror -I. -Iinclude -MMD -MP -c -o $@ $<
 
-$(B)/sluice.skel.h: $(B)/sluice.bpf.o
+$(B)/%.skel.h: $(B)/%.bpf.o
 	@echo "  SKEL   $@"
-	$(Q)$(BPFTOOL) gen skeleton $< name sluice_bpf >$@.tmp && mv $@.tmp $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp && mv $@.tmp $@
 
 $(B)/packages.%:
 	$(Q)mkdir -p $(B)
@@ -71,24 +71,28 @@ $(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h) | $(B)/pa
 		-fno-sanitize-recover=undefined -Iinclude -Iuser -o $@ $(UNIT) -lcriterion -ljson-c -lm
 
 PROG := $(wildcard tests/prog/*.c)
-$(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h | $(B)/packages.test
+$(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests ## all tests: unit, prog, report, system, lab in VMs of three kernels (as root; about 15 minutes)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour ## all tests: unit, prog, report, system, lab in VMs of three kernels (as root; about 15 minutes)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests
+test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour
 	$(Q)tests/run $*
+
+$(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
+	@echo "  BPF    $<"
+	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -MMD -MP -c -o $@ $<
+$(B)/neighbour: tests/system/neighbour.c $(B)/neighbour.skel.h
+	@echo "  CC     $@"
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -I$(B) -o $@ $< -lxdp -lbpf
 
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -Iinclude -MMD -MP -c -o $@ $<
-$(B)/bench.skel.h: $(B)/bench.bpf.o
-	@echo "  SKEL   $@"
-	$(Q)$(BPFTOOL) gen skeleton $< name bench_bpf >$@.tmp && mv $@.tmp $@
-$(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h
+$(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude -Iuser -Itests/prog -I$(B) -o $@ $< tests/prog/packet.c -lbpf -ljson-c -lm
 bench: all $(B)/bench-prog | $(B)/packages.lab ## ns per packet of each program, goodput kept

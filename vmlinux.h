@@ -68,6 +68,23 @@ enum {
 	BPF_SKB_TSTAMP_DELIVERY_MONO = 1,
 };
 
+struct xdp_md {
+	__u32 data;
+	__u32 data_end;
+	__u32 data_meta;
+	__u32 ingress_ifindex;
+	__u32 rx_queue_index;
+	__u32 egress_ifindex;
+};
+
+enum xdp_action {
+	XDP_ABORTED = 0,
+	XDP_DROP = 1,
+	XDP_PASS = 2,
+	XDP_TX = 3,
+	XDP_REDIRECT = 4,
+};
+
 struct __sk_buff {
 	__u32 len;
 	__u32 pkt_type;

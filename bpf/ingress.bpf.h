@@ -2,7 +2,8 @@
 #ifndef SLUICE_INGRESS_BPF_H
 #define SLUICE_INGRESS_BPF_H
 /*
- * tc ingress of a host: the sink of telemetry and the place where feedback becomes W and R.
+ * Ingress of a host, at tc and, where the daemon finds that it can be had, at XDP in front of it: the
+ * sink of telemetry and the place where feedback becomes W and R. What differs is in ctx.bpf.h.
  *
  *  1. parse: is it one of ours, whole, of our version, and from a configured peer? What is not goes
  *     on to the stack as it is, and is counted by reason.
@@ -10,6 +11,8 @@
  *     flow; the echo goes through HPCC (hpcc.h) and becomes the flow's W and R; then everything up
  *     to the inner packet is stripped and the stack sees what the sender's stack sent.
  *  3. PROBE is turned round as PROBE_REPLY; what that brings back is feedback like an echo.
+ *  4. XDP is for these messages only. What it passes, tc sees as if there were no XDP, and counts;
+ *     what it stripped goes by tc as a plain packet, and has its window cut there.
  *
  * With bypass on, packets are still stripped, but nothing is learned and nothing answered: peers
  * hear no more from us and go over to plain packets by themselves.
@@ -147,7 +150,7 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 }
 
 /* Reads and checks the inner packet. */
-static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct msg *m,
+static inline enum sluice_stat ingress_parse(ctx_t *ctx, const struct msg *m,
 					     struct ingress_pkt *p)
 {
 	__u32 wire_bytes = wire_length(&m->hdr);
@@ -175,7 +178,7 @@ static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct
 	/* A probe's inner packet is only the first bytes of one, and our own when it comes back. */
 	if (data && m->ip.total != m->ip.bytes + WIRE_UDP_BYTES + wire_bytes + ip.total)
 		return STAT_RX_MISMATCH;
-	if (WIRE_ETH_BYTES + m->ip.total > ctx->len)
+	if (WIRE_ETH_BYTES + m->ip.total > ctx_bytes(ctx))
 		return STAT_RX_TRUNCATED;
 	p->key.local = reply ? ip.src : ip.dst;
 	p->key.remote = reply ? ip.dst : ip.src;
@@ -190,7 +193,7 @@ static inline enum sluice_stat ingress_parse(struct __sk_buff *ctx, const struct
  * The hop to the pod in a PROBE before it turns round: what that brings back must tell of the same hops
  * as an echo does.
  */
-static inline void ingress_probe_hop(struct __sk_buff *ctx, const struct msg *m)
+static inline void ingress_probe_hop(ctx_t *ctx, const struct msg *m)
 {
 	__u32 at = m->offset + WIRE_HDR_BYTES, n;
 	struct pod_stamp stamp = {};
@@ -211,8 +214,8 @@ static inline void ingress_probe_hop(struct __sk_buff *ctx, const struct msg *m)
 	n = (stamp.nhop_path >> 12) - 1;
 	hop = bpf_cpu_to_be64(stamp.hop);
 	v = bpf_htons(stamp.nhop_path);
-	if (!bpf_skb_store_bytes(ctx, at + 4 + n * WIRE_HOP_BYTES, &hop, sizeof(hop), 0))
-		bpf_skb_store_bytes(ctx, at, &v, sizeof(v), 0);
+	if (!ctx_store(ctx, at + 4 + n * WIRE_HOP_BYTES, &hop, sizeof(hop)))
+		ctx_store(ctx, at, &v, sizeof(v));
 }
 
 /*
@@ -220,29 +223,31 @@ static inline void ingress_probe_hop(struct __sk_buff *ctx, const struct msg *m)
  * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
  * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
  */
-static __attribute__((noinline)) int ingress_probe(struct __sk_buff *ctx, const struct msg *m)
+static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg *m)
 {
 	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
-	__u32 len = m->ip.v6 ? 16 : 4;
-	__u32 src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
+	__u32 len, src;
 
 	ingress_probe_hop(ctx, m);
-	if (bpf_skb_load_bytes(ctx, 0, to, 6) || to[0] & MAC_GROUP ||
-	    bpf_skb_load_bytes(ctx, 6, from, 6) ||
-	    bpf_skb_store_bytes(ctx, 0, from, 6, 0) || bpf_skb_store_bytes(ctx, 6, to, 6, 0) ||
-	    bpf_skb_load_bytes(ctx, src, from, len) || bpf_skb_load_bytes(ctx, src + len, to, len) ||
-	    bpf_skb_store_bytes(ctx, src, to, len, 0) ||
-	    bpf_skb_store_bytes(ctx, src + len, from, len, 0) ||
-	    bpf_skb_store_bytes(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg), 0))
-		return TC_ACT_SHOT;
-	return bpf_redirect(ctx->ifindex, 0);
+	len = m->ip.v6 ? 16 : 4;
+	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
+	bound_here(len); /* behind the call, or the verifier has lost it */
+	if (len > sizeof(from)) /* never */
+		return CTX_DROP;
+	if (ctx_load(ctx, 0, to, 6) || to[0] & MAC_GROUP || ctx_load(ctx, 6, from, 6) ||
+	    ctx_store(ctx, 0, from, 6) || ctx_store(ctx, 6, to, 6) ||
+	    ctx_load(ctx, src, from, len) || ctx_load(ctx, src + len, to, len) ||
+	    ctx_store(ctx, src, to, len) || ctx_store(ctx, src + len, from, len) ||
+	    ctx_store(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg)))
+		return CTX_DROP;
+	return ctx_return(ctx);
 }
 
 /*
  * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
  * whatever they hold: the headers of the inner packet follow, so the bytes are there.
  */
-static inline struct flow *ingress_learn(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p,
+static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
 				 const struct control *ctl)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
@@ -265,7 +270,7 @@ static inline struct flow *ingress_learn(struct __sk_buff *ctx, const struct msg
 		}
 	}
 	if (!f && telem) {
-		if (flow_make(&p->key, ctx->ifindex, ctl->epoch) == FLOW_FULL)
+		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
 		f = bpf_map_lookup_elem(&flows, &p->key);
 	}
@@ -297,34 +302,26 @@ static inline struct flow *ingress_learn(struct __sk_buff *ctx, const struct msg
 	return f;
 }
 
-static inline int ingress_data(struct __sk_buff *ctx, const struct msg *m, struct host *h,
-			       const struct control *ctl, enum sluice_stat *verdict)
+#ifdef SLUICE_XDP
+static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *m,
+				  const struct control *ctl)
 {
-	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
-	struct flow *f = 0;
+}
 
-	*verdict = ingress_parse(ctx, m, &p);
-	if (*verdict != STAT_RX_DATA)
-		return TC_ACT_UNSPEC;
-	if (!ctl->bypass) {
-		host_heard(&m->ip.src, h, p.now_ns);
-		f = ingress_learn(ctx, m, &p, ctl);
-	}
-	if (bpf_skb_adjust_room(ctx, -(__s32)(p.inner - WIRE_ETH_BYTES), BPF_ADJ_ROOM_MAC,
-				BPF_F_ADJ_ROOM_FIXED_GSO)) {
-		*verdict = STAT_RX_STRIP_FAILED;
-		return TC_ACT_UNSPEC;
-	}
-	/* RFC 6040, section 4.2: a mark on the outer header is the inner packet's. */
-	if ((m->ip.tos & ECN_MASK) == ECN_CE && bpf_skb_ecn_set_ce(ctx) > 0)
-		stats_count(STAT_RX_CE);
-	if (f && p.key.proto == IPPROTO_TCP && rwnd_is_on(ctl))
+static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
+{
+}
+#else
+/* The packet, stripped of m, may grant a window to the flow. */
+static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *m,
+				  const struct control *ctl)
+{
+	if (rwnd_is_on(ctl))
 		rwnd_cut(ctx, f, WIRE_ETH_BYTES + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
-	return TC_ACT_UNSPEC;
 }
 
 /* A packet that is none of ours: its window may be granted to a flow that is. */
-static inline void ingress_plain(struct __sk_buff *ctx, const struct control *ctl)
+static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 {
 	struct flow_key key = {};
 	struct ip_info ip = {};
@@ -332,7 +329,7 @@ static inline void ingress_plain(struct __sk_buff *ctx, const struct control *ct
 	__u32 at, syn, ack;
 	struct flow *f;
 
-	if (ip_parse(ctx, WIRE_ETH_BYTES, bpf_ntohs(ctx->protocol), &ip) != IP_OK ||
+	if (!rwnd_is_on(ctl) || ip_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &ip) != IP_OK ||
 	    ip.proto != IPPROTO_TCP)
 		return;
 	at = WIRE_ETH_BYTES + ip.bytes;
@@ -347,7 +344,7 @@ static inline void ingress_plain(struct __sk_buff *ctx, const struct control *ct
 	syn = tcp->syn;
 	ack = tcp->ack;
 	f = bpf_map_lookup_elem(&flows, &key);
-	if (!f && syn && flow_make(&key, ctx->ifindex, ctl->epoch) == FLOW_OK)
+	if (!f && syn && flow_make(&key, ctx_ifindex(ctx), ctl->epoch) == FLOW_OK)
 		f = bpf_map_lookup_elem(&flows, &key);
 	if (!f)
 		return;
@@ -356,9 +353,35 @@ static inline void ingress_plain(struct __sk_buff *ctx, const struct control *ct
 	else if (f->flags & FLOW_F_TELEM)
 		rwnd_cut(ctx, f, at);
 }
+#endif
+
+static inline int ingress_data(ctx_t *ctx, const struct msg *m, struct host *h,
+			       const struct control *ctl, enum sluice_stat *verdict)
+{
+	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
+	struct flow *f = 0;
+
+	*verdict = ingress_parse(ctx, m, &p);
+	if (*verdict != STAT_RX_DATA)
+		return CTX_PASS;
+	if (!ctl->bypass) {
+		host_heard(&m->ip.src, h, p.now_ns);
+		f = ingress_learn(ctx, m, &p, ctl);
+	}
+	if (ctx_strip(ctx, p.inner - WIRE_ETH_BYTES)) {
+		*verdict = STAT_RX_STRIP_FAILED;
+		return CTX_PASS;
+	}
+	/* RFC 6040, section 4.2: a mark on the outer header is the inner packet's. */
+	if ((m->ip.tos & ECN_MASK) == ECN_CE && ctx_set_ce(ctx, m->ip.v6))
+		stats_count(STAT_RX_CE);
+	if (f && p.key.proto == IPPROTO_TCP)
+		ingress_window(ctx, f, m, ctl);
+	return CTX_PASS;
+}
 
 /* What a PROBE of ours met on its way, as an echo would tell it. */
-static inline void ingress_reply(struct __sk_buff *ctx, const struct msg *m, struct host *h,
+static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct host *h,
 				 const struct control *ctl)
 {
 	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
@@ -384,7 +407,7 @@ static inline void ingress_reply(struct __sk_buff *ctx, const struct msg *m, str
 	ingress_feedback(f, &fb);
 }
 
-static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdict)
+static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 {
 	const struct control *ctl = control_get();
 	enum wire_check why = WIRE_OK;
@@ -393,55 +416,75 @@ static inline int ingress_packet(struct __sk_buff *ctx, enum sluice_stat *verdic
 
 	*verdict = STAT_RX_OTHER;
 	if (!ctl)
-		return TC_ACT_UNSPEC;
-	switch (msg_parse(ctx, WIRE_ETH_BYTES, bpf_ntohs(ctx->protocol), &m, &why)) {
+		return CTX_PASS;
+	switch (msg_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &m, &why)) {
 	case MSG_NOT_OURS:
-		if (rwnd_is_on(ctl))
-			ingress_plain(ctx, ctl);
-		return TC_ACT_UNSPEC;
+		ingress_plain(ctx, ctl);
+		return CTX_PASS;
 	case MSG_TRUNCATED:
 		*verdict = STAT_RX_TRUNCATED;
-		return TC_ACT_UNSPEC;
+		return CTX_PASS;
 	case MSG_BAD:
 		*verdict = why == WIRE_NOT_HPCC	  ? STAT_RX_NOT_HPCC
 			   : why == WIRE_BAD_VERSION ? STAT_RX_BAD_VERSION
 			   : why == WIRE_BAD_MSG	  ? STAT_RX_BAD_MSG
 			   : why == WIRE_BAD_HOPS	  ? STAT_RX_BAD_HOPS
 						  : STAT_RX_BAD_LENGTH;
-		return TC_ACT_UNSPEC;
+		return CTX_PASS;
 	case MSG_OK:
 		break;
 	}
 	h = bpf_map_lookup_elem(&hosts, &m.ip.src);
 	if (!host_is_peer(&m.ip.src, h, ctl->epoch)) {
 		*verdict = STAT_RX_FOREIGN;
-		return TC_ACT_UNSPEC;
+		return CTX_PASS;
 	}
 	switch (m.hdr.version_msg & 0xf) {
 	case WIRE_PROBE:
+		if (!ctx_may_return(ctx))
+			return CTX_PASS;
 		*verdict = STAT_RX_PROBE;
 		if (ctl->bypass)
-			return TC_ACT_SHOT;
+			return CTX_DROP;
 		host_heard(&m.ip.src, h, bpf_ktime_get_ns());
 		return ingress_probe(ctx, &m);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
 		if (h && h->asked_ns && !ctl->bypass) /* asked for */
 			ingress_reply(ctx, &m, h, ctl);
-		return TC_ACT_SHOT;
+		return CTX_DROP;
 	default:
 		return ingress_data(ctx, &m, h, ctl, verdict);
 	}
 }
 
-SEC("tc")
-int ingress(struct __sk_buff *ctx)
+#ifdef SLUICE_XDP
+SEC("xdp")
+int ingress_xdp(struct xdp_md *ctx)
 {
 	enum sluice_stat verdict;
 	int action = ingress_packet(ctx, &verdict);
 
+	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY)
+		return XDP_PASS;
 	stats_count(verdict);
+	stats_count(STAT_RX_XDP);
+	if (verdict == STAT_RX_DATA)
+		ctx_set_counted(ctx);
 	return action;
 }
+#else
+SEC("tc")
+int ingress(struct __sk_buff *ctx)
+{
+	int counted = ctx_is_counted(ctx); /* a write to the packet may lose that */
+	enum sluice_stat verdict;
+	int action = ingress_packet(ctx, &verdict);
+
+	if (!counted)
+		stats_count(verdict);
+	return action;
+}
+#endif
 
 #endif

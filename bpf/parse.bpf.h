@@ -21,8 +21,6 @@
 #define TCP_WINDOW_OFFSET 14
 #define TCP_CHECK_OFFSET 16
 #define MAC_GROUP 1 /* of the first byte: broadcast and multicast */
-#define ECN_MASK 3
-#define ECN_CE 3
 
 /* An IP header of either version, without options or extension headers. */
 struct ip_info {
@@ -53,7 +51,7 @@ enum ip_verdict {
  * len bytes of the packet, readable at the address that is returned; NULL where it is shorter. What
  * lies in page fragments comes into the linear part first, which ends the life of earlier addresses.
  */
-static inline void *pkt_bytes(struct __sk_buff *ctx, __u32 offset, __u32 len)
+static inline void *pkt_bytes(ctx_t *ctx, __u32 offset, __u32 len)
 {
 	void *at;
 
@@ -64,7 +62,7 @@ static inline void *pkt_bytes(struct __sk_buff *ctx, __u32 offset, __u32 len)
 	bound_here(at); /* one register for the check and for what is read */
 	if (at + len <= (void *)(long)ctx->data_end)
 		return at;
-	if (offset + len > ctx->len || bpf_skb_pull_data(ctx, offset + len))
+	if (offset + len > ctx_bytes(ctx) || ctx_pull(ctx, offset + len))
 		return 0;
 	at = (void *)(long)ctx->data + offset;
 	bound_here(at);
@@ -89,7 +87,7 @@ static inline int addr_equal(const struct sluice_addr *a, const struct sluice_ad
 }
 
 /* The IP header at offset; proto is the Ethernet type, ETH_P_IP or ETH_P_IPV6. */
-static inline enum ip_verdict ip_parse(struct __sk_buff *ctx, __u32 offset, __u16 proto,
+static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 				       struct ip_info *ip)
 {
 	if (proto == ETH_P_IP) {
@@ -154,7 +152,7 @@ enum msg_verdict {
 };
 
 /* Is the packet, whose IP header is at offset, one of ours, and is its header sound? */
-static inline enum msg_verdict msg_parse(struct __sk_buff *ctx, __u32 offset, __u16 proto,
+static inline enum msg_verdict msg_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 					 struct msg *m, enum wire_check *why)
 {
 	const struct {
@@ -182,7 +180,7 @@ static inline enum msg_verdict msg_parse(struct __sk_buff *ctx, __u32 offset, __
 	*why = wire_check(&m->shim, &m->hdr);
 	if (*why)
 		return MSG_BAD;
-	if (m->offset + wire_length(&m->hdr) > end || end > ctx->len)
+	if (m->offset + wire_length(&m->hdr) > end || end > ctx_bytes(ctx))
 		return MSG_TRUNCATED;
 	/* The UDP checksum would be wrong after a hop's in-place write: our senders leave it 0. */
 	if (checksum) {

@@ -16,41 +16,6 @@
  * The race: CPUs that send to one pod at the same time write their samples over one another, and a
  * reader may find the bytes of one with the time of another. They are less than a microsecond apart.
  */
-static inline enum sluice_stat pod_packet(struct __sk_buff *ctx)
-{
-	const struct control *ctl = control_get();
-	__u32 ifindex = ctx->ifindex;
-	struct qdisc_state s = {};
-	struct egress_pkt p = {};
-	struct flow_key key = {};
-	struct port *port;
-	struct flow *f;
-
-	if (!ctl || ctl->bypass)
-		return STAT_POD_OTHER;
-	port = bpf_map_lookup_elem(&ports, &ifindex);
-	if (!port)
-		return STAT_POD_OTHER;
-	if (qdisc_kfuncs) { /* else backlog does it */
-		if (qdisc_read(ctx, &s))
-			return STAT_POD_OTHER;
-		port->backlog_bytes = s.backlog_bytes + ctx->wire_len;
-		port->tx_bytes = s.tx_bytes;
-		port->sampled_ns = bpf_ktime_get_ns();
-	}
-	if (egress_parse(ctx, &p) != STAT_TX_DATA)
-		return STAT_POD_SAMPLED;
-	key.local = p.key.remote;
-	key.remote = p.key.local;
-	key.local_port = p.key.remote_port;
-	key.remote_port = p.key.local_port;
-	key.proto = p.key.proto;
-	f = bpf_map_lookup_elem(&flows, &key);
-	if (f && f->pod_ifindex != ifindex)
-		f->pod_ifindex = ifindex;
-	return STAT_POD_SAMPLED;
-}
-
 /* What a hop writes: its stamp, and nHop and pathID with it. */
 struct pod_stamp {
 	__u64 hop;
@@ -95,11 +60,48 @@ CORE_GLOBAL int pod_stamp(struct flow *f, struct pod_stamp *out, __u32 nhop_path
 	return 1;
 }
 
+#ifndef SLUICE_XDP
+static inline enum sluice_stat pod_packet(struct __sk_buff *ctx)
+{
+	const struct control *ctl = control_get();
+	__u32 ifindex = ctx->ifindex;
+	struct qdisc_state s = {};
+	struct egress_pkt p = {};
+	struct flow_key key = {};
+	struct port *port;
+	struct flow *f;
+
+	if (!ctl || ctl->bypass)
+		return STAT_POD_OTHER;
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!port)
+		return STAT_POD_OTHER;
+	if (qdisc_kfuncs) { /* else backlog does it */
+		if (qdisc_read(ctx, &s))
+			return STAT_POD_OTHER;
+		port->backlog_bytes = s.backlog_bytes + ctx->wire_len;
+		port->tx_bytes = s.tx_bytes;
+		port->sampled_ns = bpf_ktime_get_ns();
+	}
+	if (egress_parse(ctx, &p) != STAT_TX_DATA)
+		return STAT_POD_SAMPLED;
+	key.local = p.key.remote;
+	key.remote = p.key.local;
+	key.local_port = p.key.remote_port;
+	key.remote_port = p.key.local_port;
+	key.proto = p.key.proto;
+	f = bpf_map_lookup_elem(&flows, &key);
+	if (f && f->pod_ifindex != ifindex)
+		f->pod_ifindex = ifindex;
+	return STAT_POD_SAMPLED;
+}
+
 SEC("tc")
 int pod_hop(struct __sk_buff *ctx)
 {
 	stats_count(pod_packet(ctx));
 	return TC_ACT_UNSPEC;
 }
+#endif
 
 #endif

@@ -32,6 +32,7 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 const volatile __u8 qdisc_kfuncs = 0;
 
 #include "maps.bpf.h"
+#include "ctx.bpf.h"
 #include "parse.bpf.h"
 #include "pacer.bpf.h"
 #include "flow.bpf.h"

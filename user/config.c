@@ -29,11 +29,19 @@
 #define OPT CYAML_FLAG_OPTIONAL
 #define PTR CYAML_FLAG_POINTER
 
+static const cyaml_strval_t xdp_words[] = {
+	{ "auto", CONFIG_XDP_AUTO },
+	{ "native", CONFIG_XDP_NATIVE },
+	{ "generic", CONFIG_XDP_GENERIC },
+	{ "off", CONFIG_XDP_OFF },
+};
+
 static const cyaml_schema_field_t interface_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", PTR, struct config_interface, name, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("role", PTR, struct config_interface, role_text, 1, 16),
 	CYAML_FIELD_STRING_PTR("speed", PTR | OPT, struct config_interface, speed_text, 1, 32),
 	CYAML_FIELD_UINT("id", OPT, struct config_interface, id),
+	CYAML_FIELD_ENUM("xdp", OPT | CYAML_FLAG_STRICT, struct config_interface, xdp, xdp_words, 4),
 	CYAML_FIELD_END,
 };
 
@@ -172,6 +180,11 @@ static int config_check_interface(const char *path, struct config *c, unsigned i
 	if (i->id > WIRE_PATH_MASK || (i->role == PORT_F_SWITCH && !i->id)) {
 		msg("%s: interfaces: %s: a switch port needs an id from 1 to %u, different from that of other switches",
 		    path, i->name, WIRE_PATH_MASK);
+		return -EINVAL;
+	}
+	if (i->role == PORT_F_SWITCH && i->xdp != CONFIG_XDP_AUTO && i->xdp != CONFIG_XDP_OFF) {
+		msg("%s: interfaces: %s: xdp is for the role host: a switch port takes nothing off", path,
+		    i->name);
 		return -EINVAL;
 	}
 	for (k = 0; k < n; k++) {

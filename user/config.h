@@ -4,12 +4,21 @@
 #include <stdbool.h>
 #include "util.h"
 
+/* Where a host's sink is. */
+enum config_xdp {
+	CONFIG_XDP_AUTO, /* at native XDP on a NIC that has it, else at tc */
+	CONFIG_XDP_NATIVE,
+	CONFIG_XDP_GENERIC,
+	CONFIG_XDP_OFF,
+};
+
 /* A managed interface. The strings are as written in the file; the other fields are checked. */
 struct config_interface {
 	char *name;
 	char *role_text;
 	char *speed_text;
 	unsigned int id; /* switch id, 12 bits */
+	enum config_xdp xdp;
 
 	__u32 role;	 /* PORT_F_HOST or PORT_F_SWITCH */
 	__u64 speed_bps; /* 0: ask the driver */

@@ -155,6 +155,7 @@ void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
 	filter_remove(ifindex, BPF_TC_EGRESS);
 	if (port->flags & PORT_F_HOST) {
+		xdp_remove(ifindex, map_id(dp->pins.stats));
 		filter_remove(ifindex, BPF_TC_INGRESS);
 		route_remove_ours(ifindex, NULL, NULL);
 	}
@@ -274,6 +275,10 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	if (err) {
 		msg("%s: attaching the filter: %s", i->name, strerror(-err));
 		goto remove;
+	}
+	if (i->role == PORT_F_HOST) {
+		port.flags |= xdp_apply(dp, c, i, &link, !had);
+		bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST);
 	}
 	if (!had)
 		port_advise(i, &port);
@@ -491,7 +496,7 @@ int dataplane_try(void)
 	if (!err)
 		err = sluice_bpf__load(s);
 	sluice_bpf__destroy(s);
-	return err;
+	return err ?: xdp_try();
 }
 
 /*
@@ -584,6 +589,7 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 		return 0; /* pods_follow() */
 	if (!if_indextoname(ifindex, name)) {
 		msg("interface %u went away: forgotten", ifindex);
+		xdp_forget(ifindex, map_id(d->dp->pins.stats));
 		bpf_map_delete_elem(d->dp->pins.ports, &ifindex);
 		return 0;
 	}
@@ -641,6 +647,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	dp->lock_fd = -1;
 	libbpf_set_print(libbpf_print);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	xdp_init();
 	err = pin_dir_lock(dp, c->pin_dir);
 	if (err)
 		goto close;
@@ -679,6 +686,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		goto undo;
 	pods_follow(dp, c);
 	epoch_next(dp, c);
+	dp->running = 1;
 	*out = dp;
 	return EXIT_DONE;
 undo:
@@ -753,7 +761,7 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 		now = port;
 		if (port_describe(c, i, &link, &now))
 			continue;
-		now.flags |= port.flags & PORT_F_OUR_CLSACT;
+		now.flags |= port.flags & (PORT_F_OUR_CLSACT | PORT_F_XDP | PORT_F_XDP_GENERIC | PORT_F_XDP_TX);
 		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps)
 			continue;
 		if ((now.flags ^ port.flags) & PORT_F_EDT)
@@ -887,6 +895,8 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l)
 
 	links_each(leftover_egress_remove, l);
 	nanosleep(&linger, NULL);
+	links_each(leftover_xdp_remove, l);
+	xdp_forget(0, l->stats_id);
 	links_each(leftover_ingress_remove, l);
 	cc_unregister(dp->pin_dir);
 	pins_unlink(dp->pin_dir);
@@ -911,6 +921,7 @@ int dataplane_detach_dir(const char *pin_dir)
 		return EXIT_FAILED;
 	dp->lock_fd = -1;
 	libbpf_set_print(libbpf_print);
+	xdp_init();
 	err = pin_dir_lock(dp, pin_dir);
 	if (err)
 		goto close;

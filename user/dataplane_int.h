@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
-/* What the files of the data plane (dataplane.c, cc.c, leftover.c) share. */
+/* What the files of the data plane (dataplane.c, cc.c, leftover.c, xdp.c) share. */
 #include <stdio.h>
 #include <bpf/libbpf.h>
 #include "dataplane.h"
+#include "net.h"
 #include "sluice.skel.h"
 
 /* A link whose other end is in another network namespace. */
@@ -33,6 +34,7 @@ struct dataplane {
 	struct pods_list pods; /* as they were last looked at */
 	unsigned int pods_stamped;
 	int tracepoints; /* this run attached them */
+	int running;	 /* what is attached is this run's */
 	int crowded;	 /* the flow map was nearly full a tick ago */
 	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
 };
@@ -69,7 +71,27 @@ void pods_follow(struct dataplane *dp, const struct config *c);
 /* Forgets what pods_follow() knows: it puts everything of its own in place again. */
 void pods_forget(struct dataplane *dp);
 
+/* --- xdp.c --- */
+
+/* libxdp talks one level lower, like libbpf. */
+void xdp_init(void);
+/*
+ * Puts the sink of a host's interface where the configuration wants it. Returns PORT_F_XDP*, or 0
+ * where it is at tc alone, which is never an error; says why if loud.
+ */
+__u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct config_interface *i,
+		const struct link_info *link, int loud);
+/* Takes off what uses these counters, and nothing else. */
+void xdp_remove(__u32 ifindex, __u32 stats_id);
+/* What libxdp pinned of it for an interface that is gone; 0: for any. */
+void xdp_forget(__u32 ifindex, __u32 stats_id);
+/* Loads the program and throws it away. */
+int xdp_try(void);
+
 /* --- leftover.c --- */
+
+__u32 map_id(int fd); /* 0: unknown */
+int prog_uses(__u32 prog_id, __u32 map_id);
 
 struct leftover {
 	__u32 stats_id;
@@ -81,6 +103,7 @@ void leftover_find(const char *pin_dir, struct leftover *l);
 int leftover_anywhere(const struct leftover *l);
 /* For links_each(). */
 void leftover_egress_remove(__u32 ifindex, void *ctx);
+void leftover_xdp_remove(__u32 ifindex, void *ctx);
 void leftover_ingress_remove(__u32 ifindex, void *ctx);
 
 #endif

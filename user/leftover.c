@@ -9,21 +9,36 @@
 #include "dataplane_int.h"
 #include "net.h"
 
-static int prog_is_ours(__u32 prog_id, __u32 stats_id)
+__u32 map_id(int fd)
 {
-	int fd = bpf_prog_get_fd_by_id(prog_id), ours = 0;
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
+}
+
+/* The type of a program that uses the map, else 0, which is no type of ours. */
+static __u32 prog_type_of_user(__u32 prog_id, __u32 map_id)
+{
+	int fd = bpf_prog_get_fd_by_id(prog_id);
 	struct bpf_prog_info info = {};
-	__u32 maps[64], len = sizeof(info), i;
+	__u32 maps[64], len = sizeof(info), type = 0, i;
 
 	if (fd < 0)
 		return 0;
 	info.nr_map_ids = sizeof(maps) / sizeof(maps[0]);
 	info.map_ids = (uintptr_t)maps;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_PROG_TYPE_SCHED_CLS)
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
 		for (i = 0; i < info.nr_map_ids && i < sizeof(maps) / sizeof(maps[0]); i++)
-			ours |= maps[i] == stats_id;
+			if (maps[i] == map_id)
+				type = info.type;
 	close(fd);
-	return ours;
+	return type;
+}
+
+int prog_uses(__u32 prog_id, __u32 map_id)
+{
+	return prog_type_of_user(prog_id, map_id) != 0;
 }
 
 static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, __u32 stats_id)
@@ -31,7 +46,7 @@ static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, __u32 s
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
 
-	return !bpf_tc_query(&hook, &opts) && prog_is_ours(opts.prog_id, stats_id);
+	return !bpf_tc_query(&hook, &opts) && prog_uses(opts.prog_id, stats_id);
 }
 
 static void leftover_count(__u32 ifindex, void *ctx)
@@ -46,7 +61,7 @@ int leftover_anywhere(const struct leftover *l)
 	__u32 id = 0;
 
 	while (!bpf_prog_get_next_id(id, &id))
-		if (prog_is_ours(id, l->stats_id))
+		if (prog_type_of_user(id, l->stats_id) == BPF_PROG_TYPE_SCHED_CLS)
 			return 1;
 	return 0;
 }
@@ -57,6 +72,13 @@ void leftover_egress_remove(__u32 ifindex, void *ctx)
 
 	if (filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id))
 		filter_remove(ifindex, BPF_TC_EGRESS);
+}
+
+void leftover_xdp_remove(__u32 ifindex, void *ctx)
+{
+	const struct leftover *l = ctx;
+
+	xdp_remove(ifindex, l->stats_id);
 }
 
 void leftover_ingress_remove(__u32 ifindex, void *ctx)
@@ -71,8 +93,6 @@ void leftover_ingress_remove(__u32 ifindex, void *ctx)
 
 void leftover_find(const char *pin_dir, struct leftover *l)
 {
-	struct bpf_map_info info = {};
-	__u32 len = sizeof(info);
 	char path[512];
 	int fd;
 
@@ -81,8 +101,7 @@ void leftover_find(const char *pin_dir, struct leftover *l)
 	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
-		l->stats_id = info.id;
+	l->stats_id = map_id(fd);
 	close(fd);
 	links_each(leftover_count, l);
 }

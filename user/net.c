@@ -159,6 +159,54 @@ int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ct
 	return nl_talk(nlh, behind_link, &b);
 }
 
+struct stack_ctx {
+	__u32 ifindex;
+	struct link_stack *s;
+};
+
+static int stack_link(const struct nlmsghdr *nlh, void *data)
+{
+	const struct ifinfomsg *m = mnl_nlmsg_get_payload(nlh);
+	const struct stack_ctx *c = data;
+	const struct nlattr *attr, *info;
+	__u32 below = 0;
+	int vlan = 0;
+
+	mnl_attr_for_each(attr, nlh, sizeof(*m)) {
+		switch (mnl_attr_get_type(attr)) {
+		case IFLA_LINK:
+			below = mnl_attr_get_u32(attr);
+			break;
+		case IFLA_LINKINFO:
+			mnl_attr_for_each_nested(info, attr) {
+				if (mnl_attr_get_type(info) == IFLA_INFO_KIND)
+					vlan = !strcmp(mnl_attr_get_str(info), "vlan");
+			}
+			break;
+		case IFLA_PARENT_DEV_NAME:
+			c->s->device |= (__u32)m->ifi_index == c->ifindex;
+			break;
+		}
+	}
+	c->s->vlans |= vlan && below == c->ifindex;
+	return MNL_CB_OK;
+}
+
+int link_stack_get(__u32 ifindex, struct link_stack *s)
+{
+	struct stack_ctx c = { ifindex, s };
+	char buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *m;
+
+	memset(s, 0, sizeof(*s));
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
+	m->ifi_family = AF_UNSPEC;
+	return nl_talk(nlh, stack_link, &c);
+}
+
 struct qdisc_list {
 	__u32 ifindex;
 	unsigned int n;

@@ -86,6 +86,13 @@ int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ct
 int routes_meeting(const struct peer_key *prefixes, unsigned int count,
 		   void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 
+/* Is there a device under the link, and are there VLANs on it? */
+struct link_stack {
+	int device;
+	int vlans;
+};
+int link_stack_get(__u32 ifindex, struct link_stack *s);
+
 /* Calls fn for every interface of this network namespace. */
 void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 

@@ -62,6 +62,14 @@ static const char *port_role(const struct port *port)
 	return port->flags & PORT_F_HOST ? "host" : port->flags & PORT_F_POD ? "pod" : "switch";
 }
 
+/* Where telemetry is taken off. */
+static const char *port_sink(const struct port *port)
+{
+	if (!(port->flags & PORT_F_XDP))
+		return "tc";
+	return port->flags & PORT_F_XDP_GENERIC ? "generic XDP" : "native XDP";
+}
+
 static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct json_object *list = ctx, *o;
@@ -71,6 +79,8 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 		       port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq");
 		if (port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD))
 			printf("  id %u", port->switch_id);
+		if (port->flags & PORT_F_HOST)
+			printf("  sink at %s", port_sink(port));
 		puts("");
 		return 0;
 	}
@@ -83,6 +93,8 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 	add_bool(o, "edt", !!(port->flags & PORT_F_EDT));
 	add_u64(o, "switch_id", port->switch_id);
 	add_bool(o, "stamps", !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD)));
+	if (port->flags & PORT_F_HOST)
+		add_string(o, "sink", port_sink(port));
 	json_object_array_add(list, o);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 4
+#define SLUICE_ABI 5
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -107,6 +107,9 @@ struct peer {
 #define PORT_F_OUR_CLSACT 8 /* the daemon made the clsact qdisc, and takes it away again */
 #define PORT_F_POD 32 /* the node's end of a pod's veth, with a queue */
 #define PORT_F_STAMP 64 /* a node's uplink: the first hop of what leaves by it */
+#define PORT_F_XDP 128 /* the sink is at XDP, in front of tc */
+#define PORT_F_XDP_GENERIC 256 /* that is behind the driver, with an skb */
+#define PORT_F_XDP_TX 512 /* what XDP sends back there arrives */
 
 #define PORTS_MAX 4096 /* managed interfaces and pods with a queue */
 

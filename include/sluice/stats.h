@@ -67,6 +67,7 @@
 	X(RX_POD_FULL, "rx_pod_full", "also: telemetry that had no room for the hop to the pod")   \
 	X(RX_WINDOW_CUT, "rx_window_cut", "also: receive windows cut down to W")                    \
 	X(RX_CE, "rx_ce", "also: congestion marks moved from the outer to the inner header")       \
+	X(RX_XDP, "rx_xdp", "also: packets stripped, answered or consumed by XDP, before the stack") \
 	X(FB_FIRST, "fb_first", "also: feedback recorded only (first, path changed, idle)")        \
 	X(FB_FAST, "fb_fast", "also: feedback that changed W")                                     \
 	X(FB_FULL, "fb_full", "also: feedback that changed W and committed Wc")                    \

@@ -66,4 +66,10 @@ int empty(struct __sk_buff *ctx)
 	return TC_ACT_UNSPEC;
 }
 
+SEC("xdp")
+int empty_xdp(struct xdp_md *ctx)
+{
+	return XDP_PASS;
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -28,6 +28,7 @@
 #include "bench.skel.h"
 #include "packet.h"
 #include "sluice.skel.h"
+#include "sluice_xdp.skel.h"
 
 #define BASE_RTT_NS 100000
 #define SPEED_BPS 100000000000ULL
@@ -36,6 +37,7 @@
 #define ROUNDS_MAX 1000
 
 static struct sluice_bpf *skel;
+static struct sluice_xdp_bpf *xdp;
 static struct bench_bpf *bench;
 static __u32 host_port, switch_port; /* ifindex: loopback, and a veth with a queue */
 
@@ -46,6 +48,7 @@ struct bench_case {
 	struct frame frame;
 	enum sluice_stat stat; /* STAT_MAX: the program counts nothing */
 	unsigned int echo_waits;
+	int xdp; /* index of the empty program of XDP, with which those of XDP are compared; 0: of tc */
 	unsigned int moves; /* offset of two hops of feedback whose clocks must go on; 0: none */
 	__u32 ifindex;
 	double round_ns[ROUNDS_MAX];
@@ -173,6 +176,22 @@ static void programs_load(void)
 		die("loading the data plane");
 }
 
+static void xdp_load(void)
+{
+	struct bpf_map *map, *ours;
+
+	xdp = sluice_xdp_bpf__open();
+	if (!xdp)
+		die("the data plane at XDP");
+	bpf_object__for_each_map(map, xdp->obj) {
+		ours = bpf_object__find_map_by_name(skel->obj, bpf_map__name(map));
+		if (ours && bpf_map__reuse_fd(map, bpf_map__fd(ours)))
+			die(bpf_map__name(map));
+	}
+	if (sluice_xdp_bpf__load(xdp))
+		die("loading the data plane at XDP");
+}
+
 static void world_make(void)
 {
 	if (geteuid()) {
@@ -190,6 +209,7 @@ static void world_make(void)
 	if (!skel)
 		die("the data plane");
 	programs_load();
+	xdp_load();
 	bench = bench_bpf__open();
 	if (!bench || bpf_map__reuse_fd(bench->maps.flows, bpf_map__fd(skel->maps.flows)) ||
 	    bench_bpf__load(bench))
@@ -223,6 +243,7 @@ static void cases_make(void)
 	struct frame back = tcp(.reply = 1, .payload = 1316, .options = 12);
 	struct frame back6 = tcp(.v6 = 1, .reply = 1, .payload = 1276, .options = 12);
 	struct frame back_ack = tcp(.reply = 1, .options = 12), f;
+	unsigned int base, i;
 	struct bench_case *c;
 
 	add("empty", "a program that returns at once", bench->progs.empty, data, STAT_MAX);
@@ -272,9 +293,24 @@ static void cases_make(void)
 	c = add("pod_hop", "full packet to a pod, queue read from a tbf", skel->progs.pod_hop, back,
 		STAT_POD_SAMPLED);
 	c->ifindex = switch_port;
+
+	base = cases_count;
+	add("empty_xdp", "a program of XDP that returns at once", bench->progs.empty_xdp, data, STAT_MAX);
+	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS);
+	add("xdp_data", "full packet, v4: stripped at XDP", xdp->progs.ingress_xdp, f, STAT_RX_XDP);
+	f = wrap(&back6, .room = 5, .nhop = 2, .hop = TWO_HOPS);
+	add("xdp_data_v6", "full packet, v6", xdp->progs.ingress_xdp, f, STAT_RX_XDP);
+	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS, .echo = 1, .echo_hops = 2,
+		 .echo_hop = TWO_HOPS);
+	c = add("xdp_data_feedback", "full packet with feedback of two hops", xdp->progs.ingress_xdp, f,
+		STAT_FB_FAST);
+	c->moves = at_echo(&f) + 8;
+	add("xdp_other", "full packet that is not ours", xdp->progs.ingress_xdp, back, STAT_MAX);
+	for (i = base; i < cases_count; i++)
+		cases[i].xdp = base;
 }
 
-/* Leaves the empty program, with which all is compared, and one more. */
+/* Leaves the empty program, the one of XDP where it is wanted, and one more. */
 static int cases_keep(const char *name)
 {
 	unsigned int i;
@@ -282,8 +318,13 @@ static int cases_keep(const char *name)
 	for (i = 1; i < cases_count; i++) {
 		if (strcmp(cases[i].name, name))
 			continue;
-		cases[1] = cases[i];
 		cases_count = 2;
+		if (cases[i].xdp) {
+			cases[1] = cases[cases[i].xdp];
+			cases[i].xdp = cases[1].xdp = 1;
+			cases_count = 3;
+		}
+		cases[cases_count - 1] = cases[i];
 		return 0;
 	}
 	return -ENOENT;
@@ -353,20 +394,39 @@ static void hops_advance(struct bench_case *c)
 	put64(c->frame.b + c->moves + 8, hop);
 }
 
+/*
+ * XDP is measured by the kernel's own clock: a test run that repeats such a program has the kernel
+ * change its code first, which takes milliseconds and empties the caches.
+ */
+static __u64 run_time_ns(int fd)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		die("the time of a program");
+	return info.run_time_ns;
+}
+
 static double run(struct bench_case *c, unsigned int packets)
 {
 	struct __sk_buff ctx = { .ifindex = c->ifindex };
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = c->frame.b,
-			    .data_size_in = c->frame.len, .ctx_in = &ctx, .ctx_size_in = sizeof(ctx),
-			    .repeat = 2);
-	int fd = bpf_program__fd(c->program), driver = bpf_program__fd(bench->progs.driver);
+			    .data_size_in = c->frame.len, .ctx_in = c->xdp ? NULL : &ctx,
+			    .ctx_size_in = c->xdp ? 0 : sizeof(ctx), .repeat = c->xdp ? 1 : 2);
+	int fd = bpf_program__fd(c->program), driver = bpf_program__fd(bench->progs.driver), clock = -1;
 	double *ns = calloc(packets, sizeof(*ns)), m;
 	__u64 before = 0, counted;
 	unsigned int i;
 	__u32 zero = 0;
 
-	if (!ns || bpf_map_update_elem(bpf_map__fd(bench->maps.target), &zero, &fd, BPF_ANY))
+	if (!ns || (!c->xdp && bpf_map_update_elem(bpf_map__fd(bench->maps.target), &zero, &fd, BPF_ANY)))
 		die(c->name);
+	if (c->xdp) {
+		clock = bpf_enable_stats(BPF_STATS_RUN_TIME);
+		if (clock < 0)
+			die("the kernel's own clock of programs");
+	}
 	bench->bss->echo_waits = c->echo_waits;
 	if (c->stat != STAT_MAX)
 		before = stat_read(c->stat);
@@ -374,10 +434,14 @@ static double run(struct bench_case *c, unsigned int packets)
 		if (i % 64 == 0)
 			hosts_hear();
 		hops_advance(c);
-		if (bpf_prog_test_run_opts(driver, &opts))
+		if (c->xdp)
+			ns[i] = -(double)run_time_ns(fd);
+		if (bpf_prog_test_run_opts(c->xdp ? fd : driver, &opts))
 			die(c->name);
-		ns[i] = bench->bss->last_ns;
+		ns[i] = c->xdp ? ns[i] + run_time_ns(fd) : bench->bss->last_ns;
 	}
+	if (c->xdp)
+		close(clock);
 	if (c->stat != STAT_MAX) {
 		/* A pause, in which others had the CPU, makes the next feedback one of another kind. */
 		counted = stat_read(c->stat) - before;
@@ -412,7 +476,7 @@ static double run_empty(void)
 
 static void print(int json, unsigned int rounds, unsigned int packets)
 {
-	double empty_ns = run_empty(), frame_ns[ROUNDS_MAX];
+	double empty_ns = run_empty(), frame_ns[2][ROUNDS_MAX];
 	struct utsname uts;
 	unsigned int i, k;
 
@@ -423,13 +487,14 @@ static void print(int json, unsigned int rounds, unsigned int packets)
 	else
 		printf("%-22s %9s %9s %8s   %u rounds of %u packets, Linux %s\n", "program",
 		       "median ns", "min ns", "x empty", rounds, packets, uts.release);
-	memcpy(frame_ns, cases[0].round_ns, sizeof(frame_ns));
+	memcpy(frame_ns[0], cases[0].round_ns, sizeof(frame_ns[0]));
+	memcpy(frame_ns[1], cases[cases[cases_count - 1].xdp].round_ns, sizeof(frame_ns[1]));
 	for (i = 0; i < cases_count; i++) {
 		double *ns = cases[i].round_ns, least, middle;
 
 		/* Without the driver's share, which is what the empty program's runs showed in that round. */
 		for (k = 0; k < rounds; k++)
-			ns[k] += empty_ns - frame_ns[k];
+			ns[k] += empty_ns - frame_ns[cases[i].xdp > 0][k];
 		middle = median(ns, rounds);
 		least = ns[0];
 		if (json)

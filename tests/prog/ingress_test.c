@@ -12,7 +12,9 @@
 #include "world.h"
 
 TestSuite(ingress, .init = world_make, .fini = world_drop, .timeout = 60);
+TestSuite(ingress_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_small, .init = world_make_small, .fini = world_drop, .timeout = 60);
+TestSuite(ingress_small_xdp, .init = world_make_small, .fini = world_drop, .timeout = 60);
 
 #define MS 1000000ULL
 #define WRAP_NS (1ULL << 24)
@@ -55,12 +57,12 @@ static void flow_runs(int v6, __u64 tx_bytes)
 
 /* --- stripping --- */
 
-Test(ingress, strip__gives_the_stack_what_was_sent)
+SinkTest(ingress, strip__gives_the_stack_what_was_sent)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 1000);
 		struct frame in = wrap(&inner, .room = 5, .nhop = 2, .seq = 77);
-		struct result r = run(INGRESS, &in);
+		struct result r = run(sink, &in);
 
 		expect_verdict(r, VERDICT_PASS);
 		expect_frame(&r.out, &inner);
@@ -68,7 +70,7 @@ Test(ingress, strip__gives_the_stack_what_was_sent)
 	}
 }
 
-Test(ingress, strip__every_shape)
+SinkTest(ingress, strip__every_shape)
 {
 	FOR_V4_AND_V6(v6) {
 		unsigned int room, hops, echo, payload;
@@ -84,7 +86,7 @@ Test(ingress, strip__every_shape)
 					echo ? "echo" : "no echo", hops);
 				inner = tcp(.v6 = v6, .reply = 1, .payload = payload);
 				in = wrap(&inner, .room = room, .echo = echo > 0, .echo_hops = hops);
-				r = run(INGRESS, &in);
+				r = run(sink, &in);
 				expect_verdict(r, VERDICT_PASS);
 				expect_frame(&r.out, &inner);
 				if (room || flow_exists(*forward(v6)))
@@ -96,7 +98,7 @@ Test(ingress, strip__every_shape)
 	}
 }
 
-Test(ingress, strip__udp_of_every_shape)
+SinkTest(ingress, strip__udp_of_every_shape)
 {
 	static const unsigned int payloads[] = { 0, 1, 2, 3, 4, 7, 11, 12, 13, 500 };
 
@@ -109,7 +111,7 @@ Test(ingress, strip__udp_of_every_shape)
 					struct frame inner = udp(.v6 = v6, .reply = 1, .payload = payloads[i]);
 					struct frame in = wrap(&inner, .room = room, .echo = echo > 0,
 							       .echo_hops = echo ? echo - 1 : 0);
-					struct result r = run(INGRESS, &in);
+					struct result r = run(sink, &in);
 
 					fixture("IPv%d, %u bytes, room for %u, echo %u", v6 ? 6 : 4,
 						payloads[i], room, echo);
@@ -125,14 +127,14 @@ Test(ingress, strip__udp_of_every_shape)
 }
 
 /* An Ethernet frame of 60 bytes and less has padding, which the lengths do not count. */
-Test(ingress, strip__with_ethernet_padding)
+SinkTest(ingress, strip__with_ethernet_padding)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 1), in = wrap(&inner, .room = 1);
 		struct result r;
 
 		in.len += 30;
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		expect_counted(STAT_RX_DATA);
 		expect_eq(r.out.len, inner.len + 30);
 		r.out.len = inner.len;
@@ -140,7 +142,7 @@ Test(ingress, strip__with_ethernet_padding)
 	}
 }
 
-Test(ingress, strip__moves_the_mark_inside)
+SinkTest(ingress, strip__moves_the_mark_inside)
 {
 	FOR_V4_AND_V6(v6) {
 		unsigned int ecn;
@@ -152,13 +154,13 @@ Test(ingress, strip__moves_the_mark_inside)
 			struct result r;
 
 			fixture("IPv%d, ECN %u", v6 ? 6 : 4, ecn);
-			r = run(INGRESS, &in);
+			r = run(sink, &in);
 			expect_frame(&r.out, &inner);
 			if (ecn == CE) /* both marked: nothing to move, but to say so */
 				expect_counted(STAT_RX_DATA, STAT_RX_CE);
 			else
 				expect_counted(STAT_RX_DATA);
-			r = run(INGRESS, &marked);
+			r = run(sink, &marked);
 			want = ecn ? frame_with_ecn(inner, CE) : inner;
 			expect_frame(&r.out, &want);
 			if (ecn)
@@ -171,7 +173,7 @@ Test(ingress, strip__moves_the_mark_inside)
 
 /* --- the echo slot --- */
 
-Test(ingress, slot__has_the_telemetry_of_the_packet)
+SinkTest(ingress, slot__has_the_telemetry_of_the_packet)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame in = from_b(v6, 500, .room = 5, .nhop = 3, .path = 0x456, .seq = 0xfedcba98,
@@ -179,7 +181,7 @@ Test(ingress, slot__has_the_telemetry_of_the_packet)
 		__u64 before = clock_ns();
 		struct flow f;
 
-		run(INGRESS, &in);
+		run(sink, &in);
 		expect_counted(STAT_RX_DATA);
 		f = flow_get(*forward(v6));
 		expect_eq(f.echo.version, 2);
@@ -197,7 +199,7 @@ Test(ingress, slot__has_the_telemetry_of_the_packet)
 		expect_eq(flow_exists((struct ip_spec){ .v6 = v6, .reply = 1 }), 0);
 
 		in = from_b(v6, 500, .room = 5, .nhop = 1, .path = 7, .seq = 8, .hop = { 9 });
-		run(INGRESS, &in);
+		run(sink, &in);
 		expect_counted(STAT_RX_DATA);
 		f = flow_get(*forward(v6));
 		expect_eq(f.echo.version, 4);
@@ -208,45 +210,45 @@ Test(ingress, slot__has_the_telemetry_of_the_packet)
 	}
 }
 
-Test(ingress, slot__of_a_path_without_switches)
+SinkTest(ingress, slot__of_a_path_without_switches)
 {
 	struct frame in = from_b(0, 500, .room = 5, .seq = 3);
 
-	run(INGRESS, &in);
+	run(sink, &in);
 	expect_eq(flow_get(a_to_b).echo.version, 2);
 	expect_eq(flow_get(a_to_b).echo.hops, 0);
 }
 
-Test(ingress, slot__is_left_alone_while_another_cpu_writes)
+SinkTest(ingress, slot__is_left_alone_while_another_cpu_writes)
 {
 	struct frame in = from_b(0, 500, .room = 5, .nhop = 1, .seq = 3);
 	struct flow f;
 
-	run(INGRESS, &in);
+	run(sink, &in);
 	f = flow_get(a_to_b);
 	f.echo.version++;
 	flow_set(a_to_b, &f);
 	in = from_b(0, 500, .room = 5, .nhop = 2, .seq = 4);
-	run(INGRESS, &in);
+	run(sink, &in);
 	expect_eq(flow_get(a_to_b).echo.version, f.echo.version);
 	expect_eq(flow_get(a_to_b).echo.seq, 3);
 	expect_counted(STAT_RX_DATA, STAT_RX_DATA);
 }
 
 /* An ACK has no telemetry; what waits in the slot stays. */
-Test(ingress, slot__is_not_touched_by_an_ack)
+SinkTest(ingress, slot__is_not_touched_by_an_ack)
 {
 	struct frame in = from_b(0, 500, .room = 5, .nhop = 1, .seq = 3), ack;
 
-	run(INGRESS, &in);
+	run(sink, &in);
 	ack = from_b(0, 0, .echo = 1, .echo_hops = 1);
-	run(INGRESS, &ack);
+	run(sink, &ack);
 	expect_eq(flow_get(a_to_b).echo.version, 2);
 	expect_eq(flow_get(a_to_b).echo.seq, 3);
 	expect_counted(STAT_RX_DATA, STAT_RX_DATA, STAT_FB_FIRST);
 }
 
-Test(ingress, telemetry__with_more_hops_than_room)
+SinkTest(ingress, telemetry__with_more_hops_than_room)
 {
 	FOR_V4_AND_V6(v6) {
 		unsigned int room, nhop;
@@ -255,7 +257,7 @@ Test(ingress, telemetry__with_more_hops_than_room)
 			for (nhop = room + 1; nhop < 16; nhop++) {
 				struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500),
 					     in = wrap(&inner, .room = room, .nhop = nhop);
-				struct result r = run(INGRESS, &in);
+				struct result r = run(sink, &in);
 
 				fixture("IPv%d, %u hops in room for %u", v6 ? 6 : 4, nhop, room);
 				expect_verdict(r, VERDICT_PASS);
@@ -267,18 +269,18 @@ Test(ingress, telemetry__with_more_hops_than_room)
 	}
 }
 
-Test(ingress, host__that_sends_telemetry_strips_it_too)
+SinkTest(ingress, host__that_sends_telemetry_strips_it_too)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame in = from_b(v6, 500, .room = 5);
 		struct host h = { .unanswered_ns = 5, .asked_ns = 6 };
 		__u64 before = clock_ns();
 
-		run(INGRESS, &in);
+		run(sink, &in);
 		expect_eq(host_get(v6, HOST_B).capable, 1);
 		expect_between(host_get(v6, HOST_B).heard_ns, before, clock_ns());
 		host_set(v6, HOST_B, &h);
-		run(INGRESS, &in);
+		run(sink, &in);
 		expect_eq(host_get(v6, HOST_B).capable, 1);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
 		expect_eq(host_get(v6, HOST_B).asked_ns, 6);
@@ -287,28 +289,28 @@ Test(ingress, host__that_sends_telemetry_strips_it_too)
 	}
 }
 
-Test(ingress_small, flow_map_full__is_stripped_and_not_echoed)
+SinkTest(ingress_small, flow_map_full__is_stripped_and_not_echoed)
 {
 	struct frame first = from_b(0, 100, .room = 5, .nhop = 1),
 		     inner = tcp(.reply = 1, .payload = 100, .dport = 7),
 		     second = wrap(&inner, .room = 5, .nhop = 1);
 	struct result r;
 
-	run(INGRESS, &first);
+	run(sink, &first);
 	expect_counted(STAT_RX_DATA);
-	r = run(INGRESS, &second);
+	r = run(sink, &second);
 	expect_frame(&r.out, &inner);
 	expect_counted(STAT_RX_DATA, STAT_RX_FLOW_FULL);
 	expect_eq(flows_count(), 1);
 }
 
-Test(ingress, no_port__is_stripped_and_makes_no_flow)
+SinkTest(ingress, no_port__is_stripped_and_makes_no_flow)
 {
 	struct frame inner = tcp(.reply = 1, .payload = 100), in = wrap(&inner, .room = 5, .nhop = 1);
 	struct result r;
 
 	port_remove(WORLD_IFINDEX);
-	r = run(INGRESS, &in);
+	r = run(sink, &in);
 	expect_frame(&r.out, &inner);
 	expect_counted(STAT_RX_DATA);
 	expect_eq(flows_count(), 0);
@@ -411,7 +413,7 @@ static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int pa
 		flow_set(spec, &f);
 	}
 	before = clock_ns();
-	r = run(INGRESS, &in);
+	r = run(sink, &in);
 	after = clock_ns();
 	if (fb->probe) {
 		expect_verdict(r, VERDICT_DROP);
@@ -452,7 +454,7 @@ static void hop_advance(struct feedback *fb, unsigned int n, __u64 dt_ns, unsign
 	fb->hop[n] = hop_of(12, ts, tx, qlen_bytes);
 }
 
-Test(ingress, feedback__is_what_hpcc_computes)
+SinkTest(ingress, feedback__is_what_hpcc_computes)
 {
 	struct feedback fb = { .hops = 2, .path = 0x321, .gap_ns = 0 };
 	unsigned int kinds[4] = {}, i;
@@ -482,7 +484,7 @@ Test(ingress, feedback__is_what_hpcc_computes)
 	cr_assert(flow_get(a_to_b).cc.w < flow_get(a_to_b).params.w_init, "W never moved");
 }
 
-Test(ingress, feedback__moves_w_and_r_by_the_paper)
+SinkTest(ingress, feedback__moves_w_and_r_by_the_paper)
 {
 	/* One hop at 190 % for one whole RTT: U = 1.9, W = Wc * 0.95 / 1.9 + W_AI. */
 	struct feedback fb = { .hops = 1, .seq = 1000, .hop = { hop_of(12, 0, 0, 0) } };
@@ -503,7 +505,7 @@ Test(ingress, feedback__moves_w_and_r_by_the_paper)
 	expect_eq(f.cc.last_update_seq, 1000000);
 }
 
-Test(ingress, feedback__kinds_that_change_nothing)
+SinkTest(ingress, feedback__kinds_that_change_nothing)
 {
 	struct feedback fb = { .hops = 2, .path = 5, .seq = 1000 }, same;
 
@@ -543,7 +545,7 @@ Test(ingress, feedback__kinds_that_change_nothing)
 }
 
 /* The gap says how often the 24 bits wrapped. */
-Test(ingress, feedback__after_the_hops_clock_wrapped)
+SinkTest(ingress, feedback__after_the_hops_clock_wrapped)
 {
 	struct feedback fb = { .hops = 1, .seq = 1000 };
 	struct peer peer = peer_usual();
@@ -577,7 +579,7 @@ Test(ingress, feedback__after_the_hops_clock_wrapped)
 }
 
 /* 32 bits of the position come back; what was sent meanwhile says the rest. */
-Test(ingress, feedback__position_beyond_4_gb)
+SinkTest(ingress, feedback__position_beyond_4_gb)
 {
 	static const __u64 sent[] = { 0x1ffffff00, 0x200000000, 0x2000000ff };
 	struct feedback fb = { .hops = 1, .hop = { hop_of(12, 0, 0, 0) } };
@@ -607,7 +609,7 @@ Test(ingress, feedback__position_beyond_4_gb)
  * A round ends with the first byte that leaves after the update, and not with what has been given to
  * fq and waits there. At 80 Gbit/s 50 ms are 500 MB; the test takes some of that time.
  */
-Test(ingress, feedback__round_ends_before_what_still_waits)
+SinkTest(ingress, feedback__round_ends_before_what_still_waits)
 {
 	struct frame first = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_hop = { hop_of(12, 0, 0, 0) }),
 		     second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
@@ -616,13 +618,13 @@ Test(ingress, feedback__round_ends_before_what_still_waits)
 	struct flow f;
 
 	flow_runs(0, sent);
-	run(INGRESS, &first);
+	run(sink, &first);
 	f = flow_get(a_to_b);
 	f.cc.rate_bps = 80000000000ULL;
 	before = clock_ns();
 	f.clock_ns = before + 50 * MS;
 	flow_set(a_to_b, &f);
-	run(INGRESS, &second);
+	run(sink, &second);
 	expect_counted(STAT_RX_DATA, STAT_FB_FIRST, STAT_RX_DATA, STAT_FB_FULL);
 	expect_between(flow_get(a_to_b).cc.last_update_seq, sent - 50 * MS * 10,
 		       sent - 50 * MS * 10 + (clock_ns() - before) * 10 + 10);
@@ -634,7 +636,7 @@ Test(ingress, feedback__round_ends_before_what_still_waits)
 	flow_set(a_to_b, &f);
 	second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
 			.echo_hop = { hop_of(12, 20000, 0, 0) });
-	run(INGRESS, &second);
+	run(sink, &second);
 	expect_counted(STAT_RX_DATA, STAT_FB_FULL);
 	expect_eq(flow_get(a_to_b).cc.last_update_seq, sent);
 }
@@ -643,7 +645,7 @@ Test(ingress, feedback__round_ends_before_what_still_waits)
  * What waits is told from the clock and R. After R has risen that is more than was ever sent: the
  * round then ends with the packet whose feedback this is, and not before the flow began.
  */
-Test(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
+SinkTest(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
 {
 	struct feedback fb = { .hops = 1, .seq = 2000, .hop = { hop_of(12, 0, 0, 0) } };
 	struct flow f;
@@ -657,7 +659,7 @@ Test(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
 	flow_set(a_to_b, &f);
 	in = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 2100,
 		    .echo_hop = { hop_of(12, 10000, 0, 0) });
-	run(INGRESS, &in);
+	run(sink, &in);
 	expect_counted(STAT_RX_DATA, STAT_FB_FULL);
 	expect_eq(flow_get(a_to_b).cc.last_update_seq, 2100);
 
@@ -666,7 +668,7 @@ Test(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
 	expect_eq(get32(run(EGRESS, &in, .mark = 0x51d1ce5e).out.b + 14 + 28 + 8), 0);
 }
 
-Test(ingress, feedback__observed_only)
+SinkTest(ingress, feedback__observed_only)
 {
 	struct feedback fb = { .hops = 1, .seq = 1000, .hop = { hop_of(12, 0, 0, 0) } };
 	struct flow before;
@@ -683,7 +685,7 @@ Test(ingress, feedback__observed_only)
 	expect_eq(flow_get(a_to_b).cc.rate_bps, before.cc.rate_bps);
 }
 
-Test(ingress, feedback__not_while_another_cpu_has_the_flow)
+SinkTest(ingress, feedback__not_while_another_cpu_has_the_flow)
 {
 	struct frame inner = tcp(.reply = 1), in = wrap(&inner, .echo = 1, .echo_hops = 1);
 	struct flow f, now;
@@ -693,7 +695,7 @@ Test(ingress, feedback__not_while_another_cpu_has_the_flow)
 	f = flow_get(a_to_b);
 	f.lock = 1;
 	flow_set(a_to_b, &f);
-	r = run(INGRESS, &in);
+	r = run(sink, &in);
 	expect_frame(&r.out, &inner);
 	expect_counted(STAT_RX_DATA, STAT_FB_CONTENDED);
 	now = flow_get(a_to_b);
@@ -702,12 +704,12 @@ Test(ingress, feedback__not_while_another_cpu_has_the_flow)
 	expect_eq(now.feedbacks, 0);
 }
 
-Test(ingress, feedback__for_an_unknown_flow)
+SinkTest(ingress, feedback__for_an_unknown_flow)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1),
 			     in = wrap(&inner, .echo = 1, .echo_hops = 2);
-		struct result r = run(INGRESS, &in);
+		struct result r = run(sink, &in);
 
 		expect_frame(&r.out, &inner);
 		expect_counted(STAT_RX_DATA, STAT_FB_NO_FLOW);
@@ -719,7 +721,7 @@ Test(ingress, feedback__for_an_unknown_flow)
  * An echo is read at the length of two hops, which is there in front of any TCP packet, and of any
  * IPv6 packet. A shorter one in front of a shorter datagram is left out, and the datagram stripped.
  */
-Test(ingress, feedback__before_a_small_datagram)
+SinkTest(ingress, feedback__before_a_small_datagram)
 {
 	unsigned int hops, payload;
 
@@ -737,7 +739,7 @@ Test(ingress, feedback__before_a_small_datagram)
 				fixture("IPv%d, %u hops, %u bytes", v6 ? 6 : 4, hops, payload);
 				f.cc.hops = 0; /* a first feedback, each time */
 				flow_set((struct ip_spec){ .v6 = v6, .udp = 1 }, &f);
-				r = run(INGRESS, &in);
+				r = run(sink, &in);
 				expect_verdict(r, VERDICT_PASS);
 				expect_frame(&r.out, &inner);
 				expect_counted(STAT_RX_DATA,
@@ -748,7 +750,7 @@ Test(ingress, feedback__before_a_small_datagram)
 }
 
 /* With the telemetry in front of it there is always enough. */
-Test(ingress, slot__of_the_smallest_datagram)
+SinkTest(ingress, slot__of_the_smallest_datagram)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 1),
@@ -756,7 +758,7 @@ Test(ingress, slot__of_the_smallest_datagram)
 				       .hop = { 1, 2, 3, 4, 0x5555 });
 		struct flow f;
 
-		run(INGRESS, &in);
+		run(sink, &in);
 		expect_counted(STAT_RX_DATA);
 		f = flow_get((struct ip_spec){ .v6 = v6, .udp = 1 });
 		expect_eq(f.echo.version, 2);
@@ -764,7 +766,7 @@ Test(ingress, slot__of_the_smallest_datagram)
 	}
 }
 
-Test(ingress, feedback__takes_new_parameters_first)
+SinkTest(ingress, feedback__takes_new_parameters_first)
 {
 	struct frame in = from_b(0, 0, .echo = 1, .echo_hops = 1);
 	struct peer peer = peer_usual();
@@ -773,7 +775,7 @@ Test(ingress, feedback__takes_new_parameters_first)
 	peer.t_ns = 20000;
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	control_next_epoch();
-	run(INGRESS, &in);
+	run(sink, &in);
 	expect_eq(flow_get(a_to_b).params.t_ns, 20000);
 	expect_eq(flow_get(a_to_b).cc.w, 250000ULL << 12);
 	expect_counted(STAT_RX_DATA, STAT_FB_FIRST);
@@ -781,7 +783,7 @@ Test(ingress, feedback__takes_new_parameters_first)
 
 /* --- questions and answers --- */
 
-Test(ingress, probe__is_turned_round)
+SinkTest(ingress, probe__is_turned_round)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 300, .tos = 0xb8),
@@ -793,7 +795,7 @@ Test(ingress, probe__is_turned_round)
 		put64(in.b + at_hop(&in, 0), 0x1122334455667788);
 		put64(in.b + at_hop(&in, 1), 0x99aabbccddeeff00);
 		want = frame_turned(in);
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
 		expect_counted(STAT_RX_PROBE);
@@ -805,22 +807,22 @@ Test(ingress, probe__is_turned_round)
 }
 
 /* One question to all would be answered by all. */
-Test(ingress, probe__to_a_group_is_not_answered)
+SinkTest(ingress, probe__to_a_group_is_not_answered)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 10),
 			     in = frame_probe(&inner, 0xc777, 0);
 
 		in.b[0] = 0xff;
-		expect_verdict(run(INGRESS, &in), VERDICT_DROP);
+		expect_verdict(run(sink, &in), VERDICT_DROP);
 		in.b[0] = 0x33;
-		expect_verdict(run(INGRESS, &in), VERDICT_DROP);
+		expect_verdict(run(sink, &in), VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE, STAT_RX_PROBE);
 	}
 }
 
 /* With or without what usually follows it. */
-Test(ingress, probe__of_other_shapes)
+SinkTest(ingress, probe__of_other_shapes)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 50), in, want;
@@ -828,12 +830,12 @@ Test(ingress, probe__of_other_shapes)
 
 		in = wrap(&inner, .msg = 2, .bare = 1);
 		want = frame_turned(in);
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
 		in = wrap(&inner, .msg = 2, .room = 5, .echo = 1, .echo_hops = 5);
 		want = frame_turned(in);
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
 		expect_counted(STAT_RX_PROBE, STAT_RX_PROBE);
@@ -841,7 +843,7 @@ Test(ingress, probe__of_other_shapes)
 }
 
 /* The reply leaves through the port by which the question came, and the asker takes it. */
-Test(ingress, probe__reply_goes_back_over_the_link)
+SinkTest(ingress, probe__reply_goes_back_over_the_link)
 {
 	struct frame inner, in, got, want;
 	struct host asked = { .asked_ns = 5 };
@@ -849,7 +851,7 @@ Test(ingress, probe__reply_goes_back_over_the_link)
 	int fd;
 
 	link_make("");
-	link_attach(INGRESS, LINK_NEAR, 1);
+	link_attach(sink, LINK_NEAR, 1);
 	link_attach(EGRESS, LINK_NEAR, 0);
 	fd = packet_socket(LINK_FAR);
 	FOR_V4_AND_V6(v6) {
@@ -860,7 +862,7 @@ Test(ingress, probe__reply_goes_back_over_the_link)
 		want = frame_turned(in);
 		expect_frame(&got, &want);
 		host_set(v6, HOST_A, &asked);
-		r = run(INGRESS, &got);
+		r = run(sink, &got);
 		expect_verdict(r, VERDICT_DROP);
 		expect_eq(host_get(v6, HOST_A).capable, 1);
 	}
@@ -876,7 +878,7 @@ static void host_asked(int v6)
 	host_set(v6, HOST_B, &h);
 }
 
-Test(ingress, probe_reply__shows_that_the_peer_strips)
+SinkTest(ingress, probe_reply__shows_that_the_peer_strips)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame in = reply(*forward(v6));
@@ -885,7 +887,7 @@ Test(ingress, probe_reply__shows_that_the_peer_strips)
 		struct host h;
 
 		host_asked(v6);
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		expect_verdict(r, VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE_REPLY);
 		h = host_get(v6, HOST_B);
@@ -897,7 +899,7 @@ Test(ingress, probe_reply__shows_that_the_peer_strips)
 }
 
 /* What it met on its way is feedback like an echo, of TCP and of UDP. */
-Test(ingress, probe_reply__is_what_hpcc_computes)
+SinkTest(ingress, probe_reply__is_what_hpcc_computes)
 {
 	int udp;
 
@@ -933,7 +935,7 @@ Test(ingress, probe_reply__is_what_hpcc_computes)
 	}
 }
 
-Test(ingress, probe_reply__observed_only)
+SinkTest(ingress, probe_reply__observed_only)
 {
 	struct feedback fb = { .hops = 1, .seq = 1000, .probe = 1, .udp = 1,
 			       .hop = { hop_of(12, 0, 0, 0) } };
@@ -952,20 +954,20 @@ Test(ingress, probe_reply__observed_only)
 	expect_eq(flow_get(s).cc.rate_bps, before.cc.rate_bps);
 }
 
-Test(ingress, probe_reply__of_a_path_without_switches)
+SinkTest(ingress, probe_reply__of_a_path_without_switches)
 {
 	struct ip_spec s = { .udp = 1, .payload = 100 };
 	struct frame in = reply(s);
 
 	flow_runs_of(s, 1000);
 	host_asked(0);
-	run(INGRESS, &in);
+	run(sink, &in);
 	expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_SKIPPED);
 	expect_eq(host_get(0, HOST_B).capable, 1);
 	expect_eq(flow_get(s).feedbacks, 0);
 }
 
-Test(ingress, probe_reply__not_while_another_cpu_has_the_flow)
+SinkTest(ingress, probe_reply__not_while_another_cpu_has_the_flow)
 {
 	struct ip_spec s = { .udp = 1, .payload = 100 };
 	struct frame in = reply(s, .nhop = 1);
@@ -976,14 +978,14 @@ Test(ingress, probe_reply__not_while_another_cpu_has_the_flow)
 	f = flow_get(s);
 	f.lock = 1;
 	flow_set(s, &f);
-	run(INGRESS, &in);
+	run(sink, &in);
 	expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_CONTENDED);
 	expect_eq(flow_get(s).lock, 1);
 	expect_eq(flow_get(s).feedbacks, 0);
 }
 
 /* A flow that asks for feedback asks, whether or not anybody had to be asked what he can. */
-Test(ingress, probe_reply__to_a_flow_that_asked_for_feedback)
+SinkTest(ingress, probe_reply__to_a_flow_that_asked_for_feedback)
 {
 	__u32 ifindex = link_make("");
 
@@ -995,7 +997,7 @@ Test(ingress, probe_reply__to_a_flow_that_asked_for_feedback)
 		hosts_strip(); /* B has been heard, and never been asked */
 		run(EGRESS, &out, .ifindex = ifindex);
 		expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
-		run(INGRESS, &in);
+		run(sink, &in);
 		expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
 	}
@@ -1043,7 +1045,7 @@ static void three_flows(int v6)
 	do {                                                                                       \
 		struct memory was_ = remember(v6), is_;                                            \
 		unsigned int flows_ = flows_count();                                               \
-		struct result r_ = run(INGRESS, in);                                               \
+		struct result r_ = run(sink, in);                                               \
                                                                                                    \
 		expect_verdict(r_, verdict);                                                       \
 		expect_counted(__VA_ARGS__);                                                       \
@@ -1056,7 +1058,7 @@ static void three_flows(int v6)
 		expect_eq(flows_count(), flows_);                                                  \
 	} while (0)
 
-Test(ingress, probe_reply__is_for_its_own_flow_only)
+SinkTest(ingress, probe_reply__is_for_its_own_flow_only)
 {
 	FOR_V4_AND_V6(v6) {
 		int i, k;
@@ -1067,7 +1069,7 @@ Test(ingress, probe_reply__is_for_its_own_flow_only)
 			struct frame in = reply(three[i], .nhop = 1, .seq = 500);
 
 			fixture("IPv%d, flow %d", v6 ? 6 : 4, i);
-			run(INGRESS, &in);
+			run(sink, &in);
 			expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
 			after = remember(v6);
 			for (k = 0; k < 3; k++) {
@@ -1080,7 +1082,7 @@ Test(ingress, probe_reply__is_for_its_own_flow_only)
 	}
 }
 
-Test(ingress, probe_reply__with_other_ports_is_for_nobody)
+SinkTest(ingress, probe_reply__with_other_ports_is_for_nobody)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame whole, in;
@@ -1104,7 +1106,7 @@ Test(ingress, probe_reply__with_other_ports_is_for_nobody)
 }
 
 /* The inner packet must be ours, to the host that answers. */
-Test(ingress, probe_reply__with_other_addresses_inside_is_ignored)
+SinkTest(ingress, probe_reply__with_other_addresses_inside_is_ignored)
 {
 	FOR_V4_AND_V6(v6) {
 		struct ip_spec back = { .v6 = v6, .udp = 1, .reply = 1, .payload = 100 };
@@ -1135,7 +1137,7 @@ Test(ingress, probe_reply__with_other_addresses_inside_is_ignored)
 	}
 }
 
-Test(ingress, probe_reply__that_nobody_asked_for_is_ignored)
+SinkTest(ingress, probe_reply__that_nobody_asked_for_is_ignored)
 {
 	FOR_V4_AND_V6(v6) {
 		struct host known = { .capable = 1, .unanswered_ns = 5 };
@@ -1148,19 +1150,19 @@ Test(ingress, probe_reply__that_nobody_asked_for_is_ignored)
 	}
 }
 
-Test(ingress, probe_reply__of_an_unknown_host_is_ignored)
+SinkTest(ingress, probe_reply__of_an_unknown_host_is_ignored)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame in = reply(*forward(v6), .nhop = 1);
 
-		expect_verdict(run(INGRESS, &in), VERDICT_DROP);
+		expect_verdict(run(sink, &in), VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE_REPLY);
 		expect_eq(host_exists(v6, HOST_B), 0);
 		expect_eq(flows_count(), 0);
 	}
 }
 
-Test(ingress, probe_reply__with_more_hops_than_room_is_ignored)
+SinkTest(ingress, probe_reply__with_more_hops_than_room_is_ignored)
 {
 	FOR_V4_AND_V6(v6) {
 		unsigned int nhop;
@@ -1176,7 +1178,7 @@ Test(ingress, probe_reply__with_more_hops_than_room_is_ignored)
 	}
 }
 
-Test(ingress, probe_reply__without_room_shows_only_that_the_peer_strips)
+SinkTest(ingress, probe_reply__without_room_shows_only_that_the_peer_strips)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner, in;
@@ -1191,7 +1193,7 @@ Test(ingress, probe_reply__without_room_shows_only_that_the_peer_strips)
 }
 
 /* At the end of the frame, whatever its lengths say; or the copied packet alone. */
-Test(ingress, probe_reply__cut_short_is_ignored)
+SinkTest(ingress, probe_reply__cut_short_is_ignored)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame whole, inner, in;
@@ -1219,13 +1221,13 @@ Test(ingress, probe_reply__cut_short_is_ignored)
 		inner = frame_cut(inner, l4 + 4);
 		in = wrap(&inner, .msg = 2, .room = 5, .nhop = 1);
 		in = frame_turned(in);
-		run(INGRESS, &in);
+		run(sink, &in);
 		expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
 	}
 }
 
 /* Only DATA brings an echo. */
-Test(ingress, probe_reply__with_an_echo)
+SinkTest(ingress, probe_reply__with_an_echo)
 {
 	struct frame inner, in;
 
@@ -1241,7 +1243,7 @@ Test(ingress, probe_reply__with_an_echo)
 
 /* --- bypass --- */
 
-Test(ingress, bypass__strips_and_learns_nothing)
+SinkTest(ingress, bypass__strips_and_learns_nothing)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .tos = ECT0), in, want;
@@ -1249,7 +1251,7 @@ Test(ingress, bypass__strips_and_learns_nothing)
 
 		control_set(MODE_ENFORCE, 1);
 		in = wrap(&inner, .room = 5, .nhop = 1, .echo = 1, .echo_hops = 1);
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		expect_verdict(r, VERDICT_PASS);
 		expect_frame(&r.out, &inner);
 		expect_counted(STAT_RX_DATA);
@@ -1258,14 +1260,14 @@ Test(ingress, bypass__strips_and_learns_nothing)
 
 		fixture("the mark still counts");
 		in = frame_with_ecn(in, CE);
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		want = frame_with_ecn(inner, CE);
 		expect_frame(&r.out, &want);
 		expect_counted(STAT_RX_DATA, STAT_RX_CE);
 	}
 }
 
-Test(ingress, bypass__answers_nothing)
+SinkTest(ingress, bypass__answers_nothing)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1), in = wrap(&inner, .msg = 2);
@@ -1273,20 +1275,20 @@ Test(ingress, bypass__answers_nothing)
 		struct result r;
 
 		control_set(MODE_ENFORCE, 1);
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		expect_verdict(r, VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE);
 		expect_eq(host_exists(v6, HOST_B), 0);
 		host_set(v6, HOST_B, &h);
 		in = reply(*forward(v6), .nhop = 1);
-		r = run(INGRESS, &in);
+		r = run(sink, &in);
 		expect_verdict(r, VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE_REPLY);
 		expect_eq(host_get(v6, HOST_B).capable, 0);
 	}
 }
 
-Test(ingress, bypass__learns_nothing_from_an_answer)
+SinkTest(ingress, bypass__learns_nothing_from_an_answer)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame in;
@@ -1299,7 +1301,7 @@ Test(ingress, bypass__learns_nothing_from_an_answer)
 	}
 }
 
-Test(ingress, bypass__touches_no_flow)
+SinkTest(ingress, bypass__touches_no_flow)
 {
 	struct frame in = from_b(0, 100, .room = 5, .nhop = 1, .echo = 1, .echo_hops = 1);
 	struct flow before, after;
@@ -1307,7 +1309,7 @@ Test(ingress, bypass__touches_no_flow)
 	flow_runs(0, 1000);
 	before = flow_get(a_to_b);
 	control_set(MODE_ENFORCE, 1);
-	run(INGRESS, &in);
+	run(sink, &in);
 	after = flow_get(a_to_b);
 	cr_assert(!memcmp(&before, &after, sizeof(before)));
 	expect_counted(STAT_RX_DATA);
@@ -1318,12 +1320,12 @@ Test(ingress, bypass__touches_no_flow)
 /* As expect_untouched(), and nobody and nothing is remembered. */
 #define expect_refused(frame, stat)                                                                \
 	do {                                                                                       \
-		expect_untouched(INGRESS, frame, stat);                                            \
+		expect_untouched(sink, frame, stat);                                            \
 		expect_eq(flows_count(), 0);                                                       \
 		expect_eq(host_exists(0, HOST_B) + host_exists(1, HOST_B), 0);                     \
 	} while (0)
 
-Test(ingress, other__is_untouched)
+SinkTest(ingress, other__is_untouched)
 {
 	struct frame in, wrapped;
 
@@ -1355,7 +1357,7 @@ Test(ingress, other__is_untouched)
 	expect_refused(&in, STAT_RX_OTHER);
 }
 
-Test(ingress, foreign__is_untouched)
+SinkTest(ingress, foreign__is_untouched)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .from = HOST_STRANGER, .to = HOST_A, .payload = 100),
@@ -1370,7 +1372,7 @@ Test(ingress, foreign__is_untouched)
 	}
 }
 
-Test(ingress, malformed__shim_and_header)
+SinkTest(ingress, malformed__shim_and_header)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame whole = from_b(v6, 300, .room = 5), in;
@@ -1428,7 +1430,7 @@ Test(ingress, malformed__shim_and_header)
 }
 
 /* After every byte: the headers of a packet without payload, so that its end is its headers' end. */
-Test(ingress, truncated__at_every_length)
+SinkTest(ingress, truncated__at_every_length)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame whole = from_b(v6, 0, .room = 5, .echo = 1, .echo_hops = 5), in;
@@ -1442,7 +1444,7 @@ Test(ingress, truncated__at_every_length)
 	}
 }
 
-Test(ingress, truncated__probe)
+SinkTest(ingress, truncated__probe)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame whole = from_b(v6, 0, .msg = 2), in;
@@ -1456,7 +1458,7 @@ Test(ingress, truncated__probe)
 	}
 }
 
-Test(ingress, mismatch__inner_addresses)
+SinkTest(ingress, mismatch__inner_addresses)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), whole, in;
@@ -1473,7 +1475,7 @@ Test(ingress, mismatch__inner_addresses)
 	}
 }
 
-Test(ingress, mismatch__lengths)
+SinkTest(ingress, mismatch__lengths)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame whole = from_b(v6, 100, .room = 5), in;
@@ -1496,7 +1498,7 @@ Test(ingress, mismatch__lengths)
 	}
 }
 
-Test(ingress, mismatch__inner_is_neither_tcp_nor_udp)
+SinkTest(ingress, mismatch__inner_is_neither_tcp_nor_udp)
 {
 	static const __u8 protos[] = { 1, 4, 41, 47, 50, 58, 132, 136 }, bytes[64] = { 8 };
 	unsigned int i;
@@ -1513,7 +1515,7 @@ Test(ingress, mismatch__inner_is_neither_tcp_nor_udp)
 }
 
 /* What is not a plain IP packet inside cannot be checked, so nothing is stripped. */
-Test(ingress, mismatch__inner_is_not_plain_ip)
+SinkTest(ingress, mismatch__inner_is_not_plain_ip)
 {
 	struct frame inner = tcp(.reply = 1, .payload = 100), v6 = tcp(.v6 = 1, .reply = 1, .payload = 100),
 		     in;
@@ -1535,7 +1537,7 @@ Test(ingress, mismatch__inner_is_not_plain_ip)
 }
 
 /* A message in a message: the source never does that, so somebody looped it. */
-Test(ingress, looped__is_untouched)
+SinkTest(ingress, looped__is_untouched)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame once = from_b(v6, 100, .room = 5), in = wrap(&once, .room = 5);
@@ -1550,7 +1552,7 @@ Test(ingress, looped__is_untouched)
 }
 
 /* A thousand frames with random bytes where we look: nothing but counters and what was sound. */
-Test(ingress, noise__ends_in_one_counter)
+SinkTest(ingress, noise__ends_in_one_counter)
 {
 	unsigned int i, k;
 
@@ -1562,7 +1564,7 @@ Test(ingress, noise__ends_in_one_counter)
 
 			for (k = random() % 4 + 1; k; k--)
 				in.b[from + random() % span] = random();
-			run(INGRESS, &in);
+			run(sink, &in);
 			run(HOP_MAP, &in);
 			run(EGRESS, &in);
 		}

@@ -20,23 +20,25 @@ static void make_other_port(void)
 }
 
 TestSuite(round_trip, .init = make, .fini = world_drop, .timeout = 120);
+TestSuite(round_trip_xdp, .init = make, .fini = world_drop, .timeout = 120);
 TestSuite(round_trip_other_port, .init = make_other_port, .fini = world_drop, .timeout = 60);
+TestSuite(round_trip_other_port_xdp, .init = make_other_port, .fini = world_drop, .timeout = 60);
 
 /* Where the packet was instrumented, it comes out as it went in; returns its length on the wire. */
 static unsigned int expect_same_after_trip(const struct frame *sent)
 {
 	struct result source = run(EGRESS, sent), first = run(HOP_MAP, &source.out),
-		      second = run(HOP_MAP, &first.out), sink = run(INGRESS, &second.out);
+		      second = run(HOP_MAP, &first.out), last = run(sink, &second.out);
 
 	expect_verdict(source, VERDICT_PASS);
 	expect_verdict(first, VERDICT_PASS);
 	expect_verdict(second, VERDICT_PASS);
-	expect_verdict(sink, VERDICT_PASS);
-	expect_frame(&sink.out, sent);
+	expect_verdict(last, VERDICT_PASS);
+	expect_frame(&last.out, sent);
 	return second.out.len;
 }
 
-Test(round_trip, data__of_every_size_without_an_echo)
+SinkTest(round_trip, data__of_every_size_without_an_echo)
 {
 	static const struct ip_spec kinds[] = { {}, { .options = 12 }, { .options = 40 }, { .udp = 1 } };
 	unsigned int v6, k, n;
@@ -98,7 +100,7 @@ static void both_ends_send(int v6, int udp)
 	expect_that(world_ended());
 }
 
-Test(round_trip, data__of_every_size_with_an_echo)
+SinkTest(round_trip, data__of_every_size_with_an_echo)
 {
 	int v6;
 
@@ -108,7 +110,7 @@ Test(round_trip, data__of_every_size_with_an_echo)
 	}
 }
 
-Test(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
+SinkTest(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
 {
 	unsigned int v6;
 
@@ -134,13 +136,13 @@ Test(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
 		p.backlog_bytes = 0;
 		port_set(WORLD_IFINDEX, &p);
 		r = run(HOP_MAP, &r.out);
-		run(INGRESS, &r.out);
+		run(sink, &r.out);
 
 		f = flow_get(back);
 		expect_eq(f.echo.seq, seq);
 		expect_eq(f.echo.nhop_path, 2 << 12 | 0xaa5);
 		r = run(EGRESS, &ack);
-		r = run(INGRESS, &r.out);
+		r = run(sink, &r.out);
 		expect_frame(&r.out, &ack);
 		expect_counted(STAT_TX_DATA, STAT_HOP_STAMPED, STAT_HOP_STAMPED, STAT_RX_DATA,
 			       STAT_TX_DATA, STAT_RX_DATA, STAT_FB_FIRST);
@@ -165,7 +167,7 @@ Test(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
  * A one-way flow of UDP: its question is stamped on the way out and not on the way back, and what it
  * met is feedback.
  */
-Test(round_trip, probe__comes_back_as_feedback)
+SinkTest(round_trip, probe__comes_back_as_feedback)
 {
 	__u32 ifindex = link_make("");
 	unsigned int v6;
@@ -195,12 +197,12 @@ Test(round_trip, probe__comes_back_as_feedback)
 		port_set(WORLD_IFINDEX, &p);
 		r = run(HOP_MAP, &r.out);
 		expect_counted_attached(STAT_HOP_STAMPED, STAT_HOP_STAMPED);
-		r = run(INGRESS, &r.out);
+		r = run(sink, &r.out);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_counted(STAT_RX_PROBE);
 		expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
 		expect_untouched(HOP_MAP, &r.out, STAT_HOP_OTHER);
-		r = run(INGRESS, &r.out);
+		r = run(sink, &r.out);
 		expect_verdict(r, VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
 
@@ -218,7 +220,7 @@ Test(round_trip, probe__comes_back_as_feedback)
 }
 
 /* Where datagrams come back, their echoes are the feedback, and nobody has to ask. */
-Test(round_trip, probe__is_not_needed_where_echoes_come)
+SinkTest(round_trip, probe__is_not_needed_where_echoes_come)
 {
 	struct ip_spec there = { .udp = 1, .payload = 900 }, back = { .udp = 1, .reply = 1, .payload = 50 };
 	struct frame data = frame_of(there), answer = frame_of(back);
@@ -256,7 +258,7 @@ Test(round_trip, probe__is_not_needed_where_echoes_come)
 }
 
 /* The port of the messages is the configuration's, not a constant. */
-Test(round_trip_other_port, data__goes_by_the_configured_port)
+SinkTest(round_trip_other_port, data__goes_by_the_configured_port)
 {
 	struct frame sent = tcp(.payload = 100), usual = wrap(&sent, .room = 5);
 	struct result r = run(EGRESS, &sent);
@@ -269,5 +271,5 @@ Test(round_trip_other_port, data__goes_by_the_configured_port)
 	run(EGRESS, &usual); /* somebody else's datagram */
 	expect_counted(STAT_TX_DATA);
 	expect_untouched(HOP_MAP, &usual, STAT_HOP_OTHER);
-	expect_untouched(INGRESS, &usual, STAT_RX_OTHER);
+	expect_untouched(sink, &usual, STAT_RX_OTHER);
 }

@@ -4,6 +4,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -18,9 +19,12 @@
 #include <unistd.h>
 
 #include "sluice.skel.h"
+#include "sluice_xdp.skel.h"
 #include "world.h"
 
 static struct sluice_bpf *skel;
+static struct sluice_xdp_bpf *xdp;
+enum program sink = INGRESS;
 static __u64 counted[STAT_MAX];
 static unsigned int frames; /* run since the counters were looked at */
 static char fixture_text[256];
@@ -62,8 +66,9 @@ static int kernel_has_kfunc(void)
 	return id > 0;
 }
 
-static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints, int kfuncs)
+static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints, int kfuncs, int frags)
 {
+	struct bpf_map *map;
 	int err;
 
 	if (geteuid())
@@ -89,6 +94,17 @@ static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints,
 	skel->rodata->qdisc_kfuncs = kfuncs && kernel_has_kfunc();
 	err = sluice_bpf__load(skel);
 	cr_assert(!err, "loading the programs: %s", strerror(-err));
+	xdp = sluice_xdp_bpf__open();
+	cr_assert(xdp, "opening the object of XDP: %s", strerror(errno));
+	xdp->rodata->wire_port = wire_port;
+	bpf_program__set_flags(xdp->progs.ingress_xdp, frags ? BPF_F_XDP_HAS_FRAGS : 0);
+	bpf_object__for_each_map(map, xdp->obj) {
+		struct bpf_map *ours = bpf_object__find_map_by_name(skel->obj, bpf_map__name(map));
+
+		cr_assert(!ours || !bpf_map__reuse_fd(map, bpf_map__fd(ours)), "sharing maps");
+	}
+	err = sluice_xdp_bpf__load(xdp);
+	cr_assert(!err, "loading the program of XDP: %s", strerror(-err));
 }
 
 static void world_fill(void)
@@ -105,31 +121,37 @@ static void world_fill(void)
 
 void world_make(void)
 {
-	world_load(1024, PORT_WIRE, 0, 1);
+	world_load(1024, PORT_WIRE, 0, 1, 0);
+	world_fill();
+}
+
+void world_make_frags(void)
+{
+	world_load(1024, PORT_WIRE, 0, 1, 1);
 	world_fill();
 }
 
 void world_make_small(void)
 {
-	world_load(1, PORT_WIRE, 0, 1);
+	world_load(1, PORT_WIRE, 0, 1, 0);
 	world_fill();
 }
 
 void world_make_wire_port(__u16 port)
 {
-	world_load(1024, port, 0, 1);
+	world_load(1024, port, 0, 1, 0);
 	world_fill();
 }
 
 void world_make_old(void)
 {
-	world_load(1024, PORT_WIRE, 0, 0);
+	world_load(1024, PORT_WIRE, 0, 0, 0);
 	world_fill();
 }
 
 void world_make_tracepoints(void)
 {
-	world_load(1024, PORT_WIRE, 1, 0);
+	world_load(1024, PORT_WIRE, 1, 0, 0);
 	world_fill();
 }
 
@@ -143,6 +165,7 @@ void world_trace(void)
 
 void world_drop(void)
 {
+	sluice_xdp_bpf__destroy(xdp);
 	sluice_bpf__destroy(skel);
 }
 
@@ -156,6 +179,7 @@ static int program_fd(enum program p)
 		[HOP] = skel->progs.hop,
 		[HOP_MAP] = skel->progs.hop_map,
 		[POD_HOP] = skel->progs.pod_hop,
+		[INGRESS_XDP] = xdp->progs.ingress_xdp,
 	};
 
 	return bpf_program__fd(programs[p]);
@@ -167,7 +191,7 @@ void world_needs(enum program p)
 		cr_skip_test("this kernel cannot load program %d (bpf_cast_to_kern_ctx, Linux 6.2)", p);
 }
 
-struct result world_run(enum program p, const struct frame *f, struct run_spec s)
+static struct result world_run_skb(enum program p, const struct frame *f, struct run_spec s)
 {
 	struct __sk_buff ctx = {
 		.ifindex = s.ifindex ?: WORLD_IFINDEX,
@@ -191,6 +215,45 @@ struct result world_run(enum program p, const struct frame *f, struct run_spec s
 	r.out.len = opts.data_size_out;
 	frames++;
 	return r;
+}
+
+/* What XDP passes and has not counted goes on to tc, as it does on an interface. */
+static struct result world_run_xdp(const struct frame *f, struct run_spec s)
+{
+	static const int verdicts[] = {
+		[XDP_DROP] = VERDICT_DROP,
+		[XDP_PASS] = VERDICT_PASS,
+		[XDP_TX] = VERDICT_REDIRECT,
+	};
+	struct xdp_md in = { .data_end = s.linear ?: f->len }, out = {};
+	struct result r = {};
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len,
+			    .data_out = r.out.b, .data_size_out = sizeof(r.out.b), .ctx_in = &in,
+			    .ctx_size_in = sizeof(in), .ctx_out = &out, .ctx_size_out = sizeof(out),
+			    .repeat = 1);
+	int err = bpf_prog_test_run_opts(program_fd(INGRESS_XDP), &opts);
+
+	cr_assert(!err, "%stest run of XDP, %u bytes: %s", fixture_text, f->len, strerror(errno));
+	cr_assert(opts.retval >= XDP_DROP && opts.retval <= XDP_TX, "%sXDP says %u", fixture_text,
+		  opts.retval);
+	r.counted = out.data > out.data_meta;
+	if (opts.retval == XDP_PASS && !r.counted) {
+		r.out.len = opts.data_size_out;
+		expect_frame(&r.out, f);
+		return world_run_skb(INGRESS, f, s);
+	}
+	r.verdict = verdicts[opts.retval];
+	r.out.len = opts.data_size_out - (out.data - out.data_meta);
+	memmove(r.out.b, r.out.b + (out.data - out.data_meta), r.out.len);
+	frames++;
+	return r;
+}
+
+struct result world_run(enum program p, const struct frame *f, struct run_spec s)
+{
+	if (p == INGRESS_XDP)
+		return world_run_xdp(f, s);
+	return world_run_skb(p, f, s);
 }
 
 /* --- complaints --- */
@@ -239,6 +302,8 @@ static const char *counted_diff(const int *stats, int frames_known)
 
 	for (; *stats >= 0; stats++)
 		want[*stats]++;
+	if (sink == INGRESS_XDP)
+		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY];
 	out += sprintf(out, "counters:");
 	for (i = 0; i < STAT_MAX; i++) {
 		__u64 now = stat_read(i), moved = now - counted[i];
@@ -389,7 +454,7 @@ struct port port_usual(void)
 	struct port p = {
 		.speed_bps = WORLD_BPS,
 		.speed = { .code = 12, .scale_q16 = 1 << 16 },
-		.flags = PORT_F_HOST,
+		.flags = PORT_F_HOST | PORT_F_XDP_TX,
 		.mtu = WORLD_MTU,
 		.switch_id = 0x123,
 		.name = "world",
@@ -635,6 +700,11 @@ void link_attach(enum program p, const char *device, int ingress)
 	static int priority;
 	int err;
 
+	if (p == INGRESS_XDP) {
+		err = bpf_xdp_attach(hook.ifindex, program_fd(p), XDP_FLAGS_SKB_MODE, NULL);
+		cr_assert(!err, "attaching to XDP: %s", strerror(-err));
+		return;
+	}
 	sh("tc qdisc show dev %s | grep -q clsact || tc qdisc add dev %s clsact", device, device);
 	opts.priority = ++priority;
 	hook.attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS;

@@ -24,10 +24,32 @@
 #define WORLD_BPS 100000000000ULL
 #define WORLD_T_NS 1000000 /* base RTT */
 
-enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP };
+enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP, INGRESS_XDP };
+
+/*
+ * Where the host takes telemetry off: INGRESS at tc, or INGRESS_XDP at XDP with tc behind it, which
+ * then gets what XDP passes as it is. The verdicts of XDP are told in those of tc.
+ */
+extern enum program sink;
+/* A test of the suite, and the same of the suite with _xdp behind its name, at the other sink. */
+#define SinkTest(suite, name)                                                                      \
+	static void suite##_##name(void);                                                          \
+	Test(suite, name)                                                                          \
+	{                                                                                          \
+		sink = INGRESS;                                                                    \
+		suite##_##name();                                                                  \
+	}                                                                                          \
+	Test(suite##_xdp, name)                                                                    \
+	{                                                                                          \
+		sink = INGRESS_XDP;                                                                \
+		suite##_##name();                                                                  \
+	}                                                                                          \
+	static void suite##_##name(void)
 
 /* A control map with mode dry-run, loopback as a port of the host, and both peer prefixes. */
 void world_make(void);
+/* The same with XDP that takes packets in fragments. */
+void world_make_frags(void);
 /* The same with room for one flow. */
 void world_make_small(void);
 /* The same with another UDP port for Sluice's messages. */
@@ -49,12 +71,14 @@ struct run_spec {
 	__u32 ingress_ifindex; /* where it came in, if it is forwarded */
 	__u32 gso_size, gso_segs, wire_len, mark;
 	__u64 tstamp;
+	__u32 linear; /* of INGRESS_XDP: bytes that lie in one piece; 0: all */
 };
 
 struct result {
 	int verdict;
 	struct frame out;
 	struct __sk_buff ctx;
+	int counted; /* XDP has marked it so */
 };
 
 struct result world_run(enum program p, const struct frame *f, struct run_spec s);
@@ -65,7 +89,10 @@ struct result world_run(enum program p, const struct frame *f, struct run_spec s
 /* A sentence in front of every later complaint, for tests that run through many cases. */
 void fixture(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Since the last time exactly these counters moved, each by the number of times it is named. */
+/*
+ * Since the last time exactly these counters moved, each by the number of times it is named. At the
+ * sink INGRESS_XDP so did rx_xdp, with each that XDP counts.
+ */
 #define expect_counted(...)                                                                        \
 	expect_that(world_counted((const int[]){ __VA_ARGS__, -1 }))
 /* The same of programs that are attached: how many packets they saw is not known. */
@@ -157,7 +184,7 @@ int packet_socket(const char *device);
 void packet_send(int fd, const struct frame *f);
 /* 0: nothing arrived in wait_ms. */
 int packet_catch(int fd, struct frame *f, int wait_ms);
-/* Hangs a program into tc of a device, behind those that are there. */
+/* Hangs a program into tc of a device, behind those that are there; INGRESS_XDP into generic XDP. */
 void link_attach(enum program p, const char *device, int ingress);
 
 #endif

@@ -43,6 +43,8 @@ config_broken() {
 	needs an id from 1 to 4095|P;interfaces: [{name: p1, role: switch, id: 4096}];
 	Invalid UINT value: '-1'|P;interfaces: [{name: p1, role: switch, id: -1}];
 	Invalid uint64_t value: 'one'|P;interfaces: [{name: p1, role: switch, id: one}];
+	Invalid ENUM value: yes|P;interfaces: [{name: eth0, role: host, xdp: yes}];R;
+	xdp is for the role host|P;interfaces: [{name: p1, role: switch, id: 1, xdp: native}];
 	a host interface needs peers|P;I;
 	Insufficient entries|P;I;peers: [];
 	'10.0.0/8' is not a prefix|P;I;peers: [{prefix: 10.0.0/8, base_rtt: 2ms}];

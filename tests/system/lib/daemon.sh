@@ -254,6 +254,17 @@ leftovers_none() {
 		"$(grep -o 'ssys_[a-z0-9]*' /proc/sys/net/ipv4/tcp_available_congestion_control | tr '\n' ' ')"
 }
 
+# Dispatchers of libxdp that hold a program of ours or of a neighbour; the interfaces are gone.
+xdp_pins_remove() {
+	local pin
+
+	for pin in "$PINS"/xdp/dispatch-*/prog*-prog; do
+		[[ -e $pin ]] || continue
+		[[ $(bpftool -j prog show pinned "$pin" | jq -r .name) =~ ^(ingress_xdp|neighbour_xdp)$ ]] &&
+			rm -rf "${pin%/*}"
+	done
+}
+
 # By hand and not by sluiced, which may be what is broken. Deleting its only element unregisters a struct_ops map.
 pins_remove() {
 	local dir

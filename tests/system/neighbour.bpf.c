@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Somebody else's programs at the hooks that Sluice uses: they count packets, drop what is for one
+ * port of TCP, as a network policy does, and leave all others to the next program.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define IPPROTO_TCP 6
+#define TC_ACT_UNSPEC (-1)
+#define TC_ACT_SHOT 2
+
+const volatile __u16 drop_port;
+__u64 seen, dropped;
+
+/* Ethernet, IPv4 without options, TCP: whether it is for the port. */
+static inline int neighbour_drops(void *data, void *end)
+{
+	const __u8 *b = data;
+
+	__sync_fetch_and_add(&seen, 1);
+	if (data + 38 > end || b[12] != 8 || b[13] || b[14] != 0x45 || b[23] != IPPROTO_TCP ||
+	    (b[36] << 8 | b[37]) != drop_port)
+		return 0;
+	__sync_fetch_and_add(&dropped, 1);
+	return 1;
+}
+
+SEC("xdp")
+int neighbour_xdp(struct xdp_md *ctx)
+{
+	return neighbour_drops((void *)(long)ctx->data, (void *)(long)ctx->data_end) ? XDP_DROP : XDP_PASS;
+}
+
+SEC("tc")
+int neighbour_tc(struct __sk_buff *ctx)
+{
+	return neighbour_drops((void *)(long)ctx->data, (void *)(long)ctx->data_end) ? TC_ACT_SHOT :
+									      TC_ACT_UNSPEC;
+}
+
+char LICENSE[] SEC("license") = "GPL";
