@@ -50,9 +50,9 @@ $(B)/lab-%: tests/lab/%.c tests/lab/lab.h | $(B)/packages.lab
 	@echo "  CC     $<"
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(CFLAGS) -o $@ $< -lmnl -ljson-c -lm
 
-$(B)/sim-dumbbell: tests/sim/dumbbell.c $(wildcard include/sluice/*.h) | $(B)/packages.build
+$(B)/sim-%: tests/sim/%.c tests/sim/sim.c tests/sim/sim.h $(wildcard include/sluice/*.h) | $(B)/packages.build
 	@echo "  CC     $<"
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< -lm
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< tests/sim/sim.c -lm
 
 lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell
 
