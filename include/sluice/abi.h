@@ -10,7 +10,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 4
+#define SLUICE_ABI 5
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -143,9 +143,9 @@ struct control {
 
 _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
-_Static_assert(sizeof(struct hpcc_params) == 48, "params");
-_Static_assert(sizeof(struct hpcc_state) == 168, "cc");
-_Static_assert(sizeof(struct flow) == 416, "flow");
+_Static_assert(sizeof(struct hpcc_params) == 64, "params");
+_Static_assert(sizeof(struct hpcc_state) == 184, "cc");
+_Static_assert(sizeof(struct flow) == 448, "flow");
 _Static_assert(sizeof(struct port) == 72, "port");
 
 #endif
