@@ -127,7 +127,7 @@ static void dumbbell_begin(void)
 #define PRINT_FLOWS(key, format, expression)                                                       \
 	do {                                                                                       \
 		printf("\"%s\":[", key);                                                           \
-		for (i = 0; i < sim.flow_count; i++) {                                                 \
+		for (i = 0; i < sim.flow_count; i++) {                                             \
 			const struct flow *f = &sim.flows[i];                                      \
 			const struct record *r = &records[i];                                      \
 												   \

@@ -130,7 +130,8 @@ static enum model_kind compute_wind_vai(struct model *m, const struct model_para
 	compute_wind(m, &with, 0, NULL);
 	decrease = m->w < wc;
 	/* Where W is Wc rounding decides. */
-	if (fabs(m->w / wc - 1) < 2e-3 && (decrease ? m->feedbacks >= p->every : round) != hint->full)
+	if (fabs(m->w / wc - 1) < 2e-3 &&
+	    (decrease ? m->feedbacks >= p->every : round) != hint->full)
 		decrease = !decrease;
 	update = decrease ? m->feedbacks >= p->every : round;
 	if (update) {
