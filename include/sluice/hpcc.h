@@ -338,21 +338,41 @@ static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params 
 				const struct hpcc_ack *ack, int round)
 {
 	struct vai_state *v = &st->vai;
-	int multiplicative, update;
+	int multiplicative;
 
 	vai_observe(v, &p->vai, hpcc_queue(ack), st->u >= p->eta);
 	if (round)
 		vai_round(v, &p->vai);
 	/* w_ai * factor < 2^39 * 2^24 */
 	multiplicative = hpcc_window(st, p, p->w_ai * vai_factor(v, &p->vai) >> 8);
-	update = st->w < st->wc ? vai_decrease_due(v, &p->vai) : round;
-	if (update) {
-		if (st->w < st->wc)
-			v->feedbacks = 0;
-		vai_spend(v, &p->vai);
-		hpcc_commit(st, multiplicative);
+	if (!vai_commit(v, &p->vai, st->w < st->wc, round))
+		return 0;
+	hpcc_commit(st, multiplicative);
+	return 1;
+}
+
+/*
+ * What follows a new U: W, the commit that the variant wants, R. *round: whether an RTT has ended;
+ * cleared if it goes on all the same, because the feedback that ended it was not used.
+ */
+static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpcc_params *p,
+					 const struct hpcc_ack *ack, int *round)
+{
+	int update;
+
+	/* The prefix was given another variant: tokens and counts of the old one are void. */
+	if (st->vai.variant != p->variant)
+		st->vai = (struct vai_state){ .variant = p->variant };
+	if (p->variant == HPCC_VAI_SF) {
+		update = hpcc_wind_vai(st, p, ack, *round);
+	} else {
+		if (p->variant == HPCC_PROBABILISTIC && *round && st->u >= p->eta)
+			*round = hpcc_chance(st, p, ack->random);
+		update = *round;
+		hpcc_wind(st, p, update);
 	}
-	return update;
+	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
+	return update ? HPCC_FULL : HPCC_FAST;
 }
 
 /* NewAck (Algorithm 1, lines 21-27). */
@@ -364,23 +384,11 @@ static inline enum hpcc_kind hpcc_new_ack(struct hpcc_state *st, const struct hp
 	if (kind == HPCC_SKIPPED)
 		return kind;
 	if (kind == HPCC_FAST) {
-		int round = ack->seq > st->last_update_seq, update = round;
+		int round = ack->seq > st->last_update_seq;
 
-		/* The prefix was given another variant: tokens and counts of the old one are void. */
-		if (st->vai.variant != p->variant)
-			st->vai = (struct vai_state){ .variant = p->variant };
-		if (p->variant == HPCC_VAI_SF) {
-			update = hpcc_wind_vai(st, p, ack, round);
-		} else {
-			if (p->variant == HPCC_PROBABILISTIC && round && st->u >= p->eta)
-				update = round = hpcc_chance(st, p, ack->random);
-			hpcc_wind(st, p, update);
-		}
-		if (update)
-			kind = HPCC_FULL;
+		kind = hpcc_adjust(st, p, ack, &round);
 		if (round)
 			st->last_update_seq = ack->snd_nxt;
-		st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
 	}
 	hpcc_record(st, ack);
 	return kind;

@@ -9,7 +9,7 @@
  *     unequal: vai_round() turns it into tokens, once per RTT (Algorithm 1).
  *  2. vai_factor() spends them: W_AI is multiplied by the tokens at hand, up to a cap, divided by
  *     a dampener that grows while the queue stays (Algorithm 2).
- *  3. vai_decrease_due(): decreases are committed every s feedbacks, so that who sends more gives
+ *  3. vai_commit(): decreases are committed every s feedbacks, so that who sends more gives
  *     way more often; increases stay once per RTT.
  *
  * Congestion is a queue in bytes (HPCC) or a delay in ns (Swift): all that differs is the unit.
@@ -92,15 +92,19 @@ static inline __u32 vai_factor(const struct vai_state *v, const struct vai_param
 	return factor > VAI_FACTOR_ONE ? factor : VAI_FACTOR_ONE;
 }
 
-/* Algorithm 2, lines 3-5: an adjustment was made. */
-static inline void vai_spend(struct vai_state *v, const struct vai_params *p)
+/*
+ * Whether an adjustment is to be committed; if so, its tokens are spent (Algorithm 2, lines 3-5). A
+ * decrease is due after s feedbacks, an increase at the end of an RTT.
+ */
+static inline int vai_commit(struct vai_state *v, const struct vai_params *p, int decrease,
+			     int round)
 {
+	if (decrease ? v->feedbacks < p->every : !round)
+		return 0;
+	if (decrease)
+		v->feedbacks = 0;
 	v->bank -= vai_tokens(v, p);
-}
-
-static inline int vai_decrease_due(const struct vai_state *v, const struct vai_params *p)
-{
-	return v->feedbacks >= p->every;
+	return 1;
 }
 
 #endif

@@ -110,7 +110,7 @@ Test(vai, vai_round__one_congested_feedback_spoils_the_rtt)
 	cr_expect_float_eq(dampener(&v), 0, 0, "the next RTT is judged by itself");
 }
 
-/* ---- vai_factor, vai_spend: Algorithm 2 ---- */
+/* ---- vai_factor: Algorithm 2 ---- */
 
 Test(vai, vai_factor__tokens_over_dampener)
 {
@@ -131,28 +131,37 @@ Test(vai, vai_factor__tokens_over_dampener)
 	cr_expect_eq(factor(&v), 1, "never below the base AI");
 }
 
-Test(vai, vai_spend__takes_what_was_used)
+/* ---- vai_commit ---- */
+
+Test(vai, vai_commit__spends_what_was_used)
 {
 	struct vai_state v = { .bank = 130 };
 
-	vai_spend(&v, &paper);
+	cr_expect_not(vai_commit(&v, &paper, 0, 0));
+	cr_expect_eq(v.bank, 130, "no commit, nothing spent");
+	cr_expect(vai_commit(&v, &paper, 0, 1));
 	cr_expect_eq(v.bank, 30);
-	vai_spend(&v, &paper);
+	cr_expect(vai_commit(&v, &paper, 0, 1));
 	cr_expect_eq(v.bank, 0);
-	vai_spend(&v, &paper);
+	cr_expect(vai_commit(&v, &paper, 0, 1));
 	cr_expect_eq(v.bank, 0);
 }
 
-Test(vai, vai_decrease_due__after_s_feedbacks)
+Test(vai, vai_commit__decreases_wait_for_s_feedbacks)
 {
 	struct vai_state v = {};
 	int i;
 
 	for (i = 0; i < 100000; i++) {
-		cr_assert_eq(vai_decrease_due(&v, &paper), i >= 30);
+		struct vai_state copy = v;
+
+		cr_assert_eq(vai_commit(&copy, &paper, 1, i & 1), i >= 30);
+		cr_assert_eq(copy.feedbacks, i >= 30 ? 0 : i);
 		vai_observe(&v, &paper, 0, 0);
 	}
 	cr_expect_eq(v.feedbacks, 30, "the count stops and never wraps");
+	vai_commit(&v, &paper, 0, 1);
+	cr_expect_eq(v.feedbacks, 30, "an increase is no decrease");
 }
 
 /* ---- hpcc_params_variant ---- */
