@@ -12,6 +12,8 @@
  */
 #include "sim.h"
 
+#include "sluice/swift.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +23,7 @@
 #define HISTORY (SAMPLES_PER_RTT * JAIN_RTTS)
 #define JAIN_FAIR 0.95
 
-static double o_senders = 16, o_group = 2, o_gap = 5, o_size = 20, o_variant;
+static double o_senders = 16, o_group = 2, o_gap = 5, o_size = 20, o_variant, o_swift;
 
 static const struct sim_param params[] = {
 	{ "senders", &o_senders, 1, SIM_FLOWS, "flows" },
@@ -29,19 +31,24 @@ static const struct sim_param params[] = {
 	{ "gap", &o_gap, 0, 1e6, "RTTs between groups" },
 	{ "size", &o_size, 0, 1e6, "of a flow, BDPs; 0: endless" },
 	{ "variant", &o_variant, 0, HPCC_VARIANTS - 1, "enum hpcc_variant" },
+	{ "swift", &o_swift, 0, 1, "1: by delay instead of telemetry" },
 	SIM_PARAMS,
 };
 
+static struct swift_params swift;
 static double rates[SIM_FLOWS][HISTORY];
 static double fair_since = -1, jain_rtts = -1, jain_sum, jain_count;
 
 enum hpcc_kind flow_decide(struct flow *f, const struct hpcc_ack *ack, const struct packet *pkt)
 {
 	struct hpcc_ack with_random = *ack;
+	struct swift_ack sample = {
+		.seq = ack->seq, .snd_nxt = ack->snd_nxt, .delay_ns = sim.now - pkt->sent_ns
+	};
 
-	(void)pkt;
-	with_random.random = sim_uniform() * 0x1p32;
-	return hpcc_new_ack(&f->cc, &f->p, &with_random);
+	with_random.random = sample.random = sim_uniform() * 0x1p32;
+	return o_swift ? swift_new_ack(&f->cc, &f->p, &swift, &sample)
+		       : hpcc_new_ack(&f->cc, &f->p, &with_random);
 }
 
 void flow_committed(struct flow *f)
@@ -124,6 +131,7 @@ static void star_begin(void)
 		sim_flow_init(f);
 		hpcc_params_variant(&f->p, (enum hpcc_variant)o_variant);
 		hpcc_init(&f->cc, &f->p);
+		swift_params_init(&swift, &f->p, f->hops);
 		f->nic.burst = f->nic.tokens = 1600;
 		sim_flow_start(f, (uint64_t)(i / (uint32_t)o_group * o_gap * t_ns +
 					     sim_uniform() * t_ns / 4));
