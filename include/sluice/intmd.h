@@ -34,7 +34,8 @@
 #define INTMD_M 0x02 /* a hop found no room within the MTU */
 #define INTMD_ML_MAX 31
 #define INTMD_HOP_BYTES_MAX (4 * INTMD_ML_MAX)
-#define INTMD_STACK_BYTES_MAX (INTMD_HOP_BYTES_MAX * HPCC_MAX_HOPS)
+#define INTMD_STRIDE_BYTES (4 * (INTMD_ML_MAX + 1)) /* what 5 bits of place can reach */
+#define INTMD_STACK_BYTES_MAX (INTMD_STRIDE_BYTES * HPCC_MAX_HOPS)
 
 /* Instruction bits (section 5.7) that Sluice fills; of the others a hop says all ones. */
 #define INTMD_I_NODE (1 << 15)
@@ -132,6 +133,23 @@ static inline void intmd_source(__u8 hdr[INTMD_HDR_BYTES], __u8 max_hops, int di
 	intmd_put16(hdr + 10, 0);
 }
 
+/* Words that the bits of an instruction take; the bits are counted without branches. */
+static inline __u32 intmd_words(__u32 bits)
+{
+	__u64 v = bits | (__u64)(bits & INTMD_I_TWO_WORDS) << 16;
+
+	v -= v >> 1 & 0x55555555;
+	v = (v & 0x33333333) + (v >> 2 & 0x33333333);
+	v = (v + (v >> 4)) & 0x0f0f0f0f;
+	return v * 0x01010101 >> 24 & 0xff;
+}
+
+/* Where the words of a bit begin, behind those of the bits above it. */
+static inline __u8 intmd_place(__u32 bitmap, __u32 bit)
+{
+	return bitmap & bit ? intmd_words(bitmap & ~(2 * bit - 1)) : INTMD_NONE;
+}
+
 /*
  * Of a header. Bits that the specification reserves are one word each, as it wants it, and so are
  * the undefined ones of our domain. How many words another domain's instruction takes only Hop ML
@@ -140,39 +158,26 @@ static inline void intmd_source(__u8 hdr[INTMD_HDR_BYTES], __u8 max_hops, int di
 static inline enum intmd_verdict intmd_layout(const __u8 hdr[INTMD_HDR_BYTES],
 					      struct intmd_layout *l)
 {
-	__u32 bitmap = intmd_get16(hdr + 4), ds = intmd_get16(hdr + 8), bit, words = 0;
-	int i;
+	__u32 bitmap = intmd_get16(hdr + 4), ds = intmd_get16(hdr + 8), ml = hdr[2] & INTMD_ML_MAX;
+	__u32 words = intmd_words(bitmap & ~INTMD_I_CHECKSUM), checksum = bitmap & INTMD_I_CHECKSUM;
+	int ours = intmd_get16(hdr + 6) == INTMD_DOMAIN;
 
 	if (hdr[0] >> 4 != INTMD_VERSION)
 		return INTMD_BAD_VERSION;
-	l->words = hdr[2] & INTMD_ML_MAX;
-	l->node = l->queue = l->egress = l->tx = l->speed = INTMD_NONE;
-	for (i = 15; i > 0; i--) {
-		bit = bitmap & 1 << i;
-		if (bit == INTMD_I_NODE)
-			l->node = words;
-		if (bit == INTMD_I_QUEUE)
-			l->queue = words;
-		if (bit == INTMD_I_EGRESS)
-			l->egress = words;
-		if (bit)
-			words += bit & INTMD_I_TWO_WORDS ? 2 : 1;
-	}
-	if (intmd_get16(hdr + 6) == INTMD_DOMAIN) {
-		for (i = 15; i >= 0; i--) {
-			bit = ds & 1 << i;
-			if (bit == INTMD_DS_TX)
-				l->tx = words;
-			if (bit == INTMD_DS_SPEED)
-				l->speed = words;
-			if (bit)
-				words++;
-		}
-	} else if (ds && words + (bitmap & INTMD_I_CHECKSUM) < l->words) {
-		words = l->words - (bitmap & INTMD_I_CHECKSUM);
-	}
-	words += bitmap & INTMD_I_CHECKSUM;
-	return words == l->words && words ? INTMD_OK : INTMD_BAD_ML;
+	l->words = ml;
+	l->node = intmd_place(bitmap, INTMD_I_NODE);
+	l->queue = intmd_place(bitmap, INTMD_I_QUEUE);
+	l->egress = intmd_place(bitmap, INTMD_I_EGRESS);
+	l->tx = l->speed = INTMD_NONE;
+	if (ours && ds & INTMD_DS_TX)
+		l->tx = words;
+	if (ours && ds & INTMD_DS_SPEED)
+		l->speed = words + !!(ds & INTMD_DS_TX);
+	if (ours)
+		words += intmd_words(ds & 0xff) + intmd_words(ds >> 8); /* none of them two */
+	else if (ds && words + checksum < ml)
+		words = ml - checksum;
+	return words + checksum == ml && ml ? INTMD_OK : INTMD_BAD_ML;
 }
 
 /* A word, or all ones where there is no value. */
@@ -240,6 +245,12 @@ static inline __u16 intmd_fold(__u32 node_id)
 	return (node_id ^ node_id >> 12 ^ node_id >> 24) & 0xfff;
 }
 
+/* A hop's word. All places are below Hop ML; the mask is for the verifier, which cannot know. */
+static inline __u32 intmd_get_value(const __u8 *b, __u32 place)
+{
+	return intmd_get32(b + 4 * (place & INTMD_ML_MAX));
+}
+
 /*
  * A hop's words into hop. Clock and byte counter are cut to the core's widths, of which all
  * differences are modulo; a clock of 64 bits and a counter of 32 wrap at multiples of them.
@@ -247,10 +258,10 @@ static inline __u16 intmd_fold(__u32 node_id)
 static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_layout *l,
 					    struct hpcc_hop *hop, __u64 *ts_ns, __u16 *path_id)
 {
-	__u32 queue = intmd_get32(b + 4 * l->queue), tx = intmd_get32(b + 4 * l->tx);
-	__u32 kbps = intmd_get32(b + 4 * l->speed);
+	__u32 queue = intmd_get_value(b, l->queue), tx = intmd_get_value(b, l->tx);
+	__u32 kbps = intmd_get_value(b, l->speed);
 
-	*ts_ns = (__u64)intmd_get32(b + 4 * l->egress) << 32 | intmd_get32(b + 4 * l->egress + 4);
+	*ts_ns = (__u64)intmd_get_value(b, l->egress) << 32 | intmd_get_value(b, l->egress + 1);
 	if (queue == 0xffffffff || tx == 0xffffffff || kbps == 0xffffffff || *ts_ns == ~0ULL)
 		return INTMD_NO_VALUE;
 	if (!kbps)
@@ -260,8 +271,8 @@ static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_la
 	hop->tx_bytes = tx & HPCC_TX_MASK;
 	hop->qlen_bytes = queue & 0xffffff;
 	hop->pad = 0;
-	if (l->node < INTMD_ML_MAX)
-		*path_id ^= intmd_fold(intmd_get32(b + 4 * l->node));
+	if (l->node != INTMD_NONE)
+		*path_id ^= intmd_fold(intmd_get_value(b, l->node));
 	return INTMD_OK;
 }
 
@@ -274,14 +285,14 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 {
 	struct intmd_layout l;
 	enum intmd_verdict err;
-	__u32 hop_bytes, hops, i;
+	__u32 hop_bytes, hops, i, at;
 	__u64 ts_ns;
 
 	err = intmd_layout(hdr, &l);
 	if (err)
 		return err;
-	if (l.queue >= INTMD_ML_MAX || l.egress >= INTMD_ML_MAX - 1 || l.tx >= INTMD_ML_MAX ||
-	    l.speed >= INTMD_ML_MAX)
+	if (l.queue == INTMD_NONE || l.egress == INTMD_NONE || l.tx == INTMD_NONE ||
+	    l.speed == INTMD_NONE)
 		return INTMD_NO_FIELD;
 	hop_bytes = 4 * l.words;
 	hops = bytes / hop_bytes;
@@ -296,8 +307,10 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 	path->pad = 0;
 	for (i = 0; i < HPCC_MAX_HOPS && i < hops; i++) {
 		/* The newest is on top, and the last on the path. */
-		err = intmd_read(stack + (hops - 1 - i) * hop_bytes, &l, &path->hop[i], &ts_ns,
-				 &path->path_id);
+		at = bytes - (i + 1) * hop_bytes;
+		if (at > INTMD_STACK_BYTES_MAX - INTMD_STRIDE_BYTES) /* never: the verifier asks */
+			return INTMD_BAD_LENGTH;
+		err = intmd_read(stack + at, &l, &path->hop[i], &ts_ns, &path->path_id);
 		if (err)
 			return err;
 		if (!i)

@@ -52,17 +52,19 @@ static inline __u64 siphash(const struct siphash_key *key, const __u32 *word, __
 {
 	__u64 v[4] = { key->k0 ^ 0x736f6d6570736575ULL, key->k1 ^ 0x646f72616e646f6dULL,
 		       key->k0 ^ 0x6c7967656e657261ULL, key->k1 ^ 0x7465646279746573ULL };
-	__u64 last;
+	__u64 m = 0;
 	__u32 i;
 
 	if (words > SIPHASH_MAX_WORDS)
 		words = SIPHASH_MAX_WORDS;
-	last = (__u64)words << 58; /* the length in bytes, modulo 256, in the top byte */
-	for (i = 0; i < SIPHASH_MAX_WORDS / 2 && 2 * i + 1 < words; i++)
-		siphash_block(v, word[2 * i] | (__u64)word[2 * i + 1] << 32);
-	if (words & 1)
-		last |= word[words - 1];
-	siphash_block(v, last);
+	for (i = 0; i < SIPHASH_MAX_WORDS && i < words; i++) {
+		m |= (__u64)word[i] << 32 * (i & 1);
+		if (i & 1) {
+			siphash_block(v, m);
+			m = 0;
+		}
+	}
+	siphash_block(v, m | (__u64)words << 58); /* the length in bytes on top */
 	v[2] ^= 0xff;
 	for (i = 0; i < 4; i++) /* d = 4 rounds */
 		siphash_round(v);

@@ -37,19 +37,19 @@ struct swift_ack {
 	__u32 random;	    /* for HPCC_PROBABILISTIC */
 };
 
-/* Square root, rounded down, by digits: 16 steps. */
-static inline __u32 swift_sqrt(__u32 v)
+/*
+ * Square root, rounded down, by digits. Without branches: the verifier walks every path, and 2^16
+ * of them are too many.
+ */
+CORE_GLOBAL __u32 swift_sqrt(__u32 v)
 {
-	__u32 root = 0, bit = 1U << 30;
+	__s64 rest = v, root = 0, bit = 1 << 30, less;
 	int i;
 
 	for (i = 0; i < 16; i++) {
-		if (v >= root + bit) {
-			v -= root + bit;
-			root = (root >> 1) + bit;
-		} else {
-			root >>= 1;
-		}
+		less = ~((rest - root - bit) >> 63); /* all ones where the digit is 1 */
+		rest -= (root + bit) & less;
+		root = (root >> 1) + (bit & less);
 		bit >>= 2;
 	}
 	return root;

@@ -67,6 +67,54 @@ static void ask(struct packet *p, __u32 ml, __u32 bitmap, __u32 domain, __u32 ds
 	intmd_put16(p->hdr + 8, ds);
 }
 
+/* ---- the instructions ---- */
+
+Test(intmd, intmd_words__of_every_bitmap)
+{
+	__u32 bits, want;
+	int i;
+
+	for (bits = 0; bits < 1 << 16; bits++) {
+		for (want = 0, i = 0; i < 16; i++)
+			if (bits & 0x8000 >> i)
+				want += i >= 4 && i <= 6 ? 2 : 1;
+		cr_assert_eq(intmd_words(bits), want, "%#x: %u", bits, intmd_words(bits));
+	}
+}
+
+/* Places by walking the bits, for all bitmaps of ours and others. */
+Test(intmd, intmd_layout__of_every_bitmap)
+{
+	__u32 bitmap, ds, words, place[16];
+	struct intmd_layout l;
+	int i;
+
+	for (bitmap = 0; bitmap < 1 << 16; bitmap++) {
+		struct packet p = {};
+
+		ds = bitmap * 0x9e3779b1U >> 16 & 0xe000;
+		for (words = 0, i = 0; i < 15; i++) {
+			place[i] = bitmap & 0x8000 >> i ? words : INTMD_NONE;
+			if (bitmap & 0x8000 >> i)
+				words += i >= 4 && i <= 6 ? 2 : 1;
+		}
+		p.hdr[0] = 0x20;
+		ask(&p, 0, bitmap, INTMD_DOMAIN, ds);
+		p.hdr[2] = words + !!(ds & 0x8000) + !!(ds & 0x4000) + !!(ds & 0x2000) +
+			   (bitmap & 1);
+		if (!p.hdr[2] || p.hdr[2] > 31)
+			continue;
+		cr_assert_eq(intmd_layout(p.hdr, &l), INTMD_OK, "%#x %#x", bitmap, ds);
+		cr_assert_eq(l.node, place[0]);
+		cr_assert_eq(l.queue, place[3]);
+		cr_assert_eq(l.egress, place[5]);
+		cr_assert_eq(l.tx, ds & 0x8000 ? words : INTMD_NONE);
+		cr_assert_eq(l.speed, ds & 0x4000 ? words + (ds >> 15) : INTMD_NONE);
+		p.hdr[2]++;
+		cr_assert_neq(intmd_layout(p.hdr, &l), INTMD_OK);
+	}
+}
+
 /* ---- the bytes ---- */
 
 Test(intmd, intmd_source__bytes)
