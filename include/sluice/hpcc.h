@@ -329,6 +329,20 @@ static inline __u32 hpcc_queue(const struct hpcc_ack *ack)
 }
 
 /*
+ * For how many feedbacks one stands: s is of ACKs of two packets, and where telemetry comes once per
+ * RTT a decrease every s of it would be one every s RTTs. Between two feedbacks Wc * gap / T was
+ * sent. Wc < 2^39, gap cut to 2^24 ns.
+ */
+static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hpcc_params *p,
+				    __s64 gap_ns)
+{
+	__u64 gap = gap_ns < 0 ? 0 : gap_ns < 1 << 24 ? gap_ns : 1 << 24, count;
+
+	count = p->w_min ? st->wc * gap / p->t_ns / (2 * p->w_min) : 1;
+	return count > 1 ? count : 1;
+}
+
+/*
  * ComputeWind and commit with Variable AI and Sampling Frequency. A round, in which tokens are
  * made and an increase is committed, is an RTT as in Algorithm 1. A decrease is what makes W
  * smaller than Wc with the increase added, whatever U is: who is below its share grows under
@@ -340,7 +354,8 @@ static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params 
 	struct vai_state *v = &st->vai;
 	int multiplicative;
 
-	vai_observe(v, &p->vai, hpcc_queue(ack), st->u >= p->eta);
+	vai_observe(v, &p->vai, hpcc_queue(ack), st->u >= p->eta,
+		    hpcc_stands_for(st, p, ack->gap_ns));
 	if (round)
 		vai_round(v, &p->vai);
 	/* w_ai * factor < 2^39 * 2^24 */

@@ -146,7 +146,7 @@ static inline enum hpcc_kind swift_new_ack(struct hpcc_state *st, const struct h
 	if (v->variant != variant)
 		*v = (struct vai_state){ .variant = variant };
 	if (p->variant == HPCC_VAI_SF) {
-		vai_observe(v, &s->vai, delay > p->t_ns ? delay - p->t_ns : 0, delay > target);
+		vai_observe(v, &s->vai, delay > p->t_ns ? delay - p->t_ns : 0, delay > target, 1);
 		if (round)
 			vai_round(v, &s->vai);
 		swift_window(st, p, delay, target, p->w_ai * vai_factor(v, &s->vai) >> 8);

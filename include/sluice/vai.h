@@ -45,15 +45,17 @@ struct vai_state {
 	__u16 pad;
 };
 
-/* One feedback: how much congestion it shows, and whether that is above the target. */
+/*
+ * One feedback: how much congestion it shows, and whether that is above the target. count: for how
+ * many it stands, more than 1 where most packets bring none.
+ */
 static inline void vai_observe(struct vai_state *v, const struct vai_params *p, __u32 congestion,
-			       int congested)
+			       int congested, __u64 count)
 {
 	if (congestion > v->measured)
 		v->measured = congestion;
 	v->congested |= congested;
-	if (v->feedbacks < p->every)
-		v->feedbacks++;
+	v->feedbacks = v->feedbacks + count < p->every ? v->feedbacks + count : p->every;
 }
 
 /* Algorithm 1, at the end of an RTT. */

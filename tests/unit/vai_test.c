@@ -34,9 +34,9 @@ static double factor(const struct vai_state *v)
 /* An RTT in which the queue was once so long. */
 static void round_of(struct vai_state *v, __u32 queue, int congested)
 {
-	vai_observe(v, &paper, queue / 3, 0);
-	vai_observe(v, &paper, queue, congested);
-	vai_observe(v, &paper, queue / 2, 0);
+	vai_observe(v, &paper, queue / 3, 0, 1);
+	vai_observe(v, &paper, queue, congested, 1);
+	vai_observe(v, &paper, queue / 2, 0, 1);
 	vai_round(v, &paper);
 }
 
@@ -102,8 +102,8 @@ Test(vai, vai_round__one_congested_feedback_spoils_the_rtt)
 {
 	struct vai_state v = { .dampener_q8 = 5 * VAI_DAMPENER_ONE };
 
-	vai_observe(&v, &paper, 0, 1);
-	vai_observe(&v, &paper, 0, 0);
+	vai_observe(&v, &paper, 0, 1, 1);
+	vai_observe(&v, &paper, 0, 0, 1);
 	vai_round(&v, &paper);
 	cr_expect_float_eq(dampener(&v), 4, 0);
 	vai_round(&v, &paper);
@@ -157,7 +157,7 @@ Test(vai, vai_commit__decreases_wait_for_s_feedbacks)
 
 		cr_assert_eq(vai_commit(&copy, &paper, 1, i & 1), i >= 30);
 		cr_assert_eq(copy.feedbacks, i >= 30 ? 0 : i);
-		vai_observe(&v, &paper, 0, 0);
+		vai_observe(&v, &paper, 0, 0, 1);
 	}
 	cr_expect_eq(v.feedbacks, 30, "the count stops and never wraps");
 	vai_commit(&v, &paper, 0, 1);
