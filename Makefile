@@ -81,11 +81,11 @@ $(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/core
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests ## all tests: unit, prog, report, system, lab in VMs of three kernels (as root; about 15 minutes)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests ## all tests: unit, prog, sim, report, system, lab in VMs of three kernels (as root; about 15 minutes)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests
+test-vm test-lab test-system test-prog test-report test-sim: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests
 	$(Q)tests/run $*
 
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build

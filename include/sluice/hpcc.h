@@ -329,9 +329,9 @@ static inline __u32 hpcc_queue(const struct hpcc_ack *ack)
 }
 
 /*
- * For how many feedbacks one stands: s is of ACKs of two packets, and where telemetry comes once per
- * RTT a decrease every s of it would be one every s RTTs. Between two feedbacks Wc * gap / T was
- * sent. Wc < 2^39, gap cut to 2^24 ns.
+ * For how many feedbacks one stands: s is of ACKs of two packets, and where telemetry comes once
+ * per RTT a decrease every s of it would be one every s RTTs. Between two feedbacks Wc * gap / T
+ * was sent. Wc < 2^39, gap cut to 2^24 ns.
  */
 static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hpcc_params *p,
 				    __s64 gap_ns)

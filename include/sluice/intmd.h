@@ -22,7 +22,7 @@
  *  1. intmd_source() writes a header; intmd_transit() is a hop: the words to insert behind the
  *     header, and the header's flags; intmd_sink() reads the stack.
  *  2. The specification leaves units to the operator. Sluice's: bytes, ns, and kbit/s.
- *  3. All ones is "no value": a word that a hop cannot fill; a real value of all ones is sent less 1.
+ *  3. All ones is "no value": a word that a hop cannot fill. A real value of all ones goes less 1.
  *  4. Nothing here trusts the packet: whatever does not add up is a verdict, and changes nothing.
  */
 #include "hpcc.h"
@@ -56,7 +56,7 @@
 enum intmd_verdict {
 	INTMD_OK,
 	INTMD_BAD_VERSION,
-	INTMD_BAD_LENGTH,    /* shorter than the header, longer than a shim can say, no whole hops */
+	INTMD_BAD_LENGTH,    /* less than a header, more than a shim can say, no whole hops */
 	INTMD_BAD_ML,	     /* Hop ML is not what the instructions need */
 	INTMD_HOPS_EXCEEDED, /* transit: no hop left; E was set */
 	INTMD_MTU_EXCEEDED,  /* transit: no room; M was set */

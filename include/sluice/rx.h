@@ -2,8 +2,8 @@
 #ifndef SLUICE_RX_H
 #define SLUICE_RX_H
 /*
- * Rx-HPCC (HPCC++, Internet-Draft of December 2021, section 6.2): the receiver runs the sender's functions
- * on the telemetry that it receives, and reports W instead of echoing hops.
+ * Rx-HPCC (HPCC++, Internet-Draft of December 2021, section 6.2): the receiver runs the sender's
+ * functions on the telemetry that it receives, and reports W instead of echoing hops.
  *
  *  1. rx_new_int() is NewINT: it does not know the sequence at which an RTT begins, so it commits
  *     when T has passed, and says when W is to be reported, at most once per T.

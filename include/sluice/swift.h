@@ -70,7 +70,7 @@ static inline __u32 swift_root_q8(q12_t w, q12_t packet)
 /*
  * The defaults, of p, which is complete. The paper's path has 4 us and 50 KB:
  *
- *	target		5 us + 2 us a hop: here T + T/4 and T/4 a hop, because T knows the hops' wires
+ *	target		5 us + 2 us a hop: here T + T/4 and T/4 a hop, as T has the hops' wires
  *	flow scaling	5 targets at most, between 0.1 and as many packets as the BDP has (50)
  *	Token_Thresh	target + 4 us: what a BDP in the queue takes, T
  *	AI_DIV		30 ns of queueing: 133 tokens a BDP where HPCC makes 50, so 3/4 T / N
@@ -133,7 +133,8 @@ static inline void swift_window(struct hpcc_state *st, const struct hpcc_params 
 
 /* A sample: HPCC_FAST, HPCC_FULL if Wc was committed, HPCC_SKIPPED for a delay of 0. */
 static inline enum hpcc_kind swift_new_ack(struct hpcc_state *st, const struct hpcc_params *p,
-					   const struct swift_params *s, const struct swift_ack *ack)
+					   const struct swift_params *s,
+					   const struct swift_ack *ack)
 {
 	__u32 delay = ack->delay_ns < SWIFT_DELAY_MAX_NS ? ack->delay_ns : SWIFT_DELAY_MAX_NS;
 	__u8 variant = SWIFT_TAG | (p->variant & ~SWIFT_TAG);

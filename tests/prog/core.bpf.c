@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The core's functions, each as a program of its own: do they load, and compute what the host does? */
+/* The core's functions, each as a program of its own, for core_test.c. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 

@@ -207,8 +207,9 @@ Test(intmd, intmd_transit__shim_lengths)
 		enum intmd_verdict want;
 	} t[] = {
 		{ 0, INTMD_BAD_LENGTH },     { 2, INTMD_BAD_LENGTH },	{ 3, INTMD_OK },
-		{ 249, INTMD_OK },	     { 250, INTMD_MTU_EXCEEDED }, { 255, INTMD_MTU_EXCEEDED },
-		{ 256, INTMD_BAD_LENGTH },   { ~0U, INTMD_BAD_LENGTH },
+		{ 249, INTMD_OK },	     { 250, INTMD_MTU_EXCEEDED },
+		{ 255, INTMD_MTU_EXCEEDED }, { 256, INTMD_BAD_LENGTH },
+		{ ~0U, INTMD_BAD_LENGTH },
 	};
 	__u8 out[INTMD_HOP_BYTES_MAX];
 	size_t i;

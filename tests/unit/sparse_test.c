@@ -113,7 +113,8 @@ Test(sparse, hpcc_new_ack__agrees_with_the_paper_at_any_distance)
 				pass(&s, gap_ns, 0.7 + erand48(rng) * 0.3);
 				exact.seq = s.seq;
 				exact.snd_nxt = s.seq + (s.st.w >> 12);
-				exact.hop[0] = (struct model_hop){ s.bps, s.now_ns, s.tx_bytes, qlen };
+				exact.hop[0] = (struct model_hop){ s.bps, s.now_ns, s.tx_bytes,
+								   qlen };
 				kind = feed_back(&s, qlen, nrand48(rng) % 12000000 - 6000000);
 				hint = (struct model_hint){ (double)s.st.u / Q24_ONE,
 							    s.st.inc_stage, kind == HPCC_FULL };
@@ -144,8 +145,8 @@ Test(sparse, hpcc_new_ack__a_gap_of_t_or_more_forgets)
 }
 
 /*
- * One packet per T is asked: what commits was sent after the last commit, so that it saw the network
- * with it. Where queues make the RTT longer than T, that is not every one of them.
+ * One packet per T is asked: what commits was sent after the last commit, so that it saw the
+ * network with it. Where queues make the RTT longer than T, that is not every one of them.
  */
 Test(sparse, hpcc_new_ack__one_commit_per_rtt_also_when_asked_once_per_t)
 {
@@ -175,12 +176,12 @@ Test(sparse, hpcc_new_ack__one_commit_per_rtt_also_when_asked_once_per_t)
 				arrived++;
 			}
 		}
-		cr_expect(commits >= 200 / ceil(rtt + 0.1) - 3 && commits <= 200 / rtt, "RTT %.1f T: %d",
-			  rtt, commits);
+		cr_expect(commits >= 200 / ceil(rtt + 0.1) - 3 && commits <= 200 / rtt,
+			  "RTT %.1f T: %d", rtt, commits);
 	}
 }
 
-/* Silence while there is no congestion: longer than the record lasts, the first report is only kept. */
+/* Silence without congestion, longer than the record lasts: the first report is only kept. */
 Test(sparse, hpcc_new_ack__telemetry_only_with_congestion)
 {
 	struct path s = path_new(100e6, 4000000);

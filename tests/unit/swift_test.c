@@ -288,8 +288,8 @@ Test(swift, swift_new_ack__agrees_with_its_definition)
 			w = delay > target ? wc * fmax(1 - 0.8 * (delay - target) / delay, 0.5)
 					   : wc + 25;
 			w = fmin(fmax(w, 1000), 50000);
-			cr_assert(fabs(bytes(r.st.w) / w - 1) < 0.02, "%d %d: W %f, not %f", seed, i,
-				  bytes(r.st.w), w);
+			cr_assert(fabs(bytes(r.st.w) / w - 1) < 0.02, "%d %d: W %f, not %f", seed,
+				  i, bytes(r.st.w), w);
 			if (r.ack.seq > last) {
 				last = r.ack.snd_nxt;
 				cr_assert_eq(r.st.w, r.st.wc);

@@ -505,7 +505,8 @@ Test(vai, hpcc_new_ack__agrees_with_the_paper)
 			kind = hpcc_new_ack(&st, &p, &ack);
 			hint = (struct model_hint){ (double)st.u / Q24_ONE, st.inc_stage,
 						    kind == HPCC_FULL };
-			cr_assert_eq(kind, (enum hpcc_kind)model_new_ack(&model, &mp, &exact, &hint),
+			cr_assert_eq(kind,
+				     (enum hpcc_kind)model_new_ack(&model, &mp, &exact, &hint),
 				     "seed %u row %lu: kind %d", seed, n, kind);
 			cr_assert_eq(st.vai.bank, model.bank, "seed %u row %lu: %u tokens, not %g",
 				     seed, n, st.vai.bank, model.bank);
