@@ -50,11 +50,11 @@ $(B)/lab-%: tests/lab/%.c tests/lab/lab.h | $(B)/packages.lab
 	@echo "  CC     $<"
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(CFLAGS) -o $@ $< -lmnl -ljson-c -lm
 
-$(B)/sim-dumbbell: tests/sim/dumbbell.c $(wildcard include/sluice/*.h) | $(B)/packages.build
+$(B)/sim-%: tests/sim/%.c tests/sim/sim.c tests/sim/sim.h $(wildcard include/sluice/*.h) | $(B)/packages.build
 	@echo "  CC     $<"
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< -lm
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< tests/sim/sim.c -lm
 
-lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell
+lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell $(B)/sim-star
 
 lab: lab-tools ## a measurement: make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 VM=6.12
 	$(Q)tests/lab/lab
@@ -70,16 +70,22 @@ $(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h) | $(B)/pa
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -Iinclude -Iuser -o $@ $(UNIT) -lcriterion -ljson-c -lm
 
-PROG := $(wildcard tests/prog/*.c)
-$(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h | $(B)/packages.test
+$(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
+	@echo "  BPF    $<"
+	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -Werror -I. -Iinclude -MMD -MP -c -o $@ $<
+$(B)/core.skel.h: $(B)/core.bpf.o
+	@echo "  SKEL   $@"
+	$(Q)$(BPFTOOL) gen skeleton $< name core_bpf >$@.tmp && mv $@.tmp $@
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c))
+$(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour ## all tests: unit, prog, report, system, lab in VMs of three kernels (as root; about 15 minutes)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour ## all tests: unit, prog, sim, report, system, lab in VMs of three kernels (as root; about 15 minutes)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour
+test-vm test-lab test-system test-prog test-report test-sim: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour
 	$(Q)tests/run $*
 
 $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build

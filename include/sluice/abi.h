@@ -153,9 +153,9 @@ struct control {
 
 _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
-_Static_assert(sizeof(struct hpcc_params) == 48, "params");
-_Static_assert(sizeof(struct hpcc_state) == 168, "cc");
-_Static_assert(sizeof(struct flow) == 424, "flow");
+_Static_assert(sizeof(struct hpcc_params) == 64, "params");
+_Static_assert(sizeof(struct hpcc_state) == 184, "cc");
+_Static_assert(sizeof(struct flow) == 456, "flow");
 _Static_assert(sizeof(struct port) == 88, "port");
 
 #endif

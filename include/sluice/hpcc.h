@@ -8,6 +8,8 @@
  *     feedbacks of each hop they estimate U, the bytes in flight as a multiple of one BDP.
  *  2. hpcc_wind() is ComputeWind: W from the reference window Wc and U.
  *  3. hpcc_new_ack() is NewAck: it commits Wc once per RTT and derives the pacing rate.
+ *  4. enum hpcc_variant: what "Convergence to fairness in RDMA congestion control" puts in the
+ *     place of a constant W_AI and of one commit per RTT; hpcc_params_variant() has the defaults.
  *
  * State in, feedback in, decision out: no clock, no map, no helper. The same code runs in the BPF
  * programs, the daemon, `sluicectl replay` and the tests.
@@ -22,6 +24,7 @@
  *  - W and Wc are clamped to [w_min, w_init]. A window below one packet would stop the ACK clock.
  */
 #include "types.h"
+#include "vai.h"
 
 #define HPCC_MAX_HOPS 5
 #define HPCC_TS_BITS 24 /* width of a hop's clock, ns: wraps in 16.8 ms */
@@ -29,6 +32,8 @@
 #define HPCC_TS_MASK ((1ULL << HPCC_TS_BITS) - 1)
 #define HPCC_TX_MASK ((1ULL << HPCC_TX_BITS) - 1)
 #define HPCC_W_MAX_BYTES ((1ULL << 27) - 1) /* products in hpcc_wind() stay below 2^64 */
+#define HPCC_HIGH_AI_FACTOR 20 /* 1 Gbit/s instead of 50 Mbit/s, as in section III.D */
+#define HPCC_VAI_N_MAX 3000 /* Bank_Cap stays below 2^15 */
 #define HPCC_GAP_UNKNOWN (-0x7fffffffffffffffLL - 1)
 
 /* One hop's report, as parsed from either encoding. */
@@ -52,8 +57,18 @@ struct hpcc_ack {
 	__s64 gap_ns;
 	__u16 path_id;
 	__u8 hops; /* 0..HPCC_MAX_HOPS */
-	__u8 pad[5];
+	__u8 pad;
+	__u32 random; /* uniform in 32 bits; only HPCC_PROBABILISTIC looks at it */
 	struct hpcc_hop hop[HPCC_MAX_HOPS];
+};
+
+/* How flows come to equal rates ("Convergence to fairness", sections III.D and IV). */
+enum hpcc_variant {
+	HPCC_PLAIN,	    /* Algorithm 1 as it is */
+	HPCC_HIGH_AI,	    /* a larger constant W_AI; differs in the parameters only */
+	HPCC_PROBABILISTIC, /* decreases are committed with a chance of Wc / w_init */
+	HPCC_VAI_SF,	    /* Variable AI and Sampling Frequency */
+	HPCC_VARIANTS,
 };
 
 /* The same for all flows of a destination prefix and an interface. */
@@ -64,7 +79,8 @@ struct hpcc_params {
 	q12_t w_ai;	/* W_AI */
 	q24_t eta;	/* target utilisation, (0, 1.0] */
 	__u32 max_stage; /* additive increases before a multiplicative one */
-	__u32 pad;
+	__u32 variant;	/* enum hpcc_variant; others behave as HPCC_PLAIN */
+	struct vai_params vai; /* of HPCC_VAI_SF, in bytes of queue */
 };
 
 /* Per flow. Whoever calls hpcc_new_ack() must be alone with it. */
@@ -78,6 +94,7 @@ struct hpcc_state {
 	__u8 hops; /* 0: no feedback yet */
 	__u8 inc_stage;
 	__u32 u_frac; /* of U, the 24 bits below those of u */
+	struct vai_state vai;
 	struct hpcc_hop last[HPCC_MAX_HOPS]; /* L */
 };
 
@@ -105,6 +122,44 @@ static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
 	st->hops = 0;
 	st->inc_stage = 0;
 	st->u_frac = 0;
+	st->vai = (struct vai_state){ .variant = p->variant };
+}
+
+/*
+ * Makes p, complete but for this, that of a variant. The defaults of section VI.A are for a BDP of
+ * 50 KB, packets of 1 KB that are acknowledged one by one, W_AI = BDP/2000, and eta = 95 %; what
+ * they are in terms of these holds for any other path, with N = w_init * (1 - eta) / W_AI:
+ *
+ *	Token_Thresh	50 KB	one BDP
+ *	AI_DIV		1 KB	a queue of one BDP makes N/2 tokens: half the headroom, in W_AI
+ *	AI_Cap		100	N; here 2 N, with which flows are equal sooner where N is small
+ *	Bank_Cap	1000	10 N
+ *	s		30	0.6 of the ACKs of a BDP; here 0.2, and of ACKs of two packets
+ *
+ * With 0.6, decreases came so late that the queue's p99 was twice that of plain HPCC in
+ * tests/sim/star.c (100 Mbit/s, 4 ms, and 100 Gbit/s, 13 us).
+ */
+static inline void hpcc_params_variant(struct hpcc_params *p, enum hpcc_variant variant)
+{
+	__u64 bdp = p->w_init >> 12, n, every;
+
+	if (variant == HPCC_HIGH_AI) {
+		p->w_ai *= HPCC_HIGH_AI_FACTOR;
+		if (p->w_ai > p->w_init)
+			p->w_ai = p->w_init;
+	}
+	n = p->w_ai ? (p->w_init * (Q24_ONE - p->eta) >> 24) / p->w_ai : 1;
+	n = n < 1 ? 1 : n > HPCC_VAI_N_MAX ? HPCC_VAI_N_MAX : n;
+	every = p->w_min ? p->w_init / (10 * p->w_min) : 1;
+	p->variant = variant;
+	p->vai = (struct vai_params){
+		.token_thresh = bdp ? bdp : 1,
+		.ai_div = 2 * bdp / n ? 2 * bdp / n : 1,
+		.bank_cap = 10 * n,
+		.ai_cap = 2 * n,
+		.dampener_div = 8,
+		.every = every < 1 ? 1 : every > 30 ? 30 : every,
+	};
 }
 
 /* A flow silent for longer than this starts its record anew: half the clock's wrap, or 8 RTTs. */
@@ -183,8 +238,11 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 	return HPCC_FAST;
 }
 
-/* ComputeWind (Algorithm 1, lines 11-20). update: commit Wc, true once per RTT. */
-static inline void hpcc_wind(struct hpcc_state *st, const struct hpcc_params *p, int update)
+/*
+ * ComputeWind (Algorithm 1, lines 11-20) without the commit: W from Wc. Returns whether it came by
+ * multiplication.
+ */
+static inline int hpcc_window(struct hpcc_state *st, const struct hpcc_params *p, q12_t w_ai)
 {
 	int multiplicative = st->u >= p->eta || st->inc_stage >= p->max_stage;
 	q12_t w = st->wc;
@@ -200,16 +258,29 @@ static inline void hpcc_wind(struct hpcc_state *st, const struct hpcc_params *p,
 		else
 			w = (w * (((p->eta << 24) + st->u / 2) / st->u) + Q24_ONE / 2) >> 24;
 	}
-	w += p->w_ai;
+	w += w_ai;
 	if (w > p->w_init)
 		w = p->w_init;
 	if (w < p->w_min)
 		w = p->w_min;
 	st->w = w;
-	if (update) {
-		st->wc = w;
-		st->inc_stage = multiplicative ? 0 : st->inc_stage + 1;
-	}
+	return multiplicative;
+}
+
+/* Wc = W, and incStage. */
+static inline void hpcc_commit(struct hpcc_state *st, int multiplicative)
+{
+	st->wc = st->w;
+	st->inc_stage = multiplicative ? 0 : st->inc_stage + 1;
+}
+
+/* ComputeWind. update: commit Wc, true once per RTT. */
+static inline void hpcc_wind(struct hpcc_state *st, const struct hpcc_params *p, int update)
+{
+	int multiplicative = hpcc_window(st, p, p->w_ai);
+
+	if (update)
+		hpcc_commit(st, multiplicative);
 }
 
 /* L = ack.L (Algorithm 1, line 27): what the next feedback is compared with. */
@@ -234,6 +305,91 @@ static inline enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hp
 	return hpcc_measure(st, p, ack);
 }
 
+/*
+ * Whether a feedback that would commit a decrease is used: with a chance of Wc / w_init. Section
+ * III.D disregards it if Wc < rand() % Max_Window; W, which is computed anew from Wc with every
+ * feedback, follows all the same, and the next feedback has its own chance. Products < 2^63.
+ */
+static inline int hpcc_chance(const struct hpcc_state *st, const struct hpcc_params *p,
+			      __u32 random)
+{
+	return (random >> 8) * p->w_init < st->wc << 24;
+}
+
+/* The longest queue on the path. */
+static inline __u32 hpcc_queue(const struct hpcc_ack *ack)
+{
+	__u32 qlen = 0;
+	int i;
+
+	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++)
+		if (ack->hop[i].qlen_bytes > qlen)
+			qlen = ack->hop[i].qlen_bytes;
+	return qlen;
+}
+
+/*
+ * For how many feedbacks one stands: s is of ACKs of two packets, and where telemetry comes once
+ * per RTT a decrease every s of it would be one every s RTTs. Between two feedbacks Wc * gap / T
+ * was sent. Wc < 2^39, gap cut to 2^24 ns.
+ */
+static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hpcc_params *p,
+				    __s64 gap_ns)
+{
+	__u64 gap = gap_ns < 0 ? 0 : gap_ns < 1 << 24 ? gap_ns : 1 << 24, count;
+
+	count = p->w_min ? st->wc * gap / p->t_ns / (2 * p->w_min) : 1;
+	return count > 1 ? count : 1;
+}
+
+/*
+ * ComputeWind and commit with Variable AI and Sampling Frequency. A round, in which tokens are
+ * made and an increase is committed, is an RTT as in Algorithm 1. A decrease is what makes W
+ * smaller than Wc with the increase added, whatever U is: who is below its share grows under
+ * congestion, and that once per RTT. Returns whether Wc was committed.
+ */
+static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params *p,
+				const struct hpcc_ack *ack, int round)
+{
+	struct vai_state *v = &st->vai;
+	int multiplicative;
+
+	vai_observe(v, &p->vai, hpcc_queue(ack), st->u >= p->eta,
+		    hpcc_stands_for(st, p, ack->gap_ns));
+	if (round)
+		vai_round(v, &p->vai);
+	/* w_ai * factor < 2^39 * 2^24 */
+	multiplicative = hpcc_window(st, p, p->w_ai * vai_factor(v, &p->vai) >> 8);
+	if (!vai_commit(v, &p->vai, st->w < st->wc, round))
+		return 0;
+	hpcc_commit(st, multiplicative);
+	return 1;
+}
+
+/*
+ * What follows a new U: W, the commit that the variant wants, R. *round: whether an RTT has ended;
+ * cleared if it goes on all the same, because the feedback that ended it was not used.
+ */
+static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpcc_params *p,
+					 const struct hpcc_ack *ack, int *round)
+{
+	int update;
+
+	/* The prefix was given another variant: tokens and counts of the old one are void. */
+	if (st->vai.variant != p->variant)
+		st->vai = (struct vai_state){ .variant = p->variant };
+	if (p->variant == HPCC_VAI_SF) {
+		update = hpcc_wind_vai(st, p, ack, *round);
+	} else {
+		if (p->variant == HPCC_PROBABILISTIC && *round && st->u >= p->eta)
+			*round = hpcc_chance(st, p, ack->random);
+		update = *round;
+		hpcc_wind(st, p, update);
+	}
+	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
+	return update ? HPCC_FULL : HPCC_FAST;
+}
+
 /* NewAck (Algorithm 1, lines 21-27). */
 static inline enum hpcc_kind hpcc_new_ack(struct hpcc_state *st, const struct hpcc_params *p,
 					  const struct hpcc_ack *ack)
@@ -243,12 +399,11 @@ static inline enum hpcc_kind hpcc_new_ack(struct hpcc_state *st, const struct hp
 	if (kind == HPCC_SKIPPED)
 		return kind;
 	if (kind == HPCC_FAST) {
-		if (ack->seq > st->last_update_seq)
-			kind = HPCC_FULL;
-		hpcc_wind(st, p, kind == HPCC_FULL);
-		if (kind == HPCC_FULL)
+		int round = ack->seq > st->last_update_seq;
+
+		kind = hpcc_adjust(st, p, ack, &round);
+		if (round)
 			st->last_update_seq = ack->snd_nxt;
-		st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
 	}
 	hpcc_record(st, ack);
 	return kind;

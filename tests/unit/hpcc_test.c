@@ -739,7 +739,7 @@ static void expect_agreement(struct comparison *c)
 		kind = hpcc_new_ack(&st, &c->core, &ack);
 		if (kind != HPCC_SKIPPED)
 			recorded_ns = row.arrival_ns;
-		hint = (struct model_hint){ u_of(&st), st.inc_stage };
+		hint = (struct model_hint){ u_of(&st), st.inc_stage, kind == HPCC_FULL };
 		want = (enum hpcc_kind)model_new_ack(&model, &c->model, &exact, &hint);
 
 		cr_assert_eq(kind, want, "seed %u row %lu: kind %d, not %d", c->trace.seed, n, kind,
@@ -915,7 +915,7 @@ static void expect_steady_agreement(double t_ns, double dt_ns, double load, doub
 		ack.snd_nxt = exact.snd_nxt;
 		ack.gap_ns = dt_ns;
 		hpcc_new_ack(&st, &p, &ack);
-		hint = (struct model_hint){ u_of(&st), st.inc_stage };
+		hint = (struct model_hint){ .u = u_of(&st), .inc_stage = st.inc_stage };
 		model_new_ack(&model, &mp, &exact, &hint);
 		cr_assert(
 			fabs(bytes(st.w) / model.w - 1) <= 0.005,

@@ -94,6 +94,57 @@ static void compute_wind(struct model *m, const struct model_params *p, int upda
 	}
 }
 
+/* Algorithm 1 of "Convergence to fairness". */
+static void make_tokens(struct model *m, const struct model_params *p)
+{
+	if (m->measured > p->token_thresh)
+		m->bank = fmin(floor(m->measured / p->ai_div) + m->bank, p->bank_cap);
+	if (m->measured > p->token_thresh) {
+		m->dampener += m->measured / p->token_thresh;
+	} else if (m->bank == 0) {
+		if (!m->congested)
+			m->dampener = 0;
+		else if (m->measured < p->token_thresh)
+			m->dampener = fmax(m->dampener - 1, 0);
+	}
+	m->measured = 0;
+	m->congested = 0;
+}
+
+/* ComputeWind with Algorithm 2 in the place of W_AI: decreases every s feedbacks. */
+static enum model_kind compute_wind_vai(struct model *m, const struct model_params *p,
+					const struct model_ack *ack, const struct model_hint *hint)
+{
+	struct model_params with = *p;
+	int round = ack->seq > m->last_update_seq, decrease, update, i;
+	double tokens, wc = m->wc;
+
+	for (i = 0; i < ack->hops; i++)
+		m->measured = fmax(m->measured, ack->hop[i].qlen_bytes);
+	m->congested |= hint->u >= p->eta;
+	m->feedbacks++;
+	if (round)
+		make_tokens(m, p);
+	tokens = fmin(p->ai_cap, m->bank);
+	with.w_ai = p->w_ai * fmax(tokens / (m->dampener / p->dampener_div + 1), 1);
+	compute_wind(m, &with, 0, NULL);
+	decrease = m->w < wc;
+	/* Where W is Wc rounding decides. */
+	if (fabs(m->w / wc - 1) < 2e-3 &&
+	    (decrease ? m->feedbacks >= p->every : round) != hint->full)
+		decrease = !decrease;
+	update = decrease ? m->feedbacks >= p->every : round;
+	if (update) {
+		compute_wind(m, &with, 1, hint);
+		m->bank = fmax(m->bank - tokens, 0);
+		if (decrease)
+			m->feedbacks = 0;
+	}
+	if (round)
+		m->last_update_seq = ack->snd_nxt;
+	return update ? MODEL_FULL : MODEL_FAST;
+}
+
 /* Lines 21 to 27. */
 enum model_kind model_new_ack(struct model *m, const struct model_params *p,
 			      const struct model_ack *ack, const struct model_hint *hint)
@@ -104,7 +155,9 @@ enum model_kind model_new_ack(struct model *m, const struct model_params *p,
 		return kind;
 	if (kind == MODEL_FAST) {
 		m->u = measure_inflight(m, p, ack, hint);
-		if (ack->seq > m->last_update_seq) {
+		if (p->vai) {
+			kind = compute_wind_vai(m, p, ack, hint);
+		} else if (ack->seq > m->last_update_seq) {
 			kind = MODEL_FULL;
 			compute_wind(m, p, 1, hint);
 			m->last_update_seq = ack->snd_nxt;

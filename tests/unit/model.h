@@ -29,6 +29,10 @@ struct model_params {
 	int max_stage;
 	double idle_ns;	      /* a longer pause between two feedbacks starts anew, */
 	double tx_wrap_bytes; /* as does one in which a port can send this much */
+	/* Variable AI and Sampling Frequency ("Convergence to fairness", Algorithms 1 and 2) */
+	int vai;
+	double token_thresh, ai_div, bank_cap, ai_cap, dampener_div;
+	int every;
 };
 
 struct model {
@@ -38,6 +42,8 @@ struct model {
 	int path_id, hops;
 	struct model_hop last[MODEL_HOPS];
 	unsigned long ties; /* that a hint decided */
+	double measured, dampener, bank;
+	int congested, feedbacks;
 };
 
 /*
@@ -49,6 +55,7 @@ struct model {
 struct model_hint {
 	double u;
 	int inc_stage;
+	int full; /* Wc was committed */
 };
 
 #define MODEL_TIE 1e-4

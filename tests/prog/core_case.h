@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_TEST_CORE_CASE_H
+#define SLUICE_TEST_CORE_CASE_H
+/* Everything that the core's functions read and write, for core.bpf.c and core_test.c alike. */
+#include "sluice/antireplay.h"
+#include "sluice/fallback.h"
+#include "sluice/intmd.h"
+#include "sluice/rx.h"
+#include "sluice/siphash.h"
+#include "sluice/swift.h"
+
+struct core_case {
+	struct hpcc_params params;
+	struct hpcc_state state;
+	struct hpcc_ack ack;
+	struct rx_state rx;
+	struct rx_counter counter;
+	struct swift_params swift;
+	struct swift_ack sample;
+	struct fallback fallback;
+	struct siphash_key key;
+	struct antireplay window;
+	struct intmd_values values;
+	struct intmd_path path;
+	__u64 now_ns, bytes, tag;
+	__u32 mark, n, out_bytes;
+	int verdict, report;
+	__u32 word[SIPHASH_MAX_WORDS];
+	__u8 hdr[INTMD_HDR_BYTES];
+	__u8 out[INTMD_HOP_BYTES_MAX];
+	__u8 stack[INTMD_STACK_BYTES_MAX];
+};
+
+/* Name of a program, and what it does with the case c. */
+#define CORE_PROGRAMS(X)                                                                           \
+	X(core_hpcc, c->verdict = hpcc_new_ack(&c->state, &c->params, &c->ack))                    \
+	X(core_variant, hpcc_params_variant(&c->params, (enum hpcc_variant)c->n))                  \
+	X(core_rx, c->verdict = rx_new_int(&c->rx, &c->params, &c->ack, c->now_ns, &c->report))    \
+	X(core_rx_window, c->verdict = rx_window(&c->state, &c->params, c->bytes))                 \
+	X(core_rx_flows, c->verdict = rx_flows(&c->params, c->n))                                  \
+	X(core_rx_count, rx_count(&c->counter, &c->mark, c->now_ns, c->params.t_ns))               \
+	X(core_swift, c->verdict = swift_new_ack(&c->state, &c->params, &c->swift, &c->sample))    \
+	X(core_swift_init, swift_params_init(&c->swift, &c->params, c->n))                         \
+	X(core_fallback, c->verdict = fallback_feedback(&c->fallback, &c->state, c->n, c->now_ns,  \
+							c->params.t_ns))                           \
+	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n))                                  \
+	X(core_antireplay, c->verdict = antireplay_accept(&c->window, c->n))                       \
+	X(core_source, intmd_source(c->hdr, c->n, c->report))                                      \
+	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out,      \
+						   &c->out_bytes))                                 \
+	X(core_sink, c->verdict = intmd_sink(c->hdr, c->stack, c->n, &c->path))
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * include/sluice compiled for BPF: every function passes the verifier, and what it computes in the
+ * kernel is what it computes here, bit by bit, over a life of a flow with values of all kinds.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "core_case.h"
+#include "core.skel.h"
+
+#define ROUNDS 3000
+
+static struct core_bpf *core;
+
+static void core_load(void)
+{
+	core = core_bpf__open_and_load();
+	cr_assert(core, "the verifier said no: build/core.bpf.o");
+}
+
+static void core_drop(void)
+{
+	core_bpf__destroy(core);
+}
+
+TestSuite(core, .init = core_load, .fini = core_drop, .timeout = 120);
+
+#define X(name, call)                                                                              \
+	static void name##_here(struct core_case *c)                                               \
+	{                                                                                          \
+		call;                                                                              \
+	}
+CORE_PROGRAMS(X)
+#undef X
+
+static unsigned short rng[3] = { 1, 2, 3 };
+
+static __u32 below(__u32 limit)
+{
+	return nrand48(rng) % limit;
+}
+
+/* Small numbers as often as large ones. */
+static __u64 any(void)
+{
+	return ((__u64)nrand48(rng) << 33 ^ (__u64)nrand48(rng) << 16 ^ nrand48(rng)) >> below(64);
+}
+
+static void bytes_any(void *to, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		((__u8 *)to)[i] = below(4) ? below(256) : below(2) ? 0 : 0xff;
+}
+
+/* A flow begins: parameters within their ranges. */
+static void case_begin(struct core_case *c)
+{
+	struct hpcc_params *p = &c->params;
+
+	memset(c, 0, sizeof(*c));
+	p->t_ns = 1000 + any() % 50000000;
+	p->w_init = (3000 + any() % 10000000) * Q12_ONE;
+	p->w_min = 1514 * Q12_ONE;
+	p->w_ai = any() % (p->w_init / 20);
+	p->eta = Q24_ONE / 2 + below(Q24_ONE / 2);
+	p->max_stage = below(8);
+	hpcc_params_variant(p, below(HPCC_VARIANTS));
+	hpcc_init(&c->state, p);
+	rx_init(&c->rx, p);
+	swift_params_init(&c->swift, p, below(6));
+	bytes_any(&c->key, sizeof(c->key));
+	c->ack.hops = 1 + below(HPCC_MAX_HOPS);
+}
+
+/* The next feedback, message and packet. */
+static void case_next(struct core_case *c)
+{
+	struct hpcc_ack *a = &c->ack;
+	__u64 dt = 1 + any() % (2 * c->params.t_ns);
+	int i;
+
+	c->now_ns += dt;
+	a->seq += below(5000);
+	a->snd_nxt = a->seq + below(100000);
+	a->gap_ns = below(4) ? (__s64)dt : HPCC_GAP_UNKNOWN;
+	a->random = nrand48(rng) << 1;
+	a->path_id = !below(50);
+	for (i = 0; i < HPCC_MAX_HOPS; i++) {
+		a->hop[i].bps = 10000000000;
+		a->hop[i].ts_ns = (a->hop[i].ts_ns + dt) & HPCC_TS_MASK;
+		a->hop[i].tx_bytes = (a->hop[i].tx_bytes + below(dt * 13 / 10 + 1)) & HPCC_TX_MASK;
+		a->hop[i].qlen_bytes = below(3) ? 0 : any() & HPCC_TX_MASK;
+	}
+	c->sample = (struct swift_ack){ a->seq, a->snd_nxt, any() % (8 * c->params.t_ns),
+					a->random };
+	c->n = below(3) ? below(20) : any();
+	c->mark = below(2) ? below(256) : any();
+	c->bytes = any();
+	c->report = below(2);
+	bytes_any(c->word, sizeof(c->word));
+	bytes_any(c->stack, sizeof(c->stack));
+	bytes_any(&c->values, sizeof(c->values));
+	intmd_source(c->hdr, below(4), 0);
+	if (!below(4))
+		c->hdr[below(INTMD_HDR_BYTES)] ^= 1 << below(8);
+}
+
+static void agree(const char *name, void (*here)(struct core_case *))
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(core->obj, name);
+	__u8 packet[64] = { 0 };
+	static struct core_case want;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet,
+				    .data_size_in = sizeof(packet));
+
+		if (i % 100 == 0)
+			case_begin(&want);
+		case_next(&want);
+		core->bss->core_case = want;
+		cr_assert_eq(bpf_prog_test_run_opts(bpf_program__fd(prog), &opts), 0);
+		here(&want);
+		cr_assert(!memcmp(&want, &core->bss->core_case, sizeof(want)),
+			  "%s, round %d: verdict %d in the kernel, %d here", name, i,
+			  core->bss->core_case.verdict, want.verdict);
+		/* What rx_flows() and hpcc_params_variant() made of it must be in its ranges. */
+		if (!want.params.w_ai || want.params.variant >= HPCC_VARIANTS)
+			case_begin(&want);
+	}
+}
+
+#define X(name, call)                                                                              \
+	Test(core, name)                                                                           \
+	{                                                                                          \
+		agree(#name, name##_here);                                                         \
+	}
+CORE_PROGRAMS(X)
+#undef X
