@@ -791,7 +791,7 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	__u64 limit = f->flags & FLOW_F_CLOSED ? DP_CLOSED_NS : a->timeout_ns;
 
 	a->flows++;
-	if (a->dp->crowded && !f->feedbacks)
+	if (a->dp->crowded && f->feedbacks < 2) /* at most the answer to one probe */
 		limit = DP_CROWDED_NS;
 	if (a->now_ns > last + limit)
 		bpf_map_delete_elem(a->dp->pins.flows, key);
@@ -824,7 +824,7 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	/* One-packet flows (a scan, a flood, a resolver) shall not keep others out. */
 	dp->crowded = a.flows > room - room / 8;
 	if (dp->crowded)
-		msg_limited(&dp->crowded_limit, 60, "the flow map is nearly full (%u of %u): flows that never had feedback are forgotten after 1 s; a larger max_flows makes room",
+		msg_limited(&dp->crowded_limit, 60, "the flow map is nearly full (%u of %u): flows of a packet or two are forgotten after 1 s; a larger max_flows makes room",
 			    a.flows, room);
 }
 

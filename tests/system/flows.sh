@@ -38,6 +38,36 @@ flows__full_at_the_receiver() {
 	bulk_stop
 }
 
+# A flood of one-packet flows fills the map. Flows that live get their place back while the flood goes on.
+flows__of_one_packet_keep_nobody_out() {
+	local port
+
+	net_up
+	host_config h1 "max_flows: 64" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	# Of bash: a datagram to each port.
+	for ((port = 10000; port < 10200; port++)); do
+		echo "echo >/dev/udp/10.2.0.2/$port"
+	done >"$CASE_DIR/flood.sh"
+	net_in h1 bash "$CASE_DIR/flood.sh" 2>/dev/null
+	grows "packets of flows without room" 20 flows_flooded
+	expect "flows" "$(status_of h1 .flows)" -ge 60
+	wait_for 20 "h1 says that the map is nearly full" said h1 "the flow map is nearly full"
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_goes_on
+	bulk_stop
+	wait_for 20 "the flood is forgotten long before flow_timeout" flows_few h1
+}
+
+flows_flooded() {
+	net_in h1 bash "$CASE_DIR/flood.sh" 2>/dev/null
+	stat_of h1 tx_flow_full
+}
+
+flows_few() { (($(status_of "$1" .flows) < 32)); }
+
 flows_counted() { (($(stat_of "$1" rx_flow_full tx_flow_full) > 0)); }
 
 flows_none() { (($(status_of "$1" .flows) == 0)); }
