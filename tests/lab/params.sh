@@ -160,7 +160,7 @@ params_read() {
 	for cc in $LAB_CCS; do
 		[[ " $known " == *" $cc "* ]] || params_bad "CC=$cc is not known: $known"
 		[[ $LAB != node || $(cc_field "$cc" 2) == - ]] ||
-			params_bad "CC=$cc: in LAB=node the nodes have sluice or none, the pods what" \
+			params_bad "CC=$cc: in LAB=node the nodes have a variant of sluice or none, pods what" \
 				"PODCC says, as in PODCC=$cc"
 	done
 	params_podcc
