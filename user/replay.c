@@ -400,7 +400,8 @@ static int header_parse(struct replay *r)
 			return row_fail(
 				r,
 				"no column %s: the first line has to name "
-				"ack_seq,snd_nxt,path_id,hops,%sb0_bps,ts0_ns,tx0_bytes,q0_bytes,...",
+				"ack_seq,snd_nxt,path_id,hops,%sb0_bps,ts0_ns,tx0_bytes,q0_bytes,"
+				"...",
 				column_name(column, name, sizeof(name)),
 				column_is_used(r, COL_RANDOM) ? "random," : "");
 	return 0;
@@ -564,8 +565,9 @@ static int row_print_json(const struct replay *r, const char *kind, const char *
 	    json_put(o, "rate_bps", json_object_new_uint64(st->rate_bps)) ||
 	    json_put(o, "variant", json_object_new_string(variant_name(r->params.variant))))
 		goto out_put;
-	if (*dampener && (json_put(o, "bank_tokens", json_object_new_int(st->vai.bank)) ||
-			  json_put(o, "dampener", json_object_new_double_s(atof(dampener), dampener))))
+	if (*dampener &&
+	    (json_put(o, "bank_tokens", json_object_new_int(st->vai.bank)) ||
+	     json_put(o, "dampener", json_object_new_double_s(atof(dampener), dampener))))
 		goto out_put;
 	err = puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN)) < 0 ? -errno : 0;
 out_put:

@@ -361,11 +361,13 @@ Test(replay, cmd_replay__chance)
 	}
 	r = REPLAY(HEADER GOLDEN_ROWS, "--variant", "probabilistic", "-");
 	cr_expect_eq(r.code, 1);
-	cr_expect_not_null(strstr(r.err, "no column random: the first line has to name"), "%s", r.err);
+	cr_expect_not_null(strstr(r.err, "no column random: the first line has to name"), "%s",
+			   r.err);
 	result_free(&r);
 	r = REPLAY("", "--variant", "vai", "-");
 	cr_expect_eq(r.code, 2);
-	cr_expect_not_null(strstr(r.err, "--variant vai is unknown: give plain, high-ai"), "%s", r.err);
+	cr_expect_not_null(strstr(r.err, "--variant vai is unknown: give plain, high-ai"), "%s",
+			   r.err);
 	result_free(&r);
 	snprintf(text, sizeof(text), "%s-1\n", rows);
 	r = REPLAY(text, "--variant", "probabilistic", "-");
