@@ -350,7 +350,7 @@ def sentence_fct:
 
 # ---- the page ----
 
-# Each control keeps its colour from report to report (report.css, --s1 to --s8).
+# Each of these controls keeps its colour from report to report (report.css, --s1 to --s8); others have what is free.
 def slots:
 	{sluice: 1, cubic: 2, bbr: 3, dctcp: 4, reno: 5} as $known
 	| [runs[].cc] as $all

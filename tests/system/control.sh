@@ -170,6 +170,7 @@ control__interfaces_and_peers_by_sighup() {
 	flow_soon h1 "base RTT" .base_rtt_ns 3000000
 	flow_soon h1 "W_init" .w_init_bytes 37500
 	flow_soon h1 "variant" .variant vai-sf
+	expect "flows as text" "$(ctl h1 flows)" has ", vai-sf"
 	expect "its tokens and dampener" "$(flow_of h1 '[.bank_tokens, .dampener] | map(type) | join(" ")')" = "number number"
 	governed_soon h1
 	bulk_stop
