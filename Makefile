@@ -13,7 +13,7 @@ Q := $(if $(V),,@)
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
 LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
-COMMON := cc config dataplane leftover net pins pods util xdp
+COMMON := cc config dataplane leftover net pins pods util variant xdp
 SLUICED := sluiced $(COMMON)
 SLUICECTL := sluicectl probe show replay $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
@@ -64,7 +64,7 @@ lab-shell: lab-tools ## a shell inside a running lab
 demo: lab-tools ## the main job: the star lab under four controls, a table and build/demo/report.html
 	$(Q)tests/lab/demo
 
-UNIT := $(wildcard tests/unit/*.c) user/replay.c
+UNIT := $(wildcard tests/unit/*.c) user/replay.c user/variant.c
 $(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h) | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fsanitize=address,undefined \

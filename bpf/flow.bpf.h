@@ -88,10 +88,10 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
 	p->w_min = q12_from_bytes(w_min);
 	p->eta = peer->eta;
 	p->max_stage = peer->max_stage;
-	p->variant = HPCC_PLAIN;
 	p->w_ai = peer->w_ai;
 	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
 		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
+	hpcc_params_variant(p, peer->variant);
 	f->mtu = port->mtu;
 	f->port_flags = port->flags;
 }

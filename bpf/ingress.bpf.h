@@ -115,6 +115,8 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	ack->snd_nxt = flow_left_bytes(f, fb->now_ns);
 	if (ack->snd_nxt < ack->seq)
 		ack->snd_nxt = ack->seq;
+	if (f->params.variant == HPCC_PROBABILISTIC)
+		ack->random = bpf_get_prandom_u32();
 	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
 
 	if (!f->params.t_ns) {

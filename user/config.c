@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "config.h"
+#include "variant.h"
 #include "sluice/wire.h"
 
 #define CONFIG_MAX_FLOWS 65536
@@ -48,6 +49,7 @@ static const cyaml_schema_field_t interface_fields[] = {
 static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("prefix", PTR, struct config_peer, prefix_text, 1, 64),
 	CYAML_FIELD_STRING_PTR("base_rtt", PTR, struct config_peer, base_rtt_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config_peer, variant_text, 1, 32),
 	CYAML_FIELD_END,
 };
 
@@ -75,6 +77,7 @@ static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_UINT("max_stage", OPT, struct config, hpcc.max_stage),
 	CYAML_FIELD_UINT("flows", OPT, struct config, hpcc.flows),
 	CYAML_FIELD_STRING_PTR("w_ai", PTR | OPT, struct config, hpcc.w_ai_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config, hpcc.variant_text, 1, 32),
 	CYAML_FIELD_END,
 };
 
@@ -212,6 +215,12 @@ static int config_check_peer(const char *path, struct config *c, unsigned int n)
 		    path, p->prefix_text, p->base_rtt_text);
 		return -EINVAL;
 	}
+	p->variant = c->variant;
+	if (p->variant_text && variant_parse(p->variant_text, &p->variant)) {
+		msg("%s: peers: %s: variant '%s' is unknown: write " VARIANT_WORDS, path,
+		    p->prefix_text, p->variant_text);
+		return -EINVAL;
+	}
 	for (k = 0; k < n; k++) {
 		if (!memcmp(&p->key, &c->peers[k].key, sizeof(p->key))) {
 			msg("%s: peers: %s is named twice: leave one", path, p->prefix_text);
@@ -335,6 +344,11 @@ static int config_check(const char *path, struct config *c)
 		    c->hpcc.w_ai_text);
 		return -EINVAL;
 	}
+	if (c->hpcc.variant_text && variant_parse(c->hpcc.variant_text, &c->variant)) {
+		msg("%s: hpcc: variant '%s' is unknown: write " VARIANT_WORDS, path,
+		    c->hpcc.variant_text);
+		return -EINVAL;
+	}
 	for (i = 0; i < c->interfaces_count; i++) {
 		err = config_check_interface(path, c, i);
 		if (err)
@@ -420,6 +434,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.w_ai = q12_from_bytes(c->w_ai_bytes),
 		.flows = c->hpcc.flows,
 		.max_stage = c->hpcc.max_stage,
+		.variant = p->variant,
 	};
 
 	return v;

@@ -27,9 +27,11 @@ struct config_interface {
 struct config_peer {
 	char *prefix_text;
 	char *base_rtt_text;
+	char *variant_text; /* NULL: the default for all */
 
 	struct peer_key key;
 	__u64 base_rtt_ns;
+	enum hpcc_variant variant;
 };
 
 #define CONFIG_POD_CIDRS 16
@@ -50,6 +52,7 @@ struct config {
 		unsigned int max_stage;
 		unsigned int flows;
 		char *w_ai_text;
+		char *variant_text; /* NULL: plain */
 	} hpcc;
 	struct {
 		char *horizon_text;
@@ -71,6 +74,7 @@ struct config {
 	__u64 horizon_ns;
 	double eta;
 	__u64 w_ai_bytes; /* 0: derived from flows */
+	enum hpcc_variant variant; /* of peers that name none */
 	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
 };
 

@@ -24,6 +24,7 @@
 
 #include "replay.h"
 #include "util.h"
+#include "variant.h"
 #include "sluice/hpcc.h"
 
 #define ME "sluicectl replay: "
@@ -51,7 +52,8 @@ enum opt {
 	OPT_W_INIT,
 	OPT_W_MIN,
 	OPT_NUMBERS,
-	OPT_JSON = OPT_NUMBERS,
+	OPT_VARIANT = OPT_NUMBERS,
+	OPT_JSON,
 	OPT_HELP,
 };
 
@@ -71,7 +73,7 @@ static const struct option_number {
 };
 
 /* What a column holds: ack_seq.. or COL_HOP + HOP_COLS * hop + bps.. */
-enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_HOP };
+enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_RANDOM, COL_HOP };
 enum hop_column { HOP_BPS, HOP_TS, HOP_TX, HOP_QLEN, HOP_COLS };
 
 #define COLS (COL_HOP + HOP_COLS * HPCC_MAX_HOPS)
@@ -85,6 +87,7 @@ static const struct column_kind {
 	[COL_SND_NXT] = { "snd_nxt", NULL, 0, ~0ULL },
 	[COL_PATH_ID] = { "path_id", NULL, 0, 0xffff },
 	[COL_HOPS] = { "hops", NULL, 0, HPCC_MAX_HOPS },
+	[COL_RANDOM] = { "random", NULL, 0, 0xffffffff },
 	[COL_HOP + HOP_BPS] = { "b", "_bps", 1, BPS_MAX },
 	[COL_HOP + HOP_TS] = { "ts", "_ns", 0, TS_MAX_NS },
 	[COL_HOP + HOP_TX] = { "tx", "_bytes", 0, ~0ULL },
@@ -128,20 +131,25 @@ static void replay_usage(FILE *to)
 		else
 			fprintf(to, "(default %.14g)\n", o->preset);
 	}
-	fputs("  --json             one JSON object per line instead of CSV\n"
+	fputs("  --variant NAME     " VARIANT_WORDS " (default plain)\n"
+	      "  --json             one JSON object per line instead of CSV\n"
 	      "  --help             this text\n"
 	      "\n"
 	      "FILE is CSV, - for standard input. Its first line names the columns, in any order:\n"
 	      " ack_seq,snd_nxt,path_id,hops,b0_bps,ts0_ns,tx0_bytes,q0_bytes,b1_bps,...,q4_bytes\n"
-	      "Columns with other names are ignored, as are those of the hops that a row does not\n"
+	      "With the variant probabilistic also random, the 32 bits by which a decrease is used or\n"
+	      "not. Columns with other names are ignored, as are those of the hops that a row does not\n"
 	      "have. ts and tx may be whole or cut to the 24 bits of ns and 27 bits of bytes of\n"
 	      "the wire; ack_seq and snd_nxt must not wrap.\n"
 	      "\n"
 	      "Output: row,kind,u,w_bytes,wc_bytes,inc_stage,rate_bps for each row. The kinds:\n"
 	      "  first    nothing to compare with (first feedback, other path, pause): W stays\n"
 	      "  fast     W computed from the reference window Wc\n"
-	      "  full     the same, and Wc = W: once per RTT\n"
+	      "  full     the same, and Wc = W: once per RTT (vai-sf: decreases more often;\n"
+	      "           probabilistic: those decreases that chance picks)\n"
 	      "  skipped  ignored: reordered, or without hops\n"
+	      "With vai-sf also bank_tokens and dampener, after the row: what it has saved for larger\n"
+	      "additive increases, and what divides them (1 + dampener / 8).\n"
 	      "\n"
 	      "A bad row ends the replay with exit code 1 and a message that names its line; the\n"
 	      "rows before it are printed. Exit codes: 0 done, 1 failure, 2 usage.\n",
@@ -195,7 +203,8 @@ static int option_parse(const struct option_number *o, const char *text, double 
 	return 0;
 }
 
-static int params_set(struct hpcc_params *p, const double *v, int w_init_given)
+static int params_set(struct hpcc_params *p, const double *v, int w_init_given,
+		      enum hpcc_variant variant)
 {
 	double w_init = v[OPT_W_INIT];
 
@@ -222,6 +231,7 @@ static int params_set(struct hpcc_params *p, const double *v, int w_init_given)
 	p->w_ai = llround(v[OPT_W_AI] * Q12_ONE);
 	p->eta = llround(v[OPT_ETA] * Q24_ONE);
 	p->max_stage = v[OPT_MAX_STAGE];
+	hpcc_params_variant(p, variant);
 	return 0;
 }
 
@@ -229,10 +239,12 @@ static int params_set(struct hpcc_params *p, const double *v, int w_init_given)
 static int options_parse(struct replay *r, int argc, char **argv)
 {
 	struct option options[OPT_HELP + 2] = {
+		[OPT_VARIANT] = { "variant", required_argument, NULL, OPT_VARIANT },
 		[OPT_JSON] = { "json", no_argument, NULL, OPT_JSON },
 		[OPT_HELP] = { "help", no_argument, NULL, OPT_HELP },
 	};
 	double value[OPT_NUMBERS];
+	enum hpcc_variant variant = HPCC_PLAIN;
 	int w_init_given = 0, i, c, err;
 
 	for (i = 0; i < OPT_NUMBERS; i++) {
@@ -243,6 +255,11 @@ static int options_parse(struct replay *r, int argc, char **argv)
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
 		switch (c) {
+		case OPT_VARIANT:
+			if (variant_parse(optarg, &variant))
+				return usage_fail("--variant %s is unknown: give " VARIANT_WORDS,
+						  optarg);
+			break;
 		case OPT_JSON:
 			r->json = 1;
 			break;
@@ -251,8 +268,7 @@ static int options_parse(struct replay *r, int argc, char **argv)
 			replay_usage(stdout);
 			return 1;
 		case ':':
-			return usage_fail("%s: its value is missing: add a number",
-					  argv[optind - 1]);
+			return usage_fail("%s: its value is missing: add it", argv[optind - 1]);
 		case '?':
 			return usage_fail("%s: no such option, or not clear which: spell it out",
 					  argv[optind - 1]);
@@ -268,7 +284,7 @@ static int options_parse(struct replay *r, int argc, char **argv)
 					  ? "no FILE: name the trace, or - for standard input"
 					  : "more than one FILE: replay them one by one");
 	r->name = argv[optind];
-	return params_set(&r->params, value, w_init_given);
+	return params_set(&r->params, value, w_init_given, variant);
 }
 
 /* The next line without its end. Returns 1, 0 at the end of the file, or -errno. */
@@ -339,6 +355,12 @@ static const char *column_name(int column, char *name, size_t size)
 	return name;
 }
 
+/* Only chance needs a random number. */
+static int column_is_used(const struct replay *r, int column)
+{
+	return column != COL_RANDOM || r->params.variant == HPCC_PROBABILISTIC;
+}
+
 static int header_parse(struct replay *r)
 {
 	static const char bom[] = "\xef\xbb\xbf"; /* some spreadsheets put it first */
@@ -374,12 +396,14 @@ static int header_parse(struct replay *r)
 	if (!r->hops)
 		r->hops = 1;
 	for (column = 0; column < COL_HOP + HOP_COLS * r->hops; column++)
-		if (field_of[column] == COL_OTHER)
+		if (field_of[column] == COL_OTHER && column_is_used(r, column))
 			return row_fail(
 				r,
 				"no column %s: the first line has to name "
-				"ack_seq,snd_nxt,path_id,hops,b0_bps,ts0_ns,tx0_bytes,q0_bytes,...",
-				column_name(column, name, sizeof(name)));
+				"ack_seq,snd_nxt,path_id,hops,%sb0_bps,ts0_ns,tx0_bytes,q0_bytes,"
+				"...",
+				column_name(column, name, sizeof(name)),
+				column_is_used(r, COL_RANDOM) ? "random," : "");
 	return 0;
 }
 
@@ -421,6 +445,8 @@ static int row_parse(const struct replay *r, struct row *row)
 	}
 	memset(row, 0, sizeof(*row));
 	for (column = 0; column < COL_HOP; column++) {
+		if (!column_is_used(r, column))
+			continue;
 		err = value_parse(r, column, text[column], &row->value[column]);
 		if (err)
 			return err;
@@ -453,7 +479,8 @@ static int row_is_whole(const struct row *row)
 }
 
 /*
- * The time since the recorded row, which the core wants in order to count the wraps of 24 bits.
+ * The time since the recorded row, which the core wants in order to count the wraps of 24 bits, and
+ * with Sampling Frequency to know for how many feedbacks a row stands.
  *
  * Whole clocks say it. Cut ones do not: then the core takes the nearest, and a pause of more than
  * half the wrap would look like a step back and be skipped, as would what follows, until the clock
@@ -474,7 +501,7 @@ static __s64 row_gap_ns(const struct replay *r, const struct row *row)
 	if (row->value[COL_ACK_SEQ] > r->recorded.value[COL_ACK_SEQ] &&
 	    ahead_ns > HPCC_TS_MASK / 2 + 1 && ahead_ns < HPCC_TS_MASK + 1 - reorder_ns)
 		return ahead_ns;
-	return HPCC_GAP_UNKNOWN;
+	return hpcc_elapsed(row_ts_ns(&r->recorded, 0), row_ts_ns(row, 0), HPCC_GAP_UNKNOWN);
 }
 
 static void row_to_ack(const struct replay *r, const struct row *row, struct hpcc_ack *ack)
@@ -487,6 +514,7 @@ static void row_to_ack(const struct replay *r, const struct row *row, struct hpc
 	ack->gap_ns = r->state.hops ? row_gap_ns(r, row) : HPCC_GAP_UNKNOWN;
 	ack->path_id = row->value[COL_PATH_ID];
 	ack->hops = row->value[COL_HOPS];
+	ack->random = row->value[COL_RANDOM];
 	for (hop = 0; hop < ack->hops; hop++) {
 		const __u64 *v = &row->value[COL_HOP + hop * HOP_COLS];
 
@@ -520,7 +548,7 @@ static int json_put(json_object *o, const char *key, json_object *value)
 }
 
 static int row_print_json(const struct replay *r, const char *kind, const char *u, const char *w,
-			  const char *wc)
+			  const char *wc, const char *dampener)
 {
 	const struct hpcc_state *st = &r->state;
 	json_object *o = json_object_new_object();
@@ -534,7 +562,12 @@ static int row_print_json(const struct replay *r, const char *kind, const char *
 	    json_put(o, "w_bytes", json_object_new_double_s(atof(w), w)) ||
 	    json_put(o, "wc_bytes", json_object_new_double_s(atof(wc), wc)) ||
 	    json_put(o, "inc_stage", json_object_new_int(st->inc_stage)) ||
-	    json_put(o, "rate_bps", json_object_new_uint64(st->rate_bps)))
+	    json_put(o, "rate_bps", json_object_new_uint64(st->rate_bps)) ||
+	    json_put(o, "variant", json_object_new_string(variant_name(r->params.variant))))
+		goto out_put;
+	if (*dampener &&
+	    (json_put(o, "bank_tokens", json_object_new_int(st->vai.bank)) ||
+	     json_put(o, "dampener", json_object_new_double_s(atof(dampener), dampener))))
 		goto out_put;
 	err = puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN)) < 0 ? -errno : 0;
 out_put:
@@ -545,15 +578,20 @@ out_put:
 static int row_print(const struct replay *r, const char *kind)
 {
 	const struct hpcc_state *st = &r->state;
-	char u[32], w[32], wc[32];
+	char u[32], w[32], wc[32], dampener[32] = "", vai[48] = "";
 
 	snprintf(u, sizeof(u), "%.6f", (double)st->u / Q24_ONE);
 	snprintf(w, sizeof(w), "%.3f", (double)st->w / Q12_ONE);
 	snprintf(wc, sizeof(wc), "%.3f", (double)st->wc / Q12_ONE);
+	if (r->params.variant == HPCC_VAI_SF) {
+		snprintf(dampener, sizeof(dampener), "%.3f",
+			 (double)st->vai.dampener_q8 / VAI_DAMPENER_ONE);
+		snprintf(vai, sizeof(vai), ",%u,%s", st->vai.bank, dampener);
+	}
 	if (r->json)
-		return row_print_json(r, kind, u, w, wc);
-	return printf("%lu,%s,%s,%s,%s,%u,%llu\n", r->row_nr, kind, u, w, wc, st->inc_stage,
-		      st->rate_bps) < 0
+		return row_print_json(r, kind, u, w, wc, dampener);
+	return printf("%lu,%s,%s,%s,%s,%u,%llu%s\n", r->row_nr, kind, u, w, wc, st->inc_stage,
+		      st->rate_bps, vai) < 0
 		       ? -errno
 		       : 0;
 }
@@ -583,7 +621,8 @@ static int replay_run(struct replay *r)
 	err = header_parse(r);
 	if (err)
 		return err;
-	if (!r->json && puts("row,kind,u,w_bytes,wc_bytes,inc_stage,rate_bps") < 0)
+	if (!r->json && printf("row,kind,u,w_bytes,wc_bytes,inc_stage,rate_bps%s\n",
+			       r->params.variant == HPCC_VAI_SF ? ",bank_tokens,dampener" : "") < 0)
 		return output_fail(-errno);
 	hpcc_init(&r->state, &r->params);
 	while ((err = line_read(r)) > 0) {

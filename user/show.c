@@ -11,6 +11,7 @@
 #include "config.h"
 #include "pins.h"
 #include "show.h"
+#include "variant.h"
 
 struct show_options show_options = { .pin_dir = SLUICE_PIN_DIR };
 
@@ -204,6 +205,13 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 	json_object_object_add(o, "w_ai_bytes",
 			       json_object_new_double((double)f->params.w_ai / Q12_ONE));
 	add_u64(o, "rate_bps", f->cc.rate_bps);
+	add_string(o, "variant", variant_name(f->params.variant));
+	if (f->params.variant == HPCC_VAI_SF) {
+		add_u64(o, "bank_tokens", f->cc.vai.bank);
+		json_object_object_add(o, "dampener",
+				       json_object_new_double((double)f->cc.vai.dampener_q8 /
+							      VAI_DAMPENER_ONE));
+	}
 	json_object_object_add(o, "u", json_object_new_double((double)f->cc.u / Q24_ONE));
 	add_u64(o, "inc_stage", f->cc.inc_stage);
 	add_u64(o, "base_rtt_ns", f->params.t_ns);
@@ -251,9 +259,10 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 			queue = hop_queue_ns(&f->cc.last[i]);
 	snprintf(ends, sizeof(ends), "%s:%u -> %s:%u", addr_format(&k->local, local),
 		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
-	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu  %s\n", ends, q12_to_bytes(f->cc.w),
+	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu  %s%s%s\n", ends, q12_to_bytes(f->cc.w),
 	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue / 1000, f->feedbacks,
-	       flow_state(f, &c->ctl));
+	       flow_state(f, &c->ctl), f->params.variant ? ", " : "",
+	       f->params.variant ? variant_name(f->params.variant) : "");
 	return 0;
 }
 

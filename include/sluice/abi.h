@@ -10,7 +10,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 5
+#define SLUICE_ABI 6
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -98,6 +98,8 @@ struct peer {
 	q12_t w_ai;	 /* 0: w_init * (1 - eta) / flows */
 	__u32 flows;	 /* N: flows that are expected to share a port */
 	__u32 max_stage;
+	__u32 variant;	 /* enum hpcc_variant */
+	__u32 pad;
 };
 
 #define PORT_F_HOST 1
@@ -156,6 +158,7 @@ _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 184, "cc");
 _Static_assert(sizeof(struct flow) == 456, "flow");
+_Static_assert(sizeof(struct peer) == 40, "peer");
 _Static_assert(sizeof(struct port) == 88, "port");
 
 #endif

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The congestion controls, in one table: name, what net.ipv4.tcp_congestion_control becomes ("-":
 # left alone), net.ipv4.tcp_ecn, where the bottleneck marks (in thousandths of the BDP, 0:
-# nowhere), and whether a sluiced runs in every namespace.
+# nowhere), whether a sluiced runs in every namespace, and its `hpcc: variant`. sluice is what we
+# recommend: the daemon's own defaults.
 CC_TABLE='
 sluice	-	2	0	sluiced
+hpcc	-	2	0	sluiced	plain
+hpcc-ai	-	2	0	sluiced	high-ai
+hpcc-prob	-	2	0	sluiced	probabilistic
+hpcc-vai-sf	-	2	0	sluiced	vai-sf
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
@@ -106,7 +111,7 @@ cc_apply() {
 
 # cc_start CC BASE_RTT_US DIR: the programs of CC, if it has any.
 cc_start() {
-	[[ $(cc_field "$1" 5) == - ]] || cc_sluice_start "$2" "$3"
+	[[ $(cc_field "$1" 5) == - ]] || cc_sluice_start "$@"
 }
 
 # cc_collect CC DIR: what the control itself can tell at the end of a run, before cc_remove.
@@ -132,10 +137,11 @@ cc_sluice_speed() {
 	echo "$(($1 / div))$unit"
 }
 
-# cc_sluice_config NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
+# cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
-	local ns=$1 speed port i rtt=$2
+	local ns=$2 speed port i rtt=$3 hpcc=() variant
 
+	variant=$(cc_field "$1" 6)
 	((LAB_BASE_RTT)) && rtt=$LAB_BASE_RTT
 	speed=$(cc_sluice_speed "$LAB_RATE")
 	echo "pin_dir: $SLUICE_PINS/slab-$ns"
@@ -156,7 +162,9 @@ cc_sluice_config() {
 			"{prefix: 'fd00::/16', base_rtt: ${rtt}us}]"
 	fi
 	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
-		((LAB_FLOWS == 0)) || echo "hpcc: {flows: $LAB_FLOWS}"
+		((LAB_FLOWS == 0)) || hpcc+=("flows: $LAB_FLOWS,")
+		[[ $variant ]] && hpcc+=("variant: $variant")
+		[[ ${hpcc[*]} ]] && echo "hpcc: {${hpcc[*]}}"
 		return
 	fi
 	for port in "${!NET_BOTTLENECKS[@]}"; do
@@ -168,16 +176,16 @@ cc_sluice_config() {
 
 declare -A CC_DAEMONS=()
 
-# One daemon in every namespace, started together.
+# cc_sluice_start CC BASE_RTT_US DIR: one daemon in every namespace, started together.
 cc_sluice_start() {
-	local base_us=$1 dir=$2 ns tries=0 waiting
+	local base_us=$2 dir=$3 ns tries=0 waiting
 
 	if ! grep -q " $SLUICE_PINS bpf " /proc/mounts; then
 		mount -t bpf bpf "$SLUICE_PINS" || return 1
 		CC_MOUNTED=1
 	fi
 	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}"; do
-		cc_sluice_config "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
+		cc_sluice_config "$1" "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
 		: >"$dir/sluiced-$ns.log"
 		# Not among what net_stop ends: traffic stops first.
 		nsenter --net="/run/netns/$NET_PREFIX$ns" "$LAB_BUILD/sluiced" \

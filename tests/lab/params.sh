@@ -13,7 +13,8 @@ usage() {
 	                      udp: the star with senders of UDP; node: the star with nodes that route
 	                      for pods, where Sluice runs in the nodes and nothing of it in the pods
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
-	                      (default of udp and node: sluice,none)
+	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
+	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: so many of the senders send TCP
 	  PODCC=cubic         node: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
@@ -152,14 +153,14 @@ params_read() {
 
 	LAB_CCS=${CC:-sluice,cubic,bbr,dctcp}
 	[[ $LAB == udp || $LAB == node ]] && LAB_CCS=${CC:-sluice,none}
-	[[ $LAB_CCS =~ ^[a-z0-9_]+(,[a-z0-9_]+)*$ ]] ||
+	[[ $LAB_CCS =~ ^[a-z0-9_-]+(,[a-z0-9_-]+)*$ ]] ||
 		params_bad "CC=$LAB_CCS is not a list of names with commas between them"
 	LAB_CCS=$(tr , '\n' <<<"$LAB_CCS" | awk '!seen[$0]++' | xargs)
 	known=$(cc_names)
 	for cc in $LAB_CCS; do
 		[[ " $known " == *" $cc "* ]] || params_bad "CC=$cc is not known: $known"
-		[[ $LAB != node || $cc == sluice || $cc == none ]] ||
-			params_bad "CC=$cc: in LAB=node the nodes have sluice or none, the pods what" \
+		[[ $LAB != node || $(cc_field "$cc" 2) == - ]] ||
+			params_bad "CC=$cc: in LAB=node the nodes have a variant of sluice or none, pods what" \
 				"PODCC says, as in PODCC=$cc"
 	done
 	params_podcc

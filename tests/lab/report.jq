@@ -50,7 +50,8 @@ def bytes_said: scaled([["MB", 1e6], ["KB", 1e3], ["B", 1]]; " ");
 def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .[-1] end;
 def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
 
-def named: {sluice: "Sluice", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno"}[.] // .;
+def named: {sluice: "Sluice", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC",
+	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF"}[.] // .;
 
 # A full packet on the wire: 1500 bytes of IP and an Ethernet header.
 def packet: 1514;
@@ -349,13 +350,13 @@ def sentence_fct:
 
 # ---- the page ----
 
-# Each control keeps its colour from report to report (report.css, --s1 to --s8).
+# Each of these controls keeps its colour from report to report (report.css, --s1 to --s8); others have what is free.
 def slots:
 	{sluice: 1, cubic: 2, bbr: 3, dctcp: 4, reno: 5} as $known
-	| reduce runs[].cc as $cc ({next: 6, of: {}};
-		if $known[$cc] then .of[$cc] = $known[$cc]
-		else .of[$cc] = .next | .next = (if .next == 8 then 6 else .next + 1 end) end)
-	| .of;
+	| [runs[].cc] as $all
+	| ([6, 7, 8, 1, 2, 3, 4, 5] - [$all[] | $known[.] // empty]) as $free
+	| ($all - ($known | keys)) as $others
+	| reduce $all[] as $cc ({}; .[$cc] = ($known[$cc] // $free[($others | index($cc)) % ($free | length)]));
 
 # The name of a control, with its colour.
 def labelled($slots): "<i class=\"swatch\" style=\"background: var(--s\($slots[.]))\"></i>\(named | @html)";

@@ -24,6 +24,8 @@
 #define PACKET_PAYLOAD 1448
 #define GOVERNED_PACKETS 16
 #define GOVERNED_FOR_US 100000
+#define FAIR_JAIN 0.95
+#define FAIR_RTTS 5
 
 /* A time series of rows of `columns` numbers; column 0 is the time. */
 struct series {
@@ -458,6 +460,40 @@ static json_object *jain_100ms(const struct run *run)
 	return object;
 }
 
+/*
+ * Flows that start one after the other, all times in milliseconds. together: from the last start to
+ * the first completion. fair: from the last start to the end of the first five RTTs over which, and
+ * over every five that begin within the next five, Jain's index of the rates is 0.95 or more; null:
+ * not while they were together. spread: from the first completion to the last.
+ */
+static void fairness_figures(json_object *object, const struct lab *lab, const struct run *run)
+{
+	uint64_t span_us = FAIR_RTTS * max_u64(run->base_us, lab->rtt_us), us;
+	uint64_t start = 0, first = run->to_us, last = 0, since = 0, fair = 0;
+	int i;
+
+	for (i = 0; i < run->flows; i++) {
+		uint64_t end = run->flow[i].end_us ? run->flow[i].end_us : run->to_us;
+
+		start = max_u64(start, run->flow[i].start_us);
+		first = min_u64(first, end);
+		last = max_u64(last, end);
+	}
+	for (us = start; !fair && us + span_us <= first; us += 1000) {
+		if (jain_bin(run, us, us + span_us) < FAIR_JAIN)
+			since = 0;
+		else if (!since)
+			since = us;
+		if (since && us - since >= span_us)
+			fair = since + span_us;
+	}
+	json_object_object_add(object, "together_ms",
+			       json_number(first > start ? (first - start) / 1e3 : 0, 1));
+	json_object_object_add(object, "fair_ms",
+			       fair ? json_number((fair - start) / 1e3, 1) : NULL);
+	json_object_object_add(object, "spread_ms", json_number((last - first) / 1e3, 1));
+}
+
 static json_object *queue_figures(const struct run *run, int queue, uint64_t *start_max)
 {
 	uint64_t *values = calloc(run->queue.rows, sizeof(*values));
@@ -838,6 +874,8 @@ static json_object *run_figures(const struct lab *lab, const struct run *run)
 		json_object_object_add(object, "fct_ideal_ms",
 				       json_number(wire * 8e3 / lab->rate_bps, 3));
 		json_object_object_add(object, "slowdown", slowdown_figures(lab, run));
+		if (lab->stagger_us)
+			fairness_figures(object, lab, run);
 	}
 	if (lab->join_bytes) {
 		json_object_object_add(object, "recovery_ms",
@@ -1018,17 +1056,17 @@ static void table_print(const struct lab *lab, json_object *results)
 		printf("the pods have: %s\n", lab->podcc);
 	if (*lab->missing)
 		printf("missing here: %s\n", lab->missing);
-	printf("           queue KB                  at start          Jain         probe over "
+	printf("              queue KB                  at start          Jain         probe over "
 	       "base ms"
 	       "      retrans-\n");
-	printf("control    p50    p95    p99    max     max    use    mean  min    p50    p99    "
+	printf("control       p50    p95    p99    max     max    use    mean  min    p50    p99    "
 	       "max"
 	       "     mits   drops\n");
 	for (i = 0; i < json_object_array_length(runs); i++) {
 		run = json_object_array_get_idx(runs, i);
 		array_figures(json_object_object_get(run, "jain"), &min, &mean, &max);
 		base = member(run, "probe_us", "base");
-		printf("%-8s %6.1f %6.1f %6.1f %6.1f  %6.1f  %.3f   %.3f %.3f %6.2f %6.2f %6.2f  "
+		printf("%-11s %6.1f %6.1f %6.1f %6.1f  %6.1f  %.3f   %.3f %.3f %6.2f %6.2f %6.2f  "
 		       "%6.0f  %6.0f\n",
 		       json_object_get_string(json_object_object_get(run, "cc")),
 		       member(run, "queue_bytes", "p50") / 1e3,
@@ -1044,7 +1082,7 @@ static void table_print(const struct lab *lab, json_object *results)
 	}
 	for (i = 0; i < json_object_array_length(runs); i++) {
 		run = json_object_array_get_idx(runs, i);
-		printf("%-8s", json_object_get_string(json_object_object_get(run, "cc")));
+		printf("%-11s", json_object_get_string(json_object_object_get(run, "cc")));
 		if (lab->size_bytes) {
 			array_figures(json_object_object_get(run, "fct_ms"), &min, &mean, &max);
 			printf(" completion ms %.1f / %.1f / %.1f (min, mean, max)", min, mean,
@@ -1063,6 +1101,12 @@ static void table_print(const struct lab *lab, json_object *results)
 				       member(run, "slowdown", "max"),
 				       member(run, "jain_100ms", "mean"),
 				       member(run, "jain_100ms", "min"));
+			if (json_object_object_get(run, "fair_ms"))
+				printf("; fair %.1f ms after the last start",
+				       member(run, "fair_ms", NULL));
+			if (json_object_object_get(run, "spread_ms"))
+				printf("; all complete within %.1f ms",
+				       member(run, "spread_ms", NULL));
 		} else if (lab->join_bytes) {
 			table_array(" joiner's completion ms",
 				    json_object_object_get(run, "fct_ms"), " %.1f");
@@ -1077,15 +1121,15 @@ static void table_print(const struct lab *lab, json_object *results)
 			table_array(" rates bit/s", array, " %.0f");
 		}
 		if (json_object_object_get(run, "governed_ms"))
-			printf("\n%-8s queue below 16 packets %.1f ms after attaching, then for "
+			printf("\n%-11s queue below 16 packets %.1f ms after attaching, then for "
 			       "%.1f %% of the time",
 			       "", member(run, "governed_ms", NULL),
 			       100 * member(run, "governed_share", NULL));
 		else if (*lab->attach)
-			printf("\n%-8s queue never below 16 packets for 100 ms after attaching",
+			printf("\n%-11s queue never below 16 packets for 100 ms after attaching",
 			       "");
 		if (*lab->app)
-			printf("\n%-8s redis ms %.1f / %.1f / %.1f (p50, p99, max), idle %.1f; "
+			printf("\n%-11s redis ms %.1f / %.1f / %.1f (p50, p99, max), idle %.1f; "
 			       "downloads %.1f Mbit/s of payload",
 			       "", member(run, "redis_us", "p50") / 1e3,
 			       member(run, "redis_us", "p99") / 1e3,

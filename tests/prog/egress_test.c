@@ -1470,6 +1470,48 @@ Test(egress, flow__takes_new_parameters_with_a_new_epoch)
 	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
 }
 
+/* Of the longest prefix; with the next epoch a flow that runs changes over, and keeps its window. */
+Test(egress, flow__takes_its_peers_variant)
+{
+	struct peer peer = peer_usual();
+	struct frame in = tcp(.payload = 100);
+	struct ip_spec s = {};
+	enum hpcc_variant v;
+	__u64 plain_w_ai;
+	struct flow f;
+
+	peer.variant = HPCC_PROBABILISTIC;
+	peer_set("10.1.0.2", 128, &peer);
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	f = flow_get(s);
+	expect_eq(f.params.variant, HPCC_PROBABILISTIC);
+	expect_eq(f.cc.vai.variant, HPCC_PROBABILISTIC);
+	plain_w_ai = f.params.w_ai;
+	f.cc.w = f.cc.wc = 1000000ULL << 12;
+	flow_set(s, &f);
+	for (v = HPCC_PLAIN; v < HPCC_VARIANTS; v++) {
+		struct hpcc_params want = f.params;
+
+		fixture("variant %u", v);
+		peer.variant = v;
+		peer_set("10.1.0.2", 128, &peer);
+		control_next_epoch();
+		run(EGRESS, &in);
+		want.w_ai = plain_w_ai;
+		hpcc_params_variant(&want, v);
+		f = flow_get(s);
+		cr_assert(!memcmp(&f.params, &want, sizeof(want)), "%sparameters", world_fixture());
+		expect_eq(f.cc.w, 1000000ULL << 12);
+		expect_eq(f.cc.wc, 1000000ULL << 12);
+		expect_counted(STAT_TX_DATA);
+	}
+	fixture("another prefix");
+	in = tcp(.v6 = 1, .payload = 100);
+	run(EGRESS, &in);
+	expect_eq(flow_get((struct ip_spec){ .v6 = 1 }).params.variant, HPCC_PLAIN);
+}
+
 Test(egress, flow__fin_and_rst_close_it)
 {
 	struct frame fin = tcp(.flags = FIN | ACK), rst = tcp(.flags = RST, .sport = 7),

@@ -484,6 +484,78 @@ SinkTest(ingress, feedback__is_what_hpcc_computes)
 	cr_assert(flow_get(a_to_b).cc.w < flow_get(a_to_b).params.w_init, "W never moved");
 }
 
+/* Where 10.1.0.0/16 has a base RTT of 100 us and this variant; the flow takes it up. */
+static void flow_runs_variant(enum hpcc_variant variant)
+{
+	struct peer peer = peer_usual();
+
+	peer.t_ns = 100000;
+	peer.variant = variant;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	control_next_epoch();
+	flow_runs(0, 1000000);
+	expect_eq(flow_get(a_to_b).params.variant, variant);
+}
+
+/*
+ * The variant changes while the flow runs, and the dampener is gone with it. Feedback comes once per RTT, so
+ * that what it stands for (hpcc_stands_for()) is more than s whatever the clock does in the test.
+ */
+SinkTest(ingress, feedback__is_what_the_peers_variant_computes)
+{
+	static const enum hpcc_variant variants[] = { HPCC_VAI_SF, HPCC_HIGH_AI, HPCC_VAI_SF,
+						      HPCC_PLAIN };
+	struct feedback fb = { .hops = 1, .seq = 20000, .hop = { hop_of(12, 0, 0, 0) } };
+	unsigned int i, k, full, dampened;
+
+	for (k = 0; k < 4; k++) {
+		flow_runs_variant(variants[k]);
+		for (i = full = dampened = 0; i < 60; i++) {
+			struct flow f = flow_get(a_to_b);
+
+			fixture("variant %u, feedback %u", variants[k], i);
+			hop_advance(&fb, 0, 100000 + i % 7 * 1000, 700 + i * 13 % 600,
+				    i % 20 < 10 ? 4000000 : 0);
+			fb.gap_ns = f.feedbacks ? 100000 + i % 7 * 1000 : 0;
+			fb.seq += 600000;
+			f.tx_bytes = fb.seq + 1000000;
+			f.cc.wc = f.cc.w = 600000ULL << 12;
+			flow_set(a_to_b, &f);
+			full += expect_feedback(&fb, 0, MODE_DRY_RUN) == HPCC_FULL;
+			dampened += flow_get(a_to_b).cc.vai.dampener_q8 > 0;
+		}
+		cr_assert_gt(full, 20);
+		expect_eq(dampened > 0, variants[k] == HPCC_VAI_SF);
+	}
+}
+
+/* Of the decreases of a flow with 1/8 of the largest window one in eight is committed. */
+SinkTest(ingress, feedback__probabilistic)
+{
+	struct feedback fb = { .hops = 1, .seq = 20000, .hop = { hop_of(12, 0, 0, 0) } };
+	unsigned int i, full = 0;
+
+	flow_runs_variant(HPCC_PROBABILISTIC);
+	for (i = 0; i < 400; i++) {
+		struct frame inner = tcp(.reply = 1), in;
+		struct flow f = flow_get(a_to_b);
+
+		f.tx_bytes = fb.seq + 100000; /* each is a round of its own */
+		f.cc.wc = f.params.w_init / 8;
+		f.cc.u = 2 * Q24_ONE;
+		f.fb_rx_ns = 0;
+		flow_set(a_to_b, &f);
+		in = wrap(&inner, .echo = 1, .echo_hops = 1, .echo_seq = fb.seq,
+			  .echo_hop = { fb.hop[0] });
+		run(sink, &in);
+		full += flow_get(a_to_b).cc.wc != f.cc.wc;
+		hop_advance(&fb, 0, 100000, 1300, 0);
+		fb.seq += 600000;
+	}
+	/* 50 on average: either bound is five deviations away. */
+	cr_assert(full > 17 && full < 83, "%u of 400", full);
+}
+
 SinkTest(ingress, feedback__moves_w_and_r_by_the_paper)
 {
 	/* One hop at 190 % for one whole RTT: U = 1.9, W = Wc * 0.95 / 1.9 + W_AI. */

@@ -274,6 +274,108 @@ Test(replay, cmd_replay__options)
 	}
 }
 
+/* The last row of the golden trace is another path. High AI: 52000 * 0.95 / 1.9 + 20 * 80. */
+Test(replay, cmd_replay__variants)
+{
+	struct result plain = REPLAY(HEADER GOLDEN_ROWS, "-");
+	struct result same = REPLAY(HEADER GOLDEN_ROWS, "--variant", "plain", "-");
+	struct result high = REPLAY(HEADER GOLDEN_ROWS, "--variant", "high-ai", "-");
+
+	cr_expect_eq(same.code, 0, "%s", same.err);
+	cr_expect_str_eq(same.out, plain.out);
+	cr_expect_eq(high.code, 0, "%s", high.err);
+	cr_expect_not_null(strstr(high.out, "\n5,full,1.900000,27600.000,27600.000,0,"), "%s",
+			   high.out);
+	result_free(&plain);
+	result_free(&same);
+	result_free(&high);
+}
+
+/*
+ * By hand: N = 2600 / 80 = 32, a token is 3250 bytes, s is 5. An RTT stands for 26 feedbacks of two
+ * packets, so row 3 commits the decrease that plain HPCC keeps for row 5: 52000 * 0.95 / 1.25 + 80.
+ * Row 4: 78000 bytes of queue make 24 tokens and a dampener of 1.5: 39600 / 2 + 80 * 24 / 1.1875.
+ */
+#define VAI_ROWS                                                                                   \
+	"1000,50000,7,1,100000000000,1000,0,13000\n"                                               \
+	"2000,60000,7,1,100000000000,5160,26000,13000\n"                                           \
+	"50000,90000,7,1,100000000000,9320,78000,46800\n"                                          \
+	"60001,90000,7,1,100000000000,13480,130000,78000\n"
+
+Test(replay, cmd_replay__variable_ai)
+{
+	struct result r = REPLAY(HEADER VAI_ROWS, "--variant=vai-sf", "-");
+	struct result j = REPLAY(HEADER VAI_ROWS, "--variant=vai-sf", "--json", "-");
+	json_object *o, *value;
+
+	cr_expect_eq(r.code, 0, "%s", r.err);
+	cr_expect_not_null(strstr(r.out, "row,kind,u,w_bytes,wc_bytes,inc_stage,rate_bps,"
+					 "bank_tokens,dampener\n"),
+			   "%s", r.out);
+	cr_expect_not_null(strstr(r.out, "\n3,full,1.250000,39600.000,39600.000,0,"), "%s", r.out);
+	cr_expect_not_null(strstr(r.out, "\n4,full,1.900000,21416.5"), "%s", r.out);
+	cr_expect_not_null(strstr(r.out, ",0,1.500\n"), "%s", r.out);
+	cr_assert_not_null(strstr(j.out, "{\"row\":4,"));
+	o = json_tokener_parse(strstr(j.out, "{\"row\":4,"));
+	cr_assert(json_object_object_get_ex(o, "variant", &value));
+	cr_expect_str_eq(json_object_get_string(value), "vai-sf");
+	cr_assert(json_object_object_get_ex(o, "bank_tokens", &value));
+	cr_expect_eq(json_object_get_int(value), 0);
+	cr_assert(json_object_object_get_ex(o, "dampener", &value));
+	cr_expect_float_eq(json_object_get_double(value), 1.5, 1e-9);
+	json_object_put(o);
+	result_free(&r);
+	result_free(&j);
+}
+
+/* Wc is half of w_init at the last row: the half of the random numbers that is smaller commits. */
+Test(replay, cmd_replay__chance)
+{
+	static const char rows[] =
+		ONE_HOP ",random\n"
+			"1000,50000,7,1,100000000000,1000,0,13000,0\n"
+			"2000,60000,7,1,100000000000,5160,26000,13000,4294967295\n"
+			"60001,90000,7,1,100000000000,9320,78000,46800,4294967295\n"
+			"90001,99000,7,1,100000000000,13480,130000,46800,";
+	static const struct {
+		const char *random, *line;
+	} t[] = {
+		{ "0\n", "\n4,full," },
+		{ "2000000000\n", "\n4,full," },
+		{ "4294967295\n", "\n4,fast," },
+	};
+	char text[1000];
+	struct result r;
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", rows, t[i].random);
+		r = REPLAY(text, "--variant", "probabilistic", "-");
+		cr_expect_eq(r.code, 0, "%s", r.err);
+		cr_expect_not_null(strstr(r.out, t[i].line), "%s: %s", t[i].random, r.out);
+		result_free(&r);
+		/* Who leaves nothing to chance does not look at it. */
+		r = REPLAY(text, "-");
+		cr_expect_not_null(strstr(r.out, "\n4,full,"), "%s", r.out);
+		result_free(&r);
+	}
+	r = REPLAY(HEADER GOLDEN_ROWS, "--variant", "probabilistic", "-");
+	cr_expect_eq(r.code, 1);
+	cr_expect_not_null(strstr(r.err, "no column random: the first line has to name"), "%s",
+			   r.err);
+	result_free(&r);
+	r = REPLAY("", "--variant", "vai", "-");
+	cr_expect_eq(r.code, 2);
+	cr_expect_not_null(strstr(r.err, "--variant vai is unknown: give plain, high-ai"), "%s",
+			   r.err);
+	result_free(&r);
+	snprintf(text, sizeof(text), "%s-1\n", rows);
+	r = REPLAY(text, "--variant", "probabilistic", "-");
+	cr_expect_eq(r.code, 1);
+	cr_expect_not_null(strstr(r.err, "stdin:5: random is \"-1\""), "%s", r.err);
+	result_free(&r);
+}
+
 Test(replay, cmd_replay__json_says_the_same)
 {
 	static const char *const keys[] = { "row",	"kind",	     "u",	"w_bytes",
@@ -293,7 +395,9 @@ Test(replay, cmd_replay__json_says_the_same)
 		cr_assert_not_null(json_line);
 		o = json_tokener_parse(json_line);
 		cr_assert_not_null(o, "%s", json_line);
-		cr_expect_eq(json_object_object_length(o), 7);
+		cr_expect_eq(json_object_object_length(o), 8);
+		cr_assert(json_object_object_get_ex(o, "variant", &value));
+		cr_expect_str_eq(json_object_get_string(value), "plain");
 		for (i = 0; i < 7; i++) {
 			field = strtok_r(i ? NULL : csv_line, ",", &field_end);
 			cr_assert(json_object_object_get_ex(o, keys[i], &value), "%s", keys[i]);
@@ -314,7 +418,7 @@ Test(replay, cmd_replay__help_is_no_failure)
 	static const char *const words[] = { "--base-rtt-ns", "--nic-bps",    "--eta",
 					     "--max-stage",   "--w-ai-bytes", "--w-init-bytes",
 					     "--w-min-bytes", "--json",	      "ack_seq",
-					     "skipped" };
+					     "skipped",	      "--variant",    "random" };
 	struct result r = REPLAY("", "--help");
 	size_t i;
 

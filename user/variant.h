@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_VARIANT_H
+#define SLUICE_VARIANT_H
+#include "util.h"
+
+/* The names of enum hpcc_variant: in the configuration, the output and the options of replay. */
+#define VARIANT_WORDS "plain, high-ai, probabilistic or vai-sf"
+
+const char *variant_name(__u32 variant);
+/* Returns 0, or -EINVAL without a change. */
+int variant_parse(const char *name, enum hpcc_variant *variant);
+
+#endif
