@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The congestion controls, in one table: name, what net.ipv4.tcp_congestion_control becomes ("-":
 # left alone), net.ipv4.tcp_ecn, where the bottleneck marks (in thousandths of the BDP, 0:
-# nowhere), and whether a sluiced runs in every namespace.
+# nowhere), and where a sluiced runs: in every namespace, or in those of hosts only, so that nothing
+# is stamped and flows go by delay.
 CC_TABLE='
-sluice	-	2	0	sluiced
+sluice	-	2	0	everywhere
+swift	-	2	0	hosts
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
@@ -56,7 +58,7 @@ cc_missing() {
 		echo "$1"
 	elif (($(cc_field "$1" 4))) && [[ ! $NET_HAS_CODEL ]]; then
 		echo codel
-	elif [[ $(cc_field "$1" 5) == sluiced && ! -x $LAB_BUILD/sluiced ]]; then
+	elif [[ $(cc_field "$1" 5) != - && ! -x $LAB_BUILD/sluiced ]]; then
 		echo "$1"
 	fi
 }
@@ -106,7 +108,11 @@ cc_apply() {
 
 # cc_start CC BASE_RTT_US DIR: the programs of CC, if it has any.
 cc_start() {
-	[[ $(cc_field "$1" 5) == - ]] || cc_sluice_start "$2" "$3"
+	local switches=()
+
+	[[ $(cc_field "$1" 5) == - ]] && return
+	[[ $(cc_field "$1" 5) == everywhere ]] && switches=("${NET_SWITCHES[@]}")
+	cc_sluice_start "$2" "$3" "${NET_HOSTS[@]}" "${switches[@]}"
 }
 
 # cc_collect CC DIR: what the control itself can tell at the end of a run, before cc_remove.
@@ -168,15 +174,16 @@ cc_sluice_config() {
 
 declare -A CC_DAEMONS=()
 
-# One daemon in every namespace, started together.
+# cc_sluice_start BASE_RTT_US DIR NAMESPACE...: a daemon in each, started together.
 cc_sluice_start() {
 	local base_us=$1 dir=$2 ns tries=0 waiting
 
+	shift 2
 	if ! grep -q " $SLUICE_PINS bpf " /proc/mounts; then
 		mount -t bpf bpf "$SLUICE_PINS" || return 1
 		CC_MOUNTED=1
 	fi
-	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}"; do
+	for ns in "$@"; do
 		cc_sluice_config "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
 		: >"$dir/sluiced-$ns.log"
 		# Not among what net_stop ends: traffic stops first.

@@ -12,7 +12,8 @@ usage() {
 	                      star: senders, a switch, a receiver; dumbbell: two switches in a row;
 	                      udp: the star with senders of UDP; node: the star with nodes that route
 	                      for pods, where Sluice runs in the nodes and nothing of it in the pods
-	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
+	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, none, and
+	                      swift: sluice with switches that stamp nothing, so that it goes by delay
 	                      (default of udp and node: sluice,none)
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: so many of the senders send TCP
