@@ -149,9 +149,13 @@ Test(delay, timed__only_what_can_have_feedback)
 	struct peer peer = peer_usual();
 	struct flow f;
 
-	fixture("an ACK");
+	fixture("an ACK with an echo");
 	leaves(data);
+	f = flow_get(data);
+	f.echo.version = 2;
+	flow_set(data, &f);
 	leaves((struct ip_spec){});
+	expect_eq(flow_get(data).echo.sent, 2);
 	expect_eq(flow_get(data).timed_count, 1);
 	fixture("datagrams in one packet, which get no telemetry");
 	run(EGRESS, &udp_gso, .gso_size = 1000, .gso_segs = 2);

@@ -33,11 +33,12 @@ fallback__of_a_path_that_stamps_nothing_and_then_does() {
 		expect "ms after the switch stamps" $(($(uptime_ms) - ready)) -lt 2000
 		expect "changes back, counted" "$(stat_of h1 fb_to_hpcc)" -ge 4
 		grows "feedback that changed W" 20 stat_of h1 fb_fast fb_full
+		# With a clsact qdisc that comes or goes a port's queue is emptied: see crash.sh.
 		bulk_goes_on
 
 		daemon_stop sw
 		wait_for 20 "all flows go by delay again" fallback_all h1 '.control == "swift"'
-		bulk_unharmed
+		bulk_goes_on
 		bulk_stop
 		servers_stop
 		daemon_stop h1 h2
