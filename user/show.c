@@ -260,7 +260,7 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 			queue = hop_queue_ns(&f->cc.last[i]);
 	snprintf(ends, sizeof(ends), "%s:%u -> %s:%u", addr_format(&k->local, local),
 		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
-	if (f->fallback.swift)
+	if (f->fallback.swift && f->delay_ns)
 		snprintf(by, sizeof(by), ", swift: delay %u us", f->delay_ns / 1000);
 	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu  %s%s\n", ends, q12_to_bytes(f->cc.w),
 	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue / 1000, f->feedbacks,

@@ -69,6 +69,15 @@ config_broken() {
 	w_ai '0B'|P;I;R;hpcc: {w_ai: 0B};
 	max_stage 256 is more than 255|P;I;R;hpcc: {max_stage: 256};
 	Expecting MAPPING|P;I;R;hpcc: 5;
+	Unexpected key: colour|P;I;R;swift: {colour: green};
+	swift: target 'soon' is not a time of at most 250ms: write for example 18us|P;I;R;swift: {target: soon};
+	swift: target '5' is not a time|P;I;R;swift: {target: 5};
+	swift: target '0ms' is not a time|P;I;R;swift: {target: 0ms};
+	swift: target '251ms' is not a time of at most 250ms|P;I;R;swift: {target: 251ms};
+	target '2ms' is not more than the base_rtt of 10.0.0.0/8, 2ms: no queue at all would be above it|P;I;R;swift: {target: 2ms};
+	length < 1|P;I;R;swift: {target: ''};
+	Invalid ENUM value: no|P;I;R;swift: {fallback: no};
+	Expecting MAPPING|P;I;R;swift: 5ms;
 	Unexpected key: colour|P;I;R;pacing: {colour: green};
 	pacing: horizon 'soon' is not a time of at most 1s: write for example 10ms|P;I;R;pacing: {horizon: soon};
 	pacing: horizon '10' is not a time|P;I;R;pacing: {horizon: 10};
