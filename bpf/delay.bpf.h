@@ -4,9 +4,9 @@
 /*
  * How long a round trip takes, of flows of which no hop is known: what Swift goes by (swift.h).
  *
- *  1. Egress notes position and departure of up to FLOW_TIMED packets in a row, and then of none until
- *     there is feedback for one of them or for what followed them. The departure is the one that the
- *     pacer gave: what waits in fq waits for no queue of the network.
+ *  1. Egress notes position and departure of up to FLOW_TIMED packets in a row, and then of none
+ *     until there is feedback for one of them or for what followed them. The departure is the one
+ *     that the pacer gave: what waits in fq waits for no queue of the network.
  *  2. Feedback that names the position of one of them is the sample: its arrival, less the time that
  *     the echo waited at the receiver (its age), less the departure. Feedback for another packet is
  *     none, because when that one left is not known. An ACK is for every second packet; a single

@@ -81,9 +81,9 @@ struct flow {
 	struct flow_echo echo;
 	struct fallback fallback; /* ingress, under the lock: which control decides */
 	struct swift_params swift; /* target_ns 0: HPCC decides, whatever the path stamps */
-	__u64 timed[FLOW_TIMED]; /* egress: position << 32 | departure, ns; ingress only counts them out */
+	__u64 timed[FLOW_TIMED]; /* egress: position << 32 | departure, ns; see timed_count */
 	__u64 probed;	     /* likewise of a PROBE; 0: none */
-	__u32 timed_count;
+	__u32 timed_count;   /* egress adds, ingress sets to 0 */
 	__u32 delay_ns;	     /* ingress: the last sample; 0: none yet */
 };
 
