@@ -251,6 +251,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	struct egress_pkt p = {};
 	struct egress_head *head;
 	struct flow *f;
+	__u64 now_ns;
+	__u32 seq;
 
 	ctx->mark = 0;
 	if (!space || egress_parse(ctx, &p) != STAT_TX_DATA)
@@ -273,7 +275,11 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	head->hdr.flags = 0;
 	head->hdr.echo_hops = 0;
 	/* It overtakes what waits in fq, so it is not a position behind that. */
-	head->hdr.seq = bpf_htonl((__u32)flow_left_bytes(f, bpf_ktime_get_ns()));
+	now_ns = bpf_ktime_get_ns();
+	seq = flow_left_bytes(f, now_ns);
+	head->hdr.seq = bpf_htonl(seq);
+	if (delay_is_wanted(f))
+		delay_note_probe(f, seq, now_ns);
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (f->port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, ctx->len + outer + wire_bytes, 1);
@@ -365,6 +371,16 @@ static inline enum sluice_stat egress_departure(struct __sk_buff *ctx, struct eg
 		stats_count(STAT_PACED);
 	}
 	return 0;
+}
+
+/* When it leaves fq, by what the pacer, or TCP itself, has asked for; at once where nobody obeys. */
+static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p,
+				     const struct flow *f)
+{
+	__u64 asked_ns = ctx->tstamp;
+
+	return f->port_flags & PORT_F_EDT && asked_ns > p->now_ns &&
+	       asked_ns - p->now_ns < NSEC_PER_SEC ? asked_ns : p->now_ns;
 }
 
 /*
@@ -500,6 +516,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	 */
 	if (p->key.proto == IPPROTO_UDP && ctx->gso_size)
 		return STAT_TX_UDP_GSO;
+	if (telem_bytes && delay_is_wanted(f))
+		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
 	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
 	head->hdr.max_hops = telem_bytes ? room : 0;

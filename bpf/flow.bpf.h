@@ -70,6 +70,29 @@ static inline void flow_unlock(struct flow *f)
 }
 
 /*
+ * Whether and how delay decides where nothing is stamped. A flow that it decided for when that was
+ * switched off begins anew: W of a path that says nothing is W_init. One hop: nobody counts them.
+ */
+CORE_GLOBAL int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
+{
+	if (!f)
+		return 0;
+	if (f->params.t_ns > SWIFT_DELAY_MAX_NS / 8) /* its target would be below T */
+		on = 0;
+	if (on && target_ns) {
+		swift_params_target(&f->swift, &f->params, target_ns);
+	} else if (on) {
+		swift_params_init(&f->swift, &f->params, 1);
+	} else {
+		f->swift.target_ns = 0;
+		if (f->fallback.swift)
+			hpcc_init(&f->cc, &f->params);
+		f->fallback = (struct fallback){};
+	}
+	return 0;
+}
+
+/*
  * What a flow takes from its peer's prefix and the port that it leaves by.
  * W_init = B_nic * T (000, section 3.2); kbit/s * ns < 2^30 * 2^30.
  */
@@ -94,6 +117,7 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
 	hpcc_params_variant(p, peer->variant);
 	f->mtu = port->mtu;
 	f->port_flags = port->flags;
+	flow_fallback(f, peer->fallback, peer->target_ns);
 }
 
 /*

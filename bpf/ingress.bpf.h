@@ -74,7 +74,9 @@ struct feedback {
 	__u64 rx_ns, now_ns;
 	__u32 seq, mode;
 	__u16 nhop_path;
-	__u8 hops, pad[5];
+	__u8 hops;
+	__u8 probe; /* it is the answer to a PROBE */
+	__u8 pad[4];
 	__be64 hop[HPCC_MAX_HOPS];
 };
 
@@ -86,11 +88,28 @@ static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP
 		fb->hop[i] = *(const __be64 *)hop[i];
 }
 
-/* Feedback into Algorithm 1. */
+/* A delay into Swift; where nothing was timed there is nothing to be said. */
+CORE_GLOBAL int ingress_swift(struct flow *f, const struct hpcc_ack *ack, __u32 delay_ns, __u32 mode)
+{
+	struct swift_ack sample = { .delay_ns = delay_ns };
+
+	if (!f || !ack || !delay_ns)
+		return HPCC_SKIPPED;
+	if (mode == MODE_OBSERVE)
+		return HPCC_FAST;
+	sample.seq = ack->seq;
+	sample.snd_nxt = ack->snd_nxt;
+	sample.random = ack->random;
+	return swift_new_ack(&f->cc, &f->params, &f->swift, &sample);
+}
+
+/* Feedback into Algorithm 1, or Swift where the path stamps nothing. */
 CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 {
 	struct scratch_space *space = scratch_get();
+	enum fallback_verdict change = FALLBACK_STAY;
 	struct hpcc_ack *ack;
+	__u32 delay_ns = 0, swift;
 	enum hpcc_kind kind;
 	int i;
 
@@ -119,8 +138,18 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 		ack->random = bpf_get_prandom_u32();
 	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
 
+	if (delay_is_wanted(f))
+		delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
+	if (delay_ns)
+		f->delay_ns = delay_ns;
+	if (f->swift.target_ns)
+		change = fallback_feedback(&f->fallback, &f->cc, fb->hops, fb->now_ns,
+					   f->params.t_ns);
+	swift = f->fallback.swift;
 	if (!f->params.t_ns) {
 		kind = HPCC_SKIPPED;
+	} else if (swift) {
+		kind = ingress_swift(f, ack, delay_ns, fb->mode);
 	} else if (fb->mode == MODE_OBSERVE) {
 		kind = hpcc_observe(&f->cc, &f->params, ack);
 		if (kind != HPCC_SKIPPED)
@@ -134,6 +163,12 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 		f->feedbacks++;
 	}
 	flow_unlock(f);
+	if (change != FALLBACK_STAY)
+		stats_count(change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT : STAT_FB_TO_HPCC);
+	if (swift && kind != HPCC_SKIPPED) {
+		stats_count(STAT_FB_SWIFT);
+		return 0;
+	}
 	switch (kind) {
 	case HPCC_FIRST:
 		stats_count(STAT_FB_FIRST);
@@ -388,7 +423,7 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct host *h
 {
 	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
 	const struct wire_telem *telem;
-	struct feedback fb = { .mode = ctl->mode, .rx_ns = p.now_ns, .now_ns = p.now_ns };
+	struct feedback fb = { .mode = ctl->mode, .probe = 1, .rx_ns = p.now_ns, .now_ns = p.now_ns };
 	struct flow *f;
 
 	if (ingress_parse(ctx, m, &p) != STAT_RX_DATA)

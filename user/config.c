@@ -20,6 +20,7 @@
 #define CONFIG_MAX_FLOWS 65536
 #define CONFIG_FLOW_TIMEOUT_NS (60 * NSEC_PER_SEC)
 #define CONFIG_RTT_MAX_NS NSEC_PER_SEC
+#define CONFIG_TARGET_MAX_NS (NSEC_PER_SEC / 4) /* swift.h goes to 2^28 */
 #define CONFIG_SPEED_MIN_BPS 100000
 #define CONFIG_SPEED_MAX_BPS 1000000000000 /* products in flow_params() stay below 2^64 */
 #define CONFIG_FLOWS_MAX (1 << 24)
@@ -81,6 +82,13 @@ static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t swift_fields[] = {
+	CYAML_FIELD_STRING_PTR("target", PTR | OPT, struct config, swift.target_text, 1, 32),
+	CYAML_FIELD_ENUM_PTR("fallback", PTR | OPT | CYAML_FLAG_STRICT, struct config, swift.fallback,
+			     bools, 2),
+	CYAML_FIELD_END,
+};
+
 static const cyaml_strval_t beyond[] = { { "drop", 0 }, { "mark", 1 } };
 
 static const cyaml_schema_field_t pacing_fields[] = {
@@ -114,6 +122,9 @@ static const cyaml_schema_field_t config_fields[] = {
 	{ .key = "hpcc", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				    .data_size = sizeof(struct config),
 				    .mapping = { .fields = hpcc_fields } } },
+	{ .key = "swift", .value = { .type = CYAML_MAPPING, .flags = OPT,
+				     .data_size = sizeof(struct config),
+				     .mapping = { .fields = swift_fields } } },
 	{ .key = "pacing", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				      .data_size = sizeof(struct config),
 				      .mapping = { .fields = pacing_fields } } },
@@ -221,6 +232,11 @@ static int config_check_peer(const char *path, struct config *c, unsigned int n)
 		    p->prefix_text, p->variant_text);
 		return -EINVAL;
 	}
+	if (c->target_ns && c->target_ns <= p->base_rtt_ns) {
+		msg("%s: swift: target '%s' is not more than the base_rtt of %s, %s: no queue at all would be above it; leave it out, or write a time above every base_rtt",
+		    path, c->swift.target_text, p->prefix_text, p->base_rtt_text);
+		return -EINVAL;
+	}
 	for (k = 0; k < n; k++) {
 		if (!memcmp(&p->key, &c->peers[k].key, sizeof(p->key))) {
 			msg("%s: peers: %s is named twice: leave one", path, p->prefix_text);
@@ -318,6 +334,12 @@ static int config_check(const char *path, struct config *c)
 				       c->horizon_ns > NSEC_PER_SEC)) {
 		msg("%s: pacing: horizon '%s' is not a time of at most 1s: write for example 10ms", path,
 		    c->pacing.horizon_text);
+		return -EINVAL;
+	}
+	if (c->swift.target_text && (units_time(c->swift.target_text, &c->target_ns) ||
+				     !c->target_ns || c->target_ns > CONFIG_TARGET_MAX_NS)) {
+		msg("%s: swift: target '%s' is not a time of at most 250ms: write for example 18us", path,
+		    c->swift.target_text);
 		return -EINVAL;
 	}
 	/* libcyaml's own floats end where the number does: 0.95% would be 0.95. */
@@ -435,6 +457,8 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.flows = c->hpcc.flows,
 		.max_stage = c->hpcc.max_stage,
 		.variant = p->variant,
+		.fallback = !c->swift.fallback || *c->swift.fallback,
+		.target_ns = c->target_ns,
 	};
 
 	return v;

@@ -55,6 +55,10 @@ struct config {
 		char *variant_text; /* NULL: plain */
 	} hpcc;
 	struct {
+		char *target_text;
+		int *fallback; /* NULL: on */
+	} swift;
+	struct {
 		char *horizon_text;
 		bool mark; /* what is ECN capable, in the place of dropping it */
 	} pacing;
@@ -73,6 +77,7 @@ struct config {
 	__u64 flow_timeout_ns;
 	__u64 horizon_ns;
 	double eta;
+	__u64 target_ns;  /* 0: derived from base_rtt */
 	__u64 w_ai_bytes; /* 0: derived from flows */
 	enum hpcc_variant variant; /* of peers that name none */
 	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */

@@ -175,6 +175,11 @@ static const char *flow_state(const struct flow *f, const struct control *ctl)
 	return ctl->mode == MODE_ENFORCE ? "governed" : mode_name(ctl->mode);
 }
 
+static const char *flow_control(const struct flow *f)
+{
+	return f->fallback.swift ? "swift" : "hpcc";
+}
+
 /*
  * A port whose speed is not in the table reports its bytes in proportion to the speed that it
  * announces (telemetry.h): only the time that they take is known as it is.
@@ -197,6 +202,9 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 	add_u64(o, "remote_port", ntohs(k->remote_port));
 	add_string(o, "protocol", k->proto == IPPROTO_UDP ? "udp" : "tcp");
 	add_string(o, "state", flow_state(f, ctl));
+	add_string(o, "control", flow_control(f));
+	if (f->fallback.swift && f->delay_ns)
+		add_u64(o, "delay_ns", f->delay_ns);
 	add_bool(o, "telemetry", !!(f->flags & FLOW_F_TELEM));
 	add_u64(o, "tx_bytes", f->tx_bytes);
 	add_u64(o, "w_bytes", q12_to_bytes(f->cc.w));
@@ -244,6 +252,7 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 {
 	struct flows_ctx *c = ctx;
 	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN], ends[2 * PREFIX_STRLEN + 32];
+	char by[40] = "";
 	__u64 queue = 0;
 	int i;
 
@@ -259,10 +268,12 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 			queue = hop_queue_ns(&f->cc.last[i]);
 	snprintf(ends, sizeof(ends), "%s:%u -> %s:%u", addr_format(&k->local, local),
 		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
-	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu  %s%s%s\n", ends, q12_to_bytes(f->cc.w),
+	if (f->fallback.swift && f->delay_ns)
+		snprintf(by, sizeof(by), ", swift: delay %u us", f->delay_ns / 1000);
+	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu  %s%s%s%s\n", ends, q12_to_bytes(f->cc.w),
 	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue / 1000, f->feedbacks,
 	       flow_state(f, &c->ctl), f->params.variant ? ", " : "",
-	       f->params.variant ? variant_name(f->params.variant) : "");
+	       f->params.variant ? variant_name(f->params.variant) : "", by);
 	return 0;
 }
 

@@ -6,7 +6,9 @@
  * up with every change of a layout here; a daemon adopts pinned maps only of its own number.
  */
 #include "types.h"
+#include "fallback.h"
 #include "hpcc.h"
+#include "swift.h"
 #include "telemetry.h"
 #include "stats.h"
 
@@ -43,6 +45,8 @@ struct flow_echo {
 #define FLOW_F_CLOSED 2 /* a FIN or RST was seen: the entry may go soon */
 #define FLOW_F_TUNNEL 4 /* UDP that is a tunnel's (VXLAN): the kernel adds no second header to it */
 
+#define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/delay.bpf.h */
+
 struct flow {
 	__u64 tx_bytes;	     /* egress, atomic: wire bytes sent; positions in the flow */
 	__u64 clock_ns;	     /* egress, compare-and-swap: departure clock */
@@ -75,6 +79,12 @@ struct flow {
 	struct hpcc_params params;
 	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
 	struct flow_echo echo;
+	struct fallback fallback; /* ingress, under the lock: which control decides */
+	struct swift_params swift; /* target_ns 0: HPCC decides, whatever the path stamps */
+	__u64 timed[FLOW_TIMED]; /* egress: position << 32 | departure, ns; see timed_count */
+	__u64 probed;	     /* likewise of a PROBE; 0: none */
+	__u32 timed_count;   /* egress adds, ingress sets to 0 */
+	__u32 delay_ns;	     /* ingress: the last sample; 0: none yet */
 };
 
 /* What is known about a remote address. All writers are racy and idempotent. */
@@ -99,6 +109,8 @@ struct peer {
 	__u32 flows;	 /* N: flows that are expected to share a port */
 	__u32 max_stage;
 	__u32 variant;	 /* enum hpcc_variant */
+	__u32 fallback;	 /* 1: by delay where nothing is stamped */
+	__u32 target_ns; /* of that delay; 0: by t_ns */
 	__u32 pad;
 };
 
@@ -157,8 +169,8 @@ _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 184, "cc");
-_Static_assert(sizeof(struct flow) == 456, "flow");
-_Static_assert(sizeof(struct peer) == 40, "peer");
+_Static_assert(sizeof(struct flow) == 552, "flow");
+_Static_assert(sizeof(struct peer) == 48, "peer");
 _Static_assert(sizeof(struct port) == 88, "port");
 
 #endif

@@ -71,7 +71,10 @@
 	X(FB_FIRST, "fb_first", "also: feedback recorded only (first, path changed, idle)")        \
 	X(FB_FAST, "fb_fast", "also: feedback that changed W")                                     \
 	X(FB_FULL, "fb_full", "also: feedback that changed W and committed Wc")                    \
-	X(FB_SKIPPED, "fb_skipped", "also: feedback ignored (reordered, or no hop)")               \
+	X(FB_SKIPPED, "fb_skipped", "also: feedback ignored (reordered, no hop and no delay)")     \
+	X(FB_SWIFT, "fb_swift", "also: delays that changed W, of flows whose path stamps nothing")  \
+	X(FB_TO_SWIFT, "fb_to_swift", "also: flows that went over to delay: nothing was stamped")   \
+	X(FB_TO_HPCC, "fb_to_hpcc", "also: flows that came back from it: telemetry again")          \
 	X(FB_NO_FLOW, "fb_no_flow", "also: feedback for a flow that we do not know")               \
 	X(FB_CONTENDED, "fb_contended", "also: feedback dropped: another CPU was at this flow")
 

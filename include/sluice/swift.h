@@ -75,11 +75,11 @@ static inline __u32 swift_root_q8(q12_t w, q12_t packet)
  *	Token_Thresh	target + 4 us: what a BDP in the queue takes, T
  *	AI_DIV		30 ns of queueing: 133 tokens a BDP where HPCC makes 50, so 3/4 T / N
  */
-static inline void swift_params_init(struct swift_params *s, const struct hpcc_params *p,
-				     __u32 hops)
+static inline void swift_params_target(struct swift_params *s, const struct hpcc_params *p,
+				       __u64 target)
 {
 	__u64 t = p->t_ns < SWIFT_DELAY_MAX_NS / 8 ? p->t_ns : SWIFT_DELAY_MAX_NS / 8;
-	__u64 target = t + t / 4 + hops * (t / 4), n = p->vai.ai_cap / 2, div, inverse_q16;
+	__u64 n = p->vai.ai_cap / 2, div, inverse_q16;
 
 	target = target < SWIFT_DELAY_MAX_NS / 4 ? target : SWIFT_DELAY_MAX_NS / 4;
 	s->target_ns = target;
@@ -93,6 +93,14 @@ static inline void swift_params_init(struct swift_params *s, const struct hpcc_p
 	s->vai.token_thresh = target;
 	div = 3 * t / (4 * (n ? n : 1));
 	s->vai.ai_div = div ? div : 1;
+}
+
+static inline void swift_params_init(struct swift_params *s, const struct hpcc_params *p,
+				     __u32 hops)
+{
+	__u64 t = p->t_ns < SWIFT_DELAY_MAX_NS / 8 ? p->t_ns : SWIFT_DELAY_MAX_NS / 8;
+
+	swift_params_target(s, p, t + t / 4 + hops * (t / 4));
 }
 
 /* Target of a window. alpha * 2^8 < 2^39. */

@@ -112,7 +112,13 @@ static void hosts_hear(void)
 static void maps_fill(void)
 {
 	struct control control = { .abi = SLUICE_ABI, .mode = MODE_ENFORCE };
-	struct peer peer = { .t_ns = BASE_RTT_NS, .eta = Q24_ONE * 95 / 100, .flows = 16, .max_stage = 5 };
+	struct peer peer = {
+		.t_ns = BASE_RTT_NS,
+		.eta = Q24_ONE * 95 / 100,
+		.flows = 16,
+		.max_stage = 5,
+		.fallback = 1,
+	};
 	struct port port = {
 		.speed_bps = SPEED_BPS,
 		.speed = telem_speed_fit(SPEED_BPS),

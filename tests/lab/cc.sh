@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The congestion controls, in one table: name, what net.ipv4.tcp_congestion_control becomes ("-":
 # left alone), net.ipv4.tcp_ecn, where the bottleneck marks (in thousandths of the BDP, 0:
-# nowhere), whether a sluiced runs in every namespace, and its `hpcc: variant`. sluice is what we
+# nowhere), where a sluiced runs (everywhere: in every namespace; hosts: in those of hosts only, so
+# that nothing is stamped and flows go by delay), and its `hpcc: variant`. sluice is what we
 # recommend: the daemon's own defaults.
 CC_TABLE='
-sluice	-	2	0	sluiced
-hpcc	-	2	0	sluiced	plain
-hpcc-ai	-	2	0	sluiced	high-ai
-hpcc-prob	-	2	0	sluiced	probabilistic
-hpcc-vai-sf	-	2	0	sluiced	vai-sf
+sluice	-	2	0	everywhere
+swift	-	2	0	hosts
+hpcc	-	2	0	everywhere	plain
+hpcc-ai	-	2	0	everywhere	high-ai
+hpcc-prob	-	2	0	everywhere	probabilistic
+hpcc-vai-sf	-	2	0	everywhere	vai-sf
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
@@ -61,7 +63,7 @@ cc_missing() {
 		echo "$1"
 	elif (($(cc_field "$1" 4))) && [[ ! $NET_HAS_CODEL ]]; then
 		echo codel
-	elif [[ $(cc_field "$1" 5) == sluiced && ! -x $LAB_BUILD/sluiced ]]; then
+	elif [[ $(cc_field "$1" 5) != - && ! -x $LAB_BUILD/sluiced ]]; then
 		echo "$1"
 	fi
 }
@@ -111,7 +113,11 @@ cc_apply() {
 
 # cc_start CC BASE_RTT_US DIR: the programs of CC, if it has any.
 cc_start() {
-	[[ $(cc_field "$1" 5) == - ]] || cc_sluice_start "$@"
+	local switches=()
+
+	[[ $(cc_field "$1" 5) == - ]] && return
+	[[ $(cc_field "$1" 5) == everywhere ]] && switches=("${NET_SWITCHES[@]}")
+	cc_sluice_start "$@" "${NET_HOSTS[@]}" "${switches[@]}"
 }
 
 # cc_collect CC DIR: what the control itself can tell at the end of a run, before cc_remove.
@@ -176,16 +182,17 @@ cc_sluice_config() {
 
 declare -A CC_DAEMONS=()
 
-# cc_sluice_start CC BASE_RTT_US DIR: one daemon in every namespace, started together.
+# cc_sluice_start CC BASE_RTT_US DIR NAMESPACE...: a daemon in each, started together.
 cc_sluice_start() {
-	local base_us=$2 dir=$3 ns tries=0 waiting
+	local cc=$1 base_us=$2 dir=$3 ns tries=0 waiting
 
+	shift 3
 	if ! grep -q " $SLUICE_PINS bpf " /proc/mounts; then
 		mount -t bpf bpf "$SLUICE_PINS" || return 1
 		CC_MOUNTED=1
 	fi
-	for ns in "${NET_HOSTS[@]}" "${NET_SWITCHES[@]}"; do
-		cc_sluice_config "$1" "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
+	for ns in "$@"; do
+		cc_sluice_config "$cc" "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
 		: >"$dir/sluiced-$ns.log"
 		# Not among what net_stop ends: traffic stops first.
 		nsenter --net="/run/netns/$NET_PREFIX$ns" "$LAB_BUILD/sluiced" \

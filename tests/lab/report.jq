@@ -50,7 +50,7 @@ def bytes_said: scaled([["MB", 1e6], ["KB", 1e3], ["B", 1]]; " ");
 def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .[-1] end;
 def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
 
-def named: {sluice: "Sluice", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC",
+def named: {sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC",
 	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF"}[.] // .;
 
 # A full packet on the wire: 1500 bytes of IP and an Ethernet header.

@@ -74,6 +74,15 @@ config_broken() {
 	length < 1|P;I;R;hpcc: {variant: ''};
 	peers: 10.0.0.0/8: variant 'vai' is unknown: write plain, high-ai, probabilistic or vai-sf|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: vai}];hpcc: {variant: vai-sf};
 	hpcc: variant 'none' is unknown|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: plain}];hpcc: {variant: none};
+	Unexpected key: colour|P;I;R;swift: {colour: green};
+	swift: target 'soon' is not a time of at most 250ms: write for example 18us|P;I;R;swift: {target: soon};
+	swift: target '5' is not a time|P;I;R;swift: {target: 5};
+	swift: target '0ms' is not a time|P;I;R;swift: {target: 0ms};
+	swift: target '251ms' is not a time of at most 250ms|P;I;R;swift: {target: 251ms};
+	target '2ms' is not more than the base_rtt of 10.0.0.0/8, 2ms: no queue at all would be above it|P;I;R;swift: {target: 2ms};
+	length < 1|P;I;R;swift: {target: ''};
+	Invalid ENUM value: no|P;I;R;swift: {fallback: no};
+	Expecting MAPPING|P;I;R;swift: 5ms;
 	Unexpected key: colour|P;I;R;pacing: {colour: green};
 	pacing: horizon 'soon' is not a time of at most 1s: write for example 10ms|P;I;R;pacing: {horizon: soon};
 	pacing: horizon '10' is not a time|P;I;R;pacing: {horizon: 10};

@@ -92,6 +92,24 @@ Test(swift, swift_params_init__scales_with_t)
 	cr_expect_eq(s.vai.ai_div, 30000);
 }
 
+/* A target of one's own moves all that is told from it, and nothing else. */
+Test(swift, swift_params_target__in_the_place_of_the_default)
+{
+	struct hpcc_params p = params_of(HPCC_VAI_SF);
+	struct swift_params s, want;
+
+	swift_params_init(&want, &p, 1);
+	swift_params_target(&s, &p, 6000);
+	cr_expect_eq(memcmp(&s, &want, sizeof(s)), 0);
+	swift_params_target(&s, &p, 12000);
+	cr_expect_eq(s.target_ns, 12000);
+	cr_expect_eq(s.vai.token_thresh, 12000);
+	cr_expect_eq(s.fs_range_ns, 60000);
+	cr_expect_eq(s.vai.ai_div, want.vai.ai_div);
+	swift_params_target(&s, &p, ~0ULL);
+	cr_expect_eq(s.target_ns, SWIFT_DELAY_MAX_NS / 4);
+}
+
 /* target + alpha / sqrt(W) - alpha / sqrt(max), as Swift has it, in floating point. */
 Test(swift, swift_target__grows_for_small_windows)
 {
