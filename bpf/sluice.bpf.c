@@ -36,6 +36,7 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "parse.bpf.h"
 #include "pacer.bpf.h"
 #include "flow.bpf.h"
+#include "auth.bpf.h"
 #include "rwnd.bpf.h"
 #include "hop.bpf.h"
 #include "egress.bpf.h"

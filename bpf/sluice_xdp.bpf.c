@@ -24,6 +24,7 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 #include "ctx.bpf.h"
 #include "parse.bpf.h"
 #include "flow.bpf.h"
+#include "auth.bpf.h"
 #include "pod.bpf.h"
 #include "ingress.bpf.h"
 

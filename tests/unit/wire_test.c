@@ -78,7 +78,7 @@ Test(wire_check, any_version_and_message)
 	for (v = 0; v < 256; v++) {
 		enum wire_check want = WIRE_OK;
 
-		if (v >> 4 != 1)
+		if (v >> 4 != 2)
 			want = WIRE_BAD_VERSION;
 		else if ((v & 0xf) < 1 || (v & 0xf) > 3)
 			want = WIRE_BAD_MSG;
