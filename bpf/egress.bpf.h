@@ -187,6 +187,7 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
 	struct wire_auth_text *text;
+	const struct wire_echo *echo;
 	const struct auth_keys *k;
 	struct wire_auth *auth;
 	__u32 at;
@@ -200,7 +201,10 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
 	bound_here(telem_bytes);
 	if (telem_bytes > sizeof(struct wire_telem)) /* never */
 		return 0;
+	echo = (const struct wire_echo *)(head->blocks + telem_bytes);
+	bound_here(echo); /* an address keeps its bounds where it is put aside, a number does not */
 	text = &space->text;
+	text->echo = *echo;
 	__builtin_memcpy(text->src, &p->key.local, sizeof(text->src));
 	__builtin_memcpy(text->dst, &p->key.remote, sizeof(text->dst));
 	text->port[0] = p->key.local_port;
@@ -209,7 +213,6 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
 	text->hdr = head->hdr;
 	text->seq_high = bpf_htonl(seq >> 32);
 	text->seq_low = bpf_htonl((__u32)seq);
-	text->echo = *(const struct wire_echo *)(head->blocks + telem_bytes);
 	tag = auth_tag(text, k->key[0].k0, k->key[0].k1, wire_auth_words(&head->hdr));
 	at = telem_bytes + echo_bytes;
 	bound_here(at);
@@ -264,8 +267,12 @@ CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __
 static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p,
 				    const struct egress_head *head, __u32 bytes)
 {
-	return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES,
-				   p->v6 ? (void *)&head->ip.v6 : (void *)&head->ip.v4, bytes, 0);
+	bound_here(bytes);
+	if (p->v6)
+		return bytes > sizeof(*head) ? -EINVAL : /* never; the verifier wants to hear it */
+		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
+	return bytes > sizeof(*head) - sizeof(head->ip.unused) ? -EINVAL :
+	       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, bytes, 0);
 }
 
 /*

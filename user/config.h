@@ -40,6 +40,7 @@ struct config {
 	unsigned int port;
 	unsigned int max_flows;
 	char *flow_timeout_text;
+	char *auth; /* "none", or the path of a key file; NULL: no interface is a host's */
 	struct {
 		char *name; /* of the congestion control; NULL: none is registered */
 		bool make_default;
@@ -71,6 +72,7 @@ struct config {
 	__u64 horizon_ns;
 	double eta;
 	__u64 w_ai_bytes; /* 0: derived from flows */
+	struct auth_keys keys; /* n = 0: none */
 	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
 };
 

@@ -133,6 +133,7 @@ int cmd_status(int argc, char **argv)
 		add_u64(o, "abi", c.abi);
 		add_string(o, "mode", mode_name(c.mode));
 		add_bool(o, "bypass", c.bypass);
+		add_bool(o, "authenticated", !!c.auth);
 		add_u64(o, "daemon_pid", c.pid);
 		json_object_object_add(o, "heartbeat_age_s", json_object_new_double(age));
 		add_bool(o, "daemon_alive", age < 3);
@@ -144,8 +145,8 @@ int cmd_status(int argc, char **argv)
 		pins_close(&p);
 		return show_json(o);
 	}
-	printf("mode %s%s, pins in %s\n", mode_name(c.mode), c.bypass ? ", BYPASS ON" : "",
-	       show_options.pin_dir);
+	printf("mode %s%s%s, pins in %s\n", mode_name(c.mode), c.auth ? ", authenticated" : "",
+	       c.bypass ? ", BYPASS ON" : "", show_options.pin_dir);
 	if (age < 3)
 		printf("sluiced: running, pid %u\n", c.pid);
 	else
