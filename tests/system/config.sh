@@ -3,7 +3,7 @@
 
 CONFIG_PINS="pin_dir: $PINS/ssys-h1"
 CONFIG_INTERFACES='interfaces: [{name: eth0, role: host, speed: 100Mbit}]'
-CONFIG_PEERS='peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: none'
+CONFIG_PEERS='auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}]'
 
 # config_broken FUNCTION: calls FUNCTION WORDS FILE for each broken file. The columns: what the message has to say, and
 # the file, in which P, I and R stand for a sound pin_dir, interfaces and peers.
