@@ -18,17 +18,6 @@
  * hear no more from us and go over to plain packets by themselves.
  */
 
-/* What a DATA message carried, read before it is stripped. */
-struct ingress_pkt {
-	struct flow_key key; /* of the reverse flow: local to remote */
-	__u64 now_ns;
-	__u32 inner; /* offset of the inner IP header */
-	__u16 nhop_path;
-	__u8 nhop;
-	__u32 seq;
-	__u64 auth_seq; /* 0: messages are not authenticated */
-};
-
 /* The hop to the pod behind those of the packet, in the echo slot. */
 static inline void ingress_pod_hop(struct flow *f, const struct ingress_pkt *p)
 {
@@ -502,13 +491,14 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress
 static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 {
 	const struct control *ctl = control_get();
-	struct ingress_pkt p = {};
+	struct scratch_space *space = scratch_get();
 	enum wire_check why = WIRE_OK;
+	struct ingress_pkt *p;
 	struct host *h;
 	struct msg m = {};
 
 	*verdict = STAT_RX_OTHER;
-	if (!ctl)
+	if (!ctl || !space)
 		return CTX_PASS;
 	switch (msg_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &m, &why)) {
 	case MSG_NOT_OURS:
@@ -536,12 +526,14 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_NO_AUTH;
 		return CTX_PASS;
 	}
+	p = &space->ingress;
+	__builtin_memset(p, 0, sizeof(*p));
 	if (m.hdr.flags & WIRE_F_AUTH) {
-		*verdict = ctl->auth ? ingress_auth(ctx, &m, &p) : STAT_RX_BAD_AUTH;
+		*verdict = ctl->auth ? ingress_auth(ctx, &m, p) : STAT_RX_BAD_AUTH;
 		if (*verdict != STAT_RX_DATA)
 			return CTX_PASS;
 	}
-	p.now_ns = bpf_ktime_get_ns();
+	p->now_ns = bpf_ktime_get_ns();
 	switch (m.hdr.version_msg & 0xf) {
 	case WIRE_PROBE:
 		if (!ctx_may_return(ctx))
@@ -549,15 +541,15 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_PROBE;
 		if (ctl->bypass)
 			return CTX_DROP;
-		host_heard(&m.ip.src, h, p.now_ns, p.auth_seq);
+		host_heard(&m.ip.src, h, p->now_ns, p->auth_seq);
 		return ingress_probe(ctx, &m);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
 		if (h && h->asked_ns && !ctl->bypass) /* asked for */
-			ingress_reply(ctx, &m, &p, h, ctl);
+			ingress_reply(ctx, &m, p, h, ctl);
 		return CTX_DROP;
 	default:
-		return ingress_data(ctx, &m, &p, h, ctl, verdict);
+		return ingress_data(ctx, &m, p, h, ctl, verdict);
 	}
 }
 

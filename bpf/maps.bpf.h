@@ -113,6 +113,17 @@ struct egress_head {
 	__u8 blocks[sizeof(struct wire_telem) + sizeof(struct wire_echo) + sizeof(struct wire_auth)];
 };
 
+/* What a DATA message carried, read before it is stripped. */
+struct ingress_pkt {
+	struct flow_key key; /* of the reverse flow: local to remote */
+	__u64 now_ns;
+	__u32 inner; /* offset of the inner IP header */
+	__u16 nhop_path;
+	__u8 nhop;
+	__u32 seq;
+	__u64 auth_seq; /* 0: messages are not authenticated */
+};
+
 /*
  * What is too large for the 512 bytes of BPF stack. writer and reader: flow_make(), egress and
  * ingress, each field from beginning to end with bottom halves off, so that nobody comes between.
@@ -121,6 +132,7 @@ struct egress_head {
 struct scratch_space {
 	struct egress_head head;
 	struct wire_auth_text text;
+	struct ingress_pkt ingress;
 	struct flow flow;
 	struct hpcc_ack ack;
 	__u8 options[64]; /* of a SYN, and how far they were read */

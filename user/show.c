@@ -145,15 +145,15 @@ int cmd_status(int argc, char **argv)
 		pins_close(&p);
 		return show_json(o);
 	}
-	printf("mode %s%s%s, pins in %s\n", mode_name(c.mode), c.auth ? ", authenticated" : "",
-	       c.bypass ? ", BYPASS ON" : "", show_options.pin_dir);
+	printf("mode %s%s, pins in %s\n", mode_name(c.mode), c.bypass ? ", BYPASS ON" : "",
+	       show_options.pin_dir);
 	if (age < 3)
 		printf("sluiced: running, pid %u\n", c.pid);
 	else
 		printf("sluiced: no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them\n",
 		       age, c.pid);
-	printf("congestion control: %s\nflows: %u\ninterfaces:\n", c.cc_name[0] ? c.cc_name : "none",
-	       flows);
+	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
+	       c.cc_name[0] ? c.cc_name : "none", c.auth ? "with a key" : "none", flows);
 	pins_each_port(&p, status_port, NULL);
 	pins_close(&p);
 	return EXIT_DONE;

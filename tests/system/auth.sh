@@ -74,6 +74,8 @@ auth__none_and_a_key_are_served_plainly() {
 	host_config h1 "auth: none" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
 	expect "status" "$(status_of h1 .authenticated)" = false
+	expect "status as text" "$(ctl h1 status)" has "authentication: none"
+	expect "and of h2" "$(ctl h2 status)" has "authentication: with a key"
 	server h2
 	transfer h1 10.2.0.2 -n 1M
 	wait_for 20 "nothing is lost" nothing_lost
