@@ -437,11 +437,9 @@ static inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_p
 {
 	struct flow *f = 0;
 
-	if (!p->auth_seq) {
-		*verdict = ingress_parse(ctx, m, p);
-		if (*verdict != STAT_RX_DATA)
-			return CTX_PASS;
-	}
+	*verdict = p->auth_seq ? STAT_RX_DATA : ingress_parse(ctx, m, p);
+	if (*verdict != STAT_RX_DATA)
+		return CTX_PASS;
 	if (!ctl->bypass) {
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		f = ingress_learn(ctx, m, p, h, ctl);
@@ -532,6 +530,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = ctl->auth ? ingress_auth(ctx, &m, p) : STAT_RX_BAD_AUTH;
 		if (*verdict != STAT_RX_DATA)
 			return CTX_PASS;
+		*verdict = STAT_RX_OTHER;
 	}
 	p->now_ns = bpf_ktime_get_ns();
 	switch (m.hdr.version_msg & 0xf) {

@@ -516,6 +516,24 @@ SinkTest(auth, probe__wrong_or_missing_tag_is_not_answered)
 	}
 }
 
+/* Where XDP_TX does not arrive, tc answers, and counts. */
+Test(auth, probe__is_left_to_tc_where_nothing_can_be_sent_back)
+{
+	struct port p = port_usual();
+
+	p.flags &= ~PORT_F_XDP_TX;
+	port_set(WORLD_IFINDEX, &p);
+	FOR_V4_AND_V6(v6) {
+		struct frame in = probe_of_b(v6, &ours[0], 1000), want = frame_turned(in);
+		struct result r = run(INGRESS_XDP, &in);
+
+		frame_sign(&want, &ours[0]);
+		expect_verdict(r, VERDICT_REDIRECT);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_RX_PROBE);
+	}
+}
+
 /* What A asks, and B answers. */
 SinkTest(auth, probe_reply__counts_once)
 {
