@@ -21,8 +21,10 @@
  * The races: two CPUs that get the same message at the same time both take it. Then HPCC finds the
  * second feedback not newer than the first and skips it, and the same telemetry is written twice.
  */
-#define AUTH_LATE_NS NSEC_PER_SEC /* what a packet may wait longer than another of its host: the longest horizon */
-#define AUTH_REPEAT_NS (8 * 1000 * 1000ULL) /* below half a turn of TS: repeated telemetry tells of no time passed */
+/* What a packet may wait longer than another of its host: the longest horizon. */
+#define AUTH_LATE_NS NSEC_PER_SEC
+/* Below half a turn of TS: telemetry that is repeated tells of no time passed. */
+#define AUTH_REPEAT_NS (8 * 1000 * 1000ULL)
 
 static inline __u64 auth_seq(const struct control *ctl)
 {
