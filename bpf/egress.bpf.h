@@ -11,8 +11,8 @@
  *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
  *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT). That is
  *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves.
- *  5. act: outer IP + UDP + shim + room for 5 hops + the echo of what the reverse flow collected. The
- *     uplink of a node is the first of these hops itself.
+ *  5. act: outer IP + UDP + shim + room for 5 hops + the echo of what the reverse flow collected + the
+ *     tag, where there is a key. The uplink of a node is the first of these hops itself.
  *  6. count: one counter per packet.
  *
  * clsact runs before the qdisc and sees GSO packets whole; the kernel repeats the new header on
@@ -178,6 +178,55 @@ CORE_GLOBAL int egress_outer(struct egress_head *head, struct egress_pkt *p,
 }
 
 /*
+ * The authentication block behind telemetry and echo of so many bytes; the rest of head is done.
+ * Returns 0 where there is no key.
+ */
+CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 telem_bytes,
+			    __u32 echo_bytes, __u64 seq)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	struct wire_auth_text *text;
+	const struct wire_echo *echo;
+	const struct auth_keys *k;
+	struct wire_auth *auth;
+	__u32 at;
+	__u64 tag;
+
+	if (!head || !p || !space || !ctl)
+		return 0;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return 0;
+	bound_here(telem_bytes);
+	if (telem_bytes > sizeof(struct wire_telem)) /* never */
+		return 0;
+	echo = (const struct wire_echo *)(head->blocks + telem_bytes);
+	bound_here(echo); /* an address keeps its bounds where it is put aside, a number does not */
+	text = &space->text;
+	text->echo = *echo;
+	__builtin_memcpy(text->src, &p->key.local, sizeof(text->src));
+	__builtin_memcpy(text->dst, &p->key.remote, sizeof(text->dst));
+	text->port[0] = p->key.local_port;
+	text->port[1] = p->key.remote_port;
+	text->proto = p->key.proto;
+	text->hdr = head->hdr;
+	text->seq_high = bpf_htonl(seq >> 32);
+	text->seq_low = bpf_htonl((__u32)seq);
+	tag = auth_tag(text, k->key[0].k0, k->key[0].k1, wire_auth_words(&head->hdr));
+	at = telem_bytes + echo_bytes;
+	bound_here(at);
+	if (at > sizeof(head->blocks) - sizeof(*auth)) /* never */
+		return 0;
+	auth = (struct wire_auth *)(head->blocks + at);
+	auth->seq_high = text->seq_high;
+	auth->seq_low = text->seq_low;
+	auth->tag_high = bpf_htonl(tag >> 32);
+	auth->tag_low = bpf_htonl((__u32)tag);
+	return 1;
+}
+
+/*
  * The hop of a node's uplink, which many pods share: held to eta of its speed they leave its qdisc
  * empty. qLen: what waits in fq for its departure time cannot be told from a queue, so where the leaves
  * are fq it is 0 and U is told from the rate alone, which is 1 when the uplink is full.
@@ -218,8 +267,12 @@ CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __
 static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p,
 				    const struct egress_head *head, __u32 bytes)
 {
-	return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES,
-				   p->v6 ? (void *)&head->ip.v6 : (void *)&head->ip.v4, bytes, 0);
+	bound_here(bytes);
+	if (p->v6)
+		return bytes > sizeof(*head) ? -EINVAL : /* never; the verifier wants to hear it */
+		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
+	return bytes > sizeof(*head) - sizeof(head->ip.unused) ? -EINVAL :
+	       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, bytes, 0);
 }
 
 /*
@@ -247,6 +300,7 @@ static inline int egress_probe(struct __sk_buff *ctx)
 static inline int egress_probe_wrap(struct __sk_buff *ctx)
 {
 	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
 	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer;
 	struct egress_pkt p = {};
 	struct egress_head *head;
@@ -255,8 +309,10 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	__u32 seq;
 
 	ctx->mark = 0;
-	if (!space || egress_parse(ctx, &p) != STAT_TX_DATA)
+	if (!space || !ctl || egress_parse(ctx, &p) != STAT_TX_DATA)
 		return TC_ACT_SHOT;
+	if (ctl->auth)
+		wire_bytes += WIRE_AUTH_BYTES;
 	f = bpf_map_lookup_elem(&flows, &p.key);
 	if (!f)
 		return TC_ACT_SHOT;
@@ -272,7 +328,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	egress_outer(head, &p, ctx->len - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
-	head->hdr.flags = 0;
+	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
 	head->hdr.echo_hops = 0;
 	/* It overtakes what waits in fq, so it is not a position behind that. */
 	now_ns = bpf_ktime_get_ns();
@@ -283,6 +339,15 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (f->port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, ctx->len + outer + wire_bytes, 1);
+	if (ctl->auth) {
+		__u64 seq = auth_seq(ctl);
+
+		if (!egress_sign(head, &p, sizeof(struct wire_telem), 0, seq))
+			return TC_ACT_SHOT;
+		if (!f->probe_seq)
+			f->reply_seq = seq - 1;
+		f->probe_seq = seq;
+	}
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
 	    egress_head_store(ctx, &p, head, outer + wire_bytes))
 		goto refused;
@@ -438,7 +503,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	__u32 outer = egress_outer_bytes(p), telem_bytes, echo_bytes, wire_bytes, segment, segs, bytes;
 	struct scratch_space *space = scratch_get();
 	struct egress_head *head;
-	__u32 echo_version = 0, room;
+	__u32 echo_version = 0, room, auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
 	struct host *peer;
 	__u64 seq;
 
@@ -484,7 +549,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 				 &head->hdr.echo_hops, &echo_version, p->now_ns);
 	if (!telem_bytes && !echo_bytes)
 		return STAT_TX_PLAIN_ACK;
-	wire_bytes = WIRE_HDR_BYTES + telem_bytes + echo_bytes;
+	wire_bytes = WIRE_HDR_BYTES + telem_bytes + echo_bytes + auth_bytes;
 
 	/* What one segment weighs on the wire, and does it fit? */
 	segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + outer + wire_bytes;
@@ -498,7 +563,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
 	if (segment - p->hdr_bytes - outer - wire_bytes >= f->mss) {
 		f->mss = segment - p->hdr_bytes - outer - wire_bytes;
-		f->segment = p->hdr_bytes + outer + WIRE_HDR_BYTES + telem_bytes + f->mss;
+		f->segment = p->hdr_bytes + outer + WIRE_HDR_BYTES + telem_bytes + auth_bytes + f->mss;
 	}
 
 	if (ctl->mode == MODE_ENFORCE && p->payload_bytes) {
@@ -521,8 +586,10 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
 	head->hdr.max_hops = telem_bytes ? room : 0;
-	head->hdr.flags = echo_bytes ? WIRE_F_ECHO : 0;
+	head->hdr.flags = (echo_bytes ? WIRE_F_ECHO : 0) | (auth_bytes ? WIRE_F_AUTH : 0);
 	head->hdr.seq = bpf_htonl((__u32)seq);
+	if (auth_bytes && !egress_sign(head, p, telem_bytes, echo_bytes, p->now_ns + ctl->seq_base_ns))
+		return STAT_TX_ENCAP_FAILED;
 	if (f->port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, bytes, telem_bytes);
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||

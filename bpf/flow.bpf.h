@@ -206,15 +206,22 @@ static inline int host_is_peer(const struct sluice_addr *a, struct host *h, __u3
 	return 1;
 }
 
-/* A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. */
-static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64 now_ns)
+/*
+ * A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. seq: of an
+ * authenticated message, which tells nothing if it is not the newest; otherwise 0.
+ */
+static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64 now_ns, __u64 seq)
 {
 	if (h) {
+		if (seq && seq <= h->rx_seq)
+			return;
+		if (seq)
+			h->rx_seq = seq;
 		h->heard_ns = now_ns;
 		h->unanswered_ns = 0;
 		h->capable = 1;
 	} else {
-		struct host fresh = { .heard_ns = now_ns, .capable = 1 };
+		struct host fresh = { .heard_ns = now_ns, .capable = 1, .rx_seq = seq };
 
 		bpf_map_update_elem(&hosts, a, &fresh, BPF_NOEXIST);
 	}

@@ -5,8 +5,8 @@
  * Ingress of a host, at tc and, where the daemon finds that it can be had, at XDP in front of it: the
  * sink of telemetry and the place where feedback becomes W and R. What differs is in ctx.bpf.h.
  *
- *  1. parse: is it one of ours, whole, of our version, and from a configured peer? What is not goes
- *     on to the stack as it is, and is counted by reason.
+ *  1. parse: is it one of ours, whole, of our version, from a configured peer, and, where there is a
+ *     key, from one that has it? What is not goes on to the stack as it is, and is counted by reason.
  *  2. DATA: the telemetry goes to the flow's echo slot, to leave with the next packet of the reverse
  *     flow; the echo goes through HPCC (hpcc.h) and becomes the flow's W and R; then everything up
  *     to the inner packet is stripped and the stack sees what the sender's stack sent.
@@ -17,16 +17,6 @@
  * With bypass on, packets are still stripped, but nothing is learned and nothing answered: peers
  * hear no more from us and go over to plain packets by themselves.
  */
-
-/* What a DATA message carried, read before it is stripped. */
-struct ingress_pkt {
-	struct flow_key key; /* of the reverse flow: local to remote */
-	__u64 now_ns;
-	__u32 inner; /* offset of the inner IP header */
-	__u16 nhop_path;
-	__u8 nhop;
-	__u32 seq;
-};
 
 /* The hop to the pod behind those of the packet, in the echo slot. */
 static inline void ingress_pod_hop(struct flow *f, const struct ingress_pkt *p)
@@ -227,6 +217,79 @@ static inline enum sluice_stat ingress_parse(ctx_t *ctx, const struct msg *m,
 }
 
 /*
+ * Is the tag right, under one of our keys? Reads and checks the inner packet, too, and leaves the text
+ * for ingress_probe(). The tags are compared as numbers: nothing depends on where they differ.
+ */
+static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	const struct auth_keys *k;
+	struct wire_auth_text *text;
+	enum sluice_stat verdict;
+	const struct wire_auth *auth;
+	const struct wire_echo *echo;
+	__u64 sent, diff;
+	int reply;
+
+	if (!space || !ctl)
+		return STAT_RX_BAD_AUTH;
+	verdict = ingress_parse(ctx, m, p);
+	if (verdict != STAT_RX_DATA)
+		return verdict;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return STAT_RX_BAD_AUTH;
+	text = &space->text;
+	if (m->hdr.flags & WIRE_F_ECHO) {
+		/* At its full length: authentication and the headers of the inner packet follow. */
+		echo = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(m->hdr.max_hops),
+				 sizeof(*echo));
+		if (!echo)
+			return STAT_RX_TRUNCATED;
+		text->echo = *echo;
+	}
+	auth = pkt_bytes(ctx, p->inner - WIRE_AUTH_BYTES, sizeof(*auth));
+	if (!auth)
+		return STAT_RX_TRUNCATED;
+	sent = (__u64)bpf_ntohl(auth->tag_high) << 32 | bpf_ntohl(auth->tag_low);
+	p->auth_seq = (__u64)bpf_ntohl(auth->seq_high) << 32 | bpf_ntohl(auth->seq_low);
+	text->seq_high = auth->seq_high;
+	text->seq_low = auth->seq_low;
+	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
+	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
+	reply = (m->hdr.version_msg & 0xf) == WIRE_PROBE_REPLY;
+	text->port[0] = reply ? p->key.local_port : p->key.remote_port;
+	text->port[1] = reply ? p->key.remote_port : p->key.local_port;
+	text->proto = p->key.proto;
+	text->hdr = m->hdr;
+	diff = auth_tag(text, k->key[0].k0, k->key[0].k1, wire_auth_words(&m->hdr)) ^ sent;
+	if (diff && k->n > 1)
+		diff = auth_tag(text, k->key[1].k0, k->key[1].k1, wire_auth_words(&m->hdr)) ^ sent;
+	return diff || !k->n || !p->auth_seq ? STAT_RX_BAD_AUTH : STAT_RX_DATA;
+}
+
+/* The tag of a PROBE that is turned round: its own text, but for addresses and message. */
+static __attribute__((noinline)) int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 version_msg)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	const struct auth_keys *k;
+	__be64 tag;
+
+	if (!space || !ctl)
+		return -EINVAL;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return -EINVAL;
+	__builtin_memcpy(space->text.src, &m->ip.dst, sizeof(space->text.src));
+	__builtin_memcpy(space->text.dst, &m->ip.src, sizeof(space->text.dst));
+	space->text.hdr.version_msg = version_msg;
+	tag = bpf_cpu_to_be64(auth_tag(&space->text, k->key[0].k0, k->key[0].k1, wire_auth_words(&m->hdr)));
+	return ctx_store(ctx, m->offset + wire_length(&m->hdr) - sizeof(tag), &tag, sizeof(tag));
+}
+
+/*
  * The hop to the pod in a PROBE before it turns round: what that brings back must tell of the same hops
  * as an echo does.
  */
@@ -277,6 +340,8 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 	    ctx_store(ctx, src, to, len) || ctx_store(ctx, src + len, from, len) ||
 	    ctx_store(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg)))
 		return CTX_DROP;
+	if (m->hdr.flags & WIRE_F_AUTH && ingress_answer_sign(ctx, m, msg))
+		return CTX_DROP;
 	return ctx_return(ctx);
 }
 
@@ -285,9 +350,10 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
  * whatever they hold: the headers of the inner packet follow, so the bytes are there.
  */
 static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
-				 const struct control *ctl)
+				 const struct host *h, const struct control *ctl)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
+	__u64 floor = auth_floor(h);
 	const struct wire_telem *telem = 0;
 	struct feedback fb = {
 		.hops = m->hdr.echo_hops,
@@ -306,6 +372,10 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 			telem = 0;
 		}
 	}
+	if (!f && telem && p->auth_seq && p->auth_seq <= floor) {
+		stats_count(STAT_RX_REPLAYED);
+		return 0;
+	}
 	if (!f && telem) {
 		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
@@ -316,12 +386,19 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 			stats_count(STAT_FB_NO_FLOW);
 		return 0;
 	}
+	if (p->auth_seq && telem && !auth_takes_telem(f, floor, p->auth_seq, p->now_ns)) {
+		stats_count(STAT_RX_REPLAYED);
+		return f;
+	}
 	f->last_rx_ns = p->now_ns;
 	if (f->epoch != ctl->epoch)
 		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
 	if (telem)
 		ingress_echo_store(f, p, telem);
-	if (m->hdr.flags & WIRE_F_ECHO) {
+	if (m->hdr.flags & WIRE_F_ECHO && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
+		if (!telem) /* else it may be another segment of the packet whose echo was taken */
+			stats_count(STAT_RX_REPLAYED);
+	} else if (m->hdr.flags & WIRE_F_ECHO) {
 		const struct wire_echo *echo = pkt_bytes(
 			ctx, m->offset + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(m->hdr.max_hops),
 			sizeof(*echo));
@@ -392,48 +469,50 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 }
 #endif
 
-static inline int ingress_data(ctx_t *ctx, const struct msg *m, struct host *h,
+static inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
 			       const struct control *ctl, enum sluice_stat *verdict)
 {
-	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
 	struct flow *f = 0;
 
-	*verdict = ingress_parse(ctx, m, &p);
+	*verdict = p->auth_seq ? STAT_RX_DATA : ingress_parse(ctx, m, p);
 	if (*verdict != STAT_RX_DATA)
 		return CTX_PASS;
 	if (!ctl->bypass) {
-		host_heard(&m->ip.src, h, p.now_ns);
-		f = ingress_learn(ctx, m, &p, ctl);
+		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
+		f = ingress_learn(ctx, m, p, h, ctl);
 	}
-	if (ctx_strip(ctx, p.inner - WIRE_ETH_BYTES)) {
+	if (ctx_strip(ctx, p->inner - WIRE_ETH_BYTES)) {
 		*verdict = STAT_RX_STRIP_FAILED;
 		return CTX_PASS;
 	}
 	/* RFC 6040, section 4.2: a mark on the outer header is the inner packet's. */
 	if ((m->ip.tos & ECN_MASK) == ECN_CE && ctx_set_ce(ctx, m->ip.v6))
 		stats_count(STAT_RX_CE);
-	if (f && p.key.proto == IPPROTO_TCP)
+	if (f && p->key.proto == IPPROTO_TCP)
 		ingress_window(ctx, f, m, ctl);
 	return CTX_PASS;
 }
 
 /* What a PROBE of ours met on its way, as an echo would tell it. */
-static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct host *h,
+static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
 				 const struct control *ctl)
 {
-	struct ingress_pkt p = { .now_ns = bpf_ktime_get_ns() };
 	const struct wire_telem *telem;
-	struct feedback fb = { .mode = ctl->mode, .probe = 1, .rx_ns = p.now_ns, .now_ns = p.now_ns };
+	struct feedback fb = { .mode = ctl->mode, .probe = 1, .rx_ns = p->now_ns, .now_ns = p->now_ns };
 	struct flow *f;
 
-	if (ingress_parse(ctx, m, &p) != STAT_RX_DATA)
+	if (!p->auth_seq && ingress_parse(ctx, m, p) != STAT_RX_DATA)
 		return;
-	host_heard(&m->ip.src, h, p.now_ns);
-	f = bpf_map_lookup_elem(&flows, &p.key);
+	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (p->auth_seq && (!f || !auth_takes_reply(f, p->auth_seq))) {
+		stats_count(STAT_RX_REPLAYED);
+		return;
+	}
+	host_heard(&m->ip.src, h, p->now_ns, 0);
 	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
 	if (!f || !telem || !m->hdr.max_hops)
 		return;
-	fb.seq = p.seq;
+	fb.seq = p->seq;
 	fb.nhop_path = bpf_ntohs(telem->nhop_path);
 	fb.hops = fb.nhop_path >> 12;
 	if (fb.hops > m->hdr.max_hops) {
@@ -447,12 +526,14 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct host *h
 static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 {
 	const struct control *ctl = control_get();
+	struct scratch_space *space = scratch_get();
 	enum wire_check why = WIRE_OK;
+	struct ingress_pkt *p;
 	struct host *h;
 	struct msg m = {};
 
 	*verdict = STAT_RX_OTHER;
-	if (!ctl)
+	if (!ctl || !space)
 		return CTX_PASS;
 	switch (msg_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &m, &why)) {
 	case MSG_NOT_OURS:
@@ -476,6 +557,19 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_FOREIGN;
 		return CTX_PASS;
 	}
+	if (ctl->auth && !(m.hdr.flags & WIRE_F_AUTH)) {
+		*verdict = STAT_RX_NO_AUTH;
+		return CTX_PASS;
+	}
+	p = &space->ingress;
+	__builtin_memset(p, 0, sizeof(*p));
+	if (m.hdr.flags & WIRE_F_AUTH) {
+		*verdict = ctl->auth ? ingress_auth(ctx, &m, p) : STAT_RX_BAD_AUTH;
+		if (*verdict != STAT_RX_DATA)
+			return CTX_PASS;
+		*verdict = STAT_RX_OTHER;
+	}
+	p->now_ns = bpf_ktime_get_ns();
 	switch (m.hdr.version_msg & 0xf) {
 	case WIRE_PROBE:
 		if (!ctx_may_return(ctx))
@@ -483,15 +577,15 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_PROBE;
 		if (ctl->bypass)
 			return CTX_DROP;
-		host_heard(&m.ip.src, h, bpf_ktime_get_ns());
+		host_heard(&m.ip.src, h, p->now_ns, p->auth_seq);
 		return ingress_probe(ctx, &m);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
 		if (h && h->asked_ns && !ctl->bypass) /* asked for */
-			ingress_reply(ctx, &m, h, ctl);
+			ingress_reply(ctx, &m, p, h, ctl);
 		return CTX_DROP;
 	default:
-		return ingress_data(ctx, &m, h, ctl, verdict);
+		return ingress_data(ctx, &m, p, h, ctl, verdict);
 	}
 }
 

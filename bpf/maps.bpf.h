@@ -86,6 +86,18 @@ struct {
 	__type(value, struct control);
 } control SEC(".maps");
 
+/*
+ * writer: daemon, a slot that is not in use, before control names it; reader: egress and ingress
+ * life:   the programs'; not pinned, so that who may not load programs cannot open it. full: never
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_RDONLY_PROG);
+	__uint(max_entries, AUTH_SLOTS);
+	__type(key, __u32);
+	__type(value, struct auth_keys);
+} keys SEC(".maps");
+
 /* All that is put in front of the inner packet. A smaller IP header lies at the end of its room. */
 struct egress_head {
 	union {
@@ -98,7 +110,18 @@ struct egress_head {
 	struct udphdr udp;
 	struct wire_shim shim;
 	struct wire_hdr hdr;
-	__u8 blocks[sizeof(struct wire_telem) + sizeof(struct wire_echo)];
+	__u8 blocks[sizeof(struct wire_telem) + sizeof(struct wire_echo) + sizeof(struct wire_auth)];
+};
+
+/* What a DATA message carried, read before it is stripped. */
+struct ingress_pkt {
+	struct flow_key key; /* of the reverse flow: local to remote */
+	__u64 now_ns;
+	__u32 inner; /* offset of the inner IP header */
+	__u16 nhop_path;
+	__u8 nhop;
+	__u32 seq;
+	__u64 auth_seq; /* 0: messages are not authenticated */
 };
 
 /*
@@ -108,6 +131,8 @@ struct egress_head {
  */
 struct scratch_space {
 	struct egress_head head;
+	struct wire_auth_text text;
+	struct ingress_pkt ingress;
 	struct flow flow;
 	struct hpcc_ack ack;
 	__u8 options[64]; /* of a SYN, and how far they were read */

@@ -37,6 +37,7 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "pacer.bpf.h"
 #include "flow.bpf.h"
 #include "delay.bpf.h"
+#include "auth.bpf.h"
 #include "rwnd.bpf.h"
 #include "hop.bpf.h"
 #include "egress.bpf.h"

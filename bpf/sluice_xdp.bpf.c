@@ -25,6 +25,7 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 #include "parse.bpf.h"
 #include "flow.bpf.h"
 #include "delay.bpf.h"
+#include "auth.bpf.h"
 #include "pod.bpf.h"
 #include "ingress.bpf.h"
 

@@ -76,9 +76,10 @@ static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key,
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 ip_bytes = *(const __u32 *)&key->remote.b[8] == bpf_htonl(0xffff) ? 20 : 40;
+	const struct control *ctl = control_get();
 
 	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES +
-	       WIRE_TELEM_BYTES(flow_room(f)) + WIRE_ETH_BYTES;
+	       WIRE_TELEM_BYTES(flow_room(f)) + (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) + WIRE_ETH_BYTES;
 }
 
 static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct flow *f)

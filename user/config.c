@@ -7,6 +7,7 @@
  */
 #include <cyaml/cyaml.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static const cyaml_schema_field_t config_fields[] = {
 	CYAML_FIELD_STRING_PTR("mode", PTR | OPT, struct config, mode_text, 1, 16),
 	CYAML_FIELD_UINT("port", OPT, struct config, port),
 	CYAML_FIELD_UINT("max_flows", OPT, struct config, max_flows),
+	CYAML_FIELD_STRING_PTR("auth", PTR | OPT, struct config, auth, 1, 200),
 	CYAML_FIELD_STRING_PTR("flow_timeout", PTR | OPT, struct config, flow_timeout_text, 1, 32),
 	{ .key = "tcp", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				   .data_size = sizeof(struct config),
@@ -284,6 +286,84 @@ static int config_check_node(const char *path, struct config *c)
 	return 0;
 }
 
+/* One line of 32 hex digits, without its newline: the bytes of the key in their order. */
+static int key_parse(const char *line, struct siphash_key *key)
+{
+	__u8 bytes[16];
+	unsigned int i;
+
+	if (strlen(line) != 2 * sizeof(bytes) || strspn(line, "0123456789abcdefABCDEF") != 2 * sizeof(bytes))
+		return -EINVAL;
+	for (i = 0; i < sizeof(bytes); i++)
+		sscanf(line + 2 * i, "%2hhx", &bytes[i]);
+	memcpy(key, bytes, sizeof(bytes));
+	return 0;
+}
+
+/* The keys of an open file; says what is wrong with it. */
+static int keys_read(const char *path, const char *name, FILE *f, struct auth_keys *keys)
+{
+	char line[64];
+	struct stat st;
+
+	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode)) {
+		msg("%s: auth: %s is not a file", path, name);
+		return -EINVAL;
+	}
+	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
+		msg("%s: auth: %s may be read by others: chmod 600 %s, and make a new key if it has been in use",
+		    path, name, name);
+		return -EPERM;
+	}
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (keys->n == 2 || key_parse(line, &keys->key[keys->n])) {
+			explicit_bzero(line, sizeof(line));
+			msg("%s: auth: %s: line %u is not a key, or one too many: write one line of 32 hex digits, or two while keys are exchanged",
+			    path, name, keys->n + 1);
+			return -EINVAL;
+		}
+		keys->n++;
+	}
+	explicit_bzero(line, sizeof(line));
+	if (!keys->n) {
+		msg("%s: auth: %s is empty: write one line of 32 hex digits", path, name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int config_check_auth(const char *path, struct config *c)
+{
+	FILE *f;
+	int fd, err;
+
+	if (!c->auth) {
+		msg("%s: auth is missing: write 'auth: /etc/sluice/key', a file with the key of all hosts, or 'auth: none', with which whoever can send to this host can tell it how fast to send",
+		    path);
+		return -EINVAL;
+	}
+	if (!strcmp(c->auth, "none"))
+		return 0;
+	if (c->auth[0] != '/') {
+		msg("%s: auth '%s' is neither none nor a path that begins with /", path, c->auth);
+		return -EINVAL;
+	}
+	fd = open(c->auth, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f) {
+		err = -errno;
+		msg("%s: auth: %s: %s", path, c->auth, strerror(-err));
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	setvbuf(f, NULL, _IONBF, 0); /* no copy of the keys that would outlive this */
+	err = keys_read(path, c->auth, f, &c->keys);
+	fclose(f);
+	return err;
+}
+
 static char *config_default(char *have, const char *value)
 {
 	return have ? have : strdup(value);
@@ -387,6 +467,9 @@ static int config_check(const char *path, struct config *c)
 		    path);
 		return -EINVAL;
 	}
+	err = hosts ? config_check_auth(path, c) : 0;
+	if (err)
+		return err;
 	err = c->node.uplink ? config_check_node(path, c) : 0;
 	if (err)
 		return err;
@@ -444,6 +527,8 @@ void config_free(struct config *c)
 {
 	cyaml_config_t cy = config_cyaml("");
 
+	if (c)
+		explicit_bzero(&c->keys, sizeof(c->keys));
 	if (c)
 		cyaml_free(&cy, &config_schema, c, 0);
 }

@@ -42,6 +42,7 @@ struct config {
 	unsigned int port;
 	unsigned int max_flows;
 	char *flow_timeout_text;
+	char *auth; /* "none", or the path of a key file; NULL: no interface is a host's */
 	struct {
 		char *name; /* of the congestion control; NULL: none is registered */
 		bool make_default;
@@ -80,6 +81,7 @@ struct config {
 	__u64 target_ns;  /* 0: derived from base_rtt */
 	__u64 w_ai_bytes; /* 0: derived from flows */
 	enum hpcc_variant variant; /* of peers that name none */
+	struct auth_keys keys; /* n = 0: none */
 	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
 };
 

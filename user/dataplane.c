@@ -75,16 +75,17 @@ static void clsact_remove(__u32 ifindex)
 
 /* --- routes: room for telemetry --- */
 
-static unsigned int route_room(const struct peer_key *k)
+static unsigned int route_room(const struct config *c, const struct peer_key *k)
 {
-	return WIRE_OVERHEAD_BYTES(addr_is_v4(&k->addr) && k->prefixlen >= 96 ? 20 : 40);
+	return WIRE_OVERHEAD_BYTES(addr_is_v4(&k->addr) && k->prefixlen >= 96 ? 20 : 40) +
+	       (c->keys.n ? WIRE_AUTH_BYTES : 0);
 }
 
 /* Gives the prefix a route whose MTU leaves room, if it leaves by this interface. */
-static int route_prepare(struct dataplane *dp, const struct link_info *link,
+static int route_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c,
 			 const struct config_peer *p)
 {
-	unsigned int fits = link->mtu - route_room(&p->key), have;
+	unsigned int fits = link->mtu - route_room(c, &p->key), have;
 	char text[PREFIX_STRLEN], change[ROUTE_STRLEN];
 	struct route r;
 	int err = route_covering(&p->key, &r);
@@ -111,7 +112,7 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link,
 	if (err == -EEXIST) {
 		msg_limited(&dp->route_limit, 60,
 			    "%s: the route to %s has MTU %u; telemetry needs %u bytes of %u: run 'ip route change %s'",
-			    link->name, text, have, route_room(&p->key), link->mtu,
+			    link->name, text, have, route_room(c, &p->key), link->mtu,
 			    route_format(&p->key, &r, change));
 		return -EMSGSIZE;
 	}
@@ -131,7 +132,7 @@ static int routes_prepare(struct dataplane *dp, const struct link_info *link,
 	int err;
 
 	for (k = 0; k < c->peers_count; k++) {
-		err = route_prepare(dp, link, &c->peers[k]);
+		err = route_prepare(dp, link, c, &c->peers[k]);
 		if (err)
 			return err;
 	}
@@ -305,6 +306,40 @@ static void epoch_next(struct dataplane *dp, const struct config *c)
 	ctl->epoch++;
 	ctl->pid = getpid();
 	ctl->heartbeat_ns = now_ns();
+}
+
+static __u64 realtime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/*
+ * The configuration's keys, in the slot that is not in use. A new daemon has slots of its own: it takes
+ * the number that is in use, for the programs of the one before read that, too.
+ */
+static int keys_apply(struct dataplane *dp, const struct config *c)
+{
+	struct control *ctl = dp->pins.ctl;
+	__u64 now = now_ns(), real = realtime_ns();
+	__u32 slot = 0;
+
+	if (real > now && real - now > ctl->seq_base_ns)
+		ctl->seq_base_ns = real - now;
+	if (!c->keys.n) {
+		ctl->auth = 0;
+		return 0;
+	}
+	if (ctl->auth)
+		slot = (ctl->auth - 1) ^ !!dp->running;
+	if (bpf_map_update_elem(bpf_map__fd(dp->skel->maps.keys), &slot, &c->keys, BPF_ANY)) {
+		msg("the map of the keys: %s", strerror(errno));
+		return -errno;
+	}
+	__atomic_store_n(&ctl->auth, slot + 1, __ATOMIC_RELEASE);
+	return 0;
 }
 
 /* Makes the peers map say what the configuration says. */
@@ -675,7 +710,9 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		msg("%s: opening the maps: %s", c->pin_dir, strerror(-err));
 		goto undo;
 	}
-	err = peers_apply(dp, c);
+	err = keys_apply(dp, c);
+	if (!err)
+		err = peers_apply(dp, c);
 	if (!err)
 		err = cc_register(dp, c);
 	if (!err)
@@ -703,8 +740,10 @@ close:
 
 int dataplane_reload(struct dataplane *dp, const struct config *c)
 {
-	int err = peers_apply(dp, c);
+	int err = keys_apply(dp, c);
 
+	if (!err)
+		err = peers_apply(dp, c);
 	max_flows(dp->pins.flows, c);
 	if (!err)
 		err = interfaces_apply(dp, c, 0);

@@ -171,9 +171,9 @@ static void probe_interface(struct probe_report *r, const char *name)
 	       link.speed_bps ? text : "the driver does not know",
 	       link.speed_bps ? NULL : "write speed: in the interface's configuration");
 	snprintf(check, sizeof(check), "%s mtu", name);
-	snprintf(text, sizeof(text), "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry",
+	snprintf(text, sizeof(text), "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry, %u less with authentication",
 		 link.mtu, link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(20),
-		 link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(40));
+		 link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(40), (unsigned int)WIRE_AUTH_BYTES);
 	report(r, check, PROBE_OK, text, NULL);
 	snprintf(check, sizeof(check), "%s pacing (host)", name);
 	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq", q.root, q.fq, q.leaves);

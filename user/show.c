@@ -134,6 +134,7 @@ int cmd_status(int argc, char **argv)
 		add_u64(o, "abi", c.abi);
 		add_string(o, "mode", mode_name(c.mode));
 		add_bool(o, "bypass", c.bypass);
+		add_bool(o, "authenticated", !!c.auth);
 		add_u64(o, "daemon_pid", c.pid);
 		json_object_object_add(o, "heartbeat_age_s", json_object_new_double(age));
 		add_bool(o, "daemon_alive", age < 3);
@@ -152,8 +153,8 @@ int cmd_status(int argc, char **argv)
 	else
 		printf("sluiced: no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them\n",
 		       age, c.pid);
-	printf("congestion control: %s\nflows: %u\ninterfaces:\n", c.cc_name[0] ? c.cc_name : "none",
-	       flows);
+	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
+	       c.cc_name[0] ? c.cc_name : "none", c.auth ? "with a key" : "none", flows);
 	pins_each_port(&p, status_port, NULL);
 	pins_close(&p);
 	return EXIT_DONE;

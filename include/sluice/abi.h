@@ -8,6 +8,7 @@
 #include "types.h"
 #include "fallback.h"
 #include "hpcc.h"
+#include "siphash.h"
 #include "swift.h"
 #include "telemetry.h"
 #include "stats.h"
@@ -76,6 +77,12 @@ struct flow {
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
 	__u8 wscale_offered; /* ingress: by the last SYN */
 	__u8 pad[7];
+	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
+	__u64 telem_seq;     /* ingress: newest of which the telemetry was taken, */
+	__u64 telem_ns;	     /*   and when the first packet with it came */
+	__u64 echo_seq;	     /* ingress: newest of which the echo was taken */
+	__u64 probe_seq;     /* egress: of the last PROBE */
+	__u64 reply_seq;     /* ingress: newest PROBE that was answered, and egress before the first */
 	struct hpcc_params params;
 	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
 	struct flow_echo echo;
@@ -94,7 +101,17 @@ struct host {
 	__u64 asked_ns;	     /* egress: last question */
 	__u32 capable;	     /* it strips telemetry */
 	__u32 epoch;	     /* in which it was seen to lie in a peer's prefix */
+	__u64 rx_seq;	     /* ingress: newest sequence of an authenticated message from it */
 };
+
+/* The keys: the first signs, each is believed. The daemon writes a slot that is not in use (control). */
+struct auth_keys {
+	struct siphash_key key[2];
+	__u32 n;
+	__u32 pad;
+};
+
+#define AUTH_SLOTS 2
 
 struct peer_key {
 	__u32 prefixlen; /* 0..128; IPv4 prefixes plus 96 */
@@ -158,7 +175,8 @@ struct control {
 	__u32 pid;    /* of the daemon that wrote it last */
 	__u32 rwnd;   /* 1: the receive windows that foreign stacks are granted are cut down to W */
 	__u32 horizon_mark; /* what would wait for longer: 1 marked CE if ECN capable, 0 dropped */
-	__u32 pad;
+	__u32 auth;	    /* keys in use: slot + 1; 0: messages are not authenticated */
+	__u64 seq_base_ns;  /* what the clock of sequences is ahead of CLOCK_MONOTONIC; never goes back */
 	__u64 horizon_ns;   /* how long packets without a window wait; 0: one base RTT */
 	__u64 heartbeat_ns;
 	char cc_name[16];      /* congestion control that is registered; "" for none */
@@ -169,7 +187,7 @@ _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 184, "cc");
-_Static_assert(sizeof(struct flow) == 552, "flow");
+_Static_assert(sizeof(struct flow) == 592, "flow");
 _Static_assert(sizeof(struct peer) == 48, "peer");
 _Static_assert(sizeof(struct port) == 88, "port");
 

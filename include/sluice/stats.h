@@ -59,10 +59,13 @@
 	X(RX_BAD_HOPS, "rx_bad_hops", "packets with more than 5 hops")                             \
 	X(RX_BAD_LENGTH, "rx_bad_length", "packets whose shim length is not that of the content")  \
 	X(RX_FOREIGN, "rx_foreign", "packets from addresses outside the configured peers")         \
+	X(RX_NO_AUTH, "rx_no_auth", "packets without the tag that this host demands")               \
+	X(RX_BAD_AUTH, "rx_bad_auth", "packets whose tag is wrong, or for which this host has no key") \
 	X(RX_MISMATCH, "rx_mismatch", "packets whose inner packet is not what the outer one says") \
 	X(RX_STRIP_FAILED, "rx_strip_failed", "packets that the kernel would not shorten")         \
 	X(RX_FLOW_FULL, "rx_flow_full", "also: telemetry not echoed: the flow map had no room")    \
 	X(RX_BAD_TELEM, "rx_bad_telem", "also: telemetry ignored: more hops than it has room for") \
+	X(RX_REPLAYED, "rx_replayed", "also: telemetry or feedback ignored: of an old sequence, or used before") \
 	X(RX_POD_HOP, "rx_pod_hop", "also: telemetry to which the hop to the pod was added")       \
 	X(RX_POD_FULL, "rx_pod_full", "also: telemetry that had no room for the hop to the pod")   \
 	X(RX_WINDOW_CUT, "rx_window_cut", "also: receive windows cut down to W")                    \

@@ -2,9 +2,9 @@
 #ifndef SLUICE_WIRE_H
 #define SLUICE_WIRE_H
 /*
- * What Sluice puts on the wire, version 1. docs/protocol.md has the pictures and test vectors.
+ * What Sluice puts on the wire, version 2. docs/protocol.md has the pictures and test vectors.
  *
- *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [echo] | inner packet
+ *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [echo] | [authentication] | inner packet
  *
  * The outer IP header has the addresses, DSCP and ECN of the inner packet; the UDP checksum is 0
  * (RFC 6935 for IPv6), so a hop writes in place without touching anything else. All fields are big
@@ -13,7 +13,7 @@
 #include "types.h"
 #include "hpcc.h"
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 #define WIRE_PORT_DEFAULT 5463
 
 enum wire_msg {
@@ -60,6 +60,7 @@ struct wire_hdr {
 };
 
 #define WIRE_F_ECHO 1
+#define WIRE_F_AUTH 2
 
 /*
  * nHop 4 bits, pathID 12 bits, then max_hops times the 64 bits of telemetry.h. The first nHop are
@@ -79,6 +80,34 @@ struct wire_echo {
 	__u8 hop[HPCC_MAX_HOPS][8];
 };
 
+/*
+ * Who sent it, and when: the last block, so that telemetry has one place whether this is there or not.
+ * The tag is SipHash-2-4 of the text below under the common key, as a number.
+ */
+struct wire_auth {
+	__be32 seq_high; /* the sender's clock in ns: goes up from message to message of a flow */
+	__be32 seq_low;
+	__be32 tag_high;
+	__be32 tag_low;
+};
+
+/*
+ * What the tag covers, as the wire has it. Not the telemetry, which hops write in place. Echo hops
+ * that are not there are not hashed.
+ */
+struct wire_auth_text {
+	__u8 src[16]; /* of the outer header; IPv4 as ::ffff:a.b.c.d */
+	__u8 dst[16];
+	__be16 port[2]; /* of the inner packet: source, destination */
+	__u8 proto;	/* likewise */
+	__u8 pad[3];	/* 0 */
+	struct wire_hdr hdr;
+	__be32 seq_high;
+	__be32 seq_low;
+	struct wire_echo echo;
+};
+
+#define WIRE_AUTH_BYTES sizeof(struct wire_auth)
 #define WIRE_AGE_SHIFT 10
 #define WIRE_PATH_MASK 0xfff
 #define WIRE_HOP_BYTES 8
@@ -88,7 +117,7 @@ struct wire_echo {
 #define WIRE_UDP_BYTES 8
 #define WIRE_ETH_BYTES 14
 
-/* The most that Sluice adds to an IP packet: 132 bytes with IPv4, 152 with IPv6. */
+/* The most that Sluice adds to an IP packet, without authentication: 132 bytes with IPv4, 152 with IPv6. */
 #define WIRE_OVERHEAD_BYTES(outer_ip_bytes)                                                        \
 	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) +    \
 	 WIRE_ECHO_BYTES(HPCC_MAX_HOPS))
@@ -97,6 +126,8 @@ _Static_assert(sizeof(struct wire_shim) == 4, "wire format");
 _Static_assert(sizeof(struct wire_hdr) == 8, "wire format");
 _Static_assert(sizeof(struct wire_telem) == 44, "wire format");
 _Static_assert(sizeof(struct wire_echo) == 48, "wire format");
+_Static_assert(sizeof(struct wire_auth) == 16, "wire format");
+_Static_assert(sizeof(struct wire_auth_text) == 104, "SIPHASH_MAX_WORDS");
 _Static_assert(WIRE_OVERHEAD_BYTES(20) == 132, "docs/protocol.md and the MTU advice say so");
 
 /* What is wrong with a header, or WIRE_OK. */
@@ -113,7 +144,15 @@ enum wire_check {
 static inline __u32 wire_length(const struct wire_hdr *h)
 {
 	return WIRE_HDR_BYTES + WIRE_TELEM_BYTES(h->max_hops) +
-	       (h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0);
+	       (h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0) +
+	       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
+}
+
+/* Words of the text that the tag of such a message covers. */
+static inline __u32 wire_auth_words(const struct wire_hdr *h)
+{
+	return (sizeof(struct wire_auth_text) - sizeof(struct wire_echo) +
+		(h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0)) / 4;
 }
 
 static inline enum wire_check wire_check(const struct wire_shim *s, const struct wire_hdr *h)

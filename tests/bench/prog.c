@@ -50,6 +50,7 @@ struct bench_case {
 	unsigned int echo_waits;
 	int xdp; /* index of the empty program of XDP, with which those of XDP are compared; 0: of tc */
 	unsigned int moves; /* offset of two hops of feedback whose clocks must go on; 0: none */
+	int auth; /* messages are authenticated */
 	__u32 ifindex;
 	double round_ns[ROUNDS_MAX];
 };
@@ -93,6 +94,21 @@ static __u64 clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+static const struct siphash_key auth_key = { 1, 2 };
+
+static void auth_set(int on)
+{
+	struct auth_keys keys = { .key = { auth_key }, .n = 1 };
+	struct control control;
+	__u32 zero = 0;
+
+	map_set(skel->maps.keys, &zero, &keys);
+	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.control), &zero, &control))
+		die("the control map");
+	control.auth = on;
+	map_set(skel->maps.control, &zero, &control);
 }
 
 /* The peers have just been heard: nobody answers here, and after 100 ms they would count as silent. */
@@ -260,6 +276,12 @@ static void cases_make(void)
 	c->echo_waits = 1;
 	c = add("egress_ack_echo", "ACK with an echo of two hops", skel->progs.egress, ack, STAT_TX_DATA);
 	c->echo_waits = 1;
+	c = add("egress_data_auth", "full packet, v4, with a tag", skel->progs.egress, data, STAT_TX_DATA);
+	c->auth = 1;
+	c = add("egress_data_echo_auth", "full packet, v4, with an echo of two hops and a tag",
+		skel->progs.egress, data, STAT_TX_DATA);
+	c->echo_waits = 1;
+	c->auth = 1;
 	add("egress_ack_plain", "ACK with nothing to say", skel->progs.egress, ack, STAT_TX_PLAIN_ACK);
 	f = tcp(.to = HOST_STRANGER, .payload = 1316, .options = 12);
 	add("egress_no_peer", "full packet to somebody else", skel->progs.egress, f, STAT_TX_NO_PEER);
@@ -291,6 +313,15 @@ static void cases_make(void)
 	c = add("ingress_data_feedback", "full packet with feedback of two hops", skel->progs.ingress, f,
 		STAT_FB_FAST);
 	c->moves = at_echo(&f) + 8;
+	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS, .key = &auth_key);
+	c = add("ingress_data_auth", "full packet, v4, with a tag", skel->progs.ingress, f, STAT_RX_DATA);
+	c->auth = 1;
+	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS, .echo = 1, .echo_hops = 2,
+		 .echo_hop = TWO_HOPS, .key = &auth_key);
+	c = add("ingress_data_feedback_auth", "full packet with feedback of two hops and a tag",
+		skel->progs.ingress, f, STAT_FB_FAST);
+	c->moves = at_echo(&f) + 8;
+	c->auth = 1;
 	f = wrap(&back_ack, .echo = 1, .echo_hops = 2, .echo_hop = TWO_HOPS);
 	c = add("ingress_ack_feedback", "ACK with feedback of two hops", skel->progs.ingress, f,
 		STAT_FB_FAST);
@@ -400,6 +431,15 @@ static void hops_advance(struct bench_case *c)
 	put64(c->frame.b + c->moves + 8, hop);
 }
 
+/* The next message of its sender. */
+static void tag_advance(struct bench_case *c)
+{
+	if (!c->auth || c->stat == STAT_TX_DATA)
+		return;
+	put64(c->frame.b + at_auth(&c->frame), clock_ns());
+	frame_sign(&c->frame, &auth_key);
+}
+
 /*
  * XDP is measured by the kernel's own clock: a test run that repeats such a program has the kernel
  * change its code first, which takes milliseconds and empties the caches.
@@ -434,12 +474,14 @@ static double run(struct bench_case *c, unsigned int packets)
 			die("the kernel's own clock of programs");
 	}
 	bench->bss->echo_waits = c->echo_waits;
+	auth_set(c->auth);
 	if (c->stat != STAT_MAX)
 		before = stat_read(c->stat);
 	for (i = 0; i < packets; i++) {
 		if (i % 64 == 0)
 			hosts_hear();
 		hops_advance(c);
+		tag_advance(c);
 		if (c->xdp)
 			ns[i] = -(double)run_time_ns(fd);
 		if (bpf_prog_test_run_opts(c->xdp ? fd : driver, &opts))

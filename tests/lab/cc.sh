@@ -167,6 +167,9 @@ cc_sluice_config() {
 		echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${rtt}us}," \
 			"{prefix: 'fd00::/16', base_rtt: ${rtt}us}]"
 	fi
+	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
+		echo "auth: none"
+	fi
 	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		((LAB_FLOWS == 0)) || hpcc+=("flows: $LAB_FLOWS,")
 		[[ $variant ]] && hpcc+=("variant: $variant")

@@ -1459,9 +1459,9 @@ SinkTest(ingress, malformed__shim_and_header)
 			fixture("IPv%d, version and message %#x", v6 ? 6 : 4, v);
 			in = whole;
 			in.b[shim + 4] = v;
-			if (v >> 4 != 1)
+			if (v >> 4 != 2)
 				expect_refused(&in, STAT_RX_BAD_VERSION);
-			else if (v == 0x10 || v > 0x13)
+			else if (v == 0x20 || v > 0x23)
 				expect_refused(&in, STAT_RX_BAD_MSG);
 			fixture("IPv%d, length %u words", v6 ? 6 : 4, v);
 			in = whole;

@@ -302,13 +302,17 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 		p += 8;
 		p += put_hops(p, s.echo_hop, s.echo_hops);
 	}
+	if (s.key) {
+		put64(p, s.auth_seq);
+		p += 16;
+	}
 	words = (p - w - 4) / 4;
 	w[0] = 9 << 4 | 2 << 2;
 	w[1] = words;
 	w[3] = s.next ?: s.bare ? 59 : v6 ? 41 : 4;
-	w[4] = (s.version ?: 1) << 4 | (s.msg ?: 1);
+	w[4] = (s.version ?: 2) << 4 | (s.msg ?: 1);
 	w[5] = s.room;
-	w[6] = s.echo ? 1 : 0;
+	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0);
 	w[7] = s.echo_hops;
 	put32(w + 8, s.seq);
 
@@ -330,7 +334,38 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 	f.len += p - w;
 	memcpy(f.b + f.len, inner->b + ETH_BYTES, follows);
 	f.len += follows;
+	if (s.key)
+		frame_sign(&f, s.key);
 	return f;
+}
+
+static void mapped(__u8 *to, const __u8 *v4)
+{
+	to[10] = to[11] = 0xff;
+	memcpy(to + 12, v4, 4);
+}
+
+void frame_sign(struct frame *f, const struct siphash_key *key)
+{
+	int v6 = frame_is_v6(f);
+	const __u8 *ip = f->b + ETH_BYTES, *inner = f->b + at_inner(f), *head = f->b + at_shim(f) + 4;
+	unsigned int echo = head[2] & 1 ? 8 + 8 * head[3] : 0;
+	__u8 text[104] = {};
+	__u32 word[26];
+
+	if (v6) {
+		memcpy(text, ip + 8, 32);
+	} else {
+		mapped(text, ip + 12);
+		mapped(text + 16, ip + 16);
+	}
+	memcpy(text + 32, inner + (v6 ? 40 : 20), 4);
+	text[36] = inner[v6 ? 6 : 9];
+	memcpy(text + 40, head, 8);
+	memcpy(text + 48, f->b + at_auth(f), 8);
+	memcpy(text + 56, f->b + at_echo(f), echo);
+	memcpy(word, text, sizeof(text));
+	put64(f->b + at_auth(f) + 8, siphash(key, word, (56 + echo) / 4));
 }
 
 struct frame frame_probe(const struct frame *f, __u16 sport, __u32 seq)
@@ -350,7 +385,7 @@ struct frame frame_turned(struct frame probe)
 	memcpy(f.b + 6, probe.b, 6);
 	memcpy(f.b + at, probe.b + at + bytes, bytes);
 	memcpy(f.b + at + bytes, probe.b + at, bytes);
-	f.b[at_shim(&f) + 4] = 0x13;
+	f.b[at_shim(&f) + 4] = 0x23;
 	return f;
 }
 
@@ -379,6 +414,16 @@ unsigned int at_echo(const struct frame *f)
 	unsigned int room = f->b[at_shim(f) + 5];
 
 	return room ? at_hop(f, room) : at_telem(f);
+}
+
+unsigned int at_inner(const struct frame *f)
+{
+	return at_shim(f) + 4 + 4 * f->b[at_shim(f) + 1];
+}
+
+unsigned int at_auth(const struct frame *f)
+{
+	return at_inner(f) - 16;
 }
 
 /* The name of a byte of a frame, as far as one can tell without trusting its lengths. */

@@ -12,6 +12,8 @@
  */
 #include <linux/types.h>
 
+#include "sluice/siphash.h" /* whose test vectors are its authors' */
+
 #define FRAME_MAX 3500 /* what one BPF_PROG_TEST_RUN takes in, and what egress adds to it */
 
 struct frame {
@@ -69,7 +71,7 @@ struct frame frame_cut(struct frame f, unsigned int len);
 /* What Sluice puts in front of a packet, and what is in it. */
 struct wire_spec {
 	__u8 msg;     /* 1: DATA */
-	__u8 version; /* 1 */
+	__u8 version; /* 2 */
 	__u8 next;    /* IP protocol of what follows: 4 or 41 */
 	__u16 sport;  /* 0xc000 */
 	__u8 ttl;     /* 64 */
@@ -88,10 +90,16 @@ struct wire_spec {
 	__u16 echo_age;
 	__u16 echo_path;
 	__u64 echo_hop[5];
+
+	const struct siphash_key *key; /* it is authenticated */
+	__u64 auth_seq;
 };
 
 struct frame frame_wrap(const struct frame *inner, struct wire_spec s);
 #define wrap(inner, ...) frame_wrap(inner, (struct wire_spec){ __VA_ARGS__ })
+
+/* Puts the right tag into a message that is authenticated, after a change. */
+void frame_sign(struct frame *f, const struct siphash_key *key);
 
 /* What is sent with f to ask: its first bytes up to the 20th behind its IP header, and room for 5. */
 struct frame frame_probe(const struct frame *f, __u16 sport, __u32 seq);
@@ -105,6 +113,8 @@ unsigned int at_shim(const struct frame *f);
 unsigned int at_telem(const struct frame *f);		   /* nhop_path; the frame has room */
 unsigned int at_hop(const struct frame *f, unsigned int n);
 unsigned int at_echo(const struct frame *f);		   /* the frame has an echo */
+unsigned int at_inner(const struct frame *f);
+unsigned int at_auth(const struct frame *f); /* the frame is authenticated */
 
 __u16 get16(const __u8 *p);
 __u32 get32(const __u8 *p);

@@ -437,6 +437,29 @@ void horizon_set(__u64 ns, int mark)
 	map_set(skel->maps.control, &zero, &c);
 }
 
+void keys_set(const struct siphash_key *key, unsigned int n)
+{
+	struct auth_keys keys = { .n = n };
+	struct control c = {};
+	__u32 zero = 0;
+
+	memcpy(keys.key, key, n * sizeof(*key));
+	map_set(skel->maps.keys, &zero, &keys);
+	map_get(skel->maps.control, &zero, &c);
+	c.auth = n > 0;
+	map_set(skel->maps.control, &zero, &c);
+}
+
+void seq_base_set(__u64 ns)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.seq_base_ns = ns;
+	map_set(skel->maps.control, &zero, &c);
+}
+
 __u32 control_next_epoch(void)
 {
 	struct control c = {};

@@ -144,6 +144,10 @@ void rwnd_set(int on);
 void pod_set(__u32 ifindex);
 /* How long UDP waits (0: a base RTT), and whether what would wait longer is marked. 10 ms, no. */
 void horizon_set(__u64 ns, int mark);
+/* Messages are authenticated with so many keys; 0: they are not. */
+void keys_set(const struct siphash_key *key, unsigned int n);
+/* How far the clock of sequences is ahead. */
+void seq_base_set(__u64 ns);
 __u32 control_next_epoch(void);
 void port_set(__u32 ifindex, const struct port *port);
 /* As the daemon does it: flows take it up with the epoch. */

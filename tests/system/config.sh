@@ -3,7 +3,7 @@
 
 CONFIG_PINS="pin_dir: $PINS/ssys-h1"
 CONFIG_INTERFACES='interfaces: [{name: eth0, role: host, speed: 100Mbit}]'
-CONFIG_PEERS='peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}]'
+CONFIG_PEERS='auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}]'
 
 # config_broken FUNCTION: calls FUNCTION WORDS FILE for each broken file. The columns: what the message has to say, and
 # the file, in which P, I and R stand for a sound pin_dir, interfaces and peers.
@@ -18,6 +18,10 @@ config_broken() {
 		printf '%b' "${text//;/\\n}" >"$CASE_DIR/broken.yaml"
 		"$1" "$words" "$CASE_DIR/broken.yaml"
 	done <<-'END'
+	auth is missing: write 'auth: /etc/sluice/key'|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];
+	auth 'key' is neither none nor a path|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: key;
+	auth: /none/key: No such file or directory|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: /none/key;
+	auth: /tmp is not a file|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: /tmp;
 	Unexpected key: colour|P;I;R;colour: green;
 	Unexpected key: colour|P;interfaces: [{name: eth0, role: host, colour: green}];R;
 	Unexpected key: colour|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, colour: green}];
@@ -182,7 +186,7 @@ config__sound_files_pass_the_check() {
 		"interfaces: [{name: p1, role: switch, id: 4095}]" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \
-		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB, variant: vai-sf};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: high-ai}, {prefix: 192.0.2.2, base_rtt: 4.5ms, variant: probabilistic}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain}]"; do
+		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB, variant: vai-sf};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];auth: none;peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: high-ai}, {prefix: 192.0.2.2, base_rtt: 4.5ms, variant: probabilistic}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain}]"; do
 		printf '%b\n' "${text//;/\\n}" >"$file"
 		"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1
 		status=$?

@@ -33,7 +33,7 @@ pacing_is_even() {
 	echo "# $2 bit/s: packet bytes, mean gap, p1 and p99 of the ideal: $figures"
 }
 
-# Full packets: the route leaves 132 bytes of the MTU, of which 48 are for an echo. The path stamps nothing, so R stays
+# Full packets: the route leaves 148 bytes of the MTU, of which 48 are for an echo. The path stamps nothing, so R stays
 # what it begins with: the speed of the port.
 #
 # One virtual CPU is all of the network, and whatever else it does at the time of a departure delays it. So there are few

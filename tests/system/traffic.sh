@@ -4,9 +4,9 @@
 # What must not happen to well-formed packets.
 traffic_complaints() {
 	echo $(($(stat_of h1 tx_encap_failed tx_mtu tx_no_port rx_truncated rx_not_hpcc rx_bad_version rx_bad_msg \
-		rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem fb_no_flow) +
+		rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem rx_no_auth rx_bad_auth fb_no_flow) +
 		$(stat_of h2 tx_encap_failed tx_mtu tx_no_port rx_truncated rx_not_hpcc rx_bad_version rx_bad_msg \
-			rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem fb_no_flow) +
+			rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem rx_no_auth rx_bad_auth fb_no_flow) +
 		$(stat_of sw hop_bad hop_full hop_no_queue)))
 }
 
@@ -337,7 +337,7 @@ traffic__vlan_on_a_managed_interface_is_governed() {
 	traffic_vlans
 	# Nothing gives these prefixes room by itself: they do not leave by eth0 but by eth0.5.
 	for node in h1 h2; do
-		net_in $node ip link set eth0.5 mtu 1348
+		net_in $node ip link set eth0.5 mtu 1332
 	done
 	daemon_start h1 h2 sw
 	server h2

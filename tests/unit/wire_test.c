@@ -38,6 +38,25 @@ Test(wire_length, every_shape_of_data)
 	}
 }
 
+Test(wire_length, authentication)
+{
+	int hops, echo;
+
+	for (hops = 0; hops <= HPCC_MAX_HOPS; hops++) {
+		for (echo = -1; echo <= HPCC_MAX_HOPS; echo++) {
+			struct head h = head_make(WIRE_DATA, hops, echo);
+			unsigned int without = wire_length(&h.hdr);
+
+			h.hdr.flags |= 2;
+			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_BAD_LENGTH);
+			h.shim.length_words += 4;
+			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_OK);
+			cr_expect_eq(wire_length(&h.hdr), without + 16);
+			cr_expect_eq(4 * wire_auth_words(&h.hdr), 56 + (echo < 0 ? 0 : 8 + 8 * echo));
+		}
+	}
+}
+
 Test(wire_length, largest_overhead)
 {
 	struct head h = head_make(WIRE_DATA, HPCC_MAX_HOPS, HPCC_MAX_HOPS);
@@ -78,7 +97,7 @@ Test(wire_check, any_version_and_message)
 	for (v = 0; v < 256; v++) {
 		enum wire_check want = WIRE_OK;
 
-		if (v >> 4 != 1)
+		if (v >> 4 != 2)
 			want = WIRE_BAD_VERSION;
 		else if ((v & 0xf) < 1 || (v & 0xf) > 3)
 			want = WIRE_BAD_MSG;

@@ -19,10 +19,19 @@ host_config() {
 	done <<-END
 	pin_dir: $PINS/ssys-$ns
 	mode: enforce
+	auth: $(key_file)
 	tcp: {name: ssys_$ns, default: true}
 	interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}}]
 	peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 'fd00::/16', base_rtt: 2ms}]
 	END
+}
+
+KEY=0123456789abcdef0123456789ABCDEF
+
+# The key of all hosts; prints the file's name.
+key_file() {
+	[[ -e $WORK/key ]] || (umask 077 && echo $KEY >"$WORK/key")
+	echo "$WORK/key"
 }
 
 switch_config() {

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_AUTH_BPF_H
+#define SLUICE_AUTH_BPF_H
+/*
+ * Who may change our state: whoever has the key, and says it for the first time.
+ *
+ *  1. With keys configured every message carries a sequence and a tag (wire.h), and one without, or
+ *     with a wrong tag, is as if it were not Sluice's: it passes as it is. What has the right tag is
+ *     stripped; whether it is also learned from is for the sequence to say.
+ *  2. A sequence is the sender's clock in 64 bits of ns, real time where it started and monotonic from
+ *     there. So it needs no state, does not wrap, and goes on above the last after a restart.
+ *  3. What is new is told for each flow, and there for telemetry and echoes apart. The packets of a
+ *     host wait in fq by flow, for as long as their departure times say: a window over all that a host
+ *     sends, of 64 or of any size, would find most of them too old. And an ACK, which does not wait,
+ *     overtakes the data of its flow.
+ *  4. All segments of a GSO packet have one sequence. The echo counts with the first of them; the
+ *     telemetry of each counts, for AUTH_REPEAT_NS.
+ *  5. A flow that is new here is measured by the newest message of its host. A PROBE says that its host
+ *     lives, if it is the newest of it. A PROBE_REPLY has the sequence of our PROBE: it counts once.
+ *
+ * The races: two CPUs that get the same message at the same time both take it. Then HPCC finds the
+ * second feedback not newer than the first and skips it, and the same telemetry is written twice.
+ */
+/* What a packet may wait longer than another of its host: the longest horizon. */
+#define AUTH_LATE_NS NSEC_PER_SEC
+/* Below half a turn of TS: telemetry that is repeated tells of no time passed. */
+#define AUTH_REPEAT_NS (8 * 1000 * 1000ULL)
+
+static inline __u64 auth_seq(const struct control *ctl)
+{
+	return bpf_ktime_get_ns() + ctl->seq_base_ns;
+}
+
+static inline const struct auth_keys *auth_keys_get(const struct control *ctl)
+{
+	__u32 slot = ctl->auth - 1;
+
+	return bpf_map_lookup_elem(&keys, &slot);
+}
+
+CORE_GLOBAL __u64 auth_tag(struct wire_auth_text *text, __u64 k0, __u64 k1, __u32 words)
+{
+	const struct siphash_key key = { k0, k1 };
+
+	return text ? siphash(&key, (const __u32 *)text, words) : 0;
+}
+
+/* The oldest sequence that counts of a flow that we have heard nothing of, from host h or NULL. */
+static inline __u64 auth_floor(const struct host *h)
+{
+	return h && h->rx_seq > AUTH_LATE_NS ? h->rx_seq - AUTH_LATE_NS : 0;
+}
+
+static inline int auth_takes_telem(struct flow *f, __u64 floor, __u64 seq, __u64 now_ns)
+{
+	if (seq > (f->telem_seq ?: floor)) {
+		f->telem_seq = seq;
+		f->telem_ns = now_ns;
+		return 1;
+	}
+	return seq == f->telem_seq && now_ns < f->telem_ns + AUTH_REPEAT_NS;
+}
+
+static inline int auth_takes_echo(struct flow *f, __u64 floor, __u64 seq)
+{
+	if (seq <= (f->echo_seq ?: floor))
+		return 0;
+	f->echo_seq = seq;
+	return 1;
+}
+
+static inline int auth_takes_reply(struct flow *f, __u64 seq)
+{
+	if (seq > f->probe_seq || seq <= f->reply_seq)
+		return 0;
+	f->reply_seq = seq;
+	return 1;
+}
+
+#endif

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Keys: who has the same one, who has not, how they are exchanged, and what is no key.
+
+AUTH_KEY=00112233445566778899aabbccddeeff
+
+# auth_keys NODE KEY...: its key file.
+auth_keys() {
+	local ns=$1
+
+	shift
+	(umask 077 && printf '%s\n' "$@" >"$CASE_DIR/$ns.key")
+}
+
+# auth_config NODE: with a key file of its own.
+auth_config() { host_config "$1" "auth: $CASE_DIR/$1.key" >"$CASE_DIR/$1.yaml"; }
+
+# First both know the new key, then both sign with it, then both forget the old one.
+auth__keys_are_exchanged_under_load() {
+	local keys node
+
+	net_up
+	for node in h1 h2; do
+		auth_keys $node $KEY
+		auth_config $node
+	done
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	expect "status" "$(status_of h1 .authenticated)" = true
+	for keys in "$KEY $AUTH_KEY" "$AUTH_KEY $KEY" "$AUTH_KEY"; do
+		for node in h1 h2; do
+			# shellcheck disable=SC2086
+			auth_keys $node $keys
+			daemon_hup $node reloaded
+			grows "feedback after $node has '$keys'" 20 flow_of h1 .feedbacks
+		done
+	done
+	for node in h1 h2; do
+		expect "$node: what was refused or ignored" "$(stat_of $node rx_bad_auth rx_no_auth rx_replayed)" -eq 0
+		expect "$node: peers that fell silent" "$(stat_of $node peer_silent)" -eq 0
+	done
+	expect "what sluicectl shows of the keys" "$(ctl h1 status; ctl h1 status --json; cat "$CASE_DIR/h1.log")" \
+		has-no $AUTH_KEY
+	bulk_unharmed
+	bulk_stop
+}
+
+# A host with another key is one without Sluice, until it has the right one.
+auth__another_key_is_served_plainly() {
+	net_up
+	auth_keys h1 $KEY
+	auth_keys h2 $AUTH_KEY
+	auth_config h1
+	auth_config h2
+	daemon_start h1 h2 sw
+	server h2
+	transfer h1 10.2.0.2 -n 1M
+	wait_for 20 "nothing is lost" nothing_lost
+	counts h2 0 rx_bad_auth
+	counts h1 0 rx_bad_auth
+	expect "packets with telemetry" "$(stat_of h1 tx_data)" -eq 0
+	bulk_start h1 10.2.0.2
+	flow_soon h1 "state of the flow" .state plain
+	auth_keys h2 $KEY
+	daemon_hup h2 reloaded
+	governed_soon h1
+	bulk_goes_on
+	bulk_stop
+}
+
+auth__none_and_a_key_are_served_plainly() {
+	net_up
+	host_config h1 "auth: none" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	expect "status" "$(status_of h1 .authenticated)" = false
+	expect "status as text" "$(ctl h1 status)" has "authentication: none"
+	expect "and of h2" "$(ctl h2 status)" has "authentication: with a key"
+	server h2
+	transfer h1 10.2.0.2 -n 1M
+	wait_for 20 "nothing is lost" nothing_lost
+	counts h2 0 rx_no_auth
+	counts h1 0 rx_bad_auth
+	expect "packets with telemetry" "$(stat_of h1 tx_data)" -eq 0
+}
+
+# All of the other cases have a key.
+auth__none_at_both_ends_is_governed() {
+	net_up
+	host_config h1 "auth: none" >"$CASE_DIR/h1.yaml"
+	host_config h2 "auth: none" >"$CASE_DIR/h2.yaml"
+	daemon_start h1 h2 sw
+	expect "room" "$(net_route h1 10.0.0.0/8)" has "mtu 1368"
+	expect "and with IPv6" "$(net_route h1 fd00::/16)" has "mtu 1348"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_unharmed
+	bulk_stop
+	expect "what was refused" "$(stat_of h1 rx_bad_auth rx_no_auth)" -eq 0
+}
+
+# auth_refused WORDS: a start with h1's key file as it is.
+auth_refused() {
+	daemon_fails h1 1 "$1"
+	expect "what is said of the key" "$(<"$CASE_DIR/h1-fails.log")" has-no "${AUTH_KEY:1:30}"
+}
+
+auth__key_files_that_are_refused() {
+	net_up
+	auth_config h1
+	auth_refused "h1.key: No such file or directory"
+	auth_keys h1 ${AUTH_KEY:1}
+	auth_refused "line 1 is not a key"
+	auth_keys h1 ${AUTH_KEY}0
+	auth_refused "line 1 is not a key"
+	auth_keys h1 "${AUTH_KEY:1}g"
+	auth_refused "line 1 is not a key"
+	auth_keys h1 ''
+	auth_refused "line 1 is not a key"
+	auth_keys h1 $KEY $AUTH_KEY $AUTH_KEY
+	auth_refused "line 3 is not a key, or one too many"
+	: >"$CASE_DIR/h1.key"
+	auth_refused "is empty"
+	auth_keys h1 $AUTH_KEY
+	chmod 640 "$CASE_DIR/h1.key"
+	auth_refused "may be read by others: chmod 600"
+	chmod 604 "$CASE_DIR/h1.key"
+	auth_refused "may be read by others: chmod 600"
+	chmod 600 "$CASE_DIR/h1.key"
+	daemon_start h1
+	auth_keys h1 bad
+	daemon_hup h1 "the configuration in force stays as it is"
+	expect "status" "$(status_of h1 .authenticated)" = true
+}
