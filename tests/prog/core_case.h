@@ -2,7 +2,6 @@
 #ifndef SLUICE_TEST_CORE_CASE_H
 #define SLUICE_TEST_CORE_CASE_H
 /* Everything that the core's functions read and write, for core.bpf.c and core_test.c alike. */
-#include "sluice/antireplay.h"
 #include "sluice/fallback.h"
 #include "sluice/intmd.h"
 #include "sluice/rx.h"
@@ -19,7 +18,6 @@ struct core_case {
 	struct swift_ack sample;
 	struct fallback fallback;
 	struct siphash_key key;
-	struct antireplay window;
 	struct intmd_values values;
 	struct intmd_path path;
 	__u64 now_ns, bytes, tag;
@@ -44,7 +42,6 @@ struct core_case {
 	X(core_fallback, c->verdict = fallback_feedback(&c->fallback, &c->state, c->n, c->now_ns,  \
 							c->params.t_ns))                           \
 	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n))                                  \
-	X(core_antireplay, c->verdict = antireplay_accept(&c->window, c->n))                       \
 	X(core_source, intmd_source(c->hdr, c->n, c->report))                                      \
 	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out,      \
 						   &c->out_bytes))                                 \
