@@ -454,20 +454,27 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int route_covering(const struct peer_key *prefix, struct route *r)
+/* Every route of a family, of all tables. */
+static int routes_dump(int family, mnl_cb_t cb, void *data)
 {
 	char buf[MNL_NLMSG_HDRLEN + 64] = {};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct covering c = { .prefix = prefix, .best_len = -1 };
-	int family, len, bits, err;
 	struct rtmsg *rt;
 
-	prefix_bytes(prefix, &family, &len, &bits);
 	nlh->nlmsg_type = RTM_GETROUTE;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
 	rt->rtm_family = family;
-	err = nl_talk(nlh, covering_cb, &c);
+	return nl_talk(nlh, cb, data);
+}
+
+int route_covering(const struct peer_key *prefix, struct route *r)
+{
+	struct covering c = { .prefix = prefix, .best_len = -1 };
+	int family, len, bits, err;
+
+	prefix_bytes(prefix, &family, &len, &bits);
+	err = routes_dump(family, covering_cb, &c);
 	*r = c.best;
 	return err ?: r->ifindex ? 0 : -ENETUNREACH;
 }
@@ -528,17 +535,8 @@ int routes_meeting(const struct peer_key *prefixes, unsigned int count,
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < 2 && !err; i++) {
-		char buf[MNL_NLMSG_HDRLEN + 64] = {};
-		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-		struct rtmsg *rt;
-
-		nlh->nlmsg_type = RTM_GETROUTE;
-		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-		rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
-		rt->rtm_family = families[i];
-		err = nl_talk(nlh, meeting_cb, &m);
-	}
+	for (i = 0; i < 2 && !err; i++)
+		err = routes_dump(families[i], meeting_cb, &m);
 	return err;
 }
 
@@ -645,17 +643,8 @@ int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, 
 	if (!o)
 		return -ENOMEM;
 	o->ifindex = ifindex;
-	for (i = 0; i < 2 && !err; i++) {
-		char buf[MNL_NLMSG_HDRLEN + 64] = {};
-		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-		struct rtmsg *rt;
-
-		nlh->nlmsg_type = RTM_GETROUTE;
-		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-		rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
-		rt->rtm_family = families[i];
-		err = nl_talk(nlh, our_routes_cb, o);
-	}
+	for (i = 0; i < 2 && !err; i++)
+		err = routes_dump(families[i], our_routes_cb, o);
 	for (i = 0; i < o->n && !err; i++) {
 		char buf[MNL_NLMSG_HDRLEN + 256] = {};
 		struct nlmsghdr *nlh = route_msg(buf, &o->prefix[i], RTM_DELROUTE, 0);
