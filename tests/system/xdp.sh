@@ -237,6 +237,19 @@ xdp_no_dispatcher() { ! compgen -G "$PINS/xdp/dispatch-*" >/dev/null; }
 
 # --- neighbours at XDP ---
 
+# The neighbour at XDP drops its port while ours is there and after our stop, and hinders nobody else.
+neighbour_outlives_ours() {
+	server h2 5300
+	expect_dropped 5300 other
+	daemon_stop h2
+	grows "packets that the neighbour sees afterwards" 20 neighbour_has other seen
+	expect_dropped 5300 other
+	bulk_goes_on 60
+	bulk_stop
+	neighbour_stop other
+	daemon_stop h1 sw
+}
+
 # Shared where libxdp can, else the place is the neighbour's and ours is at tc.
 xdp__neighbour_that_was_there_before() {
 	local sink
@@ -256,15 +269,7 @@ xdp__neighbour_that_was_there_before() {
 	grows "packets that the neighbour sees" 20 neighbour_has other seen
 	grows "packets stripped" 20 stat_of h2 rx_data
 	[[ $sink == tc ]] || grows "of them by XDP" 20 stat_of h2 rx_xdp
-	server h2 5300
-	expect_dropped 5300 other
-	daemon_stop h2
-	grows "packets that the neighbour sees afterwards" 20 neighbour_has other seen
-	expect_dropped 5300 other
-	bulk_goes_on 60
-	bulk_stop
-	neighbour_stop other
-	daemon_stop h1 sw
+	neighbour_outlives_ours
 }
 
 xdp__neighbour_that_comes_after() {
@@ -283,15 +288,7 @@ xdp__neighbour_that_comes_after() {
 	neighbour other h2 xdp-native 5300 || fail "the neighbour is refused: $(<"$CASE_DIR/other.log")"
 	grows "packets that the neighbour sees" 20 neighbour_has other seen
 	grows "packets that XDP strips" 20 stat_of h2 rx_xdp
-	server h2 5300
-	expect_dropped 5300 other
-	daemon_stop h2
-	grows "packets that the neighbour sees afterwards" 20 neighbour_has other seen
-	expect_dropped 5300 other
-	bulk_goes_on 60
-	bulk_stop
-	neighbour_stop other
-	daemon_stop h1 sw
+	neighbour_outlives_ours
 }
 
 # --- neighbours at tc ---
