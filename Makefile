@@ -13,7 +13,7 @@ Q := $(if $(V),,@)
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
 LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
-COMMON := cc config dataplane leftover net pins pods util variant xdp
+COMMON := cc config dataplane leftover net pins pods reports util variant xdp
 SLUICED := sluiced $(COMMON)
 SLUICECTL := sluicectl probe show replay $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum

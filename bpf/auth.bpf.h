@@ -42,7 +42,14 @@ CORE_GLOBAL __u64 auth_tag(struct wire_auth_text *text, __u64 k0, __u64 k1, __u3
 {
 	const struct siphash_key key = { k0, k1 };
 
-	return text ? siphash(&key, (const __u32 *)text, words) : 0;
+	return text ? siphash(&key, (const __u32 *)text, words, sizeof(*text) / 4) : 0;
+}
+
+CORE_GLOBAL __u64 auth_batch_tag(struct wire_batch_text *text, __u64 k0, __u64 k1, __u32 words)
+{
+	const struct siphash_key key = { k0, k1 };
+
+	return text ? siphash(&key, (const __u32 *)text, words, sizeof(*text) / 4) : 0;
 }
 
 /* The oldest sequence that counts of a flow that we have heard nothing of, from host h or NULL. */

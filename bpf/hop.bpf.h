@@ -83,7 +83,7 @@ static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg
 	__be64 stamp;
 	__u16 v;
 
-	if ((m->hdr.version_msg & 0xf) == WIRE_PROBE_REPLY || !m->hdr.max_hops)
+	if ((wire_message(&m->hdr) != WIRE_DATA && wire_message(&m->hdr) != WIRE_PROBE) || !m->hdr.max_hops)
 		return STAT_HOP_OTHER;
 	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
 	if (!nhop_path)

@@ -269,6 +269,34 @@ static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *
 	return diff || !k->n || !p->auth_seq ? STAT_RX_BAD_AUTH : STAT_RX_DATA;
 }
 
+/* Likewise of a message of reports, which are in text already. */
+static __attribute__((noinline)) int ingress_batch_auth(ctx_t *ctx, const struct msg *m,
+							struct wire_batch_text *text, __u64 *seq)
+{
+	const struct control *ctl = control_get();
+	__u32 words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
+	const struct auth_keys *k;
+	struct wire_auth auth;
+	__u64 sent, diff;
+
+	if (!ctl || ctx_load(ctx, m->offset + wire_length(&m->hdr) - sizeof(auth), &auth, sizeof(auth)))
+		return STAT_RX_TRUNCATED;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return STAT_RX_BAD_AUTH;
+	sent = (__u64)bpf_ntohl(auth.tag_high) << 32 | bpf_ntohl(auth.tag_low);
+	*seq = (__u64)bpf_ntohl(auth.seq_high) << 32 | bpf_ntohl(auth.seq_low);
+	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
+	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
+	text->hdr = m->hdr;
+	text->seq_high = auth.seq_high;
+	text->seq_low = auth.seq_low;
+	diff = auth_batch_tag(text, k->key[0].k0, k->key[0].k1, words) ^ sent;
+	if (diff && k->n > 1)
+		diff = auth_batch_tag(text, k->key[1].k0, k->key[1].k1, words) ^ sent;
+	return diff || !k->n || !*seq ? STAT_RX_BAD_AUTH : STAT_RX_FEEDBACK;
+}
+
 /* The tag of a PROBE that is turned round: its own text, but for addresses and message. */
 static __attribute__((noinline)) int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 version_msg)
 {
@@ -523,6 +551,76 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress
 	ingress_feedback(f, &fb);
 }
 
+/* One report of a message of them; what the flow's own packets bring back would say the same. */
+CORE_GLOBAL int ingress_report(const struct wire_report *r, struct report_from *from)
+{
+	struct feedback fb = {};
+	struct flow *f;
+
+	if (!r || !from)
+		return 0;
+	from->key.local_port = r->port[0];
+	from->key.remote_port = r->port[1];
+	from->key.proto = r->proto;
+	f = bpf_map_lookup_elem(&flows, &from->key);
+	if (!f) {
+		stats_count(STAT_FB_NO_FLOW);
+		return 0;
+	}
+	if (from->auth_seq && !auth_takes_echo(f, from->floor, from->auth_seq)) {
+		stats_count(STAT_RX_REPLAYED);
+		return 0;
+	}
+	f->last_rx_ns = from->now_ns;
+	fb.mode = from->mode;
+	fb.now_ns = from->now_ns;
+	fb.rx_ns = from->now_ns - ((__u64)bpf_ntohs(r->age) << WIRE_AGE_SHIFT);
+	fb.seq = bpf_ntohl(r->seq);
+	fb.nhop_path = bpf_ntohs(r->nhop_path);
+	__builtin_memcpy(&fb.hop[0], r->value, sizeof(fb.hop[0]));
+	ingress_feedback(f, &fb);
+	stats_count(STAT_FB_REPORTED);
+	return 0;
+}
+
+/* A message of reports: no packet is in it, so it ends here, whatever becomes of it. */
+static inline enum sluice_stat ingress_batch(ctx_t *ctx, const struct msg *m, struct host *h,
+					     const struct control *ctl)
+{
+	__u32 n = m->hdr.max_hops, bytes, i;
+	struct scratch_space *space = scratch_get();
+	struct wire_batch_text *text;
+	struct report_from *from;
+
+	if (!space || m->shim.ip_proto != WIRE_NO_NEXT_HEADER)
+		return STAT_RX_MISMATCH;
+	text = &space->batch;
+	from = &space->from;
+	bytes = n * sizeof(text->report[0]);
+	bound_here(bytes);
+	if (bytes < sizeof(text->report[0]) || bytes > sizeof(text->report)) /* never */
+		return STAT_RX_BAD_LENGTH;
+	if (ctx_load(ctx, m->offset + WIRE_HDR_BYTES, text->report, bytes))
+		return STAT_RX_TRUNCATED;
+	from->auth_seq = 0;
+	if (ctl->auth) {
+		enum sluice_stat verdict = ingress_batch_auth(ctx, m, text, &from->auth_seq);
+
+		if (verdict != STAT_RX_FEEDBACK)
+			return verdict;
+	}
+	if (ctl->bypass)
+		return STAT_RX_FEEDBACK;
+	from->key = (struct flow_key){ .local = m->ip.dst, .remote = m->ip.src };
+	from->now_ns = bpf_ktime_get_ns();
+	from->floor = auth_floor(h);
+	from->mode = ctl->mode;
+	host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
+	for (i = 0; i < WIRE_REPORTS_MAX && i < n; i++)
+		ingress_report(&text->report[i], from);
+	return STAT_RX_FEEDBACK;
+}
+
 static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 {
 	const struct control *ctl = control_get();
@@ -561,6 +659,10 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_NO_AUTH;
 		return CTX_PASS;
 	}
+	if (wire_message(&m.hdr) == WIRE_FEEDBACK) {
+		*verdict = ingress_batch(ctx, &m, h, ctl);
+		return *verdict == STAT_RX_FEEDBACK ? CTX_DROP : CTX_PASS;
+	}
 	p = &space->ingress;
 	__builtin_memset(p, 0, sizeof(*p));
 	if (m.hdr.flags & WIRE_F_AUTH) {
@@ -596,7 +698,8 @@ int ingress_xdp(struct xdp_md *ctx)
 	enum sluice_stat verdict;
 	int action = ingress_packet(ctx, &verdict);
 
-	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY)
+	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY &&
+	    verdict != STAT_RX_FEEDBACK)
 		return XDP_PASS;
 	stats_count(verdict);
 	stats_count(STAT_RX_XDP);

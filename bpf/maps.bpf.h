@@ -98,6 +98,15 @@ struct {
 	__type(value, struct auth_keys);
 } keys SEC(".maps");
 
+/*
+ * writer: ingress, what it has to say of flows to which no packet goes back: struct report; reader: daemon
+ * life:   until the daemon has read it; not pinned. full: the report is lost and counted (fb_ring_full)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} reports SEC(".maps");
+
 /* All that is put in front of the inner packet. A smaller IP header lies at the end of its room. */
 struct egress_head {
 	union {
@@ -124,6 +133,13 @@ struct ingress_pkt {
 	__u64 auth_seq; /* 0: messages are not authenticated */
 };
 
+/* Of a message of reports what all of them share; key: of the one that is at work, but for its ports. */
+struct report_from {
+	struct flow_key key;
+	__u64 now_ns, auth_seq, floor;
+	__u32 mode;
+};
+
 /*
  * What is too large for the 512 bytes of BPF stack. writer and reader: flow_make(), egress and
  * ingress, each field from beginning to end with bottom halves off, so that nobody comes between.
@@ -132,6 +148,8 @@ struct ingress_pkt {
 struct scratch_space {
 	struct egress_head head;
 	struct wire_auth_text text;
+	struct wire_batch_text batch;
+	struct report_from from;
 	struct ingress_pkt ingress;
 	struct flow flow;
 	struct hpcc_ack ack;

@@ -710,7 +710,11 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		msg("%s: opening the maps: %s", c->pin_dir, strerror(-err));
 		goto undo;
 	}
-	err = keys_apply(dp, c);
+	err = reports_open(bpf_map__fd(dp->skel->maps.reports), &dp->reports);
+	if (err)
+		msg("the ring of reports: %s", strerror(-err));
+	if (!err)
+		err = keys_apply(dp, c);
 	if (!err)
 		err = peers_apply(dp, c);
 	if (!err)
@@ -867,6 +871,16 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 			    a.flows, room);
 }
 
+int dataplane_reports_fd(const struct dataplane *dp)
+{
+	return reports_fd(dp->reports);
+}
+
+void dataplane_reports(struct dataplane *dp, const struct config *c)
+{
+	reports_read(dp->reports, c, dp->pins.ctl->seq_base_ns);
+}
+
 /* --- end --- */
 
 void dataplane_close(struct dataplane *dp)
@@ -875,6 +889,7 @@ void dataplane_close(struct dataplane *dp)
 		return;
 	pins_close(&dp->pins);
 	pods_forget(dp);
+	reports_close(dp->reports);
 	if (dp->skel && dp->skel->skeleton)
 		sluice_bpf__destroy(dp->skel);
 	else

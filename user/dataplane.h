@@ -29,6 +29,10 @@ void dataplane_qdiscs_changed(struct dataplane *dp);
 /* Once a second: heartbeat, routes, qdiscs, pods, and flows that are idle or closed are forgotten. */
 void dataplane_tick(struct dataplane *dp, const struct config *c);
 
+/* What receivers have to say of flows to which nothing goes back: wait for the one, then call the other. */
+int dataplane_reports_fd(const struct dataplane *dp);
+void dataplane_reports(struct dataplane *dp, const struct config *c);
+
 /* Leaves everything attached (the next daemon adopts it). */
 void dataplane_close(struct dataplane *dp);
 

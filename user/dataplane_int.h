@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include "dataplane.h"
 #include "net.h"
+#include "reports.h"
 #include "sluice.skel.h"
 
 /* A link whose other end is in another network namespace. */
@@ -28,6 +29,7 @@ struct dataplane {
 	struct sluice_bpf *skel;
 	unsigned char *elf; /* the object with the configured congestion control's name */
 	struct pins pins;
+	struct reports *reports;
 	int hop_fd, egress_fd, ingress_fd, pod_hop_fd;
 	int fresh; /* this run made the pins */
 	int routes_changed, qdiscs_changed, pods_changed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The daemon: loads and attaches the data plane, then waits in one epoll for signals, changes of
- * links and qdiscs, and a timer of one second. Packets do not need it: when it dies, HPCC goes on in
+ * links and qdiscs, feedback that has nothing to ride on, and a timer of one second. Packets do not need it: when it dies, HPCC goes on in
  * the kernel, and the next daemon adopts what is pinned.
  */
 #include <errno.h>
@@ -121,6 +121,8 @@ static int daemon_loop(struct daemon *d)
 		if (ev.data.fd == d->timer_fd) {
 			if (read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks))
 				dataplane_tick(d->dp, d->config);
+		} else if (ev.data.fd == dataplane_reports_fd(d->dp)) {
+			dataplane_reports(d->dp, d->config);
 		} else if (ev.data.fd == d->net_fd) {
 			changed = net_watch_read(d->net_fd);
 			if (changed & NET_CHANGED_LINK)
@@ -204,7 +206,7 @@ int main(int argc, char **argv)
 		goto free_config;
 	msg("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
 	    mode_name(d.config->mode), d.config->pin_dir);
-	err = daemon_loop(&d);
+	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_loop(&d);
 	if (err)
 		msg("waiting for events: %s", strerror(-err));
 	msg("detaching");

@@ -42,6 +42,18 @@ struct flow_echo {
 	__u64 hop[HPCC_MAX_HOPS];
 };
 
+/* What the daemon is to send, for a flow whose reverse direction is silent: as in struct wire_report. */
+struct report {
+	struct flow_key key; /* local: that of the receiver */
+	__u64 rx_ns;	     /* arrival of what it tells of */
+	__be64 value;
+	__u32 seq;
+	__u16 nhop_path;
+	__u16 flows;
+	__u8 flags;
+	__u8 pad[7];
+};
+
 #define FLOW_F_TELEM 1 /* packets of this flow leave with telemetry: the peer strips it */
 #define FLOW_F_CLOSED 2 /* a FIN or RST was seen: the entry may go soon */
 #define FLOW_F_TUNNEL 4 /* UDP that is a tunnel's (VXLAN): the kernel adds no second header to it */
@@ -184,6 +196,7 @@ struct control {
 };
 
 _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
+_Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 184, "cc");

@@ -10,8 +10,6 @@
  */
 #include "types.h"
 
-#define SIPHASH_MAX_WORDS 26
-
 struct siphash_key {
 	__u64 k0, k1; /* the 16 bytes of the key, each half little endian */
 };
@@ -45,19 +43,20 @@ static inline void siphash_block(__u64 v[4], __u64 m)
 }
 
 /*
- * The tag of so many words; more than SIPHASH_MAX_WORDS are not looked at. word: the message as it
- * lies in memory, read by a little-endian machine.
+ * The tag of so many words, most at the most: a constant, the size of what word points to. word: the
+ * message as it lies in memory, read by a little-endian machine.
  */
-static inline __u64 siphash(const struct siphash_key *key, const __u32 *word, __u32 words)
+static inline __u64 siphash(const struct siphash_key *key, const __u32 *word, __u32 words,
+			    __u32 most)
 {
 	__u64 v[4] = { key->k0 ^ 0x736f6d6570736575ULL, key->k1 ^ 0x646f72616e646f6dULL,
 		       key->k0 ^ 0x6c7967656e657261ULL, key->k1 ^ 0x7465646279746573ULL };
 	__u64 m = 0;
 	__u32 i;
 
-	if (words > SIPHASH_MAX_WORDS)
-		words = SIPHASH_MAX_WORDS;
-	for (i = 0; i < SIPHASH_MAX_WORDS && i < words; i++) {
+	if (words > most)
+		words = most;
+	for (i = 0; i < most && i < words; i++) {
 		m |= (__u64)word[i] << 32 * (i & 1);
 		if (i & 1) {
 			siphash_block(v, m);

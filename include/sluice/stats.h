@@ -52,6 +52,7 @@
 	X(RX_OTHER, "rx_other", "packets that are not Sluice's")                                   \
 	X(RX_PROBE, "rx_probe", "questions answered")                                              \
 	X(RX_PROBE_REPLY, "rx_probe_reply", "answers consumed")                                    \
+	X(RX_FEEDBACK, "rx_feedback", "messages of feedback for several flows")                     \
 	X(RX_TRUNCATED, "rx_truncated", "packets shorter than their headers say")                  \
 	X(RX_NOT_HPCC, "rx_not_hpcc", "packets to our UDP port with another kind of shim")         \
 	X(RX_BAD_VERSION, "rx_bad_version", "packets of a version that we do not speak")           \
@@ -78,6 +79,9 @@
 	X(FB_SWIFT, "fb_swift", "also: delays that changed W, of flows whose path stamps nothing")  \
 	X(FB_TO_SWIFT, "fb_to_swift", "also: flows that went over to delay: nothing was stamped")   \
 	X(FB_TO_HPCC, "fb_to_hpcc", "also: flows that came back from it: telemetry again")          \
+	X(FB_REPORTED, "fb_reported", "also: feedback in messages for several flows")               \
+	X(FB_HANDED, "fb_handed", "also: feedback left to the daemon: nothing goes back to that flow") \
+	X(FB_RING_FULL, "fb_ring_full", "also: likewise, but lost: the daemon does not keep up, or is away") \
 	X(FB_NO_FLOW, "fb_no_flow", "also: feedback for a flow that we do not know")               \
 	X(FB_CONTENDED, "fb_contended", "also: feedback dropped: another CPU was at this flow")
 

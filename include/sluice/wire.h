@@ -20,6 +20,7 @@ enum wire_msg {
 	WIRE_DATA = 1,	      /* carries a packet, its telemetry, and an echo for the reverse flow */
 	WIRE_PROBE = 2,	      /* "do you strip?": the inner packet is a copy, to be thrown away */
 	WIRE_PROBE_REPLY = 3, /* "I do" */
+	WIRE_FEEDBACK = 4,    /* what the receiver of many flows has to say of them, by its daemon */
 };
 
 /*
@@ -42,6 +43,7 @@ struct wire_shim {
 };
 
 #define WIRE_SHIM_TYPE_HPCC 9
+#define WIRE_NO_NEXT_HEADER 59 /* of FEEDBACK, which carries no packet */
 #define WIRE_SHIM_TYPE_NPT (WIRE_SHIM_TYPE_HPCC << 4 | 2 << 2)
 
 /*
@@ -53,7 +55,7 @@ struct wire_shim {
  */
 struct wire_hdr {
 	__u8 version_msg;
-	__u8 max_hops; /* room in the telemetry block; 0: there is none */
+	__u8 max_hops; /* room in the telemetry block; 0: there is none. FEEDBACK: reports */
 	__u8 flags;
 	__u8 echo_hops; /* valid with WIRE_F_ECHO; 0: the path stamped nothing */
 	__be32 seq;
@@ -79,6 +81,23 @@ struct wire_echo {
 	__be16 nhop_path; /* as in wire_telem */
 	__u8 hop[HPCC_MAX_HOPS][8];
 };
+
+/*
+ * FEEDBACK: the echo of one flow, whose packets have had nothing to ride back on. value is what stands
+ * in the place of the first hop: its meaning is that of the same flag of an echo.
+ */
+struct wire_report {
+	__be16 port[2]; /* of the flow's packets: source, destination */
+	__u8 proto;	/* likewise */
+	__u8 flags;	/* as in the header; 0: its path stamps nothing */
+	__be16 flows;
+	__be32 seq;
+	__be16 age;
+	__be16 nhop_path;
+	__u8 value[8];
+};
+
+#define WIRE_REPORTS_MAX 32 /* 792 bytes of message: any MTU has room for it */
 
 /*
  * Who sent it, and when: the last block, so that telemetry has one place whether this is there or not.
@@ -107,6 +126,16 @@ struct wire_auth_text {
 	struct wire_echo echo;
 };
 
+/* The same of FEEDBACK: all of its reports. */
+struct wire_batch_text {
+	__u8 src[16];
+	__u8 dst[16];
+	struct wire_hdr hdr;
+	__be32 seq_high;
+	__be32 seq_low;
+	struct wire_report report[WIRE_REPORTS_MAX];
+};
+
 #define WIRE_AUTH_BYTES sizeof(struct wire_auth)
 #define WIRE_AGE_SHIFT 10
 #define WIRE_PATH_MASK 0xfff
@@ -114,6 +143,7 @@ struct wire_auth_text {
 #define WIRE_HDR_BYTES (sizeof(struct wire_shim) + sizeof(struct wire_hdr))
 #define WIRE_TELEM_BYTES(max_hops) ((max_hops) ? 4 + WIRE_HOP_BYTES * (max_hops) : 0)
 #define WIRE_ECHO_BYTES(hops) (8 + WIRE_HOP_BYTES * (hops))
+#define WIRE_REPORT_BYTES sizeof(struct wire_report)
 #define WIRE_UDP_BYTES 8
 #define WIRE_ETH_BYTES 14
 
@@ -127,7 +157,9 @@ _Static_assert(sizeof(struct wire_hdr) == 8, "wire format");
 _Static_assert(sizeof(struct wire_telem) == 44, "wire format");
 _Static_assert(sizeof(struct wire_echo) == 48, "wire format");
 _Static_assert(sizeof(struct wire_auth) == 16, "wire format");
-_Static_assert(sizeof(struct wire_auth_text) == 104, "SIPHASH_MAX_WORDS");
+_Static_assert(sizeof(struct wire_report) == 24, "wire format");
+_Static_assert(sizeof(struct wire_auth_text) == 104, "docs/protocol.md says so");
+_Static_assert(sizeof(struct wire_batch_text) == 816, "docs/protocol.md says so");
 _Static_assert(WIRE_OVERHEAD_BYTES(20) == 132, "docs/protocol.md and the MTU advice say so");
 
 /* What is wrong with a header, or WIRE_OK. */
@@ -136,13 +168,21 @@ enum wire_check {
 	WIRE_NOT_HPCC,	   /* a shim of another type, or with another next header */
 	WIRE_BAD_VERSION,
 	WIRE_BAD_MSG,
-	WIRE_BAD_HOPS,	   /* more hops than the format has room for */
+	WIRE_BAD_HOPS,	   /* more hops than the format has room for, or reports */
 	WIRE_BAD_LENGTH,   /* shim length disagrees with what the header announces */
 };
+
+static inline int wire_message(const struct wire_hdr *h)
+{
+	return h->version_msg & 0xf;
+}
 
 /* Bytes from the shim to the inner packet that the header announces; the header was checked. */
 static inline __u32 wire_length(const struct wire_hdr *h)
 {
+	if (wire_message(h) == WIRE_FEEDBACK)
+		return WIRE_HDR_BYTES + WIRE_REPORT_BYTES * h->max_hops +
+		       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
 	return WIRE_HDR_BYTES + WIRE_TELEM_BYTES(h->max_hops) +
 	       (h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0) +
 	       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
@@ -161,9 +201,12 @@ static inline enum wire_check wire_check(const struct wire_shim *s, const struct
 		return WIRE_NOT_HPCC;
 	if (h->version_msg >> 4 != WIRE_VERSION)
 		return WIRE_BAD_VERSION;
-	if ((h->version_msg & 0xf) < WIRE_DATA || (h->version_msg & 0xf) > WIRE_PROBE_REPLY)
+	if (wire_message(h) < WIRE_DATA || wire_message(h) > WIRE_FEEDBACK)
 		return WIRE_BAD_MSG;
-	if (h->max_hops > HPCC_MAX_HOPS || h->echo_hops > HPCC_MAX_HOPS)
+	if (wire_message(h) == WIRE_FEEDBACK ? !h->max_hops || h->max_hops > WIRE_REPORTS_MAX :
+					       h->max_hops > HPCC_MAX_HOPS)
+		return WIRE_BAD_HOPS;
+	if (h->echo_hops > HPCC_MAX_HOPS)
 		return WIRE_BAD_HOPS;
 	if (wire_length(h) != sizeof(*s) + 4U * s->length_words)
 		return WIRE_BAD_LENGTH;

@@ -23,7 +23,7 @@ struct core_case {
 	__u64 now_ns, bytes, tag;
 	__u32 mark, n, out_bytes;
 	int verdict, report;
-	__u32 word[SIPHASH_MAX_WORDS];
+	__u32 word[26];
 	__u8 hdr[INTMD_HDR_BYTES];
 	__u8 out[INTMD_HOP_BYTES_MAX];
 	__u8 stack[INTMD_STACK_BYTES_MAX];
@@ -41,7 +41,7 @@ struct core_case {
 	X(core_swift_init, swift_params_init(&c->swift, &c->params, c->n))                         \
 	X(core_fallback, c->verdict = fallback_feedback(&c->fallback, &c->state, c->n, c->now_ns,  \
 							c->params.t_ns))                           \
-	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n))                                  \
+	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 26))                                  \
 	X(core_source, intmd_source(c->hdr, c->n, c->report))                                      \
 	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out,      \
 						   &c->out_bytes))                                 \

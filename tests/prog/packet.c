@@ -365,7 +365,7 @@ void frame_sign(struct frame *f, const struct siphash_key *key)
 	memcpy(text + 48, f->b + at_auth(f), 8);
 	memcpy(text + 56, f->b + at_echo(f), echo);
 	memcpy(word, text, sizeof(text));
-	put64(f->b + at_auth(f) + 8, siphash(key, word, (56 + echo) / 4));
+	put64(f->b + at_auth(f) + 8, siphash(key, word, (56 + echo) / 4, 26));
 }
 
 struct frame frame_probe(const struct frame *f, __u16 sport, __u32 seq)

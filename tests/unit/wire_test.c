@@ -99,8 +99,10 @@ Test(wire_check, any_version_and_message)
 
 		if (v >> 4 != 2)
 			want = WIRE_BAD_VERSION;
-		else if ((v & 0xf) < 1 || (v & 0xf) > 3)
+		else if ((v & 0xf) < 1 || (v & 0xf) > 4)
 			want = WIRE_BAD_MSG;
+		else if ((v & 0xf) == 4)
+			want = WIRE_BAD_HOPS; /* without a report */
 		h.hdr.version_msg = v;
 		cr_expect_eq(wire_check(&h.shim, &h.hdr), want);
 	}
@@ -118,5 +120,27 @@ Test(wire_check, more_hops_than_there_is_room_for)
 		h.hdr.max_hops = 0;
 		h.hdr.echo_hops = v;
 		cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_BAD_HOPS);
+	}
+}
+
+Test(wire_check, feedback_is_as_long_as_its_reports)
+{
+	struct head h = head_make(WIRE_FEEDBACK, 1, -1);
+	unsigned int n, auth;
+
+	for (n = 0; n < 256; n++) {
+		for (auth = 0; auth < 2; auth++) {
+			unsigned int bytes = 12 + 24 * n + 16 * auth;
+
+			h.hdr.max_hops = n;
+			h.hdr.flags = auth ? WIRE_F_AUTH : 0;
+			h.shim.length_words = (bytes - 4) / 4;
+			cr_expect_eq(wire_check(&h.shim, &h.hdr), n && n <= 32 ? WIRE_OK : WIRE_BAD_HOPS);
+			if (!n || n > 32)
+				continue;
+			cr_expect_eq(wire_length(&h.hdr), bytes);
+			h.shim.length_words--;
+			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_BAD_LENGTH);
+		}
 	}
 }
