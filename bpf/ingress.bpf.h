@@ -552,13 +552,16 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress
 }
 
 /* One report of a message of them; what the flow's own packets bring back would say the same. */
-CORE_GLOBAL int ingress_report(const struct wire_report *r, struct report_from *from)
+CORE_GLOBAL int ingress_report(const struct wire_report *r)
 {
+	struct scratch_space *space = scratch_get();
+	struct report_from *from;
 	struct feedback fb = {};
 	struct flow *f;
 
-	if (!r || !from)
+	if (!r || !space)
 		return 0;
+	from = &space->from;
 	from->key.local_port = r->port[0];
 	from->key.remote_port = r->port[1];
 	from->key.proto = r->proto;
@@ -617,7 +620,7 @@ static inline enum sluice_stat ingress_batch(ctx_t *ctx, const struct msg *m, st
 	from->mode = ctl->mode;
 	host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
 	for (i = 0; i < WIRE_REPORTS_MAX && i < n; i++)
-		ingress_report(&text->report[i], from);
+		ingress_report(&text->report[i]);
 	return STAT_RX_FEEDBACK;
 }
 
