@@ -19,6 +19,21 @@ struct {
 } flows SEC(".maps");
 
 /*
+ * State of what is told to senders, of flows whose peer is told U or W; keyed like flows.
+ * writer: ingress; reader: ingress, daemon
+ * life:   that of the flow, or until its peer is told hops again; the programs'. Not pinned: what begins
+ *         anew finds its W in a T
+ * full:   the hops are told and it is counted (rx_report_full). It has as many entries as flows
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct flow_key);
+	__type(value, struct rx_flow);
+} rx_states SEC(".maps");
+
+/*
  * writer: egress and ingress; reader: the same, tcp_cc, sluicectl
  * life:   least recently used goes first; full: never (LRU). A lost entry is asked for again
  */
@@ -120,8 +135,11 @@ struct ingress_pkt {
 	__u32 inner; /* offset of the inner IP header */
 	__u16 nhop_path;
 	__u8 nhop;
+	__u8 form; /* enum rx_feedback, of what is in hop[] by now */
 	__u32 seq;
+	__u32 flows; /* N */
 	__u64 auth_seq; /* 0: messages are not authenticated */
+	__u64 hop[HPCC_MAX_HOPS];
 };
 
 /*
@@ -134,6 +152,7 @@ struct scratch_space {
 	struct wire_auth_text text;
 	struct ingress_pkt ingress;
 	struct flow flow;
+	struct rx_flow rx_flow;
 	struct hpcc_ack ack;
 	__u8 options[64]; /* of a SYN, and how far they were read */
 	__u32 option_at;

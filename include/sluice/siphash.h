@@ -4,13 +4,13 @@
 /*
  * SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) with a tag of 64 bits: what proves that a
  * message that changes state comes from somebody who has the key. Messages are whole 32-bit words,
- * 104 bytes at most: all of Sluice's are, and the loop has an end that the verifier sees.
+ * 108 bytes at most: all of Sluice's are, and the loop has an end that the verifier sees.
  *
  * No branch and no address depends on the key or on the text; only the length, which is public.
  */
 #include "types.h"
 
-#define SIPHASH_MAX_WORDS 26
+#define SIPHASH_MAX_WORDS 27
 
 struct siphash_key {
 	__u64 k0, k1; /* the 16 bytes of the key, each half little endian */
