@@ -24,7 +24,7 @@
 
 static inline int delay_is_wanted(const struct flow *f)
 {
-	return !f->cc.hops && f->swift.target_ns;
+	return !f->cc.hops && !f->told_hops && f->swift.target_ns;
 }
 
 static inline __u64 delay_word(__u32 seq, __u64 left_ns)

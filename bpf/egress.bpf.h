@@ -361,12 +361,12 @@ refused:
 /*
  * The peer, if it strips. Asks where that is not known, and a peer that strips when it was not heard
  * for long: it may have lost sight of us. A flow of UDP also asks, once in a base RTT, for the feedback
- * that no reply brings it.
+ * that no reply brings it; where replies bring W, which comes a little more than T apart, after two.
  */
 static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
-	__u64 silent_ns = 4 * f->params.t_ns;
+	__u64 silent_ns = 4 * f->params.t_ns, feedback_ns = f->params.t_ns;
 	int ask;
 
 	if (!h) {
@@ -386,7 +386,9 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	}
 	ask = (!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
 	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);
-	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + f->params.t_ns)
+	if (f->form == RX_WINDOW)
+		feedback_ns *= 2;
+	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + feedback_ns)
 		ask = 1;
 	if (ask && p->now_ns > f->probe_ns + f->params.t_ns) {
 		f->probe_ns = p->now_ns;
@@ -449,14 +451,14 @@ static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct e
 }
 
 /*
- * The echo that waits in the flow, if there is one that has not been sent. Bytes, 0 for none. The
- * caller puts *seen into slot->sent when the packet that carries it is on its way.
+ * The echo that waits in the flow, if there is one that has not been sent, and what the header says of
+ * it. Bytes, 0 for none. The caller puts *seen into slot->sent when the packet that carries it is on its way.
  */
-static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 *hops,
+static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, struct wire_hdr *hdr,
 				__u32 *seen, __u64 now_ns)
 {
 	const struct flow_echo *slot = &f->echo;
-	__u32 version = *(const volatile __u32 *)&slot->version, n = slot->hops;
+	__u32 version = *(const volatile __u32 *)&slot->version, n = slot->hops, form = slot->form;
 	__u64 age;
 	int i;
 
@@ -467,6 +469,8 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 
 	e->seq = bpf_htonl(slot->seq);
 	e->age = bpf_htons(age > 0xffff ? 0xffff : age);
 	e->nhop_path = bpf_htons(slot->nhop_path);
+	e->flows = bpf_htons(slot->flows);
+	e->reserved = 0;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		*(__be64 *)e->hop[i] = bpf_cpu_to_be64(slot->hop[i]);
 	if (*(const volatile __u32 *)&slot->version != version) {
@@ -474,7 +478,8 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, __u8 
 		return 0;
 	}
 	*seen = version;
-	*hops = n;
+	hdr->echo_hops = n;
+	hdr->flags = WIRE_F_ECHO | (form == RX_WINDOW ? WIRE_F_WINDOW : form == RX_RATIO ? WIRE_F_RATIO : 0);
 	return WIRE_ECHO_BYTES(n);
 }
 
@@ -539,6 +544,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_HANDSHAKE;
 
 	head->hdr.echo_hops = 0;
+	head->hdr.flags = 0;
 	room = flow_room(f);
 	telem_bytes = p->payload_bytes ? WIRE_TELEM_BYTES(room) : 0;
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
@@ -546,7 +552,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (telem_bytes > sizeof(struct wire_telem)) /* never; the verifier wants to hear it */
 		return STAT_TX_ENCAP_FAILED;
 	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + telem_bytes),
-				 &head->hdr.echo_hops, &echo_version, p->now_ns);
+				 &head->hdr, &echo_version, p->now_ns);
 	if (!telem_bytes && !echo_bytes)
 		return STAT_TX_PLAIN_ACK;
 	wire_bytes = WIRE_HDR_BYTES + telem_bytes + echo_bytes + auth_bytes;
@@ -586,7 +592,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
 	head->hdr.max_hops = telem_bytes ? room : 0;
-	head->hdr.flags = (echo_bytes ? WIRE_F_ECHO : 0) | (auth_bytes ? WIRE_F_AUTH : 0);
+	if (auth_bytes)
+		head->hdr.flags |= WIRE_F_AUTH;
 	head->hdr.seq = bpf_htonl((__u32)seq);
 	if (auth_bytes && !egress_sign(head, p, telem_bytes, echo_bytes, p->now_ns + ctl->seq_base_ns))
 		return STAT_TX_ENCAP_FAILED;
@@ -602,6 +609,10 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		peer->unanswered_ns = p->now_ns;
 	if (echo_bytes)
 		f->echo.sent = echo_version;
+	if (head->hdr.flags & WIRE_F_WINDOW)
+		stats_count(STAT_TX_WINDOW);
+	if (head->hdr.flags & WIRE_F_RATIO)
+		stats_count(STAT_TX_RATIO);
 	return STAT_TX_DATA;
 }
 

@@ -42,7 +42,7 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
  */
 static inline __u32 flow_room(const struct flow *f)
 {
-	__u32 hops = f->cc.hops;
+	__u32 hops = f->cc.hops ?: f->told_hops;
 
 	bound_here(hops);
 	if (!hops || hops > HPCC_MAX_HOPS - 1)
@@ -115,6 +115,10 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
 	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
 		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
 	hpcc_params_variant(p, peer->variant);
+	f->feedback = peer->feedback;
+	f->flows_fixed = peer->flows_fixed;
+	f->flows_expected = peer->flows;
+	f->flows = peer->w_ai ? 0 : peer->flows;
 	f->mtu = port->mtu;
 	f->port_flags = port->flags;
 	flow_fallback(f, peer->fallback, peer->target_ns);

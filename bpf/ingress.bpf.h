@@ -18,8 +18,8 @@
  * hear no more from us and go over to plain packets by themselves.
  */
 
-/* The hop to the pod behind those of the packet, in the echo slot. */
-static inline void ingress_pod_hop(struct flow *f, const struct ingress_pkt *p)
+/* The hop to the pod behind those of the packet. */
+static inline void ingress_pod_hop(struct flow *f, struct ingress_pkt *p)
 {
 	struct pod_stamp stamp = {};
 	__u32 n = p->nhop;
@@ -29,18 +29,17 @@ static inline void ingress_pod_hop(struct flow *f, const struct ingress_pkt *p)
 	bound_here(n);
 	if (n >= HPCC_MAX_HOPS) /* never; the verifier wants to hear it */
 		return;
-	f->echo.hop[n] = stamp.hop;
-	f->echo.hops = n + 1;
-	f->echo.nhop_path = stamp.nhop_path;
+	p->hop[n] = stamp.hop;
+	p->nhop = n + 1;
+	p->nhop_path = stamp.nhop_path;
 }
 
 /*
- * Puts the telemetry into the echo slot. The slot has a version that is odd while it is written: a
+ * Puts what is to be told into the echo slot. The slot has a version that is odd while it is written: a
  * CPU that finds it odd leaves its telemetry out (the other's is as new), and egress, which reads
  * without a lock, compares versions before and after.
  */
-static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *p,
-				      const struct wire_telem *telem)
+static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *p)
 {
 	struct flow_echo *e = &f->echo;
 	__u32 v = *(volatile __u32 *)&e->version;
@@ -51,24 +50,13 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	e->seq = p->seq;
 	e->nhop_path = p->nhop_path;
 	e->hops = p->nhop;
+	e->form = p->form;
+	e->flows = p->flows;
 	e->rx_ns = p->now_ns;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
-		e->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
-	if (f->pod_ifindex)
-		ingress_pod_hop(f, p);
+		e->hop[i] = p->hop[i];
 	__sync_fetch_and_add(&e->version, 1);
 }
-
-/* Feedback as it came: the telemetry of which packet, when its receiver got it, and the hops. */
-struct feedback {
-	__u64 rx_ns, now_ns;
-	__u32 seq, mode;
-	__u16 nhop_path;
-	__u8 hops;
-	__u8 probe; /* it is the answer to a PROBE */
-	__u8 pad[4];
-	__be64 hop[HPCC_MAX_HOPS];
-};
 
 static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP_BYTES])
 {
@@ -93,11 +81,78 @@ CORE_GLOBAL int ingress_swift(struct flow *f, const struct hpcc_ack *ack, __u32 
 	return swift_new_ack(&f->cc, &f->params, &f->swift, &sample);
 }
 
+/* W_AI by N, where the receiver's port is the bottleneck. Returns the counter for an N that is absurd. */
+static inline enum sluice_stat feedback_flows(struct flow *f, __u32 told, int last_hop)
+{
+	__u32 n;
+
+	if (f->flows_fixed)
+		return STAT_MAX;
+	f->own_port = rx_own_port(f->own_port, last_hop);
+	n = rx_flows_choose(f->own_port, f->flows_expected, told);
+	if (n == f->flows)
+		return STAT_MAX;
+	f->flows = n;
+	return rx_flows(&f->params, n) == RX_TAKEN ? STAT_MAX : STAT_FB_ABSURD_FLOWS;
+}
+
+/*
+ * Feedback that is U or W, into what is left of Algorithm 1. ACKs may overtake each other: what names an
+ * older position than the last one did is out of date. What is older by more than a few windows is of
+ * another life of the flow, and then the last one was.
+ */
+CORE_GLOBAL int ingress_value(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack)
+{
+	enum sluice_stat absurd = STAT_MAX;
+	enum hpcc_kind kind;
+	__u64 value, v;
+	__u32 behind;
+
+	if (!f || !fb || !ack)
+		return HPCC_SKIPPED;
+	v = bpf_be64_to_cpu(fb->hop[0]);
+	value = v >> 32;
+	behind = f->fb_seq - fb->seq;
+	if (behind && behind < 4 * (f->params.w_init >> 12))
+		return HPCC_SKIPPED;
+	f->fb_seq = fb->seq;
+	f->told_hops = fb->nhop_path >> 12;
+	if (fb->form == RX_WINDOW) {
+		if (!f->flows_fixed && fb->flows)
+			f->flows = fb->flows;
+		if (fb->mode != MODE_OBSERVE && rx_window(&f->cc, &f->params, value) != RX_TAKEN)
+			stats_count(STAT_FB_ABSURD_WINDOW);
+		return HPCC_FULL;
+	}
+	if (fb->mode == MODE_OBSERVE) {
+		f->cc.u = value;
+		f->cc.u_frac = 0;
+		kind = HPCC_FAST;
+	} else {
+		kind = rx_ratio(&f->cc, &f->params, ack, value);
+	}
+	absurd = feedback_flows(f, fb->flows, v & WIRE_VALUE_LAST_HOP);
+	if (absurd != STAT_MAX)
+		stats_count(absurd);
+	return kind;
+}
+
+/*
+ * Does the answer to a PROBE say less than what the receiver tells of the data itself? W comes from one
+ * place: what a sender makes of hops on the way would not agree with what the receiver has committed.
+ */
+static inline int feedback_is_needless(const struct flow *f, const struct feedback *fb)
+{
+	return fb->probe && f->form != RX_HOPS &&
+	       fb->now_ns < f->last_fb_ns + hpcc_idle_ns(f->params.t_ns);
+}
+
 /* Feedback into Algorithm 1, or Swift where the path stamps nothing. */
 CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 {
 	struct scratch_space *space = scratch_get();
 	enum fallback_verdict change = FALLBACK_STAY;
+	enum sluice_stat absurd = STAT_MAX;
 	struct hpcc_ack *ack;
 	__u32 delay_ns = 0, swift;
 	enum hpcc_kind kind;
@@ -109,6 +164,17 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	if (!flow_trylock(f)) {
 		stats_count(STAT_FB_CONTENDED);
 		return 0;
+	}
+	if (feedback_is_needless(f, fb)) {
+		flow_unlock(f);
+		stats_count(STAT_FB_SKIPPED);
+		return 0;
+	}
+	if (fb->hops && fb->form != f->form) {
+		f->form = fb->form;
+		f->told_hops = 0;
+		f->fb_seq = fb->seq;
+		hpcc_forget(&f->cc);
 	}
 	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
 	ack->hops = fb->hops;
@@ -135,11 +201,15 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	if (f->swift.target_ns)
 		change = fallback_feedback(&f->fallback, &f->cc, fb->hops, fb->now_ns,
 					   f->params.t_ns);
+	if (change == FALLBACK_TO_SWIFT)
+		f->told_hops = 0;
 	swift = f->fallback.swift;
 	if (!f->params.t_ns) {
 		kind = HPCC_SKIPPED;
 	} else if (swift) {
 		kind = ingress_swift(f, ack, delay_ns, fb->mode);
+	} else if (fb->form != RX_HOPS) {
+		kind = ingress_value(f, fb, ack);
 	} else if (fb->mode == MODE_OBSERVE) {
 		kind = hpcc_observe(&f->cc, &f->params, ack);
 		if (kind != HPCC_SKIPPED)
@@ -147,6 +217,8 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	} else {
 		kind = hpcc_new_ack(&f->cc, &f->params, ack);
 	}
+	if (fb->form == RX_HOPS && !fb->probe && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
+		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops);
 	if (kind != HPCC_SKIPPED) {
 		f->fb_rx_ns = fb->rx_ns;
 		f->last_fb_ns = fb->now_ns;
@@ -155,8 +227,16 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	flow_unlock(f);
 	if (change != FALLBACK_STAY)
 		stats_count(change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT : STAT_FB_TO_HPCC);
+	if (absurd != STAT_MAX)
+		stats_count(absurd);
 	if (swift && kind != HPCC_SKIPPED) {
 		stats_count(STAT_FB_SWIFT);
+		return 0;
+	}
+	if (fb->form == RX_RATIO && kind != HPCC_SKIPPED)
+		stats_count(STAT_FB_RATIO);
+	if (fb->form == RX_WINDOW && kind != HPCC_SKIPPED) {
+		stats_count(STAT_FB_WINDOW);
 		return 0;
 	}
 	switch (kind) {
@@ -388,6 +468,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 		.mode = ctl->mode,
 		.now_ns = p->now_ns,
 	};
+	int i;
 
 	if (m->hdr.max_hops) {
 		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
@@ -421,8 +502,15 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	f->last_rx_ns = p->now_ns;
 	if (f->epoch != ctl->epoch)
 		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
-	if (telem)
-		ingress_echo_store(f, p, telem);
+	if (telem) {
+		for (i = 0; i < HPCC_MAX_HOPS; i++)
+			p->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
+		if (f->pod_ifindex)
+			ingress_pod_hop(f, p);
+		p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns);
+		if (report_make(f))
+			ingress_echo_store(f, p);
+	}
 	if (m->hdr.flags & WIRE_F_ECHO && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
 		if (!telem) /* else it may be another segment of the packet whose echo was taken */
 			stats_count(STAT_RX_REPLAYED);
@@ -435,7 +523,15 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 			stats_count(STAT_FB_SKIPPED);
 			return f;
 		}
+		if (m->hdr.flags & (WIRE_F_WINDOW | WIRE_F_RATIO)) {
+			fb.form = m->hdr.flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
+			if (m->hdr.echo_hops != 1 || (m->hdr.flags & WIRE_F_WINDOW && m->hdr.flags & WIRE_F_RATIO)) {
+				stats_count(STAT_FB_BAD_FORM);
+				return f;
+			}
+		}
 		fb.seq = bpf_ntohl(echo->seq);
+		fb.flows = bpf_ntohs(echo->flows);
 		fb.nhop_path = bpf_ntohs(echo->nhop_path);
 		fb.rx_ns = p->now_ns - ((__u64)bpf_ntohs(echo->age) << WIRE_AGE_SHIFT);
 		feedback_hops(&fb, echo->hop);
@@ -556,12 +652,17 @@ CORE_GLOBAL int ingress_report(const struct wire_report *r)
 {
 	struct scratch_space *space = scratch_get();
 	struct report_from *from;
-	struct feedback fb = {};
+	struct feedback *fb;
 	struct flow *f;
 
 	if (!r || !space)
 		return 0;
 	from = &space->from;
+	fb = &space->feedback;
+	if (r->flags != WIRE_F_WINDOW && r->flags != WIRE_F_RATIO) {
+		stats_count(STAT_FB_BAD_FORM);
+		return 0;
+	}
 	from->key.local_port = r->port[0];
 	from->key.remote_port = r->port[1];
 	from->key.proto = r->proto;
@@ -575,13 +676,16 @@ CORE_GLOBAL int ingress_report(const struct wire_report *r)
 		return 0;
 	}
 	f->last_rx_ns = from->now_ns;
-	fb.mode = from->mode;
-	fb.now_ns = from->now_ns;
-	fb.rx_ns = from->now_ns - ((__u64)bpf_ntohs(r->age) << WIRE_AGE_SHIFT);
-	fb.seq = bpf_ntohl(r->seq);
-	fb.nhop_path = bpf_ntohs(r->nhop_path);
-	__builtin_memcpy(&fb.hop[0], r->value, sizeof(fb.hop[0]));
-	ingress_feedback(f, &fb);
+	fb->form = r->flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
+	fb->hops = 1;
+	fb->mode = from->mode;
+	fb->now_ns = from->now_ns;
+	fb->rx_ns = from->now_ns - ((__u64)bpf_ntohs(r->age) << WIRE_AGE_SHIFT);
+	fb->seq = bpf_ntohl(r->seq);
+	fb->flows = bpf_ntohs(r->flows);
+	fb->nhop_path = bpf_ntohs(r->nhop_path);
+	__builtin_memcpy(&fb->hop[0], &r->value, sizeof(fb->hop[0]));
+	ingress_feedback(f, fb);
 	stats_count(STAT_FB_REPORTED);
 	return 0;
 }

@@ -19,6 +19,21 @@ struct {
 } flows SEC(".maps");
 
 /*
+ * State of what is told to senders, of flows whose peer is told U or W; keyed like flows.
+ * writer: ingress; reader: ingress, daemon
+ * life:   that of the flow, or until its peer is told hops again; the programs'. Not pinned: what begins
+ *         anew finds its W in a T
+ * full:   the hops are told and it is counted (rx_report_full). It has as many entries as flows
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct flow_key);
+	__type(value, struct rx_flow);
+} rx_states SEC(".maps");
+
+/*
  * writer: egress and ingress; reader: the same, tcp_cc, sluicectl
  * life:   least recently used goes first; full: never (LRU). A lost entry is asked for again
  */
@@ -129,8 +144,24 @@ struct ingress_pkt {
 	__u32 inner; /* offset of the inner IP header */
 	__u16 nhop_path;
 	__u8 nhop;
+	__u8 form; /* enum rx_feedback, of what is in hop[] by now */
 	__u32 seq;
+	__u32 flows; /* N */
 	__u64 auth_seq; /* 0: messages are not authenticated */
+	__u64 hop[HPCC_MAX_HOPS];
+};
+
+/* Feedback as it came: the telemetry of which packet, when its receiver got it, and the hops. */
+struct feedback {
+	__u64 rx_ns, now_ns;
+	__u32 seq, mode;
+	__u16 nhop_path;
+	__u16 flows; /* N; 0: not told */
+	__u8 hops;
+	__u8 probe; /* it is the answer to a PROBE */
+	__u8 form;  /* enum rx_feedback; but for RX_HOPS there is one hop, which is a struct wire_value */
+	__u8 pad;
+	__be64 hop[HPCC_MAX_HOPS];
 };
 
 /* Of a message of reports what all of them share; key: of the one that is at work, but for its ports. */
@@ -150,8 +181,10 @@ struct scratch_space {
 	struct wire_auth_text text;
 	struct wire_batch_text batch;
 	struct report_from from;
+	struct feedback feedback; /* of such a message */
 	struct ingress_pkt ingress;
 	struct flow flow;
+	struct rx_flow rx_flow;
 	struct hpcc_ack ack;
 	__u8 options[64]; /* of a SYN, and how far they were read */
 	__u32 option_at;

@@ -42,6 +42,7 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "hop.bpf.h"
 #include "egress.bpf.h"
 #include "pod.bpf.h"
+#include "report.bpf.h"
 #include "ingress.bpf.h"
 #include "backlog.bpf.h"
 #include "tcp_cc.bpf.h"

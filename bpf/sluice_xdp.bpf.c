@@ -27,6 +27,7 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 #include "delay.bpf.h"
 #include "auth.bpf.h"
 #include "pod.bpf.h"
+#include "report.bpf.h"
 #include "ingress.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

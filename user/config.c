@@ -27,7 +27,8 @@
 #define CONFIG_FLOWS_MAX (1 << 24)
 #define CONFIG_STAGE_MAX 255 /* inc_stage has 8 bits */
 #define CONFIG_CC_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
-#define CONFIG_FLOWS 12 /* N: see docs/limits.md */
+#define CONFIG_FLOWS 12 /* N where nobody counts: see docs/limits.md */
+#define CONFIG_N_MAX (1 << 24)
 
 #define OPT CYAML_FLAG_OPTIONAL
 #define PTR CYAML_FLAG_POINTER
@@ -52,6 +53,7 @@ static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("prefix", PTR, struct config_peer, prefix_text, 1, 64),
 	CYAML_FIELD_STRING_PTR("base_rtt", PTR, struct config_peer, base_rtt_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config_peer, variant_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("feedback", PTR | OPT, struct config_peer, feedback_text, 1, 32),
 	CYAML_FIELD_END,
 };
 
@@ -77,9 +79,10 @@ static const cyaml_schema_field_t tcp_fields[] = {
 static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_STRING_PTR("eta", PTR | OPT, struct config, hpcc.eta_text, 1, 32),
 	CYAML_FIELD_UINT("max_stage", OPT, struct config, hpcc.max_stage),
-	CYAML_FIELD_UINT("flows", OPT, struct config, hpcc.flows),
+	CYAML_FIELD_STRING_PTR("flows", PTR | OPT, struct config, hpcc.flows_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("w_ai", PTR | OPT, struct config, hpcc.w_ai_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config, hpcc.variant_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("feedback", PTR | OPT, struct config, hpcc.feedback_text, 1, 32),
 	CYAML_FIELD_END,
 };
 
@@ -234,6 +237,12 @@ static int config_check_peer(const char *path, struct config *c, unsigned int n)
 		    p->prefix_text, p->variant_text);
 		return -EINVAL;
 	}
+	p->feedback = c->feedback;
+	if (p->feedback_text && feedback_parse(p->feedback_text, &p->feedback)) {
+		msg("%s: peers: %s: feedback '%s' is unknown: write " FEEDBACK_WORDS, path,
+		    p->prefix_text, p->feedback_text);
+		return -EINVAL;
+	}
 	if (c->target_ns && c->target_ns <= p->base_rtt_ns) {
 		msg("%s: swift: target '%s' is not more than the base_rtt of %s, %s: no queue at all would be above it; leave it out, or write a time above every base_rtt",
 		    path, c->swift.target_text, p->prefix_text, p->base_rtt_text);
@@ -364,6 +373,23 @@ static int config_check_auth(const char *path, struct config *c)
 	return err;
 }
 
+/* N: 0 for auto. */
+static int flows_parse(const char *text, unsigned int *flows)
+{
+	char *end;
+	unsigned long n;
+
+	if (!strcmp(text, "auto")) {
+		*flows = 0;
+		return 0;
+	}
+	n = strtoul(text, &end, 10);
+	if (text[strspn(text, "0123456789")] || *end || !n || n > CONFIG_N_MAX)
+		return -EINVAL;
+	*flows = n;
+	return 0;
+}
+
 static char *config_default(char *have, const char *value)
 {
 	return have ? have : strdup(value);
@@ -438,8 +464,11 @@ static int config_check(const char *path, struct config *c)
 		    c->hpcc.max_stage, CONFIG_STAGE_MAX);
 		return -EINVAL;
 	}
-	if (!c->hpcc.flows)
-		c->hpcc.flows = CONFIG_FLOWS;
+	if (c->hpcc.flows_text && flows_parse(c->hpcc.flows_text, &c->flows)) {
+		msg("%s: hpcc: flows '%s' is neither auto nor a number from 1 to %u: write for example 16", path,
+		    c->hpcc.flows_text, CONFIG_N_MAX);
+		return -EINVAL;
+	}
 	if (c->hpcc.w_ai_text && (units_bytes(c->hpcc.w_ai_text, &c->w_ai_bytes) || !c->w_ai_bytes ||
 				  c->w_ai_bytes > HPCC_W_MAX_BYTES)) {
 		msg("%s: hpcc: w_ai '%s' is not a number of bytes: write for example 80B", path,
@@ -449,6 +478,11 @@ static int config_check(const char *path, struct config *c)
 	if (c->hpcc.variant_text && variant_parse(c->hpcc.variant_text, &c->variant)) {
 		msg("%s: hpcc: variant '%s' is unknown: write " VARIANT_WORDS, path,
 		    c->hpcc.variant_text);
+		return -EINVAL;
+	}
+	if (c->hpcc.feedback_text && feedback_parse(c->hpcc.feedback_text, &c->feedback)) {
+		msg("%s: hpcc: feedback '%s' is unknown: write " FEEDBACK_WORDS, path,
+		    c->hpcc.feedback_text);
 		return -EINVAL;
 	}
 	for (i = 0; i < c->interfaces_count; i++) {
@@ -539,7 +573,9 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.t_ns = p->base_rtt_ns,
 		.eta = c->eta * Q24_ONE,
 		.w_ai = q12_from_bytes(c->w_ai_bytes),
-		.flows = c->hpcc.flows,
+		.flows = c->flows ?: CONFIG_FLOWS,
+		.flows_fixed = c->flows || c->w_ai_bytes,
+		.feedback = p->feedback,
 		.max_stage = c->hpcc.max_stage,
 		.variant = p->variant,
 		.fallback = !c->swift.fallback || *c->swift.fallback,
@@ -547,4 +583,15 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 	};
 
 	return v;
+}
+
+__u64 config_count_ns(const struct config *c)
+{
+	__u64 longest = 0;
+	unsigned int i;
+
+	for (i = 0; i < c->peers_count; i++)
+		if (c->peers[i].base_rtt_ns > longest)
+			longest = c->peers[i].base_rtt_ns;
+	return RX_COUNT_RTTS * longest;
 }

@@ -28,10 +28,12 @@ struct config_peer {
 	char *prefix_text;
 	char *base_rtt_text;
 	char *variant_text; /* NULL: the default for all */
+	char *feedback_text; /* likewise */
 
 	struct peer_key key;
 	__u64 base_rtt_ns;
 	enum hpcc_variant variant;
+	enum rx_feedback feedback;
 };
 
 #define CONFIG_POD_CIDRS 16
@@ -51,9 +53,10 @@ struct config {
 	struct {
 		char *eta_text;
 		unsigned int max_stage;
-		unsigned int flows;
+		char *flows_text; /* NULL: auto */
 		char *w_ai_text;
 		char *variant_text; /* NULL: plain */
+		char *feedback_text; /* NULL: hops */
 	} hpcc;
 	struct {
 		char *target_text;
@@ -79,8 +82,10 @@ struct config {
 	__u64 horizon_ns;
 	double eta;
 	__u64 target_ns;  /* 0: derived from base_rtt */
+	unsigned int flows; /* 0: as counted by receivers */
 	__u64 w_ai_bytes; /* 0: derived from flows */
 	enum hpcc_variant variant; /* of peers that name none */
+	enum rx_feedback feedback; /* likewise */
 	struct auth_keys keys; /* n = 0: none */
 	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
 };
@@ -94,6 +99,9 @@ void config_free(struct config *config);
 
 /* The parameters of a peer's prefix as the data plane wants them. */
 struct peer config_peer_value(const struct config *c, const struct config_peer *p);
+
+/* How long receivers look for flows that are active. */
+__u64 config_count_ns(const struct config *c);
 
 /* Is this the interface that leads from a node of pods to the network? */
 int config_is_uplink(const struct config *c, const char *name);

@@ -195,6 +195,7 @@ static int port_describe(const struct config *c, const struct config_interface *
 	port->mtu = link->mtu;
 	port->switch_id = i->id;
 	port->flags = i->role;
+	port->count_ns = config_count_ns(c);
 	if (config_is_uplink(c, i->name)) {
 		port->flags |= PORT_F_STAMP;
 		port->switch_id = c->node.id;
@@ -260,6 +261,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	port.backlog_bytes = old.backlog_bytes;
 	port.tx_bytes = old.tx_bytes;
 	port.unseen_bytes = old.unseen_bytes;
+	port.count = old.count;
 	if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_ANY)) {
 		err = -errno;
 		msg("%s: the ports map: %s", i->name, strerror(-err));
@@ -492,6 +494,7 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 	struct sluice_bpf *s = dp->skel;
 	char path[512];
 	struct bpf_map *map;
+	__u32 room;
 	int fd, err;
 
 	err = programs_choose(s, c->tcp.name && (dp->fresh || !cc_is_kept(&dp->pins, c)));
@@ -512,7 +515,10 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 	}
 	pin_path(path, sizeof(path), dp->pin_dir, "flows");
 	fd = bpf_obj_get(path); /* also where half of a start left it */
-	err = bpf_map__set_max_entries(s->maps.flows, max_flows(fd, c));
+	room = max_flows(fd, c);
+	err = bpf_map__set_max_entries(s->maps.flows, room);
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.rx_states, room);
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -836,8 +842,11 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	a->flows++;
 	if (a->dp->crowded && f->feedbacks < 2) /* at most the answer to one probe */
 		limit = DP_CROWDED_NS;
-	if (a->now_ns > last + limit)
+	if (a->now_ns > last + limit) {
 		bpf_map_delete_elem(a->dp->pins.flows, key);
+		if (f->rx_kept)
+			bpf_map_delete_elem(bpf_map__fd(a->dp->skel->maps.rx_states), key);
+	}
 	return 0;
 }
 

@@ -130,6 +130,7 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 	port->speed = telem_speed_fit(pod->bps);
 	port->mtu = link.mtu;
 	port->switch_id = c->node.id;
+	port->count_ns = config_count_ns(c);
 	port->netns_cookie = link.netns_cookie;
 	memcpy(port->name, link.name, sizeof(port->name));
 	err = bpf_map_update_elem(dp->pins.ports, &pod->ifindex, port, BPF_ANY) ? -errno : 0;

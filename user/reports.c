@@ -82,7 +82,7 @@ unsigned int reports_message(const struct report *report, unsigned int n, __u64 
 		w->seq = htonl(r->seq);
 		w->age = htons(age > 0xffff ? 0xffff : age);
 		w->nhop_path = htons(r->nhop_path);
-		memcpy(w->value, &r->value, sizeof(w->value));
+		memcpy(&w->value, &r->value, sizeof(w->value));
 	}
 	memcpy(buf + WIRE_HDR_BYTES, text.report, n * sizeof(text.report[0]));
 	if (!keys->n)

@@ -221,6 +221,9 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 				       json_object_new_double((double)f->cc.vai.dampener_q8 /
 							      VAI_DAMPENER_ONE));
 	}
+	add_string(o, "feedback", feedback_name(f->form));
+	if (f->flows)
+		add_u64(o, "flows", f->flows);
 	json_object_object_add(o, "u", json_object_new_double((double)f->cc.u / Q24_ONE));
 	add_u64(o, "inc_stage", f->cc.inc_stage);
 	add_u64(o, "base_rtt_ns", f->params.t_ns);
@@ -253,7 +256,7 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 {
 	struct flows_ctx *c = ctx;
 	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN], ends[2 * PREFIX_STRLEN + 32];
-	char by[40] = "";
+	char by[40] = "", n[16] = "-";
 	__u64 queue = 0;
 	int i;
 
@@ -262,8 +265,8 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 		return 0;
 	}
 	if (!c->shown++)
-		printf("%-48s %10s %12s %6s %5s %10s %8s  %s\n", "LOCAL -> REMOTE", "W BYTES",
-		       "R Mbit/s", "U", "HOPS", "QUEUE us", "FB", "STATE");
+		printf("%-48s %10s %12s %6s %5s %10s %8s %5s  %s\n", "LOCAL -> REMOTE", "W BYTES",
+		       "R Mbit/s", "U", "HOPS", "QUEUE us", "FB", "N", "STATE");
 	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++)
 		if (hop_queue_ns(&f->cc.last[i]) > queue)
 			queue = hop_queue_ns(&f->cc.last[i]);
@@ -271,8 +274,12 @@ static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
 		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
 	if (f->fallback.swift && f->delay_ns)
 		snprintf(by, sizeof(by), ", swift: delay %u us", f->delay_ns / 1000);
-	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu  %s%s%s%s\n", ends, q12_to_bytes(f->cc.w),
-	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops, queue / 1000, f->feedbacks,
+	else if (f->form != RX_HOPS)
+		snprintf(by, sizeof(by), ", told by %s", feedback_name(f->form));
+	if (f->flows)
+		snprintf(n, sizeof(n), "%u", f->flows);
+	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu %5s  %s%s%s%s\n", ends, q12_to_bytes(f->cc.w),
+	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops ?: f->told_hops, queue / 1000, f->feedbacks, n,
 	       flow_state(f, &c->ctl), f->params.variant ? ", " : "",
 	       f->params.variant ? variant_name(f->params.variant) : "", by);
 	return 0;

@@ -27,3 +27,27 @@ int variant_parse(const char *name, enum hpcc_variant *variant)
 	}
 	return -EINVAL;
 }
+
+static const char *const feedbacks[RX_FEEDBACKS] = {
+	[RX_HOPS] = "hops",
+	[RX_RATIO] = "ratio",
+	[RX_WINDOW] = "window",
+};
+
+const char *feedback_name(__u32 feedback)
+{
+	return feedback < RX_FEEDBACKS ? feedbacks[feedback] : "unknown";
+}
+
+int feedback_parse(const char *name, enum rx_feedback *feedback)
+{
+	unsigned int i;
+
+	for (i = 0; i < RX_FEEDBACKS; i++) {
+		if (!strcmp(name, feedbacks[i])) {
+			*feedback = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}

@@ -140,7 +140,8 @@ static struct sluice_xdp_bpf *skel_open(struct dataplane *dp, const struct confi
 #define XDP_REUSE(name) || bpf_map__reuse_fd(s->maps.name, dp->pins.name)
 	if (0 PINS(XDP_REUSE) ||
 	    bpf_map__reuse_fd(s->maps.keys, bpf_map__fd(dp->skel->maps.keys)) ||
-	    bpf_map__reuse_fd(s->maps.reports, bpf_map__fd(dp->skel->maps.reports))) {
+	    bpf_map__reuse_fd(s->maps.reports, bpf_map__fd(dp->skel->maps.reports)) ||
+	    bpf_map__reuse_fd(s->maps.rx_states, bpf_map__fd(dp->skel->maps.rx_states))) {
 		sluice_xdp_bpf__destroy(s);
 		return NULL;
 	}

@@ -8,12 +8,13 @@
 #include "types.h"
 #include "fallback.h"
 #include "hpcc.h"
+#include "rx.h"
 #include "siphash.h"
 #include "swift.h"
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 6
+#define SLUICE_ABI 7
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -30,14 +31,19 @@ struct flow_key {
 	__u8 pad[3]; /* 0 */
 };
 
-/* The newest telemetry received on the reverse flow, waiting to be echoed. */
+/*
+ * What is to be told of the newest telemetry received on the reverse flow: it waits here for a packet
+ * that takes it along. It is due while version is even and not sent.
+ */
 struct flow_echo {
 	__u32 version; /* ingress: odd while it writes; egress compares before and after */
 	__u32 sent;    /* egress: the version that it echoed last */
 	__u32 seq;     /* of the packet that collected it */
 	__u16 nhop_path;
-	__u8 hops;
-	__u8 pad;
+	__u8 hops;   /* that hop[] has; 1 with a form that is one value */
+	__u8 form;   /* enum rx_feedback */
+	__u32 flows; /* N; 0: not told */
+	__u32 pad;
 	__u64 rx_ns; /* arrival, CLOCK_MONOTONIC */
 	__u64 hop[HPCC_MAX_HOPS];
 };
@@ -51,7 +57,7 @@ struct report {
 	__u16 nhop_path;
 	__u16 flows;
 	__u8 flags;
-	__u8 pad[7];
+	__u8 pad[7]; /* not written */
 };
 
 #define FLOW_F_TELEM 1 /* packets of this flow leave with telemetry: the peer strips it */
@@ -88,7 +94,18 @@ struct flow {
 	__u8 wscale_known;
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
 	__u8 wscale_offered; /* ingress: by the last SYN */
-	__u8 pad[7];
+	__u8 form;	     /* ingress: enum rx_feedback, of what its receiver told last */
+	__u8 told_hops;	     /* ingress: of its path, where the hops themselves are not told */
+	__u8 own_port;	     /* ingress: how certain it is that the last hop is its bottleneck (rx.h) */
+	__u8 rx_kept;	     /* ingress: there is an entry in rx_states */
+	__u8 pad[3];
+	__u32 flows;	     /* ingress: N by which W_AI is now; 0: it is not by N */
+	__u32 fb_seq;	     /* ingress: seq that the last feedback named */
+	__u32 count_mark;    /* ingress, compare-and-swap: epoch in which the reverse flow was counted */
+	/* From the peer's prefix, with params. */
+	__u32 feedback;	     /* enum rx_feedback: what this host tells of the reverse flow */
+	__u32 flows_expected;
+	__u32 flows_fixed;   /* 1: what is counted changes nothing */
 	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
 	__u64 telem_seq;     /* ingress: newest of which the telemetry was taken, */
 	__u64 telem_ns;	     /*   and when the first packet with it came */
@@ -104,6 +121,22 @@ struct flow {
 	__u64 probed;	     /* likewise of a PROBE; 0: none */
 	__u32 timed_count;   /* egress adds, ingress sets to 0 */
 	__u32 delay_ns;	     /* ingress: the last sample; 0: none yet */
+};
+
+/* How this host reports on a flow, keyed as in flows: where it tells U or W. */
+struct rx_flow {
+	struct rx_state rx;	   /* under the lock */
+	struct hpcc_params params; /* the flow's, with W_AI by N */
+	__u64 last_ns;	 /* when the telemetry came that was used last */
+	__u64 since_ns;	 /* not 0: the flow had been on its way when this was made: from here on, */
+	__u32 since_seq; /*   and after this position, W is measured by what arrives */
+	__u32 epoch;	 /* of params */
+	__u32 flows;	 /* N of params */
+	__u32 lock;	 /* 1 while a CPU is at it */
+	__u32 form;	 /* enum rx_feedback, for which this is; 0: it has not begun */
+	__u8 own_port;
+	__u8 pad[3];
+	__u64 handed_ns; /* last one that the daemon was handed */
 };
 
 /* What is known about a remote address. All writers are racy and idempotent. */
@@ -135,7 +168,9 @@ struct peer {
 	__u64 t_ns;	 /* base RTT */
 	q24_t eta;
 	q12_t w_ai;	 /* 0: w_init * (1 - eta) / flows */
-	__u32 flows;	 /* N: flows that are expected to share a port */
+	__u32 flows;	 /* N: flows that are expected to share a port; */
+	__u32 flows_fixed; /*   1: whatever the receiver counts, or w_ai is set */
+	__u32 feedback;	 /* enum rx_feedback: what it is told of what arrives from there */
 	__u32 max_stage;
 	__u32 variant;	 /* enum hpcc_variant */
 	__u32 fallback;	 /* 1: by delay where nothing is stamped */
@@ -168,6 +203,8 @@ struct port {
 	__u64 tx_bytes;	     /* likewise: bytes that left it */
 	__u64 sampled_ns;    /* likewise: when it was so */
 	__u64 unseen_bytes;  /* egress, atomic: what the uplink's qdisc did not count of what left it */
+	__u64 count_ns;	     /* an epoch in which flows are counted; 0: they are not */
+	struct rx_counter count; /* ingress: flows that arrive by it */
 	__u64 netns_cookie;  /* of the network namespace that the interface is in */
 	char name[16];	     /* for whoever reads the map from another network namespace */
 };
@@ -197,11 +234,12 @@ struct control {
 
 _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct report) == 72, "report");
-_Static_assert(sizeof(struct flow_echo) == 64, "echo");
+_Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
-_Static_assert(sizeof(struct hpcc_state) == 184, "cc");
-_Static_assert(sizeof(struct flow) == 592, "flow");
-_Static_assert(sizeof(struct peer) == 48, "peer");
-_Static_assert(sizeof(struct port) == 88, "port");
+_Static_assert(sizeof(struct hpcc_state) == 192, "cc");
+_Static_assert(sizeof(struct flow) == 632, "flow");
+_Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
+_Static_assert(sizeof(struct peer) == 56, "peer");
+_Static_assert(sizeof(struct port) == 112, "port");
 
 #endif

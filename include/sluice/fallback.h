@@ -54,10 +54,7 @@ static inline enum fallback_verdict fallback_feedback(struct fallback *f, struct
 		return FALLBACK_STAY;
 	f->run = 0;
 	f->swift = !f->swift;
-	st->hops = 0;
-	st->inc_stage = 0;
-	st->u = Q24_ONE;
-	st->u_frac = 0;
+	hpcc_forget(st);
 	return f->swift ? FALLBACK_TO_SWIFT : FALLBACK_TO_HPCC;
 }
 

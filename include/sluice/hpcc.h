@@ -94,6 +94,8 @@ struct hpcc_state {
 	__u8 hops; /* 0: no feedback yet */
 	__u8 inc_stage;
 	__u32 u_frac; /* of U, the 24 bits below those of u */
+	__u8 bottleneck; /* index of the hop with the largest u, of those of the last feedback */
+	__u8 pad[7];
 	struct vai_state vai;
 	struct hpcc_hop last[HPCC_MAX_HOPS]; /* L */
 };
@@ -122,7 +124,17 @@ static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
 	st->hops = 0;
 	st->inc_stage = 0;
 	st->u_frac = 0;
+	st->bottleneck = 0;
 	st->vai = (struct vai_state){ .variant = p->variant };
+}
+
+/* What is known of the path is void, as where feedback is of another kind from now on: W goes on. */
+static inline void hpcc_forget(struct hpcc_state *st)
+{
+	st->hops = 0;
+	st->inc_stage = 0;
+	st->u = Q24_ONE;
+	st->u_frac = 0;
 }
 
 /*
@@ -193,7 +205,7 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 {
 	q24_t u = 0, u_hop, weight;
 	__u64 tau = 0, sum;
-	int i, shift;
+	int i, shift, most = 0;
 
 	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++) {
 		const struct hpcc_hop *now = &ack->hop[i], *old = &st->last[i];
@@ -218,6 +230,7 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 		if (u_hop > u) {
 			u = u_hop;
 			tau = dt;
+			most = i;
 		}
 	}
 	if (tau > p->t_ns)
@@ -235,6 +248,7 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 		sum -= (st->u - u) * weight;
 	st->u = sum >> 24;
 	st->u_frac = sum & (Q24_ONE - 1);
+	st->bottleneck = most;
 	return HPCC_FAST;
 }
 

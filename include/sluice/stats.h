@@ -37,6 +37,8 @@
 	X(HORIZON_MARK, "horizon_mark", "also: packets marked CE in the place of being dropped")    \
 	X(UNHELD, "unheld", "also: packets without a window that left at once: the port has no fq") \
 	X(ECHO_TORN, "echo_torn", "also: echo changed while it was read; sent with the next packet") \
+	X(TX_WINDOW, "tx_window", "also: feedback sent that was W, which this host computed")           \
+	X(TX_RATIO, "tx_ratio", "also: feedback sent that was U, which this host measured")             \
 	X(TX_NO_QUEUE, "tx_no_queue", "also: packets without the uplink's own hop: its queue cannot be read") \
 	/* egress of a switch port */                                                              \
 	X(HOP_STAMPED, "hop_stamped", "packets stamped by a switch port")                          \
@@ -69,6 +71,7 @@
 	X(RX_REPLAYED, "rx_replayed", "also: telemetry or feedback ignored: of an old sequence, or used before") \
 	X(RX_POD_HOP, "rx_pod_hop", "also: telemetry to which the hop to the pod was added")       \
 	X(RX_POD_FULL, "rx_pod_full", "also: telemetry that had no room for the hop to the pod")   \
+	X(RX_REPORT_FULL, "rx_report_full", "also: hops echoed as they came: no room to compute U or W") \
 	X(RX_WINDOW_CUT, "rx_window_cut", "also: receive windows cut down to W")                    \
 	X(RX_CE, "rx_ce", "also: congestion marks moved from the outer to the inner header")       \
 	X(RX_XDP, "rx_xdp", "also: packets stripped, answered or consumed by XDP, before the stack") \
@@ -76,6 +79,11 @@
 	X(FB_FAST, "fb_fast", "also: feedback that changed W")                                     \
 	X(FB_FULL, "fb_full", "also: feedback that changed W and committed Wc")                    \
 	X(FB_SKIPPED, "fb_skipped", "also: feedback ignored (reordered, no hop and no delay)")     \
+	X(FB_WINDOW, "fb_window", "also: feedback that was W, which its receiver computed")         \
+	X(FB_RATIO, "fb_ratio", "also: feedback that was U, which its receiver measured; also fb_fast, fb_full") \
+	X(FB_BAD_FORM, "fb_bad_form", "also: feedback ignored: it says to be of two forms, or has not one value") \
+	X(FB_ABSURD_WINDOW, "fb_absurd_window", "also: W below the smallest frame or above all windows; clamped") \
+	X(FB_ABSURD_FLOWS, "fb_absurd_flows", "also: N that no port can have, when W_AI was set by it; clamped") \
 	X(FB_SWIFT, "fb_swift", "also: delays that changed W, of flows whose path stamps nothing")  \
 	X(FB_TO_SWIFT, "fb_to_swift", "also: flows that went over to delay: nothing was stamped")   \
 	X(FB_TO_HPCC, "fb_to_hpcc", "also: flows that came back from it: telemetry again")          \

@@ -2,7 +2,7 @@
 #ifndef SLUICE_WIRE_H
 #define SLUICE_WIRE_H
 /*
- * What Sluice puts on the wire, version 2. docs/protocol.md has the pictures and test vectors.
+ * What Sluice puts on the wire, version 3. docs/protocol.md has the pictures and test vectors.
  *
  *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [echo] | [authentication] | inner packet
  *
@@ -13,7 +13,7 @@
 #include "types.h"
 #include "hpcc.h"
 
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 #define WIRE_PORT_DEFAULT 5463
 
 enum wire_msg {
@@ -63,6 +63,9 @@ struct wire_hdr {
 
 #define WIRE_F_ECHO 1
 #define WIRE_F_AUTH 2
+/* What is in the place of the echo's hops: one struct wire_value. Both at once: malformed. */
+#define WIRE_F_WINDOW 4
+#define WIRE_F_RATIO 8
 
 /*
  * nHop 4 bits, pathID 12 bits, then max_hops times the 64 bits of telemetry.h. The first nHop are
@@ -78,23 +81,37 @@ struct wire_telem {
 struct wire_echo {
 	__be32 seq;	  /* of the packet that collected it */
 	__be16 age;	  /* since its arrival, units of 1024 ns, saturated */
-	__be16 nhop_path; /* as in wire_telem */
+	__be16 nhop_path; /* as in wire_telem; pathID is 0 where the hops are not told */
+	__be16 flows;	  /* N: active flows at the receiver's port; 0: not told */
+	__be16 reserved;
 	__u8 hop[HPCC_MAX_HOPS][8];
 };
 
 /*
- * FEEDBACK: the echo of one flow, whose packets have had nothing to ride back on. value is what stands
- * in the place of the first hop: its meaning is that of the same flag of an echo.
+ * What the receiver has made of the hops, in the place of the first of them (HPCC++, sections 6.2 and
+ * 9.1). With WIRE_F_WINDOW W, in wire bytes, and no flag. With WIRE_F_RATIO U in Q24, saturated, which
+ * is smoothed over T by the receiver.
+ */
+struct wire_value {
+	__be32 value;
+	__be32 flags;
+};
+
+#define WIRE_VALUE_LAST_HOP 1 /* the bottleneck is the last hop: the receiver's own port */
+
+/*
+ * FEEDBACK: the echo of one flow, whose packets have had nothing to ride back on. What it
+ * tells is U or W: hops are asked for by PROBEs.
  */
 struct wire_report {
 	__be16 port[2]; /* of the flow's packets: source, destination */
 	__u8 proto;	/* likewise */
-	__u8 flags;	/* as in the header; 0: its path stamps nothing */
+	__u8 flags;	/* WIRE_F_WINDOW or WIRE_F_RATIO */
 	__be16 flows;
 	__be32 seq;
 	__be16 age;
 	__be16 nhop_path;
-	__u8 value[8];
+	struct wire_value value;
 };
 
 #define WIRE_REPORTS_MAX 32 /* 792 bytes of message: any MTU has room for it */
@@ -142,12 +159,12 @@ struct wire_batch_text {
 #define WIRE_HOP_BYTES 8
 #define WIRE_HDR_BYTES (sizeof(struct wire_shim) + sizeof(struct wire_hdr))
 #define WIRE_TELEM_BYTES(max_hops) ((max_hops) ? 4 + WIRE_HOP_BYTES * (max_hops) : 0)
-#define WIRE_ECHO_BYTES(hops) (8 + WIRE_HOP_BYTES * (hops))
+#define WIRE_ECHO_BYTES(hops) (12 + WIRE_HOP_BYTES * (hops))
 #define WIRE_REPORT_BYTES sizeof(struct wire_report)
 #define WIRE_UDP_BYTES 8
 #define WIRE_ETH_BYTES 14
 
-/* The most that Sluice adds to an IP packet, without authentication: 132 bytes with IPv4, 152 with IPv6. */
+/* The most that Sluice adds to an IP packet, without authentication: 136 bytes with IPv4, 156 with IPv6. */
 #define WIRE_OVERHEAD_BYTES(outer_ip_bytes)                                                        \
 	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) +    \
 	 WIRE_ECHO_BYTES(HPCC_MAX_HOPS))
@@ -155,12 +172,13 @@ struct wire_batch_text {
 _Static_assert(sizeof(struct wire_shim) == 4, "wire format");
 _Static_assert(sizeof(struct wire_hdr) == 8, "wire format");
 _Static_assert(sizeof(struct wire_telem) == 44, "wire format");
-_Static_assert(sizeof(struct wire_echo) == 48, "wire format");
+_Static_assert(sizeof(struct wire_echo) == 52, "wire format");
+_Static_assert(sizeof(struct wire_value) == WIRE_HOP_BYTES, "wire format");
 _Static_assert(sizeof(struct wire_auth) == 16, "wire format");
 _Static_assert(sizeof(struct wire_report) == 24, "wire format");
-_Static_assert(sizeof(struct wire_auth_text) == 104, "docs/protocol.md says so");
+_Static_assert(sizeof(struct wire_auth_text) == 108, "docs/protocol.md says so");
 _Static_assert(sizeof(struct wire_batch_text) == 816, "docs/protocol.md says so");
-_Static_assert(WIRE_OVERHEAD_BYTES(20) == 132, "docs/protocol.md and the MTU advice say so");
+_Static_assert(WIRE_OVERHEAD_BYTES(20) == 136, "docs/protocol.md and the MTU advice say so");
 
 /* What is wrong with a header, or WIRE_OK. */
 enum wire_check {

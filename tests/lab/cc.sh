@@ -2,8 +2,8 @@
 # The congestion controls, in one table: name, what net.ipv4.tcp_congestion_control becomes ("-":
 # left alone), net.ipv4.tcp_ecn, where the bottleneck marks (in thousandths of the BDP, 0:
 # nowhere), where a sluiced runs (everywhere: in every namespace; hosts: in those of hosts only, so
-# that nothing is stamped and flows go by delay), and its `hpcc: variant`. sluice is what we
-# recommend: the daemon's own defaults.
+# that nothing is stamped and flows go by delay), its `hpcc: variant`, and its `hpcc: feedback`.
+# sluice is what we recommend: the daemon's own defaults.
 CC_TABLE='
 sluice	-	2	0	everywhere
 swift	-	2	0	hosts
@@ -11,6 +11,8 @@ hpcc	-	2	0	everywhere	plain
 hpcc-ai	-	2	0	everywhere	high-ai
 hpcc-prob	-	2	0	everywhere	probabilistic
 hpcc-vai-sf	-	2	0	everywhere	vai-sf
+hpcc-ratio	-	2	0	everywhere	plain	ratio
+rx-hpcc	-	2	0	everywhere	plain	window
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
@@ -145,9 +147,10 @@ cc_sluice_speed() {
 
 # cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
-	local ns=$2 speed port i rtt=$3 hpcc=() variant
+	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback
 
 	variant=$(cc_field "$1" 6)
+	feedback=$(cc_field "$1" 7)
 	((LAB_BASE_RTT)) && rtt=$LAB_BASE_RTT
 	speed=$(cc_sluice_speed "$LAB_RATE")
 	echo "pin_dir: $SLUICE_PINS/slab-$ns"
@@ -172,7 +175,8 @@ cc_sluice_config() {
 	fi
 	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		((LAB_FLOWS == 0)) || hpcc+=("flows: $LAB_FLOWS,")
-		[[ $variant ]] && hpcc+=("variant: $variant")
+		[[ $variant ]] && hpcc+=("variant: $variant,")
+		[[ $feedback ]] && hpcc+=("feedback: $feedback")
 		[[ ${hpcc[*]} ]] && echo "hpcc: {${hpcc[*]}}"
 		return
 	fi

@@ -14,7 +14,8 @@ usage() {
 	                      for pods, where Sluice runs in the nodes and nothing of it in the pods
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
-	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; and swift:
+	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf, rx-hpcc (the
+	                      receiver computes W), hpcc-ratio (the receiver measures U); and swift:
 	                      with switches that stamp nothing, so that it goes by delay
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: so many of the senders send TCP

@@ -324,7 +324,7 @@ SinkTest(auth, tag__covers_every_bit)
 				expect_that(world_ended());
 			}
 		}
-		expect_eq(covered, (v6 ? 32 : 8) + 8 + 16 + 16 + 1 + 4);
+		expect_eq(covered, (v6 ? 32 : 8) + 8 + 16 + 20 + 1 + 4);
 		fixture("IPv%d, and as it was", v6 ? 6 : 4);
 		run(sink, &whole);
 		expect_eq(flow_get(forward(v6)).feedbacks, 1);

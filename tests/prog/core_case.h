@@ -23,7 +23,7 @@ struct core_case {
 	__u64 now_ns, bytes, tag;
 	__u32 mark, n, out_bytes;
 	int verdict, report;
-	__u32 word[26];
+	__u32 word[27];
 	__u8 hdr[INTMD_HDR_BYTES];
 	__u8 out[INTMD_HOP_BYTES_MAX];
 	__u8 stack[INTMD_STACK_BYTES_MAX];
@@ -34,6 +34,7 @@ struct core_case {
 	X(core_hpcc, c->verdict = hpcc_new_ack(&c->state, &c->params, &c->ack))                    \
 	X(core_variant, hpcc_params_variant(&c->params, (enum hpcc_variant)c->n))                  \
 	X(core_rx, c->verdict = rx_new_int(&c->rx, &c->params, &c->ack, c->now_ns, &c->report))    \
+	X(core_rx_ratio, c->verdict = rx_ratio(&c->state, &c->params, &c->ack, c->bytes))                \
 	X(core_rx_window, c->verdict = rx_window(&c->state, &c->params, c->bytes))                 \
 	X(core_rx_flows, c->verdict = rx_flows(&c->params, c->n))                                  \
 	X(core_rx_count, rx_count(&c->counter, &c->mark, c->now_ns, c->params.t_ns))               \
@@ -41,7 +42,7 @@ struct core_case {
 	X(core_swift_init, swift_params_init(&c->swift, &c->params, c->n))                         \
 	X(core_fallback, c->verdict = fallback_feedback(&c->fallback, &c->state, c->n, c->now_ns,  \
 							c->params.t_ns))                           \
-	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 26))                                  \
+	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 27))                                  \
 	X(core_source, intmd_source(c->hdr, c->n, c->report))                                      \
 	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out,      \
 						   &c->out_bytes))                                 \

@@ -96,7 +96,7 @@ Test(egress, data__golden_v4)
 		/* shim: type 9, NPT 2, 13 words, IPv4 follows */
 		0x98, 0x0d, 0x00, 0x04,
 		/* version 2, DATA, room for 5, no echo, the flow's first 142 bytes */
-		0x21, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x8e,
+		0x31, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x8e,
 	};
 	struct frame in = tcp(.payload = 4, .tos = 0xb8), want = { .len = 14 + 128 };
 	struct result r = run(EGRESS, &in);
@@ -117,7 +117,7 @@ Test(egress, data__golden_v6)
 		0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,
 		0xff, 0xff, 0x15, 0x57, 0x00, 0x80, 0x00, 0x00,
 		0x98, 0x0d, 0x00, 0x29,
-		0x21, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0xb6,
+		0x31, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0xb6,
 	};
 	struct frame in = tcp(.v6 = 1, .payload = 4, .tos = 0xb8), want = { .len = 14 + 168 };
 	struct result r = run(EGRESS, &in);
@@ -137,7 +137,7 @@ Test(egress, data__golden_udp)
 		10, 1, 0, 1, 10, 1, 0, 2,
 		0xff, 0xff, 0x15, 0x57, 0x00, 0x5d, 0x00, 0x00,
 		0x98, 0x0d, 0x00, 0x04,
-		0x21, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x7f,
+		0x31, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x7f,
 	};
 	struct frame in = udp(.payload = 1, .tos = 0xb8), want = { .len = 14 + 113 };
 	struct result r = run(EGRESS, &in);
@@ -296,7 +296,7 @@ Test(egress, echo__goes_out_once_with_data)
 		seq += r.out.len;
 		want = with_echo(&in, &r.out, 5, seq);
 		expect_frame(&r.out, &want);
-		expect_eq(r.out.len, in.len + (v6 ? 40 : 20) + 8 + 12 + 44 + 32);
+		expect_eq(r.out.len, in.len + (v6 ? 40 : 20) + 8 + 12 + 44 + 36);
 		r = run(EGRESS, &in);
 		seq += r.out.len;
 		want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = seq);
@@ -317,7 +317,7 @@ Test(egress, echo__goes_out_with_a_pure_ack)
 		r = run(EGRESS, &in);
 		want = with_echo(&in, &r.out, 0, r.out.len);
 		expect_frame(&r.out, &want);
-		expect_eq(r.out.len, in.len + (v6 ? 40 : 20) + 8 + 12 + 32);
+		expect_eq(r.out.len, in.len + (v6 ? 40 : 20) + 8 + 12 + 36);
 		expect_counted(STAT_TX_DATA);
 		expect_untouched(EGRESS, &in, STAT_TX_PLAIN_ACK);
 	}
@@ -823,7 +823,7 @@ Test(egress, probe__golden)
 		0xff, 0xff, 0x15, 0x57, 0x00, 0x5d, 0x00, 0x00,
 		0x98, 0x0d, 0x00, 0x04,
 		/* version 2, PROBE, room for 5, no echo, nothing sent yet */
-		0x22, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+		0x32, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		/* the datagram whole: 29 bytes, of which one is its payload */
@@ -838,7 +838,7 @@ Test(egress, probe__golden)
 		0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,
 		0xff, 0xff, 0x15, 0x57, 0x00, 0x7c, 0x00, 0x00,
 		0x98, 0x0d, 0x00, 0x29,
-		0x22, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+		0x32, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		/* of a datagram of 500 bytes the first 20; its lengths still say 500 */
@@ -1338,7 +1338,7 @@ Test(egress, mtu__to_the_byte)
 		expect_untouched(EGRESS, &in, STAT_TX_MTU);
 		expect_eq(flow_get(s).flags & FLOW_F_TELEM, 0);
 
-		port.mtu += 1 + 32;
+		port.mtu += 1 + 36;
 		port_change(WORLD_IFINDEX, &port);
 		echo_waits(s, 0);
 		run(EGRESS, &in);

@@ -804,7 +804,7 @@ SinkTest(ingress, feedback__before_a_small_datagram)
 				struct frame inner = udp(.v6 = v6, .reply = 1, .payload = payload);
 				struct frame in = wrap(&inner, .echo = 1, .echo_hops = hops,
 						       .echo_hop = { hop_of(12, 1, 0, 0) });
-				unsigned int follows = 8 + 8 * hops + (v6 ? 40 : 20) + 8 + payload;
+				unsigned int follows = 12 + 8 * hops + (v6 ? 40 : 20) + 8 + payload;
 				struct flow f = flow_get((struct ip_spec){ .v6 = v6, .udp = 1 });
 				struct result r;
 
@@ -815,7 +815,7 @@ SinkTest(ingress, feedback__before_a_small_datagram)
 				expect_verdict(r, VERDICT_PASS);
 				expect_frame(&r.out, &inner);
 				expect_counted(STAT_RX_DATA,
-					       hops && follows >= 48 ? STAT_FB_FIRST : STAT_FB_SKIPPED);
+					       hops && follows >= 52 ? STAT_FB_FIRST : STAT_FB_SKIPPED);
 			}
 		}
 	}
@@ -1459,9 +1459,9 @@ SinkTest(ingress, malformed__shim_and_header)
 			fixture("IPv%d, version and message %#x", v6 ? 6 : 4, v);
 			in = whole;
 			in.b[shim + 4] = v;
-			if (v >> 4 != 2)
+			if (v >> 4 != 3)
 				expect_refused(&in, STAT_RX_BAD_VERSION);
-			else if (v == 0x20 || v > 0x23)
+			else if (v == 0x30 || v > 0x33)
 				expect_refused(&in, STAT_RX_BAD_MSG);
 			fixture("IPv%d, length %u words", v6 ? 6 : 4, v);
 			in = whole;

@@ -299,7 +299,8 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 		put32(p, s.echo_seq);
 		put16(p + 4, s.echo_age);
 		put16(p + 6, s.echo_hops << 12 | s.echo_path);
-		p += 8;
+		put16(p + 8, s.echo_flows);
+		p += 12;
 		p += put_hops(p, s.echo_hop, s.echo_hops);
 	}
 	if (s.key) {
@@ -310,9 +311,9 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 	w[0] = 9 << 4 | 2 << 2;
 	w[1] = words;
 	w[3] = s.next ?: s.bare ? 59 : v6 ? 41 : 4;
-	w[4] = (s.version ?: 2) << 4 | (s.msg ?: 1);
+	w[4] = (s.version ?: 3) << 4 | (s.msg ?: 1);
 	w[5] = s.room;
-	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0);
+	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0) | (s.window ? 4 : 0) | (s.ratio ? 8 : 0);
 	w[7] = s.echo_hops;
 	put32(w + 8, s.seq);
 
@@ -349,9 +350,9 @@ void frame_sign(struct frame *f, const struct siphash_key *key)
 {
 	int v6 = frame_is_v6(f);
 	const __u8 *ip = f->b + ETH_BYTES, *inner = f->b + at_inner(f), *head = f->b + at_shim(f) + 4;
-	unsigned int echo = head[2] & 1 ? 8 + 8 * head[3] : 0;
-	__u8 text[104] = {};
-	__u32 word[26];
+	unsigned int echo = head[2] & 1 ? 12 + 8 * head[3] : 0;
+	__u8 text[108] = {};
+	__u32 word[27];
 
 	if (v6) {
 		memcpy(text, ip + 8, 32);
@@ -365,7 +366,7 @@ void frame_sign(struct frame *f, const struct siphash_key *key)
 	memcpy(text + 48, f->b + at_auth(f), 8);
 	memcpy(text + 56, f->b + at_echo(f), echo);
 	memcpy(word, text, sizeof(text));
-	put64(f->b + at_auth(f) + 8, siphash(key, word, (56 + echo) / 4, 26));
+	put64(f->b + at_auth(f) + 8, siphash(key, word, (56 + echo) / 4, 27));
 }
 
 struct frame frame_probe(const struct frame *f, __u16 sport, __u32 seq)
@@ -385,7 +386,7 @@ struct frame frame_turned(struct frame probe)
 	memcpy(f.b + 6, probe.b, 6);
 	memcpy(f.b + at, probe.b + at + bytes, bytes);
 	memcpy(f.b + at + bytes, probe.b + at, bytes);
-	f.b[at_shim(&f) + 4] = 0x23;
+	f.b[at_shim(&f) + 4] = 0x33;
 	return f;
 }
 

@@ -71,7 +71,7 @@ struct frame frame_cut(struct frame f, unsigned int len);
 /* What Sluice puts in front of a packet, and what is in it. */
 struct wire_spec {
 	__u8 msg;     /* 1: DATA */
-	__u8 version; /* 2 */
+	__u8 version; /* 3 */
 	__u8 next;    /* IP protocol of what follows: 4 or 41 */
 	__u16 sport;  /* 0xc000 */
 	__u8 ttl;     /* 64 */
@@ -89,7 +89,9 @@ struct wire_spec {
 	__u32 echo_seq;
 	__u16 echo_age;
 	__u16 echo_path;
+	__u16 echo_flows;
 	__u64 echo_hop[5];
+	__u8 window, ratio; /* what the first of them is instead */
 
 	const struct siphash_key *key; /* it is authenticated */
 	__u64 auth_seq;

@@ -74,7 +74,7 @@ static void both_ends_send(int v6, int udp)
 	struct ip_spec back_spec = { .v6 = v6, .udp = udp, .reply = 1, .payload = 1 },
 		       there_spec = { .v6 = v6, .udp = udp };
 	struct frame first = frame_of(back_spec);
-	unsigned int outer = (v6 ? 40 : 20) + 8 + 12, echo = 8 + 16, n;
+	unsigned int outer = (v6 ? 40 : 20) + 8 + 12, echo = 12 + 16, n;
 
 	fixture("IPv%d, %s", v6 ? 6 : 4, udp ? "UDP" : "TCP");
 	expect_same_after_trip(&first);

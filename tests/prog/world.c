@@ -90,6 +90,7 @@ static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints,
 	bpf_program__set_autoload(skel->progs.cc_undo_cwnd, false);
 	bpf_map__set_autocreate(skel->maps.tcp_cc, false);
 	bpf_map__set_max_entries(skel->maps.flows, max_flows);
+	bpf_map__set_max_entries(skel->maps.rx_states, max_flows);
 	skel->rodata->wire_port = wire_port;
 	skel->rodata->qdisc_kfuncs = kfuncs && kernel_has_kfunc();
 	err = sluice_bpf__load(skel);
@@ -582,6 +583,20 @@ void flow_set(struct ip_spec s, const struct flow *f)
 	struct flow_key k = flow_key_of(s);
 
 	map_set(skel->maps.flows, &k, f);
+}
+
+int report_get(struct ip_spec s, struct rx_flow *r)
+{
+	struct flow_key k = flow_key_of(s);
+
+	return map_get(skel->maps.rx_states, &k, r);
+}
+
+void report_set(struct ip_spec s, const struct rx_flow *r)
+{
+	struct flow_key k = flow_key_of(s);
+
+	map_set(skel->maps.rx_states, &k, r);
 }
 
 unsigned int flows_count(void)

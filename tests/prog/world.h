@@ -166,6 +166,9 @@ int flow_exists(struct ip_spec s);
 struct flow flow_get(struct ip_spec s);
 void flow_set(struct ip_spec s, const struct flow *f);
 unsigned int flows_count(void);
+/* What the receiver of the reverse of such a flow has computed. Returns whether there is anything. */
+int report_get(struct ip_spec s, struct rx_flow *r);
+void report_set(struct ip_spec s, const struct rx_flow *r);
 int host_exists(int v6, enum who who);
 struct host host_get(int v6, enum who who);
 void host_set(int v6, enum who who, const struct host *h);

@@ -22,7 +22,7 @@
 
 #define SIM_LINKS 2
 #define SIM_FLOWS 96
-#define SEGMENT_BYTES 1466 /* a full packet between the hosts: MTU 1368, encapsulated */
+#define SEGMENT_BYTES 1462 /* a full packet between the hosts: MTU 1364, encapsulated */
 #define W_MIN_BYTES 1514
 #define US 1000ULL
 #define MS (1000 * US)

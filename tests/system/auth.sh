@@ -90,8 +90,8 @@ auth__none_at_both_ends_is_governed() {
 	host_config h1 "auth: none" >"$CASE_DIR/h1.yaml"
 	host_config h2 "auth: none" >"$CASE_DIR/h2.yaml"
 	daemon_start h1 h2 sw
-	expect "room" "$(net_route h1 10.0.0.0/8)" has "mtu 1368"
-	expect "and with IPv6" "$(net_route h1 fd00::/16)" has "mtu 1348"
+	expect "room" "$(net_route h1 10.0.0.0/8)" has "mtu 1364"
+	expect "and with IPv6" "$(net_route h1 fd00::/16)" has "mtu 1344"
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1

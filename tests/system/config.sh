@@ -76,6 +76,13 @@ config_broken() {
 	hpcc: variant 'fast' is unknown: write plain, high-ai, probabilistic or vai-sf|P;I;R;hpcc: {variant: fast};
 	hpcc: variant 'VAI-SF' is unknown|P;I;R;hpcc: {variant: VAI-SF};
 	length < 1|P;I;R;hpcc: {variant: ''};
+	hpcc: feedback 'w' is unknown: write hops, ratio or window|P;I;R;hpcc: {feedback: w};
+	peers: 10.0.0.0/8: feedback 'hop' is unknown: write hops, ratio or window|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, feedback: hop}];hpcc: {feedback: ratio};
+	hpcc: flows '0' is neither auto nor a number from 1 to 16777216: write for example 16|P;I;R;hpcc: {flows: 0};
+	flows 'many' is neither|P;I;R;hpcc: {flows: many};
+	flows '-1' is neither|P;I;R;hpcc: {flows: -1};
+	flows '1.5' is neither|P;I;R;hpcc: {flows: 1.5};
+	flows '16777217' is neither|P;I;R;hpcc: {flows: 16777217};
 	peers: 10.0.0.0/8: variant 'vai' is unknown: write plain, high-ai, probabilistic or vai-sf|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: vai}];hpcc: {variant: vai-sf};
 	hpcc: variant 'none' is unknown|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: plain}];hpcc: {variant: none};
 	Unexpected key: colour|P;I;R;swift: {colour: green};
@@ -186,7 +193,7 @@ config__sound_files_pass_the_check() {
 		"interfaces: [{name: p1, role: switch, id: 4095}]" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \
-		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB, variant: vai-sf};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];auth: none;peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: high-ai}, {prefix: 192.0.2.2, base_rtt: 4.5ms, variant: probabilistic}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain}]"; do
+		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB, variant: vai-sf};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];auth: none;peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: high-ai, feedback: window}, {prefix: 192.0.2.2, base_rtt: 4.5ms, variant: probabilistic}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain}]"; do
 		printf '%b\n' "${text//;/\\n}" >"$file"
 		"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1
 		status=$?

@@ -56,8 +56,8 @@ crash__attach_and_detach_under_load_lose_nothing_where_prepared() {
 	net_up
 	for node in h1 h2; do
 		net_in $node tc qdisc add dev eth0 clsact
-		net_in $node ip route change default via 10.${node#h}.0.1 mtu 1332
-		net_in $node ip -6 route change default via fd00:${node#h}::1 mtu 1332
+		net_in $node ip route change default via 10.${node#h}.0.1 mtu 1328
+		net_in $node ip -6 route change default via fd00:${node#h}::1 mtu 1328
 	done
 	net_in sw tc qdisc add dev p1 clsact
 	net_in sw tc qdisc add dev p2 clsact

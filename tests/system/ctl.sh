@@ -65,7 +65,7 @@ ctl__commands_in_text_and_json() {
 	ctl_text "bypass: off -> off" bypass off
 	ctl_text "all programs load" probe eth0
 	ctl_json 'map(select(.check == "data plane" and .result == "ok")) | length == 1' probe --json
-	ctl_json 'map(select(.check == "eth0 mtu" and (.detail | contains("1368")))) | length == 1' probe eth0 --json
+	ctl_json 'map(select(.check == "eth0 mtu" and (.detail | contains("1364")))) | length == 1' probe eth0 --json
 	ctl_text "eth0" probe
 	# What probe tries leaves nothing.
 	bulk_goes_on

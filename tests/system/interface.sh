@@ -20,8 +20,8 @@ interface__goes_away_under_load_and_comes_back() {
 	wait_for 20 "h1 says that it is back" said h1 "eth0: is there again"
 	wait_for 20 "sw says so too" said sw "p1: is there again"
 	status_soon sw "interfaces of sw" '.interfaces | length' 2
-	wait_for 20 "routes with room for telemetry" interface_room 10.0.0.0/8 1352
-	wait_for 20 "and for IPv6" interface_room fd00::/16 1332
+	wait_for 20 "routes with room for telemetry" interface_room 10.0.0.0/8 1348
+	wait_for 20 "and for IPv6" interface_room fd00::/16 1328
 	# TCP waits longer each time before it tries again.
 	bulk_goes_on 60
 	governed_soon h1
@@ -36,7 +36,7 @@ interface_room() { [[ "$(net_route h1 "$1") " == *" mtu $2 "* ]]; }
 interface__goes_down_and_up() {
 	net_up
 	daemon_start h1 h2 sw
-	expect "room" "$(net_route h1 10.0.0.0/8)" has "mtu 1352"
+	expect "room" "$(net_route h1 10.0.0.0/8)" has "mtu 1348"
 	net_in h1 ip link set eth0 down
 	net_in h1 ip link set eth0 up
 	net_in h1 ip address add fd00:1::2/64 dev eth0 nodad
@@ -44,8 +44,8 @@ interface__goes_down_and_up() {
 	net_in h1 ip neighbour replace 10.1.0.1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
 	net_in h1 ip route add default via 10.1.0.1
 	net_in h1 ip -6 route add default via fd00:1::1
-	wait_for 20 "routes with room for telemetry" interface_room 10.0.0.0/8 1352
-	wait_for 20 "and for IPv6" interface_room fd00::/16 1332
+	wait_for 20 "routes with room for telemetry" interface_room 10.0.0.0/8 1348
+	wait_for 20 "and for IPv6" interface_room fd00::/16 1328
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -62,8 +62,8 @@ interface__gets_its_addresses_after_the_start() {
 	net_ends h1 eth0 _ 1 2 1
 	net_in h1 ip route add default via 10.1.0.1
 	net_in h1 ip -6 route add default via fd00:1::1
-	wait_for 20 "routes with room for telemetry" interface_room 10.0.0.0/8 1352
-	wait_for 20 "and for IPv6" interface_room fd00::/16 1332
+	wait_for 20 "routes with room for telemetry" interface_room 10.0.0.0/8 1348
+	wait_for 20 "and for IPv6" interface_room fd00::/16 1328
 	server h2
 	bulk_start h1 fd00:2::2
 	governed_soon h1
@@ -112,8 +112,8 @@ interface__mtu_changes_under_load() {
 	grows "feedback" 20 flow_of h1 .feedbacks
 	net_in h1 ip link set eth0 mtu 1500
 	wait_for 20 "sluiced says so" said h1 "MTU: 1400 -> 1500"
-	wait_for 20 "the route has room, and not more of it than needed" interface_room 10.0.0.0/8 1352
-	wait_for 20 "and that of IPv6" interface_room fd00::/16 1332
+	wait_for 20 "the route has room, and not more of it than needed" interface_room 10.0.0.0/8 1348
+	wait_for 20 "and that of IPv6" interface_room fd00::/16 1328
 	bulk_goes_on
 	grows "feedback" 20 flow_of h1 .feedbacks
 	expect "messages about the MTU" "$(grep -c MTU: "$CASE_DIR/h1.log")" -le 2
@@ -128,7 +128,7 @@ interface__mtu_falls_below_an_administrators_route() {
 	local started=$SECONDS
 
 	net_up
-	net_in h1 ip route add 10.0.0.0/8 via 10.1.0.1 mtu 1352
+	net_in h1 ip route add 10.0.0.0/8 via 10.1.0.1 mtu 1348
 	daemon_start h1 h2 sw
 	server h2
 	bulk_start h1 10.2.0.2

@@ -73,7 +73,7 @@ node_bridge_pod() {
 			link set lo up
 			link set eth0 up
 			address add $net.$3/24 dev eth0
-			route add default via $net.1 mtu 1352
+			route add default via $net.1 mtu 1348
 		END
 }
 

@@ -33,7 +33,7 @@ pacing_is_even() {
 	echo "# $2 bit/s: packet bytes, mean gap, p1 and p99 of the ideal: $figures"
 }
 
-# Full packets: the route leaves 148 bytes of the MTU, of which 48 are for an echo. The path stamps nothing, so R stays
+# Full packets: the route leaves 152 bytes of the MTU, of which 52 are for an echo. The path stamps nothing, so R stays
 # what it begins with: the speed of the port.
 #
 # One virtual CPU of 1 instruction a nanosecond is all of the network, and whatever else it does at the time of a
@@ -55,7 +55,7 @@ pacing__one_flow_leaves_evenly() {
 		host_config h1 "interfaces: [{name: eth0, role: host, speed: ${mbit}Mbit}]" 'pacing: {horizon: 20ms}' 'auth: none' \
 			'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
 		daemon_start h1
-		bulk_udp_start h1 10.2.0.2 -b "$((mbit * 11 / 10))M" -l 1340 --pacing-timer 8000
+		bulk_udp_start h1 10.2.0.2 -b "$((mbit * 11 / 10))M" -l 1336 --pacing-timer 8000
 		grows "packets with telemetry" 20 stat_of h1 tx_data
 		pacing_capture "$CASE_DIR/$mbit.txt" $((PACING_SKIP + count))
 		pacing_is_even "$CASE_DIR/$mbit.txt" "${mbit}000000" "$off"

@@ -337,7 +337,7 @@ traffic__vlan_on_a_managed_interface_is_governed() {
 	traffic_vlans
 	# Nothing gives these prefixes room by itself: they do not leave by eth0 but by eth0.5.
 	for node in h1 h2; do
-		net_in $node ip link set eth0.5 mtu 1332
+		net_in $node ip link set eth0.5 mtu 1328
 	done
 	daemon_start h1 h2 sw
 	server h2

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <criterion/criterion.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,125 @@ Test(rx, rx_new_int__agrees_with_the_sender)
 	}
 }
 
+/* The bottleneck is the hop that decided U, whatever the others do. */
+Test(rx, rx_new_int__says_which_hop_is_the_bottleneck)
+{
+	int full, i, k;
+
+	for (full = 0; full < HPCC_MAX_HOPS; full++) {
+		struct run r = run_new();
+
+		r.ack.hops = HPCC_MAX_HOPS;
+		for (k = 0; k < 3; k++) {
+			for (i = 0; i < HPCC_MAX_HOPS; i++) {
+				r.ack.hop[i].bps = BPS;
+				r.ack.hop[i].ts_ns += 1000;
+				r.ack.hop[i].tx_bytes += i == full ? 12500 : 10000;
+			}
+			r.now_ns += 1000;
+			rx_new_int(&r.rx, &r.p, &r.ack, r.now_ns, &r.report);
+		}
+		cr_expect_eq(r.rx.cc.bottleneck, full);
+	}
+}
+
+/* ---- rx_ratio ---- */
+
+/* With the receiver's U the sender comes to what it would have come to with the hops. */
+Test(rx, rx_ratio__agrees_with_the_sender)
+{
+	unsigned short rng[3] = { 7, 8, 9 };
+	int v, i;
+
+	for (v = 0; v < HPCC_VAI_SF; v++) {
+		struct run r = run_new();
+		struct hpcc_state all = r.rx.cc, rest = r.rx.cc;
+
+		hpcc_params_variant(&r.p, v);
+		all.vai.variant = rest.vai.variant = v;
+		for (i = 0; i < 20000; i++) {
+			struct hpcc_ack ack;
+
+			r.ack.random = nrand48(rng) << 1;
+			r.ack.seq = i * 1000;
+			r.ack.snd_nxt = i * 1000 + 20000;
+			run_int(&r, 1 + nrand48(rng) % 2000, erand48(rng) * 1.2, nrand48(rng) % 100000);
+			ack = r.ack;
+			hpcc_new_ack(&all, &r.p, &ack);
+			rx_ratio(&rest, &r.p, &ack, all.u);
+			cr_assert_eq(rest.w, all.w, "variant %d, step %d", v, i);
+			cr_assert_eq(rest.wc, all.wc, "variant %d, step %d", v, i);
+			cr_assert_eq(rest.rate_bps, all.rate_bps);
+			cr_assert_eq(rest.last_update_seq, all.last_update_seq);
+		}
+	}
+}
+
+Test(rx, rx_ratio__vai_takes_the_queue_from_u)
+{
+	struct hpcc_ack ack = { .seq = 1, .snd_nxt = 2 };
+	struct hpcc_params p = params;
+	struct hpcc_state st;
+
+	hpcc_params_variant(&p, HPCC_VAI_SF);
+	memset(&st, 0, sizeof(st));
+	hpcc_init(&st, &p);
+	rx_ratio(&st, &p, &ack, 3 * Q24_ONE);
+	cr_expect_eq(ack.hop[0].qlen_bytes, 2 * 52000);
+	rx_ratio(&st, &p, &ack, Q24_ONE / 2);
+	cr_expect_eq(ack.hop[0].qlen_bytes, 0);
+	p.w_init = HPCC_W_MAX_BYTES << 12;
+	rx_ratio(&st, &p, &ack, 0xffffffff);
+	cr_expect_eq(ack.hop[0].qlen_bytes, (1 << 27) - 1, "saturated, as the hops' is");
+}
+
+/* Whatever comes: nothing is divided by zero, and W stays within its bounds. */
+Test(rx, rx_ratio__any_u)
+{
+	static const q24_t us[] = { 0, 1, Q24_ONE - 1, Q24_ONE, 0x7fffffff, 0xffffffff };
+	struct hpcc_params p = params;
+	int v;
+	size_t i;
+
+	for (v = 0; v < HPCC_VARIANTS; v++) {
+		struct hpcc_ack ack = {};
+		struct hpcc_state st;
+
+		hpcc_params_variant(&p, v);
+		memset(&st, 0, sizeof(st));
+		hpcc_init(&st, &p);
+		for (i = 0; i < 1000; i++) {
+			ack.seq = i * 10;
+			ack.snd_nxt = i * 10 + 1;
+			rx_ratio(&st, &p, &ack, us[i % (sizeof(us) / sizeof(us[0]))]);
+			cr_assert(st.w >= p.w_min && st.w <= p.w_init);
+		}
+	}
+}
+
+/* ---- rx_resume ---- */
+
+Test(rx, rx_resume__takes_what_arrived_in_t)
+{
+	static const struct {
+		__u32 bytes;
+		__u64 passed_ns, w;
+	} t[] = {
+		{ 20000, 4160, 20000 }, { 20000, 8320, 10000 },	 { 0, 4160, 1000 },
+		{ 200, 4160, 1000 },	{ ~0U, 4160, 52000 }, { 20000, 0, 52000 },
+	};
+	struct rx_state st;
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		memset(&st, 0, sizeof(st));
+		rx_init(&st, &params);
+		rx_resume(&st, &params, t[i].bytes, t[i].passed_ns);
+		cr_expect_eq(st.cc.w, t[i].w * Q12_ONE, "%zu", i);
+		cr_expect_eq(st.cc.wc, st.cc.w);
+	}
+}
+
 /* ---- rx_window ---- */
 
 Test(rx, rx_window__takes_what_is_between_the_bounds)
@@ -165,7 +285,11 @@ Test(rx, rx_window__takes_what_is_between_the_bounds)
 	cr_expect_eq(st.rate_bps, hpcc_rate_bps(st.w, params.t_ns));
 	cr_expect_eq(rx_window(&st, &params, 1000), RX_TAKEN);
 	cr_expect_eq(rx_window(&st, &params, 52000), RX_TAKEN);
-	/* Reports are whole bytes, the bound need not be. */
+	/* A receiver with a faster port, or with smaller packets, has other bounds: not absurd. */
+	cr_expect_eq(rx_window(&st, &params, 60000), RX_TAKEN);
+	cr_expect_eq(st.w, params.w_init);
+	cr_expect_eq(rx_window(&st, &params, 600), RX_TAKEN);
+	cr_expect_eq(st.w, params.w_min);
 	odd.w_init += Q12_ONE / 2;
 	cr_expect_eq(rx_window(&st, &odd, 52001), RX_TAKEN);
 	cr_expect_eq(st.w, odd.w_init);
@@ -177,7 +301,8 @@ Test(rx, rx_window__clamps_the_absurd_and_tells)
 		__u64 bytes;
 		enum rx_verdict verdict;
 	} t[] = {
-		{ 0, RX_TOO_LOW },	{ 999, RX_TOO_LOW },	    { 52001, RX_TOO_HIGH },
+		{ 0, RX_TOO_LOW },	   { 63, RX_TOO_LOW },	   { 64, RX_TAKEN },
+		{ (1 << 27) - 1, RX_TAKEN }, { 1 << 27, RX_TOO_HIGH }, { 0xffffffff, RX_TOO_HIGH },
 		{ 1ULL << 52, RX_TOO_HIGH }, { ~0ULL, RX_TOO_HIGH },
 	};
 	struct hpcc_state st;
@@ -187,7 +312,7 @@ Test(rx, rx_window__clamps_the_absurd_and_tells)
 		hpcc_init(&st, &params);
 		cr_expect_eq(rx_window(&st, &params, t[i].bytes), t[i].verdict, "%llu",
 			     t[i].bytes);
-		cr_expect_eq(st.w, t[i].verdict == RX_TOO_LOW ? params.w_min : params.w_init);
+		cr_expect_eq(st.w, t[i].bytes < 1000 ? params.w_min : params.w_init);
 		cr_expect_eq(st.wc, st.w);
 	}
 }
@@ -208,7 +333,7 @@ Test(rx, rx_flows__sets_w_ai)
 	cr_expect_gt(p.w_ai, 0);
 	cr_expect_eq(rx_flows(&p, RX_FLOWS_MAX + 1), RX_TOO_HIGH);
 	cr_expect_eq(rx_flows(&p, ~0U), RX_TOO_HIGH);
-	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05 / 65535, 0.001);
+	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05 / 16384, 0.001);
 }
 
 Test(rx, rx_flows__keeps_the_variant)
@@ -226,29 +351,117 @@ Test(rx, rx_flows__keeps_the_variant)
 	cr_expect_eq(p.vai.ai_cap, 32);
 }
 
+/* ---- rx_own_port, rx_flows_choose ---- */
+
+Test(rx, rx_own_port__is_certain_after_a_run)
+{
+	__u8 c = 0;
+	int i;
+
+	for (i = 0; i < RX_OWN_MAX - 1; i++) {
+		c = rx_own_port(c, 1);
+		cr_expect_eq(rx_flows_choose(c, 12, 64), 64, "the larger one is the safe one");
+		cr_expect_eq(rx_flows_choose(c, 12, 3), 12);
+	}
+	c = rx_own_port(c, 1);
+	cr_expect_eq(rx_flows_choose(c, 12, 3), 3);
+	cr_expect_eq(rx_own_port(c, 1), c);
+	for (i = 0; i < 1000; i++) { /* two hops, equally full */
+		c = rx_own_port(c, i % 2);
+		if (i > 0)
+			cr_assert_eq(rx_flows_choose(c, 12, 64), 64);
+	}
+	for (i = 0; i < RX_OWN_MAX; i++)
+		c = rx_own_port(c, 0);
+	cr_expect_eq(rx_flows_choose(c, 12, 64), 12, "the bottleneck is elsewhere");
+	cr_expect_eq(rx_own_port(c, 0), 0);
+	cr_expect_eq(rx_flows_choose(RX_OWN_MAX, 12, 0), 12, "not told");
+}
+
 /* ---- rx_count ---- */
 
 Test(rx, rx_count__active_flows)
 {
-	struct rx_counter c = {};
 	__u64 epoch_ns = RX_COUNT_RTTS * 4160, now = 1000 * epoch_ns;
+	struct rx_counter c = {};
 	__u32 mark[10] = {};
 	int i, round;
 
 	cr_expect_eq(rx_counted(&c), 0);
 	for (round = 0; round < 3; round++)
 		for (i = 0; i < 10; i++)
-			rx_count(&c, &mark[i], now, 4160);
+			rx_count(&c, &mark[i], now, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 10, "each once");
 	now += epoch_ns;
-	rx_count(&c, &mark[0], now, 4160);
+	rx_count(&c, &mark[0], now, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 10, "a young epoch does not say less");
+	rx_count(&c, &mark[1], now - 1, epoch_ns); /* a CPU that is late */
+	cr_expect_eq(rx_counted(&c), 10);
 	for (i = 0; i < 4; i++)
-		rx_count(&c, &mark[i], now + epoch_ns - 1, 4160);
+		rx_count(&c, &mark[i], now + epoch_ns - 1, epoch_ns);
 	now += epoch_ns;
-	rx_count(&c, &mark[0], now, 4160);
+	rx_count(&c, &mark[0], now, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 4, "six have ended");
 	now += 2 * epoch_ns;
-	rx_count(&c, &mark[5], now, 4160);
+	rx_count(&c, &mark[5], now, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 1, "after an epoch of silence");
+}
+
+/* A configuration with other RTTs: the epochs have other numbers, lower ones too. */
+Test(rx, rx_count__epochs_of_another_length)
+{
+	__u64 now = 1000000000;
+	struct rx_counter c = {};
+	__u32 mark[4] = {};
+	int i;
+
+	for (i = 0; i < 4; i++)
+		rx_count(&c, &mark[i], now, 33280);
+	for (i = 0; i < 4; i++)
+		rx_count(&c, &mark[i], now, 33280000);
+	cr_expect_eq(rx_counted(&c), 4);
+	for (i = 0; i < 2; i++)
+		rx_count(&c, &mark[i], now + 2 * 33280000, 33280000);
+	cr_expect_eq(rx_counted(&c), 2);
+	rx_count(&c, &mark[0], now, 0);
+	cr_expect_eq(rx_counted(&c), 2, "where nothing is counted");
+}
+
+#define ROUNDS 500
+
+static struct {
+	struct rx_counter c;
+	__u32 mark[200];
+	__u32 counted[ROUNDS]; /* in each epoch */
+	pthread_barrier_t gate;
+} shared;
+
+static void *count_all(void *first)
+{
+	int round, i;
+
+	for (round = 0; round < ROUNDS; round++) {
+		pthread_barrier_wait(&shared.gate);
+		for (i = 0; i < 200; i++)
+			rx_count(&shared.c, &shared.mark[i], round * 10000, 10000);
+		pthread_barrier_wait(&shared.gate);
+		if (first)
+			shared.counted[round] = shared.c.now;
+	}
+	return NULL;
+}
+
+/* Two CPUs see every flow at the same time: each flow counts once in an epoch, and none is lost. */
+Test(rx, rx_count__several_cpus)
+{
+	pthread_t t[2];
+	int i;
+
+	pthread_barrier_init(&shared.gate, NULL, 2);
+	for (i = 0; i < 2; i++)
+		cr_assert_eq(pthread_create(&t[i], NULL, count_all, i ? NULL : &shared), 0);
+	for (i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	for (i = 0; i < ROUNDS; i++)
+		cr_assert_eq(shared.counted[i], 200, "epoch %d: %u", i, shared.counted[i]);
 }

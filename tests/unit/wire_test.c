@@ -30,7 +30,7 @@ Test(wire_length, every_shape_of_data)
 	for (hops = 0; hops <= HPCC_MAX_HOPS; hops++) {
 		for (echo = -1; echo <= HPCC_MAX_HOPS; echo++) {
 			struct head h = head_make(WIRE_DATA, hops, echo);
-			unsigned int want = 12 + (hops ? 4 + 8 * hops : 0) + (echo < 0 ? 0 : 8 + 8 * echo);
+			unsigned int want = 12 + (hops ? 4 + 8 * hops : 0) + (echo < 0 ? 0 : 12 + 8 * echo);
 
 			cr_expect_eq(wire_length(&h.hdr), want);
 			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_OK);
@@ -52,7 +52,7 @@ Test(wire_length, authentication)
 			h.shim.length_words += 4;
 			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_OK);
 			cr_expect_eq(wire_length(&h.hdr), without + 16);
-			cr_expect_eq(4 * wire_auth_words(&h.hdr), 56 + (echo < 0 ? 0 : 8 + 8 * echo));
+			cr_expect_eq(4 * wire_auth_words(&h.hdr), 56 + (echo < 0 ? 0 : 12 + 8 * echo));
 		}
 	}
 }
@@ -61,9 +61,9 @@ Test(wire_length, largest_overhead)
 {
 	struct head h = head_make(WIRE_DATA, HPCC_MAX_HOPS, HPCC_MAX_HOPS);
 
-	cr_expect_eq(20 + 8 + wire_length(&h.hdr), 132);
-	cr_expect_eq(WIRE_OVERHEAD_BYTES(20), 132);
-	cr_expect_eq(WIRE_OVERHEAD_BYTES(40), 152);
+	cr_expect_eq(20 + 8 + wire_length(&h.hdr), 136);
+	cr_expect_eq(WIRE_OVERHEAD_BYTES(20), 136);
+	cr_expect_eq(WIRE_OVERHEAD_BYTES(40), 156);
 }
 
 Test(wire_check, any_wrong_length)
@@ -97,7 +97,7 @@ Test(wire_check, any_version_and_message)
 	for (v = 0; v < 256; v++) {
 		enum wire_check want = WIRE_OK;
 
-		if (v >> 4 != 2)
+		if (v >> 4 != 3)
 			want = WIRE_BAD_VERSION;
 		else if ((v & 0xf) < 1 || (v & 0xf) > 4)
 			want = WIRE_BAD_MSG;
