@@ -76,7 +76,7 @@ $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 $(B)/core.skel.h: $(B)/core.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name core_bpf >$@.tmp && mv $@.tmp $@
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c))
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/reports.c user/util.c
 $(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf

@@ -1461,8 +1461,10 @@ SinkTest(ingress, malformed__shim_and_header)
 			in.b[shim + 4] = v;
 			if (v >> 4 != 3)
 				expect_refused(&in, STAT_RX_BAD_VERSION);
-			else if (v == 0x30 || v > 0x33)
+			else if (v == 0x30 || v > 0x34)
 				expect_refused(&in, STAT_RX_BAD_MSG);
+			else if (v == 0x34) /* five reports would be longer */
+				expect_refused(&in, STAT_RX_BAD_LENGTH);
 			fixture("IPv%d, length %u words", v6 ? 6 : 4, v);
 			in = whole;
 			in.b[shim + 1] = v;

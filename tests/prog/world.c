@@ -304,7 +304,8 @@ static const char *counted_diff(const int *stats, int frames_known)
 	for (; *stats >= 0; stats++)
 		want[*stats]++;
 	if (sink == INGRESS_XDP)
-		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY];
+		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY] +
+				    want[STAT_RX_FEEDBACK];
 	out += sprintf(out, "counters:");
 	for (i = 0; i < STAT_MAX; i++) {
 		__u64 now = stat_read(i), moved = now - counted[i];
@@ -611,6 +612,32 @@ unsigned int flows_count(void)
 		more = !bpf_map_get_next_key(bpf_map__fd(skel->maps.flows), &k, &next);
 	}
 	return n;
+}
+
+struct taken {
+	struct report *out;
+	unsigned int n, most;
+};
+
+static int report_take(void *ctx, void *data, size_t size)
+{
+	struct taken *t = ctx;
+
+	cr_assert_eq(size, sizeof(*t->out));
+	if (t->n < t->most)
+		memcpy(&t->out[t->n++], data, size);
+	return 0;
+}
+
+unsigned int reports_taken(struct report *out, unsigned int most)
+{
+	struct taken t = { out, 0, most };
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(skel->maps.reports), report_take, &t, NULL);
+
+	cr_assert(ring);
+	ring_buffer__consume(ring);
+	ring_buffer__free(ring);
+	return t.n;
 }
 
 int host_exists(int v6, enum who who)

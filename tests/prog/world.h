@@ -169,6 +169,8 @@ unsigned int flows_count(void);
 /* What the receiver of the reverse of such a flow has computed. Returns whether there is anything. */
 int report_get(struct ip_spec s, struct rx_flow *r);
 void report_set(struct ip_spec s, const struct rx_flow *r);
+/* What ingress has handed to the daemon since the last time, up to most. */
+unsigned int reports_taken(struct report *out, unsigned int most);
 int host_exists(int v6, enum who who);
 struct host host_get(int v6, enum who who);
 void host_set(int v6, enum who who, const struct host *h);
