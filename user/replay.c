@@ -88,7 +88,7 @@ static const struct column_kind {
 	[COL_PATH_ID] = { "path_id", NULL, 0, 0xffff },
 	[COL_HOPS] = { "hops", NULL, 0, HPCC_MAX_HOPS },
 	[COL_RANDOM] = { "random", NULL, 0, 0xffffffff },
-	[COL_FLOWS] = { "flows", NULL, 0, RX_FLOWS_MAX },
+	[COL_FLOWS] = { "flows", NULL, 0, RX_N_MAX },
 	[COL_HOP + HOP_BPS] = { "b", "_bps", 1, BPS_MAX },
 	[COL_HOP + HOP_TS] = { "ts", "_ns", 0, TS_MAX_NS },
 	[COL_HOP + HOP_TX] = { "tx", "_bytes", 0, ~0ULL },

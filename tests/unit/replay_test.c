@@ -353,10 +353,10 @@ Test(replay, cmd_replay__flows)
 		cr_expect(strstr(r.out, t[i].line), "%s: %s", t[i].line, r.out);
 		result_free(&r);
 	}
-	snprintf(text, sizeof(text), rows, "13", "16385");
+	snprintf(text, sizeof(text), rows, "13", "24577");
 	r = REPLAY(text, "-");
 	cr_expect_eq(r.code, 1);
-	cr_expect(strstr(r.err, "flows is 16385, out of range"), "%s", r.err);
+	cr_expect(strstr(r.err, "flows is 24577, out of range"), "%s", r.err);
 	result_free(&r);
 }
 
