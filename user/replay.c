@@ -25,7 +25,7 @@
 #include "replay.h"
 #include "util.h"
 #include "variant.h"
-#include "sluice/hpcc.h"
+#include "sluice/rx.h"
 
 #define ME "sluicectl replay: "
 
@@ -73,7 +73,7 @@ static const struct option_number {
 };
 
 /* What a column holds: ack_seq.. or COL_HOP + HOP_COLS * hop + bps.. */
-enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_RANDOM, COL_HOP };
+enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_RANDOM, COL_FLOWS, COL_HOP };
 enum hop_column { HOP_BPS, HOP_TS, HOP_TX, HOP_QLEN, HOP_COLS };
 
 #define COLS (COL_HOP + HOP_COLS * HPCC_MAX_HOPS)
@@ -88,6 +88,7 @@ static const struct column_kind {
 	[COL_PATH_ID] = { "path_id", NULL, 0, 0xffff },
 	[COL_HOPS] = { "hops", NULL, 0, HPCC_MAX_HOPS },
 	[COL_RANDOM] = { "random", NULL, 0, 0xffffffff },
+	[COL_FLOWS] = { "flows", NULL, 0, RX_N_MAX },
 	[COL_HOP + HOP_BPS] = { "b", "_bps", 1, BPS_MAX },
 	[COL_HOP + HOP_TS] = { "ts", "_ns", 0, TS_MAX_NS },
 	[COL_HOP + HOP_TX] = { "tx", "_bytes", 0, ~0ULL },
@@ -108,7 +109,9 @@ struct replay {
 	int column_of[COLUMNS_MAX]; /* field of a line -> column, or COL_OTHER */
 	int fields;
 	int hops; /* that the header has columns for */
-	struct hpcc_params params;
+	int has_flows; /* likewise */
+	struct hpcc_params params, fixed; /* as they are now, and as the options say */
+	__u64 flows; /* N of params; 0: they are as the options say */
 	struct hpcc_state state;
 	struct row recorded; /* the row whose hops the state holds */
 };
@@ -138,7 +141,8 @@ static void replay_usage(FILE *to)
 	      "FILE is CSV, - for standard input. Its first line names the columns, in any order:\n"
 	      " ack_seq,snd_nxt,path_id,hops,b0_bps,ts0_ns,tx0_bytes,q0_bytes,b1_bps,...,q4_bytes\n"
 	      "With the variant probabilistic also random, the 32 bits by which a decrease is used or\n"
-	      "not. Columns with other names are ignored, as are those of the hops that a row does not\n"
+	      "not. With a column flows, N: W_AI is w-init * (1 - eta) / N for that row, where N is not 0.\n"
+	      "Columns with other names are ignored, as are those of the hops that a row does not\n"
 	      "have. ts and tx may be whole or cut to the 24 bits of ns and 27 bits of bytes of\n"
 	      "the wire; ack_seq and snd_nxt must not wrap.\n"
 	      "\n"
@@ -355,9 +359,11 @@ static const char *column_name(int column, char *name, size_t size)
 	return name;
 }
 
-/* Only chance needs a random number. */
+/* Only chance needs a random number, and nobody must say N. */
 static int column_is_used(const struct replay *r, int column)
 {
+	if (column == COL_FLOWS)
+		return r->has_flows;
 	return column != COL_RANDOM || r->params.variant == HPCC_PROBABILISTIC;
 }
 
@@ -387,6 +393,7 @@ static int header_parse(struct replay *r)
 			r->column_of[r->fields] = column;
 		}
 	}
+	r->has_flows = field_of[COL_FLOWS] != COL_OTHER;
 	/* All of hop 0; of later hops everything or nothing, and none after one that is missing. */
 	r->hops = 0;
 	for (hop = 0; hop < HPCC_MAX_HOPS; hop++)
@@ -606,6 +613,18 @@ static int output_fail(int err)
 	return err;
 }
 
+/* W_AI by the N of the row, as of a flow whose receiver counts (sluicectl flows: N). */
+static void row_flows(struct replay *r, __u64 flows)
+{
+	if (flows == r->flows)
+		return;
+	r->flows = flows;
+	if (flows)
+		rx_flows(&r->params, flows);
+	else
+		r->params = r->fixed;
+}
+
 static int replay_run(struct replay *r)
 {
 	struct hpcc_ack ack;
@@ -625,6 +644,7 @@ static int replay_run(struct replay *r)
 			       r->params.variant == HPCC_VAI_SF ? ",bank_tokens,dampener" : "") < 0)
 		return output_fail(-errno);
 	hpcc_init(&r->state, &r->params);
+	r->fixed = r->params;
 	while ((err = line_read(r)) > 0) {
 		if (!r->line[strspn(r->line, " \t")])
 			continue;
@@ -632,6 +652,7 @@ static int replay_run(struct replay *r)
 		if (err)
 			return err;
 		r->row_nr++;
+		row_flows(r, row.value[COL_FLOWS]);
 		row_to_ack(r, &row, &ack);
 		kind = hpcc_new_ack(&r->state, &r->params, &ack);
 		if (kind != HPCC_SKIPPED)

@@ -29,6 +29,7 @@ enum rx_feedback {
 };
 
 #define RX_FLOWS_MAX 16384U /* more active flows at one port are not believed */
+#define RX_N_MAX (RX_FLOWS_MAX + RX_FLOWS_MAX / 2)
 #define RX_COUNT_RTTS 8	    /* a flow that was silent for longer than 8 to 16 RTTs is not active */
 #define RX_W_MIN_BYTES 64   /* the smallest Ethernet frame: nobody's W is below */
 #define RX_OWN_MAX 8	    /* feedbacks in a row after which it is certain where the bottleneck is */
@@ -118,8 +119,8 @@ static inline enum rx_verdict rx_flows(struct hpcc_params *p, __u32 n)
 	if (n < 1) {
 		n = 1;
 		verdict = RX_TOO_LOW;
-	} else if (n > RX_FLOWS_MAX) {
-		n = RX_FLOWS_MAX;
+	} else if (n > RX_N_MAX) {
+		n = RX_N_MAX;
 		verdict = RX_TOO_HIGH;
 	}
 	p->w_ai = (p->w_init * (Q24_ONE - p->eta) >> 24) / n;
@@ -181,11 +182,17 @@ static inline __u8 rx_own_port(__u8 certainty, int last_hop)
 	return certainty ? certainty - 1 : 0;
 }
 
-/* N by which W_AI is to be: the one that is expected elsewhere, or the one that is counted. */
+/*
+ * N by which W_AI is to be: the one that is expected elsewhere, or one and a half times the one that is
+ * counted. With N exactly the increases of all flows together fill what eta leaves free, and a queue
+ * stands: of 64 flows at 100 Mbit/s and 40 ms p50 10 KB and p99 57 KB, with half of it added 1.5 and
+ * 10 KB (tests/sim/star.c), which is not more than where W_AI is next to nothing.
+ */
 static inline __u32 rx_flows_choose(__u8 certainty, __u32 expected, __u32 counted)
 {
 	if (!counted || !certainty)
 		return expected;
+	counted += counted / 2;
 	if (certainty == RX_OWN_MAX)
 		return counted;
 	return counted > expected ? counted : expected;

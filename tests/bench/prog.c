@@ -49,7 +49,8 @@ struct bench_case {
 	enum sluice_stat stat; /* STAT_MAX: the program counts nothing */
 	unsigned int echo_waits;
 	int xdp; /* index of the empty program of XDP, with which those of XDP are compared; 0: of tc */
-	unsigned int moves; /* offset of two hops of feedback whose clocks must go on; 0: none */
+	unsigned int moves; /* offset of two hops whose clocks must go on; 0: none */
+	enum rx_feedback feedback; /* what is computed of the telemetry that comes */
 	int auth; /* messages are authenticated */
 	__u32 ifindex;
 	double round_ns[ROUNDS_MAX];
@@ -136,6 +137,7 @@ static void maps_fill(void)
 		.fallback = 1,
 	};
 	struct port port = {
+		.count_ns = RX_COUNT_RTTS * BASE_RTT_NS,
 		.speed_bps = SPEED_BPS,
 		.speed = telem_speed_fit(SPEED_BPS),
 		.flags = PORT_F_HOST,
@@ -312,7 +314,16 @@ static void cases_make(void)
 		 .echo_hop = TWO_HOPS);
 	c = add("ingress_data_feedback", "full packet with feedback of two hops", skel->progs.ingress, f,
 		STAT_FB_FAST);
-	c->moves = at_echo(&f) + 8;
+	c->moves = at_echo(&f) + 12;
+	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS);
+	c = add("ingress_data_ratio", "full packet, v4: U measured of two hops", skel->progs.ingress, f, STAT_RX_DATA);
+	c->moves = at_hop(&f, 0);
+	c->feedback = RX_RATIO;
+	c = add("ingress_data_window", "full packet, v4: W computed of two hops", skel->progs.ingress, f, STAT_RX_DATA);
+	c->moves = at_hop(&f, 0);
+	c->feedback = RX_WINDOW;
+	f = wrap(&back_ack, .echo = 1, .window = 1, .echo_hops = 1, .echo_hop = { 100000ULL << 32 });
+	add("ingress_ack_window", "ACK with W", skel->progs.ingress, f, STAT_FB_WINDOW);
 	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS, .key = &auth_key);
 	c = add("ingress_data_auth", "full packet, v4, with a tag", skel->progs.ingress, f, STAT_RX_DATA);
 	c->auth = 1;
@@ -320,12 +331,12 @@ static void cases_make(void)
 		 .echo_hop = TWO_HOPS, .key = &auth_key);
 	c = add("ingress_data_feedback_auth", "full packet with feedback of two hops and a tag",
 		skel->progs.ingress, f, STAT_FB_FAST);
-	c->moves = at_echo(&f) + 8;
+	c->moves = at_echo(&f) + 12;
 	c->auth = 1;
 	f = wrap(&back_ack, .echo = 1, .echo_hops = 2, .echo_hop = TWO_HOPS);
 	c = add("ingress_ack_feedback", "ACK with feedback of two hops", skel->progs.ingress, f,
 		STAT_FB_FAST);
-	c->moves = at_echo(&f) + 8;
+	c->moves = at_echo(&f) + 12;
 	add("ingress_other", "full packet that is not ours", skel->progs.ingress, back, STAT_RX_OTHER);
 	c = add("pod_hop", "full packet to a pod, queue read from a tbf", skel->progs.pod_hop, back,
 		STAT_POD_SAMPLED);
@@ -341,7 +352,7 @@ static void cases_make(void)
 		 .echo_hop = TWO_HOPS);
 	c = add("xdp_data_feedback", "full packet with feedback of two hops", xdp->progs.ingress_xdp, f,
 		STAT_FB_FAST);
-	c->moves = at_echo(&f) + 8;
+	c->moves = at_echo(&f) + 12;
 	add("xdp_other", "full packet that is not ours", xdp->progs.ingress_xdp, back, STAT_MAX);
 	for (i = base; i < cases_count; i++)
 		cases[i].xdp = base;
@@ -389,6 +400,18 @@ static void flow_make(void)
 	f.cc.last_update_seq = 1ULL << 41; /* the round does not end: every feedback is of one kind */
 	map_set(skel->maps.flows, &key, &f);
 	bench->bss->echo_flow = key;
+}
+
+/* The flow whose telemetry comes is told so. */
+static void feedback_set(enum rx_feedback feedback)
+{
+	struct flow_key key = bench->bss->echo_flow;
+	struct flow f;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.flows), &key, &f))
+		die("the flow");
+	f.feedback = feedback;
+	map_set(skel->maps.flows, &key, &f);
 }
 
 /* --- measuring --- */
@@ -475,6 +498,7 @@ static double run(struct bench_case *c, unsigned int packets)
 	}
 	bench->bss->echo_waits = c->echo_waits;
 	auth_set(c->auth);
+	feedback_set(c->feedback);
 	if (c->stat != STAT_MAX)
 		before = stat_read(c->stat);
 	for (i = 0; i < packets; i++) {

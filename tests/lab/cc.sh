@@ -210,7 +210,7 @@ cc_sluice_start() {
 		waiting=1
 		while ((waiting)); do
 			grep -q '^sluiced: ready' "$dir/sluiced-$ns.log" && break
-			if ! kill -0 "${CC_DAEMONS[$ns]}" 2>/dev/null || ((++tries > 600)); then
+			if ! kill -0 "${CC_DAEMONS[$ns]}" 2>/dev/null || ((++tries > 600 + 60 * ${#CC_DAEMONS[@]})); then
 				echo "lab: sluiced of slab-$ns did not become ready; it says:" >&2
 				tail -n 20 "$dir/sluiced-$ns.log" >&2
 				return 1

@@ -51,7 +51,7 @@ def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .
 def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
 
 def named: {sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC",
-	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF"}[.] // .;
+	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC", "hpcc-ratio": "HPCC by ratio"}[.] // .;
 
 # A full packet on the wire: 1500 bytes of IP and an Ethernet header.
 def packet: 1514;

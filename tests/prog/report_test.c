@@ -680,9 +680,9 @@ SinkTest(report, flows__set_w_ai_where_the_last_hop_is_the_bottleneck)
 	expect_flows(100);
 	for (i = 0; i < 12; i++)
 		hops_told(n++, 1, 400);
-	expect_flows(400);
+	expect_flows(600);
 	hops_told(n++, 1, 7);
-	expect_flows(7);
+	expect_flows(10);
 	hops_told(n++, 1, 0); /* a peer that does not count */
 	expect_flows(100);
 	for (i = 0; i < 20; i++) /* two hops, equally full */
@@ -690,12 +690,12 @@ SinkTest(report, flows__set_w_ai_where_the_last_hop_is_the_bottleneck)
 	expect_flows(100);
 	hops_told(n++, 1, 400);
 	hops_told(n++, 1, 400);
-	expect_flows(400);
+	expect_flows(600);
 	world_counted((const int[]){ -1 });
 	hops_told(n++, 1, 65535);
 	expect_counted(STAT_RX_DATA, STAT_FB_FAST, STAT_FB_ABSURD_FLOWS);
-	expect_between(flow_of(0).params.w_ai, flow_of(0).params.w_init * .05 / 16384 * .9,
-		       flow_of(0).params.w_init * .05 / 16384 * 1.1);
+	expect_between(flow_of(0).params.w_ai, flow_of(0).params.w_init * .05 / 24576 * .9,
+		       flow_of(0).params.w_init * .05 / 24576 * 1.1);
 
 	fixture("a number of the configuration's");
 	peer.flows_fixed = 1;
@@ -716,7 +716,7 @@ SinkTest(report, flows__with_a_ratio)
 	expect_flows(100);
 	for (i = 0; i < 12; i++)
 		feedback(0, .ratio = 1, .echo_hops = 1, .echo_seq = 30 + i, .echo_flows = 30, .echo_hop = { 1ULL << 55 | 1 });
-	expect_flows(30);
+	expect_flows(45);
 }
 
 /* In window mode the receiver's own W_AI is by N. */

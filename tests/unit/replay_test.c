@@ -328,6 +328,38 @@ Test(replay, cmd_replay__variable_ai)
 	result_free(&j);
 }
 
+/* 52000 bytes * 5 % / 13 are 200 bytes of W_AI in place of 80; with 0 it is that of the options again. */
+Test(replay, cmd_replay__flows)
+{
+	static const char rows[] = ONE_HOP ",flows\n"
+					   "1000,50000,7,1,100000000000,1000,0,0,0\n"
+					   "2000,60000,7,1,100000000000,5160,104000,0,%s\n"
+					   "60001,90000,7,1,100000000000,9320,130000,0,%s\n";
+	static const struct {
+		const char *n2, *n3, *line;
+	} t[] = {
+		{ "0", "0", "24860.00" },
+		{ "13", "13", "25100.00" },
+		{ "13", "0", "24980.00" },
+	};
+	char text[1000];
+	struct result r;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), rows, t[i].n2, t[i].n3);
+		r = REPLAY(text, "-");
+		cr_expect_eq(r.code, 0);
+		cr_expect(strstr(r.out, t[i].line), "%s: %s", t[i].line, r.out);
+		result_free(&r);
+	}
+	snprintf(text, sizeof(text), rows, "13", "24577");
+	r = REPLAY(text, "-");
+	cr_expect_eq(r.code, 1);
+	cr_expect(strstr(r.err, "flows is 24577, out of range"), "%s", r.err);
+	result_free(&r);
+}
+
 /* Wc is half of w_init at the last row: the half of the random numbers that is smaller commits. */
 Test(replay, cmd_replay__chance)
 {

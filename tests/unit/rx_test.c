@@ -329,11 +329,12 @@ Test(rx, rx_flows__sets_w_ai)
 	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05, 0.01);
 	cr_expect_eq(rx_flows(&p, 0), RX_TOO_LOW);
 	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05, 0.01, "as for one");
-	cr_expect_eq(rx_flows(&p, RX_FLOWS_MAX), RX_TAKEN);
+	cr_expect_eq(rx_flows(&p, RX_N_MAX), RX_TAKEN);
+	cr_expect_eq(rx_flows_choose(RX_OWN_MAX, 12, RX_FLOWS_MAX), RX_N_MAX);
 	cr_expect_gt(p.w_ai, 0);
-	cr_expect_eq(rx_flows(&p, RX_FLOWS_MAX + 1), RX_TOO_HIGH);
+	cr_expect_eq(rx_flows(&p, RX_N_MAX + 1), RX_TOO_HIGH);
 	cr_expect_eq(rx_flows(&p, ~0U), RX_TOO_HIGH);
-	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05 / 16384, 0.001);
+	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05 / 24576, 0.001);
 }
 
 Test(rx, rx_flows__keeps_the_variant)
@@ -360,16 +361,18 @@ Test(rx, rx_own_port__is_certain_after_a_run)
 
 	for (i = 0; i < RX_OWN_MAX - 1; i++) {
 		c = rx_own_port(c, 1);
-		cr_expect_eq(rx_flows_choose(c, 12, 64), 64, "the larger one is the safe one");
+		cr_expect_eq(rx_flows_choose(c, 12, 64), 96, "the larger one is the safe one");
 		cr_expect_eq(rx_flows_choose(c, 12, 3), 12);
 	}
 	c = rx_own_port(c, 1);
-	cr_expect_eq(rx_flows_choose(c, 12, 3), 3);
+	cr_expect_eq(rx_flows_choose(c, 12, 3), 4);
+	cr_expect_eq(rx_flows_choose(c, 12, 8), 12);
+	cr_expect_eq(rx_flows_choose(c, 12, 1), 1);
 	cr_expect_eq(rx_own_port(c, 1), c);
 	for (i = 0; i < 1000; i++) { /* two hops, equally full */
 		c = rx_own_port(c, i % 2);
 		if (i > 0)
-			cr_assert_eq(rx_flows_choose(c, 12, 64), 64);
+			cr_assert_eq(rx_flows_choose(c, 12, 64), 96);
 	}
 	for (i = 0; i < RX_OWN_MAX; i++)
 		c = rx_own_port(c, 0);
