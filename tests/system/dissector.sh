@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The dissector for Wireshark reads what is on the wire, what the documentation shows, and what is broken.
+
+DISSECTOR=$SYSTEM_DIR/../../deploy/wireshark/sluice.lua
+DISSECTOR_DOCS=$SYSTEM_DIR/../../docs/protocol.md
+
+# dissected CAPTURE OPTION...: tshark with the dissector; that has to be without an error of its own.
+dissected() {
+	local capture=$1
+
+	shift
+	tshark -X lua_script:"$DISSECTOR" -r "$capture" "$@" 2>"$CASE_DIR/tshark.log"
+	grep -v 'Running as user' "$CASE_DIR/tshark.log" >"$CASE_DIR/tshark.err"
+}
+
+dissected_cleanly() {
+	[[ ! -s $CASE_DIR/tshark.err ]] || fail "tshark says: $(head -n 3 "$CASE_DIR/tshark.err")"
+}
+
+# dissected_count CAPTURE FILTER: frames for which FILTER is true.
+dissected_count() { dissected "$1" -Y "$2" -T fields -e frame.number | wc -l; }
+
+# dissector_vectors [SED]...: the test vectors of docs/protocol.md as CASE_DIR/vectors.pcap, after these edits.
+dissector_vectors() {
+	awk '/^```/ { inside = !inside; next }
+	     inside && /^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]  / { print substr($0, 1, 53) }' "$DISSECTOR_DOCS" |
+		uniq | sed "$@" >"$CASE_DIR/vectors.hex"
+	text2pcap -q "$CASE_DIR/vectors.hex" "$CASE_DIR/vectors.pcap" >"$CASE_DIR/text2pcap.log" 2>&1 ||
+		fail "text2pcap: $(tail -n 1 "$CASE_DIR/text2pcap.log")"
+}
+
+dissector__reads_the_vectors_of_the_docs() {
+	local all=$CASE_DIR/vectors.pcap
+
+	need tshark text2pcap
+	dissector_vectors -e ''
+	expect "vectors" "$(dissected "$all" -T fields -e frame.number | wc -l)" -ge 8
+	dissected_cleanly
+	expect "malformed ones" "$(dissected "$all" -Y 'sluice.malformed || sluice.odd')" = ''
+	# V1 and V2: a question and its answer, which has met a switch port of 100 Mbit/s with the id 17.
+	expect "V1" "$(dissected "$all" -Y 'frame.number == 1' -T fields -e sluice.msg -e sluice.seq -e sluice.nhop)" = $'2\t1326\t0'
+	expect "V2" "$(dissected "$all" -Y 'frame.number == 2' -T fields -e sluice.msg -e sluice.nhop -e sluice.path_id \
+		-e sluice.hop.mbps -e sluice.hop.ts -e sluice.hop.tx_bytes -e sluice.hop.qlen_bytes)" \
+		= $'3\t1\t0x0011\t100\t8774328\t'$((43034 * 128))$'\t141280'
+	# V6: data with an echo in front of a TCP packet, V7 the same by IPv6.
+	expect "V6" "$(dissected "$all" -Y 'frame.number == 6' -T fields -e sluice.msg -e sluice.echo.seq -e sluice.echo.path_id \
+		-e tcp.srcport)" = $'1\t402\t0x0011\t8000'
+	expect "V7" "$(dissected "$all" -Y 'frame.number == 7' -T fields -e sluice.msg -e ipv6.src -e tcp.dstport)" \
+		= $'1\tfd83:1::1,fd83:1::1\t8000'
+	expect "V8" "$(dissected "$all" -Y 'frame.number == 8 && sluice.auth.tag' -T fields -e sluice.msg)" = 1
+}
+
+dissector__names_what_is_malformed() {
+	local edit
+
+	need tshark text2pcap
+	# Of the header of each vector: version, hops reserved, the shim's length.
+	for edit in 's/^\(002e  \)3/\15/' 's/^\(002e  ..\) 0./\1 07/' 's/^\(002a  98\) ../\1 3f/'; do
+		dissector_vectors -e "$edit"
+		expect "after $edit, malformed vectors" "$(dissected_count "$CASE_DIR/vectors.pcap" sluice.malformed)" -ge 6
+		dissected_cleanly
+	done
+}
+
+# dissector_lab [LINE]...: traffic of every kind between hosts configured with these lines, as a switch port sees it, in CASE_DIR/wire.pcap.
+dissector_lab() {
+	local capture
+
+	net_up
+	host_config h1 "$@" >"$CASE_DIR/h1.yaml"
+	host_config h2 "$@" >"$CASE_DIR/h2.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	net_exec sw tcpdump -Z root -U -i p2 -w "$CASE_DIR/wire.pcap" -c 20000 'udp port 5463' >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
+	capture=$!
+	wait_for 20 "tcpdump listens" grep -q 'listening' "$CASE_DIR/tcpdump.log"
+	transfer h1 10.2.0.2 -n 2M
+	transfer h1 fd00:2::2 -n 2M
+	transfer h1 10.2.0.2 -u -b 5M -t 1 -l 1000
+	kill -TERM $capture
+	wait $capture
+}
+
+# dissector_wire_is_read NAME HOPS: all of it, with HOPS as the field of a hop's queue; no packet is left out.
+dissector_wire_is_read() {
+	local wire=$CASE_DIR/wire.pcap seen
+
+	seen=$(dissected "$wire" -T fields -e sluice.msg | sort | uniq -c | awk '{ print $2 }' | xargs)
+	expect "messages seen" "$seen" = "1 2 3"
+	dissected_cleanly
+	expect "frames that are not read" "$(dissected_count "$wire" '!sluice.msg || sluice.malformed || sluice.odd')" -eq 0
+	expect "data with a hop" "$(dissected_count "$wire" "sluice.msg == 1 && $1")" -ge 100
+	expect "echoes of a hop" "$(dissected_count "$wire" 'sluice.echo && sluice.echo.nhop == 1 && sluice.hop.mbps == 100')" -ge 100
+	expect "frames without a tag" "$(dissected_count "$wire" '!sluice.auth.tag')" -eq 0
+	expect "TCP within, in both directions" \
+		"$(dissected_count "$wire" 'sluice && ip && tcp.dstport == 5201') $(dissected_count "$wire" 'sluice && tcp.srcport == 5201')" \
+		!= "0 0"
+	expect "UDP within" "$(dissected_count "$wire" 'sluice.msg == 1 && udp.dstport == 5201 && udp.length >= 1008')" -ge 10
+	dissected "$wire" -Y 'sluice.msg == 1 && tcp.dstport == 5201' -T fields -e tcp.len |
+		awk '{ sum += $1 } END { exit !(sum >= 0.9 * 2 * 2097152) }' || fail "nine tenths of the 4 MB of TCP are not there"
+}
+
+dissector__reads_a_capture() {
+	need tshark tcpdump
+	dissector_lab
+	dissector_wire_is_read 'sluice.hop.mbps == 100'
+}
