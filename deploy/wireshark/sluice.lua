@@ -7,7 +7,8 @@
 -- Or copy it to the folder "Personal Lua Plugins" that Help > About > Folders names.
 
 local VERSION, PORT, MAX_HOPS, HOP_BYTES = 3, 5463, 5, 8
-local SHIM_BYTES, HDR_BYTES, ECHO_BYTES, AUTH_BYTES = 4, 8, 12, 16
+local SHIM_BYTES, HDR_BYTES, ECHO_BYTES, REPORT_BYTES, AUTH_BYTES = 4, 8, 12, 24, 16
+local MAX_REPORTS = 32
 local SHIM_INTMD, SHIM_HPCC, NPT_IP, PROTO_SLUICE = 1, 9, 2, 253
 local DATA, PROBE, PROBE_REPLY, FEEDBACK = 1, 2, 3, 4
 local F_ECHO, F_AUTH, F_WINDOW, F_RATIO = 1, 2, 4, 8
@@ -31,7 +32,7 @@ field("shim.length", "uint8", "Length, words", base.DEC)
 field("shim.ip_proto", "uint8", "IP protocol", base.DEC)
 field("version", "uint8", "Version", base.DEC)
 field("msg", "uint8", "Message", base.DEC, messages)
-field("max_hops", "uint8", "Hops reserved", base.DEC)
+field("max_hops", "uint8", "Hops reserved, or reports", base.DEC)
 field("flags", "uint8", "Flags", base.HEX)
 field("echo_hops", "uint8", "Echo hops", base.DEC)
 field("seq", "uint32", "Position after this packet, wire bytes", base.DEC)
@@ -50,6 +51,12 @@ field("echo.path_id", "uint16", "Path id", base.HEX)
 field("echo.flows", "uint16", "Flows at the receiver's port (N)", base.DEC)
 field("echo.window", "uint32", "Window, wire bytes (W)", base.DEC)
 field("echo.ratio", "float", "Inflight as a ratio of the BDP (U)")
+field("echo.last_hop", "bool", "The bottleneck is the last hop")
+field("report", "bytes", "Report")
+field("report.srcport", "uint16", "Source port of the flow", base.DEC)
+field("report.dstport", "uint16", "Destination port of the flow", base.DEC)
+field("report.proto", "uint8", "Protocol of the flow", base.DEC)
+field("report.flags", "uint8", "Flags", base.HEX)
 field("auth", "bytes", "Authentication")
 field("auth.sequence", "uint64", "Sequence, ns", base.DEC)
 field("auth.tag", "uint64", "Tag", base.HEX)
@@ -80,6 +87,18 @@ sluice.prefs.port = Pref.uint("UDP port", PORT, "`port` of the configuration")
 
 local function flag(flags, which)
 	return flags % (2 * which) >= which
+end
+
+-- What the receiver has computed, in the place of a hop.
+local function value(tree, tvb, flags)
+	if flag(flags, F_WINDOW) == flag(flags, F_RATIO) then
+		tree:add_proto_expert_info(bad, "not one of window and ratio")
+	elseif flag(flags, F_WINDOW) then
+		tree:add(f["echo.window"], tvb(0, 4))
+	else
+		tree:add(f["echo.ratio"], tvb(0, 4), tvb(0, 4):uint() / 2 ^ 24)
+		tree:add(f["echo.last_hop"], tvb(4, 4), tvb(7, 1):bitfield(7, 1) == 1)
+	end
 end
 
 -- The 64 bits of a hop.
@@ -117,17 +136,37 @@ local function echo(tree, tvb, hops, flags)
 	t:add(f["echo.nhop"], tvb(6, 1), tvb(6, 1):bitfield(0, 4))
 	t:add(f["echo.path_id"], tvb(6, 2), tvb(6, 2):bitfield(4, 12))
 	t:add(f["echo.flows"], tvb(8, 2))
-	if flag(flags, F_WINDOW) and flag(flags, F_RATIO) then
-		t:add_proto_expert_info(bad, "both a window and a ratio")
-	elseif hops == 1 and flag(flags, F_WINDOW) then
-		t:add(f["echo.window"], tvb(ECHO_BYTES, 4))
-	elseif hops == 1 and flag(flags, F_RATIO) then
-		t:add(f["echo.ratio"], tvb(ECHO_BYTES, 4), tvb(ECHO_BYTES, 4):uint() / 2 ^ 24)
+	if flag(flags, F_WINDOW) or flag(flags, F_RATIO) then
+		if hops == 1 then
+			value(t, tvb(ECHO_BYTES, HOP_BYTES), flags)
+		else
+			t:add_proto_expert_info(bad, "a window or a ratio is one value")
+		end
 	else
 		for i = 0, hops - 1 do
 			hop(t, tvb(ECHO_BYTES + i * HOP_BYTES, HOP_BYTES), "Hop " .. i)
 		end
 	end
+end
+
+local function report(tree, tvb, n)
+	local t = tree:add(f["report"], tvb):set_text("Report " .. n)
+
+	t:add(f["report.srcport"], tvb(0, 2))
+	t:add(f["report.dstport"], tvb(2, 2))
+	t:add(f["report.proto"], tvb(4, 1))
+	t:add(f["report.flags"], tvb(5, 1))
+	t:add(f["echo.flows"], tvb(6, 2))
+	t:add(f["echo.seq"], tvb(8, 4))
+	t:add(f["echo.age_us"], tvb(12, 2), tvb(12, 2):uint() * 1.024)
+	t:add(f["echo.nhop"], tvb(14, 1), tvb(14, 1):bitfield(0, 4))
+	value(t, tvb(16, 8), tvb(5, 1):uint())
+end
+
+-- Bytes of telemetry, or of reports.
+local function room_bytes(msg, room)
+	if msg == FEEDBACK then return REPORT_BYTES * room end
+	return room > 0 and 4 + HOP_BYTES * room or 0
 end
 
 local function shim(tree, tvb)
@@ -227,20 +266,24 @@ local function message(tree, tvb, pinfo)
 	t:add(f["seq"], tvb(8, 4))
 	pinfo.cols.info = string.format("%s seq=%d%s%s", messages[msg] or "message " .. msg, tvb(8, 4):uint(),
 		flag(flags, F_ECHO) and " echo" or "", flag(flags, F_AUTH) and " auth" or "")
-	if room > MAX_HOPS or hops > MAX_HOPS then
-		t:add_proto_expert_info(bad, "more than 5 hops")
+	if room > (msg == FEEDBACK and MAX_REPORTS or MAX_HOPS) or hops > MAX_HOPS then
+		t:add_proto_expert_info(bad, "more than 5 hops, or 32 reports")
 		return
 	end
-	want = at + (room > 0 and 4 + HOP_BYTES * room or 0) +
+	want = at + room_bytes(msg, room) +
 		(flag(flags, F_ECHO) and ECHO_BYTES + HOP_BYTES * hops or 0) + (flag(flags, F_AUTH) and AUTH_BYTES or 0)
 	if want ~= length or length > tvb:len() then
 		t:add_proto_expert_info(bad, "the shim says " .. length .. " bytes, the header " .. want)
 		return
 	end
-	if room > 0 then
-		telemetry(tree, tvb(at, 4 + HOP_BYTES * room), room)
-		at = at + 4 + HOP_BYTES * room
+	if msg == FEEDBACK then
+		for i = 0, room - 1 do
+			report(tree, tvb(at + REPORT_BYTES * i, REPORT_BYTES), i)
+		end
+	elseif room > 0 then
+		telemetry(tree, tvb(at, room_bytes(msg, room)), room)
 	end
+	at = at + room_bytes(msg, room)
 	if flag(flags, F_ECHO) then
 		echo(tree, tvb(at, ECHO_BYTES + HOP_BYTES * hops), hops, flags)
 		at = at + ECHO_BYTES + HOP_BYTES * hops

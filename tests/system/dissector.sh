@@ -48,6 +48,10 @@ dissector__reads_the_vectors_of_the_docs() {
 	expect "V7" "$(dissected "$all" -Y 'frame.number == 7' -T fields -e sluice.msg -e ipv6.src -e tcp.dstport)" \
 		= $'1\tfd83:1::1,fd83:1::1\t8000'
 	expect "V8" "$(dissected "$all" -Y 'frame.number == 8 && sluice.auth.tag' -T fields -e sluice.msg)" = 1
+	expect "V9 and V10" "$(dissected "$all" -Y "frame.number == 9 || frame.number == 10" -T fields -e sluice.echo.window \
+		-e sluice.echo.ratio -e sluice.echo.last_hop | tr "\t" " " | xargs)" = "12345 1.25 1"
+	expect "V11" "$(dissected "$all" -Y "frame.number == 11" -T fields -e sluice.msg -e sluice.report.srcport -e sluice.echo.window)" \
+		= $'4\t40001,40002\t12345,54321'
 }
 
 dissector__names_what_is_malformed() {
@@ -104,4 +108,17 @@ dissector__reads_a_capture() {
 	need tshark tcpdump
 	dissector_lab
 	dissector_wire_is_read 'sluice.hop.mbps == 100'
+}
+
+# Two hosts of which one computes W, and datagrams that nobody answers: the message with reports.
+dissector__reads_feedback_for_several_flows() {
+	need tshark tcpdump
+	dissector_lab "hpcc: {feedback: window}"
+	expect "messages seen" "$(dissected "$CASE_DIR/wire.pcap" -T fields -e sluice.msg | sort -u | xargs)" = "1 2 3 4"
+	dissected_cleanly
+	expect "frames that are not read" \
+		"$(dissected_count "$CASE_DIR/wire.pcap" '!sluice.msg || sluice.malformed || sluice.odd')" -eq 0
+	expect "reports with W" \
+		"$(dissected_count "$CASE_DIR/wire.pcap" 'sluice.report.proto == 17 && sluice.echo.window > 0')" -ge 5
+	expect "echoes with W" "$(dissected_count "$CASE_DIR/wire.pcap" 'sluice.msg == 1 && sluice.echo.window > 0')" -ge 5
 }
