@@ -105,8 +105,8 @@ interface__mtu_changes_under_load() {
 	net_in h1 ip link set eth0 mtu 1400
 	wait_for 20 "sluiced says so" said h1 "MTU: 1500 -> 1400"
 	status_soon h1 "MTU in the status" '.interfaces[0].mtu_bytes' 1400
-	wait_for 20 "the route has room" interface_room 10.0.0.0/8 1252
-	wait_for 20 "and that of IPv6" interface_room fd00::/16 1232
+	wait_for 20 "the route has room" interface_room 10.0.0.0/8 1248
+	wait_for 20 "and that of IPv6" interface_room fd00::/16 1228
 	bulk_goes_on
 	grows "packets with telemetry" 20 stat_of h1 tx_data
 	grows "feedback" 20 flow_of h1 .feedbacks
@@ -134,18 +134,18 @@ interface__mtu_falls_below_an_administrators_route() {
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	net_in h1 ip link set eth0 mtu 1400
-	wait_for 20 "sluiced says what to do" said h1 "run 'ip route change 10.0.0.0/8 via 10.1.0.1 dev eth0 mtu 1252'"
+	wait_for 20 "sluiced says what to do" said h1 "run 'ip route change 10.0.0.0/8 via 10.1.0.1 dev eth0 mtu 1248'"
 	status_soon h1 "MTU in the status" '.interfaces[0].mtu_bytes' 1400
 	grows "packets without room" 20 stat_of h1 tx_mtu
 	bulk_goes_on
-	net_in h1 ip route change 10.0.0.0/8 via 10.1.0.1 dev eth0 mtu 1252
+	net_in h1 ip route change 10.0.0.0/8 via 10.1.0.1 dev eth0 mtu 1248
 	grows "packets with telemetry" 20 stat_of h1 tx_data
 	grows "feedback" 20 flow_of h1 .feedbacks
 	bulk_goes_on
 	bulk_stop
 	expect "messages, one a minute" "$(grep -c "has MTU" "$CASE_DIR/h1.log")" -le $((1 + (SECONDS - started) / 60))
 	daemon_stop h1
-	expect "the route" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0 mtu 1252"
+	expect "the route" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0 mtu 1248"
 }
 
 # interface_refusal ROUTE...: with an earlier route for the prefix that has no room, sluiced refuses, leaves
