@@ -115,6 +115,7 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
 	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
 		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
 	hpcc_params_variant(p, peer->variant);
+	f->encoding = peer->encoding;
 	f->mtu = port->mtu;
 	f->port_flags = port->flags;
 	flow_fallback(f, peer->fallback, peer->target_ns);

@@ -13,7 +13,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 6
+#define SLUICE_ABI 7
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -76,7 +76,8 @@ struct flow {
 	__u8 wscale_known;
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
 	__u8 wscale_offered; /* ingress: by the last SYN */
-	__u8 pad[7];
+	__u8 encoding;	     /* of its telemetry, taken with the parameters: enum sluice_encoding */
+	__u8 pad[6];
 	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
 	__u64 telem_seq;     /* ingress: newest of which the telemetry was taken, */
 	__u64 telem_ns;	     /*   and when the first packet with it came */
@@ -118,6 +119,12 @@ struct peer_key {
 	struct sluice_addr addr;
 };
 
+/* How packets to a peer ask for telemetry. What comes is read in either. */
+enum sluice_encoding {
+	ENCODING_HPCC,
+	ENCODING_INT_MD,
+};
+
 /* Parameters of a destination prefix, from the configuration. */
 struct peer {
 	__u64 t_ns;	 /* base RTT */
@@ -128,7 +135,7 @@ struct peer {
 	__u32 variant;	 /* enum hpcc_variant */
 	__u32 fallback;	 /* 1: by delay where nothing is stamped */
 	__u32 target_ns; /* of that delay; 0: by t_ns */
-	__u32 pad;
+	__u32 encoding;	 /* enum sluice_encoding */
 };
 
 #define PORT_F_HOST 1
