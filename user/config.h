@@ -28,6 +28,7 @@ struct config_peer {
 	char *prefix_text;
 	char *base_rtt_text;
 	char *variant_text; /* NULL: the default for all */
+	int *encoding; /* likewise: enum sluice_encoding */
 
 	struct peer_key key;
 	__u64 base_rtt_ns;
@@ -54,6 +55,7 @@ struct config {
 		unsigned int flows;
 		char *w_ai_text;
 		char *variant_text; /* NULL: plain */
+		enum sluice_encoding encoding; /* of telemetry */
 	} hpcc;
 	struct {
 		char *target_text;
@@ -94,6 +96,9 @@ void config_free(struct config *config);
 
 /* The parameters of a peer's prefix as the data plane wants them. */
 struct peer config_peer_value(const struct config *c, const struct config_peer *p);
+
+/* How telemetry is asked for on the way to this peer. */
+enum sluice_encoding config_peer_encoding(const struct config *c, const struct config_peer *p);
 
 /* Is this the interface that leads from a node of pods to the network? */
 int config_is_uplink(const struct config *c, const char *name);

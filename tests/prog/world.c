@@ -303,7 +303,8 @@ static const char *counted_diff(const int *stats, int frames_known)
 	for (; *stats >= 0; stats++)
 		want[*stats]++;
 	if (sink == INGRESS_XDP)
-		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY];
+		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY] +
+				    want[STAT_RX_INT_COPY];
 	out += sprintf(out, "counters:");
 	for (i = 0; i < STAT_MAX; i++) {
 		__u64 now = stat_read(i), moved = now - counted[i];
