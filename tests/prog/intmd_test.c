@@ -12,17 +12,6 @@
 
 static const struct siphash_key key = { 0x0706050403020100, 0x0f0e0d0c0b0a0908 };
 
-/* Both ends ask for INT-MD. */
-static void encoding_set(__u32 encoding)
-{
-	struct peer peer = peer_usual();
-
-	peer.encoding = encoding;
-	peer_set("10.1.0.0", 96 + 16, &peer);
-	peer_set("fd00:1::", 32, &peer);
-	control_next_epoch();
-}
-
 static void make(void)
 {
 	world_make();

@@ -534,6 +534,16 @@ void peer_set(const char *address, __u32 prefixlen, const struct peer *peer)
 	map_set(skel->maps.peers, &k, peer);
 }
 
+void encoding_set(enum sluice_encoding encoding)
+{
+	struct peer peer = peer_usual();
+
+	peer.encoding = encoding;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	peer_set("fd00:1::", 32, &peer);
+	control_next_epoch();
+}
+
 struct sluice_addr addr_of(int v6, enum who who)
 {
 	struct frame f = tcp(.v6 = v6, .from = who);
