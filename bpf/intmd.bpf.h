@@ -233,11 +233,34 @@ static inline int intmd_flag(struct __sk_buff *ctx, const struct msg *m, __u8 fl
 	return bpf_skb_store_bytes(ctx, m->offset - m->intmd + sizeof(struct wire_shim), &flags, 1, 0);
 }
 
+/*
+ * Makes the packet longer between its Ethernet and its outer IP header. The kernel refuses that where a
+ * VLAN tag lies in the frame; so the tag is put beside it meanwhile, where the device takes it from.
+ */
+static __attribute__((noinline)) int intmd_lengthen(struct __sk_buff *ctx, __u32 bytes)
+{
+	__u16 proto = ctx->protocol;
+	const __be16 *tag;
+	__u16 tci;
+	int err;
+
+	if (proto != bpf_htons(ETH_P_8021Q) && proto != bpf_htons(ETH_P_8021AD))
+		return bpf_skb_adjust_room(ctx, bytes, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO);
+	tag = pkt_bytes(ctx, WIRE_ETH_BYTES, sizeof(*tag));
+	if (!tag || ctx->vlan_present) /* one is there already */
+		return -EINVAL;
+	tci = bpf_ntohs(*tag);
+	if (bpf_skb_vlan_pop(ctx))
+		return -EINVAL;
+	err = bpf_skb_adjust_room(ctx, bytes, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO);
+	return bpf_skb_vlan_push(ctx, proto, tci) ? -EINVAL : err;
+}
+
 /* Stamps a message that has INT-MD. */
 static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg *m,
 					 const struct port *port, __u64 tx_bytes, __u32 backlog_bytes)
 {
-	__u32 at = m->offset - m->intmd - WIRE_UDP_BYTES - m->ip.bytes, bytes;
+	__u32 bytes;
 	struct scratch_space *space = scratch_get();
 	struct intmd_space *s;
 	__u8 flags;
@@ -261,16 +284,15 @@ static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg
 		return STAT_HOP_BAD;
 	}
 	bytes = s->bytes;
-	/* Refused, for one, where a VLAN tag lies in the frame. */
-	if (bpf_skb_adjust_room(ctx, bytes, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO))
+	if (intmd_lengthen(ctx, bytes))
 		return intmd_flag(ctx, m, flags | INTMD_M) ? STAT_HOP_BAD : STAT_HOP_MTU;
 	intmd_resize(s, m->ip.v6, bytes);
 	bound_here(bytes);
 	if (bytes > INTMD_HOP_BYTES_MAX) /* never; the verifier wants to hear it */
 		return STAT_HOP_BAD;
-	if (m->ip.v6 ? bpf_skb_store_bytes(ctx, at, &s->ip.v6, sizeof(s->ip.v6) + sizeof(s->udp) +
+	if (m->ip.v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &s->ip.v6, sizeof(s->ip.v6) + sizeof(s->udp) +
 					   INTMD_SOURCE_BYTES + bytes, 0) :
-		       bpf_skb_store_bytes(ctx, at, &s->ip.v4, sizeof(s->ip.v4) + sizeof(s->udp) +
+		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &s->ip.v4, sizeof(s->ip.v4) + sizeof(s->udp) +
 					   INTMD_SOURCE_BYTES + bytes, 0))
 		return STAT_HOP_BAD;
 	return STAT_HOP_STAMPED;

@@ -3,9 +3,12 @@
  * bpf/intmd.bpf.h: the int-md encoding from the source through two hops to the sink, and what is wrong
  * with it at each of them. The bytes are put together by packet.c from the pictures.
  */
-#include <net/if.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "world.h"
@@ -502,6 +505,57 @@ Test(intmd, hop__all_ones_for_what_it_cannot_serve)
 		expect_frame(&f, &inner);
 		expect_counted(STAT_RX_DATA);
 	}
+}
+
+/* The next frame, and the VLAN tag beside it, which the kernel has taken out of it. */
+static void catch_tagged(int fd, struct frame *f, __u32 *tag)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct iovec iov = { f->b, sizeof(f->b) };
+	char control[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct tpacket_auxdata aux;
+	ssize_t n;
+
+	cr_assert(poll(&ready, 1, 1000) == 1, "%snothing arrived", world_fixture());
+	n = recvmsg(fd, &m, 0);
+	cr_assert(n > 0 && CMSG_FIRSTHDR(&m), "%s%s", world_fixture(), strerror(errno));
+	memcpy(&aux, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(aux));
+	f->len = n;
+	*tag = aux.tp_status & TP_STATUS_VLAN_VALID ? (__u32)aux.tp_vlan_tpid << 16 | aux.tp_vlan_tci : 0;
+}
+
+/* Over a device: it leaves with its tag, and with the hop. */
+Test(intmd, hop__of_a_frame_with_a_vlan_tag)
+{
+	static const __u16 types[] = { 0x8100, 0x88a8 };
+	struct port port;
+	int near, far, one = 1, i;
+	__u32 tag;
+
+	port_of_switch(0x321);
+	port = port_get(WORLD_IFINDEX);
+	port_set(link_make(""), &port);
+	link_attach(HOP_MAP, LINK_NEAR, 0);
+	near = packet_socket(LINK_NEAR);
+	far = packet_socket(LINK_FAR);
+	cr_assert(!setsockopt(far, SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)));
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < 2; i++) {
+			struct frame in = message(v6, 500, .left = 3), tagged = frame_with_vlan(in, types[i]), got, want;
+
+			packet_send(near, &tagged);
+			catch_tagged(far, &got, &tag);
+			expect_counted_attached(STAT_HOP_STAMPED);
+			expect_eq(tag, (__u32)types[i] << 16 | 42);
+			want = message(v6, 500, .left = 2, .hops = 1, .hop = { { 0x321, 3300,
+				       get64(got.b + at_stack(&got) + 8), 777, 200000 } });
+			expect_frame(&got, &want);
+		}
+	}
+	close(near);
+	close(far);
 }
 
 Test(intmd, hop__leaves_what_is_unsound)
