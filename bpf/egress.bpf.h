@@ -321,22 +321,27 @@ static __attribute__((noinline)) int egress_intmd_store(struct __sk_buff *ctx, c
 	struct scratch_space *space = scratch_get();
 	__u32 outer = egress_outer_bytes(p);
 
-	bytes -= outer;
-	bound_here(intmd);
-	bound_here(bytes);
-	if (!space || intmd < INTMD_SOURCE_BYTES || bytes < WIRE_HDR_BYTES) /* never */
-		return -EINVAL;
-	bound_here(intmd);
-	bound_here(bytes);
-	if (intmd > INTMD_SOURCE_BYTES + INTMD_HOP_BYTES ||
-	    bytes > sizeof(head->shim) + sizeof(head->hdr) + sizeof(head->blocks)) /* never */
+	if (!space)
 		return -EINVAL;
 	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6,
 					sizeof(head->ip.v6) + sizeof(head->udp), 0) :
 		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4,
 					sizeof(head->ip.v4) + sizeof(head->udp), 0))
 		return -EINVAL;
-	if (bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer, &space->intmd.shim, intmd, 0))
+	/* The bounds are right in front of each call: Linux 6.1 forgets them of what it puts aside. */
+	bound_here(intmd);
+	if (intmd < INTMD_SOURCE_BYTES) /* never; the verifier wants to hear it */
+		return -EINVAL;
+	bound_here(intmd);
+	if (intmd > INTMD_SOURCE_BYTES + INTMD_HOP_BYTES ||
+	    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer, &space->intmd.shim, intmd, 0))
+		return -EINVAL;
+	bytes -= outer;
+	bound_here(bytes);
+	if (bytes < WIRE_HDR_BYTES) /* never */
+		return -EINVAL;
+	bound_here(bytes);
+	if (bytes > sizeof(head->shim) + sizeof(head->hdr) + sizeof(head->blocks)) /* never */
 		return -EINVAL;
 	return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer + intmd, &head->shim, bytes, 0);
 }

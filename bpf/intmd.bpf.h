@@ -85,9 +85,14 @@ static __attribute__((noinline)) const struct wire_telem *intmd_telem(ctx_t *ctx
 		return 0;
 	}
 	s->bytes = bytes;
-	if (ctx_load(ctx, m->offset - bytes - sizeof(s->hdr), s->hdr, sizeof(s->hdr)) ||
-	    (bytes && ctx_load(ctx, m->offset - bytes, s->stack, bytes)))
+	if (ctx_load(ctx, m->offset - bytes - sizeof(s->hdr), s->hdr, sizeof(s->hdr)))
 		return 0;
+	bound_here(bytes); /* Linux 6.1 has forgotten its bounds over the call, and learns nothing from != 0 */
+	if (bytes >= 4) {
+		bound_here(bytes);
+		if (bytes > sizeof(s->stack) || ctx_load(ctx, m->offset - bytes, s->stack, bytes))
+			return 0;
+	}
 	switch (intmd_convert(s)) {
 	case INTMD_OK:
 		return &s->telem;
