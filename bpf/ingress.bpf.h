@@ -588,8 +588,8 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		if (ctl->bypass)
 			return CTX_DROP;
 		host_heard(&m.ip.src, h, p->now_ns, p->auth_seq);
-		/* Not in there: six calls, one in the other, are more than the stack holds. */
-		if (m.intmd && intmd_answer(ctx, &m))
+		/* One after the other: one in the other, they are more than the stack holds. */
+		if (m.intmd && intmd_answer(ctx, &m, !!intmd_telem(ctx, &m)))
 			return CTX_DROP;
 		return ingress_probe(ctx, &m);
 	case WIRE_PROBE_REPLY:

@@ -134,8 +134,11 @@ static inline int intmd_is_copy(ctx_t *ctx, const struct msg *m)
 
 #define INTMD_UNREADABLE 0xf000 /* as nHop: more than there is room for, which is refused */
 
-/* Takes the INT-MD of a PROBE out, and leaves what it said in the room that the PROBE has for it. */
-static __attribute__((noinline)) int intmd_answer(ctx_t *ctx, struct msg *m)
+/*
+ * Takes the INT-MD of a PROBE out, and leaves what it said (readable: intmd_telem() has been at it) in the
+ * room that the PROBE has for it.
+ */
+static __attribute__((noinline)) int intmd_answer(ctx_t *ctx, struct msg *m, int readable)
 {
 	struct scratch_space *space = scratch_get();
 	__u32 bytes = m->intmd;
@@ -144,7 +147,7 @@ static __attribute__((noinline)) int intmd_answer(ctx_t *ctx, struct msg *m)
 	if (!space)
 		return -EINVAL;
 	s = &space->intmd;
-	if (!intmd_telem(ctx, m))
+	if (!readable)
 		s->telem.nhop_path = bpf_htons(INTMD_UNREADABLE);
 	if (m->hdr.max_hops == HPCC_MAX_HOPS &&
 	    ctx_store(ctx, m->offset + WIRE_HDR_BYTES, &s->telem, sizeof(s->telem)))
