@@ -263,16 +263,87 @@ CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __
 	return 0;
 }
 
+/*
+ * INT-MD for a path of so many hops into the scratch space: what is to stand in front of Sluice's shim.
+ * Its bytes, 0 where it cannot be made. A node's uplink writes itself as the first hop.
+ */
+CORE_GLOBAL int egress_intmd(struct __sk_buff *ctx, __u32 hops, int stamps)
+{
+	struct scratch_space *space = scratch_get();
+	__u32 ifindex = ctx->ifindex;
+	struct qdisc_state state = {};
+	const struct port *port;
+	struct intmd_space *s;
+
+	if (!space)
+		return 0;
+	s = &space->intmd;
+	intmd_begin(s, hops);
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!stamps || !port)
+		return INTMD_SOURCE_BYTES;
+	if (port_read(ctx, port, qdisc_kfuncs, &state)) {
+		stats_count(STAT_TX_NO_QUEUE);
+		return INTMD_SOURCE_BYTES;
+	}
+	intmd_values(s, port, state.tx_bytes + port->unseen_bytes,
+		     port->flags & PORT_F_EDT ? 0 : state.backlog_bytes);
+	s->room_bytes = INTMD_HOP_BYTES; /* the packet has not been measured yet */
+	intmd_stamp(s);
+	return INTMD_SOURCE_BYTES + s->bytes;
+}
+
+/* By how much such a packet can grow on its way. */
+static inline __u32 egress_intmd_growth(const struct scratch_space *space)
+{
+	return INTMD_HOP_BYTES * space->intmd.hdr[3];
+}
+
 /* The first bytes of head to behind the Ethernet header, where there is room for them. */
 static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p,
 				    const struct egress_head *head, __u32 bytes)
 {
+	bound_here(bytes);
+	if (bytes < WIRE_HDR_BYTES) /* never, neither; one comparison at a time, or clang makes one of two */
+		return -EINVAL;
 	bound_here(bytes);
 	if (p->v6)
 		return bytes > sizeof(*head) ? -EINVAL : /* never; the verifier wants to hear it */
 		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
 	return bytes > sizeof(*head) - sizeof(head->ip.unused) ? -EINVAL :
 	       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, bytes, 0);
+}
+
+/* The same with so many bytes of INT-MD between the outer headers, which bytes counts, and the shim. */
+static __attribute__((noinline)) int egress_intmd_store(struct __sk_buff *ctx, const struct egress_pkt *p,
+							const struct egress_head *head, __u32 intmd, __u32 bytes)
+{
+	struct scratch_space *space = scratch_get();
+	__u32 outer = egress_outer_bytes(p);
+
+	if (!space)
+		return -EINVAL;
+	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6,
+					sizeof(head->ip.v6) + sizeof(head->udp), 0) :
+		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4,
+					sizeof(head->ip.v4) + sizeof(head->udp), 0))
+		return -EINVAL;
+	/* The bounds are right in front of each call: Linux 6.1 forgets them of what it puts aside. */
+	bound_here(intmd);
+	if (intmd < INTMD_SOURCE_BYTES) /* never; the verifier wants to hear it */
+		return -EINVAL;
+	bound_here(intmd);
+	if (intmd > INTMD_SOURCE_BYTES + INTMD_HOP_BYTES ||
+	    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer, &space->intmd.shim, intmd, 0))
+		return -EINVAL;
+	bytes -= outer;
+	bound_here(bytes);
+	if (bytes < WIRE_HDR_BYTES) /* never */
+		return -EINVAL;
+	bound_here(bytes);
+	if (bytes > sizeof(head->shim) + sizeof(head->hdr) + sizeof(head->blocks)) /* never */
+		return -EINVAL;
+	return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer + intmd, &head->shim, bytes, 0);
 }
 
 /*
@@ -301,7 +372,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
-	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer;
+	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer, intmd = 0;
 	struct egress_pkt p = {};
 	struct egress_head *head;
 	struct flow *f;
@@ -325,7 +396,10 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 		goto refused;
 	head = &space->head;
 	outer = egress_outer_bytes(&p);
-	egress_outer(head, &p, ctx->len - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
+	/* Room for the other encoding stays: in there INT-MD comes back. */
+	if (f->encoding == ENCODING_INT_MD)
+		intmd = egress_intmd(ctx, HPCC_MAX_HOPS, f->port_flags & PORT_F_STAMP);
+	egress_outer(head, &p, ctx->len - WIRE_ETH_BYTES + outer + intmd + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
 	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
@@ -338,7 +412,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 		delay_note_probe(f, seq, now_ns);
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (f->port_flags & PORT_F_STAMP)
-		egress_stamp(ctx, head, ctx->len + outer + wire_bytes, 1);
+		egress_stamp(ctx, head, ctx->len + outer + intmd + wire_bytes, !intmd);
 	if (ctl->auth) {
 		__u64 seq = auth_seq(ctl);
 
@@ -348,8 +422,9 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx)
 			f->reply_seq = seq - 1;
 		f->probe_seq = seq;
 	}
-	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
-	    egress_head_store(ctx, &p, head, outer + wire_bytes))
+	if (bpf_skb_adjust_room(ctx, outer + intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
+	    (intmd ? egress_intmd_store(ctx, &p, head, intmd, outer + wire_bytes) :
+		     egress_head_store(ctx, &p, head, outer + wire_bytes)))
 		goto refused;
 	return TC_ACT_UNSPEC;
 refused:
@@ -506,6 +581,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 					   struct flow *f, const struct control *ctl)
 {
 	__u32 outer = egress_outer_bytes(p), telem_bytes, echo_bytes, wire_bytes, segment, segs, bytes;
+	__u32 intmd = 0, growth = 0;
 	struct scratch_space *space = scratch_get();
 	struct egress_head *head;
 	__u32 echo_version = 0, room, auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
@@ -546,24 +622,29 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	head->hdr.echo_hops = 0;
 	head->hdr.flags = 0;
 	room = flow_room(f);
-	telem_bytes = p->payload_bytes ? WIRE_TELEM_BYTES(room) : 0;
+	telem_bytes = p->payload_bytes && f->encoding == ENCODING_HPCC ? WIRE_TELEM_BYTES(room) : 0;
+	if (p->payload_bytes && f->encoding == ENCODING_INT_MD) {
+		intmd = egress_intmd(ctx, room, f->port_flags & PORT_F_STAMP);
+		growth = egress_intmd_growth(space);
+	}
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	bound_here(telem_bytes);
 	if (telem_bytes > sizeof(struct wire_telem)) /* never; the verifier wants to hear it */
 		return STAT_TX_ENCAP_FAILED;
 	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + telem_bytes),
 				 &head->hdr, &echo_version, p->now_ns);
-	if (!telem_bytes && !echo_bytes)
+	if (!telem_bytes && !intmd && !echo_bytes)
 		return STAT_TX_PLAIN_ACK;
 	wire_bytes = WIRE_HDR_BYTES + telem_bytes + echo_bytes + auth_bytes;
+	outer += intmd;
 
-	/* What one segment weighs on the wire, and does it fit? */
+	/* What one segment weighs on the wire, and does it fit, here and with what the hops add? */
 	segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + outer + wire_bytes;
-	if (segment > f->mtu + WIRE_ETH_BYTES) {
+	if (segment + growth > f->mtu + WIRE_ETH_BYTES) {
 		f->flags &= ~FLOW_F_TELEM;
 		return STAT_TX_MTU;
 	}
-	if (ctx->len + outer + wire_bytes > 0xffff)
+	if (ctx->len + outer + wire_bytes + growth > 0xffff)
 		return STAT_TX_TOO_LONG;
 	segs = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
@@ -587,7 +668,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	 */
 	if (p->key.proto == IPPROTO_UDP && ctx->gso_size)
 		return STAT_TX_UDP_GSO;
-	if (telem_bytes && delay_is_wanted(f))
+	if ((telem_bytes || intmd) && delay_is_wanted(f))
 		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
 	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
@@ -600,12 +681,13 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (f->port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, bytes, telem_bytes);
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-	    egress_head_store(ctx, p, head, outer + wire_bytes)) {
+	    (intmd ? egress_intmd_store(ctx, p, head, intmd, outer - intmd + wire_bytes) :
+		     egress_head_store(ctx, p, head, outer + wire_bytes))) {
 		if (p->key.proto == IPPROTO_UDP)
 			f->flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
 	}
-	if (telem_bytes && !peer->unanswered_ns)
+	if ((telem_bytes || intmd) && !peer->unanswered_ns)
 		peer->unanswered_ns = p->now_ns;
 	if (echo_bytes)
 		f->echo.sent = echo_version;

@@ -119,6 +119,7 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
 	f->flows_fixed = peer->flows_fixed;
 	f->flows_expected = peer->flows;
 	f->flows = peer->w_ai ? 0 : peer->flows;
+	f->encoding = peer->encoding;
 	f->mtu = port->mtu;
 	f->port_flags = port->flags;
 	flow_fallback(f, peer->fallback, peer->target_ns);

@@ -135,6 +135,8 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 		return STAT_HOP_OTHER;
 	if (port_read(ctx, port, kernel_state, &s))
 		return STAT_HOP_NO_QUEUE;
+	if (m.intmd)
+		return intmd_hop(ctx, &m, port, s.tx_bytes, s.backlog_bytes);
 	return hop_write(ctx, &m, port, &s);
 }
 

@@ -283,7 +283,7 @@ static inline enum sluice_stat ingress_parse(ctx_t *ctx, const struct msg *m,
 	if (ip.proto == IPPROTO_UDP && l4[1] == bpf_htons(wire_port))
 		return STAT_RX_MISMATCH;
 	/* A probe's inner packet is only the first bytes of one, and our own when it comes back. */
-	if (data && m->ip.total != m->ip.bytes + WIRE_UDP_BYTES + wire_bytes + ip.total)
+	if (data && m->ip.total != m->ip.bytes + WIRE_UDP_BYTES + m->intmd + wire_bytes + ip.total)
 		return STAT_RX_MISMATCH;
 	if (WIRE_ETH_BYTES + m->ip.total > ctx_bytes(ctx))
 		return STAT_RX_TRUNCATED;
@@ -470,7 +470,13 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	};
 	int i;
 
-	if (m->hdr.max_hops) {
+	if (m->intmd) {
+		telem = intmd_telem(ctx, m);
+		if (telem) {
+			p->nhop_path = bpf_ntohs(telem->nhop_path);
+			p->nhop = p->nhop_path >> 12;
+		}
+	} else if (m->hdr.max_hops) {
 		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
 		if (!telem)
 			return f;
@@ -604,6 +610,10 @@ static inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_p
 	if (!ctl->bypass) {
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		f = ingress_learn(ctx, m, p, h, ctl);
+	}
+	if (intmd_is_copy(ctx, m)) {
+		*verdict = STAT_RX_INT_COPY;
+		return CTX_DROP;
 	}
 	if (ctx_strip(ctx, p->inner - WIRE_ETH_BYTES)) {
 		*verdict = STAT_RX_STRIP_FAILED;
@@ -787,6 +797,9 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		if (ctl->bypass)
 			return CTX_DROP;
 		host_heard(&m.ip.src, h, p->now_ns, p->auth_seq);
+		/* One after the other: one in the other, they are more than the stack holds. */
+		if (m.intmd && intmd_answer(ctx, &m, !!intmd_telem(ctx, &m)))
+			return CTX_DROP;
 		return ingress_probe(ctx, &m);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
@@ -806,7 +819,7 @@ int ingress_xdp(struct xdp_md *ctx)
 	int action = ingress_packet(ctx, &verdict);
 
 	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY &&
-	    verdict != STAT_RX_FEEDBACK)
+	    verdict != STAT_RX_FEEDBACK && verdict != STAT_RX_INT_COPY)
 		return XDP_PASS;
 	stats_count(verdict);
 	stats_count(STAT_RX_XDP);

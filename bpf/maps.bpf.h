@@ -137,6 +137,32 @@ struct egress_head {
 	__u8 blocks[sizeof(struct wire_telem) + sizeof(struct wire_echo) + sizeof(struct wire_auth)];
 };
 
+/*
+ * INT-MD of one packet, as it lies in there from the outer headers to the stack. A smaller IP header
+ * lies at the end of its room.
+ */
+struct intmd_space {
+	union {
+		struct ipv6hdr v6;
+		struct {
+			__u8 unused[sizeof(struct ipv6hdr) - sizeof(struct iphdr)];
+			struct iphdr v4;
+		};
+	} ip;
+	struct udphdr udp;
+	struct wire_shim shim;
+	__u8 hdr[INTMD_HDR_BYTES];
+	__u8 stack[INTMD_STACK_BYTES_MAX]; /* sink: all of it; source and hop: what they add */
+	__u32 bytes;			   /* of the stack */
+	struct intmd_values values;	   /* of a hop, */
+	__u32 room_bytes;		   /*   and by how much the packet may grow there */
+	struct intmd_path path;		   /* what a sink read, */
+	struct wire_telem telem;	   /*   and the same in the other encoding */
+	/* sink, from packet to packet: the speeds of the last path, which are seldom others */
+	__u64 fit_bps[HPCC_MAX_HOPS];
+	struct telem_speed fit[HPCC_MAX_HOPS];
+};
+
 /* What a DATA message carried, read before it is stripped. */
 struct ingress_pkt {
 	struct flow_key key; /* of the reverse flow: local to remote */
@@ -178,6 +204,7 @@ struct report_from {
  */
 struct scratch_space {
 	struct egress_head head;
+	struct intmd_space intmd;
 	struct wire_auth_text text;
 	struct wire_batch_text batch;
 	struct report_from from;

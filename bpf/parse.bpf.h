@@ -17,7 +17,7 @@
 #define IPPROTO_IPV6 41
 #define IP_MF_OFFSET 0x3fff /* more fragments, or an offset */
 #define IP_DF 0x4000
-#define PKT_OFFSET_MAX 1024 /* all headers lie before it */
+#define PKT_OFFSET_MAX 1400 /* all headers lie before it; 1024 of them may be INT-MD */
 #define TCP_WINDOW_OFFSET 14
 #define TCP_CHECK_OFFSET 16
 #define MAC_GROUP 1 /* of the first byte: broadcast and multicast */
@@ -139,7 +139,8 @@ static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 /* A Sluice message: where it begins and what it announces. */
 struct msg {
 	struct ip_info ip; /* outer */
-	__u32 offset;	   /* of the shim from the start of the frame */
+	__u16 offset;	   /* of Sluice's shim from the start of the frame */
+	__u16 intmd;	   /* bytes of INT-MD in front of that, with a shim of its own; 0: none */
 	struct wire_shim shim;
 	struct wire_hdr hdr;
 };
@@ -173,6 +174,15 @@ static inline enum msg_verdict msg_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 	checksum = udp->check;
 	m->offset = offset + sizeof(*udp);
 	w = pkt_bytes(ctx, m->offset, sizeof(*w));
+	if (w && w->shim.type_npt == INTMD_SHIM_TYPE_NPT && w->shim.ip_proto == INTMD_NEXT_SLUICE) {
+		m->intmd = sizeof(w->shim) + 4 * w->shim.length_words;
+		if (m->intmd < INTMD_SOURCE_BYTES) {
+			*why = WIRE_BAD_LENGTH;
+			return MSG_BAD;
+		}
+		m->offset += m->intmd;
+		w = pkt_bytes(ctx, m->offset, sizeof(*w));
+	}
 	if (!w)
 		return MSG_TRUNCATED;
 	m->shim = w->shim;

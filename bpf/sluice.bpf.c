@@ -16,6 +16,7 @@
 
 #include "sluice/abi.h"
 #include "sluice/hpcc.h"
+#include "sluice/intmd.h"
 #include "sluice/pacer.h"
 #include "sluice/telemetry.h"
 #include "sluice/wire.h"
@@ -34,6 +35,7 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "maps.bpf.h"
 #include "ctx.bpf.h"
 #include "parse.bpf.h"
+#include "intmd.bpf.h"
 #include "pacer.bpf.h"
 #include "flow.bpf.h"
 #include "delay.bpf.h"

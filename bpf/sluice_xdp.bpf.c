@@ -11,6 +11,7 @@
 
 #include "sluice/abi.h"
 #include "sluice/hpcc.h"
+#include "sluice/intmd.h"
 #include "sluice/telemetry.h"
 #include "sluice/wire.h"
 
@@ -23,6 +24,7 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 #include "maps.bpf.h"
 #include "ctx.bpf.h"
 #include "parse.bpf.h"
+#include "intmd.bpf.h"
 #include "flow.bpf.h"
 #include "delay.bpf.h"
 #include "auth.bpf.h"

@@ -49,11 +49,15 @@ static const cyaml_schema_field_t interface_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_strval_t encodings[] = { { "hpcc", ENCODING_HPCC }, { "int-md", ENCODING_INT_MD } };
+
 static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("prefix", PTR, struct config_peer, prefix_text, 1, 64),
 	CYAML_FIELD_STRING_PTR("base_rtt", PTR, struct config_peer, base_rtt_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config_peer, variant_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("feedback", PTR | OPT, struct config_peer, feedback_text, 1, 32),
+	CYAML_FIELD_ENUM_PTR("encoding", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, encoding,
+			     encodings, 2),
 	CYAML_FIELD_END,
 };
 
@@ -83,6 +87,7 @@ static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_STRING_PTR("w_ai", PTR | OPT, struct config, hpcc.w_ai_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config, hpcc.variant_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("feedback", PTR | OPT, struct config, hpcc.feedback_text, 1, 32),
+	CYAML_FIELD_ENUM("encoding", OPT | CYAML_FLAG_STRICT, struct config, hpcc.encoding, encodings, 2),
 	CYAML_FIELD_END,
 };
 
@@ -567,6 +572,11 @@ void config_free(struct config *c)
 		cyaml_free(&cy, &config_schema, c, 0);
 }
 
+enum sluice_encoding config_peer_encoding(const struct config *c, const struct config_peer *p)
+{
+	return p->encoding ? (enum sluice_encoding)*p->encoding : c->hpcc.encoding;
+}
+
 struct peer config_peer_value(const struct config *c, const struct config_peer *p)
 {
 	struct peer v = {
@@ -580,6 +590,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.variant = p->variant,
 		.fallback = !c->swift.fallback || *c->swift.fallback,
 		.target_ns = c->target_ns,
+		.encoding = config_peer_encoding(c, p),
 	};
 
 	return v;

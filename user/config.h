@@ -29,6 +29,7 @@ struct config_peer {
 	char *base_rtt_text;
 	char *variant_text; /* NULL: the default for all */
 	char *feedback_text; /* likewise */
+	int *encoding; /* likewise: enum sluice_encoding */
 
 	struct peer_key key;
 	__u64 base_rtt_ns;
@@ -57,6 +58,7 @@ struct config {
 		char *w_ai_text;
 		char *variant_text; /* NULL: plain */
 		char *feedback_text; /* NULL: hops */
+		enum sluice_encoding encoding; /* of telemetry */
 	} hpcc;
 	struct {
 		char *target_text;
@@ -102,6 +104,9 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 
 /* How long receivers look for flows that are active. */
 __u64 config_count_ns(const struct config *c);
+
+/* How telemetry is asked for on the way to this peer. */
+enum sluice_encoding config_peer_encoding(const struct config *c, const struct config_peer *p);
 
 /* Is this the interface that leads from a node of pods to the network? */
 int config_is_uplink(const struct config *c, const char *name);

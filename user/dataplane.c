@@ -26,6 +26,7 @@
 #include <unistd.h>
 #include "dataplane_int.h"
 #include "net.h"
+#include "sluice/intmd.h"
 #include "sluice/wire.h"
 #include "sluice.skel.h"
 
@@ -75,17 +76,31 @@ static void clsact_remove(__u32 ifindex)
 
 /* --- routes: room for telemetry --- */
 
-static unsigned int route_room(const struct config *c, const struct peer_key *k)
+#define ROUTE_V6_MIN 1280 /* RFC 8200, section 5 */
+
+static unsigned int route_room(const struct config *c, const struct config_peer *p)
 {
-	return WIRE_OVERHEAD_BYTES(addr_is_v4(&k->addr) && k->prefixlen >= 96 ? 20 : 40) +
+	unsigned int outer = addr_is_v4(&p->key.addr) && p->key.prefixlen >= 96 ? 20 : 40;
+
+	return (config_peer_encoding(c, p) == ENCODING_INT_MD ? INTMD_OVERHEAD_BYTES(outer) :
+								WIRE_OVERHEAD_BYTES(outer)) +
 	       (c->keys.n ? WIRE_AUTH_BYTES : 0);
+}
+
+/* IPv6 wants 1280 bytes of every path; at an MTU of 1500 that leaves room for INT-MD of two or three hops. */
+static unsigned int route_fits(const struct config *c, const struct config_peer *p, unsigned int mtu)
+{
+	unsigned int fits = mtu - route_room(c, p);
+
+	return p->key.prefixlen >= 96 && addr_is_v4(&p->key.addr) ? fits :
+	       fits < ROUTE_V6_MIN && mtu > ROUTE_V6_MIN ? ROUTE_V6_MIN : fits;
 }
 
 /* Gives the prefix a route whose MTU leaves room, if it leaves by this interface. */
 static int route_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c,
 			 const struct config_peer *p)
 {
-	unsigned int fits = link->mtu - route_room(c, &p->key), have;
+	unsigned int fits = route_fits(c, p, link->mtu), have;
 	char text[PREFIX_STRLEN], change[ROUTE_STRLEN];
 	struct route r;
 	int err = route_covering(&p->key, &r);
@@ -112,7 +127,7 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 	if (err == -EEXIST) {
 		msg_limited(&dp->route_limit, 60,
 			    "%s: the route to %s has MTU %u; telemetry needs %u bytes of %u: run 'ip route change %s'",
-			    link->name, text, have, route_room(c, &p->key), link->mtu,
+			    link->name, text, have, route_room(c, p), link->mtu,
 			    route_format(&p->key, &r, change));
 		return -EMSGSIZE;
 	}

@@ -98,7 +98,8 @@ struct flow {
 	__u8 told_hops;	     /* ingress: of its path, where the hops themselves are not told */
 	__u8 own_port;	     /* ingress: how certain it is that the last hop is its bottleneck (rx.h) */
 	__u8 rx_kept;	     /* ingress: there is an entry in rx_states */
-	__u8 pad[3];
+	__u8 encoding;	     /* of its telemetry, taken with the parameters: enum sluice_encoding */
+	__u8 pad[2];
 	__u32 flows;	     /* ingress: N by which W_AI is now; 0: it is not by N */
 	__u32 fb_seq;	     /* ingress: seq that the last feedback named */
 	__u32 count_mark;    /* ingress, compare-and-swap: epoch in which the reverse flow was counted */
@@ -163,6 +164,12 @@ struct peer_key {
 	struct sluice_addr addr;
 };
 
+/* How packets to a peer ask for telemetry. What comes is read in either. */
+enum sluice_encoding {
+	ENCODING_HPCC,
+	ENCODING_INT_MD,
+};
+
 /* Parameters of a destination prefix, from the configuration. */
 struct peer {
 	__u64 t_ns;	 /* base RTT */
@@ -175,7 +182,7 @@ struct peer {
 	__u32 variant;	 /* enum hpcc_variant */
 	__u32 fallback;	 /* 1: by delay where nothing is stamped */
 	__u32 target_ns; /* of that delay; 0: by t_ns */
-	__u32 pad;
+	__u32 encoding;	 /* enum sluice_encoding */
 };
 
 #define PORT_F_HOST 1

@@ -19,13 +19,20 @@
  *
  *   node id | queue id 8, occupancy 24 | egress time 64 | txBytes | speed
  *
+ * In a message it stands in front of Sluice's own shim, which the IP protocol 253 of its shim names:
+ *
+ *   outer IP | UDP | shim, type 1 | INT-MD header | stack | shim, type 9 | header | ... (wire.h)
+ *
  *  1. intmd_source() writes a header; intmd_transit() is a hop: the words to insert behind the
  *     header, and the header's flags; intmd_sink() reads the stack.
- *  2. The specification leaves units to the operator. Sluice's: bytes, ns, and kbit/s.
+ *  2. The specification leaves units to the operator. Sluice's: bytes, ns, kbit/s, and of txBytes 128
+ *     bytes, so that 32 bits of it wrap where the 20 of telemetry.h do, at any speed (intmd_pack).
  *  3. All ones is "no value": a word that a hop cannot fill. A real value of all ones goes less 1.
  *  4. Nothing here trusts the packet: whatever does not add up is a verdict, and changes nothing.
  */
 #include "hpcc.h"
+#include "telemetry.h"
+#include "wire.h"
 
 #define INTMD_HDR_BYTES 12
 #define INTMD_VERSION 2
@@ -51,7 +58,23 @@
 #define INTMD_INSTRUCTIONS (INTMD_I_NODE | INTMD_I_QUEUE | INTMD_I_EGRESS)
 #define INTMD_DS_INSTRUCTIONS (INTMD_DS_TX | INTMD_DS_SPEED)
 #define INTMD_ML 6
+#define INTMD_HOP_BYTES (4 * INTMD_ML)
+#define INTMD_TX_UNIT_BYTES TELEM_TX_UNIT_BYTES
 #define INTMD_QLEN_MAX_BYTES 0xfffffeU
+
+#define INTMD_SHIM_TYPE_NPT (1 << 4 | 2 << 2) /* type 1; the next header has an IP protocol number: */
+#define INTMD_NEXT_SLUICE 253		       /* RFC 3692, section 2.1: for experiments */
+#define INTMD_SOURCE_BYTES (sizeof(struct wire_shim) + INTMD_HDR_BYTES) /* what a source puts in front */
+
+/*
+ * The most that an IP packet grows by on its way, without authentication: 228 bytes with IPv4. The
+ * stack is in the place of the telemetry block.
+ */
+#define INTMD_OVERHEAD_BYTES(outer_ip_bytes)                                                       \
+	(WIRE_OVERHEAD_BYTES(outer_ip_bytes) - WIRE_TELEM_BYTES(HPCC_MAX_HOPS) +                   \
+	 INTMD_SOURCE_BYTES + INTMD_HOP_BYTES * HPCC_MAX_HOPS)
+
+_Static_assert(INTMD_OVERHEAD_BYTES(20) == 228, "docs/protocol.md and the MTU advice say so");
 
 enum intmd_verdict {
 	INTMD_OK,
@@ -94,7 +117,7 @@ struct intmd_path {
 	__u16 path_id;	   /* node ids, each folded to 12 bits, XORed */
 	__u8 hops;
 	__u8 discard; /* D: the packet is a copy */
-	__u32 pad;
+	__u32 tx_units[HPCC_MAX_HOPS]; /* txBytes as the hops said it; hop has the low bits */
 	struct hpcc_hop hop[HPCC_MAX_HOPS];
 };
 
@@ -231,7 +254,8 @@ static inline enum intmd_verdict intmd_transit(__u8 hdr[INTMD_HDR_BYTES], __u32 
 		intmd_put32(out + 4 * l.egress + 4, v->ts_ns);
 	}
 	if (l.tx < INTMD_ML_MAX)
-		intmd_put_value(out + 4 * l.tx, v->serves_ds & INTMD_DS_TX, v->tx_bytes);
+		intmd_put_value(out + 4 * l.tx, v->serves_ds & INTMD_DS_TX,
+				v->tx_bytes / INTMD_TX_UNIT_BYTES);
 	if (l.speed < INTMD_ML_MAX)
 		intmd_put_value(out + 4 * l.speed, v->serves_ds & INTMD_DS_SPEED, kbps);
 	hdr[3]--;
@@ -256,7 +280,8 @@ static inline __u32 intmd_get_value(const __u8 *b, __u32 place)
  * differences are modulo; a clock of 64 bits and a counter of 32 wrap at multiples of them.
  */
 static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_layout *l,
-					    struct hpcc_hop *hop, __u64 *ts_ns, __u16 *path_id)
+					    struct hpcc_hop *hop, __u64 *ts_ns, __u32 *tx_units,
+					    __u16 *path_id)
 {
 	__u32 queue = intmd_get_value(b, l->queue), tx = intmd_get_value(b, l->tx);
 	__u32 kbps = intmd_get_value(b, l->speed);
@@ -268,7 +293,8 @@ static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_la
 		return INTMD_BAD_VALUE;
 	hop->bps = kbps * 1000ULL;
 	hop->ts_ns = *ts_ns & HPCC_TS_MASK;
-	hop->tx_bytes = tx & HPCC_TX_MASK;
+	hop->tx_bytes = tx * INTMD_TX_UNIT_BYTES & HPCC_TX_MASK;
+	*tx_units = tx;
 	hop->qlen_bytes = queue & 0xffffff;
 	hop->pad = 0;
 	if (l->node != INTMD_NONE)
@@ -304,19 +330,37 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 	path->path_id = 0;
 	path->hops = hops;
 	path->discard = !!(hdr[0] & INTMD_D);
-	path->pad = 0;
 	for (i = 0; i < HPCC_MAX_HOPS && i < hops; i++) {
 		/* The newest is on top, and the last on the path. */
 		at = bytes - (i + 1) * hop_bytes;
 		if (at > INTMD_STACK_BYTES_MAX - INTMD_STRIDE_BYTES) /* never: the verifier asks */
 			return INTMD_BAD_LENGTH;
-		err = intmd_read(stack + at, &l, &path->hop[i], &ts_ns, &path->path_id);
+		err = intmd_read(stack + at, &l, &path->hop[i], &ts_ns, &path->tx_units[i],
+				 &path->path_id);
 		if (err)
 			return err;
 		if (!i)
 			path->first_ts_ns = ts_ns;
 	}
 	return hdr[0] & (INTMD_E | INTMD_M) ? INTMD_INCOMPLETE : INTMD_OK;
+}
+
+/* How a speed of a hop is announced in 64 bits. The factor is a multiple of 2^-12, 0.03 % too low. */
+static inline struct telem_speed intmd_speed(__u64 bps)
+{
+	struct telem_speed s = telem_speed_fit(bps);
+
+	s.scale_q16 &= ~15U;
+	return s;
+}
+
+/*
+ * A hop of the path as the 64 bits of telemetry.h, which is what echoes are made of. Where 32 bits of
+ * units wrap, units * scale goes back by a multiple of 2^36: the 20 bits that are left go on unbroken.
+ */
+static inline __u64 intmd_pack(struct telem_speed s, const struct hpcc_hop *hop, __u32 tx_units)
+{
+	return telem_pack(s, hop->ts_ns, (__u64)tx_units * INTMD_TX_UNIT_BYTES, hop->qlen_bytes);
 }
 
 #endif

@@ -44,6 +44,7 @@
 	X(HOP_STAMPED, "hop_stamped", "packets stamped by a switch port")                          \
 	X(HOP_OTHER, "hop_other", "packets of a switch port that carry no telemetry")              \
 	X(HOP_FULL, "hop_full", "packets that had no room for one more hop")                       \
+	X(HOP_MTU, "hop_mtu", "INT-MD packets that the MTU had no room to make longer by one more hop") \
 	X(HOP_BAD, "hop_bad", "packets with a malformed telemetry header, forwarded as they are")  \
 	X(HOP_NO_QUEUE, "hop_no_queue", "packets not stamped: the queue cannot be read")           \
 	/* egress of a pod's veth */                                                                \
@@ -68,6 +69,14 @@
 	X(RX_STRIP_FAILED, "rx_strip_failed", "packets that the kernel would not shorten")         \
 	X(RX_FLOW_FULL, "rx_flow_full", "also: telemetry not echoed: the flow map had no room")    \
 	X(RX_BAD_TELEM, "rx_bad_telem", "also: telemetry ignored: more hops than it has room for") \
+	X(RX_INT_VERSION, "rx_int_version", "also: telemetry ignored: INT-MD of another version than 2") \
+	X(RX_INT_LENGTH, "rx_int_length", "also: telemetry ignored: INT-MD whose lengths do not add up") \
+	X(RX_INT_HOPS, "rx_int_hops", "also: telemetry ignored: INT-MD of more than 5 hops")        \
+	X(RX_INT_FIELDS, "rx_int_fields", "also: telemetry ignored: INT-MD of another domain, or without what HPCC needs") \
+	X(RX_INT_VALUES, "rx_int_values", "also: telemetry ignored: a hop's INT-MD lacks a value, or has a speed of 0") \
+	X(RX_INT_FULL, "rx_int_full", "also: telemetry that lacks hops: INT-MD with no remaining hop count") \
+	X(RX_INT_MTU, "rx_int_mtu", "also: telemetry that lacks hops: INT-MD that an MTU had no room for") \
+	X(RX_INT_COPY, "rx_int_copy", "copies (INT-MD's bit D) dropped after their telemetry was read") \
 	X(RX_REPLAYED, "rx_replayed", "also: telemetry or feedback ignored: of an old sequence, or used before") \
 	X(RX_POD_HOP, "rx_pod_hop", "also: telemetry to which the hop to the pod was added")       \
 	X(RX_POD_FULL, "rx_pod_full", "also: telemetry that had no room for the hop to the pod")   \

@@ -52,11 +52,12 @@ struct bench_case {
 	unsigned int moves; /* offset of two hops whose clocks must go on; 0: none */
 	enum rx_feedback feedback; /* what is computed of the telemetry that comes */
 	int auth; /* messages are authenticated */
+	enum sluice_encoding encoding; /* that a source uses */
 	__u32 ifindex;
 	double round_ns[ROUNDS_MAX];
 };
 
-static struct bench_case cases[32];
+static struct bench_case cases[48];
 static unsigned int cases_count;
 
 static void die(const char *what)
@@ -109,6 +110,24 @@ static void auth_set(int on)
 	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.control), &zero, &control))
 		die("the control map");
 	control.auth = on;
+	map_set(skel->maps.control, &zero, &control);
+}
+
+/* From now on, packets over IPv4 ask for telemetry in this encoding. */
+static void encoding_set(enum sluice_encoding encoding)
+{
+	struct peer_key v4 = { .prefixlen = 96 + 8 };
+	struct control control;
+	struct peer peer;
+	__u32 zero = 0;
+
+	address(&v4.addr, "10.0.0.0");
+	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.peers), &v4, &peer) ||
+	    bpf_map_lookup_elem(bpf_map__fd(skel->maps.control), &zero, &control))
+		die("the peer");
+	peer.encoding = encoding;
+	map_set(skel->maps.peers, &v4, &peer);
+	control.epoch++;
 	map_set(skel->maps.control, &zero, &control);
 }
 
@@ -260,12 +279,15 @@ static struct bench_case *add(const char *name, const char *what, const struct b
 /* Two hops of 100 Gbit/s. */
 #define TWO_HOPS { 12ULL << 60, 12ULL << 60 }
 
+#define TWO_INT_HOPS { { 1, 0, 1000, 1, 100000000 }, { 2, 0, 1000, 1, 100000000 } }
+
 static void cases_make(void)
 {
 	struct frame data = tcp(.payload = 1316, .options = 12), ack = tcp(.options = 12);
 	struct frame data6 = tcp(.v6 = 1, .payload = 1276, .options = 12);
 	struct frame back = tcp(.reply = 1, .payload = 1316, .options = 12);
 	struct frame back6 = tcp(.v6 = 1, .reply = 1, .payload = 1276, .options = 12);
+	struct frame int_data = tcp(.payload = 1200, .options = 12); /* the hops have to fit as well */
 	struct frame back_ack = tcp(.reply = 1, .options = 12), f;
 	unsigned int base, i;
 	struct bench_case *c;
@@ -292,6 +314,12 @@ static void cases_make(void)
 	c = add("egress_stamp", "full packet, v4: telemetry in, with a node's own hop", skel->progs.egress, data,
 		STAT_TX_DATA);
 	c->ifindex = switch_port;
+	c = add("egress_int", "full packet, v4: INT-MD in", skel->progs.egress, int_data, STAT_TX_DATA);
+	c->encoding = ENCODING_INT_MD;
+	c = add("egress_int_stamp", "full packet, v4: INT-MD in, with a node's own hop", skel->progs.egress, int_data,
+		STAT_TX_DATA);
+	c->encoding = ENCODING_INT_MD;
+	c->ifindex = switch_port;
 	f = frame_arp();
 	add("egress_other", "neither TCP nor UDP", skel->progs.egress, f, STAT_TX_OTHER);
 
@@ -301,6 +329,15 @@ static void cases_make(void)
 		c->ifindex = switch_port;
 	}
 	c = add("hop_map", "stamp, queue from the ports map", skel->progs.hop_map, f, STAT_HOP_STAMPED);
+	c->ifindex = switch_port;
+	f = wrap(&data);
+	f = with_int(f, .left = 3);
+	if (bpf_program__fd(skel->progs.hop) >= 0) {
+		c = add("hop_int", "stamp of INT-MD, queue read from a tbf", skel->progs.hop, f, STAT_HOP_STAMPED);
+		c->ifindex = switch_port;
+	}
+	c = add("hop_map_int", "stamp of INT-MD, queue from the ports map", skel->progs.hop_map, f,
+		STAT_HOP_STAMPED);
 	c->ifindex = switch_port;
 	c = add("hop_other", "a packet without telemetry", skel->progs.hop_map, data, STAT_HOP_OTHER);
 	c->ifindex = switch_port;
@@ -337,6 +374,10 @@ static void cases_make(void)
 	c = add("ingress_ack_feedback", "ACK with feedback of two hops", skel->progs.ingress, f,
 		STAT_FB_FAST);
 	c->moves = at_echo(&f) + 12;
+	f = wrap(&back);
+	f = with_int(f, .left = 1, .hops = 2, .hop = TWO_INT_HOPS);
+	add("ingress_int", "full packet, v4: INT-MD of two hops stripped and kept", skel->progs.ingress, f,
+	    STAT_RX_DATA);
 	add("ingress_other", "full packet that is not ours", skel->progs.ingress, back, STAT_RX_OTHER);
 	c = add("pod_hop", "full packet to a pod, queue read from a tbf", skel->progs.pod_hop, back,
 		STAT_POD_SAMPLED);
@@ -353,6 +394,10 @@ static void cases_make(void)
 	c = add("xdp_data_feedback", "full packet with feedback of two hops", xdp->progs.ingress_xdp, f,
 		STAT_FB_FAST);
 	c->moves = at_echo(&f) + 12;
+	f = wrap(&back);
+	f = with_int(f, .left = 1, .hops = 2, .hop = TWO_INT_HOPS);
+	add("xdp_int", "full packet, v4: INT-MD of two hops stripped and kept", xdp->progs.ingress_xdp, f,
+	    STAT_RX_XDP);
 	add("xdp_other", "full packet that is not ours", xdp->progs.ingress_xdp, back, STAT_MAX);
 	for (i = base; i < cases_count; i++)
 		cases[i].xdp = base;
@@ -499,6 +544,7 @@ static double run(struct bench_case *c, unsigned int packets)
 	bench->bss->echo_waits = c->echo_waits;
 	auth_set(c->auth);
 	feedback_set(c->feedback);
+	encoding_set(c->encoding);
 	if (c->stat != STAT_MAX)
 		before = stat_read(c->stat);
 	for (i = 0; i < packets; i++) {

@@ -173,11 +173,16 @@ cc_sluice_config() {
 	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
 		echo "auth: none"
 	fi
+	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
+		hpcc=("encoding: $LAB_TELEMETRY")
+	fi
 	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
-		((LAB_FLOWS == 0)) || hpcc+=("flows: $LAB_FLOWS,")
-		[[ $variant ]] && hpcc+=("variant: $variant,")
-		[[ $feedback ]] && hpcc+=("feedback: $feedback")
-		[[ ${hpcc[*]} ]] && echo "hpcc: {${hpcc[*]}}"
+		((LAB_FLOWS == 0)) || hpcc+=(", flows: $LAB_FLOWS")
+		[[ $variant ]] && hpcc+=(", variant: $variant")
+		[[ $feedback ]] && hpcc+=(", feedback: $feedback")
+	fi
+	if [[ ${hpcc[*]} ]]; then
+		echo "hpcc: {${hpcc[*]}}"
 		return
 	fi
 	for port in "${!NET_BOTTLENECKS[@]}"; do

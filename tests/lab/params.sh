@@ -35,6 +35,7 @@ usage() {
 	  STAGGER=            with SIZE: start two of them every STAGGER
 	  JOIN=               one long flow; a finite one of this size joins it and leaves, twice
 	  FLOWS=              hpcc: flows of sluice (N: flows expected on a link); default: the daemon's
+	  TELEMETRY=hpcc      how packets of sluice carry telemetry: hpcc or int-md
 	  BASE_RTT=           base_rtt of sluice (T); default: the round trip of the probe on the idle lab
 	  VM=                 empty: this kernel; 6.1, 6.12, 7.2: that kernel in a virtual machine
 	  NAME=               results go to build/lab/NAME; default from the above
@@ -147,6 +148,9 @@ params_read() {
 
 	LAB_FLOWS=${FLOWS:-0}
 	[[ $LAB_FLOWS =~ ^[0-9]{1,9}$ ]] || params_bad "FLOWS=$LAB_FLOWS is not a whole number"
+	LAB_TELEMETRY=${TELEMETRY:-hpcc}
+	[[ $LAB_TELEMETRY == hpcc || $LAB_TELEMETRY == int-md ]] ||
+		params_bad "TELEMETRY=$LAB_TELEMETRY is not known: hpcc or int-md"
 	LAB_BASE_RTT=0
 	if [[ ${BASE_RTT:-} ]]; then
 		LAB_BASE_RTT=$(params_time BASE_RTT "$BASE_RTT" 4ms) || exit 2
@@ -236,6 +240,7 @@ params_write() {
 	join_bytes=$LAB_JOIN
 	offer_percent=$LAB_OFFER
 	tcp_senders=$LAB_TCP
+	telemetry=$LAB_TELEMETRY
 	podcc=$LAB_PODCCS
 	app=$LAB_APP
 	attach=$LAB_ATTACH

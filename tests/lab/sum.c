@@ -44,7 +44,7 @@ struct probe {
 
 struct lab {
 	char dir[2048];
-	char name[64], kernel[256], missing[256], ran[256], podcc[256], app[64], attach[64];
+	char name[64], kernel[256], missing[256], ran[256], podcc[256], telemetry[16], app[64], attach[64];
 	uint64_t senders, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us,
 		size_bytes, stagger_us, join_bytes;
 };
@@ -122,6 +122,7 @@ static void lab_read(struct lab *lab)
 		value_read(line, "missing", lab->missing, sizeof(lab->missing));
 		value_read(line, "ran", lab->ran, sizeof(lab->ran));
 		value_read(line, "podcc", lab->podcc, sizeof(lab->podcc));
+		value_read(line, "telemetry", lab->telemetry, sizeof(lab->telemetry));
 		value_read(line, "app", lab->app, sizeof(lab->app));
 		value_read(line, "attach", lab->attach, sizeof(lab->attach));
 		number_read(line, "senders", &lab->senders);
@@ -898,6 +899,8 @@ static json_object *lab_params(const struct lab *lab)
 	json_int(object, "size_bytes", lab->size_bytes);
 	json_int(object, "stagger_us", lab->stagger_us);
 	json_int(object, "join_bytes", lab->join_bytes);
+	if (*lab->telemetry)
+		json_object_object_add(object, "telemetry", json_object_new_string(lab->telemetry));
 	if (*lab->podcc)
 		json_object_object_add(object, "podcc", words(lab->podcc));
 	if (*lab->app)

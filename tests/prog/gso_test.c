@@ -354,6 +354,93 @@ Test(gso, segments__each_carry_the_stamp)
 	}
 }
 
+/*
+ * In INT-MD the switch makes the packet longer while it is one, and all segments get it: their headers
+ * say their own lengths, and what is in them is what was sent.
+ */
+Test(gso, int__segments_each_carry_the_hop)
+{
+	struct port port = port_usual();
+	int fd, far;
+
+	link_make("");
+	link_attach(EGRESS, LINK_NEAR, 0);
+	link_attach(HOP_MAP, LINK_NEAR, 0);
+	encoding_set(ENCODING_INT_MD);
+	fd = gso_socket(LINK_NEAR);
+	far = packet_socket(LINK_FAR);
+	tso_off(fd, LINK_NEAR);
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6, .options = 12 };
+		unsigned int i;
+		__u32 seq = 0;
+
+		port.tx_bytes = 5000;
+		port_change(if_nametoindex(LINK_NEAR), &port);
+		send_gso(fd, s, 2500, 1000);
+		for (i = 0; i < 3; i++) {
+			struct frame got, inner, want;
+			unsigned int at;
+
+			fixture("IPv%d, segment %u", v6 ? 6 : 4, i + 1);
+			cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
+			at = at_shim(&got) + 16;
+			seq = seq ?: 2500U + 3 * (14 + (v6 ? 40 : 20) + 32 + (v6 ? 40 : 20) + 8 + 16 + 12);
+			inner = segment(s, i * 1000, i < 2 ? 1000 : 500, v6 ? 0 : get16(got.b + at + 24 + 12 + 4));
+			want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .seq = seq);
+			want = with_int(want, .left = 4, .hops = 1,
+					.hop = { { 0x123, 0, get64(got.b + at + 8), 5000 / 128, 100000000 } });
+			if (!v6) {
+				put16(want.b + 18, get16(got.b + 18));
+				frame_fix(&want);
+			}
+			expect_frame(&got, &want);
+		}
+		expect_counted_attached(STAT_TX_DATA, STAT_HOP_STAMPED);
+	}
+}
+
+/* Room is what each segment has, not the packet that they make together. */
+Test(gso, int__hop_goes_by_the_mtu_of_a_segment)
+{
+	struct port port = port_usual();
+	__u32 ifindex = link_make("");
+	struct frame got;
+	int fd, far, full;
+
+	link_attach(EGRESS, LINK_NEAR, 0);
+	encoding_set(ENCODING_INT_MD);
+	fd = gso_socket(LINK_NEAR);
+	far = packet_socket(LINK_FAR);
+	tso_off(fd, LINK_NEAR);
+	FOR_V4_AND_V6(v6) {
+		for (full = 0; full < 2; full++) {
+			struct ip_spec s = { .v6 = v6 };
+
+			/* The source is content with 1000 bytes, 16 + 12, and five hops; the hop has its own port. */
+			port.mtu = 2 * (v6 ? 40 : 20) + 20 + 1000 + 8 + 16 + 12 + 5 * 24;
+			port_change(ifindex, &port);
+			send_gso(fd, s, 0, 0); /* takes up the MTU */
+			packet_catch(far, &got, 1000);
+			if (!full)
+				link_attach(HOP_MAP, LINK_NEAR, 0);
+			port.mtu -= 4 * 24 + full;
+			port_set(ifindex, &port);
+			world_counted_attached((const int[]){ -1 });
+			send_gso(fd, s, 2000, 1000);
+			cr_assert(packet_catch(far, &got, 1000) && packet_catch(far, &got, 1000));
+			expect_eq(got.b[at_shim(&got) + 4], full ? 0x22 : 0x20);
+			expect_eq(got.len, 14 + port.mtu - (full ? 23 : 0));
+			if (full)
+				expect_counted_attached(STAT_TX_DATA, STAT_HOP_MTU);
+			else
+				expect_counted_attached(STAT_TX_DATA, STAT_HOP_STAMPED);
+		}
+		sh("tc filter del dev " LINK_NEAR " egress");
+		link_attach(EGRESS, LINK_NEAR, 0);
+	}
+}
+
 Test(gso, segments__must_fit_one_by_one)
 {
 	struct port port = port_usual();
@@ -427,7 +514,8 @@ Test(gso, too_long__to_the_byte)
  * A sink that forwards, as a node does to its pods: what it stripped while it was one large packet is
  * segmented on the way out, and must not be taken for the tunnel that it no longer is.
  */
-static void expect_forwarded(struct ip_spec s, unsigned int payload, unsigned int gso_size)
+static void expect_forwarded(struct ip_spec s, unsigned int payload, unsigned int gso_size,
+			     enum sluice_encoding encoding)
 {
 	struct port port = port_usual();
 	unsigned int i, n = 0, segments = gso_size ? (payload + gso_size - 1) / gso_size : 1;
@@ -442,6 +530,11 @@ static void expect_forwarded(struct ip_spec s, unsigned int payload, unsigned in
 	sh("ip address add 10.1.0.9/24 dev " LINK_NEAR);
 	sh("echo 1 >/proc/sys/net/ipv4/ip_forward");
 	link_attach(EGRESS, LINK_FAR, 0);
+	if (encoding == ENCODING_INT_MD) {
+		link_attach(HOP_MAP, LINK_FAR, 0);
+		stats[n++] = STAT_HOP_STAMPED;
+	}
+	encoding_set(encoding);
 	link_attach(INGRESS, LINK_NEAR, 1);
 	fd = gso_socket(LINK_FAR);
 	out = packet_socket("out1");
@@ -475,12 +568,18 @@ static void expect_forwarded(struct ip_spec s, unsigned int payload, unsigned in
 
 Test(gso, stripped__is_segmented_again_when_forwarded)
 {
-	expect_forwarded((struct ip_spec){ .options = 12 }, 4300, 1000);
+	expect_forwarded((struct ip_spec){ .options = 12 }, 4300, 1000, ENCODING_HPCC);
+}
+
+/* Grown by a hop while it was one. */
+Test(gso, int__stripped_is_segmented_again_when_forwarded)
+{
+	expect_forwarded((struct ip_spec){ .options = 12 }, 4300, 1000, ENCODING_INT_MD);
 }
 
 Test(gso, stripped__udp_gets_its_checksum_when_forwarded)
 {
-	expect_forwarded((struct ip_spec){ .udp = 1 }, 1000, 0);
+	expect_forwarded((struct ip_spec){ .udp = 1 }, 1000, 0, ENCODING_HPCC);
 }
 
 /* A datagram whose checksum the kernel computes after the header is in front of it. */

@@ -264,6 +264,38 @@ struct frame frame_with_ecn(struct frame f, __u8 ecn)
 	return f;
 }
 
+struct frame frame_with_int(struct frame f, struct int_spec s)
+{
+	unsigned int len = 16 + 24 * s.hops, at = ETH_BYTES + (frame_is_v6(&f) ? 4 : 2), i;
+	__u8 b[16 + 24 * INT_HOPS], *p = b + 16;
+
+	b[0] = 1 << 4 | 2 << 2;
+	b[1] = s.length ?: len / 4 - 1;
+	b[2] = 0;
+	b[3] = s.next ?: NEXT_SLUICE;
+	b[4] = (s.version ?: 2) << 4 | s.flags;
+	b[5] = 0;
+	b[6] = s.ml ?: 6;
+	b[7] = s.left;
+	put16(b + 8, s.bitmap ?: 0x9400);
+	put16(b + 10, s.domain ?: 0x534c);
+	put16(b + 12, s.ds ?: 0xc000);
+	put16(b + 14, 0);
+	for (i = s.hops; i--; p += 24) {
+		put32(p, s.hop[i].node);
+		put32(p + 4, s.hop[i].queue);
+		put64(p + 8, s.hop[i].ts);
+		put32(p + 16, s.hop[i].tx);
+		put32(p + 20, s.hop[i].kbps);
+	}
+	insert(&f, at_shim(&f), b, len);
+	put16(f.b + at, get16(f.b + at) + len);
+	put16(f.b + at_udp(&f) + 4, get16(f.b + at_udp(&f) + 4) + len);
+	if (!frame_is_v6(&f))
+		ipv4_checksum(&f);
+	return f;
+}
+
 struct frame frame_cut(struct frame f, unsigned int len)
 {
 	memset(f.b + len, 0, f.len - len);

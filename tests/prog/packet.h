@@ -100,6 +100,35 @@ struct wire_spec {
 struct frame frame_wrap(const struct frame *inner, struct wire_spec s);
 #define wrap(inner, ...) frame_wrap(inner, (struct wire_spec){ __VA_ARGS__ })
 
+/* A hop of INT-MD as Sluice asks for it: six words. */
+struct int_hop {
+	__u32 node, queue; /* queue: id and occupancy */
+	__u64 ts;
+	__u32 tx, kbps; /* of tx: units of 128 bytes */
+};
+
+#define INT_HOPS 8
+#define NEXT_SLUICE 253
+
+/* What stands in front of Sluice's shim in the other encoding. */
+struct int_spec {
+	__u8 flags;   /* of the first byte: D 8, E 4, M 2 */
+	__u8 version; /* 2 */
+	__u8 ml;      /* 6 */
+	__u8 left;    /* remaining hops */
+	__u16 bitmap; /* 0x9400: node, queue, egress time */
+	__u16 domain; /* 0x534c */
+	__u16 ds;     /* 0xc000: txBytes, speed */
+	__u8 length;  /* what the shim says; what is right */
+	__u8 next;    /* NEXT_SLUICE */
+	unsigned int hops;
+	struct int_hop hop[INT_HOPS]; /* the first on the path is the first */
+};
+
+/* Puts INT-MD in front of a message of Sluice's, or behind what is there: with all lengths. */
+struct frame frame_with_int(struct frame f, struct int_spec s);
+#define with_int(frame, ...) frame_with_int(frame, (struct int_spec){ __VA_ARGS__ })
+
 /* Puts the right tag into a message that is authenticated, after a change. */
 void frame_sign(struct frame *f, const struct siphash_key *key);
 

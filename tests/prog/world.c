@@ -305,7 +305,7 @@ static const char *counted_diff(const int *stats, int frames_known)
 		want[*stats]++;
 	if (sink == INGRESS_XDP)
 		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY] +
-				    want[STAT_RX_FEEDBACK];
+				    want[STAT_RX_FEEDBACK] + want[STAT_RX_INT_COPY];
 	out += sprintf(out, "counters:");
 	for (i = 0; i < STAT_MAX; i++) {
 		__u64 now = stat_read(i), moved = now - counted[i];
@@ -533,6 +533,16 @@ void peer_set(const char *address, __u32 prefixlen, const struct peer *peer)
 		k.addr.b[10] = k.addr.b[11] = 0xff;
 	}
 	map_set(skel->maps.peers, &k, peer);
+}
+
+void encoding_set(enum sluice_encoding encoding)
+{
+	struct peer peer = peer_usual();
+
+	peer.encoding = encoding;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	peer_set("fd00:1::", 32, &peer);
+	control_next_epoch();
 }
 
 struct sluice_addr addr_of(int v6, enum who who)

@@ -157,6 +157,8 @@ struct port port_get(__u32 ifindex);
 struct port port_usual(void);
 void peer_set(const char *address, __u32 prefixlen, const struct peer *peer); /* "10.1.0.0" or v6 */
 struct peer peer_usual(void);
+/* Flows to all peers ask for telemetry in this encoding from now on. */
+void encoding_set(enum sluice_encoding encoding);
 
 /* The address of the IP packet's source, as the maps have it. */
 struct sluice_addr addr_of(int v6, enum who who);

@@ -48,6 +48,8 @@ config_broken() {
 	Invalid UINT value: '-1'|P;interfaces: [{name: p1, role: switch, id: -1}];
 	Invalid uint64_t value: 'one'|P;interfaces: [{name: p1, role: switch, id: one}];
 	Invalid ENUM value: yes|P;interfaces: [{name: eth0, role: host, xdp: yes}];R;
+	Invalid ENUM value: intmd|P;I;R;hpcc: {encoding: intmd};
+	Invalid ENUM value: md|P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, encoding: md}];
 	xdp is for the role host|P;interfaces: [{name: p1, role: switch, id: 1, xdp: native}];
 	a host interface needs peers|P;I;
 	Insufficient entries|P;I;peers: [];

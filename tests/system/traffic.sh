@@ -72,6 +72,56 @@ traffic__tcp_over_ipv6_is_governed() {
 	traffic_is_governed fd00:2::2
 }
 
+# In INT-MD, there and back: the switch lengthens the packets of both, over both versions of IP, whole GSO packets, too.
+traffic__int_md_is_governed() {
+	local node address
+
+	NET_RATE=2gbit NET_BURST=200000
+	net_up
+	for node in h1 h2; do
+		host_config $node "hpcc: {encoding: int-md}" >"$CASE_DIR/$node.yaml"
+	done
+	daemon_start h1 h2 sw
+	expect "room" "$(net_route h1 10.0.0.0/8)" has "mtu 1256"
+	expect "with IPv6, of which every path carries as much" "$(net_route h1 fd00::/16)" has "mtu 1280"
+	server h2
+	for address in 10.2.0.2 fd00:2::2; do
+		bulk_start h1 $address -P 2 --bidir
+		governed_soon h1
+		governed_soon h2
+		expect "hops" "$(flow_of h1 '.hops | length')" -eq 1
+		expect "encoding" "$(flow_of h1 .encoding)" = int-md
+		expect "path, which is the id of the switch port" "$(flow_of h1 .path_id)" -eq 2
+		bulk_goes_on
+		counts h2 10 fb_fast fb_full
+		bulk_unharmed
+		bulk_stop
+	done
+	expect "stamps" "$(stat_of sw hop_stamped)" -gt 100
+	expect "complaints" "$(traffic_complaints)" -eq 0
+	expect "what INT-MD complains of" \
+		"$(stat_of h1 rx_int_version rx_int_length rx_int_hops rx_int_fields rx_int_values rx_int_full rx_int_mtu)" -eq 0
+	expect "packets that had no room" "$(stat_of sw hop_mtu)" -eq 0
+}
+
+# A receiver that asks for the other encoding, and has no setting for this one.
+traffic__int_md_one_way() {
+	net_up
+	host_config h1 "hpcc: {encoding: int-md}" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	expect "hops" "$(flow_of h1 '.hops | length')" -eq 1
+	# 100 Mbit/s, a speed of the table: said as it is.
+	expect "speed of the hop in bit/s" "$(flow_of h1 '.hops[0].speed_bps')" -eq 100000000
+	bulk_goes_on
+	bulk_unharmed
+	bulk_stop
+	wait_for 20 "h2 has stripped at least what h1 sent" traffic_at_least h2 rx_data
+	expect "complaints" "$(traffic_complaints)" -eq 0
+}
+
 # Many connections at once, in both directions, so that echoes ride on data too.
 traffic__flows_in_both_directions_are_governed() {
 	net_up

@@ -136,7 +136,7 @@ Test(intmd, intmd_transit__bytes)
 		7,    1,    2,	  3,	/* queue id, occupancy */
 		0x11, 0x22, 0x33, 0x44, /* egress time, ns */
 		0x55, 0x66, 0x77, 0x88,
-		0xef, 0x01, 0x23, 0x45, /* txBytes, the low 32 bits */
+		0x9b, 0xde, 0x02, 0x46, /* txBytes / 128, the low 32 bits */
 		0x00, 0x01, 0x86, 0xa0, /* 100000 kbit/s */
 	};
 	struct packet p = packet_after(1);
@@ -166,7 +166,7 @@ Test(intmd, intmd_transit__values_that_do_not_fit)
 
 	v.qlen_bytes = 1 << 24;
 	v.queue_id = 0xff;
-	v.tx_bytes = 0xffffffff;
+	v.tx_bytes = 0xffffffffULL * 128;
 	v.node_id = 0xffffffff;
 	v.bps = ~0ULL;
 	cr_expect_eq(transit(&p, 24, &v), INTMD_OK);
@@ -283,7 +283,7 @@ Test(intmd, intmd_transit__what_it_cannot_serve_is_all_ones)
 		case 3: cr_expect_eq(word, 0x07010203); break;
 		case 6: cr_expect_eq(word, 0x11223344); break;
 		case 7: cr_expect_eq(word, 0x55667788); break;
-		case 18: cr_expect_eq(word, 0xef012345); break;
+		case 18: cr_expect_eq(word, 0x9bde0246); break;
 		case 19: cr_expect_eq(word, 100000); break;
 		default: cr_expect_eq(word, 0xffffffff, "word %u", i);
 		}
@@ -294,7 +294,7 @@ Test(intmd, intmd_transit__what_it_cannot_serve_is_all_ones)
 	cr_assert_eq(transit(&p, 1000, &v), INTMD_OK);
 	cr_expect_eq(intmd_get32(p.stack), 0x101);
 	cr_expect_eq(intmd_get32(p.stack + 4), 0xffffffff);
-	cr_expect_eq(intmd_get32(p.stack + 16), 0xef012345);
+	cr_expect_eq(intmd_get32(p.stack + 16), 0x9bde0246);
 	cr_expect_eq(intmd_get32(p.stack + 20), 0xffffffff);
 	v.serves = v.serves_ds = 0;
 	cr_assert_eq(transit(&p, 1000, &v), INTMD_OK);
@@ -340,7 +340,8 @@ Test(intmd, intmd_sink__what_the_hops_said_in_their_order)
 
 		cr_expect_eq(path.hop[i].bps, v.bps);
 		cr_expect_eq(path.hop[i].ts_ns, v.ts_ns & HPCC_TS_MASK);
-		cr_expect_eq(path.hop[i].tx_bytes, v.tx_bytes & HPCC_TX_MASK);
+		cr_expect_eq(path.hop[i].tx_bytes, (v.tx_bytes & ~127ULL) & HPCC_TX_MASK);
+		cr_expect_eq(path.tx_units[i], (__u32)(v.tx_bytes >> 7));
 		cr_expect_eq(path.hop[i].qlen_bytes, v.qlen_bytes);
 	}
 }
@@ -348,26 +349,67 @@ Test(intmd, intmd_sink__what_the_hops_said_in_their_order)
 /* Differences of what was cut are those of what was whole, also where it wraps. */
 Test(intmd, intmd_sink__clocks_and_counters_wrap)
 {
-	static const __u64 starts[] = { 0xfffff0, 0xfffffff0, 0x7ffffffff0, 0xfffffffffffff0 };
+	static const __u64 starts[] = { 0xfffff0, 0xfffffff0, 0x7fffffff00, 0x7fffff8000, 0xffffffffffff00 };
 	struct intmd_path path[2];
 	size_t i;
 	int k;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 5; i++) {
 		for (k = 0; k < 2; k++) {
 			struct intmd_values v = hop_values(0);
 			struct packet p = packet_after(0);
 
 			v.ts_ns = starts[i] + k * 4000;
-			v.tx_bytes = starts[i] + k * 50000;
+			v.tx_bytes = starts[i] + k * 49920;
 			transit(&p, 1000, &v);
 			cr_assert_eq(intmd_sink(p.hdr, p.stack, p.bytes, &path[k]), INTMD_OK);
 		}
 		cr_expect_eq(hpcc_elapsed(path[0].hop[0].ts_ns, path[1].hop[0].ts_ns,
 					  HPCC_GAP_UNKNOWN), 4000);
 		cr_expect_eq((path[1].hop[0].tx_bytes - path[0].hop[0].tx_bytes) & HPCC_TX_MASK,
-			     50000);
+			     49920);
 		cr_expect_eq(path[1].first_ts_ns - path[0].first_ts_ns, 4000);
+	}
+}
+
+/*
+ * In the 64 bits of an echo, at speeds that the table there has and has not: the rate comes out, also
+ * where 32 bits wrap, and the queue in time.
+ */
+Test(intmd, intmd_pack__keeps_rate_and_queue)
+{
+	static const __u64 speeds[] = { 10000000, 100000000, 137000000, 200000000, 1800000000, 7777777000,
+					30000000000, 100000000000, 3200000000000 };
+	static const __u64 starts[] = { 0, (1ULL << 27) - 64000, (1ULL << 32) - 64000, (1ULL << 39) - 64000 };
+	size_t i, n;
+	int k;
+
+	for (i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++) {
+		for (n = 0; n < 4; n++) {
+			struct hpcc_hop hop[2];
+			double rate, queue;
+
+			for (k = 0; k < 2; k++) {
+				struct intmd_values v = hop_values(0);
+				struct packet p = packet_after(0);
+				struct intmd_path path;
+
+				v.bps = speeds[i];
+				v.tx_bytes = starts[n] + k * 1280000;
+				v.qlen_bytes = 400000;
+				transit(&p, 1000, &v);
+				cr_assert_eq(intmd_sink(p.hdr, p.stack, p.bytes, &path), INTMD_OK);
+				hop[k] = telem_unpack(intmd_pack(intmd_speed(path.hop[0].bps), &path.hop[0],
+								 path.tx_units[0]));
+				cr_expect_eq(hop[k].ts_ns, v.ts_ns & HPCC_TS_MASK);
+			}
+			rate = ((hop[1].tx_bytes - hop[0].tx_bytes) & HPCC_TX_MASK) / (double)hop[0].bps *
+			       speeds[i];
+			queue = hop[1].qlen_bytes / (double)hop[0].bps * speeds[i];
+			cr_expect_float_eq(rate, 1280000, 1280000 / 1000., "%llu bit/s, %#llx: %f", speeds[i],
+					   starts[n], rate);
+			cr_expect_float_eq(queue, 400000, 400000 / 1000., "%llu bit/s: %f", speeds[i], queue);
+		}
 	}
 }
 
