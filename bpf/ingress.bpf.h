@@ -493,7 +493,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 		if (f->pod_ifindex)
 			ingress_pod_hop(f, p);
 		p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns);
-		if (report_make(f, p))
+		if (report_make(f))
 			ingress_echo_store(f, p);
 	}
 	if (m->hdr.flags & WIRE_F_ECHO && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {

@@ -111,17 +111,19 @@ static inline void report_value(const struct rx_flow *r, struct ingress_pkt *p)
 }
 
 /*
- * Makes of the telemetry in p what is to be told to the sender of the flow whose reverse is f. Returns
- * whether anything is.
+ * Makes of the telemetry of this packet what is to be told to the sender of the flow whose reverse is f.
+ * Returns whether anything is. Linux 6.1 takes no argument of such a function for the key of a map.
  */
-CORE_GLOBAL int report_make(struct flow *f, struct ingress_pkt *p)
+CORE_GLOBAL int report_make(struct flow *f)
 {
 	struct scratch_space *space = scratch_get();
+	struct ingress_pkt *p;
 	struct rx_flow *r;
 	int tell;
 
-	if (!f || !p || !space)
+	if (!f || !space)
 		return 0;
+	p = &space->ingress;
 	if (f->feedback == RX_HOPS) {
 		if (f->rx_kept) { /* from another time: it would be out of date when it is wanted again */
 			f->rx_kept = 0;
