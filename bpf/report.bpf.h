@@ -136,8 +136,8 @@ static inline void report_hand_over(struct rx_flow *r, const struct flow *f, con
 }
 
 /*
- * Makes of the telemetry in scratch (ingress) what is to be told to the sender of the flow whose reverse is f. Returns
- * whether anything is.
+ * Makes of the telemetry of this packet what is to be told to the sender of the flow whose reverse is f.
+ * Returns whether anything is. Linux 6.1 takes no argument of such a function for the key of a map.
  */
 CORE_GLOBAL int report_make(struct flow *f)
 {
