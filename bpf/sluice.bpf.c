@@ -39,6 +39,7 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "delay.bpf.h"
 #include "auth.bpf.h"
 #include "rwnd.bpf.h"
+#include "class.bpf.h"
 #include "hop.bpf.h"
 #include "egress.bpf.h"
 #include "pod.bpf.h"
