@@ -185,7 +185,8 @@ net_classes() {
 
 	burst=$(net_burst $NET_PORT_BURST)
 	net_tc "$1" "qdisc add dev $2 root handle 1: htb default 10"
-	net_tc "$1" "class add dev $2 parent 1: classid 1:1 htb rate ${LAB_RATE}bit burst $burst cburst $burst"
+	net_tc "$1" "class add dev $2 parent 1: classid 1:1 htb rate ${LAB_RATE}bit burst $burst cburst $burst" \
+		"quantum 15140"
 	for share in $LAB_CLASSES; do
 		rate=$((LAB_RATE / 100 * share)) ceil=$rate
 		[[ $LAB_BORROW ]] && ceil=$LAB_RATE
