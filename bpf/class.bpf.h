@@ -188,6 +188,8 @@ int BPF_PROG(class_dequeue, struct Qdisc *q, const struct netdev_queue *txq, int
 	__u32 ifindex;
 	int i;
 
+	if (!skb) /* every other time: the qdisc is asked until it has nothing to hand out */
+		return 0;
 	pc = class_port(q, &ifindex);
 	if (!pc)
 		return 0;
@@ -195,6 +197,8 @@ int BPF_PROG(class_dequeue, struct Qdisc *q, const struct netdev_queue *txq, int
 		struct class_skb s = {};
 
 		class_skb_read(skb, &s);
+		if (!s.bytes) /* NULL, where the verifier has taken the check above for superfluous */
+			break;
 		class_left(class_queue_get(pc, ifindex, s.tos), &s);
 		skb = BPF_CORE_READ(skb, next);
 	}
