@@ -9,7 +9,8 @@
  * front of the packet, txBytes what has left the qdisc until now, ts now. The paper stamps at
  * dequeue; the difference of two snapshots means the same, and is as old as the queue is long.
  *
- * The state comes from the root qdisc itself where a program may look at the kernel's structures
+ * Of a port with several queues it is that of the packet's class (class.bpf.h). Else it comes from the
+ * root qdisc itself where a program may look at the kernel's structures
  * (`hop`, Linux 6.2 and later: bpf_cast_to_kern_ctx), otherwise from the ports map, which `backlog`
  * keeps (`hop_map`). Both charge what the qdisc charges: the frame without its checksum.
  */

@@ -4,6 +4,7 @@
  *
  *   host    egress  -> fq -> NIC -> ... switch port: hop ... -> NIC -> ingress   host
  *           tcp_cc  <- flows <- ingress <------------ echo on the reverse flow <- egress
+ *   switch  class_enqueue, class_dequeue -> class_queues -> hop, where a port has several queues
  *   node    ingress of the uplink -> ... -> pod_hop -> tbf -> veth -> pod
  *
  * The maps (maps.bpf.h) are all that the stages share.
