@@ -230,6 +230,7 @@ static inline int class_read(__u32 ifindex, __u8 tos, struct qdisc_state *s)
 {
 	struct port_classes *pc = bpf_map_lookup_elem(&classes, &ifindex);
 	struct class_queue *cq;
+	__u64 bytes;
 	__u32 n;
 
 	if (!pc)
@@ -241,7 +242,8 @@ static inline int class_read(__u32 ifindex, __u8 tos, struct qdisc_state *s)
 	s->speed = pc->share[n].speed;
 	s->tx_bytes = cq->tx_bytes;
 	/* bytes/ms * ns < 2^27 * 2^30 */
-	s->backlog_bytes = pc->share[n].bps / 8000 * class_sojourn(cq, pc->emptied_ns) / 1000000;
+	bytes = pc->share[n].bps / 8000 * class_sojourn(cq, pc->emptied_ns) / 1000000;
+	s->backlog_bytes = bytes < 0xffffffff ? bytes : 0xffffffff;
 	return 0;
 }
 

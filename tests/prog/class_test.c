@@ -99,6 +99,8 @@ Test(class, stamp__is_of_the_class_of_the_packet)
 		expect_eq(hop.bps, WORLD_BPS);
 		expect_between(hop.tx_bytes, 128 * 1332, 128 * 1334);
 	}
+	fixture("VLAN");
+	expect_eq(stamp_of(0, DSCP_BULK << 2, 1).bps, BULK_BPS);
 }
 
 Test(class, stamp__of_a_dscp_that_no_class_names)
@@ -145,8 +147,14 @@ Test(class, sojourn__is_none_where_nothing_waits)
 
 Test(class, sojourn__saturates)
 {
+	struct port_classes c = classes_usual();
+
 	port_of_classes(0);
+	c.share[0].bps = 34359744000; /* a second of it is 2^32 + 704 bytes */
+	classes_set(WORLD_IFINDEX, &c);
+	queue_of(0, 0, ~0ULL, 0);
 	queue_of(1, 0, ~0ULL, 0);
+	expect_eq(stamp_of(0, 0, 0).qlen_bytes, 0xffff * 80);
 	expect_eq(stamp_of(0, DSCP_BULK << 2, 0).qlen_bytes, 0xffff * 80);
 }
 
