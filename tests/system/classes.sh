@@ -11,7 +11,6 @@ classes_links() { (cd "$PINS/ssys-sw" && printf '%s\n' class_*queue | sort | xar
 # The queue of p2 is one tbf; what is told apart here is what a flow of each class hears of it.
 classes__are_stamped_and_follow_the_file() {
 	net_up
-	state_keep sw
 	classes_config 10 >"$CASE_DIR/sw.yaml"
 	daemon_start h1 h2 sw
 	bpf_of sw >"$CASE_DIR/objects.txt"
@@ -53,7 +52,9 @@ classes__are_stamped_and_follow_the_file() {
 	expect "links after a crash" "$(classes_links)" = "class_dequeue class_enqueue"
 	daemon_start sw
 	daemon_stop sw h1 h2
-	state_back "$CASE_DIR/objects.txt" sw
+	servers_stop
+	wait_for 300 "the BPF objects of the daemon are gone (left.txt)" bpf_none_left "$CASE_DIR/objects.txt"
+	[[ ! -e $PINS/ssys-sw ]] || fail "pins are left"
 }
 
 classes_tx() { status_of sw ".interfaces[] | select(.name == \"p2\").classes[$1].tx_bytes"; }
