@@ -278,7 +278,12 @@ struct net_device {
 };
 
 struct sk_buff {
+	struct sk_buff *next;
 	struct net_device *dev;
+	char cb[48];
+	__be16 protocol;
+	__u16 network_header;
+	unsigned char *head;
 };
 
 struct sock_common {

@@ -250,7 +250,7 @@ CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __
 	__sync_fetch_and_add(&port->unseen_bytes, (__u64)bytes - ctx->wire_len);
 	if (!has_telem)
 		return 0;
-	if (port_read(ctx, port, qdisc_kfuncs, &s)) {
+	if (port_read(ctx, port, 0, qdisc_kfuncs, &s)) {
 		stats_count(STAT_TX_NO_QUEUE);
 		return 0;
 	}
@@ -259,7 +259,7 @@ CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __
 	telem = (struct wire_telem *)head->blocks;
 	telem->nhop_path = bpf_htons(1 << 12 | (port->switch_id & WIRE_PATH_MASK));
 	*(__be64 *)telem->hop[0] = bpf_cpu_to_be64(telem_pack(
-		port->speed, bpf_ktime_get_ns(), s.tx_bytes + port->unseen_bytes, s.backlog_bytes));
+		s.speed, bpf_ktime_get_ns(), s.tx_bytes + port->unseen_bytes, s.backlog_bytes));
 	return 0;
 }
 
@@ -282,12 +282,14 @@ CORE_GLOBAL int egress_intmd(struct __sk_buff *ctx, __u32 hops, int stamps)
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!stamps || !port)
 		return INTMD_SOURCE_BYTES;
-	if (port_read(ctx, port, qdisc_kfuncs, &state)) {
+	if (port_read(ctx, port, 0, qdisc_kfuncs, &state)) {
 		stats_count(STAT_TX_NO_QUEUE);
 		return INTMD_SOURCE_BYTES;
 	}
-	intmd_values(s, port, state.tx_bytes + port->unseen_bytes,
-		     port->flags & PORT_F_EDT ? 0 : state.backlog_bytes);
+	state.tx_bytes += port->unseen_bytes;
+	if (port->flags & PORT_F_EDT)
+		state.backlog_bytes = 0;
+	intmd_values(s, port, &state);
 	s->room_bytes = INTMD_HOP_BYTES; /* the packet has not been measured yet */
 	intmd_stamp(s);
 	return INTMD_SOURCE_BYTES + s->bytes;

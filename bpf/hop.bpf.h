@@ -9,16 +9,12 @@
  * front of the packet, txBytes what has left the qdisc until now, ts now. The paper stamps at
  * dequeue; the difference of two snapshots means the same, and is as old as the queue is long.
  *
- * The state comes from the root qdisc itself where a program may look at the kernel's structures
+ * Of a port with several queues it is that of the packet's class (class.bpf.h). Else it comes from the
+ * root qdisc itself where a program may look at the kernel's structures
  * (`hop`, Linux 6.2 and later: bpf_cast_to_kern_ctx), otherwise from the ports map, which `backlog`
  * keeps (`hop_map`). Both charge what the qdisc charges: the frame without its checksum.
  */
 #define HOP_MAX_QUEUES 64
-
-struct qdisc_state {
-	__u64 tx_bytes;
-	__u32 backlog_bytes;
-};
 
 #define TCQ_F_NOLOCK 0x100	/* per-CPU statistics: not readable as one number */
 #define TCQ_F_CPUSTATS 0x20
@@ -62,10 +58,17 @@ static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
 	return 0;
 }
 
-/* The same of a port; kernel_state: from the qdisc itself, else from the ports map. */
-static inline int port_read(struct __sk_buff *ctx, const struct port *port, int kernel_state,
+/*
+ * The same of the queue of a port that a packet with this type of service goes through. kernel_state:
+ * from the qdisc itself, else from the ports map.
+ */
+static inline int port_read(struct __sk_buff *ctx, const struct port *port, __u8 tos, int kernel_state,
 			    struct qdisc_state *s)
 {
+	if (port->flags & PORT_F_CLASSES)
+		return port->flags & PORT_F_NO_QUEUE ? -ENOTSUP : class_read(ctx->ifindex, tos, s);
+	s->bps = port->speed_bps;
+	s->speed = port->speed;
 	if (kernel_state)
 		return qdisc_read(ctx, s);
 	if (port->flags & PORT_F_NO_QUEUE)
@@ -92,7 +95,7 @@ static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg
 	nhop = v >> 12;
 	if (nhop >= m->hdr.max_hops)
 		return nhop == m->hdr.max_hops ? STAT_HOP_FULL : STAT_HOP_BAD;
-	stamp = bpf_cpu_to_be64(telem_pack(port->speed, bpf_ktime_get_ns(), s->tx_bytes,
+	stamp = bpf_cpu_to_be64(telem_pack(s->speed, bpf_ktime_get_ns(), s->tx_bytes,
 					   s->backlog_bytes));
 	v = bpf_htons((nhop + 1) << 12 | ((v ^ port->switch_id) & WIRE_PATH_MASK));
 	if (bpf_skb_store_bytes(ctx, at + 4 + nhop * WIRE_HOP_BYTES, &stamp, sizeof(stamp), 0) ||
@@ -133,10 +136,10 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port)
 		return STAT_HOP_OTHER;
-	if (port_read(ctx, port, kernel_state, &s))
+	if (port_read(ctx, port, m.ip.tos, kernel_state, &s))
 		return STAT_HOP_NO_QUEUE;
 	if (m.intmd)
-		return intmd_hop(ctx, &m, port, s.tx_bytes, s.backlog_bytes);
+		return intmd_hop(ctx, &m, port, &s);
 	return hop_write(ctx, &m, port, &s);
 }
 

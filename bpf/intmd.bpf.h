@@ -175,17 +175,17 @@ static inline void intmd_begin(struct intmd_space *s, __u32 hops)
 }
 
 /* What the port says of itself into s->values; for intmd_stamp(). */
-static inline void intmd_values(struct intmd_space *s, const struct port *port, __u64 tx_bytes,
-				__u32 qlen_bytes)
+static inline void intmd_values(struct intmd_space *s, const struct port *port,
+				const struct qdisc_state *state)
 {
 	struct intmd_values *v = &s->values;
 
 	v->ts_ns = bpf_ktime_get_ns();
-	v->tx_bytes = tx_bytes;
-	v->bps = port->speed_bps;
+	v->tx_bytes = state->tx_bytes;
+	v->bps = state->bps;
 	v->node_id = port->switch_id;
-	v->qlen_bytes = qlen_bytes;
-	v->queue_id = 0;
+	v->qlen_bytes = state->backlog_bytes;
+	v->queue_id = state->queue;
 	v->serves = INTMD_INSTRUCTIONS;
 	v->serves_ds = INTMD_DS_INSTRUCTIONS;
 }
@@ -266,7 +266,7 @@ static __attribute__((noinline)) int intmd_lengthen(struct __sk_buff *ctx, __u32
 
 /* Stamps a message that has INT-MD. */
 static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg *m,
-					 const struct port *port, __u64 tx_bytes, __u32 backlog_bytes)
+					 const struct port *port, const struct qdisc_state *state)
 {
 	__u32 bytes;
 	struct scratch_space *space = scratch_get();
@@ -278,7 +278,7 @@ static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg
 	s = &space->intmd;
 	if (intmd_load(ctx, m, s))
 		return STAT_HOP_BAD;
-	intmd_values(s, port, tx_bytes, backlog_bytes);
+	intmd_values(s, port, state);
 	s->room_bytes = intmd_room(ctx, m, port);
 	flags = s->hdr[0];
 	switch (intmd_stamp(s)) {

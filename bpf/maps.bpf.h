@@ -69,6 +69,30 @@ struct {
 } ports SEC(".maps");
 
 /*
+ * key:    ifindex of a port with several queues. writer: daemon (class_dequeue: one field, see abi.h)
+ * reader: hop, class_enqueue, class_dequeue; life: while the configuration has classes for it
+ * full:   never, there are at most 64 managed interfaces
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, struct port_classes);
+} classes SEC(".maps");
+
+/*
+ * writer: daemon makes them, class_enqueue and class_dequeue fill them; reader: hop, sluicectl
+ * life:   as of classes; full: never. 16 KB each, so only those that are wanted are allocated
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 64 * CLASSES_MAX);
+	__type(key, struct class_key);
+	__type(value, struct class_queue);
+} class_queues SEC(".maps");
+
+/*
  * The network namespace behind a veth, by the number that this one has for it (`ip netns list-id`).
  * key:    ifindex of the veth. writer: daemon; reader: egress
  * life:   while the veth is there; full: older connections of a pod are paced and not windowed

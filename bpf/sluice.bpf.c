@@ -4,6 +4,7 @@
  *
  *   host    egress  -> fq -> NIC -> ... switch port: hop ... -> NIC -> ingress   host
  *           tcp_cc  <- flows <- ingress <------------ echo on the reverse flow <- egress
+ *   switch  class_enqueue, class_dequeue -> class_queues -> hop, where a port has several queues
  *   node    ingress of the uplink -> ... -> pod_hop -> tbf -> veth -> pod
  *
  * The maps (maps.bpf.h) are all that the stages share.
@@ -35,6 +36,7 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "maps.bpf.h"
 #include "ctx.bpf.h"
 #include "parse.bpf.h"
+#include "class.bpf.h"
 #include "intmd.bpf.h"
 #include "pacer.bpf.h"
 #include "flow.bpf.h"

@@ -29,6 +29,8 @@
 #define CONFIG_CC_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 #define CONFIG_FLOWS 12 /* N where nobody counts: see docs/limits.md */
 #define CONFIG_N_MAX (1 << 24)
+#define DSCPS 64
+#define PPM 1000000
 
 #define OPT CYAML_FLAG_OPTIONAL
 #define PTR CYAML_FLAG_POINTER
@@ -40,12 +42,28 @@ static const cyaml_strval_t xdp_words[] = {
 	{ "off", CONFIG_XDP_OFF },
 };
 
+static const cyaml_schema_value_t dscp_schema = {
+	CYAML_VALUE_UINT(CYAML_FLAG_DEFAULT, unsigned int),
+};
+
+static const cyaml_schema_field_t class_fields[] = {
+	CYAML_FIELD_SEQUENCE("dscp", PTR | OPT, struct config_class, dscp, &dscp_schema, 1, DSCPS),
+	CYAML_FIELD_STRING_PTR("share", PTR, struct config_class, share_text, 1, 32),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t class_schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_class, class_fields),
+};
+
 static const cyaml_schema_field_t interface_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", PTR, struct config_interface, name, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("role", PTR, struct config_interface, role_text, 1, 16),
 	CYAML_FIELD_STRING_PTR("speed", PTR | OPT, struct config_interface, speed_text, 1, 32),
 	CYAML_FIELD_UINT("id", OPT, struct config_interface, id),
 	CYAML_FIELD_ENUM("xdp", OPT | CYAML_FLAG_STRICT, struct config_interface, xdp, xdp_words, 4),
+	CYAML_FIELD_SEQUENCE("classes", PTR | OPT, struct config_interface, classes, &class_schema, 1,
+			     CLASSES_MAX),
 	CYAML_FIELD_END,
 };
 
@@ -180,6 +198,65 @@ const char *mode_name(__u32 mode)
 	return mode < 3 ? names[mode] : "unknown";
 }
 
+/* "30%" or "12.5%", in millionths. */
+static int share_parse(const char *text, __u32 *ppm)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (strcmp(end, "%") || !(v > 0 && v <= 100))
+		return -EINVAL;
+	*ppm = v * PPM / 100 + 0.5;
+	return *ppm ? 0 : -EINVAL;
+}
+
+static int config_check_classes(const char *path, const struct config_interface *i)
+{
+	int class_of[DSCPS], others = -1;
+	unsigned int n, k;
+	__u32 sum = 0;
+
+	memset(class_of, -1, sizeof(class_of));
+	if (i->classes_count && i->role != PORT_F_SWITCH) {
+		msg("%s: interfaces: %s: classes are for the role switch: what a host sends waits in its fq", path,
+		    i->name);
+		return -EINVAL;
+	}
+	for (n = 0; n < i->classes_count; n++) {
+		struct config_class *c = &i->classes[n];
+
+		if (share_parse(c->share_text, &c->share_ppm)) {
+			msg("%s: interfaces: %s: classes: share '%s' is not a share of the port of more than 0%% and at most 100%%: write for example 30%%",
+			    path, i->name, c->share_text);
+			return -EINVAL;
+		}
+		sum += c->share_ppm;
+		if (!c->dscp && others >= 0) {
+			msg("%s: interfaces: %s: classes: %u and %u have no dscp: one class without takes all DSCPs that no other names; write dscp: [8] for example in the other",
+			    path, i->name, others + 1, n + 1);
+			return -EINVAL;
+		}
+		if (!c->dscp)
+			others = n;
+		for (k = 0; k < c->dscp_count; k++) {
+			if (c->dscp[k] >= DSCPS || class_of[c->dscp[k]] >= 0) {
+				msg(c->dscp[k] >= DSCPS ?
+					    "%s: interfaces: %s: classes: dscp %u is more than 63: write the six bits of the DSCP, without those of ECN (a TOS byte divided by 4)" :
+					    "%s: interfaces: %s: classes: dscp %u is named twice: leave one",
+				    path, i->name, c->dscp[k]);
+				return -EINVAL;
+			}
+			class_of[c->dscp[k]] = n;
+		}
+	}
+	if (sum > PPM) {
+		msg("%s: interfaces: %s: classes: the shares sum to %.4g%%: write at most 100%%", path, i->name,
+		    sum * 100. / PPM);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int config_check_interface(const char *path, struct config *c, unsigned int n)
 {
 	struct config_interface *i = &c->interfaces[n];
@@ -217,7 +294,7 @@ static int config_check_interface(const char *path, struct config *c, unsigned i
 			return -EINVAL;
 		}
 	}
-	return 0;
+	return config_check_classes(path, i);
 }
 
 static int config_check_peer(const char *path, struct config *c, unsigned int n)
@@ -575,6 +652,22 @@ void config_free(struct config *c)
 enum sluice_encoding config_peer_encoding(const struct config *c, const struct config_peer *p)
 {
 	return p->encoding ? (enum sluice_encoding)*p->encoding : c->hpcc.encoding;
+}
+
+void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v)
+{
+	unsigned int n, k;
+
+	v->n = i->classes_count;
+	for (n = 0; n < i->classes_count; n++)
+		if (!i->classes[n].dscp)
+			memset(v->of_dscp, n, sizeof(v->of_dscp)); /* else the first */
+	for (n = 0; n < i->classes_count; n++) {
+		for (k = 0; k < i->classes[n].dscp_count; k++)
+			v->of_dscp[i->classes[n].dscp[k]] = n;
+		v->share[n].bps = speed_bps / PPM * i->classes[n].share_ppm;
+		v->share[n].speed = telem_speed_fit(v->share[n].bps);
+	}
 }
 
 struct peer config_peer_value(const struct config *c, const struct config_peer *p)

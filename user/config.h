@@ -12,6 +12,15 @@ enum config_xdp {
 	CONFIG_XDP_OFF,
 };
 
+/* A class of a switch port with several queues. */
+struct config_class {
+	unsigned int *dscp; /* NULL: those that no other class has */
+	unsigned int dscp_count;
+	char *share_text;
+
+	__u32 share_ppm; /* of the speed of the port */
+};
+
 /* A managed interface. The strings are as written in the file; the other fields are checked. */
 struct config_interface {
 	char *name;
@@ -19,6 +28,8 @@ struct config_interface {
 	char *speed_text;
 	unsigned int id; /* switch id, 12 bits */
 	enum config_xdp xdp;
+	struct config_class *classes; /* NULL: the port has one queue */
+	unsigned int classes_count;
 
 	__u32 role;	 /* PORT_F_HOST or PORT_F_SWITCH */
 	__u64 speed_bps; /* 0: ask the driver */
@@ -110,6 +121,9 @@ enum sluice_encoding config_peer_encoding(const struct config *c, const struct c
 
 /* Is this the interface that leads from a node of pods to the network? */
 int config_is_uplink(const struct config *c, const char *name);
+
+/* The classes of an interface with so many bits per second, as the data plane wants them. */
+void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v);
 
 const char *mode_name(__u32 mode);
 

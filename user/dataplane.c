@@ -167,6 +167,36 @@ static int route_is_wanted(const struct peer_key *prefix, const void *ctx)
 
 /* --- ports --- */
 
+/* The classes of a port are no more than n. */
+static void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n)
+{
+	struct class_key key = { .ifindex = ifindex, .class = n };
+
+	if (!n)
+		bpf_map_delete_elem(dp->pins.classes, &ifindex);
+	for (; key.class < CLASSES_MAX; key.class ++)
+		bpf_map_delete_elem(dp->pins.class_queues, &key);
+}
+
+/* Tells the data plane of the classes of a port; a queue that is known keeps its state. */
+static int classes_apply(struct dataplane *dp, const struct config_interface *i, __u32 ifindex,
+			 const struct port *port)
+{
+	static const struct class_queue empty;
+	struct port_classes v = { .netns_cookie = port->netns_cookie };
+	struct class_key key = { .ifindex = ifindex };
+
+	classes_forget(dp, ifindex, i->classes_count);
+	if (!i->classes_count)
+		return 0;
+	config_classes_value(i, port->speed_bps, &v);
+	for (; key.class < v.n; key.class ++) {
+		if (bpf_map_update_elem(dp->pins.class_queues, &key, &empty, BPF_NOEXIST) && errno != EEXIST)
+			return -errno;
+	}
+	return bpf_map_update_elem(dp->pins.classes, &ifindex, &v, BPF_ANY) ? -errno : 0;
+}
+
 void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
 	filter_remove(ifindex, BPF_TC_EGRESS);
@@ -178,6 +208,7 @@ void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 	if (port->flags & PORT_F_OUR_CLSACT)
 		clsact_remove(ifindex);
 	bpf_map_delete_elem(dp->pins.ports, &ifindex);
+	classes_forget(dp, ifindex, 0);
 }
 
 /* Fills in a port from configuration and kernel; -errno with a message when it cannot be used. */
@@ -219,7 +250,10 @@ static int port_describe(const struct config *c, const struct config_interface *
 	port->netns_cookie = link->netns_cookie;
 	if (q.leaves && q.fq == q.leaves)
 		port->flags |= PORT_F_EDT;
-	if (q.unreadable)
+	if (i->classes_count)
+		port->flags |= PORT_F_CLASSES;
+	/* Below mq each queue has classes of its own. */
+	if (q.unreadable || (i->classes_count && (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
 		port->flags |= PORT_F_NO_QUEUE;
 	return 0;
 }
@@ -231,6 +265,11 @@ static void port_advise(const struct config_interface *i, const struct port *por
 
 	if (link_get(i->name, &link) || qdisc_get(link.ifindex, &q))
 		return;
+	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
+		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to mend: see 'A port with several queues' in docs/configuration.md",
+		    i->name, q.root[0] ? q.root : "none as long as it is down");
+		return;
+	}
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
@@ -277,6 +316,11 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	port.tx_bytes = old.tx_bytes;
 	port.unseen_bytes = old.unseen_bytes;
 	port.count = old.count;
+	err = classes_apply(dp, i, link.ifindex, &port);
+	if (err) {
+		msg("%s: the maps of classes: %s", i->name, strerror(-err));
+		goto remove;
+	}
 	if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_ANY)) {
 		err = -errno;
 		msg("%s: the ports map: %s", i->name, strerror(-err));
@@ -555,19 +599,14 @@ int dataplane_try(void)
 	return err ?: xdp_try();
 }
 
-/*
- * Attached while there is a port that stamps, as they run for the packets of every interface in every
- * network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
- */
-static int tracepoints_set(struct dataplane *dp, int want)
+/* Attaches two programs to the tracepoints of qdiscs, or takes them off; *have: this run attached them. */
+static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *progs, int *have, int want)
 {
-	struct bpf_program *progs[] = { dp->skel->progs.backlog_enqueue,
-					dp->skel->progs.backlog_dequeue };
 	char path[512];
 	unsigned int i;
 	int err;
 
-	if (want && dp->tracepoints)
+	if (want && *have)
 		return 0;
 	for (i = 0; i < 2; i++) {
 		struct bpf_link *link;
@@ -593,8 +632,25 @@ static int tracepoints_set(struct dataplane *dp, int want)
 			return err;
 		}
 	}
-	dp->tracepoints = want;
+	*have = want;
 	return 0;
+}
+
+/*
+ * Attached while there is a port that stamps, or one with classes, as they run for the packets of every
+ * interface in every network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
+ */
+static int tracepoints_apply(struct dataplane *dp, int stamps, int classes, int want)
+{
+	struct bpf_program *backlog[] = { dp->skel->progs.backlog_enqueue, dp->skel->progs.backlog_dequeue };
+	struct bpf_program *class[] = { dp->skel->progs.class_enqueue, dp->skel->progs.class_dequeue };
+	int err = 0;
+
+	if (stamps == want)
+		err = tracepoints_set(dp, backlog, &dp->tracepoints, want);
+	if (!err && classes == want)
+		err = tracepoints_set(dp, class, &dp->class_tracepoints, want);
+	return err;
 }
 
 static int object_load(struct dataplane *dp, const struct config *c)
@@ -647,6 +703,7 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 		msg("interface %u went away: forgotten", ifindex);
 		xdp_forget(ifindex, map_id(d->dp->pins.stats));
 		bpf_map_delete_elem(d->dp->pins.ports, &ifindex);
+		classes_forget(d->dp, ifindex, 0);
 		return 0;
 	}
 	for (k = 0; d->c && k < d->c->interfaces_count; k++)
@@ -660,17 +717,17 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 static int interfaces_apply(struct dataplane *dp, const struct config *c, int must_exist)
 {
 	struct drop_ctx d = { dp, c };
-	int err, stamps = !!c->node.uplink;
+	int err, stamps = !!c->node.uplink, classes = 0;
 	unsigned int k;
 
 	for (k = 0; k < c->interfaces_count; k++)
 		stamps |= c->interfaces[k].role == PORT_F_SWITCH;
+	for (k = 0; k < c->interfaces_count; k++)
+		classes |= c->interfaces[k].classes_count > 0;
 	/* Before the first port stamps, and until the last one is gone. */
-	if (stamps) {
-		err = tracepoints_set(dp, 1);
-		if (err)
-			return err;
-	}
+	err = tracepoints_apply(dp, stamps, classes, 1);
+	if (err)
+		return err;
 	for (k = 0; k < c->interfaces_count; k++) {
 		err = port_add(dp, c, &c->interfaces[k]);
 		if (err == -ENODEV && !must_exist)
@@ -679,9 +736,7 @@ static int interfaces_apply(struct dataplane *dp, const struct config *c, int mu
 			return err;
 	}
 	err = pins_each_port(&dp->pins, port_drop, &d);
-	if (!err && !stamps)
-		err = tracepoints_set(dp, 0);
-	return err;
+	return err ?: tracepoints_apply(dp, stamps, classes, 0);
 }
 
 static int exit_code(int err, int undone)
@@ -930,7 +985,7 @@ static void pins_unlink(const char *dir)
 #define DP_PIN_NAME(name) #name,
 		PINS(DP_PIN_NAME)
 #undef DP_PIN_NAME
-		"backlog_enqueue", "backlog_dequeue",
+		"backlog_enqueue", "backlog_dequeue", "class_enqueue", "class_dequeue",
 	};
 	char path[512];
 	unsigned int i;

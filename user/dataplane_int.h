@@ -35,7 +35,8 @@ struct dataplane {
 	int routes_changed, qdiscs_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
 	unsigned int pods_stamped;
-	int tracepoints; /* this run attached them */
+	int tracepoints; /* this run attached those of backlog, */
+	int class_tracepoints; /*   and those of classes */
 	int running;	 /* what is attached is this run's */
 	int crowded;	 /* the flow map was nearly full a tick ago */
 	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;

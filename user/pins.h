@@ -4,7 +4,7 @@
 /* The pinned maps, as every user of them opens and reads them. */
 #include "util.h"
 
-#define PINS(X) X(flows) X(hosts) X(peers) X(ports) X(pods) X(stats) X(control)
+#define PINS(X) X(flows) X(hosts) X(peers) X(ports) X(pods) X(classes) X(class_queues) X(stats) X(control)
 
 struct pins {
 #define PINS_FD(name) int name;

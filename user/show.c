@@ -4,6 +4,7 @@
  * daemon, only the pins. JSON keys carry their unit.
  */
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -71,9 +72,46 @@ static const char *port_sink(const struct port *port)
 	return port->flags & PORT_F_XDP_GENERIC ? "generic XDP" : "native XDP";
 }
 
+struct status_ctx {
+	const struct pins *pins;
+	struct json_object *list; /* NULL: as text */
+};
+
+/* The classes of a port as a list of "classes" in o, or printed. */
+static void status_classes(__u32 ifindex, const struct pins *p, struct json_object *o)
+{
+	struct class_key key = { .ifindex = ifindex };
+	struct json_object *list, *class;
+	struct port_classes c;
+	struct class_queue q;
+
+	if (bpf_map_lookup_elem(p->classes, &ifindex, &c))
+		return;
+	list = o ? json_object_new_array() : NULL;
+	for (; key.class < c.n && key.class < CLASSES_MAX; key.class ++) {
+		if (bpf_map_lookup_elem(p->class_queues, &key, &q))
+			continue;
+		if (!o) {
+			printf("    class %-10u %15.0f Mbit/s  backlog %llu bytes, sojourn %llu us\n", key.class + 1,
+			       c.share[key.class].bps / 1e6, q.backlog_bytes, q.sojourn_ns / 1000);
+			continue;
+		}
+		class = json_object_new_object();
+		add_u64(class, "class", key.class + 1);
+		add_u64(class, "share_bps", c.share[key.class].bps);
+		add_u64(class, "tx_bytes", q.tx_bytes);
+		add_u64(class, "backlog_bytes", q.backlog_bytes);
+		add_u64(class, "sojourn_ns", q.sojourn_ns);
+		json_object_array_add(list, class);
+	}
+	if (o)
+		json_object_object_add(o, "classes", list);
+}
+
 static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 {
-	struct json_object *list = ctx, *o;
+	const struct status_ctx *s = ctx;
+	struct json_object *list = s->list, *o;
 
 	if (!list) {
 		printf("  %-16s %-6s %8.0f Mbit/s  MTU %u  %s", port->name, port_role(port), port->speed_bps / 1e6, port->mtu,
@@ -83,6 +121,7 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 		if (port->flags & PORT_F_HOST)
 			printf("  sink at %s", port_sink(port));
 		puts("");
+		status_classes(ifindex, s->pins, NULL);
 		return 0;
 	}
 	o = json_object_new_object();
@@ -96,6 +135,7 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 	add_bool(o, "stamps", !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD)));
 	if (port->flags & PORT_F_HOST)
 		add_string(o, "sink", port_sink(port));
+	status_classes(ifindex, s->pins, o);
 	json_object_array_add(list, o);
 	return 0;
 }
@@ -141,7 +181,7 @@ int cmd_status(int argc, char **argv)
 		add_string(o, "congestion_control", c.cc_name);
 		add_u64(o, "flows", flows);
 		ports = json_object_new_array();
-		pins_each_port(&p, status_port, ports);
+		pins_each_port(&p, status_port, &(struct status_ctx){ &p, ports });
 		json_object_object_add(o, "interfaces", ports);
 		pins_close(&p);
 		return show_json(o);
@@ -155,7 +195,7 @@ int cmd_status(int argc, char **argv)
 		       age, c.pid);
 	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
 	       c.cc_name[0] ? c.cc_name : "none", c.auth ? "with a key" : "none", flows);
-	pins_each_port(&p, status_port, NULL);
+	pins_each_port(&p, status_port, &(struct status_ctx){ &p, NULL });
 	pins_close(&p);
 	return EXIT_DONE;
 }

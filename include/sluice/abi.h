@@ -195,6 +195,7 @@ struct peer {
 #define PORT_F_XDP 128 /* the sink is at XDP, in front of tc */
 #define PORT_F_XDP_GENERIC 256 /* that is behind the driver, with an skb */
 #define PORT_F_XDP_TX 512 /* what XDP sends back there arrives */
+#define PORT_F_CLASSES 1024 /* it has several queues, each of which stamps as a port of its own */
 
 #define PORTS_MAX 4096 /* managed interfaces and pods with a queue */
 
@@ -214,6 +215,51 @@ struct port {
 	struct rx_counter count; /* ingress: flows that arrive by it */
 	__u64 netns_cookie;  /* of the network namespace that the interface is in */
 	char name[16];	     /* for whoever reads the map from another network namespace */
+};
+
+#define CLASSES_MAX 8
+
+/* What a class of a port is sure of, and so reports as its speed. */
+struct class_share {
+	__u64 bps;
+	struct telem_speed speed;
+};
+
+/* The classes of a switch port. Written by the daemon, but for emptied_ns. */
+struct port_classes {
+	__u64 netns_cookie; /* of the network namespace that the interface is in */
+	__u64 emptied_ns;   /* class_dequeue: when the root qdisc was empty last */
+	__u32 n;
+	__u8 of_dscp[64]; /* DSCP -> class, all below n */
+	__u32 pad;
+	struct class_share share[CLASSES_MAX];
+};
+
+struct class_key {
+	__u32 ifindex;
+	__u32 class;
+};
+
+#define CLASS_PACKETS 1024 /* a power of two */
+
+/* A packet that waits in the queue of its class. */
+struct class_packet {
+	__u64 ns;    /* when it came */
+	__u32 bytes; /* what has not left of it */
+	__u32 id;    /* of its bytes; 0: several, for which there was no room of their own */
+};
+
+/* The queue of a class. Made by the daemon, written by class_enqueue and class_dequeue. */
+struct class_queue {
+	__u64 tx_bytes; /* what left */
+	__u64 backlog_bytes;
+	__u64 sojourn_ns; /* of the packet that left last */
+	__u64 came_ns;	  /* when the last one came */
+	__u32 head;	  /* the packets that wait: from here, free running, */
+	__u32 tail;	  /*   to before this */
+	__u32 left_id;	  /* id of the packet that left last */
+	__u32 pad;
+	struct class_packet packet[CLASS_PACKETS];
 };
 
 enum sluice_mode {
@@ -248,5 +294,7 @@ _Static_assert(sizeof(struct flow) == 632, "flow");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
 _Static_assert(sizeof(struct peer) == 56, "peer");
 _Static_assert(sizeof(struct port) == 112, "port");
+_Static_assert(sizeof(struct port_classes) == 216, "classes");
+_Static_assert(sizeof(struct class_queue) == 48 + CLASS_PACKETS * 16, "class queue");
 
 #endif

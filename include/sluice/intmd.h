@@ -333,8 +333,7 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 	for (i = 0; i < HPCC_MAX_HOPS && i < hops; i++) {
 		/* The newest is on top, and the last on the path. */
 		at = bytes - (i + 1) * hop_bytes;
-		if (at > INTMD_STACK_BYTES_MAX - INTMD_STRIDE_BYTES) /* never: the verifier asks */
-			return INTMD_BAD_LENGTH;
+		at &= (HPCC_MAX_HOPS - 1) * INTMD_STRIDE_BYTES - 1; /* it is: for the verifier, which cannot know */
 		err = intmd_read(stack + at, &l, &path->hop[i], &ts_ns, &path->tx_units[i],
 				 &path->path_id);
 		if (err)

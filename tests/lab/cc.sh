@@ -145,9 +145,21 @@ cc_sluice_speed() {
 	echo "$(($1 / div))$unit"
 }
 
+# The classes of the bottleneck as sluiced is told of them, if it is.
+cc_sluice_classes() {
+	local i=0 share list=()
+
+	[[ $LAB_CLASSES && ! $LAB_BLIND ]] || return 0
+	for share in $LAB_CLASSES; do
+		list+=("{$( ((i == 0)) || echo "dscp: [$((8 * i))], ")share: $share%},")
+		((i++))
+	done
+	echo ", classes: [${list[*]}]"
+}
+
 # cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
-	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback
+	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback classes
 
 	variant=$(cc_field "$1" 6)
 	feedback=$(cc_field "$1" 7)
@@ -185,10 +197,11 @@ cc_sluice_config() {
 		echo "hpcc: {${hpcc[*]}}"
 		return
 	fi
+	classes=$(cc_sluice_classes)
 	for port in "${!NET_BOTTLENECKS[@]}"; do
 		[[ ${NET_BOTTLENECKS[port]} == "$ns:"* ]] || continue
 		echo "interfaces: [{name: ${NET_BOTTLENECKS[port]#*:}, role: switch," \
-			"speed: $speed, id: $((port + 1))}]"
+			"speed: $speed, id: $((port + 1))$classes}]"
 	done
 }
 

@@ -13,6 +13,7 @@
 #   NET_RECEIVERS     the receiver of each flow
 #   NET_PATHS         what path each flow takes ("" where there is one only)
 #   NET_BOTTLENECKS   the bottleneck ports, as switch:port
+#   NET_CLASSES       the classes of a bottleneck port with CLASSES=, as switch:port:CLASS=PERCENT
 #   NET_ADDR          host or pod -> IPv4 address
 # The probe goes from the host "probe" to NET_RECEIVERS[0].
 
@@ -56,7 +57,7 @@ net_probe_kernel() {
 }
 
 net_reset() {
-	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=()
+	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CLASSES=()
 	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
 	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
 	NET_LINKS=''
@@ -169,8 +170,33 @@ net_burst() {
 # net_bottleneck SWITCH PORT: the egress queue that the lab is about.
 net_bottleneck() {
 	NET_BOTTLENECKS+=("$1:$2")
+	[[ $LAB_CLASSES ]] && {
+		net_classes "$@"
+		return
+	}
 	net_tc "$1" "qdisc add dev $2 root handle 1: tbf rate ${LAB_RATE}bit" \
 		"burst $(net_burst $NET_PORT_BURST) limit $LAB_BUFFER"
+}
+
+# net_classes SWITCH PORT: the same as one queue for each of CLASSES, by DSCP: 0, 8, 16 ... Each is sure of its
+# share; with BORROW it may use what others leave, else it is bounded by its share.
+net_classes() {
+	local i=0 share rate ceil burst
+
+	burst=$(net_burst $NET_PORT_BURST)
+	net_tc "$1" "qdisc add dev $2 root handle 1: htb default 10"
+	net_tc "$1" "class add dev $2 parent 1: classid 1:1 htb rate ${LAB_RATE}bit burst $burst cburst $burst" \
+		"quantum 15140"
+	for share in $LAB_CLASSES; do
+		rate=$((LAB_RATE / 100 * share)) ceil=$rate
+		[[ $LAB_BORROW ]] && ceil=$LAB_RATE
+		net_tc "$1" "class add dev $2 parent 1:1 classid 1:$((++i))0 htb rate ${rate}bit ceil ${ceil}bit" \
+			"burst $burst cburst $burst quantum $((1514 * share / 10))"
+		net_tc "$1" "qdisc add dev $2 parent 1:${i}0 handle ${i}0: bfifo limit $LAB_BUFFER"
+		((i == 1)) || net_tc "$1" "filter add dev $2 parent 1: protocol ip u32" \
+			"match ip dsfield $((32 * (i - 1))) 0xfc flowid 1:${i}0"
+		NET_CLASSES+=("$1:$2:${i}0=$share")
+	done
 }
 
 # net_mark US: the bottlenecks mark what waited longer (instantaneous queue, nothing dropped early).

@@ -25,6 +25,10 @@ usage() {
 	                      at once, while redis-benchmark asks a redis-server in that one; programs
 	                      that this machine has not are fetched from its archives into build/
 	  ATTACH=             node: late: sluiced starts 1 s after the flows, figures are of TIME from there
+	  CLASSES=            star: shares of the bottleneck in percent, as in 70,30: a queue for each, to which senders
+	                      are dealt in turn
+	  BORROW=             with CLASSES: 1: a class may use what the others leave; default: its share at most
+	  BLIND=              with CLASSES: 1: sluiced is not told of them, and stamps the whole port
 	  SENDERS=8           senders (dumbbell: 3, dealt to the paths A, B, C in turn; udp, node: 4)
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
@@ -172,6 +176,7 @@ params_read() {
 	params_podcc
 	params_app
 	params_attach
+	params_classes
 
 	LAB_VM=${VM:-}
 	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
@@ -181,7 +186,7 @@ params_read() {
 	((LAB_SIZE)) && LAB_NAME+=-incast
 	((LAB_STAGGER)) && LAB_NAME=$LAB-stagger
 	((LAB_JOIN)) && LAB_NAME+=-join
-	LAB_NAME+=${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}
+	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
 		params_bad "NAME=$LAB_NAME: letters, digits, '.', '_' and '-' only"
@@ -223,6 +228,25 @@ params_attach() {
 	[[ $LAB == node ]] ||
 		params_bad "ATTACH=late: sockets choose sluice when they are made, pods need not: add LAB=node"
 	[[ -z ${SIZE:-}${JOIN:-} ]] || params_bad "SIZE and JOIN end too soon for ATTACH=late: leave them out"
+}
+
+params_classes() {
+	local share sum=0
+
+	LAB_CLASSES=${CLASSES:-} LAB_BORROW=${BORROW:-} LAB_BLIND=${BLIND:-}
+	[[ $LAB_CLASSES || ! $LAB_BORROW$LAB_BLIND ]] ||
+		params_bad "BORROW and BLIND are for a bottleneck with classes: add CLASSES=70,30"
+	[[ $LAB_CLASSES ]] || return 0
+	[[ $LAB == star && -z ${SIZE:-}${JOIN:-} ]] ||
+		params_bad "CLASSES=$LAB_CLASSES is for long flows of LAB=star"
+	[[ $LAB_CLASSES =~ ^[1-9][0-9]?(,[1-9][0-9]?){1,7}$ ]] ||
+		params_bad "CLASSES=$LAB_CLASSES is not a list of 2 to 8 whole percents; example: CLASSES=70,30"
+	LAB_CLASSES=$(tr , ' ' <<<"$LAB_CLASSES")
+	for share in $LAB_CLASSES; do
+		((sum += share))
+	done
+	((sum <= 100)) || params_bad "CLASSES=$CLASSES: together $sum percent; at most 100"
+	[[ " $LAB_CCS " != *" dctcp "* ]] || params_bad "CLASSES=$CLASSES: the marks of dctcp want one queue"
 }
 
 # What the aggregator needs to know, one key=value a line.

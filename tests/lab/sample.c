@@ -3,12 +3,12 @@
  * lab-sample: the queue of the bottleneck ports and the byte counters of the senders' ports,
  * over time.
  *
- *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT ... -r SWITCH:PORT ...
+ *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT[:CLASS] ... -r SWITCH:PORT ...
  *
  * 1. One netlink socket per namespace; all requests of a tick that go to one namespace are one
  *    message.
- * 2. Each tick asks for the root qdisc of every -q port (backlog, bytes sent, drops:
- *    DIR/queue.bin), each Nth tick for the counters of every -r port (bytes received:
+ * 2. Each tick asks for the root qdisc of every -q port, or a class of it (the 10 of 1:10; backlog, bytes
+ *    sent, drops: DIR/queue.bin), each Nth tick for the counters of every -r port (bytes received:
  *    DIR/ports.bin). Both are rows of native uint64_t: the time in microseconds, then three
  *    numbers a queue or one a port.
  * 3. It ends on SIGTERM, or -t US after the last -r port began to carry data, which it says on
@@ -31,6 +31,7 @@ struct target {
 	char ns[64];
 	char dev[IFNAMSIZ];
 	int ifindex;
+	unsigned int class; /* of the root qdisc 1:, hexadecimal; 0: all of that */
 	struct mnl_socket *socket;
 	uint64_t value[3];
 	uint64_t first; /* of -r: counter at the first sample */
@@ -64,7 +65,7 @@ static void target_add(struct group *group, const char *text)
 
 	if (group->count == TARGETS_MAX)
 		die("lab-sample: more than %d ports", TARGETS_MAX);
-	if (sscanf(text, "%63[^:]:%15s", t->ns, t->dev) != 2)
+	if (sscanf(text, "%63[^:]:%15[^:]:%x", t->ns, t->dev, &t->class) < 2)
 		die("lab-sample: %s is not SWITCH:PORT", text);
 	group->count++;
 }
@@ -104,6 +105,11 @@ static size_t qdisc_request(void *buffer, const struct target *t, uint32_t seq)
 	tc = mnl_nlmsg_put_extra_header(header, sizeof(*tc));
 	tc->tcm_ifindex = t->ifindex;
 	tc->tcm_parent = TC_H_ROOT;
+	if (t->class) {
+		header->nlmsg_type = RTM_GETTCLASS;
+		tc->tcm_handle = TC_H_MAKE(1 << 16, t->class);
+		tc->tcm_parent = TC_H_UNSPEC;
+	}
 	return header->nlmsg_len;
 }
 
@@ -180,7 +186,7 @@ static void reply_read(struct group *group, uint32_t first_seq, struct mnl_socke
 		}
 		if (index >= (uint32_t)group->count)
 			die("lab-sample: an answer to no question");
-		if (header->nlmsg_type == RTM_NEWQDISC)
+		if (header->nlmsg_type == RTM_NEWQDISC || header->nlmsg_type == RTM_NEWTCLASS)
 			mnl_attr_parse(header, sizeof(struct tcmsg), reply_attr,
 				       &group->target[index]);
 		else if (header->nlmsg_type == RTM_NEWSTATS)

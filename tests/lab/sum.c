@@ -52,8 +52,8 @@ struct lab {
 struct run {
 	char cc[64], dir[3072];
 	struct series queue, ports;
-	int queues;
-	char port_names[512], paths[4096];
+	int queues, classes; /* columns of the queue series: of the ports, then of the classes */
+	char port_names[512], class_names[512], paths[4096];
 	uint64_t base_us, attached_us, retransmits;
 	struct flow flow[FLOWS_MAX]; /* finite ones, or each sender's long one */
 	int flows, finite;
@@ -333,6 +333,7 @@ static int run_read(const struct lab *lab, struct run *run, const char *cc)
 		return -1;
 	while (fgets(line, sizeof(line), file)) {
 		value_read(line, "ports", run->port_names, sizeof(run->port_names));
+		value_read(line, "classes", run->class_names, sizeof(run->class_names));
 		value_read(line, "paths", run->paths, sizeof(run->paths));
 		number_read(line, "base_us", &run->base_us);
 		number_read(line, "attached_us", &run->attached_us);
@@ -342,8 +343,11 @@ static int run_read(const struct lab *lab, struct run *run, const char *cc)
 	run->queues = 1;
 	for (at = run->port_names; *at; at++)
 		run->queues += *at == ' ';
-	if (run->queues > QUEUES_MAX ||
-	    series_read(raw, "queue.bin", 1 + 3 * run->queues, &run->queue) ||
+	run->classes = *run->class_names != 0;
+	for (at = run->class_names; *at; at++)
+		run->classes += *at == ' ';
+	if (run->queues + run->classes > QUEUES_MAX ||
+	    series_read(raw, "queue.bin", 1 + 3 * (run->queues + run->classes), &run->queue) ||
 	    series_read(raw, "ports.bin", 1 + lab->long_flows, &run->ports))
 		return -1;
 	probes_read(run, raw);
@@ -815,6 +819,34 @@ static json_object *ports_figures(const struct lab *lab, const struct run *run)
 	return array;
 }
 
+/* NAME=PERCENT ...: what each class of the bottleneck made of its share. */
+static json_object *classes_figures(const struct lab *lab, const struct run *run)
+{
+	json_object *array = json_object_new_array();
+	char names[512], *name, *save = NULL;
+	uint64_t start_max;
+	int queue = run->queues;
+
+	snprintf(names, sizeof(names), "%s", run->class_names);
+	for (name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save), queue++) {
+		json_object *object = json_object_new_object();
+		char *share = strchr(name, '=');
+		double percent = share ? atof(share + 1) : 100;
+
+		if (share)
+			*share = 0;
+		json_object_object_add(object, "class", json_object_new_string(name));
+		json_object_object_add(object, "share", json_number(percent / 100, 4));
+		json_object_object_add(object, "queue_bytes", queue_figures(run, queue, &start_max));
+		json_object_object_add(object, "utilisation",
+				       json_number(queue_rate_bps(run, queue, run->from_us, run->to_us) * 100 /
+							   (lab->rate_bps * percent), 4));
+		json_int(object, "drops", queue_drops(run, queue));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
 static json_object *words(const char *text)
 {
 	json_object *array = json_object_new_array();
@@ -849,6 +881,8 @@ static json_object *run_figures(const struct lab *lab, const struct run *run)
 	json_int(object, "measured_to_us", run->to_us - run->zero_us);
 	if (run->queues > 1)
 		json_object_object_add(object, "ports", ports_figures(lab, run));
+	if (run->classes)
+		json_object_object_add(object, "classes", classes_figures(lab, run));
 	if (*run->paths)
 		json_object_object_add(object, "paths", words(run->paths));
 	if (!run->finite) {

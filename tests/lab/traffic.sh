@@ -61,18 +61,21 @@ traffic_servers() {
 	done
 }
 
-# traffic_client RAW I: a long flow of sender I, as soon as traffic_go has been called. In LAB=udp the
+# traffic_client RAW I: a long flow of sender I, as soon as traffic_go has been called. CLASSES are dealt to the
+# senders in turn, by DSCP. In LAB=udp the
 # first TCP of them send TCP, the others their share of what is offered.
 traffic_client() {
-	local udp=()
+	local udp=() tos=() classes
 
+	read -ra classes <<<"$LAB_CLASSES"
+	((${#classes[@]} == 0)) || tos=(-S $(($2 % ${#classes[@]} * 32)))
 	if [[ $LAB == udp ]] && (($2 >= LAB_TCP)); then
 		udp=(-u -b $((LAB_RATE / 100 * LAB_OFFER / LAB_SENDERS)) -l $TRAFFIC_UDP_BYTES)
 	fi
 	# shellcheck disable=SC2016
 	net_spawn "${NET_SENDERS[$2]}" bash -c ': <"$0" && exec "$@"' "$1/gate" \
 		iperf3 -4 -c "${NET_ADDR[${NET_RECEIVERS[$2]}]}" -p $((TRAFFIC_IPERF_PORT + $2)) \
-		-t $((LAB_TIME / 1000000 + 120)) -i 0 "${udp[@]}" >"$1/iperf-$2.log" 2>&1
+		-t $((LAB_TIME / 1000000 + 120)) -i 0 "${udp[@]}" "${tos[@]}" >"$1/iperf-$2.log" 2>&1
 }
 
 # Opening the gate for writing wakes all that wait to read from it.

@@ -84,6 +84,8 @@ static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints,
 		bpf_program__set_autoload(skel->progs.hop, false);
 	bpf_program__set_autoload(skel->progs.backlog_enqueue, tracepoints);
 	bpf_program__set_autoload(skel->progs.backlog_dequeue, tracepoints);
+	bpf_program__set_autoload(skel->progs.class_enqueue, tracepoints);
+	bpf_program__set_autoload(skel->progs.class_dequeue, tracepoints);
 	bpf_program__set_autoload(skel->progs.cc_init, false);
 	bpf_program__set_autoload(skel->progs.cc_control, false);
 	bpf_program__set_autoload(skel->progs.cc_ssthresh, false);
@@ -160,7 +162,10 @@ void world_trace(void)
 {
 	skel->links.backlog_enqueue = bpf_program__attach(skel->progs.backlog_enqueue);
 	skel->links.backlog_dequeue = bpf_program__attach(skel->progs.backlog_dequeue);
-	cr_assert(skel->links.backlog_enqueue && skel->links.backlog_dequeue, "attaching: %s",
+	skel->links.class_enqueue = bpf_program__attach(skel->progs.class_enqueue);
+	skel->links.class_dequeue = bpf_program__attach(skel->progs.class_dequeue);
+	cr_assert(skel->links.backlog_enqueue && skel->links.backlog_dequeue && skel->links.class_enqueue &&
+			  skel->links.class_dequeue, "attaching: %s",
 		  strerror(errno));
 }
 
@@ -510,6 +515,28 @@ struct port port_get(__u32 ifindex)
 
 	cr_assert(map_get(skel->maps.ports, &ifindex, &p), "%sno port %u", fixture_text, ifindex);
 	return p;
+}
+
+void classes_set(__u32 ifindex, const struct port_classes *classes)
+{
+	map_set(skel->maps.classes, &ifindex, classes);
+}
+
+void class_queue_set(__u32 ifindex, __u32 class, const struct class_queue *queue)
+{
+	struct class_key key = { ifindex, class };
+
+	map_set(skel->maps.class_queues, &key, queue);
+}
+
+struct class_queue class_queue_get(__u32 ifindex, __u32 class)
+{
+	struct class_key key = { ifindex, class };
+	struct class_queue q;
+
+	cr_assert(map_get(skel->maps.class_queues, &key, &q), "%sno class %u of port %u", fixture_text, class,
+		  ifindex);
+	return q;
 }
 
 struct peer peer_usual(void)

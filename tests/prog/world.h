@@ -155,6 +155,10 @@ void port_change(__u32 ifindex, const struct port *port);
 void port_remove(__u32 ifindex);
 struct port port_get(__u32 ifindex);
 struct port port_usual(void);
+/* The classes of a port, and the queue of each. */
+void classes_set(__u32 ifindex, const struct port_classes *classes);
+void class_queue_set(__u32 ifindex, __u32 class, const struct class_queue *queue);
+struct class_queue class_queue_get(__u32 ifindex, __u32 class);
 void peer_set(const char *address, __u32 prefixlen, const struct peer *peer); /* "10.1.0.0" or v6 */
 struct peer peer_usual(void);
 /* Flows to all peers ask for telemetry in this encoding from now on. */
