@@ -11,8 +11,9 @@
  *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
  *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT). That is
  *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves.
- *  5. act: outer IP + UDP + shim + room for 5 hops + the echo of what the reverse flow collected + the
- *     tag, where there is a key. The uplink of a node is the first of these hops itself.
+ *  5. act: outer IP + UDP + shim + room for hops, where telemetry is due + the echo of what the reverse
+ *     flow collected + the tag, where there is a key. The uplink of a node is the first of these hops
+ *     itself. What has payload is wrapped with telemetry or without: a flow has one path under ECMP.
  *  6. count: one counter per packet.
  *
  * clsact runs before the qdisc and sees GSO packets whole; the kernel repeats the new header on
@@ -361,7 +362,7 @@ refused:
 /*
  * The peer, if it strips. Asks where that is not known, and a peer that strips when it was not heard
  * for long: it may have lost sight of us. A flow of UDP also asks, once in a base RTT, for the feedback
- * that no reply brings it.
+ * that no reply brings it, and a flow whose telemetry is probes always does.
  */
 static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
 {
@@ -388,10 +389,16 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);
 	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + f->params.t_ns)
 		ask = 1;
+	if (h->capable && f->telemetry == TELEMETRY_PROBE && p->payload_bytes)
+		ask = 1;
 	if (ask && p->now_ns > f->probe_ns + f->params.t_ns) {
 		f->probe_ns = p->now_ns;
-		if (egress_probe(ctx))
+		if (egress_probe(ctx)) {
 			h->asked_ns = p->now_ns;
+			/* Here only the answer to this tells that the peer is alive. */
+			if (h->capable && f->telemetry == TELEMETRY_PROBE && !h->unanswered_ns)
+				h->unanswered_ns = p->now_ns;
+		}
 	}
 	return h->capable ? h : 0;
 }
@@ -540,14 +547,14 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 
 	head->hdr.echo_hops = 0;
 	room = flow_room(f);
-	telem_bytes = p->payload_bytes ? WIRE_TELEM_BYTES(room) : 0;
+	telem_bytes = p->payload_bytes && flow_telem_is_due(f, p->now_ns) ? WIRE_TELEM_BYTES(room) : 0;
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	bound_here(telem_bytes);
 	if (telem_bytes > sizeof(struct wire_telem)) /* never; the verifier wants to hear it */
 		return STAT_TX_ENCAP_FAILED;
 	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + telem_bytes),
 				 &head->hdr.echo_hops, &echo_version, p->now_ns);
-	if (!telem_bytes && !echo_bytes)
+	if (!p->payload_bytes && !echo_bytes)
 		return STAT_TX_PLAIN_ACK;
 	wire_bytes = WIRE_HDR_BYTES + telem_bytes + echo_bytes + auth_bytes;
 
@@ -563,7 +570,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
 	if (segment - p->hdr_bytes - outer - wire_bytes >= f->mss) {
 		f->mss = segment - p->hdr_bytes - outer - wire_bytes;
-		f->segment = p->hdr_bytes + outer + WIRE_HDR_BYTES + telem_bytes + auth_bytes + f->mss;
+		f->segment = p->hdr_bytes + outer + WIRE_HDR_BYTES + auth_bytes + f->mss +
+			     (flow_telem_is_dense(f) ? WIRE_TELEM_BYTES(room) : 0);
 	}
 
 	if (ctl->mode == MODE_ENFORCE && p->payload_bytes) {
@@ -598,8 +606,13 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 			f->flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
 	}
-	if (telem_bytes && !peer->unanswered_ns)
-		peer->unanswered_ns = p->now_ns;
+	if (telem_bytes) {
+		f->telem_tx_ns = p->now_ns;
+		if (!peer->unanswered_ns)
+			peer->unanswered_ns = p->now_ns;
+	} else if (p->payload_bytes) {
+		stats_count(STAT_TX_BARE);
+	}
 	if (echo_bytes)
 		f->echo.sent = echo_version;
 	return STAT_TX_DATA;

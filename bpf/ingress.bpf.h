@@ -345,6 +345,18 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 	return ctx_return(ctx);
 }
 
+/* Whether the inner packet, which is sound, has payload. */
+static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+{
+	__u32 at = p->inner + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
+	const __u8 *doff;
+
+	if (p->key.proto != IPPROTO_TCP)
+		return 1;
+	doff = pkt_bytes(ctx, at + 12, 1);
+	return doff && WIRE_ETH_BYTES + m->ip.total > at + (*doff >> 4) * 4;
+}
+
 /*
  * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
  * whatever they hold: the headers of the inner packet follow, so the bytes are there.
@@ -355,6 +367,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
 	__u64 floor = auth_floor(h);
 	const struct wire_telem *telem = 0;
+	int make;
 	struct feedback fb = {
 		.hops = m->hdr.echo_hops,
 		.mode = ctl->mode,
@@ -372,11 +385,13 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 			telem = 0;
 		}
 	}
-	if (!f && telem && p->auth_seq && p->auth_seq <= floor) {
+	/* Data without telemetry may be the first that comes here of a flow of which probes are the telemetry. */
+	make = telem || !(m->hdr.max_hops || m->hdr.flags & WIRE_F_ECHO);
+	if (!f && make && p->auth_seq && p->auth_seq <= floor) {
 		stats_count(STAT_RX_REPLAYED);
 		return 0;
 	}
-	if (!f && telem) {
+	if (!f && make) {
 		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
 		f = bpf_map_lookup_elem(&flows, &p->key);
@@ -396,7 +411,8 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	if (telem)
 		ingress_echo_store(f, p, telem);
 	if (m->hdr.flags & WIRE_F_ECHO && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
-		if (!telem) /* else it may be another segment of the packet whose echo was taken */
+		/* Another segment of the packet whose echo was taken is none. */
+		if (!telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
 			stats_count(STAT_RX_REPLAYED);
 	} else if (m->hdr.flags & WIRE_F_ECHO) {
 		const struct wire_echo *echo = pkt_bytes(

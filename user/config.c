@@ -39,6 +39,13 @@ static const cyaml_strval_t xdp_words[] = {
 	{ "off", CONFIG_XDP_OFF },
 };
 
+static const cyaml_strval_t telemetry_words[TELEMETRY_MODES] = {
+	{ "every", TELEMETRY_EVERY },
+	{ "rtt", TELEMETRY_RTT },
+	{ "congestion", TELEMETRY_CONGESTION },
+	{ "probe", TELEMETRY_PROBE },
+};
+
 static const cyaml_schema_field_t interface_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", PTR, struct config_interface, name, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("role", PTR, struct config_interface, role_text, 1, 16),
@@ -52,6 +59,8 @@ static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("prefix", PTR, struct config_peer, prefix_text, 1, 64),
 	CYAML_FIELD_STRING_PTR("base_rtt", PTR, struct config_peer, base_rtt_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config_peer, variant_text, 1, 32),
+	CYAML_FIELD_ENUM_PTR("telemetry", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, telemetry,
+			     telemetry_words, TELEMETRY_MODES),
 	CYAML_FIELD_END,
 };
 
@@ -80,6 +89,8 @@ static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_UINT("flows", OPT, struct config, hpcc.flows),
 	CYAML_FIELD_STRING_PTR("w_ai", PTR | OPT, struct config, hpcc.w_ai_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config, hpcc.variant_text, 1, 32),
+	CYAML_FIELD_ENUM("telemetry", OPT | CYAML_FLAG_STRICT, struct config, hpcc.telemetry,
+			 telemetry_words, TELEMETRY_MODES),
 	CYAML_FIELD_END,
 };
 
@@ -170,6 +181,11 @@ const char *mode_name(__u32 mode)
 	static const char *const names[] = { "observe", "dry-run", "enforce" };
 
 	return mode < 3 ? names[mode] : "unknown";
+}
+
+const char *telemetry_name(__u32 telemetry)
+{
+	return telemetry < TELEMETRY_MODES ? telemetry_words[telemetry].str : "unknown";
 }
 
 static int config_check_interface(const char *path, struct config *c, unsigned int n)
@@ -544,6 +560,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.variant = p->variant,
 		.fallback = !c->swift.fallback || *c->swift.fallback,
 		.target_ns = c->target_ns,
+		.telemetry = p->telemetry ? *p->telemetry : (int)c->hpcc.telemetry,
 	};
 
 	return v;

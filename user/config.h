@@ -28,6 +28,7 @@ struct config_peer {
 	char *prefix_text;
 	char *base_rtt_text;
 	char *variant_text; /* NULL: the default for all */
+	int *telemetry;	    /* enum telemetry_mode; NULL: the default for all */
 
 	struct peer_key key;
 	__u64 base_rtt_ns;
@@ -54,6 +55,7 @@ struct config {
 		unsigned int flows;
 		char *w_ai_text;
 		char *variant_text; /* NULL: plain */
+		enum telemetry_mode telemetry; /* of peers that name none */
 	} hpcc;
 	struct {
 		char *target_text;
@@ -99,5 +101,6 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 int config_is_uplink(const struct config *c, const char *name);
 
 const char *mode_name(__u32 mode);
+const char *telemetry_name(__u32 telemetry);
 
 #endif

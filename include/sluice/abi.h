@@ -13,7 +13,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 6
+#define SLUICE_ABI 7
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -48,6 +48,15 @@ struct flow_echo {
 
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/delay.bpf.h */
 
+/* Which packets of a flow collect telemetry (HPCC++: feedback may be less frequent than every packet). */
+enum telemetry_mode {
+	TELEMETRY_EVERY,      /* all with payload */
+	TELEMETRY_RTT,	      /* one in a round trip */
+	TELEMETRY_CONGESTION, /* the same, and all with payload while U is eta or more */
+	TELEMETRY_PROBE,      /* none: a PROBE does, one in a base RTT */
+	TELEMETRY_MODES,      /* others behave as TELEMETRY_EVERY */
+};
+
 struct flow {
 	__u64 tx_bytes;	     /* egress, atomic: wire bytes sent; positions in the flow */
 	__u64 clock_ns;	     /* egress, compare-and-swap: departure clock */
@@ -76,7 +85,9 @@ struct flow {
 	__u8 wscale_known;
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
 	__u8 wscale_offered; /* ingress: by the last SYN */
-	__u8 pad[7];
+	__u8 telemetry;	     /* of the peer: enum telemetry_mode */
+	__u8 pad[6];
+	__u64 telem_tx_ns;   /* egress: last packet with telemetry */
 	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
 	__u64 telem_seq;     /* ingress: newest of which the telemetry was taken, */
 	__u64 telem_ns;	     /*   and when the first packet with it came */
@@ -128,7 +139,7 @@ struct peer {
 	__u32 variant;	 /* enum hpcc_variant */
 	__u32 fallback;	 /* 1: by delay where nothing is stamped */
 	__u32 target_ns; /* of that delay; 0: by t_ns */
-	__u32 pad;
+	__u32 telemetry; /* enum telemetry_mode */
 };
 
 #define PORT_F_HOST 1
@@ -187,7 +198,7 @@ _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 64, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 184, "cc");
-_Static_assert(sizeof(struct flow) == 592, "flow");
+_Static_assert(sizeof(struct flow) == 600, "flow");
 _Static_assert(sizeof(struct peer) == 48, "peer");
 _Static_assert(sizeof(struct port) == 88, "port");
 

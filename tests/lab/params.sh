@@ -14,8 +14,9 @@ usage() {
 	                      for pods, where Sluice runs in the nodes and nothing of it in the pods
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
-	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; and swift:
-	                      with switches that stamp nothing, so that it goes by delay
+	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; with telemetry
+	                      less often: hpcc-rtt, hpcc-cong, hpcc-probe; and swift, swift-vai-sf: with
+	                      switches that stamp nothing, so that it goes by delay
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: so many of the senders send TCP
 	  PODCC=cubic         node: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
@@ -35,6 +36,7 @@ usage() {
 	  JOIN=               one long flow; a finite one of this size joins it and leaves, twice
 	  FLOWS=              hpcc: flows of sluice (N: flows expected on a link); default: the daemon's
 	  BASE_RTT=           base_rtt of sluice (T); default: the round trip of the probe on the idle lab
+	  AUTH=               1: the hosts authenticate their messages, with a key made for each run
 	  VM=                 empty: this kernel; 6.1, 6.12, 7.2: that kernel in a virtual machine
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
@@ -168,6 +170,9 @@ params_read() {
 	params_app
 	params_attach
 
+	LAB_AUTH=${AUTH:-0}
+	[[ $LAB_AUTH =~ ^[01]$ ]] || params_bad "AUTH=$LAB_AUTH is not known: 1 (with a key), or 0 (without)"
+
 	LAB_VM=${VM:-}
 	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
 		params_bad "VM=$LAB_VM is not known: 6.1, 6.12, 7.2, or empty for this kernel"
@@ -238,6 +243,7 @@ params_write() {
 	podcc=$LAB_PODCCS
 	app=$LAB_APP
 	attach=$LAB_ATTACH
+	auth=$LAB_AUTH
 	long_flows=$LAB_LONG
 	END
 }
