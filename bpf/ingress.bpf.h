@@ -367,7 +367,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
 	__u64 floor = auth_floor(h);
 	const struct wire_telem *telem = 0;
-	int make;
+	int make, has_echo;
 	struct feedback fb = {
 		.hops = m->hdr.echo_hops,
 		.mode = ctl->mode,
@@ -405,16 +405,21 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 		stats_count(STAT_RX_REPLAYED);
 		return f;
 	}
+	has_echo = m->hdr.flags & WIRE_F_ECHO;
+	if (has_echo && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
+		has_echo = 0;
+		/* Another segment of the packet whose echo was taken is no replay. */
+		if (!telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
+			stats_count(STAT_RX_REPLAYED);
+	}
+	if (!telem && !has_echo)
+		return f;
 	f->last_rx_ns = p->now_ns;
 	if (f->epoch != ctl->epoch)
 		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
 	if (telem)
 		ingress_echo_store(f, p, telem);
-	if (m->hdr.flags & WIRE_F_ECHO && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
-		/* Another segment of the packet whose echo was taken is none. */
-		if (!telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
-			stats_count(STAT_RX_REPLAYED);
-	} else if (m->hdr.flags & WIRE_F_ECHO) {
+	if (has_echo) {
 		const struct wire_echo *echo = pkt_bytes(
 			ctx, m->offset + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(m->hdr.max_hops),
 			sizeof(*echo));
