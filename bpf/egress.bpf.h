@@ -387,7 +387,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	}
 	ask = (!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
 	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);
-	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + f->params.t_ns)
+	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + flow_patience_ns(f))
 		ask = 1;
 	if (h->capable && f->telemetry == TELEMETRY_PROBE && p->payload_bytes)
 		ask = 1;

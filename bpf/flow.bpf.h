@@ -82,6 +82,15 @@ static inline int flow_telem_is_due(const struct flow *f, __u64 now_ns)
 	       (ago_ns >= f->params.t_ns && f->last_fb_ns >= f->telem_tx_ns);
 }
 
+/*
+ * How long a flow of UDP is without feedback before a PROBE asks for it. Where only some packets ask,
+ * replies that bring it come less often than every T; nothing but probes has brought it if nobody replies.
+ */
+static inline __u64 flow_patience_ns(const struct flow *f)
+{
+	return flow_telem_is_dense(f) || f->fb_probe ? f->params.t_ns : 3 * f->params.t_ns;
+}
+
 /* That a receiver with delayed ACKs has got and not acknowledged yet. */
 #define DELAYED_ACK_SEGMENTS 1
 

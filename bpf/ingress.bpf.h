@@ -150,6 +150,7 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	if (kind != HPCC_SKIPPED) {
 		f->fb_rx_ns = fb->rx_ns;
 		f->last_fb_ns = fb->now_ns;
+		f->fb_probe = fb->probe;
 		f->feedbacks++;
 	}
 	flow_unlock(f);

@@ -86,7 +86,8 @@ struct flow {
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
 	__u8 wscale_offered; /* ingress: by the last SYN */
 	__u8 telemetry;	     /* of the peer: enum telemetry_mode */
-	__u8 pad[6];
+	__u8 fb_probe;	     /* ingress: the last feedback was the answer to a PROBE */
+	__u8 pad[5];
 	__u64 telem_tx_ns;   /* egress: last packet with telemetry */
 	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
 	__u64 telem_seq;     /* ingress: newest of which the telemetry was taken, */

@@ -2167,6 +2167,37 @@ Test(egress, telemetry_probe__one_in_a_base_rtt)
 	}
 }
 
+/* Of UDP whose replies bring feedback, only not every T; and of UDP without replies. */
+Test(egress, telemetry_rtt__asks_for_udp_that_gets_no_feedback)
+{
+	struct ip_spec s = { .udp = 1, .payload = 300 };
+	struct asker a = asker_make();
+	struct frame in = frame_of(s);
+	static const struct {
+		__u64 fb_ago_ms;
+		int by_probe, asks;
+	} cases[] = { { 500, 0, 0 }, { 1500, 0, 0 }, { 2900, 0, 0 }, { 3100, 0, 1 },
+		      { 900, 1, 0 }, { 1100, 1, 1 } };
+	unsigned int i;
+
+	telemetry_is(TELEMETRY_RTT);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct flow f;
+
+		fixture("feedback %llu ms ago, of a PROBE: %d", cases[i].fb_ago_ms, cases[i].by_probe);
+		probed_ago(s, 5000 * MS, cases[i].fb_ago_ms * MS);
+		f = flow_get(s);
+		f.telem_tx_ns = clock_ns();
+		f.fb_probe = cases[i].by_probe;
+		flow_set(s, &f);
+		hosts_strip();
+		world_counted((const int[]){ -1 });
+		run(EGRESS, &in, .ifindex = a.ifindex);
+		expect_counted(STAT_TX_DATA, STAT_TX_BARE, cases[i].asks ? STAT_PROBE_SENT : -1);
+	}
+}
+
 /* What has no payload loads no queue that is to be asked about. */
 Test(egress, telemetry_probe__not_with_an_ack)
 {

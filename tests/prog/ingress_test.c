@@ -473,6 +473,7 @@ static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int pa
 		expect_eq(now.last_fb_ns, f.last_fb_ns);
 	} else {
 		expect_eq(now.feedbacks, f.feedbacks + 1);
+		expect_eq(now.fb_probe, fb->probe);
 		expect_between(now.fb_rx_ns, before - age, after - age);
 		expect_between(now.last_fb_ns, before, after);
 	}
