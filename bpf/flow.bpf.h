@@ -50,36 +50,15 @@ static inline __u32 flow_room(const struct flow *f)
 	return hops + 1;
 }
 
-/* Whether all packets of the flow with payload collect telemetry now. */
 static inline int flow_telem_is_dense(const struct flow *f)
 {
-	switch (f->telemetry) {
-	case TELEMETRY_RTT:
-	case TELEMETRY_PROBE:
-		return 0;
-	case TELEMETRY_CONGESTION:
-		return f->cc.hops && f->cc.u >= f->params.eta;
-	default:
-		return 1;
-	}
+	return telemetry_is_dense(f->telemetry, &f->cc, &f->params);
 }
 
-/*
- * Whether the next packet with payload does. Once in a round trip is when the last that did is T ago
- * and has been answered: every T would often be just before the feedback of the last commits W, and
- * what left before that commits nothing, so that W would be committed in every second round trip
- * only. What gets no answer is asked again after 2 T.
- */
 static inline int flow_telem_is_due(const struct flow *f, __u64 now_ns)
 {
-	__u64 ago_ns = now_ns - f->telem_tx_ns;
-
-	if (flow_telem_is_dense(f))
-		return 1;
-	if (f->telemetry == TELEMETRY_PROBE)
-		return 0;
-	return ago_ns >= 2 * f->params.t_ns ||
-	       (ago_ns >= f->params.t_ns && f->last_fb_ns >= f->telem_tx_ns);
+	return telemetry_is_due(f->telemetry, &f->cc, &f->params, now_ns - f->telem_tx_ns,
+				f->last_fb_ns > f->telem_tx_ns);
 }
 
 /*

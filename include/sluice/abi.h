@@ -9,6 +9,7 @@
 #include "fallback.h"
 #include "hpcc.h"
 #include "siphash.h"
+#include "sparse.h"
 #include "swift.h"
 #include "telemetry.h"
 #include "stats.h"
@@ -47,15 +48,6 @@ struct flow_echo {
 #define FLOW_F_TUNNEL 4 /* UDP that is a tunnel's (VXLAN): the kernel adds no second header to it */
 
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/delay.bpf.h */
-
-/* Which packets of a flow collect telemetry (HPCC++: feedback may be less frequent than every packet). */
-enum telemetry_mode {
-	TELEMETRY_EVERY,      /* all with payload */
-	TELEMETRY_RTT,	      /* one in a round trip */
-	TELEMETRY_CONGESTION, /* the same, and all with payload while U is eta or more */
-	TELEMETRY_PROBE,      /* none: a PROBE does, one in a base RTT */
-	TELEMETRY_MODES,      /* others behave as TELEMETRY_EVERY */
-};
 
 struct flow {
 	__u64 tx_bytes;	     /* egress, atomic: wire bytes sent; positions in the flow */
