@@ -81,11 +81,11 @@ $(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/slui
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour ## all tests: unit, prog, sim, report, system, lab in VMs of three kernels (as root; about 15 minutes)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack ## all tests: unit, prog, sim, report, system, lab in VMs of three kernels (as root; about 15 minutes)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report test-sim: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour
+test-vm test-lab test-system test-prog test-report test-sim: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack
 	$(Q)tests/run $*
 
 $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
@@ -94,6 +94,10 @@ $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
 $(B)/neighbour: tests/system/neighbour.c $(B)/neighbour.skel.h
 	@echo "  CC     $@"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -I$(B) -o $@ $< -lxdp -lbpf
+
+$(B)/attack: tests/system/attack.c tests/prog/packet.c tests/prog/packet.h
+	@echo "  CC     $@"
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -Iinclude -Itests/prog -o $@ $< tests/prog/packet.c
 
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"

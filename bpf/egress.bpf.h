@@ -11,8 +11,9 @@
  *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
  *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT). That is
  *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves.
- *  5. act: outer IP + UDP + shim + room for 5 hops + the echo of what the reverse flow collected + the
- *     tag, where there is a key. The uplink of a node is the first of these hops itself.
+ *  5. act: outer IP + UDP + shim + room for hops, where telemetry is due + the echo of what the reverse
+ *     flow collected + the tag, where there is a key. The uplink of a node is the first of these hops
+ *     itself. What has payload is wrapped with telemetry or without: a flow has one path under ECMP.
  *  6. count: one counter per packet.
  *
  * clsact runs before the qdisc and sees GSO packets whole; the kernel repeats the new header on
@@ -438,12 +439,13 @@ refused:
 /*
  * The peer, if it strips. Asks where that is not known, and a peer that strips when it was not heard
  * for long: it may have lost sight of us. A flow of UDP also asks, once in a base RTT, for the feedback
- * that no reply brings it; where replies bring W, which comes a little more than T apart, after two.
+ * that no reply brings it; where replies bring W, which comes a little more than T apart, after two. A flow
+ * whose telemetry is probes always does.
  */
 static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
-	__u64 silent_ns = 4 * f->params.t_ns, feedback_ns = f->params.t_ns;
+	__u64 silent_ns = 4 * f->params.t_ns, feedback_ns = flow_patience_ns(f);
 	int ask;
 
 	if (!h) {
@@ -467,10 +469,16 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		feedback_ns *= 2;
 	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + feedback_ns)
 		ask = 1;
+	if (h->capable && f->telemetry == TELEMETRY_PROBE && p->payload_bytes)
+		ask = 1;
 	if (ask && p->now_ns > f->probe_ns + f->params.t_ns) {
 		f->probe_ns = p->now_ns;
-		if (egress_probe(ctx))
+		if (egress_probe(ctx)) {
 			h->asked_ns = p->now_ns;
+			/* Here only the answer to this tells that the peer is alive. */
+			if (h->capable && f->telemetry == TELEMETRY_PROBE && !h->unanswered_ns)
+				h->unanswered_ns = p->now_ns;
+		}
 	}
 	return h->capable ? h : 0;
 }
@@ -588,6 +596,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	struct egress_head *head;
 	__u32 echo_version = 0, room, auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
 	struct host *peer;
+	int due;
 	__u64 seq;
 
 	if (!space)
@@ -624,8 +633,9 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	head->hdr.echo_hops = 0;
 	head->hdr.flags = 0;
 	room = flow_room(f);
-	telem_bytes = p->payload_bytes && f->encoding == ENCODING_HPCC ? WIRE_TELEM_BYTES(room) : 0;
-	if (p->payload_bytes && f->encoding == ENCODING_INT_MD) {
+	due = p->payload_bytes && flow_telem_is_due(f, p->now_ns);
+	telem_bytes = due && f->encoding == ENCODING_HPCC ? WIRE_TELEM_BYTES(room) : 0;
+	if (due && f->encoding == ENCODING_INT_MD) {
 		intmd = egress_intmd(ctx, room, f->port_flags & PORT_F_STAMP);
 		growth = egress_intmd_growth(space);
 	}
@@ -635,7 +645,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_ENCAP_FAILED;
 	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + telem_bytes),
 				 &head->hdr, &echo_version, p->now_ns);
-	if (!telem_bytes && !intmd && !echo_bytes)
+	if (!p->payload_bytes && !echo_bytes)
 		return STAT_TX_PLAIN_ACK;
 	wire_bytes = WIRE_HDR_BYTES + telem_bytes + echo_bytes + auth_bytes;
 	outer += intmd;
@@ -652,7 +662,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
 	if (segment - p->hdr_bytes - outer - wire_bytes >= f->mss) {
 		f->mss = segment - p->hdr_bytes - outer - wire_bytes;
-		f->segment = p->hdr_bytes + outer + WIRE_HDR_BYTES + telem_bytes + auth_bytes + f->mss;
+		f->segment = p->hdr_bytes + outer - intmd + WIRE_HDR_BYTES + auth_bytes + f->mss +
+			     (flow_telem_is_dense(f) ? telem_bytes + intmd : 0);
 	}
 
 	if (ctl->mode == MODE_ENFORCE && p->payload_bytes) {
@@ -689,8 +700,13 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 			f->flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
 	}
-	if ((telem_bytes || intmd) && !peer->unanswered_ns)
-		peer->unanswered_ns = p->now_ns;
+	if (telem_bytes || intmd) {
+		f->telem_tx_ns = p->now_ns;
+		if (!peer->unanswered_ns)
+			peer->unanswered_ns = p->now_ns;
+	} else if (p->payload_bytes) {
+		stats_count(STAT_TX_BARE);
+	}
 	if (echo_bytes)
 		f->echo.sent = echo_version;
 	if (head->hdr.flags & WIRE_F_WINDOW)

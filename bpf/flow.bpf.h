@@ -50,6 +50,26 @@ static inline __u32 flow_room(const struct flow *f)
 	return hops + 1;
 }
 
+static inline int flow_telem_is_dense(const struct flow *f)
+{
+	return telemetry_is_dense(f->telemetry, &f->cc, &f->params);
+}
+
+static inline int flow_telem_is_due(const struct flow *f, __u64 now_ns)
+{
+	return telemetry_is_due(f->telemetry, &f->cc, &f->params, now_ns - f->telem_tx_ns,
+				f->last_fb_ns > f->telem_tx_ns);
+}
+
+/*
+ * How long a flow of UDP is without feedback before a PROBE asks for it. Where only some packets ask,
+ * replies that bring it come less often than every T; nothing but probes has brought it if nobody replies.
+ */
+static inline __u64 flow_patience_ns(const struct flow *f)
+{
+	return flow_telem_is_dense(f) || f->fb_probe ? f->params.t_ns : 3 * f->params.t_ns;
+}
+
 /* That a receiver with delayed ACKs has got and not acknowledged yet. */
 #define DELAYED_ACK_SEGMENTS 1
 
@@ -120,6 +140,7 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
 	f->flows_expected = peer->flows;
 	f->flows = peer->w_ai ? 0 : peer->flows;
 	f->encoding = peer->encoding;
+	f->telemetry = peer->telemetry;
 	f->mtu = port->mtu;
 	f->port_flags = port->flags;
 	flow_fallback(f, peer->fallback, peer->target_ns);

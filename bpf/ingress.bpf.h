@@ -222,6 +222,7 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	if (kind != HPCC_SKIPPED) {
 		f->fb_rx_ns = fb->rx_ns;
 		f->last_fb_ns = fb->now_ns;
+		f->fb_probe = fb->probe;
 		f->feedbacks++;
 	}
 	flow_unlock(f);
@@ -453,6 +454,18 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 	return ctx_return(ctx);
 }
 
+/* Whether the inner packet, which is sound, has payload. */
+static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+{
+	__u32 at = p->inner + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
+	const __u8 *doff;
+
+	if (p->key.proto != IPPROTO_TCP)
+		return 1;
+	doff = pkt_bytes(ctx, at + 12, 1);
+	return doff && WIRE_ETH_BYTES + m->ip.total > at + (*doff >> 4) * 4;
+}
+
 /*
  * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
  * whatever they hold: the headers of the inner packet follow, so the bytes are there.
@@ -463,6 +476,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
 	__u64 floor = auth_floor(h);
 	const struct wire_telem *telem = 0;
+	int make, has_echo;
 	struct feedback fb = {
 		.hops = m->hdr.echo_hops,
 		.mode = ctl->mode,
@@ -487,11 +501,13 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 			telem = 0;
 		}
 	}
-	if (!f && telem && p->auth_seq && p->auth_seq <= floor) {
+	/* Data without telemetry may be the first that comes here of a flow of which probes are the telemetry. */
+	make = telem || !(m->intmd || m->hdr.max_hops || m->hdr.flags & WIRE_F_ECHO);
+	if (!f && make && p->auth_seq && p->auth_seq <= floor) {
 		stats_count(STAT_RX_REPLAYED);
 		return 0;
 	}
-	if (!f && telem) {
+	if (!f && make) {
 		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
 		f = bpf_map_lookup_elem(&flows, &p->key);
@@ -505,6 +521,15 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 		stats_count(STAT_RX_REPLAYED);
 		return f;
 	}
+	has_echo = m->hdr.flags & WIRE_F_ECHO;
+	if (has_echo && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
+		has_echo = 0;
+		/* Another segment of the packet whose echo was taken is no replay. */
+		if (!telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
+			stats_count(STAT_RX_REPLAYED);
+	}
+	if (!telem && !has_echo)
+		return f;
 	f->last_rx_ns = p->now_ns;
 	if (f->epoch != ctl->epoch)
 		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
@@ -517,10 +542,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 		if (report_make(f))
 			ingress_echo_store(f, p);
 	}
-	if (m->hdr.flags & WIRE_F_ECHO && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
-		if (!telem) /* else it may be another segment of the packet whose echo was taken */
-			stats_count(STAT_RX_REPLAYED);
-	} else if (m->hdr.flags & WIRE_F_ECHO) {
+	if (has_echo) {
 		const struct wire_echo *echo = pkt_bytes(
 			ctx, m->offset + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(m->hdr.max_hops),
 			sizeof(*echo));

@@ -56,6 +56,13 @@ static const cyaml_schema_value_t class_schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_class, class_fields),
 };
 
+static const cyaml_strval_t telemetry_words[TELEMETRY_MODES] = {
+	{ "every", TELEMETRY_EVERY },
+	{ "rtt", TELEMETRY_RTT },
+	{ "congestion", TELEMETRY_CONGESTION },
+	{ "probe", TELEMETRY_PROBE },
+};
+
 static const cyaml_schema_field_t interface_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", PTR, struct config_interface, name, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("role", PTR, struct config_interface, role_text, 1, 16),
@@ -76,6 +83,8 @@ static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("feedback", PTR | OPT, struct config_peer, feedback_text, 1, 32),
 	CYAML_FIELD_ENUM_PTR("encoding", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, encoding,
 			     encodings, 2),
+	CYAML_FIELD_ENUM_PTR("telemetry", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, telemetry,
+			     telemetry_words, TELEMETRY_MODES),
 	CYAML_FIELD_END,
 };
 
@@ -106,6 +115,8 @@ static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_STRING_PTR("variant", PTR | OPT, struct config, hpcc.variant_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("feedback", PTR | OPT, struct config, hpcc.feedback_text, 1, 32),
 	CYAML_FIELD_ENUM("encoding", OPT | CYAML_FLAG_STRICT, struct config, hpcc.encoding, encodings, 2),
+	CYAML_FIELD_ENUM("telemetry", OPT | CYAML_FLAG_STRICT, struct config, hpcc.telemetry,
+			 telemetry_words, TELEMETRY_MODES),
 	CYAML_FIELD_END,
 };
 
@@ -255,6 +266,11 @@ static int config_check_classes(const char *path, const struct config_interface 
 		return -EINVAL;
 	}
 	return 0;
+}
+
+const char *telemetry_name(__u32 telemetry)
+{
+	return telemetry < TELEMETRY_MODES ? telemetry_words[telemetry].str : "unknown";
 }
 
 static int config_check_interface(const char *path, struct config *c, unsigned int n)
@@ -684,6 +700,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.fallback = !c->swift.fallback || *c->swift.fallback,
 		.target_ns = c->target_ns,
 		.encoding = config_peer_encoding(c, p),
+		.telemetry = p->telemetry ? *p->telemetry : (int)c->hpcc.telemetry,
 	};
 
 	return v;

@@ -41,6 +41,7 @@ struct config_peer {
 	char *variant_text; /* NULL: the default for all */
 	char *feedback_text; /* likewise */
 	int *encoding; /* likewise: enum sluice_encoding */
+	int *telemetry;	    /* enum telemetry_mode; NULL: the default for all */
 
 	struct peer_key key;
 	__u64 base_rtt_ns;
@@ -70,6 +71,7 @@ struct config {
 		char *variant_text; /* NULL: plain */
 		char *feedback_text; /* NULL: hops */
 		enum sluice_encoding encoding; /* of telemetry */
+		enum telemetry_mode telemetry; /* of peers that name none */
 	} hpcc;
 	struct {
 		char *target_text;
@@ -126,5 +128,6 @@ int config_is_uplink(const struct config *c, const char *name);
 void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v);
 
 const char *mode_name(__u32 mode);
+const char *telemetry_name(__u32 telemetry);
 
 #endif

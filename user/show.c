@@ -254,6 +254,7 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 	json_object_object_add(o, "w_ai_bytes",
 			       json_object_new_double((double)f->params.w_ai / Q12_ONE));
 	add_u64(o, "rate_bps", f->cc.rate_bps);
+	add_string(o, "telemetry_mode", telemetry_name(f->telemetry));
 	add_string(o, "variant", variant_name(f->params.variant));
 	add_string(o, "encoding", f->encoding == ENCODING_INT_MD ? "int-md" : "hpcc");
 	if (f->params.variant == HPCC_VAI_SF) {

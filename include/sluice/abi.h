@@ -10,6 +10,7 @@
 #include "hpcc.h"
 #include "rx.h"
 #include "siphash.h"
+#include "sparse.h"
 #include "swift.h"
 #include "telemetry.h"
 #include "stats.h"
@@ -99,7 +100,8 @@ struct flow {
 	__u8 own_port;	     /* ingress: how certain it is that the last hop is its bottleneck (rx.h) */
 	__u8 rx_kept;	     /* ingress: there is an entry in rx_states */
 	__u8 encoding;	     /* of its telemetry, taken with the parameters: enum sluice_encoding */
-	__u8 pad[2];
+	__u8 telemetry;	     /* of the peer: enum telemetry_mode */
+	__u8 fb_probe;	     /* ingress: the last feedback was the answer to a PROBE */
 	__u32 flows;	     /* ingress: N by which W_AI is now; 0: it is not by N */
 	__u32 fb_seq;	     /* ingress: seq that the last feedback named */
 	__u32 count_mark;    /* ingress, compare-and-swap: epoch in which the reverse flow was counted */
@@ -107,6 +109,7 @@ struct flow {
 	__u32 feedback;	     /* enum rx_feedback: what this host tells of the reverse flow */
 	__u32 flows_expected;
 	__u32 flows_fixed;   /* 1: what is counted changes nothing */
+	__u64 telem_tx_ns;   /* egress: last packet with telemetry */
 	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
 	__u64 telem_seq;     /* ingress: newest of which the telemetry was taken, */
 	__u64 telem_ns;	     /*   and when the first packet with it came */
@@ -183,6 +186,7 @@ struct peer {
 	__u32 fallback;	 /* 1: by delay where nothing is stamped */
 	__u32 target_ns; /* of that delay; 0: by t_ns */
 	__u32 encoding;	 /* enum sluice_encoding */
+	__u32 telemetry; /* enum telemetry_mode */
 };
 
 #define PORT_F_HOST 1
@@ -290,9 +294,9 @@ _Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 192, "cc");
-_Static_assert(sizeof(struct flow) == 632, "flow");
+_Static_assert(sizeof(struct flow) == 640, "flow");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
-_Static_assert(sizeof(struct peer) == 56, "peer");
+_Static_assert(sizeof(struct peer) == 64, "peer");
 _Static_assert(sizeof(struct port) == 112, "port");
 _Static_assert(sizeof(struct port_classes) == 216, "classes");
 _Static_assert(sizeof(struct class_queue) == 48 + CLASS_PACKETS * 16, "class queue");

@@ -9,7 +9,7 @@
  */
 #define SLUICE_STATS(X)                                                                            \
 	/* egress of a host */                                                                     \
-	X(TX_DATA, "tx_data", "packets sent with telemetry or an echo")                            \
+	X(TX_DATA, "tx_data", "packets sent with a header of ours: with payload, or an echo")      \
 	X(TX_PLAIN_ACK, "tx_plain_ack", "packets without payload and with nothing to echo")        \
 	X(TX_HANDSHAKE, "tx_handshake", "SYN packets, always sent as they are")                    \
 	X(TX_OWN, "tx_own", "Sluice's own messages, never instrumented")                           \
@@ -31,6 +31,7 @@
 	X(TX_NO_PORT, "tx_no_port", "packets on an interface that has no entry in the ports map")  \
 	X(PROBE_SENT, "probe_sent", "also: questions whether a peer strips, and how full its path is") \
 	X(PEER_SILENT, "peer_silent", "also: peers that stopped answering; sent plain from then on") \
+	X(TX_BARE, "tx_bare", "also: packets with payload and our header that went without telemetry: others have it") \
 	X(PACED, "paced", "also: packets given a departure time in the future")                    \
 	X(CLOCK_LOST, "clock_lost", "also: departure clock contended; the packet left unpaced")    \
 	X(HORIZON, "horizon", "also: departure clock too far ahead; the packet left at the horizon") \

@@ -2,17 +2,22 @@
 # The congestion controls, in one table: name, what net.ipv4.tcp_congestion_control becomes ("-":
 # left alone), net.ipv4.tcp_ecn, where the bottleneck marks (in thousandths of the BDP, 0:
 # nowhere), where a sluiced runs (everywhere: in every namespace; hosts: in those of hosts only, so
-# that nothing is stamped and flows go by delay), its `hpcc: variant`, and its `hpcc: feedback`.
+# that nothing is stamped and flows go by delay), its `hpcc: variant`, `feedback` and `telemetry` ("-":
+# the default).
 # sluice is what we recommend: the daemon's own defaults.
 CC_TABLE='
 sluice	-	2	0	everywhere
 swift	-	2	0	hosts
+swift-vai-sf	-	2	0	hosts	vai-sf
 hpcc	-	2	0	everywhere	plain
 hpcc-ai	-	2	0	everywhere	high-ai
 hpcc-prob	-	2	0	everywhere	probabilistic
 hpcc-vai-sf	-	2	0	everywhere	vai-sf
 hpcc-ratio	-	2	0	everywhere	plain	ratio
 rx-hpcc	-	2	0	everywhere	plain	window
+hpcc-rtt	-	2	0	everywhere	plain	hops	rtt
+hpcc-cong	-	2	0	everywhere	plain	hops	congestion
+hpcc-probe	-	2	0	everywhere	plain	hops	probe
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
@@ -159,10 +164,11 @@ cc_sluice_classes() {
 
 # cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
-	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback classes
+	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes
 
 	variant=$(cc_field "$1" 6)
 	feedback=$(cc_field "$1" 7)
+	telemetry=$(cc_field "$1" 8)
 	((LAB_BASE_RTT)) && rtt=$LAB_BASE_RTT
 	speed=$(cc_sluice_speed "$LAB_RATE")
 	echo "pin_dir: $SLUICE_PINS/slab-$ns"
@@ -183,7 +189,7 @@ cc_sluice_config() {
 			"{prefix: 'fd00::/16', base_rtt: ${rtt}us}]"
 	fi
 	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
-		echo "auth: none"
+		echo "auth: ${CC_KEY:-none}"
 	fi
 	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
 		hpcc=("encoding: $LAB_TELEMETRY")
@@ -192,6 +198,7 @@ cc_sluice_config() {
 		((LAB_FLOWS == 0)) || hpcc+=(", flows: $LAB_FLOWS")
 		[[ $variant ]] && hpcc+=(", variant: $variant")
 		[[ $feedback ]] && hpcc+=(", feedback: $feedback")
+		[[ $telemetry ]] && hpcc+=(", telemetry: $telemetry")
 	fi
 	if [[ ${hpcc[*]} ]]; then
 		echo "hpcc: {${hpcc[*]}}"
@@ -215,6 +222,12 @@ cc_sluice_start() {
 	if ! grep -q " $SLUICE_PINS bpf " /proc/mounts; then
 		mount -t bpf bpf "$SLUICE_PINS" || return 1
 		CC_MOUNTED=1
+	fi
+	CC_KEY=
+	if ((LAB_AUTH)); then
+		CC_KEY=$dir/auth.key
+		(umask 077 && head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$CC_KEY" && echo >>"$CC_KEY") ||
+			return 1
 	fi
 	for ns in "$@"; do
 		cc_sluice_config "$cc" "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"

@@ -14,9 +14,10 @@ usage() {
 	                      for pods, where Sluice runs in the nodes and nothing of it in the pods
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
-	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf, rx-hpcc (the
-	                      receiver computes W), hpcc-ratio (the receiver measures U); and swift:
-	                      with switches that stamp nothing, so that it goes by delay
+	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
+	                      receiver computes W), hpcc-ratio (it measures U); with telemetry less
+	                      often: hpcc-rtt, hpcc-cong, hpcc-probe; and swift, swift-vai-sf: with
+	                      switches that stamp nothing, so that it goes by delay
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: so many of the senders send TCP
 	  PODCC=cubic         node: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
@@ -41,6 +42,7 @@ usage() {
 	  FLOWS=              hpcc: flows of sluice (N: flows expected on a link); default: the daemon's
 	  TELEMETRY=hpcc      how packets of sluice carry telemetry: hpcc or int-md
 	  BASE_RTT=           base_rtt of sluice (T); default: the round trip of the probe on the idle lab
+	  AUTH=               1: the hosts authenticate their messages, with a key made for each run
 	  VM=                 empty: this kernel; 6.1, 6.12, 7.2: that kernel in a virtual machine
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
@@ -178,6 +180,9 @@ params_read() {
 	params_attach
 	params_classes
 
+	LAB_AUTH=${AUTH:-0}
+	[[ $LAB_AUTH =~ ^[01]$ ]] || params_bad "AUTH=$LAB_AUTH is not known: 1 (with a key), or 0 (without)"
+
 	LAB_VM=${VM:-}
 	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
 		params_bad "VM=$LAB_VM is not known: 6.1, 6.12, 7.2, or empty for this kernel"
@@ -268,6 +273,7 @@ params_write() {
 	podcc=$LAB_PODCCS
 	app=$LAB_APP
 	attach=$LAB_ATTACH
+	auth=$LAB_AUTH
 	long_flows=$LAB_LONG
 	END
 }

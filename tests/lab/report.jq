@@ -96,6 +96,7 @@ def command:
 		["SIZE", (param("size_bytes") | positive | values | bytes_make)],
 		["STAGGER", (duration_us("stagger") | positive | values | time_make)],
 		["JOIN", (param("join_bytes") | positive | values | bytes_make)],
+		["AUTH", (if (.params // {}).auth == true then 1 else null end)],
 		["VM", vm]
 	] | map(select(.[1] != null and .[1] != "") | "\(.[0])=\(.[1])") | ["make lab"] + . | join(" ");
 
@@ -118,6 +119,7 @@ def described:
 		["joining flow", (param("join_bytes") | positive | values | bytes_said)],
 		["time", (duration_us("time") | values | time_said)],
 		["warm-up", (duration_us("warmup") | positive | values | time_said)],
+		["authentication", (if (.params // {}).auth == true then "with a key" else null end)],
 		["kernel", (.kernel | strings)]
 	] | map(select(.[1] != null));
 

@@ -46,7 +46,7 @@ struct lab {
 	char dir[2048];
 	char name[64], kernel[256], missing[256], ran[256], podcc[256], telemetry[16], app[64], attach[64];
 	uint64_t senders, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us,
-		size_bytes, stagger_us, join_bytes;
+		size_bytes, stagger_us, join_bytes, auth;
 };
 
 struct run {
@@ -135,6 +135,7 @@ static void lab_read(struct lab *lab)
 		number_read(line, "size_bytes", &lab->size_bytes);
 		number_read(line, "stagger_us", &lab->stagger_us);
 		number_read(line, "join_bytes", &lab->join_bytes);
+		number_read(line, "auth", &lab->auth);
 	}
 	fclose(file);
 	if (!lab->long_flows)
@@ -445,24 +446,59 @@ static json_object *jain_seconds(const struct run *run)
 	return array;
 }
 
-static json_object *jain_100ms(const struct run *run)
+/* Mean and least of Jain's indices of windows. */
+struct jain_windows {
+	double sum, min;
+	int count;
+};
+
+static void jain_add(struct jain_windows *w, double index)
+{
+	if (index < 0)
+		return;
+	w->sum += index;
+	w->min = !w->count || index < w->min ? index : w->min;
+	w->count++;
+}
+
+static json_object *jain_json(const struct jain_windows *w)
 {
 	json_object *object = json_object_new_object();
-	double index, sum = 0, min = 1;
-	int count = 0;
+
+	json_object_object_add(object, "mean", json_number(w->count ? w->sum / w->count : 1, 4));
+	json_object_object_add(object, "min", json_number(w->count ? w->min : 1, 4));
+	return object;
+}
+
+static json_object *jain_100ms(const struct run *run)
+{
+	struct jain_windows w = {0};
 	uint64_t from;
 
-	for (from = run->from_us; from + 100000 <= run->to_us; from += 100000) {
-		index = jain_bin(run, from, from + 100000);
-		if (index < 0)
-			continue;
-		sum += index;
-		min = index < min ? index : min;
-		count++;
+	for (from = run->from_us; from + 100000 <= run->to_us; from += 100000)
+		jain_add(&w, jain_bin(run, from, from + 100000));
+	return jain_json(&w);
+}
+
+/* Of the long flow and who has joined it, over the windows, from its start on, that it is there for as
+ * a whole; null where none stays for so long. */
+static json_object *jain_joined(const struct run *run)
+{
+	struct jain_windows w = {0};
+	uint64_t from;
+	int i;
+
+	for (i = 0; i < run->flows; i++) {
+		const struct flow *f = &run->flow[i];
+
+		for (from = f->start_us; from + 100000 <= f->end_us; from += 100000) {
+			double rate[] = {port_rate_bps(run, run->steady.port, from, from + 100000),
+					 port_rate_bps(run, f->port, from, from + 100000)};
+
+			jain_add(&w, jain(rate, 2));
+		}
 	}
-	json_object_object_add(object, "mean", json_number(count ? sum / count : 1, 4));
-	json_object_object_add(object, "min", json_number(min, 4));
-	return object;
+	return w.count ? jain_json(&w) : NULL;
 }
 
 /*
@@ -915,6 +951,7 @@ static json_object *run_figures(const struct lab *lab, const struct run *run)
 	if (lab->join_bytes) {
 		json_object_object_add(object, "recovery_ms",
 				       recovery_figures(lab, run, &before_bps));
+		json_object_object_add(object, "jain_100ms", jain_joined(run));
 		json_int(object, "rate_before_bps", before_bps);
 	}
 	return object;
@@ -935,6 +972,7 @@ static json_object *lab_params(const struct lab *lab)
 	json_int(object, "join_bytes", lab->join_bytes);
 	if (*lab->telemetry)
 		json_object_object_add(object, "telemetry", json_object_new_string(lab->telemetry));
+	json_object_object_add(object, "auth", json_object_new_boolean(lab->auth));
 	if (*lab->podcc)
 		json_object_object_add(object, "podcc", words(lab->podcc));
 	if (*lab->app)
@@ -1149,6 +1187,10 @@ static void table_print(const struct lab *lab, json_object *results)
 				    json_object_object_get(run, "fct_ms"), " %.1f");
 			table_array("; long flow back at 95 % after ms",
 				    json_object_object_get(run, "recovery_ms"), " %.1f");
+			if (json_object_object_get(run, "jain_100ms"))
+				printf("; Jain 100 ms %.3f / %.3f (mean, min)",
+				       member(run, "jain_100ms", "mean"),
+				       member(run, "jain_100ms", "min"));
 		} else {
 			array = json_object_object_get(run, "rates_bps");
 			if (json_object_object_get(run, "paths"))

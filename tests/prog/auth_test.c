@@ -401,6 +401,34 @@ SinkTest(auth, sequence__of_segments)
 	}
 }
 
+/* The same of data without telemetry; an ACK has no segments. */
+SinkTest(auth, sequence__of_segments_without_telemetry)
+{
+	FOR_V4_AND_V6(v6) {
+		unsigned int payload;
+
+		flow_runs(v6);
+		for (payload = 0; payload <= 2; payload++) {
+			__u64 seq = 1000 + payload;
+			struct frame in = from_b(v6, payload, .seq = 5, .echo = 1, .echo_hops = 1, .echo_seq = 100,
+						 .key = &ours[0], .auth_seq = seq),
+				     old = from_b(v6, payload, .seq = 4, .echo = 1, .echo_hops = 1,
+						  .echo_seq = 99, .key = &ours[0], .auth_seq = seq - 1);
+			struct known before;
+
+			fixture("IPv%d, %u bytes", v6 ? 6 : 4, payload);
+			run(sink, &in);
+			world_counted((const int[]){ -1 });
+			before = known_of(v6);
+			run(sink, &in);
+			expect_counted(STAT_RX_DATA, payload ? -1 : STAT_RX_REPLAYED);
+			run(sink, &old);
+			expect_counted(STAT_RX_DATA, STAT_RX_REPLAYED);
+			expect_nothing_learned(v6, &before);
+		}
+	}
+}
+
 /* An ACK does not wait in fq: it comes before the data that was sent before it. */
 SinkTest(auth, sequence__an_ack_overtakes_data)
 {

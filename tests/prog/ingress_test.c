@@ -289,6 +289,41 @@ SinkTest(ingress, host__that_sends_telemetry_strips_it_too)
 	}
 }
 
+/*
+ * Data without telemetry, which a peer whose telemetry is probes sends from the first packet on, makes the
+ * flow, too: a hop to a pod is looked for in it. There is nothing to echo.
+ */
+SinkTest(ingress, bare_data__makes_the_flow)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = from_b(v6, 100, .seq = 77), inner = tcp(.v6 = v6, .reply = 1, .payload = 100);
+		struct result r = run(sink, &in);
+
+		expect_frame(&r.out, &inner);
+		expect_counted(STAT_RX_DATA);
+		expect_eq(flow_exists(*forward(v6)), 1);
+		expect_eq(flow_get(*forward(v6)).echo.version, 0);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+	}
+}
+
+/* What waits to be echoed waits on. */
+SinkTest(ingress, bare_data__leaves_the_echo_as_it_is)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame stamped = from_b(v6, 100, .room = 5, .nhop = 1, .seq = 77, .hop = { 42 }),
+			     bare = from_b(v6, 100, .seq = 277);
+		struct flow_echo before, after;
+
+		run(sink, &stamped);
+		before = flow_get(*forward(v6)).echo;
+		run(sink, &bare);
+		after = flow_get(*forward(v6)).echo;
+		expect_counted(STAT_RX_DATA, STAT_RX_DATA);
+		cr_assert(!memcmp(&before, &after, sizeof(before)), "IPv%d: the echo moved", v6 ? 6 : 4);
+	}
+}
+
 SinkTest(ingress_small, flow_map_full__is_stripped_and_not_echoed)
 {
 	struct frame first = from_b(0, 100, .room = 5, .nhop = 1),
@@ -438,6 +473,7 @@ static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int pa
 		expect_eq(now.last_fb_ns, f.last_fb_ns);
 	} else {
 		expect_eq(now.feedbacks, f.feedbacks + 1);
+		expect_eq(now.fb_probe, fb->probe);
 		expect_between(now.fb_rx_ns, before - age, after - age);
 		expect_between(now.last_fb_ns, before, after);
 	}

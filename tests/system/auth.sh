@@ -133,3 +133,114 @@ auth__key_files_that_are_refused() {
 	daemon_hup h1 "the configuration in force stays as it is"
 	expect "status" "$(status_of h1 .authenticated)" = true
 }
+
+# --- attacks ---
+
+# attack KIND COUNT [KEY]: tests/system/attack.c, at the switch port to h1.
+attack() {
+	net_in sw "$BUILD/attack" "$1" p1 "$CASE_DIR/message" "$2" ${3:+"$3"} 2>"$CASE_DIR/attack.log" ||
+		fail "attack: $(<"$CASE_DIR/attack.log")"
+}
+
+attack_record() {
+	rm -f "$CASE_DIR/message"
+	net_exec sw "$BUILD/attack" record p1 "$CASE_DIR/message" 2>"$CASE_DIR/attack.log" 9>&- &
+	RECORDER=$!
+	wait_for 20 "a message to h1 passes" test -s "$CASE_DIR/message"
+}
+
+attack_record_end() {
+	kill -TERM $RECORDER
+	wait $RECORDER || fail "attack: $(<"$CASE_DIR/attack.log")"
+}
+
+# attack_counts KIND COUNTER [KEY]: 10,000 messages, and COUNTER of h1 grows by as many.
+attack_counts() {
+	local before
+
+	before=$(stat_of h1 "$2")
+	attack "$1" 10000 ${3:+"$3"}
+	wait_for 20 "all that was sent (${1}) is counted as $2, and nothing else is" attack_counted "$2" $((before + 10000))
+}
+
+attack_counted() { (($(stat_of h1 "$1") == $2)); }
+
+# Each kind of attack, 10,000 messages a second, and what it is counted as.
+attacks() {
+	attack_counts forge rx_bad_auth
+	attack_counts flip rx_bad_auth
+	attack_counts key rx_bad_auth $AUTH_KEY
+	attack_counts address rx_bad_auth
+	attack_counts bare rx_no_auth
+	attack_counts stranger rx_foreign
+	attack_counts replay rx_replayed
+}
+
+# Every entry of h1's flows and of what it knows of hosts, as text.
+attack_state() {
+	bpftool map dump pinned "$PINS/ssys-h1/flows"
+	bpftool map dump pinned "$PINS/ssys-h1/hosts"
+}
+
+attack_is_quiet() {
+	attack_state >"$CASE_DIR/state-1"
+	sleep 0.3
+	attack_state >"$CASE_DIR/state-2"
+	cmp -s "$CASE_DIR/state-1" "$CASE_DIR/state-2"
+}
+
+FEEDBACK="fb_first fb_fast fb_full fb_skipped fb_contended fb_swift fb_no_flow"
+
+# h2 sends nothing with our header but echoes, one in each.
+auth__attacks_do_not_move_a_flow_that_runs() {
+	local address
+
+	need "$BUILD/attack"
+	for address in 10.2.0.2 fd00:2::2; do
+		net_up
+		daemon_start h1 h2 sw
+		server h2
+		bulk_start h1 $address
+		governed_soon h1
+		attack_record
+		attack_record_end
+		attacks
+		# shellcheck disable=SC2086
+		expect "feedback used by h1, of echoes sent by h2" "$(stat_of h1 $FEEDBACK)" -le "$(stat_of h2 tx_data)"
+		expect "peers that fell silent" "$(stat_of h1 peer_silent)" -eq 0
+		governed_soon h1
+		bulk_goes_on
+		grows "feedback" 20 flow_of h1 .feedbacks
+		bulk_stop
+		servers_stop
+		daemon_stop h1 h2 sw
+		net_down
+	done
+}
+
+# The sender is stopped, so that nothing else is there that could move it. That the attacks would, if they had
+# the key, is seen last.
+auth__attacks_leave_a_flow_byte_by_byte() {
+	local before
+
+	need "$BUILD/attack"
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	attack_record
+	kill -STOP "$BULK"
+	wait_for 30 "the flow is quiet" attack_is_quiet
+	attack_record_end
+	attack_state >"$CASE_DIR/before"
+	before=$(stat_of h1 tx_data)
+	attacks
+	attack_state >"$CASE_DIR/after"
+	same "the flow after the attacks" "$CASE_DIR/before" "$CASE_DIR/after"
+	expect "what h1 sent meanwhile" "$(stat_of h1 tx_data)" -eq "$before"
+	attack key 10 $KEY
+	attack_state >"$CASE_DIR/after"
+	! cmp -s "$CASE_DIR/before" "$CASE_DIR/after" || fail "with the key, too, nothing moves: these are no attacks"
+	kill -CONT "$BULK"
+}
