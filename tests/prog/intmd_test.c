@@ -222,7 +222,7 @@ SinkTest(intmd, trip__with_an_echo)
 		f = expect_hop(HOP_MAP, &r.out, 0x123, &hop);
 		run(sink, &f);
 		r = run(EGRESS, &there);
-		expect_eq(r.out.len, there.len + (v6 ? 40 : 20) + 8 + GROW + 12 + 8 + 8);
+		expect_eq(r.out.len, there.len + (v6 ? 40 : 20) + 8 + GROW + 12 + 12 + 8);
 		f = expect_hop(HOP_MAP, &r.out, 0x123, &hop);
 		r = run(sink, &f);
 		expect_frame(&r.out, &there);
