@@ -217,7 +217,7 @@ CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
 	} else {
 		kind = hpcc_new_ack(&f->cc, &f->params, ack);
 	}
-	if (fb->form == RX_HOPS && !fb->probe && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
+	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
 		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops);
 	if (kind != HPCC_SKIPPED) {
 		f->fb_rx_ns = fb->rx_ns;
@@ -399,23 +399,31 @@ static __attribute__((noinline)) int ingress_answer_sign(ctx_t *ctx, const struc
 }
 
 /*
- * The hop to the pod in a PROBE before it turns round: what that brings back must tell of the same hops
- * as an echo does.
+ * What an echo would tell, in a PROBE before it turns round: N, and the hop to the pod. The inner packet of
+ * one that is authenticated has been parsed into the scratch space.
  */
-static inline void ingress_probe_hop(ctx_t *ctx, const struct msg *m)
+static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m)
 {
 	__u32 at = m->offset + WIRE_HDR_BYTES, n;
+	struct scratch_space *space = scratch_get();
 	struct pod_stamp stamp = {};
-	struct ingress_pkt p = {};
+	struct ingress_pkt *p;
 	const __be16 *nhop_path;
 	struct flow *f;
 	__be64 hop;
 	__be16 v;
 
-	if (!m->hdr.max_hops || ingress_parse(ctx, m, &p) != STAT_RX_DATA)
+	if (!space || !m->hdr.max_hops)
 		return;
-	f = bpf_map_lookup_elem(&flows, &p.key);
-	if (!f || !f->pod_ifindex)
+	p = &space->ingress;
+	if (!p->auth_seq && ingress_parse(ctx, m, p) != STAT_RX_DATA)
+		return;
+	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (!f)
+		return;
+	v = bpf_htons(report_flows(f, ctx_ifindex(ctx), p->now_ns));
+	ctx_store(ctx, at + sizeof(*nhop_path), &v, sizeof(v));
+	if (!f->pod_ifindex)
 		return;
 	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
 	if (!nhop_path || !pod_stamp(f, &stamp, bpf_ntohs(*nhop_path), m->hdr.max_hops))
@@ -437,7 +445,7 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
 	__u32 len, src;
 
-	ingress_probe_hop(ctx, m);
+	ingress_probe_tell(ctx, m);
 	len = m->ip.v6 ? 16 : 4;
 	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
 	bound_here(len); /* behind the call, or the verifier has lost it */
@@ -528,8 +536,10 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 		if (!telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
 			stats_count(STAT_RX_REPLAYED);
 	}
-	if (!telem && !has_echo)
+	if (!telem && !has_echo) {
+		report_flows(f, ctx_ifindex(ctx), p->now_ns); /* it is active all the same */
 		return f;
+	}
 	f->last_rx_ns = p->now_ns;
 	if (f->epoch != ctl->epoch)
 		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
@@ -671,6 +681,7 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress
 	fb.seq = p->seq;
 	fb.nhop_path = bpf_ntohs(telem->nhop_path);
 	fb.hops = fb.nhop_path >> 12;
+	fb.flows = bpf_ntohs(telem->flows);
 	if (fb.hops > m->hdr.max_hops) {
 		stats_count(STAT_RX_BAD_TELEM);
 		return;

@@ -69,11 +69,11 @@ struct wire_hdr {
 
 /*
  * nHop 4 bits, pathID 12 bits, then max_hops times the 64 bits of telemetry.h. The first nHop are
- * valid. The 16 bits between are 0.
+ * valid. In PROBE_REPLY the 16 bits between are N, as in an echo; otherwise they are 0.
  */
 struct wire_telem {
 	__be16 nhop_path;
-	__be16 reserved;
+	__be16 flows;
 	__u8 hop[HPCC_MAX_HOPS][8]; /* bytes: not aligned to 8 in the packet */
 };
 

@@ -706,6 +706,44 @@ SinkTest(report, flows__set_w_ai_where_the_last_hop_is_the_bottleneck)
 	expect_flows(100);
 }
 
+/* A flow of which probes are the telemetry is told N by their answers. */
+SinkTest(report, flows__are_told_by_the_answer_to_a_probe)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500, .dport = 1003),
+			     head = frame_cut(inner, 14 + (v6 ? 40 : 20) + 20), in;
+		struct result r;
+		unsigned int i;
+
+		port_counts(ENDLESS_NS, 0, 0);
+		for (i = 0; i < 6; i++)
+			flow_arrives(v6, i);
+		in = wrap(&head, .msg = 2, .room = 5, .nhop = 1, .seq = 500, .hop = { hop_of(0, 0, 0) });
+		r = run(sink, &in);
+		expect_eq(get16(r.out.b + at_telem(&r.out)), get16(in.b + at_telem(&in)));
+		expect_eq(get16(r.out.b + at_telem(&r.out) + 2), 6);
+	}
+}
+
+SinkTest(report, flows__by_the_answer_to_a_probe_set_w_ai)
+{
+	struct frame first = tcp(.payload = 100), head = frame_cut(first, 14 + 20 + 20);
+	struct host h = { .heard_ns = clock_ns(), .capable = 1, .asked_ns = clock_ns() };
+	unsigned int i;
+
+	flow_runs(0, 1000000);
+	host_set(0, HOST_B, &h);
+	for (i = 0; i < 12; i++) {
+		struct frame probe = wrap(&head, .msg = 2, .room = 5, .nhop = 1, .seq = 500 + i,
+					  .hop = { hop_of(i * 1000000, i * 12500000ULL, 8000) }), in;
+
+		put16(probe.b + at_telem(&probe) + 2, 30);
+		in = frame_turned(probe);
+		run(sink, &in);
+	}
+	expect_flows(45);
+}
+
 SinkTest(report, flows__with_a_ratio)
 {
 	unsigned int i;

@@ -122,3 +122,9 @@ dissector__reads_feedback_for_several_flows() {
 		"$(dissected_count "$CASE_DIR/wire.pcap" 'sluice.report.proto == 17 && sluice.echo.window > 0')" -ge 5
 	expect "echoes with W" "$(dissected_count "$CASE_DIR/wire.pcap" 'sluice.msg == 1 && sluice.echo.window > 0')" -ge 5
 }
+
+dissector__reads_int_md() {
+	need tshark tcpdump
+	dissector_lab "hpcc: {encoding: int-md}"
+	dissector_wire_is_read 'sluice.intmd.kbps == 100000 && sluice.intmd.node == 2'
+}
