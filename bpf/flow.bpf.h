@@ -70,6 +70,14 @@ static inline __u64 flow_patience_ns(const struct flow *f)
 	return flow_telem_is_dense(f) || f->fb_probe ? f->params.t_ns : 3 * f->params.t_ns;
 }
 
+static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
+{
+	__u32 i = st->bottleneck;
+
+	bound_here(i);
+	return i < HPCC_MAX_HOPS ? st->last[i].bps : 0;
+}
+
 /* That a receiver with delayed ACKs has got and not acknowledged yet. */
 #define DELAYED_ACK_SEGMENTS 1
 

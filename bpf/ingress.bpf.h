@@ -8,9 +8,10 @@
  *  1. parse: is it one of ours, whole, of our version, from a configured peer, and, where there is a
  *     key, from one that has it? What is not goes on to the stack as it is, and is counted by reason.
  *  2. DATA: the telemetry goes to the flow's echo slot, to leave with the next packet of the reverse
- *     flow; the echo goes through HPCC (hpcc.h) and becomes the flow's W and R; then everything up
- *     to the inner packet is stripped and the stack sees what the sender's stack sent.
- *  3. PROBE is turned round as PROBE_REPLY; what that brings back is feedback like an echo.
+ *     flow; the echo is feedback (feedback.bpf.h); then everything up to the inner packet is stripped
+ *     and the stack sees what the sender's stack sent.
+ *  3. PROBE is turned round as PROBE_REPLY; what that brings back is feedback like an echo. So is a message
+ *     of reports (batch.bpf.h), which ends here.
  *  4. XDP is for these messages only. What it passes, tc sees as if there were no XDP, and counts;
  *     what it stripped goes by tc as a plain packet, and has its window cut there.
  *
@@ -56,205 +57,6 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		e->hop[i] = p->hop[i];
 	__sync_fetch_and_add(&e->version, 1);
-}
-
-static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP_BYTES])
-{
-	int i;
-
-	for (i = 0; i < HPCC_MAX_HOPS; i++)
-		fb->hop[i] = *(const __be64 *)hop[i];
-}
-
-/* A delay into Swift; where nothing was timed there is nothing to be said. */
-CORE_GLOBAL int ingress_swift(struct flow *f, const struct hpcc_ack *ack, __u32 delay_ns, __u32 mode)
-{
-	struct swift_ack sample = { .delay_ns = delay_ns };
-
-	if (!f || !ack || !delay_ns)
-		return HPCC_SKIPPED;
-	if (mode == MODE_OBSERVE)
-		return HPCC_FAST;
-	sample.seq = ack->seq;
-	sample.snd_nxt = ack->snd_nxt;
-	sample.random = ack->random;
-	return swift_new_ack(&f->cc, &f->params, &f->swift, &sample);
-}
-
-/* W_AI by N, where the receiver's port is the bottleneck. Returns the counter for an N that is absurd. */
-static inline enum sluice_stat feedback_flows(struct flow *f, __u32 told, int last_hop)
-{
-	__u32 n;
-
-	if (f->flows_fixed)
-		return STAT_MAX;
-	f->own_port = rx_own_port(f->own_port, last_hop);
-	n = rx_flows_choose(f->own_port, f->flows_expected, told);
-	if (n == f->flows)
-		return STAT_MAX;
-	f->flows = n;
-	return rx_flows(&f->params, n) == RX_TAKEN ? STAT_MAX : STAT_FB_ABSURD_FLOWS;
-}
-
-/*
- * Feedback that is U or W, into what is left of Algorithm 1. ACKs may overtake each other: what names an
- * older position than the last one did is out of date. What is older by more than a few windows is of
- * another life of the flow, and then the last one was.
- */
-CORE_GLOBAL int ingress_value(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack)
-{
-	enum sluice_stat absurd = STAT_MAX;
-	enum hpcc_kind kind;
-	__u64 value, v;
-	__u32 behind;
-
-	if (!f || !fb || !ack)
-		return HPCC_SKIPPED;
-	v = bpf_be64_to_cpu(fb->hop[0]);
-	value = v >> 32;
-	behind = f->fb_seq - fb->seq;
-	if (behind && behind < 4 * (f->params.w_init >> 12))
-		return HPCC_SKIPPED;
-	f->fb_seq = fb->seq;
-	f->told_hops = fb->nhop_path >> 12;
-	if (fb->form == RX_WINDOW) {
-		if (!f->flows_fixed && fb->flows)
-			f->flows = fb->flows;
-		if (fb->mode != MODE_OBSERVE && rx_window(&f->cc, &f->params, value) != RX_TAKEN)
-			stats_count(STAT_FB_ABSURD_WINDOW);
-		return HPCC_FULL;
-	}
-	if (fb->mode == MODE_OBSERVE) {
-		f->cc.u = value;
-		f->cc.u_frac = 0;
-		kind = HPCC_FAST;
-	} else {
-		kind = rx_ratio(&f->cc, &f->params, ack, value);
-	}
-	absurd = feedback_flows(f, fb->flows, v & WIRE_VALUE_LAST_HOP);
-	if (absurd != STAT_MAX)
-		stats_count(absurd);
-	return kind;
-}
-
-/*
- * Does the answer to a PROBE say less than what the receiver tells of the data itself? W comes from one
- * place: what a sender makes of hops on the way would not agree with what the receiver has committed.
- */
-static inline int feedback_is_needless(const struct flow *f, const struct feedback *fb)
-{
-	return fb->probe && f->form != RX_HOPS &&
-	       fb->now_ns < f->last_fb_ns + hpcc_idle_ns(f->params.t_ns);
-}
-
-/* Feedback into Algorithm 1, or Swift where the path stamps nothing. */
-CORE_GLOBAL int ingress_feedback(struct flow *f, const struct feedback *fb)
-{
-	struct scratch_space *space = scratch_get();
-	enum fallback_verdict change = FALLBACK_STAY;
-	enum sluice_stat absurd = STAT_MAX;
-	struct hpcc_ack *ack;
-	__u32 delay_ns = 0, swift;
-	enum hpcc_kind kind;
-	int i;
-
-	if (!f || !fb || !space)
-		return 0;
-	ack = &space->ack;
-	if (!flow_trylock(f)) {
-		stats_count(STAT_FB_CONTENDED);
-		return 0;
-	}
-	if (feedback_is_needless(f, fb)) {
-		flow_unlock(f);
-		stats_count(STAT_FB_SKIPPED);
-		return 0;
-	}
-	if (fb->hops && fb->form != f->form) {
-		f->form = fb->form;
-		f->told_hops = 0;
-		f->fb_seq = fb->seq;
-		hpcc_forget(&f->cc);
-	}
-	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
-	ack->hops = fb->hops;
-	for (i = 0; i < HPCC_MAX_HOPS; i++)
-		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(fb->hop[i]));
-	/* The 32 bits on the wire name a position in the 4 GB before the last packet given out. */
-	ack->snd_nxt = *(volatile __u64 *)&f->tx_bytes;
-	ack->seq = ack->snd_nxt - (__u32)((__u32)ack->snd_nxt - fb->seq);
-	/*
-	 * What still waits in fq for its departure time will see the network after this update: a round
-	 * ends with the first of it, not with what follows it. What collected this has left.
-	 */
-	ack->snd_nxt = flow_left_bytes(f, fb->now_ns);
-	if (ack->snd_nxt < ack->seq)
-		ack->snd_nxt = ack->seq;
-	if (f->params.variant == HPCC_PROBABILISTIC)
-		ack->random = bpf_get_prandom_u32();
-	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
-
-	if (delay_is_wanted(f))
-		delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
-	if (delay_ns)
-		f->delay_ns = delay_ns;
-	if (f->swift.target_ns)
-		change = fallback_feedback(&f->fallback, &f->cc, fb->hops, fb->now_ns,
-					   f->params.t_ns);
-	if (change == FALLBACK_TO_SWIFT)
-		f->told_hops = 0;
-	swift = f->fallback.swift;
-	if (!f->params.t_ns) {
-		kind = HPCC_SKIPPED;
-	} else if (swift) {
-		kind = ingress_swift(f, ack, delay_ns, fb->mode);
-	} else if (fb->form != RX_HOPS) {
-		kind = ingress_value(f, fb, ack);
-	} else if (fb->mode == MODE_OBSERVE) {
-		kind = hpcc_observe(&f->cc, &f->params, ack);
-		if (kind != HPCC_SKIPPED)
-			hpcc_record(&f->cc, ack);
-	} else {
-		kind = hpcc_new_ack(&f->cc, &f->params, ack);
-	}
-	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
-		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops);
-	if (kind != HPCC_SKIPPED) {
-		f->fb_rx_ns = fb->rx_ns;
-		f->last_fb_ns = fb->now_ns;
-		f->fb_probe = fb->probe;
-		f->feedbacks++;
-	}
-	flow_unlock(f);
-	if (change != FALLBACK_STAY)
-		stats_count(change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT : STAT_FB_TO_HPCC);
-	if (absurd != STAT_MAX)
-		stats_count(absurd);
-	if (swift && kind != HPCC_SKIPPED) {
-		stats_count(STAT_FB_SWIFT);
-		return 0;
-	}
-	if (fb->form == RX_RATIO && kind != HPCC_SKIPPED)
-		stats_count(STAT_FB_RATIO);
-	if (fb->form == RX_WINDOW && kind != HPCC_SKIPPED) {
-		stats_count(STAT_FB_WINDOW);
-		return 0;
-	}
-	switch (kind) {
-	case HPCC_FIRST:
-		stats_count(STAT_FB_FIRST);
-		break;
-	case HPCC_FAST:
-		stats_count(STAT_FB_FAST);
-		break;
-	case HPCC_FULL:
-		stats_count(STAT_FB_FULL);
-		break;
-	case HPCC_SKIPPED:
-		stats_count(STAT_FB_SKIPPED);
-		break;
-	}
-	return 0;
 }
 
 /* Reads and checks the inner packet. */
@@ -348,34 +150,6 @@ static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *
 	if (diff && k->n > 1)
 		diff = auth_tag(text, k->key[1].k0, k->key[1].k1, wire_auth_words(&m->hdr)) ^ sent;
 	return diff || !k->n || !p->auth_seq ? STAT_RX_BAD_AUTH : STAT_RX_DATA;
-}
-
-/* Likewise of a message of reports, which are in text already. */
-static __attribute__((noinline)) int ingress_batch_auth(ctx_t *ctx, const struct msg *m,
-							struct wire_batch_text *text, __u64 *seq)
-{
-	const struct control *ctl = control_get();
-	__u32 words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
-	const struct auth_keys *k;
-	struct wire_auth auth;
-	__u64 sent, diff;
-
-	if (!ctl || ctx_load(ctx, m->offset + wire_length(&m->hdr) - sizeof(auth), &auth, sizeof(auth)))
-		return STAT_RX_TRUNCATED;
-	k = auth_keys_get(ctl);
-	if (!k)
-		return STAT_RX_BAD_AUTH;
-	sent = (__u64)bpf_ntohl(auth.tag_high) << 32 | bpf_ntohl(auth.tag_low);
-	*seq = (__u64)bpf_ntohl(auth.seq_high) << 32 | bpf_ntohl(auth.seq_low);
-	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
-	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
-	text->hdr = m->hdr;
-	text->seq_high = auth.seq_high;
-	text->seq_low = auth.seq_low;
-	diff = auth_batch_tag(text, k->key[0].k0, k->key[0].k1, words) ^ sent;
-	if (diff && k->n > 1)
-		diff = auth_batch_tag(text, k->key[1].k0, k->key[1].k1, words) ^ sent;
-	return diff || !k->n || !*seq ? STAT_RX_BAD_AUTH : STAT_RX_FEEDBACK;
 }
 
 /* The tag of a PROBE that is turned round: its own text, but for addresses and message. */
@@ -573,7 +347,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 		fb.nhop_path = bpf_ntohs(echo->nhop_path);
 		fb.rx_ns = p->now_ns - ((__u64)bpf_ntohs(echo->age) << WIRE_AGE_SHIFT);
 		feedback_hops(&fb, echo->hop);
-		ingress_feedback(f, &fb);
+		feedback_take(f, &fb);
 	}
 	return f;
 }
@@ -687,88 +461,7 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress
 		return;
 	}
 	feedback_hops(&fb, telem->hop);
-	ingress_feedback(f, &fb);
-}
-
-/* One report of a message of them; what the flow's own packets bring back would say the same. */
-CORE_GLOBAL int ingress_report(const struct wire_report *r)
-{
-	struct scratch_space *space = scratch_get();
-	struct report_from *from;
-	struct feedback *fb;
-	struct flow *f;
-
-	if (!r || !space)
-		return 0;
-	from = &space->from;
-	fb = &space->feedback;
-	if (r->flags != WIRE_F_WINDOW && r->flags != WIRE_F_RATIO) {
-		stats_count(STAT_FB_BAD_FORM);
-		return 0;
-	}
-	from->key.local_port = r->port[0];
-	from->key.remote_port = r->port[1];
-	from->key.proto = r->proto;
-	f = bpf_map_lookup_elem(&flows, &from->key);
-	if (!f) {
-		stats_count(STAT_FB_NO_FLOW);
-		return 0;
-	}
-	if (from->auth_seq && !auth_takes_echo(f, from->floor, from->auth_seq)) {
-		stats_count(STAT_RX_REPLAYED);
-		return 0;
-	}
-	f->last_rx_ns = from->now_ns;
-	fb->form = r->flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
-	fb->hops = 1;
-	fb->mode = from->mode;
-	fb->now_ns = from->now_ns;
-	fb->rx_ns = from->now_ns - ((__u64)bpf_ntohs(r->age) << WIRE_AGE_SHIFT);
-	fb->seq = bpf_ntohl(r->seq);
-	fb->flows = bpf_ntohs(r->flows);
-	fb->nhop_path = bpf_ntohs(r->nhop_path);
-	__builtin_memcpy(&fb->hop[0], &r->value, sizeof(fb->hop[0]));
-	ingress_feedback(f, fb);
-	stats_count(STAT_FB_REPORTED);
-	return 0;
-}
-
-/* A message of reports: no packet is in it, so it ends here, whatever becomes of it. */
-static inline enum sluice_stat ingress_batch(ctx_t *ctx, const struct msg *m, struct host *h,
-					     const struct control *ctl)
-{
-	__u32 n = m->hdr.max_hops, bytes, i;
-	struct scratch_space *space = scratch_get();
-	struct wire_batch_text *text;
-	struct report_from *from;
-
-	if (!space || m->shim.ip_proto != WIRE_NO_NEXT_HEADER)
-		return STAT_RX_MISMATCH;
-	text = &space->batch;
-	from = &space->from;
-	bytes = n * sizeof(text->report[0]);
-	bound_here(bytes);
-	if (bytes < sizeof(text->report[0]) || bytes > sizeof(text->report)) /* never */
-		return STAT_RX_BAD_LENGTH;
-	if (ctx_load(ctx, m->offset + WIRE_HDR_BYTES, text->report, bytes))
-		return STAT_RX_TRUNCATED;
-	from->auth_seq = 0;
-	if (ctl->auth) {
-		enum sluice_stat verdict = ingress_batch_auth(ctx, m, text, &from->auth_seq);
-
-		if (verdict != STAT_RX_FEEDBACK)
-			return verdict;
-	}
-	if (ctl->bypass)
-		return STAT_RX_FEEDBACK;
-	from->key = (struct flow_key){ .local = m->ip.dst, .remote = m->ip.src };
-	from->now_ns = bpf_ktime_get_ns();
-	from->floor = auth_floor(h);
-	from->mode = ctl->mode;
-	host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
-	for (i = 0; i < WIRE_REPORTS_MAX && i < n; i++)
-		ingress_report(&text->report[i]);
-	return STAT_RX_FEEDBACK;
+	feedback_take(f, &fb);
 }
 
 static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
@@ -810,7 +503,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		return CTX_PASS;
 	}
 	if (wire_message(&m.hdr) == WIRE_FEEDBACK) {
-		*verdict = ingress_batch(ctx, &m, h, ctl);
+		*verdict = batch_take(ctx, &m, h, ctl);
 		return *verdict == STAT_RX_FEEDBACK ? CTX_DROP : CTX_PASS;
 	}
 	p = &space->ingress;

@@ -44,7 +44,9 @@ static inline void report_begin(struct rx_flow *r, const struct flow *f, const s
 /* The flow's parameters, with W_AI by N. What the flow as a sender has been told of N is not looked at. */
 static inline void report_params(struct rx_flow *r, const struct flow *f, __u32 counted)
 {
-	__u32 n = rx_flows_choose(r->own_port, f->flows_expected, counted);
+	__u32 n = rx_flows_scale(&f->params, counted, flow_bottleneck_bps(&r->rx.cc));
+
+	n = rx_flows_choose(r->own_port, f->flows_expected, n);
 
 	if (r->epoch == f->epoch && r->flows == n)
 		return;
@@ -103,6 +105,10 @@ static inline void report_value(const struct rx_flow *r, struct ingress_pkt *p)
 	if (r->form == RX_RATIO) {
 		value = r->rx.cc.u;
 		flags = r->rx.cc.bottleneck + 1 == p->nhop ? WIRE_VALUE_LAST_HOP : 0;
+		/* The speed is not told: N is that of a port like this host's. */
+		p->flows = rx_flows_scale(&r->params, p->flows, flow_bottleneck_bps(&r->rx.cc));
+		if (p->flows > 0xffff)
+			p->flows = 0xffff;
 	}
 	if (value > 0xffffffff)
 		value = 0xffffffff;

@@ -47,6 +47,8 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "egress.bpf.h"
 #include "pod.bpf.h"
 #include "report.bpf.h"
+#include "feedback.bpf.h"
+#include "batch.bpf.h"
 #include "ingress.bpf.h"
 #include "backlog.bpf.h"
 #include "tcp_cc.bpf.h"

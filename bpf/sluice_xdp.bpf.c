@@ -30,6 +30,8 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 #include "auth.bpf.h"
 #include "pod.bpf.h"
 #include "report.bpf.h"
+#include "feedback.bpf.h"
+#include "batch.bpf.h"
 #include "ingress.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -183,6 +183,20 @@ static inline __u8 rx_own_port(__u8 certainty, int last_hop)
 }
 
 /*
+ * N of a bottleneck of so many bit/s (0: not known) in terms of W_init, which is of the sender's port. What
+ * the flows of a slower one share is the headroom of its own BDP: W_init / BDP times less for each.
+ */
+static inline __u32 rx_flows_scale(const struct hpcc_params *p, __u32 n, __u64 bps)
+{
+	__u64 bdp = bps / 1000 * p->t_ns / 8000000, w = p->w_init >> 12; /* < 2^30 * 2^30 */
+
+	if (!bdp || bdp >= w || n > RX_N_MAX)
+		return n;
+	w = (n * w + bdp - 1) / bdp; /* 2^24 * 2^27 */
+	return w < RX_N_MAX ? w : RX_N_MAX;
+}
+
+/*
  * N by which W_AI is to be: the one that is expected elsewhere, or one and a half times the one that is
  * counted. With N exactly the increases of all flows together fill what eta leaves free, and a queue
  * stands: of 64 flows at 100 Mbit/s and 40 ms p50 10 KB and p99 57 KB, with half of it added 1.5 and

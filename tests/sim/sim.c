@@ -131,7 +131,7 @@ static void flow_acknowledge(struct flow *f)
 	f->delack_id++;
 }
 
-/* ingress_feedback() of bpf/ingress.bpf.h. */
+/* feedback_take() of bpf/feedback.bpf.h. */
 static void flow_feedback(struct flow *f, const struct packet *pkt)
 {
 	struct hpcc_ack ack = {

@@ -106,7 +106,7 @@ interface__mtu_changes_under_load() {
 	wait_for 20 "sluiced says so" said h1 "MTU: 1500 -> 1400"
 	status_soon h1 "MTU in the status" '.interfaces[0].mtu_bytes' 1400
 	wait_for 20 "the route has room" interface_room 10.0.0.0/8 1248
-	wait_for 20 "and that of IPv6" interface_room fd00::/16 1228
+	wait_for 20 "and that of IPv6" interface_room fd00::/16 1280
 	bulk_goes_on
 	grows "packets with telemetry" 20 stat_of h1 tx_data
 	grows "feedback" 20 flow_of h1 .feedbacks

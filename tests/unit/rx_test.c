@@ -468,3 +468,21 @@ Test(rx, rx_count__several_cpus)
 	for (i = 0; i < ROUNDS; i++)
 		cr_assert_eq(shared.counted[i], 200, "epoch %d: %u", i, shared.counted[i]);
 }
+
+Test(rx_flows_scale, slower_bottleneck)
+{
+	struct hpcc_params p = { .t_ns = 2000000, .w_init = 25000ULL << 12 };
+
+	cr_expect_eq(rx_flows_scale(&p, 3, 100000000), 3);
+	cr_expect_eq(rx_flows_scale(&p, 3, 0), 3);
+	cr_expect_eq(rx_flows_scale(&p, 3, 400000000), 3);
+	cr_expect_eq(rx_flows_scale(&p, 3, 20000000), 15);
+	cr_expect_eq(rx_flows_scale(&p, 1, 99000000), 2);
+	cr_expect_eq(rx_flows_scale(&p, 0, 20000000), 0);
+	cr_expect_eq(rx_flows_scale(&p, RX_N_MAX, 20000000), RX_N_MAX);
+	cr_expect_eq(rx_flows_scale(&p, 0xffffffff, 1000), 0xffffffff);
+	p.t_ns = NSEC_PER_SEC;
+	p.w_init = (1ULL << 27) << 12;
+	cr_expect_eq(rx_flows_scale(&p, 1000, 800000000000ULL), 1000);
+	cr_expect_eq(rx_flows_scale(&p, 1000, 100000000), 10738);
+}

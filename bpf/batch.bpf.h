@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_BATCH_BPF_H
+#define SLUICE_BATCH_BPF_H
+/*
+ * A message of reports (WIRE_FEEDBACK), which a receiver's daemon sends for flows to which nothing goes back
+ * (report.bpf.h). All of it is copied into the scratch space, where the tag is computed over it; then each
+ * report is feedback to its flow.
+ */
+/* Is the tag of a message right, under one of our keys? Its reports are in text already. */
+static __attribute__((noinline)) int batch_auth(ctx_t *ctx, const struct msg *m,
+							struct wire_batch_text *text, __u64 *seq)
+{
+	const struct control *ctl = control_get();
+	__u32 words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
+	const struct auth_keys *k;
+	struct wire_auth auth;
+	__u64 sent, diff;
+
+	if (!ctl || ctx_load(ctx, m->offset + wire_length(&m->hdr) - sizeof(auth), &auth, sizeof(auth)))
+		return STAT_RX_TRUNCATED;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return STAT_RX_BAD_AUTH;
+	sent = (__u64)bpf_ntohl(auth.tag_high) << 32 | bpf_ntohl(auth.tag_low);
+	*seq = (__u64)bpf_ntohl(auth.seq_high) << 32 | bpf_ntohl(auth.seq_low);
+	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
+	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
+	text->hdr = m->hdr;
+	text->seq_high = auth.seq_high;
+	text->seq_low = auth.seq_low;
+	diff = auth_batch_tag(text, k->key[0].k0, k->key[0].k1, words) ^ sent;
+	if (diff && k->n > 1)
+		diff = auth_batch_tag(text, k->key[1].k0, k->key[1].k1, words) ^ sent;
+	return diff || !k->n || !*seq ? STAT_RX_BAD_AUTH : STAT_RX_FEEDBACK;
+}
+
+/* One report of a message of them; what the flow's own packets bring back would say the same. */
+CORE_GLOBAL int batch_report(const struct wire_report *r)
+{
+	struct scratch_space *space = scratch_get();
+	struct report_from *from;
+	struct feedback *fb;
+	struct flow *f;
+
+	if (!r || !space)
+		return 0;
+	from = &space->from;
+	fb = &space->feedback;
+	if (r->flags != WIRE_F_WINDOW && r->flags != WIRE_F_RATIO) {
+		stats_count(STAT_FB_BAD_FORM);
+		return 0;
+	}
+	from->key.local_port = r->port[0];
+	from->key.remote_port = r->port[1];
+	from->key.proto = r->proto;
+	f = bpf_map_lookup_elem(&flows, &from->key);
+	if (!f) {
+		stats_count(STAT_FB_NO_FLOW);
+		return 0;
+	}
+	if (from->auth_seq && !auth_takes_echo(f, from->floor, from->auth_seq)) {
+		stats_count(STAT_RX_REPLAYED);
+		return 0;
+	}
+	f->last_rx_ns = from->now_ns;
+	fb->form = r->flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
+	fb->hops = 1;
+	fb->mode = from->mode;
+	fb->now_ns = from->now_ns;
+	fb->rx_ns = from->now_ns - ((__u64)bpf_ntohs(r->age) << WIRE_AGE_SHIFT);
+	fb->seq = bpf_ntohl(r->seq);
+	fb->flows = bpf_ntohs(r->flows);
+	fb->nhop_path = bpf_ntohs(r->nhop_path);
+	__builtin_memcpy(&fb->hop[0], &r->value, sizeof(fb->hop[0]));
+	feedback_take(f, fb);
+	stats_count(STAT_FB_REPORTED);
+	return 0;
+}
+
+/* A message of reports: no packet is in it, so it ends here, whatever becomes of it. */
+static inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg *m, struct host *h,
+					     const struct control *ctl)
+{
+	__u32 n = m->hdr.max_hops, bytes, i;
+	struct scratch_space *space = scratch_get();
+	struct wire_batch_text *text;
+	struct report_from *from;
+
+	if (!space || m->shim.ip_proto != WIRE_NO_NEXT_HEADER)
+		return STAT_RX_MISMATCH;
+	text = &space->batch;
+	from = &space->from;
+	bytes = n * sizeof(text->report[0]);
+	bound_here(bytes);
+	if (bytes < sizeof(text->report[0]) || bytes > sizeof(text->report)) /* never */
+		return STAT_RX_BAD_LENGTH;
+	if (ctx_load(ctx, m->offset + WIRE_HDR_BYTES, text->report, bytes))
+		return STAT_RX_TRUNCATED;
+	from->auth_seq = 0;
+	if (ctl->auth) {
+		enum sluice_stat verdict = batch_auth(ctx, m, text, &from->auth_seq);
+
+		if (verdict != STAT_RX_FEEDBACK)
+			return verdict;
+	}
+	if (ctl->bypass)
+		return STAT_RX_FEEDBACK;
+	from->key = (struct flow_key){ .local = m->ip.dst, .remote = m->ip.src };
+	from->now_ns = bpf_ktime_get_ns();
+	from->floor = auth_floor(h);
+	from->mode = ctl->mode;
+	host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
+	for (i = 0; i < WIRE_REPORTS_MAX && i < n; i++)
+		batch_report(&text->report[i]);
+	return STAT_RX_FEEDBACK;
+}
+
+#endif
