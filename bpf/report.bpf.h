@@ -16,9 +16,14 @@
  *  5. Where nothing has gone back for a T, U or W would wait for ever: once per T the daemon is handed it, and
  *     sends that of many flows in one message (user/reports.c). Hops are asked for by PROBEs.
  */
+/*
+ * A port of a speed that is not in the table of telemetry.h is taken for a faster one by who reads its
+ * stamps, as everything it reports is multiplied by how much faster: and so is N.
+ */
 CORE_GLOBAL int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
 {
 	struct port *port;
+	__u64 n;
 
 	if (!f)
 		return 0;
@@ -28,7 +33,8 @@ CORE_GLOBAL int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
 	if (!port || !port->count_ns)
 		return 0;
 	rx_count(&port->count, &f->count_mark, now_ns, port->count_ns);
-	return rx_counted(&port->count);
+	n = ((__u64)rx_counted(&port->count) * port->speed.scale_q16 + 0xffff) >> 16;
+	return n < 0xffff ? n : 0xffff;
 }
 
 static inline void report_begin(struct rx_flow *r, const struct flow *f, const struct ingress_pkt *p)

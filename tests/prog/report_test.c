@@ -649,6 +649,12 @@ SinkTest(report, flows__of_a_pod_are_counted_at_its_veth)
 	flow_arrives(0, 0);
 	expect_eq(flows_told(0, 0), 2);
 	expect_eq(flows_told(0, 5), 6);
+	fixture("a veth of 20 Gbit/s, whose stamps say 25");
+	port = port_get(7);
+	port.speed = (struct telem_speed){ .code = 8, .scale_q16 = 5 << 14 };
+	port_set(7, &port);
+	flow_arrives(0, 0);
+	expect_eq(flows_told(0, 0), 3);
 }
 
 /* Two hops, of which one is full, and N. */
