@@ -16,6 +16,8 @@
  *  5. Where nothing has gone back for a T, U or W would wait for ever: once per T the daemon is handed it, and
  *     sends that of many flows in one message (user/reports.c). Hops are asked for by PROBEs.
  */
+#define REPORT_COUNTS 8 /* a flow looks so often in a T how many it shares its port with */
+
 /*
  * A port of a speed that is not in the table of telemetry.h is taken for a faster one by who reads its
  * stamps, as everything it reports is multiplied by how much faster: and so is N.
@@ -27,6 +29,10 @@ CORE_GLOBAL int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
 
 	if (!f)
 		return 0;
+	if (now_ns < f->count_next_ns)
+		return f->counted;
+	f->count_next_ns = now_ns + f->params.t_ns / REPORT_COUNTS;
+	f->counted = 0;
 	if (f->pod_ifindex)
 		ifindex = f->pod_ifindex;
 	port = bpf_map_lookup_elem(&ports, &ifindex);
@@ -34,7 +40,8 @@ CORE_GLOBAL int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
 		return 0;
 	rx_count(&port->count, &f->count_mark, now_ns, port->count_ns);
 	n = ((__u64)rx_counted(&port->count) * port->speed.scale_q16 + 0xffff) >> 16;
-	return n < 0xffff ? n : 0xffff;
+	f->counted = n < 0xffff ? n : 0xffff;
+	return f->counted;
 }
 
 static inline void report_begin(struct rx_flow *r, const struct flow *f, const struct ingress_pkt *p)

@@ -110,6 +110,9 @@ struct flow {
 	__u32 flows_expected;
 	__u32 flows_fixed;   /* 1: what is counted changes nothing */
 	__u64 telem_tx_ns;   /* egress: last packet with telemetry */
+	__u64 count_next_ns; /* ingress: when N is looked up again, */
+	__u32 counted;	     /*   and what it was */
+	__u32 pad2;
 	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
 	__u64 telem_seq;     /* ingress: newest of which the telemetry was taken, */
 	__u64 telem_ns;	     /*   and when the first packet with it came */
@@ -294,7 +297,7 @@ _Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 192, "cc");
-_Static_assert(sizeof(struct flow) == 640, "flow");
+_Static_assert(sizeof(struct flow) == 656, "flow");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
 _Static_assert(sizeof(struct peer) == 64, "peer");
 _Static_assert(sizeof(struct port) == 112, "port");

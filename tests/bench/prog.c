@@ -114,7 +114,7 @@ static void auth_set(int on)
 }
 
 /* From now on, packets over IPv4 ask for telemetry in this encoding. */
-static void encoding_set(enum sluice_encoding encoding)
+static void peer_choose(enum sluice_encoding encoding, enum rx_feedback feedback)
 {
 	struct peer_key v4 = { .prefixlen = 96 + 8 };
 	struct control control;
@@ -126,6 +126,7 @@ static void encoding_set(enum sluice_encoding encoding)
 	    bpf_map_lookup_elem(bpf_map__fd(skel->maps.control), &zero, &control))
 		die("the peer");
 	peer.encoding = encoding;
+	peer.feedback = feedback;
 	map_set(skel->maps.peers, &v4, &peer);
 	control.epoch++;
 	map_set(skel->maps.control, &zero, &control);
@@ -448,17 +449,6 @@ static void flow_make(void)
 }
 
 /* The flow whose telemetry comes is told so. */
-static void feedback_set(enum rx_feedback feedback)
-{
-	struct flow_key key = bench->bss->echo_flow;
-	struct flow f;
-
-	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.flows), &key, &f))
-		die("the flow");
-	f.feedback = feedback;
-	map_set(skel->maps.flows, &key, &f);
-}
-
 /* --- measuring --- */
 
 static int compare(const void *a, const void *b)
@@ -543,8 +533,7 @@ static double run(struct bench_case *c, unsigned int packets)
 	}
 	bench->bss->echo_waits = c->echo_waits;
 	auth_set(c->auth);
-	feedback_set(c->feedback);
-	encoding_set(c->encoding);
+	peer_choose(c->encoding, c->feedback);
 	if (c->stat != STAT_MAX)
 		before = stat_read(c->stat);
 	for (i = 0; i < packets; i++) {
