@@ -311,7 +311,9 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 			stats_count(STAT_RX_REPLAYED);
 	}
 	if (!telem && !has_echo) {
-		report_flows(f, ctx_ifindex(ctx), p->now_ns); /* it is active all the same */
+		/* Data without either: the flow is active, if this is not from another time. */
+		if (make && (!p->auth_seq || auth_takes_telem(f, floor, p->auth_seq, p->now_ns)))
+			report_flows(f, ctx_ifindex(ctx), p->now_ns);
 		return f;
 	}
 	f->last_rx_ns = p->now_ns;
