@@ -15,17 +15,25 @@ const char *variant_name(__u32 variant)
 	return variant < HPCC_VARIANTS ? names[variant] : "unknown";
 }
 
-int variant_parse(const char *name, enum hpcc_variant *variant)
+/* The number of a name, or -EINVAL. */
+static int name_find(const char *const *list, unsigned int n, const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; i < HPCC_VARIANTS; i++) {
-		if (!strcmp(name, names[i])) {
-			*variant = i;
-			return 0;
-		}
-	}
+	for (i = 0; i < n; i++)
+		if (!strcmp(name, list[i]))
+			return i;
 	return -EINVAL;
+}
+
+int variant_parse(const char *name, enum hpcc_variant *variant)
+{
+	int i = name_find(names, HPCC_VARIANTS, name);
+
+	if (i < 0)
+		return i;
+	*variant = i;
+	return 0;
 }
 
 static const char *const feedbacks[RX_FEEDBACKS] = {
@@ -41,13 +49,10 @@ const char *feedback_name(__u32 feedback)
 
 int feedback_parse(const char *name, enum rx_feedback *feedback)
 {
-	unsigned int i;
+	int i = name_find(feedbacks, RX_FEEDBACKS, name);
 
-	for (i = 0; i < RX_FEEDBACKS; i++) {
-		if (!strcmp(name, feedbacks[i])) {
-			*feedback = i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	if (i < 0)
+		return i;
+	*feedback = i;
+	return 0;
 }

@@ -38,6 +38,12 @@ peer__that_stops_stripping_in_mid_transfer() {
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
+	peer_lost_and_found
+	bulk_stop
+}
+
+# What h1 sends meanwhile goes out plainly; the next sluiced adopts h2's maps and is heard of again.
+peer_lost_and_found() {
 	daemon_kill h2
 	net_in h2 tc qdisc del dev eth0 clsact
 	wait_for 20 "h1 notices that h2 is silent" peer_silent h1
@@ -45,11 +51,9 @@ peer__that_stops_stripping_in_mid_transfer() {
 	expect "flow of h1 has telemetry" "$(flow_of h1 .telemetry)" = false
 	grows "plain packets" 20 stat_of h1 tx_peer_unknown
 	grows "and again" 20 bulk_acked
-	# The next sluiced adopts h2's maps and is heard of again.
 	daemon_start h2
 	governed_soon h1
 	bulk_goes_on
-	bulk_stop
 }
 
 peer_silent() { (($(stat_of "$1" peer_silent) >= 1)); }
