@@ -39,6 +39,7 @@ usage() {
 	  SIZE=               finite flows of this size, one per sender, that start together
 	  STAGGER=            with SIZE: start two of them every STAGGER
 	  JOIN=               one long flow; a finite one of this size joins it and leaves, twice
+	  PARALLEL=1          long flows of each sender, side by side
 	  FLOWS=              hpcc: flows of sluice (N: flows expected on a link); default: the daemon's
 	  TELEMETRY=hpcc      how packets of sluice carry telemetry: hpcc or int-md
 	  BASE_RTT=           base_rtt of sluice (T); default: the round trip of the probe on the idle lab
@@ -180,6 +181,13 @@ params_read() {
 	params_attach
 	params_classes
 
+	LAB_PARALLEL=${PARALLEL:-1}
+	[[ $LAB_PARALLEL =~ ^[0-9]{1,3}$ ]] || params_bad "PARALLEL=$LAB_PARALLEL is not a whole number"
+	LAB_PARALLEL=$((10#$LAB_PARALLEL))
+	params_range PARALLEL "$LAB_PARALLEL" "$LAB_PARALLEL" 1 128 flows
+	((LAB_PARALLEL == 1)) || [[ $LAB == star && ! ${SIZE:-}${JOIN:-} ]] ||
+		params_bad "PARALLEL=$LAB_PARALLEL is for the long flows of LAB=star"
+
 	LAB_AUTH=${AUTH:-0}
 	[[ $LAB_AUTH =~ ^[01]$ ]] || params_bad "AUTH=$LAB_AUTH is not known: 1 (with a key), or 0 (without)"
 
@@ -275,5 +283,6 @@ params_write() {
 	attach=$LAB_ATTACH
 	auth=$LAB_AUTH
 	long_flows=$LAB_LONG
+	parallel=$LAB_PARALLEL
 	END
 }

@@ -45,7 +45,7 @@ struct probe {
 struct lab {
 	char dir[2048];
 	char name[64], kernel[256], missing[256], ran[256], podcc[256], telemetry[16], app[64], attach[64];
-	uint64_t senders, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us,
+	uint64_t senders, parallel, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us,
 		size_bytes, stagger_us, join_bytes, auth;
 };
 
@@ -126,6 +126,7 @@ static void lab_read(struct lab *lab)
 		value_read(line, "app", lab->app, sizeof(lab->app));
 		value_read(line, "attach", lab->attach, sizeof(lab->attach));
 		number_read(line, "senders", &lab->senders);
+		number_read(line, "parallel", &lab->parallel);
 		number_read(line, "long_flows", &lab->long_flows);
 		number_read(line, "rate_bps", &lab->rate_bps);
 		number_read(line, "rtt_us", &lab->rtt_us);
@@ -962,6 +963,8 @@ static json_object *lab_params(const struct lab *lab)
 	json_object *object = json_object_new_object();
 
 	json_int(object, "senders", lab->senders);
+	if (lab->parallel > 1)
+		json_int(object, "parallel", lab->parallel);
 	json_int(object, "rate_bps", lab->rate_bps);
 	json_int(object, "rtt_us", lab->rtt_us);
 	json_int(object, "buffer_bytes", lab->buffer_bytes);

@@ -61,7 +61,7 @@ traffic_servers() {
 	done
 }
 
-# traffic_client RAW I: a long flow of sender I, as soon as traffic_go has been called. CLASSES are dealt to the
+# traffic_client RAW I: the long flow of sender I, or so many of them as PARALLEL says, as soon as traffic_go has been called. CLASSES are dealt to the
 # senders in turn, by DSCP. In LAB=udp the
 # first TCP of them send TCP, the others their share of what is offered.
 traffic_client() {
@@ -75,7 +75,7 @@ traffic_client() {
 	# shellcheck disable=SC2016
 	net_spawn "${NET_SENDERS[$2]}" bash -c ': <"$0" && exec "$@"' "$1/gate" \
 		iperf3 -4 -c "${NET_ADDR[${NET_RECEIVERS[$2]}]}" -p $((TRAFFIC_IPERF_PORT + $2)) \
-		-t $((LAB_TIME / 1000000 + 120)) -i 0 "${udp[@]}" "${tos[@]}" >"$1/iperf-$2.log" 2>&1
+		-P "$LAB_PARALLEL" -t $((LAB_TIME / 1000000 + 120)) -i 0 "${udp[@]}" "${tos[@]}" >"$1/iperf-$2.log" 2>&1
 }
 
 # Opening the gate for writing wakes all that wait to read from it.
