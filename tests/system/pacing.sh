@@ -55,7 +55,7 @@ pacing__one_flow_leaves_evenly() {
 		host_config h1 "interfaces: [{name: eth0, role: host, speed: ${mbit}Mbit}]" 'pacing: {horizon: 20ms}' 'auth: none' \
 			'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
 		daemon_start h1
-		bulk_udp_start h1 10.2.0.2 -b "$((mbit * 11 / 10))M" -l 1336 --pacing-timer 8000
+		bulk_udp_start h1 10.2.0.2 -b "$((mbit * 5 / 4))M" -l 1336 --pacing-timer 8000
 		grows "packets with telemetry" 20 stat_of h1 tx_data
 		pacing_capture "$CASE_DIR/$mbit.txt" $((PACING_SKIP + count))
 		pacing_is_even "$CASE_DIR/$mbit.txt" "${mbit}000000" "$off"
