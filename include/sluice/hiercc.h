@@ -25,8 +25,10 @@
  *  - A packet is given its departure when it comes and it cannot be corrected later: without credit it
  *    leaves when the totals, continued at the measured rate, get there. Every message corrects
  *    the line for the packets that come after it.
- *  - While a VOQ has credit left, what is granted is only what it sent and says nothing of what it could
- *    have: the rate is then taken to be rate_first, C0 per round trip, unless it is above.
+ *  - What is granted to a VOQ that is due no more is only what it sent, and says nothing of what it could
+ *    have: a rate measured then would keep itself low for ever (the "wrong under-utilization
+ *    equilibrium" of section 3.3; seen in tests/sim/racks.c). So a message says whether more is
+ *    due; if not, credit is also expected at rate_first, from a round trip later on.
  *  - Credits that stop: nothing waits for longer than limit_ns after credit first lacked; from
  *    then on packets leave at once (HIERCC_ALONE: the flow's own HPCC is all that paces it) until a
  *    total gets further.
@@ -55,8 +57,8 @@
 /* The same for all VOQs to hosts of one speed and distance. */
 struct hiercc_params {
 	__u64 c0;	  /* C0, bytes, (0, HIERCC_BYTES_MAX) */
-	__u64 rate_first; /* credit rate of a VOQ where it is not known, bytes/s, (0, HIERCC_RATE_MAX) */
-	__u64 window_ns;  /* the credit rate is smoothed over so long, (0, HIERCC_NS_MAX) */
+	__u64 rate_first; /* expected where nothing is measured, bytes/s, (0, HIERCC_RATE_MAX) */
+	__u64 window_ns;  /* a round trip of credit; rates are smoothed over it, (0, HIERCC_NS_MAX) */
 	__u64 limit_ns;	  /* longest wait for credit, > 0, < 2^40 */
 	__u64 idle_ns;	  /* a VOQ silent for longer has C0, > limit_ns, < 2^40 */
 	__u64 debt_max;	  /* receiver: most that a VOQ may be due, bytes, [C0, HIERCC_BYTES_MAX) */
@@ -65,7 +67,8 @@ struct hiercc_params {
 
 /*
  * The defaults, for a port of so many bytes/s, the round trip between the racks, and the time between
- * two grants. Section 5 has 10 KB for C0: see above why it is more here.
+ * two grants. Section 5 has 10 KB for C0: see above why it is more here. rate_first is a quarter of the
+ * port: with all of it the burst of tests/sim/racks.c had a queue of 152 KB, not 98.
  */
 static inline void hiercc_params_init(struct hiercc_params *p, __u64 rate, __u64 rtt_ns,
 				      __u64 period_ns)
@@ -78,7 +81,7 @@ static inline void hiercc_params_init(struct hiercc_params *p, __u64 rate, __u64
 	c0 = rate * round_ns / NSEC_PER_SEC; /* 2^37 * 2^26 */
 	c0 = c0 < HIERCC_BYTES_MAX / 2 ? c0 : HIERCC_BYTES_MAX / 2 - 1;
 	p->c0 = c0 > 2 * HIERCC_DELTA_BYTES ? c0 : 2 * HIERCC_DELTA_BYTES;
-	p->rate_first = rate ? rate : 1;
+	p->rate_first = rate / 4 ? rate / 4 : 1;
 	p->window_ns = round_ns;
 	p->limit_ns = 16 * round_ns;
 	p->idle_ns = 32 * round_ns;
@@ -109,6 +112,8 @@ struct hiercc_voq {
 	__u64 rate;	 /* measured, bytes/s; 0: not known */
 	__u64 mark;	 /* credit at mark_ns, when the rate was last measured; mark_ns 0: never */
 	__u64 mark_ns;
+	__u32 due;	 /* the port owed it more than it had to give, when the rate was measured */
+	__u32 pad;
 };
 
 enum hiercc_sent {
@@ -148,26 +153,33 @@ static inline __u32 hiercc_queue(const struct hiercc_voq *v, const struct hiercc
 	return sent - covered < HIERCC_BYTES_MAX ? sent - covered : HIERCC_BYTES_MAX - 1;
 }
 
-/* The rate by which the line of credits is continued, bytes/s, > 0. */
+/* R_credit: the rate at which credit came last, bytes/s, > 0. */
 static inline __u64 hiercc_credit_rate(const struct hiercc_voq *v, const struct hiercc_params *p)
 {
 	return v->rate ? v->rate : p->rate_first;
 }
 
 /*
- * When credit for so many more bytes than there is is expected: the line goes on from the last message,
- * but not for longer than window_ns without one, and ends at the limit. bytes < 2^27: * 10^9 < 2^57.
+ * When credit for so many more bytes than there is is expected, at most limit_ns after credit first
+ * lacked. What comes at the measured rate goes on from the last message, but not for longer than
+ * window_ns without one. Where that rate is what the VOQ sent and not its share, credit for what it
+ * sends now comes a round trip later, at up to rate_first. bytes < 2^27: * 10^9 < 2^57.
  */
 static inline __u64 hiercc_expected(const struct hiercc_voq *v, const struct hiercc_params *p,
 				    __u64 now_ns, __u64 short_ns, __u64 bytes)
 {
-	__u64 from = v->credit_ns, t, end = short_ns + p->limit_ns;
+	__u64 from = v->credit_ns, rate = v->rate, end = short_ns + p->limit_ns, t = end, other;
 
-	if (from + p->window_ns < now_ns)
-		from = now_ns - p->window_ns;
 	if (bytes >= HIERCC_BYTES_MAX)
 		return end;
-	t = from + bytes * NSEC_PER_SEC / hiercc_credit_rate(v, p);
+	if (from + p->window_ns < now_ns)
+		from = now_ns - p->window_ns;
+	if (rate)
+		t = from + bytes * NSEC_PER_SEC / rate;
+	if (!rate || !v->due) {
+		other = short_ns + p->window_ns + bytes * NSEC_PER_SEC / p->rate_first;
+		t = other < t ? other : t;
+	}
 	return t < end ? t : end;
 }
 
@@ -225,7 +237,7 @@ enum hiercc_credit {
  * pause only sets the mark, or the pause would count. got < 2^31, * 10^9 < 2^61.
  */
 static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
-				  __u64 credit, int lacks)
+				  __u64 credit, int due)
 {
 	__u64 passed, got, sample, old = hiercc_credit_rate(v, p), weight;
 
@@ -240,23 +252,24 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 	got = credit - v->mark;
 	sample = got < 1U << 31 ? got * NSEC_PER_SEC / passed : HIERCC_RATE_MAX - 1;
 	sample = sample < HIERCC_RATE_MAX ? sample : HIERCC_RATE_MAX - 1;
-	if (!lacks && sample < p->rate_first)
-		sample = p->rate_first;
 	/* 2^37 * 2^26 < 2^63 */
 	weight = passed < p->window_ns ? passed : p->window_ns;
 	v->rate = (old * (p->window_ns - weight) + sample * weight) / p->window_ns;
 	v->rate = v->rate ? v->rate : 1;
+	v->due = due;
 	v->mark = credit;
 	v->mark_ns = now_ns;
 }
 
-/* A message of the receiver: the low 32 bits of Csent. */
+/*
+ * A message of the receiver: the low 32 bits of Csent, and whether Csent < S still, there: the port has
+ * less to give than is asked of it, and the rate is the VOQ's share.
+ */
 static inline enum hiercc_credit hiercc_credit(struct hiercc_voq *v, const struct hiercc_params *p,
-					       __u64 now_ns, __u32 total)
+					       __u64 now_ns, __u32 total, int due)
 {
 	__u64 sent = *(volatile __u64 *)&v->sent, old = *(volatile __u64 *)&v->credit;
 	__u64 credit = hiercc_unwrap(sent, total);
-	int lacked = sent > old + p->c0;
 
 	if (credit > sent + HIERCC_DELTA_BYTES)
 		return HIERCC_AHEAD;
@@ -264,7 +277,7 @@ static inline enum hiercc_credit hiercc_credit(struct hiercc_voq *v, const struc
 		return HIERCC_OLD;
 	if (__sync_val_compare_and_swap(&v->credit, old, credit) != old)
 		return HIERCC_RACED;
-	hiercc_measure(v, p, now_ns, credit, lacked);
+	hiercc_measure(v, p, now_ns, credit, due);
 	v->credit_ns = now_ns;
 	v->short_ns = sent > credit + p->c0 ? now_ns : 0;
 	return HIERCC_CREDITED;
@@ -520,7 +533,7 @@ struct hiercc_hop {
 
 /*
  * Section 5, where 25 Gbit/s and 12 us are a BDP of 37.5 KB: q0 20 KB, V_high 70 KB, V_low 50 KB, beta
- * 0.2. R_min is one in 1000. bdp: bytes, of the host's link and the RTT end to end.
+ * 0.2. R_min is one in 100. bdp: bytes, of the host's link and the RTT end to end.
  */
 static inline void hiercc_hop_params_init(struct hiercc_hop_params *p, __u64 rate_line,
 					  __u64 rtt_ns, __u64 bdp)
@@ -528,7 +541,7 @@ static inline void hiercc_hop_params_init(struct hiercc_hop_params *p, __u64 rat
 	bdp = bdp < HIERCC_BYTES_MAX / 2 ? bdp : HIERCC_BYTES_MAX / 2 - 1;
 	p->rate_line = rate_line < HIERCC_RATE_MAX ? rate_line : HIERCC_RATE_MAX - 1;
 	p->rate_line = p->rate_line ? p->rate_line : 1;
-	p->rate_min = p->rate_line / 1000 ? p->rate_line / 1000 : 1;
+	p->rate_min = p->rate_line / 100 ? p->rate_line / 100 : 1;
 	p->rtt_ns = rtt_ns < 1 ? 1 : rtt_ns < HIERCC_NS_MAX ? rtt_ns : HIERCC_NS_MAX - 1;
 	p->period_ns = 5 * p->rtt_ns;
 	p->beta = Q24_ONE / 5;
