@@ -29,9 +29,10 @@
  *    have: a rate measured then would keep itself low for ever (the "wrong under-utilization
  *    equilibrium" of section 3.3; seen in tests/sim/racks.c). So a message says whether more is
  *    due; if not, credit is also expected at rate_first, from a round trip later on.
- *  - Credits that stop: nothing waits for longer than limit_ns after credit first lacked; from
- *    then on packets leave at once (HIERCC_ALONE: the flow's own HPCC is all that paces it) until a
- *    total gets further.
+ *  - Credits that stop: nothing waits for longer than limit_ns after the last total that got further;
+ *    from then on packets leave at once (HIERCC_ALONE: the flow's own HPCC is all that paces
+ *    it) until one does. The limit is not to be below what V_high takes at a small share of the port: what
+ *    waits longer leaves together when it is over, V_high at most.
  *  - A VOQ that was silent for idle_ns has C0 again, whatever got lost.
  *  - A total beyond S, by more than the one credit that rounding may give, is refused.
  *  - The receiver takes what was sent before the first packet that it saw as granted: after a restart it
@@ -40,8 +41,15 @@
  *    nobody else had to wait for. The same goes for what S claims and nobody saw arrive, beyond
  *    debt_max and 1/8 of what did arrive (losses), and for a jump (a sender that began anew).
  *  - F counts no more than the packets that arrived in an epoch, and RX_FLOWS_MAX.
- *  - Equation 1 is printed with "Q_voq < 0", its text means q0: q0 it is. A step is at most fourfold.
- *    If nothing arrived R stays: there is nothing to divide by.
+ *  - Equation 1 is printed with "R_line if Q_voq < 0", which never is. q_line is the number: 1, an empty
+ *    queue, is the default. Between it and q0 the other case is used with its sign, which gets out
+ *    of the under-utilisation that R_line is there for: N R = R_credit + beta (q0 - Q)/RTT_hop. With
+ *    q_line = q0, the other reading, N flows at R_line overshoot to V_high again and again, and
+ *    the queue is nowhere near q0 (tests/unit/hiercc_test.c, tests/sim/racks.c).
+ *  - The rate from before a stop is what caused it, if it was not computed since the last stop: R_line, say,
+ *    of 30 flows. Then half of it is told. What arrived until then counts for nothing.
+ *  - A step of R is at most fourfold. If nothing arrived R stays: there is nothing to divide by.
+ *  - R is computed by time, not only when a packet asks: who was told R_min has few to ask with.
  */
 #include "pacer.h"
 #include "rx.h"
@@ -83,8 +91,8 @@ static inline void hiercc_params_init(struct hiercc_params *p, __u64 rate, __u64
 	p->c0 = c0 > 2 * HIERCC_DELTA_BYTES ? c0 : 2 * HIERCC_DELTA_BYTES;
 	p->rate_first = rate / 4 ? rate / 4 : 1;
 	p->window_ns = round_ns;
-	p->limit_ns = 16 * round_ns;
-	p->idle_ns = 32 * round_ns;
+	p->limit_ns = 64 * round_ns;
+	p->idle_ns = 128 * round_ns;
 	p->debt_max = 2 * p->c0;
 	p->epoch_ns = RX_COUNT_RTTS * round_ns;
 }
@@ -391,18 +399,13 @@ static inline void hiercc_begin(struct hiercc_due *d, const struct hiercc_params
 	d->unseen = 0;
 }
 
-/*
- * Judges what was noted of VOQ i since the last time, and puts it into the ring if it is due credit. voqs:
- * all VOQs of the port, now_ns by a clock that does not go back.
- */
-static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hiercc_due *voqs,
-					     __u32 i, const struct hiercc_params *p,
+/* Judges what was noted of a VOQ since the last time; now_ns by a clock that does not go back. */
+static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct hiercc_params *p,
 					     const struct hiercc_seen *seen, __u64 now_ns)
 {
 	__u64 arrived, most;
 	__u32 total = seen->claim >> 32, flows = seen->claim;
 	enum hiercc_claim verdict = HIERCC_LEARNED;
-	struct hiercc_due *d = &voqs[i];
 	__s64 ahead;
 
 	/* The data plane's entry was made anew: what it has is all new. */
@@ -445,7 +448,17 @@ static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hi
 			verdict = HIERCC_CUT;
 		}
 	}
-	if (d->granted < d->sent)
+	return verdict;
+}
+
+/* The same of VOQ i, which then is in the ring if it is due credit. voqs: all VOQs of the port. */
+static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hiercc_due *voqs,
+					     __u32 i, const struct hiercc_params *p,
+					     const struct hiercc_seen *seen, __u64 now_ns)
+{
+	enum hiercc_claim verdict = hiercc_judge(&voqs[i], p, seen, now_ns);
+
+	if (voqs[i].granted < voqs[i].sent)
 		hiercc_enlist(port, voqs, i);
 	return verdict;
 }
@@ -518,7 +531,7 @@ struct hiercc_hop_params {
 	__u32 q0;	 /* bytes, all < HIERCC_BYTES_MAX */
 	__u32 v_high;
 	__u32 v_low;	 /* q0 <= V_low < V_high */
-	__u32 pad;
+	__u32 q_line;	 /* R is R_line while the queue is below this, [1, q0] */
 };
 
 struct hiercc_hop {
@@ -528,7 +541,9 @@ struct hiercc_hop {
 	__u64 mark_ns;	/* 0: never */
 	__u64 arrive;	/* R_arrive, bytes/s */
 	__u32 stopped;
-	__u32 pad;
+	__u8 settling; /* R is on its way to the senders: mark is to be set when it is there */
+	__u8 resumed;  /* R has not been computed since the last stop */
+	__u16 pad;
 };
 
 /*
@@ -548,7 +563,7 @@ static inline void hiercc_hop_params_init(struct hiercc_hop_params *p, __u64 rat
 	p->q0 = bdp * 8 / 15;
 	p->v_high = bdp * 28 / 15;
 	p->v_low = bdp * 4 / 3;
-	p->pad = 0;
+	p->q_line = 1;
 }
 
 static inline void hiercc_hop_init(struct hiercc_hop *h, const struct hiercc_hop_params *p)
@@ -556,22 +571,33 @@ static inline void hiercc_hop_init(struct hiercc_hop *h, const struct hiercc_hop
 	*h = (struct hiercc_hop){ .rate = p->rate_line, .before = p->rate_line };
 }
 
-/* R_arrive from S: whether a period is over and R is to be computed. arrived < 2^31, * 10^9 < 2^61. */
+/*
+ * R_arrive from S: whether a period is over and R is to be computed. The first RTT_hop of a period is not
+ * measured: what arrives then was sent at the R before, and N = R_arrive / R would be of two rates.
+ * arrived < 2^31, * 10^9 < 2^61.
+ */
 static inline int hiercc_arrival(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u64 now_ns,
 				 __u64 sent)
 {
 	__u64 passed = now_ns - h->mark_ns, arrived = sent - h->mark;
+	int known = h->mark_ns && now_ns >= h->mark_ns;
 
-	if (h->mark_ns && now_ns >= h->mark_ns && passed < p->period_ns)
+	if (known && h->settling && passed >= p->rtt_ns) {
+		h->settling = 0;
+		h->mark = sent;
+		h->mark_ns = now_ns;
 		return 0;
-	if (h->mark_ns && now_ns > h->mark_ns && arrived < 1U << 31) {
+	}
+	if (known && (h->settling || passed < p->period_ns - p->rtt_ns))
+		return 0;
+	h->arrive = 0;
+	if (known && passed && arrived < 1U << 31) {
 		h->arrive = arrived * NSEC_PER_SEC / passed;
 		h->arrive = h->arrive < HIERCC_RATE_MAX ? h->arrive : HIERCC_RATE_MAX - 1;
-	} else {
-		h->arrive = 0;
 	}
 	h->mark = sent;
 	h->mark_ns = now_ns;
+	h->settling = 1;
 	return 1;
 }
 
@@ -583,35 +609,43 @@ static inline __u64 hiercc_stop(struct hiercc_hop *h, const struct hiercc_hop_pa
 {
 	if (!h->stopped && q_voq > p->v_high) {
 		h->stopped = 1;
-		h->before = h->rate;
+		h->before = h->resumed ? h->rate / 2 : h->rate;
+		if (h->before < p->rate_min)
+			h->before = p->rate_min;
 		h->rate = 0;
 	} else if (h->stopped && q_voq < p->v_low) {
 		h->stopped = 0;
+		h->resumed = 1;
 		h->rate = h->before;
+		h->mark_ns = 0;
 	}
 	return h->rate;
 }
 
 /*
  * Equation 1, once a period: R for each flow of the VOQ, bytes/s. credit: R_credit; q_voq: hiercc_queue().
- * Queue above q0 < 2^27, * beta < 2^51, >> 24, * 10^9 < 2^57; R * step < 2^37 * 2^26.
+ * |Q - q0| < 2^28, * beta < 2^52, >> 24, * 10^9 < 2^58; R * step < 2^37 * 2^26.
  */
 static inline __u64 hiercc_rate(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u32 q_voq,
 				__u64 credit)
 {
-	__u64 drain, step;
+	__u64 off = q_voq < p->q0 ? p->q0 - q_voq : q_voq - p->q0, drain, step;
 
 	hiercc_stop(h, p, q_voq);
 	if (h->stopped)
 		return 0;
-	if (q_voq < p->q0) {
+	if (q_voq < p->q_line) {
 		h->rate = p->rate_line;
 		return h->rate;
 	}
 	if (!h->arrive)
 		return h->rate;
-	drain = ((q_voq - p->q0) * p->beta >> 24) * NSEC_PER_SEC / p->rtt_ns;
-	step = drain < credit ? q24_ratio(credit - drain, h->arrive) : 0;
+	h->resumed = 0;
+	drain = ((off * p->beta + Q24_ONE / 2) >> 24) * NSEC_PER_SEC / p->rtt_ns;
+	if (q_voq < p->q0)
+		step = q24_ratio(credit + drain, h->arrive);
+	else
+		step = drain < credit ? q24_ratio(credit - drain, h->arrive) : 0;
 	step = step < 4 * Q24_ONE ? step : 4 * Q24_ONE;
 	h->rate = h->rate * step >> 24;
 	if (h->rate > p->rate_line)
