@@ -436,13 +436,12 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 		__u64 forgiven = arrived + arrived / 8;
 
 		d->unseen -= d->unseen < forgiven ? d->unseen : forgiven;
+		/* What is too much is less than what S got ahead: Csent stays below S and a credit. */
 		if (d->unseen > p->debt_max) {
 			d->granted += d->unseen - p->debt_max;
 			d->unseen = p->debt_max;
 			verdict = HIERCC_CUT;
 		}
-		if (d->granted > d->sent + HIERCC_DELTA_BYTES)
-			d->granted = d->sent;
 		if (d->granted + p->debt_max < d->sent) {
 			d->granted = d->sent - p->debt_max;
 			verdict = HIERCC_CUT;

@@ -285,6 +285,20 @@ Test(hiercc, hiercc_send__credits_that_stop_hold_nobody_past_the_limit)
 	cr_expect_eq(voq_send(&v, &p, now, 1).verdict, HIERCC_WAITS, "no flood");
 }
 
+/* Credit for more than 2^27 bytes lacks: that is beyond any line. */
+Test(hiercc, hiercc_send__what_is_far_beyond_credit_waits_for_the_limit)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	int shift;
+
+	for (shift = 27; shift < 60; shift++) {
+		v = voq();
+		v.sent += 1ULL << shift;
+		cr_expect_eq(voq_send(&v, &p, START, p.c0 + 1).at, START + p.limit_ns, "2^%d", shift);
+	}
+}
+
 /* Gone for so long that S went past half of 32 bits. */
 Test(hiercc, hiercc_credit__finds_back_after_any_time_alone)
 {
@@ -402,22 +416,29 @@ Test(hiercc, hiercc_send__equal_credit_is_round_robin)
 struct crowd {
 	struct hiercc_voq *v;
 	struct hiercc_params *p;
+	pthread_barrier_t *start;
 	unsigned short seed;
-	__u64 lost;
+	__u64 lost, back;
 };
+
+#define CROWD_PACKETS 500000
 
 static void *crowd_send(void *arg)
 {
 	struct crowd *c = arg;
-	__u64 now = START;
+	__u64 now = START, credit = 0, seen;
 	__u32 total;
 	__u64 at;
 	int i;
 
-	for (i = 0; i < 100000; i++, now += 10) {
+	pthread_barrier_wait(c->start);
+	for (i = 0; i < CROWD_PACKETS; i++, now += 10) {
 		c->lost += hiercc_send(c->v, c->p, now, 100, &total, &at) == HIERCC_LOST;
-		if (i % 10 == c->seed)
+		if (i % 4 == c->seed)
 			hiercc_credit(c->v, c->p, now, total - 100, 1);
+		seen = *(volatile __u64 *)&c->v->credit;
+		c->back += seen < credit;
+		credit = seen;
 	}
 	return NULL;
 }
@@ -428,17 +449,21 @@ Test(hiercc, hiercc_send__is_shared_by_cpus)
 	struct hiercc_params p = params();
 	struct hiercc_voq v = voq();
 	struct crowd crowd[4];
+	pthread_barrier_t start;
 	pthread_t thread[4];
 	int i;
 
 	p.idle_ns = 1ULL << 36;
+	pthread_barrier_init(&start, NULL, 4);
 	for (i = 0; i < 4; i++) {
-		crowd[i] = (struct crowd){ &v, &p, i, 0 };
+		crowd[i] = (struct crowd){ .v = &v, .p = &p, .start = &start, .seed = i };
 		pthread_create(&thread[i], NULL, crowd_send, &crowd[i]);
 	}
 	for (i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
-	cr_expect_eq(v.sent, HIERCC_TOTAL_FIRST + 4 * 100000 * 100);
+	cr_expect_eq(v.sent, HIERCC_TOTAL_FIRST + 4ULL * CROWD_PACKETS * 100);
+	for (i = 0; i < 4; i++)
+		cr_expect_eq(crowd[i].back, 0);
 	cr_expect_leq(v.credit, v.sent);
 }
 
@@ -672,10 +697,31 @@ Test(hiercc, hiercc_learn__a_sender_that_begins_anew_is_followed)
 
 	box_see(b, 0, 3000000000U, 1, 1462);
 	box_learn(b, 0);
+	box_see(b, 0, 200000, 1, 1462);
+	cr_expect_eq(box_learn(b, 0), HIERCC_JUMPED, "so far back that it looks like ahead");
+	cr_expect_eq((__u32)b->due[0].sent, 200000);
 	box_see(b, 0, 1462, 1, 1462);
 	cr_expect_eq(box_learn(b, 0), HIERCC_JUMPED);
 	cr_expect_eq((__u32)b->due[0].sent, 1462);
 	cr_expect_eq((__u32)b->due[0].granted, 0);
+	free(b);
+}
+
+/* A sender that heeds no credit. */
+Test(hiercc, hiercc_learn__nobody_is_due_more_than_debt_max)
+{
+	struct box *b = box_new();
+	__u32 total = 0;
+	int i, cut = 0;
+
+	for (i = 0; i < 100; i++) {
+		total += 30000;
+		box_see(b, 0, total, 1, 30000);
+		cut += box_learn(b, 0) == HIERCC_CUT;
+		cr_assert_leq(b->due[0].sent - b->due[0].granted, b->p.debt_max);
+		box_grant(b, 1000);
+	}
+	cr_expect_gt(cut, 90);
 	free(b);
 }
 
@@ -687,8 +733,10 @@ Test(hiercc, hiercc_learn__the_data_planes_entry_may_be_made_anew)
 	box_learn(b, 0);
 	box_grant(b, 1 << 20);
 	memset(&b->seen[0], 0, sizeof(b->seen[0]));
-	box_see(b, 0, 101000, 1, 1000);
+	b->due[0].packets = 5;
+	box_see(b, 0, 101000, 65535, 1000);
 	cr_expect_eq(box_learn(b, 0), HIERCC_LEARNED);
+	cr_expect_eq(b->due[0].flows, 1, "of one packet");
 	cr_expect_eq((__u32)b->due[0].sent, 101000);
 	cr_expect_leq(b->due[0].sent - b->due[0].granted, 1000);
 	free(b);
