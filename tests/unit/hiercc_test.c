@@ -77,7 +77,7 @@ Test(hiercc, hiercc_params_init__stays_in_range_whatever_comes)
 			cr_expect_gt(p.idle_ns, p.limit_ns);
 			hiercc_hop_params_init(&h, any[i], any[k], any[k]);
 			cr_expect(h.rate_min > 0 && h.rate_min <= h.rate_line);
-			cr_expect(h.rate_line < HIERCC_RATE_MAX && h.v_high < 2 * HIERCC_BYTES_MAX);
+			cr_expect(h.rate_line < HIERCC_RATE_MAX && h.v_high < HIERCC_BYTES_MAX);
 			cr_expect(h.q0 <= h.v_low && h.v_low <= h.v_high);
 			cr_expect(h.rtt_ns > 0 && h.rtt_ns < HIERCC_NS_MAX);
 		}
@@ -896,8 +896,10 @@ Test(hiercc, hiercc_rate__is_equation_1)
 	__u64 rate;
 
 	hiercc_hop_init(&h, &p);
-	h.rate = 1000000;
 	cr_expect_eq(hiercc_rate(&h, &p, 0, 0), RATE, "an empty queue: R_line, whatever comes");
+	h.rate = RATE / 10;
+	cr_expect_eq(hiercc_rate(&h, &p, 0, 0), RATE / 10 * 4, "by fourfold steps");
+	cr_expect_eq(hiercc_rate(&h, &p, 0, 0), RATE);
 	/* four flows at line rate, credit for one: R becomes R/4 */
 	h.arrive = 4 * RATE;
 	cr_expect_eq(hiercc_rate(&h, &p, p.q0, RATE), RATE / 4);
@@ -924,8 +926,10 @@ Test(hiercc, hiercc_rate__is_bounded_and_divides_by_nothing)
 	cr_expect_eq(hiercc_rate(&h, &p, p.q0, RATE), RATE / 2, "fourfold at most");
 	cr_expect_eq(hiercc_rate(&h, &p, p.q0, RATE), RATE, "R_line at most");
 	h.arrive = RATE;
-	cr_expect_eq(hiercc_rate(&h, &p, p.v_high, 0), p.rate_min);
-	cr_expect_eq(hiercc_rate(&h, &p, p.q0, 0), p.rate_min);
+	cr_expect_eq(hiercc_rate(&h, &p, p.v_high, 0), RATE / 4, "a quarter at least");
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0, 0), RATE / 16);
+	h.rate = p.rate_min * 2;
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0, 0), p.rate_min, "and R_min");
 }
 
 Test(hiercc, hiercc_rate__agrees_with_equation_1_in_double)
@@ -950,7 +954,7 @@ Test(hiercc, hiercc_rate__agrees_with_equation_1_in_double)
 		credit = credit < HIERCC_RATE_MAX ? credit : HIERCC_RATE_MAX - 1;
 		q = erand48(rng) * p.v_high;
 		want = (credit - 0.2 * ((double)q - p.q0) * 1e9 / p.rtt_ns) / h.arrive;
-		want = q < p.q_line ? line : h.rate * fmin(4, fmax(0, want));
+		want = h.rate * (q < p.q_line ? 4 : fmin(4, fmax(0.25, want)));
 		want = fmin(line, fmax(p.rate_min, want));
 		/* the drain is of whole bytes, and beta has 24 bits */
 		slack = 2 + want * 1e-6 + h.rate * 1.2e-7 +
