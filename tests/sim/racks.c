@@ -203,7 +203,7 @@ static void port_leave(struct packet *pkt)
 	sim_at(sim.now + hop_ns(), flow_receive, pkt);
 }
 
-/* pkt->id of the VOQ's header rides in rx_ns: S << 32 | F. */
+/* What the VOQ says of itself rides in rx_ns: S << 32 | F. */
 static void port_arrive(struct packet *pkt)
 {
 	struct extra *x = &extras[pkt->flow];
