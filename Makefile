@@ -54,7 +54,7 @@ $(B)/sim-%: tests/sim/%.c tests/sim/sim.c tests/sim/sim.h $(wildcard include/slu
 	@echo "  CC     $<"
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< tests/sim/sim.c -lm
 
-lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell $(B)/sim-star
+lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell $(B)/sim-star $(B)/sim-racks
 
 lab: lab-tools ## a measurement: make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 VM=6.12
 	$(Q)tests/lab/lab

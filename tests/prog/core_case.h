@@ -3,6 +3,7 @@
 #define SLUICE_TEST_CORE_CASE_H
 /* Everything that the core's functions read and write, for core.bpf.c and core_test.c alike. */
 #include "sluice/fallback.h"
+#include "sluice/hiercc.h"
 #include "sluice/intmd.h"
 #include "sluice/rx.h"
 #include "sluice/siphash.h"
@@ -17,6 +18,15 @@ struct core_case {
 	struct swift_params swift;
 	struct swift_ack sample;
 	struct fallback fallback;
+	struct hiercc_params voq_params;
+	struct hiercc_voq voq;
+	struct hiercc_hop_params hop_params;
+	struct hiercc_hop hop;
+	struct hiercc_seen seen;
+	struct hiercc_due due;
+	struct hiercc_port port;
+	__u64 departure_ns;
+	__u32 total, pad;
 	struct siphash_key key;
 	struct intmd_values values;
 	struct intmd_path path;
@@ -42,6 +52,16 @@ struct core_case {
 	X(core_swift_init, swift_params_init(&c->swift, &c->params, c->n))                         \
 	X(core_fallback, c->verdict = fallback_feedback(&c->fallback, &c->state, c->n, c->now_ns,  \
 							c->params.t_ns))                           \
+	X(core_voq_init, hiercc_params_init(&c->voq_params, c->bytes, c->n, c->mark))              \
+	X(core_voq_send, c->verdict = hiercc_send(&c->voq, &c->voq_params, c->now_ns, c->word[0] >> 12, \
+						  &c->total, &c->departure_ns))                    \
+	X(core_voq_credit, c->verdict = hiercc_credit(&c->voq, &c->voq_params, c->now_ns,          \
+						      c->voq.credit + c->n, c->report))            \
+	X(core_voq_see, hiercc_see(&c->seen, c->n, c->mark, c->word[0], c->word[1], 75000))        \
+	X(core_voq_judge, c->verdict = hiercc_judge(&c->due, &c->voq_params, &c->seen, c->now_ns)) \
+	X(core_voq_budget, hiercc_budget(&c->port, c->bytes))                                      \
+	X(core_hop_rate, c->verdict = hiercc_arrival(&c->hop, &c->hop_params, c->now_ns, c->bytes); \
+			 hiercc_rate(&c->hop, &c->hop_params, c->n, c->word[0]))                   \
 	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 27))                                  \
 	X(core_source, intmd_source(c->hdr, c->n, c->report))                                      \
 	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out,      \

@@ -75,6 +75,12 @@ static void case_begin(struct core_case *c)
 	hpcc_init(&c->state, p);
 	rx_init(&c->rx, p);
 	swift_params_init(&c->swift, p, below(6));
+	hiercc_params_init(&c->voq_params, 1 + any() % HIERCC_RATE_MAX, p->t_ns, p->t_ns / 2);
+	hiercc_voq_init(&c->voq, 1);
+	hiercc_hop_params_init(&c->hop_params, 1 + any() % HIERCC_RATE_MAX, p->t_ns / 6,
+			       p->w_init >> 12);
+	hiercc_hop_init(&c->hop, &c->hop_params);
+	hiercc_port_init(&c->port, any() % HIERCC_RATE_MAX);
 	bytes_any(&c->key, sizeof(c->key));
 	c->ack.hops = 1 + below(HPCC_MAX_HOPS);
 }
@@ -105,6 +111,10 @@ static void case_next(struct core_case *c)
 	c->bytes = any();
 	c->report = below(2);
 	bytes_any(c->word, sizeof(c->word));
+	c->seen.claim += (__u64)below(100000) << 32 | below(2);
+	c->seen.bytes += below(100000);
+	c->seen.packets += below(100);
+	c->voq.sent += below(100000);
 	bytes_any(c->stack, sizeof(c->stack));
 	bytes_any(&c->values, sizeof(c->values));
 	intmd_source(c->hdr, below(4), 0);

@@ -17,12 +17,13 @@ double o_rate = 100, o_rtt = 4000, o_t = 4037, o_n = 16, o_eta = 0.95, o_stage =
 
 struct sim sim;
 
-enum event_type { EV_DEPART, EV_ENQUEUE, EV_DEQUEUE, EV_RECEIVE, EV_DELACK, EV_ACK, EV_SAMPLE };
+enum event_type { EV_DEPART, EV_ENQUEUE, EV_DEQUEUE, EV_RECEIVE, EV_DELACK, EV_ACK, EV_SAMPLE, EV_CALL };
 
 struct event {
 	uint64_t ns, order, id; /* id: of the delayed ACK, so that a late one is known */
 	enum event_type type;
 	uint32_t acked;
+	void (*call)(struct packet *pkt); /* of EV_CALL */
 	struct packet pkt;
 };
 
@@ -56,13 +57,12 @@ static int event_before(const struct event *a, const struct event *b)
 	return a->ns < b->ns || (a->ns == b->ns && a->order < b->order);
 }
 
-static void event_at(uint64_t ns, enum event_type type, const struct packet *pkt, uint32_t acked,
-		     uint64_t id)
+static void event_add(struct event e)
 {
 	static uint64_t order;
-	struct event e = { ns, order++, id, type, acked, *pkt };
 	size_t i = heap_count++;
 
+	e.order = order++;
 	if (i == heap_size) {
 		heap_size = 2 * heap_size + 64;
 		heap = sim_allocate(heap, heap_size * sizeof(*heap));
@@ -70,6 +70,17 @@ static void event_at(uint64_t ns, enum event_type type, const struct packet *pkt
 	for (; i && event_before(&e, &heap[(i - 1) / 2]); i = (i - 1) / 2)
 		heap[i] = heap[(i - 1) / 2];
 	heap[i] = e;
+}
+
+static void event_at(uint64_t ns, enum event_type type, const struct packet *pkt, uint32_t acked,
+		     uint64_t id)
+{
+	event_add((struct event){ .ns = ns, .id = id, .type = type, .acked = acked, .pkt = *pkt });
+}
+
+void sim_at(uint64_t ns, void (*call)(struct packet *pkt), const struct packet *pkt)
+{
+	event_add((struct event){ .ns = ns, .type = EV_CALL, .call = call, .pkt = *pkt });
 }
 
 static struct event event_next(void)
@@ -232,6 +243,9 @@ static void event_handle(struct event *e)
 		sim.samples += sim.now >= sim.warmup_ns;
 		sim_sampled();
 		event_at(sim.now + sim.sample_ns, EV_SAMPLE, pkt, 0, 0);
+		break;
+	case EV_CALL:
+		e->call(pkt);
 		break;
 	}
 }

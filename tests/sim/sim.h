@@ -112,6 +112,8 @@ void sim_link_init(struct link *l, double burst);
 void sim_flow_init(struct flow *f);
 void sim_flow_start(struct flow *f, uint64_t start_ns);
 void sim_run(void);
+/* For a topology with parts of its own: call is called at that time, with a copy of the packet. */
+void sim_at(uint64_t ns, void (*call)(struct packet *pkt), const struct packet *pkt);
 void sim_print_queues(void);
 
 /* Of the simulation: */

@@ -1,0 +1,1051 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <criterion/criterion.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sluice/hiercc.h"
+
+TestSuite(hiercc, .timeout = 60);
+
+#define PACKET 1462
+#define RATE 3125000000ULL /* 25 Gbit/s */
+#define START 1000000ULL
+
+/* 25 Gbit/s, 8 us between the racks, a grant every 4 us: C0 is 37500. */
+static struct hiercc_params params(void)
+{
+	struct hiercc_params p;
+
+	hiercc_params_init(&p, RATE, 8000, 4000);
+	return p;
+}
+
+static struct hiercc_voq voq(void)
+{
+	struct hiercc_voq v;
+
+	hiercc_voq_init(&v, START);
+	return v;
+}
+
+struct sent {
+	enum hiercc_sent verdict;
+	__u64 at;
+	__u32 total;
+};
+
+static struct sent voq_send(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now,
+			    __u32 bytes)
+{
+	struct sent s;
+
+	s.verdict = hiercc_send(v, p, now, bytes, &s.total, &s.at);
+	cr_assert(s.at >= now && s.at <= now + p->limit_ns, "never back, never past the limit");
+	return s;
+}
+
+/* ---- parameters ---- */
+
+Test(hiercc, hiercc_params_init__is_a_round_trip_of_the_port)
+{
+	struct hiercc_params p = params();
+
+	cr_expect_eq(p.c0, 37500);
+	cr_expect_eq(p.debt_max, 75000);
+	cr_expect_eq(p.window_ns, 12000);
+	cr_expect_eq(p.limit_ns, 64 * 12000);
+	cr_expect_eq(p.idle_ns, 128 * 12000);
+	cr_expect_eq(p.rate_first, RATE / 4);
+}
+
+Test(hiercc, hiercc_params_init__stays_in_range_whatever_comes)
+{
+	static const __u64 any[] = { 0, 1, 1000, 1ULL << 26, 1ULL << 37, 1ULL << 62 };
+	struct hiercc_hop_params h;
+	struct hiercc_params p;
+	size_t i, k;
+
+	for (i = 0; i < 6; i++) {
+		for (k = 0; k < 6; k++) {
+			hiercc_params_init(&p, any[i], any[k], any[k] / 2);
+			cr_expect(p.c0 >= 2048 && p.c0 < HIERCC_BYTES_MAX);
+			cr_expect(p.debt_max >= p.c0 && p.debt_max < HIERCC_BYTES_MAX);
+			cr_expect(p.window_ns > 0 && p.window_ns < HIERCC_NS_MAX);
+			cr_expect(p.rate_first > 0 && p.rate_first < HIERCC_RATE_MAX);
+			cr_expect_gt(p.idle_ns, p.limit_ns);
+			hiercc_hop_params_init(&h, any[i], any[k], any[k]);
+			cr_expect(h.rate_min > 0 && h.rate_min <= h.rate_line);
+			cr_expect(h.rate_line < HIERCC_RATE_MAX && h.v_high < HIERCC_BYTES_MAX);
+			cr_expect(h.q0 <= h.v_low && h.v_low <= h.v_high);
+			cr_expect(h.rtt_ns > 0 && h.rtt_ns < HIERCC_NS_MAX);
+		}
+	}
+}
+
+Test(hiercc, hiercc_hop_params_init__has_the_values_of_the_paper)
+{
+	struct hiercc_hop_params h;
+
+	hiercc_hop_params_init(&h, RATE, 2000, 37500);
+	cr_expect_eq(h.q0, 20000);
+	cr_expect_eq(h.v_high, 70000);
+	cr_expect_eq(h.v_low, 50000);
+	cr_expect_eq(h.period_ns, 10000);
+}
+
+Test(hiercc, hiercc_unwrap__is_the_nearest)
+{
+	__u64 base = 5ULL << 32;
+
+	cr_expect_eq(hiercc_unwrap(base, 7), base + 7);
+	cr_expect_eq(hiercc_unwrap(base, 0xfffffff0), base - 16);
+	cr_expect_eq(hiercc_unwrap(base + 0xfffffff0, 4), base + (1ULL << 32) + 4);
+	cr_expect_eq(hiercc_unwrap(base, 0x7fffffff), base + 0x7fffffff);
+	cr_expect_eq(hiercc_unwrap(base, 0x80000000), base - 0x80000000);
+}
+
+/* ---- hiercc_send ---- */
+
+Test(hiercc, hiercc_send__c0_leaves_at_once_and_not_a_byte_more)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	struct sent s;
+
+	s = voq_send(&v, &p, START, p.c0);
+	cr_expect_eq(s.verdict, HIERCC_COVERED);
+	cr_expect_eq(s.at, START);
+	cr_expect_eq(s.total, p.c0, "S with the packet itself");
+	cr_expect_eq(hiercc_queue(&v, &p), 0);
+	s = voq_send(&v, &p, START, 1);
+	cr_expect_eq(s.verdict, HIERCC_WAITS);
+	cr_expect_gt(s.at, START);
+	cr_expect_eq(hiercc_queue(&v, &p), 1);
+}
+
+/* Nothing is known: credit is not expected before a round trip has passed. */
+Test(hiercc, hiercc_send__the_first_credit_is_expected_a_round_trip_later)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	struct sent s;
+	int i;
+
+	voq_send(&v, &p, START, p.c0);
+	for (i = 1; i <= 20; i++) {
+		s = voq_send(&v, &p, START, 1000);
+		cr_expect_eq(s.verdict, HIERCC_WAITS);
+		cr_expect_eq(s.at, START + 12000 + i * 1000 * NSEC_PER_SEC / p.rate_first);
+	}
+}
+
+/* Credit of 1000 bytes each us: golden, by hand. */
+Test(hiercc, hiercc_send__goes_on_at_the_measured_rate_from_the_last_message)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 now = START, credit = HIERCC_TOTAL_FIRST;
+	struct sent s;
+	int i;
+
+	voq_send(&v, &p, now, p.c0 + 60000);
+	for (i = 0; i < 40; i++) {
+		now += 1000;
+		credit += 1000;
+		cr_assert_eq(hiercc_credit(&v, &p, now, credit, 1), HIERCC_CREDITED);
+	}
+	cr_expect_float_eq(v.rate, 1e9, 1e7, "%llu", v.rate);
+	v.rate = 1000000000;
+	v.clock_ns = 0; /* of what was sent when nothing was known */
+	s = voq_send(&v, &p, now + 500, 1000);
+	cr_expect_eq(s.verdict, HIERCC_WAITS);
+	cr_expect_eq(s.at, now + 21000, "60 KB and 1 lack 40 KB; 1 ns each from the last message");
+	s = voq_send(&v, &p, now + 11999, 1000);
+	cr_expect_eq(s.at, now + 22000, "also when it is old");
+	s = voq_send(&v, &p, now + 20000, 1000);
+	cr_expect_eq(s.at, now + 31000, "but not for longer than the window: from now - 12000 on");
+}
+
+/* The same stream with every message, and with nine of ten missing, comes to the same. */
+Test(hiercc, hiercc_credit__loss_repetition_and_order_cost_nothing)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq all = voq(), few = voq();
+	unsigned short rng[3] = { 1, 2, 3 };
+	__u64 now = START, credit = HIERCC_TOTAL_FIRST;
+	int i, k;
+
+	for (i = 0; i < 10000; i++) {
+		voq_send(&all, &p, now, 1000);
+		voq_send(&few, &p, now, 1000);
+		now += 1000;
+		credit += 1000;
+		cr_assert_eq(hiercc_credit(&all, &p, now, credit, 1), HIERCC_CREDITED);
+		cr_assert_eq(hiercc_credit(&all, &p, now, credit, 1), HIERCC_OLD);
+		cr_assert_eq(hiercc_credit(&all, &p, now, credit - nrand48(rng) % 100000, 1),
+			     HIERCC_OLD);
+		if (i % 10 == 9)
+			for (k = 0; k < 3; k++)
+				hiercc_credit(&few, &p, now, credit - 1000 * k, 1);
+	}
+	cr_expect_eq(all.credit, few.credit);
+	cr_expect_eq(all.sent, few.sent);
+	cr_expect_float_eq(all.rate, 1e9, 1e6);
+	cr_expect_float_eq(few.rate, 1e9, 1e6);
+}
+
+Test(hiercc, hiercc_credit__more_than_was_sent_is_refused)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq(), before;
+
+	voq_send(&v, &p, START, 10000);
+	before = v;
+	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES + 1, 0),
+		     HIERCC_AHEAD);
+	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 0x7fffffff, 0), HIERCC_AHEAD);
+	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 0xffffffff, 0), HIERCC_OLD, "below 0");
+	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 0, 0), HIERCC_OLD);
+	cr_expect_arr_eq(&v, &before, sizeof(v), "and nothing has changed");
+	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES, 0),
+		     HIERCC_CREDITED, "the last credit is a whole one");
+}
+
+/* Totals pass 2^32 five times. */
+Test(hiercc, hiercc_credit__totals_wrap)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 now = START, sent = 0;
+	int i;
+
+	for (i = 0; i < 400000; i++) {
+		sent += 50000;
+		now += 20000;
+		cr_assert_eq(voq_send(&v, &p, now, 50000).total, (__u32)sent);
+		cr_assert_eq(hiercc_credit(&v, &p, now + 12000, sent, 0), HIERCC_CREDITED);
+		cr_assert_eq(v.credit, HIERCC_TOTAL_FIRST + sent);
+	}
+	cr_expect_float_eq(v.rate, 2.5e9, 1e6);
+}
+
+/* What is granted to one that asked for little says nothing of what it could have. */
+Test(hiercc, hiercc_send__a_rate_that_is_only_ones_own_is_not_believed)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v[2] = { voq(), voq() };
+	__u64 now = START, credit = HIERCC_TOTAL_FIRST, at[2];
+	int i, k;
+
+	for (i = 0; i < 100; i++) {
+		now += 100000;
+		credit += 1000;
+		for (k = 0; k < 2; k++) {
+			voq_send(&v[k], &p, now - 50000, 1000);
+			cr_assert_eq(hiercc_credit(&v[k], &p, now, credit, k), HIERCC_CREDITED);
+		}
+	}
+	for (k = 0; k < 2; k++) {
+		cr_expect_float_eq(v[k].rate, 1e7, 1e6);
+		voq_send(&v[k], &p, now, p.c0);
+		at[k] = voq_send(&v[k], &p, now, 1000).at - now;
+	}
+	cr_expect_eq(at[0], 12000 + 1000 * NSEC_PER_SEC / p.rate_first, "%llu", at[0]);
+	cr_expect_float_eq(at[1], 1e5, 1e4, "the port has no more to give: %llu", at[1]);
+}
+
+/* Credits stop: nothing waits past the limit, which then is over. */
+Test(hiercc, hiercc_send__credits_that_stop_hold_nobody_past_the_limit)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 now, credit, first = 0;
+	struct sent s;
+	int alone = 0;
+
+	for (now = START; now < START + 3 * p.limit_ns; now += 1000) {
+		s = voq_send(&v, &p, now, PACKET);
+		if (s.verdict != HIERCC_COVERED && !first)
+			first = now;
+		if (s.verdict == HIERCC_ALONE) {
+			cr_assert_eq(s.at, now);
+			alone++;
+		}
+		cr_assert(!first || s.at <= (now > first + p.limit_ns ? now : first + p.limit_ns));
+		cr_assert_eq(s.verdict == HIERCC_ALONE, first && now >= first + p.limit_ns);
+	}
+	cr_expect_gt(alone, 100);
+
+	/* The receiver is back and has learned S: there is C0 left, no more. */
+	credit = v.sent;
+	cr_expect_eq(hiercc_credit(&v, &p, now, credit, 0), HIERCC_CREDITED);
+	cr_expect_eq(voq_send(&v, &p, now, p.c0).verdict, HIERCC_COVERED);
+	cr_expect_eq(voq_send(&v, &p, now, 1).verdict, HIERCC_WAITS, "no flood");
+}
+
+/* Credit for more than 2^27 bytes lacks: that is beyond any line. */
+Test(hiercc, hiercc_send__what_is_far_beyond_credit_waits_for_the_limit)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	int shift;
+
+	for (shift = 27; shift < 60; shift++) {
+		v = voq();
+		v.sent += 1ULL << shift;
+		cr_expect_eq(voq_send(&v, &p, START, p.c0 + 1).at, START + p.limit_ns, "2^%d", shift);
+	}
+}
+
+/* Gone for so long that S went past half of 32 bits. */
+Test(hiercc, hiercc_credit__finds_back_after_any_time_alone)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 now = START;
+
+	while (v.sent < HIERCC_TOTAL_FIRST + (3ULL << 31))
+		voq_send(&v, &p, now += 1000, 1 << 19);
+	cr_expect_eq(hiercc_credit(&v, &p, now, (__u32)v.sent - 1000, 0), HIERCC_CREDITED);
+	cr_expect_eq(v.credit, v.sent - 1000);
+}
+
+Test(hiercc, hiercc_send__who_was_silent_has_c0_again)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 now = START;
+
+	voq_send(&v, &p, now, p.c0);
+	cr_expect_eq(voq_send(&v, &p, now + p.idle_ns, 100).verdict, HIERCC_WAITS, "not yet");
+	now += 2 * p.idle_ns + 1;
+	cr_expect_eq(voq_send(&v, &p, now, p.c0).verdict, HIERCC_COVERED);
+	cr_expect_eq(voq_send(&v, &p, now, 1).verdict, HIERCC_WAITS);
+	cr_expect_eq(v.rate, 0, "what was measured before says nothing");
+}
+
+/* A clock of another boot, or a limit that was longer, holds nobody. */
+Test(hiercc, hiercc_send__survives_values_from_elsewhere)
+{
+	struct hiercc_params p = params();
+	unsigned short rng[3] = { 1, 2, 3 };
+	struct hiercc_voq v;
+	int i, k;
+
+	for (i = 0; i < 20000; i++) {
+		__u8 *byte = (__u8 *)&v;
+		__u64 now = 1 + nrand48(rng);
+		struct sent s;
+
+		for (k = 0; k < (int)sizeof(v); k++)
+			byte[k] = nrand48(rng) % 3 ? nrand48(rng) : 0;
+		s.verdict = hiercc_send(&v, &p, now, 1 + nrand48(rng) % (1 << 20), &s.total, &s.at);
+		cr_assert(s.at >= now && s.at <= now + p.limit_ns);
+		hiercc_credit(&v, &p, now, nrand48(rng), 1);
+		cr_assert_gt(hiercc_credit_rate(&v, &p), 0);
+		cr_assert_lt(hiercc_queue(&v, &p), HIERCC_BYTES_MAX);
+	}
+}
+
+/*
+ * The model, in double: the line of credits of a VOQ that always lacks. The clock is what it is first in,
+ * first out; here packets do not overtake, so departures are the line's.
+ */
+Test(hiercc, hiercc_send__agrees_with_the_line_in_double)
+{
+	unsigned short rng[3] = { 4, 5, 6 };
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	double sent = 0, credit = 0, clock = 0, credit_ns = START, want;
+	__u64 now = START;
+	int i;
+
+	p.limit_ns = 1ULL << 35;
+	p.idle_ns = 1ULL << 36;
+	voq_send(&v, &p, now, p.c0);
+	sent = p.c0;
+	for (i = 0; i < 100000; i++) {
+		__u32 bytes = 64 + nrand48(rng) % 1400;
+		struct sent s;
+
+		now += nrand48(rng) % 1000;
+		if (nrand48(rng) % 3 == 0 && credit + 5000 < sent - p.c0) {
+			credit += 1 + nrand48(rng) % 5000;
+			cr_assert_eq(hiercc_credit(&v, &p, now, credit, 1), HIERCC_CREDITED);
+			credit_ns = now;
+		}
+		s = voq_send(&v, &p, now, bytes);
+		sent += bytes;
+		if (!v.rate)
+			continue;
+		want = fmax(credit_ns, (double)now - p.window_ns) +
+		       (sent - credit - p.c0) * 1e9 / v.rate;
+		clock = fmax(fmax(clock, want), now);
+		if (i > 100)
+			cr_assert_float_eq(s.at, clock, 2 + clock * 1e-12, "%d: %llu, not %.0f", i,
+					   s.at, clock);
+		else
+			clock = s.at;
+	}
+}
+
+/* Section 3.2: round robin among VOQs that have credit. It follows from the clocks. */
+Test(hiercc, hiercc_send__equal_credit_is_round_robin)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v[3] = { voq(), voq(), voq() };
+	__u64 at[3][50];
+	int i, k;
+
+	p.limit_ns = 1ULL << 30;
+	p.idle_ns = 1ULL << 31;
+	for (k = 0; k < 3; k++) {
+		voq_send(&v[k], &p, START, p.c0);
+		/* All packets of one VOQ come before those of the next. */
+		for (i = 0; i < 50; i++)
+			at[k][i] = voq_send(&v[k], &p, START, PACKET).at;
+	}
+	for (i = 0; i < 49; i++)
+		for (k = 0; k < 3; k++)
+			cr_expect(at[k][i] < at[(k + 1) % 3][i + 1], "packet %d of each, then %d", i,
+				  i + 1);
+}
+
+struct crowd {
+	struct hiercc_voq *v;
+	struct hiercc_params *p;
+	pthread_barrier_t *start;
+	unsigned short seed;
+	__u64 lost, back;
+};
+
+#define CROWD_PACKETS 500000
+
+static void *crowd_send(void *arg)
+{
+	struct crowd *c = arg;
+	__u64 now = START, credit = 0, seen;
+	__u32 total;
+	__u64 at;
+	int i;
+
+	pthread_barrier_wait(c->start);
+	for (i = 0; i < CROWD_PACKETS; i++, now += 10) {
+		c->lost += hiercc_send(c->v, c->p, now, 100, &total, &at) == HIERCC_LOST;
+		if (i % 4 == c->seed)
+			hiercc_credit(c->v, c->p, now, total - 100, 1);
+		seen = *(volatile __u64 *)&c->v->credit;
+		c->back += seen < credit;
+		credit = seen;
+	}
+	return NULL;
+}
+
+/* No byte of S is lost between CPUs, and credit never goes back nor past S. */
+Test(hiercc, hiercc_send__is_shared_by_cpus)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	struct crowd crowd[4];
+	pthread_barrier_t start;
+	pthread_t thread[4];
+	int i;
+
+	p.idle_ns = 1ULL << 36;
+	pthread_barrier_init(&start, NULL, 4);
+	for (i = 0; i < 4; i++) {
+		crowd[i] = (struct crowd){ .v = &v, .p = &p, .start = &start, .seed = i };
+		pthread_create(&thread[i], NULL, crowd_send, &crowd[i]);
+	}
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	cr_expect_eq(v.sent, HIERCC_TOTAL_FIRST + 4ULL * CROWD_PACKETS * 100);
+	for (i = 0; i < 4; i++)
+		cr_expect_eq(crowd[i].back, 0);
+	cr_expect_leq(v.credit, v.sent);
+}
+
+/* ---- the receiver ---- */
+
+#define VOQS 1000
+
+struct box {
+	struct hiercc_params p;
+	struct hiercc_port port;
+	struct hiercc_due due[VOQS];
+	struct hiercc_seen seen[VOQS];
+	__u64 now;
+};
+
+static struct box *box_new(void)
+{
+	struct box *b = calloc(1, sizeof(*b));
+
+	cr_assert(b);
+	b->p = params();
+	b->now = START;
+	hiercc_port_init(&b->port, RATE);
+	return b;
+}
+
+static enum hiercc_claim box_learn(struct box *b, __u32 i)
+{
+	return hiercc_learn(&b->port, b->due, i, &b->p, &b->seen[i], b->now);
+}
+
+static void box_see(struct box *b, __u32 i, __u32 total, __u32 flows, __u32 bytes)
+{
+	hiercc_see(&b->seen[i], total, flows, bytes, 1, b->p.debt_max);
+}
+
+/* Grants for so long; returns the calls that it took. */
+static int box_grant(struct box *b, __u64 elapsed)
+{
+	int calls = 0;
+
+	hiercc_budget(&b->port, elapsed);
+	while (hiercc_grant(&b->port, b->due) != HIERCC_NONE)
+		calls++;
+	b->now += elapsed;
+	return calls;
+}
+
+Test(hiercc, hiercc_grant__gives_back_what_was_sent_in_whole_credits)
+{
+	struct box *b = box_new();
+
+	box_see(b, 0, 1462, 1, 1462);
+	cr_expect_eq(box_learn(b, 0), HIERCC_FIRST);
+	cr_expect_eq(b->due[0].granted, HIERCC_TOTAL_FIRST, "nothing of it is granted yet");
+	box_grant(b, 4000);
+	cr_expect_eq(b->due[0].granted, HIERCC_TOTAL_FIRST + 2048, "while Csent < S");
+	cr_expect_eq(b->port.active, 0);
+	cr_expect_eq(box_grant(b, 4000), 0, "Csent >= S: skipped");
+	box_see(b, 0, 2000, 1, 538);
+	cr_expect_eq(box_learn(b, 0), HIERCC_LEARNED);
+	cr_expect_eq(b->port.active, 0, "still covered");
+	free(b);
+}
+
+Test(hiercc, hiercc_grant__never_exceeds_the_ports_rate)
+{
+	struct box *b = box_new();
+	unsigned short rng[3] = { 1, 2, 3 };
+	__u64 granted = 0, elapsed, passed = 0;
+	__u32 total[10] = { 0 };
+	int i, k;
+
+	for (i = 0; i < 20000; i++) {
+		for (k = 0; k < 10; k++) {
+			total[k] += 5000;
+			box_see(b, k, total[k], 1 + k, 5000);
+			box_learn(b, k);
+		}
+		for (granted = 0, k = 0; k < 10; k++)
+			granted -= b->due[k].granted;
+		elapsed = nrand48(rng) % 8000;
+		passed += elapsed;
+		box_grant(b, elapsed);
+		for (k = 0; k < 10; k++)
+			granted += b->due[k].granted;
+		cr_assert_leq(granted, RATE * 8000 / NSEC_PER_SEC + HIERCC_DELTA_BYTES);
+	}
+	free(b);
+}
+
+/* 1 KB at a time, by measured time: rounding loses nothing over a second. */
+Test(hiercc, hiercc_budget__keeps_the_rate_in_the_long_run)
+{
+	struct box *b = box_new();
+	__u64 granted = 0, before;
+	__u32 total = 0;
+	int i;
+
+	b->p.debt_max = 1 << 26;
+	for (i = 0; i < 300000; i++) {
+		total += 12000;
+		box_see(b, 0, total, 1, 12000);
+		box_learn(b, 0);
+		before = b->due[0].granted;
+		box_grant(b, 3333 + i % 2);
+		granted += b->due[0].granted - before;
+	}
+	cr_expect_float_eq(granted / (3333.5 * 300000) * 1e9 / RATE, 1, 1e-5);
+	free(b);
+}
+
+Test(hiercc, hiercc_budget__what_nobody_was_due_is_not_saved)
+{
+	struct box *b = box_new();
+
+	box_grant(b, 1 << 25);
+	cr_expect_leq(b->port.budget, HIERCC_DELTA_BYTES);
+	hiercc_budget(&b->port, ~0ULL);
+	cr_expect_leq(b->port.budget, RATE * HIERCC_NS_MAX / NSEC_PER_SEC + HIERCC_DELTA_BYTES,
+		      "a loop that was away");
+	free(b);
+}
+
+/* Goodput by F, to a credit, where all are always due. */
+Test(hiercc, hiercc_grant__weights_are_f)
+{
+	static const __u32 flows[] = { 1, 3, 7, 1, 100 };
+	struct box *b = box_new();
+	__u64 charged[5] = { 0 };
+	__u32 total[5] = { 0 };
+	int i, k;
+
+	b->p.debt_max = 1 << 20;
+	for (i = 0; i < 3000; i++) {
+		for (k = 0; k < 5; k++) {
+			/* F packets at least */
+			total[k] += 200 * 150;
+			hiercc_see(&b->seen[k], total[k], flows[k], 200 * 150, 200, 1 << 20);
+			box_learn(b, k);
+			charged[k] -= b->due[k].granted;
+		}
+		box_grant(b, 4000);
+		for (k = 0; k < 5; k++)
+			charged[k] += b->due[k].granted;
+	}
+	for (k = 0; k < 5; k++)
+		cr_expect_float_eq((double)charged[k] / charged[0] / flows[k], 1, 0.02,
+				   "VOQ %d: %llu", k, charged[k]);
+	free(b);
+}
+
+Test(hiercc, hiercc_grant__work_is_that_of_the_active)
+{
+	struct box *b = box_new();
+	int i;
+
+	for (i = 0; i < VOQS; i++) {
+		box_see(b, i, 1000, 1, 1000);
+		box_learn(b, i);
+	}
+	box_grant(b, 10000000);
+	cr_expect_eq(b->port.active, 0);
+	box_see(b, 7, 11000, 1, 10000);
+	box_see(b, 900, 11000, 1, 10000);
+	box_learn(b, 7);
+	box_learn(b, 900);
+	cr_expect_eq(b->port.active, 2);
+	cr_expect_leq(box_grant(b, 1000000), 24);
+	cr_expect_eq(b->port.active, 0);
+	free(b);
+}
+
+/* The ring, with VOQs that come and go in any order, against who is due. */
+Test(hiercc, hiercc_grant__the_ring_has_who_is_due_and_nobody_else)
+{
+	struct box *b = box_new();
+	unsigned short rng[3] = { 7, 8, 9 };
+	__u32 total[VOQS] = { 0 }, i, at, active, count;
+	int round;
+
+	for (round = 0; round < 5000; round++) {
+		for (i = 0; i < 20; i++) {
+			__u32 k = nrand48(rng) % 50, bytes = 1 + nrand48(rng) % 3000;
+
+			total[k] += bytes;
+			box_see(b, k, total[k], 1 + nrand48(rng) % 4, bytes);
+			box_learn(b, k);
+		}
+		box_grant(b, nrand48(rng) % 20000);
+		for (active = i = 0; i < 50; i++) {
+			cr_assert_eq(b->due[i].listed, b->due[i].granted < b->due[i].sent);
+			cr_assert_lt(b->due[i].granted, b->due[i].sent + HIERCC_DELTA_BYTES);
+			active += b->due[i].listed;
+		}
+		cr_assert_eq(active, b->port.active);
+		at = b->port.before;
+		for (count = 0; at != HIERCC_NONE && count <= active; count++) {
+			at = b->due[at].next;
+			if (at == b->port.before) {
+				count++;
+				break;
+			}
+		}
+		cr_assert_eq(count, active);
+	}
+	free(b);
+}
+
+/* S is far on: the receiver knows nothing of the past, and grants what it saw. */
+Test(hiercc, hiercc_learn__a_restart_is_no_flood)
+{
+	struct box *b = box_new();
+	__u32 total = 3000000000U;
+	__u64 before;
+
+	box_see(b, 0, total, 2, 1462);
+	box_see(b, 0, total + 1462, 2, 1462);
+	cr_expect_eq(box_learn(b, 0), HIERCC_FIRST);
+	cr_expect_eq(b->due[0].sent - b->due[0].granted, 2924);
+	before = b->due[0].granted;
+	box_grant(b, 1 << 25);
+	cr_expect_leq(b->due[0].granted - before, 2924 + HIERCC_DELTA_BYTES);
+	cr_expect_eq((__u32)b->due[0].granted - (total + 1462), 3072 - 2924, "in the sender's terms");
+	free(b);
+}
+
+Test(hiercc, hiercc_learn__a_sender_that_begins_anew_is_followed)
+{
+	struct box *b = box_new();
+
+	box_see(b, 0, 3000000000U, 1, 1462);
+	box_learn(b, 0);
+	box_see(b, 0, 200000, 1, 1462);
+	cr_expect_eq(box_learn(b, 0), HIERCC_JUMPED, "so far back that it looks like ahead");
+	cr_expect_eq((__u32)b->due[0].sent, 200000);
+	box_see(b, 0, 1462, 1, 1462);
+	cr_expect_eq(box_learn(b, 0), HIERCC_JUMPED);
+	cr_expect_eq((__u32)b->due[0].sent, 1462);
+	cr_expect_eq((__u32)b->due[0].granted, 0);
+	free(b);
+}
+
+/* A sender that heeds no credit. */
+Test(hiercc, hiercc_learn__nobody_is_due_more_than_debt_max)
+{
+	struct box *b = box_new();
+	__u32 total = 0;
+	int i, cut = 0;
+
+	for (i = 0; i < 100; i++) {
+		total += 30000;
+		box_see(b, 0, total, 1, 30000);
+		cut += box_learn(b, 0) == HIERCC_CUT;
+		cr_assert_leq(b->due[0].sent - b->due[0].granted, b->p.debt_max);
+		box_grant(b, 1000);
+	}
+	cr_expect_gt(cut, 90);
+	free(b);
+}
+
+Test(hiercc, hiercc_learn__the_data_planes_entry_may_be_made_anew)
+{
+	struct box *b = box_new();
+
+	box_see(b, 0, 100000, 1, 50000);
+	box_learn(b, 0);
+	box_grant(b, 1 << 20);
+	memset(&b->seen[0], 0, sizeof(b->seen[0]));
+	b->due[0].packets = 5;
+	box_see(b, 0, 101000, 65535, 1000);
+	cr_expect_eq(box_learn(b, 0), HIERCC_LEARNED);
+	cr_expect_eq(b->due[0].flows, 1, "of one packet");
+	cr_expect_eq((__u32)b->due[0].sent, 101000);
+	cr_expect_leq(b->due[0].sent - b->due[0].granted, 1000);
+	free(b);
+}
+
+Test(hiercc, hiercc_learn__nothing_arrived_is_nothing_known)
+{
+	struct box *b = box_new();
+
+	cr_expect_eq(box_learn(b, 0), HIERCC_LEARNED);
+	cr_expect_eq(b->due[0].sent, 0);
+	cr_expect_eq(b->port.active, 0);
+	free(b);
+}
+
+/* Two VOQs send the same; one claims ten times as much, in steps or at once. It gets no more. */
+Test(hiercc, hiercc_learn__claims_are_bounded_by_what_arrives)
+{
+	static const __u32 steps[] = { 2, 10, 1000, 100000, 1000000000 };
+	size_t s;
+	int i, k;
+
+	for (s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
+		struct box *b = box_new();
+		__u64 charged[2] = { 0, 0 };
+		__u32 total[2] = { 0, 0 };
+
+		for (i = 0; i < 2000; i++) {
+			for (k = 0; k < 2; k++) {
+				total[k] += 3000 * (k ? steps[s] : 1);
+				box_see(b, k, total[k], 1, 3000);
+				box_learn(b, k);
+				charged[k] -= b->due[k].granted;
+			}
+			box_grant(b, 4000);
+			for (k = 0; k < 2; k++)
+				charged[k] += b->due[k].granted;
+		}
+		cr_expect_leq(charged[1], charged[0] * 115 / 100 + 3 * b->p.debt_max,
+			      "steps of %u: %llu and %llu", steps[s], charged[1], charged[0]);
+		cr_expect_geq(charged[0], 2000ULL * 3000 - b->p.debt_max, "the honest one has all");
+		free(b);
+	}
+}
+
+/* 5 % of the packets are lost: the totals make up for it. */
+Test(hiercc, hiercc_learn__losses_are_granted_anew)
+{
+	struct box *b = box_new();
+	unsigned short rng[3] = { 7, 8, 9 };
+	__u32 total = 0;
+	int i, cut = 0;
+
+	for (i = 0; i < 50000; i++) {
+		total += PACKET;
+		if (erand48(rng) < 0.05)
+			continue;
+		box_see(b, 0, total, 1, PACKET);
+		cut += box_learn(b, 0) == HIERCC_CUT;
+		box_grant(b, 1000);
+	}
+	cr_expect_eq(cut, 0);
+	box_grant(b, 100000);
+	cr_expect_lt((__u32)b->due[0].granted - (__u32)b->due[0].sent, HIERCC_DELTA_BYTES);
+	free(b);
+}
+
+Test(hiercc, hiercc_learn__f_is_no_more_than_the_packets)
+{
+	struct box *b = box_new();
+	int i;
+
+	box_see(b, 0, 1000, 65535, 1000);
+	box_learn(b, 0);
+	cr_expect_eq(b->due[0].flows, 1);
+	for (i = 2; i <= 10; i++)
+		box_see(b, 0, 1000 * i, 65535, 1000);
+	box_learn(b, 0);
+	cr_expect_eq(b->due[0].flows, 10);
+	box_see(b, 0, 11000, 4, 1000);
+	box_learn(b, 0);
+	cr_expect_eq(b->due[0].flows, 4);
+	box_see(b, 0, 12000, 0, 1000);
+	box_learn(b, 0);
+	cr_expect_eq(b->due[0].flows, 1, "who sends has a flow");
+	hiercc_see(&b->seen[0], 13000, ~0U, 1000, ~0U, 1);
+	box_learn(b, 0);
+	cr_expect_eq(b->due[0].flows, RX_FLOWS_MAX);
+	/* An epoch later, and one more: who was silent has one. */
+	b->now += 3 * b->p.epoch_ns;
+	box_see(b, 0, 14000, 65535, 1000);
+	box_learn(b, 0);
+	cr_expect_eq(b->due[0].flows, 1);
+	free(b);
+}
+
+Test(hiercc, hiercc_see__who_was_overtaken_changes_no_total)
+{
+	struct hiercc_seen s = { 0 };
+
+	hiercc_see(&s, 0xfffffff0, 3, 100, 1, 5000);
+	cr_expect_eq(s.claim, 0xfffffff0ULL << 32 | 3, "the first is taken as it is");
+	hiercc_see(&s, 100, 4, 116, 1, 5000);
+	cr_expect_eq(s.claim, 100ULL << 32 | 4, "past 2^32");
+	hiercc_see(&s, 50, 9, 100, 1, 5000);
+	cr_expect_eq(s.claim, 100ULL << 32 | 4, "overtaken");
+	cr_expect_eq(s.bytes, 316, "but it did arrive");
+	cr_expect_eq(s.packets, 3);
+	hiercc_see(&s, 100 - 5000, 5, 100, 1, 5000);
+	cr_expect_eq(s.claim, (__u64)(__u32)(100 - 5000) << 32 | 5, "so far back it is a new sender");
+}
+
+/* Both ends and a wire that loses, repeats and reorders a third of all: nobody stalls, all is granted. */
+Test(hiercc, hiercc__both_ends_agree_whatever_gets_lost)
+{
+	unsigned short rng[3] = { 3, 2, 1 };
+	struct box *b = box_new();
+	struct hiercc_voq v = voq();
+	__u64 departed = 0;
+	__u32 old = 0;
+	int i;
+
+	for (i = 0; i < 50000; i++) {
+		struct sent s = voq_send(&v, &b->p, b->now, PACKET);
+
+		cr_assert_neq(s.verdict, HIERCC_ALONE, "packet %d", i);
+		departed += s.at == b->now;
+		if (nrand48(rng) % 20)
+			box_see(b, 0, s.total, 1, PACKET);
+		box_learn(b, 0);
+		box_grant(b, 1000);
+		if (nrand48(rng) % 3)
+			hiercc_credit(&v, &b->p, b->now, b->due[0].granted, b->due[0].listed);
+		if (nrand48(rng) % 3 == 0)
+			hiercc_credit(&v, &b->p, b->now, old, 0);
+		if (nrand48(rng) % 3 == 0)
+			old = b->due[0].granted;
+	}
+	cr_expect_gt(departed, 45000);
+	free(b);
+}
+
+/* ---- the first hop ---- */
+
+static struct hiercc_hop_params hop_params(void)
+{
+	struct hiercc_hop_params h;
+
+	hiercc_hop_params_init(&h, RATE, 2000, 37500);
+	return h;
+}
+
+Test(hiercc, hiercc_rate__is_equation_1)
+{
+	struct hiercc_hop_params p = hop_params();
+	struct hiercc_hop h;
+	__u64 rate;
+
+	hiercc_hop_init(&h, &p);
+	cr_expect_eq(hiercc_rate(&h, &p, 0, 0), RATE, "an empty queue: R_line, whatever comes");
+	h.rate = RATE / 10;
+	cr_expect_eq(hiercc_rate(&h, &p, 0, 0), RATE / 10 * 4, "by fourfold steps");
+	cr_expect_eq(hiercc_rate(&h, &p, 0, 0), RATE);
+	/* four flows at line rate, credit for one: R becomes R/4 */
+	h.arrive = 4 * RATE;
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0, RATE), RATE / 4);
+	/* 10 KB too much, or too little: 0.2 * 10 KB / 2 us = 1 GB/s */
+	h.arrive = RATE;
+	rate = hiercc_rate(&h, &p, p.q0 + 10000, RATE);
+	cr_expect_float_eq(rate, RATE / 4 * 0.68, 1000);
+	h.rate = RATE / 4;
+	rate = hiercc_rate(&h, &p, p.q0 - 10000, RATE);
+	cr_expect_float_eq(rate, RATE / 4 * 1.32, 1000);
+	p.q_line = p.q0;
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0 - 1, 0), RATE, "the other reading");
+}
+
+Test(hiercc, hiercc_rate__is_bounded_and_divides_by_nothing)
+{
+	struct hiercc_hop_params p = hop_params();
+	struct hiercc_hop h;
+
+	hiercc_hop_init(&h, &p);
+	h.rate = RATE / 8;
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0, RATE), RATE / 8, "nothing arrived: as it was");
+	h.arrive = 1;
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0, RATE), RATE / 2, "fourfold at most");
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0, RATE), RATE, "R_line at most");
+	h.arrive = RATE;
+	cr_expect_eq(hiercc_rate(&h, &p, p.v_high, 0), RATE / 4, "a quarter at least");
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0, 0), RATE / 16);
+	h.rate = p.rate_min * 2;
+	cr_expect_eq(hiercc_rate(&h, &p, p.q0, 0), p.rate_min, "and R_min");
+}
+
+Test(hiercc, hiercc_rate__agrees_with_equation_1_in_double)
+{
+	unsigned short rng[3] = { 1, 2, 3 };
+	struct hiercc_hop_params p;
+	int i;
+
+	for (i = 0; i < 200000; i++) {
+		__u64 line = 1000000 + (((__u64)nrand48(rng) << 6) % (HIERCC_RATE_MAX - 2000000));
+		double want, slack;
+		struct hiercc_hop h;
+		__u64 credit;
+		__u32 q;
+
+		hiercc_hop_params_init(&p, line, 1 + nrand48(rng) % (HIERCC_NS_MAX - 1),
+				       nrand48(rng) % (HIERCC_BYTES_MAX / 2));
+		hiercc_hop_init(&h, &p);
+		h.rate = p.rate_min + erand48(rng) * (p.rate_line - p.rate_min);
+		h.arrive = 1 + erand48(rng) * 2 * line;
+		credit = erand48(rng) * 2 * line;
+		credit = credit < HIERCC_RATE_MAX ? credit : HIERCC_RATE_MAX - 1;
+		q = erand48(rng) * p.v_high;
+		want = (credit - 0.2 * ((double)q - p.q0) * 1e9 / p.rtt_ns) / h.arrive;
+		want = h.rate * (q < p.q_line ? 4 : fmin(4, fmax(0.25, want)));
+		want = fmin(line, fmax(p.rate_min, want));
+		/* the drain is of whole bytes, and beta has 24 bits */
+		slack = 2 + want * 1e-6 + h.rate * 1.2e-7 +
+			1e9 * h.rate / h.arrive / p.rtt_ns * (1 + fabs((double)q - p.q0) * 1e-6);
+		hiercc_rate(&h, &p, q, credit);
+		cr_assert_float_eq(h.rate, want, slack, "%d: %llu, not %.0f", i, h.rate, want);
+	}
+}
+
+Test(hiercc, hiercc_stop__stops_and_resumes_with_the_rate_of_before)
+{
+	struct hiercc_hop_params p = hop_params();
+	struct hiercc_hop h;
+	int i;
+
+	hiercc_hop_init(&h, &p);
+	h.rate = 123456789;
+	cr_expect_eq(hiercc_stop(&h, &p, p.v_high), 123456789, "not above it yet");
+	cr_expect_eq(hiercc_stop(&h, &p, p.v_high + 1), 0);
+	cr_expect_eq(hiercc_stop(&h, &p, ~0U), 0);
+	h.arrive = RATE;
+	cr_expect_eq(hiercc_rate(&h, &p, p.v_low, RATE), 0, "not below it yet");
+	cr_expect_eq(hiercc_stop(&h, &p, p.v_low - 1), 123456789);
+	cr_expect_eq(h.stopped, 0);
+	hiercc_stop(&h, &p, p.v_high + 1);
+	cr_expect_eq(hiercc_stop(&h, &p, 0), 123456789 / 2, "at once again: that was too much");
+	h.arrive = RATE;
+	h.rate = 1000000000;
+	hiercc_rate(&h, &p, p.q0, RATE);
+	hiercc_stop(&h, &p, p.v_high + 1);
+	cr_expect_eq(hiercc_stop(&h, &p, 0), 1000000000, "computed in between");
+	for (i = 0; i < 100; i++)
+		hiercc_stop(&h, &p, i % 2 ? 0 : ~0U);
+	cr_expect_eq(h.rate, p.rate_min);
+}
+
+Test(hiercc, hiercc_arrival__measures_whole_periods)
+{
+	struct hiercc_hop_params p = hop_params();
+	struct hiercc_hop h;
+
+	hiercc_hop_init(&h, &p);
+	cr_expect_eq(hiercc_arrival(&h, &p, START, 5000), 1);
+	cr_expect_eq(h.arrive, 0, "there is nothing to take a difference with");
+	cr_expect_eq(hiercc_arrival(&h, &p, START + 1999, 7000), 0);
+	cr_expect_eq(hiercc_arrival(&h, &p, START + 2000, 9000), 0, "what came until now is not counted");
+	cr_expect_eq(hiercc_arrival(&h, &p, START + 9999, 33999), 0);
+	cr_expect_eq(hiercc_arrival(&h, &p, START + 10000, 34000), 1);
+	cr_expect_eq(h.arrive, RATE);
+	cr_expect_eq(hiercc_arrival(&h, &p, START, 40000), 1, "a clock that went back");
+	cr_expect_eq(h.arrive, 0);
+	hiercc_arrival(&h, &p, START + 2000, 40000);
+	cr_expect_eq(hiercc_arrival(&h, &p, START + 10000, 10), 1, "an S that did");
+	cr_expect_eq(h.arrive, 0);
+	hiercc_arrival(&h, &p, START + 12000, 10);
+	hiercc_arrival(&h, &p, START + 20000, 2000000000);
+	cr_expect_eq(h.arrive, HIERCC_RATE_MAX - 1);
+}
+
+/* A VOQ of ideal senders, N of them, that follow R one RTT_hop later: to q0, and it stays there. */
+Test(hiercc, hiercc_rate__converges_to_q0)
+{
+	static const int counts[] = { 1, 2, 5, 30 };
+	struct hiercc_hop_params p = hop_params();
+	size_t c;
+
+	for (c = 0; c < 4; c++) {
+		double q = 0, arrived = 0, credit = RATE * 0.6, r = RATE, sum = 0, seen = 0;
+		struct hiercc_hop h;
+		__u64 now, due = 0;
+
+		hiercc_hop_init(&h, &p);
+		for (now = START; now < START + 10000000; now += 100) {
+			arrived += counts[c] * r * 1e-7;
+			q = fmax(0, q + (counts[c] * r - credit) * 1e-7);
+			if (due && now >= due) {
+				r = h.rate;
+				due = 0;
+			}
+			if (hiercc_arrival(&h, &p, now, arrived))
+				hiercc_rate(&h, &p, q, credit);
+			hiercc_stop(&h, &p, q);
+			if (!due && h.rate != (__u64)r)
+				due = now + p.rtt_ns;
+			cr_assert_leq(q, p.v_high + (counts[c] + 1) * RATE * 2.2e-6);
+			if (now > START + 5000000) {
+				sum += q;
+				seen++;
+			}
+		}
+		cr_expect_float_eq(sum / seen, p.q0, 0.2 * p.q0, "%d flows: %.0f", counts[c],
+				   sum / seen);
+	}
+}
