@@ -67,8 +67,8 @@ static inline enum sluice_stat ingress_parse(ctx_t *ctx, const struct msg *m,
 	struct ip_info ip = {};
 	const __be16 *l4;
 	__u16 proto = m->ip.v6 ? ETH_P_IPV6 : ETH_P_IP;
-	int data = (m->hdr.version_msg & 0xf) == WIRE_DATA;
-	int reply = (m->hdr.version_msg & 0xf) == WIRE_PROBE_REPLY;
+	int data = wire_message(&m->hdr) == WIRE_DATA;
+	int reply = wire_message(&m->hdr) == WIRE_PROBE_REPLY;
 
 	p->inner = m->offset + wire_bytes;
 	if (m->shim.ip_proto != (m->ip.v6 ? IPPROTO_IPV6 : IPPROTO_IPIP))
@@ -141,7 +141,7 @@ static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *
 	text->seq_low = auth->seq_low;
 	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
 	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
-	reply = (m->hdr.version_msg & 0xf) == WIRE_PROBE_REPLY;
+	reply = wire_message(&m->hdr) == WIRE_PROBE_REPLY;
 	text->port[0] = reply ? p->key.local_port : p->key.remote_port;
 	text->port[1] = reply ? p->key.remote_port : p->key.local_port;
 	text->proto = p->key.proto;
@@ -517,7 +517,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_OTHER;
 	}
 	p->now_ns = bpf_ktime_get_ns();
-	switch (m.hdr.version_msg & 0xf) {
+	switch (wire_message(&m.hdr)) {
 	case WIRE_PROBE:
 		if (!ctx_may_return(ctx))
 			return CTX_PASS;

@@ -273,7 +273,7 @@ static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg
 	struct intmd_space *s;
 	__u8 flags;
 
-	if (!space || (m->hdr.version_msg & 0xf) == WIRE_PROBE_REPLY)
+	if (!space || wire_message(&m->hdr) == WIRE_PROBE_REPLY)
 		return STAT_HOP_OTHER;
 	s = &space->intmd;
 	if (intmd_load(ctx, m, s))

@@ -146,33 +146,27 @@ struct {
 	__uint(max_entries, 1 << 18);
 } reports SEC(".maps");
 
-/* All that is put in front of the inner packet. A smaller IP header lies at the end of its room. */
+/* An outer IP header in front of what follows it: a smaller one lies at the end of its room. */
+union outer_ip {
+	struct ipv6hdr v6;
+	struct {
+		__u8 unused[sizeof(struct ipv6hdr) - sizeof(struct iphdr)];
+		struct iphdr v4;
+	};
+};
+
+/* All that is put in front of the inner packet. */
 struct egress_head {
-	union {
-		struct ipv6hdr v6;
-		struct {
-			__u8 unused[sizeof(struct ipv6hdr) - sizeof(struct iphdr)];
-			struct iphdr v4;
-		};
-	} ip;
+	union outer_ip ip;
 	struct udphdr udp;
 	struct wire_shim shim;
 	struct wire_hdr hdr;
 	__u8 blocks[sizeof(struct wire_telem) + sizeof(struct wire_echo) + sizeof(struct wire_auth)];
 };
 
-/*
- * INT-MD of one packet, as it lies in there from the outer headers to the stack. A smaller IP header
- * lies at the end of its room.
- */
+/* INT-MD of one packet, as it lies in there from the outer headers to the stack. */
 struct intmd_space {
-	union {
-		struct ipv6hdr v6;
-		struct {
-			__u8 unused[sizeof(struct ipv6hdr) - sizeof(struct iphdr)];
-			struct iphdr v4;
-		};
-	} ip;
+	union outer_ip ip;
 	struct udphdr udp;
 	struct wire_shim shim;
 	__u8 hdr[INTMD_HDR_BYTES];
