@@ -3,6 +3,8 @@
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
 CLANG ?= clang
+# In `make lab CC=sluice` CC is a list of congestion controls.
+COMPILER := $(if $(filter lab lab-shell,$(MAKECMDGOALS)),cc,$(CC))
 CFLAGS ?= -O2 -g
 # Ubuntu's bpftool is a wrapper that wants the tools of the running kernel; any of them will do.
 BPFTOOL ?= $(shell bpftool version >/dev/null 2>&1 && echo bpftool || \
@@ -25,11 +27,11 @@ $(B)/sluiced: $(SLUICED:%=$(B)/%.o)
 $(B)/sluicectl: $(SLUICECTL:%=$(B)/%.o)
 $(B)/sluiced $(B)/sluicectl:
 	@echo "  LD     $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(COMPILER) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h
 	@echo "  CC     $<"
-	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(Q)$(COMPILER) $(ALL_CFLAGS) -c -o $@ $<
 $(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/pods.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 
 $(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
@@ -48,11 +50,11 @@ $(B)/packages.lab $(B)/packages.test: | $(B)/packages.build
 
 $(B)/lab-%: tests/lab/%.c tests/lab/lab.h | $(B)/packages.lab
 	@echo "  CC     $<"
-	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(CFLAGS) -o $@ $< -lmnl -ljson-c -lm
+	$(Q)$(COMPILER) -std=gnu11 -Wall -Wextra $(CFLAGS) -o $@ $< -lmnl -ljson-c -lm
 
 $(B)/sim-%: tests/sim/%.c tests/sim/sim.c tests/sim/sim.h $(wildcard include/sluice/*.h) | $(B)/packages.build
 	@echo "  CC     $<"
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< tests/sim/sim.c -lm
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< tests/sim/sim.c -lm
 
 lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell $(B)/sim-star $(B)/sim-racks
 
@@ -67,7 +69,7 @@ demo: lab-tools ## the main job: the star lab under four controls, a table and b
 UNIT := $(wildcard tests/unit/*.c) user/replay.c user/variant.c
 $(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h) | $(B)/packages.test
 	@echo "  CC     $@"
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fsanitize=address,undefined \
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -Iinclude -Iuser -o $@ $(UNIT) -lcriterion -ljson-c -lm
 
 $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
@@ -79,7 +81,7 @@ $(B)/core.skel.h: $(B)/core.bpf.o
 PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/reports.c user/util.c
 $(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
 
 test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack ## all tests: unit, prog, sim, report, system, lab in VMs of three kernels (as root; about 15 minutes)
 	$(Q)tests/run
@@ -93,18 +95,18 @@ $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -MMD -MP -c -o $@ $<
 $(B)/neighbour: tests/system/neighbour.c $(B)/neighbour.skel.h
 	@echo "  CC     $@"
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -I$(B) -o $@ $< -lxdp -lbpf
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -I$(B) -o $@ $< -lxdp -lbpf
 
 $(B)/attack: tests/system/attack.c tests/prog/packet.c tests/prog/packet.h
 	@echo "  CC     $@"
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -Iinclude -Itests/prog -o $@ $< tests/prog/packet.c
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -Iinclude -Itests/prog -o $@ $< tests/prog/packet.c
 
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -Iinclude -MMD -MP -c -o $@ $<
 $(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 	@echo "  CC     $@"
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude -Iuser -Itests/prog -I$(B) -o $@ $< tests/prog/packet.c -lbpf -ljson-c -lm
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude -Iuser -Itests/prog -I$(B) -o $@ $< tests/prog/packet.c -lbpf -ljson-c -lm
 bench: all $(B)/bench-prog | $(B)/packages.lab ## ns per packet of each program, goodput kept
 	$(Q)tests/bench/bench
 
