@@ -7,6 +7,7 @@
  */
 #include "types.h"
 #include "fallback.h"
+#include "hiercc.h"
 #include "hpcc.h"
 #include "rx.h"
 #include "siphash.h"
@@ -15,7 +16,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 7
+#define SLUICE_ABI 8
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -65,6 +66,14 @@ struct report {
 #define FLOW_F_CLOSED 2 /* a FIN or RST was seen: the entry may go soon */
 #define FLOW_F_TUNNEL 4 /* UDP that is a tunnel's (VXLAN): the kernel adds no second header to it */
 
+/* What the last packet of a flow waited for. */
+enum flow_held {
+	HELD_NOT,
+	HELD_RATE,   /* R of HPCC, or of the fallback: the flow's own clock */
+	HELD_HOP,    /* R of Equation 1 of HierCC, of UDP: likewise */
+	HELD_CREDIT, /* its VOQ */
+};
+
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/delay.bpf.h */
 
 struct flow {
@@ -112,7 +121,10 @@ struct flow {
 	__u64 telem_tx_ns;   /* egress: last packet with telemetry */
 	__u64 count_next_ns; /* ingress: when N is looked up again, */
 	__u32 counted;	     /*   and what it was */
-	__u32 pad2;
+	__u8 hiercc;	     /* of the peer, with params: enum voqs_where */
+	__u8 hpcc_off;	     /* likewise: W and R are not HPCC's */
+	__u8 held;	     /* egress: enum flow_held, of the last packet */
+	__u8 voq_prefixlen;  /* egress: of its VOQ, where voq_merged */
 	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
 	__u64 telem_seq;     /* ingress: newest of which the telemetry was taken, */
 	__u64 telem_ns;	     /*   and when the first packet with it came */
@@ -128,6 +140,13 @@ struct flow {
 	__u64 probed;	     /* likewise of a PROBE; 0: none */
 	__u32 timed_count;   /* egress adds, ingress sets to 0 */
 	__u32 delay_ns;	     /* ingress: the last sample; 0: none yet */
+	__u64 hop_rate_bps;  /* egress: R of Equation 1, bits/s; 0: none */
+	__u32 voq_mark;	     /* egress, compare-and-swap: epoch in which it was counted in its VOQ */
+	__u32 voq_asked;     /* egress: when room for a VOQ was looked for last, units of 2^20 ns, where */
+	__u8 voq_merged;     /*   there was none of its destination */
+	__u8 voq_in;	     /* ingress: what comes of the reverse flow has a VOQ block, */
+	__u8 voq_pod;	     /*   and its credit is of the pod's veth */
+	__u8 pad3[5];
 };
 
 /* How this host reports on a flow, keyed as in flows: where it tells U or W. */
@@ -190,6 +209,107 @@ struct peer {
 	__u32 target_ns; /* of that delay; 0: by t_ns */
 	__u32 encoding;	 /* enum sluice_encoding */
 	__u32 telemetry; /* enum telemetry_mode */
+	__u32 hpcc_off;	 /* 1: W and R are not HPCC's */
+	__u32 hiercc;	 /* enum voqs_where: packets to it go by VOQs */
+	__u64 voq_bps;	 /* speed of its hosts' ports; 0: as fast as the port by which the VOQ leaves */
+	__u64 voq_c0;	 /* bytes; 0: the default of hiercc_params_init(), as with all that follow */
+	__u64 voq_limit_ns;
+	__u64 voq_period_ns; /* between two grants there, not 0 */
+	__u32 prefixlen;     /* as in its key, for the VOQ of all of it; 0: there is none */
+	__u32 pad;
+};
+
+/* Who keeps the VOQs by which packets to a peer leave. */
+enum voqs_where {
+	VOQS_OFF,  /* nobody: there are none */
+	VOQS_HERE, /* this machine is the rack, or its switch */
+	VOQS_TOR,  /* the switch that this host is behind (bpf/tor.bpf.h) */
+};
+
+/* The destination of a VOQ: one host, or all of a peer's prefix where there are too many of those. */
+struct voq_key {
+	struct sluice_addr addr; /* 0 behind the prefix */
+	__u32 prefixlen;	 /* 1..128; IPv4 prefixes plus 96 */
+};
+
+/* A VOQ at the sender. */
+struct voq {
+	struct hiercc_voq voq;
+	struct hiercc_hop hop; /* under the lock */
+	struct rx_counter count; /* F */
+	struct hiercc_params params;
+	struct hiercc_hop_params hop_params;
+	__u64 credit_seq; /* ingress: sequence of the newest CREDIT, or RATE; 0: none yet */
+	__u64 alone;	  /* packets that left because credits had stopped */
+	__u32 epoch;	  /* of params */
+	__u32 ifindex;	  /* by which it leaves */
+	__u32 lock;	  /* 1 while a CPU is at hop or params */
+	__u32 told_stop;  /* switch: what the hosts were told last of hop.stopped */
+	__u64 asked_ns;	  /* VOQS_TOR: when R was asked for last; switch: likewise, by any host */
+	__u64 told_ns;	  /* VOQS_TOR, ingress: when R was told last, and told_bps is it; 0: there is none */
+	__u64 told_bps;
+};
+
+/* A flow from a host behind this switch, by its outer header. */
+struct tor_flow_key {
+	struct sluice_addr src, dst;
+	__be16 port; /* UDP source: one for each flow */
+	__u16 pad;
+};
+
+/* CPUs share it; who comes between counts a flow twice, or asks twice. */
+struct tor_flow {
+	__u64 asked_ns; /* when its host was last taken to ask */
+	__u32 epoch;	/* in which peers was looked at; 0: never */
+	__u32 voq_mark, voq_asked; /* as in struct flow */
+	__u8 voq_merged, voq_prefixlen;
+	__u8 hiercc;	/* enum voqs_where of its destination */
+	__u8 pad;
+};
+
+/* What the daemon of a switch is to tell: one host that has asked, or all that do, of a stop and its end. */
+struct tor_news {
+	struct voq_key voq;
+	__u32 flags; /* TOR_NEWS_* */
+	struct sluice_addr host, dst; /* with TOR_NEWS_ASKED */
+	__u64 rate_bps; /* R; 0: there is none */
+};
+
+#define TOR_NEWS_ASKED 1
+#define TOR_NEWS_STOPPED 2
+
+
+/* A VOQ at the receiver. */
+struct arrival_key {
+	struct sluice_addr addr; /* as in voq_key */
+	__u32 prefixlen;
+	__be32 tor;
+};
+
+/* What arrived of a VOQ. Slots are the daemon's; ingress writes those that are watched. */
+struct arrival {
+	struct hiercc_seen seen;
+	__u64 inner_bytes;	 /* what is left of seen.bytes behind the sink */
+	__u64 last_ns;
+	struct sluice_addr from; /* of the last packet: where credit is sent to, */
+	struct sluice_addr to;	 /*   and who says so */
+	struct arrival_key key;	 /* daemon */
+	__u32 ifindex;	 /* daemon: the port that grants it */
+	__u32 watched;	 /* daemon: 0: it looks only when it is told of a packet (struct arrival_news) */
+	__u64 claims_cut, claims_jumped; /* daemon: claims that were not believed */
+};
+
+/*
+ * A packet of a VOQ that the daemon does not watch. Where it does, but ifindex is not that of the slot: bytes
+ * and packets are 0, for the slot has them.
+ */
+struct arrival_news {
+	struct arrival_key key;
+	struct sluice_addr from, to;
+	__u64 claim;   /* S << 32 | F */
+	__u32 bytes, inner_bytes;
+	__u32 packets;
+	__u32 ifindex; /* of the pod's veth, if that has a queue, or by which it came */
 };
 
 #define PORT_F_HOST 1
@@ -203,6 +323,9 @@ struct peer {
 #define PORT_F_XDP_GENERIC 256 /* that is behind the driver, with an skb */
 #define PORT_F_XDP_TX 512 /* what XDP sends back there arrives */
 #define PORT_F_CLASSES 1024 /* it has several queues, each of which stamps as a port of its own */
+
+#define PORT_F_VOQ_UP 2048 /* of a switch: what hosts behind it send by this port goes by its VOQs */
+#define PORT_F_VOQ_DOWN 4096 /* likewise: what leaves by this port is granted credit */
 
 #define PORTS_MAX 4096 /* managed interfaces and pods with a queue */
 
@@ -288,6 +411,10 @@ struct control {
 	__u64 seq_base_ns;  /* what the clock of sequences is ahead of CLOCK_MONOTONIC; never goes back */
 	__u64 horizon_ns;   /* how long packets without a window wait; 0: one base RTT */
 	__u64 heartbeat_ns;
+	__u64 credit_ns;       /* daemon: when it dealt out credit last */
+	__u64 credit_life_ns;  /* for so long after that, ports that do are not told of by their hops */
+	__be32 tor;	       /* of this machine as a rack: not 0 */
+	__u32 pad;
 	char cc_name[16];      /* congestion control that is registered; "" for none */
 	char cc_default[16];   /* the namespace's default before ours; "" if it was left alone */
 };
@@ -297,9 +424,17 @@ _Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 192, "cc");
-_Static_assert(sizeof(struct flow) == 656, "flow");
+_Static_assert(sizeof(struct flow) == 680, "flow");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
-_Static_assert(sizeof(struct peer) == 64, "peer");
+_Static_assert(sizeof(struct peer) == 112, "peer");
+_Static_assert(sizeof(struct voq_key) == 20, "hashed as a whole: no padding");
+_Static_assert(sizeof(struct voq) == 312, "voq");
+_Static_assert(sizeof(struct tor_flow_key) == 36, "hashed as a whole: no padding");
+_Static_assert(sizeof(struct tor_flow) == 24, "tor_flow");
+_Static_assert(sizeof(struct tor_news) == 64, "tor_news");
+_Static_assert(sizeof(struct arrival_key) == 24, "hashed as a whole: no padding");
+_Static_assert(sizeof(struct arrival) == 120, "arrival");
+_Static_assert(sizeof(struct arrival_news) == 80, "arrival_news");
 _Static_assert(sizeof(struct port) == 112, "port");
 _Static_assert(sizeof(struct port_classes) == 216, "classes");
 _Static_assert(sizeof(struct class_queue) == 48 + CLASS_PACKETS * 16, "class queue");

@@ -128,6 +128,15 @@ static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
 	st->vai = (struct vai_state){ .variant = p->variant };
 }
 
+/* W is at most this, and at least a packet: for who was held by something else, and W grew meanwhile. */
+static inline void hpcc_cap(struct hpcc_state *st, const struct hpcc_params *p, q12_t w)
+{
+	w = w > p->w_min ? w : p->w_min;
+	st->w = st->w < w ? st->w : w;
+	st->wc = st->wc < w ? st->wc : w;
+	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
+}
+
 /* What is known of the path is void, as where feedback is of another kind from now on: W goes on. */
 static inline void hpcc_forget(struct hpcc_state *st)
 {

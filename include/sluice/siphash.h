@@ -3,8 +3,8 @@
 #define SLUICE_SIPHASH_H
 /*
  * SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) with a tag of 64 bits: what proves that a
- * message that changes state comes from somebody who has the key. Messages are whole 32-bit words,
- * 108 bytes at most: all of Sluice's are, and the loop has an end that the verifier sees.
+ * message that changes state comes from somebody who has the key. Messages are whole 32-bit words, and
+ * so many at most, which the caller says: the loop has an end that the verifier sees.
  *
  * No branch and no address depends on the key or on the text; only the length, which is public.
  */

@@ -40,6 +40,11 @@
 	X(ECHO_TORN, "echo_torn", "also: echo changed while it was read; sent with the next packet") \
 	X(TX_WINDOW, "tx_window", "also: feedback sent that was W, which this host computed")           \
 	X(TX_RATIO, "tx_ratio", "also: feedback sent that was U, which this host measured")             \
+	X(VOQ_WAITS, "voq_waits", "also: packets given a departure by when their VOQ's credit is expected") \
+	X(VOQ_ALONE, "voq_alone", "also: packets that left without credit, for it had stopped")         \
+	X(VOQ_FULL, "voq_full", "also: packets that went by no VOQ: there was no room for one")        \
+	X(VOQ_MERGED, "voq_merged", "also: packets that went by the VOQ of all their prefix: likewise") \
+	X(VOQ_ASKED, "voq_asked", "also: packets that ask the switch of this rack for R")                \
 	X(TX_NO_QUEUE, "tx_no_queue", "also: packets without the uplink's own hop: its queue cannot be read") \
 	/* egress of a switch port */                                                              \
 	X(HOP_STAMPED, "hop_stamped", "packets stamped by a switch port")                          \
@@ -48,6 +53,10 @@
 	X(HOP_MTU, "hop_mtu", "INT-MD packets that the MTU had no room to make longer by one more hop") \
 	X(HOP_BAD, "hop_bad", "packets with a malformed telemetry header, forwarded as they are")  \
 	X(HOP_NO_QUEUE, "hop_no_queue", "packets not stamped: the queue cannot be read")           \
+	X(HOP_CREDIT, "hop_credit", "packets not stamped: credit keeps the queue of that port short")  \
+	X(TOR_VOQ, "tor_voq", "also: packets of hosts behind this switch that went by its VOQs")      \
+	X(TOR_ASKED, "tor_asked", "also: likewise, those by which a host asked for R")               \
+	X(TOR_LOST, "tor_lost", "also: what hosts were not told: the daemon does not keep up, or is away") \
 	/* egress of a pod's veth */                                                                \
 	X(POD_SAMPLED, "pod_sampled", "packets to pods, before which the queue of the pod's veth was read") \
 	X(POD_OTHER, "pod_other", "packets to pods, on a veth whose queue is not read")            \
@@ -57,6 +66,8 @@
 	X(RX_PROBE, "rx_probe", "questions answered")                                              \
 	X(RX_PROBE_REPLY, "rx_probe_reply", "answers consumed")                                    \
 	X(RX_FEEDBACK, "rx_feedback", "messages of feedback for several flows")                     \
+	X(RX_CREDIT, "rx_credit", "messages of credit")                                             \
+	X(RX_RATE, "rx_rate", "messages of rates from the switch of this rack")                     \
 	X(RX_TRUNCATED, "rx_truncated", "packets shorter than their headers say")                  \
 	X(RX_NOT_HPCC, "rx_not_hpcc", "packets to our UDP port with another kind of shim")         \
 	X(RX_BAD_VERSION, "rx_bad_version", "packets of a version that we do not speak")           \
@@ -70,6 +81,8 @@
 	X(RX_STRIP_FAILED, "rx_strip_failed", "packets that the kernel would not shorten")         \
 	X(RX_FLOW_FULL, "rx_flow_full", "also: telemetry not echoed: the flow map had no room")    \
 	X(RX_BAD_TELEM, "rx_bad_telem", "also: telemetry ignored: more hops than it has room for") \
+	X(RX_BAD_VOQ, "rx_bad_voq", "also: VOQ blocks ignored: of no prefix that there is") \
+	X(RX_VOQ_EMPTY, "rx_voq_empty", "also: VOQ blocks that no switch has filled in")            \
 	X(RX_INT_VERSION, "rx_int_version", "also: telemetry ignored: INT-MD of another version than 2") \
 	X(RX_INT_LENGTH, "rx_int_length", "also: telemetry ignored: INT-MD whose lengths do not add up") \
 	X(RX_INT_HOPS, "rx_int_hops", "also: telemetry ignored: INT-MD of more than 5 hops")        \
@@ -100,6 +113,14 @@
 	X(FB_REPORTED, "fb_reported", "also: feedback in messages for several flows")               \
 	X(FB_HANDED, "fb_handed", "also: feedback left to the daemon: nothing goes back to that flow") \
 	X(FB_RING_FULL, "fb_ring_full", "also: likewise, but lost: the daemon does not keep up, or is away") \
+	X(CREDIT_TAKEN, "credit_taken", "also: totals of credit that got a VOQ further")                \
+	X(CREDIT_OLD, "credit_old", "also: totals of credit that said nothing new")                    \
+	X(CREDIT_AHEAD, "credit_ahead", "also: totals of credit refused: more than was ever sent")      \
+	X(CREDIT_NO_VOQ, "credit_no_voq", "also: credit for a VOQ that we do not know")                  \
+	X(RATE_TAKEN, "rate_taken", "also: rates that the switch of this rack told")                \
+	X(RATE_NO_VOQ, "rate_no_voq", "also: rates for a destination that was not asked for")       \
+	X(ARRIVAL_NEWS, "arrival_news", "also: packets of VOQs of which the daemon was told")            \
+	X(ARRIVAL_LOST, "arrival_lost", "also: likewise, but lost: the daemon does not keep up, or is away") \
 	X(FB_NO_FLOW, "fb_no_flow", "also: feedback for a flow that we do not know")               \
 	X(FB_CONTENDED, "fb_contended", "also: feedback dropped: another CPU was at this flow")
 

@@ -2,9 +2,9 @@
 #ifndef SLUICE_WIRE_H
 #define SLUICE_WIRE_H
 /*
- * What Sluice puts on the wire, version 3. docs/protocol.md has the pictures and test vectors.
+ * What Sluice puts on the wire, version 4. docs/protocol.md has the pictures and test vectors.
  *
- *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [echo] | [authentication] | inner packet
+ *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [VOQ] | [echo] | [authentication] | inner packet
  *
  * The outer IP header has the addresses, DSCP and ECN of the inner packet; the UDP checksum is 0
  * (RFC 6935 for IPv6), so a hop writes in place without touching anything else. All fields are big
@@ -13,7 +13,7 @@
 #include "types.h"
 #include "hpcc.h"
 
-#define WIRE_VERSION 3
+#define WIRE_VERSION 4
 #define WIRE_PORT_DEFAULT 5463
 
 enum wire_msg {
@@ -21,6 +21,8 @@ enum wire_msg {
 	WIRE_PROBE = 2,	      /* "do you strip?": the inner packet is a copy, to be thrown away */
 	WIRE_PROBE_REPLY = 3, /* "I do" */
 	WIRE_FEEDBACK = 4,    /* what the receiver of many flows has to say of them, by its daemon */
+	WIRE_CREDIT = 5,      /* what the ports of a rack have granted to the VOQs of another, by its daemon */
+	WIRE_RATE = 6,	      /* what a switch, as a ToR, tells a host behind it of its VOQs, by its daemon */
 };
 
 /*
@@ -43,7 +45,7 @@ struct wire_shim {
 };
 
 #define WIRE_SHIM_TYPE_HPCC 9
-#define WIRE_NO_NEXT_HEADER 59 /* of FEEDBACK, which carries no packet */
+#define WIRE_NO_NEXT_HEADER 59 /* of FEEDBACK, CREDIT and RATE, which carry no packet */
 #define WIRE_SHIM_TYPE_NPT (WIRE_SHIM_TYPE_HPCC << 4 | 2 << 2)
 
 /*
@@ -55,10 +57,10 @@ struct wire_shim {
  */
 struct wire_hdr {
 	__u8 version_msg;
-	__u8 max_hops; /* room in the telemetry block; 0: there is none. FEEDBACK: reports */
+	__u8 max_hops; /* room in the telemetry block; 0: there is none. FEEDBACK, CREDIT, RATE: entries */
 	__u8 flags;
 	__u8 echo_hops; /* valid with WIRE_F_ECHO; 0: the path stamped nothing */
-	__be32 seq;
+	__be32 seq;	/* CREDIT: the ToR that it is for; FEEDBACK, RATE: 0 */
 };
 
 #define WIRE_F_ECHO 1
@@ -66,6 +68,7 @@ struct wire_hdr {
 /* What is in the place of the echo's hops: one struct wire_value. Both at once: malformed. */
 #define WIRE_F_WINDOW 4
 #define WIRE_F_RATIO 8
+#define WIRE_F_VOQ 16 /* the VOQ block is there, between telemetry and echo */
 
 /*
  * nHop 4 bits, pathID 12 bits, then max_hops times the 64 bits of telemetry.h. The first nHop are
@@ -76,6 +79,20 @@ struct wire_telem {
 	__be16 flows;
 	__u8 hop[HPCC_MAX_HOPS][8]; /* bytes: not aligned to 8 in the packet */
 };
+
+/*
+ * The VOQ by which this packet left its rack (HierCC, section 3.2). Like telemetry it is not covered by the
+ * tag, so that a ToR may write it; what it claims is bounded by what arrives (hiercc.h).
+ */
+struct wire_voq {
+	__be32 tor;   /* the sending ToR; 0: the host's switch is to fill all of this in but the mark */
+	__be32 total; /* S, after this packet: the low 32 bits */
+	__be16 flows; /* F */
+	__u8 prefixlen; /* of the VOQ's destination, 128 for one host; IPv4 prefixes plus 96 */
+	__u8 flags;	/* WIRE_VOQ_MARK */
+};
+
+#define WIRE_VOQ_MARK 1 /* with tor 0: the host asks for R (HierCC, section 3.3) */
 
 /* The last telemetry that the sender of this packet received on the reverse flow. */
 struct wire_echo {
@@ -117,6 +134,31 @@ struct wire_report {
 #define WIRE_REPORTS_MAX 32 /* 792 bytes of message: any MTU has room for it */
 
 /*
+ * CREDIT: what has been granted to a VOQ of the ToR that this message goes to, in all. What is later says
+ * all that was said before: lost, repeated and reordered messages cost nothing.
+ */
+struct wire_credit {
+	__u8 addr[16];	/* the VOQ's destination, as in its packets, 0 behind the prefix */
+	__be32 total;	/* Csent: the low 32 bits */
+	__u8 prefixlen; /* as in struct wire_voq */
+	__u8 flags;	/* WIRE_CREDIT_DUE */
+	__be16 at;	/* when it was granted, by the granter's clock, units of 1024 ns */
+};
+
+#define WIRE_CREDIT_DUE 1 /* Csent < S still: the port had less to give than was asked for */
+
+/* RATE: R of each flow from the host that this message goes to, to one destination. The newest counts. */
+struct wire_rate {
+	__u8 addr[16]; /* the destination, as in its packets */
+	__be32 kbps;   /* wire bytes; 0: stop */
+	__u8 prefixlen; /* 128 */
+	__u8 flags;	/* WIRE_RATE_ALONE */
+	__be16 reserved; /* 0 */
+};
+
+#define WIRE_RATE_ALONE 1 /* there is none: credits have stopped, or the VOQ is not held */
+
+/*
  * Who sent it, and when: the last block, so that telemetry has one place whether this is there or not.
  * The tag is SipHash-2-4 of the text below under the common key, as a number.
  */
@@ -143,14 +185,18 @@ struct wire_auth_text {
 	struct wire_echo echo;
 };
 
-/* The same of FEEDBACK: all of its reports. */
+/* The same of FEEDBACK, CREDIT and RATE: all of their entries. */
 struct wire_batch_text {
 	__u8 src[16];
 	__u8 dst[16];
 	struct wire_hdr hdr;
 	__be32 seq_high;
 	__be32 seq_low;
-	struct wire_report report[WIRE_REPORTS_MAX];
+	union {
+		struct wire_report report[WIRE_REPORTS_MAX];
+		struct wire_credit credit[WIRE_REPORTS_MAX];
+		struct wire_rate rate[WIRE_REPORTS_MAX];
+	};
 };
 
 #define WIRE_AUTH_BYTES sizeof(struct wire_auth)
@@ -161,6 +207,7 @@ struct wire_batch_text {
 #define WIRE_TELEM_BYTES(max_hops) ((max_hops) ? 4 + WIRE_HOP_BYTES * (max_hops) : 0)
 #define WIRE_ECHO_BYTES(hops) (12 + WIRE_HOP_BYTES * (hops))
 #define WIRE_REPORT_BYTES sizeof(struct wire_report)
+#define WIRE_VOQ_BYTES sizeof(struct wire_voq)
 #define WIRE_UDP_BYTES 8
 #define WIRE_ETH_BYTES 14
 
@@ -176,6 +223,9 @@ _Static_assert(sizeof(struct wire_echo) == 52, "wire format");
 _Static_assert(sizeof(struct wire_value) == WIRE_HOP_BYTES, "wire format");
 _Static_assert(sizeof(struct wire_auth) == 16, "wire format");
 _Static_assert(sizeof(struct wire_report) == 24, "wire format");
+_Static_assert(sizeof(struct wire_voq) == 12, "wire format");
+_Static_assert(sizeof(struct wire_credit) == WIRE_REPORT_BYTES, "read as reports are");
+_Static_assert(sizeof(struct wire_rate) == WIRE_REPORT_BYTES, "likewise");
 _Static_assert(sizeof(struct wire_auth_text) == 108, "docs/protocol.md says so");
 _Static_assert(sizeof(struct wire_batch_text) == 816, "docs/protocol.md says so");
 _Static_assert(WIRE_OVERHEAD_BYTES(20) == 136, "docs/protocol.md and the MTU advice say so");
@@ -195,13 +245,26 @@ static inline int wire_message(const struct wire_hdr *h)
 	return h->version_msg & 0xf;
 }
 
+/* A message of the daemon's that carries no packet: max_hops of reports, credits or rates. */
+static inline int wire_is_batch(const struct wire_hdr *h)
+{
+	return wire_message(h) >= WIRE_FEEDBACK && wire_message(h) <= WIRE_RATE;
+}
+
+/* Bytes from the shim to the echo. */
+static inline __u32 wire_echo_offset(const struct wire_hdr *h)
+{
+	return WIRE_HDR_BYTES + WIRE_TELEM_BYTES(h->max_hops) +
+	       (h->flags & WIRE_F_VOQ ? WIRE_VOQ_BYTES : 0);
+}
+
 /* Bytes from the shim to the inner packet that the header announces; the header was checked. */
 static inline __u32 wire_length(const struct wire_hdr *h)
 {
-	if (wire_message(h) == WIRE_FEEDBACK)
+	if (wire_is_batch(h))
 		return WIRE_HDR_BYTES + WIRE_REPORT_BYTES * h->max_hops +
 		       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
-	return WIRE_HDR_BYTES + WIRE_TELEM_BYTES(h->max_hops) +
+	return wire_echo_offset(h) +
 	       (h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0) +
 	       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
 }
@@ -219,9 +282,9 @@ static inline enum wire_check wire_check(const struct wire_shim *s, const struct
 		return WIRE_NOT_HPCC;
 	if (h->version_msg >> 4 != WIRE_VERSION)
 		return WIRE_BAD_VERSION;
-	if (wire_message(h) < WIRE_DATA || wire_message(h) > WIRE_FEEDBACK)
+	if (wire_message(h) < WIRE_DATA || wire_message(h) > WIRE_RATE)
 		return WIRE_BAD_MSG;
-	if (wire_message(h) == WIRE_FEEDBACK ? !h->max_hops || h->max_hops > WIRE_REPORTS_MAX :
+	if (wire_is_batch(h) ? !h->max_hops || h->max_hops > WIRE_REPORTS_MAX :
 					       h->max_hops > HPCC_MAX_HOPS)
 		return WIRE_BAD_HOPS;
 	if (h->echo_hops > HPCC_MAX_HOPS)
