@@ -3,12 +3,14 @@
 #define SLUICE_BATCH_BPF_H
 /*
  * A message of reports (WIRE_FEEDBACK), which a receiver's daemon sends for flows to which nothing goes back
- * (report.bpf.h). All of it is copied into the scratch space, where the tag is computed over it; then each
- * report is feedback to its flow.
+ * (report.bpf.h), of credit for our VOQs (WIRE_CREDIT, credit.bpf.h), or of rates from the switch of this rack
+ * (WIRE_RATE, rate.bpf.h). All of it is copied into the scratch
+ * space, where the tag is computed over it; then each report is feedback to its flow, each credit its VOQ's.
  */
-/* Is the tag of a message right, under one of our keys? Its reports are in text already. */
+
+/* Is the tag of a message right, under one of our keys? Its reports are in text already. 0: it is. */
 static __attribute__((noinline)) int batch_auth(ctx_t *ctx, const struct msg *m,
-							struct wire_batch_text *text, __u64 *seq)
+						struct wire_batch_text *text, __u64 *seq)
 {
 	const struct control *ctl = control_get();
 	__u32 words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
@@ -31,7 +33,7 @@ static __attribute__((noinline)) int batch_auth(ctx_t *ctx, const struct msg *m,
 	diff = auth_batch_tag(text, k->key[0].k0, k->key[0].k1, words) ^ sent;
 	if (diff && k->n > 1)
 		diff = auth_batch_tag(text, k->key[1].k0, k->key[1].k1, words) ^ sent;
-	return diff || !k->n || !*seq ? STAT_RX_BAD_AUTH : STAT_RX_FEEDBACK;
+	return diff || !k->n || !*seq ? STAT_RX_BAD_AUTH : 0;
 }
 
 /* One report of a message of them; what the flow's own packets bring back would say the same. */
@@ -77,10 +79,16 @@ CORE_GLOBAL int batch_report(const struct wire_report *r)
 	return 0;
 }
 
-/* A message of reports: no packet is in it, so it ends here, whatever becomes of it. */
-static inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg *m, struct host *h,
-					     const struct control *ctl)
+/*
+ * A message of reports, credit or rates: no packet is in it, so it ends here, whatever becomes of it. Inlined: as a
+ * function of its own it takes the stack past 512 bytes ("combined stack size of 5 calls is 544").
+ */
+static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg *m, struct host *h,
+					  const struct control *ctl)
 {
+	enum sluice_stat done = wire_message(&m->hdr) == WIRE_CREDIT ? STAT_RX_CREDIT :
+				wire_message(&m->hdr) == WIRE_RATE   ? STAT_RX_RATE :
+								       STAT_RX_FEEDBACK;
 	__u32 n = m->hdr.max_hops, bytes, i;
 	struct scratch_space *space = scratch_get();
 	struct wire_batch_text *text;
@@ -98,21 +106,28 @@ static inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg *m, struc
 		return STAT_RX_TRUNCATED;
 	from->auth_seq = 0;
 	if (ctl->auth) {
-		enum sluice_stat verdict = batch_auth(ctx, m, text, &from->auth_seq);
+		int wrong = batch_auth(ctx, m, text, &from->auth_seq);
 
-		if (verdict != STAT_RX_FEEDBACK)
-			return verdict;
+		if (wrong)
+			return wrong;
 	}
 	if (ctl->bypass)
-		return STAT_RX_FEEDBACK;
+		return done;
 	from->key = (struct flow_key){ .local = m->ip.dst, .remote = m->ip.src };
 	from->now_ns = bpf_ktime_get_ns();
 	from->floor = auth_floor(h);
 	from->mode = ctl->mode;
-	host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
+	/* The others may be of a switch, by its own clock, in the name of the host. */
+	if (done == STAT_RX_FEEDBACK)
+		host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
 	for (i = 0; i < WIRE_REPORTS_MAX && i < n; i++)
-		batch_report(&text->report[i]);
-	return STAT_RX_FEEDBACK;
+		if (done == STAT_RX_CREDIT)
+			credit_take(&text->credit[i]);
+		else if (done == STAT_RX_RATE)
+			rate_take(&text->rate[i]);
+		else
+			batch_report(&text->report[i]);
+	return done;
 }
 
 #endif

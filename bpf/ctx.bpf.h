@@ -31,6 +31,11 @@ static inline int ctx_pull(ctx_t *ctx, __u32 len)
 	return -EINVAL;
 }
 
+static inline __u32 ctx_gso_size(const ctx_t *ctx)
+{
+	return 0;
+}
+
 static inline __u32 ctx_ifindex(const ctx_t *ctx)
 {
 	return ctx->ingress_ifindex;
@@ -132,6 +137,12 @@ static inline __u32 ctx_bytes(const ctx_t *ctx)
 static inline int ctx_pull(ctx_t *ctx, __u32 len)
 {
 	return bpf_skb_pull_data(ctx, len);
+}
+
+/* Payload of a segment, where several are one packet; else 0. */
+static inline __u32 ctx_gso_size(const ctx_t *ctx)
+{
+	return ctx->gso_size;
 }
 
 static inline __u32 ctx_ifindex(const ctx_t *ctx)

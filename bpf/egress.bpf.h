@@ -10,9 +10,10 @@
  *  3. decide: does the peer strip, does the packet fit, is there anything to say? If not it goes
  *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
  *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT). That is
- *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves.
- *  5. act: outer IP + UDP + shim + room for hops, where telemetry is due + the echo of what the reverse
- *     flow collected + the tag, where there is a key. The uplink of a node is the first of these hops
+ *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves. Where
+ *     packets go by VOQs it is the time of credit, if that is later (voq.bpf.h).
+ *  5. act: outer IP + UDP + shim + room for hops, where telemetry is due + its place in the VOQ + the echo
+ *     of what the reverse flow collected + the tag, where there is a key. The uplink of a node is the first of these hops
  *     itself. What has payload is wrapped with telemetry or without: a flow has one path under ECMP.
  *  6. count: one counter per packet.
  *
@@ -179,10 +180,10 @@ CORE_GLOBAL int egress_outer(struct egress_head *head, struct egress_pkt *p,
 }
 
 /*
- * The authentication block behind telemetry and echo of so many bytes; the rest of head is done.
- * Returns 0 where there is no key.
+ * The authentication block behind the echo, of so many bytes, which is so far behind the header; the rest of
+ * head is done. Returns 0 where there is no key.
  */
-CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 telem_bytes,
+CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 echo_at,
 			    __u32 echo_bytes, __u64 seq)
 {
 	struct scratch_space *space = scratch_get();
@@ -199,10 +200,10 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
 	k = auth_keys_get(ctl);
 	if (!k)
 		return 0;
-	bound_here(telem_bytes);
-	if (telem_bytes > sizeof(struct wire_telem)) /* never */
+	bound_here(echo_at);
+	if (echo_at > sizeof(struct wire_telem) + sizeof(struct wire_voq)) /* never */
 		return 0;
-	echo = (const struct wire_echo *)(head->blocks + telem_bytes);
+	echo = (const struct wire_echo *)(head->blocks + echo_at);
 	bound_here(echo); /* an address keeps its bounds where it is put aside, a number does not */
 	text = &space->text;
 	text->echo = *echo;
@@ -215,7 +216,7 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
 	text->seq_high = bpf_htonl(seq >> 32);
 	text->seq_low = bpf_htonl((__u32)seq);
 	tag = auth_tag(text, k->key[0].k0, k->key[0].k1, wire_auth_words(&head->hdr));
-	at = telem_bytes + echo_bytes;
+	at = echo_at + echo_bytes;
 	bound_here(at);
 	if (at > sizeof(head->blocks) - sizeof(*auth)) /* never */
 		return 0;
@@ -225,6 +226,19 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
 	auth->tag_high = bpf_htonl(tag >> 32);
 	auth->tag_low = bpf_htonl((__u32)tag);
 	return 1;
+}
+
+/* What the uplink of a node says of itself; see egress_stamp(). */
+static inline int egress_uplink_read(struct __sk_buff *ctx, const struct port *port, struct qdisc_state *s)
+{
+	if (port_read(ctx, port, 0, qdisc_kfuncs, s)) {
+		stats_count(STAT_TX_NO_QUEUE);
+		return -ENOTSUP;
+	}
+	s->tx_bytes += port->unseen_bytes;
+	if (port->flags & PORT_F_EDT)
+		s->backlog_bytes = 0;
+	return 0;
 }
 
 /*
@@ -251,16 +265,12 @@ CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __
 	__sync_fetch_and_add(&port->unseen_bytes, (__u64)bytes - ctx->wire_len);
 	if (!has_telem)
 		return 0;
-	if (port_read(ctx, port, 0, qdisc_kfuncs, &s)) {
-		stats_count(STAT_TX_NO_QUEUE);
+	if (egress_uplink_read(ctx, port, &s))
 		return 0;
-	}
-	if (port->flags & PORT_F_EDT)
-		s.backlog_bytes = 0;
 	telem = (struct wire_telem *)head->blocks;
 	telem->nhop_path = bpf_htons(1 << 12 | (port->switch_id & WIRE_PATH_MASK));
 	*(__be64 *)telem->hop[0] = bpf_cpu_to_be64(telem_pack(
-		s.speed, bpf_ktime_get_ns(), s.tx_bytes + port->unseen_bytes, s.backlog_bytes));
+		s.speed, bpf_ktime_get_ns(), s.tx_bytes, s.backlog_bytes));
 	return 0;
 }
 
@@ -283,13 +293,8 @@ CORE_GLOBAL int egress_intmd(struct __sk_buff *ctx, __u32 hops, int stamps)
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!stamps || !port)
 		return INTMD_SOURCE_BYTES;
-	if (port_read(ctx, port, 0, qdisc_kfuncs, &state)) {
-		stats_count(STAT_TX_NO_QUEUE);
+	if (egress_uplink_read(ctx, port, &state))
 		return INTMD_SOURCE_BYTES;
-	}
-	state.tx_bytes += port->unseen_bytes;
-	if (port->flags & PORT_F_EDT)
-		state.backlog_bytes = 0;
 	intmd_values(s, port, &state);
 	s->room_bytes = INTMD_HOP_BYTES; /* the packet has not been measured yet */
 	intmd_stamp(s);
@@ -483,41 +488,69 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	return h->capable ? h : 0;
 }
 
-/*
- * When the packet leaves. TCP has a window of its own, so its clock is never far ahead. UDP has not:
- * what would have to wait for longer than the horizon, a base RTT unless configured, is dropped, or,
- * where the policy is to mark and the packet says that it is ECN capable, gets a mark and waits up to
- * twice as long. A socket that paces itself (SO_TXTIME) says when; what counts is what the packet
- * waits beyond that. A departure time once given stands, so a far horizon is also a slow reaction.
- * Returns 0, or what the drop is to be counted as.
- */
-static inline enum sluice_stat egress_departure(struct __sk_buff *ctx, struct egress_pkt *p,
-						struct flow *f, const struct control *ctl,
-						__u32 bytes)
+/* From when on the packet may leave: a socket of UDP that paces itself (SO_TXTIME) says when. */
+static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egress_pkt *p)
 {
-	__u64 horizon = 2 * f->params.t_ns + PACER_HORIZON_NS, from = p->now_ns, ahead, t;
-	int udp = p->key.proto == IPPROTO_UDP;
+	return p->key.proto == IPPROTO_UDP && ctx->tstamp > p->now_ns && ctx->tstamp - p->now_ns < NSEC_PER_SEC ?
+		       ctx->tstamp : p->now_ns;
+}
 
+/*
+ * Does the packet come too early to wait? TCP has a window of its own, so its clock is never far ahead. UDP
+ * has not: what would have to wait for longer than the horizon, a base RTT unless configured, is
+ * dropped, or, where the policy is to mark and the packet says that it is ECN capable, gets a mark and
+ * waits up to twice as long. Where a socket paces itself what counts is what the packet waits beyond
+ * that. A departure time once given stands, so a far horizon is also a slow reaction.
+ */
+static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, const struct flow *f,
+				  const struct control *ctl)
+{
+	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, ahead;
+
+	if (p->key.proto != IPPROTO_UDP || !(f->port_flags & PORT_F_EDT))
+		return 0;
+	ahead = flow_waits_ns(f, egress_from_ns(ctx, p));
+	if (ahead <= horizon)
+		return 0;
+	if (!ctl->horizon_mark || !(p->tos & ECN_MASK) || ahead > 2 * horizon)
+		return 1;
+	bpf_skb_ecn_set_ce(ctx);
+	p->tos |= ECN_CE;
+	stats_count(STAT_HORIZON_MARK);
+	return 0;
+}
+
+/*
+ * When the packet leaves: by the flow's clock, or, where that is later, when credit is expected, which is at
+ * most limit_ns from now (0: it needs none).
+ */
+CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f, __u32 bytes,
+				 __u64 limit_ns)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	__u64 horizon, from, asked = ctx->tstamp, credit_ns, rate, t;
+	int udp;
+
+	if (!p || !f || !space || !ctl)
+		return 0;
+	horizon = 2 * f->params.t_ns + PACER_HORIZON_NS;
+	from = egress_from_ns(ctx, p);
+	credit_ns = limit_ns ? space->voq_departure_ns : 0;
+	udp = p->key.proto == IPPROTO_UDP;
+	rate = flow_clock_bps(f, udp);
 	if (!(f->port_flags & PORT_F_EDT)) {
 		if (udp)
 			stats_count(STAT_UNHELD);
 		return 0;
 	}
-	if (udp) {
-		horizon = ctl->horizon_ns ?: f->params.t_ns;
-		if (ctx->tstamp > from && ctx->tstamp - from < NSEC_PER_SEC)
-			from = ctx->tstamp;
-		ahead = flow_waits_ns(f, from);
-		if (ahead > horizon) {
-			if (!ctl->horizon_mark || !(p->tos & ECN_MASK) || ahead > 2 * horizon)
-				return STAT_TX_HORIZON;
-			bpf_skb_ecn_set_ce(ctx);
-			p->tos |= ECN_CE;
-			stats_count(STAT_HORIZON_MARK);
-		}
-		horizon *= 2;
-	}
-	t = pacer_reserve(&f->clock_ns, from, ctx->tstamp, bytes, f->cc.rate_bps, horizon);
+	if (udp)
+		horizon = 2 * (ctl->horizon_ns ?: f->params.t_ns);
+	t = pacer_reserve(&f->clock_ns, from, credit_ns > asked ? credit_ns : asked, bytes, rate,
+			  horizon + limit_ns);
+	f->held = t <= from	 ? HELD_NOT :
+		  t == credit_ns ? HELD_CREDIT :
+		  rate == flow_hop_bps(f) ? HELD_HOP : HELD_RATE;
 	if (t > p->now_ns) {
 		bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
 		stats_count(STAT_PACED);
@@ -564,7 +597,7 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, struc
 	}
 	*seen = version;
 	hdr->echo_hops = n;
-	hdr->flags = WIRE_F_ECHO | (form == RX_WINDOW ? WIRE_F_WINDOW : form == RX_RATIO ? WIRE_F_RATIO : 0);
+	hdr->flags |= WIRE_F_ECHO | (form == RX_WINDOW ? WIRE_F_WINDOW : form == RX_RATIO ? WIRE_F_RATIO : 0);
 	return WIRE_ECHO_BYTES(n);
 }
 
@@ -591,12 +624,14 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 					   struct flow *f, const struct control *ctl)
 {
 	__u32 outer = egress_outer_bytes(p), telem_bytes, echo_bytes, wire_bytes, segment, segs, bytes;
-	__u32 intmd = 0, growth = 0;
+	__u32 intmd = 0, growth = 0, voq_bytes = 0;
+	__u64 limit_ns = 0;
 	struct scratch_space *space = scratch_get();
 	struct egress_head *head;
-	__u32 echo_version = 0, room, auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
+	__u32 echo_version = 0, echo_at, room, auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
 	struct host *peer;
-	int due;
+	struct voq *v = 0;
+	int due, enforced;
 	__u64 seq;
 
 	if (!space)
@@ -639,15 +674,23 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		intmd = egress_intmd(ctx, room, f->port_flags & PORT_F_STAMP);
 		growth = egress_intmd_growth(space);
 	}
+	/* A packet of several datagrams leaves without our header: nobody would know that it has arrived. */
+	if (p->payload_bytes && voq_is_due(f) && !(p->key.proto == IPPROTO_UDP && ctx->gso_size))
+		v = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
+	if (v) {
+		voq_bytes = WIRE_VOQ_BYTES;
+		head->hdr.flags = WIRE_F_VOQ;
+	}
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
-	bound_here(telem_bytes);
-	if (telem_bytes > sizeof(struct wire_telem)) /* never; the verifier wants to hear it */
+	echo_at = telem_bytes + voq_bytes;
+	bound_here(echo_at);
+	if (echo_at > sizeof(struct wire_telem) + sizeof(struct wire_voq)) /* never; the verifier wants to hear it */
 		return STAT_TX_ENCAP_FAILED;
-	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + telem_bytes),
+	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + echo_at),
 				 &head->hdr, &echo_version, p->now_ns);
 	if (!p->payload_bytes && !echo_bytes)
 		return STAT_TX_PLAIN_ACK;
-	wire_bytes = WIRE_HDR_BYTES + telem_bytes + echo_bytes + auth_bytes;
+	wire_bytes = WIRE_HDR_BYTES + echo_at + echo_bytes + auth_bytes;
 	outer += intmd;
 
 	/* What one segment weighs on the wire, and does it fit, here and with what the hops add? */
@@ -662,16 +705,22 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
 	if (segment - p->hdr_bytes - outer - wire_bytes >= f->mss) {
 		f->mss = segment - p->hdr_bytes - outer - wire_bytes;
-		f->segment = p->hdr_bytes + outer - intmd + WIRE_HDR_BYTES + auth_bytes + f->mss +
+		f->segment = p->hdr_bytes + outer - intmd + WIRE_HDR_BYTES + voq_bytes + auth_bytes + f->mss +
 			     (flow_telem_is_dense(f) ? telem_bytes + intmd : 0);
 	}
 
-	if (ctl->mode == MODE_ENFORCE && p->payload_bytes) {
-		enum sluice_stat dropped = egress_departure(ctx, p, f, ctl, bytes);
-
-		if (dropped)
-			return dropped;
+	enforced = ctl->mode == MODE_ENFORCE && p->payload_bytes;
+	if (enforced && egress_is_early(ctx, p, f, ctl))
+		return STAT_TX_HORIZON;
+	if (v) {
+		bound_here(telem_bytes);
+		if (telem_bytes > sizeof(struct wire_telem)) /* never */
+			return STAT_TX_ENCAP_FAILED;
+		voq_send(f, v, p->now_ns, bytes, (struct wire_voq *)(head->blocks + telem_bytes));
+		limit_ns = v->params.limit_ns;
 	}
+	if (enforced)
+		egress_departure(ctx, p, f, bytes, limit_ns);
 
 	seq = __sync_fetch_and_add(&f->tx_bytes, bytes) + bytes;
 	/*
@@ -689,7 +738,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (auth_bytes)
 		head->hdr.flags |= WIRE_F_AUTH;
 	head->hdr.seq = bpf_htonl((__u32)seq);
-	if (auth_bytes && !egress_sign(head, p, telem_bytes, echo_bytes, p->now_ns + ctl->seq_base_ns))
+	if (auth_bytes && !egress_sign(head, p, echo_at, echo_bytes, p->now_ns + ctl->seq_base_ns))
 		return STAT_TX_ENCAP_FAILED;
 	if (f->port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, bytes, telem_bytes);

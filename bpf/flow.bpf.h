@@ -16,6 +16,48 @@
 #define HOST_SILENT_NS (100 * 1000 * 1000ULL)
 #define HOST_ASK_NS (1000 * 1000 * 1000ULL)
 
+/* R of Equation 1, bits/s, where it counts. 0: none. While credits have stopped HPCC is all there is. */
+static inline __u64 flow_hop_bps(const struct flow *f)
+{
+	return f->hiercc ? *(const volatile __u64 *)&f->hop_rate_bps : 0;
+}
+
+/* R, at which the flow is paced: the lower one of HPCC and Equation 1. */
+static inline __u64 flow_pace_bps(const struct flow *f)
+{
+	__u64 hop = flow_hop_bps(f);
+
+	return hop && (f->hpcc_off || hop < f->cc.rate_bps) ? hop : f->cc.rate_bps;
+}
+
+/*
+ * R by which the clock of a flow goes. Equation 1 is for what is still to come: TCP is told by its window and,
+ * where it paces itself, by R. What has come waits in the VOQ already; given a departure at R while that was
+ * low, after a stop above all, it would keep that when R is high again. UDP hears of R in no other way.
+ */
+static inline __u64 flow_clock_bps(const struct flow *f, int udp)
+{
+	if (udp)
+		return flow_pace_bps(f);
+	return f->hpcc_off && flow_hop_bps(f) ? hpcc_rate_bps(f->params.w_init, f->params.t_ns) : f->cc.rate_bps;
+}
+
+/*
+ * W likewise. Without HPCC 8 BDPs are a bound for what is on its way; what is in front of the VOQ is
+ * bounded by R * T all the same. bits/s < 2^40, T < 2^30.
+ */
+static inline __u64 flow_window_bytes(const struct flow *f)
+{
+	__u64 hop = flow_hop_bps(f), w = q12_to_bytes(f->cc.w), most;
+
+	if (!hop)
+		return w;
+	if (f->hpcc_off)
+		w = 8 * q12_to_bytes(f->params.w_init);
+	most = hop / 1000 * f->params.t_ns / 8000000;
+	return w < most ? w : most;
+}
+
 /* How long the flow waits in fq for its departure time. A wild clock is no wait. */
 static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 {
@@ -31,7 +73,7 @@ static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 {
 	__u64 sent = *(const volatile __u64 *)&f->tx_bytes;
-	__u64 waits = flow_waits_ns(f, now_ns) * (f->cc.rate_bps / 8000) / 1000000;
+	__u64 waits = flow_waits_ns(f, now_ns) * (flow_pace_bps(f) / 8000) / 1000000;
 
 	return sent > waits ? sent - waits : 0;
 }
@@ -84,7 +126,7 @@ static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
 /* W in segments of so many wire bytes, rounded up: the window of a TCP that counts segments. */
 static inline __u64 flow_segments(const struct flow *f, __u32 segment)
 {
-	return (q12_to_bytes(f->cc.w) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
+	return (flow_window_bytes(f) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
 }
 
 static inline int flow_trylock(struct flow *f)
@@ -149,6 +191,8 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
 	f->flows = peer->w_ai ? 0 : peer->flows;
 	f->encoding = peer->encoding;
 	f->telemetry = peer->telemetry;
+	f->hiercc = peer->hiercc;
+	f->hpcc_off = peer->hpcc_off;
 	f->mtu = port->mtu;
 	f->port_flags = port->flags;
 	flow_fallback(f, peer->fallback, peer->target_ns);
@@ -158,8 +202,7 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
  * Brings the parameters up to the current epoch and to the port that the flow leaves by now; a new
  * w_init also bounds the window at once.
  */
-static __attribute__((noinline)) int flow_refresh(struct flow *f, const struct flow_key *key,
-						  __u32 ifindex, __u32 epoch)
+CORE_GLOBAL int flow_refresh(struct flow *f, const struct flow_key *key, __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	const struct peer *peer;
@@ -172,11 +215,7 @@ static __attribute__((noinline)) int flow_refresh(struct flow *f, const struct f
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (peer && peer->t_ns && port) {
 		flow_params(f, peer, port);
-		if (f->cc.w > f->params.w_init)
-			f->cc.w = f->params.w_init;
-		if (f->cc.wc > f->params.w_init)
-			f->cc.wc = f->params.w_init;
-		f->cc.rate_bps = hpcc_rate_bps(f->cc.w, f->params.t_ns);
+		hpcc_cap(&f->cc, &f->params, f->params.w_init);
 	}
 	f->ifindex = ifindex;
 	f->epoch = epoch;
@@ -192,8 +231,7 @@ enum flow_verdict {
 };
 
 /* The flow of key, made if the remote side is a peer. */
-static __attribute__((noinline)) int flow_make(const struct flow_key *key,
-							     __u32 ifindex, __u32 epoch)
+static __attribute__((noinline)) int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	struct scratch_space *space = scratch_get();

@@ -136,8 +136,17 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port)
 		return STAT_HOP_OTHER;
+	if (wire_message(&m.hdr) == WIRE_DATA && m.hdr.flags & WIRE_F_VOQ) {
+		if (port->flags & PORT_F_VOQ_UP)
+			tor_up(ctx, &m);
+		if (port->flags & PORT_F_VOQ_DOWN && tor_down(ctx, &m))
+			return STAT_HOP_CREDIT;
+	}
 	if (port_read(ctx, port, m.ip.tos, kernel_state, &s))
 		return STAT_HOP_NO_QUEUE;
+	/* What waits for credit is no queue of this port: as with a node's uplink (egress_stamp()). */
+	if (port->flags & PORT_F_VOQ_UP && port->flags & PORT_F_EDT)
+		s.backlog_bytes = 0;
 	if (m.intmd)
 		return intmd_hop(ctx, &m, port, &s);
 	return hop_write(ctx, &m, port, &s);

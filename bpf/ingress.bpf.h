@@ -8,10 +8,10 @@
  *  1. parse: is it one of ours, whole, of our version, from a configured peer, and, where there is a
  *     key, from one that has it? What is not goes on to the stack as it is, and is counted by reason.
  *  2. DATA: the telemetry goes to the flow's echo slot, to leave with the next packet of the reverse
- *     flow; the echo is feedback (feedback.bpf.h); then everything up to the inner packet is stripped
- *     and the stack sees what the sender's stack sent.
+ *     flow; what it says of its VOQ is noted (credit.bpf.h); the echo is feedback (feedback.bpf.h); then
+ *     everything up to the inner packet is stripped and the stack sees what the sender's stack sent.
  *  3. PROBE is turned round as PROBE_REPLY; what that brings back is feedback like an echo. So is a message
- *     of reports (batch.bpf.h), which ends here.
+ *     of reports (batch.bpf.h), which ends here, as one of credit does.
  *  4. XDP is for these messages only. What it passes, tc sees as if there were no XDP, and counts;
  *     what it stripped goes by tc as a plain packet, and has its window cut there.
  *
@@ -126,8 +126,7 @@ static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *
 	text = &space->text;
 	if (m->hdr.flags & WIRE_F_ECHO) {
 		/* At its full length: authentication and the headers of the inner packet follow. */
-		echo = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(m->hdr.max_hops),
-				 sizeof(*echo));
+		echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
 		if (!echo)
 			return STAT_RX_TRUNCATED;
 		text->echo = *echo;
@@ -180,6 +179,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m)
 {
 	__u32 at = m->offset + WIRE_HDR_BYTES, n;
 	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
 	struct pod_stamp stamp = {};
 	struct ingress_pkt *p;
 	const __be16 *nhop_path;
@@ -187,7 +187,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m)
 	__be64 hop;
 	__be16 v;
 
-	if (!space || !m->hdr.max_hops)
+	if (!space || !ctl || !m->hdr.max_hops)
 		return;
 	p = &space->ingress;
 	if (!p->auth_seq && ingress_parse(ctx, m, p) != STAT_RX_DATA)
@@ -197,7 +197,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m)
 		return;
 	v = bpf_htons(report_flows(f, ctx_ifindex(ctx), p->now_ns));
 	ctx_store(ctx, at + sizeof(*nhop_path), &v, sizeof(v));
-	if (!f->pod_ifindex)
+	if (!arrival_needs_pod_hop(f, ctl, p->now_ns))
 		return;
 	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
 	if (!nhop_path || !pod_stamp(f, &stamp, bpf_ntohs(*nhop_path), m->hdr.max_hops))
@@ -258,7 +258,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
 	__u64 floor = auth_floor(h);
 	const struct wire_telem *telem = 0;
-	int make, has_echo;
+	int make, has_echo, voq;
 	struct feedback fb = {
 		.hops = m->hdr.echo_hops,
 		.mode = ctl->mode,
@@ -266,6 +266,8 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	};
 	int i;
 
+	/* Before the telemetry: an address in the packet does not outlive it. */
+	voq = m->hdr.flags & WIRE_F_VOQ && !intmd_is_copy(ctx, m) && arrival_read(ctx, m, p);
 	if (m->intmd) {
 		telem = intmd_telem(ctx, m);
 		if (telem) {
@@ -284,7 +286,7 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 		}
 	}
 	/* Data without telemetry may be the first that comes here of a flow of which probes are the telemetry. */
-	make = telem || !(m->intmd || m->hdr.max_hops || m->hdr.flags & WIRE_F_ECHO);
+	make = telem || voq || !(m->intmd || m->hdr.max_hops || m->hdr.flags & WIRE_F_ECHO);
 	if (!f && make && p->auth_seq && p->auth_seq <= floor) {
 		stats_count(STAT_RX_REPLAYED);
 		return 0;
@@ -299,10 +301,14 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 			stats_count(STAT_FB_NO_FLOW);
 		return 0;
 	}
-	if (p->auth_seq && telem && !auth_takes_telem(f, floor, p->auth_seq, p->now_ns)) {
+	if (p->auth_seq && (telem || voq) && !auth_takes_telem(f, floor, p->auth_seq, p->now_ns)) {
 		stats_count(STAT_RX_REPLAYED);
 		return f;
 	}
+	if (voq)
+		arrival_see(f, ctx_ifindex(ctx), p->now_ns);
+	else if (telem && f->voq_in)
+		f->voq_in = f->voq_pod = 0;
 	has_echo = m->hdr.flags & WIRE_F_ECHO;
 	if (has_echo && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
 		has_echo = 0;
@@ -322,16 +328,14 @@ static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct
 	if (telem) {
 		for (i = 0; i < HPCC_MAX_HOPS; i++)
 			p->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
-		if (f->pod_ifindex)
+		if (arrival_needs_pod_hop(f, ctl, p->now_ns))
 			ingress_pod_hop(f, p);
 		p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns);
 		if (report_make(f))
 			ingress_echo_store(f, p);
 	}
 	if (has_echo) {
-		const struct wire_echo *echo = pkt_bytes(
-			ctx, m->offset + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(m->hdr.max_hops),
-			sizeof(*echo));
+		const struct wire_echo *echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
 
 		if (!echo) { /* of less than two hops, before a UDP datagram of a few bytes */
 			stats_count(STAT_FB_SKIPPED);
@@ -504,9 +508,10 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_NO_AUTH;
 		return CTX_PASS;
 	}
-	if (wire_message(&m.hdr) == WIRE_FEEDBACK) {
+	if (wire_is_batch(&m.hdr)) {
 		*verdict = batch_take(ctx, &m, h, ctl);
-		return *verdict == STAT_RX_FEEDBACK ? CTX_DROP : CTX_PASS;
+		return *verdict == STAT_RX_FEEDBACK || *verdict == STAT_RX_CREDIT || *verdict == STAT_RX_RATE ?
+			       CTX_DROP : CTX_PASS;
 	}
 	p = &space->ingress;
 	__builtin_memset(p, 0, sizeof(*p));
@@ -547,7 +552,8 @@ int ingress_xdp(struct xdp_md *ctx)
 	int action = ingress_packet(ctx, &verdict);
 
 	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY &&
-	    verdict != STAT_RX_FEEDBACK && verdict != STAT_RX_INT_COPY)
+	    verdict != STAT_RX_FEEDBACK && verdict != STAT_RX_CREDIT && verdict != STAT_RX_RATE &&
+	    verdict != STAT_RX_INT_COPY)
 		return XDP_PASS;
 	stats_count(verdict);
 	stats_count(STAT_RX_XDP);

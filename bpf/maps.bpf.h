@@ -146,6 +146,83 @@ struct {
 	__uint(max_entries, 1 << 18);
 } reports SEC(".maps");
 
+/*
+ * What waits to leave to another rack.
+ * writer: egress (ingress: credit; daemon: those of whole prefixes, when it begins); reader: the same,
+ *         sluicectl
+ * life:   until the daemon finds it idle, those of prefixes the configuration's
+ * full:   packets go by the VOQ of their peer's prefix, and if there is none by none (voq_full)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, struct voq_key);
+	__type(value, struct voq);
+} voqs SEC(".maps");
+
+/*
+ * Slots of VOQs of which packets arrive: indices of arrivals and credits.
+ * writer: daemon; reader: ingress; life: until the daemon finds it idle
+ * full:   the VOQ gets no credit, so that its packets leave by HPCC alone; the daemon says so
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, struct arrival_key);
+	__type(value, __u32);
+} arrival_slots SEC(".maps");
+
+/* writer: ingress, daemon (through mmap), each its own fields; reader: daemon, sluicectl; else as the above */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct arrival);
+} arrivals SEC(".maps");
+
+/* writer: daemon (through mmap); reader: sluicectl; likewise */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct hiercc_due);
+} credits SEC(".maps");
+
+/*
+ * writer: ingress, packets of VOQs that the daemon does not watch, and ports that are other ones than it takes
+ *         them for: struct arrival_news; reader: daemon
+ * life:   until the daemon has read it; not pinned. full: it is lost and counted (arrival_lost)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} news SEC(".maps");
+
+/*
+ * Flows from hosts behind this switch, for F and for marks.
+ * writer and reader: hop; life: least recently used goes first; not pinned. full: never (LRU); a flow that
+ * was forgotten is counted once more in its epoch
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct tor_flow_key);
+	__type(value, struct tor_flow);
+} tor_flows SEC(".maps");
+
+/*
+ * writer: hop, ingress (tor), what hosts behind this switch are to be told: struct tor_news; reader: daemon
+ * life:   until the daemon has read it; not pinned. full: it is lost and counted (tor_lost)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} asks SEC(".maps");
+
 /* An outer IP header in front of what follows it: a smaller one lies at the end of its room. */
 union outer_ip {
 	struct ipv6hdr v6;
@@ -161,7 +238,8 @@ struct egress_head {
 	struct udphdr udp;
 	struct wire_shim shim;
 	struct wire_hdr hdr;
-	__u8 blocks[sizeof(struct wire_telem) + sizeof(struct wire_echo) + sizeof(struct wire_auth)];
+	__u8 blocks[sizeof(struct wire_telem) + sizeof(struct wire_voq) + sizeof(struct wire_echo) +
+		    sizeof(struct wire_auth)];
 };
 
 /* INT-MD of one packet, as it lies in there from the outer headers to the stack. */
@@ -208,7 +286,10 @@ struct feedback {
 	__be64 hop[HPCC_MAX_HOPS];
 };
 
-/* Of a message of reports what all of them share; key: of the one that is at work, but for its ports. */
+/*
+ * Of a message of reports, or of credit, what all of them share; key: of the report that is at work, but for
+ * its ports.
+ */
 struct report_from {
 	struct flow_key key;
 	__u64 now_ns, auth_seq, floor;
@@ -216,8 +297,8 @@ struct report_from {
 };
 
 /*
- * What is too large for the 512 bytes of BPF stack. writer and reader: flow_make(), egress and
- * ingress, each field from beginning to end with bottom halves off, so that nobody comes between.
+ * What is too large for the 512 bytes of BPF stack. writer and reader: flow_make(), voq_make(),
+ * egress and ingress, each field from beginning to end with bottom halves off, so that nobody comes between.
  * Not pinned.
  */
 struct scratch_space {
@@ -228,8 +309,15 @@ struct scratch_space {
 	struct report_from from;
 	struct feedback feedback; /* of such a message */
 	struct ingress_pkt ingress;
+	struct arrival_news news; /* of that packet */
 	struct flow flow;
 	struct rx_flow rx_flow;
+	struct voq voq;
+	struct voq_key voq_key;	    /* of the packet at hand, */
+	__u64 voq_departure_ns;	    /*   and when it may leave its VOQ */
+	struct wire_voq voq_block;  /* hop: of the packet, */
+	struct tor_flow_key tor_key; /*   whose flow this is */
+	struct tor_news tor_news;
 	struct hpcc_ack ack;
 	__u8 options[64]; /* of a SYN, and how far they were read */
 	__u32 option_at;

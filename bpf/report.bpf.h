@@ -60,7 +60,6 @@ static inline void report_params(struct rx_flow *r, const struct flow *f, __u32 
 	__u32 n = rx_flows_scale(&f->params, counted, flow_bottleneck_bps(&r->rx.cc));
 
 	n = rx_flows_choose(r->own_port, f->flows_expected, n);
-
 	if (r->epoch == f->epoch && r->flows == n)
 		return;
 	r->params = f->params;

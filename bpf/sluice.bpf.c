@@ -4,6 +4,7 @@
  *
  *   host    egress  -> fq -> NIC -> ... switch port: hop ... -> NIC -> ingress   host
  *           tcp_cc  <- flows <- ingress <------------ echo on the reverse flow <- egress
+ *   rack    hop -> fq, by the switch's VOQs; tor <- credit
  *   switch  class_enqueue, class_dequeue -> class_queues -> hop, where a port has several queues
  *   node    ingress of the uplink -> ... -> pod_hop -> tbf -> veth -> pod
  *
@@ -26,6 +27,7 @@
 #define TC_ACT_SHOT 2
 #define EINVAL 22
 #define E2BIG 7
+#define EEXIST 17
 #define ENOTSUP 95
 
 /* Configuration that is fixed while the programs are loaded. */
@@ -42,13 +44,17 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "flow.bpf.h"
 #include "delay.bpf.h"
 #include "auth.bpf.h"
+#include "rate.bpf.h"
+#include "voq.bpf.h"
 #include "rwnd.bpf.h"
+#include "report.bpf.h"
+#include "feedback.bpf.h"
+#include "credit.bpf.h"
+#include "batch.bpf.h"
+#include "tor.bpf.h"
 #include "hop.bpf.h"
 #include "egress.bpf.h"
 #include "pod.bpf.h"
-#include "report.bpf.h"
-#include "feedback.bpf.h"
-#include "batch.bpf.h"
 #include "ingress.bpf.h"
 #include "backlog.bpf.h"
 #include "tcp_cc.bpf.h"

@@ -28,9 +28,12 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 #include "flow.bpf.h"
 #include "delay.bpf.h"
 #include "auth.bpf.h"
+#include "rate.bpf.h"
+#include "voq.bpf.h"
 #include "pod.bpf.h"
 #include "report.bpf.h"
 #include "feedback.bpf.h"
+#include "credit.bpf.h"
 #include "batch.bpf.h"
 #include "ingress.bpf.h"
 

@@ -79,22 +79,24 @@ static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key,
 	const struct control *ctl = control_get();
 
 	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES +
-	       WIRE_TELEM_BYTES(flow_room(f)) + (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) + WIRE_ETH_BYTES;
+	       WIRE_TELEM_BYTES(flow_room(f)) + (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) +
+	       (f->hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) + WIRE_ETH_BYTES;
 }
 
 static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 segment = cc_segment(sk, key, f);
-	__u64 rate;
+	__u64 rate, pace_bps = flow_pace_bps(f);
 
 	f->own_cc = 1;
 	tp->snd_cwnd = flow_segments(f, segment);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
-	rate = f->cc.rate_bps * tp->mss_cache / segment / 8;
-	sk->sk_pacing_rate = f->cc.w == f->params.w_init && rate > CC_TIMER_RATE ? CC_UNLIMITED : rate;
+	rate = pace_bps * tp->mss_cache / segment / 8;
+	sk->sk_pacing_rate = f->cc.w == f->params.w_init && pace_bps == f->cc.rate_bps && rate > CC_TIMER_RATE ?
+				     CC_UNLIMITED : rate;
 }
 
 static inline int cc_enforced(void)
