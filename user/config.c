@@ -5,6 +5,7 @@
  * filled in afterwards, so that a key that is absent and one that is 0 are told apart where 0 means
  * something.
  */
+#include <arpa/inet.h>
 #include <cyaml/cyaml.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,9 +27,20 @@
 #define CONFIG_SPEED_MAX_BPS 1000000000000 /* products in flow_params() stay below 2^64 */
 #define CONFIG_FLOWS_MAX (1 << 24)
 #define CONFIG_STAGE_MAX 255 /* inc_stage has 8 bits */
+#define CONFIG_VOQS 16384
+#define CONFIG_VOQS_MAX (1 << 20)
+#define CONFIG_CREDIT_ETA 0.98 /* what is left is for what has no credit: messages, strangers */
+#define CONFIG_LIMIT_NS (100 * 1000 * 1000ULL)
+#define CONFIG_LIMIT_MAX_NS (10 * NSEC_PER_SEC)
+#define CONFIG_LIMIT_ROUNDS 64
+#define CONFIG_PERIOD_NS (100 * 1000ULL) /* shorter is not worth the wake-ups */
+#define CONFIG_PERIOD_MIN_NS (20 * 1000ULL)
+#define CONFIG_PERIOD_MAX_NS (50 * 1000 * 1000ULL)
 #define CONFIG_CC_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 #define CONFIG_FLOWS 12 /* N where nobody counts: see docs/limits.md */
 #define CONFIG_N_MAX (1 << 24)
+#define CONFIG_METRICS_LISTEN "127.0.0.1:9463"
+#define CONFIG_METRICS_FLOWS_MAX 100
 #define DSCPS 64
 #define PPM 1000000
 
@@ -69,9 +81,18 @@ static const cyaml_schema_field_t interface_fields[] = {
 	CYAML_FIELD_STRING_PTR("speed", PTR | OPT, struct config_interface, speed_text, 1, 32),
 	CYAML_FIELD_UINT("id", OPT, struct config_interface, id),
 	CYAML_FIELD_ENUM("xdp", OPT | CYAML_FLAG_STRICT, struct config_interface, xdp, xdp_words, 4),
+	CYAML_FIELD_STRING_PTR("voqs", PTR | OPT, struct config_interface, voqs_text, 1, 16),
 	CYAML_FIELD_SEQUENCE("classes", PTR | OPT, struct config_interface, classes, &class_schema, 1,
 			     CLASSES_MAX),
 	CYAML_FIELD_END,
+};
+
+/* libcyaml's own booleans take every word for true. */
+static const cyaml_strval_t bools[] = { { "false", 0 }, { "true", 1 } };
+
+/* Who keeps the VOQs. */
+static const cyaml_strval_t voqs_words[] = {
+	{ "false", VOQS_OFF }, { "true", VOQS_HERE }, { "tor", VOQS_TOR }
 };
 
 static const cyaml_strval_t encodings[] = { { "hpcc", ENCODING_HPCC }, { "int-md", ENCODING_INT_MD } };
@@ -85,6 +106,9 @@ static const cyaml_schema_field_t peer_fields[] = {
 			     encodings, 2),
 	CYAML_FIELD_ENUM_PTR("telemetry", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, telemetry,
 			     telemetry_words, TELEMETRY_MODES),
+	CYAML_FIELD_ENUM_PTR("hpcc", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, hpcc, bools, 2),
+	CYAML_FIELD_ENUM_PTR("hiercc", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, hiercc, voqs_words, 3),
+	CYAML_FIELD_STRING_PTR("port_speed", PTR | OPT, struct config_peer, port_speed_text, 1, 32),
 	CYAML_FIELD_END,
 };
 
@@ -96,9 +120,6 @@ static const cyaml_schema_value_t peer_schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_peer, peer_fields),
 };
 
-/* libcyaml's own booleans take every word for true. */
-static const cyaml_strval_t bools[] = { { "false", 0 }, { "true", 1 } };
-
 static const cyaml_schema_field_t tcp_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", PTR | OPT, struct config, tcp.name, 1, 15),
 	CYAML_FIELD_ENUM("default", OPT | CYAML_FLAG_STRICT, struct config, tcp.make_default, bools, 2),
@@ -108,6 +129,7 @@ static const cyaml_schema_field_t tcp_fields[] = {
 };
 
 static const cyaml_schema_field_t hpcc_fields[] = {
+	CYAML_FIELD_ENUM_PTR("enabled", PTR | OPT | CYAML_FLAG_STRICT, struct config, hpcc.enabled, bools, 2),
 	CYAML_FIELD_STRING_PTR("eta", PTR | OPT, struct config, hpcc.eta_text, 1, 32),
 	CYAML_FIELD_UINT("max_stage", OPT, struct config, hpcc.max_stage),
 	CYAML_FIELD_STRING_PTR("flows", PTR | OPT, struct config, hpcc.flows_text, 1, 32),
@@ -117,6 +139,18 @@ static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_ENUM("encoding", OPT | CYAML_FLAG_STRICT, struct config, hpcc.encoding, encodings, 2),
 	CYAML_FIELD_ENUM("telemetry", OPT | CYAML_FLAG_STRICT, struct config, hpcc.telemetry,
 			 telemetry_words, TELEMETRY_MODES),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t hiercc_fields[] = {
+	CYAML_FIELD_ENUM("enabled", OPT | CYAML_FLAG_STRICT, struct config, hiercc.enabled, bools, 2),
+	CYAML_FIELD_STRING_PTR("id", PTR | OPT, struct config, hiercc.id_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("eta", PTR | OPT, struct config, hiercc.eta_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("c0", PTR | OPT, struct config, hiercc.c0_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("limit", PTR | OPT, struct config, hiercc.limit_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("period", PTR | OPT, struct config, hiercc.period_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("port_speed", PTR | OPT, struct config, hiercc.port_speed_text, 1, 32),
+	CYAML_FIELD_UINT("voqs", OPT, struct config, hiercc.voqs),
 	CYAML_FIELD_END,
 };
 
@@ -147,6 +181,12 @@ static const cyaml_schema_field_t node_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t metrics_fields[] = {
+	CYAML_FIELD_STRING_PTR("listen", PTR | OPT, struct config_metrics, listen_text, 1, 107),
+	CYAML_FIELD_UINT("flows", OPT, struct config_metrics, flows),
+	CYAML_FIELD_END,
+};
+
 /* Sections of the file are not structs of their own: their fields are the top struct's. */
 static const cyaml_schema_field_t config_fields[] = {
 	CYAML_FIELD_STRING_PTR("pin_dir", PTR | OPT, struct config, pin_dir, 1, 200),
@@ -161,6 +201,9 @@ static const cyaml_schema_field_t config_fields[] = {
 	{ .key = "hpcc", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				    .data_size = sizeof(struct config),
 				    .mapping = { .fields = hpcc_fields } } },
+	{ .key = "hiercc", .value = { .type = CYAML_MAPPING, .flags = OPT,
+				      .data_size = sizeof(struct config),
+				      .mapping = { .fields = hiercc_fields } } },
 	{ .key = "swift", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				     .data_size = sizeof(struct config),
 				     .mapping = { .fields = swift_fields } } },
@@ -170,6 +213,7 @@ static const cyaml_schema_field_t config_fields[] = {
 	{ .key = "node", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				    .data_size = sizeof(struct config),
 				    .mapping = { .fields = node_fields } } },
+	CYAML_FIELD_MAPPING_PTR("metrics", PTR | OPT, struct config, metrics, metrics_fields),
 	CYAML_FIELD_SEQUENCE("interfaces", PTR, struct config, interfaces, &interface_schema, 1, 64),
 	CYAML_FIELD_SEQUENCE("peers", PTR | OPT, struct config, peers, &peer_schema, 1, 1024),
 	CYAML_FIELD_END,
@@ -273,6 +317,11 @@ const char *telemetry_name(__u32 telemetry)
 	return telemetry < TELEMETRY_MODES ? telemetry_words[telemetry].str : "unknown";
 }
 
+static int speed_parse(const char *text, __u64 *bps)
+{
+	return units_speed(text, bps) || *bps < CONFIG_SPEED_MIN_BPS || *bps > CONFIG_SPEED_MAX_BPS ? -EINVAL : 0;
+}
+
 static int config_check_interface(const char *path, struct config *c, unsigned int n)
 {
 	struct config_interface *i = &c->interfaces[n];
@@ -287,9 +336,7 @@ static int config_check_interface(const char *path, struct config *c, unsigned i
 		    i->role_text);
 		return -EINVAL;
 	}
-	if (i->speed_text &&
-	    (units_speed(i->speed_text, &i->speed_bps) || i->speed_bps < CONFIG_SPEED_MIN_BPS ||
-	     i->speed_bps > CONFIG_SPEED_MAX_BPS)) {
+	if (i->speed_text && speed_parse(i->speed_text, &i->speed_bps)) {
 		msg("%s: interfaces: %s: speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
 		    path, i->name, i->speed_text);
 		return -EINVAL;
@@ -303,6 +350,20 @@ static int config_check_interface(const char *path, struct config *c, unsigned i
 		msg("%s: interfaces: %s: xdp is for the role host: a switch port takes nothing off", path,
 		    i->name);
 		return -EINVAL;
+	}
+	if (i->voqs_text && i->role != PORT_F_SWITCH) {
+		msg("%s: interfaces: %s: voqs is for the role switch: a host that is its own rack writes 'hiercc: {enabled: true}', one behind a switch 'hiercc: tor' for its peers",
+		    path, i->name);
+		return -EINVAL;
+	}
+	if (i->voqs_text) {
+		i->voqs = !strcmp(i->voqs_text, "up")	? PORT_F_VOQ_UP :
+			  !strcmp(i->voqs_text, "down") ? PORT_F_VOQ_DOWN : 0;
+		if (!i->voqs) {
+			msg("%s: interfaces: %s: voqs '%s' is unknown: write up for a port to other racks, down for one to a host of this rack",
+			    path, i->name, i->voqs_text);
+			return -EINVAL;
+		}
 	}
 	for (k = 0; k < n; k++) {
 		if (!strcmp(i->name, c->interfaces[k].name)) {
@@ -346,6 +407,17 @@ static int config_check_peer(const char *path, struct config *c, unsigned int n)
 		    path, c->swift.target_text, p->prefix_text, p->base_rtt_text);
 		return -EINVAL;
 	}
+	if (!config_peer_hpcc(c, p) && !config_peer_hiercc(c, p)) {
+		msg("%s: peers: %s: neither hpcc nor hiercc: nothing would govern what is sent there; write one of them as true, or leave the prefix out",
+		    path, p->prefix_text);
+		return -EINVAL;
+	}
+	p->port_bps = c->port_bps;
+	if (p->port_speed_text && speed_parse(p->port_speed_text, &p->port_bps)) {
+		msg("%s: peers: %s: port_speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
+		    path, p->prefix_text, p->port_speed_text);
+		return -EINVAL;
+	}
 	for (k = 0; k < n; k++) {
 		if (!memcmp(&p->key, &c->peers[k].key, sizeof(p->key))) {
 			msg("%s: peers: %s is named twice: leave one", path, p->prefix_text);
@@ -353,6 +425,186 @@ static int config_check_peer(const char *path, struct config *c, unsigned int n)
 		}
 	}
 	return 0;
+}
+
+int config_peer_hpcc(const struct config *c, const struct config_peer *p)
+{
+	return p->hpcc ? *p->hpcc : !c->hpcc.enabled || *c->hpcc.enabled;
+}
+
+enum voqs_where config_peer_hiercc(const struct config *c, const struct config_peer *p)
+{
+	return p->hiercc ? *p->hiercc : c->hiercc.enabled ? VOQS_HERE : VOQS_OFF;
+}
+
+int config_hiercc(const struct config *c)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count && config_peer_hiercc(c, &c->peers[k]) != VOQS_HERE; k++)
+		;
+	return k < c->peers_count;
+}
+
+__u64 config_period_ns(const struct config *c)
+{
+	__u64 period = CONFIG_PERIOD_MAX_NS;
+	unsigned int k;
+
+	if (c->period_ns)
+		return c->period_ns;
+	for (k = 0; k < c->peers_count; k++)
+		if (config_peer_hiercc(c, &c->peers[k]) && c->peers[k].base_rtt_ns / 4 < period)
+			period = c->peers[k].base_rtt_ns / 4;
+	return period > CONFIG_PERIOD_NS ? period : CONFIG_PERIOD_NS;
+}
+
+/* A timer is late by half a period at worst, if the daemon gets its CPU: a quarter on average. */
+static __u64 config_round_ns(const struct config *c, const struct config_peer *p)
+{
+	return p->base_rtt_ns + config_period_ns(c) * 5 / 4;
+}
+
+/* An IPv4 address, or a number. */
+static int id_parse(const char *text, __be32 *id)
+{
+	unsigned long n;
+	char *end;
+
+	if (inet_pton(AF_INET, text, id) != 1) {
+		n = strtoul(text, &end, 10);
+		if (text[strspn(text, "0123456789")] || *end || n > 0xffffffff)
+			return -EINVAL;
+		*id = htonl(n);
+	}
+	return *id ? 0 : -EINVAL;
+}
+
+static int config_check_hiercc(const char *path, struct config *c)
+{
+	char *end = "";
+
+	if (c->hiercc.id_text && id_parse(c->hiercc.id_text, &c->tor)) {
+		msg("%s: hiercc: id '%s' is neither an IPv4 address nor a number from 1 to 4294967295: write one that no other rack has",
+		    path, c->hiercc.id_text);
+		return -EINVAL;
+	}
+	c->credit_eta = c->hiercc.eta_text ? strtod(c->hiercc.eta_text, &end) : CONFIG_CREDIT_ETA;
+	if (*end || !(c->credit_eta >= 0.5 && c->credit_eta <= 1)) {
+		msg("%s: hiercc: eta '%s' is not a number from 0.5 to 1: write for example 0.98", path,
+		    c->hiercc.eta_text);
+		return -EINVAL;
+	}
+	if (c->hiercc.c0_text && (units_bytes(c->hiercc.c0_text, &c->c0_bytes) ||
+				  c->c0_bytes < 2 * HIERCC_DELTA_BYTES || c->c0_bytes >= HIERCC_BYTES_MAX / 2)) {
+		msg("%s: hiercc: c0 '%s' is not a number of bytes from 2048B to 67MB: write for example 37.5KB, or leave it out",
+		    path, c->hiercc.c0_text);
+		return -EINVAL;
+	}
+	if (c->hiercc.limit_text && (units_time(c->hiercc.limit_text, &c->limit_ns) || !c->limit_ns ||
+				     c->limit_ns > CONFIG_LIMIT_MAX_NS)) {
+		msg("%s: hiercc: limit '%s' is not a time of at most 10s: write for example 100ms", path,
+		    c->hiercc.limit_text);
+		return -EINVAL;
+	}
+	if (c->hiercc.period_text &&
+	    (units_time(c->hiercc.period_text, &c->period_ns) || c->period_ns < CONFIG_PERIOD_MIN_NS ||
+	     c->period_ns > CONFIG_PERIOD_MAX_NS)) {
+		msg("%s: hiercc: period '%s' is not a time from 20us to 50ms: write for example 100us", path,
+		    c->hiercc.period_text);
+		return -EINVAL;
+	}
+	if (c->hiercc.port_speed_text && speed_parse(c->hiercc.port_speed_text, &c->port_bps)) {
+		msg("%s: hiercc: port_speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
+		    path, c->hiercc.port_speed_text);
+		return -EINVAL;
+	}
+	if (!c->hiercc.voqs)
+		c->hiercc.voqs = CONFIG_VOQS;
+	if (c->hiercc.voqs > CONFIG_VOQS_MAX) {
+		msg("%s: hiercc: voqs %u is more than %u", path, c->hiercc.voqs, CONFIG_VOQS_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Who waits for less than credit takes to go round never gets any. */
+#define CONFIG_LIMIT_ROUNDS_MIN 4
+
+static int config_check_rounds(const char *path, const struct config *c)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++) {
+		const struct config_peer *p = &c->peers[k];
+
+		if (!config_peer_hiercc(c, p))
+			continue;
+		if (config_round_ns(c, p) >= HIERCC_NS_MAX) {
+			msg("%s: peers: %s: base_rtt '%s' is too long for hiercc: with the period of %llu us it has to be below 67ms; write hiercc: false",
+			    path, p->prefix_text, p->base_rtt_text, config_period_ns(c) / 1000);
+			return -EINVAL;
+		}
+		if (c->limit_ns && c->limit_ns < CONFIG_LIMIT_ROUNDS_MIN * config_round_ns(c, p)) {
+			msg("%s: hiercc: limit '%s' is less than four rounds of credit of %s, each its base_rtt and a period of %llu us: write %llu us or more, or leave it out",
+			    path, c->hiercc.limit_text, p->prefix_text, config_period_ns(c) / 1000,
+			    CONFIG_LIMIT_ROUNDS_MIN * config_round_ns(c, p) / 1000 + 1);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* The longest wait for credit. */
+static __u64 config_limit_ns(const struct config *c, const struct config_peer *p)
+{
+	__u64 round = config_round_ns(c, p), limit = CONFIG_LIMIT_ROUNDS * round;
+
+	if (c->limit_ns)
+		return c->limit_ns;
+	if (limit > CONFIG_LIMIT_NS)
+		limit = CONFIG_LIMIT_NS;
+	return limit > CONFIG_LIMIT_ROUNDS_MIN * round ? limit : CONFIG_LIMIT_ROUNDS_MIN * round;
+}
+
+/* A switch as a ToR: its interfaces with voqs, and what they need. */
+static int config_check_tor(const char *path, const struct config *c)
+{
+	const struct config_interface *tor = NULL;
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (c->interfaces[k].voqs)
+			tor = &c->interfaces[k];
+	if (!tor)
+		return 0;
+	if (!config_hiercc(c)) {
+		msg("%s: interfaces: %s: voqs needs peers by whose base_rtt they are made: write 'hiercc: {enabled: true}' and the prefixes of all racks under peers, with their base_rtt",
+		    path, tor->name);
+		return -EINVAL;
+	}
+	for (k = 0; k < c->peers_count; k++) {
+		if (config_peer_hiercc(c, &c->peers[k]) == VOQS_TOR) {
+			msg("%s: peers: %s: hiercc: tor is for the hosts behind this switch: write true here", path,
+			    c->peers[k].prefix_text);
+			return -EINVAL;
+		}
+	}
+	if (!c->tor) {
+		msg("%s: interfaces: %s: voqs needs the number of this rack: write 'hiercc: {enabled: true, id: 1}' with one that no other rack has",
+		    path, tor->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int config_is_tor(const struct config *c)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count && !c->interfaces[k].voqs; k++)
+		;
+	return k < c->interfaces_count;
 }
 
 int config_is_uplink(const struct config *c, const char *name)
@@ -493,6 +745,24 @@ static char *config_default(char *have, const char *value)
 	return have ? have : strdup(value);
 }
 
+static int config_check_metrics(const char *path, struct config_metrics *m)
+{
+	m->listen_text = config_default(m->listen_text, CONFIG_METRICS_LISTEN);
+	if (!m->listen_text)
+		return -ENOMEM;
+	if (listen_parse(m->listen_text, &m->listen, &m->listen_len)) {
+		msg("%s: metrics: listen '%s' is neither an address with a port nor a path: write for example " CONFIG_METRICS_LISTEN ", '[::1]:9463' or /run/sluice/metrics.sock",
+		    path, m->listen_text);
+		return -EINVAL;
+	}
+	if (m->flows > CONFIG_METRICS_FLOWS_MAX) {
+		msg("%s: metrics: flows %u is more than %u: each is a series of its own in Prometheus: write for example 10",
+		    path, m->flows, CONFIG_METRICS_FLOWS_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int config_check(const char *path, struct config *c)
 {
 	unsigned int i, hosts = 0;
@@ -583,6 +853,9 @@ static int config_check(const char *path, struct config *c)
 		    c->hpcc.feedback_text);
 		return -EINVAL;
 	}
+	err = config_check_hiercc(path, c);
+	if (err)
+		return err;
 	for (i = 0; i < c->interfaces_count; i++) {
 		err = config_check_interface(path, c, i);
 		if (err)
@@ -594,15 +867,23 @@ static int config_check(const char *path, struct config *c)
 		if (err)
 			return err;
 	}
+	err = config_check_rounds(path, c);
+	if (err)
+		return err;
 	if (hosts && !c->peers_count) {
 		msg("%s: a host interface needs peers: name the prefixes to which telemetry may be sent",
 		    path);
 		return -EINVAL;
 	}
-	err = hosts ? config_check_auth(path, c) : 0;
+	err = config_check_tor(path, c);
+	if (err)
+		return err;
+	err = hosts || config_is_tor(c) ? config_check_auth(path, c) : 0;
 	if (err)
 		return err;
 	err = c->node.uplink ? config_check_node(path, c) : 0;
+	if (!err && c->metrics)
+		err = config_check_metrics(path, c->metrics);
 	if (err)
 		return err;
 	if (c->tcp.make_default && !c->tcp.name) {
@@ -701,6 +982,13 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.target_ns = c->target_ns,
 		.encoding = config_peer_encoding(c, p),
 		.telemetry = p->telemetry ? *p->telemetry : (int)c->hpcc.telemetry,
+		.hpcc_off = !config_peer_hpcc(c, p),
+		.hiercc = config_peer_hiercc(c, p),
+		.prefixlen = p->key.prefixlen,
+		.voq_bps = p->port_bps,
+		.voq_c0 = c->c0_bytes,
+		.voq_limit_ns = config_limit_ns(c, p),
+		.voq_period_ns = config_period_ns(c) * 5 / 4,
 	};
 
 	return v;

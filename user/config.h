@@ -2,6 +2,7 @@
 #ifndef SLUICE_CONFIG_H
 #define SLUICE_CONFIG_H
 #include <stdbool.h>
+#include <sys/socket.h>
 #include "util.h"
 
 /* Where a host's sink is. */
@@ -28,10 +29,12 @@ struct config_interface {
 	char *speed_text;
 	unsigned int id; /* switch id, 12 bits */
 	enum config_xdp xdp;
+	char *voqs_text; /* of a switch, as a ToR: "up" or "down"; NULL: neither */
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;
 
 	__u32 role;	 /* PORT_F_HOST or PORT_F_SWITCH */
+	__u32 voqs;	 /* PORT_F_VOQ_UP or PORT_F_VOQ_DOWN; 0: neither */
 	__u64 speed_bps; /* 0: ask the driver */
 };
 
@@ -42,14 +45,25 @@ struct config_peer {
 	char *feedback_text; /* likewise */
 	int *encoding; /* likewise: enum sluice_encoding */
 	int *telemetry;	    /* enum telemetry_mode; NULL: the default for all */
+	int *hpcc, *hiercc; /* likewise: whether they govern what is sent there; hiercc: enum voqs_where */
+	char *port_speed_text; /* likewise: of the ports of its hosts */
 
 	struct peer_key key;
 	__u64 base_rtt_ns;
 	enum hpcc_variant variant;
 	enum rx_feedback feedback;
+	__u64 port_bps; /* 0: as fast as the port that leads there */
 };
 
 #define CONFIG_POD_CIDRS 16
+
+struct config_metrics {
+	char *listen_text;
+	unsigned int flows; /* so many of the busiest are told one by one */
+
+	struct sockaddr_storage listen;
+	socklen_t listen_len;
+};
 
 struct config {
 	char *pin_dir;
@@ -64,6 +78,7 @@ struct config {
 		int *receive_window; /* NULL: on */
 	} tcp;
 	struct {
+		int *enabled; /* NULL: on */
 		char *eta_text;
 		unsigned int max_stage;
 		char *flows_text; /* NULL: auto */
@@ -73,6 +88,16 @@ struct config {
 		enum sluice_encoding encoding; /* of telemetry */
 		enum telemetry_mode telemetry; /* of peers that name none */
 	} hpcc;
+	struct {
+		bool enabled; /* for peers that do not say it themselves, as port_speed */
+		char *id_text;
+		char *eta_text;
+		char *c0_text;
+		char *limit_text;
+		char *period_text;
+		char *port_speed_text;
+		unsigned int voqs;
+	} hiercc;
 	struct {
 		char *target_text;
 		int *fallback; /* NULL: on */
@@ -87,6 +112,7 @@ struct config {
 		char **pod_cidrs;
 		unsigned int pod_cidrs_count;
 	} node;
+	struct config_metrics *metrics; /* NULL: none */
 	struct config_interface *interfaces;
 	unsigned int interfaces_count;
 	struct config_peer *peers;
@@ -101,6 +127,12 @@ struct config {
 	__u64 w_ai_bytes; /* 0: derived from flows */
 	enum hpcc_variant variant; /* of peers that name none */
 	enum rx_feedback feedback; /* likewise */
+	__be32 tor;	   /* 0: by the address of the first interface of a host */
+	double credit_eta; /* of a port, dealt out as credit */
+	__u64 c0_bytes;	   /* 0: derived from the peer's port and base_rtt */
+	__u64 limit_ns;	   /* likewise */
+	__u64 period_ns;   /* 0: a quarter of the shortest base_rtt */
+	__u64 port_bps;	   /* of the ports of all hosts; 0: see config_peer */
 	struct auth_keys keys; /* n = 0: none */
 	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
 };
@@ -120,6 +152,14 @@ __u64 config_count_ns(const struct config *c);
 
 /* How telemetry is asked for on the way to this peer. */
 enum sluice_encoding config_peer_encoding(const struct config *c, const struct config_peer *p);
+
+/* What is sent to this peer: do Algorithm 1 and HierCC (and where) govern it? */
+int config_peer_hpcc(const struct config *c, const struct config_peer *p);
+enum voqs_where config_peer_hiercc(const struct config *c, const struct config_peer *p);
+/* Any peer, by VOQs of this machine? Then it deals out credit, too. */
+int config_hiercc(const struct config *c);
+/* Between two rounds of credit. */
+__u64 config_period_ns(const struct config *c);
 
 /* Is this the interface that leads from a node of pods to the network? */
 int config_is_uplink(const struct config *c, const char *name);

@@ -78,13 +78,18 @@ static void clsact_remove(__u32 ifindex)
 
 #define ROUTE_V6_MIN 1280 /* RFC 8200, section 5 */
 
+static int peer_is_v4(const struct config_peer *p)
+{
+	return addr_is_v4(&p->key.addr) && p->key.prefixlen >= 96;
+}
+
 static unsigned int route_room(const struct config *c, const struct config_peer *p)
 {
-	unsigned int outer = addr_is_v4(&p->key.addr) && p->key.prefixlen >= 96 ? 20 : 40;
+	unsigned int outer = peer_is_v4(p) ? 20 : 40;
 
 	return (config_peer_encoding(c, p) == ENCODING_INT_MD ? INTMD_OVERHEAD_BYTES(outer) :
 								WIRE_OVERHEAD_BYTES(outer)) +
-	       (c->keys.n ? WIRE_AUTH_BYTES : 0);
+	       (config_peer_hiercc(c, p) ? WIRE_VOQ_BYTES : 0) + (c->keys.n ? WIRE_AUTH_BYTES : 0);
 }
 
 /* IPv6 wants 1280 bytes of every path; at an MTU of 1500 that leaves room for INT-MD of two or three hops. */
@@ -92,8 +97,7 @@ static unsigned int route_fits(const struct config *c, const struct config_peer 
 {
 	unsigned int fits = mtu - route_room(c, p);
 
-	return p->key.prefixlen >= 96 && addr_is_v4(&p->key.addr) ? fits :
-	       fits < ROUTE_V6_MIN && mtu > ROUTE_V6_MIN ? ROUTE_V6_MIN : fits;
+	return !peer_is_v4(p) && fits < ROUTE_V6_MIN && mtu > ROUTE_V6_MIN ? ROUTE_V6_MIN : fits;
 }
 
 /* Gives the prefix a route whose MTU leaves room, if it leaves by this interface. */
@@ -205,6 +209,8 @@ void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 		filter_remove(ifindex, BPF_TC_INGRESS);
 		route_remove_ours(ifindex, NULL, NULL);
 	}
+	if (port->flags & PORT_F_VOQ_UP)
+		filter_remove(ifindex, BPF_TC_INGRESS);
 	if (port->flags & PORT_F_OUR_CLSACT)
 		clsact_remove(ifindex);
 	bpf_map_delete_elem(dp->pins.ports, &ifindex);
@@ -240,7 +246,7 @@ static int port_describe(const struct config *c, const struct config_interface *
 	port->speed = telem_speed_fit(port->speed_bps);
 	port->mtu = link->mtu;
 	port->switch_id = i->id;
-	port->flags = i->role;
+	port->flags = i->role | i->voqs;
 	port->count_ns = config_count_ns(c);
 	if (config_is_uplink(c, i->name)) {
 		port->flags |= PORT_F_STAMP;
@@ -272,6 +278,9 @@ static void port_advise(const struct config_interface *i, const struct port *por
 	}
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+	if (port->flags & PORT_F_VOQ_UP && !(port->flags & PORT_F_EDT))
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): VOQs are filled in there and hold nothing; to mend: tc qdisc replace dev %s root fq",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (port->flags & (PORT_F_SWITCH | PORT_F_STAMP) && port->flags & PORT_F_NO_QUEUE)
 		msg("%s: the queue of %s cannot be read: packets pass without its stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
@@ -332,7 +341,12 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		if (!err)
 			err = filter_set(link.ifindex, BPF_TC_EGRESS, dp->egress_fd);
 	} else {
-		err = filter_set(link.ifindex, BPF_TC_EGRESS, dp->hop_fd);
+		if (i->voqs == PORT_F_VOQ_UP)
+			err = filter_set(link.ifindex, BPF_TC_INGRESS, dp->tor_fd);
+		else if (old.flags & PORT_F_VOQ_UP)
+			filter_remove(link.ifindex, BPF_TC_INGRESS);
+		if (!err)
+			err = filter_set(link.ifindex, BPF_TC_EGRESS, dp->hop_fd);
 	}
 	if (err) {
 		msg("%s: attaching the filter: %s", i->name, strerror(-err));
@@ -533,18 +547,33 @@ static int programs_choose(struct sluice_bpf *s, int want_cc)
 	return want_cc ? 0 : bpf_map__set_autocreate(s->maps.tcp_cc, false);
 }
 
-/* A flow map that is in use keeps its size. */
-static __u32 max_flows(int flows_fd, const struct config *c)
+/* A map that is in use keeps its size; fd < 0: it is not. */
+static __u32 map_room(int fd, __u32 wanted, const char *key)
 {
 	struct bpf_map_info info = {};
 	__u32 len = sizeof(info);
 
-	if (flows_fd < 0 || bpf_obj_get_info_by_fd(flows_fd, &info, &len))
-		return c->max_flows;
-	if (info.max_entries != c->max_flows)
-		msg("max_flows stays %u: the flow map is in use; stop sluiced or detach to change it",
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		return wanted;
+	if (info.max_entries != wanted)
+		msg("%s stays %u: its map is in use; stop sluiced or detach to change it", key,
 		    info.max_entries);
 	return info.max_entries;
+}
+
+/* Also where half of a start left it. */
+static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const char *key)
+{
+	char path[512];
+	__u32 room;
+	int fd;
+
+	pin_path(path, sizeof(path), dir, name);
+	fd = bpf_obj_get(path);
+	room = map_room(fd, wanted, key);
+	if (fd >= 0)
+		close(fd);
+	return room;
 }
 
 /* What to load for this configuration, and where the maps come from. */
@@ -554,7 +583,7 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 	char path[512];
 	struct bpf_map *map;
 	__u32 room;
-	int fd, err;
+	int err;
 
 	err = programs_choose(s, c->tcp.name && (dp->fresh || !cc_is_kept(&dp->pins, c)));
 	if (err)
@@ -572,14 +601,19 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 		if (err)
 			return err;
 	}
-	pin_path(path, sizeof(path), dp->pin_dir, "flows");
-	fd = bpf_obj_get(path); /* also where half of a start left it */
-	room = max_flows(fd, c);
+	room = pinned_room(dp->pin_dir, "flows", c->max_flows, "max_flows");
 	err = bpf_map__set_max_entries(s->maps.flows, room);
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.rx_states, room);
-	if (fd >= 0)
-		close(fd);
+	room = pinned_room(dp->pin_dir, "voqs", c->hiercc.voqs, "hiercc: voqs");
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.voqs, room);
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.arrival_slots, room);
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.arrivals, room);
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.credits, room);
 	return err;
 }
 
@@ -681,6 +715,7 @@ static int object_load(struct dataplane *dp, const struct config *c)
 	if (dp->hop_fd < 0)
 		dp->hop_fd = bpf_program__fd(dp->skel->progs.hop_map);
 	dp->pod_hop_fd = bpf_program__fd(dp->skel->progs.pod_hop);
+	dp->tor_fd = bpf_program__fd(dp->skel->progs.tor);
 	return 0;
 }
 
@@ -786,9 +821,15 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		msg("%s: opening the maps: %s", c->pin_dir, strerror(-err));
 		goto undo;
 	}
-	err = reports_open(bpf_map__fd(dp->skel->maps.reports), &dp->reports);
+	err = messages_open(&dp->messages);
+	if (!err)
+		err = reports_open(bpf_map__fd(dp->skel->maps.reports), dp->messages, &dp->reports);
+	if (!err)
+		err = credits_open(&dp->pins, bpf_map__fd(dp->skel->maps.news), dp->messages, &dp->credits);
+	if (!err)
+		err = tor_open(bpf_map__fd(dp->skel->maps.asks), dp->messages, &dp->tor);
 	if (err)
-		msg("the ring of reports: %s", strerror(-err));
+		msg("the rings of reports, news and asks: %s", strerror(-err));
 	if (!err)
 		err = keys_apply(dp, c);
 	if (!err)
@@ -802,6 +843,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	if (err)
 		goto undo;
 	pods_follow(dp, c);
+	credits_apply(dp->credits, c);
 	epoch_next(dp, c);
 	dp->running = 1;
 	*out = dp;
@@ -824,13 +866,15 @@ int dataplane_reload(struct dataplane *dp, const struct config *c)
 
 	if (!err)
 		err = peers_apply(dp, c);
-	max_flows(dp->pins.flows, c);
+	map_room(dp->pins.flows, c->max_flows, "max_flows");
+	map_room(dp->pins.voqs, c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = interfaces_apply(dp, c, 0);
 	if (!err)
 		err = cc_default_apply(dp, c);
 	pods_forget(dp);
 	pods_follow(dp, c);
+	credits_apply(dp->credits, c);
 	epoch_next(dp, c);
 	return err;
 }
@@ -909,7 +953,11 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	__u64 last = f->last_tx_ns > f->last_rx_ns ? f->last_tx_ns : f->last_rx_ns;
 	__u64 limit = f->flags & FLOW_F_CLOSED ? DP_CLOSED_NS : a->timeout_ns;
 
-	a->flows++;
+	/* All of a large map takes longer than a period of credit. */
+	if (a->flows++ % 64 == 0)
+		credits_run(a->dp->credits);
+	if (a->dp->flow_seen)
+		a->dp->flow_seen(key, f, a->now_ns, a->dp->flow_seen_ctx);
 	if (a->dp->crowded && f->feedbacks < 2) /* at most the answer to one probe */
 		limit = DP_CROWDED_NS;
 	if (a->now_ns > last + limit) {
@@ -940,6 +988,8 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 		dp->pods_changed = 0;
 		pods_follow(dp, c);
 	}
+	credits_tick(dp->credits);
+	tor_tick(dp->tor);
 	err = pins_each_flow(&dp->pins, flow_age, &a);
 	if (err)
 		msg_limited(&dp->limit, 60, "looking for idle flows: %s", strerror(-err));
@@ -948,6 +998,17 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	if (dp->crowded)
 		msg_limited(&dp->crowded_limit, 60, "the flow map is nearly full (%u of %u): flows of a packet or two are forgotten after 1 s; a larger max_flows makes room",
 			    a.flows, room);
+}
+
+void dataplane_flows_watch(struct dataplane *dp, flow_seen *fn, void *ctx)
+{
+	dp->flow_seen = fn;
+	dp->flow_seen_ctx = ctx;
+}
+
+const struct pins *dataplane_pins(const struct dataplane *dp)
+{
+	return &dp->pins;
 }
 
 int dataplane_reports_fd(const struct dataplane *dp)
@@ -960,15 +1021,38 @@ void dataplane_reports(struct dataplane *dp, const struct config *c)
 	reports_read(dp->reports, c, dp->pins.ctl->seq_base_ns);
 }
 
+int dataplane_credits_fd(const struct dataplane *dp)
+{
+	return credits_fd(dp->credits);
+}
+
+void dataplane_credits(struct dataplane *dp)
+{
+	credits_run(dp->credits);
+}
+
+int dataplane_tor_fd(const struct dataplane *dp)
+{
+	return tor_fd(dp->tor);
+}
+
+void dataplane_tor(struct dataplane *dp, const struct config *c)
+{
+	tor_run(dp->tor, c, dp->pins.ctl->seq_base_ns);
+}
+
 /* --- end --- */
 
 void dataplane_close(struct dataplane *dp)
 {
 	if (!dp)
 		return;
+	credits_close(dp->credits);
+	tor_close(dp->tor);
+	reports_close(dp->reports);
+	messages_close(dp->messages);
 	pins_close(&dp->pins);
 	pods_forget(dp);
-	reports_close(dp->reports);
 	if (dp->skel && dp->skel->skeleton)
 		sluice_bpf__destroy(dp->skel);
 	else

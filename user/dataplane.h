@@ -29,9 +29,24 @@ void dataplane_qdiscs_changed(struct dataplane *dp);
 /* Once a second: heartbeat, routes, qdiscs, pods, and flows that are idle or closed are forgotten. */
 void dataplane_tick(struct dataplane *dp, const struct config *c);
 
+/* fn is called for every flow that a tick looks at. */
+typedef void flow_seen(const struct flow_key *key, const struct flow *f, __u64 now_ns, void *ctx);
+void dataplane_flows_watch(struct dataplane *dp, flow_seen *fn, void *ctx);
+
+/* Its maps, as long as it is open. */
+const struct pins *dataplane_pins(const struct dataplane *dp);
+
 /* What receivers have to say of flows to which nothing goes back: wait for the one, then call the other. */
 int dataplane_reports_fd(const struct dataplane *dp);
 void dataplane_reports(struct dataplane *dp, const struct config *c);
+
+/* What other racks send here, to be granted: likewise. */
+int dataplane_credits_fd(const struct dataplane *dp);
+void dataplane_credits(struct dataplane *dp);
+
+/* What hosts behind this switch are to be told: likewise. */
+int dataplane_tor_fd(const struct dataplane *dp);
+void dataplane_tor(struct dataplane *dp, const struct config *c);
 
 /* Leaves everything attached (the next daemon adopts it). */
 void dataplane_close(struct dataplane *dp);

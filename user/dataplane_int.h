@@ -4,9 +4,11 @@
 /* What the files of the data plane (dataplane.c, cc.c, leftover.c, xdp.c) share. */
 #include <stdio.h>
 #include <bpf/libbpf.h>
+#include "credits.h"
 #include "dataplane.h"
 #include "net.h"
 #include "reports.h"
+#include "tor.h"
 #include "sluice.skel.h"
 
 /* A link whose other end is in another network namespace. */
@@ -29,8 +31,11 @@ struct dataplane {
 	struct sluice_bpf *skel;
 	unsigned char *elf; /* the object with the configured congestion control's name */
 	struct pins pins;
+	struct messages *messages;
 	struct reports *reports;
-	int hop_fd, egress_fd, ingress_fd, pod_hop_fd;
+	struct credits *credits;
+	struct tor *tor;
+	int hop_fd, egress_fd, ingress_fd, pod_hop_fd, tor_fd;
 	int fresh; /* this run made the pins */
 	int routes_changed, qdiscs_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
@@ -39,6 +44,8 @@ struct dataplane {
 	int class_tracepoints; /*   and those of classes */
 	int running;	 /* what is attached is this run's */
 	int crowded;	 /* the flow map was nearly full a tick ago */
+	flow_seen *flow_seen; /* NULL: nobody watches */
+	void *flow_seen_ctx;
 	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
 };
 

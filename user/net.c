@@ -4,12 +4,15 @@
  * qdiscs, filters and routes by rtnetlink over libmnl.
  */
 #include <errno.h>
+#include <ifaddrs.h>
 #include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <linux/if_link.h>
+#include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -70,6 +73,33 @@ int link_get(const char *name, struct link_info *info)
 close_fd:
 	close(fd);
 	return err;
+}
+
+int link_address(const char *name, struct sluice_addr *addr)
+{
+	struct ifaddrs *list, *i;
+	int found = 0;
+
+	if (getifaddrs(&list))
+		return -errno;
+	for (i = list; i && found < 2; i = i->ifa_next) {
+		if (strcmp(i->ifa_name, name) || !i->ifa_addr)
+			continue;
+		if (i->ifa_addr->sa_family == AF_INET) {
+			*addr = (struct sluice_addr){ .b = { [10] = 0xff, [11] = 0xff } };
+			memcpy(&addr->b[12], &((struct sockaddr_in *)i->ifa_addr)->sin_addr, 4);
+			found = 2;
+		} else if (i->ifa_addr->sa_family == AF_INET6) {
+			const struct in6_addr *a = &((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
+
+			if (found || IN6_IS_ADDR_LINKLOCAL(a))
+				continue;
+			memcpy(addr, a, sizeof(*addr));
+			found = 1;
+		}
+	}
+	freeifaddrs(list);
+	return found ? 0 : -EADDRNOTAVAIL;
 }
 
 void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx)
@@ -710,4 +740,69 @@ int net_watch_read(int fd)
 			changed |= net_change(nlh->nlmsg_type);
 	}
 	return changed;
+}
+
+/* A struct of the kernel's, which may be longer or shorter than ours: what it lacks is 0. */
+static void attr_struct(const struct nlattr *attr, void *to, size_t size)
+{
+	size_t len = mnl_attr_get_payload_len(attr);
+
+	memset(to, 0, size);
+	memcpy(to, mnl_attr_get_payload(attr), len < size ? len : size);
+}
+
+static int load_link(const struct nlmsghdr *nlh, void *data)
+{
+	struct link_load *l = data;
+	const struct nlattr *attr;
+	struct rtnl_link_stats64 s;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct ifinfomsg)) {
+		if (mnl_attr_get_type(attr) != IFLA_STATS64)
+			continue;
+		attr_struct(attr, &s, sizeof(s));
+		l->tx_bytes = s.tx_bytes;
+		l->rx_bytes = s.rx_bytes;
+	}
+	return MNL_CB_OK;
+}
+
+static int load_qdisc(const struct nlmsghdr *nlh, void *data)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *attr, *nested;
+	struct gnet_stats_queue q;
+	struct link_load *l = data;
+
+	if (tc->tcm_ifindex != (int)l->ifindex || tc->tcm_parent != TC_H_ROOT)
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, nlh, sizeof(*tc)) {
+		if (mnl_attr_get_type(attr) != TCA_STATS2)
+			continue;
+		mnl_attr_for_each_nested(nested, attr) {
+			if (mnl_attr_get_type(nested) != TCA_STATS_QUEUE)
+				continue;
+			attr_struct(nested, &q, sizeof(q));
+			l->backlog_bytes = q.backlog;
+			l->drops = q.drops;
+		}
+	}
+	return MNL_CB_OK;
+}
+
+int link_load_get(__u32 ifindex, struct link_load *l)
+{
+	char buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *m;
+	int err;
+
+	memset(l, 0, sizeof(*l));
+	l->ifindex = ifindex;
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
+	m->ifi_index = ifindex;
+	err = nl_talk(nlh, load_link, l);
+	return err ?: qdisc_dump(load_qdisc, l);
 }

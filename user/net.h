@@ -17,6 +17,9 @@ struct link_info {
 /* 0, or -ENODEV where there is no such interface. */
 int link_get(const char *name, struct link_info *info);
 
+/* One of its addresses, an IPv4 one if there is any; not link-local. 0, or -EADDRNOTAVAIL. */
+int link_address(const char *name, struct sluice_addr *addr);
+
 /* The queueing disciplines of an interface. */
 struct qdisc_info {
 	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
@@ -95,6 +98,15 @@ int link_stack_get(__u32 ifindex, struct link_stack *s);
 
 /* Calls fn for every interface of this network namespace. */
 void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
+
+/* What an interface has sent and received, and the queue of its root qdisc now. */
+struct link_load {
+	__u32 ifindex;
+	__u32 drops; /* of the root qdisc */
+	__u64 tx_bytes, rx_bytes;
+	__u64 backlog_bytes;
+};
+int link_load_get(__u32 ifindex, struct link_load *l);
 
 /* A socket that reports changes of links, qdiscs and routes; the fd, or -errno. */
 int net_watch_open(void);

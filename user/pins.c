@@ -69,6 +69,9 @@ int pins_open(const char *dir, struct pins *p)
 	if (!err)
 		return 0;
 close:
+	/* Another version may have had other maps. */
+	if (err == -ENOENT && p->control >= 0 && control_map(p) == -EPROTO)
+		err = -EPROTO;
 	pins_close(p);
 	return err;
 }
@@ -110,11 +113,52 @@ int pins_stats(const struct pins *p, __u64 *out)
 	return 0;
 }
 
+const char *const flow_state_names[FLOW_STATES] = {
+	[FLOW_OBSERVED] = "observe",  [FLOW_DRY_RUN] = "dry-run",
+	[FLOW_GOVERNED] = "governed", [FLOW_NO_FEEDBACK] = "no feedback yet",
+	[FLOW_PLAIN] = "plain",	      [FLOW_BYPASSED] = "bypassed",
+	[FLOW_CLOSED] = "closed",
+};
+
+enum flow_state flow_state(const struct flow *f, const struct control *ctl)
+{
+	if (f->flags & FLOW_F_CLOSED)
+		return FLOW_CLOSED;
+	if (ctl->bypass)
+		return FLOW_BYPASSED;
+	if (!(f->flags & FLOW_F_TELEM))
+		return FLOW_PLAIN;
+	if (!f->feedbacks)
+		return FLOW_NO_FEEDBACK;
+	return ctl->mode == MODE_ENFORCE ? FLOW_GOVERNED : ctl->mode == MODE_DRY_RUN ? FLOW_DRY_RUN : FLOW_OBSERVED;
+}
+
+/*
+ * A port whose speed is not in the table reports its bytes in proportion to the speed that it
+ * announces (telemetry.h): only the time that they take is known as it is.
+ */
+__u64 hop_queue_ns(const struct hpcc_hop *h)
+{
+	return h->bps ? h->qlen_bytes * 8e9 / h->bps : 0;
+}
+
+__u64 flow_queue_ns(const struct flow *f)
+{
+	__u64 longest = 0, ns;
+	int i;
+
+	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++) {
+		ns = hop_queue_ns(&f->cc.last[i]);
+		longest = ns > longest ? ns : longest;
+	}
+	return longest;
+}
+
 int pins_each_flow(const struct pins *p,
 		   int (*fn)(const struct flow_key *key, const struct flow *flow, void *ctx),
 		   void *ctx)
 {
-	enum { BATCH = 512 };
+	enum { BATCH = 64 };
 	struct flow_key *keys = calloc(BATCH, sizeof(*keys));
 	struct flow *values = calloc(BATCH, sizeof(*values));
 	__u32 cursor = 0, count, i;
@@ -136,6 +180,47 @@ int pins_each_flow(const struct pins *p,
 		for (i = 0; i < count && !err; i++)
 			err = fn(&keys[i], &values[i], ctx);
 	}
+	free(keys);
+	free(values);
+	return err;
+}
+
+int pins_each_arrival(const struct pins *p,
+		      int (*fn)(const struct arrival_key *key, __u32 slot, void *ctx), void *ctx)
+{
+	struct arrival_key key, next;
+	int err = 0, more = !bpf_map_get_next_key(p->arrival_slots, NULL, &next);
+	__u32 slot;
+
+	while (more && !err) {
+		key = next;
+		more = !bpf_map_get_next_key(p->arrival_slots, &key, &next);
+		if (!bpf_map_lookup_elem(p->arrival_slots, &key, &slot))
+			err = fn(&key, slot, ctx);
+	}
+	return err;
+}
+
+int pins_some_voqs(const struct pins *p, __u32 *cursor, __u32 max,
+		   int (*fn)(const struct voq_key *key, const struct voq *voq, void *ctx), void *ctx)
+{
+	enum { BATCH = 256 };
+	struct voq_key *keys = calloc(BATCH, sizeof(*keys));
+	struct voq *values = calloc(BATCH, sizeof(*values));
+	__u32 count, i, seen = 0;
+	int err = keys && values ? 0 : -ENOMEM;
+
+	do {
+		count = BATCH;
+		if (!err && bpf_map_lookup_batch(p->voqs, *cursor ? cursor : NULL, cursor, keys, values, &count, NULL)) {
+			*cursor = 0;
+			if (errno != ENOENT) /* the end; count entries came all the same */
+				err = -errno;
+		}
+		for (i = 0; i < count && !err; i++)
+			err = fn(&keys[i], &values[i], ctx);
+		seen += count;
+	} while (!err && *cursor && (!max || seen < max));
 	free(keys);
 	free(values);
 	return err;

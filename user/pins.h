@@ -4,7 +4,9 @@
 /* The pinned maps, as every user of them opens and reads them. */
 #include "util.h"
 
-#define PINS(X) X(flows) X(hosts) X(peers) X(ports) X(pods) X(classes) X(class_queues) X(stats) X(control)
+#define PINS(X)                                                                                    \
+	X(flows) X(hosts) X(peers) X(ports) X(pods) X(classes) X(class_queues) X(stats) X(control) \
+	X(voqs) X(arrival_slots) X(arrivals) X(credits)
 
 struct pins {
 #define PINS_FD(name) int name;
@@ -26,10 +28,37 @@ int pins_stats(const struct pins *p, __u64 *out);
 extern const char *const stat_names[STAT_MAX];
 extern const char *const stat_help[STAT_MAX];
 
+/* What happens to the packets of a flow; whether its socket obeys W is the socket's (ss -ti). */
+enum flow_state {
+	FLOW_OBSERVED, /* these three as enum sluice_mode */
+	FLOW_DRY_RUN,
+	FLOW_GOVERNED,
+	FLOW_NO_FEEDBACK,
+	FLOW_PLAIN,
+	FLOW_BYPASSED,
+	FLOW_CLOSED,
+	FLOW_STATES,
+};
+extern const char *const flow_state_names[FLOW_STATES];
+enum flow_state flow_state(const struct flow *f, const struct control *ctl);
+
+/* How long the queue of a hop is, and the longest of a flow's path. */
+__u64 hop_queue_ns(const struct hpcc_hop *h);
+__u64 flow_queue_ns(const struct flow *f);
+
 /* Calls fn for every flow, until it returns non-zero, which is then returned. Or -errno. */
 int pins_each_flow(const struct pins *p,
 		   int (*fn)(const struct flow_key *key, const struct flow *flow, void *ctx),
 		   void *ctx);
+/* Likewise for the VOQs that packets arrive of, each with its slot in arrivals and credits. */
+int pins_each_arrival(const struct pins *p,
+		      int (*fn)(const struct arrival_key *key, __u32 slot, void *ctx), void *ctx);
+/*
+ * Likewise for VOQs to other racks, max of them (0: all) from *cursor on, which is 0 at first, and at the end;
+ * the map may be changed by fn.
+ */
+int pins_some_voqs(const struct pins *p, __u32 *cursor, __u32 max,
+		   int (*fn)(const struct voq_key *key, const struct voq *voq, void *ctx), void *ctx);
 /* Likewise for ports; the map may be changed by fn. */
 int pins_each_port(const struct pins *p,
 		   int (*fn)(__u32 ifindex, const struct port *port, void *ctx), void *ctx);

@@ -24,19 +24,8 @@
 #include "show.h"
 #include "sluice/wire.h"
 
-enum probe_result {
-	PROBE_OK,
-	PROBE_LESS,    /* works, with something missing */
-	PROBE_MISSING, /* Sluice cannot work */
-};
-
-struct probe_report {
-	struct json_object *list; /* NULL: as text */
-	enum probe_result worst;
-};
-
-static void report(struct probe_report *r, const char *check, enum probe_result result,
-		   const char *detail, const char *mend)
+void probe_report_add(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+		      const char *mend)
 {
 	static const char *const words[] = { "ok", "less", "missing" };
 	struct json_object *o;
@@ -99,50 +88,51 @@ static int in_child(int (*fn)(void))
 	return WEXITSTATUS(status);
 }
 
-static void probe_kernel(struct probe_report *r)
+void probe_kernel(struct probe_report *r)
 {
 	int kfunc = kernel_has_kfunc(), cc = kernel_has_tcp_ops(), err;
 	struct utsname u;
 	struct statfs fs;
-	char text[256];
+	char text[256], detail[320];
 
 	uname(&u);
-	report(r, "kernel", PROBE_OK, u.release, NULL);
+	probe_report_add(r, "kernel", PROBE_OK, u.release, NULL);
 	if (kfunc < 0) {
-		report(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
+		probe_report_add(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
 		       "a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
 		return;
 	}
-	report(r, "btf", PROBE_OK, "/sys/kernel/btf/vmlinux", NULL);
+	probe_report_add(r, "btf", PROBE_OK, "/sys/kernel/btf/vmlinux", NULL);
 	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != 0xcafe4a11)
-		report(r, "bpffs", PROBE_MISSING, "/sys/fs/bpf is not a BPF file system",
+		probe_report_add(r, "bpffs", PROBE_MISSING, "/sys/fs/bpf is not a BPF file system",
 		       "mount -t bpf bpf /sys/fs/bpf");
 	else
-		report(r, "bpffs", PROBE_OK, "/sys/fs/bpf", NULL);
-	report(r, "queue length", PROBE_OK,
+		probe_report_add(r, "bpffs", PROBE_OK, "/sys/fs/bpf", NULL);
+	probe_report_add(r, "queue length", PROBE_OK,
 	       kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints",
 	       NULL);
-	report(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
+	probe_report_add(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
 	       cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",
 	       cc > 0 ? NULL : "a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");
-	if (geteuid()) {
-		report(r, "data plane", PROBE_LESS, "not tried: loading programs needs root",
-		       "run probe as root");
+	caps_missing(text, sizeof(text), CAPS_LOAD);
+	if (*text) {
+		snprintf(detail, sizeof(detail), "not tried: loading programs needs %s", text);
+		probe_report_add(r, "data plane", PROBE_LESS, detail, "run it as root");
 		return;
 	}
 	err = dataplane_try();
 	snprintf(text, sizeof(text), "%s%s", err ? "the programs do not load: " : "all programs load",
 		 err ? strerror(-err) : "");
-	report(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,
+	probe_report_add(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,
 	       err ? "sluiced --verbose shows the verifier's words" : NULL);
 	err = in_child(fq_try);
 	snprintf(text, sizeof(text), "%s%s", err ? "not available: " : "available",
 		 err ? strerror(err) : "");
-	report(r, "fq", err ? PROBE_LESS : PROBE_OK, text,
+	probe_report_add(r, "fq", err ? PROBE_LESS : PROBE_OK, text,
 	       err ? "modprobe sch_fq; without it only TCP sockets are paced, by TCP itself" : NULL);
 }
 
-static void probe_interface(struct probe_report *r, const char *name)
+void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps)
 {
 	struct link_info link;
 	struct qdisc_info q;
@@ -153,39 +143,48 @@ static void probe_interface(struct probe_report *r, const char *name)
 	if (!err)
 		err = qdisc_get(link.ifindex, &q);
 	if (err) {
-		report(r, check, PROBE_MISSING, strerror(-err), "ip link shows the interfaces");
+		probe_report_add(r, check, PROBE_MISSING, strerror(-err), "ip link shows the interfaces");
 		return;
 	}
 	if (link.type != ARPHRD_ETHER) {
-		report(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed", NULL);
+		probe_report_add(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed",
+				 "name the Ethernet device below it");
 		return;
 	}
 	if (q.ingress) {
 		snprintf(mend, sizeof(mend), "tc qdisc del dev %s ingress", name);
-		report(r, check, PROBE_LESS, "a qdisc 'ingress' where clsact has to be", mend);
+		probe_report_add(r, check, PROBE_LESS, "a qdisc 'ingress' where clsact has to be", mend);
 		return;
 	}
 	snprintf(check, sizeof(check), "%s speed", name);
-	snprintf(text, sizeof(text), "%.0f Mbit/s by the driver", link.speed_bps / 1e6);
-	report(r, check, link.speed_bps ? PROBE_OK : PROBE_LESS,
-	       link.speed_bps ? text : "the driver does not know",
-	       link.speed_bps ? NULL : "write speed: in the interface's configuration");
+	snprintf(text, sizeof(text), "%.0f Mbit/s by %s", (speed_bps ?: link.speed_bps) / 1e6,
+		 speed_bps ? "the configuration" : "the driver");
+	if (speed_bps || link.speed_bps)
+		probe_report_add(r, check, PROBE_OK, text, NULL);
+	else
+		probe_report_add(r, check, roles == PROBE_ANY_ROLE ? PROBE_LESS : PROBE_MISSING, "the driver does not know",
+				 "write speed: in the interface's configuration");
 	snprintf(check, sizeof(check), "%s mtu", name);
 	snprintf(text, sizeof(text), "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry, %u less with authentication",
 		 link.mtu, link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(20),
 		 link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(40), (unsigned int)WIRE_AUTH_BYTES);
-	report(r, check, PROBE_OK, text, NULL);
+	probe_report_add(r, check, PROBE_OK, text, NULL);
+	if (!(roles & PORT_F_HOST))
+		goto queue;
 	snprintf(check, sizeof(check), "%s pacing (host)", name);
 	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq", q.root, q.fq, q.leaves);
 	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
-	report(r, check, q.leaves && q.fq == q.leaves ? PROBE_OK : PROBE_LESS, text,
+	probe_report_add(r, check, q.leaves && q.fq == q.leaves ? PROBE_OK : PROBE_LESS, text,
 	       q.leaves && q.fq == q.leaves ? NULL : mend);
+queue:
+	if (!(roles & PORT_F_SWITCH))
+		return;
 	snprintf(check, sizeof(check), "%s queue (switch)", name);
 	err = q.unreadable || !q.root[0];
 	snprintf(text, sizeof(text), "root %s: %s", q.root[0] ? q.root : "none",
 		 err ? "its length cannot be read" : "its length can be read");
 	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq (or tbf, htb)", name);
-	report(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? mend : NULL);
+	probe_report_add(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? mend : NULL);
 }
 
 int cmd_probe(int argc, char **argv)
@@ -198,16 +197,14 @@ int cmd_probe(int argc, char **argv)
 		r.list = json_object_new_array();
 	probe_kernel(&r);
 	for (k = 1; k < argc; k++)
-		probe_interface(&r, argv[k]);
+		probe_interface(&r, argv[k], PROBE_ANY_ROLE, 0);
 	list = argc > 1 ? NULL : if_nameindex();
 	for (i = list; i && i->if_index; i++)
 		if (strcmp(i->if_name, "lo"))
-			probe_interface(&r, i->if_name);
+			probe_interface(&r, i->if_name, PROBE_ANY_ROLE, 0);
 	if (list)
 		if_freenameindex(list);
-	if (r.list) {
-		puts(json_object_to_json_string_ext(r.list, JSON_C_TO_STRING_PRETTY));
-		json_object_put(r.list);
-	}
+	if (r.list)
+		show_json(r.list);
 	return r.worst == PROBE_MISSING ? EXIT_UNSUPPORTED : EXIT_DONE;
 }

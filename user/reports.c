@@ -5,21 +5,15 @@
  *  1. The first report that comes arms a timer of a quarter of the shortest base RTT: what comes until then
  *     goes along. So the daemon wakes up twice for all flows of a round trip, and not at all where every flow
  *     has something to ride back on.
- *  2. Reports are sorted by the pair of addresses; each message has those of one pair. The source is the
- *     address that the flow's packets went to, which on a node is a pod's: hence raw sockets with the header
- *     by us.
+ *  2. Reports are sorted by the pair of addresses; each message has those of one pair.
  *  3. What cannot be sent is lost, and said: the next round trip has another report.
  */
 #include <arpa/inet.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <netinet/ip.h>
-#include <netinet/ip6.h>
-#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "reports.h"
@@ -28,132 +22,46 @@
 #define REPORTS_HELD 4096 /* more in one go are sent in between */
 #define REPORTS_WAIT_MIN_NS (50 * 1000ULL)
 #define REPORTS_WAIT_MAX_NS (1000 * 1000ULL)
-#define REPORTS_TTL 64
-#ifndef IPV6_HDRINCL
-#define IPV6_HDRINCL 36
-#endif
 
 struct reports {
 	struct ring_buffer *ring;
-	int epoll_fd, timer_fd, raw4, raw6;
+	int epoll_fd, timer_fd;
 	int armed;
 	struct report *held;
 	unsigned int n;
 	/* While they are sent: */
 	const struct config *config;
-	__u64 seq_base_ns, seq;
-	struct msg_limit limit;
+	__u64 seq_base_ns;
+	struct messages *messages;
 };
 
-static void put16(void *at, __u16 v)
+void report_write(const struct report *r, __u64 now, struct wire_report *w)
 {
-	v = htons(v);
-	memcpy(at, &v, sizeof(v));
-}
+	__u64 age = (now - r->rx_ns) >> WIRE_AGE_SHIFT;
 
-unsigned int reports_message(const struct report *report, unsigned int n, __u64 now,
-			     const struct auth_keys *keys, __u64 seq, void *buf)
-{
-	struct wire_batch_text text = {};
-	struct wire_shim *shim = buf;
-	struct wire_hdr *hdr = buf + sizeof(*shim);
-	struct wire_auth auth;
-	unsigned int bytes, k;
-	__u64 tag;
-
-	*hdr = (struct wire_hdr){ .version_msg = WIRE_VERSION << 4 | WIRE_FEEDBACK,
-				  .max_hops = n,
-				  .flags = keys->n ? WIRE_F_AUTH : 0 };
-	bytes = wire_length(hdr);
-	*shim = (struct wire_shim){ .type_npt = WIRE_SHIM_TYPE_NPT,
-				    .length_words = (bytes - sizeof(*shim)) / 4,
-				    .ip_proto = WIRE_NO_NEXT_HEADER };
-	for (k = 0; k < n; k++) {
-		const struct report *r = &report[k];
-		__u64 age = (now - r->rx_ns) >> WIRE_AGE_SHIFT;
-		struct wire_report *w = &text.report[k];
-
-		/* To the sender its own side is the source. */
-		w->port[0] = r->key.remote_port;
-		w->port[1] = r->key.local_port;
-		w->proto = r->key.proto;
-		w->flags = r->flags;
-		w->flows = htons(r->flows);
-		w->seq = htonl(r->seq);
-		w->age = htons(age > 0xffff ? 0xffff : age);
-		w->nhop_path = htons(r->nhop_path);
-		memcpy(&w->value, &r->value, sizeof(w->value));
-	}
-	memcpy(buf + WIRE_HDR_BYTES, text.report, n * sizeof(text.report[0]));
-	if (!keys->n)
-		return bytes;
-	memcpy(text.src, &report->key.local, sizeof(text.src));
-	memcpy(text.dst, &report->key.remote, sizeof(text.dst));
-	text.hdr = *hdr;
-	text.seq_high = auth.seq_high = htonl(seq >> 32);
-	text.seq_low = auth.seq_low = htonl((__u32)seq);
-	tag = siphash(&keys->key[0], (const __u32 *)&text,
-		      (sizeof(text) - sizeof(text.report) + n * sizeof(text.report[0])) / 4, sizeof(text) / 4);
-	auth.tag_high = htonl(tag >> 32);
-	auth.tag_low = htonl((__u32)tag);
-	memcpy(buf + bytes - sizeof(auth), &auth, sizeof(auth));
-	return bytes;
-}
-
-/* IPv4: the kernel fills in length and checksum. */
-static ssize_t send4(int fd, const struct flow_key *key, unsigned char *packet, unsigned int udp_bytes)
-{
-	struct iphdr *ip = (void *)(packet + sizeof(struct ip6_hdr) - sizeof(*ip));
-	struct sockaddr_in to = { .sin_family = AF_INET };
-
-	memcpy(&to.sin_addr, &key->remote.b[12], 4);
-	*ip = (struct iphdr){ .version = 4, .ihl = 5, .ttl = REPORTS_TTL, .protocol = IPPROTO_UDP,
-			      .frag_off = htons(IP_DF) };
-	memcpy(&ip->saddr, &key->local.b[12], 4);
-	memcpy(&ip->daddr, &key->remote.b[12], 4);
-	return sendto(fd, ip, sizeof(*ip) + udp_bytes, 0, (struct sockaddr *)&to, sizeof(to));
-}
-
-static ssize_t send6(int fd, const struct flow_key *key, unsigned char *packet, unsigned int udp_bytes)
-{
-	struct ip6_hdr *ip = (void *)packet;
-	struct sockaddr_in6 to = { .sin6_family = AF_INET6 };
-
-	memcpy(&to.sin6_addr, &key->remote, 16);
-	*ip = (struct ip6_hdr){};
-	ip->ip6_vfc = 6 << 4;
-	ip->ip6_plen = htons(udp_bytes);
-	ip->ip6_nxt = IPPROTO_UDP;
-	ip->ip6_hlim = REPORTS_TTL;
-	memcpy(&ip->ip6_src, &key->local, 16);
-	memcpy(&ip->ip6_dst, &key->remote, 16);
-	return sendto(fd, packet, sizeof(*ip) + udp_bytes, 0, (struct sockaddr *)&to, sizeof(to));
+	/* To the sender its own side is the source. */
+	*w = (struct wire_report){ .port = { r->key.remote_port, r->key.local_port },
+				   .proto = r->key.proto,
+				   .flags = r->flags,
+				   .flows = htons(r->flows),
+				   .seq = htonl(r->seq),
+				   .age = htons(age > 0xffff ? 0xffff : age),
+				   .nhop_path = htons(r->nhop_path) };
+	memcpy(&w->value, &r->value, sizeof(w->value));
 }
 
 /* Up to WIRE_REPORTS_MAX of one pair of addresses. */
 static void reports_send(struct reports *r, const struct report *report, unsigned int n)
 {
-	unsigned char packet[sizeof(struct ip6_hdr) + sizeof(struct udphdr) + REPORTS_MESSAGE_MAX];
-	unsigned char *udp = packet + sizeof(struct ip6_hdr);
+	struct wire_report entries[WIRE_REPORTS_MAX];
+	struct message m = { .type = WIRE_FEEDBACK, .from = report->key.local, .to = report->key.remote,
+			     .entries = entries, .n = n };
 	__u64 now = now_ns();
-	unsigned int bytes;
-	char text[PREFIX_STRLEN];
-	ssize_t sent;
+	unsigned int k;
 
-	r->seq = now + r->seq_base_ns > r->seq ? now + r->seq_base_ns : r->seq + 1;
-	bytes = sizeof(struct udphdr) + reports_message(report, n, now, &r->config->keys, r->seq,
-							udp + sizeof(struct udphdr));
-	put16(udp, r->config->port);
-	put16(udp + 2, r->config->port);
-	put16(udp + 4, bytes);
-	put16(udp + 6, 0);
-	if (addr_is_v4(&report->key.remote))
-		sent = send4(r->raw4, &report->key, packet, bytes);
-	else
-		sent = send6(r->raw6, &report->key, packet, bytes);
-	if (sent < 0)
-		msg_limited(&r->limit, 60, "feedback to %s could not be sent: %s",
-			    addr_format(&report->key.remote, text), strerror(errno));
+	for (k = 0; k < n; k++)
+		report_write(&report[k], now, &entries[k]);
+	messages_send(r->messages, &m, r->config, r->seq_base_ns);
 }
 
 static int pair_compare(const void *a, const void *b)
@@ -227,23 +135,20 @@ int reports_fd(const struct reports *r)
 	return r->epoll_fd;
 }
 
-int reports_open(int map_fd, struct reports **reports)
+int reports_open(int map_fd, struct messages *messages, struct reports **reports)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	struct reports *r = calloc(1, sizeof(*r));
-	int one = 1, err;
+	int err;
 
 	if (!r)
 		return -ENOMEM;
+	r->messages = messages;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	r->raw4 = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW);
-	r->raw6 = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW);
 	r->held = calloc(REPORTS_HELD, sizeof(*r->held));
 	r->ring = ring_buffer__new(map_fd, report_take, r, NULL);
-	/* A kernel without IPv6 has no such reports, either. */
-	if (!r->ring || !r->held || r->epoll_fd < 0 || r->timer_fd < 0 || r->raw4 < 0 ||
-	    (r->raw6 >= 0 && setsockopt(r->raw6, IPPROTO_IPV6, IPV6_HDRINCL, &one, sizeof(one))) ||
+	if (!r->ring || !r->held || r->epoll_fd < 0 || r->timer_fd < 0 ||
 	    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->timer_fd, &ev) ||
 	    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(r->ring), &ev)) {
 		err = errno ? -errno : -ENOMEM;
@@ -267,8 +172,6 @@ void reports_close(struct reports *r)
 	ring_buffer__free(r->ring);
 	fd_close(r->epoll_fd);
 	fd_close(r->timer_fd);
-	fd_close(r->raw4);
-	fd_close(r->raw6);
 	free(r->held);
 	free(r);
 }

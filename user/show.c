@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl status, flows, stats, bypass: the pinned maps, for people and as JSON. They need no
+ * sluicectl status, stats, bypass, and what is said of a flow: the pinned maps, for people and as JSON. They need no
  * daemon, only the pins. JSON keys carry their unit.
  */
 #include <arpa/inet.h>
@@ -16,17 +16,20 @@
 
 struct show_options show_options = { .pin_dir = SLUICE_PIN_DIR };
 
-static int show_open(struct pins *p)
+int show_open(struct pins *p)
 {
 	int err = pins_open(show_options.pin_dir, p);
+	char caps[64];
 
 	if (!err)
 		return EXIT_DONE;
+	caps_missing(caps, sizeof(caps), CAPS_READ);
 	if (err == -ENOENT)
 		msg("%s: nothing is pinned there: is sluiced running? (--pin-dir DIR for another place)",
 		    show_options.pin_dir);
 	else if (err == -EPERM || err == -EACCES)
-		msg("%s: not allowed: reading BPF maps needs root (CAP_BPF)", show_options.pin_dir);
+		msg("%s: not allowed: reading BPF maps needs root, or %s%sread and write access to what is pinned there (CAP_DAC_OVERRIDE)",
+		    show_options.pin_dir, caps, *caps ? " and " : "");
 	else if (err == -EPROTO)
 		msg("%s: the maps there are of another version of Sluice: use its own sluicectl",
 		    show_options.pin_dir);
@@ -35,24 +38,24 @@ static int show_open(struct pins *p)
 	return EXIT_FAILED;
 }
 
-static int show_json(struct json_object *o)
+int show_json(struct json_object *o)
 {
 	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
 	json_object_put(o);
 	return EXIT_DONE;
 }
 
-static void add_u64(struct json_object *o, const char *key, __u64 v)
+void add_u64(struct json_object *o, const char *key, __u64 v)
 {
 	json_object_object_add(o, key, json_object_new_uint64(v));
 }
 
-static void add_string(struct json_object *o, const char *key, const char *v)
+void add_string(struct json_object *o, const char *key, const char *v)
 {
 	json_object_object_add(o, key, json_object_new_string(v));
 }
 
-static void add_bool(struct json_object *o, const char *key, int v)
+void add_bool(struct json_object *o, const char *key, int v)
 {
 	json_object_object_add(o, key, json_object_new_boolean(v));
 }
@@ -154,6 +157,7 @@ int cmd_status(int argc, char **argv)
 	struct control c;
 	unsigned int flows = 0;
 	struct json_object *o, *ports;
+	char rack[INET_ADDRSTRLEN];
 	double age;
 	int err;
 
@@ -180,6 +184,8 @@ int cmd_status(int argc, char **argv)
 		add_bool(o, "daemon_alive", age < 3);
 		add_string(o, "congestion_control", c.cc_name);
 		add_u64(o, "flows", flows);
+		if (c.tor)
+			add_string(o, "rack", inet_ntop(AF_INET, &c.tor, rack, sizeof(rack)));
 		ports = json_object_new_array();
 		pins_each_port(&p, status_port, &(struct status_ctx){ &p, ports });
 		json_object_object_add(o, "interfaces", ports);
@@ -193,6 +199,8 @@ int cmd_status(int argc, char **argv)
 	else
 		printf("sluiced: no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them\n",
 		       age, c.pid);
+	if (c.tor)
+		printf("HierCC: rack %s\n", inet_ntop(AF_INET, &c.tor, rack, sizeof(rack)));
 	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
 	       c.cc_name[0] ? c.cc_name : "none", c.auth ? "with a key" : "none", flows);
 	pins_each_port(&p, status_port, &(struct status_ctx){ &p, NULL });
@@ -202,37 +210,44 @@ int cmd_status(int argc, char **argv)
 
 /* --- flows --- */
 
-/* What happens to its packets; whether its socket obeys W is the socket's (ss -ti). */
-static const char *flow_state(const struct flow *f, const struct control *ctl)
+/* Does the next segment not fit into the receive window that was granted? */
+int flow_edge_near(const struct flow *f)
 {
-	if (f->flags & FLOW_F_CLOSED)
-		return "closed";
-	if (ctl->bypass)
-		return "bypassed";
-	if (!(f->flags & FLOW_F_TELEM))
-		return "plain";
-	if (!f->feedbacks)
-		return "no feedback yet";
-	return ctl->mode == MODE_ENFORCE ? "governed" : mode_name(ctl->mode);
+	return f->edge_ns && f->seq_known && (__s32)(f->edge - f->seq_end) < (__s32)(f->mss ?: 1);
 }
 
-static const char *flow_control(const struct flow *f)
+/* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */
+const char *flow_why(const struct flow_key *k, const struct flow *f, __u64 now)
+{
+	static const char *const held[] = { "none", "rate", "hop", "credit" };
+
+	if (now > f->last_tx_ns + NSEC_PER_SEC)
+		return "none";
+	if (f->held != HELD_NOT)
+		return f->held < 4 ? held[f->held] : "unknown";
+	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
+}
+
+const char *flow_control(const struct flow *f)
 {
 	return f->fallback.swift ? "swift" : "hpcc";
 }
 
-/*
- * A port whose speed is not in the table reports its bytes in proportion to the speed that it
- * announces (telemetry.h): only the time that they take is known as it is.
- */
-static __u64 hop_queue_ns(const struct hpcc_hop *h)
+const char *flow_format(const struct flow_key *k, char *buf)
 {
-	return h->bps ? h->qlen_bytes * 8e9 / h->bps : 0;
+	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN];
+
+	snprintf(buf, FLOW_STRLEN, "%s:%u -> %s:%u", addr_format(&k->local, local), ntohs(k->local_port),
+		 addr_format(&k->remote, remote), ntohs(k->remote_port));
+	return buf;
 }
 
-static void flow_json(struct json_object *list, const struct flow_key *k, const struct flow *f,
-		      const struct control *ctl, __u64 now)
+void flow_json(struct json_object *list, const struct flow_row *row, const struct flow_list *l, int watched)
 {
+	const struct flow_key *k = &row->key;
+	const struct flow *f = &row->flow;
+	const struct control *ctl = &l->ctl;
+	__u64 now = l->now_ns;
 	struct json_object *o = json_object_new_object(), *hops, *hop;
 	char buf[PREFIX_STRLEN];
 	int i;
@@ -242,12 +257,19 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 	add_string(o, "remote", addr_format(&k->remote, buf));
 	add_u64(o, "remote_port", ntohs(k->remote_port));
 	add_string(o, "protocol", k->proto == IPPROTO_UDP ? "udp" : "tcp");
-	add_string(o, "state", flow_state(f, ctl));
+	add_string(o, "state", flow_state_names[flow_state(f, ctl)]);
 	add_string(o, "control", flow_control(f));
+	add_string(o, "why", flow_why(k, f, now));
+	if (f->hiercc)
+		add_u64(o, "hop_rate_bps", f->hop_rate_bps);
+	add_bool(o, "hiercc", f->hiercc);
+	add_bool(o, "hpcc", !f->hpcc_off);
 	if (f->fallback.swift && f->delay_ns)
 		add_u64(o, "delay_ns", f->delay_ns);
 	add_bool(o, "telemetry", !!(f->flags & FLOW_F_TELEM));
 	add_u64(o, "tx_bytes", f->tx_bytes);
+	if (watched)
+		add_u64(o, "sent_bps", row->sent_bps);
 	add_u64(o, "w_bytes", q12_to_bytes(f->cc.w));
 	add_u64(o, "wc_bytes", q12_to_bytes(f->cc.wc));
 	add_u64(o, "w_init_bytes", q12_to_bytes(f->params.w_init));
@@ -287,75 +309,31 @@ static void flow_json(struct json_object *list, const struct flow_key *k, const 
 	json_object_array_add(list, o);
 }
 
-struct flows_ctx {
-	struct json_object *list;
-	struct control ctl;
-	__u64 now;
-	unsigned int shown;
-};
-
-static int flow_show(const struct flow_key *k, const struct flow *f, void *ctx)
+void flow_line(const struct flow_row *row, const struct flow_list *l, int watched, char *buf, size_t size)
 {
-	struct flows_ctx *c = ctx;
-	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN], ends[2 * PREFIX_STRLEN + 32];
-	char by[40] = "", n[16] = "-";
-	__u64 queue = 0;
-	int i;
+	char ends[FLOW_STRLEN], by[40] = "", n[16] = "-", sent[16] = "";
+	const struct flow *f;
 
-	if (c->list) {
-		flow_json(c->list, k, f, &c->ctl, c->now);
-		return 0;
+	if (!row) {
+		snprintf(buf, size, "%-48s %s%10s %12s %6s %5s %10s %8s %5s %-6s  %s", "LOCAL -> REMOTE",
+			 watched ? " SENT Mb/s " : "", "W BYTES", "R Mbit/s", "U", "HOPS", "QUEUE us", "FB", "N", "WHY",
+			 "STATE");
+		return;
 	}
-	if (!c->shown++)
-		printf("%-48s %10s %12s %6s %5s %10s %8s %5s  %s\n", "LOCAL -> REMOTE", "W BYTES",
-		       "R Mbit/s", "U", "HOPS", "QUEUE us", "FB", "N", "STATE");
-	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++)
-		if (hop_queue_ns(&f->cc.last[i]) > queue)
-			queue = hop_queue_ns(&f->cc.last[i]);
-	snprintf(ends, sizeof(ends), "%s:%u -> %s:%u", addr_format(&k->local, local),
-		 ntohs(k->local_port), addr_format(&k->remote, remote), ntohs(k->remote_port));
+	f = &row->flow;
+	flow_format(&row->key, ends);
 	if (f->fallback.swift && f->delay_ns)
 		snprintf(by, sizeof(by), ", swift: delay %u us", f->delay_ns / 1000);
 	else if (f->form != RX_HOPS)
 		snprintf(by, sizeof(by), ", told by %s", feedback_name(f->form));
 	if (f->flows)
 		snprintf(n, sizeof(n), "%u", f->flows);
-	printf("%-48s %10llu %12.3f %6.3f %5u %10llu %8llu %5s  %s%s%s%s\n", ends, q12_to_bytes(f->cc.w),
-	       f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops ?: f->told_hops, queue / 1000, f->feedbacks, n,
-	       flow_state(f, &c->ctl), f->params.variant ? ", " : "",
-	       f->params.variant ? variant_name(f->params.variant) : "", by);
-	return 0;
-}
-
-int cmd_flows(int argc, char **argv)
-{
-	struct flows_ctx c = { .now = now_ns() };
-	struct pins p;
-	int err;
-
-	(void)argv;
-	if (argc > 1) {
-		msg("flows takes no arguments");
-		return EXIT_USAGE;
-	}
-	err = show_open(&p);
-	if (err)
-		return err;
-	if (show_options.json)
-		c.list = json_object_new_array();
-	c.ctl = *p.ctl;
-	err = pins_each_flow(&p, flow_show, &c);
-	pins_close(&p);
-	if (err) {
-		msg("reading the flows: %s", strerror(-err));
-		json_object_put(c.list);
-		return EXIT_FAILED;
-	}
-	if (c.list)
-		return show_json(c.list);
-	if (!c.shown)
-		puts("no flows");
-	return EXIT_DONE;
+	if (watched)
+		snprintf(sent, sizeof(sent), "%10.3f ", row->sent_bps / 1e6);
+	snprintf(buf, size, "%-48s %s%10llu %12.3f %6.3f %5u %10llu %8llu %5s %-6s  %s%s%s%s", ends, sent,
+		 q12_to_bytes(f->cc.w), f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops ?: f->told_hops,
+		 flow_queue_ns(f) / 1000, f->feedbacks, n, flow_why(&row->key, f, l->now_ns), flow_state_names[flow_state(f, &l->ctl)],
+		 f->params.variant ? ", " : "", f->params.variant ? variant_name(f->params.variant) : "", by);
 }
 
 /* --- stats --- */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_SHOW_H
 #define SLUICE_SHOW_H
+#include <json-c/json.h>
+#include "flow_list.h"
+
 /* What every command of sluicectl is given besides its own arguments. */
 struct show_options {
 	const char *pin_dir;
@@ -8,9 +11,35 @@ struct show_options {
 };
 extern struct show_options show_options;
 
+/* The pinned maps; EXIT_DONE, or says why not and returns another code. */
+int show_open(struct pins *p);
+int show_json(struct json_object *o);
+void add_u64(struct json_object *o, const char *key, __u64 v);
+void add_string(struct json_object *o, const char *key, const char *v);
+void add_bool(struct json_object *o, const char *key, int v);
+
+/* What is said of a flow; all of it by its entry alone. */
+#define FLOW_STRLEN (2 * PREFIX_STRLEN + 32)
+const char *flow_format(const struct flow_key *k, char *buf); /* "LOCAL:PORT -> REMOTE:PORT" */
+const char *flow_why(const struct flow_key *k, const struct flow *f, __u64 now);
+const char *flow_control(const struct flow *f);
+int flow_edge_near(const struct flow *f);
+/* Its line in the table, or the heading where row is NULL; watched: with what it sends now. */
+void flow_line(const struct flow_row *row, const struct flow_list *l, int watched, char *buf, size_t size);
+void flow_json(struct json_object *list, const struct flow_row *row, const struct flow_list *l, int watched);
+
 int cmd_status(int argc, char **argv);
 int cmd_flows(int argc, char **argv);
+int cmd_voqs(int argc, char **argv);
+int cmd_credits(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_bypass(int argc, char **argv);
+int cmd_why(int argc, char **argv);
+int cmd_int(int argc, char **argv);
+int cmd_set(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_clean(int argc, char **argv);
+int cmd_support(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 
 #endif

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include "completion.h"
 #include "probe.h"
 #include "replay.h"
 #include "show.h"
@@ -16,13 +17,50 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "probe", cmd_probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to mend" },
+	{ "check", cmd_check, "FILE", "a configuration, and whether its interfaces can do what it wants" },
 	{ "status", cmd_status, "", "mode, daemon, interfaces" },
-	{ "flows", cmd_flows, "", "window, rate and last telemetry of every flow" },
+	{ "flows", cmd_flows, "[OPTION]...", "window, rate and last telemetry of every flow" },
+	{ "why", cmd_why, "FLOW", "what holds a flow back, its last feedback and what was decided by it" },
+	{ "int", cmd_int, "", "the hops of every path: speed, rate, queue, and how many flows go there" },
+	{ "top", cmd_top, "", "totals, ports with their queues and flows on the whole screen" },
+	{ "voqs", cmd_voqs, "", "HierCC: what goes to other racks, its credit and queue" },
+	{ "credits", cmd_credits, "", "HierCC: what comes from other racks, and what it was granted" },
 	{ "stats", cmd_stats, "[--all]", "counters, one for each thing that can happen to a packet" },
+	{ "set", cmd_set, "[KEY VALUE]", "the knobs that can be turned while it runs, until the configuration is read again" },
 	{ "bypass", cmd_bypass, "on|off", "pass every packet untouched, or work again" },
+	{ "clean", cmd_clean, "[--dry-run]", "take off what a sluiced left that is gone" },
+	{ "support", cmd_support, "[OPTION]... [FILE]", "all that others want to see of this machine, in one archive" },
 	{ "replay", cmd_replay, "[OPTION]... FILE", "recorded feedback through Algorithm 1 (no root)" },
 	{},
 };
+
+/* What --help of a command says of its options. */
+static const struct {
+	int (*run)(int argc, char **argv);
+	const char *text;
+} command_options[] = {
+	{ cmd_flows,
+	  "  --sort KEY          sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY: the smallest first\n"
+	  "  --peer PREFIX       whose remote address is or lies there\n"
+	  "  --port N            whose local or remote port it is\n"
+	  "  --held-by WHY       rate, hop, credit, window or none: the column WHY\n"
+	  "  --top N             only so many (--sort rate, or sent with --watch)\n"
+	  "  --watch [SECONDS]   again and again, with what each sends: a terminal is redrawn, else lines with their time\n" },
+	{ cmd_support,
+	  "  FILE                sluice-support-HOST-TIME.tar in this directory; it may not be there yet\n"
+	  "  --config FILE       the configuration of sluiced (/etc/sluice/sluice.yaml)\n" },
+	{},
+};
+
+static void command_usage(const struct command *c)
+{
+	unsigned int i;
+
+	printf("usage: sluicectl %s %s\n%s\n", c->name, c->arguments, c->help);
+	for (i = 0; command_options[i].run; i++)
+		if (command_options[i].run == c->run)
+			fputs(command_options[i].text, stdout);
+}
 
 static void usage(FILE *to)
 {
@@ -34,6 +72,7 @@ static void usage(FILE *to)
 	fputs("\n"
 	      "  --json          output as JSON; keys carry their unit\n"
 	      "  --pin-dir DIR   where the maps are pinned (" SLUICE_PIN_DIR ")\n"
+	      "  --completion    a completion for bash, for its directory or: source <(sluicectl --completion)\n"
 	      "  --help, --version\n"
 	      "\n"
 	      "A command may be shortened as long as it stays unique.\n"
@@ -66,7 +105,8 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },	{ "pin-dir", required_argument, NULL, 'p' },
 		{ "verbose", no_argument, NULL, 'v' },	{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },	{},
+		{ "version", no_argument, NULL, 'V' },	{ "completion", no_argument, NULL, 'c' },
+		{},
 	};
 	const struct command *c;
 	char *args[64];
@@ -85,6 +125,12 @@ int main(int argc, char **argv)
 		case 'v':
 			msg_verbose(1);
 			break;
+		case 'c':
+			completion_begin();
+			for (c = commands; c->name; c++)
+				completion_command(c->name, c->arguments);
+			completion_end();
+			return EXIT_DONE;
 		case 'h':
 			usage(stdout);
 			return EXIT_DONE;
@@ -113,7 +159,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[i], "--pin-dir") && i + 1 < argc) {
 			show_options.pin_dir = argv[++i];
 		} else if (!strcmp(argv[i], "--help") && c->run != cmd_replay) {
-			printf("usage: sluicectl %s %s\n%s\n", c->name, c->arguments, c->help);
+			command_usage(c);
 			return EXIT_DONE;
 		} else if (n < 63) {
 			args[n++] = argv[i];

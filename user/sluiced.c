@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The daemon: loads and attaches the data plane, then waits in one epoll for signals, changes of
- * links and qdiscs, feedback that has nothing to ride on, and a timer of one second. Packets do not need it: when it dies, HPCC goes on in
- * the kernel, and the next daemon adopts what is pinned.
+ * links and qdiscs, feedback that has nothing to ride on, VOQs that want credit, hosts that ask for R, and a timer of one
+ * second. Packets do not need it: when it dies, HPCC goes on in the kernel, and the next daemon adopts
+ * what is pinned.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -14,9 +15,11 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include "config.h"
 #include "dataplane.h"
+#include "metrics.h"
 #include "net.h"
 
 #define CONFIG_PATH "/etc/sluice/sluice.yaml"
@@ -25,7 +28,9 @@ struct daemon {
 	const char *config_path;
 	struct config *config;
 	struct dataplane *dp;
+	struct metrics *metrics;
 	int epoll_fd, signal_fd, timer_fd, net_fd;
+	int watchdog; /* the service manager wants to hear from us */
 };
 
 static const char usage_text[] =
@@ -35,11 +40,13 @@ static const char usage_text[] =
 	"  -c, --config FILE    configuration (" CONFIG_PATH ")\n"
 	"      --check          check the configuration and end\n"
 	"      --detach         take everything off that an earlier sluiced left, and end\n"
+	"      --list-metrics   names, types and meanings of all metrics, and end\n"
 	"      --pin-dir DIR    with --detach: the pin directory (" SLUICE_PIN_DIR ")\n"
 	"  -v, --verbose        also say what libbpf says\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
 	"\n"
+	"With 'metrics: {}' in the configuration Prometheus is served at http://127.0.0.1:9463/metrics.\n"
 	"SIGHUP reads the configuration again; SIGTERM and SIGINT detach and end. After a crash\n"
 	"traffic goes on as it was, and the next sluiced adopts flows and maps.\n"
 	"Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here, 4 failed and undone.\n";
@@ -79,8 +86,25 @@ static int daemon_fds(struct daemon *d)
 	return err;
 }
 
+static int daemon_metrics(struct daemon *d)
+{
+	int err = metrics_open(dataplane_pins(d->dp), d->config, &d->metrics);
+
+	if (err)
+		return err;
+	dataplane_flows_watch(d->dp, metrics_flow, d->metrics);
+	return daemon_watch(d, metrics_fd(d->metrics));
+}
+
+/* To the service manager, if there is one. */
+static void daemon_ready(const struct daemon *d)
+{
+	sd_notifyf(0, "READY=1\nSTATUS=%u interfaces, mode %s", d->config->interfaces_count,
+		   mode_name(d->config->mode));
+}
+
 /* A new configuration is taken whole or not at all. */
-static void daemon_reload(struct daemon *d)
+static void daemon_reload_config(struct daemon *d)
 {
 	struct config *c;
 
@@ -100,8 +124,24 @@ static void daemon_reload(struct daemon *d)
 	else
 		msg("reloaded %s: mode %s -> %s", d->config_path, mode_name(d->config->mode),
 		    mode_name(c->mode));
+	metrics_reload(d->metrics, c);
 	config_free(d->config);
 	d->config = c;
+}
+
+static void daemon_reload(struct daemon *d)
+{
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", now_ns() / 1000);
+	daemon_reload_config(d);
+	daemon_ready(d);
+}
+
+static void daemon_tick(struct daemon *d)
+{
+	dataplane_tick(d->dp, d->config);
+	metrics_tick(d->metrics);
+	if (d->watchdog)
+		sd_notify(0, "WATCHDOG=1");
 }
 
 /* Until SIGTERM or SIGINT. */
@@ -120,9 +160,15 @@ static int daemon_loop(struct daemon *d)
 			return -errno;
 		if (ev.data.fd == d->timer_fd) {
 			if (read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks))
-				dataplane_tick(d->dp, d->config);
+				daemon_tick(d);
 		} else if (ev.data.fd == dataplane_reports_fd(d->dp)) {
 			dataplane_reports(d->dp, d->config);
+		} else if (ev.data.fd == dataplane_credits_fd(d->dp)) {
+			dataplane_credits(d->dp);
+		} else if (ev.data.fd == metrics_fd(d->metrics)) {
+			metrics_serve(d->metrics);
+		} else if (ev.data.fd == dataplane_tor_fd(d->dp)) {
+			dataplane_tor(d->dp, d->config);
 		} else if (ev.data.fd == d->net_fd) {
 			changed = net_watch_read(d->net_fd);
 			if (changed & NET_CHANGED_LINK)
@@ -144,6 +190,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, 'c' }, { "check", no_argument, NULL, 'C' },
 		{ "detach", no_argument, NULL, 'D' },	    { "pin-dir", required_argument, NULL, 'p' },
+		{ "list-metrics", no_argument, NULL, 'M' },
 		{ "verbose", no_argument, NULL, 'v' },	    { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },	    {},
 	};
@@ -164,6 +211,9 @@ int main(int argc, char **argv)
 		case 'D':
 			detach = 1;
 			break;
+		case 'M':
+			metrics_list(stdout);
+			return EXIT_DONE;
 		case 'p':
 			pin_dir = optarg;
 			break;
@@ -206,9 +256,15 @@ int main(int argc, char **argv)
 		goto free_config;
 	msg("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
 	    mode_name(d.config->mode), d.config->pin_dir);
-	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_loop(&d);
+	d.watchdog = sd_watchdog_enabled(0, NULL) > 0;
+	daemon_ready(&d);
+	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_watch(&d, dataplane_credits_fd(d.dp)) ?:
+	      daemon_watch(&d, dataplane_tor_fd(d.dp)) ?: daemon_metrics(&d) ?: daemon_loop(&d);
 	if (err)
 		msg("waiting for events: %s", strerror(-err));
+	sd_notify(0, "STOPPING=1");
+	metrics_close(d.metrics);
+	dataplane_flows_watch(d.dp, NULL, NULL);
 	msg("detaching");
 	dataplane_detach(d.dp);
 	msg("detached: the interfaces are as they were");

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 #include "util.h"
 
 static const char *msg_program = "sluice";
@@ -23,13 +27,22 @@ void msg_verbose(int on)
 	msg_is_verbose = on;
 }
 
+static char msg_all[4096];
+
 static void msg_print(const char *fmt, va_list ap)
 {
+	size_t n = strlen(msg_all);
 	char line[2048];
 
 	/* One write, so that lines of several processes on one terminal do not mix. */
 	vsnprintf(line, sizeof(line), fmt, ap);
 	fprintf(stderr, "%s: %s\n", msg_program, line);
+	snprintf(msg_all + n, sizeof(msg_all) - n, "%s%s", n ? "; " : "", line);
+}
+
+const char *msg_said(void)
+{
+	return msg_all;
 }
 
 void msg(const char *fmt, ...)
@@ -68,6 +81,36 @@ void msg_limited(struct msg_limit *l, unsigned int interval_s, const char *fmt, 
 		msg("(the same %u times more since it was last said)", l->left_out);
 	l->left_out = 0;
 	l->next_ns = now + interval_s * NSEC_PER_SEC;
+}
+
+const char *caps_missing(char *buf, size_t size, __u64 caps)
+{
+	static const struct {
+		int bit;
+		const char *name;
+	} names[] = {
+		{ CAP_BPF, "CAP_BPF" },
+		{ CAP_PERFMON, "CAP_PERFMON" },
+		{ CAP_NET_ADMIN, "CAP_NET_ADMIN" },
+		{ CAP_SYSLOG, "CAP_SYSLOG" },
+		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+	};
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {};
+	unsigned int i;
+	size_t n = 0;
+	__u64 have;
+
+	syscall(SYS_capget, &head, data);
+	have = (__u64)data[1].effective << 32 | data[0].effective;
+	/* Before Linux 5.8, and today too, this has the powers of the first two. */
+	if (have & 1ULL << CAP_SYS_ADMIN)
+		have |= 1ULL << CAP_BPF | 1ULL << CAP_PERFMON;
+	*buf = 0;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && n < size; i++)
+		if (caps & ~have & 1ULL << names[i].bit)
+			n += snprintf(buf + n, size - n, "%s%s", n ? ", " : "", names[i].name);
+	return buf;
 }
 
 __u64 now_ns(void)
@@ -173,6 +216,50 @@ int prefix_parse(const char *s, struct peer_key *key)
 	return 0;
 }
 
+int listen_parse(const char *s, struct sockaddr_storage *at, unsigned int *len)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)at;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)at;
+	struct sockaddr_un *local = (struct sockaddr_un *)at;
+	const char *colon = strrchr(s, ':');
+	char host[INET6_ADDRSTRLEN + 3];
+	size_t bytes = colon ? (size_t)(colon - s) : 0;
+	unsigned long port;
+
+	memset(at, 0, sizeof(*at));
+	if (s[0] == '/') {
+		if (strlen(s) >= sizeof(local->sun_path) || s[strlen(s) - 1] == '/')
+			return -EINVAL;
+		local->sun_family = AF_UNIX;
+		strcpy(local->sun_path, s);
+		*len = sizeof(*local);
+		return 0;
+	}
+	if (!bytes || bytes >= sizeof(host) || !colon[1] || strlen(colon + 1) > 5 ||
+	    colon[1 + strspn(colon + 1, "0123456789")])
+		return -EINVAL;
+	port = strtoul(colon + 1, NULL, 10);
+	if (!port || port > 0xffff)
+		return -EINVAL;
+	memcpy(host, s, bytes);
+	host[bytes] = 0;
+	if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons(port);
+		*len = sizeof(*v4);
+		return 0;
+	}
+	if (host[0] != '[' || host[bytes - 1] != ']')
+		return -EINVAL;
+	host[bytes - 1] = 0;
+	if (inet_pton(AF_INET6, host + 1, &v6->sin6_addr) != 1)
+		return -EINVAL;
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = htons(port);
+	*len = sizeof(*v6);
+	return 0;
+}
+
 const char *addr_format(const struct sluice_addr *a, char *buf)
 {
 	if (addr_is_v4(a))
@@ -180,6 +267,14 @@ const char *addr_format(const struct sluice_addr *a, char *buf)
 	else
 		inet_ntop(AF_INET6, a, buf, PREFIX_STRLEN);
 	return buf;
+}
+
+int addr_in_prefix(const struct sluice_addr *a, const struct peer_key *prefix)
+{
+	unsigned int bytes = prefix->prefixlen / 8, bits = prefix->prefixlen % 8;
+
+	return !memcmp(a, &prefix->addr, bytes) &&
+	       (!bits || (a->b[bytes] ^ prefix->addr.b[bytes]) >> (8 - bits) == 0);
 }
 
 const char *prefix_format(const struct peer_key *key, char *buf)

@@ -4,6 +4,7 @@
 #ifdef __bpf__
 #error "user/ is for the host; what both sides see is in include/sluice"
 #endif
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include "sluice/abi.h"
@@ -33,6 +34,14 @@ struct msg_limit {
 void msg_limited(struct msg_limit *l, unsigned int interval_s, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* All that was said, up to 4 KB, "; " in between. */
+const char *msg_said(void);
+
+/* The capabilities of these (bits of CAP_*) that this process lacks, as "CAP_BPF, CAP_NET_ADMIN"; "" if none. */
+const char *caps_missing(char *buf, size_t size, __u64 caps);
+#define CAPS_READ (1ULL << CAP_BPF)
+#define CAPS_LOAD (1ULL << CAP_BPF | 1ULL << CAP_PERFMON | 1ULL << CAP_NET_ADMIN)
+
 __u64 now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
 
 /*
@@ -49,6 +58,10 @@ int prefix_parse(const char *s, struct peer_key *key);
 #define PREFIX_STRLEN 64
 const char *addr_format(const struct sluice_addr *a, char *buf);
 const char *prefix_format(const struct peer_key *key, char *buf);
+/* "127.0.0.1:9463", "[::1]:9463", or the path of a socket. Returns 0 or -EINVAL. */
+struct sockaddr_storage;
+int listen_parse(const char *s, struct sockaddr_storage *at, unsigned int *len);
 int addr_is_v4(const struct sluice_addr *a);
+int addr_in_prefix(const struct sluice_addr *a, const struct peer_key *prefix);
 
 #endif

@@ -209,6 +209,14 @@ static void say_why(const char *name, enum xdp_attach_mode mode, int err)
 		    what, strerror(-err));
 }
 
+/* libxdp and we look programs up by their number, which takes CAP_SYS_ADMIN. */
+static int numbers_are_allowed(void)
+{
+	__u32 id;
+
+	return !bpf_prog_get_next_id(0, &id) || errno != EPERM;
+}
+
 __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct config_interface *i,
 		const struct link_info *link, int loud)
 {
@@ -230,6 +238,12 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 	if (!mode) {
 		if (loud && i->xdp == CONFIG_XDP_AUTO)
 			msg("%s: a virtual link: telemetry is taken off at tc, not at XDP", i->name);
+		return 0;
+	}
+	if (!numbers_are_allowed()) {
+		if (loud)
+			msg("%s: telemetry is taken off at tc: XDP takes CAP_SYS_ADMIN, which sluiced was not given: see docs/service.md",
+			    i->name);
 		return 0;
 	}
 	if (!now) {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl check FILE: would sluiced start with this configuration here, and work? The file is read as sluiced
+ * reads it; then comes what probe finds for its interfaces in their roles. Nothing is changed.
+ */
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "config.h"
+#include "net.h"
+#include "probe.h"
+#include "show.h"
+
+/* The directory of the pins is made by sluiced, and not its parent. */
+static void check_pin_dir(struct probe_report *r, const struct config *c)
+{
+	char path[256], mend[300], text[320], *parent;
+
+	snprintf(path, sizeof(path), "%s", c->pin_dir);
+	parent = dirname(path);
+	if (!access(parent, F_OK) || errno == EACCES) {
+		probe_report_add(r, "pin_dir", PROBE_OK, c->pin_dir, NULL);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: %s", parent, strerror(errno));
+	snprintf(mend, sizeof(mend), "mkdir -p %s", parent);
+	probe_report_add(r, "pin_dir", PROBE_MISSING, text, mend);
+}
+
+static void check_switch_id(struct probe_report *r, const struct config *c, unsigned int n)
+{
+	char check[64], text[128];
+	unsigned int k;
+
+	for (k = 0; k < n; k++) {
+		if (!c->interfaces[n].id || c->interfaces[k].id != c->interfaces[n].id)
+			continue;
+		snprintf(check, sizeof(check), "%s id", c->interfaces[n].name);
+		snprintf(text, sizeof(text), "%u is also that of %s: a path through both would not be told from none",
+			 c->interfaces[n].id, c->interfaces[k].name);
+		probe_report_add(r, check, PROBE_LESS, text, "give each port an id of its own");
+	}
+}
+
+/* Each prefix wants one route, by an interface that is managed, to be given an MTU with room for telemetry. */
+static void check_peer(struct probe_report *r, const struct config *c, const struct config_peer *p)
+{
+	char check[96], text[128], name[IFNAMSIZ];
+	struct route route;
+	unsigned int k;
+	int err = route_covering(&p->key, &route);
+
+	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
+	if (err) {
+		probe_report_add(r, check, PROBE_LESS, "no single route covers it: its route gets no MTU with room for telemetry",
+				 "name prefixes as they are routed (ip route), or give its routes an mtu (docs/configuration.md, Routes)");
+		return;
+	}
+	if (!if_indextoname(route.ifindex, name))
+		return;
+	for (k = 0; k < c->interfaces_count; k++)
+		if (!strcmp(c->interfaces[k].name, name))
+			break;
+	if (k < c->interfaces_count && c->interfaces[k].role == PORT_F_HOST) {
+		snprintf(text, sizeof(text), "routed by %s", name);
+		probe_report_add(r, check, PROBE_OK, text, NULL);
+		return;
+	}
+	snprintf(text, sizeof(text), "routed by %s, which is no interface of a host here: what is sent there is not governed", name);
+	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
+	probe_report_add(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
+}
+
+static void check_config(struct probe_report *r, const struct config *c)
+{
+	unsigned int i;
+	__u32 roles;
+
+	check_pin_dir(r, c);
+	for (i = 0; i < c->interfaces_count; i++) {
+		roles = c->interfaces[i].role;
+		/* The first hop of a node of pods stamps. */
+		if (config_is_uplink(c, c->interfaces[i].name))
+			roles |= PORT_F_SWITCH;
+		probe_interface(r, c->interfaces[i].name, roles, c->interfaces[i].speed_bps);
+		check_switch_id(r, c, i);
+	}
+	for (i = 0; i < c->peers_count; i++)
+		check_peer(r, c, &c->peers[i]);
+	if (c->auth && !strcmp(c->auth, "none"))
+		probe_report_add(r, "auth", PROBE_LESS, "none: whoever can send to this host can tell it how fast to send",
+				 "(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n' >/etc/sluice/key), the same on all hosts, and auth: /etc/sluice/key");
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct probe_report r = {};
+	struct config *c;
+	int err;
+
+	if (argc != 2) {
+		msg("usage: sluicectl check FILE, for example /etc/sluice/sluice.yaml");
+		return EXIT_USAGE;
+	}
+	if (show_options.json)
+		r.list = json_object_new_array();
+	err = config_load(argv[1], &c);
+	if (err) {
+		if (r.list) {
+			probe_report_add(&r, "configuration", PROBE_MISSING, msg_said(), NULL);
+			show_json(r.list);
+		}
+		return EXIT_FAILED;
+	}
+	probe_report_add(&r, "configuration", PROBE_OK, argv[1], NULL);
+	probe_kernel(&r);
+	check_config(&r, c);
+	config_free(c);
+	if (r.list)
+		show_json(r.list);
+	return r.worst == PROBE_MISSING ? EXIT_UNSUPPORTED : EXIT_DONE;
+}

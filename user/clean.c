@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl clean: what `sluiced --detach` does, and what that cannot find, because nothing is pinned any more: filters
+ * at our place whose program is ours by name, and whose counters are pinned nowhere and written by no daemon that
+ * lives. Those of other pin directories stay.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+#include "dataplane_int.h"
+#include "show.h"
+
+#define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers go over to plain packets while we still strip */
+#define CLEAN_ALIVE_NS (3 * NSEC_PER_SEC)
+
+struct clean_filter {
+	__u32 ifindex, stats_id;
+	enum bpf_tc_attach_point where;
+	char program[16], owner[256]; /* where its counters are pinned; "": nowhere */
+	int alive;
+};
+
+struct clean {
+	struct clean_filter *filter;
+	unsigned int n;
+	struct json_object *list; /* NULL: as text */
+	int dry, err;
+};
+
+static __u32 pinned_map_id(const char *path)
+{
+	int fd = bpf_obj_get(path);
+	__u32 id = fd < 0 ? 0 : map_id(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return id;
+}
+
+/* Of all pin directories that this mount of bpffs shows. */
+static void owner_find(struct clean_filter *f)
+{
+	size_t i;
+	glob_t g;
+
+	/* Either may find nothing. */
+	glob("/sys/fs/bpf/*/stats", 0, NULL, &g);
+	glob("/sys/fs/bpf/*/*/stats", GLOB_APPEND, NULL, &g);
+	for (i = 0; i < g.gl_pathc && !*f->owner; i++)
+		if (pinned_map_id(g.gl_pathv[i]) == f->stats_id)
+			snprintf(f->owner, sizeof(f->owner), "%.*s", (int)(strlen(g.gl_pathv[i]) - strlen("/stats")),
+				 g.gl_pathv[i]);
+	globfree(&g);
+}
+
+/* The maps of a program by name: its counters, and whether the daemon that writes control lives. */
+static int filter_describe(struct clean_filter *f, __u32 prog_id)
+{
+	static const char *const names[] = { "egress", "ingress", "hop", "pod_hop" };
+	struct bpf_prog_info info = {};
+	__u32 maps[64], len = sizeof(info), zero = 0, i;
+	int fd = bpf_prog_get_fd_by_id(prog_id), err, ours = 0;
+
+	if (fd < 0)
+		return -errno;
+	info.nr_map_ids = sizeof(maps) / sizeof(maps[0]);
+	info.map_ids = (uintptr_t)maps;
+	err = bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : 0;
+	close(fd);
+	if (err)
+		return err;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ours |= !strcmp(info.name, names[i]);
+	snprintf(f->program, sizeof(f->program), "%.15s", info.name);
+	for (i = 0; ours && i < info.nr_map_ids && i < sizeof(maps) / sizeof(maps[0]); i++) {
+		struct bpf_map_info map = {};
+		struct control c;
+
+		len = sizeof(map);
+		fd = bpf_map_get_fd_by_id(maps[i]);
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &map, &len)) {
+			if (!strcmp(map.name, "stats"))
+				f->stats_id = map.id;
+			if (!strcmp(map.name, "control") && map.value_size == sizeof(c) && !bpf_map_lookup_elem(fd, &zero, &c))
+				f->alive = now_ns() < c.heartbeat_ns + CLEAN_ALIVE_NS;
+		}
+		close(fd);
+	}
+	return f->stats_id ? 0 : -ENOENT;
+}
+
+static void filter_find(__u32 ifindex, enum bpf_tc_attach_point where, struct clean *c)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	struct clean_filter f = { .ifindex = ifindex, .where = where }, *list;
+
+	if (bpf_tc_query(&hook, &opts) || filter_describe(&f, opts.prog_id))
+		return;
+	owner_find(&f);
+	list = realloc(c->filter, (c->n + 1) * sizeof(f));
+	if (!list) {
+		c->err = -ENOMEM;
+		return;
+	}
+	c->filter = list;
+	c->filter[c->n++] = f;
+}
+
+static void filters_find(__u32 ifindex, void *ctx)
+{
+	filter_find(ifindex, BPF_TC_EGRESS, ctx);
+	filter_find(ifindex, BPF_TC_INGRESS, ctx);
+}
+
+static int filter_is_left(const struct clean_filter *f)
+{
+	return !f->alive && !*f->owner;
+}
+
+static void clean_report(struct clean *c, const char *object, const char *detail, int removed)
+{
+	struct json_object *o;
+
+	if (!c->list) {
+		printf("%-14s %s: %s\n", !removed ? "stays" : c->dry ? "would go" : "removed", object, detail);
+		return;
+	}
+	o = json_object_new_object();
+	add_string(o, "object", object);
+	add_string(o, "detail", detail);
+	add_bool(o, "removed", removed && !c->dry);
+	add_bool(o, "would_be_removed", removed && c->dry);
+	json_object_array_add(c->list, o);
+}
+
+static void clean_filters_report(struct clean *c)
+{
+	char object[64], detail[320], name[IFNAMSIZ];
+	const struct clean_filter *f;
+	int mine;
+
+	for (f = c->filter; f < c->filter + c->n; f++) {
+		mine = !strcmp(f->owner, show_options.pin_dir);
+		snprintf(object, sizeof(object), "%s %s", if_indextoname(f->ifindex, name) ?: "?",
+			 f->where == BPF_TC_EGRESS ? "egress" : "ingress");
+		snprintf(detail, sizeof(detail), "filter with program %s%s%s%s", f->program,
+			 *f->owner ? " of " : filter_is_left(f) ? ", pinned nowhere and without a daemon" : " of a sluiced that runs",
+			 f->owner, mine ? "" : *f->owner ? " (--pin-dir)" : "");
+		clean_report(c, object, detail, mine || filter_is_left(f));
+	}
+}
+
+/* In the order of a detach: what adds telemetry first, and what strips it last. */
+static void clean_left(struct clean *c)
+{
+	const struct timespec linger = { 0, CLEAN_LINGER_NS };
+	struct clean_filter *f, *end = c->filter + c->n;
+	int removed = 0;
+
+	for (f = c->filter; f < end; f++)
+		if (filter_is_left(f) && f->where == BPF_TC_EGRESS)
+			removed |= !filter_remove(f->ifindex, f->where);
+	if (removed)
+		nanosleep(&linger, NULL);
+	for (f = c->filter; f < end; f++) {
+		if (!filter_is_left(f) || f->where != BPF_TC_INGRESS)
+			continue;
+		xdp_remove(f->ifindex, f->stats_id);
+		xdp_forget(0, f->stats_id);
+		filter_remove(f->ifindex, f->where);
+		route_remove_ours(f->ifindex, NULL, NULL);
+		removed = 1;
+	}
+	if (removed)
+		msg("clsact qdiscs and the default congestion control stay, for who made them is not known: see 'tc qdisc show clsact' and 'sysctl net.ipv4.tcp_congestion_control'; set that to another if it names Sluice's, for new connections would have the one that is gone");
+}
+
+/* Registered, and not only kept by sockets that still have it. The value begins with a count and the state. */
+static int struct_ops_is_used(int fd, const struct bpf_map_info *info)
+{
+	enum { IN_USE = 1 }; /* BPF_STRUCT_OPS_STATE_INUSE, of the kernel's own headers */
+	__u32 *value = calloc(1, info->value_size), zero = 0;
+	int used = value && !bpf_map_lookup_elem(fd, &zero, value) && value[1] == IN_USE;
+
+	free(value);
+	return used;
+}
+
+/* A congestion control of ours that is pinned nowhere: whose it is cannot be told, so it is named only. */
+static void clean_cc_report(struct clean *c)
+{
+	__u32 id = 0, len, pinned;
+	char detail[160], object[64];
+	struct bpf_map_info info;
+	size_t i;
+	glob_t g;
+	int fd;
+
+	while (!bpf_map_get_next_id(id, &id)) {
+		fd = bpf_map_get_fd_by_id(id);
+		memset(&info, 0, sizeof(info));
+		len = sizeof(info);
+		if (fd < 0)
+			continue;
+		if (bpf_obj_get_info_by_fd(fd, &info, &len) || info.type != BPF_MAP_TYPE_STRUCT_OPS ||
+		    strcmp(info.name, "tcp_cc") || !struct_ops_is_used(fd, &info)) {
+			close(fd);
+			continue;
+		}
+		close(fd);
+		pinned = 0;
+		if (!glob("/sys/fs/bpf/*/tcp_cc", 0, NULL, &g)) {
+			for (i = 0; i < g.gl_pathc; i++)
+				pinned |= pinned_map_id(g.gl_pathv[i]) == id;
+			globfree(&g);
+		}
+		if (pinned)
+			continue;
+		snprintf(object, sizeof(object), "struct_ops %u", id);
+		snprintf(detail, sizeof(detail), "a congestion control that is pinned nowhere; if no container's sluiced has it: bpftool struct_ops unregister id %u",
+			 id);
+		clean_report(c, object, detail, 0);
+	}
+}
+
+/* Somebody holds the lock of the pin directory. */
+static int pin_dir_is_used(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), used;
+
+	if (fd < 0)
+		return 0;
+	used = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return used;
+}
+
+static int clean_run(struct clean *c)
+{
+	const char *dir = show_options.pin_dir;
+	int pins = !access(dir, F_OK), err = EXIT_DONE;
+
+	if (pin_dir_is_used(dir)) {
+		msg("%s: a sluiced works there: stop it (SIGTERM), which takes everything off by itself", dir);
+		return EXIT_FAILED;
+	}
+	links_each(filters_find, c);
+	if (c->err) {
+		msg("looking for filters: %s", strerror(-c->err));
+		return EXIT_FAILED;
+	}
+	if (!c->dry && pins)
+		err = dataplane_detach_dir(dir);
+	if (err)
+		return err;
+	if (!c->dry)
+		clean_left(c);
+	if (pins)
+		clean_report(c, dir, "pins, and by them routes, congestion control, tracepoints, XDP", 1);
+	clean_filters_report(c);
+	clean_cc_report(c);
+	return EXIT_DONE;
+}
+
+int cmd_clean(int argc, char **argv)
+{
+	struct clean c = { .dry = argc == 2 && !strcmp(argv[1], "--dry-run") };
+	char caps[96];
+	int err;
+
+	if (argc > 1 && !c.dry) {
+		msg("clean takes only --dry-run (says what would go, and changes nothing)");
+		return EXIT_USAGE;
+	}
+	/* Programs that are attached can be looked at by CAP_SYS_ADMIN alone. */
+	libbpf_set_print(NULL); /* that there is no clsact is no news */
+	caps_missing(caps, sizeof(caps), CAPS_LOAD | 1ULL << CAP_SYS_ADMIN);
+	if (*caps) {
+		msg("clean needs %s: run it as root", caps);
+		return EXIT_FAILED;
+	}
+	if (show_options.json)
+		c.list = json_object_new_array();
+	err = clean_run(&c);
+	free(c.filter);
+	if (err) {
+		json_object_put(c.list);
+		return err;
+	}
+	return c.list ? show_json(c.list) : EXIT_DONE;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The completion for bash, from the table of commands. Of a command's arguments words in small letters and
+ * options are offered as they are, IFACE is an interface, FILE and DIR are paths; the rest is up to the user.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include "completion.h"
+
+static char names[1024];
+
+void completion_begin(void)
+{
+	fputs("# bash completion of sluicectl, made by sluicectl --completion\n"
+	      "_sluicectl() {\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= words= i\n"
+	      "\n"
+	      "\tCOMPREPLY=()\n"
+	      "\tif [[ $before == --pin-dir ]]; then\n"
+	      "\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n"
+	      "\t\treturn\n"
+	      "\tfi\n"
+	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	      "\t\tcase ${COMP_WORDS[i]} in\n"
+	      "\t\t--pin-dir) ((i++)) ;;\n"
+	      "\t\t-*) ;;\n"
+	      "\t\t*) command=${COMP_WORDS[i]}; break ;;\n"
+	      "\t\tesac\n"
+	      "\tdone\n"
+	      "\tcase $command in\n",
+	      stdout);
+	names[0] = 0;
+}
+
+void completion_command(const char *name, const char *arguments)
+{
+	char copy[256], *word, *save;
+	int files = 0, ifaces = 0;
+
+	snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", name);
+	snprintf(copy, sizeof(copy), "%s", arguments);
+	printf("\t%s)\n\t\twords='--json --pin-dir --help", name);
+	for (word = strtok_r(copy, "[]| .", &save); word; word = strtok_r(NULL, "[]| .", &save)) {
+		if (islower(word[0]) || !strncmp(word, "--", 2))
+			printf(" %s", word);
+		files |= !strcmp(word, "FILE") || !strcmp(word, "DIR");
+		ifaces |= !strcmp(word, "IFACE");
+	}
+	puts("'");
+	if (ifaces)
+		puts("\t\twords+=\" $(ls /sys/class/net 2>/dev/null)\"");
+	if (files)
+		puts("\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")");
+	puts("\t\t;;");
+}
+
+void completion_end(void)
+{
+	printf("\t'')\n\t\twords='%s --json --pin-dir --verbose --help --version'\n\t\t;;\n", names + 1);
+	fputs("\tesac\n"
+	      "\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+	      "}\n"
+	      "complete -F _sluicectl sluicectl\n",
+	      stdout);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_METRICS_H
+#define SLUICE_METRICS_H
+/* What Prometheus is told: the counters of stats.h, and gauges and histograms that the daemon's tick makes. */
+#include <stdio.h>
+#include "config.h"
+#include "pins.h"
+
+struct metrics;
+
+/* Listens where the configuration says. That this fails is said and stops nothing: the tick tries again. */
+int metrics_open(const struct pins *pins, const struct config *c, struct metrics **m);
+void metrics_reload(struct metrics *m, const struct config *c);
+void metrics_close(struct metrics *m);
+
+/* To be waited for, whether or not it listens; then call metrics_serve(), which does not wait for clients. */
+int metrics_fd(const struct metrics *m);
+void metrics_serve(struct metrics *m);
+
+/* For dataplane_flows_watch(): called for each flow of a tick; then metrics_tick(). */
+void metrics_flow(const struct flow_key *key, const struct flow *f, __u64 now_ns, void *metrics);
+void metrics_tick(struct metrics *m);
+
+/* HELP and TYPE of all metrics there are. */
+void metrics_list(FILE *to);
+
+#endif
