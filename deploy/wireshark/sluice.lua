@@ -6,14 +6,15 @@
 --
 -- Or copy it to the folder "Personal Lua Plugins" that Help > About > Folders names.
 
-local VERSION, PORT, MAX_HOPS, HOP_BYTES = 3, 5463, 5, 8
-local SHIM_BYTES, HDR_BYTES, ECHO_BYTES, REPORT_BYTES, AUTH_BYTES = 4, 8, 12, 24, 16
+local VERSION, PORT, MAX_HOPS, HOP_BYTES = 4, 5463, 5, 8
+local SHIM_BYTES, HDR_BYTES, VOQ_BYTES, ECHO_BYTES, REPORT_BYTES, AUTH_BYTES = 4, 8, 12, 12, 24, 16
 local MAX_REPORTS = 32
 local SHIM_INTMD, SHIM_HPCC, NPT_IP, PROTO_SLUICE = 1, 9, 2, 253
-local DATA, PROBE, PROBE_REPLY, FEEDBACK = 1, 2, 3, 4
-local F_ECHO, F_AUTH, F_WINDOW, F_RATIO = 1, 2, 4, 8
+local DATA, PROBE, PROBE_REPLY, FEEDBACK, CREDIT, RATE = 1, 2, 3, 4, 5, 6
+local F_ECHO, F_AUTH, F_WINDOW, F_RATIO, F_VOQ = 1, 2, 4, 8, 16
 
-local messages = { [DATA] = "DATA", [PROBE] = "PROBE", [PROBE_REPLY] = "PROBE_REPLY", [FEEDBACK] = "FEEDBACK" }
+local messages = { [DATA] = "DATA", [PROBE] = "PROBE", [PROBE_REPLY] = "PROBE_REPLY", [FEEDBACK] = "FEEDBACK",
+	[CREDIT] = "CREDIT", [RATE] = "RATE" }
 local types = { [SHIM_INTMD] = "INT-MD", [SHIM_HPCC] = "hpcc" }
 local mbps = { [0] = 10, 100, 1000, 2500, 5000, 10000, 14000, 20000, 25000, 40000, 50000, 56000, 100000, 200000, 400000,
 	800000 }
@@ -32,7 +33,7 @@ field("shim.length", "uint8", "Length, words", base.DEC)
 field("shim.ip_proto", "uint8", "IP protocol", base.DEC)
 field("version", "uint8", "Version", base.DEC)
 field("msg", "uint8", "Message", base.DEC, messages)
-field("max_hops", "uint8", "Hops reserved, or reports", base.DEC)
+field("max_hops", "uint8", "Hops reserved, or reports, credits or rates", base.DEC)
 field("flags", "uint8", "Flags", base.HEX)
 field("echo_hops", "uint8", "Echo hops", base.DEC)
 field("seq", "uint32", "Position after this packet, wire bytes", base.DEC)
@@ -57,6 +58,23 @@ field("report.srcport", "uint16", "Source port of the flow", base.DEC)
 field("report.dstport", "uint16", "Destination port of the flow", base.DEC)
 field("report.proto", "uint8", "Protocol of the flow", base.DEC)
 field("report.flags", "uint8", "Flags", base.HEX)
+field("voq", "bytes", "VOQ")
+field("voq.tor", "uint32", "ToR", base.HEX)
+field("voq.total", "uint32", "Taken in by the VOQ, bytes (S)", base.DEC)
+field("voq.flows", "uint16", "Flows in the VOQ (F)", base.DEC)
+field("voq.prefixlen", "uint8", "Length of the destination's prefix", base.DEC)
+field("voq.mark", "bool", "The host asks its switch for R")
+field("credit", "bytes", "Credit")
+field("credit.addr", "ipv6", "Destination of the VOQ")
+field("credit.prefixlen", "uint8", "Length of its prefix", base.DEC)
+field("credit.total", "uint32", "Granted to the VOQ, bytes (Csent)", base.DEC)
+field("credit.due", "bool", "More was asked for than there was to grant")
+field("credit.at", "double", "When it was granted, by the granter's clock, seconds modulo 0.067")
+field("rate", "bytes", "Rate")
+field("rate.addr", "ipv6", "Destination")
+field("rate.prefixlen", "uint8", "Length of its prefix", base.DEC)
+field("rate.kbps", "uint32", "R of each flow, kbit/s; 0: stop", base.DEC)
+field("rate.alone", "bool", "There is no R: credits have stopped")
 field("auth", "bytes", "Authentication")
 field("auth.sequence", "uint64", "Sequence, ns", base.DEC)
 field("auth.tag", "uint64", "Tag", base.HEX)
@@ -163,9 +181,49 @@ local function report(tree, tvb, n)
 	value(t, tvb(16, 8), tvb(5, 1):uint())
 end
 
--- Bytes of telemetry, or of reports.
+local function voq(tree, tvb)
+	local t = tree:add(f["voq"], tvb):set_text("VOQ")
+	local prefixlen = tvb(10, 1):uint()
+
+	t:add(f["voq.tor"], tvb(0, 4))
+	t:add(f["voq.total"], tvb(4, 4))
+	t:add(f["voq.flows"], tvb(8, 2))
+	t:add(f["voq.prefixlen"], tvb(10, 1))
+	t:add(f["voq.mark"], tvb(11, 1), tvb(11, 1):bitfield(7, 1) == 1)
+	if prefixlen == 0 or prefixlen > 128 then
+		t:add_proto_expert_info(bad, "no prefix that there is")
+	end
+end
+
+local function credit(tree, tvb, n)
+	local t = tree:add(f["credit"], tvb):set_text("Credit " .. n)
+
+	t:add(f["credit.addr"], tvb(0, 16))
+	t:add(f["credit.total"], tvb(16, 4))
+	t:add(f["credit.prefixlen"], tvb(20, 1))
+	t:add(f["credit.due"], tvb(21, 1), tvb(21, 1):bitfield(7, 1) == 1)
+	t:add(f["credit.at"], tvb(22, 2), tvb(22, 2):uint() * 1024e-9)
+end
+
+local function rate(tree, tvb, n)
+	local t = tree:add(f["rate"], tvb):set_text("Rate " .. n)
+
+	t:add(f["rate.addr"], tvb(0, 16))
+	t:add(f["rate.kbps"], tvb(16, 4))
+	t:add(f["rate.prefixlen"], tvb(20, 1))
+	t:add(f["rate.alone"], tvb(21, 1), tvb(21, 1):bitfield(7, 1) == 1)
+end
+
+local entry = { [FEEDBACK] = report, [CREDIT] = credit, [RATE] = rate }
+
+-- A message that carries no packet.
+local function is_batch(msg)
+	return entry[msg] ~= nil
+end
+
+-- Bytes of telemetry, or of reports or credits, which are as long.
 local function room_bytes(msg, room)
-	if msg == FEEDBACK then return REPORT_BYTES * room end
+	if is_batch(msg) then return REPORT_BYTES * room end
 	return room > 0 and 4 + HOP_BYTES * room or 0
 end
 
@@ -266,25 +324,32 @@ local function message(tree, tvb, pinfo)
 	t:add(f["seq"], tvb(8, 4))
 	pinfo.cols.info = string.format("%s seq=%d%s%s", messages[msg] or "message " .. msg, tvb(8, 4):uint(),
 		flag(flags, F_ECHO) and " echo" or "", flag(flags, F_AUTH) and " auth" or "")
-	if room > (msg == FEEDBACK and MAX_REPORTS or MAX_HOPS) or hops > MAX_HOPS then
-		t:add_proto_expert_info(bad, "more than 5 hops, or 32 reports")
+	if room > (is_batch(msg) and MAX_REPORTS or MAX_HOPS) or hops > MAX_HOPS then
+		t:add_proto_expert_info(bad, "more than 5 hops, or 32 reports, credits or rates")
 		return
 	end
-	want = at + room_bytes(msg, room) +
-		(flag(flags, F_ECHO) and ECHO_BYTES + HOP_BYTES * hops or 0) + (flag(flags, F_AUTH) and AUTH_BYTES or 0)
+	want = at + room_bytes(msg, room) + (flag(flags, F_AUTH) and AUTH_BYTES or 0)
+	if not is_batch(msg) then
+		want = want + (flag(flags, F_VOQ) and VOQ_BYTES or 0) +
+			(flag(flags, F_ECHO) and ECHO_BYTES + HOP_BYTES * hops or 0)
+	end
 	if want ~= length or length > tvb:len() then
 		t:add_proto_expert_info(bad, "the shim says " .. length .. " bytes, the header " .. want)
 		return
 	end
-	if msg == FEEDBACK then
+	if is_batch(msg) then
 		for i = 0, room - 1 do
-			report(tree, tvb(at + REPORT_BYTES * i, REPORT_BYTES), i)
+			entry[msg](tree, tvb(at + REPORT_BYTES * i, REPORT_BYTES), i)
 		end
 	elseif room > 0 then
 		telemetry(tree, tvb(at, room_bytes(msg, room)), room)
 	end
 	at = at + room_bytes(msg, room)
-	if flag(flags, F_ECHO) then
+	if flag(flags, F_VOQ) and not is_batch(msg) then
+		voq(tree, tvb(at, VOQ_BYTES))
+		at = at + VOQ_BYTES
+	end
+	if flag(flags, F_ECHO) and not is_batch(msg) then
 		echo(tree, tvb(at, ECHO_BYTES + HOP_BYTES * hops), hops, flags)
 		at = at + ECHO_BYTES + HOP_BYTES * hops
 	end
