@@ -25,6 +25,7 @@
 
 #define RACKS_MAX 16
 #define BINS_MAX 4096
+#define QUEUE_MAX 1024
 #define SPINE_HOPS 4 /* of the six cables between two servers */
 
 static double o_cc = 1, o_racks = 4, o_long = 2, o_short = 16, o_size = 0.5, o_at = 1000,
@@ -84,6 +85,7 @@ static struct hiercc_seen seen[RACKS_MAX];
 static struct hiercc_due due[RACKS_MAX];
 static struct hiercc_port port_credit;
 static struct fifo port;
+static uint64_t queue_seen[QUEUE_MAX]; /* packets that found so many at the port, with themselves */
 static uint64_t granted_ns, short_done_ns, long_bytes, bins[BINS_MAX], waited_max_ns;
 static uint32_t bin_count, verdicts[4], peak_burst;
 
@@ -168,15 +170,8 @@ static void fifo_dequeue(struct fifo *q, struct packet *pkt)
 static void flow_acked(struct packet *pkt)
 {
 	struct flow *f = &sim.flows[pkt->flow];
-	struct hpcc_ack ack = {
-		.seq = pkt->seq,
-		.snd_nxt = f->snd_nxt,
-		.path_id = 1,
-		.hops = f->hops,
-		.gap_ns = f->fb_rx_ns ? (int64_t)(pkt->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN,
-	};
+	struct hpcc_ack ack = flow_ack(f, pkt);
 
-	memcpy(ack.hop, pkt->hop, sizeof(pkt->hop));
 	if (pkt->seq > extras[pkt->flow].acked)
 		extras[pkt->flow].acked = pkt->seq;
 	if (flow_decide(f, &ack, pkt) != HPCC_SKIPPED)
@@ -211,6 +206,8 @@ static void port_arrive(struct packet *pkt)
 	racks[x->rack].rx_bytes += SEGMENT_BYTES;
 	hiercc_see(&seen[x->rack], pkt->rx_ns >> 32, pkt->rx_ns, SEGMENT_BYTES, 1, hp.debt_max);
 	sim_at(fifo_enqueue(&port, pkt), port_leave, pkt);
+	if (sim.now >= sim.warmup_ns)
+		queue_seen[port.backlog / SEGMENT_BYTES < QUEUE_MAX ? port.backlog / SEGMENT_BYTES : QUEUE_MAX - 1]++;
 	if (sim.now >= o_at * US && port.backlog > peak_burst)
 		peak_burst = port.backlog;
 }
@@ -292,7 +289,7 @@ static void tor_arrive(struct packet *pkt)
 
 static void rack_credit(struct packet *pkt)
 {
-	hiercc_credit(&racks[pkt->flow].voq, &hp, sim.now, pkt->seq, pkt->at);
+	hiercc_credit(&racks[pkt->flow].voq, &hp, sim.now, pkt->seq, pkt->at, pkt->sent_ns / HIERCC_AT_NS);
 }
 
 /* The loop of the receiver's daemon: late by up to half a period, as timers are. */
@@ -309,7 +306,8 @@ static void port_grant(struct packet *pkt)
 	while (hiercc_grant(&port_credit, due) != HIERCC_NONE)
 		;
 	for (i = 0; i < o_racks; i++) {
-		struct packet message = { .flow = i, .seq = due[i].granted, .at = due[i].listed };
+		struct packet message = { .flow = i, .seq = due[i].granted, .at = due[i].listed,
+					  .sent_ns = sim.now };
 
 		if (!due[i].sent || sim.now - due[i].epoch_ns > 2 * hp.epoch_ns ||
 		    (o_dead && sim.now > o_dead * US))
@@ -364,10 +362,8 @@ static void racks_begin(void)
 	hiercc_params_init(&hp, rate, rtt * SPINE_HOPS / (SPINE_HOPS + 2), 1.25 * o_period * US);
 	if (o_first)
 		hp.rate_first = rate / o_first;
-	if (o_c0) {
-		hp.c0 = o_c0 * 1000;
-		hp.debt_max = 2 * hp.c0;
-	}
+	if (o_c0)
+		hiercc_params_c0(&hp, o_c0 * 1000);
 	hiercc_hop_params_init(&fp, rate, rtt / (SPINE_HOPS + 2), rate * rtt / 1000000000);
 	hiercc_port_init(&port_credit, rate * o_eta_credit);
 	port.mbps = o_rate;
@@ -401,6 +397,19 @@ static double bin_load(uint32_t bin)
 	return bins[bin] * 8 / (o_t * o_rate);
 }
 
+/* Bytes that the queue of the port is not above for 99 % of the packets. */
+static uint32_t port_p99(void)
+{
+	uint64_t all = 0, below = 0;
+	uint32_t i;
+
+	for (i = 0; i < QUEUE_MAX; i++)
+		all += queue_seen[i];
+	for (i = 0; i < QUEUE_MAX && (below += queue_seen[i]) < 0.99 * all; i++)
+		;
+	return i * SEGMENT_BYTES;
+}
+
 static void racks_print(void)
 {
 	uint32_t i, first = o_at / o_t, last = short_done_ns / (o_t * US), n = first < 40 ? first / 2 : 20;
@@ -416,9 +425,9 @@ static void racks_print(void)
 		if (back < 0 && load >= 0.95 * full)
 			back = (i + 1) * o_t - short_done_ns / 1e3;
 	}
-	printf("{\"peak\":%u,\"peak_burst\":%u,\"c0\":%llu,\"long_full\":%.4f,\"long_lowest\":%.4f,"
+	printf("{\"port_p99\":%u,\"peak\":%u,\"peak_burst\":%u,\"c0\":%llu,\"long_full\":%.4f,\"long_lowest\":%.4f,"
 	       "\"burst_us\":%.1f,\"back_us\":",
-	       port.peak, peak_burst, hp.c0, full, lowest,
+	       port_p99(), port.peak, peak_burst, hp.c0, full, lowest,
 	       o_short ? short_done_ns / 1e3 - o_at : 0);
 	printf(back < 0 ? "null" : "%.1f", back);
 	printf(",\"waited_us\":%.1f,\"covered\":%u,\"waits\":%u,\"alone\":%u,\"racks\":[",

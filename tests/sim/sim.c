@@ -142,8 +142,7 @@ static void flow_acknowledge(struct flow *f)
 	f->delack_id++;
 }
 
-/* feedback_take() of bpf/feedback.bpf.h. */
-static void flow_feedback(struct flow *f, const struct packet *pkt)
+struct hpcc_ack flow_ack(const struct flow *f, const struct packet *pkt)
 {
 	struct hpcc_ack ack = {
 		.seq = pkt->seq,
@@ -152,9 +151,17 @@ static void flow_feedback(struct flow *f, const struct packet *pkt)
 		.hops = f->hops,
 		.gap_ns = f->fb_rx_ns ? (int64_t)(pkt->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN,
 	};
-	enum hpcc_kind kind;
 
 	memcpy(ack.hop, pkt->hop, sizeof(pkt->hop));
+	return ack;
+}
+
+/* feedback_take() of bpf/feedback.bpf.h. */
+static void flow_feedback(struct flow *f, const struct packet *pkt)
+{
+	struct hpcc_ack ack = flow_ack(f, pkt);
+	enum hpcc_kind kind;
+
 	if (f->clock_ns > sim.now)
 		ack.snd_nxt -= (f->clock_ns - sim.now) * (f->cc.rate_bps / 8000) / 1000000;
 	kind = flow_decide(f, &ack, pkt);

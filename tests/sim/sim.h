@@ -117,6 +117,8 @@ void sim_at(uint64_t ns, void (*call)(struct packet *pkt), const struct packet *
 void sim_print_queues(void);
 
 /* Of the simulation: */
+/* What an ACK tells of the packet that it is for. */
+struct hpcc_ack flow_ack(const struct flow *f, const struct packet *pkt);
 enum hpcc_kind flow_decide(struct flow *f, const struct hpcc_ack *ack, const struct packet *pkt);
 void flow_committed(struct flow *f); /* Wc, after the warm-up */
 void sim_sampled(void);		     /* every sample_ns */
