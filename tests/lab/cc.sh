@@ -4,7 +4,8 @@
 # nowhere), where a sluiced runs (everywhere: in every namespace; hosts: in those of hosts only, so
 # that nothing is stamped and flows go by delay), its `hpcc: variant`, `feedback` and `telemetry` ("-":
 # the default).
-# sluice is what we recommend: the daemon's own defaults.
+# sluice is what we recommend: the daemon's own defaults. In LAB=racks that is HPCC and HierCC together, hpcc
+# has the one and hiercc the other alone.
 CC_TABLE='
 sluice	-	2	0	everywhere
 swift	-	2	0	hosts
@@ -18,6 +19,7 @@ rx-hpcc	-	2	0	everywhere	plain	window
 hpcc-rtt	-	2	0	everywhere	plain	hops	rtt
 hpcc-cong	-	2	0	everywhere	plain	hops	congestion
 hpcc-probe	-	2	0	everywhere	plain	hops	probe
+hiercc	-	2	0	everywhere	plain
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
@@ -82,8 +84,8 @@ cc_set() {
 		echo "$2" >/proc/sys/net/ipv4/tcp_ecn' bash "$2" "$3"
 }
 
-# The pods' own controls, the same whatever the nodes do: dealt to the senders in turn; the others
-# have the first.
+# cc_pods CC: the pods' own controls, the same whatever the nodes do: dealt to the senders in turn; the
+# others have the first. In LAB=racks a CC that is a control of TCP is the pods'.
 cc_pods() {
 	local i=0 pod controls control
 
@@ -91,7 +93,8 @@ cc_pods() {
 	for pod in "${NET_PODS[@]}"; do
 		control=${controls[0]}
 		[[ $pod == pod* ]] && control=${controls[i++ % ${#controls[@]}]}
-		cc_set "$pod" "$control" 2 || return 1
+		[[ $(cc_field "$1" 2) == - ]] || control=$(cc_field "$1" 2)
+		cc_set "$pod" "$control" "$(cc_field "$1" 3)" || return 1
 	done
 }
 
@@ -104,7 +107,7 @@ cc_apply() {
 		[[ $tcp == - ]] && break
 		cc_set "$ns" "$tcp" "$(cc_field "$cc" 3)" || return 1
 	done
-	cc_pods || return 1
+	cc_pods "$cc" || return 1
 
 	permille=$(cc_field "$cc" 4)
 	if ((permille)); then
@@ -120,11 +123,13 @@ cc_apply() {
 
 # cc_start CC BASE_RTT_US DIR: the programs of CC, if it has any.
 cc_start() {
-	local switches=()
+	local switches=() hosts=("${NET_HOSTS[@]}")
 
 	[[ $(cc_field "$1" 5) == - ]] && return
 	[[ $(cc_field "$1" 5) == everywhere ]] && switches=("${NET_SWITCHES[@]}")
-	cc_sluice_start "$@" "${NET_HOSTS[@]}" "${switches[@]}"
+	# The spine of racks has no port to report, and the probe is in no rack.
+	[[ $LAB == racks ]] && switches=() hosts=(r1 "${NET_RACKS[@]}")
+	cc_sluice_start "$@" "${hosts[@]}" "${switches[@]}"
 }
 
 # cc_collect CC DIR: what the control itself can tell at the end of a run, before cc_remove.
@@ -137,6 +142,11 @@ cc_collect() {
 			>"$2/stats-$ns.json" 2>>"$2/sluicectl.log"
 		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" flows --json \
 			>"$2/flows-$ns.json" 2>>"$2/sluicectl.log"
+		[[ $LAB == racks ]] || continue
+		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" voqs --json \
+			>"$2/voqs-$ns.json" 2>>"$2/sluicectl.log"
+		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" credits --json \
+			>"$2/credits-$ns.json" 2>>"$2/sluicectl.log"
 	done
 	return 0
 }
@@ -162,6 +172,12 @@ cc_sluice_classes() {
 	echo ", classes: [${list[*]}]"
 }
 
+# HierCC between racks; the racks' uplinks are faster than the ports that grant.
+cc_sluice_hiercc() {
+	[[ $LAB == racks && ($1 == sluice || $1 == hiercc) ]] || return 0
+	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
+}
+
 # cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
 	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes
@@ -170,7 +186,7 @@ cc_sluice_config() {
 	feedback=$(cc_field "$1" 7)
 	telemetry=$(cc_field "$1" 8)
 	((LAB_BASE_RTT)) && rtt=$LAB_BASE_RTT
-	speed=$(cc_sluice_speed "$LAB_RATE")
+	speed=$(cc_sluice_speed "$NET_LINK_RATE")
 	echo "pin_dir: $SLUICE_PINS/slab-$ns"
 	echo "mode: enforce"
 	echo "max_flows: 1024" # many daemons share the memory of a small VM
@@ -182,6 +198,7 @@ cc_sluice_config() {
 		done
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
 		echo "peers: [{prefix: $NET_POD_CIDR, base_rtt: ${rtt}us}]"
+		cc_sluice_hiercc "$1"
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		echo "tcp: {name: slab_${ns//-/_}, default: true}"
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
@@ -193,6 +210,7 @@ cc_sluice_config() {
 	fi
 	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
 		hpcc=("encoding: $LAB_TELEMETRY")
+		[[ $1 == hiercc ]] && hpcc+=(", enabled: false")
 	fi
 	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		((LAB_FLOWS == 0)) || hpcc+=(", flows: $LAB_FLOWS")
@@ -216,7 +234,7 @@ declare -A CC_DAEMONS=()
 
 # cc_sluice_start CC BASE_RTT_US DIR NAMESPACE...: a daemon in each, started together.
 cc_sluice_start() {
-	local cc=$1 base_us=$2 dir=$3 ns tries=0 waiting
+	local cc=$1 base_us=$2 dir=$3 ns
 
 	shift 3
 	if ! grep -q " $SLUICE_PINS bpf " /proc/mounts; then
@@ -231,22 +249,32 @@ cc_sluice_start() {
 	fi
 	for ns in "$@"; do
 		cc_sluice_config "$cc" "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
-		: >"$dir/sluiced-$ns.log"
-		# Not among what net_stop ends: traffic stops first.
-		nsenter --net="/run/netns/$NET_PREFIX$ns" "$LAB_BUILD/sluiced" \
-			--config "$dir/sluiced-$ns.yaml" >"$dir/sluiced-$ns.log" 2>&1 9>&- &
-		CC_DAEMONS[$ns]=$!
+		cc_sluice_spawn "$ns" "$dir"
 	done
+	cc_sluice_wait "$dir"
+}
+
+# cc_sluice_spawn NAMESPACE DIR: the daemon of a namespace, by the configuration in DIR.
+cc_sluice_spawn() {
+	: >"$2/sluiced-$1.log"
+	# Not among what net_stop ends: traffic stops first.
+	nsenter --net="/run/netns/$NET_PREFIX$1" "$LAB_BUILD/sluiced" \
+		--config "$2/sluiced-$1.yaml" >"$2/sluiced-$1.log" 2>&1 9>&- &
+	CC_DAEMONS[$1]=$!
+}
+
+# cc_sluice_wait DIR: until all daemons are ready.
+cc_sluice_wait() {
+	local ns tries=0
+
 	for ns in "${!CC_DAEMONS[@]}"; do
-		waiting=1
-		while ((waiting)); do
-			grep -q '^sluiced: ready' "$dir/sluiced-$ns.log" && break
+		until grep -q '^sluiced: ready' "$1/sluiced-$ns.log"; do
 			if ! kill -0 "${CC_DAEMONS[$ns]}" 2>/dev/null || ((++tries > 600 + 60 * ${#CC_DAEMONS[@]})); then
 				echo "lab: sluiced of slab-$ns did not become ready; it says:" >&2
-				tail -n 20 "$dir/sluiced-$ns.log" >&2
+				tail -n 20 "$1/sluiced-$ns.log" >&2
 				return 1
 			fi
-			sleep 0.1
+			sleep "${2:-0.1}"
 		done
 	done
 }

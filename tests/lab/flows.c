@@ -3,11 +3,12 @@
  * lab-flows: finite TCP flows that start when they are told to, each on a connection of its
  * own, with both ends in this process so that one clock sees the start and the end.
  *
- *	lab-flows -o FILE [-t MAX_US] -f START_US,SENDER,RECEIVER,ADDRESS,BYTES ...
+ *	lab-flows -o FILE [-t MAX_US] [-r FILE -n N] -f START_US,SENDER,RECEIVER,ADDRESS,BYTES ...
  *
  * A flow starts with its connect() and ends when the receiver has read the last byte. Writes
  * `flow,start_us,end_us,bytes`; a flow that did not end within -t has no end_us, and the exit
- * code is 1.
+ * code is 1. One of 0 bytes has no end: it sends until -t. -r: each millisecond what has been received
+ * of the first N flows, rows of native uint64_t: the time in microseconds, then the bytes of each.
  */
 #include "lab.h"
 
@@ -18,6 +19,7 @@
 
 #define FLOWS_MAX 4096
 #define FLOWS_PORT 7000
+#define RECORD_US 1000
 
 enum { KIND_LISTEN, KIND_SEND, KIND_RECEIVE };
 
@@ -51,9 +53,9 @@ static void flow_parse(const char *text)
 	f->address.sin_port = htons(FLOWS_PORT);
 	if (sscanf(text, "%lu,%63[^,],%63[^,],%63[^,],%lu", &f->delay_us, f->sender, f->receiver,
 		   address, &f->bytes) != 5 ||
-	    inet_pton(AF_INET, address, &f->address.sin_addr) != 1 || !f->bytes)
+	    inet_pton(AF_INET, address, &f->address.sin_addr) != 1)
 		die("lab-flows: %s is not START_US,SENDER,RECEIVER,ADDRESS,BYTES", text);
-	f->to_send = f->bytes;
+	f->to_send = f->bytes ? f->bytes : UINT64_MAX;
 	flow_count++;
 }
 
@@ -145,7 +147,7 @@ static int flow_receive(int index, int fd)
 		die("lab-flows: flow %d broke after %lu bytes: %s", index, f->received,
 		    size ? strerror(errno) : "closed");
 	f->received += size;
-	if (f->received < f->bytes)
+	if (!f->bytes || f->received < f->bytes)
 		return 0;
 	f->end_us = now_us();
 	close(fd);
@@ -170,20 +172,48 @@ static void flows_write(const char *path)
 		die("lab-flows: writing %s: %s", path, strerror(errno));
 }
 
+/* A row of what has been received of the first `count` flows. */
+static void record_write(FILE *file, int count)
+{
+	uint64_t us = now_us();
+	int i;
+
+	fwrite(&us, sizeof(us), 1, file);
+	for (i = 0; i < count; i++)
+		fwrite(&flows[i].received, sizeof(flows[i].received), 1, file);
+}
+
+static FILE *record_open(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		die("lab-flows: cannot write %s: %s", path, strerror(errno));
+	setvbuf(file, NULL, _IOFBF, 65536);
+	return file;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t limit_us = 60000000, begin_us, us;
-	int option, i, started = 0, ended = 0, count;
+	uint64_t limit_us = 60000000, begin_us, us, wake, record_us = 0;
+	int option, i, started = 0, ended = 0, finite = 0, recorded = 0, count;
 	struct epoll_event events[64];
 	const char *output = NULL;
+	FILE *record = NULL;
 
-	while ((option = getopt(argc, argv, "o:t:f:")) != -1) {
+	while ((option = getopt(argc, argv, "o:t:r:n:f:")) != -1) {
 		switch (option) {
 		case 'o':
 			output = optarg;
 			break;
 		case 't':
 			limit_us = number_parse("-t", optarg);
+			break;
+		case 'r':
+			record = record_open(optarg);
+			break;
+		case 'n':
+			recorded = number_parse("-n", optarg);
 			break;
 		case 'f':
 			flow_parse(optarg);
@@ -192,32 +222,38 @@ int main(int argc, char **argv)
 			exit(2);
 		}
 	}
-	if (!output || !flow_count)
-		die("lab-flows: needs -o FILE and -f FLOW");
+	if (!output || !flow_count || recorded > flow_count)
+		die("lab-flows: needs -o FILE and -f FLOW, as many as -n at least");
 	epoll_fd = epoll_create1(0);
 	for (i = 0; i < flow_count; i++) {
 		if (i && flows[i].delay_us < flows[i - 1].delay_us)
 			die("lab-flows: flow %d starts before the one it follows", i);
 		receiver_listen(i);
+		finite += flows[i].bytes != 0;
 	}
 	for (i = 0; i < flow_count; i++)
 		sender_open(&flows[i]);
 
 	begin_us = now_us();
-	while (ended < flow_count) {
+	while (ended < finite || finite < flow_count) {
+		struct timespec timeout = {};
+
 		us = now_us() - begin_us;
 		if (us > limit_us)
 			break;
 		while (started < flow_count && flows[started].delay_us <= us)
 			flow_start(started++);
-		/* 1 ms is the step of epoll; close to a start it spins. */
-		count = 100;
-		if (started < flow_count) {
-			us = now_us() - begin_us;
-			count = flows[started].delay_us > us ? (flows[started].delay_us - us) / 1000
-							     : 0;
+		if (record && us >= record_us) {
+			record_write(record, recorded);
+			record_us = us - us % RECORD_US + RECORD_US;
 		}
-		count = epoll_wait(epoll_fd, events, 64, count < 100 ? count : 100);
+		wake = record ? record_us : us + 100000;
+		if (started < flow_count && flows[started].delay_us < wake)
+			wake = flows[started].delay_us;
+		us = now_us() - begin_us;
+		if (wake > us)
+			timeout.tv_nsec = (wake - us) * 1000;
+		count = epoll_pwait2(epoll_fd, events, 64, &timeout, NULL);
 		for (i = 0; i < count; i++) {
 			int kind = events[i].data.u64 >> 56, fd = (uint32_t)events[i].data.u64;
 			int index = events[i].data.u64 >> 32 & 0xffffff;
@@ -231,8 +267,9 @@ int main(int argc, char **argv)
 		}
 	}
 	flows_write(output);
-	if (ended < flow_count)
-		fprintf(stderr, "lab-flows: %d of %d flows did not end in time\n",
-			flow_count - ended, flow_count);
-	return ended < flow_count;
+	if (record && fclose(record))
+		die("lab-flows: writing what was received: %s", strerror(errno));
+	if (ended < finite)
+		fprintf(stderr, "lab-flows: %d of %d flows did not end in time\n", finite - ended, finite);
+	return ended < finite;
 }

@@ -14,6 +14,7 @@ export LC_ALL=C
 . "$LAB_DIR/star.sh"
 . "$LAB_DIR/dumbbell.sh"
 . "$LAB_DIR/node.sh"
+. "$LAB_DIR/racks.sh"
 
 LAB_LOCK=/run/slab.lock
 

@@ -8,6 +8,7 @@
 #   NET_NODES         those of them that route, for the pods behind them
 #   NET_PODS          every pod
 #   NET_SWITCHES      every switch
+#   NET_RACKS         the nodes that send, of LAB=racks
 #   NET_SENDERS       the sender of each flow
 #   NET_SENDER_PORTS  the switch port of each sender, as switch:port
 #   NET_RECEIVERS     the receiver of each flow
@@ -57,10 +58,10 @@ net_probe_kernel() {
 }
 
 net_reset() {
-	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CLASSES=()
+	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CLASSES=() NET_RACKS=()
 	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
 	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
-	NET_LINKS=''
+	NET_LINKS='' NET_LINK_RATE=$LAB_RATE
 }
 
 net_ip() { NET_IP[$1]+="${*:2}"$'\n'; }
@@ -93,7 +94,7 @@ net_link() {
 	net_ip "$3" "neighbour add $net6::2 lladdr $mac:02 nud permanent dev $4"
 }
 
-# net_host HOST SWITCH PORT SUBNET: a host on a switch. Its link has the speed RATE and its qdisc
+# net_host HOST SWITCH PORT SUBNET: a host on a switch. Its link has the speed NET_LINK_RATE and its qdisc
 # honours departure times: a tbf, which gives the link its speed, around an fq.
 net_host() {
 	local host=$1 switch=$2 port=$3 net=$4
@@ -104,8 +105,8 @@ net_host() {
 	net_link "$host" eth0 "$switch" "$port" "$net"
 	net_ip "$host" "route add default via 10.$net.1"
 	[[ $NET_HAS_IPV6 ]] && net_ip "$host" "route add ::/0 via fd00:${net//./:}::1"
-	net_tc "$host" "qdisc add dev eth0 root handle 1: tbf rate ${LAB_RATE}bit" \
-		"burst $(net_burst "$NET_HOST_BURST") limit 2000000"
+	net_tc "$host" "qdisc add dev eth0 root handle 1: tbf rate ${NET_LINK_RATE}bit" \
+		"burst $(net_burst "$NET_HOST_BURST" "$NET_LINK_RATE") limit 2000000"
 	[[ $NET_HAS_FQ ]] && net_tc "$host" "qdisc add dev eth0 parent 1:1 handle 10: fq"
 	return 0
 }
@@ -158,11 +159,11 @@ net_route() {
 	return 0
 }
 
-# Tokens of a tbf: BYTES, but 50 us of RATE at least, which is how late its timer may be.
+# net_burst BYTES RATE: tokens of a tbf, but 50 us at least, which is how late its timer may be.
 NET_HOST_BURST=1600
 NET_PORT_BURST=5000
 net_burst() {
-	local late=$((LAB_RATE / 8 / 20000))
+	local late=$(($2 / 8 / 20000))
 
 	echo $(($1 > late ? $1 : late))
 }
@@ -175,7 +176,7 @@ net_bottleneck() {
 		return
 	}
 	net_tc "$1" "qdisc add dev $2 root handle 1: tbf rate ${LAB_RATE}bit" \
-		"burst $(net_burst $NET_PORT_BURST) limit $LAB_BUFFER"
+		"burst $(net_burst $NET_PORT_BURST "$LAB_RATE") limit $LAB_BUFFER"
 }
 
 # net_classes SWITCH PORT: the same as one queue for each of CLASSES, by DSCP: 0, 8, 16 ... Each is sure of its
@@ -183,7 +184,7 @@ net_bottleneck() {
 net_classes() {
 	local i=0 share rate ceil burst
 
-	burst=$(net_burst $NET_PORT_BURST)
+	burst=$(net_burst $NET_PORT_BURST "$LAB_RATE")
 	net_tc "$1" "qdisc add dev $2 root handle 1: htb default 10"
 	net_tc "$1" "class add dev $2 parent 1: classid 1:1 htb rate ${LAB_RATE}bit burst $burst cburst $burst" \
 		"quantum 15140"

@@ -8,19 +8,35 @@ LAB_MAX_SENDERS=250
 usage() {
 	cat >&2 <<-'END'
 	usage: [NAME=value ...] tests/lab/lab       (or: make lab NAME=value ...)
-	  LAB=star|dumbbell|udp|node
+	  LAB=star|dumbbell|udp|node|racks
 	                      star: senders, a switch, a receiver; dumbbell: two switches in a row;
 	                      udp: the star with senders of UDP; node: the star with nodes that route
-	                      for pods, where Sluice runs in the nodes and nothing of it in the pods
+	                      for pods, where Sluice runs in the nodes and nothing of it in the pods;
+	                      racks: nodes with several pods each, a spine, and a node that receives
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
 	                      receiver computes W), hpcc-ratio (it measures U); with telemetry less
 	                      often: hpcc-rtt, hpcc-cong, hpcc-probe; and swift, swift-vai-sf: with
-	                      switches that stamp nothing, so that it goes by delay
+	                      switches that stamp nothing, so that it goes by delay. racks (default:
+	                      sluice,hpcc,cubic): hpcc is HPCC alone, hiercc HierCC without it, sluice
+	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing
+	  RACKS=4 SERVERS=4   racks: nodes that send, and pods of each
+	  UPLINK=2            racks: speed of a node's uplink, in that of a server's link, which is RATE
+	  LONG=               racks: long flows, dealt to the racks in turn, or a list of how many each rack
+	                      has, as in 3,1; default: one of each pod, 2 with BURST or CHURN
+	  BURST=              racks: so many flows of SIZE (default half a BDP) from all racks, that start
+	                      together beside the long ones after half of TIME
+	  CHURN=              racks: every so often (us ms s) as many flows of 10 KB at once as are 30 % of RATE
+	  HIERCC=             racks: keys of hiercc in sluiced's configuration, as in c0=36KB,period=500us
+	  LOSE= REPEAT= REORDER=
+	                      racks: percent of the CREDIT messages that the spine loses, delivers twice,
+	                      delivers late
+	  KILL=               racks: so long (us ms s) after the start the receiving node's sluiced is killed;
+	                      half a second later it is started again
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: so many of the senders send TCP
-	  PODCC=cubic         node: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
+	  PODCC=cubic         node, racks: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
 	                      reno, or a list such as cubic,bbr
 	  APP=                node: web: curl gets a large file from an nginx in each sending pod but the last,
 	                      at once, while redis-benchmark asks a redis-server in that one; programs
@@ -30,7 +46,7 @@ usage() {
 	                      are dealt in turn
 	  BORROW=             with CLASSES: 1: a class may use what the others leave; default: its share at most
 	  BLIND=              with CLASSES: 1: sluiced is not told of them, and stamps the whole port
-	  SENDERS=8           senders (dumbbell: 3, dealt to the paths A, B, C in turn; udp, node: 4)
+	  SENDERS=8           senders (dumbbell: 3, dealt to the paths A, B, C in turn; udp, node: 4; racks: all pods)
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
 	  BUFFER=1mb          buffer of each bottleneck (b kb mb, 1 kb = 1000 bytes)
@@ -90,8 +106,8 @@ params_read() {
 	local cc known
 
 	LAB=${LAB:-star}
-	[[ $LAB == star || $LAB == dumbbell || $LAB == udp || $LAB == node ]] ||
-		params_bad "LAB=$LAB is not known: star, dumbbell, udp or node"
+	[[ $LAB == star || $LAB == dumbbell || $LAB == udp || $LAB == node || $LAB == racks ]] ||
+		params_bad "LAB=$LAB is not known: star, dumbbell, udp, node or racks"
 
 	LAB_SIZE=0 LAB_STAGGER=0 LAB_JOIN=0
 	if [[ ${SIZE:-} ]]; then
@@ -118,7 +134,9 @@ params_read() {
 
 	[[ $LAB == dumbbell ]] && SENDERS=${SENDERS:-3}
 	[[ $LAB == udp || $LAB == node ]] && SENDERS=${SENDERS:-4}
+	params_racks_size
 	LAB_SENDERS=${SENDERS:-8}
+	((LAB_RACKS == 0)) || LAB_SENDERS=$((LAB_RACKS * LAB_SERVERS))
 	[[ $LAB_SENDERS =~ ^[0-9]{1,9}$ ]] ||
 		params_bad "SENDERS=$LAB_SENDERS is not a whole number"
 	LAB_SENDERS=$((10#$LAB_SENDERS))
@@ -153,6 +171,8 @@ params_read() {
 		params_bad "the warm-up (${LAB_WARMUP} us; WARMUP=, default 20 RTTs) leaves less" \
 			"than half of TIME=${TIME:-10}: make TIME longer"
 
+	params_racks
+
 	LAB_FLOWS=${FLOWS:-0}
 	[[ $LAB_FLOWS =~ ^[0-9]{1,9}$ ]] || params_bad "FLOWS=$LAB_FLOWS is not a whole number"
 	LAB_TELEMETRY=${TELEMETRY:-hpcc}
@@ -166,6 +186,7 @@ params_read() {
 
 	LAB_CCS=${CC:-sluice,cubic,bbr,dctcp}
 	[[ $LAB == udp || $LAB == node ]] && LAB_CCS=${CC:-sluice,none}
+	[[ $LAB == racks ]] && LAB_CCS=${CC:-sluice,hpcc,cubic}
 	[[ $LAB_CCS =~ ^[a-z0-9_-]+(,[a-z0-9_-]+)*$ ]] ||
 		params_bad "CC=$LAB_CCS is not a list of names with commas between them"
 	LAB_CCS=$(tr , '\n' <<<"$LAB_CCS" | awk '!seen[$0]++' | xargs)
@@ -175,6 +196,8 @@ params_read() {
 		[[ $LAB != node || $(cc_field "$cc" 2) == - ]] ||
 			params_bad "CC=$cc: in LAB=node the nodes have a variant of sluice or none, pods what" \
 				"PODCC says, as in PODCC=$cc"
+		[[ $LAB == racks || $cc != hiercc ]] ||
+			params_bad "CC=hiercc is of racks, and there is one here: add LAB=racks"
 	done
 	params_podcc
 	params_app
@@ -199,19 +222,109 @@ params_read() {
 	((LAB_SIZE)) && LAB_NAME+=-incast
 	((LAB_STAGGER)) && LAB_NAME=$LAB-stagger
 	((LAB_JOIN)) && LAB_NAME+=-join
+	((LAB_BURST)) && LAB_NAME+=-burst
+	((LAB_CHURN)) && LAB_NAME+=-churn
 	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
 		params_bad "NAME=$LAB_NAME: letters, digits, '.', '_' and '-' only"
 }
 
+# params_count VARIABLE TEXT MIN MAX UNIT: TEXT is a whole number in the range, which it prints.
+params_count() {
+	[[ $2 =~ ^[0-9]{1,9}$ ]] || params_bad "$1=$2 is not a whole number; example: $1=4"
+	params_range "$1" "$2" $((10#$2)) "$3" "$4" "$5"
+	echo $((10#$2))
+}
+
+# How many nodes and pods LAB=racks has.
+params_racks_size() {
+	local name
+
+	LAB_RACKS=0 LAB_SERVERS=0 LAB_UPLINK=1
+	if [[ $LAB != racks ]]; then
+		for name in RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL; do
+			[[ ! ${!name:-} ]] || params_bad "$name=${!name} is of LAB=racks: add that, or leave $name out"
+		done
+		return 0
+	fi
+	[[ ! ${SENDERS:-} ]] ||
+		params_bad "SENDERS=$SENDERS: racks have pods; write RACKS=4 SERVERS=4, as an example"
+	[[ ! ${STAGGER:-} ]] || params_bad "STAGGER=$STAGGER is not for LAB=racks: BURST=16 starts flows beside others"
+	LAB_RACKS=$(params_count RACKS "${RACKS:-4}" 1 32 racks) || exit 2
+	LAB_SERVERS=$(params_count SERVERS "${SERVERS:-4}" 1 32 pods) || exit 2
+	LAB_UPLINK=$(params_count UPLINK "${UPLINK:-2}" 1 100 "times RATE") || exit 2
+}
+
+# What they send, and what becomes of their credit.
+params_racks() {
+	LAB_BURST=0 LAB_BURST_BYTES=0 LAB_CHURN=0 LAB_LOSE=0 LAB_REPEAT=0 LAB_REORDER=0 LAB_KILL=0 LAB_LONGS= LAB_HIERCC=
+	[[ $LAB == racks ]] || return 0
+	if [[ ${BURST:-} ]]; then
+		[[ ! ${CHURN:-} ]] || params_bad "BURST and CHURN are two kinds of short flows: leave one out"
+		LAB_BURST=$(params_count BURST "$BURST" 1 1024 flows) || exit 2
+		LAB_BURST_BYTES=$((LAB_SIZE ? LAB_SIZE : LAB_RATE / 1000 * LAB_RTT / 16000))
+		((LAB_BURST_BYTES)) || params_bad "BURST=$BURST with RTT=$RTT: half a BDP is nothing; add SIZE=25kb"
+		LAB_SIZE=0
+		LAB_WARMUP=$((20 * LAB_RTT))
+		[[ ! ${WARMUP:-} ]] || LAB_WARMUP=$(params_seconds WARMUP "$WARMUP" 80ms) || exit 2
+		((LAB_WARMUP + 100000 <= LAB_TIME / 2)) || params_bad "TIME=${TIME:-10} is too short: the burst is in the" \
+			"middle, 100 ms after the warm-up (${LAB_WARMUP} us) or later"
+	fi
+	if [[ ${CHURN:-} ]]; then
+		((LAB_SIZE == 0)) || params_bad "SIZE=$SIZE: the flows of CHURN have 10 KB; leave SIZE out"
+		LAB_CHURN=$(params_time CHURN "$CHURN" 100ms) || exit 2
+		params_range CHURN "$CHURN" "$LAB_CHURN" 1000 $((LAB_TIME / 4)) us
+		((LAB_TIME / 1000 * (LAB_RATE / 1000000) / 280 <= 3500)) ||
+			params_bad "CHURN=$CHURN for ${TIME:-10} s is more than 3500 flows: make TIME shorter"
+	fi
+	[[ ! ${LONG:-} ]] || ((LAB_SIZE == 0)) ||
+		params_bad "LONG=$LONG beside SIZE=$SIZE: short flows that start later have BURST=$LAB_SENDERS"
+	params_long
+	LAB_HIERCC=${HIERCC:-}
+	[[ $LAB_HIERCC =~ ^([a-z0-9_]+=[A-Za-z0-9.]+(,|$))*$ ]] ||
+		params_bad "HIERCC=$LAB_HIERCC is no list of KEY=VALUE; example: HIERCC=c0=36KB,period=500us"
+	LAB_LOSE=$(params_count LOSE "${LOSE:-0}" 0 100 percent) || exit 2
+	LAB_REPEAT=$(params_count REPEAT "${REPEAT:-0}" 0 100 percent) || exit 2
+	LAB_REORDER=$(params_count REORDER "${REORDER:-0}" 0 100 percent) || exit 2
+	if [[ ${KILL:-} ]]; then
+		((LAB_SIZE == 0)) || params_bad "KILL=$KILL wants flows that last: leave SIZE out, or add BURST"
+		LAB_KILL=$(params_time KILL "$KILL" 1s) || exit 2
+		((LAB_KILL >= 100000 && LAB_KILL + 3000000 <= LAB_TIME)) || params_bad "KILL=$KILL of TIME=${TIME:-10} s:" \
+			"100 ms after the start or later, and 3 s before the end: what is started again takes its time"
+	fi
+}
+
+# LAB_LONGS: how many long flows each rack has; LAB_LONG: all.
+params_long() {
+	local count i racks long=${LONG:-$((LAB_BURST || LAB_CHURN ? 2 : LAB_SENDERS))}
+
+	LAB_LONG=0
+	((LAB_SIZE == 0)) || return 0
+	[[ $long =~ ^[0-9]{1,3}(,[0-9]{1,3})*$ ]] ||
+		params_bad "LONG=$long is no number of flows, nor a list of them; example: LONG=2 or LONG=3,1"
+	if [[ $long != *,* ]]; then
+		for ((i = 0; i < LAB_RACKS; i++)); do
+			LAB_LONGS+="$(((10#$long + LAB_RACKS - 1 - i) / LAB_RACKS)) "
+		done
+	else
+		LAB_LONGS=${long//,/ }
+		racks=$(wc -w <<<"$LAB_LONGS")
+		((racks <= LAB_RACKS)) || params_bad "LONG=$long is of $racks racks, there are RACKS=$LAB_RACKS"
+	fi
+	for count in $LAB_LONGS; do
+		((LAB_LONG += 10#$count))
+	done
+	params_range LONG "$long" "$LAB_LONG" 1 256 flows
+}
+
 params_podcc() {
 	local cc
 
 	LAB_PODCCS=
-	[[ $LAB == node || ! ${PODCC:-} ]] ||
-		params_bad "PODCC=$PODCC is for the pods of LAB=node; elsewhere it is CC=$PODCC"
-	[[ $LAB == node ]] || return 0
+	[[ $LAB == node || $LAB == racks || ! ${PODCC:-} ]] ||
+		params_bad "PODCC=$PODCC is for the pods of LAB=node and racks; elsewhere it is CC=$PODCC"
+	[[ $LAB == node || $LAB == racks ]] || return 0
 	LAB_PODCCS=${PODCC:-cubic}
 	[[ $LAB_PODCCS =~ ^[a-z]+(,[a-z]+)*$ ]] ||
 		params_bad "PODCC=$LAB_PODCCS is not a list of names with commas between them"
@@ -223,7 +336,8 @@ params_podcc() {
 }
 
 params_app() {
-	LAB_APP=${APP:-} LAB_LONG=$LAB_SENDERS
+	LAB_APP=${APP:-}
+	[[ $LAB == racks ]] || LAB_LONG=$LAB_SENDERS
 	[[ $LAB_APP ]] || return 0
 	[[ $LAB_APP == web ]] || params_bad "APP=$LAB_APP is not known: web, or empty for iperf3"
 	[[ $LAB == node ]] || params_bad "APP=web has its programs in pods: add LAB=node"
@@ -284,5 +398,17 @@ params_write() {
 	auth=$LAB_AUTH
 	long_flows=$LAB_LONG
 	parallel=$LAB_PARALLEL
+	racks=$LAB_RACKS
+	servers=$LAB_SERVERS
+	uplink=$LAB_UPLINK
+	longs=$LAB_LONGS
+	burst=$LAB_BURST
+	burst_bytes=$LAB_BURST_BYTES
+	churn_us=$LAB_CHURN
+	lose_percent=$LAB_LOSE
+	repeat_percent=$LAB_REPEAT
+	reorder_percent=$LAB_REORDER
+	kill_us=$LAB_KILL
+	hiercc=$LAB_HIERCC
 	END
 }

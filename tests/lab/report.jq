@@ -50,7 +50,7 @@ def bytes_said: scaled([["MB", 1e6], ["KB", 1e3], ["B", 1]]; " ");
 def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .[-1] end;
 def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
 
-def named: {sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC",
+def named: {sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC", hiercc: "HierCC alone",
 	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC", "hpcc-ratio": "HPCC by ratio"}[.] // .;
 
 # A full packet on the wire: 1500 bytes of IP and an Ethernet header.
@@ -87,13 +87,21 @@ def command:
 	| [
 		["LAB", .lab // "star"],
 		["CC", ([runs[].cc] | join(","))],
-		["SENDERS", (if param("join_bytes") | positive then null else param("senders") end)],
+		["SENDERS", (if param("racks") or (param("join_bytes") | positive) then null else param("senders") end)],
+		["RACKS", param("racks")], ["SERVERS", param("servers")], ["UPLINK", param("uplink")],
+		["LONG", (.params.longs | values | join(",") | select(. != ""))],
+		["BURST", (param("burst") | positive)],
+		["CHURN", (duration_us("churn") | positive | values | time_make)],
+		["HIERCC", (.params.hiercc | strings | select(. != ""))],
+		["LOSE", (param("lose_percent") | positive)], ["REPEAT", (param("repeat_percent") | positive)],
+		["REORDER", (param("reorder_percent") | positive)],
+		["KILL", (duration_us("kill") | positive | values | time_make)],
 		["RATE", (param("rate_bps") | values | rate_make)],
 		["RTT", (duration_us("rtt") | values | time_make)],
 		["BUFFER", (param("buffer_bytes") | values | bytes_make)],
 		["TIME", (duration_us("time") | values | . / 1000000 | fixed(3) | trimmed)],
 		["WARMUP", (duration_us("warmup") | values | select(. > 0 or ($all | finite | not)) | time_make)],
-		["SIZE", (param("size_bytes") | positive | values | bytes_make)],
+		["SIZE", ((param("size_bytes") | positive) // (param("burst_bytes") | positive) | values | bytes_make)],
 		["STAGGER", (duration_us("stagger") | positive | values | time_make)],
 		["JOIN", (param("join_bytes") | positive | values | bytes_make)],
 		["AUTH", (if (.params // {}).auth == true then 1 else null end)],
@@ -109,8 +117,16 @@ def base_said:
 	  else $asked | time_said end;
 
 def described:
-	[
+	. as $all | (["lose", "repeat", "reorder"] | map(. as $what | $all | param($what + "_percent") // 0)) as $impaired
+	| param("servers") as $servers | param("uplink") as $uplink
+	| (param("burst_bytes") | positive | if . then bytes_said else null end) as $burst_bytes | [
 		["senders", param("senders")],
+		["racks", (param("racks") | values | "\(.) of \($servers | plural("pod")), uplinks \($uplink) times as fast")],
+		["burst", (param("burst") | positive | values | "\(plural("flow")) of \($burst_bytes)")],
+		["10 KB flows, 30 % of the link, every", (duration_us("churn") | positive | values | time_said)],
+		["keys of hiercc", (.params.hiercc | strings | select(. != ""))],
+		["credit lost, repeated, late", (if $impaired == [0, 0, 0] then null else $impaired | map("\(.) %") | join(", ") end)],
+		["receiver's daemon killed after", (duration_us("kill") | positive | values | time_said)],
 		["link rate", (param("rate_bps") | values | rate_said)],
 		["base RTT", base_said],
 		["buffer", (param("buffer_bytes") | values | bytes_said)],
@@ -162,8 +178,13 @@ def figures($ports; $warmup; $together):
 		["queue KB", "p99", "99 % of samples", ($q.p99 | number | kb), true],
 		["queue KB", "max", "maximum", ($q.max | number | kb), true],
 		["queue KB", "warm-up", "maximum in the warm-up", ($start | number | kb), false],
+		["queue KB", "burst", "maximum from the burst on", (.queue_burst_max_bytes | number | kb), false],
+		["queue KB", "kill", "maximum from the kill on", (.queue_kill_max_bytes | number | kb), false],
 		["queue KB", "ms>10p", "time until it is below 10 packets, ms",
 			(.queue_below_10_packets_us | number | ms), false],
+		["VOQ KB", "p50", "median, of the rack that has most", ([(.racks // [])[].voq_bytes.p50?] | max | kb), false],
+		["VOQ KB", "p99", "99 % of samples, likewise", ([(.racks // [])[].voq_bytes.p99?] | max | kb), false],
+		["VOQ KB", "max", "maximum", ([(.racks // [])[].voq_bytes.max?] | max | kb), false],
 		["link", "use %", "wire utilisation, %", (.utilisation | number | percent), true],
 		($ports[] as $port | ([$all_ports[] | select(.port == $port)][0] // {}) as $p
 			| ["at \($port)", "p50", "queue, median, KB", ($p.queue_bytes.p50? | number | kb), true],
@@ -180,11 +201,15 @@ def figures($ports; $warmup; $together):
 		["probe ms", "+max", "maximum, over the base", (over_base("max") | ms), true],
 		["probe ms", "lost", "requests without an answer, count", ($probe.lost | number | fixed(0)), false],
 		["flows done ms", "p50", "median flow", (fct_median | short), false],
+		["flows done ms", "p99", "99 % of the flows", ((.fct_us // {}).p99 | number | ms), false],
 		["flows done ms", "last", "slowest flow", (fct_last | short), false],
 		["flows done ms", "ideal", "all bytes at line rate", ($ideal | number | short), false],
 		["slowdown", "mean", "mean", ($slowdown.mean | number | short), false],
 		["slowdown", "max", "largest", ($slowdown.max | number | short), false],
 		["back ms", "slowest", "long flow back at 95 % of its rate, slowest", (recovery_last | short), false],
+		["back ms", "burst", "long flows back at 95 % of their rate, after the burst", (.long_back_ms | number | short), false],
+		["kill ms", "alone", "all racks send without credit", (.alone_ms | number | short), false],
+		["kill ms", "credit", "all have credit, from when it is ready again", (.credited_ms | number | short), false],
 		["packets", "retrans", "retransmitted", (.retransmits | number | fixed(0)), true],
 		["packets", "dropped", "dropped at the ports", (.drops | number | fixed(0)), true]
 	];
@@ -192,6 +217,8 @@ def figures($ports; $warmup; $together):
 def page_group:
 	{
 		"queue KB": "Queue, KB",
+		"VOQ KB": "Bytes in VOQs that no credit covers, KB",
+		"kill ms": "After the receiver's daemon was killed, ms",
 		"link": "Link",
 		"Jain per s": "Fairness in each second (1 is an equal share for all)",
 		"Jain 100 ms": "Fairness in each tenth of a second (1 is an equal share for all)",

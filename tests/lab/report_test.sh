@@ -321,6 +321,29 @@ page__two_ports() {
 	pictures 10
 }
 
+page__racks() {
+	LAB=racks lab_make racks '{"senders": 16, "racks": 4, "servers": 4, "uplink": 2, "longs": ["1", "1", "0", "0"],
+		"burst": 16, "burst_bytes": 25000, "churn_us": 0, "lose_percent": 10, "repeat_percent": 0,
+		"reorder_percent": 0, "kill_us": 0}' "[$(run_make hiercc 1 6056 4530 '{"fct_ms": [12, 40.5],
+		"fct_us": {"p50": 12000, "p99": 40500, "count": 2}, "queue_burst_max_bytes": 98400, "long_back_ms": 4.2,
+		"racks": [{"voq_bytes": {"p50": 100, "p99": 20000, "max": 31000}}, {"voq_bytes": {"p50": 26700, "p99": 30000,
+		"max": 30500}}]}')]"
+	page_run
+	has "$PAGE" "LAB=racks CC=hiercc RACKS=4 SERVERS=4 UPLINK=2 LONG=1,1,0,0 BURST=16 LOSE=10 RATE="
+	has "$PAGE" "SIZE=25kb"
+	hasnt "$PAGE" "CHURN="
+	hasnt "$PAGE" "SENDERS="
+	has "$PAGE" "4 of 4 pods, uplinks 2 times as fast"
+	has "$PAGE" "16 flows of 25 KB"
+	has "$PAGE" "10 %, 0 %, 0 %"
+	report_run 0 --table "$DIR"
+	row hiercc 0.0 6.1 6.1 6.1 85.0 98.4 26.7 30.0 31.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 12.0 40.5 40.5 4.20 0 0
+	# Elsewhere there is nothing of it.
+	four_make
+	report_run 0 --table "$DIR"
+	[[ $OUT != *VOQ* && $OUT != *burst* ]] || problem "a star has columns of racks: $OUT"
+}
+
 page__flows_1_and_64() {
 	local flows levels
 
@@ -416,7 +439,7 @@ errors__say_what_to_do() {
 }
 
 for name in table__four page__four page__sluice_loses page__single page__missing_series page__no_samples \
-	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__flows_1_and_64 \
+	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__racks page__flows_1_and_64 \
 	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"

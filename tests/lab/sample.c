@@ -3,7 +3,8 @@
  * lab-sample: the queue of the bottleneck ports and the byte counters of the senders' ports,
  * over time.
  *
- *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT[:CLASS] ... -r SWITCH:PORT ...
+ *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT[:CLASS] ... [-r SWITCH:PORT ...]
+ *		[-v MAP ...]
  *
  * 1. One netlink socket per namespace; all requests of a tick that go to one namespace are one
  *    message.
@@ -13,9 +14,14 @@
  *    numbers a queue or one a port.
  * 3. It ends on SIGTERM, or -t US after the last -r port began to carry data, which it says on
  *    stdout. SIGUSR1 is a mark: its time is said there, too. With -m the -t US begin no earlier.
+ * 4. Each tick, too, of every pinned map -v of VOQs: DIR/voqs.bin, three numbers a map: bytes that no credit
+ *    covers, credit, and packets that left because there was no more of it; the sums of all its VOQs.
  */
 #include "lab.h"
 
+#include "sluice/abi.h"
+
+#include <bpf/bpf.h>
 #include <libmnl/libmnl.h>
 #include <linux/gen_stats.h>
 #include <linux/if_link.h>
@@ -43,7 +49,17 @@ struct group {
 	int count;
 };
 
+/* A node's VOQs, by the map in which they are. */
+struct rack {
+	int map;
+	uint64_t value[3];
+};
+
+#define RACKS_MAX 64
+
 static struct group queues, ports;
+static struct rack racks[RACKS_MAX];
+static int rack_count;
 static volatile sig_atomic_t stopped;
 static volatile uint64_t marked_us;
 
@@ -228,6 +244,52 @@ static void group_write(const struct group *group, FILE *file, uint64_t us, int 
 		fwrite(group->target[i].value, sizeof(uint64_t), values, file);
 }
 
+static void rack_add(const char *path)
+{
+	struct bpf_map_info info = {};
+	__u32 length = sizeof(info);
+
+	if (rack_count == RACKS_MAX)
+		die("lab-sample: more than %d maps", RACKS_MAX);
+	racks[rack_count].map = bpf_obj_get(path);
+	if (racks[rack_count].map < 0)
+		die("lab-sample: cannot open %s: %s", path, strerror(errno));
+	if (bpf_obj_get_info_by_fd(racks[rack_count].map, &info, &length) ||
+	    info.key_size != sizeof(struct voq_key) || info.value_size != sizeof(struct voq))
+		die("lab-sample: %s is not of this build: make lab-tools", path);
+	rack_count++;
+}
+
+static void rack_read(struct rack *rack)
+{
+	struct voq_key key, *last = NULL;
+	struct voq voq;
+
+	memset(rack->value, 0, sizeof(rack->value));
+	while (!bpf_map_get_next_key(rack->map, last, &key)) {
+		last = &key;
+		if (bpf_map_lookup_elem(rack->map, &key, &voq))
+			continue;
+		rack->value[0] += hiercc_queue(&voq.voq, &voq.params);
+		rack->value[1] += voq.voq.credit;
+		rack->value[2] += voq.alone;
+	}
+}
+
+static void racks_write(FILE *file)
+{
+	uint64_t us = now_us();
+	int i;
+
+	if (!rack_count)
+		return;
+	fwrite(&us, sizeof(us), 1, file);
+	for (i = 0; i < rack_count; i++) {
+		rack_read(&racks[i]);
+		fwrite(racks[i].value, sizeof(racks[i].value), 1, file);
+	}
+}
+
 /* How many ports have begun to carry data. */
 static int ports_begun(void)
 {
@@ -257,13 +319,13 @@ static FILE *file_open(const char *dir, const char *name)
 
 int main(int argc, char **argv)
 {
-	uint64_t interval_us = 1000, every = 1, time_us = 0, next, tick, last_begun = 0;
+	uint64_t interval_us = 1000, every = 1, time_us = 0, next, tick, last_begun = 0, mark_told = 0;
 	struct sigaction action = {.sa_handler = on_signal}, mark = {.sa_handler = on_mark};
 	const char *dir = NULL;
-	FILE *queue_file, *port_file;
-	int option, i, mark_wanted = 0, mark_told = 0;
+	FILE *queue_file, *port_file, *voq_file;
+	int option, i, mark_wanted = 0;
 
-	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:")) != -1) {
+	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:")) != -1) {
 		switch (option) {
 		case 'o':
 			dir = optarg;
@@ -286,6 +348,9 @@ int main(int argc, char **argv)
 		case 'r':
 			target_add(&ports, optarg);
 			break;
+		case 'v':
+			rack_add(optarg);
+			break;
 		default:
 			exit(2);
 		}
@@ -298,6 +363,7 @@ int main(int argc, char **argv)
 		target_open(&ports.target[i]);
 	queue_file = file_open(dir, "queue.bin");
 	port_file = file_open(dir, "ports.bin");
+	voq_file = file_open(dir, "voqs.bin");
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGUSR1, &mark, NULL);
@@ -321,15 +387,16 @@ int main(int argc, char **argv)
 		us = now_us();
 		group_ask(&queues, qdisc_request);
 		group_write(&queues, queue_file, us, 3);
+		racks_write(voq_file);
+		if (marked_us != mark_told) {
+			mark_told = marked_us;
+			printf("mark %lu\n", mark_told);
+			fflush(stdout);
+		}
 		if (tick % every == 0 && ports.count) {
 			us = now_us();
 			group_ask(&ports, stats_request);
 			group_write(&ports, port_file, us, 1);
-			if (marked_us && !mark_told) {
-				mark_told = 1;
-				printf("mark %lu\n", marked_us);
-				fflush(stdout);
-			}
 			if (time_us && !last_begun && ports_begun() == ports.count &&
 			    (mark_told || !mark_wanted)) {
 				last_begun = us;
@@ -344,7 +411,7 @@ int main(int argc, char **argv)
 		while (next <= now_us())
 			next += interval_us;
 	}
-	if (fclose(queue_file) || fclose(port_file))
+	if (fclose(queue_file) || fclose(port_file) || fclose(voq_file))
 		die("lab-sample: writing in %s: %s", dir, strerror(errno));
 	return 0;
 }

@@ -13,6 +13,8 @@
  *    flow (of the first finite one; with ATTACH=late of Sluice) plus the warm-up, to the end of
  *    the measurement (of the last finite flow).
  * 3. Byte counters between two samples are taken to grow evenly.
+ * 4. With LAB=racks all flows are lab-flows', the long ones first: their rates are of what the receiver read
+ *    (received.bin), and voqs.bin (lab-sample) has the VOQs of each rack.
  */
 #include "lab.h"
 
@@ -47,16 +49,21 @@ struct lab {
 	char name[64], kernel[256], missing[256], ran[256], podcc[256], telemetry[16], app[64], attach[64];
 	uint64_t senders, parallel, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us,
 		size_bytes, stagger_us, join_bytes, auth;
+	/* LAB=racks */
+	uint64_t racks, servers, uplink, burst, burst_bytes, churn_us, lose, repeat, reorder, kill_us;
+	char hiercc[256], longs[256]; /* longs: how many long flows each rack has */
 };
 
 struct run {
 	char cc[64], dir[3072];
-	struct series queue, ports;
+	struct series queue, ports, voqs;
 	int queues, classes; /* columns of the queue series: of the ports, then of the classes */
 	char port_names[512], class_names[512], paths[4096];
 	uint64_t base_us, attached_us, retransmits;
 	struct flow flow[FLOWS_MAX]; /* finite ones, or each sender's long one */
 	int flows, finite;
+	int longs, recorded; /* of racks: flows that have no end, and those of which it is known what arrived */
+	uint64_t killed[3];  /* when the receiver's daemon was killed, started, ready; 0: was not */
 	struct flow steady; /* of a join: the long flow */
 	struct probe *probe;
 	size_t probes;
@@ -137,9 +144,21 @@ static void lab_read(struct lab *lab)
 		number_read(line, "stagger_us", &lab->stagger_us);
 		number_read(line, "join_bytes", &lab->join_bytes);
 		number_read(line, "auth", &lab->auth);
+		number_read(line, "racks", &lab->racks);
+		number_read(line, "servers", &lab->servers);
+		number_read(line, "uplink", &lab->uplink);
+		number_read(line, "burst", &lab->burst);
+		number_read(line, "burst_bytes", &lab->burst_bytes);
+		number_read(line, "churn_us", &lab->churn_us);
+		number_read(line, "lose_percent", &lab->lose);
+		number_read(line, "repeat_percent", &lab->repeat);
+		number_read(line, "reorder_percent", &lab->reorder);
+		number_read(line, "kill_us", &lab->kill_us);
+		value_read(line, "hiercc", lab->hiercc, sizeof(lab->hiercc));
+		value_read(line, "longs", lab->longs, sizeof(lab->longs));
 	}
 	fclose(file);
-	if (!lab->long_flows)
+	if (!lab->long_flows && !lab->racks)
 		lab->long_flows = lab->senders;
 }
 
@@ -255,6 +274,8 @@ static int flows_read(const struct lab *lab, struct run *run, const char *raw)
 		f->end_us = strtoull(at + 1, &at, 10);
 		f->bytes = strtoull(at + 1, &at, 10);
 		f->port = lab->join_bytes ? 1 : run->flows;
+		if (run->flows >= run->recorded && lab->racks)
+			f->port = -1;
 		run->flows++;
 	}
 	fclose(file);
@@ -269,6 +290,38 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+/* The same as window_find() of racks. */
+static int window_find_racks(const struct lab *lab, struct run *run, const char *raw)
+{
+	uint64_t last_start = 0, last_end = 0, end = series_end_us(&run->queue);
+	int i;
+
+	run->longs = lab->long_flows;
+	if (flows_read(lab, run, raw) || run->flows < run->longs)
+		return -1;
+	run->finite = run->flows > run->longs;
+	run->zero_us = run->flow[0].start_us;
+	for (i = 0; i < run->flows; i++) {
+		struct flow *f = &run->flow[i];
+
+		if (i < run->longs)
+			last_start = max_u64(last_start, f->start_us);
+		else
+			last_end = max_u64(last_end, f->end_us ? f->end_us : end);
+	}
+	run->from_us = (run->longs ? last_start : run->zero_us) + lab->warmup_us;
+	run->to_us = run->longs ? min_u64(series_end_us(&run->ports), run->zero_us + lab->time_us) : last_end;
+	if (run->from_us >= run->to_us) {
+		fprintf(stderr, "lab-sum: %s: nothing is left after the warm-up\n", run->cc);
+		return -1;
+	}
+	for (i = 0; i < run->longs; i++) {
+		run->flow[i].end_us = run->to_us;
+		run->flow[i].bytes = series_at(&run->ports, i + 1, run->to_us);
+	}
+	return 0;
 }
 
 /* Fills flow[] and the window (2. above). */
@@ -340,6 +393,8 @@ static int run_read(const struct lab *lab, struct run *run, const char *cc)
 		number_read(line, "base_us", &run->base_us);
 		number_read(line, "attached_us", &run->attached_us);
 		number_read(line, "retransmits", &run->retransmits);
+		if (sscanf(line, "killed=%lu %lu %lu", &run->killed[0], &run->killed[1], &run->killed[2]) < 3)
+			continue;
 	}
 	fclose(file);
 	run->queues = 1;
@@ -349,11 +404,16 @@ static int run_read(const struct lab *lab, struct run *run, const char *cc)
 	for (at = run->class_names; *at; at++)
 		run->classes += *at == ' ';
 	if (run->queues + run->classes > QUEUES_MAX ||
-	    series_read(raw, "queue.bin", 1 + 3 * (run->queues + run->classes), &run->queue) ||
-	    series_read(raw, "ports.bin", 1 + lab->long_flows, &run->ports))
+	    series_read(raw, "queue.bin", 1 + 3 * (run->queues + run->classes), &run->queue))
 		return -1;
+	run->recorded = lab->long_flows + lab->burst + (lab->size_bytes ? lab->senders : 0);
+	if (series_read(raw, lab->racks ? "received.bin" : "ports.bin",
+			1 + (lab->racks ? (uint64_t)run->recorded : lab->long_flows), &run->ports))
+		return -1;
+	if (lab->racks && series_read(raw, "voqs.bin", 1 + 3 * lab->racks, &run->voqs))
+		run->voqs.rows = 0;
 	probes_read(run, raw);
-	return window_find(lab, run, raw);
+	return lab->racks ? window_find_racks(lab, run, raw) : window_find(lab, run, raw);
 }
 
 /* ---- figures ---- */
@@ -417,7 +477,7 @@ static double jain_bin(const struct run *run, uint64_t from_us, uint64_t to_us)
 	double rate[FLOWS_MAX];
 	int i, count = 0;
 
-	for (i = 0; i < run->flows; i++) {
+	for (i = 0; i < (run->longs ? run->longs : run->flows); i++) {
 		const struct flow *f = &run->flow[i];
 		uint64_t from = max_u64(from_us, f->start_us);
 		uint64_t to = f->end_us ? min_u64(to_us, f->end_us) : to_us;
@@ -652,7 +712,7 @@ static json_object *fct_figures(const struct run *run)
 	json_object *array = json_object_new_array();
 	int i;
 
-	for (i = 0; run->finite && i < run->flows; i++) {
+	for (i = run->longs; run->finite && i < run->flows; i++) {
 		const struct flow *f = &run->flow[i];
 
 		json_object_array_add(
@@ -832,6 +892,161 @@ static json_object *recovery_figures(const struct lab *lab, const struct run *ru
 	return array;
 }
 
+/* What the long flows got together. */
+static double longs_rate_bps(const struct run *run, uint64_t from_us, uint64_t to_us)
+{
+	double sum = 0;
+	int i;
+
+	for (i = 0; i < run->longs; i++)
+		sum += port_rate_bps(run, i, from_us, to_us);
+	return sum;
+}
+
+/* Percentiles of the completion times, in microseconds, and how many there are. */
+static json_object *fct_percentiles(const struct run *run)
+{
+	uint64_t *values = calloc(run->flows, sizeof(*values));
+	json_object *object;
+	size_t count = 0;
+	int i;
+
+	for (i = run->longs; i < run->flows; i++)
+		if (run->flow[i].end_us)
+			values[count++] = run->flow[i].end_us - run->flow[i].start_us;
+	object = json_percentiles(values, count, 1);
+	json_int(object, "count", count);
+	json_int(object, "all", run->flows - run->longs);
+	free(values);
+	return object;
+}
+
+/* The most that waited at the port between two times. */
+static uint64_t queue_max(const struct run *run, uint64_t from_us, uint64_t to_us)
+{
+	uint64_t most = 0;
+	size_t row;
+
+	for (row = 0; row < run->queue.rows; row++) {
+		const uint64_t *cell = series_row(&run->queue, row);
+
+		if (cell[0] >= from_us && cell[0] <= to_us)
+			most = max_u64(most, cell[1]);
+	}
+	return most;
+}
+
+/*
+ * The long flows beside the burst, by their rate over one base RTT: in the 100 ms before, the least of it, and
+ * how long after the last short flow was complete it was back at 95 %: 0: at once, null: not again.
+ */
+static void burst_figures(json_object *object, const struct lab *lab, const struct run *run)
+{
+	uint64_t start = run->flow[run->longs].start_us, end = 0, us;
+	uint64_t span_us = max_u64(run->base_us, lab->rtt_us);
+	double before = longs_rate_bps(run, start - 100000, start), lowest = before, rate;
+	int i;
+
+	for (i = run->longs; i < run->flows; i++)
+		end = max_u64(end, run->flow[i].end_us ? run->flow[i].end_us : run->to_us);
+	for (us = start; us + span_us <= run->to_us && us < end + 20 * span_us; us += 100) {
+		rate = longs_rate_bps(run, us, us + span_us);
+		lowest = rate < lowest ? rate : lowest;
+	}
+	for (us = end; us + span_us <= run->to_us; us += 100)
+		if (longs_rate_bps(run, us, us + span_us) >= 0.95 * before)
+			break;
+	json_int(object, "queue_burst_max_bytes", queue_max(run, start, run->to_us));
+	json_object_object_add(object, "burst_ms", json_number((end - start) / 1e3, 1));
+	json_int(object, "long_before_bps", before);
+	json_int(object, "long_lowest_bps", lowest);
+	json_object_object_add(object, "long_back_ms",
+			       us + span_us <= run->to_us ? json_number((us - end) / 1e3, 1) : NULL);
+}
+
+/*
+ * Each rack: what its long flows got, and the bytes in its VOQs that no credit covered. longs: how many each
+ * has, in the order of the flows.
+ */
+static json_object *racks_figures(const struct lab *lab, const struct run *run)
+{
+	uint64_t *values = calloc(run->voqs.rows + 1, sizeof(*values));
+	json_object *array = json_object_new_array();
+	char longs[256], *word, *save = NULL;
+	uint64_t rack, k;
+	int flow = 0;
+
+	snprintf(longs, sizeof(longs), "%s", lab->longs);
+	word = strtok_r(longs, " ", &save);
+	for (rack = 0; rack < lab->racks; rack++, word = strtok_r(NULL, " ", &save)) {
+		json_object *object = json_object_new_object();
+		uint64_t count = word ? number_parse("longs", word) : 0;
+		double rate = 0;
+		size_t row, seen = 0;
+
+		for (k = 0; k < count && flow < run->longs; k++, flow++)
+			rate += port_rate_bps(run, flow, run->from_us, run->to_us);
+		json_int(object, "flows", count);
+		json_int(object, "rate_bps", rate);
+		for (row = 0; row < run->voqs.rows; row++) {
+			const uint64_t *cell = series_row(&run->voqs, row);
+
+			if (cell[0] >= run->from_us && cell[0] <= run->to_us)
+				values[seen++] = cell[1 + 3 * rack];
+		}
+		if (seen)
+			json_object_object_add(object, "voq_bytes", json_percentiles(values, seen, 1));
+		json_object_array_add(array, object);
+	}
+	free(values);
+	return array;
+}
+
+/*
+ * When, from a time on, a number of each rack that has long flows has been seen to grow, in all of them; in ms,
+ * null: never. column: 1 credit, 2 packets without.
+ */
+static json_object *racks_grown_ms(const struct lab *lab, const struct run *run, int column, uint64_t from_us,
+				   uint64_t to_us)
+{
+	uint64_t rack, last = 0, first_row = 0;
+	char longs[256], *word, *save = NULL;
+
+	while (first_row + 1 < run->voqs.rows && series_row(&run->voqs, first_row)[0] < from_us)
+		first_row++;
+	snprintf(longs, sizeof(longs), "%s", lab->longs);
+	word = strtok_r(longs, " ", &save);
+	for (rack = 0; rack < lab->racks; rack++, word = strtok_r(NULL, " ", &save)) {
+		size_t row, cell = 1 + 3 * rack + column;
+
+		if (!word || !number_parse("longs", word))
+			continue;
+		for (row = first_row; row < run->voqs.rows && series_row(&run->voqs, row)[0] <= to_us; row++)
+			if (series_row(&run->voqs, row)[cell] > series_row(&run->voqs, first_row)[cell])
+				break;
+		if (row >= run->voqs.rows || series_row(&run->voqs, row)[0] > to_us)
+			return NULL;
+		last = max_u64(last, series_row(&run->voqs, row)[0]);
+	}
+	return last ? json_number((last - from_us) / 1e3, 1) : NULL;
+}
+
+/*
+ * From the kill: until packets of all racks leave without credit, and the rate of all long flows while it is
+ * dead. From when the daemon was started again, and from when it said that it is ready: until all have credit.
+ * And the most that waited at the port from the kill on.
+ */
+static void kill_figures(json_object *object, const struct lab *lab, const struct run *run)
+{
+	uint64_t killed = run->killed[0], started = run->killed[1], ready = run->killed[2];
+
+	json_object_object_add(object, "alone_ms", racks_grown_ms(lab, run, 2, killed, started));
+	json_int(object, "dead_bps", longs_rate_bps(run, killed, started));
+	json_object_object_add(object, "credited_ms", racks_grown_ms(lab, run, 1, ready, run->to_us));
+	json_object_object_add(object, "restart_ms", json_number((ready - started) / 1e3, 1));
+	json_int(object, "queue_kill_max_bytes", queue_max(run, killed, run->to_us));
+}
+
 static json_object *ports_figures(const struct lab *lab, const struct run *run)
 {
 	json_object *array = json_object_new_array();
@@ -922,14 +1137,22 @@ static json_object *run_figures(const struct lab *lab, const struct run *run)
 		json_object_object_add(object, "classes", classes_figures(lab, run));
 	if (*run->paths)
 		json_object_object_add(object, "paths", words(run->paths));
-	if (!run->finite) {
+	if (!run->finite || run->longs) {
 		rates = json_object_new_array();
-		for (i = 0; i < run->flows; i++)
+		for (i = 0; i < (run->longs ? run->longs : run->flows); i++)
 			json_object_array_add(
 				rates, json_object_new_int64(port_rate_bps(
 					       run, run->flow[i].port, run->from_us, run->to_us)));
 		json_object_object_add(object, "rates_bps", rates);
 	}
+	if (lab->racks)
+		json_object_object_add(object, "racks", racks_figures(lab, run));
+	if (lab->racks && run->finite)
+		json_object_object_add(object, "fct_us", fct_percentiles(run));
+	if (lab->burst)
+		burst_figures(object, lab, run);
+	if (run->killed[2])
+		kill_figures(object, lab, run);
 	if (*lab->app)
 		web_figures(object, run);
 	if (*lab->attach)
@@ -973,6 +1196,20 @@ static json_object *lab_params(const struct lab *lab)
 	json_int(object, "size_bytes", lab->size_bytes);
 	json_int(object, "stagger_us", lab->stagger_us);
 	json_int(object, "join_bytes", lab->join_bytes);
+	if (lab->racks) {
+		json_int(object, "racks", lab->racks);
+		json_int(object, "servers", lab->servers);
+		json_int(object, "uplink", lab->uplink);
+		json_object_object_add(object, "longs", words(lab->longs));
+		json_int(object, "burst", lab->burst);
+		json_int(object, "burst_bytes", lab->burst_bytes);
+		json_int(object, "churn_us", lab->churn_us);
+		json_int(object, "lose_percent", lab->lose);
+		json_int(object, "repeat_percent", lab->repeat);
+		json_int(object, "reorder_percent", lab->reorder);
+		json_int(object, "kill_us", lab->kill_us);
+		json_object_object_add(object, "hiercc", json_object_new_string(lab->hiercc));
+	}
 	if (*lab->telemetry)
 		json_object_object_add(object, "telemetry", json_object_new_string(lab->telemetry));
 	json_object_object_add(object, "auth", json_object_new_boolean(lab->auth));
@@ -1007,19 +1244,19 @@ static void queue_write(const struct run *run, int queue)
 }
 
 /* Bins of 100 ms, of 10 ms where there is less than 3 s. */
-static void rates_write(const struct lab *lab, const struct run *run)
+static void rates_write(const struct run *run)
 {
-	uint64_t end = series_end_us(&run->ports), us, i;
+	uint64_t end = series_end_us(&run->ports), us, i, columns = run->ports.columns - 1;
 	uint64_t bin_us = run->to_us - run->zero_us < 3000000 ? 10000 : 100000;
 	FILE *file = file_open(run->dir, "rates.csv", "w");
 
 	fprintf(file, "t_ms");
-	for (i = 0; i < lab->long_flows; i++)
+	for (i = 0; i < columns; i++)
 		fprintf(file, ",f%lu_bps", i);
 	fprintf(file, "\n");
 	for (us = run->zero_us; us + bin_us <= end; us += bin_us) {
 		fprintf(file, "%lu", (us - run->zero_us) / 1000);
-		for (i = 0; i < lab->long_flows; i++)
+		for (i = 0; i < columns; i++)
 			fprintf(file, ",%.0f", port_rate_bps(run, i, us, us + bin_us));
 		fprintf(file, "\n");
 	}
@@ -1067,7 +1304,7 @@ static void flows_write(const struct lab *lab, const struct run *run)
 		flow_write(run, file, number++, &f, 0);
 	}
 	for (i = 0; i < run->flows; i++)
-		flow_write(run, file, number++, &run->flow[i], run->finite);
+		flow_write(run, file, number++, &run->flow[i], run->finite && i >= run->longs);
 	file_close(file);
 }
 
@@ -1119,6 +1356,40 @@ static void table_array(const char *label, json_object *array, const char *forma
 	}
 	if (i < json_object_array_length(array))
 		printf(" ...");
+}
+
+/* Of racks: what the others have not. */
+static void table_racks(const struct lab *lab, json_object *run)
+{
+	json_object *racks = json_object_object_get(run, "racks"), *back;
+	size_t i;
+
+	if (json_object_object_get(run, "fct_us"))
+		printf("\n%-11s completion ms %.1f / %.1f / %.1f (p50, p99, max) of %.0f", "",
+		       member(run, "fct_us", "p50") / 1e3, member(run, "fct_us", "p99") / 1e3,
+		       member(run, "fct_us", "max") / 1e3, member(run, "fct_us", "count"));
+	if (lab->burst) {
+		back = json_object_object_get(run, "long_back_ms");
+		printf("\n%-11s burst: queue max %.1f KB, over after %.1f ms; long flows %.1f Mbit/s before, least "
+		       "%.1f, back at 95 %% ", "", member(run, "queue_burst_max_bytes", NULL) / 1e3,
+		       member(run, "burst_ms", NULL), member(run, "long_before_bps", NULL) / 1e6,
+		       member(run, "long_lowest_bps", NULL) / 1e6);
+		printf(back ? "after %.1f ms" : "never", json_object_get_double(back));
+	}
+	if (json_object_object_get(run, "queue_kill_max_bytes")) {
+		printf("\n            killed: without credit after %.1f ms, %.1f Mbit/s; ready %.1f ms after the start, credit %.1f ms after that; queue max %.1f KB",
+		       member(run, "alone_ms", NULL), member(run, "dead_bps", NULL) / 1e6,
+		       member(run, "restart_ms", NULL), member(run, "credited_ms", NULL),
+		       member(run, "queue_kill_max_bytes", NULL) / 1e3);
+	}
+	for (i = 0; i < json_object_array_length(racks); i++) {
+		json_object *rack = json_object_array_get_idx(racks, i);
+
+		printf("%s%.1f Mbit/s, VOQ %.1f / %.1f / %.1f", i ? "; " : "\n            racks: ",
+		       member(rack, "rate_bps", NULL) / 1e6, member(rack, "voq_bytes", "p50") / 1e3,
+		       member(rack, "voq_bytes", "p99") / 1e3, member(rack, "voq_bytes", "max") / 1e3);
+	}
+	printf(" KB");
 }
 
 static void table_print(const struct lab *lab, json_object *results)
@@ -1202,6 +1473,8 @@ static void table_print(const struct lab *lab, json_object *results)
 						      JSON_C_TO_STRING_PLAIN));
 			table_array(" rates bit/s", array, " %.0f");
 		}
+		if (lab->racks)
+			table_racks(lab, run);
 		if (json_object_object_get(run, "governed_ms"))
 			printf("\n%-11s queue below 16 packets %.1f ms after attaching, then for "
 			       "%.1f %% of the time",
@@ -1243,13 +1516,14 @@ int main(int argc, char **argv)
 		}
 		for (queue = 0; queue < run.queues; queue++)
 			queue_write(&run, queue);
-		rates_write(&lab, &run);
+		rates_write(&run);
 		probe_write(&run);
 		flows_write(&lab, &run);
 		json_object_array_add(runs, run_figures(&lab, &run));
 		free(run.queue.cell);
 		free(run.ports.cell);
 		free(run.probe);
+		free(run.voqs.cell);
 	}
 	json_object_object_add(results, "lab", json_object_new_string(lab.name));
 	json_object_object_add(results, "kernel", json_object_new_string(lab.kernel));

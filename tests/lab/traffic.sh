@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The three kinds of traffic. Each returns when its measurement is over; what it started is left
+# The kinds of traffic but that of racks.sh and web.sh. Each returns when its measurement is over; what it started is left
 # to net_stop.
 
 TRAFFIC_IPERF_PORT=5200
@@ -9,7 +9,9 @@ TRAFFIC_WIRE=1514 TRAFFIC_PAYLOAD=1448
 TRAFFIC_UDP_BYTES=1336
 
 traffic_run() {
-	if ((LAB_JOIN)); then
+	if [[ $LAB == racks ]]; then
+		racks_run "$1"
+	elif ((LAB_JOIN)); then
 		traffic_join "$1"
 	elif ((LAB_SIZE)); then
 		traffic_finite "$1"
