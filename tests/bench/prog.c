@@ -52,10 +52,13 @@ struct bench_case {
 	unsigned int moves; /* offset of two hops whose clocks must go on; 0: none */
 	enum rx_feedback feedback; /* what is computed of the telemetry that comes */
 	int auth; /* messages are authenticated */
+	int voq; /* packets go by VOQs */
 	enum sluice_encoding encoding; /* that a source uses */
 	__u32 ifindex;
 	double round_ns[ROUNDS_MAX];
 };
+
+#define VOQ_TOR 0x0a010002
 
 static struct bench_case cases[48];
 static unsigned int cases_count;
@@ -113,8 +116,8 @@ static void auth_set(int on)
 	map_set(skel->maps.control, &zero, &control);
 }
 
-/* From now on, packets over IPv4 ask for telemetry in this encoding. */
-static void peer_choose(enum sluice_encoding encoding, enum rx_feedback feedback)
+/* From now on, packets over IPv4 ask for telemetry in this encoding, and go by VOQs or not. */
+static void peer_choose(enum sluice_encoding encoding, enum rx_feedback feedback, int voq)
 {
 	struct peer_key v4 = { .prefixlen = 96 + 8 };
 	struct control control;
@@ -127,6 +130,7 @@ static void peer_choose(enum sluice_encoding encoding, enum rx_feedback feedback
 		die("the peer");
 	peer.encoding = encoding;
 	peer.feedback = feedback;
+	peer.hiercc = voq;
 	map_set(skel->maps.peers, &v4, &peer);
 	control.epoch++;
 	map_set(skel->maps.control, &zero, &control);
@@ -146,15 +150,28 @@ static void hosts_hear(void)
 	}
 }
 
+/* What arrives of one VOQ is watched. */
+static void voq_fill(void)
+{
+	struct arrival_key key = { .prefixlen = 128, .tor = htonl(VOQ_TOR) };
+	struct arrival a = { .ifindex = host_port, .watched = 1 };
+	__u32 slot = 7;
+
+	address(&key.addr, "10.1.0.1");
+	map_set(skel->maps.arrival_slots, &key, &slot);
+	map_set(skel->maps.arrivals, &slot, &a);
+}
+
 static void maps_fill(void)
 {
-	struct control control = { .abi = SLUICE_ABI, .mode = MODE_ENFORCE };
+	struct control control = { .abi = SLUICE_ABI, .mode = MODE_ENFORCE, .tor = htonl(1) };
 	struct peer peer = {
 		.t_ns = BASE_RTT_NS,
 		.eta = Q24_ONE * 95 / 100,
 		.flows = 16,
 		.max_stage = 5,
 		.fallback = 1,
+		.voq_period_ns = BASE_RTT_NS,
 	};
 	struct port port = {
 		.count_ns = RX_COUNT_RTTS * BASE_RTT_NS,
@@ -175,6 +192,7 @@ static void maps_fill(void)
 	map_set(skel->maps.ports, &host_port, &port);
 	port.flags = PORT_F_SWITCH | PORT_F_STAMP;
 	map_set(skel->maps.ports, &switch_port, &port);
+	voq_fill();
 	hosts_hear();
 }
 
@@ -301,6 +319,8 @@ static void cases_make(void)
 	c->echo_waits = 1;
 	c = add("egress_ack_echo", "ACK with an echo of two hops", skel->progs.egress, ack, STAT_TX_DATA);
 	c->echo_waits = 1;
+	c = add("egress_data_voq", "full packet, v4, by a VOQ", skel->progs.egress, data, STAT_TX_DATA);
+	c->voq = 1;
 	c = add("egress_data_auth", "full packet, v4, with a tag", skel->progs.egress, data, STAT_TX_DATA);
 	c->auth = 1;
 	c = add("egress_data_echo_auth", "full packet, v4, with an echo of two hops and a tag",
@@ -346,6 +366,9 @@ static void cases_make(void)
 	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS);
 	add("ingress_data", "full packet, v4: stripped, telemetry kept", skel->progs.ingress, f,
 	    STAT_RX_DATA);
+	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS, .voq = 1, .voq_tor = VOQ_TOR, .voq_total = 1, .voq_flows = 1,
+		 .voq_prefixlen = 128);
+	add("ingress_data_voq", "full packet, v4, of a VOQ that is watched", skel->progs.ingress, f, STAT_RX_DATA);
 	f = wrap(&back6, .room = 5, .nhop = 2, .hop = TWO_HOPS);
 	add("ingress_data_v6", "full packet, v6", skel->progs.ingress, f, STAT_RX_DATA);
 	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS, .echo = 1, .echo_hops = 2,
@@ -388,6 +411,9 @@ static void cases_make(void)
 	add("empty_xdp", "a program of XDP that returns at once", bench->progs.empty_xdp, data, STAT_MAX);
 	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS);
 	add("xdp_data", "full packet, v4: stripped at XDP", xdp->progs.ingress_xdp, f, STAT_RX_XDP);
+	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS, .voq = 1, .voq_tor = VOQ_TOR, .voq_total = 1, .voq_flows = 1,
+		 .voq_prefixlen = 128);
+	add("xdp_data_voq", "full packet, v4, of a VOQ that is watched", xdp->progs.ingress_xdp, f, STAT_RX_XDP);
 	f = wrap(&back6, .room = 5, .nhop = 2, .hop = TWO_HOPS);
 	add("xdp_data_v6", "full packet, v6", xdp->progs.ingress_xdp, f, STAT_RX_XDP);
 	f = wrap(&back, .room = 5, .nhop = 2, .hop = TWO_HOPS, .echo = 1, .echo_hops = 2,
@@ -533,7 +559,7 @@ static double run(struct bench_case *c, unsigned int packets)
 	}
 	bench->bss->echo_waits = c->echo_waits;
 	auth_set(c->auth);
-	peer_choose(c->encoding, c->feedback);
+	peer_choose(c->encoding, c->feedback, c->voq);
 	if (c->stat != STAT_MAX)
 		before = stat_read(c->stat);
 	for (i = 0; i < packets; i++) {

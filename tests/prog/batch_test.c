@@ -44,15 +44,12 @@ struct batch {
 static unsigned int message(const struct batch *m, __u8 *at)
 {
 	unsigned int bytes = 12 + 24 * m->n + (m->key ? 16 : 0), k;
-	__u32 word[204] = {};
-	__u8 *text = (__u8 *)word;
-	struct sluice_addr src = addr_of(m->v6, HOST_B), dst = addr_of(m->v6, HOST_A);
 
 	memset(at, 0, bytes);
 	at[0] = 0x98;
 	at[1] = (bytes - 4) / 4;
 	at[3] = m->next ?: 59;
-	at[4] = 0x34;
+	at[4] = 0x44;
 	at[5] = m->n;
 	at[6] = m->key ? F_AUTH : 0;
 	for (k = 0; k < m->n; k++) {
@@ -70,27 +67,16 @@ static unsigned int message(const struct batch *m, __u8 *at)
 		put32(r + 16, o->value);
 		put32(r + 20, o->value_flags);
 	}
-	if (!m->key)
-		return bytes;
-	put64(at + bytes - 16, m->auth_seq);
-	memcpy(text, &src, 16);
-	memcpy(text + 16, &dst, 16);
-	memcpy(text + 32, at + 4, 8);
-	put64(text + 40, m->auth_seq);
-	memcpy(text + 48, at + 12, 24 * m->n);
-	put64(at + bytes - 8, siphash(m->key, word, 12 + 6 * m->n, 204));
+	if (m->key)
+		batch_sign(at, bytes, m->n, m->v6, m->key, m->auth_seq);
 	return bytes;
 }
 
 static struct frame frame(const struct batch *m)
 {
 	__u8 bytes[1100];
-	unsigned int len = message(m, bytes);
-	struct frame f = udp(.v6 = m->v6, .reply = 1, .sport = PORT_WIRE, .dport = PORT_WIRE, .payload = len);
 
-	put16(f.b + at_udp(&f) + 6, 0);
-	memcpy(f.b + at_udp(&f) + 8, bytes, len);
-	return f;
+	return frame_of_batch(m->v6, bytes, message(m, bytes));
 }
 
 /* The flows from ports PORT_A to PORT_A + n - 1, each with some bytes sent. */
@@ -98,18 +84,8 @@ static void flows_run(int v6, unsigned int n)
 {
 	unsigned int k;
 
-	hosts_strip();
-	for (k = 0; k < n; k++) {
-		struct ip_spec s = { .v6 = v6, .payload = 100, .sport = PORT_A + k };
-		struct frame in = frame_of(s);
-		struct flow f;
-
-		run(EGRESS, &in);
-		expect_counted(STAT_TX_DATA);
-		f = flow_get(s);
-		f.tx_bytes = 1000000;
-		flow_set(s, &f);
-	}
+	for (k = 0; k < n; k++)
+		flow_runs_of((struct ip_spec){ .v6 = v6, .payload = 100, .sport = PORT_A + k }, 1000000);
 }
 
 static struct flow flow_at(int v6, unsigned int k)
@@ -298,7 +274,9 @@ Test(batch, daemon__makes_what_is_read)
 			struct batch m = { .v6 = v6, .n = 2, .key = auth ? &key : NULL, .auth_seq = 0x123456789abcdef0 };
 			struct auth_keys keys = { .key = { key }, .n = auth };
 			struct report report[2] = {};
-			__u8 want[REPORTS_MESSAGE_MAX], got[REPORTS_MESSAGE_MAX];
+			struct wire_report entries[2];
+			struct message own = { .type = WIRE_FEEDBACK, .entries = entries, .n = 2 };
+			__u8 want[MESSAGE_MAX], got[MESSAGE_MAX];
 			__u64 now = 5000000000ULL;
 			unsigned int k, bytes;
 
@@ -312,8 +290,11 @@ Test(batch, daemon__makes_what_is_read)
 				report[k].flags = k ? F_RATIO : F_WINDOW;
 				m.one[k] = (struct one){ .flags = report[k].flags, .flows = 9, .nhop_path = 0x2000, .seq = 77,
 							 .age = k ? 0xffff : 300, .value = 123456, .value_flags = 1 };
+				report_write(&report[k], now, &entries[k]);
 			}
-			bytes = reports_message(report, 2, now, &keys, m.auth_seq, got);
+			own.from = report->key.local;
+			own.to = report->key.remote;
+			bytes = message_write(&own, &keys, m.auth_seq, got);
 			expect_eq(bytes, message(&m, want));
 			expect_eq(memcmp(want, got, bytes), 0);
 		}

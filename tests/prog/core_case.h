@@ -5,6 +5,7 @@
 #include "sluice/fallback.h"
 #include "sluice/hiercc.h"
 #include "sluice/intmd.h"
+#include "sluice/ppfc.h"
 #include "sluice/rx.h"
 #include "sluice/siphash.h"
 #include "sluice/swift.h"
@@ -25,6 +26,14 @@ struct core_case {
 	struct hiercc_seen seen;
 	struct hiercc_due due;
 	struct hiercc_port port;
+	struct pfc_obey_params obey_params;
+	struct pfc_obey obey;
+	struct pfc_params gate;
+	struct pfc_told told;
+	struct ppfc_params ppfc;
+	struct ppfc_random random;
+	struct ppfc_queue queue[4];
+	struct ppfc_share share[4];
 	__u64 departure_ns;
 	__u32 total, pad;
 	struct siphash_key key;
@@ -56,12 +65,25 @@ struct core_case {
 	X(core_voq_send, c->verdict = hiercc_send(&c->voq, &c->voq_params, c->now_ns, c->word[0] >> 12, \
 						  &c->total, &c->departure_ns))                    \
 	X(core_voq_credit, c->verdict = hiercc_credit(&c->voq, &c->voq_params, c->now_ns,          \
-						      c->voq.credit + c->n, c->report))            \
+						      c->voq.credit + c->n, c->report, c->mark))   \
 	X(core_voq_see, hiercc_see(&c->seen, c->n, c->mark, c->word[0], c->word[1], 75000))        \
 	X(core_voq_judge, c->verdict = hiercc_judge(&c->due, &c->voq_params, &c->seen, c->now_ns)) \
 	X(core_voq_budget, hiercc_budget(&c->port, c->bytes))                                      \
 	X(core_hop_rate, c->verdict = hiercc_arrival(&c->hop, &c->hop_params, c->now_ns, c->bytes); \
 			 hiercc_rate(&c->hop, &c->hop_params, c->n, c->word[0]))                   \
+	X(core_pfc_frame, pfc_set((struct pfc_frame *)c->stack, c->n & 7, c->mark);                \
+			  c->verdict = pfc_check((struct pfc_frame *)c->stack, 60 + c->report))    \
+	X(core_pfc_hear, c->verdict = pfc_hear(&c->obey, &c->obey_params, c->now_ns, c->mark & 0xffff); \
+			 c->departure_ns = pfc_asked(&c->obey, &c->obey_params, c->now_ns, 0))     \
+	X(core_pfc_ingress, c->verdict = pfc_ingress(&c->told, &c->gate, c->now_ns, c->word[0] >> 14, \
+						     c->word[1] >> 12, &c->departure_ns))          \
+	X(core_ppfc_predict, c->total = ppfc_predict(c->queue, 4, &c->ppfc, c->word[0], c->word[1] >> 12); \
+			     c->bytes = ppfc_duration(c->share, c->queue, &c->ppfc, c->word[1] >> 12, \
+						      c->obey_params.bps);                         \
+			     c->verdict = ppfc_tell(&c->told, c->now_ns, c->bytes, c->obey_params.bps, \
+						    c->share, c->word[1] >> 12);                   \
+			     c->bytes += ppfc_returning(&c->told, &c->ppfc, c->now_ns, -5, c->word[2] >> 12)) \
+	X(core_ppfc_choose, c->total = ppfc_choose(c->share, 4, &c->ppfc, &c->random))             \
 	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 27))                                  \
 	X(core_source, intmd_source(c->hdr, c->n, c->report))                                      \
 	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out,      \

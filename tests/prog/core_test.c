@@ -81,6 +81,10 @@ static void case_begin(struct core_case *c)
 			       p->w_init >> 12);
 	hiercc_hop_init(&c->hop, &c->hop_params);
 	hiercc_port_init(&c->port, any() % HIERCC_RATE_MAX);
+	pfc_obey_init(&c->obey_params, 1 + any() % PFC_BPS_MAX);
+	c->gate = (struct pfc_params){ 1 + any() % PFC_NS_MAX, below(4) * Q24_ONE, 100000, 3000 };
+	ppfc_params_init(&c->ppfc, 500000, 600000, 16, c->obey_params.bps, p->t_ns);
+	ppfc_seed(&c->random, any());
 	bytes_any(&c->key, sizeof(c->key));
 	c->ack.hops = 1 + below(HPCC_MAX_HOPS);
 }
@@ -115,7 +119,16 @@ static void case_next(struct core_case *c)
 	c->seen.bytes += below(100000);
 	c->seen.packets += below(100);
 	c->voq.sent += below(100000);
+	for (i = 0; i < 4; i++) {
+		c->queue[i] = (struct ppfc_queue){ .bps = c->obey_params.bps, .bytes = any() % 1000000,
+						   .increment = (__s64)below(200000) - 100000,
+						   .returning = below(2) * below(100000) };
+		c->share[i] = (struct ppfc_share){ .bytes = below(3) * below(100000),
+						   .increment = (__s64)below(20000) - 10000 };
+	}
 	bytes_any(c->stack, sizeof(c->stack));
+	if (below(2))
+		pfc_build((struct pfc_frame *)c->stack, c->stack);
 	bytes_any(&c->values, sizeof(c->values));
 	intmd_source(c->hdr, below(4), 0);
 	if (!below(4))

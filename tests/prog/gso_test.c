@@ -196,6 +196,53 @@ Test(gso, segments__each_carry_headers_and_telemetry)
 		segments_carry_headers((struct ip_spec){ .v6 = v6, .options = 12 });
 }
 
+static void voqs_on(void)
+{
+	struct peer peer = peer_usual();
+
+	tor_set(77);
+	peer.hiercc = 1;
+	peer.voq_period_ns = 1000;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	peer_set("fd00:1::", 32, &peer);
+	control_next_epoch();
+}
+
+/* The packet is in its VOQ as a whole, and every segment says so. */
+Test(gso, segments__repeat_their_place_in_the_voq)
+{
+	link_make("");
+	link_attach(EGRESS, LINK_NEAR, 0);
+	voqs_on();
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6 };
+		unsigned int outer = v6 ? 40 : 20, i;
+		__u32 seq = 4300 + 5 * (14 + outer + 20 + outer + 8 + 12 + 44 + 12);
+		int fd = gso_socket(LINK_NEAR), far = packet_socket(LINK_FAR);
+
+		tso_off(fd, LINK_NEAR);
+		hosts_strip();
+		send_gso(fd, s, 4300, 1000);
+		for (i = 0; i < 5; i++) {
+			struct frame got, inner, want;
+
+			fixture("IPv%d, segment %u", v6 ? 6 : 4, i + 1);
+			cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
+			inner = segment(s, i * 1000, i < 4 ? 1000 : 300, v6 ? 0 : get16(got.b + at_inner(&got) + 4));
+			want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq, .voq = 1,
+				    .voq_tor = 77, .voq_total = seq, .voq_flows = 1, .voq_prefixlen = 128);
+			if (!v6) {
+				put16(want.b + 18, get16(got.b + 18));
+				frame_fix(&want);
+			}
+			expect_frame(&got, &want);
+		}
+		expect_eq(voq_get(voq_key_of(v6, HOST_B, 128)).voq.sent, (1ULL << 32) + seq);
+		close(fd);
+		close(far);
+	}
+}
+
 /* Wrapped, it would be lost where it arrives whole. Only its probe is wrapped. */
 Test(gso, segments__of_udp_leave_as_they_are)
 {
@@ -224,6 +271,27 @@ Test(gso, segments__of_udp_leave_as_they_are)
 	}
 	close(fd);
 	close(far);
+}
+
+/* Without our header nobody would say that they have arrived. */
+Test(gso, segments__of_udp_are_in_no_voq)
+{
+	link_make("");
+	link_attach(EGRESS, LINK_NEAR, 0);
+	voqs_on();
+	FOR_V4_AND_V6(v6) {
+		int fd = gso_socket(LINK_NEAR), far = packet_socket(LINK_FAR);
+		struct ip_spec s = { .v6 = v6, .udp = 1 };
+
+		tso_off(fd, LINK_NEAR);
+		hosts_strip();
+		send_gso(fd, s, 4300, 1000);
+		expect_probe(far, s, 4300, 0);
+		expect_counted_attached(STAT_TX_UDP_GSO, STAT_PROBE_SENT);
+		expect_eq(voq_exists(voq_key_of(v6, HOST_B, 128)), 0);
+		close(fd);
+		close(far);
+	}
 }
 
 /* Of a packet of many segments one small question, and of one whose checksum is not there yet. */
@@ -306,7 +374,7 @@ Test(gso, probe__comes_back_unfinished)
 				send_gso(fd, s, payloads[i], payloads[i] > 2000 ? 1000 : 0);
 				cr_assert(packet_catch(near, &got, 1000), "%sno answer",
 					  world_fixture());
-				expect_eq(got.b[at_shim(&got) + 4], 0x33);
+				expect_eq(got.b[at_shim(&got) + 4], 0x43);
 				while (packet_catch(near, &got, 5)) /* it is on its way to ingress */
 					;
 				expect_eq(host_get(v6, HOST_B).capable, 1);
@@ -607,7 +675,7 @@ Test(gso, checksum__of_a_wrapped_datagram)
 			send_gso(fd, s, payloads[i], 0);
 			do
 				cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
-			while (got.b[at_shim(&got) + 4] == 0x32);
+			while (got.b[at_shim(&got) + 4] == 0x42);
 			seq += got.len;
 			want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq);
 			expect_frame(&got, &want);

@@ -299,9 +299,9 @@ Test(hop, malformed__is_untouched)
 			fixture("IPv%d, version and message %#x", v6 ? 6 : 4, v);
 			in = whole;
 			in.b[shim + 4] = v;
-			if (v == 0x33)
+			if (v == 0x43)
 				expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
-			else if (v != 0x31 && v != 0x32)
+			else if (v != 0x41 && v != 0x42)
 				expect_untouched(HOP_MAP, &in, STAT_HOP_BAD);
 			fixture("IPv%d, length %u words", v6 ? 6 : 4, v);
 			in = whole;

@@ -36,20 +36,6 @@ static const struct ip_spec *forward(int v6)
 	return v6 ? &a_to_b_v6 : &a_to_b;
 }
 
-/* The flow A to B, as its first data packet leaves it, with wire bytes sent so far. */
-static void flow_runs_of(struct ip_spec s, __u64 tx_bytes)
-{
-	struct frame in = frame_of(s);
-	struct flow f;
-
-	hosts_strip();
-	run(EGRESS, &in);
-	expect_counted(STAT_TX_DATA);
-	f = flow_get(s);
-	f.tx_bytes = tx_bytes;
-	flow_set(s, &f);
-}
-
 static void flow_runs(int v6, __u64 tx_bytes)
 {
 	flow_runs_of((struct ip_spec){ .v6 = v6, .payload = 100 }, tx_bytes);
@@ -1495,11 +1481,11 @@ SinkTest(ingress, malformed__shim_and_header)
 			fixture("IPv%d, version and message %#x", v6 ? 6 : 4, v);
 			in = whole;
 			in.b[shim + 4] = v;
-			if (v >> 4 != 3)
+			if (v >> 4 != 4)
 				expect_refused(&in, STAT_RX_BAD_VERSION);
-			else if (v == 0x30 || v > 0x34)
+			else if (v == 0x40 || v > 0x46)
 				expect_refused(&in, STAT_RX_BAD_MSG);
-			else if (v == 0x34) /* five reports would be longer */
+			else if (v > 0x43) /* five reports, credits or rates would be longer */
 				expect_refused(&in, STAT_RX_BAD_LENGTH);
 			fixture("IPv%d, length %u words", v6 ? 6 : 4, v);
 			in = whole;

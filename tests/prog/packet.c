@@ -327,6 +327,13 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 		p += 4;
 		p += put_hops(p, s.hop, s.room);
 	}
+	if (s.voq) {
+		put32(p, s.voq_tor);
+		put32(p + 4, s.voq_total);
+		put16(p + 8, s.voq_flows);
+		p[10] = s.voq_prefixlen;
+		p += 12;
+	}
 	if (s.echo) {
 		put32(p, s.echo_seq);
 		put16(p + 4, s.echo_age);
@@ -343,9 +350,10 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 	w[0] = 9 << 4 | 2 << 2;
 	w[1] = words;
 	w[3] = s.next ?: s.bare ? 59 : v6 ? 41 : 4;
-	w[4] = (s.version ?: 3) << 4 | (s.msg ?: 1);
+	w[4] = (s.version ?: 4) << 4 | (s.msg ?: 1);
 	w[5] = s.room;
-	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0) | (s.window ? 4 : 0) | (s.ratio ? 8 : 0);
+	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0) | (s.window ? 4 : 0) | (s.ratio ? 8 : 0) |
+	       (s.voq ? 16 : 0);
 	w[7] = s.echo_hops;
 	put32(w + 8, s.seq);
 
@@ -418,7 +426,7 @@ struct frame frame_turned(struct frame probe)
 	memcpy(f.b + 6, probe.b, 6);
 	memcpy(f.b + at, probe.b + at + bytes, bytes);
 	memcpy(f.b + at + bytes, probe.b + at, bytes);
-	f.b[at_shim(&f) + 4] = 0x33;
+	f.b[at_shim(&f) + 4] = 0x43;
 	return f;
 }
 
@@ -442,11 +450,16 @@ unsigned int at_hop(const struct frame *f, unsigned int n)
 	return at_telem(f) + 4 + 8 * n;
 }
 
-unsigned int at_echo(const struct frame *f)
+unsigned int at_voq(const struct frame *f)
 {
 	unsigned int room = f->b[at_shim(f) + 5];
 
 	return room ? at_hop(f, room) : at_telem(f);
+}
+
+unsigned int at_echo(const struct frame *f)
+{
+	return at_voq(f) + (f->b[at_shim(f) + 6] & 16 ? 12 : 0);
 }
 
 unsigned int at_inner(const struct frame *f)

@@ -71,7 +71,7 @@ struct frame frame_cut(struct frame f, unsigned int len);
 /* What Sluice puts in front of a packet, and what is in it. */
 struct wire_spec {
 	__u8 msg;     /* 1: DATA */
-	__u8 version; /* 3 */
+	__u8 version; /* 4 */
 	__u8 next;    /* IP protocol of what follows: 4 or 41 */
 	__u16 sport;  /* 0xc000 */
 	__u8 ttl;     /* 64 */
@@ -83,6 +83,11 @@ struct wire_spec {
 	__u8 nhop;
 	__u16 path;
 	__u64 hop[5];
+
+	int voq; /* there is a block of one */
+	__u32 voq_tor, voq_total;
+	__u16 voq_flows;
+	__u8 voq_prefixlen; /* as it is: 0 is malformed */
 
 	int echo; /* there is one */
 	__u8 echo_hops;
@@ -143,6 +148,7 @@ unsigned int at_udp(const struct frame *f);
 unsigned int at_shim(const struct frame *f);
 unsigned int at_telem(const struct frame *f);		   /* nhop_path; the frame has room */
 unsigned int at_hop(const struct frame *f, unsigned int n);
+unsigned int at_voq(const struct frame *f);		   /* the frame has a VOQ block */
 unsigned int at_echo(const struct frame *f);		   /* the frame has an echo */
 unsigned int at_inner(const struct frame *f);
 unsigned int at_auth(const struct frame *f); /* the frame is authenticated */

@@ -72,16 +72,7 @@ static struct flow flow_of(int v6)
 /* The flow A to B, as its first data packet leaves it. */
 static void flow_runs(int v6, __u64 tx_bytes)
 {
-	struct ip_spec s = { .v6 = v6, .payload = 100 };
-	struct frame in = frame_of(s);
-	struct flow f;
-
-	hosts_strip();
-	run(EGRESS, &in);
-	expect_counted(STAT_TX_DATA);
-	f = flow_get(s);
-	f.tx_bytes = tx_bytes;
-	flow_set(s, &f);
+	flow_runs_of((struct ip_spec){ .v6 = v6, .payload = 100 }, tx_bytes);
 }
 
 static void flow_change(int v6, struct flow f)

@@ -186,6 +186,7 @@ static int program_fd(enum program p)
 		[HOP_MAP] = skel->progs.hop_map,
 		[POD_HOP] = skel->progs.pod_hop,
 		[INGRESS_XDP] = xdp->progs.ingress_xdp,
+		[TOR_INGRESS] = skel->progs.tor,
 	};
 
 	return bpf_program__fd(programs[p]);
@@ -310,7 +311,7 @@ static const char *counted_diff(const int *stats, int frames_known)
 		want[*stats]++;
 	if (sink == INGRESS_XDP)
 		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY] +
-				    want[STAT_RX_FEEDBACK] + want[STAT_RX_INT_COPY];
+				    want[STAT_RX_FEEDBACK] + want[STAT_RX_CREDIT] + want[STAT_RX_RATE] + want[STAT_RX_INT_COPY];
 	out += sprintf(out, "counters:");
 	for (i = 0; i < STAT_MAX; i++) {
 		__u64 now = stat_read(i), moved = now - counted[i];
@@ -399,6 +400,11 @@ static void map_set(const struct bpf_map *map, const void *key, const void *valu
 		  bpf_map__name(map), strerror(errno));
 }
 
+int world_map(const char *name)
+{
+	return bpf_object__find_map_fd_by_name(skel->obj, name);
+}
+
 static int map_get(const struct bpf_map *map, const void *key, void *value)
 {
 	return !bpf_map_lookup_elem(bpf_map__fd(map), key, value);
@@ -464,6 +470,16 @@ void seq_base_set(__u64 ns)
 
 	map_get(skel->maps.control, &zero, &c);
 	c.seq_base_ns = ns;
+	map_set(skel->maps.control, &zero, &c);
+}
+
+void tor_set(__u32 tor)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.tor = htonl(tor);
 	map_set(skel->maps.control, &zero, &c);
 }
 
@@ -623,6 +639,63 @@ void flow_set(struct ip_spec s, const struct flow *f)
 	map_set(skel->maps.flows, &k, f);
 }
 
+struct voq_key voq_key_of(int v6, enum who who, __u32 prefixlen)
+{
+	struct voq_key k = { .addr = addr_of(v6, who), .prefixlen = prefixlen };
+	unsigned int bit;
+
+	for (bit = prefixlen; bit < 128; bit++)
+		k.addr.b[bit / 8] &= ~(0x80 >> bit % 8);
+	return k;
+}
+
+int voq_exists(struct voq_key k)
+{
+	struct voq v;
+
+	return map_get(skel->maps.voqs, &k, &v);
+}
+
+struct voq voq_get(struct voq_key k)
+{
+	struct voq v;
+
+	cr_assert(map_get(skel->maps.voqs, &k, &v), "%sno such VOQ", fixture_text);
+	return v;
+}
+
+void voq_set(struct voq_key k, const struct voq *v)
+{
+	map_set(skel->maps.voqs, &k, v);
+}
+
+static struct voq_key voq_to_nobody(unsigned int n)
+{
+	struct voq_key k = { .addr.b = { 0xff }, .prefixlen = 128 };
+
+	memcpy(k.addr.b + 1, &n, sizeof(n));
+	return k;
+}
+
+static unsigned int voqs_nobodys;
+
+void voqs_fill(void)
+{
+	struct voq_key k = voq_to_nobody(0);
+	struct voq v = {};
+
+	while (!bpf_map_update_elem(bpf_map__fd(skel->maps.voqs), &k, &v, BPF_NOEXIST))
+		k = voq_to_nobody(++voqs_nobodys);
+	cr_assert(errno == E2BIG, "VOQ %u: %s", voqs_nobodys, strerror(errno));
+}
+
+void voqs_make_room(void)
+{
+	struct voq_key k = voq_to_nobody(--voqs_nobodys);
+
+	cr_assert(!bpf_map_delete_elem(bpf_map__fd(skel->maps.voqs), &k), "%s", strerror(errno));
+}
+
 int report_get(struct ip_spec s, struct rx_flow *r)
 {
 	struct flow_key k = flow_key_of(s);
@@ -652,29 +725,74 @@ unsigned int flows_count(void)
 }
 
 struct taken {
-	struct report *out;
+	void *out;
+	size_t each;
 	unsigned int n, most;
 };
 
-static int report_take(void *ctx, void *data, size_t size)
+static int ring_take(void *ctx, void *data, size_t size)
 {
 	struct taken *t = ctx;
 
-	cr_assert_eq(size, sizeof(*t->out));
+	cr_assert_eq(size, t->each);
 	if (t->n < t->most)
-		memcpy(&t->out[t->n++], data, size);
+		memcpy(t->out + t->each * t->n++, data, size);
 	return 0;
 }
 
-unsigned int reports_taken(struct report *out, unsigned int most)
+static unsigned int taken(const struct bpf_map *map, void *out, size_t each, unsigned int most)
 {
-	struct taken t = { out, 0, most };
-	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(skel->maps.reports), report_take, &t, NULL);
+	struct taken t = { out, each, 0, most };
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(map), ring_take, &t, NULL);
 
 	cr_assert(ring);
 	ring_buffer__consume(ring);
 	ring_buffer__free(ring);
 	return t.n;
+}
+
+unsigned int reports_taken(struct report *out, unsigned int most)
+{
+	return taken(skel->maps.reports, out, sizeof(*out), most);
+}
+
+void credit_alive(__u64 credit_ns, __u64 life_ns)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.credit_ns = credit_ns;
+	c.credit_life_ns = life_ns;
+	map_set(skel->maps.control, &zero, &c);
+}
+
+void arrival_slot_set(const struct arrival_key *key, __u32 slot)
+{
+	map_set(skel->maps.arrival_slots, key, &slot);
+}
+
+void arrival_set(__u32 slot, const struct arrival *a)
+{
+	map_set(skel->maps.arrivals, &slot, a);
+}
+
+struct arrival arrival_get(__u32 slot)
+{
+	struct arrival a;
+
+	cr_assert(map_get(skel->maps.arrivals, &slot, &a), "%sthere is no such slot", fixture_text);
+	return a;
+}
+
+unsigned int asks_taken(struct tor_news *out, unsigned int most)
+{
+	return taken(skel->maps.asks, out, sizeof(*out), most);
+}
+
+unsigned int news_taken(struct arrival_news *out, unsigned int most)
+{
+	return taken(skel->maps.news, out, sizeof(*out), most);
 }
 
 int host_exists(int v6, enum who who)
@@ -812,4 +930,41 @@ void link_attach(enum program p, const char *device, int ingress)
 	hook.attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS;
 	err = bpf_tc_attach(&hook, &opts);
 	cr_assert(!err, "attaching: %s", strerror(-err));
+}
+
+void flow_runs_of(struct ip_spec s, __u64 tx_bytes)
+{
+	struct frame in = frame_of(s);
+	struct flow f;
+
+	hosts_strip();
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	f = flow_get(s);
+	f.tx_bytes = tx_bytes;
+	flow_set(s, &f);
+}
+
+void batch_sign(__u8 *at, unsigned int bytes, unsigned int n, int v6, const struct siphash_key *key, __u64 seq)
+{
+	struct sluice_addr src = addr_of(v6, HOST_B), dst = addr_of(v6, HOST_A);
+	__u32 word[204] = {};
+	__u8 *text = (__u8 *)word;
+
+	put64(at + bytes - 16, seq);
+	memcpy(text, &src, 16);
+	memcpy(text + 16, &dst, 16);
+	memcpy(text + 32, at + 4, 8);
+	put64(text + 40, seq);
+	memcpy(text + 48, at + 12, 24 * n);
+	put64(at + bytes - 8, siphash(key, word, 12 + 6 * n, 204));
+}
+
+struct frame frame_of_batch(int v6, const __u8 *at, unsigned int bytes)
+{
+	struct frame f = udp(.v6 = v6, .reply = 1, .sport = PORT_WIRE, .dport = PORT_WIRE, .payload = bytes);
+
+	put16(f.b + at_udp(&f) + 6, 0);
+	memcpy(f.b + at_udp(&f) + 8, at, bytes);
+	return f;
 }

@@ -24,7 +24,7 @@
 #define WORLD_BPS 100000000000ULL
 #define WORLD_T_NS 1000000 /* base RTT */
 
-enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP, INGRESS_XDP };
+enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP, INGRESS_XDP, TOR_INGRESS };
 
 /*
  * Where the host takes telemetry off: INGRESS at tc, or INGRESS_XDP at XDP with tc behind it, which
@@ -135,6 +135,8 @@ const char *world_untouched(enum program p, const struct frame *f, enum sluice_s
 
 /* --- the maps --- */
 
+int world_map(const char *name); /* its fd */
+
 __u64 clock_ns(void); /* of the programs: CLOCK_MONOTONIC */
 
 void control_set(enum sluice_mode mode, int bypass);
@@ -164,8 +166,27 @@ struct peer peer_usual(void);
 /* Flows to all peers ask for telemetry in this encoding from now on. */
 void encoding_set(enum sluice_encoding encoding);
 
+/* This machine as a rack; 0: packets go by no VOQs. */
+void tor_set(__u32 tor);
+/* The VOQ to so many bits of a host's address. */
+struct voq_key voq_key_of(int v6, enum who who, __u32 prefixlen);
+int voq_exists(struct voq_key k);
+struct voq voq_get(struct voq_key k);
+void voq_set(struct voq_key k, const struct voq *v);
+/* Makes VOQs to nobody until there is room for no more, and takes one of them away again. */
+void voqs_fill(void);
+void voqs_make_room(void);
+
 /* The address of the IP packet's source, as the maps have it. */
 struct sluice_addr addr_of(int v6, enum who who);
+
+/*
+ * A message of n entries of 24 bytes from B to A, from the shim on, so many bytes with the tag at its end: signs
+ * it, and the packet that it comes in.
+ */
+void batch_sign(__u8 *at, unsigned int bytes, unsigned int n, int v6, const struct siphash_key *key, __u64 seq);
+struct frame frame_of_batch(int v6, const __u8 *at, unsigned int bytes);
+
 /* The flow of frames like f, as its sender has it. */
 struct flow_key flow_key_of(struct ip_spec s);
 int flow_exists(struct ip_spec s);
@@ -177,11 +198,24 @@ int report_get(struct ip_spec s, struct rx_flow *r);
 void report_set(struct ip_spec s, const struct rx_flow *r);
 /* What ingress has handed to the daemon since the last time, up to most. */
 unsigned int reports_taken(struct report *out, unsigned int most);
+/* The daemon deals out credit: it did so at credit_ns, and that holds for life_ns. */
+void credit_alive(__u64 credit_ns, __u64 life_ns);
+/* The slot of a VOQ that arrives, and what is in it. */
+void arrival_slot_set(const struct arrival_key *key, __u32 slot);
+void arrival_set(__u32 slot, const struct arrival *a);
+struct arrival arrival_get(__u32 slot);
+/* What ingress has told the daemon of VOQs since the last time, up to most. */
+unsigned int news_taken(struct arrival_news *out, unsigned int most);
+/* What hop, or the ingress of a switch, has told its daemon. */
+unsigned int asks_taken(struct tor_news *out, unsigned int most);
 int host_exists(int v6, enum who who);
 struct host host_get(int v6, enum who who);
 void host_set(int v6, enum who who, const struct host *h);
 /* A and B, both versions, are known to strip. */
 void hosts_strip(void);
+
+/* The flow of such packets from A, as its first one leaves it, with wire bytes sent so far. */
+void flow_runs_of(struct ip_spec s, __u64 tx_bytes);
 
 /* --- a link, for what needs a device of its own --- */
 

@@ -46,6 +46,13 @@ static struct sent voq_send(struct hiercc_voq *v, const struct hiercc_params *p,
 	return s;
 }
 
+/* A message that takes no time: the port's clock is ours. */
+static enum hiercc_credit credited(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now, __u32 total,
+				   int due)
+{
+	return hiercc_credit(v, p, now, total, due, now / HIERCC_AT_NS);
+}
+
 /* ---- parameters ---- */
 
 Test(hiercc, hiercc_params_init__is_a_round_trip_of_the_port)
@@ -53,7 +60,13 @@ Test(hiercc, hiercc_params_init__is_a_round_trip_of_the_port)
 	struct hiercc_params p = params();
 
 	cr_expect_eq(p.c0, 37500);
-	cr_expect_eq(p.debt_max, 75000);
+	cr_expect_eq(p.debt_max, 3 * 37500);
+	hiercc_params_c0(&p, 10000);
+	cr_expect_eq(p.c0, 10000);
+	cr_expect_eq(p.debt_max, 10000 + 2 * 37500, "and what is sent in two windows");
+	hiercc_params_c0(&p, ~0ULL);
+	cr_expect_lt(p.debt_max, HIERCC_BYTES_MAX);
+	p = params();
 	cr_expect_eq(p.window_ns, 12000);
 	cr_expect_eq(p.limit_ns, 64 * 12000);
 	cr_expect_eq(p.idle_ns, 128 * 12000);
@@ -154,7 +167,7 @@ Test(hiercc, hiercc_send__goes_on_at_the_measured_rate_from_the_last_message)
 	for (i = 0; i < 40; i++) {
 		now += 1000;
 		credit += 1000;
-		cr_assert_eq(hiercc_credit(&v, &p, now, credit, 1), HIERCC_CREDITED);
+		cr_assert_eq(credited(&v, &p, now, credit, 1), HIERCC_CREDITED);
 	}
 	cr_expect_float_eq(v.rate, 1e9, 1e7, "%llu", v.rate);
 	v.rate = 1000000000;
@@ -164,8 +177,8 @@ Test(hiercc, hiercc_send__goes_on_at_the_measured_rate_from_the_last_message)
 	cr_expect_eq(s.at, now + 21000, "60 KB and 1 lack 40 KB; 1 ns each from the last message");
 	s = voq_send(&v, &p, now + 11999, 1000);
 	cr_expect_eq(s.at, now + 22000, "also when it is old");
-	s = voq_send(&v, &p, now + 20000, 1000);
-	cr_expect_eq(s.at, now + 31000, "but not for longer than the window: from now - 12000 on");
+	s = voq_send(&v, &p, now + 30000, 10000);
+	cr_expect_eq(s.at, now + 38000, "but not for longer than two windows: 32 KB from 24 us ago on");
 }
 
 /* The same stream with every message, and with nine of ten missing, comes to the same. */
@@ -182,13 +195,13 @@ Test(hiercc, hiercc_credit__loss_repetition_and_order_cost_nothing)
 		voq_send(&few, &p, now, 1000);
 		now += 1000;
 		credit += 1000;
-		cr_assert_eq(hiercc_credit(&all, &p, now, credit, 1), HIERCC_CREDITED);
-		cr_assert_eq(hiercc_credit(&all, &p, now, credit, 1), HIERCC_OLD);
-		cr_assert_eq(hiercc_credit(&all, &p, now, credit - nrand48(rng) % 100000, 1),
+		cr_assert_eq(credited(&all, &p, now, credit, 1), HIERCC_CREDITED);
+		cr_assert_eq(credited(&all, &p, now, credit, 1), HIERCC_OLD);
+		cr_assert_eq(credited(&all, &p, now, credit - nrand48(rng) % 100000, 1),
 			     HIERCC_OLD);
 		if (i % 10 == 9)
 			for (k = 0; k < 3; k++)
-				hiercc_credit(&few, &p, now, credit - 1000 * k, 1);
+				credited(&few, &p, now, credit - 1000 * k, 1);
 	}
 	cr_expect_eq(all.credit, few.credit);
 	cr_expect_eq(all.sent, few.sent);
@@ -203,13 +216,13 @@ Test(hiercc, hiercc_credit__more_than_was_sent_is_refused)
 
 	voq_send(&v, &p, START, 10000);
 	before = v;
-	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES + 1, 0),
+	cr_expect_eq(credited(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES + 1, 0),
 		     HIERCC_AHEAD);
-	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 0x7fffffff, 0), HIERCC_AHEAD);
-	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 0xffffffff, 0), HIERCC_OLD, "below 0");
-	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 0, 0), HIERCC_OLD);
+	cr_expect_eq(credited(&v, &p, START + 1, 0x7fffffff, 0), HIERCC_AHEAD);
+	cr_expect_eq(credited(&v, &p, START + 1, 0xffffffff, 0), HIERCC_OLD, "below 0");
+	cr_expect_eq(credited(&v, &p, START + 1, 0, 0), HIERCC_OLD);
 	cr_expect_arr_eq(&v, &before, sizeof(v), "and nothing has changed");
-	cr_expect_eq(hiercc_credit(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES, 0),
+	cr_expect_eq(credited(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES, 0),
 		     HIERCC_CREDITED, "the last credit is a whole one");
 }
 
@@ -225,7 +238,7 @@ Test(hiercc, hiercc_credit__totals_wrap)
 		sent += 50000;
 		now += 20000;
 		cr_assert_eq(voq_send(&v, &p, now, 50000).total, (__u32)sent);
-		cr_assert_eq(hiercc_credit(&v, &p, now + 12000, sent, 0), HIERCC_CREDITED);
+		cr_assert_eq(credited(&v, &p, now + 12000, sent, 0), HIERCC_CREDITED);
 		cr_assert_eq(v.credit, HIERCC_TOTAL_FIRST + sent);
 	}
 	cr_expect_float_eq(v.rate, 2.5e9, 1e6);
@@ -244,7 +257,7 @@ Test(hiercc, hiercc_send__a_rate_that_is_only_ones_own_is_not_believed)
 		credit += 1000;
 		for (k = 0; k < 2; k++) {
 			voq_send(&v[k], &p, now - 50000, 1000);
-			cr_assert_eq(hiercc_credit(&v[k], &p, now, credit, k), HIERCC_CREDITED);
+			cr_assert_eq(credited(&v[k], &p, now, credit, k), HIERCC_CREDITED);
 		}
 	}
 	for (k = 0; k < 2; k++) {
@@ -254,6 +267,101 @@ Test(hiercc, hiercc_send__a_rate_that_is_only_ones_own_is_not_believed)
 	}
 	cr_expect_eq(at[0], 12000 + 1000 * NSEC_PER_SEC / p.rate_first, "%llu", at[0]);
 	cr_expect_float_eq(at[1], 1e5, 1e4, "the port has no more to give: %llu", at[1]);
+}
+
+/* 1 MB/s, and of each eight messages three come together with the fourth: the rate is that of the port's clock. */
+Test(hiercc, hiercc_credit__late_messages_do_not_change_the_rate)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 round = 100 * HIERCC_AT_NS, now, total = HIERCC_TOTAL_FIRST, late;
+	int i;
+
+	v.sent = HIERCC_TOTAL_FIRST + 1000000000;
+	for (i = 0, now = START; i < 2000; i++, now += round) { /* three times around the clock */
+		total += round / 1000;
+		late = i % 8 > 4 ? (8 - i % 8) * round - (8 - i % 8) : 0;
+		cr_assert_eq(hiercc_credit(&v, &p, now + late, total, 1, now / HIERCC_AT_NS), HIERCC_CREDITED);
+		if (i > 20)
+			cr_assert_float_eq(v.rate, 1e6, 1e4, "message %d: %llu", i, v.rate);
+	}
+}
+
+/* A message that was late, by 5 rounds here: packets are expected to be covered when they would have been without that. */
+Test(hiercc, hiercc_credit__late_messages_hold_nothing_longer)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v[2] = { voq(), voq() };
+	__u64 round = 2 * HIERCC_AT_NS, now = START, total = HIERCC_TOTAL_FIRST, at[2];
+	int i, k;
+
+	for (k = 0; k < 2; k++)
+		v[k].sent = HIERCC_TOTAL_FIRST + 10000000;
+	for (i = 0; i < 100; i++, now += round) {
+		total += round;
+		for (k = 0; k < 2; k++)
+			cr_assert_eq(credited(&v[k], &p, now, total, 1), HIERCC_CREDITED);
+	}
+	total += round;
+	cr_assert_eq(hiercc_credit(&v[0], &p, now, total, 1, now / HIERCC_AT_NS), HIERCC_CREDITED);
+	cr_assert_eq(hiercc_credit(&v[1], &p, now + 5 * round, total, 1, now / HIERCC_AT_NS), HIERCC_CREDITED);
+	for (k = 0; k < 2; k++) {
+		v[k].sent = total + p.c0; /* all that there is */
+		v[k].clock_ns = 0;
+		at[k] = voq_send(&v[k], &p, now + 5 * round, 20 * round).at;
+	}
+	cr_expect_float_eq((double)at[1] - at[0], 5. * round / 64, 2., "%llu, %llu", at[0], at[1]);
+
+	/* What is forgotten each time gets over a path that has become longer. */
+	for (i = 1; i < 1000; i++) {
+		total += round;
+		v[1].sent = total + p.c0;
+		credited(&v[1], &p, now + (i + 5) * round, total, 1);
+	}
+	cr_expect_leq(now + (i + 4) * round - v[1].credit_ns, HIERCC_AT_NS);
+}
+
+/* Where the port's clock may have gone round ours is what there is. */
+Test(hiercc, hiercc_credit__a_round_of_the_ports_clock_is_not_counted_as_less)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 round = 33 * 1000 * 1000, now = START, total = HIERCC_TOTAL_FIRST;
+	int i;
+
+	for (; round < 200 * 1000 * 1000; round += 7 * 1000 * 1000) {
+		voq_send(&v, &p, now, PACKET);
+		v.mark_ns = 0;
+		for (i = 0; i < 5; i++, now += round) {
+			total += round / 1000;
+			v.sent = total;
+			cr_assert_eq(credited(&v, &p, now, total, 1), HIERCC_CREDITED);
+		}
+		cr_expect_float_eq(v.rate, 1e6, 1e4, "every %llu ns: %llu", round, v.rate);
+	}
+}
+
+/* What it got when the port had no more to give is what it can have, until the port has less. */
+Test(hiercc, hiercc_credit__only_what_was_due_lowers_the_rate)
+{
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 now = START, credit = HIERCC_TOTAL_FIRST;
+	const struct { int due, bytes; double rate; } phase[] = {
+		{ 1, 100000, 1e9 }, { 0, 1000, 1e9 }, { 0, 200000, 2e9 }, { 0, 100, 2e9 }, { 1, 1000, 1e7 },
+	};
+	unsigned int k;
+	int i;
+
+	for (k = 0; k < sizeof(phase) / sizeof(phase[0]); k++) {
+		for (i = 0; i < 20; i++) {
+			now += 100000;
+			credit += phase[k].bytes;
+			voq_send(&v, &p, now, phase[k].bytes);
+			cr_assert_eq(credited(&v, &p, now, credit, phase[k].due), HIERCC_CREDITED);
+		}
+		cr_expect_float_eq(v.rate, phase[k].rate, phase[k].rate / 100, "phase %u: %llu", k, v.rate);
+	}
 }
 
 /* Credits stop: nothing waits past the limit, which then is over. */
@@ -280,7 +388,7 @@ Test(hiercc, hiercc_send__credits_that_stop_hold_nobody_past_the_limit)
 
 	/* The receiver is back and has learned S: there is C0 left, no more. */
 	credit = v.sent;
-	cr_expect_eq(hiercc_credit(&v, &p, now, credit, 0), HIERCC_CREDITED);
+	cr_expect_eq(credited(&v, &p, now, credit, 0), HIERCC_CREDITED);
 	cr_expect_eq(voq_send(&v, &p, now, p.c0).verdict, HIERCC_COVERED);
 	cr_expect_eq(voq_send(&v, &p, now, 1).verdict, HIERCC_WAITS, "no flood");
 }
@@ -308,7 +416,7 @@ Test(hiercc, hiercc_credit__finds_back_after_any_time_alone)
 
 	while (v.sent < HIERCC_TOTAL_FIRST + (3ULL << 31))
 		voq_send(&v, &p, now += 1000, 1 << 19);
-	cr_expect_eq(hiercc_credit(&v, &p, now, (__u32)v.sent - 1000, 0), HIERCC_CREDITED);
+	cr_expect_eq(credited(&v, &p, now, (__u32)v.sent - 1000, 0), HIERCC_CREDITED);
 	cr_expect_eq(v.credit, v.sent - 1000);
 }
 
@@ -343,7 +451,7 @@ Test(hiercc, hiercc_send__survives_values_from_elsewhere)
 			byte[k] = nrand48(rng) % 3 ? nrand48(rng) : 0;
 		s.verdict = hiercc_send(&v, &p, now, 1 + nrand48(rng) % (1 << 20), &s.total, &s.at);
 		cr_assert(s.at >= now && s.at <= now + p.limit_ns);
-		hiercc_credit(&v, &p, now, nrand48(rng), 1);
+		credited(&v, &p, now, nrand48(rng), 1);
 		cr_assert_gt(hiercc_credit_rate(&v, &p), 0);
 		cr_assert_lt(hiercc_queue(&v, &p), HIERCC_BYTES_MAX);
 	}
@@ -373,14 +481,14 @@ Test(hiercc, hiercc_send__agrees_with_the_line_in_double)
 		now += nrand48(rng) % 1000;
 		if (nrand48(rng) % 3 == 0 && credit + 5000 < sent - p.c0) {
 			credit += 1 + nrand48(rng) % 5000;
-			cr_assert_eq(hiercc_credit(&v, &p, now, credit, 1), HIERCC_CREDITED);
+			cr_assert_eq(credited(&v, &p, now, credit, 1), HIERCC_CREDITED);
 			credit_ns = now;
 		}
 		s = voq_send(&v, &p, now, bytes);
 		sent += bytes;
 		if (!v.rate)
 			continue;
-		want = fmax(credit_ns, (double)now - p.window_ns) +
+		want = fmax(credit_ns, (double)now - 2 * p.window_ns) +
 		       (sent - credit - p.c0) * 1e9 / v.rate;
 		clock = fmax(fmax(clock, want), now);
 		if (i > 100)
@@ -435,7 +543,7 @@ static void *crowd_send(void *arg)
 	for (i = 0; i < CROWD_PACKETS; i++, now += 10) {
 		c->lost += hiercc_send(c->v, c->p, now, 100, &total, &at) == HIERCC_LOST;
 		if (i % 4 == c->seed)
-			hiercc_credit(c->v, c->p, now, total - 100, 1);
+			credited(c->v, c->p, now, total - 100, 1);
 		seen = *(volatile __u64 *)&c->v->credit;
 		c->back += seen < credit;
 		credit = seen;
@@ -869,9 +977,9 @@ Test(hiercc, hiercc__both_ends_agree_whatever_gets_lost)
 		box_learn(b, 0);
 		box_grant(b, 1000);
 		if (nrand48(rng) % 3)
-			hiercc_credit(&v, &b->p, b->now, b->due[0].granted, b->due[0].listed);
+			credited(&v, &b->p, b->now, b->due[0].granted, b->due[0].listed);
 		if (nrand48(rng) % 3 == 0)
-			hiercc_credit(&v, &b->p, b->now, old, 0);
+			credited(&v, &b->p, b->now, old, 0);
 		if (nrand48(rng) % 3 == 0)
 			old = b->due[0].granted;
 	}

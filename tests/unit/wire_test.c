@@ -57,6 +57,28 @@ Test(wire_length, authentication)
 	}
 }
 
+/* 12 bytes between telemetry and echo, which the tag does not cover. */
+Test(wire_length, voq)
+{
+	int hops, echo;
+
+	for (hops = 0; hops <= HPCC_MAX_HOPS; hops++) {
+		for (echo = -1; echo <= HPCC_MAX_HOPS; echo++) {
+			struct head h = head_make(WIRE_DATA, hops, echo);
+			unsigned int without = wire_length(&h.hdr), at = wire_echo_offset(&h.hdr), words = wire_auth_words(&h.hdr);
+
+			cr_expect_eq(at, 12 + (hops ? 4 + 8 * hops : 0));
+			h.hdr.flags |= 16;
+			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_BAD_LENGTH);
+			h.shim.length_words += 3;
+			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_OK);
+			cr_expect_eq(wire_length(&h.hdr), without + 12);
+			cr_expect_eq(wire_echo_offset(&h.hdr), at + 12);
+			cr_expect_eq(wire_auth_words(&h.hdr), words);
+		}
+	}
+}
+
 Test(wire_length, largest_overhead)
 {
 	struct head h = head_make(WIRE_DATA, HPCC_MAX_HOPS, HPCC_MAX_HOPS);
@@ -97,12 +119,12 @@ Test(wire_check, any_version_and_message)
 	for (v = 0; v < 256; v++) {
 		enum wire_check want = WIRE_OK;
 
-		if (v >> 4 != 3)
+		if (v >> 4 != 4)
 			want = WIRE_BAD_VERSION;
-		else if ((v & 0xf) < 1 || (v & 0xf) > 4)
+		else if ((v & 0xf) < 1 || (v & 0xf) > 6)
 			want = WIRE_BAD_MSG;
-		else if ((v & 0xf) == 4)
-			want = WIRE_BAD_HOPS; /* without a report */
+		else if ((v & 0xf) >= 4)
+			want = WIRE_BAD_HOPS; /* without an entry */
 		h.hdr.version_msg = v;
 		cr_expect_eq(wire_check(&h.shim, &h.hdr), want);
 	}
@@ -123,9 +145,9 @@ Test(wire_check, more_hops_than_there_is_room_for)
 	}
 }
 
-Test(wire_check, feedback_is_as_long_as_its_reports)
+static void batch_is_as_long_as_its_entries(unsigned int msg)
 {
-	struct head h = head_make(WIRE_FEEDBACK, 1, -1);
+	struct head h = head_make(msg, 1, -1);
 	unsigned int n, auth;
 
 	for (n = 0; n < 256; n++) {
@@ -143,4 +165,19 @@ Test(wire_check, feedback_is_as_long_as_its_reports)
 			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_BAD_LENGTH);
 		}
 	}
+}
+
+Test(wire_check, feedback_is_as_long_as_its_reports)
+{
+	batch_is_as_long_as_its_entries(WIRE_FEEDBACK);
+}
+
+Test(wire_check, credit_is_as_long_as_its_credits)
+{
+	batch_is_as_long_as_its_entries(WIRE_CREDIT);
+}
+
+Test(wire_check, rate_is_as_long_as_its_rates)
+{
+	batch_is_as_long_as_its_entries(WIRE_RATE);
 }
