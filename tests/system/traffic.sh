@@ -4,9 +4,9 @@
 # What must not happen to well-formed packets.
 traffic_complaints() {
 	echo $(($(stat_of h1 tx_encap_failed tx_mtu tx_no_port rx_truncated rx_not_hpcc rx_bad_version rx_bad_msg \
-		rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem rx_no_auth rx_bad_auth fb_no_flow) +
+		rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem rx_bad_voq rx_no_auth rx_bad_auth fb_no_flow) +
 		$(stat_of h2 tx_encap_failed tx_mtu tx_no_port rx_truncated rx_not_hpcc rx_bad_version rx_bad_msg \
-			rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem rx_no_auth rx_bad_auth fb_no_flow) +
+			rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem rx_bad_voq rx_no_auth rx_bad_auth fb_no_flow) +
 		$(stat_of sw hop_bad hop_full hop_no_queue)))
 }
 

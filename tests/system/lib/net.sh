@@ -45,6 +45,10 @@ requirements() {
 		echo "system: no sluiced and sluicectl in '${BUILD:-build/}': make builds them" >&2
 		return 1
 	fi
+	if ! grep -q " /sys/fs/bpf bpf " /proc/self/mounts && ! mount -t bpf bpf /sys/fs/bpf; then
+		echo "system: pins need a BPF file system: mount -t bpf bpf /sys/fs/bpf" >&2
+		return 1
+	fi
 }
 
 # Does the kernel take this root qdisc? Asked on a loopback device of a namespace of its own.

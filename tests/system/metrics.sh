@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The endpoint for Prometheus: what it says, and what clients and neighbours cannot do to it.
+
+METRICS=127.0.0.1:9463
+
+metrics_of() { net_in "$1" curl -sS --max-time 10 "http://$METRICS/metrics" 9>&-; }
+
+# metric NODE SAMPLE: the value of the sample of that name and those labels.
+metric() { metrics_of "$1" | awk -v name="$2" 'index($0, name " ") == 1 { print substr($0, length(name) + 2) }'; }
+
+metric_above() { awk -v have="$(metric "$1" "$2")" -v want="$3" 'BEGIN { exit !(have != "" && have + 0 > want + 0) }'; }
+
+# metric_soon NODE SAMPLE NUMBER: it comes to be more.
+metric_soon() { wait_for 20 "$2 of $1 is more than $3" metric_above "$@"; }
+
+metrics__tell_what_sluicectl_tells() {
+	local before after now top
+
+	need curl
+	net_up
+	host_config h1 'metrics: {flows: 3}' >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	expect_said h1 "metrics: at $METRICS"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+
+	before=$(stat_of h1 tx_data)
+	now=$(metric h1 sluice_tx_data_total)
+	after=$(stat_of h1 tx_data)
+	expect "tx_data" "$now" -ge "$before"
+	expect "tx_data" "$now" -le "$after"
+	metric_soon h1 'sluice_flows{state="governed"}' 0
+	metric_soon h1 'sluice_peer_flows{peer="10.0.0.0/8"}' 0
+	metric_soon h1 'sluice_peer_rate_bytes_per_second{peer="10.0.0.0/8"}' 100000
+	metric_soon h1 sluice_flow_queue_delay_seconds_count 1
+	metric_soon h1 sluice_flow_feedback_age_seconds_count 1
+	metric_soon h1 sluice_flow_pacing_delay_seconds_count 1
+	expect "flows to nobody" "$(metric h1 'sluice_peer_flows{peer="fd00::/16"}')" = 0
+	expect "base_rtt" "$(metric h1 'sluice_peer_base_rtt_seconds{peer="10.0.0.0/8"}')" = 0.002
+	expect "speed of eth0" "$(metric h1 'sluice_port_speed_bytes_per_second{port="eth0",role="host"}')" = 12500000
+	expect "flow map" "$(metric h1 sluice_flows_limit)" -eq 65536
+	expect "mode" "$(metrics_of h1 | grep '^sluice_info')" has 'mode="enforce",congestion_control="ssys_h1"'
+	top=$(metrics_of h1 | grep '^sluice_top_flow_tx_bytes_total')
+	expect "busiest flows" "$top" has 'remote="10.2.0.2",remote_port="5201",protocol="tcp"'
+	expect "their number" "$(wc -l <<<"$top")" -le 3
+	# The buckets of a histogram only grow, to its count.
+	metrics_of h1 | awk '/^sluice_flow_queue_delay_seconds_bucket/ { if ($2 < last) bad = 1; last = $2 }
+		/^sluice_flow_queue_delay_seconds_count/ { if ($2 != last) bad = 1 } END { exit bad }' ||
+		fail "the buckets of the queue delay do not add up"
+
+	ctl h1 bypass on >/dev/null
+	metric_soon h1 sluice_bypass 0
+	ctl h1 bypass off >/dev/null
+	# Without the section there is nothing any more; with it there is again.
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	! metrics_of h1 >/dev/null 2>&1 || fail "it is served though nobody asked for it"
+	host_config h1 'metrics: {}' >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	metric_soon h1 'sluice_flows{state="governed"}' 0
+	expect "busiest flows" "$(metrics_of h1 | grep -c '^sluice_top_flow')" -eq 0
+	bulk_unharmed
+	bulk_stop
+}
+
+# What is served is all of the list and nothing else, and in order.
+metrics__pass_promtool() {
+	local promtool
+
+	need curl
+	promtool=$("$SYSTEM_DIR/../deploy/promtool" 2>"$CASE_DIR/promtool.log") ||
+		skip "no promtool: $(tail -n 1 "$CASE_DIR/promtool.log")"
+	net_up
+	switch_config >"$CASE_DIR/sw.yaml"
+	echo 'metrics: {}' >>"$CASE_DIR/sw.yaml"
+	host_config h1 'metrics: {flows: 5}' >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_stop
+	for node in h1 sw; do
+		metrics_of $node >"$CASE_DIR/metrics.txt"
+		"$promtool" check metrics <"$CASE_DIR/metrics.txt" >"$CASE_DIR/promtool.log" 2>&1 ||
+			fail "promtool on $node: $(head -n 3 "$CASE_DIR/promtool.log")"
+		grep '^#' "$CASE_DIR/metrics.txt" >"$CASE_DIR/served.txt"
+		"$BUILD/sluiced" --list-metrics >"$CASE_DIR/listed.txt"
+		same "metrics of $node and --list-metrics" "$CASE_DIR/served.txt" "$CASE_DIR/listed.txt"
+	done
+}
+
+# Requests that are none, and clients that take what is not theirs: others are served, and packets go on.
+metrics__bad_clients() {
+	local threads fds i status
+
+	need curl
+	net_up
+	host_config h1 'metrics: {flows: 100}' >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	fds=$(find "/proc/${DAEMON[h1]}/fd" | wc -l)
+
+	for i in "GET /" "GET /metrics/x" "POST /metrics" "DELETE /metrics"; do
+		status=404
+		[[ $i == GET* ]] || status=405
+		expect "answer to $i" "$(net_in h1 curl -s -o /dev/null -w '%{http_code}' -X "${i% *}" \
+			"http://$METRICS${i#* }")" = $status
+	done
+	expect "type" "$(net_in h1 curl -sI "http://$METRICS/metrics")" has "text/plain; version=0.0.4"
+	net_in h1 bash -c "exec 3<>/dev/tcp/${METRICS/://}; head -c 200000 /dev/zero >&3; cat <&3" >/dev/null 2>&1
+	metric_soon h1 'sluice_flows{state="governed"}' 0
+
+	# A thousand that connect, some ask again and again, and none reads.
+	net_exec h1 bash -c 'trap "" PIPE; for ((i = 0; i < 1000; i++)); do
+			exec {fd}<>"/dev/tcp/'"${METRICS/://}"'" && ((i % 4)) && for ((k = 0; k < 8; k++)); do
+				printf "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" >&$fd
+			done
+		done; exec sleep 60' >"$CASE_DIR/clients.log" 2>&1 9>&- &
+	threads=$!
+	wait_for 10 "more clients than there may be" metrics_clients h1 17
+	for ((i = 0; i < 20; i++)); do
+		sleep 0.2
+		expect "files of sluiced" "$(find "/proc/${DAEMON[h1]}/fd" | wc -l)" -le $((fds + 20))
+	done
+	expect "heartbeat" "$(status_of h1 .daemon_alive)" = true
+	daemon_hup h1 reloaded
+	bulk_goes_on # what is sent twice tells nothing here: the clients' own SYNs are among it
+	kill -KILL $threads
+	wait $threads 2>/dev/null
+	wait_for 20 "it is served again" metrics_of h1 >/dev/null
+	wait_for 20 "no file is left" metrics_files h1 $fds
+	bulk_stop
+}
+
+metrics_clients() { (($(net_in "$1" ss -tnH state established "dport = :${METRICS#*:}" | wc -l) >= $2)); }
+metrics_files() { (($(find "/proc/${DAEMON[$1]}/fd" | wc -l) <= $2)); }
+
+# Who is in the way is named, all else goes on, and a SIGHUP tries again.
+metrics__port_is_taken() {
+	local taker
+
+	need curl
+	net_up
+	host_config h1 'metrics: {}' >"$CASE_DIR/h1.yaml"
+	net_exec h1 iperf3 -s -B 127.0.0.1 -p 9463 >"$CASE_DIR/taker.log" 2>&1 9>&- &
+	taker=$!
+	wait_for 10 "the port is taken" metrics_taken h1
+	daemon_start h1 h2 sw
+	expect_said h1 "metrics: $METRICS: Address already in use: there are none for now, and all else goes on"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	kill $taker
+	wait $taker 2>/dev/null
+	daemon_hup h1 "metrics: at $METRICS"
+	metric_soon h1 'sluice_flows{state="governed"}' 0
+	bulk_unharmed
+	bulk_stop
+}
+
+metrics_taken() { [[ $(net_in "$1" ss -tlnH) == *:9463* ]]; }
+
+# A socket that a crash left is taken over; that of a daemon that runs is not.
+metrics__by_a_socket() {
+	local at=$CASE_DIR/metrics.sock
+
+	need curl
+	net_up
+	host_config h1 "metrics: {listen: $at}" >"$CASE_DIR/h1.yaml"
+	host_config h2 "metrics: {listen: $at}" >"$CASE_DIR/h2.yaml"
+	daemon_start h1
+	expect "owner, group and others" "$(stat -c %a "$at")" = 660
+	expect "bytes of metrics" "$(curl -s --unix-socket "$at" http://localhost/metrics | wc -c)" -gt 5000
+	daemon_start h2
+	expect_said h2 "metrics: $at: Address already in use"
+	daemon_kill h1
+	daemon_start h1
+	expect_said h1 "metrics: at $at"
+	expect "mode of h1" "$(curl -s --unix-socket "$at" http://localhost/metrics)" has 'congestion_control="ssys_h1"'
+	daemon_stop h1
+	[[ ! -e $at ]] || fail "it left $at"
+	host_config h1 'metrics: {listen: /none/metrics.sock}' >"$CASE_DIR/h1.yaml"
+	daemon_start h1
+	expect_said h1 "metrics: /none/metrics.sock: No such file or directory"
+}

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What an operator asks of sluicectl about running traffic. Text and JSON by ctl_text and ctl_json of ctl.sh.
+
+# operator_up [LINE of h1's configuration]...: hosts and switch, and a server on h2.
+operator_up() {
+	net_up
+	host_config h1 "$@" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	server h2
+}
+
+# ctl_refuses STATUS WORDS ARGUMENT...: ends so, says WORDS, and prints nothing.
+ctl_refuses() {
+	local status=$1 words=$2 got
+
+	shift 2
+	ctl h1 "$@" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	got=$?
+	expect "exit status of sluicectl $*" $got -eq "$status"
+	expect "what sluicectl $* says" "$(<"$CASE_DIR/ctl.log")" has "$words"
+	expect "what sluicectl $* prints" "$(<"$CASE_DIR/ctl.txt")" = ""
+}
+
+# bulk_port: the local port of the bulk connection with most bytes.
+bulk_port() { flow_of h1 .local_port; }
+
+why_is() { [[ $(ctl h1 why ":$(bulk_port)" --json | jq -r .held_by) == "$1" ]]; }
+
+operator__why_names_what_holds_a_flow() {
+	operator_up
+	ctl_refuses 1 "no flow has that in its line, for there are none" why 10.2.0.2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	wait_for 20 "the flow is held by its window" why_is window
+	ctl_text "Its window W" why ":$(bulk_port)"
+	ctl_text "<- bottleneck" why "10.1.0.2:$(bulk_port) -> 10.2.0.2:5201"
+	ctl_text "hop 1 of 1" why "10.1.0.2:$(bulk_port)" '->'
+	ctl_json '.held_by == "window" and .looks.window > 25 and .sent_bps > 20000000 and .w_bytes > 0 and .base_rtt_ns == 2000000 and
+		.feedback_age_ns < 1000000000 and (.hops | length) == 1 and .hops[0].bottleneck and .hops[0].speed_bps == 100000000 and
+		.hops[0].tx_rate_bps > 20000000 and .hops[0].tx_rate_bps < 120000000' why ":$(bulk_port)" --json
+	# iperf3 has a second connection to the same port.
+	ctl_refuses 1 "flows have that in their line" why 10.2.0.2:5201
+	ctl_refuses 1 "no flow has that in its line" why 10.3.0.2
+	ctl_refuses 2 "usage: sluicectl why FLOW" why
+	ctl h1 bypass on >/dev/null
+	wait_for 20 "bypass is named" why_is bypass
+	ctl h1 bypass off >/dev/null
+	bulk_stop
+}
+
+# A stack that does not obey W is held by departure times, where windows are not cut.
+operator__why_names_the_rate() {
+	net_has_qdisc fq || skip "no fq here"
+	operator_up "tcp: {name: ssys_h1, receive_window: false}"
+	bulk_start h1 10.2.0.2 -C reno
+	governed_soon h1
+	wait_for 20 "the flow is held by R" why_is rate
+	ctl_text "R of HPCC" why ":$(bulk_port)"
+	bulk_stop
+}
+
+operator__why_of_a_flow_that_goes_plain() {
+	net_up
+	daemon_start h1
+	server h2
+	bulk_start h1 10.2.0.2
+	wait_for 20 "the flow is plain" why_is plain
+	ctl_text "not known to strip" why ":$(bulk_port)"
+	bulk_stop
+}
+
+flows_order() { ctl h1 flows --json "$@" | jq -r '.[].local_port' | tr '\n' ' '; }
+
+operator__flows_are_sorted_filtered_and_watched() {
+	local options
+
+	operator_up
+	bulk_start h1 10.2.0.2 -P 3
+	governed_soon h1
+	ctl_json 'length == 4' flows --peer 10.2.0.2 --port 5201 --json
+	ctl_json 'length == 0' flows --peer 10.2.0.2 --port 5202 --json
+	ctl_json 'length == 0' flows --peer 10.3.0.0/16 --json
+	ctl_json 'length == 1' flows --port "$(bulk_port)" --json
+	ctl_json 'length == 2 and .[0].tx_bytes >= .[1].tx_bytes' flows --sort bytes --top 2 --json
+	ctl_json '.[0].tx_bytes <= .[1].tx_bytes and .[1].tx_bytes <= .[2].tx_bytes' flows --json --sort -bytes
+	ctl_json '[.[].why] | all(. == "window")' flows --held-by window --json
+	expect "the other order by ends" "$(flows_order --sort -ends | tr ' ' '\n' | tac | tr '\n' ' ' | xargs)" = \
+		"$(flows_order --sort ends | xargs)"
+	ctl_text "no flows of these" flows --peer 10.3.0.2
+	for options in "--sort name" "--peer 10.2.0.2/8" "--port 0" "--port 65536" "--held-by me" "--top 0" "--watch 0" "--watch x" "all"; do
+		# shellcheck disable=SC2086
+		ctl_refuses 2 "" flows $options
+	done
+	# Not a terminal: one line for each flow and time, and what it sends is more than nothing.
+	timeout 3 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" flows --watch 0.5 --top 1 \
+		>"$CASE_DIR/watch.txt"
+	expect "lines of --watch" "$(grep -c ' -> 10.2.0.2:5201 ' "$CASE_DIR/watch.txt")" -ge 2
+	expect "lines without a time" "$(grep -vc '^20[0-9-]*T' "$CASE_DIR/watch.txt")" -eq 0
+	expect "flows that send nothing" "$(awk '$5 < 1' "$CASE_DIR/watch.txt" | wc -l)" -eq 0
+	timeout 3 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
+		>"$CASE_DIR/watch.json"
+	expect "lists of --watch" "$(jq -s 'length >= 2 and all(.[]; map(.sent_bps) | max > 1000000)' "$CASE_DIR/watch.json")" = true
+	bulk_stop
+}
+
+operator__int_shows_paths_with_their_hops() {
+	operator_up
+	ctl_json '. == []' int --json
+	ctl_text "no paths" int
+	bulk_start h1 10.2.0.2 -P 3
+	governed_soon h1
+	ctl_text "<- bottleneck" int
+	# Port 2 of the switch has id 2.
+	ctl_json 'length == 1 and .[0].path_id == 2 and .[0].hop_count == 1 and .[0].flows == 4 and .[0].feedback == "hops" and
+		.[0].feedback_age_ns < 5000000000 and (.[0].hops[0] | .speed_bps == 100000000 and .bottleneck and .qlen_bytes >= 0 and
+		.tx_rate_bps > 1000000 and .tx_rate_bps < 200000000)' int --json
+	ctl_refuses 2 "int takes no arguments" int 2
+	bulk_stop
+}
+
+# ctl_sets LINE KEY VALUE: and says how long that lasts.
+ctl_sets() {
+	ctl h1 set "$2" "$3" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of sluicectl set $2 $3" $? -eq 0
+	expect "what it prints" "$(<"$CASE_DIR/ctl.txt")" = "$1"
+}
+
+operator__set_turns_knobs_until_the_configuration_comes_back() {
+	operator_up
+	ctl_json '. == {"mode": "enforce", "receive_window": true, "horizon_ns": 0, "beyond": "drop"}' set --json
+	ctl_text "receive_window   true" set
+	ctl_sets "mode: enforce -> dry-run" mode dry-run
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "this lasts until SIGHUP"
+	expect "the mode" "$(status_of h1 .mode)" = dry-run
+	ctl_sets "receive_window: true -> false" receive_window false
+	ctl_sets "horizon: 0us (a base RTT) -> 10000us" horizon 10ms
+	ctl_sets "beyond: drop -> mark" beyond mark
+	ctl_json '. == {"mode": "dry-run", "receive_window": false, "horizon_ns": 10000000, "beyond": "mark"}' set --json
+	ctl_json '. == {"key": "horizon", "was_ns": 10000000, "value_ns": 10000000}' set horizon 10ms --json
+	daemon_hup h1 "reloaded"
+	ctl_json '. == {"mode": "enforce", "receive_window": true, "horizon_ns": 0, "beyond": "drop"}' set --json
+	ctl_refuses 2 "mode 'fast': write observe, dry-run or enforce" set mode fast
+	ctl_refuses 2 "horizon '2s': write a time of at most 1s" set horizon 2s
+	ctl_refuses 2 "horizon '10': write a time" set horizon 10
+	ctl_refuses 2 "receive_window 'yes': write true or false" set receive_window yes
+	ctl_refuses 2 "'eta' cannot be set while it runs" set eta 0.9
+	ctl_refuses 2 "usage" set mode
+	expect "the mode" "$(status_of h1 .mode)" = enforce
+}
+
+# found FINDING CHECK: of the JSON of check.
+found() { jq -r ".[] | select(.check == \"$2\") | .$1" "$CASE_DIR/check.json"; }
+
+operator__check_finds_what_is_missing_and_how_to_mend_it() {
+	net_up
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	ctl h1 check "$CASE_DIR/h1.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of check, which says $(<"$CASE_DIR/ctl.log")" $? -eq 0
+	expect "the configuration" "$(found result configuration)" = ok
+	expect "programs" "$(found result "data plane")" = ok
+	expect "the speed" "$(found detail "eth0 speed")" = "100 Mbit/s by the configuration"
+	expect "a peer" "$(found detail "peer 10.0.0.0/8")" = "routed by eth0"
+	expect "what is of switches only" "$(found result "eth0 queue (switch)")" = ""
+	ctl_text "ok       configuration" check "$CASE_DIR/h1.yaml"
+	# It changed nothing.
+	! pins_left || fail "it left pins"
+
+	sed 's/eth0/eth9/; s|pin_dir: .*|pin_dir: /sys/fs/bpf/none/x|; s/^auth: .*/auth: none/' "$CASE_DIR/h1.yaml" >"$CASE_DIR/bad.yaml"
+	net_in h1 tc qdisc replace dev eth0 root pfifo
+	ctl h1 check "$CASE_DIR/bad.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
+	expect "exit status with what is missing" $? -eq 3
+	expect "the interface" "$(found result eth9)" = missing
+	expect "the pins" "$(found mend pin_dir)" = "mkdir -p /sys/fs/bpf/none"
+	expect "the peer" "$(found result "peer 10.0.0.0/8")" = less
+	expect "authentication" "$(found mend auth)" has "/etc/sluice/key"
+	ctl h1 check "$CASE_DIR/h1.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
+	expect "pacing" "$(found mend "eth0 pacing (host)")" = "tc qdisc replace dev eth0 root fq"
+	expect "findings without a way to mend them" \
+		"$(jq -r '.[] | select(.result != "ok" and (.mend // "") == "") | .check' "$CASE_DIR/check.json")" = ""
+
+	echo "modes: x" >"$CASE_DIR/bad.yaml"
+	ctl h1 check "$CASE_DIR/bad.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
+	expect "exit status with a broken file" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "Unexpected key: modes"
+	expect "the same in JSON, with the line" "$(found detail configuration)" has "line: 1"
+	ctl_refuses 1 "cannot read the configuration" check "$CASE_DIR/none.yaml"
+	ctl_refuses 2 "usage: sluicectl check FILE" check
+}
+
+filters_of() { net_in h1 tc filter show dev eth0 egress 2>/dev/null; net_in h1 tc filter show dev eth0 ingress 2>/dev/null; }
+
+operator__clean_takes_off_what_was_left() {
+	local before
+
+	net_up
+	daemon_start h1
+	ctl_refuses 1 "a sluiced works there" clean
+	daemon_kill h1
+	before=$(filters_of)
+	expect "filters that are left" "$before" != ""
+	ctl_text "would go" clean --dry-run
+	ctl_json 'map(select(.would_be_removed)) | length == 3' clean --dry-run --json
+	expect "filters after a dry run" "$(filters_of)" = "$before"
+	expect "pins after a dry run" "$(status_of h1 .mode)" = enforce
+	# With another pin directory they are not touched.
+	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-none" clean >"$CASE_DIR/ctl.txt"
+	expect "what that says" "$(<"$CASE_DIR/ctl.txt")" has "stays          eth0 egress"
+	expect "filters" "$(filters_of)" = "$before"
+	ctl_text "removed        eth0 egress" clean
+	expect "filters" "$(filters_of)" = ""
+	! pins_left || fail "pins are left"
+
+	# Somebody removed the pins by hand: --detach cannot find the filters any more.
+	daemon_start h1
+	daemon_kill h1
+	pins_remove
+	expect "filters that are left" "$(filters_of)" != ""
+	wait_for 20 "the daemon is taken for dead" clean_would_remove 2
+	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" clean >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of clean" $? -eq 0
+	expect "what it says of the rest" "$(<"$CASE_DIR/ctl.log")" has "clsact qdiscs"
+	expect "filters" "$(filters_of)" = ""
+	expect "routes" "$(net_in h1 ip route show proto 83)" = ""
+	ctl_refuses 2 "clean takes only --dry-run" clean --all
+}
+
+clean_would_remove() { [[ $(ctl h1 clean --dry-run --json | jq 'map(select(.would_be_removed)) | length') == "$1" ]]; }
+
+# Everything that is for everybody works, and the rest names what is missing.
+operator__as_nobody() {
+	local command
+
+	nobody_can
+	net_up
+	daemon_start h1
+	for command in "why :1" int "flows --top 1" set "set mode observe"; do
+		# shellcheck disable=SC2086
+		as_nobody sluicectl --pin-dir "$PINS/ssys-h1" $command >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+		expect "exit status of sluicectl $command as nobody" $? -eq 1
+		expect "what $command says" "$(<"$CASE_DIR/ctl.log")" has "CAP_BPF"
+		expect "what $command prints" "$(<"$CASE_DIR/ctl.txt")" = ""
+	done
+	for command in clean "clean --dry-run"; do
+		# shellcheck disable=SC2086
+		as_nobody sluicectl --pin-dir "$PINS/ssys-h1" $command >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+		expect "exit status of sluicectl $command as nobody" $? -eq 1
+		expect "what $command says" "$(<"$CASE_DIR/ctl.log")" has "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, CAP_SYS_ADMIN"
+	done
+	expect "the mode" "$(status_of h1 .mode)" = enforce
+	host_config h1 "auth: none" >"$WORK/nobody.yaml"
+	chmod 644 "$WORK/nobody.yaml"
+	as_nobody sluicectl check "$WORK/nobody.yaml" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	expect "what check prints" "$(<"$CASE_DIR/ctl.txt")" has "loading programs needs CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN"
+}
+
+# top_shows COLUMNS: what it draws until q is pressed; the keys sort, turn the order round, and show the help.
+top_shows() {
+	{
+		sleep 2
+		printf 'rr'
+		sleep 1
+		printf 'h'
+		sleep 1
+		printf 'xq'
+		sleep 1
+	} | timeout 30 script -qec "stty cols $1 rows 14; TERM=xterm NO_COLOR=1 nsenter --net=/run/netns/${NET_PREFIX}h1 \
+		$BUILD/sluicectl --pin-dir $PINS/ssys-h1 top" /dev/null >"$CASE_DIR/top.txt" 2>&1
+}
+
+operator__top_fills_a_terminal() {
+	need script stty
+	[[ -e /lib/terminfo/x/xterm || -e /usr/share/terminfo/x/xterm ]] || skip "no description of the terminal xterm here"
+	operator_up
+	ctl_refuses 1 "top wants a terminal: use sluicectl flows --watch" top
+	ctl_refuses 2 "flows --watch" top --json
+	bulk_start h1 10.2.0.2 -P 3
+	governed_soon h1
+	top_shows 120
+	expect "exit status of top" $? -eq 0
+	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "STATE"
+	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "10.2.0.2:5201"
+	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "smallest first"
+	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "page up"
+	top_shows 40
+	expect "exit status of top with 40 columns" $? -eq 0
+	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "LPORT SENT Mb/s WHY"
+	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "$(bulk_port)"
+	bulk_stop
+}
+
+# archived FILE: of the archive.
+archived() { tar xOf "$CASE_DIR/support.tar" "sluice-support/$1"; }
+
+operator__support_packs_everything_but_the_key() {
+	local file
+
+	need tar timeout
+	operator_up
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	ctl h1 support --config "$CASE_DIR/h1.yaml" --json "$CASE_DIR/support.tar" >"$CASE_DIR/ctl.json" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of support, which says $(<"$CASE_DIR/ctl.log")" $? -eq 0
+	expect "who may read it" "$(stat -c %a "$CASE_DIR/support.tar")" = 600
+	expect "its size" "$(jq .size_bytes "$CASE_DIR/ctl.json")" -eq "$(stat -c %s "$CASE_DIR/support.tar")"
+	tar tf "$CASE_DIR/support.tar" | sed 's|sluice-support/||' >"$CASE_DIR/files.txt" || fail "tar cannot read it"
+	expect "its files" "$(jq -r '.files[]' "$CASE_DIR/ctl.json")" = "$(<"$CASE_DIR/files.txt")"
+	for file in probe status flows int voqs credits set stats-1 stats-2; do
+		archived "$file.json" | jq -e . >/dev/null || fail "$file.json is not JSON"
+	done
+	expect "counters the second time" "$(archived stats-2.json | jq .tx_data)" -gt "$(archived stats-1.json | jq .tx_data)"
+	expect "programs" "$(archived bpftool-prog.txt)" has "name ingress"
+	expect "qdiscs" "$(archived tc-qdisc.txt)" has "clsact"
+	archived config.yaml | cmp -s - "$CASE_DIR/h1.yaml" || fail "the configuration is another"
+	! grep -aiqF "$KEY" "$CASE_DIR/support.tar" || fail "the key is in the archive"
+	bulk_stop
+
+	# A key that somebody wrote into the configuration goes no further either.
+	echo "auth: $KEY" >"$CASE_DIR/key.yaml"
+	ctl h1 support --config "$CASE_DIR/key.yaml" "$CASE_DIR/key.tar" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log" || fail "support ends with $?"
+	! grep -aiqF "$KEY" "$CASE_DIR/key.tar" || fail "the key is in the archive"
+	ctl_refuses 1 "File exists: name another" support "$CASE_DIR/support.tar"
+	ctl_refuses 1 "No such file or directory" support "$CASE_DIR/none/support.tar"
+	ctl_refuses 2 "usage: sluicectl support" support --all
+}
+
+operator__support_on_a_full_disk_and_as_nobody() {
+	need timeout
+	nobody_can
+	net_up
+	daemon_start h1
+	mkdir "$CASE_DIR/full"
+	# shellcheck disable=SC2016
+	net_in h1 unshare -m sh -c 'mount -t tmpfs -o size=64k none "$1" && cd "$1" || exit 9
+		"$2" --pin-dir "$3" support; status=$?; ls -A; exit $status' sh "$CASE_DIR/full" "$BUILD/sluicectl" "$PINS/ssys-h1" \
+		>"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	expect "exit status on a full disk" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "No space left on device: nothing is left of it"
+	expect "what is left" "$(<"$CASE_DIR/ctl.txt")" = ""
+
+	install -d -m 777 "$WORK/nobody"
+	as_nobody sluicectl --pin-dir "$PINS/ssys-h1" support --json "$WORK/nobody/support.tar" >"$CASE_DIR/ctl.json" 2>"$CASE_DIR/ctl.log"
+	expect "exit status as nobody" $? -eq 0
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "flows.json is not complete: it needs CAP_BPF"
+	expect "what is missing" "$(jq -r '.missing[] | select(.file == "bpftool-prog.txt") | .reason' "$CASE_DIR/ctl.json")" = \
+		"it needs CAP_SYS_ADMIN"
+	expect "what it has" "$(tar xOf "$WORK/nobody/support.tar" sluice-support/ip-link.txt)" has "lo:"
+	expect "its list of what is missing" "$(tar xOf "$WORK/nobody/support.tar" sluice-support/MISSING.txt)" has "CAP_BPF"
+}
