@@ -2,6 +2,10 @@
 # `make help` lists what there is to make. Targets install missing packages by themselves when run as root.
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/sluice
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 CLANG ?= clang
 # In `make lab CC=sluice` CC is a list of congestion controls.
 COMPILER := $(if $(filter lab lab-shell,$(MAKECMDGOALS)),cc,$(CC))
@@ -15,16 +19,18 @@ Q := $(if $(V),,@)
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
 LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
-COMMON := cc config dataplane leftover net pins pods reports util variant xdp
-SLUICED := sluiced $(COMMON)
-SLUICECTL := sluicectl probe show replay $(COMMON)
+COMMON := cc config credits dataplane leftover messages net pins pods reports tor util variant xdp
+SLUICED := sluiced metrics $(COMMON)
+SLUICECTL := sluicectl check clean completion flow_list flows knobs paths probe replay show show_voqs support top why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
 
-all: $(B)/sluiced $(B)/sluicectl ## build the daemon and the tool (default)
+all: $(B)/sluiced $(B)/sluicectl $(B)/sluice.yaml.5 ## build the daemon and the tool (default)
 
 $(B)/sluiced: $(SLUICED:%=$(B)/%.o)
+$(B)/sluiced: LIBS += -lmicrohttpd -lsystemd
 $(B)/sluicectl: $(SLUICECTL:%=$(B)/%.o)
+$(B)/sluicectl: LIBS += -lncursesw -ltinfo
 $(B)/sluiced $(B)/sluicectl:
 	@echo "  LD     $@"
 	$(Q)$(COMPILER) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -32,7 +38,7 @@ $(B)/sluiced $(B)/sluicectl:
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h
 	@echo "  CC     $<"
 	$(Q)$(COMPILER) $(ALL_CFLAGS) -c -o $@ $<
-$(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/pods.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
+$(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/clean.o $(B)/pods.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 
 $(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
@@ -48,15 +54,15 @@ $(B)/packages.%:
 	$(Q)touch $@
 $(B)/packages.lab $(B)/packages.test: | $(B)/packages.build
 
-$(B)/lab-%: tests/lab/%.c tests/lab/lab.h | $(B)/packages.lab
+$(B)/lab-%: tests/lab/%.c tests/lab/lab.h $(wildcard include/sluice/*.h) | $(B)/packages.lab
 	@echo "  CC     $<"
-	$(Q)$(COMPILER) -std=gnu11 -Wall -Wextra $(CFLAGS) -o $@ $< -lmnl -ljson-c -lm
+	$(Q)$(COMPILER) -std=gnu11 -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< -lbpf -lmnl -ljson-c -lm
 
 $(B)/sim-%: tests/sim/%.c tests/sim/sim.c tests/sim/sim.h $(wildcard include/sluice/*.h) | $(B)/packages.build
 	@echo "  CC     $<"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< tests/sim/sim.c -lm
 
-lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell $(B)/sim-star $(B)/sim-racks
+lab-tools: all $(LAB_TOOLS) $(B)/sim-dumbbell $(B)/sim-star $(B)/sim-racks $(B)/sim-pfc
 
 lab: lab-tools ## a measurement: make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 VM=6.12
 	$(Q)tests/lab/lab
@@ -78,16 +84,17 @@ $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 $(B)/core.skel.h: $(B)/core.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name core_bpf >$@.tmp && mv $@.tmp $@
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/reports.c user/util.c
-$(B)/prog-tests: $(PROG) $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/messages.c user/net.c user/pins.c \
+	user/reports.c user/util.c user/variant.c
+$(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
-	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lmnl -lm
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack ## all tests: unit, prog, sim, report, system, lab in VMs of three kernels (as root; about 15 minutes)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about an hour)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report test-sim: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack
+test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified
 	$(Q)tests/run $*
 
 $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
@@ -96,6 +103,10 @@ $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
 $(B)/neighbour: tests/system/neighbour.c $(B)/neighbour.skel.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -I$(B) -o $@ $< -lxdp -lbpf
+
+$(B)/notified: tests/system/notified.c
+	@echo "  CC     $@"
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -o $@ $<
 
 $(B)/attack: tests/system/attack.c tests/prog/packet.c tests/prog/packet.h
 	@echo "  CC     $@"
@@ -107,12 +118,37 @@ $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 $(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude -Iuser -Itests/prog -I$(B) -o $@ $< tests/prog/packet.c -lbpf -ljson-c -lm
-bench: all $(B)/bench-prog | $(B)/packages.lab ## ns per packet of each program, goodput kept
+$(B)/bench-credits: tests/bench/credits.c user/credits.c $(B)/sluice.skel.h $(patsubst %,$(B)/%.o,config messages net pins util variant)
+	@echo "  CC     $@"
+	$(Q)$(COMPILER) $(ALL_CFLAGS) -o $@ $< $(filter %.o,$^) $(LIBS)
+bench: all $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
 	$(Q)tests/bench/bench
 
+# The keys in the manual are those of the documentation.
+$(B)/sluice.yaml.5: docs/configuration.md deploy/man/yaml.awk
+	$(Q)mkdir -p $(B)
+	$(Q)awk -f deploy/man/yaml.awk $< >$@.tmp && mv $@.tmp $@
+
+# What is installed, each with its place.
+INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 \
+	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl \
+	$(addprefix $(DOCDIR)/,README.md $(notdir $(wildcard docs/*.md)) sluice.rules.yaml dashboard.json xdp.conf)
 install: all ## install under $(DESTDIR)$(PREFIX)
-	install -D -m 755 $(B)/sluiced $(DESTDIR)$(SBINDIR)/sluiced
-	install -D -m 755 $(B)/sluicectl $(DESTDIR)$(SBINDIR)/sluicectl
+	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(B)/sluiced $(B)/sluicectl
+	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 deploy/man/sluiced.8 deploy/man/sluicectl.8
+	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man5 $(B)/sluice.yaml.5
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR) README.md docs/*.md deploy/prometheus/sluice.rules.yaml \
+		deploy/grafana/dashboard.json deploy/systemd/xdp.conf
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR)
+	sed 's|/usr/local/sbin|$(SBINDIR)|' deploy/systemd/sluiced.service >$(DESTDIR)$(UNITDIR)/sluiced.service
+	$(B)/sluicectl --completion >$(DESTDIR)$(COMPLETIONDIR)/sluicectl
+	chmod 644 $(DESTDIR)$(UNITDIR)/sluiced.service $(DESTDIR)$(COMPLETIONDIR)/sluicectl
+uninstall: ## remove what install installed, with the same variables; the configuration stays
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+	-rmdir --ignore-fail-on-non-empty $(DESTDIR)$(DOCDIR)
+
+deb: all ## a Debian package, in build/deb
+	$(Q)deploy/deb
 
 clean: ## remove what was built
 	rm -rf $(B)
@@ -120,7 +156,7 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
 
-.PHONY: all lab-tools lab lab-shell demo bench test test-unit install clean help
+.PHONY: all uninstall deb lab-tools lab lab-shell demo bench test test-unit install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(wildcard $(B)/*.d)
