@@ -166,12 +166,16 @@ CORE_GLOBAL int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
  * What a flow takes from its peer's prefix and the port that it leaves by.
  * W_init = B_nic * T (000, section 3.2); kbit/s * ns < 2^30 * 2^30.
  */
-static inline void flow_params(struct flow *f, const struct peer *peer, const struct port *port)
+CORE_GLOBAL int flow_params(struct flow *f, const struct peer *peer, const struct port *port)
 {
-	__u64 w_init = port->speed_bps / 1000 * peer->t_ns / 8000000;
-	__u64 w_min = port->mtu + WIRE_ETH_BYTES;
-	struct hpcc_params *p = &f->params;
+	struct hpcc_params *p;
+	__u64 w_init, w_min;
 
+	if (!f || !peer || !port)
+		return 0;
+	p = &f->params;
+	w_init = port->speed_bps / 1000 * peer->t_ns / 8000000;
+	w_min = port->mtu + WIRE_ETH_BYTES;
 	if (w_init < w_min)
 		w_init = w_min;
 	if (w_init > HPCC_W_MAX_BYTES)
@@ -196,6 +200,7 @@ static inline void flow_params(struct flow *f, const struct peer *peer, const st
 	f->mtu = port->mtu;
 	f->port_flags = port->flags;
 	flow_fallback(f, peer->fallback, peer->target_ns);
+	return 0;
 }
 
 /*

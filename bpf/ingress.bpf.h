@@ -60,8 +60,8 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 }
 
 /* Reads and checks the inner packet. */
-static inline enum sluice_stat ingress_parse(ctx_t *ctx, const struct msg *m,
-					     struct ingress_pkt *p)
+static __attribute__((noinline)) enum sluice_stat ingress_parse(ctx_t *ctx, const struct msg *m,
+								  struct ingress_pkt *p)
 {
 	__u32 wire_bytes = wire_length(&m->hdr);
 	struct ip_info ip = {};
@@ -100,8 +100,7 @@ static inline enum sluice_stat ingress_parse(ctx_t *ctx, const struct msg *m,
 }
 
 /*
- * Is the tag right, under one of our keys? Reads and checks the inner packet, too, and leaves the text
- * for ingress_probe(). The tags are compared as numbers: nothing depends on where they differ.
+ * Is the tag right, under one of our keys? Leaves the text for ingress_probe(). The tags are compared as numbers: nothing depends on where they differ.
  */
 static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
@@ -109,7 +108,6 @@ static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *
 	const struct control *ctl = control_get();
 	const struct auth_keys *k;
 	struct wire_auth_text *text;
-	enum sluice_stat verdict;
 	const struct wire_auth *auth;
 	const struct wire_echo *echo;
 	__u64 sent, diff;
@@ -117,9 +115,6 @@ static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *
 
 	if (!space || !ctl)
 		return STAT_RX_BAD_AUTH;
-	verdict = ingress_parse(ctx, m, p);
-	if (verdict != STAT_RX_DATA)
-		return verdict;
 	k = auth_keys_get(ctl);
 	if (!k)
 		return STAT_RX_BAD_AUTH;
@@ -171,26 +166,18 @@ static __attribute__((noinline)) int ingress_answer_sign(ctx_t *ctx, const struc
 	return ctx_store(ctx, m->offset + wire_length(&m->hdr) - sizeof(tag), &tag, sizeof(tag));
 }
 
-/*
- * What an echo would tell, in a PROBE before it turns round: N, and the hop to the pod. The inner packet of
- * one that is authenticated has been parsed into the scratch space.
- */
-static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m)
+/* What an echo would tell, in a PROBE before it turns round: N, and the hop to the pod. */
+static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	__u32 at = m->offset + WIRE_HDR_BYTES, n;
-	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
 	struct pod_stamp stamp = {};
-	struct ingress_pkt *p;
 	const __be16 *nhop_path;
 	struct flow *f;
 	__be64 hop;
 	__be16 v;
 
-	if (!space || !ctl || !m->hdr.max_hops)
-		return;
-	p = &space->ingress;
-	if (!p->auth_seq && ingress_parse(ctx, m, p) != STAT_RX_DATA)
+	if (!ctl || !m->hdr.max_hops)
 		return;
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f)
@@ -214,12 +201,13 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m)
  * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
  * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
  */
-static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg *m)
+static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg *m,
+						   const struct ingress_pkt *p)
 {
 	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
 	__u32 len, src;
 
-	ingress_probe_tell(ctx, m);
+	ingress_probe_tell(ctx, m, p);
 	len = m->ip.v6 ? 16 : 4;
 	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
 	bound_here(len); /* behind the call, or the verifier has lost it */
@@ -416,9 +404,7 @@ static inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_p
 {
 	struct flow *f = 0;
 
-	*verdict = p->auth_seq ? STAT_RX_DATA : ingress_parse(ctx, m, p);
-	if (*verdict != STAT_RX_DATA)
-		return CTX_PASS;
+	*verdict = STAT_RX_DATA;
 	if (!ctl->bypass) {
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		f = ingress_learn(ctx, m, p, h, ctl);
@@ -447,8 +433,6 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress
 	struct feedback fb = { .mode = ctl->mode, .probe = 1, .rx_ns = p->now_ns, .now_ns = p->now_ns };
 	struct flow *f;
 
-	if (!p->auth_seq && ingress_parse(ctx, m, p) != STAT_RX_DATA)
-		return;
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (p->auth_seq && (!f || !auth_takes_reply(f, p->auth_seq))) {
 		stats_count(STAT_RX_REPLAYED);
@@ -515,17 +499,18 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	}
 	p = &space->ingress;
 	__builtin_memset(p, 0, sizeof(*p));
-	if (m.hdr.flags & WIRE_F_AUTH) {
+	*verdict = ingress_parse(ctx, &m, p);
+	if (*verdict == STAT_RX_DATA && m.hdr.flags & WIRE_F_AUTH)
 		*verdict = ctl->auth ? ingress_auth(ctx, &m, p) : STAT_RX_BAD_AUTH;
-		if (*verdict != STAT_RX_DATA)
-			return CTX_PASS;
-		*verdict = STAT_RX_OTHER;
-	}
+	if (*verdict != STAT_RX_DATA)
+		return CTX_PASS;
 	p->now_ns = bpf_ktime_get_ns();
 	switch (wire_message(&m.hdr)) {
 	case WIRE_PROBE:
-		if (!ctx_may_return(ctx))
+		if (!ctx_may_return(ctx)) {
+			*verdict = STAT_RX_OTHER;
 			return CTX_PASS;
+		}
 		*verdict = STAT_RX_PROBE;
 		if (ctl->bypass)
 			return CTX_DROP;
@@ -533,7 +518,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		/* One after the other: one in the other, they are more than the stack holds. */
 		if (m.intmd && intmd_answer(ctx, &m, !!intmd_telem(ctx, &m)))
 			return CTX_DROP;
-		return ingress_probe(ctx, &m);
+		return ingress_probe(ctx, &m, p);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
 		if (h && h->asked_ns && !ctl->bypass) /* asked for */

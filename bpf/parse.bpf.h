@@ -83,7 +83,7 @@ static inline int addr_equal(const struct sluice_addr *a, const struct sluice_ad
 {
 	const __u32 *x = (const __u32 *)a, *y = (const __u32 *)b;
 
-	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
+	return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]));
 }
 
 /* The IP header at offset; proto is the Ethernet type, ETH_P_IP or ETH_P_IPV6. */
