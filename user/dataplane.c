@@ -290,6 +290,7 @@ static void port_advise(const struct config_interface *i, const struct port *por
 static int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i)
 {
 	struct port port = {}, old = {};
+	struct sluice_bpf *s;
 	struct link_info link;
 	int err, made = 0, had;
 
@@ -337,16 +338,19 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	}
 	/* Ingress first: once egress asks peers whether they strip, so must we. */
 	if (i->role == PORT_F_HOST) {
-		err = filter_set(link.ifindex, BPF_TC_INGRESS, dp->ingress_fd);
+		s = dp->of[SET_HOST];
+		err = filter_set(link.ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress));
 		if (!err)
-			err = filter_set(link.ifindex, BPF_TC_EGRESS, dp->egress_fd);
+			err = filter_set(link.ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress));
 	} else {
+		s = dp->of[SET_SWITCH];
 		if (i->voqs == PORT_F_VOQ_UP)
-			err = filter_set(link.ifindex, BPF_TC_INGRESS, dp->tor_fd);
+			err = filter_set(link.ifindex, BPF_TC_INGRESS, bpf_program__fd(dp->of[SET_VOQS]->progs.tor));
 		else if (old.flags & PORT_F_VOQ_UP)
 			filter_remove(link.ifindex, BPF_TC_INGRESS);
 		if (!err)
-			err = filter_set(link.ifindex, BPF_TC_EGRESS, dp->hop_fd);
+			err = filter_set(link.ifindex, BPF_TC_EGRESS,
+					 bpf_program__fd(s->rodata->qdisc_kfuncs ? s->progs.hop : s->progs.hop_map));
 	}
 	if (err) {
 		msg("%s: attaching the filter: %s", i->name, strerror(-err));
@@ -523,14 +527,54 @@ int kernel_has_tcp_ops(void)
 	return kernel_btf_has("bpf_struct_ops_tcp_congestion_ops", BTF_KIND_STRUCT);
 }
 
-/* Leaves out the programs that this kernel or this run does not want. */
-static int programs_choose(struct sluice_bpf *s, int want_cc)
+#define SET_BIT(set) (1U << (set))
+#define SETS_ALL (SET_BIT(SET_N) - 1)
+
+/* The sets that a configuration wants. */
+static unsigned int sets_wanted(const struct config *c)
 {
-	struct bpf_program *without_kfunc[] = { s->progs.hop_map, s->progs.backlog_enqueue,
-						s->progs.backlog_dequeue };
-	struct bpf_program *cc[] = { s->progs.cc_init, s->progs.cc_control, s->progs.cc_ssthresh,
-				     s->progs.cc_undo_cwnd };
+	unsigned int sets = c->node.uplink ? SET_BIT(SET_PODS) | SET_BIT(SET_BACKLOG) : 0;
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++) {
+		const struct config_interface *i = &c->interfaces[k];
+
+		if (i->role == PORT_F_HOST)
+			sets |= SET_BIT(SET_HOST);
+		else
+			sets |= SET_BIT(SET_SWITCH) | SET_BIT(SET_BACKLOG);
+		if (i->voqs == PORT_F_VOQ_UP)
+			sets |= SET_BIT(SET_VOQS);
+		if (i->classes_count)
+			sets |= SET_BIT(SET_CLASSES);
+	}
+	return sets;
+}
+
+/* Leaves out the programs that this kernel or this run does not want. */
+static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
+{
 	int kfunc = kernel_has_kfunc();
+	const struct {
+		struct bpf_program *prog;
+		unsigned int sets;
+		int wanted;
+	} all[] = {
+		{ s->progs.egress, SET_BIT(SET_HOST), 1 },
+		{ s->progs.ingress, SET_BIT(SET_HOST), 1 },
+		{ s->progs.hop, SET_BIT(SET_SWITCH), kfunc },
+		{ s->progs.hop_map, SET_BIT(SET_SWITCH), !kfunc },
+		{ s->progs.tor, SET_BIT(SET_VOQS), 1 },
+		{ s->progs.pod_hop, SET_BIT(SET_PODS), 1 },
+		{ s->progs.backlog_enqueue, SET_BIT(SET_BACKLOG), !kfunc },
+		{ s->progs.backlog_dequeue, SET_BIT(SET_BACKLOG), !kfunc },
+		{ s->progs.class_enqueue, SET_BIT(SET_CLASSES), 1 },
+		{ s->progs.class_dequeue, SET_BIT(SET_CLASSES), 1 },
+		{ s->progs.cc_init, ~0, want_cc },
+		{ s->progs.cc_control, ~0, want_cc },
+		{ s->progs.cc_ssthresh, ~0, want_cc },
+		{ s->progs.cc_undo_cwnd, ~0, want_cc },
+	};
 	unsigned int i;
 
 	if (kfunc < 0) {
@@ -538,12 +582,8 @@ static int programs_choose(struct sluice_bpf *s, int want_cc)
 		return -EOPNOTSUPP;
 	}
 	s->rodata->qdisc_kfuncs = kfunc;
-	if (!kfunc)
-		bpf_program__set_autoload(s->progs.hop, false);
-	for (i = 0; kfunc && i < 3; i++)
-		bpf_program__set_autoload(without_kfunc[i], false);
-	for (i = 0; !want_cc && i < 4; i++)
-		bpf_program__set_autoload(cc[i], false);
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		bpf_program__set_autoload(all[i].prog, all[i].wanted && all[i].sets & sets);
 	return want_cc ? 0 : bpf_map__set_autocreate(s->maps.tcp_cc, false);
 }
 
@@ -585,7 +625,7 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 	__u32 room;
 	int err;
 
-	err = programs_choose(s, c->tcp.name && (dp->fresh || !cc_is_kept(&dp->pins, c)));
+	err = programs_choose(s, sets_wanted(c), c->tcp.name && (dp->fresh || !cc_is_kept(&dp->pins, c)));
 	if (err)
 		return err;
 	s->rodata->wire_port = c->port;
@@ -626,7 +666,7 @@ int dataplane_try(void)
 	s = sluice_bpf__open();
 	if (!s)
 		return -errno;
-	err = programs_choose(s, kernel_has_tcp_ops() > 0);
+	err = programs_choose(s, SETS_ALL, kernel_has_tcp_ops() > 0);
 	if (!err)
 		err = sluice_bpf__load(s);
 	sluice_bpf__destroy(s);
@@ -676,8 +716,9 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
  */
 static int tracepoints_apply(struct dataplane *dp, int stamps, int classes, int want)
 {
-	struct bpf_program *backlog[] = { dp->skel->progs.backlog_enqueue, dp->skel->progs.backlog_dequeue };
-	struct bpf_program *class[] = { dp->skel->progs.class_enqueue, dp->skel->progs.class_dequeue };
+	struct sluice_bpf *b = dp->of[SET_BACKLOG] ?: dp->skel, *c = dp->of[SET_CLASSES] ?: dp->skel;
+	struct bpf_program *backlog[] = { b->progs.backlog_enqueue, b->progs.backlog_dequeue };
+	struct bpf_program *class[] = { c->progs.class_enqueue, c->progs.class_dequeue };
 	int err = 0;
 
 	if (stamps == want)
@@ -685,6 +726,69 @@ static int tracepoints_apply(struct dataplane *dp, int stamps, int classes, int 
 	if (!err && classes == want)
 		err = tracepoints_set(dp, class, &dp->class_tracepoints, want);
 	return err;
+}
+
+/* Loads what is open, and notes which sets are in it. */
+static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int sets)
+{
+	unsigned int i;
+	int err = sluice_bpf__load(s);
+
+	if (err) {
+		msg("loading the BPF programs: %s%s%s", strerror(-err), libbpf_reason[0] ? ": " : "", libbpf_reason);
+		msg("'sluicectl probe' says what this kernel lacks; --verbose shows the verifier's words");
+		return err;
+	}
+	for (i = 0; i < SET_N; i++)
+		if (sets & SET_BIT(i))
+			dp->of[i] = s;
+	return 0;
+}
+
+int maps_share(struct bpf_object *to, const struct bpf_object *from)
+{
+	struct bpf_map *map, *other;
+	int err;
+
+	bpf_object__for_each_map(map, to) {
+		other = bpf_object__find_map_by_name(from, bpf_map__name(map));
+		if (!other || bpf_map__is_internal(map) || bpf_map__fd(other) < 0)
+			continue;
+		err = bpf_map__reuse_fd(map, bpf_map__fd(other));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int dataplane_prepare(struct dataplane *dp, const struct config *c)
+{
+	unsigned int sets = sets_wanted(c), i;
+	struct sluice_bpf *s;
+	int err;
+
+	for (i = 0; i < SET_N; i++)
+		if (dp->of[i])
+			sets &= ~SET_BIT(i);
+	if (!sets)
+		return 0;
+	s = sluice_bpf__open();
+	if (!s)
+		return -errno;
+	s->rodata->wire_port = dp->skel->rodata->wire_port;
+	err = programs_choose(s, sets, 0);
+	if (!err)
+		err = maps_share(s->obj, dp->skel->obj);
+	if (!err)
+		err = sets_load(dp, s, sets);
+	if (err) {
+		sluice_bpf__destroy(s);
+		return err;
+	}
+	for (i = 0; dp->more[i]; i++)
+		; /* each has a set of its own: there is room */
+	dp->more[i] = s;
+	return 0;
 }
 
 static int object_load(struct dataplane *dp, const struct config *c)
@@ -701,22 +805,7 @@ static int object_load(struct dataplane *dp, const struct config *c)
 		err = bpf_object__open_skeleton(dp->skel->skeleton, NULL);
 	if (!err)
 		err = object_prepare(dp, c);
-	if (err)
-		return err;
-	err = sluice_bpf__load(dp->skel);
-	if (err) {
-		msg("loading the BPF programs: %s%s%s", strerror(-err), libbpf_reason[0] ? ": " : "", libbpf_reason);
-		msg("'sluicectl probe' says what this kernel lacks; --verbose shows the verifier's words");
-		return err;
-	}
-	dp->egress_fd = bpf_program__fd(dp->skel->progs.egress);
-	dp->ingress_fd = bpf_program__fd(dp->skel->progs.ingress);
-	dp->hop_fd = bpf_program__fd(dp->skel->progs.hop);
-	if (dp->hop_fd < 0)
-		dp->hop_fd = bpf_program__fd(dp->skel->progs.hop_map);
-	dp->pod_hop_fd = bpf_program__fd(dp->skel->progs.pod_hop);
-	dp->tor_fd = bpf_program__fd(dp->skel->progs.tor);
-	return 0;
+	return err ?: sets_load(dp, dp->skel, sets_wanted(c));
 }
 
 /* --- interfaces --- */
@@ -1045,6 +1134,8 @@ void dataplane_tor(struct dataplane *dp, const struct config *c)
 
 void dataplane_close(struct dataplane *dp)
 {
+	unsigned int k;
+
 	if (!dp)
 		return;
 	credits_close(dp->credits);
@@ -1053,6 +1144,8 @@ void dataplane_close(struct dataplane *dp)
 	messages_close(dp->messages);
 	pins_close(&dp->pins);
 	pods_forget(dp);
+	for (k = 0; k < SET_N && dp->more[k]; k++)
+		sluice_bpf__destroy(dp->more[k]);
 	if (dp->skel && dp->skel->skeleton)
 		sluice_bpf__destroy(dp->skel);
 	else

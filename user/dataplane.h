@@ -14,6 +14,12 @@ struct dataplane;
  */
 int dataplane_open(const struct config *c, struct dataplane **dp);
 
+/*
+ * Loads the programs that a new configuration wants beside those that are loaded. Changes nothing; to be called
+ * before dataplane_reload().
+ */
+int dataplane_prepare(struct dataplane *dp, const struct config *c);
+
 /* A new configuration while running. Peers, mode, HPCC parameters and interfaces follow. */
 int dataplane_reload(struct dataplane *dp, const struct config *c);
 

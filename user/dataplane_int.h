@@ -25,17 +25,29 @@ struct pods_list {
 	unsigned int n, room;
 };
 
+/* Programs that come together. Those are loaded that the configuration wants: the verifier takes its time. */
+enum program_set {
+	SET_HOST,    /* egress and ingress */
+	SET_SWITCH,  /* hop */
+	SET_VOQS,    /* tor */
+	SET_PODS,    /* pod_hop */
+	SET_BACKLOG, /* tracepoints, where stamps need them */
+	SET_CLASSES, /* tracepoints of ports with classes */
+	SET_N
+};
+
 struct dataplane {
 	char pin_dir[256];
 	int lock_fd;
-	struct sluice_bpf *skel;
+	struct sluice_bpf *skel;	/* the maps, and the programs that were wanted first */
+	struct sluice_bpf *more[SET_N]; /* those that a reload wanted, over the same maps; NULL at the end */
+	struct sluice_bpf *of[SET_N];	/* in which of these a set is loaded; NULL: in none */
 	unsigned char *elf; /* the object with the configured congestion control's name */
 	struct pins pins;
 	struct messages *messages;
 	struct reports *reports;
 	struct credits *credits;
 	struct tor *tor;
-	int hop_fd, egress_fd, ingress_fd, pod_hop_fd, tor_fd;
 	int fresh; /* this run made the pins */
 	int routes_changed, qdiscs_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
@@ -53,6 +65,9 @@ static inline void pin_path(char *path, size_t size, const char *dir, const char
 {
 	snprintf(path, size, "%s/%s", dir, name);
 }
+
+/* Makes the maps of one object those of another, where the names are the same. */
+int maps_share(struct bpf_object *to, const struct bpf_object *from);
 
 /* Our filters have one fixed handle and priority. */
 #define DP_TC_PRIORITY 0x5463

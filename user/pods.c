@@ -135,7 +135,7 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 	memcpy(port->name, link.name, sizeof(port->name));
 	err = bpf_map_update_elem(dp->pins.ports, &pod->ifindex, port, BPF_ANY) ? -errno : 0;
 	if (!err)
-		err = filter_set(pod->ifindex, BPF_TC_EGRESS, dp->pod_hop_fd);
+		err = filter_set(pod->ifindex, BPF_TC_EGRESS, bpf_program__fd(dp->of[SET_PODS]->progs.pod_hop));
 	if (err)
 		port_remove(dp, pod->ifindex, port);
 	return err;

@@ -119,6 +119,11 @@ static void daemon_reload_config(struct daemon *d)
 		config_free(c);
 		return;
 	}
+	if (dataplane_prepare(d->dp, c)) {
+		msg("the configuration in force stays as it is");
+		config_free(c);
+		return;
+	}
 	if (dataplane_reload(d->dp, c))
 		msg("reload: not everything could be applied; see above");
 	else

@@ -137,15 +137,10 @@ static struct sluice_xdp_bpf *skel_open(struct dataplane *dp, const struct confi
 	s->rodata->wire_port = c->port;
 	if (mode == XDP_MODE_NATIVE)
 		bpf_program__set_flags(s->progs.ingress_xdp, BPF_F_XDP_HAS_FRAGS);
-#define XDP_REUSE(name) || bpf_map__reuse_fd(s->maps.name, dp->pins.name)
-	if (0 PINS(XDP_REUSE) ||
-	    bpf_map__reuse_fd(s->maps.keys, bpf_map__fd(dp->skel->maps.keys)) ||
-	    bpf_map__reuse_fd(s->maps.reports, bpf_map__fd(dp->skel->maps.reports)) ||
-	    bpf_map__reuse_fd(s->maps.rx_states, bpf_map__fd(dp->skel->maps.rx_states))) {
+	if (maps_share(s->obj, dp->skel->obj)) {
 		sluice_xdp_bpf__destroy(s);
 		return NULL;
 	}
-#undef XDP_REUSE
 	return s;
 }
 

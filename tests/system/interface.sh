@@ -279,3 +279,26 @@ interface__filters_that_came_later_stay() {
 	same "the filter" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
 	expect "our filters" "$(net_in h1 tc filter show dev eth0 egress)" has-no "bpf"
 }
+
+# What only the new role needs is loaded by then, over the same maps.
+interface__takes_another_role_with_a_reload() {
+	local role
+
+	net_up
+	switch_config | sed "s|p1|eth0|; /p2/d; s|ssys-sw|ssys-h2|" >"$CASE_DIR/switch.yaml"
+	host_config h2 "tcp: {}" >"$CASE_DIR/host.yaml"
+	cp "$CASE_DIR/switch.yaml" "$CASE_DIR/h2.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	for role in host switch host; do
+		cp "$CASE_DIR/$role.yaml" "$CASE_DIR/h2.yaml"
+		daemon_hup h2 "reloaded"
+		expect "role" "$(status_of h2 '.interfaces[0].role')" = $role
+		[[ $role == host ]] || continue
+		governed_soon h1
+		grows "feedback" 20 flow_of h1 .feedbacks
+	done
+	bulk_goes_on
+	bulk_stop
+}

@@ -144,6 +144,30 @@ xdp__auto_on_a_virtual_link_is_tc() {
 	expect "XDP" "$(net_in h1 ip link show eth0)" has-no xdp
 }
 
+# What XDP learns it has to tell where the daemon and the programs at tc look: all maps are one and the same.
+xdp__shares_all_maps_with_tc() {
+	local at_xdp at_tc
+
+	xdp_up native
+	need_sink h1 "native XDP"
+	at_xdp=$(maps_of ingress_xdp h1)
+	at_tc=$(maps_of ingress h1)
+	expect "maps at XDP" "$at_xdp" has news
+	expect "maps that only XDP has" "$(comm -23 <(echo "$at_xdp") <(echo "$at_tc"))" = ""
+}
+
+# maps_of PROGRAM NODE: the maps, with their numbers, of that program over the node's pins.
+maps_of() {
+	local stats
+
+	stats=$(bpftool -j map show pinned "$PINS/ssys-$2/stats" | jq .id)
+	bpftool -j prog show | jq -r --arg name "$1" --argjson stats "$stats" \
+		'map(select(.name == $name and (.map_ids | index($stats)))) | .[0].map_ids[]' |
+		while read -r id; do
+			bpftool -j map show id "$id" | jq -r '"\(.name) \(.id)"'
+		done | grep -v '\.rodata ' | sort
+}
+
 xdp__follows_sighup() {
 	local word sink
 
