@@ -177,7 +177,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const str
 	__be64 hop;
 	__be16 v;
 
-	if (!ctl || !m->hdr.max_hops)
+	if (!ctl || !m->hdr.max_hops || !p->sound)
 		return;
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f)
@@ -433,6 +433,8 @@ static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress
 	struct feedback fb = { .mode = ctl->mode, .probe = 1, .rx_ns = p->now_ns, .now_ns = p->now_ns };
 	struct flow *f;
 
+	if (!p->sound)
+		return;
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (p->auth_seq && (!f || !auth_takes_reply(f, p->auth_seq))) {
 		stats_count(STAT_RX_REPLAYED);
@@ -500,17 +502,17 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	p = &space->ingress;
 	__builtin_memset(p, 0, sizeof(*p));
 	*verdict = ingress_parse(ctx, &m, p);
-	if (*verdict == STAT_RX_DATA && m.hdr.flags & WIRE_F_AUTH)
+	p->sound = *verdict == STAT_RX_DATA;
+	if (p->sound && m.hdr.flags & WIRE_F_AUTH)
 		*verdict = ctl->auth ? ingress_auth(ctx, &m, p) : STAT_RX_BAD_AUTH;
-	if (*verdict != STAT_RX_DATA)
+	if (*verdict != STAT_RX_DATA && (m.hdr.flags & WIRE_F_AUTH || wire_message(&m.hdr) == WIRE_DATA))
 		return CTX_PASS;
+	*verdict = STAT_RX_OTHER;
 	p->now_ns = bpf_ktime_get_ns();
 	switch (wire_message(&m.hdr)) {
 	case WIRE_PROBE:
-		if (!ctx_may_return(ctx)) {
-			*verdict = STAT_RX_OTHER;
+		if (!ctx_may_return(ctx))
 			return CTX_PASS;
-		}
 		*verdict = STAT_RX_PROBE;
 		if (ctl->bypass)
 			return CTX_DROP;

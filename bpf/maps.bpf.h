@@ -269,6 +269,7 @@ struct ingress_pkt {
 	__u8 form; /* enum rx_feedback, of what is in hop[] by now */
 	__u32 seq;
 	__u32 flows; /* N */
+	__u32 sound; /* the inner packet is what the message says */
 	__u64 auth_seq; /* 0: messages are not authenticated */
 	__u64 hop[HPCC_MAX_HOPS];
 };
