@@ -41,7 +41,7 @@
  *  - A total beyond S, by more than the one credit that rounding may give, is refused.
  *  - The receiver takes what was sent before the first packet that it saw as granted: after a restart it
  *    grants what has arrived since, no more.
- *  - A VOQ is never due more than debt_max. What S is ahead of it is taken as granted: credit that
+ *  - A VOQ is never due more than debt_max, and what a late loop has yet to grant. What S is ahead of it is taken as granted: credit that
  *    nobody else had to wait for. The same goes for what S claims and nobody saw arrive, beyond
  *    debt_max and 1/8 of what did arrive (losses), and for a jump (a sender that began anew).
  *  - F counts no more than the packets that arrived in an epoch, and RX_FLOWS_MAX.
@@ -450,11 +450,15 @@ static inline void hiercc_begin(struct hiercc_due *d, const struct hiercc_params
 	d->unseen = 0;
 }
 
-/* Judges what was noted of a VOQ since the last time; now_ns by a clock that does not go back. */
+/*
+ * Judges what was noted of a VOQ since the last time; now_ns by a clock that does not go back. budget: bytes that
+ * the port may grant by now, and many if its loop was late: its senders went on at their rates meanwhile.
+ */
 static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct hiercc_params *p,
-					     const struct hiercc_seen *seen, __u64 now_ns)
+					     const struct hiercc_seen *seen, __u64 now_ns, __u64 budget)
 {
-	__u64 arrived, most;
+	__u64 arrived, most, late = budget < p->debt_max ? budget : p->debt_max;
+	__u64 debt_max = p->debt_max + late / HIERCC_DELTA_BYTES * HIERCC_DELTA_BYTES;
 	__u32 total = seen->claim >> 32, flows = seen->claim;
 	enum hiercc_claim verdict = HIERCC_LEARNED;
 	__s64 ahead;
@@ -493,20 +497,23 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 			d->unseen = p->debt_max;
 			verdict = HIERCC_CUT;
 		}
-		if (d->granted + p->debt_max < d->sent) {
-			d->granted = d->sent - p->debt_max;
+		if (d->granted + debt_max < d->sent) {
+			d->granted = d->sent - debt_max;
 			verdict = HIERCC_CUT;
 		}
 	}
 	return verdict;
 }
 
-/* The same of VOQ i, which then is in the ring if it is due credit. voqs: all VOQs of the port. */
+/*
+ * The same of VOQ i, which then is in the ring if it is due credit, after hiercc_budget(). voqs: all VOQs of the
+ * port.
+ */
 static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hiercc_due *voqs,
 					     __u32 i, const struct hiercc_params *p,
 					     const struct hiercc_seen *seen, __u64 now_ns)
 {
-	enum hiercc_claim verdict = hiercc_judge(&voqs[i], p, seen, now_ns);
+	enum hiercc_claim verdict = hiercc_judge(&voqs[i], p, seen, now_ns, port->budget);
 
 	if (voqs[i].granted < voqs[i].sent)
 		hiercc_enlist(port, voqs, i);

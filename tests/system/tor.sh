@@ -105,7 +105,9 @@ tor__credit_flows_and_rates_are_told() {
 	expect "claims that jump" "$(ctl t2 credits --json | jq 'map(.claims_jumped) | add')" -eq 0
 	expect "claims of more than it may owe" "$(ctl t2 credits --json | jq 'map(.claims_cut) | add')" -eq 0
 	expect "credit that was refused" "$(stat_of sw credit_ahead credit_no_voq rx_replayed rx_bad_auth)" -eq 0
-	expect "rates that were refused" "$(stat_of h1 rate_no_voq rx_replayed rx_bad_auth)" -eq 0
+	# rx_replayed also counts what an acknowledgement says that has overtaken data, which waits for its departure.
+	expect "rates that were refused" "$(stat_of h1 rate_no_voq rx_bad_auth)" -eq 0
+	expect "messages of rates that were not taken" "$(stat_of h1 rate_taken)" -ge "$(stat_of h1 rx_rate)"
 	expect "credit that reached a host" "$(stat_of h1 rx_credit)" -eq 0
 	expect "what h2 itself grants" "$(ctl h2 credits)" has "no credits"
 	expect "what hosts were not told" "$(stat_of sw tor_lost)" -eq 0

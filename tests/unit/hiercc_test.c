@@ -833,6 +833,32 @@ Test(hiercc, hiercc_learn__nobody_is_due_more_than_debt_max)
 	free(b);
 }
 
+/*
+ * A loop that was late by twice what debt_max leaves for lost messages: who went on at the port's rate is not cut. Who sends
+ * more than that is.
+ */
+Test(hiercc, hiercc_learn__a_late_loop_cuts_nobody)
+{
+	__u32 over;
+
+	for (over = 0; over < 2; over++) {
+		struct box *b = box_new();
+		__u64 late_ns = 2 * HIERCC_BLIND_WINDOWS * b->p.window_ns;
+		__u32 sent = b->p.c0 + RATE * late_ns / NSEC_PER_SEC, total = 1000;
+
+		box_see(b, 0, total, 1, total);
+		box_learn(b, 0);
+		box_grant(b, 1 << 20);
+		total += over ? b->p.debt_max * 2 + 1000 : sent;
+		box_see(b, 0, total, 1, total - 1000);
+		hiercc_budget(&b->port, late_ns);
+		cr_expect_eq(box_learn(b, 0), over ? HIERCC_CUT : HIERCC_LEARNED);
+		box_grant(b, 0);
+		cr_expect(over || b->due[0].sent - b->due[0].granted <= b->p.c0, "and has what it sent back");
+		free(b);
+	}
+}
+
 Test(hiercc, hiercc_learn__the_data_planes_entry_may_be_made_anew)
 {
 	struct box *b = box_new();
