@@ -781,7 +781,7 @@ Test(hiercc, hiercc_grant__the_ring_has_who_is_due_and_nobody_else)
 	free(b);
 }
 
-/* S is far on: the receiver knows nothing of the past, and grants what it saw. */
+/* S is far on: the receiver knows nothing of the past. The VOQ may have used up C0; more is not granted anew. */
 Test(hiercc, hiercc_learn__a_restart_is_no_flood)
 {
 	struct box *b = box_new();
@@ -791,11 +791,11 @@ Test(hiercc, hiercc_learn__a_restart_is_no_flood)
 	box_see(b, 0, total, 2, 1462);
 	box_see(b, 0, total + 1462, 2, 1462);
 	cr_expect_eq(box_learn(b, 0), HIERCC_FIRST);
-	cr_expect_eq(b->due[0].sent - b->due[0].granted, 2924);
+	cr_expect_eq(b->due[0].sent - b->due[0].granted, b->p.c0, "nothing to spare");
 	before = b->due[0].granted;
 	box_grant(b, 1 << 25);
-	cr_expect_leq(b->due[0].granted - before, 2924 + HIERCC_DELTA_BYTES);
-	cr_expect_eq((__u32)b->due[0].granted - (total + 1462), 3072 - 2924, "in the sender's terms");
+	cr_expect_lt(b->due[0].granted - before, b->p.c0 + HIERCC_DELTA_BYTES);
+	cr_expect_lt((__u32)b->due[0].granted - (total + 1462), HIERCC_DELTA_BYTES, "in the sender's terms");
 	free(b);
 }
 
