@@ -132,13 +132,13 @@ $(B)/sluice.yaml.5: docs/configuration.md deploy/man/yaml.awk
 # What is installed, each with its place.
 INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 \
 	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl \
-	$(addprefix $(DOCDIR)/,README.md $(notdir $(wildcard docs/*.md)) sluice.rules.yaml dashboard.json xdp.conf)
+	$(addprefix $(DOCDIR)/,README.md $(notdir $(wildcard docs/*.md)) sluice.rules.yaml dashboard.json xdp.conf sluicectl.json)
 install: all ## install under $(DESTDIR)$(PREFIX)
 	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(B)/sluiced $(B)/sluicectl
 	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 deploy/man/sluiced.8 deploy/man/sluicectl.8
 	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man5 $(B)/sluice.yaml.5
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR) README.md docs/*.md deploy/prometheus/sluice.rules.yaml \
-		deploy/grafana/dashboard.json deploy/systemd/xdp.conf
+		deploy/grafana/dashboard.json deploy/systemd/xdp.conf deploy/schema/sluicectl.json
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR)
 	sed 's|/usr/local/sbin|$(SBINDIR)|' deploy/systemd/sluiced.service >$(DESTDIR)$(UNITDIR)/sluiced.service
 	$(B)/sluicectl --completion >$(DESTDIR)$(COMPLETIONDIR)/sluicectl
