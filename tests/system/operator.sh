@@ -283,8 +283,65 @@ operator__top_fills_a_terminal() {
 	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "page up"
 	top_shows 40
 	expect "exit status of top with 40 columns" $? -eq 0
-	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "LPORT SENT Mb/s WHY"
+	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "LPORT Mbit/s WHY     FOR"
 	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "$(bulk_port)"
+	bulk_stop
+}
+
+# on_terminal COLUMNS SECONDS ARGUMENT...: what sluicectl prints on a terminal so wide, a line a line.
+on_terminal() {
+	local columns=$1 seconds=$2
+
+	shift 2
+	timeout 30 script -qec "stty cols $columns rows 20; TERM=xterm timeout $seconds nsenter --net=/run/netns/${NET_PREFIX}h1 \
+		$BUILD/sluicectl --pin-dir $PINS/ssys-h1 $*" /dev/null </dev/null 2>&1 | tr -d '\r' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' \
+		>"$CASE_DIR/terminal.txt"
+}
+
+longest() { awk '{ if (length > most) most = length } END { print most }' "$1"; }
+
+# Who is slow, why, and since when, also where a line does not fit.
+operator__a_narrow_terminal_says_who_why_and_for_how_long() {
+	local columns port watch
+
+	need script stty
+	operator_up
+	bulk_start h1 10.2.0.2 -b 1M
+	port=$(bulk_port)
+	# It sends a tenth of its W: what it waits for is its application, though its socket obeys W.
+	timeout 5 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
+		>"$CASE_DIR/watch.json"
+	jq -c ".[] | select(.local_port == $port)" "$CASE_DIR/watch.json" >"$CASE_DIR/flow.json"
+	expect "what holds it" "$(jq -r .why "$CASE_DIR/flow.json" | sort -u)" = none
+	expect "for how long, at the end more than at the beginning" \
+		"$(jq -s '.[-1].why_age_ns - .[0].why_age_ns > 500000000 and all(.why_from_start)' "$CASE_DIR/flow.json")" = true
+	# Then it stops: the reason stays. And a new one begins while somebody looks.
+	bulk_stop
+	timeout 8 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
+		>"$CASE_DIR/watch.json" 9>&- &
+	watch=$!
+	sleep 1.5
+	bulk_start h1 10.2.0.2
+	port=$(bulk_port)
+	wait_for 20 "the flow is held by its window" why_is window
+	wait "$watch"
+	jq -c ".[] | select(.local_port == $port)" "$CASE_DIR/watch.json" >"$CASE_DIR/flow.json"
+	expect "the last look at a flow that began meanwhile" "$(jq -sc '.[-1] | [.why, .why_from_start, .why_age_ns < 7000000000]' \
+		"$CASE_DIR/flow.json")" = '["window",false,true]'
+	for columns in 40 80; do
+		on_terminal $columns 3 flows --watch 0.5
+		expect "columns of flows --watch in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
+		expect "its heading in $columns" "$(<"$CASE_DIR/terminal.txt")" has "WHY     FOR"
+		expect "its lines in $columns that say who, why and for how long" \
+			"$(grep -cE "^10\.2\.0\.2.* $port .* window +>?[0-9]+s" "$CASE_DIR/terminal.txt")" -ge 2
+		on_terminal $columns 5 flows
+		expect "columns of flows in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
+		expect "its lines in $columns" "$(grep -cE "^10\.2\.0\.2.* $port .* window" "$CASE_DIR/terminal.txt")" -eq 1
+		on_terminal $columns 5 why ":$port"
+		expect "columns of why in $columns" "$(sed 1d "$CASE_DIR/terminal.txt" | longest /dev/stdin)" -le $columns
+		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "held by Its window W,"
+		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "up to"
+	done
 	bulk_stop
 }
 
