@@ -21,7 +21,7 @@ LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
 COMMON := cc config credits dataplane leftover messages net pins pods reports tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
-SLUICECTL := sluicectl check clean completion flow_list flows knobs paths probe replay show show_voqs support top why $(COMMON)
+SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths probe replay show show_voqs support top why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
 
@@ -132,13 +132,13 @@ $(B)/sluice.yaml.5: docs/configuration.md deploy/man/yaml.awk
 # What is installed, each with its place.
 INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 \
 	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl \
-	$(addprefix $(DOCDIR)/,README.md $(notdir $(wildcard docs/*.md)) sluice.rules.yaml dashboard.json xdp.conf)
+	$(addprefix $(DOCDIR)/,README.md $(notdir $(wildcard docs/*.md)) sluice.rules.yaml dashboard.json xdp.conf sluicectl.json)
 install: all ## install under $(DESTDIR)$(PREFIX)
 	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(B)/sluiced $(B)/sluicectl
 	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 deploy/man/sluiced.8 deploy/man/sluicectl.8
 	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man5 $(B)/sluice.yaml.5
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR) README.md docs/*.md deploy/prometheus/sluice.rules.yaml \
-		deploy/grafana/dashboard.json deploy/systemd/xdp.conf
+		deploy/grafana/dashboard.json deploy/systemd/xdp.conf deploy/schema/sluicectl.json
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR)
 	sed 's|/usr/local/sbin|$(SBINDIR)|' deploy/systemd/sluiced.service >$(DESTDIR)$(UNITDIR)/sluiced.service
 	$(B)/sluicectl --completion >$(DESTDIR)$(COMPLETIONDIR)/sluicectl

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "flow_list.h"
+#include "show.h"
 
 static int flow_list_add(const struct flow_key *key, const struct flow *f, void *ctx)
 {
@@ -51,20 +51,57 @@ const struct flow_row *flow_list_row(const struct flow_list *l, const struct flo
 	return l->n ? bsearch(&wanted, l->row, l->n, sizeof(wanted), row_compare) : NULL;
 }
 
+/* What holds it, by what it waited for and what it sends: who sends less than half of R does not wait for W. */
+static const char *row_holds(const struct flow_row *r, const struct flow_list *l, int measured)
+{
+	const char *why = flow_why(&r->key, &r->flow, l->now_ns);
+
+	return measured && !strcmp(why, "window") && r->sent_bps * 2 < r->flow.cc.rate_bps ? "none" : why;
+}
+
+static void row_follow(struct flow_row *r, const struct flow_row *was, const struct flow_list *l)
+{
+	const char *why = row_holds(r, l, 1);
+
+	r->why = was->why;
+	r->why_since_ns = was->why_since_ns;
+	r->why_from_start = was->why_from_start;
+	if (!strcmp(why, was->why))
+		return;
+	r->why_next = why;
+	r->why_next_ns = l->now_ns;
+	if (!was->why_next || strcmp(why, was->why_next))
+		return;
+	r->why = why;
+	r->why_since_ns = was->why_next_ns;
+	r->why_next = NULL;
+	r->why_from_start = 0;
+}
+
 void flow_list_order(struct flow_list *l, const struct flow_list *before)
 {
 	const struct flow_row *was;
-	unsigned int i;
+	struct flow_row *r;
 	__u64 ns;
 
 	if (l->n)
 		qsort(l->row, l->n, sizeof(*l->row), row_compare);
-	for (i = 0; before && i < l->n; i++) {
-		was = flow_list_row(before, &l->row[i].key);
-		ns = l->now_ns - before->now_ns;
+	for (r = l->row; r < l->row + l->n; r++) {
+		was = before ? flow_list_row(before, &r->key) : NULL;
 		/* An entry that was forgotten and made again counts from 0. */
-		if (was && ns && was->flow.tx_bytes <= l->row[i].flow.tx_bytes)
-			l->row[i].sent_bps = (l->row[i].flow.tx_bytes - was->flow.tx_bytes) * 8e9 / ns;
+		if (was && was->flow.tx_bytes > r->flow.tx_bytes)
+			was = NULL;
+		ns = was ? l->now_ns - before->now_ns : 0;
+		if (ns)
+			r->sent_bps = (r->flow.tx_bytes - was->flow.tx_bytes) * 8e9 / ns;
+		if (was && was->why) {
+			row_follow(r, was, l);
+			continue;
+		}
+		/* At the first look what it sends is not known, so what that makes of it is known at the second. */
+		r->why = before ? row_holds(r, l, ns > 0) : NULL;
+		r->why_since_ns = was ? before->now_ns : l->now_ns;
+		r->why_from_start = !before || was;
 	}
 }
 

@@ -7,7 +7,13 @@
 struct flow_row {
 	struct flow_key key;
 	struct flow flow;
-	__u64 sent_bps; /* since the list before; 0 where the flow was not in it */
+	/* By the lists before, where there are some (flow_list_order): */
+	__u64 sent_bps; /* since the last; 0 where the flow was not in it */
+	const char *why; /* what holds it, and since when; another reason has to be there at two looks in a row */
+	__u64 why_since_ns;
+	const char *why_next; /* the other reason, seen once; NULL: none */
+	__u64 why_next_ns;
+	int why_from_start; /* it was so at the first look */
 };
 
 struct flow_list {
@@ -21,7 +27,7 @@ struct flow_list {
 int flow_list_read(struct flow_list *l, const struct pins *p);
 void flow_list_free(struct flow_list *l);
 
-/* By key, which flow_list_row() wants; sets sent_bps by an earlier list, ordered too (NULL: none). */
+/* By key, which flow_list_row() wants; sets what an earlier list, ordered too, is wanted for (NULL: this is the first). */
 void flow_list_order(struct flow_list *l, const struct flow_list *before);
 const struct flow_row *flow_list_row(const struct flow_list *l, const struct flow_key *k);
 

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "flows.h"
 #include "show.h"
 
+#define FLOWS_WIDE 132 /* columns of a terminal that a line fits into */
 #define FLOWS_FIRST_NS (250 * 1000 * 1000) /* over which --watch measures for what it shows first */
 
 static __u64 queue_of(const struct flow_row *r)
@@ -188,7 +188,7 @@ static int flows_wants(const struct flows_wish *w, const struct flow_list *l, co
 {
 	return (!w->has_peer || addr_in_prefix(&r->key.remote, &w->peer)) &&
 	       (!w->port || ntohs(r->key.local_port) == w->port || ntohs(r->key.remote_port) == w->port) &&
-	       (!w->held_by || !strcmp(w->held_by, flow_why(&r->key, &r->flow, l->now_ns)));
+	       (!w->held_by || !strcmp(w->held_by, row_why(r, l)));
 }
 
 static void flows_filter(const struct flows_wish *w, struct flow_list *l)
@@ -203,17 +203,6 @@ static void flows_filter(const struct flows_wish *w, struct flow_list *l)
 		flow_list_sort(l, w->sort, w->up);
 	if (w->top && l->n > w->top)
 		l->n = w->top;
-}
-
-static void screen_size(unsigned int *columns, unsigned int *lines)
-{
-	struct winsize ws;
-
-	*columns = *lines = 0;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws)) {
-		*columns = ws.ws_col;
-		*lines = ws.ws_row;
-	}
 }
 
 /* In front of each line where they are appended to what was printed before. */
@@ -231,20 +220,22 @@ static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 	unsigned int columns = 0, lines = 0, n = l->n, i;
 	char prefix[40] = "", line[512];
 
-	if (redraw)
-		screen_size(&columns, &lines);
-	else if (w->watch_s)
+	screen_size(&columns, &lines);
+	if (w->watch_s && !redraw)
 		time_print(prefix, sizeof(prefix));
 	/* The heading, the line that says how many are left out, and the cursor. */
-	if (lines > 4 && n > lines - 3)
+	if (redraw && lines > 4 && n > lines - 3)
 		n = lines - 3;
 	if (redraw)
 		fputs("\033[H\033[2J", stdout);
 	if (!l->n)
 		printf("%sno flows%s\n", prefix, w->has_peer || w->port || w->held_by ? " of these" : "");
 	for (i = 0; i <= n && l->n; i++) {
-		flow_line(i ? &l->row[i - 1] : NULL, l, w->watch_s > 0, line, sizeof(line));
-		if (columns && strlen(line) > columns)
+		if (redraw || (columns && columns < FLOWS_WIDE))
+			flow_fit(i ? &l->row[i - 1] : NULL, l, redraw, columns ?: 80, line, sizeof(line));
+		else
+			flow_line(i ? &l->row[i - 1] : NULL, l, w->watch_s > 0, line, sizeof(line));
+		if (columns && redraw && strlen(line) > columns)
 			line[columns] = 0;
 		/* A log has no headings. */
 		if (i || !w->watch_s || redraw)

@@ -228,6 +228,11 @@ const char *flow_why(const struct flow_key *k, const struct flow *f, __u64 now)
 	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
 }
 
+const char *row_why(const struct flow_row *r, const struct flow_list *l)
+{
+	return r->why ?: flow_why(&r->key, &r->flow, l->now_ns);
+}
+
 const char *flow_control(const struct flow *f)
 {
 	return f->fallback.swift ? "swift" : "hpcc";
@@ -259,7 +264,11 @@ void flow_json(struct json_object *list, const struct flow_row *row, const struc
 	add_string(o, "protocol", k->proto == IPPROTO_UDP ? "udp" : "tcp");
 	add_string(o, "state", flow_state_names[flow_state(f, ctl)]);
 	add_string(o, "control", flow_control(f));
-	add_string(o, "why", flow_why(k, f, now));
+	add_string(o, "why", row_why(row, l));
+	if (watched) {
+		add_u64(o, "why_age_ns", row->why_since_ns < now ? now - row->why_since_ns : 0);
+		add_bool(o, "why_from_start", row->why_from_start);
+	}
 	if (f->hiercc)
 		add_u64(o, "hop_rate_bps", f->hop_rate_bps);
 	add_bool(o, "hiercc", f->hiercc);
@@ -332,7 +341,7 @@ void flow_line(const struct flow_row *row, const struct flow_list *l, int watche
 		snprintf(sent, sizeof(sent), "%10.3f ", row->sent_bps / 1e6);
 	snprintf(buf, size, "%-48s %s%10llu %12.3f %6.3f %5u %10llu %8llu %5s %-6s  %s%s%s%s", ends, sent,
 		 q12_to_bytes(f->cc.w), f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops ?: f->told_hops,
-		 flow_queue_ns(f) / 1000, f->feedbacks, n, flow_why(&row->key, f, l->now_ns), flow_state_names[flow_state(f, &l->ctl)],
+		 flow_queue_ns(f) / 1000, f->feedbacks, n, row_why(row, l), flow_state_names[flow_state(f, &l->ctl)],
 		 f->params.variant ? ", " : "", f->params.variant ? variant_name(f->params.variant) : "", by);
 }
 

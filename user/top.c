@@ -2,14 +2,11 @@
 /*
  * sluicectl top: the whole screen, again every second: totals, ports with their queues, flows.
  *
- *  1. Columns of the flows are a table, with the widths of the screen for which each is there. With 40 columns that
- *     is the remote address, the local port, what the flow sends, and what holds it.
- *  2. Keys sort; the same key again turns the order round. Nothing on the machine is changed.
+ * Keys sort; the same key again turns the order round. Nothing on the machine is changed. The columns of a flow are in
+ * flow_columns.c.
  */
-#include <arpa/inet.h>
 #include <curses.h>
 #include <errno.h>
-#include <limits.h>
 #include <locale.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -46,126 +43,6 @@ struct top {
 };
 
 enum { COLOUR_BAD = 1, COLOUR_ODD };
-
-/* --- what is shown --- */
-
-struct column {
-	const char *title;
-	int width; /* negative: to the left */
-	int from, to; /* columns of the screen with which it is there */
-	void (*text)(const struct flow_row *r, const struct top *t, char *buf, size_t size);
-};
-
-/* The end of what does not fit says more than its beginning: the port is there. */
-static void tail_copy(char *buf, size_t size, const char *text, size_t width)
-{
-	size_t n = strlen(text);
-
-	snprintf(buf, size, "%s", n > width ? text + n - width : text);
-}
-
-static void end_text(const struct sluice_addr *a, __be16 port, char *buf, size_t size, size_t width)
-{
-	char addr[PREFIX_STRLEN], text[PREFIX_STRLEN + 8];
-
-	snprintf(text, sizeof(text), "%s:%u", addr_format(a, addr), ntohs(port));
-	tail_copy(buf, size, text, width);
-}
-
-static void remote_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	(void)t;
-	end_text(&r->key.remote, r->key.remote_port, buf, size, 21);
-}
-
-static void remote_addr_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	char addr[PREFIX_STRLEN];
-
-	(void)t;
-	tail_copy(buf, size, addr_format(&r->key.remote, addr), 15);
-}
-
-static void local_port_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	(void)t;
-	snprintf(buf, size, "%u", ntohs(r->key.local_port));
-}
-
-static void local_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	(void)t;
-	end_text(&r->key.local, r->key.local_port, buf, size, 21);
-}
-
-static void sent_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	(void)t;
-	snprintf(buf, size, "%.2f", r->sent_bps / 1e6);
-}
-
-static void rate_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	(void)t;
-	snprintf(buf, size, "%.2f", r->flow.cc.rate_bps / 1e6);
-}
-
-static void w_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	(void)t;
-	snprintf(buf, size, "%llu", q12_to_bytes(r->flow.cc.w));
-}
-
-static void u_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	(void)t;
-	snprintf(buf, size, "%.3f", (double)r->flow.cc.u / Q24_ONE);
-}
-
-static void queue_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	(void)t;
-	snprintf(buf, size, "%llu", flow_queue_ns(&r->flow) / 1000);
-}
-
-static void why_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	snprintf(buf, size, "%s", flow_why(&r->key, &r->flow, t->flows.now_ns));
-}
-
-static void age_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	if (r->flow.last_fb_ns && r->flow.last_fb_ns < t->flows.now_ns)
-		snprintf(buf, size, "%.1f", (t->flows.now_ns - r->flow.last_fb_ns) / 1e6);
-	else
-		snprintf(buf, size, "-");
-}
-
-static void state_text(const struct flow_row *r, const struct top *t, char *buf, size_t size)
-{
-	snprintf(buf, size, "%s", flow_state_names[flow_state(&r->flow, &t->flows.ctl)]);
-}
-
-static const struct column columns[] = {
-	{ "REMOTE", -15, 0, 59, remote_addr_text },
-	{ "REMOTE", -21, 60, INT_MAX, remote_text },
-	{ "LOCAL", -21, 110, INT_MAX, local_text },
-	{ "LPORT", 5, 0, 109, local_port_text },
-	{ "SENT Mb/s", 9, 0, INT_MAX, sent_text },
-	{ "R Mb/s", 9, 60, INT_MAX, rate_text },
-	{ "W BYTES", 9, 100, INT_MAX, w_text },
-	{ "U", 6, 80, INT_MAX, u_text },
-	{ "QUEUE us", 8, 70, INT_MAX, queue_text },
-	{ "FB ms", 7, 90, INT_MAX, age_text },
-	{ "WHY", -7, 0, INT_MAX, why_text },
-	{ "STATE", -15, 100, INT_MAX, state_text },
-	{},
-};
-
-static int column_is_shown(const struct column *c)
-{
-	return COLS >= c->from && COLS <= c->to;
-}
 
 /* --- reading --- */
 
@@ -330,17 +207,9 @@ static int ports_draw(const struct top *t, int y)
 
 static void flow_draw(const struct top *t, int y, const struct flow_row *r)
 {
-	char cell[64], line[512] = "";
-	const struct column *c;
-	size_t n = 0;
+	char line[512];
 
-	for (c = columns; c->title; c++) {
-		if (!column_is_shown(c))
-			continue;
-		if (r)
-			c->text(r, t, cell, sizeof(cell));
-		n += snprintf(line + n, sizeof(line) - n, "%s%*s", n ? " " : "", c->width, r ? cell : c->title);
-	}
+	flow_fit(r, &t->flows, 1, COLS, line, sizeof(line));
 	line_put(y, line);
 }
 

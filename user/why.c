@@ -20,6 +20,7 @@
 
 #define WHY_LOOKS 50
 #define WHY_PAUSE_NS (5 * 1000 * 1000)
+#define WHY_NARROW 60 /* columns of a terminal with fewer of which names have lines of their own */
 #define WHY_NAMED 8 /* flows that are listed where several are meant */
 
 enum why_verdict {
@@ -59,11 +60,24 @@ struct why {
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
 	char port[16];
 	__u32 port_flags;
+	__u64 heard_ns; /* when its peer was heard last; 0: never */
+	__u64 short_ns; /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
 	enum why_verdict verdict;
 	char answer[512], because[512], decision[512], next[512];
 };
 
 /* --- 1. --- */
+
+static const char *time_text(__u64 ns, char *buf)
+{
+	if (ns < 1000000)
+		snprintf(buf, 32, "%.0f us", ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(buf, 32, "%.1f ms", ns / 1e6);
+	else
+		snprintf(buf, 32, "%.1f s", ns / 1e9);
+	return buf;
+}
 
 /* Is word an end of the flow, its address or its port (exact), or a part of the flow's line? */
 static int word_meets(const struct flow_key *k, const char *line, const char *word, int exact)
@@ -105,7 +119,7 @@ static int flow_meets(const struct flow_key *k, int argc, char **argv, int exact
 static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv, int exact, int closed,
 				const struct flow_row **found, FILE *named)
 {
-	char line[FLOW_STRLEN];
+	char line[FLOW_STRLEN], t[32];
 	unsigned int n = 0, i;
 
 	for (i = 0; i < l->n; i++) {
@@ -114,7 +128,8 @@ static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv
 			continue;
 		*found = &l->row[i];
 		if (n++ < WHY_NAMED && named)
-			fprintf(named, "  %s\n", flow_format(&l->row[i].key, line));
+			fprintf(named, "  %s  (sent %s ago)\n", flow_format(&l->row[i].key, line),
+				time_text(l->now_ns > l->row[i].flow.last_tx_ns ? l->now_ns - l->row[i].flow.last_tx_ns : 0, t));
 	}
 	return n;
 }
@@ -165,8 +180,11 @@ static int why_watch(struct why *w, const struct pins *p)
 {
 	const struct timespec pause = { 0, WHY_PAUSE_NS };
 	struct flow first = w->flow, before;
+	struct voq_key voq_key = { .addr = w->key.remote, .prefixlen = 128 };
 	__u64 from_ns = now_ns();
+	struct host host;
 	struct port port;
+	struct voq voq;
 	int i;
 
 	for (i = 0; i < WHY_LOOKS; i++) {
@@ -182,6 +200,10 @@ static int why_watch(struct why *w, const struct pins *p)
 	w->feedbacks_per_s = (w->flow.feedbacks - first.feedbacks) * 1e9 / w->took_ns + 0.5;
 	w->rate_bps /= w->looks;
 	w->ctl = *p->ctl;
+	if (!bpf_map_lookup_elem(p->hosts, &w->key.remote, &host))
+		w->heard_ns = host.heard_ns;
+	if (w->flow.hiercc && !w->flow.voq_merged && !bpf_map_lookup_elem(p->voqs, &voq_key, &voq))
+		w->short_ns = voq.voq.short_ns;
 	snprintf(w->port, sizeof(w->port), "its port");
 	if (!bpf_map_lookup_elem(p->ports, &w->flow.ifindex, &port)) {
 		snprintf(w->port, sizeof(w->port), "%s", port.name);
@@ -237,17 +259,6 @@ static enum why_verdict why_judge(const struct why *w)
 static double mbit(__u64 bps)
 {
 	return bps / 1e6;
-}
-
-static const char *time_text(__u64 ns, char *buf)
-{
-	if (ns < 1000000)
-		snprintf(buf, 32, "%.0f us", ns / 1e3);
-	else if (ns < 1000000000)
-		snprintf(buf, 32, "%.1f ms", ns / 1e6);
-	else
-		snprintf(buf, 32, "%.1f s", ns / 1e9);
-	return buf;
 }
 
 static __u64 why_age(const struct why *w, __u64 then_ns)
@@ -348,6 +359,10 @@ static void why_sentences(struct why *w)
 	case WHY_PLAIN:
 		snprintf(w->answer, sizeof(w->answer), "Nothing of Sluice: it goes without telemetry, because its peer is not known to strip it%s.",
 			 f->flags & FLOW_F_TUNNEL ? " (it is a tunnel's)" : "");
+		if (w->heard_ns)
+			snprintf(w->because, sizeof(w->because), "Its peer was heard last %s ago.", time_text(why_age(w, w->heard_ns), t));
+		else
+			snprintf(w->because, sizeof(w->because), "Its peer was never heard.");
 		snprintf(w->next, sizeof(w->next), "Does Sluice run on the peer, and does UDP to Sluice's port get there? sluicectl stats (tx_peer_unknown, peer_silent, probe_sent); docs/troubleshooting.md, 'A flow is \"plain\"'.");
 		break;
 	case WHY_IDLE:
@@ -365,8 +380,8 @@ static void why_sentences(struct why *w)
 		snprintf(w->next, sizeof(w->next), "If that lasts: do switches stamp, does its peer echo? docs/troubleshooting.md, 'No feedback yet'.");
 		break;
 	case WHY_CREDIT:
-		snprintf(w->answer, sizeof(w->answer), "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants. It sends %.1f Mbit/s.",
-			 mbit(w->sent_bps));
+		snprintf(w->answer, sizeof(w->answer), "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants%s%s. It sends %.1f Mbit/s.",
+			 w->short_ns ? ", for " : "", w->short_ns ? time_text(why_age(w, w->short_ns), t) : "", mbit(w->sent_bps));
 		snprintf(w->next, sizeof(w->next), "sluicectl voqs here shows the VOQ, sluicectl credits on the receiver who else has a share of its port.");
 		break;
 	case WHY_HOP:
@@ -410,16 +425,41 @@ static void why_sentences(struct why *w)
 
 /* --- output --- */
 
+/* Words that do not fit into a terminal's line begin the next one, below the others; elsewhere a line is a line. */
 static void why_line(const char *name, const char *text)
 {
-	if (*text)
+	unsigned int columns, lines, indent = 11, at, n;
+
+	if (!*text)
+		return;
+	screen_size(&columns, &lines);
+	if (!columns) {
 		printf("%-10s %s\n", name, text);
+		return;
+	}
+	if (columns < WHY_NARROW) {
+		if (*name)
+			puts(name);
+		name = "";
+		indent = 2;
+	}
+	at = printf("%-*s ", indent - 1, name);
+	while (*text) {
+		n = strcspn(text, " ");
+		if (at > indent && at + 1 + n > columns) {
+			printf("\n%*s", indent, "");
+			at = indent;
+		}
+		at += printf("%s%.*s", at > indent ? " " : "", n, text);
+		text += n + (text[n] == ' ');
+	}
+	puts("");
 }
 
 static void why_text(const struct why *w)
 {
 	const struct flow *f = &w->flow;
-	char line[FLOW_STRLEN], t[32], busy[48];
+	char line[FLOW_STRLEN], t[32], busy[48], text[256];
 	unsigned int i;
 
 	printf("%s  (%s, %s)\n", flow_format(&w->key, line), w->key.proto == IPPROTO_UDP ? "udp" : "tcp",
@@ -428,27 +468,32 @@ static void why_text(const struct why *w)
 	why_line("because", w->because);
 	why_line("decision", w->decision);
 	why_line("next", w->next);
-	if (f->last_fb_ns)
-		printf("%-10s %s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s\n", "feedback",
-		       time_text(why_age(w, f->last_fb_ns), t), f->feedbacks, w->feedbacks_per_s, f->cc.path_id,
-		       time_text(f->params.t_ns, busy));
+	if (f->last_fb_ns) {
+		snprintf(text, sizeof(text), "%s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s",
+			 time_text(why_age(w, f->last_fb_ns), t), f->feedbacks, w->feedbacks_per_s, f->cc.path_id,
+			 time_text(f->params.t_ns, busy));
+		why_line("feedback", text);
+	}
 	for (i = 0; i < why_hops(f); i++) {
 		snprintf(busy, sizeof(busy), "not seen twice");
 		if (hop_busy(w, i) >= 0)
 			snprintf(busy, sizeof(busy), "sends %.1f Mbit/s (%.0f %%)", hop_busy(w, i) * mbit(f->cc.last[i].bps),
 				 hop_busy(w, i) * 100);
-		printf("%-10s hop %u of %u: %.0f Mbit/s, %s, queue %u bytes, up to %s%s\n", "", i + 1, f->cc.hops,
-		       mbit(f->cc.last[i].bps), busy, f->cc.last[i].qlen_bytes, time_text(w->hop_queue_ns[i], t),
-		       i == f->cc.bottleneck ? "  <- bottleneck" : "");
+		snprintf(text, sizeof(text), "hop %u of %u: %.0f Mbit/s, %s, queue %u bytes, up to %s%s", i + 1, f->cc.hops,
+			 mbit(f->cc.last[i].bps), busy, f->cc.last[i].qlen_bytes, time_text(w->hop_queue_ns[i], t),
+			 i == f->cc.bottleneck ? " <- bottleneck" : "");
+		why_line("", text);
 	}
-	if (f->last_tx_ns)
-		printf("%-10s last packet %s ago, %llu bytes since the start\n", "sent",
-		       time_text(why_age(w, f->last_tx_ns), t), f->tx_bytes);
-	printf("%-10s %u in %s:", "looks", w->looks, time_text(w->took_ns, t));
+	if (f->last_tx_ns) {
+		snprintf(text, sizeof(text), "last packet %s ago, %llu bytes since the start",
+			 time_text(why_age(w, f->last_tx_ns), t), f->tx_bytes);
+		why_line("sent", text);
+	}
+	snprintf(text, sizeof(text), "%u in %s:", w->looks, time_text(w->took_ns, t));
 	for (i = 0; i < LOOKED; i++)
 		if (w->held[i])
-			printf(" %s %u", looked[i], w->held[i]);
-	puts("");
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %u", looked[i], w->held[i]);
+	why_line("looks", text);
 }
 
 static int why_json(const struct why *w)

@@ -186,3 +186,39 @@ metrics__by_a_socket() {
 	daemon_start h1
 	expect_said h1 "metrics: /none/metrics.sock: No such file or directory"
 }
+
+# idle NODE: of five seconds, wake-ups are at most one a second (and one for a second that begins and ends within
+# them), and CPU time is below 0.1 % of a core.
+idle() {
+	local pid=${DAEMON[$1]} from before wakes
+
+	from=$(uptime_ms)
+	wakes=$(awk '/^voluntary/ { print $2 }' "/proc/$pid/status")
+	read -r before _ <"/proc/$pid/schedstat"
+	sleep 5
+	wakes=$(($(awk '/^voluntary/ { print $2 }' "/proc/$pid/status") - wakes))
+	echo "$1: $wakes wake-ups, $(($(cut -d ' ' -f 1 "/proc/$pid/schedstat") - before)) ns in $(($(uptime_ms) - from)) ms" >>"$CASE_DIR/idle.log"
+	((wakes <= ($(uptime_ms) - from) / 1000 + 1 &&
+		$(cut -d ' ' -f 1 "/proc/$pid/schedstat") - before < ($(uptime_ms) - from) * 1000))
+}
+
+metrics__an_idle_daemon_sleeps() {
+	local ns
+
+	[[ -r /proc/self/schedstat ]] || skip "no /proc/PID/schedstat here"
+	net_up
+	for ns in h1 h2; do
+		host_config $ns "metrics: {listen: $CASE_DIR/$ns.sock}" "hiercc: {enabled: true}" >"$CASE_DIR/$ns.yaml"
+	done
+	daemon_start h1 h2 sw
+	for ns in h1 h2 sw; do
+		wait_for 60 "sluiced of $ns sleeps" idle $ns
+	done
+	# After traffic, in which credits had a timer of their own, it does so again.
+	server h2
+	transfer h1 10.2.0.2 -t 1
+	expect "credit" "$(stat_of h1 credit_taken)" -gt 0
+	for ns in h1 h2 sw; do
+		wait_for 60 "sluiced of $ns sleeps after traffic" idle $ns
+	done
+}

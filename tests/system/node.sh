@@ -369,6 +369,69 @@ node__many_veths_come_and_go() {
 	expect "lines that sluiced says" "$(wc -l <"$CASE_DIR/h2.log")" -lt 30
 }
 
+# node_holds NODE: what its sluiced has open, and its memory in KB.
+node_holds() {
+	local pid=${DAEMON[$1]}
+
+	bpf_of "$1" >"$CASE_DIR/objects.txt"
+	HOLDS="$(wc -l <"$CASE_DIR/objects.txt") programs, maps and links; $(find "/proc/$pid/fd" -mindepth 1 | wc -l) files"
+	HOLDS_KB=$(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status")
+}
+
+# node_batch FIRST LAST COMMAND...: one line for each of them, in which @ is its number.
+node_batch() {
+	local i
+
+	for ((i = $1; i <= $2; i++)); do
+		printf '%s\n' "${@:3}" | sed "s/@/$i/g"
+	done
+}
+
+# 200 pods within a minute, forty at a time, while another pod gets a flow: it goes on, and nothing adds up.
+node__pods_come_and_go_under_load() {
+	local first last holds kb began
+
+	node_up h2 without-fq
+	node_pod h2 pod1 250
+	node_queue h2 pod1 50mbit
+	ip netns add "${NET_PREFIX}many"
+	node_config h2
+	daemon_start h1 h2 sw
+	server pod1
+	bulk_start h1 10.244.2.250
+	node_hops h1 2
+	for ((first = 1; first <= 240; first += 40)); do
+		((last = first + 39))
+		node_batch $first $last "link add m@ netns ${NET_PREFIX}many type veth peer name to-m@ netns ${NET_PREFIX}h2" |
+			ip -batch - || fail "the veths cannot be made"
+		node_batch $first $last "link set to-m@ up" "route add 10.244.2.@ dev to-m@" | net_in h2 ip -batch - ||
+			fail "the veths cannot be set up"
+		node_batch $first $last "qdisc add dev to-m@ root tbf rate 20mbit burst 5000 limit 100000" | net_in h2 tc -batch - ||
+			fail "the veths get no queue"
+		wait_for 60 "all are stamped" node_count h2 41
+		node_batch $first $last "link del to-m@" | net_in h2 ip -batch -
+		wait_for 60 "none is left" node_count h2 1
+		if ((first == 1)); then
+			# From here on: the first forty made room for what the next ones need.
+			node_holds h2
+			holds=$HOLDS kb=$HOLDS_KB began=$SECONDS
+		fi
+	done
+	echo "200 pods in $((SECONDS - began)) s; $kb KB before" >>"$CASE_DIR/holds.log"
+	node_holds h2
+	echo "$HOLDS_KB KB after; $HOLDS" >>"$CASE_DIR/holds.log"
+	expect "what sluiced holds after 200 pods" "$HOLDS" = "$holds"
+	expect "KB of memory after 200 pods" "$HOLDS_KB" -le $((kb + 512))
+	expect "entries of the map of pods" "$(bpftool -j map dump pinned "$PINS/ssys-h2/pods" | jq length)" -eq 2
+	expect "entries of the ports map" "$(bpftool -j map dump pinned "$PINS/ssys-h2/ports" | jq length)" -eq 2
+	bulk_goes_on
+	node_hops h1 2
+	bulk_stop
+	servers_stop
+	daemon_stop h1 h2 sw
+	wait_for 300 "the BPF objects of the daemon are gone (left.txt)" bpf_none_left "$CASE_DIR/objects.txt"
+}
+
 node_count() { (($(status_of "$1" '[.interfaces[] | select(.role == "pod")] | length') == $2)); }
 
 # The uplink as the first hop of what pods send.

@@ -283,8 +283,65 @@ operator__top_fills_a_terminal() {
 	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "page up"
 	top_shows 40
 	expect "exit status of top with 40 columns" $? -eq 0
-	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "LPORT SENT Mb/s WHY"
+	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "LPORT Mbit/s WHY     FOR"
 	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "$(bulk_port)"
+	bulk_stop
+}
+
+# on_terminal COLUMNS SECONDS ARGUMENT...: what sluicectl prints on a terminal so wide, a line a line.
+on_terminal() {
+	local columns=$1 seconds=$2
+
+	shift 2
+	timeout 30 script -qec "stty cols $columns rows 20; TERM=xterm timeout $seconds nsenter --net=/run/netns/${NET_PREFIX}h1 \
+		$BUILD/sluicectl --pin-dir $PINS/ssys-h1 $*" /dev/null </dev/null 2>&1 | tr -d '\r' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' \
+		>"$CASE_DIR/terminal.txt"
+}
+
+longest() { awk '{ if (length > most) most = length } END { print most }' "$1"; }
+
+# Who is slow, why, and since when, also where a line does not fit.
+operator__a_narrow_terminal_says_who_why_and_for_how_long() {
+	local columns port watch
+
+	need script stty
+	operator_up
+	bulk_start h1 10.2.0.2 -b 1M
+	port=$(bulk_port)
+	# It sends a tenth of its W: what it waits for is its application, though its socket obeys W.
+	timeout 5 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
+		>"$CASE_DIR/watch.json"
+	jq -c ".[] | select(.local_port == $port)" "$CASE_DIR/watch.json" >"$CASE_DIR/flow.json"
+	expect "what holds it" "$(jq -r .why "$CASE_DIR/flow.json" | sort -u)" = none
+	expect "for how long, at the end more than at the beginning" \
+		"$(jq -s '.[-1].why_age_ns - .[0].why_age_ns > 500000000 and all(.why_from_start)' "$CASE_DIR/flow.json")" = true
+	# Then it stops: the reason stays. And a new one begins while somebody looks.
+	bulk_stop
+	timeout 8 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
+		>"$CASE_DIR/watch.json" 9>&- &
+	watch=$!
+	sleep 1.5
+	bulk_start h1 10.2.0.2
+	port=$(bulk_port)
+	wait_for 20 "the flow is held by its window" why_is window
+	wait "$watch"
+	jq -c ".[] | select(.local_port == $port)" "$CASE_DIR/watch.json" >"$CASE_DIR/flow.json"
+	expect "the last look at a flow that began meanwhile" "$(jq -sc '.[-1] | [.why, .why_from_start, .why_age_ns < 7000000000]' \
+		"$CASE_DIR/flow.json")" = '["window",false,true]'
+	for columns in 40 80; do
+		on_terminal $columns 3 flows --watch 0.5
+		expect "columns of flows --watch in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
+		expect "its heading in $columns" "$(<"$CASE_DIR/terminal.txt")" has "WHY     FOR"
+		expect "its lines in $columns that say who, why and for how long" \
+			"$(grep -cE "^10\.2\.0\.2.* $port .* window +>?[0-9]+s" "$CASE_DIR/terminal.txt")" -ge 2
+		on_terminal $columns 5 flows
+		expect "columns of flows in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
+		expect "its lines in $columns" "$(grep -cE "^10\.2\.0\.2.* $port .* window" "$CASE_DIR/terminal.txt")" -eq 1
+		on_terminal $columns 5 why ":$port"
+		expect "columns of why in $columns" "$(sed 1d "$CASE_DIR/terminal.txt" | longest /dev/stdin)" -le $columns
+		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "held by Its window W,"
+		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "up to"
+	done
 	bulk_stop
 }
 
@@ -345,4 +402,92 @@ operator__support_on_a_full_disk_and_as_nobody() {
 		"it needs CAP_SYS_ADMIN"
 	expect "what it has" "$(tar xOf "$WORK/nobody/support.tar" sluice-support/ip-link.txt)" has "lo:"
 	expect "its list of what is missing" "$(tar xOf "$WORK/nobody/support.tar" sluice-support/MISSING.txt)" has "CAP_BPF"
+}
+
+# json_of NODE COMMAND [ARGUMENT]...: each document that it prints is as its schema says; keys go to keys_seen.
+json_of() {
+	local ns=$1 wrong
+
+	shift
+	if [[ $ns == - ]]; then
+		"$BUILD/sluicectl" --json "$@" >"$CASE_DIR/ctl.json" 2>"$CASE_DIR/ctl.log"
+	else
+		ctl "$ns" --json "$@" >"$CASE_DIR/ctl.json" 2>"$CASE_DIR/ctl.log"
+	fi
+	[[ -s $CASE_DIR/ctl.json ]] || fail "sluicectl $* prints nothing and says $(<"$CASE_DIR/ctl.log")"
+	wrong=$(schema errors "$1" <"$CASE_DIR/ctl.json" 2>&1)
+	expect "what is not as the schema says of sluicectl $*" "$wrong" = ""
+	schema seen "$1" <"$CASE_DIR/ctl.json" >>"$CASE_DIR/keys_seen"
+}
+
+# schema WANT COMMAND: of documents at stdin.
+schema() {
+	jq -r --slurpfile schema "$SCHEMA" --arg want "$1" --arg command "$2" -f "$SYSTEM_DIR/lib/schema.jq"
+}
+
+# json_soon KEY NODE COMMAND...: what it prints comes to have KEY.
+json_soon() { wait_for 20 "$1 in what $3 prints" json_has "$@"; }
+
+json_has() {
+	json_of "${@:2}"
+	grep -qx "$1" "$CASE_DIR/keys_seen"
+}
+
+# Every command, over networks in which every key has a reason to be there.
+operator__json_is_as_its_schema_says() {
+	local command peers="{prefix: 10.0.0.0/8, base_rtt: 2ms, hiercc: true}, {prefix: 'fd00::/16', base_rtt: 2ms}"
+
+	need timeout
+	SCHEMA=$SYSTEM_DIR/../../deploy/schema/sluicectl.json
+	net_up
+	for command in h1 h2; do
+		host_config $command "hpcc: {variant: vai-sf}" "peers: [$peers]" >"$CASE_DIR/$command.yaml"
+	done
+	# Nothing stamps what h2 sends: that goes by delay.
+	switch_config | sed "/name: p1/d; /name: p2/s/}/, classes: [{share: 90%}, {dscp: [8], share: 10%}]}/" >"$CASE_DIR/sw.yaml"
+	daemon_start h1 h2 sw
+	server h1
+	bulk_start h2 fd00:1::2
+	json_soon flow.delay_ns h2 flows
+	bulk_stop
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	for command in flow.hop_rate_bps flow.bank_tokens flow.flows flow.feedback_age_ns; do
+		json_soon $command h1 flows
+	done
+	json_soon why_hop.tx_rate_bps h1 why ":$(bulk_port)"
+	json_soon path_hop.tx_rate_bps h1 int
+	json_soon voq.state h1 voqs
+	json_soon credit.rack h2 credits
+	timeout 2 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
+		>"$CASE_DIR/watch.json"
+	expect "what is not as the schema says of flows --watch" "$(schema errors flows <"$CASE_DIR/watch.json" 2>&1)" = ""
+	schema seen flows <"$CASE_DIR/watch.json" >>"$CASE_DIR/keys_seen"
+	json_of h1 status
+	json_of sw status
+	json_of h1 stats
+	json_of h1 set
+	json_of h1 set mode enforce
+	json_of h1 set receive_window true
+	json_of h1 set horizon 0us
+	json_of h1 bypass off
+	json_of h1 probe
+	sed 's/^auth: .*/auth: none/' "$CASE_DIR/h1.yaml" >"$CASE_DIR/none.yaml"
+	json_of h1 check "$CASE_DIR/none.yaml"
+	# Of another pin directory than that of the filters that it finds.
+	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-none" --json clean --dry-run >"$CASE_DIR/clean.json"
+	expect "what is not as the schema says of clean" "$(schema errors clean <"$CASE_DIR/clean.json" 2>&1)" = ""
+	schema seen clean <"$CASE_DIR/clean.json" >>"$CASE_DIR/keys_seen"
+	# Without the programs that it wants to ask.
+	net_in h1 env PATH=/nowhere "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json support "$CASE_DIR/support.tar" \
+		>"$CASE_DIR/support.json" 2>"$CASE_DIR/ctl.log"
+	expect "what is not as the schema says of support" "$(schema errors support <"$CASE_DIR/support.json" 2>&1)" = ""
+	schema seen support <"$CASE_DIR/support.json" >>"$CASE_DIR/keys_seen"
+	printf '%s\n' "ack_seq,snd_nxt,path_id,hops,b0_bps,ts0_ns,tx0_bytes,q0_bytes" \
+		"1000,50000,2,1,100000000000,1000,0,0" "51000,100000,2,1,100000000000,5000,50000,1000" >"$CASE_DIR/trace.csv"
+	json_of - replay --variant vai-sf "$CASE_DIR/trace.csv"
+	bulk_stop
+	schema keys - <<<null | sort -u >"$CASE_DIR/keys"
+	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | xargs)" = ""
 }
