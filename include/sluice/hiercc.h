@@ -278,6 +278,7 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 				  __u64 credit, int due, __u16 at)
 {
 	__u64 passed, granted_ns, got, sample, old = hiercc_credit_rate(v, p), weight;
+	int due_throughout;
 
 	if (!v->mark_ns || now_ns < v->mark_ns || credit < v->mark) {
 		v->mark = credit;
@@ -297,7 +298,9 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 	sample = sample < HIERCC_RATE_MAX ? sample : HIERCC_RATE_MAX - 1;
 	/* 2^37 * 2^26 < 2^63 */
 	weight = passed < p->window_ns ? passed : p->window_ns;
-	if (due || sample > old || !v->rate)
+	/* With nothing due at the mark it is not known for how long of a long time something was. */
+	due_throughout = due && (v->due || passed <= HIERCC_BLIND_WINDOWS * p->window_ns);
+	if (due_throughout || sample > old || (!v->rate && !due))
 		v->rate = (old * (p->window_ns - weight) + sample * weight) / p->window_ns;
 	v->rate = v->rate ? v->rate : 1;
 	v->due = due;

@@ -364,6 +364,32 @@ Test(hiercc, hiercc_credit__only_what_was_due_lowers_the_rate)
 	}
 }
 
+/*
+ * A burst every so often, of which the port has all granted each time: the first credit of the next one, with more
+ * due, is not the rate of the pause. 37 flows of 10 KB every 100 ms waited for the limit by that.
+ */
+Test(hiercc, hiercc_credit__a_pause_is_no_rate)
+{
+	struct hiercc_params p = params();
+	__u64 pause;
+
+	for (pause = 3 * p.window_ns; pause < p.idle_ns; pause += 5 * p.window_ns) {
+		struct hiercc_voq v = voq();
+		__u64 now = START, credit = HIERCC_TOTAL_FIRST;
+		int burst, i;
+
+		for (burst = 0; burst < 5; burst++, now += pause) {
+			for (i = 0; i < 20; i++) {
+				now += 4000;
+				credit += 6000;
+				voq_send(&v, &p, now, 6000);
+				cr_assert_eq(credited(&v, &p, now, credit, i < 19), HIERCC_CREDITED);
+				cr_assert_geq(hiercc_credit_rate(&v, &p), p.rate_first);
+			}
+		}
+	}
+}
+
 /* Credits stop: nothing waits past the limit, which then is over. */
 Test(hiercc, hiercc_send__credits_that_stop_hold_nobody_past_the_limit)
 {
