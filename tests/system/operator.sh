@@ -421,6 +421,8 @@ json_of() {
 }
 
 # schema WANT COMMAND: of documents at stdin.
+SCHEMA=$SYSTEM_DIR/../../deploy/schema/sluicectl.json
+
 schema() {
 	jq -r --slurpfile schema "$SCHEMA" --arg want "$1" --arg command "$2" -f "$SYSTEM_DIR/lib/schema.jq"
 }
@@ -438,10 +440,10 @@ operator__json_is_as_its_schema_says() {
 	local command peers="{prefix: 10.0.0.0/8, base_rtt: 2ms, hiercc: true}, {prefix: 'fd00::/16', base_rtt: 2ms}"
 
 	need timeout
-	SCHEMA=$SYSTEM_DIR/../../deploy/schema/sluicectl.json
 	net_up
 	for command in h1 h2; do
-		host_config $command "hpcc: {variant: vai-sf}" "peers: [$peers]" >"$CASE_DIR/$command.yaml"
+		host_config $command "hpcc: {variant: vai-sf}" "peers: [$peers]" |
+			sed '/^interfaces:/s/}]/, pfc: obey}]/' >"$CASE_DIR/$command.yaml"
 	done
 	# Nothing stamps what h2 sends: that goes by delay.
 	switch_config | sed "/name: p1/d; /name: p2/s/}/, classes: [{share: 90%}, {dscp: [8], share: 10%}]}/" >"$CASE_DIR/sw.yaml"
@@ -460,6 +462,7 @@ operator__json_is_as_its_schema_says() {
 	json_soon path_hop.tx_rate_bps h1 int
 	json_soon voq.state h1 voqs
 	json_soon credit.rack h2 credits
+	json_of h1 ports
 	timeout 2 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
 		>"$CASE_DIR/watch.json"
 	expect "what is not as the schema says of flows --watch" "$(schema errors flows <"$CASE_DIR/watch.json" 2>&1)" = ""

@@ -67,6 +67,8 @@ pfc__switch_pauses_who_fills_it() {
 	wait_for 20 "its queue by ingress port is p1's" ports_are sw p2 '.queue_by_ingress | keys[0]' p1
 	expect "pauses of p2, which nobody fills" "$(ports_of sw p2 '.xoffs + .predicted')" -eq 0
 	expect "text" "$(ctl sw ports)" has "xoff"
+	ctl sw --json ports | schema errors ports >"$CASE_DIR/errors.txt" 2>&1
+	expect "what is not as the schema says of ports" "$(<"$CASE_DIR/errors.txt")" = ""
 	wait_for 20 "the sum is the backlog" pfc_is_exact p2
 	bulk_udp_stop
 	wait_for 20 "the queue is empty" test_total p2 0
