@@ -2,8 +2,9 @@
 # What an operator asks of sluicectl about running traffic. Text and JSON by ctl_text and ctl_json of ctl.sh.
 
 # operator_up [LINE of h1's configuration]...: hosts and switch, and a server on h2.
+# operator_up [LINE]...: with OPERATOR_NET for net_up.
 operator_up() {
-	net_up
+	net_up "${OPERATOR_NET:-}"
 	host_config h1 "$@" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
 	server h2
@@ -27,6 +28,8 @@ bulk_port() { flow_of h1 .local_port; }
 why_is() { [[ $(ctl h1 why ":$(bulk_port)" --json | jq -r .held_by) == "$1" ]]; }
 
 operator__why_names_what_holds_a_flow() {
+	local OPERATOR_NET=without-fq # with it R holds them
+
 	operator_up
 	ctl_refuses 1 "no flow has that in its line, for there are none" why 10.2.0.2
 	bulk_start h1 10.2.0.2
