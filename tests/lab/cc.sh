@@ -25,6 +25,7 @@ bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
 reno	reno	2	0	-
 none	-	2	0	-
+burst	-	2	0	-
 '
 SLUICE_PINS=/sys/fs/bpf
 
@@ -72,7 +73,7 @@ cc_missing() {
 		echo "$1"
 	elif (($(cc_field "$1" 4))) && [[ ! $NET_HAS_CODEL ]]; then
 		echo codel
-	elif [[ $(cc_field "$1" 5) != - && ! -x $LAB_BUILD/sluiced ]]; then
+	elif cc_daemons "$1" && [[ ! -x $LAB_BUILD/sluiced ]]; then
 		echo "$1"
 	fi
 }
@@ -121,12 +122,18 @@ cc_apply() {
 	[[ $LAB_ATTACH ]] || cc_start "$cc" "$base_us" "$dir"
 }
 
+# cc_daemons CC: whether there are daemons: of CC itself, or of who pauses and is paused.
+cc_daemons() {
+	[[ $(cc_field "$1" 5) != - || $LAB_MECH == pfc || $LAB_MECH == ppfc ]]
+}
+
 # cc_start CC BASE_RTT_US DIR: the programs of CC, if it has any.
 cc_start() {
 	local switches=() hosts=("${NET_HOSTS[@]}")
 
-	[[ $(cc_field "$1" 5) == - ]] && return
+	cc_daemons "$1" || return 0
 	[[ $(cc_field "$1" 5) == everywhere ]] && switches=("${NET_SWITCHES[@]}")
+	[[ $(cc_field "$1" 5) == - ]] && switches=("${NET_SWITCHES[@]}") hosts=("${NET_SENDERS[@]}")
 	# The spine of racks has no port to report, and the probe is in no rack.
 	[[ $LAB == racks ]] && switches=() hosts=(r1 "${NET_RACKS[@]}")
 	cc_sluice_start "$@" "${hosts[@]}" "${switches[@]}"
@@ -136,7 +143,7 @@ cc_start() {
 cc_collect() {
 	local ns
 
-	[[ $(cc_field "$1" 5) == - ]] && return
+	cc_daemons "$1" || return 0
 	for ns in "${!CC_DAEMONS[@]}"; do
 		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" stats --json \
 			>"$2/stats-$ns.json" 2>>"$2/sluicectl.log"
@@ -178,9 +185,31 @@ cc_sluice_hiercc() {
 	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
 }
 
+# cc_sluice_pauses NAMESPACE: what its ports do with pauses, if they have any.
+cc_sluice_pauses() {
+	[[ $LAB_MECH == pfc || $LAB_MECH == ppfc ]] || return 0
+	if [[ " ${NET_SWITCHES[*]} " == *" $1 "* ]]; then
+		echo ", pfc: $LAB_MECH"
+	elif [[ " ${NET_SENDERS[*]} " == *" $1 "* ]]; then
+		echo ", pfc: obey"
+	fi
+}
+
+# cc_sluice_switch SPEED: the switch of LAB=pfc, which pauses by all ports; what has no DSCP is lossless.
+cc_sluice_switch() {
+	local port i=0 sep=
+
+	echo "interfaces:"
+	for port in "${NET_BOTTLENECKS[@]}" "${NET_SENDER_PORTS[@]}"; do
+		echo "  - {name: ${port#*:}, role: switch, speed: $1, id: $((++i)), pfc: $LAB_MECH}"
+	done
+	echo "pfc: {lossless: [0], buffer: ${NET_PORT_LIMIT}B, headroom: ${LAB_HEADROOM}B$(
+		sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_PFC")}"
+}
+
 # cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
-	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes
+	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes pauses
 
 	variant=$(cc_field "$1" 6)
 	feedback=$(cc_field "$1" 7)
@@ -200,8 +229,10 @@ cc_sluice_config() {
 		echo "peers: [{prefix: $NET_POD_CIDR, base_rtt: ${rtt}us}]"
 		cc_sluice_hiercc "$1"
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
-		echo "tcp: {name: slab_${ns//-/_}, default: true}"
-		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
+		[[ $(cc_field "$1" 5) == - ]] || echo "tcp: {name: slab_${ns//-/_}, default: true}"
+		pauses=$(cc_sluice_pauses "$ns")
+		echo "interfaces: [{name: eth0, role: host, speed: $speed$pauses}]"
+		[[ ! $pauses ]] || echo "pfc: {lossless: [0]}"
 		echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${rtt}us}," \
 			"{prefix: 'fd00::/16', base_rtt: ${rtt}us}]"
 	fi
@@ -210,7 +241,7 @@ cc_sluice_config() {
 	fi
 	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
 		hpcc=("encoding: $LAB_TELEMETRY")
-		[[ $1 == hiercc ]] && hpcc+=(", enabled: false")
+		[[ $1 == hiercc || $(cc_field "$1" 5) == - ]] && hpcc+=(", enabled: false")
 	fi
 	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		((LAB_FLOWS == 0)) || hpcc+=(", flows: $LAB_FLOWS")
@@ -222,6 +253,10 @@ cc_sluice_config() {
 		echo "hpcc: {${hpcc[*]}}"
 		return
 	fi
+	[[ $(cc_sluice_pauses "$ns") ]] && {
+		cc_sluice_switch "$speed"
+		return
+	}
 	classes=$(cc_sluice_classes)
 	for port in "${!NET_BOTTLENECKS[@]}"; do
 		[[ ${NET_BOTTLENECKS[port]} == "$ns:"* ]] || continue

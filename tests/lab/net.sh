@@ -61,7 +61,7 @@ net_reset() {
 	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CLASSES=() NET_RACKS=()
 	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
 	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
-	NET_LINKS='' NET_LINK_RATE=$LAB_RATE
+	NET_LINKS='' NET_LINK_RATE=$LAB_RATE NET_PORT_LIMIT=$LAB_BUFFER
 }
 
 net_ip() { NET_IP[$1]+="${*:2}"$'\n'; }
@@ -116,6 +116,13 @@ net_sender() {
 	net_host "$@"
 	[[ $NET_HAS_NETEM ]] && ((LAB_RTT)) &&
 		net_tc "$2" "qdisc add dev $3 root netem delay ${LAB_RTT}us limit 100000"
+	return 0
+}
+
+# net_late HOST: all that a host sends (the ACKs) takes RTT.
+net_late() {
+	[[ $NET_HAS_NETEM ]] && ((LAB_RTT)) &&
+		net_tc "$1" "qdisc replace dev eth0 root netem delay ${LAB_RTT}us limit 100000"
 	return 0
 }
 
@@ -176,7 +183,7 @@ net_bottleneck() {
 		return
 	}
 	net_tc "$1" "qdisc add dev $2 root handle 1: tbf rate ${LAB_RATE}bit" \
-		"burst $(net_burst $NET_PORT_BURST "$LAB_RATE") limit $LAB_BUFFER"
+		"burst $(net_burst $NET_PORT_BURST "$LAB_RATE") limit $NET_PORT_LIMIT"
 }
 
 # net_classes SWITCH PORT: the same as one queue for each of CLASSES, by DSCP: 0, 8, 16 ... Each is sure of its
@@ -206,7 +213,7 @@ net_mark() {
 
 	for port in "${NET_BOTTLENECKS[@]}"; do
 		net_in "${port%:*}" tc qdisc add dev "${port#*:}" parent 1:1 handle 10: \
-			codel limit $((LAB_BUFFER / 1514)) target 2s interval 4s \
+			codel limit $((NET_PORT_LIMIT / 1514)) target 2s interval 4s \
 			ecn ce_threshold "${1}us" || return 1
 	done
 }

@@ -15,6 +15,8 @@
  * 3. Byte counters between two samples are taken to grow evenly.
  * 4. With LAB=racks all flows are lab-flows', the long ones first: their rates are of what the receiver read
  *    (received.bin), and voqs.bin (lab-sample) has the VOQs of each rack.
+ * 5. With LAB=pfc a run is of a control and a mechanism: its directory is CC-MECH, and meta has both. Of UDP there
+ *    are the latencies of all packets (latency.bin, lab-flows).
  */
 #include "lab.h"
 
@@ -37,6 +39,7 @@ struct series {
 
 struct flow {
 	uint64_t start_us, end_us, bytes; /* end 0: did not end */
+	uint64_t lost;			  /* packets of UDP: the end is that of the others */
 	int port;			  /* column of the port series, less one */
 };
 
@@ -52,11 +55,14 @@ struct lab {
 	/* LAB=racks */
 	uint64_t racks, servers, uplink, burst, burst_bytes, churn_us, lose, repeat, reorder, kill_us;
 	char hiercc[256], longs[256]; /* longs: how many long flows each rack has */
+	/* LAB=pfc */
+	uint64_t headroom_bytes;
+	char groups[64], rates[4096], pfc[256];
 };
 
 struct run {
-	char cc[64], dir[3072];
-	struct series queue, ports, voqs;
+	char cc[64], mech[16], dir[3072]; /* mech: of LAB=pfc */
+	struct series queue, ports, voqs, latency;
 	int queues, classes; /* columns of the queue series: of the ports, then of the classes */
 	char port_names[512], class_names[512], paths[4096];
 	uint64_t base_us, attached_us, retransmits;
@@ -156,6 +162,10 @@ static void lab_read(struct lab *lab)
 		number_read(line, "kill_us", &lab->kill_us);
 		value_read(line, "hiercc", lab->hiercc, sizeof(lab->hiercc));
 		value_read(line, "longs", lab->longs, sizeof(lab->longs));
+		number_read(line, "headroom_bytes", &lab->headroom_bytes);
+		value_read(line, "groups", lab->groups, sizeof(lab->groups));
+		value_read(line, "rates", lab->rates, sizeof(lab->rates));
+		value_read(line, "pfc", lab->pfc, sizeof(lab->pfc));
 	}
 	fclose(file);
 	if (!lab->long_flows && !lab->racks)
@@ -273,6 +283,7 @@ static int flows_read(const struct lab *lab, struct run *run, const char *raw)
 		f->start_us = strtoull(at + 1, &at, 10);
 		f->end_us = strtoull(at + 1, &at, 10);
 		f->bytes = strtoull(at + 1, &at, 10);
+		f->lost = *at == ',' ? strtoull(at + 1, &at, 10) : 0;
 		f->port = lab->join_bytes ? 1 : run->flows;
 		if (run->flows >= run->recorded && lab->racks)
 			f->port = -1;
@@ -373,20 +384,22 @@ static int window_find(const struct lab *lab, struct run *run, const char *raw)
 	return 0;
 }
 
-static int run_read(const struct lab *lab, struct run *run, const char *cc)
+static int run_read(const struct lab *lab, struct run *run, const char *name)
 {
 	char raw[4000], line[8192];
 	FILE *file;
 	char *at;
 
 	memset(run, 0, sizeof(*run));
-	snprintf(run->cc, sizeof(run->cc), "%s", cc);
-	snprintf(run->dir, sizeof(run->dir), "%s/%s", lab->dir, cc);
+	snprintf(run->cc, sizeof(run->cc), "%s", name);
+	snprintf(run->dir, sizeof(run->dir), "%s/%s", lab->dir, name);
 	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
 	file = file_open(raw, "meta", "r");
 	if (!file)
 		return -1;
 	while (fgets(line, sizeof(line), file)) {
+		value_read(line, "cc", run->cc, sizeof(run->cc));
+		value_read(line, "mech", run->mech, sizeof(run->mech));
 		value_read(line, "ports", run->port_names, sizeof(run->port_names));
 		value_read(line, "classes", run->class_names, sizeof(run->class_names));
 		value_read(line, "paths", run->paths, sizeof(run->paths));
@@ -412,6 +425,8 @@ static int run_read(const struct lab *lab, struct run *run, const char *cc)
 		return -1;
 	if (lab->racks && series_read(raw, "voqs.bin", 1 + 3 * lab->racks, &run->voqs))
 		run->voqs.rows = 0;
+	if (series_read(raw, "latency.bin", 2, &run->latency))
+		run->latency.rows = 0;
 	probes_read(run, raw);
 	return lab->racks ? window_find_racks(lab, run, raw) : window_find(lab, run, raw);
 }
@@ -707,6 +722,31 @@ static json_object *probe_figures(const struct run *run)
 	return object;
 }
 
+/* From the sender's port to the receiver, of the packets that left in the window; NULL: of none it is known. */
+static json_object *latency_figures(const struct run *run)
+{
+	uint64_t *values = calloc(run->latency.rows + 1, sizeof(*values));
+	json_object *object = NULL;
+	size_t row, count = 0;
+	double sum = 0;
+
+	for (row = 0; row < run->latency.rows; row++) {
+		const uint64_t *cell = series_row(&run->latency, row);
+
+		if (cell[0] >= run->from_us && cell[0] <= run->to_us) {
+			values[count++] = cell[1];
+			sum += cell[1];
+		}
+	}
+	if (count) {
+		object = json_percentiles(values, count, 1);
+		json_int(object, "mean", sum / count);
+		json_int(object, "count", count);
+	}
+	free(values);
+	return object;
+}
+
 static json_object *fct_figures(const struct run *run)
 {
 	json_object *array = json_object_new_array();
@@ -716,7 +756,7 @@ static json_object *fct_figures(const struct run *run)
 		const struct flow *f = &run->flow[i];
 
 		json_object_array_add(
-			array, f->end_us ? json_number((f->end_us - f->start_us) / 1e3, 3) : NULL);
+			array, f->end_us && !f->lost ? json_number((f->end_us - f->start_us) / 1e3, 3) : NULL);
 	}
 	return array;
 }
@@ -851,7 +891,7 @@ static json_object *slowdown_figures(const struct lab *lab, const struct run *ru
 	for (i = 0; i < run->flows; i++) {
 		double slowdown;
 
-		if (!run->flow[i].end_us)
+		if (!run->flow[i].end_us || run->flow[i].lost)
 			continue;
 		slowdown = (run->flow[i].end_us - run->flow[i].start_us) / ideal[i];
 		min = slowdown < min ? slowdown : min;
@@ -1112,18 +1152,27 @@ static json_object *words(const char *text)
 
 static json_object *run_figures(const struct lab *lab, const struct run *run)
 {
-	json_object *object = json_object_new_object(), *rates;
-	uint64_t start_max, drops = 0;
+	json_object *object = json_object_new_object(), *rates, *latency;
+	uint64_t start_max, drops = 0, lost = 0;
 	double before_bps, used;
 	int i;
 
 	json_object_object_add(object, "cc", json_object_new_string(run->cc));
+	if (*run->mech) {
+		json_object_object_add(object, "mech", json_object_new_string(run->mech));
+		for (i = 0; i < run->flows; i++)
+			lost += run->flow[i].lost;
+		json_int(object, "lost", lost);
+	}
 	json_object_object_add(object, "queue_bytes", queue_figures(run, 0, &start_max));
 	json_int(object, "queue_start_max_bytes", start_max);
 	used = queue_rate_bps(run, 0, run->from_us, run->to_us) / lab->rate_bps;
 	json_object_object_add(object, "utilisation", json_number(used, 4));
 	json_object_object_add(object, "jain", jain_seconds(run));
 	json_object_object_add(object, "probe_us", probe_figures(run));
+	latency = latency_figures(run);
+	if (latency)
+		json_object_object_add(object, "latency_us", latency);
 	json_object_object_add(object, "fct_ms", fct_figures(run));
 	json_int(object, "retransmits", run->retransmits);
 	for (i = 0; i < run->queues; i++)
@@ -1209,6 +1258,12 @@ static json_object *lab_params(const struct lab *lab)
 		json_int(object, "reorder_percent", lab->reorder);
 		json_int(object, "kill_us", lab->kill_us);
 		json_object_object_add(object, "hiercc", json_object_new_string(lab->hiercc));
+	}
+	if (*lab->groups) {
+		json_object_object_add(object, "groups", words(lab->groups));
+		json_object_object_add(object, "rates", words(lab->rates));
+		json_int(object, "headroom_bytes", lab->headroom_bytes);
+		json_object_object_add(object, "pfc", json_object_new_string(lab->pfc));
 	}
 	if (*lab->telemetry)
 		json_object_object_add(object, "telemetry", json_object_new_string(lab->telemetry));
@@ -1392,6 +1447,17 @@ static void table_racks(const struct lab *lab, json_object *run)
 	printf(" KB");
 }
 
+/* A run by its control, and by its mechanism if it has one. */
+static const char *run_name(json_object *run)
+{
+	static char name[128];
+	json_object *mech = json_object_object_get(run, "mech");
+
+	snprintf(name, sizeof(name), "%s%s%s", json_object_get_string(json_object_object_get(run, "cc")),
+		 mech ? "-" : "", mech ? json_object_get_string(mech) : "");
+	return name;
+}
+
 static void table_print(const struct lab *lab, json_object *results)
 {
 	json_object *runs = json_object_object_get(results, "runs"), *run, *array;
@@ -1417,7 +1483,7 @@ static void table_print(const struct lab *lab, json_object *results)
 		base = member(run, "probe_us", "base");
 		printf("%-11s %6.1f %6.1f %6.1f %6.1f  %6.1f  %.3f   %.3f %.3f %6.2f %6.2f %6.2f  "
 		       "%6.0f  %6.0f\n",
-		       json_object_get_string(json_object_object_get(run, "cc")),
+		       run_name(run),
 		       member(run, "queue_bytes", "p50") / 1e3,
 		       member(run, "queue_bytes", "p95") / 1e3,
 		       member(run, "queue_bytes", "p99") / 1e3,
@@ -1431,7 +1497,7 @@ static void table_print(const struct lab *lab, json_object *results)
 	}
 	for (i = 0; i < json_object_array_length(runs); i++) {
 		run = json_object_array_get_idx(runs, i);
-		printf("%-11s", json_object_get_string(json_object_object_get(run, "cc")));
+		printf("%-11s", run_name(run));
 		if (lab->size_bytes) {
 			array_figures(json_object_object_get(run, "fct_ms"), &min, &mean, &max);
 			printf(" completion ms %.1f / %.1f / %.1f (min, mean, max)", min, mean,
@@ -1524,6 +1590,7 @@ int main(int argc, char **argv)
 		free(run.ports.cell);
 		free(run.probe);
 		free(run.voqs.cell);
+		free(run.latency.cell);
 	}
 	json_object_object_add(results, "lab", json_object_new_string(lab.name));
 	json_object_object_add(results, "kernel", json_object_new_string(lab.kernel));
