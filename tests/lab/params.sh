@@ -495,7 +495,7 @@ params_write() {
 	kill_us=$LAB_KILL
 	hiercc=$LAB_HIERCC
 	groups=$([[ $LAB != pfc ]] || echo "$LAB_GROUPS")
-	rates=$LAB_RATES
+	rates=${RATES:-}
 	headroom_bytes=$LAB_HEADROOM
 	pfc=$LAB_PFC
 	END

@@ -1261,7 +1261,7 @@ static json_object *lab_params(const struct lab *lab)
 	}
 	if (*lab->groups) {
 		json_object_object_add(object, "groups", words(lab->groups));
-		json_object_object_add(object, "rates", words(lab->rates));
+		json_object_object_add(object, "rates", json_object_new_string(lab->rates));
 		json_int(object, "headroom_bytes", lab->headroom_bytes);
 		json_object_object_add(object, "pfc", json_object_new_string(lab->pfc));
 	}
