@@ -6,15 +6,15 @@
  *	lab-flows -o FILE [-t MAX_US] [-r FILE -n N] [-l FILE] -f START_US,SENDER,RECEIVER,ADDRESS,BYTES[,BPS] ...
  *
  * A flow is one of TCP on a connection of its own, which starts with its connect() and ends when the receiver
- * has read the last byte. Writes `flow,start_us,end_us,bytes,lost`; a flow that did not end within -t has no
+ * has read the last byte. Writes `flow,start_us,end_us,bytes,lost,blocked_us`; a flow that did not end within -t has no
  * end_us, and the exit code is 1. One of 0 bytes has no end: it sends until -t. -r: each millisecond what has
  * been received of the first N flows, rows of native uint64_t: the time in microseconds, then the bytes of each.
  *
  * With BPS it is a flow of UDP that starts at so many bit/s on the wire and stays there, as RDMA does until
  * its control reacts: full packets, one at a time, that the kernel gets when they are due. Its socket holds two,
  * so a port that is paused holds up no more, and what could not be sent meanwhile is not made up for. What is
- * lost is not sent again: such a flow ends with the last packet that arrived, and `lost` says how many
- * did not. -l: when each of the others left the sender's port, and how long it was on its way from there; two
+ * lost is not sent again: such a flow ends with the last packet that arrived, `lost` says how many
+ * did not, and `blocked_us` how long there was something due and the port did not take it. -l: when each of the others left the sender's port, and how long it was on its way from there; two
  * native uint64_t in microseconds. The kernel noted both times (SO_TIMESTAMPING).
  */
 #include "lab.h"
@@ -54,6 +54,7 @@ struct flow {
 	int fd;
 	/* of UDP */
 	uint64_t bps, next_ns, active_us; /* active: when a packet was sent or received last */
+	uint64_t blocked_at_us, blocked_us;
 	struct packet *packet;
 	uint32_t packets, arrived, room; /* handed over; received; places in packet[] */
 	int blocked, over;
@@ -270,6 +271,7 @@ static void burst_send(int index)
 			if (errno != EAGAIN && errno != ENOBUFS)
 				die("lab-flows: flow %d cannot send: %s", index, strerror(errno));
 			f->blocked = 1;
+			f->blocked_at_us = now / 1000;
 			epoll_add(f->fd, EPOLLOUT, KIND_BURST, index);
 			return;
 		}
@@ -292,6 +294,7 @@ static void burst_resume(int index, uint32_t event)
 		return;
 	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, f->fd, NULL);
 	f->blocked = 0;
+	f->blocked_us += now_us() - f->blocked_at_us;
 	f->next_ns = now_ns();
 	burst_send(index);
 }
@@ -399,13 +402,13 @@ static void flows_write(const char *path)
 
 	if (!file)
 		die("lab-flows: cannot write %s: %s", path, strerror(errno));
-	fprintf(file, "flow,start_us,end_us,bytes,lost\n");
+	fprintf(file, "flow,start_us,end_us,bytes,lost,blocked_us\n");
 	for (i = 0; i < flow_count; i++) {
 		fprintf(file, "%d,%lu,", i, flows[i].start_us);
 		if (flows[i].end_us)
 			fprintf(file, "%lu", flows[i].end_us);
-		fprintf(file, ",%lu,%u\n", flows[i].bytes,
-			flows[i].bytes ? flows[i].packets - flows[i].arrived : 0);
+		fprintf(file, ",%lu,%u,%lu\n", flows[i].bytes,
+			flows[i].bytes ? flows[i].packets - flows[i].arrived : 0, flows[i].blocked_us);
 	}
 	if (fclose(file))
 		die("lab-flows: writing %s: %s", path, strerror(errno));

@@ -304,9 +304,9 @@ params_pfc_groups() {
 LAB_PFC_PORTS=63
 
 params_pfc() {
-	local mech rate count fastest=0 rates=()
+	local i mech rate count fastest=0 rates=()
 
-	LAB_MECHS= LAB_RATES= LAB_HEADROOM=0 LAB_PFC=
+	LAB_MECHS= LAB_SENDER_RATES= LAB_HEADROOM=0 LAB_PFC=
 	[[ $LAB == pfc ]] || return 0
 	LAB_MECHS=${MECH:-none,pfc,ppfc}
 	[[ $LAB_MECHS =~ ^[a-z]+(,[a-z]+)*$ ]] ||
@@ -330,8 +330,8 @@ params_pfc() {
 		done
 	done
 	((LAB_RATE / fastest >= 1000)) || params_bad "RATES=$RATES: the slowest has less than 1 kbit/s of RATE"
-	for rate in "${rates[@]}"; do
-		LAB_RATES+="$((LAB_RATE * rate / fastest)) "
+	for ((i = 0; i < LAB_SENDERS; i++)); do
+		LAB_SENDER_RATES+="$((LAB_RATE * rates[i % ${#rates[@]}] / fastest)) "
 	done
 	LAB_HEADROOM=$(params_bytes HEADROOM "${HEADROOM:-10kb}" 10kb) || exit 2
 	params_range HEADROOM "${HEADROOM:-10kb}" "$LAB_HEADROOM" 0 100000000 bytes
@@ -496,6 +496,7 @@ params_write() {
 	hiercc=$LAB_HIERCC
 	groups=$([[ $LAB != pfc ]] || echo "$LAB_GROUPS")
 	rates=${RATES:-}
+	sender_rates=$LAB_SENDER_RATES
 	headroom_bytes=$LAB_HEADROOM
 	pfc=$LAB_PFC
 	END

@@ -35,12 +35,12 @@ pfc_up() {
 	net_commit
 }
 
-# pfc_rate I: what sender I sends at most, in bit/s: its part of RATES, which are dealt in turn.
+# pfc_rate I: what sender I sends at most, in bit/s.
 pfc_rate() {
 	local rates=()
 
-	read -ra rates <<<"$LAB_RATES"
-	echo "${rates[$((($1 - 1) % ${#rates[@]}))]}"
+	read -ra rates <<<"$LAB_SENDER_RATES"
+	echo "${rates[$(($1 - 1))]}"
 }
 
 # One flow per sender: of SIZE, or without an end.

@@ -4,7 +4,7 @@
  * over time.
  *
  *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT[:CLASS] ... [-r SWITCH:PORT ...]
- *		[-v MAP ...]
+ *		[-v MAP ...] [-p PINS]
  *
  * 1. One netlink socket per namespace; all requests of a tick that go to one namespace are one
  *    message.
@@ -16,6 +16,9 @@
  *    stdout. SIGUSR1 is a mark: its time is said there, too. With -m the -t US begin no earlier.
  * 4. Each tick, too, of every pinned map -v of VOQs: DIR/voqs.bin, three numbers a map: bytes that no credit
  *    covers, credit, and packets that left because there was no more of it; the sums of all its VOQs.
+ * 5. With -p, the pins of a switch that pauses its neighbours, each tick what every -r port has been told, and what part
+ *    of a -q port's queue is its own. At the end DIR/pauses.csv has a line for each -r port: what was sent to it,
+ *    how long it was paused, and the mean of its part while there was a queue.
  */
 #include "lab.h"
 
@@ -29,6 +32,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #define TARGETS_MAX 512
 #define BATCH_BYTES (TARGETS_MAX * 64)
@@ -42,6 +46,10 @@ struct target {
 	uint64_t value[3];
 	uint64_t first; /* of -r: counter at the first sample */
 	int begun;
+	/* With -p */
+	uint32_t slot;
+	uint64_t paused_us, ticks; /* ticks: in which there was a queue */
+	double share;		   /* sum over these */
 };
 
 struct group {
@@ -290,6 +298,122 @@ static void racks_write(FILE *file)
 	}
 }
 
+static void *pin_open(const char *dir, const char *name, size_t value_size, int *fd)
+{
+	struct bpf_map_info info = {};
+	__u32 length = sizeof(info);
+	char path[512];
+	void *at = NULL;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	*fd = bpf_obj_get(path);
+	if (*fd < 0)
+		die("lab-sample: cannot open %s: %s", path, strerror(errno));
+	if (bpf_obj_get_info_by_fd(*fd, &info, &length) || info.value_size != value_size)
+		die("lab-sample: %s is not of this build: make lab-tools", path);
+	if (info.map_flags & BPF_F_MMAPABLE) {
+		at = mmap(NULL, (size_t)info.max_entries * value_size, PROT_READ, MAP_SHARED, *fd, 0);
+		if (at == MAP_FAILED)
+			die("lab-sample: mapping %s: %s", path, strerror(errno));
+	}
+	return at;
+}
+
+static void slots_find(struct group *group, int ports_fd)
+{
+	struct pfc_port port;
+	int i;
+
+	for (i = 0; i < group->count; i++) {
+		uint32_t ifindex = group->target[i].ifindex;
+
+		if (bpf_map_lookup_elem(ports_fd, &ifindex, &port) || port.slot >= PFC_SLOTS)
+			die("lab-sample: slab-%s pauses nobody by %s", group->target[i].ns, group->target[i].dev);
+		group->target[i].slot = port.slot;
+	}
+}
+
+static const volatile struct pfc_slot *slots;
+
+static void pauses_open(const char *dir)
+{
+	int fd;
+
+	slots = pin_open(dir, "pfc_slots", sizeof(struct pfc_slot), &fd);
+	pin_open(dir, "pfc_ports", sizeof(struct pfc_port), &fd);
+	slots_find(&queues, fd);
+	slots_find(&ports, fd);
+	close(fd);
+}
+
+static uint64_t pauses_held(const struct target *queue, const struct target *port)
+{
+	uint64_t bytes = 0;
+	int prio;
+
+	for (prio = 0; prio < PFC_PRIORITIES; prio++)
+		bytes += slots[queue->slot].bytes[port->slot][prio];
+	return bytes;
+}
+
+/* elapsed_us: since the last tick. */
+static void pauses_read(uint64_t elapsed_us)
+{
+	uint64_t now = now_ns();
+	int i, k, prio;
+
+	for (i = 0; i < ports.count; i++) {
+		struct target *t = &ports.target[i];
+		int paused = 0;
+
+		for (prio = 0; prio < PFC_PRIORITIES; prio++) {
+			const volatile struct pfc_told *told = &slots[t->slot].of[prio].told;
+
+			paused |= told->predict_ns > now || (told->xoff && told->until_ns > now);
+		}
+		t->paused_us += paused ? elapsed_us : 0;
+	}
+	for (k = 0; k < queues.count; k++) {
+		uint64_t all = 0;
+
+		for (i = 0; i < ports.count; i++)
+			all += pauses_held(&queues.target[k], &ports.target[i]);
+		for (i = 0; all && i < ports.count; i++) {
+			struct target *t = &ports.target[i];
+
+			t->ticks += t->value[0] != t->first;
+			t->share += (double)pauses_held(&queues.target[k], t) / all;
+		}
+	}
+}
+
+static FILE *file_open(const char *dir, const char *name);
+
+static void pauses_write(const char *dir)
+{
+	FILE *file = file_open(dir, "pauses.csv");
+	int i, prio;
+
+	fprintf(file, "port,predicted,xoffs,refreshes,xons,paused_us,share\n");
+	for (i = 0; i < ports.count; i++) {
+		const struct target *t = &ports.target[i];
+		uint64_t predicted = 0, xoffs = 0, refreshes = 0, xons = 0;
+
+		for (prio = 0; prio < PFC_PRIORITIES; prio++) {
+			const volatile struct pfc_class *c = &slots[t->slot].of[prio];
+
+			predicted += c->predicted;
+			xoffs += c->xoffs;
+			refreshes += c->refreshes;
+			xons += c->xons;
+		}
+		fprintf(file, "%s,%lu,%lu,%lu,%lu,%lu,%.5f\n", t->dev, predicted, xoffs, refreshes, xons, t->paused_us,
+			t->ticks ? t->share / t->ticks : 0);
+	}
+	if (fclose(file))
+		die("lab-sample: writing in %s: %s", dir, strerror(errno));
+}
+
 /* How many ports have begun to carry data. */
 static int ports_begun(void)
 {
@@ -319,13 +443,13 @@ static FILE *file_open(const char *dir, const char *name)
 
 int main(int argc, char **argv)
 {
-	uint64_t interval_us = 1000, every = 1, time_us = 0, next, tick, last_begun = 0, mark_told = 0;
+	uint64_t interval_us = 1000, every = 1, time_us = 0, next, tick, last_begun = 0, mark_told = 0, last_us;
 	struct sigaction action = {.sa_handler = on_signal}, mark = {.sa_handler = on_mark};
-	const char *dir = NULL;
+	const char *dir = NULL, *pins = NULL;
 	FILE *queue_file, *port_file, *voq_file;
 	int option, i, mark_wanted = 0;
 
-	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:")) != -1) {
+	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:p:")) != -1) {
 		switch (option) {
 		case 'o':
 			dir = optarg;
@@ -351,6 +475,9 @@ int main(int argc, char **argv)
 		case 'v':
 			rack_add(optarg);
 			break;
+		case 'p':
+			pins = optarg;
+			break;
 		default:
 			exit(2);
 		}
@@ -361,6 +488,8 @@ int main(int argc, char **argv)
 		target_open(&queues.target[i]);
 	for (i = 0; i < ports.count; i++)
 		target_open(&ports.target[i]);
+	if (pins)
+		pauses_open(pins);
 	queue_file = file_open(dir, "queue.bin");
 	port_file = file_open(dir, "ports.bin");
 	voq_file = file_open(dir, "voqs.bin");
@@ -377,7 +506,8 @@ int main(int argc, char **argv)
 	printf("ready\n");
 	fflush(stdout);
 
-	next = now_us() + interval_us;
+	last_us = now_us();
+	next = last_us + interval_us;
 	for (tick = 0; !stopped; tick++) {
 		struct timespec wake = {next / 1000000, next % 1000000 * 1000};
 		uint64_t us;
@@ -388,6 +518,9 @@ int main(int argc, char **argv)
 		group_ask(&queues, qdisc_request);
 		group_write(&queues, queue_file, us, 3);
 		racks_write(voq_file);
+		if (pins)
+			pauses_read(us - last_us);
+		last_us = us;
 		if (marked_us != mark_told) {
 			mark_told = marked_us;
 			printf("mark %lu\n", mark_told);
@@ -411,6 +544,8 @@ int main(int argc, char **argv)
 		while (next <= now_us())
 			next += interval_us;
 	}
+	if (pins)
+		pauses_write(dir);
 	if (fclose(queue_file) || fclose(port_file) || fclose(voq_file))
 		die("lab-sample: writing in %s: %s", dir, strerror(errno));
 	return 0;

@@ -16,11 +16,12 @@
  * 4. With LAB=racks all flows are lab-flows', the long ones first: their rates are of what the receiver read
  *    (received.bin), and voqs.bin (lab-sample) has the VOQs of each rack.
  * 5. With LAB=pfc a run is of a control and a mechanism: its directory is CC-MECH, and meta has both. Of UDP there
- *    are the latencies of all packets (latency.bin, lab-flows).
+ *    are the latencies of all packets (latency.bin, lab-flows). pauses.csv (lab-sample) has what was sent to each port.
  */
 #include "lab.h"
 
 #include <json-c/json.h>
+#include <math.h>
 
 #define FLOWS_MAX 4096
 #define QUEUES_MAX 8
@@ -30,6 +31,7 @@
 #define GOVERNED_FOR_US 100000
 #define FAIR_JAIN 0.95
 #define FAIR_RTTS 5
+#define PORTS_MAX 64
 
 /* A time series of rows of `columns` numbers; column 0 is the time. */
 struct series {
@@ -39,7 +41,7 @@ struct series {
 
 struct flow {
 	uint64_t start_us, end_us, bytes; /* end 0: did not end */
-	uint64_t lost;			  /* packets of UDP: the end is that of the others */
+	uint64_t lost, blocked_us;	  /* packets of UDP: the end is that of the others; how long it was held up */
 	int port;			  /* column of the port series, less one */
 };
 
@@ -57,6 +59,7 @@ struct lab {
 	char hiercc[256], longs[256]; /* longs: how many long flows each rack has */
 	/* LAB=pfc */
 	uint64_t headroom_bytes;
+	uint64_t rate[PORTS_MAX]; /* of each sender, bit/s */
 	char groups[64], rates[4096], pfc[256];
 };
 
@@ -125,7 +128,8 @@ static void number_read(const char *line, const char *key, uint64_t *number)
 static void lab_read(struct lab *lab)
 {
 	FILE *file = file_open(lab->dir, "params", "r");
-	char line[4096];
+	char line[4096], text[4096] = "", *word, *save = NULL;
+	int i;
 
 	if (!file)
 		die("lab-sum: %s has no params: nothing was measured", lab->dir);
@@ -165,9 +169,13 @@ static void lab_read(struct lab *lab)
 		number_read(line, "headroom_bytes", &lab->headroom_bytes);
 		value_read(line, "groups", lab->groups, sizeof(lab->groups));
 		value_read(line, "rates", lab->rates, sizeof(lab->rates));
+		value_read(line, "sender_rates", text, sizeof(text));
 		value_read(line, "pfc", lab->pfc, sizeof(lab->pfc));
 	}
 	fclose(file);
+	word = strtok_r(text, " ", &save);
+	for (i = 0; i < PORTS_MAX && word; i++, word = strtok_r(NULL, " ", &save))
+		lab->rate[i] = number_parse("sender_rates", word);
 	if (!lab->long_flows && !lab->racks)
 		lab->long_flows = lab->senders;
 }
@@ -284,6 +292,7 @@ static int flows_read(const struct lab *lab, struct run *run, const char *raw)
 		f->end_us = strtoull(at + 1, &at, 10);
 		f->bytes = strtoull(at + 1, &at, 10);
 		f->lost = *at == ',' ? strtoull(at + 1, &at, 10) : 0;
+		f->blocked_us = *at == ',' ? strtoull(at + 1, &at, 10) : 0;
 		f->port = lab->join_bytes ? 1 : run->flows;
 		if (run->flows >= run->recorded && lab->racks)
 			f->port = -1;
@@ -1087,6 +1096,103 @@ static void kill_figures(json_object *object, const struct lab *lab, const struc
 	json_int(object, "queue_kill_max_bytes", queue_max(run, killed, run->to_us));
 }
 
+/* Of a value among n: how many are below it, and half of those that are equal. */
+static double rank(const double *value, int n, int i)
+{
+	int k, below = 0, same = 0;
+
+	for (k = 0; k < n; k++) {
+		below += value[k] < value[i];
+		same += value[k] == value[i];
+	}
+	return below + (same - 1) / 2.0;
+}
+
+/* Spearman's. */
+static double rank_correlation(const double *a, const double *b, int n)
+{
+	double xy = 0, xx = 0, yy = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		double x = rank(a, n, i) - (n - 1) / 2.0, y = rank(b, n, i) - (n - 1) / 2.0;
+
+		xy += x * y;
+		xx += x * x;
+		yy += y * y;
+	}
+	return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
+}
+
+static json_object *pauses_add(json_object *object, const char *key, const double *counts)
+{
+	static const char *const names[] = {"predicted", "xoffs", "refreshes", "xons", "paused_us"};
+	json_object *sum = json_object_new_object();
+	int i;
+
+	if (key)
+		json_object_object_add(sum, *key == 'p' ? "port" : "receiver", json_object_new_string(key));
+	json_int(sum, "sent", counts[0] + counts[1]);
+	for (i = 0; i < 5; i++)
+		json_int(sum, names[i], counts[i]);
+	if (object)
+		json_object_array_add(object, sum);
+	return sum;
+}
+
+/*
+ * What the switch sent: all together, to each group, to each port. sent: pauses that are no repetition. rank: of
+ * those of the first group, the correlation with the share of the queue; rank_rate: with the sender's rate. NULL:
+ * nothing was noted.
+ */
+static json_object *pauses_figures(const struct lab *lab, const struct run *run)
+{
+	double all[5] = {}, group[5], sent[PORTS_MAX], share[PORTS_MAX], rate[PORTS_MAX];
+	json_object *object, *groups, *ports;
+	char raw[4000], line[256], name[32], text[64], *word, *save = NULL;
+	int i, k, first = 0, number = 0;
+	FILE *file;
+
+	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
+	file = file_open(raw, "pauses.csv", "r");
+	if (!file)
+		return NULL;
+	groups = json_object_new_array();
+	ports = json_object_new_array();
+	snprintf(text, sizeof(text), "%s", lab->groups);
+	if (!fgets(line, sizeof(line), file))
+		*line = 0;
+	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		uint64_t count = number_parse("groups", word), in;
+
+		memset(group, 0, sizeof(group));
+		for (in = 0; in < count && first < PORTS_MAX && fgets(line, sizeof(line), file); in++, first++) {
+			double of[5];
+
+			if (sscanf(line, "%31[^,],%lf,%lf,%lf,%lf,%lf,%lf", name, &of[0], &of[1], &of[2], &of[3], &of[4],
+				   &share[first]) != 7)
+				die("lab-sum: %s/pauses.csv: %s", raw, line);
+			sent[first] = of[0] + of[1];
+			rate[first] = lab->rate[first];
+			for (k = 0; k < 5; k++) {
+				group[k] += of[k];
+				all[k] += of[k];
+			}
+			json_object_object_add(pauses_add(ports, name, of), "share", json_number(share[first], 4));
+		}
+		snprintf(name, sizeof(name), "r%d", ++number);
+		pauses_add(groups, name, group);
+	}
+	fclose(file);
+	i = number_parse("groups", strtok_r(strcpy(text, lab->groups), " ", &save));
+	object = pauses_add(NULL, NULL, all);
+	json_object_object_add(object, "rank", json_number(rank_correlation(share, sent, i), 3));
+	json_object_object_add(object, "rank_rate", json_number(rank_correlation(rate, sent, i), 3));
+	json_object_object_add(object, "groups", groups);
+	json_object_object_add(object, "ports", ports);
+	return object;
+}
+
 static json_object *ports_figures(const struct lab *lab, const struct run *run)
 {
 	json_object *array = json_object_new_array();
@@ -1152,17 +1258,23 @@ static json_object *words(const char *text)
 
 static json_object *run_figures(const struct lab *lab, const struct run *run)
 {
-	json_object *object = json_object_new_object(), *rates, *latency;
-	uint64_t start_max, drops = 0, lost = 0;
+	json_object *object = json_object_new_object(), *rates, *latency, *pauses;
+	uint64_t start_max, drops = 0, lost = 0, blocked_us = 0;
 	double before_bps, used;
 	int i;
 
 	json_object_object_add(object, "cc", json_object_new_string(run->cc));
 	if (*run->mech) {
 		json_object_object_add(object, "mech", json_object_new_string(run->mech));
-		for (i = 0; i < run->flows; i++)
+		for (i = 0; i < run->flows; i++) {
 			lost += run->flow[i].lost;
+			blocked_us += run->flow[i].blocked_us;
+		}
 		json_int(object, "lost", lost);
+		json_int(object, "blocked_us", blocked_us);
+		pauses = pauses_figures(lab, run);
+		if (pauses)
+			json_object_object_add(object, "pauses", pauses);
 	}
 	json_object_object_add(object, "queue_bytes", queue_figures(run, 0, &start_max));
 	json_int(object, "queue_start_max_bytes", start_max);
@@ -1447,6 +1559,28 @@ static void table_racks(const struct lab *lab, json_object *run)
 	printf(" KB");
 }
 
+/* Of LAB=pfc: what packets and senders waited for. */
+static void table_pauses(json_object *run)
+{
+	json_object *pauses = json_object_object_get(run, "pauses");
+	size_t i;
+
+	if (json_object_object_get(run, "latency_us"))
+		printf("\n%-11s packets ms %.1f / %.1f / %.1f (p50, p99, max), %.0f lost; senders held up for %.1f ms", "",
+		       member(run, "latency_us", "p50") / 1e3, member(run, "latency_us", "p99") / 1e3,
+		       member(run, "latency_us", "max") / 1e3, member(run, "lost", NULL),
+		       member(run, "blocked_us", NULL) / 1e3);
+	if (!pauses)
+		return;
+	printf("\n%-11s pauses: %.0f predicted, %.0f XOFF (%.0f repeated, %.0f ended), %.1f ms together; by group", "",
+	       member(pauses, "predicted", NULL), member(pauses, "xoffs", NULL), member(pauses, "refreshes", NULL),
+	       member(pauses, "xons", NULL), member(pauses, "paused_us", NULL) / 1e3);
+	for (i = 0; i < json_object_array_length(json_object_object_get(pauses, "groups")); i++)
+		printf(" %.0f", member(json_object_array_get_idx(json_object_object_get(pauses, "groups"), i), "sent", NULL));
+	printf("; rank with the queue %.2f, with the rates %.2f", member(pauses, "rank", NULL),
+	       member(pauses, "rank_rate", NULL));
+}
+
 /* A run by its control, and by its mechanism if it has one. */
 static const char *run_name(json_object *run)
 {
@@ -1541,6 +1675,8 @@ static void table_print(const struct lab *lab, json_object *results)
 		}
 		if (lab->racks)
 			table_racks(lab, run);
+		if (json_object_object_get(run, "mech"))
+			table_pauses(run);
 		if (json_object_object_get(run, "governed_ms"))
 			printf("\n%-11s queue below 16 packets %.1f ms after attaching, then for "
 			       "%.1f %% of the time",
