@@ -27,7 +27,7 @@ usage() {
 	                      thresholds, pauses by prediction
 	  RATES=              pfc: speeds of the senders' links, in proportion to each other, dealt to them in turn: the
 	                      fastest has RATE. 1:10:20:40, or with how many of each there are in turn 1x3:10x5:20x4:40x4
-	  HEADROOM=10kb       pfc: buffer for each sender's port beside BUFFER, for what comes after XOFF
+	  HEADROOM=10kb       pfc: buffer for each port beside BUFFER, for what comes after XOFF
 	  PFC=                pfc: keys of pfc in sluiced's configuration, as in t_thresh=10ms,interval=200us
 	  RACKS=4 SERVERS=4   racks: nodes that send, and pods of each
 	  UPLINK=2            racks: speed of a node's uplink, in that of a server's link, which is RATE

@@ -16,7 +16,7 @@ pfc_up() {
 	local i=0 k group=0 count
 
 	net_reset
-	NET_PORT_LIMIT=$((LAB_BUFFER + LAB_HEADROOM * LAB_SENDERS))
+	NET_PORT_LIMIT=$((LAB_BUFFER + LAB_HEADROOM * (LAB_SENDERS + $(wc -w <<<"$LAB_GROUPS"))))
 	net_switch s1
 	for count in $LAB_GROUPS; do
 		net_host "r$((++group))" s1 "q$group" "2.$group"
@@ -26,6 +26,7 @@ pfc_up() {
 			i=$((i + 1))
 			NET_LINK_RATE=$(pfc_rate $i)
 			net_host "h$i" s1 "p$i" "1.$i"
+			net_tc s1 "qdisc add dev p$i root pfifo limit 1000"
 			NET_SENDERS+=("h$i") NET_SENDER_PORTS+=("s1:p$i")
 			NET_RECEIVERS+=("r$group") NET_PATHS+=("")
 		done
