@@ -228,8 +228,14 @@ cc_sluice_config() {
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
 		echo "peers: [{prefix: $NET_POD_CIDR, base_rtt: ${rtt}us}]"
 		cc_sluice_hiercc "$1"
+	elif [[ $(cc_field "$1" 5) == - && " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
+		# Its control is its own: it obeys, and that is all.
+		echo "interfaces: [{name: eth0, role: host, speed: $speed$(cc_sluice_pauses "$ns")}]"
+		echo "pfc: {lossless: [0]}"
+		echo "auth: none"
+		return
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
-		[[ $(cc_field "$1" 5) == - ]] || echo "tcp: {name: slab_${ns//-/_}, default: true}"
+		echo "tcp: {name: slab_${ns//-/_}, default: true}"
 		pauses=$(cc_sluice_pauses "$ns")
 		echo "interfaces: [{name: eth0, role: host, speed: $speed$pauses}]"
 		[[ ! $pauses ]] || echo "pfc: {lossless: [0]}"
@@ -241,7 +247,7 @@ cc_sluice_config() {
 	fi
 	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
 		hpcc=("encoding: $LAB_TELEMETRY")
-		[[ $1 == hiercc || $(cc_field "$1" 5) == - ]] && hpcc+=(", enabled: false")
+		[[ $1 == hiercc ]] && hpcc+=(", enabled: false")
 	fi
 	if [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		((LAB_FLOWS == 0)) || hpcc+=(", flows: $LAB_FLOWS")

@@ -26,7 +26,7 @@ pfc_up() {
 			i=$((i + 1))
 			NET_LINK_RATE=$(pfc_rate $i)
 			net_host "h$i" s1 "p$i" "1.$i"
-			net_tc s1 "qdisc add dev p$i root pfifo limit 1000"
+			[[ ! $NET_HAS_FQ ]] || net_tc s1 "qdisc add dev p$i root fq"
 			NET_SENDERS+=("h$i") NET_SENDER_PORTS+=("s1:p$i")
 			NET_RECEIVERS+=("r$group") NET_PATHS+=("")
 		done
