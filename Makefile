@@ -19,9 +19,9 @@ Q := $(if $(V),,@)
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
 LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
-COMMON := cc config credits dataplane leftover messages net pins pods reports tor util variant xdp
+COMMON := cc config credits dataplane leftover messages net pins pods ppfc reports tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
-SLUICECTL := sluicectl check clean completion flow_list flows knobs paths probe replay show show_voqs support top why $(COMMON)
+SLUICECTL := sluicectl check clean completion flow_list flows knobs paths probe replay show show_ports show_voqs support top why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
 

@@ -4,8 +4,8 @@
 /*
  * Pauses (pfc.h), of ports of the daemon's choice only:
  *
- *  1. `pfc`, in front of all else at tc ingress: a PFC frame is checked, noted by priority, and consumed, as by a MAC.
- *     What is not sound changes nothing, is counted, and goes on to the stack.
+ *  1. At tc ingress (`pfc` on a switch port, and in front of all else in `ingress` and `tor`) a PFC frame is checked,
+ *     noted by priority, and consumed, as by a MAC. What is not sound changes nothing, is counted, and goes on.
  *  2. Egress and hop: what leaves in a pause is given the end of it as its departure. The clock of a flow
  *     goes on from there (egress_departure()); what has none leaves when the pause ends (pfc_hold()).
  *  3. The tracepoints of the root qdisc count what waits in a queue by ingress port and priority. The daemon
@@ -53,7 +53,7 @@ static inline void pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, 
 	}
 }
 
-static inline enum sluice_stat pfc_take(struct __sk_buff *ctx)
+static __attribute__((noinline)) enum sluice_stat pfc_take(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
 	struct pfc_port *p = pfc_port_get(ctx->ifindex);
@@ -90,16 +90,27 @@ static inline enum sluice_stat pfc_take(struct __sk_buff *ctx)
 	return STAT_PFC_RX;
 }
 
-SEC("tc")
-int pfc(struct __sk_buff *ctx)
+/* Whether the packet was a PFC frame, and is done with: to be counted as STAT_PFC_RX. */
+static inline int pfc_consumes(struct __sk_buff *ctx)
 {
 	enum sluice_stat verdict;
 
 	if (ctx->protocol != bpf_htons(PFC_ETHERTYPE))
-		return TC_ACT_UNSPEC;
+		return 0;
 	verdict = pfc_take(ctx);
+	if (verdict == STAT_PFC_RX)
+		return 1;
 	stats_count(verdict);
-	return verdict == STAT_PFC_RX ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	return 0;
+}
+
+SEC("tc")
+int pfc(struct __sk_buff *ctx)
+{
+	if (!pfc_consumes(ctx))
+		return TC_ACT_UNSPEC;
+	stats_count(STAT_PFC_RX);
+	return TC_ACT_SHOT;
 }
 
 /* ---- 2. Who obeys ---- */

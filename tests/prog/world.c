@@ -86,6 +86,8 @@ static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints,
 	bpf_program__set_autoload(skel->progs.backlog_dequeue, tracepoints);
 	bpf_program__set_autoload(skel->progs.class_enqueue, tracepoints);
 	bpf_program__set_autoload(skel->progs.class_dequeue, tracepoints);
+	bpf_program__set_autoload(skel->progs.pfc_enqueue, tracepoints);
+	bpf_program__set_autoload(skel->progs.pfc_dequeue, tracepoints);
 	bpf_program__set_autoload(skel->progs.cc_init, false);
 	bpf_program__set_autoload(skel->progs.cc_control, false);
 	bpf_program__set_autoload(skel->progs.cc_ssthresh, false);
