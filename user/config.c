@@ -913,7 +913,7 @@ static int config_check_metrics(const char *path, struct config_metrics *m)
 
 static int config_check(const char *path, struct config *c)
 {
-	unsigned int i, hosts = 0;
+	unsigned int i, hosts = 0, sending = 0;
 	char *end = "";
 	int err;
 
@@ -1009,6 +1009,7 @@ static int config_check(const char *path, struct config *c)
 		if (err)
 			return err;
 		hosts += c->interfaces[i].role == PORT_F_HOST;
+		sending += c->interfaces[i].role == PORT_F_HOST && c->interfaces[i].pfc == CONFIG_PFC_OFF;
 	}
 	for (i = 0; i < c->peers_count; i++) {
 		err = config_check_peer(path, c, i);
@@ -1018,15 +1019,16 @@ static int config_check(const char *path, struct config *c)
 	err = config_check_rounds(path, c) ?: config_check_pfc(path, c);
 	if (err)
 		return err;
-	if (hosts && !c->peers_count) {
-		msg("%s: a host interface needs peers: name the prefixes to which telemetry may be sent",
+	/* One that obeys pauses may do nothing else. */
+	if (sending && !c->peers_count) {
+		msg("%s: a host interface needs peers: name the prefixes to which telemetry may be sent, or write 'pfc: obey' if it does no more than that",
 		    path);
 		return -EINVAL;
 	}
 	err = config_check_tor(path, c);
 	if (err)
 		return err;
-	err = hosts || config_is_tor(c) ? config_check_auth(path, c) : 0;
+	err = (hosts && c->peers_count) || config_is_tor(c) ? config_check_auth(path, c) : 0;
 	if (err)
 		return err;
 	err = c->node.uplink ? config_check_node(path, c) : 0;
