@@ -1045,6 +1045,7 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 	for (k = 0; k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
 
+		ppfc_run(dp->ppfc); /* whose rounds do not wait for all of them */
 		if (link_get(i->name, &link))
 			continue;
 		if (bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &port)) {
