@@ -133,7 +133,7 @@ cc_start() {
 
 	cc_daemons "$1" || return 0
 	[[ $(cc_field "$1" 5) == everywhere ]] && switches=("${NET_SWITCHES[@]}")
-	[[ $(cc_field "$1" 5) == - ]] && switches=("${NET_SWITCHES[@]}") hosts=("${NET_SENDERS[@]}")
+	[[ $(cc_field "$1" 5) == - ]] && switches=("${NET_SWITCHES[@]}") hosts=(hosts)
 	# The spine of racks has no port to report, and the probe is in no rack.
 	[[ $LAB == racks ]] && switches=() hosts=(r1 "${NET_RACKS[@]}")
 	cc_sluice_start "$@" "${hosts[@]}" "${switches[@]}"
@@ -185,31 +185,37 @@ cc_sluice_hiercc() {
 	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
 }
 
-# cc_sluice_pauses NAMESPACE: what its ports do with pauses, if they have any.
-cc_sluice_pauses() {
-	[[ $LAB_MECH == pfc || $LAB_MECH == ppfc ]] || return 0
-	if [[ " ${NET_SWITCHES[*]} " == *" $1 "* ]]; then
-		echo ", pfc: $LAB_MECH"
-	elif [[ " ${NET_SENDERS[*]} " == *" $1 "* ]]; then
-		echo ", pfc: obey"
-	fi
+# cc_sluice_senders SPEED BASE_RTT_US CC: the senders of LAB=pfc, which obey; what has no DSCP is lossless.
+cc_sluice_senders() {
+	local sender pauses=
+
+	[[ $LAB_MECH == none ]] || pauses=", pfc: obey"
+	echo "interfaces:"
+	for sender in "${NET_SENDERS[@]}"; do
+		echo "  - {name: ${sender#*/}, role: host, speed: $1$pauses}"
+	done
+	[[ ! $pauses ]] || echo "pfc: {lossless: [0]}"
+	[[ $(cc_field "$3" 5) != - ]] || return 0
+	echo "tcp: {name: slab_hosts, default: true}"
+	echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${2}us}]"
 }
 
-# cc_sluice_switch SPEED: the switch of LAB=pfc, which pauses by all ports; what has no DSCP is lossless.
+# cc_sluice_switch SPEED: the switch of LAB=pfc, which pauses by all ports.
 cc_sluice_switch() {
-	local port i=0 sep=
+	local port i=0 pauses=
 
+	[[ $LAB_MECH == none ]] || pauses=", pfc: $LAB_MECH"
 	echo "interfaces:"
 	for port in "${NET_BOTTLENECKS[@]}" "${NET_SENDER_PORTS[@]}"; do
-		echo "  - {name: ${port#*:}, role: switch, speed: $1, id: $((++i)), pfc: $LAB_MECH}"
+		echo "  - {name: ${port#*:}, role: switch, speed: $1, id: $((++i))$pauses}"
 	done
-	echo "pfc: {lossless: [0], buffer: ${NET_PORT_LIMIT}B, headroom: ${LAB_HEADROOM}B$(
+	[[ ! $pauses ]] || echo "pfc: {lossless: [0], buffer: ${NET_PORT_LIMIT}B, headroom: ${LAB_HEADROOM}B$(
 		sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_PFC")}"
 }
 
 # cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
-	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes pauses
+	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes
 
 	variant=$(cc_field "$1" 6)
 	feedback=$(cc_field "$1" 7)
@@ -228,17 +234,13 @@ cc_sluice_config() {
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
 		echo "peers: [{prefix: $NET_POD_CIDR, base_rtt: ${rtt}us}]"
 		cc_sluice_hiercc "$1"
-	elif [[ $(cc_field "$1" 5) == - && " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
-		# Its control is its own: it obeys, and that is all.
-		echo "interfaces: [{name: eth0, role: host, speed: $speed$(cc_sluice_pauses "$ns")}]"
-		echo "pfc: {lossless: [0]}"
-		echo "auth: none"
-		return
+	elif [[ $ns == hosts ]]; then
+		cc_sluice_senders "$speed" "$rtt" "$1"
+		# Controls that are not ours obey, and that is all.
+		[[ $(cc_field "$1" 5) != - ]] || return 0
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		echo "tcp: {name: slab_${ns//-/_}, default: true}"
-		pauses=$(cc_sluice_pauses "$ns")
-		echo "interfaces: [{name: eth0, role: host, speed: $speed$pauses}]"
-		[[ ! $pauses ]] || echo "pfc: {lossless: [0]}"
+		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
 		echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${rtt}us}," \
 			"{prefix: 'fd00::/16', base_rtt: ${rtt}us}]"
 	fi
@@ -259,7 +261,7 @@ cc_sluice_config() {
 		echo "hpcc: {${hpcc[*]}}"
 		return
 	fi
-	[[ $(cc_sluice_pauses "$ns") ]] && {
+	[[ $LAB == pfc ]] && {
 		cc_sluice_switch "$speed"
 		return
 	}

@@ -5,6 +5,8 @@
  *
  *	lab-flows -o FILE [-t MAX_US] [-r FILE -n N] [-l FILE] -f START_US,SENDER,RECEIVER,ADDRESS,BYTES[,BPS] ...
  *
+ * SENDER and RECEIVER are namespaces; SENDER/DEVICE is bound to one of its interfaces.
+ *
  * A flow is one of TCP on a connection of its own, which starts with its connect() and ends when the receiver
  * has read the last byte. Writes `flow,start_us,end_us,bytes,lost,blocked_us`; a flow that did not end within -t has no
  * end_us, and the exit code is 1. One of 0 bytes has no end: it sends until -t. -r: each millisecond what has
@@ -49,7 +51,7 @@ struct label {
 
 struct flow {
 	uint64_t delay_us, start_us, end_us, bytes, to_send, received;
-	char sender[64], receiver[64];
+	char sender[64], device[16], receiver[64];
 	struct sockaddr_in address, local; /* local tells an accepted connection whose it is */
 	int fd;
 	/* of UDP */
@@ -75,7 +77,7 @@ static void epoll_add(int fd, uint32_t events, int kind, int index)
 static void flow_parse(const char *text)
 {
 	struct flow *f = &flows[flow_count];
-	char address[64];
+	char address[64], *device;
 
 	if (flow_count == FLOWS_MAX)
 		die("lab-flows: more than %d flows", FLOWS_MAX);
@@ -85,6 +87,11 @@ static void flow_parse(const char *text)
 		   address, &f->bytes, &f->bps) < 5 ||
 	    inet_pton(AF_INET, address, &f->address.sin_addr) != 1)
 		die("lab-flows: %s is not START_US,SENDER,RECEIVER,ADDRESS,BYTES[,BPS]", text);
+	device = strchr(f->sender, '/');
+	if (device) {
+		*device++ = 0;
+		snprintf(f->device, sizeof(f->device), "%s", device);
+	}
 	f->to_send = f->bytes ? f->bytes : UINT64_MAX;
 	flow_count++;
 }
@@ -121,6 +128,12 @@ static void receiver_listen(int index)
 	epoll_add(fd, EPOLLIN, KIND_LISTEN, index);
 }
 
+static void sender_bind(const struct flow *f)
+{
+	if (*f->device && setsockopt(f->fd, SOL_SOCKET, SO_BINDTODEVICE, f->device, strlen(f->device) + 1))
+		die("lab-flows: slab-%s: cannot send by %s: %s", f->sender, f->device, strerror(errno));
+}
+
 static void burst_open(struct flow *f)
 {
 	int stamps = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID |
@@ -128,6 +141,7 @@ static void burst_open(struct flow *f)
 	int send = BURST_SOCKET / 2, stamp_room = 1 << 22; /* the kernel doubles both */
 
 	f->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	sender_bind(f);
 	if (f->fd < 0 || setsockopt(f->fd, SOL_SOCKET, SO_SNDBUF, &send, sizeof(send)) ||
 	    setsockopt(f->fd, SOL_SOCKET, SO_RCVBUFFORCE, &stamp_room, sizeof(stamp_room)) ||
 	    setsockopt(f->fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof(stamps)) ||
@@ -146,6 +160,7 @@ static void sender_open(struct flow *f)
 	f->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	if (f->fd < 0)
 		die("lab-flows: socket: %s", strerror(errno));
+	sender_bind(f);
 }
 
 static void flow_start(int index)

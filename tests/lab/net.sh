@@ -9,7 +9,7 @@
 #   NET_PODS          every pod
 #   NET_SWITCHES      every switch
 #   NET_RACKS         the nodes that send, of LAB=racks
-#   NET_SENDERS       the sender of each flow
+#   NET_SENDERS       the sender of each flow (LAB=pfc: NAMESPACE/DEVICE)
 #   NET_SENDER_PORTS  the switch port of each sender, as switch:port
 #   NET_RECEIVERS     the receiver of each flow
 #   NET_PATHS         what path each flow takes ("" where there is one only)
@@ -102,12 +102,18 @@ net_host() {
 	NET_HOSTS+=("$host")
 	NET_IP[$host]='' NET_TC[$host]=''
 	NET_ADDR[$host]=10.$net.2
-	net_link "$host" eth0 "$switch" "$port" "$net"
+	net_port "$host" eth0 "$switch" "$port" "$net"
 	net_ip "$host" "route add default via 10.$net.1"
 	[[ $NET_HAS_IPV6 ]] && net_ip "$host" "route add ::/0 via fd00:${net//./:}::1"
-	net_tc "$host" "qdisc add dev eth0 root handle 1: tbf rate ${NET_LINK_RATE}bit" \
+	return 0
+}
+
+# net_port HOST DEVICE SWITCH PORT SUBNET: its link.
+net_port() {
+	net_link "$@"
+	net_tc "$1" "qdisc add dev $2 root handle 1: tbf rate ${NET_LINK_RATE}bit" \
 		"burst $(net_burst "$NET_HOST_BURST" "$NET_LINK_RATE") limit 2000000"
-	[[ $NET_HAS_FQ ]] && net_tc "$host" "qdisc add dev eth0 parent 1:1 handle 10: fq"
+	[[ $NET_HAS_FQ ]] && net_tc "$1" "qdisc add dev $2 parent 1:1 handle 10: fq"
 	return 0
 }
 
@@ -280,7 +286,7 @@ net_queues() {
 net_retransmits() {
 	local sender
 
-	for sender in $(printf '%s\n' "${NET_SENDERS[@]}" "${NET_PODS[@]}" | sort -u); do
+	for sender in $(printf '%s\n' "${NET_SENDERS[@]%/*}" "${NET_PODS[@]}" | sort -u); do
 		[[ $sender ]] || continue
 		net_in "$sender" cat /proc/net/snmp
 	done | awk '

@@ -2,13 +2,14 @@
 # Many to one through a switch whose buffer is to last (003, section 5): the star with a run for each of MECH.
 # A list in SENDERS is groups, each with a receiver of its own (003, Figure 8).
 #
-#	h1 --p1--+    +--q1 (tbf RATE)-- r1   group 1
-#	h2 --p2--+-- s1 --q2 (tbf RATE)-- r2   group 2
-#	hN --pN--+
-#	probe ---+
+#	       +--e1--p1--+    +--q1 (tbf RATE)-- r1   group 1
+#	hosts -+--e2--p2--+-- s1 --q2 (tbf RATE)-- r2   group 2
+#	       +--eN--pN--+
+#	             probe
 #
-# The daemon of s1 has all ports p and q, those of the senders obey. What delays the ACKs is at the receivers:
-# between the switch and the senders it would delay pauses, too.
+# All senders are in one namespace, each with a link of its own, so that one daemon obeys for all of them. That of s1 has all
+# ports p and q. What delays the ACKs is at the receivers: between the switch and the senders it would delay
+# pauses, too.
 
 PFC_START_US=20000
 
@@ -18,6 +19,7 @@ pfc_up() {
 	net_reset
 	NET_PORT_LIMIT=$((LAB_BUFFER + LAB_HEADROOM * (LAB_SENDERS + $(wc -w <<<"$LAB_GROUPS"))))
 	net_switch s1
+	NET_HOSTS+=(hosts) NET_IP[hosts]='' NET_TC[hosts]=''
 	for count in $LAB_GROUPS; do
 		net_host "r$((++group))" s1 "q$group" "2.$group"
 		net_late "r$group"
@@ -25,9 +27,10 @@ pfc_up() {
 		for ((k = 0; k < count; k++)); do
 			i=$((i + 1))
 			NET_LINK_RATE=$(pfc_rate $i)
-			net_host "h$i" s1 "p$i" "1.$i"
+			net_port hosts "e$i" s1 "p$i" "1.$i"
+			net_ip hosts "route add default via 10.1.$i.1 dev e$i metric $i"
 			[[ ! $NET_HAS_FQ ]] || net_tc s1 "qdisc add dev p$i root fq"
-			NET_SENDERS+=("h$i") NET_SENDER_PORTS+=("s1:p$i")
+			NET_SENDERS+=("hosts/e$i") NET_SENDER_PORTS+=("s1:p$i")
 			NET_RECEIVERS+=("r$group") NET_PATHS+=("")
 		done
 		NET_LINK_RATE=$LAB_RATE
