@@ -41,7 +41,7 @@ struct series {
 
 struct flow {
 	uint64_t start_us, end_us, bytes; /* end 0: did not end */
-	uint64_t lost, blocked_us;	  /* packets of UDP: the end is that of the others; how long it was held up */
+	uint64_t lost;			  /* packets of UDP: the end is that of the others */
 	int port;			  /* column of the port series, less one */
 };
 
@@ -292,7 +292,6 @@ static int flows_read(const struct lab *lab, struct run *run, const char *raw)
 		f->end_us = strtoull(at + 1, &at, 10);
 		f->bytes = strtoull(at + 1, &at, 10);
 		f->lost = *at == ',' ? strtoull(at + 1, &at, 10) : 0;
-		f->blocked_us = *at == ',' ? strtoull(at + 1, &at, 10) : 0;
 		f->port = lab->join_bytes ? 1 : run->flows;
 		if (run->flows >= run->recorded && lab->racks)
 			f->port = -1;
@@ -754,6 +753,28 @@ static json_object *latency_figures(const struct run *run)
 	}
 	free(values);
 	return object;
+}
+
+/* Of flows of UDP: packets that did not arrive, and how long the ports did not take what was due. */
+static void losses_figures(json_object *object, const struct run *run)
+{
+	uint64_t lost = 0, blocked_us = 0, of[2];
+	char raw[4000], line[256];
+	FILE *file;
+
+	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
+	file = file_open(raw, "flows.csv", "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%*u,%*u,%*[^,],%*u,%lu,%lu", &of[0], &of[1]) != 2 &&
+		    sscanf(line, "%*u,%*u,,%*u,%lu,%lu", &of[0], &of[1]) != 2)
+			continue;
+		lost += of[0];
+		blocked_us += of[1];
+	}
+	if (file)
+		fclose(file);
+	json_int(object, "lost", lost);
+	json_int(object, "blocked_us", blocked_us);
 }
 
 static json_object *fct_figures(const struct run *run)
@@ -1259,19 +1280,14 @@ static json_object *words(const char *text)
 static json_object *run_figures(const struct lab *lab, const struct run *run)
 {
 	json_object *object = json_object_new_object(), *rates, *latency, *pauses;
-	uint64_t start_max, drops = 0, lost = 0, blocked_us = 0;
+	uint64_t start_max, drops = 0;
 	double before_bps, used;
 	int i;
 
 	json_object_object_add(object, "cc", json_object_new_string(run->cc));
 	if (*run->mech) {
 		json_object_object_add(object, "mech", json_object_new_string(run->mech));
-		for (i = 0; i < run->flows; i++) {
-			lost += run->flow[i].lost;
-			blocked_us += run->flow[i].blocked_us;
-		}
-		json_int(object, "lost", lost);
-		json_int(object, "blocked_us", blocked_us);
+		losses_figures(object, run);
 		pauses = pauses_figures(lab, run);
 		if (pauses)
 			json_object_object_add(object, "pauses", pauses);
