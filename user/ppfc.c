@@ -74,6 +74,7 @@ struct ppfc {
 	struct ppfc_queue queues[PFC_SLOTS * PFC_PRIORITIES];
 	struct queue_name names[PFC_SLOTS * PFC_PRIORITIES];
 	__u32 queues_count;
+	__u64 totals[PFC_SLOTS]; /* as of the last tick */
 	__u64 storms[PFC_SLOTS][PFC_PRIORITIES]; /* as of the last tick; also of ports that are not counted */
 	struct msg_limit send_limit, storm_limit, buffer_limit;
 };
@@ -577,9 +578,27 @@ static void storms_say(struct ppfc *p, const struct pfc_port *v, const char *nam
 	}
 }
 
+/*
+ * Who throws away a queue (a qdisc that is replaced, a link that goes down) tells nobody: what has not changed for a
+ * second and is not there any more is forgotten.
+ */
+static void queue_forget(struct ppfc *p, __u32 slot)
+{
+	struct pfc_slot *s = &p->slots[slot];
+	__u64 total = *(volatile __u64 *)&s->total;
+	struct link_load load;
+
+	if (total && total == p->totals[slot] && !link_load_get(p->ports[slot].ifindex, &load) && !load.backlog_bytes &&
+	    total == *(volatile __u64 *)&s->total) {
+		memset(s->bytes, 0, sizeof(s->bytes));
+		s->total = 0;
+	}
+	p->totals[slot] = total;
+}
+
 void ppfc_tick(struct ppfc *p)
 {
-	__u32 ifindex, next;
+	__u32 ifindex, next, k;
 	struct pfc_port v;
 	struct port port;
 	int more = !bpf_map_get_next_key(p->pins->pfc_ports, NULL, &next);
@@ -591,6 +610,8 @@ void ppfc_tick(struct ppfc *p)
 			storms_say(p, &v, port.name);
 		more = !bpf_map_get_next_key(p->pins->pfc_ports, &ifindex, &next);
 	}
+	for (k = 0; k < p->count; k++)
+		queue_forget(p, p->used[k]);
 }
 
 /* --- begin and end --- */
