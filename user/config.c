@@ -206,6 +206,7 @@ static const cyaml_schema_field_t pfc_fields[] = {
 	CYAML_FIELD_STRING_PTR("delay", PTR | OPT, struct config, pfc.delay_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("interval", PTR | OPT, struct config, pfc.interval_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("t_thresh", PTR | OPT, struct config, pfc.t_thresh_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("fixed", PTR | OPT, struct config, pfc.fixed_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("watchdog", PTR | OPT, struct config, pfc.watchdog_text, 1, 32),
 	CYAML_FIELD_UINT_PTR("seed", PTR | OPT, struct config, pfc.seed),
 	CYAML_FIELD_END,
@@ -739,6 +740,7 @@ static int config_check_pfc(const char *path, struct config *c)
 	      pfc_time(path, "interval", c->pfc.interval_text, CONFIG_PFC_INTERVAL_MIN_NS,
 		       CONFIG_PFC_INTERVAL_MAX_NS, &c->interval_ns) ?:
 	      pfc_time(path, "t_thresh", c->pfc.t_thresh_text, 1000, CONFIG_PFC_THRESH_MAX_NS, &c->t_thresh_ns) ?:
+	      pfc_time(path, "fixed", c->pfc.fixed_text, 1000, CONFIG_PFC_THRESH_MAX_NS, &c->fixed_ns) ?:
 	      pfc_time(path, "watchdog", c->pfc.watchdog_text, CONFIG_PFC_WATCHDOG_MIN_NS,
 		       CONFIG_PFC_WATCHDOG_MAX_NS, &c->watchdog_ns) ?:
 	      pfc_bytes(path, "buffer", c->pfc.buffer_text, &c->buffer_bytes) ?:

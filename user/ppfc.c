@@ -285,6 +285,8 @@ static void queue_pause(struct ppfc *p, __u32 n, __u64 now, __u64 elapsed_ns)
 		if (!shares[k].drawn)
 			continue;
 		quanta = ppfc_duration(&shares[k], &p->queues[n], &p->params, elapsed_ns, port->bps);
+		if (p->config->fixed_ns)
+			quanta = pfc_ns_quanta(p->config->fixed_ns, port->bps);
 		if (!ppfc_tell(&of->told, now, quanta, port->bps, &shares[k], elapsed_ns))
 			continue;
 		of->predicted++;

@@ -200,16 +200,18 @@ cc_sluice_senders() {
 	echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${2}us}]"
 }
 
-# cc_sluice_switch SPEED: the switch of LAB=pfc, which pauses by all ports.
+# cc_sluice_switch SWITCH: one of LAB=pfc, which pauses by all ports.
 cc_sluice_switch() {
-	local port i=0 pauses=
+	local port rate ports=0 pauses=
 
 	[[ $LAB_MECH == none ]] || pauses=", pfc: $LAB_MECH"
 	echo "interfaces:"
-	for port in "${NET_BOTTLENECKS[@]}" "${NET_SENDER_PORTS[@]}"; do
-		echo "  - {name: ${port#*:}, role: switch, speed: $1, id: $((++i))$pauses}"
+	for port in $(pfc_ports "$1"); do
+		rate=$LAB_RATE
+		[[ $port != c* ]] || rate=$((LAB_RATE * LAB_CORE))
+		echo "  - {name: $port, role: switch, speed: $(cc_sluice_speed $rate), id: $((100 * ${1#s} + ++ports))$pauses}"
 	done
-	[[ ! $pauses ]] || echo "pfc: {lossless: [0], buffer: ${NET_PORT_LIMIT}B, headroom: ${LAB_HEADROOM}B$(
+	[[ ! $pauses ]] || echo "pfc: {lossless: [0], buffer: $((LAB_BUFFER + ports * LAB_HEADROOM))B, headroom: ${LAB_HEADROOM}B$(
 		sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_PFC")}"
 }
 
@@ -262,7 +264,7 @@ cc_sluice_config() {
 		return
 	fi
 	[[ $LAB == pfc ]] && {
-		cc_sluice_switch "$speed"
+		cc_sluice_switch "$ns"
 		return
 	}
 	classes=$(cc_sluice_classes)

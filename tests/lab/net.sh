@@ -14,6 +14,7 @@
 #   NET_RECEIVERS     the receiver of each flow
 #   NET_PATHS         what path each flow takes ("" where there is one only)
 #   NET_BOTTLENECKS   the bottleneck ports, as switch:port
+#   NET_CORES         ports of LAB=pfc by which a switch pauses another one, as switch:port
 #   NET_CLASSES       the classes of a bottleneck port with CLASSES=, as switch:port:CLASS=PERCENT
 #   NET_ADDR          host or pod -> IPv4 address
 # The probe goes from the host "probe" to NET_RECEIVERS[0].
@@ -58,7 +59,7 @@ net_probe_kernel() {
 }
 
 net_reset() {
-	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CLASSES=() NET_RACKS=()
+	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CORES=() NET_CLASSES=() NET_RACKS=()
 	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
 	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
 	NET_LINKS='' NET_LINK_RATE=$LAB_RATE NET_PORT_LIMIT=$LAB_BUFFER

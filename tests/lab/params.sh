@@ -27,6 +27,9 @@ usage() {
 	                      thresholds, pauses by prediction
 	  RATES=              pfc: speeds of the senders' links, in proportion to each other, dealt to them in turn: the
 	                      fastest has RATE. 1:10:20:40, or with how many of each there are in turn 1x3:10x5:20x4:40x4
+	  SHAPE=star          pfc: or dumbbell (senders on a switch, receivers on a second one), or spine (senders on two
+	                      switches, receivers on a third one, two spines between them)
+	  CORE=2              pfc: with these, speed of the links between switches, in RATE
 	  HEADROOM=10kb       pfc: buffer for each port beside BUFFER, for what comes after XOFF
 	  PFC=                pfc: keys of pfc in sluiced's configuration, as in t_thresh=10ms,interval=200us
 	  RACKS=4 SERVERS=4   racks: nodes that send, and pods of each
@@ -245,6 +248,7 @@ params_read() {
 	((LAB_BURST)) && LAB_NAME+=-burst
 	((LAB_CHURN)) && LAB_NAME+=-churn
 	[[ $LAB_GROUPS == *" "* ]] && LAB_NAME+=-groups
+	[[ $LAB == pfc && $LAB_SHAPE != star ]] && LAB_NAME+=-$LAB_SHAPE
 	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
@@ -283,7 +287,7 @@ params_pfc_groups() {
 
 	LAB_GROUPS=$LAB_SENDERS
 	if [[ $LAB != pfc ]]; then
-		for name in MECH RATES HEADROOM PFC; do
+		for name in MECH RATES HEADROOM PFC SHAPE CORE; do
 			[[ ! ${!name:-} ]] || params_bad "$name=${!name} is of LAB=pfc: add that, or leave $name out"
 		done
 		return 0
@@ -306,7 +310,7 @@ LAB_PFC_PORTS=63
 params_pfc() {
 	local i mech rate count fastest=0 rates=()
 
-	LAB_MECHS= LAB_SENDER_RATES= LAB_HEADROOM=0 LAB_PFC=
+	LAB_MECHS= LAB_SHAPE= LAB_CORE=0 LAB_SENDER_RATES= LAB_HEADROOM=0 LAB_PFC=
 	[[ $LAB == pfc ]] || return 0
 	LAB_MECHS=${MECH:-none,pfc,ppfc}
 	[[ $LAB_MECHS =~ ^[a-z]+(,[a-z]+)*$ ]] ||
@@ -315,6 +319,12 @@ params_pfc() {
 	for mech in $LAB_MECHS; do
 		[[ " none pfc ppfc " == *" $mech "* ]] || params_bad "MECH=$mech is not known: none, pfc, ppfc"
 	done
+	LAB_SHAPE=${SHAPE:-star}
+	[[ " star dumbbell spine " == *" $LAB_SHAPE "* ]] ||
+		params_bad "SHAPE=$LAB_SHAPE is not known: star, dumbbell or spine"
+	[[ $LAB_SHAPE != star || ! ${CORE:-} ]] ||
+		params_bad "CORE=$CORE is the speed of links between switches: add SHAPE=dumbbell or SHAPE=spine"
+	LAB_CORE=$(params_count CORE "${CORE:-2}" 1 100 "times RATE") || exit 2
 	RATES=${RATES:-1}
 	[[ $RATES =~ ^[0-9]{1,6}(x[0-9]{1,2})?(:[0-9]{1,6}(x[0-9]{1,2})?)*$ ]] ||
 		params_bad "RATES=$RATES are no whole numbers with colons between them; example: RATES=1:10:20:40" \
@@ -495,6 +505,8 @@ params_write() {
 	kill_us=$LAB_KILL
 	hiercc=$LAB_HIERCC
 	groups=$([[ $LAB != pfc ]] || echo "$LAB_GROUPS")
+	shape=$LAB_SHAPE
+	core=$LAB_CORE
 	rates=${RATES:-}
 	sender_rates=$LAB_SENDER_RATES
 	headroom_bytes=$LAB_HEADROOM

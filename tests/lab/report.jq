@@ -98,6 +98,7 @@ def command:
 		["LAB", .lab // "star"],
 		["CC", (reduce .runs[].cc as $cc ([]; if index([$cc]) then . else . + [$cc] end) | join(","))],
 		["MECH", (reduce (.runs[].mech | values) as $m ([]; if index([$m]) then . else . + [$m] end) | join(","))],
+		["SHAPE", (.params.shape | strings | select(. != "star"))], ["CORE", param("core")],
 		["RATES", (.params.rates | strings | select(. != "1"))],
 		["HEADROOM", (param("headroom_bytes") | values | bytes_make)],
 		["PFC", (.params.pfc | strings)],
@@ -136,6 +137,8 @@ def described:
 	| (param("burst_bytes") | positive | if . then bytes_said else null end) as $burst_bytes | [
 		["senders", param("senders")],
 		["of groups with a receiver each", (groups | values | select(length > 1) | join(" + "))],
+		["switches", (.params.shape | strings | select(. != "star"))],
+		["links between them, times the link rate", param("core")],
 		["their rates", (.params.rates | strings | select(. != "1"))],
 		["headroom of a port", (param("headroom_bytes") | values | bytes_said)],
 		["keys of pfc", (.params.pfc | strings | select(. != ""))],

@@ -345,7 +345,7 @@ page__racks() {
 }
 
 page__pauses() {
-	LAB=pfc lab_make pauses '{"senders": 21, "groups": ["16", "4", "1"], "rates": "1:10:20:40", "headroom_bytes": 10000,
+	LAB=pfc lab_make pauses '{"senders": 21, "groups": ["16", "4", "1"], "rates": "1:10:20:40", "headroom_bytes": 10000, "shape": "star",
 		"pfc": "t_thresh=10ms", "size_bytes": 1000000, "warmup_us": 0, "buffer_bytes": 500000}' "[
 		$(run_make burst 550000 600000 64030 '{"mech": "none", "lost": 8786, "drops": 8786}'),
 		$(run_make burst 400000 500000 44030 '{"mech": "pfc", "lost": 0, "latency_us": {"p50": 30000, "p95": 39000,
@@ -393,6 +393,8 @@ params__pauses() {
 	wrong "RATES=0:1: a rate of 0" LAB=pfc RATES=0:1
 	wrong "PFC=t_thresh is no list of KEY=VALUE" LAB=pfc PFC=t_thresh
 	wrong "HEADROOM=10: unit '' is not one of" LAB=pfc HEADROOM=10
+	wrong "SHAPE=ring is not known" LAB=pfc SHAPE=ring
+	wrong "CORE=2 is the speed of links between switches" LAB=pfc CORE=2
 	wrong "CC=burst does not react to anything but pauses: add LAB=pfc" CC=burst
 	wrong "CC=none: in LAB=pfc senders without a control are CC=burst" LAB=pfc CC=none
 	wrong "JOIN=1mb works in LAB=star and LAB=node only" LAB=pfc JOIN=1mb

@@ -4,7 +4,7 @@
  * over time.
  *
  *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT[:CLASS] ... [-r SWITCH:PORT ...]
- *		[-v MAP ...] [-p PINS]
+ *		[-v MAP ...] [-p PINS] [-c SWITCH:PORT ...]
  *
  * 1. One netlink socket per namespace; all requests of a tick that go to one namespace are one
  *    message.
@@ -16,9 +16,10 @@
  *    stdout. SIGUSR1 is a mark: its time is said there, too. With -m the -t US begin no earlier.
  * 4. Each tick, too, of every pinned map -v of VOQs: DIR/voqs.bin, three numbers a map: bytes that no credit
  *    covers, credit, and packets that left because there was no more of it; the sums of all its VOQs.
- * 5. With -p, the pins of a switch that pauses its neighbours, each tick what every -r port has been told, and what part
- *    of a -q port's queue is its own. At the end DIR/pauses.csv has a line for each -r port: what was sent to it,
- *    how long it was paused, and the mean of its part while there was a queue.
+ * 5. With -p, where the pins of switches are that pause their neighbours (PINS/slab-SWITCH), each tick what every -r
+ *    port has been told, and what part of a -q port's queue is its own. At the end DIR/pauses.csv has a line
+ *    for each -r port: what was sent to it, how long it was paused, and the mean of its part while there was a
+ *    queue. Then the same of each -c port, by which another switch is paused.
  */
 #include "lab.h"
 
@@ -47,6 +48,7 @@ struct target {
 	uint64_t first; /* of -r: counter at the first sample */
 	int begun;
 	/* With -p */
+	const volatile struct pfc_slot *slots; /* of its switch */
 	uint32_t slot;
 	uint64_t paused_us, ticks; /* ticks: in which there was a queue */
 	double share;		   /* sum over these */
@@ -65,7 +67,7 @@ struct rack {
 
 #define RACKS_MAX 64
 
-static struct group queues, ports;
+static struct group queues, ports, cores;
 static struct rack racks[RACKS_MAX];
 static int rack_count;
 static volatile sig_atomic_t stopped;
@@ -319,31 +321,30 @@ static void *pin_open(const char *dir, const char *name, size_t value_size, int 
 	return at;
 }
 
-static void slots_find(struct group *group, int ports_fd)
+/* The slots of the ports in their switches. */
+static void slots_open(const char *dir, struct group *group)
 {
-	struct pfc_port port;
-	int i;
+	char pins[256];
+	int i, fd;
 
 	for (i = 0; i < group->count; i++) {
-		uint32_t ifindex = group->target[i].ifindex;
+		struct target *t = &group->target[i];
+		uint32_t ifindex = t->ifindex;
+		struct pfc_port port;
 
-		if (bpf_map_lookup_elem(ports_fd, &ifindex, &port) || port.slot >= PFC_SLOTS)
-			die("lab-sample: slab-%s pauses nobody by %s", group->target[i].ns, group->target[i].dev);
-		group->target[i].slot = port.slot;
+		if (i && !strcmp(t->ns, group->target[i - 1].ns))
+			t->slots = group->target[i - 1].slots;
+		snprintf(pins, sizeof(pins), "%s/slab-%s", dir, t->ns);
+		if (!t->slots) {
+			t->slots = pin_open(pins, "pfc_slots", sizeof(struct pfc_slot), &fd);
+			close(fd);
+		}
+		pin_open(pins, "pfc_ports", sizeof(struct pfc_port), &fd);
+		if (bpf_map_lookup_elem(fd, &ifindex, &port) || port.slot >= PFC_SLOTS)
+			die("lab-sample: slab-%s pauses nobody by %s", t->ns, t->dev);
+		close(fd);
+		t->slot = port.slot;
 	}
-}
-
-static const volatile struct pfc_slot *slots;
-
-static void pauses_open(const char *dir)
-{
-	int fd;
-
-	slots = pin_open(dir, "pfc_slots", sizeof(struct pfc_slot), &fd);
-	pin_open(dir, "pfc_ports", sizeof(struct pfc_port), &fd);
-	slots_find(&queues, fd);
-	slots_find(&ports, fd);
-	close(fd);
 }
 
 static uint64_t pauses_held(const struct target *queue, const struct target *port)
@@ -351,28 +352,38 @@ static uint64_t pauses_held(const struct target *queue, const struct target *por
 	uint64_t bytes = 0;
 	int prio;
 
+	if (strcmp(queue->ns, port->ns))
+		return 0;
 	for (prio = 0; prio < PFC_PRIORITIES; prio++)
-		bytes += slots[queue->slot].bytes[port->slot][prio];
+		bytes += queue->slots[queue->slot].bytes[port->slot][prio];
 	return bytes;
 }
 
-/* elapsed_us: since the last tick. */
-static void pauses_read(uint64_t elapsed_us)
+static void paused_read(struct group *group, uint64_t elapsed_us)
 {
 	uint64_t now = now_ns();
-	int i, k, prio;
+	int i, prio;
 
-	for (i = 0; i < ports.count; i++) {
-		struct target *t = &ports.target[i];
+	for (i = 0; i < group->count; i++) {
+		struct target *t = &group->target[i];
 		int paused = 0;
 
 		for (prio = 0; prio < PFC_PRIORITIES; prio++) {
-			const volatile struct pfc_told *told = &slots[t->slot].of[prio].told;
+			const volatile struct pfc_told *told = &t->slots[t->slot].of[prio].told;
 
 			paused |= told->predict_ns > now || (told->xoff && told->until_ns > now);
 		}
 		t->paused_us += paused ? elapsed_us : 0;
 	}
+}
+
+/* elapsed_us: since the last tick. */
+static void pauses_read(uint64_t elapsed_us)
+{
+	int i, k;
+
+	paused_read(&ports, elapsed_us);
+	paused_read(&cores, elapsed_us);
 	for (k = 0; k < queues.count; k++) {
 		uint64_t all = 0;
 
@@ -389,27 +400,34 @@ static void pauses_read(uint64_t elapsed_us)
 
 static FILE *file_open(const char *dir, const char *name);
 
-static void pauses_write(const char *dir)
+static void told_write(const struct group *group, FILE *file)
 {
-	FILE *file = file_open(dir, "pauses.csv");
 	int i, prio;
 
-	fprintf(file, "port,predicted,xoffs,refreshes,xons,paused_us,share\n");
-	for (i = 0; i < ports.count; i++) {
-		const struct target *t = &ports.target[i];
+	for (i = 0; i < group->count; i++) {
+		const struct target *t = &group->target[i];
 		uint64_t predicted = 0, xoffs = 0, refreshes = 0, xons = 0;
 
 		for (prio = 0; prio < PFC_PRIORITIES; prio++) {
-			const volatile struct pfc_class *c = &slots[t->slot].of[prio];
+			const volatile struct pfc_class *c = &t->slots[t->slot].of[prio];
 
 			predicted += c->predicted;
 			xoffs += c->xoffs;
 			refreshes += c->refreshes;
 			xons += c->xons;
 		}
-		fprintf(file, "%s,%lu,%lu,%lu,%lu,%lu,%.5f\n", t->dev, predicted, xoffs, refreshes, xons, t->paused_us,
+		fprintf(file, "%s:%s,%lu,%lu,%lu,%lu,%lu,%.5f\n", t->ns, t->dev, predicted, xoffs, refreshes, xons, t->paused_us,
 			t->ticks ? t->share / t->ticks : 0);
 	}
+}
+
+static void pauses_write(const char *dir)
+{
+	FILE *file = file_open(dir, "pauses.csv");
+
+	fprintf(file, "port,predicted,xoffs,refreshes,xons,paused_us,share\n");
+	told_write(&ports, file);
+	told_write(&cores, file);
 	if (fclose(file))
 		die("lab-sample: writing in %s: %s", dir, strerror(errno));
 }
@@ -449,7 +467,7 @@ int main(int argc, char **argv)
 	FILE *queue_file, *port_file, *voq_file;
 	int option, i, mark_wanted = 0;
 
-	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:p:")) != -1) {
+	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:p:c:")) != -1) {
 		switch (option) {
 		case 'o':
 			dir = optarg;
@@ -475,6 +493,9 @@ int main(int argc, char **argv)
 		case 'v':
 			rack_add(optarg);
 			break;
+		case 'c':
+			target_add(&cores, optarg);
+			break;
 		case 'p':
 			pins = optarg;
 			break;
@@ -488,8 +509,13 @@ int main(int argc, char **argv)
 		target_open(&queues.target[i]);
 	for (i = 0; i < ports.count; i++)
 		target_open(&ports.target[i]);
-	if (pins)
-		pauses_open(pins);
+	for (i = 0; i < cores.count; i++)
+		target_open(&cores.target[i]);
+	if (pins) {
+		slots_open(pins, &queues);
+		slots_open(pins, &ports);
+		slots_open(pins, &cores);
+	}
 	queue_file = file_open(dir, "queue.bin");
 	port_file = file_open(dir, "ports.bin");
 	voq_file = file_open(dir, "voqs.bin");

@@ -60,7 +60,8 @@ struct lab {
 	/* LAB=pfc */
 	uint64_t headroom_bytes;
 	uint64_t rate[PORTS_MAX]; /* of each sender, bit/s */
-	char groups[64], rates[4096], pfc[256];
+	uint64_t core;
+	char groups[64], shape[16], rates[4096], pfc[256];
 };
 
 struct run {
@@ -168,6 +169,8 @@ static void lab_read(struct lab *lab)
 		value_read(line, "longs", lab->longs, sizeof(lab->longs));
 		number_read(line, "headroom_bytes", &lab->headroom_bytes);
 		value_read(line, "groups", lab->groups, sizeof(lab->groups));
+		number_read(line, "core", &lab->core);
+		value_read(line, "shape", lab->shape, sizeof(lab->shape));
 		value_read(line, "rates", lab->rates, sizeof(lab->rates));
 		value_read(line, "sender_rates", text, sizeof(text));
 		value_read(line, "pfc", lab->pfc, sizeof(lab->pfc));
@@ -1152,7 +1155,7 @@ static json_object *pauses_add(json_object *object, const char *key, const doubl
 	int i;
 
 	if (key)
-		json_object_object_add(sum, *key == 'p' ? "port" : "receiver", json_object_new_string(key));
+		json_object_object_add(sum, strchr(key, ':') ? "port" : "receiver", json_object_new_string(key));
 	json_int(sum, "sent", counts[0] + counts[1]);
 	for (i = 0; i < 5; i++)
 		json_int(sum, names[i], counts[i]);
@@ -1169,9 +1172,9 @@ static json_object *pauses_add(json_object *object, const char *key, const doubl
 static json_object *pauses_figures(const struct lab *lab, const struct run *run)
 {
 	double all[5] = {}, group[5], sent[PORTS_MAX], share[PORTS_MAX], rate[PORTS_MAX];
-	json_object *object, *groups, *ports;
+	json_object *object, *groups, *ports, *cores;
 	char raw[4000], line[256], name[32], text[64], *word, *save = NULL;
-	int i, k, first = 0, number = 0;
+	int i, k, first = 0, number = 0, core = 0;
 	FILE *file;
 
 	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
@@ -1180,6 +1183,7 @@ static json_object *pauses_figures(const struct lab *lab, const struct run *run)
 		return NULL;
 	groups = json_object_new_array();
 	ports = json_object_new_array();
+	cores = json_object_new_array();
 	snprintf(text, sizeof(text), "%s", lab->groups);
 	if (!fgets(line, sizeof(line), file))
 		*line = 0;
@@ -1204,6 +1208,13 @@ static json_object *pauses_figures(const struct lab *lab, const struct run *run)
 		snprintf(name, sizeof(name), "r%d", ++number);
 		pauses_add(groups, name, group);
 	}
+	/* What is left is of ports between switches. */
+	for (; fgets(line, sizeof(line), file); core++) {
+		if (sscanf(line, "%31[^,],%lf,%lf,%lf,%lf,%lf", name, &group[0], &group[1], &group[2], &group[3],
+			   &group[4]) != 6)
+			die("lab-sum: %s/pauses.csv: %s", raw, line);
+		pauses_add(cores, name, group);
+	}
 	fclose(file);
 	i = number_parse("groups", strtok_r(strcpy(text, lab->groups), " ", &save));
 	object = pauses_add(NULL, NULL, all);
@@ -1211,6 +1222,10 @@ static json_object *pauses_figures(const struct lab *lab, const struct run *run)
 	json_object_object_add(object, "rank_rate", json_number(rank_correlation(rate, sent, i), 3));
 	json_object_object_add(object, "groups", groups);
 	json_object_object_add(object, "ports", ports);
+	if (core)
+		json_object_object_add(object, "cores", cores);
+	else
+		json_object_put(cores);
 	return object;
 }
 
@@ -1391,6 +1406,9 @@ static json_object *lab_params(const struct lab *lab)
 		json_object_object_add(object, "groups", words(lab->groups));
 		json_object_object_add(object, "rates", json_object_new_string(lab->rates));
 		json_int(object, "headroom_bytes", lab->headroom_bytes);
+		json_object_object_add(object, "shape", json_object_new_string(lab->shape));
+		if (strcmp(lab->shape, "star"))
+			json_int(object, "core", lab->core);
 		json_object_object_add(object, "pfc", json_object_new_string(lab->pfc));
 	}
 	if (*lab->telemetry)
