@@ -19,7 +19,8 @@
  * 5. With -p, where the pins of switches are that pause their neighbours (PINS/slab-SWITCH), each tick what every -r
  *    port has been told, and what part of a -q port's queue is its own. At the end DIR/pauses.csv has a line
  *    for each -r port: what was sent to it, how long it was paused, and the mean of its part while there was a
- *    queue. Then the same of each -c port, by which another switch is paused.
+ *    queue. Then the same of each -c port, by which another switch is paused. On stdout, when a pause was seen
+ *    to be sent last.
  */
 #include "lab.h"
 
@@ -50,7 +51,7 @@ struct target {
 	/* With -p */
 	const volatile struct pfc_slot *slots; /* of its switch */
 	uint32_t slot;
-	uint64_t paused_us, ticks; /* ticks: in which there was a queue */
+	uint64_t paused_us, told, ticks; /* told: pauses sent; ticks: in which there was a queue */
 	double share;		   /* sum over these */
 };
 
@@ -359,6 +360,8 @@ static uint64_t pauses_held(const struct target *queue, const struct target *por
 	return bytes;
 }
 
+static uint64_t pause_last_us;
+
 static void paused_read(struct group *group, uint64_t elapsed_us)
 {
 	uint64_t now = now_ns();
@@ -366,13 +369,18 @@ static void paused_read(struct group *group, uint64_t elapsed_us)
 
 	for (i = 0; i < group->count; i++) {
 		struct target *t = &group->target[i];
+		uint64_t sent = 0;
 		int paused = 0;
 
 		for (prio = 0; prio < PFC_PRIORITIES; prio++) {
-			const volatile struct pfc_told *told = &t->slots[t->slot].of[prio].told;
+			const volatile struct pfc_class *c = &t->slots[t->slot].of[prio];
 
-			paused |= told->predict_ns > now || (told->xoff && told->until_ns > now);
+			paused |= c->told.predict_ns > now || (c->told.xoff && c->told.until_ns > now);
+			sent += c->predicted + c->xoffs;
 		}
+		if (sent != t->told)
+			pause_last_us = now / 1000;
+		t->told = sent;
 		t->paused_us += paused ? elapsed_us : 0;
 	}
 }
@@ -572,6 +580,8 @@ int main(int argc, char **argv)
 	}
 	if (pins)
 		pauses_write(dir);
+	if (pause_last_us)
+		printf("paused %lu\n", pause_last_us);
 	if (fclose(queue_file) || fclose(port_file) || fclose(voq_file))
 		die("lab-sample: writing in %s: %s", dir, strerror(errno));
 	return 0;

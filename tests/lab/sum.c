@@ -69,7 +69,7 @@ struct run {
 	struct series queue, ports, voqs, latency;
 	int queues, classes; /* columns of the queue series: of the ports, then of the classes */
 	char port_names[512], class_names[512], paths[4096];
-	uint64_t base_us, attached_us, retransmits;
+	uint64_t base_us, attached_us, retransmits, last_pause_us;
 	struct flow flow[FLOWS_MAX]; /* finite ones, or each sender's long one */
 	int flows, finite;
 	int longs, recorded; /* of racks: flows that have no end, and those of which it is known what arrived */
@@ -416,6 +416,7 @@ static int run_read(const struct lab *lab, struct run *run, const char *name)
 		value_read(line, "paths", run->paths, sizeof(run->paths));
 		number_read(line, "base_us", &run->base_us);
 		number_read(line, "attached_us", &run->attached_us);
+		number_read(line, "last_pause_us", &run->last_pause_us);
 		number_read(line, "retransmits", &run->retransmits);
 		if (sscanf(line, "killed=%lu %lu %lu", &run->killed[0], &run->killed[1], &run->killed[2]) < 3)
 			continue;
@@ -1166,8 +1167,8 @@ static json_object *pauses_add(json_object *object, const char *key, const doubl
 
 /*
  * What the switch sent: all together, to each group, to each port. sent: pauses that are no repetition. rank: of
- * those of the first group, the correlation with the share of the queue; rank_rate: with the sender's rate. NULL:
- * nothing was noted.
+ * those of the first group, the correlation with the share of the queue; rank_rate: with the sender's rate. last_us:
+ * when the last of them was seen. NULL: nothing was noted.
  */
 static json_object *pauses_figures(const struct lab *lab, const struct run *run)
 {
@@ -1218,6 +1219,8 @@ static json_object *pauses_figures(const struct lab *lab, const struct run *run)
 	fclose(file);
 	i = number_parse("groups", strtok_r(strcpy(text, lab->groups), " ", &save));
 	object = pauses_add(NULL, NULL, all);
+	json_object_object_add(object, "last_us",
+			       run->last_pause_us ? json_object_new_int64((int64_t)(run->last_pause_us - run->zero_us)) : NULL);
 	json_object_object_add(object, "rank", json_number(rank_correlation(share, sent, i), 3));
 	json_object_object_add(object, "rank_rate", json_number(rank_correlation(rate, sent, i), 3));
 	json_object_object_add(object, "groups", groups);
