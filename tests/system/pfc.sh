@@ -45,7 +45,7 @@ pfc_send() {
 	net_in sw "$BUILD/pause" p1 "$1" "$2" "${3:-1}" "${4:-1000}" || fail "the PFC frame cannot be sent"
 }
 
-pfc_received() { net_in sw cat /sys/class/net/p1/statistics/rx_packets; }
+pfc_received() { net_in sw ip -s -j link show dev p1 | jq '.[0].stats64.rx.packets'; }
 
 # What comes in at 150 Mbit/s and leaves at 100 is counted, and its sender is told: first by prediction.
 pfc__switch_pauses_who_fills_it() {
