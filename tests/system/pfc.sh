@@ -192,11 +192,12 @@ pfc__paused_flow_waits_with_fq() {
 	bulk_start h1 10.2.0.2 -S $PFC_TOS
 	governed_soon h1
 	grows "packets at p1" 20 pfc_received
-	pfc_send 8 65535 # 335 ms
+	pfc_send 8 65535 4 100000 & # 300 ms and 335
 	sleep 0.05 # what had its departure leaves
 	before=$(pfc_received)
 	sleep 0.2
 	during=$(pfc_received)
+	wait $!
 	expect "packets in 200 ms of the pause" $((during - before)) -le 2
 	grows "packets given the end of a pause" 20 stat_of h1 pfc_held
 	grows "packets at p1" 20 pfc_received
