@@ -198,7 +198,7 @@ pfc__paused_flow_waits_with_fq() {
 	sleep 0.2
 	during=$(pfc_received)
 	wait $!
-	expect "packets in 200 ms of the pause" $((during - before)) -le 2
+	expect "packets in 200 ms of the pause" $((during - before)) -le 20 # of 1600: what other priorities have to say
 	grows "packets given the end of a pause" 20 stat_of h1 pfc_held
 	grows "packets at p1" 20 pfc_received
 	expect "what held the flow" "$(ctl h1 flows --json | jq -r '[.[].why] | index("credit")')" = null
