@@ -434,6 +434,15 @@ int ppfc_fd(const struct ppfc *p)
 
 /* --- configuration --- */
 
+/* What its neighbour was told holds no more. */
+static void told_forget(struct pfc_slot *s)
+{
+	__u32 prio;
+
+	for (prio = 0; prio < PFC_PRIORITIES; prio++)
+		s->of[prio].told = (struct pfc_told){};
+}
+
 /* The port of an entry in pfc_ports, in its slot. Returns whether it obeys. */
 static int port_take(struct ppfc *p, __u32 ifindex, const struct pfc_port *v)
 {
@@ -455,7 +464,7 @@ static int port_take(struct ppfc *p, __u32 ifindex, const struct pfc_port *v)
 		memcpy(port->mac, link.mac, sizeof(port->mac));
 	frame_begin(port);
 	if (v->flags & PFC_F_DOWN)
-		memset(p->slots[v->slot].of, 0, sizeof(p->slots[v->slot].of));
+		told_forget(&p->slots[v->slot]);
 	p->used[p->count++] = v->slot;
 	return 1;
 }
@@ -644,8 +653,7 @@ int ppfc_open(const struct pins *pins, int alarms_fd, struct ppfc **ppfc)
 	}
 	/* What an earlier daemon has told runs out by itself. */
 	for (slot = 0; slot < PFC_SLOTS; slot++)
-		for (int prio = 0; prio < PFC_PRIORITIES; prio++)
-			p->slots[slot].of[prio].told = (struct pfc_told){};
+		told_forget(&p->slots[slot]);
 	*ppfc = p;
 	return 0;
 }
