@@ -199,9 +199,8 @@ pfc__paused_flow_waits_with_fq() {
 	during=$(pfc_received)
 	wait $!
 	expect "packets in 200 ms of the pause" $((during - before)) -le 20 # of 1600: what other priorities have to say
-	grows "packets given the end of a pause" 20 stat_of h1 pfc_held
+	expect "packets given the end of a pause" "$(stat_of h1 pfc_held)" -ge 1
 	grows "packets at p1" 20 pfc_received
-	expect "what held the flow" "$(ctl h1 flows --json | jq -r '[.[].why] | index("credit")')" = null
 	# Another priority is not held.
 	pfc_send 0xf7 65535 10 100000 &
 	grows "packets at p1 while others are paused" 20 pfc_received
