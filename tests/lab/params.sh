@@ -216,6 +216,8 @@ params_read() {
 			params_bad "CC=hiercc is of racks, and there is one here: add LAB=racks"
 		[[ $LAB == pfc || $cc != burst ]] ||
 			params_bad "CC=burst does not react to anything but pauses: add LAB=pfc"
+		[[ $LAB != pfc || $(cc_field "$cc" 5) != hosts ]] ||
+			params_bad "CC=$cc is with switches that stamp nothing, and those of LAB=pfc do"
 		[[ $LAB != pfc || $cc != none ]] ||
 			params_bad "CC=none: in LAB=pfc senders without a control are CC=burst, and a switch without" \
 				"pauses is MECH=none"
@@ -344,7 +346,7 @@ params_pfc() {
 		LAB_SENDER_RATES+="$((LAB_RATE * rates[i % ${#rates[@]}] / fastest)) "
 	done
 	LAB_HEADROOM=$(params_bytes HEADROOM "${HEADROOM:-10kb}" 10kb) || exit 2
-	params_range HEADROOM "${HEADROOM:-10kb}" "$LAB_HEADROOM" 0 100000000 bytes
+	params_range HEADROOM "${HEADROOM:-10kb}" "$LAB_HEADROOM" 1514 100000000 bytes
 	LAB_PFC=${PFC:-}
 	[[ $LAB_PFC =~ ^([a-z_]+=[A-Za-z0-9.]+(,|$))*$ ]] ||
 		params_bad "PFC=$LAB_PFC is no list of KEY=VALUE; example: PFC=t_thresh=10ms,interval=200us"

@@ -393,6 +393,8 @@ params__pauses() {
 	wrong "RATES=0:1: a rate of 0" LAB=pfc RATES=0:1
 	wrong "PFC=t_thresh is no list of KEY=VALUE" LAB=pfc PFC=t_thresh
 	wrong "HEADROOM=10: unit '' is not one of" LAB=pfc HEADROOM=10
+	wrong "HEADROOM=1kb is out of range" LAB=pfc HEADROOM=1kb
+	wrong "CC=swift is with switches that stamp nothing" LAB=pfc CC=swift
 	wrong "SHAPE=ring is not known" LAB=pfc SHAPE=ring
 	wrong "CORE=2 is the speed of links between switches" LAB=pfc CORE=2
 	wrong "CC=burst does not react to anything but pauses: add LAB=pfc" CC=burst

@@ -31,7 +31,7 @@ traffic_clock() {
 	(
 		for ((second = 1; second <= $2; second++)); do
 			sleep 1
-			echo "clock $LAB_CC $second $((LAB_TIME / 1000000))"
+			echo "clock $LAB_CC${LAB_MECH:+-$LAB_MECH} $second $((LAB_TIME / 1000000))"
 		done
 		echo "lab: $LAB_CC is not over after $2 s"
 		kill -TERM "$1"
