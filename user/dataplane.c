@@ -261,7 +261,8 @@ static int port_describe(const struct config *c, const struct config_interface *
 	if (i->classes_count)
 		port->flags |= PORT_F_CLASSES;
 	/* Below mq each queue has classes, and a backlog, of its own. */
-	if (q.unreadable || ((i->classes_count || (i->role == PORT_F_SWITCH && i->pfc)) && (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
+	if (q.unreadable || ((i->classes_count || (i->role == PORT_F_SWITCH && i->pfc)) &&
+			     (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
 		port->flags |= PORT_F_NO_QUEUE;
 	return 0;
 }
