@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What an operator asks of sluicectl about running traffic. Text and JSON by ctl_text and ctl_json of ctl.sh.
 
-# operator_up [LINE of h1's configuration]...: hosts and switch, and a server on h2.
-# operator_up [LINE]...: with OPERATOR_NET for net_up.
+# operator_up [LINE of h1's configuration]...: hosts and switch, and a server on h2. With OPERATOR_NET for net_up.
 operator_up() {
 	net_up "${OPERATOR_NET:-}"
 	host_config h1 "$@" >"$CASE_DIR/h1.yaml"
