@@ -281,6 +281,8 @@ struct sk_buff {
 	struct sk_buff *next;
 	struct net_device *dev;
 	char cb[48];
+	int skb_iif;
+	__u16 vlan_tci;
 	__be16 protocol;
 	__u16 network_header;
 	unsigned char *head;

@@ -11,7 +11,8 @@
  *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
  *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT). That is
  *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves. Where
- *     packets go by VOQs it is the time of credit, if that is later (voq.bpf.h).
+ *     packets go by VOQs it is the time of credit, if that is later (voq.bpf.h). In a pause of the port it
+ *     is not before its end (pfc.bpf.h), for what has no clock of its own, too.
  *  5. act: outer IP + UDP + shim + room for hops, where telemetry is due + its place in the VOQ + the echo
  *     of what the reverse flow collected + the tag, where there is a key. The uplink of a node is the first of these hops
  *     itself. What has payload is wrapped with telemetry or without: a flow has one path under ECMP.
@@ -500,16 +501,20 @@ static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egr
  * has not: what would have to wait for longer than the horizon, a base RTT unless configured, is
  * dropped, or, where the policy is to mark and the packet says that it is ECN capable, gets a mark and
  * waits up to twice as long. Where a socket paces itself what counts is what the packet waits beyond
- * that. A departure time once given stands, so a far horizon is also a slow reaction.
+ * that. Nor is the rest of a pause, which ends at pause_ns, counted. A departure time once given stands, so a
+ * far horizon is also a slow reaction.
  */
 static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, const struct flow *f,
-				  const struct control *ctl)
+				  const struct control *ctl, __u64 pause_ns)
 {
-	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, ahead;
+	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, from_ns, ahead;
 
 	if (p->key.proto != IPPROTO_UDP || !(f->port_flags & PORT_F_EDT))
 		return 0;
-	ahead = flow_waits_ns(f, egress_from_ns(ctx, p));
+	from_ns = egress_from_ns(ctx, p);
+	if (from_ns < pause_ns)
+		from_ns = pause_ns;
+	ahead = flow_waits_ns(f, from_ns);
 	if (ahead <= horizon)
 		return 0;
 	if (!ctl->horizon_mark || !(p->tos & ECN_MASK) || ahead > 2 * horizon)
@@ -529,7 +534,7 @@ CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, st
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
-	__u64 horizon, from, asked = ctx->tstamp, credit_ns, rate, t;
+	__u64 horizon, from, asked = ctx->tstamp, credit_ns, pause_ns, rate, t;
 	int udp;
 
 	if (!p || !f || !space || !ctl)
@@ -546,9 +551,16 @@ CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, st
 	}
 	if (udp)
 		horizon = 2 * (ctl->horizon_ns ?: f->params.t_ns);
-	t = pacer_reserve(&f->clock_ns, from, credit_ns > asked ? credit_ns : asked, bytes, rate,
-			  horizon + limit_ns);
+	if (credit_ns > asked)
+		asked = credit_ns;
+	pause_ns = space->pause_ns;
+	if (pause_ns > asked)
+		asked = pause_ns;
+	if (pause_ns > from)
+		horizon += pause_ns - from;
+	t = pacer_reserve(&f->clock_ns, from, asked, bytes, rate, horizon + limit_ns);
 	f->held = t <= from	 ? HELD_NOT :
+		  pause_ns > from ? HELD_PAUSE :
 		  t == credit_ns ? HELD_CREDIT :
 		  rate == flow_hop_bps(f) ? HELD_HOP : HELD_RATE;
 	if (t > p->now_ns) {
@@ -710,7 +722,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 
 	enforced = ctl->mode == MODE_ENFORCE && p->payload_bytes;
-	if (enforced && egress_is_early(ctx, p, f, ctl))
+	space->pause_ns = enforced && ctl->pfc ? pfc_until(ctx, p->tos) : 0;
+	if (enforced && egress_is_early(ctx, p, f, ctl, space->pause_ns))
 		return STAT_TX_HORIZON;
 	if (v) {
 		bound_here(telem_bytes);
@@ -807,8 +820,12 @@ int egress(struct __sk_buff *ctx)
 {
 	enum sluice_stat verdict;
 
-	if (ctx->mark == EGRESS_PROBE_MARK)
-		return egress_probe_wrap(ctx);
+	if (ctx->mark == EGRESS_PROBE_MARK) {
+		int action = egress_probe_wrap(ctx);
+
+		pfc_hold(ctx);
+		return action;
+	}
 	verdict = egress_packet(ctx);
 	stats_count(verdict);
 	switch (verdict) {
@@ -817,6 +834,7 @@ int egress(struct __sk_buff *ctx)
 	case STAT_TX_SPOOFED:
 		return TC_ACT_SHOT;
 	default: /* not ours to end: the next filter, if any, has its say */
+		pfc_hold(ctx);
 		return TC_ACT_UNSPEC;
 	}
 }

@@ -156,6 +156,7 @@ SEC("tc")
 int hop(struct __sk_buff *ctx)
 {
 	stats_count(hop_packet(ctx, 1));
+	pfc_hold(ctx);
 	return TC_ACT_UNSPEC;
 }
 
@@ -163,6 +164,7 @@ SEC("tc")
 int hop_map(struct __sk_buff *ctx)
 {
 	stats_count(hop_packet(ctx, 0));
+	pfc_hold(ctx);
 	return TC_ACT_UNSPEC;
 }
 

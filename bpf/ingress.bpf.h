@@ -553,9 +553,8 @@ SEC("tc")
 int ingress(struct __sk_buff *ctx)
 {
 	int counted = ctx_is_counted(ctx); /* a write to the packet may lose that */
-	enum sluice_stat verdict;
-	int action = ingress_packet(ctx, &verdict);
-
+	enum sluice_stat verdict = STAT_PFC_RX;
+	int action = pfc_consumes(ctx) ? TC_ACT_SHOT : ingress_packet(ctx, &verdict);
 	if (!counted)
 		stats_count(verdict);
 	return action;

@@ -223,6 +223,39 @@ struct {
 	__uint(max_entries, 1 << 18);
 } asks SEC(".maps");
 
+/*
+ * key:    ifindex of a port with pauses. writer: daemon (pfc: its fields, see abi.h)
+ * reader: pfc, egress, hop, pfc_enqueue, pfc_dequeue, daemon, sluicectl; life: while the configuration has
+ *         pauses for it; full: never, the configuration has fewer than PFC_SLOTS
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PFC_SLOTS);
+	__type(key, __u32);
+	__type(value, struct pfc_port);
+} pfc_ports SEC(".maps");
+
+/*
+ * writer: pfc_enqueue and pfc_dequeue, and the daemon through mmap, each its own fields (abi.h)
+ * reader: daemon, sluicectl; life: the pin's; full: never
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, PFC_SLOTS);
+	__type(key, __u32);
+	__type(value, struct pfc_slot);
+} pfc_slots SEC(".maps");
+
+/*
+ * writer: pfc_enqueue, the number of a slot whose queue got long while the daemon slept; reader: daemon
+ * life:   until the daemon has read it; not pinned. full: it is lost: there is one of each slot
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 12);
+} pfc_alarms SEC(".maps");
+
 /* An outer IP header in front of what follows it: a smaller one lies at the end of its room. */
 union outer_ip {
 	struct ipv6hdr v6;
@@ -316,6 +349,7 @@ struct scratch_space {
 	struct voq voq;
 	struct voq_key voq_key;	    /* of the packet at hand, */
 	__u64 voq_departure_ns;	    /*   and when it may leave its VOQ */
+	__u64 pause_ns;		    /* when the pause of its port ends; 0: there is none */
 	struct wire_voq voq_block;  /* hop: of the packet, */
 	struct tor_flow_key tor_key; /*   whose flow this is */
 	struct tor_news tor_news;

@@ -6,6 +6,7 @@
  *           tcp_cc  <- flows <- ingress <------------ echo on the reverse flow <- egress
  *   rack    hop -> fq, by the switch's VOQs; tor <- credit
  *   switch  class_enqueue, class_dequeue -> class_queues -> hop, where a port has several queues
+ *   pauses  pfc -> pfc_ports -> egress, hop; pfc_enqueue, pfc_dequeue -> pfc_slots -> daemon -> neighbour
  *   node    ingress of the uplink -> ... -> pod_hop -> tbf -> veth -> pod
  *
  * The maps (maps.bpf.h) are all that the stages share.
@@ -20,6 +21,7 @@
 #include "sluice/hpcc.h"
 #include "sluice/intmd.h"
 #include "sluice/pacer.h"
+#include "sluice/pfc.h"
 #include "sluice/telemetry.h"
 #include "sluice/wire.h"
 
@@ -51,6 +53,7 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "feedback.bpf.h"
 #include "credit.bpf.h"
 #include "batch.bpf.h"
+#include "pfc.bpf.h"
 #include "tor.bpf.h"
 #include "hop.bpf.h"
 #include "egress.bpf.h"

@@ -212,7 +212,10 @@ static inline int tor_packet(struct __sk_buff *ctx)
 SEC("tc")
 int tor(struct __sk_buff *ctx)
 {
-	return tor_packet(ctx);
+	if (!pfc_consumes(ctx))
+		return tor_packet(ctx);
+	stats_count(STAT_PFC_RX);
+	return TC_ACT_SHOT;
 }
 
 #endif

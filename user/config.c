@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "config.h"
 #include "variant.h"
+#include "sluice/ppfc.h"
 #include "sluice/wire.h"
 
 #define CONFIG_MAX_FLOWS 65536
@@ -41,6 +42,17 @@
 #define CONFIG_N_MAX (1 << 24)
 #define CONFIG_METRICS_LISTEN "127.0.0.1:9463"
 #define CONFIG_METRICS_FLOWS_MAX 100
+#define CONFIG_PFC_LOSSLESS 3 /* where RoCE is by custom */
+#define CONFIG_PFC_DELAY_NS (50 * 1000ULL)
+#define CONFIG_PFC_DELAY_MAX_NS (100 * 1000 * 1000ULL)
+#define CONFIG_PFC_INTERVAL_NS (100 * 1000ULL)
+#define CONFIG_PFC_INTERVAL_MIN_NS (20 * 1000ULL)
+#define CONFIG_PFC_INTERVAL_MAX_NS (50 * 1000 * 1000ULL)
+#define CONFIG_PFC_THRESH_MAX_NS NSEC_PER_SEC
+#define CONFIG_PFC_WATCHDOG_MIN_NS (10 * 1000 * 1000ULL)
+#define CONFIG_PFC_WATCHDOG_MAX_NS (10 * NSEC_PER_SEC) /* fq drops what is to leave later */
+#define CONFIG_PFC_BUFFER_MAX 1000000000 /* pfc.h goes to 2^30 */
+#define CONFIG_PFC_MTU 1500
 #define DSCPS 64
 #define PPM 1000000
 
@@ -52,6 +64,19 @@ static const cyaml_strval_t xdp_words[] = {
 	{ "native", CONFIG_XDP_NATIVE },
 	{ "generic", CONFIG_XDP_GENERIC },
 	{ "off", CONFIG_XDP_OFF },
+};
+
+static const cyaml_strval_t pfc_words[] = {
+	{ "off", CONFIG_PFC_OFF },
+	{ "obey", CONFIG_PFC_OBEY },
+	{ "pfc", CONFIG_PFC_PAUSE },
+	{ "ppfc", CONFIG_PFC_PREDICT },
+};
+
+static const cyaml_strval_t trust_words[] = { { "dscp", PFC_TRUST_DSCP }, { "pcp", PFC_TRUST_PCP } };
+
+static const cyaml_schema_value_t priority_schema = {
+	CYAML_VALUE_UINT(CYAML_FLAG_DEFAULT, unsigned int),
 };
 
 static const cyaml_schema_value_t dscp_schema = {
@@ -81,6 +106,7 @@ static const cyaml_schema_field_t interface_fields[] = {
 	CYAML_FIELD_STRING_PTR("speed", PTR | OPT, struct config_interface, speed_text, 1, 32),
 	CYAML_FIELD_UINT("id", OPT, struct config_interface, id),
 	CYAML_FIELD_ENUM("xdp", OPT | CYAML_FLAG_STRICT, struct config_interface, xdp, xdp_words, 4),
+	CYAML_FIELD_ENUM("pfc", OPT | CYAML_FLAG_STRICT, struct config_interface, pfc, pfc_words, 4),
 	CYAML_FIELD_STRING_PTR("voqs", PTR | OPT, struct config_interface, voqs_text, 1, 16),
 	CYAML_FIELD_SEQUENCE("classes", PTR | OPT, struct config_interface, classes, &class_schema, 1,
 			     CLASSES_MAX),
@@ -169,6 +195,22 @@ static const cyaml_schema_field_t pacing_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t pfc_fields[] = {
+	CYAML_FIELD_SEQUENCE("lossless", PTR | OPT, struct config, pfc.lossless, &priority_schema, 1,
+			     PFC_PRIORITIES),
+	CYAML_FIELD_ENUM("trust", OPT | CYAML_FLAG_STRICT, struct config, pfc.trust, trust_words, 2),
+	CYAML_FIELD_STRING_PTR("buffer", PTR | OPT, struct config, pfc.buffer_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("headroom", PTR | OPT, struct config, pfc.headroom_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("xoff", PTR | OPT, struct config, pfc.xoff_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("k_max", PTR | OPT, struct config, pfc.k_max_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("delay", PTR | OPT, struct config, pfc.delay_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("interval", PTR | OPT, struct config, pfc.interval_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("t_thresh", PTR | OPT, struct config, pfc.t_thresh_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("watchdog", PTR | OPT, struct config, pfc.watchdog_text, 1, 32),
+	CYAML_FIELD_UINT_PTR("seed", PTR | OPT, struct config, pfc.seed),
+	CYAML_FIELD_END,
+};
+
 static const cyaml_schema_value_t cidr_schema = {
 	CYAML_VALUE_STRING(PTR, char *, 1, 64),
 };
@@ -210,6 +252,9 @@ static const cyaml_schema_field_t config_fields[] = {
 	{ .key = "pacing", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				      .data_size = sizeof(struct config),
 				      .mapping = { .fields = pacing_fields } } },
+	{ .key = "pfc", .value = { .type = CYAML_MAPPING, .flags = OPT,
+				   .data_size = sizeof(struct config),
+				   .mapping = { .fields = pfc_fields } } },
 	{ .key = "node", .value = { .type = CYAML_MAPPING, .flags = OPT,
 				    .data_size = sizeof(struct config),
 				    .mapping = { .fields = node_fields } } },
@@ -349,6 +394,11 @@ static int config_check_interface(const char *path, struct config *c, unsigned i
 	if (i->role == PORT_F_SWITCH && i->xdp != CONFIG_XDP_AUTO && i->xdp != CONFIG_XDP_OFF) {
 		msg("%s: interfaces: %s: xdp is for the role host: a switch port takes nothing off", path,
 		    i->name);
+		return -EINVAL;
+	}
+	if (i->role == PORT_F_HOST && i->pfc > CONFIG_PFC_OBEY) {
+		msg("%s: interfaces: %s: pfc: %s is for the role switch: a host has no buffer that others fill; write obey or off",
+		    path, i->name, pfc_words[i->pfc].str);
 		return -EINVAL;
 	}
 	if (i->voqs_text && i->role != PORT_F_SWITCH) {
@@ -605,6 +655,104 @@ static int config_is_tor(const struct config *c)
 	for (k = 0; k < c->interfaces_count && !c->interfaces[k].voqs; k++)
 		;
 	return k < c->interfaces_count;
+}
+
+unsigned int config_pfc_count(const struct config *c, enum config_pfc least)
+{
+	unsigned int k, n = 0;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		n += c->interfaces[k].pfc >= least;
+	return n;
+}
+
+__u64 config_headroom(const struct config *c, __u64 bps, __u32 mtu)
+{
+	return c->headroom_bytes ?: pfc_headroom(bps, 2 * c->delay_ns, c->interval_ns, mtu);
+}
+
+/* A time of the section, if it is there. */
+static int pfc_time(const char *path, const char *key, const char *text, __u64 least, __u64 most, __u64 *ns)
+{
+	if (!text || (!units_time(text, ns) && *ns >= least && *ns <= most))
+		return 0;
+	msg("%s: pfc: %s '%s' is not a time from %llu us to %llu ms: write for example %s", path, key, text,
+	    least / 1000, most / 1000000, most >= NSEC_PER_SEC ? "200ms" : "100us");
+	return -EINVAL;
+}
+
+static int pfc_bytes(const char *path, const char *key, const char *text, __u64 *bytes)
+{
+	if (!text || (!units_bytes(text, bytes) && *bytes && *bytes <= CONFIG_PFC_BUFFER_MAX))
+		return 0;
+	msg("%s: pfc: %s '%s' is not a number of bytes up to 1GB: write for example 500KB", path, key, text);
+	return -EINVAL;
+}
+
+/* The buffer has to have room for more than what is still to come after XOFF. */
+static int config_check_buffer(const char *path, const struct config *c)
+{
+	unsigned int k, priorities = __builtin_popcount(c->lossless);
+	__u64 headroom = 0;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (c->interfaces[k].pfc >= CONFIG_PFC_PAUSE)
+			headroom += priorities * config_headroom(c, c->interfaces[k].speed_bps, CONFIG_PFC_MTU);
+	if (headroom >= c->buffer_bytes) {
+		msg("%s: pfc: buffer '%s' is no more than the headroom of its ports, %llu bytes, for what comes in by them after XOFF: write more, fewer priorities (lossless), or a shorter delay",
+		    path, c->pfc.buffer_text, headroom);
+		return -EINVAL;
+	}
+	if (c->k_max_bytes >= c->buffer_bytes - headroom || c->xoff_bytes >= c->buffer_bytes - headroom) {
+		msg("%s: pfc: %s '%s' is not less than what the headroom leaves of the buffer, %llu bytes: it would never be reached",
+		    path, c->xoff_bytes >= c->buffer_bytes - headroom ? "xoff" : "k_max",
+		    c->xoff_bytes >= c->buffer_bytes - headroom ? c->pfc.xoff_text : c->pfc.k_max_text,
+		    c->buffer_bytes - headroom);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int config_check_pfc(const char *path, struct config *c)
+{
+	unsigned int k;
+	int err;
+
+	if (config_pfc_count(c, CONFIG_PFC_OBEY) >= PFC_SLOTS) {
+		msg("%s: interfaces: more than %u have pfc: leave it out at some", path, PFC_SLOTS - 1);
+		return -EINVAL;
+	}
+	for (k = 0; k < c->pfc.lossless_count; k++) {
+		if (c->pfc.lossless[k] >= PFC_PRIORITIES || c->lossless >> c->pfc.lossless[k] & 1) {
+			msg("%s: pfc: lossless: priority %u %s", path, c->pfc.lossless[k],
+			    c->pfc.lossless[k] >= PFC_PRIORITIES ? "does not exist: write numbers from 0 to 7" :
+								   "is named twice: leave one");
+			return -EINVAL;
+		}
+		c->lossless |= 1 << c->pfc.lossless[k];
+	}
+	if (!c->lossless)
+		c->lossless = 1 << CONFIG_PFC_LOSSLESS;
+	c->delay_ns = CONFIG_PFC_DELAY_NS;
+	c->interval_ns = CONFIG_PFC_INTERVAL_NS;
+	err = pfc_time(path, "delay", c->pfc.delay_text, 0, CONFIG_PFC_DELAY_MAX_NS, &c->delay_ns) ?:
+	      pfc_time(path, "interval", c->pfc.interval_text, CONFIG_PFC_INTERVAL_MIN_NS,
+		       CONFIG_PFC_INTERVAL_MAX_NS, &c->interval_ns) ?:
+	      pfc_time(path, "t_thresh", c->pfc.t_thresh_text, 1000, CONFIG_PFC_THRESH_MAX_NS, &c->t_thresh_ns) ?:
+	      pfc_time(path, "watchdog", c->pfc.watchdog_text, CONFIG_PFC_WATCHDOG_MIN_NS,
+		       CONFIG_PFC_WATCHDOG_MAX_NS, &c->watchdog_ns) ?:
+	      pfc_bytes(path, "buffer", c->pfc.buffer_text, &c->buffer_bytes) ?:
+	      pfc_bytes(path, "headroom", c->pfc.headroom_text, &c->headroom_bytes) ?:
+	      pfc_bytes(path, "xoff", c->pfc.xoff_text, &c->xoff_bytes) ?:
+	      pfc_bytes(path, "k_max", c->pfc.k_max_text, &c->k_max_bytes);
+	if (err || !config_pfc_count(c, CONFIG_PFC_PAUSE))
+		return err;
+	if (!c->buffer_bytes) {
+		msg("%s: pfc: buffer is missing: write what the egress queues of the ports with pfc hold together before they drop, for example the sum of their limits: 'pfc: {buffer: 500KB}'",
+		    path);
+		return -EINVAL;
+	}
+	return config_check_buffer(path, c);
 }
 
 int config_is_uplink(const struct config *c, const char *name)
@@ -867,7 +1015,7 @@ static int config_check(const char *path, struct config *c)
 		if (err)
 			return err;
 	}
-	err = config_check_rounds(path, c);
+	err = config_check_rounds(path, c) ?: config_check_pfc(path, c);
 	if (err)
 		return err;
 	if (hosts && !c->peers_count) {

@@ -13,6 +13,14 @@ enum config_xdp {
 	CONFIG_XDP_OFF,
 };
 
+/* What an interface does with pauses; each with what is above it. */
+enum config_pfc {
+	CONFIG_PFC_OFF,
+	CONFIG_PFC_OBEY,    /* its neighbour's */
+	CONFIG_PFC_PAUSE,   /* its neighbour, by thresholds */
+	CONFIG_PFC_PREDICT, /* likewise, by prediction */
+};
+
 /* A class of a switch port with several queues. */
 struct config_class {
 	unsigned int *dscp; /* NULL: those that no other class has */
@@ -29,6 +37,7 @@ struct config_interface {
 	char *speed_text;
 	unsigned int id; /* switch id, 12 bits */
 	enum config_xdp xdp;
+	enum config_pfc pfc;
 	char *voqs_text; /* of a switch, as a ToR: "up" or "down"; NULL: neither */
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;
@@ -107,6 +116,14 @@ struct config {
 		bool mark; /* what is ECN capable, in the place of dropping it */
 	} pacing;
 	struct {
+		unsigned int *lossless; /* NULL: priority 3 */
+		unsigned int lossless_count;
+		enum pfc_trust trust;
+		char *buffer_text, *headroom_text, *xoff_text, *k_max_text;
+		char *delay_text, *interval_text, *t_thresh_text, *watchdog_text;
+		__u64 *seed; /* NULL: a random one */
+	} pfc;
+	struct {
 		char *uplink; /* NULL: this is no node of pods */
 		unsigned int id;
 		char **pod_cidrs;
@@ -133,6 +150,15 @@ struct config {
 	__u64 limit_ns;	   /* likewise */
 	__u64 period_ns;   /* 0: a quarter of the shortest base_rtt */
 	__u64 port_bps;	   /* of the ports of all hosts; 0: see config_peer */
+	__u8 lossless;	   /* bit n: priority n */
+	__u64 buffer_bytes; /* of pauses; 0: nobody is paused */
+	__u64 headroom_bytes; /* 0, as the three that follow: see ppfc_apply() */
+	__u64 xoff_bytes;
+	__u64 k_max_bytes;
+	__u64 t_thresh_ns;
+	__u64 delay_ns;
+	__u64 interval_ns;
+	__u64 watchdog_ns; /* 0: pfc_obey_init() */
 	struct auth_keys keys; /* n = 0: none */
 	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
 };
@@ -160,6 +186,11 @@ enum voqs_where config_peer_hiercc(const struct config *c, const struct config_p
 int config_hiercc(const struct config *c);
 /* Between two rounds of credit. */
 __u64 config_period_ns(const struct config *c);
+
+/* How many interfaces do at least this with pauses. */
+unsigned int config_pfc_count(const struct config *c, enum config_pfc least);
+/* Of the buffer, what is kept for a port of so many bit/s and one of its priorities. */
+__u64 config_headroom(const struct config *c, __u64 bps, __u32 mtu);
 
 /* Is this the interface that leads from a node of pods to the network? */
 int config_is_uplink(const struct config *c, const char *name);

@@ -5,8 +5,8 @@
  *  1. A VOQ has a slot, its index in the maps arrivals (ingress: what came) and credits (here: what was
  *     granted). The first packet of one that has none is told by a ring (news) and gets it a slot.
  *  2. Slots of which packets arrive are active, and watched: ingress notes S, F and bytes in their entries.
- *     Once a period, for each of them: hiercc_learn(). Then for each of their ports: hiercc_budget() of the
- *     time that has really passed, and hiercc_grant() to its end.
+ *     Once a period, for each of them: hiercc_budget() of its port, once, for the
+ *     time that has really passed, and hiercc_learn(). Then for each of these ports hiercc_grant() to its end.
  *  3. Totals of those that were granted some, and once a round trip of all that have sent (a message may get
  *     lost), go to their racks, up to WIRE_REPORTS_MAX in one message.
  *  4. What has been silent for two epochs and is due nothing is not active any more: its next packet is news
@@ -500,22 +500,22 @@ static void credits_tell(struct credits *c, __u64 now)
 
 /* --- a round --- */
 
-static void port_visit(struct credits *c, __u32 port)
+static void port_visit(struct credits *c, __u32 port, __u64 now)
 {
 	struct credit_port *p = &c->ports[port];
 
 	if (p->round == c->round)
 		return;
 	p->round = c->round;
+	hiercc_budget(&p->port, now - p->granted_ns);
+	p->granted_ns = now;
 	c->visited[c->visited_count++] = port;
 }
 
-static void port_grant(struct credits *c, struct credit_port *p, __u64 now)
+static void port_grant(struct credits *c, struct credit_port *p)
 {
 	__u32 i;
 
-	hiercc_budget(&p->port, now - p->granted_ns);
-	p->granted_ns = now;
 	while ((i = hiercc_grant(&p->port, c->due)) != HIERCC_NONE)
 		slot_tell(c, i);
 }
@@ -547,17 +547,17 @@ static void credits_round(struct credits *c)
 	c->visited_count = 0;
 	for (k = c->active_count; k-- > 0;) {
 		i = c->active[k];
+		port_visit(c, c->slots[i].port, now);
 		slot_learn(c, i, now);
 		if (slot_rests(c, i, now)) {
 			slot_deactivate(c, i);
 			continue;
 		}
-		port_visit(c, c->slots[i].port);
 		if (c->slots[i].told_ns + c->peers[c->slots[i].peer].rtt_ns <= now)
 			slot_tell(c, i);
 	}
 	for (k = 0; k < c->visited_count; k++)
-		port_grant(c, &c->ports[c->visited[k]], now);
+		port_grant(c, &c->ports[c->visited[k]]);
 	credits_tell(c, now);
 	c->pins->ctl->credit_ns = now;
 }

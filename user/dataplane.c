@@ -16,10 +16,12 @@
 #include <fcntl.h>
 #include <net/if_arp.h>
 #include <linux/rtnetlink.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -203,13 +205,15 @@ static int classes_apply(struct dataplane *dp, const struct config_interface *i,
 
 void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
+	int pauses = ppfc_port_forget(&dp->pins, ifindex);
+
 	filter_remove(ifindex, BPF_TC_EGRESS);
 	if (port->flags & PORT_F_HOST) {
 		xdp_remove(ifindex, map_id(dp->pins.stats));
 		filter_remove(ifindex, BPF_TC_INGRESS);
 		route_remove_ours(ifindex, NULL, NULL);
 	}
-	if (port->flags & PORT_F_VOQ_UP)
+	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses))
 		filter_remove(ifindex, BPF_TC_INGRESS);
 	if (port->flags & PORT_F_OUR_CLSACT)
 		clsact_remove(ifindex);
@@ -258,8 +262,8 @@ static int port_describe(const struct config *c, const struct config_interface *
 		port->flags |= PORT_F_EDT;
 	if (i->classes_count)
 		port->flags |= PORT_F_CLASSES;
-	/* Below mq each queue has classes of its own. */
-	if (q.unreadable || (i->classes_count && (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
+	/* Below mq each queue has classes, and a backlog, of its own. */
+	if (q.unreadable || ((i->classes_count || (i->role == PORT_F_SWITCH && i->pfc)) && (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
 		port->flags |= PORT_F_NO_QUEUE;
 	return 0;
 }
@@ -279,6 +283,14 @@ static void port_advise(const struct config_interface *i, const struct port *por
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+	if (i->pfc && i->role == PORT_F_SWITCH && port->flags & PORT_F_NO_QUEUE) {
+		msg("%s: pfc needs one root qdisc whose length can be read, and it is %s: what waits there is not counted, and its neighbour is not paused; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+		return;
+	}
+	if (i->pfc && !(port->flags & PORT_F_EDT))
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour are counted and hold nothing (pfc_unheld); to mend: tc qdisc replace dev %s root fq, or with fq below tbf or htb",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (port->flags & PORT_F_VOQ_UP && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): VOQs are filled in there and hold nothing; to mend: tc qdisc replace dev %s root fq",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
@@ -287,12 +299,22 @@ static void port_advise(const struct config_interface *i, const struct port *por
 		    i->name, q.root, i->name);
 }
 
+/* What takes in what comes by a switch port; NULL: nothing has to. */
+static struct bpf_program *switch_ingress(struct dataplane *dp, const struct config_interface *i)
+{
+	return i->voqs == PORT_F_VOQ_UP ? dp->of[SET_VOQS]->progs.tor :
+	       i->pfc			? dp->of[SET_PFC]->progs.pfc :
+					  NULL;
+}
+
 static int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i)
 {
 	struct port port = {}, old = {};
+	struct pfc_port pauses;
+	struct bpf_program *in;
 	struct sluice_bpf *s;
 	struct link_info link;
-	int err, made = 0, had;
+	int err, made = 0, had, had_pauses;
 
 	err = link_get(i->name, &link);
 	if (err) {
@@ -336,6 +358,12 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		msg("%s: the ports map: %s", i->name, strerror(-err));
 		goto remove;
 	}
+	had_pauses = !bpf_map_lookup_elem(dp->pins.pfc_ports, &link.ifindex, &pauses);
+	err = ppfc_port_set(&dp->pins, c, i, &link, &port);
+	if (err) {
+		msg("%s: the map of pauses: %s", i->name, strerror(-err));
+		goto remove;
+	}
 	/* Ingress first: once egress asks peers whether they strip, so must we. */
 	if (i->role == PORT_F_HOST) {
 		s = dp->of[SET_HOST];
@@ -344,9 +372,10 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 			err = filter_set(link.ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress));
 	} else {
 		s = dp->of[SET_SWITCH];
-		if (i->voqs == PORT_F_VOQ_UP)
-			err = filter_set(link.ifindex, BPF_TC_INGRESS, bpf_program__fd(dp->of[SET_VOQS]->progs.tor));
-		else if (old.flags & PORT_F_VOQ_UP)
+		in = switch_ingress(dp, i);
+		if (in)
+			err = filter_set(link.ifindex, BPF_TC_INGRESS, bpf_program__fd(in));
+		else if (old.flags & PORT_F_VOQ_UP || had_pauses)
 			filter_remove(link.ifindex, BPF_TC_INGRESS);
 		if (!err)
 			err = filter_set(link.ifindex, BPF_TC_EGRESS,
@@ -547,6 +576,8 @@ static unsigned int sets_wanted(const struct config *c)
 			sets |= SET_BIT(SET_VOQS);
 		if (i->classes_count)
 			sets |= SET_BIT(SET_CLASSES);
+		if (i->pfc && i->role == PORT_F_SWITCH)
+			sets |= SET_BIT(SET_PFC);
 	}
 	return sets;
 }
@@ -570,6 +601,9 @@ static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 		{ s->progs.backlog_dequeue, SET_BIT(SET_BACKLOG), !kfunc },
 		{ s->progs.class_enqueue, SET_BIT(SET_CLASSES), 1 },
 		{ s->progs.class_dequeue, SET_BIT(SET_CLASSES), 1 },
+		{ s->progs.pfc, SET_BIT(SET_PFC), 1 },
+		{ s->progs.pfc_enqueue, SET_BIT(SET_PFC), 1 },
+		{ s->progs.pfc_dequeue, SET_BIT(SET_PFC), 1 },
 		{ s->progs.cc_init, ~0, want_cc },
 		{ s->progs.cc_control, ~0, want_cc },
 		{ s->progs.cc_ssthresh, ~0, want_cc },
@@ -711,29 +745,54 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
 }
 
 /*
- * Attached while there is a port that stamps, or one with classes, as they run for the packets of every
+ * Attached while there is a port that stamps, or one with classes or pauses, as they run for the packets of every
  * interface in every network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
  */
-static int tracepoints_apply(struct dataplane *dp, int stamps, int classes, int want)
+static int tracepoints_apply(struct dataplane *dp, int stamps, int classes, int pauses, int want)
 {
 	struct sluice_bpf *b = dp->of[SET_BACKLOG] ?: dp->skel, *c = dp->of[SET_CLASSES] ?: dp->skel;
+	struct sluice_bpf *p = dp->of[SET_PFC] ?: dp->skel;
 	struct bpf_program *backlog[] = { b->progs.backlog_enqueue, b->progs.backlog_dequeue };
 	struct bpf_program *class[] = { c->progs.class_enqueue, c->progs.class_dequeue };
+	struct bpf_program *pfc[] = { p->progs.pfc_enqueue, p->progs.pfc_dequeue };
 	int err = 0;
 
 	if (stamps == want)
 		err = tracepoints_set(dp, backlog, &dp->tracepoints, want);
 	if (!err && classes == want)
 		err = tracepoints_set(dp, class, &dp->class_tracepoints, want);
+	if (!err && pauses == want)
+		err = tracepoints_set(dp, pfc, &dp->pfc_tracepoints, want);
 	return err;
 }
 
-/* Loads what is open, and notes which sets are in it. */
+struct loading {
+	struct sluice_bpf *s;
+	int err;
+};
+
+/* The verifier takes a second of a CPU or more, which may be the only one: the traffic goes first. */
+static void *load_behind_others(void *arg)
+{
+	struct loading *l = arg;
+
+	setpriority(PRIO_PROCESS, gettid(), 19);
+	l->err = sluice_bpf__load(l->s);
+	return NULL;
+}
+
+/* Loads what is open, and notes which sets are in it. A thread of its own: who may lower its priority may not raise it. */
 static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int sets)
 {
+	struct loading l = { .s = s };
+	pthread_t thread;
 	unsigned int i;
-	int err = sluice_bpf__load(s);
+	int err = -pthread_create(&thread, NULL, load_behind_others, &l);
 
+	if (!err) {
+		pthread_join(thread, NULL);
+		err = l.err;
+	}
 	if (err) {
 		msg("loading the BPF programs: %s%s%s", strerror(-err), libbpf_reason[0] ? ": " : "", libbpf_reason);
 		msg("'sluicectl probe' says what this kernel lacks; --verbose shows the verifier's words");
@@ -828,6 +887,7 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 		xdp_forget(ifindex, map_id(d->dp->pins.stats));
 		bpf_map_delete_elem(d->dp->pins.ports, &ifindex);
 		classes_forget(d->dp, ifindex, 0);
+		ppfc_port_forget(&d->dp->pins, ifindex);
 		return 0;
 	}
 	for (k = 0; d->c && k < d->c->interfaces_count; k++)
@@ -841,15 +901,17 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 static int interfaces_apply(struct dataplane *dp, const struct config *c, int must_exist)
 {
 	struct drop_ctx d = { dp, c };
-	int err, stamps = !!c->node.uplink, classes = 0;
+	int err, stamps = !!c->node.uplink, classes = 0, pauses = 0;
 	unsigned int k;
 
 	for (k = 0; k < c->interfaces_count; k++)
 		stamps |= c->interfaces[k].role == PORT_F_SWITCH;
 	for (k = 0; k < c->interfaces_count; k++)
 		classes |= c->interfaces[k].classes_count > 0;
+	for (k = 0; k < c->interfaces_count; k++)
+		pauses |= c->interfaces[k].pfc && c->interfaces[k].role == PORT_F_SWITCH;
 	/* Before the first port stamps, and until the last one is gone. */
-	err = tracepoints_apply(dp, stamps, classes, 1);
+	err = tracepoints_apply(dp, stamps, classes, pauses, 1);
 	if (err)
 		return err;
 	for (k = 0; k < c->interfaces_count; k++) {
@@ -860,7 +922,7 @@ static int interfaces_apply(struct dataplane *dp, const struct config *c, int mu
 			return err;
 	}
 	err = pins_each_port(&dp->pins, port_drop, &d);
-	return err ?: tracepoints_apply(dp, stamps, classes, 0);
+	return err ?: tracepoints_apply(dp, stamps, classes, pauses, 0);
 }
 
 static int exit_code(int err, int undone)
@@ -917,8 +979,10 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		err = credits_open(&dp->pins, bpf_map__fd(dp->skel->maps.news), dp->messages, &dp->credits);
 	if (!err)
 		err = tor_open(bpf_map__fd(dp->skel->maps.asks), dp->messages, &dp->tor);
+	if (!err)
+		err = ppfc_open(&dp->pins, bpf_map__fd(dp->skel->maps.pfc_alarms), &dp->ppfc);
 	if (err)
-		msg("the rings of reports, news and asks: %s", strerror(-err));
+		msg("the rings of reports, news, asks and alarms: %s", strerror(-err));
 	if (!err)
 		err = keys_apply(dp, c);
 	if (!err)
@@ -934,6 +998,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	pods_follow(dp, c);
 	credits_apply(dp->credits, c);
 	epoch_next(dp, c);
+	ppfc_apply(dp->ppfc, c);
 	dp->running = 1;
 	*out = dp;
 	return EXIT_DONE;
@@ -965,6 +1030,7 @@ int dataplane_reload(struct dataplane *dp, const struct config *c)
 	pods_follow(dp, c);
 	credits_apply(dp->credits, c);
 	epoch_next(dp, c);
+	ppfc_apply(dp->ppfc, c);
 	return err;
 }
 
@@ -1014,7 +1080,8 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 		if (port_describe(c, i, &link, &now))
 			continue;
 		now.flags |= port.flags & (PORT_F_OUR_CLSACT | PORT_F_XDP | PORT_F_XDP_GENERIC | PORT_F_XDP_TX);
-		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps)
+		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps &&
+		    ppfc_port_follows(&dp->pins, link.ifindex, link.up))
 			continue;
 		if ((now.flags ^ port.flags) & PORT_F_EDT)
 			msg("%s: departure times: %s (the qdisc changed)", i->name,
@@ -1024,8 +1091,10 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 		port_add(dp, c, i);
 		changed = 1;
 	}
-	if (changed)
+	if (changed) {
 		epoch_next(dp, c);
+		ppfc_apply(dp->ppfc, c);
+	}
 }
 
 /* --- time --- */
@@ -1043,8 +1112,10 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	__u64 limit = f->flags & FLOW_F_CLOSED ? DP_CLOSED_NS : a->timeout_ns;
 
 	/* All of a large map takes longer than a period of credit. */
-	if (a->flows++ % 64 == 0)
+	if (a->flows++ % 64 == 0) {
 		credits_run(a->dp->credits);
+		ppfc_run(a->dp->ppfc);
+	}
 	if (a->dp->flow_seen)
 		a->dp->flow_seen(key, f, a->now_ns, a->dp->flow_seen_ctx);
 	if (a->dp->crowded && f->feedbacks < 2) /* at most the answer to one probe */
@@ -1079,6 +1150,7 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	}
 	credits_tick(dp->credits);
 	tor_tick(dp->tor);
+	ppfc_tick(dp->ppfc);
 	err = pins_each_flow(&dp->pins, flow_age, &a);
 	if (err)
 		msg_limited(&dp->limit, 60, "looking for idle flows: %s", strerror(-err));
@@ -1130,6 +1202,16 @@ void dataplane_tor(struct dataplane *dp, const struct config *c)
 	tor_run(dp->tor, c, dp->pins.ctl->seq_base_ns);
 }
 
+int dataplane_ppfc_fd(const struct dataplane *dp)
+{
+	return ppfc_fd(dp->ppfc);
+}
+
+void dataplane_ppfc(struct dataplane *dp)
+{
+	ppfc_run(dp->ppfc);
+}
+
 /* --- end --- */
 
 void dataplane_close(struct dataplane *dp)
@@ -1138,6 +1220,7 @@ void dataplane_close(struct dataplane *dp)
 
 	if (!dp)
 		return;
+	ppfc_close(dp->ppfc);
 	credits_close(dp->credits);
 	tor_close(dp->tor);
 	reports_close(dp->reports);
@@ -1162,7 +1245,7 @@ static void pins_unlink(const char *dir)
 #define DP_PIN_NAME(name) #name,
 		PINS(DP_PIN_NAME)
 #undef DP_PIN_NAME
-		"backlog_enqueue", "backlog_dequeue", "class_enqueue", "class_dequeue",
+		"backlog_enqueue", "backlog_dequeue", "class_enqueue", "class_dequeue", "pfc_enqueue", "pfc_dequeue",
 	};
 	char path[512];
 	unsigned int i;
@@ -1180,6 +1263,8 @@ int dataplane_detach(struct dataplane *dp)
 	struct drop_ctx d = { dp, NULL };
 	struct control *ctl = dp->pins.ctl;
 
+	ppfc_close(dp->ppfc); /* lets go, which bypass would not */
+	dp->ppfc = NULL;
 	if (ctl) {
 		if (!ctl->bypass) {
 			ctl->bypass = 1;

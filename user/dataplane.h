@@ -54,6 +54,10 @@ void dataplane_credits(struct dataplane *dp);
 int dataplane_tor_fd(const struct dataplane *dp);
 void dataplane_tor(struct dataplane *dp, const struct config *c);
 
+/* Queues of a switch whose neighbours may have to be paused: likewise. */
+int dataplane_ppfc_fd(const struct dataplane *dp);
+void dataplane_ppfc(struct dataplane *dp);
+
 /* Leaves everything attached (the next daemon adopts it). */
 void dataplane_close(struct dataplane *dp);
 

@@ -7,6 +7,7 @@
 #include "credits.h"
 #include "dataplane.h"
 #include "net.h"
+#include "ppfc.h"
 #include "reports.h"
 #include "tor.h"
 #include "sluice.skel.h"
@@ -33,6 +34,7 @@ enum program_set {
 	SET_PODS,    /* pod_hop */
 	SET_BACKLOG, /* tracepoints, where stamps need them */
 	SET_CLASSES, /* tracepoints of ports with classes */
+	SET_PFC,     /* tracepoints of switch ports with pauses, and what takes those in */
 	SET_N
 };
 
@@ -48,12 +50,14 @@ struct dataplane {
 	struct reports *reports;
 	struct credits *credits;
 	struct tor *tor;
+	struct ppfc *ppfc;
 	int fresh; /* this run made the pins */
 	int routes_changed, qdiscs_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
 	unsigned int pods_stamped;
 	int tracepoints; /* this run attached those of backlog, */
-	int class_tracepoints; /*   and those of classes */
+	int class_tracepoints; /*   those of classes, */
+	int pfc_tracepoints;   /*   and those of pauses */
 	int running;	 /* what is attached is this run's */
 	int crowded;	 /* the flow map was nearly full a tick ago */
 	flow_seen *flow_seen; /* NULL: nobody watches */

@@ -109,7 +109,7 @@ static int number_parse(const char *option, const char *text, unsigned int most,
 
 static int held_by_parse(struct flows_wish *w, const char *name)
 {
-	static const char *const words[] = { "rate", "hop", "credit", "window", "none" };
+	static const char *const words[] = { "rate", "hop", "credit", "pause", "window", "none" };
 	unsigned int i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -117,7 +117,7 @@ static int held_by_parse(struct flows_wish *w, const char *name)
 			w->held_by = words[i];
 	if (w->held_by)
 		return 0;
-	msg("--held-by '%s' is unknown: write rate, hop, credit, window or none, as in the column WHY", name);
+	msg("--held-by '%s' is unknown: write rate, hop, credit, pause, window or none, as in the column WHY", name);
 	return -EINVAL;
 }
 

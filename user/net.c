@@ -66,6 +66,12 @@ int link_get(const char *name, struct link_info *info)
 		goto close_fd;
 	}
 	info->type = ifr.ifr_hwaddr.sa_family;
+	memcpy(info->mac, ifr.ifr_hwaddr.sa_data, sizeof(info->mac));
+	if (ioctl(fd, SIOCGIFFLAGS, &ifr)) {
+		err = -errno;
+		goto close_fd;
+	}
+	info->up = (ifr.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 	info->speed_bps = link_speed(fd, &ifr);
 	len = sizeof(info->netns_cookie);
 	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &info->netns_cookie, &len))

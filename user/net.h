@@ -12,6 +12,8 @@ struct link_info {
 	__u16 type;	 /* ARPHRD_* */
 	__u64 speed_bps; /* as the driver says; 0: unknown */
 	__u64 netns_cookie;
+	__u8 mac[6];
+	int up; /* it is up, and so is the link */
 };
 
 /* 0, or -ENODEV where there is no such interface. */

@@ -219,12 +219,12 @@ int flow_edge_near(const struct flow *f)
 /* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */
 const char *flow_why(const struct flow_key *k, const struct flow *f, __u64 now)
 {
-	static const char *const held[] = { "none", "rate", "hop", "credit" };
+	static const char *const held[] = { "none", "rate", "hop", "credit", "pause" };
 
 	if (now > f->last_tx_ns + NSEC_PER_SEC)
 		return "none";
 	if (f->held != HELD_NOT)
-		return f->held < 4 ? held[f->held] : "unknown";
+		return f->held < 5 ? held[f->held] : "unknown";
 	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
 }
 

@@ -25,6 +25,7 @@ static const struct command {
 	{ "top", cmd_top, "", "totals, ports with their queues and flows on the whole screen" },
 	{ "voqs", cmd_voqs, "", "HierCC: what goes to other racks, its credit and queue" },
 	{ "credits", cmd_credits, "", "HierCC: what comes from other racks, and what it was granted" },
+	{ "ports", cmd_ports, "", "pauses by port and priority: queues, what was heard, what was sent" },
 	{ "stats", cmd_stats, "[--all]", "counters, one for each thing that can happen to a packet" },
 	{ "set", cmd_set, "[KEY VALUE]", "the knobs that can be turned while it runs, until the configuration is read again" },
 	{ "bypass", cmd_bypass, "on|off", "pass every packet untouched, or work again" },
@@ -43,7 +44,7 @@ static const struct {
 	  "  --sort KEY          sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY: the smallest first\n"
 	  "  --peer PREFIX       whose remote address is or lies there\n"
 	  "  --port N            whose local or remote port it is\n"
-	  "  --held-by WHY       rate, hop, credit, window or none: the column WHY\n"
+	  "  --held-by WHY       rate, hop, credit, pause, window or none: the column WHY\n"
 	  "  --top N             only so many (--sort rate, or sent with --watch)\n"
 	  "  --watch [SECONDS]   again and again, with what each sends: a terminal is redrawn, else lines with their time\n" },
 	{ cmd_support,

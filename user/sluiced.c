@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The daemon: loads and attaches the data plane, then waits in one epoll for signals, changes of
- * links and qdiscs, feedback that has nothing to ride on, VOQs that want credit, hosts that ask for R, and a timer of one
+ * links and qdiscs, feedback that has nothing to ride on, VOQs that want credit, hosts that ask for R, queues
+ * that get long, and a timer of one
  * second. Packets do not need it: when it dies, HPCC goes on in the kernel, and the next daemon adopts
  * what is pinned.
  */
@@ -174,6 +175,8 @@ static int daemon_loop(struct daemon *d)
 			metrics_serve(d->metrics);
 		} else if (ev.data.fd == dataplane_tor_fd(d->dp)) {
 			dataplane_tor(d->dp, d->config);
+		} else if (ev.data.fd == dataplane_ppfc_fd(d->dp)) {
+			dataplane_ppfc(d->dp);
 		} else if (ev.data.fd == d->net_fd) {
 			changed = net_watch_read(d->net_fd);
 			if (changed & NET_CHANGED_LINK)
@@ -264,7 +267,8 @@ int main(int argc, char **argv)
 	d.watchdog = sd_watchdog_enabled(0, NULL) > 0;
 	daemon_ready(&d);
 	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_watch(&d, dataplane_credits_fd(d.dp)) ?:
-	      daemon_watch(&d, dataplane_tor_fd(d.dp)) ?: daemon_metrics(&d) ?: daemon_loop(&d);
+	      daemon_watch(&d, dataplane_tor_fd(d.dp)) ?: daemon_watch(&d, dataplane_ppfc_fd(d.dp)) ?:
+	      daemon_metrics(&d) ?: daemon_loop(&d);
 	if (err)
 		msg("waiting for events: %s", strerror(-err));
 	sd_notify(0, "STOPPING=1");

@@ -31,6 +31,7 @@ enum why_verdict {
 	WHY_OBSERVE, /* observe, dry-run: nothing is held */
 	WHY_START,   /* no feedback yet */
 	WHY_CREDIT,
+	WHY_PAUSE,
 	WHY_HOP,
 	WHY_RATE,
 	WHY_WINDOW,
@@ -43,11 +44,11 @@ static const char *const verdict_names[] = {
 	[WHY_CLOSED] = "closed",   [WHY_BYPASS] = "bypass", [WHY_PLAIN] = "plain",   [WHY_IDLE] = "idle",
 	[WHY_OBSERVE] = "observe", [WHY_START] = "start",   [WHY_CREDIT] = "credit", [WHY_HOP] = "hop",
 	[WHY_RATE] = "rate",	   [WHY_WINDOW] = "window", [WHY_NOTHING] = "none",
-	[WHY_UNHELD] = "unheld",
+	[WHY_UNHELD] = "unheld",   [WHY_PAUSE] = "pause",
 };
 
-static const char *const looked[] = { "none", "rate", "hop", "credit", "window" };
-#define LOOKED 5
+static const char *const looked[] = { "none", "rate", "hop", "credit", "pause", "window" };
+#define LOOKED 6
 
 struct why {
 	struct flow_key key;
@@ -250,6 +251,8 @@ static enum why_verdict why_judge(const struct why *w)
 	case 3:
 		return WHY_CREDIT;
 	case 4:
+		return WHY_PAUSE;
+	case 5:
 		/* A socket with our control is always behind its W; what sends half of it has other reasons. */
 		return w->sent_bps * 2 < w->rate_bps ? WHY_NOTHING : WHY_WINDOW;
 	}
@@ -383,6 +386,10 @@ static void why_sentences(struct why *w)
 		snprintf(w->answer, sizeof(w->answer), "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants%s%s. It sends %.1f Mbit/s.",
 			 w->short_ns ? ", for " : "", w->short_ns ? time_text(why_age(w, w->short_ns), t) : "", mbit(w->sent_bps));
 		snprintf(w->next, sizeof(w->next), "sluicectl voqs here shows the VOQ, sluicectl credits on the receiver who else has a share of its port.");
+		break;
+	case WHY_PAUSE:
+		snprintf(w->answer, sizeof(w->answer), "Pauses (PFC) that the neighbour of %s asks for. It sends %.1f Mbit/s.", w->port, mbit(w->sent_bps));
+		snprintf(w->next, sizeof(w->next), "sluicectl ports here shows what was heard, and at the neighbour, if that is a switch with Sluice, which queue is long.");
 		break;
 	case WHY_HOP:
 		snprintf(w->answer, sizeof(w->answer), "R of its first hop (HierCC, Equation 1), %.1f Mbit/s: its share of what its VOQ may send. It sends %.1f Mbit/s.",

@@ -9,6 +9,7 @@
 #include "fallback.h"
 #include "hiercc.h"
 #include "hpcc.h"
+#include "pfc.h"
 #include "rx.h"
 #include "siphash.h"
 #include "sparse.h"
@@ -16,7 +17,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 8
+#define SLUICE_ABI 9
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -72,6 +73,7 @@ enum flow_held {
 	HELD_RATE,   /* R of HPCC, or of the fallback: the flow's own clock */
 	HELD_HOP,    /* R of Equation 1 of HierCC, of UDP: likewise */
 	HELD_CREDIT, /* its VOQ */
+	HELD_PAUSE,  /* the neighbour of its port */
 };
 
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/delay.bpf.h */
@@ -392,6 +394,63 @@ struct class_queue {
 	struct class_packet packet[CLASS_PACKETS];
 };
 
+/* Where the priority of a packet is from. */
+enum pfc_trust {
+	PFC_TRUST_DSCP, /* DSCP / 8 */
+	PFC_TRUST_PCP,	/* VLAN tag; 0 without one */
+};
+
+#define PFC_F_OBEY 1   /* what the neighbour asks for is obeyed */
+#define PFC_F_COUNT 2  /* the queue of the port is counted */
+#define PFC_F_PAUSE 4  /* the neighbour is paused by thresholds, */
+#define PFC_F_PREDICT 8 /*  and by prediction */
+#define PFC_F_DOWN 16  /* no link: nothing is sent, and what was heard is forgotten */
+
+/* A port with pauses. Written by the daemon, but for what names a program. */
+struct pfc_port {
+	__u64 netns_cookie; /* of the network namespace that the interface is in */
+	struct pfc_obey_params params;
+	__u32 flags;   /* PFC_F_* */
+	__u32 slot;    /* of pfc_slots, not 0 */
+	__u8 lossless; /* bit n: priority n is paused */
+	__u8 trust;    /* enum pfc_trust */
+	__u8 pad[6];
+	struct pfc_obey obey[PFC_PRIORITIES]; /* pfc */
+	__u64 heard[PFC_PRIORITIES];	      /* pfc: pauses, refreshed or not, */
+	__u64 resumed[PFC_PRIORITIES];	      /*   XONs, */
+	__u64 storms[PFC_PRIORITIES];	      /*   pauses that the watchdog ended, */
+};
+
+#define PFC_SLOTS 64 /* slot 0: of ports without pauses and of this machine, by which nothing leaves */
+
+/* What the daemon has told the neighbour of a port, and by what. */
+struct pfc_class {
+	struct pfc_told told;
+	__u64 in_bytes;	 /* the ingress counter: what came in by the port and is here, bytes, */
+	__s64 in_growth; /*   and by how much that grew in the last round */
+	__u64 out_bytes; /* the same of the egress queue */
+	__s64 out_growth;
+	__u64 xoffs, refreshes, xons, predicted; /* sent */
+};
+
+/*
+ * A port in the shared buffer. bytes and total are of its queue: under the lock of its root qdisc, by ingress port and
+ * priority. Without drops within the qdisc each is exact; with them total is, and each is when the queue is empty.
+ */
+struct pfc_slot {
+	__u64 bytes[PFC_SLOTS][PFC_PRIORITIES]; /* pfc_enqueue, pfc_dequeue, as the qdisc charges them */
+	__u64 total;	  /* likewise; what tc calls backlog */
+	__u64 amended;	  /* likewise: what was not seen to come or go: the qdisc dropped it, say */
+	__u32 inexact;	  /* likewise: 1: bytes are not exact until the queue is empty */
+	__u32 wake_bytes; /* daemon: it sleeps until total is more. pfc_enqueue: 0, it has been woken */
+	struct pfc_class of[PFC_PRIORITIES]; /* daemon */
+	/* Daemon; of slot 0: of the whole buffer, as of the last round. */
+	__u64 round_ns;
+	__u64 elapsed_ns;   /* since the round before */
+	__u64 free_bytes;   /* of what is not headroom */
+	__u64 remaining_ns; /* how long that lasts (Algorithm 1); ~0: it does not get less */
+};
+
 enum sluice_mode {
 	MODE_OBSERVE, /* telemetry goes out and comes back; U is measured, W is not computed */
 	MODE_DRY_RUN, /* W and R are computed and shown, and hold nothing back */
@@ -414,7 +473,7 @@ struct control {
 	__u64 credit_ns;       /* daemon: when it dealt out credit last */
 	__u64 credit_life_ns;  /* for so long after that, ports that do are not told of by their hops */
 	__be32 tor;	       /* of this machine as a rack: not 0 */
-	__u32 pad;
+	__u32 pfc;	       /* daemon: there are ports that obey pauses */
 	char cc_name[16];      /* congestion control that is registered; "" for none */
 	char cc_default[16];   /* the namespace's default before ours; "" if it was left alone */
 };
@@ -437,6 +496,8 @@ _Static_assert(sizeof(struct arrival) == 120, "arrival");
 _Static_assert(sizeof(struct arrival_news) == 80, "arrival_news");
 _Static_assert(sizeof(struct port) == 112, "port");
 _Static_assert(sizeof(struct port_classes) == 216, "classes");
+_Static_assert(sizeof(struct pfc_port) == 496, "pfc port");
+_Static_assert(sizeof(struct pfc_slot) == PFC_SLOTS * 64 + 760, "pfc slot");
 _Static_assert(sizeof(struct class_queue) == 48 + CLASS_PACKETS * 16, "class queue");
 
 #endif

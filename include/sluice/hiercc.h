@@ -39,9 +39,10 @@
  *    waits longer leaves together when it is over, V_high at most.
  *  - A VOQ that was silent for idle_ns has C0 again, whatever got lost.
  *  - A total beyond S, by more than the one credit that rounding may give, is refused.
- *  - The receiver takes what was sent before the first packet that it saw as granted: after a restart it
- *    grants what has arrived since, no more.
- *  - A VOQ is never due more than debt_max. What S is ahead of it is taken as granted: credit that
+ *  - The receiver takes what was sent before the first packet that it saw as granted, but for C0, which the VOQ may
+ *    have used up: after a restart each would have C0 to spare at once, beside what is on its way already. With two the
+ *    port had a queue of 82 KB then, at 100 Mbit/s and 4 ms.
+ *  - A VOQ is never due more than debt_max, and what a late loop has yet to grant. What S is ahead of it is taken as granted: credit that
  *    nobody else had to wait for. The same goes for what S claims and nobody saw arrive, beyond
  *    debt_max and 1/8 of what did arrive (losses), and for a jump (a sender that began anew).
  *  - F counts no more than the packets that arrived in an epoch, and RX_FLOWS_MAX.
@@ -277,6 +278,7 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 				  __u64 credit, int due, __u16 at)
 {
 	__u64 passed, granted_ns, got, sample, old = hiercc_credit_rate(v, p), weight;
+	int due_throughout;
 
 	if (!v->mark_ns || now_ns < v->mark_ns || credit < v->mark) {
 		v->mark = credit;
@@ -296,7 +298,9 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 	sample = sample < HIERCC_RATE_MAX ? sample : HIERCC_RATE_MAX - 1;
 	/* 2^37 * 2^26 < 2^63 */
 	weight = passed < p->window_ns ? passed : p->window_ns;
-	if (due || sample > old || !v->rate)
+	/* With nothing due at the mark it is not known for how long of a long time something was. */
+	due_throughout = due && (v->due || passed <= HIERCC_BLIND_WINDOWS * p->window_ns);
+	if (due_throughout || sample > old || (!v->rate && !due))
 		v->rate = (old * (p->window_ns - weight) + sample * weight) / p->window_ns;
 	v->rate = v->rate ? v->rate : 1;
 	v->due = due;
@@ -441,20 +445,23 @@ static inline void hiercc_count_packets(struct hiercc_due *d, const struct hierc
 	d->in_epoch = packets < RX_FLOWS_MAX ? packets : RX_FLOWS_MAX;
 }
 
-/* All that was sent before what arrived is taken as granted. */
-static inline void hiercc_begin(struct hiercc_due *d, const struct hiercc_params *p, __u32 total,
-				__u64 arrived)
+/* All that was sent is taken as granted, but for so many bytes. */
+static inline void hiercc_begin(struct hiercc_due *d, const struct hiercc_params *p, __u32 total, __u64 owed)
 {
 	d->sent = HIERCC_TOTAL_FIRST + total;
-	d->granted = d->sent - (arrived < p->debt_max ? arrived : p->debt_max);
+	d->granted = d->sent - (owed < p->debt_max ? owed : p->debt_max);
 	d->unseen = 0;
 }
 
-/* Judges what was noted of a VOQ since the last time; now_ns by a clock that does not go back. */
+/*
+ * Judges what was noted of a VOQ since the last time; now_ns by a clock that does not go back. budget: bytes that
+ * the port may grant by now, and many if its loop was late: its senders went on at their rates meanwhile.
+ */
 static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct hiercc_params *p,
-					     const struct hiercc_seen *seen, __u64 now_ns)
+					     const struct hiercc_seen *seen, __u64 now_ns, __u64 budget)
 {
-	__u64 arrived, most;
+	__u64 arrived, most, owed, late = budget < p->debt_max ? budget : p->debt_max;
+	__u64 debt_max = p->debt_max + late / HIERCC_DELTA_BYTES * HIERCC_DELTA_BYTES;
 	__u32 total = seen->claim >> 32, flows = seen->claim;
 	enum hiercc_claim verdict = HIERCC_LEARNED;
 	__s64 ahead;
@@ -474,7 +481,8 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 	if (!d->sent) {
 		if (!arrived)
 			return HIERCC_LEARNED;
-		hiercc_begin(d, p, total, arrived);
+		owed = total < p->c0 ? total : p->c0; /* all of it, of one that has only just begun */
+		hiercc_begin(d, p, total, owed > arrived ? owed : arrived);
 		verdict = HIERCC_FIRST;
 	} else if (ahead < -(__s64)p->debt_max || ahead > (__s64)(arrived + p->debt_max)) {
 		hiercc_begin(d, p, total, arrived);
@@ -493,20 +501,23 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 			d->unseen = p->debt_max;
 			verdict = HIERCC_CUT;
 		}
-		if (d->granted + p->debt_max < d->sent) {
-			d->granted = d->sent - p->debt_max;
+		if (d->granted + debt_max < d->sent) {
+			d->granted = d->sent - debt_max;
 			verdict = HIERCC_CUT;
 		}
 	}
 	return verdict;
 }
 
-/* The same of VOQ i, which then is in the ring if it is due credit. voqs: all VOQs of the port. */
+/*
+ * The same of VOQ i, which then is in the ring if it is due credit, after hiercc_budget(). voqs: all VOQs of the
+ * port.
+ */
 static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hiercc_due *voqs,
 					     __u32 i, const struct hiercc_params *p,
 					     const struct hiercc_seen *seen, __u64 now_ns)
 {
-	enum hiercc_claim verdict = hiercc_judge(&voqs[i], p, seen, now_ns);
+	enum hiercc_claim verdict = hiercc_judge(&voqs[i], p, seen, now_ns, port->budget);
 
 	if (voqs[i].granted < voqs[i].sent)
 		hiercc_enlist(port, voqs, i);

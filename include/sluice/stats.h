@@ -53,6 +53,8 @@
 	X(HOP_MTU, "hop_mtu", "INT-MD packets that the MTU had no room to make longer by one more hop") \
 	X(HOP_BAD, "hop_bad", "packets with a malformed telemetry header, forwarded as they are")  \
 	X(HOP_NO_QUEUE, "hop_no_queue", "packets not stamped: the queue cannot be read")           \
+	X(PFC_HELD, "pfc_held", "also: packets that were given the end of a pause as their departure") \
+	X(PFC_UNHELD, "pfc_unheld", "also: packets that left in a pause: the port has no fq, or they are not IP") \
 	X(HOP_CREDIT, "hop_credit", "packets not stamped: credit keeps the queue of that port short")  \
 	X(TOR_VOQ, "tor_voq", "also: packets of hosts behind this switch that went by its VOQs")      \
 	X(TOR_ASKED, "tor_asked", "also: likewise, those by which a host asked for R")               \
@@ -68,6 +70,15 @@
 	X(RX_FEEDBACK, "rx_feedback", "messages of feedback for several flows")                     \
 	X(RX_CREDIT, "rx_credit", "messages of credit")                                             \
 	X(RX_RATE, "rx_rate", "messages of rates from the switch of this rack")                     \
+	X(PFC_RX, "pfc_rx", "PFC frames taken: pauses and their ends, for priorities that are lossless") \
+	X(PFC_STORM, "pfc_storm", "also: frames that were not obeyed: they paused a priority for too long") \
+	X(PFC_LOSSY, "pfc_lossy", "also: PFC frames that name a priority that is not lossless, which sends on") \
+	X(PFC_UNWANTED, "pfc_unwanted", "also: PFC frames ignored: this port does not obey pauses")  \
+	X(PFC_BAD_LENGTH, "pfc_bad_length", "also: PFC frames ignored: neither 60 nor 64 bytes")     \
+	X(PFC_BAD_GROUP, "pfc_bad_group", "also: PFC frames ignored: not to 01:80:c2:00:00:01")      \
+	X(PFC_LINK_PAUSE, "pfc_link_pause", "also: frames ignored: PAUSE of 802.3x, of the whole link") \
+	X(PFC_BAD_OPCODE, "pfc_bad_opcode", "also: MAC control frames ignored: no PFC")               \
+	X(PFC_BAD_VECTOR, "pfc_bad_vector", "also: PFC frames ignored: reserved bits are set")       \
 	X(RX_TRUNCATED, "rx_truncated", "packets shorter than their headers say")                  \
 	X(RX_NOT_HPCC, "rx_not_hpcc", "packets to our UDP port with another kind of shim")         \
 	X(RX_BAD_VERSION, "rx_bad_version", "packets of a version that we do not speak")           \

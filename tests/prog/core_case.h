@@ -67,7 +67,8 @@ struct core_case {
 	X(core_voq_credit, c->verdict = hiercc_credit(&c->voq, &c->voq_params, c->now_ns,          \
 						      c->voq.credit + c->n, c->report, c->mark))   \
 	X(core_voq_see, hiercc_see(&c->seen, c->n, c->mark, c->word[0], c->word[1], 75000))        \
-	X(core_voq_judge, c->verdict = hiercc_judge(&c->due, &c->voq_params, &c->seen, c->now_ns)) \
+	X(core_voq_judge, c->verdict = hiercc_judge(&c->due, &c->voq_params, &c->seen, c->now_ns, \
+						      c->word[0] >> 12)) \
 	X(core_voq_budget, hiercc_budget(&c->port, c->bytes))                                      \
 	X(core_hop_rate, c->verdict = hiercc_arrival(&c->hop, &c->hop_params, c->now_ns, c->bytes); \
 			 hiercc_rate(&c->hop, &c->hop_params, c->n, c->word[0]))                   \

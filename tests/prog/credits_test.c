@@ -115,23 +115,23 @@ Test(credits, first_packet__gets_a_slot_and_is_granted)
 	expect_eq(c->arrivals[slot].ifindex, WORLD_IFINDEX);
 	slot_learn(c, slot, now_ns());
 	expect_eq(c->due[slot].sent, HIERCC_TOTAL_FIRST + S_BEGIN);
-	expect_eq(due_of(slot), 1500);
+	expect_eq(due_of(slot), c->peers[0].params.c0); /* of before, too */
 	rounds(2);
-	expect_eq(due_of(slot), 0);
+	expect_between(due_of(slot), 0, c->peers[0].params.c0 - 1);
 	expect_between(now_ns() - pins.ctl->credit_ns, 0, NSEC_PER_SEC);
 }
 
 /* Those that came before ingress knew of the slot are in the ring, too. */
 Test(credits, further_news__are_added)
 {
-	__u32 slot = told(news_of(1, 1, S_BEGIN, 1, 1500));
+	__u32 slot = told(news_of(1, 1, 1500, 1, 1500));
 
-	expect_eq(told(news_of(1, 1, S_BEGIN + 3000, 1, 3000)), slot);
-	expect_eq(told(news_of(1, 1, S_BEGIN + 1000, 1, 0)), slot); /* overtaken */
+	expect_eq(told(news_of(1, 1, 4500, 1, 3000)), slot);
+	expect_eq(told(news_of(1, 1, 2500, 1, 0)), slot); /* overtaken */
 	expect_eq(c->active_count, 1);
 	slot_learn(c, slot, now_ns());
 	expect_eq(due_of(slot), 4500);
-	expect_eq(c->due[slot].sent, HIERCC_TOTAL_FIRST + S_BEGIN + 3000);
+	expect_eq(c->due[slot].sent, HIERCC_TOTAL_FIRST + 4500);
 }
 
 Test(credits, port__grants_its_rate_by_flows)
@@ -200,11 +200,13 @@ Test(credits, silence__costs_nothing)
 	expect_eq(told(news_of(1, 1, S_BEGIN + 9000, 1, 1000)), slot);
 	expect_eq(c->active_count, 1);
 	expect_eq(c->awake, 1);
+	/* What the port had to give in between is gone. */
+	c->round++;
+	port_visit(c, 0, c->ports[0].granted_ns + 100000);
 	slot_learn(c, slot, now_ns());
 	expect_eq(c->due[slot].sent, HIERCC_TOTAL_FIRST + S_BEGIN + 9000);
 	expect_eq(c->arrivals[slot].claims_jumped, 0);
-	/* What the port had to give in between is gone. */
-	port_grant(c, &c->ports[0], c->ports[0].granted_ns + 100000);
+	port_grant(c, &c->ports[0]);
 	expect_between(due_of(slot), 9000 - 3 * HIERCC_DELTA_BYTES, 9000); /* 1250, one saved, one begun */
 }
 
@@ -372,8 +374,8 @@ Test(credits, restart__is_no_flood)
 										 .tor = htonl(1) }, &cookie));
 	slot = told(news_of(1, 1, S_BEGIN + 5000000, 1, 1000));
 	slot_learn(c, slot, now_ns());
-	expect_eq(due_of(slot), 1000);
-	expect_eq(c->due[slot].granted, HIERCC_TOTAL_FIRST + S_BEGIN + 5000000 - 1000);
+	expect_eq(due_of(slot), c->peers[0].params.c0);
+	expect_eq(c->due[slot].granted, HIERCC_TOTAL_FIRST + S_BEGIN + 5000000 - c->peers[0].params.c0);
 }
 
 Test(credits, reload__off_and_on_and_without_the_peer)

@@ -470,6 +470,15 @@ static void hop_rate_is(int v6, __u64 rate)
 	voq_set(to_b(v6), &v);
 }
 
+/* The first window of the flow has left: from then on Equation 1 counts. */
+static void first_window_left(struct ip_spec s)
+{
+	struct flow f = flow_get(s);
+
+	f.tx_bytes = q12_to_bytes(f.params.w_init);
+	flow_set(s, &f);
+}
+
 /* Datagrams of 1000 bytes weigh 1138; the horizon is 1 ms. */
 Test(voq, rate__paces_udp)
 {
@@ -478,6 +487,7 @@ Test(voq, rate__paces_udp)
 	__u64 t;
 
 	leaves(s);
+	first_window_left(s);
 	hop_rate_is(0, 2000000);
 	clocks_stop(s);
 	t = clock_ns();
@@ -545,12 +555,31 @@ static unsigned int window_granted(struct ip_spec s)
 	return get16(r.out.b + 14 + 20 + 14);
 }
 
+/* A short flow waits in the VOQ in turn, and not for an R that is meant for long ones. */
+Test(voq, rate__is_not_for_the_first_window)
+{
+	struct ip_spec s = { .payload = 1000 };
+	struct flow f;
+
+	leaves(s);
+	f = flow_get(s);
+	f.cc.w = 20 * 1200ULL << 12;
+	f.tx_bytes = q12_to_bytes(f.params.w_init) - 2 * 1150;
+	flow_set(s, &f);
+	hop_rate_is(0, 7 * 1200 * 1000);
+	leaves(s);
+	expect_eq(window_granted(s), 21 * 1000);
+	leaves(s);
+	expect_eq(window_granted(s), 8 * 1000);
+}
+
 Test(voq, rate__and_window)
 {
 	struct ip_spec s = { .payload = 1000 };
 	struct flow f;
 
 	leaves(s);
+	first_window_left(s);
 	f = flow_get(s);
 	f.cc.w = 20 * 1200ULL << 12;
 	flow_set(s, &f);
@@ -575,6 +604,7 @@ Test(voq, rate__without_hpcc)
 	peer.hpcc_off = 1;
 	peers_change(peer);
 	leaves(s);
+	first_window_left(s);
 	f = flow_get(s);
 	f.cc.w = 2 * 1200ULL << 12;
 	f.cc.rate_bps = hpcc_rate_bps(f.cc.w, f.params.t_ns);

@@ -86,6 +86,8 @@ static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints,
 	bpf_program__set_autoload(skel->progs.backlog_dequeue, tracepoints);
 	bpf_program__set_autoload(skel->progs.class_enqueue, tracepoints);
 	bpf_program__set_autoload(skel->progs.class_dequeue, tracepoints);
+	bpf_program__set_autoload(skel->progs.pfc_enqueue, tracepoints);
+	bpf_program__set_autoload(skel->progs.pfc_dequeue, tracepoints);
 	bpf_program__set_autoload(skel->progs.cc_init, false);
 	bpf_program__set_autoload(skel->progs.cc_control, false);
 	bpf_program__set_autoload(skel->progs.cc_ssthresh, false);
@@ -164,6 +166,9 @@ void world_trace(void)
 	skel->links.backlog_dequeue = bpf_program__attach(skel->progs.backlog_dequeue);
 	skel->links.class_enqueue = bpf_program__attach(skel->progs.class_enqueue);
 	skel->links.class_dequeue = bpf_program__attach(skel->progs.class_dequeue);
+	skel->links.pfc_enqueue = bpf_program__attach(skel->progs.pfc_enqueue);
+	skel->links.pfc_dequeue = bpf_program__attach(skel->progs.pfc_dequeue);
+	cr_assert(skel->links.pfc_enqueue && skel->links.pfc_dequeue, "attaching: %s", strerror(errno));
 	cr_assert(skel->links.backlog_enqueue && skel->links.backlog_dequeue && skel->links.class_enqueue &&
 			  skel->links.class_dequeue, "attaching: %s",
 		  strerror(errno));
@@ -187,6 +192,7 @@ static int program_fd(enum program p)
 		[POD_HOP] = skel->progs.pod_hop,
 		[INGRESS_XDP] = xdp->progs.ingress_xdp,
 		[TOR_INGRESS] = skel->progs.tor,
+		[PFC_INGRESS] = skel->progs.pfc,
 	};
 
 	return bpf_program__fd(programs[p]);
@@ -420,6 +426,61 @@ void control_set(enum sluice_mode mode, int bypass)
 	c.mode = mode;
 	c.bypass = bypass;
 	map_set(skel->maps.control, &zero, &c);
+}
+
+void pauses_set(__u32 ifindex, const struct pfc_port *pauses)
+{
+	map_set(skel->maps.pfc_ports, &ifindex, pauses);
+}
+
+struct pfc_port pauses_get(__u32 ifindex)
+{
+	struct pfc_port p = {};
+
+	cr_assert(map_get(skel->maps.pfc_ports, &ifindex, &p));
+	return p;
+}
+
+void pauses_count(__u32 n)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.pfc = n;
+	map_set(skel->maps.control, &zero, &c);
+}
+
+struct pfc_slot pauses_slot(__u32 slot)
+{
+	struct pfc_slot s = {};
+
+	cr_assert(map_get(skel->maps.pfc_slots, &slot, &s));
+	return s;
+}
+
+void pauses_slot_set(__u32 slot, const struct pfc_slot *s)
+{
+	map_set(skel->maps.pfc_slots, &slot, s);
+}
+
+static int alarm_count(void *ctx, void *data, size_t bytes)
+{
+	(void)data;
+	(void)bytes;
+	++*(unsigned int *)ctx;
+	return 0;
+}
+
+unsigned int alarms_taken(void)
+{
+	unsigned int n = 0;
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(skel->maps.pfc_alarms), alarm_count, &n, NULL);
+
+	cr_assert(ring, "the ring of alarms: %s", strerror(errno));
+	ring_buffer__consume(ring);
+	ring_buffer__free(ring);
+	return n;
 }
 
 void pod_set(__u32 ifindex)

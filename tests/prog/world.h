@@ -24,7 +24,7 @@
 #define WORLD_BPS 100000000000ULL
 #define WORLD_T_NS 1000000 /* base RTT */
 
-enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP, INGRESS_XDP, TOR_INGRESS };
+enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP, INGRESS_XDP, TOR_INGRESS, PFC_INGRESS };
 
 /*
  * Where the host takes telemetry off: INGRESS at tc, or INGRESS_XDP at XDP with tc behind it, which
@@ -161,6 +161,14 @@ struct port port_usual(void);
 void classes_set(__u32 ifindex, const struct port_classes *classes);
 void class_queue_set(__u32 ifindex, __u32 class, const struct class_queue *queue);
 struct class_queue class_queue_get(__u32 ifindex, __u32 class);
+/* A port with pauses; n: how many obey them. */
+void pauses_set(__u32 ifindex, const struct pfc_port *pauses);
+struct pfc_port pauses_get(__u32 ifindex);
+void pauses_count(__u32 n);
+struct pfc_slot pauses_slot(__u32 slot);
+void pauses_slot_set(__u32 slot, const struct pfc_slot *s);
+/* How often a queue has woken the daemon since the last time. */
+unsigned int alarms_taken(void);
 void peer_set(const char *address, __u32 prefixlen, const struct peer *peer); /* "10.1.0.0" or v6 */
 struct peer peer_usual(void);
 /* Flows to all peers ask for telemetry in this encoding from now on. */

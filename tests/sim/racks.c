@@ -297,12 +297,12 @@ static void port_grant(struct packet *pkt)
 {
 	uint32_t i, k, times;
 
+	hiercc_budget(&port_credit, sim.now - granted_ns);
+	granted_ns = sim.now;
 	for (i = 0; i < o_racks; i++) {
 		hiercc_learn(&port_credit, due, i, &hp, &seen[i], sim.now);
 		rack_rate(&racks[i]);
 	}
-	hiercc_budget(&port_credit, sim.now - granted_ns);
-	granted_ns = sim.now;
 	while (hiercc_grant(&port_credit, due) != HIERCC_NONE)
 		;
 	for (i = 0; i < o_racks; i++) {

@@ -3,13 +3,14 @@
  * Whoever wants to move a host's flow without having its key, at the switch port that leads to it: sees all that
  * passes there, and sends what it likes.
  *
- * usage: attack record DEVICE FILE
- *	keeps the newest message with echo and authentication that left by DEVICE in FILE, until SIGTERM
+ * usage: attack record DEVICE FILE [MESSAGE]
+ *	keeps the newest authenticated message that left by DEVICE in FILE, until SIGTERM: DATA with an echo, or
+ *	5 (CREDIT) or 6 (RATE)
  * usage: attack KIND DEVICE FILE COUNT [KEY]
  *	sends COUNT messages made of that one, 10,000 a second, past the queue of DEVICE. KIND:
  *	replay   as it was
- *	forge    newer, of an echo that says something else, with a random tag
- *	flip     as it was but for a bit of echo, sequence or tag
+ *	forge    newer, of an echo (a total, a rate) that says something else, with a random tag
+ *	flip     as it was but for a bit of echo (of the entries), sequence or tag
  *	key      newer, of another echo, with the right tag of KEY (32 hex digits)
  *	bare     the same without authentication
  *	address  from the next address of the same network, tag and all as it was
@@ -66,16 +67,26 @@ static int device_open(const char *name)
 	return fd;
 }
 
-static int is_wanted(const struct frame *f)
+static unsigned int message_of(const struct frame *f)
 {
-	unsigned int udp, head;
+	return f->b[at_shim(f) + 4] & 0xf;
+}
 
-	if (f->len < 100 || (get16(f->b + 12) != ETH_P_IP && get16(f->b + 12) != ETH_P_IPV6))
+/* Where what it tells begins: its echo, or its first entry. */
+static unsigned int at_body(const struct frame *f)
+{
+	return message_of(f) == DATA ? at_echo(f) : at_shim(f) + 12;
+}
+
+static int is_wanted(const struct frame *f, unsigned int message)
+{
+	unsigned int udp, flags = HAS_AUTH | (message == DATA ? HAS_ECHO : 0);
+
+	if (f->len < 90 || (get16(f->b + 12) != ETH_P_IP && get16(f->b + 12) != ETH_P_IPV6))
 		return 0;
 	udp = at_udp(f);
-	head = at_shim(f) + 4;
 	return f->b[udp - (frame_is_v6(f) ? 34 : 11)] == IPPROTO_UDP && get16(f->b + udp + 2) == PORT_WIRE &&
-	       (f->b[head] & 0xf) == DATA && (f->b[head + 2] & (HAS_ECHO | HAS_AUTH)) == (HAS_ECHO | HAS_AUTH);
+	       message_of(f) == message && (f->b[at_shim(f) + 6] & flags) == flags;
 }
 
 static void frame_save(const struct frame *f, const char *file)
@@ -89,7 +100,7 @@ static void frame_save(const struct frame *f, const char *file)
 		die(file);
 }
 
-static int record(int fd, const char *file)
+static int record(int fd, const char *file, unsigned int message)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	struct frame f;
@@ -106,20 +117,24 @@ static int record(int fd, const char *file)
 		if (len <= 0 || from.sll_pkttype != PACKET_OUTGOING)
 			continue;
 		f.len = len;
-		if (is_wanted(&f))
+		if (is_wanted(&f, message))
 			frame_save(&f, file);
 	}
 	return 0;
 }
 
-/* Newer than all of the flow, and an echo with an empty queue of another packet. */
+/* Newer than all of the flow, and an echo with an empty queue of another packet; 1 KB more credit; or another R. */
 static void tell_lies(struct frame *f, unsigned int n)
 {
-	__u8 *echo = f->b + at_echo(f);
+	__u8 *body = f->b + at_body(f);
 
 	put64(f->b + at_auth(f), get64(f->b + at_auth(f)) + HOUR_NS + n);
-	put32(echo, get32(echo) - n);
-	put64(echo + 8, get64(echo + 8) + ((__u64)n << 36));
+	if (message_of(f) != DATA) {
+		put32(body + 16, get32(body + 16) + (n + 1) * 1024);
+		return;
+	}
+	put32(body, get32(body) - n);
+	put64(body + 8, get64(body + 8) + ((__u64)n << 36));
 }
 
 static void authentication_remove(struct frame *f)
@@ -135,14 +150,14 @@ static void authentication_remove(struct frame *f)
 	put16(f->b + ip, get16(f->b + ip) - AUTH_BYTES);
 }
 
-/* The source of the outer and of the inner packet. */
+/* The source of the outer packet, and of the inner one if there is one. */
 static void source_set(struct frame *f, int stranger)
 {
 	static const __u8 v4[] = { 192, 0, 2, 1 }, v6[] = { 0x20, 1, 0xd, 0xb8, [15] = 1 };
 	unsigned int at[] = { 14, at_inner(f) }, i;
 	int is_v6 = frame_is_v6(f);
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < (message_of(f) == DATA ? 2 : 1); i++) {
 		__u8 *source = f->b + at[i] + (is_v6 ? 8 : 12);
 
 		if (stranger)
@@ -186,14 +201,14 @@ static struct siphash_key key_parse(const char *text)
 static struct frame attack_make(const char *kind, const struct frame *seen, unsigned int n, const char *key)
 {
 	struct frame f = *seen;
-	unsigned int bits = (at_inner(&f) - at_echo(&f)) * 8, bit = rand() % bits;
+	unsigned int bits = (at_inner(&f) - at_body(&f)) * 8, bit = rand() % bits;
 
 	if (!strcmp(kind, "forge")) {
 		tell_lies(&f, n);
 		put64(f.b + at_auth(&f) + 8, (__u64)rand() << 32 | rand());
 	} else if (!strcmp(kind, "flip")) {
-		f.b[at_echo(&f) + bit / 8] ^= 1 << bit % 8;
-	} else if (!strcmp(kind, "key") && key) {
+		f.b[at_body(&f) + bit / 8] ^= 1 << bit % 8;
+	} else if (!strcmp(kind, "key") && key && message_of(&f) == DATA) {
 		struct siphash_key k = key_parse(key);
 
 		tell_lies(&f, n);
@@ -219,10 +234,10 @@ int main(int argc, char **argv)
 	FILE *in;
 	int fd;
 
-	if (argc == 4 && !strcmp(argv[1], "record"))
-		return record(device_open(argv[2]), argv[3]);
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "record"))
+		return record(device_open(argv[2]), argv[3], argc == 5 ? atoi(argv[4]) : DATA);
 	if (argc < 5) {
-		fprintf(stderr, "usage: attack record DEVICE FILE | attack KIND DEVICE FILE COUNT [KEY]\n");
+		fprintf(stderr, "usage: attack record DEVICE FILE [MESSAGE] | attack KIND DEVICE FILE COUNT [KEY]\n");
 		return 1;
 	}
 	in = fopen(argv[3], "r");
@@ -230,7 +245,7 @@ int main(int argc, char **argv)
 		die(argv[3]);
 	seen.len = fread(seen.b, 1, sizeof(seen.b), in);
 	fclose(in);
-	if (!is_wanted(&seen)) {
+	if (!is_wanted(&seen, message_of(&seen))) {
 		errno = ENOMSG;
 		die(argv[3]);
 	}

@@ -136,17 +136,21 @@ auth__key_files_that_are_refused() {
 
 # --- attacks ---
 
+# Whom, from which port: tests/system/tor.sh has others.
+ATTACK_NODE=h1 ATTACK_FROM=sw ATTACK_PORT=p1
+
 # attack KIND COUNT [KEY]: tests/system/attack.c, at the switch port to h1.
 attack() {
-	net_in sw "$BUILD/attack" "$1" p1 "$CASE_DIR/message" "$2" ${3:+"$3"} 2>"$CASE_DIR/attack.log" ||
+	net_in $ATTACK_FROM "$BUILD/attack" "$1" $ATTACK_PORT "$CASE_DIR/message" "$2" ${3:+"$3"} 2>"$CASE_DIR/attack.log" ||
 		fail "attack: $(<"$CASE_DIR/attack.log")"
 }
 
+# attack_record [MESSAGE]: as attack.c has it.
 attack_record() {
 	rm -f "$CASE_DIR/message"
-	net_exec sw "$BUILD/attack" record p1 "$CASE_DIR/message" 2>"$CASE_DIR/attack.log" 9>&- &
+	net_exec $ATTACK_FROM "$BUILD/attack" record $ATTACK_PORT "$CASE_DIR/message" "$@" 2>"$CASE_DIR/attack.log" 9>&- &
 	RECORDER=$!
-	wait_for 20 "a message to h1 passes" test -s "$CASE_DIR/message"
+	wait_for 20 "a message to $ATTACK_NODE passes" test -s "$CASE_DIR/message"
 }
 
 attack_record_end() {
@@ -154,16 +158,16 @@ attack_record_end() {
 	wait $RECORDER || fail "attack: $(<"$CASE_DIR/attack.log")"
 }
 
-# attack_counts KIND COUNTER [KEY]: 10,000 messages, and COUNTER of h1 grows by as many.
+# attack_counts KIND COUNTER [KEY]: 10,000 messages, and COUNTER of the node grows by as many.
 attack_counts() {
 	local before
 
-	before=$(stat_of h1 "$2")
+	before=$(stat_of $ATTACK_NODE "$2")
 	attack "$1" 10000 ${3:+"$3"}
 	wait_for 20 "all that was sent (${1}) is counted as $2, and nothing else is" attack_counted "$2" $((before + 10000))
 }
 
-attack_counted() { (($(stat_of h1 "$1") == $2)); }
+attack_counted() { (($(stat_of $ATTACK_NODE "$1") == $2)); }
 
 # Each kind of attack, 10,000 messages a second, and what it is counted as.
 attacks() {

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Pauses: a switch that sends them, a host that is sent some, and what becomes of both when one of them dies.
+
+PFC_TOS=96 # CS3: priority 3
+
+# pfc_switch KIND KEYS: both ports of the switch, and the section pfc.
+pfc_switch() {
+	switch_config | sed "s/, id: /, pfc: $1, id: /"
+	echo "pfc: {$2}"
+}
+
+# pfc_host [KEYS]: h1 obeys.
+pfc_host() {
+	host_config h1 "interfaces: [{name: eth0, role: host, speed: 100Mbit, pfc: obey}]"
+	echo "pfc: {${1:-}}"
+}
+
+# ports_of NODE PORT FIELD: of priority 3; FIELD is a jq expression.
+ports_of() {
+	ctl "$1" ports --json | jq -r ".ports[] | select(.name == \"$2\").priorities[] | select(.priority == 3) | $3"
+}
+
+ports_soon() { wait_for 20 "$3 of $2 is $4" ports_are "$@"; }
+
+ports_are() { [[ $(ports_of "$1" "$2" "$3") == "$4" ]]; }
+
+pfc_links() { (cd "$PINS/ssys-sw" && printf '%s\n' pfc_*queue | sort | xargs); }
+
+pfc_total() { ctl sw ports --json | jq ".ports[] | select(.name == \"$1\").queue_bytes"; }
+
+pfc_backlog() { net_in sw tc -s -j qdisc show dev "$1" root | jq '.[0].backlog'; }
+
+# The sum is what tc says: between two readings of it, as the queue goes on.
+pfc_is_exact() {
+	local before now after
+
+	before=$(pfc_backlog "$1")
+	now=$(pfc_total "$1")
+	after=$(pfc_backlog "$1")
+	((now >= (before < after ? before : after) - 4000 && now <= (before > after ? before : after) + 4000))
+}
+
+# pfc_send VECTOR QUANTA [COUNT INTERVAL_US]: the switch to h1.
+pfc_send() {
+	net_in sw "$BUILD/pause" p1 "$1" "$2" "${3:-1}" "${4:-1000}" || fail "the PFC frame cannot be sent"
+}
+
+pfc_received() { net_in sw cat /sys/class/net/p1/statistics/rx_packets; }
+
+# What comes in at 150 Mbit/s and leaves at 100 is counted, and its sender is told: first by prediction.
+pfc__switch_pauses_who_fills_it() {
+	local capture quanta
+
+	need tcpdump tshark
+	net_up without-fq
+	pfc_switch ppfc "buffer: 400KB, k_max: 10KB, seed: 1" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	bpf_of sw >"$CASE_DIR/objects.txt"
+	expect "links" "$(pfc_links)" = "pfc_dequeue pfc_enqueue"
+	net_exec h1 tcpdump -Z root -U --immediate-mode -i eth0 -w "$CASE_DIR/pauses.pcap" 'ether proto 0x8808' >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
+	capture=$!
+	wait_for 20 "tcpdump listens" grep -q 'listening' "$CASE_DIR/tcpdump.log"
+	server h2
+	bulk_udp_start h1 10.2.0.2 -b 150M -l 1400 -S $PFC_TOS
+	ports_soon sw p1 '.predicted > 0' true
+	grows "XOFF" 20 ports_of sw p1 '.xoffs + .refreshes'
+	wait_for 20 "its queue by ingress port is p1's" ports_are sw p2 '.queue_by_ingress | keys[0]' p1
+	expect "pauses of p2, which nobody fills" "$(ports_of sw p2 '.xoffs + .predicted')" -eq 0
+	expect "text" "$(ctl sw ports)" has "xoff"
+	wait_for 20 "the sum is the backlog" pfc_is_exact p2
+	bulk_udp_stop
+	wait_for 20 "the queue is empty" test_total p2 0
+	ports_soon sw p2 '.queue_by_ingress | length' 0
+	ports_soon sw p1 .told -
+	expect "XON" "$(ports_of sw p1 .xons)" -ge 1
+	kill -TERM $capture
+	wait $capture
+	quanta=$(tshark -r "$CASE_DIR/pauses.pcap" -T fields -e macc.opcode -e macc.cbfc.enbv -e macc.cbfc.pause_time.c3 2>/dev/null |
+		sort -u)
+	expect "opcode and vector of all frames" "$(cut -f 1,2 <<<"$quanta" | sort -u | xargs)" = "0x0101 0x0008"
+	expect "quanta of the longest" "$(cut -f 3 <<<"$quanta" | sort -n | tail -n 1)" -gt 0
+	expect "quanta of XON" "$(cut -f 3 <<<"$quanta" | sort -n | head -n 1)" -eq 0
+	daemon_stop sw
+	servers_stop
+	wait_for 300 "the BPF objects of the daemon are gone (left.txt)" bpf_none_left "$CASE_DIR/objects.txt"
+}
+
+test_total() { [[ $(pfc_total "$1") == "$2" ]]; }
+
+# What is not lossless, and a switch that only obeys, pauses nobody; a reload changes that.
+pfc__follows_the_file() {
+	net_up without-fq
+	pfc_switch obey "buffer: 200KB" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	server h2
+	bulk_udp_start h1 10.2.0.2 -b 150M -l 1400 -S $PFC_TOS
+	wait_for 20 "the queue is counted" pfc_is_exact p2
+	expect "pauses of a switch that obeys" "$(ports_of sw p1 '.xoffs + .predicted')" -eq 0
+	pfc_switch pfc "buffer: 200KB, lossless: [5]" >"$CASE_DIR/sw.yaml"
+	daemon_hup sw reloaded
+	expect "pauses of another priority" "$(ctl sw ports --json | jq '[.ports[].priorities[].xoffs] | add')" -eq 0
+	pfc_switch pfc "buffer: 200KB, xoff: 30KB" >"$CASE_DIR/sw.yaml"
+	daemon_hup sw reloaded
+	grows "XOFF" 20 ports_of sw p1 '.xoffs + .refreshes'
+	expect "predictions where none are wanted" "$(ports_of sw p1 .predicted)" -eq 0
+	switch_config >"$CASE_DIR/sw.yaml"
+	daemon_hup sw reloaded
+	expect "links" "$(pfc_links)" = "pfc_*queue"
+	expect "ports" "$(ctl sw ports --json | jq '.ports | length')" -eq 0
+	expect "filters at p1's ingress" "$(net_in sw tc filter show dev p1 ingress)" = ""
+	bulk_udp_stop
+	daemon_stop sw
+}
+
+# XOFF, its end, frames that are bad, a storm, a link that goes down: with fq or without.
+pfc__host_notes_what_it_hears() {
+	local bad
+
+	net_up
+	pfc_host "watchdog: 300ms" >"$CASE_DIR/h1.yaml"
+	daemon_start h1
+	ports_soon h1 eth0 .state open
+	pfc_send 8 65535
+	expect "pauses heard" "$(ports_of h1 eth0 .heard)" -eq 1
+	pfc_send 8 0
+	ports_soon h1 eth0 .state resumed
+	expect "XON heard" "$(ports_of h1 eth0 .resumed)" -eq 1
+	bad=$(stat_of h1 pfc_bad_vector)
+	pfc_send 0x0108 65535
+	counts h1 "$bad" pfc_bad_vector
+	pfc_send 1 65535
+	counts h1 0 pfc_lossy
+	expect "pauses heard" "$(ports_of h1 eth0 .heard)" -eq 1
+	pfc_send 8 10
+	ports_soon h1 eth0 .state expired
+	# 65535 quanta for ever: 335 ms each.
+	pfc_send 8 65535 20 100000
+	ports_soon h1 eth0 .state storm
+	wait_for 20 "the daemon says so" said h1 "has paused it for 300 ms without a break"
+	expect "storms" "$(ports_of h1 eth0 .storms)" -ge 1
+	ports_soon h1 eth0 .state open
+	# With the link goes what was heard over it.
+	pfc_send 8 65535
+	net_in sw ip link set p1 down
+	wait_for 20 "the port is down" pfc_port_is h1 .down true
+	ports_soon h1 eth0 .state open
+	net_in sw ip link set p1 up
+	wait_for 20 "the port is up" pfc_port_is h1 .down false
+	# And without 'pfc: obey' nothing is noted.
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	pfc_send 8 65535
+	counts h1 0 pfc_unwanted
+	daemon_stop h1
+}
+
+pfc_port_is() { [[ $(ctl "$1" ports --json | jq -r ".ports[0] | $2") == "$3" ]]; }
+
+# A daemon that dies with pauses in force leaves none behind.
+pfc__daemon_dies_and_its_pauses_run_out() {
+	net_up
+	pfc_switch pfc "buffer: 200KB, xoff: 20KB" >"$CASE_DIR/sw.yaml"
+	pfc_host >"$CASE_DIR/h1.yaml"
+	# In observe nothing is held, so that the queue stays long.
+	sed -i 's/^mode: enforce/mode: observe/' "$CASE_DIR/h1.yaml"
+	daemon_start sw h1
+	server h2
+	bulk_udp_start h1 10.2.0.2 -b 150M -l 1400 -S $PFC_TOS
+	grows "pauses heard" 20 ports_of h1 eth0 .heard
+	wait_for 20 "a pause is in force" ports_are h1 eth0 .state paused
+	daemon_kill sw
+	wait_for 20 "the pause runs out" ports_are h1 eth0 .state expired
+	# The tracepoints go on, and the next daemon finds the queue as it is.
+	wait_for 20 "the sum is the backlog" pfc_is_exact p2
+	daemon_start sw
+	grows "pauses heard" 20 ports_of h1 eth0 .heard
+	wait_for 20 "the sum is the backlog" pfc_is_exact p2
+	bulk_udp_stop
+	# An orderly end lets go whom XOFF holds.
+	daemon_stop sw h1
+}
+
+# Held at the end of the cable: nothing of the priority arrives in a pause, and all else does.
+pfc__paused_flow_waits_with_fq() {
+	local before during
+
+	net_up
+	[[ $NET_FQ ]] || skip "departure times need fq"
+	pfc_host "watchdog: 5s" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2 -S $PFC_TOS
+	governed_soon h1
+	grows "packets at p1" 20 pfc_received
+	pfc_send 8 65535 # 335 ms
+	sleep 0.05 # what had its departure leaves
+	before=$(pfc_received)
+	sleep 0.2
+	during=$(pfc_received)
+	expect "packets in 200 ms of the pause" $((during - before)) -le 2
+	grows "packets given the end of a pause" 20 stat_of h1 pfc_held
+	grows "packets at p1" 20 pfc_received
+	expect "what held the flow" "$(ctl h1 flows --json | jq -r '[.[].why] | index("credit")')" = null
+	# Another priority is not held.
+	pfc_send 0xf7 65535 10 100000 &
+	grows "packets at p1 while others are paused" 20 pfc_received
+	wait $!
+	bulk_unharmed
+	bulk_stop
+	daemon_stop h1 h2 sw
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sluicectl ports: pauses, both those that were heard and those that were sent, and the queues between them. */
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include "show.h"
+
+#define PORTS_ASLEEP_NS (100 * 1000 * 1000ULL) /* growth of a round longer ago is none */
+
+struct ports_row {
+	__u32 ifindex;
+	char name[16];
+	struct pfc_port port;
+};
+
+struct ports_view {
+	struct ports_row rows[PFC_SLOTS];
+	__u32 count;
+	struct pfc_slot slots[PFC_SLOTS];
+	__u64 now;
+	int asleep;
+};
+
+static struct ports_view view;
+
+static void ports_read(const struct pins *p)
+{
+	__u32 ifindex, next, slot;
+	struct port known;
+	int more = !bpf_map_get_next_key(p->pfc_ports, NULL, &next);
+
+	while (more && view.count < PFC_SLOTS) {
+		struct ports_row *row = &view.rows[view.count];
+
+		ifindex = next;
+		if (!bpf_map_lookup_elem(p->pfc_ports, &ifindex, &row->port) &&
+		    !bpf_map_lookup_elem(p->ports, &ifindex, &known)) {
+			row->ifindex = ifindex;
+			snprintf(row->name, sizeof(row->name), "%.15s", known.name);
+			view.count++;
+		}
+		more = !bpf_map_get_next_key(p->pfc_ports, &ifindex, &next);
+	}
+	for (slot = 0; slot < PFC_SLOTS; slot++)
+		bpf_map_lookup_elem(p->pfc_slots, &slot, &view.slots[slot]);
+	view.now = now_ns();
+	view.asleep = view.now > view.slots[0].round_ns + PORTS_ASLEEP_NS;
+}
+
+static const char *state_name(enum pfc_state state)
+{
+	static const char *const names[] = { "open", "paused", "expired", "resumed", "storm" };
+
+	return state <= PFC_STORM ? names[state] : "unknown";
+}
+
+/* What its neighbour has to keep to. */
+static const char *told_name(const struct pfc_told *t)
+{
+	return t->xoff && t->until_ns > view.now ? "xoff" : t->predict_ns > view.now ? "predicted" : "-";
+}
+
+static __u64 left_ns(__u64 until)
+{
+	return until > view.now ? until - view.now : 0;
+}
+
+static __u64 told_left_ns(const struct pfc_told *t)
+{
+	__u64 xoff = t->xoff ? left_ns(t->until_ns) : 0, predicted = left_ns(t->predict_ns);
+
+	return xoff > predicted ? xoff : predicted;
+}
+
+/* What came in by the port and is here, and what waits in its own queue. */
+static __u64 bytes_in(const struct ports_row *r, __u32 prio)
+{
+	__u64 bytes = 0;
+	__u32 k;
+
+	for (k = 0; k < view.count; k++)
+		if (view.rows[k].port.flags & PFC_F_COUNT)
+			bytes += view.slots[view.rows[k].port.slot % PFC_SLOTS].bytes[r->port.slot % PFC_SLOTS][prio];
+	return bytes;
+}
+
+static __u64 bytes_out(const struct ports_row *r, __u32 prio)
+{
+	const struct pfc_slot *s = &view.slots[r->port.slot % PFC_SLOTS];
+	__u64 bytes = 0;
+	__u32 in;
+
+	for (in = 0; in < PFC_SLOTS; in++)
+		bytes += s->bytes[in][prio];
+	return bytes;
+}
+
+static __u64 heard_left_ns(const struct ports_row *r, __u32 prio)
+{
+	return left_ns(pfc_asked(&r->port.obey[prio], &r->port.params, view.now, 0));
+}
+
+/* Who fills the queue. */
+static struct json_object *ports_by_ingress(const struct ports_row *r, __u32 prio)
+{
+	const struct pfc_slot *s = &view.slots[r->port.slot % PFC_SLOTS];
+	struct json_object *o = json_object_new_object();
+	__u32 k;
+
+	if (s->bytes[0][prio])
+		add_u64(o, "", s->bytes[0][prio]);
+	for (k = 0; k < view.count; k++)
+		if (s->bytes[view.rows[k].port.slot % PFC_SLOTS][prio])
+			add_u64(o, view.rows[k].name, s->bytes[view.rows[k].port.slot % PFC_SLOTS][prio]);
+	return o;
+}
+
+static void add_s64(struct json_object *o, const char *key, __s64 v)
+{
+	json_object_object_add(o, key, json_object_new_int64(v));
+}
+
+static struct json_object *priority_json(const struct ports_row *r, __u32 prio)
+{
+	const struct pfc_class *of = &view.slots[r->port.slot % PFC_SLOTS].of[prio];
+	struct json_object *o = json_object_new_object();
+
+	add_u64(o, "priority", prio);
+	add_u64(o, "in_bytes", bytes_in(r, prio));
+	add_s64(o, "in_growth_bytes", view.asleep ? 0 : of->in_growth);
+	add_u64(o, "queue_bytes", bytes_out(r, prio));
+	add_s64(o, "queue_growth_bytes", view.asleep ? 0 : of->out_growth);
+	json_object_object_add(o, "queue_by_ingress", ports_by_ingress(r, prio));
+	add_string(o, "told", told_name(&of->told));
+	add_u64(o, "told_left_ns", told_left_ns(&of->told));
+	add_u64(o, "xoffs", of->xoffs);
+	add_u64(o, "refreshes", of->refreshes);
+	add_u64(o, "xons", of->xons);
+	add_u64(o, "predicted", of->predicted);
+	add_string(o, "state", state_name(pfc_state(&r->port.obey[prio], &r->port.params, view.now)));
+	add_u64(o, "left_ns", heard_left_ns(r, prio));
+	add_u64(o, "heard", r->port.heard[prio]);
+	add_u64(o, "resumed", r->port.resumed[prio]);
+	add_u64(o, "storms", r->port.storms[prio]);
+	return o;
+}
+
+static int ports_json(void)
+{
+	struct json_object *o = json_object_new_object(), *buffer = json_object_new_object(), *list = json_object_new_array();
+	const struct pfc_slot *all = &view.slots[0];
+	__u32 k, prio;
+
+	add_bool(buffer, "asleep", view.asleep);
+	add_u64(buffer, "free_bytes", all->free_bytes);
+	add_u64(buffer, "elapsed_ns", all->elapsed_ns);
+	if (!view.asleep && all->remaining_ns != ~0ULL)
+		add_u64(buffer, "remaining_ns", all->remaining_ns);
+	json_object_object_add(o, "buffer", buffer);
+	for (k = 0; k < view.count; k++) {
+		const struct ports_row *r = &view.rows[k];
+		struct json_object *port = json_object_new_object(), *priorities = json_object_new_array();
+
+		add_string(port, "name", r->name);
+		add_bool(port, "obeys", r->port.flags & PFC_F_OBEY);
+		add_bool(port, "pauses", r->port.flags & PFC_F_PAUSE);
+		add_bool(port, "predicts", r->port.flags & PFC_F_PREDICT);
+		add_bool(port, "down", r->port.flags & PFC_F_DOWN);
+		add_bool(port, "counted", r->port.flags & PFC_F_COUNT);
+		add_u64(port, "queue_bytes", view.slots[r->port.slot % PFC_SLOTS].total);
+		add_u64(port, "amended_bytes", view.slots[r->port.slot % PFC_SLOTS].amended);
+		for (prio = 0; prio < PFC_PRIORITIES; prio++)
+			if (r->port.lossless >> prio & 1 || bytes_in(r, prio) || bytes_out(r, prio))
+				json_object_array_add(priorities, priority_json(r, prio));
+		json_object_object_add(port, "priorities", priorities);
+		json_object_array_add(list, port);
+	}
+	json_object_object_add(o, "ports", list);
+	return show_json(o);
+}
+
+static void ports_line(const struct ports_row *r, __u32 prio)
+{
+	const struct pfc_class *of = &view.slots[r->port.slot % PFC_SLOTS].of[prio];
+	const char *state = r->port.flags & PFC_F_DOWN ?
+				    "down" :
+				    state_name(pfc_state(&r->port.obey[prio], &r->port.params, view.now));
+
+	printf("%-16s %4u %10llu %9lld %10llu %9lld  %-9s %8llu %7llu %7llu %7llu  %-8s %8llu %7llu %7llu %6llu\n", r->name, prio,
+	       bytes_in(r, prio), view.asleep ? 0 : of->in_growth, bytes_out(r, prio), view.asleep ? 0 : of->out_growth,
+	       told_name(&of->told), told_left_ns(&of->told) / 1000, of->xoffs + of->refreshes, of->xons, of->predicted,
+	       state, heard_left_ns(r, prio) / 1000, r->port.heard[prio], r->port.resumed[prio], r->port.storms[prio]);
+}
+
+int cmd_ports(int argc, char **argv)
+{
+	const struct pfc_slot *all = &view.slots[0];
+	struct pins p;
+	__u32 k, prio;
+	int err;
+
+	(void)argv;
+	if (argc > 1) {
+		msg("ports takes no arguments");
+		return EXIT_USAGE;
+	}
+	err = show_open(&p);
+	if (err)
+		return err;
+	ports_read(&p);
+	pins_close(&p);
+	if (show_options.json)
+		return ports_json();
+	if (!view.count) {
+		puts("no interface has pauses (pfc: in the configuration)");
+		return EXIT_DONE;
+	}
+	if (all->round_ns && view.asleep)
+		printf("buffer: all queues are short\n");
+	else if (all->round_ns && all->remaining_ns != ~0ULL)
+		printf("buffer: %llu bytes free, for %llu us at this growth\n", all->free_bytes, all->remaining_ns / 1000);
+	else if (all->round_ns)
+		printf("buffer: %llu bytes free, and it does not get less\n", all->free_bytes);
+	printf("%-16s %4s %10s %9s %10s %9s  %-9s %8s %7s %7s %7s  %-8s %8s %7s %7s %6s\n", "PORT", "PRIO", "IN BYTES", "GROWTH",
+	       "QUEUE", "GROWTH", "TOLD", "LEFT us", "XOFF", "XON", "PREDICT", "STATE", "LEFT us", "HEARD", "XON", "STORMS");
+	for (k = 0; k < view.count; k++)
+		for (prio = 0; prio < PFC_PRIORITIES; prio++)
+			if (view.rows[k].port.lossless >> prio & 1)
+				ports_line(&view.rows[k], prio);
+	return EXIT_DONE;
+}
