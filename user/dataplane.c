@@ -777,7 +777,7 @@ static void *load_behind_others(void *arg)
 {
 	struct loading *l = arg;
 
-	setpriority(PRIO_PROCESS, gettid(), 19);
+	setpriority(PRIO_PROCESS, gettid(), 10);
 	l->err = sluice_bpf__load(l->s);
 	return NULL;
 }
