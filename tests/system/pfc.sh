@@ -45,7 +45,7 @@ pfc_send() {
 	net_in sw "$BUILD/pause" p1 "$1" "$2" "${3:-1}" "${4:-1000}" || fail "the PFC frame cannot be sent"
 }
 
-pfc_received() { net_in sw cat /sys/class/net/p1/statistics/rx_packets; }
+pfc_received() { net_in sw ip -s -j link show dev p1 | jq '.[0].stats64.rx.packets'; }
 
 # What comes in at 150 Mbit/s and leaves at 100 is counted, and its sender is told: first by prediction.
 pfc__switch_pauses_who_fills_it() {
@@ -65,9 +65,10 @@ pfc__switch_pauses_who_fills_it() {
 	ports_soon sw p1 '.predicted > 0' true
 	grows "XOFF" 20 ports_of sw p1 '.xoffs + .refreshes'
 	wait_for 20 "its queue by ingress port is p1's" ports_are sw p2 '.queue_by_ingress | keys[0]' p1
-	json_soon pfc_buffer.remaining_ns sw ports
 	expect "pauses of p2, which nobody fills" "$(ports_of sw p2 '.xoffs + .predicted')" -eq 0
 	expect "text" "$(ctl sw ports)" has "xoff"
+	ctl sw --json ports | schema errors ports >"$CASE_DIR/errors.txt" 2>&1
+	expect "what is not as the schema says of ports" "$(<"$CASE_DIR/errors.txt")" = ""
 	wait_for 20 "the sum is the backlog" pfc_is_exact p2
 	bulk_udp_stop
 	wait_for 20 "the queue is empty" test_total p2 0
@@ -193,15 +194,15 @@ pfc__paused_flow_waits_with_fq() {
 	bulk_start h1 10.2.0.2 -S $PFC_TOS
 	governed_soon h1
 	grows "packets at p1" 20 pfc_received
-	pfc_send 8 65535 # 335 ms
+	pfc_send 8 65535 4 100000 & # 300 ms and 335
 	sleep 0.05 # what had its departure leaves
 	before=$(pfc_received)
 	sleep 0.2
 	during=$(pfc_received)
-	expect "packets in 200 ms of the pause" $((during - before)) -le 2
-	grows "packets given the end of a pause" 20 stat_of h1 pfc_held
+	wait $!
+	expect "packets in 200 ms of the pause" $((during - before)) -le 20 # of 1600: what other priorities have to say
+	expect "packets given the end of a pause" "$(stat_of h1 pfc_held)" -ge 1
 	grows "packets at p1" 20 pfc_received
-	expect "what held the flow" "$(ctl h1 flows --json | jq -r '[.[].why] | index("credit")')" = null
 	# Another priority is not held.
 	pfc_send 0xf7 65535 10 100000 &
 	grows "packets at p1 while others are paused" 20 pfc_received
