@@ -44,6 +44,29 @@ static void check_switch_id(struct probe_report *r, const struct config *c, unsi
 	}
 }
 
+/* Pauses are kept by fq, and sent by the length of a queue. */
+static void check_pauses(struct probe_report *r, const struct config_interface *i)
+{
+	char check[64], text[128], mend[96];
+	struct link_info link;
+	struct qdisc_info q;
+
+	if (!i->pfc || link_get(i->name, &link) || qdisc_get(link.ifindex, &q))
+		return;
+	snprintf(check, sizeof(check), "%s pfc", i->name);
+	if (i->role == PORT_F_SWITCH && (q.unreadable || !strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))) {
+		snprintf(text, sizeof(text), "the queue of %s is not one that can be read: its neighbour is not paused", q.root);
+		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq (or tbf, htb)", i->name);
+		probe_report_add(r, check, PROBE_LESS, text, mend);
+	} else if (!q.leaves || q.fq != q.leaves) {
+		snprintf(text, sizeof(text), "not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour hold nothing", q.root);
+		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq, or fq below tbf or htb", i->name);
+		probe_report_add(r, check, PROBE_LESS, text, mend);
+	} else {
+		probe_report_add(r, check, PROBE_OK, "pauses are kept by fq", NULL);
+	}
+}
+
 /* Each prefix wants one route, by an interface that is managed, to be given an MTU with room for telemetry. */
 static void check_peer(struct probe_report *r, const struct config *c, const struct config_peer *p)
 {
@@ -86,6 +109,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 			roles |= PORT_F_SWITCH;
 		probe_interface(r, c->interfaces[i].name, roles, c->interfaces[i].speed_bps);
 		check_switch_id(r, c, i);
+		check_pauses(r, &c->interfaces[i]);
 	}
 	for (i = 0; i < c->peers_count; i++)
 		check_peer(r, c, &c->peers[i]);

@@ -206,6 +206,7 @@ static const cyaml_schema_field_t pfc_fields[] = {
 	CYAML_FIELD_STRING_PTR("delay", PTR | OPT, struct config, pfc.delay_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("interval", PTR | OPT, struct config, pfc.interval_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("t_thresh", PTR | OPT, struct config, pfc.t_thresh_text, 1, 32),
+	CYAML_FIELD_STRING_PTR("fixed", PTR | OPT, struct config, pfc.fixed_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("watchdog", PTR | OPT, struct config, pfc.watchdog_text, 1, 32),
 	CYAML_FIELD_UINT_PTR("seed", PTR | OPT, struct config, pfc.seed),
 	CYAML_FIELD_END,
@@ -739,6 +740,7 @@ static int config_check_pfc(const char *path, struct config *c)
 	      pfc_time(path, "interval", c->pfc.interval_text, CONFIG_PFC_INTERVAL_MIN_NS,
 		       CONFIG_PFC_INTERVAL_MAX_NS, &c->interval_ns) ?:
 	      pfc_time(path, "t_thresh", c->pfc.t_thresh_text, 1000, CONFIG_PFC_THRESH_MAX_NS, &c->t_thresh_ns) ?:
+	      pfc_time(path, "fixed", c->pfc.fixed_text, 1000, CONFIG_PFC_THRESH_MAX_NS, &c->fixed_ns) ?:
 	      pfc_time(path, "watchdog", c->pfc.watchdog_text, CONFIG_PFC_WATCHDOG_MIN_NS,
 		       CONFIG_PFC_WATCHDOG_MAX_NS, &c->watchdog_ns) ?:
 	      pfc_bytes(path, "buffer", c->pfc.buffer_text, &c->buffer_bytes) ?:
@@ -913,7 +915,7 @@ static int config_check_metrics(const char *path, struct config_metrics *m)
 
 static int config_check(const char *path, struct config *c)
 {
-	unsigned int i, hosts = 0;
+	unsigned int i, hosts = 0, sending = 0;
 	char *end = "";
 	int err;
 
@@ -1009,6 +1011,7 @@ static int config_check(const char *path, struct config *c)
 		if (err)
 			return err;
 		hosts += c->interfaces[i].role == PORT_F_HOST;
+		sending += c->interfaces[i].role == PORT_F_HOST && c->interfaces[i].pfc == CONFIG_PFC_OFF;
 	}
 	for (i = 0; i < c->peers_count; i++) {
 		err = config_check_peer(path, c, i);
@@ -1018,15 +1021,16 @@ static int config_check(const char *path, struct config *c)
 	err = config_check_rounds(path, c) ?: config_check_pfc(path, c);
 	if (err)
 		return err;
-	if (hosts && !c->peers_count) {
-		msg("%s: a host interface needs peers: name the prefixes to which telemetry may be sent",
+	/* One that obeys pauses may do nothing else. */
+	if (sending && !c->peers_count) {
+		msg("%s: a host interface needs peers: name the prefixes to which telemetry may be sent, or write 'pfc: obey' if it does no more than that",
 		    path);
 		return -EINVAL;
 	}
 	err = config_check_tor(path, c);
 	if (err)
 		return err;
-	err = hosts || config_is_tor(c) ? config_check_auth(path, c) : 0;
+	err = (hosts && c->peers_count) || config_is_tor(c) ? config_check_auth(path, c) : 0;
 	if (err)
 		return err;
 	err = c->node.uplink ? config_check_node(path, c) : 0;

@@ -120,7 +120,7 @@ struct config {
 		unsigned int lossless_count;
 		enum pfc_trust trust;
 		char *buffer_text, *headroom_text, *xoff_text, *k_max_text;
-		char *delay_text, *interval_text, *t_thresh_text, *watchdog_text;
+		char *delay_text, *interval_text, *t_thresh_text, *fixed_text, *watchdog_text;
 		__u64 *seed; /* NULL: a random one */
 	} pfc;
 	struct {
@@ -156,6 +156,7 @@ struct config {
 	__u64 xoff_bytes;
 	__u64 k_max_bytes;
 	__u64 t_thresh_ns;
+	__u64 fixed_ns; /* 0: Algorithm 3 */
 	__u64 delay_ns;
 	__u64 interval_ns;
 	__u64 watchdog_ns; /* 0: pfc_obey_init() */

@@ -263,7 +263,8 @@ static int port_describe(const struct config *c, const struct config_interface *
 	if (i->classes_count)
 		port->flags |= PORT_F_CLASSES;
 	/* Below mq each queue has classes, and a backlog, of its own. */
-	if (q.unreadable || ((i->classes_count || (i->role == PORT_F_SWITCH && i->pfc)) && (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
+	if (q.unreadable || ((i->classes_count || (i->role == PORT_F_SWITCH && i->pfc)) &&
+			     (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
 		port->flags |= PORT_F_NO_QUEUE;
 	return 0;
 }
@@ -1068,6 +1069,7 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 	for (k = 0; k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
 
+		ppfc_run(dp->ppfc); /* whose rounds do not wait for all of them */
 		if (link_get(i->name, &link))
 			continue;
 		if (bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &port)) {

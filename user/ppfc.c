@@ -285,6 +285,8 @@ static void queue_pause(struct ppfc *p, __u32 n, __u64 now, __u64 elapsed_ns)
 		if (!shares[k].drawn)
 			continue;
 		quanta = ppfc_duration(&shares[k], &p->queues[n], &p->params, elapsed_ns, port->bps);
+		if (p->config->fixed_ns)
+			quanta = pfc_ns_quanta(p->config->fixed_ns, port->bps);
 		if (!ppfc_tell(&of->told, now, quanta, port->bps, &shares[k], elapsed_ns))
 			continue;
 		of->predicted++;
@@ -432,6 +434,15 @@ int ppfc_fd(const struct ppfc *p)
 
 /* --- configuration --- */
 
+/* What its neighbour was told holds no more. */
+static void told_forget(struct pfc_slot *s)
+{
+	__u32 prio;
+
+	for (prio = 0; prio < PFC_PRIORITIES; prio++)
+		s->of[prio].told = (struct pfc_told){};
+}
+
 /* The port of an entry in pfc_ports, in its slot. Returns whether it obeys. */
 static int port_take(struct ppfc *p, __u32 ifindex, const struct pfc_port *v)
 {
@@ -453,7 +464,7 @@ static int port_take(struct ppfc *p, __u32 ifindex, const struct pfc_port *v)
 		memcpy(port->mac, link.mac, sizeof(port->mac));
 	frame_begin(port);
 	if (v->flags & PFC_F_DOWN)
-		memset(p->slots[v->slot].of, 0, sizeof(p->slots[v->slot].of));
+		told_forget(&p->slots[v->slot]);
 	p->used[p->count++] = v->slot;
 	return 1;
 }
@@ -478,6 +489,24 @@ static void ports_take(struct ppfc *p, int *obeys)
 	for (slot = 0; slot < PFC_SLOTS; slot++)
 		if (!(found >> slot & 1))
 			memset(&p->ports[slot], 0, sizeof(p->ports[slot]));
+}
+
+/* Only who pauses needs one, and may need a right for it. */
+static int socket_open(struct ppfc *p)
+{
+	int one = 1;
+
+	if (p->socket_fd >= 0)
+		return 0;
+	p->socket_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (p->socket_fd >= 0 && !setsockopt(p->socket_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))
+		return 0;
+	msg_limited(&p->send_limit, 60, "pfc: a packet socket: %s: nobody is paused; it wants CAP_NET_RAW, and AF_PACKET where a service manager restricts address families",
+		    strerror(errno));
+	if (p->socket_fd >= 0)
+		close(p->socket_fd);
+	p->socket_fd = -1;
+	return -1;
 }
 
 /* The buffer, and the parameters that follow from it and from the ports. */
@@ -507,6 +536,8 @@ static void params_apply(struct ppfc *p)
 			    c->pfc.buffer_text, headroom);
 		return;
 	}
+	if (socket_open(p))
+		return;
 	p->enabled = 1;
 	p->shared = c->buffer_bytes - headroom;
 	ppfc_params_init(&p->params, p->shared, c->buffer_bytes, pausing, fastest, c->delay_ns);
@@ -620,20 +651,19 @@ int ppfc_open(const struct pins *pins, int alarms_fd, struct ppfc **ppfc)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	struct ppfc *p = calloc(1, sizeof(*p));
-	int one = 1, err;
 	__u32 slot;
+	int err;
 
 	if (!p)
 		return -ENOMEM;
 	p->pins = pins;
 	p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	p->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	p->socket_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	p->socket_fd = -1;
 	p->ring = ring_buffer__new(alarms_fd, alarm_take, p, NULL);
 	errno = p->ring ? 0 : errno;
 	p->slots = mmap(NULL, PFC_SLOTS * sizeof(*p->slots), PROT_READ | PROT_WRITE, MAP_SHARED, pins->pfc_slots, 0);
-	if (!p->ring || p->slots == MAP_FAILED || p->epoll_fd < 0 || p->timer_fd < 0 || p->socket_fd < 0 ||
-	    setsockopt(p->socket_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)) ||
+	if (!p->ring || p->slots == MAP_FAILED || p->epoll_fd < 0 || p->timer_fd < 0 ||
 	    epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->timer_fd, &ev) ||
 	    epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(p->ring), &ev)) {
 		err = errno ? -errno : -ENOMEM;
@@ -642,8 +672,7 @@ int ppfc_open(const struct pins *pins, int alarms_fd, struct ppfc **ppfc)
 	}
 	/* What an earlier daemon has told runs out by itself. */
 	for (slot = 0; slot < PFC_SLOTS; slot++)
-		for (int prio = 0; prio < PFC_PRIORITIES; prio++)
-			p->slots[slot].of[prio].told = (struct pfc_told){};
+		told_forget(&p->slots[slot]);
 	*ppfc = p;
 	return 0;
 }

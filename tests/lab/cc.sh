@@ -25,6 +25,7 @@ bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
 reno	reno	2	0	-
 none	-	2	0	-
+burst	-	2	0	-
 '
 SLUICE_PINS=/sys/fs/bpf
 
@@ -72,7 +73,7 @@ cc_missing() {
 		echo "$1"
 	elif (($(cc_field "$1" 4))) && [[ ! $NET_HAS_CODEL ]]; then
 		echo codel
-	elif [[ $(cc_field "$1" 5) != - && ! -x $LAB_BUILD/sluiced ]]; then
+	elif cc_daemons "$1" && [[ ! -x $LAB_BUILD/sluiced ]]; then
 		echo "$1"
 	fi
 }
@@ -121,12 +122,18 @@ cc_apply() {
 	[[ $LAB_ATTACH ]] || cc_start "$cc" "$base_us" "$dir"
 }
 
+# cc_daemons CC: whether there are daemons: of CC itself, or of who pauses and is paused.
+cc_daemons() {
+	[[ $(cc_field "$1" 5) != - || $LAB_MECH == pfc || $LAB_MECH == ppfc ]]
+}
+
 # cc_start CC BASE_RTT_US DIR: the programs of CC, if it has any.
 cc_start() {
 	local switches=() hosts=("${NET_HOSTS[@]}")
 
-	[[ $(cc_field "$1" 5) == - ]] && return
+	cc_daemons "$1" || return 0
 	[[ $(cc_field "$1" 5) == everywhere ]] && switches=("${NET_SWITCHES[@]}")
+	[[ $(cc_field "$1" 5) == - ]] && switches=("${NET_SWITCHES[@]}") hosts=(hosts)
 	# The spine of racks has no port to report, and the probe is in no rack.
 	[[ $LAB == racks ]] && switches=() hosts=(r1 "${NET_RACKS[@]}")
 	cc_sluice_start "$@" "${hosts[@]}" "${switches[@]}"
@@ -136,7 +143,7 @@ cc_start() {
 cc_collect() {
 	local ns
 
-	[[ $(cc_field "$1" 5) == - ]] && return
+	cc_daemons "$1" || return 0
 	for ns in "${!CC_DAEMONS[@]}"; do
 		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" stats --json \
 			>"$2/stats-$ns.json" 2>>"$2/sluicectl.log"
@@ -178,6 +185,36 @@ cc_sluice_hiercc() {
 	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
 }
 
+# cc_sluice_senders SPEED BASE_RTT_US CC: the senders of LAB=pfc, which obey; what has no DSCP is lossless.
+cc_sluice_senders() {
+	local sender pauses=
+
+	[[ $LAB_MECH == none ]] || pauses=", pfc: obey"
+	echo "interfaces:"
+	for sender in "${NET_SENDERS[@]}"; do
+		echo "  - {name: ${sender#*/}, role: host, speed: $1$pauses}"
+	done
+	[[ ! $pauses ]] || echo "pfc: {lossless: [0]}"
+	[[ $(cc_field "$3" 5) != - ]] || return 0
+	echo "tcp: {name: slab_hosts, default: true}"
+	echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${2}us}]"
+}
+
+# cc_sluice_switch SWITCH: one of LAB=pfc, which pauses by all ports.
+cc_sluice_switch() {
+	local port rate ports=0 pauses=
+
+	[[ $LAB_MECH == none ]] || pauses=", pfc: $LAB_MECH"
+	echo "interfaces:"
+	for port in $(pfc_ports "$1"); do
+		rate=$LAB_RATE
+		[[ $port != c* ]] || rate=$((LAB_RATE * LAB_CORE))
+		echo "  - {name: $port, role: switch, speed: $(cc_sluice_speed $rate), id: $((100 * ${1#s} + ++ports))$pauses}"
+	done
+	[[ ! $pauses ]] || echo "pfc: {lossless: [0], buffer: $((LAB_BUFFER + ports * LAB_HEADROOM))B, headroom: ${LAB_HEADROOM}B$(
+		sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_PFC")}"
+}
+
 # cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
 	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes
@@ -199,6 +236,10 @@ cc_sluice_config() {
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
 		echo "peers: [{prefix: $NET_POD_CIDR, base_rtt: ${rtt}us}]"
 		cc_sluice_hiercc "$1"
+	elif [[ $ns == hosts ]]; then
+		cc_sluice_senders "$speed" "$rtt" "$1"
+		# Controls that are not ours obey, and that is all.
+		[[ $(cc_field "$1" 5) != - ]] || return 0
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		echo "tcp: {name: slab_${ns//-/_}, default: true}"
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
@@ -222,6 +263,10 @@ cc_sluice_config() {
 		echo "hpcc: {${hpcc[*]}}"
 		return
 	fi
+	[[ $LAB == pfc ]] && {
+		cc_sluice_switch "$ns"
+		return
+	}
 	classes=$(cc_sluice_classes)
 	for port in "${!NET_BOTTLENECKS[@]}"; do
 		[[ ${NET_BOTTLENECKS[port]} == "$ns:"* ]] || continue
@@ -254,11 +299,15 @@ cc_sluice_start() {
 	cc_sluice_wait "$dir"
 }
 
-# cc_sluice_spawn NAMESPACE DIR: the daemon of a namespace, by the configuration in DIR.
+# cc_sluice_spawn NAMESPACE DIR: the daemon of a namespace, by the configuration in DIR. A switch that pauses does not
+# wait for the senders, which here have the same CPU.
 cc_sluice_spawn() {
+	local first=()
+
+	[[ $LAB == pfc && " ${NET_SWITCHES[*]} " == *" $1 "* ]] && first=(chrt --fifo 30)
 	: >"$2/sluiced-$1.log"
 	# Not among what net_stop ends: traffic stops first.
-	nsenter --net="/run/netns/$NET_PREFIX$1" "$LAB_BUILD/sluiced" \
+	nsenter --net="/run/netns/$NET_PREFIX$1" "${first[@]}" "$LAB_BUILD/sluiced" \
 		--config "$2/sluiced-$1.yaml" >"$2/sluiced-$1.log" 2>&1 9>&- &
 	CC_DAEMONS[$1]=$!
 }

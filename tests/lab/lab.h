@@ -41,6 +41,14 @@ static inline uint64_t now_us(void)
 	return now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
 }
 
+static inline uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
 /* Sockets opened after this belong to the namespace. */
 static inline void netns_enter(const char *name)
 {

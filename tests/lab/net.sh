@@ -9,11 +9,12 @@
 #   NET_PODS          every pod
 #   NET_SWITCHES      every switch
 #   NET_RACKS         the nodes that send, of LAB=racks
-#   NET_SENDERS       the sender of each flow
+#   NET_SENDERS       the sender of each flow (LAB=pfc: NAMESPACE/DEVICE)
 #   NET_SENDER_PORTS  the switch port of each sender, as switch:port
 #   NET_RECEIVERS     the receiver of each flow
 #   NET_PATHS         what path each flow takes ("" where there is one only)
 #   NET_BOTTLENECKS   the bottleneck ports, as switch:port
+#   NET_CORES         ports of LAB=pfc by which a switch pauses another one, as switch:port
 #   NET_CLASSES       the classes of a bottleneck port with CLASSES=, as switch:port:CLASS=PERCENT
 #   NET_ADDR          host or pod -> IPv4 address
 # The probe goes from the host "probe" to NET_RECEIVERS[0].
@@ -58,10 +59,10 @@ net_probe_kernel() {
 }
 
 net_reset() {
-	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CLASSES=() NET_RACKS=()
+	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CORES=() NET_CLASSES=() NET_RACKS=()
 	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
 	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
-	NET_LINKS='' NET_LINK_RATE=$LAB_RATE
+	NET_LINKS='' NET_LINK_RATE=$LAB_RATE NET_PORT_LIMIT=$LAB_BUFFER
 }
 
 net_ip() { NET_IP[$1]+="${*:2}"$'\n'; }
@@ -102,12 +103,18 @@ net_host() {
 	NET_HOSTS+=("$host")
 	NET_IP[$host]='' NET_TC[$host]=''
 	NET_ADDR[$host]=10.$net.2
-	net_link "$host" eth0 "$switch" "$port" "$net"
+	net_port "$host" eth0 "$switch" "$port" "$net"
 	net_ip "$host" "route add default via 10.$net.1"
 	[[ $NET_HAS_IPV6 ]] && net_ip "$host" "route add ::/0 via fd00:${net//./:}::1"
-	net_tc "$host" "qdisc add dev eth0 root handle 1: tbf rate ${NET_LINK_RATE}bit" \
+	return 0
+}
+
+# net_port HOST DEVICE SWITCH PORT SUBNET: its link.
+net_port() {
+	net_link "$@"
+	net_tc "$1" "qdisc add dev $2 root handle 1: tbf rate ${NET_LINK_RATE}bit" \
 		"burst $(net_burst "$NET_HOST_BURST" "$NET_LINK_RATE") limit 2000000"
-	[[ $NET_HAS_FQ ]] && net_tc "$host" "qdisc add dev eth0 parent 1:1 handle 10: fq"
+	[[ $NET_HAS_FQ ]] && net_tc "$1" "qdisc add dev $2 parent 1:1 handle 10: fq"
 	return 0
 }
 
@@ -116,6 +123,13 @@ net_sender() {
 	net_host "$@"
 	[[ $NET_HAS_NETEM ]] && ((LAB_RTT)) &&
 		net_tc "$2" "qdisc add dev $3 root netem delay ${LAB_RTT}us limit 100000"
+	return 0
+}
+
+# net_late HOST: all that a host sends (the ACKs) takes RTT.
+net_late() {
+	[[ $NET_HAS_NETEM ]] && ((LAB_RTT)) &&
+		net_tc "$1" "qdisc replace dev eth0 root netem delay ${LAB_RTT}us limit 100000"
 	return 0
 }
 
@@ -176,7 +190,7 @@ net_bottleneck() {
 		return
 	}
 	net_tc "$1" "qdisc add dev $2 root handle 1: tbf rate ${LAB_RATE}bit" \
-		"burst $(net_burst $NET_PORT_BURST "$LAB_RATE") limit $LAB_BUFFER"
+		"burst $(net_burst $NET_PORT_BURST "$LAB_RATE") limit $NET_PORT_LIMIT"
 }
 
 # net_classes SWITCH PORT: the same as one queue for each of CLASSES, by DSCP: 0, 8, 16 ... Each is sure of its
@@ -206,7 +220,7 @@ net_mark() {
 
 	for port in "${NET_BOTTLENECKS[@]}"; do
 		net_in "${port%:*}" tc qdisc add dev "${port#*:}" parent 1:1 handle 10: \
-			codel limit $((LAB_BUFFER / 1514)) target 2s interval 4s \
+			codel limit $((NET_PORT_LIMIT / 1514)) target 2s interval 4s \
 			ecn ce_threshold "${1}us" || return 1
 	done
 }
@@ -273,7 +287,7 @@ net_queues() {
 net_retransmits() {
 	local sender
 
-	for sender in $(printf '%s\n' "${NET_SENDERS[@]}" "${NET_PODS[@]}" | sort -u); do
+	for sender in $(printf '%s\n' "${NET_SENDERS[@]%/*}" "${NET_PODS[@]}" | sort -u); do
 		[[ $sender ]] || continue
 		net_in "$sender" cat /proc/net/snmp
 	done | awk '

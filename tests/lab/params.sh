@@ -8,11 +8,12 @@ LAB_MAX_SENDERS=250
 usage() {
 	cat >&2 <<-'END'
 	usage: [NAME=value ...] tests/lab/lab       (or: make lab NAME=value ...)
-	  LAB=star|dumbbell|udp|node|racks
+	  LAB=star|dumbbell|udp|node|racks|pfc
 	                      star: senders, a switch, a receiver; dumbbell: two switches in a row;
 	                      udp: the star with senders of UDP; node: the star with nodes that route
 	                      for pods, where Sluice runs in the nodes and nothing of it in the pods;
-	                      racks: nodes with several pods each, a spine, and a node that receives
+	                      racks: nodes with several pods each, a spine, and a node that receives;
+	                      pfc: many to one through a switch that pauses its neighbours
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
@@ -20,7 +21,17 @@ usage() {
 	                      often: hpcc-rtt, hpcc-cong, hpcc-probe; and swift, swift-vai-sf: with
 	                      switches that stamp nothing, so that it goes by delay. racks (default:
 	                      sluice,hpcc,cubic): hpcc is HPCC alone, hiercc HierCC without it, sluice
-	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing
+	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc
+	                      (default: burst): burst is UDP that starts at its port's speed and stays there
+	  MECH=none,pfc,ppfc  pfc: what the switch does when its buffer fills up, each by itself: nothing, pauses by
+	                      thresholds, pauses by prediction
+	  RATES=              pfc: speeds of the senders' links, in proportion to each other, dealt to them in turn: the
+	                      fastest has RATE. 1:10:20:40, or with how many of each there are in turn 1x3:10x5:20x4:40x4
+	  SHAPE=star          pfc: or dumbbell (senders on a switch, receivers on a second one), or spine (senders on two
+	                      switches, receivers on a third one, two spines between them)
+	  CORE=2              pfc: with these, speed of the links between switches, in RATE
+	  HEADROOM=10kb       pfc: buffer for each port beside BUFFER, for what comes after XOFF
+	  PFC=                pfc: keys of pfc in sluiced's configuration, as in t_thresh=10ms,interval=200us
 	  RACKS=4 SERVERS=4   racks: nodes that send, and pods of each
 	  UPLINK=2            racks: speed of a node's uplink, in that of a server's link, which is RATE
 	  LONG=               racks: long flows, dealt to the racks in turn, or a list of how many each rack
@@ -46,10 +57,11 @@ usage() {
 	                      are dealt in turn
 	  BORROW=             with CLASSES: 1: a class may use what the others leave; default: its share at most
 	  BLIND=              with CLASSES: 1: sluiced is not told of them, and stamps the whole port
-	  SENDERS=8           senders (dumbbell: 3, dealt to the paths A, B, C in turn; udp, node: 4; racks: all pods)
+	  SENDERS=8           senders (dumbbell: 3, dealt to the paths A, B, C in turn; udp, node: 4; racks: all pods;
+	                      pfc: 16, or a list as 16,4,1: groups, each with a receiver of its own)
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
-	  BUFFER=1mb          buffer of each bottleneck (b kb mb, 1 kb = 1000 bytes)
+	  BUFFER=1mb          buffer of each bottleneck (b kb mb, 1 kb = 1000 bytes); pfc: of all, default 10 BDP
 	  TIME=10             seconds measured; finite flows have this or a multiple of the ideal
 	  WARMUP=             left out of the figures; default 20 RTTs, 0 where flows are finite
 	  SIZE=               finite flows of this size, one per sender, that start together
@@ -106,8 +118,8 @@ params_read() {
 	local cc known
 
 	LAB=${LAB:-star}
-	[[ $LAB == star || $LAB == dumbbell || $LAB == udp || $LAB == node || $LAB == racks ]] ||
-		params_bad "LAB=$LAB is not known: star, dumbbell, udp, node or racks"
+	[[ " star dumbbell udp node racks pfc " == *" $LAB "* ]] ||
+		params_bad "LAB=$LAB is not known: star, dumbbell, udp, node, racks or pfc"
 
 	LAB_SIZE=0 LAB_STAGGER=0 LAB_JOIN=0
 	if [[ ${SIZE:-} ]]; then
@@ -137,6 +149,7 @@ params_read() {
 	params_racks_size
 	LAB_SENDERS=${SENDERS:-8}
 	((LAB_RACKS == 0)) || LAB_SENDERS=$((LAB_RACKS * LAB_SERVERS))
+	params_pfc_groups
 	[[ $LAB_SENDERS =~ ^[0-9]{1,9}$ ]] ||
 		params_bad "SENDERS=$LAB_SENDERS is not a whole number"
 	LAB_SENDERS=$((10#$LAB_SENDERS))
@@ -157,6 +170,7 @@ params_read() {
 	params_range RATE "${RATE:-100mbit}" "$LAB_RATE" 100000 100000000000 bit/s
 	LAB_RTT=$(params_time RTT "${RTT:-4ms}" 4ms) || exit 2
 	params_range RTT "${RTT:-4ms}" "$LAB_RTT" 0 10000000 us
+	[[ $LAB != pfc || ${BUFFER:-} ]] || BUFFER=$((LAB_RATE / 8000 * LAB_RTT / 100))b
 	LAB_BUFFER=$(params_bytes BUFFER "${BUFFER:-1mb}" 1mb) || exit 2
 	params_range BUFFER "${BUFFER:-1mb}" "$LAB_BUFFER" 3028 4000000000 bytes
 	LAB_TIME=$(params_seconds TIME "${TIME:-10}" 10) || exit 2
@@ -172,6 +186,7 @@ params_read() {
 			"than half of TIME=${TIME:-10}: make TIME longer"
 
 	params_racks
+	params_pfc
 
 	LAB_FLOWS=${FLOWS:-0}
 	[[ $LAB_FLOWS =~ ^[0-9]{1,9}$ ]] || params_bad "FLOWS=$LAB_FLOWS is not a whole number"
@@ -187,6 +202,7 @@ params_read() {
 	LAB_CCS=${CC:-sluice,cubic,bbr,dctcp}
 	[[ $LAB == udp || $LAB == node ]] && LAB_CCS=${CC:-sluice,none}
 	[[ $LAB == racks ]] && LAB_CCS=${CC:-sluice,hpcc,cubic}
+	[[ $LAB == pfc ]] && LAB_CCS=${CC:-burst}
 	[[ $LAB_CCS =~ ^[a-z0-9_-]+(,[a-z0-9_-]+)*$ ]] ||
 		params_bad "CC=$LAB_CCS is not a list of names with commas between them"
 	LAB_CCS=$(tr , '\n' <<<"$LAB_CCS" | awk '!seen[$0]++' | xargs)
@@ -198,7 +214,16 @@ params_read() {
 				"PODCC says, as in PODCC=$cc"
 		[[ $LAB == racks || $cc != hiercc ]] ||
 			params_bad "CC=hiercc is of racks, and there is one here: add LAB=racks"
+		[[ $LAB == pfc || $cc != burst ]] ||
+			params_bad "CC=burst does not react to anything but pauses: add LAB=pfc"
+		[[ $LAB != pfc || $(cc_field "$cc" 5) != hosts ]] ||
+			params_bad "CC=$cc is with switches that stamp nothing, and those of LAB=pfc do"
+		[[ $LAB != pfc || $cc != none ]] ||
+			params_bad "CC=none: in LAB=pfc senders without a control are CC=burst, and a switch without" \
+				"pauses is MECH=none"
 	done
+	LAB_RUNS=$LAB_CCS
+	[[ $LAB != pfc ]] || LAB_RUNS=$(for cc in $LAB_CCS; do printf "$cc:%s " $LAB_MECHS; done | xargs)
 	params_podcc
 	params_app
 	params_attach
@@ -224,6 +249,8 @@ params_read() {
 	((LAB_JOIN)) && LAB_NAME+=-join
 	((LAB_BURST)) && LAB_NAME+=-burst
 	((LAB_CHURN)) && LAB_NAME+=-churn
+	[[ $LAB_GROUPS == *" "* ]] && LAB_NAME+=-groups
+	[[ $LAB == pfc && $LAB_SHAPE != star ]] && LAB_NAME+=-$LAB_SHAPE
 	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
@@ -254,6 +281,75 @@ params_racks_size() {
 	LAB_RACKS=$(params_count RACKS "${RACKS:-4}" 1 32 racks) || exit 2
 	LAB_SERVERS=$(params_count SERVERS "${SERVERS:-4}" 1 32 pods) || exit 2
 	LAB_UPLINK=$(params_count UPLINK "${UPLINK:-2}" 1 100 "times RATE") || exit 2
+}
+
+# LAB_GROUPS: how many senders each receiver of LAB=pfc has.
+params_pfc_groups() {
+	local count name
+
+	LAB_GROUPS=$LAB_SENDERS
+	if [[ $LAB != pfc ]]; then
+		for name in MECH RATES HEADROOM PFC SHAPE CORE; do
+			[[ ! ${!name:-} ]] || params_bad "$name=${!name} is of LAB=pfc: add that, or leave $name out"
+		done
+		return 0
+	fi
+	SENDERS=${SENDERS:-16}
+	[[ $SENDERS =~ ^[0-9]{1,3}(,[0-9]{1,3}){0,7}$ ]] ||
+		params_bad "SENDERS=$SENDERS is no number of senders, nor a list of up to 8 groups; example: SENDERS=16,4,1"
+	LAB_GROUPS=${SENDERS//,/ } LAB_SENDERS=0
+	for count in $LAB_GROUPS; do
+		((10#$count)) || params_bad "SENDERS=$SENDERS: a group has one sender or more"
+		((LAB_SENDERS += 10#$count))
+	done
+	((LAB_SENDERS + $(wc -w <<<"$LAB_GROUPS") <= LAB_PFC_PORTS)) || params_bad "SENDERS=$SENDERS: the switch" \
+		"has $LAB_PFC_PORTS ports, for all senders and a receiver of each group"
+}
+
+# So many ports sluiced pauses and is paused on.
+LAB_PFC_PORTS=63
+
+params_pfc() {
+	local i mech rate count fastest=0 rates=()
+
+	LAB_MECHS= LAB_SHAPE= LAB_CORE=0 LAB_SENDER_RATES= LAB_HEADROOM=0 LAB_PFC=
+	[[ $LAB == pfc ]] || return 0
+	LAB_MECHS=${MECH:-none,pfc,ppfc}
+	[[ $LAB_MECHS =~ ^[a-z]+(,[a-z]+)*$ ]] ||
+		params_bad "MECH=$LAB_MECHS is not a list of names with commas between them"
+	LAB_MECHS=$(tr , '\n' <<<"$LAB_MECHS" | awk '!seen[$0]++' | xargs)
+	for mech in $LAB_MECHS; do
+		[[ " none pfc ppfc " == *" $mech "* ]] || params_bad "MECH=$mech is not known: none, pfc, ppfc"
+	done
+	LAB_SHAPE=${SHAPE:-star}
+	[[ " star dumbbell spine " == *" $LAB_SHAPE "* ]] ||
+		params_bad "SHAPE=$LAB_SHAPE is not known: star, dumbbell or spine"
+	[[ $LAB_SHAPE != star || ! ${CORE:-} ]] ||
+		params_bad "CORE=$CORE is the speed of links between switches: add SHAPE=dumbbell or SHAPE=spine"
+	LAB_CORE=$(params_count CORE "${CORE:-2}" 1 100 "times RATE") || exit 2
+	RATES=${RATES:-1}
+	[[ $RATES =~ ^[0-9]{1,6}(x[0-9]{1,2})?(:[0-9]{1,6}(x[0-9]{1,2})?)*$ ]] ||
+		params_bad "RATES=$RATES are no whole numbers with colons between them; example: RATES=1:10:20:40" \
+			"or RATES=1x3:10x5"
+	for rate in ${RATES//:/ }; do
+		count=1
+		[[ $rate == *x* ]] && count=$((10#${rate#*x}))
+		rate=$((10#${rate%x*}))
+		((rate && count)) || params_bad "RATES=$RATES: a rate of 0, or nobody who has it"
+		((fastest = rate > fastest ? rate : fastest))
+		for ((; count; count--)); do
+			rates+=("$rate")
+		done
+	done
+	((LAB_RATE / fastest >= 1000)) || params_bad "RATES=$RATES: the slowest has less than 1 kbit/s of RATE"
+	for ((i = 0; i < LAB_SENDERS; i++)); do
+		LAB_SENDER_RATES+="$((LAB_RATE * rates[i % ${#rates[@]}] / fastest)) "
+	done
+	LAB_HEADROOM=$(params_bytes HEADROOM "${HEADROOM:-10kb}" 10kb) || exit 2
+	params_range HEADROOM "${HEADROOM:-10kb}" "$LAB_HEADROOM" 1514 100000000 bytes
+	LAB_PFC=${PFC:-}
+	[[ $LAB_PFC =~ ^([a-z_]+=[A-Za-z0-9.]+(,|$))*$ ]] ||
+		params_bad "PFC=$LAB_PFC is no list of KEY=VALUE; example: PFC=t_thresh=10ms,interval=200us"
 }
 
 # What they send, and what becomes of their credit.
@@ -410,5 +506,12 @@ params_write() {
 	reorder_percent=$LAB_REORDER
 	kill_us=$LAB_KILL
 	hiercc=$LAB_HIERCC
+	groups=$([[ $LAB != pfc ]] || echo "$LAB_GROUPS")
+	shape=$LAB_SHAPE
+	core=$LAB_CORE
+	rates=${RATES:-}
+	sender_rates=$LAB_SENDER_RATES
+	headroom_bytes=$LAB_HEADROOM
+	pfc=$LAB_PFC
 	END
 }

@@ -50,8 +50,14 @@ def bytes_said: scaled([["MB", 1e6], ["KB", 1e3], ["B", 1]]; " ");
 def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .[-1] end;
 def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
 
-def named: {sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC", hiercc: "HierCC alone",
+def named_cc: {burst: "bursts", sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC", hiercc: "HierCC alone",
 	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC", "hpcc-ratio": "HPCC by ratio"}[.] // .;
+
+# A run of LAB=pfc has the name of its mechanism, too.
+def named:
+	(capture("^(?<cc>.*)-(?<mech>none|pfc|ppfc)$") // null) as $run
+	| if $run then {none: "no pauses", pfc: "PFC", ppfc: "P-PFC"}[$run.mech] + " (\($run.cc | named_cc))"
+	  else named_cc end;
 
 # A full packet on the wire: 1500 bytes of IP and an Ethernet header.
 def packet: 1514;
@@ -70,7 +76,11 @@ def duration_us($name):
 	| map(. as [$unit, $factor] | $p[$name + $unit] | number | values | . * $factor)
 	| .[0];
 
+# How many senders each receiver of LAB=pfc has.
+def groups: .params.groups | arrays // null;
+
 def runs: .runs | to_entries | map(.key as $i | .value
+	| if .mech then .cc += "-" + .mech else . end
 	# A percentile of nothing is written as 0; no round trip takes no time.
 	| if $sampled[$i] == false then .queue_bytes = null | .queue_start_max_bytes = null else . end
 	| if (.probe_us // {}).p50 == 0 then .probe_us |= {base} else . end);
@@ -86,8 +96,13 @@ def command:
 	. as $all
 	| [
 		["LAB", .lab // "star"],
-		["CC", ([runs[].cc] | join(","))],
-		["SENDERS", (if param("racks") or (param("join_bytes") | positive) then null else param("senders") end)],
+		["CC", (reduce .runs[].cc as $cc ([]; if index([$cc]) then . else . + [$cc] end) | join(","))],
+		["MECH", (reduce (.runs[].mech | values) as $m ([]; if index([$m]) then . else . + [$m] end) | join(","))],
+		["SHAPE", (.params.shape | strings | select(. != "star"))], ["CORE", param("core")],
+		["RATES", (.params.rates | strings | select(. != "1"))],
+		["HEADROOM", (param("headroom_bytes") | values | bytes_make)],
+		["PFC", (.params.pfc | strings)],
+		["SENDERS", (if groups then groups | join(",") elif param("racks") or (param("join_bytes") | positive) then null else param("senders") end)],
 		["RACKS", param("racks")], ["SERVERS", param("servers")], ["UPLINK", param("uplink")],
 		["LONG", (.params.longs | values | join(",") | select(. != ""))],
 		["BURST", (param("burst") | positive)],
@@ -121,6 +136,12 @@ def described:
 	| param("servers") as $servers | param("uplink") as $uplink
 	| (param("burst_bytes") | positive | if . then bytes_said else null end) as $burst_bytes | [
 		["senders", param("senders")],
+		["of groups with a receiver each", (groups | values | select(length > 1) | join(" + "))],
+		["switches", (.params.shape | strings | select(. != "star"))],
+		["links between them, times the link rate", param("core")],
+		["their rates", (.params.rates | strings | select(. != "1"))],
+		["headroom of a port", (param("headroom_bytes") | values | bytes_said)],
+		["keys of pfc", (.params.pfc | strings | select(. != ""))],
 		["racks", (param("racks") | values | "\(.) of \($servers | plural("pod")), uplinks \($uplink) times as fast")],
 		["burst", (param("burst") | positive | values | "\(plural("flow")) of \($burst_bytes)")],
 		["10 KB flows, 30 % of the link, every", (duration_us("churn") | positive | values | time_said)],
@@ -169,6 +190,7 @@ def port_first: [runs[] | (.ports // [])[0].port | values][0];
 # is shown even if it is empty, since that is news.
 def figures($ports; $warmup; $together):
 	(.queue_bytes // {}) as $q | (.probe_us // {}) as $probe | (.jain_100ms // {}) as $jain_100ms
+	| (.latency_us // {}) as $latency | (.pauses // {}) as $pauses
 	| (.ports // []) as $all_ports | (.slowdown // {}) as $slowdown
 	| (if $warmup then .queue_start_max_bytes else null end) as $start
 	| (if $together then .fct_ideal_ms else null end) as $ideal
@@ -199,6 +221,14 @@ def figures($ports; $warmup; $together):
 		["probe ms", "+p50", "median, over the base", (over_base("p50") | ms), true],
 		["probe ms", "+p99", "99 % of requests, over the base", (over_base("p99") | ms), true],
 		["probe ms", "+max", "maximum, over the base", (over_base("max") | ms), true],
+		["packet ms", "p50", "median", ($latency.p50 | number | ms), false],
+		["packet ms", "p99", "99 % of packets", ($latency.p99 | number | ms), false],
+		["packet ms", "max", "maximum", ($latency.max | number | ms), false],
+		["pauses", "by rate", "sent because the buffer would run out", ($pauses.predicted | number | fixed(0)), false],
+		["pauses", "XOFF", "sent because a threshold was crossed", ($pauses.xoffs | number | fixed(0)), false],
+		["pauses", "again", "of those, repeated before they ran out", ($pauses.refreshes | number | fixed(0)), false],
+		["pauses", "ms", "all ports together, ms", ($pauses.paused_us | number | ms), false],
+		["pauses", "ports", "ports that were paused", ([($pauses.ports // [])[] | select(.sent > 0)] | if $pauses == {} then null else length end | fixed(0)), false],
 		["probe ms", "lost", "requests without an answer, count", ($probe.lost | number | fixed(0)), false],
 		["flows done ms", "p50", "median flow", (fct_median | short), false],
 		["flows done ms", "p99", "99 % of the flows", ((.fct_us // {}).p99 | number | ms), false],
@@ -211,7 +241,8 @@ def figures($ports; $warmup; $together):
 		["kill ms", "alone", "all racks send without credit", (.alone_ms | number | short), false],
 		["kill ms", "credit", "all have credit, from when it is ready again", (.credited_ms | number | short), false],
 		["packets", "retrans", "retransmitted", (.retransmits | number | fixed(0)), true],
-		["packets", "dropped", "dropped at the ports", (.drops | number | fixed(0)), true]
+		["packets", "dropped", "dropped at the ports", (.drops | number | fixed(0)), true],
+		["packets", "lost", "of UDP that did not arrive", (.lost | number | fixed(0)), false]
 	];
 
 def page_group:
@@ -223,6 +254,8 @@ def page_group:
 		"Jain per s": "Fairness in each second (1 is an equal share for all)",
 		"Jain 100 ms": "Fairness in each tenth of a second (1 is an equal share for all)",
 		"probe ms": "Latency of the probe, ms",
+		"packet ms": "From the sender's port to the receiver, ms",
+		"pauses": "Pauses that the switch sent",
 		"flows done ms": "Completion times, ms",
 		"slowdown": "Completion time as a multiple of that with an equal share",
 		"back ms": "After a flow has left, ms",

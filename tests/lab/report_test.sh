@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Tests tests/lab/report with made-up labs: one line per case, "ok NAME" or "not ok NAME", and what was expected
+# Tests tests/lab/report with made-up labs, and what tests/lab/lab says to wrong parameters: one line per case, "ok NAME" or "not ok NAME", and what was expected
 # on stderr. Needs what the report needs. Exit status: 0 all ok, 1 not.
 
 # shellcheck disable=SC2317 # the cases are called by name
@@ -344,6 +344,64 @@ page__racks() {
 	[[ $OUT != *VOQ* && $OUT != *burst* ]] || problem "a star has columns of racks: $OUT"
 }
 
+page__pauses() {
+	LAB=pfc lab_make pauses '{"senders": 21, "groups": ["16", "4", "1"], "rates": "1:10:20:40", "headroom_bytes": 10000, "shape": "star",
+		"pfc": "t_thresh=10ms", "size_bytes": 1000000, "warmup_us": 0, "buffer_bytes": 500000}' "[
+		$(run_make burst 550000 600000 64030 '{"mech": "none", "lost": 8786, "drops": 8786}'),
+		$(run_make burst 400000 500000 44030 '{"mech": "pfc", "lost": 0, "latency_us": {"p50": 30000, "p95": 39000,
+		"p99": 40000, "max": 41000}, "pauses": {"sent": 48, "predicted": 0, "xoffs": 48, "refreshes": 9, "xons": 48,
+		"paused_us": 18000000, "ports": [{"sent": 48}, {"sent": 0}]}}'),
+		$(run_make burst 90000 150000 16030 '{"mech": "ppfc", "lost": 0, "latency_us": {"p50": 7000, "p95": 11000,
+		"p99": 12000, "max": 13000}, "pauses": {"sent": 40, "predicted": 40, "xoffs": 0, "refreshes": 0, "xons": 0,
+		"paused_us": 17000000, "ports": [{"sent": 20}, {"sent": 20}]}}')]"
+	queue_make burst-none 600000
+	queue_make burst-pfc 500000
+	queue_make burst-ppfc 150000
+	page_run
+	has "$PAGE" "make lab LAB=pfc CC=burst MECH=none,pfc,ppfc RATES=1:10:20:40 HEADROOM=10kb PFC=t_thresh=10ms \
+SENDERS=16,4,1 RATE="
+	has "$PAGE" "the queue is at most 150 KB with P-PFC (bursts) (99 full packets), 500 KB with PFC (bursts) (3.3 times \
+as much) and 600 KB with no pauses (bursts) (4.0 times as much)."
+	has "$PAGE" "16 + 4 + 1"
+	! grep -q "burst-.*queue.csv is missing" <<<"$ERR" || problem "it looks for the samples elsewhere: $ERR"
+	report_run 0 --table "$DIR"
+	row burst-none 550 600 600 600 95.1 0.999 0.998 4.03 0.07 60.0 60.0 - - - - - - - - 0 8786 8786
+	row burst-pfc 400 500 500 500 95.1 0.999 0.998 4.03 0.07 40.0 40.0 30.0 40.0 41.0 0 48 9 18000 1 0 0 0
+	row burst-ppfc 90.0 150 150 150 95.1 0.999 0.998 4.03 0.07 12.0 12.0 7.00 12.0 13.0 40 0 0 17000 2 0 0 0
+}
+
+# wrong TEXT NAME=VALUE...: the lab refuses these parameters, and says so.
+wrong() {
+	local text=$1 status
+	shift
+	ERR=$(env "$@" "${REPORT%/*}/lab" 2>&1 >/dev/null)
+	status=$?
+	[[ $status -eq 2 ]] || problem "$*: status $status instead of 2: $ERR"
+	says "$ERR" "$text"
+}
+
+params__pauses() {
+	wrong "LAB=pcf is not known: star, dumbbell, udp, node, racks or pfc" LAB=pcf
+	wrong "MECH=pfc is of LAB=pfc: add that, or leave MECH out" LAB=star MECH=pfc
+	wrong "RATES=1:2 is of LAB=pfc" RATES=1:2
+	wrong "MECH=qcn is not known: none, pfc, ppfc" LAB=pfc MECH=pfc,qcn
+	wrong "MECH=pfc,,ppfc is not a list" LAB=pfc MECH=pfc,,ppfc
+	wrong "SENDERS=16,x is no number of senders, nor a list" LAB=pfc SENDERS=16,x
+	wrong "a group has one sender or more" LAB=pfc SENDERS=16,0
+	wrong "the switch has 63 ports" LAB=pfc SENDERS=60,4
+	wrong "RATES=1:fast are no whole numbers" LAB=pfc RATES=1:fast
+	wrong "RATES=0:1: a rate of 0" LAB=pfc RATES=0:1
+	wrong "PFC=t_thresh is no list of KEY=VALUE" LAB=pfc PFC=t_thresh
+	wrong "HEADROOM=10: unit '' is not one of" LAB=pfc HEADROOM=10
+	wrong "HEADROOM=1kb is out of range" LAB=pfc HEADROOM=1kb
+	wrong "CC=swift is with switches that stamp nothing" LAB=pfc CC=swift
+	wrong "SHAPE=ring is not known" LAB=pfc SHAPE=ring
+	wrong "CORE=2 is the speed of links between switches" LAB=pfc CORE=2
+	wrong "CC=burst does not react to anything but pauses: add LAB=pfc" CC=burst
+	wrong "CC=none: in LAB=pfc senders without a control are CC=burst" LAB=pfc CC=none
+	wrong "JOIN=1mb works in LAB=star and LAB=node only" LAB=pfc JOIN=1mb
+}
+
 page__flows_1_and_64() {
 	local flows levels
 
@@ -439,7 +497,7 @@ errors__say_what_to_do() {
 }
 
 for name in table__four page__four page__sluice_loses page__single page__missing_series page__no_samples \
-	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__racks page__flows_1_and_64 \
+	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__racks page__pauses params__pauses page__flows_1_and_64 \
 	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"

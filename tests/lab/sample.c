@@ -4,7 +4,7 @@
  * over time.
  *
  *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT[:CLASS] ... [-r SWITCH:PORT ...]
- *		[-v MAP ...]
+ *		[-v MAP ...] [-p PINS] [-c SWITCH:PORT ...]
  *
  * 1. One netlink socket per namespace; all requests of a tick that go to one namespace are one
  *    message.
@@ -16,6 +16,11 @@
  *    stdout. SIGUSR1 is a mark: its time is said there, too. With -m the -t US begin no earlier.
  * 4. Each tick, too, of every pinned map -v of VOQs: DIR/voqs.bin, three numbers a map: bytes that no credit
  *    covers, credit, and packets that left because there was no more of it; the sums of all its VOQs.
+ * 5. With -p, where the pins of switches are that pause their neighbours (PINS/slab-SWITCH), each tick what every -r
+ *    port has been told, and what part of a -q port's queue is its own. At the end DIR/pauses.csv has a line
+ *    for each -r port: what was sent to it, how long it was paused, and the mean of its part while there was a
+ *    queue. Then the same of each -c port, by which another switch is paused. On stdout, when a pause was seen
+ *    to be sent last.
  */
 #include "lab.h"
 
@@ -29,6 +34,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #define TARGETS_MAX 512
 #define BATCH_BYTES (TARGETS_MAX * 64)
@@ -42,6 +48,11 @@ struct target {
 	uint64_t value[3];
 	uint64_t first; /* of -r: counter at the first sample */
 	int begun;
+	/* With -p */
+	const volatile struct pfc_slot *slots; /* of its switch */
+	uint32_t slot;
+	uint64_t paused_us, told, ticks; /* told: pauses sent; ticks: in which there was a queue */
+	double share;		   /* sum over these */
 };
 
 struct group {
@@ -57,7 +68,7 @@ struct rack {
 
 #define RACKS_MAX 64
 
-static struct group queues, ports;
+static struct group queues, ports, cores;
 static struct rack racks[RACKS_MAX];
 static int rack_count;
 static volatile sig_atomic_t stopped;
@@ -290,6 +301,145 @@ static void racks_write(FILE *file)
 	}
 }
 
+static void *pin_open(const char *dir, const char *name, size_t value_size, int *fd)
+{
+	struct bpf_map_info info = {};
+	__u32 length = sizeof(info);
+	char path[512];
+	void *at = NULL;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	*fd = bpf_obj_get(path);
+	if (*fd < 0)
+		die("lab-sample: cannot open %s: %s", path, strerror(errno));
+	if (bpf_obj_get_info_by_fd(*fd, &info, &length) || info.value_size != value_size)
+		die("lab-sample: %s is not of this build: make lab-tools", path);
+	if (info.map_flags & BPF_F_MMAPABLE) {
+		at = mmap(NULL, (size_t)info.max_entries * value_size, PROT_READ, MAP_SHARED, *fd, 0);
+		if (at == MAP_FAILED)
+			die("lab-sample: mapping %s: %s", path, strerror(errno));
+	}
+	return at;
+}
+
+/* The slots of the ports in their switches. */
+static void slots_open(const char *dir, struct group *group)
+{
+	char pins[256];
+	int i, fd;
+
+	for (i = 0; i < group->count; i++) {
+		struct target *t = &group->target[i];
+		uint32_t ifindex = t->ifindex;
+		struct pfc_port port;
+
+		if (i && !strcmp(t->ns, group->target[i - 1].ns))
+			t->slots = group->target[i - 1].slots;
+		snprintf(pins, sizeof(pins), "%s/slab-%s", dir, t->ns);
+		if (!t->slots) {
+			t->slots = pin_open(pins, "pfc_slots", sizeof(struct pfc_slot), &fd);
+			close(fd);
+		}
+		pin_open(pins, "pfc_ports", sizeof(struct pfc_port), &fd);
+		if (bpf_map_lookup_elem(fd, &ifindex, &port) || port.slot >= PFC_SLOTS)
+			die("lab-sample: slab-%s pauses nobody by %s", t->ns, t->dev);
+		close(fd);
+		t->slot = port.slot;
+	}
+}
+
+static uint64_t pauses_held(const struct target *queue, const struct target *port)
+{
+	uint64_t bytes = 0;
+	int prio;
+
+	if (strcmp(queue->ns, port->ns))
+		return 0;
+	for (prio = 0; prio < PFC_PRIORITIES; prio++)
+		bytes += queue->slots[queue->slot].bytes[port->slot][prio];
+	return bytes;
+}
+
+static uint64_t pause_last_us;
+
+static void paused_read(struct group *group, uint64_t elapsed_us)
+{
+	uint64_t now = now_ns();
+	int i, prio;
+
+	for (i = 0; i < group->count; i++) {
+		struct target *t = &group->target[i];
+		uint64_t sent = 0;
+		int paused = 0;
+
+		for (prio = 0; prio < PFC_PRIORITIES; prio++) {
+			const volatile struct pfc_class *c = &t->slots[t->slot].of[prio];
+
+			paused |= c->told.predict_ns > now || (c->told.xoff && c->told.until_ns > now);
+			sent += c->predicted + c->xoffs;
+		}
+		if (sent != t->told)
+			pause_last_us = now / 1000;
+		t->told = sent;
+		t->paused_us += paused ? elapsed_us : 0;
+	}
+}
+
+/* elapsed_us: since the last tick. */
+static void pauses_read(uint64_t elapsed_us)
+{
+	int i, k;
+
+	paused_read(&ports, elapsed_us);
+	paused_read(&cores, elapsed_us);
+	for (k = 0; k < queues.count; k++) {
+		uint64_t all = 0;
+
+		for (i = 0; i < ports.count; i++)
+			all += pauses_held(&queues.target[k], &ports.target[i]);
+		for (i = 0; all && i < ports.count; i++) {
+			struct target *t = &ports.target[i];
+
+			t->ticks += t->value[0] != t->first;
+			t->share += (double)pauses_held(&queues.target[k], t) / all;
+		}
+	}
+}
+
+static FILE *file_open(const char *dir, const char *name);
+
+static void told_write(const struct group *group, FILE *file)
+{
+	int i, prio;
+
+	for (i = 0; i < group->count; i++) {
+		const struct target *t = &group->target[i];
+		uint64_t predicted = 0, xoffs = 0, refreshes = 0, xons = 0;
+
+		for (prio = 0; prio < PFC_PRIORITIES; prio++) {
+			const volatile struct pfc_class *c = &t->slots[t->slot].of[prio];
+
+			predicted += c->predicted;
+			xoffs += c->xoffs;
+			refreshes += c->refreshes;
+			xons += c->xons;
+		}
+		fprintf(file, "%s:%s,%lu,%lu,%lu,%lu,%lu,%.5f\n", t->ns, t->dev, predicted, xoffs, refreshes, xons, t->paused_us,
+			t->ticks ? t->share / t->ticks : 0);
+	}
+}
+
+static void pauses_write(const char *dir)
+{
+	FILE *file = file_open(dir, "pauses.csv");
+
+	fprintf(file, "port,predicted,xoffs,refreshes,xons,paused_us,share\n");
+	told_write(&ports, file);
+	told_write(&cores, file);
+	if (fclose(file))
+		die("lab-sample: writing in %s: %s", dir, strerror(errno));
+}
+
 /* How many ports have begun to carry data. */
 static int ports_begun(void)
 {
@@ -319,13 +469,13 @@ static FILE *file_open(const char *dir, const char *name)
 
 int main(int argc, char **argv)
 {
-	uint64_t interval_us = 1000, every = 1, time_us = 0, next, tick, last_begun = 0, mark_told = 0;
+	uint64_t interval_us = 1000, every = 1, time_us = 0, next, tick, last_begun = 0, mark_told = 0, last_us;
 	struct sigaction action = {.sa_handler = on_signal}, mark = {.sa_handler = on_mark};
-	const char *dir = NULL;
+	const char *dir = NULL, *pins = NULL;
 	FILE *queue_file, *port_file, *voq_file;
 	int option, i, mark_wanted = 0;
 
-	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:")) != -1) {
+	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:p:c:")) != -1) {
 		switch (option) {
 		case 'o':
 			dir = optarg;
@@ -351,6 +501,12 @@ int main(int argc, char **argv)
 		case 'v':
 			rack_add(optarg);
 			break;
+		case 'c':
+			target_add(&cores, optarg);
+			break;
+		case 'p':
+			pins = optarg;
+			break;
 		default:
 			exit(2);
 		}
@@ -361,6 +517,13 @@ int main(int argc, char **argv)
 		target_open(&queues.target[i]);
 	for (i = 0; i < ports.count; i++)
 		target_open(&ports.target[i]);
+	for (i = 0; i < cores.count; i++)
+		target_open(&cores.target[i]);
+	if (pins) {
+		slots_open(pins, &queues);
+		slots_open(pins, &ports);
+		slots_open(pins, &cores);
+	}
 	queue_file = file_open(dir, "queue.bin");
 	port_file = file_open(dir, "ports.bin");
 	voq_file = file_open(dir, "voqs.bin");
@@ -377,7 +540,8 @@ int main(int argc, char **argv)
 	printf("ready\n");
 	fflush(stdout);
 
-	next = now_us() + interval_us;
+	last_us = now_us();
+	next = last_us + interval_us;
 	for (tick = 0; !stopped; tick++) {
 		struct timespec wake = {next / 1000000, next % 1000000 * 1000};
 		uint64_t us;
@@ -388,6 +552,9 @@ int main(int argc, char **argv)
 		group_ask(&queues, qdisc_request);
 		group_write(&queues, queue_file, us, 3);
 		racks_write(voq_file);
+		if (pins)
+			pauses_read(us - last_us);
+		last_us = us;
 		if (marked_us != mark_told) {
 			mark_told = marked_us;
 			printf("mark %lu\n", mark_told);
@@ -411,6 +578,10 @@ int main(int argc, char **argv)
 		while (next <= now_us())
 			next += interval_us;
 	}
+	if (pins)
+		pauses_write(dir);
+	if (pause_last_us)
+		printf("paused %lu\n", pause_last_us);
 	if (fclose(queue_file) || fclose(port_file) || fclose(voq_file))
 		die("lab-sample: writing in %s: %s", dir, strerror(errno));
 	return 0;

@@ -15,10 +15,13 @@
  * 3. Byte counters between two samples are taken to grow evenly.
  * 4. With LAB=racks all flows are lab-flows', the long ones first: their rates are of what the receiver read
  *    (received.bin), and voqs.bin (lab-sample) has the VOQs of each rack.
+ * 5. With LAB=pfc a run is of a control and a mechanism: its directory is CC-MECH, and meta has both. Of UDP there
+ *    are the latencies of all packets (latency.bin, lab-flows). pauses.csv (lab-sample) has what was sent to each port.
  */
 #include "lab.h"
 
 #include <json-c/json.h>
+#include <math.h>
 
 #define FLOWS_MAX 4096
 #define QUEUES_MAX 8
@@ -28,6 +31,7 @@
 #define GOVERNED_FOR_US 100000
 #define FAIR_JAIN 0.95
 #define FAIR_RTTS 5
+#define PORTS_MAX 64
 
 /* A time series of rows of `columns` numbers; column 0 is the time. */
 struct series {
@@ -37,6 +41,7 @@ struct series {
 
 struct flow {
 	uint64_t start_us, end_us, bytes; /* end 0: did not end */
+	uint64_t lost;			  /* packets of UDP: the end is that of the others */
 	int port;			  /* column of the port series, less one */
 };
 
@@ -52,14 +57,19 @@ struct lab {
 	/* LAB=racks */
 	uint64_t racks, servers, uplink, burst, burst_bytes, churn_us, lose, repeat, reorder, kill_us;
 	char hiercc[256], longs[256]; /* longs: how many long flows each rack has */
+	/* LAB=pfc */
+	uint64_t headroom_bytes;
+	uint64_t rate[PORTS_MAX]; /* of each sender, bit/s */
+	uint64_t core;
+	char groups[64], shape[16], rates[4096], pfc[256];
 };
 
 struct run {
-	char cc[64], dir[3072];
-	struct series queue, ports, voqs;
+	char cc[64], mech[16], dir[3072]; /* mech: of LAB=pfc */
+	struct series queue, ports, voqs, latency;
 	int queues, classes; /* columns of the queue series: of the ports, then of the classes */
 	char port_names[512], class_names[512], paths[4096];
-	uint64_t base_us, attached_us, retransmits;
+	uint64_t base_us, attached_us, retransmits, last_pause_us;
 	struct flow flow[FLOWS_MAX]; /* finite ones, or each sender's long one */
 	int flows, finite;
 	int longs, recorded; /* of racks: flows that have no end, and those of which it is known what arrived */
@@ -119,7 +129,8 @@ static void number_read(const char *line, const char *key, uint64_t *number)
 static void lab_read(struct lab *lab)
 {
 	FILE *file = file_open(lab->dir, "params", "r");
-	char line[4096];
+	char line[4096], text[4096] = "", *word, *save = NULL;
+	int i;
 
 	if (!file)
 		die("lab-sum: %s has no params: nothing was measured", lab->dir);
@@ -156,8 +167,18 @@ static void lab_read(struct lab *lab)
 		number_read(line, "kill_us", &lab->kill_us);
 		value_read(line, "hiercc", lab->hiercc, sizeof(lab->hiercc));
 		value_read(line, "longs", lab->longs, sizeof(lab->longs));
+		number_read(line, "headroom_bytes", &lab->headroom_bytes);
+		value_read(line, "groups", lab->groups, sizeof(lab->groups));
+		number_read(line, "core", &lab->core);
+		value_read(line, "shape", lab->shape, sizeof(lab->shape));
+		value_read(line, "rates", lab->rates, sizeof(lab->rates));
+		value_read(line, "sender_rates", text, sizeof(text));
+		value_read(line, "pfc", lab->pfc, sizeof(lab->pfc));
 	}
 	fclose(file);
+	word = strtok_r(text, " ", &save);
+	for (i = 0; i < PORTS_MAX && word; i++, word = strtok_r(NULL, " ", &save))
+		lab->rate[i] = number_parse("sender_rates", word);
 	if (!lab->long_flows && !lab->racks)
 		lab->long_flows = lab->senders;
 }
@@ -273,6 +294,7 @@ static int flows_read(const struct lab *lab, struct run *run, const char *raw)
 		f->start_us = strtoull(at + 1, &at, 10);
 		f->end_us = strtoull(at + 1, &at, 10);
 		f->bytes = strtoull(at + 1, &at, 10);
+		f->lost = *at == ',' ? strtoull(at + 1, &at, 10) : 0;
 		f->port = lab->join_bytes ? 1 : run->flows;
 		if (run->flows >= run->recorded && lab->racks)
 			f->port = -1;
@@ -373,25 +395,28 @@ static int window_find(const struct lab *lab, struct run *run, const char *raw)
 	return 0;
 }
 
-static int run_read(const struct lab *lab, struct run *run, const char *cc)
+static int run_read(const struct lab *lab, struct run *run, const char *name)
 {
 	char raw[4000], line[8192];
 	FILE *file;
 	char *at;
 
 	memset(run, 0, sizeof(*run));
-	snprintf(run->cc, sizeof(run->cc), "%s", cc);
-	snprintf(run->dir, sizeof(run->dir), "%s/%s", lab->dir, cc);
+	snprintf(run->cc, sizeof(run->cc), "%s", name);
+	snprintf(run->dir, sizeof(run->dir), "%s/%s", lab->dir, name);
 	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
 	file = file_open(raw, "meta", "r");
 	if (!file)
 		return -1;
 	while (fgets(line, sizeof(line), file)) {
+		value_read(line, "cc", run->cc, sizeof(run->cc));
+		value_read(line, "mech", run->mech, sizeof(run->mech));
 		value_read(line, "ports", run->port_names, sizeof(run->port_names));
 		value_read(line, "classes", run->class_names, sizeof(run->class_names));
 		value_read(line, "paths", run->paths, sizeof(run->paths));
 		number_read(line, "base_us", &run->base_us);
 		number_read(line, "attached_us", &run->attached_us);
+		number_read(line, "last_pause_us", &run->last_pause_us);
 		number_read(line, "retransmits", &run->retransmits);
 		if (sscanf(line, "killed=%lu %lu %lu", &run->killed[0], &run->killed[1], &run->killed[2]) < 3)
 			continue;
@@ -412,6 +437,8 @@ static int run_read(const struct lab *lab, struct run *run, const char *cc)
 		return -1;
 	if (lab->racks && series_read(raw, "voqs.bin", 1 + 3 * lab->racks, &run->voqs))
 		run->voqs.rows = 0;
+	if (series_read(raw, "latency.bin", 2, &run->latency))
+		run->latency.rows = 0;
 	probes_read(run, raw);
 	return lab->racks ? window_find_racks(lab, run, raw) : window_find(lab, run, raw);
 }
@@ -707,6 +734,53 @@ static json_object *probe_figures(const struct run *run)
 	return object;
 }
 
+/* From the sender's port to the receiver, of the packets that left in the window; NULL: of none it is known. */
+static json_object *latency_figures(const struct run *run)
+{
+	uint64_t *values = calloc(run->latency.rows + 1, sizeof(*values));
+	json_object *object = NULL;
+	size_t row, count = 0;
+	double sum = 0;
+
+	for (row = 0; row < run->latency.rows; row++) {
+		const uint64_t *cell = series_row(&run->latency, row);
+
+		if (cell[0] >= run->from_us && cell[0] <= run->to_us) {
+			values[count++] = cell[1];
+			sum += cell[1];
+		}
+	}
+	if (count) {
+		object = json_percentiles(values, count, 1);
+		json_int(object, "mean", sum / count);
+		json_int(object, "count", count);
+	}
+	free(values);
+	return object;
+}
+
+/* Of flows of UDP: packets that did not arrive, and how long the ports did not take what was due. */
+static void losses_figures(json_object *object, const struct run *run)
+{
+	uint64_t lost = 0, blocked_us = 0, of[2];
+	char raw[4000], line[256];
+	FILE *file;
+
+	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
+	file = file_open(raw, "flows.csv", "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%*u,%*u,%*[^,],%*u,%lu,%lu", &of[0], &of[1]) != 2 &&
+		    sscanf(line, "%*u,%*u,,%*u,%lu,%lu", &of[0], &of[1]) != 2)
+			continue;
+		lost += of[0];
+		blocked_us += of[1];
+	}
+	if (file)
+		fclose(file);
+	json_int(object, "lost", lost);
+	json_int(object, "blocked_us", blocked_us);
+}
+
 static json_object *fct_figures(const struct run *run)
 {
 	json_object *array = json_object_new_array();
@@ -716,7 +790,7 @@ static json_object *fct_figures(const struct run *run)
 		const struct flow *f = &run->flow[i];
 
 		json_object_array_add(
-			array, f->end_us ? json_number((f->end_us - f->start_us) / 1e3, 3) : NULL);
+			array, f->end_us && !f->lost ? json_number((f->end_us - f->start_us) / 1e3, 3) : NULL);
 	}
 	return array;
 }
@@ -851,7 +925,7 @@ static json_object *slowdown_figures(const struct lab *lab, const struct run *ru
 	for (i = 0; i < run->flows; i++) {
 		double slowdown;
 
-		if (!run->flow[i].end_us)
+		if (!run->flow[i].end_us || run->flow[i].lost)
 			continue;
 		slowdown = (run->flow[i].end_us - run->flow[i].start_us) / ideal[i];
 		min = slowdown < min ? slowdown : min;
@@ -1047,6 +1121,117 @@ static void kill_figures(json_object *object, const struct lab *lab, const struc
 	json_int(object, "queue_kill_max_bytes", queue_max(run, killed, run->to_us));
 }
 
+/* Of a value among n: how many are below it, and half of those that are equal. */
+static double rank(const double *value, int n, int i)
+{
+	int k, below = 0, same = 0;
+
+	for (k = 0; k < n; k++) {
+		below += value[k] < value[i];
+		same += value[k] == value[i];
+	}
+	return below + (same - 1) / 2.0;
+}
+
+/* Spearman's. */
+static double rank_correlation(const double *a, const double *b, int n)
+{
+	double xy = 0, xx = 0, yy = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		double x = rank(a, n, i) - (n - 1) / 2.0, y = rank(b, n, i) - (n - 1) / 2.0;
+
+		xy += x * y;
+		xx += x * x;
+		yy += y * y;
+	}
+	return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
+}
+
+static json_object *pauses_add(json_object *object, const char *key, const double *counts)
+{
+	static const char *const names[] = {"predicted", "xoffs", "refreshes", "xons", "paused_us"};
+	json_object *sum = json_object_new_object();
+	int i;
+
+	if (key)
+		json_object_object_add(sum, strchr(key, ':') ? "port" : "receiver", json_object_new_string(key));
+	json_int(sum, "sent", counts[0] + counts[1]);
+	for (i = 0; i < 5; i++)
+		json_int(sum, names[i], counts[i]);
+	if (object)
+		json_object_array_add(object, sum);
+	return sum;
+}
+
+/*
+ * What the switch sent: all together, to each group, to each port. sent: pauses that are no repetition. rank: of
+ * those of the first group, the correlation with the share of the queue; rank_rate: with the sender's rate. last_us:
+ * when the last of them was seen. NULL: nothing was noted.
+ */
+static json_object *pauses_figures(const struct lab *lab, const struct run *run)
+{
+	double all[5] = {}, group[5], sent[PORTS_MAX], share[PORTS_MAX], rate[PORTS_MAX];
+	json_object *object, *groups, *ports, *cores;
+	char raw[4000], line[256], name[32], text[64], *word, *save = NULL;
+	int i, k, first = 0, number = 0, core = 0;
+	FILE *file;
+
+	snprintf(raw, sizeof(raw), "%s/raw", run->dir);
+	file = file_open(raw, "pauses.csv", "r");
+	if (!file)
+		return NULL;
+	groups = json_object_new_array();
+	ports = json_object_new_array();
+	cores = json_object_new_array();
+	snprintf(text, sizeof(text), "%s", lab->groups);
+	if (!fgets(line, sizeof(line), file))
+		*line = 0;
+	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		uint64_t count = number_parse("groups", word), in;
+
+		memset(group, 0, sizeof(group));
+		for (in = 0; in < count && first < PORTS_MAX && fgets(line, sizeof(line), file); in++, first++) {
+			double of[5];
+
+			if (sscanf(line, "%31[^,],%lf,%lf,%lf,%lf,%lf,%lf", name, &of[0], &of[1], &of[2], &of[3], &of[4],
+				   &share[first]) != 7)
+				die("lab-sum: %s/pauses.csv: %s", raw, line);
+			sent[first] = of[0] + of[1];
+			rate[first] = lab->rate[first];
+			for (k = 0; k < 5; k++) {
+				group[k] += of[k];
+				all[k] += of[k];
+			}
+			json_object_object_add(pauses_add(ports, name, of), "share", json_number(share[first], 4));
+		}
+		snprintf(name, sizeof(name), "r%d", ++number);
+		pauses_add(groups, name, group);
+	}
+	/* What is left is of ports between switches. */
+	for (; fgets(line, sizeof(line), file); core++) {
+		if (sscanf(line, "%31[^,],%lf,%lf,%lf,%lf,%lf", name, &group[0], &group[1], &group[2], &group[3],
+			   &group[4]) != 6)
+			die("lab-sum: %s/pauses.csv: %s", raw, line);
+		pauses_add(cores, name, group);
+	}
+	fclose(file);
+	i = number_parse("groups", strtok_r(strcpy(text, lab->groups), " ", &save));
+	object = pauses_add(NULL, NULL, all);
+	json_object_object_add(object, "last_us",
+			       run->last_pause_us ? json_object_new_int64((int64_t)(run->last_pause_us - run->zero_us)) : NULL);
+	json_object_object_add(object, "rank", json_number(rank_correlation(share, sent, i), 3));
+	json_object_object_add(object, "rank_rate", json_number(rank_correlation(rate, sent, i), 3));
+	json_object_object_add(object, "groups", groups);
+	json_object_object_add(object, "ports", ports);
+	if (core)
+		json_object_object_add(object, "cores", cores);
+	else
+		json_object_put(cores);
+	return object;
+}
+
 static json_object *ports_figures(const struct lab *lab, const struct run *run)
 {
 	json_object *array = json_object_new_array();
@@ -1112,18 +1297,28 @@ static json_object *words(const char *text)
 
 static json_object *run_figures(const struct lab *lab, const struct run *run)
 {
-	json_object *object = json_object_new_object(), *rates;
+	json_object *object = json_object_new_object(), *rates, *latency, *pauses;
 	uint64_t start_max, drops = 0;
 	double before_bps, used;
 	int i;
 
 	json_object_object_add(object, "cc", json_object_new_string(run->cc));
+	if (*run->mech) {
+		json_object_object_add(object, "mech", json_object_new_string(run->mech));
+		losses_figures(object, run);
+		pauses = pauses_figures(lab, run);
+		if (pauses)
+			json_object_object_add(object, "pauses", pauses);
+	}
 	json_object_object_add(object, "queue_bytes", queue_figures(run, 0, &start_max));
 	json_int(object, "queue_start_max_bytes", start_max);
 	used = queue_rate_bps(run, 0, run->from_us, run->to_us) / lab->rate_bps;
 	json_object_object_add(object, "utilisation", json_number(used, 4));
 	json_object_object_add(object, "jain", jain_seconds(run));
 	json_object_object_add(object, "probe_us", probe_figures(run));
+	latency = latency_figures(run);
+	if (latency)
+		json_object_object_add(object, "latency_us", latency);
 	json_object_object_add(object, "fct_ms", fct_figures(run));
 	json_int(object, "retransmits", run->retransmits);
 	for (i = 0; i < run->queues; i++)
@@ -1209,6 +1404,15 @@ static json_object *lab_params(const struct lab *lab)
 		json_int(object, "reorder_percent", lab->reorder);
 		json_int(object, "kill_us", lab->kill_us);
 		json_object_object_add(object, "hiercc", json_object_new_string(lab->hiercc));
+	}
+	if (*lab->groups) {
+		json_object_object_add(object, "groups", words(lab->groups));
+		json_object_object_add(object, "rates", json_object_new_string(lab->rates));
+		json_int(object, "headroom_bytes", lab->headroom_bytes);
+		json_object_object_add(object, "shape", json_object_new_string(lab->shape));
+		if (strcmp(lab->shape, "star"))
+			json_int(object, "core", lab->core);
+		json_object_object_add(object, "pfc", json_object_new_string(lab->pfc));
 	}
 	if (*lab->telemetry)
 		json_object_object_add(object, "telemetry", json_object_new_string(lab->telemetry));
@@ -1392,6 +1596,39 @@ static void table_racks(const struct lab *lab, json_object *run)
 	printf(" KB");
 }
 
+/* Of LAB=pfc: what packets and senders waited for. */
+static void table_pauses(json_object *run)
+{
+	json_object *pauses = json_object_object_get(run, "pauses");
+	size_t i;
+
+	if (json_object_object_get(run, "latency_us"))
+		printf("\n%-11s packets ms %.1f / %.1f / %.1f (p50, p99, max), %.0f lost; senders held up for %.1f ms", "",
+		       member(run, "latency_us", "p50") / 1e3, member(run, "latency_us", "p99") / 1e3,
+		       member(run, "latency_us", "max") / 1e3, member(run, "lost", NULL),
+		       member(run, "blocked_us", NULL) / 1e3);
+	if (!pauses)
+		return;
+	printf("\n%-11s pauses: %.0f predicted, %.0f XOFF (%.0f repeated, %.0f ended), %.1f ms together; by group", "",
+	       member(pauses, "predicted", NULL), member(pauses, "xoffs", NULL), member(pauses, "refreshes", NULL),
+	       member(pauses, "xons", NULL), member(pauses, "paused_us", NULL) / 1e3);
+	for (i = 0; i < json_object_array_length(json_object_object_get(pauses, "groups")); i++)
+		printf(" %.0f", member(json_object_array_get_idx(json_object_object_get(pauses, "groups"), i), "sent", NULL));
+	printf("; rank with the queue %.2f, with the rates %.2f", member(pauses, "rank", NULL),
+	       member(pauses, "rank_rate", NULL));
+}
+
+/* A run by its control, and by its mechanism if it has one. */
+static const char *run_name(json_object *run)
+{
+	static char name[128];
+	json_object *mech = json_object_object_get(run, "mech");
+
+	snprintf(name, sizeof(name), "%s%s%s", json_object_get_string(json_object_object_get(run, "cc")),
+		 mech ? "-" : "", mech ? json_object_get_string(mech) : "");
+	return name;
+}
+
 static void table_print(const struct lab *lab, json_object *results)
 {
 	json_object *runs = json_object_object_get(results, "runs"), *run, *array;
@@ -1417,7 +1654,7 @@ static void table_print(const struct lab *lab, json_object *results)
 		base = member(run, "probe_us", "base");
 		printf("%-11s %6.1f %6.1f %6.1f %6.1f  %6.1f  %.3f   %.3f %.3f %6.2f %6.2f %6.2f  "
 		       "%6.0f  %6.0f\n",
-		       json_object_get_string(json_object_object_get(run, "cc")),
+		       run_name(run),
 		       member(run, "queue_bytes", "p50") / 1e3,
 		       member(run, "queue_bytes", "p95") / 1e3,
 		       member(run, "queue_bytes", "p99") / 1e3,
@@ -1431,7 +1668,7 @@ static void table_print(const struct lab *lab, json_object *results)
 	}
 	for (i = 0; i < json_object_array_length(runs); i++) {
 		run = json_object_array_get_idx(runs, i);
-		printf("%-11s", json_object_get_string(json_object_object_get(run, "cc")));
+		printf("%-11s", run_name(run));
 		if (lab->size_bytes) {
 			array_figures(json_object_object_get(run, "fct_ms"), &min, &mean, &max);
 			printf(" completion ms %.1f / %.1f / %.1f (min, mean, max)", min, mean,
@@ -1475,6 +1712,8 @@ static void table_print(const struct lab *lab, json_object *results)
 		}
 		if (lab->racks)
 			table_racks(lab, run);
+		if (json_object_object_get(run, "mech"))
+			table_pauses(run);
 		if (json_object_object_get(run, "governed_ms"))
 			printf("\n%-11s queue below 16 packets %.1f ms after attaching, then for "
 			       "%.1f %% of the time",
@@ -1524,6 +1763,7 @@ int main(int argc, char **argv)
 		free(run.ports.cell);
 		free(run.probe);
 		free(run.voqs.cell);
+		free(run.latency.cell);
 	}
 	json_object_object_add(results, "lab", json_object_new_string(lab.name));
 	json_object_object_add(results, "kernel", json_object_new_string(lab.kernel));

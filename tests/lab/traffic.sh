@@ -11,6 +11,8 @@ TRAFFIC_UDP_BYTES=1336
 traffic_run() {
 	if [[ $LAB == racks ]]; then
 		racks_run "$1"
+	elif [[ $LAB == pfc ]]; then
+		pfc_run "$1"
 	elif ((LAB_JOIN)); then
 		traffic_join "$1"
 	elif ((LAB_SIZE)); then
@@ -29,7 +31,7 @@ traffic_clock() {
 	(
 		for ((second = 1; second <= $2; second++)); do
 			sleep 1
-			echo "clock $LAB_CC $second $((LAB_TIME / 1000000))"
+			echo "clock $LAB_CC${LAB_MECH:+-$LAB_MECH} $second $((LAB_TIME / 1000000))"
 		done
 		echo "lab: $LAB_CC is not over after $2 s"
 		kill -TERM "$1"
@@ -137,18 +139,25 @@ traffic_ends() {
 	echo "${NET_SENDERS[$1]},$receiver,${NET_ADDR[$receiver]}"
 }
 
+# traffic_limit START: how long finite flows, the last of which starts then, may take.
+traffic_limit() {
+	local wire ideal limit
+
+	wire=$((LAB_SENDERS * LAB_SIZE / TRAFFIC_PAYLOAD * TRAFFIC_WIRE))
+	ideal=$((wire * 8 * 1000 / (LAB_RATE / 1000)))
+	limit=$((5 * ideal + $1 + 100 * LAB_RTT + 5000000))
+	echo $((limit < LAB_TIME ? LAB_TIME : limit))
+}
+
 # One finite flow per sender, at once or two every STAGGER.
 traffic_finite() {
-	local i start args=() wire ideal limit
+	local i start args=() limit
 
 	for ((i = 0; i < LAB_SENDERS; i++)); do
 		start=$((20000 + i / 2 * LAB_STAGGER))
 		args+=(-f "$start,$(traffic_ends $i),$LAB_SIZE")
 	done
-	wire=$((LAB_SENDERS * LAB_SIZE / TRAFFIC_PAYLOAD * TRAFFIC_WIRE))
-	ideal=$((wire * 8 * 1000 / (LAB_RATE / 1000)))
-	limit=$((5 * ideal + start + 100 * LAB_RTT + 5000000))
-	((limit < LAB_TIME)) && limit=$LAB_TIME
+	limit=$(traffic_limit "$start")
 	"$LAB_BUILD/lab-flows" -o "$1/flows.csv" -t "$limit" "${args[@]}" &
 	NET_PIDS+=($!)
 	traffic_clock $! $((limit / 1000000 + 10)) || return 1

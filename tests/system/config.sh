@@ -89,6 +89,7 @@ config_broken() {
 	pfc: interval '10us' is not a time from 20 us to 50 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, interval: 10us};
 	pfc: delay '101ms' is not a time from 0 us to 100 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, delay: 101ms};
 	pfc: t_thresh '5' is not a time from 1 us to 1000 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, t_thresh: 5};
+	pfc: fixed '2s' is not a time from 1 us to 1000 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, fixed: 2s};
 	pfc: watchdog '1ms' is not a time from 10000 us to 10000 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, watchdog: 1ms};
 	Insufficient entries|P;interfaces: [{name: p1, role: switch, id: 1, classes: []}];
 	Insufficient entries|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{dscp: [], share: 70%}]}];
@@ -271,6 +272,8 @@ config__sound_files_pass_the_check() {
 
 	for text in "$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS" \
 		"interfaces: [{name: p1, role: switch, id: 4095}]" \
+		"interfaces: [{name: eth0, role: host, pfc: obey}]" \
+		"interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, fixed: 1ms}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \
 		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB, variant: vai-sf, telemetry: congestion};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];auth: none;peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: high-ai, feedback: window, telemetry: probe}, {prefix: 192.0.2.2, base_rtt: 4.5ms, variant: probabilistic, telemetry: rtt}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain, telemetry: every}]"; do
