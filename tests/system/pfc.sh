@@ -65,6 +65,7 @@ pfc__switch_pauses_who_fills_it() {
 	ports_soon sw p1 '.predicted > 0' true
 	grows "XOFF" 20 ports_of sw p1 '.xoffs + .refreshes'
 	wait_for 20 "its queue by ingress port is p1's" ports_are sw p2 '.queue_by_ingress | keys[0]' p1
+	json_soon pfc_buffer.remaining_ns sw ports
 	expect "pauses of p2, which nobody fills" "$(ports_of sw p2 '.xoffs + .predicted')" -eq 0
 	expect "text" "$(ctl sw ports)" has "xoff"
 	ctl sw --json ports | schema errors ports >"$CASE_DIR/errors.txt" 2>&1
