@@ -34,7 +34,7 @@ credit_soon() { wait_for 20 "$3 of the VOQ to $2 at $1 is $4" credit_is "$@"; }
 credit_is() { [[ $(credit_of "$1" "$2" "$3") == "$4" ]]; }
 
 credits__voqs_come_up_at_both_sides() {
-	local address
+	local address late
 
 	credits_up
 	expect "h1's rack" "$(status_of h1 .rack)" = 10.1.0.2
@@ -60,7 +60,10 @@ credits__voqs_come_up_at_both_sides() {
 	# Without fq nothing is held.
 	[[ ! $NET_FQ ]] || expect "claims beyond C0" "$(ctl h2 credits --json | jq 'map(.claims_cut) | add')" -eq 0
 	expect "what h2 says" "$(<"$CASE_DIR/h2.log")" has-no "rack 10.1.0.2"
-	expect "S and what arrived" "$(credit_of h2 10.2.0.2 .arrived_bytes)" -eq "$(voq_of h1 10.2.0.2 .sent_bytes)"
+	# All but what a busy machine kept from its first segment for 8 ms (limit 77).
+	late=$(($(voq_of h1 10.2.0.2 .sent_bytes) - $(credit_of h2 10.2.0.2 .arrived_bytes)))
+	expect "S that did not arrive" $late -ge 0
+	expect "and was not late either" $late -le $(($(stat_of h2 rx_replayed) * 1514))
 	expect "credit that was refused" "$(stat_of h1 credit_ahead credit_no_voq rx_replayed)" -eq 0
 	expect "packets without credit" "$(stat_of h1 voq_alone voq_full)" -eq 0
 	expect "as text" "$(ctl h1 voqs)" has 10.2.0.2
