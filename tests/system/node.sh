@@ -340,7 +340,7 @@ node__veth_is_deleted_under_load() {
 
 # As of jobs that run for a moment: nothing adds up.
 node__many_veths_come_and_go() {
-	local round i
+	local round i begun=$SECONDS
 
 	node_up h2 without-fq
 	ip netns add "${NET_PREFIX}many"
@@ -366,7 +366,8 @@ node__many_veths_come_and_go() {
 	# eth0 is a veth here, too.
 	expect "entries of the map of pods" "$(bpftool -j map dump pinned "$PINS/ssys-h2/pods" | jq length)" -eq 1
 	expect "entries of the ports map" "$(bpftool -j map dump pinned "$PINS/ssys-h2/ports" | jq length)" -eq 1
-	expect "lines that sluiced says" "$(wc -l <"$CASE_DIR/h2.log")" -lt 30
+	# One a second at most, while they change.
+	expect "lines that sluiced says" "$(wc -l <"$CASE_DIR/h2.log")" -lt $((15 + SECONDS - begun))
 }
 
 # node_holds NODE: what its sluiced has open, and its memory in KB.
