@@ -52,7 +52,7 @@ $(B)/packages.%:
 	$(Q)mkdir -p $(B)
 	$(Q)deploy/packages $*
 	$(Q)touch $@
-$(B)/packages.lab $(B)/packages.test: | $(B)/packages.build
+$(B)/packages.deb $(B)/packages.lab $(B)/packages.test: | $(B)/packages.build
 
 $(B)/lab-%: tests/lab/%.c tests/lab/lab.h $(wildcard include/sluice/*.h) | $(B)/packages.lab
 	@echo "  CC     $<"
@@ -151,7 +151,7 @@ uninstall: ## remove what install installed, with the same variables; the config
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
 	-rmdir --ignore-fail-on-non-empty $(DESTDIR)$(DOCDIR)
 
-deb: all ## a Debian package, in build/deb
+deb: all | $(B)/packages.deb ## a Debian package, in build/deb
 	$(Q)deploy/deb
 
 clean: ## remove what was built

@@ -238,10 +238,12 @@ static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const str
 
 /*
  * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
- * whatever they hold: the headers of the inner packet follow, so the bytes are there.
+ * whatever they hold: the headers of the inner packet follow, so the bytes are there. Inlined, as
+ * ingress_reply(): as functions of their own, which clang 19 would make of them, they take the
+ * stack past 512 bytes ("combined stack size of 5 calls is 560").
  */
-static inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
-				 const struct host *h, const struct control *ctl)
+static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
+						  const struct host *h, const struct control *ctl)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
 	__u64 floor = auth_floor(h);
@@ -399,8 +401,9 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 }
 #endif
 
-static inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
-			       const struct control *ctl, enum sluice_stat *verdict)
+/* Inlined: it has more arguments than a function of its own may have. */
+static __always_inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
+					const struct control *ctl, enum sluice_stat *verdict)
 {
 	struct flow *f = 0;
 
@@ -426,8 +429,8 @@ static inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_p
 }
 
 /* What a PROBE of ours met on its way, as an echo would tell it. */
-static inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
-				 const struct control *ctl)
+static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
+					  const struct control *ctl)
 {
 	const struct wire_telem *telem;
 	struct feedback fb = { .mode = ctl->mode, .probe = 1, .rx_ns = p->now_ns, .now_ns = p->now_ns };

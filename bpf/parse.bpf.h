@@ -41,13 +41,6 @@ enum ip_verdict {
 };
 
 /*
- * Makes clang forget what it knows of v, so that the comparison that follows is made on v itself and
- * not on v minus a constant. Without it Linux 6.12 and older, which do not carry the bound over from
- * one to the other, end with "invalid indirect access to stack R3 off=-136 size=2048".
- */
-#define bound_here(v) asm volatile("" : "+r"(v))
-
-/*
  * len bytes of the packet, readable at the address that is returned; NULL where it is shorter. What
  * lies in page fragments comes into the linear part first, which ends the life of earlier addresses.
  */

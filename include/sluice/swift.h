@@ -48,6 +48,7 @@ CORE_GLOBAL __u32 swift_sqrt(__u32 v)
 
 	for (i = 0; i < 16; i++) {
 		less = ~((rest - root - bit) >> 63); /* all ones where the digit is 1 */
+		bound_here(less);		     /* or clang 19 makes a branch of it */
 		rest -= (root + bit) & less;
 		root = (root >> 1) + (bit & less);
 		bit >>= 2;

@@ -14,9 +14,16 @@
  * ingress program past the verifier's limit of 10^6 instructions (Linux 6.18).
  */
 #define CORE_GLOBAL __attribute__((noinline))
+/*
+ * Makes clang forget what it knows of v, so that the comparison that follows is not left away, and is
+ * made on v itself and not on v minus a constant. Without it Linux 6.12 and older, which do not carry
+ * the bound over from one to the other, end with "invalid indirect access to stack R3 off=-136 size=2048".
+ */
+#define bound_here(v) asm volatile("" : "+r"(v))
 #else
 #include <linux/types.h>
 #define CORE_GLOBAL static inline
+#define bound_here(v) ((void)(v))
 #endif
 
 /* A ratio with 24 fractional bits: U, eta, weights. 1.0 is Q24_ONE. Kept below 2^38 (16384.0). */
