@@ -100,7 +100,8 @@ static __attribute__((noinline)) enum sluice_stat ingress_parse(ctx_t *ctx, cons
 }
 
 /*
- * Is the tag right, under one of our keys? Leaves the text for ingress_probe(). The tags are compared as numbers: nothing depends on where they differ.
+ * Is the tag right, under one of our keys? Leaves the text for ingress_probe(). The tags are compared as
+ * numbers: nothing depends on where they differ.
  */
 static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {

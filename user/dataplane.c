@@ -749,7 +749,7 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
  * Attached while there is a port that stamps, or one with classes or pauses, as they run for the packets of every
  * interface in every network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
  */
-static int tracepoints_apply(struct dataplane *dp, int stamps, int classes, int pauses, int want)
+static int tracepoints_apply(struct dataplane *dp, unsigned int sets, int want)
 {
 	struct sluice_bpf *b = dp->of[SET_BACKLOG] ?: dp->skel, *c = dp->of[SET_CLASSES] ?: dp->skel;
 	struct sluice_bpf *p = dp->of[SET_PFC] ?: dp->skel;
@@ -758,11 +758,11 @@ static int tracepoints_apply(struct dataplane *dp, int stamps, int classes, int 
 	struct bpf_program *pfc[] = { p->progs.pfc_enqueue, p->progs.pfc_dequeue };
 	int err = 0;
 
-	if (stamps == want)
+	if (!(sets & SET_BIT(SET_BACKLOG)) == !want)
 		err = tracepoints_set(dp, backlog, &dp->tracepoints, want);
-	if (!err && classes == want)
+	if (!err && !(sets & SET_BIT(SET_CLASSES)) == !want)
 		err = tracepoints_set(dp, class, &dp->class_tracepoints, want);
-	if (!err && pauses == want)
+	if (!err && !(sets & SET_BIT(SET_PFC)) == !want)
 		err = tracepoints_set(dp, pfc, &dp->pfc_tracepoints, want);
 	return err;
 }
@@ -902,17 +902,11 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 static int interfaces_apply(struct dataplane *dp, const struct config *c, int must_exist)
 {
 	struct drop_ctx d = { dp, c };
-	int err, stamps = !!c->node.uplink, classes = 0, pauses = 0;
-	unsigned int k;
+	unsigned int sets = sets_wanted(c), k;
+	int err;
 
-	for (k = 0; k < c->interfaces_count; k++)
-		stamps |= c->interfaces[k].role == PORT_F_SWITCH;
-	for (k = 0; k < c->interfaces_count; k++)
-		classes |= c->interfaces[k].classes_count > 0;
-	for (k = 0; k < c->interfaces_count; k++)
-		pauses |= c->interfaces[k].pfc && c->interfaces[k].role == PORT_F_SWITCH;
 	/* Before the first port stamps, and until the last one is gone. */
-	err = tracepoints_apply(dp, stamps, classes, pauses, 1);
+	err = tracepoints_apply(dp, sets, 1);
 	if (err)
 		return err;
 	for (k = 0; k < c->interfaces_count; k++) {
@@ -923,7 +917,7 @@ static int interfaces_apply(struct dataplane *dp, const struct config *c, int mu
 			return err;
 	}
 	err = pins_each_port(&dp->pins, port_drop, &d);
-	return err ?: tracepoints_apply(dp, stamps, classes, pauses, 0);
+	return err ?: tracepoints_apply(dp, sets, 0);
 }
 
 static int exit_code(int err, int undone)
