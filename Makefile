@@ -90,7 +90,7 @@ $(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.s
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lmnl -lm
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about an hour)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
