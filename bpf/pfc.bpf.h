@@ -178,11 +178,25 @@ static inline struct pfc_slot *pfc_slot_get(const struct pfc_port *p)
 	return bpf_map_lookup_elem(&pfc_slots, &slot);
 }
 
+/* The tag of a packet that has one; before 6.2 what a packet without one has there is left over. */
+struct sk_buff___present {
+	__u8 vlan_present : 1;
+} __attribute__((preserve_access_index));
+
+static inline __u16 pfc_tci(struct sk_buff *skb)
+{
+	struct sk_buff___present *old = (void *)skb;
+
+	if (bpf_core_field_exists(old->vlan_present) && !BPF_CORE_READ_BITFIELD_PROBED(old, vlan_present))
+		return 0;
+	return BPF_CORE_READ(skb, vlan_tci);
+}
+
 /* The bytes of those that came in as this packet did, with its priority. */
 static inline __u64 *pfc_cell(struct pfc_slot *s, const struct pfc_port *p, struct sk_buff *skb, __u8 tos)
 {
 	struct pfc_port *in = pfc_port_get(BPF_CORE_READ(skb, skb_iif));
-	__u32 prio = pfc_prio(p, tos, p->trust == PFC_TRUST_PCP ? BPF_CORE_READ(skb, vlan_tci) : 0);
+	__u32 prio = pfc_prio(p, tos, p->trust == PFC_TRUST_PCP ? pfc_tci(skb) : 0);
 	__u32 slot = in && in->netns_cookie == p->netns_cookie ? in->slot : 0;
 
 	bound_here(slot);

@@ -8,16 +8,17 @@
  * SENDER and RECEIVER are namespaces; SENDER/DEVICE is bound to one of its interfaces.
  *
  * A flow is one of TCP on a connection of its own, which starts with its connect() and ends when the receiver
- * has read the last byte. Writes `flow,start_us,end_us,bytes,lost,blocked_us`; a flow that did not end within -t has no
+ * has read the last byte. Writes `flow,start_us,end_us,bytes,lost,held_us`; a flow that did not end within -t has no
  * end_us, and the exit code is 1. One of 0 bytes has no end: it sends until -t. -r: each millisecond what has
  * been received of the first N flows, rows of native uint64_t: the time in microseconds, then the bytes of each.
  *
  * With BPS it is a flow of UDP that starts at so many bit/s on the wire and stays there, as RDMA does until
  * its control reacts: full packets, one at a time, that the kernel gets when they are due. Its socket holds two,
  * so a port that is paused holds up no more, and what could not be sent meanwhile is not made up for. What is
- * lost is not sent again: such a flow ends with the last packet that arrived, `lost` says how many
- * did not, and `blocked_us` how long there was something due and the port did not take it. -l: when each of the others left the sender's port, and how long it was on its way from there; two
- * native uint64_t in microseconds. The kernel noted both times (SO_TIMESTAMPING).
+ * lost is not sent again: such a flow ends with the last packet that arrived, `lost` says how many did not, and
+ * `held_us` how much longer its packets took to leave, from the first to the last, than at its speed. -l: when each of
+ * the others left the sender's port, and how long it was on its way from there; two native uint64_t in microseconds.
+ * The kernel noted both times (SO_TIMESTAMPING).
  */
 #include "lab.h"
 
@@ -56,7 +57,6 @@ struct flow {
 	int fd;
 	/* of UDP */
 	uint64_t bps, next_ns, active_us; /* active: when a packet was sent or received last */
-	uint64_t blocked_at_us, blocked_us;
 	struct packet *packet;
 	uint32_t packets, arrived, room; /* handed over; received; places in packet[] */
 	int blocked, over;
@@ -286,7 +286,6 @@ static void burst_send(int index)
 			if (errno != EAGAIN && errno != ENOBUFS)
 				die("lab-flows: flow %d cannot send: %s", index, strerror(errno));
 			f->blocked = 1;
-			f->blocked_at_us = now / 1000;
 			epoll_add(f->fd, EPOLLOUT, KIND_BURST, index);
 			return;
 		}
@@ -309,7 +308,6 @@ static void burst_resume(int index, uint32_t event)
 		return;
 	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, f->fd, NULL);
 	f->blocked = 0;
-	f->blocked_us += now_us() - f->blocked_at_us;
 	f->next_ns = now_ns();
 	burst_send(index);
 }
@@ -410,6 +408,25 @@ static void bursts_write(FILE *file)
 		die("lab-flows: writing latencies: %s", strerror(errno));
 }
 
+/* Of one of UDP: its packets left in order. */
+static uint64_t flow_held_us(struct flow *f)
+{
+	uint64_t first_ns = 0, last_ns = 0, own_ns;
+	uint32_t k, count = 0;
+
+	if (f->packets)
+		burst_stamps(f);
+	for (k = 0; k < f->packets; k++) {
+		if (!f->packet[k].sent_ns)
+			continue;
+		last_ns = f->packet[k].sent_ns;
+		first_ns = first_ns ? first_ns : last_ns;
+		count++;
+	}
+	own_ns = count ? (count - 1) * (BURST_WIRE * 8000000000ULL / f->bps) : 0;
+	return last_ns > first_ns + own_ns ? (last_ns - first_ns - own_ns) / 1000 : 0;
+}
+
 static void flows_write(const char *path)
 {
 	FILE *file = fopen(path, "w");
@@ -417,13 +434,13 @@ static void flows_write(const char *path)
 
 	if (!file)
 		die("lab-flows: cannot write %s: %s", path, strerror(errno));
-	fprintf(file, "flow,start_us,end_us,bytes,lost,blocked_us\n");
+	fprintf(file, "flow,start_us,end_us,bytes,lost,held_us\n");
 	for (i = 0; i < flow_count; i++) {
 		fprintf(file, "%d,%lu,", i, flows[i].start_us);
 		if (flows[i].end_us)
 			fprintf(file, "%lu", flows[i].end_us);
 		fprintf(file, ",%lu,%u,%lu\n", flows[i].bytes,
-			flows[i].bytes ? flows[i].packets - flows[i].arrived : 0, flows[i].blocked_us);
+			flows[i].bytes ? flows[i].packets - flows[i].arrived : 0, flow_held_us(&flows[i]));
 	}
 	if (fclose(file))
 		die("lab-flows: writing %s: %s", path, strerror(errno));

@@ -759,10 +759,10 @@ static json_object *latency_figures(const struct run *run)
 	return object;
 }
 
-/* Of flows of UDP: packets that did not arrive, and how long the ports did not take what was due. */
+/* Of flows of UDP: packets that did not arrive, and how much longer all together took to leave than at their speeds. */
 static void losses_figures(json_object *object, const struct run *run)
 {
-	uint64_t lost = 0, blocked_us = 0, of[2];
+	uint64_t lost = 0, held_us = 0, of[2];
 	char raw[4000], line[256];
 	FILE *file;
 
@@ -773,12 +773,12 @@ static void losses_figures(json_object *object, const struct run *run)
 		    sscanf(line, "%*u,%*u,,%*u,%lu,%lu", &of[0], &of[1]) != 2)
 			continue;
 		lost += of[0];
-		blocked_us += of[1];
+		held_us += of[1];
 	}
 	if (file)
 		fclose(file);
 	json_int(object, "lost", lost);
-	json_int(object, "blocked_us", blocked_us);
+	json_int(object, "held_us", held_us);
 }
 
 static json_object *fct_figures(const struct run *run)
@@ -1606,7 +1606,7 @@ static void table_pauses(json_object *run)
 		printf("\n%-11s packets ms %.1f / %.1f / %.1f (p50, p99, max), %.0f lost; senders held up for %.1f ms", "",
 		       member(run, "latency_us", "p50") / 1e3, member(run, "latency_us", "p99") / 1e3,
 		       member(run, "latency_us", "max") / 1e3, member(run, "lost", NULL),
-		       member(run, "blocked_us", NULL) / 1e3);
+		       member(run, "held_us", NULL) / 1e3);
 	if (!pauses)
 		return;
 	printf("\n%-11s pauses: %.0f predicted, %.0f XOFF (%.0f repeated, %.0f ended), %.1f ms together; by group", "",

@@ -159,6 +159,35 @@ pfc__host_notes_what_it_hears() {
 
 pfc_port_is() { [[ $(ctl "$1" ports --json | jq -r ".ports[0] | $2") == "$3" ]]; }
 
+# The priority of a VLAN's tag, as a bridge forwards it; and what was taken out of its tag has none, also on a kernel that
+# leaves the number behind.
+pfc__priority_of_a_vlan_tag() {
+	local node
+
+	net_has_vlan || skip "no VLAN devices (8021q) in this kernel"
+	net_up without-fq
+	for node in 1 2; do
+		net_in h$node ip link add link eth0 name eth0.5 type vlan id 5 egress-qos-map 0:3 &&
+			net_in h$node ip address add 10.5.0.$node/24 dev eth0.5 && net_in h$node ip link set eth0.5 up ||
+			fail "a VLAN on eth0 of h$node cannot be made"
+	done
+	net_in sw ip link add br0 type bridge && net_in sw ip link set br0 up && net_in sw ip link set p1 master br0 &&
+		net_in sw ip link set p2 master br0 || skip "no bridge in this kernel"
+	pfc_switch ppfc "buffer: 400KB, k_max: 10KB, trust: pcp" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	server h2
+	bulk_udp_start h1 10.5.0.2 -b 150M -l 1400
+	ports_soon sw p1 '.predicted > 0' true
+	expect "queue of priority 3 at p2" "$(ports_of sw p2 .queue_bytes)" -gt 10000
+	net_in sw ip link set br0 type bridge vlan_filtering 1
+	net_in sw bridge vlan add dev p1 vid 5
+	net_in sw bridge vlan add dev p2 vid 5 untagged
+	ports_soon sw p2 .queue_bytes 0
+	expect "bytes that wait at p2" "$(pfc_backlog p2)" -gt 10000
+	bulk_udp_stop
+	daemon_stop sw
+}
+
 # A daemon that dies with pauses in force leaves none behind.
 pfc__daemon_dies_and_its_pauses_run_out() {
 	net_up
