@@ -8,7 +8,7 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 CLANG ?= clang
 # In `make lab CC=sluice` CC is a list of congestion controls.
-COMPILER := $(if $(filter lab lab-shell,$(MAKECMDGOALS)),cc,$(CC))
+COMPILER := $(if $(filter demo lab lab-shell,$(MAKECMDGOALS)),cc,$(CC))
 CFLAGS ?= -O2 -g
 # Ubuntu's bpftool is a wrapper that wants the tools of the running kernel; any of them will do.
 BPFTOOL ?= $(shell bpftool version >/dev/null 2>&1 && echo bpftool || \
@@ -133,23 +133,25 @@ $(B)/sluice.yaml.5: docs/configuration.md deploy/man/yaml.awk
 	$(Q)mkdir -p $(B)
 	$(Q)awk -f deploy/man/yaml.awk $< >$@.tmp && mv $@.tmp $@
 
+# Pages, and what they name, lie as they do here: so their links lead somewhere.
+DOCS := README.md $(wildcard docs/*.md) $(addprefix deploy/,grafana/dashboard.json prometheus/sluice.rules.yaml \
+	schema/sluicectl.json systemd/xdp.conf wireshark/sluice.lua)
 # What is installed, each with its place.
 INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 \
-	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl \
-	$(addprefix $(DOCDIR)/,README.md $(notdir $(wildcard docs/*.md)) sluice.rules.yaml dashboard.json xdp.conf sluicectl.json)
+	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl $(addprefix $(DOCDIR)/,$(DOCS))
 install: all ## install under $(DESTDIR)$(PREFIX)
 	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(B)/sluiced $(B)/sluicectl
 	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 deploy/man/sluiced.8 deploy/man/sluicectl.8
 	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man5 $(B)/sluice.yaml.5
-	install -D -m 644 -t $(DESTDIR)$(DOCDIR) README.md docs/*.md deploy/prometheus/sluice.rules.yaml \
-		deploy/grafana/dashboard.json deploy/systemd/xdp.conf deploy/schema/sluicectl.json
-	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR)
+	for file in $(DOCS); do install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit; done
+	install -d $(DESTDIR)/etc/sluice $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR)
 	sed 's|/usr/local/sbin|$(SBINDIR)|' deploy/systemd/sluiced.service >$(DESTDIR)$(UNITDIR)/sluiced.service
 	$(B)/sluicectl --completion >$(DESTDIR)$(COMPLETIONDIR)/sluicectl
 	chmod 644 $(DESTDIR)$(UNITDIR)/sluiced.service $(DESTDIR)$(COMPLETIONDIR)/sluicectl
 uninstall: ## remove what install installed, with the same variables; the configuration stays
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-	-rmdir --ignore-fail-on-non-empty $(DESTDIR)$(DOCDIR)
+	-find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
+	-rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/sluice
 
 deb: all | $(B)/packages.deb ## a Debian package, in build/deb
 	$(Q)deploy/deb

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "config.h"
+#include "dataplane.h"
 #include "net.h"
 #include "probe.h"
 #include "show.h"
@@ -70,7 +71,8 @@ static void check_pauses(struct probe_report *r, const struct config_interface *
 /* Each prefix wants one route, by an interface that is managed, to be given an MTU with room for telemetry. */
 static void check_peer(struct probe_report *r, const struct config *c, const struct config_peer *p)
 {
-	char check[96], text[128], name[IFNAMSIZ];
+	char check[96], text[ROUTE_STRLEN], name[IFNAMSIZ], change[ROUTE_STRLEN], mend[ROUTE_STRLEN + 32];
+	struct link_info link;
 	struct route route;
 	unsigned int k;
 	int err = route_covering(&p->key, &route);
@@ -87,6 +89,11 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 		if (!strcmp(c->interfaces[k].name, name))
 			break;
 	if (k < c->interfaces_count && c->interfaces[k].role == PORT_F_HOST) {
+		if (!link_get(name, &link) && dataplane_route_refused(c, p, &link, &route, text)) {
+			snprintf(mend, sizeof(mend), "ip route change %s", route_format(&p->key, &route, change));
+			probe_report_add(r, check, PROBE_MISSING, text, mend);
+			return;
+		}
 		snprintf(text, sizeof(text), "routed by %s", name);
 		probe_report_add(r, check, PROBE_OK, text, NULL);
 		return;

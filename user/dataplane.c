@@ -102,12 +102,47 @@ static unsigned int route_fits(const struct config *c, const struct config_peer 
 	return !peer_is_v4(p) && fits < ROUTE_V6_MIN && mtu > ROUTE_V6_MIN ? ROUTE_V6_MIN : fits;
 }
 
+/* Does the route have another MTU than telemetry wants? Then r has that, and have what it had. */
+static int route_shrinks(const struct config *c, const struct config_peer *p, const struct link_info *link,
+			 struct route *r, unsigned int *have)
+{
+	unsigned int fits = route_fits(c, p, link->mtu);
+
+	*have = r->mtu ?: link->mtu;
+	/* Ours may also be too small: the interface's MTU was raised. */
+	if (*have == fits || (*have < fits && r->protocol != ROUTE_PROTO))
+		return 0;
+	r->mtu = fits;
+	return 1;
+}
+
+static const char *route_has_no_room(const struct config *c, const struct config_peer *p, const struct link_info *link,
+				     unsigned int have, char *buf)
+{
+	char text[PREFIX_STRLEN];
+
+	snprintf(buf, ROUTE_STRLEN, "the route to %s has MTU %u; telemetry needs %u bytes of %u",
+		 prefix_format(&p->key, text), have, route_room(c, p), link->mtu);
+	return buf;
+}
+
+int dataplane_route_refused(const struct config *c, const struct config_peer *p, const struct link_info *link,
+			    struct route *r, char *why)
+{
+	unsigned int have;
+
+	if (!r->exact || r->protocol == ROUTE_PROTO || !route_shrinks(c, p, link, r, &have))
+		return 0;
+	route_has_no_room(c, p, link, have, why);
+	return 1;
+}
+
 /* Gives the prefix a route whose MTU leaves room, if it leaves by this interface. */
 static int route_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c,
 			 const struct config_peer *p)
 {
-	unsigned int fits = route_fits(c, p, link->mtu), have;
-	char text[PREFIX_STRLEN], change[ROUTE_STRLEN];
+	char text[PREFIX_STRLEN], why[ROUTE_STRLEN], change[ROUTE_STRLEN];
+	unsigned int have;
 	struct route r;
 	int err = route_covering(&p->key, &r);
 
@@ -115,7 +150,7 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 	if (err == -ENETUNREACH) {
 		msg_limited(&dp->route_limit, 60,
 			    "%s: no single route covers %s: none is added; where routes within it have an MTU above %u, large packets go without telemetry (tx_mtu)",
-		    link->name, text, fits);
+		    link->name, text, route_fits(c, p, link->mtu));
 		return 0;
 	}
 	if (err) {
@@ -124,25 +159,20 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 	}
 	if (r.ifindex != link->ifindex)
 		return 0; /* not by this interface: nothing to prepare */
-	have = r.mtu ? r.mtu : link->mtu;
-	/* Ours may also be too small: the interface's MTU was raised. */
-	if (have == fits || (have < fits && r.protocol != ROUTE_PROTO))
+	if (!route_shrinks(c, p, link, &r, &have))
 		return 0;
-	r.mtu = fits;
 	err = r.exact && r.protocol != ROUTE_PROTO ? -EEXIST : route_add(&p->key, &r);
 	if (err == -EEXIST) {
-		msg_limited(&dp->route_limit, 60,
-			    "%s: the route to %s has MTU %u; telemetry needs %u bytes of %u: run 'ip route change %s'",
-			    link->name, text, have, route_room(c, p), link->mtu,
-			    route_format(&p->key, &r, change));
+		msg_limited(&dp->route_limit, 60, "%s: %s: run 'ip route change %s'", link->name,
+			    route_has_no_room(c, p, link, have, why), route_format(&p->key, &r, change));
 		return -EMSGSIZE;
 	}
 	if (err) {
 		msg_limited(&dp->route_limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name,
-			    text, fits, strerror(-err));
+			    text, r.mtu, strerror(-err));
 		return err;
 	}
-	msg("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text, have, fits);
+	msg("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text, have, r.mtu);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #define SLUICE_DATAPLANE_H
 /* Loading, pinning, adopting, attaching and detaching of the BPF programs. */
 #include "config.h"
+#include "net.h"
 #include "pins.h"
 
 struct dataplane;
@@ -72,6 +73,13 @@ int dataplane_detach_dir(const char *pin_dir);
 /* From the kernel's BTF: 1, 0, or -errno where there is no BTF. */
 int kernel_has_kfunc(void);   /* bpf_cast_to_kern_ctx: a program may look at the qdisc */
 int kernel_has_tcp_ops(void); /* a TCP congestion control can be a BPF program */
+
+/*
+ * Would a first start be refused, because the route r to a peer is of exactly its prefix, not ours, and leaves no room
+ * for telemetry? Then r gets the MTU that does, and why (of ROUTE_STRLEN) says so.
+ */
+int dataplane_route_refused(const struct config *c, const struct config_peer *p, const struct link_info *link,
+			    struct route *r, char *why);
 
 /* Loads all programs that this kernel wants and throws them away: 0, or -errno. */
 int dataplane_try(void);

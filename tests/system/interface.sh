@@ -148,6 +148,13 @@ interface__mtu_falls_below_an_administrators_route() {
 	expect "the route" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0 mtu 1248"
 }
 
+# check_says COMMAND: sluicectl check foresees that sluiced would refuse, and names the same command.
+check_says() {
+	ctl h1 check "$CASE_DIR/h1.yaml" >"$CASE_DIR/check.txt" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of check" $? -eq 3
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "to mend: $1"
+}
+
 # interface_refusal ROUTE...: with an earlier route for the prefix that has no room, sluiced refuses, leaves
 # nothing, and names a command that mends it.
 interface_refusal() {
@@ -161,8 +168,10 @@ interface_refusal() {
 	leftovers_none
 	command=$(sed -n "s/.*run '\(ip route change [^']*\)'.*/\1/p" "$CASE_DIR/h1-fails.log" | head -n 1)
 	expect "command" "$command" has "ip route change $1"
+	check_says "$command"
 	# shellcheck disable=SC2086
 	net_in h1 $command || fail "'$command' does not work"
+	ctl h1 check "$CASE_DIR/h1.yaml" >"$CASE_DIR/check.txt" || fail "then check says $(<"$CASE_DIR/check.txt")"
 }
 
 interface__route_without_room_is_refused_with_the_remedy() {
@@ -196,6 +205,7 @@ interface__connected_route_without_room_is_refused_with_the_remedy() {
 	net_state h1 >"$CASE_DIR/after.txt"
 	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
 	command=$(sed -n "s/.*run '\(ip route change [^']*\)'.*/\1/p" "$CASE_DIR/h1-fails.log" | head -n 1)
+	check_says "$command"
 	# shellcheck disable=SC2086
 	net_in h1 $command || fail "'$command' does not work"
 	daemon_start h1
