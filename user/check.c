@@ -46,7 +46,8 @@ static void check_switch_id(struct probe_report *r, const struct config *c, unsi
 }
 
 /* Does the NIC keep pauses? Says how. */
-static int check_nic(struct probe_report *r, const struct config *c, const struct config_interface *i, const char *check)
+static int check_nic(struct probe_report *r, const struct config *c, const struct config_interface *i,
+		     const char *check)
 {
 	char text[192], mend[96], have[DCB_PRIORITIES_STRLEN], wanted[DCB_PRIORITIES_STRLEN];
 	enum dcb_verdict verdict;

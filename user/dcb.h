@@ -16,7 +16,7 @@ struct dcb {
 	__u8 dcbx;    /* DCB_CAP_DCBX_* */
 };
 
-/* nlh: as of mnl_nlmsg_put_header(), with DCB_MSG_BYTES of room. DCB_CMD_IEEE_GET has one answer, DCB_CMD_IEEE_SET one and an ACK. */
+/* nlh: as of mnl_nlmsg_put_header(), with DCB_MSG_BYTES of room. To get has one answer; to set has one and an ACK. */
 #define DCB_MSG_BYTES 512
 void dcb_get_put(struct nlmsghdr *nlh, const char *name);
 void dcb_set_put(struct nlmsghdr *nlh, const char *name, const struct ieee_pfc *pfc);

@@ -428,8 +428,10 @@ static void text_ports(FILE *f, const struct metrics *m)
 		metric_head(f, n);
 		for (i = 0; i < p->n; i++)
 			for (k = 0; p->at[i].has_nic && k < PFC_PRIORITIES; k++)
-				fprintf(f, "%s{port=\"%s\",priority=\"%u\"} %llu\n", about[n].name, p->at[i].port.name, k,
-					n == METRIC_NIC_REQUESTS ? p->at[i].nic.requests[k] : p->at[i].nic.indications[k]);
+				fprintf(f, "%s{port=\"%s\",priority=\"%u\"} %llu\n", about[n].name,
+					p->at[i].port.name, k,
+					n == METRIC_NIC_REQUESTS ? p->at[i].nic.requests[k] :
+								   p->at[i].nic.indications[k]);
 	}
 	metric_value(f, METRIC_PODS, p->pods);
 	free(p);

@@ -114,8 +114,8 @@ struct dcb;
 struct ieee_pfc;
 
 /*
- * PFC of a NIC (dcb.h). -EOPNOTSUPP: neither driver nor kernel knows of such a thing; else 0, or -errno, to set it that of
- * the driver, too.
+ * PFC of a NIC (dcb.h). -EOPNOTSUPP: driver or kernel knows of no such thing; else 0, or -errno, also of the driver that
+ * refuses.
  */
 int link_dcb_get(const char *name, struct dcb *d);
 int link_pfc_set(const char *name, const struct ieee_pfc *pfc);

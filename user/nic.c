@@ -103,14 +103,14 @@ int nic_plan(const char *name, struct pfc_port *v, int acts)
 	return 0;
 }
 
-/* Enables these priorities and no others; *was: what was enabled. 0, also if they are, or -errno. */
+/* Enables these priorities and no others; *was: those before. 0, also if it has nothing to say of them now, or -errno. */
 static int nic_write(const char *name, __u8 enabled, __u8 *was)
 {
 	struct dcb d;
 	int err = link_dcb_get(name, &d);
 
 	*was = d.pfc.pfc_en;
-	if (err || *was == enabled)
+	if (err || !d.has_pfc || *was == enabled)
 		return err;
 	d.pfc.pfc_en = enabled;
 	err = link_pfc_set(name, &d.pfc) ?: link_dcb_get(name, &d);
@@ -178,7 +178,8 @@ static void nic_count(const char *name, const struct dcb *d, struct pfc_nic *n, 
 	memcpy(n->indications, d->pfc.indications, sizeof(n->indications));
 }
 
-int nic_follow(const char *name, struct pfc_port *v, int acts, struct pfc_nic *n, int *silent, struct msg_limit *limit)
+int nic_follow(const char *name, struct pfc_port *v, int acts, struct pfc_nic *n, int *silent,
+	       struct msg_limit *limit)
 {
 	char wanted[DCB_PRIORITIES_STRLEN], have[DCB_PRIORITIES_STRLEN];
 	struct dcb d;
@@ -191,7 +192,8 @@ int nic_follow(const char *name, struct pfc_port *v, int acts, struct pfc_nic *n
 	if (acts != !!(v->flags & PFC_F_NIC_SET) && dcb_judge(&d, v->lossless | nic_own(&d, v)) == DCB_SETTABLE)
 		return !nic_plan(name, v, acts);
 	if (acts && v->lossless & ~d.pfc.pfc_en)
-		msg_limited(limit, 60, "%s: PFC of its NIC is enabled for priorities %s by now, and %s are to be lossless: somebody changed it, and it stays so until SIGHUP, or until the interface changes",
+		msg_limited(limit, 60,
+			    "%s: PFC of its NIC is enabled for priorities %s by now, and %s are to be lossless: somebody changed it, and it stays so until SIGHUP, or until the interface changes",
 			    name, dcb_priorities_format(d.pfc.pfc_en, have), dcb_priorities_format(v->lossless, wanted));
 	return 0;
 }

@@ -2,13 +2,13 @@
 #ifndef SLUICE_NIC_H
 #define SLUICE_NIC_H
 /*
- * Ports with pauses whose NIC does PFC itself (dcb.h): it is told for which priorities and asked what came of it. In what
- * follows v is the port's entry in pfc_ports; acts: Sluice enforces, and bypass is off.
+ * Ports with pauses whose NIC does PFC itself (dcb.h): it is told for which priorities, and asked what came of it.
+ * v: the port's entry in pfc_ports; acts: Sluice enforces, and bypass is off.
  */
 #include "config.h"
 #include "pins.h"
 
-/* Does a configuration ask of no NIC more than it can do? Says of which it does, and changes nothing. 0, or -errno. */
+/* Whether a NIC can do what a configuration asks of it: changes nothing. 0, or -errno with a message. */
 int nic_check(const struct pins *pins, const struct config *c);
 
 /*
@@ -25,6 +25,7 @@ void nic_restore(const char *name, const struct pfc_port *v);
  * Once a second: what it counted. Returns 1 if v has a new plan. *silent: it has no counters but those of struct ieee_pfc;
  * 0 at first.
  */
-int nic_follow(const char *name, struct pfc_port *v, int acts, struct pfc_nic *n, int *silent, struct msg_limit *limit);
+int nic_follow(const char *name, struct pfc_port *v, int acts, struct pfc_nic *n, int *silent,
+	       struct msg_limit *limit);
 
 #endif

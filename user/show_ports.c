@@ -241,7 +241,8 @@ static void nics_print(void)
 		const struct pfc_nic *n = nic_of(r);
 
 		for (prio = 0; r->port.flags & PFC_F_NIC && prio < PFC_PRIORITIES; prio++) {
-			if (!((r->port.lossless | n->enabled) >> prio & 1) && !n->requests[prio] && !n->indications[prio])
+			if (!((r->port.lossless | n->enabled) >> prio & 1) && !n->requests[prio] &&
+			    !n->indications[prio])
 				continue;
 			if (!printed++)
 				printf("\n%-16s %4s  %-4s %-8s %12s %12s\n", "NIC", "PRIO", "PFC", "TOLD BY", "REQUESTS",

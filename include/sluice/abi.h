@@ -405,8 +405,8 @@ enum pfc_trust {
 #define PFC_F_PAUSE 4  /* the neighbour is paused by thresholds, */
 #define PFC_F_PREDICT 8 /*  and by prediction */
 #define PFC_F_DOWN 16  /* no link: nothing is sent, and what was heard is forgotten */
-#define PFC_F_NIC 32      /* its NIC does PFC, so nothing is obeyed here, */
-#define PFC_F_NIC_LLD 64  /*  and somebody else says for which priorities; */
+#define PFC_F_NIC 32  /* its NIC does PFC, so nothing is obeyed here, */
+#define PFC_F_NIC_LLD 64 /*  and somebody else says for which priorities; */
 #define PFC_F_NIC_SET 128 /*  or it was told, which is nic_set */
 
 /* A port with pauses. Written by the daemon, but for what names a program. */

@@ -170,3 +170,26 @@ nic__whose_dcbx_says_so() {
 	daemon_stop h1
 	expect "PFC of the NIC" "$(nic_enabled)" = 00
 }
+
+# What Sluice has to say leaves by its port as before, and what waits there is counted.
+nic__of_a_switch_goes_on_pausing() {
+	nic_make 8 00 09
+	nic_change 1 p1
+	net_up without-fq
+	pfc_switch pfc "buffer: 200KB, xoff: 20KB" >"$CASE_DIR/sw.yaml"
+	pfc_host >"$CASE_DIR/h1.yaml"
+	sed -i 's/^mode: enforce/mode: observe/' "$CASE_DIR/h1.yaml"
+	with_nic daemon_start sw
+	daemon_start h1
+	# switch_config has no mode, which is the default.
+	expect "PFC of the NIC" "$(nic_enabled)" = 08
+	expect "state of p1" "$(ports_of sw p1 .state)" = nic
+	expect "state of p2, a veth" "$(ports_of sw p2 .state)" = open
+	server h2
+	bulk_udp_start h1 10.2.0.2 -b 150M -l 1400 -S $PFC_TOS
+	grows "XOFF" 20 ports_of sw p1 '.xoffs + .refreshes'
+	grows "pauses heard" 20 ports_of h1 eth0 .heard
+	bulk_udp_stop
+	daemon_stop h1 sw
+	expect "PFC of the NIC" "$(nic_enabled)" = 00
+}
