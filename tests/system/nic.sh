@@ -31,9 +31,8 @@ nic_tells_soon() { wait_for 20 "$1 is $2" nic_tells "$1" "$2"; }
 # It is told to, what it counts is shown, and what comes past it is not obeyed a second time.
 nic__obeys_by_itself() {
 	nic_make 8 00 09
-	need curl
 	net_up without-fq
-	host_config h1 "interfaces: [{name: eth0, role: host, speed: 100Mbit, pfc: obey}]" "metrics: {}" >"$CASE_DIR/h1.yaml"
+	pfc_host >"$CASE_DIR/h1.yaml"
 	with_nic daemon_start h1
 	expect "PFC of the NIC" "$(nic_enabled)" = 08
 	expect_said h1 "PFC of its NIC: priorities none -> 3, which are to be lossless"
@@ -49,8 +48,6 @@ nic__obeys_by_itself() {
 	expect "text" "$(ctl h1 ports | tail -n 1 | xargs)" = "eth0 3 on sluice 7 11"
 	ctl h1 --json ports | schema errors ports >"$CASE_DIR/errors.txt" 2>&1
 	expect "what is not as the schema says of ports" "$(<"$CASE_DIR/errors.txt")" = ""
-	metric_soon h1 'sluice_port_nic_pfc_requests_total{port="eth0",priority="3"}' 6
-	metric_soon h1 'sluice_port_nic_pfc_indications_total{port="eth0",priority="3"}' 10
 	expect "check" "$(with_nic ctl h1 check "$CASE_DIR/h1.yaml")" has "pauses are kept by the NIC, for priorities 3"
 	pfc_send 8 65535
 	counts h1 0 pfc_unwanted
@@ -58,6 +55,20 @@ nic__obeys_by_itself() {
 	daemon_stop h1
 	expect "PFC of the NIC" "$(nic_enabled)" = 00
 	expect_said h1 "PFC of its NIC: priorities 3 -> none, as before"
+}
+
+nic__counts_in_metrics() {
+	need curl
+	nic_make 8 00 09
+	nic_change 6 0000000007
+	nic_change 7 0000000011
+	net_up
+	host_config h1 "interfaces: [{name: eth0, role: host, speed: 100Mbit, pfc: obey}]" "metrics: {}" >"$CASE_DIR/h1.yaml"
+	with_nic daemon_start h1
+	metric_soon h1 'sluice_port_nic_pfc_requests_total{port="eth0",priority="3"}' 6
+	metric_soon h1 'sluice_port_nic_pfc_indications_total{port="eth0",priority="3"}' 10
+	expect "requests of priority 4" "$(metric h1 'sluice_port_nic_pfc_requests_total{port="eth0",priority="4"}')" -eq 0
+	daemon_stop h1
 }
 
 # A daemon that dies leaves it so; the next one, and --detach, know what was before.
