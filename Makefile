@@ -19,7 +19,7 @@ Q := $(if $(V),,@)
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
 LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
-COMMON := cc config credits dataplane leftover messages net pins pods ppfc reports tor util variant xdp
+COMMON := cc config credits dataplane dcb leftover messages net nic pins pods ppfc reports tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
 SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths probe replay show show_ports show_voqs support top why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
@@ -72,11 +72,11 @@ lab-shell: lab-tools ## a shell inside a running lab
 demo: lab-tools ## the main job: the star lab under four controls, a table and build/demo/report.html
 	$(Q)tests/lab/demo
 
-UNIT := $(wildcard tests/unit/*.c) user/replay.c user/variant.c
+UNIT := $(wildcard tests/unit/*.c) user/dcb.c user/replay.c user/variant.c
 $(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h) | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fsanitize=address,undefined \
-		-fno-sanitize-recover=undefined -Iinclude -Iuser -o $@ $(UNIT) -lcriterion -ljson-c -lm
+		-fno-sanitize-recover=undefined -Iinclude -Iuser -o $@ $(UNIT) -lcriterion -ljson-c -lmnl -lm
 
 $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
@@ -84,17 +84,17 @@ $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 $(B)/core.skel.h: $(B)/core.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name core_bpf >$@.tmp && mv $@.tmp $@
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/messages.c user/net.c user/pins.c \
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/dcb.c user/messages.c user/net.c user/pins.c \
 	user/reports.c user/util.c user/variant.c
 $(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lmnl -lm
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause
+test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so
 	$(Q)tests/run $*
 
 $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
@@ -112,6 +112,10 @@ $(B)/pause: tests/system/pause.c
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -o $@ $<
 
+$(B)/dcbnic.so: tests/system/dcbnic.c
+	@echo "  CC     $@"
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $< -lmnl
+
 $(B)/attack: tests/system/attack.c tests/prog/packet.c tests/prog/packet.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -Iinclude -Itests/prog -o $@ $< tests/prog/packet.c
@@ -122,7 +126,7 @@ $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 $(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude -Iuser -Itests/prog -I$(B) -o $@ $< tests/prog/packet.c -lbpf -ljson-c -lm
-$(B)/bench-credits: tests/bench/credits.c user/credits.c $(B)/sluice.skel.h $(patsubst %,$(B)/%.o,config messages net pins util variant)
+$(B)/bench-credits: tests/bench/credits.c user/credits.c $(B)/sluice.skel.h $(patsubst %,$(B)/%.o,config dcb messages net pins util variant)
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) $(ALL_CFLAGS) -o $@ $< $(filter %.o,$^) $(LIBS)
 bench: all $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "config.h"
 #include "dataplane.h"
+#include "dcb.h"
 #include "net.h"
 #include "probe.h"
 #include "show.h"
@@ -45,8 +46,40 @@ static void check_switch_id(struct probe_report *r, const struct config *c, unsi
 	}
 }
 
+/* Does the NIC keep pauses? Says how. */
+static int check_nic(struct probe_report *r, const struct config *c, const struct config_interface *i,
+		     const char *check)
+{
+	char text[192], mend[96], have[DCB_PRIORITIES_STRLEN], wanted[DCB_PRIORITIES_STRLEN];
+	enum dcb_verdict verdict;
+	struct dcb d;
+
+	if (link_dcb_get(i->name, &d))
+		return 0;
+	verdict = dcb_judge(&d, c->lossless | d.pfc.pfc_en);
+	if (verdict == DCB_NONE)
+		return 0;
+	dcb_priorities_format(d.pfc.pfc_en, have);
+	dcb_priorities_format(c->lossless, wanted);
+	if (verdict == DCB_TOO_MANY) {
+		snprintf(text, sizeof(text), "the NIC does PFC for %u priorities at a time: has %s, and %s are to be lossless", d.pfc.pfc_cap,
+			 have, wanted);
+		snprintf(mend, sizeof(mend), "write fewer in pfc: lossless, or dcb pfc set dev %s prio-pfc all:off", i->name);
+		probe_report_add(r, check, PROBE_MISSING, text, mend);
+	} else if (verdict != DCB_SETTABLE && c->lossless & ~d.pfc.pfc_en) {
+		snprintf(text, sizeof(text), "DCBX of the NIC is not the host's, or is CEE: PFC stays enabled for %s, and %s are to be lossless",
+			 have, wanted);
+		snprintf(mend, sizeof(mend), "dcb dcbx set dev %s host ieee, or the same priorities at the switch", i->name);
+		probe_report_add(r, check, PROBE_LESS, text, mend);
+	} else {
+		snprintf(text, sizeof(text), "pauses are kept by the NIC, for priorities %s", wanted);
+		probe_report_add(r, check, PROBE_OK, text, NULL);
+	}
+	return 1;
+}
+
 /* Pauses are kept by fq, and sent by the length of a queue. */
-static void check_pauses(struct probe_report *r, const struct config_interface *i)
+static void check_pauses(struct probe_report *r, const struct config *c, const struct config_interface *i)
 {
 	char check[64], text[128], mend[96];
 	struct link_info link;
@@ -59,6 +92,8 @@ static void check_pauses(struct probe_report *r, const struct config_interface *
 		snprintf(text, sizeof(text), "the queue of %s is not one that can be read: its neighbour is not paused", q.root);
 		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq (or tbf, htb)", i->name);
 		probe_report_add(r, check, PROBE_LESS, text, mend);
+	} else if (check_nic(r, c, i, check)) {
+		return;
 	} else if (!q.leaves || q.fq != q.leaves) {
 		snprintf(text, sizeof(text), "not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour hold nothing", q.root);
 		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq, or fq below tbf or htb", i->name);
@@ -116,7 +151,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 			roles |= PORT_F_SWITCH;
 		probe_interface(r, c->interfaces[i].name, roles, c->interfaces[i].speed_bps);
 		check_switch_id(r, c, i);
-		check_pauses(r, &c->interfaces[i]);
+		check_pauses(r, c, &c->interfaces[i]);
 	}
 	for (i = 0; i < c->peers_count; i++)
 		check_peer(r, c, &c->peers[i]);

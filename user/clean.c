@@ -181,7 +181,7 @@ static void clean_left(struct clean *c)
 		removed = 1;
 	}
 	if (removed)
-		msg("clsact qdiscs and the default congestion control stay, for who made them is not known: see 'tc qdisc show clsact' and 'sysctl net.ipv4.tcp_congestion_control'; set that to another if it names Sluice's, for new connections would have the one that is gone");
+		msg("clsact qdiscs, the default congestion control and PFC of NICs stay, for who made them so is not known: see 'tc qdisc show clsact', 'dcb pfc show dev ...' and 'sysctl net.ipv4.tcp_congestion_control'; set the last to another if it names Sluice's, for new connections would have the one that is gone");
 }
 
 /* Registered, and not only kept by sockets that still have it. The value begins with a count and the state. */

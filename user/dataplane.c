@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include "dataplane_int.h"
 #include "net.h"
+#include "nic.h"
 #include "sluice/intmd.h"
 #include "sluice/wire.h"
 #include "sluice.skel.h"
@@ -299,7 +300,8 @@ static int port_describe(const struct config *c, const struct config_interface *
 	return 0;
 }
 
-static void port_advise(const struct config_interface *i, const struct port *port)
+/* by_nic: its NIC obeys pauses. */
+static void port_advise(const struct config_interface *i, const struct port *port, int by_nic)
 {
 	struct link_info link;
 	struct qdisc_info q;
@@ -319,7 +321,7 @@ static void port_advise(const struct config_interface *i, const struct port *por
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 		return;
 	}
-	if (i->pfc && !(port->flags & PORT_F_EDT))
+	if (i->pfc && !by_nic && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour are counted and hold nothing (pfc_unheld); to mend: tc qdisc replace dev %s root fq, or with fq below tbf or htb",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (port->flags & PORT_F_VOQ_UP && !(port->flags & PORT_F_EDT))
@@ -391,10 +393,8 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	}
 	had_pauses = !bpf_map_lookup_elem(dp->pins.pfc_ports, &link.ifindex, &pauses);
 	err = ppfc_port_set(&dp->pins, c, i, &link, &port);
-	if (err) {
-		msg("%s: the map of pauses: %s", i->name, strerror(-err));
+	if (err)
 		goto remove;
-	}
 	/* Ingress first: once egress asks peers whether they strip, so must we. */
 	if (i->role == PORT_F_HOST) {
 		s = dp->of[SET_HOST];
@@ -421,7 +421,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST);
 	}
 	if (!had)
-		port_advise(i, &port);
+		port_advise(i, &port, ppfc_port_by_nic(&dp->pins, link.ifindex));
 	return 0;
 remove:
 	if (!had) {
@@ -855,8 +855,10 @@ int dataplane_prepare(struct dataplane *dp, const struct config *c)
 {
 	unsigned int sets = sets_wanted(c), i;
 	struct sluice_bpf *s;
-	int err;
+	int err = nic_check(&dp->pins, c);
 
+	if (err)
+		return err;
 	for (i = 0; i < SET_N; i++)
 		if (dp->of[i])
 			sets &= ~SET_BIT(i);
@@ -1321,7 +1323,7 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l)
 	links_each(leftover_ingress_remove, l);
 	cc_unregister(dp->pin_dir);
 	pins_unlink(dp->pin_dir);
-	msg("%s: was of another version: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs and the default congestion control stay: see 'tc qdisc show clsact' and 'sysctl net.ipv4.tcp_congestion_control'",
+	msg("%s: was of another version: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
 	    dp->pin_dir, l->interfaces);
 	dataplane_close(dp);
 	return EXIT_DONE;

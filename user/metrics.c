@@ -56,6 +56,9 @@
 	X(CLASS_SOJOURN, "sluice_port_class_sojourn_seconds", "gauge",                             \
 	  "How long the packet that left a class last had been in it.")                            \
 	X(CLASS_TX, "sluice_port_class_tx_bytes_total", "counter", "Wire bytes that left a class.") \
+	X(NIC_REQUESTS, "sluice_port_nic_pfc_requests_total", "counter", "PFC frames that the NIC of an interface sent by itself.") \
+	X(NIC_INDICATIONS, "sluice_port_nic_pfc_indications_total", "counter",                     \
+	  "PFC frames that the NIC of an interface received and obeyed by itself.")                \
 	X(PODS, "sluice_pods", "gauge", "Pods whose own queue is read.")                           \
 	X(PEER_FLOWS, "sluice_peer_flows", "gauge", "Active flows to a prefix of the configuration.") \
 	X(PEER_RATE, "sluice_peer_rate_bytes_per_second", "gauge", "Sum of R of its active flows with feedback.") \
@@ -334,8 +337,23 @@ struct ports {
 		struct port port;
 		struct port_classes classes;
 		struct class_queue queue[CLASSES_MAX];
+		int has_nic; /* that does PFC: */
+		struct pfc_nic nic;
 	} at[64];
 };
+
+/* What the NIC of a port counts, if it does PFC. */
+static int nic_read(const struct pins *pins, __u32 ifindex, struct pfc_nic *n)
+{
+	struct pfc_port v;
+	struct pfc_slot s;
+
+	if (bpf_map_lookup_elem(pins->pfc_ports, &ifindex, &v) || !(v.flags & PFC_F_NIC) ||
+	    bpf_map_lookup_elem(pins->pfc_slots, &v.slot, &s))
+		return 0;
+	*n = s.nic;
+	return 1;
+}
 
 static int port_read(__u32 ifindex, const struct port *port, void *ctx)
 {
@@ -355,6 +373,7 @@ static int port_read(__u32 ifindex, const struct port *port, void *ctx)
 		p->at[p->n].classes.n = 0;
 	for (; key.class < p->at[p->n].classes.n; key.class ++)
 		bpf_map_lookup_elem(p->pins->class_queues, &key, &p->at[p->n].queue[key.class]);
+	p->at[p->n].has_nic = nic_read(p->pins, ifindex, &p->at[p->n].nic);
 	p->n++;
 	return 0;
 }
@@ -404,6 +423,15 @@ static void text_ports(FILE *f, const struct metrics *m)
 			for (k = 0; k < p->at[i].classes.n; k++)
 				fprintf(f, "%s{port=\"%s\",class=\"%u\"} %.15g\n", about[n].name,
 					p->at[i].port.name, k + 1, class_value(n, &p->at[i].queue[k]));
+	}
+	for (n = METRIC_NIC_REQUESTS; n <= METRIC_NIC_INDICATIONS; n++) {
+		metric_head(f, n);
+		for (i = 0; i < p->n; i++)
+			for (k = 0; p->at[i].has_nic && k < PFC_PRIORITIES; k++)
+				fprintf(f, "%s{port=\"%s\",priority=\"%u\"} %llu\n", about[n].name,
+					p->at[i].port.name, k,
+					n == METRIC_NIC_REQUESTS ? p->at[i].nic.requests[k] :
+								   p->at[i].nic.indications[k]);
 	}
 	metric_value(f, METRIC_PODS, p->pods);
 	free(p);

@@ -110,6 +110,18 @@ struct link_load {
 };
 int link_load_get(__u32 ifindex, struct link_load *l);
 
+struct dcb;
+struct ieee_pfc;
+
+/*
+ * PFC of a NIC (dcb.h). -EOPNOTSUPP: driver or kernel knows of no such thing; else 0, or -errno, also of the driver that
+ * refuses.
+ */
+int link_dcb_get(const char *name, struct dcb *d);
+int link_pfc_set(const char *name, const struct ieee_pfc *pfc);
+/* Its PFC frames by priority from ethtool -S; -EOPNOTSUPP: no counter there is known to be of them. */
+int link_pfc_counters(const char *name, __u64 *sent, __u64 *received);
+
 /* A socket that reports changes of links, qdiscs and routes; the fd, or -errno. */
 int net_watch_open(void);
 #define NET_CHANGED_LINK 1

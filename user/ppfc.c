@@ -26,6 +26,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include "nic.h"
 #include "ppfc.h"
 #include "sluice/ppfc.h"
 
@@ -76,8 +77,14 @@ struct ppfc {
 	__u32 queues_count;
 	__u64 totals[PFC_SLOTS]; /* as of the last tick */
 	__u64 storms[PFC_SLOTS][PFC_PRIORITIES]; /* as of the last tick; also of ports that are not counted */
-	struct msg_limit send_limit, storm_limit, buffer_limit;
+	int silent[PFC_SLOTS]; /* the NIC has no other counters: nic_follow() */
+	struct msg_limit send_limit, storm_limit, buffer_limit, nic_limit;
 };
+
+static int ppfc_acts(const struct pins *pins)
+{
+	return pins->ctl->mode == MODE_ENFORCE && !pins->ctl->bypass;
+}
 
 /* --- ports in the maps --- */
 
@@ -108,6 +115,7 @@ int ppfc_port_set(const struct pins *pins, const struct config *c, const struct 
 	};
 	static const struct pfc_slot empty;
 	struct pfc_port v = {};
+	int err;
 
 	if (i->pfc == CONFIG_PFC_OFF) {
 		ppfc_port_forget(pins, link->ifindex);
@@ -115,16 +123,17 @@ int ppfc_port_set(const struct pins *pins, const struct config *c, const struct 
 	}
 	if (bpf_map_lookup_elem(pins->pfc_ports, &link->ifindex, &v)) {
 		v.slot = slot_find(pins);
-		if (!v.slot)
-			return -ENOSPC;
-		if (bpf_map_update_elem(pins->pfc_slots, &v.slot, &empty, BPF_ANY))
-			return -errno;
+		err = !v.slot ? -ENOSPC : bpf_map_update_elem(pins->pfc_slots, &v.slot, &empty, BPF_ANY) ? -errno : 0;
+		if (err) {
+			msg("%s: a slot for its pauses: %s", i->name, strerror(-err));
+			return err;
+		}
 	}
 	v.netns_cookie = port->netns_cookie;
 	pfc_obey_init(&v.params, port->speed_bps);
 	if (c->watchdog_ns)
 		v.params.storm_ns = v.params.restore_ns = c->watchdog_ns;
-	v.flags = flags[i->pfc];
+	v.flags = flags[i->pfc] | (v.flags & (PFC_F_NIC | PFC_F_NIC_LLD | PFC_F_NIC_SET));
 	if (i->role == PORT_F_SWITCH && !(port->flags & PORT_F_NO_QUEUE))
 		v.flags |= PFC_F_COUNT;
 	v.lossless = c->lossless;
@@ -133,12 +142,32 @@ int ppfc_port_set(const struct pins *pins, const struct config *c, const struct 
 		v.flags |= PFC_F_DOWN;
 		memset(v.obey, 0, sizeof(v.obey)); /* pfc_forget() */
 	}
-	return bpf_map_update_elem(pins->pfc_ports, &link->ifindex, &v, BPF_ANY) ? -errno : 0;
+	err = nic_plan(i->name, &v, c->mode == MODE_ENFORCE && !pins->ctl->bypass);
+	if (err)
+		return err;
+	err = bpf_map_update_elem(pins->pfc_ports, &link->ifindex, &v, BPF_ANY) ? -errno : 0;
+	if (err) {
+		msg("%s: the map of pauses: %s", i->name, strerror(-err));
+		return err;
+	}
+	return nic_tell(i->name, &v);
 }
 
 int ppfc_port_forget(const struct pins *pins, __u32 ifindex)
 {
+	char name[IFNAMSIZ];
+	struct pfc_port v;
+
+	if (!bpf_map_lookup_elem(pins->pfc_ports, &ifindex, &v) && if_indextoname(ifindex, name))
+		nic_restore(name, &v);
 	return !bpf_map_delete_elem(pins->pfc_ports, &ifindex);
+}
+
+int ppfc_port_by_nic(const struct pins *pins, __u32 ifindex)
+{
+	struct pfc_port v;
+
+	return !bpf_map_lookup_elem(pins->pfc_ports, &ifindex, &v) && v.flags & PFC_F_NIC;
 }
 
 int ppfc_port_follows(const struct pins *pins, __u32 ifindex, int up)
@@ -155,11 +184,6 @@ static void frame_begin(struct ppfc_port *port)
 	pfc_build(&port->frame, port->mac);
 }
 
-static int ppfc_acts(const struct ppfc *p)
-{
-	return p->pins->ctl->mode == MODE_ENFORCE && !p->pins->ctl->bypass;
-}
-
 /* Past the qdisc, in which it would wait behind what it is about. */
 static void frame_send(struct ppfc *p, struct ppfc_port *port)
 {
@@ -167,7 +191,7 @@ static void frame_send(struct ppfc *p, struct ppfc_port *port)
 
 	if (!port->frame.vector[1])
 		return;
-	if (ppfc_acts(p) && sendto(p->socket_fd, &port->frame, sizeof(port->frame), MSG_DONTWAIT,
+	if (ppfc_acts(p->pins) && sendto(p->socket_fd, &port->frame, sizeof(port->frame), MSG_DONTWAIT,
 				   (struct sockaddr *)&to, sizeof(to)) < 0)
 		msg_limited(&p->send_limit, 60, "%s: sending a PFC frame: %s", port->name, strerror(errno));
 	frame_begin(port);
@@ -453,7 +477,7 @@ static int port_take(struct ppfc *p, __u32 ifindex, const struct pfc_port *v)
 	if (bpf_map_lookup_elem(p->pins->ports, &ifindex, &known))
 		return 0;
 	if (!(v->flags & PFC_F_COUNT))
-		return 1;
+		return !!(v->flags & PFC_F_OBEY);
 	if (port->ifindex != ifindex)
 		memset(port, 0, sizeof(*port));
 	port->ifindex = ifindex;
@@ -466,7 +490,7 @@ static int port_take(struct ppfc *p, __u32 ifindex, const struct pfc_port *v)
 	if (v->flags & PFC_F_DOWN)
 		told_forget(&p->slots[v->slot]);
 	p->used[p->count++] = v->slot;
-	return 1;
+	return !!(v->flags & PFC_F_OBEY);
 }
 
 static void ports_take(struct ppfc *p, int *obeys)
@@ -507,6 +531,26 @@ static int socket_open(struct ppfc *p)
 		close(p->socket_fd);
 	p->socket_fd = -1;
 	return -1;
+}
+
+/* NICs that do PFC: what they counted, and whether they are to go on with it. */
+static void nics_follow(struct ppfc *p)
+{
+	__u32 ifindex, next;
+	char name[IFNAMSIZ];
+	struct pfc_port v;
+	int more = !bpf_map_get_next_key(p->pins->pfc_ports, NULL, &next);
+
+	while (more) {
+		ifindex = next;
+		more = !bpf_map_get_next_key(p->pins->pfc_ports, &ifindex, &next);
+		if (bpf_map_lookup_elem(p->pins->pfc_ports, &ifindex, &v) || !(v.flags & PFC_F_NIC) ||
+		    v.slot >= PFC_SLOTS || !if_indextoname(ifindex, name))
+			continue;
+		if (nic_follow(name, &v, ppfc_acts(p->pins), &p->slots[v.slot].nic, &p->silent[v.slot], &p->nic_limit) &&
+		    !bpf_map_update_elem(p->pins->pfc_ports, &ifindex, &v, BPF_EXIST))
+			nic_tell(name, &v);
+	}
 }
 
 /* The buffer, and the parameters that follow from it and from the ports. */
@@ -580,6 +624,7 @@ void ppfc_apply(struct ppfc *p, const struct config *config)
 	int fresh = p->config != config, obeys;
 
 	p->config = config;
+	memset(p->silent, 0, sizeof(p->silent));
 	alarms_set(p, 0);
 	ports_take(p, &obeys);
 	p->pins->ctl->pfc = obeys;
@@ -591,6 +636,7 @@ void ppfc_apply(struct ppfc *p, const struct config *config)
 	p->awake = 0;
 	if (p->enabled)
 		ppfc_wake(p);
+	nics_follow(p);
 }
 
 /* --- time --- */
@@ -643,6 +689,7 @@ void ppfc_tick(struct ppfc *p)
 	}
 	for (k = 0; k < p->count; k++)
 		queue_forget(p, p->used[k]);
+	nics_follow(p);
 }
 
 /* --- begin and end --- */

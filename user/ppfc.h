@@ -14,13 +14,15 @@ int ppfc_open(const struct pins *pins, int alarms_fd, struct ppfc **ppfc);
 void ppfc_close(struct ppfc *p);
 
 /*
- * The entry of an interface in pfc_ports, by its configuration and its link: made, changed, or taken away. What was heard
- * is kept, but for a link that is down. 0, or -errno.
+ * The entry of an interface in pfc_ports, by its configuration, its link and its NIC, which is told what it has to do:
+ * made, changed, or taken away. What was heard is kept, but for a link that is down. 0, or -errno with a message.
  */
 int ppfc_port_set(const struct pins *pins, const struct config *c, const struct config_interface *i,
 		  const struct link_info *link, const struct port *port);
-/* Whether there was one. */
+/* Whether there was one. Its NIC does what it did before. */
 int ppfc_port_forget(const struct pins *pins, __u32 ifindex);
+/* Does the NIC obey pauses? */
+int ppfc_port_by_nic(const struct pins *pins, __u32 ifindex);
 /* Whether it says of the link what is so. */
 int ppfc_port_follows(const struct pins *pins, __u32 ifindex, int up);
 
@@ -34,7 +36,7 @@ void ppfc_apply(struct ppfc *p, const struct config *config);
 int ppfc_fd(const struct ppfc *p);
 void ppfc_run(struct ppfc *p);
 
-/* Once a second: says what the watchdog did. */
+/* Once a second: says what the watchdog did, and reads what NICs did. */
 void ppfc_tick(struct ppfc *p);
 
 #endif

@@ -95,6 +95,13 @@ static __u64 bytes_out(const struct ports_row *r, __u32 prio)
 	return bytes;
 }
 
+static const char *heard_state(const struct ports_row *r, __u32 prio)
+{
+	if (r->port.flags & PFC_F_NIC)
+		return "nic";
+	return state_name(pfc_state(&r->port.obey[prio], &r->port.params, view.now));
+}
+
 static __u64 heard_left_ns(const struct ports_row *r, __u32 prio)
 {
 	return left_ns(pfc_asked(&r->port.obey[prio], &r->port.params, view.now, 0));
@@ -137,11 +144,43 @@ static struct json_object *priority_json(const struct ports_row *r, __u32 prio)
 	add_u64(o, "refreshes", of->refreshes);
 	add_u64(o, "xons", of->xons);
 	add_u64(o, "predicted", of->predicted);
-	add_string(o, "state", state_name(pfc_state(&r->port.obey[prio], &r->port.params, view.now)));
+	add_string(o, "state", heard_state(r, prio));
 	add_u64(o, "left_ns", heard_left_ns(r, prio));
 	add_u64(o, "heard", r->port.heard[prio]);
 	add_u64(o, "resumed", r->port.resumed[prio]);
 	add_u64(o, "storms", r->port.storms[prio]);
+	return o;
+}
+
+static const struct pfc_nic *nic_of(const struct ports_row *r)
+{
+	return &view.slots[r->port.slot % PFC_SLOTS].nic;
+}
+
+/* Who says for which priorities the NIC does PFC. */
+static const char *nic_told_by(const struct ports_row *r)
+{
+	return r->port.flags & PFC_F_NIC_SET ? "sluice" : r->port.flags & PFC_F_NIC_LLD ? "dcbx" : "host";
+}
+
+static struct json_object *nic_json(const struct ports_row *r)
+{
+	struct json_object *o = json_object_new_object(), *priorities = json_object_new_array();
+	const struct pfc_nic *n = nic_of(r);
+	__u32 prio;
+
+	add_string(o, "told_by", nic_told_by(r));
+	add_u64(o, "capability", n->capability);
+	for (prio = 0; prio < PFC_PRIORITIES; prio++) {
+		struct json_object *p = json_object_new_object();
+
+		add_u64(p, "priority", prio);
+		add_bool(p, "enabled", n->enabled >> prio & 1);
+		add_u64(p, "requests", n->requests[prio]);
+		add_u64(p, "indications", n->indications[prio]);
+		json_object_array_add(priorities, p);
+	}
+	json_object_object_add(o, "priorities", priorities);
 	return o;
 }
 
@@ -162,7 +201,7 @@ static int ports_json(void)
 		struct json_object *port = json_object_new_object(), *priorities = json_object_new_array();
 
 		add_string(port, "name", r->name);
-		add_bool(port, "obeys", r->port.flags & PFC_F_OBEY);
+		add_bool(port, "obeys", r->port.flags & (PFC_F_OBEY | PFC_F_NIC));
 		add_bool(port, "pauses", r->port.flags & PFC_F_PAUSE);
 		add_bool(port, "predicts", r->port.flags & PFC_F_PREDICT);
 		add_bool(port, "down", r->port.flags & PFC_F_DOWN);
@@ -173,6 +212,8 @@ static int ports_json(void)
 			if (r->port.lossless >> prio & 1 || bytes_in(r, prio) || bytes_out(r, prio))
 				json_object_array_add(priorities, priority_json(r, prio));
 		json_object_object_add(port, "priorities", priorities);
+		if (r->port.flags & PFC_F_NIC)
+			json_object_object_add(port, "nic", nic_json(r));
 		json_object_array_add(list, port);
 	}
 	json_object_object_add(o, "ports", list);
@@ -182,14 +223,34 @@ static int ports_json(void)
 static void ports_line(const struct ports_row *r, __u32 prio)
 {
 	const struct pfc_class *of = &view.slots[r->port.slot % PFC_SLOTS].of[prio];
-	const char *state = r->port.flags & PFC_F_DOWN ?
-				    "down" :
-				    state_name(pfc_state(&r->port.obey[prio], &r->port.params, view.now));
+	const char *state = r->port.flags & PFC_F_DOWN ? "down" : heard_state(r, prio);
 
 	printf("%-16s %4u %10llu %9lld %10llu %9lld  %-9s %8llu %7llu %7llu %7llu  %-8s %8llu %7llu %7llu %6llu\n", r->name, prio,
 	       bytes_in(r, prio), view.asleep ? 0 : of->in_growth, bytes_out(r, prio), view.asleep ? 0 : of->out_growth,
 	       told_name(&of->told), told_left_ns(&of->told) / 1000, of->xoffs + of->refreshes, of->xons, of->predicted,
 	       state, heard_left_ns(r, prio) / 1000, r->port.heard[prio], r->port.resumed[prio], r->port.storms[prio]);
+}
+
+/* Of the priorities that are lossless, enabled, or were ever paused. */
+static void nics_print(void)
+{
+	__u32 k, prio, printed = 0;
+
+	for (k = 0; k < view.count; k++) {
+		const struct ports_row *r = &view.rows[k];
+		const struct pfc_nic *n = nic_of(r);
+
+		for (prio = 0; r->port.flags & PFC_F_NIC && prio < PFC_PRIORITIES; prio++) {
+			if (!((r->port.lossless | n->enabled) >> prio & 1) && !n->requests[prio] &&
+			    !n->indications[prio])
+				continue;
+			if (!printed++)
+				printf("\n%-16s %4s  %-4s %-8s %12s %12s\n", "NIC", "PRIO", "PFC", "TOLD BY", "REQUESTS",
+				       "INDICATIONS");
+			printf("%-16s %4u  %-4s %-8s %12llu %12llu\n", r->name, prio, n->enabled >> prio & 1 ? "on" : "off",
+			       nic_told_by(r), n->requests[prio], n->indications[prio]);
+		}
+	}
 }
 
 int cmd_ports(int argc, char **argv)
@@ -227,5 +288,6 @@ int cmd_ports(int argc, char **argv)
 		for (prio = 0; prio < PFC_PRIORITIES; prio++)
 			if (view.rows[k].port.lossless >> prio & 1)
 				ports_line(&view.rows[k], prio);
+	nics_print();
 	return EXIT_DONE;
 }

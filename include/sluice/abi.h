@@ -17,7 +17,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 9
+#define SLUICE_ABI 10
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -405,6 +405,9 @@ enum pfc_trust {
 #define PFC_F_PAUSE 4  /* the neighbour is paused by thresholds, */
 #define PFC_F_PREDICT 8 /*  and by prediction */
 #define PFC_F_DOWN 16  /* no link: nothing is sent, and what was heard is forgotten */
+#define PFC_F_NIC 32  /* its NIC does PFC, so nothing is obeyed here, */
+#define PFC_F_NIC_LLD 64 /*  and somebody else says for which priorities; */
+#define PFC_F_NIC_SET 128 /*  or it was told, which is nic_set */
 
 /* A port with pauses. Written by the daemon, but for what names a program. */
 struct pfc_port {
@@ -414,7 +417,9 @@ struct pfc_port {
 	__u32 slot;    /* of pfc_slots, not 0 */
 	__u8 lossless; /* bit n: priority n is paused */
 	__u8 trust;    /* enum pfc_trust */
-	__u8 pad[6];
+	__u8 nic_was;  /* PFC of its NIC: bit n: priority n, before it was told, */
+	__u8 nic_set;  /*   and what it was told */
+	__u8 pad[4];
 	struct pfc_obey obey[PFC_PRIORITIES]; /* pfc */
 	__u64 heard[PFC_PRIORITIES];	      /* pfc: pauses, refreshed or not, */
 	__u64 resumed[PFC_PRIORITIES];	      /*   XONs, */
@@ -433,6 +438,15 @@ struct pfc_class {
 	__u64 xoffs, refreshes, xons, predicted; /* sent */
 };
 
+/* What a NIC that does PFC says of it, as of the last second. */
+struct pfc_nic {
+	__u8 capability; /* for so many priorities at a time */
+	__u8 enabled;	 /* bit n: for priority n */
+	__u8 pad[6];
+	__u64 requests[PFC_PRIORITIES];	   /* frames that it sent, */
+	__u64 indications[PFC_PRIORITIES]; /*   and received */
+};
+
 /*
  * A port in the shared buffer. bytes and total are of its queue: under the lock of its root qdisc, by ingress port and
  * priority. Without drops within the qdisc each is exact; with them total is, and each is when the queue is empty.
@@ -444,6 +458,7 @@ struct pfc_slot {
 	__u32 inexact;	  /* likewise: 1: bytes are not exact until the queue is empty */
 	__u32 wake_bytes; /* daemon: it sleeps until total is more. pfc_enqueue: 0, it has been woken */
 	struct pfc_class of[PFC_PRIORITIES]; /* daemon */
+	struct pfc_nic nic; /* daemon */
 	/* Daemon; of slot 0: of the whole buffer, as of the last round. */
 	__u64 round_ns;
 	__u64 elapsed_ns;   /* since the round before */
@@ -497,7 +512,7 @@ _Static_assert(sizeof(struct arrival_news) == 80, "arrival_news");
 _Static_assert(sizeof(struct port) == 112, "port");
 _Static_assert(sizeof(struct port_classes) == 216, "classes");
 _Static_assert(sizeof(struct pfc_port) == 496, "pfc port");
-_Static_assert(sizeof(struct pfc_slot) == PFC_SLOTS * 64 + 760, "pfc slot");
+_Static_assert(sizeof(struct pfc_slot) == PFC_SLOTS * 64 + 896, "pfc slot");
 _Static_assert(sizeof(struct class_queue) == 48 + CLASS_PACKETS * 16, "class queue");
 
 #endif

@@ -123,6 +123,9 @@ pfc__host_notes_what_it_hears() {
 	pfc_host "watchdog: 300ms" >"$CASE_DIR/h1.yaml"
 	daemon_start h1
 	ports_soon h1 eth0 .state open
+	# A veth has no NIC that does PFC, and nobody makes words of it.
+	expect "NIC of h1" "$(ctl h1 ports --json | jq ".ports[0] | has(\"nic\")")" = false
+	expect "what h1 says of NICs" "$(grep -c NIC "$CASE_DIR/h1.log")" -eq 0
 	pfc_send 8 65535
 	expect "pauses heard" "$(ports_of h1 eth0 .heard)" -eq 1
 	pfc_send 8 0
