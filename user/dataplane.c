@@ -1112,8 +1112,8 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 		credits_run(a->dp->credits);
 		ppfc_run(a->dp->ppfc);
 	}
-	if (a->dp->flow_seen)
-		a->dp->flow_seen(key, f, a->now_ns, a->dp->flow_seen_ctx);
+	if (a->dp->watcher)
+		a->dp->watcher->flow(a->dp->watcher->ctx, key, f, a->now_ns);
 	if (a->dp->crowded && f->feedbacks < 2) /* at most the answer to one probe */
 		limit = DP_CROWDED_NS;
 	if (a->now_ns > last + limit) {
@@ -1157,10 +1157,11 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 			    a.flows, room);
 }
 
-void dataplane_flows_watch(struct dataplane *dp, flow_seen *fn, void *ctx)
+void dataplane_watch(struct dataplane *dp, const struct watcher *w)
 {
-	dp->flow_seen = fn;
-	dp->flow_seen_ctx = ctx;
+	dp->watcher = w;
+	credits_watch(dp->credits, w);
+	ppfc_watch(dp->ppfc, w);
 }
 
 const struct pins *dataplane_pins(const struct dataplane *dp)

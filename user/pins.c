@@ -154,6 +154,11 @@ __u64 flow_queue_ns(const struct flow *f)
 	return longest;
 }
 
+int voq_is_at_tor(const struct voq *v)
+{
+	return v->asked_ns && v->voq.sent == HIERCC_TOTAL_FIRST;
+}
+
 int pins_each_flow(const struct pins *p,
 		   int (*fn)(const struct flow_key *key, const struct flow *flow, void *ctx),
 		   void *ctx)

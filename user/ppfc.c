@@ -76,6 +76,7 @@ struct ppfc {
 	__u32 queues_count;
 	__u64 totals[PFC_SLOTS]; /* as of the last tick */
 	__u64 storms[PFC_SLOTS][PFC_PRIORITIES]; /* as of the last tick; also of ports that are not counted */
+	const struct watcher *watcher; /* or NULL */
 	struct msg_limit send_limit, storm_limit, buffer_limit;
 };
 
@@ -290,6 +291,8 @@ static void queue_pause(struct ppfc *p, __u32 n, __u64 now, __u64 elapsed_ns)
 		if (!ppfc_tell(&of->told, now, quanta, port->bps, &shares[k], elapsed_ns))
 			continue;
 		of->predicted++;
+		if (p->watcher)
+			p->watcher->predicted(p->watcher->ctx, p->slots[0].remaining_ns);
 		port->paused_for[name->prio] = name->slot;
 		pfc_set(&port->frame, name->prio, quanta);
 	}
@@ -643,6 +646,11 @@ void ppfc_tick(struct ppfc *p)
 	}
 	for (k = 0; k < p->count; k++)
 		queue_forget(p, p->used[k]);
+}
+
+void ppfc_watch(struct ppfc *p, const struct watcher *w)
+{
+	p->watcher = w;
 }
 
 /* --- begin and end --- */

@@ -64,6 +64,63 @@ metrics__tell_what_sluicectl_tells() {
 	bulk_stop
 }
 
+# While packets go to a VOQ, and no longer.
+metrics__tell_how_long_credit_takes() {
+	local delay=sluice_voq_credit_delay_seconds count
+
+	need curl
+	credits_up "metrics: {}"
+	expect "samples before there is a VOQ" "$(metric h1 ${delay}_count)" -eq 0
+	bulk_start h1 10.2.0.2 -P 3
+	metric_soon h1 ${delay}_count 2
+	[[ ! $NET_FQ ]] || metric_soon h1 ${delay}_sum 0
+	# No packet waits for longer than the limit, which is 64 times base_rtt and a period.
+	expect "waits of up to 0.2 s" "$(metric h1 "${delay}_bucket{le=\"0.2\"}")" = "$(metric h1 ${delay}_count)"
+	bulk_goes_on
+	bulk_stop
+	wait_for 20 "samples end with the traffic" metric_rests h1 ${delay}_count
+	count=$(metric h1 ${delay}_count)
+	daemon_hup h1 reloaded
+	expect "samples after a reload" "$(metric h1 ${delay}_count)" -ge "$count"
+}
+
+# metric_rests NODE SAMPLE: it is the same for three seconds.
+metric_rests() {
+	local was
+
+	was=$(metric "$1" "$2")
+	sleep 3
+	[[ $(metric "$1" "$2") == "$was" ]]
+}
+
+# One of each pause by prediction, and none of what XOFF asks for.
+metrics__tell_how_early_pauses_are() {
+	local lead=sluice_pfc_prediction_lead_seconds late
+
+	need curl
+	net_up without-fq
+	{
+		pfc_switch ppfc "buffer: 400KB, k_max: 10KB, t_thresh: 50ms, seed: 1"
+		echo "metrics: {}"
+	} >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	server h2
+	expect "pauses before there is traffic" "$(metric sw ${lead}_count)" -eq 0
+	bulk_udp_start h1 10.2.0.2 -b 150M -l 1400 -S $PFC_TOS
+	metric_soon sw ${lead}_count 0
+	metric_soon sw ${lead}_sum 0
+	bulk_udp_stop
+	ports_soon sw p1 .told -
+	wait_for 20 "there is a sample of each pause" lead_is_of_each_pause
+	late=$(metric sw "${lead}_bucket{le=\"0.05\"}")
+	expect "pauses when there was less than t_thresh" "$late" = "$(metric sw ${lead}_count)"
+	daemon_stop sw
+}
+
+lead_is_of_each_pause() {
+	[[ $(metric sw sluice_pfc_prediction_lead_seconds_count) == $(ports_of sw p1 .predicted) ]]
+}
+
 # What is served is all of the list and nothing else, and in order.
 metrics__pass_promtool() {
 	local promtool
