@@ -23,7 +23,8 @@ struct pins {
 int pins_open(const char *dir, struct pins *p);
 void pins_close(struct pins *p);
 
-/* Sums over the CPUs. out has STAT_MAX entries. */
+/* Sums over the CPUs, of one, and of all of them: out has STAT_MAX entries. 0, or -errno. */
+int pins_stat(const struct pins *p, enum sluice_stat which, __u64 *out);
 int pins_stats(const struct pins *p, __u64 *out);
 extern const char *const stat_names[STAT_MAX];
 extern const char *const stat_help[STAT_MAX];

@@ -260,6 +260,27 @@ idle() {
 		$(cut -d ' ' -f 1 "/proc/$pid/schedstat") - before < ($(uptime_ms) - from) * ns_per_ms))
 }
 
+# An empty flow map is not looked through, however large it is. It is again when there are flows, which are forgotten.
+metrics__an_idle_daemon_sleeps_beside_a_large_map() {
+	local round
+
+	[[ -r /proc/self/schedstat ]] || skip "no /proc/PID/schedstat here"
+	awk '/^MemAvailable:/ { exit $2 < 1500000 }' /proc/meminfo || skip "less than 1.5 GB of memory is free"
+	net_up
+	host_config h1 "max_flows: 1000000" "flow_timeout: 2s" "metrics: {listen: $CASE_DIR/h1.sock}" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	expect "room" "$(bpftool -j map show pinned "$PINS/ssys-h1/flows" | jq .max_entries)" -eq 1000000
+	wait_for 60 "sluiced of h1 sleeps" idle h1
+	server h2
+	for round in 1 2; do
+		transfer h1 10.2.0.2 -t 1
+		expect "flows" "$(status_of h1 .flows)" -ge 1
+		expect "entries made" "$(stat_of h1 flow_made)" -ge $((2 * round))
+		wait_for 60 "the flow map of h1 is empty" flows_none h1
+		wait_for 60 "sluiced of h1 sleeps after traffic" idle h1
+	done
+}
+
 metrics__an_idle_daemon_sleeps() {
 	local ns
 
