@@ -346,6 +346,10 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 		expect "columns of why in $columns" "$(sed 1d "$CASE_DIR/terminal.txt" | longest /dev/stdin)" -le $columns
 		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "held by Its window W,"
 		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "up to"
+		on_terminal $columns 5 int
+		expect "columns of int in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
+		expect "words of int in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "hop 1 100 Mbit/s, sends"
+		expect "words of int in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has " us <- bottleneck"
 	done
 	bulk_stop
 }
