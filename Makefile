@@ -129,7 +129,7 @@ $(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/s
 $(B)/bench-credits: tests/bench/credits.c user/credits.c $(B)/sluice.skel.h $(patsubst %,$(B)/%.o,config dcb messages net pins util variant)
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) $(ALL_CFLAGS) -o $@ $< $(filter %.o,$^) $(LIBS)
-bench: all $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
+bench: all lab-tools $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
 	$(Q)tests/bench/bench
 
 # The keys in the manual are those of the documentation.

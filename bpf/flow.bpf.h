@@ -250,6 +250,7 @@ static __attribute__((noinline)) int flow_make(const struct flow_key *key, __u32
 	const struct peer *peer;
 	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 	struct flow *fresh;
+	long err;
 
 	if (!port)
 		return FLOW_NO_PORT;
@@ -267,9 +268,10 @@ static __attribute__((noinline)) int flow_make(const struct flow_key *key, __u32
 	fresh->ifindex = ifindex;
 	fresh->last_tx_ns = bpf_ktime_get_ns(); /* so that its age is known */
 	/* -EEXIST: another CPU made it meanwhile, which is as good. */
-	if (bpf_map_update_elem(&flows, key, fresh, BPF_NOEXIST) == -E2BIG)
-		return FLOW_FULL;
-	return FLOW_OK;
+	err = bpf_map_update_elem(&flows, key, fresh, BPF_NOEXIST);
+	if (!err)
+		stats_count(STAT_FLOW_MADE);
+	return err == -E2BIG ? FLOW_FULL : FLOW_OK;
 }
 
 /*

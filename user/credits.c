@@ -102,6 +102,7 @@ struct credits {
 	__u32 *visited, visited_count; /* ports with active slots, in this round */
 	struct credit_peer *peers; /* as in config */
 	__u32 voq_cursor;
+	const struct watcher *watcher; /* or NULL */
 	struct msg_limit full_limit, refused_limit, overrun_limit, ports_limit, id_limit;
 };
 
@@ -613,8 +614,11 @@ static int voq_age(const struct voq_key *key, const struct voq *v, void *ctx)
 {
 	const struct voq_age_ctx *a = ctx;
 	const struct config *config = a->c->config;
+	const struct watcher *w = a->c->watcher;
 	__u32 k;
 
+	if (w)
+		w->voq(w->ctx, v, a->now_ns);
 	if (a->now_ns < v->voq.last_ns + config->flow_timeout_ns)
 		return 0;
 	for (k = 0; k < config->peers_count; k++) {
@@ -661,6 +665,11 @@ void credits_tick(struct credits *c)
 		if (!c->ports[c->slots[i].port].speed_bps)
 			slot_watch(c, i, 0);
 	}
+}
+
+void credits_watch(struct credits *c, const struct watcher *w)
+{
+	c->watcher = w;
 }
 
 /* --- configuration --- */

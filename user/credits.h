@@ -27,4 +27,7 @@ void credits_run(struct credits *c);
 /* Once a second: ports that changed, VOQs that are idle; at either end. */
 void credits_tick(struct credits *c);
 
+/* Who is told of VOQs to other racks from now on; NULL: nobody. */
+void credits_watch(struct credits *c, const struct watcher *w);
+
 #endif

@@ -1144,8 +1144,8 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 		credits_run(a->dp->credits);
 		ppfc_run(a->dp->ppfc);
 	}
-	if (a->dp->flow_seen)
-		a->dp->flow_seen(key, f, a->now_ns, a->dp->flow_seen_ctx);
+	if (a->dp->watcher)
+		a->dp->watcher->flow(a->dp->watcher->ctx, key, f, a->now_ns);
 	if (a->dp->crowded && f->feedbacks < 2) /* at most the answer to one probe */
 		limit = DP_CROWDED_NS;
 	if (a->now_ns > last + limit) {
@@ -1156,11 +1156,34 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	return 0;
 }
 
+/*
+ * All of the flow map, unless it was empty and nothing has been put in since: a walk through one of a million entries
+ * takes 2 ms, empty or not. Who puts an entry in counts it afterwards, so what a walk did not see is counted by the next.
+ */
+static void flows_age(struct dataplane *dp, struct age_ctx *a)
+{
+	__u32 room = bpf_map__max_entries(dp->skel->maps.flows);
+	__u64 made = 0;
+	int err = pins_stat(&dp->pins, STAT_FLOW_MADE, &made);
+
+	if (!err && dp->empty && made == dp->made)
+		return;
+	if (!err)
+		err = pins_each_flow(&dp->pins, flow_age, a);
+	if (err)
+		msg_limited(&dp->limit, 60, "looking for idle flows: %s", strerror(-err));
+	dp->empty = !err && !a->flows;
+	dp->made = made;
+	/* One-packet flows (a scan, a flood, a resolver) shall not keep others out. */
+	dp->crowded = a->flows > room - room / 8;
+	if (dp->crowded)
+		msg_limited(&dp->crowded_limit, 60, "the flow map is nearly full (%u of %u): flows of a packet or two are forgotten after 1 s; a larger max_flows makes room",
+			    a->flows, room);
+}
+
 void dataplane_tick(struct dataplane *dp, const struct config *c)
 {
 	struct age_ctx a = { .dp = dp, .now_ns = now_ns(), .timeout_ns = c->flow_timeout_ns };
-	__u32 room = bpf_map__max_entries(dp->skel->maps.flows);
-	int err;
 
 	dp->pins.ctl->heartbeat_ns = a.now_ns;
 	if (dp->qdiscs_changed) {
@@ -1179,20 +1202,14 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	credits_tick(dp->credits);
 	tor_tick(dp->tor);
 	ppfc_tick(dp->ppfc);
-	err = pins_each_flow(&dp->pins, flow_age, &a);
-	if (err)
-		msg_limited(&dp->limit, 60, "looking for idle flows: %s", strerror(-err));
-	/* One-packet flows (a scan, a flood, a resolver) shall not keep others out. */
-	dp->crowded = a.flows > room - room / 8;
-	if (dp->crowded)
-		msg_limited(&dp->crowded_limit, 60, "the flow map is nearly full (%u of %u): flows of a packet or two are forgotten after 1 s; a larger max_flows makes room",
-			    a.flows, room);
+	flows_age(dp, &a);
 }
 
-void dataplane_flows_watch(struct dataplane *dp, flow_seen *fn, void *ctx)
+void dataplane_watch(struct dataplane *dp, const struct watcher *w)
 {
-	dp->flow_seen = fn;
-	dp->flow_seen_ctx = ctx;
+	dp->watcher = w;
+	credits_watch(dp->credits, w);
+	ppfc_watch(dp->ppfc, w);
 }
 
 const struct pins *dataplane_pins(const struct dataplane *dp)

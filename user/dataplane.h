@@ -36,9 +36,8 @@ void dataplane_qdiscs_changed(struct dataplane *dp);
 /* Once a second: heartbeat, routes, qdiscs, pods, and flows that are idle or closed are forgotten. */
 void dataplane_tick(struct dataplane *dp, const struct config *c);
 
-/* fn is called for every flow that a tick looks at. */
-typedef void flow_seen(const struct flow_key *key, const struct flow *f, __u64 now_ns, void *ctx);
-void dataplane_flows_watch(struct dataplane *dp, flow_seen *fn, void *ctx);
+/* Who is told from now on; NULL: nobody. */
+void dataplane_watch(struct dataplane *dp, const struct watcher *w);
 
 /* Its maps, as long as it is open. */
 const struct pins *dataplane_pins(const struct dataplane *dp);

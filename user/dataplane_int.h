@@ -60,8 +60,9 @@ struct dataplane {
 	int pfc_tracepoints;   /*   and those of pauses */
 	int running;	 /* what is attached is this run's */
 	int crowded;	 /* the flow map was nearly full a tick ago */
-	flow_seen *flow_seen; /* NULL: nobody watches */
-	void *flow_seen_ctx;
+	int empty;	 /* it had no entry, */
+	__u64 made;	 /*   and this many had been made before it was looked through */
+	const struct watcher *watcher; /* or NULL */
 	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
 };
 

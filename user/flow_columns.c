@@ -170,6 +170,27 @@ void flow_fit(const struct flow_row *r, const struct flow_list *l, int watched, 
 	}
 }
 
+void words_print(const char *text, unsigned int at, unsigned int indent)
+{
+	unsigned int columns, lines, n;
+
+	screen_size(&columns, &lines);
+	if (!columns) {
+		printf("%s%s\n", at > indent ? " " : "", text);
+		return;
+	}
+	while (*text) {
+		n = strcspn(text, " ");
+		if (at > indent && at + 1 + n > columns) {
+			printf("\n%*s", indent, "");
+			at = indent;
+		}
+		at += printf("%s%.*s", at > indent ? " " : "", n, text);
+		text += n + (text[n] == ' ');
+	}
+	puts("");
+}
+
 void screen_size(unsigned int *columns_of, unsigned int *lines)
 {
 	struct winsize ws;

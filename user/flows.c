@@ -15,7 +15,7 @@
 #include "show.h"
 
 #define FLOWS_WIDE 132 /* columns of a terminal that a line fits into */
-#define FLOWS_FIRST_NS (250 * 1000 * 1000) /* over which --watch measures for what it shows first */
+#define FLOWS_FIRST_NS (250 * 1000 * 1000) /* over which is measured what is sent, for what is shown first */
 
 static __u64 queue_of(const struct flow_row *r)
 {
@@ -31,7 +31,7 @@ static __u64 feedbacks_of(const struct flow_row *r) { return r->flow.feedbacks; 
 static __u64 last_of(const struct flow_row *r) { return r->flow.last_tx_ns; }
 
 const struct flow_sort flow_sorts[] = {
-	{ "sent", sent_of, "what it sends now; wants --watch" },
+	{ "sent", sent_of, "what it sends now" },
 	{ "rate", rate_of, "R" },
 	{ "w", w_of, "W" },
 	{ "u", u_of, "U" },
@@ -74,6 +74,7 @@ struct flows_wish {
 	const char *held_by;
 	unsigned int top; /* 0: all */
 	double watch_s;	  /* 0: once */
+	int measured;	  /* what they send is to be known: there are two looks or more */
 };
 
 static int flows_sort_parse(struct flows_wish *w, const char *name)
@@ -177,8 +178,10 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		msg("flows takes options, not '%s': see sluicectl flows --help", argv[optind]);
 		err = -EINVAL;
 	}
+	/* The most active are those that send most: R of who is idle is high. */
 	if (!err && w->top && !w->sort)
-		w->sort = &flow_sorts[w->watch_s ? 0 : 1];
+		w->sort = &flow_sorts[0];
+	w->measured = w->watch_s || w->sort == &flow_sorts[0];
 	return err;
 }
 
@@ -232,9 +235,9 @@ static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 		printf("%sno flows%s\n", prefix, w->has_peer || w->port || w->held_by ? " of these" : "");
 	for (i = 0; i <= n && l->n; i++) {
 		if (redraw || (columns && columns < FLOWS_WIDE))
-			flow_fit(i ? &l->row[i - 1] : NULL, l, redraw, columns ?: 80, line, sizeof(line));
+			flow_fit(i ? &l->row[i - 1] : NULL, l, w->measured, columns ?: 80, line, sizeof(line));
 		else
-			flow_line(i ? &l->row[i - 1] : NULL, l, w->watch_s > 0, line, sizeof(line));
+			flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, line, sizeof(line));
 		if (columns && redraw && strlen(line) > columns)
 			line[columns] = 0;
 		/* A log has no headings. */
@@ -251,7 +254,7 @@ static int flows_json(const struct flows_wish *w, const struct flow_list *l)
 	unsigned int i;
 
 	for (i = 0; i < l->n; i++)
-		flow_json(list, &l->row[i], l, w->watch_s > 0);
+		flow_json(list, &l->row[i], l, w->measured);
 	if (!w->watch_s)
 		return show_json(list);
 	/* One line for each look. */
@@ -265,7 +268,7 @@ static int flows_look(const struct flows_wish *w, struct flow_list *before)
 {
 	struct flow_list l, shown;
 	struct pins p;
-	int err = show_open(&p), quiet = w->watch_s && !before->now_ns;
+	int err = show_open(&p), quiet = w->measured && !before->now_ns;
 
 	if (err)
 		return err;
@@ -275,7 +278,7 @@ static int flows_look(const struct flows_wish *w, struct flow_list *before)
 		msg("reading the flows: %s", strerror(-err));
 		return EXIT_FAILED;
 	}
-	if (w->watch_s)
+	if (w->measured)
 		flow_list_order(&l, quiet ? NULL : before);
 	if (quiet) {
 		*before = l;
@@ -313,7 +316,7 @@ int cmd_flows(int argc, char **argv)
 		return EXIT_USAGE;
 	pause.tv_sec = w.watch_s;
 	pause.tv_nsec = (w.watch_s - pause.tv_sec) * 1e9;
-	if (w.watch_s) {
+	if (w.measured) {
 		err = flows_look(&w, &before);
 		if (err)
 			return err;

@@ -2,7 +2,7 @@
 /*
  * Metrics for Prometheus, by libmicrohttpd.
  *
- *  1. The tick of the daemon, once a second, looks at every flow anyway (to forget the idle ones). What it sees
+ *  1. The tick of the daemon, once a second, looks at flows and VOQs anyway (to forget the idle ones). What it sees
  *     is summed up here on the way: by state, by peer, the busiest, and into histograms. A request reads no flows.
  *  2. The text is made by the first request after a tick, and is the answer to all until the next one: who asks
  *     more often than once a second costs next to nothing, and learns nothing.
@@ -31,6 +31,7 @@
 #define METRICS_CLIENT_BYTES 8192 /* of a request and the head of its answer */
 #define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active that sent something within this */
 #define METRICS_RETRY_TICKS 30
+#define METRICS_PACKET_BYTES 1514 /* a full packet, whose wait for credit is told */
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 /* All that is not a counter of stats.h, in the order in which it is told: X(symbol, name, type, help). */
@@ -45,6 +46,10 @@
 	  "Age of the last feedback of each active flow that has had any, sampled once a second.") \
 	X(PACING, "sluice_flow_pacing_delay_seconds", "histogram",                                 \
 	  "How far the departure clock of each active flow is ahead, sampled once a second.")      \
+	X(CREDIT, "sluice_voq_credit_delay_seconds", "histogram",                                  \
+	  "How long a full packet to each active VOQ would wait for its credit, sampled once a second.") \
+	X(LEAD, "sluice_pfc_prediction_lead_seconds", "histogram",                                 \
+	  "How long the buffer would have lasted, by the prediction, at each pause by prediction.") \
 	X(PORT_SPEED, "sluice_port_speed_bytes_per_second", "gauge", "Speed of a managed interface.") \
 	X(PORT_MTU, "sluice_port_mtu_bytes", "gauge", "MTU of a managed interface.")               \
 	X(PORT_EDT, "sluice_port_departure_times", "gauge",                                        \
@@ -121,6 +126,7 @@ struct state_sum {
 
 struct metrics {
 	const struct pins *pins;
+	struct watcher watcher;
 	int epoll_fd; /* with that of http in it */
 	struct MHD_Daemon *http;
 	struct MHD_Response *text; /* since the last tick; NULL: not asked for yet */
@@ -140,7 +146,7 @@ struct metrics {
 	unsigned int peers;
 	struct top_flow *top; /* by bytes, most first */
 	unsigned int tops, tops_max;
-	struct histogram queue, age, pacing; /* since the start */
+	struct histogram queue, age, pacing, credit, lead; /* since the start */
 };
 
 /* --- what a tick sees --- */
@@ -222,7 +228,7 @@ static void top_add(struct metrics *m, const struct flow_key *key, const struct 
 		m->tops++;
 }
 
-void metrics_flow(const struct flow_key *key, const struct flow *f, __u64 now, void *metrics)
+static void flow_seen(void *metrics, const struct flow_key *key, const struct flow *f, __u64 now)
 {
 	struct metrics *m = metrics;
 	struct peer_sum *p;
@@ -257,6 +263,33 @@ void metrics_flow(const struct flow_key *key, const struct flow *f, __u64 now, v
 	p->u = f->cc.u > p->u ? f->cc.u : p->u;
 	p->queue_ns = queue > p->queue_ns ? queue : p->queue_ns;
 	p->age_ns = age > p->age_ns ? age : p->age_ns;
+}
+
+/* As its packets find it: not idle, not at the switch of this rack, and credits have not stopped. */
+static void voq_seen(void *metrics, const struct voq *v, __u64 now)
+{
+	struct metrics *m = metrics;
+	struct hiercc_voq voq = v->voq;
+	__u64 departure_ns;
+	__u32 total;
+
+	if (!m->wanted || now > v->voq.last_ns + METRICS_ACTIVE_NS || voq_is_at_tor(v))
+		return;
+	if (hiercc_send(&voq, &v->params, now, METRICS_PACKET_BYTES, &total, &departure_ns) != HIERCC_ALONE)
+		histogram_add(&m->credit, departure_ns - now);
+}
+
+static void prediction_seen(void *metrics, __u64 lead_ns)
+{
+	struct metrics *m = metrics;
+
+	if (m->wanted)
+		histogram_add(&m->lead, lead_ns);
+}
+
+const struct watcher *metrics_watcher(const struct metrics *m)
+{
+	return &m->watcher;
 }
 
 /* --- text --- */
@@ -532,6 +565,8 @@ static struct MHD_Response *text_make(struct metrics *m)
 	text_histogram(f, METRIC_QUEUE, &m->queue);
 	text_histogram(f, METRIC_AGE, &m->age);
 	text_histogram(f, METRIC_PACING, &m->pacing);
+	text_histogram(f, METRIC_CREDIT, &m->credit);
+	text_histogram(f, METRIC_LEAD, &m->lead);
 	text_ports(f, m);
 	text_peers_and_flows(f, m);
 	text_process(f, m);
@@ -739,6 +774,7 @@ int metrics_open(const struct pins *pins, const struct config *c, struct metrics
 	if (!m)
 		return -ENOMEM;
 	m->pins = pins;
+	m->watcher = (struct watcher){ m, flow_seen, voq_seen, prediction_seen };
 	m->start = time(NULL);
 	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (m->epoll_fd < 0) {

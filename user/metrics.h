@@ -17,8 +17,9 @@ void metrics_close(struct metrics *m);
 int metrics_fd(const struct metrics *m);
 void metrics_serve(struct metrics *m);
 
-/* For dataplane_flows_watch(): called for each flow of a tick; then metrics_tick(). */
-void metrics_flow(const struct flow_key *key, const struct flow *f, __u64 now_ns, void *metrics);
+/* For dataplane_watch(), until metrics_close(). */
+const struct watcher *metrics_watcher(const struct metrics *m);
+/* After all flows of a tick. */
 void metrics_tick(struct metrics *m);
 
 /* HELP and TYPE of all metrics there are. */

@@ -15,6 +15,7 @@
 
 #define PATHS_PAUSE_NS (5 * 1000 * 1000)
 #define PATHS_FOR_NS (200 * 1000 * 1000ULL) /* and two looks at least */
+#define PATHS_WIDE 110 /* columns of a terminal that a line fits into */
 #define PATHS_OLD_NS (10 * NSEC_PER_SEC) /* what heard nothing for so long says nothing of a path now */
 
 struct path {
@@ -153,20 +154,27 @@ static __u64 path_rate_bps(const struct path *p, unsigned int i)
 static void path_text(const struct path *p, __u64 now)
 {
 	const struct hpcc_hop *h = p->flow.cc.last;
-	char rate[32];
-	unsigned int i;
+	unsigned int i, columns, lines, width;
+	char rate[40], text[160];
 
-	printf("path 0x%03x: %u hop%s, %u flow%s, feedback %llu us ago\n", p->id, p->hops, p->hops == 1 ? "" : "s", p->flows,
-	       p->flows == 1 ? "" : "s", (now - p->flow.last_fb_ns) / 1000);
-	if (!p->flow.cc.hops)
-		printf("  their receiver tells %s, and not the hops\n", feedback_name(p->form));
+	screen_size(&columns, &lines);
+	width = columns && columns < PATHS_WIDE ? 0 : 10; /* words do not stand below each other where they do not fit */
+	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, p->hops == 1 ? "" : "s", p->flows,
+		 p->flows == 1 ? "" : "s", (now - p->flow.last_fb_ns) / 1000);
+	words_print(text, printf("path 0x%03x:", p->id), 2);
+	if (!p->flow.cc.hops) {
+		snprintf(text, sizeof(text), "their receiver tells %s, and not the hops", feedback_name(p->form));
+		words_print(text, printf("  "), 2);
+	}
 	for (i = 0; i < p->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
 		snprintf(rate, sizeof(rate), "%s", "no second report");
 		if (p->ns[i])
-			snprintf(rate, sizeof(rate), "%10.3f Mbit/s (%3.0f %%)", path_rate_bps(p, i) / 1e6,
+			snprintf(rate, sizeof(rate), "%*.3f Mbit/s (%*.0f %%)", width, path_rate_bps(p, i) / 1e6, width ? 3 : 0,
 				 path_rate_bps(p, i) * 100. / h[i].bps);
-		printf("  hop %u  %10.0f Mbit/s  sends %s  queue %8u bytes, %llu us%s\n", i + 1, h[i].bps / 1e6, rate,
-		       h[i].qlen_bytes, hop_queue_ns(&h[i]) / 1000, i == p->flow.cc.bottleneck ? "  <- bottleneck" : "");
+		snprintf(text, sizeof(text), "%*.0f Mbit/s%s sends %s%s queue %*u bytes, %llu us%s", width, h[i].bps / 1e6,
+			 width ? " " : ",", rate, width ? " " : ",", width ? 8 : 0, h[i].qlen_bytes,
+			 hop_queue_ns(&h[i]) / 1000, i == p->flow.cc.bottleneck ? "  <- bottleneck" : "");
+		words_print(text, printf("  hop %u  ", i + 1), 9);
 	}
 }
 
@@ -202,6 +210,7 @@ int cmd_int(int argc, char **argv)
 	struct paths s = {};
 	struct pins p;
 	unsigned int i;
+	char old[64];
 	__u64 now;
 	int err;
 
@@ -234,8 +243,10 @@ int cmd_int(int argc, char **argv)
 	if (list)
 		return show_json(list);
 	if (!s.n)
-		puts("no paths: no feedback with hops came in the last 10 s");
-	if (s.old)
-		printf("%u flow%s without hops in the last 10 s\n", s.old, s.old == 1 ? "" : "s");
+		words_print("no paths: no feedback with hops came in the last 10 s", 0, 0);
+	if (s.old) {
+		snprintf(old, sizeof(old), "%u flow%s without hops in the last 10 s", s.old, s.old == 1 ? "" : "s");
+		words_print(old, 0, 0);
+	}
 	return EXIT_DONE;
 }

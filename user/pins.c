@@ -89,28 +89,38 @@ void pins_close(struct pins *p)
 #undef PINS_CLOSE
 }
 
-int pins_stats(const struct pins *p, __u64 *out)
+/* So many of them from this one on. */
+static int stats_sum(const struct pins *p, __u32 from, __u32 n, __u64 *out)
 {
 	int cpus = libbpf_num_possible_cpus(), cpu;
 	__u64 *per_cpu;
-	__u32 i;
+	__u32 i, key;
+	int err = 0;
 
 	if (cpus < 0)
 		return cpus;
 	per_cpu = calloc(cpus, sizeof(*per_cpu));
 	if (!per_cpu)
 		return -ENOMEM;
-	for (i = 0; i < STAT_MAX; i++) {
+	for (i = 0; i < n && !err; i++) {
+		key = from + i;
 		out[i] = 0;
-		if (bpf_map_lookup_elem(p->stats, &i, per_cpu)) {
-			free(per_cpu);
-			return -errno;
-		}
+		err = bpf_map_lookup_elem(p->stats, &key, per_cpu) ? -errno : 0;
 		for (cpu = 0; cpu < cpus; cpu++)
 			out[i] += per_cpu[cpu];
 	}
 	free(per_cpu);
-	return 0;
+	return err;
+}
+
+int pins_stat(const struct pins *p, enum sluice_stat which, __u64 *out)
+{
+	return stats_sum(p, which, 1, out);
+}
+
+int pins_stats(const struct pins *p, __u64 *out)
+{
+	return stats_sum(p, 0, STAT_MAX, out);
 }
 
 const char *const flow_state_names[FLOW_STATES] = {
@@ -152,6 +162,11 @@ __u64 flow_queue_ns(const struct flow *f)
 		longest = ns > longest ? ns : longest;
 	}
 	return longest;
+}
+
+int voq_is_at_tor(const struct voq *v)
+{
+	return v->asked_ns && v->voq.sent == HIERCC_TOTAL_FIRST;
 }
 
 int pins_each_flow(const struct pins *p,

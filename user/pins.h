@@ -23,10 +23,21 @@ struct pins {
 int pins_open(const char *dir, struct pins *p);
 void pins_close(struct pins *p);
 
-/* Sums over the CPUs. out has STAT_MAX entries. */
+/* Sums over the CPUs, of one, and of all of them: out has STAT_MAX entries. 0, or -errno. */
+int pins_stat(const struct pins *p, enum sluice_stat which, __u64 *out);
 int pins_stats(const struct pins *p, __u64 *out);
 extern const char *const stat_names[STAT_MAX];
 extern const char *const stat_help[STAT_MAX];
+
+/* Who sums up what the daemon comes across. The functions are all there. */
+struct watcher {
+	void *ctx;
+	/* Once a second each flow, and each VOQ of this rack. */
+	void (*flow)(void *ctx, const struct flow_key *key, const struct flow *f, __u64 now_ns);
+	void (*voq)(void *ctx, const struct voq *v, __u64 now_ns);
+	/* Each pause by prediction, and how long the buffer would have lasted. */
+	void (*predicted)(void *ctx, __u64 lead_ns);
+};
 
 /* What happens to the packets of a flow; whether its socket obeys W is the socket's (ss -ti). */
 enum flow_state {
@@ -45,6 +56,9 @@ enum flow_state flow_state(const struct flow *f, const struct control *ctl);
 /* How long the queue of a hop is, and the longest of a flow's path. */
 __u64 hop_queue_ns(const struct hpcc_hop *h);
 __u64 flow_queue_ns(const struct flow *f);
+
+/* Whether the VOQ is at the switch of this rack. */
+int voq_is_at_tor(const struct voq *v);
 
 /* Calls fn for every flow, until it returns non-zero, which is then returned. Or -errno. */
 int pins_each_flow(const struct pins *p,

@@ -77,6 +77,7 @@ struct ppfc {
 	__u32 queues_count;
 	__u64 totals[PFC_SLOTS]; /* as of the last tick */
 	__u64 storms[PFC_SLOTS][PFC_PRIORITIES]; /* as of the last tick; also of ports that are not counted */
+	const struct watcher *watcher; /* or NULL */
 	int silent[PFC_SLOTS]; /* the NIC has no other counters: nic_follow() */
 	struct msg_limit send_limit, storm_limit, buffer_limit, nic_limit;
 };
@@ -314,6 +315,8 @@ static void queue_pause(struct ppfc *p, __u32 n, __u64 now, __u64 elapsed_ns)
 		if (!ppfc_tell(&of->told, now, quanta, port->bps, &shares[k], elapsed_ns))
 			continue;
 		of->predicted++;
+		if (p->watcher)
+			p->watcher->predicted(p->watcher->ctx, p->slots[0].remaining_ns);
 		port->paused_for[name->prio] = name->slot;
 		pfc_set(&port->frame, name->prio, quanta);
 	}
@@ -690,6 +693,11 @@ void ppfc_tick(struct ppfc *p)
 	for (k = 0; k < p->count; k++)
 		queue_forget(p, p->used[k]);
 	nics_follow(p);
+}
+
+void ppfc_watch(struct ppfc *p, const struct watcher *w)
+{
+	p->watcher = w;
 }
 
 /* --- begin and end --- */

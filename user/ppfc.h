@@ -39,4 +39,7 @@ void ppfc_run(struct ppfc *p);
 /* Once a second: says what the watchdog did, and reads what NICs did. */
 void ppfc_tick(struct ppfc *p);
 
+/* Who is told of pauses by prediction from now on; NULL: nobody. */
+void ppfc_watch(struct ppfc *p, const struct watcher *w);
+
 #endif

@@ -31,6 +31,11 @@ void flow_line(const struct flow_row *row, const struct flow_list *l, int watche
 void flow_fit(const struct flow_row *row, const struct flow_list *l, int watched, int width, char *buf, size_t size);
 /* Of the terminal that stdout is; 0 and 0: it is none. */
 void screen_size(unsigned int *columns, unsigned int *lines);
+/*
+ * The rest of a line of which at columns are printed. Words that do not fit into a terminal's line begin the next one,
+ * behind indent columns; elsewhere a line is a line.
+ */
+void words_print(const char *text, unsigned int at, unsigned int indent);
 void flow_json(struct json_object *list, const struct flow_row *row, const struct flow_list *l, int watched);
 
 int cmd_status(int argc, char **argv);

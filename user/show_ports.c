@@ -137,7 +137,7 @@ static struct json_object *priority_json(const struct ports_row *r, __u32 prio)
 	add_s64(o, "in_growth_bytes", view.asleep ? 0 : of->in_growth);
 	add_u64(o, "queue_bytes", bytes_out(r, prio));
 	add_s64(o, "queue_growth_bytes", view.asleep ? 0 : of->out_growth);
-	json_object_object_add(o, "queue_by_ingress", ports_by_ingress(r, prio));
+	json_object_object_add(o, "queue_by_ingress_bytes", ports_by_ingress(r, prio));
 	add_string(o, "told", told_name(&of->told));
 	add_u64(o, "told_left_ns", told_left_ns(&of->told));
 	add_u64(o, "xoffs", of->xoffs);

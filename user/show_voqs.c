@@ -21,12 +21,6 @@ static __u64 voq_told(const struct voq *v, __u64 now)
 	return v->told_ns && now < v->told_ns + v->params.limit_ns ? v->told_bps : 0;
 }
 
-/* Whether the VOQ is at the switch of this rack. */
-static int voq_is_at_tor(const struct voq *v)
-{
-	return v->asked_ns && v->voq.sent == HIERCC_TOTAL_FIRST;
-}
-
 /* What its packets find. */
 static const char *voq_state(const struct voq *v, __u64 now)
 {

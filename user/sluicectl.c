@@ -45,7 +45,7 @@ static const struct {
 	  "  --peer PREFIX       whose remote address is or lies there\n"
 	  "  --port N            whose local or remote port it is\n"
 	  "  --held-by WHY       rate, hop, credit, pause, window or none: the column WHY\n"
-	  "  --top N             only so many (--sort rate, or sent with --watch)\n"
+	  "  --top N             only so many (those that send most, or by --sort)\n"
 	  "  --watch [SECONDS]   again and again, with what each sends: a terminal is redrawn, else lines with their time\n" },
 	{ cmd_support,
 	  "  FILE                sluice-support-HOST-TIME.tar in this directory; it may not be there yet\n"

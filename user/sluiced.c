@@ -93,7 +93,7 @@ static int daemon_metrics(struct daemon *d)
 
 	if (err)
 		return err;
-	dataplane_flows_watch(d->dp, metrics_flow, d->metrics);
+	dataplane_watch(d->dp, metrics_watcher(d->metrics));
 	return daemon_watch(d, metrics_fd(d->metrics));
 }
 
@@ -272,8 +272,8 @@ int main(int argc, char **argv)
 	if (err)
 		msg("waiting for events: %s", strerror(-err));
 	sd_notify(0, "STOPPING=1");
+	dataplane_watch(d.dp, NULL);
 	metrics_close(d.metrics);
-	dataplane_flows_watch(d.dp, NULL, NULL);
 	msg("detaching");
 	dataplane_detach(d.dp);
 	msg("detached: the interfaces are as they were");

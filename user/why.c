@@ -432,35 +432,20 @@ static void why_sentences(struct why *w)
 
 /* --- output --- */
 
-/* Words that do not fit into a terminal's line begin the next one, below the others; elsewhere a line is a line. */
 static void why_line(const char *name, const char *text)
 {
-	unsigned int columns, lines, indent = 11, at, n;
+	unsigned int columns, lines, indent = 11;
 
 	if (!*text)
 		return;
 	screen_size(&columns, &lines);
-	if (!columns) {
-		printf("%-10s %s\n", name, text);
-		return;
-	}
-	if (columns < WHY_NARROW) {
+	if (columns && columns < WHY_NARROW) {
 		if (*name)
 			puts(name);
 		name = "";
 		indent = 2;
 	}
-	at = printf("%-*s ", indent - 1, name);
-	while (*text) {
-		n = strcspn(text, " ");
-		if (at > indent && at + 1 + n > columns) {
-			printf("\n%*s", indent, "");
-			at = indent;
-		}
-		at += printf("%s%.*s", at > indent ? " " : "", n, text);
-		text += n + (text[n] == ' ');
-	}
-	puts("");
+	words_print(text, printf("%-*s ", indent - 1, name), indent);
 }
 
 static void why_text(const struct why *w)

@@ -29,6 +29,7 @@
 	X(TX_BEYOND, "tx_beyond", "packets dropped: beyond the receive window that was granted")    \
 	X(TX_SPOOFED, "tx_spoofed", "packets dropped: of a flow that comes from another pod")       \
 	X(TX_NO_PORT, "tx_no_port", "packets on an interface that has no entry in the ports map")  \
+	X(FLOW_MADE, "flow_made", "also: flows that got an entry in the flow map, here or at ingress") \
 	X(PROBE_SENT, "probe_sent", "also: questions whether a peer strips, and how full its path is") \
 	X(PEER_SILENT, "peer_silent", "also: peers that stopped answering; sent plain from then on") \
 	X(TX_BARE, "tx_bare", "also: packets with payload and our header that went without telemetry: others have it") \

@@ -26,6 +26,7 @@ static struct sluice_bpf *skel;
 static struct sluice_xdp_bpf *xdp;
 enum program sink = INGRESS;
 static __u64 counted[STAT_MAX];
+static unsigned int flows_known; /* entries of the flow map then, and those that a test has put there since */
 static unsigned int frames; /* run since the counters were looked at */
 static char fixture_text[256];
 
@@ -318,6 +319,8 @@ static const char *counted_diff(const int *stats, int frames_known)
 	if (sink == INGRESS_XDP)
 		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY] +
 				    want[STAT_RX_FEEDBACK] + want[STAT_RX_CREDIT] + want[STAT_RX_RATE] + want[STAT_RX_INT_COPY];
+	want[STAT_FLOW_MADE] = flows_count() - flows_known;
+	flows_known += want[STAT_FLOW_MADE];
 	out += sprintf(out, "counters:");
 	for (i = 0; i < STAT_MAX; i++) {
 		__u64 now = stat_read(i), moved = now - counted[i];
@@ -363,6 +366,7 @@ const char *world_ended(void)
 		counted[i] = now;
 	}
 	frames = 0;
+	flows_known = flows_count();
 	if (ends == ran)
 		return NULL;
 	snprintf(text, sizeof(text), "%u packets ended in %llu counters", ran, ends);
@@ -697,6 +701,7 @@ void flow_set(struct ip_spec s, const struct flow *f)
 {
 	struct flow_key k = flow_key_of(s);
 
+	flows_known += !flow_exists(s);
 	map_set(skel->maps.flows, &k, f);
 }
 

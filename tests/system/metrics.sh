@@ -64,6 +64,63 @@ metrics__tell_what_sluicectl_tells() {
 	bulk_stop
 }
 
+# While packets go to a VOQ, and no longer.
+metrics__tell_how_long_credit_takes() {
+	local delay=sluice_voq_credit_delay_seconds count
+
+	need curl
+	credits_up "metrics: {}"
+	expect "samples before there is a VOQ" "$(metric h1 ${delay}_count)" -eq 0
+	bulk_start h1 10.2.0.2 -P 3
+	metric_soon h1 ${delay}_count 2
+	[[ ! $NET_FQ ]] || metric_soon h1 ${delay}_sum 0
+	# No packet waits for longer than the limit, which is 64 times base_rtt and a period.
+	expect "waits of up to 0.2 s" "$(metric h1 "${delay}_bucket{le=\"0.2\"}")" = "$(metric h1 ${delay}_count)"
+	bulk_goes_on
+	bulk_stop
+	wait_for 20 "samples end with the traffic" metric_rests h1 ${delay}_count
+	count=$(metric h1 ${delay}_count)
+	daemon_hup h1 reloaded
+	expect "samples after a reload" "$(metric h1 ${delay}_count)" -ge "$count"
+}
+
+# metric_rests NODE SAMPLE: it is the same for three seconds.
+metric_rests() {
+	local was
+
+	was=$(metric "$1" "$2")
+	sleep 3
+	[[ $(metric "$1" "$2") == "$was" ]]
+}
+
+# One of each pause by prediction, and none of what XOFF asks for.
+metrics__tell_how_early_pauses_are() {
+	local lead=sluice_pfc_prediction_lead_seconds late
+
+	need curl
+	net_up without-fq
+	{
+		pfc_switch ppfc "buffer: 400KB, k_max: 10KB, t_thresh: 50ms, seed: 1"
+		echo "metrics: {}"
+	} >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	server h2
+	expect "pauses before there is traffic" "$(metric sw ${lead}_count)" -eq 0
+	bulk_udp_start h1 10.2.0.2 -b 150M -l 1400 -S $PFC_TOS
+	metric_soon sw ${lead}_count 0
+	metric_soon sw ${lead}_sum 0
+	bulk_udp_stop
+	ports_soon sw p1 .told -
+	wait_for 20 "there is a sample of each pause" lead_is_of_each_pause
+	late=$(metric sw "${lead}_bucket{le=\"0.05\"}")
+	expect "pauses when there was less than t_thresh" "$late" = "$(metric sw ${lead}_count)"
+	daemon_stop sw
+}
+
+lead_is_of_each_pause() {
+	[[ $(metric sw sluice_pfc_prediction_lead_seconds_count) == $(ports_of sw p1 .predicted) ]]
+}
+
 # What is served is all of the list and nothing else, and in order.
 metrics__pass_promtool() {
 	local promtool
@@ -201,6 +258,27 @@ idle() {
 	echo "$1: $wakes wake-ups, $(($(cut -d ' ' -f 1 "/proc/$pid/schedstat") - before)) ns in $(($(uptime_ms) - from)) ms" >>"$CASE_DIR/idle.log"
 	((wakes <= ($(uptime_ms) - from) / 1000 + 1 &&
 		$(cut -d ' ' -f 1 "/proc/$pid/schedstat") - before < ($(uptime_ms) - from) * ns_per_ms))
+}
+
+# An empty flow map is not looked through, however large it is. It is again when there are flows, which are forgotten.
+metrics__an_idle_daemon_sleeps_beside_a_large_map() {
+	local round
+
+	[[ -r /proc/self/schedstat ]] || skip "no /proc/PID/schedstat here"
+	awk '/^MemAvailable:/ { exit $2 < 1500000 }' /proc/meminfo || skip "less than 1.5 GB of memory is free"
+	net_up
+	host_config h1 "max_flows: 1000000" "flow_timeout: 2s" "metrics: {listen: $CASE_DIR/h1.sock}" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	expect "room" "$(bpftool -j map show pinned "$PINS/ssys-h1/flows" | jq .max_entries)" -eq 1000000
+	wait_for 60 "sluiced of h1 sleeps" idle h1
+	server h2
+	for round in 1 2; do
+		transfer h1 10.2.0.2 -t 1
+		expect "flows" "$(status_of h1 .flows)" -ge 1
+		expect "entries made" "$(stat_of h1 flow_made)" -ge $((2 * round))
+		wait_for 60 "the flow map of h1 is empty" flows_none h1
+		wait_for 60 "sluiced of h1 sleeps after traffic" idle h1
+	done
 }
 
 metrics__an_idle_daemon_sleeps() {

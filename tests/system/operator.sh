@@ -84,6 +84,9 @@ operator__flows_are_sorted_filtered_and_watched() {
 	ctl_json 'length == 0' flows --peer 10.3.0.0/16 --json
 	ctl_json 'length == 1' flows --port "$(bulk_port)" --json
 	ctl_json 'length == 2 and .[0].tx_bytes >= .[1].tx_bytes' flows --sort bytes --top 2 --json
+	# R of the connection on which iperf3 talks is as high, but it sends nothing.
+	ctl_json 'length == 3 and all(.sent_bps > 100000) and .[0].sent_bps >= .[1].sent_bps' flows --top 3 --json
+	ctl_json 'length == 4 and .[0].sent_bps < 100000' flows --sort -sent --json
 	ctl_json '.[0].tx_bytes <= .[1].tx_bytes and .[1].tx_bytes <= .[2].tx_bytes' flows --json --sort -bytes
 	ctl_json '[.[].why] | all(. == "window")' flows --held-by window --json
 	expect "the other order by ends" "$(flows_order --sort -ends | tr ' ' '\n' | tac | tr '\n' ' ' | xargs)" = \
@@ -343,6 +346,10 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 		expect "columns of why in $columns" "$(sed 1d "$CASE_DIR/terminal.txt" | longest /dev/stdin)" -le $columns
 		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "held by Its window W,"
 		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "up to"
+		on_terminal $columns 5 int
+		expect "columns of int in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
+		expect "words of int in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "hop 1 100 Mbit/s, sends"
+		expect "words of int in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has " us <- bottleneck"
 	done
 	bulk_stop
 }

@@ -64,7 +64,7 @@ pfc__switch_pauses_who_fills_it() {
 	bulk_udp_start h1 10.2.0.2 -b 150M -l 1400 -S $PFC_TOS
 	ports_soon sw p1 '.predicted > 0' true
 	grows "XOFF" 20 ports_of sw p1 '.xoffs + .refreshes'
-	wait_for 20 "its queue by ingress port is p1's" ports_are sw p2 '.queue_by_ingress | keys[0]' p1
+	wait_for 20 "its queue by ingress port is p1's" ports_are sw p2 '.queue_by_ingress_bytes | keys[0]' p1
 	json_soon pfc_buffer.remaining_ns sw ports
 	expect "pauses of p2, which nobody fills" "$(ports_of sw p2 '.xoffs + .predicted')" -eq 0
 	expect "text" "$(ctl sw ports)" has "xoff"
@@ -73,7 +73,7 @@ pfc__switch_pauses_who_fills_it() {
 	wait_for 20 "the sum is the backlog" pfc_is_exact p2
 	bulk_udp_stop
 	wait_for 20 "the queue is empty" test_total p2 0
-	ports_soon sw p2 '.queue_by_ingress | length' 0
+	ports_soon sw p2 '.queue_by_ingress_bytes | length' 0
 	ports_soon sw p1 .told -
 	expect "XON" "$(ports_of sw p1 .xons)" -ge 1
 	kill -TERM $capture

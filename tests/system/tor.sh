@@ -79,7 +79,10 @@ tor_is_not_told() { (($(tor_told "$1" "$2") == 0)); }
 tor__credit_flows_and_rates_are_told() {
 	local address node
 
-	tor_up
+	need curl
+	tor_up "metrics: {}"
+	echo "metrics: {}" >>"$CASE_DIR/sw.yaml"
+	daemon_hup sw reloaded
 	for address in 10.2.0.2 fd00:2::2; do
 		bulk_start h1 $address
 		tor_h3_start $address
@@ -111,6 +114,9 @@ tor__credit_flows_and_rates_are_told() {
 	expect "credit that reached a host" "$(stat_of h1 rx_credit)" -eq 0
 	expect "what h2 itself grants" "$(ctl h2 credits)" has "no credits"
 	expect "what hosts were not told" "$(stat_of sw tor_lost)" -eq 0
+	# Its VOQs are at sw.
+	metric_soon sw sluice_voq_credit_delay_seconds_count 0
+	expect "samples of VOQs at h1" "$(metric h1 sluice_voq_credit_delay_seconds_count)" -eq 0
 }
 
 # Either daemon is killed: HPCC alone, at both ends; the next one goes on.
