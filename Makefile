@@ -21,7 +21,7 @@ LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
 COMMON := cc config credits dataplane dcb leftover messages net nic pins pods ppfc reports tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
-SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths probe replay show show_ports show_voqs support top why $(COMMON)
+SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support top trace why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
 

@@ -86,6 +86,16 @@ enum xdp_action {
 	XDP_REDIRECT = 4,
 };
 
+struct bpf_tcp_sock {
+	__u32 snd_cwnd;
+	__u32 srtt_us;
+	__u32 rtt_min;
+	__u32 snd_ssthresh;
+	__u32 rcv_nxt;
+	__u32 snd_nxt;
+	__u32 snd_una;
+};
+
 struct __sk_buff {
 	__u32 len;
 	__u32 pkt_type;

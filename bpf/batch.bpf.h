@@ -37,7 +37,7 @@ static __attribute__((noinline)) int batch_auth(ctx_t *ctx, const struct msg *m,
 }
 
 /* One report of a message of them; what the flow's own packets bring back would say the same. */
-CORE_GLOBAL int batch_report(const struct wire_report *r)
+CORE_GLOBAL int batch_report(ctx_t *ctx, const struct wire_report *r)
 {
 	struct scratch_space *space = scratch_get();
 	struct report_from *from;
@@ -68,6 +68,7 @@ CORE_GLOBAL int batch_report(const struct wire_report *r)
 	fb->form = r->flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
 	fb->hops = 1;
 	fb->mode = from->mode;
+	fb->trace = from->trace;
 	fb->now_ns = from->now_ns;
 	fb->rx_ns = from->now_ns - ((__u64)bpf_ntohs(r->age) << WIRE_AGE_SHIFT);
 	fb->seq = bpf_ntohl(r->seq);
@@ -76,6 +77,8 @@ CORE_GLOBAL int batch_report(const struct wire_report *r)
 	__builtin_memcpy(&fb->hop[0], &r->value, sizeof(fb->hop[0]));
 	feedback_take(f, fb);
 	stats_count(STAT_FB_REPORTED);
+	if (fb->trace)
+		trace_feedback_put(ctx, &from->key, from->now_ns);
 	return 0;
 }
 
@@ -117,6 +120,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 	from->now_ns = bpf_ktime_get_ns();
 	from->floor = auth_floor(h);
 	from->mode = ctl->mode;
+	from->trace = trace_is_on(ctl);
 	/* The others may be of a switch, by its own clock, in the name of the host. */
 	if (done == STAT_RX_FEEDBACK)
 		host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
@@ -126,7 +130,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 		else if (done == STAT_RX_RATE)
 			rate_take(&text->rate[i]);
 		else
-			batch_report(&text->report[i]);
+			batch_report(ctx, &text->report[i]);
 	return done;
 }
 

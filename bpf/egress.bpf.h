@@ -16,7 +16,7 @@
  *  5. act: outer IP + UDP + shim + room for hops, where telemetry is due + its place in the VOQ + the echo
  *     of what the reverse flow collected + the tag, where there is a key. The uplink of a node is the first of these hops
  *     itself. What has payload is wrapped with telemetry or without: a flow has one path under ECMP.
- *  6. count: one counter per packet.
+ *  6. count: one counter per packet; and a record of what was decided where somebody traces.
  *
  * clsact runs before the qdisc and sees GSO packets whole; the kernel repeats the new header on
  * every segment (BPF_F_ADJ_ROOM_FIXED_GSO with ENCAP_L4_UDP).
@@ -377,67 +377,65 @@ static inline int egress_probe(struct __sk_buff *ctx)
 }
 
 /* The clone of egress_probe(). */
-static inline int egress_probe_wrap(struct __sk_buff *ctx)
+static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
 	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer, intmd = 0;
-	struct egress_pkt p = {};
 	struct egress_head *head;
 	struct flow *f;
-	__u64 now_ns;
 	__u32 seq;
 
 	ctx->mark = 0;
-	if (!space || !ctl || egress_parse(ctx, &p) != STAT_TX_DATA)
+	if (!space || !ctl || egress_parse(ctx, p) != STAT_TX_DATA)
 		return TC_ACT_SHOT;
 	if (ctl->auth)
 		wire_bytes += WIRE_AUTH_BYTES;
-	f = bpf_map_lookup_elem(&flows, &p.key);
+	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f)
 		return TC_ACT_SHOT;
 	/*
 	 * The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP,
 	 * and of a tunnel what is in it.
 	 */
-	len = p.l4_offset + EGRESS_PROBE_L4_BYTES;
+	len = p->l4_offset + EGRESS_PROBE_L4_BYTES;
 	if (ctx->len > len && bpf_skb_change_tail(ctx, len, 0))
 		goto refused;
 	head = &space->head;
-	outer = egress_outer_bytes(&p);
+	outer = egress_outer_bytes(p);
 	/* Room for the other encoding stays: in there INT-MD comes back. */
 	if (f->encoding == ENCODING_INT_MD)
 		intmd = egress_intmd(ctx, HPCC_MAX_HOPS, f->port_flags & PORT_F_STAMP);
-	egress_outer(head, &p, ctx->len - WIRE_ETH_BYTES + outer + intmd + wire_bytes, wire_bytes);
+	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + outer + intmd + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
 	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
 	head->hdr.echo_hops = 0;
 	/* It overtakes what waits in fq, so it is not a position behind that. */
-	now_ns = bpf_ktime_get_ns();
-	seq = flow_left_bytes(f, now_ns);
+	p->now_ns = bpf_ktime_get_ns();
+	seq = flow_left_bytes(f, p->now_ns);
 	head->hdr.seq = bpf_htonl(seq);
 	if (delay_is_wanted(f))
-		delay_note_probe(f, seq, now_ns);
+		delay_note_probe(f, seq, p->now_ns);
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (f->port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, ctx->len + outer + intmd + wire_bytes, !intmd);
 	if (ctl->auth) {
 		__u64 seq = auth_seq(ctl);
 
-		if (!egress_sign(head, &p, sizeof(struct wire_telem), 0, seq))
+		if (!egress_sign(head, p, sizeof(struct wire_telem), 0, seq))
 			return TC_ACT_SHOT;
 		if (!f->probe_seq)
 			f->reply_seq = seq - 1;
 		f->probe_seq = seq;
 	}
-	if (bpf_skb_adjust_room(ctx, outer + intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p.v6)) ||
-	    (intmd ? egress_intmd_store(ctx, &p, head, intmd, outer + wire_bytes) :
-		     egress_head_store(ctx, &p, head, outer + wire_bytes)))
+	if (bpf_skb_adjust_room(ctx, outer + intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
+	    (intmd ? egress_intmd_store(ctx, p, head, intmd, outer + wire_bytes) :
+		     egress_head_store(ctx, p, head, outer + wire_bytes)))
 		goto refused;
 	return TC_ACT_UNSPEC;
 refused:
-	if (p.key.proto == IPPROTO_UDP)
+	if (p->key.proto == IPPROTO_UDP)
 		f->flags |= FLOW_F_TUNNEL;
 	return TC_ACT_SHOT;
 }
@@ -778,22 +776,20 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	return STAT_TX_DATA;
 }
 
-static inline enum sluice_stat egress_packet(struct __sk_buff *ctx)
+static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egress_pkt *p, const struct control *ctl)
 {
-	const struct control *ctl = control_get();
-	struct egress_pkt p = {};
 	enum sluice_stat verdict;
 	__u32 ifindex = ctx->ifindex;
 	struct flow *f;
 
 	if (!ctl || ctl->bypass)
 		return STAT_TX_BYPASS;
-	verdict = egress_parse(ctx, &p);
+	verdict = egress_parse(ctx, p);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
-	f = bpf_map_lookup_elem(&flows, &p.key);
+	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f) {
-		switch (flow_make(&p.key, ifindex, ctl->epoch)) {
+		switch (flow_make(&p->key, ifindex, ctl->epoch)) {
 		case FLOW_NO_PORT:
 			return STAT_TX_NO_PORT;
 		case FLOW_NO_PEER:
@@ -803,40 +799,100 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx)
 		case FLOW_OK:
 			break;
 		}
-		f = bpf_map_lookup_elem(&flows, &p.key);
+		f = bpf_map_lookup_elem(&flows, &p->key);
 		if (!f)
 			return STAT_TX_FLOW_FULL;
 	}
 	if (f->epoch != ctl->epoch || f->ifindex != ifindex)
-		flow_refresh(f, &p.key, ifindex, ctl->epoch);
+		flow_refresh(f, &p->key, ifindex, ctl->epoch);
 	if (!f->params.t_ns)
 		return STAT_TX_NO_PEER;
-	p.now_ns = bpf_ktime_get_ns();
-	return egress_flow(ctx, &p, f, ctl);
+	p->now_ns = bpf_ktime_get_ns();
+	return egress_flow(ctx, p, f, ctl);
+}
+
+/* What the socket of the packet has sent that was not acknowledged. Returns whether that is known. */
+static inline int egress_inflight(struct __sk_buff *ctx, __u32 *bytes)
+{
+	struct bpf_sock *sk = (struct bpf_sock *)ctx->sk;
+	struct bpf_tcp_sock *tcp;
+
+	sk = sk ? bpf_sk_fullsock(sk) : 0;
+	tcp = sk ? bpf_tcp_sock(sk) : 0;
+	if (!tcp)
+		return 0;
+	*bytes = tcp->snd_nxt - tcp->snd_una;
+	return 1;
+}
+
+/* A record of the packet as it leaves, or would have left. paused: pfc_hold() has held it. */
+CORE_GLOBAL int egress_trace(struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f, __u32 verdict,
+			     int paused)
+{
+	enum trace_event event = verdict == STAT_PROBE_SENT ? TRACE_PROBE : TRACE_DEPARTURE;
+	const struct control *ctl = control_get();
+	struct trace_departure *d;
+	struct pfc_port *port;
+	struct trace *t;
+
+	if (!p || !f || !ctl)
+		return 0;
+	if (verdict == STAT_TX_HORIZON || verdict == STAT_TX_BEYOND || verdict == STAT_TX_SPOOFED)
+		event = TRACE_DROP;
+	t = trace_begin(ctx, &p->key, event, p->now_ns);
+	if (!t)
+		return 0;
+	t->verdict = verdict;
+	d = &t->departure;
+	d->departure_ns = event == TRACE_DROP ? p->now_ns + flow_waits_ns(f, p->now_ns) : egress_leaves_ns(ctx, p, f);
+	d->w_bytes = flow_window_bytes(f);
+	d->rate_bps = flow_clock_bps(f, p->key.proto == IPPROTO_UDP);
+	d->tx_bytes = f->tx_bytes;
+	d->inflight_bytes = 0;
+	d->inflight_known = egress_inflight(ctx, &d->inflight_bytes);
+	if (event == TRACE_DROP || d->departure_ns <= p->now_ns)
+		d->held = HELD_NOT;
+	else if ((verdict == STAT_TX_DATA || verdict == STAT_TX_UDP_GSO) && p->payload_bytes &&
+		 ctl->mode == MODE_ENFORCE)
+		d->held = f->held;
+	else
+		d->held = paused ? HELD_PAUSE : HELD_SOCKET;
+	port = pfc_port_get(t->ifindex);
+	d->priority = port ? pfc_prio(port, p->tos, ctx->vlan_present ? ctx->vlan_tci : 0) : p->tos >> 5;
+	bpf_ringbuf_submit(t, 0);
+	return 0;
+}
+
+static inline void egress_tell(struct __sk_buff *ctx, const struct egress_pkt *p, enum sluice_stat verdict, int paused)
+{
+	const struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
+
+	if (f)
+		egress_trace(ctx, p, f, verdict, paused);
 }
 
 SEC("tc")
 int egress(struct __sk_buff *ctx)
 {
-	enum sluice_stat verdict;
+	const struct control *ctl = control_get();
+	enum sluice_stat verdict = STAT_PROBE_SENT;
+	struct egress_pkt p = {};
+	int action, paused = 0;
 
 	if (ctx->mark == EGRESS_PROBE_MARK) {
-		int action = egress_probe_wrap(ctx);
-
-		pfc_hold(ctx);
-		return action;
+		action = egress_probe_wrap(ctx, &p);
+	} else {
+		verdict = egress_packet(ctx, &p, ctl);
+		stats_count(verdict);
+		/* What passes is not ours to end: the next filter, if any, has its say. */
+		action = verdict == STAT_TX_HORIZON || verdict == STAT_TX_BEYOND || verdict == STAT_TX_SPOOFED ?
+				 TC_ACT_SHOT : TC_ACT_UNSPEC;
 	}
-	verdict = egress_packet(ctx);
-	stats_count(verdict);
-	switch (verdict) {
-	case STAT_TX_HORIZON:
-	case STAT_TX_BEYOND:
-	case STAT_TX_SPOOFED:
-		return TC_ACT_SHOT;
-	default: /* not ours to end: the next filter, if any, has its say */
-		pfc_hold(ctx);
-		return TC_ACT_UNSPEC;
-	}
+	if (action == TC_ACT_UNSPEC)
+		paused = pfc_hold(ctx);
+	if (ctl && trace_is_on(ctl) && (action == TC_ACT_UNSPEC || verdict != STAT_PROBE_SENT))
+		egress_tell(ctx, &p, verdict, paused);
+	return action;
 }
 
 #endif

@@ -156,6 +156,8 @@ CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 	if (change == FALLBACK_TO_SWIFT)
 		f->told_hops = 0;
 	swift = f->fallback.swift;
+	if (fb->trace)
+		trace_feedback_before(f, delay_ns);
 	if (!f->params.t_ns) {
 		kind = HPCC_SKIPPED;
 	} else if (swift) {
@@ -177,6 +179,8 @@ CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 		f->fb_probe = fb->probe;
 		f->feedbacks++;
 	}
+	if (fb->trace)
+		trace_feedback_after(f, fb, kind);
 	flow_unlock(f);
 	if (change != FALLBACK_STAY)
 		stats_count(change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT : STAT_FB_TO_HPCC);

@@ -253,6 +253,7 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 	struct feedback fb = {
 		.hops = m->hdr.echo_hops,
 		.mode = ctl->mode,
+		.trace = trace_is_on(ctl),
 		.now_ns = p->now_ns,
 	};
 	int i;
@@ -412,6 +413,8 @@ static __always_inline int ingress_data(ctx_t *ctx, const struct msg *m, struct 
 	if (!ctl->bypass) {
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		f = ingress_learn(ctx, m, p, h, ctl);
+		if (trace_is_on(ctl))
+			trace_feedback_put(ctx, &p->key, p->now_ns);
 	}
 	if (intmd_is_copy(ctx, m)) {
 		*verdict = STAT_RX_INT_COPY;
@@ -434,7 +437,8 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 					  const struct control *ctl)
 {
 	const struct wire_telem *telem;
-	struct feedback fb = { .mode = ctl->mode, .probe = 1, .rx_ns = p->now_ns, .now_ns = p->now_ns };
+	struct feedback fb = { .mode = ctl->mode, .trace = trace_is_on(ctl), .probe = 1, .rx_ns = p->now_ns,
+			       .now_ns = p->now_ns };
 	struct flow *f;
 
 	if (!p->sound)
@@ -458,6 +462,8 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 	}
 	feedback_hops(&fb, telem->hop);
 	feedback_take(f, &fb);
+	if (fb.trace)
+		trace_feedback_put(ctx, &p->key, p->now_ns);
 }
 
 static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)

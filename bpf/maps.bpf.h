@@ -256,6 +256,16 @@ struct {
 	__uint(max_entries, 1 << 12);
 } pfc_alarms SEC(".maps");
 
+/*
+ * writer: egress and ingress, while control says so: struct trace; reader: sluicectl trace, one at a time
+ * life:   until it has been read; what nobody read is passed over by who reads next. full: it is lost and
+ *         counted (trace_lost)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} trace SEC(".maps");
+
 /* An outer IP header in front of what follows it: a smaller one lies at the end of its room. */
 union outer_ip {
 	struct ipv6hdr v6;
@@ -316,7 +326,7 @@ struct feedback {
 	__u8 hops;
 	__u8 probe; /* it is the answer to a PROBE */
 	__u8 form;  /* enum rx_feedback; but for RX_HOPS there is one hop, which is a struct wire_value */
-	__u8 pad;
+	__u8 trace; /* what is decided by it is noted for trace_feedback_put() */
 	__be64 hop[HPCC_MAX_HOPS];
 };
 
@@ -328,6 +338,7 @@ struct report_from {
 	struct flow_key key;
 	__u64 now_ns, auth_seq, floor;
 	__u32 mode;
+	__u32 trace;
 };
 
 /*
@@ -354,6 +365,7 @@ struct scratch_space {
 	struct tor_flow_key tor_key; /*   whose flow this is */
 	struct tor_news tor_news;
 	struct hpcc_ack ack;
+	struct trace_feedback traced; /* what was decided by the last feedback */
 	__u8 options[64]; /* of a SYN, and how far they were read */
 	__u32 option_at;
 };

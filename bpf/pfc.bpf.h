@@ -136,8 +136,8 @@ CORE_GLOBAL __u64 pfc_until(struct __sk_buff *ctx, __u32 tos)
 	return until > now_ns ? until : 0;
 }
 
-/* A packet that has no departure yet gets that of the end of the pause. */
-static inline void pfc_hold(struct __sk_buff *ctx)
+/* A packet that has no departure yet gets that of the end of the pause. Returns whether it did. */
+static inline int pfc_hold(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
 	__u16 proto = bpf_ntohs(ctx->protocol);
@@ -147,17 +147,19 @@ static inline void pfc_hold(struct __sk_buff *ctx)
 	__u64 until;
 
 	if (!ctl || !ctl->pfc)
-		return;
+		return 0;
 	ip = proto == ETH_P_IP || proto == ETH_P_IPV6 ? pkt_bytes(ctx, WIRE_ETH_BYTES, 2) : 0;
 	until = pfc_until(ctx, ip ? class_tos(ip) : 0);
 	if (!until)
-		return;
+		return 0;
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port || !(port->flags & PORT_F_EDT) ||
-	    (until > ctx->tstamp && bpf_skb_set_tstamp(ctx, until, BPF_SKB_TSTAMP_DELIVERY_MONO)))
+	    (until > ctx->tstamp && bpf_skb_set_tstamp(ctx, until, BPF_SKB_TSTAMP_DELIVERY_MONO))) {
 		stats_count(STAT_PFC_UNHELD);
-	else
-		stats_count(STAT_PFC_HELD);
+		return 0;
+	}
+	stats_count(STAT_PFC_HELD);
+	return 1;
 }
 
 /* ---- 3. What waits ---- */

@@ -50,6 +50,7 @@ const volatile __u8 qdisc_kfuncs = 0;
 #include "voq.bpf.h"
 #include "rwnd.bpf.h"
 #include "report.bpf.h"
+#include "trace.bpf.h"
 #include "feedback.bpf.h"
 #include "credit.bpf.h"
 #include "batch.bpf.h"

@@ -32,6 +32,7 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 #include "voq.bpf.h"
 #include "pod.bpf.h"
 #include "report.bpf.h"
+#include "trace.bpf.h"
 #include "feedback.bpf.h"
 #include "credit.bpf.h"
 #include "batch.bpf.h"

@@ -1186,6 +1186,9 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	struct age_ctx a = { .dp = dp, .now_ns = now_ns(), .timeout_ns = c->flow_timeout_ns };
 
 	dp->pins.ctl->heartbeat_ns = a.now_ns;
+	/* Who traced was killed. */
+	if (dp->pins.ctl->trace_on && a.now_ns > dp->pins.ctl->trace_until_ns)
+		dp->pins.ctl->trace_on = 0;
 	if (dp->qdiscs_changed) {
 		dp->qdiscs_changed = 0;
 		dataplane_follow(dp, c);

@@ -93,7 +93,7 @@ static int flows_sort_parse(struct flows_wish *w, const char *name)
 	return -EINVAL;
 }
 
-static int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value)
+int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value)
 {
 	unsigned long n;
 	char *end;
@@ -106,6 +106,16 @@ static int number_parse(const char *option, const char *text, unsigned int most,
 	}
 	*value = n;
 	return 0;
+}
+
+int peer_parse(const char *text, struct peer_key *peer)
+{
+	int err = prefix_parse(text, peer);
+
+	if (err)
+		msg("--peer '%s' is neither an address nor a prefix: write for example 10.2.0.2 or 10.2.0.0/16 (host bits 0)",
+		    text);
+	return err;
 }
 
 static int held_by_parse(struct flows_wish *w, const char *name)
@@ -149,11 +159,8 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 			err = flows_sort_parse(w, optarg);
 			break;
 		case 'p':
-			err = prefix_parse(optarg, &w->peer);
+			err = peer_parse(optarg, &w->peer);
 			w->has_peer = 1;
-			if (err)
-				msg("--peer '%s' is neither an address nor a prefix: write for example 10.2.0.2 or 10.2.0.0/16 (host bits 0)",
-				    optarg);
 			break;
 		case 'P':
 			err = number_parse("--port", optarg, 65535, &w->port);

@@ -38,6 +38,10 @@ void screen_size(unsigned int *columns, unsigned int *lines);
 void words_print(const char *text, unsigned int at, unsigned int indent);
 void flow_json(struct json_object *list, const struct flow_row *row, const struct flow_list *l, int watched);
 
+/* Of options, each with its message: a number from 1 to most, and the value of --peer. 0 or -EINVAL. */
+int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value);
+int peer_parse(const char *text, struct peer_key *peer);
+
 int cmd_status(int argc, char **argv);
 int cmd_flows(int argc, char **argv);
 int cmd_voqs(int argc, char **argv);
@@ -52,5 +56,6 @@ int cmd_check(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_support(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
 
 #endif

@@ -21,6 +21,7 @@ static const struct command {
 	{ "status", cmd_status, "", "mode, daemon, interfaces" },
 	{ "flows", cmd_flows, "[OPTION]...", "window, rate and last telemetry of every flow" },
 	{ "why", cmd_why, "FLOW", "what holds a flow back, its last feedback and what was decided by it" },
+	{ "trace", cmd_trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets" },
 	{ "int", cmd_int, "", "the hops of every path: speed, rate, queue, and how many flows go there" },
 	{ "top", cmd_top, "", "totals, ports with their queues and flows on the whole screen" },
 	{ "voqs", cmd_voqs, "", "HierCC: what goes to other racks, its credit and queue" },
@@ -47,6 +48,13 @@ static const struct {
 	  "  --held-by WHY       rate, hop, credit, pause, window or none: the column WHY\n"
 	  "  --top N             only so many (those that send most, or by --sort)\n"
 	  "  --watch [SECONDS]   again and again, with what each sends: a terminal is redrawn, else lines with their time\n" },
+	{ cmd_trace,
+	  "  --peer PREFIX       of flows whose remote address is or lies there\n"
+	  "  --port N            of flows whose local or remote port it is\n"
+	  "  --every N           one of so many, by chance\n"
+	  "  --count N           no more than that\n"
+	  "  --for SECONDS       no longer than that; else until it is interrupted\n"
+	  "  --write FILE        the packets as pcapng, each with its line as comment; FILE may not be there yet\n" },
 	{ cmd_support,
 	  "  FILE                sluice-support-HOST-TIME.tar in this directory; it may not be there yet\n"
 	  "  --config FILE       the configuration of sluiced (/etc/sluice/sluice.yaml)\n" },

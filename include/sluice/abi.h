@@ -74,6 +74,7 @@ enum flow_held {
 	HELD_HOP,    /* R of Equation 1 of HierCC, of UDP: likewise */
 	HELD_CREDIT, /* its VOQ */
 	HELD_PAUSE,  /* the neighbour of its port */
+	HELD_SOCKET, /* pacing of its socket's own: nothing of ours; only in a trace */
 };
 
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/delay.bpf.h */
@@ -491,6 +492,76 @@ struct control {
 	__u32 pfc;	       /* daemon: there are ports that obey pauses */
 	char cc_name[16];      /* congestion control that is registered; "" for none */
 	char cc_default[16];   /* the namespace's default before ours; "" if it was left alone */
+	/* sluicectl trace. Of flows with this port (0: any) and a remote address in this prefix */
+	__u32 trace_every;     /*   one decision of so many, by chance, is recorded, */
+	__be16 trace_port;
+	__u8 trace_on;	       /*   if this is 1, and */
+	__u8 pad;
+	struct sluice_addr trace_addr, trace_mask;
+	__u64 trace_until_ns;  /* not after that: who traces puts it off; 0: nobody traces */
+	__u32 trace_pid;       /* of who does */
+	__u32 pad2;
+};
+
+#define TRACE_LEASE_NS (2 * NSEC_PER_SEC)
+#define TRACE_PACKET_BYTES 256 /* of a packet: all headers of ours, and mostly those of the inner packet */
+
+enum trace_event {
+	TRACE_DEPARTURE,
+	TRACE_DROP,
+	TRACE_PROBE,
+	TRACE_FEEDBACK,
+};
+
+/* What egress has decided for a packet. */
+struct trace_departure {
+	__u64 departure_ns; /* of a drop: that it would have had to wait for */
+	__u64 w_bytes;
+	__u64 rate_bps;	/* of the flow's clock */
+	__u64 tx_bytes;	/* of the flow, with this packet */
+	__u32 inflight_bytes; /* of its socket, without this packet */
+	__u8 inflight_known;
+	__u8 held; /* enum flow_held */
+	__u8 priority;
+	__u8 pad;
+};
+
+/* Feedback, and what was decided by it. */
+struct trace_feedback {
+	__u64 now_ns; /* of the packet that brought it */
+	struct hpcc_ack ack; /* hop[]: only with RX_HOPS */
+	q12_t w_before, w, wc, w_ai;
+	q24_t u;
+	__u64 rate_before_bps, rate_bps;
+	__u64 t_ns;
+	__u32 flows;	/* N by which w_ai was */
+	__u32 delay_ns; /* 0: it was not timed */
+	__u32 ts_before_ns[HPCC_MAX_HOPS], tx_before_bytes[HPCC_MAX_HOPS]; /* of the hops, in the feedback before; */
+	__u8 compared;	/*   0: that was of another path */
+	__u8 kind;	/* enum hpcc_kind */
+	__u8 form;	/* enum rx_feedback */
+	__u8 probe;
+	__u8 swift;
+	__u8 variant;
+	__u8 inc_stage;
+	__u8 bottleneck;
+};
+
+/* A record of the ring: a decision, and the packet that it was for, or that told of what it is by. */
+struct trace {
+	__u64 ns; /* CLOCK_MONOTONIC */
+	struct flow_key key;
+	__u32 event;   /* enum trace_event */
+	__u32 verdict; /* enum sluice_stat; not of feedback */
+	__u32 ifindex;
+	__u32 packet_bytes; /* its length, */
+	__u32 kept_bytes;   /*   and what there is of it here */
+	__u32 pad;
+	union {
+		struct trace_departure departure;
+		struct trace_feedback feedback;
+	};
+	__u8 packet[TRACE_PACKET_BYTES];
 };
 
 _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
@@ -514,5 +585,7 @@ _Static_assert(sizeof(struct port_classes) == 216, "classes");
 _Static_assert(sizeof(struct pfc_port) == 496, "pfc port");
 _Static_assert(sizeof(struct pfc_slot) == PFC_SLOTS * 64 + 896, "pfc slot");
 _Static_assert(sizeof(struct class_queue) == 48 + CLASS_PACKETS * 16, "class queue");
+_Static_assert(sizeof(struct trace_feedback) == 280, "trace feedback");
+_Static_assert(sizeof(struct trace) == 608, "trace");
 
 #endif

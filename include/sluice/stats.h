@@ -134,7 +134,8 @@
 	X(ARRIVAL_NEWS, "arrival_news", "also: packets of VOQs of which the daemon was told")            \
 	X(ARRIVAL_LOST, "arrival_lost", "also: likewise, but lost: the daemon does not keep up, or is away") \
 	X(FB_NO_FLOW, "fb_no_flow", "also: feedback for a flow that we do not know")               \
-	X(FB_CONTENDED, "fb_contended", "also: feedback dropped: another CPU was at this flow")
+	X(FB_CONTENDED, "fb_contended", "also: feedback dropped: another CPU was at this flow")          \
+	X(TRACE_LOST, "trace_lost", "also: decisions that sluicectl trace has not got: it does not keep up")
 
 enum sluice_stat {
 #define SLUICE_STAT_ENUM(symbol, name, help) STAT_##symbol,

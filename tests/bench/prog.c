@@ -39,6 +39,7 @@
 static struct sluice_bpf *skel;
 static struct sluice_xdp_bpf *xdp;
 static struct bench_bpf *bench;
+static struct ring_buffer *ring; /* of what is traced */
 static __u32 host_port, switch_port; /* ifindex: loopback, and a veth with a queue */
 
 struct bench_case {
@@ -54,6 +55,7 @@ struct bench_case {
 	int auth; /* messages are authenticated */
 	int voq; /* packets go by VOQs */
 	enum sluice_encoding encoding; /* that a source uses */
+	int traced; /* each decision is recorded */
 	__u32 ifindex;
 	double round_ns[ROUNDS_MAX];
 };
@@ -114,6 +116,27 @@ static void auth_set(int on)
 		die("the control map");
 	control.auth = on;
 	map_set(skel->maps.control, &zero, &control);
+}
+
+static void trace_choose(int on)
+{
+	struct control control;
+	__u32 zero = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.control), &zero, &control))
+		die("the control map");
+	control.trace_on = on;
+	control.trace_every = 1;
+	control.trace_until_ns = ~0ULL;
+	map_set(skel->maps.control, &zero, &control);
+}
+
+static int record_drop(void *ctx, void *record, size_t size)
+{
+	(void)ctx;
+	(void)record;
+	(void)size;
+	return 0;
 }
 
 /* From now on, packets over IPv4 ask for telemetry in this encoding, and go by VOQs or not. */
@@ -276,6 +299,9 @@ static void world_make(void)
 	if (!bench || bpf_map__reuse_fd(bench->maps.flows, bpf_map__fd(skel->maps.flows)) ||
 	    bench_bpf__load(bench))
 		die("the driver");
+	ring = ring_buffer__new(bpf_map__fd(skel->maps.trace), record_drop, NULL, NULL);
+	if (!ring)
+		die("the ring");
 	maps_fill();
 }
 
@@ -313,6 +339,9 @@ static void cases_make(void)
 
 	add("empty", "a program that returns at once", bench->progs.empty, data, STAT_MAX);
 	add("egress_data", "full packet, v4: telemetry in", skel->progs.egress, data, STAT_TX_DATA);
+	c = add("egress_data_traced", "full packet, v4: telemetry in, and a record of it", skel->progs.egress, data,
+		STAT_TX_DATA);
+	c->traced = 1;
 	add("egress_data_v6", "full packet, v6", skel->progs.egress, data6, STAT_TX_DATA);
 	c = add("egress_data_echo", "full packet, v4, with an echo of two hops", skel->progs.egress, data,
 		STAT_TX_DATA);
@@ -398,6 +427,10 @@ static void cases_make(void)
 	c = add("ingress_ack_feedback", "ACK with feedback of two hops", skel->progs.ingress, f,
 		STAT_FB_FAST);
 	c->moves = at_echo(&f) + 12;
+	c = add("ingress_ack_traced", "ACK with feedback of two hops, and a record of it", skel->progs.ingress, f,
+		STAT_FB_FAST);
+	c->moves = at_echo(&f) + 12;
+	c->traced = 1;
 	f = wrap(&back);
 	f = with_int(f, .left = 1, .hops = 2, .hop = TWO_INT_HOPS);
 	add("ingress_int", "full packet, v4: INT-MD of two hops stripped and kept", skel->progs.ingress, f,
@@ -559,12 +592,15 @@ static double run(struct bench_case *c, unsigned int packets)
 	}
 	bench->bss->echo_waits = c->echo_waits;
 	auth_set(c->auth);
+	trace_choose(c->traced);
 	peer_choose(c->encoding, c->feedback, c->voq);
 	if (c->stat != STAT_MAX)
 		before = stat_read(c->stat);
 	for (i = 0; i < packets; i++) {
-		if (i % 64 == 0)
+		if (i % 64 == 0) {
 			hosts_hear();
+			ring_buffer__consume(ring);
+		}
 		hops_advance(c);
 		tag_advance(c);
 		if (c->xdp)

@@ -822,6 +822,26 @@ unsigned int reports_taken(struct report *out, unsigned int most)
 	return taken(skel->maps.reports, out, sizeof(*out), most);
 }
 
+void trace_set(const struct control *wish)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.trace_on = wish->trace_on;
+	c.trace_every = wish->trace_every;
+	c.trace_port = wish->trace_port;
+	c.trace_addr = wish->trace_addr;
+	c.trace_mask = wish->trace_mask;
+	c.trace_until_ns = wish->trace_until_ns;
+	map_set(skel->maps.control, &zero, &c);
+}
+
+unsigned int traces_taken(struct trace *out, unsigned int most)
+{
+	return taken(skel->maps.trace, out, sizeof(*out), most);
+}
+
 void credit_alive(__u64 credit_ns, __u64 life_ns)
 {
 	struct control c = {};

@@ -206,6 +206,10 @@ int report_get(struct ip_spec s, struct rx_flow *r);
 void report_set(struct ip_spec s, const struct rx_flow *r);
 /* What ingress has handed to the daemon since the last time, up to most. */
 unsigned int reports_taken(struct report *out, unsigned int most);
+/* Somebody traces: trace_on and all that follows it in control, but for the pid. */
+void trace_set(const struct control *wish);
+/* What was recorded since the last time, up to most. */
+unsigned int traces_taken(struct trace *out, unsigned int most);
 /* The daemon deals out credit: it did so at credit_ns, and that holds for life_ns. */
 void credit_alive(__u64 credit_ns, __u64 life_ns);
 /* The slot of a VOQ that arrives, and what is in it. */

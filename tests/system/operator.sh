@@ -461,6 +461,7 @@ operator__json_is_as_its_schema_says() {
 	server h1
 	bulk_start h2 fd00:1::2
 	json_soon flow.delay_ns h2 flows
+	json_soon trace_feedback.delay_ns h2 trace --count 100
 	bulk_stop
 	server h2
 	bulk_start h1 10.2.0.2
@@ -469,6 +470,8 @@ operator__json_is_as_its_schema_says() {
 		json_soon $command h1 flows
 	done
 	json_soon why_hop.tx_rate_bps h1 why ":$(bulk_port)"
+	for command in inflight_bytes held_by; do json_soon trace_packet.$command h1 trace --count 100; done
+	for command in feedback.flows hop.tx_rate_bps; do json_soon trace_$command h1 trace --count 100; done
 	json_soon path_hop.tx_rate_bps h1 int
 	json_soon voq.state h1 voqs
 	json_soon credit.rack h2 credits
@@ -502,7 +505,7 @@ operator__json_is_as_its_schema_says() {
 	json_of - replay --variant vai-sf "$CASE_DIR/trace.csv"
 	bulk_stop
 	schema keys - <<<null | sort -u >"$CASE_DIR/keys"
-	# Of a buffer that gets full pfc.sh has a case, and nic.sh of NICs.
+	# Of a buffer that gets full pfc.sh has a case, nic.sh of NICs, trace.sh of the variant probabilistic.
 	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -v "^pfc_nic" | xargs)" = \
-		"pfc_buffer.remaining_ns pfc_port.nic"
+		"pfc_buffer.remaining_ns pfc_port.nic trace_feedback.random"
 }
