@@ -84,7 +84,7 @@ $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 $(B)/core.skel.h: $(B)/core.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name core_bpf >$@.tmp && mv $@.tmp $@
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/messages.c user/net.c user/pins.c \
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/layout.c user/messages.c user/net.c user/pins.c \
 	user/reports.c user/util.c user/variant.c
 $(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"

@@ -148,6 +148,7 @@ int prog_uses(__u32 prog_id, __u32 map_id);
 
 struct leftover {
 	__u32 stats_id;
+	__u32 old_id; /* of counters before those, whose programs an adoption that was killed has not replaced; 0: none */
 	int interfaces; /* of this network namespace */
 };
 

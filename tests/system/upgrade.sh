@@ -81,18 +81,19 @@ upgrade_socket_obeys() {
 
 # Every daemon, one after another, and back; nobody loses a packet or a connection.
 upgrade__and_downgrade_under_traffic() {
-	local node
+	local node abi
 
 	upgrade_up
 	state_keep h1 h2 sw
 	daemon_start h1 h2 sw
+	abi=$(upgrade_abi h1)
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	upgrade_udp_start
 	for node in h1 h2 sw; do
 		upgrade_node $node "$NEXT"
-		expect_said $node "of another version (ABI $(upgrade_abi))"
+		expect_said $node "of another version (ABI $abi)"
 		net_in $node "$NOW/sluicectl" --pin-dir "$PINS/ssys-$node" status >"$CASE_DIR/status.log" 2>&1 9>&-
 		expect "exit status of the other sluicectl" $? -eq 1
 		expect "what it says" "$(<"$CASE_DIR/status.log")" has "of another version"
@@ -102,7 +103,7 @@ upgrade__and_downgrade_under_traffic() {
 	# Who is an upgrade older knows the flow still.
 	for node in sw h2 h1; do
 		upgrade_node $node "$NOW"
-		expect_said $node "of another version (ABI $(($(upgrade_abi) + 1)))"
+		expect_said $node "of another version (ABI $((abi + 1)))"
 	done
 	expect "messages that were refused" "$(stat_of h1 rx_bad_auth rx_no_auth)$(stat_of h2 rx_bad_auth rx_no_auth)" = 00
 	upgrade_udp_stop
@@ -115,7 +116,8 @@ upgrade__and_downgrade_under_traffic() {
 	state_back "$CASE_DIR/objects.txt" h1 h2 sw
 }
 
-upgrade_abi() { awk '$2 == "SLUICE_ABI" { print $3 }' "$SYSTEM_DIR/../../include/sluice/abi.h"; }
+# The first byte of control.
+upgrade_abi() { echo $(($(bpftool -j map dump pinned "$PINS/ssys-$1/control" | jq -r '.[0].value[0]'))); }
 
 # With no more capabilities than the unit gives.
 upgrade__capabilities_are_enough() {
@@ -146,7 +148,7 @@ upgrade_accident() {
 
 # kill -9 where it hurts: whichever version comes next completes it, and traffic has gone on.
 upgrade__killed_half_way() {
-	local at after status port
+	local at after status port last
 
 	upgrade_up
 	daemon_start h1 h2 sw
@@ -154,9 +156,11 @@ upgrade__killed_half_way() {
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
+	# Two for each pin, but for the one of the congestion control, and control is the last of them.
+	last=$((1 + 2 * $(ls "$PINS/ssys-h1" | grep -cvx tcp_cc)))
 	port=$(flow_of h1 .local_port)
-	for at in "rename 1" "rename 2" "rename 3" "rename 20" "rename 34" "bpf_tc_attach 1" "bpf_tc_attach 2" \
-		"bpf_map__attach_struct_ops 1" "bpf_program__attach_iter 1"; do
+	for at in "rename 1" "rename 2" "rename 3" "rename 20" "rename $((last - 1))" "rename $last" \
+		"bpf_tc_attach 1" "bpf_tc_attach 2" "bpf_map__attach_struct_ops 1" "bpf_program__attach_iter 1"; do
 		for after in "$NEXT" "$NOW"; do
 			daemon_kill h1
 			upgrade_accident h1 "$NEXT" "kill $at"
@@ -184,6 +188,9 @@ upgrade__killed_half_way() {
 	net_in h1 "$NOW/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach" $? -eq 0
 	[[ ! -e $PINS/ssys-h1 ]] || fail "pins are left: $(ls "$PINS/ssys-h1")"
+	expect "filters that are left" "$(net_in h1 tc filter show dev eth0 ingress; net_in h1 tc filter show dev eth0 egress)" = ""
+	# It does not know whose the default was, and that holds what it names.
+	net_in h1 bash -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
 	bulk_stop
 	servers_stop
 	sort -u -o "$CASE_DIR/objects.txt" "$CASE_DIR/objects.txt"
@@ -223,4 +230,48 @@ upgrade__that_fails_changes_nothing() {
 	expect_said h1 "adopting the maps in $PINS/ssys-h1"
 	bulk_unharmed
 	bulk_stop
+}
+
+# The sink at XDP is found by counters that are the other version's, also where that one was killed.
+upgrade__takes_the_xdp_sink_along() {
+	local version
+
+	upgrade_up
+	xdp_config h1 native >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	need_sink h1 "native XDP"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	for version in "$NEXT" "$NOW"; do
+		daemon_kill h1
+		BUILD=$version daemon_start h1
+		RUNS[h1]=$version
+		expect "sink" "$(sink_of h1)" = "native XDP"
+		grows "feedback" 20 flow_of h1 .feedbacks
+	done
+	daemon_kill h1
+	upgrade_accident h1 "$NEXT" "kill bpf_tc_attach 1"
+	daemon_start h1
+	expect "sink" "$(sink_of h1)" = "native XDP"
+	grows "feedback" 20 flow_of h1 .feedbacks
+	bulk_goes_on
+	bulk_stop
+	daemon_stop h1
+	expect "XDP" "$(net_in h1 ip link show eth0)" has-no xdp
+}
+
+upgrade__detach_by_the_other_version() {
+	upgrade_up
+	net_in h1 tc qdisc add dev eth0 clsact
+	host_config h1 "tcp: {name: ssys_h1}" >"$CASE_DIR/h1.yaml"
+	state_keep h1
+	daemon_start h1
+	bpf_of h1 >"$CASE_DIR/objects.txt"
+	daemon_kill h1
+	net_in h1 "$NEXT/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+	expect "exit status of --detach" $? -eq 0
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version: filters of 1 interfaces"
+	leftovers_none
+	state_back "$CASE_DIR/objects.txt" h1
 }
