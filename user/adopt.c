@@ -242,7 +242,7 @@ static void old_xdp_remove(const char *pin_dir)
 
 /*
  * The programs of the congestion control live as long as the sockets that use it, and read W in maps that nobody writes
- * any more: they go by Reno, and receive windows are cut down to W.
+ * any more: they go by Reno, and where flows are carried entry by entry (own_cc) receive windows are cut down to W.
  */
 static void old_retire(const char *pin_dir)
 {

@@ -275,3 +275,15 @@ upgrade__detach_by_the_other_version() {
 	leftovers_none
 	state_back "$CASE_DIR/objects.txt" h1
 }
+
+# As much of it as another kernel may do differently, in a VM, too.
+upgrade__of_a_sender() {
+	upgrade_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	upgrade_node h1 "$NEXT"
+	upgrade_node h1 "$NOW"
+	bulk_stop
+}
