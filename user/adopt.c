@@ -334,7 +334,8 @@ static int stats_plan(struct adopt *a, const struct btf *to)
 {
 	int f = btf__find_by_name_kind(a->btf, "sluice_stat", BTF_KIND_ENUM);
 	int t = btf__find_by_name_kind(to, "sluice_stat", BTF_KIND_ENUM);
-	const struct btf_type *from = f > 0 ? btf__type_by_id(a->btf, f) : NULL, *own = t > 0 ? btf__type_by_id(to, t) : NULL;
+	const struct btf_type *from = f > 0 ? btf__type_by_id(a->btf, f) : NULL;
+	const struct btf_type *own = t > 0 ? btf__type_by_id(to, t) : NULL;
 	unsigned int i, k, same = 0;
 
 	memset(a->stat_from, -1, sizeof(a->stat_from));
@@ -363,7 +364,9 @@ static int map_plan(struct adopt *a, struct adopt_map *m, const char *dir, const
 	m->fd = pin_get(dir, m->name);
 	if (m->fd < 0 || layout_map(a->btf, m->name, &from_key, &from_value))
 		return 0;
-	err = layout_map(to, m->name, &key, &value) ?: bpf_obj_get_info_by_fd(m->fd, &info, &len) ? -errno : 0;
+	err = layout_map(to, m->name, &key, &value);
+	if (!err && bpf_obj_get_info_by_fd(m->fd, &info, &len))
+		err = -errno;
 	if (!err)
 		err = layout_plan(&m->key, a->btf, from_key, to, key, NULL);
 	if (!err)

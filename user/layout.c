@@ -102,7 +102,8 @@ static int plan_struct(struct layout_plan *p, struct side from, struct side to, 
 			;
 		had = anew && *anew[k] ? NULL : layout_member(from.btf, from.id, own);
 		if (had && is_whole(had, f) && is_whole(m, t)) {
-			struct side a = { from.btf, had->type, from.at + btf_member_bit_offset(f, had - btf_members(f)) / 8 };
+			struct side a = { from.btf, had->type,
+					  from.at + btf_member_bit_offset(f, had - btf_members(f)) / 8 };
 			struct side b = { to.btf, m->type, to.at + btf_member_bit_offset(t, i) / 8 };
 
 			err = plan_type(p, a, b, name, depth + 1);
