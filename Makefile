@@ -19,7 +19,7 @@ Q := $(if $(V),,@)
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
 LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
 
-COMMON := cc config credits dataplane dcb leftover messages net nic pins pods ppfc reports tor util variant xdp
+COMMON := adopt cc config credits dataplane dcb layout leftover messages net nic pins pods ppfc reports tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
 SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support top trace why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
@@ -38,7 +38,7 @@ $(B)/sluiced $(B)/sluicectl:
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h
 	@echo "  CC     $<"
 	$(Q)$(COMPILER) $(ALL_CFLAGS) -c -o $@ $<
-$(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/clean.o $(B)/pods.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
+$(B)/adopt.o $(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/clean.o $(B)/pods.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 
 $(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
@@ -84,17 +84,17 @@ $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 $(B)/core.skel.h: $(B)/core.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name core_bpf >$@.tmp && mv $@.tmp $@
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/dcb.c user/messages.c user/net.c user/pins.c \
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/dcb.c user/layout.c user/messages.c user/net.c user/pins.c \
 	user/reports.c user/util.c user/variant.c
 $(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lmnl -lm
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so
+test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so
 	$(Q)tests/run $*
 
 $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
@@ -103,6 +103,15 @@ $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
 $(B)/neighbour: tests/system/neighbour.c $(B)/neighbour.skel.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -I$(B) -o $@ $< -lxdp -lbpf
+
+# A later version of itself, and what happens to it.
+$(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
+	@echo "  NEXT   $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)tests/system/next $(abspath $(@D)) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
+$(B)/accident.so: tests/system/accident.c
+	@echo "  CC     $@"
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $<
 
 $(B)/notified: tests/system/notified.c
 	@echo "  CC     $@"

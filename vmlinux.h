@@ -325,8 +325,11 @@ struct inet_sock {
 	struct sock sk;
 };
 
+struct tcp_congestion_ops;
+
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	const struct tcp_congestion_ops *icsk_ca_ops;
 	__u8 icsk_ca_state : 5;
 	__u64 icsk_ca_priv[13];
 };
@@ -367,6 +370,12 @@ struct tcp_congestion_ops {
 	char name[16];
 	__u32 flags;
 	void (*init)(struct sock *sk);
+};
+
+struct bpf_iter__tcp {
+	union {
+		struct sock_common *sk_common;
+	};
 };
 
 #pragma clang attribute pop

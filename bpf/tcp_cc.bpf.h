@@ -22,6 +22,8 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 #define TCP_CONG_NON_RESTRICTED 1
 #define AF_INET 2
 #define AF_INET6 10
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
 #define CC_UNLIMITED (~0UL)
 /*
  * Bytes/s above which a flow that may use all of its port is left to the port's own pace. Without fq
@@ -170,6 +172,29 @@ SEC("struct_ops/cc_undo_cwnd")
 __u32 BPF_PROG(cc_undo_cwnd, struct sock *sk)
 {
 	return tcp_reno_undo_cwnd(sk);
+}
+
+/* The name that sockets have, and the one that they get; they may be the same. */
+const volatile char cc_from[16], cc_to[16];
+
+/* Once for every socket: those of an earlier congestion control go over to the one of its name that is registered now. */
+SEC("iter/tcp")
+int cc_move(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *sk = ctx->sk_common;
+	char name[sizeof(cc_from)] = {};
+	struct tcp_sock *tp;
+	unsigned int i;
+
+	tp = sk ? bpf_skc_to_tcp_sock(sk) : 0;
+	if (!tp)
+		return 0;
+	BPF_CORE_READ_STR_INTO(&name, tp, inet_conn.icsk_ca_ops, name);
+	for (i = 0; i < sizeof(name); i++)
+		if (name[i] != cc_from[i])
+			return 0;
+	bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, (void *)cc_to, sizeof(cc_to));
+	return 0;
 }
 
 /* The daemon puts the configured name in the place of this one before it loads the object. */

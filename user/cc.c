@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The TCP congestion control: registered under the configured name, and the default or not. */
+/*
+ * The TCP congestion control: registered under the configured name, and the default or not. Where it takes the place of
+ * another one's, whose maps are not written any more, sockets go over to it.
+ */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -63,20 +66,58 @@ void cc_restore_default(struct control *ctl)
 	ctl->cc_default[0] = 0;
 }
 
-int cc_is_kept(const struct pins *pins, const struct config *c)
+int cc_is_kept(const struct control *was, const struct config *c)
 {
-	return !strcmp(pins->ctl->cc_name, c->tcp.name ?: "");
+	return !strcmp(was->cc_name, c->tcp.name ?: "") && (!c->tcp.name || was->cc_abi == SLUICE_ABI);
+}
+
+static int cc_pin(struct dataplane *dp)
+{
+	char path[512];
+	int err;
+
+	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
+	err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
+	if (err)
+		msg("tcp: pinning %s: %s", path, strerror(-err));
+	return err;
+}
+
+/* The sockets of this network namespace; those of others keep what they have until they end. */
+static void sockets_move(struct dataplane *dp, const char *from, const char *to)
+{
+	struct bpf_link *link = bpf_program__attach_iter(dp->skel->progs.cc_move, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	char buf[64];
+	ssize_t n = -1;
+
+	while (fd >= 0 && ((n = read(fd, buf, sizeof(buf))) > 0 || (n < 0 && errno == EAGAIN)))
+		;
+	if (n < 0)
+		msg("tcp: sockets of the earlier '%s' do not go over to '%s': %s: they go by Reno and their receive window until they end",
+		    from, to, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
 }
 
 int cc_register(struct dataplane *dp, const struct config *c)
 {
 	struct control *ctl = dp->pins.ctl;
 	struct bpf_link *link = NULL;
-	char path[512];
-	int err;
+	int err, alone;
+	char now[64];
 
-	if (cc_is_kept(&dp->pins, c))
+	if (cc_is_kept(ctl, c))
 		return 0;
+	/* One name, one congestion control: another version's has to go first, so that for a moment there is none. */
+	alone = c->tcp.name && (!ctl->cc_name[0] || !strcmp(ctl->cc_name, c->tcp.name));
+	if (alone) {
+		cc_unregister(dp->pin_dir);
+		err = cc_pin(dp); /* first, as what is registered and not pinned nobody could take away */
+		if (err)
+			return err;
+	}
 	if (c->tcp.name) {
 		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
 		if (!link) {
@@ -90,21 +131,26 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		bpf_link__disconnect(link);
 		bpf_link__destroy(link);
 	}
-	if (ctl->cc_name[0]) {
+	if (ctl->cc_name[0] && !alone) {
 		msg("tcp: congestion control: %s -> %s", ctl->cc_name, c->tcp.name ?: "none");
 		cc_restore_default(ctl);
 		cc_unregister(dp->pin_dir);
 	}
-	memset(ctl->cc_name, 0, sizeof(ctl->cc_name));
-	if (!c->tcp.name)
-		return 0;
-	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
-	err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
-	if (err) {
-		msg("tcp: pinning %s: %s", path, strerror(-err));
-		return err;
+	if (c->tcp.name && !alone) {
+		err = cc_pin(dp);
+		if (err)
+			return err;
 	}
-	memcpy(ctl->cc_name, c->tcp.name, strlen(c->tcp.name));
+	if (c->tcp.name && ctl->cc_name[0]) {
+		/* The default is the one of before, if it had that name: name it again. */
+		if (!sysctl_read(now, sizeof(now)) && !strcmp(now, c->tcp.name))
+			sysctl_write(now);
+		sockets_move(dp, ctl->cc_name, c->tcp.name);
+	}
+	memset(ctl->cc_name, 0, sizeof(ctl->cc_name));
+	if (c->tcp.name)
+		memcpy(ctl->cc_name, c->tcp.name, strlen(c->tcp.name));
+	ctl->cc_abi = SLUICE_ABI;
 	return 0;
 }
 

@@ -7,7 +7,8 @@
  *     ports maps: who made the clsact qdisc, what the default congestion control was.
  *  2. Filters are attached under one fixed handle and priority, so attaching replaces what an earlier
  *     daemon left, without a gap, and detaching removes nothing but ours.
- *  3. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps.
+ *  3. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps. Of another version
+ *     (adopt.c) it is replaced.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -639,6 +640,7 @@ static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 		{ s->progs.cc_control, ~0, want_cc },
 		{ s->progs.cc_ssthresh, ~0, want_cc },
 		{ s->progs.cc_undo_cwnd, ~0, want_cc },
+		{ s->progs.cc_move, ~0, want_cc },
 	};
 	unsigned int i;
 
@@ -685,15 +687,12 @@ static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const 
 static int object_prepare(struct dataplane *dp, const struct config *c)
 {
 	struct sluice_bpf *s = dp->skel;
+	const struct control *was;
 	char path[512];
 	struct bpf_map *map;
 	__u32 room;
 	int err;
 
-	err = programs_choose(s, sets_wanted(c), c->tcp.name && (dp->fresh || !cc_is_kept(&dp->pins, c)));
-	if (err)
-		return err;
-	s->rodata->wire_port = c->port;
 	bpf_object__for_each_map(map, s->obj) {
 		const char *name = bpf_map__name(map);
 
@@ -701,7 +700,7 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 		if (!(0 PINS(DP_IS_PIN)))
 			continue;
 #undef DP_IS_PIN
-		pin_path(path, sizeof(path), dp->pin_dir, name);
+		snprintf(path, sizeof(path), "%s/%s%s", dp->pin_dir, dp->adopt ? "next/" : "", name);
 		err = bpf_map__set_pin_path(map, path);
 		if (err)
 			return err;
@@ -719,7 +718,20 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 		err = bpf_map__set_max_entries(s->maps.arrivals, room);
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.credits, room);
-	return err;
+	if (!err && dp->adopt)
+		err = adopt_plan(dp);
+	if (err)
+		return err;
+	was = dp->fresh ? NULL : dp->adopt ? adopt_control(dp) : dp->pins.ctl;
+	err = programs_choose(s, sets_wanted(c), c->tcp.name && (!was || !cc_is_kept(was, c)));
+	if (err)
+		return err;
+	s->rodata->wire_port = c->port;
+	if (!was || !was->cc_name[0] || !c->tcp.name)
+		return bpf_program__set_autoload(s->progs.cc_move, false);
+	memcpy((char *)s->rodata->cc_from, was->cc_name, sizeof(was->cc_name));
+	strncpy((char *)s->rodata->cc_to, c->tcp.name, sizeof(s->rodata->cc_to) - 1);
+	return 0;
 }
 
 int dataplane_try(void)
@@ -952,6 +964,22 @@ static int interfaces_apply(struct dataplane *dp, const struct config *c, int mu
 	return err ?: tracepoints_apply(dp, sets, 0);
 }
 
+/* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
+static int interfaces_check(const struct config *c)
+{
+	struct link_info link;
+	unsigned int k;
+	int err = 0;
+
+	for (k = 0; !err && k < c->interfaces_count; k++) {
+		struct port port = {};
+
+		if (!link_get(c->interfaces[k].name, &link))
+			err = port_describe(c, &c->interfaces[k], &link, &port);
+	}
+	return err;
+}
+
 static int exit_code(int err, int undone)
 {
 	if (!err)
@@ -975,14 +1003,17 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	err = pin_dir_lock(dp, c->pin_dir);
 	if (err)
 		goto close;
+	err = adopt_recover(c->pin_dir);
+	if (err)
+		goto close;
 	err = pins_open(c->pin_dir, &dp->pins);
 	if (err == -EPROTO) {
-		msg("%s: the maps there are of another version: run 'sluiced --detach --pin-dir %s' first",
-		    c->pin_dir, c->pin_dir);
-		goto close;
+		err = adopt_open(dp);
+		if (err)
+			goto close;
 	}
 	dp->fresh = err != 0;
-	if (!dp->fresh)
+	if (!dp->fresh && !dp->adopt)
 		msg("adopting the maps in %s", c->pin_dir);
 	err = object_load(dp, c);
 	if (err)
@@ -995,6 +1026,10 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY);
 		err = pins_open(c->pin_dir, &dp->pins);
 	}
+	if (dp->adopt)
+		err = adopt_fill(dp);
+	else if (!err)
+		err = adopt_layout_pin(dp, c->pin_dir);
 	if (err) {
 		msg("%s: opening the maps: %s", c->pin_dir, strerror(-err));
 		goto undo;
@@ -1014,10 +1049,15 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		err = keys_apply(dp, c);
 	if (!err)
 		err = peers_apply(dp, c);
-	if (!err)
+	if (!err && dp->adopt)
+		err = interfaces_check(c) ?: adopt_commit(dp);
+	/* Another version's goes on until the programs are replaced, as it waits for RCU. */
+	if (!err && !dp->adopt)
 		err = cc_register(dp, c);
 	if (!err)
 		err = interfaces_apply(dp, c, dp->fresh);
+	if (!err && dp->adopt)
+		err = cc_register(dp, c);
 	if (!err)
 		err = cc_default_apply(dp, c);
 	if (err)
@@ -1025,6 +1065,8 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	pods_follow(dp, c);
 	credits_apply(dp->credits, c);
 	epoch_next(dp, c);
+	adopt_finish(dp);
+	adopt_close(dp);
 	ppfc_apply(dp->ppfc, c);
 	dp->running = 1;
 	*out = dp;
@@ -1035,7 +1077,10 @@ undo:
 		msg("nothing is left attached");
 		return exit_code(err, 1);
 	}
-	msg("what the earlier daemon attached stays as it was");
+	if (adopt_is_committed(dp))
+		msg("the maps are this version's now; what was not replaced goes on by itself: start this version again, or the other");
+	else
+		msg("what the earlier daemon attached stays as it was");
 close:
 	dataplane_close(dp);
 	return exit_code(err, 0);
@@ -1274,6 +1319,7 @@ void dataplane_close(struct dataplane *dp)
 	reports_close(dp->reports);
 	messages_close(dp->messages);
 	pins_close(&dp->pins);
+	adopt_close(dp);
 	pods_forget(dp);
 	for (k = 0; k < SET_N && dp->more[k]; k++)
 		sluice_bpf__destroy(dp->more[k]);
@@ -1285,24 +1331,6 @@ void dataplane_close(struct dataplane *dp)
 	if (dp->lock_fd >= 0)
 		close(dp->lock_fd);
 	free(dp);
-}
-
-static void pins_unlink(const char *dir)
-{
-	static const char *const names[] = {
-#define DP_PIN_NAME(name) #name,
-		PINS(DP_PIN_NAME)
-#undef DP_PIN_NAME
-		"backlog_enqueue", "backlog_dequeue", "class_enqueue", "class_dequeue", "pfc_enqueue", "pfc_dequeue",
-	};
-	char path[512];
-	unsigned int i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		pin_path(path, sizeof(path), dir, names[i]);
-		unlink(path);
-	}
-	rmdir(dir);
 }
 
 int dataplane_detach(struct dataplane *dp)
@@ -1323,7 +1351,7 @@ int dataplane_detach(struct dataplane *dp)
 		pins_each_port(&dp->pins, port_drop, &d);
 	}
 	cc_unregister(dp->pin_dir);
-	pins_unlink(dp->pin_dir);
+	adopt_pins_remove(dp->pin_dir);
 	dataplane_close(dp);
 	return EXIT_DONE;
 }
@@ -1342,7 +1370,7 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l)
 	xdp_forget(0, l->stats_id);
 	links_each(leftover_ingress_remove, l);
 	cc_unregister(dp->pin_dir);
-	pins_unlink(dp->pin_dir);
+	adopt_pins_remove(dp->pin_dir);
 	msg("%s: was of another version: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
 	    dp->pin_dir, l->interfaces);
 	dataplane_close(dp);
@@ -1366,6 +1394,9 @@ int dataplane_detach_dir(const char *pin_dir)
 	libbpf_set_print(libbpf_print);
 	xdp_init();
 	err = pin_dir_lock(dp, pin_dir);
+	if (err)
+		goto close;
+	err = adopt_recover(pin_dir);
 	if (err)
 		goto close;
 	leftover_find(pin_dir, &l);

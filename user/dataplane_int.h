@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
-/* What the files of the data plane (dataplane.c, cc.c, leftover.c, xdp.c) share. */
+/* What the files of the data plane (dataplane.c, adopt.c, cc.c, leftover.c, xdp.c) share. */
 #include <stdio.h>
 #include <bpf/libbpf.h>
 #include "credits.h"
@@ -52,6 +52,7 @@ struct dataplane {
 	struct tor *tor;
 	struct ppfc *ppfc;
 	int fresh; /* this run made the pins */
+	struct adopt *adopt; /* the maps are of another version, and become this one's; else NULL */
 	int routes_changed, qdiscs_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
 	unsigned int pods_stamped;
@@ -82,10 +83,33 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
 int clsact_make(__u32 ifindex, int *made);
 void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
 
+/* --- adopt.c: maps of another version --- */
+
+/* Ends what an adoption that was killed began. With the lock; before all else. */
+int adopt_recover(const char *pin_dir);
+/* Says how this version's maps are laid out, where that is not said yet. */
+int adopt_layout_pin(struct dataplane *dp, const char *dir);
+/* Reads how the other version's are; -EPROTO: that is not to be known, and was said. Makes dp->adopt. */
+int adopt_open(struct dataplane *dp);
+/* Between opening and loading the object: which maps are shared. */
+int adopt_plan(struct dataplane *dp);
+/* What the other version's control says. */
+const struct control *adopt_control(const struct dataplane *dp);
+/* The object is loaded: control is filled, and dp->pins are opened. */
+int adopt_fill(struct dataplane *dp);
+/* Fills the maps and puts them in the place of the other version's. On an error before that nothing has changed. */
+int adopt_commit(struct dataplane *dp);
+int adopt_is_committed(const struct dataplane *dp);
+/* The programs are replaced. Also where an earlier run did not come so far. */
+void adopt_finish(struct dataplane *dp);
+void adopt_close(struct dataplane *dp);
+/* All pins of a directory, whatever version made them. */
+void adopt_pins_remove(const char *dir);
+
 /* --- cc.c --- */
 
-/* Does an earlier daemon's congestion control have the name that is wanted now ("": none)? */
-int cc_is_kept(const struct pins *pins, const struct config *c);
+/* Does an earlier daemon's congestion control have the name that is wanted now ("": none), and read these maps? */
+int cc_is_kept(const struct control *was, const struct config *c);
 /* Replaces the mark in a copy of the object by the congestion control's name. */
 int cc_name_set(struct dataplane *dp, const char *name);
 int cc_register(struct dataplane *dp, const struct config *c);
@@ -125,6 +149,7 @@ int prog_uses(__u32 prog_id, __u32 map_id);
 
 struct leftover {
 	__u32 stats_id;
+	__u32 old_id; /* of counters before those, whose programs an adoption that was killed has not replaced; 0: none */
 	int interfaces; /* of this network namespace */
 };
 

@@ -41,19 +41,20 @@ int prog_uses(__u32 prog_id, __u32 map_id)
 	return prog_type_of_user(prog_id, map_id) != 0;
 }
 
-static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, __u32 stats_id)
+static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, const struct leftover *l)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
 
-	return !bpf_tc_query(&hook, &opts) && prog_uses(opts.prog_id, stats_id);
+	return !bpf_tc_query(&hook, &opts) &&
+	       (prog_uses(opts.prog_id, l->stats_id) || (l->old_id && prog_uses(opts.prog_id, l->old_id)));
 }
 
 static void leftover_count(__u32 ifindex, void *ctx)
 {
 	struct leftover *l = ctx;
 
-	l->interfaces += filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id);
+	l->interfaces += filter_is_ours(ifindex, BPF_TC_EGRESS, l) || filter_is_ours(ifindex, BPF_TC_INGRESS, l);
 }
 
 int leftover_anywhere(const struct leftover *l)
@@ -61,7 +62,8 @@ int leftover_anywhere(const struct leftover *l)
 	__u32 id = 0;
 
 	while (!bpf_prog_get_next_id(id, &id))
-		if (prog_type_of_user(id, l->stats_id) == BPF_PROG_TYPE_SCHED_CLS)
+		if (prog_type_of_user(id, l->stats_id) == BPF_PROG_TYPE_SCHED_CLS ||
+		    (l->old_id && prog_type_of_user(id, l->old_id) == BPF_PROG_TYPE_SCHED_CLS))
 			return 1;
 	return 0;
 }
@@ -70,7 +72,7 @@ void leftover_egress_remove(__u32 ifindex, void *ctx)
 {
 	const struct leftover *l = ctx;
 
-	if (filter_is_ours(ifindex, BPF_TC_EGRESS, l->stats_id))
+	if (filter_is_ours(ifindex, BPF_TC_EGRESS, l))
 		filter_remove(ifindex, BPF_TC_EGRESS);
 }
 
@@ -85,23 +87,32 @@ void leftover_ingress_remove(__u32 ifindex, void *ctx)
 {
 	const struct leftover *l = ctx;
 
-	if (!filter_is_ours(ifindex, BPF_TC_INGRESS, l->stats_id))
+	if (!filter_is_ours(ifindex, BPF_TC_INGRESS, l))
 		return;
 	filter_remove(ifindex, BPF_TC_INGRESS);
 	route_remove_ours(ifindex, NULL, NULL);
 }
 
-void leftover_find(const char *pin_dir, struct leftover *l)
+static __u32 pinned_id(const char *dir, const char *name)
 {
 	char path[512];
+	__u32 id;
 	int fd;
 
-	memset(l, 0, sizeof(*l));
-	pin_path(path, sizeof(path), pin_dir, "stats");
+	pin_path(path, sizeof(path), dir, name);
 	fd = bpf_obj_get(path);
 	if (fd < 0)
-		return;
-	l->stats_id = map_id(fd);
+		return 0;
+	id = map_id(fd);
 	close(fd);
-	links_each(leftover_count, l);
+	return id;
+}
+
+void leftover_find(const char *pin_dir, struct leftover *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->stats_id = pinned_id(pin_dir, "stats");
+	l->old_id = pinned_id(pin_dir, "old/stats");
+	if (l->stats_id)
+		links_each(leftover_count, l);
 }

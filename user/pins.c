@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "pins.h"
 
@@ -49,8 +50,19 @@ static int control_map(struct pins *p)
 	return p->ctl->abi == SLUICE_ABI ? 0 : -EPROTO;
 }
 
+/* Which map is pinned as control; 0: none. */
+static ino_t control_pin(const char *dir)
+{
+	char path[512];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/control", dir);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
 int pins_open(const char *dir, struct pins *p)
 {
+	ino_t was = control_pin(dir);
 	int err;
 
 	p->ctl = NULL;
@@ -66,6 +78,9 @@ int pins_open(const char *dir, struct pins *p)
 	PINS(PINS_GET)
 #undef PINS_GET
 	err = control_map(p);
+	/* While a daemon of another version adopts them pins change places, this one last. */
+	if (!err && was != control_pin(dir))
+		err = -EPROTO;
 	if (!err)
 		return 0;
 close:

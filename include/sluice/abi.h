@@ -3,7 +3,8 @@
 #define SLUICE_ABI_H
 /*
  * What the BPF programs and the host see alike: keys and values of the pinned maps. SLUICE_ABI goes
- * up with every change of a layout here; a daemon adopts pinned maps only of its own number.
+ * up with every change of a layout here. A daemon carries entries of another number over by the names of members
+ * (user/adopt.c): what changes its meaning, or its unit, gets another name, and numbers of an enum stay what they are.
  */
 #include "types.h"
 #include "fallback.h"
@@ -475,7 +476,7 @@ enum sluice_mode {
 
 /* The live knobs, one entry. */
 struct control {
-	__u32 abi;    /* SLUICE_ABI */
+	__u32 abi;    /* SLUICE_ABI; the first member, in every version. 0: the pins change places just now */
 	__u32 mode;   /* enum sluice_mode */
 	__u32 bypass; /* 1: egress and hop pass everything untouched; ingress still strips */
 	__u32 epoch;  /* goes up when peers or ports change */
@@ -490,6 +491,8 @@ struct control {
 	__u64 credit_life_ns;  /* for so long after that, ports that do are not told of by their hops */
 	__be32 tor;	       /* of this machine as a rack: not 0 */
 	__u32 pfc;	       /* daemon: there are ports that obey pauses */
+	__u32 cc_abi;	       /* SLUICE_ABI of the daemon that registered it; 0: of another version's maps */
+	__u32 trace_pid;       /* of who traces, below */
 	char cc_name[16];      /* congestion control that is registered; "" for none */
 	char cc_default[16];   /* the namespace's default before ours; "" if it was left alone */
 	/* sluicectl trace. Of flows with this port (0: any) and a remote address in this prefix */
@@ -499,8 +502,6 @@ struct control {
 	__u8 pad;
 	struct sluice_addr trace_addr, trace_mask;
 	__u64 trace_until_ns;  /* not after that: who traces puts it off; 0: nobody traces */
-	__u32 trace_pid;       /* of who does */
-	__u32 pad2;
 };
 
 #define TRACE_LEASE_NS (2 * NSEC_PER_SEC)

@@ -196,7 +196,7 @@ crash__start_with_another_name_of_congestion_control() {
 	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default"
 }
 
-# Maps of another version are not touched, since their layout is not known. What can be told without it is taken off.
+# Maps of another version that does not say how they are laid out are not touched. What can be told without it is taken off.
 crash__pins_of_another_version() {
 	local value
 
@@ -211,6 +211,7 @@ crash__pins_of_another_version() {
 	value=$(bpftool -j map dump pinned "$PINS/ssys-h1/control" | jq -r '.[0].value | join(" ")' | sed 's/0x//g')
 	# shellcheck disable=SC2086
 	bpftool map update pinned "$PINS/ssys-h1/control" key 0 0 0 0 value hex 63 ${value#* }
+	rm "$PINS/ssys-h1/layout"
 	net_state h1 >"$CASE_DIR/before.txt"
 	daemon_fails h1 1 "of another version" "sluiced --detach --pin-dir $PINS/ssys-h1"
 	ctl h1 status >"$CASE_DIR/status.log" 2>&1

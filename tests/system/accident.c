@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Something happens to sluiced at a call of its choice: LD_PRELOAD=accident.so ACCIDENT="kill rename 3" is a kill -9 before
+ * the third rename(), "fail bpf_map_update_batch 1" makes the first such call find no memory.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Is the call to fail? Does not return if it is the one to be killed at. */
+static int accident(const char *call)
+{
+	const char *plan = getenv("ACCIDENT") ?: "";
+	static unsigned int calls;
+	char what[8], name[64];
+	unsigned int n;
+
+	if (sscanf(plan, "%7s %63s %u", what, name, &n) != 3 || strcmp(name, call) || ++calls != n)
+		return 0;
+	if (!strcmp(what, "kill"))
+		raise(SIGKILL);
+	errno = ENOMEM;
+	return 1;
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+int rename(const char *from, const char *to)
+{
+	return accident("rename") ? -1 : REAL(rename)(from, to);
+}
+
+int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *count, const struct bpf_map_batch_opts *opts)
+{
+	return accident("bpf_map_update_batch") ? -ENOMEM : REAL(bpf_map_update_batch)(fd, keys, values, count, opts);
+}
+
+int bpf_tc_attach(const struct bpf_tc_hook *hook, struct bpf_tc_opts *opts)
+{
+	return accident("bpf_tc_attach") ? -ENOMEM : REAL(bpf_tc_attach)(hook, opts);
+}
+
+struct bpf_link *bpf_map__attach_struct_ops(const struct bpf_map *map)
+{
+	return accident("bpf_map__attach_struct_ops") ? NULL : REAL(bpf_map__attach_struct_ops)(map);
+}
+
+struct bpf_link *bpf_program__attach_iter(const struct bpf_program *prog, const struct bpf_iter_attach_opts *opts)
+{
+	return accident("bpf_program__attach_iter") ? NULL : REAL(bpf_program__attach_iter)(prog, opts);
+}
