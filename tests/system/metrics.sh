@@ -199,6 +199,7 @@ metrics_files() { (($(find "/proc/${DAEMON[$1]}/fd" | wc -l) <= $2)); }
 metrics__port_is_taken() {
 	local taker
 
+	need curl
 	net_up
 	host_config h1 'metrics: {}' >"$CASE_DIR/h1.yaml"
 	net_exec h1 iperf3 -s -B 127.0.0.1 -p 9463 >"$CASE_DIR/taker.log" 2>&1 9>&- &
