@@ -3,7 +3,11 @@
 
 METRICS=127.0.0.1:9463
 
-metrics_of() { net_in "$1" curl -sS --max-time 10 "http://$METRICS/metrics" 9>&-; }
+# By bash alone: there is no curl in the VMs.
+metrics_of() {
+	net_in "$1" timeout 10 bash -c "exec 3<>/dev/tcp/${METRICS/://}"' &&
+		printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && sed "1,/^\r$/d" <&3' 9>&-
+}
 
 # metric NODE SAMPLE: the value of the sample of that name and those labels.
 metric() { metrics_of "$1" | awk -v name="$2" 'index($0, name " ") == 1 { print substr($0, length(name) + 2) }'; }
@@ -16,7 +20,6 @@ metric_soon() { wait_for 20 "$2 of $1 is more than $3" metric_above "$@"; }
 metrics__tell_what_sluicectl_tells() {
 	local before after now top
 
-	need curl
 	net_up
 	host_config h1 'metrics: {flows: 3}' >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
@@ -68,7 +71,6 @@ metrics__tell_what_sluicectl_tells() {
 metrics__tell_how_long_credit_takes() {
 	local delay=sluice_voq_credit_delay_seconds count
 
-	need curl
 	credits_up "metrics: {}"
 	expect "samples before there is a VOQ" "$(metric h1 ${delay}_count)" -eq 0
 	bulk_start h1 10.2.0.2 -P 3
@@ -97,7 +99,6 @@ metric_rests() {
 metrics__tell_how_early_pauses_are() {
 	local lead=sluice_pfc_prediction_lead_seconds late
 
-	need curl
 	net_up without-fq
 	{
 		pfc_switch ppfc "buffer: 400KB, k_max: 10KB, t_thresh: 50ms, seed: 1"
@@ -125,7 +126,6 @@ lead_is_of_each_pause() {
 metrics__pass_promtool() {
 	local promtool
 
-	need curl
 	promtool=$("$SYSTEM_DIR/../deploy/promtool" 2>"$CASE_DIR/promtool.log") ||
 		skip "no promtool: $(tail -n 1 "$CASE_DIR/promtool.log")"
 	net_up

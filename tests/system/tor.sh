@@ -79,7 +79,6 @@ tor_is_not_told() { (($(tor_told "$1" "$2") == 0)); }
 tor__credit_flows_and_rates_are_told() {
 	local address node
 
-	need curl
 	tor_up "metrics: {}"
 	echo "metrics: {}" >>"$CASE_DIR/sw.yaml"
 	daemon_hup sw reloaded
