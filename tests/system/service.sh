@@ -3,15 +3,17 @@
 
 # service_spawn NODE [VARIABLE=VALUE]...: as the unit starts it, with no capability that it does not name.
 service_spawn() {
-	local ns=$1 unit=$SYSTEM_DIR/../../deploy/systemd/sluiced.service caps
+	local ns=$1 unit=$SYSTEM_DIR/../../deploy/systemd/sluiced.service caps before
 
 	shift
 	[[ -r $unit ]] || skip "no deploy/systemd/sluiced.service here"
 	caps=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr '[:upper:]' '[:lower:]' | sed 's/cap_/+/g; s/ /,/g')
+	touch "$CASE_DIR/$ns.log"
+	before=$(grep -c '^sluiced: ready' "$CASE_DIR/$ns.log")
 	net_exec "$ns" env "$@" setpriv --bounding-set="-all,$caps" --inh-caps=-all \
 		"$BUILD/sluiced" --config "$CASE_DIR/$ns.yaml" >>"$CASE_DIR/$ns.log" 2>&1 9>&- &
 	DAEMON[$ns]=$!
-	wait_for 60 "sluiced of $ns is ready" daemon_ready_or_gone "$ns" "$(grep -c '^sluiced: ready' "$CASE_DIR/$ns.log")"
+	wait_for 60 "sluiced of $ns is ready" daemon_ready_or_gone "$ns" "$before"
 	kill -0 "${DAEMON[$ns]}" 2>/dev/null || fail "sluiced of $ns ended: $(tail -n 1 "$CASE_DIR/$ns.log")"
 }
 
