@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "pins.h"
+#include "sluice/sparse.h"
 
 const char *const stat_names[STAT_MAX] = {
 #define STAT_NAME(symbol, name, help) name,
@@ -178,16 +179,21 @@ const char *flow_why(const struct flow_key *k, const struct flow *f, const struc
 	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
 }
 
-/*
- * As much as W is under way: what was sent since the packet that the last feedback was for. More than twice W is
- * feedback that does not come with each packet.
- */
+/* An entry is not read at one moment: its feedback may be newer than what it says to have sent. */
+__u32 flow_under_way(const struct flow *f)
+{
+	__s32 bytes = (__u32)f->tx_bytes - f->fb_seq;
+
+	return bytes > 0 ? bytes : 0;
+}
+
+/* More than twice W says nothing where packets without telemetry are among it. */
 int flow_fills_w(const struct flow *f, __u64 now)
 {
-	__u32 under_way = (__u32)f->tx_bytes - f->fb_seq;
-	__u64 w = q12_to_bytes(f->cc.w);
+	__u64 w = q12_to_bytes(f->cc.w), under_way = flow_under_way(f);
 
-	return now < f->last_fb_ns + NSEC_PER_SEC && under_way >= w / 2 && under_way <= 2 * w;
+	return now < f->last_fb_ns + NSEC_PER_SEC && under_way >= w / 2 &&
+	       (f->telemetry == TELEMETRY_EVERY || under_way <= 2 * w);
 }
 
 const char *flow_holds(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now,

@@ -61,6 +61,8 @@ const char *flow_why(const struct flow_key *k, const struct flow *f, const struc
  */
 const char *flow_holds(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now,
 		       __u64 sent_bps);
+/* Wire bytes sent since the packet that the last feedback was for, and whether that is as much as W. */
+__u32 flow_under_way(const struct flow *f);
 int flow_fills_w(const struct flow *f, __u64 now);
 
 /* How long the queue of a hop is, and the longest of a flow's path. */

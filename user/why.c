@@ -166,7 +166,7 @@ static void why_look(struct why *w, const struct flow *before)
 	for (i = 0; i < LOOKED; i++)
 		w->held[i] += !strcmp(held, looked[i]);
 	w->full += flow_fills_w(&w->flow, now_ns());
-	w->under_way += (__u32)w->flow.tx_bytes - w->flow.fb_seq;
+	w->under_way += flow_under_way(&w->flow);
 	w->looks++;
 	w->rate_bps += w->flow.cc.rate_bps;
 	for (i = 0; i < HPCC_MAX_HOPS; i++) {
@@ -358,6 +358,7 @@ static void why_sentences(struct why *w)
 {
 	const struct flow *f = &w->flow;
 	char t[32], base[32];
+	__u64 rtt_ns, queue_ns = f->cc.bottleneck < why_hops(f) ? w->hop_queue_ns[f->cc.bottleneck] : 0;
 
 	switch (w->verdict) {
 	case WHY_CLOSED:
@@ -413,9 +414,13 @@ static void why_sentences(struct why *w)
 		snprintf(w->answer, sizeof(w->answer), "Its window W, %llu bytes (%s): that much is under way and not acknowledged. It sends %.1f Mbit/s, R is %.1f.",
 			 q12_to_bytes(f->cc.w), f->own_cc ? "its own socket obeys it" : "by the receive window that it is granted",
 			 mbit(w->sent_bps), mbit(w->rate_bps));
-		if (w->sent_bps && w->sent_bps * 2 < w->rate_bps)
+		rtt_ns = w->sent_bps ? w->under_way * 8e9 / w->sent_bps : 0;
+		if (w->sent_bps * 2 < w->rate_bps && queue_ns > rtt_ns / 2)
+			snprintf(w->next, sizeof(w->next), "Its round trip takes about %s, by what is under way and what it sends: most of that is the queue of that port, and others fill it. Who is plain, bypassed or without fq there? sluicectl top at the other senders.",
+				 time_text(rtt_ns, t));
+		else if (w->sent_bps * 2 < w->rate_bps)
 			snprintf(w->next, sizeof(w->next), "Its round trip takes about %s, by what is under way and what it sends, and base_rtt of its peer is %s: set base_rtt to what ping takes on the empty path, or find what is late with its ACKs.",
-				 time_text(w->under_way * 8e9 / w->sent_bps, t), time_text(f->params.t_ns, base));
+				 time_text(rtt_ns, t), time_text(f->params.t_ns, base));
 		else
 			snprintf(w->next, sizeof(w->next), "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it.");
 		break;
