@@ -177,6 +177,7 @@ CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 		f->fb_rx_ns = fb->rx_ns;
 		f->last_fb_ns = fb->now_ns;
 		f->fb_probe = fb->probe;
+		f->fb_seq = fb->seq;
 		f->feedbacks++;
 	}
 	if (fb->trace)

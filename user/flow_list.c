@@ -51,17 +51,9 @@ const struct flow_row *flow_list_row(const struct flow_list *l, const struct flo
 	return l->n ? bsearch(&wanted, l->row, l->n, sizeof(wanted), row_compare) : NULL;
 }
 
-/* What holds it, by what it waited for and what it sends: who sends less than half of R does not wait for W. */
-static const char *row_holds(const struct flow_row *r, const struct flow_list *l, int measured)
-{
-	const char *why = flow_why(&r->key, &r->flow, l->now_ns);
-
-	return measured && !strcmp(why, "window") && r->sent_bps * 2 < r->flow.cc.rate_bps ? "none" : why;
-}
-
 static void row_follow(struct flow_row *r, const struct flow_row *was, const struct flow_list *l)
 {
-	const char *why = row_holds(r, l, 1);
+	const char *why = flow_holds(&r->key, &r->flow, &l->ctl, l->now_ns, r->sent_bps);
 
 	r->why = was->why;
 	r->why_since_ns = was->why_since_ns;
@@ -99,7 +91,9 @@ void flow_list_order(struct flow_list *l, const struct flow_list *before)
 			continue;
 		}
 		/* At the first look what it sends is not known, so what that makes of it is known at the second. */
-		r->why = before ? row_holds(r, l, ns > 0) : NULL;
+		if (before)
+			r->why = ns ? flow_holds(&r->key, &r->flow, &l->ctl, l->now_ns, r->sent_bps) :
+				  flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
 		r->why_since_ns = was ? before->now_ns : l->now_ns;
 		r->why_from_start = !before || was;
 	}

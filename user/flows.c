@@ -185,8 +185,8 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		msg("flows takes options, not '%s': see sluicectl flows --help", argv[optind]);
 		err = -EINVAL;
 	}
-	/* The most active are those that send most: R of who is idle is high. */
-	if (!err && w->top && !w->sort)
+	/* The most active are those that send most: R of who is idle is high. A screen may have no room for the others. */
+	if (!err && !w->sort && (w->top || (w->watch_s && !show_options.json && isatty(STDOUT_FILENO))))
 		w->sort = &flow_sorts[0];
 	w->measured = w->watch_s || w->sort == &flow_sorts[0];
 	return err;

@@ -31,6 +31,7 @@
 #define METRICS_CLIENT_BYTES 8192 /* of a request and the head of its answer */
 #define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active that sent something within this */
 #define METRICS_RETRY_TICKS 30
+#define METRICS_SENT_SLOTS (1 << 16)
 #define METRICS_PACKET_BYTES 1514 /* a full packet, whose wait for credit is told */
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
@@ -66,12 +67,15 @@
 	  "PFC frames that the NIC of an interface received and obeyed by itself.")                \
 	X(PODS, "sluice_pods", "gauge", "Pods whose own queue is read.")                           \
 	X(PEER_FLOWS, "sluice_peer_flows", "gauge", "Active flows to a prefix of the configuration.") \
+	X(PEER_HELD, "sluice_peer_held_flows", "gauge", "Its active flows with feedback, by what holds them, as in sluicectl top.") \
 	X(PEER_RATE, "sluice_peer_rate_bytes_per_second", "gauge", "Sum of R of its active flows with feedback.") \
 	X(PEER_WINDOW, "sluice_peer_window_bytes", "gauge", "Sum of W of its active flows with feedback.") \
 	X(PEER_U, "sluice_peer_utilisation_ratio", "gauge", "Largest U of its active flows with feedback.") \
 	X(PEER_QUEUE, "sluice_peer_queue_delay_seconds", "gauge", "Longest queue of its active flows with feedback.") \
 	X(PEER_AGE, "sluice_peer_feedback_age_seconds", "gauge", "Largest age of feedback of its active flows.") \
 	X(PEER_RTT, "sluice_peer_base_rtt_seconds", "gauge", "base_rtt of the configuration.")     \
+	X(TOP_HELD, "sluice_top_flow_held", "gauge",                                                \
+	  "1 for one of the busiest flows with feedback; by says what holds it, as in sluicectl top.")                       \
 	X(TOP_TX, "sluice_top_flow_tx_bytes_total", "counter", "Wire bytes sent of one of the busiest flows.") \
 	X(TOP_RATE, "sluice_top_flow_rate_bytes_per_second", "gauge", "R of one of the busiest flows.") \
 	X(TOP_WINDOW, "sluice_top_flow_window_bytes", "gauge", "W of one of the busiest flows.")   \
@@ -106,17 +110,27 @@ struct histogram {
 	double sum_s;
 };
 
+static const char *const holds[] = { "none", "rate", "hop", "credit", "pause", "window" };
+#define HOLDS (sizeof(holds) / sizeof(holds[0]))
+
+/* What a flow had sent at the tick before. Of two flows in one slot neither is measured: both are taken by flow_why(). */
+struct sent {
+	__u64 flow; /* hash of its key */
+	__u64 tx_bytes, at_ns;
+};
+
 /* Of the flows to one prefix. */
 struct peer_sum {
 	struct peer_key key;
 	__u64 rtt_ns;
-	__u64 flows, rate_bps, window_bytes, queue_ns, age_ns;
+	__u64 flows, held[HOLDS], rate_bps, window_bytes, queue_ns, age_ns;
 	q24_t u;
 };
 
 struct top_flow {
 	struct flow_key key;
-	__u64 tx_bytes, sent, rate_bps, window_bytes, queue_ns;
+	const char *held; /* NULL: no feedback */
+	__u64 tx_bytes, rate_bps, window_bytes, queue_ns;
 };
 
 struct state_sum {
@@ -146,6 +160,7 @@ struct metrics {
 	unsigned int peers;
 	struct top_flow *top; /* by bytes, most first */
 	unsigned int tops, tops_max;
+	struct sent *sent; /* METRICS_SENT_SLOTS */
 	struct histogram queue, age, pacing, credit, lead; /* since the start */
 };
 
@@ -214,7 +229,7 @@ static __u64 queue_ns(const struct flow *f)
 	return flow_queue_ns(f);
 }
 
-static void top_add(struct metrics *m, const struct flow_key *key, const struct flow *f, __u64 queue)
+static void top_add(struct metrics *m, const struct flow_key *key, const struct flow *f, __u64 queue, const char *held)
 {
 	unsigned int i = m->tops;
 
@@ -222,10 +237,39 @@ static void top_add(struct metrics *m, const struct flow_key *key, const struct 
 		return;
 	for (; i && m->top[i - 1].tx_bytes < f->tx_bytes; i--)
 		m->top[i] = m->top[i - 1];
-	m->top[i] = (struct top_flow){ .key = *key, .tx_bytes = f->tx_bytes, .rate_bps = f->cc.rate_bps,
+	m->top[i] = (struct top_flow){ .key = *key, .held = held, .tx_bytes = f->tx_bytes, .rate_bps = f->cc.rate_bps,
 				       .window_bytes = q12_to_bytes(f->cc.w), .queue_ns = queue };
 	if (m->tops < m->tops_max)
 		m->tops++;
+}
+
+static __u64 key_hash(const struct flow_key *key)
+{
+	const __u8 *byte = (const __u8 *)key;
+	__u64 hash = 0xcbf29ce484222325ULL; /* FNV-1a */
+	unsigned int i;
+
+	for (i = 0; i < sizeof(*key); i++)
+		hash = (hash ^ byte[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+/* What holds a flow, by what it sent since the tick before: its place in holds. */
+static unsigned int held_by(struct metrics *m, const struct flow_key *key, const struct flow *f, __u64 now)
+{
+	__u64 hash = key_hash(key);
+	struct sent *s = &m->sent[hash % METRICS_SENT_SLOTS], was = *s;
+	const char *why;
+	unsigned int i;
+
+	*s = (struct sent){ hash, f->tx_bytes, now };
+	if (was.flow == hash && now > was.at_ns && now < was.at_ns + METRICS_ACTIVE_NS && f->tx_bytes >= was.tx_bytes)
+		why = flow_holds(key, f, &m->ctl, now, (f->tx_bytes - was.tx_bytes) * 8e9 / (now - was.at_ns));
+	else
+		why = flow_why(key, f, &m->ctl, now);
+	for (i = HOLDS - 1; i && strcmp(why, holds[i]); i--)
+		;
+	return i;
 }
 
 static void flow_seen(void *metrics, const struct flow_key *key, const struct flow *f, __u64 now)
@@ -233,6 +277,7 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 	struct metrics *m = metrics;
 	struct peer_sum *p;
 	enum flow_state state;
+	unsigned int held;
 	__u64 queue = 0, age = 0;
 
 	if (!m->wanted)
@@ -251,13 +296,15 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 		if (age < METRICS_ACTIVE_NS)
 			histogram_add(&m->queue, queue);
 	}
-	top_add(m, key, f, queue);
+	held = held_by(m, key, f, now);
+	top_add(m, key, f, queue, f->last_fb_ns ? holds[held] : NULL);
 	p = peer_find(m, &key->remote);
 	if (!p)
 		return;
 	p->flows++;
 	if (!f->last_fb_ns)
 		return;
+	p->held[held]++;
 	p->rate_bps += f->cc.rate_bps;
 	p->window_bytes += q12_to_bytes(f->cc.w);
 	p->u = f->cc.u > p->u ? f->cc.u : p->u;
@@ -492,7 +539,8 @@ static double peer_value(enum metric n, const struct peer_sum *p)
 
 static double top_value(enum metric n, const struct top_flow *t)
 {
-	return n == METRIC_TOP_TX     ? t->tx_bytes :
+	return n == METRIC_TOP_HELD   ? 1 :
+	       n == METRIC_TOP_TX     ? t->tx_bytes :
 	       n == METRIC_TOP_RATE   ? t->rate_bps / 8. :
 	       n == METRIC_TOP_WINDOW ? t->window_bytes :
 					t->queue_ns / 1e9;
@@ -501,23 +549,31 @@ static double top_value(enum metric n, const struct top_flow *t)
 static void text_peers_and_flows(FILE *f, const struct metrics *m)
 {
 	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN];
-	unsigned int n, i;
+	unsigned int n, i, k;
 
 	for (n = METRIC_PEER_FLOWS; n <= METRIC_PEER_RTT; n++) {
 		metric_head(f, n);
-		for (i = 0; i < m->peers; i++)
+		for (i = 0; n == METRIC_PEER_HELD && i < m->peers; i++)
+			for (k = 0; k < HOLDS; k++)
+				fprintf(f, "%s{peer=\"%s\",by=\"%s\"} %llu\n", about[n].name,
+					prefix_format(&m->peer[i].key, remote), holds[k], m->peer[i].held[k]);
+		for (i = 0; n != METRIC_PEER_HELD && i < m->peers; i++)
 			fprintf(f, "%s{peer=\"%s\"} %.15g\n", about[n].name,
 				prefix_format(&m->peer[i].key, remote), peer_value(n, &m->peer[i]));
 	}
-	for (n = METRIC_TOP_TX; n <= METRIC_TOP_QUEUE; n++) {
+	for (n = METRIC_TOP_HELD; n <= METRIC_TOP_QUEUE; n++) {
 		metric_head(f, n);
 		for (i = 0; i < m->tops; i++) {
-			const struct flow_key *k = &m->top[i].key;
+			const struct flow_key *key = &m->top[i].key;
+			int by = n == METRIC_TOP_HELD;
 
-			fprintf(f, "%s{local=\"%s\",local_port=\"%u\",remote=\"%s\",remote_port=\"%u\",protocol=\"%s\"} %.15g\n",
-				about[n].name, addr_format(&k->local, local), ntohs(k->local_port),
-				addr_format(&k->remote, remote), ntohs(k->remote_port),
-				k->proto == IPPROTO_UDP ? "udp" : "tcp", top_value(n, &m->top[i]));
+			if (by && !m->top[i].held)
+				continue;
+			fprintf(f, "%s{local=\"%s\",local_port=\"%u\",remote=\"%s\",remote_port=\"%u\",protocol=\"%s\"%s%s%s} %.15g\n",
+				about[n].name, addr_format(&key->local, local), ntohs(key->local_port),
+				addr_format(&key->remote, remote), ntohs(key->remote_port),
+				key->proto == IPPROTO_UDP ? "udp" : "tcp", by ? ",by=\"" : "", by ? m->top[i].held : "",
+				by ? "\"" : "", top_value(n, &m->top[i]));
 		}
 	}
 }
@@ -773,11 +829,17 @@ int metrics_open(const struct pins *pins, const struct config *c, struct metrics
 
 	if (!m)
 		return -ENOMEM;
+	m->sent = calloc(METRICS_SENT_SLOTS, sizeof(*m->sent));
+	if (!m->sent) {
+		free(m);
+		return -ENOMEM;
+	}
 	m->pins = pins;
 	m->watcher = (struct watcher){ m, flow_seen, voq_seen, prediction_seen };
 	m->start = time(NULL);
 	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (m->epoll_fd < 0) {
+		free(m->sent);
 		free(m);
 		return -errno;
 	}
@@ -795,5 +857,6 @@ void metrics_close(struct metrics *m)
 	close(m->epoll_fd);
 	free(m->peer);
 	free(m->top);
+	free(m->sent);
 	free(m);
 }

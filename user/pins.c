@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Access to the pinned maps for daemon and tool. */
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "pins.h"
+#include "sluice/sparse.h"
 
 const char *const stat_names[STAT_MAX] = {
 #define STAT_NAME(symbol, name, help) name,
@@ -156,6 +158,52 @@ enum flow_state flow_state(const struct flow *f, const struct control *ctl)
 	if (!f->feedbacks)
 		return FLOW_NO_FEEDBACK;
 	return ctl->mode == MODE_ENFORCE ? FLOW_GOVERNED : ctl->mode == MODE_DRY_RUN ? FLOW_DRY_RUN : FLOW_OBSERVED;
+}
+
+/* Does the next segment not fit into the receive window that was granted? */
+static int flow_edge_near(const struct flow *f)
+{
+	return f->edge_ns && f->seq_known && (__s32)(f->edge - f->seq_end) < (__s32)(f->mss ?: 1);
+}
+
+/* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */
+const char *flow_why(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now)
+{
+	static const char *const held[] = { "none", "rate", "hop", "credit", "pause" };
+	enum flow_state state = flow_state(f, ctl);
+
+	if ((state != FLOW_GOVERNED && state != FLOW_NO_FEEDBACK) || now > f->last_tx_ns + NSEC_PER_SEC)
+		return "none";
+	if (f->held != HELD_NOT)
+		return f->held < 5 ? held[f->held] : "unknown";
+	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
+}
+
+/* An entry is not read at one moment: its feedback may be newer than what it says to have sent. */
+__u32 flow_under_way(const struct flow *f)
+{
+	__s32 bytes = (__u32)f->tx_bytes - f->fb_seq;
+
+	return bytes > 0 ? bytes : 0;
+}
+
+/* More than twice W says nothing where packets without telemetry are among it. */
+int flow_fills_w(const struct flow *f, __u64 now)
+{
+	__u64 w = q12_to_bytes(f->cc.w), under_way = flow_under_way(f);
+
+	return now < f->last_fb_ns + NSEC_PER_SEC && under_way >= w / 2 &&
+	       (f->telemetry == TELEMETRY_EVERY || under_way <= 2 * w);
+}
+
+const char *flow_holds(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now,
+		       __u64 sent_bps)
+{
+	const char *why = flow_why(k, f, ctl, now);
+
+	if ((strcmp(why, "window") && strcmp(why, "rate")) || sent_bps * 2 >= f->cc.rate_bps)
+		return why;
+	return k->proto == IPPROTO_TCP && flow_fills_w(f, now) ? "window" : "none";
 }
 
 /*

@@ -53,6 +53,18 @@ enum flow_state {
 extern const char *const flow_state_names[FLOW_STATES];
 enum flow_state flow_state(const struct flow *f, const struct control *ctl);
 
+/* What its last packet waited for: "rate", "hop", "credit", "pause", "window", or "none", as where it is not governed. */
+const char *flow_why(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now);
+/*
+ * What holds it, where it is known what it sends: less than half of R is not what R lets it, and W only where as much
+ * as W is under way, which is so where the round trip is much longer than base_rtt.
+ */
+const char *flow_holds(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now,
+		       __u64 sent_bps);
+/* Wire bytes sent since the packet that the last feedback was for, and whether that is as much as W. */
+__u32 flow_under_way(const struct flow *f);
+int flow_fills_w(const struct flow *f, __u64 now);
+
 /* How long the queue of a hop is, and the longest of a flow's path. */
 __u64 hop_queue_ns(const struct hpcc_hop *h);
 __u64 flow_queue_ns(const struct flow *f);

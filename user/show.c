@@ -210,27 +210,9 @@ int cmd_status(int argc, char **argv)
 
 /* --- flows --- */
 
-/* Does the next segment not fit into the receive window that was granted? */
-int flow_edge_near(const struct flow *f)
-{
-	return f->edge_ns && f->seq_known && (__s32)(f->edge - f->seq_end) < (__s32)(f->mss ?: 1);
-}
-
-/* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */
-const char *flow_why(const struct flow_key *k, const struct flow *f, __u64 now)
-{
-	static const char *const held[] = { "none", "rate", "hop", "credit", "pause" };
-
-	if (now > f->last_tx_ns + NSEC_PER_SEC)
-		return "none";
-	if (f->held != HELD_NOT)
-		return f->held < 5 ? held[f->held] : "unknown";
-	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
-}
-
 const char *row_why(const struct flow_row *r, const struct flow_list *l)
 {
-	return r->why ?: flow_why(&r->key, &r->flow, l->now_ns);
+	return r->why ?: flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
 }
 
 const char *flow_control(const struct flow *f)

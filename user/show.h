@@ -21,10 +21,8 @@ void add_bool(struct json_object *o, const char *key, int v);
 /* What is said of a flow; all of it by its entry alone. */
 #define FLOW_STRLEN (2 * PREFIX_STRLEN + 32)
 const char *flow_format(const struct flow_key *k, char *buf); /* "LOCAL:PORT -> REMOTE:PORT" */
-const char *flow_why(const struct flow_key *k, const struct flow *f, __u64 now);
-const char *row_why(const struct flow_row *r, const struct flow_list *l); /* the same, by what was seen before too */
+const char *row_why(const struct flow_row *r, const struct flow_list *l); /* flow_why(), by what was seen before too */
 const char *flow_control(const struct flow *f);
-int flow_edge_near(const struct flow *f);
 /* Its line in the table, or the heading where row is NULL; watched: with what it sends now. */
 void flow_line(const struct flow_row *row, const struct flow_list *l, int watched, char *buf, size_t size);
 /* The same line in as many columns as a screen has. */

@@ -55,8 +55,8 @@ struct why {
 	struct flow flow; /* as it was at the end */
 	struct control ctl;
 	__u64 now_ns, took_ns;
-	unsigned int looks, held[LOOKED];
-	__u64 sent_bps, rate_bps; /* R: the mean of all looks */
+	unsigned int looks, held[LOOKED], full; /* full: with as much as W under way */
+	__u64 sent_bps, rate_bps, under_way; /* R, and bytes without feedback: the mean of all looks */
 	__u64 feedbacks_per_s;
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
 	char port[16];
@@ -159,12 +159,14 @@ static const struct flow_row *flow_find(const struct flow_list *l, int argc, cha
 
 static void why_look(struct why *w, const struct flow *before)
 {
-	const char *held = flow_why(&w->key, &w->flow, now_ns());
+	const char *held = flow_why(&w->key, &w->flow, &w->ctl, now_ns());
 	unsigned int i;
 	__u64 ns, bytes;
 
 	for (i = 0; i < LOOKED; i++)
 		w->held[i] += !strcmp(held, looked[i]);
+	w->full += flow_fills_w(&w->flow, now_ns());
+	w->under_way += flow_under_way(&w->flow);
 	w->looks++;
 	w->rate_bps += w->flow.cc.rate_bps;
 	for (i = 0; i < HPCC_MAX_HOPS; i++) {
@@ -200,6 +202,7 @@ static int why_watch(struct why *w, const struct pins *p)
 	w->sent_bps = (w->flow.tx_bytes - first.tx_bytes) * 8e9 / w->took_ns;
 	w->feedbacks_per_s = (w->flow.feedbacks - first.feedbacks) * 1e9 / w->took_ns + 0.5;
 	w->rate_bps /= w->looks;
+	w->under_way /= w->looks;
 	w->ctl = *p->ctl;
 	if (!bpf_map_lookup_elem(p->hosts, &w->key.remote, &host))
 		w->heard_ns = host.heard_ns;
@@ -243,6 +246,12 @@ static enum why_verdict why_judge(const struct why *w)
 	/* R is never the bound of a VOQ's flow where HPCC is off. */
 	if (!f->hpcc_off && w->sent_bps > w->rate_bps + w->rate_bps / 2)
 		return WHY_UNHELD;
+	/*
+	 * A socket with our control is always behind its W, and R spreads what W lets it: what sends less than half of R
+	 * has other reasons, unless as much as W is under way.
+	 */
+	if ((most == 1 || most == 5) && w->sent_bps * 2 < w->rate_bps)
+		return w->key.proto == IPPROTO_TCP && w->full * 2 >= w->looks ? WHY_WINDOW : WHY_NOTHING;
 	switch (most) {
 	case 1:
 		return WHY_RATE;
@@ -253,8 +262,7 @@ static enum why_verdict why_judge(const struct why *w)
 	case 4:
 		return WHY_PAUSE;
 	case 5:
-		/* A socket with our control is always behind its W; what sends half of it has other reasons. */
-		return w->sent_bps * 2 < w->rate_bps ? WHY_NOTHING : WHY_WINDOW;
+		return WHY_WINDOW;
 	}
 	return WHY_NOTHING;
 }
@@ -349,7 +357,8 @@ static void why_decision(struct why *w)
 static void why_sentences(struct why *w)
 {
 	const struct flow *f = &w->flow;
-	char t[32];
+	char t[32], base[32];
+	__u64 rtt_ns, queue_ns = f->cc.bottleneck < why_hops(f) ? w->hop_queue_ns[f->cc.bottleneck] : 0;
 
 	switch (w->verdict) {
 	case WHY_CLOSED:
@@ -405,7 +414,15 @@ static void why_sentences(struct why *w)
 		snprintf(w->answer, sizeof(w->answer), "Its window W, %llu bytes (%s): that much is under way and not acknowledged. It sends %.1f Mbit/s, R is %.1f.",
 			 q12_to_bytes(f->cc.w), f->own_cc ? "its own socket obeys it" : "by the receive window that it is granted",
 			 mbit(w->sent_bps), mbit(w->rate_bps));
-		snprintf(w->next, sizeof(w->next), "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it.");
+		rtt_ns = w->sent_bps ? w->under_way * 8e9 / w->sent_bps : 0;
+		if (w->sent_bps * 2 < w->rate_bps && queue_ns > rtt_ns / 2)
+			snprintf(w->next, sizeof(w->next), "Its round trip takes about %s, by what is under way and what it sends: most of that is the queue of that port, and others fill it. Who is plain, bypassed or without fq there? sluicectl top at the other senders.",
+				 time_text(rtt_ns, t));
+		else if (w->sent_bps * 2 < w->rate_bps)
+			snprintf(w->next, sizeof(w->next), "Its round trip takes about %s, by what is under way and what it sends, and base_rtt of its peer is %s: set base_rtt to what ping takes on the empty path, or find what is late with its ACKs.",
+				 time_text(rtt_ns, t), time_text(f->params.t_ns, base));
+		else
+			snprintf(w->next, sizeof(w->next), "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it.");
 		break;
 	case WHY_UNHELD:
 		snprintf(w->answer, sizeof(w->answer), "Nothing: it sends %.1f Mbit/s, though R is %.1f and W %llu bytes. Its socket does not obey W, and no departure time or receive window holds it.",
@@ -454,8 +471,9 @@ static void why_text(const struct why *w)
 	char line[FLOW_STRLEN], t[32], busy[48], text[256];
 	unsigned int i;
 
-	printf("%s  (%s, %s)\n", flow_format(&w->key, line), w->key.proto == IPPROTO_UDP ? "udp" : "tcp",
-	       flow_state_names[flow_state(f, &w->ctl)]);
+	snprintf(text, sizeof(text), "%s  (%s, %s)", flow_format(&w->key, line),
+		 w->key.proto == IPPROTO_UDP ? "udp" : "tcp", flow_state_names[flow_state(f, &w->ctl)]);
+	words_print(text, 0, 0);
 	why_line("held by", w->answer);
 	why_line("because", w->because);
 	why_line("decision", w->decision);
@@ -568,6 +586,7 @@ int cmd_why(int argc, char **argv)
 	if (row) {
 		w.key = row->key;
 		w.flow = row->flow;
+		w.ctl = l.ctl;
 	}
 	err = row ? why_watch(&w, &p) : -ENOENT;
 	if (row && err)

@@ -39,6 +39,9 @@ metrics__tell_what_sluicectl_tells() {
 	metric_soon h1 sluice_flow_queue_delay_seconds_count 1
 	metric_soon h1 sluice_flow_feedback_age_seconds_count 1
 	metric_soon h1 sluice_flow_pacing_delay_seconds_count 1
+	# fq lets R hold them.
+	metric_soon h1 "sluice_peer_held_flows{peer=\"10.0.0.0/8\",by=\"$([[ $NET_FQ ]] && echo rate || echo window)\"}" 0
+	expect "what holds the busiest" "$(metrics_of h1 | grep '^sluice_top_flow_held')" has 'protocol="tcp",by="'
 	expect "flows to nobody" "$(metric h1 'sluice_peer_flows{peer="fd00::/16"}')" = 0
 	expect "base_rtt" "$(metric h1 'sluice_peer_base_rtt_seconds{peer="10.0.0.0/8"}')" = 0.002
 	expect "speed of eth0" "$(metric h1 'sluice_port_speed_bytes_per_second{port="eth0",role="host"}')" = 12500000

@@ -343,7 +343,7 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 		expect "columns of flows in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
 		expect "its lines in $columns" "$(grep -cE "^10\.2\.0\.2.* $port .* window" "$CASE_DIR/terminal.txt")" -eq 1
 		on_terminal $columns 5 why ":$port"
-		expect "columns of why in $columns" "$(sed 1d "$CASE_DIR/terminal.txt" | longest /dev/stdin)" -le $columns
+		expect "columns of why in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
 		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "held by Its window W,"
 		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "up to"
 		on_terminal $columns 5 int
