@@ -203,8 +203,8 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },	    {},
 	};
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	struct daemon d = { .config_path = CONFIG_PATH };
-	const char *pin_dir = SLUICE_PIN_DIR;
+	struct daemon d = {};
+	const char *pin_dir = NULL;
 	int check = 0, detach = 0, opt, err;
 
 	msg_init("sluiced");
@@ -243,10 +243,17 @@ int main(int argc, char **argv)
 		msg("'%s' is not an option: see sluiced --help", argv[optind]);
 		return EXIT_USAGE;
 	}
+	if (detach ? d.config_path != NULL : pin_dir != NULL) {
+		msg("%s", detach ? "--detach reads no configuration, which may have changed: say --pin-dir instead" :
+				   "--pin-dir is for --detach: say pin_dir in the configuration");
+		return EXIT_USAGE;
+	}
+	if (!d.config_path)
+		d.config_path = CONFIG_PATH;
 	/* Before Linux 5.11 maps are charged to this limit. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	if (detach)
-		return dataplane_detach_dir(pin_dir);
+		return dataplane_detach_dir(pin_dir ?: SLUICE_PIN_DIR);
 	if (config_load(d.config_path, &d.config))
 		return EXIT_FAILED;
 	if (check) {

@@ -344,6 +344,8 @@ config__help_version_and_wrong_usage() {
 	call 2 "usage: sluiced" sluiced --frobnicate
 	call 2 "usage: sluiced" sluiced --config
 	call 2 "'extra' is not an option: see sluiced --help" sluiced --check extra
+	call 2 "say --pin-dir instead" sluiced --detach --config /etc/sluice/sluice.yaml
+	call 2 "say pin_dir in the configuration" sluiced --pin-dir /sys/fs/bpf/ssys-none
 	call 0 "usage: sluicectl" sluicectl --help
 	call 0 "usage: sluicectl" sluicectl -h
 	call 0 "sluicectl " sluicectl --version
