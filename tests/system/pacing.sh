@@ -33,6 +33,24 @@ pacing_is_even() {
 	echo "# $2 bit/s: packet bytes, mean gap, p1 and p99 of the ideal: $figures"
 }
 
+# pacing_resumes FILE RATE PAUSE_MS: the longest gap is that long, and after it no packet comes sooner than R lets it, within 10 %.
+pacing_resumes() {
+	local figures
+
+	figures=$(awk -v rate="$2" -v skip=$PACING_SKIP '
+		NR <= skip { next }
+		{ for (i = 1; i < NF; i++) if ($i == "length") { bytes = $(i + 1) + 0; break }
+		  split($1, at, "."); t = at[1] % 1000000 * 1e9 + at[2]
+		  if (n++) gap[n] = t - last
+		  last = t }
+		END { for (i = 2; i <= n; i++) if (gap[i] > gap[m]) m = i
+		  for (i = m + 1; i <= n; i++) { of = gap[i] * rate / (bytes * 8e9); if (i == m + 1 || of < least) least = of }
+		  printf "%.1f %d %.3f", gap[m] / 1e6, n - m, least }' "$1")
+	echo "# ms of the pause, packets after it, least gap of the ideal: $figures"
+	expect "ms of the longest gap" "${figures%%.*}" -ge "$3"
+	expect "packets after it, and their least gap: $figures" "$(awk '{ print ($2 > 200 && $3 > 0.9) }' <<<"$figures")" -eq 1
+}
+
 # Full packets: the route leaves 152 bytes of the MTU, of which 52 are for an echo. The path stamps nothing, so R stays
 # what it begins with: the speed of the port.
 #
@@ -67,4 +85,30 @@ pacing__one_flow_leaves_evenly() {
 	100 1500 5
 	200 3000 10
 	END
+}
+
+# Who was paused goes on at R from the end of the pause, and does not make up for it.
+pacing__of_a_pause_begins_at_its_end() {
+	local capture
+
+	[[ ${VIRTUAL_TIME:-} ]] || skip "times can be told in the VM only"
+	need tcpdump
+	net_up
+	net_in sw tc qdisc del dev p2 root
+	net_in h1 tc qdisc replace dev eth0 root fq timer_slack 1 flow_limit 1000
+	server h2
+	host_config h2 'auth: none' >"$CASE_DIR/h2.yaml"
+	host_config h1 'interfaces: [{name: eth0, role: host, speed: 50Mbit, pfc: obey}]' 'pacing: {horizon: 20ms}' 'auth: none' \
+		'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2
+	bulk_udp_start h1 10.2.0.2 -b 62M -l 1336 --pacing-timer 8000 -S $PFC_TOS
+	grows "packets with telemetry" 20 stat_of h1 tx_data
+	pacing_capture "$CASE_DIR/pause.txt" 3000 &
+	capture=$!
+	wait_for 20 "tcpdump listens" grep -q "listening" "$CASE_DIR/tcpdump.log"
+	pfc_send 8 5000 # 51 ms
+	wait $capture || fail "the capture ended: $(tail -n 1 "$CASE_DIR/tcpdump.log")"
+	pacing_resumes "$CASE_DIR/pause.txt" 50000000 40
+	bulk_udp_stop
+	daemon_stop h1 h2
 }
