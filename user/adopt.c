@@ -421,7 +421,7 @@ static void plans_say(const struct adopt *a, const char *dir)
 	for (i = 0; i < ADOPT_MAPS; i++) {
 		const struct adopt_map *m = &a->map[i];
 
-		if (m->how == ADOPT_ANEW && m->fd >= 0 && !is_daemons(m->name))
+		if (m->how == ADOPT_ANEW && (*m->key.lost || *m->value.lost) && !is_daemons(m->name))
 			msg_info("%s: its entries cannot be carried, as it lacks %s%s%s: what they said is learnt anew",
 				 m->name, m->key.lost, *m->key.lost && *m->value.lost ? ", " : "", m->value.lost);
 		if (m->how == ADOPT_CARRIED && *m->value.lost)
