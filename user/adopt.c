@@ -415,19 +415,21 @@ static void plans_say(const struct adopt *a, const char *dir)
 
 		snprintf(list[how] + n, sizeof(list[how]) - n, "%s%s", n ? ", " : "", m->name);
 	}
-	msg("adopting the maps in %s of another version (ABI %u): as they are: %s; entry by entry: %s; anew: %s", dir,
-	    a->control.abi, *list[ADOPT_SHARED] ? list[ADOPT_SHARED] : "none", list[ADOPT_CARRIED],
-	    *list[ADOPT_ANEW] ? list[ADOPT_ANEW] : "none");
+	msg_info("adopting the maps in %s of another version (ABI %u): as they are: %s; entry by entry: %s; anew: %s",
+		 dir, a->control.abi, *list[ADOPT_SHARED] ? list[ADOPT_SHARED] : "none", list[ADOPT_CARRIED],
+		 *list[ADOPT_ANEW] ? list[ADOPT_ANEW] : "none");
 	for (i = 0; i < ADOPT_MAPS; i++) {
 		const struct adopt_map *m = &a->map[i];
 
-		if (m->how == ADOPT_ANEW && m->fd >= 0 && !is_daemons(m->name))
-			msg("%s: its entries cannot be carried, as it lacks %s%s%s: what they said is learnt anew", m->name, m->key.lost,
-			    *m->key.lost && *m->value.lost ? ", " : "", m->value.lost);
+		if (m->how == ADOPT_ANEW && (*m->key.lost || *m->value.lost) && !is_daemons(m->name))
+			msg_info("%s: its entries cannot be carried, as it lacks %s%s%s: what they said is learnt anew",
+				 m->name, m->key.lost, *m->key.lost && *m->value.lost ? ", " : "", m->value.lost);
 		if (m->how == ADOPT_CARRIED && *m->value.lost)
-			msg("%s: not carried, as it is not known here, or not in that form: %s", m->name, m->value.lost);
+			msg_info("%s: not carried, as it is not known here, or not in that form: %s", m->name,
+				 m->value.lost);
 		if (m->how == ADOPT_CARRIED && *m->value.added)
-			msg("%s: begins at 0, as the other version does not know it, or not in that form: %s", m->name, m->value.added);
+			msg_info("%s: begins at 0, as the other version does not know it, or not in that form: %s",
+				 m->name, m->value.added);
 	}
 }
 

@@ -132,7 +132,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		bpf_link__destroy(link);
 	}
 	if (ctl->cc_name[0] && !alone) {
-		msg("tcp: congestion control: %s -> %s", ctl->cc_name, c->tcp.name ?: "none");
+		msg_info("tcp: congestion control: %s -> %s", ctl->cc_name, c->tcp.name ?: "none");
 		cc_restore_default(ctl);
 		cc_unregister(dp->pin_dir);
 	}
@@ -171,7 +171,7 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 		msg("tcp: making '%s' the default congestion control: %s", c->tcp.name, strerror(-err));
 		return err;
 	}
-	msg("tcp: default congestion control: %s -> %s", now, c->tcp.name);
+	msg_info("tcp: default congestion control: %s -> %s", now, c->tcp.name);
 	snprintf(dp->pins.ctl->cc_default, sizeof(dp->pins.ctl->cc_default), "%.15s", now);
 	return 0;
 }

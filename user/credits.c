@@ -702,7 +702,7 @@ static void id_follow(struct credits *c)
 		return;
 	}
 	if (tor != ctl->tor)
-		msg("HierCC: this rack is %s", inet_ntop(AF_INET, &tor, text, sizeof(text)));
+		msg_info("HierCC: this rack is %s", inet_ntop(AF_INET, &tor, text, sizeof(text)));
 	ctl->tor = tor;
 }
 

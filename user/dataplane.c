@@ -174,7 +174,7 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 			    text, r.mtu, strerror(-err));
 		return err;
 	}
-	msg("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text, have, r.mtu);
+	msg_info("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text, have, r.mtu);
 	return 0;
 }
 
@@ -928,7 +928,7 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	if (port->flags & PORT_F_POD && d->c && d->c->node.uplink)
 		return 0; /* pods_follow() */
 	if (!if_indextoname(ifindex, name)) {
-		msg("interface %u went away: forgotten", ifindex);
+		msg_info("interface %u went away: forgotten", ifindex);
 		xdp_forget(ifindex, map_id(d->dp->pins.stats));
 		bpf_map_delete_elem(d->dp->pins.ports, &ifindex);
 		classes_forget(d->dp, ifindex, 0);
@@ -1014,7 +1014,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	}
 	dp->fresh = err != 0;
 	if (!dp->fresh && !dp->adopt)
-		msg("adopting the maps in %s", c->pin_dir);
+		msg_info("adopting the maps in %s", c->pin_dir);
 	err = object_load(dp, c);
 	if (err)
 		goto undo;
@@ -1144,7 +1144,7 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 		if (link_get(i->name, &link))
 			continue;
 		if (bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &port)) {
-			msg("%s: is there again: attaching", i->name);
+			msg_info("%s: is there again: attaching", i->name);
 			port_add(dp, c, i);
 			changed = 1;
 			continue;
@@ -1157,10 +1157,10 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 		    ppfc_port_follows(&dp->pins, link.ifindex, link.up))
 			continue;
 		if ((now.flags ^ port.flags) & PORT_F_EDT)
-			msg("%s: departure times: %s (the qdisc changed)", i->name,
-			    now.flags & PORT_F_EDT ? "off -> on" : "on -> off");
+			msg_info("%s: departure times: %s (the qdisc changed)", i->name,
+				 now.flags & PORT_F_EDT ? "off -> on" : "on -> off");
 		if (now.mtu != port.mtu)
-			msg("%s: MTU: %u -> %u", i->name, port.mtu, now.mtu);
+			msg_info("%s: MTU: %u -> %u", i->name, port.mtu, now.mtu);
 		port_add(dp, c, i);
 		changed = 1;
 	}

@@ -732,7 +732,7 @@ static void http_open(struct metrics *m)
 		return;
 	}
 	epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, MHD_get_daemon_info(m->http, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, &ev);
-	msg("metrics: at %s", m->listen_text);
+	msg_info("metrics: at %s", m->listen_text);
 }
 
 static void http_close(struct metrics *m)
@@ -807,7 +807,7 @@ void metrics_reload(struct metrics *m, const struct config *c)
 
 	if (m->wanted && (!wanted || memcmp(&m->listen, &c->metrics->listen, sizeof(m->listen)))) {
 		http_close(m);
-		msg("metrics: no longer at %s", m->listen_text);
+		msg_info("metrics: no longer at %s", m->listen_text);
 	}
 	m->wanted = wanted;
 	if (!wanted)

@@ -122,8 +122,8 @@ static void nic_say(const char *name, __u8 old, __u8 new, const char *why)
 	char from[DCB_PRIORITIES_STRLEN], to[DCB_PRIORITIES_STRLEN];
 
 	if (old != new)
-		msg("%s: PFC of its NIC: priorities %s -> %s, %s", name, dcb_priorities_format(old, from),
-		    dcb_priorities_format(new, to), why);
+		msg_info("%s: PFC of its NIC: priorities %s -> %s, %s", name, dcb_priorities_format(old, from),
+			 dcb_priorities_format(new, to), why);
 }
 
 int nic_tell(const char *name, const struct pfc_port *v)

@@ -128,8 +128,8 @@ static void daemon_reload_config(struct daemon *d)
 	if (dataplane_reload(d->dp, c))
 		msg("reload: not everything could be applied; see above");
 	else
-		msg("reloaded %s: mode %s -> %s", d->config_path, mode_name(d->config->mode),
-		    mode_name(c->mode));
+		msg_info("reloaded %s: mode %s -> %s", d->config_path, mode_name(d->config->mode),
+			 mode_name(c->mode));
 	metrics_reload(d->metrics, c);
 	config_free(d->config);
 	d->config = c;
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
 	if (config_load(d.config_path, &d.config))
 		return EXIT_FAILED;
 	if (check) {
-		msg("%s: in order", d.config_path);
+		msg_info("%s: in order", d.config_path);
 		config_free(d.config);
 		return EXIT_DONE;
 	}
@@ -269,8 +269,8 @@ int main(int argc, char **argv)
 	err = dataplane_open(d.config, &d.dp);
 	if (err)
 		goto free_config;
-	msg("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
-	    mode_name(d.config->mode), d.config->pin_dir);
+	msg_info("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
+		 mode_name(d.config->mode), d.config->pin_dir);
 	d.watchdog = sd_watchdog_enabled(0, NULL) > 0;
 	daemon_ready(&d);
 	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_watch(&d, dataplane_credits_fd(d.dp)) ?:
@@ -281,9 +281,9 @@ int main(int argc, char **argv)
 	sd_notify(0, "STOPPING=1");
 	dataplane_watch(d.dp, NULL);
 	metrics_close(d.metrics);
-	msg("detaching");
+	msg_info("detaching");
 	dataplane_detach(d.dp);
-	msg("detached: the interfaces are as they were");
+	msg_info("detached: the interfaces are as they were");
 	err = err ? EXIT_FAILED : EXIT_DONE;
 free_config:
 	config_free(d.config);

@@ -8,18 +8,29 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 #include "util.h"
 
 static const char *msg_program = "sluice";
-static int msg_is_verbose;
+static int msg_is_verbose, msg_is_journal;
 
 void msg_init(const char *program)
 {
+	const char *journal = getenv("JOURNAL_STREAM");
+	char stream[48];
+	struct stat st;
+
 	msg_program = program;
+	/* Children inherit the variable, also those whose stderr is something else. */
+	if (!journal || fstat(STDERR_FILENO, &st))
+		return;
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	msg_is_journal = !strcmp(journal, stream);
 }
 
 void msg_verbose(int on)
@@ -29,14 +40,16 @@ void msg_verbose(int on)
 
 static char msg_all[4096];
 
-static void msg_print(const char *fmt, va_list ap)
+static void msg_print(int priority, const char *fmt, va_list ap)
 {
+	char line[2048], in_front[8] = "";
 	size_t n = strlen(msg_all);
-	char line[2048];
 
 	/* One write, so that lines of several processes on one terminal do not mix. */
 	vsnprintf(line, sizeof(line), fmt, ap);
-	fprintf(stderr, "%s: %s\n", msg_program, line);
+	if (msg_is_journal)
+		snprintf(in_front, sizeof(in_front), "<%d>", priority);
+	fprintf(stderr, "%s%s: %s\n", in_front, msg_program, line);
 	snprintf(msg_all + n, sizeof(msg_all) - n, "%s%s", n ? "; " : "", line);
 }
 
@@ -50,7 +63,16 @@ void msg(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	msg_print(fmt, ap);
+	msg_print(LOG_WARNING, fmt, ap);
+	va_end(ap);
+}
+
+void msg_info(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	msg_print(LOG_INFO, fmt, ap);
 	va_end(ap);
 }
 
@@ -61,7 +83,7 @@ void msg_debug(const char *fmt, ...)
 	if (!msg_is_verbose)
 		return;
 	va_start(ap, fmt);
-	msg_print(fmt, ap);
+	msg_print(LOG_DEBUG, fmt, ap);
 	va_end(ap);
 }
 
@@ -75,7 +97,7 @@ void msg_limited(struct msg_limit *l, unsigned int interval_s, const char *fmt, 
 		return;
 	}
 	va_start(ap, fmt);
-	msg_print(fmt, ap);
+	msg_print(LOG_WARNING, fmt, ap);
 	va_end(ap);
 	if (l->left_out)
 		msg("(the same %u times more since it was last said)", l->left_out);

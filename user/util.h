@@ -21,10 +21,14 @@ enum {
 	EXIT_ROLLED_BACK = 4, /* failed half-way, and undone */
 };
 
-/* Talk goes to stderr with the program's name in front. msg_debug() only after msg_verbose(). */
+/*
+ * Talk goes to stderr with the program's name in front, and to the journal with a priority: what is wrong is a
+ * warning, what was done is information. msg_debug() only after msg_verbose().
+ */
 void msg_init(const char *program);
 void msg_verbose(int on);
 void msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void msg_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void msg_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same message at most once in interval_s, with the number left out; state is the caller's. */
 struct msg_limit {

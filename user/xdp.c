@@ -232,7 +232,7 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 	}
 	if (!mode) {
 		if (loud && i->xdp == CONFIG_XDP_AUTO)
-			msg("%s: a virtual link: telemetry is taken off at tc, not at XDP", i->name);
+			msg_info("%s: a virtual link: telemetry is taken off at tc, not at XDP", i->name);
 		return 0;
 	}
 	if (!numbers_are_allowed()) {
@@ -250,9 +250,9 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 			return 0;
 		}
 		mode_now(link->ifindex, stats_id, &alone);
-		msg("%s: telemetry is taken off at %s XDP%s", i->name,
-		    mode == XDP_MODE_SKB ? "generic" : "native",
-		    alone ? ", alone: other XDP programs find the place taken" : "");
+		msg_info("%s: telemetry is taken off at %s XDP%s", i->name,
+			 mode == XDP_MODE_SKB ? "generic" : "native",
+			 alone ? ", alone: other XDP programs find the place taken" : "");
 	}
 	/* A virtual driver may need help at the other end, and a NIC takes the tag of a VLAN off. */
 	if (mode == XDP_MODE_SKB || (stack.device && !stack.vlans))
