@@ -3,6 +3,17 @@
 
 PACING_SKIP=100 # the capture itself begins with a gap
 
+# A path that stamps nothing and holds nothing up, so that h1's departures are what is seen behind it.
+pacing_up() {
+	[[ ${VIRTUAL_TIME:-} ]] || skip "times can be told in the VM only"
+	need tcpdump
+	net_up
+	net_in sw tc qdisc del dev p2 root
+	net_in h1 tc qdisc replace dev eth0 root fq timer_slack 1 flow_limit 1000
+	server h2
+	host_config h2 'auth: none' >"$CASE_DIR/h2.yaml"
+}
+
 # pacing_capture FILE COUNT: arrival times (s) and lengths of packets with telemetry at the other end of h1's cable.
 pacing_capture() {
 	timeout 60 nsenter --net="/run/netns/${NET_PREFIX}sw" tcpdump -Z root -i p1 -Q in -n -e -tt \
@@ -61,13 +72,7 @@ pacing_resumes() {
 pacing__one_flow_leaves_evenly() {
 	local mbit count off
 
-	[[ ${VIRTUAL_TIME:-} ]] || skip "times can be told in the VM only"
-	need tcpdump
-	net_up
-	net_in sw tc qdisc del dev p2 root
-	net_in h1 tc qdisc replace dev eth0 root fq timer_slack 1 flow_limit 1000
-	server h2
-	host_config h2 'auth: none' >"$CASE_DIR/h2.yaml"
+	pacing_up
 	daemon_start h2
 	while read -r mbit count off; do
 		host_config h1 "interfaces: [{name: eth0, role: host, speed: ${mbit}Mbit}]" 'pacing: {horizon: 20ms}' 'auth: none' \
@@ -91,13 +96,7 @@ pacing__one_flow_leaves_evenly() {
 pacing__of_a_pause_begins_at_its_end() {
 	local capture
 
-	[[ ${VIRTUAL_TIME:-} ]] || skip "times can be told in the VM only"
-	need tcpdump
-	net_up
-	net_in sw tc qdisc del dev p2 root
-	net_in h1 tc qdisc replace dev eth0 root fq timer_slack 1 flow_limit 1000
-	server h2
-	host_config h2 'auth: none' >"$CASE_DIR/h2.yaml"
+	pacing_up
 	host_config h1 'interfaces: [{name: eth0, role: host, speed: 50Mbit, pfc: obey}]' 'pacing: {horizon: 20ms}' 'auth: none' \
 		'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2
