@@ -391,14 +391,15 @@ static int map_plan(struct adopt *a, struct adopt_map *m, const char *dir, const
 	return 0;
 }
 
-static int control_carry(struct adopt *a, const struct adopt_map *m)
+/* The other version's control as it is now, in this one's layout. */
+static int control_read(const struct adopt_map *m, struct control *control)
 {
 	__u32 zero = 0;
 	char *entry = malloc(m->value.from_bytes);
 	int err = !entry ? -ENOMEM : bpf_map_lookup_elem(m->fd, &zero, entry) ? -errno : 0;
 
 	if (!err)
-		layout_apply(&m->value, entry, &a->control);
+		layout_apply(&m->value, entry, control);
 	free(entry);
 	return err;
 }
@@ -470,7 +471,7 @@ int adopt_plan(struct dataplane *dp)
 		if (!err && m->how == ADOPT_SHARED)
 			err = bpf_map__reuse_fd(m->to, m->fd);
 		if (!err && !strcmp(m->name, "control"))
-			err = control_carry(a, m);
+			err = control_read(m, &a->control);
 	}
 	if (err) {
 		msg("%s: the maps there are of another version, and %s cannot be understood: %s: run 'sluiced --detach --pin-dir %s' first",
@@ -608,8 +609,7 @@ int adopt_commit(struct dataplane *dp)
 {
 	struct adopt *a = dp->adopt;
 	const struct adopt_map *control = map_of(a, "control"), *m;
-	struct control now = a->control;
-	__u32 abi = 0, zero = 0;
+	struct control now = {};
 	char next[ADOPT_DIR], new[ADOPT_DIR];
 	unsigned int i;
 	int err = 0;
@@ -626,19 +626,17 @@ int adopt_commit(struct dataplane *dp)
 	}
 	/* Somebody may have set bypass while the programs were loaded. */
 	if (!err)
-		err = control_carry(a, control);
+		err = control_read(control, &now);
 	if (!err) {
-		dp->pins.ctl->bypass = a->control.bypass;
-		abi = a->control.abi;
-		a->control = now;
+		dp->pins.ctl->bypass = now.bypass;
 		m = map_of(a, "stats");
 		err = m->how == ADOPT_STATS ? stats_carry(a, m) : 0;
 	}
 	if (!err)
-		err = abi_set(control, zero);
+		err = abi_set(control, 0);
 	if (!err && rename(next, new)) {
 		err = -errno;
-		abi_set(control, abi);
+		abi_set(control, now.abi);
 	}
 	if (err) {
 		msg("%s: the maps of the other version stay at work: %s: start it again", dp->pin_dir, strerror(-err));

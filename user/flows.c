@@ -120,26 +120,25 @@ int peer_parse(const char *text, struct peer_key *peer)
 
 static int held_by_parse(struct flows_wish *w, const char *name)
 {
-	static const char *const words[] = { "rate", "hop", "credit", "pause", "window", "none" };
 	unsigned int i;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcmp(words[i], name))
-			w->held_by = words[i];
+	for (i = 0; i < FLOW_HOLDS; i++)
+		if (!strcmp(flow_hold_names[i], name))
+			w->held_by = flow_hold_names[i];
 	if (w->held_by)
 		return 0;
 	msg("--held-by '%s' is unknown: write rate, hop, credit, pause, window or none, as in the column WHY", name);
 	return -EINVAL;
 }
 
-static int watch_parse(struct flows_wish *w, const char *text)
+int seconds_parse(const char *option, const char *text, unsigned int most, double *value)
 {
 	char *end;
 
-	w->watch_s = strtod(text, &end);
-	if (end != text && !*end && w->watch_s >= 0.1 && w->watch_s <= 3600)
+	*value = strtod(text, &end);
+	if (end != text && !*end && *value >= 0.1 && *value <= most)
 		return 0;
-	msg("--watch '%s' is not a number of seconds from 0.1 to 3600: write for example 2", text);
+	msg("%s '%s' is not a number of seconds from 0.1 to %u: write for example 2", option, text, most);
 	return -EINVAL;
 }
 
@@ -175,7 +174,7 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 			/* Also as a word of its own, which getopt leaves to us. */
 			if (!optarg && optind < argc && argv[optind][0] != '-')
 				optarg = argv[optind++];
-			err = watch_parse(w, optarg ?: "1");
+			err = seconds_parse("--watch", optarg ?: "1", 3600, &w->watch_s);
 			break;
 		default:
 			err = -EINVAL;

@@ -110,9 +110,6 @@ struct histogram {
 	double sum_s;
 };
 
-static const char *const holds[] = { "none", "rate", "hop", "credit", "pause", "window" };
-#define HOLDS (sizeof(holds) / sizeof(holds[0]))
-
 /* What a flow had sent at the tick before. Of two flows in one slot neither is measured: both are taken by flow_why(). */
 struct sent {
 	__u64 flow; /* hash of its key */
@@ -123,7 +120,7 @@ struct sent {
 struct peer_sum {
 	struct peer_key key;
 	__u64 rtt_ns;
-	__u64 flows, held[HOLDS], rate_bps, window_bytes, queue_ns, age_ns;
+	__u64 flows, held[FLOW_HOLDS], rate_bps, window_bytes, queue_ns, age_ns;
 	q24_t u;
 };
 
@@ -254,7 +251,7 @@ static __u64 key_hash(const struct flow_key *key)
 	return hash;
 }
 
-/* What holds a flow, by what it sent since the tick before: its place in holds. */
+/* What holds a flow, by what it sent since the tick before: its place in flow_hold_names. */
 static unsigned int held_by(struct metrics *m, const struct flow_key *key, const struct flow *f, __u64 now)
 {
 	__u64 hash = key_hash(key);
@@ -267,7 +264,7 @@ static unsigned int held_by(struct metrics *m, const struct flow_key *key, const
 		why = flow_holds(key, f, &m->ctl, now, (f->tx_bytes - was.tx_bytes) * 8e9 / (now - was.at_ns));
 	else
 		why = flow_why(key, f, &m->ctl, now);
-	for (i = HOLDS - 1; i && strcmp(why, holds[i]); i--)
+	for (i = FLOW_HOLDS - 1; i && strcmp(why, flow_hold_names[i]); i--)
 		;
 	return i;
 }
@@ -297,7 +294,7 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 			histogram_add(&m->queue, queue);
 	}
 	held = held_by(m, key, f, now);
-	top_add(m, key, f, queue, f->last_fb_ns ? holds[held] : NULL);
+	top_add(m, key, f, queue, f->last_fb_ns ? flow_hold_names[held] : NULL);
 	p = peer_find(m, &key->remote);
 	if (!p)
 		return;
@@ -554,9 +551,9 @@ static void text_peers_and_flows(FILE *f, const struct metrics *m)
 	for (n = METRIC_PEER_FLOWS; n <= METRIC_PEER_RTT; n++) {
 		metric_head(f, n);
 		for (i = 0; n == METRIC_PEER_HELD && i < m->peers; i++)
-			for (k = 0; k < HOLDS; k++)
+			for (k = 0; k < FLOW_HOLDS; k++)
 				fprintf(f, "%s{peer=\"%s\",by=\"%s\"} %llu\n", about[n].name,
-					prefix_format(&m->peer[i].key, remote), holds[k], m->peer[i].held[k]);
+					prefix_format(&m->peer[i].key, remote), flow_hold_names[k], m->peer[i].held[k]);
 		for (i = 0; n != METRIC_PEER_HELD && i < m->peers; i++)
 			fprintf(f, "%s{peer=\"%s\"} %.15g\n", about[n].name,
 				prefix_format(&m->peer[i].key, remote), peer_value(n, &m->peer[i]));

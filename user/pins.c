@@ -166,16 +166,17 @@ static int flow_edge_near(const struct flow *f)
 	return f->edge_ns && f->seq_known && (__s32)(f->edge - f->seq_end) < (__s32)(f->mss ?: 1);
 }
 
+const char *const flow_hold_names[FLOW_HOLDS] = { "none", "rate", "hop", "credit", "pause", "window" };
+
 /* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */
 const char *flow_why(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now)
 {
-	static const char *const held[] = { "none", "rate", "hop", "credit", "pause" };
 	enum flow_state state = flow_state(f, ctl);
 
 	if ((state != FLOW_GOVERNED && state != FLOW_NO_FEEDBACK) || now > f->last_tx_ns + NSEC_PER_SEC)
 		return "none";
 	if (f->held != HELD_NOT)
-		return f->held < 5 ? held[f->held] : "unknown";
+		return f->held <= HELD_PAUSE ? flow_hold_names[f->held] : "unknown";
 	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
 }
 

@@ -53,6 +53,10 @@ enum flow_state {
 extern const char *const flow_state_names[FLOW_STATES];
 enum flow_state flow_state(const struct flow *f, const struct control *ctl);
 
+/* What holds a flow: enum flow_held as it stands in struct flow, and W. */
+#define FLOW_HOLDS 6
+extern const char *const flow_hold_names[FLOW_HOLDS];
+
 /* What its last packet waited for: "rate", "hop", "credit", "pause", "window", or "none", as where it is not governed. */
 const char *flow_why(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now);
 /*

@@ -532,20 +532,6 @@ static void row_to_ack(const struct replay *r, const struct row *row, struct hpc
 	}
 }
 
-static const char *kind_name(enum hpcc_kind kind)
-{
-	switch (kind) {
-	case HPCC_FIRST:
-		return "first";
-	case HPCC_FAST:
-		return "fast";
-	case HPCC_FULL:
-		return "full";
-	default:
-		return "skipped";
-	}
-}
-
 static int json_put(json_object *o, const char *key, json_object *value)
 {
 	if (value && !json_object_object_add(o, key, value))

@@ -36,8 +36,9 @@ void screen_size(unsigned int *columns, unsigned int *lines);
 void words_print(const char *text, unsigned int at, unsigned int indent);
 void flow_json(struct json_object *list, const struct flow_row *row, const struct flow_list *l, int watched);
 
-/* Of options, each with its message: a number from 1 to most, and the value of --peer. 0 or -EINVAL. */
+/* Of options, each with its message: a number from 1 to most, seconds from 0.1 to most, the value of --peer. 0 or -EINVAL. */
 int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value);
+int seconds_parse(const char *option, const char *text, unsigned int most, double *value);
 int peer_parse(const char *text, struct peer_key *peer);
 
 int cmd_status(int argc, char **argv);

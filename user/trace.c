@@ -32,20 +32,6 @@ static const char *const event_names[] = {
 	[TRACE_FEEDBACK] = "feedback",
 };
 
-/* As WHY of `flows`. */
-static const char *const held_names[] = {
-	[HELD_NOT] = "none",	  [HELD_RATE] = "rate",	  [HELD_HOP] = "hop",
-	[HELD_CREDIT] = "credit", [HELD_PAUSE] = "pause", [HELD_SOCKET] = "socket",
-};
-
-/* As of `replay`. */
-static const char *const kind_names[] = {
-	[HPCC_FIRST] = "first",
-	[HPCC_FAST] = "fast",
-	[HPCC_FULL] = "full",
-	[HPCC_SKIPPED] = "skipped",
-};
-
 struct tracer {
 	struct peer_key peer; /* prefixlen 0: any */
 	unsigned int port, every, count; /* 0: any; 1: all; 0: until it is ended */
@@ -70,17 +56,6 @@ static void end(int signal)
 }
 
 /* --- arguments --- */
-
-static int for_parse(struct tracer *t, const char *text)
-{
-	char *end;
-
-	t->for_s = strtod(text, &end);
-	if (end != text && !*end && t->for_s >= 0.1 && t->for_s <= 86400)
-		return 0;
-	msg("--for '%s' is not a number of seconds from 0.1 to 86400: write for example 10", text);
-	return -EINVAL;
-}
 
 static int trace_parse(int argc, char **argv, struct tracer *t)
 {
@@ -107,7 +82,7 @@ static int trace_parse(int argc, char **argv, struct tracer *t)
 			err = number_parse("--count", optarg, 1U << 30, &t->count);
 			break;
 		case 'f':
-			err = for_parse(t, optarg);
+			err = seconds_parse("--for", optarg, 86400, &t->for_s);
 			break;
 		case 'w':
 			t->path = optarg;
@@ -205,7 +180,7 @@ static void departure_json(struct json_object *o, const struct trace *r)
 
 	add_string(o, "verdict", r->verdict < STAT_MAX ? stat_names[r->verdict] : "unknown");
 	if (r->event != TRACE_DROP)
-		add_string(o, "held_by", d->held <= HELD_SOCKET ? held_names[d->held] : "unknown");
+		add_string(o, "held_by", d->held <= HELD_PAUSE ? flow_hold_names[d->held] : "socket");
 	add_u64(o, "waits_ns", d->departure_ns > r->ns ? d->departure_ns - r->ns : 0);
 	add_u64(o, "w_bytes", d->w_bytes);
 	if (d->inflight_known)
@@ -239,7 +214,7 @@ static void feedback_json(struct json_object *o, const struct trace_feedback *f)
 	struct json_object *hops = json_object_new_array();
 	unsigned int i;
 
-	add_string(o, "kind", f->kind <= HPCC_SKIPPED ? kind_names[f->kind] : "unknown");
+	add_string(o, "kind", kind_name(f->kind));
 	add_string(o, "control", f->swift ? "swift" : "hpcc");
 	add_string(o, "feedback", feedback_name(f->form));
 	add_bool(o, "probe", f->probe);

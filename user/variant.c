@@ -56,3 +56,17 @@ int feedback_parse(const char *name, enum rx_feedback *feedback)
 	*feedback = i;
 	return 0;
 }
+
+const char *kind_name(enum hpcc_kind kind)
+{
+	switch (kind) {
+	case HPCC_FIRST:
+		return "first";
+	case HPCC_FAST:
+		return "fast";
+	case HPCC_FULL:
+		return "full";
+	default:
+		return "skipped";
+	}
+}

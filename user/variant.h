@@ -17,4 +17,7 @@ int variant_parse(const char *name, enum hpcc_variant *variant);
 const char *feedback_name(__u32 feedback);
 int feedback_parse(const char *name, enum rx_feedback *feedback);
 
+/* Those of enum hpcc_kind. */
+const char *kind_name(enum hpcc_kind kind);
+
 #endif

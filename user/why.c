@@ -47,15 +47,13 @@ static const char *const verdict_names[] = {
 	[WHY_UNHELD] = "unheld",   [WHY_PAUSE] = "pause",
 };
 
-static const char *const looked[] = { "none", "rate", "hop", "credit", "pause", "window" };
-#define LOOKED 6
 
 struct why {
 	struct flow_key key;
 	struct flow flow; /* as it was at the end */
 	struct control ctl;
 	__u64 now_ns, took_ns;
-	unsigned int looks, held[LOOKED], full; /* full: with as much as W under way */
+	unsigned int looks, held[FLOW_HOLDS], full; /* full: with as much as W under way */
 	__u64 sent_bps, rate_bps, under_way; /* R, and bytes without feedback: the mean of all looks */
 	__u64 feedbacks_per_s;
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
@@ -163,8 +161,8 @@ static void why_look(struct why *w, const struct flow *before)
 	unsigned int i;
 	__u64 ns, bytes;
 
-	for (i = 0; i < LOOKED; i++)
-		w->held[i] += !strcmp(held, looked[i]);
+	for (i = 0; i < FLOW_HOLDS; i++)
+		w->held[i] += !strcmp(held, flow_hold_names[i]);
 	w->full += flow_fills_w(&w->flow, now_ns());
 	w->under_way += flow_under_way(&w->flow);
 	w->looks++;
@@ -235,12 +233,12 @@ static enum why_verdict why_judge(const struct why *w)
 		return WHY_OBSERVE;
 	if (!f->feedbacks)
 		return WHY_START;
-	for (i = 1; i < LOOKED; i++)
+	for (i = 1; i < FLOW_HOLDS; i++)
 		if (w->held[i] > w->held[most])
 			most = i;
 	/* What waits in every fifth look waits. */
 	if (!most)
-		for (i = 1; i < LOOKED; i++)
+		for (i = 1; i < FLOW_HOLDS; i++)
 			if (w->held[i] * 5 >= w->looks && (!most || w->held[i] > w->held[most]))
 				most = i;
 	/* R is never the bound of a VOQ's flow where HPCC is off. */
@@ -500,9 +498,9 @@ static void why_text(const struct why *w)
 		why_line("sent", text);
 	}
 	snprintf(text, sizeof(text), "%u in %s:", w->looks, time_text(w->took_ns, t));
-	for (i = 0; i < LOOKED; i++)
+	for (i = 0; i < FLOW_HOLDS; i++)
 		if (w->held[i])
-			snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %u", looked[i], w->held[i]);
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %u", flow_hold_names[i], w->held[i]);
 	why_line("looks", text);
 }
 
@@ -554,8 +552,8 @@ static int why_json(const struct why *w)
 	}
 	json_object_object_add(o, "hops", list);
 	looks = json_object_new_object();
-	for (i = 0; i < LOOKED; i++)
-		add_u64(looks, looked[i], w->held[i]);
+	for (i = 0; i < FLOW_HOLDS; i++)
+		add_u64(looks, flow_hold_names[i], w->held[i]);
 	json_object_object_add(o, "looks", looks);
 	add_u64(o, "looked_for_ns", w->took_ns);
 	return show_json(o);

@@ -15,13 +15,11 @@ auth_keys() {
 auth_config() { host_config "$1" "auth: $CASE_DIR/$1.key" >"$CASE_DIR/$1.yaml"; }
 
 # First both know the new key, then both sign with it, then both forget the old one.
-# On one CPU: two may hand on packets of a flow in another order, and telemetry that comes late counts as replayed.
+# On one CPU: telemetry that comes late counts as replayed.
 auth__keys_are_exchanged_under_load() {
-	local keys node cpu
+	local keys node
 
-	cpu=$(taskset -pc $BASHPID)
-	cpu=${cpu##* }
-	taskset -pc "${cpu%%[,-]*}" $BASHPID >/dev/null
+	on_one_cpu
 	net_up
 	for node in h1 h2; do
 		auth_keys $node $KEY

@@ -219,7 +219,12 @@ crash__pins_of_another_version() {
 	expect "what it says" "$(<"$CASE_DIR/status.log")" has "of another version"
 	net_state h1 >"$CASE_DIR/after.txt"
 	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
-	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+	crash_detach_other "$BUILD"
+}
+
+# crash_detach_other DIR: what h1 has is of another version than DIR/sluiced, which leaves nothing of it all the same.
+crash_detach_other() {
+	net_in h1 "$1/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach" $? -eq 0
 	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version: filters of 1 interfaces"
 	leftovers_none

@@ -58,6 +58,7 @@ trace__is_what_leaves_and_what_it_was_decided_by() {
 	local port wire=sluice.msg
 
 	need tshark
+	on_one_cpu # or lines may not be in the order of the decisions
 	trace_network
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -90,6 +91,7 @@ trace__is_what_leaves_and_what_it_was_decided_by() {
 trace__can_be_replayed() {
 	local port
 
+	on_one_cpu # or lines may not be in the order of the decisions
 	trace_network
 	trace_start h1 whole --for 4
 	bulk_start h1 10.2.0.2

@@ -4,6 +4,15 @@
 TRAFFIC_PORT=5201
 SERVERS=()
 
+# The rest of a case is on one CPU: two may hand on packets of a flow in another order.
+on_one_cpu() {
+	local cpus
+
+	cpus=$(taskset -pc $BASHPID)
+	cpus=${cpus##* }
+	taskset -pc "${cpus%%[,-]*}" $BASHPID >/dev/null || fail "taskset"
+}
+
 # server NODE [PORT]: an iperf3 server that listens.
 server() {
 	local ns=$1 port=${2:-$TRAFFIC_PORT}
