@@ -73,7 +73,7 @@ static const struct option_number {
 };
 
 /* What a column holds: ack_seq.. or COL_HOP + HOP_COLS * hop + bps.. */
-enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_RANDOM, COL_FLOWS, COL_HOP };
+enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_RANDOM, COL_FLOWS, COL_GAP, COL_HOP };
 enum hop_column { HOP_BPS, HOP_TS, HOP_TX, HOP_QLEN, HOP_COLS };
 
 #define COLS (COL_HOP + HOP_COLS * HPCC_MAX_HOPS)
@@ -89,6 +89,7 @@ static const struct column_kind {
 	[COL_HOPS] = { "hops", NULL, 0, HPCC_MAX_HOPS },
 	[COL_RANDOM] = { "random", NULL, 0, 0xffffffff },
 	[COL_FLOWS] = { "flows", NULL, 0, RX_N_MAX },
+	[COL_GAP] = { "gap_ns", NULL, 0, TS_MAX_NS },
 	[COL_HOP + HOP_BPS] = { "b", "_bps", 1, BPS_MAX },
 	[COL_HOP + HOP_TS] = { "ts", "_ns", 0, TS_MAX_NS },
 	[COL_HOP + HOP_TX] = { "tx", "_bytes", 0, ~0ULL },
@@ -109,7 +110,7 @@ struct replay {
 	int column_of[COLUMNS_MAX]; /* field of a line -> column, or COL_OTHER */
 	int fields;
 	int hops; /* that the header has columns for */
-	int has_flows; /* likewise */
+	int has_flows, has_gap; /* likewise */
 	struct hpcc_params params, fixed; /* as they are now, and as the options say */
 	__u64 flows; /* N of params; 0: they are as the options say */
 	struct hpcc_state state;
@@ -142,6 +143,8 @@ static void replay_usage(FILE *to)
 	      " ack_seq,snd_nxt,path_id,hops,b0_bps,ts0_ns,tx0_bytes,q0_bytes,b1_bps,...,q4_bytes\n"
 	      "With the variant probabilistic also random, the 32 bits by which a decrease is used or\n"
 	      "not. With a column flows, N: W_AI is w-init * (1 - eta) / N for that row, where N is not 0.\n"
+	      "With a column gap_ns, the time between the arrivals at the receiver of this packet and of the\n"
+	      "last that was not skipped, where it is not 0: how often a cut ts wrapped in a pause.\n"
 	      "Columns with other names are ignored, as are those of the hops that a row does not\n"
 	      "have. ts and tx may be whole or cut to the 24 bits of ns and 27 bits of bytes of\n"
 	      "the wire; ack_seq and snd_nxt must not wrap.\n"
@@ -359,11 +362,13 @@ static const char *column_name(int column, char *name, size_t size)
 	return name;
 }
 
-/* Only chance needs a random number, and nobody must say N. */
+/* Only chance needs a random number, and nobody must say N or the gap. */
 static int column_is_used(const struct replay *r, int column)
 {
 	if (column == COL_FLOWS)
 		return r->has_flows;
+	if (column == COL_GAP)
+		return r->has_gap;
 	return column != COL_RANDOM || r->params.variant == HPCC_PROBABILISTIC;
 }
 
@@ -394,6 +399,7 @@ static int header_parse(struct replay *r)
 		}
 	}
 	r->has_flows = field_of[COL_FLOWS] != COL_OTHER;
+	r->has_gap = field_of[COL_GAP] != COL_OTHER;
 	/* All of hop 0; of later hops everything or nothing, and none after one that is missing. */
 	r->hops = 0;
 	for (hop = 0; hop < HPCC_MAX_HOPS; hop++)
@@ -489,7 +495,7 @@ static int row_is_whole(const struct row *row)
  * The time since the recorded row, which the core wants in order to count the wraps of 24 bits, and
  * with Sampling Frequency to know for how many feedbacks a row stands.
  *
- * Whole clocks say it. Cut ones do not: then the core takes the nearest, and a pause of more than
+ * A column may say it, and whole clocks do. Cut ones do not: then the core takes the nearest, and a pause of more than
  * half the wrap would look like a step back and be skipped, as would what follows, until the clock
  * comes round to the old record. The sequence tells the two apart: what was sent later did not go
  * back by milliseconds. A pause of a whole wrap or more leaves no trace in a cut clock.
@@ -498,6 +504,8 @@ static __s64 row_gap_ns(const struct replay *r, const struct row *row)
 {
 	__u64 reorder_ns = 8 * r->params.t_ns, ahead_ns;
 
+	if (row->value[COL_GAP])
+		return row->value[COL_GAP];
 	if (row_is_whole(row) || row_is_whole(&r->recorded))
 		return row_ts_ns(row, 0) - row_ts_ns(&r->recorded, 0);
 	if (reorder_ns < REORDER_MIN_NS)

@@ -221,6 +221,8 @@ static void feedback_json(struct json_object *o, const struct trace_feedback *f)
 	add_u64(o, "ack_seq", f->ack.seq);
 	add_u64(o, "snd_nxt", f->ack.snd_nxt);
 	add_u64(o, "path_id", f->ack.path_id);
+	if (f->ack.gap_ns != HPCC_GAP_UNKNOWN)
+		json_object_object_add(o, "gap_ns", json_object_new_int64(f->ack.gap_ns));
 	for (i = 0; f->form == RX_HOPS && i < f->ack.hops && i < HPCC_MAX_HOPS; i++)
 		json_object_array_add(hops, hop_json(f, i));
 	json_object_object_add(o, "hops", hops);

@@ -553,6 +553,39 @@ Test(replay, cmd_replay__pauses_and_steps_back)
 	}
 }
 
+/* Who knows the gap tells a pause of 15.8 ms from a step back of 1 ms, which the clock of 24 bits does not. */
+Test(replay, cmd_replay__gap)
+{
+	static const struct {
+		const char *gap, *t_ns, *line;
+	} t[] = {
+		{ "0", "2000000", "\n2,skipped," },
+		{ "900000", "2000000", "\n2,skipped," },
+		{ "15900000", "2000000", "\n2,full," }, /* it is no pause, below 8 T */
+		{ "15900000", "4160", "\n2,first," },
+		{ "32000000", "2000000", "\n2,first," },
+	};
+	static const char rows[] = ONE_HOP ",gap_ns\n"
+					   "100,50,7,1,10000000000,1000000,0,0,0\n"
+					   "101,500,7,1,10000000000,0,1000,0,%s\n";
+	char text[400];
+	struct result r;
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		snprintf(text, sizeof(text), rows, t[i].gap);
+		r = REPLAY(text, "--base-rtt-ns", t[i].t_ns, "-");
+		cr_expect_eq(r.code, 0, "%s", r.err);
+		cr_expect_not_null(strstr(r.out, t[i].line), "%s with T %s: %s", t[i].gap, t[i].t_ns, r.out);
+		result_free(&r);
+	}
+	snprintf(text, sizeof(text), rows, "-1");
+	r = REPLAY(text, "-");
+	cr_expect_eq(r.code, 1);
+	cr_expect_not_null(strstr(r.err, "stdin:3: gap_ns is \"-1\""), "%s", r.err);
+	result_free(&r);
+}
+
 /* A skipped row is not what the next is compared with, nor is its clock. */
 Test(replay, cmd_replay__gaps_count_from_the_recorded_row)
 {
