@@ -9,16 +9,18 @@
  */
 
 /* Is the tag of a message right, under one of our keys? Its reports are in text already. 0: it is. */
-static __attribute__((noinline)) int batch_auth(ctx_t *ctx, const struct msg *m,
-						struct wire_batch_text *text, __u64 *seq)
+CORE_GLOBAL int batch_auth(ctx_t *ctx, const struct msg *m, struct wire_batch_text *text, __u64 *seq)
 {
 	const struct control *ctl = control_get();
-	__u32 words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
 	const struct auth_keys *k;
 	struct wire_auth auth;
 	__u64 sent, diff;
+	__u32 words;
 
-	if (!ctl || ctx_load(ctx, m->offset + wire_length(&m->hdr) - sizeof(auth), &auth, sizeof(auth)))
+	if (!m || !text || !seq || !ctl)
+		return STAT_RX_BAD_AUTH;
+	words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
+	if (ctx_load(ctx, m->offset + wire_length(&m->hdr) - sizeof(auth), &auth, sizeof(auth)))
 		return STAT_RX_TRUNCATED;
 	k = auth_keys_get(ctl);
 	if (!k)

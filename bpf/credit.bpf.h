@@ -69,13 +69,13 @@ static inline int arrival_weigh(ctx_t *ctx, const struct msg *m, const struct in
  * What there is to say of a packet with a VOQ block, into space->news; its inner packet is sound. Returns whether
  * the block makes sense. The words of INT-MD that hops have added are in the bytes, too.
  */
-static __attribute__((noinline)) int arrival_read(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+CORE_GLOBAL int arrival_read(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	struct scratch_space *space = scratch_get();
 	const struct wire_voq *voq;
 	struct arrival_news *told;
 
-	if (!space)
+	if (!m || !p || !space)
 		return 0;
 	told = &space->news;
 	voq = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr) - sizeof(*voq), sizeof(*voq));

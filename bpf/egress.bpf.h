@@ -38,17 +38,25 @@ struct egress_pkt {
 	__u32 payload_bytes;
 	__u32 seq;	     /* of TCP */
 	__u32 pad_bytes; /* Ethernet padding behind the IP packet; it stays there */
+	/* What comes in front of it; 0: nothing of that */
+	__u32 telem_bytes, voq_bytes, echo_bytes, auth_bytes;
+	__u32 intmd;	    /* bytes of INT-MD, */
+	__u32 growth;	    /*   and by how much hops may lengthen it */
+	__u32 echo_version; /* see egress_echo() */
 	__u8 tos;
 	__u8 df;
 	__u8 v6;
 	__u8 syn, ack, fin, rst;
 };
 
-static inline enum sluice_stat egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
+/* Returns an enum sluice_stat. Global as msg_parse() is: p is verified as any packet from there on. */
+CORE_GLOBAL int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 {
 	__u16 proto = bpf_ntohs(ctx->protocol);
 	struct ip_info ip = {};
 
+	if (!p)
+		return STAT_TX_OTHER;
 	switch (ip_parse(ctx, WIRE_ETH_BYTES, proto, &ip)) {
 	case IP_OK:
 		break;
@@ -579,21 +587,34 @@ static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct e
 }
 
 /*
- * The echo that waits in the flow, if there is one that has not been sent, and what the header says of
- * it. Bytes, 0 for none. The caller puts *seen into slot->sent when the packet that carries it is on its way.
+ * The echo that waits in the flow, if there is one that has not been sent, behind the other blocks, and what the
+ * header says of it. The caller puts echo_version into slot->sent when the packet that carries it is on its way.
+ * Returns 0 for a packet with blocks that do not fit, which is none. Global as msg_parse() is:
+ * the rest of egress_flow() is verified once, not for each combination of blocks.
  */
-static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, struct wire_hdr *hdr,
-				__u32 *seen, __u64 now_ns)
+CORE_GLOBAL int egress_echo(const struct flow *f, struct egress_head *head, struct egress_pkt *p)
 {
-	const struct flow_echo *slot = &f->echo;
-	__u32 version = *(const volatile __u32 *)&slot->version, n = slot->hops, form = slot->form;
+	const struct flow_echo *slot;
+	__u32 version, n, form, at;
+	struct wire_echo *e;
 	__u64 age;
 	int i;
 
+	if (!f || !head || !p)
+		return 0;
+	at = p->telem_bytes + p->voq_bytes;
+	bound_here(at);
+	if (at > sizeof(struct wire_telem) + sizeof(struct wire_voq)) /* never; the verifier wants to hear it */
+		return 0;
+	e = (struct wire_echo *)(head->blocks + at);
+	slot = &f->echo;
+	version = *(const volatile __u32 *)&slot->version;
+	n = slot->hops;
+	form = slot->form;
 	bound_here(n);
 	if (version == slot->sent || version & 1 || n > HPCC_MAX_HOPS)
-		return 0;
-	age = (now_ns - slot->rx_ns) >> WIRE_AGE_SHIFT;
+		return 1;
+	age = (p->now_ns - slot->rx_ns) >> WIRE_AGE_SHIFT;
 	e->seq = bpf_htonl(slot->seq);
 	e->age = bpf_htons(age > 0xffff ? 0xffff : age);
 	e->nhop_path = bpf_htons(slot->nhop_path);
@@ -603,12 +624,13 @@ static inline __u32 egress_echo(const struct flow *f, struct wire_echo *e, struc
 		*(__be64 *)e->hop[i] = bpf_cpu_to_be64(slot->hop[i]);
 	if (*(const volatile __u32 *)&slot->version != version) {
 		stats_count(STAT_ECHO_TORN);
-		return 0;
+		return 1;
 	}
-	*seen = version;
-	hdr->echo_hops = n;
-	hdr->flags |= WIRE_F_ECHO | (form == RX_WINDOW ? WIRE_F_WINDOW : form == RX_RATIO ? WIRE_F_RATIO : 0);
-	return WIRE_ECHO_BYTES(n);
+	p->echo_version = version;
+	p->echo_bytes = WIRE_ECHO_BYTES(n);
+	head->hdr.echo_hops = n;
+	head->hdr.flags |= WIRE_F_ECHO | (form == RX_WINDOW ? WIRE_F_WINDOW : form == RX_RATIO ? WIRE_F_RATIO : 0);
+	return 1;
 }
 
 /*
@@ -633,12 +655,10 @@ static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64
 static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p,
 					   struct flow *f, const struct control *ctl)
 {
-	__u32 outer = egress_outer_bytes(p), telem_bytes, echo_bytes, wire_bytes, segment, segs, bytes;
-	__u32 intmd = 0, growth = 0, voq_bytes = 0;
+	__u32 outer = egress_outer_bytes(p), wire_bytes, segment, segs, bytes, room, at;
 	__u64 limit_ns = 0;
 	struct scratch_space *space = scratch_get();
 	struct egress_head *head;
-	__u32 echo_version = 0, echo_at, room, auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
 	struct host *peer;
 	struct voq *v = 0;
 	int due, enforced;
@@ -679,44 +699,42 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	head->hdr.flags = 0;
 	room = flow_room(f);
 	due = p->payload_bytes && flow_telem_is_due(f, p->now_ns);
-	telem_bytes = due && f->encoding == ENCODING_HPCC ? WIRE_TELEM_BYTES(room) : 0;
+	if (due && f->encoding == ENCODING_HPCC)
+		p->telem_bytes = WIRE_TELEM_BYTES(room);
 	if (due && f->encoding == ENCODING_INT_MD) {
-		intmd = egress_intmd(ctx, room, f->port_flags & PORT_F_STAMP);
-		growth = egress_intmd_growth(space);
+		p->intmd = egress_intmd(ctx, room, f->port_flags & PORT_F_STAMP);
+		p->growth = egress_intmd_growth(space);
 	}
 	/* A packet of several datagrams leaves without our header: nobody would know that it has arrived. */
 	if (p->payload_bytes && voq_is_due(f) && !(p->key.proto == IPPROTO_UDP && ctx->gso_size))
 		v = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
 	if (v) {
-		voq_bytes = WIRE_VOQ_BYTES;
+		p->voq_bytes = WIRE_VOQ_BYTES;
 		head->hdr.flags = WIRE_F_VOQ;
 	}
+	p->auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
-	echo_at = telem_bytes + voq_bytes;
-	bound_here(echo_at);
-	if (echo_at > sizeof(struct wire_telem) + sizeof(struct wire_voq)) /* never; the verifier wants to hear it */
+	if (!egress_echo(f, head, p)) /* never */
 		return STAT_TX_ENCAP_FAILED;
-	echo_bytes = egress_echo(f, (struct wire_echo *)(head->blocks + echo_at),
-				 &head->hdr, &echo_version, p->now_ns);
-	if (!p->payload_bytes && !echo_bytes)
+	if (!p->payload_bytes && !p->echo_bytes)
 		return STAT_TX_PLAIN_ACK;
-	wire_bytes = WIRE_HDR_BYTES + echo_at + echo_bytes + auth_bytes;
-	outer += intmd;
+	wire_bytes = WIRE_HDR_BYTES + p->telem_bytes + p->voq_bytes + p->echo_bytes + p->auth_bytes;
+	outer += p->intmd;
 
 	/* What one segment weighs on the wire, and does it fit, here and with what the hops add? */
 	segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + outer + wire_bytes;
-	if (segment + growth > f->mtu + WIRE_ETH_BYTES) {
+	if (segment + p->growth > f->mtu + WIRE_ETH_BYTES) {
 		f->flags &= ~FLOW_F_TELEM;
 		return STAT_TX_MTU;
 	}
-	if (ctx->len + outer + wire_bytes + growth > 0xffff)
+	if (ctx->len + outer + wire_bytes + p->growth > 0xffff)
 		return STAT_TX_TOO_LONG;
 	segs = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
 	if (segment - p->hdr_bytes - outer - wire_bytes >= f->mss) {
 		f->mss = segment - p->hdr_bytes - outer - wire_bytes;
-		f->segment = p->hdr_bytes + outer - intmd + WIRE_HDR_BYTES + voq_bytes + auth_bytes + f->mss +
-			     (flow_telem_is_dense(f) ? telem_bytes + intmd : 0);
+		f->segment = p->hdr_bytes + outer - p->intmd + WIRE_HDR_BYTES + p->voq_bytes + p->auth_bytes + f->mss +
+			     (flow_telem_is_dense(f) ? p->telem_bytes + p->intmd : 0);
 	}
 
 	enforced = ctl->mode == MODE_ENFORCE && p->payload_bytes;
@@ -724,10 +742,11 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (enforced && egress_is_early(ctx, p, f, ctl, space->pause_ns))
 		return STAT_TX_HORIZON;
 	if (v) {
-		bound_here(telem_bytes);
-		if (telem_bytes > sizeof(struct wire_telem)) /* never */
+		at = p->telem_bytes;
+		bound_here(at);
+		if (at > sizeof(struct wire_telem)) /* never */
 			return STAT_TX_ENCAP_FAILED;
-		voq_send(f, v, p->now_ns, bytes, (struct wire_voq *)(head->blocks + telem_bytes));
+		voq_send(f, v, p->now_ns, bytes, (struct wire_voq *)(head->blocks + at));
 		limit_ns = v->params.limit_ns;
 	}
 	if (enforced)
@@ -741,34 +760,34 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	 */
 	if (p->key.proto == IPPROTO_UDP && ctx->gso_size)
 		return STAT_TX_UDP_GSO;
-	if ((telem_bytes || intmd) && delay_is_wanted(f))
+	if ((p->telem_bytes || p->intmd) && delay_is_wanted(f))
 		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
 	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
-	head->hdr.max_hops = telem_bytes ? room : 0;
-	if (auth_bytes)
+	head->hdr.max_hops = p->telem_bytes ? room : 0;
+	if (p->auth_bytes)
 		head->hdr.flags |= WIRE_F_AUTH;
 	head->hdr.seq = bpf_htonl((__u32)seq);
-	if (auth_bytes && !egress_sign(head, p, echo_at, echo_bytes, p->now_ns + ctl->seq_base_ns))
+	if (p->auth_bytes && !egress_sign(head, p, p->telem_bytes + p->voq_bytes, p->echo_bytes, p->now_ns + ctl->seq_base_ns))
 		return STAT_TX_ENCAP_FAILED;
 	if (f->port_flags & PORT_F_STAMP)
-		egress_stamp(ctx, head, bytes, telem_bytes);
+		egress_stamp(ctx, head, bytes, p->telem_bytes);
 	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-	    (intmd ? egress_intmd_store(ctx, p, head, intmd, outer - intmd + wire_bytes) :
-		     egress_head_store(ctx, p, head, outer + wire_bytes))) {
+	    (p->intmd ? egress_intmd_store(ctx, p, head, p->intmd, outer - p->intmd + wire_bytes) :
+			egress_head_store(ctx, p, head, outer + wire_bytes))) {
 		if (p->key.proto == IPPROTO_UDP)
 			f->flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
 	}
-	if (telem_bytes || intmd) {
+	if (p->telem_bytes || p->intmd) {
 		f->telem_tx_ns = p->now_ns;
 		if (!peer->unanswered_ns)
 			peer->unanswered_ns = p->now_ns;
 	} else if (p->payload_bytes) {
 		stats_count(STAT_TX_BARE);
 	}
-	if (echo_bytes)
-		f->echo.sent = echo_version;
+	if (p->echo_bytes)
+		f->echo.sent = p->echo_version;
 	if (head->hdr.flags & WIRE_F_WINDOW)
 		stats_count(STAT_TX_WINDOW);
 	if (head->hdr.flags & WIRE_F_RATIO)

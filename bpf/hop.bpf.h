@@ -104,19 +104,26 @@ static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg
 	return STAT_HOP_STAMPED;
 }
 
+/* As msg_parse(), behind what tags there are. */
+CORE_GLOBAL int hop_parse(struct __sk_buff *ctx, __u32 offset, __u32 proto, struct msg *m)
+{
+	return m ? msg_parse_at(ctx, offset, proto, m) : MSG_NOT_OURS;
+}
+
 /* Parses and stamps. */
 static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_state)
 {
 	const struct control *ctl = control_get();
 	__u32 ifindex = ctx->ifindex, offset = WIRE_ETH_BYTES;
 	__u16 proto = bpf_ntohs(ctx->protocol);
+	struct scratch_space *space = scratch_get();
 	struct qdisc_state s = {};
 	const struct port *port;
-	enum wire_check why = WIRE_OK;
-	struct msg m = {};
+	const struct msg *m;
 
-	if (!ctl || ctl->bypass)
+	if (!ctl || !space || ctl->bypass)
 		return STAT_HOP_OTHER;
+	m = &space->msg;
 	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD) {
 		const __be16 *inner = pkt_bytes(ctx, offset + 2, sizeof(*inner));
 
@@ -125,7 +132,7 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 		proto = bpf_ntohs(*inner);
 		offset += 4;
 	}
-	switch (msg_parse(ctx, offset, proto, &m, &why)) {
+	switch (hop_parse(ctx, offset, proto, &space->msg)) {
 	case MSG_NOT_OURS:
 		return STAT_HOP_OTHER;
 	case MSG_OK:
@@ -136,20 +143,20 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port)
 		return STAT_HOP_OTHER;
-	if (wire_message(&m.hdr) == WIRE_DATA && m.hdr.flags & WIRE_F_VOQ) {
+	if (wire_message(&m->hdr) == WIRE_DATA && m->hdr.flags & WIRE_F_VOQ) {
 		if (port->flags & PORT_F_VOQ_UP)
-			tor_up(ctx, &m);
-		if (port->flags & PORT_F_VOQ_DOWN && tor_down(ctx, &m))
+			tor_up(ctx, m);
+		if (port->flags & PORT_F_VOQ_DOWN && tor_down(ctx, m))
 			return STAT_HOP_CREDIT;
 	}
-	if (port_read(ctx, port, m.ip.tos, kernel_state, &s))
+	if (port_read(ctx, port, m->ip.tos, kernel_state, &s))
 		return STAT_HOP_NO_QUEUE;
 	/* What waits for credit is no queue of this port: as with a node's uplink (egress_stamp()). */
 	if (port->flags & PORT_F_VOQ_UP && port->flags & PORT_F_EDT)
 		s.backlog_bytes = 0;
-	if (m.intmd)
-		return intmd_hop(ctx, &m, port, &s);
-	return hop_write(ctx, &m, port, &s);
+	if (m->intmd)
+		return intmd_hop(ctx, m, port, &s);
+	return hop_write(ctx, m, port, &s);
 }
 
 SEC("tc")

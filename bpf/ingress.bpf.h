@@ -59,17 +59,21 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	__sync_fetch_and_add(&e->version, 1);
 }
 
-/* Reads and checks the inner packet. */
-static __attribute__((noinline)) enum sluice_stat ingress_parse(ctx_t *ctx, const struct msg *m,
-								  struct ingress_pkt *p)
+/* Reads and checks the inner packet. Returns an enum sluice_stat. */
+CORE_GLOBAL int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
-	__u32 wire_bytes = wire_length(&m->hdr);
 	struct ip_info ip = {};
 	const __be16 *l4;
-	__u16 proto = m->ip.v6 ? ETH_P_IPV6 : ETH_P_IP;
-	int data = wire_message(&m->hdr) == WIRE_DATA;
-	int reply = wire_message(&m->hdr) == WIRE_PROBE_REPLY;
+	__u32 wire_bytes;
+	__u16 proto;
+	int data, reply;
 
+	if (!m || !p)
+		return STAT_RX_OTHER;
+	wire_bytes = wire_length(&m->hdr);
+	proto = m->ip.v6 ? ETH_P_IPV6 : ETH_P_IP;
+	data = wire_message(&m->hdr) == WIRE_DATA;
+	reply = wire_message(&m->hdr) == WIRE_PROBE_REPLY;
 	p->inner = m->offset + wire_bytes;
 	if (m->shim.ip_proto != (m->ip.v6 ? IPPROTO_IPV6 : IPPROTO_IPIP))
 		return STAT_RX_MISMATCH;
@@ -103,7 +107,7 @@ static __attribute__((noinline)) enum sluice_stat ingress_parse(ctx_t *ctx, cons
  * Is the tag right, under one of our keys? Leaves the text for ingress_probe(). The tags are compared as
  * numbers: nothing depends on where they differ.
  */
-static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
+CORE_GLOBAL int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
@@ -114,7 +118,7 @@ static __attribute__((noinline)) int ingress_auth(ctx_t *ctx, const struct msg *
 	__u64 sent, diff;
 	int reply;
 
-	if (!space || !ctl)
+	if (!m || !p || !space || !ctl)
 		return STAT_RX_BAD_AUTH;
 	k = auth_keys_get(ctl);
 	if (!k)
@@ -470,15 +474,15 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 {
 	const struct control *ctl = control_get();
 	struct scratch_space *space = scratch_get();
-	enum wire_check why = WIRE_OK;
 	struct ingress_pkt *p;
 	struct host *h;
-	struct msg m = {};
+	struct msg *m;
 
 	*verdict = STAT_RX_OTHER;
 	if (!ctl || !space)
 		return CTX_PASS;
-	switch (msg_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &m, &why)) {
+	m = &space->msg;
+	switch (msg_parse(ctx, m)) {
 	case MSG_NOT_OURS:
 		ingress_plain(ctx, ctl);
 		return CTX_PASS;
@@ -486,58 +490,58 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_TRUNCATED;
 		return CTX_PASS;
 	case MSG_BAD:
-		*verdict = why == WIRE_NOT_HPCC	  ? STAT_RX_NOT_HPCC
-			   : why == WIRE_BAD_VERSION ? STAT_RX_BAD_VERSION
-			   : why == WIRE_BAD_MSG	  ? STAT_RX_BAD_MSG
-			   : why == WIRE_BAD_HOPS	  ? STAT_RX_BAD_HOPS
+		*verdict = m->why == WIRE_NOT_HPCC	  ? STAT_RX_NOT_HPCC
+			   : m->why == WIRE_BAD_VERSION ? STAT_RX_BAD_VERSION
+			   : m->why == WIRE_BAD_MSG	  ? STAT_RX_BAD_MSG
+			   : m->why == WIRE_BAD_HOPS	  ? STAT_RX_BAD_HOPS
 						  : STAT_RX_BAD_LENGTH;
 		return CTX_PASS;
 	case MSG_OK:
 		break;
 	}
-	h = bpf_map_lookup_elem(&hosts, &m.ip.src);
-	if (!host_is_peer(&m.ip.src, h, ctl->epoch)) {
+	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
+	if (!host_is_peer(&m->ip.src, h, ctl->epoch)) {
 		*verdict = STAT_RX_FOREIGN;
 		return CTX_PASS;
 	}
-	if (ctl->auth && !(m.hdr.flags & WIRE_F_AUTH)) {
+	if (ctl->auth && !(m->hdr.flags & WIRE_F_AUTH)) {
 		*verdict = STAT_RX_NO_AUTH;
 		return CTX_PASS;
 	}
-	if (wire_is_batch(&m.hdr)) {
-		*verdict = batch_take(ctx, &m, h, ctl);
+	if (wire_is_batch(&m->hdr)) {
+		*verdict = batch_take(ctx, m, h, ctl);
 		return *verdict == STAT_RX_FEEDBACK || *verdict == STAT_RX_CREDIT || *verdict == STAT_RX_RATE ?
 			       CTX_DROP : CTX_PASS;
 	}
 	p = &space->ingress;
 	__builtin_memset(p, 0, sizeof(*p));
-	*verdict = ingress_parse(ctx, &m, p);
+	*verdict = ingress_parse(ctx, m, p);
 	p->sound = *verdict == STAT_RX_DATA;
-	if (p->sound && m.hdr.flags & WIRE_F_AUTH)
-		*verdict = ctl->auth ? ingress_auth(ctx, &m, p) : STAT_RX_BAD_AUTH;
-	if (*verdict != STAT_RX_DATA && (m.hdr.flags & WIRE_F_AUTH || wire_message(&m.hdr) == WIRE_DATA))
+	if (p->sound && m->hdr.flags & WIRE_F_AUTH)
+		*verdict = ctl->auth ? ingress_auth(ctx, m, p) : STAT_RX_BAD_AUTH;
+	if (*verdict != STAT_RX_DATA && (m->hdr.flags & WIRE_F_AUTH || wire_message(&m->hdr) == WIRE_DATA))
 		return CTX_PASS;
 	*verdict = STAT_RX_OTHER;
 	p->now_ns = bpf_ktime_get_ns();
-	switch (wire_message(&m.hdr)) {
+	switch (wire_message(&m->hdr)) {
 	case WIRE_PROBE:
 		if (!ctx_may_return(ctx))
 			return CTX_PASS;
 		*verdict = STAT_RX_PROBE;
 		if (ctl->bypass)
 			return CTX_DROP;
-		host_heard(&m.ip.src, h, p->now_ns, p->auth_seq);
+		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		/* One after the other: one in the other, they are more than the stack holds. */
-		if (m.intmd && intmd_answer(ctx, &m, !!intmd_telem(ctx, &m)))
+		if (m->intmd && intmd_answer(ctx, m, !!intmd_telem(ctx, m)))
 			return CTX_DROP;
-		return ingress_probe(ctx, &m, p);
+		return ingress_probe(ctx, m, p);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
 		if (h && h->asked_ns && !ctl->bypass) /* asked for */
-			ingress_reply(ctx, &m, p, h, ctl);
+			ingress_reply(ctx, m, p, h, ctl);
 		return CTX_DROP;
 	default:
-		return ingress_data(ctx, &m, p, h, ctl, verdict);
+		return ingress_data(ctx, m, p, h, ctl, verdict);
 	}
 }
 

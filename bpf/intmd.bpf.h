@@ -138,14 +138,15 @@ static inline int intmd_is_copy(ctx_t *ctx, const struct msg *m)
  * Takes the INT-MD of a PROBE out, and leaves what it said (readable: intmd_telem() has been at it) in the
  * room that the PROBE has for it.
  */
-static __attribute__((noinline)) int intmd_answer(ctx_t *ctx, struct msg *m, int readable)
+CORE_GLOBAL int intmd_answer(ctx_t *ctx, struct msg *m, int readable)
 {
 	struct scratch_space *space = scratch_get();
-	__u32 bytes = m->intmd;
 	struct intmd_space *s;
+	__u32 bytes;
 
-	if (!space)
+	if (!m || !space)
 		return -EINVAL;
+	bytes = m->intmd;
 	s = &space->intmd;
 	if (!readable)
 		s->telem.nhop_path = bpf_htons(INTMD_UNREADABLE);

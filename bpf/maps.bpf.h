@@ -302,6 +302,27 @@ struct intmd_space {
 	struct telem_speed fit[HPCC_MAX_HOPS];
 };
 
+/* An IP header of either version, without options or extension headers. */
+struct ip_info {
+	struct sluice_addr src, dst;
+	__u32 bytes; /* of the header: 20 or 40 */
+	__u32 total; /* bytes of header and payload as the header says */
+	__u8 proto;
+	__u8 tos; /* DSCP and ECN */
+	__u8 df;
+	__u8 v6;
+};
+
+/* A Sluice message: where it begins and what it announces. */
+struct msg {
+	struct ip_info ip; /* outer */
+	__u16 offset;	   /* of Sluice's shim from the start of the frame */
+	__u16 intmd;	   /* bytes of INT-MD in front of that, with a shim of its own; 0: none */
+	struct wire_shim shim;
+	struct wire_hdr hdr;
+	enum wire_check why; /* it is none, with MSG_BAD */
+};
+
 /* What a DATA message carried, read before it is stripped. */
 struct ingress_pkt {
 	struct flow_key key; /* of the reverse flow: local to remote */
@@ -353,6 +374,7 @@ struct scratch_space {
 	struct wire_batch_text batch;
 	struct report_from from;
 	struct feedback feedback; /* of such a message */
+	struct msg msg;
 	struct ingress_pkt ingress;
 	struct arrival_news news; /* of that packet */
 	struct flow flow;

@@ -22,17 +22,6 @@
 #define TCP_CHECK_OFFSET 16
 #define MAC_GROUP 1 /* of the first byte: broadcast and multicast */
 
-/* An IP header of either version, without options or extension headers. */
-struct ip_info {
-	struct sluice_addr src, dst;
-	__u32 bytes; /* of the header: 20 or 40 */
-	__u32 total; /* bytes of header and payload as the header says */
-	__u8 proto;
-	__u8 tos; /* DSCP and ECN */
-	__u8 df;
-	__u8 v6;
-};
-
 enum ip_verdict {
 	IP_OK,
 	IP_OTHER,     /* not IP, or cut short */
@@ -129,25 +118,15 @@ static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 	return IP_OTHER;
 }
 
-/* A Sluice message: where it begins and what it announces. */
-struct msg {
-	struct ip_info ip; /* outer */
-	__u16 offset;	   /* of Sluice's shim from the start of the frame */
-	__u16 intmd;	   /* bytes of INT-MD in front of that, with a shim of its own; 0: none */
-	struct wire_shim shim;
-	struct wire_hdr hdr;
-};
-
 enum msg_verdict {
 	MSG_OK,
 	MSG_NOT_OURS,
 	MSG_TRUNCATED,
-	MSG_BAD, /* with a wire_check */
+	MSG_BAD, /* see why */
 };
 
 /* Is the packet, whose IP header is at offset, one of ours, and is its header sound? */
-static inline enum msg_verdict msg_parse(ctx_t *ctx, __u32 offset, __u16 proto,
-					 struct msg *m, enum wire_check *why)
+static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 proto, struct msg *m)
 {
 	const struct {
 		struct wire_shim shim;
@@ -159,6 +138,7 @@ static inline enum msg_verdict msg_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 
 	if (ip_parse(ctx, offset, proto, &m->ip) != IP_OK || m->ip.proto != IPPROTO_UDP)
 		return MSG_NOT_OURS;
+	m->intmd = 0;
 	end = offset + m->ip.total;
 	offset += m->ip.bytes;
 	udp = pkt_bytes(ctx, offset, sizeof(*udp));
@@ -170,7 +150,7 @@ static inline enum msg_verdict msg_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 	if (w && w->shim.type_npt == INTMD_SHIM_TYPE_NPT && w->shim.ip_proto == INTMD_NEXT_SLUICE) {
 		m->intmd = sizeof(w->shim) + 4 * w->shim.length_words;
 		if (m->intmd < INTMD_SOURCE_BYTES) {
-			*why = WIRE_BAD_LENGTH;
+			m->why = WIRE_BAD_LENGTH;
 			return MSG_BAD;
 		}
 		m->offset += m->intmd;
@@ -180,17 +160,26 @@ static inline enum msg_verdict msg_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 		return MSG_TRUNCATED;
 	m->shim = w->shim;
 	m->hdr = w->hdr;
-	*why = wire_check(&m->shim, &m->hdr);
-	if (*why)
+	m->why = wire_check(&m->shim, &m->hdr);
+	if (m->why)
 		return MSG_BAD;
 	if (m->offset + wire_length(&m->hdr) > end || end > ctx_bytes(ctx))
 		return MSG_TRUNCATED;
 	/* The UDP checksum would be wrong after a hop's in-place write: our senders leave it 0. */
 	if (checksum) {
-		*why = WIRE_NOT_HPCC;
+		m->why = WIRE_NOT_HPCC;
 		return MSG_BAD;
 	}
 	return MSG_OK;
+}
+
+/*
+ * The same of a packet without a tag. Returns an enum msg_verdict. Global, and m not on the stack: what follows is
+ * verified once, not for each way that there is through here.
+ */
+CORE_GLOBAL int msg_parse(ctx_t *ctx, struct msg *m)
+{
+	return m ? msg_parse_at(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), m) : MSG_NOT_OURS;
 }
 
 #endif

@@ -53,7 +53,8 @@ static inline void pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, 
 	}
 }
 
-static __attribute__((noinline)) enum sluice_stat pfc_take(struct __sk_buff *ctx)
+/* Returns an enum sluice_stat. */
+CORE_GLOBAL int pfc_take(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
 	struct pfc_port *p = pfc_port_get(ctx->ifindex);

@@ -188,22 +188,24 @@ static __attribute__((noinline)) int tor_down(struct __sk_buff *ctx, const struc
 static inline int tor_packet(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
-	enum wire_check why = WIRE_OK;
+	struct scratch_space *space = scratch_get();
 	enum sluice_stat verdict;
-	struct msg m = {};
+	const struct msg *m;
 	struct host *h;
 
-	if (!ctl || ctl->bypass || !ctl->tor ||
-	    msg_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &m, &why) != MSG_OK ||
-	    wire_message(&m.hdr) != WIRE_CREDIT || m.hdr.seq != ctl->tor)
+	if (!ctl || !space || ctl->bypass || !ctl->tor)
 		return TC_ACT_UNSPEC;
-	h = bpf_map_lookup_elem(&hosts, &m.ip.src);
-	if (!host_is_peer(&m.ip.src, h, ctl->epoch))
+	m = &space->msg;
+	if (msg_parse(ctx, &space->msg) != MSG_OK ||
+	    wire_message(&m->hdr) != WIRE_CREDIT || m->hdr.seq != ctl->tor)
+		return TC_ACT_UNSPEC;
+	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
+	if (!host_is_peer(&m->ip.src, h, ctl->epoch))
 		verdict = STAT_RX_FOREIGN;
-	else if (ctl->auth && !(m.hdr.flags & WIRE_F_AUTH))
+	else if (ctl->auth && !(m->hdr.flags & WIRE_F_AUTH))
 		verdict = STAT_RX_NO_AUTH;
 	else
-		verdict = batch_take(ctx, &m, h, ctl);
+		verdict = batch_take(ctx, m, h, ctl);
 	stats_count(verdict);
 	return verdict == STAT_RX_CREDIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
