@@ -32,6 +32,7 @@ struct daemon {
 	struct metrics *metrics;
 	int epoll_fd, signal_fd, timer_fd, net_fd;
 	int watchdog; /* the service manager wants to hear from us */
+	__u32 mode, bypass; /* as it was told last */
 };
 
 static const char usage_text[] =
@@ -97,11 +98,15 @@ static int daemon_metrics(struct daemon *d)
 	return daemon_watch(d, metrics_fd(d->metrics));
 }
 
-/* To the service manager, if there is one. */
-static void daemon_ready(const struct daemon *d)
+/* To the service manager, if there is one: with event in front, what is in force, whoever has set it. */
+static void daemon_tell(struct daemon *d, const char *event)
 {
-	sd_notifyf(0, "READY=1\nSTATUS=%u interfaces, mode %s", d->config->interfaces_count,
-		   mode_name(d->config->mode));
+	const struct control *ctl = dataplane_pins(d->dp)->ctl;
+
+	d->mode = ctl->mode;
+	d->bypass = ctl->bypass;
+	sd_notifyf(0, "%sSTATUS=%u interfaces, mode %s%s", event, d->config->interfaces_count, mode_name(d->mode),
+		   d->bypass ? ", bypass on" : "");
 }
 
 /* A new configuration is taken whole or not at all. */
@@ -139,12 +144,28 @@ static void daemon_reload(struct daemon *d)
 {
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", now_ns() / 1000);
 	daemon_reload_config(d);
-	daemon_ready(d);
+	daemon_tell(d, "READY=1\n");
+}
+
+/* What sluicectl set and bypass have done is in the journal, too. */
+static void daemon_look(struct daemon *d)
+{
+	const struct control *ctl = dataplane_pins(d->dp)->ctl;
+
+	if (ctl->mode == d->mode && ctl->bypass == d->bypass)
+		return;
+	if (ctl->mode != d->mode)
+		msg_info("mode %s -> %s, %s", mode_name(d->mode), mode_name(ctl->mode),
+			 ctl->mode == d->config->mode ? "as the configuration has it" : "by sluicectl set");
+	if (ctl->bypass != d->bypass)
+		msg_info("bypass %s, by sluicectl bypass", ctl->bypass ? "off -> on" : "on -> off");
+	daemon_tell(d, "");
 }
 
 static void daemon_tick(struct daemon *d)
 {
 	dataplane_tick(d->dp, d->config);
+	daemon_look(d);
 	metrics_tick(d->metrics);
 	if (d->watchdog)
 		sd_notify(0, "WATCHDOG=1");
@@ -272,7 +293,7 @@ int main(int argc, char **argv)
 	msg_info("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
 		 mode_name(d.config->mode), d.config->pin_dir);
 	d.watchdog = sd_watchdog_enabled(0, NULL) > 0;
-	daemon_ready(&d);
+	daemon_tell(&d, "READY=1\n");
 	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_watch(&d, dataplane_credits_fd(d.dp)) ?:
 	      daemon_watch(&d, dataplane_tor_fd(d.dp)) ?: daemon_watch(&d, dataplane_ppfc_fd(d.dp)) ?:
 	      daemon_metrics(&d) ?: daemon_loop(&d);

@@ -168,7 +168,7 @@ static int totals_draw(const struct top *t)
 static int ports_draw(const struct top *t, int y)
 {
 	const struct top_port *p;
-	int most = LINES / 3, full;
+	int most = t->flows.n ? LINES / 3 : LINES - y - 4, full;
 	__u64 queue_us;
 	char text[256], name[16];
 	unsigned int i;
@@ -222,7 +222,7 @@ static void flows_draw(const struct top *t, int y)
 	flow_draw(t, y++, NULL);
 	attroff(A_REVERSE);
 	if (!t->flows.n)
-		line_put(y, "no flows");
+		line_put(y, "no flows from or to here; what a switch forwards is in its ports, voqs and credits");
 	for (i = t->first; t->shown && i < t->flows.n && y < LINES - 1; i++, y++) {
 		odd = !(t->shown[i].flow.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
 		if (odd)

@@ -258,7 +258,7 @@ operator__as_nobody() {
 	expect "what check prints" "$(<"$CASE_DIR/ctl.txt")" has "loading programs needs CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN"
 }
 
-# top_shows COLUMNS: what it draws until q is pressed; the keys sort, turn the order round, and show the help.
+# top_shows COLUMNS [NODE]: what it draws until q is pressed; the keys sort, turn the order round, and show the help.
 top_shows() {
 	{
 		sleep 2
@@ -268,8 +268,8 @@ top_shows() {
 		sleep 1
 		printf 'xq'
 		sleep 1
-	} | timeout 30 script -qec "stty cols $1 rows 14; TERM=xterm NO_COLOR=1 nsenter --net=/run/netns/${NET_PREFIX}h1 \
-		$BUILD/sluicectl --pin-dir $PINS/ssys-h1 top" /dev/null >"$CASE_DIR/top.txt" 2>&1
+	} | timeout 30 script -qec "stty cols $1 rows 14; TERM=xterm NO_COLOR=1 nsenter --net=/run/netns/${NET_PREFIX}${2:-h1} \
+		$BUILD/sluicectl --pin-dir $PINS/ssys-${2:-h1} top" /dev/null >"$CASE_DIR/top.txt" 2>&1
 }
 
 operator__top_fills_a_terminal() {
@@ -290,6 +290,9 @@ operator__top_fills_a_terminal() {
 	expect "exit status of top with 40 columns" $? -eq 0
 	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "LPORT Mbit/s WHY     FOR"
 	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "$(bulk_port)"
+	top_shows 100 sw
+	expect "what it draws of a switch" "$(<"$CASE_DIR/top.txt")" has "what a switch forwards is in its ports"
+	expect "its ports" "$(<"$CASE_DIR/top.txt")" has p2
 	bulk_stop
 }
 

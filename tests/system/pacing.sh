@@ -44,7 +44,8 @@ pacing_is_even() {
 	echo "# $2 bit/s: packet bytes, mean gap, p1 and p99 of the ideal: $figures"
 }
 
-# pacing_resumes FILE RATE PAUSE_MS: the longest gap is that long, and after it no packet comes sooner than R lets it, within 10 %.
+# pacing_resumes FILE RATE PAUSE_MS: the longest gap is that long, and the packets after it are never more than one ahead
+# of R from there on: what comes late, as when a daemon's tick had the CPU, is followed at once by the next.
 pacing_resumes() {
 	local figures
 
@@ -55,11 +56,11 @@ pacing_resumes() {
 		  if (n++) gap[n] = t - last
 		  last = t }
 		END { for (i = 2; i <= n; i++) if (gap[i] > gap[m]) m = i
-		  for (i = m + 1; i <= n; i++) { of = gap[i] * rate / (bytes * 8e9); if (i == m + 1 || of < least) least = of }
-		  printf "%.1f %d %.3f", gap[m] / 1e6, n - m, least }' "$1")
-	echo "# ms of the pause, packets after it, least gap of the ideal: $figures"
+		  for (i = m + 1; i <= n; i++) { ahead += 1 - gap[i] * rate / (bytes * 8e9); if (ahead > most) most = ahead }
+		  printf "%.1f %d %.3f", gap[m] / 1e6, n - m, most }' "$1")
+	echo "# ms of the pause, packets after it, most that they are ahead: $figures"
 	expect "ms of the longest gap" "${figures%%.*}" -ge "$3"
-	expect "packets after it, and their least gap: $figures" "$(awk '{ print ($2 > 200 && $3 > 0.9) }' <<<"$figures")" -eq 1
+	expect "packets after it, and how many they are ahead: $figures" "$(awk '{ print ($2 > 200 && $3 <= 1) }' <<<"$figures")" -eq 1
 }
 
 # Full packets: the route leaves 152 bytes of the MTU, of which 52 are for an echo. The path stamps nothing, so R stays

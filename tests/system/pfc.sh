@@ -30,6 +30,8 @@ pfc_total() { ctl sw ports --json | jq ".ports[] | select(.name == \"$1\").queue
 
 pfc_backlog() { net_in sw tc -s -j qdisc show dev "$1" root | jq '.[0].backlog'; }
 
+pfc_waits() { (($(pfc_backlog "$1") > $2)); }
+
 # The sum is what tc says: between two readings of it, as the queue goes on.
 pfc_is_exact() {
 	local before now after
@@ -181,12 +183,13 @@ pfc__priority_of_a_vlan_tag() {
 	server h2
 	bulk_udp_start h1 10.5.0.2 -b 150M -l 1400
 	ports_soon sw p1 '.predicted > 0' true
-	expect "queue of priority 3 at p2" "$(ports_of sw p2 .queue_bytes)" -gt 10000
+	ports_soon sw p2 '.queue_bytes > 10000' true
 	net_in sw ip link set br0 type bridge vlan_filtering 1
 	net_in sw bridge vlan add dev p1 vid 5
 	net_in sw bridge vlan add dev p2 vid 5 untagged
 	ports_soon sw p2 .queue_bytes 0
-	expect "bytes that wait at p2" "$(pfc_backlog p2)" -gt 10000
+	wait_for 20 "10 KB wait at p2" pfc_waits p2 10000
+	expect "queue of priority 3 at p2" "$(ports_of sw p2 .queue_bytes)" -eq 0
 	bulk_udp_stop
 	daemon_stop sw
 }

@@ -70,6 +70,15 @@ service__manager_is_told() {
 	echo colour: green >>"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "the configuration in force stays as it is"
 	wait_for 10 "also of one that failed" service_told "$told" "^READY=1;STATUS=1 interfaces, mode observe" 2
+	ctl h1 set mode dry-run >/dev/null 2>&1
+	wait_for 10 "it is told of a mode that was set" grep -qx "STATUS=1 interfaces, mode dry-run" "$told"
+	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "mode observe -> dry-run, by sluicectl set"
+	ctl h1 bypass on >/dev/null
+	wait_for 10 "and of bypass" grep -qx "STATUS=1 interfaces, mode dry-run, bypass on" "$told"
+	ctl h1 bypass off >/dev/null
+	ctl h1 set mode observe >/dev/null 2>&1
+	wait_for 10 "and of the way back" grep -qx "STATUS=1 interfaces, mode observe" "$told"
+	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "mode dry-run -> observe, as the configuration has it"
 	daemon_stop h1
 	wait_for 10 "it is told of the end" grep -qx "STOPPING=1" "$told"
 	kill $manager

@@ -55,7 +55,7 @@ def seen($s; $name):
 		to_entries[] | .key as $key | select($s.properties // {} | has($key)) | "\($name).\($key)", (.value | seen($s.properties[$key]; $name))
 	else empty end;
 
-def unit: {bits_per_second: "_bps", bytes: "_bytes", bytes_signed: "_bytes", bytes_with_fraction: "_bytes", nanoseconds: "_ns", seconds: "_s",
+def unit: {bits_per_second: "_bps", bytes: "_bytes", bytes_signed: "_bytes", bytes_with_fraction: "_bytes", nanoseconds: "_ns", nanoseconds_signed: "_ns", seconds: "_s",
 	count: "", ratio: "", identifier: ""};
 
 def keys_of($name): root["$defs"][$name].properties // {} | to_entries[] | {definition: $name, key, schema: .value};
