@@ -112,5 +112,5 @@ __u64 hop_sent(const struct flow *old, const struct flow *now, unsigned int i, _
 	if (dt <= 0 || dt > (__s64)((NSEC_PER_SEC * 8 << HPCC_TX_BITS) / to->bps))
 		return 0;
 	*ns = dt;
-	return (to->tx_bytes - from->tx_bytes) & HPCC_TX_MASK;
+	return hpcc_sent(from->tx_bytes, to->tx_bytes, to->bps, dt);
 }

@@ -204,7 +204,7 @@ static struct json_object *hop_json(const struct trace_feedback *f, unsigned int
 	add_u64(o, "qlen_bytes", hop->qlen_bytes);
 	add_u64(o, "queue_ns", hop_queue_ns(hop));
 	if (measured && dt > 0)
-		add_u64(o, "tx_rate_bps", ((hop->tx_bytes - f->tx_before_bytes[i]) & HPCC_TX_MASK) * 8e9 / dt);
+		add_u64(o, "tx_rate_bps", hpcc_sent(f->tx_before_bytes[i], hop->tx_bytes, hop->bps, dt) * 8e9 / dt);
 	add_bool(o, "bottleneck", measured && i == f->bottleneck);
 	return o;
 }

@@ -21,6 +21,9 @@
  *    the older record kept (HPCC_SKIPPED), so nothing is ever divided by zero.
  *  - A pause longer than hpcc_idle_ns(), or than the hop's byte counter takes to wrap: recorded like
  *    a first feedback, because the difference no longer says anything.
+ *  - A byte counter that went back: two CPUs read it and stamp in the other order, or it was estimated (pod.bpf.h).
+ *    Modulo 2^27 that is nearly all of the counter, a U of hundreds, and W would be one packet. Nothing left
+ *    in that time, and the next difference is from there.
  *  - W and Wc are clamped to [w_min, w_init]. A window below one packet would stop the ACK clock.
  */
 #include "types.h"
@@ -206,6 +209,18 @@ static inline __s64 hpcc_elapsed(__u32 from_ns, __u32 to_ns, __s64 gap_ns)
 }
 
 /*
+ * Bytes that left a port of so many bit/s in dt_ns > 0, between two counts modulo 2^27; bps * dt_ns is at most what
+ * makes them wrap. 0 where the count went back: of more than fits through the port in that time and less than
+ * a wrap it is taken for what it is nearer to.
+ */
+static inline __u64 hpcc_sent(__u32 from, __u32 to, __u64 bps, __u64 dt_ns)
+{
+	__u64 bytes = (to - from) & HPCC_TX_MASK;
+
+	return 2 * bytes * 8 * NSEC_PER_SEC > bps * dt_ns + (NSEC_PER_SEC * 8 << HPCC_TX_BITS) ? 0 : bytes;
+}
+
+/*
  * MeasureInflight (Algorithm 1, lines 1-10): updates st->u. Returns HPCC_FAST when it did,
  * HPCC_FIRST when the hops can only be recorded, HPCC_SKIPPED when the feedback is to be ignored.
  */
@@ -219,7 +234,6 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++) {
 		const struct hpcc_hop *now = &ack->hop[i], *old = &st->last[i];
 		__s64 dt = hpcc_elapsed(old->ts_ns, now->ts_ns, ack->gap_ns);
-		__u64 tx_bytes = (now->tx_bytes - old->tx_bytes) & HPCC_TX_MASK;
 		__u64 qlen = now->qlen_bytes < old->qlen_bytes ? now->qlen_bytes : old->qlen_bytes;
 
 		if (dt <= 0)
@@ -235,7 +249,8 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 		shift = now->bps >> 32 ? 10 : 0;
 		u_hop = q24_ratio(qlen * 8 * NSEC_PER_SEC >> shift,
 				  (now->bps >> shift) * p->t_ns) +
-			q24_ratio(tx_bytes * 8 * NSEC_PER_SEC, now->bps * (__u64)dt);
+			q24_ratio(hpcc_sent(old->tx_bytes, now->tx_bytes, now->bps, dt) * 8 * NSEC_PER_SEC,
+				  now->bps * (__u64)dt);
 		if (u_hop > u) {
 			u = u_hop;
 			tau = dt;

@@ -270,6 +270,37 @@ Test(hpcc, hpcc_measure__counters_and_clock_wrap)
 	cr_expect_float_eq(u_of(&st), 0.5, 1e-6);
 }
 
+/* By one unit of the telemetry and 1 us later, that is 10^6 times what fits through. */
+Test(hpcc, hpcc_measure__a_counter_that_goes_back_is_no_rate)
+{
+	struct hpcc_state st = flow_new();
+	struct hpcc_ack ack = feedback(1, 1000, 26000, 0);
+
+	hpcc_new_ack(&st, &params, &ack);
+	ack = feedback(2, 1000 + 1040, 26000 - 128, 0);
+	cr_expect_eq(hpcc_new_ack(&st, &params, &ack), HPCC_FULL);
+	cr_expect_leq(st.u, Q24_ONE);
+	cr_expect_eq(st.last[0].tx_bytes, 26000 - 128, "the next difference is from there");
+	st = flow_new();
+	ack = feedback(1, 1000, 100, 0);
+	hpcc_new_ack(&st, &params, &ack);
+	ack = feedback(2, 1000 + 1040, (1 << 27) - 100, 0);
+	hpcc_new_ack(&st, &params, &ack);
+	cr_expect_leq(st.u, Q24_ONE, "back over the wrap");
+}
+
+Test(hpcc, hpcc_sent__more_than_fits_is_a_burst_or_a_step_back)
+{
+	/* 13000 bytes fit through 100 Gbit/s in 1040 ns. */
+	cr_expect_eq(hpcc_sent(500, 500 + 13000, 100 * GBPS, 1040), 13000);
+	cr_expect_eq(hpcc_sent(500, 500, 100 * GBPS, 1040), 0);
+	cr_expect_eq(hpcc_sent(0, (1 << 26) + 6500, 100 * GBPS, 1040), (1 << 26) + 6500);
+	cr_expect_eq(hpcc_sent(0, (1 << 26) + 6501, 100 * GBPS, 1040), 0);
+	/* In the time of a wrap, but for 28 bytes, a step back can only be one of less than half of them. */
+	cr_expect_eq(hpcc_sent(14, 0, 800 * GBPS, 1342177), (1 << 27) - 14);
+	cr_expect_eq(hpcc_sent(13, 0, 800 * GBPS, 1342177), 0);
+}
+
 /* No hop queued or sent anything: none sets tau, and U stays. */
 Test(hpcc, hpcc_measure__nothing_moved)
 {
@@ -336,7 +367,7 @@ Test(hpcc, hpcc_measure__another_speed_starts_anew)
 	cr_expect_eq(hpcc_measure(&st, &params, &ack), HPCC_FIRST, "no division by a speed of 0");
 }
 
-/* What the types allow at most, in every direction; the sanitizers watch. */
+/* The most that there is, in every direction, in the least time; the sanitizers watch. */
 Test(hpcc, hpcc_measure__largest_values)
 {
 	static const __u64 speeds[] = { 1,	    10000000,	(1ULL << 32) - 1,
@@ -349,7 +380,7 @@ Test(hpcc, hpcc_measure__largest_values)
 			for (q = 0; q < 3; q++) {
 				struct hpcc_params p = params;
 				struct hpcc_state st = flow_primed(0);
-				struct hpcc_ack ack = feedback(2, 1001, (1 << 27) - 1, 0);
+				struct hpcc_ack ack = feedback(2, 1001, 1 << 26, 0);
 				double want;
 
 				p.t_ns = rtts[t];
@@ -360,7 +391,7 @@ Test(hpcc, hpcc_measure__largest_values)
 				cr_expect_eq(hpcc_measure(&st, &p, &ack), HPCC_FAST);
 				want = fmin(ack.hop[0].qlen_bytes * 8e9 / speeds[b] / rtts[t],
 					    16384) +
-				       fmin(((1 << 27) - 1) * 8e9 / speeds[b], 16384);
+				       fmin((1 << 26) * 8e9 / speeds[b], 16384);
 				want = 32768 - (32768 - want) / rtts[t];
 				cr_expect_float_eq(u_of(&st) / want, 1, 1e-4,
 						   "B %llu T %llu: %f, not %f", speeds[b], rtts[t],
