@@ -11,7 +11,8 @@
  *  3. With the next packet of the flow `ingress` adds that veth as one more hop to what it echoes, so
  *     the echo has one writer. Nothing was queued since the sample but what is in it, so the queue has
  *     been drained at the port's speed, and the state at the time of the packet is known. (A tbf with
- *     tokens left drains faster: then the next sample shows it.)
+ *     tokens left drains faster, one that is woken late slower: then the next sample shows it, and what left
+ *     may be less than was said, see hpcc_sent().)
  *
  * The race: CPUs that send to one pod at the same time write their samples over one another, and a
  * reader may find the bytes of one with the time of another. They are less than a microsecond apart.

@@ -236,7 +236,7 @@ CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 byte
 	const struct control *ctl = control_get();
 	enum hiercc_sent sent;
 	__u64 departure_ns;
-	__u32 total;
+	__u32 total, flows;
 
 	if (!f || !v || !block || !space || !ctl)
 		return 0;
@@ -245,11 +245,12 @@ CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 byte
 		return rate_ask(f, v, now_ns, block);
 	}
 	rx_count(&v->count, &f->voq_mark, now_ns, v->params.epoch_ns);
+	flows = rx_counted(&v->count);
 	sent = hiercc_send(&v->voq, &v->params, now_ns, bytes, &total, &departure_ns);
-	space->voq_departure_ns = departure_ns;
+	space->voq_departure_ns = hiercc_tells(&v->voq, &v->params, flows) ? now_ns : departure_ns;
 	block->tor = ctl->tor;
 	block->total = bpf_htonl(total);
-	block->flows = bpf_htons(rx_counted(&v->count));
+	block->flows = bpf_htons(flows);
 	block->prefixlen = space->voq_key.prefixlen;
 	block->flags = 0;
 	if (f->voq_merged)

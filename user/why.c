@@ -47,7 +47,6 @@ static const char *const verdict_names[] = {
 	[WHY_UNHELD] = "unheld",   [WHY_PAUSE] = "pause",
 };
 
-
 struct why {
 	struct flow_key key;
 	struct flow flow; /* as it was at the end */

@@ -18,7 +18,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 10
+#define SLUICE_ABI 11
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -574,7 +574,7 @@ _Static_assert(sizeof(struct flow) == 680, "flow");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
 _Static_assert(sizeof(struct peer) == 112, "peer");
 _Static_assert(sizeof(struct voq_key) == 20, "hashed as a whole: no padding");
-_Static_assert(sizeof(struct voq) == 312, "voq");
+_Static_assert(sizeof(struct voq) == 320, "voq");
 _Static_assert(sizeof(struct tor_flow_key) == 36, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct tor_flow) == 24, "tor_flow");
 _Static_assert(sizeof(struct tor_news) == 64, "tor_news");

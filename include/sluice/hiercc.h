@@ -33,6 +33,9 @@
  *    measured when more was due is not lowered: what S has not told the receiver yet, because it waits for
  *    its departure, cannot be due there. With that lowered three flows of TCP that began together beside one
  *    went round for 250 ms, at times for good: held back by a low rate, not due, a lower rate.
+ *  - A packet says F as it was when it came, and the weight of its VOQ is that until later ones leave: a long
+ *    flow's q0 left at a weight of 1 of 20, and nine new flows waited behind it. A packet with which F has
+ *    doubled leaves at once: one more than C0 for each doubling.
  *  - Credits that stop: nothing waits for longer than limit_ns after the last total that got further;
  *    from then on packets leave at once (HIERCC_ALONE: the flow's own HPCC is all that paces
  *    it) until one does. The limit is not to be below what V_high takes at a small share of the port: what
@@ -143,9 +146,11 @@ struct hiercc_voq {
 	__u64 rate;	 /* measured, bytes/s; 0: not known */
 	__u64 mark;	 /* credit at mark_ns, when the rate was last measured; mark_ns 0: never */
 	__u64 mark_ns;
-	__u32 due;	 /* the port owed it more than it had to give, when the rate was measured */
+	__u32 due;	 /* the port owed it more than it had to give, when the rate was measured and since */
 	__u16 mark_at;	 /* when that credit was granted, by the port's clock, units of HIERCC_AT_NS */
 	__u16 credit_at; /* likewise the last that got further */
+	__u32 told;	 /* F as the receiver has heard it last, or is about to; 0: nothing yet */
+	__u32 pad;
 };
 
 enum hiercc_sent {
@@ -258,6 +263,20 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
 	return HIERCC_LOST;
 }
 
+/*
+ * Behind hiercc_send(): whether this packet is not to wait, because it tells F, which has doubled. Its S is
+ * ahead by all of the queue, and is not to look like a jump.
+ */
+static inline int hiercc_tells(struct hiercc_voq *v, const struct hiercc_params *p, __u32 flows)
+{
+	__u32 told = *(volatile __u32 *)&v->told;
+
+	if (flows >= told && (flows < 2 * told || hiercc_queue(v, p) > p->debt_max - p->c0))
+		return 0;
+	v->told = flows;
+	return flows > told;
+}
+
 enum hiercc_credit {
 	HIERCC_CREDITED,
 	HIERCC_OLD,   /* nothing new: repeated, or overtaken by a later one */
@@ -291,6 +310,8 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 	if (passed < HIERCC_AT_NS << 15 &&
 	    (passed + HIERCC_AT_NS <= granted_ns || granted_ns + HIERCC_AT_NS <= passed))
 		passed = granted_ns;
+	if (!due) /* also where it is too early to measure: a pause may follow */
+		v->due = 0;
 	if (!passed || passed < p->window_ns / 4)
 		return;
 	got = credit - v->mark;

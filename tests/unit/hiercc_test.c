@@ -366,28 +366,52 @@ Test(hiercc, hiercc_credit__only_what_was_due_lowers_the_rate)
 
 /*
  * A burst every so often, of which the port has all granted each time: the first credit of the next one, with more
- * due, is not the rate of the pause. 37 flows of 10 KB every 100 ms waited for the limit by that.
+ * due, is not the rate of the pause. 37 flows of 10 KB every 100 ms waited for the limit by that. The message with which
+ * all is granted may come too early to measure a rate.
  */
 Test(hiercc, hiercc_credit__a_pause_is_no_rate)
 {
 	struct hiercc_params p = params();
-	__u64 pause;
+	unsigned int k;
 
-	for (pause = 3 * p.window_ns; pause < p.idle_ns; pause += 5 * p.window_ns) {
+	for (k = 0; k < 50; k++) {
+		__u64 now = START, credit = HIERCC_TOTAL_FIRST, last_ns = k % 2 ? 4000 : 500;
+		__u64 pause = (3 + 2 * k) * p.window_ns;
 		struct hiercc_voq v = voq();
-		__u64 now = START, credit = HIERCC_TOTAL_FIRST;
 		int burst, i;
 
 		for (burst = 0; burst < 5; burst++, now += pause) {
 			for (i = 0; i < 20; i++) {
-				now += 4000;
+				now += i < 19 ? 4000 : last_ns;
 				credit += 6000;
 				voq_send(&v, &p, now, 6000);
 				cr_assert_eq(credited(&v, &p, now, credit, i < 19), HIERCC_CREDITED);
-				cr_assert_geq(hiercc_credit_rate(&v, &p), p.rate_first);
+				cr_assert_geq(hiercc_credit_rate(&v, &p), p.rate_first, "pause %llu", pause);
 			}
 		}
 	}
+}
+
+/* With each doubling, so seldom; not where S is so far ahead that it would be taken for a jump. */
+Test(hiercc, hiercc_tells__when_f_has_doubled)
+{
+	static const struct { __u32 flows; int tells; } step[] = {
+		{ 1, 1 }, { 1, 0 }, { 2, 1 }, { 3, 0 }, { 4, 1 }, { 7, 0 }, { 9, 1 }, { 5, 0 }, { 9, 0 }, { 10, 1 },
+		{ 1, 0 }, { 2, 1 }, { 0, 0 }, { 1, 1 },
+	};
+	struct hiercc_params p = params();
+	struct hiercc_voq v = voq();
+	__u64 bytes = 0;
+	unsigned int k;
+
+	for (k = 0; k < sizeof(step) / sizeof(step[0]); k++)
+		cr_expect_eq(hiercc_tells(&v, &p, step[k].flows), step[k].tells, "step %u", k);
+	for (; bytes + PACKET <= p.debt_max; bytes += PACKET)
+		voq_send(&v, &p, START, PACKET);
+	cr_expect(hiercc_tells(&v, &p, 2), "debt_max in all, with C0");
+	voq_send(&v, &p, START, PACKET);
+	cr_expect_not(hiercc_tells(&v, &p, 4));
+	cr_expect_not(hiercc_tells(&v, &p, 400), "not before the queue is shorter");
 }
 
 /* Credits stop: nothing waits past the limit, which then is over. */
