@@ -247,7 +247,11 @@ CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 byte
 	rx_count(&v->count, &f->voq_mark, now_ns, v->params.epoch_ns);
 	flows = rx_counted(&v->count);
 	sent = hiercc_send(&v->voq, &v->params, now_ns, bytes, &total, &departure_ns);
-	space->voq_departure_ns = hiercc_tells(&v->voq, &v->params, flows) ? now_ns : departure_ns;
+	if (hiercc_tells(&v->voq, &v->params, flows)) {
+		departure_ns = now_ns;
+		sent = sent == HIERCC_WAITS ? HIERCC_COVERED : sent;
+	}
+	space->voq_departure_ns = departure_ns;
 	block->tor = ctl->tor;
 	block->total = bpf_htonl(total);
 	block->flows = bpf_htons(flows);

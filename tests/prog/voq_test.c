@@ -268,9 +268,17 @@ Test(voq, departure__by_credit)
 	expect_eq(flow_get(s).held, HELD_CREDIT);
 	expect_counted(STAT_TX_DATA, STAT_VOQ_WAITS, STAT_PACED);
 
-	fixture("another flow behind it");
+	fixture("another flow, which the receiver has not heard of");
 	r = leaves((struct ip_spec){ .payload = 1000, .sport = 7 });
-	t = v.voq.short_ns + MS + MS / 4 + (4 * len - C0) * 1000000000ULL / (LINE / 4);
+	expect_eq(r.ctx.tstamp, 0);
+	expect_eq(flows_of(&r.out), 2);
+	expect_eq(total_of(&r.out), 4 * len);
+	expect_counted(STAT_TX_DATA);
+
+	fixture("behind both");
+	clocks_stop((struct ip_spec){ .sport = 7 });
+	r = leaves((struct ip_spec){ .payload = 1000, .sport = 7 });
+	t = v.voq.short_ns + MS + MS / 4 + (5 * len - C0) * 1000000000ULL / (LINE / 4);
 	expect_eq(r.ctx.tstamp, t);
 	expect_counted(STAT_TX_DATA, STAT_VOQ_WAITS, STAT_PACED);
 
