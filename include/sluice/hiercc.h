@@ -323,11 +323,11 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 	sample = sample < HIERCC_RATE_MAX ? sample : HIERCC_RATE_MAX - 1;
 	/* 2^37 * 2^26 < 2^63 */
 	weight = passed < p->window_ns ? passed : p->window_ns;
-	/* With nothing due at the mark it is not known for how long of a long time something was. */
-	due_throughout = due && (v->due || passed <= HIERCC_BLIND_WINDOWS * p->window_ns);
-	if (due_throughout || sample > old || (!v->rate && !due))
+	due_throughout = due && v->due; /* else it is not known for how long something was */
+	if (due_throughout || sample > old || (!v->rate && !due)) {
 		v->rate = (old * (p->window_ns - weight) + sample * weight) / p->window_ns;
-	v->rate = v->rate ? v->rate : 1;
+		v->rate = v->rate ? v->rate : 1;
+	}
 	v->due = due;
 	v->mark = credit;
 	v->mark_ns = now_ns;

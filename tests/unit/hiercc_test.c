@@ -414,6 +414,30 @@ Test(hiercc, hiercc_tells__when_f_has_doubled)
 	cr_expect_not(hiercc_tells(&v, &p, 400), "not before the queue is shorter");
 }
 
+/* What came while nothing was due at first says nothing of what the VOQ can have. */
+Test(hiercc, hiercc_credit__due_at_the_end_is_no_rate)
+{
+	struct hiercc_params p = params();
+	static const __u32 had[] = { 0, 1000000000 };
+	__u64 part;
+	int k;
+
+	for (k = 0; k < 2; k++) {
+		for (part = 1; part < 20; part++) {
+			__u64 now = START, credit = HIERCC_TOTAL_FIRST + 1000;
+			struct hiercc_voq v = voq();
+
+			voq_send(&v, &p, now, 100000);
+			credited(&v, &p, now, credit, 0);
+			v.rate = had[k];
+			now += part * p.window_ns / 4;
+			credited(&v, &p, now, credit + 1024, 1);
+			cr_expect_geq(v.rate, had[k], "after %llu: %llu", now - START, v.rate);
+			cr_expect_geq(hiercc_credit_rate(&v, &p), p.rate_first);
+		}
+	}
+}
+
 /* What waits when credits stop leaves as it came, no faster than rate_first where its own limit allows that. */
 Test(hiercc, hiercc_send__at_the_limit_what_waits_is_spaced)
 {
