@@ -480,7 +480,7 @@ static struct ppfc_params params(void)
 {
 	struct ppfc_params p;
 
-	ppfc_params_init(&p, 4000000, 9000000, 16, BPS, 1000);
+	ppfc_params_init(&p, 4000000, 9000000, 16, BPS, 1000, 1500);
 	return p;
 }
 
@@ -492,6 +492,7 @@ Test(ppfc, ppfc_params_init__has_the_values_of_the_paper)
 	cr_expect_eq(p.k_max, 200000);
 	cr_expect_eq(p.r, Q24_ONE * 4 / 5);
 	cr_expect_eq(p.d_ns, 1000);
+	cr_expect_eq(p.window_ns, 600, "two packets");
 }
 
 Test(ppfc, ppfc_t_min__stays_in_range_whatever_comes)
@@ -502,8 +503,9 @@ Test(ppfc, ppfc_t_min__stays_in_range_whatever_comes)
 
 	for (i = 0; i < 7; i++) {
 		for (k = 0; k < 7; k++) {
-			ppfc_params_init(&p, odd[i], odd[i], odd[k], odd[(i + k) % 7], odd[k]);
+			ppfc_params_init(&p, odd[i], odd[i], odd[k], odd[(i + k) % 7], odd[k], odd[i]);
 			cr_expect_lt(p.t_thresh_ns, PFC_NS_MAX);
+			cr_expect_lt(p.window_ns, PFC_NS_MAX);
 			cr_expect_lt(p.d_ns, PFC_NS_MAX);
 			cr_expect_lt(p.k_max, PFC_BYTES_MAX);
 		}
@@ -519,6 +521,54 @@ Test(ppfc, ppfc_remaining__is_by_the_time_that_was_measured)
 	cr_expect_eq(ppfc_remaining(4000000, -5, 1000), PPFC_NEVER);
 	cr_expect_eq(ppfc_remaining(0, 1, 1000), 0);
 	cr_expect_eq(ppfc_remaining(~0ULL, 1, ~0ULL), (PPFC_BUFFER_MAX - 1) * (PFC_NS_MAX - 1), "saturates");
+}
+
+/* Rounds of 100 us at 100 Mbit/s, and a packet of 121 us every 150 us. */
+Test(ppfc, ppfc_turn__growth_is_of_two_packets)
+{
+	struct ppfc_window w;
+	struct ppfc_marks m;
+	struct ppfc_params p;
+	__u64 now = START, elapsed_ns, slowest = ~0ULL, fastest = 0, bps;
+	__s64 growth;
+	int turns, i;
+
+	ppfc_params_init(&p, 500000, 740000, 24, LAB_BPS, 1000, 1514);
+	cr_expect_eq(p.window_ns, 242240);
+	cr_expect_eq(ppfc_turn(&w, &p, now, 1, &turns), p.window_ns);
+	cr_expect_eq(ppfc_grow(&m, 700000, 1, turns), 0, "nothing is known");
+	now += 100000;
+	cr_expect_eq(ppfc_turn(&w, &p, now, 0, &turns), p.window_ns, "as if nothing had come before");
+	cr_expect_eq(ppfc_grow(&m, 701514, 0, turns), 1514);
+	for (i = 2; i < 1000; i++) {
+		now += 100000;
+		elapsed_ns = ppfc_turn(&w, &p, now, 0, &turns);
+		growth = ppfc_grow(&m, 700000 + (now - START) / 150000 * 1514, 0, turns);
+		cr_expect_leq(elapsed_ns, 2 * p.window_ns + 100000);
+		bps = growth * 8 * NSEC_PER_SEC / elapsed_ns;
+		fastest = bps > fastest ? bps : fastest;
+		if (i > 4)
+			slowest = bps < slowest ? bps : slowest;
+	}
+	/* 80.7 Mbit/s are; by the round 0 or 121. */
+	cr_expect(slowest >= 60560000 && fastest <= 90840000, "%llu to %llu", slowest, fastest);
+}
+
+Test(ppfc, ppfc_turn__fast_ports_are_seen_by_the_round)
+{
+	struct ppfc_params p = params();
+	struct ppfc_window w;
+	struct ppfc_marks m;
+	int turns;
+
+	ppfc_turn(&w, &p, START, 1, &turns);
+	ppfc_grow(&m, 1000, 1, turns);
+	cr_expect_eq(ppfc_turn(&w, &p, START + 2000, 0, &turns), 2000);
+	cr_expect_eq(ppfc_grow(&m, 6000, 0, turns), 5000);
+	cr_expect_eq(ppfc_turn(&w, &p, START + 5000, 0, &turns), 3000);
+	cr_expect_eq(ppfc_grow(&m, 5000, 0, turns), -1000);
+	cr_expect_eq(ppfc_turn(&w, &p, START + 9000, 1, &turns), p.window_ns, "it has slept");
+	cr_expect_eq(ppfc_grow(&m, 200, 1, turns), 0);
 }
 
 static struct ppfc_queue queue(__u32 bytes, __s64 increment)
@@ -561,7 +611,9 @@ Test(ppfc, ppfc_predict__who_is_not_to_blame_is_left_alone)
 
 	cr_expect_eq(ppfc_predict(q, 3, &p, 3000000, 1000), 1);
 	cr_expect(q[2].acts && !q[1].acts && !q[0].acts);
-	cr_expect_eq(ppfc_predict(q, 3, &p, 1600000, 1000), 2, "alone it would use the buffer up, too");
+	cr_expect_eq(ppfc_predict(q, 3, &p, 1600000, 1000), 1, "5000 bytes a us leave the longest");
+	cr_expect(q[2].acts && !q[1].acts && !q[0].acts);
+	cr_expect_eq(ppfc_predict(q, 3, &p, 1100000, 1000), 2, "alone it would use the buffer up, too");
 	cr_expect(q[2].acts && q[1].acts && !q[0].acts);
 }
 
@@ -582,8 +634,26 @@ Test(ppfc, ppfc_predict__four_equal_queues_share_the_blame)
 	struct ppfc_queue q[4] = { queue(300000, 15000), queue(300000, 15000), queue(300000, 15000),
 				   queue(300000, 15000) };
 
-	/* 2.8 MB: 60 KB a us would take 47 us, 30 KB 93, 15 KB 187. */
-	cr_expect_eq(ppfc_predict(q, 4, &p, 2800000, 1000), 3);
+	/* 2.8 MB: 60 KB a us take 47 us; without one of them, 45 less the 2.7 that leave it, 66; without two, 24.7, 114. */
+	cr_expect_eq(ppfc_predict(q, 4, &p, 2800000, 1000), 2);
+	cr_expect_eq(ppfc_predict(q, 4, &p, 2400000, 1000), 3);
+}
+
+Test(ppfc, ppfc_leaving__is_what_there_is_at_most_at_the_speed_of_the_port)
+{
+	struct ppfc_params p = params();
+	struct ppfc_queue q = queue(9000000, 0);
+
+	cr_expect_eq(ppfc_leaving(&q, &p, 1000), 5000);
+	q.bytes = 225000; /* 45 of 112.5 us */
+	cr_expect_eq(ppfc_leaving(&q, &p, 1000), 2000);
+	q.bytes = 0;
+	cr_expect_eq(ppfc_leaving(&q, &p, 1000), 0);
+	q.bytes = PFC_BYTES_MAX - 1;
+	q.bps = 1;
+	cr_expect_eq(ppfc_leaving(&q, &p, ~0ULL), 0);
+	q.bps = p.t_thresh_ns = 0;
+	cr_expect_eq(ppfc_leaving(&q, &p, 1000), 0);
 }
 
 Test(ppfc, ppfc_returning__is_what_the_port_did_before_its_pause)
