@@ -36,8 +36,7 @@
 /* What a port has in a queue. */
 struct cell {
 	__u32 bytes;
-	__s32 growth;
-	struct ppfc_marks marks;
+	__s32 growth; /* since the round before */
 };
 
 struct ppfc_port {
@@ -70,9 +69,7 @@ struct ppfc {
 	struct ppfc_random random;
 	__u64 shared;	  /* of the buffer, what is not headroom */
 	__u32 wake_bytes; /* of a queue */
-	__u64 round_ns;   /* 0: there was none since it slept */
-	struct ppfc_window window;
-	int turns;	  /* in this round */
+	__u64 round_ns;
 	__u64 quiet_ns;	  /* since when all are short; 0: they are not */
 	struct cell cells[PFC_SLOTS][PFC_SLOTS][PFC_PRIORITIES]; /* egress, ingress */
 	struct ppfc_queue queues[PFC_SLOTS * PFC_PRIORITIES];
@@ -222,7 +219,7 @@ static const struct cell *cell_read(struct ppfc *p, __u32 out, __u32 in, __u32 p
 	__u64 bytes = *(volatile __u64 *)&p->slots[out].bytes[in][prio];
 
 	bytes = bytes < PFC_BYTES_MAX ? bytes : PFC_BYTES_MAX - 1;
-	c->growth = ppfc_grow(&c->marks, bytes, !p->round_ns, p->turns);
+	c->growth = (__s64)bytes - c->bytes;
 	c->bytes = bytes;
 	return c;
 }
@@ -378,7 +375,7 @@ static int queues_are_short(const struct ppfc *p)
 
 static void ppfc_round(struct ppfc *p)
 {
-	__u64 now = now_ns(), elapsed_ns, used, free;
+	__u64 now = now_ns(), elapsed_ns = p->round_ns ? now - p->round_ns : 0, used, free;
 	int in_force = 0;
 	__u32 k;
 
@@ -386,11 +383,10 @@ static void ppfc_round(struct ppfc *p)
 		p->round_ns = 0;
 		return;
 	}
-	elapsed_ns = ppfc_turn(&p->window, &p->params, now, !p->round_ns, &p->turns);
 	used = queues_read(p);
 	free = p->shared > used ? p->shared - used : 0;
 	p->slots[0].remaining_ns = PPFC_NEVER;
-	if (p->round_ns)
+	if (elapsed_ns)
 		round_predict(p, now, free, elapsed_ns);
 	for (k = 0; k < p->count; k++)
 		if (port_does(&p->ports[p->used[k]], PFC_F_PAUSE))
@@ -564,7 +560,7 @@ static void nics_follow(struct ppfc *p)
 static void params_apply(struct ppfc *p)
 {
 	const struct config *c = p->config;
-	unsigned int k, pausing = 0, priorities = __builtin_popcount(c->lossless), mtu = 0;
+	unsigned int k, pausing = 0, priorities = __builtin_popcount(c->lossless);
 	__u64 fastest = 0, headroom = 0;
 
 	p->enabled = 0;
@@ -578,7 +574,6 @@ static void params_apply(struct ppfc *p)
 		pausing++;
 		headroom += priorities * config_headroom(c, port->bps, link.mtu + 14);
 		fastest = port->bps > fastest ? port->bps : fastest;
-		mtu = link.mtu + 14 > mtu ? link.mtu + 14 : mtu;
 	}
 	if (!pausing || c->mode == MODE_OBSERVE)
 		return;
@@ -592,7 +587,7 @@ static void params_apply(struct ppfc *p)
 		return;
 	p->enabled = 1;
 	p->shared = c->buffer_bytes - headroom;
-	ppfc_params_init(&p->params, p->shared, c->buffer_bytes, pausing, fastest, c->delay_ns, mtu);
+	ppfc_params_init(&p->params, p->shared, c->buffer_bytes, pausing, fastest, c->delay_ns);
 	p->params.t_thresh_ns = c->t_thresh_ns ?: PPFC_THRESH * p->params.t_thresh_ns;
 	if (p->params.t_thresh_ns >= PFC_NS_MAX)
 		p->params.t_thresh_ns = PFC_NS_MAX - 1;

@@ -463,7 +463,7 @@ struct pfc_slot {
 	struct pfc_nic nic; /* daemon */
 	/* Daemon; of slot 0: of the whole buffer, as of the last round. */
 	__u64 round_ns;
-	__u64 elapsed_ns;   /* that growth took */
+	__u64 elapsed_ns;   /* since the round before */
 	__u64 free_bytes;   /* of what is not headroom */
 	__u64 remaining_ns; /* how long that lasts (Algorithm 1); ~0: it does not get less */
 };

@@ -39,7 +39,7 @@
  *  - Credits that stop: no packet waits for longer than limit_ns. When credit has lacked for so long packets leave at once
  *    (HIERCC_ALONE: the flow's own HPCC is all that paces it) until there is some. Those that wait by then, V_high at
  *    most, leave at rate_first, as far as that is within limit_ns of their own: together those of two VOQs were a
- *    queue of 51 KB at 100 Mbit/s and 4 ms, one by one they are 12 to 41. The limit is not to be below what V_high takes
+ *    queue of 51 KB at 100 Mbit/s and 4 ms, one by one they are 12 to 47. The limit is not to be below what V_high takes
  *    at a small share of the port: what waits longer leaves like that.
  *  - A VOQ that was silent for idle_ns has C0 again, whatever got lost.
  *  - A total beyond S, by more than the one credit that rounding may give, is refused.

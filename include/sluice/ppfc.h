@@ -17,10 +17,6 @@
  * 1 MB, senders that keep their rate, T = 200 us, where not said otherwise; PFC alone: 3974 KB):
  *  - remaining is printed as space / increment: intervals. Here it is ns, by the time that was
  *    measured: a loop that comes late sees a larger increment, not a faster one.
- *  - increment is that of a round there, in which five packets of a port come (Table 2: 1 us). Rounds of 100 us at
- *    100 Mbit/s see one or none: by that four hosts whose windows just began use the buffer up, and DCTCP that
- *    never had 200 of its 500 KB was paused. Growth is over PPFC_WINDOW packets or more (ppfc_turn()): of 16:1 in
- *    the lab's scale 168 KB with 2 of them, 201 KB by rounds, 191 KB with 4.
  *  - Who is under pause does not grow, but it will when that is over: what its port added before is expected
  *    back if its pause ends within T (ppfc_returning()). Without it (return=0) a queue of ports
  *    that come and go by ones and twos grows too slowly to be seen until the buffer is nearly full: 3050 KB,
@@ -61,12 +57,10 @@
 
 #define PPFC_NEVER (~0ULL)
 #define PPFC_BUFFER_MAX (1ULL << 32)
-#define PPFC_WINDOW 2 /* packets over which growth is measured */
 
 struct ppfc_params {
 	__u64 t_thresh_ns; /* T_thresh: act if the buffer lasts for less; < PFC_NS_MAX */
 	__u64 d_ns;	   /* from the decision until the neighbour stops, < PFC_NS_MAX */
-	__u64 window_ns;   /* growth is that of so long or longer, < PFC_NS_MAX */
 	q24_t r;	   /* R, (0, 1.0] */
 	__u32 k_max;	   /* an egress queue that is not above is left alone, < PFC_BYTES_MAX */
 	__u32 pad;
@@ -88,55 +82,12 @@ static inline __u64 ppfc_t_min(__u64 buffer, __u32 ports, __u64 bps)
  * paper takes 100.
  */
 static inline void ppfc_params_init(struct ppfc_params *p, __u64 shared, __u64 all, __u32 ports,
-				    __u64 bps, __u64 d_ns, __u32 mtu)
+				    __u64 bps, __u64 d_ns)
 {
-	__u64 window_ns = pfc_bytes_ns(PPFC_WINDOW * mtu, bps);
-
 	*p = (struct ppfc_params){ .t_thresh_ns = ppfc_t_min(all, ports, bps),
 				   .d_ns = d_ns < PFC_NS_MAX ? d_ns : PFC_NS_MAX - 1,
-				   .window_ns = window_ns < PFC_NS_MAX ? window_ns : PFC_NS_MAX - 1,
 				   .r = Q24_ONE * 4 / 5,
 				   .k_max = shared / 20 < PFC_BYTES_MAX ? shared / 20 : PFC_BYTES_MAX - 1 };
-}
-
-/* ---- Growth ---- */
-
-/* Growth is since the older of two marks, window_ns or more apart. */
-struct ppfc_window {
-	__u64 mark_ns[2]; /* the older, the newer */
-};
-
-/* A queue at the marks. */
-struct ppfc_marks {
-	__u32 bytes[2];
-};
-
-/*
- * A round begins. Returns what its growth is to be divided by: the time since the older mark, window_ns at least;
- * in *turns whether marks are made. begins: nothing is known of before.
- */
-static inline __u64 ppfc_turn(struct ppfc_window *w, const struct ppfc_params *p, __u64 now_ns, int begins,
-			      int *turns)
-{
-	__u64 elapsed_ns;
-
-	*turns = begins || now_ns - w->mark_ns[1] >= p->window_ns;
-	if (*turns) {
-		w->mark_ns[0] = begins ? now_ns : w->mark_ns[1];
-		w->mark_ns[1] = now_ns;
-	}
-	elapsed_ns = now_ns - w->mark_ns[0];
-	return elapsed_ns > p->window_ns ? elapsed_ns : p->window_ns;
-}
-
-/* The growth of a queue, or of a part of it, since the older mark; turns: of ppfc_turn(). */
-static inline __s64 ppfc_grow(struct ppfc_marks *m, __u32 bytes, int begins, int turns)
-{
-	if (turns) {
-		m->bytes[0] = begins ? bytes : m->bytes[1];
-		m->bytes[1] = bytes;
-	}
-	return (__s64)bytes - m->bytes[0];
 }
 
 /* ---- Algorithm 1 ---- */
@@ -144,8 +95,8 @@ static inline __s64 ppfc_grow(struct ppfc_marks *m, __u32 bytes, int begins, int
 /* An egress port and priority, in one round. */
 struct ppfc_queue {
 	__u64 bps;	 /* of the egress port, < PFC_BPS_MAX */
-	__s64 increment; /* its growth, |x| < PFC_BYTES_MAX */
-	__s64 returning; /* what will be added when pauses end, in the time of that: ppfc_returning() */
+	__s64 increment; /* growth since the last round, |x| < PFC_BYTES_MAX */
+	__s64 returning; /* what will be added when pauses end, in the time of a round: ppfc_returning() */
 	__u32 bytes;	 /* < PFC_BYTES_MAX */
 	__u16 taken;	 /* result: is to blame */
 	__u16 acts;	 /* result: Algorithms 2 and 3 are to be run */
@@ -184,7 +135,8 @@ static inline __s64 ppfc_returning(const struct pfc_told *t, const struct ppfc_p
 }
 
 /*
- * What leaves a queue in elapsed_ns, if nobody adds to it for T_thresh: what it has, at most at the port's speed. 2^30 * 2^31.
+ * What leaves a queue in the time of a round, if nobody adds to it for T_thresh: what it has, at most at the port's
+ * speed. 2^30 * 2^31.
  */
 static inline __s64 ppfc_leaving(const struct ppfc_queue *q, const struct ppfc_params *p, __u64 elapsed_ns)
 {
@@ -228,7 +180,7 @@ static inline __u32 ppfc_predict(struct ppfc_queue *queues, __u32 count, const s
 
 /* What an ingress port has in an egress queue, in one round. */
 struct ppfc_share {
-	__s64 increment; /* its growth, |x| < PFC_BYTES_MAX */
+	__s64 increment; /* growth since the last round, |x| < PFC_BYTES_MAX */
 	__u32 bytes;	 /* < PFC_BYTES_MAX; all of a queue together, too */
 	__u32 drawn;	 /* result */
 };

@@ -83,7 +83,7 @@ static void case_begin(struct core_case *c)
 	hiercc_port_init(&c->port, any() % HIERCC_RATE_MAX);
 	pfc_obey_init(&c->obey_params, 1 + any() % PFC_BPS_MAX);
 	c->gate = (struct pfc_params){ 1 + any() % PFC_NS_MAX, below(4) * Q24_ONE, 100000, 3000 };
-	ppfc_params_init(&c->ppfc, 500000, 600000, 16, c->obey_params.bps, p->t_ns, below(9000));
+	ppfc_params_init(&c->ppfc, 500000, 600000, 16, c->obey_params.bps, p->t_ns);
 	ppfc_seed(&c->random, any());
 	bytes_any(&c->key, sizeof(c->key));
 	c->ack.hops = 1 + below(HPCC_MAX_HOPS);

@@ -34,7 +34,7 @@
 static double o_mech = 2, o_cc, o_senders = 16, o_second, o_third, o_size = 1000, o_mix, o_packet = 1000,
 	      o_shared = 4000, o_kmin = 40, o_kmax, o_thresh, o_fraction = 0.8, o_hop = 1, o_interval = 1,
 	      o_late, o_fixed, o_share = 1, o_return = 1, o_alpha = 1, o_pause, o_stagger = 1,
-	      o_ahead, o_bins, o_window = -1;
+	      o_ahead, o_bins;
 
 static const struct sim_param params[] = {
 	{ "mech", &o_mech, 0, 2, "see above" },
@@ -61,7 +61,6 @@ static const struct sim_param params[] = {
 	{ "stagger", &o_stagger, 0, 1e9, "flows begin at random within so long, us" },
 	{ "ahead", &o_ahead, 0, 1e6, "senders have given departures for so long ahead, us: these leave in a pause" },
 	{ "bins", &o_bins, 0, 1, "1: print the queue over time" },
-	{ "window", &o_window, -1, 100, "growth is measured over so many packets; -1: the default of ppfc_params_init()" },
 	SIM_PARAMS,
 };
 
@@ -71,9 +70,7 @@ static struct port {
 	struct pfc_told told;
 	double bps; /* of the flow without a control */
 	uint64_t clock_ns, wake_ns, left, sent, blocked_ns;
-	uint32_t group, held, at_xoff; /* held: in the egress queue, bytes */
-	struct ppfc_marks marks;
-	int64_t growth;
+	uint32_t group, held, last, at_xoff; /* held: in the egress queue, bytes; last: in the round before */
 	uint32_t pauses, xoffs, refreshes, xons;
 	double share; /* of the queue, sum of the rounds in which there was one */
 	/* DCQCN */
@@ -84,9 +81,8 @@ static struct port {
 
 static struct group {
 	uint64_t free_ns, left_bytes, last_ns;
-	uint32_t held, peak, busy;
+	uint32_t held, last, peak, busy;
 } groups[GROUPS];
-static struct ppfc_window window;
 
 static struct ppfc_params pp;
 static struct pfc_params fp;
@@ -303,7 +299,7 @@ static void switch_pause(uint32_t group, const struct ppfc_queue *q, uint64_t el
 	for (i = 0; i < count; i++) {
 		if (ports[i].group == group)
 			shares[i] = (struct ppfc_share){ .bytes = ports[i].held,
-							 .increment = ports[i].growth };
+							 .increment = (int64_t)ports[i].held - ports[i].last };
 	}
 	ppfc_choose(shares, count, &pp, &rng);
 	for (i = 0; i < count; i++) {
@@ -330,11 +326,12 @@ static void switch_predict(uint64_t elapsed_ns)
 	uint32_t i;
 
 	for (i = 0; i < GROUPS; i++)
-		queues[i] = (struct ppfc_queue){ .bytes = groups[i].held, .bps = o_rate * 1e6 };
-	for (i = 0; i < count; i++)
-		queues[ports[i].group].increment += ports[i].growth;
+		queues[i] = (struct ppfc_queue){ .bytes = groups[i].held,
+						 .increment = (int64_t)groups[i].held - groups[i].last,
+						 .bps = o_rate * 1e6 };
 	for (i = 0; o_return && i < count; i++)
-		queues[ports[i].group].returning += ppfc_returning(&ports[i].told, &pp, sim.now, ports[i].growth, elapsed_ns);
+		queues[ports[i].group].returning += ppfc_returning(
+			&ports[i].told, &pp, sim.now, (int64_t)ports[i].held - ports[i].last, elapsed_ns);
 	acted += ppfc_predict(queues, GROUPS, &pp, buffer_free(), elapsed_ns) != 0;
 	for (i = 0; i < GROUPS; i++) {
 		if (queues[i].acts)
@@ -345,20 +342,20 @@ static void switch_predict(uint64_t elapsed_ns)
 /* The loop of the switch. */
 static void switch_round(struct packet *pkt)
 {
-	int turns;
-	uint64_t elapsed_ns = ppfc_turn(&window, &pp, sim.now, !round_ns, &turns);
+	uint64_t elapsed_ns = sim.now - round_ns;
 	uint32_t i;
 
-	for (i = 0; i < count; i++)
-		ports[i].growth = ppfc_grow(&ports[i].marks, ports[i].held, !round_ns, turns);
 	if (o_mech == 2)
 		switch_predict(elapsed_ns);
 	if (o_mech)
 		switch_pfc();
 	round_ns = sim.now;
-	for (i = 0; i < GROUPS; i++)
+	for (i = 0; i < GROUPS; i++) {
+		groups[i].last = groups[i].held;
 		groups[i].busy += groups[i].held != 0;
+	}
 	for (i = 0; i < count; i++) {
+		ports[i].last = ports[i].held;
 		if (groups[ports[i].group].held)
 			ports[i].share += (double)ports[i].held / groups[ports[i].group].held;
 	}
@@ -425,13 +422,11 @@ static void switch_begin(void)
 	if (o_pause)
 		fp.pause_ns = o_pause * US;
 	ppfc_params_init(&pp, shared, shared + headroom * count, count, bps,
-			 hop_ns() + frame_ns() + o_ahead * US, o_packet);
+			 hop_ns() + frame_ns() + o_ahead * US);
 	if (o_kmax)
 		pp.k_max = o_kmax * 1e3;
 	if (o_thresh)
 		pp.t_thresh_ns = o_thresh * US;
-	if (o_window >= 0)
-		pp.window_ns = o_window * wire_ns();
 	pp.r = o_fraction * Q24_ONE;
 	ppfc_seed(&rng, o_seed);
 	for (i = 0; i < count; i++) {

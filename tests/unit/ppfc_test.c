@@ -480,7 +480,7 @@ static struct ppfc_params params(void)
 {
 	struct ppfc_params p;
 
-	ppfc_params_init(&p, 4000000, 9000000, 16, BPS, 1000, 1500);
+	ppfc_params_init(&p, 4000000, 9000000, 16, BPS, 1000);
 	return p;
 }
 
@@ -492,7 +492,6 @@ Test(ppfc, ppfc_params_init__has_the_values_of_the_paper)
 	cr_expect_eq(p.k_max, 200000);
 	cr_expect_eq(p.r, Q24_ONE * 4 / 5);
 	cr_expect_eq(p.d_ns, 1000);
-	cr_expect_eq(p.window_ns, 600, "two packets");
 }
 
 Test(ppfc, ppfc_t_min__stays_in_range_whatever_comes)
@@ -503,9 +502,8 @@ Test(ppfc, ppfc_t_min__stays_in_range_whatever_comes)
 
 	for (i = 0; i < 7; i++) {
 		for (k = 0; k < 7; k++) {
-			ppfc_params_init(&p, odd[i], odd[i], odd[k], odd[(i + k) % 7], odd[k], odd[i]);
+			ppfc_params_init(&p, odd[i], odd[i], odd[k], odd[(i + k) % 7], odd[k]);
 			cr_expect_lt(p.t_thresh_ns, PFC_NS_MAX);
-			cr_expect_lt(p.window_ns, PFC_NS_MAX);
 			cr_expect_lt(p.d_ns, PFC_NS_MAX);
 			cr_expect_lt(p.k_max, PFC_BYTES_MAX);
 		}
@@ -521,54 +519,6 @@ Test(ppfc, ppfc_remaining__is_by_the_time_that_was_measured)
 	cr_expect_eq(ppfc_remaining(4000000, -5, 1000), PPFC_NEVER);
 	cr_expect_eq(ppfc_remaining(0, 1, 1000), 0);
 	cr_expect_eq(ppfc_remaining(~0ULL, 1, ~0ULL), (PPFC_BUFFER_MAX - 1) * (PFC_NS_MAX - 1), "saturates");
-}
-
-/* Rounds of 100 us at 100 Mbit/s, and a packet of 121 us every 150 us. */
-Test(ppfc, ppfc_turn__growth_is_of_two_packets)
-{
-	struct ppfc_window w;
-	struct ppfc_marks m;
-	struct ppfc_params p;
-	__u64 now = START, elapsed_ns, slowest = ~0ULL, fastest = 0, bps;
-	__s64 growth;
-	int turns, i;
-
-	ppfc_params_init(&p, 500000, 740000, 24, LAB_BPS, 1000, 1514);
-	cr_expect_eq(p.window_ns, 242240);
-	cr_expect_eq(ppfc_turn(&w, &p, now, 1, &turns), p.window_ns);
-	cr_expect_eq(ppfc_grow(&m, 700000, 1, turns), 0, "nothing is known");
-	now += 100000;
-	cr_expect_eq(ppfc_turn(&w, &p, now, 0, &turns), p.window_ns, "as if nothing had come before");
-	cr_expect_eq(ppfc_grow(&m, 701514, 0, turns), 1514);
-	for (i = 2; i < 1000; i++) {
-		now += 100000;
-		elapsed_ns = ppfc_turn(&w, &p, now, 0, &turns);
-		growth = ppfc_grow(&m, 700000 + (now - START) / 150000 * 1514, 0, turns);
-		cr_expect_leq(elapsed_ns, 2 * p.window_ns + 100000);
-		bps = growth * 8 * NSEC_PER_SEC / elapsed_ns;
-		fastest = bps > fastest ? bps : fastest;
-		if (i > 4)
-			slowest = bps < slowest ? bps : slowest;
-	}
-	/* 80.7 Mbit/s are; by the round 0 or 121. */
-	cr_expect(slowest >= 60560000 && fastest <= 90840000, "%llu to %llu", slowest, fastest);
-}
-
-Test(ppfc, ppfc_turn__fast_ports_are_seen_by_the_round)
-{
-	struct ppfc_params p = params();
-	struct ppfc_window w;
-	struct ppfc_marks m;
-	int turns;
-
-	ppfc_turn(&w, &p, START, 1, &turns);
-	ppfc_grow(&m, 1000, 1, turns);
-	cr_expect_eq(ppfc_turn(&w, &p, START + 2000, 0, &turns), 2000);
-	cr_expect_eq(ppfc_grow(&m, 6000, 0, turns), 5000);
-	cr_expect_eq(ppfc_turn(&w, &p, START + 5000, 0, &turns), 3000);
-	cr_expect_eq(ppfc_grow(&m, 5000, 0, turns), -1000);
-	cr_expect_eq(ppfc_turn(&w, &p, START + 9000, 1, &turns), p.window_ns, "it has slept");
-	cr_expect_eq(ppfc_grow(&m, 200, 1, turns), 0);
 }
 
 static struct ppfc_queue queue(__u32 bytes, __s64 increment)
