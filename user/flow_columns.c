@@ -107,7 +107,7 @@ static void why_text(const struct flow_row *r, const struct flow_list *l, char *
 /* At most four letters; ">": at least, for it was so when the looks began. */
 static void since_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
-	__u64 s = r->why_since_ns && r->why_since_ns < l->now_ns ? (l->now_ns - r->why_since_ns) / NSEC_PER_SEC : 0;
+	__u64 s = age_ns(l->now_ns, r->why_since_ns) / NSEC_PER_SEC;
 	const char *more = r->why_from_start ? ">" : "";
 
 	if (s < 60)
@@ -122,8 +122,8 @@ static void since_text(const struct flow_row *r, const struct flow_list *l, char
 
 static void age_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
-	if (r->flow.last_fb_ns && r->flow.last_fb_ns < l->now_ns)
-		snprintf(buf, size, "%.1f", (l->now_ns - r->flow.last_fb_ns) / 1e6);
+	if (r->flow.last_fb_ns)
+		snprintf(buf, size, "%.1f", age_ns(l->now_ns, r->flow.last_fb_ns) / 1e6);
 	else
 		snprintf(buf, size, "-");
 }

@@ -287,7 +287,7 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 		return;
 	histogram_add(&m->pacing, f->clock_ns > now ? f->clock_ns - now : 0);
 	if (f->last_fb_ns) {
-		age = now > f->last_fb_ns ? now - f->last_fb_ns : 0;
+		age = age_ns(now, f->last_fb_ns);
 		queue = queue_ns(f);
 		histogram_add(&m->age, age);
 		if (age < METRICS_ACTIVE_NS)

@@ -160,7 +160,7 @@ static void path_text(const struct path *p, __u64 now)
 	screen_size(&columns, &lines);
 	width = columns && columns < PATHS_WIDE ? 0 : 10; /* words do not stand below each other where they do not fit */
 	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, p->hops == 1 ? "" : "s", p->flows,
-		 p->flows == 1 ? "" : "s", (now - p->flow.last_fb_ns) / 1000);
+		 p->flows == 1 ? "" : "s", age_ns(now, p->flow.last_fb_ns) / 1000);
 	words_print(text, printf("path 0x%03x:", p->id), 2);
 	if (!p->flow.cc.hops) {
 		snprintf(text, sizeof(text), "their receiver tells %s, and not the hops", feedback_name(p->form));
@@ -188,7 +188,7 @@ static void path_json(struct json_object *list, const struct path *p, __u64 now)
 	add_u64(o, "hop_count", p->hops);
 	add_u64(o, "flows", p->flows);
 	add_string(o, "feedback", feedback_name(p->form));
-	add_u64(o, "feedback_age_ns", now - p->flow.last_fb_ns);
+	add_u64(o, "feedback_age_ns", age_ns(now, p->flow.last_fb_ns));
 	for (i = 0; i < p->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
 		hop = json_object_new_object();
 		add_u64(hop, "hop", i + 1);

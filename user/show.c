@@ -171,7 +171,7 @@ int cmd_status(int argc, char **argv)
 		return err;
 	c = *p.ctl;
 	pins_each_flow(&p, count_flow, &flows);
-	age = (now_ns() - c.heartbeat_ns) / 1e9;
+	age = age_ns(now_ns(), c.heartbeat_ns) / 1e9;
 	if (show_options.json) {
 		o = json_object_new_object();
 		add_string(o, "version", SLUICE_VERSION);
@@ -248,7 +248,7 @@ void flow_json(struct json_object *list, const struct flow_row *row, const struc
 	add_string(o, "control", flow_control(f));
 	add_string(o, "why", row_why(row, l));
 	if (watched) {
-		add_u64(o, "why_age_ns", row->why_since_ns < now ? now - row->why_since_ns : 0);
+		add_u64(o, "why_age_ns", age_ns(now, row->why_since_ns));
 		add_bool(o, "why_from_start", row->why_from_start);
 	}
 	if (f->hiercc)
@@ -285,7 +285,7 @@ void flow_json(struct json_object *list, const struct flow_row *row, const struc
 	add_u64(o, "path_id", f->cc.path_id);
 	add_u64(o, "feedbacks", f->feedbacks);
 	if (f->last_fb_ns)
-		add_u64(o, "feedback_age_ns", now - f->last_fb_ns);
+		add_u64(o, "feedback_age_ns", age_ns(now, f->last_fb_ns));
 	hops = json_object_new_array();
 	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++) {
 		hop = json_object_new_object();

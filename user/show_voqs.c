@@ -65,7 +65,7 @@ static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 	struct voqs_ctx *c = ctx;
 	char dst[PREFIX_STRLEN], name[IFNAMSIZ], waiting[24] = "-";
 	__u64 credit_bps = 8 * hiercc_credit_rate(&v->voq, &v->params);
-	__u64 waiting_ns = v->voq.short_ns && v->voq.short_ns < c->now ? c->now - v->voq.short_ns : 0;
+	__u64 waiting_ns = age_ns(c->now, v->voq.short_ns);
 	const char *state = voq_state(v, c->now);
 	struct json_object *o;
 
@@ -103,8 +103,8 @@ static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 	add_u64(o, "waiting_ns", waiting_ns);
 	add_string(o, "state", state);
 	add_u64(o, "alone_packets", v->alone);
-	add_u64(o, "last_sent_age_ns", c->now - v->voq.last_ns);
-	add_u64(o, "last_credit_age_ns", c->now - v->voq.credit_ns);
+	add_u64(o, "last_sent_age_ns", age_ns(c->now, v->voq.last_ns));
+	add_u64(o, "last_credit_age_ns", age_ns(c->now, v->voq.credit_ns));
 	add_u64(o, "c0_bytes", v->params.c0);
 	add_u64(o, "limit_ns", v->params.limit_ns);
 	json_object_array_add(c->list, o);
@@ -126,7 +126,7 @@ static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 	destination_format(&k->addr, k->prefixlen, dst);
 	interface_format(c->pins, a.ifindex, name);
 	due = d.sent > d.granted ? d.sent - d.granted : 0;
-	age = a.last_ns < c->now ? c->now - a.last_ns : 0;
+	age = age_ns(c->now, a.last_ns);
 	if (!c->list) {
 		if (!c->shown++)
 			printf("%-16s %-24s %-8s %14s %14s %10s %5s %10s %8s  %s\n", "RACK", "DESTINATION", "PORT",

@@ -159,7 +159,7 @@ static int totals_draw(const struct top *t)
 	if (!dead)
 		return 1;
 	colour_on(t, COLOUR_BAD);
-	snprintf(text, sizeof(text), "sluiced: no sign for %.0f s", (now - c->heartbeat_ns) / 1e9);
+	snprintf(text, sizeof(text), "sluiced: no sign for %.0f s", age_ns(now, c->heartbeat_ns) / 1e9);
 	line_put(1, text);
 	colour_off(t, COLOUR_BAD);
 	return 2;

@@ -48,6 +48,12 @@ const char *caps_missing(char *buf, size_t size, __u64 caps);
 
 __u64 now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
 
+/* How old what happened at then_ns is: 0 if that never was (0), or after now_ns was read, as programs go on writing. */
+static inline __u64 age_ns(__u64 now_ns, __u64 then_ns)
+{
+	return then_ns && then_ns < now_ns ? now_ns - then_ns : 0;
+}
+
 /*
  * Numbers with units: "25Gbit", "12us", "10KB". Unit names in any case; decimal fractions are
  * allowed ("2.5Gbit"). K, M and G are powers of 1000. Return 0, or -EINVAL without a change.

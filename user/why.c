@@ -127,7 +127,7 @@ static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv
 		*found = &l->row[i];
 		if (n++ < WHY_NAMED && named)
 			fprintf(named, "  %s  (sent %s ago)\n", flow_format(&l->row[i].key, line),
-				time_text(l->now_ns > l->row[i].flow.last_tx_ns ? l->now_ns - l->row[i].flow.last_tx_ns : 0, t));
+				time_text(age_ns(l->now_ns, l->row[i].flow.last_tx_ns), t));
 	}
 	return n;
 }
@@ -269,11 +269,6 @@ static double mbit(__u64 bps)
 	return bps / 1e6;
 }
 
-static __u64 why_age(const struct why *w, __u64 then_ns)
-{
-	return then_ns && then_ns < w->now_ns ? w->now_ns - then_ns : 0;
-}
-
 static double hop_busy(const struct why *w, unsigned int i)
 {
 	return w->hop_ns[i] ? w->hop_bytes[i] * 8e9 / w->hop_ns[i] / w->flow.cc.last[i].bps : -1;
@@ -369,14 +364,14 @@ static void why_sentences(struct why *w)
 		snprintf(w->answer, sizeof(w->answer), "Nothing of Sluice: it goes without telemetry, because its peer is not known to strip it%s.",
 			 f->flags & FLOW_F_TUNNEL ? " (it is a tunnel's)" : "");
 		if (w->heard_ns)
-			snprintf(w->because, sizeof(w->because), "Its peer was heard last %s ago.", time_text(why_age(w, w->heard_ns), t));
+			snprintf(w->because, sizeof(w->because), "Its peer was heard last %s ago.", time_text(age_ns(w->now_ns, w->heard_ns), t));
 		else
 			snprintf(w->because, sizeof(w->because), "Its peer was never heard.");
 		snprintf(w->next, sizeof(w->next), "Does Sluice run on the peer, and does UDP to Sluice's port get there? sluicectl stats (tx_peer_unknown, peer_silent, probe_sent); docs/troubleshooting.md, 'A flow is \"plain\"'.");
 		break;
 	case WHY_IDLE:
 		snprintf(w->answer, sizeof(w->answer), "Nothing of Sluice: it has sent nothing for %s, so it is its application that waits, or its peer that does not read or acknowledge.",
-			 time_text(why_age(w, f->last_tx_ns), t));
+			 time_text(age_ns(w->now_ns, f->last_tx_ns), t));
 		snprintf(w->next, sizeof(w->next), "ss -tinm shows the socket: rwnd_limited, sndbuf_limited, app_limited, retransmissions.");
 		break;
 	case WHY_OBSERVE:
@@ -390,7 +385,7 @@ static void why_sentences(struct why *w)
 		break;
 	case WHY_CREDIT:
 		snprintf(w->answer, sizeof(w->answer), "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants%s%s. It sends %.1f Mbit/s.",
-			 w->short_ns ? ", for " : "", w->short_ns ? time_text(why_age(w, w->short_ns), t) : "", mbit(w->sent_bps));
+			 w->short_ns ? ", for " : "", w->short_ns ? time_text(age_ns(w->now_ns, w->short_ns), t) : "", mbit(w->sent_bps));
 		snprintf(w->next, sizeof(w->next), "sluicectl voqs here shows the VOQ, sluicectl credits on the receiver who else has a share of its port.");
 		break;
 	case WHY_PAUSE:
@@ -477,7 +472,7 @@ static void why_text(const struct why *w)
 	why_line("next", w->next);
 	if (f->last_fb_ns) {
 		snprintf(text, sizeof(text), "%s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s",
-			 time_text(why_age(w, f->last_fb_ns), t), f->feedbacks, w->feedbacks_per_s, f->cc.path_id,
+			 time_text(age_ns(w->now_ns, f->last_fb_ns), t), f->feedbacks, w->feedbacks_per_s, f->cc.path_id,
 			 time_text(f->params.t_ns, busy));
 		why_line("feedback", text);
 	}
@@ -493,7 +488,7 @@ static void why_text(const struct why *w)
 	}
 	if (f->last_tx_ns) {
 		snprintf(text, sizeof(text), "last packet %s ago, %llu bytes since the start",
-			 time_text(why_age(w, f->last_tx_ns), t), f->tx_bytes);
+			 time_text(age_ns(w->now_ns, f->last_tx_ns), t), f->tx_bytes);
 		why_line("sent", text);
 	}
 	snprintf(text, sizeof(text), "%u in %s:", w->looks, time_text(w->took_ns, t));
@@ -532,9 +527,9 @@ static int why_json(const struct why *w)
 	add_u64(o, "base_rtt_ns", f->params.t_ns);
 	add_u64(o, "feedbacks", f->feedbacks);
 	if (f->last_fb_ns)
-		add_u64(o, "feedback_age_ns", why_age(w, f->last_fb_ns));
+		add_u64(o, "feedback_age_ns", age_ns(w->now_ns, f->last_fb_ns));
 	if (f->last_tx_ns)
-		add_u64(o, "last_sent_age_ns", why_age(w, f->last_tx_ns));
+		add_u64(o, "last_sent_age_ns", age_ns(w->now_ns, f->last_tx_ns));
 	add_u64(o, "path_id", f->cc.path_id);
 	list = json_object_new_array();
 	for (i = 0; i < why_hops(f); i++) {

@@ -196,6 +196,23 @@ credits__unknown_destination_has_no_voq() {
 	expect "credits" "$(ctl h2 credits)" has "no credits"
 }
 
+# What is looked at is written meanwhile, so it may be younger than the look. Here all of it is, by a clock that is behind.
+credits__what_is_younger_than_the_look_has_no_age() {
+	local look
+
+	credits_up
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	voq_soon h1 10.2.0.2 '.granted_bytes > 0' true
+	for look in "h1 status" "h1 flows" "h1 int" "h1 voqs" "h2 credits" "h1 why :$(flow_of h1 .local_port)"; do
+		net_in "${look%% *}" unshare --time --monotonic -60 --fork "$BUILD/sluicectl" --pin-dir "$PINS/ssys-${look%% *}" \
+			--json ${look#* } >"$CASE_DIR/ctl.json" 2>>"$CASE_DIR/ctl.log" 9>&-
+		expect "ages by $look that are not 0" "$(jq -c '[.. | objects | to_entries[] | select(.key | test("_age_(ns|s)$"))] |
+			if length == 0 then "none is shown" else map(select(.value != 0)) end' "$CASE_DIR/ctl.json")" = "[]"
+	done
+	bulk_stop
+}
+
 # Voluntary context switches of a daemon.
 wakes_of() { awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/${DAEMON[$1]}/status"; }
 
