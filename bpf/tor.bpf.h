@@ -144,7 +144,11 @@ static __attribute__((noinline)) int tor_up(struct __sk_buff *ctx, const struct 
 		tor_ask(f, v, t, m, now_ns);
 	voq_stop_news(v);
 	bpf_skb_store_bytes(ctx, at, &space->voq_block, sizeof(space->voq_block), 0);
-	departure_ns = space->voq_departure_ns;
+	/* Behind the packets of its flow that came before. */
+	departure_ns = pacer_departure(now_ns, t->clock_ns, space->voq_departure_ns);
+	if (departure_ns > now_ns + v->params.limit_ns)
+		departure_ns = now_ns + v->params.limit_ns;
+	t->clock_ns = departure_ns;
 	if (ctl->mode == MODE_ENFORCE && port->flags & PORT_F_EDT && departure_ns > now_ns)
 		bpf_skb_set_tstamp(ctx, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
 	return 0;

@@ -18,7 +18,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 11
+#define SLUICE_ABI 12
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -264,6 +264,7 @@ struct tor_flow_key {
 /* CPUs share it; who comes between counts a flow twice, or asks twice. */
 struct tor_flow {
 	__u64 asked_ns; /* when its host was last taken to ask */
+	__u64 clock_ns; /* departure of its last packet */
 	__u32 epoch;	/* in which peers was looked at; 0: never */
 	__u32 voq_mark, voq_asked; /* as in struct flow */
 	__u8 voq_merged, voq_prefixlen;
@@ -576,7 +577,7 @@ _Static_assert(sizeof(struct peer) == 112, "peer");
 _Static_assert(sizeof(struct voq_key) == 20, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct voq) == 320, "voq");
 _Static_assert(sizeof(struct tor_flow_key) == 36, "hashed as a whole: no padding");
-_Static_assert(sizeof(struct tor_flow) == 24, "tor_flow");
+_Static_assert(sizeof(struct tor_flow) == 32, "tor_flow");
 _Static_assert(sizeof(struct tor_news) == 64, "tor_news");
 _Static_assert(sizeof(struct arrival_key) == 24, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct arrival) == 120, "arrival");

@@ -175,6 +175,26 @@ Test(tor, up__holds_what_has_no_credit)
 	}
 }
 
+/* A packet that credit covers leaves at once, but not before those of its flow that were there when there was none. */
+Test(tor, up__keeps_a_flow_in_order)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = passing(.v6 = v6), other = passing(.v6 = v6, .sport = 0xc001);
+		struct voq v;
+		__u64 last;
+		int i;
+
+		for (i = 0; i < 20; i++)
+			last = run(HOP_MAP, &in).ctx.tstamp;
+		expect_between(last, clock_ns(), clock_ns() + LIMIT_NS);
+		v = voq_get(to_b(v6));
+		v.voq.credit = v.voq.sent;
+		voq_set(to_b(v6), &v);
+		expect_eq(run(HOP_MAP, &other).ctx.tstamp, 0);
+		expect_eq(run(HOP_MAP, &in).ctx.tstamp, last);
+	}
+}
+
 /* What waits in fq is no queue of the port: its stamp says 0. */
 Test(tor, up__does_not_stamp_what_waits)
 {

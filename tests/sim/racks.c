@@ -76,7 +76,7 @@ static struct extra {
 	uint32_t mark, rack;
 	uint64_t wake_ns;  /* when it looks again whether it may send; 0: it waits for news */
 	uint64_t hop_rate; /* R of Equation 1, bytes/s */
-	uint64_t acked, left_ns;
+	uint64_t acked, left_ns, leaves_ns;
 } extras[SIM_FLOWS];
 
 static struct hiercc_params hp;
@@ -274,6 +274,10 @@ static void tor_arrive(struct packet *pkt)
 	if (o_cc)
 		verdicts[hiercc_send(&r->voq, &hp, sim.now, SEGMENT_BYTES, &total, &departure)]++;
 	pkt->rx_ns = (uint64_t)total << 32 | (uint32_t)(rx_counted(&r->counter) * (r == racks ? o_weight : 1));
+	/* Behind those of its flow that came before. */
+	if (departure < x->leaves_ns)
+		departure = x->leaves_ns;
+	x->leaves_ns = departure;
 	if (departure - sim.now > waited_max_ns)
 		waited_max_ns = departure - sim.now;
 	r->held += SEGMENT_BYTES;
