@@ -73,6 +73,7 @@ usage() {
 	  BASE_RTT=           base_rtt of sluice (T); default: the round trip of the probe on the idle lab
 	  AUTH=               1: the hosts authenticate their messages, with a key made for each run
 	  VM=                 empty: this kernel; 6.1, 6.12, 7.2: that kernel in a virtual machine
+	  SEED=1              of everything random in the virtual machine: the same seed, the same figures
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
 }
@@ -242,6 +243,8 @@ params_read() {
 	LAB_VM=${VM:-}
 	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
 		params_bad "VM=$LAB_VM is not known: 6.1, 6.12, 7.2, or empty for this kernel"
+	[[ ! ${SEED:-} || $LAB_VM ]] || params_bad "SEED=$SEED is of a virtual machine: add VM=, or leave SEED out"
+	LAB_SEED=$(params_count SEED "${SEED:-1}" 0 999999999 "") || exit 2
 
 	LAB_NAME=$LAB
 	((LAB_SIZE)) && LAB_NAME+=-incast
@@ -481,6 +484,7 @@ params_write() {
 	rtt_us=$LAB_RTT
 	buffer_bytes=$LAB_BUFFER
 	time_us=$LAB_TIME
+	seed=$LAB_SEED
 	warmup_us=$LAB_WARMUP
 	size_bytes=$LAB_SIZE
 	stagger_us=$LAB_STAGGER

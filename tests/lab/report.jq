@@ -120,7 +120,7 @@ def command:
 		["STAGGER", (duration_us("stagger") | positive | values | time_make)],
 		["JOIN", (param("join_bytes") | positive | values | bytes_make)],
 		["AUTH", (if (.params // {}).auth == true then 1 else null end)],
-		["VM", vm]
+		["VM", vm], ["SEED", (if vm then param("seed") | values | select(. != 1) else null end)]
 	] | map(select(.[1] != null and .[1] != "") | "\(.[0])=\(.[1])") | ["make lab"] + . | join(" ");
 
 # A kernel without netem has the round trip of the machine itself.
@@ -157,7 +157,8 @@ def described:
 		["time", (duration_us("time") | values | time_said)],
 		["warm-up", (duration_us("warmup") | positive | values | time_said)],
 		["authentication", (if (.params // {}).auth == true then "with a key" else null end)],
-		["kernel", (.kernel | strings)]
+		["kernel", (.kernel | strings)],
+		["seed", (if vm then param("seed") else null end)]
 	] | map(select(.[1] != null));
 
 def missing_said: [(.missing // [])[] | if type == "object" then (.cc // .name // "?") else . end | tostring];

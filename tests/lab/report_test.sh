@@ -402,6 +402,14 @@ params__pauses() {
 	wrong "JOIN=1mb works in LAB=star and LAB=node only" LAB=pfc JOIN=1mb
 }
 
+params__seed() {
+	wrong "SEED=7 is of a virtual machine: add VM=, or leave SEED out" SEED=7
+	wrong "SEED=x is not a whole number" VM=6.12 SEED=x
+	lab_make seed '{"seed": 7}' "[$(run_make sluice 1 6056 4530)]"
+	page_run
+	has "$PAGE" "VM=6.12 SEED=7<"
+}
+
 page__flows_1_and_64() {
 	local flows levels
 
@@ -497,7 +505,7 @@ errors__say_what_to_do() {
 }
 
 for name in table__four page__four page__sluice_loses page__single page__missing_series page__no_samples \
-	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__racks page__pauses params__pauses page__flows_1_and_64 \
+	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__racks page__pauses params__pauses params__seed page__flows_1_and_64 \
 	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"

@@ -53,7 +53,7 @@ struct lab {
 	char dir[2048];
 	char name[64], kernel[256], missing[256], ran[256], podcc[256], telemetry[16], app[64], attach[64];
 	uint64_t senders, parallel, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us,
-		size_bytes, stagger_us, join_bytes, auth;
+		size_bytes, stagger_us, join_bytes, auth, seed;
 	/* LAB=racks */
 	uint64_t racks, servers, uplink, burst, burst_bytes, churn_us, lose, repeat, reorder, kill_us;
 	char hiercc[256], longs[256]; /* longs: how many long flows each rack has */
@@ -150,6 +150,7 @@ static void lab_read(struct lab *lab)
 		number_read(line, "rtt_us", &lab->rtt_us);
 		number_read(line, "buffer_bytes", &lab->buffer_bytes);
 		number_read(line, "time_us", &lab->time_us);
+		number_read(line, "seed", &lab->seed);
 		number_read(line, "warmup_us", &lab->warmup_us);
 		number_read(line, "size_bytes", &lab->size_bytes);
 		number_read(line, "stagger_us", &lab->stagger_us);
@@ -1417,6 +1418,7 @@ static json_object *lab_params(const struct lab *lab)
 	if (*lab->telemetry)
 		json_object_object_add(object, "telemetry", json_object_new_string(lab->telemetry));
 	json_object_object_add(object, "auth", json_object_new_boolean(lab->auth));
+	json_int(object, "seed", lab->seed);
 	if (*lab->podcc)
 		json_object_object_add(object, "podcc", words(lab->podcc));
 	if (*lab->app)
