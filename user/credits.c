@@ -185,22 +185,9 @@ static __u32 port_index(struct credits *c, __u32 ifindex)
 	return i;
 }
 
-/* Takes a slot out of its port's ring. Rare: the ring is walked. */
 static void port_unlist(struct credits *c, __u32 i)
 {
-	struct hiercc_port *port = &c->ports[c->slots[i].port].port;
-	struct hiercc_due *d = &c->due[i];
-	__u32 before;
-
-	if (!d->listed)
-		return;
-	for (before = port->before; c->due[before].next != i; before = c->due[before].next)
-		;
-	c->due[before].next = d->next;
-	if (port->before == i)
-		port->before = before == i ? HIERCC_NONE : before;
-	d->listed = 0;
-	port->active--;
+	hiercc_unlist(&c->ports[c->slots[i].port].port, c->due, i);
 }
 
 /* --- slots --- */

@@ -460,14 +460,22 @@ static inline void hiercc_ring_add(__u32 *last, struct hiercc_due *voqs, __u32 i
 	*last = i;
 }
 
-static inline void hiercc_ring_remove_first(__u32 *last, struct hiercc_due *voqs)
+/* Whether VOQ i was there. Looks from the first one on. */
+static inline int hiercc_ring_remove(__u32 *last, struct hiercc_due *voqs, __u32 i)
 {
-	__u32 first = voqs[*last].next;
+	__u32 before = *last;
 
-	if (first == *last)
-		*last = HIERCC_NONE;
-	else
-		voqs[*last].next = voqs[first].next;
+	if (before == HIERCC_NONE)
+		return 0;
+	while (voqs[before].next != i) {
+		before = voqs[before].next;
+		if (before == *last)
+			return 0;
+	}
+	voqs[before].next = voqs[i].next;
+	if (*last == i)
+		*last = before == i ? HIERCC_NONE : before;
+	return 1;
 }
 
 /* At the end of the ring: everybody else's turn comes first. */
@@ -481,6 +489,19 @@ static inline void hiercc_enlist(struct hiercc_port *port, struct hiercc_due *vo
 	d->turn = 0;
 	hiercc_ring_add(&port->before, voqs, i);
 	port->active++;
+}
+
+/* Out of its ring. Who is not the first of this round is looked for in both. */
+static inline void hiercc_unlist(struct hiercc_port *port, struct hiercc_due *voqs, __u32 i)
+{
+	struct hiercc_due *d = &voqs[i];
+
+	if (!d->listed)
+		return;
+	if (!hiercc_ring_remove(&port->before, voqs, i))
+		hiercc_ring_remove(&port->done, voqs, i);
+	d->listed = 0;
+	port->active--;
 }
 
 static inline void hiercc_count_packets(struct hiercc_due *d, const struct hiercc_params *p,
@@ -625,13 +646,11 @@ static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *vo
 	d->turn -= bytes;
 	port->budget -= bytes;
 	if (d->granted >= d->sent) {
-		hiercc_ring_remove_first(&port->before, voqs);
-		d->listed = 0;
-		port->active--;
+		hiercc_unlist(port, voqs, i);
 	} else if (d->turn) {
 		port->before = i;
 	} else {
-		hiercc_ring_remove_first(&port->before, voqs);
+		hiercc_ring_remove(&port->before, voqs, i);
 		hiercc_ring_add(&port->done, voqs, i);
 	}
 	return i;

@@ -301,22 +301,32 @@ Test(credits, pods_port__is_found_with_the_second_packet)
 
 Test(credits, unlist__of_any_place_in_the_ring)
 {
-	__u32 slot[4], i, k, n;
+	struct hiercc_port *port = &c->ports[0].port;
+	__u32 slot[4], i, k, had;
 
-	for (k = 0; k < 4; k++) {
-		for (i = 0; i < 4; i++) {
-			slot[i] = told(news_of(i + 1, k + 1, S_BEGIN, 1, 3000));
-			slot_learn(c, slot[i], now_ns());
+	/* So many of the four have had their credit of this round. */
+	for (had = 0; had <= 4; had++) {
+		for (k = 0; k < 4; k++) {
+			for (i = 0; i < 4; i++) {
+				slot[i] = told(news_of(i + 1, 4 * had + k + 1, S_BEGIN, 1, 3000));
+				slot_learn(c, slot[i], now_ns());
+			}
+			port->budget = had * HIERCC_DELTA_BYTES;
+			for (i = 0; i < had; i++)
+				expect_eq(hiercc_grant(port, c->due), slot[i]);
+			port_unlist(c, slot[k]);
+			port_unlist(c, slot[k]);
+			expect_eq(port->active, 3);
+			expect_eq(c->due[slot[k]].listed, 0);
+			port->budget = 3 * HIERCC_DELTA_BYTES;
+			for (i = 0; i < 3; i++)
+				expect_eq(hiercc_grant(port, c->due) == slot[k], 0);
+			for (i = 0; i < 4; i++)
+				port_unlist(c, slot[i]);
+			expect_eq(port->active, 0);
+			expect_eq(port->before, HIERCC_NONE);
+			expect_eq(port->done, HIERCC_NONE);
 		}
-		port_unlist(c, slot[k]);
-		port_unlist(c, slot[k]);
-		expect_eq(c->ports[0].port.active, 3);
-		for (n = 0, i = c->due[c->ports[0].port.before].next; n < 3; n++, i = c->due[i].next)
-			expect_eq(i == slot[k], 0);
-		for (i = 0; i < 4; i++)
-			port_unlist(c, slot[i]);
-		expect_eq(c->ports[0].port.active, 0);
-		expect_eq(c->ports[0].port.before, HIERCC_NONE);
 	}
 }
 
