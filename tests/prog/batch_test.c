@@ -211,7 +211,6 @@ SinkTest(batch, authentication)
 		struct batch m = { .v6 = v6, .n = 2, .key = &key, .auth_seq = 1ULL << 40 };
 		struct flow f;
 		struct frame good, in;
-		unsigned int byte;
 
 		keys_set(&key, 1);
 		flows_run(v6, 2);
@@ -219,12 +218,7 @@ SinkTest(batch, authentication)
 		m.one[1] = (struct one){ .flags = F_WINDOW, .seq = 1000, .value = 100000, .sport = PORT_A + 1 };
 		good = frame(&m);
 		/* Any byte of the message, and of the addresses, which the tag covers too. */
-		for (byte = at_shim(&good) + 4; byte < good.len; byte++) {
-			in = good;
-			in.b[byte] ^= 0x10;
-			run(sink, &in);
-			expect_that(world_ended());
-		}
+		expect_that(world_damaged(sink, &good, at_shim(&good) + 4));
 		m.key = &other_key;
 		in = frame(&m);
 		expect_untouched(sink, &in, STAT_RX_BAD_AUTH);

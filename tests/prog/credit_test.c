@@ -946,19 +946,13 @@ SinkTest(credit, authentication)
 		struct host newest = { .capable = 1, .rx_seq = 1ULL << 40 };
 		struct one other = m.one[1];
 		struct voq before, after;
-		unsigned int byte;
 
 		keys_set(&key, 1);
 		voq_make(v6, TO_B, 1ULL << 32);
 		voq_make(v6, other, 1ULL << 32);
 		before = voq_at(v6, TO_B);
 		/* Any byte of the message, the tag and its sequence among them. */
-		for (byte = at_shim(&good) + 4; byte < good.len; byte++) {
-			in = good;
-			in.b[byte] ^= 0x10;
-			run(sink, &in);
-			expect_that(world_ended());
-		}
+		expect_that(world_damaged(sink, &good, at_shim(&good) + 4));
 		m.key = &other_key;
 		in = frame_message(&m);
 		expect_untouched(sink, &in, STAT_RX_BAD_AUTH);

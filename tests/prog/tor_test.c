@@ -556,17 +556,11 @@ SinkTest(rate, told__with_a_key)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame good = message(.v6 = v6, .value = 5000000, .key = &key, .auth_seq = 1ULL << 40), in;
-		unsigned int byte;
 
 		keys_set(&key, 1);
 		leaves(v6);
 		expect_that(world_ended());
-		for (byte = at_shim(&good) + 4; byte < good.len; byte++) {
-			in = good;
-			in.b[byte] ^= 0x10;
-			run(sink, &in);
-			expect_that(world_ended());
-		}
+		expect_that(world_damaged(sink, &good, at_shim(&good) + 4));
 		in = message(.v6 = v6, .value = 5000000);
 		expect_untouched(sink, &in, STAT_RX_NO_AUTH);
 		in = message(.v6 = v6, .value = 5000000, .key = &other_key, .auth_seq = 1ULL << 40);

@@ -378,6 +378,20 @@ const char *world_diff(const struct frame *want, const struct frame *got)
 	return frame_diff(want, got);
 }
 
+const char *world_damaged(enum program p, const struct frame *good, unsigned int from)
+{
+	const char *why = NULL;
+	struct frame in;
+
+	for (; from < good->len && !why; from++) {
+		in = *good;
+		in.b[from] ^= 0x10;
+		run(p, &in);
+		why = world_ended();
+	}
+	return why;
+}
+
 const char *world_untouched(enum program p, const struct frame *f, enum sluice_stat stat,
 			    struct run_spec s)
 {

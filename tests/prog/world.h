@@ -130,6 +130,8 @@ const char *world_counted_attached(const int *stats);
 /* Every frame ended in exactly one counter, whichever. */
 const char *world_ended(void);
 const char *world_diff(const struct frame *want, const struct frame *got);
+/* Runs the frame with each byte from the one at `from` on changed, one at a time: each ended as above. */
+const char *world_damaged(enum program p, const struct frame *good, unsigned int from);
 const char *world_untouched(enum program p, const struct frame *f, enum sluice_stat stat,
 			    struct run_spec s);
 
