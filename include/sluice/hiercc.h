@@ -420,9 +420,10 @@ struct hiercc_due {
 	__u64 epoch_ns;	 /* when this epoch began */
 	__u32 in_epoch, in_last; /* packets */
 	__u32 flows;	 /* F as believed, 1..RX_FLOWS_MAX */
-	__u32 turn;	 /* bytes that are left of this turn */
+	__u32 turn;	 /* bytes that are left of its turn in `round` */
 	__u32 next;	 /* in the port's ring; its own index if it is alone */
-	__u32 listed;
+	__u32 listed : 1;
+	__u32 round : 31; /* the last in which it had a turn; 0: none */
 };
 
 /* A downstream port. Its two rings have the VOQs that are due credit, and only those. */
@@ -433,12 +434,12 @@ struct hiercc_port {
 	__u32 before; /* the VOQ before the one whose turn it is; HIERCC_NONE: the round is over */
 	__u32 done;   /* the last of those that have had all of this round; HIERCC_NONE: there are none */
 	__u32 active; /* VOQs in both rings */
-	__u32 pad;
+	__u32 round : 31; /* > 0, of which both rings are */
 };
 
 static inline void hiercc_port_init(struct hiercc_port *port, __u64 rate)
 {
-	*port = (struct hiercc_port){ .rate = rate, .before = HIERCC_NONE, .done = HIERCC_NONE };
+	*port = (struct hiercc_port){ .rate = rate, .before = HIERCC_NONE, .done = HIERCC_NONE, .round = 1 };
 }
 
 enum hiercc_claim {
@@ -478,7 +479,7 @@ static inline int hiercc_ring_remove(__u32 *last, struct hiercc_due *voqs, __u32
 	return 1;
 }
 
-/* At the end of the ring: everybody else's turn comes first. */
+/* At the end of a ring: everybody else's turn comes first. Who comes back within a round has what was left of its turn. */
 static inline void hiercc_enlist(struct hiercc_port *port, struct hiercc_due *voqs, __u32 i)
 {
 	struct hiercc_due *d = &voqs[i];
@@ -486,8 +487,7 @@ static inline void hiercc_enlist(struct hiercc_port *port, struct hiercc_due *vo
 	if (d->listed)
 		return;
 	d->listed = 1;
-	d->turn = 0;
-	hiercc_ring_add(&port->before, voqs, i);
+	hiercc_ring_add(d->round == port->round && !d->turn ? &port->done : &port->before, voqs, i);
 	port->active++;
 }
 
@@ -614,8 +614,8 @@ static inline void hiercc_budget(struct hiercc_port *port, __u64 elapsed_ns)
  * The next VOQ that is granted credit, or HIERCC_NONE when the budget or what is due is at its end: to
  * be called until then, after which the totals of those that were named are sent, and, because a message
  * may get lost, those of all that sent anything in the last epoch. WRR, interleaved: a round is F credits for each
- * VOQ, cut short when Csent gets to S, and a call is one credit, or as many as an eighth of the budget has: how what is
- * told at once is divided within a round makes no difference. Each call is one VOQ of the ring, so the work is that of
+ * VOQ, at most, and over when nobody is due any who has not had them; a call is one credit, or as many as an eighth of the
+ * budget has: how what is told at once is divided within a round makes no difference. Each call is one VOQ of the ring, so the work is that of
  * the active ones. What nobody was due is not saved up, but for one credit.
  */
 static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *voqs)
@@ -626,6 +626,8 @@ static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *vo
 	if (port->before == HIERCC_NONE) {
 		port->before = port->done;
 		port->done = HIERCC_NONE;
+		port->round += 1U;
+		port->round += !port->round;
 	}
 	if (port->before == HIERCC_NONE && port->budget > HIERCC_DELTA_BYTES)
 		port->budget = HIERCC_DELTA_BYTES;
@@ -633,8 +635,10 @@ static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *vo
 		return HIERCC_NONE;
 	i = voqs[port->before].next;
 	d = &voqs[i];
-	if (!d->turn)
+	if (d->round != port->round) {
+		d->round = port->round;
 		d->turn = d->flows * HIERCC_DELTA_BYTES; /* < 2^14 * 2^10 */
+	}
 	/* Whole credits: what is due < 2^28. */
 	due = d->sent > d->granted ? d->sent - d->granted : 0;
 	due = (due + HIERCC_DELTA_BYTES - 1) / HIERCC_DELTA_BYTES * HIERCC_DELTA_BYTES;

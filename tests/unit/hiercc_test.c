@@ -928,6 +928,58 @@ Test(hiercc, hiercc_grant__credits_of_a_round_are_interleaved)
 	free(b);
 }
 
+/* Who is due little at a time, but often, has no turn twice in a round: of VOQ 0 a fourth of the port arrives. */
+Test(hiercc, hiercc_grant__one_that_comes_back_has_had_its_turn)
+{
+	struct box *b = box_new();
+	static const __u32 flows[] = { 1, 10, 10 }, bytes[] = { 300, 2000, 2000 };
+	__u64 first[3], granted;
+	__u32 total[3] = { 0 };
+	int i, k;
+
+	b->p.debt_max = 1 << 26;
+	for (i = 0; i < 3000; i++) {
+		for (k = 0; k < 3; k++) {
+			total[k] += bytes[k];
+			hiercc_see(&b->seen[k], total[k], flows[k], bytes[k], 10, 1 << 26);
+			box_learn(b, k);
+			if (!i)
+				first[k] = b->due[k].granted;
+		}
+		box_grant(b, 1200 * NSEC_PER_SEC / RATE);
+	}
+	for (k = 0; k < 3; k++) {
+		granted = b->due[k].granted - first[k];
+		cr_expect_float_eq(granted / 1200.0 / 3000, flows[k] / 21.0, 0.005, "VOQ %d: %llu", k, granted);
+	}
+	free(b);
+}
+
+/* What is left of a turn is for the same round. */
+Test(hiercc, hiercc_grant__a_turn_goes_on_after_a_break)
+{
+	struct box *b = box_new();
+	__u64 before;
+
+	b->p.debt_max = 1 << 20;
+	hiercc_see(&b->seen[0], 2000, 4, 2000, 4, 1 << 20);
+	hiercc_see(&b->seen[1], 500000, 4, 500000, 500, 1 << 20);
+	box_learn(b, 0);
+	box_learn(b, 1);
+	/* Two credits each, by which VOQ 0 has all. */
+	box_grant(b, (4 * HIERCC_DELTA_BYTES * NSEC_PER_SEC + RATE - 1) / RATE);
+	cr_expect_eq(b->due[0].listed, 0);
+	hiercc_see(&b->seen[0], 100000, 4, 98000, 98, 1 << 20);
+	box_learn(b, 0);
+	before = b->due[0].granted;
+	/* Two are left of VOQ 0, and two of VOQ 1; then a round of four and four begins. */
+	box_grant(b, (4 * HIERCC_DELTA_BYTES * NSEC_PER_SEC + RATE - 1) / RATE);
+	cr_expect_eq(b->due[0].granted, before + 2 * HIERCC_DELTA_BYTES);
+	box_grant(b, (8 * HIERCC_DELTA_BYTES * NSEC_PER_SEC + RATE - 1) / RATE);
+	cr_expect_eq(b->due[0].granted, before + 6 * HIERCC_DELTA_BYTES);
+	free(b);
+}
+
 /* A budget of many rounds is not dealt out credit by credit. */
 Test(hiercc, hiercc_grant__a_large_budget_takes_few_calls)
 {
