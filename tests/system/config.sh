@@ -6,7 +6,8 @@ CONFIG_INTERFACES='interfaces: [{name: eth0, role: host, speed: 100Mbit}]'
 CONFIG_PEERS='auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}]'
 
 # config_broken FUNCTION: calls FUNCTION WORDS FILE for each broken file. The columns: what the message has to say, and
-# the file, in which P, I and R stand for a sound pin_dir, interfaces and peers.
+# the file, in which P, I and R stand for a sound pin_dir, interfaces and peers. (libcyaml 1.4 says 18446744073709551615 for
+# -1.)
 config_broken() {
 	local words text
 
@@ -45,7 +46,7 @@ config_broken() {
 	speed '9999Gbit'|P;interfaces: [{name: eth0, role: host, speed: 9999Gbit}];R;
 	needs an id from 1 to 4095|P;interfaces: [{name: p1, role: switch}];
 	needs an id from 1 to 4095|P;interfaces: [{name: p1, role: switch, id: 4096}];
-	Invalid UINT value: '-1'|P;interfaces: [{name: p1, role: switch, id: -1}];
+	Invalid UINT value: '|P;interfaces: [{name: p1, role: switch, id: -1}];
 	Invalid uint64_t value: 'one'|P;interfaces: [{name: p1, role: switch, id: one}];
 	Invalid ENUM value: yes|P;interfaces: [{name: eth0, role: host, xdp: yes}];R;
 	Invalid ENUM value: intmd|P;I;R;hpcc: {encoding: intmd};
@@ -84,7 +85,7 @@ config_broken() {
 	priority 8 does not exist: write numbers from 0 to 7|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: [8]};
 	priority 3 is named twice: leave one|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: [3, 3]};
 	Insufficient entries|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: []};
-	Invalid UINT value: '-1'|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: [-1]};
+	Invalid UINT value: '|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: [-1]};
 	Invalid ENUM value: tos|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, trust: tos};
 	pfc: interval '10us' is not a time from 20 us to 50 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, interval: 10us};
 	pfc: delay '101ms' is not a time from 0 us to 100 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, delay: 101ms};
@@ -179,7 +180,7 @@ config_broken() {
 	length > 15|P;I;R;node: {uplink: abcdefghijklmnopq, id: 7, pod_cidrs: [10.244.1.0/24]};
 	node: id 0: write one from 1 to 4095, different from that of other nodes and switches|P;I;R;node: {uplink: eth0, pod_cidrs: [10.244.1.0/24]};
 	node: id 4096: write one from 1 to 4095|P;I;R;node: {uplink: eth0, id: 4096, pod_cidrs: [10.244.1.0/24]};
-	Invalid UINT value: '-1'|P;I;R;node: {uplink: eth0, id: -1, pod_cidrs: [10.244.1.0/24]};
+	Invalid UINT value: '|P;I;R;node: {uplink: eth0, id: -1, pod_cidrs: [10.244.1.0/24]};
 	node: pod_cidrs: '10.244.1.5/24' is not a prefix: write for example 10.244.1.0/24 (host bits 0)|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.5/24]};
 	node: pod_cidrs: 'fd00::1/64' is not a prefix|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24, 'fd00::1/64']};
 	node: pod_cidrs: 10.244.1.0/24 is named twice|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24, 10.244.1.0/24]};
@@ -197,7 +198,7 @@ config_broken() {
 	metrics: listen 'run/metrics.sock' is neither|P;I;R;metrics: {listen: run/metrics.sock};
 	metrics: listen '/run/' is neither|P;I;R;metrics: {listen: /run/};
 	metrics: flows 101 is more than 100|P;I;R;metrics: {flows: 101};
-	Invalid UINT value: '-1'|P;I;R;metrics: {flows: -1};
+	Invalid UINT value: '|P;I;R;metrics: {flows: -1};
 	mode 'fast' is unknown: write observe, dry-run or enforce|P;I;R;mode: fast;
 	port 70000 is not a UDP port|P;I;R;port: 70000;
 	Invalid uint64_t value: 'many'|P;I;R;max_flows: many;
