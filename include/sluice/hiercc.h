@@ -43,8 +43,8 @@
  *    doubled leaves at once: one more than C0 for each doubling.
  *  - Credits that stop: no packet waits for longer than limit_ns. When credit has lacked for so long packets leave at once
  *    (HIERCC_ALONE: the flow's own HPCC is all that paces it) until there is some. Those that wait by then, V_high at
- *    most, leave at rate_first, as far as that is within limit_ns of their own: together those of two VOQs were a
- *    queue of 51 KB at 100 Mbit/s and 4 ms, one by one they are 12 to 47. The limit is not to be below what V_high takes
+ *    most, leave as credit came, as far as that is within limit_ns of their own: those of two VOQs, at 100 Mbit/s and 4 ms,
+ *    were a queue of 51 KB together, one by one at rate_first 12 to 57, and are 27 at what each had. The limit is not to be below what V_high takes
  *    at a small share of the port: what waits longer leaves like that.
  *  - A VOQ that was silent for idle_ns has C0 again, whatever got lost.
  *  - A total beyond S, by more than the one credit that rounding may give, is refused.
@@ -202,6 +202,14 @@ static inline __u64 hiercc_credit_rate(const struct hiercc_voq *v, const struct 
 	return v->rate ? v->rate : p->rate_first;
 }
 
+/* At which what waits at the limit leaves: as credit came, which for all VOQs is no more than the port's rate. */
+static inline __u64 hiercc_limit_rate(const struct hiercc_voq *v, const struct hiercc_params *p)
+{
+	__u64 rate = hiercc_credit_rate(v, p), least = p->rate_first / 16 + 1;
+
+	return rate > least ? rate : least;
+}
+
 /*
  * When credit for so many more bytes than there is is expected, at most limit_ns after credit first
  * lacked. What comes at the measured rate goes on from the last message, but not for longer than two
@@ -261,7 +269,7 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
 		__u64 seen = *(volatile __u64 *)&v->clock_ns, at = t > now_ns ? t : now_ns;
 
 		if (at >= end && seen >= end)
-			at = seen + bytes * NSEC_PER_SEC / p->rate_first;
+			at = seen + bytes * NSEC_PER_SEC / hiercc_limit_rate(v, p);
 		/* The clock of another time, or of a limit that was longer, holds nobody. */
 		if (at > now_ns + p->limit_ns)
 			at = now_ns + p->limit_ns;

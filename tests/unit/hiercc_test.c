@@ -438,17 +438,18 @@ Test(hiercc, hiercc_credit__due_at_the_end_is_no_rate)
 	}
 }
 
-/* What waits when credits stop leaves as it came, no faster than rate_first where its own limit allows that. */
+/* What waits when credits stop leaves as credit came, or at a 16th of rate_first, where its own limit allows that. */
 Test(hiercc, hiercc_send__at_the_limit_what_waits_is_spaced)
 {
 	struct hiercc_params p = params();
 	struct hiercc_voq v = voq();
-	__u64 now = START, gap = PACKET * 1000000000ULL / p.rate_first, end, last;
+	__u64 now = START, gap = PACKET * 1000000000ULL / (p.rate_first / 16 + 1), end, last;
 	struct sent s;
 	int i;
 
+	p.limit_ns = 100 * gap;
 	voq_send(&v, &p, now, p.c0);
-	v.rate = p.rate_first / 1000; /* credit for all of this would come after the limit */
+	v.rate = p.rate_first / 10000; /* credit for all of this would come after the limit */
 	v.due = 1;
 	end = now + p.limit_ns;
 	s = voq_send(&v, &p, now, PACKET);
