@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Kernels that lack something; the lack is made in a mount namespace of its own.
 
-# kernel_hidden DIRECTORY PROGRAM ARGUMENT...: in h1, with an empty DIRECTORY.
+# kernel_hidden DIRECTORY PROGRAM ARGUMENT...: in h1, with an empty DIRECTORY. The root of a chroot is no mount point, as
+# unshare's own way to keep mounts to itself takes it to be; /sys is one.
 kernel_hidden() {
 	local dir=$1 program=$2
 
 	shift 2
 	# shellcheck disable=SC2016
-	timeout 60 nsenter --net="/run/netns/${NET_PREFIX}h1" unshare -m bash -c \
-		'mount -t tmpfs none "$0" && exec "$@"' "$dir" "$BUILD/$program" "$@"
+	timeout 60 nsenter --net="/run/netns/${NET_PREFIX}h1" unshare -m --propagation unchanged bash -c \
+		'mount --make-rprivate /sys && mount -t tmpfs none "$0" && exec "$@"' "$dir" "$BUILD/$program" "$@"
 }
 
 kernel__without_btf_is_not_supported() {

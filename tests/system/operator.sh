@@ -397,10 +397,10 @@ operator__support_on_a_full_disk_and_as_nobody() {
 	nobody_can
 	net_up
 	daemon_start h1
-	mkdir "$CASE_DIR/full"
 	# shellcheck disable=SC2016
-	net_in h1 unshare -m sh -c 'mount -t tmpfs -o size=64k none "$1" && cd "$1" || exit 9
-		"$2" --pin-dir "$3" support; status=$?; ls -A; exit $status' sh "$CASE_DIR/full" "$BUILD/sluicectl" "$PINS/ssys-h1" \
+	net_in h1 unshare -m --propagation unchanged sh -c 'mount --make-rprivate /sys &&
+		mount -t tmpfs -o size=64k none /sys/kernel/mm && cd /sys/kernel/mm || exit 9
+		"$1" --pin-dir "$2" support; status=$?; ls -A; exit $status' sh "$BUILD/sluicectl" "$PINS/ssys-h1" \
 		>"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status on a full disk" $? -eq 1
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "No space left on device: nothing is left of it"

@@ -19,7 +19,7 @@ upgrade_up() {
 
 # A datagram every 2 ms, and at the end how many of them did not arrive.
 upgrade_udp_start() {
-	net_exec h2 iperf3 -s -1 -J -p 5203 >"$CASE_DIR/udp-server.json" 2>&1 9>&- &
+	net_exec h2 setsid iperf3 -s -1 -J -p 5203 >"$CASE_DIR/udp-server.json" 2>&1 9>&- &
 	SERVERS+=($!)
 	wait_for 20 "iperf3 listens on h2" server_listens h2 5203
 	net_exec h1 iperf3 -u -l 500 -b 2M -t 1000 -p 5203 -c 10.2.0.2 >"$CASE_DIR/udp.log" 2>&1 9>&- &

@@ -13,18 +13,20 @@ on_one_cpu() {
 	taskset -pc "${cpus%%[,-]*}" $BASHPID >/dev/null || fail "taskset"
 }
 
-# server NODE [PORT]: an iperf3 server that listens.
+# server NODE [PORT]: an iperf3 server that listens. That of 3.18 aborts now and then when its client ends.
 server() {
 	local ns=$1 port=${2:-$TRAFFIC_PORT}
 
-	net_exec "$ns" iperf3 -s -p "$port" >"$CASE_DIR/iperf3-server-$port.txt" 2>&1 9>&- &
+	# shellcheck disable=SC2016
+	net_exec "$ns" setsid bash -c 'while iperf3 -s -p "$0"; (($? == 134)); do :; done' "$port" \
+		>"$CASE_DIR/iperf3-server-$port.txt" 2>&1 9>&- &
 	SERVERS+=($!)
 	wait_for 20 "iperf3 listens on $ns" server_listens "$ns" "$port"
 }
 
-# A listening socket, too, keeps a congestion control.
+# A listening socket, too, keeps a congestion control. Each server leads a group of processes.
 servers_stop() {
-	kill -KILL "${SERVERS[@]}" 2>/dev/null
+	kill -KILL -- "${SERVERS[@]/#/-}" 2>/dev/null
 	wait "${SERVERS[@]}" 2>/dev/null
 	SERVERS=()
 }
