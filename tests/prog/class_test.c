@@ -216,7 +216,6 @@ static struct class_queue settled(__u32 index, __u32 class, __u64 tx_bytes)
 	struct class_queue q;
 
 	do {
-		usleep(1000);
 		q = class_queue_get(index, class);
 		cr_assert(clock_ns() < until, "class %u: %llu of %llu bytes left, %llu wait, head %u, tail %u", class,
 			  q.tx_bytes, tx_bytes, (__u64)q.backlog_bytes, q.head, q.tail);

@@ -56,7 +56,7 @@ void world_make_small(void);
 void world_make_wire_port(__u16 port);
 /* The same as on a kernel whose programs cannot look at qdiscs. */
 void world_make_old(void);
-/* The same with the tracepoint programs loaded; world_trace() attaches them. */
+/* The same with the tracepoint programs loaded; world_trace() attaches them. Who waits for them does not sleep. */
 void world_make_tracepoints(void);
 void world_trace(void);
 void world_drop(void);
