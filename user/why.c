@@ -319,10 +319,10 @@ static void why_decision(struct why *w)
 	double ai = (double)f->params.w_ai / Q12_ONE;
 	char bound[128] = "", t[32], target[32];
 
-	if (f->cc.w >= f->params.w_init)
-		snprintf(bound, sizeof(bound), " It is at its upper bound, what the port of this machine can have under way: HPCC asks for nothing less.");
-	else if (f->cc.w <= f->params.w_min)
+	if (f->cc.w <= f->params.w_min)
 		snprintf(bound, sizeof(bound), " It is at its lower bound, one packet.");
+	else if (f->cc.w >= f->params.w_init)
+		snprintf(bound, sizeof(bound), " It is at its upper bound, what the port of this machine can have under way: HPCC asks for nothing less.");
 	if (!f->feedbacks)
 		snprintf(w->decision, sizeof(w->decision), "None yet: W stands at its start, %llu bytes.", wnd);
 	else if (f->hpcc_off)
@@ -407,7 +407,9 @@ static void why_sentences(struct why *w)
 			 q12_to_bytes(f->cc.w), f->own_cc ? "its own socket obeys it" : "by the receive window that it is granted",
 			 mbit(w->sent_bps), mbit(w->rate_bps));
 		rtt_ns = w->sent_bps ? w->under_way * 8e9 / w->sent_bps : 0;
-		if (w->sent_bps * 2 < w->rate_bps && queue_ns > rtt_ns / 2)
+		if (f->cc.w <= f->params.w_min)
+			snprintf(w->next, sizeof(w->next), "W is never below one packet, which each flow of that port keeps under way: where they are more than the path holds, a queue stands. Fewer connections, or a smaller MTU (docs/limits.md, 22). sluicectl int shows how many flows share it.");
+		else if (w->sent_bps * 2 < w->rate_bps && queue_ns > rtt_ns / 2)
 			snprintf(w->next, sizeof(w->next), "Its round trip takes about %s, by what is under way and what it sends: most of that is the queue of that port, and others fill it. Who is plain, bypassed or without fq there? sluicectl top at the other senders.",
 				 time_text(rtt_ns, t));
 		else if (w->sent_bps * 2 < w->rate_bps)

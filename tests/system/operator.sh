@@ -50,6 +50,18 @@ operator__why_names_what_holds_a_flow() {
 	bulk_stop
 }
 
+# One packet is more than this path holds: W stands at its floor, and why says that this is the queue.
+operator__why_names_the_floor_of_w() {
+	local OPERATOR_NET=without-fq
+
+	operator_up "peers: [{prefix: 10.0.0.0/8, base_rtt: 24us}]"
+	bulk_start h1 10.2.0.2
+	wait_for 20 "the flow is held by its window" why_is window
+	ctl_text "It is at its lower bound, one packet." why ":$(bulk_port)"
+	ctl_text "W is never below one packet" why ":$(bulk_port)"
+	bulk_stop
+}
+
 # A stack that does not obey W is held by departure times, where windows are not cut.
 operator__why_names_the_rate() {
 	net_has_qdisc fq || skip "no fq here"
