@@ -31,26 +31,11 @@ static void check_pin_dir(struct probe_report *r, const struct config *c)
 	probe_report_add(r, "pin_dir", PROBE_MISSING, text, mend);
 }
 
-static void check_switch_id(struct probe_report *r, const struct config *c, unsigned int n)
-{
-	char check[64], text[128];
-	unsigned int k;
-
-	for (k = 0; k < n; k++) {
-		if (!c->interfaces[n].id || c->interfaces[k].id != c->interfaces[n].id)
-			continue;
-		snprintf(check, sizeof(check), "%s id", c->interfaces[n].name);
-		snprintf(text, sizeof(text), "%u is also that of %s: a path through both would not be told from none",
-			 c->interfaces[n].id, c->interfaces[k].name);
-		probe_report_add(r, check, PROBE_LESS, text, "give each port an id of its own");
-	}
-}
-
 /* Does the NIC keep pauses? Says how. */
 static int check_nic(struct probe_report *r, const struct config *c, const struct config_interface *i,
 		     const char *check)
 {
-	char text[192], mend[96], have[DCB_PRIORITIES_STRLEN], wanted[DCB_PRIORITIES_STRLEN];
+	char text[256], mend[96], have[DCB_PRIORITIES_STRLEN], wanted[DCB_PRIORITIES_STRLEN];
 	enum dcb_verdict verdict;
 	struct dcb d;
 
@@ -62,14 +47,14 @@ static int check_nic(struct probe_report *r, const struct config *c, const struc
 	dcb_priorities_format(d.pfc.pfc_en, have);
 	dcb_priorities_format(c->lossless, wanted);
 	if (verdict == DCB_TOO_MANY) {
-		snprintf(text, sizeof(text), "the NIC does PFC for %u priorities at a time: has %s, and %s are to be lossless", d.pfc.pfc_cap,
+		snprintf(text, sizeof(text), "the NIC does PFC for %u priorities at a time: has %s, and %s are to be lossless: write fewer in pfc: lossless, or take it from the others", d.pfc.pfc_cap,
 			 have, wanted);
-		snprintf(mend, sizeof(mend), "write fewer in pfc: lossless, or dcb pfc set dev %s prio-pfc all:off", i->name);
+		snprintf(mend, sizeof(mend), "dcb pfc set dev %s prio-pfc all:off", i->name);
 		probe_report_add(r, check, PROBE_MISSING, text, mend);
 	} else if (verdict != DCB_SETTABLE && c->lossless & ~d.pfc.pfc_en) {
-		snprintf(text, sizeof(text), "DCBX of the NIC is not the host's, or is CEE: PFC stays enabled for %s, and %s are to be lossless",
+		snprintf(text, sizeof(text), "DCBX of the NIC is not the host's, or is CEE: PFC stays enabled for %s, and %s are to be lossless: let it be the host's, or say the same priorities at the switch",
 			 have, wanted);
-		snprintf(mend, sizeof(mend), "dcb dcbx set dev %s host ieee, or the same priorities at the switch", i->name);
+		snprintf(mend, sizeof(mend), "dcb dcbx set dev %s host ieee", i->name);
 		probe_report_add(r, check, PROBE_LESS, text, mend);
 	} else {
 		snprintf(text, sizeof(text), "pauses are kept by the NIC, for priorities %s", wanted);
@@ -81,7 +66,7 @@ static int check_nic(struct probe_report *r, const struct config *c, const struc
 /* Pauses are kept by fq, and sent by the length of a queue. */
 static void check_pauses(struct probe_report *r, const struct config *c, const struct config_interface *i)
 {
-	char check[64], text[128], mend[96];
+	char check[64], text[160], mend[96];
 	struct link_info link;
 	struct qdisc_info q;
 
@@ -89,14 +74,14 @@ static void check_pauses(struct probe_report *r, const struct config *c, const s
 		return;
 	snprintf(check, sizeof(check), "%s pfc", i->name);
 	if (i->role == PORT_F_SWITCH && (q.unreadable || !strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))) {
-		snprintf(text, sizeof(text), "the queue of %s is not one that can be read: its neighbour is not paused", q.root);
-		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq (or tbf, htb)", i->name);
+		snprintf(text, sizeof(text), "the queue of %s cannot be read, as that of fq, tbf or htb can: its neighbour is not paused", q.root);
+		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", i->name);
 		probe_report_add(r, check, PROBE_LESS, text, mend);
 	} else if (check_nic(r, c, i, check)) {
 		return;
 	} else if (!q.leaves || q.fq != q.leaves) {
 		snprintf(text, sizeof(text), "not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour hold nothing", q.root);
-		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq, or fq below tbf or htb", i->name);
+		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", i->name);
 		probe_report_add(r, check, PROBE_LESS, text, mend);
 	} else {
 		probe_report_add(r, check, PROBE_OK, "pauses are kept by fq", NULL);
@@ -114,7 +99,7 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 
 	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
 	if (err) {
-		probe_report_add(r, check, PROBE_LESS, "no single route covers it: its route gets no MTU with room for telemetry",
+		probe_report_advise(r, check, PROBE_LESS, "no single route covers it: its route gets no MTU with room for telemetry",
 				 "name prefixes as they are routed (ip route), or give its routes an mtu (docs/configuration.md, Routes)");
 		return;
 	}
@@ -135,7 +120,7 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 	}
 	snprintf(text, sizeof(text), "routed by %s, which is no interface of a host here: what is sent there is not governed", name);
 	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
-	probe_report_add(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
+	probe_report_advise(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
 }
 
 static void check_config(struct probe_report *r, const struct config *c)
@@ -150,14 +135,13 @@ static void check_config(struct probe_report *r, const struct config *c)
 		if (config_is_uplink(c, c->interfaces[i].name))
 			roles |= PORT_F_SWITCH;
 		probe_interface(r, c->interfaces[i].name, roles, c->interfaces[i].speed_bps);
-		check_switch_id(r, c, i);
 		check_pauses(r, c, &c->interfaces[i]);
 	}
 	for (i = 0; i < c->peers_count; i++)
 		check_peer(r, c, &c->peers[i]);
 	if (c->auth && !strcmp(c->auth, "none"))
-		probe_report_add(r, "auth", PROBE_LESS, "none: whoever can send to this host can tell it how fast to send",
-				 "(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n' >/etc/sluice/key), the same on all hosts, and auth: /etc/sluice/key");
+		probe_report_add(r, "auth", PROBE_LESS, "none: whoever can send to this host can tell it how fast to send; a key, the same on all hosts, mends it with auth: /etc/sluice/key",
+				 "(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n' >/etc/sluice/key)");
 }
 
 int cmd_check(int argc, char **argv)

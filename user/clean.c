@@ -43,26 +43,39 @@ static __u32 pinned_map_id(const char *path)
 	return id;
 }
 
-/* Of all pin directories that this mount of bpffs shows. */
-static void owner_find(struct clean_filter *f)
+/*
+ * The pin directory that has this map under this name, of all that this mount of bpffs shows down to the third
+ * level. 0: none has.
+ */
+static int owner_find(const char *name, __u32 map, char *dir, size_t size)
 {
+	char pattern[64] = "/sys/fs/bpf";
+	int depth, found = 0;
 	size_t i;
 	glob_t g;
 
-	/* Either may find nothing. */
-	glob("/sys/fs/bpf/*/stats", 0, NULL, &g);
-	glob("/sys/fs/bpf/*/*/stats", GLOB_APPEND, NULL, &g);
-	for (i = 0; i < g.gl_pathc && !*f->owner; i++)
-		if (pinned_map_id(g.gl_pathv[i]) == f->stats_id)
-			snprintf(f->owner, sizeof(f->owner), "%.*s", (int)(strlen(g.gl_pathv[i]) - strlen("/stats")),
-				 g.gl_pathv[i]);
-	globfree(&g);
+	for (depth = 0; depth < 3 && !found; depth++) {
+		size_t len = strlen(pattern);
+
+		snprintf(pattern + len, sizeof(pattern) - len, "/*/%s", name);
+		if (!glob(pattern, 0, NULL, &g)) {
+			for (i = 0; i < g.gl_pathc && !found; i++) {
+				found = pinned_map_id(g.gl_pathv[i]) == map;
+				if (found)
+					snprintf(dir, size, "%.*s", (int)(strlen(g.gl_pathv[i]) - strlen(name) - 1),
+						 g.gl_pathv[i]);
+			}
+			globfree(&g);
+		}
+		pattern[len + 2] = 0;
+	}
+	return found;
 }
 
 /* The maps of a program by name: its counters, and whether the daemon that writes control lives. */
 static int filter_describe(struct clean_filter *f, __u32 prog_id)
 {
-	static const char *const names[] = { "egress", "ingress", "hop", "pod_hop" };
+	static const char *const names[] = { "egress", "ingress", "hop", "hop_map", "pod_hop", "tor", "pfc" };
 	struct bpf_prog_info info = {};
 	__u32 maps[64], len = sizeof(info), zero = 0, i;
 	int fd = bpf_prog_get_fd_by_id(prog_id), err, ours = 0;
@@ -105,7 +118,7 @@ static void filter_find(__u32 ifindex, enum bpf_tc_attach_point where, struct cl
 
 	if (bpf_tc_query(&hook, &opts) || filter_describe(&f, opts.prog_id))
 		return;
-	owner_find(&f);
+	owner_find("stats", f.stats_id, f.owner, sizeof(f.owner));
 	list = realloc(c->filter, (c->n + 1) * sizeof(f));
 	if (!list) {
 		c->err = -ENOMEM;
@@ -198,11 +211,9 @@ static int struct_ops_is_used(int fd, const struct bpf_map_info *info)
 /* A congestion control of ours that is pinned nowhere: whose it is cannot be told, so it is named only. */
 static void clean_cc_report(struct clean *c)
 {
-	__u32 id = 0, len, pinned;
-	char detail[160], object[64];
+	char detail[160], object[64], dir[128];
 	struct bpf_map_info info;
-	size_t i;
-	glob_t g;
+	__u32 id = 0, len;
 	int fd;
 
 	while (!bpf_map_get_next_id(id, &id)) {
@@ -217,13 +228,7 @@ static void clean_cc_report(struct clean *c)
 			continue;
 		}
 		close(fd);
-		pinned = 0;
-		if (!glob("/sys/fs/bpf/*/tcp_cc", 0, NULL, &g)) {
-			for (i = 0; i < g.gl_pathc; i++)
-				pinned |= pinned_map_id(g.gl_pathv[i]) == id;
-			globfree(&g);
-		}
-		if (pinned)
+		if (owner_find("tcp_cc", id, dir, sizeof(dir)))
 			continue;
 		snprintf(object, sizeof(object), "struct_ops %u", id);
 		snprintf(detail, sizeof(detail), "a congestion control that is pinned nowhere; if no container's sluiced has it: bpftool struct_ops unregister id %u",

@@ -24,8 +24,8 @@
 #include "show.h"
 #include "sluice/wire.h"
 
-void probe_report_add(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
-		      const char *mend)
+static void report_put(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+		       const char *mend, const char *advice)
 {
 	static const char *const words[] = { "ok", "less", "missing" };
 	struct json_object *o;
@@ -36,6 +36,8 @@ void probe_report_add(struct probe_report *r, const char *check, enum probe_resu
 		printf("%-8s %-24s %s\n", words[result], check, detail);
 		if (mend && *mend)
 			printf("%-8s %-24s to mend: %s\n", "", "", mend);
+		if (advice && *advice)
+			printf("%-8s %-24s to do: %s\n", "", "", advice);
 		return;
 	}
 	o = json_object_new_object();
@@ -44,7 +46,21 @@ void probe_report_add(struct probe_report *r, const char *check, enum probe_resu
 	json_object_object_add(o, "detail", json_object_new_string(detail));
 	if (mend && *mend)
 		json_object_object_add(o, "mend", json_object_new_string(mend));
+	if (advice && *advice)
+		json_object_object_add(o, "advice", json_object_new_string(advice));
 	json_object_array_add(r->list, o);
+}
+
+void probe_report_add(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+		      const char *mend)
+{
+	report_put(r, check, result, detail, mend, NULL);
+}
+
+void probe_report_advise(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+			 const char *advice)
+{
+	report_put(r, check, result, detail, NULL, advice);
 }
 
 /* Sets fq on lo in a new network namespace. Runs in a child. */
@@ -98,8 +114,8 @@ void probe_kernel(struct probe_report *r)
 	uname(&u);
 	probe_report_add(r, "kernel", PROBE_OK, u.release, NULL);
 	if (kfunc < 0) {
-		probe_report_add(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
-		       "a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
+		probe_report_advise(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
+		       "boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
 		return;
 	}
 	probe_report_add(r, "btf", PROBE_OK, "/sys/kernel/btf/vmlinux", NULL);
@@ -111,25 +127,32 @@ void probe_kernel(struct probe_report *r)
 	probe_report_add(r, "queue length", PROBE_OK,
 	       kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints",
 	       NULL);
-	probe_report_add(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
+	probe_report_advise(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
 	       cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",
-	       cc > 0 ? NULL : "a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");
+	       cc > 0 ? NULL : "boot a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");
 	caps_missing(text, sizeof(text), CAPS_LOAD);
 	if (*text) {
 		snprintf(detail, sizeof(detail), "not tried: loading programs needs %s", text);
-		probe_report_add(r, "data plane", PROBE_LESS, detail, "run it as root");
+		probe_report_advise(r, "data plane", PROBE_LESS, detail, "run it as root");
 		return;
 	}
+	if (*caps_missing(text, sizeof(text), 1ULL << CAP_NET_RAW))
+		probe_report_advise(r, "messages", PROBE_MISSING, "a raw socket for what daemons tell each other needs CAP_NET_RAW",
+				    "give sluiced that capability");
 	err = dataplane_try();
 	snprintf(text, sizeof(text), "%s%s", err ? "the programs do not load: " : "all programs load",
 		 err ? strerror(-err) : "");
-	probe_report_add(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,
+	probe_report_advise(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,
 	       err ? "sluiced --verbose shows the verifier's words" : NULL);
+	if (*caps_missing(text, sizeof(text), 1ULL << CAP_SYS_ADMIN)) {
+		probe_report_advise(r, "fq", PROBE_LESS, "not tried: a network namespace to try it in needs CAP_SYS_ADMIN",
+				    "see what the interfaces have, or run it as root of the host");
+		return;
+	}
 	err = in_child(fq_try);
-	snprintf(text, sizeof(text), "%s%s", err ? "not available: " : "available",
-		 err ? strerror(err) : "");
-	probe_report_add(r, "fq", err ? PROBE_LESS : PROBE_OK, text,
-	       err ? "modprobe sch_fq; without it only TCP sockets are paced, by TCP itself" : NULL);
+	snprintf(text, sizeof(text), "%s%s%s", err ? "not available: " : "available", err ? strerror(err) : "",
+		 err ? ": only TCP sockets are paced, by TCP itself" : "");
+	probe_report_add(r, "fq", err ? PROBE_LESS : PROBE_OK, text, err ? "modprobe sch_fq" : NULL);
 }
 
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps)
@@ -143,11 +166,11 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	if (!err)
 		err = qdisc_get(link.ifindex, &q);
 	if (err) {
-		probe_report_add(r, check, PROBE_MISSING, strerror(-err), "ip link shows the interfaces");
+		probe_report_add(r, check, PROBE_MISSING, strerror(-err), "ip link");
 		return;
 	}
 	if (link.type != ARPHRD_ETHER) {
-		probe_report_add(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed",
+		probe_report_advise(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed",
 				 "name the Ethernet device below it");
 		return;
 	}
@@ -162,8 +185,8 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	if (speed_bps || link.speed_bps)
 		probe_report_add(r, check, PROBE_OK, text, NULL);
 	else
-		probe_report_add(r, check, roles == PROBE_ANY_ROLE ? PROBE_LESS : PROBE_MISSING, "the driver does not know",
-				 "write speed: in the interface's configuration");
+		probe_report_advise(r, check, roles == PROBE_ANY_ROLE ? PROBE_LESS : PROBE_MISSING, "the driver does not know",
+				 "write speed: 25Gbit, for example, for the interface in the configuration");
 	snprintf(check, sizeof(check), "%s mtu", name);
 	snprintf(text, sizeof(text), "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry, %u less with authentication",
 		 link.mtu, link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(20),
@@ -182,8 +205,8 @@ queue:
 	snprintf(check, sizeof(check), "%s queue (switch)", name);
 	err = q.unreadable || !q.root[0];
 	snprintf(text, sizeof(text), "root %s: %s", q.root[0] ? q.root : "none",
-		 err ? "its length cannot be read" : "its length can be read");
-	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq (or tbf, htb)", name);
+		 err ? "its length cannot be read, as that of fq, tbf or htb can" : "its length can be read");
+	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
 	probe_report_add(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? mend : NULL);
 }
 

@@ -16,9 +16,12 @@ struct probe_report {
 	enum probe_result worst;
 };
 
-/* mend: a command, or NULL. */
+/* mend: a command that does it, or NULL. */
 void probe_report_add(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 		      const char *mend);
+/* The same where no command does it: what else is to be done. */
+void probe_report_advise(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+			 const char *advice);
 void probe_kernel(struct probe_report *r);
 /* What matters to the roles (PORT_F_HOST, PORT_F_SWITCH); speed_bps: as configured, 0: the driver's. */
 #define PROBE_ANY_ROLE (PORT_F_HOST | PORT_F_SWITCH)

@@ -226,6 +226,7 @@ int main(int argc, char **argv)
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	struct daemon d = {};
 	const char *pin_dir = NULL;
+	char caps[96];
 	int check = 0, detach = 0, opt, err;
 
 	msg_init("sluiced");
@@ -281,6 +282,11 @@ int main(int argc, char **argv)
 		msg_info("%s: in order", d.config_path);
 		config_free(d.config);
 		return EXIT_DONE;
+	}
+	if (*caps_missing(caps, sizeof(caps), CAPS_RUN)) {
+		msg("it needs %s: run it as root, or give it these capabilities, as its unit does; nothing is left attached", caps);
+		err = EXIT_FAILED;
+		goto free_config;
 	}
 	err = daemon_fds(&d);
 	if (err) {

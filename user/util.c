@@ -114,6 +114,7 @@ const char *caps_missing(char *buf, size_t size, __u64 caps)
 		{ CAP_BPF, "CAP_BPF" },
 		{ CAP_PERFMON, "CAP_PERFMON" },
 		{ CAP_NET_ADMIN, "CAP_NET_ADMIN" },
+		{ CAP_NET_RAW, "CAP_NET_RAW" },
 		{ CAP_SYSLOG, "CAP_SYSLOG" },
 		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
 	};

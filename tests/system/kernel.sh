@@ -28,8 +28,8 @@ kernel__without_btf_is_not_supported() {
 	expect "what it says" "$(grep btf "$CASE_DIR/said.log")" has missing
 	kernel_hidden /sys/kernel/btf sluicectl probe --json >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
 	expect "exit status of probe --json" $? -eq 3
-	expect "JSON" "$(jq -r '.[] | select(.check == "btf") | .result + " " + .mend' "$CASE_DIR/probe.json")" has \
-		"missing a kernel with CONFIG_DEBUG_INFO_BTF=y"
+	expect "JSON" "$(jq -r '.[] | select(.check == "btf") | .result + " " + .advice' "$CASE_DIR/probe.json")" has \
+		"missing boot a kernel with CONFIG_DEBUG_INFO_BTF=y"
 	# Here it is, so it was the lack of it.
 	daemon_start h1
 }

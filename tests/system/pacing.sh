@@ -79,7 +79,7 @@ pacing__one_flow_leaves_evenly() {
 		host_config h1 "interfaces: [{name: eth0, role: host, speed: ${mbit}Mbit}]" 'pacing: {horizon: 20ms}' 'auth: none' \
 			'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
 		daemon_start h1
-		bulk_udp_start h1 10.2.0.2 -b "$((mbit * 5 / 4))M" -l 1336 --pacing-timer 8000
+		bulk_udp_start h1 10.2.0.2 -b "$((mbit * 5 / 4))M/$mbit" -l 1336 --pacing-timer 8000
 		grows "packets with telemetry" 20 stat_of h1 tx_data
 		pacing_capture "$CASE_DIR/$mbit.txt" $((PACING_SKIP + count))
 		pacing_is_even "$CASE_DIR/$mbit.txt" "${mbit}000000" "$off"
@@ -101,14 +101,14 @@ pacing__of_a_pause_begins_at_its_end() {
 	host_config h1 'interfaces: [{name: eth0, role: host, speed: 50Mbit, pfc: obey}]' 'pacing: {horizon: 20ms}' 'auth: none' \
 		'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2
-	bulk_udp_start h1 10.2.0.2 -b 62M -l 1336 --pacing-timer 8000 -S $PFC_TOS
+	bulk_udp_start h1 10.2.0.2 -b 62M/50 -l 1336 --pacing-timer 8000 -S $PFC_TOS
 	grows "packets with telemetry" 20 stat_of h1 tx_data
 	pacing_capture "$CASE_DIR/pause.txt" 3000 &
 	capture=$!
 	wait_for 20 "tcpdump listens" grep -q "listening" "$CASE_DIR/tcpdump.log"
-	pfc_send 8 5000 # 51 ms
+	pfc_send 8 10000 # 102 ms, of which what was already in fq, up to the horizon, uses some
 	wait $capture || fail "the capture ended: $(tail -n 1 "$CASE_DIR/tcpdump.log")"
-	pacing_resumes "$CASE_DIR/pause.txt" 50000000 40
+	pacing_resumes "$CASE_DIR/pause.txt" 50000000 80
 	bulk_udp_stop
 	daemon_stop h1 h2
 }

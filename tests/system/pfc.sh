@@ -247,3 +247,21 @@ pfc__paused_flow_waits_with_fq() {
 	bulk_stop
 	daemon_stop h1 h2 sw
 }
+
+# What takes pauses in at a switch port is taken off like the rest, when its daemon is dead and its pins are gone.
+pfc__clean_takes_off_what_a_killed_daemon_left() {
+	net_up
+	pfc_switch ppfc "buffer: 400KB" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	expect "programs at ingress" "$(net_in sw tc filter show dev p1 ingress)" has "pfc"
+	daemon_kill sw
+	find "$PINS/ssys-sw" -type f -delete
+	rmdir "$PINS/ssys-sw"
+	wait_for 20 "the daemon is taken for dead" pfc_clean_would_remove 4
+	ctl sw clean >"$CASE_DIR/clean.txt" 2>"$CASE_DIR/clean.log"
+	expect "exit status of clean" $? -eq 0
+	expect "filters that are left" "$(for port in p1 p2; do net_in sw tc filter show dev $port ingress
+		net_in sw tc filter show dev $port egress; done)" = ""
+}
+
+pfc_clean_would_remove() { [[ $(ctl sw clean --dry-run --json | jq 'map(select(.would_be_removed)) | length') == "$1" ]]; }
