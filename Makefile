@@ -20,10 +20,10 @@ B := build
 Q := $(if $(V),,@)
 
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
-LIBS := -lxdp -lbpf -lcyaml -lmnl -ljson-c -lm
+LIBS := -lxdp -lbpf -lcyaml -lyaml -lmnl -ljson-c -lm
 BPF := $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. $(NOWHERE) -MMD -MP
 
-COMMON := adopt cc config credits dataplane dcb layout leftover messages net nic pins pods ppfc reports tor util variant xdp
+COMMON := adopt cc config config_lines credits dataplane dcb layout leftover messages net nic pins pods ppfc reports tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
 SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support top trace why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The configuration file. libcyaml checks shape and key names (an unknown key is an error, with its
- * line); what remains, units and ranges, is checked here before anything is used. Defaults are
+ * The configuration file. Shape and key names are checked by the schema (config_lines.h); what remains, units and
+ * ranges, is checked here before anything is used; each complaint has its line. Defaults are
  * filled in afterwards, so that a key that is absent and one that is 0 are told apart where 0 means
  * something.
  */
@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "config.h"
+#include "config_lines.h"
 #include "variant.h"
 #include "sluice/ppfc.h"
 #include "sluice/wire.h"
@@ -299,6 +300,24 @@ const char *mode_name(__u32 mode)
 	return mode < 3 ? names[mode] : "unknown";
 }
 
+/* What is wrong with a value, beginning with the way to it: its line is looked up by that. */
+static void bad(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void bad(const char *path, const char *fmt, ...)
+{
+	char text[512];
+	unsigned int line;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	line = config_line(path, text);
+	if (line)
+		msg("%s: line %u: %s", path, line, text);
+	else
+		msg("%s: %s", path, text);
+}
+
 /* "30%" or "12.5%", in millionths. */
 static int share_parse(const char *text, __u32 *ppm)
 {
@@ -319,7 +338,7 @@ static int config_check_classes(const char *path, const struct config_interface 
 
 	memset(class_of, -1, sizeof(class_of));
 	if (i->classes_count && i->role != PORT_F_SWITCH) {
-		msg("%s: interfaces: %s: classes are for the role switch: what a host sends waits in its fq", path,
+		bad(path, "interfaces: %s: classes are for the role switch: what a host sends waits in its fq; leave them out",
 		    i->name);
 		return -EINVAL;
 	}
@@ -327,31 +346,31 @@ static int config_check_classes(const char *path, const struct config_interface 
 		struct config_class *c = &i->classes[n];
 
 		if (share_parse(c->share_text, &c->share_ppm)) {
-			msg("%s: interfaces: %s: classes: share '%s' is not a share of the port of more than 0%% and at most 100%%: write for example 30%%",
-			    path, i->name, c->share_text);
+			bad(path, "interfaces: %s: classes: share '%s' is not a share of the port of more than 0%% and at most 100%%: write for example 30%%",
+			    i->name, c->share_text);
 			return -EINVAL;
 		}
 		sum += c->share_ppm;
 		if (!c->dscp && others >= 0) {
-			msg("%s: interfaces: %s: classes: %u and %u have no dscp: one class without takes all DSCPs that no other names; write dscp: [8] for example in the other",
-			    path, i->name, others + 1, n + 1);
+			bad(path, "interfaces: %s: classes: %u and %u have no dscp: one class without takes all DSCPs that no other names; write dscp: [8] for example in the other",
+			    i->name, others + 1, n + 1);
 			return -EINVAL;
 		}
 		if (!c->dscp)
 			others = n;
 		for (k = 0; k < c->dscp_count; k++) {
 			if (c->dscp[k] >= DSCPS || class_of[c->dscp[k]] >= 0) {
-				msg(c->dscp[k] >= DSCPS ?
-					    "%s: interfaces: %s: classes: dscp %u is more than 63: write the six bits of the DSCP, without those of ECN (a TOS byte divided by 4)" :
-					    "%s: interfaces: %s: classes: dscp %u is named twice: leave one",
-				    path, i->name, c->dscp[k]);
+				bad(path, c->dscp[k] >= DSCPS ?
+					    "interfaces: %s: classes: dscp %u is more than 63: write the six bits of the DSCP, without those of ECN (a TOS byte divided by 4)" :
+					    "interfaces: %s: classes: dscp %u is named twice: leave one",
+				    i->name, c->dscp[k]);
 				return -EINVAL;
 			}
 			class_of[c->dscp[k]] = n;
 		}
 	}
 	if (sum > PPM) {
-		msg("%s: interfaces: %s: classes: the shares sum to %.4g%%: write at most 100%%", path, i->name,
+		bad(path, "interfaces: %s: classes: the shares sum to %.4g%%: write at most 100%%", i->name,
 		    sum * 100. / PPM);
 		return -EINVAL;
 	}
@@ -378,47 +397,46 @@ static int config_check_interface(const char *path, struct config *c, unsigned i
 	} else if (!strcmp(i->role_text, "switch")) {
 		i->role = PORT_F_SWITCH;
 	} else {
-		msg("%s: interfaces: %s: role '%s' is unknown: write host or switch", path, i->name,
+		bad(path, "interfaces: %s: role '%s' is unknown: write host or switch", i->name,
 		    i->role_text);
 		return -EINVAL;
 	}
 	if (i->speed_text && speed_parse(i->speed_text, &i->speed_bps)) {
-		msg("%s: interfaces: %s: speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
-		    path, i->name, i->speed_text);
+		bad(path, "interfaces: %s: speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
+		    i->name, i->speed_text);
 		return -EINVAL;
 	}
 	if (i->id > WIRE_PATH_MASK || (i->role == PORT_F_SWITCH && !i->id)) {
-		msg("%s: interfaces: %s: a switch port needs an id from 1 to %u, different from that of other switches",
-		    path, i->name, WIRE_PATH_MASK);
+		bad(path, "interfaces: %s: a switch port needs an id that no other switch has: write one from 1 to %u",
+		    i->name, WIRE_PATH_MASK);
 		return -EINVAL;
 	}
 	if (i->role == PORT_F_SWITCH && i->xdp != CONFIG_XDP_AUTO && i->xdp != CONFIG_XDP_OFF) {
-		msg("%s: interfaces: %s: xdp is for the role host: a switch port takes nothing off", path,
-		    i->name);
+		bad(path, "interfaces: %s: xdp is for the role host: a switch port takes nothing off; leave it out", i->name);
 		return -EINVAL;
 	}
 	if (i->role == PORT_F_HOST && i->pfc > CONFIG_PFC_OBEY) {
-		msg("%s: interfaces: %s: pfc: %s is for the role switch: a host has no buffer that others fill; write obey or off",
-		    path, i->name, pfc_words[i->pfc].str);
+		bad(path, "interfaces: %s: pfc: %s is for the role switch: a host has no buffer that others fill; write obey or off",
+		    i->name, pfc_words[i->pfc].str);
 		return -EINVAL;
 	}
 	if (i->voqs_text && i->role != PORT_F_SWITCH) {
-		msg("%s: interfaces: %s: voqs is for the role switch: a host that is its own rack writes 'hiercc: {enabled: true}', one behind a switch 'hiercc: tor' for its peers",
-		    path, i->name);
+		bad(path, "interfaces: %s: voqs is for the role switch: a host that is its own rack writes 'hiercc: {enabled: true}', one behind a switch 'hiercc: tor' for its peers",
+		    i->name);
 		return -EINVAL;
 	}
 	if (i->voqs_text) {
 		i->voqs = !strcmp(i->voqs_text, "up")	? PORT_F_VOQ_UP :
 			  !strcmp(i->voqs_text, "down") ? PORT_F_VOQ_DOWN : 0;
 		if (!i->voqs) {
-			msg("%s: interfaces: %s: voqs '%s' is unknown: write up for a port to other racks, down for one to a host of this rack",
-			    path, i->name, i->voqs_text);
+			bad(path, "interfaces: %s: voqs '%s' is unknown: write up for a port to other racks, down for one to a host of this rack",
+			    i->name, i->voqs_text);
 			return -EINVAL;
 		}
 	}
 	for (k = 0; k < n; k++) {
 		if (!strcmp(i->name, c->interfaces[k].name)) {
-			msg("%s: interfaces: %s is named twice: leave one", path, i->name);
+			bad(path, "interfaces: %s is named twice: leave one", i->name);
 			return -EINVAL;
 		}
 	}
@@ -431,47 +449,45 @@ static int config_check_peer(const char *path, struct config *c, unsigned int n)
 	unsigned int k;
 
 	if (prefix_parse(p->prefix_text, &p->key)) {
-		msg("%s: peers: '%s' is not a prefix: write for example 10.0.0.0/8 (host bits 0)", path,
-		    p->prefix_text);
+		bad(path, "peers: '%s' is not a prefix: write for example 10.0.0.0/8 (host bits 0)", p->prefix_text);
 		return -EINVAL;
 	}
 	if (units_time(p->base_rtt_text, &p->base_rtt_ns) || p->base_rtt_ns < 1000 ||
 	    p->base_rtt_ns > CONFIG_RTT_MAX_NS) {
-		msg("%s: peers: %s: base_rtt '%s' is not a time between 1us and 1s: write for example 12us",
-		    path, p->prefix_text, p->base_rtt_text);
+		bad(path, "peers: %s: base_rtt '%s' is not a time between 1us and 1s: write for example 12us",
+		    p->prefix_text, p->base_rtt_text);
 		return -EINVAL;
 	}
 	p->variant = c->variant;
 	if (p->variant_text && variant_parse(p->variant_text, &p->variant)) {
-		msg("%s: peers: %s: variant '%s' is unknown: write " VARIANT_WORDS, path,
-		    p->prefix_text, p->variant_text);
+		bad(path, "peers: %s: variant '%s' is unknown: write " VARIANT_WORDS, p->prefix_text, p->variant_text);
 		return -EINVAL;
 	}
 	p->feedback = c->feedback;
 	if (p->feedback_text && feedback_parse(p->feedback_text, &p->feedback)) {
-		msg("%s: peers: %s: feedback '%s' is unknown: write " FEEDBACK_WORDS, path,
+		bad(path, "peers: %s: feedback '%s' is unknown: write " FEEDBACK_WORDS,
 		    p->prefix_text, p->feedback_text);
 		return -EINVAL;
 	}
 	if (c->target_ns && c->target_ns <= p->base_rtt_ns) {
-		msg("%s: swift: target '%s' is not more than the base_rtt of %s, %s: no queue at all would be above it; leave it out, or write a time above every base_rtt",
-		    path, c->swift.target_text, p->prefix_text, p->base_rtt_text);
+		bad(path, "swift: target '%s' is not more than the base_rtt of %s, %s: no queue at all would be above it; leave it out, or write a time above every base_rtt",
+		    c->swift.target_text, p->prefix_text, p->base_rtt_text);
 		return -EINVAL;
 	}
 	if (!config_peer_hpcc(c, p) && !config_peer_hiercc(c, p)) {
-		msg("%s: peers: %s: neither hpcc nor hiercc: nothing would govern what is sent there; write one of them as true, or leave the prefix out",
-		    path, p->prefix_text);
+		bad(path, "peers: %s: neither hpcc nor hiercc: nothing would govern what is sent there; write one of them as true, or leave the prefix out",
+		    p->prefix_text);
 		return -EINVAL;
 	}
 	p->port_bps = c->port_bps;
 	if (p->port_speed_text && speed_parse(p->port_speed_text, &p->port_bps)) {
-		msg("%s: peers: %s: port_speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
-		    path, p->prefix_text, p->port_speed_text);
+		bad(path, "peers: %s: port_speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
+		    p->prefix_text, p->port_speed_text);
 		return -EINVAL;
 	}
 	for (k = 0; k < n; k++) {
 		if (!memcmp(&p->key, &c->peers[k].key, sizeof(p->key))) {
-			msg("%s: peers: %s is named twice: leave one", path, p->prefix_text);
+			bad(path, "peers: %s is named twice: leave one", p->prefix_text);
 			return -EINVAL;
 		}
 	}
@@ -536,44 +552,43 @@ static int config_check_hiercc(const char *path, struct config *c)
 	char *end = "";
 
 	if (c->hiercc.id_text && id_parse(c->hiercc.id_text, &c->tor)) {
-		msg("%s: hiercc: id '%s' is neither an IPv4 address nor a number from 1 to 4294967295: write one that no other rack has",
-		    path, c->hiercc.id_text);
+		bad(path, "hiercc: id '%s' is neither an IPv4 address nor a number from 1 to 4294967295: write one that no other rack has",
+		    c->hiercc.id_text);
 		return -EINVAL;
 	}
 	c->credit_eta = c->hiercc.eta_text ? strtod(c->hiercc.eta_text, &end) : CONFIG_CREDIT_ETA;
 	if (*end || !(c->credit_eta >= 0.5 && c->credit_eta <= 1)) {
-		msg("%s: hiercc: eta '%s' is not a number from 0.5 to 1: write for example 0.98", path,
-		    c->hiercc.eta_text);
+		bad(path, "hiercc: eta '%s' is not a number from 0.5 to 1: write for example 0.98", c->hiercc.eta_text);
 		return -EINVAL;
 	}
 	if (c->hiercc.c0_text && (units_bytes(c->hiercc.c0_text, &c->c0_bytes) ||
 				  c->c0_bytes < 2 * HIERCC_DELTA_BYTES || c->c0_bytes >= HIERCC_BYTES_MAX / 2)) {
-		msg("%s: hiercc: c0 '%s' is not a number of bytes from 2048B to 67MB: write for example 37.5KB, or leave it out",
-		    path, c->hiercc.c0_text);
+		bad(path, "hiercc: c0 '%s' is not a number of bytes from 2048B to 67MB: write for example 37.5KB, or leave it out",
+		    c->hiercc.c0_text);
 		return -EINVAL;
 	}
 	if (c->hiercc.limit_text && (units_time(c->hiercc.limit_text, &c->limit_ns) || !c->limit_ns ||
 				     c->limit_ns > CONFIG_LIMIT_MAX_NS)) {
-		msg("%s: hiercc: limit '%s' is not a time of at most 10s: write for example 100ms", path,
+		bad(path, "hiercc: limit '%s' is not a time of at most 10s: write for example 100ms",
 		    c->hiercc.limit_text);
 		return -EINVAL;
 	}
 	if (c->hiercc.period_text &&
 	    (units_time(c->hiercc.period_text, &c->period_ns) || c->period_ns < CONFIG_PERIOD_MIN_NS ||
 	     c->period_ns > CONFIG_PERIOD_MAX_NS)) {
-		msg("%s: hiercc: period '%s' is not a time from 20us to 50ms: write for example 100us", path,
+		bad(path, "hiercc: period '%s' is not a time from 20us to 50ms: write for example 100us",
 		    c->hiercc.period_text);
 		return -EINVAL;
 	}
 	if (c->hiercc.port_speed_text && speed_parse(c->hiercc.port_speed_text, &c->port_bps)) {
-		msg("%s: hiercc: port_speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
-		    path, c->hiercc.port_speed_text);
+		bad(path, "hiercc: port_speed '%s' is not a speed from 100 kbit/s to 1 Tbit/s: write for example 25Gbit",
+		    c->hiercc.port_speed_text);
 		return -EINVAL;
 	}
 	if (!c->hiercc.voqs)
 		c->hiercc.voqs = CONFIG_VOQS;
 	if (c->hiercc.voqs > CONFIG_VOQS_MAX) {
-		msg("%s: hiercc: voqs %u is more than %u", path, c->hiercc.voqs, CONFIG_VOQS_MAX);
+		bad(path, "hiercc: voqs %u is more than %u: write at most that", c->hiercc.voqs, CONFIG_VOQS_MAX);
 		return -EINVAL;
 	}
 	return 0;
@@ -592,13 +607,12 @@ static int config_check_rounds(const char *path, const struct config *c)
 		if (!config_peer_hiercc(c, p))
 			continue;
 		if (config_round_ns(c, p) >= HIERCC_NS_MAX) {
-			msg("%s: peers: %s: base_rtt '%s' is too long for hiercc: with the period of %llu us it has to be below 67ms; write hiercc: false",
-			    path, p->prefix_text, p->base_rtt_text, config_period_ns(c) / 1000);
+			bad(path, "peers: %s: base_rtt '%s' is too long for hiercc: with the period of %llu us it has to be below 67ms; write hiercc: false",
+			    p->prefix_text, p->base_rtt_text, config_period_ns(c) / 1000);
 			return -EINVAL;
 		}
 		if (c->limit_ns && c->limit_ns < CONFIG_LIMIT_ROUNDS_MIN * config_round_ns(c, p)) {
-			msg("%s: hiercc: limit '%s' is less than four rounds of credit of %s, each its base_rtt and a period of %llu us: write %llu us or more, or leave it out",
-			    path, c->hiercc.limit_text, p->prefix_text, config_period_ns(c) / 1000,
+			bad(path, "hiercc: limit '%s' is less than four rounds of credit of %s, each its base_rtt and a period of %llu us: write %llu us or more, or leave it out", c->hiercc.limit_text, p->prefix_text, config_period_ns(c) / 1000,
 			    CONFIG_LIMIT_ROUNDS_MIN * config_round_ns(c, p) / 1000 + 1);
 			return -EINVAL;
 		}
@@ -630,20 +644,20 @@ static int config_check_tor(const char *path, const struct config *c)
 	if (!tor)
 		return 0;
 	if (!config_hiercc(c)) {
-		msg("%s: interfaces: %s: voqs needs peers by whose base_rtt they are made: write 'hiercc: {enabled: true}' and the prefixes of all racks under peers, with their base_rtt",
-		    path, tor->name);
+		bad(path, "interfaces: %s: voqs needs peers by whose base_rtt they are made: write 'hiercc: {enabled: true}' and the prefixes of all racks under peers, with their base_rtt",
+		    tor->name);
 		return -EINVAL;
 	}
 	for (k = 0; k < c->peers_count; k++) {
 		if (config_peer_hiercc(c, &c->peers[k]) == VOQS_TOR) {
-			msg("%s: peers: %s: hiercc: tor is for the hosts behind this switch: write true here", path,
+			bad(path, "peers: %s: hiercc: tor is for the hosts behind this switch: write true here",
 			    c->peers[k].prefix_text);
 			return -EINVAL;
 		}
 	}
 	if (!c->tor) {
-		msg("%s: interfaces: %s: voqs needs the number of this rack: write 'hiercc: {enabled: true, id: 1}' with one that no other rack has",
-		    path, tor->name);
+		bad(path, "interfaces: %s: voqs needs the number of this rack: write 'hiercc: {enabled: true, id: 1}' with one that no other rack has",
+		    tor->name);
 		return -EINVAL;
 	}
 	return 0;
@@ -677,7 +691,7 @@ static int pfc_time(const char *path, const char *key, const char *text, __u64 l
 {
 	if (!text || (!units_time(text, ns) && *ns >= least && *ns <= most))
 		return 0;
-	msg("%s: pfc: %s '%s' is not a time from %llu us to %llu ms: write for example %s", path, key, text,
+	bad(path, "pfc: %s '%s' is not a time from %llu us to %llu ms: write for example %s", key, text,
 	    least / 1000, most / 1000000, most >= NSEC_PER_SEC ? "200ms" : "100us");
 	return -EINVAL;
 }
@@ -686,7 +700,7 @@ static int pfc_bytes(const char *path, const char *key, const char *text, __u64 
 {
 	if (!text || (!units_bytes(text, bytes) && *bytes && *bytes <= CONFIG_PFC_BUFFER_MAX))
 		return 0;
-	msg("%s: pfc: %s '%s' is not a number of bytes up to 1GB: write for example 500KB", path, key, text);
+	bad(path, "pfc: %s '%s' is not a number of bytes up to 1GB: write for example 500KB", key, text);
 	return -EINVAL;
 }
 
@@ -700,13 +714,12 @@ static int config_check_buffer(const char *path, const struct config *c)
 		if (c->interfaces[k].pfc >= CONFIG_PFC_PAUSE)
 			headroom += priorities * config_headroom(c, c->interfaces[k].speed_bps, CONFIG_PFC_MTU);
 	if (headroom >= c->buffer_bytes) {
-		msg("%s: pfc: buffer '%s' is no more than the headroom of its ports, %llu bytes, for what comes in by them after XOFF: write more, fewer priorities (lossless), or a shorter delay",
-		    path, c->pfc.buffer_text, headroom);
+		bad(path, "pfc: buffer '%s' is no more than the headroom of its ports, %llu bytes, for what comes in by them after XOFF: write more, fewer priorities (lossless), or a shorter delay",
+		    c->pfc.buffer_text, headroom);
 		return -EINVAL;
 	}
 	if (c->k_max_bytes >= c->buffer_bytes - headroom || c->xoff_bytes >= c->buffer_bytes - headroom) {
-		msg("%s: pfc: %s '%s' is not less than what the headroom leaves of the buffer, %llu bytes: it would never be reached",
-		    path, c->xoff_bytes >= c->buffer_bytes - headroom ? "xoff" : "k_max",
+		bad(path, "pfc: %s '%s' is not less than what the headroom leaves of the buffer, %llu bytes: it would never be reached; write less", c->xoff_bytes >= c->buffer_bytes - headroom ? "xoff" : "k_max",
 		    c->xoff_bytes >= c->buffer_bytes - headroom ? c->pfc.xoff_text : c->pfc.k_max_text,
 		    c->buffer_bytes - headroom);
 		return -EINVAL;
@@ -720,12 +733,12 @@ static int config_check_pfc(const char *path, struct config *c)
 	int err;
 
 	if (config_pfc_count(c, CONFIG_PFC_OBEY) >= PFC_SLOTS) {
-		msg("%s: interfaces: more than %u have pfc: leave it out at some", path, PFC_SLOTS - 1);
+		bad(path, "interfaces: more than %u have pfc: leave it out at some", PFC_SLOTS - 1);
 		return -EINVAL;
 	}
 	for (k = 0; k < c->pfc.lossless_count; k++) {
 		if (c->pfc.lossless[k] >= PFC_PRIORITIES || c->lossless >> c->pfc.lossless[k] & 1) {
-			msg("%s: pfc: lossless: priority %u %s", path, c->pfc.lossless[k],
+			bad(path, "pfc: lossless: priority %u %s", c->pfc.lossless[k],
 			    c->pfc.lossless[k] >= PFC_PRIORITIES ? "does not exist: write numbers from 0 to 7" :
 								   "is named twice: leave one");
 			return -EINVAL;
@@ -750,8 +763,7 @@ static int config_check_pfc(const char *path, struct config *c)
 	if (err || !config_pfc_count(c, CONFIG_PFC_PAUSE))
 		return err;
 	if (!c->buffer_bytes) {
-		msg("%s: pfc: buffer is missing: write what the egress queues of the ports with pfc hold together before they drop, for example the sum of their limits: 'pfc: {buffer: 500KB}'",
-		    path);
+		bad(path, "pfc: buffer is missing: write what the egress queues of the ports with pfc hold together before they drop, for example the sum of their limits: 'pfc: {buffer: 500KB}'");
 		return -EINVAL;
 	}
 	return config_check_buffer(path, c);
@@ -769,25 +781,24 @@ static int config_check_node(const char *path, struct config *c)
 	for (i = 0; i < c->interfaces_count && !config_is_uplink(c, c->interfaces[i].name); i++)
 		;
 	if (i == c->interfaces_count || c->interfaces[i].role != PORT_F_HOST) {
-		msg("%s: node: uplink '%s' is not one of the interfaces with role host: write the one that leads to the network",
-		    path, c->node.uplink);
+		bad(path, "node: uplink '%s' is not one of the interfaces with role host: write the one that leads to the network",
+		    c->node.uplink);
 		return -EINVAL;
 	}
 	if (!c->node.id || c->node.id > WIRE_PATH_MASK) {
-		msg("%s: node: id %u: write one from 1 to %u, different from that of other nodes and switches",
-		    path, c->node.id, WIRE_PATH_MASK);
+		bad(path, "node: id %u: write one from 1 to %u, different from that of other nodes and switches",
+		    c->node.id, WIRE_PATH_MASK);
 		return -EINVAL;
 	}
 	for (i = 0; i < c->node.pod_cidrs_count; i++) {
 		if (prefix_parse(c->node.pod_cidrs[i], &c->pod_cidrs[i])) {
-			msg("%s: node: pod_cidrs: '%s' is not a prefix: write for example 10.244.1.0/24 (host bits 0)",
-			    path, c->node.pod_cidrs[i]);
+			bad(path, "node: pod_cidrs: '%s' is not a prefix: write for example 10.244.1.0/24 (host bits 0)",
+			    c->node.pod_cidrs[i]);
 			return -EINVAL;
 		}
 		for (k = 0; k < i; k++) {
 			if (!memcmp(&c->pod_cidrs[k], &c->pod_cidrs[i], sizeof(c->pod_cidrs[i]))) {
-				msg("%s: node: pod_cidrs: %s is named twice: leave one", path,
-				    c->node.pod_cidrs[i]);
+				bad(path, "node: pod_cidrs: %s is named twice: leave one", c->node.pod_cidrs[i]);
 				return -EINVAL;
 			}
 		}
@@ -816,27 +827,27 @@ static int keys_read(const char *path, const char *name, FILE *f, struct auth_ke
 	struct stat st;
 
 	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode)) {
-		msg("%s: auth: %s is not a file", path, name);
+		bad(path, "auth: %s is not a file: write the path of one with a line of 32 hex digits", name);
 		return -EINVAL;
 	}
 	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
-		msg("%s: auth: %s may be read by others: chmod 600 %s, and make a new key if it has been in use",
-		    path, name, name);
+		bad(path, "auth: %s may be read by others: chmod 600 %s, and make a new key if it has been in use",
+		    name, name);
 		return -EPERM;
 	}
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = 0;
 		if (keys->n == 2 || key_parse(line, &keys->key[keys->n])) {
 			explicit_bzero(line, sizeof(line));
-			msg("%s: auth: %s: line %u is not a key, or one too many: write one line of 32 hex digits, or two while keys are exchanged",
-			    path, name, keys->n + 1);
+			bad(path, "auth: %s: line %u is not a key, or one too many: write one line of 32 hex digits, or two while keys are exchanged",
+			    name, keys->n + 1);
 			return -EINVAL;
 		}
 		keys->n++;
 	}
 	explicit_bzero(line, sizeof(line));
 	if (!keys->n) {
-		msg("%s: auth: %s is empty: write one line of 32 hex digits", path, name);
+		bad(path, "auth: %s is empty: write one line of 32 hex digits", name);
 		return -EINVAL;
 	}
 	return 0;
@@ -848,21 +859,20 @@ static int config_check_auth(const char *path, struct config *c)
 	int fd, err;
 
 	if (!c->auth) {
-		msg("%s: auth is missing: write 'auth: /etc/sluice/key', a file with the key of all hosts, or 'auth: none', with which whoever can send to this host can tell it how fast to send",
-		    path);
+		bad(path, "auth is missing: write 'auth: /etc/sluice/key', a file with the key of all hosts, or 'auth: none', with which whoever can send to this host can tell it how fast to send");
 		return -EINVAL;
 	}
 	if (!strcmp(c->auth, "none"))
 		return 0;
 	if (c->auth[0] != '/') {
-		msg("%s: auth '%s' is neither none nor a path that begins with /", path, c->auth);
+		bad(path, "auth '%s' is neither none nor a path that begins with /: write for example /etc/sluice/key", c->auth);
 		return -EINVAL;
 	}
 	fd = open(c->auth, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	f = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!f) {
 		err = -errno;
-		msg("%s: auth: %s: %s", path, c->auth, strerror(-err));
+		bad(path, "auth: %s: %s: write the path of a file that can be read, with a line of 32 hex digits", c->auth, strerror(-err));
 		if (fd >= 0)
 			close(fd);
 		return err;
@@ -901,13 +911,13 @@ static int config_check_metrics(const char *path, struct config_metrics *m)
 	if (!m->listen_text)
 		return -ENOMEM;
 	if (listen_parse(m->listen_text, &m->listen, &m->listen_len)) {
-		msg("%s: metrics: listen '%s' is neither an address with a port nor a path: write for example " CONFIG_METRICS_LISTEN ", '[::1]:9463' or /run/sluice/metrics.sock",
-		    path, m->listen_text);
+		bad(path, "metrics: listen '%s' is neither an address with a port nor a path: write for example " CONFIG_METRICS_LISTEN ", '[::1]:9463' or /run/sluice/metrics.sock",
+		    m->listen_text);
 		return -EINVAL;
 	}
 	if (m->flows > CONFIG_METRICS_FLOWS_MAX) {
-		msg("%s: metrics: flows %u is more than %u: each is a series of its own in Prometheus: write for example 10",
-		    path, m->flows, CONFIG_METRICS_FLOWS_MAX);
+		bad(path, "metrics: flows %u is more than %u: each is a series of its own in Prometheus: write for example 10",
+		    m->flows, CONFIG_METRICS_FLOWS_MAX);
 		return -EINVAL;
 	}
 	return 0;
@@ -924,45 +934,44 @@ static int config_check(const char *path, struct config *c)
 	if (!c->pin_dir || !c->mode_text)
 		return -ENOMEM;
 	if (strncmp(c->pin_dir, "/sys/fs/bpf/", 12) || !c->pin_dir[12] || strstr(c->pin_dir, "..")) {
-		msg("%s: pin_dir '%s' is not below /sys/fs/bpf: write for example %s", path, c->pin_dir,
+		bad(path, "pin_dir '%s' is not below /sys/fs/bpf: write for example %s", c->pin_dir,
 		    SLUICE_PIN_DIR);
 		return -EINVAL;
 	}
 	for (i = 0; i < 3 && strcmp(c->mode_text, mode_name(i)); i++)
 		;
 	if (i == 3) {
-		msg("%s: mode '%s' is unknown: write observe, dry-run or enforce", path, c->mode_text);
+		bad(path, "mode '%s' is unknown: write observe, dry-run or enforce", c->mode_text);
 		return -EINVAL;
 	}
 	c->mode = i;
 	if (!c->port)
 		c->port = WIRE_PORT_DEFAULT;
 	if (c->port > 0xffff) {
-		msg("%s: port %u is not a UDP port: write 1 to 65535", path, c->port);
+		bad(path, "port %u is not a UDP port: write 1 to 65535", c->port);
 		return -EINVAL;
 	}
 	if (!c->max_flows)
 		c->max_flows = CONFIG_MAX_FLOWS;
 	if (c->max_flows > CONFIG_FLOWS_MAX) {
-		msg("%s: max_flows %u is more than %u", path, c->max_flows, CONFIG_FLOWS_MAX);
+		bad(path, "max_flows %u is more than %u: write at most that", c->max_flows, CONFIG_FLOWS_MAX);
 		return -EINVAL;
 	}
 	c->flow_timeout_ns = CONFIG_FLOW_TIMEOUT_NS;
 	if (c->flow_timeout_text && (units_time(c->flow_timeout_text, &c->flow_timeout_ns) ||
 				     c->flow_timeout_ns < NSEC_PER_SEC)) {
-		msg("%s: flow_timeout '%s' is not a time of 1s or more: write for example 60s", path,
-		    c->flow_timeout_text);
+		bad(path, "flow_timeout '%s' is not a time of 1s or more: write for example 60s", c->flow_timeout_text);
 		return -EINVAL;
 	}
 	if (c->pacing.horizon_text && (units_time(c->pacing.horizon_text, &c->horizon_ns) ||
 				       c->horizon_ns > NSEC_PER_SEC)) {
-		msg("%s: pacing: horizon '%s' is not a time of at most 1s: write for example 10ms", path,
+		bad(path, "pacing: horizon '%s' is not a time of at most 1s: write for example 10ms",
 		    c->pacing.horizon_text);
 		return -EINVAL;
 	}
 	if (c->swift.target_text && (units_time(c->swift.target_text, &c->target_ns) ||
 				     !c->target_ns || c->target_ns > CONFIG_TARGET_MAX_NS)) {
-		msg("%s: swift: target '%s' is not a time of at most 250ms: write for example 18us", path,
+		bad(path, "swift: target '%s' is not a time of at most 250ms: write for example 18us",
 		    c->swift.target_text);
 		return -EINVAL;
 	}
@@ -971,36 +980,32 @@ static int config_check(const char *path, struct config *c)
 	if (!c->eta)
 		c->eta = 0.95;
 	if (*end || !(c->eta >= 0.5 && c->eta <= 1)) {
-		msg("%s: hpcc: eta '%s' is not a number from 0.5 to 1: write for example 0.95", path,
-		    c->hpcc.eta_text);
+		bad(path, "hpcc: eta '%s' is not a number from 0.5 to 1: write for example 0.95", c->hpcc.eta_text);
 		return -EINVAL;
 	}
 	if (!c->hpcc.max_stage)
 		c->hpcc.max_stage = 5;
 	if (c->hpcc.max_stage > CONFIG_STAGE_MAX) {
-		msg("%s: hpcc: max_stage %u is more than %u: write for example 5", path,
+		bad(path, "hpcc: max_stage %u is more than %u: write for example 5",
 		    c->hpcc.max_stage, CONFIG_STAGE_MAX);
 		return -EINVAL;
 	}
 	if (c->hpcc.flows_text && flows_parse(c->hpcc.flows_text, &c->flows)) {
-		msg("%s: hpcc: flows '%s' is neither auto nor a number from 1 to %u: write for example 16", path,
+		bad(path, "hpcc: flows '%s' is neither auto nor a number from 1 to %u: write for example 16",
 		    c->hpcc.flows_text, CONFIG_N_MAX);
 		return -EINVAL;
 	}
 	if (c->hpcc.w_ai_text && (units_bytes(c->hpcc.w_ai_text, &c->w_ai_bytes) || !c->w_ai_bytes ||
 				  c->w_ai_bytes > HPCC_W_MAX_BYTES)) {
-		msg("%s: hpcc: w_ai '%s' is not a number of bytes: write for example 80B", path,
-		    c->hpcc.w_ai_text);
+		bad(path, "hpcc: w_ai '%s' is not a number of bytes: write for example 80B", c->hpcc.w_ai_text);
 		return -EINVAL;
 	}
 	if (c->hpcc.variant_text && variant_parse(c->hpcc.variant_text, &c->variant)) {
-		msg("%s: hpcc: variant '%s' is unknown: write " VARIANT_WORDS, path,
-		    c->hpcc.variant_text);
+		bad(path, "hpcc: variant '%s' is unknown: write " VARIANT_WORDS, c->hpcc.variant_text);
 		return -EINVAL;
 	}
 	if (c->hpcc.feedback_text && feedback_parse(c->hpcc.feedback_text, &c->feedback)) {
-		msg("%s: hpcc: feedback '%s' is unknown: write " FEEDBACK_WORDS, path,
-		    c->hpcc.feedback_text);
+		bad(path, "hpcc: feedback '%s' is unknown: write " FEEDBACK_WORDS, c->hpcc.feedback_text);
 		return -EINVAL;
 	}
 	err = config_check_hiercc(path, c);
@@ -1023,8 +1028,7 @@ static int config_check(const char *path, struct config *c)
 		return err;
 	/* One that obeys pauses may do nothing else. */
 	if (sending && !c->peers_count) {
-		msg("%s: a host interface needs peers: name the prefixes to which telemetry may be sent, or write 'pfc: obey' if it does no more than that",
-		    path);
+		bad(path, "a host interface needs peers: name the prefixes to which telemetry may be sent, or write 'pfc: obey' if it does no more than that");
 		return -EINVAL;
 	}
 	err = config_check_tor(path, c);
@@ -1045,8 +1049,8 @@ static int config_check(const char *path, struct config *c)
 	}
 	/* The kernel's rule for the names of BPF objects. */
 	if (c->tcp.name && c->tcp.name[strspn(c->tcp.name, CONFIG_CC_CHARS)]) {
-		msg("%s: tcp: name '%s': only letters, digits, '_' and '.' are allowed: write for example sluice",
-		    path, c->tcp.name);
+		bad(path, "tcp: name '%s': only letters, digits, '_' and '.' are allowed: write for example sluice",
+		    c->tcp.name);
 		return -EINVAL;
 	}
 	return 0;
@@ -1069,6 +1073,9 @@ int config_load(const char *path, struct config **config)
 		    err == -EINVAL ? "not a file" : strerror(-err));
 		return err;
 	}
+	err = config_lint(path, &config_schema);
+	if (err)
+		return err;
 	e = cyaml_load_file(path, &cy, &config_schema, (cyaml_data_t **)&c, NULL);
 	if (e != CYAML_OK) {
 		msg("%s: %s: nothing was changed; the keys are described in docs/configuration.md", path,

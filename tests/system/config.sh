@@ -23,38 +23,38 @@ config_broken() {
 	auth 'key' is neither none nor a path|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: key;
 	auth: /none/key: No such file or directory|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: /none/key;
 	auth: /tmp is not a file|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: /tmp;
-	Unexpected key: colour|P;I;R;colour: green;
-	Unexpected key: colour|P;interfaces: [{name: eth0, role: host, colour: green}];R;
-	Unexpected key: colour|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, colour: green}];
-	Unexpected key: colour|P;I;R;hpcc: {colour: green};
-	Unexpected key: colour|P;I;R;tcp: {colour: green};
-	already seen: pin_dir|P;P;I;R;
-	Missing required mapping field: interfaces|P;R;
-	Insufficient entries|P;interfaces: [];R;
-	Missing required mapping field: name|P;interfaces: [{role: host}];R;
-	Missing required mapping field: role|P;interfaces: [{name: eth0}];R;
-	Expecting SEQUENCE|P;interfaces: eth0;R;
-	Expecting MAPPING|P;interfaces: [eth0];R;
+	'colour' is no key here: write |P;I;R;colour: green;
+	'colour' is no key here: write |P;interfaces: [{name: eth0, role: host, colour: green}];R;
+	'colour' is no key here: write |P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, colour: green}];
+	'colour' is no key here: write |P;I;R;hpcc: {colour: green};
+	'colour' is no key here: write |P;I;R;tcp: {colour: green};
+	pin_dir is named twice: leave one|P;P;I;R;
+	interfaces is missing: write 'interfaces: ...'|P;R;
+	has 0 entries: write 1 to |P;interfaces: [];R;
+	name is missing: write 'name: ...'|P;interfaces: [{role: host}];R;
+	role is missing: write 'role: ...'|P;interfaces: [{name: eth0}];R;
+	takes a list: write |P;interfaces: eth0;R;
+	takes keys with values: write |P;interfaces: [eth0];R;
 	role 'router' is unknown: write host or switch|P;interfaces: [{name: eth0, role: router}];R;
 	eth0 is named twice|P;interfaces: [{name: eth0, role: host}, {name: eth0, role: host}];R;
-	length > 15|P;interfaces: [{name: abcdefghijklmnopq, role: host}];R;
+	characters: write 1 to 15|P;interfaces: [{name: abcdefghijklmnopq, role: host}];R;
 	speed '100Mbyte'|P;interfaces: [{name: eth0, role: host, speed: 100Mbyte}];R;
 	write for example 25Gbit|P;interfaces: [{name: eth0, role: host, speed: 100}];R;
 	speed '0Mbit'|P;interfaces: [{name: eth0, role: host, speed: 0Mbit}];R;
 	speed '-5Gbit'|P;interfaces: [{name: eth0, role: host, speed: -5Gbit}];R;
 	speed 'nanGbit'|P;interfaces: [{name: eth0, role: host, speed: nanGbit}];R;
 	speed '9999Gbit'|P;interfaces: [{name: eth0, role: host, speed: 9999Gbit}];R;
-	needs an id from 1 to 4095|P;interfaces: [{name: p1, role: switch}];
-	needs an id from 1 to 4095|P;interfaces: [{name: p1, role: switch, id: 4096}];
-	Invalid UINT value: '|P;interfaces: [{name: p1, role: switch, id: -1}];
-	Invalid uint64_t value: 'one'|P;interfaces: [{name: p1, role: switch, id: one}];
-	Invalid ENUM value: yes|P;interfaces: [{name: eth0, role: host, xdp: yes}];R;
-	Invalid ENUM value: intmd|P;I;R;hpcc: {encoding: intmd};
-	Invalid ENUM value: md|P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, encoding: md}];
+	needs an id that no other switch has: write one from 1 to 4095|P;interfaces: [{name: p1, role: switch}];
+	needs an id that no other switch has: write one from 1 to 4095|P;interfaces: [{name: p1, role: switch, id: 4096}];
+	is not a number: write digits|P;interfaces: [{name: p1, role: switch, id: -1}];
+	interfaces: p1: id: 'one' is not a number: write digits|P;interfaces: [{name: p1, role: switch, id: one}];
+	'yes' is not known: write |P;interfaces: [{name: eth0, role: host, xdp: yes}];R;
+	'intmd' is not known: write |P;I;R;hpcc: {encoding: intmd};
+	'md' is not known: write |P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, encoding: md}];
 	xdp is for the role host|P;interfaces: [{name: p1, role: switch, id: 1, xdp: native}];
 	classes are for the role switch|P;interfaces: [{name: eth0, role: host, classes: [{share: 70%}]}];R;
-	Missing required mapping field: share|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{dscp: [8]}]}];
-	Unexpected key: colour|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{share: 70%, colour: green}]}];
+	share is missing: write 'share: ...'|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{dscp: [8]}]}];
+	'colour' is no key here: write |P;interfaces: [{name: p1, role: switch, id: 1, classes: [{share: 70%, colour: green}]}];
 	share '70' is not a share of the port of more than 0% and at most 100%: write for example 30%|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{share: 70}]}];
 	share '0%' is not a share|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{share: 0%}]}];
 	share 'nan%' is not a share|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{share: nan%}]}];
@@ -70,12 +70,12 @@ config_broken() {
 	voqs needs the number of this rack: write 'hiercc: {enabled: true, id: 1}'|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];R;hiercc: {enabled: true};
 	hiercc: tor is for the hosts behind this switch|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];auth: none;hiercc: {enabled: true, id: 1};peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 'fd00::/16', base_rtt: 2ms, hiercc: tor}];
 	auth is missing|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];hiercc: {enabled: true, id: 1};peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];
-	Invalid ENUM value: on|P;interfaces: [{name: eth0, role: host, pfc: on}];R;
+	'on' is not known: write |P;interfaces: [{name: eth0, role: host, pfc: on}];R;
 	pfc: ppfc is for the role switch|P;interfaces: [{name: eth0, role: host, pfc: ppfc}];R;
 	pfc: pfc is for the role switch|P;interfaces: [{name: eth0, role: host, pfc: pfc}];R;
 	pfc: buffer is missing|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];
-	Unexpected key: colour|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {colour: green};
-	Expecting MAPPING|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: ppfc;
+	'colour' is no key here: write |P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {colour: green};
+	takes keys with values: write |P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: ppfc;
 	pfc: buffer '500' is not a number of bytes up to 1GB: write for example 500KB|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500};
 	pfc: buffer '2GB' is not a number of bytes up to 1GB|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 2GB};
 	pfc: buffer '4KB' is no more than the headroom of its ports|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 4KB};
@@ -84,18 +84,18 @@ config_broken() {
 	pfc: k_max '499KB' is not less than what the headroom leaves|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, k_max: 499KB};
 	priority 8 does not exist: write numbers from 0 to 7|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: [8]};
 	priority 3 is named twice: leave one|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: [3, 3]};
-	Insufficient entries|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: []};
-	Invalid UINT value: '|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: [-1]};
-	Invalid ENUM value: tos|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, trust: tos};
+	has 0 entries: write 1 to |P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: []};
+	is not a number: write digits|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, lossless: [-1]};
+	'tos' is not known: write |P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, trust: tos};
 	pfc: interval '10us' is not a time from 20 us to 50 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, interval: 10us};
 	pfc: delay '101ms' is not a time from 0 us to 100 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, delay: 101ms};
 	pfc: t_thresh '5' is not a time from 1 us to 1000 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, t_thresh: 5};
 	pfc: fixed '2s' is not a time from 1 us to 1000 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, fixed: 2s};
 	pfc: watchdog '1ms' is not a time from 10000 us to 10000 ms|P;interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, watchdog: 1ms};
-	Insufficient entries|P;interfaces: [{name: p1, role: switch, id: 1, classes: []}];
-	Insufficient entries|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{dscp: [], share: 70%}]}];
+	has 0 entries: write 1 to |P;interfaces: [{name: p1, role: switch, id: 1, classes: []}];
+	has 0 entries: write 1 to |P;interfaces: [{name: p1, role: switch, id: 1, classes: [{dscp: [], share: 70%}]}];
 	a host interface needs peers|P;I;
-	Insufficient entries|P;I;peers: [];
+	has 0 entries: write 1 to |P;I;peers: [];
 	'10.0.0/8' is not a prefix|P;I;peers: [{prefix: 10.0.0/8, base_rtt: 2ms}];
 	'10.0.0.1/8' is not a prefix: write for example 10.0.0.0/8 (host bits 0)|P;I;peers: [{prefix: 10.0.0.1/8, base_rtt: 2ms}];
 	'10.0.0.0/33' is not a prefix|P;I;peers: [{prefix: 10.0.0.0/33, base_rtt: 2ms}];
@@ -103,13 +103,13 @@ config_broken() {
 	'all' is not a prefix|P;I;peers: [{prefix: all, base_rtt: 2ms}];
 	10.0.0.0/8 is named twice|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 10.0.0.0/8, base_rtt: 1ms}];
 	::ffff:10.0.0.0/104 is named twice|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: '::ffff:10.0.0.0/104', base_rtt: 1ms}];
-	Missing required mapping field: base_rtt|P;I;peers: [{prefix: 10.0.0.0/8}];
+	base_rtt is missing: write 'base_rtt: ...'|P;I;peers: [{prefix: 10.0.0.0/8}];
 	base_rtt '0us' is not a time between 1us and 1s|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 0us}];
 	base_rtt '12' is not a time|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 12}];
 	base_rtt '2s' is not a time|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2s}];
-	Unexpected key: colour|P;I;R;hiercc: {colour: green};
-	Invalid ENUM value: yes|P;I;R;hiercc: {enabled: yes};
-	Invalid ENUM value: off|P;I;R;hpcc: {enabled: off};
+	'colour' is no key here: write |P;I;R;hiercc: {colour: green};
+	'yes' is not known: write |P;I;R;hiercc: {enabled: yes};
+	'off' is not known: write |P;I;R;hpcc: {enabled: off};
 	hiercc: id 'rack1' is neither an IPv4 address nor a number|P;I;R;hiercc: {enabled: true, id: rack1};
 	hiercc: id '0' is neither|P;I;R;hiercc: {enabled: true, id: 0};
 	hiercc: id '4294967296' is neither|P;I;R;hiercc: {enabled: true, id: 4294967296};
@@ -122,7 +122,7 @@ config_broken() {
 	hiercc: limit '5ms' is less than four rounds of credit of 10.0.0.0/8, each its base_rtt and a period of 500 us: write 10501 us or more|P;I;R;hiercc: {enabled: true, limit: 5ms};
 	hiercc: period '10us' is not a time from 20us to 50ms|P;I;R;hiercc: {enabled: true, period: 10us};
 	hiercc: port_speed '25' is not a speed|P;I;R;hiercc: {enabled: true, port_speed: 25};
-	Invalid ENUM value: rack|P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, hiercc: rack}];
+	'rack' is not known: write |P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, hiercc: rack}];
 	hiercc: voqs 2000000 is more than 1048576|P;I;R;hiercc: {enabled: true, voqs: 2000000};
 	10.0.0.0/8: port_speed 'fast' is not a speed|P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, port_speed: fast}];
 	10.0.0.0/8: base_rtt '100ms' is too long for hiercc|P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 100ms, hiercc: true}];
@@ -138,10 +138,10 @@ config_broken() {
 	w_ai 'lots' is not a number of bytes|P;I;R;hpcc: {w_ai: lots};
 	w_ai '0B'|P;I;R;hpcc: {w_ai: 0B};
 	max_stage 256 is more than 255|P;I;R;hpcc: {max_stage: 256};
-	Expecting MAPPING|P;I;R;hpcc: 5;
+	takes keys with values: write |P;I;R;hpcc: 5;
 	hpcc: variant 'fast' is unknown: write plain, high-ai, probabilistic or vai-sf|P;I;R;hpcc: {variant: fast};
 	hpcc: variant 'VAI-SF' is unknown|P;I;R;hpcc: {variant: VAI-SF};
-	length < 1|P;I;R;hpcc: {variant: ''};
+	has 0 characters: write 1 to |P;I;R;hpcc: {variant: ''};
 	hpcc: feedback 'w' is unknown: write hops, ratio or window|P;I;R;hpcc: {feedback: w};
 	peers: 10.0.0.0/8: feedback 'hop' is unknown: write hops, ratio or window|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, feedback: hop}];hpcc: {feedback: ratio};
 	hpcc: flows '0' is neither auto nor a number from 1 to 16777216: write for example 16|P;I;R;hpcc: {flows: 0};
@@ -151,43 +151,43 @@ config_broken() {
 	flows '16777217' is neither|P;I;R;hpcc: {flows: 16777217};
 	peers: 10.0.0.0/8: variant 'vai' is unknown: write plain, high-ai, probabilistic or vai-sf|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: vai}];hpcc: {variant: vai-sf};
 	hpcc: variant 'none' is unknown|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: plain}];hpcc: {variant: none};
-	Invalid ENUM value: sometimes|P;I;R;hpcc: {telemetry: sometimes};
-	Invalid ENUM value: RTT|P;I;R;hpcc: {telemetry: RTT};
-	Invalid ENUM value: never|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, telemetry: never}];hpcc: {telemetry: rtt};
-	Unexpected key: colour|P;I;R;swift: {colour: green};
+	'sometimes' is not known: write |P;I;R;hpcc: {telemetry: sometimes};
+	'RTT' is not known: write |P;I;R;hpcc: {telemetry: RTT};
+	'never' is not known: write |P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, telemetry: never}];hpcc: {telemetry: rtt};
+	'colour' is no key here: write |P;I;R;swift: {colour: green};
 	swift: target 'soon' is not a time of at most 250ms: write for example 18us|P;I;R;swift: {target: soon};
 	swift: target '5' is not a time|P;I;R;swift: {target: 5};
 	swift: target '0ms' is not a time|P;I;R;swift: {target: 0ms};
 	swift: target '251ms' is not a time of at most 250ms|P;I;R;swift: {target: 251ms};
 	target '2ms' is not more than the base_rtt of 10.0.0.0/8, 2ms: no queue at all would be above it|P;I;R;swift: {target: 2ms};
-	length < 1|P;I;R;swift: {target: ''};
-	Invalid ENUM value: no|P;I;R;swift: {fallback: no};
-	Expecting MAPPING|P;I;R;swift: 5ms;
-	Unexpected key: colour|P;I;R;pacing: {colour: green};
+	has 0 characters: write 1 to |P;I;R;swift: {target: ''};
+	'no' is not known: write |P;I;R;swift: {fallback: no};
+	takes keys with values: write |P;I;R;swift: 5ms;
+	'colour' is no key here: write |P;I;R;pacing: {colour: green};
 	pacing: horizon 'soon' is not a time of at most 1s: write for example 10ms|P;I;R;pacing: {horizon: soon};
 	pacing: horizon '10' is not a time|P;I;R;pacing: {horizon: 10};
 	pacing: horizon '2s' is not a time of at most 1s|P;I;R;pacing: {horizon: 2s};
 	pacing: horizon '-1ms' is not a time|P;I;R;pacing: {horizon: -1ms};
-	length < 1|P;I;R;pacing: {horizon: ''};
-	Invalid ENUM value: shape|P;I;R;pacing: {beyond: shape};
-	Expecting MAPPING|P;I;R;pacing: 10ms;
-	Unexpected key: colour|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24], colour: green};
-	Missing required mapping field: uplink|P;I;R;node: {id: 7, pod_cidrs: [10.244.1.0/24]};
-	Missing required mapping field: pod_cidrs|P;I;R;node: {uplink: eth0, id: 7};
-	Insufficient entries|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: []};
+	has 0 characters: write 1 to |P;I;R;pacing: {horizon: ''};
+	'shape' is not known: write |P;I;R;pacing: {beyond: shape};
+	takes keys with values: write |P;I;R;pacing: 10ms;
+	'colour' is no key here: write |P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24], colour: green};
+	uplink is missing: write 'uplink: ...'|P;I;R;node: {id: 7, pod_cidrs: [10.244.1.0/24]};
+	pod_cidrs is missing: write 'pod_cidrs: ...'|P;I;R;node: {uplink: eth0, id: 7};
+	has 0 entries: write 1 to |P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: []};
 	node: uplink 'eth1' is not one of the interfaces with role host: write the one that leads to the network|P;I;R;node: {uplink: eth1, id: 7, pod_cidrs: [10.244.1.0/24]};
 	node: uplink 'p1' is not one of the interfaces with role host|P;interfaces: [{name: eth0, role: host}, {name: p1, role: switch, id: 1}];R;node: {uplink: p1, id: 7, pod_cidrs: [10.244.1.0/24]};
-	length > 15|P;I;R;node: {uplink: abcdefghijklmnopq, id: 7, pod_cidrs: [10.244.1.0/24]};
+	characters: write 1 to 15|P;I;R;node: {uplink: abcdefghijklmnopq, id: 7, pod_cidrs: [10.244.1.0/24]};
 	node: id 0: write one from 1 to 4095, different from that of other nodes and switches|P;I;R;node: {uplink: eth0, pod_cidrs: [10.244.1.0/24]};
 	node: id 4096: write one from 1 to 4095|P;I;R;node: {uplink: eth0, id: 4096, pod_cidrs: [10.244.1.0/24]};
-	Invalid UINT value: '|P;I;R;node: {uplink: eth0, id: -1, pod_cidrs: [10.244.1.0/24]};
+	is not a number: write digits|P;I;R;node: {uplink: eth0, id: -1, pod_cidrs: [10.244.1.0/24]};
 	node: pod_cidrs: '10.244.1.5/24' is not a prefix: write for example 10.244.1.0/24 (host bits 0)|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.5/24]};
 	node: pod_cidrs: 'fd00::1/64' is not a prefix|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24, 'fd00::1/64']};
 	node: pod_cidrs: 10.244.1.0/24 is named twice|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: [10.244.1.0/24, 10.244.1.0/24]};
-	Expecting SEQUENCE|P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: 10.244.1.0/24};
-	Expecting MAPPING|P;I;R;node: eth0;
-	Unexpected key: colour|P;I;R;metrics: {colour: green};
-	Expecting MAPPING|P;I;R;metrics: 127.0.0.1:9463;
+	takes a list: write |P;I;R;node: {uplink: eth0, id: 7, pod_cidrs: 10.244.1.0/24};
+	takes keys with values: write |P;I;R;node: eth0;
+	'colour' is no key here: write |P;I;R;metrics: {colour: green};
+	takes keys with values: write |P;I;R;metrics: 127.0.0.1:9463;
 	metrics: listen '9463' is neither an address with a port nor a path: write for example 127.0.0.1:9463|P;I;R;metrics: {listen: 9463};
 	metrics: listen 'localhost:9463' is neither|P;I;R;metrics: {listen: 'localhost:9463'};
 	metrics: listen ':9463' is neither|P;I;R;metrics: {listen: ':9463'};
@@ -198,10 +198,10 @@ config_broken() {
 	metrics: listen 'run/metrics.sock' is neither|P;I;R;metrics: {listen: run/metrics.sock};
 	metrics: listen '/run/' is neither|P;I;R;metrics: {listen: /run/};
 	metrics: flows 101 is more than 100|P;I;R;metrics: {flows: 101};
-	Invalid UINT value: '|P;I;R;metrics: {flows: -1};
+	is not a number: write digits|P;I;R;metrics: {flows: -1};
 	mode 'fast' is unknown: write observe, dry-run or enforce|P;I;R;mode: fast;
 	port 70000 is not a UDP port|P;I;R;port: 70000;
-	Invalid uint64_t value: 'many'|P;I;R;max_flows: many;
+	'many' is not a number: write digits|P;I;R;max_flows: many;
 	max_flows 4000000000 is more than|P;I;R;max_flows: 4000000000;
 	flow_timeout '5' is not a time of 1s or more|P;I;R;flow_timeout: 5;
 	flow_timeout '10ms'|P;I;R;flow_timeout: 10ms;
@@ -209,16 +209,16 @@ config_broken() {
 	pin_dir '/tmp/x' is not below /sys/fs/bpf|pin_dir: /tmp/x;I;R;
 	is not below /sys/fs/bpf|pin_dir: /sys/fs/bpf/../x;I;R;
 	is not below /sys/fs/bpf|pin_dir: /sys/fs/bpf/;I;R;
-	length < 1|pin_dir: '';I;R;
+	has 0 characters: write 1 to |pin_dir: '';I;R;
 	only letters, digits|P;I;R;tcp: {name: slu-ice};
-	length > 15|P;I;R;tcp: {name: abcdefghijklmnopq};
-	Invalid ENUM value: maybe|P;I;R;tcp: {default: maybe};
-	libyaml: found character that cannot start any token|P;I;R;\tmode: enforce;
-	libyaml: control characters|\x01\x02{{{{]];
-	libyaml: did not find expected node content|}{;
-	Expecting MAPPING|- a;- b;
-	Expecting MAPPING|hello;
-	libyaml|\xff\xfe\x00\xd8;
+	characters: write 1 to 15|P;I;R;tcp: {name: abcdefghijklmnopq};
+	'maybe' is not known: write |P;I;R;tcp: {default: maybe};
+	this is not YAML: found character that cannot start any token|P;I;R;\tmode: enforce;
+	this is not YAML: control characters|\x01\x02{{{{]];
+	this is not YAML: did not find expected node content|}{;
+	takes keys with values: write |- a;- b;
+	takes keys with values: write |hello;
+	this is not YAML|\xff\xfe\x00\xd8;
 	the file is empty|# nothing;
 	END
 }
@@ -237,8 +237,18 @@ config_is_refused() {
 		expect "what sluiced $option says of $what" "$(<"$CASE_DIR/said.log")" has "$1"
 		expect "each line of it begins with the program and the file" \
 			"$(grep -vc "^sluiced: $2: " "$CASE_DIR/said.log")" -eq 0
+		[[ ! -s $2 ]] || config_says_where "$(<"$CASE_DIR/said.log")"
 	done
 	((CONFIG_REFUSED++))
+}
+
+# config_says_where WORDS: the line, unless it is about what is not there, and what to write instead.
+config_says_where() {
+	case $1 in
+	*"auth is missing"* | *"host interface needs peers"* | *"buffer is missing"* | *"file is empty"* | *"cannot read"*) ;;
+	*) grep -qE "^sluiced: [^ ]+: line [1-9][0-9]*: " <<<"$1" || fail "no line is said in: $1" ;;
+	esac
+	grep -qE "write|leave|give|chmod|see docs" <<<"$1" || fail "nothing is said to write instead in: $1"
 }
 
 config__broken_files_are_refused() {

@@ -198,8 +198,8 @@ operator__check_finds_what_is_missing_and_how_to_mend_it() {
 	echo "modes: x" >"$CASE_DIR/bad.yaml"
 	ctl h1 check "$CASE_DIR/bad.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
 	expect "exit status with a broken file" $? -eq 1
-	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "Unexpected key: modes"
-	expect "the same in JSON, with the line" "$(found detail configuration)" has "line: 1"
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "'modes' is no key here: write pin_dir"
+	expect "the same in JSON, with the line" "$(found detail configuration)" has "line 1: 'modes'"
 	ctl_refuses 1 "cannot read the configuration" check "$CASE_DIR/none.yaml"
 	ctl_refuses 2 "usage: sluicectl check FILE" check
 }
