@@ -261,7 +261,7 @@ static const cyaml_schema_field_t config_fields[] = {
 				    .data_size = sizeof(struct config),
 				    .mapping = { .fields = node_fields } } },
 	CYAML_FIELD_MAPPING_PTR("metrics", PTR | OPT, struct config, metrics, metrics_fields),
-	CYAML_FIELD_SEQUENCE("interfaces", PTR, struct config, interfaces, &interface_schema, 1, 64),
+	CYAML_FIELD_SEQUENCE("interfaces", PTR, struct config, interfaces, &interface_schema, 1, CONFIG_INTERFACES),
 	CYAML_FIELD_SEQUENCE("peers", PTR | OPT, struct config, peers, &peer_schema, 1, 1024),
 	CYAML_FIELD_END,
 };

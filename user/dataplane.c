@@ -358,6 +358,8 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	err = port_describe(c, i, &link, &port);
 	if (err)
 		return err;
+	dp->known[i - c->interfaces].ifindex = link.ifindex;
+	snprintf(dp->known[i - c->interfaces].name, IFNAMSIZ, "%s", i->name);
 	had = !bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &old);
 	if (had && (old.flags & (PORT_F_HOST | PORT_F_SWITCH | PORT_F_POD)) != i->role) {
 		port_remove(dp, link.ifindex, &old);
@@ -914,6 +916,17 @@ static int object_load(struct dataplane *dp, const struct config *c)
 
 /* --- interfaces --- */
 
+/* The name that an interface had; NULL: it was none of the configuration. */
+static const char *port_known(const struct dataplane *dp, __u32 ifindex)
+{
+	unsigned int k;
+
+	for (k = 0; k < CONFIG_INTERFACES; k++)
+		if (dp->known[k].ifindex == ifindex)
+			return dp->known[k].name;
+	return NULL;
+}
+
 struct drop_ctx {
 	struct dataplane *dp;
 	const struct config *c; /* NULL: drop all */
@@ -922,13 +935,14 @@ struct drop_ctx {
 static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct drop_ctx *d = ctx;
+	const char *known = port_known(d->dp, ifindex);
 	char name[IFNAMSIZ] = "";
 	unsigned int k;
 
 	if (port->flags & PORT_F_POD && d->c && d->c->node.uplink)
 		return 0; /* pods_follow() */
 	if (!if_indextoname(ifindex, name)) {
-		msg_info("interface %u went away: forgotten", ifindex);
+		msg_info("%s%sinterface %u went away: forgotten", known ?: "", known ? ": " : "", ifindex);
 		xdp_forget(ifindex, map_id(d->dp->pins.stats));
 		bpf_map_delete_elem(d->dp->pins.ports, &ifindex);
 		classes_forget(d->dp, ifindex, 0);
@@ -1161,6 +1175,12 @@ void dataplane_follow(struct dataplane *dp, const struct config *c)
 				 now.flags & PORT_F_EDT ? "off -> on" : "on -> off");
 		if (now.mtu != port.mtu)
 			msg_info("%s: MTU: %u -> %u", i->name, port.mtu, now.mtu);
+		if (now.speed_bps != port.speed_bps)
+			msg_info("%s: speed: %.0f -> %.0f Mbit/s, by the driver: first windows and R go by it", i->name,
+				 port.speed_bps / 1e6, now.speed_bps / 1e6);
+		if ((now.flags ^ port.flags) & PORT_F_NO_QUEUE && now.flags & (PORT_F_SWITCH | PORT_F_STAMP))
+			msg_info("%s: queue: %s (the qdisc changed)", i->name, now.flags & PORT_F_NO_QUEUE ?
+				 "read -> cannot be read: packets pass without its stamp" : "could not be read -> read");
 		port_add(dp, c, i);
 		changed = 1;
 	}

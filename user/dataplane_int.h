@@ -64,6 +64,10 @@ struct dataplane {
 	int empty;	 /* it had no entry, */
 	__u64 made;	 /*   and this many had been made before it was looked through */
 	const struct watcher *watcher; /* or NULL */
+	struct {
+		__u32 ifindex;
+		char name[IFNAMSIZ];
+	} known[CONFIG_INTERFACES]; /* what those of the configuration were called when they were attached */
 	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
 };
 

@@ -32,7 +32,7 @@ struct daemon {
 	struct metrics *metrics;
 	int epoll_fd, signal_fd, timer_fd, net_fd;
 	int watchdog; /* the service manager wants to hear from us */
-	__u32 mode, bypass; /* as it was told last */
+	struct control told; /* as it was told last: the knobs of sluicectl set, and bypass */
 };
 
 static const char usage_text[] =
@@ -103,10 +103,9 @@ static void daemon_tell(struct daemon *d, const char *event)
 {
 	const struct control *ctl = dataplane_pins(d->dp)->ctl;
 
-	d->mode = ctl->mode;
-	d->bypass = ctl->bypass;
-	sd_notifyf(0, "%sSTATUS=%u interfaces, mode %s%s", event, d->config->interfaces_count, mode_name(d->mode),
-		   d->bypass ? ", bypass on" : "");
+	d->told = *ctl;
+	sd_notifyf(0, "%sSTATUS=%u interfaces, mode %s%s", event, d->config->interfaces_count, mode_name(ctl->mode),
+		   ctl->bypass ? ", bypass on" : "");
 }
 
 /* A new configuration is taken whole or not at all. */
@@ -150,14 +149,26 @@ static void daemon_reload(struct daemon *d)
 /* What sluicectl set and bypass have done is in the journal, too. */
 static void daemon_look(struct daemon *d)
 {
-	const struct control *ctl = dataplane_pins(d->dp)->ctl;
+	static const char *const bools[] = { "false", "true" }, *const beyond[] = { "drop", "mark" };
+	static const char *const by[] = { "by sluicectl set", "as the configuration has it" };
+	const struct control *ctl = dataplane_pins(d->dp)->ctl, *told = &d->told;
+	const struct config *c = d->config;
 
-	if (ctl->mode == d->mode && ctl->bypass == d->bypass)
+	if (ctl->mode == told->mode && ctl->rwnd == told->rwnd && ctl->horizon_ns == told->horizon_ns &&
+	    ctl->horizon_mark == told->horizon_mark && ctl->bypass == told->bypass)
 		return;
-	if (ctl->mode != d->mode)
-		msg_info("mode %s -> %s, %s", mode_name(d->mode), mode_name(ctl->mode),
-			 ctl->mode == d->config->mode ? "as the configuration has it" : "by sluicectl set");
-	if (ctl->bypass != d->bypass)
+	if (ctl->mode != told->mode)
+		msg_info("mode %s -> %s, %s", mode_name(told->mode), mode_name(ctl->mode), by[ctl->mode == c->mode]);
+	if (ctl->rwnd != told->rwnd)
+		msg_info("receive_window %s -> %s, %s", bools[!!told->rwnd], bools[!!ctl->rwnd],
+			 by[ctl->rwnd == (!c->tcp.receive_window || *c->tcp.receive_window)]);
+	if (ctl->horizon_ns != told->horizon_ns)
+		msg_info("horizon %llu -> %llu us, %s", told->horizon_ns / 1000, ctl->horizon_ns / 1000,
+			 by[ctl->horizon_ns == c->horizon_ns]);
+	if (ctl->horizon_mark != told->horizon_mark)
+		msg_info("beyond %s -> %s, %s", beyond[!!told->horizon_mark], beyond[!!ctl->horizon_mark],
+			 by[ctl->horizon_mark == (__u32)c->pacing.mark]);
+	if (ctl->bypass != told->bypass)
 		msg_info("bypass %s, by sluicectl bypass", ctl->bypass ? "off -> on" : "on -> off");
 	daemon_tell(d, "");
 }

@@ -12,7 +12,7 @@ interface__goes_away_under_load_and_comes_back() {
 	governed_soon h1
 	link=$(status_of h1 '.interfaces[0].ifindex')
 	net_in h1 ip link del eth0
-	wait_for 20 "h1 says that it went away" said h1 "interface $link went away"
+	wait_for 20 "h1 says that it went away" said h1 "eth0: interface $link went away"
 	wait_for 20 "sw says so too" said sw "went away"
 	status_soon h1 "interfaces of h1" '.interfaces | length' 0
 	status_soon sw "interfaces of sw" '[.interfaces[].name] | join(" ")' p2
@@ -94,6 +94,16 @@ interface__qdisc_is_replaced() {
 }
 
 # The route follows the MTU of its interface, in both directions.
+# What a switch port lacks to be stamped is said when it begins, and when it is over.
+interface__queue_that_cannot_be_read_is_said() {
+	net_up
+	daemon_start sw
+	net_in sw tc qdisc replace dev p2 root noqueue
+	wait_for 20 "sluiced says that the queue is gone" said sw "p2: queue: read -> cannot be read: packets pass without its stamp"
+	net_in sw tc qdisc replace dev p2 root tbf rate 100mbit burst 20000 limit 100000
+	wait_for 20 "sluiced says that it is back" said sw "p2: queue: could not be read -> read"
+}
+
 interface__mtu_changes_under_load() {
 	net_up
 	state_keep h1
