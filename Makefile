@@ -25,7 +25,7 @@ BPF := $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. $(NOWHERE) -M
 
 COMMON := adopt cc config config_lines credits dataplane dcb layout leftover messages net nic pins pods ppfc reports tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
-SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support top trace why $(COMMON)
+SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support table top trace why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
 

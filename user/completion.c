@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The completion for bash, from the table of commands. Of a command's arguments words in small letters and
- * options are offered as they are, IFACE is an interface, FILE and DIR are paths; the rest is up to the user.
+ * The completion for bash, from the tables of commands, options and knobs. Of a command's arguments words in small
+ * letters are offered as they are, IFACE is an interface, FILE and DIR are paths; the rest is up to the user.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -36,21 +36,56 @@ void completion_begin(void)
 void completion_command(const char *name, const char *arguments)
 {
 	char copy[256], *word, *save;
-	int files = 0, ifaces = 0;
 
 	snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", name);
 	snprintf(copy, sizeof(copy), "%s", arguments);
 	printf("\t%s)\n\t\twords='--json --pin-dir --help", name);
 	for (word = strtok_r(copy, "[]| .", &save); word; word = strtok_r(NULL, "[]| .", &save)) {
-		if (islower(word[0]) || !strncmp(word, "--", 2))
+		if (islower(word[0]))
 			printf(" %s", word);
-		files |= !strcmp(word, "FILE") || !strcmp(word, "DIR");
-		ifaces |= !strcmp(word, "IFACE");
 	}
-	puts("'");
-	if (ifaces)
+}
+
+void completion_option(const char *name)
+{
+	printf(" %s", name);
+}
+
+void completion_values(void)
+{
+	puts("'\n\t\tcase $before in");
+}
+
+/* Does the help begin with a list of words? "sent, rate or last; ..." does, "a time of ..." does not. */
+static int is_list(const char *help)
+{
+	size_t n = strcspn(help, " ");
+
+	return help[n] && (help[n - 1] == ',' || !strncmp(help + n, " or ", 4));
+}
+
+void completion_value(const char *option, const char *value, const char *help)
+{
+	char copy[256], *word, *save;
+
+	if (!strcmp(value, "FILE")) {
+		printf("\t\t%s) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n", option);
+		return;
+	}
+	printf("\t\t%s) words='", option);
+	snprintf(copy, sizeof(copy), "%.*s", (int)strcspn(help, ";"), is_list(help) ? help : "");
+	for (word = strtok_r(copy, ", ", &save); word; word = strtok_r(NULL, ", ", &save))
+		if (strcmp(word, "or"))
+			printf("%s ", word);
+	puts("' ;;");
+}
+
+void completion_command_end(const char *arguments)
+{
+	puts("\t\tesac");
+	if (strstr(arguments, "IFACE"))
 		puts("\t\twords+=\" $(ls /sys/class/net 2>/dev/null)\"");
-	if (files)
+	if (strstr(arguments, "FILE") || strstr(arguments, "DIR"))
 		puts("\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")");
 	puts("\t\t;;");
 }

@@ -64,6 +64,7 @@ struct config_peer {
 	__u64 port_bps; /* 0: as fast as the port that leads there */
 };
 
+#define CONFIG_PATH "/etc/sluice/sluice.yaml" /* where nobody says another */
 #define CONFIG_INTERFACES 64 /* at most */
 #define CONFIG_POD_CIDRS 16
 

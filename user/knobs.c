@@ -141,6 +141,12 @@ static const struct knob knobs[] = {
 	{},
 };
 
+const char *knob_name(unsigned int i, const char **values)
+{
+	*values = knobs[i].values;
+	return knobs[i].name;
+}
+
 static void knob_json(struct json_object *o, const struct knob *k, const char *key, __u64 value)
 {
 	char text[64];

@@ -165,6 +165,8 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	snprintf(check, sizeof(check), "%s", name);
 	if (!err)
 		err = qdisc_get(link.ifindex, &q);
+	if (err == -ENODEV && r->found)
+		return;
 	if (err) {
 		probe_report_add(r, check, PROBE_MISSING, strerror(-err), "ip link");
 		return;
@@ -221,7 +223,8 @@ int cmd_probe(int argc, char **argv)
 	probe_kernel(&r);
 	for (k = 1; k < argc; k++)
 		probe_interface(&r, argv[k], PROBE_ANY_ROLE, 0);
-	list = argc > 1 ? NULL : if_nameindex();
+	r.found = argc <= 1;
+	list = r.found ? if_nameindex() : NULL;
 	for (i = list; i && i->if_index; i++)
 		if (strcmp(i->if_name, "lo"))
 			probe_interface(&r, i->if_name, PROBE_ANY_ROLE, 0);

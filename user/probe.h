@@ -14,6 +14,7 @@ enum probe_result {
 struct probe_report {
 	struct json_object *list; /* NULL: as text */
 	enum probe_result worst;
+	int found; /* interfaces were found, not named: one that is gone by now is no finding */
 };
 
 /* mend: a command that does it, or NULL. */

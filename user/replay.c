@@ -117,6 +117,14 @@ struct replay {
 	struct row recorded; /* the row whose hops the state holds */
 };
 
+const char *replay_option(unsigned int i)
+{
+	static char name[32];
+
+	snprintf(name, sizeof(name), "--%s", i < OPT_NUMBERS ? option_numbers[i].name : "variant");
+	return i <= OPT_VARIANT ? name : NULL;
+}
+
 static void replay_usage(FILE *to)
 {
 	int i;

@@ -7,5 +7,7 @@
 
 /* The subcommand `sluicectl replay`, argv[0] = "replay". Returns the exit code. */
 int cmd_replay(int argc, char **argv);
+/* Its i-th option, "--eta"; NULL: that was all. Good until the next call. */
+const char *replay_option(unsigned int i);
 
 #endif

@@ -34,6 +34,17 @@ void screen_size(unsigned int *columns, unsigned int *lines);
  * behind indent columns; elsewhere a line is a line.
  */
 void words_print(const char *text, unsigned int at, unsigned int indent);
+/*
+ * A table. rank: 0 for the column that has to be there, then 1, 2, ..., each once: where a terminal has no room for all,
+ * the highest are left out. Elsewhere a line is a line.
+ */
+struct table_column {
+	const char *title;
+	int width; /* negative: to the left */
+	int rank;
+};
+typedef char table_cell[64];
+void table_line(const struct table_column *columns, unsigned int n, table_cell *cells); /* NULL: the titles */
 void flow_json(struct json_object *list, const struct flow_row *row, const struct flow_list *l, int watched);
 
 /* Of options, each with its message: a number from 1 to most, seconds from 0.1 to most, the value of --peer. 0 or -EINVAL. */
@@ -50,6 +61,8 @@ int cmd_stats(int argc, char **argv);
 int cmd_bypass(int argc, char **argv);
 int cmd_why(int argc, char **argv);
 int cmd_int(int argc, char **argv);
+/* The i-th of what set can set, and its values as words; NULL: that was all. */
+const char *knob_name(unsigned int i, const char **values);
 int cmd_set(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_clean(int argc, char **argv);

@@ -220,20 +220,45 @@ static int ports_json(void)
 	return show_json(o);
 }
 
+static const struct table_column port_columns[] = {
+	{ "PORT", -16, 0 },    { "PRIO", 4, 1 },      { "IN BYTES", 10, 5 }, { "GROWTH", 9, 8 },
+	{ "QUEUE", 10, 4 },    { "GROWTH", 9, 9 },    { "TOLD", -9, 2 },     { "LEFT us", 8, 10 },
+	{ "XOFF", 7, 6 },      { "XON", 7, 11 },      { "PREDICT", 7, 12 },  { "STATE", -8, 3 },
+	{ "LEFT us", 8, 13 },  { "HEARD", 7, 7 },     { "XON", 7, 14 },	     { "STORMS", 6, 15 },
+};
+#define PORT_COLUMNS (sizeof(port_columns) / sizeof(port_columns[0]))
+
 static void ports_line(const struct ports_row *r, __u32 prio)
 {
 	const struct pfc_class *of = &view.slots[r->port.slot % PFC_SLOTS].of[prio];
-	const char *state = r->port.flags & PFC_F_DOWN ? "down" : heard_state(r, prio);
+	const __u64 numbers[] = {
+		bytes_in(r, prio), 0, bytes_out(r, prio), 0, 0, told_left_ns(&of->told) / 1000, of->xoffs + of->refreshes,
+		of->xons, of->predicted, 0, heard_left_ns(r, prio) / 1000, r->port.heard[prio], r->port.resumed[prio],
+		r->port.storms[prio],
+	};
+	table_cell cells[PORT_COLUMNS];
+	unsigned int i;
 
-	printf("%-16s %4u %10llu %9lld %10llu %9lld  %-9s %8llu %7llu %7llu %7llu  %-8s %8llu %7llu %7llu %6llu\n", r->name, prio,
-	       bytes_in(r, prio), view.asleep ? 0 : of->in_growth, bytes_out(r, prio), view.asleep ? 0 : of->out_growth,
-	       told_name(&of->told), told_left_ns(&of->told) / 1000, of->xoffs + of->refreshes, of->xons, of->predicted,
-	       state, heard_left_ns(r, prio) / 1000, r->port.heard[prio], r->port.resumed[prio], r->port.storms[prio]);
+	for (i = 2; i < PORT_COLUMNS; i++)
+		snprintf(cells[i], sizeof(cells[i]), "%llu", numbers[i - 2]);
+	snprintf(cells[0], sizeof(cells[0]), "%s", r->name);
+	snprintf(cells[1], sizeof(cells[1]), "%u", prio);
+	snprintf(cells[3], sizeof(cells[3]), "%lld", view.asleep ? 0 : of->in_growth);
+	snprintf(cells[5], sizeof(cells[5]), "%lld", view.asleep ? 0 : of->out_growth);
+	snprintf(cells[6], sizeof(cells[6]), "%s", told_name(&of->told));
+	snprintf(cells[11], sizeof(cells[11]), "%s", r->port.flags & PFC_F_DOWN ? "down" : heard_state(r, prio));
+	table_line(port_columns, PORT_COLUMNS, cells);
 }
+
+static const struct table_column nic_columns[] = {
+	{ "NIC", -16, 0 }, { "PRIO", 4, 1 }, { "PFC", -4, 2 }, { "TOLD BY", -8, 5 }, { "REQUESTS", 12, 4 }, { "INDICATIONS", 12, 3 },
+};
+#define NIC_COLUMNS (sizeof(nic_columns) / sizeof(nic_columns[0]))
 
 /* Of the priorities that are lossless, enabled, or were ever paused. */
 static void nics_print(void)
 {
+	table_cell cells[NIC_COLUMNS];
 	__u32 k, prio, printed = 0;
 
 	for (k = 0; k < view.count; k++) {
@@ -244,11 +269,17 @@ static void nics_print(void)
 			if (!((r->port.lossless | n->enabled) >> prio & 1) && !n->requests[prio] &&
 			    !n->indications[prio])
 				continue;
-			if (!printed++)
-				printf("\n%-16s %4s  %-4s %-8s %12s %12s\n", "NIC", "PRIO", "PFC", "TOLD BY", "REQUESTS",
-				       "INDICATIONS");
-			printf("%-16s %4u  %-4s %-8s %12llu %12llu\n", r->name, prio, n->enabled >> prio & 1 ? "on" : "off",
-			       nic_told_by(r), n->requests[prio], n->indications[prio]);
+			if (!printed++) {
+				putchar('\n');
+				table_line(nic_columns, NIC_COLUMNS, NULL);
+			}
+			snprintf(cells[0], sizeof(cells[0]), "%s", r->name);
+			snprintf(cells[1], sizeof(cells[1]), "%u", prio);
+			snprintf(cells[2], sizeof(cells[2]), "%s", n->enabled >> prio & 1 ? "on" : "off");
+			snprintf(cells[3], sizeof(cells[3]), "%s", nic_told_by(r));
+			snprintf(cells[4], sizeof(cells[4]), "%llu", n->requests[prio]);
+			snprintf(cells[5], sizeof(cells[5]), "%llu", n->indications[prio]);
+			table_line(nic_columns, NIC_COLUMNS, cells);
 		}
 	}
 }
@@ -256,6 +287,7 @@ static void nics_print(void)
 int cmd_ports(int argc, char **argv)
 {
 	const struct pfc_slot *all = &view.slots[0];
+	char text[128];
 	struct pins p;
 	__u32 k, prio;
 	int err;
@@ -276,14 +308,18 @@ int cmd_ports(int argc, char **argv)
 		puts("no interface has pauses (pfc: in the configuration)");
 		return EXIT_DONE;
 	}
-	if (all->round_ns && view.asleep)
-		printf("buffer: all queues are short\n");
-	else if (all->round_ns && all->remaining_ns != ~0ULL)
-		printf("buffer: %llu bytes free, for %llu us at this growth\n", all->free_bytes, all->remaining_ns / 1000);
-	else if (all->round_ns)
-		printf("buffer: %llu bytes free, and it does not get less\n", all->free_bytes);
-	printf("%-16s %4s %10s %9s %10s %9s  %-9s %8s %7s %7s %7s  %-8s %8s %7s %7s %6s\n", "PORT", "PRIO", "IN BYTES", "GROWTH",
-	       "QUEUE", "GROWTH", "TOLD", "LEFT us", "XOFF", "XON", "PREDICT", "STATE", "LEFT us", "HEARD", "XON", "STORMS");
+	if (all->round_ns) {
+		if (view.asleep)
+			snprintf(text, sizeof(text), "all queues are short");
+		else if (all->remaining_ns != ~0ULL)
+			snprintf(text, sizeof(text), "%llu bytes free, for %llu us at this growth", all->free_bytes,
+				 all->remaining_ns / 1000);
+		else
+			snprintf(text, sizeof(text), "%llu bytes free, and it does not get less", all->free_bytes);
+		printf("buffer: ");
+		words_print(text, 8, 8);
+	}
+	table_line(port_columns, PORT_COLUMNS, NULL);
 	for (k = 0; k < view.count; k++)
 		for (prio = 0; prio < PFC_PRIORITIES; prio++)
 			if (view.rows[k].port.lossless >> prio & 1)

@@ -60,12 +60,24 @@ static __u64 voq_left(const struct voq *v)
 	return covered > v->voq.sent ? covered - v->voq.sent : 0;
 }
 
+static const struct table_column voq_columns[] = {
+	{ "DESTINATION", -24, 0 }, { "PORT", -8, 6 },	     { "S BYTES", 14, 9 },  { "CREDIT", 10, 5 }, { "Q_VOQ", 10, 3 },
+	{ "R_CRED Mb/s", 12, 7 },  { "R Mbit/s", 12, 2 },    { "F", 5, 4 },	    { "WAITS us", 10, 8 }, { "STATE", -11, 1 },
+};
+
+static const struct table_column credit_columns[] = {
+	{ "RACK", -15, 0 }, { "DESTINATION", -16, 1 }, { "PORT", -8, 7 },    { "S BYTES", 14, 8 },  { "GRANTED", 14, 9 },
+	{ "DUE", 10, 3 },   { "F", 5, 4 },	       { "LAST ms", 10, 5 }, { "REFUSED", 8, 6 },   { "STATE", -6, 2 },
+};
+#define COLUMNS 10 /* of both */
+
 static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 {
 	struct voqs_ctx *c = ctx;
 	char dst[PREFIX_STRLEN], name[IFNAMSIZ], waiting[24] = "-";
 	__u64 credit_bps = 8 * hiercc_credit_rate(&v->voq, &v->params);
 	__u64 waiting_ns = age_ns(c->now, v->voq.short_ns);
+	table_cell cells[COLUMNS];
 	const char *state = voq_state(v, c->now);
 	struct json_object *o;
 
@@ -77,14 +89,20 @@ static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 	interface_format(c->pins, v->ifindex, name);
 	if (!c->list) {
 		if (!c->shown++)
-			printf("%-24s %-8s %14s %10s %10s %12s %12s %5s %10s  %s\n", "DESTINATION", "PORT", "S BYTES",
-			       "CREDIT", "Q_VOQ", "R_CRED Mb/s", "R Mbit/s", "F", "WAITS us", "STATE");
+			table_line(voq_columns, COLUMNS, NULL);
 		if (waiting_ns)
 			snprintf(waiting, sizeof(waiting), "%llu", waiting_ns / 1000);
-		printf("%-24s %-8s %14llu %10llu %10u %12.3f %12.3f %5u %10s  %s%s\n", dst, name,
-		       v->voq.sent - HIERCC_TOTAL_FIRST, voq_left(v), hiercc_queue(&v->voq, &v->params),
-		       credit_bps / 1e6, (voq_is_at_tor(v) ? voq_told(v, c->now) : 8 * v->hop.rate) / 1e6, rx_counted(&v->count), waiting, state,
-		       v->hop.stopped ? ", stopped" : "");
+		snprintf(cells[0], sizeof(cells[0]), "%s", dst);
+		snprintf(cells[1], sizeof(cells[1]), "%s", name);
+		snprintf(cells[2], sizeof(cells[2]), "%llu", v->voq.sent - HIERCC_TOTAL_FIRST);
+		snprintf(cells[3], sizeof(cells[3]), "%llu", voq_left(v));
+		snprintf(cells[4], sizeof(cells[4]), "%u", hiercc_queue(&v->voq, &v->params));
+		snprintf(cells[5], sizeof(cells[5]), "%.3f", credit_bps / 1e6);
+		snprintf(cells[6], sizeof(cells[6]), "%.3f", (voq_is_at_tor(v) ? voq_told(v, c->now) : 8 * v->hop.rate) / 1e6);
+		snprintf(cells[7], sizeof(cells[7]), "%u", rx_counted(&v->count));
+		snprintf(cells[8], sizeof(cells[8]), "%s", waiting);
+		snprintf(cells[9], sizeof(cells[9]), "%s%s", state, v->hop.stopped ? ", stopped" : "");
+		table_line(voq_columns, COLUMNS, cells);
 		return 0;
 	}
 	o = json_object_new_object();
@@ -115,6 +133,7 @@ static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 {
 	struct voqs_ctx *c = ctx;
 	char tor[INET_ADDRSTRLEN], dst[PREFIX_STRLEN], name[IFNAMSIZ], addr[PREFIX_STRLEN];
+	table_cell cells[COLUMNS];
 	struct json_object *o;
 	struct hiercc_due d;
 	struct arrival a;
@@ -129,11 +148,18 @@ static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 	age = age_ns(c->now, a.last_ns);
 	if (!c->list) {
 		if (!c->shown++)
-			printf("%-16s %-24s %-8s %14s %14s %10s %5s %10s %8s  %s\n", "RACK", "DESTINATION", "PORT",
-			       "S BYTES", "GRANTED", "DUE", "F", "LAST ms", "REFUSED", "STATE");
-		printf("%-16s %-24s %-8s %14llu %14llu %10llu %5u %10.1f %8llu  %s\n", tor, dst, name,
-		       d.sent ? d.sent - HIERCC_TOTAL_FIRST : 0, d.sent ? d.granted - HIERCC_TOTAL_FIRST : 0, due,
-		       d.flows, age / 1e6, a.claims_cut + a.claims_jumped, a.watched ? "active" : "idle");
+			table_line(credit_columns, COLUMNS, NULL);
+		snprintf(cells[0], sizeof(cells[0]), "%s", tor);
+		snprintf(cells[1], sizeof(cells[1]), "%s", dst);
+		snprintf(cells[2], sizeof(cells[2]), "%s", name);
+		snprintf(cells[3], sizeof(cells[3]), "%llu", d.sent ? d.sent - HIERCC_TOTAL_FIRST : 0);
+		snprintf(cells[4], sizeof(cells[4]), "%llu", d.sent ? d.granted - HIERCC_TOTAL_FIRST : 0);
+		snprintf(cells[5], sizeof(cells[5]), "%llu", due);
+		snprintf(cells[6], sizeof(cells[6]), "%u", d.flows);
+		snprintf(cells[7], sizeof(cells[7]), "%.1f", age / 1e6);
+		snprintf(cells[8], sizeof(cells[8]), "%llu", a.claims_cut + a.claims_jumped);
+		snprintf(cells[9], sizeof(cells[9]), "%s", a.watched ? "active" : "idle");
+		table_line(credit_columns, COLUMNS, cells);
 		return 0;
 	}
 	o = json_object_new_object();
@@ -156,14 +182,14 @@ static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 	return 0;
 }
 
-static int voqs_run(int argc, char **argv, const char *none, int (*each)(const struct pins *p, struct voqs_ctx *c))
+static int voqs_run(int argc, const char *name, const char *none, int (*each)(const struct pins *p, struct voqs_ctx *c))
 {
 	struct voqs_ctx c = { .now = now_ns() };
 	struct pins p;
 	int err;
 
 	if (argc > 1) {
-		msg("%s takes no arguments", argv[0]);
+		msg("%s takes no arguments", name);
 		return EXIT_USAGE;
 	}
 	err = show_open(&p);
@@ -200,10 +226,12 @@ static int arrivals_each(const struct pins *p, struct voqs_ctx *c)
 
 int cmd_voqs(int argc, char **argv)
 {
-	return voqs_run(argc, argv, "no VOQs: nothing was sent to peers with hiercc", voqs_each);
+	(void)argv;
+	return voqs_run(argc, "voqs", "no VOQs: nothing was sent to peers with hiercc", voqs_each);
 }
 
 int cmd_credits(int argc, char **argv)
 {
-	return voqs_run(argc, argv, "no credits: nothing came by VOQs of other racks", arrivals_each);
+	(void)argv;
+	return voqs_run(argc, "credits", "no credits: nothing came by VOQs of other racks", arrivals_each);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "completion.h"
+#include "config.h"
 #include "probe.h"
 #include "replay.h"
 #include "show.h"
@@ -36,39 +37,68 @@ static const struct command {
 	{},
 };
 
-/* What --help of a command says of its options. */
-static const struct {
+/* What --help says of commands' options, and the completion offers. replay has a table of its own. */
+static const struct command_option {
 	int (*run)(int argc, char **argv);
-	const char *text;
+	const char *name; /* "--sort", or the argument FILE */
+	const char *value; /* "": takes none */
+	const char *help;
 } command_options[] = {
-	{ cmd_flows,
-	  "  --sort KEY          sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY: the smallest first\n"
-	  "  --peer PREFIX       whose remote address is or lies there\n"
-	  "  --port N            whose local or remote port it is\n"
-	  "  --held-by WHY       rate, hop, credit, pause, window or none: the column WHY\n"
-	  "  --top N             only so many (those that send most, or by --sort)\n"
-	  "  --watch [SECONDS]   again and again, with what each sends: a terminal is redrawn, else lines with their time\n" },
-	{ cmd_trace,
-	  "  --peer PREFIX       of flows whose remote address is or lies there\n"
-	  "  --port N            of flows whose local or remote port it is\n"
-	  "  --every N           one of so many, by chance\n"
-	  "  --count N           no more than that\n"
-	  "  --for SECONDS       no longer than that; else until it is interrupted\n"
-	  "  --write FILE        the packets as pcapng, each with its line as comment; FILE may not be there yet\n" },
-	{ cmd_support,
-	  "  FILE                sluice-support-HOST-TIME.tar in this directory; it may not be there yet\n"
-	  "  --config FILE       the configuration of sluiced (/etc/sluice/sluice.yaml)\n" },
+	{ cmd_flows, "--sort", "KEY", "sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY: the smallest first" },
+	{ cmd_flows, "--peer", "PREFIX", "whose remote address is or lies there" },
+	{ cmd_flows, "--port", "N", "whose local or remote port it is" },
+	{ cmd_flows, "--held-by", "WHY", "rate, hop, credit, pause, window or none; the column WHY" },
+	{ cmd_flows, "--top", "N", "only so many (those that send most, or by --sort)" },
+	{ cmd_flows, "--watch", "[SECONDS]",
+	  "again and again, with what each sends: a terminal is redrawn, else lines with their time" },
+	{ cmd_trace, "--peer", "PREFIX", "of flows whose remote address is or lies there" },
+	{ cmd_trace, "--port", "N", "of flows whose local or remote port it is" },
+	{ cmd_trace, "--every", "N", "one of so many, by chance" },
+	{ cmd_trace, "--count", "N", "no more than that" },
+	{ cmd_trace, "--for", "SECONDS", "no longer than that; else until it is interrupted" },
+	{ cmd_trace, "--write", "FILE", "the packets as pcapng, each with its line as comment; FILE may not be there yet" },
+	{ cmd_stats, "--all", "", "also those that are 0" },
+	{ cmd_clean, "--dry-run", "", "say what would go, and take nothing off" },
+	{ cmd_support, "FILE", "", "sluice-support-HOST-TIME.tar in this directory; it may not be there yet" },
+	{ cmd_support, "--config", "FILE", "the configuration of sluiced (" CONFIG_PATH ")" },
 	{},
 };
 
 static void command_usage(const struct command *c)
 {
-	unsigned int i;
+	const struct command_option *o;
+	char text[32];
 
 	printf("usage: sluicectl %s %s\n%s\n", c->name, c->arguments, c->help);
-	for (i = 0; command_options[i].run; i++)
-		if (command_options[i].run == c->run)
-			fputs(command_options[i].text, stdout);
+	for (o = command_options; o->run; o++) {
+		if (o->run != c->run)
+			continue;
+		snprintf(text, sizeof(text), "%s %s", o->name, o->value);
+		printf("  %-19s %s\n", text, o->help);
+	}
+}
+
+static void command_complete(const struct command *c)
+{
+	const struct command_option *o;
+	const char *name, *values;
+	unsigned int i;
+
+	completion_command(c->name, c->arguments);
+	for (o = command_options; o->run; o++)
+		if (o->run == c->run && o->name[0] == '-')
+			completion_option(o->name);
+	for (i = 0; c->run == cmd_replay && (name = replay_option(i)); i++)
+		completion_option(name);
+	for (i = 0; c->run == cmd_set && (name = knob_name(i, &values)); i++)
+		completion_option(name);
+	completion_values();
+	for (o = command_options; o->run; o++)
+		if (o->run == c->run && o->value[0])
+			completion_value(o->name, o->value, o->help);
+	for (i = 0; c->run == cmd_set && (name = knob_name(i, &values)); i++)
+		completion_value(name, "", values);
+	completion_command_end(c->arguments);
 }
 
 static void usage(FILE *to)
@@ -82,7 +112,8 @@ static void usage(FILE *to)
 	      "  --json          output as JSON; keys carry their unit\n"
 	      "  --pin-dir DIR   where the maps are pinned (" SLUICE_PIN_DIR ")\n"
 	      "  --completion    a completion for bash, for its directory or: source <(sluicectl --completion)\n"
-	      "  --help, --version\n"
+	      "  --verbose       also say what libbpf says\n"
+	      "  --help, --version; help COMMAND\n"
 	      "\n"
 	      "A command may be shortened as long as it stays unique.\n"
 	      "Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here, 4 failed and undone.\n",
@@ -118,7 +149,7 @@ int main(int argc, char **argv)
 		{},
 	};
 	const struct command *c;
-	char *args[64];
+	char *args[64], named[32];
 	int opt, n = 0, i;
 
 	msg_init("sluicectl");
@@ -137,7 +168,7 @@ int main(int argc, char **argv)
 		case 'c':
 			completion_begin();
 			for (c = commands; c->name; c++)
-				completion_command(c->name, c->arguments);
+				command_complete(c);
 			completion_end();
 			return EXIT_DONE;
 		case 'h':
@@ -155,6 +186,15 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return EXIT_USAGE;
 	}
+	if (!strcmp(argv[optind], "help")) {
+		if (optind + 1 == argc) {
+			usage(stdout);
+			return EXIT_DONE;
+		}
+		/* "help flows" is "flows --help". */
+		argv[optind] = argv[optind + 1];
+		argv[optind + 1] = "--help";
+	}
 	c = command_find(argv[optind]);
 	if (!c)
 		return EXIT_USAGE;
@@ -167,7 +207,7 @@ int main(int argc, char **argv)
 			show_options.json = 1;
 		} else if (!strcmp(argv[i], "--pin-dir") && i + 1 < argc) {
 			show_options.pin_dir = argv[++i];
-		} else if (!strcmp(argv[i], "--help") && c->run != cmd_replay) {
+		} else if ((!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) && c->run != cmd_replay) {
 			command_usage(c);
 			return EXIT_DONE;
 		} else if (n < 63) {
@@ -178,6 +218,9 @@ int main(int argc, char **argv)
 		}
 	}
 	args[n] = NULL;
+	/* What getopt says of a command's options begins with this. */
+	snprintf(named, sizeof(named), "sluicectl %s", c->name);
+	args[0] = named;
 	optind = 1;
 	return c->run(n, args);
 }

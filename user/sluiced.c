@@ -23,7 +23,6 @@
 #include "metrics.h"
 #include "net.h"
 
-#define CONFIG_PATH "/etc/sluice/sluice.yaml"
 
 struct daemon {
 	const char *config_path;
