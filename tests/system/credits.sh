@@ -204,6 +204,8 @@ credits__what_is_younger_than_the_look_has_no_age() {
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	voq_soon h1 10.2.0.2 '.granted_bytes > 0' true
+	fits_terminals h1 voqs "^10.2.0.2 .* (covered|waits)"
+	fits_terminals h2 credits "^[0-9.]+ +10.2.0.2 .* active"
 	for look in "h1 status" "h1 flows" "h1 int" "h1 voqs" "h2 credits" "h1 why :$(flow_of h1 .local_port)"; do
 		net_in "${look%% *}" unshare --time --monotonic -60 --fork "$BUILD/sluicectl" --pin-dir "$PINS/ssys-${look%% *}" \
 			--json ${look#* } >"$CASE_DIR/ctl.json" 2>>"$CASE_DIR/ctl.log" 9>&-

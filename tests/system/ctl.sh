@@ -106,7 +106,7 @@ ctl__as_nobody() {
 	nobody_can
 	net_up
 	daemon_start h1
-	for command in status flows stats "bypass on"; do
+	for command in status flows stats voqs credits ports "bypass on"; do
 		# shellcheck disable=SC2086
 		as_nobody sluicectl --pin-dir "$PINS/ssys-h1" $command >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
 		expect "exit status of sluicectl $command as nobody" $? -eq 1

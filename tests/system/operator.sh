@@ -308,17 +308,29 @@ operator__top_fills_a_terminal() {
 	bulk_stop
 }
 
-# on_terminal COLUMNS SECONDS ARGUMENT...: what sluicectl prints on a terminal so wide, a line a line.
+# on_terminal COLUMNS SECONDS ARGUMENT...: what sluicectl of h1, or TERMINAL_NODE, prints on a terminal so wide.
 on_terminal() {
-	local columns=$1 seconds=$2
+	local columns=$1 seconds=$2 node=${TERMINAL_NODE:-h1}
 
 	shift 2
-	timeout 30 script -qec "stty cols $columns rows 20; TERM=xterm timeout $seconds nsenter --net=/run/netns/${NET_PREFIX}h1 \
-		$BUILD/sluicectl --pin-dir $PINS/ssys-h1 $*" /dev/null </dev/null 2>&1 | tr -d '\r' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' \
+	timeout 30 script -qec "stty cols $columns rows 20; TERM=xterm timeout $seconds nsenter --net=/run/netns/${NET_PREFIX}$node \
+		$BUILD/sluicectl --pin-dir $PINS/ssys-$node $*" /dev/null </dev/null 2>&1 | tr -d '\r' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' \
 		>"$CASE_DIR/terminal.txt"
 }
 
 longest() { awk '{ if (length > most) most = length } END { print most }' "$1"; }
+
+# fits_terminals NODE COMMAND REGEX: on narrow terminals, too, with a line that meets the extended REGEX.
+fits_terminals() {
+	local TERMINAL_NODE=$1 columns
+
+	need script stty
+	for columns in 40 80; do
+		on_terminal $columns 5 "$2"
+		expect "columns of $2 in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
+		grep -qE "$3" "$CASE_DIR/terminal.txt" || fail "no line of $2 in $columns columns meets $3: $(<"$CASE_DIR/terminal.txt")"
+	done
+}
 
 # Who is slow, why, and since when, also where a line does not fit.
 operator__a_narrow_terminal_says_who_why_and_for_how_long() {

@@ -70,6 +70,7 @@ pfc__switch_pauses_who_fills_it() {
 	json_soon pfc_buffer.remaining_ns sw ports
 	expect "pauses of p2, which nobody fills" "$(ports_of sw p2 '.xoffs + .predicted')" -eq 0
 	expect "text" "$(ctl sw ports)" has "xoff"
+	fits_terminals sw ports "^p2 +3 "
 	ctl sw --json ports | schema errors ports >"$CASE_DIR/errors.txt" 2>&1
 	expect "what is not as the schema says of ports" "$(<"$CASE_DIR/errors.txt")" = ""
 	wait_for 20 "the sum is the backlog" pfc_is_exact p2
