@@ -88,11 +88,11 @@ $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 $(B)/core.skel.h: $(B)/core.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name core_bpf >$@.tmp && mv $@.tmp $@
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/dcb.c user/layout.c user/messages.c user/net.c user/pins.c \
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/config_lines.c user/dcb.c user/layout.c user/messages.c user/net.c user/pins.c \
 	user/reports.c user/util.c user/variant.c
 $(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
-	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lmnl -lm
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
 
 test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
@@ -139,7 +139,7 @@ $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 $(B)/bench-prog: tests/bench/prog.c tests/prog/packet.c $(B)/bench.skel.h $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude -Iuser -Itests/prog -I$(B) -o $@ $< tests/prog/packet.c -lbpf -ljson-c -lm
-$(B)/bench-credits: tests/bench/credits.c user/credits.c $(B)/sluice.skel.h $(patsubst %,$(B)/%.o,config dcb messages net pins util variant)
+$(B)/bench-credits: tests/bench/credits.c user/credits.c $(B)/sluice.skel.h $(patsubst %,$(B)/%.o,config config_lines dcb messages net pins util variant)
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) $(ALL_CFLAGS) -o $@ $< $(filter %.o,$^) $(LIBS)
 bench: all lab-tools $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept

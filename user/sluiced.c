@@ -131,22 +131,14 @@ static void daemon_reload_config(struct daemon *d)
 	if (dataplane_reload(d->dp, c))
 		msg("reload: not everything could be applied; see above");
 	else
-		msg_info("reloaded %s: mode %s -> %s", d->config_path, mode_name(d->config->mode),
-			 mode_name(c->mode));
+		msg_info("reloaded %s", d->config_path);
 	metrics_reload(d->metrics, c);
 	config_free(d->config);
 	d->config = c;
 }
 
-static void daemon_reload(struct daemon *d)
-{
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", now_ns() / 1000);
-	daemon_reload_config(d);
-	daemon_tell(d, "READY=1\n");
-}
-
-/* What sluicectl set and bypass have done is in the journal, too. */
-static void daemon_look(struct daemon *d)
+/* What the configuration, sluicectl set and bypass have turned is in the journal. Returns whether anything was. */
+static int daemon_look(const struct daemon *d)
 {
 	static const char *const bools[] = { "false", "true" }, *const beyond[] = { "drop", "mark" };
 	static const char *const by[] = { "by sluicectl set", "as the configuration has it" };
@@ -155,7 +147,7 @@ static void daemon_look(struct daemon *d)
 
 	if (ctl->mode == told->mode && ctl->rwnd == told->rwnd && ctl->horizon_ns == told->horizon_ns &&
 	    ctl->horizon_mark == told->horizon_mark && ctl->bypass == told->bypass)
-		return;
+		return 0;
 	if (ctl->mode != told->mode)
 		msg_info("mode %s -> %s, %s", mode_name(told->mode), mode_name(ctl->mode), by[ctl->mode == c->mode]);
 	if (ctl->rwnd != told->rwnd)
@@ -169,13 +161,22 @@ static void daemon_look(struct daemon *d)
 			 by[ctl->horizon_mark == (__u32)c->pacing.mark]);
 	if (ctl->bypass != told->bypass)
 		msg_info("bypass %s, by sluicectl bypass", ctl->bypass ? "off -> on" : "on -> off");
-	daemon_tell(d, "");
+	return 1;
+}
+
+static void daemon_reload(struct daemon *d)
+{
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", now_ns() / 1000);
+	daemon_reload_config(d);
+	daemon_look(d);
+	daemon_tell(d, "READY=1\n");
 }
 
 static void daemon_tick(struct daemon *d)
 {
 	dataplane_tick(d->dp, d->config);
-	daemon_look(d);
+	if (daemon_look(d))
+		daemon_tell(d, "");
 	metrics_tick(d->metrics);
 	if (d->watchdog)
 		sd_notify(0, "WATCHDOG=1");

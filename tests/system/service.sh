@@ -79,6 +79,16 @@ service__manager_is_told() {
 	ctl h1 set mode observe >/dev/null 2>&1
 	wait_for 10 "and of the way back" grep -qx "STATUS=1 interfaces, mode observe" "$told"
 	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "mode dry-run -> observe, as the configuration has it"
+	ctl h1 set receive_window false >/dev/null 2>&1
+	wait_for 10 "the journal has the window" said h1 "receive_window true -> false, by sluicectl set"
+	ctl h1 set horizon 7ms >/dev/null 2>&1
+	wait_for 10 "the journal has the horizon" said h1 "horizon 0 -> 7000 us, by sluicectl set"
+	ctl h1 set beyond mark >/dev/null 2>&1
+	wait_for 10 "the journal has what is beyond" said h1 "beyond drop -> mark, by sluicectl set"
+	host_config h1 'mode: observe' >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "beyond mark -> drop, as the configuration has it"
+	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "horizon 7000 -> 0 us, as the configuration has it"
+	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "receive_window false -> true, as the configuration has it"
 	daemon_stop h1
 	wait_for 10 "it is told of the end" grep -qx "STOPPING=1" "$told"
 	kill $manager
