@@ -515,6 +515,7 @@ operator__json_is_as_its_schema_says() {
 	json_of h1 set receive_window true
 	json_of h1 set horizon 0us
 	json_of h1 bypass off
+	json_of h1 probe lo
 	json_of h1 probe
 	sed 's/^auth: .*/auth: none/' "$CASE_DIR/h1.yaml" >"$CASE_DIR/none.yaml"
 	json_of h1 check "$CASE_DIR/none.yaml"
