@@ -14,7 +14,7 @@
 #include "config_lines.h"
 #include "util.h"
 
-#define DEPTH_MAX 8 /* of what a schema describes; an alias may lead to what is above it */
+#define DEPTH_MAX 8 /* of what is looked through: an alias may lead to what is above it */
 
 struct lint {
 	const char *path;
@@ -75,7 +75,7 @@ static void words_list(const cyaml_schema_value_t *v, char *buf, size_t size)
 			      v->enumeration.strings[i].str);
 }
 
-static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where, int depth);
+static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where);
 
 /* What a mapping has for this key, of its pairs before end; NULL: nothing. */
 static const yaml_node_t *value_of(struct lint *l, const yaml_node_t *n, const char *key, const yaml_node_pair_t *end)
@@ -91,8 +91,7 @@ static const yaml_node_t *value_of(struct lint *l, const yaml_node_t *n, const c
 	return NULL;
 }
 
-static int lint_mapping(struct lint *l, const yaml_node_t *n, const cyaml_schema_field_t *fields, const char *where,
-			int depth)
+static int lint_mapping(struct lint *l, const yaml_node_t *n, const cyaml_schema_field_t *fields, const char *where)
 {
 	char what[512], list[320], below[192];
 	const cyaml_schema_field_t *f;
@@ -117,7 +116,7 @@ static int lint_mapping(struct lint *l, const yaml_node_t *n, const cyaml_schema
 			return lint_bad(l, key, where, what);
 		}
 		snprintf(below, sizeof(below), "%s%s: ", where, name);
-		err = lint_value(l, value, &f->value, below, depth + 1);
+		err = lint_value(l, value, &f->value, below);
 		if (err)
 			return err;
 	}
@@ -130,7 +129,7 @@ static int lint_mapping(struct lint *l, const yaml_node_t *n, const cyaml_schema
 	return 0;
 }
 
-static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where, int depth)
+static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
 {
 	long count = n->data.sequence.items.top - n->data.sequence.items.start;
 	const cyaml_schema_value_t *entry = v->sequence.entry;
@@ -151,7 +150,7 @@ static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schem
 		name = entry->type == CYAML_MAPPING && one->type == YAML_MAPPING_NODE ?
 			       scalar(value_of(l, one, entry->mapping.fields->key, one->data.mapping.pairs.top)) : NULL;
 		snprintf(named, sizeof(named), name ? "%s%.64s: " : "%s", where, name);
-		err = lint_value(l, one, entry, named, depth + 1);
+		err = lint_value(l, one, entry, named);
 		if (err)
 			return err;
 	}
@@ -172,22 +171,20 @@ static int lint_enum(struct lint *l, const yaml_node_t *n, const cyaml_schema_va
 	return lint_bad(l, n, where, what);
 }
 
-static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where, int depth)
+static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
 {
 	char what[512], list[320];
 	const char *text = scalar(n), *end;
 
-	if (depth > DEPTH_MAX)
-		return lint_bad(l, n, where, "leads back to itself: write the value without an alias");
 	if (v->type == CYAML_MAPPING) {
 		if (n->type == YAML_MAPPING_NODE)
-			return lint_mapping(l, n, v->mapping.fields, where, depth);
+			return lint_mapping(l, n, v->mapping.fields, where);
 		keys_list(v->mapping.fields, list, sizeof(list));
 		snprintf(what, sizeof(what), "takes keys with values: write 'key: value' with %s", list);
 		return lint_bad(l, n, where, what);
 	}
 	if (v->type == CYAML_SEQUENCE) {
-		return n->type == YAML_SEQUENCE_NODE ? lint_sequence(l, n, v, where, depth) :
+		return n->type == YAML_SEQUENCE_NODE ? lint_sequence(l, n, v, where) :
 						       lint_bad(l, n, where, "takes a list: write it in brackets, [one, two], or each on a line with '- ' in front");
 	}
 	if (!text)
@@ -226,7 +223,7 @@ int config_lint(const char *path, const cyaml_schema_value_t *schema)
 		return err;
 	if (!err) {
 		root = yaml_document_get_root_node(&l.doc);
-		err = root ? lint_value(&l, root, schema, "", 0) : 0;
+		err = root ? lint_value(&l, root, schema, "") : 0;
 		yaml_document_delete(&l.doc);
 	}
 	yaml_parser_delete(&parser);

@@ -23,7 +23,6 @@
 #include "metrics.h"
 #include "net.h"
 
-
 struct daemon {
 	const char *config_path;
 	struct config *config;

@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "config.h"
 #include "show.h"
 
-#define SUPPORT_CONFIG "/etc/sluice/sluice.yaml"
 #define SUPPORT_SECONDS "60" /* for each command */
 #define SUPPORT_FILE_MAX (64 << 20)
 #define SUPPORT_KEY_DIGITS 32
@@ -332,7 +332,7 @@ static int support_done(struct support *s, const char *path)
 
 int cmd_support(int argc, char **argv)
 {
-	struct support s = { .config = SUPPORT_CONFIG };
+	struct support s = { .config = CONFIG_PATH };
 	char path[256] = "", self[512], host[64] = "", when[32], sbin[1024];
 	time_t now = time(NULL);
 	struct tm tm;

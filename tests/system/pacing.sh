@@ -67,9 +67,10 @@ pacing_resumes() {
 # what it begins with: the speed of the port.
 #
 # One virtual CPU of 1 instruction a nanosecond is all of the network, and whatever else it does at the time of a
-# departure delays it. So there are few PROBEs (base_rtt), no tag is computed (auth), the sender sends several at once, for
-# a timer's microseconds, and never waits for room in its socket (-w), which what fq may hold, the horizon, has; and fq does not collect timers: its default timer_slack of 10 us shows up as 10 us of jitter. What is
-# left is the tick, 3 to 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.2 % of a gap from build to build, where we aim at 5 %.
+# departure delays it. So there are few PROBEs (base_rtt), and no tag is computed (auth). The sender sends several packets
+# at once (a timer's microseconds), and its socket (-w) has room for all that fq holds, up to the horizon: it never waits.
+# fq does not collect timers: its default timer_slack of 10 us shows up as 10 us of jitter. What is left is the tick, 3 to
+# 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.2 % of a gap from build to build, where we aim at 5 %.
 pacing__one_flow_leaves_evenly() {
 	local mbit count off horizon timer
 
