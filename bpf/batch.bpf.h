@@ -84,6 +84,29 @@ CORE_GLOBAL int batch_report(ctx_t *ctx, const struct wire_report *r)
 	return 0;
 }
 
+/* What a message tells, one by one: a function of its own, which the verifier sees once, not once for each kind. */
+CORE_GLOBAL int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat kind)
+{
+	struct scratch_space *space = scratch_get();
+	struct wire_batch_text *text;
+	__u32 i;
+
+	if (!m || !space)
+		return 0;
+	text = &space->batch;
+	/* Copied where it goes: a key on the stack would be 100 of the 512 bytes that all calls have together. */
+	__builtin_memcpy(&space->from.key.local, &m->ip.dst, sizeof(m->ip.dst));
+	__builtin_memcpy(&space->from.key.remote, &m->ip.src, sizeof(m->ip.src));
+	for (i = 0; i < WIRE_REPORTS_MAX && i < m->hdr.max_hops; i++)
+		if (kind == STAT_RX_CREDIT)
+			credit_take(&text->credit[i]);
+		else if (kind == STAT_RX_RATE)
+			rate_take(&text->rate[i]);
+		else
+			batch_report(ctx, &text->report[i]);
+	return 0;
+}
+
 /*
  * A message of reports, credit or rates: no packet is in it, so it ends here, whatever becomes of it. Inlined: as a
  * function of its own it takes the stack past 512 bytes ("combined stack size of 5 calls is 544").
@@ -94,7 +117,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 	enum sluice_stat done = wire_message(&m->hdr) == WIRE_CREDIT ? STAT_RX_CREDIT :
 				wire_message(&m->hdr) == WIRE_RATE   ? STAT_RX_RATE :
 								       STAT_RX_FEEDBACK;
-	__u32 n = m->hdr.max_hops, bytes, i;
+	__u32 bytes = m->hdr.max_hops * sizeof(struct wire_report);
 	struct scratch_space *space = scratch_get();
 	struct wire_batch_text *text;
 	struct report_from *from;
@@ -103,7 +126,6 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 		return STAT_RX_MISMATCH;
 	text = &space->batch;
 	from = &space->from;
-	bytes = n * sizeof(text->report[0]);
 	bound_here(bytes);
 	if (bytes < sizeof(text->report[0]) || bytes > sizeof(text->report)) /* never */
 		return STAT_RX_BAD_LENGTH;
@@ -118,7 +140,6 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 	}
 	if (ctl->bypass)
 		return done;
-	from->key = (struct flow_key){ .local = m->ip.dst, .remote = m->ip.src };
 	from->now_ns = bpf_ktime_get_ns();
 	from->floor = auth_floor(h);
 	from->mode = ctl->mode;
@@ -126,13 +147,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 	/* The others may be of a switch, by its own clock, in the name of the host. */
 	if (done == STAT_RX_FEEDBACK)
 		host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
-	for (i = 0; i < WIRE_REPORTS_MAX && i < n; i++)
-		if (done == STAT_RX_CREDIT)
-			credit_take(&text->credit[i]);
-		else if (done == STAT_RX_RATE)
-			rate_take(&text->rate[i]);
-		else
-			batch_report(ctx, &text->report[i]);
+	batch_each(ctx, m, done);
 	return done;
 }
 

@@ -41,9 +41,10 @@ struct class_skb {
 	__u8 pad[7];
 };
 
-static inline __u8 class_tos(const __u8 *ip)
+/* The type of service, from the first two bytes of an IP header. */
+CORE_GLOBAL int class_tos(__u32 first, __u32 second)
 {
-	return ip[0] >> 4 == 6 ? (ip[0] & 0xf) << 4 | ip[1] >> 4 : ip[0] >> 4 == 4 ? ip[1] : 0;
+	return first >> 4 == 6 ? (first & 0xf) << 4 | second >> 4 : first >> 4 == 4 ? second : 0;
 }
 
 /*
@@ -61,7 +62,7 @@ static inline void class_skb_read(struct sk_buff *skb, struct class_skb *out)
 		offset += 4; /* a tag that lies in the frame */
 	bpf_core_read(&out->bytes, sizeof(out->bytes), &skb->cb); /* qdisc_skb_cb.pkt_len */
 	bpf_probe_read_kernel(ip, sizeof(ip), head + offset);
-	out->tos = class_tos(ip);
+	out->tos = class_tos(ip[0], ip[1]);
 	out->id = (unsigned long)head >> 6;
 }
 
@@ -122,16 +123,19 @@ CORE_GLOBAL int class_came(struct class_queue *cq, const struct class_skb *skb, 
 }
 
 /* Takes n packets off the list. */
-static inline void class_forget(struct class_queue *cq, __u32 n)
+CORE_GLOBAL int class_forget(struct class_queue *cq, __u32 n)
 {
 	__u32 i;
 
+	if (!cq)
+		return 0;
 	for (i = 0; i < CLASS_LOOK_AHEAD && i < n; i++) {
 		__u32 bytes = class_packet_at(cq, cq->head)->bytes;
 
 		cq->backlog_bytes -= bytes < cq->backlog_bytes ? bytes : cq->backlog_bytes;
 		cq->head++;
 	}
+	return 0;
 }
 
 CORE_GLOBAL int class_left(struct class_queue *cq, const struct class_skb *skb)

@@ -243,19 +243,21 @@ enum flow_verdict {
 };
 
 /* The flow of key, made if the remote side is a peer. */
-static __attribute__((noinline)) int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch)
+CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	struct scratch_space *space = scratch_get();
 	const struct peer *peer;
 	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 	struct flow *fresh;
+	struct flow_key own;
 	long err;
 
 	if (!port)
 		return FLOW_NO_PORT;
 	if (!key || !space)
 		return FLOW_NO_PEER;
+	own = *key; /* Linux 6.1 takes no argument of such a function for the key of a map */
 	fresh = &space->flow;
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
@@ -268,7 +270,7 @@ static __attribute__((noinline)) int flow_make(const struct flow_key *key, __u32
 	fresh->ifindex = ifindex;
 	fresh->last_tx_ns = bpf_ktime_get_ns(); /* so that its age is known */
 	/* -EEXIST: another CPU made it meanwhile, which is as good. */
-	err = bpf_map_update_elem(&flows, key, fresh, BPF_NOEXIST);
+	err = bpf_map_update_elem(&flows, &own, fresh, BPF_NOEXIST);
 	if (!err)
 		stats_count(STAT_FLOW_MADE);
 	return err == -E2BIG ? FLOW_FULL : FLOW_OK;

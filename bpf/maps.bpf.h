@@ -388,8 +388,7 @@ struct scratch_space {
 	struct tor_news tor_news;
 	struct hpcc_ack ack;
 	struct trace_feedback traced; /* what was decided by the last feedback */
-	__u8 options[64]; /* of a SYN, and how far they were read */
-	__u32 option_at;
+	__u8 options[64]; /* of a SYN */
 };
 
 struct {

@@ -30,11 +30,13 @@ static inline __u32 pfc_prio(const struct pfc_port *p, __u8 tos, __u16 tci)
 /* ---- 1. Who is told ---- */
 
 /* One class of a frame. */
-static inline void pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, __u64 now_ns)
+CORE_GLOBAL int pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, __u64 now_ns)
 {
+	if (!p || prio >= PFC_PRIORITIES)
+		return 0;
 	if (!(p->lossless >> prio & 1)) {
 		stats_count(STAT_PFC_LOSSY);
-		return;
+		return 0;
 	}
 	switch (pfc_hear(&p->obey[prio], &p->params, now_ns, quanta)) {
 	case PFC_PAUSES:
@@ -51,6 +53,7 @@ static inline void pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, 
 	default:
 		p->resumed[prio]++;
 	}
+	return 0;
 }
 
 /* Returns an enum sluice_stat. */
@@ -150,7 +153,7 @@ static inline int pfc_hold(struct __sk_buff *ctx)
 	if (!ctl || !ctl->pfc)
 		return 0;
 	ip = proto == ETH_P_IP || proto == ETH_P_IPV6 ? pkt_bytes(ctx, WIRE_ETH_BYTES, 2) : 0;
-	until = pfc_until(ctx, ip ? class_tos(ip) : 0);
+	until = pfc_until(ctx, ip ? class_tos(ip[0], ip[1]) : 0);
 	if (!until)
 		return 0;
 	port = bpf_map_lookup_elem(&ports, &ifindex);

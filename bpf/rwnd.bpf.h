@@ -30,13 +30,39 @@ static inline int rwnd_is_on(const struct control *ctl)
 	return ctl->rwnd && ctl->mode == MODE_ENFORCE && !ctl->bypass;
 }
 
+/* A walk through the options of a SYN. */
+struct rwnd_options {
+	__u32 len, at; /* bytes, of them done */
+	__u32 scale;   /* what was found */
+};
+
+/* One option of those in the scratch space. Returns whether it was the last that is looked at. */
+static long rwnd_option(__u32 i, struct rwnd_options *o)
+{
+	struct scratch_space *space = scratch_get();
+	__u8 kind, size;
+
+	if (!space || o->at + 2 >= o->len)
+		return 1;
+	kind = space->options[o->at & 63];
+	size = kind == RWND_OPT_NOP ? 1 : space->options[(o->at + 1) & 63];
+	if (kind == RWND_OPT_END || (size < 2 && kind != RWND_OPT_NOP))
+		return 1;
+	if (kind == RWND_OPT_WSCALE && size == 3) {
+		o->scale = space->options[(o->at + 2) & 63];
+		return 1;
+	}
+	o->at += size;
+	return 0;
+}
+
 /* The window scale that the SYN at l4_offset offers; RWND_NO_OPTION if it offers none. */
 CORE_GLOBAL __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
 {
 	struct scratch_space *space = scratch_get();
+	struct rwnd_options o = { .scale = RWND_NO_OPTION };
 	const struct tcphdr *tcp;
 	__u32 len;
-	int i;
 
 	if (!space)
 		return RWND_NO_OPTION;
@@ -48,23 +74,9 @@ CORE_GLOBAL __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
 	if (!len || len > RWND_OPTIONS_BYTES ||
 	    bpf_skb_load_bytes(ctx, l4_offset + sizeof(*tcp), space->options, len))
 		return RWND_NO_OPTION;
-	/* What comes from a map is any number: one state for the verifier, not one for each way here. */
-	space->option_at = 0;
-	for (i = 0; i < RWND_OPTIONS_BYTES; i++) {
-		__u32 at = *(volatile __u32 *)&space->option_at;
-		__u8 kind = space->options[at & 63], size = space->options[(at + 1) & 63];
-
-		if (at + 2 >= len || kind == RWND_OPT_END)
-			break;
-		if (kind == RWND_OPT_NOP)
-			size = 1;
-		else if (kind == RWND_OPT_WSCALE && size == 3)
-			return space->options[(at + 2) & 63];
-		else if (size < 2)
-			break;
-		*(volatile __u32 *)&space->option_at = at + size;
-	}
-	return RWND_NO_OPTION;
+	o.len = len;
+	bpf_loop(RWND_OPTIONS_BYTES, rwnd_option, &o, 0);
+	return o.scale;
 }
 
 /*

@@ -333,10 +333,10 @@ static inline void hpcc_record(struct hpcc_state *st, const struct hpcc_ack *ack
 }
 
 /* MeasureInflight where the record allows it: the kinds of hpcc_measure(). */
-static inline enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc_params *p,
-					  const struct hpcc_ack *ack)
+CORE_GLOBAL enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc_params *p,
+					const struct hpcc_ack *ack)
 {
-	if (!ack->hops || ack->hops > HPCC_MAX_HOPS)
+	if (!st || !p || !ack || !ack->hops || ack->hops > HPCC_MAX_HOPS)
 		return HPCC_SKIPPED;
 	if (st->hops != ack->hops || st->path_id != ack->path_id)
 		return HPCC_FIRST;

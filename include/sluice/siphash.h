@@ -42,6 +42,26 @@ static inline void siphash_block(__u64 v[4], __u64 m)
 	v[0] ^= m;
 }
 
+static inline void siphash_begin(__u64 v[4], const struct siphash_key *key)
+{
+	v[0] = key->k0 ^ 0x736f6d6570736575ULL;
+	v[1] = key->k1 ^ 0x646f72616e646f6dULL;
+	v[2] = key->k0 ^ 0x6c7967656e657261ULL;
+	v[3] = key->k1 ^ 0x7465646279746573ULL;
+}
+
+/* The tag, of so many words in all; m: the last of them, if they are odd in number, or 0. */
+static inline __u64 siphash_end(__u64 v[4], __u64 m, __u32 words)
+{
+	int i;
+
+	siphash_block(v, m | (__u64)words << 58); /* the length in bytes on top */
+	v[2] ^= 0xff;
+	for (i = 0; i < 4; i++) /* d = 4 rounds */
+		siphash_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
 /*
  * The tag of so many words, most at the most: a constant, the size of what word points to. word: the
  * message as it lies in memory, read by a little-endian machine.
@@ -49,25 +69,17 @@ static inline void siphash_block(__u64 v[4], __u64 m)
 static inline __u64 siphash(const struct siphash_key *key, const __u32 *word, __u32 words,
 			    __u32 most)
 {
-	__u64 v[4] = { key->k0 ^ 0x736f6d6570736575ULL, key->k1 ^ 0x646f72616e646f6dULL,
-		       key->k0 ^ 0x6c7967656e657261ULL, key->k1 ^ 0x7465646279746573ULL };
-	__u64 m = 0;
+	__u64 v[4], m = 0;
 	__u32 i;
 
+	siphash_begin(v, key);
 	if (words > most)
 		words = most;
-	for (i = 0; i < most && i < words; i++) {
-		m |= (__u64)word[i] << 32 * (i & 1);
-		if (i & 1) {
-			siphash_block(v, m);
-			m = 0;
-		}
-	}
-	siphash_block(v, m | (__u64)words << 58); /* the length in bytes on top */
-	v[2] ^= 0xff;
-	for (i = 0; i < 4; i++) /* d = 4 rounds */
-		siphash_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
+	for (i = 0; i + 1 < most && i + 1 < words; i += 2)
+		siphash_block(v, word[i] | (__u64)word[i + 1] << 32);
+	if (i < most && i < words)
+		m = word[i];
+	return siphash_end(v, m, words);
 }
 
 #endif
