@@ -270,6 +270,17 @@ operator__as_nobody() {
 	expect "what check prints" "$(<"$CASE_DIR/ctl.txt")" has "loading programs needs CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN"
 }
 
+operator__top_as_nobody() {
+	need script
+	nobody_can
+	net_up
+	daemon_start h1
+	SHELL=/bin/bash TERM=xterm timeout 30 script -qec "$(declare -p NOBODY WORK); $(declare -f as_nobody)
+		as_nobody sluicectl --pin-dir $PINS/ssys-h1 top" /dev/null >"$CASE_DIR/top.txt" 2>&1
+	expect "exit status of top as nobody" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/top.txt")" has "CAP_BPF"
+}
+
 # top_shows COLUMNS [NODE]: what it draws until q is pressed; the keys sort, turn the order round, and show the help.
 top_shows() {
 	{
