@@ -15,10 +15,13 @@ pacing_up() {
 }
 
 # pacing_capture FILE COUNT: arrival times (s) and lengths of packets with telemetry at the other end of h1's cable.
+# They are written out when all have been seen: that takes several times as long as to keep their headers, on the one CPU
+# that the sender has, too.
 pacing_capture() {
-	timeout 60 nsenter --net="/run/netns/${NET_PREFIX}sw" tcpdump -Z root -i p1 -Q in -n -e -tt \
-		--time-stamp-precision=nano -c "$2" 'udp dst port 5463 and greater 1000' >"$1" 2>>"$CASE_DIR/tcpdump.log" ||
+	timeout 60 nsenter --net="/run/netns/${NET_PREFIX}sw" tcpdump -Z root -i p1 -Q in -s 96 -w "$1.pcap" \
+		--time-stamp-precision=nano -c "$2" 'udp dst port 5463 and greater 1000' 2>>"$CASE_DIR/tcpdump.log" ||
 		fail "$2 packets were not seen: $(tail -n 1 "$CASE_DIR/tcpdump.log")"
+	tcpdump -Z root -r "$1.pcap" -n -e -tt --time-stamp-precision=nano >"$1" 2>>"$CASE_DIR/tcpdump.log"
 }
 
 # pacing_is_even FILE RATE PERCENT: over full packets at RATE bit/s, mean within 0.1 %, gaps p1 and p99 within PERCENT.

@@ -33,15 +33,21 @@ servers_stop() {
 
 server_listens() { [[ $(net_in "$1" ss -Htln "sport = :$2") ]]; }
 
-# transfer NODE ADDRESS OPTION...: one run of iperf3 that has to end well; its report is TRANSFER.
+# transfer NODE ADDRESS OPTION...: one run of iperf3 that has to end well; its report is TRANSFER. A server is busy for a
+# while after its client has ended.
 transfer() {
-	local ns=$1 address=$2
+	local ns=$1 address=$2 error i
 
 	shift 2
 	TRANSFER=$CASE_DIR/transfer.json
-	timeout 100 nsenter --net="/run/netns/$NET_PREFIX$ns" iperf3 -J -c "$address" "$@" >"$TRANSFER" \
-		2>>"$CASE_DIR/iperf3.log" 9>&- ||
-		fail "iperf3 from $ns to $address failed: $(jq -r '.error // empty' "$TRANSFER" 2>&1)"
+	for ((i = 0; i < 20; i++)); do
+		timeout 100 nsenter --net="/run/netns/$NET_PREFIX$ns" iperf3 -J -c "$address" "$@" >"$TRANSFER" \
+			2>>"$CASE_DIR/iperf3.log" 9>&- && return
+		error=$(jq -r '.error // empty' "$TRANSFER" 2>&1)
+		[[ $error == *"server is busy"* ]] || break
+		sleep 1
+	done
+	fail "iperf3 from $ns to $address failed: $error"
 }
 
 # bulk_start NODE ADDRESS OPTION...: one that goes on until bulk_stop.
