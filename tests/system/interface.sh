@@ -93,7 +93,6 @@ interface__qdisc_is_replaced() {
 	bulk_stop
 }
 
-# The route follows the MTU of its interface, in both directions.
 # What a switch port lacks to be stamped is said when it begins, and when it is over.
 interface__queue_that_cannot_be_read_is_said() {
 	net_up
@@ -104,6 +103,25 @@ interface__queue_that_cannot_be_read_is_said() {
 	wait_for 20 "sluiced says that it is back" said sw "p2: queue: could not be read -> read"
 }
 
+# A link that comes up again has the speed that its ends agreed on. That of a tap is what ethtool says.
+interface__speed_changes() {
+	need ethtool
+	[[ -c /dev/net/tun ]] || skip "no tap device in this kernel"
+	net_up
+	net_in sw ip tuntap add tap0 mode tap || fail "no tap device"
+	net_in sw ethtool -s tap0 speed 1000 duplex full
+	net_in sw tc qdisc add dev tap0 root pfifo
+	printf "%s\n" "pin_dir: $PINS/ssys-sw" "interfaces: [{name: tap0, role: switch, id: 1}]" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 1000000000
+	net_in sw ethtool -s tap0 speed 100 duplex full
+	net_in sw ip link set tap0 up
+	wait_for 20 "sluiced says so" said sw "tap0: speed: 1000 -> 100 Mbit/s, by the driver"
+	status_soon sw "bit/s of the port" '.interfaces[0].speed_bps' 100000000
+	daemon_stop sw
+}
+
+# The route follows the MTU of its interface, in both directions.
 interface__mtu_changes_under_load() {
 	net_up
 	state_keep h1
