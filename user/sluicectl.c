@@ -69,7 +69,7 @@ static void command_usage(const struct command *c)
 	const struct command_option *o;
 	char text[32];
 
-	printf("usage: sluicectl %s %s\n%s\n", c->name, c->arguments, c->help);
+	printf("usage: sluicectl %s%s%s\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments, c->help);
 	for (o = command_options; o->run; o++) {
 		if (o->run != c->run)
 			continue;
