@@ -464,6 +464,7 @@ static void why_text(const struct why *w)
 	const struct flow *f = &w->flow;
 	char line[FLOW_STRLEN], t[32], busy[48], text[256];
 	unsigned int i;
+	int n;
 
 	snprintf(text, sizeof(text), "%s  (%s, %s)", flow_format(&w->key, line),
 		 w->key.proto == IPPROTO_UDP ? "udp" : "tcp", flow_state_names[flow_state(f, &w->ctl)]);
@@ -489,8 +490,10 @@ static void why_text(const struct why *w)
 		why_line("", text);
 	}
 	if (f->last_tx_ns) {
-		snprintf(text, sizeof(text), "last packet %s ago, %llu bytes since the start",
-			 time_text(age_ns(w->now_ns, f->last_tx_ns), t), f->tx_bytes);
+		/* Only bytes that were governed are counted: a plain flow has none to tell of. */
+		n = snprintf(text, sizeof(text), "last packet %s ago", time_text(age_ns(w->now_ns, f->last_tx_ns), t));
+		if (f->tx_bytes)
+			snprintf(text + n, sizeof(text) - n, ", %llu bytes since the start", f->tx_bytes);
 		why_line("sent", text);
 	}
 	snprintf(text, sizeof(text), "%u in %s:", w->looks, time_text(w->took_ns, t));

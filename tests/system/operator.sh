@@ -80,6 +80,8 @@ operator__why_of_a_flow_that_goes_plain() {
 	bulk_start h1 10.2.0.2
 	wait_for 20 "the flow is plain" why_is plain
 	ctl_text "not known to strip" why ":$(bulk_port)"
+	# Its bytes are not counted, so nothing is said of them.
+	expect "what it says was sent" "$(grep '^sent' "$CASE_DIR/ctl.txt")" = "$(grep -o '^sent  *last packet [0-9.]* [mun]*s ago' "$CASE_DIR/ctl.txt")"
 	bulk_stop
 }
 
