@@ -13,9 +13,7 @@ CFLAGS ?= -O2 -g
 # Where it was built is not in what was built: the VM tier's figures depend on every byte.
 NOWHERE := "-ffile-prefix-map=$(CURDIR)=."
 override CFLAGS += $(NOWHERE)
-# Ubuntu's bpftool is a wrapper that wants the tools of the running kernel; any of them will do.
-BPFTOOL ?= $(shell bpftool version >/dev/null 2>&1 && echo bpftool || \
-	ls /usr/lib/linux-tools*/bpftool 2>/dev/null | tail -n 1)
+BPFTOOL ?= $(shell deploy/bpftool)
 B := build
 Q := $(if $(V),,@)
 
