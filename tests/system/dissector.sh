@@ -82,7 +82,7 @@ dissector_lab() {
 	host_config h2 "$@" >"$CASE_DIR/h2.yaml"
 	daemon_start h1 h2 sw
 	server h2
-	net_exec sw tcpdump -Z root -U -i p2 -w "$CASE_DIR/wire.pcap" -c 20000 'udp port 5463' >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
+	net_exec sw tcpdump -Z nobody -U -i p2 -w "$CASE_DIR/wire.pcap" -c 20000 'udp port 5463' >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
 	capture=$!
 	wait_for 20 "tcpdump listens" grep -q 'listening' "$CASE_DIR/tcpdump.log"
 	transfer h1 10.2.0.2 -n 2M

@@ -59,7 +59,7 @@ pfc__switch_pauses_who_fills_it() {
 	daemon_start sw
 	bpf_of sw >"$CASE_DIR/objects.txt"
 	expect "links" "$(pfc_links)" = "pfc_dequeue pfc_enqueue"
-	net_exec h1 tcpdump -Z root -U --immediate-mode -i eth0 -w "$CASE_DIR/pauses.pcap" 'ether proto 0x8808' >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
+	net_exec h1 tcpdump -Z nobody -U --immediate-mode -i eth0 -w "$CASE_DIR/pauses.pcap" 'ether proto 0x8808' >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
 	capture=$!
 	wait_for 20 "tcpdump listens" grep -q 'listening' "$CASE_DIR/tcpdump.log"
 	server h2
