@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Something happens to sluiced at a call of its choice: LD_PRELOAD=accident.so ACCIDENT="kill rename 3" is a kill -9 before
- * the third rename(), "fail bpf_map_update_batch 1" makes the first such call find no memory.
+ * Something happens to a program at a call of its choice: LD_PRELOAD=accident.so ACCIDENT="kill rename 3" is a kill -9 before
+ * the third rename(), "fail bpf_map_update_batch 1" makes the first such call find no memory. With "behind clock_gettime 60"
+ * CLOCK_MONOTONIC is 60 s behind. (A time namespace would do that, but unshare of util-linux 2.39 sets none back.)
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Is the call to fail? Does not return if it is the one to be killed at. */
 static int accident(const char *call)
@@ -29,6 +31,16 @@ static int accident(const char *call)
 }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	int err = REAL(clock_gettime)(clock, ts);
+	unsigned int seconds;
+
+	if (!err && clock == CLOCK_MONOTONIC && sscanf(getenv("ACCIDENT") ?: "", "behind clock_gettime %u", &seconds) == 1)
+		ts->tv_sec -= seconds;
+	return err;
+}
 
 int rename(const char *from, const char *to)
 {
