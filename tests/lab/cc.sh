@@ -330,24 +330,12 @@ cc_sluice_wait() {
 
 # Takes away what outlives the namespaces: the daemons and their pins.
 cc_remove() {
-	local ns tries=0 left
+	local ns
 
+	net_end "${CC_DAEMONS[@]}"
 	for ns in "${!CC_DAEMONS[@]}"; do
-		kill -TERM "${CC_DAEMONS[$ns]}" 2>/dev/null
-	done
-	# All have ten seconds together.
-	while ((tries++ < 100)); do
-		left=0
-		for ns in "${!CC_DAEMONS[@]}"; do
-			kill -0 "${CC_DAEMONS[$ns]}" 2>/dev/null && left=1
-		done
-		((left)) || break
-		sleep 0.1
-	done
-	for ns in "${!CC_DAEMONS[@]}"; do
-		kill -KILL "${CC_DAEMONS[$ns]}" 2>/dev/null &&
+		[[ " ${NET_KILLED[*]} " != *" ${CC_DAEMONS[$ns]} "* ]] ||
 			echo "lab: sluiced of slab-$ns ignored SIGTERM, killed" >&2
-		wait "${CC_DAEMONS[$ns]}" 2>/dev/null
 		if [[ -e $SLUICE_PINS/slab-$ns ]]; then
 			echo "lab: sluiced of slab-$ns left its pins behind, removed" >&2
 			rm -rf "${SLUICE_PINS:?}/slab-$ns"

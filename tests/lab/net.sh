@@ -251,16 +251,29 @@ net_commit() {
 	done
 }
 
-# Ends what was spawned and is still there, in the order it was started.
-net_stop() {
-	local pid
+# net_end PID...: SIGTERM, and SIGKILL for those that are left after ten seconds: NET_KILLED.
+net_end() {
+	local pid left tries=0
 
-	for pid in "${NET_PIDS[@]}"; do
-		kill -TERM "$pid" 2>/dev/null
+	NET_KILLED=()
+	kill -TERM "$@" 2>/dev/null
+	while ((tries++ < 100)); do
+		left=0
+		for pid; do
+			kill -0 "$pid" 2>/dev/null && left=1
+		done
+		((left)) || break
+		sleep 0.1
 	done
-	for pid in "${NET_PIDS[@]}"; do
+	for pid; do
+		kill -KILL "$pid" 2>/dev/null && NET_KILLED+=("$pid")
 		wait "$pid" 2>/dev/null
 	done
+}
+
+# Ends what was spawned and is still there, in the order it was started. iperf3 3.16 may hang while it ends.
+net_stop() {
+	net_end "${NET_PIDS[@]}"
 	NET_PIDS=()
 }
 
