@@ -74,12 +74,15 @@ pacing_resumes() {
 # at once (a timer's microseconds), and its socket (-w) has room for all that fq holds, up to the horizon: it never waits.
 # fq does not collect timers: its default timer_slack of 10 us shows up as 10 us of jitter. What is left is the tick, 3 to
 # 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.2 % of a gap from build to build, where we aim at 5 %.
+# While anything spins, in whatever scheduling class, the CPU is never idle and the tick takes longer: 10 to 11 %.
 pacing__one_flow_leaves_evenly() {
 	local mbit count off horizon timer
 
 	pacing_up
 	daemon_start h2
 	while read -r mbit count off horizon timer; do
+		((mbit < 200)) || [[ $(iperf3 --version) != "iperf 3.16 "* ]] ||
+			skip "slower flows do; iperf3 3.16 spins between its bursts, by which p99 of a faster one is missed"
 		host_config h1 "interfaces: [{name: eth0, role: host, speed: ${mbit}Mbit}]" "pacing: {horizon: $horizon}" 'auth: none' \
 			'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
 		daemon_start h1
