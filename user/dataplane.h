@@ -81,6 +81,6 @@ int dataplane_route_refused(const struct config *c, const struct config_peer *p,
 			    struct route *r, char *why);
 
 /* Loads all programs that this kernel wants and throws them away: 0, or -errno. */
-int dataplane_try(void);
+int programs_try(void);
 
 #endif

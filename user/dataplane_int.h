@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
-/* What the files of the data plane (dataplane.c, adopt.c, cc.c, leftover.c, xdp.c) share. */
+/* What the files of the data plane (dataplane.c, programs.c, ports.c, adopt.c, cc.c, pods.c, leftover.c, xdp.c) share. */
 #include <stdio.h>
 #include <bpf/libbpf.h>
 #include "credits.h"
@@ -76,8 +76,22 @@ static inline void pin_path(char *path, size_t size, const char *dir, const char
 	snprintf(path, size, "%s/%s", dir, name);
 }
 
+/* --- programs.c --- */
+
+/* libbpf talks one level lower; why a load failed is kept. */
+void libbpf_init(void);
+/* Opens and loads dp->skel with the sets that the configuration wants. */
+int programs_load(struct dataplane *dp, const struct config *c);
+/* Loads the sets that it wants beyond those that are loaded. */
+int programs_add(struct dataplane *dp, const struct config *c);
+/* Those of the qdiscs' tracepoints, as far as the configuration agrees: attaches (want), or takes off. */
+int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
 /* Makes the maps of one object those of another, where the names are the same. */
 int maps_share(struct bpf_object *to, const struct bpf_object *from);
+/* A map that is in use keeps its size, and it is said; fd < 0: it is not. */
+__u32 map_room(int fd, __u32 wanted, const char *key);
+
+/* --- ports.c --- */
 
 /* Our filters have one fixed handle and priority. */
 #define DP_TC_PRIORITY 0x5463
@@ -86,6 +100,16 @@ int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd);
 int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
 int clsact_make(__u32 ifindex, int *made);
 void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
+int ports_check(const struct config *c);
+/* An interface that is not there is an error only where nothing is attached yet (must_exist). */
+int ports_apply(struct dataplane *dp, const struct config *c, int must_exist);
+/* Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. */
+int ports_drop(struct dataplane *dp, const struct config *c);
+/* Interfaces that went, came back, or have another qdisc, MTU or speed. 1: something was attached anew. */
+int ports_follow(struct dataplane *dp, const struct config *c);
+/* Routes that came after the interface, or without which it came back, are given room. */
+void routes_follow(struct dataplane *dp, const struct config *c);
 
 /* --- adopt.c: maps of another version --- */
 
