@@ -318,6 +318,7 @@ enum sk_pacing {
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status;
 };
 
@@ -345,6 +346,7 @@ struct tcp_sock {
 	__u32 mss_cache;
 	__u32 snd_cwnd;
 	__u32 snd_ssthresh;
+	__u32 snd_cwnd_clamp;
 	__u32 delivered;
 	__u32 snd_una;
 };

@@ -72,6 +72,16 @@ static inline int cc_key(struct sock *sk, struct flow_key *key)
 	return 1;
 }
 
+/* What telemetry adds to most packets of the flow: nothing, where only some of them take it along. */
+static inline __u32 cc_telem_bytes(const struct flow *f)
+{
+	if (!flow_telem_is_dense(f))
+		return 0;
+	if (f->encoding == ENCODING_INT_MD)
+		return INTMD_SOURCE_BYTES + (f->port_flags & PORT_F_STAMP ? INTMD_HOP_BYTES : 0);
+	return WIRE_TELEM_BYTES(flow_room(f));
+}
+
 /* Wire bytes of a full segment: payload, TCP, inner and outer IP, UDP, telemetry, Ethernet. */
 static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key,
 				   const struct flow *f)
@@ -81,24 +91,33 @@ static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key,
 	const struct control *ctl = control_get();
 
 	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES +
-	       WIRE_TELEM_BYTES(flow_room(f)) + (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) +
+	       cc_telem_bytes(f) + (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) +
 	       (f->hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) + WIRE_ETH_BYTES;
+}
+
+/* What the socket's owner allows (SO_MAX_PACING_RATE; `cwnd lock` of the route) is for each control to heed. */
+static inline void cc_pace(struct sock *sk, unsigned long bytes_per_s)
+{
+	unsigned long most = sk->sk_max_pacing_rate;
+
+	sk->sk_pacing_rate = bytes_per_s < most ? bytes_per_s : most;
 }
 
 static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 segment = cc_segment(sk, key, f);
-	__u64 rate, pace_bps = flow_pace_bps(f);
+	__u64 rate, pace_bps = flow_pace_bps(f), segments = flow_segments(f, segment);
 
 	f->own_cc = 1;
-	tp->snd_cwnd = flow_segments(f, segment);
+	tp->snd_cwnd = segments < tp->snd_cwnd_clamp ? segments : tp->snd_cwnd_clamp;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
 	rate = pace_bps * tp->mss_cache / segment / 8;
-	sk->sk_pacing_rate = f->cc.w == f->params.w_init && pace_bps == f->cc.rate_bps && rate > CC_TIMER_RATE ?
-				     CC_UNLIMITED : rate;
+	if (f->cc.w == f->params.w_init && pace_bps == f->cc.rate_bps && rate > CC_TIMER_RATE)
+		rate = CC_UNLIMITED;
+	cc_pace(sk, rate);
 }
 
 static inline int cc_enforced(void)
@@ -150,7 +169,7 @@ void BPF_PROG(cc_control, struct sock *sk)
 	if (priv->governed) {
 		priv->governed = 0;
 		tp->snd_ssthresh = tp->snd_cwnd;
-		sk->sk_pacing_rate = CC_UNLIMITED;
+		cc_pace(sk, CC_UNLIMITED);
 	}
 	state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
 	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {

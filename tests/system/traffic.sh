@@ -72,6 +72,35 @@ traffic__tcp_over_ipv6_is_governed() {
 	traffic_is_governed fd00:2::2
 }
 
+# What ss says of the bulk connection: R of the socket, and the most that its owner allows, in bit/s.
+traffic_pacing() {
+	net_in h1 ss -tinH "dst $BULK_ADDRESS" | awk -v n="$1" '
+		{ for (i = 1; i < NF; i++) if ($i == "pacing_rate") split($(i + 1), rate, "/")
+		  for (i = 1; i <= NF; i++) if (index($i, "bytes_acked:") == 1 && substr($i, 13) + 0 > most) {
+			most = substr($i, 13) + 0; best = rate[n] + 0 } }
+		END { print best + 0 }'
+}
+
+traffic__socket_keeps_the_rate_that_its_owner_set() {
+	local most
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2 --fq-rate 5M
+	flow_soon h1 "the flow has feedback" '.telemetry and .feedbacks > 20' true
+	expect "R, in bit/s" "$(flow_of h1 .rate_bps)" -gt 20000000
+	most=$(traffic_pacing 2)
+	expect "SO_MAX_PACING_RATE" "$most" -gt 4000000
+	expect "the socket's rate" "$(traffic_pacing 1)" -le "$most"
+	# No longer governed: as under Reno, at its own rate.
+	ctl h1 bypass on
+	grows "bytes that the bulk flow has got through" 20 bulk_acked
+	expect "the socket's rate, with bypass" "$(traffic_pacing 1)" -le "$most"
+	bulk_unharmed
+	bulk_stop
+}
+
 # In INT-MD, there and back: the switch lengthens the packets of both, over both versions of IP, whole GSO packets, too.
 traffic__int_md_is_governed() {
 	local node address
