@@ -167,6 +167,11 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 	if (err || !strcmp(now, c->tcp.name))
 		return err;
 	err = sysctl_write(c->tcp.name);
+	if (err == -EROFS) { /* a container: all else is in place, and sockets may still choose it */
+		msg("tcp: default congestion control: stays %s, as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=%s",
+		    now, c->tcp.name);
+		return 0;
+	}
 	if (err) {
 		msg("tcp: making '%s' the default congestion control: %s", c->tcp.name, strerror(-err));
 		return err;

@@ -47,6 +47,21 @@ control_grown_past() { (($(stat_of "$1" tx_data) > $2)); }
 control_plain() { [[ $(flow_of "$1" .telemetry) == false ]]; }
 control_telemetry() { [[ $(flow_of "$1" .telemetry) == true ]]; }
 
+# As in a container without privileges: all else is in place.
+control__default_stays_where_proc_sys_is_read_only() {
+	net_up
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	# shellcheck disable=SC2016
+	net_exec h1 unshare --mount --propagation unchanged bash -c 'mount --make-rprivate /proc &&
+		mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"' \
+		bash "$BUILD/sluiced" --config "$CASE_DIR/h1.yaml" >"$CASE_DIR/h1.log" 2>&1 9>&- &
+	DAEMON[h1]=$!
+	wait_for 60 "sluiced is ready" daemon_ready_or_gone h1 0
+	expect_said h1 "as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=ssys_h1"
+	expect_said h1 "ready: 1 interfaces, mode enforce"
+	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" != ssys_h1
+}
+
 # enforce -> dry-run -> observe -> enforce. cwnd is W in segments in enforce only.
 control__modes_by_sighup_under_load() {
 	local w feedbacks
