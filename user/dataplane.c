@@ -196,12 +196,14 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		err = ppfc_open(&dp->pins, bpf_map__fd(dp->skel->maps.pfc_alarms), &dp->ppfc);
 	if (err)
 		msg("the rings of reports, news, asks and alarms: %s", strerror(-err));
+	if (!err && !dp->fresh)
+		err = ports_check(dp, c);
 	if (!err)
 		err = keys_apply(dp, c);
 	if (!err)
 		err = peers_apply(dp, c);
 	if (!err && dp->adopt)
-		err = ports_check(c) ?: adopt_commit(dp);
+		err = adopt_commit(dp);
 	/* Another version's goes on until the programs are replaced, as it waits for RCU. */
 	if (!err && !dp->adopt)
 		err = cc_register(dp, c);
@@ -239,7 +241,7 @@ close:
 
 int dataplane_prepare(struct dataplane *dp, const struct config *c)
 {
-	return nic_check(&dp->pins, c) ?: programs_add(dp, c);
+	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: programs_add(dp, c);
 }
 
 int dataplane_reload(struct dataplane *dp, const struct config *c)
@@ -252,8 +254,7 @@ int dataplane_reload(struct dataplane *dp, const struct config *c)
 	map_room(dp->pins.voqs, c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = ports_apply(dp, c, 0);
-	if (!err)
-		err = cc_default_apply(dp, c);
+	err = cc_default_apply(dp, c) ?: err; /* the mode changes in any case */
 	pods_forget(dp);
 	pods_follow(dp, c);
 	credits_apply(dp->credits, c);

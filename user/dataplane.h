@@ -16,8 +16,8 @@ struct dataplane;
 int dataplane_open(const struct config *c, struct dataplane **dp);
 
 /*
- * Loads the programs that a new configuration wants beside those that are loaded, and looks whether NICs can do what it
- * asks of them. Changes nothing; to be called before dataplane_reload().
+ * Loads the programs that a new configuration wants beside those that are loaded, and looks whether its interfaces can
+ * be used, and NICs can do what it asks of them. Changes nothing; to be called before dataplane_reload().
  */
 int dataplane_prepare(struct dataplane *dp, const struct config *c);
 

@@ -101,8 +101,11 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
 int clsact_make(__u32 ifindex, int *made);
 void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
 /* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
-int ports_check(const struct config *c);
-/* An interface that is not there is an error only where nothing is attached yet (must_exist). */
+int ports_check(const struct dataplane *dp, const struct config *c);
+/*
+ * An interface that is not there is an error only where nothing is attached yet (must_exist). A start ends at the first
+ * error; a reload serves the other interfaces, and returns the last.
+ */
 int ports_apply(struct dataplane *dp, const struct config *c, int must_exist);
 /* Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. */
 int ports_drop(struct dataplane *dp, const struct config *c);

@@ -233,7 +233,10 @@ void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 	classes_forget(dp, ifindex, 0);
 }
 
-/* Fills in a port from configuration and kernel; -errno with a message when it cannot be used. */
+/*
+ * Fills in a port from configuration and kernel; -errno with a message when it cannot be used. A driver tells no speed
+ * while there is no link: the port keeps the one that it has.
+ */
 static int port_describe(const struct config *c, const struct config_interface *i,
 			 const struct link_info *link, struct port *port)
 {
@@ -253,7 +256,7 @@ static int port_describe(const struct config *c, const struct config_interface *
 		    i->name, i->name, i->name);
 		return -EBUSY;
 	}
-	port->speed_bps = i->speed_bps ? i->speed_bps : link->speed_bps;
+	port->speed_bps = i->speed_bps ?: link->speed_bps ?: port->speed_bps;
 	if (!port->speed_bps) {
 		msg("%s: the driver does not know the speed: write 'speed: 25Gbit' for this interface",
 		    i->name);
@@ -335,12 +338,13 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		msg("%s: no such interface: %s", i->name, strerror(-err));
 		return err;
 	}
+	had = !bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &old);
+	port.speed_bps = old.speed_bps;
 	err = port_describe(c, i, &link, &port);
 	if (err)
 		return err;
 	dp->known[i - c->interfaces].ifindex = link.ifindex;
 	snprintf(dp->known[i - c->interfaces].name, IFNAMSIZ, "%s", i->name);
-	had = !bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &old);
 	if (had && (old.flags & (PORT_F_HOST | PORT_F_SWITCH | PORT_F_POD)) != i->role) {
 		port_remove(dp, link.ifindex, &old);
 		had = 0;
@@ -466,8 +470,8 @@ int ports_drop(struct dataplane *dp, const struct config *c)
 
 int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 {
+	int err, failed = 0;
 	unsigned int k;
-	int err;
 
 	/* Before the first port stamps, and until the last one is gone. */
 	err = tracepoints_apply(dp, c, 1);
@@ -477,14 +481,16 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 		err = port_add(dp, c, &c->interfaces[k]);
 		if (err == -ENODEV && !must_exist)
 			msg("%s: attached as soon as it is there", c->interfaces[k].name);
-		else if (err)
+		else if (err && !dp->running)
 			return err;
+		else if (err)
+			failed = err;
 	}
-	err = ports_drop(dp, c);
-	return err ?: tracepoints_apply(dp, c, 0);
+	err = ports_drop(dp, c) ?: tracepoints_apply(dp, c, 0);
+	return err ?: failed;
 }
 
-int ports_check(const struct config *c)
+int ports_check(const struct dataplane *dp, const struct config *c)
 {
 	struct link_info link;
 	unsigned int k;
@@ -493,8 +499,10 @@ int ports_check(const struct config *c)
 	for (k = 0; !err && k < c->interfaces_count; k++) {
 		struct port port = {};
 
-		if (!link_get(c->interfaces[k].name, &link))
-			err = port_describe(c, &c->interfaces[k], &link, &port);
+		if (link_get(c->interfaces[k].name, &link))
+			continue;
+		bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &port);
+		err = port_describe(c, &c->interfaces[k], &link, &port);
 	}
 	return err;
 }

@@ -121,6 +121,29 @@ interface__speed_changes() {
 	daemon_stop sw
 }
 
+# A driver without a link tells none: a port keeps what it had, over a reload and over a crash of sluiced.
+interface__speed_that_is_not_told_any_more_stays() {
+	need ethtool
+	[[ -c /dev/net/tun ]] || skip "no tap device in this kernel"
+	net_up
+	net_in sw ip tuntap add tap0 mode tap || fail "no tap device"
+	net_in sw ethtool -s tap0 speed 1000 duplex full
+	net_in sw tc qdisc add dev tap0 root pfifo
+	printf "%s\n" "pin_dir: $PINS/ssys-sw" "interfaces: [{name: tap0, role: switch, id: 1}]" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	net_in sw ethtool -s tap0 speed 0
+	expect "what the driver says" "$(net_in sw ethtool tap0 2>&1)" has-no "1000Mb/s"
+	net_in sw tc qdisc replace dev tap0 root tbf rate 50mbit burst 5000 limit 100000
+	daemon_hup sw reloaded
+	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 1000000000
+	daemon_kill sw
+	daemon_start sw
+	expect "bit/s of the port, after a crash" "$(status_of sw '.interfaces[0].speed_bps')" -eq 1000000000
+	expect "what sluiced complains of" "$(<"$CASE_DIR/sw.log")" has-no "does not know the speed"
+	daemon_stop sw
+	daemon_fails sw 4 "tap0: the driver does not know the speed: write 'speed: 25Gbit'"
+}
+
 # The route follows the MTU of its interface, in both directions.
 interface__mtu_changes_under_load() {
 	net_up
@@ -264,6 +287,25 @@ interface__with_an_ingress_qdisc_is_refused_with_the_remedy() {
 	expect "what probe says" "$(net_in h1 "$BUILD/sluicectl" probe eth0)" has "tc qdisc del dev eth0 ingress"
 	net_in h1 tc qdisc del dev eth0 ingress
 	daemon_start h1
+}
+
+# What a new interface cannot do is seen before anything of the new configuration is taken.
+interface__reload_with_one_that_cannot_be_used_changes_nothing() {
+	net_up
+	daemon_start h1
+	net_in h1 ip link add eth9 type veth peer name peer9
+	net_in h1 ip link set eth9 up
+	net_in h1 tc qdisc add dev eth9 ingress || fail "no qdisc ingress here"
+	host_config h1 "mode: dry-run" "peers: [{prefix: 10.0.0.0/9, base_rtt: 3ms}]" \
+		"interfaces: [{name: eth9, role: host, speed: 1Gbit}]" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "the configuration in force stays as it is"
+	expect_said h1 "eth9: has a qdisc 'ingress'"
+	expect "mode" "$(status_of h1 .mode)" = enforce
+	expect "interfaces" "$(status_of h1 '[.interfaces[].name] | join(" ")')" = eth0
+	expect "route of the new prefix" "$(net_route h1 10.0.0.0/9)" = ""
+	net_in h1 tc qdisc del dev eth9 ingress
+	daemon_hup h1 "reloaded"
+	expect "interfaces then" "$(status_of h1 '[.interfaces[].name] | join(" ")')" = eth9
 }
 
 # interface_filters NODE DEVICE: a stranger's filters before and behind ours. They let the packet go on and count.
