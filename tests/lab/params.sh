@@ -4,6 +4,10 @@
 # Afterwards the numbers are in LAB_* variables in one unit each (bits/s, microseconds, bytes).
 
 LAB_MAX_SENDERS=250
+# What a lab in a VM is told of its environment; CC and MECH are given for each of its runs.
+PARAMS_NAMES="LAB SENDERS RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL RATE RTT BUFFER TIME WARMUP
+	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH CLASSES BORROW BLIND AUTH
+	RATES HEADROOM PFC SHAPE CORE"
 
 usage() {
 	cat >&2 <<-'END'
