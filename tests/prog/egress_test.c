@@ -1784,6 +1784,30 @@ Test(egress, departure_udp__beyond_the_horizon_is_marked)
 	}
 }
 
+/* Of the longest horizon, or after a packet of UDP_SEGMENT at a low R, which costs seconds. */
+Test(egress, departure_udp__of_a_clock_that_is_seconds_ahead)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000, .tos = ECT0 };
+	struct frame in = frame_of(s);
+	struct result r;
+	__u64 clock;
+
+	enforce_with_fq();
+	horizon_set(1000 * MS, 1);
+	run(EGRESS, &in);
+	clock = clock_ns() + 1900 * MS;
+	clock_at(s, clock, 100000000);
+	r = run(EGRESS, &in);
+	expect_eq(r.ctx.tstamp, clock);
+	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_HORIZON_MARK, STAT_PACED);
+	fixture("more than twice the horizon");
+	clock_at(s, clock_ns() + 2100 * MS, 100000000);
+	expect_dropped(&in, s);
+	fixture("the cost of one packet");
+	clock_at(s, clock_ns() + 50000 * MS, 100000000);
+	expect_dropped(&in, s);
+}
+
 /* It has a window of its own. */
 Test(egress, departure__tcp_is_never_dropped_or_marked)
 {
@@ -1817,7 +1841,7 @@ Test(egress, departure_udp__of_a_wild_clock)
 	enforce_with_fq();
 	horizon_set(100 * MS, 0);
 	run(EGRESS, &in);
-	clock_at(s, clock_ns() + 60000 * MS, 100000000);
+	clock_at(s, clock_ns() + 70000 * MS, 100000000);
 	expect_counted(STAT_TX_DATA);
 	before = clock_ns();
 	r = run(EGRESS, &in);
