@@ -680,6 +680,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 			rwnd_ask_socket(ctx, f, &p->key, p->v6);
 		}
 	}
+	if (p->syn) /* a new connection, whatever ended by these ports */
+		f->flags &= ~FLOW_F_CLOSED;
 	if (p->fin || p->rst)
 		f->flags |= FLOW_F_CLOSED;
 	if (f->flags & FLOW_F_TUNNEL) {

@@ -1526,6 +1526,25 @@ Test(egress, flow__fin_and_rst_close_it)
 	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_HANDSHAKE);
 }
 
+/* A connection by the same ports, in either direction, is a new one. Data alone may have been sent before. */
+Test(egress, flow__a_syn_opens_it_again)
+{
+	static const __u8 syns[] = { SYN, SYN | ACK };
+	struct frame rst = tcp(.flags = RST), data = tcp(.payload = 1), syn;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(syns); i++) {
+		fixture("flags %#x", syns[i]);
+		syn = tcp(.flags = syns[i]);
+		run(EGRESS, &rst);
+		run(EGRESS, &data);
+		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+		run(EGRESS, &syn);
+		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
+		expect_counted(STAT_TX_HANDSHAKE, STAT_TX_DATA, STAT_TX_HANDSHAKE);
+	}
+}
+
 Test(egress_small, flow_map_full__is_untouched)
 {
 	struct frame first = tcp(.payload = 100), second = tcp(.payload = 100, .sport = 7),
