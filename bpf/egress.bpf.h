@@ -104,8 +104,8 @@ CORE_GLOBAL int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	p->key.local = ip.src;
 	p->key.remote = ip.dst;
 	p->key.proto = ip.proto;
-	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP). */
-	if (ip.total >= ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
+	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP) and says 0. */
+	if (ip.total > ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
 		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
 	p->payload_bytes = ctx->len - p->pad_bytes > p->hdr_bytes ?
 				   ctx->len - p->pad_bytes - p->hdr_bytes : 0;
