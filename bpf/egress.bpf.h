@@ -101,14 +101,15 @@ CORE_GLOBAL int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	} else {
 		return STAT_TX_OTHER;
 	}
-	p->key.local = ip.src;
-	p->key.remote = ip.dst;
-	p->key.proto = ip.proto;
 	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP) and says 0. */
 	if (ip.total > ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
 		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
-	p->payload_bytes = ctx->len - p->pad_bytes > p->hdr_bytes ?
-				   ctx->len - p->pad_bytes - p->hdr_bytes : 0;
+	if (p->hdr_bytes > ctx->len - p->pad_bytes)
+		return STAT_TX_OTHER;
+	p->key.local = ip.src;
+	p->key.remote = ip.dst;
+	p->key.proto = ip.proto;
+	p->payload_bytes = ctx->len - p->pad_bytes - p->hdr_bytes;
 	p->tos = ip.tos;
 	p->df = ip.df;
 	p->v6 = ip.v6;

@@ -676,6 +676,37 @@ Test(egress, truncated__is_untouched)
 	}
 }
 
+/* A TCP header, or one of UDP, that the IP packet has no room for. An echo that waits does not go with it. */
+Test(egress, truncated__header_by_its_own_length)
+{
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6 };
+		unsigned int l4 = 14 + (v6 ? 40 : 20), n;
+		struct frame in = tcp(.v6 = v6, .payload = 1000);
+
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		for (n = 0; n < 40; n++) {
+			fixture("IPv%d, %u bytes for 40", v6 ? 6 : 4, n);
+			echo_waits(s, 0);
+			in = tcp(.v6 = v6, .payload = n);
+			in.b[l4 + 12] = 15 << 4;
+			expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+			expect_eq(flow_get(s).mss, 1000);
+		}
+		fixture("IPv%d, as many", v6 ? 6 : 4);
+		in = tcp(.v6 = v6, .payload = n);
+		in.b[l4 + 12] = 15 << 4;
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		expect_eq(flow_get(s).mss, 1000);
+		fixture("IPv%d, padding", v6 ? 6 : 4);
+		in = udp(.v6 = v6, .payload = 30);
+		put16(in.b + (v6 ? 18 : 16), v6 ? 7 : 27);
+		expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+	}
+}
+
 /* Short frames of bridged machines carry padding; the sink tells it from the packet by its length. */
 Test(egress, padding__is_not_payload)
 {
