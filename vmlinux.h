@@ -282,7 +282,7 @@ typedef struct {
 struct net_device {
 	int ifindex;
 	possible_net_t nd_net;
-	unsigned int num_tx_queues;
+	unsigned int real_num_tx_queues;
 	struct netdev_queue *_tx;
 	struct Qdisc *qdisc;
 };

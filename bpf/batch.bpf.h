@@ -132,8 +132,8 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 	if (ctx_load(ctx, m->offset + WIRE_HDR_BYTES, text->report, bytes))
 		return STAT_RX_TRUNCATED;
 	from->auth_seq = 0;
-	if (ctl->auth) {
-		int wrong = batch_auth(ctx, m, text, &from->auth_seq);
+	if (ctl->auth || m->hdr.flags & WIRE_F_AUTH) {
+		int wrong = ctl->auth ? batch_auth(ctx, m, text, &from->auth_seq) : STAT_RX_BAD_AUTH;
 
 		if (wrong)
 			return wrong;

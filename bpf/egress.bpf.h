@@ -101,14 +101,15 @@ CORE_GLOBAL int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	} else {
 		return STAT_TX_OTHER;
 	}
+	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP) and says 0. */
+	if (ip.total > ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
+		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
+	if (p->hdr_bytes > ctx->len - p->pad_bytes)
+		return STAT_TX_OTHER;
 	p->key.local = ip.src;
 	p->key.remote = ip.dst;
 	p->key.proto = ip.proto;
-	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP). */
-	if (ip.total >= ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
-		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
-	p->payload_bytes = ctx->len - p->pad_bytes > p->hdr_bytes ?
-				   ctx->len - p->pad_bytes - p->hdr_bytes : 0;
+	p->payload_bytes = ctx->len - p->pad_bytes - p->hdr_bytes;
 	p->tos = ip.tos;
 	p->df = ip.df;
 	p->v6 = ip.v6;
@@ -680,6 +681,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 			rwnd_ask_socket(ctx, f, &p->key, p->v6);
 		}
 	}
+	if (p->syn) /* a new connection, whatever ended by these ports */
+		f->flags &= ~FLOW_F_CLOSED;
 	if (p->fin || p->rst)
 		f->flags |= FLOW_F_CLOSED;
 	if (f->flags & FLOW_F_TUNNEL) {

@@ -10,6 +10,8 @@
  *  2. N, which comes along, becomes W_AI where the receiver's port is the bottleneck.
  *  3. All of it under the flow's lock, which a CPU that finds it taken does not wait for.
  */
+#define FEEDBACK_BEHIND_MAX 0xe0000000U /* of W, and of what waits in fq: more than 1 s of 25 Gbit/s */
+
 static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP_BYTES])
 {
 	int i;
@@ -99,6 +101,19 @@ static inline int feedback_is_needless(const struct flow *f, const struct feedba
 	       fb->now_ns < f->last_fb_ns + hpcc_idle_ns(f->params.t_ns);
 }
 
+/*
+ * The position of which the wire has 32 bits: in the FEEDBACK_BEHIND_MAX up to sent, the last packet given out. What is
+ * not there is ahead: the flow was carried over by a daemon that did not see its last packets, by less than the other
+ * 512 MB. Or it is of another life of the flow, from before the first byte of this one. Either is taken for sent: the
+ * network was seen, and a position that nothing reaches would be the end of all rounds.
+ */
+static inline __u64 feedback_position(__u64 sent, __u32 wire)
+{
+	__u32 behind = (__u32)sent - wire;
+
+	return behind <= sent && behind <= FEEDBACK_BEHIND_MAX ? sent - behind : sent;
+}
+
 /* Feedback into Algorithm 1, or Swift where the path stamps nothing. */
 CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 {
@@ -132,9 +147,8 @@ CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 	ack->hops = fb->hops;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(fb->hop[i]));
-	/* The 32 bits on the wire name a position in the 4 GB before the last packet given out. */
 	ack->snd_nxt = *(volatile __u64 *)&f->tx_bytes;
-	ack->seq = ack->snd_nxt - (__u32)((__u32)ack->snd_nxt - fb->seq);
+	ack->seq = feedback_position(ack->snd_nxt, fb->seq);
 	/*
 	 * What still waits in fq for its departure time will see the network after this update: a round
 	 * ends with the first of it, not with what follows it. What collected this has left.

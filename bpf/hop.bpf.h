@@ -32,7 +32,10 @@ static inline int qdisc_add(struct Qdisc *q, struct qdisc_state *s)
 	return 0;
 }
 
-/* The root qdisc of the packet's device; below mq the sum over the queues. */
+/*
+ * The root qdisc of the packet's device; below mq the sum over the queues in use. A device may have more, for as many
+ * CPUs as there could be: those carry the kernel's pfifo_fast, whatever the others have, and nothing goes by them.
+ */
 static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
 {
 	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
@@ -47,7 +50,7 @@ static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
 	if (!root || !(root->flags & TCQ_F_MQROOT))
 		return qdisc_add(root, s);
 	txq = (__u64)dev->_tx;
-	for (i = 0; i < HOP_MAX_QUEUES && i < dev->num_tx_queues; i++) {
+	for (i = 0; i < HOP_MAX_QUEUES && i < dev->real_num_tx_queues; i++) {
 		struct netdev_queue *nq =
 			bpf_rdonly_cast((void *)(txq + i * bpf_core_type_size(struct netdev_queue)),
 					bpf_core_type_id_kernel(struct netdev_queue));

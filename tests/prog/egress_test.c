@@ -676,6 +676,37 @@ Test(egress, truncated__is_untouched)
 	}
 }
 
+/* A TCP header, or one of UDP, that the IP packet has no room for. An echo that waits does not go with it. */
+Test(egress, truncated__header_by_its_own_length)
+{
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6 };
+		unsigned int l4 = 14 + (v6 ? 40 : 20), n;
+		struct frame in = tcp(.v6 = v6, .payload = 1000);
+
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		for (n = 0; n < 40; n++) {
+			fixture("IPv%d, %u bytes for 40", v6 ? 6 : 4, n);
+			echo_waits(s, 0);
+			in = tcp(.v6 = v6, .payload = n);
+			in.b[l4 + 12] = 15 << 4;
+			expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+			expect_eq(flow_get(s).mss, 1000);
+		}
+		fixture("IPv%d, as many", v6 ? 6 : 4);
+		in = tcp(.v6 = v6, .payload = n);
+		in.b[l4 + 12] = 15 << 4;
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		expect_eq(flow_get(s).mss, 1000);
+		fixture("IPv%d, padding", v6 ? 6 : 4);
+		in = udp(.v6 = v6, .payload = 30);
+		put16(in.b + (v6 ? 18 : 16), v6 ? 7 : 27);
+		expect_untouched(EGRESS, &in, STAT_TX_OTHER);
+	}
+}
+
 /* Short frames of bridged machines carry padding; the sink tells it from the packet by its length. */
 Test(egress, padding__is_not_payload)
 {
@@ -1526,6 +1557,25 @@ Test(egress, flow__fin_and_rst_close_it)
 	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_HANDSHAKE);
 }
 
+/* A connection by the same ports, in either direction, is a new one. Data alone may have been sent before. */
+Test(egress, flow__a_syn_opens_it_again)
+{
+	static const __u8 syns[] = { SYN, SYN | ACK };
+	struct frame rst = tcp(.flags = RST), data = tcp(.payload = 1), syn;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(syns); i++) {
+		fixture("flags %#x", syns[i]);
+		syn = tcp(.flags = syns[i]);
+		run(EGRESS, &rst);
+		run(EGRESS, &data);
+		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+		run(EGRESS, &syn);
+		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
+		expect_counted(STAT_TX_HANDSHAKE, STAT_TX_DATA, STAT_TX_HANDSHAKE);
+	}
+}
+
 Test(egress_small, flow_map_full__is_untouched)
 {
 	struct frame first = tcp(.payload = 100), second = tcp(.payload = 100, .sport = 7),
@@ -1784,6 +1834,30 @@ Test(egress, departure_udp__beyond_the_horizon_is_marked)
 	}
 }
 
+/* Of the longest horizon, or after a packet of UDP_SEGMENT at a low R, which costs seconds. */
+Test(egress, departure_udp__of_a_clock_that_is_seconds_ahead)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000, .tos = ECT0 };
+	struct frame in = frame_of(s);
+	struct result r;
+	__u64 clock;
+
+	enforce_with_fq();
+	horizon_set(1000 * MS, 1);
+	run(EGRESS, &in);
+	clock = clock_ns() + 1900 * MS;
+	clock_at(s, clock, 100000000);
+	r = run(EGRESS, &in);
+	expect_eq(r.ctx.tstamp, clock);
+	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_HORIZON_MARK, STAT_PACED);
+	fixture("more than twice the horizon");
+	clock_at(s, clock_ns() + 2100 * MS, 100000000);
+	expect_dropped(&in, s);
+	fixture("the cost of one packet");
+	clock_at(s, clock_ns() + 50000 * MS, 100000000);
+	expect_dropped(&in, s);
+}
+
 /* It has a window of its own. */
 Test(egress, departure__tcp_is_never_dropped_or_marked)
 {
@@ -1817,7 +1891,7 @@ Test(egress, departure_udp__of_a_wild_clock)
 	enforce_with_fq();
 	horizon_set(100 * MS, 0);
 	run(EGRESS, &in);
-	clock_at(s, clock_ns() + 60000 * MS, 100000000);
+	clock_at(s, clock_ns() + 70000 * MS, 100000000);
 	expect_counted(STAT_TX_DATA);
 	before = clock_ns();
 	r = run(EGRESS, &in);

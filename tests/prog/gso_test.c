@@ -72,10 +72,11 @@ static struct frame unfinished(struct ip_spec s, unsigned int payload)
 	unsigned int l4 = 14 + (s.v6 ? 40 : 20), len = head.len - l4 + payload, i;
 	__u32 sum = (s.udp ? 17 : 6) + len;
 
+	/* Of a packet that is longer than the field can say (BIG TCP) the length is 0. */
 	if (s.v6)
-		put16(head.b + 18, len);
+		put16(head.b + 18, len <= 0xffff ? len : 0);
 	else
-		put16(head.b + 16, 20 + len);
+		put16(head.b + 16, 20 + len <= 0xffff ? 20 + len : 0);
 	if (s.udp)
 		put16(head.b + l4 + 4, len);
 	frame_fix(&head);
@@ -106,7 +107,7 @@ static void send_gso(int fd, struct ip_spec s, unsigned int payload, unsigned in
 		.csum_start = l4,
 		.csum_offset = s.udp ? 6 : 16,
 	};
-	static __u8 data[1 << 16];
+	static __u8 data[1 << 17];
 	struct iovec iov[] = { { &vnet, sizeof(vnet) }, { head.b, head.len }, { data, payload } };
 	ssize_t n;
 
@@ -572,6 +573,28 @@ Test(gso, too_long__to_the_byte)
 		send_gso(fd, s, most + 1, 1000);
 		cr_assert(packet_catch(far, &got, 1000));
 		expect_eq(got.len, headers + 1000);
+		expect_counted_attached(STAT_TX_TOO_LONG);
+		while (packet_catch(far, &got, 20))
+			;
+	}
+}
+
+/* BIG TCP: what the IP header cannot say the length of is no padding. */
+Test(gso, too_long__of_a_length_that_is_not_told)
+{
+	struct frame got;
+	int fd, far;
+
+	link_make("");
+	link_attach(EGRESS, LINK_NEAR, 0);
+	fd = gso_socket(LINK_NEAR);
+	far = packet_socket(LINK_FAR);
+	tso_off(fd, LINK_NEAR);
+	FOR_V4_AND_V6(v6) {
+		struct ip_spec s = { .v6 = v6 };
+
+		hosts_strip(); /* not heard for a second it would be asked as well */
+		send_gso(fd, s, 100000, 1000);
 		expect_counted_attached(STAT_TX_TOO_LONG);
 		while (packet_catch(far, &got, 20))
 			;

@@ -3,7 +3,13 @@
  * bpf/hop.bpf.h: what a switch port writes into passing packets. hop_map takes the state of the queue
  * from the ports map, so its stamps can be told in advance; hop reads it from the qdisc.
  */
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "world.h"
@@ -458,6 +464,41 @@ Test(hop, qdisc__below_mq_the_sum_of_the_queues)
 	/* 64 kB in all, of which at most five packets a queue and second went at once */
 	expect_between((stamp & 0xffff) * 80 + ((stamp >> 16) & 0xfffff) * 128, 63500, 64500);
 	expect_between((stamp & 0xffff) * 80, 38000, 60000);
+}
+
+/* What ethtool -L does. */
+static void link_queues_use(unsigned int n)
+{
+	struct ethtool_channels c = { .cmd = ETHTOOL_GCHANNELS };
+	struct ifreq ifr = { .ifr_name = LINK_NEAR, .ifr_data = (void *)&c };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	cr_assert(!ioctl(fd, SIOCETHTOOL, &ifr), "channels of " LINK_NEAR ": %s", strerror(errno));
+	c.cmd = ETHTOOL_SCHANNELS;
+	c.tx_count = n;
+	cr_assert(!ioctl(fd, SIOCETHTOOL, &ifr), "%u channels for " LINK_NEAR ": %s", n, strerror(errno));
+	close(fd);
+}
+
+/* As a NIC is with fewer queues in use than it has: pfifo_fast is in the others, which is not readable. */
+Test(hop, qdisc__below_mq_of_the_queues_in_use)
+{
+	struct frame inner = tcp(.payload = 700), f = wrap(&inner, .room = 5);
+	__u32 ifindex;
+	int i;
+
+	world_needs(HOP);
+	ifindex = switch_link("numtxqueues 4");
+	link_queues_use(2);
+	sh("tc qdisc replace dev " LINK_NEAR " root handle 1: mq");
+	for (i = 1; i <= 2; i++)
+		sh("tc qdisc add dev " LINK_NEAR " parent 1:%d tbf rate 8kbit burst 5000 limit 1000000", i);
+	expect_qdisc_stamp(ifindex);
+	send_frames(20, 958);
+	expect_qdisc_stamp(ifindex);
+	fixture("with one more, of pfifo_fast");
+	link_queues_use(3);
+	expect_untouched(HOP, &f, STAT_HOP_NO_QUEUE, .ifindex = ifindex);
 }
 
 Test(hop, qdisc__that_cannot_be_read)
