@@ -460,7 +460,7 @@ int dataplane_detach(struct dataplane *dp)
 			if (!dp->fresh || ctl->epoch)
 				nanosleep(&linger, NULL);
 		}
-		cc_restore_default(ctl);
+		cc_restore_default(ctl, "as it was before");
 		ports_drop(dp, NULL);
 	}
 	cc_unregister(dp->pin_dir);
