@@ -173,7 +173,9 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	if (err == -ENODEV && r->found)
 		return;
 	if (err) {
-		probe_report_add(r, check, PROBE_MISSING, strerror(-err), "ip link");
+		probe_report_advise(r, check, PROBE_MISSING, strerror(-err), err == -ENODEV ?
+				    "name one that 'ip link' shows here, in this network namespace, or make it first" :
+				    "see whether 'ip -d link' and 'tc qdisc' can read it");
 		return;
 	}
 	if (link.type != ARPHRD_ETHER) {

@@ -189,6 +189,8 @@ operator__check_finds_what_is_missing_and_how_to_mend_it() {
 	ctl h1 check "$CASE_DIR/bad.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
 	expect "exit status with what is missing" $? -eq 3
 	expect "the interface" "$(found result eth9)" = missing
+	expect "a command that mends it" "$(found mend eth9)" = null
+	expect "what to do about it" "$(found advice eth9)" has "name one that 'ip link' shows here"
 	expect "the pins" "$(found mend pin_dir)" = "mkdir -p /sys/fs/bpf/none"
 	expect "the peer" "$(found result "peer 10.0.0.0/8")" = less
 	expect "authentication" "$(found mend auth)" has "/etc/sluice/key"
