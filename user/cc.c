@@ -54,15 +54,22 @@ void cc_unregister(const char *pin_dir)
 	unlink(path);
 }
 
-void cc_restore_default(struct control *ctl)
+void cc_restore_default(struct control *ctl, const char *why)
 {
 	char now[64];
+	int err;
 
 	if (!ctl->cc_default[0])
 		return;
 	/* Only if it is still what we set: an administrator's later choice stands. */
-	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, ctl->cc_name))
-		sysctl_write(ctl->cc_default);
+	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, ctl->cc_name)) {
+		err = sysctl_write(ctl->cc_default);
+		if (err)
+			msg("tcp: default congestion control: stays %s: %s: run 'sysctl net.ipv4.tcp_congestion_control=%s'",
+			    now, strerror(-err), ctl->cc_default);
+		else
+			msg_info("tcp: default congestion control: %s -> %s, %s", now, ctl->cc_default, why);
+	}
 	ctl->cc_default[0] = 0;
 }
 
@@ -132,8 +139,9 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		bpf_link__destroy(link);
 	}
 	if (ctl->cc_name[0] && !alone) {
-		msg_info("tcp: congestion control: %s -> %s", ctl->cc_name, c->tcp.name ?: "none");
-		cc_restore_default(ctl);
+		msg_info("tcp: congestion control: %s -> %s, as the configuration has it", ctl->cc_name,
+			 c->tcp.name ?: "none");
+		cc_restore_default(ctl, "which was there before");
 		cc_unregister(dp->pin_dir);
 	}
 	if (c->tcp.name && !alone) {
@@ -160,7 +168,8 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 	int err;
 
 	if (!c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE) {
-		cc_restore_default(dp->pins.ctl);
+		cc_restore_default(dp->pins.ctl, c->mode != MODE_ENFORCE ? "as the mode is not enforce" :
+								   "as the configuration has no tcp: default");
 		return 0;
 	}
 	err = sysctl_read(now, sizeof(now));
@@ -176,7 +185,7 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 		msg("tcp: making '%s' the default congestion control: %s", c->tcp.name, strerror(-err));
 		return err;
 	}
-	msg_info("tcp: default congestion control: %s -> %s", now, c->tcp.name);
+	msg_info("tcp: default congestion control: %s -> %s, by tcp: default in mode enforce", now, c->tcp.name);
 	snprintf(dp->pins.ctl->cc_default, sizeof(dp->pins.ctl->cc_default), "%.15s", now);
 	return 0;
 }

@@ -46,8 +46,11 @@ static int pin_dir_lock(struct dataplane *dp, const char *dir)
 		return err;
 	}
 	dp->lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dp->lock_fd < 0)
-		return -errno;
+	if (dp->lock_fd < 0) {
+		err = -errno;
+		msg("%s: %s: run it as root, or as who owns it", dir, strerror(-err));
+		return err;
+	}
 	if (flock(dp->lock_fd, LOCK_EX | LOCK_NB)) {
 		msg("%s: another sluiced works there: stop it, or give this one another pin_dir", dir);
 		return -EBUSY;
@@ -458,7 +461,7 @@ int dataplane_detach(struct dataplane *dp)
 			if (!dp->fresh || ctl->epoch)
 				nanosleep(&linger, NULL);
 		}
-		cc_restore_default(ctl);
+		cc_restore_default(ctl, "as it was before");
 		ports_drop(dp, NULL);
 	}
 	cc_unregister(dp->pin_dir);
@@ -492,11 +495,16 @@ int dataplane_detach_dir(const char *pin_dir)
 {
 	struct dataplane *dp;
 	struct leftover l;
+	char caps[96];
 	int err;
 
-	if (access(pin_dir, F_OK)) {
+	if (access(pin_dir, F_OK) && errno == ENOENT) {
 		msg("%s: nothing is pinned there", pin_dir);
 		return EXIT_DONE;
+	}
+	if (*caps_missing(caps, sizeof(caps), CAPS_DETACH)) {
+		msg("%s: --detach needs %s: run it as root, or give it these capabilities; nothing was changed", pin_dir, caps);
+		return EXIT_FAILED;
 	}
 	dp = calloc(1, sizeof(*dp));
 	if (!dp)

@@ -147,7 +147,8 @@ int cc_register(struct dataplane *dp, const struct config *c);
 void cc_unregister(const char *pin_dir);
 /* The default follows the mode: only where windows are enforced does it gain anything. */
 int cc_default_apply(struct dataplane *dp, const struct config *c);
-void cc_restore_default(struct control *ctl);
+/* why: for who reads the journal. */
+void cc_restore_default(struct control *ctl, const char *why);
 
 /* --- pods.c --- */
 

@@ -12,6 +12,9 @@
 #include "config.h"
 #include "show.h"
 
+#define LAST_MIN 24	/* columns of the screen below which a line's last column goes to lines of its own, */
+#define LAST_INDENT 4	/* as far to the right */
+
 enum when { ALWAYS, WATCHED, ONCE };
 
 struct column {
@@ -189,6 +192,37 @@ void words_print(const char *text, unsigned int at, unsigned int indent)
 		text += n + (text[n] == ' ');
 	}
 	puts("");
+}
+
+/* The same words with one space in between, for where they do not line up anyway; what is in front of them stays. */
+static void spaces_squeeze(char *text)
+{
+	char *to = text + strspn(text, " ");
+	const char *from = to;
+
+	for (; *from; from++)
+		if (*from != ' ' || (from[1] && from[1] != ' '))
+			*to++ = *from;
+	*to = 0;
+}
+
+void line_print(const char *left, const char *last)
+{
+	unsigned int columns, lines, at = strlen(left), lead;
+	char text[256];
+
+	screen_size(&columns, &lines);
+	if (!columns || columns >= at + LAST_MIN || columns >= at + strlen(last)) {
+		fputs(left, stdout);
+		words_print(last, at, at);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s", left);
+	spaces_squeeze(text);
+	lead = strspn(text, " ");
+	if (text[lead])
+		words_print(text + lead, printf("%*s", lead, ""), lead);
+	words_print(last, printf("%*s", LAST_INDENT, ""), LAST_INDENT);
 }
 
 void screen_size(unsigned int *columns_of, unsigned int *lines)

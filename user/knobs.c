@@ -165,7 +165,7 @@ static int knobs_show(const struct control *c)
 {
 	struct json_object *o = show_options.json ? json_object_new_object() : NULL;
 	const struct knob *k;
-	char text[64];
+	char text[64], left[96], last[192];
 
 	for (k = knobs; k->name; k++) {
 		if (o) {
@@ -173,7 +173,9 @@ static int knobs_show(const struct control *c)
 			continue;
 		}
 		k->format(k->get(c), text, sizeof(text));
-		printf("%-16s %-18s %s: %s\n", k->name, text, k->help, k->values);
+		snprintf(left, sizeof(left), "%-16s %-18s ", k->name, text);
+		snprintf(last, sizeof(last), "%s: %s", k->help, k->values);
+		line_print(left, last);
 	}
 	return o ? show_json(o) : EXIT_DONE;
 }

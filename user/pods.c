@@ -220,7 +220,7 @@ void pods_follow(struct dataplane *dp, const struct config *c)
 		return;
 	}
 	if (stamped != dp->pods_stamped)
-		msg_info("pods with a queue: %u -> %u", dp->pods_stamped, stamped);
+		msg_info("pods with a queue: %u -> %u, by the tbf of their veths", dp->pods_stamped, stamped);
 	dp->pods_stamped = stamped;
 	pods_forget(dp);
 	dp->pods = p.now;

@@ -331,7 +331,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	struct bpf_program *in;
 	struct sluice_bpf *s;
 	struct link_info link;
-	int err, made = 0, had, had_pauses;
+	int err, made = 0, taken, had, had_pauses;
 
 	err = link_get(i->name, &link);
 	if (err) {
@@ -354,8 +354,10 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		err = routes_prepare(dp, &link, c);
 		if (err && !had)
 			goto remove;
-		if (had)
-			route_remove_ours(link.ifindex, route_is_wanted, c);
+		taken = had ? route_remove_ours(link.ifindex, route_is_wanted, c) : 0;
+		if (taken > 0)
+			msg_info("%s: routes of ours: %d removed, as their prefixes are no peers of the configuration any more",
+				 i->name, taken);
 	}
 	err = clsact_make(link.ifindex, &made);
 	if (err) {
@@ -548,7 +550,7 @@ int ports_follow(struct dataplane *dp, const struct config *c)
 			msg_info("%s: departure times: %s (the qdisc changed)", i->name,
 				 now.flags & PORT_F_EDT ? "off -> on" : "on -> off");
 		if (now.mtu != port.mtu)
-			msg_info("%s: MTU: %u -> %u", i->name, port.mtu, now.mtu);
+			msg_info("%s: MTU: %u -> %u, by the interface: routes to peers go by it", i->name, port.mtu, now.mtu);
 		if (now.speed_bps != port.speed_bps)
 			msg_info("%s: speed: %.0f -> %.0f Mbit/s, by the driver: first windows and R go by it", i->name,
 				 port.speed_bps / 1e6, now.speed_bps / 1e6);

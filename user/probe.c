@@ -28,16 +28,21 @@ static void report_put(struct probe_report *r, const char *check, enum probe_res
 		       const char *mend, const char *advice)
 {
 	static const char *const words[] = { "ok", "less", "missing" };
+	char left[160], last[640];
 	struct json_object *o;
 
 	if (result > r->worst)
 		r->worst = result;
 	if (!r->list) {
-		printf("%-8s %-24s %s\n", words[result], check, detail);
+		snprintf(left, sizeof(left), "%-8s %-24s ", words[result], check);
+		line_print(left, detail);
+		snprintf(left, sizeof(left), "%34s", "");
+		snprintf(last, sizeof(last), "to mend: %s", mend ?: "");
 		if (mend && *mend)
-			printf("%-8s %-24s to mend: %s\n", "", "", mend);
+			line_print(left, last);
+		snprintf(last, sizeof(last), "to do: %s", advice ?: "");
 		if (advice && *advice)
-			printf("%-8s %-24s to do: %s\n", "", "", advice);
+			line_print(left, last);
 		return;
 	}
 	o = json_object_new_object();
@@ -168,7 +173,9 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	if (err == -ENODEV && r->found)
 		return;
 	if (err) {
-		probe_report_add(r, check, PROBE_MISSING, strerror(-err), "ip link");
+		probe_report_advise(r, check, PROBE_MISSING, strerror(-err), err == -ENODEV ?
+				    "name one that 'ip link' shows here, in this network namespace, or make it first" :
+				    "see whether 'ip -d link' and 'tc qdisc' can read it");
 		return;
 	}
 	if (link.type != ARPHRD_ETHER) {

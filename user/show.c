@@ -87,6 +87,7 @@ static void status_classes(__u32 ifindex, const struct pins *p, struct json_obje
 	struct json_object *list, *class;
 	struct port_classes c;
 	struct class_queue q;
+	char left[64], text[128];
 
 	if (bpf_map_lookup_elem(p->classes, &ifindex, &c))
 		return;
@@ -95,8 +96,11 @@ static void status_classes(__u32 ifindex, const struct pins *p, struct json_obje
 		if (bpf_map_lookup_elem(p->class_queues, &key, &q))
 			continue;
 		if (!o) {
-			printf("    class %-10u %15.0f Mbit/s  backlog %llu bytes, sojourn %llu us\n", key.class + 1,
-			       c.share[key.class].bps / 1e6, q.backlog_bytes, q.sojourn_ns / 1000);
+			snprintf(left, sizeof(left), "    class %-10u %15.0f Mbit/s  ", key.class + 1,
+				 c.share[key.class].bps / 1e6);
+			snprintf(text, sizeof(text), "backlog %llu bytes, sojourn %llu us", q.backlog_bytes,
+				 q.sojourn_ns / 1000);
+			line_print(left, text);
 			continue;
 		}
 		class = json_object_new_object();
@@ -115,15 +119,18 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 {
 	const struct status_ctx *s = ctx;
 	struct json_object *list = s->list, *o;
+	char left[64], text[128], id[24] = "";
 
 	if (!list) {
-		printf("  %-16s %-6s %8.0f Mbit/s  MTU %u  %s", port->name, port_role(port), port->speed_bps / 1e6, port->mtu,
-		       port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq");
 		if (port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD))
-			printf("  id %u", port->switch_id);
-		if (port->flags & PORT_F_HOST)
-			printf("  sink at %s", port_sink(port));
-		puts("");
+			snprintf(id, sizeof(id), "  id %u", port->switch_id);
+		snprintf(left, sizeof(left), "  %-16s %-6s %8.0f Mbit/s  ", port->name, port_role(port),
+			 port->speed_bps / 1e6);
+		snprintf(text, sizeof(text), "MTU %u  %s%s%s%s", port->mtu,
+			 port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq", id,
+			 port->flags & PORT_F_HOST ? "  sink at " : "",
+			 port->flags & PORT_F_HOST ? port_sink(port) : "");
+		line_print(left, text);
 		status_classes(ifindex, s->pins, NULL);
 		return 0;
 	}
@@ -157,7 +164,7 @@ int cmd_status(int argc, char **argv)
 	struct control c;
 	unsigned int flows = 0;
 	struct json_object *o, *ports;
-	char rack[INET_ADDRSTRLEN];
+	char rack[INET_ADDRSTRLEN], text[512];
 	double age;
 	int err;
 
@@ -192,13 +199,15 @@ int cmd_status(int argc, char **argv)
 		pins_close(&p);
 		return show_json(o);
 	}
-	printf("mode %s%s, pins in %s\n", mode_name(c.mode), c.bypass ? ", BYPASS ON" : "",
-	       show_options.pin_dir);
+	snprintf(text, sizeof(text), "mode %s%s, pins in %s", mode_name(c.mode), c.bypass ? ", BYPASS ON" : "",
+		 show_options.pin_dir);
+	line_print("", text);
 	if (age < 3)
-		printf("sluiced: running, pid %u\n", c.pid);
+		snprintf(text, sizeof(text), "running, pid %u", c.pid);
 	else
-		printf("sluiced: no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them\n",
-		       age, c.pid);
+		snprintf(text, sizeof(text), "no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them",
+			 age, c.pid);
+	line_print("sluiced: ", text);
 	if (c.tor)
 		printf("HierCC: rack %s\n", inet_ntop(AF_INET, &c.tor, rack, sizeof(rack)));
 	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
@@ -333,6 +342,7 @@ int cmd_stats(int argc, char **argv)
 {
 	__u64 stats[STAT_MAX];
 	struct json_object *o;
+	char left[64];
 	struct pins p;
 	int err, i, all;
 
@@ -356,9 +366,12 @@ int cmd_stats(int argc, char **argv)
 			add_u64(o, stat_names[i], stats[i]);
 		return show_json(o);
 	}
-	for (i = 0; i < STAT_MAX; i++)
-		if (stats[i] || all)
-			printf("%-18s %14llu  %s\n", stat_names[i], stats[i], stat_help[i]);
+	for (i = 0; i < STAT_MAX; i++) {
+		if (!stats[i] && !all)
+			continue;
+		snprintf(left, sizeof(left), "%-18s %14llu  ", stat_names[i], stats[i]);
+		line_print(left, stat_help[i]);
+	}
 	return EXIT_DONE;
 }
 

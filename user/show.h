@@ -34,6 +34,8 @@ void screen_size(unsigned int *columns, unsigned int *lines);
  * behind indent columns; elsewhere a line is a line.
  */
 void words_print(const char *text, unsigned int at, unsigned int indent);
+/* A line whose last column has many words: they are kept within a terminal, if need be below what is left of them. */
+void line_print(const char *left, const char *last);
 /*
  * A table. rank: 0 for the column that has to be there, then 1, 2, ..., each once: where a terminal has no room for all,
  * the highest are left out. Elsewhere a line is a line.

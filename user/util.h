@@ -45,6 +45,7 @@ const char *msg_said(void);
 const char *caps_missing(char *buf, size_t size, __u64 caps);
 #define CAPS_READ (1ULL << CAP_BPF)
 #define CAPS_LOAD (1ULL << CAP_BPF | 1ULL << CAP_PERFMON | 1ULL << CAP_NET_ADMIN)
+#define CAPS_DETACH (1ULL << CAP_BPF | 1ULL << CAP_NET_ADMIN)
 #define CAPS_RUN (CAPS_LOAD | 1ULL << CAP_NET_RAW)
 
 __u64 now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */

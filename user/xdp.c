@@ -190,18 +190,21 @@ int xdp_try(void)
 	return err;
 }
 
+static const char *sink_name(enum xdp_attach_mode mode)
+{
+	return mode == XDP_MODE_SKB ? "generic XDP" : mode == XDP_MODE_UNSPEC ? "tc" : "native XDP";
+}
+
 static void say_why(const char *name, enum xdp_attach_mode mode, int err)
 {
-	const char *what = mode == XDP_MODE_SKB ? "generic" : "native";
-
 	if (err == -EBUSY || err == -EEXIST)
 		msg("%s: another XDP program is there, and cannot be shared with: telemetry is taken off at tc; to have it at XDP, load that program with xdp-loader (libxdp 1.5.5 or newer), or take it off, and send SIGHUP",
 		    name);
 	else if (err == -EOPNOTSUPP)
-		msg("%s: its driver has no %s XDP: telemetry is taken off at tc", name, what);
+		msg("%s: its driver has no %s: telemetry is taken off at tc", name, sink_name(mode));
 	else
-		msg("%s: attaching to %s XDP: %s: telemetry is taken off at tc; --verbose shows more", name,
-		    what, strerror(-err));
+		msg("%s: attaching to %s: %s: telemetry is taken off at tc; --verbose shows more", name,
+		    sink_name(mode), strerror(-err));
 }
 
 /* libxdp and we look programs up by their number, which takes CAP_SYS_ADMIN. */
@@ -215,7 +218,7 @@ static int numbers_are_allowed(void)
 __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct config_interface *i,
 		const struct link_info *link, int loud)
 {
-	enum xdp_attach_mode mode = XDP_MODE_NATIVE, now;
+	enum xdp_attach_mode mode = XDP_MODE_NATIVE, now, was = XDP_MODE_UNSPEC;
 	__u32 stats_id = map_id(dp->pins.stats), flags = PORT_F_XDP;
 	struct link_stack stack;
 	int err, alone = 0;
@@ -228,8 +231,12 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 		mode = XDP_MODE_UNSPEC;
 	if (now && (now != mode || !dp->running)) {
 		xdp_remove(link->ifindex, stats_id);
+		was = now != mode ? now : XDP_MODE_UNSPEC;
 		now = XDP_MODE_UNSPEC;
 	}
+	if (!mode && was)
+		msg_info("%s: telemetry is taken off at %s -> %s, as xdp in the configuration has it", i->name,
+			 sink_name(was), sink_name(mode));
 	if (!mode) {
 		if (loud && i->xdp == CONFIG_XDP_AUTO)
 			msg_info("%s: a virtual link: telemetry is taken off at tc, not at XDP", i->name);
@@ -250,8 +257,8 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 			return 0;
 		}
 		mode_now(link->ifindex, stats_id, &alone);
-		msg_info("%s: telemetry is taken off at %s XDP%s", i->name,
-			 mode == XDP_MODE_SKB ? "generic" : "native",
+		msg_info("%s: telemetry is taken off at %s%s%s%s", i->name, was ? sink_name(was) : "",
+			 was ? " -> " : "", sink_name(mode),
 			 alone ? ", alone: other XDP programs find the place taken" : "");
 	}
 	/* A virtual driver may need help at the other end, and a NIC takes the tag of a VLAN off. */

@@ -64,10 +64,12 @@ control__default_stays_where_proc_sys_is_read_only() {
 
 # enforce -> dry-run -> observe -> enforce. cwnd is W in segments in enforce only.
 control__modes_by_sighup_under_load() {
-	local w feedbacks
+	local w feedbacks before
 
 	net_up
+	before=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
 	daemon_start h1 h2 sw
+	expect_said h1 "default congestion control: $before -> ssys_h1, by tcp: default in mode enforce"
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -75,6 +77,7 @@ control__modes_by_sighup_under_load() {
 
 	host_config h1 "mode: dry-run" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "mode enforce -> dry-run"
+	expect_said h1 "default congestion control: ssys_h1 -> $before, as the mode is not enforce"
 	expect "mode" "$(status_of h1 .mode)" = dry-run
 	wait_for 20 "cwnd grows past W" control_cwnd_more_than 24
 	flow_soon h1 "W < W_init, computed all the same," '.w_bytes < .w_init_bytes' true
@@ -98,6 +101,8 @@ control__modes_by_sighup_under_load() {
 	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ssys_h1
 	bulk_unharmed
 	bulk_stop
+	daemon_stop h1
+	expect_said h1 "default congestion control: ssys_h1 -> $before, as it was before"
 }
 
 control_cwnd_at_most() { (($(bulk_field cwnd) <= $1)); }
@@ -181,6 +186,7 @@ control__interfaces_and_peers_by_sighup() {
 	host_config h1 "peers: [{prefix: 10.0.0.0/8, base_rtt: 3ms, variant: vai-sf, telemetry: rtt}]" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "reloaded"
 	expect "route of the prefix that is gone" "$(net_route h1 fd00::/16)" = ""
+	expect_said h1 "eth0: routes of ours: 1 removed, as their prefixes are no peers of the configuration any more"
 	expect "route of the prefix that stays" "$(net_route h1 10.0.0.0/8)" has "mtu 1348"
 	bulk_start h1 10.2.0.2
 	flow_soon h1 "base RTT" .base_rtt_ns 3000000

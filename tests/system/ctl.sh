@@ -125,6 +125,16 @@ ctl__as_nobody() {
 	expect "exit status of sluiced as nobody" $? -eq 1
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "it needs CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, CAP_NET_RAW: run it as root"
 	! compgen -G "$PINS/ssys-nobody/*" >/dev/null || fail "it left pins"
+	# Where everybody may look for the pins, and where nobody may.
+	as_nobody sluiced --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of --detach as nobody" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "--detach needs CAP_BPF, CAP_NET_ADMIN: run it as root"
+	unshare -m --propagation unchanged bash -c "$(declare -p NOBODY WORK); $(declare -f as_nobody)
+		mount --make-rprivate /sys && mount -t bpf -o mode=0700 bpf $PINS || exit 9
+		as_nobody sluiced --detach --pin-dir $PINS/ssys-h1" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of --detach as nobody, with a bpffs that is root's alone" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "--detach needs CAP_BPF, CAP_NET_ADMIN: run it as root"
+	expect "filters after it" "$(filters_of)" has ingress
 }
 
 # Recorded feedback needs neither a daemon nor root.

@@ -154,7 +154,7 @@ interface__mtu_changes_under_load() {
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	net_in h1 ip link set eth0 mtu 1400
-	wait_for 20 "sluiced says so" said h1 "MTU: 1500 -> 1400"
+	wait_for 20 "sluiced says so" said h1 "MTU: 1500 -> 1400, by the interface"
 	status_soon h1 "MTU in the status" '.interfaces[0].mtu_bytes' 1400
 	wait_for 20 "the route has room" interface_room 10.0.0.0/8 1248
 	wait_for 20 "and that of IPv6" interface_room fd00::/16 1280

@@ -113,6 +113,7 @@ node__veths_with_a_queue_are_found_and_stamped() {
 	node_config h2
 	daemon_start h1 h2 sw
 	node_pods_soon h2 to-pod2
+	expect_said h2 "pods with a queue: 0 -> 1, by the tbf of their veths"
 	expect "filter of a veth without a queue" "$(net_in h2 tc qdisc show dev to-pod1)" has-no clsact
 	expect "its id" "$(status_of h2 '.interfaces[] | select(.name == "to-pod2") | .switch_id')" -eq 1024
 	expect "its speed" "$(status_of h2 '.interfaces[] | select(.name == "to-pod2") | .speed_bps')" -eq 20000000

@@ -189,6 +189,8 @@ operator__check_finds_what_is_missing_and_how_to_mend_it() {
 	ctl h1 check "$CASE_DIR/bad.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
 	expect "exit status with what is missing" $? -eq 3
 	expect "the interface" "$(found result eth9)" = missing
+	expect "a command that mends it" "$(found mend eth9)" = null
+	expect "what to do about it" "$(found advice eth9)" has "name one that 'ip link' shows here"
 	expect "the pins" "$(found mend pin_dir)" = "mkdir -p /sys/fs/bpf/none"
 	expect "the peer" "$(found result "peer 10.0.0.0/8")" = less
 	expect "authentication" "$(found mend auth)" has "/etc/sluice/key"
@@ -392,6 +394,29 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 		expect "words of int in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has " us <- bottleneck"
 	done
 	bulk_stop
+}
+
+# What has a sentence at the end of its lines: it goes on in the next.
+operator__sentences_fit_a_narrow_terminal() {
+	net_up
+	switch_config | sed '/name: p2/s/}/, classes: [{share: 90%}, {dscp: [8], share: 10%}]}/' >"$CASE_DIR/sw.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	transfer h1 10.2.0.2 -n 300K
+	fits_terminals h1 "stats --all" "tx_data +[0-9]+"
+	expect "words of stats in 80 columns" "$(xargs -d '\n' <"$CASE_DIR/terminal.txt" | tr -s ' ')" has "$(ctl h1 stats --all |
+		sed -n 's/^tx_no_peer *[0-9]* *//p')"
+	fits_terminals h1 status "^  eth0 +host +100 Mbit/s"
+	fits_terminals sw status "^    class 2 +10 Mbit/s"
+	fits_terminals h1 set "^receive_window +true"
+	fits_terminals h1 probe "^(ok|less) +eth0 mtu"
+	# A path is one word.
+	cp "$CASE_DIR/h1.yaml" "$WORK/a.yaml"
+	fits_terminals h1 "check $WORK/a.yaml" "^ok +peer fd00::/16"
+	daemon_kill h1
+	sleep 3.5
+	fits_terminals h1 status "start it again|adopt them"
+	daemon_start h1
 }
 
 # archived FILE: of the archive.

@@ -169,7 +169,7 @@ maps_of() {
 }
 
 xdp__follows_sighup() {
-	local word sink
+	local word sink was="native XDP"
 
 	xdp_up native
 	need_sink h2 "native XDP"
@@ -182,6 +182,8 @@ xdp__follows_sighup() {
 		sink="$word XDP"
 		[[ $word == native || $word == generic ]] || sink=tc
 		expect "sink with xdp: $word" "$(sink_of h2)" = "$sink"
+		[[ $was == tc || $sink == "$was" ]] || expect_said h2 "eth0: telemetry is taken off at $was -> $sink"
+		was=$sink
 		[[ $sink != tc ]] || expect "XDP with $word" "$(net_in h2 ip link show eth0)" has-no xdp
 		grows "packets stripped with xdp: $word" 20 stat_of h2 rx_data
 		[[ $sink == tc ]] || grows "of them by XDP" 20 stat_of h2 rx_xdp
