@@ -227,7 +227,10 @@ operator__clean_takes_off_what_was_left() {
 	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-none" clean >"$CASE_DIR/ctl.txt"
 	expect "what that says" "$(<"$CASE_DIR/ctl.txt")" has "stays          eth0 egress"
 	expect "filters" "$(filters_of)" = "$before"
-	ctl_text "removed        eth0 egress" clean
+	ctl h1 clean >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of clean" $? -eq 0
+	expect "what it prints" "$(<"$CASE_DIR/ctl.txt")" has "removed        eth0 egress"
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "default congestion control: ssys_h1 -> "
 	expect "filters" "$(filters_of)" = ""
 	! pins_left || fail "pins are left"
 
