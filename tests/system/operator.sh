@@ -422,6 +422,32 @@ operator__sentences_fit_a_narrow_terminal() {
 	daemon_start h1
 }
 
+# As docs/inspect.md has it: every pinned map, with its members by name. A ring has no entries, and layout is none's but ours.
+operator__every_pinned_map_can_be_read_by_bpftool() {
+	local path name type formatted
+
+	operator_up
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	for path in "$PINS"/ssys-h1/* "$PINS"/ssys-sw/*; do
+		name=${path##*/}
+		type=$(bpftool -j map show pinned "$path" 2>/dev/null | jq -r .type)
+		case $type in
+		'') [[ $name == *queue ]] || fail "$path is neither a map nor a link of the tracepoints" ;;
+		ringbuf) expect "ring buffers" "$name" = trace ;;
+		*)
+			bpftool -j map dump pinned "$path" >"$CASE_DIR/dump.json" 2>"$CASE_DIR/dump.log" ||
+				fail "bpftool cannot read $path: $(<"$CASE_DIR/dump.log")"
+			formatted=$(jq -r 'if length == 0 then "empty" else all(has("formatted")) end' "$CASE_DIR/dump.json")
+			[[ $name == layout ]] || expect "entries of $path by the names of their members" "$formatted" != false
+			[[ $name != @(flows|control|ports|stats|peers|hosts) || $path == *-sw/@(flows|peers|hosts) ]] ||
+				expect "entries of $path" "$formatted" = true
+			;;
+		esac
+	done
+	bulk_stop
+}
+
 # archived FILE: of the archive.
 archived() { tar xOf "$CASE_DIR/support.tar" "sluice-support/$1"; }
 
