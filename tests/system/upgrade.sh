@@ -205,12 +205,13 @@ upgrade__detach_of_what_cannot_be_completed() {
 
 	upgrade_up
 	xdp_config h1 native >"$CASE_DIR/h1.yaml"
-	# Before the first pin, between the halves of one, and behind the last.
-	for at in "rename 2" "rename 3" "rename 21" "rmdir 2" control; do
+	# Before the first pin, between the halves of one, and behind the last; then with a pin in `old` that nothing replaced.
+	for at in "rename 2" "rename 3" "rename 21" "rmdir 2" control stats; do
 		daemon_start h1
 		daemon_kill h1
-		if [[ $at == control ]]; then
-			rm "$PINS/ssys-h1/control"
+		if [[ $at == control || $at == stats ]]; then
+			mkdir "$PINS/ssys-h1/old"
+			mv "$PINS/ssys-h1/$at" "$PINS/ssys-h1/old"
 			what='' was=incomplete
 		else
 			upgrade_accident h1 "$NEXT" "kill $at"
