@@ -200,11 +200,12 @@ static void entry_swap(const char *name, void *ctx)
 		pin_swap(name, ctx);
 }
 
-/* control comes last: it says whose the maps are. */
+/* control comes last: it says whose the maps are. Who was killed behind that has left a `new` without it. */
 static int pins_swap(const char *pin_dir)
 {
 	struct swap s = {};
 	struct pins_of p = { .dir = pin_dir, .to = s.old };
+	char control[ADOPT_PATH];
 
 	snprintf(s.dir, sizeof(s.dir), "%s", pin_dir);
 	pin_path(s.new, sizeof(s.new), pin_dir, "new");
@@ -212,7 +213,8 @@ static int pins_swap(const char *pin_dir)
 	if (mkdir(s.old, 0700) && errno != EEXIST)
 		return -errno;
 	dir_each(s.new, entry_swap, &s);
-	if (!s.err)
+	pin_path(control, sizeof(control), s.new, "control");
+	if (!s.err && !access(control, F_OK))
 		pin_swap("control", &s);
 	if (s.err)
 		return s.err;
@@ -301,8 +303,7 @@ int adopt_recover(const char *pin_dir)
 	if (!access(path, F_OK))
 		err = pins_swap(pin_dir);
 	if (err)
-		msg("%s: an upgrade that was interrupted cannot be completed: %s: run 'sluiced --detach --pin-dir %s'", pin_dir,
-		    strerror(-err), pin_dir);
+		msg("%s: an upgrade that was interrupted cannot be completed: %s", pin_dir, strerror(-err));
 	else
 		old_xdp_remove(pin_dir);
 	return err;

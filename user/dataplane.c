@@ -158,8 +158,10 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	if (err)
 		goto close;
 	err = adopt_recover(c->pin_dir);
-	if (err)
+	if (err) {
+		msg("%s: run 'sluiced --detach --pin-dir %s', and start it again", c->pin_dir, c->pin_dir);
 		goto close;
+	}
 	err = pins_open(c->pin_dir, &dp->pins);
 	if (err == -EPROTO) {
 		err = adopt_open(dp);
@@ -474,7 +476,7 @@ int dataplane_detach(struct dataplane *dp)
  * What can be told without the layout of the maps. Egress goes first and ingress strips on, as with
  * bypass; clsact and the default congestion control stay, for who made them is not known.
  */
-static int dataplane_detach_other(struct dataplane *dp, struct leftover *l)
+static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, const char *what)
 {
 	const struct timespec linger = { 0, DP_LINGER_NS };
 
@@ -482,11 +484,13 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l)
 	nanosleep(&linger, NULL);
 	links_each(leftover_xdp_remove, l);
 	xdp_forget(0, l->stats_id);
+	if (l->old_id)
+		xdp_forget(0, l->old_id);
 	links_each(leftover_ingress_remove, l);
 	cc_unregister(dp->pin_dir);
 	adopt_pins_remove(dp->pin_dir);
-	msg("%s: was of another version: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
-	    dp->pin_dir, l->interfaces);
+	msg("%s: was %s: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
+	    dp->pin_dir, what, l->interfaces);
 	dataplane_close(dp);
 	return EXIT_DONE;
 }
@@ -496,7 +500,7 @@ int dataplane_detach_dir(const char *pin_dir)
 	struct dataplane *dp;
 	struct leftover l;
 	char caps[96];
-	int err;
+	int err, broken;
 
 	if (access(pin_dir, F_OK) && errno == ENOENT) {
 		msg("%s: nothing is pinned there", pin_dir);
@@ -515,18 +519,21 @@ int dataplane_detach_dir(const char *pin_dir)
 	err = pin_dir_lock(dp, pin_dir);
 	if (err)
 		goto close;
-	err = adopt_recover(pin_dir);
-	if (err)
-		goto close;
+	/* What cannot be told by maps that are neither version's is told by their counters. */
+	broken = adopt_recover(pin_dir) != 0;
 	leftover_find(pin_dir, &l);
 	if (!l.interfaces && leftover_anywhere(&l)) {
 		msg("%s: its interfaces are in another network namespace: run this there (nsenter --net=/run/netns/NAME, or --net --target PID); nothing was changed",
 		    pin_dir);
 		goto close;
 	}
+	if (broken)
+		return dataplane_detach_other(dp, &l, "half of another version");
 	err = pins_open(pin_dir, &dp->pins);
 	if (err == -EPROTO)
-		return dataplane_detach_other(dp, &l);
+		return dataplane_detach_other(dp, &l, "of another version");
+	if (err == -ENOENT && l.interfaces)
+		return dataplane_detach_other(dp, &l, "incomplete");
 	/* -ENOENT: half of a start: only pins to remove */
 	if (!err || err == -ENOENT)
 		return dataplane_detach(dp);

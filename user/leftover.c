@@ -81,6 +81,8 @@ void leftover_xdp_remove(__u32 ifindex, void *ctx)
 	const struct leftover *l = ctx;
 
 	xdp_remove(ifindex, l->stats_id);
+	if (l->old_id)
+		xdp_remove(ifindex, l->old_id);
 }
 
 void leftover_ingress_remove(__u32 ifindex, void *ctx)
@@ -113,6 +115,6 @@ void leftover_find(const char *pin_dir, struct leftover *l)
 	memset(l, 0, sizeof(*l));
 	l->stats_id = pinned_id(pin_dir, "stats");
 	l->old_id = pinned_id(pin_dir, "old/stats");
-	if (l->stats_id)
+	if (l->stats_id || l->old_id)
 		links_each(leftover_count, l);
 }

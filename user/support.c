@@ -24,7 +24,8 @@
 #include "show.h"
 
 #define SUPPORT_SECONDS "60" /* for each command */
-#define SUPPORT_FILE_MAX (64 << 20)
+#define SUPPORT_FILE_MIB 64
+#define SUPPORT_FILE_MAX (SUPPORT_FILE_MIB << 20)
 #define SUPPORT_KEY_DIGITS 32
 
 #define CTL "\"$SLUICECTL\" --pin-dir \"$SLUICE_PINS\" "
@@ -69,6 +70,7 @@ static const struct support_item {
 struct text {
 	char *at;
 	size_t n, room;
+	int cut; /* there was more */
 };
 
 struct support {
@@ -79,10 +81,15 @@ struct support {
 	struct json_object *files, *lacks;
 };
 
+/* No more than SUPPORT_FILE_MAX. */
 static int text_add(struct text *t, const char *from, size_t n)
 {
 	char *at;
 
+	if (n > SUPPORT_FILE_MAX - t->n) {
+		n = SUPPORT_FILE_MAX - t->n;
+		t->cut = 1;
+	}
 	if (t->n + n + 1 > t->room) {
 		t->room = 2 * (t->n + n + 1);
 		at = realloc(t->at, t->room);
@@ -176,8 +183,7 @@ static int command_run(const char *command, struct text *out)
 	if (!f)
 		return -errno;
 	while ((n = fread(buf, 1, sizeof(buf), f)) > 0 && !err)
-		if (out->n < SUPPORT_FILE_MAX)
-			err = text_add(out, buf, n);
+		err = text_add(out, buf, n);
 	status = pclose(f);
 	return err ?: WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
@@ -227,7 +233,7 @@ static int support_config(struct support *s, const char *name, struct text *out)
 		snprintf(why, sizeof(why), "%s: %s (--config FILE names another)", s->config, strerror(errno));
 		return support_lacks(s, name, why);
 	}
-	while (!err && (n = fread(buf, 1, sizeof(buf), f)) > 0 && out->n < SUPPORT_FILE_MAX)
+	while (!err && !out->cut && (n = fread(buf, 1, sizeof(buf), f)) > 0)
 		err = text_add(out, buf, n);
 	fclose(f);
 	if (!err && out->n)
@@ -241,15 +247,20 @@ static int support_collect(struct support *s)
 	const struct support_item *i;
 	const struct timespec second = { 1, 0 };
 	struct text out = {};
+	char why[96];
 	int err = 0;
 
 	for (i = support_items; i->name && !err; i++) {
 		if (!strcmp(i->name, "stats-2.json"))
 			nanosleep(&second, NULL);
-		out.n = 0;
+		out.n = out.cut = 0;
 		if (out.at)
 			*out.at = 0;
 		err = i->command ? support_command(s, i, &out) : support_config(s, i->name, &out);
+		if (!err && out.cut) {
+			snprintf(why, sizeof(why), "cut after %u MiB: run its command by itself for the rest", SUPPORT_FILE_MIB);
+			err = support_lacks(s, i->name, why);
+		}
 		if (!err)
 			err = support_add(s, i->name, &out);
 	}

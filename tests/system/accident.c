@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Is the call to fail? Does not return if it is the one to be killed at. */
 static int accident(const char *call)
@@ -45,6 +46,11 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 int rename(const char *from, const char *to)
 {
 	return accident("rename") ? -1 : REAL(rename)(from, to);
+}
+
+int rmdir(const char *path)
+{
+	return accident("rmdir") ? -1 : REAL(rmdir)(path);
 }
 
 int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *count, const struct bpf_map_batch_opts *opts)

@@ -227,7 +227,10 @@ operator__clean_takes_off_what_was_left() {
 	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-none" clean >"$CASE_DIR/ctl.txt"
 	expect "what that says" "$(<"$CASE_DIR/ctl.txt")" has "stays          eth0 egress"
 	expect "filters" "$(filters_of)" = "$before"
-	ctl_text "removed        eth0 egress" clean
+	ctl h1 clean >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of clean" $? -eq 0
+	expect "what it prints" "$(<"$CASE_DIR/ctl.txt")" has "removed        eth0 egress"
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "default congestion control: ssys_h1 -> "
 	expect "filters" "$(filters_of)" = ""
 	! pins_left || fail "pins are left"
 
@@ -419,6 +422,32 @@ operator__sentences_fit_a_narrow_terminal() {
 	daemon_start h1
 }
 
+# As docs/inspect.md has it: every pinned map, with its members by name. A ring has no entries, and layout is none's but ours.
+operator__every_pinned_map_can_be_read_by_bpftool() {
+	local path name type formatted
+
+	operator_up
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	for path in "$PINS"/ssys-h1/* "$PINS"/ssys-sw/*; do
+		name=${path##*/}
+		type=$(bpftool -j map show pinned "$path" 2>/dev/null | jq -r .type)
+		case $type in
+		'') [[ $name == *queue ]] || fail "$path is neither a map nor a link of the tracepoints" ;;
+		ringbuf) expect "ring buffers" "$name" = trace ;;
+		*)
+			bpftool -j map dump pinned "$path" >"$CASE_DIR/dump.json" 2>"$CASE_DIR/dump.log" ||
+				fail "bpftool cannot read $path: $(<"$CASE_DIR/dump.log")"
+			formatted=$(jq -r 'if length == 0 then "empty" else all(has("formatted")) end' "$CASE_DIR/dump.json")
+			[[ $name == layout ]] || expect "entries of $path by the names of their members" "$formatted" != false
+			[[ $name != @(flows|control|ports|stats|peers|hosts) || $path == *-sw/@(flows|peers|hosts) ]] ||
+				expect "entries of $path" "$formatted" = true
+			;;
+		esac
+	done
+	bulk_stop
+}
+
 # archived FILE: of the archive.
 archived() { tar xOf "$CASE_DIR/support.tar" "sluice-support/$1"; }
 
@@ -435,6 +464,11 @@ operator__support_packs_everything_but_the_key() {
 	expect "its size" "$(jq .size_bytes "$CASE_DIR/ctl.json")" -eq "$(stat -c %s "$CASE_DIR/support.tar")"
 	tar tf "$CASE_DIR/support.tar" | sed 's|sluice-support/||' >"$CASE_DIR/files.txt" || fail "tar cannot read it"
 	expect "its files" "$(jq -r '.files[]' "$CASE_DIR/ctl.json")" = "$(<"$CASE_DIR/files.txt")"
+	# As docs/sluicectl.md says; what a machine lacks is in MISSING.txt besides.
+	expect "the files that it is to have" "$(grep -vx MISSING.txt "$CASE_DIR/files.txt" | sort | xargs)" = "bpftool-link.txt \
+bpftool-map.txt bpftool-net.txt bpftool-prog.txt bpftool-struct_ops.txt config.yaml credits.json flows.json int.json \
+ip-link.txt ip-route.txt kernel.log ports.json probe.json set.json sluiced.log ss.txt stats-1.json stats-2.json status.json \
+sysctl.txt tc-filter.txt tc-qdisc.txt version.txt voqs.json"
 	for file in probe status flows int voqs credits set stats-1 stats-2; do
 		archived "$file.json" | jq -e . >/dev/null || fail "$file.json is not JSON"
 	done
@@ -452,6 +486,24 @@ operator__support_packs_everything_but_the_key() {
 	ctl_refuses 1 "File exists: name another" support "$CASE_DIR/support.tar"
 	ctl_refuses 1 "No such file or directory" support "$CASE_DIR/none/support.tar"
 	ctl_refuses 2 "usage: sluicectl support" support --all
+}
+
+# The end of what a command prints beyond 64 MiB is lacking, and that is said.
+operator__support_says_what_it_cut() {
+	need tar timeout
+	net_up
+	daemon_start h1
+	mkdir "$CASE_DIR/bin"
+	printf '%s\n' '#!/bin/sh' 'echo as -s says it' 'head -c 68157440 /dev/zero' >"$CASE_DIR/bin/ss"
+	chmod 755 "$CASE_DIR/bin/ss"
+	net_in h1 env PATH="$CASE_DIR/bin:$PATH" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" support --json \
+		"$CASE_DIR/support.tar" >"$CASE_DIR/ctl.json" 2>"$CASE_DIR/ctl.log"
+	expect "exit status of support" $? -eq 0
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "ss.txt is not complete: cut after 64 MiB"
+	expect "what is missing" "$(jq -r '.missing[] | select(.file == "ss.txt") | .reason' "$CASE_DIR/ctl.json")" has "cut after 64 MiB"
+	expect "its list of what is missing" "$(archived MISSING.txt)" has "ss.txt: cut after 64 MiB"
+	expect "what is there of it" "$(archived ss.txt | wc -c)" -eq $((64 << 20))
+	rm "$CASE_DIR/support.tar"
 }
 
 operator__support_on_a_full_disk_and_as_nobody() {

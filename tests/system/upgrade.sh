@@ -160,7 +160,8 @@ upgrade__killed_half_way() {
 	# Two for each pin, but for the one of the congestion control, and control is the last of them.
 	last=$((1 + 2 * $(ls "$PINS/ssys-h1" | grep -cvx tcp_cc)))
 	port=$(flow_of h1 .local_port)
-	for at in "rename 1" "rename 2" "rename 3" "rename 20" "rename $((last - 1))" "rename $last" \
+	# The second rmdir is that of new, when all pins have changed places; the first looks for an earlier next.
+	for at in "rename 1" "rename 2" "rename 3" "rename 20" "rename $((last - 1))" "rename $last" "rmdir 2" \
 		"bpf_tc_attach 1" "bpf_tc_attach 2" "bpf_map__attach_struct_ops 1" "bpf_program__attach_iter 1"; do
 		for after in "$NEXT" "$NOW"; do
 			daemon_kill h1
@@ -196,6 +197,43 @@ upgrade__killed_half_way() {
 	servers_stop
 	sort -u -o "$CASE_DIR/objects.txt" "$CASE_DIR/objects.txt"
 	wait_for 300 "the BPF objects of the daemons are gone (left.txt)" bpf_none_left "$CASE_DIR/objects.txt"
+}
+
+# Where what a kill left cannot be completed either, --detach goes by the counters; and where somebody took a pin away.
+upgrade__detach_of_what_cannot_be_completed() {
+	local what was at
+
+	upgrade_up
+	xdp_config h1 native >"$CASE_DIR/h1.yaml"
+	# Before the first pin, between the halves of one, and behind the last; then with a pin in `old` that nothing replaced.
+	for at in "rename 2" "rename 3" "rename 21" "rmdir 2" control stats; do
+		daemon_start h1
+		daemon_kill h1
+		if [[ $at == control || $at == stats ]]; then
+			mkdir "$PINS/ssys-h1/old"
+			mv "$PINS/ssys-h1/$at" "$PINS/ssys-h1/old"
+			what='' was=incomplete
+		else
+			upgrade_accident h1 "$NEXT" "kill $at"
+			expect "exit status of the one that is killed at $at" $? -eq 137
+			what="fail rename 1" was="half of another version"
+			[[ $at != rmdir* ]] || what="fail rmdir 2"
+		fi
+		if [[ $what ]]; then
+			upgrade_accident h1 "$NOW" "$what"
+			expect "what a start says, $what after $at" "$(<"$CASE_DIR/h1-accident.log")" has \
+				"run 'sluiced --detach --pin-dir $PINS/ssys-h1'"
+		fi
+		net_in h1 env LD_PRELOAD="$NOW/accident.so" ACCIDENT="$what" "$NOW/sluiced" --detach --pin-dir "$PINS/ssys-h1" \
+			>"$CASE_DIR/detach.log" 2>&1
+		expect "exit status of --detach, $what after $at" $? -eq 0
+		expect "what it says" "$(<"$CASE_DIR/detach.log")" has "was $was: filters of 1 interfaces"
+		[[ ! -e $PINS/ssys-h1 ]] || fail "pins are left after $at: $(ls "$PINS/ssys-h1")"
+		expect "filters after $at" "$(filters_of)" = ""
+		expect "XDP after $at" "$(net_in h1 ip link show eth0)" has-no xdp
+		expect "routes after $at" "$(net_in h1 ip route show proto 83)" = ""
+		net_in h1 bash -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
+	done
 }
 
 # What fails before the maps change places has changed nothing, and says what to do.
