@@ -24,13 +24,23 @@ ctl_refuses() {
 # bulk_port: the local port of the bulk connection with most bytes.
 bulk_port() { flow_of h1 .local_port; }
 
-why_is() { [[ $(ctl h1 why ":$(bulk_port)" --json | jq -r .held_by) == "$1" ]]; }
+# why_is VERDICT [PORT]: of the flow of h1 with this local port.
+why_is() { [[ $(ctl h1 why ":${2:-$(bulk_port)}" --json | jq -r .held_by) == "$1" ]]; }
+
+why_soon() { wait_for 20 "what holds the flow is $1" why_is "$@"; }
+
+# One whose FIN has left is remembered for 5 s.
+why_of_what_ended() {
+	transfer h1 10.2.0.2 -n 100K
+	why_is closed "$(ctl h1 flows --json | jq -r 'map(select(.state == "closed"))[0].local_port')"
+}
 
 operator__why_names_what_holds_a_flow() {
-	local OPERATOR_NET=without-fq # with it R holds them
+	local port OPERATOR_NET=without-fq # with it R holds them
 
 	operator_up
 	ctl_refuses 1 "no flow has that in its line, for there are none" why 10.2.0.2
+	wait_for 60 "why of a flow that has ended is closed" why_of_what_ended
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	wait_for 20 "the flow is held by its window" why_is window
@@ -47,6 +57,13 @@ operator__why_names_what_holds_a_flow() {
 	ctl h1 bypass on >/dev/null
 	wait_for 20 "bypass is named" why_is bypass
 	ctl h1 bypass off >/dev/null
+	port=$(bulk_port)
+	why_soon window
+	kill -STOP "$BULK"
+	why_soon idle "$port"
+	ctl_text "it has sent nothing for" why ":$port"
+	kill -CONT "$BULK"
+	bulk_goes_on
 	bulk_stop
 }
 
@@ -360,6 +377,7 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 	expect "what holds it" "$(jq -r .why "$CASE_DIR/flow.json" | sort -u)" = none
 	expect "for how long, at the end more than at the beginning" \
 		"$(jq -s '.[-1].why_age_ns - .[0].why_age_ns > 500000000 and all(.why_from_start)' "$CASE_DIR/flow.json")" = true
+	why_soon none "$port"
 	# Then it stops: the reason stays. And a new one begins while somebody looks.
 	bulk_stop
 	timeout 8 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
