@@ -124,6 +124,8 @@ control__dry_run_and_observe_from_the_start() {
 		expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has-no ssys_
 		expect "packets given a departure time" "$(stat_of h1 paced)" -eq 0
 		flow_soon h1 "state of the flow" .state $mode
+		why_soon observe
+		expect "the mode, named in the answer" "$(ctl h1 why ":$(bulk_port)")" has "mode $mode"
 		if [[ $mode == dry-run ]]; then
 			wait_for 20 "W is computed" governed h1
 			counts h1 5 fb_fast fb_full

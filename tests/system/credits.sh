@@ -249,3 +249,22 @@ credits__idle_voqs_are_forgotten() {
 voqs_none() { [[ $(ctl h1 voqs) == "no VOQs"* ]]; }
 
 credits_none() { [[ $(ctl h2 credits) == "no credits"* ]]; }
+
+# Where credit and Equation 1 alone hold packets: a stack that knows nothing of W, and UDP.
+credits__why_names_credit_and_the_first_hop_with_fq() {
+	net_has_qdisc fq || skip "no fq here"
+	net_up
+	credits_config h1 "hpcc: {enabled: false}" "tcp: {name: ssys_h1, receive_window: false}"
+	credits_config h2
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2 -C reno
+	why_soon credit
+	ctl_text "Credit of its VOQ (HierCC)" why ":$(bulk_port)"
+	bulk_stop
+	bulk_udp_start h1 10.2.0.2 -b 200M -l 1200
+	wait_for 20 "what holds UDP is hop" credits_udp_is_held_by hop
+	bulk_udp_stop
+}
+
+credits_udp_is_held_by() { why_is "$1" "$(ctl h1 flows --json | jq -r 'map(select(.protocol == "udp"))[0].local_port')"; }

@@ -59,6 +59,7 @@ fallback__switched_off_keeps_the_first_window() {
 	expect "changes" "$(stat_of h1 fb_to_swift fb_swift)" -eq 0
 	fallback_all h1 '.control == "hpcc" and .w_bytes == .w_init_bytes and .state == "no feedback yet"' ||
 		fail "the flows are $(ctl h1 flows)"
+	why_soon start
 
 	host_config h1 "swift: {target: 3ms}" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "reloaded"

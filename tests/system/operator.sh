@@ -24,13 +24,23 @@ ctl_refuses() {
 # bulk_port: the local port of the bulk connection with most bytes.
 bulk_port() { flow_of h1 .local_port; }
 
-why_is() { [[ $(ctl h1 why ":$(bulk_port)" --json | jq -r .held_by) == "$1" ]]; }
+# why_is VERDICT [PORT]: of the flow of h1 with this local port.
+why_is() { [[ $(ctl h1 why ":${2:-$(bulk_port)}" --json | jq -r .held_by) == "$1" ]]; }
+
+why_soon() { wait_for 20 "what holds the flow is $1" why_is "$@"; }
+
+# One whose FIN has left is remembered for 5 s.
+why_of_what_ended() {
+	transfer h1 10.2.0.2 -n 100K
+	why_is closed "$(ctl h1 flows --json | jq -r 'map(select(.state == "closed"))[0].local_port')"
+}
 
 operator__why_names_what_holds_a_flow() {
-	local OPERATOR_NET=without-fq # with it R holds them
+	local port OPERATOR_NET=without-fq # with it R holds them
 
 	operator_up
 	ctl_refuses 1 "no flow has that in its line, for there are none" why 10.2.0.2
+	wait_for 60 "why of a flow that has ended is closed" why_of_what_ended
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	wait_for 20 "the flow is held by its window" why_is window
@@ -47,6 +57,13 @@ operator__why_names_what_holds_a_flow() {
 	ctl h1 bypass on >/dev/null
 	wait_for 20 "bypass is named" why_is bypass
 	ctl h1 bypass off >/dev/null
+	port=$(bulk_port)
+	why_soon window
+	kill -STOP "$BULK"
+	why_soon idle "$port"
+	ctl_text "it has sent nothing for" why ":$port"
+	kill -CONT "$BULK"
+	bulk_goes_on
 	bulk_stop
 }
 
@@ -288,7 +305,8 @@ operator__top_as_nobody() {
 	expect "what it says" "$(<"$CASE_DIR/top.txt")" has "CAP_BPF"
 }
 
-# top_shows COLUMNS [NODE]: what it draws until q is pressed; the keys sort, turn the order round, and show the help.
+# top_shows COLUMNS [NODE] [TERMINAL]: what it draws until q is pressed; the keys sort, turn the order round, and show the
+# help. TERMINAL is variables of its environment.
 top_shows() {
 	{
 		sleep 2
@@ -298,7 +316,7 @@ top_shows() {
 		sleep 1
 		printf 'xq'
 		sleep 1
-	} | timeout 30 script -qec "stty cols $1 rows 14; TERM=xterm NO_COLOR=1 nsenter --net=/run/netns/${NET_PREFIX}${2:-h1} \
+	} | timeout 30 script -qec "stty cols $1 rows 14; ${3:-TERM=xterm NO_COLOR=1} nsenter --net=/run/netns/${NET_PREFIX}${2:-h1} \
 		$BUILD/sluicectl --pin-dir $PINS/ssys-${2:-h1} top" /dev/null >"$CASE_DIR/top.txt" 2>&1
 }
 
@@ -323,6 +341,69 @@ operator__top_fills_a_terminal() {
 	top_shows 100 sw
 	expect "what it draws of a switch" "$(<"$CASE_DIR/top.txt")" has "what a switch forwards is in its ports"
 	expect "its ports" "$(<"$CASE_DIR/top.txt")" has p2
+	bulk_stop
+}
+
+# coloured [COLOUR]: what top has drawn switches to a colour of the foreground (0 to 7: 1 is red), or is any set.
+coloured() { grep -qE $'\x1b\\[([0-9]+;)*'"3${1:-[0-9]}(;[0-9]+)*m" "$CASE_DIR/top.txt"; }
+
+operator__top_has_colours_unless_told_not_to() {
+	need script stty
+	[[ -e /lib/terminfo/x/xterm-256color || -e /usr/share/terminfo/x/xterm-256color ]] ||
+		skip "no description of the terminal xterm-256color here"
+	operator_up
+	bulk_start h1 10.2.0.2
+	top_shows 120 h1 TERM=xterm-256color
+	! coloured 1 || fail "red where all is as it should be"
+	ctl h1 bypass on >/dev/null
+	top_shows 120 h1 TERM=xterm-256color
+	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has BYPASS
+	coloured 1 || fail "bypass is not red"
+	top_shows 120 h1 "TERM=xterm-256color NO_COLOR=1"
+	expect "what it draws without colours" "$(<"$CASE_DIR/top.txt")" has BYPASS
+	! coloured || fail "there are colours in spite of NO_COLOR"
+	bulk_stop
+}
+
+# A terminal that knows nothing but where to write, so that lines_drawn can read it.
+plain_terminal() {
+	need tic
+	echo 'ssys|nothing but the cursor, am, cols#80, lines#24, clear=\E[H\E[2J, cup=\E[%i%p1%d;%p2%dH,' >"$CASE_DIR/terminal"
+	tic -x -o "$CASE_DIR/terminfo" "$CASE_DIR/terminal" || fail "the terminal ssys cannot be described"
+}
+
+# lines_drawn REGEX: the lines of the plain terminal that meet it, again each time that something is written into one.
+lines_drawn() {
+	awk -v RS='\033' -v regex="$1" '
+		{ text = $0 }
+		/^\[H/ { row = column = 1; text = substr(text, 3) }
+		/^\[2J/ { split("", line); text = substr(text, 4) }
+		match(text, /^\[[0-9]+;[0-9]+H/) {
+			split(substr(text, 2, RLENGTH - 2), at, ";")
+			row = at[1]; column = at[2]; text = substr(text, RLENGTH + 1)
+		}
+		{ n = split(text, part, /\r?\n/)
+		  for (i = 1; i <= n; i++) {
+			if (i > 1) { row++; column = 1 }
+			line[row] = substr(sprintf("%-200s", line[row]), 1, column - 1) part[i] substr(sprintf("%-200s", line[row]), column + length(part[i]))
+			column += length(part[i])
+			if (part[i] != "" && line[row] ~ regex) print line[row]
+		  } }' "$CASE_DIR/top.txt"
+}
+
+operator__top_is_drawn_again() {
+	local seconds
+
+	need script stty
+	plain_terminal
+	operator_up
+	bulk_start h1 10.2.0.2
+	top_shows 140 h1 "TERM=ssys TERMINFO=$CASE_DIR/terminfo"
+	# FOR: how long its flow is seen to be held by the same.
+	lines_drawn ":$(bulk_port) " | sed -nE 's/.* >?([0-9]+)s +governed.*/\1/p' >"$CASE_DIR/seconds.txt"
+	seconds=$(xargs <"$CASE_DIR/seconds.txt")
+	expect "seconds that top shows first" "${seconds%% *}" -ge 0
+	expect "seconds that it shows last, of $seconds" "${seconds##* }" -gt "${seconds%% *}"
 	bulk_stop
 }
 
@@ -365,6 +446,7 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 	expect "what holds it" "$(jq -r .why "$CASE_DIR/flow.json" | sort -u)" = none
 	expect "for how long, at the end more than at the beginning" \
 		"$(jq -s '.[-1].why_age_ns - .[0].why_age_ns > 500000000 and all(.why_from_start)' "$CASE_DIR/flow.json")" = true
+	why_soon none "$port"
 	# Then it stops: the reason stays. And a new one begins while somebody looks.
 	bulk_stop
 	timeout 8 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \

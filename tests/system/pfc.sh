@@ -221,7 +221,7 @@ pfc__daemon_dies_and_its_pauses_run_out() {
 
 # Held at the end of the cable: nothing of the priority arrives in a pause, and all else does.
 pfc__paused_flow_waits_with_fq() {
-	local before during
+	local before during port
 
 	net_up
 	[[ $NET_FQ ]] || skip "departure times need fq"
@@ -240,6 +240,8 @@ pfc__paused_flow_waits_with_fq() {
 	expect "packets in 200 ms of the pause" $((during - before)) -le 20 # of 1600: what other priorities have to say
 	expect "packets given the end of a pause" "$(stat_of h1 pfc_held)" -ge 1
 	grows "packets at p1" 20 pfc_received
+	port=$(bulk_port)
+	wait_for 20 "the pause is what holds the flow" pfc_is_why "$port"
 	# Another priority is not held.
 	pfc_send 0xf7 65535 10 100000 &
 	grows "packets at p1 while others are paused" 20 pfc_received
@@ -247,6 +249,18 @@ pfc__paused_flow_waits_with_fq() {
 	bulk_unharmed
 	bulk_stop
 	daemon_stop h1 h2 sw
+}
+
+# While it is paused for 800 ms, of which sluicectl looks for 250.
+pfc_is_why() {
+	local status
+
+	pfc_send 8 65535 6 100000 &
+	sleep 0.1
+	why_is pause "$1"
+	status=$?
+	wait $!
+	return $status
 }
 
 # What takes pauses in at a switch port is taken off like the rest, when its daemon is dead and its pins are gone.

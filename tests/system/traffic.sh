@@ -230,6 +230,7 @@ traffic__udp_without_fq_is_counted() {
 	for address in 10.2.0.2 fd00:2::2; do
 		traffic_udp_is_governed $address without-fq
 		grows "datagrams that nothing holds" 20 stat_of h1 unheld
+		why_soon unheld
 		expect "datagrams held" "$(stat_of h1 paced tx_horizon horizon_mark)" -eq 0
 		expect "complaints" "$(traffic_complaints)" -eq 0
 		bulk_udp_stop
