@@ -412,7 +412,7 @@ static const __u8 *prefix_bytes(const struct peer_key *p, int *family, int *len,
 
 struct covering {
 	const struct peer_key *prefix;
-	struct route best;
+	struct route best, ours;
 	int best_len; /* -1: none yet */
 };
 
@@ -441,7 +441,9 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	int family, len, bits, i;
 	const __u8 *bytes = prefix_bytes(c->prefix, &family, &len, &bits);
 
-	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family || rt->rtm_dst_len > bits)
+	/* A cloned one is what path MTU discovery or a redirect found out about one address. */
+	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family || rt->rtm_dst_len > bits ||
+	    rt->rtm_flags & RTM_F_CLONED)
 		return MNL_CB_OK;
 	r.protocol = rt->rtm_protocol;
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
@@ -482,10 +484,16 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	for (i = 0; i < rt->rtm_dst_len; i++)
 		if ((dst.b[16 - len + i / 8] ^ bytes[i / 8]) & (0x80 >> i % 8))
 			return MNL_CB_OK;
+	r.exact = rt->rtm_dst_len == bits;
+	/* Not from our own routes is it to be learnt where packets go. One that got a second next hop is not ours alone. */
+	if (r.protocol == ROUTE_PROTO && (r.ifindex || !r.exact)) {
+		if (r.exact)
+			c->ours = r;
+		return MNL_CB_OK;
+	}
 	if (rt->rtm_dst_len < c->best_len ||
 	    (rt->rtm_dst_len == c->best_len && r.metric >= c->best.metric))
 		return MNL_CB_OK;
-	r.exact = rt->rtm_dst_len == bits;
 	c->best = r;
 	c->best_len = rt->rtm_dst_len;
 	return MNL_CB_OK;
@@ -505,7 +513,7 @@ static int routes_dump(int family, mnl_cb_t cb, void *data)
 	return nl_talk(nlh, cb, data);
 }
 
-int route_covering(const struct peer_key *prefix, struct route *r)
+int route_covering(const struct peer_key *prefix, struct route *r, struct route *ours)
 {
 	struct covering c = { .prefix = prefix, .best_len = -1 };
 	int family, len, bits, err;
@@ -513,6 +521,8 @@ int route_covering(const struct peer_key *prefix, struct route *r)
 	prefix_bytes(prefix, &family, &len, &bits);
 	err = routes_dump(family, covering_cb, &c);
 	*r = c.best;
+	if (ours)
+		*ours = c.ours;
 	return err ?: r->ifindex ? 0 : -ENETUNREACH;
 }
 
@@ -596,11 +606,17 @@ static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, int 
 	return nlh;
 }
 
-int route_add(const struct peer_key *prefix, const struct route *r)
+int route_is_alike(const struct route *a, const struct route *b)
+{
+	return a->ifindex == b->ifindex && a->mtu == b->mtu && a->has_gateway == b->has_gateway &&
+	       !memcmp(&a->gateway, &b->gateway, sizeof(a->gateway));
+}
+
+int route_add(const struct peer_key *prefix, const struct route *r, int replace)
 {
 	char buf[MNL_NLMSG_HDRLEN + 512] = {};
-	int change = r->exact ? NLM_F_REPLACE : NLM_F_EXCL;
-	struct nlmsghdr *nlh = route_msg(buf, prefix, RTM_NEWROUTE, NLM_F_CREATE | change);
+	struct nlmsghdr *nlh = route_msg(buf, prefix, RTM_NEWROUTE,
+					 NLM_F_CREATE | (replace ? NLM_F_REPLACE : NLM_F_EXCL));
 	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	struct nlattr *metrics;
 
@@ -616,16 +632,37 @@ int route_add(const struct peer_key *prefix, const struct route *r)
 	return nl_talk(nlh, NULL, NULL);
 }
 
-const char *route_format(const struct peer_key *prefix, const struct route *r, char *buf)
+int route_remove(const struct peer_key *prefix, __u32 ifindex)
+{
+	char buf[MNL_NLMSG_HDRLEN + 256] = {};
+	struct nlmsghdr *nlh = route_msg(buf, prefix, RTM_DELROUTE, 0);
+	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	int err;
+
+	rt->rtm_scope = RT_SCOPE_NOWHERE;
+	mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
+	err = nl_talk(nlh, NULL, NULL);
+	return err == -ESRCH ? 0 : err;
+}
+
+const char *route_hop_format(const struct route *r, char *buf)
 {
 	char text[PREFIX_STRLEN], name[IFNAMSIZ] = "";
-	int n;
+	int n = 0;
 
 	if_indextoname(r->ifindex, name);
-	n = sprintf(buf, "%s", prefix_format(prefix, text));
 	if (r->has_gateway)
-		n += sprintf(buf + n, " via %s", addr_format(&r->gateway, text));
-	n += sprintf(buf + n, " dev %s", name);
+		n += sprintf(buf, "via %s ", addr_format(&r->gateway, text));
+	sprintf(buf + n, "dev %s", name);
+	return buf;
+}
+
+const char *route_format(const struct peer_key *prefix, const struct route *r, char *buf)
+{
+	char text[PREFIX_STRLEN], hop[ROUTE_STRLEN];
+	int n;
+
+	n = sprintf(buf, "%s %s", prefix_format(prefix, text), route_hop_format(r, hop));
 	/* What 'change' is not told is lost, and a route of another metric is another route. */
 	if (r->protocol == RTPROT_KERNEL)
 		n += sprintf(buf + n, " proto kernel");
@@ -653,7 +690,7 @@ static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
 	const struct nlattr *a;
 	__u32 ifindex = 0;
 
-	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO ||
+	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO || rt->rtm_flags & RTM_F_CLONED ||
 	    o->n == sizeof(o->prefix) / sizeof(o->prefix[0]))
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
@@ -683,15 +720,9 @@ int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, 
 	for (i = 0; i < 2 && !err; i++)
 		err = routes_dump(families[i], our_routes_cb, o);
 	for (i = 0; i < o->n && !err; i++) {
-		char buf[MNL_NLMSG_HDRLEN + 256] = {};
-		struct nlmsghdr *nlh = route_msg(buf, &o->prefix[i], RTM_DELROUTE, 0);
-		struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
-
 		if (keep && keep(&o->prefix[i], ctx))
 			continue;
-		rt->rtm_scope = RT_SCOPE_NOWHERE;
-		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
-		err = nl_talk(nlh, NULL, NULL);
+		err = route_remove(&o->prefix[i], ifindex);
 		removed += !err;
 	}
 	free(o);
