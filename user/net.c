@@ -446,6 +446,8 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	    rt->rtm_flags & RTM_F_CLONED)
 		return MNL_CB_OK;
 	r.protocol = rt->rtm_protocol;
+	r.scope = rt->rtm_scope;
+	r.onlink = !!(rt->rtm_flags & RTNH_F_ONLINK);
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
 		switch (mnl_attr_get_type(a)) {
 		case RTA_TABLE:
@@ -608,8 +610,17 @@ static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, int 
 
 int route_is_alike(const struct route *a, const struct route *b)
 {
-	return a->ifindex == b->ifindex && a->mtu == b->mtu && a->has_gateway == b->has_gateway &&
-	       !memcmp(&a->gateway, &b->gateway, sizeof(a->gateway));
+	return a->ifindex == b->ifindex && a->mtu == b->mtu && a->scope == b->scope && a->onlink == b->onlink &&
+	       a->has_gateway == b->has_gateway && !memcmp(&a->gateway, &b->gateway, sizeof(a->gateway)) &&
+	       a->has_source == b->has_source && !memcmp(&a->source, &b->source, sizeof(a->source));
+}
+
+static void attr_addr_put(struct nlmsghdr *nlh, int type, int family, const struct sluice_addr *addr)
+{
+	if (family == AF_INET)
+		mnl_attr_put(nlh, type, 4, &addr->b[12]);
+	else
+		mnl_attr_put(nlh, type, 16, addr);
 }
 
 int route_add(const struct peer_key *prefix, const struct route *r, int replace)
@@ -620,11 +631,13 @@ int route_add(const struct peer_key *prefix, const struct route *r, int replace)
 	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	struct nlattr *metrics;
 
-	rt->rtm_scope = r->has_gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
-	if (r->has_gateway && rt->rtm_family == AF_INET)
-		mnl_attr_put(nlh, RTA_GATEWAY, 4, &r->gateway.b[12]);
-	else if (r->has_gateway)
-		mnl_attr_put(nlh, RTA_GATEWAY, 16, &r->gateway);
+	rt->rtm_scope = r->scope;
+	if (r->onlink)
+		rt->rtm_flags |= RTNH_F_ONLINK;
+	if (r->has_gateway)
+		attr_addr_put(nlh, RTA_GATEWAY, rt->rtm_family, &r->gateway);
+	if (r->has_source)
+		attr_addr_put(nlh, RTA_PREFSRC, rt->rtm_family, &r->source);
 	mnl_attr_put_u32(nlh, RTA_OIF, r->ifindex);
 	metrics = mnl_attr_nest_start(nlh, RTA_METRICS);
 	mnl_attr_put_u32(nlh, RTAX_MTU, r->mtu);
@@ -653,7 +666,11 @@ const char *route_hop_format(const struct route *r, char *buf)
 	if_indextoname(r->ifindex, name);
 	if (r->has_gateway)
 		n += sprintf(buf, "via %s ", addr_format(&r->gateway, text));
-	sprintf(buf + n, "dev %s", name);
+	n += sprintf(buf + n, "dev %s", name);
+	if (r->onlink)
+		n += sprintf(buf + n, " onlink");
+	if (r->has_source)
+		sprintf(buf + n, " src %s", addr_format(&r->source, text));
 	return buf;
 }
 
@@ -668,8 +685,6 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
 		n += sprintf(buf + n, " proto kernel");
 	else if (r->protocol != RTPROT_BOOT)
 		n += sprintf(buf + n, " proto %u", r->protocol);
-	if (r->has_source)
-		n += sprintf(buf + n, " src %s", addr_format(&r->source, text));
 	if (r->metric)
 		n += sprintf(buf + n, " metric %u", r->metric);
 	sprintf(buf + n, " mtu %u", r->mtu);

@@ -53,6 +53,8 @@ struct route {
 	__u32 mtu; /* 0: the interface's */
 	__u32 metric;
 	__u8 protocol; /* ROUTE_PROTO: one of ours */
+	__u8 scope;    /* RT_SCOPE_*: without a gateway, LINK */
+	__u8 onlink;   /* the gateway is on the interface, whatever the addresses say */
 	__u8 has_gateway;
 	__u8 exact; /* it is the route of the prefix itself, not of a wider one */
 	__u8 has_source;
@@ -60,7 +62,8 @@ struct route {
 };
 /*
  * The narrowest route of the main table that is not ours and covers the whole prefix, with the lowest metric; -ENETUNREACH
- * if there is none, or it has several next hops or none. Narrower routes within the prefix stay what they are.
+ * if there is none, or it has several next hops or none. Narrower routes within
+ * the prefix stay what they are.
  * ours, if given: the route of exactly the prefix that is; its ifindex is 0 where there is none.
  */
 int route_covering(const struct peer_key *prefix, struct route *r, struct route *ours);

@@ -383,6 +383,41 @@ interface__route_gives_way_to_another_of_its_prefix() {
 
 interface_v6_is_theirs() { [[ $(net_route h1 fd00::/16) != *"proto 83"* ]]; }
 
+# What peers, and their access lists, know the host by.
+interface__route_keeps_the_source_address() {
+	net_up
+	net_in h1 ip address add 10.1.0.9/32 dev eth0
+	net_in h1 ip address add fd00:1::9/128 dev eth0 nodad
+	net_in h1 ip route replace default via 10.1.0.1 src 10.1.0.9
+	net_in h1 ip -6 route replace default via fd00:1::1 src fd00:1::9
+	daemon_start h1
+	expect "our route" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0 proto 83 src 10.1.0.9 "
+	expect "our route" "$(net_route h1 fd00::/16)" has "via fd00:1::1 dev eth0 proto 83 src fd00:1::9 "
+	expect "source address" "$(net_in h1 ip route get 10.2.0.2)" has "src 10.1.0.9"
+	net_in h1 ip route replace default via 10.1.0.1 src 10.1.0.2
+	route_soon 10.0.0.0/8 "src 10.1.0.2"
+	wait_for 20 "sluiced says so" said h1 "via 10.1.0.1 dev eth0 src 10.1.0.9 mtu 1348 -> via 10.1.0.1 dev eth0 src 10.1.0.2 mtu 1348"
+	interface_settled
+}
+
+# As where hosts have addresses of /32, and a gateway beyond them.
+interface__route_keeps_onlink() {
+	net_up
+	net_in h1 ip neighbour add 192.0.2.1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip neighbour add 2001:db8::1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip route replace default via 192.0.2.1 dev eth0 onlink
+	net_in h1 ip -6 route replace default via 2001:db8::1 dev eth0 onlink
+	daemon_start h1 h2 sw
+	expect "our route" "$(net_route h1 10.0.0.0/8)" has "via 192.0.2.1 dev eth0 proto 83 "
+	expect "our route" "$(net_route h1 fd00::/16)" has "via 2001:db8::1 dev eth0 proto 83 "
+	server h2
+	transfer h1 fd00:2::2 -n 100K
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_stop
+	interface_settled
+}
+
 # It takes the place of clsact and has no egress.
 interface__with_an_ingress_qdisc_is_refused_with_the_remedy() {
 	net_up
