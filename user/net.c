@@ -438,7 +438,7 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	struct sluice_addr dst = {};
 	const struct nlattr *a, *m;
 	__u32 table = rt->rtm_table;
-	int family, len, bits, i;
+	int family, len, bits, i, unclear = 0;
 	const __u8 *bytes = prefix_bytes(c->prefix, &family, &len, &bits);
 
 	/* A cloned one is what path MTU discovery or a redirect found out about one address. */
@@ -470,6 +470,10 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 			r.has_source = 1;
 			r.source = attr_addr(a, family);
 			break;
+		case RTA_VIA: /* a gateway of the other family */
+		case RTA_ENCAP:
+			unclear = 1;
+			break;
 		case RTA_METRICS:
 			mnl_attr_for_each_nested(m, a) {
 				if (mnl_attr_get_type(m) == RTAX_MTU)
@@ -480,8 +484,8 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	}
 	if (table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
-	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo). */
-	if (rt->rtm_type != RTN_UNICAST)
+	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo), nor what we cannot copy. */
+	if (rt->rtm_type != RTN_UNICAST || unclear)
 		r.ifindex = 0;
 	for (i = 0; i < rt->rtm_dst_len; i++)
 		if ((dst.b[16 - len + i / 8] ^ bytes[i / 8]) & (0x80 >> i % 8))

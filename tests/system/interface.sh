@@ -418,6 +418,24 @@ interface__route_keeps_onlink() {
 	interface_settled
 }
 
+# A route without it would have every peer looked for on the link.
+interface__next_hop_of_the_other_family_is_left_alone() {
+	net_up
+	net_in h1 ip -4 route replace default via inet6 fd00:1::1 dev eth0 || skip "no IPv6 gateway of an IPv4 route here"
+	net_in h1 ip route show >"$CASE_DIR/before.txt"
+	daemon_start h1 h2 sw
+	expect_said h1 "no single route covers 10.0.0.0/8"
+	net_in h1 ip route show >"$CASE_DIR/after.txt"
+	same "the routes" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	server h2
+	transfer h1 10.2.0.2 -n 100K
+	net_in h1 ip route replace default via 10.1.0.1
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+	net_in h1 ip -4 route replace default via inet6 fd00:1::1 dev eth0
+	route_soon 10.0.0.0/8
+	interface_settled
+}
+
 # It takes the place of clsact and has no egress.
 interface__with_an_ingress_qdisc_is_refused_with_the_remedy() {
 	net_up
