@@ -476,8 +476,12 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 			break;
 		case RTA_METRICS:
 			mnl_attr_for_each_nested(m, a) {
-				if (mnl_attr_get_type(m) == RTAX_MTU)
+				if (mnl_attr_get_type(m) == RTAX_MTU) {
 					r.mtu = mnl_attr_get_u32(m);
+				} else if (r.metrics_len + MNL_ALIGN(m->nla_len) <= (int)sizeof(r.metrics)) {
+					memcpy(r.metrics + r.metrics_len, m, m->nla_len);
+					r.metrics_len += MNL_ALIGN(m->nla_len);
+				}
 			}
 			break;
 		}
@@ -616,7 +620,8 @@ int route_is_alike(const struct route *a, const struct route *b)
 {
 	return a->ifindex == b->ifindex && a->mtu == b->mtu && a->scope == b->scope && a->onlink == b->onlink &&
 	       a->has_gateway == b->has_gateway && !memcmp(&a->gateway, &b->gateway, sizeof(a->gateway)) &&
-	       a->has_source == b->has_source && !memcmp(&a->source, &b->source, sizeof(a->source));
+	       a->has_source == b->has_source && !memcmp(&a->source, &b->source, sizeof(a->source)) &&
+	       a->metrics_len == b->metrics_len && !memcmp(a->metrics, b->metrics, a->metrics_len);
 }
 
 static void attr_addr_put(struct nlmsghdr *nlh, int type, int family, const struct sluice_addr *addr)
@@ -634,6 +639,7 @@ int route_add(const struct peer_key *prefix, const struct route *r, int replace)
 					 NLM_F_CREATE | (replace ? NLM_F_REPLACE : NLM_F_EXCL));
 	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	struct nlattr *metrics;
+	const struct nlattr *attr;
 
 	rt->rtm_scope = r->scope;
 	if (r->onlink)
@@ -645,6 +651,8 @@ int route_add(const struct peer_key *prefix, const struct route *r, int replace)
 	mnl_attr_put_u32(nlh, RTA_OIF, r->ifindex);
 	metrics = mnl_attr_nest_start(nlh, RTA_METRICS);
 	mnl_attr_put_u32(nlh, RTAX_MTU, r->mtu);
+	mnl_attr_for_each_payload((const void *)r->metrics, r->metrics_len)
+		mnl_attr_put(nlh, mnl_attr_get_type(attr), mnl_attr_get_payload_len(attr), mnl_attr_get_payload(attr));
 	mnl_attr_nest_end(nlh, metrics);
 	return nl_talk(nlh, NULL, NULL);
 }

@@ -59,6 +59,9 @@ struct route {
 	__u8 exact; /* it is the route of the prefix itself, not of a wider one */
 	__u8 has_source;
 	struct sluice_addr gateway, source;
+	/* What else the kernel knows of the way (congctl, initcwnd, hoplimit ...): attributes as it gave them, but for the MTU. */
+	__u16 metrics_len;
+	__u8 metrics[192] __attribute__((aligned(4)));
 };
 /*
  * The narrowest route of the main table that is not ours and covers the whole prefix, with the lowest metric; -ENETUNREACH

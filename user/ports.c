@@ -159,6 +159,9 @@ static int route_set(struct dataplane *dp, const struct link_info *link, const s
 	if (ours->ifindex && strcmp(route_hop_format(ours, was), is))
 		msg_info("%s: route to %s: %s mtu %u -> %s mtu %u, as the one that covers it", link->name, text, was,
 			 ours->mtu, is, r->mtu);
+	else if (ours->mtu == r->mtu)
+		msg_info("%s: route to %s: has the congctl, windows and the like that the one that covers it has now", link->name,
+			 text);
 	else
 		msg_info("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text,
 			 ours->ifindex ? ours->mtu : have, r->mtu);

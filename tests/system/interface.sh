@@ -418,6 +418,20 @@ interface__route_keeps_onlink() {
 	interface_settled
 }
 
+interface__route_keeps_congctl_and_windows() {
+	net_up
+	net_in h1 ip route replace default via 10.1.0.1 congctl reno initcwnd 20
+	net_in h1 ip -6 route replace default via fd00:1::1 mtu lock 1500 hoplimit 32 rto_min 10ms quickack 1 features ecn congctl reno
+	daemon_start h1
+	interface_settled
+	expect "our route" "$(net_route h1 10.0.0.0/8)" has "mtu 1348 initcwnd 20 congctl reno"
+	expect "our route" "$(net_route h1 fd00::/16)" has "mtu lock 1328 hoplimit 32 features ecn rto_min lock 10ms quickack 1 congctl reno"
+	net_in h1 ip route replace default via 10.1.0.1 initcwnd 30
+	route_soon 10.0.0.0/8 "initcwnd 30"
+	expect "our route" "$(net_route h1 10.0.0.0/8)" has-no congctl
+	interface_settled
+}
+
 # A route without it would have every peer looked for on the link.
 interface__next_hop_of_the_other_family_is_left_alone() {
 	net_up
