@@ -488,6 +488,11 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	}
 	if (table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
+	/* A route for one TOS, or from one prefix, covers a part of the packets: ours would take them from it. */
+	if (rt->rtm_tos || rt->rtm_src_len) {
+		unclear = 1;
+		r.metric = 0;
+	}
 	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo), nor what we cannot copy. */
 	if (rt->rtm_type != RTN_UNICAST || unclear)
 		r.ifindex = 0;
@@ -502,7 +507,7 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_OK;
 	}
 	if (rt->rtm_dst_len < c->best_len ||
-	    (rt->rtm_dst_len == c->best_len && r.metric >= c->best.metric))
+	    (rt->rtm_dst_len == c->best_len && r.metric >= c->best.metric && !(rt->rtm_tos || rt->rtm_src_len)))
 		return MNL_CB_OK;
 	c->best = r;
 	c->best_len = rt->rtm_dst_len;
@@ -715,7 +720,7 @@ static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
 	struct our_routes *o = data;
 	struct peer_key key = {};
 	const struct nlattr *a;
-	__u32 ifindex = 0;
+	__u32 ifindex = 0, table = rt->rtm_table;
 
 	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO || rt->rtm_flags & RTM_F_CLONED ||
 	    o->n == sizeof(o->prefix) / sizeof(o->prefix[0]))
@@ -725,8 +730,10 @@ static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
 			ifindex = mnl_attr_get_u32(a);
 		if (mnl_attr_get_type(a) == RTA_DST)
 			key.addr = attr_addr(a, rt->rtm_family);
+		if (mnl_attr_get_type(a) == RTA_TABLE)
+			table = mnl_attr_get_u32(a);
 	}
-	if (ifindex != o->ifindex)
+	if (ifindex != o->ifindex || table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
 	key.prefixlen = rt->rtm_dst_len + (rt->rtm_family == AF_INET ? 96 : 0);
 	o->prefix[o->n++] = key;

@@ -65,8 +65,8 @@ struct route {
 };
 /*
  * The narrowest route of the main table that is not ours and covers the whole prefix, with the lowest metric; -ENETUNREACH
- * if there is none, or it has several next hops or none, or one of the other family or in a tunnel. Narrower routes within
- * the prefix stay what they are.
+ * if there is none, or it has several next hops or none, one of the other family or in a tunnel, or is for some packets only
+ * (TOS, source). Narrower routes within the prefix stay what they are.
  * ours, if given: the route of exactly the prefix that is; its ifindex is 0 where there is none.
  */
 int route_covering(const struct peer_key *prefix, struct route *r, struct route *ours);

@@ -432,6 +432,20 @@ interface__route_keeps_congctl_and_windows() {
 	interface_settled
 }
 
+# One to the prefix of peers would take the packets of that TOS, or source, from it.
+interface__route_for_some_packets_only_is_left_alone() {
+	net_up
+	interface_gateways
+	net_in h1 ip route add default tos 0x10 via 10.1.0.254
+	net_in h1 ip -6 route add default from fd00:1::2 via fd00:1::fe metric 2000 || skip "no IPv6 routes by source here"
+	daemon_start h1
+	expect_said h1 "no single route covers 10.0.0.0/8"
+	expect "our routes" "$(net_in h1 ip route show proto 83; net_in h1 ip -6 route show proto 83)" = ""
+	expect "the next hop of that TOS" "$(net_in h1 ip route get 10.2.0.2 tos 0x10)" has "via 10.1.0.254"
+	net_in h1 ip route del default tos 0x10
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+}
+
 # A route without it would have every peer looked for on the link.
 interface__next_hop_of_the_other_family_is_left_alone() {
 	net_up
