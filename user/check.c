@@ -95,7 +95,7 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 	struct link_info link;
 	struct route route;
 	unsigned int k;
-	int err = route_covering(&p->key, &route);
+	int err = route_covering(&p->key, &route, NULL);
 
 	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
 	if (err) {

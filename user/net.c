@@ -412,7 +412,7 @@ static const __u8 *prefix_bytes(const struct peer_key *p, int *family, int *len,
 
 struct covering {
 	const struct peer_key *prefix;
-	struct route best;
+	struct route best, ours;
 	int best_len; /* -1: none yet */
 };
 
@@ -438,12 +438,16 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	struct sluice_addr dst = {};
 	const struct nlattr *a, *m;
 	__u32 table = rt->rtm_table;
-	int family, len, bits, i;
+	int family, len, bits, i, unclear = 0;
 	const __u8 *bytes = prefix_bytes(c->prefix, &family, &len, &bits);
 
-	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family || rt->rtm_dst_len > bits)
+	/* A cloned one is what path MTU discovery or a redirect found out about one address. */
+	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family || rt->rtm_dst_len > bits ||
+	    rt->rtm_flags & RTM_F_CLONED)
 		return MNL_CB_OK;
 	r.protocol = rt->rtm_protocol;
+	r.scope = rt->rtm_scope;
+	r.onlink = !!(rt->rtm_flags & RTNH_F_ONLINK);
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
 		switch (mnl_attr_get_type(a)) {
 		case RTA_TABLE:
@@ -466,26 +470,45 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 			r.has_source = 1;
 			r.source = attr_addr(a, family);
 			break;
+		case RTA_VIA: /* a gateway of the other family */
+		case RTA_ENCAP:
+			unclear = 1;
+			break;
 		case RTA_METRICS:
 			mnl_attr_for_each_nested(m, a) {
-				if (mnl_attr_get_type(m) == RTAX_MTU)
+				if (mnl_attr_get_type(m) == RTAX_MTU) {
 					r.mtu = mnl_attr_get_u32(m);
+				} else if (r.metrics_len + MNL_ALIGN(m->nla_len) <= (int)sizeof(r.metrics)) {
+					memcpy(r.metrics + r.metrics_len, m, m->nla_len);
+					r.metrics_len += MNL_ALIGN(m->nla_len);
+				}
 			}
 			break;
 		}
 	}
 	if (table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
-	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo). */
-	if (rt->rtm_type != RTN_UNICAST)
+	/* A route for one TOS, or from one prefix, covers a part of the packets: ours would take them from it. */
+	if (rt->rtm_tos || rt->rtm_src_len) {
+		unclear = 1;
+		r.metric = 0;
+	}
+	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo), nor what we cannot copy. */
+	if (rt->rtm_type != RTN_UNICAST || unclear)
 		r.ifindex = 0;
 	for (i = 0; i < rt->rtm_dst_len; i++)
 		if ((dst.b[16 - len + i / 8] ^ bytes[i / 8]) & (0x80 >> i % 8))
 			return MNL_CB_OK;
-	if (rt->rtm_dst_len < c->best_len ||
-	    (rt->rtm_dst_len == c->best_len && r.metric >= c->best.metric))
-		return MNL_CB_OK;
 	r.exact = rt->rtm_dst_len == bits;
+	/* Not from our own routes is it to be learnt where packets go. One that got a second next hop is not ours alone. */
+	if (r.protocol == ROUTE_PROTO && (r.ifindex || !r.exact)) {
+		if (r.exact)
+			c->ours = r;
+		return MNL_CB_OK;
+	}
+	if (rt->rtm_dst_len < c->best_len ||
+	    (rt->rtm_dst_len == c->best_len && r.metric >= c->best.metric && !(rt->rtm_tos || rt->rtm_src_len)))
+		return MNL_CB_OK;
 	c->best = r;
 	c->best_len = rt->rtm_dst_len;
 	return MNL_CB_OK;
@@ -505,7 +528,7 @@ static int routes_dump(int family, mnl_cb_t cb, void *data)
 	return nl_talk(nlh, cb, data);
 }
 
-int route_covering(const struct peer_key *prefix, struct route *r)
+int route_covering(const struct peer_key *prefix, struct route *r, struct route *ours)
 {
 	struct covering c = { .prefix = prefix, .best_len = -1 };
 	int family, len, bits, err;
@@ -513,6 +536,8 @@ int route_covering(const struct peer_key *prefix, struct route *r)
 	prefix_bytes(prefix, &family, &len, &bits);
 	err = routes_dump(family, covering_cb, &c);
 	*r = c.best;
+	if (ours)
+		*ours = c.ours;
 	return err ?: r->ifindex ? 0 : -ENETUNREACH;
 }
 
@@ -596,43 +621,87 @@ static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, int 
 	return nlh;
 }
 
-int route_add(const struct peer_key *prefix, const struct route *r)
+int route_is_alike(const struct route *a, const struct route *b)
+{
+	return a->ifindex == b->ifindex && a->mtu == b->mtu && a->scope == b->scope && a->onlink == b->onlink &&
+	       a->has_gateway == b->has_gateway && !memcmp(&a->gateway, &b->gateway, sizeof(a->gateway)) &&
+	       a->has_source == b->has_source && !memcmp(&a->source, &b->source, sizeof(a->source)) &&
+	       a->metrics_len == b->metrics_len && !memcmp(a->metrics, b->metrics, a->metrics_len);
+}
+
+static void attr_addr_put(struct nlmsghdr *nlh, int type, int family, const struct sluice_addr *addr)
+{
+	if (family == AF_INET)
+		mnl_attr_put(nlh, type, 4, &addr->b[12]);
+	else
+		mnl_attr_put(nlh, type, 16, addr);
+}
+
+int route_add(const struct peer_key *prefix, const struct route *r, int replace)
 {
 	char buf[MNL_NLMSG_HDRLEN + 512] = {};
-	int change = r->exact ? NLM_F_REPLACE : NLM_F_EXCL;
-	struct nlmsghdr *nlh = route_msg(buf, prefix, RTM_NEWROUTE, NLM_F_CREATE | change);
+	struct nlmsghdr *nlh = route_msg(buf, prefix, RTM_NEWROUTE,
+					 NLM_F_CREATE | (replace ? NLM_F_REPLACE : NLM_F_EXCL));
 	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	struct nlattr *metrics;
+	const struct nlattr *attr;
 
-	rt->rtm_scope = r->has_gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
-	if (r->has_gateway && rt->rtm_family == AF_INET)
-		mnl_attr_put(nlh, RTA_GATEWAY, 4, &r->gateway.b[12]);
-	else if (r->has_gateway)
-		mnl_attr_put(nlh, RTA_GATEWAY, 16, &r->gateway);
+	rt->rtm_scope = r->scope;
+	if (r->onlink)
+		rt->rtm_flags |= RTNH_F_ONLINK;
+	if (r->has_gateway)
+		attr_addr_put(nlh, RTA_GATEWAY, rt->rtm_family, &r->gateway);
+	if (r->has_source)
+		attr_addr_put(nlh, RTA_PREFSRC, rt->rtm_family, &r->source);
 	mnl_attr_put_u32(nlh, RTA_OIF, r->ifindex);
 	metrics = mnl_attr_nest_start(nlh, RTA_METRICS);
 	mnl_attr_put_u32(nlh, RTAX_MTU, r->mtu);
+	mnl_attr_for_each_payload((const void *)r->metrics, r->metrics_len)
+		mnl_attr_put(nlh, mnl_attr_get_type(attr), mnl_attr_get_payload_len(attr), mnl_attr_get_payload(attr));
 	mnl_attr_nest_end(nlh, metrics);
 	return nl_talk(nlh, NULL, NULL);
 }
 
-const char *route_format(const struct peer_key *prefix, const struct route *r, char *buf)
+int route_remove(const struct peer_key *prefix, __u32 ifindex)
+{
+	char buf[MNL_NLMSG_HDRLEN + 256] = {};
+	struct nlmsghdr *nlh = route_msg(buf, prefix, RTM_DELROUTE, 0);
+	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	int err;
+
+	rt->rtm_scope = RT_SCOPE_NOWHERE;
+	mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
+	err = nl_talk(nlh, NULL, NULL);
+	return err == -ESRCH ? 0 : err;
+}
+
+const char *route_hop_format(const struct route *r, char *buf)
 {
 	char text[PREFIX_STRLEN], name[IFNAMSIZ] = "";
-	int n;
+	int n = 0;
 
 	if_indextoname(r->ifindex, name);
-	n = sprintf(buf, "%s", prefix_format(prefix, text));
 	if (r->has_gateway)
-		n += sprintf(buf + n, " via %s", addr_format(&r->gateway, text));
-	n += sprintf(buf + n, " dev %s", name);
+		n += sprintf(buf, "via %s ", addr_format(&r->gateway, text));
+	n += sprintf(buf + n, "dev %s", name);
+	if (r->onlink)
+		n += sprintf(buf + n, " onlink");
+	if (r->has_source)
+		sprintf(buf + n, " src %s", addr_format(&r->source, text));
+	return buf;
+}
+
+const char *route_format(const struct peer_key *prefix, const struct route *r, char *buf)
+{
+	char text[PREFIX_STRLEN], hop[ROUTE_STRLEN];
+	int n;
+
+	n = sprintf(buf, "%s %s", prefix_format(prefix, text), route_hop_format(r, hop));
 	/* What 'change' is not told is lost, and a route of another metric is another route. */
 	if (r->protocol == RTPROT_KERNEL)
 		n += sprintf(buf + n, " proto kernel");
 	else if (r->protocol != RTPROT_BOOT)
 		n += sprintf(buf + n, " proto %u", r->protocol);
-	if (r->has_source)
-		n += sprintf(buf + n, " src %s", addr_format(&r->source, text));
 	if (r->metric)
 		n += sprintf(buf + n, " metric %u", r->metric);
 	sprintf(buf + n, " mtu %u", r->mtu);
@@ -651,9 +720,9 @@ static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
 	struct our_routes *o = data;
 	struct peer_key key = {};
 	const struct nlattr *a;
-	__u32 ifindex = 0;
+	__u32 ifindex = 0, table = rt->rtm_table;
 
-	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO ||
+	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO || rt->rtm_flags & RTM_F_CLONED ||
 	    o->n == sizeof(o->prefix) / sizeof(o->prefix[0]))
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
@@ -661,8 +730,10 @@ static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
 			ifindex = mnl_attr_get_u32(a);
 		if (mnl_attr_get_type(a) == RTA_DST)
 			key.addr = attr_addr(a, rt->rtm_family);
+		if (mnl_attr_get_type(a) == RTA_TABLE)
+			table = mnl_attr_get_u32(a);
 	}
-	if (ifindex != o->ifindex)
+	if (ifindex != o->ifindex || table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
 	key.prefixlen = rt->rtm_dst_len + (rt->rtm_family == AF_INET ? 96 : 0);
 	o->prefix[o->n++] = key;
@@ -683,15 +754,9 @@ int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, 
 	for (i = 0; i < 2 && !err; i++)
 		err = routes_dump(families[i], our_routes_cb, o);
 	for (i = 0; i < o->n && !err; i++) {
-		char buf[MNL_NLMSG_HDRLEN + 256] = {};
-		struct nlmsghdr *nlh = route_msg(buf, &o->prefix[i], RTM_DELROUTE, 0);
-		struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
-
 		if (keep && keep(&o->prefix[i], ctx))
 			continue;
-		rt->rtm_scope = RT_SCOPE_NOWHERE;
-		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
-		err = nl_talk(nlh, NULL, NULL);
+		err = route_remove(&o->prefix[i], ifindex);
 		removed += !err;
 	}
 	free(o);

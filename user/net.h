@@ -53,24 +53,36 @@ struct route {
 	__u32 mtu; /* 0: the interface's */
 	__u32 metric;
 	__u8 protocol; /* ROUTE_PROTO: one of ours */
+	__u8 scope;    /* RT_SCOPE_*: without a gateway, LINK */
+	__u8 onlink;   /* the gateway is on the interface, whatever the addresses say */
 	__u8 has_gateway;
 	__u8 exact; /* it is the route of the prefix itself, not of a wider one */
 	__u8 has_source;
 	struct sluice_addr gateway, source;
+	/* What else the kernel knows of the way (congctl, initcwnd, hoplimit ...): attributes as it gave them, but for the MTU. */
+	__u16 metrics_len;
+	__u8 metrics[192] __attribute__((aligned(4)));
 };
 /*
- * The narrowest route of the main table that covers the whole prefix, with the lowest metric;
- * -ENETUNREACH if there is none, or it has several next hops or none. Narrower routes within the prefix stay what they are.
+ * The narrowest route of the main table that is not ours and covers the whole prefix, with the lowest metric; -ENETUNREACH
+ * if there is none, or it has several next hops or none, one of the other family or in a tunnel, or is for some packets only
+ * (TOS, source). Narrower routes within the prefix stay what they are.
+ * ours, if given: the route of exactly the prefix that is; its ifindex is 0 where there is none.
  */
-int route_covering(const struct peer_key *prefix, struct route *r);
+int route_covering(const struct peer_key *prefix, struct route *r, struct route *ours);
+/* Do they send packets the same way, of the same size? */
+int route_is_alike(const struct route *a, const struct route *b);
 /*
- * Adds prefix via r->gateway dev r->ifindex mtu r->mtu, or changes it where it is ours already;
- * -EEXIST if there is another route of that prefix.
+ * Adds a route of ours to the prefix that sends packets as r does, or puts it in the place of the one that is there
+ * (replace); -EEXIST if one is there and is not to be replaced.
  */
-int route_add(const struct peer_key *prefix, const struct route *r);
-/* The route as the arguments of 'ip route change'. */
+int route_add(const struct peer_key *prefix, const struct route *r, int replace);
+/* Removes ours; 0 also if it was gone. */
+int route_remove(const struct peer_key *prefix, __u32 ifindex);
+/* The route as the arguments of 'ip route change', and of these only the way. */
 #define ROUTE_STRLEN (4 * PREFIX_STRLEN)
 const char *route_format(const struct peer_key *prefix, const struct route *r, char *buf);
+const char *route_hop_format(const struct route *r, char *buf);
 /*
  * Removes the routes of ROUTE_PROTO on this interface, but for those of which keep, if given, returns
  * true. Number removed, or -errno.

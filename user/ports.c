@@ -84,15 +84,14 @@ static unsigned int route_fits(const struct config *c, const struct config_peer 
 	return !peer_is_v4(p) && fits < ROUTE_V6_MIN && mtu > ROUTE_V6_MIN ? ROUTE_V6_MIN : fits;
 }
 
-/* Does the route have another MTU than telemetry wants? Then r has that, and have what it had. */
+/* Has the route a larger MTU than leaves room for telemetry? Then r has that which does, and have what it had. */
 static int route_shrinks(const struct config *c, const struct config_peer *p, const struct link_info *link,
 			 struct route *r, unsigned int *have)
 {
 	unsigned int fits = route_fits(c, p, link->mtu);
 
 	*have = r->mtu ?: link->mtu;
-	/* Ours may also be too small: the interface's MTU was raised. */
-	if (*have == fits || (*have < fits && r->protocol != ROUTE_PROTO))
+	if (*have <= fits)
 		return 0;
 	r->mtu = fits;
 	return 1;
@@ -113,63 +112,111 @@ int dataplane_route_refused(const struct config *c, const struct config_peer *p,
 {
 	unsigned int have;
 
-	if (!r->exact || r->protocol == ROUTE_PROTO || !route_shrinks(c, p, link, r, &have))
+	if (!r->exact || !route_shrinks(c, p, link, r, &have))
 		return 0;
 	route_has_no_room(c, p, link, have, why);
 	return 1;
 }
 
-/* Gives the prefix a route whose MTU leaves room, if it leaves by this interface. */
+/* Packets go as the administrator's routes say again. Ours on another interface is for its own turn. */
+static int route_withdraw(struct dataplane *dp, const struct link_info *link, const struct config_peer *p,
+			  const struct route *ours, const char *why)
+{
+	char text[PREFIX_STRLEN], hop[ROUTE_STRLEN];
+	int err;
+
+	if (ours->ifindex != link->ifindex)
+		return 0;
+	prefix_format(&p->key, text);
+	route_hop_format(ours, hop);
+	err = route_remove(&p->key, ours->ifindex);
+	if (err)
+		msg_limited(&dp->route_limit, 60, "%s: removing the route to %s %s, for %s: %s", link->name, text, hop, why,
+			    strerror(-err));
+	else
+		msg_info("%s: route to %s: %s mtu %u -> none, for %s", link->name, text, hop, ours->mtu, why);
+	return err;
+}
+
+/* Our route is what it should be, or becomes so. have: the MTU without it. */
+static int route_set(struct dataplane *dp, const struct link_info *link, const struct config_peer *p, const struct route *r,
+		     const struct route *ours, unsigned int have)
+{
+	char text[PREFIX_STRLEN], was[ROUTE_STRLEN], is[ROUTE_STRLEN];
+	int err;
+
+	if (route_is_alike(r, ours))
+		return 0;
+	err = route_add(&p->key, r, !!ours->ifindex);
+	prefix_format(&p->key, text);
+	route_hop_format(r, is);
+	if (err) {
+		msg_limited(&dp->route_limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name,
+			    text, r->mtu, strerror(-err));
+		route_withdraw(dp, link, p, ours, "it cannot follow the one that covers it");
+		return err;
+	}
+	if (ours->ifindex && strcmp(route_hop_format(ours, was), is))
+		msg_info("%s: route to %s: %s mtu %u -> %s mtu %u, as the one that covers it", link->name, text, was,
+			 ours->mtu, is, r->mtu);
+	else if (ours->mtu == r->mtu)
+		msg_info("%s: route to %s: has the congctl, windows and the like that the one that covers it has now", link->name,
+			 text);
+	else
+		msg_info("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text,
+			 ours->ifindex ? ours->mtu : have, r->mtu);
+	return 0;
+}
+
+/*
+ * The prefix has a route of ours, whose MTU leaves room, where and only where a wider one that does not covers it and
+ * leaves by this interface. Both are looked at each time: the wider one is the administrator's to change.
+ */
 static int route_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c,
 			 const struct config_peer *p)
 {
-	char text[PREFIX_STRLEN], why[ROUTE_STRLEN], change[ROUTE_STRLEN];
+	char text[PREFIX_STRLEN], why[ROUTE_STRLEN], change[ROUTE_STRLEN], name[IFNAMSIZ] = "?";
 	unsigned int have;
-	struct route r;
-	int err = route_covering(&p->key, &r);
+	struct route r, ours;
+	int err = route_covering(&p->key, &r, &ours);
 
-	prefix_format(&p->key, text);
 	if (err == -ENETUNREACH) {
 		msg_limited(&dp->route_limit, 60,
 			    "%s: no single route covers %s: none is added; where routes within it have an MTU above %u, large packets go without telemetry (tx_mtu)",
-		    link->name, text, route_fits(c, p, link->mtu));
-		return 0;
+			    link->name, prefix_format(&p->key, text), route_fits(c, p, link->mtu));
+		return route_withdraw(dp, link, p, &ours, "no single route covers it any more");
 	}
 	if (err) {
 		msg("%s: reading the routes: %s", link->name, strerror(-err));
 		return err;
 	}
-	if (r.ifindex != link->ifindex)
-		return 0; /* not by this interface: nothing to prepare */
+	if (r.ifindex != link->ifindex) {
+		if_indextoname(r.ifindex, name);
+		snprintf(why, sizeof(why), "the one that covers it leaves by %s", name);
+		return route_withdraw(dp, link, p, &ours, why);
+	}
 	if (!route_shrinks(c, p, link, &r, &have))
-		return 0;
-	err = r.exact && r.protocol != ROUTE_PROTO ? -EEXIST : route_add(&p->key, &r);
-	if (err == -EEXIST) {
-		msg_limited(&dp->route_limit, 60, "%s: %s: run 'ip route change %s'", link->name,
-			    route_has_no_room(c, p, link, have, why), route_format(&p->key, &r, change));
-		return -EMSGSIZE;
-	}
-	if (err) {
-		msg_limited(&dp->route_limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name,
-			    text, r.mtu, strerror(-err));
-		return err;
-	}
-	msg_info("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text, have, r.mtu);
-	return 0;
+		return route_withdraw(dp, link, p, &ours, "the one that covers it leaves room");
+	if (!r.exact)
+		return route_set(dp, link, p, &r, &ours, have);
+	err = route_withdraw(dp, link, p, &ours, "there is another to exactly that prefix");
+	msg_limited(&dp->route_limit, 60, "%s: %s: run 'ip route change %s'", link->name,
+		    route_has_no_room(c, p, link, have, why), route_format(&p->key, &r, change));
+	return err ?: -EMSGSIZE;
 }
 
+/* All of them: what one prefix lacks is no reason not to follow the routes of the others. The first error. */
 static int routes_prepare(struct dataplane *dp, const struct link_info *link,
 			  const struct config *c)
 {
 	unsigned int k;
-	int err;
+	int err = 0, e;
 
 	for (k = 0; k < c->peers_count; k++) {
-		err = route_prepare(dp, link, c, &c->peers[k]);
-		if (err)
-			return err;
+		e = route_prepare(dp, link, c, &c->peers[k]);
+		err = err ?: e;
 	}
-	return 0;
+	return err;
 }
 
 static int route_is_wanted(const struct peer_key *prefix, const void *ctx)

@@ -275,6 +275,218 @@ interface__prefix_with_several_next_hops_gets_no_route() {
 	same "the routes" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
 }
 
+# interface_gateways: a second one, at the same port of the switch.
+interface_gateways() {
+	net_in sw ip address add 10.1.0.254/24 dev p1
+	net_in sw ip address add fd00:1::fe/64 dev p1 nodad
+	net_in h1 ip neighbour add 10.1.0.254 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip neighbour add fd00:1::fe lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+}
+
+# interface_routed PREFIX TEXT: the route of exactly this prefix has TEXT; without TEXT: there is none.
+interface_routed() {
+	if [[ $2 ]]; then [[ "$(net_route h1 "$1") " == *"$2 "* ]]; else [[ ! $(net_route h1 "$1") ]]; fi
+}
+
+# route_soon PREFIX [TEXT]: interface_routed comes to be so.
+route_soon() { wait_for 20 "the route to $1 is ${2:-gone}" interface_routed "$1" "${2:-}"; }
+
+# Our own changes are changes of routes, too: they are looked at, and that is the end of it.
+interface_settled() {
+	local before
+
+	sleep 2.5
+	before=$(grep -c "route" "$CASE_DIR/h1.log")
+	sleep 2.5
+	expect "messages about routes" "$(grep -c "route" "$CASE_DIR/h1.log")" -eq "$before"
+}
+
+interface__next_hop_changes_under_load() {
+	net_up
+	interface_gateways
+	state_keep h1
+	daemon_start h1 h2 sw
+	bpf_of h1 >"$CASE_DIR/objects.txt"
+	expect "the gateway" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	net_in h1 ip route replace default via 10.1.0.254
+	net_in h1 ip -6 route replace default via fd00:1::fe
+	route_soon 10.0.0.0/8 "via 10.1.0.254 dev eth0"
+	route_soon fd00::/16 "via fd00:1::fe dev eth0"
+	expect "room" "$(net_route h1 10.0.0.0/8) " has "mtu 1348 "
+	expect_said h1 "eth0: route to 10.0.0.0/8: via 10.1.0.1 dev eth0 mtu 1348 -> via 10.1.0.254 dev eth0 mtu 1348"
+	# The old one takes nothing any more.
+	net_in h1 ip neighbour replace 10.1.0.1 lladdr 02:00:0a:00:01:77 nud permanent dev eth0
+	net_in h1 ip neighbour replace fd00:1::1 lladdr 02:00:0a:00:01:77 nud permanent dev eth0
+	bulk_goes_on
+	grows "packets with telemetry" 20 stat_of h1 tx_data
+	grows "feedback" 20 flow_of h1 .feedbacks
+	bulk_unharmed
+	interface_settled
+	bulk_stop
+	transfer h1 fd00:2::2 -n 100K
+	net_in h1 ip neighbour replace 10.1.0.1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip neighbour replace fd00:1::1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip route replace default via 10.1.0.1
+	net_in h1 ip -6 route replace default via fd00:1::1
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+	route_soon fd00::/16 "via fd00:1::1 dev eth0"
+	daemon_stop h1
+	state_back "$CASE_DIR/objects.txt" h1
+}
+
+# Ours is there as long as what it was made from would send packets the same way without room.
+interface__route_goes_with_the_one_that_covers_it() {
+	net_up
+	interface_gateways
+	net_in h1 ip link add eth1 type veth peer name eth2
+	net_in h1 ip link set eth1 up
+	daemon_start h1
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+	net_in h1 ip route del default
+	route_soon 10.0.0.0/8
+	wait_for 20 "sluiced says why" said h1 "route to 10.0.0.0/8: via 10.1.0.1 dev eth0 mtu 1348 -> none, for no single route covers it any more"
+	net_in h1 ip route add default via 10.1.0.1
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+	net_in h1 ip route replace default dev eth1
+	route_soon 10.0.0.0/8
+	wait_for 20 "sluiced says why" said h1 "-> none, for the one that covers it leaves by eth1"
+	net_in h1 ip route replace default via 10.1.0.1
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+	net_in h1 ip route replace default via 10.1.0.1 mtu 1300
+	route_soon 10.0.0.0/8
+	wait_for 20 "sluiced says why" said h1 "-> none, for the one that covers it leaves room"
+	net_in h1 ip route replace default via 10.1.0.1
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+	interface_settled
+	expect "the route for IPv6" "$(net_route h1 fd00::/16)" has "via fd00:1::1 dev eth0"
+	net_in h1 ip -6 route del default
+	route_soon fd00::/16
+	net_in h1 ip -6 route add default via fd00:1::1
+	route_soon fd00::/16 "via fd00:1::1 dev eth0"
+}
+
+interface__route_goes_when_the_one_that_covers_it_gets_a_second_next_hop() {
+	net_up
+	interface_gateways
+	daemon_start h1
+	net_in h1 ip route replace default nexthop via 10.1.0.1 nexthop via 10.1.0.254 2>/dev/null ||
+		skip "no routes with several next hops in this kernel"
+	net_in h1 ip -6 route append default via fd00:1::fe
+	route_soon 10.0.0.0/8
+	route_soon fd00::/16
+	wait_for 20 "sluiced says why" said h1 "no single route covers 10.0.0.0/8"
+	interface_settled
+	net_in h1 ip route replace default via 10.1.0.254
+	net_in h1 ip -6 route del default via fd00:1::1
+	route_soon 10.0.0.0/8 "via 10.1.0.254 dev eth0"
+	route_soon fd00::/16 "via fd00:1::fe dev eth0"
+}
+
+# A routing daemon's, as of a metric that ours would be preferred to.
+interface__route_gives_way_to_another_of_its_prefix() {
+	net_up
+	interface_gateways
+	daemon_start h1
+	net_in h1 ip route add 10.0.0.0/8 via 10.1.0.254 metric 20
+	net_in h1 ip -6 route add fd00::/16 via fd00:1::fe metric 2000
+	wait_for 20 "sluiced says what to do" said h1 "run 'ip route change 10.0.0.0/8 via 10.1.0.254 dev eth0 metric 20 mtu 1348'"
+	route_soon fd00::/16 "via fd00:1::fe dev eth0"
+	wait_for 20 "sluiced says why" said h1 "mtu 1348 -> none, for there is another to exactly that prefix"
+	expect "routes to the prefix" "$(net_route h1 10.0.0.0/8)" = "10.0.0.0/8 via 10.1.0.254 dev eth0 metric 20 "
+	wait_for 20 "ours for IPv6 is gone" interface_v6_is_theirs
+	interface_settled
+	net_in h1 ip route del 10.0.0.0/8 metric 20
+	net_in h1 ip -6 route del fd00::/16 metric 2000
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0 proto 83 mtu 1348"
+	route_soon fd00::/16 "via fd00:1::1 dev eth0 proto 83 metric 1024 mtu 1328"
+}
+
+interface_v6_is_theirs() { [[ $(net_route h1 fd00::/16) != *"proto 83"* ]]; }
+
+# What peers, and their access lists, know the host by.
+interface__route_keeps_the_source_address() {
+	net_up
+	net_in h1 ip address add 10.1.0.9/32 dev eth0
+	net_in h1 ip address add fd00:1::9/128 dev eth0 nodad
+	net_in h1 ip route replace default via 10.1.0.1 src 10.1.0.9
+	net_in h1 ip -6 route replace default via fd00:1::1 src fd00:1::9
+	daemon_start h1
+	expect "our route" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0 proto 83 src 10.1.0.9 "
+	expect "our route" "$(net_route h1 fd00::/16)" has "via fd00:1::1 dev eth0 proto 83 src fd00:1::9 "
+	expect "source address" "$(net_in h1 ip route get 10.2.0.2)" has "src 10.1.0.9"
+	net_in h1 ip route replace default via 10.1.0.1 src 10.1.0.2
+	route_soon 10.0.0.0/8 "src 10.1.0.2"
+	wait_for 20 "sluiced says so" said h1 "via 10.1.0.1 dev eth0 src 10.1.0.9 mtu 1348 -> via 10.1.0.1 dev eth0 src 10.1.0.2 mtu 1348"
+	interface_settled
+}
+
+# As where hosts have addresses of /32, and a gateway beyond them.
+interface__route_keeps_onlink() {
+	net_up
+	net_in h1 ip neighbour add 192.0.2.1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip neighbour add 2001:db8::1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
+	net_in h1 ip route replace default via 192.0.2.1 dev eth0 onlink
+	net_in h1 ip -6 route replace default via 2001:db8::1 dev eth0 onlink
+	daemon_start h1 h2 sw
+	expect "our route" "$(net_route h1 10.0.0.0/8)" has "via 192.0.2.1 dev eth0 proto 83 "
+	expect "our route" "$(net_route h1 fd00::/16)" has "via 2001:db8::1 dev eth0 proto 83 "
+	server h2
+	transfer h1 fd00:2::2 -n 100K
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_stop
+	interface_settled
+}
+
+interface__route_keeps_congctl_and_windows() {
+	net_up
+	net_in h1 ip route replace default via 10.1.0.1 congctl reno initcwnd 20
+	net_in h1 ip -6 route replace default via fd00:1::1 mtu lock 1500 hoplimit 32 rto_min 10ms quickack 1 features ecn congctl reno
+	daemon_start h1
+	interface_settled
+	expect "our route" "$(net_route h1 10.0.0.0/8)" has "mtu 1348 initcwnd 20 congctl reno"
+	expect "our route" "$(net_route h1 fd00::/16)" has "mtu lock 1328 hoplimit 32 features ecn rto_min lock 10ms quickack 1 congctl reno"
+	net_in h1 ip route replace default via 10.1.0.1 initcwnd 30
+	route_soon 10.0.0.0/8 "initcwnd 30"
+	expect "our route" "$(net_route h1 10.0.0.0/8)" has-no congctl
+	interface_settled
+}
+
+# One to the prefix of peers would take the packets of that TOS, or source, from it.
+interface__route_for_some_packets_only_is_left_alone() {
+	net_up
+	interface_gateways
+	net_in h1 ip route add default tos 0x10 via 10.1.0.254
+	net_in h1 ip -6 route add default from fd00:1::2 via fd00:1::fe metric 2000 || skip "no IPv6 routes by source here"
+	daemon_start h1
+	expect_said h1 "no single route covers 10.0.0.0/8"
+	expect "our routes" "$(net_in h1 ip route show proto 83; net_in h1 ip -6 route show proto 83)" = ""
+	expect "the next hop of that TOS" "$(net_in h1 ip route get 10.2.0.2 tos 0x10)" has "via 10.1.0.254"
+	net_in h1 ip route del default tos 0x10
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+}
+
+# A route without it would have every peer looked for on the link.
+interface__next_hop_of_the_other_family_is_left_alone() {
+	net_up
+	net_in h1 ip -4 route replace default via inet6 fd00:1::1 dev eth0 || skip "no IPv6 gateway of an IPv4 route here"
+	net_in h1 ip route show >"$CASE_DIR/before.txt"
+	daemon_start h1 h2 sw
+	expect_said h1 "no single route covers 10.0.0.0/8"
+	net_in h1 ip route show >"$CASE_DIR/after.txt"
+	same "the routes" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
+	server h2
+	transfer h1 10.2.0.2 -n 100K
+	net_in h1 ip route replace default via 10.1.0.1
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+	net_in h1 ip -4 route replace default via inet6 fd00:1::1 dev eth0
+	route_soon 10.0.0.0/8
+	interface_settled
+}
+
 # It takes the place of clsact and has no egress.
 interface__with_an_ingress_qdisc_is_refused_with_the_remedy() {
 	net_up
