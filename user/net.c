@@ -892,7 +892,8 @@ static int net_change(__u16 type)
 	switch (type) {
 	case RTM_NEWLINK:
 	case RTM_DELLINK:
-		return NET_CHANGED_LINK;
+		/* One that goes down takes its IPv4 routes along, of which the kernel says nothing. */
+		return NET_CHANGED_LINK | NET_CHANGED_ROUTE;
 	case RTM_NEWROUTE:
 	case RTM_DELROUTE:
 		return NET_CHANGED_ROUTE;

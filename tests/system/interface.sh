@@ -469,6 +469,22 @@ interface__route_for_some_packets_only_is_left_alone() {
 	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
 }
 
+# The kernel says nothing of the IPv4 routes that go with an interface.
+interface__route_comes_when_the_preferred_interface_goes_down() {
+	net_up
+	net_in h1 ip link add eth1 type veth peer name eth2
+	net_in h1 ip link set eth1 up
+	net_in h1 ip route replace default via 10.1.0.1 metric 100
+	net_in h1 ip route del default via 10.1.0.1 metric 0
+	net_in h1 ip route add default dev eth1
+	net_in h1 sysctl -qw net.ipv6.conf.eth1.disable_ipv6=1
+	daemon_start h1
+	expect "our route" "$(net_route h1 10.0.0.0/8)" = ""
+	interface_settled
+	net_in h1 ip link set eth1 down
+	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
+}
+
 # A route without it would have every peer looked for on the link.
 interface__next_hop_of_the_other_family_is_left_alone() {
 	net_up
