@@ -456,6 +456,8 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		port.flags |= xdp_apply(dp, c, i, &link, !had);
 		bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST);
 	}
+	if (!had && dp->running)
+		msg_info("%s: attached, as the configuration has it: %s", i->name, i->role == PORT_F_HOST ? "host" : "switch");
 	if (!had)
 		port_advise(i, &port, ppfc_port_by_nic(&dp->pins, link.ifindex));
 	return 0;
@@ -507,6 +509,9 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 		if (!strcmp(name, d->c->interfaces[k].name))
 			return 0;
 	port_remove(d->dp, ifindex, port);
+	if (d->c && !(port->flags & PORT_F_POD))
+		msg_info("%s: %s -> detached, as the configuration has it no more", name,
+			 port->flags & PORT_F_HOST ? "host" : "switch");
 	return 0;
 }
 
@@ -581,7 +586,7 @@ int ports_follow(struct dataplane *dp, const struct config *c)
 		if (link_get(i->name, &link))
 			continue;
 		if (bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &port)) {
-			msg_info("%s: is there again: attaching", i->name);
+			msg_info("%s: is there again", i->name);
 			port_add(dp, c, i);
 			changed = 1;
 			continue;

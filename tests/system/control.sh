@@ -177,6 +177,7 @@ control__interfaces_and_peers_by_sighup() {
 	switch_config | grep -v p1 >"$CASE_DIR/sw.yaml"
 	daemon_hup sw "reloaded"
 	expect "interfaces of sw" "$(status_of sw '[.interfaces[].name] | join(" ")')" = p2
+	expect_said sw "p1: switch -> detached, as the configuration has it no more"
 	expect "filters of p1" "$(net_in sw tc filter show dev p1 egress)" = ""
 	expect "qdiscs of p1" "$(net_in sw tc qdisc show dev p1)" has-no clsact
 	expect "filters of p2" "$(net_in sw tc filter show dev p2 egress)" has hop
