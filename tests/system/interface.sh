@@ -103,8 +103,8 @@ interface__queue_that_cannot_be_read_is_said() {
 	wait_for 20 "sluiced says that it is back" said sw "p2: queue: could not be read -> read"
 }
 
-# A link that comes up again has the speed that its ends agreed on. That of a tap is what ethtool says.
-interface__speed_changes() {
+# A switch with a port whose speed is what ethtool last said.
+interface_tap_up() {
 	need ethtool
 	[[ -c /dev/net/tun ]] || skip "no tap device in this kernel"
 	net_up
@@ -114,6 +114,11 @@ interface__speed_changes() {
 	printf "%s\n" "pin_dir: $PINS/ssys-sw" "interfaces: [{name: tap0, role: switch, id: 1}]" >"$CASE_DIR/sw.yaml"
 	daemon_start sw
 	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 1000000000
+}
+
+# A link that comes up again has the speed that its ends agreed on.
+interface__speed_changes() {
+	interface_tap_up
 	net_in sw ethtool -s tap0 speed 100 duplex full
 	net_in sw ip link set tap0 up
 	wait_for 20 "sluiced says so" said sw "tap0: speed: 1000 -> 100 Mbit/s, by the driver"
@@ -123,14 +128,7 @@ interface__speed_changes() {
 
 # A driver without a link tells none: a port keeps what it had, over a reload and over a crash of sluiced.
 interface__speed_that_is_not_told_any_more_stays() {
-	need ethtool
-	[[ -c /dev/net/tun ]] || skip "no tap device in this kernel"
-	net_up
-	net_in sw ip tuntap add tap0 mode tap || fail "no tap device"
-	net_in sw ethtool -s tap0 speed 1000 duplex full
-	net_in sw tc qdisc add dev tap0 root pfifo
-	printf "%s\n" "pin_dir: $PINS/ssys-sw" "interfaces: [{name: tap0, role: switch, id: 1}]" >"$CASE_DIR/sw.yaml"
-	daemon_start sw
+	interface_tap_up
 	net_in sw ethtool -s tap0 speed 0
 	expect "what the driver says" "$(net_in sw ethtool tap0 2>&1)" has-no "1000Mb/s"
 	net_in sw tc qdisc replace dev tap0 root tbf rate 50mbit burst 5000 limit 100000
@@ -533,6 +531,7 @@ interface__reload_with_one_that_cannot_be_used_changes_nothing() {
 	expect "route of the new prefix" "$(net_route h1 10.0.0.0/9)" = ""
 	net_in h1 tc qdisc del dev eth9 ingress
 	daemon_hup h1 "reloaded"
+	expect_said h1 "eth9: attached, as the configuration has it: host"
 	expect "interfaces then" "$(status_of h1 '[.interfaces[].name] | join(" ")')" = eth9
 }
 
