@@ -165,8 +165,8 @@ install: all ## install under $(DESTDIR)$(PREFIX)
 	chmod 644 $(DESTDIR)$(UNITDIR)/sluiced.service $(DESTDIR)$(COMPLETIONDIR)/sluicectl
 uninstall: ## remove what install installed, with the same variables; the configuration stays
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-	-find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
-	-rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/sluice
+	test ! -d $(DESTDIR)$(DOCDIR) || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
+	test ! -d $(DESTDIR)/etc/sluice || rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/sluice
 
 deb: all | $(B)/packages.deb ## a Debian package, in build/deb
 	$(Q)deploy/deb
