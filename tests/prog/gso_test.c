@@ -244,16 +244,25 @@ Test(gso, segments__repeat_their_place_in_the_voq)
 	}
 }
 
+/* Egress at the near end, without TSO. Returns the socket to send by; *far is what catches at the other end. */
+static int gso_link(int *far)
+{
+	int fd;
+
+	link_make("");
+	link_attach(EGRESS, LINK_NEAR, 0);
+	fd = gso_socket(LINK_NEAR);
+	*far = packet_socket(LINK_FAR);
+	tso_off(fd, LINK_NEAR);
+	return fd;
+}
+
 /* Wrapped, it would be lost where it arrives whole. Only its probe is wrapped. */
 Test(gso, segments__of_udp_leave_as_they_are)
 {
 	int fd, far;
 
-	link_make("");
-	link_attach(EGRESS, LINK_NEAR, 0);
-	fd = gso_socket(LINK_NEAR);
-	far = packet_socket(LINK_FAR);
-	tso_off(fd, LINK_NEAR);
+	fd = gso_link(&far);
 	FOR_V4_AND_V6(v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1 };
 		unsigned int i;
@@ -314,11 +323,7 @@ Test(gso, probe__of_a_packet_that_is_not_finished)
 	unsigned int i;
 	int fd, far;
 
-	link_make("");
-	link_attach(EGRESS, LINK_NEAR, 0);
-	fd = gso_socket(LINK_NEAR);
-	far = packet_socket(LINK_FAR);
-	tso_off(fd, LINK_NEAR);
+	fd = gso_link(&far);
 	FOR_V4_AND_V6(v6) {
 		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 			struct ip_spec s = cases[i].s;
@@ -547,11 +552,7 @@ Test(gso, too_long__to_the_byte)
 	unsigned int i;
 	int fd, far;
 
-	link_make("");
-	link_attach(EGRESS, LINK_NEAR, 0);
-	fd = gso_socket(LINK_NEAR);
-	far = packet_socket(LINK_FAR);
-	tso_off(fd, LINK_NEAR);
+	fd = gso_link(&far);
 	FOR_V4_AND_V6(v6) {
 		struct ip_spec s = { .v6 = v6 };
 		unsigned int headers = 14 + (v6 ? 40 : 20) + 20, grow = (v6 ? 40 : 20) + 8 + 12 + 44;
@@ -585,11 +586,7 @@ Test(gso, too_long__of_a_length_that_is_not_told)
 	struct frame got;
 	int fd, far;
 
-	link_make("");
-	link_attach(EGRESS, LINK_NEAR, 0);
-	fd = gso_socket(LINK_NEAR);
-	far = packet_socket(LINK_FAR);
-	tso_off(fd, LINK_NEAR);
+	fd = gso_link(&far);
 	FOR_V4_AND_V6(v6) {
 		struct ip_spec s = { .v6 = v6 };
 
@@ -680,11 +677,7 @@ Test(gso, checksum__of_a_wrapped_datagram)
 	unsigned int i;
 	int fd, far;
 
-	link_make("");
-	link_attach(EGRESS, LINK_NEAR, 0);
-	fd = gso_socket(LINK_NEAR);
-	far = packet_socket(LINK_FAR);
-	tso_off(fd, LINK_NEAR);
+	fd = gso_link(&far);
 	FOR_V4_AND_V6(v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1 };
 		__u32 seq = 0;
