@@ -41,16 +41,6 @@ static void port_is(__u32 index, __u32 flags)
 	port_set(index, &p);
 }
 
-static void send_frames(unsigned int n)
-{
-	struct frame f = udp(.dport = 53, .payload = 958);
-	int fd = packet_socket(LINK_NEAR);
-
-	while (n--)
-		packet_send(fd, &f);
-	close(fd);
-}
-
 Test(backlog, switch_port__follows_its_qdisc)
 {
 	__u32 index = slow_link(own_number());
@@ -59,11 +49,11 @@ Test(backlog, switch_port__follows_its_qdisc)
 
 	port_is(index, PORT_F_SWITCH);
 	world_trace();
-	send_frames(10);
+	send_frames(LINK_NEAR, 10, 0, 0);
 	p = port_get(index);
 	expect_eq(p.tx_bytes, 10000);
 	expect_eq(p.backlog_bytes, 0);
-	send_frames(50);
+	send_frames(LINK_NEAR, 50, 0, 0);
 	do {
 		qdisc_stats(LINK_NEAR, &tx, &backlog);
 		p = port_get(index);
@@ -86,7 +76,7 @@ Test(backlog, ports_that_stamp__follow_theirs)
 	for (i = 0; i < 2; i++) {
 		port_is(index, flags[i]);
 		before = clock_ns();
-		send_frames(5);
+		send_frames(LINK_NEAR, 5, 0, 0);
 		expect_eq(port_get(index).tx_bytes, 5000 * (i + 1));
 		expect_between(port_get(index).sampled_ns, before, clock_ns());
 	}
@@ -98,7 +88,7 @@ Test(backlog, host_port__is_left_alone)
 
 	port_is(index, PORT_F_HOST);
 	world_trace();
-	send_frames(10);
+	send_frames(LINK_NEAR, 10, 0, 0);
 	expect_eq(port_get(index).tx_bytes, 0);
 	expect_eq(port_get(index).backlog_bytes, 0);
 }
@@ -113,11 +103,11 @@ Test(backlog, switch_port__is_not_that_of_another_namespace)
 	cr_assert(!unshare(CLONE_NEWNET));
 	slow_link(index);
 	port_is(index, PORT_F_SWITCH);
-	send_frames(10);
+	send_frames(LINK_NEAR, 10, 0, 0);
 	expect_eq(port_get(index).tx_bytes, 10000);
 	/* Back where the device has the same number. */
 	cr_assert(!setns(first, CLONE_NEWNET));
-	send_frames(5);
+	send_frames(LINK_NEAR, 5, 0, 0);
 	expect_eq(port_get(index).tx_bytes, 10000);
 	expect_eq(port_get(index).backlog_bytes, 0);
 }

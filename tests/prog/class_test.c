@@ -195,21 +195,6 @@ static __u32 link_with_classes(void)
 	return index;
 }
 
-static void send_of(unsigned int n, __u8 dscp, int v6)
-{
-	struct frame f = udp(.v6 = v6, .dport = 53, .payload = FRAME_BYTES - (v6 ? 62 : 42), .tos = dscp << 2);
-	int fd = -1;
-
-	for (; n; n--) {
-		if (n % 32 == 0 || fd < 0) { /* what waits is charged to the socket, which would block */
-			close(fd);
-			fd = packet_socket(LINK_NEAR);
-		}
-		packet_send(fd, &f);
-	}
-	close(fd);
-}
-
 static struct class_queue settled(__u32 index, __u32 class, __u64 tx_bytes)
 {
 	__u64 until = clock_ns() + 30000 * MS;
@@ -235,8 +220,8 @@ Test(class_queue, each_class__has_its_bytes_and_its_sojourn)
 		fixture("IPv%d", v6 ? 6 : 4);
 		usleep(200 * 1000); /* tokens for one and a half */
 		sent_ns = clock_ns();
-		send_of(2, DSCP_BULK, v6);
-		send_of(3, 0, v6);
+		send_frames(LINK_NEAR, 2, DSCP_BULK << 2, v6);
+		send_frames(LINK_NEAR, 3, 0, v6);
 		sent_ns = clock_ns() - sent_ns; /* what is sent later waits for less */
 		q = class_queue_get(index, 0);
 		expect_eq(q.tx_bytes + q.backlog_bytes, (v6 + 1) * 3 * FRAME_BYTES);
@@ -259,12 +244,12 @@ Test(class_queue, packets_dropped_while_they_wait__are_forgotten)
 	__u64 left;
 
 	world_trace();
-	send_of(12, 0, 0);
+	send_frames(LINK_NEAR, 12, 0, 0);
 	q = class_queue_get(index, 0);
 	expect_eq(q.tx_bytes + q.backlog_bytes, 12 * FRAME_BYTES);
 	sh("tc qdisc replace dev " LINK_NEAR " parent 1:1 handle 10: bfifo limit 100000");
 	left = class_queue_get(index, 0).tx_bytes;
-	send_of(3, 0, 0);
+	send_frames(LINK_NEAR, 3, 0, 0);
 	q = settled(index, 0, left + 3 * FRAME_BYTES);
 	expect_eq(q.tx_bytes, left + 3 * FRAME_BYTES);
 	expect_eq(q.backlog_bytes, 0);
@@ -280,14 +265,14 @@ Test(class_queue, port_that_was_empty__has_no_class_that_waits)
 	__u64 left;
 
 	world_trace();
-	send_of(100, 0, 0);
+	send_frames(LINK_NEAR, 100, 0, 0);
 	sh("tc qdisc replace dev " LINK_NEAR " parent 1:1 handle 10: bfifo limit 100000");
-	send_of(1, DSCP_BULK, 0);
+	send_frames(LINK_NEAR, 1, DSCP_BULK << 2, 0);
 	settled(index, 1, FRAME_BYTES);
 	q = class_queue_get(index, 0);
 	cr_assert(q.backlog_bytes > 40 * FRAME_BYTES);
 	left = q.tx_bytes;
-	send_of(1, 0, 0);
+	send_frames(LINK_NEAR, 1, 0, 0);
 	expect_between(class_queue_get(index, 0).backlog_bytes, 0, FRAME_BYTES);
 	q = settled(index, 0, left + FRAME_BYTES);
 	expect_eq(q.backlog_bytes, 0);
@@ -301,13 +286,13 @@ Test(class_queue, list_that_is_full__keeps_the_bytes)
 
 	sh("tc qdisc replace dev " LINK_NEAR " root handle 1: tbf rate 80kbit burst 1500 limit 2000000");
 	world_trace();
-	send_of(1100, 0, 0);
+	send_frames(LINK_NEAR, 1100, 0, 0);
 	q = class_queue_get(index, 0);
 	expect_between(q.tail - q.head, CLASS_PACKETS - 10, CLASS_PACKETS);
 	expect_between(q.tail, CLASS_PACKETS, CLASS_PACKETS + 20);
 	expect_eq(q.backlog_bytes + q.tx_bytes, 1100 * FRAME_BYTES);
 	sh("tc qdisc change dev " LINK_NEAR " root handle 1: tbf rate 800mbit burst 100000 limit 2000000");
-	send_of(1, 0, 0);
+	send_frames(LINK_NEAR, 1, 0, 0);
 	q = settled(index, 0, 1101 * FRAME_BYTES);
 	expect_eq(q.tx_bytes, 1101 * FRAME_BYTES);
 	expect_eq(q.backlog_bytes, 0);
@@ -323,7 +308,7 @@ Test(class_queue, port_of_another_namespace__is_left_alone)
 	sh("ip link add " LINK_NEAR " mtu 9000 index %u type veth peer name " LINK_FAR " mtu 9000", index);
 	sh("ip link set " LINK_NEAR " up && ip link set " LINK_FAR " up");
 	sh("tc qdisc add dev " LINK_NEAR " root tbf rate 80kbit burst 1500 limit 1000000");
-	send_of(3, 0, 0);
+	send_frames(LINK_NEAR, 3, 0, 0);
 	expect_eq(class_queue_get(index, 0).tx_bytes, 0);
 	expect_eq(class_queue_get(index, 0).backlog_bytes, 0);
 }

@@ -376,16 +376,6 @@ static __u32 switch_link(const char *options)
 	return ifindex;
 }
 
-static void send_frames(unsigned int n, unsigned int payload)
-{
-	struct frame f = udp(.dport = 53, .payload = payload);
-	int fd = packet_socket(LINK_NEAR);
-
-	while (n--)
-		packet_send(fd, &f);
-	close(fd);
-}
-
 /* A stamp by `hop` must be what tc says before and after. The qdisc is so slow that it stands still. */
 static void expect_qdisc_stamp(__u32 ifindex)
 {
@@ -419,7 +409,7 @@ Test(hop, qdisc__tbf)
 	fixture("empty");
 	expect_qdisc_stamp(ifindex);
 	fixture("with a backlog");
-	send_frames(60, 958); /* of 1000 bytes: 20 leave at once */
+	send_frames(LINK_NEAR, 60, 0, 0); /* of 1000 bytes: 20 leave at once */
 	qdisc_stats(LINK_NEAR, &tx, &backlog);
 	expect_between(tx, 19000, 25000);
 	expect_between(backlog, 35000, 41000);
@@ -435,7 +425,7 @@ Test(hop, qdisc__htb)
 	ifindex = switch_link("");
 	sh("tc qdisc add dev " LINK_NEAR " root handle 1: htb default 1");
 	sh("tc class add dev " LINK_NEAR " parent 1: classid 1:1 htb rate 8kbit burst 20000 cburst 20000");
-	send_frames(60, 958);
+	send_frames(LINK_NEAR, 60, 0, 0);
 	qdisc_stats(LINK_NEAR, &tx, &backlog);
 	expect_between(backlog, 30000, 45000);
 	expect_qdisc_stamp(ifindex);
@@ -494,7 +484,7 @@ Test(hop, qdisc__below_mq_of_the_queues_in_use)
 	for (i = 1; i <= 2; i++)
 		sh("tc qdisc add dev " LINK_NEAR " parent 1:%d tbf rate 8kbit burst 5000 limit 1000000", i);
 	expect_qdisc_stamp(ifindex);
-	send_frames(20, 958);
+	send_frames(LINK_NEAR, 20, 0, 0);
 	expect_qdisc_stamp(ifindex);
 	fixture("with one more, of pfifo_fast");
 	link_queues_use(3);

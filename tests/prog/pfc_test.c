@@ -429,30 +429,19 @@ static __u32 bridge_make(void)
 	sh("ip link add " SLOW " index %u type veth peer name slow-far index %u", index + 1, index + 2);
 	sh("ip link add name sw type bridge mcast_snooping 0 && ip link set sw up");
 	sh("for i in " LINK_NEAR " " SLOW "; do ip link set $i master sw && ip link set $i up; done && ip link set slow-far up");
+	sh("for i in " LINK_NEAR " " SLOW "; do until bridge link show dev $i | grep -q forwarding; do sleep .01; done; done");
 	sh("tc qdisc add dev " SLOW " root tbf rate 8kbit burst 20000 limit 1000000");
 	counted_port(index + 1, SLOT);
 	return index;
 }
 
-static void send_frames(const char *device, unsigned int n, __u8 tos)
-{
-	struct frame f = udp(.dport = 53, .payload = FRAME_BYTES - 42, .tos = tos);
-	int fd = packet_socket(device);
-
-	while (n--)
-		packet_send(fd, &f);
-	close(fd);
-}
-
 static void total_soon(__u64 low, __u64 high)
 {
-	int i;
+	__u64 until = clock_ns() + 5000 * MS;
 
-	for (i = 0; i < 500; i++) {
+	while (clock_ns() < until)
 		if (pauses_slot(SLOT).total >= low && pauses_slot(SLOT).total <= high)
 			return;
-		usleep(10000);
-	}
 	expect_between(pauses_slot(SLOT).total, low, high);
 }
 
@@ -472,10 +461,10 @@ Test(pfc_queue, cells__are_of_ingress_port_and_priority)
 
 	world_trace();
 	counted_port(in, IN_SLOT);
-	send_frames(LINK_FAR, 20, 0); /* the burst of tbf */
-	send_frames(LINK_FAR, 10, TOS);
-	send_frames(SLOW, 5, TOS);
-	send_frames(LINK_FAR, 4, 7 << 5);
+	send_frames(LINK_FAR, 20, 0, 0); /* the burst of tbf */
+	send_frames(LINK_FAR, 10, TOS, 0);
+	send_frames(SLOW, 5, TOS, 0);
+	send_frames(LINK_FAR, 4, 7 << 5, 0);
 	total_soon(18000, 19000);
 	expect_exact();
 	s = pauses_slot(SLOT);
@@ -484,7 +473,7 @@ Test(pfc_queue, cells__are_of_ingress_port_and_priority)
 	expect_eq(s.bytes[IN_SLOT][7], 4000);
 	expect_eq(s.inexact, 0);
 	sh("tc qdisc change dev " SLOW " root tbf rate 100mbit burst 20000 limit 1000000");
-	send_frames(LINK_FAR, 1, 0); /* wakes it */
+	send_frames(LINK_FAR, 1, 0, 0); /* wakes it */
 	total_soon(0, 0);
 	s = pauses_slot(SLOT);
 	expect_eq(s.total, 0);
@@ -497,19 +486,18 @@ Test(pfc_queue, total__is_the_backlog_whatever_is_dropped)
 	bridge_make();
 	sh("tc qdisc replace dev " SLOW " root tbf rate 8kbit burst 20000 limit 30000");
 	world_trace();
-	send_frames(LINK_FAR, 80, TOS);
+	send_frames(LINK_FAR, 80, TOS, 0);
 	total_soon(28000, 30000);
-	usleep(50000); /* the last of the 80 are refused */
 	expect_exact();
 	expect_between(pauses_slot(SLOT).total, 28000, 30000);
 	sh("tc qdisc del dev " SLOW " root && tc qdisc add dev " SLOW " root tbf rate 8kbit burst 2000 limit 30000");
-	send_frames(SLOW, 6, TOS);
+	send_frames(SLOW, 6, TOS, 0);
 	expect_exact();
 	expect_between(pauses_slot(SLOT).total, 3000, 5000);
 	expect_between(pauses_slot(SLOT).amended, 28000, 30000);
 	expect_eq(pauses_slot(SLOT).bytes[0][LOSSLESS], pauses_slot(SLOT).total);
 	sh("tc qdisc change dev " SLOW " root tbf rate 100mbit burst 20000 limit 30000");
-	send_frames(SLOW, 1, TOS);
+	send_frames(SLOW, 1, TOS, 0);
 	total_soon(0, 0);
 	expect_eq(pauses_slot(SLOT).inexact, 0);
 	expect_eq(pauses_slot(SLOT).bytes[0][LOSSLESS], 0);
@@ -524,7 +512,7 @@ Test(pfc_queue, port__of_another_namespace_is_left_alone)
 	p.netns_cookie++;
 	pauses_set(in + 1, &p);
 	world_trace();
-	send_frames(SLOW, 40, TOS);
+	send_frames(SLOW, 40, TOS, 0);
 	expect_eq(pauses_slot(SLOT).total, 0);
 }
 
@@ -536,9 +524,9 @@ Test(pfc_queue, alarm__rings_once)
 	s.wake_bytes = 5000;
 	pauses_slot_set(SLOT, &s);
 	world_trace();
-	send_frames(SLOW, 22, TOS);
+	send_frames(SLOW, 22, TOS, 0);
 	expect_eq(alarms_taken(), 0);
-	send_frames(SLOW, 20, TOS);
+	send_frames(SLOW, 20, TOS, 0);
 	expect_eq(alarms_taken(), 1);
 	expect_eq(pauses_slot(SLOT).wake_bytes, 0);
 }

@@ -97,16 +97,6 @@ static __u32 pod_link(void)
 	return ifindex;
 }
 
-static void send_frames(unsigned int n)
-{
-	struct frame f = udp(.dport = 53, .payload = 958);
-	int fd = packet_socket(LINK_NEAR);
-
-	while (n--)
-		packet_send(fd, &f);
-	close(fd);
-}
-
 Test(pod, hop__samples_the_queue_with_the_packet_in_it)
 {
 	struct frame in = tcp(.reply = 1, .payload = 700);
@@ -117,7 +107,7 @@ Test(pod, hop__samples_the_queue_with_the_packet_in_it)
 	world_needs(HOP);
 	ifindex = pod_link();
 	sh("tc qdisc add dev " LINK_NEAR " root tbf rate 8kbit burst 20000 limit 1000000");
-	send_frames(60);
+	send_frames(LINK_NEAR, 60, 0, 0);
 	do {
 		qdisc_stats(LINK_NEAR, &tx, &backlog);
 		before = clock_ns();
@@ -522,7 +512,7 @@ Test(pod, uplink__reads_its_qdisc)
 	ifindex = link_make("");
 	uplink(ifindex, 0);
 	sh("tc qdisc add dev " LINK_NEAR " root tbf rate 8kbit burst 20000 limit 1000000");
-	send_frames(60);
+	send_frames(LINK_NEAR, 60, 0, 0);
 	do {
 		qdisc_stats(LINK_NEAR, &tx, &backlog);
 		n++;

@@ -1012,6 +1012,21 @@ void packet_send(int fd, const struct frame *f)
 		  strerror(errno));
 }
 
+void send_frames(const char *device, unsigned int n, __u8 tos, int v6)
+{
+	struct frame f = udp(.v6 = v6, .dport = 53, .payload = 1000 - (v6 ? 62 : 42), .tos = tos);
+	struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_ifindex = if_nametoindex(device) };
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), room = 8 << 20;
+
+	/* What waits is charged to the socket, which would block. */
+	cr_assert(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) &&
+			  !setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)),
+		  "packet socket at %s: %s", device, strerror(errno));
+	while (n--)
+		packet_send(fd, &f);
+	/* It ends with the test. */
+}
+
 int packet_catch(int fd, struct frame *f, int wait_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };

@@ -56,7 +56,10 @@ void world_make_small(void);
 void world_make_wire_port(__u16 port);
 /* The same as on a kernel whose programs cannot look at qdiscs. */
 void world_make_old(void);
-/* The same with the tracepoint programs loaded; world_trace() attaches them. Who waits for them does not sleep. */
+/*
+ * The same with the tracepoint programs loaded; world_trace() attaches them. Whoever waits for them does not sleep:
+ * usleep() and closing a packet socket do.
+ */
 void world_make_tracepoints(void);
 void world_trace(void);
 void world_drop(void);
@@ -245,6 +248,8 @@ void qdisc_stats(const char *device, __u64 *tx_bytes, __u64 *backlog_bytes);
 /* Sends a frame from, and catches the next one that arrives at, an end of the link. */
 int packet_socket(const char *device);
 void packet_send(int fd, const struct frame *f);
+/* Sends n UDP frames of 1000 bytes, without sleeping. */
+void send_frames(const char *device, unsigned int n, __u8 tos, int v6);
 /* 0: nothing arrived in wait_ms. */
 int packet_catch(int fd, struct frame *f, int wait_ms);
 /* Hangs a program into tc of a device, behind those that are there; INGRESS_XDP into generic XDP. */
