@@ -277,12 +277,16 @@ net_stop() {
 	NET_PIDS=()
 }
 
-# Removes every namespace of a lab, whoever made it; nothing to do is fine.
+# Removes every namespace of a lab, whoever made it, and ends what runs in them, as servers do that a user of the
+# shell has started; nothing to do is fine.
 net_down() {
 	local path
 
 	for path in "/run/netns/$NET_PREFIX"*; do
-		[[ -e $path ]] && ip netns del "${path##*/}"
+		[[ -e $path ]] || continue
+		# shellcheck disable=SC2046 # a list
+		kill $(ip netns pids "${path##*/}") 2>/dev/null
+		ip netns del "${path##*/}"
 	done
 	return 0
 }
