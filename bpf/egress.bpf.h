@@ -581,10 +581,7 @@ CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, st
 static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p,
 				     const struct flow *f)
 {
-	__u64 asked_ns = ctx->tstamp;
-
-	return f->port_flags & PORT_F_EDT && asked_ns > p->now_ns &&
-	       asked_ns - p->now_ns < NSEC_PER_SEC ? asked_ns : p->now_ns;
+	return p->now_ns + (f->port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, ctx->tstamp) : 0);
 }
 
 /*

@@ -65,18 +65,10 @@ static inline __u64 flow_window_bytes(const struct flow *f)
 	return w < most ? w : most;
 }
 
-/*
- * How long the flow waits in fq for its departure time. A wild clock is no wait: one that is further ahead than UDP may
- * bring it, by 1 s of SO_TXTIME, twice a horizon of 1 s, 10 s for credit, and what its last packet costs. That is about
- * 48 s for 64 KB of UDP_SEGMENT at the lowest R, a segment of 1500 bytes in a T of 1 s.
- */
-#define FLOW_WAITS_MAX_NS (1ULL << 36)
-
+/* How long the flow waits in fq for its departure time. */
 static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 {
-	__u64 clock_ns = *(const volatile __u64 *)&f->clock_ns;
-
-	return clock_ns > now_ns && clock_ns - now_ns < FLOW_WAITS_MAX_NS ? clock_ns - now_ns : 0;
+	return pacer_wait_ns(now_ns, *(const volatile __u64 *)&f->clock_ns);
 }
 
 /*

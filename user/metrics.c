@@ -285,7 +285,7 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 	m->state[state].flows++;
 	if (now > f->last_tx_ns + METRICS_ACTIVE_NS || state == FLOW_CLOSED)
 		return;
-	histogram_add(&m->pacing, f->clock_ns > now ? f->clock_ns - now : 0);
+	histogram_add(&m->pacing, pacer_wait_ns(now, f->clock_ns));
 	if (f->last_fb_ns) {
 		age = age_ns(now, f->last_fb_ns);
 		queue = queue_ns(f);

@@ -398,8 +398,11 @@ static void why_sentences(struct why *w)
 		snprintf(w->next, sizeof(w->next), "sluicectl voqs: R is the credit rate of the VOQ by its flows (F).");
 		break;
 	case WHY_RATE:
-		snprintf(w->answer, sizeof(w->answer), "R of %s, %.1f Mbit/s: its packets wait in fq of %s for their departure time. It sends %.1f Mbit/s.",
-			 f->fallback.swift ? "Swift" : "HPCC", mbit(w->rate_bps), w->port, mbit(w->sent_bps));
+		snprintf(w->answer, sizeof(w->answer), "%s, %.1f Mbit/s: its packets wait in fq of %s for their departure time. It sends %.1f Mbit/s.",
+			 f->hpcc_off	     ? "The speed of its port, as hpcc is off for this peer" :
+			 f->fallback.swift ? "R of Swift" :
+					     "R of HPCC",
+			 mbit(w->rate_bps), w->port, mbit(w->sent_bps));
 		snprintf(w->next, sizeof(w->next), "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it.");
 		break;
 	case WHY_WINDOW:

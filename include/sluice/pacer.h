@@ -25,4 +25,16 @@ static inline __u64 pacer_departure(__u64 now_ns, __u64 clock_ns, __u64 asked_ns
 	return asked_ns > t ? asked_ns : t;
 }
 
+/*
+ * How long what departs at `at_ns` has to wait. A wild time is no wait: one that is further ahead than UDP may bring its
+ * clock, by 1 s of SO_TXTIME, twice a horizon of 1 s, 10 s for credit, and what its last packet costs. That is about
+ * 48 s for 64 KB of UDP_SEGMENT at the lowest R, a segment of 1500 bytes in a T of 1 s.
+ */
+#define PACER_WAIT_MAX_NS (1ULL << 36)
+
+static inline __u64 pacer_wait_ns(__u64 now_ns, __u64 at_ns)
+{
+	return at_ns > now_ns && at_ns - now_ns < PACER_WAIT_MAX_NS ? at_ns - now_ns : 0;
+}
+
 #endif

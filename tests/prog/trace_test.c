@@ -152,6 +152,11 @@ Test(trace, departure__held_by_its_socket)
 	r = the_record();
 	expect_eq(r.departure.held, HELD_SOCKET);
 	expect_eq(r.departure.departure_ns, tstamp);
+	fixture("more than a second ahead, as SO_TXTIME and a clock behind it may be");
+	tstamp = clock_ns() + 3000 * MS;
+	run(EGRESS, &in, .tstamp = tstamp);
+	r = the_record();
+	expect_eq(r.departure.departure_ns, tstamp);
 }
 
 Test(trace, departure__held_by_a_pause)

@@ -36,6 +36,17 @@ Test(pacer, pacer_departure__is_the_latest_of_three)
 	cr_expect_eq(pacer_departure(5, 0, 0), 5, "neither clock nor wish");
 }
 
+Test(pacer, pacer_wait_ns__of_a_wild_time_is_none)
+{
+	cr_expect_eq(pacer_wait_ns(1000, 1000), 0);
+	cr_expect_eq(pacer_wait_ns(1000, 999), 0);
+	cr_expect_eq(pacer_wait_ns(1000, 0), 0);
+	cr_expect_eq(pacer_wait_ns(1000, 1001), 1);
+	cr_expect_eq(pacer_wait_ns(1000, 999 + PACER_WAIT_MAX_NS), PACER_WAIT_MAX_NS - 1);
+	cr_expect_eq(pacer_wait_ns(1000, 1000 + PACER_WAIT_MAX_NS), 0);
+	cr_expect_eq(pacer_wait_ns(1000, ~0ULL), 0);
+}
+
 /* A flow that sends at once, pauses, and sends again: no credit from the pause. */
 Test(pacer, pacer_departure__saves_up_no_credit)
 {
