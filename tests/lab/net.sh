@@ -285,7 +285,7 @@ net_down() {
 	for path in "/run/netns/$NET_PREFIX"*; do
 		[[ -e $path ]] || continue
 		# shellcheck disable=SC2046 # a list
-		kill $(ip netns pids "${path##*/}") 2>/dev/null
+		net_end $(ip netns pids "${path##*/}")
 		ip netns del "${path##*/}"
 	done
 	return 0

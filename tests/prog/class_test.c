@@ -171,7 +171,6 @@ Test(class, port_without_its_queues__does_not_stamp)
 
 /* --- the account --- */
 
-#define FRAME_BYTES 1000
 #define FRAME_NS (100 * MS) /* at 80 kbit/s */
 
 /* A link on which a second frame waits 50 ms and each further one 100 ms more. */

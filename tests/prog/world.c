@@ -990,20 +990,26 @@ void qdisc_stats(const char *device, __u64 *tx_bytes, __u64 *backlog_bytes)
 	pclose(f);
 }
 
-int packet_socket(const char *device)
+/* `buffer`: SO_RCVBUFFORCE or SO_SNDBUFFORCE, which gets room for 8 MB. */
+static int socket_at(const char *device, __be16 protocol, int buffer)
 {
 	struct sockaddr_ll a = {
 		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
+		.sll_protocol = protocol,
 		.sll_ifindex = if_nametoindex(device),
 	};
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)), room = 8 << 20;
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, protocol), room = 8 << 20;
 
-	/* For all segments of a packet at once: each holds on to the whole. */
 	cr_assert(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) &&
-			  !setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)),
+			  !setsockopt(fd, SOL_SOCKET, buffer, &room, sizeof(room)),
 		  "packet socket at %s: %s", device, strerror(errno));
 	return fd;
+}
+
+int packet_socket(const char *device)
+{
+	/* Room for all segments of a packet at once: each holds on to the whole. */
+	return socket_at(device, htons(ETH_P_ALL), SO_RCVBUFFORCE);
 }
 
 void packet_send(int fd, const struct frame *f)
@@ -1014,14 +1020,10 @@ void packet_send(int fd, const struct frame *f)
 
 void send_frames(const char *device, unsigned int n, __u8 tos, int v6)
 {
-	struct frame f = udp(.v6 = v6, .dport = 53, .payload = 1000 - (v6 ? 62 : 42), .tos = tos);
-	struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_ifindex = if_nametoindex(device) };
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), room = 8 << 20;
-
+	struct frame f = udp(.v6 = v6, .dport = 53, .payload = FRAME_BYTES - (v6 ? 62 : 42), .tos = tos);
 	/* What waits is charged to the socket, which would block. */
-	cr_assert(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) &&
-			  !setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)),
-		  "packet socket at %s: %s", device, strerror(errno));
+	int fd = socket_at(device, 0, SO_SNDBUFFORCE);
+
 	while (n--)
 		packet_send(fd, &f);
 	/* It ends with the test. */

@@ -248,7 +248,8 @@ void qdisc_stats(const char *device, __u64 *tx_bytes, __u64 *backlog_bytes);
 /* Sends a frame from, and catches the next one that arrives at, an end of the link. */
 int packet_socket(const char *device);
 void packet_send(int fd, const struct frame *f);
-/* Sends n UDP frames of 1000 bytes, without sleeping. */
+/* Sends n UDP frames, each of this length, without sleeping. */
+#define FRAME_BYTES 1000
 void send_frames(const char *device, unsigned int n, __u8 tos, int v6);
 /* 0: nothing arrived in wait_ms. */
 int packet_catch(int fd, struct frame *f, int wait_ms);
