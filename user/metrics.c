@@ -491,8 +491,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 		metric_head(f, n);
 		for (i = 0; i < p->n; i++)
 			fprintf(f, "%s{port=\"%s\",role=\"%s\"} %.15g\n", about[n].name, p->at[i].port.name,
-				p->at[i].port.flags & PORT_F_HOST ? "host" : "switch",
-				port_value(n, &p->at[i].port));
+				port_role(&p->at[i].port), port_value(n, &p->at[i].port));
 	}
 	for (n = METRIC_CLASS_BACKLOG; n <= METRIC_CLASS_TX; n++) {
 		metric_head(f, n);

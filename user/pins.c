@@ -166,6 +166,11 @@ static int flow_edge_near(const struct flow *f)
 	return f->edge_ns && f->seq_known && (__s32)(f->edge - f->seq_end) < (__s32)(f->mss ?: 1);
 }
 
+const char *port_role(const struct port *port)
+{
+	return port->flags & PORT_F_HOST ? "host" : port->flags & PORT_F_POD ? "pod" : "switch";
+}
+
 const char *const flow_hold_names[FLOW_HOLDS] = { "none", "rate", "hop", "credit", "pause", "window" };
 
 /* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */

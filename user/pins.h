@@ -53,6 +53,9 @@ enum flow_state {
 extern const char *const flow_state_names[FLOW_STATES];
 enum flow_state flow_state(const struct flow *f, const struct control *ctl);
 
+/* "host", "switch" or "pod". */
+const char *port_role(const struct port *port);
+
 /* What holds a flow: enum flow_held as it stands in struct flow, and W. */
 #define FLOW_HOLDS 6
 extern const char *const flow_hold_names[FLOW_HOLDS];

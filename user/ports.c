@@ -457,7 +457,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST);
 	}
 	if (!had && dp->running)
-		msg_info("%s: attached, as the configuration has it: %s", i->name, i->role == PORT_F_HOST ? "host" : "switch");
+		msg_info("%s: attached, as the configuration has it: %s", i->name, port_role(&port));
 	if (!had)
 		port_advise(i, &port, ppfc_port_by_nic(&dp->pins, link.ifindex));
 	return 0;
@@ -510,8 +510,7 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 			return 0;
 	port_remove(d->dp, ifindex, port);
 	if (d->c && !(port->flags & PORT_F_POD))
-		msg_info("%s: %s -> detached, as the configuration has it no more", name,
-			 port->flags & PORT_F_HOST ? "host" : "switch");
+		msg_info("%s: %s -> detached, as the configuration has it no more", name, port_role(port));
 	return 0;
 }
 

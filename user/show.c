@@ -62,11 +62,6 @@ void add_bool(struct json_object *o, const char *key, int v)
 
 /* --- status --- */
 
-static const char *port_role(const struct port *port)
-{
-	return port->flags & PORT_F_HOST ? "host" : port->flags & PORT_F_POD ? "pod" : "switch";
-}
-
 /* Where telemetry is taken off. */
 static const char *port_sink(const struct port *port)
 {
