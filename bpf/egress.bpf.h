@@ -669,11 +669,11 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_SPOOFED;
 	f->last_tx_ns = p->now_ns;
 	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
-		if (rwnd_is_beyond(f, p->seq + p->payload_bytes, p->now_ns) && !p->syn && !p->rst)
-			return STAT_TX_BEYOND;
 		if (p->syn)
-			rwnd_syn_out(f, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
-		else if (!f->wscale_known && !f->own_cc && p->now_ns > f->asked_ns + RWND_ASK_NS) {
+			rwnd_syn_out(f, p->seq, p->payload_bytes, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
+		else if (!p->rst && rwnd_is_beyond(f, p->seq + p->payload_bytes + p->fin, p->now_ns))
+			return STAT_TX_BEYOND;
+		else if (rwnd_wants_socket(f, p->now_ns)) {
 			f->asked_ns = p->now_ns;
 			rwnd_ask_socket(ctx, f, &p->key, p->v6);
 		}

@@ -10,9 +10,18 @@
  *     smaller W takes hold as acknowledgements come in, within one window. A window is whole units, so
  *     the edge on the wire may be less than one unit off (RFC 7323, 2.4).
  *  2. A window never grows, and a window of zero stays zero: the receiver has its reasons.
- *  3. What a stack sends beyond its window all the same is dropped (rwnd_is_beyond).
+ *  3. What a stack sends beyond its window all the same is dropped (rwnd_is_beyond). What was sent
+ *     once is never dropped on its way again, and an edge that is old drops nothing.
  *  4. The window's unit comes from the handshake (RFC 7323, 2.2), or, for a connection that is older
  *     than the attachment, from its socket. Where neither is known the window is left alone.
+ *  5. Anybody who knows the addresses and ports can send an ACK. Every window is cut, but only that of
+ *     an acceptable ACK is remembered: it acknowledges something between SND.UNA and the end of what
+ *     was sent (RFC 5961, 5.2, without the old ACKs that the RFC tolerates: those have nothing new
+ *     to say). A blind sender has to guess that range, which is empty but for one number while the
+ *     connection is idle.
+ *  6. SND.UNA comes from the handshake or the socket, and follows the ACKs. A stack that sends more
+ *     than it was granted here gets its windows by another way: SND.UNA is unknown from then on. The
+ *     window is cut down to W or to the end of what was sent, whichever is later, and there is no edge.
  */
 #define RWND_OPT_END 0
 #define RWND_OPT_NOP 1
@@ -24,6 +33,8 @@
 #define RWND_OPTIONS_BYTES 40
 #define RWND_ASK_NS (100 * 1000 * 1000ULL)
 #define RWND_STALE_NS (100 * 1000 * 1000ULL) /* an edge of this age: windows come by another way, or not at all */
+#define RWND_BYTES_MAX (1 << 30)	     /* no window is larger (RFC 7323, 2.3) */
+#define RWND_SYN_BYTES_MAX 0xffff	     /* nor is that of a SYN, which is not scaled (RFC 7323, 2.2) */
 
 static inline int rwnd_is_on(const struct control *ctl)
 {
@@ -98,12 +109,18 @@ static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
 	}
 }
 
-/* A SYN or SYN-ACK of the local side: a new connection, whatever these ports were before. */
-static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
+/*
+ * A SYN or SYN-ACK of the local side with this TCP sequence and payload: a new connection, whatever
+ * these ports were before.
+ */
+static inline void rwnd_syn_out(struct flow *f, __u32 seq, __u32 payload_bytes, __u32 scale, int ack)
 {
 	f->own_cc = 0;
 	f->edge_ns = 0;
-	f->seq_known = 0;
+	f->snd_una = seq + 1;
+	f->seq_end = seq + 1 + payload_bytes;
+	f->grant_max = RWND_SYN_BYTES_MAX;
+	f->seq_known = FLOW_SEQ_UNA;
 	f->wscale_known = ack;
 	if (ack)
 		f->wscale = scale == RWND_NO_OPTION ? 0 : f->wscale_offered;
@@ -111,9 +128,16 @@ static inline void rwnd_syn_out(struct flow *f, __u32 scale, int ack)
 		f->wscale = RWND_ASKED | (scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
 }
 
+/* True if something of the connection is not known that its socket could tell. */
+static inline int rwnd_wants_socket(const struct flow *f, __u64 now_ns)
+{
+	return (!f->wscale_known || f->seq_known != FLOW_SEQ_UNA) && !f->own_cc &&
+	       now_ns > f->asked_ns + RWND_ASK_NS;
+}
+
 /*
- * The window scale of a connection that is older than the attachment, from its socket: in this
- * network namespace, or in the one at the other end of the veth that the packet came by.
+ * The window scale and SND.UNA of a connection that is older than the attachment, from its socket: in
+ * this network namespace, or in the one at the other end of the veth that the packet came by.
  */
 CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
 						     const struct flow_key *key, int v6)
@@ -152,8 +176,13 @@ CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
 	tp = bpf_skc_to_tcp_sock(sk);
 	/* A listener answers for any address: behind a published port it is not this connection. */
 	if (tp && tp->inet_conn.icsk_inet.sk.__sk_common.skc_state != TCP_LISTEN) {
+		__u32 granted = tp->snd_wnd;
+
 		f->wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
 		f->wscale_known = 1;
+		f->snd_una = tp->snd_una;
+		f->grant_max = granted > RWND_SYN_BYTES_MAX ? granted : RWND_SYN_BYTES_MAX;
+		f->seq_known = FLOW_SEQ_UNA;
 	}
 	bpf_sk_release(sk);
 	return 0;
@@ -166,19 +195,44 @@ static inline __u32 rwnd_window(const struct flow *f)
 }
 
 /*
- * Does what the local side sends, up to the TCP sequence end, lie beyond what it was granted? Then its
- * stack ignores the window. One unit is allowed, which the window on the wire is rounded up by, and
- * which is a probe of a window of zero. What is not beyond is remembered.
+ * True if what the local side sends, up to the TCP sequence end, is new and lies beyond what it was
+ * granted: its stack ignores the window. One unit is allowed, by which the window on the wire is
+ * rounded up, and which is a probe of a window of zero. What is not beyond is remembered.
  */
 static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
 {
-	if (!f->own_cc && f->edge_ns && now_ns < f->edge_ns + RWND_STALE_NS &&
-	    (__s32)(end - f->edge) > 1 << (f->wscale & 15))
-		return 1;
-	if (!f->seq_known || (__s32)(end - f->seq_end) > 0) {
-		f->seq_end = end;
-		f->seq_known = 1;
+	__s32 ahead = end - f->seq_end;
+	__u32 limit;
+
+	if (f->seq_known && ahead <= 0 && ahead >= -RWND_BYTES_MAX)
+		return 0; /* sent before */
+	if (f->seq_known == FLOW_SEQ_UNA) {
+		limit = f->edge_ns ? f->edge + (1 << (f->wscale & 15)) : f->snd_una + f->grant_max;
+		if (ahead < 0 || (__s32)(end - limit) > 0) {
+			if (ahead > 0 && !f->own_cc && f->edge_ns && now_ns < f->edge_ns + RWND_STALE_NS)
+				return 1;
+			f->seq_known = FLOW_SEQ_SENT;
+			f->edge_ns = 0;
+		}
 	}
+	f->seq_end = end;
+	if (!f->seq_known)
+		f->seq_known = FLOW_SEQ_SENT;
+	return 0;
+}
+
+/*
+ * True if an ACK with this number may say how far the sender may go (RFC 5961, 5.2). An old one, which
+ * others have overtaken, may not, and is no reason to suspect anybody.
+ */
+static inline int rwnd_is_acceptable(const struct flow *f, __u32 ack)
+{
+	if (f->seq_known != FLOW_SEQ_UNA)
+		return 0;
+	if (ack - f->snd_una <= f->seq_end - f->snd_una)
+		return 1;
+	if (f->snd_una - ack > f->grant_max)
+		stats_count(STAT_RX_WINDOW_REFUSED);
 	return 0;
 }
 
@@ -188,7 +242,6 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 	const struct tcphdr *tcp;
 	__u32 ack, granted, edge, value;
 	__be16 old, cut;
-	__u64 now_ns;
 
 	if (!f || !f->mss || !f->segment || !f->wscale_known || f->own_cc)
 		return 0;
@@ -199,12 +252,12 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 	old = tcp->window;
 	granted = (__u32)bpf_ntohs(old) << (f->wscale & 15);
 	edge = ack + rwnd_window(f); /* what is kept, without the rounding: that would add up */
-	if (f->edge_ns && (__s32)(f->edge - edge) > 0)
-		edge = f->edge;
-	/* What was sent while nobody watched was granted by somebody. */
-	now_ns = bpf_ktime_get_ns();
-	if (now_ns >= f->edge_ns + RWND_STALE_NS && f->seq_known && (__s32)(f->seq_end - edge) > 0)
-		edge = f->seq_end;
+	if (f->edge_ns) {
+		if ((__s32)(f->edge - edge) > 0)
+			edge = f->edge;
+	} else if (f->seq_known && (__s32)(f->seq_end - edge) > 0) {
+		edge = f->seq_end; /* what was sent while nobody watched was granted by somebody */
+	}
 	if (granted <= edge - ack) {
 		edge = ack + granted;
 	} else {
@@ -217,9 +270,14 @@ CORE_GLOBAL int rwnd_cut(struct __sk_buff *ctx, struct flow *f, __u32 l4_offset)
 			stats_count(STAT_RX_WINDOW_CUT);
 		}
 	}
+	if (!rwnd_is_acceptable(f, ack))
+		return 0;
+	f->snd_una = ack;
+	if (edge - ack > f->grant_max)
+		f->grant_max = edge - ack;
 	if (!f->edge_ns || (__s32)(edge - f->edge) > 0)
 		f->edge = edge;
-	f->edge_ns = now_ns;
+	f->edge_ns = bpf_ktime_get_ns();
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 #include "telemetry.h"
 #include "stats.h"
 
-#define SLUICE_ABI 12
+#define SLUICE_ABI 13
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -78,6 +78,13 @@ enum flow_held {
 	HELD_SOCKET, /* pacing of its socket's own: nothing of ours; only in a trace */
 };
 
+/* How much is known of the TCP sequence numbers of a flow whose receive window is cut. */
+enum flow_seq {
+	FLOW_SEQ_UNKNOWN,
+	FLOW_SEQ_SENT, /* seq_end is valid */
+	FLOW_SEQ_UNA,  /* seq_end, snd_una and grant_max are valid */
+};
+
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/delay.bpf.h */
 
 struct flow {
@@ -102,8 +109,10 @@ struct flow {
 	__u64 edge_ns;	     /* ingress: when a window was granted last; 0: edge is not known */
 	__u32 edge;	     /* ingress: end of the receive window that the sender was granted, TCP sequence */
 	__u32 seq_end;	     /* egress: end of what was sent, TCP sequence */
+	__u32 snd_una;	     /* both: the newest acknowledgement that was believed (SND.UNA), TCP sequence */
+	__u32 grant_max;     /* both: the largest receive window that the sender was granted, bytes */
 	__u32 pod_ifindex;   /* pod_hop: where what arrives goes on to its pod by a queue; 0: nowhere */
-	__u8 seq_known;
+	__u8 seq_known;	     /* enum flow_seq */
 	__u8 wscale;	     /* of the windows that the remote side advertises */
 	__u8 wscale_known;
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
@@ -571,7 +580,7 @@ _Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 192, "cc");
-_Static_assert(sizeof(struct flow) == 680, "flow");
+_Static_assert(sizeof(struct flow) == 688, "flow");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
 _Static_assert(sizeof(struct peer) == 112, "peer");
 _Static_assert(sizeof(struct voq_key) == 20, "hashed as a whole: no padding");

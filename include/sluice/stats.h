@@ -108,6 +108,7 @@
 	X(RX_POD_FULL, "rx_pod_full", "also: telemetry that had no room for the hop to the pod")   \
 	X(RX_REPORT_FULL, "rx_report_full", "also: hops echoed as they came: no room to compute U or W") \
 	X(RX_WINDOW_CUT, "rx_window_cut", "also: receive windows cut down to W")                    \
+	X(RX_WINDOW_REFUSED, "rx_window_refused", "also: receive windows not believed: their ACK is not for what is unacknowledged") \
 	X(RX_CE, "rx_ce", "also: congestion marks moved from the outer to the inner header")       \
 	X(RX_XDP, "rx_xdp", "also: packets stripped, answered or consumed by XDP, before the stack") \
 	X(FB_FIRST, "fb_first", "also: feedback recorded only (first, path changed, idle)")        \

@@ -28,6 +28,8 @@ TestSuite(rwnd, .init = rwnd_make, .fini = world_drop, .timeout = 60);
 #define MSS 1000
 #define SEGMENT 1200 /* on the wire */
 #define NO_SCALE (-1)
+#define USUAL_SEQ 1000000 /* of tcp() */
+#define USUAL_ACK 2000000 /* likewise */
 
 static unsigned int at_tcp(const struct frame *f)
 {
@@ -281,7 +283,23 @@ Test(rwnd, handshake__with_a_stranger)
 
 /* --- the window --- */
 
-/* A flow whose window is w_bytes and whose peer's windows have this scale. */
+/* A has sent up to end, and what is before una is acknowledged. */
+static void flow_sent(int v6, __u32 una, __u32 end)
+{
+	struct flow f = flow_of(v6);
+
+	f.snd_una = una;
+	f.seq_end = end;
+	f.seq_known = FLOW_SEQ_UNA;
+	flow_set((struct ip_spec){ .v6 = v6 }, &f);
+}
+
+static void flow_sends_more(int v6, __u32 end)
+{
+	flow_sent(v6, flow_of(v6).snd_una, end);
+}
+
+/* A flow whose window is w_bytes and whose peer's windows have this scale. All that it sent is acknowledged. */
 static struct flow flow_governed(int v6, unsigned int w_bytes, unsigned int scale)
 {
 	struct frame data = tcp(.v6 = v6, .payload = 100);
@@ -301,7 +319,9 @@ static struct flow flow_governed(int v6, unsigned int w_bytes, unsigned int scal
 	f.wscale = scale;
 	f.wscale_known = 1;
 	f.edge_ns = 0;
-	f.seq_known = 0;
+	f.snd_una = f.seq_end = USUAL_ACK;
+	f.grant_max = 0xffff;
+	f.seq_known = FLOW_SEQ_UNA;
 	f.own_cc = 0;
 	f.cc.w = (__u64)w_bytes << 12;
 	flow_set((struct ip_spec){ .v6 = v6 }, &f);
@@ -373,7 +393,7 @@ Test(rwnd, cut__to_w)
 
 	FOR_V4_AND_V6(v6) {
 		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-			struct frame f = granted(v6, 5000, 0xfedc);
+			struct frame f = granted(v6, USUAL_ACK, 0xfedc);
 
 			fixture("IPv%d, W %u, scale %u", v6 ? 6 : 4, cases[i].w_bytes, cases[i].scale);
 			flow_governed(v6, cases[i].w_bytes, cases[i].scale);
@@ -393,6 +413,7 @@ Test(rwnd, cut__checksum)
 				struct frame f = granted(v6, ack * 0x04030201, 0xffff - 37 * ack);
 
 				flow_governed(v6, w, 0);
+				flow_sent(v6, ack * 0x04030201, ack * 0x04030201);
 				expect_window(&f, ((w + 1199) / 1200 + 1) * 1000);
 			}
 		}
@@ -422,7 +443,7 @@ Test(rwnd, cut__never_grows)
 
 	FOR_V4_AND_V6(v6) {
 		for (i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
-			struct frame f = granted(v6, 5000, windows[i]);
+			struct frame f = granted(v6, USUAL_ACK, windows[i]);
 
 			fixture("IPv%d, window %u", v6 ? 6 : 4, windows[i]);
 			flow_governed(v6, 6000, 7);
@@ -434,7 +455,7 @@ Test(rwnd, cut__never_grows)
 /* Also after a larger one was granted. */
 Test(rwnd, cut__zero_stays_zero)
 {
-	struct frame open = granted(0, 5000, 60000), closed = granted(0, 5000, 0);
+	struct frame open = granted(0, USUAL_ACK, 60000), closed = granted(0, USUAL_ACK, 0);
 
 	flow_governed(0, 6000, 0);
 	expect_window(&open, 6000);
@@ -457,10 +478,12 @@ Test(rwnd, cut__edge_never_moves_left)
 
 			fixture("IPv%d, from %u", v6 ? 6 : 4, ack);
 			flow_governed(v6, 13200, 0);
+			flow_sent(v6, ack - 1000, ack);
 			expect_window(&f, 12000);
 			f = granted(v6, ack, 60000);
 			expect_window(&f, 12000);
 			flow_narrows(v6, 1200);
+			flow_sends_more(v6, ack + 14 * 999);
 			for (k = 1; k <= 14; k++) {
 				f = granted(v6, ack + k * 999, 60000);
 				expect_window(&f, 12000 - k * 999 > 2000 ? 12000 - k * 999 : 2000);
@@ -474,7 +497,7 @@ Test(rwnd, cut__edge_never_moves_left)
 /* Granted is what the receiver granted, not what W would have allowed. */
 Test(rwnd, cut__edge_is_that_of_the_receiver)
 {
-	struct frame little = granted(0, 5000, 2500), open = granted(0, 5000, 60000);
+	struct frame little = granted(0, USUAL_ACK, 2500), open = granted(0, USUAL_ACK, 60000);
 
 	flow_governed(0, 6000, 0);
 	expect_window(&little, 2500);
@@ -485,7 +508,7 @@ Test(rwnd, cut__edge_is_that_of_the_receiver)
 /* A window that closes takes back nothing of what was granted before. */
 Test(rwnd, cut__edge_is_kept_while_closed)
 {
-	struct frame open = granted(0, 5000, 60000), closed = granted(0, 5000, 0);
+	struct frame open = granted(0, USUAL_ACK, 60000), closed = granted(0, USUAL_ACK, 0);
 
 	flow_governed(0, 6000, 0);
 	expect_window(&open, 6000);
@@ -497,9 +520,10 @@ Test(rwnd, cut__edge_is_kept_while_closed)
 /* An old acknowledgement after a newer one does not move it either. */
 Test(rwnd, cut__reordered)
 {
-	struct frame old = granted(0, 5000, 60000), newer = granted(0, 9000, 60000);
+	struct frame old = granted(0, USUAL_ACK, 60000), newer = granted(0, USUAL_ACK + 4000, 60000);
 
 	flow_governed(0, 6000, 0);
+	flow_sends_more(0, USUAL_ACK + 4000);
 	expect_window(&newer, 6000);
 	expect_window(&old, 10000);
 	expect_window(&newer, 6000);
@@ -518,27 +542,28 @@ Test(rwnd, cut__takes_hold_with_a_coarse_scale)
 
 		for (step = 0; step < sizeof(steps) / sizeof(steps[0]); step++) {
 			unsigned int unit = 1 << scale, k, moved = 0;
-			struct frame f = granted(0, 5000, 0xffff >> (scale / 2));
+			struct frame f = granted(0, USUAL_ACK, 0xffff >> (scale / 2));
 			__u32 edge, first;
 
 			fixture("scale %u, steps of %u", scale, steps[step]);
 			flow_governed(0, 60000, scale);
-			first = edge = 5000 + window_of(&f) * unit;
-			if (first - 5000 < 51000) /* the receiver grants no more */
+			first = edge = USUAL_ACK + window_of(&f) * unit;
+			if (first - USUAL_ACK < 51000) /* the receiver grants no more */
 				continue;
 			flow_narrows(0, 6000);
 			for (k = 0; moved < 60000; k++) {
 				__u32 now;
 
 				moved += steps[step];
-				f = granted(0, 5000 + moved, 0xffff >> (scale / 2));
-				now = 5000 + moved + window_of(&f) * unit;
+				f = granted(0, USUAL_ACK + moved, 0xffff >> (scale / 2));
+				flow_sends_more(0, USUAL_ACK + moved);
+				now = USUAL_ACK + moved + window_of(&f) * unit;
 				cr_assert((__s32)(edge - now) < (__s32)unit, "%sedge from %u back to %u",
 					  world_fixture(), edge, now);
 				edge = now;
 			}
-			cr_assert(edge - 5000 - moved < 6000 + unit, "%swindow of %u after all was acknowledged",
-				  world_fixture(), edge - 5000 - moved);
+			cr_assert(edge - USUAL_ACK - moved < 6000 + unit, "%swindow of %u after all was acknowledged",
+				  world_fixture(), edge - USUAL_ACK - moved);
 		}
 	}
 }
@@ -546,14 +571,14 @@ Test(rwnd, cut__takes_hold_with_a_coarse_scale)
 /* The connection that had this 5-tuple before had another edge, and perhaps another control. */
 Test(rwnd, cut__after_a_new_handshake)
 {
-	struct frame f = granted(0, 5000, 60000);
+	struct frame f = granted(0, USUAL_SEQ + 1, 60000);
 	int server;
 
 	for (server = 0; server < 2; server++) {
 		struct flow old = flow_governed(0, 6000, 0);
 
 		fixture(server ? "server" : "client");
-		old.edge = 5000 + 50000;
+		old.edge = USUAL_ACK + 50000;
 		old.edge_ns = clock_ns();
 		old.own_cc = 1;
 		flow_set((struct ip_spec){}, &old);
@@ -600,12 +625,22 @@ static void expect_beyond(int v6, __u32 seq, unsigned int payload)
 	expect_counted(STAT_TX_BEYOND);
 }
 
-static void edge_ages(int v6)
+/* The edge stays fresh, or is older than it may be, whatever the clock of this machine does meanwhile. */
+static void edge_is_fresh(int v6, int fresh)
 {
 	struct flow f = flow_of(v6);
 
-	f.edge_ns -= 101 * 1000 * 1000;
+	f.edge_ns = fresh ? clock_ns() + 3600 * NSEC_PER_SEC : 1;
 	flow_set((struct ip_spec){ .v6 = v6 }, &f);
+}
+
+/* B acknowledges and grants; the test may take as long as it likes after that. */
+static void grant(int v6, __u32 ack, __u16 window)
+{
+	struct frame f = granted(v6, ack, window);
+
+	window_of(&f);
+	edge_is_fresh(v6, 1);
 }
 
 /* Up to the edge, and one unit of the window beyond it, where there is one. */
@@ -616,87 +651,214 @@ Test(rwnd, beyond__is_dropped)
 
 		for (scale = 0; scale <= 14; scale += 7) {
 			__u32 ack = 0xfffff000, edge = ack + 6000, unit = 1 << scale; /* it wraps in between */
-			struct frame f = granted(v6, ack, 0xffff >> scale / 2);
 
 			fixture("IPv%d, scale %u", v6 ? 6 : 4, scale);
 			flow_governed(v6, 6000, scale);
-			window_of(&f);
+			flow_sent(v6, ack, ack);
+			grant(v6, ack, 0xffff >> scale / 2);
 			expect_eq(flow_of(v6).edge, edge);
-			expect_leaves(v6, ack, 1000);
-			expect_leaves(v6, edge - 1000, 1000);
-			expect_leaves(v6, edge - 1000 + unit, 1000);
-			expect_beyond(v6, edge - 999 + unit, 1000);
-			expect_beyond(v6, edge + 50000, 1);
-			expect_leaves(v6, ack - 100000, 1000); /* once more */
-			f = granted(v6, ack + 1, 0);
-			window_of(&f);
-			expect_beyond(v6, edge - 999 + unit, 1000); /* a window of zero takes nothing back, and adds nothing */
-			f = granted(v6, ack + 1000, 0xffff >> scale / 2);
-			window_of(&f);
-			expect_leaves(v6, edge, 1000);
+			expect_leaves(v6, ack, 900);
+			expect_leaves(v6, edge - 900, 900);
+			expect_beyond(v6, edge - 899 + unit, 900);
+			expect_leaves(v6, edge - 900 + unit, 900);
+			expect_beyond(v6, edge - 899 + unit, 900);
+			expect_beyond(v6, edge + unit + 50000, 1);
+			expect_leaves(v6, ack - 100000, 900); /* sent before */
+			grant(v6, ack + 1, 0);
+			expect_beyond(v6, edge - 899 + unit, 900); /* a window of zero takes nothing back, and adds nothing */
+			grant(v6, ack + 1000, 0xffff >> scale / 2);
+			expect_leaves(v6, edge + unit + 100, 900);
+			expect_beyond(v6, edge + unit + 101, 900);
 		}
 	}
 }
 
+/* A FIN takes a sequence number, so its acknowledgement is one more than the payload. */
+Test(rwnd, beyond__with_a_fin)
+{
+	struct frame fin = sent(0, USUAL_ACK, 900), f = granted(0, USUAL_ACK + 901, 60000);
+
+	fin.b[at_tcp(&fin) + 13] = FIN | ACK;
+	frame_fix(&fin);
+	flow_governed(0, 6000, 0);
+	grant(0, USUAL_ACK, 60000);
+	expect_verdict(run(EGRESS, &fin), VERDICT_PASS);
+	expect_counted(STAT_TX_DATA);
+	expect_eq(flow_of(0).seq_end, USUAL_ACK + 901);
+	expect_window(&f, 6000);
+	expect_eq(flow_of(0).snd_una, USUAL_ACK + 901);
+}
+
 Test(rwnd, beyond__and_let_through)
 {
+	const __u32 far = USUAL_ACK + 15000;
 	const struct ip_spec spec = {};
-	struct frame f = granted(0, 5000, 60000), fin, rst;
+	struct frame fin, rst;
 	struct flow flow, g;
 
 	flow_governed(0, 6000, 0);
-	window_of(&f);
+	grant(0, USUAL_ACK, 60000);
 	flow = flow_of(0);
-	expect_beyond(0, 20000, 1000);
+	expect_beyond(0, far, 1000);
 	fixture("own control");
 	g = flow;
 	g.own_cc = 1;
 	flow_set(spec, &g);
-	expect_leaves(0, 20000, 1000);
+	expect_leaves(0, far, 1000);
 	flow_set(spec, &flow);
 	fixture("no window was ever seen");
 	g = flow;
 	g.edge_ns = 0;
 	flow_set(spec, &g);
-	expect_leaves(0, 20000, 1000);
+	expect_leaves(0, far, 1000);
 	flow_set(spec, &flow);
 	fixture("receive_window: false");
 	rwnd_set(0);
-	expect_leaves(0, 20000, 1000);
+	expect_leaves(0, far, 1000);
 	rwnd_set(1);
 	fixture("dry-run");
 	control_set(MODE_DRY_RUN, 0);
-	expect_leaves(0, 20000, 1000);
+	expect_leaves(0, far, 1000);
 	control_set(MODE_ENFORCE, 0);
 	fixture("RST");
-	rst = sent(0, 20000, 0);
+	rst = sent(0, far, 0);
 	rst.b[at_tcp(&rst) + 13] = RST;
 	frame_fix(&rst);
 	expect_verdict(run(EGRESS, &rst), VERDICT_PASS);
 	expect_counted(STAT_TX_HANDSHAKE);
+	expect_eq(flow_of(0).seq_end, USUAL_ACK); /* it says nothing of what was sent */
 	fixture("SYN of the next connection");
-	fin = sent(0, 20000, 0);
+	fin = sent(0, far, 0);
 	fin.b[at_tcp(&fin) + 13] = SYN;
 	frame_fix(&fin);
 	expect_verdict(run(EGRESS, &fin), VERDICT_PASS);
 	expect_counted(STAT_TX_HANDSHAKE);
 	expect_eq(flow_of(0).edge_ns, 0);
+	expect_eq(flow_of(0).snd_una, far + 1);
+	expect_eq(flow_of(0).seq_end, far + 1);
 }
 
-/* Where no windows come by any more nothing is held to the last one, and what was sent meanwhile was granted. */
+/*
+ * Where no windows come by any more nothing is held to the last one. What was sent meanwhile was granted by
+ * somebody, and where the sender may go is not known again before its socket tells.
+ */
 Test(rwnd, beyond__with_windows_that_come_by_another_way)
 {
-	struct frame f = granted(0, 5000, 60000);
+	struct frame f = granted(0, USUAL_ACK, 60000);
 
 	flow_governed(0, 6000, 0);
-	window_of(&f);
-	expect_beyond(0, 20000, 1000);
-	edge_ages(0);
-	expect_leaves(0, 20000, 1000);
-	window_of(&f);
-	expect_eq(flow_of(0).edge, 21000);
-	expect_leaves(0, 20000, 1000);
-	expect_beyond(0, 20002, 1000);
+	grant(0, USUAL_ACK, 60000);
+	expect_beyond(0, USUAL_ACK + 15000, 1000);
+	edge_is_fresh(0, 0);
+	expect_leaves(0, USUAL_ACK + 15000, 900);
+	expect_eq(flow_of(0).seq_known, FLOW_SEQ_SENT);
+	expect_window(&f, 15900);
+	f = granted(0, USUAL_ACK + 15000, 60000);
+	expect_window(&f, 6000);
+	expect_eq(flow_of(0).edge_ns, 0);
+	expect_leaves(0, USUAL_ACK + 15000, 900);
+	expect_leaves(0, USUAL_ACK + 95000, 900);
+}
+
+/* --- windows in segments that somebody else sends: RFC 5961, 5.2 --- */
+
+/* Nothing of the flow's state is changed by the ACK; its window is cut like any other. */
+static void expect_refused(int v6, __u32 ack, __u16 window)
+{
+	struct frame f = granted(v6, ack, window);
+	struct flow before = flow_of(v6), after;
+	struct result r = run(INGRESS, &f);
+
+	expect_verdict(r, VERDICT_PASS);
+	if (get16(r.out.b + at_tcp(&f) + 14) == window)
+		expect_counted(STAT_RX_OTHER, STAT_RX_WINDOW_REFUSED);
+	else
+		expect_counted(STAT_RX_OTHER, STAT_RX_WINDOW_REFUSED, STAT_RX_WINDOW_CUT);
+	after = flow_of(v6);
+	cr_assert(!memcmp(&before, &after, sizeof(before)), "%sthe flow has changed", world_fixture());
+}
+
+/* Three forged ACKs carried the edge round the sequence space, and nothing left any more. */
+Test(rwnd, forged__acks_round_the_sequence_space)
+{
+	static const __u16 windows[] = { 0, 1, 0xffff };
+	unsigned int i, k, round;
+
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+			int idle;
+
+			for (idle = 0; idle < 2; idle++) {
+				__u32 end = USUAL_ACK + (idle ? 0 : 3000);
+				struct frame f = granted(v6, end, 60000);
+
+				fixture("IPv%d, window %u, idle %d", v6 ? 6 : 4, windows[i], idle);
+				flow_governed(v6, 6000, 0);
+				grant(v6, USUAL_ACK, 60000);
+				if (!idle)
+					for (k = 0; k < 5; k++)
+						expect_leaves(v6, USUAL_ACK + k * 600, 600);
+				edge_is_fresh(v6, !idle);
+				for (round = 0; round < 3; round++) {
+					for (k = 1; k < 4; k++)
+						expect_refused(v6, USUAL_ACK + (k << 30), windows[i]);
+					expect_refused(v6, end + 1, windows[i]);
+					expect_refused(v6, USUAL_ACK - 0x10000, windows[i]);
+				}
+				expect_leaves(v6, end, 900);
+				expect_leaves(v6, end - 900, 900); /* sent before */
+				f = granted(v6, end + 900, 60000);
+				expect_window(&f, 6000);
+			}
+		}
+	}
+}
+
+/* One that is overtaken is no forgery, and takes nothing back. */
+Test(rwnd, forged__is_not_what_was_overtaken)
+{
+	struct frame f = granted(0, USUAL_ACK - 0xffff, 1);
+	struct flow before, after;
+
+	flow_governed(0, 6000, 0);
+	grant(0, USUAL_ACK, 60000);
+	before = flow_of(0);
+	expect_window(&f, 1);
+	after = flow_of(0);
+	cr_assert(!memcmp(&before, &after, sizeof(before)), "the flow has changed");
+	/* With larger grants one may be older. */
+	flow_governed(0, 600000, 4);
+	flow_sends_more(0, USUAL_ACK + 300000);
+	grant(0, USUAL_ACK, 0xffff);
+	grant(0, USUAL_ACK + 300000, 0xffff);
+	f = granted(0, USUAL_ACK, 1);
+	expect_window(&f, 1);
+}
+
+/* Where SND.UNA is not known no ACK makes an edge, and none closes a window in front of what was sent. */
+Test(rwnd, forged__where_una_is_not_known)
+{
+	unsigned int k;
+
+	FOR_V4_AND_V6(v6) {
+		struct frame f = granted(v6, USUAL_ACK, 60000);
+		struct flow flow = flow_governed(v6, 6000, 0);
+
+		fixture("IPv%d", v6 ? 6 : 4);
+		flow.seq_known = FLOW_SEQ_UNKNOWN;
+		flow_set((struct ip_spec){ .v6 = v6 }, &flow);
+		expect_window(&f, 6000);
+		expect_leaves(v6, USUAL_ACK + 8000, 1000);
+		expect_eq(flow_of(v6).seq_known, FLOW_SEQ_SENT);
+		for (k = 0; k < 4; k++) {
+			f = granted(v6, USUAL_ACK + (k << 30), 1);
+			expect_window(&f, 1);
+		}
+		expect_eq(flow_of(v6).edge_ns, 0);
+		f = granted(v6, USUAL_ACK, 60000);
+		expect_window(&f, 9000);
+		expect_leaves(v6, USUAL_ACK + 9000, 1000);
+	}
 }
 
 /* What has a socket of ours, is not known, or is switched off. */
@@ -704,7 +866,7 @@ Test(rwnd, cut__untouched)
 {
 	FOR_V4_AND_V6(v6) {
 		const struct ip_spec spec = { .v6 = v6 };
-		struct frame f = granted(v6, 5000, 60000), rst, fin;
+		struct frame f = granted(v6, USUAL_ACK, 60000), rst, fin;
 		struct flow flow = flow_governed(v6, 6000, 0), g;
 
 #define untouched(what, ...)                                                                       \
@@ -855,6 +1017,20 @@ static void connect_to(int fd, const struct sockaddr_storage *to, socklen_t len)
 	cr_assert(!failed, "connecting: %s", strerror(errno));
 }
 
+/* SND.UNA of a socket with nothing in flight: the next sequence that it sends (TCP_REPAIR tells it). */
+static __u32 snd_una_of(int fd)
+{
+	int on = 1, off = 0, queue = TCP_SEND_QUEUE;
+	__u32 seq = 0;
+	socklen_t len = sizeof(seq);
+
+	cr_assert(!setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)), "%s", strerror(errno));
+	setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue));
+	getsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &seq, &len);
+	setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off));
+	return seq;
+}
+
 static void addresses_make(void)
 {
 	sh("ip link set lo up && ip address add 10.1.0.1/32 dev lo && ip address add 10.1.0.2/32 dev lo");
@@ -901,6 +1077,8 @@ Test(rwnd, ask__the_socket)
 		expect_eq(flow_of(v6).wscale_known, 0);
 		data_leaves(v6, 0);
 		expect_scale(v6, info.tcpi_snd_wscale);
+		expect_eq(flow_of(v6).seq_known, FLOW_SEQ_UNA);
+		expect_eq(flow_of(v6).snd_una, snd_una_of(a));
 		close(a);
 		close(b);
 		close(listener);
@@ -929,9 +1107,11 @@ Test(rwnd, ask__not_for_every_packet)
 	data_leaves(0, 0);
 	flow = flow_of(0);
 	expect_between(flow.asked_ns, 1, clock_ns());
+	flow.asked_ns += 3600 * NSEC_PER_SEC;
+	flow_set((struct ip_spec){}, &flow);
 	run(EGRESS, &f);
 	expect_eq(flow_of(0).asked_ns, flow.asked_ns);
-	flow.asked_ns -= 101 * 1000 * 1000;
+	flow.asked_ns = 1;
 	flow_set((struct ip_spec){}, &flow);
 	run(EGRESS, &f);
 	expect_between(flow_of(0).asked_ns, flow.asked_ns + 1, clock_ns());
@@ -944,7 +1124,7 @@ Test(rwnd, ask__only_where_it_matters)
 	int own;
 
 	for (own = 0; own < 2; own++) {
-		fixture(own ? "own control" : "scale known");
+		fixture(own ? "own control" : "all known");
 		flow = flow_governed(0, 6000, 0);
 		flow.own_cc = own;
 		flow.wscale_known = !own;
