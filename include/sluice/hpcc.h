@@ -24,6 +24,9 @@
  *  - A byte counter that went back: two CPUs read it and stamp in the other order, or it was estimated (pod.bpf.h).
  *    Modulo 2^27 that is nearly all of the counter, a U of hundreds, and W would be one packet. Nothing left
  *    in that time, and the next difference is from there.
+ *  - lastUpdateSeq before the first feedback: that one sets it to snd_nxt without an update, as the
+ *    authors' simulator does, so the first commit is for a packet that was sent after the first
+ *    feedback had come.
  *  - W and Wc are clamped to [w_min, w_init]. A window below one packet would stop the ACK clock.
  */
 #include "types.h"
@@ -442,6 +445,8 @@ static inline enum hpcc_kind hpcc_new_ack(struct hpcc_state *st, const struct hp
 		kind = hpcc_adjust(st, p, ack, &round);
 		if (round)
 			st->last_update_seq = ack->snd_nxt;
+	} else if (!st->last_update_seq) {
+		st->last_update_seq = ack->snd_nxt;
 	}
 	hpcc_record(st, ack);
 	return kind;

@@ -589,14 +589,18 @@ SinkTest(ingress, feedback__moves_w_and_r_by_the_paper)
 	expect_eq(flow_get(a_to_b).cc.w, 12500000ULL << 12);
 	hop_advance(&fb, 0, 1000000, 1900, 0);
 	fb.gap_ns = 1000000;
-	fb.seq = 2000;
+	f = flow_get(a_to_b);
+	expect_eq(f.cc.last_update_seq, 1000000); /* the first round ends with what is sent from here on */
+	f.tx_bytes = 2000000;
+	flow_set(a_to_b, &f);
+	fb.seq = 1000001;
 	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FULL);
 	f = flow_get(a_to_b);
 	expect_between(f.cc.u, Q24_ONE * 1.8999, Q24_ONE * 1.9001);
 	expect_between(f.cc.w >> 12, 6250000 + 6250 - 700, 6250000 + 6250 + 700);
 	expect_eq(f.cc.wc, f.cc.w);
 	expect_between(f.cc.rate_bps / 1000000, 50049 - 5, 50049 + 6);
-	expect_eq(f.cc.last_update_seq, 1000000);
+	expect_eq(f.cc.last_update_seq, 2000000);
 }
 
 SinkTest(ingress, feedback__kinds_that_change_nothing)
@@ -756,6 +760,7 @@ SinkTest(ingress, feedback__round_ends_before_what_still_waits)
 	run(sink, &first);
 	f = flow_get(a_to_b);
 	f.cc.rate_bps = 80000000000ULL;
+	f.cc.last_update_seq = 1;
 	before = clock_ns();
 	f.clock_ns = before + 50 * MS;
 	flow_set(a_to_b, &f);
@@ -790,6 +795,7 @@ SinkTest(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
 	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
 	f = flow_get(a_to_b);
 	f.cc.rate_bps = 80000000000ULL;
+	f.cc.last_update_seq = 1;
 	f.clock_ns = clock_ns() + 900 * MS;
 	flow_set(a_to_b, &f);
 	in = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 2100,

@@ -63,12 +63,13 @@ static struct hpcc_ack feedback(__u64 seq, __u32 ts_ns, __u32 tx_bytes, __u32 ql
 	return ack;
 }
 
-/* A flow with a record of one hop: nothing sent, nothing queued, the clock at 1000. */
+/* A flow with a record of one hop: one packet sent, nothing queued, the clock at 1000. */
 static struct hpcc_state flow_primed(__u32 qlen_bytes)
 {
 	struct hpcc_ack ack = feedback(1, 1000, 0, qlen_bytes);
 	struct hpcc_state st = flow_new();
 
+	ack.snd_nxt = ack.seq;
 	cr_assert_eq(hpcc_new_ack(&st, &params, &ack), HPCC_FIRST);
 	return st;
 }
@@ -87,6 +88,27 @@ Test(hpcc, hpcc_init__starts_at_line_rate_with_one_bdp_in_flight)
 	cr_expect_eq(st.hops, 0);
 	cr_expect_eq(st.inc_stage, 0);
 	cr_expect_eq(st.last_update_seq, 0);
+}
+
+Test(hpcc, hpcc_cap__keeps_w_and_wc_between_one_packet_and_the_cap)
+{
+	static const struct {
+		q12_t w, cap, want;
+	} cases[] = { /* in multiples of w_min */
+		{ 5, 9, 5 }, { 9, 5, 5 }, { 5, 5, 5 }, { 5, 0, 1 }, { 0, 9, 1 }, { 0, 0, 1 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hpcc_state st = flow_new();
+
+		st.w = cases[i].w * params.w_min;
+		st.wc = st.w;
+		hpcc_cap(&st, &params, cases[i].cap * params.w_min);
+		cr_expect_eq(st.w, cases[i].want * params.w_min, "case %u: W", i);
+		cr_expect_eq(st.wc, cases[i].want * params.w_min, "case %u: Wc", i);
+		cr_expect_eq(st.rate_bps, hpcc_rate_bps(st.w, params.t_ns), "case %u: R", i);
+	}
 }
 
 Test(hpcc, hpcc_rate_bps__is_w_over_t)
@@ -278,7 +300,7 @@ Test(hpcc, hpcc_measure__a_counter_that_goes_back_is_no_rate)
 
 	hpcc_new_ack(&st, &params, &ack);
 	ack = feedback(2, 1000 + 1040, 26000 - 128, 0);
-	cr_expect_eq(hpcc_new_ack(&st, &params, &ack), HPCC_FULL);
+	cr_expect_eq(hpcc_new_ack(&st, &params, &ack), HPCC_FAST);
 	cr_expect_leq(st.u, Q24_ONE);
 	cr_expect_eq(st.last[0].tx_bytes, 26000 - 128, "the next difference is from there");
 	st = flow_new();
@@ -533,6 +555,22 @@ Test(hpcc, hpcc_new_ack__first_feedback_is_only_recorded)
 	cr_expect_arr_eq(&st, &want, sizeof(st), "nothing but the record has changed");
 }
 
+/* As the authors' simulator has it: lastUpdateSeq = snd_nxt with the first feedback. */
+Test(hpcc, hpcc_new_ack__first_commit_is_for_what_was_sent_after_the_first_feedback)
+{
+	struct hpcc_state st = flow_new();
+	struct hpcc_ack ack = feedback(1, 1000, 0, 0);
+
+	ack.snd_nxt = 200;
+	cr_expect_eq(hpcc_new_ack(&st, &params, &ack), HPCC_FIRST);
+	cr_expect_eq(st.last_update_seq, 200);
+	ack = feedback(200, 1000 + 130, 800, 0);
+	cr_expect_eq(hpcc_new_ack(&st, &params, &ack), HPCC_FAST, "sent before the first feedback");
+	cr_expect_eq(st.wc, params.w_init);
+	ack = feedback(201, 1000 + 260, 1600, 0);
+	cr_expect_eq(hpcc_new_ack(&st, &params, &ack), HPCC_FULL);
+}
+
 Test(hpcc, hpcc_new_ack__commits_once_per_rtt)
 {
 	struct hpcc_state st = flow_primed(0);
@@ -617,7 +655,7 @@ Test(hpcc, hpcc_new_ack__another_path_starts_anew)
 	cr_expect_eq(st.w, params.w_init);
 	cr_expect_eq(st.path_id, 8);
 	cr_expect_arr_eq(&st.last[0], &ack.hop[0], sizeof(ack.hop[0]));
-	cr_expect_eq(st.last_update_seq, 0, "no commit");
+	cr_expect_eq(st.last_update_seq, 1, "no commit");
 	ack.seq++;
 	ack.hop[0].ts_ns += 4160;
 	ack.hop[0].tx_bytes += 26000;

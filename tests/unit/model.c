@@ -165,6 +165,8 @@ enum model_kind model_new_ack(struct model *m, const struct model_params *p,
 			compute_wind(m, p, 0, hint);
 		}
 		m->rate_bps = m->w * 8e9 / p->t_ns;
+	} else if (m->last_update_seq == 0) {
+		m->last_update_seq = ack->snd_nxt;
 	}
 	m->path_id = ack->path_id;
 	m->hops = ack->hops;
