@@ -134,12 +134,20 @@ static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
 	st->vai = (struct vai_state){ .variant = p->variant };
 }
 
-/* W is at most this, and at least a packet: for who was held by something else, and W grew meanwhile. */
+static inline q12_t hpcc_clamp(q12_t w, q12_t least, q12_t most)
+{
+	return w < least ? least : w > most ? most : w;
+}
+
+/*
+ * Brings W and Wc into [w_min, w], where w is at least w_min: used when another constraint held the
+ * flow while W kept growing, and when the parameters have changed (w_min grows with the MTU).
+ */
 static inline void hpcc_cap(struct hpcc_state *st, const struct hpcc_params *p, q12_t w)
 {
 	w = w > p->w_min ? w : p->w_min;
-	st->w = st->w < w ? st->w : w;
-	st->wc = st->wc < w ? st->wc : w;
+	st->w = hpcc_clamp(st->w, p->w_min, w);
+	st->wc = hpcc_clamp(st->wc, p->w_min, w);
 	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
 }
 
@@ -299,12 +307,7 @@ static inline int hpcc_window(struct hpcc_state *st, const struct hpcc_params *p
 		else
 			w = (w * (((p->eta << 24) + st->u / 2) / st->u) + Q24_ONE / 2) >> 24;
 	}
-	w += w_ai;
-	if (w > p->w_init)
-		w = p->w_init;
-	if (w < p->w_min)
-		w = p->w_min;
-	st->w = w;
+	st->w = hpcc_clamp(w + w_ai, p->w_min, p->w_init);
 	return multiplicative;
 }
 
