@@ -552,6 +552,7 @@ Test(hpcc, hpcc_new_ack__first_feedback_is_only_recorded)
 	want.path_id = 7;
 	want.hops = 1;
 	want.last[0] = ack.hop[0];
+	want.last_update_seq = ack.snd_nxt;
 	cr_expect_arr_eq(&st, &want, sizeof(st), "nothing but the record has changed");
 }
 
