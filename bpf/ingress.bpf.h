@@ -63,6 +63,7 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 CORE_GLOBAL int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
 	struct ip_info ip = {};
+	const struct tcphdr *tcp;
 	const __be16 *l4;
 	__u32 wire_bytes;
 	__u16 proto;
@@ -79,6 +80,14 @@ CORE_GLOBAL int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pk
 		return STAT_RX_MISMATCH;
 	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK)
 		return STAT_RX_TRUNCATED;
+	/* The source never wraps SYN or RST, so filters by port in front of us see every one that can open a connection. */
+	if (data && ip.proto == IPPROTO_TCP) {
+		tcp = pkt_bytes(ctx, p->inner + ip.bytes, sizeof(*tcp));
+		if (!tcp || ip.total < ip.bytes + sizeof(*tcp))
+			return STAT_RX_TRUNCATED;
+		if (tcp->syn || tcp->rst)
+			return STAT_RX_MISMATCH;
+	}
 	l4 = pkt_bytes(ctx, p->inner + ip.bytes, 2 * sizeof(*l4));
 	if (!l4)
 		return STAT_RX_TRUNCATED;

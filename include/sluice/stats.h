@@ -89,7 +89,7 @@
 	X(RX_FOREIGN, "rx_foreign", "packets from addresses outside the configured peers")         \
 	X(RX_NO_AUTH, "rx_no_auth", "packets without the tag that this host demands")               \
 	X(RX_BAD_AUTH, "rx_bad_auth", "packets whose tag is wrong, or for which this host has no key") \
-	X(RX_MISMATCH, "rx_mismatch", "packets whose inner packet is not what the outer one says") \
+	X(RX_MISMATCH, "rx_mismatch", "packets whose inner packet is not what the outer one says, or a SYN or RST") \
 	X(RX_STRIP_FAILED, "rx_strip_failed", "packets that the kernel would not shorten")         \
 	X(RX_FLOW_FULL, "rx_flow_full", "also: telemetry not echoed: the flow map had no room")    \
 	X(RX_BAD_TELEM, "rx_bad_telem", "also: telemetry ignored: more hops than it has room for") \
