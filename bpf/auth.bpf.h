@@ -15,7 +15,10 @@
  *     overtakes the data of its flow.
  *  4. All segments of a GSO packet have one sequence. The echo counts with the first of them; the
  *     telemetry of each counts, for AUTH_REPEAT_NS.
- *  5. A flow that is new here is measured by the newest message of its host. A PROBE says that its host
+ *  5. What is ahead of our own clock by more than SEQ_AHEAD_NS (seq.h) is stripped and not learned from. Learned,
+ *     a sequence of a wrong clock would make all right ones old for as long as it was wrong by. Not stripped, it
+ *     would be lost: its sender hears us, and takes us for one who strips.
+ *  6. A flow that is new here is measured by the newest message of its host. A PROBE says that its host
  *     lives, if it is the newest of it. A PROBE_REPLY has the sequence of our PROBE: it counts once.
  *
  * The races: two CPUs that get the same message at the same time both take it. Then HPCC finds the
@@ -29,6 +32,15 @@
 static inline __u64 auth_seq(const struct control *ctl)
 {
 	return bpf_ktime_get_ns() + ctl->seq_base_ns;
+}
+
+/* Is a message not to be learned from because of its sequence, which is 0 without a key? Counts it. */
+static inline int auth_is_future(const struct control *ctl, __u64 seq, __u64 now_ns)
+{
+	if (!seq_is_future(seq, ctl->seq_base_ns + now_ns))
+		return 0;
+	stats_count(STAT_RX_FUTURE);
+	return 1;
 }
 
 static inline const struct auth_keys *auth_keys_get(const struct control *ctl)

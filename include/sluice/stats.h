@@ -104,6 +104,7 @@
 	X(RX_INT_MTU, "rx_int_mtu", "also: telemetry that lacks hops: INT-MD that an MTU had no room for") \
 	X(RX_INT_COPY, "rx_int_copy", "copies (INT-MD's bit D) dropped after their telemetry was read") \
 	X(RX_REPLAYED, "rx_replayed", "also: telemetry or feedback ignored: of an old sequence, or used before") \
+	X(RX_FUTURE, "rx_future", "also: messages not learned from: more than a day ahead of the clock of this host") \
 	X(RX_POD_HOP, "rx_pod_hop", "also: telemetry to which the hop to the pod was added")       \
 	X(RX_POD_FULL, "rx_pod_full", "also: telemetry that had no room for the hop to the pod")   \
 	X(RX_REPORT_FULL, "rx_report_full", "also: hops echoed as they came: no room to compute U or W") \
