@@ -15,11 +15,16 @@
  *     overtakes the data of its flow.
  *  4. All segments of a GSO packet have one sequence. The echo counts with the first of them; the
  *     telemetry of each counts, for AUTH_REPEAT_NS.
- *  5. A flow that is new here is measured by the newest message of its host. A PROBE says that its host
+ *  5. What is ahead of our own clock by more than SEQ_AHEAD_NS (seq.h) is stripped and not learned from. Learned,
+ *     a sequence of a wrong clock would make all right ones old for as long as it was wrong by. Not stripped, it
+ *     would be lost: its sender hears us, and takes us for one who strips.
+ *  6. A flow that is new here is measured by the newest message of its host. A PROBE says that its host
  *     lives, if it is the newest of it. A PROBE_REPLY has the sequence of our PROBE: it counts once.
  *
- * The races: two CPUs that get the same message at the same time both take it. Then HPCC finds the
- * second feedback not newer than the first and skips it, and the same telemetry is written twice.
+ * The races: two CPUs that get messages of a flow at the same time both compare with the same sequence. The one whose
+ * compare-and-swap comes first takes its message. The other counts its own as replayed, also if it is the newer one: a
+ * feedback less. Only a segment of the packet that was just taken counts still. Its CPU may see the sequence before
+ * it sees telem_ns: then it compares with the time of an earlier packet, and one segment may count as replayed.
  */
 /* What a packet may wait longer than another of its host: the longest horizon. */
 #define AUTH_LATE_NS NSEC_PER_SEC
@@ -29,6 +34,15 @@
 static inline __u64 auth_seq(const struct control *ctl)
 {
 	return bpf_ktime_get_ns() + ctl->seq_base_ns;
+}
+
+/* Is a message not to be learned from because of its sequence, which is 0 without a key? Counts it. */
+static inline int auth_is_future(const struct control *ctl, __u64 seq, __u64 now_ns)
+{
+	if (!seq_is_future(seq, ctl->seq_base_ns + now_ns))
+		return 0;
+	stats_count(STAT_RX_FUTURE);
+	return 1;
 }
 
 static inline const struct auth_keys *auth_keys_get(const struct control *ctl)
@@ -84,30 +98,55 @@ static inline __u64 auth_floor(const struct host *h)
 	return h && h->rx_seq > AUTH_LATE_NS ? h->rx_seq - AUTH_LATE_NS : 0;
 }
 
+/*
+ * Is seq newer than what is kept, or, with nothing kept, than floor? Then it is kept from now on. found: what was kept
+ * before; for who lost against another CPU, the sequence of that.
+ */
+static inline int auth_keep(__u64 *kept, __u64 floor, __u64 seq, __u64 *found)
+{
+	__u64 old = *(volatile __u64 *)kept;
+
+	*found = old;
+	if (seq <= (old ?: floor))
+		return 0;
+	*found = __sync_val_compare_and_swap(kept, old, seq);
+	return *found == old;
+}
+
 static inline int auth_takes_telem(struct flow *f, __u64 floor, __u64 seq, __u64 now_ns)
 {
-	if (seq > (f->telem_seq ?: floor)) {
-		f->telem_seq = seq;
+	__u64 kept;
+
+	if (auth_keep(&f->telem_seq, floor, seq, &kept)) {
 		f->telem_ns = now_ns;
 		return 1;
 	}
-	return seq == f->telem_seq && now_ns < f->telem_ns + AUTH_REPEAT_NS;
+	return seq == kept && now_ns < *(volatile __u64 *)&f->telem_ns + AUTH_REPEAT_NS;
 }
 
 static inline int auth_takes_echo(struct flow *f, __u64 floor, __u64 seq)
 {
-	if (seq <= (f->echo_seq ?: floor))
-		return 0;
-	f->echo_seq = seq;
-	return 1;
+	__u64 kept;
+
+	return auth_keep(&f->echo_seq, floor, seq, &kept);
 }
 
 static inline int auth_takes_reply(struct flow *f, __u64 seq)
 {
-	if (seq > f->probe_seq || seq <= f->reply_seq)
-		return 0;
-	f->reply_seq = seq;
-	return 1;
+	__u64 kept;
+
+	return seq <= f->probe_seq && auth_keep(&f->reply_seq, 0, seq, &kept);
+}
+
+/* Of CREDIT and RATE. A credit that is refused after all is given back: R comes to the same entry. */
+static inline int auth_takes_voq(struct voq *v, __u64 floor, __u64 seq, __u64 *kept)
+{
+	return auth_keep(&v->credit_seq, floor, seq, kept);
+}
+
+static inline void auth_gives_back(struct voq *v, __u64 seq, __u64 kept)
+{
+	__sync_val_compare_and_swap(&v->credit_seq, seq, kept);
 }
 
 #endif

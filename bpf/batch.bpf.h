@@ -138,9 +138,9 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 		if (wrong)
 			return wrong;
 	}
-	if (ctl->bypass)
-		return done;
 	from->now_ns = bpf_ktime_get_ns();
+	if (ctl->bypass || auth_is_future(ctl, from->auth_seq, from->now_ns))
+		return done;
 	from->floor = auth_floor(h);
 	from->mode = ctl->mode;
 	from->trace = trace_is_on(ctl);

@@ -14,8 +14,8 @@
  *  5. credit_take() is one entry of a message of credit (batch.bpf.h).
  *
  * The races: addresses of a slot are stored word by word, and all that send in one VOQ come from one rack to one
- * host or prefix: whichever is found there, credit goes to the right machines. Two CPUs that get the same message
- * of credit both take it, and one of them finds that it says nothing new.
+ * host or prefix: whichever is found there, credit goes to the right machines. Without a key two CPUs that get the same
+ * message of credit both take it, and one of them finds that it says nothing new; with one see auth.bpf.h.
  */
 /*
  * S goes by when packets came to the VOQ. Those of a flow that its own clock holds leave later than what others sent
@@ -157,6 +157,7 @@ CORE_GLOBAL int credit_take(const struct wire_credit *c)
 	struct scratch_space *space = scratch_get();
 	const struct report_from *from;
 	struct voq *v;
+	__u64 kept = 0;
 
 	if (!c || !space)
 		return 0;
@@ -168,7 +169,7 @@ CORE_GLOBAL int credit_take(const struct wire_credit *c)
 		stats_count(STAT_CREDIT_NO_VOQ);
 		return 0;
 	}
-	if (from->auth_seq && from->auth_seq <= (v->credit_seq ?: from->floor)) {
+	if (from->auth_seq && !auth_takes_voq(v, from->floor, from->auth_seq, &kept)) {
 		stats_count(STAT_RX_REPLAYED);
 		return 0;
 	}
@@ -179,15 +180,14 @@ CORE_GLOBAL int credit_take(const struct wire_credit *c)
 		break;
 	case HIERCC_AHEAD:
 		stats_count(STAT_CREDIT_AHEAD);
+		if (from->auth_seq)
+			auth_gives_back(v, from->auth_seq, kept);
 		return 0;
 	case HIERCC_OLD:
 	case HIERCC_RACED:
 		stats_count(STAT_CREDIT_OLD);
 		break;
 	}
-	/* Not of what was refused: where a switch has the VOQ, R comes to the same entry. */
-	if (from->auth_seq)
-		v->credit_seq = from->auth_seq;
 	voq_first_hop(v, from->now_ns);
 #ifndef SLUICE_XDP
 	voq_stop_news(v);

@@ -63,6 +63,7 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 CORE_GLOBAL int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
 	struct ip_info ip = {};
+	const struct tcphdr *tcp;
 	const __be16 *l4;
 	__u32 wire_bytes;
 	__u16 proto;
@@ -79,6 +80,14 @@ CORE_GLOBAL int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pk
 		return STAT_RX_MISMATCH;
 	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK)
 		return STAT_RX_TRUNCATED;
+	/* The source never wraps SYN or RST, so filters by port in front of us see every one that can open a connection. */
+	if (data && ip.proto == IPPROTO_TCP) {
+		tcp = pkt_bytes(ctx, p->inner + ip.bytes, sizeof(*tcp));
+		if (!tcp || ip.total < ip.bytes + sizeof(*tcp))
+			return STAT_RX_TRUNCATED;
+		if (tcp->syn || tcp->rst)
+			return STAT_RX_MISMATCH;
+	}
 	l4 = pkt_bytes(ctx, p->inner + ip.bytes, 2 * sizeof(*l4));
 	if (!l4)
 		return STAT_RX_TRUNCATED;
@@ -414,7 +423,7 @@ static __always_inline int ingress_data(ctx_t *ctx, const struct msg *m, struct 
 	struct flow *f = 0;
 
 	*verdict = STAT_RX_DATA;
-	if (!ctl->bypass) {
+	if (!p->deaf) {
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		f = ingress_learn(ctx, m, p, h, ctl);
 		if (trace_is_on(ctl))
@@ -523,12 +532,13 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		return CTX_PASS;
 	*verdict = STAT_RX_OTHER;
 	p->now_ns = bpf_ktime_get_ns();
+	p->deaf = ctl->bypass || auth_is_future(ctl, p->auth_seq, p->now_ns);
 	switch (wire_message(&m->hdr)) {
 	case WIRE_PROBE:
 		if (!ctx_may_return(ctx))
 			return CTX_PASS;
 		*verdict = STAT_RX_PROBE;
-		if (ctl->bypass)
+		if (p->deaf)
 			return CTX_DROP;
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		/* One after the other: one in the other, they are more than the stack holds. */
@@ -537,7 +547,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		return ingress_probe(ctx, m, p);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
-		if (h && h->asked_ns && !ctl->bypass) /* asked for */
+		if (h && h->asked_ns && !p->deaf) /* asked for */
 			ingress_reply(ctx, m, p, h, ctl);
 		return CTX_DROP;
 	default:

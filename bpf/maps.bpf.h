@@ -334,6 +334,7 @@ struct ingress_pkt {
 	__u32 seq;
 	__u32 flows; /* N */
 	__u32 sound; /* the inner packet is what the message says */
+	__u32 deaf;  /* it is not learned from or answered: with bypass on, or it is from the future */
 	__u64 auth_seq; /* 0: messages are not authenticated */
 	__u64 hop[HPCC_MAX_HOPS];
 };

@@ -42,7 +42,7 @@ CORE_GLOBAL int rate_take(const struct wire_rate *r)
 	const struct report_from *from;
 	struct voq_key key = {};
 	struct voq *v;
-	__u64 bps, min;
+	__u64 bps, min, kept;
 
 	if (!r || !space)
 		return 0;
@@ -54,12 +54,9 @@ CORE_GLOBAL int rate_take(const struct wire_rate *r)
 		stats_count(STAT_RATE_NO_VOQ);
 		return 0;
 	}
-	if (from->auth_seq) {
-		if (from->auth_seq <= (v->credit_seq ?: from->floor)) {
-			stats_count(STAT_RX_REPLAYED);
-			return 0;
-		}
-		v->credit_seq = from->auth_seq;
+	if (from->auth_seq && !auth_takes_voq(v, from->floor, from->auth_seq, &kept)) {
+		stats_count(STAT_RX_REPLAYED);
+		return 0;
 	}
 	bps = 1000ULL * bpf_ntohl(r->kbps);
 	min = 8 * v->hop_params.rate_min;

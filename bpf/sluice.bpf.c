@@ -22,6 +22,7 @@
 #include "sluice/intmd.h"
 #include "sluice/pacer.h"
 #include "sluice/pfc.h"
+#include "sluice/seq.h"
 #include "sluice/telemetry.h"
 #include "sluice/wire.h"
 

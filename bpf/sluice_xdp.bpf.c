@@ -12,6 +12,7 @@
 #include "sluice/abi.h"
 #include "sluice/hpcc.h"
 #include "sluice/intmd.h"
+#include "sluice/seq.h"
 #include "sluice/telemetry.h"
 #include "sluice/wire.h"
 

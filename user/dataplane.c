@@ -21,12 +21,14 @@
 #include <unistd.h>
 #include "dataplane_int.h"
 #include "nic.h"
+#include "sluice/seq.h"
 #include "sluice.skel.h"
 
 #define DP_LINGER_NS (300 * 1000 * 1000) /* three times the silence after which peers go plain */
 #define DP_BPFFS_MAGIC 0xcafe4a11
 #define DP_CLOSED_NS (5 * NSEC_PER_SEC)
 #define DP_CROWDED_NS (1000 * 1000 * 1000ULL)
+#define DP_CLOCK_SAID_NS (3600 * NSEC_PER_SEC)
 
 static int pin_dir_lock(struct dataplane *dp, const char *dir)
 {
@@ -82,17 +84,45 @@ static __u64 realtime_ns(void)
 }
 
 /*
+ * Moves the base of sequences (seq.h). What is said of a clock that is off is said at once where somebody has asked,
+ * else once an hour.
+ */
+static void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
+{
+	struct control *ctl = dp->pins.ctl;
+	__u64 now = now_ns(), real = realtime_ns(), own = ctl->seq_base_ns + now, off;
+	enum seq_move move = seq_base_move(own, real);
+
+	/* Of small steps only what somebody has seen: in each tick one, they would be a leap. */
+	if (move == SEQ_FOLLOWS && (asked || own < SEQ_SET_NS)) {
+		if (!asked && c->keys.n)
+			msg_info("the clock was set: the sequences of authentication follow it");
+		ctl->seq_base_ns = real - now;
+		own = real;
+	}
+	if (!c->keys.n || (!asked && now < dp->clock_said_ns + DP_CLOCK_SAID_NS))
+		return;
+	off = real > own ? real - own : own - real;
+	if (own < SEQ_SET_NS)
+		msg("the clock was never set, so messages of peers count as from the future and their flows go plain: set it, and the sequences of authentication follow");
+	else if (move == SEQ_AHEAD || move == SEQ_BEHIND)
+		msg("the clock is %llu hours %s the sequences of authentication, which stay as they are: if the clock is wrong, set it; if it is right, stop sluiced and start it again",
+		    off / (3600 * NSEC_PER_SEC), move == SEQ_AHEAD ? "ahead of" : "behind");
+	else
+		return;
+	dp->clock_said_ns = now;
+}
+
+/*
  * The configuration's keys, in the slot that is not in use. A new daemon has slots of its own: it takes
  * the number that is in use, for the programs of the one before read that, too.
  */
 static int keys_apply(struct dataplane *dp, const struct config *c)
 {
 	struct control *ctl = dp->pins.ctl;
-	__u64 now = now_ns(), real = realtime_ns();
 	__u32 slot = 0;
 
-	if (real > now && real - now > ctl->seq_base_ns)
-		ctl->seq_base_ns = real - now;
+	seq_base_follow(dp, c, 1);
 	if (!c->keys.n) {
 		ctl->auth = 0;
 		return 0;
@@ -351,6 +381,7 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 	/* Who traced was killed. */
 	if (dp->pins.ctl->trace_on && a.now_ns > dp->pins.ctl->trace_until_ns)
 		dp->pins.ctl->trace_on = 0;
+	seq_base_follow(dp, c, 0);
 	if (dp->qdiscs_changed) {
 		dp->qdiscs_changed = 0;
 		dataplane_follow(dp, c);

@@ -69,6 +69,7 @@ struct dataplane {
 		char name[IFNAMSIZ];
 	} known[CONFIG_INTERFACES]; /* what those of the configuration were called when they were attached */
 	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
+	__u64 clock_said_ns; /* that the clock is off */
 };
 
 static inline void pin_path(char *path, size_t size, const char *dir, const char *name)

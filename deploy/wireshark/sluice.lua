@@ -303,6 +303,15 @@ local function intmd(tree, tvb)
 	end
 end
 
+-- Does the inner packet open or reset a connection? A source never wraps that, and a receiver does not strip it.
+local function is_syn_or_rst(tvb, proto)
+	local v6 = proto == 41
+	local tcp = v6 and 40 or 20
+
+	if tvb:len() < tcp + 14 or tvb(v6 and 6 or 9, 1):uint() ~= 6 then return false end
+	return flag(tvb(tcp + 13, 1):uint(), 0x02) or flag(tvb(tcp + 13, 1):uint(), 0x04)
+end
+
 -- What is behind the shim of type 9; tvb begins with it. Returns where the inner packet begins, or nothing.
 local function message(tree, tvb, pinfo)
 	local length = SHIM_BYTES + 4 * tvb(1, 1):uint()
@@ -394,6 +403,9 @@ function sluice.dissector(tvb, pinfo, tree)
 	if msg == DATA then
 		-- The inner packet is shown as it is without Sluice, with "Sluice" kept in front.
 		local info = tostring(pinfo.cols.info)
+		if is_syn_or_rst(tvb(at), proto) then
+			t:add_proto_expert_info(odd, "SYN or RST inside: receivers do not strip it")
+		end
 		inner = Dissector.get(proto == 41 and "ipv6" or "ip")
 		inner:call(tvb(at):tvb(), pinfo, tree)
 		pinfo.cols.protocol = "Sluice"

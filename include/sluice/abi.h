@@ -494,7 +494,7 @@ struct control {
 	__u32 rwnd;   /* 1: the receive windows that foreign stacks are granted are cut down to W */
 	__u32 horizon_mark; /* what would wait for longer: 1 marked CE if ECN capable, 0 dropped */
 	__u32 auth;	    /* keys in use: slot + 1; 0: messages are not authenticated */
-	__u64 seq_base_ns;  /* what the clock of sequences is ahead of CLOCK_MONOTONIC; never goes back */
+	__u64 seq_base_ns;  /* what the clock of sequences is ahead of CLOCK_MONOTONIC; never goes back (seq.h) */
 	__u64 horizon_ns;   /* how long packets without a window wait; 0: one base RTT */
 	__u64 heartbeat_ns;
 	__u64 credit_ns;       /* daemon: when it dealt out credit last */

@@ -89,7 +89,7 @@
 	X(RX_FOREIGN, "rx_foreign", "packets from addresses outside the configured peers")         \
 	X(RX_NO_AUTH, "rx_no_auth", "packets without the tag that this host demands")               \
 	X(RX_BAD_AUTH, "rx_bad_auth", "packets whose tag is wrong, or for which this host has no key") \
-	X(RX_MISMATCH, "rx_mismatch", "packets whose inner packet is not what the outer one says") \
+	X(RX_MISMATCH, "rx_mismatch", "packets whose inner packet is not what the outer one says, or a SYN or RST") \
 	X(RX_STRIP_FAILED, "rx_strip_failed", "packets that the kernel would not shorten")         \
 	X(RX_FLOW_FULL, "rx_flow_full", "also: telemetry not echoed: the flow map had no room")    \
 	X(RX_BAD_TELEM, "rx_bad_telem", "also: telemetry ignored: more hops than it has room for") \
@@ -104,6 +104,7 @@
 	X(RX_INT_MTU, "rx_int_mtu", "also: telemetry that lacks hops: INT-MD that an MTU had no room for") \
 	X(RX_INT_COPY, "rx_int_copy", "copies (INT-MD's bit D) dropped after their telemetry was read") \
 	X(RX_REPLAYED, "rx_replayed", "also: telemetry or feedback ignored: of an old sequence, or used before") \
+	X(RX_FUTURE, "rx_future", "also: messages not learned from: more than a day ahead of the clock of this host") \
 	X(RX_POD_HOP, "rx_pod_hop", "also: telemetry to which the hop to the pod was added")       \
 	X(RX_POD_FULL, "rx_pod_full", "also: telemetry that had no room for the hop to the pod")   \
 	X(RX_REPORT_FULL, "rx_report_full", "also: hops echoed as they came: no room to compute U or W") \

@@ -459,6 +459,7 @@ SinkTest(auth, sequence__of_a_new_flow)
 		struct host h = { .rx_seq = newest };
 		struct frame in;
 
+		seq_base_set(newest);
 		host_set(v6, HOST_B, &h);
 		in = message(v6, &ours[0], newest - NSEC_PER_SEC, 5);
 		run(sink, &in);
@@ -494,6 +495,92 @@ SinkTest(auth, sequence__of_a_host_that_was_restarted)
 		r = run(sink, &in);
 		expect_counted(STAT_TX_DATA, STAT_RX_DATA);
 		expect_eq(flow_get(forward(0)).telem_seq, get64(in.b + at_auth(&in)));
+	}
+}
+
+/* The base, and how far a sequence is ahead of what this host would send: margin for the time that the test takes. */
+#define BASE_NS (1790000000 * NSEC_PER_SEC)
+#define DAY_NS (86400 * NSEC_PER_SEC)
+#define MARGIN_NS (3600 * NSEC_PER_SEC)
+
+static const __u64 ahead_ns[] = { DAY_NS + MARGIN_NS, 73 * 365 * DAY_NS };
+
+/* It is taken off, so that nothing is lost, and that is all. */
+SinkTest(auth, sequence__from_the_future_is_stripped_and_not_learned_from)
+{
+	unsigned int i;
+
+	seq_base_set(BASE_NS);
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 200), in;
+		struct known before;
+		struct result r;
+
+		flow_runs(v6);
+		before = known_of(v6);
+		for (i = 0; i < 2; i++) {
+			fixture("IPv%d, %llu s ahead", v6 ? 6 : 4, ahead_ns[i] / NSEC_PER_SEC);
+			in = message(v6, &ours[0], BASE_NS + clock_ns() + ahead_ns[i], 5);
+			r = run(sink, &in);
+			expect_frame(&r.out, &inner);
+			expect_counted(STAT_RX_DATA, STAT_RX_FUTURE);
+			expect_nothing_learned(v6, &before);
+		}
+		fixture("IPv%d, and what is right counts after it", v6 ? 6 : 4);
+		in = message(v6, &ours[0], BASE_NS + clock_ns(), 5);
+		run(sink, &in);
+		expect_counted(STAT_RX_DATA, STAT_FB_FIRST);
+		fixture("IPv%d, less than a day ahead", v6 ? 6 : 4);
+		in = message(v6, &ours[0], BASE_NS + clock_ns() + DAY_NS - MARGIN_NS, 6);
+		run(sink, &in);
+		expect_eq(flow_get(forward(v6)).feedbacks, 2);
+		world_counted((const int[]){ -1 });
+	}
+}
+
+SinkTest(auth, sequence__from_the_future_of_a_new_flow)
+{
+	unsigned int i;
+
+	seq_base_set(BASE_NS);
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < 2; i++) {
+			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 200),
+				     in = message(v6, &ours[0], BASE_NS + clock_ns() + ahead_ns[i], 5);
+			struct result r = run(sink, &in);
+
+			fixture("IPv%d, %llu s ahead", v6 ? 6 : 4, ahead_ns[i] / NSEC_PER_SEC);
+			expect_verdict(r, VERDICT_PASS);
+			expect_frame(&r.out, &inner);
+			expect_counted(STAT_RX_DATA, STAT_RX_FUTURE);
+			expect_eq(flow_exists(forward(v6)), 0);
+			expect_eq(host_exists(v6, HOST_B), 0);
+		}
+	}
+}
+
+/* Before NTP a host without a battery is in 1970: all that its peers send is from the future, and nothing is lost. */
+SinkTest(auth, sequence__from_the_future_of_a_clock_that_was_set_since)
+{
+	struct frame in = message(0, &ours[0], BASE_NS, 5);
+
+	flow_runs(0);
+	run(sink, &in);
+	expect_counted(STAT_RX_DATA, STAT_RX_FUTURE);
+	seq_base_set(BASE_NS);
+	run(sink, &in);
+	expect_counted(STAT_RX_DATA, STAT_FB_FIRST);
+}
+
+SinkTest(auth, sequence__does_not_matter_without_a_key)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = message(v6, NULL, 0, 5);
+
+		keys_set(ours, 0);
+		flow_runs(v6);
+		run(sink, &in);
+		expect_counted(STAT_RX_DATA, STAT_FB_FIRST);
 	}
 }
 
@@ -541,6 +628,23 @@ SinkTest(auth, probe__wrong_or_missing_tag_is_not_answered)
 		expect_refused(&in, v6, STAT_RX_BAD_AUTH);
 		in = probe_of_b(v6, NULL, 0);
 		expect_refused(&in, v6, STAT_RX_NO_AUTH);
+	}
+}
+
+SinkTest(auth, probe__from_the_future_is_not_answered)
+{
+	seq_base_set(BASE_NS);
+	FOR_V4_AND_V6(v6) {
+		struct frame in = probe_of_b(v6, &ours[0], BASE_NS + clock_ns() + DAY_NS + MARGIN_NS);
+		struct known before;
+		struct result r;
+
+		flow_runs(v6);
+		before = known_of(v6);
+		r = run(sink, &in);
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE, STAT_RX_FUTURE);
+		expect_nothing_learned(v6, &before);
 	}
 }
 
@@ -606,6 +710,28 @@ SinkTest(auth, probe_reply__counts_once)
 		expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_REPLAYED);
 		expect_nothing_learned(v6, &before);
 	}
+}
+
+/* One whose question was asked by a clock that is no more. */
+SinkTest(auth, probe_reply__from_the_future)
+{
+	struct frame data = frame_of(forward(0)), reply;
+	struct host h = { .heard_ns = 1, .asked_ns = 1 };
+	struct known before;
+	struct result r;
+
+	flow_runs(0);
+	seq_base_set(BASE_NS + DAY_NS + MARGIN_NS);
+	host_set(0, HOST_B, &h);
+	r = run(EGRESS, &data, .mark = PROBE_MARK);
+	reply = frame_turned(r.out);
+	frame_sign(&reply, &ours[0]);
+	seq_base_set(BASE_NS);
+	before = known_of(0);
+	world_counted((const int[]){ -1 });
+	run(sink, &reply);
+	expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_FUTURE);
+	expect_nothing_learned(0, &before);
 }
 
 /* A reply from an earlier life of the same ports is older than the first question. */

@@ -994,6 +994,33 @@ SinkTest(credit, authentication)
 	}
 }
 
+SinkTest(credit, from_the_future__is_not_taken)
+{
+	const __u64 day_ns = 86400 * NSEC_PER_SEC, base_ns = 1790000000 * NSEC_PER_SEC;
+
+	keys_set(&key, 1);
+	seq_base_set(base_ns);
+	FOR_V4_AND_V6(v6) {
+		struct message m = { .v6 = v6, .n = 1, .key = &key, .auth_seq = base_ns + clock_ns() + 2 * day_ns,
+				     .one = { { .total = GRANTED + 5000 } } };
+		struct frame in = frame_message(&m);
+		struct voq before, after;
+		struct result r;
+
+		voq_make(v6, TO_B, 1ULL << 32);
+		before = voq_at(v6, TO_B);
+		r = run(sink, &in);
+		expect_verdict(r, VERDICT_DROP);
+		expect_counted(STAT_RX_CREDIT, STAT_RX_FUTURE);
+		after = voq_at(v6, TO_B);
+		expect_eq(memcmp(&before, &after, sizeof(before)), 0);
+		m.auth_seq -= 2 * day_ns;
+		in = frame_message(&m);
+		run(sink, &in);
+		expect_counted(STAT_RX_CREDIT, STAT_CREDIT_TAKEN);
+	}
+}
+
 Test(credit, hop__does_not_stamp_it)
 {
 	struct message m = { .n = 5, .one = { { .total = SENT } } };

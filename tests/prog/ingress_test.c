@@ -1657,6 +1657,57 @@ SinkTest(ingress, mismatch__inner_is_neither_tcp_nor_udp)
 	}
 }
 
+static struct frame data_of_b(int v6, __u8 flags)
+{
+	struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .flags = flags);
+
+	return wrap(&inner, .room = 5);
+}
+
+/* Our egress sends these as they are. Stripped here, they would have passed a filter that looks at ports before us. */
+SinkTest(ingress, mismatch__inner_opens_or_resets_a_connection)
+{
+	static const __u8 refused[] = { SYN, SYN | ACK, SYN | FIN, RST, RST | ACK }, fine[] = { ACK, FIN, FIN | ACK };
+	unsigned int i;
+
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < sizeof(refused); i++) {
+			struct frame in = data_of_b(v6, refused[i]);
+
+			fixture("IPv%d, flags %#x", v6 ? 6 : 4, refused[i]);
+			expect_refused(&in, STAT_RX_MISMATCH);
+		}
+	}
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < sizeof(fine); i++) {
+			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .flags = fine[i]),
+				     in = data_of_b(v6, fine[i]);
+			struct result r = run(sink, &in);
+
+			fixture("IPv%d, flags %#x", v6 ? 6 : 4, fine[i]);
+			expect_verdict(r, VERDICT_PASS);
+			expect_frame(&r.out, &inner);
+			expect_counted(STAT_RX_DATA);
+		}
+	}
+}
+
+/* A TCP header that the inner packet does not hold is not looked for in what follows it. */
+SinkTest(ingress, truncated__inner_tcp_header)
+{
+	static const __u8 bytes[20] = { 0x13, 0x89, 0x9c, 0x40, [12] = 0x50, [13] = ACK };
+	unsigned int n;
+
+	FOR_V4_AND_V6(v6) {
+		for (n = 0; n < sizeof(bytes); n++) {
+			struct frame inner = frame_ip(v6, 6, bytes, n), in = wrap(&inner, .room = 5);
+
+			fixture("IPv%d, %u bytes of TCP", v6 ? 6 : 4, n);
+			expect_refused(&in, STAT_RX_TRUNCATED);
+		}
+	}
+}
+
 /* What is not a plain IP packet inside cannot be checked, so nothing is stripped. */
 SinkTest(ingress, mismatch__inner_is_not_plain_ip)
 {

@@ -2,7 +2,8 @@
 /*
  * Something happens to a program at a call of its choice: LD_PRELOAD=accident.so ACCIDENT="kill rename 3" is a kill -9 before
  * the third rename(), "fail bpf_map_update_batch 1" makes the first such call find no memory. With "behind clock_gettime 60"
- * CLOCK_MONOTONIC is 60 s behind. (A time namespace would do that, but unshare of util-linux 2.39 sets none back.)
+ * CLOCK_MONOTONIC is 60 s behind. (A time namespace would do that, but unshare of util-linux 2.39 sets none back.) With a file
+ * ACCIDENT_REALTIME CLOCK_REALTIME is the number of seconds in it, for as long as there is such a file.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -36,8 +37,16 @@ static int accident(const char *call)
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	int err = REAL(clock_gettime)(clock, ts);
+	const char *file = getenv("ACCIDENT_REALTIME");
 	unsigned int seconds;
+	long long real;
+	FILE *f;
 
+	if (!err && clock == CLOCK_REALTIME && file && (f = fopen(file, "r"))) {
+		if (fscanf(f, "%lld", &real) == 1)
+			ts->tv_sec = real;
+		fclose(f);
+	}
 	if (!err && clock == CLOCK_MONOTONIC && sscanf(getenv("ACCIDENT") ?: "", "behind clock_gettime %u", &seconds) == 1)
 		ts->tv_sec -= seconds;
 	return err;

@@ -136,6 +136,77 @@ auth__key_files_that_are_refused() {
 	expect "status" "$(status_of h1 .authenticated)" = true
 }
 
+# auth_clock SECONDS: what h1's sluiced takes for real time, a number or "right".
+auth_clock() {
+	if [[ $1 == right ]]; then rm -f "$CASE_DIR/clock"; else echo "$1" >"$CASE_DIR/clock"; fi
+}
+
+auth_cc_gone() { ! grep -qw ssys_h1 /proc/sys/net/ipv4/tcp_available_congestion_control; }
+
+# auth_start_h1: with that clock. Its last sockets may hold the congestion control for a while.
+auth_start_h1() {
+	wait_for 120 "the congestion control of an earlier sluiced is gone" auth_cc_gone
+	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
+	LD_PRELOAD=$BUILD/accident.so ACCIDENT_REALTIME=$CASE_DIR/clock daemon_start h1
+}
+
+AUTH_2099=4070908800
+
+# A clock that leaps while sluiced runs changes nothing; of one that leapt before, peers say so, and nothing is lost.
+auth__a_clock_in_2099() {
+	net_up
+	auth_start_h1
+	daemon_start h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	auth_clock $AUTH_2099
+	daemon_hup h1 "ahead of the sequences of authentication, which stay as they are"
+	grows "feedback after SIGHUP" 20 flow_of h1 .feedbacks
+	auth_clock 1000
+	daemon_hup h1 "behind the sequences of authentication, which stay as they are"
+	grows "feedback after SIGHUP" 20 flow_of h1 .feedbacks
+	expect "messages from the future" "$(stat_of h1 rx_future) $(stat_of h2 rx_future)" = "0 0"
+	bulk_stop
+
+	auth_clock $AUTH_2099
+	daemon_stop h1
+	auth_start_h1
+	transfer h1 10.2.0.2 -n 1M
+	counts h2 0 rx_future
+	wait_for 20 "nothing is lost" nothing_lost
+	bulk_start h1 10.2.0.2
+	flow_soon h1 "state of the flow" .state plain
+	expect "packets that the stack got unstripped" "$(stat_of h2 rx_bad_auth rx_mismatch rx_no_auth)" -eq 0
+	auth_clock right
+	daemon_hup h1 "behind the sequences of authentication, which stay as they are"
+	bulk_goes_on
+	bulk_stop
+	daemon_stop h1
+	auth_start_h1
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_stop
+}
+
+# Without a battery, before NTP.
+auth__a_clock_that_was_never_set() {
+	net_up
+	auth_clock 1000
+	auth_start_h1
+	daemon_start h2 sw
+	expect "what sluiced says" "$(<"$CASE_DIR/h1.log")" has "the clock was never set"
+	server h2
+	bulk_start h1 10.2.0.2
+	counts h1 0 rx_future
+	flow_soon h1 "state of the flow" .state plain
+	auth_clock right
+	wait_for 20 "sluiced of h1 says that the clock was set" grep -q "the clock was set" "$CASE_DIR/h1.log"
+	governed_soon h1
+	bulk_goes_on
+	bulk_stop
+}
+
 # --- attacks ---
 
 # Whom, from which port: tests/system/tor.sh has others.

@@ -73,6 +73,18 @@ dissector__names_what_is_malformed() {
 	done
 }
 
+# Vectors of TCP with SYN or RST in the place of their flags: no source sends that.
+dissector__names_a_connection_that_is_opened_inside() {
+	local flags
+
+	need tshark text2pcap
+	for flags in 02 12 04 14; do
+		dissector_vectors -e "s/\(fb 63 d1 .. 50\) 1[08]/\1 $flags/"
+		expect "flags $flags" "$(dissected_count "$CASE_DIR/vectors.pcap" sluice.odd)" -ge 2
+		dissected_cleanly
+	done
+}
+
 # dissector_lab [LINE]...: traffic of every kind between hosts configured with these lines, as a switch port sees it, in CASE_DIR/wire.pcap.
 dissector_lab() {
 	local capture

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_SEQ_H
+#define SLUICE_SEQ_H
+/*
+ * The clock of sequences: CLOCK_MONOTONIC and a base that makes it real time (bpf/auth.bpf.h). Receivers keep
+ * the highest sequence, so one wrong look at the clock could silence a host for as long as it was wrong by.
+ *
+ *  1. A receiver learns nothing of a message from more than SEQ_AHEAD_NS ahead of its own clock.
+ *  2. A base that is in use follows the clock forward, by no more than that. It never goes back, and it does not
+ *     leap: a clock that does so is wrong as often as right. A fresh start takes what the clock says.
+ *  3. A clock before SEQ_SET_NS was never set, as without a battery before NTP. From there the base leaps.
+ */
+#include "types.h"
+
+#define SEQ_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
+#define SEQ_SET_NS (1767225600 * NSEC_PER_SEC) /* 2026-01-01: Sluice is no older */
+
+/* Would a message teach, by its sequence? own_ns: what a message of this host would have now. */
+static inline int seq_is_future(__u64 seq, __u64 own_ns)
+{
+	return seq > own_ns + SEQ_AHEAD_NS;
+}
+
+enum seq_move {
+	SEQ_STAYS,   /* as always, but for steps of the clock */
+	SEQ_FOLLOWS, /* the base moves forward to the clock */
+	SEQ_AHEAD,   /* it stays: the clock is ahead by more than a base moves, */
+	SEQ_BEHIND,  /*   or behind by so much that peers would not believe us if the clock were right */
+};
+
+/* What a base does that makes sequences of own_ns, when the clock says real_ns. */
+static inline enum seq_move seq_base_move(__u64 own_ns, __u64 real_ns)
+{
+	if (own_ns < SEQ_SET_NS)
+		return real_ns > own_ns ? SEQ_FOLLOWS : SEQ_STAYS;
+	if (seq_is_future(real_ns, own_ns))
+		return SEQ_AHEAD;
+	if (seq_is_future(own_ns, real_ns))
+		return SEQ_BEHIND;
+	return real_ns > own_ns ? SEQ_FOLLOWS : SEQ_STAYS;
+}
+
+#endif
