@@ -27,7 +27,7 @@ SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
 # tests/fuzz/NAME.c
-FUZZERS := wire hpcc rx hiercc ppfc
+FUZZERS := wire hpcc rx hiercc ppfc config replay netlink
 
 all: $(B)/sluiced $(B)/sluicectl $(B)/sluice.yaml.5 ## build the daemon and the tool (default)
 
@@ -94,6 +94,7 @@ $(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.s
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
 
+comma := ,
 # Each is linked with those files of user/ that it feeds. Where clang has no runtime none is built, and the tests say so.
 FUZZ_CC = $(CLANG) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -Iinclude -Iuser -Itests/fuzz -I$(B)
@@ -101,6 +102,13 @@ $(B)/fuzz.reason: | $(B)/packages.test
 	$(Q)echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' | \
 		$(FUZZ_CC) -x c -o /dev/null - 2>/dev/null || echo "$(CLANG) has no libFuzzer: install libclang-rt-dev" >$@.tmp
 	$(Q)touch $@.tmp && mv $@.tmp $@
+$(B)/fuzz-config: $(addprefix user/,config.c config_lines.c util.c variant.c)
+$(B)/fuzz-config: FUZZ_LIBS := -Wl,--wrap=open -lcyaml -lyaml -lm
+$(B)/fuzz-replay: user/replay.c user/variant.c
+$(B)/fuzz-replay: FUZZ_LIBS := -ljson-c -lm
+$(B)/fuzz-netlink: $(addprefix user/,net.c dcb.c nic.c util.c)
+$(B)/fuzz-netlink: FUZZ_LIBS := $(addprefix -Wl$(comma)--wrap=,recv $(addprefix mnl_socket_,open2 bind get_portid sendto \
+	recvfrom close) $(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
 $(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h) $(B)/fuzz.reason
 	@echo "  FUZZ   $@"
 	$(Q)test -s $(B)/fuzz.reason || $(FUZZ_CC) -o $@ $(filter %.c,$^) $(FUZZ_LIBS)
