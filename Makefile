@@ -27,7 +27,7 @@ SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
 # tests/fuzz/NAME.c
-FUZZERS := wire hpcc rx hiercc ppfc config replay netlink
+FUZZERS := wire hpcc rx hiercc ppfc config replay netlink rings
 
 all: $(B)/sluiced $(B)/sluicectl $(B)/sluice.yaml.5 ## build the daemon and the tool (default)
 
@@ -109,6 +109,8 @@ $(B)/fuzz-replay: FUZZ_LIBS := -ljson-c -lm
 $(B)/fuzz-netlink: $(addprefix user/,net.c dcb.c nic.c util.c)
 $(B)/fuzz-netlink: FUZZ_LIBS := $(addprefix -Wl$(comma)--wrap=,recv $(addprefix mnl_socket_,open2 bind get_portid sendto \
 	recvfrom close) $(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
+$(B)/fuzz-rings: $(addprefix user/,reports.c tor.c credits.c messages.c config.c config_lines.c util.c variant.c)
+$(B)/fuzz-rings: FUZZ_LIBS := $(addprefix -Wl$(comma)--wrap=,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm
 $(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h) $(B)/fuzz.reason
 	@echo "  FUZZ   $@"
 	$(Q)test -s $(B)/fuzz.reason || $(FUZZ_CC) -o $@ $(filter %.c,$^) $(FUZZ_LIBS)
