@@ -34,10 +34,13 @@ static void sender_feedback(struct sender *s, struct fuzz *f)
 	if (kind == HPCC_SKIPPED)
 		return;
 	fuzz_hpcc_recorded(&s->cc, &s->ack);
+	/* The first feedback of all says where the first RTT ends. */
+	if (kind == HPCC_FIRST) {
+		FUZZ_ASSERT(s->cc.last_update_seq == (was.last_update_seq ?: s->ack.snd_nxt));
+		return;
+	}
 	FUZZ_ASSERT(s->cc.last_update_seq == was.last_update_seq ||
 		    (s->cc.last_update_seq == s->ack.snd_nxt && s->ack.seq > was.last_update_seq));
-	if (kind == HPCC_FIRST)
-		return;
 	FUZZ_ASSERT(s->cc.bottleneck < s->cc.hops);
 	fuzz_hpcc_u_holds(&was, &s->cc, &s->params, &s->ack);
 	fuzz_vai_holds(&was.vai, &s->cc.vai, &s->params);
@@ -246,7 +249,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 6:
 			sender_departure(&s, &f);
 			break;
-		case 7:
+		case 7: /* the MTU, and with it w_min, has changed */
+			if (fuzz_coin(&f))
+				s.params.w_min = fuzz_in(&f, 1, s.params.w_init);
 			hpcc_cap(&s.cc, &s.params, fuzz_in(&f, 0, q12_from_bytes(HPCC_W_MAX_BYTES)));
 			fuzz_hpcc_rate_holds(&s.cc, &s.params);
 			break;
