@@ -26,6 +26,8 @@ SLUICED := sluiced metrics $(COMMON)
 SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support table top trace why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
+# tests/fuzz/NAME.c
+FUZZERS := wire hpcc rx hiercc ppfc config replay netlink rings
 
 all: $(B)/sluiced $(B)/sluicectl $(B)/sluice.yaml.5 ## build the daemon and the tool (default)
 
@@ -92,10 +94,35 @@ $(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.s
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
+comma := ,
+# Each is linked with those files of user/ that it feeds. Where clang has no runtime none is built, and the tests say so.
+FUZZ_CC = $(CLANG) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=undefined -Iinclude -Iuser -Itests/fuzz -I$(B)
+$(B)/fuzz.reason: | $(B)/packages.test
+	$(Q)echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+		$(FUZZ_CC) -x c -o /dev/null - 2>/dev/null || echo "$(CLANG) has no libFuzzer: install libclang-rt-dev" >$@.tmp
+	$(Q)touch $@.tmp && mv $@.tmp $@
+$(B)/fuzz-config: $(addprefix user/,config.c config_lines.c util.c variant.c)
+$(B)/fuzz-config: FUZZ_LIBS := -Wl,--wrap=open -lcyaml -lyaml -lm
+$(B)/fuzz-replay: user/replay.c user/variant.c
+$(B)/fuzz-replay: FUZZ_LIBS := -ljson-c -lm
+$(B)/fuzz-netlink: $(addprefix user/,net.c dcb.c nic.c util.c)
+$(B)/fuzz-netlink: FUZZ_LIBS := $(addprefix -Wl$(comma)--wrap=,recv $(addprefix mnl_socket_,open2 bind get_portid sendto \
+	recvfrom close) $(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
+$(B)/fuzz-rings: $(addprefix user/,reports.c tor.c credits.c messages.c config.c config_lines.c util.c variant.c)
+$(B)/fuzz-rings: FUZZ_LIBS := $(addprefix -Wl$(comma)--wrap=,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm
+$(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h) $(B)/fuzz.reason
+	@echo "  FUZZ   $@"
+	$(Q)test -s $(B)/fuzz.reason || $(FUZZ_CC) -o $@ $(filter %.c,$^) $(FUZZ_LIBS)
+fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: make fuzz TIME=600 [FUZZ=hpcc]
+	$(Q)tests/fuzz/run --time $(or $(TIME),60) $(FUZZ)
+
+test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so ## all tests: unit, fuzz, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
+test-fuzz: $(FUZZERS:%=$(B)/fuzz-%)
+	$(Q)tests/run fuzz
 test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so
 	$(Q)tests/run $*
 
@@ -177,7 +204,7 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
 
-.PHONY: all uninstall deb lab-tools lab lab-shell demo bench test test-unit install clean help
+.PHONY: all uninstall deb lab-tools lab lab-shell demo bench fuzz test test-unit test-fuzz install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(wildcard $(B)/*.d)

@@ -119,12 +119,64 @@ void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx)
 		if_freenameindex(list);
 }
 
+/* The fixed part of messages of this type, which every callback below reads without a look. */
+static size_t nl_head_bytes(__u16 type)
+{
+	switch (type) {
+	case RTM_NEWLINK:
+	case RTM_GETLINK:
+		return sizeof(struct ifinfomsg);
+	case RTM_NEWROUTE:
+	case RTM_DELROUTE:
+	case RTM_GETROUTE:
+		return sizeof(struct rtmsg);
+	case RTM_GETDCB:
+	case RTM_SETDCB:
+		return sizeof(struct dcbmsg);
+	default:
+		return sizeof(struct tcmsg);
+	}
+}
+
+#define ERRNO_MAX 4095 /* as the kernel has it */
+
+struct talk {
+	mnl_cb_t cb;
+	void *data;
+	size_t head_bytes;
+};
+
+/* A message that is shorter than it has to be says nothing. */
+static int talk_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct talk *t = data;
+
+	if (!t->cb || mnl_nlmsg_get_payload_len(nlh) < t->head_bytes)
+		return MNL_CB_OK;
+	return t->cb(nlh, t->data);
+}
+
+/* A number of an attribute; 0 where it has less. */
+static __u32 attr_u32(const struct nlattr *a)
+{
+	return mnl_attr_get_payload_len(a) >= sizeof(__u32) ? mnl_attr_get_u32(a) : 0;
+}
+
+/* Its text; "" where it has no end. */
+static const char *attr_str(const struct nlattr *a)
+{
+	const char *text = mnl_attr_get_payload(a);
+
+	return memchr(text, 0, mnl_attr_get_payload_len(a)) ? text : "";
+}
+
 /* Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. */
 static int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 {
 	char buf[32768];
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	unsigned int seq = (unsigned int)time(NULL) ^ (unsigned int)rand(), port;
+	struct talk talk = { cb, data, nl_head_bytes(nlh->nlmsg_type) };
 	int n, err = 0;
 
 	if (!nl)
@@ -145,9 +197,9 @@ static int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 			err = -errno;
 			break;
 		}
-		n = mnl_cb_run(buf, n, seq, port, cb, data);
-		if (n < 0)
-			err = -errno;
+		n = mnl_cb_run(buf, n, seq, port, talk_cb, &talk);
+		if (n < 0) /* as the message has it, which may be no error at all */
+			err = errno > 0 && errno <= ERRNO_MAX ? -errno : -EPROTO;
 		if (n <= 0)
 			break;
 		if (!(nlh->nlmsg_flags & (NLM_F_DUMP | NLM_F_ACK)))
@@ -174,10 +226,10 @@ static int behind_link(const struct nlmsghdr *nlh, void *data)
 		if (mnl_attr_get_type(attr) == IFLA_LINK_NETNSID)
 			netnsid = attr;
 		if (mnl_attr_get_type(attr) == IFLA_MASTER)
-			master = mnl_attr_get_u32(attr);
+			master = attr_u32(attr);
 	}
 	if (netnsid)
-		b->fn(m->ifi_index, (__s32)mnl_attr_get_u32(netnsid), master, b->ctx);
+		b->fn(m->ifi_index, (__s32)attr_u32(netnsid), master, b->ctx);
 	return MNL_CB_OK;
 }
 
@@ -212,12 +264,12 @@ static int stack_link(const struct nlmsghdr *nlh, void *data)
 	mnl_attr_for_each(attr, nlh, sizeof(*m)) {
 		switch (mnl_attr_get_type(attr)) {
 		case IFLA_LINK:
-			below = mnl_attr_get_u32(attr);
+			below = attr_u32(attr);
 			break;
 		case IFLA_LINKINFO:
 			mnl_attr_for_each_nested(info, attr) {
 				if (mnl_attr_get_type(info) == IFLA_INFO_KIND)
-					vlan = !strcmp(mnl_attr_get_str(info), "vlan");
+					vlan = !strcmp(attr_str(info), "vlan");
 			}
 			break;
 		case IFLA_PARENT_DEV_NAME:
@@ -266,7 +318,7 @@ static int qdisc_cb(const struct nlmsghdr *nlh, void *data)
 	l->q[l->n].parent = tc->tcm_parent;
 	mnl_attr_for_each(a, nlh, sizeof(*tc)) {
 		if (mnl_attr_get_type(a) == TCA_KIND)
-			strncpy(l->q[l->n].kind, mnl_attr_get_str(a), sizeof(l->q[0].kind) - 1);
+			strncpy(l->q[l->n].kind, attr_str(a), sizeof(l->q[0].kind) - 1);
 	}
 	l->n++;
 	return MNL_CB_OK;
@@ -330,9 +382,9 @@ static __u64 tbf_rate(const struct nlattr *options)
 
 	mnl_attr_for_each_nested(a, options) {
 		/* The second comes later, where the first is too narrow. */
-		if (mnl_attr_get_type(a) == TCA_TBF_PARMS)
+		if (mnl_attr_get_type(a) == TCA_TBF_PARMS && mnl_attr_get_payload_len(a) >= sizeof(struct tc_tbf_qopt))
 			bytes = ((const struct tc_tbf_qopt *)mnl_attr_get_payload(a))->rate.rate;
-		if (mnl_attr_get_type(a) == TCA_TBF_RATE64)
+		if (mnl_attr_get_type(a) == TCA_TBF_RATE64 && mnl_attr_get_payload_len(a) >= sizeof(__u64))
 			bytes = mnl_attr_get_u64(a);
 	}
 	return bytes * 8;
@@ -349,7 +401,7 @@ static int qdiscs_cb(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, nlh, sizeof(*tc)) {
 		if (mnl_attr_get_type(a) == TCA_KIND)
-			kind = mnl_attr_get_str(a);
+			kind = attr_str(a);
 		if (mnl_attr_get_type(a) == TCA_OPTIONS)
 			options = a;
 	}
@@ -416,11 +468,13 @@ struct covering {
 	int best_len; /* -1: none yet */
 };
 
-/* Address bytes of an attribute, as a mapped address for IPv4. */
+/* Address bytes of an attribute, as a mapped address for IPv4; :: where it has fewer. */
 static struct sluice_addr attr_addr(const struct nlattr *a, int family)
 {
 	struct sluice_addr addr = {};
 
+	if (mnl_attr_get_payload_len(a) < (family == AF_INET ? 4 : 16))
+		return addr;
 	if (family == AF_INET) {
 		addr.b[10] = addr.b[11] = 0xff;
 		memcpy(&addr.b[12], mnl_attr_get_payload(a), 4);
@@ -451,16 +505,16 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
 		switch (mnl_attr_get_type(a)) {
 		case RTA_TABLE:
-			table = mnl_attr_get_u32(a);
+			table = attr_u32(a);
 			break;
 		case RTA_DST:
 			dst = attr_addr(a, family);
 			break;
 		case RTA_OIF:
-			r.ifindex = mnl_attr_get_u32(a);
+			r.ifindex = attr_u32(a);
 			break;
 		case RTA_PRIORITY:
-			r.metric = mnl_attr_get_u32(a);
+			r.metric = attr_u32(a);
 			break;
 		case RTA_GATEWAY:
 			r.has_gateway = 1;
@@ -477,7 +531,7 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 		case RTA_METRICS:
 			mnl_attr_for_each_nested(m, a) {
 				if (mnl_attr_get_type(m) == RTAX_MTU) {
-					r.mtu = mnl_attr_get_u32(m);
+					r.mtu = attr_u32(m);
 				} else if (r.metrics_len + MNL_ALIGN(m->nla_len) <= (int)sizeof(r.metrics)) {
 					memcpy(r.metrics + r.metrics_len, m, m->nla_len);
 					r.metrics_len += MNL_ALIGN(m->nla_len);
@@ -573,9 +627,9 @@ static int meeting_cb(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
 		if (mnl_attr_get_type(a) == RTA_TABLE)
-			table = mnl_attr_get_u32(a);
+			table = attr_u32(a);
 		if (mnl_attr_get_type(a) == RTA_OIF)
-			ifindex = mnl_attr_get_u32(a);
+			ifindex = attr_u32(a);
 		if (mnl_attr_get_type(a) == RTA_DST)
 			key.addr = attr_addr(a, rt->rtm_family);
 	}
@@ -723,15 +777,16 @@ static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
 	__u32 ifindex = 0, table = rt->rtm_table;
 
 	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO || rt->rtm_flags & RTM_F_CLONED ||
+	    rt->rtm_dst_len > (rt->rtm_family == AF_INET ? 32 : 128) ||
 	    o->n == sizeof(o->prefix) / sizeof(o->prefix[0]))
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
 		if (mnl_attr_get_type(a) == RTA_OIF)
-			ifindex = mnl_attr_get_u32(a);
+			ifindex = attr_u32(a);
 		if (mnl_attr_get_type(a) == RTA_DST)
 			key.addr = attr_addr(a, rt->rtm_family);
 		if (mnl_attr_get_type(a) == RTA_TABLE)
-			table = mnl_attr_get_u32(a);
+			table = attr_u32(a);
 	}
 	if (ifindex != o->ifindex || table != RT_TABLE_MAIN)
 		return MNL_CB_OK;

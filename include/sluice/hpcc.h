@@ -211,12 +211,12 @@ static inline __u64 hpcc_idle_ns(__u64 t_ns)
  */
 static inline __s64 hpcc_elapsed(__u32 from_ns, __u32 to_ns, __s64 gap_ns)
 {
-	__s64 d = (to_ns - from_ns) & HPCC_TS_MASK;
+	__u64 d = (to_ns - from_ns) & HPCC_TS_MASK;
 
 	if (gap_ns == HPCC_GAP_UNKNOWN)
 		gap_ns = 0;
-	/* Two's complement: rounds down to a multiple of 2^24, also below zero. */
-	return d + ((gap_ns - d + (1 << (HPCC_TS_BITS - 1))) & ~(__s64)HPCC_TS_MASK);
+	/* Two's complement: rounds down to a multiple of 2^24, also below zero. Unsigned, as a gap may be any number. */
+	return d + ((gap_ns - d + (1 << (HPCC_TS_BITS - 1))) & ~HPCC_TS_MASK);
 }
 
 /*

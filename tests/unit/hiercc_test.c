@@ -1033,6 +1033,26 @@ Test(hiercc, hiercc_learn__a_sender_that_begins_anew_is_followed)
 	free(b);
 }
 
+/* A VOQ block has no tag: whoever claims a jump, then debt_max, and again, sends 128 bytes for it. */
+Test(hiercc, hiercc_learn__jumps_get_no_credit_for_what_does_not_arrive)
+{
+	struct box *b = box_new();
+	__u64 before, granted = 0;
+	__u32 total = 1000;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		total += i % 2 ? b->p.debt_max : 1U << 30;
+		box_see(b, 0, total, 1, 64);
+		cr_expect_eq(box_learn(b, 0) == HIERCC_JUMPED, i && i % 2 == 0);
+		before = b->due[0].granted;
+		box_grant(b, 1 << 25);
+		granted += b->due[0].granted - before;
+	}
+	cr_expect_leq(granted, b->p.c0 + b->p.debt_max + 50 * HIERCC_DELTA_BYTES, "%llu bytes for 6400 that arrived", granted);
+	free(b);
+}
+
 /* A sender that heeds no credit. */
 Test(hiercc, hiercc_learn__nobody_is_due_more_than_debt_max)
 {

@@ -160,6 +160,14 @@ Test(hpcc, hpcc_elapsed__without_a_gap_takes_the_nearest)
 			     hpcc_elapsed(t[i].from, t[i].to, HPCC_GAP_UNKNOWN));
 }
 
+/* Under UBSan: a gap that no clock has, as of a record that is not to be trusted, is a number like any other. */
+Test(hpcc, hpcc_elapsed__no_gap_overflows)
+{
+	cr_expect_eq(hpcc_elapsed(5, 5, 0x7fffffffffffffffLL) & (WRAP_NS - 1), 0);
+	cr_expect_eq(hpcc_elapsed(5, 4, 0x7fffffffffffffffLL) & (WRAP_NS - 1), WRAP_NS - 1);
+	cr_expect_eq(hpcc_elapsed(5, 4, HPCC_GAP_UNKNOWN + 1) & (WRAP_NS - 1), WRAP_NS - 1);
+}
+
 Test(hpcc, hpcc_elapsed__a_gap_counts_the_wraps)
 {
 	cr_expect_eq(hpcc_elapsed(5, 5, WRAP_NS), WRAP_NS);

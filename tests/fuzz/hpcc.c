@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A sender's flow: Algorithm 1 in all variants, what a receiver reports (rx.h), Swift, the change between the two, and
+ * the clock of departures, in any order over one state, as the ingress program calls them.
+ */
+#include "hpcc.h"
+#include "sluice/fallback.h"
+#include "sluice/pacer.h"
+#include "sluice/rx.h"
+#include "sluice/sparse.h"
+#include "sluice/swift.h"
+
+struct sender {
+	struct hpcc_params params;
+	struct swift_params swift;
+	struct hpcc_state cc;
+	struct hpcc_ack ack;
+	struct fallback fallback;
+	__u64 now_ns, since_ns; /* since_ns: of the first feedback in a row for the other control, */
+	__u32 run;		/*   and how many there were */
+	__u64 clock_ns;
+};
+
+static void sender_feedback(struct sender *s, struct fuzz *f)
+{
+	struct hpcc_state was = s->cc;
+	enum hpcc_kind kind;
+
+	fuzz_hpcc_ack(f, &s->ack);
+	kind = hpcc_new_ack(&s->cc, &s->params, &s->ack);
+	fuzz_hpcc_kind_holds(&was, &s->cc, kind);
+	if (!s->ack.hops || s->ack.hops > HPCC_MAX_HOPS)
+		FUZZ_ASSERT(kind == HPCC_SKIPPED);
+	if (kind == HPCC_SKIPPED)
+		return;
+	fuzz_hpcc_recorded(&s->cc, &s->ack);
+	/* The first feedback of all says where the first RTT ends. */
+	if (kind == HPCC_FIRST) {
+		FUZZ_ASSERT(s->cc.last_update_seq == (was.last_update_seq ?: s->ack.snd_nxt));
+		return;
+	}
+	FUZZ_ASSERT(s->cc.last_update_seq == was.last_update_seq ||
+		    (s->cc.last_update_seq == s->ack.snd_nxt && s->ack.seq > was.last_update_seq));
+	FUZZ_ASSERT(s->cc.bottleneck < s->cc.hops);
+	fuzz_hpcc_u_holds(&was, &s->cc, &s->params, &s->ack);
+	fuzz_vai_holds(&was.vai, &s->cc.vai, &s->params);
+	fuzz_hpcc_rate_holds(&s->cc, &s->params);
+	if (s->params.variant == HPCC_VAI_SF)
+		return;
+	fuzz_hpcc_window_holds(&s->cc, &s->params, was.wc, was.inc_stage, s->params.w_ai);
+	/* Once per RTT; only chance leaves one out. */
+	if (s->params.variant != HPCC_PROBABILISTIC)
+		FUZZ_ASSERT((kind == HPCC_FULL) == (s->ack.seq > was.last_update_seq));
+	else
+		FUZZ_ASSERT(kind == HPCC_FAST || s->ack.seq > was.last_update_seq);
+}
+
+/* A receiver tells U (rx_ratio), and what is told of it is bounded by 32 bits. */
+static void sender_ratio(struct sender *s, struct fuzz *f)
+{
+	struct hpcc_state was = s->cc;
+	enum hpcc_kind kind;
+	struct hpcc_ack ack;
+	q24_t u;
+
+	fuzz_hpcc_ack(f, &s->ack);
+	ack = s->ack;
+	u = fuzz_u32(f);
+	kind = rx_ratio(&s->cc, &s->params, &ack, u);
+	FUZZ_ASSERT(kind == HPCC_FAST || kind == HPCC_FULL);
+	fuzz_hpcc_kind_holds(&was, &s->cc, kind);
+	fuzz_vai_holds(&was.vai, &s->cc.vai, &s->params);
+	fuzz_hpcc_rate_holds(&s->cc, &s->params);
+	FUZZ_ASSERT(s->cc.u == u && s->cc.hops == was.hops);
+	FUZZ_ASSERT(ack.hops == 1 && ack.hop[0].qlen_bytes < 1U << 27 && (u > Q24_ONE || !ack.hop[0].qlen_bytes));
+	if (s->params.variant != HPCC_VAI_SF)
+		fuzz_hpcc_window_holds(&s->cc, &s->params, was.wc, was.inc_stage, s->params.w_ai);
+}
+
+/* A receiver tells W: absurd ones are said, and clamped. */
+static void sender_window(struct sender *s, struct fuzz *f)
+{
+	__u64 w = fuzz_u32(f);
+	enum rx_verdict verdict = rx_window(&s->cc, &s->params, w);
+
+	FUZZ_ASSERT((verdict == RX_TOO_LOW) == (w < RX_W_MIN_BYTES));
+	FUZZ_ASSERT((verdict == RX_TOO_HIGH) == (w > HPCC_W_MAX_BYTES));
+	FUZZ_ASSERT(s->cc.w == s->cc.wc);
+	if (q12_from_bytes(w) >= s->params.w_min && q12_from_bytes(w) <= s->params.w_init)
+		FUZZ_ASSERT(s->cc.w == q12_from_bytes(w));
+	fuzz_hpcc_rate_holds(&s->cc, &s->params);
+}
+
+/* And N. */
+static void sender_flows(struct sender *s, struct fuzz *f)
+{
+	__u32 n = fuzz_u32(f), clamped = n < 1 ? 1 : n > RX_N_MAX ? RX_N_MAX : n;
+	enum rx_verdict verdict = rx_flows(&s->params, n);
+	__u64 headroom = s->params.w_init * (Q24_ONE - s->params.eta) >> 24;
+
+	FUZZ_ASSERT((verdict == RX_TAKEN) == (n == clamped));
+	if (s->params.variant == HPCC_HIGH_AI)
+		FUZZ_ASSERT(s->params.w_ai <= s->params.w_init);
+	else
+		FUZZ_ASSERT(s->params.w_ai * clamped <= headroom);
+	swift_params_init(&s->swift, &s->params, fuzz_u8(f) % (HPCC_MAX_HOPS + 1));
+}
+
+static void sender_delay(struct sender *s, struct fuzz *f)
+{
+	struct swift_ack ack = { .seq = fuzz_any(f), .delay_ns = fuzz_u32(f), .random = fuzz_u32(f) };
+	struct hpcc_state was = s->cc;
+	__u32 target = swift_target(&s->swift, &s->params, s->cc.wc);
+	enum hpcc_kind kind;
+
+	ack.snd_nxt = ack.seq + fuzz_u16(f);
+	kind = swift_new_ack(&s->cc, &s->params, &s->swift, &ack);
+	FUZZ_ASSERT(target >= s->swift.target_ns && target <= s->swift.target_ns + s->swift.fs_range_ns);
+	FUZZ_ASSERT((kind == HPCC_SKIPPED) == !ack.delay_ns && kind != HPCC_FIRST);
+	fuzz_hpcc_kind_holds(&was, &s->cc, kind);
+	if (kind == HPCC_SKIPPED)
+		return;
+	fuzz_hpcc_rate_holds(&s->cc, &s->params);
+	fuzz_vai_holds(&was.vai, &s->cc.vai, &s->params);
+	/* By half at most, and not at all below the target; not upwards above it, but for tokens. */
+	FUZZ_ASSERT(s->cc.w + 1 >= was.wc / 2);
+	if (ack.delay_ns <= target)
+		FUZZ_ASSERT(s->cc.w >= was.wc);
+	else if (s->params.variant != HPCC_VAI_SF)
+		FUZZ_ASSERT(s->cc.w <= was.wc);
+}
+
+static void sender_fallback(struct sender *s, struct fuzz *f)
+{
+	struct hpcc_state was = s->cc;
+	__u32 hops = fuzz_u8(f) % (HPCC_MAX_HOPS + 1), swift = s->fallback.swift;
+	enum fallback_verdict verdict;
+
+	s->now_ns += fuzz_in(f, 0, 4 * NSEC_PER_SEC);
+	if ((hops == 0) == swift)
+		s->run = 0;
+	else if (!s->run++)
+		s->since_ns = s->now_ns;
+	verdict = fallback_feedback(&s->fallback, &s->cc, hops, s->now_ns, s->params.t_ns);
+	FUZZ_ASSERT(s->fallback.run <= FALLBACK_RUN && s->fallback.swift <= 1);
+	if (verdict == FALLBACK_STAY) {
+		FUZZ_ASSERT(s->fallback.swift == swift && !memcmp(&was, &s->cc, sizeof(was)));
+		FUZZ_ASSERT(!s->run || s->now_ns - s->since_ns < FALLBACK_RARE_NS);
+		return;
+	}
+	FUZZ_ASSERT(verdict == (swift ? FALLBACK_TO_HPCC : FALLBACK_TO_SWIFT) && s->fallback.swift == !swift);
+	FUZZ_ASSERT((s->run >= FALLBACK_RUN && s->now_ns - s->since_ns >= FALLBACK_MIN_NS) ||
+		    (s->run >= 2 && s->now_ns - s->since_ns >= FALLBACK_RARE_NS));
+	FUZZ_ASSERT(s->cc.w == was.w && s->cc.wc == was.wc && s->cc.rate_bps == was.rate_bps);
+	FUZZ_ASSERT(s->cc.u == Q24_ONE && !s->cc.hops);
+	s->run = 0;
+}
+
+static void sender_sparse(struct sender *s, struct fuzz *f)
+{
+	__u32 mode = fuzz_u8(f) % (TELEMETRY_MODES + 1);
+	int answered = fuzz_coin(f), due;
+	__u64 ago = fuzz_any(f);
+
+	due = telemetry_is_due(mode, &s->cc, &s->params, ago, answered);
+	if (mode == TELEMETRY_EVERY || mode == TELEMETRY_MODES)
+		FUZZ_ASSERT(due);
+	else if (mode == TELEMETRY_PROBE)
+		FUZZ_ASSERT(!due);
+	else
+		FUZZ_ASSERT(due || ago < 2 * s->params.t_ns);
+	if (mode == TELEMETRY_RTT)
+		FUZZ_ASSERT(!due || ago >= s->params.t_ns);
+	FUZZ_ASSERT(!due || telemetry_is_due(mode, &s->cc, &s->params, ago + 1, 1));
+}
+
+static void sender_departure(struct sender *s, struct fuzz *f)
+{
+	__u64 asked, at, was = s->clock_ns, wait;
+	__u32 bytes = fuzz_in(f, 1, (1 << 20) - 1);
+
+	s->now_ns += fuzz_in(f, 0, NSEC_PER_SEC);
+	asked = fuzz_coin(f) ? s->now_ns + fuzz_in(f, 0, NSEC_PER_SEC) : 0;
+	at = pacer_departure(s->now_ns, s->clock_ns, asked);
+	FUZZ_ASSERT(at >= s->now_ns && at >= s->clock_ns && at >= asked);
+	FUZZ_ASSERT(at == s->now_ns || at == s->clock_ns || at == asked);
+	s->clock_ns = at + pacer_cost_ns(bytes, s->cc.rate_bps);
+	FUZZ_ASSERT(s->clock_ns >= was);
+	wait = pacer_wait_ns(s->now_ns, at);
+	FUZZ_ASSERT(wait < PACER_WAIT_MAX_NS && (!wait || s->now_ns + wait == at));
+	/* The horizon: a clock that is further ahead is taken back, as egress does. */
+	if (s->clock_ns > s->now_ns + NSEC_PER_SEC)
+		s->clock_ns = s->now_ns;
+}
+
+static void ratio_holds(struct fuzz *f)
+{
+	__u64 num = fuzz_u64(f) >> (fuzz_u8(f) & 63), den = fuzz_u64(f) >> (fuzz_u8(f) & 63);
+	unsigned __int128 want;
+	q24_t r = q24_ratio(num, den);
+
+	FUZZ_ASSERT(r <= 1ULL << 38);
+	if (!den || num / den >= 1 << 14) {
+		FUZZ_ASSERT(r == (den ? 1ULL << 38 : 0));
+		return;
+	}
+	want = ((unsigned __int128)num << 24) / den;
+	/* 27 bits of the divisor are used at least: the rounding, and 2^-25 of a rest below 1. */
+	FUZZ_ASSERT(r <= want + 2 && r + 2 >= want);
+}
+
+static void sqrt_holds(__u32 v)
+{
+	__u64 root = swift_sqrt(v);
+
+	FUZZ_ASSERT(root * root <= v && (root + 1) * (root + 1) > v);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz f = { data, size };
+	struct sender s = { .now_ns = NSEC_PER_SEC };
+	int op;
+
+	fuzz_hpcc_params(&f, &s.params);
+	swift_params_init(&s.swift, &s.params, fuzz_u8(&f) % (HPCC_MAX_HOPS + 1));
+	hpcc_init(&s.cc, &s.params);
+	fuzz_hpcc_holds(&s.cc, &s.params);
+	while ((op = fuzz_op(&f, 14)) >= 0) {
+		switch (op) {
+		case 0:
+			sender_ratio(&s, &f);
+			break;
+		case 1:
+			sender_window(&s, &f);
+			break;
+		case 2:
+			sender_flows(&s, &f);
+			break;
+		case 3:
+			sender_delay(&s, &f);
+			break;
+		case 4:
+			sender_fallback(&s, &f);
+			break;
+		case 5:
+			sender_sparse(&s, &f);
+			break;
+		case 6:
+			sender_departure(&s, &f);
+			break;
+		case 7: /* the MTU, and with it w_min, has changed */
+			if (fuzz_coin(&f))
+				s.params.w_min = fuzz_in(&f, 1, s.params.w_init);
+			hpcc_cap(&s.cc, &s.params, fuzz_in(&f, 0, q12_from_bytes(HPCC_W_MAX_BYTES)));
+			fuzz_hpcc_rate_holds(&s.cc, &s.params);
+			break;
+		case 8:
+			hpcc_forget(&s.cc);
+			break;
+		case 9: /* SIGHUP: the prefix is given another variant */
+			hpcc_params_variant(&s.params, fuzz_u8(&f) % (HPCC_VARIANTS + 1));
+			swift_params_init(&s.swift, &s.params, fuzz_u8(&f) % (HPCC_MAX_HOPS + 1));
+			break;
+		case 10:
+			ratio_holds(&f);
+			break;
+		case 11:
+			sqrt_holds(fuzz_u32(&f));
+			break;
+		default:
+			sender_feedback(&s, &f);
+		}
+		fuzz_hpcc_holds(&s.cc, &s.params);
+	}
+	return 0;
+}
