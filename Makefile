@@ -21,7 +21,7 @@ ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MM
 LIBS := -lxdp -lbpf -lcyaml -lyaml -lmnl -ljson-c -lm
 BPF := $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. $(NOWHERE) -MMD -MP
 
-COMMON := adopt cc config config_lines credits dataplane dcb layout leftover messages net nic pins pods ports ppfc programs reports tor util variant xdp
+COMMON := adopt cc config config_lines credits dataplane dcb layout leftover messages net nic pins pods ports ppfc programs reports restore tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
 SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support table top trace why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
@@ -40,7 +40,7 @@ $(B)/sluiced $(B)/sluicectl:
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h
 	@echo "  CC     $<"
 	$(Q)$(COMPILER) $(ALL_CFLAGS) -c -o $@ $<
-$(B)/adopt.o $(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/clean.o $(B)/pods.o $(B)/ports.o $(B)/programs.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
+$(B)/adopt.o $(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/clean.o $(B)/pods.o $(B)/ports.o $(B)/programs.o $(B)/restore.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 
 $(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"

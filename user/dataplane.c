@@ -162,11 +162,25 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		msg("%s: run 'sluiced --detach --pin-dir %s', and start it again", c->pin_dir, c->pin_dir);
 		goto close;
 	}
+	err = pins_restore(c->pin_dir, c);
+	if (err) {
+		msg("what the earlier daemon attached stays as it was");
+		goto close;
+	}
 	err = pins_open(c->pin_dir, &dp->pins);
+	if (err == -ENOENT) {
+		err = pins_open_some(c->pin_dir, &dp->pins);
+		dp->lost = !err;
+	}
 	if (err == -EPROTO) {
 		err = adopt_open(dp);
 		if (err)
 			goto close;
+	}
+	/* Nothing but that there is nothing is a reason to begin anew: programs that run may hold what cannot be opened. */
+	if (err && err != -ENOENT) {
+		msg("%s: opening the maps: %s: what the earlier daemon attached stays as it was", c->pin_dir, strerror(-err));
+		goto close;
 	}
 	dp->fresh = err != 0;
 	if (!dp->fresh && !dp->adopt)
@@ -174,6 +188,10 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	err = programs_load(dp, c);
 	if (err)
 		goto undo;
+	if (dp->lost) { /* what was missing was made with the programs */
+		pins_close(&dp->pins);
+		err = pins_open(c->pin_dir, &dp->pins);
+	}
 	/* The abi is written before anyone may look. */
 	if (dp->fresh) {
 		struct control ctl = { .abi = SLUICE_ABI, .mode = c->mode };
@@ -182,7 +200,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY);
 		err = pins_open(c->pin_dir, &dp->pins);
 	}
-	if (dp->adopt)
+	if (!err && dp->adopt)
 		err = adopt_fill(dp);
 	else if (!err)
 		err = adopt_layout_pin(dp, c->pin_dir);
@@ -521,6 +539,8 @@ int dataplane_detach_dir(const char *pin_dir)
 		goto close;
 	/* What cannot be told by maps that are neither version's is told by their counters. */
 	broken = adopt_recover(pin_dir) != 0;
+	if (!broken && pins_restore(pin_dir, NULL))
+		goto close;
 	leftover_find(pin_dir, &l);
 	if (!l.interfaces && leftover_anywhere(&l)) {
 		msg("%s: its interfaces are in another network namespace: run this there (nsenter --net=/run/netns/NAME, or --net --target PID); nothing was changed",
@@ -532,6 +552,8 @@ int dataplane_detach_dir(const char *pin_dir)
 	err = pins_open(pin_dir, &dp->pins);
 	if (err == -EPROTO)
 		return dataplane_detach_other(dp, &l, "of another version");
+	if (err == -ENOENT)
+		err = pins_open_some(pin_dir, &dp->pins);
 	if (err == -ENOENT && l.interfaces)
 		return dataplane_detach_other(dp, &l, "incomplete");
 	/* -ENOENT: half of a start: only pins to remove */
