@@ -47,9 +47,16 @@ void cc_unregister(const char *pin_dir)
 
 	pin_path(path, sizeof(path), pin_dir, "tcp_cc");
 	fd = bpf_obj_get(path);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("tcp: %s: %s: the congestion control stays registered: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
+			    path, strerror(errno));
 		return;
-	bpf_map_delete_elem(fd, &zero); /* sockets that use it keep it until they end */
+	}
+	/* Sockets that use it keep it until they end. -ENOENT: it was pinned, and not registered yet. */
+	if (bpf_map_delete_elem(fd, &zero) && errno != ENOENT)
+		msg("tcp: the congestion control stays registered: %s: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
+		    strerror(errno));
 	close(fd);
 	unlink(path);
 }
@@ -62,7 +69,11 @@ void cc_restore_default(struct control *ctl, const char *why)
 	if (!ctl->cc_default[0])
 		return;
 	/* Only if it is still what we set: an administrator's later choice stands. */
-	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, ctl->cc_name)) {
+	err = sysctl_read(now, sizeof(now));
+	if (err)
+		msg("tcp: reading the default congestion control: %s: if it is %s, run 'sysctl net.ipv4.tcp_congestion_control=%s'",
+		    strerror(-err), ctl->cc_name, ctl->cc_default);
+	else if (!strcmp(now, ctl->cc_name)) {
 		err = sysctl_write(ctl->cc_default);
 		if (err)
 			msg("tcp: default congestion control: stays %s: %s: run 'sysctl net.ipv4.tcp_congestion_control=%s'",

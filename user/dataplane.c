@@ -147,16 +147,19 @@ static int exit_code(int err, int undone)
 int dataplane_open(const struct config *c, struct dataplane **out)
 {
 	struct dataplane *dp = calloc(1, sizeof(*dp));
-	int err;
+	int err, locked = 0;
 
-	if (!dp)
+	if (!dp) {
+		msg("%s: nothing is left attached", strerror(ENOMEM));
 		return EXIT_FAILED;
+	}
 	dp->lock_fd = -1;
 	libbpf_init();
 	xdp_init();
 	err = pin_dir_lock(dp, c->pin_dir);
 	if (err)
 		goto close;
+	locked = 1;
 	err = adopt_recover(c->pin_dir);
 	if (err) {
 		msg("%s: run 'sluiced --detach --pin-dir %s', and start it again", c->pin_dir, c->pin_dir);
@@ -258,6 +261,8 @@ undo:
 	else
 		msg("what the earlier daemon attached stays as it was");
 close:
+	if (locked)
+		rmdir(c->pin_dir); /* as long as there is nothing in it */
 	dataplane_close(dp);
 	return exit_code(err, 0);
 }

@@ -34,8 +34,16 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	char name[IFNAMSIZ] = "?";
+	int err = bpf_tc_detach(&hook, &opts);
 
-	return bpf_tc_detach(&hook, &opts);
+	/* No such filter, no clsact, no such interface: there is nothing to be taken off. */
+	if (err && err != -ENOENT && err != -EINVAL && err != -ENODEV) {
+		if_indextoname(ifindex, name);
+		msg("%s: taking off the %s filter: %s: it stays; 'sluicectl clean' takes it off once the pins are gone", name,
+		    where == BPF_TC_EGRESS ? "egress" : "ingress", strerror(-err));
+	}
+	return err;
 }
 
 int clsact_make(__u32 ifindex, int *made)
@@ -53,9 +61,30 @@ static void clsact_remove(__u32 ifindex)
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
 			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 
+	char name[IFNAMSIZ] = "?";
 	/* Somebody may have hung filters of their own into the qdisc that we made. */
-	if (filters_count(ifindex) == 0)
-		bpf_tc_hook_destroy(&hook);
+	int filters = filters_count(ifindex), err = filters < 0 ? filters : 0;
+
+	if (!filters)
+		err = bpf_tc_hook_destroy(&hook);
+	if (!err || err == -ENODEV)
+		return;
+	if_indextoname(ifindex, name);
+	msg("%s: removing the clsact qdisc that was made for Sluice: %s: it stays; run 'tc qdisc del dev %s clsact'", name,
+	    strerror(-err), name);
+}
+
+/* All that are ours. */
+static void routes_remove(__u32 ifindex)
+{
+	char name[IFNAMSIZ] = "?";
+	int err = route_remove_ours(ifindex, NULL, NULL);
+
+	if (err >= 0)
+		return;
+	if_indextoname(ifindex, name);
+	msg("%s: removing the routes with room for telemetry: %s: run 'ip route flush dev %s proto %u', and the same with ip -6", name,
+	    strerror(-err), name, ROUTE_PROTO);
 }
 
 /* --- routes: room for telemetry --- */
@@ -270,7 +299,7 @@ void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 	if (port->flags & PORT_F_HOST) {
 		xdp_remove(ifindex, map_id(dp->pins.stats));
 		filter_remove(ifindex, BPF_TC_INGRESS);
-		route_remove_ours(ifindex, NULL, NULL);
+		routes_remove(ifindex);
 	}
 	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses))
 		filter_remove(ifindex, BPF_TC_INGRESS);

@@ -35,6 +35,7 @@ struct restore {
 	struct restore_pin pin[PINS_COUNT];
 	__u32 orphan;  /* number of the counters of programs whose pins are all gone; 0: none */
 	int ambiguous; /* there are several */
+	int filters;   /* at our place, whosever they are */
 	int err;
 };
 
@@ -89,16 +90,19 @@ static void orphan_find(__u32 ifindex, enum bpf_tc_attach_point where, struct re
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
 	struct left_filter f = { .ifindex = ifindex, .where = where };
 
-	if (bpf_tc_query(&hook, &opts) || left_filter_describe(&f, opts.prog_id) || f.stats_id == r->orphan ||
+	int err = bpf_tc_query(&hook, &opts);
+
+	if (err && err != -ENOENT && err != -EINVAL) /* no such filter, or no clsact */
+		r->err = err;
+	if (err || left_filter_describe(&f, opts.prog_id) || f.stats_id == r->orphan ||
 	    map_owner_find("stats", f.stats_id, f.owner, sizeof(f.owner)) || filter_is_alive(opts.prog_id))
 		return;
 	r->ambiguous = r->orphan != 0;
 	r->orphan = f.stats_id;
 }
 
-static void orphans_find(__u32 ifindex, void *ctx)
+static int interface_is_wanted(const struct restore *r, __u32 ifindex)
 {
-	struct restore *r = ctx;
 	char name[IFNAMSIZ] = "";
 	unsigned int k;
 	int wanted = !r->config;
@@ -106,7 +110,25 @@ static void orphans_find(__u32 ifindex, void *ctx)
 	if_indextoname(ifindex, name);
 	for (k = 0; r->config && k < r->config->interfaces_count; k++)
 		wanted |= !strcmp(name, r->config->interfaces[k].name);
-	if (!wanted)
+	return wanted;
+}
+
+/* Filters at our place, which is all that can be seen of them without CAP_SYS_ADMIN. */
+static void filters_count_ours(__u32 ifindex, void *ctx)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_EGRESS);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	struct restore *r = ctx;
+
+	if (interface_is_wanted(r, ifindex))
+		r->filters += !bpf_tc_query(&hook, &opts);
+}
+
+static void orphans_find(__u32 ifindex, void *ctx)
+{
+	struct restore *r = ctx;
+
+	if (!interface_is_wanted(r, ifindex))
 		return;
 	orphan_find(ifindex, BPF_TC_EGRESS, r);
 	orphan_find(ifindex, BPF_TC_INGRESS, r);
@@ -242,9 +264,25 @@ int pins_restore(const char *dir, const struct config *c)
 		missing += r.pin[i].missing;
 	}
 	looked = !bpf_prog_get_next_id(0, &id) || errno == ENOENT;
-	if (missing == PINS_COUNT) {
-		if (looked)
-			links_each(orphans_find, &r);
+	if (!looked && errno != EPERM) {
+		err = -errno;
+		msg("%s: looking for programs that run: %s", dir, strerror(-err));
+		return err;
+	}
+	if (missing == PINS_COUNT && !looked) {
+		err = links_each(filters_count_ours, &r);
+		if (err)
+			msg("%s: nothing is pinned there, and the interfaces cannot be listed: %s", dir, strerror(-err));
+		if (!r.filters)
+			return err;
+	}
+	if (missing == PINS_COUNT && looked) {
+		err = links_each(orphans_find, &r);
+		r.err = r.err ?: err;
+		if (r.err) {
+			msg("%s: nothing is pinned there, and the filters of the interfaces cannot be read: %s", dir, strerror(-r.err));
+			return r.err;
+		}
 		if (r.ambiguous) {
 			msg("%s: nothing is pinned there, and filters of more than one sluiced are pinned nowhere: 'sluicectl clean' takes them off",
 			    dir);
