@@ -92,11 +92,11 @@ $(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.s
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
 
-test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
+test: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so $(B)/fault.so ## all tests: unit, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
-test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so
+test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so $(B)/fault.so
 	$(Q)tests/run $*
 
 $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
@@ -111,7 +111,7 @@ $(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
 	@echo "  NEXT   $@"
 	$(Q)mkdir -p $(@D)
 	$(Q)tests/system/next $(abspath $(@D)) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-$(B)/accident.so: tests/system/accident.c
+$(B)/accident.so $(B)/fault.so: $(B)/%.so: tests/system/%.c
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $<
 

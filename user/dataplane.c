@@ -252,7 +252,8 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	return EXIT_DONE;
 undo:
 	if (dp->fresh) {
-		dataplane_detach(dp);
+		if (dataplane_detach(dp))
+			return exit_code(err, 0);
 		msg("nothing is left attached");
 		return exit_code(err, 1);
 	}
@@ -477,6 +478,7 @@ int dataplane_detach(struct dataplane *dp)
 {
 	const struct timespec linger = { 0, DP_LINGER_NS };
 	struct control *ctl = dp->pins.ctl;
+	int err = 0;
 
 	ppfc_close(dp->ppfc); /* lets go, which bypass would not */
 	dp->ppfc = NULL;
@@ -486,13 +488,18 @@ int dataplane_detach(struct dataplane *dp)
 			if (!dp->fresh || ctl->epoch)
 				nanosleep(&linger, NULL);
 		}
-		cc_restore_default(ctl, "as it was before");
-		ports_drop(dp, NULL);
+		err = ports_drop(dp, NULL);
+		err = cc_restore_default(ctl, "as it was before") ?: err;
+		cc_pin_restore(dp->pin_dir, ctl); /* somebody may have removed the pin, by which it is unregistered */
 	}
 	cc_unregister(dp->pin_dir);
-	adopt_pins_remove(dp->pin_dir);
+	/* The pins say what there still is: another detach takes it off. */
+	if (err)
+		msg("%s: not all could be taken off, and the pins stay: run 'sluiced --detach --pin-dir %s'", dp->pin_dir, dp->pin_dir);
+	else
+		adopt_pins_remove(dp->pin_dir);
 	dataplane_close(dp);
-	return EXIT_DONE;
+	return err ? EXIT_FAILED : EXIT_DONE;
 }
 
 /*

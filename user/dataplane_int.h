@@ -100,7 +100,8 @@ __u32 map_room(int fd, __u32 wanted, const char *key);
 int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd);
 int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
 int clsact_make(__u32 ifindex, int *made);
-void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/* On an error something stays, which was said, and the port is still known. */
+int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
 /* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
 int ports_check(const struct dataplane *dp, const struct config *c);
 /*
@@ -148,8 +149,8 @@ int cc_register(struct dataplane *dp, const struct config *c);
 void cc_unregister(const char *pin_dir);
 /* The default follows the mode: only where windows are enforced does it gain anything. */
 int cc_default_apply(struct dataplane *dp, const struct config *c);
-/* why: for who reads the journal. */
-void cc_restore_default(struct control *ctl, const char *why);
+/* why: for who reads the journal. -errno: it stays as it is, which was said, and another call tries again. */
+int cc_restore_default(struct control *ctl, const char *why);
 
 /* --- pods.c --- */
 
@@ -182,6 +183,8 @@ int xdp_try(void);
  * interfaces count where all pins are missing; NULL: all. 0, or -errno where that cannot be known, which was said.
  */
 int pins_restore(const char *dir, const struct config *c);
+/* The same for the congestion control that control names. */
+void cc_pin_restore(const char *dir, const struct control *ctl);
 
 /* --- leftover.c --- */
 

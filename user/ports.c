@@ -38,11 +38,10 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 	int err = bpf_tc_detach(&hook, &opts);
 
 	/* No such filter, no clsact, no such interface: there is nothing to be taken off. */
-	if (err && err != -ENOENT && err != -EINVAL && err != -ENODEV) {
-		if_indextoname(ifindex, name);
-		msg("%s: taking off the %s filter: %s: it stays; 'sluicectl clean' takes it off once the pins are gone", name,
-		    where == BPF_TC_EGRESS ? "egress" : "ingress", strerror(-err));
-	}
+	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV)
+		return 0;
+	if_indextoname(ifindex, name);
+	msg("%s: taking off the %s filter: %s: it stays", name, where == BPF_TC_EGRESS ? "egress" : "ingress", strerror(-err));
 	return err;
 }
 
@@ -56,7 +55,7 @@ int clsact_make(__u32 ifindex, int *made)
 	return err == -EEXIST ? 0 : err;
 }
 
-static void clsact_remove(__u32 ifindex)
+static int clsact_remove(__u32 ifindex)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
 			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
@@ -68,23 +67,25 @@ static void clsact_remove(__u32 ifindex)
 	if (!filters)
 		err = bpf_tc_hook_destroy(&hook);
 	if (!err || err == -ENODEV)
-		return;
+		return 0;
 	if_indextoname(ifindex, name);
 	msg("%s: removing the clsact qdisc that was made for Sluice: %s: it stays; run 'tc qdisc del dev %s clsact'", name,
 	    strerror(-err), name);
+	return err;
 }
 
 /* All that are ours. */
-static void routes_remove(__u32 ifindex)
+static int routes_remove(__u32 ifindex)
 {
 	char name[IFNAMSIZ] = "?";
 	int err = route_remove_ours(ifindex, NULL, NULL);
 
 	if (err >= 0)
-		return;
+		return 0;
 	if_indextoname(ifindex, name);
 	msg("%s: removing the routes with room for telemetry: %s: run 'ip route flush dev %s proto %u', and the same with ip -6", name,
 	    strerror(-err), name, ROUTE_PROTO);
+	return err;
 }
 
 /* --- routes: room for telemetry --- */
@@ -291,22 +292,31 @@ static int classes_apply(struct dataplane *dp, const struct config_interface *i,
 	return bpf_map_update_elem(dp->pins.classes, &ifindex, &v, BPF_ANY) ? -errno : 0;
 }
 
-void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
+int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
-	int pauses = ppfc_port_forget(&dp->pins, ifindex);
+	int pauses = ppfc_port_forget(&dp->pins, ifindex), err, e;
 
-	filter_remove(ifindex, BPF_TC_EGRESS);
+	err = filter_remove(ifindex, BPF_TC_EGRESS);
 	if (port->flags & PORT_F_HOST) {
 		xdp_remove(ifindex, map_id(dp->pins.stats));
-		filter_remove(ifindex, BPF_TC_INGRESS);
-		routes_remove(ifindex);
+		e = filter_remove(ifindex, BPF_TC_INGRESS);
+		err = err ?: e;
+		e = routes_remove(ifindex);
+		err = err ?: e;
 	}
-	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses))
-		filter_remove(ifindex, BPF_TC_INGRESS);
-	if (port->flags & PORT_F_OUR_CLSACT)
-		clsact_remove(ifindex);
+	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses)) {
+		e = filter_remove(ifindex, BPF_TC_INGRESS);
+		err = err ?: e;
+	}
+	if (port->flags & PORT_F_OUR_CLSACT) {
+		e = clsact_remove(ifindex);
+		err = err ?: e;
+	}
+	if (err)
+		return err; /* it is still known, for another try */
 	bpf_map_delete_elem(dp->pins.ports, &ifindex);
 	classes_forget(dp, ifindex, 0);
+	return 0;
 }
 
 /*
@@ -431,6 +441,9 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		if (err && !had)
 			goto remove;
 		taken = had ? route_remove_ours(link.ifindex, route_is_wanted, c) : 0;
+		if (taken < 0)
+			msg("%s: removing routes of ours whose prefixes are no peers any more: %s: the next SIGHUP tries again", i->name,
+			    strerror(-taken));
 		if (taken > 0)
 			msg_info("%s: routes of ours: %d removed, as their prefixes are no peers of the configuration any more",
 				 i->name, taken);
@@ -515,6 +528,7 @@ static const char *port_known(const struct dataplane *dp, __u32 ifindex)
 struct drop_ctx {
 	struct dataplane *dp;
 	const struct config *c; /* NULL: drop all */
+	int err;		/* of the first that could not be taken off */
 };
 
 static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
@@ -523,6 +537,7 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	const char *known = port_known(d->dp, ifindex);
 	char name[IFNAMSIZ] = "";
 	unsigned int k;
+	int err;
 
 	if (port->flags & PORT_F_POD && d->c && d->c->node.uplink)
 		return 0; /* pods_follow() */
@@ -537,17 +552,19 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	for (k = 0; d->c && k < d->c->interfaces_count; k++)
 		if (!strcmp(name, d->c->interfaces[k].name))
 			return 0;
-	port_remove(d->dp, ifindex, port);
-	if (d->c && !(port->flags & PORT_F_POD))
+	err = port_remove(d->dp, ifindex, port);
+	d->err = d->err ?: err;
+	if (!err && d->c && !(port->flags & PORT_F_POD))
 		msg_info("%s: %s -> detached, as the configuration has it no more", name, port_role(port));
 	return 0;
 }
 
 int ports_drop(struct dataplane *dp, const struct config *c)
 {
-	struct drop_ctx d = { dp, c };
+	struct drop_ctx d = { .dp = dp, .c = c };
+	int err = pins_each_port(&dp->pins, port_drop, &d);
 
-	return pins_each_port(&dp->pins, port_drop, &d);
+	return err ?: d.err;
 }
 
 int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)

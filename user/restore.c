@@ -177,12 +177,12 @@ static int programs_look(struct restore *r)
 	return errno == ENOENT ? 0 : -errno;
 }
 
-static int map_pin_again(const struct restore *r, const char *name, __u32 id)
+static int map_pin_again(const char *dir, const char *name, __u32 id)
 {
 	char path[512];
 	int fd = bpf_map_get_fd_by_id(id), err = 0;
 
-	pin_path(path, sizeof(path), r->dir, name);
+	pin_path(path, sizeof(path), dir, name);
 	if (fd < 0 || bpf_obj_pin(fd, path))
 		err = -errno;
 	if (fd >= 0)
@@ -196,17 +196,25 @@ static int map_pin_again(const struct restore *r, const char *name, __u32 id)
 
 /* --- the congestion control, which no program holds but which is registered under a name --- */
 
+void cc_pin_restore(const char *dir, const struct control *ctl)
+{
+	char path[512];
+	__u32 id;
+
+	pin_path(path, sizeof(path), dir, "tcp_cc");
+	id = ctl->cc_name[0] && access(path, F_OK) ? struct_ops_by_name(ctl->cc_name) : 0;
+	if (id)
+		map_pin_again(dir, "tcp_cc", id);
+}
+
 static void cc_restore(const struct restore *r)
 {
 	struct control ctl;
 	struct bpf_map_info info = {};
-	__u32 len = sizeof(info), zero = 0, id;
+	__u32 len = sizeof(info), zero = 0;
 	char path[512];
 	int fd, err;
 
-	pin_path(path, sizeof(path), r->dir, "tcp_cc");
-	if (!access(path, F_OK))
-		return;
 	pin_path(path, sizeof(path), r->dir, "control");
 	fd = bpf_obj_get(path);
 	if (fd < 0)
@@ -216,9 +224,7 @@ static void cc_restore(const struct restore *r)
 	close(fd);
 	if (err)
 		return;
-	id = struct_ops_by_name(ctl.cc_name);
-	if (id)
-		map_pin_again(r, "tcp_cc", id);
+	cc_pin_restore(r->dir, &ctl);
 }
 
 static void missing_say(const struct restore *r, int looked)
@@ -295,7 +301,7 @@ int pins_restore(const char *dir, const struct config *c)
 		err = programs_look(&r);
 		for (i = 0; !err && i < PINS_COUNT; i++)
 			if (r.pin[i].found)
-				err = map_pin_again(&r, r.pin[i].name, r.pin[i].found);
+				err = map_pin_again(dir, r.pin[i].name, r.pin[i].found);
 		if (err) {
 			msg("%s: looking for maps whose pins are missing: %s", dir, strerror(-err));
 			return err;

@@ -337,8 +337,10 @@ int main(int argc, char **argv)
 	dataplane_watch(d.dp, NULL);
 	metrics_close(d.metrics);
 	msg_info("detaching");
-	dataplane_detach(d.dp);
-	msg_info("detached: the interfaces are as they were");
+	if (dataplane_detach(d.dp))
+		err = -EIO;
+	else
+		msg_info("detached: the interfaces are as they were");
 	err = err ? EXIT_FAILED : EXIT_DONE;
 close_fds:
 	daemon_fds_close(&d);

@@ -223,7 +223,10 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 	struct link_stack stack;
 	int err, alone = 0;
 
-	link_stack_get(link->ifindex, &stack);
+	err = link_stack_get(link->ifindex, &stack);
+	if (err)
+		msg("%s: reading what lies below and above it: %s: it counts as a virtual link without VLANs until the next SIGHUP", i->name,
+		    strerror(-err));
 	now = mode_now(link->ifindex, stats_id, &alone);
 	if (i->xdp == CONFIG_XDP_GENERIC)
 		mode = XDP_MODE_SKB;
