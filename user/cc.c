@@ -53,8 +53,8 @@ void cc_unregister(const char *pin_dir)
 			    path, strerror(errno));
 		return;
 	}
-	/* Sockets that use it keep it until they end. -ENOENT: it was pinned, and not registered yet. */
-	if (bpf_map_delete_elem(fd, &zero) && errno != ENOENT)
+	/* Sockets that use it keep it until they end. It may not be registered yet, or no more. */
+	if (bpf_map_delete_elem(fd, &zero) && errno != ENOENT && errno != EINPROGRESS)
 		msg("tcp: the congestion control stays registered: %s: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
 		    strerror(errno));
 	close(fd);

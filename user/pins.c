@@ -328,8 +328,13 @@ int pins_each_port(const struct pins *p,
 	struct port port;
 	int err = 0;
 
-	while (n < PORTS_MAX && !bpf_map_get_next_key(p->ports, n ? &list[n - 1] : NULL, &key))
-		list[n++] = key;
+	while (n < PORTS_MAX && !err) {
+		err = bpf_map_get_next_key(p->ports, n ? &list[n - 1] : NULL, &key) ? -errno : 0;
+		if (!err)
+			list[n++] = key;
+	}
+	if (err == -ENOENT)
+		err = 0;
 	for (i = 0; i < n && !err; i++)
 		if (!bpf_map_lookup_elem(p->ports, &list[i], &port))
 			err = fn(list[i], &port, ctx);

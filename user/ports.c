@@ -66,7 +66,7 @@ static int clsact_remove(__u32 ifindex)
 
 	if (!filters)
 		err = bpf_tc_hook_destroy(&hook);
-	if (!err || err == -ENODEV)
+	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV) /* there is none, or no interface */
 		return 0;
 	if_indextoname(ifindex, name);
 	msg("%s: removing the clsact qdisc that was made for Sluice: %s: it stays; run 'tc qdisc del dev %s clsact'", name,
@@ -308,10 +308,8 @@ int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 		e = filter_remove(ifindex, BPF_TC_INGRESS);
 		err = err ?: e;
 	}
-	if (port->flags & PORT_F_OUR_CLSACT) {
-		e = clsact_remove(ifindex);
-		err = err ?: e;
-	}
+	if (!err && port->flags & PORT_F_OUR_CLSACT)
+		err = clsact_remove(ifindex);
 	if (err)
 		return err; /* it is still known, for another try */
 	bpf_map_delete_elem(dp->pins.ports, &ifindex);
@@ -375,9 +373,13 @@ static void port_advise(const struct config_interface *i, const struct port *por
 {
 	struct link_info link;
 	struct qdisc_info q;
+	int err;
 
-	if (link_get(i->name, &link) || qdisc_get(link.ifindex, &q))
+	err = link_get(i->name, &link) ?: qdisc_get(link.ifindex, &q);
+	if (err) {
+		msg("%s: reading the qdiscs: %s: whether they suit is not said", i->name, strerror(-err));
 		return;
+	}
 	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
 		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to mend: see 'A port with several queues' in docs/configuration.md",
 		    i->name, q.root[0] ? q.root : "none as long as it is down");
@@ -496,7 +498,8 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	}
 	if (i->role == PORT_F_HOST) {
 		port.flags |= xdp_apply(dp, c, i, &link, !had);
-		bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST);
+		if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST))
+			msg("%s: the ports map: %s: sluicectl does not know where telemetry is taken off", i->name, strerror(errno));
 	}
 	if (!had && dp->running)
 		msg_info("%s: attached, as the configuration has it: %s", i->name, port_role(&port));

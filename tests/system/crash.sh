@@ -331,8 +331,9 @@ crash__pins_missing_without_the_right_to_look() {
 	governed_soon h1
 	daemon_kill h1
 	rm "$PINS/ssys-h1/trace" "$PINS/ssys-h1/peers"
+	: >"$CASE_DIR/h1.log"
 	net_exec h1 setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$BUILD/sluiced" --config "$CASE_DIR/h1.yaml" \
-		>"$CASE_DIR/h1.log" 2>&1 9>&- &
+		>>"$CASE_DIR/h1.log" 2>&1 9>&- &
 	DAEMON[h1]=$!
 	wait_for 60 "sluiced of h1 is ready" daemon_ready_or_gone h1 0
 	expect_said h1 "missing: peers, trace: looking for these maps among those of the programs that run takes CAP_SYS_ADMIN"
