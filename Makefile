@@ -21,7 +21,7 @@ ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MM
 LIBS := -lxdp -lbpf -lcyaml -lyaml -lmnl -ljson-c -lm
 BPF := $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. $(NOWHERE) -MMD -MP
 
-COMMON := adopt cc config config_lines credits dataplane dcb layout leftover messages net nic pins pods ports ppfc programs reports tor util variant xdp
+COMMON := adopt cc config config_lines credits dataplane dcb layout leftover messages net nic pins pods ports ppfc programs reports restore tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
 SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support table top trace why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
@@ -42,7 +42,7 @@ $(B)/sluiced $(B)/sluicectl:
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h
 	@echo "  CC     $<"
 	$(Q)$(COMPILER) $(ALL_CFLAGS) -c -o $@ $<
-$(B)/adopt.o $(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/clean.o $(B)/pods.o $(B)/ports.o $(B)/programs.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
+$(B)/adopt.o $(B)/dataplane.o $(B)/cc.o $(B)/leftover.o $(B)/clean.o $(B)/pods.o $(B)/ports.o $(B)/programs.o $(B)/restore.o $(B)/xdp.o: $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
 
 $(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
@@ -117,13 +117,16 @@ $(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h) $(B)/f
 fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: make fuzz TIME=600 [FUZZ=hpcc]
 	$(Q)tests/fuzz/run --time $(or $(TIME),60) $(FUZZ)
 
-test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so ## all tests: unit, fuzz, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
+# What the tiers with root run.
+TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(addprefix $(B)/,neighbour attack notified pause dcbnic.so next/sluiced \
+	accident.so fault.so)
+test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
 test-fuzz: $(FUZZERS:%=$(B)/fuzz-%)
 	$(Q)tests/run fuzz
-test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(B)/unit-tests $(B)/prog-tests $(B)/neighbour $(B)/attack $(B)/notified $(B)/pause $(B)/dcbnic.so $(B)/next/sluiced $(B)/accident.so
+test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(TEST_TOOLS)
 	$(Q)tests/run $*
 
 $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
@@ -138,7 +141,7 @@ $(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
 	@echo "  NEXT   $@"
 	$(Q)mkdir -p $(@D)
 	$(Q)tests/system/next $(abspath $(@D)) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-$(B)/accident.so: tests/system/accident.c
+$(B)/accident.so $(B)/fault.so: $(B)/%.so: tests/system/%.c
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $<
 

@@ -288,7 +288,8 @@ void adopt_pins_remove(const char *dir)
 	btf__free(p.btf);
 	for (i = 0; i < sizeof(pin_names) / sizeof(pin_names[0]); i++) {
 		pin_path(path, sizeof(path), dir, pin_names[i]);
-		unlink(path);
+		if (unlink(path) && errno != ENOENT)
+			msg("%s: removing the pin: %s: remove it", path, strerror(errno));
 	}
 	rmdir(dir);
 }

@@ -47,30 +47,46 @@ void cc_unregister(const char *pin_dir)
 
 	pin_path(path, sizeof(path), pin_dir, "tcp_cc");
 	fd = bpf_obj_get(path);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("tcp: %s: %s: the congestion control stays registered: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
+			    path, strerror(errno));
 		return;
-	bpf_map_delete_elem(fd, &zero); /* sockets that use it keep it until they end */
+	}
+	/* Sockets that use it keep it until they end. It may not be registered yet, or no more. */
+	if (bpf_map_delete_elem(fd, &zero) && errno != ENOENT && errno != EINPROGRESS)
+		msg("tcp: the congestion control stays registered: %s: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
+		    strerror(errno));
 	close(fd);
-	unlink(path);
+	if (unlink(path))
+		msg("%s: removing the pin: %s: remove it", path, strerror(errno));
 }
 
-void cc_restore_default(struct control *ctl, const char *why)
+int cc_restore_default(struct control *ctl, const char *why)
 {
 	char now[64];
 	int err;
 
 	if (!ctl->cc_default[0])
-		return;
+		return 0;
 	/* Only if it is still what we set: an administrator's later choice stands. */
-	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, ctl->cc_name)) {
+	err = sysctl_read(now, sizeof(now));
+	if (err) {
+		msg("tcp: reading the default congestion control: %s: if it is %s, run 'sysctl net.ipv4.tcp_congestion_control=%s'",
+		    strerror(-err), ctl->cc_name, ctl->cc_default);
+		return err; /* and try again with the next SIGHUP */
+	}
+	if (!strcmp(now, ctl->cc_name)) {
 		err = sysctl_write(ctl->cc_default);
-		if (err)
+		if (err) {
 			msg("tcp: default congestion control: stays %s: %s: run 'sysctl net.ipv4.tcp_congestion_control=%s'",
 			    now, strerror(-err), ctl->cc_default);
-		else
-			msg_info("tcp: default congestion control: %s -> %s, %s", now, ctl->cc_default, why);
+			return err == -EROFS ? 0 : err; /* a container cannot */
+		}
+		msg_info("tcp: default congestion control: %s -> %s, %s", now, ctl->cc_default, why);
 	}
 	ctl->cc_default[0] = 0;
+	return 0;
 }
 
 int cc_is_kept(const struct control *was, const struct config *c)
@@ -168,9 +184,8 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 	int err;
 
 	if (!c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE) {
-		cc_restore_default(dp->pins.ctl, c->mode != MODE_ENFORCE ? "as the mode is not enforce" :
-								   "as the configuration has no tcp: default");
-		return 0;
+		return cc_restore_default(dp->pins.ctl, c->mode != MODE_ENFORCE ? "as the mode is not enforce" :
+									  "as the configuration has no tcp: default");
 	}
 	err = sysctl_read(now, sizeof(now));
 	if (err || !strcmp(now, c->tcp.name))

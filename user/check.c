@@ -156,6 +156,7 @@ int cmd_check(int argc, char **argv)
 	}
 	if (show_options.json)
 		r.list = json_object_new_array();
+	memory_keep_private();
 	err = config_load(argv[1], &c);
 	if (err) {
 		if (r.list) {

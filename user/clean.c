@@ -7,7 +7,6 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -19,106 +18,22 @@
 #define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers go over to plain packets while we still strip */
 #define CLEAN_ALIVE_NS (3 * NSEC_PER_SEC)
 
-struct clean_filter {
-	__u32 ifindex, stats_id;
-	enum bpf_tc_attach_point where;
-	char program[16], owner[256]; /* where its counters are pinned; "": nowhere */
-	int alive;
-};
-
 struct clean {
-	struct clean_filter *filter;
+	struct left_filter *filter;
 	unsigned int n;
 	struct json_object *list; /* NULL: as text */
 	int dry, err;
 };
 
-static __u32 pinned_map_id(const char *path)
-{
-	int fd = bpf_obj_get(path);
-	__u32 id = fd < 0 ? 0 : map_id(fd);
-
-	if (fd >= 0)
-		close(fd);
-	return id;
-}
-
-/*
- * The pin directory that has this map under this name, of all that this mount of bpffs shows down to the third
- * level. 0: none has.
- */
-static int owner_find(const char *name, __u32 map, char *dir, size_t size)
-{
-	char pattern[64] = "/sys/fs/bpf";
-	int depth, found = 0;
-	size_t i;
-	glob_t g;
-
-	for (depth = 0; depth < 3 && !found; depth++) {
-		size_t len = strlen(pattern);
-
-		snprintf(pattern + len, sizeof(pattern) - len, "/*/%s", name);
-		if (!glob(pattern, 0, NULL, &g)) {
-			for (i = 0; i < g.gl_pathc && !found; i++) {
-				found = pinned_map_id(g.gl_pathv[i]) == map;
-				if (found)
-					snprintf(dir, size, "%.*s", (int)(strlen(g.gl_pathv[i]) - strlen(name) - 1),
-						 g.gl_pathv[i]);
-			}
-			globfree(&g);
-		}
-		pattern[len + 2] = 0;
-	}
-	return found;
-}
-
-/* The maps of a program by name: its counters, and whether the daemon that writes control lives. */
-static int filter_describe(struct clean_filter *f, __u32 prog_id)
-{
-	static const char *const names[] = { "egress", "ingress", "hop", "hop_map", "pod_hop", "tor", "pfc" };
-	struct bpf_prog_info info = {};
-	__u32 maps[64], len = sizeof(info), zero = 0, i;
-	int fd = bpf_prog_get_fd_by_id(prog_id), err, ours = 0;
-
-	if (fd < 0)
-		return -errno;
-	info.nr_map_ids = sizeof(maps) / sizeof(maps[0]);
-	info.map_ids = (uintptr_t)maps;
-	err = bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : 0;
-	close(fd);
-	if (err)
-		return err;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		ours |= !strcmp(info.name, names[i]);
-	snprintf(f->program, sizeof(f->program), "%.15s", info.name);
-	for (i = 0; ours && i < info.nr_map_ids && i < sizeof(maps) / sizeof(maps[0]); i++) {
-		struct bpf_map_info map = {};
-		struct control c;
-
-		len = sizeof(map);
-		fd = bpf_map_get_fd_by_id(maps[i]);
-		if (fd < 0)
-			continue;
-		if (!bpf_obj_get_info_by_fd(fd, &map, &len)) {
-			if (!strcmp(map.name, "stats"))
-				f->stats_id = map.id;
-			if (!strcmp(map.name, "control") && map.value_size == sizeof(c) && !bpf_map_lookup_elem(fd, &zero, &c))
-				f->alive = now_ns() < c.heartbeat_ns + CLEAN_ALIVE_NS;
-		}
-		close(fd);
-	}
-	return f->stats_id ? 0 : -ENOENT;
-}
-
 static void filter_find(__u32 ifindex, enum bpf_tc_attach_point where, struct clean *c)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
-	struct clean_filter f = { .ifindex = ifindex, .where = where }, *list;
+	struct left_filter f = { .ifindex = ifindex, .where = where }, *list;
 
-	if (bpf_tc_query(&hook, &opts) || filter_describe(&f, opts.prog_id))
+	if (bpf_tc_query(&hook, &opts) || left_filter_describe(&f, opts.prog_id))
 		return;
-	owner_find("stats", f.stats_id, f.owner, sizeof(f.owner));
+	map_owner_find("stats", f.stats_id, f.owner, sizeof(f.owner));
 	list = realloc(c->filter, (c->n + 1) * sizeof(f));
 	if (!list) {
 		c->err = -ENOMEM;
@@ -134,9 +49,9 @@ static void filters_find(__u32 ifindex, void *ctx)
 	filter_find(ifindex, BPF_TC_INGRESS, ctx);
 }
 
-static int filter_is_left(const struct clean_filter *f)
+static int filter_is_left(const struct left_filter *f)
 {
-	return !f->alive && !*f->owner;
+	return now_ns() >= f->heartbeat_ns + CLEAN_ALIVE_NS && !*f->owner;
 }
 
 static void clean_report(struct clean *c, const char *object, const char *detail, int removed)
@@ -158,7 +73,7 @@ static void clean_report(struct clean *c, const char *object, const char *detail
 static void clean_filters_report(struct clean *c)
 {
 	char object[64], detail[320], name[IFNAMSIZ];
-	const struct clean_filter *f;
+	const struct left_filter *f;
 	int mine;
 
 	for (f = c->filter; f < c->filter + c->n; f++) {
@@ -176,7 +91,7 @@ static void clean_filters_report(struct clean *c)
 static void clean_left(struct clean *c)
 {
 	const struct timespec linger = { 0, CLEAN_LINGER_NS };
-	struct clean_filter *f, *end = c->filter + c->n;
+	struct left_filter *f, *end = c->filter + c->n;
 	int removed = 0;
 
 	for (f = c->filter; f < end; f++)
@@ -197,38 +112,16 @@ static void clean_left(struct clean *c)
 		msg("clsact qdiscs, the default congestion control and PFC of NICs stay, for who made them so is not known: see 'tc qdisc show clsact', 'dcb pfc show dev ...' and 'sysctl net.ipv4.tcp_congestion_control'; set the last to another if it names Sluice's, for new connections would have the one that is gone");
 }
 
-/* Registered, and not only kept by sockets that still have it. The value begins with a count and the state. */
-static int struct_ops_is_used(int fd, const struct bpf_map_info *info)
-{
-	enum { IN_USE = 1 }; /* BPF_STRUCT_OPS_STATE_INUSE, of the kernel's own headers */
-	__u32 *value = calloc(1, info->value_size), zero = 0;
-	int used = value && !bpf_map_lookup_elem(fd, &zero, value) && value[1] == IN_USE;
-
-	free(value);
-	return used;
-}
-
 /* A congestion control of ours that is pinned nowhere: whose it is cannot be told, so it is named only. */
 static void clean_cc_report(struct clean *c)
 {
 	char detail[160], object[64], dir[128];
-	struct bpf_map_info info;
-	__u32 id = 0, len;
-	int fd;
+	__u32 id = 0;
 
 	while (!bpf_map_get_next_id(id, &id)) {
-		fd = bpf_map_get_fd_by_id(id);
-		memset(&info, 0, sizeof(info));
-		len = sizeof(info);
-		if (fd < 0)
+		if (!struct_ops_is_ours(id, NULL))
 			continue;
-		if (bpf_obj_get_info_by_fd(fd, &info, &len) || info.type != BPF_MAP_TYPE_STRUCT_OPS ||
-		    strcmp(info.name, "tcp_cc") || !struct_ops_is_used(fd, &info)) {
-			close(fd);
-			continue;
-		}
-		close(fd);
-		if (owner_find("tcp_cc", id, dir, sizeof(dir)))
+		if (map_owner_find("tcp_cc", id, dir, sizeof(dir)))
 			continue;
 		snprintf(object, sizeof(object), "struct_ops %u", id);
 		snprintf(detail, sizeof(detail), "a congestion control that is pinned nowhere; if no container's sluiced has it: bpftool struct_ops unregister id %u",

@@ -9,6 +9,7 @@
 #include <cyaml/cyaml.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -817,12 +818,60 @@ static int key_parse(const char *line, struct siphash_key *key)
 	for (i = 0; i < sizeof(bytes); i++)
 		sscanf(line + 2 * i, "%2hhx", &bytes[i]);
 	memcpy(key, bytes, sizeof(bytes));
+	explicit_bzero(bytes, sizeof(bytes));
 	return 0;
+}
+
+/*
+ * Whether nobody but root and this user can put another file in the place of this one: each directory above it is
+ * theirs, and is written by nobody else, unless it is sticky, as /tmp is. path is without symbolic links.
+ */
+static int key_path_check(const char *path, const char *name, const char *file)
+{
+	char dir[PATH_MAX], *slash;
+	struct stat st;
+
+	snprintf(dir, sizeof(dir), "%s", file);
+	while ((slash = strrchr(dir, '/'))) {
+		slash[slash == dir] = 0; /* the root itself comes last */
+		if (stat(dir, &st)) {
+			bad(path, "auth: %s: its directory %s: %s: write the path of a file in a directory that can be looked at",
+			    name, dir, strerror(errno));
+			return -EPERM;
+		}
+		if (st.st_uid && st.st_uid != geteuid()) {
+			bad(path, "auth: %s: its directory %s is of user %u, who can put another key there: write the path of a file below directories of root",
+			    name, dir, st.st_uid);
+			return -EPERM;
+		}
+		if (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX)) {
+			bad(path, "auth: %s: others may write to its directory %s, and so put another key there: chmod go-w %s, or write the path of a file elsewhere",
+			    name, dir, dir);
+			return -EPERM;
+		}
+		if (slash == dir)
+			break;
+	}
+	return 0;
+}
+
+/* The links that lead to a file count as well as the file: a secret of Kubernetes has two of them. */
+static int key_paths_check(const char *path, const char *name)
+{
+	char *file = realpath(name, NULL);
+	int err = file ? 0 : -errno;
+
+	if (err)
+		bad(path, "auth: %s: %s: write the path of a file that can be read", name, strerror(-err));
+	err = err ?: key_path_check(path, name, name) ?: key_path_check(path, name, file);
+	free(file);
+	return err;
 }
 
 /* The keys of an open file; says what is wrong with it. */
 static int keys_read(const char *path, const char *name, FILE *f, struct auth_keys *keys)
 {
+	static const struct siphash_key zero;
 	char line[64];
 	struct stat st;
 
@@ -835,11 +884,23 @@ static int keys_read(const char *path, const char *name, FILE *f, struct auth_ke
 		    name, name);
 		return -EPERM;
 	}
+	if (st.st_uid && st.st_uid != geteuid()) {
+		bad(path, "auth: %s is of user %u, who knows the key and can change it: chown root %s, and make a new key if it has been in use",
+		    name, st.st_uid, name);
+		return -EPERM;
+	}
+	if (key_paths_check(path, name))
+		return -EPERM;
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = 0;
 		if (keys->n == 2 || key_parse(line, &keys->key[keys->n])) {
 			explicit_bzero(line, sizeof(line));
 			bad(path, "auth: %s: line %u is not a key, or one too many: write one line of 32 hex digits, or two while keys are exchanged",
+			    name, keys->n + 1);
+			return -EINVAL;
+		}
+		if (!memcmp(&keys->key[keys->n], &zero, sizeof(zero))) {
+			bad(path, "auth: %s: line %u is all zeros, which everybody guesses: write 32 hex digits at random, as docs/configuration.md makes them",
 			    name, keys->n + 1);
 			return -EINVAL;
 		}

@@ -219,8 +219,11 @@ int config_lint(const char *path, const cyaml_schema_value_t *schema)
 	if (err == -EINVAL)
 		msg("%s: line %zu: this is not YAML: %s: write 'key: value', with spaces and no tabs in front", path,
 		    parser.problem_mark.line + 1, parser.problem ?: "it cannot be read");
-	if (err && err != -EINVAL)
+	if (err && err != -EINVAL) {
+		msg("%s: cannot read the configuration: %s: nothing was changed; try again, or give another file with --config", path,
+		    strerror(-err));
 		return err;
+	}
 	if (!err) {
 		root = yaml_document_get_root_node(&l.doc);
 		err = root ? lint_value(&l, root, schema, "") : 0;

@@ -177,26 +177,43 @@ static int exit_code(int err, int undone)
 int dataplane_open(const struct config *c, struct dataplane **out)
 {
 	struct dataplane *dp = calloc(1, sizeof(*dp));
-	int err;
+	int err, locked = 0;
 
-	if (!dp)
+	if (!dp) {
+		msg("%s: nothing is left attached", strerror(ENOMEM));
 		return EXIT_FAILED;
+	}
 	dp->lock_fd = -1;
 	libbpf_init();
 	xdp_init();
 	err = pin_dir_lock(dp, c->pin_dir);
 	if (err)
 		goto close;
+	locked = 1;
 	err = adopt_recover(c->pin_dir);
 	if (err) {
 		msg("%s: run 'sluiced --detach --pin-dir %s', and start it again", c->pin_dir, c->pin_dir);
 		goto close;
 	}
+	err = pins_restore(c->pin_dir, c);
+	if (err) {
+		msg("what the earlier daemon attached stays as it was");
+		goto close;
+	}
 	err = pins_open(c->pin_dir, &dp->pins);
+	if (err == -ENOENT) {
+		err = pins_open_some(c->pin_dir, &dp->pins);
+		dp->lost = !err;
+	}
 	if (err == -EPROTO) {
 		err = adopt_open(dp);
 		if (err)
 			goto close;
+	}
+	/* Nothing but that there is nothing is a reason to begin anew: programs that run may hold what cannot be opened. */
+	if (err && err != -ENOENT) {
+		msg("%s: opening the maps: %s: what the earlier daemon attached stays as it was", c->pin_dir, strerror(-err));
+		goto close;
 	}
 	dp->fresh = err != 0;
 	if (!dp->fresh && !dp->adopt)
@@ -204,6 +221,10 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	err = programs_load(dp, c);
 	if (err)
 		goto undo;
+	if (dp->lost) { /* what was missing was made with the programs */
+		pins_close(&dp->pins);
+		err = pins_open(c->pin_dir, &dp->pins);
+	}
 	/* The abi is written before anyone may look. */
 	if (dp->fresh) {
 		struct control ctl = { .abi = SLUICE_ABI, .mode = c->mode };
@@ -212,7 +233,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY);
 		err = pins_open(c->pin_dir, &dp->pins);
 	}
-	if (dp->adopt)
+	if (!err && dp->adopt)
 		err = adopt_fill(dp);
 	else if (!err)
 		err = adopt_layout_pin(dp, c->pin_dir);
@@ -261,7 +282,8 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	return EXIT_DONE;
 undo:
 	if (dp->fresh) {
-		dataplane_detach(dp);
+		if (dataplane_detach(dp))
+			return exit_code(err, 0);
 		msg("nothing is left attached");
 		return exit_code(err, 1);
 	}
@@ -270,6 +292,8 @@ undo:
 	else
 		msg("what the earlier daemon attached stays as it was");
 close:
+	if (locked)
+		rmdir(c->pin_dir); /* as long as there is nothing in it */
 	dataplane_close(dp);
 	return exit_code(err, 0);
 }
@@ -485,6 +509,7 @@ int dataplane_detach(struct dataplane *dp)
 {
 	const struct timespec linger = { 0, DP_LINGER_NS };
 	struct control *ctl = dp->pins.ctl;
+	int err = 0;
 
 	ppfc_close(dp->ppfc); /* lets go, which bypass would not */
 	dp->ppfc = NULL;
@@ -494,13 +519,18 @@ int dataplane_detach(struct dataplane *dp)
 			if (!dp->fresh || ctl->epoch)
 				nanosleep(&linger, NULL);
 		}
-		cc_restore_default(ctl, "as it was before");
-		ports_drop(dp, NULL);
+		err = ports_drop(dp, NULL);
+		err = cc_restore_default(ctl, "as it was before") ?: err;
+		cc_pin_restore(dp->pin_dir, ctl); /* somebody may have removed the pin, by which it is unregistered */
 	}
 	cc_unregister(dp->pin_dir);
-	adopt_pins_remove(dp->pin_dir);
+	/* The pins say what there still is: another detach takes it off. */
+	if (err)
+		msg("%s: not all could be taken off, and the pins stay: run 'sluiced --detach --pin-dir %s'", dp->pin_dir, dp->pin_dir);
+	else
+		adopt_pins_remove(dp->pin_dir);
 	dataplane_close(dp);
-	return EXIT_DONE;
+	return err ? EXIT_FAILED : EXIT_DONE;
 }
 
 /*
@@ -552,6 +582,8 @@ int dataplane_detach_dir(const char *pin_dir)
 		goto close;
 	/* What cannot be told by maps that are neither version's is told by their counters. */
 	broken = adopt_recover(pin_dir) != 0;
+	if (!broken && pins_restore(pin_dir, NULL))
+		goto close;
 	leftover_find(pin_dir, &l);
 	if (!l.interfaces && leftover_anywhere(&l)) {
 		msg("%s: its interfaces are in another network namespace: run this there (nsenter --net=/run/netns/NAME, or --net --target PID); nothing was changed",
@@ -563,6 +595,8 @@ int dataplane_detach_dir(const char *pin_dir)
 	err = pins_open(pin_dir, &dp->pins);
 	if (err == -EPROTO)
 		return dataplane_detach_other(dp, &l, "of another version");
+	if (err == -ENOENT)
+		err = pins_open_some(pin_dir, &dp->pins);
 	if (err == -ENOENT && l.interfaces)
 		return dataplane_detach_other(dp, &l, "incomplete");
 	/* -ENOENT: half of a start: only pins to remove */

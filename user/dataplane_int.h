@@ -52,6 +52,7 @@ struct dataplane {
 	struct tor *tor;
 	struct ppfc *ppfc;
 	int fresh; /* this run made the pins */
+	int lost;  /* some of the pins are missing, and are made anew */
 	struct adopt *adopt; /* the maps are of another version, and become this one's; else NULL */
 	int routes_changed, qdiscs_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
@@ -100,7 +101,8 @@ __u32 map_room(int fd, __u32 wanted, const char *key);
 int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd);
 int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
 int clsact_make(__u32 ifindex, int *made);
-void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/* On an error something stays, which was said, and the port is still known. */
+int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
 /* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
 int ports_check(const struct dataplane *dp, const struct config *c);
 /*
@@ -148,8 +150,8 @@ int cc_register(struct dataplane *dp, const struct config *c);
 void cc_unregister(const char *pin_dir);
 /* The default follows the mode: only where windows are enforced does it gain anything. */
 int cc_default_apply(struct dataplane *dp, const struct config *c);
-/* why: for who reads the journal. */
-void cc_restore_default(struct control *ctl, const char *why);
+/* why: for who reads the journal. -errno: it stays as it is, which was said, and another call tries again. */
+int cc_restore_default(struct control *ctl, const char *why);
 
 /* --- pods.c --- */
 
@@ -175,10 +177,41 @@ void xdp_forget(__u32 ifindex, __u32 stats_id);
 /* Loads the program and throws it away. */
 int xdp_try(void);
 
+/* --- restore.c --- */
+
+/*
+ * Pins again what is missing in dir, as far as the programs that run hold it, and says so, or says what is lost. c: whose
+ * interfaces count where all pins are missing; NULL: all. 0, or -errno where that cannot be known, which was said.
+ */
+int pins_restore(const char *dir, const struct config *c);
+/* The same for the congestion control that control names. */
+void cc_pin_restore(const char *dir, const struct control *ctl);
+
 /* --- leftover.c --- */
 
 __u32 map_id(int fd); /* 0: unknown */
 int prog_uses(__u32 prog_id, __u32 map_id);
+/* The numbers of the maps that a program holds, and, if about is not NULL, what it is; how many: 0 where it cannot be known. */
+__u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *about);
+/*
+ * The pin directory that has this map under this name, of all that this mount of bpffs shows down to the third
+ * level. 0: none has.
+ */
+int map_owner_find(const char *name, __u32 map, char *dir, size_t size);
+
+/* A filter at our place whose program is ours by name. */
+struct left_filter {
+	__u32 ifindex, stats_id;
+	enum bpf_tc_attach_point where;
+	char program[16], owner[256]; /* where its counters are pinned; "": nowhere */
+	__u64 heartbeat_ns;	      /* when the daemon whose maps it holds was last alive */
+};
+
+/* program, stats_id and heartbeat_ns, by the maps that the program holds; -ENOENT: it is not ours. */
+int left_filter_describe(struct left_filter *f, __u32 prog_id);
+/* Is it a congestion control of ours that is registered, and not only kept by sockets? name: or NULL for any. */
+int struct_ops_is_ours(__u32 id, const char *name);
+__u32 struct_ops_by_name(const char *name); /* 0: none */
 
 struct leftover {
 	__u32 stats_id;

@@ -6,8 +6,9 @@
  *     is summed up here on the way: by state, by peer, the busiest, and into histograms. A request reads no flows.
  *  2. The text is made by the first request after a tick, and is the answer to all until the next one: who asks
  *     more often than once a second costs next to nothing, and learns nothing.
- *  3. The library runs in the daemon's own epoll and never waits. Of clients that do not read, or only connect,
- *     there may be METRICS_CLIENTS, each for METRICS_TIMEOUT_S.
+ *  3. The library runs in the daemon's own epoll and never waits. A client that does not read, or only connects, stays
+ *     for METRICS_TIMEOUT_S at most, and shorter where places get scarce: a new client takes the place of the oldest one
+ *     of the address that has most, so that nobody is kept waiting by who holds connections open.
  *  4. Series are bounded: counters, managed ports, configured peers, and so many flows as are asked for (none).
  */
 #include <arpa/inet.h>
@@ -26,7 +27,9 @@
 #include <unistd.h>
 #include "metrics.h"
 
-#define METRICS_CLIENTS 16
+#define METRICS_CLIENTS 32
+/* Places that are kept free: the library takes in up to 10 clients before it looks at those that are to go. */
+#define METRICS_PLACES (METRICS_CLIENTS - 12)
 #define METRICS_TIMEOUT_S 3
 #define METRICS_CLIENT_BYTES 8192 /* of a request and the head of its answer */
 #define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active that sent something within this */
@@ -135,11 +138,21 @@ struct state_sum {
 	__u64 flows;
 };
 
+/* A connection, from the library's call at its start to that at its end. */
+struct client {
+	struct MHD_Connection *connection; /* NULL: a free place */
+	struct sluice_addr addr; /* 0: by a socket of the file system */
+	__u64 number;		 /* in the order in which they came */
+	int told_to_go;
+};
+
 struct metrics {
 	const struct pins *pins;
 	struct watcher watcher;
 	int epoll_fd; /* with that of http in it */
 	struct MHD_Daemon *http;
+	struct client client[METRICS_CLIENTS];
+	__u64 clients; /* that ever came */
 	struct MHD_Response *text; /* since the last tick; NULL: not asked for yet */
 	int wanted;
 	struct sockaddr_storage listen;
@@ -668,6 +681,86 @@ static enum MHD_Result answer(void *metrics, struct MHD_Connection *c, const cha
 	return MHD_queue_response(c, MHD_HTTP_OK, m->text);
 }
 
+/* --- clients --- */
+
+static struct sluice_addr client_addr(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *at = info ? info->client_addr : NULL;
+	struct sluice_addr addr = {};
+
+	if (at && at->sa_family == AF_INET) {
+		addr.b[10] = addr.b[11] = 0xff;
+		memcpy(&addr.b[12], &((const struct sockaddr_in *)at)->sin_addr, 4);
+	} else if (at && at->sa_family == AF_INET6) {
+		memcpy(&addr, &((const struct sockaddr_in6 *)at)->sin6_addr, sizeof(addr));
+	}
+	return addr;
+}
+
+/* How many of the same address have not been told to go. */
+static unsigned int clients_of(const struct metrics *m, const struct sluice_addr *addr)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < METRICS_CLIENTS; i++)
+		n += m->client[i].connection && !m->client[i].told_to_go &&
+		     !memcmp(&m->client[i].addr, addr, sizeof(*addr));
+	return n;
+}
+
+/* The oldest of the address that has most: its end of the connection is closed, and the library does the rest. */
+static void client_dismiss(struct metrics *m)
+{
+	const union MHD_ConnectionInfo *info;
+	struct client *victim = NULL;
+	unsigned int i, n, most = 0;
+
+	for (i = 0; i < METRICS_CLIENTS; i++) {
+		struct client *c = &m->client[i];
+
+		if (!c->connection || c->told_to_go)
+			continue;
+		n = clients_of(m, &c->addr);
+		if (n > most || (n == most && c->number < victim->number)) {
+			most = n;
+			victim = c;
+		}
+	}
+	if (!victim)
+		return;
+	victim->told_to_go = 1;
+	info = MHD_get_connection_info(victim->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (info)
+		shutdown(info->connect_fd, SHUT_RDWR);
+}
+
+static void client_follow(void *metrics, struct MHD_Connection *connection, void **place,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct metrics *m = metrics;
+	struct client *c = *place, *free_place = NULL;
+	unsigned int i, n = 0;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (c)
+			c->connection = NULL;
+		return;
+	}
+	for (i = 0; i < METRICS_CLIENTS; i++) {
+		if (!m->client[i].connection)
+			free_place = &m->client[i];
+		else
+			n += !m->client[i].told_to_go;
+	}
+	if (!free_place)
+		return;
+	*free_place = (struct client){ .connection = connection, .addr = client_addr(connection), .number = m->clients++ };
+	*place = free_place;
+	if (n >= METRICS_PLACES)
+		client_dismiss(m);
+}
+
 /* --- listening --- */
 
 /* What an earlier daemon left; one that still listens keeps its place. */
@@ -699,7 +792,7 @@ static int listen_open(const struct metrics *m)
 	else
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	mask = umask(0117); /* owner and group */
-	err = bind(fd, (const struct sockaddr *)&m->listen, m->listen_len) || listen(fd, METRICS_CLIENTS) ? -errno : 0;
+	err = bind(fd, (const struct sockaddr *)&m->listen, m->listen_len) || listen(fd, SOMAXCONN) ? -errno : 0;
 	umask(mask);
 	if (!err)
 		return fd;
@@ -721,7 +814,8 @@ static void http_open(struct metrics *m)
 	m->http = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, m, MHD_OPTION_LISTEN_SOCKET, fd,
 				   MHD_OPTION_CONNECTION_LIMIT, METRICS_CLIENTS, MHD_OPTION_CONNECTION_TIMEOUT,
 				   METRICS_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-				   (size_t)METRICS_CLIENT_BYTES, MHD_OPTION_END);
+				   (size_t)METRICS_CLIENT_BYTES, MHD_OPTION_NOTIFY_CONNECTION, client_follow, m,
+				   MHD_OPTION_END);
 	if (!m->http) {
 		close(fd);
 		msg_limited(&m->limit, 600, "metrics: %s: libmicrohttpd does not start: there are none", m->listen_text);

@@ -109,14 +109,16 @@ int link_address(const char *name, struct sluice_addr *addr)
 	return found ? 0 : -EADDRNOTAVAIL;
 }
 
-void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx)
+int links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx)
 {
 	struct if_nameindex *list = if_nameindex(), *i;
 
+	if (!list)
+		return -errno;
 	for (i = list; i && i->if_index; i++)
 		fn(i->if_index, ctx);
-	if (list)
-		if_freenameindex(list);
+	if_freenameindex(list);
+	return 0;
 }
 
 /* The fixed part of messages of this type, which every callback below reads without a look. */

@@ -111,7 +111,7 @@ struct link_stack {
 int link_stack_get(__u32 ifindex, struct link_stack *s);
 
 /* Calls fn for every interface of this network namespace. */
-void links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
+int links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 
 /* What an interface has sent and received, and the queue of its root qdisc now. */
 struct link_load {

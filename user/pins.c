@@ -62,7 +62,8 @@ static ino_t control_pin(const char *dir)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-int pins_open(const char *dir, struct pins *p)
+/* some: what is missing stays -1. */
+static int pins_open_all(const char *dir, struct pins *p, int some)
 {
 	ino_t was = control_pin(dir);
 	int err;
@@ -73,13 +74,13 @@ int pins_open(const char *dir, struct pins *p)
 #undef PINS_INIT
 #define PINS_GET(name)                                                                             \
 	p->name = pins_get(dir, #name);                                                            \
-	if (p->name < 0) {                                                                         \
+	if (p->name < 0 && !(some && p->name == -ENOENT)) {                                        \
 		err = p->name;                                                                     \
 		goto close;                                                                        \
 	}
 	PINS(PINS_GET)
 #undef PINS_GET
-	err = control_map(p);
+	err = p->control < 0 || p->ports < 0 || p->stats < 0 ? -ENOENT : control_map(p);
 	/* While a daemon of another version adopts them pins change places, this one last. */
 	if (!err && was != control_pin(dir))
 		err = -EPROTO;
@@ -91,6 +92,16 @@ close:
 		err = -EPROTO;
 	pins_close(p);
 	return err;
+}
+
+int pins_open(const char *dir, struct pins *p)
+{
+	return pins_open_all(dir, p, 0);
+}
+
+int pins_open_some(const char *dir, struct pins *p)
+{
+	return pins_open_all(dir, p, 1);
 }
 
 void pins_close(struct pins *p)
@@ -317,8 +328,13 @@ int pins_each_port(const struct pins *p,
 	struct port port;
 	int err = 0;
 
-	while (n < PORTS_MAX && !bpf_map_get_next_key(p->ports, n ? &list[n - 1] : NULL, &key))
-		list[n++] = key;
+	while (n < PORTS_MAX && !err) {
+		err = bpf_map_get_next_key(p->ports, n ? &list[n - 1] : NULL, &key) ? -errno : 0;
+		if (!err)
+			list[n++] = key;
+	}
+	if (err == -ENOENT)
+		err = 0;
 	for (i = 0; i < n && !err; i++)
 		if (!bpf_map_lookup_elem(p->ports, &list[i], &port))
 			err = fn(list[i], &port, ctx);

@@ -8,6 +8,9 @@
 	X(flows) X(hosts) X(peers) X(ports) X(pods) X(classes) X(class_queues) X(stats) X(control) \
 	X(voqs) X(arrival_slots) X(arrivals) X(credits) X(pfc_ports) X(pfc_slots) X(trace)
 
+#define PINS_ONE(name) +1
+#define PINS_COUNT (0 PINS(PINS_ONE))
+
 struct pins {
 #define PINS_FD(name) int name;
 	PINS(PINS_FD)
@@ -21,6 +24,8 @@ struct pins {
  * maps are of another SLUICE_ABI. On an error nothing is open.
  */
 int pins_open(const char *dir, struct pins *p);
+/* As far as they are there, at least those without which nothing can be adopted or taken off: control, ports, stats. */
+int pins_open_some(const char *dir, struct pins *p);
 void pins_close(struct pins *p);
 
 /* Sums over the CPUs, of one, and of all of them: out has STAT_MAX entries. 0, or -errno. */

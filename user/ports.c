@@ -34,8 +34,15 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	char name[IFNAMSIZ] = "?";
+	int err = bpf_tc_detach(&hook, &opts);
 
-	return bpf_tc_detach(&hook, &opts);
+	/* No such filter, no clsact, no such interface: there is nothing to be taken off. */
+	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV)
+		return 0;
+	if_indextoname(ifindex, name);
+	msg("%s: taking off the %s filter: %s: it stays", name, where == BPF_TC_EGRESS ? "egress" : "ingress", strerror(-err));
+	return err;
 }
 
 int clsact_make(__u32 ifindex, int *made)
@@ -48,14 +55,37 @@ int clsact_make(__u32 ifindex, int *made)
 	return err == -EEXIST ? 0 : err;
 }
 
-static void clsact_remove(__u32 ifindex)
+static int clsact_remove(__u32 ifindex)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
 			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 
+	char name[IFNAMSIZ] = "?";
 	/* Somebody may have hung filters of their own into the qdisc that we made. */
-	if (filters_count(ifindex) == 0)
-		bpf_tc_hook_destroy(&hook);
+	int filters = filters_count(ifindex), err = filters < 0 ? filters : 0;
+
+	if (!filters)
+		err = bpf_tc_hook_destroy(&hook);
+	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV) /* there is none, or no interface */
+		return 0;
+	if_indextoname(ifindex, name);
+	msg("%s: removing the clsact qdisc that was made for Sluice: %s: it stays; run 'tc qdisc del dev %s clsact'", name,
+	    strerror(-err), name);
+	return err;
+}
+
+/* All that are ours. */
+static int routes_remove(__u32 ifindex)
+{
+	char name[IFNAMSIZ] = "?";
+	int err = route_remove_ours(ifindex, NULL, NULL);
+
+	if (err >= 0)
+		return 0;
+	if_indextoname(ifindex, name);
+	msg("%s: removing the routes with room for telemetry: %s: run 'ip route flush dev %s proto %u', and the same with ip -6", name,
+	    strerror(-err), name, ROUTE_PROTO);
+	return err;
 }
 
 /* --- routes: room for telemetry --- */
@@ -262,22 +292,29 @@ static int classes_apply(struct dataplane *dp, const struct config_interface *i,
 	return bpf_map_update_elem(dp->pins.classes, &ifindex, &v, BPF_ANY) ? -errno : 0;
 }
 
-void port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
+int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
-	int pauses = ppfc_port_forget(&dp->pins, ifindex);
+	int pauses = ppfc_port_forget(&dp->pins, ifindex), err, e;
 
-	filter_remove(ifindex, BPF_TC_EGRESS);
+	err = filter_remove(ifindex, BPF_TC_EGRESS);
 	if (port->flags & PORT_F_HOST) {
 		xdp_remove(ifindex, map_id(dp->pins.stats));
-		filter_remove(ifindex, BPF_TC_INGRESS);
-		route_remove_ours(ifindex, NULL, NULL);
+		e = filter_remove(ifindex, BPF_TC_INGRESS);
+		err = err ?: e;
+		e = routes_remove(ifindex);
+		err = err ?: e;
 	}
-	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses))
-		filter_remove(ifindex, BPF_TC_INGRESS);
-	if (port->flags & PORT_F_OUR_CLSACT)
-		clsact_remove(ifindex);
+	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses)) {
+		e = filter_remove(ifindex, BPF_TC_INGRESS);
+		err = err ?: e;
+	}
+	if (!err && port->flags & PORT_F_OUR_CLSACT)
+		err = clsact_remove(ifindex);
+	if (err)
+		return err; /* it is still known, for another try */
 	bpf_map_delete_elem(dp->pins.ports, &ifindex);
 	classes_forget(dp, ifindex, 0);
+	return 0;
 }
 
 /*
@@ -336,9 +373,13 @@ static void port_advise(const struct config_interface *i, const struct port *por
 {
 	struct link_info link;
 	struct qdisc_info q;
+	int err;
 
-	if (link_get(i->name, &link) || qdisc_get(link.ifindex, &q))
+	err = link_get(i->name, &link) ?: qdisc_get(link.ifindex, &q);
+	if (err) {
+		msg("%s: reading the qdiscs: %s: whether they suit is not said", i->name, strerror(-err));
 		return;
+	}
 	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
 		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to mend: see 'A port with several queues' in docs/configuration.md",
 		    i->name, q.root[0] ? q.root : "none as long as it is down");
@@ -402,6 +443,9 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		if (err && !had)
 			goto remove;
 		taken = had ? route_remove_ours(link.ifindex, route_is_wanted, c) : 0;
+		if (taken < 0)
+			msg("%s: removing routes of ours whose prefixes are no peers any more: %s: the next SIGHUP tries again", i->name,
+			    strerror(-taken));
 		if (taken > 0)
 			msg_info("%s: routes of ours: %d removed, as their prefixes are no peers of the configuration any more",
 				 i->name, taken);
@@ -454,7 +498,8 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	}
 	if (i->role == PORT_F_HOST) {
 		port.flags |= xdp_apply(dp, c, i, &link, !had);
-		bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST);
+		if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST))
+			msg("%s: the ports map: %s: sluicectl does not know where telemetry is taken off", i->name, strerror(errno));
 	}
 	if (!had && dp->running)
 		msg_info("%s: attached, as the configuration has it: %s", i->name, port_role(&port));
@@ -486,6 +531,7 @@ static const char *port_known(const struct dataplane *dp, __u32 ifindex)
 struct drop_ctx {
 	struct dataplane *dp;
 	const struct config *c; /* NULL: drop all */
+	int err;		/* of the first that could not be taken off */
 };
 
 static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
@@ -494,6 +540,7 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	const char *known = port_known(d->dp, ifindex);
 	char name[IFNAMSIZ] = "";
 	unsigned int k;
+	int err;
 
 	if (port->flags & PORT_F_POD && d->c && d->c->node.uplink)
 		return 0; /* pods_follow() */
@@ -508,17 +555,19 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	for (k = 0; d->c && k < d->c->interfaces_count; k++)
 		if (!strcmp(name, d->c->interfaces[k].name))
 			return 0;
-	port_remove(d->dp, ifindex, port);
-	if (d->c && !(port->flags & PORT_F_POD))
+	err = port_remove(d->dp, ifindex, port);
+	d->err = d->err ?: err;
+	if (!err && d->c && !(port->flags & PORT_F_POD))
 		msg_info("%s: %s -> detached, as the configuration has it no more", name, port_role(port));
 	return 0;
 }
 
 int ports_drop(struct dataplane *dp, const struct config *c)
 {
-	struct drop_ctx d = { dp, c };
+	struct drop_ctx d = { .dp = dp, .c = c };
+	int err = pins_each_port(&dp->pins, port_drop, &d);
 
-	return pins_each_port(&dp->pins, port_drop, &d);
+	return err ?: d.err;
 }
 
 int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)

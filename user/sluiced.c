@@ -71,11 +71,17 @@ static int daemon_fds(struct daemon *d)
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
-	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	d->net_fd = net_watch_open();
-	if (d->epoll_fd < 0 || d->signal_fd < 0 || d->timer_fd < 0 || d->net_fd < 0)
+	if (d->epoll_fd < 0)
 		return -errno;
+	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (d->signal_fd < 0)
+		return -errno;
+	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (d->timer_fd < 0)
+		return -errno;
+	d->net_fd = net_watch_open();
+	if (d->net_fd < 0)
+		return d->net_fd;
 	if (timerfd_settime(d->timer_fd, 0, &second, NULL))
 		return -errno;
 	err = daemon_watch(d, d->signal_fd);
@@ -84,6 +90,16 @@ static int daemon_fds(struct daemon *d)
 	if (!err)
 		err = daemon_watch(d, d->net_fd);
 	return err;
+}
+
+static void daemon_fds_close(struct daemon *d)
+{
+	const int fds[] = { d->net_fd, d->timer_fd, d->signal_fd, d->epoll_fd };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 static int daemon_metrics(struct daemon *d)
@@ -234,7 +250,7 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },	    {},
 	};
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	struct daemon d = {};
+	struct daemon d = { .epoll_fd = -1, .signal_fd = -1, .timer_fd = -1, .net_fd = -1 };
 	const char *pin_dir = NULL;
 	char caps[96];
 	int check = 0, detach = 0, opt, err;
@@ -282,6 +298,7 @@ int main(int argc, char **argv)
 	}
 	if (!d.config_path)
 		d.config_path = CONFIG_PATH;
+	memory_keep_private();
 	/* Before Linux 5.11 maps are charged to this limit. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	if (detach)
@@ -300,12 +317,13 @@ int main(int argc, char **argv)
 	}
 	err = daemon_fds(&d);
 	if (err) {
-		msg("timers and sockets: %s", strerror(-err));
-		return EXIT_FAILED;
+		msg("timers and sockets: %s: nothing was changed", strerror(-err));
+		err = EXIT_FAILED;
+		goto close_fds;
 	}
 	err = dataplane_open(d.config, &d.dp);
 	if (err)
-		goto free_config;
+		goto close_fds;
 	msg_info("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
 		 mode_name(d.config->mode), d.config->pin_dir);
 	d.watchdog = sd_watchdog_enabled(0, NULL) > 0;
@@ -319,10 +337,14 @@ int main(int argc, char **argv)
 	dataplane_watch(d.dp, NULL);
 	metrics_close(d.metrics);
 	msg_info("detaching");
-	dataplane_detach(d.dp);
-	msg_info("detached: the interfaces are as they were");
+	if (dataplane_detach(d.dp))
+		err = -EIO;
+	else
+		msg_info("detached: the interfaces are as they were");
 	err = err ? EXIT_FAILED : EXIT_DONE;
+close_fds:
+	daemon_fds_close(&d);
 free_config:
-	config_free(d.config);
+	config_free(d.config); /* wipes the keys */
 	return err;
 }

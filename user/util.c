@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -134,6 +136,14 @@ const char *caps_missing(char *buf, size_t size, __u64 caps)
 		if (caps & ~have & 1ULL << names[i].bit)
 			n += snprintf(buf + n, size - n, "%s%s", n ? ", " : "", names[i].name);
 	return buf;
+}
+
+void memory_keep_private(void)
+{
+	const struct rlimit none = {};
+
+	if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0))
+		msg("core files cannot be switched off: %s: one would hold the keys of authentication", strerror(errno));
 }
 
 __u64 now_ns(void)

@@ -48,6 +48,12 @@ const char *caps_missing(char *buf, size_t size, __u64 caps);
 #define CAPS_DETACH (1ULL << CAP_BPF | 1ULL << CAP_NET_ADMIN)
 #define CAPS_RUN (CAPS_LOAD | 1ULL << CAP_NET_RAW)
 
+/*
+ * Before keys are read: this process writes no core file, and nobody without CAP_SYS_PTRACE looks into its memory, not even
+ * another process of the same user.
+ */
+void memory_keep_private(void);
+
 __u64 now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
 
 /* How old what happened at then_ns is: 0 if that never was (0), or after now_ns was read, as programs go on writing. */

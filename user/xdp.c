@@ -74,10 +74,14 @@ void xdp_remove(__u32 ifindex, __u32 stats_id)
 {
 	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex(ifindex);
 	struct xdp_program *p;
-	int err;
+	int err = libxdp_get_error(mp);
 
-	if (libxdp_get_error(mp))
+	if (err) {
+		if (err != -ENOENT && err != -ENODEV && err != -EPERM) /* none, gone, or none that we could have attached */
+			msg("interface %u: looking for our XDP program: %s: see 'xdp-loader status' and 'xdp-loader unload'", ifindex,
+			    strerror(-err));
 		return;
+	}
 	p = program_find(mp, stats_id);
 	err = p ? xdp_program__detach(p, ifindex, xdp_multiprog__attach_mode(mp), 0) : 0;
 	if (err)
@@ -223,7 +227,10 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 	struct link_stack stack;
 	int err, alone = 0;
 
-	link_stack_get(link->ifindex, &stack);
+	err = link_stack_get(link->ifindex, &stack);
+	if (err)
+		msg("%s: reading what lies below and above it: %s: it counts as a virtual link without VLANs until the next SIGHUP", i->name,
+		    strerror(-err));
 	now = mode_now(link->ifindex, stats_id, &alone);
 	if (i->xdp == CONFIG_XDP_GENERIC)
 		mode = XDP_MODE_SKB;

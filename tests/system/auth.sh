@@ -130,6 +130,32 @@ auth__key_files_that_are_refused() {
 	chmod 604 "$CASE_DIR/h1.key"
 	auth_refused "may be read by others: chmod 600"
 	chmod 600 "$CASE_DIR/h1.key"
+	chown 65534 "$CASE_DIR/h1.key"
+	auth_refused "is of user 65534, who knows the key and can change it: chown root"
+	chown 0 "$CASE_DIR/h1.key"
+	auth_keys h1 $AUTH_KEY 00000000000000000000000000000000
+	auth_refused "line 2 is all zeros, which everybody guesses"
+	auth_keys h1 $AUTH_KEY
+	mkdir "$CASE_DIR/open" "$CASE_DIR/open/shut"
+	cp -p "$CASE_DIR/h1.key" "$CASE_DIR/open/shut/key"
+	host_config h1 "auth: $CASE_DIR/open/shut/key" >"$CASE_DIR/h1.yaml"
+	chmod 777 "$CASE_DIR/open"
+	auth_refused "others may write to its directory $CASE_DIR/open, and so put another key there: chmod go-w"
+	chmod 770 "$CASE_DIR/open"
+	auth_refused "others may write to its directory $CASE_DIR/open, and so put another key there: chmod go-w"
+	# It is there all the same if a link leads there.
+	ln -s "$CASE_DIR/open/shut/key" "$CASE_DIR/link"
+	host_config h1 "auth: $CASE_DIR/link" >"$CASE_DIR/h1.yaml"
+	auth_refused "others may write to its directory $CASE_DIR/open"
+	chmod 755 "$CASE_DIR/open"
+	chown 65534 "$CASE_DIR/open/shut"
+	auth_refused "its directory $CASE_DIR/open/shut is of user 65534, who can put another key there"
+	chown 0 "$CASE_DIR/open/shut"
+	# As a secret of Kubernetes is: links, in a directory that is sticky.
+	chmod 1777 "$CASE_DIR/open"
+	daemon_start h1
+	daemon_stop h1
+	auth_config h1
 	daemon_start h1
 	auth_keys h1 bad
 	daemon_hup h1 "the configuration in force stays as it is"
@@ -205,6 +231,18 @@ auth__a_clock_that_was_never_set() {
 	governed_soon h1
 	bulk_goes_on
 	bulk_stop
+}
+
+# A daemon started by hand has no unit that forbids it: no core, and no look into its memory by who has only the same user.
+auth__no_core_holds_the_key() {
+	net_up
+	daemon_start h1
+	expect "limit of a core file" "$(awk '/^Max core file size/ { print $5, $6 }' "/proc/${DAEMON[h1]}/limits")" = "0 0"
+	setpriv --version >/dev/null 2>&1 || skip "no setpriv to look as root without CAP_SYS_PTRACE"
+	# shellcheck disable=SC2016
+	! setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace sh -c ': <"/proc/$0/mem"' "${DAEMON[h1]}" 2>/dev/null ||
+		fail "another process of the same user sees the memory"
+	cat "/proc/${DAEMON[h1]}/status" >/dev/null || fail "what is no secret is hidden"
 }
 
 # --- attacks ---

@@ -21,6 +21,8 @@ config_broken() {
 	done <<-'END'
 	auth is missing: write 'auth: /etc/sluice/key'|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];
 	auth 'key' is neither none nor a path|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: key;
+	auth: /dev/null is not a file|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: /dev/null;
+	auth: /proc/version may be read by others: chmod 600|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: /proc/version;
 	auth: /none/key: No such file or directory|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: /none/key;
 	auth: /tmp is not a file|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];auth: /tmp;
 	'colour' is no key here: write |P;I;R;colour: green;

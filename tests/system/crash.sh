@@ -231,6 +231,118 @@ crash_detach_other() {
 	state_back "$CASE_DIR/objects.txt" h1
 }
 
+# pin_number NODE NAME: of the map that is pinned.
+pin_number() { bpftool -j map show pinned "$PINS/ssys-$1/$2" | jq .id; }
+
+# Each pin alone, and all of them, is found again by what the programs that run hold: the flow does not notice.
+crash__pins_that_are_missing() {
+	local name number names lost='' objects=$CASE_DIR/objects.txt
+
+	net_up
+	state_keep h1
+	daemon_start h1 h2 sw
+	bpf_of h1 h2 sw >"$objects"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	mapfile -t names < <(cd "$PINS/ssys-h1" && ls)
+	expect "pins" ${#names[@]} -ge 18
+	for name in "${names[@]}"; do
+		[[ $name != *queue ]] || continue # links, which are made anew
+		number=$(pin_number h1 "$name")
+		daemon_kill h1
+		: >"$CASE_DIR/h1.log"
+		rm "$PINS/ssys-h1/$name"
+		daemon_start h1
+		bpf_of h1 >>"$objects"
+		if said h1 "h1/$name: is missing: the programs that run hold its map, which is pinned again"; then
+			expect "number of $name" "$(pin_number h1 "$name")" -eq "$number"
+		elif [[ $name != layout ]]; then
+			expect_said h1 "missing, with no program that runs that holds the map: $name:"
+			lost+=" $name"
+		fi
+		expect_said h1 "adopting the maps in $PINS/ssys-h1"
+		[[ -e $PINS/ssys-h1/$name ]] || fail "$name is not there again"
+		bulk_goes_on
+	done
+	# No program of a host has these; it has all that a flow needs.
+	for name in $lost; do
+		expect "what programs of a host do not hold" " credits class_queues classes pfc_ports pfc_slots trace " has " $name "
+	done
+	bulk_unharmed
+
+	for name in 'ssys-h1/*' ssys-h1; do
+		number=$(pin_number h1 flows)
+		daemon_kill h1
+		: >"$CASE_DIR/h1.log"
+		# shellcheck disable=SC2086
+		rm -r "$PINS"/$name
+		daemon_start h1
+		bpf_of h1 >>"$objects"
+		expect_said h1 "h1/control: is missing: the programs that run hold its map"
+		expect "number of flows" "$(pin_number h1 flows)" -eq "$number"
+		grows "feedback after all pins were missing" 20 flow_of h1 .feedbacks
+	done
+	bulk_unharmed
+	bulk_stop
+	sort -u -o "$objects" "$objects"
+	daemon_stop h1 h2 sw
+	state_back "$objects" h1
+}
+
+# They are found, and all that was attached is taken off.
+crash__detach_with_pins_missing() {
+	local name objects=$CASE_DIR/objects.txt
+
+	net_up
+	state_keep h1
+	for name in control ports stats tcp_cc flows '*'; do
+		daemon_start h1
+		bpf_of h1 >"$objects"
+		daemon_kill h1
+		# shellcheck disable=SC2086
+		rm "$PINS"/ssys-h1/$name
+		net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+		expect "exit status of --detach without $name" $? -eq 0
+		expect "what it says" "$(<"$CASE_DIR/detach.log")" has "is missing: "
+		leftovers_none
+		state_back "$objects" h1
+	done
+	# A daemon that lives is not taken for one that left something, though its pins are gone.
+	daemon_start h1
+	rm "$PINS"/ssys-h1/*
+	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
+	expect "exit status of --detach beside a daemon" $? -eq 1
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "another sluiced works there"
+	kill -TERM "${DAEMON[h1]}"
+	wait_for 30 "sluiced of h1 ends" daemon_gone h1
+	unset "DAEMON[h1]"
+	leftovers_none
+	state_back "$objects" h1
+}
+
+# Without CAP_SYS_ADMIN, as its unit starts it, what cannot be looked for is said, and the rest is adopted.
+crash__pins_missing_without_the_right_to_look() {
+	setpriv --version >/dev/null 2>&1 || skip "no setpriv to take CAP_SYS_ADMIN away"
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	daemon_kill h1
+	rm "$PINS/ssys-h1/trace" "$PINS/ssys-h1/peers"
+	: >"$CASE_DIR/h1.log"
+	net_exec h1 setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$BUILD/sluiced" --config "$CASE_DIR/h1.yaml" \
+		>>"$CASE_DIR/h1.log" 2>&1 9>&- &
+	DAEMON[h1]=$!
+	wait_for 60 "sluiced of h1 is ready" daemon_ready_or_gone h1 0
+	expect_said h1 "missing: peers, trace: looking for these maps among those of the programs that run takes CAP_SYS_ADMIN"
+	expect_said h1 "adopting the maps"
+	governed_soon h1
+	bulk_unharmed
+	bulk_stop
+}
+
 # There the interfaces of that number are others'.
 crash__detach_in_another_namespace_is_refused() {
 	local version

@@ -183,7 +183,7 @@ metrics__bad_clients() {
 	wait_for 10 "more clients than there may be" metrics_clients h1 17
 	for ((i = 0; i < 20; i++)); do
 		sleep 0.2
-		expect "files of sluiced" "$(find "/proc/${DAEMON[h1]}/fd" | wc -l)" -le $((fds + 20))
+		expect "files of sluiced" "$(find "/proc/${DAEMON[h1]}/fd" | wc -l)" -le $((fds + 36))
 	done
 	expect "heartbeat" "$(status_of h1 .daemon_alive)" = true
 	daemon_hup h1 reloaded
@@ -193,6 +193,45 @@ metrics__bad_clients() {
 	wait_for 20 "it is served again" metrics_of h1 >/dev/null
 	wait_for 20 "no file is left" metrics_files h1 $fds
 	bulk_stop
+}
+
+# Connections that say nothing, or half a request, or take no answer, keep nobody from being served.
+metrics__idle_clients_block_nobody() {
+	local kind request holders i fds
+
+	net_up
+	host_config h1 'metrics: {flows: 3}' >"$CASE_DIR/h1.yaml"
+	daemon_start h1
+	fds=$(find "/proc/${DAEMON[h1]}/fd" | wc -l)
+	expect "bytes without others" "$(metrics_of h1 | wc -c)" -gt 5000
+	for kind in nothing half unread; do
+		case $kind in
+		nothing) request='' ;;
+		half) request='GET /metrics HTTP/1.1\r\nHost: a\r\n' ;;
+		unread) request='GET /metrics HTTP/1.1\r\nHost: a\r\n\r\nGET /metrics HTTP/1.1\r\nHost: a\r\n\r\n' ;;
+		esac
+		# Four times thirty, who come anew whenever they are turned out.
+		holders=()
+		for ((i = 0; i < 4; i++)); do
+			# shellcheck disable=SC2016
+			net_exec h1 bash -c 'trap "" PIPE; while :; do
+					for ((i = 0; i < 30; i++)); do
+						exec {fd[i]}<>"/dev/tcp/$0" && printf "$1" >&${fd[i]}
+					done 2>/dev/null
+					sleep 0.5
+					for ((i = 0; i < 30; i++)); do exec {fd[i]}>&-; done 2>/dev/null
+				done' "${METRICS/://}" "$request" >"$CASE_DIR/holders.log" 2>&1 9>&- &
+			holders+=($!)
+		done
+		wait_for 20 "more clients than there may be, of whom each sends $kind" metrics_clients h1 33
+		for ((i = 0; i < 2; i++)); do
+			expect "bytes beside clients of whom each sends $kind" "$(metrics_of h1 | wc -c)" -gt 5000
+		done
+		kill -KILL "${holders[@]}"
+		wait "${holders[@]}" 2>/dev/null
+	done
+	expect "heartbeat" "$(status_of h1 .daemon_alive)" = true
+	wait_for 20 "no file is left" metrics_files h1 "$fds"
 }
 
 metrics_clients() { (($(net_in "$1" ss -tnH state established "dport = :${METRICS#*:}" | wc -l) >= $2)); }

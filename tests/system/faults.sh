@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Each call of the daemon to the kernel fails once (fault.c): it ends with nothing left, or all is in place, or what was
+# attached before stays; it says so; it never crashes and never hangs.
+#
+# A case takes as many calls as it can in FAULTS_SECONDS (15), of each kind one first, in an order that FAULTS_SEED gives.
+# FAULTS=all takes all of them, FAULTS='17 300' the ones of these numbers. What is not said although it failed has its reason
+# in faults.silent.
+
+# The seed of this run, which each case prints.
+FAULTS_SEED=${FAULTS_SEED:-$((RANDOM * 32768 + RANDOM))}
+
+faults_plan() { echo "$*" >"$CASE_DIR/plan"; }
+
+# faults_daemon OPTION...: h1's sluiced with the shim, at the plan.
+faults_daemon() {
+	: >"$CASE_DIR/h1.log"
+	net_exec h1 env LD_PRELOAD="$BUILD/fault.so" FAULT_PLAN="$CASE_DIR/plan" FAULT_LOG="$CASE_DIR/calls" \
+		"$BUILD/sluiced" "$@" >>"$CASE_DIR/h1.log" 2>&1 9>&- &
+	DAEMON[h1]=$!
+}
+
+# What there is of Sluice, without numbers that change with each start.
+faults_state() {
+	{
+		net_in h1 tc qdisc show | grep clsact
+		net_in h1 tc filter show dev eth0 ingress
+		net_in h1 tc filter show dev eth0 egress
+		net_in h1 ip route show
+		net_in h1 ip -6 route show
+		net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control
+		[[ ! -d $PINS/ssys-h1 ]] || ls -a "$PINS/ssys-h1"
+		grep -o 'ssys_h1' /proc/sys/net/ipv4/tcp_available_congestion_control
+	} | sed -E 's/:\[[0-9]+\]//; s/ id [0-9]+//; s/ tag [0-9a-f]+//; s/ jited//; s/ name [a-z_]+//; s/ expires [0-9]+sec//'
+}
+
+# faults_order CALLS: their numbers, of each kind one first, otherwise at random by the seed.
+faults_order() {
+	case ${FAULTS:-} in
+	'') ;;
+	all) awk '{ print $2 }' "$1"; return ;;
+	*) tr ' ' '\n' <<<"$FAULTS"; return ;;
+	esac
+	awk -v seed="$FAULTS_SEED" 'BEGIN { srand(seed) } { key = $3 " " $4 " " $5; print rand(), key, "|" $2 }' "$1" | sort |
+		awk -F'|' '{ key = $1; sub(/^[^ ]* /, "", key); print seen[key]++, NR, $2 }' | sort -n -k1,1 -k2,2 | awk '{ print $3 }'
+}
+
+# faults_each PHASE FUNCTION: calls FUNCTION for each call of CASE_DIR/calls, as long as there is time.
+faults_each() {
+	local n all end=$((SECONDS + ${FAULTS_SECONDS:-15})) done_=0
+
+	cp "$CASE_DIR/calls" "$CASE_DIR/all"
+	all=$(wc -l <"$CASE_DIR/all")
+	expect "calls of phase $1" "$all" -ge 20
+	: >"$CASE_DIR/silent"
+	for n in $(faults_order "$CASE_DIR/all"); do
+		[[ ${FAULTS:-} ]] || ((SECONDS < end)) || break
+		FAULT=$(awk -v n="$n" '$2 == n { print $1, $2, $3, $4, $5 }' "$CASE_DIR/all")
+		: >"$CASE_DIR/calls"
+		faults_plan "$1 $n"
+		"$2"
+		faults_plan none
+		((done_++))
+	done
+	echo "$1: $done_ of $all calls failed once each, in the order of FAULTS_SEED=$FAULTS_SEED" >"$CASE_DIR/says"
+	[[ ! ${FAULTS_KEEP:-} ]] || cat "$CASE_DIR/silent" "$CASE_DIR/found" >>"$FAULTS_KEEP" 2>/dev/null
+	[[ ! -s $CASE_DIR/found ]] || fail "FAULTS_SEED=$FAULTS_SEED: $(wc -l <"$CASE_DIR/found"): $(head -n 3 "$CASE_DIR/found" | tr '\n' ';')"
+}
+
+# faults_found TEXT: the others are still tried.
+faults_found() {
+	echo "$FAULT ($(tail -n 1 "$CASE_DIR/calls" 2>/dev/null | cut -d ' ' -f 3-)): $* [$(grep -a -v -F -x -f "$CASE_DIR/normal" "$CASE_DIR/h1.log" | tail -n 2 | cut -c 1-200 | tr '\n' '/')]" >>"$CASE_DIR/found"
+}
+
+# Something was said that is not said otherwise, or it is known why not.
+faults_said() {
+	local pattern
+
+	[[ -s $CASE_DIR/calls ]] || return 0 # this time it did not come so far
+	! grep -a -v -F -x -f "$CASE_DIR/normal" "$CASE_DIR/h1.log" | grep -a -q . || return 0
+	while IFS='|' read -r pattern _; do
+		# shellcheck disable=SC2053
+		[[ $pattern && $pattern != '#'* && $(cut -d ' ' -f 1,3- "$CASE_DIR/calls") == $pattern ]] && return 0
+	done <"$SYSTEM_DIR/faults.silent"
+	cut -d ' ' -f 1,3- "$CASE_DIR/calls" >>"$CASE_DIR/silent"
+	faults_found "nothing is said"
+}
+
+# The daemon is gone, within generous time; its status is STATUS.
+faults_end() {
+	local i
+
+	for ((i = 0; i < 600; i++)); do
+		daemon_gone h1 && break
+		sleep 0.05
+	done
+	if ! daemon_gone h1; then
+		faults_found "it hangs"
+		kill -KILL "${DAEMON[h1]}"
+	fi
+	wait "${DAEMON[h1]}"
+	STATUS=$?
+	unset "DAEMON[h1]"
+	((STATUS < 128)) || faults_found "it ended with status $STATUS"
+}
+
+# Ready, or gone: then its status is STATUS.
+faults_ready() {
+	local i
+
+	for ((i = 0; i < 1200; i++)); do
+		grep -q '^sluiced: ready' "$CASE_DIR/h1.log" && return 0
+		daemon_gone h1 && break
+		sleep 0.05
+	done
+	faults_end
+	return 1
+}
+
+faults_differs() { ! cmp -s "$CASE_DIR/$1" <(faults_state); }
+
+# By the shell, whatever the daemon left.
+faults_reset() {
+	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >/dev/null 2>&1
+	pins_remove
+	net_in h1 tc qdisc del dev eth0 clsact 2>/dev/null
+	net_in h1 ip route flush proto 83 2>/dev/null
+	net_in h1 bash -c "echo $FAULTS_CC >/proc/sys/net/ipv4/tcp_congestion_control"
+}
+
+# The states without Sluice and with it, and what it says when nothing fails.
+faults_up() {
+	net_up
+	host_config h1 "metrics: {listen: $CASE_DIR/m.sock}" >"$CASE_DIR/h1.yaml"
+	FAULTS_CC=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
+	faults_state >"$CASE_DIR/off"
+	faults_plan none
+	: >"$CASE_DIR/found"
+	: >"$CASE_DIR/normal"
+	faults_daemon --config "$CASE_DIR/h1.yaml"
+	faults_ready || fail "it does not start: $(tail -n 1 "$CASE_DIR/h1.log")"
+	faults_state >"$CASE_DIR/on"
+}
+
+# faults_count PHASE: the next one of these counts its calls.
+faults_count() {
+	rm -f "$CASE_DIR/calls"
+	faults_plan "$1 0"
+}
+
+faults_stop() {
+	kill -TERM "${DAEMON[h1]}"
+	faults_end
+}
+
+# --- a first start ---
+
+faults_try_start() {
+	faults_daemon --config "$CASE_DIR/h1.yaml"
+	if faults_ready; then
+		! faults_differs on || faults_said_missing
+		faults_said
+		faults_stop
+		((STATUS == 0)) || faults_found "it ended with status $STATUS after SIGTERM"
+	else
+		((STATUS)) || faults_found "it ended with 0"
+		faults_said
+	fi
+	if faults_differs off; then
+		faults_found "left: $(diff "$CASE_DIR/off" <(faults_state) | grep '^[<>]' | head -n 3 | tr '\n' ' ')"
+		faults_reset
+	fi
+}
+
+# It runs, and something is not in place.
+faults_said_missing() {
+	faults_found "half applied: $(diff "$CASE_DIR/on" <(faults_state) | grep '^[<>]' | head -n 3 | tr '\n' ' ')"
+}
+
+faults__of_a_first_start() {
+	faults_up
+	faults_stop
+	faults_count start
+	faults_daemon --config "$CASE_DIR/h1.yaml"
+	faults_ready || fail "it does not start with the shim"
+	faults_stop
+	cp "$CASE_DIR/h1.log" "$CASE_DIR/normal"
+	faults_each start faults_try_start
+}
+
+# --- a start over what a crash left ---
+
+faults_try_adopt() {
+	faults_daemon --config "$CASE_DIR/h1.yaml"
+	if faults_ready; then
+		faults_said
+		kill -KILL "${DAEMON[h1]}"
+		wait "${DAEMON[h1]}" 2>/dev/null
+		unset "DAEMON[h1]"
+	else
+		((STATUS)) || faults_found "it ended with 0"
+		faults_said
+	fi
+	if faults_differs on; then
+		faults_found "changed: $(diff "$CASE_DIR/on" <(faults_state) | grep '^[<>]' | head -n 3 | tr '\n' ' ')"
+		faults_plan none
+		faults_reset
+		faults_daemon --config "$CASE_DIR/h1.yaml"
+		faults_ready || fail "it does not start any more"
+		kill -KILL "${DAEMON[h1]}"
+		wait "${DAEMON[h1]}" 2>/dev/null
+		unset "DAEMON[h1]"
+	fi
+}
+
+faults__of_a_start_after_a_crash() {
+	faults_up
+	daemon_kill h1
+	faults_count start
+	faults_daemon --config "$CASE_DIR/h1.yaml"
+	faults_ready || fail "it does not adopt with the shim"
+	daemon_kill h1
+	cp "$CASE_DIR/h1.log" "$CASE_DIR/normal"
+	faults_each start faults_try_adopt
+	faults_reset
+}
+
+# --- a reload ---
+
+faults_reload() {
+	local before
+
+	before=$(grep -c -e '^sluiced: reload' -e 'stays as it is$' "$CASE_DIR/h1.log")
+	kill -HUP "${DAEMON[h1]}"
+	for ((i = 0; i < 600; i++)); do
+		(($(grep -c -e '^sluiced: reload' -e 'stays as it is$' "$CASE_DIR/h1.log") > before)) && return 0
+		! daemon_gone h1 || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+# To other peers and back, with the fault on the way there.
+faults_try_reload() {
+	local i
+
+	: >"$CASE_DIR/h1.log"
+	faults_config_b
+	if ! faults_reload; then
+		faults_found "it ended or hangs at a reload"
+		faults_stop
+		faults_reset
+		faults_config_a
+		faults_daemon --config "$CASE_DIR/h1.yaml"
+		faults_ready || fail "it does not start any more"
+		return
+	fi
+	if faults_differs on && faults_differs on-b && ! grep -a -v -F -x -f "$CASE_DIR/normal" "$CASE_DIR/h1.log" | grep -a -q .; then
+		faults_found "half applied and not said: $(diff "$CASE_DIR/on-b" <(faults_state) | grep '^[<>]' | head -n 3 | tr '\n' ' ')"
+	fi
+	faults_said
+	faults_plan none
+	faults_reload
+	! faults_differs on-b || faults_found "another SIGHUP does not put it right: $(diff "$CASE_DIR/on-b" <(faults_state) | grep '^[<>]' | head -n 3 | tr '\n' ' ')"
+	faults_config_a
+	faults_reload
+	! faults_differs on || faults_found "it cannot go back: $(diff "$CASE_DIR/on" <(faults_state) | grep '^[<>]' | head -n 3 | tr '\n' ' ')"
+}
+
+faults_config_a() { host_config h1 "metrics: {listen: $CASE_DIR/m.sock}" >"$CASE_DIR/h1.yaml"; }
+faults_config_b() {
+	host_config h1 'mode: dry-run' "metrics: {listen: $CASE_DIR/m.sock}" \
+		"peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 192.168.0.0/16, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+}
+
+faults__of_a_reload() {
+	local i
+
+	faults_up
+	faults_config_b
+	faults_reload
+	faults_state >"$CASE_DIR/on-b"
+	faults_config_a
+	faults_reload
+	! faults_differs on || fail "a reload does not come back to where it was"
+	: >"$CASE_DIR/h1.log"
+	faults_count reload
+	faults_config_b
+	faults_reload
+	sleep 0.2
+	cp "$CASE_DIR/h1.log" "$CASE_DIR/normal"
+	faults_plan none
+	faults_config_a
+	faults_reload
+	faults_each reload faults_try_reload
+}
+
+# --- an orderly end, and a detach of what a crash left ---
+
+# What was left is named, and can be taken off by another detach.
+faults_after_detach() {
+	faults_said
+	if faults_differs off; then
+		net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/again.log" 2>&1
+		! faults_differs off || faults_found "left: $(diff "$CASE_DIR/off" <(faults_state) | grep '^[<>]' | head -n 3 | tr '\n' ' ')"
+		faults_reset
+	fi
+}
+
+faults_try_stop() {
+	local plan
+
+	plan=$(<"$CASE_DIR/plan")
+	faults_plan none
+	faults_daemon --config "$CASE_DIR/h1.yaml"
+	faults_ready || fail "it does not start any more"
+	faults_plan "$plan"
+	faults_stop
+	faults_after_detach
+}
+
+faults__of_a_stop() {
+	faults_up
+	faults_count stop
+	faults_stop
+	cp "$CASE_DIR/h1.log" "$CASE_DIR/normal"
+	faults_each stop faults_try_stop
+}
+
+faults_try_detach() {
+	local plan
+
+	plan=$(<"$CASE_DIR/plan")
+	faults_plan none
+	faults_daemon --config "$CASE_DIR/h1.yaml"
+	faults_ready || fail "it does not start any more"
+	daemon_kill h1
+	faults_plan "$plan"
+	faults_daemon --detach --pin-dir "$PINS/ssys-h1"
+	faults_end
+	faults_after_detach
+}
+
+faults__of_a_detach() {
+	faults_up
+	daemon_kill h1
+	faults_count start
+	faults_daemon --detach --pin-dir "$PINS/ssys-h1"
+	faults_end
+	cp "$CASE_DIR/h1.log" "$CASE_DIR/normal"
+	faults_each start faults_try_detach
+}
