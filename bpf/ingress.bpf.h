@@ -550,8 +550,10 @@ SEC("xdp")
 int ingress_xdp(struct xdp_md *ctx)
 {
 	enum sluice_stat verdict;
-	int action = ingress_packet(ctx, &verdict);
+	int action;
 
+	ctx_drop_counted(ctx);
+	action = ingress_packet(ctx, &verdict);
 	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY &&
 	    verdict != STAT_RX_FEEDBACK && verdict != STAT_RX_CREDIT && verdict != STAT_RX_RATE &&
 	    verdict != STAT_RX_INT_COPY)

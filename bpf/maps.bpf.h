@@ -368,6 +368,9 @@ struct report_from {
  * Not pinned.
  */
 struct scratch_space {
+	/* egress_probe(): a clone is to leave by this interface and has not reached egress yet; 0: there is none */
+	__u32 probe_ifindex;
+	__u32 pad;
 	struct egress_head head;
 	struct intmd_space intmd;
 	struct wire_auth_text text;
@@ -390,6 +393,8 @@ struct scratch_space {
 	struct trace_feedback traced; /* what was decided by the last feedback */
 	__u8 options[64]; /* of a SYN */
 };
+
+_Static_assert(__builtin_offsetof(struct scratch_space, probe_ifindex) == 0, "tests/prog sets it");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

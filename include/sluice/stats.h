@@ -47,6 +47,7 @@
 	X(VOQ_MERGED, "voq_merged", "also: packets that went by the VOQ of all their prefix: likewise") \
 	X(VOQ_ASKED, "voq_asked", "also: packets that ask the switch of this rack for R")                \
 	X(TX_NO_QUEUE, "tx_no_queue", "also: packets without the uplink's own hop: its queue cannot be read") \
+	X(PROBE_FAILED, "probe_failed", "also: questions that could not be made of a packet, which went on without") \
 	/* egress of a switch port */                                                              \
 	X(HOP_STAMPED, "hop_stamped", "packets stamped by a switch port")                          \
 	X(HOP_OTHER, "hop_other", "packets of a switch port that carry no telemetry")              \

@@ -23,7 +23,6 @@ TestSuite(auth, .init = make, .fini = world_drop, .timeout = 120);
 TestSuite(auth_xdp, .init = make, .fini = world_drop, .timeout = 120);
 
 #define MS 1000000ULL
-#define PROBE_MARK 0x51d1ce5e
 
 #define FOR_V4_AND_V6(v6)                                                                          \
 	for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)
@@ -575,7 +574,7 @@ SinkTest(auth, probe_reply__counts_once)
 		flow_runs(v6);
 		for (i = 0; i < 2; i++) {
 			host_set(v6, HOST_B, &h);
-			r = run(EGRESS, &data, .mark = PROBE_MARK);
+			r = run(EGRESS, &data, .clone = 1);
 			r = run(HOP_MAP, &r.out);
 			world_counted((const int[]){ -1 }); /* a PROBE ends in none */
 			expect_eq(flow_get(forward(v6)).probe_seq, get64(r.out.b + at_auth(&r.out)));
@@ -616,7 +615,7 @@ SinkTest(auth, probe_reply__older_than_the_first_question)
 	struct result r;
 
 	flow_runs(0);
-	r = run(EGRESS, &data, .mark = PROBE_MARK);
+	r = run(EGRESS, &data, .clone = 1);
 	reply = frame_turned(r.out);
 	put64(reply.b + at_auth(&reply), get64(reply.b + at_auth(&reply)) - 1);
 	frame_sign(&reply, &ours[0]);

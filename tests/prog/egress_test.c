@@ -729,8 +729,6 @@ Test(egress, padding__does_not_stop_the_sink)
 
 /* --- does the peer strip? --- */
 
-#define PROBE_MARK 0x51d1ce5e /* of the copy on its second way through the program */
-
 /* A link whose near end asks, and what arrives at its far end. */
 struct asker {
 	__u32 ifindex;
@@ -1015,14 +1013,14 @@ Test(egress, probe__position_is_of_what_has_left)
 	f = flow_get(s);
 	f.tx_bytes = 0x2fffffff0;
 	flow_set(s, &f);
-	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	r = run(EGRESS, &in, .clone = 1);
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), 0xfffffff0);
 	f.tx_bytes = 3000000000ULL;
 	f.cc.rate_bps = 80000000000ULL;
 	before = clock_ns();
 	f.clock_ns = before + 50 * MS;
 	flow_set(s, &f);
-	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	r = run(EGRESS, &in, .clone = 1);
 	expect_between(get32(r.out.b + at_shim(&r.out) + 8), 2500000000U,
 		       2500000000U + (clock_ns() - before) * 10 + 10);
 }
@@ -1038,7 +1036,7 @@ Test(egress, probe_copy__is_cut_and_wrapped)
 		struct result r;
 
 		expect_counted(STAT_TX_DATA);
-		r = run(EGRESS, &in, .mark = PROBE_MARK);
+		r = run(EGRESS, &in, .clone = 1);
 		expect_verdict(r, VERDICT_PASS);
 		want = frame_probe(&in, port, seq);
 		expect_frame(&r.out, &want);
@@ -1060,7 +1058,7 @@ Test(egress, probe_copy__takes_no_echo)
 	struct result r;
 
 	echo_waits(s, 0);
-	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	r = run(EGRESS, &in, .clone = 1);
 	want = frame_probe(&in, port, seq);
 	expect_frame(&r.out, &want);
 	run(EGRESS, &in);
@@ -1081,7 +1079,7 @@ Test(egress, probe_copy__has_clean_room)
 	cr_assert(!sched_setaffinity(0, sizeof(one), &one));
 	echo_waits(s, 0);
 	run(EGRESS, &empty); /* its echo is where the room is */
-	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	r = run(EGRESS, &in, .clone = 1);
 	want = frame_probe(&in, port, flow_get(s).tx_bytes);
 	expect_frame(&r.out, &want);
 }
@@ -1092,24 +1090,41 @@ Test(egress, probe_copy__that_cannot_be_wrapped_is_dropped)
 	struct frame in = udp(.payload = 100);
 
 	fixture("a flow that is gone meanwhile");
-	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+	expect_verdict(run(EGRESS, &in, .clone = 1), VERDICT_DROP);
+	expect_counted_attached(STAT_PROBE_FAILED);
 	fixture("ARP");
 	in = frame_arp();
-	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+	expect_verdict(run(EGRESS, &in, .clone = 1), VERDICT_DROP);
+	expect_counted_attached(STAT_PROBE_FAILED);
 	fixture("a fragment");
 	in = udp(.payload = 100);
 	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
 	in = frame_with_fragment(in, 1, 0);
-	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+	expect_verdict(run(EGRESS, &in, .clone = 1), VERDICT_DROP);
+	expect_counted_attached(STAT_PROBE_FAILED);
 }
 
-Test(egress, probe_copy__of_other_marks_there_is_none)
+/* A sender sets any mark; what once told the copy is one like others. */
+Test(egress, probe_copy__is_not_told_by_a_mark)
 {
-	struct frame in = udp(.payload = 100);
+	static const __u32 marks[] = { 7, 0x51d1ce5e };
+	unsigned int i;
 
-	run(EGRESS, &in, .mark = PROBE_MARK + 1);
-	expect_counted(STAT_TX_DATA);
-	expect_eq(run(EGRESS, &in, .mark = 7).ctx.mark, 7);
+	for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		struct frame in = udp(.payload = 100);
+		struct result r;
+
+		fixture("mark %#x", marks[i]);
+		r = run(EGRESS, &in, .mark = marks[i]);
+		expect_verdict(r, VERDICT_PASS);
+		expect_counted(STAT_TX_DATA);
+		expect_eq(r.ctx.mark, marks[i]);
+		expect_eq(run(EGRESS, &in, .mark = marks[i], .clone = 1).ctx.mark, marks[i]);
+		expect_counted_attached(-1);
+		in = frame_arp();
+		expect_untouched(EGRESS, &in, STAT_TX_OTHER, .mark = marks[i]);
+	}
 }
 
 /* The question is asked in between, and the packet keeps the mark that it has. */

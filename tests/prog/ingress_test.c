@@ -806,7 +806,7 @@ SinkTest(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
 
 	fixture("a probe's position is in the flow too");
 	in = tcp(.payload = 100);
-	expect_eq(get32(run(EGRESS, &in, .mark = 0x51d1ce5e).out.b + 14 + 28 + 8), 0);
+	expect_eq(get32(run(EGRESS, &in, .clone = 1).out.b + 14 + 28 + 8), 0);
 }
 
 SinkTest(ingress, feedback__observed_only)
