@@ -455,8 +455,27 @@ failed:
 }
 
 /*
+ * Asks an address that was never heard: once a second, and of all of them together no more than the bucket has,
+ * for their addresses may be those of whoever a stranger names.
+ */
+static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+				       struct scratch_space *space)
+{
+	const __u64 *asked_ns = bpf_map_lookup_elem(&asked, &p->key.remote);
+
+	if ((asked_ns && p->now_ns <= *asked_ns + HOST_ASK_NS) || p->now_ns <= f->probe_ns + f->params.t_ns)
+		return;
+	f->probe_ns = p->now_ns;
+	if (!bucket_strangers(BUCKET_ASKS, p->now_ns))
+		stats_count(STAT_PROBE_LIMITED);
+	else if (egress_probe(ctx, space))
+		bpf_map_update_elem(&asked, &p->key.remote, &p->now_ns, BPF_ANY);
+}
+
+/*
  * The peer, if it strips. Asks where that is not known, and a peer that strips when it was not heard
- * for long: it may have lost sight of us. A flow of UDP also asks, once in a base RTT, for the feedback
+ * for long: it may have lost sight of us. SYN, SYN-ACK and RST ask nothing: who is at the other end is known by
+ * what follows them. A flow of UDP also asks, once in a base RTT, for the feedback
  * that no reply brings it; where replies bring W, which comes a little more than T apart, after two. A flow
  * whose telemetry is probes always does.
  */
@@ -468,12 +487,9 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	int ask;
 
 	if (!h) {
-		struct host fresh = {};
-
-		bpf_map_update_elem(&hosts, &p->key.remote, &fresh, BPF_NOEXIST);
-		h = bpf_map_lookup_elem(&hosts, &p->key.remote);
-		if (!h)
-			return 0;
+		if (!p->syn && !p->rst)
+			egress_ask_stranger(ctx, p, f, space);
+		return 0;
 	}
 	if (silent_ns < HOST_SILENT_NS)
 		silent_ns = HOST_SILENT_NS;
@@ -490,7 +506,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		ask = 1;
 	if (h->capable && f->telemetry == TELEMETRY_PROBE && p->payload_bytes)
 		ask = 1;
-	if (ask && p->now_ns > f->probe_ns + f->params.t_ns) {
+	if (ask && !p->syn && !p->rst && p->now_ns > f->probe_ns + f->params.t_ns) {
 		f->probe_ns = p->now_ns;
 		if (egress_probe(ctx, space)) {
 			h->asked_ns = p->now_ns;
@@ -673,7 +689,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	f->last_tx_ns = p->now_ns;
 	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
 		if (p->syn)
-			rwnd_syn_out(f, p->seq, p->payload_bytes, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
+			rwnd_syn_out(f, &p->key, p->seq, p->payload_bytes, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
 		else if (!p->rst && rwnd_is_beyond(f, p->seq + p->payload_bytes + p->fin, p->now_ns))
 			return STAT_TX_BEYOND;
 		else if (rwnd_wants_socket(f, p->now_ns)) {
@@ -692,7 +708,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	peer = egress_peer(ctx, p, f, space);
 	if (!peer) {
 		f->flags &= ~FLOW_F_TELEM;
-		return p->syn ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
+		return p->syn || p->rst ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
 	}
 	f->flags |= FLOW_F_TELEM;
 	if (p->syn || p->rst)
@@ -811,8 +827,11 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 	if (verdict != STAT_TX_DATA)
 		return verdict;
 	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (!f && p->rst)
+		return STAT_TX_HANDSHAKE;
 	if (!f) {
-		switch (flow_make(&p->key, ifindex, ctl->epoch)) {
+		switch (flow_make(&p->key, ifindex, ctl->epoch,
+				  p->syn && p->ack ? STAT_FLOW_MADE_SYNACK : STAT_FLOW_MADE_TX)) {
 		case FLOW_NO_PORT:
 			return STAT_TX_NO_PORT;
 		case FLOW_NO_PEER:

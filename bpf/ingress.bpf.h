@@ -288,7 +288,7 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 		return 0;
 	}
 	if (!f && make) {
-		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch) == FLOW_FULL)
+		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_RX) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
 		f = bpf_map_lookup_elem(&flows, &p->key);
 	}
@@ -395,13 +395,15 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	key.proto = IPPROTO_TCP;
 	syn = tcp->syn;
 	ack = tcp->ack;
+	if (syn && !ack) { /* no flow before our side has answered */
+		rwnd_offer(&key, rwnd_syn_scale(ctx, at));
+		return;
+	}
 	f = bpf_map_lookup_elem(&flows, &key);
-	if (!f && syn && flow_make(&key, ctx_ifindex(ctx), ctl->epoch) == FLOW_OK)
-		f = bpf_map_lookup_elem(&flows, &key);
 	if (!f)
 		return;
 	if (syn)
-		rwnd_syn_in(f, rwnd_syn_scale(ctx, at), ack);
+		rwnd_syn_ack_in(f, rwnd_syn_scale(ctx, at));
 	else if (f->flags & FLOW_F_TELEM)
 		rwnd_cut(ctx, f, at);
 }
@@ -537,7 +539,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		return ingress_probe(ctx, m, p);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
-		if (h && h->asked_ns && !ctl->bypass) /* asked for */
+		if (host_was_asked(&m->ip.src, h) && !ctl->bypass)
 			ingress_reply(ctx, m, p, h, ctl);
 		return CTX_DROP;
 	default:

@@ -116,7 +116,7 @@ struct flow {
 	__u8 wscale;	     /* of the windows that the remote side advertises */
 	__u8 wscale_known;
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
-	__u8 wscale_offered; /* ingress: by the last SYN */
+	__u8 pad1;
 	__u8 form;	     /* ingress: enum rx_feedback, of what its receiver told last */
 	__u8 told_hops;	     /* ingress: of its path, where the hops themselves are not told */
 	__u8 own_port;	     /* ingress: how certain it is that the last hop is its bottleneck (rx.h) */

@@ -2,6 +2,7 @@
 /*
  * bpf/egress.bpf.h: what leaves a host. The peers strip telemetry unless a test says otherwise.
  */
+#include <bpf/bpf.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -807,7 +808,7 @@ Test(egress, probe__is_the_beginning_of_the_packet)
 		{},				     /* 20 bytes of header, and nothing else */
 		{ .payload = 1 },
 		{ .payload = 1300, .options = 12 },
-		{ .flags = SYN, .options = 20 },
+		{ .flags = FIN | ACK, .options = 20 },
 		{ .tos = 0xb8 | ECT0, .may_fragment = 1, .payload = 40 },
 		{ .udp = 1 },
 		{ .udp = 1, .payload = 1 },
@@ -833,8 +834,7 @@ Test(egress, probe__is_the_beginning_of_the_packet)
 			r = run(EGRESS, &in, .ifindex = a.ifindex);
 			expect_verdict(r, VERDICT_PASS);
 			expect_frame(&r.out, &in);
-			expect_counted(s.flags & SYN ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN,
-				       STAT_PROBE_SENT);
+			expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
 			expect_probe(&a, &in, 0);
 			expect_between(clock_ns() - host_get(v6, HOST_B).asked_ns, 0, 1000 * MS);
 		}
@@ -957,19 +957,73 @@ Test(egress, probe__that_could_not_leave_asked_nobody)
 	expect_between(clock_ns() - host_get(0, HOST_B).asked_ns, 0, 1000 * MS);
 }
 
+/* When the address of this host was asked, that was never heard; 0: it was not. */
+static __u64 asked_get(int v6, enum who who)
+{
+	struct sluice_addr a = addr_of(v6, who);
+	__u64 ns = 0;
+
+	bpf_map_lookup_elem(world_map("asked"), &a, &ns);
+	return ns;
+}
+
+/* The first packet behind the handshake asks. Room for what is heard is not taken by it. */
 Test(egress, probe__asks_with_the_first_packet_to_a_new_host)
+{
+	static const __u8 quiet[] = { SYN, SYN | ACK, RST, RST | ACK };
+	struct asker a = asker_make();
+	struct peer peer = peer_usual();
+	struct frame in;
+	struct result r;
+	unsigned int i;
+
+	peer_set("192.0.2.0", 96 + 24, &peer);
+	for (i = 0; i < sizeof(quiet); i++) {
+		fixture("flags %#x", quiet[i]);
+		in = tcp(.flags = quiet[i], .to = HOST_STRANGER);
+		expect_untouched(EGRESS, &in, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+		expect_no_probe(&a);
+	}
+	in = tcp(.to = HOST_STRANGER);
+	r = run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_frame(&r.out, &in);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+	expect_probe(&a, &in, 0);
+	expect_between(clock_ns() - asked_get(0, HOST_STRANGER), 0, 60000 * MS);
+	expect_eq(host_exists(0, HOST_STRANGER), 0);
+	in = tcp(.to = HOST_STRANGER, .sport = 7);
+	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = a.ifindex);
+	expect_no_probe(&a);
+}
+
+/* Its tokens are spent up to a time that does not come; a peer that was heard is asked all the same. */
+Test(egress, probe__to_those_never_heard_are_limited)
 {
 	struct asker a = asker_make();
 	struct peer peer = peer_usual();
-	struct frame in = tcp(.flags = SYN, .to = HOST_STRANGER);
-	struct result r;
+	struct frame in = tcp(.payload = 100, .to = HOST_STRANGER), known = tcp(.payload = 100);
+	struct host silent = {};
+	__u64 spent_ns = clock_ns() + 3600000 * MS;
+	__u32 asks = 0;
 
+	peer.t_ns = 1;
 	peer_set("192.0.2.0", 96 + 24, &peer);
-	r = run(EGRESS, &in, .ifindex = a.ifindex);
-	expect_frame(&r.out, &in);
-	expect_counted(STAT_TX_HANDSHAKE, STAT_PROBE_SENT);
+	cr_assert(!bpf_map_update_elem(world_map("buckets"), &asks, &spent_ns, BPF_ANY));
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_LIMITED);
+	expect_no_probe(&a);
+	expect_eq(asked_get(0, HOST_STRANGER), 0);
+	host_set(0, HOST_B, &silent);
+	run(EGRESS, &known, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+	expect_probe(&a, &known, 0);
+	spent_ns = 0;
+	cr_assert(!bpf_map_update_elem(world_map("buckets"), &asks, &spent_ns, BPF_ANY));
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
 	expect_probe(&a, &in, 0);
-	expect_eq(host_get(0, HOST_STRANGER).capable, 0);
+	bpf_map_lookup_elem(world_map("buckets"), &asks, &spent_ns);
+	expect_between(spent_ns, 1, clock_ns());
 }
 
 Test(egress, probe__asks_a_known_peer_not_heard_for_a_second)
@@ -984,16 +1038,15 @@ Test(egress, probe__asks_a_known_peer_not_heard_for_a_second)
 	expect_counted(STAT_TX_PLAIN_ACK, STAT_PROBE_SENT);
 	expect_probe(&a, &ack, 0);
 	host_set(0, HOST_B, &h);
-	run(EGRESS, &syn, .ifindex = a.ifindex);
-	expect_counted(STAT_TX_HANDSHAKE, STAT_PROBE_SENT);
-	expect_probe(&a, &syn, 0);
-	host_set(0, HOST_B, &h);
+	expect_untouched(EGRESS, &syn, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+	expect_no_probe(&a);
 	run(EGRESS, &data, .ifindex = a.ifindex);
 	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
 	expect_probe(&a, &data, 0);
 	h.heard_ns = clock_ns();
 	host_set(0, HOST_B, &h);
-	expect_untouched(EGRESS, &syn, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+	run(EGRESS, &data, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA);
 	expect_no_probe(&a);
 }
 
@@ -1561,15 +1614,53 @@ Test(egress, flow__takes_its_peers_variant)
 Test(egress, flow__fin_and_rst_close_it)
 {
 	struct frame fin = tcp(.flags = FIN | ACK), rst = tcp(.flags = RST, .sport = 7),
-		     data = tcp(.payload = 1);
+		     data = tcp(.payload = 1), other = tcp(.payload = 1, .sport = 7);
 
 	run(EGRESS, &data);
 	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
 	run(EGRESS, &fin);
 	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+	run(EGRESS, &other);
 	run(EGRESS, &rst);
 	expect_eq(flow_get((struct ip_spec){ .sport = 7 }).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
-	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_HANDSHAKE);
+	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_DATA, STAT_TX_HANDSHAKE);
+}
+
+/* It answers whoever sends a SYN to a port where nobody listens. */
+Test(egress, flow__rst_makes_none)
+{
+	static const __u8 flags[] = { RST, RST | ACK };
+	struct asker a = asker_make();
+	unsigned int i;
+
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < sizeof(flags); i++) {
+			struct frame rst = tcp(.v6 = v6, .flags = flags[i], .to = v6 ? HOST_B : HOST_STRANGER);
+			struct peer peer = peer_usual();
+
+			fixture("IPv%d, flags %#x", v6 ? 6 : 4, flags[i]);
+			peer_set("192.0.2.0", 96 + 24, &peer);
+			expect_untouched(EGRESS, &rst, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+			expect_eq(flows_count(), 0);
+			expect_no_probe(&a);
+		}
+	}
+}
+
+Test(egress, flow__is_counted_by_what_makes_it)
+{
+	struct frame syn = tcp(.flags = SYN, .sport = 1), syn_ack = tcp(.flags = SYN | ACK, .sport = 2),
+		     data = tcp(.payload = 1, .sport = 3);
+
+	hosts_strip();
+	run(EGRESS, &syn);
+	expect_counted(STAT_TX_HANDSHAKE, STAT_FLOW_MADE_TX);
+	run(EGRESS, &syn_ack);
+	expect_counted(STAT_TX_HANDSHAKE, STAT_FLOW_MADE_SYNACK);
+	run(EGRESS, &data);
+	expect_counted(STAT_TX_DATA, STAT_FLOW_MADE_TX);
+	run(EGRESS, &data);
+	expect_counted(STAT_TX_DATA);
 }
 
 /* A connection by the same ports, in either direction, is a new one. Data alone may have been sent before. */
@@ -1582,12 +1673,13 @@ Test(egress, flow__a_syn_opens_it_again)
 	for (i = 0; i < sizeof(syns); i++) {
 		fixture("flags %#x", syns[i]);
 		syn = tcp(.flags = syns[i]);
+		run(EGRESS, &data);
 		run(EGRESS, &rst);
 		run(EGRESS, &data);
 		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
 		run(EGRESS, &syn);
 		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
-		expect_counted(STAT_TX_HANDSHAKE, STAT_TX_DATA, STAT_TX_HANDSHAKE);
+		expect_counted(STAT_TX_DATA, STAT_TX_HANDSHAKE, STAT_TX_DATA, STAT_TX_HANDSHAKE);
 	}
 }
 

@@ -4,6 +4,7 @@
  * telemetry they carry is B to A, and the flow that they have feedback for, and into whose echo slot
  * their telemetry goes, is A to B.
  */
+#include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -1017,6 +1018,26 @@ static void host_asked(int v6)
 	struct host h = { .asked_ns = clock_ns() - 60000 * MS, .unanswered_ns = 6 };
 
 	host_set(v6, HOST_B, &h);
+}
+
+/* Of an address that was never heard only that is known. */
+SinkTest(ingress, probe_reply__of_one_that_was_never_heard)
+{
+	FOR_V4_AND_V6(v6) {
+		struct sluice_addr b = addr_of(v6, HOST_B);
+		struct frame in = reply(*forward(v6));
+		__u64 asked_ns = 5;
+
+		run(sink, &in);
+		expect_counted(STAT_RX_PROBE_REPLY);
+		expect_eq(host_exists(v6, HOST_B), 0);
+		cr_assert(!bpf_map_update_elem(world_map("asked"), &b, &asked_ns, BPF_ANY));
+		run(sink, &in);
+		expect_counted(STAT_RX_PROBE_REPLY);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+		expect_eq(host_get(v6, HOST_B).asked_ns, 5);
+		cr_assert(bpf_map_lookup_elem(world_map("asked"), &b, &asked_ns));
+	}
 }
 
 SinkTest(ingress, probe_reply__shows_that_the_peer_strips)

@@ -96,7 +96,8 @@ void fixture(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * Since the last time exactly these counters moved, each by the number of times it is named. At the
- * sink INGRESS_XDP so did rx_xdp, with each that XDP counts; and flow_made, with each entry of the flow map that is new.
+ * sink INGRESS_XDP so did rx_xdp, with each that XDP counts; and flow_made, with each entry of the flow map that is new;
+ * flow_made_tx and its like count only where they are named.
  */
 #define expect_counted(...)                                                                        \
 	expect_that(world_counted((const int[]){ __VA_ARGS__, -1 }))
