@@ -16,7 +16,7 @@
  *  4. All segments of a GSO packet have one sequence. The echo counts with the first of them; the
  *     telemetry of each counts, for AUTH_REPEAT_NS.
  *  5. A flow that is new here is measured by the newest message of its host. A PROBE says that its host
- *     lives, if it is the newest of it. A PROBE_REPLY has the sequence of our PROBE: it counts once.
+ *     lives, if it is the newest of it, and is answered once: if it is the newest of its flow (ingress_takes_probe). A PROBE_REPLY has the sequence of our PROBE: it counts once.
  *
  * The races: two CPUs that get the same message at the same time both take it. Then HPCC finds the
  * second feedback not newer than the first and skips it, and the same telemetry is written twice.

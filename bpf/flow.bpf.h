@@ -17,7 +17,7 @@
  */
 #define HOST_SILENT_NS (100 * 1000 * 1000ULL)
 #define HOST_ASK_NS (1000 * 1000 * 1000ULL)
-#define HOST_TRIES 4
+#define SEQ_TRIES 4
 
 /*
  * R of Equation 1, bits/s, where it counts. 0: none. While credits have stopped HPCC is all there is. Nor does it count
@@ -303,17 +303,17 @@ static inline int host_was_asked(const struct sluice_addr *a, const struct host 
 	return h ? !!h->asked_ns : !!bpf_map_lookup_elem(&asked, a);
 }
 
-/* Takes seq if it is the newest of the host. Who loses the compare-and-swap this often is not. */
-static inline int host_takes_seq(struct host *h, __u64 seq)
+/* Makes seq the newest, if it is newer. Who loses the compare-and-swap this often is taken for older. */
+static inline int seq_takes(__u64 *newest, __u64 seq)
 {
-	__u64 newest;
+	__u64 seen;
 	int i;
 
-	for (i = 0; i < HOST_TRIES; i++) {
-		newest = *(volatile __u64 *)&h->rx_seq;
-		if (seq <= newest)
+	for (i = 0; i < SEQ_TRIES; i++) {
+		seen = *(volatile __u64 *)newest;
+		if (seq <= seen)
 			return 0;
-		if (__sync_val_compare_and_swap(&h->rx_seq, newest, seq) == newest)
+		if (__sync_val_compare_and_swap(newest, seen, seq) == seen)
 			return 1;
 	}
 	return 0;
@@ -340,7 +340,7 @@ static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64
 		if (!h)
 			return;
 	}
-	if (seq && !host_takes_seq(h, seq))
+	if (seq && !seq_takes(&h->rx_seq, seq))
 		return;
 	h->heard_ns = now_ns;
 	h->unanswered_ns = 0;

@@ -229,6 +229,43 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 	return ctx_return(ctx);
 }
 
+/*
+ * Is a PROBE answered? STAT_RX_PROBE, or the counter that says why it is not.
+ *
+ * With a key each is answered once: it is newer than the last one of its flow. That is no question of the host's newest
+ * message: the PROBEs of several flows go by several paths, and the one that comes last comes by the fullest, whose
+ * feedback counts most. So a flow that is not known gets its entry here, if the PROBE is not older than the host's newest
+ * message by more than AUTH_LATE_NS. Where there is no room for one only what is newer than that message is answered.
+ *
+ * Then there is a bucket of answers for each host, and one for all that were never heard: an answer is as large as
+ * its PROBE, and without a key it goes where somebody says.
+ */
+static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct ingress_pkt *p, struct host *h,
+							    const struct control *ctl)
+{
+	__u64 floor = auth_floor(h);
+	struct flow *f;
+
+	if (p->auth_seq) {
+		f = bpf_map_lookup_elem(&flows, &p->key);
+		if (!f && p->auth_seq > floor) {
+			flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_PROBE);
+			f = bpf_map_lookup_elem(&flows, &p->key);
+		}
+		if (f) {
+			if ((!f->asked_seq && p->auth_seq <= floor) || !seq_takes(&f->asked_seq, p->auth_seq))
+				return STAT_RX_PROBE_OLD;
+			f->last_rx_ns = p->now_ns;
+		} else if (p->auth_seq <= (h ? h->rx_seq : 0)) {
+			return STAT_RX_PROBE_OLD;
+		}
+	}
+	if (h ? bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS, BUCKET_HOST_BURST) :
+		bucket_strangers(BUCKET_ANSWERS, p->now_ns))
+		return STAT_RX_PROBE;
+	return STAT_RX_PROBE_LIMITED;
+}
+
 /* Whether the inner packet, which is sound, has payload. */
 static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
@@ -532,6 +569,9 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_PROBE;
 		if (ctl->bypass)
 			return CTX_DROP;
+		*verdict = ingress_takes_probe(ctx, p, h, ctl);
+		if (*verdict != STAT_RX_PROBE)
+			return CTX_DROP;
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		/* One after the other: one in the other, they are more than the stack holds. */
 		if (m->intmd && intmd_answer(ctx, m, !!intmd_telem(ctx, m)))
@@ -558,7 +598,7 @@ int ingress_xdp(struct xdp_md *ctx)
 	action = ingress_packet(ctx, &verdict);
 	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY &&
 	    verdict != STAT_RX_FEEDBACK && verdict != STAT_RX_CREDIT && verdict != STAT_RX_RATE &&
-	    verdict != STAT_RX_INT_COPY)
+	    verdict != STAT_RX_INT_COPY && verdict != STAT_RX_PROBE_OLD && verdict != STAT_RX_PROBE_LIMITED)
 		return XDP_PASS;
 	stats_count(verdict);
 	stats_count(STAT_RX_XDP);

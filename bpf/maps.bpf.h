@@ -71,7 +71,8 @@ struct {
 } syn_offers SEC(".maps");
 
 enum bucket_of {
-	BUCKET_ASKS, /* PROBEs to addresses that were never heard */
+	BUCKET_ASKS,	/* PROBEs to addresses that were never heard, */
+	BUCKET_ANSWERS, /*   and answers to theirs */
 	BUCKETS,
 };
 

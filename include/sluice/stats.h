@@ -141,7 +141,10 @@
 	X(FB_NO_FLOW, "fb_no_flow", "also: feedback for a flow that we do not know")               \
 	X(FB_CONTENDED, "fb_contended", "also: feedback dropped: another CPU was at this flow")          \
 	X(TRACE_LOST, "trace_lost", "also: decisions that sluicectl trace has not got: it does not keep up") \
-	X(FLOW_MADE_RX, "flow_made_rx", "also: of flow_made, by data that came with a header of ours")
+	X(FLOW_MADE_RX, "flow_made_rx", "also: of flow_made, by data that came with a header of ours") \
+	X(FLOW_MADE_PROBE, "flow_made_probe", "also: of flow_made, by a question that came with the right tag") \
+	X(RX_PROBE_OLD, "rx_probe_old", "questions dropped: answered before, or older than the last of their flow") \
+	X(RX_PROBE_LIMITED, "rx_probe_limited", "questions dropped: too many from that host, or from hosts never heard")
 
 enum sluice_stat {
 #define SLUICE_STAT_ENUM(symbol, name, help) STAT_##symbol,

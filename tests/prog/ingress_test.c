@@ -17,6 +17,7 @@ TestSuite(ingress_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_small, .init = world_make_small, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_small_xdp, .init = world_make_small, .fini = world_drop, .timeout = 60);
 
+#define BUCKET_STRANGERS 1 /* of answers */
 #define MS 1000000ULL
 #define WRAP_NS (1ULL << 24)
 
@@ -981,6 +982,42 @@ SinkTest(ingress, probe__of_other_shapes)
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_frame(&r.out, &want);
 		expect_counted(STAT_RX_PROBE, STAT_RX_PROBE);
+	}
+}
+
+/* Tokens that are spent up to a time that does not come; those of hosts never heard are others. */
+SinkTest(ingress, probe__answers_are_limited)
+{
+	const __u64 spent_ns = clock_ns() + 3600000 * MS, none_ns = 0;
+	__u32 answers = BUCKET_STRANGERS;
+
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1), in = frame_probe(&inner, 0xc777, 0);
+		struct host h = { .answers_ns = spent_ns };
+
+		host_set(v6, HOST_B, &h);
+		expect_verdict(run(sink, &in), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_LIMITED);
+		expect_eq(host_get(v6, HOST_B).capable, 0);
+		h.answers_ns = 0;
+		host_set(v6, HOST_B, &h);
+		expect_verdict(run(sink, &in), VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE);
+		expect_between(host_get(v6, HOST_B).answers_ns, 1, clock_ns());
+	}
+	FOR_V4_AND_V6(v6) {
+		struct sluice_addr b = addr_of(v6, HOST_B);
+		struct frame inner = tcp(.v6 = v6, .reply = 1), in = frame_probe(&inner, 0xc777, 0);
+
+		bpf_map_delete_elem(world_map("hosts"), &b);
+		cr_assert(!bpf_map_update_elem(world_map("buckets"), &answers, &spent_ns, BPF_ANY));
+		expect_verdict(run(sink, &in), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_LIMITED);
+		expect_eq(host_exists(v6, HOST_B), 0);
+		cr_assert(!bpf_map_update_elem(world_map("buckets"), &answers, &none_ns, BPF_ANY));
+		expect_verdict(run(sink, &in), VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
 	}
 }
 

@@ -362,7 +362,8 @@ static __u64 stat_read(__u32 which)
 /* Each flow that is made is counted by what made it; which that was is for the tests that name it. */
 static int stat_is_cause(int which)
 {
-	return which == STAT_FLOW_MADE_TX || which == STAT_FLOW_MADE_SYNACK || which == STAT_FLOW_MADE_RX;
+	return which == STAT_FLOW_MADE_TX || which == STAT_FLOW_MADE_SYNACK || which == STAT_FLOW_MADE_RX ||
+	       which == STAT_FLOW_MADE_PROBE;
 }
 
 static const char *counted_diff(const int *stats, int frames_known)
@@ -375,7 +376,8 @@ static const char *counted_diff(const int *stats, int frames_known)
 	for (; *stats >= 0; stats++)
 		want[*stats]++;
 	if (sink == INGRESS_XDP)
-		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY] +
+		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_OLD] +
+				    want[STAT_RX_PROBE_LIMITED] + want[STAT_RX_PROBE_REPLY] +
 				    want[STAT_RX_FEEDBACK] + want[STAT_RX_CREDIT] + want[STAT_RX_RATE] + want[STAT_RX_INT_COPY];
 	want[STAT_FLOW_MADE] = flows_count() - flows_known;
 	flows_known += want[STAT_FLOW_MADE];
