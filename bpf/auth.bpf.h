@@ -19,7 +19,8 @@
  *     a sequence of a wrong clock would make all right ones old for as long as it was wrong by. Not stripped, it
  *     would be lost: its sender hears us, and takes us for one who strips.
  *  6. A flow that is new here is measured by the newest message of its host. A PROBE says that its host
- *     lives, if it is the newest of it. A PROBE_REPLY has the sequence of our PROBE: it counts once.
+ *     lives, if it is the newest of it, and is answered once: if it is the newest of its flow (ingress_takes_probe).
+ *     A PROBE_REPLY has the sequence of our PROBE: it counts once.
  *
  * The races: two CPUs that get messages of a flow at the same time both compare with the same sequence. The one whose
  * compare-and-swap comes first takes its message. The other counts its own as replayed, also if it is the newer one: a

@@ -7,7 +7,9 @@
  *
  * XDP cannot bring page fragments into the linear part: a packet whose headers lie there is left to
  * tc. What XDP has stripped comes to tc as a plain packet; it takes a mark along, in the room for
- * metadata in front of the frame, that says that it has been counted.
+ * metadata in front of the frame, that says that it has been counted. No packet has metadata on a wire, but one
+ * that the other end of a veth sends by XDP_TX has what that end's program gave it: XDP takes such a mark
+ * away, and tc believes none where the sink is not at XDP.
  */
 #define CTX_COUNTED 0x51d1ce01
 #define ECN_MASK 3
@@ -121,6 +123,15 @@ static inline void ctx_set_counted(ctx_t *ctx)
 	if (meta + 1 <= (__u32 *)(long)ctx->data)
 		*meta = CTX_COUNTED;
 }
+
+/* The mark of a packet that comes with it: not ours. */
+static inline void ctx_drop_counted(ctx_t *ctx)
+{
+	__u32 *meta = (void *)(long)ctx->data_meta;
+
+	if (meta + 1 <= (__u32 *)(long)ctx->data && *meta == CTX_COUNTED)
+		*meta = 0;
+}
 #else
 typedef struct __sk_buff ctx_t;
 
@@ -178,8 +189,13 @@ static inline int ctx_return(ctx_t *ctx)
 static inline int ctx_is_counted(const ctx_t *ctx)
 {
 	const __u32 *meta = (void *)(long)ctx->data_meta;
+	__u32 ifindex = ctx->ifindex;
+	const struct port *port;
 
-	return meta + 1 <= (__u32 *)(long)ctx->data && *meta == CTX_COUNTED;
+	if (meta + 1 > (__u32 *)(long)ctx->data || *meta != CTX_COUNTED)
+		return 0;
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	return port && port->flags & PORT_F_XDP;
 }
 #endif
 

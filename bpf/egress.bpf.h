@@ -25,7 +25,6 @@
 	(BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L4_UDP |                                  \
 	 ((v6) ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV6 : BPF_F_ADJ_ROOM_ENCAP_L3_IPV4))
 
-#define EGRESS_PROBE_MARK 0x51d1ce5e /* of the clone of egress_probe(), between two lines of code */
 #define EGRESS_PROBE_L4_BYTES 20
 #define EGRESS_OWNER_NS (1000 * 1000 * 1000ULL) /* a flow belongs to the pod that sent it until it was silent for this */
 
@@ -366,43 +365,47 @@ static __attribute__((noinline)) int egress_intmd_store(struct __sk_buff *ctx, c
 
 /*
  * Sends a PROBE: asks the peer whether it strips, and the path how full it is. A clone of the packet
- * goes out by this interface and so through this program a second time, where its mark tells what it
- * is: there it is cut down to its headers and wrapped (egress_probe_wrap), which cannot be done to a
- * packet that has been wrapped. The packet itself goes on as it was. A peer without Sluice answers
- * with an ICMP error that nobody waits for. Returns whether it left.
+ * goes out by this interface and so through this program a second time: there it is cut down to its
+ * headers and wrapped (egress_probe_wrap), which cannot be done to a packet that has been wrapped. The
+ * packet itself goes on as it was. A peer without Sluice answers with an ICMP error that nobody waits
+ * for. Returns whether it left.
+ *
+ * The clone is told by what no packet can bring along. bpf_clone_redirect() runs this program for it
+ * before it returns, on this CPU with bottom halves off: clsact comes before the qdisc, so no other packet
+ * reaches this program by this interface in between. The first that does takes the note away; a clone that
+ * never gets here (no memory, a link that is down, a filter in front) leaves it, and it ends with the call.
  */
-static inline int egress_probe(struct __sk_buff *ctx)
+static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *space)
 {
-	__u32 mark = ctx->mark;
-	int err;
+	int err, missed;
 
-	ctx->mark = EGRESS_PROBE_MARK;
+	space->probe_ifindex = ctx->ifindex;
 	err = bpf_clone_redirect(ctx, ctx->ifindex, 0);
-	ctx->mark = mark;
-	if (err)
+	missed = space->probe_ifindex;
+	space->probe_ifindex = 0;
+	if (err || missed)
 		return 0;
 	stats_count(STAT_PROBE_SENT);
 	return 1;
 }
 
-/* The clone of egress_probe(). */
-static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p)
+/* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
+static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p, struct scratch_space *space)
 {
-	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
 	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer, intmd = 0;
 	struct egress_head *head;
 	struct flow *f;
 	__u32 seq;
 
-	ctx->mark = 0;
-	if (!space || !ctl || egress_parse(ctx, p) != STAT_TX_DATA)
-		return TC_ACT_SHOT;
+	space->probe_ifindex = 0;
+	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA)
+		goto failed;
 	if (ctl->auth)
 		wire_bytes += WIRE_AUTH_BYTES;
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f)
-		return TC_ACT_SHOT;
+		goto failed;
 	/*
 	 * The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP,
 	 * and of a tunnel what is in it.
@@ -433,7 +436,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p)
 		__u64 seq = auth_seq(ctl);
 
 		if (!egress_sign(head, p, sizeof(struct wire_telem), 0, seq))
-			return TC_ACT_SHOT;
+			goto failed;
 		if (!f->probe_seq)
 			f->reply_seq = seq - 1;
 		f->probe_seq = seq;
@@ -446,28 +449,47 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p)
 refused:
 	if (p->key.proto == IPPROTO_UDP)
 		f->flags |= FLOW_F_TUNNEL;
+failed:
+	stats_count(STAT_PROBE_FAILED);
 	return TC_ACT_SHOT;
 }
 
 /*
+ * Asks an address that was never heard: once a second, and of all of them together no more than the bucket has,
+ * for their addresses may be those of whoever a stranger names.
+ */
+static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+				       struct scratch_space *space)
+{
+	const __u64 *asked_ns = bpf_map_lookup_elem(&asked, &p->key.remote);
+
+	if ((asked_ns && p->now_ns <= *asked_ns + HOST_ASK_NS) || p->now_ns <= f->probe_ns + f->params.t_ns)
+		return;
+	f->probe_ns = p->now_ns;
+	if (!bucket_strangers(BUCKET_ASKS, p->now_ns))
+		stats_count(STAT_PROBE_LIMITED);
+	else if (egress_probe(ctx, space))
+		bpf_map_update_elem(&asked, &p->key.remote, &p->now_ns, BPF_ANY);
+}
+
+/*
  * The peer, if it strips. Asks where that is not known, and a peer that strips when it was not heard
- * for long: it may have lost sight of us. A flow of UDP also asks, once in a base RTT, for the feedback
+ * for long: it may have lost sight of us. SYN, SYN-ACK and RST ask nothing: who is at the other end is known by
+ * what follows them. A flow of UDP also asks, once in a base RTT, for the feedback
  * that no reply brings it; where replies bring W, which comes a little more than T apart, after two. A flow
  * whose telemetry is probes always does.
  */
-static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
+static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+				       struct scratch_space *space)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
 	__u64 silent_ns = 4 * f->params.t_ns, feedback_ns = flow_patience_ns(f);
 	int ask;
 
 	if (!h) {
-		struct host fresh = {};
-
-		bpf_map_update_elem(&hosts, &p->key.remote, &fresh, BPF_NOEXIST);
-		h = bpf_map_lookup_elem(&hosts, &p->key.remote);
-		if (!h)
-			return 0;
+		if (!p->syn && !p->rst)
+			egress_ask_stranger(ctx, p, f, space);
+		return 0;
 	}
 	if (silent_ns < HOST_SILENT_NS)
 		silent_ns = HOST_SILENT_NS;
@@ -484,9 +506,9 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		ask = 1;
 	if (h->capable && f->telemetry == TELEMETRY_PROBE && p->payload_bytes)
 		ask = 1;
-	if (ask && p->now_ns > f->probe_ns + f->params.t_ns) {
+	if (ask && !p->syn && !p->rst && p->now_ns > f->probe_ns + f->params.t_ns) {
 		f->probe_ns = p->now_ns;
-		if (egress_probe(ctx)) {
+		if (egress_probe(ctx, space)) {
 			h->asked_ns = p->now_ns;
 			/* Here only the answer to this tells that the peer is alive. */
 			if (h->capable && f->telemetry == TELEMETRY_PROBE && !h->unanswered_ns)
@@ -651,26 +673,23 @@ static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64
 
 /* Steps 3 to 5 for a flow that we have. */
 static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p,
-					   struct flow *f, const struct control *ctl)
+					   struct flow *f, const struct control *ctl, struct scratch_space *space)
 {
 	__u32 outer = egress_outer_bytes(p), wire_bytes, segment, segs, bytes, room, at;
 	__u64 limit_ns = 0;
-	struct scratch_space *space = scratch_get();
 	struct egress_head *head;
 	struct host *peer;
 	struct voq *v = 0;
 	int due, enforced;
 	__u64 seq;
 
-	if (!space)
-		return STAT_TX_ENCAP_FAILED;
 	head = &space->head;
 	if (egress_is_spoofed(ctx, f, p->now_ns))
 		return STAT_TX_SPOOFED;
 	f->last_tx_ns = p->now_ns;
 	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
 		if (p->syn)
-			rwnd_syn_out(f, p->seq, p->payload_bytes, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
+			rwnd_syn_out(f, &p->key, p->seq, p->payload_bytes, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
 		else if (!p->rst && rwnd_is_beyond(f, p->seq + p->payload_bytes + p->fin, p->now_ns))
 			return STAT_TX_BEYOND;
 		else if (rwnd_wants_socket(f, p->now_ns)) {
@@ -686,10 +705,10 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		f->flags &= ~FLOW_F_TELEM;
 		return STAT_TX_ENCAP_FAILED;
 	}
-	peer = egress_peer(ctx, p, f);
+	peer = egress_peer(ctx, p, f, space);
 	if (!peer) {
 		f->flags &= ~FLOW_F_TELEM;
-		return p->syn ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
+		return p->syn || p->rst ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
 	}
 	f->flags |= FLOW_F_TELEM;
 	if (p->syn || p->rst)
@@ -795,20 +814,24 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	return STAT_TX_DATA;
 }
 
-static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egress_pkt *p, const struct control *ctl)
+static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egress_pkt *p, const struct control *ctl,
+					     struct scratch_space *space)
 {
 	enum sluice_stat verdict;
 	__u32 ifindex = ctx->ifindex;
 	struct flow *f;
 
-	if (!ctl || ctl->bypass)
+	if (!ctl || !space || ctl->bypass)
 		return STAT_TX_BYPASS;
 	verdict = egress_parse(ctx, p);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
 	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (!f && p->rst)
+		return STAT_TX_HANDSHAKE;
 	if (!f) {
-		switch (flow_make(&p->key, ifindex, ctl->epoch)) {
+		switch (flow_make(&p->key, ifindex, ctl->epoch,
+				  p->syn && p->ack ? STAT_FLOW_MADE_SYNACK : STAT_FLOW_MADE_TX)) {
 		case FLOW_NO_PORT:
 			return STAT_TX_NO_PORT;
 		case FLOW_NO_PEER:
@@ -827,7 +850,7 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 	if (!f->params.t_ns)
 		return STAT_TX_NO_PEER;
 	p->now_ns = bpf_ktime_get_ns();
-	return egress_flow(ctx, p, f, ctl);
+	return egress_flow(ctx, p, f, ctl, space);
 }
 
 /* What the socket of the packet has sent that was not acknowledged. Returns whether that is known. */
@@ -894,14 +917,15 @@ SEC("tc")
 int egress(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
+	struct scratch_space *space = scratch_get();
 	enum sluice_stat verdict = STAT_PROBE_SENT;
 	struct egress_pkt p = {};
 	int action, paused = 0;
 
-	if (ctx->mark == EGRESS_PROBE_MARK) {
-		action = egress_probe_wrap(ctx, &p);
+	if (space && space->probe_ifindex == ctx->ifindex) {
+		action = egress_probe_wrap(ctx, &p, space);
 	} else {
-		verdict = egress_packet(ctx, &p, ctl);
+		verdict = egress_packet(ctx, &p, ctl, space);
 		stats_count(verdict);
 		/* What passes is not ours to end: the next filter, if any, has its say. */
 		action = verdict == STAT_TX_HORIZON || verdict == STAT_TX_BEYOND || verdict == STAT_TX_SPOOFED ?

@@ -5,16 +5,19 @@
  * Flows and the hosts at their other end.
  *
  *  1. A flow is made by the first packet that leaves to, or the first telemetry that arrives from, a
- *     configured peer. Its parameters come from the peer's prefix and the port's speed, and are
+ *     configured peer. An RST of ours makes none: it answers whoever sends a SYN to a port where nobody listens. Its parameters come from the peer's prefix and the port's speed, and are
  *     taken again when the configuration's epoch moves.
  *  2. Parameters and congestion state change under a try-lock: a CPU that finds it taken goes on
  *     without (a feedback less, counted). Nothing waits, and the owner never sleeps while it has it.
  *  3. A host gets telemetry only after it has shown that it strips it: it asked us (PROBE), or
  *     answered us (PROBE_REPLY), or sent telemetry itself. One that leaves data unanswered for
  *     HOST_SILENT_NS goes back to unknown, so a peer whose Sluice went away is served plainly.
+ *  4. What was heard of a host, the newest sequence above all, is kept apart from the addresses that were only asked:
+ *     a SYN or a datagram with a false source makes us send there, and so many of them push nobody out of hosts.
  */
 #define HOST_SILENT_NS (100 * 1000 * 1000ULL)
 #define HOST_ASK_NS (1000 * 1000 * 1000ULL)
+#define SEQ_TRIES 4
 
 /*
  * R of Equation 1, bits/s, where it counts. 0: none. While credits have stopped HPCC is all there is. Nor does it count
@@ -240,8 +243,8 @@ enum flow_verdict {
 	FLOW_FULL,
 };
 
-/* The flow of key, made if the remote side is a peer. */
-CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch)
+/* The flow of key, made if the remote side is a peer. cause: the counter of what makes it. */
+CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch, __u32 cause)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	struct scratch_space *space = scratch_get();
@@ -269,8 +272,10 @@ CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch
 	fresh->last_tx_ns = bpf_ktime_get_ns(); /* so that its age is known */
 	/* -EEXIST: another CPU made it meanwhile, which is as good. */
 	err = bpf_map_update_elem(&flows, &own, fresh, BPF_NOEXIST);
-	if (!err)
+	if (!err) {
 		stats_count(STAT_FLOW_MADE);
+		stats_count(cause);
+	}
 	return err == -E2BIG ? FLOW_FULL : FLOW_OK;
 }
 
@@ -292,25 +297,54 @@ static inline int host_is_peer(const struct sluice_addr *a, struct host *h, __u3
 	return 1;
 }
 
+/* Was a asked at any time? h: as above. */
+static inline int host_was_asked(const struct sluice_addr *a, const struct host *h)
+{
+	return h ? !!h->asked_ns : !!bpf_map_lookup_elem(&asked, a);
+}
+
+/* Makes seq the newest, if it is newer. Who loses the compare-and-swap this often is taken for older. */
+static inline int seq_takes(__u64 *newest, __u64 seq)
+{
+	__u64 seen;
+	int i;
+
+	for (i = 0; i < SEQ_TRIES; i++) {
+		seen = *(volatile __u64 *)newest;
+		if (seq <= seen)
+			return 0;
+		if (__sync_val_compare_and_swap(newest, seen, seq) == seen)
+			return 1;
+	}
+	return 0;
+}
+
 /*
  * A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. seq: of an
  * authenticated message, which tells nothing if it is not the newest; otherwise 0.
  */
 static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64 now_ns, __u64 seq)
 {
-	if (h) {
-		if (seq && seq <= h->rx_seq)
-			return;
-		if (seq)
-			h->rx_seq = seq;
-		h->heard_ns = now_ns;
-		h->unanswered_ns = 0;
-		h->capable = 1;
-	} else {
+	if (!h) {
 		struct host fresh = { .heard_ns = now_ns, .capable = 1, .rx_seq = seq };
+		const __u64 *asked_ns = bpf_map_lookup_elem(&asked, a);
 
-		bpf_map_update_elem(&hosts, a, &fresh, BPF_NOEXIST);
+		if (asked_ns)
+			fresh.asked_ns = *asked_ns;
+		if (bpf_map_update_elem(&hosts, a, &fresh, BPF_NOEXIST) != -EEXIST) {
+			if (asked_ns)
+				bpf_map_delete_elem(&asked, a);
+			return;
+		}
+		h = bpf_map_lookup_elem(&hosts, a); /* another CPU has made it meanwhile */
+		if (!h)
+			return;
 	}
+	if (seq && !seq_takes(&h->rx_seq, seq))
+		return;
+	h->heard_ns = now_ns;
+	h->unanswered_ns = 0;
+	h->capable = 1;
 }
 
 #endif

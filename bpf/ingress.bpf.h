@@ -238,6 +238,43 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 	return ctx_return(ctx);
 }
 
+/*
+ * Is a PROBE answered? STAT_RX_PROBE, or the counter that says why it is not.
+ *
+ * With a key each is answered once: it is newer than the last one of its flow. That is no question of the host's newest
+ * message: the PROBEs of several flows go by several paths, and the one that comes last comes by the fullest, whose
+ * feedback counts most. So a flow that is not known gets its entry here, if the PROBE is not older than the host's newest
+ * message by more than AUTH_LATE_NS. Where there is no room for one only what is newer than that message is answered.
+ *
+ * Then there is a bucket of answers for each host, and one for all that were never heard: an answer is as large as
+ * its PROBE, and without a key it goes where somebody says.
+ */
+static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct ingress_pkt *p, struct host *h,
+							    const struct control *ctl)
+{
+	__u64 floor = auth_floor(h);
+	struct flow *f;
+
+	if (p->auth_seq) {
+		f = bpf_map_lookup_elem(&flows, &p->key);
+		if (!f && p->auth_seq > floor) {
+			flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_PROBE);
+			f = bpf_map_lookup_elem(&flows, &p->key);
+		}
+		if (f) {
+			if ((!f->asked_seq && p->auth_seq <= floor) || !seq_takes(&f->asked_seq, p->auth_seq))
+				return STAT_RX_PROBE_OLD;
+			f->last_rx_ns = p->now_ns;
+		} else if (p->auth_seq <= (h ? h->rx_seq : 0)) {
+			return STAT_RX_PROBE_OLD;
+		}
+	}
+	if (h ? bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS, BUCKET_HOST_BURST) :
+		bucket_strangers(BUCKET_ANSWERS, p->now_ns))
+		return STAT_RX_PROBE;
+	return STAT_RX_PROBE_LIMITED;
+}
+
 /* Whether the inner packet, which is sound, has payload. */
 static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
@@ -297,7 +334,7 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 		return 0;
 	}
 	if (!f && make) {
-		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch) == FLOW_FULL)
+		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_RX) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
 		f = bpf_map_lookup_elem(&flows, &p->key);
 	}
@@ -404,13 +441,15 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	key.proto = IPPROTO_TCP;
 	syn = tcp->syn;
 	ack = tcp->ack;
+	if (syn && !ack) { /* no flow before our side has answered */
+		rwnd_offer(&key, rwnd_syn_scale(ctx, at));
+		return;
+	}
 	f = bpf_map_lookup_elem(&flows, &key);
-	if (!f && syn && flow_make(&key, ctx_ifindex(ctx), ctl->epoch) == FLOW_OK)
-		f = bpf_map_lookup_elem(&flows, &key);
 	if (!f)
 		return;
 	if (syn)
-		rwnd_syn_in(f, rwnd_syn_scale(ctx, at), ack);
+		rwnd_syn_ack_in(f, rwnd_syn_scale(ctx, at));
 	else if (f->flags & FLOW_F_TELEM)
 		rwnd_cut(ctx, f, at);
 }
@@ -540,6 +579,9 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_PROBE;
 		if (p->deaf)
 			return CTX_DROP;
+		*verdict = ingress_takes_probe(ctx, p, h, ctl);
+		if (*verdict != STAT_RX_PROBE)
+			return CTX_DROP;
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
 		/* One after the other: one in the other, they are more than the stack holds. */
 		if (m->intmd && intmd_answer(ctx, m, !!intmd_telem(ctx, m)))
@@ -547,7 +589,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		return ingress_probe(ctx, m, p);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
-		if (h && h->asked_ns && !p->deaf) /* asked for */
+		if (host_was_asked(&m->ip.src, h) && !p->deaf)
 			ingress_reply(ctx, m, p, h, ctl);
 		return CTX_DROP;
 	default:
@@ -560,11 +602,13 @@ SEC("xdp")
 int ingress_xdp(struct xdp_md *ctx)
 {
 	enum sluice_stat verdict;
-	int action = ingress_packet(ctx, &verdict);
+	int action;
 
+	ctx_drop_counted(ctx);
+	action = ingress_packet(ctx, &verdict);
 	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY &&
 	    verdict != STAT_RX_FEEDBACK && verdict != STAT_RX_CREDIT && verdict != STAT_RX_RATE &&
-	    verdict != STAT_RX_INT_COPY)
+	    verdict != STAT_RX_INT_COPY && verdict != STAT_RX_PROBE_OLD && verdict != STAT_RX_PROBE_LIMITED)
 		return XDP_PASS;
 	stats_count(verdict);
 	stats_count(STAT_RX_XDP);

@@ -34,7 +34,8 @@ struct {
 } rx_states SEC(".maps");
 
 /*
- * writer: egress and ingress; reader: the same, tcp_cc, sluicectl
+ * The hosts that were heard: where there is a key, those that have it. Nobody else takes room here.
+ * writer: ingress creates, egress and ingress each their own fields (abi.h); reader: the same, tcp_cc, sluicectl
  * life:   least recently used goes first; full: never (LRU). A lost entry is asked for again
  */
 struct {
@@ -43,6 +44,45 @@ struct {
 	__type(key, struct sluice_addr);
 	__type(value, struct host);
 } hosts SEC(".maps");
+
+/*
+ * When addresses that were never heard were asked last (CLOCK_MONOTONIC): whoever sends to us can have us ask there.
+ * writer: egress; ingress removes what is heard; reader: egress, ingress
+ * life:   least recently used goes first; full: never (LRU). What is lost may be asked again within the second
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct sluice_addr);
+	__type(value, __u64);
+} asked SEC(".maps");
+
+/*
+ * The window scale that the last SYN of a peer offers, as rwnd_syn_scale() says it, until our side answers; keyed
+ * like flows. writer: ingress; reader: egress, with a SYN-ACK
+ * life:   least recently used goes first; not pinned. full: never (LRU). The scale of a connection whose SYN is
+ *         lost here is looked up in its socket
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct flow_key);
+	__type(value, __u32);
+} syn_offers SEC(".maps");
+
+enum bucket_of {
+	BUCKET_ASKS,	/* PROBEs to addresses that were never heard, */
+	BUCKET_ANSWERS, /*   and answers to theirs */
+	BUCKETS,
+};
+
+/* State of bucket_spend(). writer and reader: egress and ingress; life: the programs'; not pinned. full: never */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BUCKETS);
+	__type(key, __u32);
+	__type(value, __u64);
+} buckets SEC(".maps");
 
 /*
  * writer: daemon, from the configuration; reader: egress and ingress, when a flow is made
@@ -369,6 +409,9 @@ struct report_from {
  * Not pinned.
  */
 struct scratch_space {
+	/* egress_probe(): a clone is to leave by this interface and has not reached egress yet; 0: there is none */
+	__u32 probe_ifindex;
+	__u32 pad;
 	struct egress_head head;
 	struct intmd_space intmd;
 	struct wire_auth_text text;
@@ -391,6 +434,8 @@ struct scratch_space {
 	struct trace_feedback traced; /* what was decided by the last feedback */
 	__u8 options[64]; /* of a SYN */
 };
+
+_Static_assert(__builtin_offsetof(struct scratch_space, probe_ifindex) == 0, "tests/prog sets it");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -90,40 +90,54 @@ CORE_GLOBAL __u32 rwnd_syn_scale(struct __sk_buff *ctx, __u32 l4_offset)
 	return o.scale;
 }
 
-/*
- * A SYN or SYN-ACK from the remote side. Scaling is in force only where both sides offer it. Neither is
- * believed by itself, for anybody can send one: a SYN counts when our side answers it, and an answer
- * when our side has asked.
- */
-static inline void rwnd_syn_in(struct flow *f, __u32 scale, int ack)
+static inline __u8 rwnd_scale(__u32 offered)
 {
-	if (scale == RWND_NO_OPTION)
-		scale = 0;
-	if (scale > RWND_WSCALE_MAX) /* RFC 7323, 2.3 */
-		scale = RWND_WSCALE_MAX;
-	if (!ack) {
-		f->wscale_offered = scale;
-	} else if (f->wscale & RWND_ASKED) {
-		f->wscale = f->wscale & RWND_NOT_OFFERED ? 0 : scale;
-		f->wscale_known = 1;
-	}
+	if (offered == RWND_NO_OPTION)
+		return 0;
+	return offered > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : offered; /* RFC 7323, 2.3 */
+}
+
+/*
+ * A SYN from the remote side. Scaling is in force only where both sides offer it. Anybody can send a SYN: what it
+ * offers counts when our side answers it, and until then takes no more room than this.
+ */
+static inline void rwnd_offer(const struct flow_key *key, __u32 scale)
+{
+	struct peer_key pk = { .prefixlen = 128, .addr = key->remote };
+
+	if (bpf_map_lookup_elem(&peers, &pk))
+		bpf_map_update_elem(&syn_offers, key, &scale, BPF_ANY);
+}
+
+/* A SYN-ACK from there, which counts when our side has asked. */
+static inline void rwnd_syn_ack_in(struct flow *f, __u32 scale)
+{
+	if (!(f->wscale & RWND_ASKED))
+		return;
+	f->wscale = f->wscale & RWND_NOT_OFFERED ? 0 : rwnd_scale(scale);
+	f->wscale_known = 1;
 }
 
 /*
  * A SYN or SYN-ACK of the local side with this TCP sequence and payload: a new connection, whatever
- * these ports were before.
+ * these ports were before. Inlined: it has more arguments than a function of its own may have.
  */
-static inline void rwnd_syn_out(struct flow *f, __u32 seq, __u32 payload_bytes, __u32 scale, int ack)
+static __always_inline void rwnd_syn_out(struct flow *f, const struct flow_key *key, __u32 seq, __u32 payload_bytes,
+					 __u32 scale, int ack)
 {
+	const __u32 *offer = ack ? bpf_map_lookup_elem(&syn_offers, key) : 0;
+
 	f->own_cc = 0;
 	f->edge_ns = 0;
 	f->snd_una = seq + 1;
 	f->seq_end = seq + 1 + payload_bytes;
 	f->grant_max = RWND_SYN_BYTES_MAX;
 	f->seq_known = FLOW_SEQ_UNA;
-	f->wscale_known = ack;
-	if (ack)
-		f->wscale = scale == RWND_NO_OPTION ? 0 : f->wscale_offered;
+	f->wscale_known = !!offer;
+	if (offer)
+		f->wscale = scale == RWND_NO_OPTION ? 0 : rwnd_scale(*offer);
+	else if (ack)
+		f->wscale = 0;
 	else
 		f->wscale = RWND_ASKED | (scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
 }

@@ -18,6 +18,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "sluice/abi.h"
+#include "sluice/bucket.h"
 #include "sluice/hpcc.h"
 #include "sluice/intmd.h"
 #include "sluice/pacer.h"
@@ -39,6 +40,7 @@ const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 const volatile __u8 qdisc_kfuncs = 0;
 
 #include "maps.bpf.h"
+#include "bucket.bpf.h"
 #include "ctx.bpf.h"
 #include "parse.bpf.h"
 #include "class.bpf.h"

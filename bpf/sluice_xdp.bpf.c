@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "sluice/abi.h"
+#include "sluice/bucket.h"
 #include "sluice/hpcc.h"
 #include "sluice/intmd.h"
 #include "sluice/seq.h"
@@ -18,11 +19,13 @@
 
 #define EINVAL 22
 #define E2BIG 7
+#define EEXIST 17
 
 /* Configuration that is fixed while the program is loaded. */
 const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 
 #include "maps.bpf.h"
+#include "bucket.bpf.h"
 #include "ctx.bpf.h"
 #include "parse.bpf.h"
 #include "intmd.bpf.h"

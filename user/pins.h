@@ -5,7 +5,7 @@
 #include "util.h"
 
 #define PINS(X)                                                                                    \
-	X(flows) X(hosts) X(peers) X(ports) X(pods) X(classes) X(class_queues) X(stats) X(control) \
+	X(flows) X(hosts) X(asked) X(peers) X(ports) X(pods) X(classes) X(class_queues) X(stats) X(control) \
 	X(voqs) X(arrival_slots) X(arrivals) X(credits) X(pfc_ports) X(pfc_slots) X(trace)
 
 #define PINS_ONE(name) +1

@@ -116,7 +116,7 @@ struct flow {
 	__u8 wscale;	     /* of the windows that the remote side advertises */
 	__u8 wscale_known;
 	__u8 own_cc;	     /* tcp_cc: the socket itself obeys W */
-	__u8 wscale_offered; /* ingress: by the last SYN */
+	__u8 pad1;
 	__u8 form;	     /* ingress: enum rx_feedback, of what its receiver told last */
 	__u8 told_hops;	     /* ingress: of its path, where the hops themselves are not told */
 	__u8 own_port;	     /* ingress: how certain it is that the last hop is its bottleneck (rx.h) */
@@ -144,6 +144,7 @@ struct flow {
 	__u64 echo_seq;	     /* ingress: newest of which the echo was taken */
 	__u64 probe_seq;     /* egress: of the last PROBE */
 	__u64 reply_seq;     /* ingress: newest PROBE that was answered, and egress before the first */
+	__u64 asked_seq;     /* ingress, compare-and-swap: newest PROBE that came of the reverse flow */
 	struct hpcc_params params;
 	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
 	struct flow_echo echo;
@@ -185,7 +186,8 @@ struct host {
 	__u64 asked_ns;	     /* egress: last question */
 	__u32 capable;	     /* it strips telemetry */
 	__u32 epoch;	     /* in which it was seen to lie in a peer's prefix */
-	__u64 rx_seq;	     /* ingress: newest sequence of an authenticated message from it */
+	__u64 rx_seq;	     /* ingress, compare-and-swap: newest sequence of an authenticated message from it */
+	__u64 answers_ns;    /* likewise: the tokens of PROBEs from it that were answered (bucket.h) */
 };
 
 /* The keys: the first signs, each is believed. The daemon writes a slot that is not in use (control). */
@@ -580,7 +582,7 @@ _Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 192, "cc");
-_Static_assert(sizeof(struct flow) == 688, "flow");
+_Static_assert(sizeof(struct flow) == 696, "flow");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
 _Static_assert(sizeof(struct peer) == 112, "peer");
 _Static_assert(sizeof(struct voq_key) == 20, "hashed as a whole: no padding");

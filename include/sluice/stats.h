@@ -11,7 +11,7 @@
 	/* egress of a host */                                                                     \
 	X(TX_DATA, "tx_data", "packets sent with a header of ours: with payload, or an echo")      \
 	X(TX_PLAIN_ACK, "tx_plain_ack", "packets without payload and with nothing to echo")        \
-	X(TX_HANDSHAKE, "tx_handshake", "SYN packets, always sent as they are")                    \
+	X(TX_HANDSHAKE, "tx_handshake", "SYN and RST packets, always sent as they are")            \
 	X(TX_OWN, "tx_own", "Sluice's own messages, never instrumented")                           \
 	X(TX_OTHER, "tx_other", "packets that are neither TCP nor UDP over IPv4 or IPv6 to one host") \
 	X(TX_UDP_GSO, "tx_udp_gso", "GSO packets of UDP: paced, without telemetry of their own")    \
@@ -47,6 +47,10 @@
 	X(VOQ_MERGED, "voq_merged", "also: packets that went by the VOQ of all their prefix: likewise") \
 	X(VOQ_ASKED, "voq_asked", "also: packets that ask the switch of this rack for R")                \
 	X(TX_NO_QUEUE, "tx_no_queue", "also: packets without the uplink's own hop: its queue cannot be read") \
+	X(PROBE_FAILED, "probe_failed", "also: questions that could not be made of a packet, which went on without") \
+	X(PROBE_LIMITED, "probe_limited", "also: questions not asked: too many addresses that were never heard") \
+	X(FLOW_MADE_TX, "flow_made_tx", "also: of flow_made, by a packet of ours, but for SYN-ACKs")  \
+	X(FLOW_MADE_SYNACK, "flow_made_synack", "also: of flow_made, by a SYN-ACK of ours: somebody connects to us") \
 	/* egress of a switch port */                                                              \
 	X(HOP_STAMPED, "hop_stamped", "packets stamped by a switch port")                          \
 	X(HOP_OTHER, "hop_other", "packets of a switch port that carry no telemetry")              \
@@ -137,7 +141,11 @@
 	X(ARRIVAL_LOST, "arrival_lost", "also: likewise, but lost: the daemon does not keep up, or is away") \
 	X(FB_NO_FLOW, "fb_no_flow", "also: feedback for a flow that we do not know")               \
 	X(FB_CONTENDED, "fb_contended", "also: feedback dropped: another CPU was at this flow")          \
-	X(TRACE_LOST, "trace_lost", "also: decisions that sluicectl trace has not got: it does not keep up")
+	X(TRACE_LOST, "trace_lost", "also: decisions that sluicectl trace has not got: it does not keep up") \
+	X(FLOW_MADE_RX, "flow_made_rx", "also: of flow_made, by data that came with a header of ours") \
+	X(FLOW_MADE_PROBE, "flow_made_probe", "also: of flow_made, by a question that came with the right tag") \
+	X(RX_PROBE_OLD, "rx_probe_old", "questions dropped: answered before, or older than the last of their flow") \
+	X(RX_PROBE_LIMITED, "rx_probe_limited", "questions dropped: too many from that host, or from hosts never heard")
 
 enum sluice_stat {
 #define SLUICE_STAT_ENUM(symbol, name, help) STAT_##symbol,

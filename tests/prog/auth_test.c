@@ -23,7 +23,6 @@ TestSuite(auth, .init = make, .fini = world_drop, .timeout = 120);
 TestSuite(auth_xdp, .init = make, .fini = world_drop, .timeout = 120);
 
 #define MS 1000000ULL
-#define PROBE_MARK 0x51d1ce5e
 
 #define FOR_V4_AND_V6(v6)                                                                          \
 	for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)
@@ -612,10 +611,52 @@ SinkTest(auth, probe__is_answered_with_a_tag_of_its_own)
 		fixture("IPv%d, said again", v6 ? 6 : 4);
 		h.rx_seq = 1000;
 		host_set(v6, HOST_B, &h);
-		run(sink, &in);
+		r = run(sink, &in);
+		expect_verdict(r, VERDICT_DROP);
 		expect_eq(host_get(v6, HOST_B).capable, 0);
+		expect_counted(STAT_RX_PROBE_OLD);
+	}
+}
+
+/* PROBEs of two flows that overtake each other are answered both, each once; what is a second older is not. */
+SinkTest(auth, probe__is_answered_once)
+{
+	const __u64 now = 100 * NSEC_PER_SEC;
+
+	FOR_V4_AND_V6(v6) {
+		struct frame data = tcp(.v6 = v6, .reply = 1, .sport = 7), first, late, stale;
+		struct host known = { .capable = 1, .rx_seq = now };
+
+		host_set(v6, HOST_B, &known);
+		first = probe_of_b(v6, &ours[0], now + 2);
+		late = wrap(&data, .msg = 2, .room = 5, .key = &ours[0], .auth_seq = now + 1);
+		data = tcp(.v6 = v6, .reply = 1, .sport = 8);
+		stale = wrap(&data, .msg = 2, .room = 5, .key = &ours[0], .auth_seq = now + 2 - NSEC_PER_SEC);
+		expect_verdict(run(sink, &first), VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE, STAT_FLOW_MADE_PROBE);
+		expect_verdict(run(sink, &late), VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE, STAT_FLOW_MADE_PROBE);
+		expect_eq(host_get(v6, HOST_B).rx_seq, now + 2);
+		expect_verdict(run(sink, &first), VERDICT_DROP);
+		expect_verdict(run(sink, &late), VERDICT_DROP);
+		expect_verdict(run(sink, &stale), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_OLD, STAT_RX_PROBE_OLD, STAT_RX_PROBE_OLD);
+		first = probe_of_b(v6, &ours[0], now + 3);
+		expect_verdict(run(sink, &first), VERDICT_REDIRECT);
 		expect_counted(STAT_RX_PROBE);
 	}
+}
+
+/* Before its first PROBE a flow that is known is measured by its host, too. */
+SinkTest(auth, probe__of_a_known_flow_from_long_ago)
+{
+	struct frame in = probe_of_b(0, &ours[0], 1000);
+	struct host known = { .capable = 1, .rx_seq = 100 * NSEC_PER_SEC };
+
+	flow_runs(0);
+	host_set(0, HOST_B, &known);
+	expect_verdict(run(sink, &in), VERDICT_DROP);
+	expect_counted(STAT_RX_PROBE_OLD);
 }
 
 SinkTest(auth, probe__wrong_or_missing_tag_is_not_answered)
@@ -679,7 +720,7 @@ SinkTest(auth, probe_reply__counts_once)
 		flow_runs(v6);
 		for (i = 0; i < 2; i++) {
 			host_set(v6, HOST_B, &h);
-			r = run(EGRESS, &data, .mark = PROBE_MARK);
+			r = run(EGRESS, &data, .clone = 1);
 			r = run(HOP_MAP, &r.out);
 			world_counted((const int[]){ -1 }); /* a PROBE ends in none */
 			expect_eq(flow_get(forward(v6)).probe_seq, get64(r.out.b + at_auth(&r.out)));
@@ -742,7 +783,7 @@ SinkTest(auth, probe_reply__older_than_the_first_question)
 	struct result r;
 
 	flow_runs(0);
-	r = run(EGRESS, &data, .mark = PROBE_MARK);
+	r = run(EGRESS, &data, .clone = 1);
 	reply = frame_turned(r.out);
 	put64(reply.b + at_auth(&reply), get64(reply.b + at_auth(&reply)) - 1);
 	frame_sign(&reply, &ours[0]);

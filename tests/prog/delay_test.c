@@ -8,7 +8,6 @@
 #include "world.h"
 
 #define MS 1000000ULL
-#define PROBE_MARK 0x51d1ce5e
 #define AGE_NS 1024ULL
 
 /* Peers with whom delay decides where nothing is stamped; fq, and departure times. */
@@ -202,11 +201,11 @@ Test(delay, timed__one_probe)
 
 	leaves(datagram);
 	before = clock_ns();
-	run(EGRESS, &in, .mark = PROBE_MARK);
+	run(EGRESS, &in, .clone = 1);
 	first = flow_get(datagram).probed;
 	expect_between((__u32)first - (__u32)before, 0, clock_ns() - before);
 	expect_eq(first >> 32, flow_get(datagram).tx_bytes);
-	run(EGRESS, &in, .mark = PROBE_MARK);
+	run(EGRESS, &in, .clone = 1);
 	expect_eq(flow_get(datagram).probed, first);
 }
 

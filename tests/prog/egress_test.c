@@ -2,6 +2,7 @@
 /*
  * bpf/egress.bpf.h: what leaves a host. The peers strip telemetry unless a test says otherwise.
  */
+#include <bpf/bpf.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -729,8 +730,6 @@ Test(egress, padding__does_not_stop_the_sink)
 
 /* --- does the peer strip? --- */
 
-#define PROBE_MARK 0x51d1ce5e /* of the copy on its second way through the program */
-
 /* A link whose near end asks, and what arrives at its far end. */
 struct asker {
 	__u32 ifindex;
@@ -809,7 +808,7 @@ Test(egress, probe__is_the_beginning_of_the_packet)
 		{},				     /* 20 bytes of header, and nothing else */
 		{ .payload = 1 },
 		{ .payload = 1300, .options = 12 },
-		{ .flags = SYN, .options = 20 },
+		{ .flags = FIN | ACK, .options = 20 },
 		{ .tos = 0xb8 | ECT0, .may_fragment = 1, .payload = 40 },
 		{ .udp = 1 },
 		{ .udp = 1, .payload = 1 },
@@ -835,8 +834,7 @@ Test(egress, probe__is_the_beginning_of_the_packet)
 			r = run(EGRESS, &in, .ifindex = a.ifindex);
 			expect_verdict(r, VERDICT_PASS);
 			expect_frame(&r.out, &in);
-			expect_counted(s.flags & SYN ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN,
-				       STAT_PROBE_SENT);
+			expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
 			expect_probe(&a, &in, 0);
 			expect_between(clock_ns() - host_get(v6, HOST_B).asked_ns, 0, 1000 * MS);
 		}
@@ -959,19 +957,73 @@ Test(egress, probe__that_could_not_leave_asked_nobody)
 	expect_between(clock_ns() - host_get(0, HOST_B).asked_ns, 0, 1000 * MS);
 }
 
+/* When the address of this host was asked, that was never heard; 0: it was not. */
+static __u64 asked_get(int v6, enum who who)
+{
+	struct sluice_addr a = addr_of(v6, who);
+	__u64 ns = 0;
+
+	bpf_map_lookup_elem(world_map("asked"), &a, &ns);
+	return ns;
+}
+
+/* The first packet behind the handshake asks. Room for what is heard is not taken by it. */
 Test(egress, probe__asks_with_the_first_packet_to_a_new_host)
+{
+	static const __u8 quiet[] = { SYN, SYN | ACK, RST, RST | ACK };
+	struct asker a = asker_make();
+	struct peer peer = peer_usual();
+	struct frame in;
+	struct result r;
+	unsigned int i;
+
+	peer_set("192.0.2.0", 96 + 24, &peer);
+	for (i = 0; i < sizeof(quiet); i++) {
+		fixture("flags %#x", quiet[i]);
+		in = tcp(.flags = quiet[i], .to = HOST_STRANGER);
+		expect_untouched(EGRESS, &in, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+		expect_no_probe(&a);
+	}
+	in = tcp(.to = HOST_STRANGER);
+	r = run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_frame(&r.out, &in);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+	expect_probe(&a, &in, 0);
+	expect_between(clock_ns() - asked_get(0, HOST_STRANGER), 0, 60000 * MS);
+	expect_eq(host_exists(0, HOST_STRANGER), 0);
+	in = tcp(.to = HOST_STRANGER, .sport = 7);
+	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = a.ifindex);
+	expect_no_probe(&a);
+}
+
+/* Its tokens are spent up to a time that does not come; a peer that was heard is asked all the same. */
+Test(egress, probe__to_those_never_heard_are_limited)
 {
 	struct asker a = asker_make();
 	struct peer peer = peer_usual();
-	struct frame in = tcp(.flags = SYN, .to = HOST_STRANGER);
-	struct result r;
+	struct frame in = tcp(.payload = 100, .to = HOST_STRANGER), known = tcp(.payload = 100);
+	struct host silent = {};
+	__u64 spent_ns = clock_ns() + 3600000 * MS;
+	__u32 asks = 0;
 
+	peer.t_ns = 1;
 	peer_set("192.0.2.0", 96 + 24, &peer);
-	r = run(EGRESS, &in, .ifindex = a.ifindex);
-	expect_frame(&r.out, &in);
-	expect_counted(STAT_TX_HANDSHAKE, STAT_PROBE_SENT);
+	cr_assert(!bpf_map_update_elem(world_map("buckets"), &asks, &spent_ns, BPF_ANY));
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_LIMITED);
+	expect_no_probe(&a);
+	expect_eq(asked_get(0, HOST_STRANGER), 0);
+	host_set(0, HOST_B, &silent);
+	run(EGRESS, &known, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+	expect_probe(&a, &known, 0);
+	spent_ns = 0;
+	cr_assert(!bpf_map_update_elem(world_map("buckets"), &asks, &spent_ns, BPF_ANY));
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
 	expect_probe(&a, &in, 0);
-	expect_eq(host_get(0, HOST_STRANGER).capable, 0);
+	bpf_map_lookup_elem(world_map("buckets"), &asks, &spent_ns);
+	expect_between(spent_ns, 1, clock_ns());
 }
 
 Test(egress, probe__asks_a_known_peer_not_heard_for_a_second)
@@ -986,16 +1038,15 @@ Test(egress, probe__asks_a_known_peer_not_heard_for_a_second)
 	expect_counted(STAT_TX_PLAIN_ACK, STAT_PROBE_SENT);
 	expect_probe(&a, &ack, 0);
 	host_set(0, HOST_B, &h);
-	run(EGRESS, &syn, .ifindex = a.ifindex);
-	expect_counted(STAT_TX_HANDSHAKE, STAT_PROBE_SENT);
-	expect_probe(&a, &syn, 0);
-	host_set(0, HOST_B, &h);
+	expect_untouched(EGRESS, &syn, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+	expect_no_probe(&a);
 	run(EGRESS, &data, .ifindex = a.ifindex);
 	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
 	expect_probe(&a, &data, 0);
 	h.heard_ns = clock_ns();
 	host_set(0, HOST_B, &h);
-	expect_untouched(EGRESS, &syn, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+	run(EGRESS, &data, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA);
 	expect_no_probe(&a);
 }
 
@@ -1015,14 +1066,14 @@ Test(egress, probe__position_is_of_what_has_left)
 	f = flow_get(s);
 	f.tx_bytes = 0x2fffffff0;
 	flow_set(s, &f);
-	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	r = run(EGRESS, &in, .clone = 1);
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), 0xfffffff0);
 	f.tx_bytes = 3000000000ULL;
 	f.cc.rate_bps = 80000000000ULL;
 	before = clock_ns();
 	f.clock_ns = before + 50 * MS;
 	flow_set(s, &f);
-	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	r = run(EGRESS, &in, .clone = 1);
 	expect_between(get32(r.out.b + at_shim(&r.out) + 8), 2500000000U,
 		       2500000000U + (clock_ns() - before) * 10 + 10);
 }
@@ -1038,7 +1089,7 @@ Test(egress, probe_copy__is_cut_and_wrapped)
 		struct result r;
 
 		expect_counted(STAT_TX_DATA);
-		r = run(EGRESS, &in, .mark = PROBE_MARK);
+		r = run(EGRESS, &in, .clone = 1);
 		expect_verdict(r, VERDICT_PASS);
 		want = frame_probe(&in, port, seq);
 		expect_frame(&r.out, &want);
@@ -1060,7 +1111,7 @@ Test(egress, probe_copy__takes_no_echo)
 	struct result r;
 
 	echo_waits(s, 0);
-	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	r = run(EGRESS, &in, .clone = 1);
 	want = frame_probe(&in, port, seq);
 	expect_frame(&r.out, &want);
 	run(EGRESS, &in);
@@ -1081,7 +1132,7 @@ Test(egress, probe_copy__has_clean_room)
 	cr_assert(!sched_setaffinity(0, sizeof(one), &one));
 	echo_waits(s, 0);
 	run(EGRESS, &empty); /* its echo is where the room is */
-	r = run(EGRESS, &in, .mark = PROBE_MARK);
+	r = run(EGRESS, &in, .clone = 1);
 	want = frame_probe(&in, port, flow_get(s).tx_bytes);
 	expect_frame(&r.out, &want);
 }
@@ -1092,24 +1143,41 @@ Test(egress, probe_copy__that_cannot_be_wrapped_is_dropped)
 	struct frame in = udp(.payload = 100);
 
 	fixture("a flow that is gone meanwhile");
-	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+	expect_verdict(run(EGRESS, &in, .clone = 1), VERDICT_DROP);
+	expect_counted_attached(STAT_PROBE_FAILED);
 	fixture("ARP");
 	in = frame_arp();
-	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+	expect_verdict(run(EGRESS, &in, .clone = 1), VERDICT_DROP);
+	expect_counted_attached(STAT_PROBE_FAILED);
 	fixture("a fragment");
 	in = udp(.payload = 100);
 	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
 	in = frame_with_fragment(in, 1, 0);
-	expect_verdict(run(EGRESS, &in, .mark = PROBE_MARK), VERDICT_DROP);
+	expect_verdict(run(EGRESS, &in, .clone = 1), VERDICT_DROP);
+	expect_counted_attached(STAT_PROBE_FAILED);
 }
 
-Test(egress, probe_copy__of_other_marks_there_is_none)
+/* A sender sets any mark; what once told the copy is one like others. */
+Test(egress, probe_copy__is_not_told_by_a_mark)
 {
-	struct frame in = udp(.payload = 100);
+	static const __u32 marks[] = { 7, 0x51d1ce5e };
+	unsigned int i;
 
-	run(EGRESS, &in, .mark = PROBE_MARK + 1);
-	expect_counted(STAT_TX_DATA);
-	expect_eq(run(EGRESS, &in, .mark = 7).ctx.mark, 7);
+	for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		struct frame in = udp(.payload = 100);
+		struct result r;
+
+		fixture("mark %#x", marks[i]);
+		r = run(EGRESS, &in, .mark = marks[i]);
+		expect_verdict(r, VERDICT_PASS);
+		expect_counted(STAT_TX_DATA);
+		expect_eq(r.ctx.mark, marks[i]);
+		expect_eq(run(EGRESS, &in, .mark = marks[i], .clone = 1).ctx.mark, marks[i]);
+		expect_counted_attached(-1);
+		in = frame_arp();
+		expect_untouched(EGRESS, &in, STAT_TX_OTHER, .mark = marks[i]);
+	}
 }
 
 /* The question is asked in between, and the packet keeps the mark that it has. */
@@ -1546,15 +1614,53 @@ Test(egress, flow__takes_its_peers_variant)
 Test(egress, flow__fin_and_rst_close_it)
 {
 	struct frame fin = tcp(.flags = FIN | ACK), rst = tcp(.flags = RST, .sport = 7),
-		     data = tcp(.payload = 1);
+		     data = tcp(.payload = 1), other = tcp(.payload = 1, .sport = 7);
 
 	run(EGRESS, &data);
 	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
 	run(EGRESS, &fin);
 	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+	run(EGRESS, &other);
 	run(EGRESS, &rst);
 	expect_eq(flow_get((struct ip_spec){ .sport = 7 }).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
-	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_HANDSHAKE);
+	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_DATA, STAT_TX_HANDSHAKE);
+}
+
+/* It answers whoever sends a SYN to a port where nobody listens. */
+Test(egress, flow__rst_makes_none)
+{
+	static const __u8 flags[] = { RST, RST | ACK };
+	struct asker a = asker_make();
+	unsigned int i;
+
+	FOR_V4_AND_V6(v6) {
+		for (i = 0; i < sizeof(flags); i++) {
+			struct frame rst = tcp(.v6 = v6, .flags = flags[i], .to = v6 ? HOST_B : HOST_STRANGER);
+			struct peer peer = peer_usual();
+
+			fixture("IPv%d, flags %#x", v6 ? 6 : 4, flags[i]);
+			peer_set("192.0.2.0", 96 + 24, &peer);
+			expect_untouched(EGRESS, &rst, STAT_TX_HANDSHAKE, .ifindex = a.ifindex);
+			expect_eq(flows_count(), 0);
+			expect_no_probe(&a);
+		}
+	}
+}
+
+Test(egress, flow__is_counted_by_what_makes_it)
+{
+	struct frame syn = tcp(.flags = SYN, .sport = 1), syn_ack = tcp(.flags = SYN | ACK, .sport = 2),
+		     data = tcp(.payload = 1, .sport = 3);
+
+	hosts_strip();
+	run(EGRESS, &syn);
+	expect_counted(STAT_TX_HANDSHAKE, STAT_FLOW_MADE_TX);
+	run(EGRESS, &syn_ack);
+	expect_counted(STAT_TX_HANDSHAKE, STAT_FLOW_MADE_SYNACK);
+	run(EGRESS, &data);
+	expect_counted(STAT_TX_DATA, STAT_FLOW_MADE_TX);
+	run(EGRESS, &data);
+	expect_counted(STAT_TX_DATA);
 }
 
 /* A connection by the same ports, in either direction, is a new one. Data alone may have been sent before. */
@@ -1567,12 +1673,13 @@ Test(egress, flow__a_syn_opens_it_again)
 	for (i = 0; i < sizeof(syns); i++) {
 		fixture("flags %#x", syns[i]);
 		syn = tcp(.flags = syns[i]);
+		run(EGRESS, &data);
 		run(EGRESS, &rst);
 		run(EGRESS, &data);
 		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
 		run(EGRESS, &syn);
 		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
-		expect_counted(STAT_TX_HANDSHAKE, STAT_TX_DATA, STAT_TX_HANDSHAKE);
+		expect_counted(STAT_TX_DATA, STAT_TX_HANDSHAKE, STAT_TX_DATA, STAT_TX_HANDSHAKE);
 	}
 }
 

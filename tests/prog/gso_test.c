@@ -738,7 +738,7 @@ Test(gso, tunnel__of_the_kernel_is_left_alone)
 		expect_eq(get16(got.b + at_udp(&got) + 2), 4789);
 		cr_assert(!packet_catch(far, &got, 20), "%sa PROBE", world_fixture());
 	}
-	expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_TX_ENCAP_FAILED, STAT_TX_ENCAP_FAILED);
+	expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_PROBE_FAILED, STAT_TX_ENCAP_FAILED, STAT_TX_ENCAP_FAILED);
 	expect_eq(host_get(0, HOST_B).asked_ns, 0);
 	run(EGRESS, &ack, .ifindex = ifindex);
 	expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);

@@ -4,6 +4,7 @@
  * telemetry they carry is B to A, and the flow that they have feedback for, and into whose echo slot
  * their telemetry goes, is A to B.
  */
+#include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ TestSuite(ingress_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_small, .init = world_make_small, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_small_xdp, .init = world_make_small, .fini = world_drop, .timeout = 60);
 
+#define BUCKET_STRANGERS 1 /* of answers */
 #define MS 1000000ULL
 #define WRAP_NS (1ULL << 24)
 
@@ -806,7 +808,7 @@ SinkTest(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
 
 	fixture("a probe's position is in the flow too");
 	in = tcp(.payload = 100);
-	expect_eq(get32(run(EGRESS, &in, .mark = 0x51d1ce5e).out.b + 14 + 28 + 8), 0);
+	expect_eq(get32(run(EGRESS, &in, .clone = 1).out.b + 14 + 28 + 8), 0);
 }
 
 SinkTest(ingress, feedback__observed_only)
@@ -983,6 +985,42 @@ SinkTest(ingress, probe__of_other_shapes)
 	}
 }
 
+/* Tokens that are spent up to a time that does not come; those of hosts never heard are others. */
+SinkTest(ingress, probe__answers_are_limited)
+{
+	const __u64 spent_ns = clock_ns() + 3600000 * MS, none_ns = 0;
+	__u32 answers = BUCKET_STRANGERS;
+
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1), in = frame_probe(&inner, 0xc777, 0);
+		struct host h = { .answers_ns = spent_ns };
+
+		host_set(v6, HOST_B, &h);
+		expect_verdict(run(sink, &in), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_LIMITED);
+		expect_eq(host_get(v6, HOST_B).capable, 0);
+		h.answers_ns = 0;
+		host_set(v6, HOST_B, &h);
+		expect_verdict(run(sink, &in), VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE);
+		expect_between(host_get(v6, HOST_B).answers_ns, 1, clock_ns());
+	}
+	FOR_V4_AND_V6(v6) {
+		struct sluice_addr b = addr_of(v6, HOST_B);
+		struct frame inner = tcp(.v6 = v6, .reply = 1), in = frame_probe(&inner, 0xc777, 0);
+
+		bpf_map_delete_elem(world_map("hosts"), &b);
+		cr_assert(!bpf_map_update_elem(world_map("buckets"), &answers, &spent_ns, BPF_ANY));
+		expect_verdict(run(sink, &in), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_LIMITED);
+		expect_eq(host_exists(v6, HOST_B), 0);
+		cr_assert(!bpf_map_update_elem(world_map("buckets"), &answers, &none_ns, BPF_ANY));
+		expect_verdict(run(sink, &in), VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+	}
+}
+
 /* The reply leaves through the port by which the question came, and the asker takes it. */
 SinkTest(ingress, probe__reply_goes_back_over_the_link)
 {
@@ -1017,6 +1055,26 @@ static void host_asked(int v6)
 	struct host h = { .asked_ns = clock_ns() - 60000 * MS, .unanswered_ns = 6 };
 
 	host_set(v6, HOST_B, &h);
+}
+
+/* Of an address that was never heard only that is known. */
+SinkTest(ingress, probe_reply__of_one_that_was_never_heard)
+{
+	FOR_V4_AND_V6(v6) {
+		struct sluice_addr b = addr_of(v6, HOST_B);
+		struct frame in = reply(*forward(v6));
+		__u64 asked_ns = 5;
+
+		run(sink, &in);
+		expect_counted(STAT_RX_PROBE_REPLY);
+		expect_eq(host_exists(v6, HOST_B), 0);
+		cr_assert(!bpf_map_update_elem(world_map("asked"), &b, &asked_ns, BPF_ANY));
+		run(sink, &in);
+		expect_counted(STAT_RX_PROBE_REPLY);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+		expect_eq(host_get(v6, HOST_B).asked_ns, 5);
+		cr_assert(bpf_map_lookup_elem(world_map("asked"), &b, &asked_ns));
+	}
 }
 
 SinkTest(ingress, probe_reply__shows_that_the_peer_strips)

@@ -25,7 +25,6 @@ static void make(void)
 TestSuite(intmd, .init = make, .fini = world_drop, .timeout = 120);
 TestSuite(intmd_xdp, .init = make, .fini = world_drop, .timeout = 120);
 
-#define PROBE_MARK 0x51d1ce5e
 #define GROW (4 + 12) /* shim and header of INT-MD */
 
 #define FOR_V4_AND_V6(v6)                                                                          \
@@ -273,7 +272,7 @@ static void probe_returns(int v6, int authenticated)
 	}
 	run(EGRESS, &data); /* makes the flow */
 	world_counted((const int[]){ -1 });
-	r = run(EGRESS, &data, .mark = PROBE_MARK);
+	r = run(EGRESS, &data, .clone = 1);
 	expect_eq(r.out.b[at_shim(&r.out)], 0x18);
 	f = expect_hop(HOP_MAP, &r.out, 0xa5a, &one);
 	f = expect_hop(HOP_MAP, &f, 0x0ff, &two);

@@ -32,7 +32,6 @@ TestSuite(pod_old, .init = make_old, .fini = world_drop, .timeout = 60);
 #define BACKLOG_BYTES (50 * 80ULL)
 #define STAMP_USUAL (12ULL << 60 | 1000 << 16 | 50) /* without the time */
 #define STAMP_TS (0xffffffULL << 36)
-#define PROBE_MARK 0x51d1ce5e
 
 #define FOR_V4_AND_V6(v6)                                                                          \
 	for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)
@@ -398,10 +397,10 @@ static struct port uplink(__u32 ifindex, __u32 flags)
 }
 
 /* Runs egress, and expects that the first hop and nothing else is there; returns its stamp. */
-static __u64 expect_first_hop(const struct frame *in, __u32 ifindex, __u32 mark, struct frame want)
+static __u64 expect_first_hop(const struct frame *in, __u32 ifindex, int clone, struct frame want)
 {
 	__u64 before = clock_ns(), stamp;
-	struct result r = run(EGRESS, in, .ifindex = ifindex, .mark = mark);
+	struct result r = run(EGRESS, in, .ifindex = ifindex, .clone = clone);
 
 	expect_verdict(r, VERDICT_PASS);
 	stamp = get64(r.out.b + at_hop(&r.out, 0));
@@ -467,7 +466,7 @@ Test(pod_old, uplink__is_the_first_hop_of_a_question)
 		expect_counted(STAT_TX_DATA);
 		unseen = port_get(WORLD_IFINDEX).unseen_bytes;
 		want = frame_probe(&in, 0, flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx_bytes);
-		expect_first_hop(&in, 0, PROBE_MARK, want);
+		expect_first_hop(&in, 0, 1, want);
 		unseen += want.len;
 		expect_eq(port_get(WORLD_IFINDEX).unseen_bytes, unseen - in.len);
 		world_ended();

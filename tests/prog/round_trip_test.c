@@ -161,7 +161,6 @@ SinkTest(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
 	}
 }
 
-#define PROBE_MARK 0x51d1ce5e
 
 /*
  * A one-way flow of UDP: its question is stamped on the way out and not on the way back, and what it
@@ -184,7 +183,7 @@ SinkTest(round_trip, probe__comes_back_as_feedback)
 		fixture("IPv%d", v6 ? 6 : 4);
 		run(EGRESS, &data, .ifindex = ifindex);
 		expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
-		r = run(EGRESS, &data, .mark = PROBE_MARK);
+		r = run(EGRESS, &data, .clone = 1);
 		p.switch_id = 0xa5a;
 		p.tx_bytes = 777 * 128;
 		p.backlog_bytes = 33 * 80;

@@ -3,6 +3,7 @@
  * bpf/rwnd.bpf.h: the receive windows that foreign stacks are granted. A is the local side, so what B
  * sends arrives at ingress, and the flow whose window that grants is A to B.
  */
+#include <bpf/bpf.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -105,10 +106,28 @@ Test(rwnd, handshake__of_a_server)
 
 		for (scale = 0; scale <= 14; scale++) {
 			syn_arrives(v6, scale, 0);
-			expect_eq(flow_of(v6).wscale_known, scale > 0); /* of the connection before */
+			if (scale) /* that of the connection before */
+				expect_scale(v6, scale - 1);
+			else /* no flow before our side has answered */
+				expect_eq(flow_exists((struct ip_spec){ .v6 = v6 }), 0);
 			syn_leaves(v6, 3, 1);
 			expect_scale(v6, scale);
 		}
+	}
+}
+
+/* The SYN came before the attachment, or went from the map meanwhile: its socket will tell. */
+Test(rwnd, handshake__of_a_server_whose_syn_was_not_seen)
+{
+	syn_arrives(0, 9, 0);
+	syn_leaves(0, 3, 1);
+	expect_scale(0, 9);
+	FOR_V4_AND_V6(v6) {
+		struct flow_key key = flow_key_of((struct ip_spec){ .v6 = v6 });
+
+		bpf_map_delete_elem(world_map("syn_offers"), &key);
+		syn_leaves(v6, 3, 1);
+		expect_eq(flow_of(v6).wscale_known, 0);
 	}
 }
 
@@ -277,8 +296,12 @@ Test(rwnd, handshake__with_a_stranger)
 	struct frame f = syn_with_scale(
 		(struct ip_spec){ .reply = 1, .from = HOST_STRANGER, .flags = SYN }, 7);
 
+	struct flow_key key = flow_key_of((struct ip_spec){ .to = HOST_STRANGER });
+	__u32 scale;
+
 	expect_untouched(INGRESS, &f, STAT_RX_OTHER);
 	expect_eq(flows_count(), 0);
+	expect_eq(bpf_map_lookup_elem(world_map("syn_offers"), &key, &scale) != 0, 1);
 }
 
 /* --- the window --- */

@@ -10,7 +10,6 @@ TestSuite(trace, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(trace_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 
 #define MS 1000000ULL
-#define PROBE_MARK 0x51d1ce5e
 #define MOST 4000
 
 #define FOR_V4_AND_V6(v6)                                                                          \
@@ -218,7 +217,7 @@ Test(trace, probe__is_of_what_is_sent_to_ask)
 
 	flow_runs_of(a_to_b, 5000);
 	trace_all();
-	res = run(EGRESS, &in, .mark = PROBE_MARK);
+	res = run(EGRESS, &in, .clone = 1);
 	r = the_record();
 	expect_record(&r, a_to_b, &res.out);
 	expect_eq(r.event, TRACE_PROBE);

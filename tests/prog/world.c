@@ -222,6 +222,20 @@ void world_needs(enum program p)
 		cr_skip_test("this kernel cannot load program %d (bpf_cast_to_kern_ctx, Linux 6.2)", p);
 }
 
+/* As egress_probe() does it; on all CPUs, for which one runs the program is not known. */
+static void clone_set(__u32 ifindex)
+{
+	int cpus = libbpf_num_possible_cpus(), cpu;
+	__u32 zero = 0, size = bpf_map__value_size(skel->maps.scratch);
+	__u8 *space = calloc(cpus, size);
+
+	cr_assert(space && !bpf_map_lookup_elem(bpf_map__fd(skel->maps.scratch), &zero, space));
+	for (cpu = 0; cpu < cpus; cpu++)
+		memcpy(space + cpu * size, &ifindex, sizeof(ifindex));
+	cr_assert(!bpf_map_update_elem(bpf_map__fd(skel->maps.scratch), &zero, space, BPF_ANY));
+	free(space);
+}
+
 static struct result world_run_skb(enum program p, const struct frame *f, struct run_spec s)
 {
 	struct __sk_buff ctx = {
@@ -238,8 +252,13 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 			    .data_out = r.out.b, .data_size_out = sizeof(r.out.b), .ctx_in = &ctx,
 			    .ctx_size_in = sizeof(ctx), .ctx_out = &r.ctx,
 			    .ctx_size_out = sizeof(r.ctx), .repeat = 1);
-	int err = bpf_prog_test_run_opts(program_fd(p), &opts);
+	int err;
 
+	if (s.clone)
+		clone_set(ctx.ifindex);
+	err = bpf_prog_test_run_opts(program_fd(p), &opts);
+	if (s.clone)
+		clone_set(0);
 	cr_assert(!err, "%stest run of program %d, %u bytes: %s", fixture_text, p, f->len,
 		  strerror(errno));
 	r.verdict = (int)opts.retval;
@@ -256,22 +275,38 @@ static struct result world_run_xdp(const struct frame *f, struct run_spec s)
 		[XDP_PASS] = VERDICT_PASS,
 		[XDP_TX] = VERDICT_REDIRECT,
 	};
-	struct xdp_md in = { .data_end = s.linear ?: f->len }, out = {};
+	static const __u32 mark = 0x51d1ce01;
+	__u32 meta = s.marked ? sizeof(mark) : 0;
+	struct xdp_md in = { .data = meta, .data_end = meta + (s.linear ?: f->len) }, out = {};
+	__u8 with_mark[sizeof(mark) + FRAME_MAX];
 	struct result r = {};
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len,
 			    .data_out = r.out.b, .data_size_out = sizeof(r.out.b), .ctx_in = &in,
 			    .ctx_size_in = sizeof(in), .ctx_out = &out, .ctx_size_out = sizeof(out),
 			    .repeat = 1);
-	int err = bpf_prog_test_run_opts(program_fd(INGRESS_XDP), &opts);
+	int err;
 
+	if (s.marked) {
+		memcpy(with_mark, &mark, sizeof(mark));
+		memcpy(with_mark + sizeof(mark), f->b, f->len);
+		opts.data_in = with_mark;
+		opts.data_size_in += sizeof(mark);
+	}
+	err = bpf_prog_test_run_opts(program_fd(INGRESS_XDP), &opts);
 	cr_assert(!err, "%stest run of XDP, %u bytes: %s", fixture_text, f->len, strerror(errno));
 	cr_assert(opts.retval >= XDP_DROP && opts.retval <= XDP_TX, "%sXDP says %u", fixture_text,
 		  opts.retval);
-	r.counted = out.data > out.data_meta;
+	r.counted = out.data > out.data_meta && get32(r.out.b) == ntohl(mark);
+	if (s.marked) { /* tc gets it without */
+		cr_assert(!memcmp(r.out.b, (const __u8[]){ 0, 0, 0, 0 }, 4), "%sthe mark came through", fixture_text);
+		opts.data_size_out -= sizeof(mark);
+		memmove(r.out.b, r.out.b + sizeof(mark), opts.data_size_out);
+	}
 	if (opts.retval == XDP_PASS && !r.counted) {
 		r.out.len = opts.data_size_out;
-		expect_frame(&r.out, f);
-		return world_run_skb(INGRESS, f, s);
+		if (!s.marked)
+			expect_frame(&r.out, f);
+		return world_run_skb(INGRESS, s.marked ? &r.out : f, s);
 	}
 	r.verdict = verdicts[opts.retval];
 	r.out.len = opts.data_size_out - (out.data - out.data_meta);
@@ -324,17 +359,25 @@ static __u64 stat_read(__u32 which)
 	return sum;
 }
 
+/* Each flow that is made is counted by what made it; which that was is for the tests that name it. */
+static int stat_is_cause(int which)
+{
+	return which == STAT_FLOW_MADE_TX || which == STAT_FLOW_MADE_SYNACK || which == STAT_FLOW_MADE_RX ||
+	       which == STAT_FLOW_MADE_PROBE;
+}
+
 static const char *counted_diff(const int *stats, int frames_known)
 {
 	static char text[512];
-	unsigned int ends = 0, ran = frames;
+	unsigned int ends = 0, ran = frames, caused = 0;
 	int want[STAT_MAX] = {}, i, wrong = 0;
 	char *out = text;
 
 	for (; *stats >= 0; stats++)
 		want[*stats]++;
 	if (sink == INGRESS_XDP)
-		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_REPLY] +
+		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_OLD] +
+				    want[STAT_RX_PROBE_LIMITED] + want[STAT_RX_PROBE_REPLY] +
 				    want[STAT_RX_FEEDBACK] + want[STAT_RX_CREDIT] + want[STAT_RX_RATE] + want[STAT_RX_INT_COPY];
 	want[STAT_FLOW_MADE] = flows_count() - flows_known;
 	flows_known += want[STAT_FLOW_MADE];
@@ -345,6 +388,11 @@ static const char *counted_diff(const int *stats, int frames_known)
 		counted[i] = now;
 		if (!stat_is_also(i))
 			ends += moved;
+		if (stat_is_cause(i)) {
+			caused += moved;
+			if (!want[i])
+				continue;
+		}
 		if (moved == (__u64)want[i])
 			continue;
 		wrong = 1;
@@ -352,6 +400,11 @@ static const char *counted_diff(const int *stats, int frames_known)
 			out += sprintf(out, " %s +%llu, not +%d;", stat_names[i], moved, want[i]);
 	}
 	frames = 0;
+	if (caused != (unsigned int)want[STAT_FLOW_MADE]) {
+		wrong = 1;
+		if (out < text + sizeof(text) - 64)
+			out += sprintf(out, " %u flows have a cause, not %d;", caused, want[STAT_FLOW_MADE]);
+	}
 	if (!wrong && (ends == ran || !frames_known))
 		return NULL;
 	if (!wrong)
@@ -1052,11 +1105,15 @@ void link_attach(enum program p, const char *device, int ingress)
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = if_nametoindex(device));
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .prog_fd = program_fd(p));
 	static int priority;
+	struct port port;
 	int err;
 
 	if (p == INGRESS_XDP) {
 		err = bpf_xdp_attach(hook.ifindex, program_fd(p), XDP_FLAGS_SKB_MODE, NULL);
 		cr_assert(!err, "attaching to XDP: %s", strerror(-err));
+		port = port_get(hook.ifindex);
+		port.flags |= PORT_F_XDP;
+		port_set(hook.ifindex, &port);
 		return;
 	}
 	sh("tc qdisc show dev %s | grep -q clsact || tc qdisc add dev %s clsact", device, device);

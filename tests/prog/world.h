@@ -73,6 +73,8 @@ struct run_spec {
 	__u32 ifindex; /* WORLD_IFINDEX */
 	__u32 ingress_ifindex; /* where it came in, if it is forwarded */
 	__u32 gso_size, gso_segs, wire_len, mark;
+	int clone; /* of EGRESS: it is the copy of which a PROBE is made */
+	int marked; /* of INGRESS_XDP: it comes with the mark of what XDP has counted */
 	__u64 tstamp;
 	__u32 linear; /* of INGRESS_XDP: bytes that lie in one piece; 0: all */
 };
@@ -94,7 +96,8 @@ void fixture(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * Since the last time exactly these counters moved, each by the number of times it is named. At the
- * sink INGRESS_XDP so did rx_xdp, with each that XDP counts; and flow_made, with each entry of the flow map that is new.
+ * sink INGRESS_XDP so did rx_xdp, with each that XDP counts; and flow_made, with each entry of the flow map that is new;
+ * flow_made_tx and its like count only where they are named.
  */
 #define expect_counted(...)                                                                        \
 	expect_that(world_counted((const int[]){ __VA_ARGS__, -1 }))

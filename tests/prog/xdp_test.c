@@ -51,6 +51,21 @@ Test(xdp, counted__only_what_was_stripped)
 	}
 }
 
+/* What the other end of a veth sends by XDP_TX may come with metadata, and so with our mark. */
+Test(xdp, counted__mark_that_comes_along_is_taken_away)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), in = wrap(&inner, .room = 5);
+		struct result r;
+
+		run(INGRESS_XDP, &inner, .marked = 1);
+		expect_counted(STAT_RX_OTHER);
+		r = run(INGRESS_XDP, &in, .marked = 1);
+		expect_frame(&r.out, &inner);
+		expect_counted_attached(STAT_RX_DATA, STAT_RX_XDP, STAT_RX_OTHER);
+	}
+}
+
 /* So long that headers and payload do not lie in one piece. */
 Test(xdp_frags, strip__of_a_jumbo_frame_in_fragments)
 {
@@ -89,6 +104,27 @@ Test(xdp, link__counts_a_packet_once)
 		usleep(20000);
 		expect_counted_attached(STAT_RX_OTHER);
 	}
+}
+
+/* An interface whose sink is at tc has no XDP of ours that could have counted. */
+Test(xdp, link__mark_is_believed_only_behind_a_sink_at_xdp)
+{
+	struct frame inner = tcp(.reply = 1, .payload = 500), in = wrap(&inner, .room = 5, .nhop = 2), got;
+	__u32 ifindex = link_make("");
+	struct port port;
+	int far, near;
+
+	link_attach(INGRESS_XDP, LINK_NEAR, 1);
+	link_attach(INGRESS, LINK_NEAR, 1);
+	port = port_get(ifindex);
+	port.flags &= ~PORT_F_XDP;
+	port_set(ifindex, &port);
+	far = packet_socket(LINK_FAR);
+	near = packet_socket(LINK_NEAR);
+	packet_send(far, &in);
+	cr_assert(packet_catch(near, &got, 1000), "nothing arrived");
+	usleep(20000); /* taps are in front of tc */
+	expect_counted_attached(STAT_RX_DATA, STAT_RX_XDP, STAT_RX_OTHER);
 }
 
 /* The window is cut at tc, of what XDP stripped as of what came plain. */
