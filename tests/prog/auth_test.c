@@ -764,7 +764,7 @@ SinkTest(auth, probe_reply__from_the_future)
 	flow_runs(0);
 	seq_base_set(BASE_NS + DAY_NS + MARGIN_NS);
 	host_set(0, HOST_B, &h);
-	r = run(EGRESS, &data, .mark = PROBE_MARK);
+	r = run(EGRESS, &data, .clone = 1);
 	reply = frame_turned(r.out);
 	frame_sign(&reply, &ours[0]);
 	seq_base_set(BASE_NS);
