@@ -118,7 +118,7 @@ fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: m
 	$(Q)tests/fuzz/run --time $(or $(TIME),60) $(FUZZ)
 
 # What the tiers with root run.
-TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(addprefix $(B)/,neighbour attack flood notified pause dcbnic.so next/sluiced \
+TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(addprefix $(B)/,neighbour attack flood spoof ask notified pause dcbnic.so next/sluiced \
 	accident.so fault.so)
 test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
@@ -157,13 +157,13 @@ $(B)/dcbnic.so: tests/system/dcbnic.c
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $< -lmnl
 
-$(B)/attack: tests/system/attack.c tests/prog/packet.c tests/prog/packet.h
+$(B)/attack $(B)/flood $(B)/spoof: $(B)/%: tests/system/%.c tests/prog/packet.c tests/prog/packet.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -Iinclude -Itests/prog -o $@ $< tests/prog/packet.c
 
-$(B)/flood: tests/system/flood.c tests/prog/packet.c tests/prog/packet.h
+$(B)/ask: tests/system/ask.c
 	@echo "  CC     $@"
-	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -Iinclude -Itests/prog -o $@ $< tests/prog/packet.c
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -o $@ $<
 
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
