@@ -88,11 +88,19 @@ $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 $(B)/core.skel.h: $(B)/core.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name core_bpf >$@.tmp && mv $@.tmp $@
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) user/config.c user/config_lines.c user/dcb.c user/layout.c user/messages.c user/net.c user/pins.c \
+# What ships, with a clock that the tests can hold.
+$(B)/clock/%.bpf.o: bpf/%.bpf.c tests/prog/clock.h | $(B)/packages.build
+	@echo "  BPF    $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BPF) -Werror -Iinclude -Ibpf -include tests/prog/clock.h -c -o $@ $<
+$(B)/clock/%.skel.h: $(B)/clock/%.bpf.o
+	@echo "  SKEL   $@"
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp && mv $@.tmp $@
+PROG := $(filter-out %.bpf.c tests/prog/stall.c,$(wildcard tests/prog/*.c)) user/config.c user/config_lines.c user/dcb.c user/layout.c user/messages.c user/net.c user/pins.c \
 	user/reports.c user/util.c user/variant.c
-$(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
+$(B)/prog-tests: $(PROG) user/credits.c $(wildcard tests/prog/*.h) $(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h $(B)/core.skel.h | $(B)/packages.test
 	@echo "  CC     $@"
-	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Iinclude -Iuser -I$(B)/clock -I$(B) -o $@ $(PROG) -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
 
 comma := ,
 # Each is linked with those files of user/ that it feeds. Where clang has no runtime none is built, and the tests say so.
@@ -118,7 +126,7 @@ fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: m
 	$(Q)tests/fuzz/run --time $(or $(TIME),60) $(FUZZ)
 
 # What the tiers with root run.
-TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(addprefix $(B)/,neighbour attack flood notified pause dcbnic.so next/sluiced \
+TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(addprefix $(B)/,neighbour attack flood spoof ask notified pause dcbnic.so next/sluiced \
 	accident.so fault.so)
 test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
@@ -157,13 +165,17 @@ $(B)/dcbnic.so: tests/system/dcbnic.c
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $< -lmnl
 
-$(B)/attack: tests/system/attack.c tests/prog/packet.c tests/prog/packet.h
+$(B)/attack $(B)/flood $(B)/spoof: $(B)/%: tests/system/%.c tests/prog/packet.c tests/prog/packet.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -Iinclude -Itests/prog -o $@ $< tests/prog/packet.c
 
-$(B)/flood: tests/system/flood.c tests/prog/packet.c tests/prog/packet.h
+$(B)/ask: tests/system/ask.c
 	@echo "  CC     $@"
-	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -Iinclude -Itests/prog -o $@ $< tests/prog/packet.c
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -o $@ $<
+
+$(B)/stall.so: tests/prog/stall.c
+	@echo "  CC     $@"
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $<
 
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	@echo "  BPF    $<"
@@ -214,4 +226,4 @@ help: ## this list
 .PHONY: all uninstall deb lab-tools lab lab-shell demo bench fuzz test test-unit test-fuzz install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(wildcard $(B)/*.d)
+-include $(wildcard $(B)/*.d $(B)/clock/*.d)

@@ -317,7 +317,7 @@ static void telemetry_arrives(enum rx_feedback feedback, int v6, unsigned int n)
 				       .hop = { hop_of(k * 1000000, k * 12500000ULL) });
 
 		run(sink, &in);
-		usleep(1500); /* T is 1 ms */
+		clock_pass(1500000); /* T is 1 ms */
 	}
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The daemon's credit scheduler over real maps, with what ingress would have noted. It is here as a whole, so that
- * its rounds can be called one by one.
+ * its rounds can be called one by one, and by the clock that the tests hold.
  */
-#include "../../user/credits.c"
+#include "util.h"
 #include "world.h"
+#define now_ns() clock_ns()
+#include "../../user/credits.c"
 
 #define POD_IFINDEX 40
 #define RATE_BPS 100000000ULL
@@ -97,7 +99,7 @@ static __u64 rounds(unsigned int n)
 
 	while (n--) {
 		before = c->ports[0].granted_ns;
-		usleep(1000);
+		clock_pass(NSEC_PER_SEC / 1000);
 		credits_round(c);
 		passed = c->ports[0].granted_ns - before;
 		granted_ns += passed < HIERCC_NS_MAX ? passed : HIERCC_NS_MAX - 1;
@@ -200,7 +202,7 @@ Test(credits, silence__costs_nothing)
 	expect_eq(c->arrivals[slot].watched, 0);
 	expect_eq(c->ports[0].slots, 0);
 	credits_sleep(c);
-	usleep(20000);
+	clock_pass(NSEC_PER_SEC / 50);
 	expect_eq(told(news_of(1, 1, S_BEGIN + 9000, 1, 1000)), slot);
 	expect_eq(c->active_count, 1);
 	expect_eq(c->awake, 1);

@@ -950,7 +950,7 @@ Test(egress, probe__that_could_not_leave_asked_nobody)
 	expect_between(clock_ns() - flow_get((struct ip_spec){}).probe_ns, 0, 1000 * MS);
 	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = a.ifindex);
 	expect_no_probe(&a);
-	usleep(201 * 1000);
+	clock_pass(201 * MS);
 	run(EGRESS, &in, .ifindex = a.ifindex);
 	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
 	expect_probe(&a, &in, 0);

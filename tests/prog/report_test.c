@@ -211,7 +211,7 @@ SinkTest(report, window__of_a_flow_that_runs_begins_with_what_arrives)
 		cr_assert(r.since_ns, "telemetry %u", n);
 		expect_eq(flow_of(0).echo.version, 0);
 	}
-	usleep(2500);
+	clock_pass(2500000);
 	w = telemetry(n, 1);
 	w.seq = 500000000 + n * 1000000;
 	arrives(0, w);
@@ -579,7 +579,7 @@ static void flow_arrives(int v6, unsigned int n)
 	struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500, .dport = 1000 + n),
 		     in = wrap(&inner, .room = 5, .nhop = 1, .hop = { hop_of(0, 0, 0) });
 
-	usleep(WORLD_T_NS / 1000 / 8 + 1); /* N is looked up anew */
+	clock_pass(WORLD_T_NS / 8 + 1000); /* N is looked up anew */
 	run(sink, &in);
 }
 
@@ -717,7 +717,7 @@ SinkTest(report, flows__are_told_by_the_answer_to_a_probe)
 		for (i = 0; i < 6; i++)
 			flow_arrives(v6, i);
 		in = wrap(&head, .msg = 2, .room = 5, .nhop = 1, .seq = 500, .hop = { hop_of(0, 0, 0) });
-		usleep(WORLD_T_NS / 1000 / 8 + 1);
+		clock_pass(WORLD_T_NS / 8 + 1000);
 		r = run(sink, &in);
 		expect_eq(get16(r.out.b + at_telem(&r.out)), get16(in.b + at_telem(&in)));
 		expect_eq(get16(r.out.b + at_telem(&r.out) + 2), 6);

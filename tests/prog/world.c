@@ -22,11 +22,14 @@
 #include "sluice_xdp.skel.h"
 #include "world.h"
 
+#define RUN_NS 1000 /* that a program takes, by the clock that is held */
+
 static struct sluice_bpf *skel;
 static struct sluice_xdp_bpf *xdp;
 enum program sink = INGRESS;
 static __u64 counted[STAT_MAX];
 static unsigned int flows_known; /* entries of the flow map then, and those that a test has put there since */
+static __u64 held_ns; /* the time at which the programs' clock stands; 0: it runs */
 static unsigned int frames; /* run since the counters were looked at */
 static char fixture_text[256];
 
@@ -113,11 +116,14 @@ static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints,
 	cr_assert(!err, "loading the program of XDP: %s", strerror(-err));
 }
 
+static void clock_hold(void);
+
 static void world_fill(void)
 {
 	struct peer peer = peer_usual();
 	struct port port = port_usual();
 
+	clock_hold();
 	control_set(MODE_DRY_RUN, 0);
 	horizon_set(10 * 1000 * 1000, 0);
 	port_set(WORLD_IFINDEX, &port);
@@ -179,6 +185,7 @@ static void keep_the_cpu(void)
 
 void world_trace(void)
 {
+	clock_release();
 	keep_the_cpu();
 	skel->links.backlog_enqueue = bpf_program__attach(skel->progs.backlog_enqueue);
 	skel->links.backlog_dequeue = bpf_program__attach(skel->progs.backlog_dequeue);
@@ -254,6 +261,8 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 			    .ctx_size_out = sizeof(r.ctx), .repeat = 1);
 	int err;
 
+	if (held_ns)
+		clock_pass(RUN_NS);
 	if (s.clone)
 		clone_set(ctx.ifindex);
 	err = bpf_prog_test_run_opts(program_fd(p), &opts);
@@ -286,6 +295,8 @@ static struct result world_run_xdp(const struct frame *f, struct run_spec s)
 			    .repeat = 1);
 	int err;
 
+	if (held_ns)
+		clock_pass(RUN_NS);
 	if (s.marked) {
 		memcpy(with_mark, &mark, sizeof(mark));
 		memcpy(with_mark + sizeof(mark), f->b, f->len);
@@ -480,10 +491,39 @@ const char *world_untouched(enum program p, const struct frame *f, enum sluice_s
 
 /* --- the maps --- */
 
+static void clock_write(__u64 is_real, __u64 ns)
+{
+	const __u64 value[] = { is_real, ns };
+	__u32 zero = 0;
+	const struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, ".data.clock");
+
+	cr_assert(map && !bpf_map_update_elem(bpf_map__fd(map), &zero, value, BPF_ANY), "setting the clock: %s",
+		  strerror(errno));
+	held_ns = is_real ? 0 : ns;
+}
+
+static void clock_hold(void)
+{
+	clock_write(0, clock_ns());
+}
+
+void clock_pass(__u64 ns)
+{
+	cr_assert(held_ns, "the clock is not held");
+	clock_write(0, held_ns + ns);
+}
+
+void clock_release(void)
+{
+	clock_write(1, 0);
+}
+
 __u64 clock_ns(void)
 {
 	struct timespec t;
 
+	if (held_ns)
+		return held_ns;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
@@ -1097,6 +1137,8 @@ int packet_catch(int fd, struct frame *f, int wait_ms)
 		f->len = n;
 		return 1;
 	}
+	if (held_ns)
+		clock_pass(wait_ms * 1000000ULL);
 	return 0;
 }
 
