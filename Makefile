@@ -128,13 +128,15 @@ fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: m
 # What the tiers with root run.
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(addprefix $(B)/,neighbour attack flood spoof ask notified pause dcbnic.so next/sluiced \
 	accident.so fault.so)
-test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
+test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, sim, report, deploy, system, soak, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
+soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
+	$(Q)tests/soak/run --time $(or $(TIME),300) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE))
 test-fuzz: $(FUZZERS:%=$(B)/fuzz-%)
 	$(Q)tests/run fuzz
-test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(TEST_TOOLS)
+test-soak test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(TEST_TOOLS)
 	$(Q)tests/run $*
 
 $(B)/neighbour.bpf.o: tests/system/neighbour.bpf.c | $(B)/packages.build
@@ -223,7 +225,7 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
 
-.PHONY: all uninstall deb lab-tools lab lab-shell demo bench fuzz test test-unit test-fuzz install clean help
+.PHONY: all uninstall deb lab-tools lab lab-shell demo bench fuzz soak test test-unit test-fuzz install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(wildcard $(B)/*.d $(B)/clock/*.d)
