@@ -115,6 +115,13 @@ $(B)/accident.so: tests/system/accident.c
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $<
 
+# With what tests/prog has, and without Criterion.
+FUZZ_WORLD := tests/prog/world.c tests/prog/packet.c
+$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c $(FUZZ_WORLD) $(wildcard tests/prog/*.h tests/fuzz/plain/*/*.h include/sluice/*.h) \
+		$(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
+	@echo "  CC     $@"
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Itests/fuzz/plain -Itests/prog -Iinclude -I$(B) -o $@ $< $(FUZZ_WORLD) -lbpf -lpthread
+
 $(B)/notified: tests/system/notified.c
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -o $@ $<
