@@ -17,13 +17,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "world.h"
 
 #define CPUS 2
 #define BATCH 2000 /* runs of each CPU between two looks at the sums */
-#define PATIENCE 20 /* times its share of the time, until the CPUs meet */
+#define MEETINGS 20 /* that are enough for a case, and */
+#define PATIENCE 10 /*   times its share of the time that it may take for them */
 #define TOR 0x0a0b0c0d
 #define SLOT 1
 #define RATE_BPS 200000000ULL /* 26 us for a packet here: the clock is always ahead */
@@ -155,6 +157,8 @@ static void *thread_main(void *arg)
 	CPU_ZERO(&one);
 	CPU_SET(t->me, &one);
 	sched_setaffinity(0, sizeof(one), &one);
+	/* On a loaded machine the two would seldom have their CPUs at the same time. */
+	setpriority(PRIO_PROCESS, 0, -20);
 	meet();
 	t->body(t->me);
 	return NULL;
@@ -598,6 +602,8 @@ static void reply_body(int me)
 			frame_sign(&replayed, &key);
 		}
 		meet();
+		flow_get(a_to_b); /* or the CPU that wrote it has it first */
+		meet();
 		run_timed(me, INGRESS, &replayed);
 		meet_and_count(me);
 	}
@@ -900,11 +906,12 @@ static int case_run(unsigned int n, double seconds)
 		wrong = cases[n].batch();
 		batches++;
 		passed = clock_ns() - begun;
-	} while (!wrong && (passed < share || (!met && passed < PATIENCE * share)));
+	} while (!wrong && (passed < share || (met < MEETINGS && passed < PATIENCE * share)));
 	if (wrong)
 		printf("not ok cpus %s: %s (after %.1f s; the CPUs met %llu times)\n", case_name, wrong, passed / 1e9, met);
-	else if (!met)
-		printf("skip cpus %s: the CPUs never met in %.1f s\n", case_name, passed / 1e9);
+	else if (met < MEETINGS)
+		printf("skip cpus %s: the CPUs met only %llu times in %.1f s\n", case_name, met,
+		       passed / 1e9);
 	else
 		printf("ok cpus %s (%lu batches; the CPUs met %llu times)\n", case_name, batches, met);
 	return !!wrong;
@@ -917,7 +924,7 @@ int main(int argc, char **argv)
 		{},
 	};
 	double seconds = 6;
-	unsigned int i;
+	unsigned int i, n = 0, chosen[CASES];
 	int c, failed = 0;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) >= 0) {
@@ -937,8 +944,10 @@ int main(int argc, char **argv)
 		for (j = optind; j < argc; j++)
 			wanted |= !!strstr(cases[i].name, argv[j]);
 		if (wanted)
-			failed |= case_run(i, seconds / CASES);
+			chosen[n++] = i;
 	}
+	for (i = 0; i < n; i++)
+		failed |= case_run(chosen[i], seconds / n);
 	world_drop();
 	return failed;
 }
