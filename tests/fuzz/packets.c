@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sluice/pacer.h"
 #include "sluice/telemetry.h"
 #include "world.h"
 
@@ -356,14 +357,14 @@ static void state_read(struct state *s)
 
 static void state_same(const struct state *a, struct state *b)
 {
-	check(a->has_flow == b->has_flow, "a refused message made a flow");
-	check(!a->has_flow || !memcmp(&a->flow, &b->flow, sizeof(a->flow)), "a refused message changed its flow");
-	check(a->has_host == b->has_host, "a refused message made a host");
+	check(a->has_flow == b->has_flow, "what is none of ours, or refused, made a flow");
+	check(!a->has_flow || !memcmp(&a->flow, &b->flow, sizeof(a->flow)), "what is none of ours, or refused, changed its flow");
+	check(a->has_host == b->has_host, "what is none of ours, or refused, made a host");
 	b->host.epoch = a->host.epoch; /* only says that the prefixes were searched */
-	check(!a->has_host || !memcmp(&a->host, &b->host, sizeof(a->host)), "a refused message changed its host");
+	check(!a->has_host || !memcmp(&a->host, &b->host, sizeof(a->host)), "what is none of ours, or refused, changed its host");
 	check(a->has_voq == b->has_voq && (!a->has_voq || !memcmp(&a->voq, &b->voq, sizeof(a->voq))),
-	      "a refused message changed a VOQ");
-	check(!memcmp(a->arrival, b->arrival, sizeof(a->arrival)), "a refused message was noted as an arrival");
+	      "what is none of ours, or refused, changed a VOQ");
+	check(!memcmp(a->arrival, b->arrival, sizeof(a->arrival)), "what is none of ours, or refused, was noted as an arrival");
 }
 
 /* What holds of a flow after any packet. */
@@ -896,12 +897,12 @@ static struct frame next_frame(enum program *p)
 	struct frame f;
 
 	switch (below(20)) {
-	case 0 ... 4:
+	case 0 ... 3:
 		*p = EGRESS;
-		return next_plain(below(2));
-	case 5:
-		*p = one_of(INGRESS, INGRESS_XDP, POD_HOP, HOP, HOP_MAP, TOR_INGRESS, PFC_INGRESS);
-		return next_plain(below(2));
+		return next_plain(below(4) == 0);
+	case 4 ... 5:
+		*p = one_of(INGRESS, INGRESS, INGRESS, INGRESS_XDP, POD_HOP, POD_HOP, HOP, HOP_MAP, TOR_INGRESS, PFC_INGRESS);
+		return next_plain(below(4) > 0);
 	case 6 ... 9:
 		*p = one_of(INGRESS, INGRESS, INGRESS_XDP, INGRESS_XDP, HOP, HOP_MAP);
 		return next_wrapped(1);
@@ -1099,6 +1100,7 @@ static void check_egress(struct frame *in, const struct frame *out, int stat, co
 		return;
 	}
 	check(message_read(out, 14, &m) && m.msg == 1, "what was sent is no sound message");
+	check(in->b[ip == 40 ? 20 : 23] != 6 || !(in->b[14 + ip + 13] & (SYN | RST)), "a SYN or RST was wrapped");
 	check(!memcmp(in->b, out->b, 14), "the Ethernet header changed");
 	same_tail(in, 14, out, m.inner);
 	check(!memcmp(in->b + (ip == 40 ? 22 : 26), out->b + (ip == 40 ? 22 : 26), ip == 40 ? 32 : 8),
@@ -1262,6 +1264,31 @@ static void check_replay(enum program p, const struct frame *f, struct state *be
 	check(!before->has_host || before->host.rx_seq == after.host.rx_seq, "the host's sequence moved");
 }
 
+/* The flow of a packet that is no sound message; of one to Sluice's port a flow that it might have been for. */
+static void header_flow(const struct frame *f, int arrives, struct flow_key *k)
+{
+	unsigned int v6 = frame_is_v6(f), l4 = 14 + (v6 ? 40 : 20), from = v6 ? 22 : 26, bytes = v6 ? 16 : 4;
+
+	*k = flow_key_of((struct ip_spec){ .v6 = v6 });
+	memcpy((arrives ? k->remote.b : k->local.b) + 16 - bytes, f->b + from, bytes);
+	memcpy((arrives ? k->local.b : k->remote.b) + 16 - bytes, f->b + from + bytes, bytes);
+	if (get16(f->b + l4 + 2) == PORT_WIRE)
+		return;
+	memcpy(arrives ? &k->remote_port : &k->local_port, f->b + l4, 2);
+	memcpy(arrives ? &k->local_port : &k->remote_port, f->b + l4 + 2, 2);
+	k->proto = f->b[l4 - (v6 ? 34 : 11)];
+}
+
+/* Departure times are given in mode enforce only, and not for ever. */
+static void check_departure(__u64 asked_ns, __u64 departure_ns, __u64 at_ns)
+{
+	if (departure_ns == asked_ns)
+		return;
+	check(conf.mode == MODE_ENFORCE && !conf.bypass, "a departure in mode %u, bypass %d", conf.mode, conf.bypass);
+	check(departure_ns >= at_ns && departure_ns < at_ns + PACER_WAIT_MAX_NS, "a departure %lld ns from now",
+	      (long long)(departure_ns - at_ns));
+}
+
 static void check_packet(enum program p, const struct frame *f, struct run_spec s)
 {
 	int at_sink = p == INGRESS || p == INGRESS_XDP || p == TOR_INGRESS, sound, stat, ended;
@@ -1269,33 +1296,27 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 	struct frame in = *f;
 	struct result r;
 	struct message m;
+	__u64 at_ns;
 
 	now.in = f;
 	now.out = NULL;
 	now.program = p;
 	sound = message_read(f, 14, &m);
 	if (at_sink) {
-		before.has_key = sound && message_flow(f, &m, &before.key);
-		if (!before.has_key) { /* what a template may have been */
-			before.key = flow_key_of((struct ip_spec){ .v6 = frame_is_v6(f) });
-			before.has_key = 1;
-		}
+		before.has_key = 1;
+		if (!sound || !message_flow(f, &m, &before.key))
+			header_flow(f, 1, &before.key);
 		if (sound && (m.msg == 5 || m.msg == 6)) {
 			memcpy(&before.voq_key.addr, f->b + m.shim + 12, 16);
 			before.voq_key.prefixlen = f->b[m.shim + 12 + 20];
 		}
 		state_read(&before);
 	} else if (p == EGRESS) {
-		struct ip_spec spec = { .v6 = frame_is_v6(f) };
-		unsigned int l4 = 14 + (spec.v6 ? 40 : 20);
-
-		before.key = flow_key_of(spec);
-		memcpy(before.key.local.b + (spec.v6 ? 0 : 12), f->b + (spec.v6 ? 22 : 26), spec.v6 ? 16 : 4);
-		memcpy(before.key.remote.b + (spec.v6 ? 0 : 12), f->b + (spec.v6 ? 38 : 30), spec.v6 ? 16 : 4);
-		memcpy(&before.key.local_port, f->b + l4, 4);
-		before.key.proto = f->b[l4 - (spec.v6 ? 34 : 11)];
 		before.has_key = 1;
+		header_flow(f, 0, &before.key);
+		state_read(&before);
 	}
+	at_ns = clock_ns();
 	r = world_run(p, f, s);
 	now.out = &r.out;
 	now.verdict = r.verdict;
@@ -1306,6 +1327,8 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 		return;
 	}
 	check_verdict(p, stat, ended, r.verdict);
+	if ((p == EGRESS || p == HOP || p == HOP_MAP) && r.verdict == VERDICT_PASS)
+		check_departure(s.tstamp, r.ctx.tstamp, at_ns);
 	if (p == EGRESS && r.verdict == VERDICT_PASS)
 		check_egress(&in, &r.out, stat, &s);
 	else if (p == HOP || p == HOP_MAP)
@@ -1329,8 +1352,13 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 		if (after.has_flow)
 			flow_check(&after.flow);
 		check(!after.has_voq || !after.voq.lock, "the VOQ is locked");
-		if (ended && !is_accepted(stat) && stat != STAT_RX_OTHER && stat != STAT_PFC_RX)
+		if (ended && (conf.bypass || (!is_accepted(stat) && (stat != STAT_RX_OTHER || !conf.rwnd))))
 			state_same(&before, &after);
+		check(conf.mode != MODE_OBSERVE || !before.has_flow || !after.has_flow ||
+			      before.flow.epoch != after.flow.epoch || before.flow.cc.w == after.flow.cc.w,
+		      "W changed in mode observe");
+		check(!moved[STAT_RX_WINDOW_CUT] || (conf.rwnd && conf.mode == MODE_ENFORCE && !conf.bypass),
+		      "a window was cut in mode %u, rwnd %d, bypass %d", conf.mode, conf.rwnd, conf.bypass);
 		if (is_accepted(stat)) {
 			check(sound, "%s: it is no sound message", stats[stat].name);
 			check(!conf.keys || message_is_signed(f, &m, conf.keys), "%s without a right tag",
