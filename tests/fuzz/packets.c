@@ -466,6 +466,8 @@ static void port_changes(void)
 				 PORT_F_SWITCH | PORT_F_VOQ_DOWN, PORT_F_SWITCH | PORT_F_CLASSES,
 				 PORT_F_HOST | PORT_F_POD, PORT_F_HOST | PORT_F_NO_QUEUE) |
 			  (once_in(4) ? 0 : PORT_F_XDP_TX);
+	if (once_in(4))
+		conf.mtu = one_of(1280, 1500, WORLD_MTU);
 	port.flags = conf.port_flags;
 	port.mtu = conf.mtu;
 	port.count_ns = once_in(2) ? WORLD_T_NS : 0;
@@ -1169,6 +1171,8 @@ static void check_ingress(struct frame *in, const struct frame *out, int stat, c
 
 	if (stat == STAT_RX_DATA) {
 		check(sound && m->msg == 1, "what was stripped is no sound message");
+		check(in->b[m->inner + (m->v6 ? 6 : 9)] != 6 || !(in->b[message_l4(m) + 13] & (SYN | RST)),
+		      "a SYN or RST was stripped");
 		memmove(in->b + 14, in->b + m->inner, in->len - m->inner);
 		in->len -= m->inner - 14;
 		if (moved[STAT_RX_CE]) {
@@ -1297,6 +1301,17 @@ static void check_departure(__u64 asked_ns, __u64 departure_ns, __u64 at_ns)
 	      (long long)(departure_ns - at_ns));
 }
 
+/* What is believed of the others' clocks is at most a day ahead of this one, or not much more. */
+static void check_sequences(const struct state *s)
+{
+	__u64 most = SEQ_BASE_NS + clock_ns() + 2 * DAY_NS;
+
+	check(!s->has_host || s->host.rx_seq <= most, "rx_seq is from the future");
+	check(!s->has_flow || (s->flow.telem_seq <= most && s->flow.echo_seq <= most),
+	      "a sequence of the flow is from the future");
+	check(!s->has_voq || s->voq.credit_seq <= most, "credit_seq is from the future");
+}
+
 static void check_packet(enum program p, const struct frame *f, struct run_spec s)
 {
 	int at_sink = p == INGRESS || p == INGRESS_XDP || p == TOR_INGRESS, sound, stat, ended;
@@ -1362,6 +1377,9 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 		check(!after.has_voq || !after.voq.lock, "the VOQ is locked");
 		if (ended && (conf.bypass || (!is_accepted(stat) && (stat != STAT_RX_OTHER || !conf.rwnd))))
 			state_same(&before, &after);
+		check(stat != STAT_RX_OTHER || before.has_flow || !after.has_flow,
+		      "a plain packet from outside made a flow");
+		check_sequences(&after);
 		check(conf.mode != MODE_OBSERVE || !before.has_flow || !after.has_flow ||
 			      before.flow.epoch != after.flow.epoch || before.flow.cc.w == after.flow.cc.w,
 		      "W changed in mode observe");
