@@ -1344,8 +1344,8 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 	now.out = &r.out;
 	now.verdict = r.verdict;
 	stat = counter_of(&ended);
-	if (p == EGRESS && s.mark == PROBE_MARK) { /* the clone of a packet: no packet of its own */
-		if (r.verdict == VERDICT_PASS && ended == 0)
+	if (p == EGRESS && s.mark == PROBE_MARK && !ended) { /* taken for the clone that a PROBE is made of */
+		if (r.verdict == VERDICT_PASS)
 			pool_add(&r.out);
 		return;
 	}
@@ -1495,8 +1495,9 @@ int main(int argc, char **argv)
 	}
 	setlinebuf(stdout);
 	counters = world_make_mapped();
-	/* PROBEs leave by it, and its queue can be read. */
+	/* PROBEs leave by it, through egress again, and its queue can be read. Nobody has their addresses. */
 	sh("ip link set lo up && tc qdisc replace dev lo root pfifo");
+	link_attach(EGRESS, "lo", 0);
 	arrivals = mmap(NULL, SLOTS * sizeof(*arrivals), PROT_READ, MAP_SHARED, world_map("arrivals"), 0);
 	check(arrivals != MAP_FAILED, "mapping the arrivals: %s", strerror(errno));
 	for (c = 0; c < STAT_MAX; c++)
