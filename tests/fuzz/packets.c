@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sluice/intmd.h"
 #include "sluice/pacer.h"
 #include "sluice/telemetry.h"
 #include "world.h"
@@ -1138,7 +1139,7 @@ static void check_hop(struct frame *in, struct frame *out, int stat)
 		memcpy(in->b + at, out->b + out->len - in->len + at, 12);
 	}
 	if (m.intmd) { /* a VLAN tag may have come to lie beside the frame */
-		check(out->len + 4 >= in->len && out->len <= in->len + 64, "%u bytes of %u", out->len, in->len);
+		check(out->len + 4 >= in->len && out->len <= in->len + INTMD_HOP_BYTES_MAX, "%u bytes of %u", out->len, in->len);
 		if (stat == STAT_HOP_STAMPED || stat == STAT_HOP_MTU || stat == STAT_HOP_FULL) {
 			check(!memcmp(in->b, out->b, 12), "the Ethernet addresses changed");
 			same_tail(in, m.shim, out, m.shim + out->len - in->len);
