@@ -1369,6 +1369,11 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 		if (stat == STAT_TX_DATA && message_read(&r.out, 14, &m))
 			check(after.has_flow && get32(r.out.b + m.shim + 8) == (__u32)after.flow.tx_bytes,
 			      "the position that was sent is not the flow's");
+		if (conf.rwnd && r.verdict == VERDICT_PASS && once_in(8)) {
+			r.verdict = world_run(p, f, s).verdict;
+			check(counter_of(&ended) != STAT_TX_BEYOND, "what was sent once is dropped on its way again");
+			return;
+		}
 	}
 	if (at_sink) {
 		after = before;
