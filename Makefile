@@ -128,8 +128,10 @@ fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: m
 # What the tiers with root run.
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(addprefix $(B)/,neighbour attack flood spoof ask notified pause dcbnic.so next/sluiced \
 	accident.so fault.so)
-test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, sim, report, deploy, system, soak, lab in VMs of three kernels (as root; about half an hour)
+test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(B)/fuzz-packets $(B)/fuzz-cpus $(TEST_TOOLS) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, soak, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
+test-packets: $(B)/fuzz-packets $(B)/fuzz-cpus ## frames that are almost valid, two CPUs at one flow; for longer: docs/contributing.md
+	$(Q)tests/run packets
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
 soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
@@ -154,6 +156,13 @@ $(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
 $(B)/accident.so $(B)/fault.so: $(B)/%.so: tests/system/%.c
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -shared -fPIC -o $@ $<
+
+# With what tests/prog has, and without Criterion.
+FUZZ_WORLD := tests/prog/world.c tests/prog/packet.c
+$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c $(FUZZ_WORLD) $(wildcard tests/prog/*.h tests/fuzz/plain/*/*.h include/sluice/*.h) \
+		$(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h
+	@echo "  CC     $@"
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Itests/fuzz/plain -Itests/prog -Iinclude -I$(B)/clock -o $@ $< $(FUZZ_WORLD) -lbpf -lpthread
 
 $(B)/notified: tests/system/notified.c
 	@echo "  CC     $@"
@@ -225,7 +234,7 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
 
-.PHONY: all uninstall deb lab-tools lab lab-shell demo bench fuzz soak test test-unit test-fuzz install clean help
+.PHONY: all uninstall deb lab-tools lab lab-shell demo bench fuzz soak test test-unit test-fuzz test-packets install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(wildcard $(B)/*.d $(B)/clock/*.d)

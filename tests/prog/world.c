@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ static __u64 counted[STAT_MAX];
 static unsigned int flows_known; /* entries of the flow map then, and those that a test has put there since */
 static __u64 held_ns; /* the time at which the programs' clock stands; 0: it runs */
 static unsigned int frames; /* run since the counters were looked at */
+static int counters_mapped;
 static char fixture_text[256];
 
 static const char *const stat_names[] = {
@@ -99,6 +101,10 @@ static void world_load(unsigned int max_flows, __u16 wire_port, int tracepoints,
 	bpf_map__set_autocreate(skel->maps.tcp_cc, false);
 	bpf_map__set_max_entries(skel->maps.flows, max_flows);
 	bpf_map__set_max_entries(skel->maps.rx_states, max_flows);
+	if (counters_mapped) {
+		bpf_map__set_type(skel->maps.stats, BPF_MAP_TYPE_ARRAY);
+		bpf_map__set_map_flags(skel->maps.stats, BPF_F_MMAPABLE);
+	}
 	skel->rodata->wire_port = wire_port;
 	skel->rodata->qdisc_kfuncs = kfuncs && kernel_has_kfunc();
 	err = sluice_bpf__load(skel);
@@ -155,6 +161,17 @@ void world_make_wire_port(__u16 port)
 	world_fill();
 }
 
+const void *world_make_mapped(void)
+{
+	void *at;
+
+	counters_mapped = 1;
+	world_make();
+	at = mmap(NULL, STAT_MAX * sizeof(__u64), PROT_READ, MAP_SHARED, bpf_map__fd(skel->maps.stats), 0);
+	cr_assert(at != MAP_FAILED, "mapping the counters: %s", strerror(errno));
+	return at;
+}
+
 void world_make_old(void)
 {
 	world_load(1024, PORT_WIRE, 0, 0, 0);
@@ -207,7 +224,7 @@ void world_drop(void)
 
 /* --- running a program --- */
 
-static int program_fd(enum program p)
+int world_program(enum program p)
 {
 	const struct bpf_program *programs[] = {
 		[EGRESS] = skel->progs.egress,
@@ -225,7 +242,7 @@ static int program_fd(enum program p)
 
 void world_needs(enum program p)
 {
-	if (program_fd(p) < 0)
+	if (world_program(p) < 0)
 		cr_skip_test("this kernel cannot load program %d (bpf_cast_to_kern_ctx, Linux 6.2)", p);
 }
 
@@ -265,7 +282,7 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 		clock_pass(RUN_NS);
 	if (s.clone)
 		clone_set(ctx.ifindex);
-	err = bpf_prog_test_run_opts(program_fd(p), &opts);
+	err = bpf_prog_test_run_opts(world_program(p), &opts);
 	if (s.clone)
 		clone_set(0);
 	cr_assert(!err, "%stest run of program %d, %u bytes: %s", fixture_text, p, f->len,
@@ -303,7 +320,7 @@ static struct result world_run_xdp(const struct frame *f, struct run_spec s)
 		opts.data_in = with_mark;
 		opts.data_size_in += sizeof(mark);
 	}
-	err = bpf_prog_test_run_opts(program_fd(INGRESS_XDP), &opts);
+	err = bpf_prog_test_run_opts(world_program(INGRESS_XDP), &opts);
 	cr_assert(!err, "%stest run of XDP, %u bytes: %s", fixture_text, f->len, strerror(errno));
 	cr_assert(opts.retval >= XDP_DROP && opts.retval <= XDP_TX, "%sXDP says %u", fixture_text,
 		  opts.retval);
@@ -1145,13 +1162,13 @@ int packet_catch(int fd, struct frame *f, int wait_ms)
 void link_attach(enum program p, const char *device, int ingress)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = if_nametoindex(device));
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .prog_fd = program_fd(p));
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .prog_fd = world_program(p));
 	static int priority;
 	struct port port;
 	int err;
 
 	if (p == INGRESS_XDP) {
-		err = bpf_xdp_attach(hook.ifindex, program_fd(p), XDP_FLAGS_SKB_MODE, NULL);
+		err = bpf_xdp_attach(hook.ifindex, world_program(p), XDP_FLAGS_SKB_MODE, NULL);
 		cr_assert(!err, "attaching to XDP: %s", strerror(-err));
 		port = port_get(hook.ifindex);
 		port.flags |= PORT_F_XDP;

@@ -54,6 +54,11 @@ void world_make_frags(void);
 void world_make_small(void);
 /* The same with another UDP port for Sluice's messages. */
 void world_make_wire_port(__u16 port);
+/*
+ * The same with counters that one CPU counts in, readable at the address that is returned: the fuzzer compares
+ * all of them with each packet. Functions that look at counters do not work then.
+ */
+const void *world_make_mapped(void);
 /* The same as on a kernel whose programs cannot look at qdiscs. */
 void world_make_old(void);
 /*
@@ -68,6 +73,8 @@ void world_drop(void);
 void world_needs(enum program p);
 
 /* --- running a program --- */
+
+int world_program(enum program p); /* its fd; negative where this kernel cannot load it */
 
 struct run_spec {
 	__u32 ifindex; /* WORLD_IFINDEX */
