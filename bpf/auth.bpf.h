@@ -22,10 +22,10 @@
  *     lives, if it is the newest of it, and is answered once: if it is the newest of its flow (ingress_takes_probe).
  *     A PROBE_REPLY has the sequence of our PROBE: it counts once.
  *
- * The races: two CPUs that get messages of a flow at the same time both compare with the same sequence. The one whose
- * compare-and-swap comes first takes its message. The other counts its own as replayed, also if it is the newer one: a
- * feedback less. Only a segment of the packet that was just taken counts still. Its CPU may see the sequence before
- * it sees telem_ns: then it compares with the time of an earlier packet, and one segment may count as replayed.
+ * The races: where two CPUs get messages of a flow at the same time, a compare-and-swap decides, and the newer one stays
+ * (seq_take). The older one counts as replayed if it comes second. A segment of the packet that was just taken counts
+ * still: its CPU may see the sequence before it sees telem_ns, compares with the time of an earlier packet then, and
+ * counts it as replayed.
  */
 /* What a packet may wait longer than another of its host: the longest horizon. */
 #define AUTH_LATE_NS NSEC_PER_SEC
@@ -99,26 +99,11 @@ static inline __u64 auth_floor(const struct host *h)
 	return h && h->rx_seq > AUTH_LATE_NS ? h->rx_seq - AUTH_LATE_NS : 0;
 }
 
-/*
- * Is seq newer than what is kept, or, with nothing kept, than floor? Then it is kept from now on. found: what was kept
- * before; for who lost against another CPU, the sequence of that.
- */
-static inline int auth_keep(__u64 *kept, __u64 floor, __u64 seq, __u64 *found)
-{
-	__u64 old = *(volatile __u64 *)kept;
-
-	*found = old;
-	if (seq <= (old ?: floor))
-		return 0;
-	*found = __sync_val_compare_and_swap(kept, old, seq);
-	return *found == old;
-}
-
 static inline int auth_takes_telem(struct flow *f, __u64 floor, __u64 seq, __u64 now_ns)
 {
 	__u64 kept;
 
-	if (auth_keep(&f->telem_seq, floor, seq, &kept)) {
+	if (seq_take(&f->telem_seq, floor, seq, &kept)) {
 		f->telem_ns = now_ns;
 		return 1;
 	}
@@ -129,20 +114,20 @@ static inline int auth_takes_echo(struct flow *f, __u64 floor, __u64 seq)
 {
 	__u64 kept;
 
-	return auth_keep(&f->echo_seq, floor, seq, &kept);
+	return seq_take(&f->echo_seq, floor, seq, &kept);
 }
 
 static inline int auth_takes_reply(struct flow *f, __u64 seq)
 {
 	__u64 kept;
 
-	return seq <= f->probe_seq && auth_keep(&f->reply_seq, 0, seq, &kept);
+	return seq <= f->probe_seq && seq_take(&f->reply_seq, 0, seq, &kept);
 }
 
 /* Of CREDIT and RATE. A credit that is refused after all is given back: R comes to the same entry. */
 static inline int auth_takes_voq(struct voq *v, __u64 floor, __u64 seq, __u64 *kept)
 {
-	return auth_keep(&v->credit_seq, floor, seq, kept);
+	return seq_take(&v->credit_seq, floor, seq, kept);
 }
 
 static inline void auth_gives_back(struct voq *v, __u64 seq, __u64 kept)

@@ -5,8 +5,9 @@
  * Flows and the hosts at their other end.
  *
  *  1. A flow is made by the first packet that leaves to, or the first telemetry that arrives from, a
- *     configured peer. An RST of ours makes none: it answers whoever sends a SYN to a port where nobody listens. Its parameters come from the peer's prefix and the port's speed, and are
- *     taken again when the configuration's epoch moves.
+ *     configured peer. An RST of ours makes none: it answers a SYN to a port where nobody listens. Its
+ *     parameters come from the peer's prefix and the port's speed, and are taken again when the
+ *     configuration's epoch moves.
  *  2. Parameters and congestion state change under a try-lock: a CPU that finds it taken goes on
  *     without (a feedback less, counted). Nothing waits, and the owner never sleeps while it has it.
  *  3. A host gets telemetry only after it has shown that it strips it: it asked us (PROBE), or
@@ -17,7 +18,6 @@
  */
 #define HOST_SILENT_NS (100 * 1000 * 1000ULL)
 #define HOST_ASK_NS (1000 * 1000 * 1000ULL)
-#define SEQ_TRIES 4
 
 /*
  * R of Equation 1, bits/s, where it counts. 0: none. While credits have stopped HPCC is all there is. Nor does it count
@@ -303,28 +303,14 @@ static inline int host_was_asked(const struct sluice_addr *a, const struct host 
 	return h ? !!h->asked_ns : !!bpf_map_lookup_elem(&asked, a);
 }
 
-/* Makes seq the newest, if it is newer. Who loses the compare-and-swap this often is taken for older. */
-static inline int seq_takes(__u64 *newest, __u64 seq)
-{
-	__u64 seen;
-	int i;
-
-	for (i = 0; i < SEQ_TRIES; i++) {
-		seen = *(volatile __u64 *)newest;
-		if (seq <= seen)
-			return 0;
-		if (__sync_val_compare_and_swap(newest, seen, seq) == seen)
-			return 1;
-	}
-	return 0;
-}
-
 /*
  * A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. seq: of an
  * authenticated message, which tells nothing if it is not the newest; otherwise 0.
  */
 static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64 now_ns, __u64 seq)
 {
+	__u64 seen;
+
 	if (!h) {
 		struct host fresh = { .heard_ns = now_ns, .capable = 1, .rx_seq = seq };
 		const __u64 *asked_ns = bpf_map_lookup_elem(&asked, a);
@@ -340,7 +326,7 @@ static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64
 		if (!h)
 			return;
 	}
-	if (seq && !seq_takes(&h->rx_seq, seq))
+	if (seq && !seq_take(&h->rx_seq, 0, seq, &seen))
 		return;
 	h->heard_ns = now_ns;
 	h->unanswered_ns = 0;

@@ -252,7 +252,7 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct ingress_pkt *p, struct host *h,
 							    const struct control *ctl)
 {
-	__u64 floor = auth_floor(h);
+	__u64 floor = auth_floor(h), seen;
 	struct flow *f;
 
 	if (p->auth_seq) {
@@ -262,7 +262,7 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct i
 			f = bpf_map_lookup_elem(&flows, &p->key);
 		}
 		if (f) {
-			if ((!f->asked_seq && p->auth_seq <= floor) || !seq_takes(&f->asked_seq, p->auth_seq))
+			if ((!f->asked_seq && p->auth_seq <= floor) || !seq_take(&f->asked_seq, 0, p->auth_seq, &seen))
 				return STAT_RX_PROBE_OLD;
 			f->last_rx_ns = p->now_ns;
 		} else if (p->auth_seq <= (h ? h->rx_seq : 0)) {

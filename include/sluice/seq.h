@@ -21,6 +21,29 @@ static inline int seq_is_future(__u64 seq, __u64 own_ns)
 	return seq > own_ns + SEQ_AHEAD_NS;
 }
 
+#define SEQ_TRIES 4
+
+/*
+ * Makes seq the newest, by compare-and-swap, if it is newer than that, or, where that is 0, than floor. Returns whether
+ * it did. seen: what the newest was before; where it returns 0, what it is. Another CPU that is faster SEQ_TRIES times
+ * has made it newer as often: seq is taken for an old one then.
+ */
+static inline int seq_take(__u64 *newest, __u64 floor, __u64 seq, __u64 *seen)
+{
+	__u64 old;
+	int i;
+
+	for (i = 0; i < SEQ_TRIES; i++) {
+		old = *(volatile __u64 *)newest;
+		*seen = old;
+		if (seq <= (old ?: floor))
+			return 0;
+		if (__sync_val_compare_and_swap(newest, old, seq) == old)
+			return 1;
+	}
+	return 0;
+}
+
 enum seq_move {
 	SEQ_STAYS,   /* as always, but for steps of the clock */
 	SEQ_FOLLOWS, /* the base moves forward to the clock */
