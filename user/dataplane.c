@@ -33,7 +33,7 @@
 static int pin_dir_lock(struct dataplane *dp, const char *dir)
 {
 	struct statfs fs;
-	int err;
+	int err, made;
 
 	if (strlen(dir) >= sizeof(dp->pin_dir))
 		return -ENAMETOOLONG;
@@ -42,7 +42,8 @@ static int pin_dir_lock(struct dataplane *dp, const char *dir)
 		msg("/sys/fs/bpf is not a BPF file system: mount -t bpf bpf /sys/fs/bpf");
 		return -ENOENT;
 	}
-	if (mkdir(dir, 0700) && errno != EEXIST) {
+	made = !mkdir(dir, 0700);
+	if (!made && errno != EEXIST) {
 		err = -errno;
 		msg("%s: %s", dir, strerror(-err));
 		return err;
@@ -51,6 +52,8 @@ static int pin_dir_lock(struct dataplane *dp, const char *dir)
 	if (dp->lock_fd < 0) {
 		err = -errno;
 		msg("%s: %s: run it as root, or as who owns it", dir, strerror(-err));
+		if (made)
+			rmdir(dir);
 		return err;
 	}
 	if (flock(dp->lock_fd, LOCK_EX | LOCK_NB)) {

@@ -59,7 +59,12 @@ static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, const s
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
 
-	return !bpf_tc_query(&hook, &opts) &&
+	int err = bpf_tc_query(&hook, &opts);
+
+	if (err && err != -ENOENT && err != -EINVAL) /* no such filter, or no clsact */
+		msg("interface %u: reading its %s filters: %s: they count as none of ours", ifindex,
+		    where == BPF_TC_EGRESS ? "egress" : "ingress", strerror(-err));
+	return !err &&
 	       (prog_uses(opts.prog_id, l->stats_id) || (l->old_id && prog_uses(opts.prog_id, l->old_id)));
 }
 
@@ -116,8 +121,11 @@ static __u32 pinned_id(const char *dir, const char *name)
 
 	pin_path(path, sizeof(path), dir, name);
 	fd = bpf_obj_get(path);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("%s: %s: filters are not looked for by it", path, strerror(errno));
 		return 0;
+	}
 	id = map_id(fd);
 	close(fd);
 	return id;

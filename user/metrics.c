@@ -27,9 +27,11 @@
 #include <unistd.h>
 #include "metrics.h"
 
-#define METRICS_CLIENTS 32
+/* So many that who has just connected is not the oldest again before its request is here. */
+#define METRICS_CLIENTS 256
 /* Places that are kept free: the library takes in up to 10 clients before it looks at those that are to go. */
 #define METRICS_PLACES (METRICS_CLIENTS - 12)
+#define METRICS_ROUNDS 32 /* of serving, before others have their turn */
 #define METRICS_TIMEOUT_S 3
 #define METRICS_CLIENT_BYTES 8192 /* of a request and the head of its answer */
 #define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active that sent something within this */
@@ -709,19 +711,23 @@ static unsigned int clients_of(const struct metrics *m, const struct sluice_addr
 	return n;
 }
 
-/* The oldest of the address that has most: its end of the connection is closed, and the library does the rest. */
-static void client_dismiss(struct metrics *m)
+/*
+ * The oldest of the address that has most: its end of the connection is closed, and the library does the rest. Whoever
+ * has half of the places has most: nobody else has to be counted then, which a flood would make expensive.
+ */
+static void client_dismiss(struct metrics *m, const struct sluice_addr *newest)
 {
 	const union MHD_ConnectionInfo *info;
+	unsigned int i, n, most = 0, of_newest = clients_of(m, newest);
+	int alone = of_newest >= METRICS_PLACES / 2;
 	struct client *victim = NULL;
-	unsigned int i, n, most = 0;
 
 	for (i = 0; i < METRICS_CLIENTS; i++) {
 		struct client *c = &m->client[i];
 
-		if (!c->connection || c->told_to_go)
+		if (!c->connection || c->told_to_go || (alone && memcmp(&c->addr, newest, sizeof(*newest))))
 			continue;
-		n = clients_of(m, &c->addr);
+		n = alone ? of_newest : clients_of(m, &c->addr);
 		if (n > most || (n == most && c->number < victim->number)) {
 			most = n;
 			victim = c;
@@ -758,7 +764,7 @@ static void client_follow(void *metrics, struct MHD_Connection *connection, void
 	*free_place = (struct client){ .connection = connection, .addr = client_addr(connection), .number = m->clients++ };
 	*place = free_place;
 	if (n >= METRICS_PLACES)
-		client_dismiss(m);
+		client_dismiss(m, &free_place->addr);
 }
 
 /* --- listening --- */
@@ -844,7 +850,7 @@ void metrics_serve(struct metrics *m)
 	int rounds = 0;
 
 	/* What is at hand, but not for ever: the rest comes back by the epoll. */
-	while (m->http && MHD_run(m->http) == MHD_YES && rounds++ < 2 * METRICS_CLIENTS &&
+	while (m->http && MHD_run(m->http) == MHD_YES && rounds++ < METRICS_ROUNDS &&
 	       MHD_get_timeout(m->http, &wait_ms) == MHD_YES && !wait_ms)
 		;
 }

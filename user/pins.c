@@ -52,26 +52,29 @@ static int control_map(struct pins *p)
 	return p->ctl->abi == SLUICE_ABI ? 0 : -EPROTO;
 }
 
-/* Which map is pinned as control; 0: none. */
-static ino_t control_pin(const char *dir)
+/* Which map is pinned as control; 0: none. 0, or -errno where that cannot be known. */
+static int control_pin(const char *dir, ino_t *pin)
 {
 	char path[512];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/control", dir);
-	return stat(path, &st) ? 0 : st.st_ino;
+	*pin = stat(path, &st) ? 0 : st.st_ino;
+	return *pin || errno == ENOENT ? 0 : -errno;
 }
 
 /* some: what is missing stays -1. */
 static int pins_open_all(const char *dir, struct pins *p, int some)
 {
-	ino_t was = control_pin(dir);
-	int err;
+	ino_t was, now;
+	int err = control_pin(dir, &was);
 
 	p->ctl = NULL;
 #define PINS_INIT(name) p->name = -1;
 	PINS(PINS_INIT)
 #undef PINS_INIT
+	if (err)
+		return err;
 #define PINS_GET(name)                                                                             \
 	p->name = pins_get(dir, #name);                                                            \
 	if (p->name < 0 && !(some && p->name == -ENOENT)) {                                        \
@@ -82,7 +85,9 @@ static int pins_open_all(const char *dir, struct pins *p, int some)
 #undef PINS_GET
 	err = p->control < 0 || p->ports < 0 || p->stats < 0 ? -ENOENT : control_map(p);
 	/* While a daemon of another version adopts them pins change places, this one last. */
-	if (!err && was != control_pin(dir))
+	if (!err)
+		err = control_pin(dir, &now);
+	if (!err && was != now)
 		err = -EPROTO;
 	if (!err)
 		return 0;
@@ -335,8 +340,11 @@ int pins_each_port(const struct pins *p,
 	}
 	if (err == -ENOENT)
 		err = 0;
-	for (i = 0; i < n && !err; i++)
+	for (i = 0; i < n && !err; i++) {
 		if (!bpf_map_lookup_elem(p->ports, &list[i], &port))
 			err = fn(list[i], &port, ctx);
+		else if (errno != ENOENT) /* it left meanwhile */
+			err = -errno;
+	}
 	return err;
 }

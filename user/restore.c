@@ -217,8 +217,11 @@ static void cc_restore(const struct restore *r)
 
 	pin_path(path, sizeof(path), r->dir, "control");
 	fd = bpf_obj_get(path);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("%s: %s: whether a congestion control lost its pin is not looked at", path, strerror(errno));
 		return;
+	}
 	err = bpf_obj_get_info_by_fd(fd, &info, &len) || info.value_size != sizeof(ctl) ||
 	      bpf_map_lookup_elem(fd, &zero, &ctl) || ctl.abi != SLUICE_ABI || !ctl.cc_name[0];
 	close(fd);

@@ -60,8 +60,11 @@ static enum xdp_attach_mode mode_now(__u32 ifindex, __u32 stats_id, int *alone)
 {
 	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex(ifindex);
 	enum xdp_attach_mode mode = XDP_MODE_UNSPEC;
+	int err = libxdp_get_error(mp);
 
-	if (libxdp_get_error(mp))
+	if (err && err != -ENOENT && err != -EPERM)
+		msg("interface %u: looking for our XDP program: %s: it counts as not there until the next SIGHUP", ifindex, strerror(-err));
+	if (err)
 		return mode;
 	if (program_find(mp, stats_id))
 		mode = xdp_multiprog__attach_mode(mp);

@@ -2,7 +2,7 @@
 # Each call of the daemon to the kernel fails once (fault.c): it ends with nothing left, or all is in place, or what was
 # attached before stays; it says so; it never crashes and never hangs.
 #
-# A case takes as many calls as it can in FAULTS_SECONDS (15), of each kind one first, in an order that FAULTS_SEED gives.
+# By hand: a case takes as many calls as it can in FAULTS_SECONDS, of each kind one first, in an order that FAULTS_SEED gives.
 # FAULTS=all takes all of them, FAULTS='17 300' the ones of these numbers. What is not said although it failed has its reason
 # in faults.silent.
 
@@ -129,6 +129,7 @@ faults_reset() {
 
 # The states without Sluice and with it, and what it says when nothing fails.
 faults_up() {
+	[[ ${FAULTS:-}${FAULTS_SECONDS:-} ]] || skip "by hand: FAULTS_SECONDS=N, or FAULTS=all"
 	net_up
 	host_config h1 "metrics: {listen: $CASE_DIR/m.sock}" >"$CASE_DIR/h1.yaml"
 	FAULTS_CC=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)

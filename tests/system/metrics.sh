@@ -183,7 +183,7 @@ metrics__bad_clients() {
 	wait_for 10 "more clients than there may be" metrics_clients h1 17
 	for ((i = 0; i < 20; i++)); do
 		sleep 0.2
-		expect "files of sluiced" "$(find "/proc/${DAEMON[h1]}/fd" | wc -l)" -le $((fds + 36))
+		expect "files of sluiced" "$(find "/proc/${DAEMON[h1]}/fd" | wc -l)" -le $((fds + 260))
 	done
 	expect "heartbeat" "$(status_of h1 .daemon_alive)" = true
 	daemon_hup h1 reloaded
@@ -210,20 +210,20 @@ metrics__idle_clients_block_nobody() {
 		half) request='GET /metrics HTTP/1.1\r\nHost: a\r\n' ;;
 		unread) request='GET /metrics HTTP/1.1\r\nHost: a\r\n\r\nGET /metrics HTTP/1.1\r\nHost: a\r\n\r\n' ;;
 		esac
-		# Four times thirty, who come anew whenever they are turned out.
+		# Four times ninety, who come anew whenever they are turned out.
 		holders=()
 		for ((i = 0; i < 4; i++)); do
 			# shellcheck disable=SC2016
 			net_exec h1 bash -c 'trap "" PIPE; while :; do
-					for ((i = 0; i < 30; i++)); do
+					for ((i = 0; i < 90; i++)); do
 						exec {fd[i]}<>"/dev/tcp/$0" && printf "$1" >&${fd[i]}
 					done 2>/dev/null
 					sleep 0.5
-					for ((i = 0; i < 30; i++)); do exec {fd[i]}>&-; done 2>/dev/null
+					for ((i = 0; i < 90; i++)); do exec {fd[i]}>&-; done 2>/dev/null
 				done' "${METRICS/://}" "$request" >"$CASE_DIR/holders.log" 2>&1 9>&- &
 			holders+=($!)
 		done
-		wait_for 20 "more clients than there may be, of whom each sends $kind" metrics_clients h1 33
+		wait_for 20 "a hundred clients of whom each sends $kind" metrics_clients h1 100
 		for ((i = 0; i < 2; i++)); do
 			expect "bytes beside clients of whom each sends $kind" "$(metrics_of h1 | wc -c)" -gt 5000
 		done
