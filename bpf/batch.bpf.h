@@ -139,7 +139,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 			return wrong;
 	}
 	from->now_ns = bpf_ktime_get_ns();
-	if (ctl->bypass || auth_is_future(ctl, from->auth_seq, from->now_ns))
+	if (m->quiet || auth_is_future(ctl, from->auth_seq, from->now_ns))
 		return done;
 	from->floor = auth_floor(h);
 	from->mode = ctl->mode;

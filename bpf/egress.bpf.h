@@ -847,8 +847,10 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 	}
 	if (f->epoch != ctl->epoch || f->ifindex != ifindex)
 		flow_refresh(f, &p->key, ifindex, ctl->epoch);
-	if (!f->params.t_ns)
-		return STAT_TX_NO_PEER;
+	if (f->no_peer || f->port_flags & PORT_F_LEAVING || !f->params.t_ns) {
+		f->flags &= ~FLOW_F_TELEM;
+		return f->port_flags & PORT_F_LEAVING ? STAT_TX_NO_PORT : STAT_TX_NO_PEER;
+	}
 	p->now_ns = bpf_ktime_get_ns();
 	return egress_flow(ctx, p, f, ctl, space);
 }

@@ -15,6 +15,9 @@
  *     HOST_SILENT_NS goes back to unknown, so a peer whose Sluice went away is served plainly.
  *  4. What was heard of a host, the newest sequence above all, is kept apart from the addresses that were only asked:
  *     a SYN or a datagram with a false source makes us send there, and so many of them push nobody out of hosts.
+ *  5. A prefix that leaves the configuration does so in two steps: at once nothing of ours is sent there and nothing
+ *     learned from there, so that its hosts find us silent (3); what they send until then is still stripped. When that
+ *     time is over the daemon removes the prefix.
  */
 #define HOST_SILENT_NS (100 * 1000 * 1000ULL)
 #define HOST_ASK_NS (1000 * 1000 * 1000ULL)
@@ -226,6 +229,7 @@ CORE_GLOBAL int flow_refresh(struct flow *f, const struct flow_key *key, __u32 i
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
 	port = bpf_map_lookup_elem(&ports, &ifindex);
+	f->no_peer = !peer || peer->leaving;
 	if (peer && peer->t_ns && port) {
 		flow_params(f, peer, port);
 		hpcc_cap(&f->cc, &f->params, f->params.w_init);
@@ -254,7 +258,7 @@ CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch
 	struct flow_key own;
 	long err;
 
-	if (!port)
+	if (!port || port->flags & PORT_F_LEAVING)
 		return FLOW_NO_PORT;
 	if (!key || !space)
 		return FLOW_NO_PEER;
@@ -262,7 +266,7 @@ CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch
 	fresh = &space->flow;
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
-	if (!peer || !peer->t_ns)
+	if (!peer || !peer->t_ns || peer->leaving)
 		return FLOW_NO_PEER;
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	flow_params(fresh, peer, port);
@@ -279,22 +283,36 @@ CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch
 	return err == -E2BIG ? FLOW_FULL : FLOW_OK;
 }
 
+enum host_standing {
+	HOST_FOREIGN, /* in no peer's prefix */
+	HOST_LEAVING, /* in one that the configuration had until a moment ago */
+	HOST_PEER,
+};
+
 /*
- * Does a lie in a peer's prefix? h: what is known about it, or NULL; it remembers the answer for the
- * epoch, so that the prefixes are not searched for every packet.
+ * Does a lie in a peer's prefix? h: what is known about it, or NULL; it remembers for the epoch that it does,
+ * so that the prefixes are not searched for every packet. A host that leaves is to be asked again should it come back:
+ * nobody hears until then whether it still strips.
  */
-static inline int host_is_peer(const struct sluice_addr *a, struct host *h, __u32 epoch)
+static inline enum host_standing host_standing(const struct sluice_addr *a, struct host *h, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
+	const struct peer *peer;
 
 	if (h && h->epoch == epoch)
-		return 1;
+		return HOST_PEER;
 	pk.addr = *a;
-	if (!bpf_map_lookup_elem(&peers, &pk))
-		return 0;
+	peer = bpf_map_lookup_elem(&peers, &pk);
+	if (!peer)
+		return HOST_FOREIGN;
+	if (peer->leaving) {
+		if (h && h->capable)
+			h->capable = 0;
+		return HOST_LEAVING;
+	}
 	if (h)
 		h->epoch = epoch;
-	return 1;
+	return HOST_PEER;
 }
 
 /* Was a asked at any time? h: as above. */

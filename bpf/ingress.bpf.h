@@ -16,7 +16,8 @@
  *     what it stripped goes by tc as a plain packet, and has its window cut there.
  *
  * With bypass on, packets are still stripped, but nothing is learned and nothing answered: peers
- * hear no more from us and go over to plain packets by themselves.
+ * hear no more from us and go over to plain packets by themselves. So it is with what comes from a peer, or by an
+ * interface, that the configuration has no more, until the daemon takes that away.
  */
 
 /* The hop to the pod behind those of the packet. */
@@ -518,10 +519,24 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 		trace_feedback_put(ctx, &p->key, p->now_ns);
 }
 
+/* Is the interface one that the configuration has no more? It is looked up only while there is any. */
+static inline int ingress_port_leaves(ctx_t *ctx, const struct control *ctl)
+{
+	const struct port *port;
+	__u32 ifindex;
+
+	if (!ctl->ports_leaving)
+		return 0;
+	ifindex = ctx_ifindex(ctx);
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	return port && port->flags & PORT_F_LEAVING;
+}
+
 static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 {
 	const struct control *ctl = control_get();
 	struct scratch_space *space = scratch_get();
+	enum host_standing standing;
 	struct ingress_pkt *p;
 	struct host *h;
 	struct msg *m;
@@ -548,10 +563,12 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		break;
 	}
 	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
-	if (!host_is_peer(&m->ip.src, h, ctl->epoch)) {
+	standing = host_standing(&m->ip.src, h, ctl->epoch);
+	if (standing == HOST_FOREIGN) {
 		*verdict = STAT_RX_FOREIGN;
 		return CTX_PASS;
 	}
+	m->quiet = ctl->bypass || standing == HOST_LEAVING || ingress_port_leaves(ctx, ctl);
 	if (ctl->auth && !(m->hdr.flags & WIRE_F_AUTH)) {
 		*verdict = STAT_RX_NO_AUTH;
 		return CTX_PASS;
@@ -571,7 +588,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		return CTX_PASS;
 	*verdict = STAT_RX_OTHER;
 	p->now_ns = bpf_ktime_get_ns();
-	p->deaf = ctl->bypass || auth_is_future(ctl, p->auth_seq, p->now_ns);
+	p->deaf = m->quiet || auth_is_future(ctl, p->auth_seq, p->now_ns);
 	switch (wire_message(&m->hdr)) {
 	case WIRE_PROBE:
 		if (!ctx_may_return(ctx))

@@ -86,7 +86,8 @@ struct {
 
 /*
  * writer: daemon, from the configuration; reader: egress and ingress, when a flow is made
- * life:   the configuration's; full: the daemon refuses the configuration
+ * life:   the configuration's, and a moment longer (leaving); full: those that leave go at once, then the daemon
+ *         refuses the configuration
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
@@ -98,7 +99,7 @@ struct {
 
 /*
  * key:    ifindex. writer: daemon (backlog, pod_hop, egress: their fields, see abi.h); reader: all
- * life:   while the interface is managed, or is a pod's and has a queue
+ * life:   while the interface is managed and a moment longer, or while it is a pod's and has a queue
  * full:   further pods are not stamped, and the daemon says so; there are at most 64 other interfaces
  */
 struct {
@@ -361,6 +362,7 @@ struct msg {
 	struct wire_shim shim;
 	struct wire_hdr hdr;
 	enum wire_check why; /* it is none, with MSG_BAD */
+	__u32 quiet; /* ingress: nothing is learned from it, and nothing answered */
 };
 
 /* What a DATA message carried, read before it is stripped. */
@@ -374,7 +376,7 @@ struct ingress_pkt {
 	__u32 seq;
 	__u32 flows; /* N */
 	__u32 sound; /* the inner packet is what the message says */
-	__u32 deaf;  /* it is not learned from or answered: with bypass on, or it is from the future */
+	__u32 deaf;  /* it is not learned from or answered: quiet, or it is from the future */
 	__u64 auth_seq; /* 0: messages are not authenticated */
 	__u64 hop[HPCC_MAX_HOPS];
 };

@@ -81,7 +81,7 @@ static inline struct tor_flow *tor_flow_get(struct __sk_buff *ctx, const struct 
 	if (t->epoch != ctl->epoch) {
 		pk.addr = m->ip.dst;
 		peer = bpf_map_lookup_elem(&peers, &pk);
-		t->hiercc = peer && peer->t_ns ? peer->hiercc : VOQS_OFF;
+		t->hiercc = peer && peer->t_ns && !peer->leaving ? peer->hiercc : VOQS_OFF;
 		t->epoch = ctl->epoch;
 	}
 	return t->hiercc == VOQS_HERE ? t : 0;
@@ -194,8 +194,8 @@ static inline int tor_packet(struct __sk_buff *ctx)
 	const struct control *ctl = control_get();
 	struct scratch_space *space = scratch_get();
 	enum sluice_stat verdict;
-	const struct msg *m;
 	struct host *h;
+	struct msg *m;
 
 	if (!ctl || !space || ctl->bypass || !ctl->tor)
 		return TC_ACT_UNSPEC;
@@ -204,7 +204,8 @@ static inline int tor_packet(struct __sk_buff *ctx)
 	    wire_message(&m->hdr) != WIRE_CREDIT || m->hdr.seq != ctl->tor)
 		return TC_ACT_UNSPEC;
 	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
-	if (!host_is_peer(&m->ip.src, h, ctl->epoch))
+	m->quiet = 0;
+	if (host_standing(&m->ip.src, h, ctl->epoch) != HOST_PEER)
 		verdict = STAT_RX_FOREIGN;
 	else if (ctl->auth && !(m->hdr.flags & WIRE_F_AUTH))
 		verdict = STAT_RX_NO_AUTH;

@@ -393,6 +393,7 @@ static int config_check_interface(const char *path, struct config *c, unsigned i
 	struct config_interface *i = &c->interfaces[n];
 	unsigned int k;
 
+	snprintf(i->configured, sizeof(i->configured), "%s", i->name);
 	if (!strcmp(i->role_text, "host")) {
 		i->role = PORT_F_HOST;
 	} else if (!strcmp(i->role_text, "switch")) {
@@ -1164,6 +1165,24 @@ void config_free(struct config *c)
 		explicit_bzero(&c->keys, sizeof(c->keys));
 	if (c)
 		cyaml_free(&cy, &config_schema, c, 0);
+}
+
+int config_interface_rename(struct config *c, struct config_interface *i, const char *name)
+{
+	char *is = strdup(name), *uplink = config_is_uplink(c, i->name) ? strdup(name) : NULL;
+
+	if (!is || (config_is_uplink(c, i->name) && !uplink)) {
+		free(is);
+		free(uplink);
+		return -ENOMEM;
+	}
+	if (uplink) {
+		free(c->node.uplink);
+		c->node.uplink = uplink;
+	}
+	free(i->name);
+	i->name = is;
+	return 0;
 }
 
 enum sluice_encoding config_peer_encoding(const struct config *c, const struct config_peer *p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_CONFIG_H
 #define SLUICE_CONFIG_H
+#include <net/if.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include "util.h"
@@ -42,6 +43,7 @@ struct config_interface {
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;
 
+	char configured[IFNAMSIZ]; /* name as in the file, which it keeps while the interface is called otherwise */
 	__u32 role;	 /* PORT_F_HOST or PORT_F_SWITCH */
 	__u32 voqs;	 /* PORT_F_VOQ_UP or PORT_F_VOQ_DOWN; 0: neither */
 	__u64 speed_bps; /* 0: ask the driver */
@@ -172,6 +174,9 @@ struct config {
  */
 int config_load(const char *path, struct config **config);
 void config_free(struct config *config);
+
+/* An interface of it is called otherwise now. */
+int config_interface_rename(struct config *c, struct config_interface *i, const char *name);
 
 /* The parameters of a peer's prefix as the data plane wants them. */
 struct peer config_peer_value(const struct config *c, const struct config_peer *p);

@@ -7,6 +7,9 @@
  *     ports maps: who made the clsact qdisc, what the default congestion control was.
  *  2. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps. Of another version
  *     (adopt.c) it is replaced.
+ *  3. A peer, or an interface, that the configuration has no more goes in two steps, so that nothing which is wrapped
+ *     arrives unstripped: it leaves (the programs fall silent and strip on), and is gone when the other side must have
+ *     noticed. That it leaves is in the maps: the next daemon completes what one that died began.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +28,9 @@
 #include "sluice/seq.h"
 #include "sluice.skel.h"
 
-#define DP_LINGER_NS (300 * 1000 * 1000) /* three times the silence after which peers go plain */
+#define DP_LINGER_SILENCES 3 /* those after which peers go plain, */
+#define DP_SILENT_NS (100 * 1000 * 1000ULL) /* of this, or of so many base RTTs: egress_peer() */
+#define DP_SILENT_RTTS 4
 #define DP_BPFFS_MAGIC 0xcafe4a11
 #define DP_CLOSED_NS (5 * NSEC_PER_SEC)
 #define DP_CROWDED_NS (1000 * 1000 * 1000ULL)
@@ -140,32 +146,158 @@ static int keys_apply(struct dataplane *dp, const struct config *c)
 	return 0;
 }
 
-/* Makes the peers map say what the configuration says. */
-static int peers_apply(struct dataplane *dp, const struct config *c)
+/* --- peers --- */
+
+static int peers_each(const struct dataplane *dp, void (*fn)(const struct dataplane *dp, const struct peer_key *key,
+							     struct peer *v, void *ctx), void *ctx)
 {
 	struct peer_key key, next;
-	unsigned int k;
-	int more;
+	struct peer v;
+	int more = !bpf_map_get_next_key(dp->pins.peers, NULL, &next);
 
-	for (k = 0; k < c->peers_count; k++) {
-		struct peer v = config_peer_value(c, &c->peers[k]);
-
-		if (bpf_map_update_elem(dp->pins.peers, &c->peers[k].key, &v, BPF_ANY)) {
-			msg("peers: %s: %s", c->peers[k].prefix_text, strerror(errno));
-			return -errno;
-		}
-	}
-	more = !bpf_map_get_next_key(dp->pins.peers, NULL, &next);
 	while (more) {
 		key = next;
 		more = !bpf_map_get_next_key(dp->pins.peers, &key, &next);
-		for (k = 0; k < c->peers_count; k++)
-			if (!memcmp(&key, &c->peers[k].key, sizeof(key)))
-				break;
-		if (k == c->peers_count)
-			bpf_map_delete_elem(dp->pins.peers, &key);
+		if (!bpf_map_lookup_elem(dp->pins.peers, &key, &v))
+			fn(dp, &key, &v, ctx);
 	}
 	return 0;
+}
+
+/* Are all addresses of a prefix those of a peer of the configuration? */
+static int peer_is_covered(const struct config *c, const struct peer_key *key)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++)
+		if (c->peers[k].key.prefixlen <= key->prefixlen && addr_in_prefix(&key->addr, &c->peers[k].key))
+			return 1;
+	return 0;
+}
+
+static int peer_is_configured(const struct config *c, const struct peer_key *key)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++)
+		if (!memcmp(key, &c->peers[k].key, sizeof(*key)))
+			return 1;
+	return 0;
+}
+
+/* What a wider prefix of the configuration takes over does not leave. */
+static void peer_leave(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+{
+	if (peer_is_covered(ctx, key) || v->leaving)
+		return;
+	v->leaving = 1;
+	bpf_map_update_elem(dp->pins.peers, key, v, BPF_EXIST);
+}
+
+static void peer_drop_covered(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+{
+	(void)v;
+	if (peer_is_covered(ctx, key) && !peer_is_configured(ctx, key))
+		bpf_map_delete_elem(dp->pins.peers, key);
+}
+
+static void peer_drop_leaving(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+{
+	(void)ctx;
+	if (v->leaving)
+		bpf_map_delete_elem(dp->pins.peers, key);
+}
+
+static int peer_set(struct dataplane *dp, const struct config *c, const struct config_peer *p)
+{
+	struct peer v = config_peer_value(c, p);
+	int err = bpf_map_update_elem(dp->pins.peers, &p->key, &v, BPF_ANY) ? -errno : 0;
+
+	if (err != -ENOSPC)
+		return err;
+	/* Those that leave take the room of those that come. */
+	peers_each(dp, peer_drop_covered, (void *)c);
+	peers_each(dp, peer_drop_leaving, NULL);
+	return bpf_map_update_elem(dp->pins.peers, &p->key, &v, BPF_ANY) ? -errno : 0;
+}
+
+/* Makes the peers map say what the configuration says, and of those that it has no more that they leave. */
+static int peers_apply(struct dataplane *dp, const struct config *c)
+{
+	unsigned int k;
+	int err;
+
+	peers_each(dp, peer_leave, (void *)c);
+	for (k = 0; k < c->peers_count; k++) {
+		err = peer_set(dp, c, &c->peers[k]);
+		if (err) {
+			msg("peers: %s: %s", c->peers[k].prefix_text, strerror(-err));
+			return err;
+		}
+	}
+	peers_each(dp, peer_drop_covered, (void *)c);
+	return 0;
+}
+
+/* --- leaving --- */
+
+struct leaving {
+	__u64 longest_ns; /* base RTT */
+	unsigned int peers;
+};
+
+static void peer_linger(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+{
+	struct leaving *l = ctx;
+
+	(void)dp;
+	(void)key;
+	l->peers += v->leaving;
+	if (v->t_ns > l->longest_ns)
+		l->longest_ns = v->t_ns;
+}
+
+/* How long the other side may take to notice that we are silent. Its base RTT is taken to be like ours. */
+static __u64 linger_ns(const struct dataplane *dp, struct leaving *l)
+{
+	__u64 silent_ns;
+
+	*l = (struct leaving){};
+	peers_each(dp, peer_linger, l);
+	silent_ns = DP_SILENT_RTTS * l->longest_ns;
+	return DP_LINGER_SILENCES * (silent_ns > DP_SILENT_NS ? silent_ns : DP_SILENT_NS);
+}
+
+static struct timespec timespec_of(__u64 ns)
+{
+	return (struct timespec){ .tv_sec = ns / NSEC_PER_SEC, .tv_nsec = ns % NSEC_PER_SEC };
+}
+
+/* What leaves has its time from now on: the programs know of it, by the epoch. */
+static void linger_begin(struct dataplane *dp)
+{
+	struct itimerspec once = {};
+	struct leaving l;
+
+	once.it_value = timespec_of(linger_ns(dp, &l));
+	if (!l.peers && !dp->pins.ctl->ports_leaving)
+		once.it_value = (struct timespec){};
+	timerfd_settime(dp->linger_fd, 0, &once, NULL);
+}
+
+int dataplane_linger_fd(const struct dataplane *dp)
+{
+	return dp->linger_fd;
+}
+
+void dataplane_linger(struct dataplane *dp)
+{
+	__u64 ticks;
+
+	if (read(dp->linger_fd, &ticks, sizeof(ticks)) != sizeof(ticks))
+		return;
+	peers_each(dp, peer_drop_leaving, NULL);
+	ports_leave(dp);
 }
 
 static int exit_code(int err, int undone)
@@ -177,18 +309,33 @@ static int exit_code(int err, int undone)
 	return undone ? EXIT_ROLLED_BACK : EXIT_FAILED;
 }
 
-int dataplane_open(const struct config *c, struct dataplane **out)
+static struct dataplane *dataplane_new(void)
 {
 	struct dataplane *dp = calloc(1, sizeof(*dp));
+
+	if (!dp)
+		return NULL;
+	dp->lock_fd = dp->linger_fd = -1;
+	libbpf_init();
+	xdp_init();
+	return dp;
+}
+
+int dataplane_open(struct config *c, struct dataplane **out)
+{
+	struct dataplane *dp = dataplane_new();
 	int err, locked = 0;
 
 	if (!dp) {
 		msg("%s: nothing is left attached", strerror(ENOMEM));
 		return EXIT_FAILED;
 	}
-	dp->lock_fd = -1;
-	libbpf_init();
-	xdp_init();
+	dp->linger_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (dp->linger_fd < 0) {
+		err = -errno;
+		msg("a timer: %s", strerror(-err));
+		goto close;
+	}
 	err = pin_dir_lock(dp, c->pin_dir);
 	if (err)
 		goto close;
@@ -255,8 +402,10 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 		err = ppfc_open(&dp->pins, bpf_map__fd(dp->skel->maps.pfc_alarms), &dp->ppfc);
 	if (err)
 		msg("the rings of reports, news, asks and alarms: %s", strerror(-err));
-	if (!err && !dp->fresh)
+	if (!err && !dp->fresh) {
+		ports_name(dp, c, 1);
 		err = ports_check(dp, c);
+	}
 	if (!err)
 		err = keys_apply(dp, c);
 	if (!err)
@@ -277,6 +426,7 @@ int dataplane_open(const struct config *c, struct dataplane **out)
 	pods_follow(dp, c);
 	credits_apply(dp->credits, c);
 	epoch_next(dp, c);
+	linger_begin(dp);
 	adopt_finish(dp);
 	adopt_close(dp);
 	ppfc_apply(dp->ppfc, c);
@@ -301,8 +451,9 @@ close:
 	return exit_code(err, 0);
 }
 
-int dataplane_prepare(struct dataplane *dp, const struct config *c)
+int dataplane_prepare(struct dataplane *dp, struct config *c)
 {
+	ports_name(dp, c, 1);
 	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: programs_add(dp, c);
 }
 
@@ -321,6 +472,7 @@ int dataplane_reload(struct dataplane *dp, const struct config *c)
 	pods_follow(dp, c);
 	credits_apply(dp->credits, c);
 	epoch_next(dp, c);
+	linger_begin(dp);
 	ppfc_apply(dp->ppfc, c);
 	return err;
 }
@@ -335,9 +487,10 @@ void dataplane_qdiscs_changed(struct dataplane *dp)
 	dp->qdiscs_changed = 1;
 }
 
-void dataplane_follow(struct dataplane *dp, const struct config *c)
+void dataplane_follow(struct dataplane *dp, struct config *c)
 {
 	dp->pods_changed = 1;
+	ports_name(dp, c, 0);
 	if (ports_follow(dp, c)) {
 		epoch_next(dp, c);
 		ppfc_apply(dp->ppfc, c);
@@ -400,7 +553,7 @@ static void flows_age(struct dataplane *dp, struct age_ctx *a)
 			    a->flows, room);
 }
 
-void dataplane_tick(struct dataplane *dp, const struct config *c)
+void dataplane_tick(struct dataplane *dp, struct config *c)
 {
 	struct age_ctx a = { .dp = dp, .now_ns = now_ns(), .timeout_ns = c->flow_timeout_ns };
 
@@ -503,6 +656,8 @@ void dataplane_close(struct dataplane *dp)
 	else
 		free(dp->skel);
 	free(dp->elf);
+	if (dp->linger_fd >= 0)
+		close(dp->linger_fd);
 	if (dp->lock_fd >= 0)
 		close(dp->lock_fd);
 	free(dp);
@@ -510,15 +665,17 @@ void dataplane_close(struct dataplane *dp)
 
 int dataplane_detach(struct dataplane *dp)
 {
-	const struct timespec linger = { 0, DP_LINGER_NS };
 	struct control *ctl = dp->pins.ctl;
 	int err = 0;
+	struct timespec linger;
+	struct leaving l;
 
 	ppfc_close(dp->ppfc); /* lets go, which bypass would not */
 	dp->ppfc = NULL;
 	if (ctl) {
 		if (!ctl->bypass) {
 			ctl->bypass = 1;
+			linger = timespec_of(linger_ns(dp, &l));
 			if (!dp->fresh || ctl->epoch)
 				nanosleep(&linger, NULL);
 		}
@@ -542,7 +699,7 @@ int dataplane_detach(struct dataplane *dp)
  */
 static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, const char *what)
 {
-	const struct timespec linger = { 0, DP_LINGER_NS };
+	const struct timespec linger = timespec_of(DP_LINGER_SILENCES * DP_SILENT_NS);
 
 	links_each(leftover_egress_remove, l);
 	nanosleep(&linger, NULL);
@@ -574,12 +731,9 @@ int dataplane_detach_dir(const char *pin_dir)
 		msg("%s: --detach needs %s: run it as root, or give it these capabilities; nothing was changed", pin_dir, caps);
 		return EXIT_FAILED;
 	}
-	dp = calloc(1, sizeof(*dp));
+	dp = dataplane_new();
 	if (!dp)
 		return EXIT_FAILED;
-	dp->lock_fd = -1;
-	libbpf_init();
-	xdp_init();
 	err = pin_dir_lock(dp, pin_dir);
 	if (err)
 		goto close;

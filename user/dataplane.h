@@ -13,19 +13,30 @@ struct dataplane;
  * and attaches to the interfaces of the configuration. On an error everything that this call did is
  * undone and its exit code (EXIT_*) returned; 0 when all is in place.
  */
-int dataplane_open(const struct config *c, struct dataplane **dp);
+int dataplane_open(struct config *c, struct dataplane **dp);
 
 /*
  * Loads the programs that a new configuration wants beside those that are loaded, and looks whether its interfaces can
- * be used, and NICs can do what it asks of them. Changes nothing; to be called before dataplane_reload().
+ * be used, and NICs can do what it asks of them. Changes nothing but the names of interfaces in c, which become what
+ * they are called now; to be called before dataplane_reload().
  */
-int dataplane_prepare(struct dataplane *dp, const struct config *c);
+int dataplane_prepare(struct dataplane *dp, struct config *c);
 
-/* A new configuration while running. Peers, mode, HPCC parameters and interfaces follow. */
+/*
+ * A new configuration while running. Peers, mode, HPCC parameters and interfaces follow. Peers and hosts' interfaces that
+ * it has no more fall silent and are stripped for until the other side has noticed: see dataplane_linger().
+ */
 int dataplane_reload(struct dataplane *dp, const struct config *c);
 
-/* Links or qdiscs changed: drops interfaces that went away, attaches those that came back. */
-void dataplane_follow(struct dataplane *dp, const struct config *c);
+/*
+ * Links or qdiscs changed: drops interfaces that went away, attaches those that came back, and follows those whose name
+ * changed, in c as well.
+ */
+void dataplane_follow(struct dataplane *dp, struct config *c);
+
+/* What leaves has lingered long enough: wait for the one, then call the other. */
+int dataplane_linger_fd(const struct dataplane *dp);
+void dataplane_linger(struct dataplane *dp);
 
 /* Routes changed: the next tick looks whether those to peers have room. */
 void dataplane_routes_changed(struct dataplane *dp);
@@ -34,7 +45,7 @@ void dataplane_routes_changed(struct dataplane *dp);
 void dataplane_qdiscs_changed(struct dataplane *dp);
 
 /* Once a second: heartbeat, routes, qdiscs, pods, and flows that are idle or closed are forgotten. */
-void dataplane_tick(struct dataplane *dp, const struct config *c);
+void dataplane_tick(struct dataplane *dp, struct config *c);
 
 /* Who is told from now on; NULL: nobody. */
 void dataplane_watch(struct dataplane *dp, const struct watcher *w);

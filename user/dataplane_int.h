@@ -61,6 +61,7 @@ struct dataplane {
 	int class_tracepoints; /*   those of classes, */
 	int pfc_tracepoints;   /*   and those of pauses */
 	int running;	 /* what is attached is this run's */
+	int linger_fd;	 /* a timer: when what leaves is to be gone */
 	int crowded;	 /* the flow map was nearly full a tick ago */
 	int empty;	 /* it had no entry, */
 	__u64 made;	 /*   and this many had been made before it was looked through */
@@ -100,6 +101,7 @@ __u32 map_room(int fd, __u32 wanted, const char *key);
 #define DP_TC_HANDLE 1
 int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd);
 int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
+int filter_is_set(__u32 ifindex, enum bpf_tc_attach_point where);
 int clsact_make(__u32 ifindex, int *made);
 /* On an error something stays, which was said, and the port is still known. */
 int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
@@ -110,10 +112,19 @@ int ports_check(const struct dataplane *dp, const struct config *c);
  * error; a reload serves the other interfaces, and returns the last.
  */
 int ports_apply(struct dataplane *dp, const struct config *c, int must_exist);
-/* Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. */
+/*
+ * Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. A host's begins
+ * to leave: ports_leave() is the end of it.
+ */
 int ports_drop(struct dataplane *dp, const struct config *c);
-/* Interfaces that went, came back, or have another qdisc, MTU or speed. 1: something was attached anew. */
+void ports_leave(struct dataplane *dp);
+/* Interfaces that went, came back, or have another name, qdisc, MTU or speed. 1: something was attached anew. */
 int ports_follow(struct dataplane *dp, const struct config *c);
+/*
+ * The interfaces of the configuration have the names by which they are called now. anew: it has just been read, and a name
+ * in it is that of the interface which has it; else an interface that is attached keeps its place.
+ */
+void ports_name(struct dataplane *dp, struct config *c, int anew);
 /* Routes that came after the interface, or without which it came back, are given room. */
 void routes_follow(struct dataplane *dp, const struct config *c);
 

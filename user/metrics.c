@@ -452,6 +452,8 @@ static int port_read(__u32 ifindex, const struct port *port, void *ctx)
 	struct ports *p = ctx;
 	struct class_key key = { .ifindex = ifindex };
 
+	if (port->flags & PORT_F_LEFT)
+		return 0;
 	if (port->flags & PORT_F_POD) {
 		p->pods++;
 		return 0;

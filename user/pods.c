@@ -150,7 +150,7 @@ static int pod_follow(struct dataplane *dp, const struct config *c, const struct
 {
 	const struct pod_link *was = pod_find(&dp->pods, pod->ifindex);
 	struct port port = {};
-	int had = !bpf_map_lookup_elem(dp->pins.ports, &pod->ifindex, &port), err;
+	int had = !bpf_map_lookup_elem(dp->pins.ports, &pod->ifindex, &port) && !(port.flags & PORT_F_LEFT), err;
 	char name[IFNAMSIZ];
 
 	if (had && !(port.flags & PORT_F_POD))

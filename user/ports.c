@@ -45,6 +45,14 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 	return err;
 }
 
+int filter_is_set(__u32 ifindex, enum bpf_tc_attach_point where)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+
+	return !bpf_tc_query(&hook, &opts);
+}
+
 int clsact_make(__u32 ifindex, int *made)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
@@ -292,7 +300,8 @@ static int classes_apply(struct dataplane *dp, const struct config_interface *i,
 	return bpf_map_update_elem(dp->pins.classes, &ifindex, &v, BPF_ANY) ? -errno : 0;
 }
 
-int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
+/* Its programs, routes and what is known of it, but for its entry and clsact. */
+static int port_take_off(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
 	int pauses = ppfc_port_forget(&dp->pins, ifindex), err, e;
 
@@ -308,12 +317,39 @@ int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 		e = filter_remove(ifindex, BPF_TC_INGRESS);
 		err = err ?: e;
 	}
+	if (!err)
+		classes_forget(dp, ifindex, 0);
+	return err;
+}
+
+int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
+{
+	int err = port_take_off(dp, ifindex, port);
+
 	if (!err && port->flags & PORT_F_OUR_CLSACT)
 		err = clsact_remove(ifindex);
+	if (!err)
+		bpf_map_delete_elem(dp->pins.ports, &ifindex);
+	return err; /* it is still known, for another try */
+}
+
+/*
+ * As port_remove(), in the middle of traffic. A clsact that comes or goes takes what is being sent along: Linux deactivates the
+ * device meanwhile (qdisc_graft(): of 60 times one or two packets each, at veth). So ours stays, empty, until the daemon ends,
+ * or for the next time.
+ */
+static int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port)
+{
+	struct port left = *port;
+	int err;
+
+	if (!(port->flags & PORT_F_OUR_CLSACT))
+		return port_remove(dp, ifindex, port);
+	err = port_take_off(dp, ifindex, port);
 	if (err)
-		return err; /* it is still known, for another try */
-	bpf_map_delete_elem(dp->pins.ports, &ifindex);
-	classes_forget(dp, ifindex, 0);
+		return err;
+	left.flags = PORT_F_OUR_CLSACT | PORT_F_LEFT;
+	bpf_map_update_elem(dp->pins.ports, &ifindex, &left, BPF_EXIST);
 	return 0;
 }
 
@@ -356,6 +392,7 @@ static int port_describe(const struct config *c, const struct config_interface *
 		port->switch_id = c->node.id;
 	}
 	memcpy(port->name, link->name, sizeof(port->name));
+	memcpy(port->configured, i->configured, sizeof(port->configured));
 	port->netns_cookie = link->netns_cookie;
 	if (q.leaves && q.fq == q.leaves)
 		port->flags |= PORT_F_EDT;
@@ -426,7 +463,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		msg("%s: no such interface: %s", i->name, strerror(-err));
 		return err;
 	}
-	had = !bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &old);
+	had = !bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &old) && !(old.flags & PORT_F_LEFT);
 	port.speed_bps = old.speed_bps;
 	err = port_describe(c, i, &link, &port);
 	if (err)
@@ -434,7 +471,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 	dp->known[i - c->interfaces].ifindex = link.ifindex;
 	snprintf(dp->known[i - c->interfaces].name, IFNAMSIZ, "%s", i->name);
 	if (had && (old.flags & (PORT_F_HOST | PORT_F_SWITCH | PORT_F_POD)) != i->role) {
-		port_remove(dp, link.ifindex, &old);
+		port_vacate(dp, link.ifindex, &old);
 		had = 0;
 	}
 	if (i->role == PORT_F_HOST) {
@@ -455,7 +492,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		msg("%s: adding the clsact qdisc: %s", i->name, strerror(-err));
 		goto remove;
 	}
-	if (made || (had && old.flags & PORT_F_OUR_CLSACT))
+	if (made || old.flags & PORT_F_OUR_CLSACT)
 		port.flags |= PORT_F_OUR_CLSACT;
 	port.backlog_bytes = old.backlog_bytes;
 	port.tx_bytes = old.tx_bytes;
@@ -501,14 +538,14 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST))
 			msg("%s: the ports map: %s: sluicectl does not know where telemetry is taken off", i->name, strerror(errno));
 	}
-	if (!had && dp->running)
+	if ((!had || old.flags & PORT_F_LEAVING) && dp->running)
 		msg_info("%s: attached, as the configuration has it: %s", i->name, port_role(&port));
 	if (!had)
 		port_advise(i, &port, ppfc_port_by_nic(&dp->pins, link.ifindex));
 	return 0;
 remove:
 	if (!had) {
-		if (made)
+		if (made || old.flags & PORT_F_OUR_CLSACT)
 			port.flags |= PORT_F_OUR_CLSACT;
 		port_remove(dp, link.ifindex, &port);
 	}
@@ -534,6 +571,66 @@ struct drop_ctx {
 	int err;		/* of the first that could not be taken off */
 };
 
+/* --- that leave --- */
+
+/*
+ * With the next epoch egress passes what leaves there as it is, so that flows know that nothing governs them, and ingress,
+ * which strips on, answers nothing: who sends there finds us silent in a moment, and ports_leave() takes the rest.
+ */
+static int port_begin_to_leave(struct dataplane *dp, __u32 ifindex, const struct port *port)
+{
+	struct port leaving = *port;
+
+	leaving.flags |= PORT_F_LEAVING;
+	return bpf_map_update_elem(dp->pins.ports, &ifindex, &leaving, BPF_EXIST) ? -errno : 0;
+}
+
+static int port_count_leaving(__u32 ifindex, const struct port *port, void *ctx)
+{
+	(void)ifindex;
+	*(__u32 *)ctx += !!(port->flags & PORT_F_LEAVING);
+	return 0;
+}
+
+static void ports_count_leaving(struct dataplane *dp)
+{
+	__u32 n = 0;
+
+	pins_each_port(&dp->pins, port_count_leaving, &n);
+	dp->pins.ctl->ports_leaving = n;
+}
+
+static int port_detach(struct dataplane *dp, __u32 ifindex, const struct port *port, const char *name)
+{
+	int err;
+
+	if (port->flags & PORT_F_POD)
+		return port_remove(dp, ifindex, port);
+	err = port_vacate(dp, ifindex, port);
+	if (!err)
+		msg_info("%s: %s -> detached, as the configuration has it no more", name, port_role(port));
+	return err;
+}
+
+static int port_leave(__u32 ifindex, const struct port *port, void *ctx)
+{
+	struct dataplane *dp = ctx;
+	char name[IFNAMSIZ];
+
+	if (port->flags & PORT_F_LEAVING)
+		port_detach(dp, ifindex, port, if_indextoname(ifindex, name) ?: port->name);
+	return 0;
+}
+
+/* What could not be taken off stays, strips on, and is tried again with the next reload. */
+void ports_leave(struct dataplane *dp)
+{
+	pins_each_port(&dp->pins, port_leave, dp);
+	ports_count_leaving(dp);
+}
+
+/* --- that go --- */
+
 static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct drop_ctx *d = ctx;
@@ -555,10 +652,15 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	for (k = 0; d->c && k < d->c->interfaces_count; k++)
 		if (!strcmp(name, d->c->interfaces[k].name))
 			return 0;
-	err = port_remove(d->dp, ifindex, port);
+	if (!d->c)
+		err = port_remove(d->dp, ifindex, port);
+	else if (port->flags & PORT_F_LEFT)
+		err = 0;
+	else if (!(port->flags & PORT_F_HOST))
+		err = port_detach(d->dp, ifindex, port, name);
+	else
+		err = port_begin_to_leave(d->dp, ifindex, port);
 	d->err = d->err ?: err;
-	if (!err && d->c && !(port->flags & PORT_F_POD))
-		msg_info("%s: %s -> detached, as the configuration has it no more", name, port_role(port));
 	return 0;
 }
 
@@ -567,7 +669,63 @@ int ports_drop(struct dataplane *dp, const struct config *c)
 	struct drop_ctx d = { .dp = dp, .c = c };
 	int err = pins_each_port(&dp->pins, port_drop, &d);
 
+	ports_count_leaving(dp);
 	return err ?: d.err;
+}
+
+/* --- that have another name --- */
+
+struct name_ctx {
+	const char *configured;
+	char name[IFNAMSIZ]; /* what the interface is called now; "": there is none */
+	__u32 ifindex;
+};
+
+/*
+ * By its number an interface is the same, whatever it is called; a number that was given away again has no filter of
+ * ours.
+ */
+static int port_is_named(__u32 ifindex, const struct port *port, void *ctx)
+{
+	struct name_ctx *n = ctx;
+
+	if (!(port->flags & (PORT_F_POD | PORT_F_LEAVING | PORT_F_LEFT)) && !strcmp(port->configured, n->configured) &&
+	    filter_is_set(ifindex, BPF_TC_EGRESS) && if_indextoname(ifindex, n->name))
+		n->ifindex = ifindex;
+	return 0;
+}
+
+static int name_is_configured(const struct config *c, const char *name)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (!strcmp(c->interfaces[k].configured, name))
+			return 1;
+	return 0;
+}
+
+void ports_name(struct dataplane *dp, struct config *c, int anew)
+{
+	const char *name;
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++) {
+		struct config_interface *i = &c->interfaces[k];
+		struct name_ctx n = { .configured = i->configured };
+
+		if (!anew || !if_nametoindex(i->configured))
+			pins_each_port(&dp->pins, port_is_named, &n);
+		/* The configuration speaks of that one by its new name already, or of another that had it. */
+		name = !n.ifindex || name_is_configured(c, n.name) ? i->configured : n.name;
+		if (!strcmp(i->name, name) || config_interface_rename(c, i, name))
+			continue;
+		if (strcmp(name, i->configured))
+			msg("%s: is called %s now, and stays what it is: write %s in the configuration and send SIGHUP; with the next SIGHUP or start an interface that is called %s comes first",
+			    i->configured, name, name, i->configured);
+		else
+			msg_info("%s: is the name in the configuration of an interface again", name);
+	}
 }
 
 int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
@@ -644,6 +802,7 @@ int ports_follow(struct dataplane *dp, const struct config *c)
 			continue;
 		now.flags |= port.flags & (PORT_F_OUR_CLSACT | PORT_F_XDP | PORT_F_XDP_GENERIC | PORT_F_XDP_TX);
 		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps &&
+		    !strcmp(now.name, port.name) && !strcmp(now.configured, port.configured) &&
 		    ppfc_port_follows(&dp->pins, link.ifindex, link.up))
 			continue;
 		if ((now.flags ^ port.flags) & PORT_F_EDT)

@@ -116,15 +116,18 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 	struct json_object *list = s->list, *o;
 	char left[64], text[128], id[24] = "";
 
+	if (port->flags & PORT_F_LEFT)
+		return 0;
 	if (!list) {
 		if (port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD))
 			snprintf(id, sizeof(id), "  id %u", port->switch_id);
 		snprintf(left, sizeof(left), "  %-16s %-6s %8.0f Mbit/s  ", port->name, port_role(port),
 			 port->speed_bps / 1e6);
-		snprintf(text, sizeof(text), "MTU %u  %s%s%s%s", port->mtu,
+		snprintf(text, sizeof(text), "MTU %u  %s%s%s%s%s", port->mtu,
 			 port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq", id,
 			 port->flags & PORT_F_HOST ? "  sink at " : "",
-			 port->flags & PORT_F_HOST ? port_sink(port) : "");
+			 port->flags & PORT_F_HOST ? port_sink(port) : "",
+			 port->flags & PORT_F_LEAVING ? "  leaving" : "");
 		line_print(left, text);
 		status_classes(ifindex, s->pins, NULL);
 		return 0;
@@ -135,6 +138,7 @@ static int status_port(__u32 ifindex, const struct port *port, void *ctx)
 	add_string(o, "role", port_role(port));
 	add_u64(o, "speed_bps", port->speed_bps);
 	add_u64(o, "mtu_bytes", port->mtu);
+	add_bool(o, "leaving", !!(port->flags & PORT_F_LEAVING));
 	add_bool(o, "edt", !!(port->flags & PORT_F_EDT));
 	add_u64(o, "switch_id", port->switch_id);
 	add_bool(o, "stamps", !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD)));

@@ -2,7 +2,7 @@
 /*
  * The daemon: loads and attaches the data plane, then waits in one epoll for signals, changes of
  * links and qdiscs, feedback that has nothing to ride on, VOQs that want credit, hosts that ask for R, queues
- * that get long, and a timer of one
+ * that get long, the end of what leaves the configuration, and a timer of one
  * second. Packets do not need it: when it dies, HPCC goes on in the kernel, and the next daemon adopts
  * what is pinned.
  */
@@ -224,6 +224,8 @@ static int daemon_loop(struct daemon *d)
 			dataplane_tor(d->dp, d->config);
 		} else if (ev.data.fd == dataplane_ppfc_fd(d->dp)) {
 			dataplane_ppfc(d->dp);
+		} else if (ev.data.fd == dataplane_linger_fd(d->dp)) {
+			dataplane_linger(d->dp);
 		} else if (ev.data.fd == d->net_fd) {
 			changed = net_watch_read(d->net_fd);
 			if (changed & NET_CHANGED_LINK)
@@ -330,6 +332,7 @@ int main(int argc, char **argv)
 	daemon_tell(&d, "READY=1\n");
 	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_watch(&d, dataplane_credits_fd(d.dp)) ?:
 	      daemon_watch(&d, dataplane_tor_fd(d.dp)) ?: daemon_watch(&d, dataplane_ppfc_fd(d.dp)) ?:
+	      daemon_watch(&d, dataplane_linger_fd(d.dp)) ?:
 	      daemon_metrics(&d) ?: daemon_loop(&d);
 	if (err)
 		msg("waiting for events: %s", strerror(-err));

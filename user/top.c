@@ -51,6 +51,8 @@ static int port_add(__u32 ifindex, const struct port *port, void *ctx)
 	struct top *t = ctx;
 	struct top_port *p = &t->port[t->ports];
 
+	if (port->flags & PORT_F_LEFT)
+		return 0;
 	t->ports_all++;
 	if (t->ports == TOP_PORTS)
 		return 0;

@@ -160,7 +160,8 @@ struct flow {
 	__u8 voq_merged;     /*   there was none of its destination */
 	__u8 voq_in;	     /* ingress: what comes of the reverse flow has a VOQ block, */
 	__u8 voq_pod;	     /*   and its credit is of the pod's veth */
-	__u8 pad3[5];
+	__u8 no_peer;	     /* with params: its remote side is no peer any more: packets leave as they are */
+	__u8 pad3[4];
 };
 
 /* How this host reports on a flow, keyed as in flows: where it tells U or W. */
@@ -231,7 +232,7 @@ struct peer {
 	__u64 voq_limit_ns;
 	__u64 voq_period_ns; /* between two grants there, not 0 */
 	__u32 prefixlen;     /* as in its key, for the VOQ of all of it; 0: there is none */
-	__u32 pad;
+	__u32 leaving;	     /* 1: no peer any more: it is sent nothing of ours, and what it still sends is stripped */
 };
 
 /* Who keeps the VOQs by which packets to a peer leave. */
@@ -343,6 +344,9 @@ struct arrival_news {
 #define PORT_F_VOQ_UP 2048 /* of a switch: what hosts behind it send by this port goes by its VOQs */
 #define PORT_F_VOQ_DOWN 4096 /* likewise: what leaves by this port is granted credit */
 
+#define PORT_F_LEAVING 8192 /* of no configuration any more: what leaves is plain, and what comes is stripped */
+#define PORT_F_LEFT 16384 /* it has left, but for the clsact qdisc that the daemon made: no role, no program of ours */
+
 #define PORTS_MAX 4096 /* managed interfaces and pods with a queue */
 
 /* An interface that is managed, or a pod's. Written by the daemon, but for what names a program. */
@@ -361,6 +365,7 @@ struct port {
 	struct rx_counter count; /* ingress: flows that arrive by it */
 	__u64 netns_cookie;  /* of the network namespace that the interface is in */
 	char name[16];	     /* for whoever reads the map from another network namespace */
+	char configured[16]; /* what the configuration calls it: its name when it was attached */
 };
 
 #define CLASSES_MAX 8
@@ -505,6 +510,8 @@ struct control {
 	__u32 pfc;	       /* daemon: there are ports that obey pauses */
 	__u32 cc_abi;	       /* SLUICE_ABI of the daemon that registered it; 0: of another version's maps */
 	__u32 trace_pid;       /* of who traces, below */
+	__u32 ports_leaving;   /* daemon: so many ports have PORT_F_LEAVING */
+	__u32 pad2;
 	char cc_name[16];      /* congestion control that is registered; "" for none */
 	char cc_default[16];   /* the namespace's default before ours; "" if it was left alone */
 	/* sluicectl trace. Of flows with this port (0: any) and a remote address in this prefix */
@@ -593,7 +600,7 @@ _Static_assert(sizeof(struct tor_news) == 64, "tor_news");
 _Static_assert(sizeof(struct arrival_key) == 24, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct arrival) == 120, "arrival");
 _Static_assert(sizeof(struct arrival_news) == 80, "arrival_news");
-_Static_assert(sizeof(struct port) == 112, "port");
+_Static_assert(sizeof(struct port) == 128, "port");
 _Static_assert(sizeof(struct port_classes) == 216, "classes");
 _Static_assert(sizeof(struct pfc_port) == 496, "pfc port");
 _Static_assert(sizeof(struct pfc_slot) == PFC_SLOTS * 64 + 896, "pfc slot");

@@ -654,6 +654,48 @@ Test(egress, bypass__is_untouched)
 	}
 }
 
+/* Flows that run go on plainly with the epoch, others are not made; and back. */
+Test(egress, leaving_peer__is_sent_nothing)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 100), other = tcp(.v6 = v6, .sport = 7, .payload = 100);
+		struct ip_spec key = { .v6 = v6 };
+
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		expect_eq(flow_get(key).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+		peers_leave(1);
+		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
+		expect_eq(flow_get(key).flags & FLOW_F_TELEM, 0);
+		expect_untouched(EGRESS, &other, STAT_TX_NO_PEER);
+		peers_leave(0);
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		expect_eq(flow_get(key).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+	}
+}
+
+/* So it is with an interface. */
+Test(egress, leaving_port__wraps_nothing)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 100), other = tcp(.v6 = v6, .sport = 7, .payload = 100);
+		struct ip_spec key = { .v6 = v6 };
+
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+		port_leaves(WORLD_IFINDEX, 1);
+		control_next_epoch();
+		expect_untouched(EGRESS, &in, STAT_TX_NO_PORT);
+		expect_eq(flow_get(key).flags & FLOW_F_TELEM, 0);
+		expect_untouched(EGRESS, &other, STAT_TX_NO_PORT);
+		port_leaves(WORLD_IFINDEX, 0);
+		control_next_epoch();
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_DATA);
+	}
+}
+
 /* Cut after every byte: no header is believed that is not there. */
 Test(egress, truncated__is_untouched)
 {

@@ -1514,6 +1514,121 @@ SinkTest(ingress, bypass__touches_no_flow)
 	expect_counted(STAT_RX_DATA);
 }
 
+/* --- what the configuration has no more --- */
+
+static void leaves(int port, int leave)
+{
+	if (port)
+		port_leaves(WORLD_IFINDEX, leave);
+	else
+		peers_leave(leave);
+}
+
+/* As with bypass, of a peer and of an interface. */
+SinkTest(ingress, leaving__strips_and_learns_nothing)
+{
+	FOR_V4_AND_V6(v6) {
+		for (int port = 0; port < 2; port++) {
+			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .tos = ECT0), in, want;
+			struct result r;
+
+			fixture("IPv%d, %s", v6 ? 6 : 4, port ? "port" : "peer");
+			leaves(port, 1);
+			in = wrap(&inner, .room = 5, .nhop = 1, .echo = 1, .echo_hops = 1);
+			r = run(sink, &in);
+			expect_verdict(r, VERDICT_PASS);
+			expect_frame(&r.out, &inner);
+			expect_counted(STAT_RX_DATA);
+			in = frame_with_ecn(in, CE);
+			r = run(sink, &in);
+			want = frame_with_ecn(inner, CE);
+			expect_frame(&r.out, &want);
+			expect_counted(STAT_RX_DATA, STAT_RX_CE);
+			expect_eq(flows_count(), 0);
+			expect_eq(host_exists(v6, HOST_B), 0);
+			leaves(port, 0);
+		}
+	}
+}
+
+SinkTest(ingress, leaving__answers_nothing)
+{
+	FOR_V4_AND_V6(v6) {
+		for (int port = 0; port < 2; port++) {
+			struct frame inner = tcp(.v6 = v6, .reply = 1), in = wrap(&inner, .msg = 2);
+			struct host h = { .asked_ns = 5 };
+			struct result r;
+
+			fixture("IPv%d, %s", v6 ? 6 : 4, port ? "port" : "peer");
+			leaves(port, 1);
+			host_set(v6, HOST_B, &h);
+			r = run(sink, &in);
+			expect_verdict(r, VERDICT_DROP);
+			expect_counted(STAT_RX_PROBE);
+			in = reply(*forward(v6), .nhop = 1);
+			r = run(sink, &in);
+			expect_verdict(r, VERDICT_DROP);
+			expect_counted(STAT_RX_PROBE_REPLY);
+			expect_eq(host_get(v6, HOST_B).heard_ns, 0);
+			expect_eq(host_get(v6, HOST_B).capable, 0);
+			leaves(port, 0);
+		}
+	}
+}
+
+SinkTest(ingress, leaving__touches_no_flow)
+{
+	for (int port = 0; port < 2; port++) {
+		struct frame in = from_b(0, 100, .room = 5, .nhop = 1, .echo = 1, .echo_hops = 1);
+		struct flow before, after;
+
+		fixture("%s", port ? "port" : "peer");
+		flow_runs(0, 1000);
+		before = flow_get(a_to_b);
+		leaves(port, 1);
+		run(sink, &in);
+		after = flow_get(a_to_b);
+		cr_assert(!memcmp(&before, &after, sizeof(before)));
+		expect_counted(STAT_RX_DATA);
+		leaves(port, 0);
+	}
+}
+
+/* Another port leaves, and that is nothing to this one. */
+SinkTest(ingress, leaving__is_told_by_port)
+{
+	struct frame in = from_b(0, 100, .room = 5);
+	struct port port = port_usual();
+
+	port.flags = PORT_F_HOST;
+	port_set(WORLD_IFINDEX + 1, &port);
+	port_leaves(WORLD_IFINDEX + 1, 1);
+	run(sink, &in);
+	expect_counted(STAT_RX_DATA, STAT_FLOW_MADE);
+	expect_eq(host_exists(0, HOST_B), 1);
+	port_remove(WORLD_IFINDEX + 1);
+}
+
+/* Whether a peer that comes back still strips nobody knows: it is asked. What it sends says so, too. */
+SinkTest(ingress, leaving__peer_is_to_be_asked_again)
+{
+	FOR_V4_AND_V6(v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), in = wrap(&inner, .room = 5);
+		struct host h = { .asked_ns = 5, .capable = 1, .rx_seq = 7 };
+
+		host_set(v6, HOST_B, &h);
+		peers_leave(1);
+		run(sink, &in);
+		expect_counted(STAT_RX_DATA);
+		expect_eq(host_get(v6, HOST_B).capable, 0);
+		expect_eq(host_get(v6, HOST_B).rx_seq, 7);
+		peers_leave(0);
+		run(sink, &in);
+		expect_counted(STAT_RX_DATA, STAT_FLOW_MADE);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+	}
+}
+
 /* --- what is not ours, or not sound --- */
 
 /* As expect_untouched(), and nobody and nothing is remembered. */

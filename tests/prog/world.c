@@ -773,6 +773,30 @@ struct peer peer_usual(void)
 	return p;
 }
 
+void peers_leave(int leave)
+{
+	struct peer peer = peer_usual();
+
+	peer.leaving = leave;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	peer_set("fd00:1::", 32, &peer);
+	control_next_epoch();
+}
+
+void port_leaves(__u32 ifindex, int leave)
+{
+	struct port port = port_get(ifindex);
+	struct control c = {};
+	__u32 zero = 0;
+
+	port.flags &= ~PORT_F_LEAVING;
+	port.flags |= leave ? PORT_F_LEAVING : 0;
+	port_set(ifindex, &port);
+	map_get(skel->maps.control, &zero, &c);
+	c.ports_leaving = leave;
+	map_set(skel->maps.control, &zero, &c);
+}
+
 void peer_set(const char *address, __u32 prefixlen, const struct peer *peer)
 {
 	struct peer_key k = { .prefixlen = prefixlen };

@@ -192,6 +192,9 @@ void pauses_slot_set(__u32 slot, const struct pfc_slot *s);
 unsigned int alarms_taken(void);
 void peer_set(const char *address, __u32 prefixlen, const struct peer *peer); /* "10.1.0.0" or v6 */
 struct peer peer_usual(void);
+/* As the daemon does it with what its configuration has no more, with the epoch, and with what it has again. */
+void peers_leave(int leave);
+void port_leaves(__u32 ifindex, int leave);
 /* Flows to all peers ask for telemetry in this encoding from now on. */
 void encoding_set(enum sluice_encoding encoding);
 

@@ -179,7 +179,6 @@ control__interfaces_and_peers_by_sighup() {
 	expect "interfaces of sw" "$(status_of sw '[.interfaces[].name] | join(" ")')" = p2
 	expect_said sw "p1: switch -> detached, as the configuration has it no more"
 	expect "filters of p1" "$(net_in sw tc filter show dev p1 egress)" = ""
-	expect "qdiscs of p1" "$(net_in sw tc qdisc show dev p1)" has-no clsact
 	expect "filters of p2" "$(net_in sw tc filter show dev p2 egress)" has hop
 	server h2
 	transfer h1 10.2.0.2 -n 1M

@@ -532,7 +532,7 @@ interface__reload_with_one_that_cannot_be_used_changes_nothing() {
 	net_in h1 tc qdisc del dev eth9 ingress
 	daemon_hup h1 "reloaded"
 	expect_said h1 "eth9: attached, as the configuration has it: host"
-	expect "interfaces then" "$(status_of h1 '[.interfaces[].name] | join(" ")')" = eth9
+	status_soon h1 "interfaces then" '[.interfaces[].name] | join(" ")' eth9
 }
 
 # interface_filters NODE DEVICE: a stranger's filters before and behind ours. They let the packet go on and count.
