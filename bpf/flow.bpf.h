@@ -14,7 +14,7 @@
  *     answered us (PROBE_REPLY), or sent telemetry itself. One that leaves data unanswered for
  *     HOST_SILENT_NS goes back to unknown, so a peer whose Sluice went away is served plainly.
  *  4. What was heard of a host, the newest sequence above all, is kept apart from the addresses that were only asked:
- *     a SYN or a datagram with a false source makes us send there, and so many of them push nobody out of hosts.
+ *     a SYN or a datagram with a false source makes us send there, and a flood of them evicts nobody from hosts.
  *  5. A prefix that leaves the configuration does so in two steps: at once nothing of ours is sent there and nothing
  *     learned from there, so that its hosts find us silent (3); what they send until then is still stripped. When that
  *     time is over the daemon removes the prefix.

@@ -188,7 +188,7 @@ struct host {
 	__u32 capable;	     /* it strips telemetry */
 	__u32 epoch;	     /* in which it was seen to lie in a peer's prefix */
 	__u64 rx_seq;	     /* ingress, compare-and-swap: newest sequence of an authenticated message from it */
-	__u64 answers_ns;    /* likewise: the tokens of PROBEs from it that were answered (bucket.h) */
+	__u64 answers_ns;    /* ingress, compare-and-swap: the bucket of answers to its PROBEs (bucket.h) */
 };
 
 /* The keys: the first signs, each is believed. The daemon writes a slot that is not in use (control). */

@@ -525,7 +525,7 @@ static inline void hiercc_count_packets(struct hiercc_due *d, const struct hierc
 }
 
 /*
- * All that was sent is taken as granted, but for so many bytes. What was claimed before and not seen to arrive is not
+ * All that was sent is taken as granted, except for the last `owed` bytes. What was claimed before and not seen to arrive is not
  * forgotten: a jump and a claim of debt_max, in turn, would be granted debt_max each time for two packets of any size.
  */
 static inline void hiercc_begin(struct hiercc_due *d, const struct hiercc_params *p, __u32 total, __u64 owed)

@@ -30,7 +30,7 @@ TestSuite(rwnd, .init = rwnd_make, .fini = world_drop, .timeout = 60);
 #define SEGMENT 1200 /* on the wire */
 #define NO_SCALE (-1)
 #define USUAL_SEQ 1000000 /* of tcp() */
-#define USUAL_ACK 2000000 /* likewise */
+#define USUAL_ACK 2000000 /* of tcp() */
 
 static unsigned int at_tcp(const struct frame *f)
 {
