@@ -2,13 +2,20 @@
 # Peers and interfaces that leave the configuration, come back, or are renamed, while packets of both directions are on
 # their way: no segment is lost.
 
-# reload_up [LINE]...: host_config of h1 with these lines, and a flow each way that is governed at both ends.
-reload_up() {
+reload_net_up() {
+	local port
+
 	on_one_cpu
 	net_up
 	# Room for what TCP sends that nothing governs.
-	net_in sw tc qdisc change dev p1 root handle 1: tbf rate "$NET_RATE" burst "$NET_BURST" limit 100000000
-	net_in sw tc qdisc change dev p2 root handle 1: tbf rate "$NET_RATE" burst "$NET_BURST" limit 100000000
+	for port in p1 p2; do
+		net_in sw tc qdisc change dev $port root handle 1: tbf rate "$NET_RATE" burst "$NET_BURST" limit 100000000
+	done
+}
+
+# reload_up [LINE]...: host_config of h1 with these lines, and a flow each way that is governed at both ends.
+reload_up() {
+	reload_net_up
 	net_in h1 ip link add eth9 type veth peer name peer9
 	host_config h1 "$@" >"$CASE_DIR/h1.yaml"
 	cp "$CASE_DIR/h1.yaml" "$CASE_DIR/h1-all.yaml"
@@ -71,6 +78,25 @@ reload_peers() {
 }
 
 reload_peers_are() { [[ $(reload_peers) == "$1" ]]; }
+
+# h2, to which all was answered, notices nothing while it is on bypass. When that ends h1 strips no more.
+reload__peer_leaves_while_the_other_end_is_on_bypass() {
+	reload_net_up
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	server h1
+	bulk_start h2 10.1.0.2
+	governed_soon h2
+	bulk_stop
+	ctl h2 bypass on
+	reload_with "$RELOAD_OTHER_PEERS"
+	wait_for 60 "the prefix of h1 is gone" reload_peers_are 16
+	ctl h2 bypass off
+	bulk_start h2 10.1.0.2
+	grows "packets of h2 that ask" 20 stat_of h2 probe_sent
+	bulk_unharmed
+	bulk_stop
+}
 
 # h2 goes on with telemetry until it notices that h1 is silent.
 reload__peer_leaves_without_loss() {
