@@ -201,22 +201,23 @@ upgrade__killed_half_way() {
 
 # Where what a kill left cannot be completed either, --detach goes by the counters; and where somebody took a pin away.
 upgrade__detach_of_what_cannot_be_completed() {
-	local what was at
+	local what says at
 
 	upgrade_up
 	xdp_config h1 native >"$CASE_DIR/h1.yaml"
-	# Before the first pin, between the halves of one, and behind the last; then with a pin in `old` that nothing replaced.
+	# Before the first pin, between the halves of one, and behind the last; then with a pin in `old` that nothing replaced,
+	# whose map is found again.
 	for at in "rename 2" "rename 3" "rename 21" "rmdir 2" control stats; do
 		daemon_start h1
 		daemon_kill h1
 		if [[ $at == control || $at == stats ]]; then
 			mkdir "$PINS/ssys-h1/old"
 			mv "$PINS/ssys-h1/$at" "$PINS/ssys-h1/old"
-			what='' was=incomplete
+			what='' says="$at: is missing: the programs that run hold its map, which is pinned again"
 		else
 			upgrade_accident h1 "$NEXT" "kill $at"
 			expect "exit status of the one that is killed at $at" $? -eq 137
-			what="fail rename 1" was="half of another version"
+			what="fail rename 1" says="was half of another version: filters of 1 interfaces"
 			[[ $at != rmdir* ]] || what="fail rmdir 2"
 		fi
 		if [[ $what ]]; then
@@ -227,7 +228,7 @@ upgrade__detach_of_what_cannot_be_completed() {
 		net_in h1 env LD_PRELOAD="$NOW/accident.so" ACCIDENT="$what" "$NOW/sluiced" --detach --pin-dir "$PINS/ssys-h1" \
 			>"$CASE_DIR/detach.log" 2>&1
 		expect "exit status of --detach, $what after $at" $? -eq 0
-		expect "what it says" "$(<"$CASE_DIR/detach.log")" has "was $was: filters of 1 interfaces"
+		expect "what it says" "$(<"$CASE_DIR/detach.log")" has "$says"
 		[[ ! -e $PINS/ssys-h1 ]] || fail "pins are left after $at: $(ls "$PINS/ssys-h1")"
 		expect "filters after $at" "$(filters_of)" = ""
 		expect "XDP after $at" "$(net_in h1 ip link show eth0)" has-no xdp
