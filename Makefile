@@ -128,7 +128,7 @@ fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: m
 # What the tiers with root run.
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(addprefix $(B)/,neighbour attack flood spoof ask notified pause dcbnic.so next/sluiced \
 	accident.so fault.so)
-test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(B)/fuzz-packets $(B)/fuzz-cpus $(TEST_TOOLS) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, soak, lab in VMs of three kernels (as root; about half an hour)
+test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(B)/fuzz-packets $(B)/fuzz-cpus $(TEST_TOOLS) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
 test-packets: $(B)/fuzz-packets $(B)/fuzz-cpus ## frames that are almost valid, two CPUs at one flow; for longer: docs/contributing.md
 	$(Q)tests/run packets
