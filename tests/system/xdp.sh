@@ -24,7 +24,7 @@ need_sink() {
 	fail "sluiced of $1 has its sink at $(sink_of "$1"), not at $2: $(grep XDP "$CASE_DIR/$1.log")"
 }
 
-sink_of() { status_of "$1" '.interfaces[0].sink'; }
+sink_of() { status_of "$1" '.interfaces[] | select(.name == "eth0").sink'; }
 
 # --- neighbours ---
 
