@@ -19,13 +19,14 @@ Q := $(if $(V),,@)
 
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iuser -I$(B) -MMD -MP $(CFLAGS)
 LIBS := -lxdp -lbpf -lcyaml -lyaml -lmnl -ljson-c -lm
-BPF := $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. $(NOWHERE) -MMD -MP
+BPF := $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -I. -Ibpf $(NOWHERE) -MMD -MP
 
 COMMON := adopt cc config config_lines credits dataplane dcb layout leftover messages net nic pins pods ports ppfc programs reports restore tor util variant xdp
 SLUICED := sluiced metrics $(COMMON)
 SLUICECTL := sluicectl check clean completion flow_columns flow_list flows knobs paths pcapng probe replay show show_ports show_voqs support table top trace why $(COMMON)
 LAB_TOOLS := $(B)/lab-sample $(B)/lab-probe $(B)/lab-flows $(B)/lab-sum
 VM_KERNELS := 6.1 6.12 7.2
+HEADERS := $(wildcard include/sluice/*.h include/sluice/*/*.h)
 # tests/fuzz/NAME.c
 FUZZERS := wire hpcc rx hiercc ppfc config replay netlink rings
 
@@ -58,11 +59,11 @@ $(B)/packages.%:
 	$(Q)touch $@
 $(B)/packages.deb $(B)/packages.lab $(B)/packages.test: | $(B)/packages.build
 
-$(B)/lab-%: tests/lab/%.c tests/lab/lab.h $(wildcard include/sluice/*.h) | $(B)/packages.lab
+$(B)/lab-%: tests/lab/%.c tests/lab/lab.h $(HEADERS) | $(B)/packages.lab
 	@echo "  CC     $<"
 	$(Q)$(COMPILER) -std=gnu11 -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< -lbpf -lmnl -ljson-c -lm
 
-$(B)/sim-%: tests/sim/%.c tests/sim/sim.c tests/sim/sim.h $(wildcard include/sluice/*.h) | $(B)/packages.build
+$(B)/sim-%: tests/sim/%.c tests/sim/sim.c tests/sim/sim.h $(HEADERS) | $(B)/packages.build
 	@echo "  CC     $<"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Iinclude $(CFLAGS) -o $@ $< tests/sim/sim.c -lm
 
@@ -77,7 +78,7 @@ demo: lab-tools ## the main job: the star lab under four controls, a table and b
 	$(Q)tests/lab/demo
 
 UNIT := $(wildcard tests/unit/*.c) user/dcb.c user/replay.c user/variant.c
-$(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h) | $(B)/packages.test
+$(B)/unit-tests: $(UNIT) $(wildcard tests/unit/*.h include/sluice/*.h include/sluice/*/*.h) | $(B)/packages.test
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -Iinclude -Iuser -o $@ $(UNIT) -lcriterion -ljson-c -lmnl -lm
@@ -92,7 +93,7 @@ $(B)/core.skel.h: $(B)/core.bpf.o
 $(B)/clock/%.bpf.o: bpf/%.bpf.c tests/prog/clock.h | $(B)/packages.build
 	@echo "  BPF    $@"
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BPF) -Werror -Iinclude -Ibpf -include tests/prog/clock.h -c -o $@ $<
+	$(Q)$(BPF) -Werror -Iinclude -include tests/prog/clock.h -c -o $@ $<
 $(B)/clock/%.skel.h: $(B)/clock/%.bpf.o
 	@echo "  SKEL   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp && mv $@.tmp $@
@@ -119,7 +120,7 @@ $(B)/fuzz-netlink: FUZZ_LIBS := $(addprefix -Wl$(comma)--wrap=,recv $(addprefix 
 	recvfrom close) $(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
 $(B)/fuzz-rings: $(addprefix user/,reports.c tor.c credits.c messages.c config.c config_lines.c util.c variant.c)
 $(B)/fuzz-rings: FUZZ_LIBS := $(addprefix -Wl$(comma)--wrap=,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm
-$(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h) $(B)/fuzz.reason
+$(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h include/sluice/*/*.h) $(B)/fuzz.reason
 	@echo "  FUZZ   $@"
 	$(Q)test -s $(B)/fuzz.reason || $(FUZZ_CC) -o $@ $(filter %.c,$^) $(FUZZ_LIBS)
 fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: make fuzz TIME=600 [FUZZ=hpcc]
@@ -159,7 +160,7 @@ $(B)/accident.so $(B)/fault.so: $(B)/%.so: tests/system/%.c
 
 # With what tests/prog has, and without Criterion.
 FUZZ_WORLD := tests/prog/world.c tests/prog/packet.c
-$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c $(FUZZ_WORLD) $(wildcard tests/prog/*.h tests/fuzz/plain/*/*.h include/sluice/*.h) \
+$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c $(FUZZ_WORLD) $(wildcard tests/prog/*.h tests/fuzz/plain/*/*.h include/sluice/*.h include/sluice/*/*.h) \
 		$(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h
 	@echo "  CC     $@"
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Itests/fuzz/plain -Itests/prog -Iinclude -I$(B)/clock -o $@ $< $(FUZZ_WORLD) -lbpf -lpthread

@@ -11,59 +11,174 @@
  *
  * The maps (maps.bpf.h) are all that the stages share.
  */
-#include "vmlinux.h"
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/bucket.bpf.h"
+#include "lib/ctx.bpf.h"
+#include "lib/parse.bpf.h"
+#include "port/queue.bpf.h"
+#include "port/class.bpf.h"
+#include "port/port.bpf.h"
+#include "port/intmd.bpf.h"
+#include "port/intmd_hop.bpf.h"
+#include "host/pacer.bpf.h"
+#include "host/flow.bpf.h"
+#include "host/delay.bpf.h"
+#include "host/auth.bpf.h"
+#include "rack/rate.bpf.h"
+#include "rack/voq.bpf.h"
+#include "port/pod_stamp.bpf.h"
+#include "host/rwnd.bpf.h"
+#include "host/report.bpf.h"
+#include "host/trace.bpf.h"
+#include "host/feedback.bpf.h"
+#include "rack/credit.bpf.h"
+#include "rack/batch.bpf.h"
+#include "pause/pfc.bpf.h"
+#include "rack/tor.bpf.h"
+#include "port/hop.bpf.h"
+#include "host/egress.bpf.h"
+#include "port/pod.bpf.h"
+#include "host/ingress.bpf.h"
+#include "port/backlog.bpf.h"
+#include "host/tcp_cc.bpf.h"
 
-#include "sluice/abi.h"
-#include "sluice/bucket.h"
-#include "sluice/hpcc.h"
-#include "sluice/intmd.h"
-#include "sluice/pacer.h"
-#include "sluice/pfc.h"
-#include "sluice/seq.h"
-#include "sluice/telemetry.h"
-#include "sluice/wire.h"
 
-#define TC_ACT_UNSPEC (-1)
-#define TC_ACT_SHOT 2
-#define EINVAL 22
-#define E2BIG 7
-#define EEXIST 17
-#define ENOTSUP 95
+/* --- hosts --- */
 
-/* Configuration that is fixed while the programs are loaded. */
-const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
-/* 1: a tc program may look at qdiscs (Linux 6.2). Where it is 0 the verifier leaves out what does. */
-const volatile __u8 qdisc_kfuncs = 0;
+SEC("tc")
+int egress(struct __sk_buff *ctx)
+{
+	return egress_handle(ctx);
+}
 
-#include "maps.bpf.h"
-#include "bucket.bpf.h"
-#include "ctx.bpf.h"
-#include "parse.bpf.h"
-#include "class.bpf.h"
-#include "intmd.bpf.h"
-#include "pacer.bpf.h"
-#include "flow.bpf.h"
-#include "delay.bpf.h"
-#include "auth.bpf.h"
-#include "rate.bpf.h"
-#include "voq.bpf.h"
-#include "rwnd.bpf.h"
-#include "report.bpf.h"
-#include "trace.bpf.h"
-#include "feedback.bpf.h"
-#include "credit.bpf.h"
-#include "batch.bpf.h"
-#include "pfc.bpf.h"
-#include "tor.bpf.h"
-#include "hop.bpf.h"
-#include "egress.bpf.h"
-#include "pod.bpf.h"
-#include "ingress.bpf.h"
-#include "backlog.bpf.h"
-#include "tcp_cc.bpf.h"
+SEC("tc")
+int ingress(struct __sk_buff *ctx)
+{
+	int counted = ctx_is_counted(ctx); /* a write to the packet may lose that */
+	enum sluice_stat verdict = STAT_PFC_RX;
+	int action = pfc_consumes(ctx) ? TC_ACT_SHOT : ingress_packet(ctx, &verdict);
+
+	if (!counted)
+		stats_count(verdict);
+	return action;
+}
+
+/* --- switch ports and pods --- */
+
+SEC("tc")
+int hop(struct __sk_buff *ctx)
+{
+	return hop_handle(ctx, 1);
+}
+
+SEC("tc")
+int hop_map(struct __sk_buff *ctx)
+{
+	return hop_handle(ctx, 0);
+}
+
+SEC("tc")
+int tor(struct __sk_buff *ctx)
+{
+	return tor_handle(ctx);
+}
+
+SEC("tc")
+int pod_hop(struct __sk_buff *ctx)
+{
+	return pod_handle(ctx);
+}
+
+SEC("tc")
+int pfc(struct __sk_buff *ctx)
+{
+	return pfc_handle(ctx);
+}
+
+/* --- qdiscs --- */
+
+SEC("tp_btf/qdisc_enqueue")
+int BPF_PROG(backlog_enqueue, struct Qdisc *q)
+{
+	backlog_copy(q);
+	return 0;
+}
+
+SEC("tp_btf/qdisc_dequeue")
+int BPF_PROG(backlog_dequeue, struct Qdisc *q)
+{
+	backlog_copy(q);
+	return 0;
+}
+
+SEC("tp_btf/qdisc_enqueue")
+int BPF_PROG(class_enqueue, struct Qdisc *q, const struct netdev_queue *txq, struct sk_buff *skb)
+{
+	return class_enqueued(q, skb);
+}
+
+SEC("tp_btf/qdisc_dequeue")
+int BPF_PROG(class_dequeue, struct Qdisc *q, const struct netdev_queue *txq, int packets, struct sk_buff *skb)
+{
+	return class_dequeued(q, packets, skb);
+}
+
+SEC("tp_btf/qdisc_enqueue")
+int BPF_PROG(pfc_enqueue, struct Qdisc *q, const struct netdev_queue *txq, struct sk_buff *skb)
+{
+	return pfc_enqueued(q, skb);
+}
+
+SEC("tp_btf/qdisc_dequeue")
+int BPF_PROG(pfc_dequeue, struct Qdisc *q, const struct netdev_queue *txq, int packets, struct sk_buff *skb)
+{
+	return pfc_dequeued(q, packets, skb);
+}
+
+/* --- sockets --- */
+
+SEC("struct_ops/cc_init")
+void BPF_PROG(cc_init, struct sock *sk)
+{
+	cc_open(sk);
+}
+
+SEC("struct_ops/cc_control")
+void BPF_PROG(cc_control, struct sock *sk)
+{
+	cc_acked(sk);
+}
+
+/* A loss says nothing to HPCC; the threshold is Reno's for when Sluice no longer governs. */
+SEC("struct_ops/cc_ssthresh")
+__u32 BPF_PROG(cc_ssthresh, struct sock *sk)
+{
+	return tcp_reno_ssthresh(sk);
+}
+
+SEC("struct_ops/cc_undo_cwnd")
+__u32 BPF_PROG(cc_undo_cwnd, struct sock *sk)
+{
+	return tcp_reno_undo_cwnd(sk);
+}
+
+/* The daemon puts the configured name in the place of this one before it loads the object. */
+SEC(".struct_ops")
+struct tcp_congestion_ops tcp_cc = {
+	.init = (void *)cc_init,
+	.cong_control = (void *)cc_control,
+	.ssthresh = (void *)cc_ssthresh,
+	.undo_cwnd = (void *)cc_undo_cwnd,
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "@sluice-cc-name",
+};
+
+/* Moves the sockets of an earlier congestion control to the one of its name that is registered now. */
+SEC("iter/tcp")
+int cc_move(struct bpf_iter__tcp *ctx)
+{
+	return cc_move_socket(ctx);
+}
 
 char LICENSE[] SEC("license") = "GPL";

@@ -5,41 +5,43 @@
  */
 #define SLUICE_XDP
 
-#include "vmlinux.h"
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/bucket.bpf.h"
+#include "lib/ctx.bpf.h"
+#include "lib/parse.bpf.h"
+#include "port/intmd.bpf.h"
+#include "host/flow.bpf.h"
+#include "host/delay.bpf.h"
+#include "host/auth.bpf.h"
+#include "rack/rate.bpf.h"
+#include "rack/voq.bpf.h"
+#include "port/pod_stamp.bpf.h"
+#include "host/report.bpf.h"
+#include "host/trace.bpf.h"
+#include "host/feedback.bpf.h"
+#include "rack/credit.bpf.h"
+#include "rack/batch.bpf.h"
+#include "host/ingress.bpf.h"
 
-#include "sluice/abi.h"
-#include "sluice/bucket.h"
-#include "sluice/hpcc.h"
-#include "sluice/intmd.h"
-#include "sluice/seq.h"
-#include "sluice/telemetry.h"
-#include "sluice/wire.h"
 
-#define EINVAL 22
-#define E2BIG 7
-#define EEXIST 17
+SEC("xdp")
+int ingress_xdp(struct xdp_md *ctx)
+{
+	enum sluice_stat verdict;
+	int action;
 
-/* Configuration that is fixed while the program is loaded. */
-const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
-
-#include "maps.bpf.h"
-#include "bucket.bpf.h"
-#include "ctx.bpf.h"
-#include "parse.bpf.h"
-#include "intmd.bpf.h"
-#include "flow.bpf.h"
-#include "delay.bpf.h"
-#include "auth.bpf.h"
-#include "rate.bpf.h"
-#include "voq.bpf.h"
-#include "pod.bpf.h"
-#include "report.bpf.h"
-#include "trace.bpf.h"
-#include "feedback.bpf.h"
-#include "credit.bpf.h"
-#include "batch.bpf.h"
-#include "ingress.bpf.h"
+	ctx_drop_counted(ctx);
+	action = ingress_packet(ctx, &verdict);
+	if (verdict != STAT_RX_DATA && verdict != STAT_RX_PROBE && verdict != STAT_RX_PROBE_REPLY &&
+	    verdict != STAT_RX_FEEDBACK && verdict != STAT_RX_CREDIT && verdict != STAT_RX_RATE &&
+	    verdict != STAT_RX_INT_COPY && verdict != STAT_RX_PROBE_OLD && verdict != STAT_RX_PROBE_LIMITED)
+		return XDP_PASS;
+	stats_count(verdict);
+	stats_count(STAT_RX_XDP);
+	if (verdict == STAT_RX_DATA)
+		ctx_set_counted(ctx);
+	return action;
+}
 
 char LICENSE[] SEC("license") = "GPL";

@@ -19,8 +19,8 @@
 #include "config.h"
 #include "config_lines.h"
 #include "variant.h"
-#include "sluice/ppfc.h"
-#include "sluice/wire.h"
+#include "sluice/pause/ppfc.h"
+#include "sluice/wire/wire.h"
 
 #define CONFIG_MAX_FLOWS 65536
 #define CONFIG_FLOW_TIMEOUT_NS (60 * NSEC_PER_SEC)

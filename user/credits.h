@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_CREDITS_H
 #define SLUICE_CREDITS_H
-/* HierCC at the receiver (sluice/hiercc.h, part 2): what arrives is granted, port by port. */
+/* HierCC at the receiver (sluice/rack/hiercc.h, part 2): what arrives is granted, port by port. */
 #include "messages.h"
 #include "pins.h"
 

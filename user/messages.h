@@ -7,7 +7,7 @@
  * header by us.
  */
 #include "config.h"
-#include "sluice/wire.h"
+#include "sluice/wire/wire.h"
 
 /* Up to WIRE_REPORTS_MAX entries of WIRE_REPORT_BYTES: struct wire_report, wire_credit or wire_rate. */
 struct message {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "pins.h"
-#include "sluice/sparse.h"
+#include "sluice/cc/sparse.h"
 
 const char *const stat_names[STAT_MAX] = {
 #define STAT_NAME(symbol, name, help) name,

@@ -15,8 +15,8 @@
 #include <string.h>
 #include "dataplane_int.h"
 #include "net.h"
-#include "sluice/intmd.h"
-#include "sluice/wire.h"
+#include "sluice/wire/intmd.h"
+#include "sluice/wire/wire.h"
 #include "sluice.skel.h"
 
 /* --- filters --- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The loop of a switch that pauses its neighbours. All bytes are the tracepoints' (bpf/pfc.bpf.h), all decisions
- * sluice/ppfc.h's and sluice/pfc.h's.
+ * The loop of a switch that pauses its neighbours. All bytes are the tracepoints' (bpf/pause/pfc.bpf.h), all decisions
+ * sluice/pause/ppfc.h's and sluice/pause/pfc.h's.
  *
  *  1. A port has a slot, its index in the map pfc_slots, which is mapped here: what waits in its queue by the
  *     slot of the port by which it came, and what its own neighbour was told.
@@ -28,10 +28,10 @@
 #include <unistd.h>
 #include "nic.h"
 #include "ppfc.h"
-#include "sluice/ppfc.h"
+#include "sluice/pause/ppfc.h"
 
 #define PPFC_QUIET_NS (10 * 1000 * 1000ULL) /* all queues are short for so long before the loop sleeps */
-#define PPFC_THRESH 4			    /* T_thresh by Equation 5: see sluice/ppfc.h */
+#define PPFC_THRESH 4			    /* T_thresh by Equation 5: see sluice/pause/ppfc.h */
 
 /* What a port has in a queue. */
 struct cell {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_PPFC_LOOP_H
 #define SLUICE_PPFC_LOOP_H
-/* Pauses (sluice/pfc.h, sluice/ppfc.h): which ports have them, and what their neighbours are told. */
+/* Pauses (sluice/pause/pfc.h, sluice/pause/ppfc.h): which ports have them, and what their neighbours are told. */
 #include "config.h"
 #include "net.h"
 #include "pins.h"

@@ -22,7 +22,7 @@
 #include "net.h"
 #include "probe.h"
 #include "show.h"
-#include "sluice/wire.h"
+#include "sluice/wire/wire.h"
 
 static void report_put(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 		       const char *mend, const char *advice)

@@ -25,7 +25,7 @@
 #include "replay.h"
 #include "util.h"
 #include "variant.h"
-#include "sluice/rx.h"
+#include "sluice/cc/rx.h"
 
 #define ME "sluicectl replay: "
 

@@ -17,7 +17,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "reports.h"
-#include "sluice/wire.h"
+#include "sluice/wire/wire.h"
 
 #define REPORTS_HELD 4096 /* more in one go are sent in between */
 #define REPORTS_WAIT_MIN_NS (50 * 1000ULL)

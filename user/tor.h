@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_TOR_H
 #define SLUICE_TOR_H
-/* A switch as a ToR of HierCC (bpf/tor.bpf.h): what its hosts are told of R. */
+/* A switch as a ToR of HierCC (bpf/rack/tor.bpf.h): what its hosts are told of R. */
 #include "messages.h"
 
 struct tor;

@@ -2,7 +2,7 @@
 /*
  * sluicectl trace: single decisions as they are made, as JSON lines, and the packets that they were for as pcapng.
  *
- *  1. The wish is put into the control map, and the programs put what fits it into a ring (bpf/trace.bpf.h).
+ *  1. The wish is put into the control map, and the programs put what fits it into a ring (bpf/host/trace.bpf.h).
  *  2. One process at a time reads the ring. Its claim is trace_until_ns, which it puts off while it lives: who is
  *     killed has no claim after TRACE_LEASE_NS, and no more is recorded for it.
  *  3. A record becomes a line, and, with that line as its comment, a packet: the frame number tells which.

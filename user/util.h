@@ -7,7 +7,7 @@
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include "sluice/abi.h"
+#include "sluice/abi/abi.h"
 
 #define SLUICE_VERSION "0.1.0"
 #define SLUICE_PIN_DIR "/sys/fs/bpf/sluice"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_VARIANT_H
 #define SLUICE_VARIANT_H
-#include "sluice/rx.h"
+#include "sluice/cc/rx.h"
 #include "util.h"
 
 /* The names of enum hpcc_variant: in the configuration, the output and the options of replay. */

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0-only
 -- Dissector of Sluice's messages for Wireshark and tshark (4.0 or later), in both encodings of telemetry.
--- The format is that of docs/protocol.md; the names of fields are those of include/sluice/wire.h.
+-- The format is that of docs/protocol.md; the names of fields are those of include/sluice/wire/wire.h.
 --
 --   tshark -X lua_script:sluice.lua -r capture.pcap -Y sluice
 --
@@ -236,7 +236,7 @@ local function shim(tree, tvb)
 	t:add(f["shim.ip_proto"], tvb(3, 1))
 end
 
--- Where each value is within the words of a hop, by the bitmaps; as in include/sluice/intmd.h.
+-- Where each value is within the words of a hop, by the bitmaps; as in include/sluice/wire/intmd.h.
 local function intmd_layout(instructions, domain_ours, ds)
 	local at, words = {}, 0
 

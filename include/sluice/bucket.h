@@ -5,7 +5,7 @@
  * A token bucket that nobody has to fill: its state is the time up to which its tokens have been spent. A token is
  * worth token_ns, and burst of them are kept at most. So a bucket that is all 0 is full.
  */
-#include "types.h"
+#include "sluice/types.h"
 
 /* PROBEs to addresses that were never heard, and answers to them, all together: */
 #define BUCKET_STRANGERS_NS (1000 * 1000ULL) /* 1,000 a second are 2 Mbit/s, and ask 10,000 new peers in 10 s; */

@@ -7,9 +7,9 @@
  * A packet departs at max(now, clock) and moves the clock on by its bytes at the rate R. An idle
  * clock lies in the past and is simply overtaken: no credit is saved up, so a flow that comes back
  * does not burst. The clock is one 64-bit word that CPUs share by compare-and-swap; see
- * pacer_reserve() in bpf/pacer.bpf.h for the race and how it ends.
+ * pacer_reserve() in bpf/host/pacer.bpf.h for the race and how it ends.
  */
-#include "types.h"
+#include "sluice/types.h"
 
 /* Nanoseconds that bytes take at rate_bps; 0 for an unlimited rate (0). 2^20 bytes * 8*10^9 < 2^54. */
 static inline __u64 pacer_cost_ns(__u32 bytes, __u64 rate_bps)

@@ -2,7 +2,7 @@
 #ifndef SLUICE_SEQ_H
 #define SLUICE_SEQ_H
 /*
- * The clock of sequences: CLOCK_MONOTONIC and a base that makes it real time (bpf/auth.bpf.h). Receivers keep
+ * The clock of sequences: CLOCK_MONOTONIC and a base that makes it real time (bpf/host/auth.bpf.h). Receivers keep
  * the highest sequence, so one wrong look at the clock could silence a host for as long as it was wrong by.
  *
  *  1. A receiver learns nothing of a message from more than SEQ_AHEAD_NS ahead of its own clock.
@@ -10,7 +10,7 @@
  *     leap: a clock that does so is wrong as often as right. A fresh start takes what the clock says.
  *  3. A clock before SEQ_SET_NS was never set, as without a battery before NTP. From there the base leaps.
  */
-#include "types.h"
+#include "sluice/types.h"
 
 #define SEQ_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
 #define SEQ_SET_NS (1767225600 * NSEC_PER_SEC) /* 2026-01-01: Sluice is no older */

@@ -11,7 +11,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
-#include "sluice/abi.h"
+#include "sluice/abi/abi.h"
 
 #define BPF_MAP_TYPE_PROG_ARRAY 3 /* the vmlinux.h of the data plane has only what that uses */
 #define TC_ACT_UNSPEC (-1)

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sluice/abi.h" /* first: the skeletons use its structs */
+#include "sluice/abi/abi.h" /* first: the skeletons use its structs */
 
 #include "bench.skel.h"
 #include "packet.h"

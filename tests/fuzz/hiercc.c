@@ -4,7 +4,7 @@
  * all that they say, and the first hop, which makes R of a queue.
  */
 #include "fuzz.h"
-#include "sluice/hiercc.h"
+#include "sluice/rack/hiercc.h"
 
 #define VOQS 6
 #define DELTA HIERCC_DELTA_BYTES

@@ -4,11 +4,11 @@
  * the clock of departures, in any order over one state, as the ingress program calls them.
  */
 #include "hpcc.h"
-#include "sluice/fallback.h"
+#include "sluice/cc/fallback.h"
 #include "sluice/pacer.h"
-#include "sluice/rx.h"
-#include "sluice/sparse.h"
-#include "sluice/swift.h"
+#include "sluice/cc/rx.h"
+#include "sluice/cc/sparse.h"
+#include "sluice/cc/swift.h"
 
 struct sender {
 	struct hpcc_params params;

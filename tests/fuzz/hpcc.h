@@ -3,7 +3,7 @@
 #define TESTS_FUZZ_HPCC_H
 /* Parameters and feedback of Algorithm 1 from the input, and what always holds: for a sender as for a receiver. */
 #include "fuzz.h"
-#include "sluice/hpcc.h"
+#include "sluice/cc/hpcc.h"
 
 #define FUZZ_RATE_MAX_BPS 4500000000000000ULL /* hpcc_rate_bps() stays below 2^64 */
 

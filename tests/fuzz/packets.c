@@ -22,9 +22,9 @@
 #include <time.h>
 #include <sys/mman.h>
 
-#include "sluice/intmd.h"
+#include "sluice/wire/intmd.h"
 #include "sluice/pacer.h"
-#include "sluice/telemetry.h"
+#include "sluice/wire/telemetry.h"
 #include "world.h"
 
 #define EPISODE 2000

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Pauses: frames, who pauses, who obeys (pfc.h), and the prediction of P-PFC (ppfc.h) with what bounds it. */
 #include "fuzz.h"
-#include "sluice/ppfc.h"
+#include "sluice/pause/ppfc.h"
 
 #define QUEUES 8
 #define PORTS 8

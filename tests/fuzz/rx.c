@@ -4,7 +4,7 @@
  * count that forgets nothing.
  */
 #include "hpcc.h"
-#include "sluice/rx.h"
+#include "sluice/cc/rx.h"
 
 #define FLOWS 16
 

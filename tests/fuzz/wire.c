@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "sluice/intmd.h"
-#include "sluice/siphash.h"
-#include "sluice/telemetry.h"
-#include "sluice/wire.h"
+#include "sluice/wire/intmd.h"
+#include "sluice/wire/siphash.h"
+#include "sluice/wire/telemetry.h"
+#include "sluice/wire/wire.h"
 
 /* ---- Headers ---- */
 

@@ -24,7 +24,7 @@
  */
 #include "lab.h"
 
-#include "sluice/abi.h"
+#include "sluice/abi/abi.h"
 
 #include <bpf/bpf.h>
 #include <libmnl/libmnl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/auth.bpf.h: who is believed. As in ingress_test.c the frames come from B and are for A, and the
+ * bpf/host/auth.bpf.h: who is believed. As in ingress_test.c the frames come from B and are for A, and the
  * flow that they change is A to B.
  */
 #include <stdlib.h>

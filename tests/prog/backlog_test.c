@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/backlog.bpf.h: the state of a switch port's queue in the ports map, for kernels that have no
+ * bpf/port/backlog.bpf.h: the state of a switch port's queue in the ports map, for kernels that have no
  * other way to it. The tracepoints see the qdiscs of the whole machine, also those of others that are
  * at work while the tests run, so the link has a number that nobody else's has.
  */

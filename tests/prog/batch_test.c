@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "reports.h"
-#include "sluice/rx.h"
+#include "sluice/cc/rx.h"
 #include "world.h"
 
 TestSuite(batch, .init = world_make, .fini = world_drop, .timeout = 60);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/class.bpf.h: what a port with several queues stamps, and the account that the tracepoints keep of
+ * bpf/port/class.bpf.h: what a port with several queues stamps, and the account that the tracepoints keep of
  * each queue. The latter see the qdiscs of the whole machine, so the link has a number of its own.
  */
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sluice/telemetry.h"
+#include "sluice/wire/telemetry.h"
 #include "world.h"
 
 TestSuite(class, .init = world_make, .fini = world_drop, .timeout = 60);

@@ -2,13 +2,13 @@
 #ifndef SLUICE_TEST_CORE_CASE_H
 #define SLUICE_TEST_CORE_CASE_H
 /* Everything that the core's functions read and write, for core.bpf.c and core_test.c alike. */
-#include "sluice/fallback.h"
-#include "sluice/hiercc.h"
-#include "sluice/intmd.h"
-#include "sluice/ppfc.h"
-#include "sluice/rx.h"
-#include "sluice/siphash.h"
-#include "sluice/swift.h"
+#include "sluice/cc/fallback.h"
+#include "sluice/rack/hiercc.h"
+#include "sluice/wire/intmd.h"
+#include "sluice/pause/ppfc.h"
+#include "sluice/cc/rx.h"
+#include "sluice/wire/siphash.h"
+#include "sluice/cc/swift.h"
 
 struct core_case {
 	struct hpcc_params params;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HierCC at ingress, bpf/credit.bpf.h: what arrives of VOQs, and messages of credit. B sends to A: the flow that
+ * HierCC at ingress, bpf/rack/credit.bpf.h: what arrives of VOQs, and messages of credit. B sends to A: the flow that
  * is taught something is A to B, and the VOQs for which credit comes are those of A to B.
  */
 #include <stdlib.h>

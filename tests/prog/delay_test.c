@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/delay.bpf.h and what becomes of its samples: flows from A to B whose path stamps nothing, and
+ * bpf/host/delay.bpf.h and what becomes of its samples: flows from A to B whose path stamps nothing, and
  * the feedback that B sends back.
  */
 #include <string.h>

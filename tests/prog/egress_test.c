@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/egress.bpf.h: what leaves a host. The peers strip telemetry unless a test says otherwise.
+ * bpf/host/egress.bpf.h: what leaves a host. The peers strip telemetry unless a test says otherwise.
  */
 #include <bpf/bpf.h>
 #include <sched.h>

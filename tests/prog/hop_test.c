@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/hop.bpf.h: what a switch port writes into passing packets. hop_map takes the state of the queue
+ * bpf/port/hop.bpf.h: what a switch port writes into passing packets. hop_map takes the state of the queue
  * from the ports map, so its stamps can be told in advance; hop reads it from the qdisc.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/ingress.bpf.h: what arrives at a host. The frames come from B and are for A, so the flow whose
+ * bpf/host/ingress.bpf.h: what arrives at a host. The frames come from B and are for A, so the flow whose
  * telemetry they carry is B to A, and the flow that they have feedback for, and into whose echo slot
  * their telemetry goes, is A to B.
  */
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sluice/hpcc.h"
+#include "sluice/cc/hpcc.h"
 #include "world.h"
 
 TestSuite(ingress, .init = world_make, .fini = world_drop, .timeout = 60);

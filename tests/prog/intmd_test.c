@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/intmd.bpf.h: the int-md encoding from the source through two hops to the sink, and what is wrong
+ * bpf/port/intmd.bpf.h: the int-md encoding from the source through two hops to the sink, and what is wrong
  * with it at each of them. The bytes are put together by packet.c from the pictures.
  */
 #include <errno.h>

@@ -4,7 +4,7 @@
 /*
  * Ethernet frames for the tests, and the difference between two of them.
  *
- * Everything is put together byte by byte from the pictures in include/sluice/wire.h and not with
+ * Everything is put together byte by byte from the pictures in include/sluice/wire/wire.h and not with
  * its structs and constants: a mistake there must not appear on both sides of a comparison.
  *
  * In every spec, zero means the usual: tcp(.payload = 100) is a sound packet of 100 bytes from host
@@ -12,7 +12,7 @@
  */
 #include <linux/types.h>
 
-#include "sluice/siphash.h" /* whose test vectors are its authors' */
+#include "sluice/wire/siphash.h" /* whose test vectors are its authors' */
 
 #define FRAME_MAX 3500 /* what one BPF_PROG_TEST_RUN takes in, and what egress adds to it */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/pfc.bpf.h: PFC frames and what becomes of them, what leaves in a pause, and what is counted of a queue. The
+ * bpf/pause/pfc.bpf.h: PFC frames and what becomes of them, what leaves in a pause, and what is counted of a queue. The
  * tracepoints see the qdiscs of the whole machine, so the links have numbers of their own.
  */
 #include <net/if.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A node of pods: bpf/pod.bpf.h, the hop between the uplink and a pod, and the uplink's own hop
+ * A node of pods: bpf/port/pod.bpf.h, the hop between the uplink and a pod, and the uplink's own hop
  * (egress_stamp). A is a pod of this node and B somewhere else, so what B sends arrives for A, and the
  * flow that it teaches something is A to B.
  */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/report.bpf.h, and what becomes of it at the sender: feedback that is U or W, and N. As in
+ * bpf/host/report.bpf.h, and what becomes of it at the sender: feedback that is U or W, and N. As in
  * ingress_test.c the frames come from B and are for A: what A tells of them waits in the flow A to B,
  * and so does what B tells of it.
  */
 #include <string.h>
 #include <unistd.h>
 
-#include "sluice/rx.h"
+#include "sluice/cc/rx.h"
 #include "world.h"
 
 TestSuite(report, .init = world_make, .fini = world_drop, .timeout = 60);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/rwnd.bpf.h: the receive windows that foreign stacks are granted. A is the local side, so what B
+ * bpf/host/rwnd.bpf.h: the receive windows that foreign stacks are granted. A is the local side, so what B
  * sends arrives at ingress, and the flow whose window that grants is A to B.
  */
 #include <bpf/bpf.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A switch as a ToR of HierCC, bpf/tor.bpf.h, and the hosts behind it, bpf/rate.bpf.h. A sends to B: the switch
+ * A switch as a ToR of HierCC, bpf/rack/tor.bpf.h, and the hosts behind it, bpf/rack/rate.bpf.h. A sends to B: the switch
  * has A below and B above it, or, as receiver, the other way round. C0 is 3000 bytes, the limit 5 s.
  */
 #include <string.h>

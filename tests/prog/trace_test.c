@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/trace.bpf.h: which decisions become records, and that a record says what was decided, with the packet. */
+/* bpf/host/trace.bpf.h: which decisions become records, and that a record says what was decided, with the packet. */
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "sluice/rx.h"
+#include "sluice/cc/rx.h"
 #include "world.h"
 
 TestSuite(trace, .init = world_make, .fini = world_drop, .timeout = 60);

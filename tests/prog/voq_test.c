@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/voq.bpf.h: what leaves by a VOQ. A sends to B, whose prefixes have HierCC with a C0 of 3000 bytes and a
+ * bpf/rack/voq.bpf.h: what leaves by a VOQ. A sends to B, whose prefixes have HierCC with a C0 of 3000 bytes and a
  * limit of 5 s; its port has 100 Gbit/s and fq, and the mode is enforce unless a test says otherwise.
  */
 #include <string.h>

@@ -13,7 +13,7 @@
 #include <linux/bpf.h>
 
 #include "packet.h"
-#include "sluice/abi.h"
+#include "sluice/abi/abi.h"
 
 #define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter has its say */
 #define VERDICT_DROP 2

@@ -17,7 +17,7 @@
  */
 #include "sim.h"
 
-#include "sluice/ppfc.h"
+#include "sluice/pause/ppfc.h"
 
 #include <math.h>
 #include <stdio.h>

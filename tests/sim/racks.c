@@ -16,8 +16,8 @@
  */
 #include "sim.h"
 
-#include "sluice/hiercc.h"
-#include "sluice/telemetry.h"
+#include "sluice/rack/hiercc.h"
+#include "sluice/wire/telemetry.h"
 
 #include <math.h>
 #include <stdio.h>

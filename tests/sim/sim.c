@@ -2,7 +2,7 @@
 #include "sim.h"
 
 #include "sluice/pacer.h"
-#include "sluice/telemetry.h"
+#include "sluice/wire/telemetry.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -156,7 +156,7 @@ struct hpcc_ack flow_ack(const struct flow *f, const struct packet *pkt)
 	return ack;
 }
 
-/* feedback_take() of bpf/feedback.bpf.h. */
+/* feedback_take() of bpf/host/feedback.bpf.h. */
 static void flow_feedback(struct flow *f, const struct packet *pkt)
 {
 	struct hpcc_ack ack = flow_ack(f, pkt);

@@ -15,7 +15,7 @@
  * A simulation is a topology: it fills links and flows, starts them, and defines the four
  * functions at the end of this file.
  */
-#include "sluice/hpcc.h"
+#include "sluice/cc/hpcc.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -108,7 +108,7 @@ int sim_options(const char *name, const struct sim_param *params, size_t count, 
 		char **argv);
 void sim_begin(uint64_t route_ns, uint64_t delack_ns, uint64_t sample_ns);
 void sim_link_init(struct link *l, double burst);
-/* As flow_params() of bpf/flow.bpf.h; sends from start_ns on. */
+/* As flow_params() of bpf/host/flow.bpf.h; sends from start_ns on. */
 void sim_flow_init(struct flow *f);
 void sim_flow_start(struct flow *f, uint64_t start_ns);
 void sim_run(void);

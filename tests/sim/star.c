@@ -12,7 +12,7 @@
  */
 #include "sim.h"
 
-#include "sluice/swift.h"
+#include "sluice/cc/swift.h"
 
 #include <math.h>
 #include <stdio.h>

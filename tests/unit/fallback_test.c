@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/fallback.h"
+#include "sluice/cc/fallback.h"
 
 TestSuite(fallback, .timeout = 60);
 

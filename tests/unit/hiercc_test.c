@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/hiercc.h"
+#include "sluice/rack/hiercc.h"
 
 TestSuite(hiercc, .timeout = 60);
 

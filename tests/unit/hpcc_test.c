@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/hpcc.h"
-#include "sluice/telemetry.h"
+#include "sluice/cc/hpcc.h"
+#include "sluice/wire/telemetry.h"
 
 #include "model.h"
 #include "trace.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/intmd.h"
+#include "sluice/wire/intmd.h"
 
 TestSuite(intmd, .timeout = 60);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/ppfc.h"
+#include "sluice/pause/ppfc.h"
 
 TestSuite(pfc, .timeout = 60);
 TestSuite(ppfc, .timeout = 60);

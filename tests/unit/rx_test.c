@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/rx.h"
+#include "sluice/cc/rx.h"
 
 TestSuite(rx, .timeout = 60);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/siphash.h"
+#include "sluice/wire/siphash.h"
 
 TestSuite(siphash, .timeout = 60);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/sparse.h"
+#include "sluice/cc/sparse.h"
 
 #include "model.h"
 

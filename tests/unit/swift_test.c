@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/swift.h"
+#include "sluice/cc/swift.h"
 
 TestSuite(swift, .timeout = 60);
 

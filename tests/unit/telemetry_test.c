@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sluice/telemetry.h"
+#include "sluice/wire/telemetry.h"
 
 TestSuite(telemetry, .timeout = 20);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/hpcc.h"
+#include "sluice/cc/hpcc.h"
 
 #include "model.h"
 #include "trace.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The checks on a message's header, before anything else of the packet is believed. */
 #include <criterion/criterion.h>
-#include "sluice/wire.h"
+#include "sluice/wire/wire.h"
 
 struct head {
 	struct wire_shim shim;

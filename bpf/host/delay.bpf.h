@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_DELAY_BPF_H
+#define SLUICE_DELAY_BPF_H
+/*
+ * How long a round trip takes, of flows of which no hop is known: what Swift goes by (swift.h).
+ *
+ *  1. Egress notes position and departure of up to FLOW_TIMED packets in a row, and then of none
+ *     until there is feedback for one of them or for what followed them. The departure is the one
+ *     that the pacer gave: what waits in fq waits for no queue of the network.
+ *  2. Feedback that names the position of one of them is the sample: its arrival, less the time that
+ *     the echo waited at the receiver (its age), less the departure. Feedback for another packet is
+ *     none, because when that one left is not known. An ACK is for every second packet; a single
+ *     packet, timed as the ACK lets it go, could be the wrong one of two for ever: hence four.
+ *  3. A PROBE, which does not wait in fq, is timed by itself: its position is also that of the data
+ *     before it.
+ *  4. What was lost is given up with the feedback for what followed, at the latest after a second.
+ *
+ * Positions count what was sent again, too, so no sample is of the wrong copy; the segments of a GSO
+ * packet share one, and the first echo of it counts. A position and its time are one word, and so
+ * never of two packets; the time has 32 bits, of which a difference says less than 2 s.
+ */
+#include "lib/base.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/cc/swift.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+#define DELAY_GIVE_UP_NS ((__s32)NSEC_PER_SEC)
+#define DELAY_AGE_MAX_NS (0xffffULL << WIRE_AGE_SHIFT) /* the age on the wire is this or more */
+
+static inline int delay_is_wanted(const struct flow *f)
+{
+	return !f->cc.hops && !f->told_hops && f->swift.target_ns;
+}
+
+static inline __u64 delay_word(__u32 seq, __u64 left_ns)
+{
+	return (__u64)seq << 32 | (__u32)left_ns;
+}
+
+static inline int delay_is_old(__u64 word, __u64 now_ns)
+{
+	return (__s32)((__u32)now_ns - (__u32)word) > DELAY_GIVE_UP_NS;
+}
+
+/* Egress: a packet that ends at the position seq leaves. */
+static inline void delay_note(struct flow *f, __u32 seq, __u64 now_ns, __u64 left_ns)
+{
+	__u32 n = *(volatile __u32 *)&f->timed_count;
+
+	if (n && delay_is_old(f->timed[0], now_ns))
+		n = 0;
+	bound_here(n);
+	if (n >= FLOW_TIMED)
+		return;
+	*(volatile __u64 *)&f->timed[n] = delay_word(seq, left_ns);
+	*(volatile __u32 *)&f->timed_count = n + 1;
+}
+
+static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns)
+{
+	if (!f->probed || delay_is_old(f->probed, now_ns))
+		f->probed = delay_word(seq, now_ns);
+}
+
+/* Feedback for seq, which arrived there so that it would have been here at rx_ns: ns, 0 for none. */
+static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 now_ns, int probe)
+{
+	__u32 n = *(volatile __u32 *)&f->timed_count, delay_ns;
+	__u64 word, found = 0, last = 0;
+	int i;
+
+	if (probe) {
+		last = *(volatile __u64 *)&f->probed;
+		if (last >> 32 == seq)
+			found = last;
+		if (last && (__s32)(seq - (__u32)(last >> 32)) >= 0)
+			f->probed = 0;
+	} else {
+		for (i = 0; i < FLOW_TIMED; i++) {
+			word = *(volatile __u64 *)&f->timed[i];
+			if (i >= (int)n)
+				continue;
+			last = word;
+			if (word >> 32 == seq)
+				found = word;
+		}
+		if (n && (found || (__s32)(seq - (__u32)(last >> 32)) > 0))
+			*(volatile __u32 *)&f->timed_count = 0;
+	}
+	if (!found || now_ns - rx_ns >= DELAY_AGE_MAX_NS)
+		return 0;
+	delay_ns = (__u32)rx_ns - (__u32)found;
+	return delay_ns < SWIFT_DELAY_MAX_NS ? delay_ns : 0;
+}
+
+#endif

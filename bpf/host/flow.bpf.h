@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_FLOW_BPF_H
+#define SLUICE_FLOW_BPF_H
+/*
+ * Flows and the hosts at their other end.
+ *
+ *  1. A flow is made by the first packet that leaves to, or the first telemetry that arrives from, a
+ *     configured peer. An RST of ours makes none: it answers a SYN to a port where nobody listens. Its
+ *     parameters come from the peer's prefix and the port's speed, and are taken again when the
+ *     configuration's epoch moves.
+ *  2. Parameters and congestion state change under a try-lock: a CPU that finds it taken goes on
+ *     without (a feedback less, counted). Nothing waits, and the owner never sleeps while it has it.
+ *  3. A host gets telemetry only after it has shown that it strips it: it asked us (PROBE), or
+ *     answered us (PROBE_REPLY), or sent telemetry itself. One that leaves data unanswered for
+ *     HOST_SILENT_NS goes back to unknown, so a peer whose Sluice went away is served plainly.
+ *  4. What was heard of a host, the newest sequence above all, is kept apart from the addresses that were only asked:
+ *     a SYN or a datagram with a false source makes us send there, and a flood of them evicts nobody from hosts.
+ *  5. A prefix that leaves the configuration does so in two steps: at once nothing of ours is sent there and nothing
+ *     learned from there, so that its hosts find us silent (3); what they send until then is still stripped. When that
+ *     time is over the daemon removes the prefix.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/cc/fallback.h"
+#include "sluice/cc/hpcc.h"
+#include "sluice/pacer.h"
+#include "sluice/seq.h"
+#include "sluice/cc/sparse.h"
+#include "sluice/cc/swift.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+#define HOST_SILENT_NS (100 * 1000 * 1000ULL)
+#define HOST_ASK_NS (1000 * 1000 * 1000ULL)
+
+/*
+ * R of Equation 1, bits/s, where it counts. 0: none. While credits have stopped HPCC is all there is. Nor does it count
+ * for the first window of a flow, which is on its way before R can be told: a short one is all in the VOQ then, in
+ * turn, and not at what R is left in a burst of others like it. 490 flows of 10 KB, 37 at once beside two long ones: p99
+ * 64 ms, not 114 (tests/lab/check churn).
+ */
+static inline __u64 flow_hop_bps(const struct flow *f)
+{
+	if (!f->hiercc || *(const volatile __u64 *)&f->tx_bytes < q12_to_bytes(f->params.w_init))
+		return 0;
+	return *(const volatile __u64 *)&f->hop_rate_bps;
+}
+
+/* R, at which the flow is paced: the lower one of HPCC and Equation 1. */
+static inline __u64 flow_pace_bps(const struct flow *f)
+{
+	__u64 hop = flow_hop_bps(f);
+
+	return hop && (f->hpcc_off || hop < f->cc.rate_bps) ? hop : f->cc.rate_bps;
+}
+
+/*
+ * R by which the clock of a flow goes. Equation 1 is for what is still to come: TCP is told by its window and,
+ * where it paces itself, by R. What has come waits in the VOQ already; given a departure at R while that was
+ * low, after a stop above all, it would keep that when R is high again. UDP hears of R in no other way.
+ */
+static inline __u64 flow_clock_bps(const struct flow *f, int udp)
+{
+	if (udp)
+		return flow_pace_bps(f);
+	return f->hpcc_off && flow_hop_bps(f) ? hpcc_rate_bps(f->params.w_init, f->params.t_ns) : f->cc.rate_bps;
+}
+
+/*
+ * W likewise. Without HPCC 8 BDPs are a bound for what is on its way; what is in front of the VOQ is
+ * bounded by R * T all the same. bits/s < 2^40, T < 2^30.
+ */
+static inline __u64 flow_window_bytes(const struct flow *f)
+{
+	__u64 hop = flow_hop_bps(f), w = q12_to_bytes(f->cc.w), most;
+
+	if (!hop)
+		return w;
+	if (f->hpcc_off)
+		w = 8 * q12_to_bytes(f->params.w_init);
+	most = hop / 1000 * f->params.t_ns / 8000000;
+	return w < most ? w : most;
+}
+
+/* How long the flow waits in fq for its departure time. */
+static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
+{
+	return pacer_wait_ns(now_ns, *(const volatile __u64 *)&f->clock_ns);
+}
+
+/*
+ * The position up to which the flow has left: what was sent, without what waits in fq. That is told
+ * from the clock, and after R has risen may seem to be more than was sent. bytes/ms * ns < 2^28 * 2^36
+ */
+static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
+{
+	__u64 sent = *(const volatile __u64 *)&f->tx_bytes;
+	__u64 waits = flow_waits_ns(f, now_ns) * (flow_pace_bps(f) / 8000) / 1000000;
+
+	return sent > waits ? sent - waits : 0;
+}
+
+/*
+ * For how many hops the telemetry has room: one more than the path had, so that a path that grew is
+ * seen to have grown. Room for five would take 1.6 % of a full packet more than for two.
+ */
+static inline __u32 flow_room(const struct flow *f)
+{
+	__u32 hops = f->cc.hops ?: f->told_hops;
+
+	bound_here(hops);
+	if (!hops || hops > HPCC_MAX_HOPS - 1)
+		hops = HPCC_MAX_HOPS - 1;
+	return hops + 1;
+}
+
+static inline int flow_telem_is_dense(const struct flow *f)
+{
+	return telemetry_is_dense(f->telemetry, &f->cc, &f->params);
+}
+
+static inline int flow_telem_is_due(const struct flow *f, __u64 now_ns)
+{
+	return telemetry_is_due(f->telemetry, &f->cc, &f->params, now_ns - f->telem_tx_ns,
+				f->last_fb_ns > f->telem_tx_ns);
+}
+
+/*
+ * How long a flow of UDP is without feedback before a PROBE asks for it. Where only some packets ask,
+ * replies that bring it come less often than every T; nothing but probes has brought it if nobody replies.
+ */
+static inline __u64 flow_patience_ns(const struct flow *f)
+{
+	return flow_telem_is_dense(f) || f->fb_probe ? f->params.t_ns : 3 * f->params.t_ns;
+}
+
+static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
+{
+	__u32 i = st->bottleneck;
+
+	bound_here(i);
+	return i < HPCC_MAX_HOPS ? st->last[i].bps : 0;
+}
+
+/* That a receiver with delayed ACKs has got and not acknowledged yet. */
+#define DELAYED_ACK_SEGMENTS 1
+
+/* W in segments of so many wire bytes, rounded up: the window of a TCP that counts segments. */
+static inline __u64 flow_segments(const struct flow *f, __u32 segment)
+{
+	return (flow_window_bytes(f) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
+}
+
+static inline int flow_trylock(struct flow *f)
+{
+	return __sync_val_compare_and_swap(&f->lock, 0, 1) == 0;
+}
+
+static inline void flow_unlock(struct flow *f)
+{
+	__sync_fetch_and_and(&f->lock, 0);
+}
+
+/*
+ * Whether and how delay decides where nothing is stamped. A flow that it decided for when that was
+ * switched off begins anew: W of a path that says nothing is W_init. One hop: nobody counts them.
+ */
+CORE_GLOBAL int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
+{
+	if (!f)
+		return 0;
+	if (f->params.t_ns > SWIFT_DELAY_MAX_NS / 8) /* its target would be below T */
+		on = 0;
+	if (on && target_ns) {
+		swift_params_target(&f->swift, &f->params, target_ns);
+	} else if (on) {
+		swift_params_init(&f->swift, &f->params, 1);
+	} else {
+		f->swift.target_ns = 0;
+		if (f->fallback.swift)
+			hpcc_init(&f->cc, &f->params);
+		f->fallback = (struct fallback){};
+	}
+	return 0;
+}
+
+/*
+ * What a flow takes from its peer's prefix and the port that it leaves by.
+ * W_init = B_nic * T (000, section 3.2); kbit/s * ns < 2^30 * 2^30.
+ */
+CORE_GLOBAL int flow_params(struct flow *f, const struct peer *peer, const struct port *port)
+{
+	struct hpcc_params *p;
+	__u64 w_init, w_min;
+
+	if (!f || !peer || !port)
+		return 0;
+	p = &f->params;
+	w_init = port->speed_bps / 1000 * peer->t_ns / 8000000;
+	w_min = port->mtu + WIRE_ETH_BYTES;
+	if (w_init < w_min)
+		w_init = w_min;
+	if (w_init > HPCC_W_MAX_BYTES)
+		w_init = HPCC_W_MAX_BYTES;
+	p->t_ns = peer->t_ns;
+	p->w_init = q12_from_bytes(w_init);
+	p->w_min = q12_from_bytes(w_min);
+	p->eta = peer->eta;
+	p->max_stage = peer->max_stage;
+	p->w_ai = peer->w_ai;
+	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
+		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
+	hpcc_params_variant(p, peer->variant);
+	f->feedback = peer->feedback;
+	f->flows_fixed = peer->flows_fixed;
+	f->flows_expected = peer->flows;
+	f->flows = peer->w_ai ? 0 : peer->flows;
+	f->encoding = peer->encoding;
+	f->telemetry = peer->telemetry;
+	f->hiercc = peer->hiercc;
+	f->hpcc_off = peer->hpcc_off;
+	f->mtu = port->mtu;
+	f->port_flags = port->flags;
+	flow_fallback(f, peer->fallback, peer->target_ns);
+	return 0;
+}
+
+/*
+ * Brings the parameters up to the current epoch and to the port that the flow leaves by now; a new
+ * w_init also bounds the window at once.
+ */
+CORE_GLOBAL int flow_refresh(struct flow *f, const struct flow_key *key, __u32 ifindex, __u32 epoch)
+{
+	struct peer_key pk = { .prefixlen = 128 };
+	const struct peer *peer;
+	const struct port *port;
+
+	if (!f || !key || !flow_trylock(f))
+		return 0;
+	pk.addr = key->remote;
+	peer = bpf_map_lookup_elem(&peers, &pk);
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	f->no_peer = !peer || peer->leaving;
+	if (peer && peer->t_ns && port) {
+		flow_params(f, peer, port);
+		hpcc_cap(&f->cc, &f->params, f->params.w_init);
+	}
+	f->ifindex = ifindex;
+	f->epoch = epoch;
+	flow_unlock(f);
+	return 0;
+}
+
+enum flow_verdict {
+	FLOW_OK,
+	FLOW_NO_PEER,
+	FLOW_NO_PORT,
+	FLOW_FULL,
+};
+
+/* The flow of key, made if the remote side is a peer. cause: the counter of what makes it. */
+CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch, __u32 cause)
+{
+	struct peer_key pk = { .prefixlen = 128 };
+	struct scratch_space *space = scratch_get();
+	const struct peer *peer;
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+	struct flow *fresh;
+	struct flow_key own;
+	long err;
+
+	if (!port || port->flags & PORT_F_LEAVING)
+		return FLOW_NO_PORT;
+	if (!key || !space)
+		return FLOW_NO_PEER;
+	own = *key; /* Linux 6.1 takes no argument of such a function for the key of a map */
+	fresh = &space->flow;
+	pk.addr = key->remote;
+	peer = bpf_map_lookup_elem(&peers, &pk);
+	if (!peer || !peer->t_ns || peer->leaving)
+		return FLOW_NO_PEER;
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	flow_params(fresh, peer, port);
+	hpcc_init(&fresh->cc, &fresh->params);
+	fresh->epoch = epoch;
+	fresh->ifindex = ifindex;
+	fresh->last_tx_ns = bpf_ktime_get_ns(); /* so that its age is known */
+	/* -EEXIST: another CPU made it meanwhile, which is as good. */
+	err = bpf_map_update_elem(&flows, &own, fresh, BPF_NOEXIST);
+	if (!err) {
+		stats_count(STAT_FLOW_MADE);
+		stats_count(cause);
+	}
+	return err == -E2BIG ? FLOW_FULL : FLOW_OK;
+}
+
+enum host_standing {
+	HOST_FOREIGN, /* in no peer's prefix */
+	HOST_LEAVING, /* in one that the configuration had until a moment ago */
+	HOST_PEER,
+};
+
+/*
+ * Does a lie in a peer's prefix? h: what is known about it, or NULL; it remembers for the epoch that it does,
+ * so that the prefixes are not searched for every packet. A host that leaves is to be asked again should it come back:
+ * nobody hears until then whether it still strips.
+ */
+static inline enum host_standing host_standing(const struct sluice_addr *a, struct host *h, __u32 epoch)
+{
+	struct peer_key pk = { .prefixlen = 128 };
+	const struct peer *peer;
+
+	if (h && h->epoch == epoch)
+		return HOST_PEER;
+	pk.addr = *a;
+	peer = bpf_map_lookup_elem(&peers, &pk);
+	if (!peer)
+		return HOST_FOREIGN;
+	if (peer->leaving) {
+		if (h && h->capable)
+			h->capable = 0;
+		return HOST_LEAVING;
+	}
+	if (h)
+		h->epoch = epoch;
+	return HOST_PEER;
+}
+
+/* Was a asked at any time? h: as above. */
+static inline int host_was_asked(const struct sluice_addr *a, const struct host *h)
+{
+	return h ? !!h->asked_ns : !!bpf_map_lookup_elem(&asked, a);
+}
+
+/*
+ * A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. seq: of an
+ * authenticated message, which tells nothing if it is not the newest; otherwise 0.
+ */
+static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64 now_ns, __u64 seq)
+{
+	__u64 seen;
+
+	if (!h) {
+		struct host fresh = { .heard_ns = now_ns, .capable = 1, .rx_seq = seq };
+		const __u64 *asked_ns = bpf_map_lookup_elem(&asked, a);
+
+		if (asked_ns)
+			fresh.asked_ns = *asked_ns;
+		if (bpf_map_update_elem(&hosts, a, &fresh, BPF_NOEXIST) != -EEXIST) {
+			if (asked_ns)
+				bpf_map_delete_elem(&asked, a);
+			return;
+		}
+		h = bpf_map_lookup_elem(&hosts, a); /* another CPU has made it meanwhile */
+		if (!h)
+			return;
+	}
+	if (seq && !seq_take(&h->rx_seq, 0, seq, &seen))
+		return;
+	h->heard_ns = now_ns;
+	h->unanswered_ns = 0;
+	h->capable = 1;
+}
+
+#endif

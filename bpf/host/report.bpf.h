@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_REPORT_BPF_H
+#define SLUICE_REPORT_BPF_H
+/*
+ * What a receiver tells of the telemetry that arrives: the hops as they are, U, or W (rx.h).
+ *
+ *  1. report_flows() counts the flow among those that are active at its port, the pod's if that has a
+ *     queue. N goes with whatever is told.
+ *  2. report_make() does as much of Algorithm 1 as the peer's prefix says, on state of its own
+ *     (rx_states), and puts what comes of it in the place of the hops. U is told with each telemetry, W
+ *     once per T; in between nothing new is told, and what waits still waits.
+ *  3. A path that stamps nothing is told as such, whatever the prefix says: the sender's fallback to
+ *     delay wants it. Where there is no room for state the hops are told, as where nobody computes.
+ *  4. State that is made while its flow runs (a reload, a restart) does not begin with W_init, which
+ *     may be many times the flow's share: it takes what arrives in one T for W.
+ *  5. Where nothing has gone back for a T, U or W would wait for ever: once per T the daemon is handed it, and
+ *     sends that of many flows in one message (user/reports.c). Hops are asked for by PROBEs.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "host/flow.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/cc/hpcc.h"
+#include "sluice/cc/rx.h"
+#include "sluice/wire/telemetry.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+#define REPORT_COUNTS 8 /* a flow looks so often in a T how many it shares its port with */
+
+/*
+ * A port of a speed that is not in the table of telemetry.h is taken for a faster one by who reads its
+ * stamps, as everything it reports is multiplied by how much faster: and so is N.
+ */
+CORE_GLOBAL int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
+{
+	struct port *port;
+	__u64 n;
+
+	if (!f)
+		return 0;
+	if (now_ns < f->count_next_ns)
+		return f->counted;
+	f->count_next_ns = now_ns + f->params.t_ns / REPORT_COUNTS;
+	f->counted = 0;
+	if (f->pod_ifindex)
+		ifindex = f->pod_ifindex;
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!port || !port->count_ns)
+		return 0;
+	rx_count(&port->count, &f->count_mark, now_ns, port->count_ns);
+	n = ((__u64)rx_counted(&port->count) * port->speed.scale_q16 + 0xffff) >> 16;
+	f->counted = n < 0xffff ? n : 0xffff;
+	return f->counted;
+}
+
+static inline void report_begin(struct rx_flow *r, const struct flow *f, const struct ingress_pkt *p)
+{
+	rx_init(&r->rx, &f->params);
+	r->form = f->feedback;
+	r->last_ns = 0;
+	r->own_port = 0;
+	r->since_seq = p->seq;
+	r->since_ns = f->feedback == RX_WINDOW && p->seq > f->params.w_init >> 12 ? p->now_ns : 0;
+}
+
+/* The flow's parameters, with W_AI by N. What the flow as a sender has been told of N is not looked at. */
+static inline void report_params(struct rx_flow *r, const struct flow *f, __u32 counted)
+{
+	__u32 n = rx_flows_scale(&f->params, counted, flow_bottleneck_bps(&r->rx.cc));
+
+	n = rx_flows_choose(r->own_port, f->flows_expected, n);
+	if (r->epoch == f->epoch && r->flows == n)
+		return;
+	r->params = f->params;
+	if (!f->flows_fixed)
+		rx_flows(&r->params, n);
+	r->epoch = f->epoch;
+	r->flows = n;
+}
+
+/* One telemetry into the state, which is ours alone. Returns whether there is something to be told. */
+static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingress_pkt *p,
+				 struct hpcc_ack *ack)
+{
+	enum hpcc_kind kind;
+	int due, i;
+
+	if (r->form != f->feedback)
+		report_begin(r, f, p);
+	report_params(r, f, p->flows);
+	ack->seq = 0;
+	ack->snd_nxt = 0;
+	ack->path_id = p->nhop_path & WIRE_PATH_MASK;
+	ack->hops = p->nhop;
+	for (i = 0; i < HPCC_MAX_HOPS; i++)
+		ack->hop[i] = telem_unpack(p->hop[i]);
+	ack->gap_ns = r->last_ns ? (__s64)(p->now_ns - r->last_ns) : HPCC_GAP_UNKNOWN;
+	if (r->params.variant == HPCC_PROBABILISTIC)
+		ack->random = bpf_get_prandom_u32();
+
+	kind = hpcc_observe(&r->rx.cc, &r->params, ack);
+	if (kind == HPCC_SKIPPED)
+		return 0;
+	hpcc_record(&r->rx.cc, ack);
+	r->last_ns = p->now_ns;
+	if (r->since_ns && p->now_ns > r->since_ns + r->params.t_ns) {
+		rx_resume(&r->rx, &r->params, p->seq - r->since_seq, p->now_ns - r->since_ns);
+		r->since_ns = 0;
+	}
+	if (kind != HPCC_FAST)
+		return 0;
+	r->own_port = rx_own_port(r->own_port, r->rx.cc.bottleneck + 1 == p->nhop);
+	if (f->feedback == RX_RATIO)
+		return 1;
+	if (r->since_ns)
+		return 0;
+	rx_adjust(&r->rx, &r->params, ack, p->now_ns, &due);
+	return due;
+}
+
+static inline void report_value(const struct rx_flow *r, struct ingress_pkt *p)
+{
+	__u64 value = q12_to_bytes(r->rx.cc.w);
+	__u32 flags = 0;
+
+	if (r->form == RX_RATIO) {
+		value = r->rx.cc.u;
+		flags = r->rx.cc.bottleneck + 1 == p->nhop ? WIRE_VALUE_LAST_HOP : 0;
+		/* The speed is not told: N is that of a port like this host's. */
+		p->flows = rx_flows_scale(&r->params, p->flows, flow_bottleneck_bps(&r->rx.cc));
+		if (p->flows > 0xffff)
+			p->flows = 0xffff;
+	}
+	if (value > 0xffffffff)
+		value = 0xffffffff;
+	p->hop[0] = value << 32 | flags;
+	p->nhop_path = p->nhop << 12;
+	p->nhop = 1;
+	p->form = r->form;
+}
+
+static inline void report_hand_over(struct rx_flow *r, const struct flow *f, const struct ingress_pkt *p)
+{
+	struct report *report;
+
+	if (p->now_ns < f->last_tx_ns + r->params.t_ns || p->now_ns < r->handed_ns + r->params.t_ns)
+		return;
+	r->handed_ns = p->now_ns;
+	report = bpf_ringbuf_reserve(&reports, sizeof(*report), 0);
+	if (!report) {
+		stats_count(STAT_FB_RING_FULL);
+		return;
+	}
+	report->key = p->key;
+	report->rx_ns = p->now_ns;
+	report->value = bpf_cpu_to_be64(p->hop[0]);
+	report->seq = p->seq;
+	report->nhop_path = p->nhop_path;
+	report->flows = p->flows;
+	report->flags = p->form == RX_WINDOW ? WIRE_F_WINDOW : WIRE_F_RATIO;
+	bpf_ringbuf_submit(report, 0);
+	stats_count(STAT_FB_HANDED);
+}
+
+/*
+ * Makes of the telemetry of this packet what is to be told to the sender of the flow whose reverse is f.
+ * Returns whether anything is. Linux 6.1 takes no argument of such a function for the key of a map.
+ */
+CORE_GLOBAL int report_make(struct flow *f)
+{
+	struct scratch_space *space = scratch_get();
+	struct ingress_pkt *p;
+	struct rx_flow *r;
+	int tell;
+
+	if (!f || !space)
+		return 0;
+	p = &space->ingress;
+	if (f->feedback == RX_HOPS) {
+		if (f->rx_kept) { /* from another time: it would be out of date when it is wanted again */
+			f->rx_kept = 0;
+			bpf_map_delete_elem(&rx_states, &p->key);
+		}
+		return 1;
+	}
+	if (!p->nhop || !f->params.t_ns)
+		return 1;
+	r = bpf_map_lookup_elem(&rx_states, &p->key);
+	if (!r) {
+		__builtin_memset(&space->rx_flow, 0, sizeof(space->rx_flow));
+		bpf_map_update_elem(&rx_states, &p->key, &space->rx_flow, BPF_NOEXIST);
+		r = bpf_map_lookup_elem(&rx_states, &p->key);
+		if (!r) {
+			stats_count(STAT_RX_REPORT_FULL);
+			return 1;
+		}
+		f->rx_kept = 1;
+	}
+	if (__sync_val_compare_and_swap(&r->lock, 0, 1)) /* the other CPU's telemetry is as new */
+		return 0;
+	tell = report_measure(r, f, p, &space->ack);
+	if (tell) {
+		report_value(r, p);
+		report_hand_over(r, f, p);
+	}
+	__sync_fetch_and_and(&r->lock, 0);
+	return tell;
+}
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_RWND_BPF_H
+#define SLUICE_RWND_BPF_H
+/*
+ * TCP of stacks that we do not own (pods, virtual machines, sockets of another congestion control) is
+ * held to W by the receive window that it is granted: at ingress the window of every segment on its
+ * way to such a stack is cut down to W (the idea of AC/DC TCP, SIGCOMM 2016).
+ *
+ *  1. The right edge of the window never moves to the left: what was granted may be in flight. A
+ *     smaller W takes hold as acknowledgements come in, within one window. A window is whole units, so
+ *     the edge on the wire may be less than one unit off (RFC 7323, 2.4).
+ *  2. A window never grows, and a window of zero stays zero: the receiver has its reasons.
+ *  3. What a stack sends beyond its window all the same is dropped (rwnd_is_beyond). What was sent
+ *     once is never dropped on its way again, and an edge that is old drops nothing.
+ *  4. The window's unit comes from the handshake (RFC 7323, 2.2), or, for a connection that is older
+ *     than the attachment, from its socket. Where neither is known the window is left alone.
+ *  5. Anybody who knows the addresses and ports can send an ACK. Every window is cut, but only that of
+ *     an acceptable ACK is remembered: it acknowledges something between SND.UNA and the end of what
+ *     was sent (RFC 5961, 5.2, without the old ACKs that the RFC tolerates: those have nothing new
+ *     to say). A blind sender has to guess that range, which is empty but for one number while the
+ *     connection is idle.
+ *  6. SND.UNA comes from the handshake or the socket, and follows the ACKs. A stack that sends more
+ *     than it was granted here gets its windows by another way: SND.UNA is unknown from then on. The
+ *     window is cut down to W or to the end of what was sent, whichever is later, and there is no edge.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/ctx.bpf.h"
+#include "lib/parse.bpf.h"
+#include "host/flow.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/types.h"
+
+#define RWND_OPT_END 0
+#define RWND_OPT_NOP 1
+#define RWND_OPT_WSCALE 3
+#define RWND_WSCALE_MAX 14
+#define RWND_NO_OPTION 0x100
+#define RWND_ASKED 0x40 /* in wscale, above the scale: our SYN is not answered yet, */
+#define RWND_NOT_OFFERED 0x80 /* and had no option */
+#define RWND_OPTIONS_BYTES 40
+#define RWND_ASK_NS (100 * 1000 * 1000ULL)
+#define RWND_STALE_NS (100 * 1000 * 1000ULL) /* an edge of this age: windows come by another way, or not at all */
+#define RWND_BYTES_MAX (1 << 30)	     /* no window is larger (RFC 7323, 2.3) */
+#define RWND_SYN_BYTES_MAX 0xffff	     /* nor is that of a SYN, which is not scaled (RFC 7323, 2.2) */
+
+/* XDP leaves windows to tc, which sees every packet that it passes. */
+static inline int rwnd_is_on(const struct control *ctl)
+{
+	return !CTX_IS_XDP && ctl->rwnd && ctl->mode == MODE_ENFORCE && !ctl->bypass;
+}
+
+/* A walk through the options of a SYN. */
+struct rwnd_options {
+	__u32 len, at; /* bytes, of them done */
+	__u32 scale;   /* what was found */
+};
+
+/* One option of those in the scratch space. Returns whether it was the last that is looked at. */
+static long rwnd_option(__u32 i, struct rwnd_options *o)
+{
+	struct scratch_space *space = scratch_get();
+	__u8 kind, size;
+
+	if (!space || o->at + 2 >= o->len)
+		return 1;
+	kind = space->options[o->at & 63];
+	size = kind == RWND_OPT_NOP ? 1 : space->options[(o->at + 1) & 63];
+	if (kind == RWND_OPT_END || (size < 2 && kind != RWND_OPT_NOP))
+		return 1;
+	if (kind == RWND_OPT_WSCALE && size == 3) {
+		o->scale = space->options[(o->at + 2) & 63];
+		return 1;
+	}
+	o->at += size;
+	return 0;
+}
+
+/* The window scale that the SYN at l4_offset offers; RWND_NO_OPTION if it offers none. */
+CORE_GLOBAL __u32 rwnd_syn_scale(ctx_t *ctx, __u32 l4_offset)
+{
+	struct scratch_space *space = scratch_get();
+	struct rwnd_options o = { .scale = RWND_NO_OPTION };
+	const struct tcphdr *tcp;
+	__u32 len;
+
+	if (!space)
+		return RWND_NO_OPTION;
+	tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp));
+	if (!tcp || tcp->doff <= sizeof(*tcp) / 4)
+		return RWND_NO_OPTION;
+	len = tcp->doff * 4 - sizeof(*tcp);
+	bound_here(len);
+	if (!len || len > RWND_OPTIONS_BYTES ||
+	    ctx_load(ctx, l4_offset + sizeof(*tcp), space->options, len))
+		return RWND_NO_OPTION;
+	o.len = len;
+	bpf_loop(RWND_OPTIONS_BYTES, rwnd_option, &o, 0);
+	return o.scale;
+}
+
+static inline __u8 rwnd_scale(__u32 offered)
+{
+	if (offered == RWND_NO_OPTION)
+		return 0;
+	return offered > RWND_WSCALE_MAX ? RWND_WSCALE_MAX : offered; /* RFC 7323, 2.3 */
+}
+
+/*
+ * A SYN from the remote side. Scaling is in force only where both sides offer it. Anybody can send a SYN: what it
+ * offers counts when our side answers it, and until then takes no more room than this.
+ */
+static inline void rwnd_offer(const struct flow_key *key, __u32 scale)
+{
+	struct peer_key pk = { .prefixlen = 128, .addr = key->remote };
+
+	if (bpf_map_lookup_elem(&peers, &pk))
+		bpf_map_update_elem(&syn_offers, key, &scale, BPF_ANY);
+}
+
+/* A SYN-ACK from there, which counts when our side has asked. */
+static inline void rwnd_syn_ack_in(struct flow *f, __u32 scale)
+{
+	if (!(f->wscale & RWND_ASKED))
+		return;
+	f->wscale = f->wscale & RWND_NOT_OFFERED ? 0 : rwnd_scale(scale);
+	f->wscale_known = 1;
+}
+
+/*
+ * A SYN or SYN-ACK of the local side with this TCP sequence and payload: a new connection, whatever
+ * these ports were before. Inlined: it has more arguments than a function of its own may have.
+ */
+static __always_inline void rwnd_syn_out(struct flow *f, const struct flow_key *key, __u32 seq, __u32 payload_bytes,
+					 __u32 scale, int ack)
+{
+	const __u32 *offer = ack ? bpf_map_lookup_elem(&syn_offers, key) : 0;
+
+	f->own_cc = 0;
+	f->edge_ns = 0;
+	f->snd_una = seq + 1;
+	f->seq_end = seq + 1 + payload_bytes;
+	f->grant_max = RWND_SYN_BYTES_MAX;
+	f->seq_known = FLOW_SEQ_UNA;
+	f->wscale_known = !!offer;
+	if (offer)
+		f->wscale = scale == RWND_NO_OPTION ? 0 : rwnd_scale(*offer);
+	else if (ack)
+		f->wscale = 0;
+	else
+		f->wscale = RWND_ASKED | (scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
+}
+
+/* True if something of the connection is not known that its socket could tell. */
+static inline int rwnd_wants_socket(const struct flow *f, __u64 now_ns)
+{
+	return (!f->wscale_known || f->seq_known != FLOW_SEQ_UNA) && !f->own_cc &&
+	       now_ns > f->asked_ns + RWND_ASK_NS;
+}
+
+/*
+ * The window scale and SND.UNA of a connection that is older than the attachment, from its socket: in
+ * this network namespace, or in the one at the other end of the veth that the packet came by.
+ */
+CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
+						     const struct flow_key *key, int v6)
+{
+	struct bpf_sock_tuple t = {};
+	__u32 veth = ctx->ingress_ifindex;
+	const struct tcp_sock *tp;
+	struct bpf_sock *sk;
+	__s64 netns = -1; /* BPF_F_CURRENT_NETNS */
+	const __s32 *id;
+
+	if (!f || !key)
+		return 0;
+	if (veth) {
+		id = bpf_map_lookup_elem(&pods, &veth);
+		if (!id || *id < 0)
+			return 0;
+		netns = *id;
+	}
+	/* As a packet from the remote side has it. */
+	if (v6) {
+		__builtin_memcpy(t.ipv6.saddr, &key->remote, 16);
+		__builtin_memcpy(t.ipv6.daddr, &key->local, 16);
+		t.ipv6.sport = key->remote_port;
+		t.ipv6.dport = key->local_port;
+		sk = bpf_sk_lookup_tcp(ctx, &t, sizeof(t.ipv6), netns, 0);
+	} else {
+		t.ipv4.saddr = *(const __be32 *)&key->remote.b[12];
+		t.ipv4.daddr = *(const __be32 *)&key->local.b[12];
+		t.ipv4.sport = key->remote_port;
+		t.ipv4.dport = key->local_port;
+		sk = bpf_sk_lookup_tcp(ctx, &t, sizeof(t.ipv4), netns, 0);
+	}
+	if (!sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	/* A listener answers for any address: behind a published port it is not this connection. */
+	if (tp && tp->inet_conn.icsk_inet.sk.__sk_common.skc_state != TCP_LISTEN) {
+		__u32 granted = tp->snd_wnd;
+
+		f->wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
+		f->wscale_known = 1;
+		f->snd_una = tp->snd_una;
+		f->grant_max = granted > RWND_SYN_BYTES_MAX ? granted : RWND_SYN_BYTES_MAX;
+		f->seq_known = FLOW_SEQ_UNA;
+	}
+	bpf_sk_release(sk);
+	return 0;
+}
+
+/* W in payload bytes; W < 2^27. */
+static inline __u32 rwnd_window(const struct flow *f)
+{
+	return flow_segments(f, f->segment) * f->mss;
+}
+
+/*
+ * True if what the local side sends, up to the TCP sequence end, is new and lies beyond what it was
+ * granted: its stack ignores the window. One unit is allowed, by which the window on the wire is
+ * rounded up, and which is a probe of a window of zero. What is not beyond is remembered.
+ */
+static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
+{
+	__s32 ahead = end - f->seq_end;
+	__u32 limit;
+
+	if (f->seq_known && ahead <= 0 && ahead >= -RWND_BYTES_MAX)
+		return 0; /* sent before */
+	if (f->seq_known == FLOW_SEQ_UNA) {
+		limit = f->edge_ns ? f->edge + (1 << (f->wscale & 15)) : f->snd_una + f->grant_max;
+		if (ahead < 0 || (__s32)(end - limit) > 0) {
+			if (ahead > 0 && !f->own_cc && f->edge_ns && now_ns < f->edge_ns + RWND_STALE_NS)
+				return 1;
+			f->seq_known = FLOW_SEQ_SENT;
+			f->edge_ns = 0;
+		}
+	}
+	f->seq_end = end;
+	if (!f->seq_known)
+		f->seq_known = FLOW_SEQ_SENT;
+	return 0;
+}
+
+/*
+ * True if an ACK with this number may say how far the sender may go (RFC 5961, 5.2). An old one, which
+ * others have overtaken, may not, and is no reason to suspect anybody.
+ */
+static inline int rwnd_is_acceptable(const struct flow *f, __u32 ack)
+{
+	if (f->seq_known != FLOW_SEQ_UNA)
+		return 0;
+	if (ack - f->snd_una <= f->seq_end - f->snd_una)
+		return 1;
+	if (f->snd_una - ack > f->grant_max)
+		stats_count(STAT_RX_WINDOW_REFUSED);
+	return 0;
+}
+
+/* Cuts the window of the TCP segment at l4_offset, which is on its way to the flow's sender. */
+CORE_GLOBAL int rwnd_cut(ctx_t *ctx, struct flow *f, __u32 l4_offset)
+{
+	const struct tcphdr *tcp;
+	__u32 ack, granted, edge, value;
+	__be16 old, cut;
+
+	if (!f || !f->mss || !f->segment || !f->wscale_known || f->own_cc)
+		return 0;
+	tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp));
+	if (!tcp || !tcp->ack || tcp->syn || tcp->rst)
+		return 0;
+	ack = bpf_ntohl(tcp->ack_seq);
+	old = tcp->window;
+	granted = (__u32)bpf_ntohs(old) << (f->wscale & 15);
+	edge = ack + rwnd_window(f); /* what is kept, without the rounding: that would add up */
+	if (f->edge_ns) {
+		if ((__s32)(f->edge - edge) > 0)
+			edge = f->edge;
+	} else if (f->seq_known && (__s32)(f->seq_end - edge) > 0) {
+		edge = f->seq_end; /* what was sent while nobody watched was granted by somebody */
+	}
+	if (granted <= edge - ack) {
+		edge = ack + granted;
+	} else {
+		value = (edge - ack + (1u << (f->wscale & 15)) - 1) >> (f->wscale & 15);
+		cut = bpf_htons(value);
+		if (value < bpf_ntohs(old)) {
+			if (bpf_l4_csum_replace(ctx_skb(ctx), l4_offset + TCP_CHECK_OFFSET, old, cut, sizeof(cut)) ||
+			    ctx_store(ctx, l4_offset + TCP_WINDOW_OFFSET, &cut, sizeof(cut)))
+				return 0;
+			stats_count(STAT_RX_WINDOW_CUT);
+		}
+	}
+	if (!rwnd_is_acceptable(f, ack))
+		return 0;
+	f->snd_una = ack;
+	if (edge - ack > f->grant_max)
+		f->grant_max = edge - ack;
+	if (!f->edge_ns || (__s32)(edge - f->edge) > 0)
+		f->edge = edge;
+	f->edge_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+#endif

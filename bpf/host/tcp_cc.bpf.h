@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_TCP_CC_BPF_H
+#define SLUICE_TCP_CC_BPF_H
+/*
+ * The TCP congestion control `sluice` (struct_ops): W and R of the flow become the socket's
+ * congestion window and pacing rate.
+ *
+ *  1. Ingress has run Algorithm 1 on the echo that the ACK brought before TCP sees the ACK, so
+ *     cong_control() finds the decision in the flow map.
+ *  2. W and R count wire bytes, TCP counts payload: cc_segment() is where one becomes the other.
+ *     The window is rounded up to whole segments, plus the one that a receiver with delayed ACKs has
+ *     got and not acknowledged yet; the rate R = W/T does the fine work.
+ *  3. Where Sluice does not govern (bypass, another mode, a peer that does not strip) the socket
+ *     behaves as under Reno, by the kernel's own functions.
+ *
+ * cong_control() takes only its first argument: the later ones changed in Linux 6.10.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "host/flow.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/wire/intmd.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+
+#define TCP_CONG_NON_RESTRICTED 1
+#define AF_INET 2
+#define AF_INET6 10
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
+#define CC_UNLIMITED (~0UL)
+/*
+ * Bytes/s above which a flow that may use all of its port is left to the port's own pace. Without fq
+ * TCP sets a timer for every GSO packet, here for less than 50 us, which is the timers' slack, and
+ * that alone took a third of the goodput of a veth (tests/bench/goodput).
+ */
+#define CC_TIMER_RATE (65536 * (NSEC_PER_SEC / 50000))
+
+/* In the socket's private space. */
+struct cc_priv {
+	__u32 delivered; /* tp->delivered at the last ACK */
+	__u32 governed;	 /* the window is Sluice's, not Reno's */
+};
+
+static inline struct tcp_sock *cc_tcp(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static inline struct cc_priv *cc_priv(struct sock *sk)
+{
+	return (struct cc_priv *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+/* Returns 0 for an address family that is not ours. */
+static inline int cc_key(struct sock *sk, struct flow_key *key)
+{
+	int i;
+
+	if (sk->__sk_common.skc_family == AF_INET) {
+		addr_from_v4(&key->local, sk->__sk_common.skc_rcv_saddr);
+		addr_from_v4(&key->remote, sk->__sk_common.skc_daddr);
+	} else if (sk->__sk_common.skc_family == AF_INET6) {
+		for (i = 0; i < 4; i++) {
+			((__u32 *)&key->local)[i] =
+				sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+			((__u32 *)&key->remote)[i] =
+				sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[i];
+		}
+	} else {
+		return 0;
+	}
+	key->local_port = bpf_htons(sk->__sk_common.skc_num);
+	key->remote_port = sk->__sk_common.skc_dport;
+	key->proto = IPPROTO_TCP;
+	return 1;
+}
+
+/* What telemetry adds to most packets of the flow: nothing, where only some of them take it along. */
+static inline __u32 cc_telem_bytes(const struct flow *f)
+{
+	if (!flow_telem_is_dense(f))
+		return 0;
+	if (f->encoding == ENCODING_INT_MD)
+		return INTMD_SOURCE_BYTES + (f->port_flags & PORT_F_STAMP ? INTMD_HOP_BYTES : 0);
+	return WIRE_TELEM_BYTES(flow_room(f));
+}
+
+/* Wire bytes of a full segment: payload, TCP, inner and outer IP, UDP, telemetry, Ethernet. */
+static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key,
+				   const struct flow *f)
+{
+	struct tcp_sock *tp = cc_tcp(sk);
+	__u32 ip_bytes = *(const __u32 *)&key->remote.b[8] == bpf_htonl(0xffff) ? 20 : 40;
+	const struct control *ctl = control_get();
+
+	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES +
+	       cc_telem_bytes(f) + (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) +
+	       (f->hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) + WIRE_ETH_BYTES;
+}
+
+/* What the socket's owner allows (SO_MAX_PACING_RATE; `cwnd lock` of the route) is for each control to heed. */
+static inline void cc_pace(struct sock *sk, unsigned long bytes_per_s)
+{
+	unsigned long most = sk->sk_max_pacing_rate;
+
+	sk->sk_pacing_rate = bytes_per_s < most ? bytes_per_s : most;
+}
+
+static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct flow *f)
+{
+	struct tcp_sock *tp = cc_tcp(sk);
+	__u32 segment = cc_segment(sk, key, f);
+	__u64 rate, pace_bps = flow_pace_bps(f), segments = flow_segments(f, segment);
+
+	f->own_cc = 1;
+	tp->snd_cwnd = segments < tp->snd_cwnd_clamp ? segments : tp->snd_cwnd_clamp;
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
+	rate = pace_bps * tp->mss_cache / segment / 8;
+	if (f->cc.w == f->params.w_init && pace_bps == f->cc.rate_bps && rate > CC_TIMER_RATE)
+		rate = CC_UNLIMITED;
+	cc_pace(sk, rate);
+}
+
+static inline int cc_enforced(void)
+{
+	const struct control *ctl = control_get();
+
+	return ctl && ctl->mode == MODE_ENFORCE && !ctl->bypass;
+}
+
+static inline void cc_open(struct sock *sk)
+{
+	struct cc_priv *priv = cc_priv(sk);
+	struct flow_key key = {};
+	const struct host *h;
+	struct flow *f;
+
+	priv->delivered = cc_tcp(sk)->delivered;
+	priv->governed = 0;
+	if (!cc_enforced() || !cc_key(sk, &key))
+		return;
+	/* The handshake went out plain; whether data will not is known from the peer. */
+	f = bpf_map_lookup_elem(&flows, &key);
+	h = bpf_map_lookup_elem(&hosts, &key.remote);
+	if (!f || !h || !h->capable)
+		return;
+	priv->governed = 1;
+	cc_apply(sk, &key, f);
+}
+
+static inline void cc_acked(struct sock *sk)
+{
+	struct tcp_sock *tp = cc_tcp(sk);
+	struct cc_priv *priv = cc_priv(sk);
+	__u32 acked = tp->delivered - priv->delivered, state;
+	struct flow_key key = {};
+	struct flow *f;
+
+	priv->delivered = tp->delivered;
+	if (cc_enforced() && cc_key(sk, &key)) {
+		f = bpf_map_lookup_elem(&flows, &key);
+		if (f && f->flags & FLOW_F_TELEM) {
+			priv->governed = 1;
+			cc_apply(sk, &key, f);
+			return;
+		}
+	}
+	if (priv->governed) {
+		priv->governed = 0;
+		tp->snd_ssthresh = tp->snd_cwnd;
+		cc_pace(sk, CC_UNLIMITED);
+	}
+	state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
+		if (tp->snd_cwnd > tp->snd_ssthresh)
+			tp->snd_cwnd = tp->snd_ssthresh;
+	} else {
+		tcp_reno_cong_avoid(sk, 0, acked);
+	}
+}
+
+/* The name that sockets have, and the one that they get; they may be the same. */
+const volatile char cc_from[16], cc_to[16];
+
+/* Once for every socket: those of an earlier congestion control go over to the one of its name that is registered now. */
+static inline int cc_move_socket(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *sk = ctx->sk_common;
+	char name[sizeof(cc_from)] = {};
+	struct tcp_sock *tp;
+	unsigned int i;
+
+	tp = sk ? bpf_skc_to_tcp_sock(sk) : 0;
+	if (!tp)
+		return 0;
+	BPF_CORE_READ_STR_INTO(&name, tp, inet_conn.icsk_ca_ops, name);
+	for (i = 0; i < sizeof(name); i++)
+		if (name[i] != cc_from[i])
+			return 0;
+	bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, (void *)cc_to, sizeof(cc_to));
+	return 0;
+}
+
+#endif

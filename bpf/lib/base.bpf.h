@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_BASE_BPF_H
+#define SLUICE_BASE_BPF_H
+/* The kernel's types, libbpf's helpers, and the few constants of the kernel that vmlinux.h does not have. */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "sluice/wire/wire.h"
+
+#define TC_ACT_UNSPEC (-1)
+#define TC_ACT_SHOT 2
+#define EINVAL 22
+#define E2BIG 7
+#define EEXIST 17
+#define ENOTSUP 95
+#define ECN_MASK 3
+#define ECN_CE 3
+
+#define CTX_COUNTED 0x51d1ce01 /* the mark that XDP gives tc, see ctx.bpf.h */
+
+/* Configuration that is fixed while the programs are loaded. */
+const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
+
+#endif

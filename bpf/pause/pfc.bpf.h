@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_PFC_BPF_H
+#define SLUICE_PFC_BPF_H
+/*
+ * Pauses (pfc.h), of ports of the daemon's choice only:
+ *
+ *  1. At tc ingress (`pfc` on a switch port, and in front of all else in `ingress` and `tor`) a PFC frame is checked,
+ *     noted by priority, and consumed, as by a MAC. What is not sound changes nothing, is counted, and goes on.
+ *  2. Egress and hop: what leaves in a pause is given the end of it as its departure. The clock of a flow
+ *     goes on from there (egress_departure()); what has none leaves when the pause ends (pfc_hold()).
+ *  3. The tracepoints of the root qdisc count what waits in a queue by ingress port and priority. The daemon
+ *     reads that and tells the neighbours (user/ppfc.c).
+ *
+ * A qdisc drops what it does not take before the tracepoint, and that is not counted. One that drops what it has taken
+ * (codel), or is handed a packet back, is found out by its own backlog, which the sum is made equal to: at the
+ * cost of the packet at hand, as which one it was is not known. With the queue empty all begins anew.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "port/class.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/pause/pfc.h"
+#include "sluice/abi/stats.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+#define PFC_BULK 64 /* packets that a qdisc hands out at once */
+
+static inline struct pfc_port *pfc_port_get(__u32 ifindex)
+{
+	return bpf_map_lookup_elem(&pfc_ports, &ifindex);
+}
+
+static inline __u32 pfc_prio(const struct pfc_port *p, __u8 tos, __u16 tci)
+{
+	return p->trust == PFC_TRUST_PCP ? tci >> 13 : tos >> 5;
+}
+
+/* ---- 1. Who is told ---- */
+
+/* One class of a frame. */
+CORE_GLOBAL int pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, __u64 now_ns)
+{
+	if (!p || prio >= PFC_PRIORITIES)
+		return 0;
+	if (!(p->lossless >> prio & 1)) {
+		stats_count(STAT_PFC_LOSSY);
+		return 0;
+	}
+	switch (pfc_hear(&p->obey[prio], &p->params, now_ns, quanta)) {
+	case PFC_PAUSES:
+	case PFC_REFRESHES:
+		p->heard[prio]++;
+		break;
+	case PFC_STORM_BEGINS:
+		p->storms[prio]++;
+		stats_count(STAT_PFC_STORM);
+		break;
+	case PFC_STORM_IGNORED:
+		stats_count(STAT_PFC_STORM);
+		break;
+	default:
+		p->resumed[prio]++;
+	}
+	return 0;
+}
+
+/* Returns an enum sluice_stat. */
+CORE_GLOBAL int pfc_take(struct __sk_buff *ctx)
+{
+	const struct control *ctl = control_get();
+	struct pfc_port *p = pfc_port_get(ctx->ifindex);
+	const struct pfc_frame *f;
+	__u32 vector, prio;
+	__u64 now_ns;
+
+	if (!ctl || !p || !(p->flags & PFC_F_OBEY))
+		return STAT_PFC_UNWANTED;
+	f = pkt_bytes(ctx, 0, sizeof(*f));
+	if (!f)
+		return STAT_PFC_BAD_LENGTH;
+	switch (pfc_check(f, ctx->len)) {
+	case PFC_OK:
+		break;
+	case PFC_BAD_GROUP:
+		return STAT_PFC_BAD_GROUP;
+	case PFC_LINK_PAUSE:
+		return STAT_PFC_LINK_PAUSE;
+	case PFC_BAD_VECTOR:
+		return STAT_PFC_BAD_VECTOR;
+	case PFC_BAD_LENGTH:
+		return STAT_PFC_BAD_LENGTH;
+	default:
+		return STAT_PFC_BAD_OPCODE;
+	}
+	if (ctl->bypass)
+		return STAT_PFC_RX;
+	now_ns = bpf_ktime_get_ns();
+	vector = f->vector[1];
+	for (prio = 0; prio < PFC_PRIORITIES; prio++)
+		if (vector >> prio & 1)
+			pfc_class_hear(p, prio, pfc_quanta(f, prio), now_ns);
+	return STAT_PFC_RX;
+}
+
+/* Whether the packet was a PFC frame, and is done with: to be counted as STAT_PFC_RX. */
+static inline int pfc_consumes(struct __sk_buff *ctx)
+{
+	enum sluice_stat verdict;
+
+	if (ctx->protocol != bpf_htons(PFC_ETHERTYPE))
+		return 0;
+	verdict = pfc_take(ctx);
+	if (verdict == STAT_PFC_RX)
+		return 1;
+	stats_count(verdict);
+	return 0;
+}
+
+static inline int pfc_handle(struct __sk_buff *ctx)
+{
+	if (!pfc_consumes(ctx))
+		return TC_ACT_UNSPEC;
+	stats_count(STAT_PFC_RX);
+	return TC_ACT_SHOT;
+}
+
+/* ---- 2. Who obeys ---- */
+
+/* When the pause ends that a packet with this type of service is to obey; 0: it need not wait. */
+CORE_GLOBAL __u64 pfc_until(struct __sk_buff *ctx, __u32 tos)
+{
+	const struct control *ctl = control_get();
+	struct pfc_port *p;
+	__u64 now_ns, until;
+	__u32 prio;
+
+	if (!ctl || !ctl->pfc || ctl->bypass || ctl->mode != MODE_ENFORCE)
+		return 0;
+	p = pfc_port_get(ctx->ifindex);
+	if (!p)
+		return 0;
+	prio = pfc_prio(p, tos, ctx->vlan_present ? ctx->vlan_tci : 0);
+	if (prio >= PFC_PRIORITIES || !(p->lossless >> prio & 1))
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	until = pfc_asked(&p->obey[prio], &p->params, now_ns, 0);
+	return until > now_ns ? until : 0;
+}
+
+/* A packet that has no departure yet gets that of the end of the pause. Returns whether it did. */
+static inline int pfc_hold(struct __sk_buff *ctx)
+{
+	const struct control *ctl = control_get();
+	__u16 proto = bpf_ntohs(ctx->protocol);
+	__u32 ifindex = ctx->ifindex;
+	const struct port *port;
+	const __u8 *ip;
+	__u64 until;
+
+	if (!ctl || !ctl->pfc)
+		return 0;
+	ip = proto == ETH_P_IP || proto == ETH_P_IPV6 ? pkt_bytes(ctx, WIRE_ETH_BYTES, 2) : 0;
+	until = pfc_until(ctx, ip ? class_tos(ip[0], ip[1]) : 0);
+	if (!until)
+		return 0;
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!port || !(port->flags & PORT_F_EDT) ||
+	    (until > ctx->tstamp && bpf_skb_set_tstamp(ctx, until, BPF_SKB_TSTAMP_DELIVERY_MONO))) {
+		stats_count(STAT_PFC_UNHELD);
+		return 0;
+	}
+	stats_count(STAT_PFC_HELD);
+	return 1;
+}
+
+/* ---- 3. What waits ---- */
+
+/* The port of a root qdisc; NULL: its queue is not counted, or is another network namespace's. */
+static inline struct pfc_port *pfc_port_of(struct Qdisc *q)
+{
+	struct net_device *dev = q->dev_queue->dev;
+	struct pfc_port *p = pfc_port_get(dev->ifindex);
+
+	return p && p->flags & PFC_F_COUNT && p->netns_cookie == dev->nd_net.net->net_cookie ? p : 0;
+}
+
+static inline struct pfc_slot *pfc_slot_get(const struct pfc_port *p)
+{
+	__u32 slot = p->slot;
+
+	return bpf_map_lookup_elem(&pfc_slots, &slot);
+}
+
+/* The tag of a packet that has one; before 6.2 what a packet without one has there is left over. */
+struct sk_buff___present {
+	__u8 vlan_present : 1;
+} __attribute__((preserve_access_index));
+
+static inline __u16 pfc_tci(struct sk_buff *skb)
+{
+	struct sk_buff___present *old = (void *)skb;
+
+	if (bpf_core_field_exists(old->vlan_present) && !BPF_CORE_READ_BITFIELD_PROBED(old, vlan_present))
+		return 0;
+	return BPF_CORE_READ(skb, vlan_tci);
+}
+
+/* The bytes of those that came in as this packet did, with its priority. */
+static inline __u64 *pfc_cell(struct pfc_slot *s, const struct pfc_port *p, struct sk_buff *skb, __u8 tos)
+{
+	struct pfc_port *in = pfc_port_get(BPF_CORE_READ(skb, skb_iif));
+	__u32 prio = pfc_prio(p, tos, p->trust == PFC_TRUST_PCP ? pfc_tci(skb) : 0);
+	__u32 slot = in && in->netns_cookie == p->netns_cookie ? in->slot : 0;
+
+	bound_here(slot);
+	if (slot >= PFC_SLOTS || prio >= PFC_PRIORITIES)
+		return 0;
+	return &s->bytes[slot][prio];
+}
+
+/* The sum is the backlog again: the packet at hand answers for what went unseen. */
+static inline void pfc_amend(struct pfc_slot *s, __u64 *cell, __u64 backlog, int left)
+{
+	__s64 unseen = backlog - s->total;
+
+	/* What was handed back to the qdisc is the next that leaves. */
+	if (unseen < 0 || (unseen && left)) {
+		s->amended += unseen < 0 ? -unseen : unseen;
+		s->inexact = 1;
+		s->total += unseen;
+		*cell += unseen;
+	}
+	if ((__s64)*cell < 0) {
+		s->inexact = 1;
+		*cell = 0;
+	}
+}
+
+CORE_GLOBAL int pfc_slot_clear(struct pfc_slot *s)
+{
+	volatile __u64 *cell; /* or clang makes a call of memset() of it */
+	__u32 i;
+
+	if (!s)
+		return 0;
+	cell = (volatile __u64 *)s->bytes;
+	for (i = 0; i < PFC_SLOTS * PFC_PRIORITIES; i++)
+		cell[i] = 0;
+	s->total = 0;
+	s->inexact = 0;
+	return 0;
+}
+
+static inline int pfc_enqueued(struct Qdisc *q, struct sk_buff *skb)
+{
+	struct pfc_port *p = pfc_port_of(q);
+	struct class_skb k = {};
+	struct pfc_slot *s;
+	__u64 *cell;
+
+	s = p ? pfc_slot_get(p) : 0;
+	if (!s)
+		return 0;
+	class_skb_read(skb, &k);
+	cell = pfc_cell(s, p, skb, k.tos);
+	if (!cell)
+		return 0;
+	*cell += k.bytes;
+	s->total += k.bytes;
+	pfc_amend(s, cell, q->qstats.backlog, 0);
+	if (s->wake_bytes && s->total > s->wake_bytes) {
+		__u32 slot = p->slot;
+
+		s->wake_bytes = 0;
+		bpf_ringbuf_output(&pfc_alarms, &slot, sizeof(slot), 0);
+	}
+	return 0;
+}
+
+static inline int pfc_dequeued(struct Qdisc *q, int packets, struct sk_buff *skb)
+{
+	struct class_skb k = {};
+	struct pfc_port *p;
+	struct pfc_slot *s;
+	__u64 *cell = 0;
+	int i;
+
+	if (!skb) /* every other time: the qdisc is asked until it has nothing to hand out */
+		return 0;
+	p = pfc_port_of(q);
+	s = p ? pfc_slot_get(p) : 0;
+	if (!s)
+		return 0;
+	for (i = 0; i < PFC_BULK && i < packets && skb; i++) {
+		class_skb_read(skb, &k);
+		if (!k.bytes) /* as in class_dequeue */
+			break;
+		cell = pfc_cell(s, p, skb, k.tos);
+		if (!cell)
+			break;
+		*cell -= k.bytes;
+		s->total -= k.bytes;
+		skb = BPF_CORE_READ(skb, next);
+	}
+	if (cell)
+		pfc_amend(s, cell, q->qstats.backlog, 1);
+	if (s->inexact && !q->qstats.backlog)
+		pfc_slot_clear(s);
+	return 0;
+}
+
+#endif

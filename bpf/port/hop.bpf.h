@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_HOP_BPF_H
+#define SLUICE_HOP_BPF_H
+/*
+ * tc egress of a switch port: one hop writes {B, ts, txBytes, qLen} into the room that the source
+ * left (000, section 4.1 and Figure 7), adds 1 to nHop and XORs its id into pathID.
+ *
+ * clsact runs before the qdisc, so this is the state of the port at enqueue: qLen is what lies in
+ * front of the packet, txBytes what has left the qdisc until now, ts now. The paper stamps at
+ * dequeue; the difference of two snapshots means the same, and is as old as the queue is long.
+ *
+ * Of a port with several queues it is that of the packet's class (class.bpf.h). Else it comes from the
+ * root qdisc itself where a program may look at the kernel's structures
+ * (`hop`, Linux 6.2 and later: bpf_cast_to_kern_ctx), otherwise from the ports map, which `backlog`
+ * keeps (`hop_map`). Both charge what the qdisc charges: the frame without its checksum.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "port/queue.bpf.h"
+#include "port/port.bpf.h"
+#include "port/intmd_hop.bpf.h"
+#include "pause/pfc.bpf.h"
+#include "rack/tor.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/abi/stats.h"
+#include "sluice/wire/telemetry.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg *m,
+					 const struct port *port, const struct qdisc_state *s)
+{
+	__u32 at = m->offset + WIRE_HDR_BYTES, nhop;
+	const __be16 *nhop_path;
+	__be64 stamp;
+	__u16 v;
+
+	if ((wire_message(&m->hdr) != WIRE_DATA && wire_message(&m->hdr) != WIRE_PROBE) || !m->hdr.max_hops)
+		return STAT_HOP_OTHER;
+	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
+	if (!nhop_path)
+		return STAT_HOP_BAD;
+	v = bpf_ntohs(*nhop_path);
+	nhop = v >> 12;
+	if (nhop >= m->hdr.max_hops)
+		return nhop == m->hdr.max_hops ? STAT_HOP_FULL : STAT_HOP_BAD;
+	stamp = bpf_cpu_to_be64(telem_pack(s->speed, bpf_ktime_get_ns(), s->tx_bytes,
+					   s->backlog_bytes));
+	v = bpf_htons((nhop + 1) << 12 | ((v ^ port->switch_id) & WIRE_PATH_MASK));
+	if (bpf_skb_store_bytes(ctx, at + 4 + nhop * WIRE_HOP_BYTES, &stamp, sizeof(stamp), 0) ||
+	    bpf_skb_store_bytes(ctx, at, &v, sizeof(v), 0))
+		return STAT_HOP_BAD;
+	return STAT_HOP_STAMPED;
+}
+
+/* As msg_parse(), behind what tags there are. */
+CORE_GLOBAL int hop_parse(struct __sk_buff *ctx, __u32 offset, __u32 proto, struct msg *m)
+{
+	return m ? msg_parse_at(ctx, offset, proto, m) : MSG_NOT_OURS;
+}
+
+/* Parses and stamps. */
+static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_state)
+{
+	const struct control *ctl = control_get();
+	__u32 ifindex = ctx->ifindex, offset = WIRE_ETH_BYTES;
+	__u16 proto = bpf_ntohs(ctx->protocol);
+	struct scratch_space *space = scratch_get();
+	struct qdisc_state s = {};
+	const struct port *port;
+	const struct msg *m;
+
+	if (!ctl || !space || ctl->bypass)
+		return STAT_HOP_OTHER;
+	m = &space->msg;
+	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD) {
+		const __be16 *inner = pkt_bytes(ctx, offset + 2, sizeof(*inner));
+
+		if (!inner)
+			return STAT_HOP_OTHER;
+		proto = bpf_ntohs(*inner);
+		offset += 4;
+	}
+	switch (hop_parse(ctx, offset, proto, &space->msg)) {
+	case MSG_NOT_OURS:
+		return STAT_HOP_OTHER;
+	case MSG_OK:
+		break;
+	default:
+		return STAT_HOP_BAD;
+	}
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!port)
+		return STAT_HOP_OTHER;
+	if (wire_message(&m->hdr) == WIRE_DATA && m->hdr.flags & WIRE_F_VOQ) {
+		if (port->flags & PORT_F_VOQ_UP)
+			tor_up(ctx, m);
+		if (port->flags & PORT_F_VOQ_DOWN && tor_down(ctx, m))
+			return STAT_HOP_CREDIT;
+	}
+	if (port_read(ctx, port, m->ip.tos, kernel_state, &s))
+		return STAT_HOP_NO_QUEUE;
+	/* What waits for credit is no queue of this port: as with a node's uplink (egress_stamp()). */
+	if (port->flags & PORT_F_VOQ_UP && port->flags & PORT_F_EDT)
+		s.backlog_bytes = 0;
+	if (m->intmd)
+		return intmd_hop(ctx, m, port, &s);
+	return hop_write(ctx, m, port, &s);
+}
+
+static __always_inline int hop_handle(struct __sk_buff *ctx, int kernel_state)
+{
+	stats_count(hop_packet(ctx, kernel_state));
+	pfc_hold(ctx);
+	return TC_ACT_UNSPEC;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_POD_BPF_H
+#define SLUICE_POD_BPF_H
+/*
+ * The last hop before a pod: the node's end of its veth, where that has a queue.
+ *
+ *  1. The telemetry of a packet is taken out at the uplink, before the packet reaches the veth: what
+ *     routes it between the two (conntrack, Services, policies) has to see the real packet.
+ *  2. `pod_hop`, tc egress of the veth, keeps the state of the queue in the ports map, and teaches the
+ *     flow by which veth its packets reach the pod.
+ *  3. With the next packet of the flow `ingress` adds that veth as one more hop to what it echoes, so
+ *     the echo has one writer. Nothing was queued since the sample but what is in it, so the queue has
+ *     been drained at the port's speed, and the state at the time of the packet is known. (A tbf with
+ *     tokens left drains faster, one that is woken late slower: then the next sample shows it, and what left
+ *     may be less than was said, see hpcc_sent().)
+ *
+ * The race: CPUs that send to one pod at the same time write their samples over one another, and a
+ * reader may find the bytes of one with the time of another. They are less than a microsecond apart.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "port/queue.bpf.h"
+#include "host/egress.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/abi/stats.h"
+
+static inline enum sluice_stat pod_packet(struct __sk_buff *ctx)
+{
+	const struct control *ctl = control_get();
+	__u32 ifindex = ctx->ifindex;
+	struct qdisc_state s = {};
+	struct egress_pkt p = {};
+	struct flow_key key = {};
+	struct port *port;
+	struct flow *f;
+
+	if (!ctl || ctl->bypass)
+		return STAT_POD_OTHER;
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!port)
+		return STAT_POD_OTHER;
+	if (qdisc_kfuncs) { /* else backlog does it */
+		if (qdisc_read(ctx, &s))
+			return STAT_POD_OTHER;
+		port->backlog_bytes = s.backlog_bytes + ctx->wire_len;
+		port->tx_bytes = s.tx_bytes;
+		port->sampled_ns = bpf_ktime_get_ns();
+	}
+	if (egress_parse(ctx, &p) != STAT_TX_DATA)
+		return STAT_POD_SAMPLED;
+	key.local = p.key.remote;
+	key.remote = p.key.local;
+	key.local_port = p.key.remote_port;
+	key.remote_port = p.key.local_port;
+	key.proto = p.key.proto;
+	f = bpf_map_lookup_elem(&flows, &key);
+	if (f && f->pod_ifindex != ifindex)
+		f->pod_ifindex = ifindex;
+	return STAT_POD_SAMPLED;
+}
+
+static inline int pod_handle(struct __sk_buff *ctx)
+{
+	stats_count(pod_packet(ctx));
+	return TC_ACT_UNSPEC;
+}
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_PORT_BPF_H
+#define SLUICE_PORT_BPF_H
+/* What a port reports of its queue: of the packet's class (class.bpf.h), of its root qdisc (queue.bpf.h), or of the copy in the ports map (backlog.bpf.h). */
+#include "lib/base.bpf.h"
+#include "port/queue.bpf.h"
+#include "port/class.bpf.h"
+#include "sluice/abi/abi.h"
+
+/*
+ * The same of the queue of a port that a packet with this type of service goes through. kernel_state:
+ * from the qdisc itself, else from the ports map.
+ */
+static inline int port_read(struct __sk_buff *ctx, const struct port *port, __u8 tos, int kernel_state,
+			    struct qdisc_state *s)
+{
+	if (port->flags & PORT_F_CLASSES)
+		return port->flags & PORT_F_NO_QUEUE ? -ENOTSUP : class_read(ctx->ifindex, tos, s);
+	s->bps = port->speed_bps;
+	s->speed = port->speed;
+	if (kernel_state)
+		return qdisc_read(ctx, s);
+	if (port->flags & PORT_F_NO_QUEUE)
+		return -ENOTSUP;
+	s->backlog_bytes = port->backlog_bytes;
+	s->tx_bytes = port->tx_bytes;
+	return 0;
+}
+
+#endif

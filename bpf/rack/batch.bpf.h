@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_BATCH_BPF_H
+#define SLUICE_BATCH_BPF_H
+/*
+ * A message of reports (WIRE_FEEDBACK), which a receiver's daemon sends for flows to which nothing goes back
+ * (report.bpf.h), of credit for our VOQs (WIRE_CREDIT, credit.bpf.h), or of rates from the switch of this rack
+ * (WIRE_RATE, rate.bpf.h). All of it is copied into the scratch
+ * space, where the tag is computed over it; then each report is feedback to its flow, each credit its VOQ's.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/ctx.bpf.h"
+#include "host/flow.bpf.h"
+#include "host/auth.bpf.h"
+#include "rack/rate.bpf.h"
+#include "host/trace.bpf.h"
+#include "host/feedback.bpf.h"
+#include "rack/credit.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/cc/rx.h"
+#include "sluice/abi/stats.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+/* Is the tag of a message right, under one of our keys? Its reports are in text already. 0: it is. */
+CORE_GLOBAL int batch_auth(ctx_t *ctx, const struct msg *m, struct wire_batch_text *text, __u64 *seq)
+{
+	const struct control *ctl = control_get();
+	const struct auth_keys *k;
+	struct wire_auth auth;
+	__u64 sent, diff;
+	__u32 words;
+
+	if (!m || !text || !seq || !ctl)
+		return STAT_RX_BAD_AUTH;
+	words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
+	if (ctx_load(ctx, m->offset + wire_length(&m->hdr) - sizeof(auth), &auth, sizeof(auth)))
+		return STAT_RX_TRUNCATED;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return STAT_RX_BAD_AUTH;
+	sent = (__u64)bpf_ntohl(auth.tag_high) << 32 | bpf_ntohl(auth.tag_low);
+	*seq = (__u64)bpf_ntohl(auth.seq_high) << 32 | bpf_ntohl(auth.seq_low);
+	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
+	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
+	text->hdr = m->hdr;
+	text->seq_high = auth.seq_high;
+	text->seq_low = auth.seq_low;
+	diff = auth_batch_tag(text, k->key[0].k0, k->key[0].k1, words) ^ sent;
+	if (diff && k->n > 1)
+		diff = auth_batch_tag(text, k->key[1].k0, k->key[1].k1, words) ^ sent;
+	return diff || !k->n || !*seq ? STAT_RX_BAD_AUTH : 0;
+}
+
+/* One report of a message of them; what the flow's own packets bring back would say the same. */
+CORE_GLOBAL int batch_report(ctx_t *ctx, const struct wire_report *r)
+{
+	struct scratch_space *space = scratch_get();
+	struct report_from *from;
+	struct feedback *fb;
+	struct flow *f;
+
+	if (!r || !space)
+		return 0;
+	from = &space->from;
+	fb = &space->feedback;
+	if (r->flags != WIRE_F_WINDOW && r->flags != WIRE_F_RATIO) {
+		stats_count(STAT_FB_BAD_FORM);
+		return 0;
+	}
+	from->key.local_port = r->port[0];
+	from->key.remote_port = r->port[1];
+	from->key.proto = r->proto;
+	f = bpf_map_lookup_elem(&flows, &from->key);
+	if (!f) {
+		stats_count(STAT_FB_NO_FLOW);
+		return 0;
+	}
+	if (from->auth_seq && !auth_takes_echo(f, from->floor, from->auth_seq)) {
+		stats_count(STAT_RX_REPLAYED);
+		return 0;
+	}
+	f->last_rx_ns = from->now_ns;
+	fb->form = r->flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
+	fb->hops = 1;
+	fb->mode = from->mode;
+	fb->trace = from->trace;
+	fb->now_ns = from->now_ns;
+	fb->rx_ns = from->now_ns - ((__u64)bpf_ntohs(r->age) << WIRE_AGE_SHIFT);
+	fb->seq = bpf_ntohl(r->seq);
+	fb->flows = bpf_ntohs(r->flows);
+	fb->nhop_path = bpf_ntohs(r->nhop_path);
+	__builtin_memcpy(&fb->hop[0], &r->value, sizeof(fb->hop[0]));
+	feedback_take(f, fb);
+	stats_count(STAT_FB_REPORTED);
+	if (fb->trace)
+		trace_feedback_put(ctx, &from->key, from->now_ns);
+	return 0;
+}
+
+/* What a message tells, one by one: a function of its own, which the verifier sees once, not once for each kind. */
+CORE_GLOBAL int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat kind)
+{
+	struct scratch_space *space = scratch_get();
+	struct wire_batch_text *text;
+	__u32 i;
+
+	if (!m || !space)
+		return 0;
+	text = &space->batch;
+	/* Copied where it goes: a key on the stack would be 100 of the 512 bytes that all calls have together. */
+	__builtin_memcpy(&space->from.key.local, &m->ip.dst, sizeof(m->ip.dst));
+	__builtin_memcpy(&space->from.key.remote, &m->ip.src, sizeof(m->ip.src));
+	for (i = 0; i < WIRE_REPORTS_MAX && i < m->hdr.max_hops; i++)
+		if (kind == STAT_RX_CREDIT)
+			credit_take(&text->credit[i]);
+		else if (kind == STAT_RX_RATE)
+			rate_take(&text->rate[i]);
+		else
+			batch_report(ctx, &text->report[i]);
+	return 0;
+}
+
+/*
+ * A message of reports, credit or rates: no packet is in it, so it ends here, whatever becomes of it. Inlined: as a
+ * function of its own it takes the stack past 512 bytes ("combined stack size of 5 calls is 544").
+ */
+static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg *m, struct host *h,
+					  const struct control *ctl)
+{
+	enum sluice_stat done = wire_message(&m->hdr) == WIRE_CREDIT ? STAT_RX_CREDIT :
+				wire_message(&m->hdr) == WIRE_RATE   ? STAT_RX_RATE :
+								       STAT_RX_FEEDBACK;
+	__u32 bytes = m->hdr.max_hops * sizeof(struct wire_report);
+	struct scratch_space *space = scratch_get();
+	struct wire_batch_text *text;
+	struct report_from *from;
+
+	if (!space || m->shim.ip_proto != WIRE_NO_NEXT_HEADER)
+		return STAT_RX_MISMATCH;
+	text = &space->batch;
+	from = &space->from;
+	bound_here(bytes);
+	if (bytes < sizeof(text->report[0]) || bytes > sizeof(text->report)) /* never */
+		return STAT_RX_BAD_LENGTH;
+	if (ctx_load(ctx, m->offset + WIRE_HDR_BYTES, text->report, bytes))
+		return STAT_RX_TRUNCATED;
+	from->auth_seq = 0;
+	if (ctl->auth || m->hdr.flags & WIRE_F_AUTH) {
+		int wrong = ctl->auth ? batch_auth(ctx, m, text, &from->auth_seq) : STAT_RX_BAD_AUTH;
+
+		if (wrong)
+			return wrong;
+	}
+	from->now_ns = bpf_ktime_get_ns();
+	if (m->quiet || auth_is_future(ctl, from->auth_seq, from->now_ns))
+		return done;
+	from->floor = auth_floor(h);
+	from->mode = ctl->mode;
+	from->trace = trace_is_on(ctl);
+	/* The others may be of a switch, by its own clock, in the name of the host. */
+	if (done == STAT_RX_FEEDBACK)
+		host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
+	batch_each(ctx, m, done);
+	return done;
+}
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_TOR_BPF_H
+#define SLUICE_TOR_BPF_H
+/*
+ * A switch as a ToR of HierCC, for hosts that send VOQ blocks for it to fill in (rate.bpf.h).
+ *
+ *  1. hop, at a port with `voqs: up`: the packet enters the VOQ of its destination as it would at egress
+ *     (voq.bpf.h), its block is written in place, and it is held by its departure time, in fq.
+ *  2. A marked packet asks for R. The daemon is told by a ring and answers (user/tor.c). When the VOQ is to stop
+ *     its hosts, or to let them go on, it is told so at once.
+ *  3. `tor`, ingress of such a port: messages of credit that name this switch end here. They are addressed to a
+ *     host, as whoever sends them knows only the addresses of packets.
+ *  4. hop, at a port with `voqs: down`: what leaves is noted as at the ingress of a host (credit.bpf.h) and granted
+ *     from this port's speed. Credit keeps its queue short, so it does not stamp what has credit.
+ *
+ * A block is not covered by a tag: whoever can send through the switch can fill VOQs, as it can fill queues. What
+ * is claimed of arrivals is bounded by what arrives (hiercc.h).
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "host/flow.bpf.h"
+#include "rack/voq.bpf.h"
+#include "rack/credit.bpf.h"
+#include "rack/batch.bpf.h"
+#include "pause/pfc.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/pacer.h"
+#include "sluice/cc/rx.h"
+#include "sluice/abi/stats.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+/* A host wants to know R, which is in f. */
+static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow *t, const struct msg *m,
+			   __u64 now_ns)
+{
+	struct scratch_space *space = scratch_get();
+	struct tor_news *n;
+
+	/* All segments of a GSO packet have the mark of its first. */
+	if (!space || now_ns < t->asked_ns + v->hop_params.period_ns / 2)
+		return;
+	t->asked_ns = v->asked_ns = now_ns;
+	n = &space->tor_news;
+	n->voq = space->voq_key;
+	n->flags = TOR_NEWS_ASKED | (v->hop.stopped ? TOR_NEWS_STOPPED : 0);
+	n->host = m->ip.src;
+	n->dst = m->ip.dst;
+	n->rate_bps = f->hop_rate_bps;
+	stats_count(STAT_TOR_ASKED);
+	voq_news_send(n);
+}
+
+/* Where the VOQ block of a packet is, which has one. */
+static inline __u32 tor_block_at(const struct msg *m)
+{
+	return m->offset + wire_echo_offset(&m->hdr) - WIRE_VOQ_BYTES;
+}
+
+/* Reads of a packet with a VOQ block what arrival_weigh() wants to know. Returns whether it is sound. */
+static inline int tor_read(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p)
+{
+	struct ip_info ip = {};
+
+	p->inner = m->offset + wire_length(&m->hdr);
+	if (ip_parse(ctx, p->inner, m->ip.v6 ? ETH_P_IPV6 : ETH_P_IP, &ip) != IP_OK)
+		return 0;
+	p->key.local = m->ip.dst;
+	p->key.remote = m->ip.src;
+	p->key.proto = ip.proto;
+	return ip.proto == IPPROTO_TCP || ip.proto == IPPROTO_UDP;
+}
+
+/* The packet's flow, with whether this switch keeps VOQs for its destination; NULL: no. */
+static inline struct tor_flow *tor_flow_get(struct __sk_buff *ctx, const struct msg *m, const struct control *ctl)
+{
+	struct peer_key pk = { .prefixlen = 128 };
+	struct scratch_space *space = scratch_get();
+	struct tor_flow fresh = {}, *t;
+	const struct peer *peer;
+	const __be16 *port = pkt_bytes(ctx, m->offset - m->intmd - sizeof(struct udphdr), sizeof(*port));
+
+	if (!space || !port)
+		return 0;
+	space->tor_key.src = m->ip.src;
+	space->tor_key.dst = m->ip.dst;
+	space->tor_key.port = *port;
+	t = bpf_map_lookup_elem(&tor_flows, &space->tor_key);
+	if (!t) {
+		bpf_map_update_elem(&tor_flows, &space->tor_key, &fresh, BPF_NOEXIST);
+		t = bpf_map_lookup_elem(&tor_flows, &space->tor_key);
+		if (!t)
+			return 0;
+	}
+	if (t->epoch != ctl->epoch) {
+		pk.addr = m->ip.dst;
+		peer = bpf_map_lookup_elem(&peers, &pk);
+		t->hiercc = peer && peer->t_ns && !peer->leaving ? peer->hiercc : VOQS_OFF;
+		t->epoch = ctl->epoch;
+	}
+	return t->hiercc == VOQS_HERE ? t : 0;
+}
+
+/* What voq.bpf.h looks at of a flow, taken from t and put back there. */
+static inline void tor_flow_take(struct flow *f, const struct tor_flow *t, __u32 ifindex, __u32 port_flags)
+{
+	f->hiercc = VOQS_HERE;
+	f->ifindex = ifindex;
+	f->port_flags = port_flags;
+	f->voq_mark = t->voq_mark;
+	f->voq_asked = t->voq_asked;
+	f->voq_merged = t->voq_merged;
+	f->voq_prefixlen = t->voq_prefixlen;
+}
+
+static inline void tor_flow_put(const struct flow *f, struct tor_flow *t)
+{
+	t->voq_mark = f->voq_mark;
+	t->voq_asked = f->voq_asked;
+	t->voq_merged = f->voq_merged;
+	t->voq_prefixlen = f->voq_prefixlen;
+}
+
+/* A packet of a host behind this switch leaves for another rack: into its VOQ. */
+static __attribute__((noinline)) int tor_up(struct __sk_buff *ctx, const struct msg *m)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	__u64 now_ns = bpf_ktime_get_ns(), departure_ns;
+	__u32 at = tor_block_at(m), ifindex = ctx->ifindex, mark;
+	const struct wire_voq *block;
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+	struct tor_flow *t;
+	struct flow *f;
+	struct voq *v;
+
+	if (!space || !ctl || !ctl->tor || !port)
+		return 0;
+	block = pkt_bytes(ctx, at, sizeof(*block));
+	if (!block || block->tor)
+		return 0;
+	mark = block->flags & WIRE_VOQ_MARK;
+	if (!tor_read(ctx, m, &space->ingress) || !arrival_weigh(ctx, m, &space->ingress, &space->news))
+		return 0;
+	t = tor_flow_get(ctx, m, ctl);
+	if (!t)
+		return 0;
+	f = &space->flow;
+	tor_flow_take(f, t, ifindex, port->flags);
+	v = voq_get(f, &m->ip.dst, now_ns, ctl->epoch);
+	if (v)
+		voq_send(f, v, now_ns, space->news.bytes, &space->voq_block);
+	tor_flow_put(f, t);
+	if (!v)
+		return 0;
+	stats_count(STAT_TOR_VOQ);
+	if (mark)
+		tor_ask(f, v, t, m, now_ns);
+	voq_stop_news(v);
+	bpf_skb_store_bytes(ctx, at, &space->voq_block, sizeof(space->voq_block), 0);
+	/* Behind the packets of its flow that came before. */
+	departure_ns = pacer_departure(now_ns, t->clock_ns, space->voq_departure_ns);
+	if (departure_ns > now_ns + v->params.limit_ns)
+		departure_ns = now_ns + v->params.limit_ns;
+	t->clock_ns = departure_ns;
+	if (ctl->mode == MODE_ENFORCE && port->flags & PORT_F_EDT && departure_ns > now_ns)
+		bpf_skb_set_tstamp(ctx, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+	return 0;
+}
+
+/*
+ * A packet of a VOQ of another rack leaves for its host. Returns whether its port's queue is kept short by
+ * credit.
+ */
+static __attribute__((noinline)) int tor_down(struct __sk_buff *ctx, const struct msg *m)
+{
+	struct peer_key pk = { .prefixlen = 128 };
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 ifindex = ctx->ifindex;
+	const struct wire_voq *block;
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+	struct flow *f;
+
+	if (!space || !ctl || !ctl->tor || !port)
+		return 0;
+	block = pkt_bytes(ctx, tor_block_at(m), sizeof(*block));
+	if (!block || !block->tor) /* of the same rack, or of one without a ToR */
+		return 0;
+	if (!tor_read(ctx, m, &space->ingress) || !arrival_read(ctx, m, &space->ingress))
+		return 0;
+	if (!bpf_map_lookup_elem(&arrival_slots, &space->news.key)) {
+		pk.addr = m->ip.src;
+		if (!bpf_map_lookup_elem(&peers, &pk))
+			return 0;
+	}
+	f = &space->flow;
+	f->hiercc = VOQS_HERE;
+	f->pod_ifindex = 0;
+	f->params.w_init = q12_from_bytes(port->speed_bps / 8000 * (port->count_ns / RX_COUNT_RTTS) / 1000000);
+	arrival_see(f, ifindex, now_ns);
+	return now_ns < ctl->credit_ns + ctl->credit_life_ns;
+}
+
+static inline int tor_packet(struct __sk_buff *ctx)
+{
+	const struct control *ctl = control_get();
+	struct scratch_space *space = scratch_get();
+	enum sluice_stat verdict;
+	struct host *h;
+	struct msg *m;
+
+	if (!ctl || !space || ctl->bypass || !ctl->tor)
+		return TC_ACT_UNSPEC;
+	m = &space->msg;
+	if (msg_parse(ctx, &space->msg) != MSG_OK ||
+	    wire_message(&m->hdr) != WIRE_CREDIT || m->hdr.seq != ctl->tor)
+		return TC_ACT_UNSPEC;
+	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
+	m->quiet = 0;
+	if (host_standing(&m->ip.src, h, ctl->epoch) != HOST_PEER)
+		verdict = STAT_RX_FOREIGN;
+	else if (ctl->auth && !(m->hdr.flags & WIRE_F_AUTH))
+		verdict = STAT_RX_NO_AUTH;
+	else
+		verdict = batch_take(ctx, m, h, ctl);
+	stats_count(verdict);
+	return verdict == STAT_RX_CREDIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+/* What is not for this switch, or is not believed, goes on to its host. */
+static inline int tor_handle(struct __sk_buff *ctx)
+{
+	if (!pfc_consumes(ctx))
+		return tor_packet(ctx);
+	stats_count(STAT_PFC_RX);
+	return TC_ACT_SHOT;
+}
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_VOQ_BPF_H
+#define SLUICE_VOQ_BPF_H
+/*
+ * The sending half of HierCC (hiercc.h): what leaves to another rack goes by the VOQ of its destination,
+ * which is one host.
+ *
+ *  1. voq_get(): the VOQ, made by its first packet. When there is no room the one of all of the peer's
+ *     prefix serves, which the daemon has made; its parameters come from here, too, with its first packet.
+ *  2. voq_send(): S and F for the packet, and when its credit is expected. Packets are held by their
+ *     departure time, so nothing is queued here.
+ *  3. voq_first_hop(): Equation 1, R of each flow into the VOQ. The first hop of a host is the way from
+ *     its sockets to here: W and R are computed for the flow at hand (flow_pace_bps(), flow_window_bytes()).
+ *
+ * CPUs share a VOQ: see hiercc.h for S, credit and clock. What Equation 1 goes by, and the parameters, are
+ * under a try-lock like that of a flow.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "host/flow.bpf.h"
+#include "rack/rate.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/rack/hiercc.h"
+#include "sluice/cc/hpcc.h"
+#include "sluice/cc/rx.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+#define VOQ_ASK_AGAIN 1000 /* units of 2^20 ns: so long a flow without room for its VOQ does not ask */
+
+static inline int voq_trylock(struct voq *v)
+{
+	return __sync_val_compare_and_swap(&v->lock, 0, 1) == 0;
+}
+
+static inline void voq_unlock(struct voq *v)
+{
+	__sync_fetch_and_and(&v->lock, 0);
+}
+
+/* The key of the VOQ to so many bits of an address. */
+static inline void voq_name(struct voq_key *key, const struct sluice_addr *addr, __u32 prefixlen)
+{
+	__u32 *to = (__u32 *)&key->addr;
+	const __u32 *from = (const __u32 *)addr;
+	int i, bits;
+
+	key->prefixlen = prefixlen;
+	for (i = 0; i < 4; i++) {
+		bits = (int)prefixlen - 32 * i;
+		to[i] = bits >= 32 ? from[i] :
+			bits > 0   ? from[i] & bpf_htonl(~0U << (32 - bits)) : 0;
+	}
+}
+
+/*
+ * Equation 1, with each packet and each message of credit: R for each flow of the VOQ, bits/s; 0 before the
+ * first packet. Who finds the lock taken goes by the R of before. A stop is R_min: nobody would ask again.
+ */
+CORE_GLOBAL __u64 voq_first_hop(struct voq *v, __u64 now_ns)
+{
+	__u64 rate;
+	__u32 q;
+
+	if (!v || !v->params.c0)
+		return 0;
+	if (voq_trylock(v)) {
+		q = hiercc_queue(&v->voq, &v->params);
+		hiercc_stop(&v->hop, &v->hop_params, q);
+		if (hiercc_arrival(&v->hop, &v->hop_params, now_ns, *(volatile __u64 *)&v->voq.sent))
+			hiercc_rate(&v->hop, &v->hop_params, q, hiercc_credit_rate(&v->voq, &v->params));
+		voq_unlock(v);
+	}
+	rate = *(volatile __u64 *)&v->hop.rate;
+	return 8 * (rate ? rate : v->hop_params.rate_min);
+}
+
+static inline void voq_news_send(const struct tor_news *n)
+{
+	if (bpf_ringbuf_output(&asks, (void *)n, sizeof(*n), 0))
+		stats_count(STAT_TOR_LOST);
+}
+
+/*
+ * Hosts behind a switch (tor.bpf.h) are told of a stop of their VOQ, or of its end, once; its key is in the
+ * scratch space.
+ */
+CORE_GLOBAL int voq_stop_news(struct voq *v)
+{
+	struct scratch_space *space = scratch_get();
+	struct tor_news *n;
+	__u32 stopped, told;
+	__u64 rate;
+
+	if (!v || !space || !v->asked_ns)
+		return 0;
+	stopped = *(volatile __u32 *)&v->hop.stopped;
+	told = *(volatile __u32 *)&v->told_stop;
+	if (stopped == told || __sync_val_compare_and_swap(&v->told_stop, told, stopped) != told)
+		return 0;
+	n = &space->tor_news;
+	__builtin_memset(n, 0, sizeof(*n));
+	n->voq = space->voq_key;
+	n->flags = stopped ? TOR_NEWS_STOPPED : 0;
+	rate = *(volatile __u64 *)&v->hop.rate;
+	n->rate_bps = 8 * (rate ? rate : v->hop_params.rate_min);
+	voq_news_send(n);
+	return 0;
+}
+
+/*
+ * What a VOQ takes from the peer's prefix and the port that it leaves by; line * T < 2^37 * 2^26. RTT_hop is
+ * T: a stack obeys its window, which takes hold as ACKs come in. With T/6, as between a host and a ToR, R is
+ * computed anew before that, and the queue swings between nothing and V_high. The BDP from which q0 follows is
+ * that of the slower end: an uplink is faster than what it leads to, and what stands in a VOQ has its departure,
+ * which no credit corrects. With an uplink of twice the speed and its BDP the long flows beside a burst
+ * (tests/sim/racks.c) fell to 3 % of their rate, and not to 44 %.
+ */
+static inline void voq_params(struct voq *v, const struct peer *peer, const struct port *port)
+{
+	__u64 line = port->speed_bps / 8, t_ns = peer->t_ns, rate = peer->voq_bps / 8;
+	struct hiercc_params *p = &v->params;
+
+	line = line < HIERCC_RATE_MAX ? line : HIERCC_RATE_MAX - 1;
+	t_ns = t_ns < HIERCC_NS_MAX ? t_ns : HIERCC_NS_MAX - 1;
+	rate = rate && rate < HIERCC_RATE_MAX ? rate : line;
+	hiercc_params_init(p, rate, t_ns, peer->voq_period_ns);
+	if (peer->voq_c0)
+		hiercc_params_c0(p, peer->voq_c0);
+	if (peer->voq_limit_ns) {
+		p->limit_ns = peer->voq_limit_ns < 1ULL << 39 ? peer->voq_limit_ns : (1ULL << 39) - 1;
+		p->idle_ns = 2 * p->limit_ns;
+	}
+	hiercc_hop_params_init(&v->hop_params, line, t_ns, (rate < line ? rate : line) * t_ns / NSEC_PER_SEC);
+	hiercc_hop_init(&v->hop, &v->hop_params);
+}
+
+/* Whether packets of the flow go by a VOQ, here or, as far as this host is concerned, at its switch. */
+CORE_GLOBAL int voq_is_due(struct flow *f)
+{
+	const struct control *ctl = control_get();
+
+	return f && ctl && f->hiercc && (ctl->tor || f->hiercc == VOQS_TOR);
+}
+
+/*
+ * The VOQ for a flow, whose key is in the scratch space then: made, or with the parameters of this epoch.
+ * Returns 0 where there is none.
+ */
+CORE_GLOBAL int voq_make(struct flow *f, const struct sluice_addr *remote, __u64 now_ns, __u32 epoch)
+{
+	struct peer_key pk = { .prefixlen = 128 };
+	struct scratch_space *space = scratch_get();
+	const struct peer *peer;
+	const struct port *port;
+	__u32 ifindex, prefixlen;
+	struct voq *v;
+
+	if (!f || !remote || !space)
+		return 0;
+	ifindex = f->ifindex;
+	pk.addr = *remote;
+	peer = bpf_map_lookup_elem(&peers, &pk);
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	f->voq_merged = 0;
+	voq_name(&space->voq_key, remote, 128);
+	v = bpf_map_lookup_elem(&voqs, &space->voq_key);
+	if (!v) {
+		int err;
+
+		if (!peer || !port)
+			return 0;
+		v = &space->voq;
+		__builtin_memset(v, 0, sizeof(*v));
+		voq_params(v, peer, port);
+		hiercc_voq_init(&v->voq, now_ns);
+		v->epoch = epoch;
+		v->ifindex = ifindex;
+		err = bpf_map_update_elem(&voqs, &space->voq_key, v, BPF_NOEXIST);
+		if (!err || err == -EEXIST) /* another CPU made it meanwhile, which is as good */
+			return 1;
+		f->voq_merged = 1;
+		f->voq_asked = now_ns >> 20;
+		f->voq_prefixlen = prefixlen = peer->prefixlen;
+		if (!prefixlen || prefixlen > 128)
+			return 0;
+		voq_name(&space->voq_key, remote, prefixlen);
+		v = bpf_map_lookup_elem(&voqs, &space->voq_key);
+		if (!v)
+			return 0;
+	}
+	if ((v->epoch != epoch || !v->params.c0) && voq_trylock(v)) {
+		if (peer && port)
+			voq_params(v, peer, port);
+		if (!v->voq.last_ns)
+			hiercc_voq_init(&v->voq, now_ns);
+		v->ifindex = ifindex;
+		v->epoch = epoch;
+		voq_unlock(v);
+	}
+	return v->params.c0 != 0;
+}
+
+/* The VOQ by which a packet of the flow goes, its key in the scratch space; NULL: by none, HPCC is alone. */
+static inline struct voq *voq_get(struct flow *f, const struct sluice_addr *remote, __u64 now_ns, __u32 epoch)
+{
+	struct scratch_space *space = scratch_get();
+	__u32 merged = f->voq_merged;
+	struct voq *v;
+
+	if (!space)
+		return 0;
+	voq_name(&space->voq_key, remote, merged ? f->voq_prefixlen : 128);
+	v = bpf_map_lookup_elem(&voqs, &space->voq_key);
+	if ((merged ? (__u32)(now_ns >> 20) - f->voq_asked >= VOQ_ASK_AGAIN : !v) || (v && v->epoch != epoch))
+		v = voq_make(f, remote, now_ns, epoch) ? bpf_map_lookup_elem(&voqs, &space->voq_key) : 0;
+	if (!v) {
+		f->hop_rate_bps = 0;
+		stats_count(STAT_VOQ_FULL);
+	}
+	return v;
+}
+
+/*
+ * Credits have stopped: from here on W is all that holds the flow. It was not told of the port, and is what an empty
+ * one may have; the flow goes on with its share of what credit came for. share * T < 2^27 * 2^30.
+ */
+static inline void voq_alone_begins(struct flow *f, const struct voq *v)
+{
+	__u32 flows = rx_counted(&v->count);
+	__u64 share = hiercc_credit_rate(&v->voq, &v->params) / (flows ?: 1);
+
+	if (!flow_trylock(f))
+		return;
+	hpcc_cap(&f->cc, &f->params, q12_from_bytes(share / 1000 * f->params.t_ns / 1000000));
+	flow_unlock(f);
+}
+
+/*
+ * A packet of so many wire bytes enters the VOQ: what is to be said of it, and, in the scratch space, when
+ * it may leave.
+ */
+CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct wire_voq *block)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	enum hiercc_sent sent;
+	__u64 departure_ns;
+	__u32 total, flows;
+
+	if (!f || !v || !block || !space || !ctl)
+		return 0;
+	if (f->hiercc == VOQS_TOR) {
+		space->voq_departure_ns = 0;
+		return rate_ask(f, v, now_ns, block);
+	}
+	rx_count(&v->count, &f->voq_mark, now_ns, v->params.epoch_ns);
+	flows = rx_counted(&v->count);
+	sent = hiercc_send(&v->voq, &v->params, now_ns, bytes, &total, &departure_ns);
+	if (hiercc_tells(&v->voq, &v->params, flows)) {
+		departure_ns = now_ns;
+		sent = sent == HIERCC_WAITS ? HIERCC_COVERED : sent;
+	}
+	space->voq_departure_ns = departure_ns;
+	block->tor = ctl->tor;
+	block->total = bpf_htonl(total);
+	block->flows = bpf_htons(flows);
+	block->prefixlen = space->voq_key.prefixlen;
+	block->flags = 0;
+	if (f->voq_merged)
+		stats_count(STAT_VOQ_MERGED);
+	if (sent == HIERCC_ALONE && f->hop_rate_bps)
+		voq_alone_begins(f, v);
+	f->hop_rate_bps = sent == HIERCC_ALONE ? 0 : voq_first_hop(v, now_ns);
+	if (ctl->mode != MODE_ENFORCE || !(f->port_flags & PORT_F_EDT))
+		return 0;
+	if (sent == HIERCC_ALONE) {
+		__sync_fetch_and_add(&v->alone, 1);
+		stats_count(STAT_VOQ_ALONE);
+	} else if (sent == HIERCC_WAITS) {
+		stats_count(STAT_VOQ_WAITS);
+	}
+	return 0;
+}
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_HPCC_H
+#define SLUICE_HPCC_H
+/*
+ * The HPCC sender (HPCC, SIGCOMM 2019, section 3.2, Algorithm 1), in integers.
+ *
+ *  1. hpcc_elapsed() and hpcc_measure() are MeasureInflight: from the difference between two
+ *     feedbacks of each hop they estimate U, the bytes in flight as a multiple of one BDP.
+ *  2. hpcc_wind() is ComputeWind: W from the reference window Wc and U.
+ *  3. hpcc_new_ack() is NewAck: it commits Wc once per RTT and derives the pacing rate.
+ *  4. enum hpcc_variant: what "Convergence to fairness in RDMA congestion control" puts in the
+ *     place of a constant W_AI and of one commit per RTT; hpcc_params_variant() has the defaults.
+ *
+ * State in, feedback in, decision out: no clock, no map, no helper. The same code runs in the BPF
+ * programs, the daemon, `sluicectl replay` and the tests.
+ *
+ * What the paper leaves open, and what is done here:
+ *  - The first feedback of a flow, a changed pathID, a changed hop count or a hop of another speed:
+ *    there is nothing to take a difference with. The hops are recorded and W stays (HPCC_FIRST).
+ *  - A hop whose clock stood still or went back (reordered feedback): the feedback is ignored and
+ *    the older record kept (HPCC_SKIPPED), so nothing is ever divided by zero.
+ *  - A pause longer than hpcc_idle_ns(), or than the hop's byte counter takes to wrap: recorded like
+ *    a first feedback, because the difference no longer says anything.
+ *  - A byte counter that went back: two CPUs read it and stamp in the other order, or it was estimated (pod.bpf.h).
+ *    Modulo 2^27 that is nearly all of the counter, a U of hundreds, and W would be one packet. Nothing left
+ *    in that time, and the next difference is from there.
+ *  - lastUpdateSeq before the first feedback: that one sets it to snd_nxt without an update, as the
+ *    authors' simulator does, so the first commit is for a packet that was sent after the first
+ *    feedback had come.
+ *  - W and Wc are clamped to [w_min, w_init]. A window below one packet would stop the ACK clock.
+ */
+#include "sluice/types.h"
+#include "sluice/cc/vai.h"
+
+#define HPCC_MAX_HOPS 5
+#define HPCC_TS_BITS 24 /* width of a hop's clock, ns: wraps in 16.8 ms */
+#define HPCC_TX_BITS 27 /* width of a hop's byte counter: 20 bits of 128 bytes */
+#define HPCC_TS_MASK ((1ULL << HPCC_TS_BITS) - 1)
+#define HPCC_TX_MASK ((1ULL << HPCC_TX_BITS) - 1)
+#define HPCC_W_MAX_BYTES ((1ULL << 27) - 1) /* products in hpcc_wind() stay below 2^64 */
+#define HPCC_HIGH_AI_FACTOR 20 /* 1 Gbit/s instead of 50 Mbit/s, as in section III.D */
+#define HPCC_VAI_N_MAX 3000 /* Bank_Cap stays below 2^15 */
+#define HPCC_GAP_UNKNOWN (-0x7fffffffffffffffLL - 1)
+
+/* One hop's report, as parsed from either encoding. */
+struct hpcc_hop {
+	__u64 bps;	  /* B: speed of the egress port, bit/s, > 0, < 2^44 */
+	__u32 ts_ns;	  /* modulo 2^24 */
+	__u32 tx_bytes;	  /* bytes sent by the port, modulo 2^27 */
+	__u32 qlen_bytes; /* backlog of the port, < 2^27 */
+	__u32 pad;
+};
+
+/* What one acknowledgement carries: ack.L of Algorithm 1 and what places it in time. */
+struct hpcc_ack {
+	__u64 seq;     /* position in the flow of the packet that collected the hops */
+	__u64 snd_nxt; /* position after the last packet sent */
+	/*
+	 * Time between the arrivals, at the receiver, of the packets of this and of the last feedback,
+	 * by any clock that is not 24 bits wide; HPCC_GAP_UNKNOWN without one. It says how often the
+	 * hop's clock wrapped, if queueing changed by less than half the wrap (8.4 ms) in between.
+	 */
+	__s64 gap_ns;
+	__u16 path_id;
+	__u8 hops; /* 0..HPCC_MAX_HOPS */
+	__u8 pad;
+	__u32 random; /* uniform in 32 bits; only HPCC_PROBABILISTIC looks at it */
+	struct hpcc_hop hop[HPCC_MAX_HOPS];
+};
+
+/* How flows come to equal rates ("Convergence to fairness", sections III.D and IV). */
+enum hpcc_variant {
+	HPCC_PLAIN,	    /* Algorithm 1 as it is */
+	HPCC_HIGH_AI,	    /* a larger constant W_AI; differs in the parameters only */
+	HPCC_PROBABILISTIC, /* decreases are committed with a chance of Wc / w_init */
+	HPCC_VAI_SF,	    /* Variable AI and Sampling Frequency */
+	HPCC_VARIANTS,
+};
+
+/* The same for all flows of a destination prefix and an interface. */
+struct hpcc_params {
+	__u64 t_ns;	/* T: base RTT, > 0, < 2^30 */
+	q12_t w_init;	/* B_nic * T; also the upper bound of W. At most HPCC_W_MAX_BYTES */
+	q12_t w_min;	/* lower bound of W: one packet */
+	q12_t w_ai;	/* W_AI */
+	q24_t eta;	/* target utilisation, (0, 1.0] */
+	__u32 max_stage; /* additive increases before a multiplicative one */
+	__u32 variant;	/* enum hpcc_variant; others behave as HPCC_PLAIN */
+	struct vai_params vai; /* of HPCC_VAI_SF, in bytes of queue */
+};
+
+/* Per flow. Whoever calls hpcc_new_ack() must be alone with it. */
+struct hpcc_state {
+	q12_t w;		/* W */
+	q12_t wc;		/* Wc, the reference window */
+	q24_t u;		/* U */
+	__u64 rate_bps;		/* R = W / T, bit/s */
+	__u64 last_update_seq;	/* lastUpdateSeq */
+	__u16 path_id;
+	__u8 hops; /* 0: no feedback yet */
+	__u8 inc_stage;
+	__u32 u_frac; /* of U, the 24 bits below those of u */
+	__u8 bottleneck; /* index of the hop with the largest u, of those of the last feedback */
+	__u8 pad[7];
+	struct vai_state vai;
+	struct hpcc_hop last[HPCC_MAX_HOPS]; /* L */
+};
+
+enum hpcc_kind {
+	HPCC_FIRST,   /* recorded, W unchanged */
+	HPCC_FAST,    /* W computed from Wc */
+	HPCC_FULL,    /* W computed and Wc committed */
+	HPCC_SKIPPED, /* ignored */
+};
+
+/* R = W / T in bit/s. W * 10^6 < 2^59; R < 2^52, or the last product passes 2^64. */
+static inline __u64 hpcc_rate_bps(q12_t w, __u64 t_ns)
+{
+	return ((w * 1000000 / t_ns) * 8000) >> 12;
+}
+
+static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
+{
+	st->w = p->w_init;
+	st->wc = p->w_init;
+	st->u = Q24_ONE;
+	st->rate_bps = hpcc_rate_bps(p->w_init, p->t_ns);
+	st->last_update_seq = 0;
+	st->path_id = 0;
+	st->hops = 0;
+	st->inc_stage = 0;
+	st->u_frac = 0;
+	st->bottleneck = 0;
+	st->vai = (struct vai_state){ .variant = p->variant };
+}
+
+static inline q12_t hpcc_clamp(q12_t w, q12_t least, q12_t most)
+{
+	return w < least ? least : w > most ? most : w;
+}
+
+/*
+ * Brings W and Wc into [w_min, w], where w is at least w_min: used when another constraint held the
+ * flow while W kept growing, and when the parameters have changed (w_min grows with the MTU).
+ */
+static inline void hpcc_cap(struct hpcc_state *st, const struct hpcc_params *p, q12_t w)
+{
+	w = w > p->w_min ? w : p->w_min;
+	st->w = hpcc_clamp(st->w, p->w_min, w);
+	st->wc = hpcc_clamp(st->wc, p->w_min, w);
+	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
+}
+
+/* What is known of the path is void, as where feedback is of another kind from now on: W goes on. */
+static inline void hpcc_forget(struct hpcc_state *st)
+{
+	st->hops = 0;
+	st->inc_stage = 0;
+	st->u = Q24_ONE;
+	st->u_frac = 0;
+}
+
+/*
+ * Makes p, complete but for this, that of a variant. The defaults of section VI.A are for a BDP of
+ * 50 KB, packets of 1 KB that are acknowledged one by one, W_AI = BDP/2000, and eta = 95 %; what
+ * they are in terms of these holds for any other path, with N = w_init * (1 - eta) / W_AI:
+ *
+ *	Token_Thresh	50 KB	one BDP
+ *	AI_DIV		1 KB	a queue of one BDP makes N/2 tokens: half the headroom, in W_AI
+ *	AI_Cap		100	N; here 2 N, with which flows are equal sooner where N is small
+ *	Bank_Cap	1000	10 N
+ *	s		30	0.6 of the ACKs of a BDP; here 0.2, and of ACKs of two packets
+ *
+ * With 0.6, decreases came so late that the queue's p99 was twice that of plain HPCC in
+ * tests/sim/star.c (100 Mbit/s, 4 ms, and 100 Gbit/s, 13 us).
+ */
+static inline void hpcc_params_variant(struct hpcc_params *p, enum hpcc_variant variant)
+{
+	__u64 bdp = p->w_init >> 12, n, every;
+
+	if (variant == HPCC_HIGH_AI) {
+		p->w_ai *= HPCC_HIGH_AI_FACTOR;
+		if (p->w_ai > p->w_init)
+			p->w_ai = p->w_init;
+	}
+	n = p->w_ai ? (p->w_init * (Q24_ONE - p->eta) >> 24) / p->w_ai : 1;
+	n = n < 1 ? 1 : n > HPCC_VAI_N_MAX ? HPCC_VAI_N_MAX : n;
+	every = p->w_min ? p->w_init / (10 * p->w_min) : 1;
+	p->variant = variant;
+	p->vai = (struct vai_params){
+		.token_thresh = bdp ? bdp : 1,
+		.ai_div = 2 * bdp / n ? 2 * bdp / n : 1,
+		.bank_cap = 10 * n,
+		.ai_cap = 2 * n,
+		.dampener_div = 8,
+		.every = every < 1 ? 1 : every > 30 ? 30 : every,
+	};
+}
+
+/* A flow silent for longer than this starts its record anew: half the clock's wrap, or 8 RTTs. */
+static inline __u64 hpcc_idle_ns(__u64 t_ns)
+{
+	__u64 half = 1ULL << (HPCC_TS_BITS - 1);
+
+	return 8 * t_ns > half ? 8 * t_ns : half;
+}
+
+/*
+ * Nanoseconds by the hop's clock between two reports; <= 0 when reordered. Of all values that agree
+ * with the 24 bits on the wire the one nearest to the gap; without a gap, the one nearest to 0.
+ */
+static inline __s64 hpcc_elapsed(__u32 from_ns, __u32 to_ns, __s64 gap_ns)
+{
+	__u64 d = (to_ns - from_ns) & HPCC_TS_MASK;
+
+	if (gap_ns == HPCC_GAP_UNKNOWN)
+		gap_ns = 0;
+	/* Two's complement: rounds down to a multiple of 2^24, also below zero. Unsigned, as a gap may be any number. */
+	return d + ((gap_ns - d + (1 << (HPCC_TS_BITS - 1))) & ~HPCC_TS_MASK);
+}
+
+/*
+ * Bytes that left a port of so many bit/s in dt_ns > 0, between two counts modulo 2^27; bps * dt_ns is at most what
+ * makes them wrap. 0 where the count went back: of more than fits through the port in that time and less than
+ * a wrap it is taken for what it is nearer to.
+ */
+static inline __u64 hpcc_sent(__u32 from, __u32 to, __u64 bps, __u64 dt_ns)
+{
+	__u64 bytes = (to - from) & HPCC_TX_MASK;
+
+	return 2 * bytes * 8 * NSEC_PER_SEC > bps * dt_ns + (NSEC_PER_SEC * 8 << HPCC_TX_BITS) ? 0 : bytes;
+}
+
+/*
+ * MeasureInflight (Algorithm 1, lines 1-10): updates st->u. Returns HPCC_FAST when it did,
+ * HPCC_FIRST when the hops can only be recorded, HPCC_SKIPPED when the feedback is to be ignored.
+ */
+static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hpcc_params *p,
+					  const struct hpcc_ack *ack)
+{
+	q24_t u = 0, u_hop, weight;
+	__u64 tau = 0, sum;
+	int i, shift, most = 0;
+
+	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++) {
+		const struct hpcc_hop *now = &ack->hop[i], *old = &st->last[i];
+		__s64 dt = hpcc_elapsed(old->ts_ns, now->ts_ns, ack->gap_ns);
+		__u64 qlen = now->qlen_bytes < old->qlen_bytes ? now->qlen_bytes : old->qlen_bytes;
+
+		if (dt <= 0)
+			return HPCC_SKIPPED;
+		/* bits that fit through the port in dt: the counter must not have wrapped */
+		if (!now->bps || now->bps != old->bps || (__u64)dt > hpcc_idle_ns(p->t_ns) ||
+		    (__u64)dt > (NSEC_PER_SEC * 8 << HPCC_TX_BITS) / now->bps)
+			return HPCC_FIRST;
+		/*
+		 * qlen / (B*T) + txRate / B in bits and ns: qlen * 8*10^9 < 2^60. B * T may pass
+		 * 2^64, so a B of more than 32 bits goes without its last 10: an error of 2^-22.
+		 */
+		shift = now->bps >> 32 ? 10 : 0;
+		u_hop = q24_ratio(qlen * 8 * NSEC_PER_SEC >> shift,
+				  (now->bps >> shift) * p->t_ns) +
+			q24_ratio(hpcc_sent(old->tx_bytes, now->tx_bytes, now->bps, dt) * 8 * NSEC_PER_SEC,
+				  now->bps * (__u64)dt);
+		if (u_hop > u) {
+			u = u_hop;
+			tau = dt;
+			most = i;
+		}
+	}
+	if (tau > p->t_ns)
+		tau = p->t_ns;
+	/*
+	 * U = (1 - tau/T) * U + tau/T * u; |u - U| <= 2^39, weight <= 2^24: product <= 2^63. The
+	 * sum keeps 48 fractional bits: with feedback every T/1000, steps cut to 24 bits would
+	 * leave U 3*10^-5 short of u for good, and Wc multiplies that up from RTT to RTT.
+	 */
+	weight = q24_ratio(tau, p->t_ns);
+	sum = st->u << 24 | st->u_frac;
+	if (u >= st->u)
+		sum += (u - st->u) * weight;
+	else
+		sum -= (st->u - u) * weight;
+	st->u = sum >> 24;
+	st->u_frac = sum & (Q24_ONE - 1);
+	st->bottleneck = most;
+	return HPCC_FAST;
+}
+
+/*
+ * ComputeWind (Algorithm 1, lines 11-20) without the commit: W from Wc. Returns whether it came by
+ * multiplication.
+ */
+static inline int hpcc_window(struct hpcc_state *st, const struct hpcc_params *p, q12_t w_ai)
+{
+	int multiplicative = st->u >= p->eta || st->inc_stage >= p->max_stage;
+	q12_t w = st->wc;
+
+	if (multiplicative) {
+		/*
+		 * Wc * eta / U. Where that grows past w_init it is clamped below anyway; testing it
+		 * first keeps Wc * (eta/U) <= w_init * 2^24 < 2^63, and U = 0 away from the
+		 * division. Both products are windows times at most 1.0: < 2^63.
+		 */
+		if (st->u < p->eta && w * p->eta >= p->w_init * st->u)
+			w = p->w_init;
+		else
+			w = (w * (((p->eta << 24) + st->u / 2) / st->u) + Q24_ONE / 2) >> 24;
+	}
+	st->w = hpcc_clamp(w + w_ai, p->w_min, p->w_init);
+	return multiplicative;
+}
+
+/* Wc = W, and incStage. */
+static inline void hpcc_commit(struct hpcc_state *st, int multiplicative)
+{
+	st->wc = st->w;
+	st->inc_stage = multiplicative ? 0 : st->inc_stage + 1;
+}
+
+/* ComputeWind. update: commit Wc, true once per RTT. */
+static inline void hpcc_wind(struct hpcc_state *st, const struct hpcc_params *p, int update)
+{
+	int multiplicative = hpcc_window(st, p, p->w_ai);
+
+	if (update)
+		hpcc_commit(st, multiplicative);
+}
+
+/* L = ack.L (Algorithm 1, line 27): what the next feedback is compared with. */
+static inline void hpcc_record(struct hpcc_state *st, const struct hpcc_ack *ack)
+{
+	int i;
+
+	st->path_id = ack->path_id;
+	st->hops = ack->hops;
+	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++)
+		st->last[i] = ack->hop[i];
+}
+
+/* MeasureInflight where the record allows it: the kinds of hpcc_measure(). */
+CORE_GLOBAL enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc_params *p,
+					const struct hpcc_ack *ack)
+{
+	if (!st || !p || !ack || !ack->hops || ack->hops > HPCC_MAX_HOPS)
+		return HPCC_SKIPPED;
+	if (st->hops != ack->hops || st->path_id != ack->path_id)
+		return HPCC_FIRST;
+	return hpcc_measure(st, p, ack);
+}
+
+/*
+ * Whether a feedback that would commit a decrease is used: with a chance of Wc / w_init. Section
+ * III.D disregards it if Wc < rand() % Max_Window; W, which is computed anew from Wc with every
+ * feedback, follows all the same, and the next feedback has its own chance. Products < 2^63.
+ */
+static inline int hpcc_chance(const struct hpcc_state *st, const struct hpcc_params *p,
+			      __u32 random)
+{
+	return (random >> 8) * p->w_init < st->wc << 24;
+}
+
+/* The longest queue on the path. */
+static inline __u32 hpcc_queue(const struct hpcc_ack *ack)
+{
+	__u32 qlen = 0;
+	int i;
+
+	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++)
+		if (ack->hop[i].qlen_bytes > qlen)
+			qlen = ack->hop[i].qlen_bytes;
+	return qlen;
+}
+
+/*
+ * For how many feedbacks one stands: s is of ACKs of two packets, and where telemetry comes once
+ * per RTT a decrease every s of it would be one every s RTTs. Between two feedbacks Wc * gap / T
+ * was sent. Wc < 2^39, gap cut to 2^24 ns.
+ */
+static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hpcc_params *p,
+				    __s64 gap_ns)
+{
+	__u64 gap = gap_ns < 0 ? 0 : gap_ns < 1 << 24 ? gap_ns : 1 << 24, count;
+
+	count = p->w_min ? st->wc * gap / p->t_ns / (2 * p->w_min) : 1;
+	return count > 1 ? count : 1;
+}
+
+/*
+ * ComputeWind and commit with Variable AI and Sampling Frequency. A round, in which tokens are
+ * made and an increase is committed, is an RTT as in Algorithm 1. A decrease is what makes W
+ * smaller than Wc with the increase added, whatever U is: who is below its share grows under
+ * congestion, and that once per RTT. Returns whether Wc was committed.
+ */
+static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params *p,
+				const struct hpcc_ack *ack, int round)
+{
+	struct vai_state *v = &st->vai;
+	int multiplicative;
+
+	vai_observe(v, &p->vai, hpcc_queue(ack), st->u >= p->eta,
+		    hpcc_stands_for(st, p, ack->gap_ns));
+	if (round)
+		vai_round(v, &p->vai);
+	/* w_ai * factor < 2^39 * 2^24 */
+	multiplicative = hpcc_window(st, p, p->w_ai * vai_factor(v, &p->vai) >> 8);
+	if (!vai_commit(v, &p->vai, st->w < st->wc, round))
+		return 0;
+	hpcc_commit(st, multiplicative);
+	return 1;
+}
+
+/*
+ * What follows a new U: W, the commit that the variant wants, R. *round: whether an RTT has ended;
+ * cleared if it goes on all the same, because the feedback that ended it was not used.
+ */
+static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpcc_params *p,
+					 const struct hpcc_ack *ack, int *round)
+{
+	int update;
+
+	/* The prefix was given another variant: tokens and counts of the old one are void. */
+	if (st->vai.variant != p->variant)
+		st->vai = (struct vai_state){ .variant = p->variant };
+	if (p->variant == HPCC_VAI_SF) {
+		update = hpcc_wind_vai(st, p, ack, *round);
+	} else {
+		if (p->variant == HPCC_PROBABILISTIC && *round && st->u >= p->eta)
+			*round = hpcc_chance(st, p, ack->random);
+		update = *round;
+		hpcc_wind(st, p, update);
+	}
+	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
+	return update ? HPCC_FULL : HPCC_FAST;
+}
+
+/* NewAck (Algorithm 1, lines 21-27). */
+static inline enum hpcc_kind hpcc_new_ack(struct hpcc_state *st, const struct hpcc_params *p,
+					  const struct hpcc_ack *ack)
+{
+	enum hpcc_kind kind = hpcc_observe(st, p, ack);
+
+	if (kind == HPCC_SKIPPED)
+		return kind;
+	if (kind == HPCC_FAST) {
+		int round = ack->seq > st->last_update_seq;
+
+		kind = hpcc_adjust(st, p, ack, &round);
+		if (round)
+			st->last_update_seq = ack->snd_nxt;
+	} else if (!st->last_update_seq) {
+		st->last_update_seq = ack->snd_nxt;
+	}
+	hpcc_record(st, ack);
+	return kind;
+}
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_RX_H
+#define SLUICE_RX_H
+/*
+ * Rx-HPCC (HPCC++, Internet-Draft of December 2021, section 6.2): the receiver runs the sender's
+ * functions on the telemetry that it receives. Algorithm 1 is cut in one of three places:
+ *
+ *	hops	the receiver echoes the hops, the sender does all
+ *	ratio	the receiver does MeasureInflight and reports U, the sender does the rest (section 9.1:
+ *		no queue length leaves the network that it was measured in)
+ *	window	the receiver does all and reports W, once per T
+ *
+ *  1. rx_new_int() is NewINT: it does not know the sequence at which an RTT begins, so it commits
+ *     when T has passed, and says when W is to be reported, at most once per T.
+ *  2. rx_ratio() is NewAck without MeasureInflight, for a U that was reported.
+ *  3. rx_count() counts the flows that are active at the receiver's port, N, for W_AI (section 6.2,
+ *     end). rx_own_port() says whether N is that of the bottleneck.
+ *  4. What is reported comes from another host: rx_window() and rx_flows() clamp it at the sender
+ *     and tell, so that absurd reports can be counted.
+ */
+#include "sluice/cc/hpcc.h"
+
+/* How what arrives from a prefix is reported. */
+enum rx_feedback {
+	RX_HOPS,
+	RX_RATIO,
+	RX_WINDOW,
+	RX_FEEDBACKS,
+};
+
+#define RX_FLOWS_MAX 16384U /* more active flows at one port are not believed */
+#define RX_N_MAX (RX_FLOWS_MAX + RX_FLOWS_MAX / 2)
+#define RX_COUNT_RTTS 8	    /* a flow that was silent for longer than 8 to 16 RTTs is not active */
+#define RX_W_MIN_BYTES 64   /* the smallest Ethernet frame: nobody's W is below */
+#define RX_OWN_MAX 8	    /* feedbacks in a row after which it is certain where the bottleneck is */
+
+struct rx_state {
+	struct hpcc_state cc;  /* last_update_seq is not used */
+	__u64 last_update_ns;  /* lastUpdateTime, of the clock of now_ns */
+	__u64 last_report_ns;
+};
+
+static inline void rx_init(struct rx_state *st, const struct hpcc_params *p)
+{
+	hpcc_init(&st->cc, p);
+	st->last_update_ns = 0;
+	st->last_report_ns = 0;
+}
+
+/*
+ * NewINT behind MeasureInflight: W, its commit when T has passed, and whether it is to be reported.
+ * Plain HPCC reports with every commit, as in the draft; variants commit at other times too, or later.
+ */
+static inline enum hpcc_kind rx_adjust(struct rx_state *st, const struct hpcc_params *p,
+				       const struct hpcc_ack *ack, __u64 now_ns, int *report)
+{
+	int round = now_ns > st->last_update_ns + p->t_ns;
+	enum hpcc_kind kind = hpcc_adjust(&st->cc, p, ack, &round);
+
+	if (round)
+		st->last_update_ns = now_ns;
+	*report = now_ns > st->last_report_ns + p->t_ns;
+	if (*report)
+		st->last_report_ns = now_ns;
+	return kind;
+}
+
+/*
+ * NewINT (lines 28-34). ack: the hops that a packet brought, its gap, path and, for
+ * HPCC_PROBABILISTIC, random; seq and snd_nxt are not looked at. *report: W is to be sent.
+ */
+static inline enum hpcc_kind rx_new_int(struct rx_state *st, const struct hpcc_params *p,
+					const struct hpcc_ack *ack, __u64 now_ns, int *report)
+{
+	enum hpcc_kind kind = hpcc_observe(&st->cc, p, ack);
+
+	*report = 0;
+	if (kind == HPCC_SKIPPED)
+		return kind;
+	if (kind == HPCC_FAST)
+		kind = rx_adjust(st, p, ack, now_ns, report);
+	hpcc_record(&st->cc, ack);
+	return kind;
+}
+
+enum rx_verdict {
+	RX_TAKEN,
+	RX_TOO_LOW,  /* the lower bound was taken instead */
+	RX_TOO_HIGH, /* likewise the upper */
+};
+
+/*
+ * Sender: a reported W, in bytes of the wire, becomes the flow's. The receiver's bounds follow from
+ * its own port and MTU: what is beyond ours and could be another's is clamped without a word.
+ */
+static inline enum rx_verdict rx_window(struct hpcc_state *st, const struct hpcc_params *p,
+					__u64 w_bytes)
+{
+	enum rx_verdict verdict = w_bytes < RX_W_MIN_BYTES   ? RX_TOO_LOW :
+				  w_bytes > HPCC_W_MAX_BYTES ? RX_TOO_HIGH :
+							       RX_TAKEN;
+
+	st->w = w_bytes > p->w_init >> 12 ? p->w_init : q12_from_bytes(w_bytes);
+	if (st->w < p->w_min)
+		st->w = p->w_min;
+	st->wc = st->w;
+	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
+	return verdict;
+}
+
+/*
+ * Sender: W_AI = W_init * (1 - eta) / N for a reported N, and what the variant derives from it.
+ * w_init < 2^39, 1 - eta < 2^24.
+ */
+static inline enum rx_verdict rx_flows(struct hpcc_params *p, __u32 n)
+{
+	enum rx_verdict verdict = RX_TAKEN;
+
+	if (n < 1) {
+		n = 1;
+		verdict = RX_TOO_LOW;
+	} else if (n > RX_N_MAX) {
+		n = RX_N_MAX;
+		verdict = RX_TOO_HIGH;
+	}
+	p->w_ai = (p->w_init * (Q24_ONE - p->eta) >> 24) / n;
+	hpcc_params_variant(p, (enum hpcc_variant)p->variant);
+	return verdict;
+}
+
+/*
+ * Sender: NewAck for a U that the receiver measured and smoothed. What VAI takes for the queue is told
+ * from it: a bottleneck that has one sends at its speed, so U is 1 and the queue as a multiple of one
+ * BDP. ack: its seq, snd_nxt, gap and random; its hops are written over.
+ */
+static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_params *p,
+				      struct hpcc_ack *ack, q24_t u)
+{
+	int round = ack->seq > st->last_update_seq;
+	enum hpcc_kind kind;
+
+	st->u = u;
+	st->u_frac = 0;
+	ack->hops = 1;
+	/* u < 2^32, w_init < 2^27 bytes: the product < 2^59; what it may be is below 2^35 */
+	ack->hop[0].qlen_bytes = 0;
+	if (u > Q24_ONE) {
+		__u64 qlen = (u - Q24_ONE) * (p->w_init >> 12) >> 24;
+
+		ack->hop[0].qlen_bytes = qlen < 1U << 27 ? qlen : (1U << 27) - 1;
+	}
+	kind = hpcc_adjust(st, p, ack, &round);
+	if (round)
+		st->last_update_seq = ack->snd_nxt;
+	return kind;
+}
+
+/*
+ * Receiver: what W of a flow is that has been on its way already, from the bytes that arrived in so
+ * much time, for a state that begins now. bytes < 2^32, T < 2^30.
+ */
+static inline void rx_resume(struct rx_state *st, const struct hpcc_params *p, __u32 bytes,
+			     __u64 passed_ns)
+{
+	__u64 w = passed_ns ? bytes * p->t_ns / passed_ns : p->w_init >> 12;
+
+	st->cc.w = w < p->w_init >> 12 ? q12_from_bytes(w) : p->w_init;
+	if (st->cc.w < p->w_min)
+		st->cc.w = p->w_min;
+	st->cc.wc = st->cc.w;
+}
+
+/*
+ * Whether the last hop is the bottleneck, as a number that goes up and down with each feedback: where
+ * two hops are equally full the largest u is now one's and now the other's. Only at the ends is N
+ * certain; in between the larger of both N is the safe one.
+ */
+static inline __u8 rx_own_port(__u8 certainty, int last_hop)
+{
+	if (last_hop)
+		return certainty < RX_OWN_MAX ? certainty + 1 : RX_OWN_MAX;
+	return certainty ? certainty - 1 : 0;
+}
+
+/*
+ * N of a bottleneck of so many bit/s (0: not known) in terms of W_init, which is of the sender's port. What
+ * the flows of a slower one share is the headroom of its own BDP: W_init / BDP times less for each.
+ */
+static inline __u32 rx_flows_scale(const struct hpcc_params *p, __u32 n, __u64 bps)
+{
+	__u64 bdp = bps / 1000 * p->t_ns / 8000000, w = p->w_init >> 12; /* < 2^30 * 2^30 */
+
+	if (!bdp || bdp >= w || n > RX_N_MAX)
+		return n;
+	w = (n * w + bdp - 1) / bdp; /* 2^24 * 2^27 */
+	return w < RX_N_MAX ? w : RX_N_MAX;
+}
+
+/*
+ * N by which W_AI is to be: the one that is expected elsewhere, or one and a half times the one that is
+ * counted. With N exactly the increases of all flows together fill what eta leaves free, and a queue
+ * stands: of 64 flows at 100 Mbit/s and 40 ms p50 10 KB and p99 57 KB, with half of it added 1.5 and
+ * 10 KB (tests/sim/star.c), which is not more than where W_AI is next to nothing.
+ */
+static inline __u32 rx_flows_choose(__u8 certainty, __u32 expected, __u32 counted)
+{
+	if (!counted || !certainty)
+		return expected;
+	counted += counted / 2;
+	if (certainty == RX_OWN_MAX)
+		return counted;
+	return counted > expected ? counted : expected;
+}
+
+/*
+ * Flows by epochs: those of the one that runs, and of the one before. Epoch and count are one word, so
+ * that several CPUs may count, and each flow counts in one epoch.
+ */
+struct rx_counter {
+	__u64 now;    /* epoch << 32 | flows seen in it so far */
+	__u32 before; /* flows seen in the last epoch */
+	__u32 pad;
+};
+
+/* A packet of a flow arrived; *mark is the flow's own, 0 at first. */
+static inline void rx_count(struct rx_counter *c, __u32 *mark, __u64 now_ns, __u64 epoch_ns)
+{
+	__u32 epoch = epoch_ns ? now_ns / epoch_ns + 1 : 0, seen, flow;
+	__u64 word = *(volatile __u64 *)&c->now;
+
+	seen = word >> 32;
+	/* One epoch back is a CPU that is late; further away, epochs of another length begin. */
+	if (!epoch || epoch + 1 == seen)
+		return;
+	if (epoch != seen) {
+		if (__sync_val_compare_and_swap(&c->now, word, (__u64)epoch << 32) != word)
+			return; /* another CPU counted: the next packet tries again */
+		c->before = seen + 1 == epoch ? (__u32)word : 0;
+	}
+	flow = *(volatile __u32 *)mark;
+	if (flow != epoch && __sync_val_compare_and_swap(mark, flow, epoch) == flow)
+		__sync_fetch_and_add(&c->now, 1);
+}
+
+/* N to report: an epoch that has just begun has not seen all yet. */
+static inline __u32 rx_counted(const struct rx_counter *c)
+{
+	__u32 active = *(const volatile __u64 *)&c->now, before = c->before;
+	__u32 n = active > before ? active : before;
+
+	return n < RX_FLOWS_MAX ? n : RX_FLOWS_MAX;
+}
+
+#endif

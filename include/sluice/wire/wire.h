@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_WIRE_H
+#define SLUICE_WIRE_H
+/*
+ * What Sluice puts on the wire, version 4. docs/protocol.md has the pictures and test vectors.
+ *
+ *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [VOQ] | [echo] | [authentication] | inner packet
+ *
+ * The outer IP header has the addresses, DSCP and ECN of the inner packet; the UDP checksum is 0
+ * (RFC 6935 for IPv6), so a hop writes in place without touching anything else. All fields are big
+ * endian. Lengths are multiples of 4 bytes.
+ */
+#include "sluice/types.h"
+#include "sluice/cc/hpcc.h"
+
+#define WIRE_VERSION 4
+#define WIRE_PORT_DEFAULT 5463
+
+enum wire_msg {
+	WIRE_DATA = 1,	      /* carries a packet, its telemetry, and an echo for the reverse flow */
+	WIRE_PROBE = 2,	      /* "do you strip?": the inner packet is a copy, to be thrown away */
+	WIRE_PROBE_REPLY = 3, /* "I do" */
+	WIRE_FEEDBACK = 4,    /* what the receiver of many flows has to say of them, by its daemon */
+	WIRE_CREDIT = 5,      /* what the ports of a rack have granted to the VOQs of another, by its daemon */
+	WIRE_RATE = 6,	      /* what a switch, as a ToR, tells a host behind it of its VOQs, by its daemon */
+};
+
+/*
+ * The INT shim header of INT over TCP/UDP (P4.org, INT Dataplane Specification 2.1, section 5.6.1):
+ *
+ *    0                   1                   2                   3
+ *   +-------+---+---+---------------+---------------+---------------+
+ *   | Type  |NPT|R R| Length, words |   reserved    |  IP protocol  |
+ *   +-------+---+---+---------------+---------------+---------------+
+ *
+ * Length counts what follows the shim, up to the inner packet. NPT = 2: the next header is named by
+ * its IP protocol number, here 4 (IPv4) or 41 (IPv6). Type 1 is INT-MD; the `hpcc` encoding uses
+ * the unassigned type 9.
+ */
+struct wire_shim {
+	__u8 type_npt;
+	__u8 length_words;
+	__u8 reserved;
+	__u8 ip_proto;
+};
+
+#define WIRE_SHIM_TYPE_HPCC 9
+#define WIRE_NO_NEXT_HEADER 59 /* of FEEDBACK, CREDIT and RATE, which carry no packet */
+#define WIRE_SHIM_TYPE_NPT (WIRE_SHIM_TYPE_HPCC << 4 | 2 << 2)
+
+/*
+ *   +-------+-------+---------------+---------------+---------------+
+ *   |version| msg   | hops reserved |    flags      |   echo hops   |
+ *   +-------+-------+---------------+---------------+---------------+
+ *   |    seq: position in the flow after this packet, wire bytes    |
+ *   +---------------------------------------------------------------+
+ */
+struct wire_hdr {
+	__u8 version_msg;
+	__u8 max_hops; /* room in the telemetry block; 0: there is none. FEEDBACK, CREDIT, RATE: entries */
+	__u8 flags;
+	__u8 echo_hops; /* valid with WIRE_F_ECHO; 0: the path stamped nothing */
+	__be32 seq;	/* CREDIT: the ToR that it is for; FEEDBACK, RATE: 0 */
+};
+
+#define WIRE_F_ECHO 1
+#define WIRE_F_AUTH 2
+/* What is in the place of the echo's hops: one struct wire_value. Both at once: malformed. */
+#define WIRE_F_WINDOW 4
+#define WIRE_F_RATIO 8
+#define WIRE_F_VOQ 16 /* the VOQ block is there, between telemetry and echo */
+
+/*
+ * nHop 4 bits, pathID 12 bits, then max_hops times the 64 bits of telemetry.h. The first nHop are
+ * valid. In PROBE_REPLY the 16 bits between are N, as in an echo; otherwise they are 0.
+ */
+struct wire_telem {
+	__be16 nhop_path;
+	__be16 flows;
+	__u8 hop[HPCC_MAX_HOPS][8]; /* bytes: not aligned to 8 in the packet */
+};
+
+/*
+ * The VOQ by which this packet left its rack (HierCC, section 3.2). Like telemetry it is not covered by the
+ * tag, so that a ToR may write it; what it claims is bounded by what arrives (hiercc.h).
+ */
+struct wire_voq {
+	__be32 tor;   /* the sending ToR; 0: the host's switch is to fill all of this in but the mark */
+	__be32 total; /* S, after this packet: the low 32 bits */
+	__be16 flows; /* F */
+	__u8 prefixlen; /* of the VOQ's destination, 128 for one host; IPv4 prefixes plus 96 */
+	__u8 flags;	/* WIRE_VOQ_MARK */
+};
+
+#define WIRE_VOQ_MARK 1 /* with tor 0: the host asks for R (HierCC, section 3.3) */
+
+/* The last telemetry that the sender of this packet received on the reverse flow. */
+struct wire_echo {
+	__be32 seq;	  /* of the packet that collected it */
+	__be16 age;	  /* since its arrival, units of 1024 ns, saturated */
+	__be16 nhop_path; /* as in wire_telem; pathID is 0 where the hops are not told */
+	__be16 flows;	  /* N: active flows at the receiver's port; 0: not told */
+	__be16 reserved;
+	__u8 hop[HPCC_MAX_HOPS][8];
+};
+
+/*
+ * What the receiver has made of the hops, in the place of the first of them (HPCC++, sections 6.2 and
+ * 9.1). With WIRE_F_WINDOW W, in wire bytes, and no flag. With WIRE_F_RATIO U in Q24, saturated, which
+ * is smoothed over T by the receiver.
+ */
+struct wire_value {
+	__be32 value;
+	__be32 flags;
+};
+
+#define WIRE_VALUE_LAST_HOP 1 /* the bottleneck is the last hop: the receiver's own port */
+
+/*
+ * FEEDBACK: the echo of one flow, whose packets have had nothing to ride back on. What it
+ * tells is U or W: hops are asked for by PROBEs.
+ */
+struct wire_report {
+	__be16 port[2]; /* of the flow's packets: source, destination */
+	__u8 proto;	/* likewise */
+	__u8 flags;	/* WIRE_F_WINDOW or WIRE_F_RATIO */
+	__be16 flows;
+	__be32 seq;
+	__be16 age;
+	__be16 nhop_path;
+	struct wire_value value;
+};
+
+#define WIRE_REPORTS_MAX 32 /* 792 bytes of message: any MTU has room for it */
+
+/*
+ * CREDIT: what has been granted to a VOQ of the ToR that this message goes to, in all. What is later says
+ * all that was said before: lost, repeated and reordered messages cost nothing.
+ */
+struct wire_credit {
+	__u8 addr[16];	/* the VOQ's destination, as in its packets, 0 behind the prefix */
+	__be32 total;	/* Csent: the low 32 bits */
+	__u8 prefixlen; /* as in struct wire_voq */
+	__u8 flags;	/* WIRE_CREDIT_DUE */
+	__be16 at;	/* when it was granted, by the granter's clock, units of 1024 ns */
+};
+
+#define WIRE_CREDIT_DUE 1 /* Csent < S still: the port had less to give than was asked for */
+
+/* RATE: R of each flow from the host that this message goes to, to one destination. The newest counts. */
+struct wire_rate {
+	__u8 addr[16]; /* the destination, as in its packets */
+	__be32 kbps;   /* wire bytes; 0: stop */
+	__u8 prefixlen; /* 128 */
+	__u8 flags;	/* WIRE_RATE_ALONE */
+	__be16 reserved; /* 0 */
+};
+
+#define WIRE_RATE_ALONE 1 /* there is none: credits have stopped, or the VOQ is not held */
+
+/*
+ * Who sent it, and when: the last block, so that telemetry has one place whether this is there or not.
+ * The tag is SipHash-2-4 of the text below under the common key, as a number.
+ */
+struct wire_auth {
+	__be32 seq_high; /* the sender's clock in ns: goes up from message to message of a flow */
+	__be32 seq_low;
+	__be32 tag_high;
+	__be32 tag_low;
+};
+
+/*
+ * What the tag covers, as the wire has it. Not the telemetry, which hops write in place. Echo hops
+ * that are not there are not hashed.
+ */
+struct wire_auth_text {
+	__u8 src[16]; /* of the outer header; IPv4 as ::ffff:a.b.c.d */
+	__u8 dst[16];
+	__be16 port[2]; /* of the inner packet: source, destination */
+	__u8 proto;	/* likewise */
+	__u8 pad[3];	/* 0 */
+	struct wire_hdr hdr;
+	__be32 seq_high;
+	__be32 seq_low;
+	struct wire_echo echo;
+};
+
+/* The same of FEEDBACK, CREDIT and RATE: all of their entries. */
+struct wire_batch_text {
+	__u8 src[16];
+	__u8 dst[16];
+	struct wire_hdr hdr;
+	__be32 seq_high;
+	__be32 seq_low;
+	union {
+		struct wire_report report[WIRE_REPORTS_MAX];
+		struct wire_credit credit[WIRE_REPORTS_MAX];
+		struct wire_rate rate[WIRE_REPORTS_MAX];
+	};
+};
+
+#define WIRE_AUTH_BYTES sizeof(struct wire_auth)
+#define WIRE_AGE_SHIFT 10
+#define WIRE_PATH_MASK 0xfff
+#define WIRE_HOP_BYTES 8
+#define WIRE_HDR_BYTES (sizeof(struct wire_shim) + sizeof(struct wire_hdr))
+#define WIRE_TELEM_BYTES(max_hops) ((max_hops) ? 4 + WIRE_HOP_BYTES * (max_hops) : 0)
+#define WIRE_ECHO_BYTES(hops) (12 + WIRE_HOP_BYTES * (hops))
+#define WIRE_REPORT_BYTES sizeof(struct wire_report)
+#define WIRE_VOQ_BYTES sizeof(struct wire_voq)
+#define WIRE_UDP_BYTES 8
+#define WIRE_ETH_BYTES 14
+
+/* The most that Sluice adds to an IP packet, without authentication: 136 bytes with IPv4, 156 with IPv6. */
+#define WIRE_OVERHEAD_BYTES(outer_ip_bytes)                                                        \
+	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) +    \
+	 WIRE_ECHO_BYTES(HPCC_MAX_HOPS))
+
+_Static_assert(sizeof(struct wire_shim) == 4, "wire format");
+_Static_assert(sizeof(struct wire_hdr) == 8, "wire format");
+_Static_assert(sizeof(struct wire_telem) == 44, "wire format");
+_Static_assert(sizeof(struct wire_echo) == 52, "wire format");
+_Static_assert(sizeof(struct wire_value) == WIRE_HOP_BYTES, "wire format");
+_Static_assert(sizeof(struct wire_auth) == 16, "wire format");
+_Static_assert(sizeof(struct wire_report) == 24, "wire format");
+_Static_assert(sizeof(struct wire_voq) == 12, "wire format");
+_Static_assert(sizeof(struct wire_credit) == WIRE_REPORT_BYTES, "read as reports are");
+_Static_assert(sizeof(struct wire_rate) == WIRE_REPORT_BYTES, "likewise");
+_Static_assert(sizeof(struct wire_auth_text) == 108, "docs/protocol.md says so");
+_Static_assert(sizeof(struct wire_batch_text) == 816, "docs/protocol.md says so");
+_Static_assert(WIRE_OVERHEAD_BYTES(20) == 136, "docs/protocol.md and the MTU advice say so");
+
+/* What is wrong with a header, or WIRE_OK. */
+enum wire_check {
+	WIRE_OK,
+	WIRE_NOT_HPCC,	   /* a shim of another type, or with another next header */
+	WIRE_BAD_VERSION,
+	WIRE_BAD_MSG,
+	WIRE_BAD_HOPS,	   /* more hops than the format has room for, or reports */
+	WIRE_BAD_LENGTH,   /* shim length disagrees with what the header announces */
+};
+
+static inline int wire_message(const struct wire_hdr *h)
+{
+	return h->version_msg & 0xf;
+}
+
+/* A message of the daemon's that carries no packet: max_hops of reports, credits or rates. */
+static inline int wire_is_batch(const struct wire_hdr *h)
+{
+	return wire_message(h) >= WIRE_FEEDBACK && wire_message(h) <= WIRE_RATE;
+}
+
+/* Bytes from the shim to the echo. */
+static inline __u32 wire_echo_offset(const struct wire_hdr *h)
+{
+	return WIRE_HDR_BYTES + WIRE_TELEM_BYTES(h->max_hops) +
+	       (h->flags & WIRE_F_VOQ ? WIRE_VOQ_BYTES : 0);
+}
+
+/* Bytes from the shim to the inner packet that the header announces; the header was checked. */
+static inline __u32 wire_length(const struct wire_hdr *h)
+{
+	if (wire_is_batch(h))
+		return WIRE_HDR_BYTES + WIRE_REPORT_BYTES * h->max_hops +
+		       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
+	return wire_echo_offset(h) +
+	       (h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0) +
+	       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
+}
+
+/* Words of the text that the tag of such a message covers. */
+static inline __u32 wire_auth_words(const struct wire_hdr *h)
+{
+	return (sizeof(struct wire_auth_text) - sizeof(struct wire_echo) +
+		(h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0)) / 4;
+}
+
+static inline enum wire_check wire_check(const struct wire_shim *s, const struct wire_hdr *h)
+{
+	if (s->type_npt != WIRE_SHIM_TYPE_NPT)
+		return WIRE_NOT_HPCC;
+	if (h->version_msg >> 4 != WIRE_VERSION)
+		return WIRE_BAD_VERSION;
+	if (wire_message(h) < WIRE_DATA || wire_message(h) > WIRE_RATE)
+		return WIRE_BAD_MSG;
+	if (wire_is_batch(h) ? !h->max_hops || h->max_hops > WIRE_REPORTS_MAX :
+					       h->max_hops > HPCC_MAX_HOPS)
+		return WIRE_BAD_HOPS;
+	if (h->echo_hops > HPCC_MAX_HOPS)
+		return WIRE_BAD_HOPS;
+	if (wire_length(h) != sizeof(*s) + 4U * s->length_words)
+		return WIRE_BAD_LENGTH;
+	return WIRE_OK;
+}
+
+#endif
