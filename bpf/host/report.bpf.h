@@ -14,7 +14,7 @@
  *  4. State that is made while its flow runs (a reload, a restart) does not begin with W_init, which
  *     may be many times the flow's share: it takes what arrives in one T for W.
  *  5. Where nothing has gone back for a T, U or W would wait for ever: once per T the daemon is handed it, and
- *     sends that of many flows in one message (user/reports.c). Hops are asked for by PROBEs.
+ *     sends that of many flows in one message (user/daemon/reports.c). Hops are asked for by PROBEs.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"

@@ -9,7 +9,7 @@
  *  2. Egress and hop: what leaves in a pause is given the end of it as its departure. The clock of a flow
  *     goes on from there (egress_departure()); what has none leaves when the pause ends (pfc_hold()).
  *  3. The tracepoints of the root qdisc count what waits in a queue by ingress port and priority. The daemon
- *     reads that and tells the neighbours (user/ppfc.c).
+ *     reads that and tells the neighbours (user/daemon/ppfc.c).
  *
  * A qdisc drops what it does not take before the tracepoint, and that is not counted. One that drops what it has taken
  * (codel), or is handed a packet back, is found out by its own backlog, which the sum is made equal to: at the

@@ -6,7 +6,7 @@
  *
  *  1. hop, at a port with `voqs: up`: the packet enters the VOQ of its destination as it would at egress
  *     (voq.bpf.h), its block is written in place, and it is held by its departure time, in fq.
- *  2. A marked packet asks for R. The daemon is told by a ring and answers (user/tor.c). When the VOQ is to stop
+ *  2. A marked packet asks for R. The daemon is told by a ring and answers (user/daemon/tor.c). When the VOQ is to stop
  *     its hosts, or to let them go on, it is told so at once.
  *  3. `tor`, ingress of such a port: messages of credit that name this switch end here. They are addressed to a
  *     host, as whoever sends them knows only the addresses of packets.

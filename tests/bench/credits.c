@@ -9,7 +9,7 @@
  *     more than they are granted; its messages go to the loopback device of a network namespace of its own.
  *  3. The median of the rounds counts.
  */
-#include "../../user/credits.c"
+#include "../../user/daemon/credits.c"
 
 #include <sched.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config.h"
+#include "lib/config.h"
 #include "said.h"
 
 static int fd = -1;

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "dcb.h"
-#include "net.h"
-#include "nic.h"
+#include "lib/dcb.h"
+#include "lib/net.h"
+#include "attach/nic.h"
 #include "said.h"
 
 /* The socket, of which there is one at a time. */

@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "replay.h"
+#include "ctl/replay.h"
 #include "said.h"
-#include "util.h"
+#include "lib/util.h"
 
 static int fd = -1;
 static char path[64];

@@ -13,11 +13,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "credits.h"
-#include "net.h"
-#include "reports.h"
+#include "daemon/credits.h"
+#include "lib/net.h"
+#include "daemon/reports.h"
 #include "said.h"
-#include "tor.h"
+#include "daemon/tor.h"
 
 #define SLOTS 8
 

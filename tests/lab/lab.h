@@ -3,7 +3,6 @@
 #ifndef LAB_H
 #define LAB_H
 
-#define _GNU_SOURCE /* so this header comes first */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

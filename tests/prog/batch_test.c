@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Feedback for several flows in one message: what ingress hands to the daemon, what the daemon makes of it
- * (user/reports.c), and what becomes of that at the senders. The messages come from B and are for A.
+ * (user/daemon/reports.c), and what becomes of that at the senders. The messages come from B and are for A.
  */
 #include <string.h>
 #include <unistd.h>
 
-#include "reports.h"
+#include "daemon/reports.h"
 #include "sluice/cc/rx.h"
 #include "world.h"
 

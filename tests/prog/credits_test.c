@@ -3,10 +3,10 @@
  * The daemon's credit scheduler over real maps, with what ingress would have noted. It is here as a whole, so that
  * its rounds can be called one by one, and by the clock that the tests hold.
  */
-#include "util.h"
+#include "lib/util.h"
 #include "world.h"
 #define now_ns() clock_ns()
-#include "../../user/credits.c"
+#include "../../user/daemon/credits.c"
 
 #define POD_IFINDEX 40
 #define RATE_BPS 100000000ULL

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* user/layout.c: values of another version, by BTFs that are made up here. */
+/* user/lib/layout.c: values of another version, by BTFs that are made up here. */
 #include <bpf/btf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
-#include "layout.h"
+#include "lib/layout.h"
 #include "world.h"
 
 TestSuite(layout, .timeout = 20);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A sender that is not on the path, sees nothing and has no key: it knows the addresses and ports of a connection and
-# writes any source into its packets (tests/system/spoof.c). Each attack runs without Sluice first and then with it,
+# writes any source into its packets (tests/system/tools/spoof.c). Each attack runs without Sluice first and then with it,
 # in the same network: applications must not see a difference.
 #
 # Times are compared in the VM only, where they are exact. Elsewhere nothing may be dropped or lost: each segment that is

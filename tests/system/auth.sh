@@ -250,7 +250,7 @@ auth__no_core_holds_the_key() {
 # Whom, from which port: tests/system/tor.sh has others.
 ATTACK_NODE=h1 ATTACK_FROM=sw ATTACK_PORT=p1
 
-# attack KIND COUNT [KEY]: tests/system/attack.c, at the switch port to h1.
+# attack KIND COUNT [KEY]: tests/system/tools/attack.c, at the switch port to h1.
 attack() {
 	net_in $ATTACK_FROM "$BUILD/attack" "$1" $ATTACK_PORT "$CASE_DIR/message" "$2" ${3:+"$3"} 2>"$CASE_DIR/attack.log" ||
 		fail "attack: $(<"$CASE_DIR/attack.log")"

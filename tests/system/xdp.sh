@@ -30,7 +30,7 @@ sink_of() { status_of "$1" '.interfaces[] | select(.name == "eth0").sink'; }
 
 declare -A NEIGHBOUR=() # NAME -> process id
 
-# neighbour NAME NODE HOOK DROP_PORT: tests/system/neighbour.c at eth0; false if it is refused.
+# neighbour NAME NODE HOOK DROP_PORT: tests/system/tools/neighbour.c at eth0; false if it is refused.
 neighbour() {
 	net_exec "$2" "$BUILD/neighbour" "$3" eth0 "$4" "$CASE_DIR/$1.json" >"$CASE_DIR/$1.log" 2>&1 9>&- &
 	NEIGHBOUR[$1]=$!

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
-#include "dcb.h"
+#include "lib/dcb.h"
 
 #define DCB_HOST_IEEE (DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE)
 #define SEQ 0x11223344

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "model.h"
-#include "replay.h"
+#include "ctl/replay.h"
 #include "trace.h"
 
 TestSuite(replay, .timeout = 60);

@@ -4,7 +4,7 @@
 /*
  * What the BPF programs and the host see alike: keys and values of the pinned maps. SLUICE_ABI goes
  * up with every change of a layout here. A daemon carries entries of another number over by the names of members
- * (user/adopt.c): what changes its meaning, or its unit, gets another name, and numbers of an enum stay what they are.
+ * (user/attach/adopt.c): what changes its meaning, or its unit, gets another name, and numbers of an enum stay what they are.
  */
 #include "sluice/types.h"
 #include "sluice/cc/fallback.h"

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# How each kind of object is made: C of the two programs, C of the tests, BPF, skeletons, manual pages.
+
+STD := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
+INCLUDES := -Iinclude -Iuser -I$(B)
+LIBS := -lxdp -lbpf -lcyaml -lyaml -lmnl -ljson-c -lm
+
+# Links $(1), which is what a program is called in the list of steps, from the C files and objects it depends on.
+# EXTRA: its own flags; WITH: its own libraries.
+define link
+	@echo "  $(1) $@"
+	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) $(INCLUDES) $(EXTRA) $(LDFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(WITH)
+endef
+
+# --- the two programs: user/lib and user/attach are what both need ---
+
+objects = $(patsubst user/%.c,$(B)/%.o,$(wildcard $(1:%=user/%/*.c)))
+LIBSLUICE := $(B)/libsluice.a
+$(LIBSLUICE): $(call objects,lib attach)
+	@echo "  AR     $@"
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(B)/sluiced: private WITH = -lmicrohttpd -lsystemd $(LIBS)
+$(B)/sluiced: $(call objects,daemon) $(LIBSLUICE)
+	$(call link,LD    )
+$(B)/sluicectl: private WITH = -lncursesw -ltinfo $(LIBS)
+$(B)/sluicectl: $(call objects,ctl) $(filter-out $(B)/daemon/sluiced.o $(B)/daemon/metrics.o,$(call objects,daemon)) $(LIBSLUICE)
+	$(call link,LD    )
+
+$(B)/%.o: user/%.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
+	@echo "  CC     $<"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILER) $(STD) $(CFLAGS) $(INCLUDES) -c -o $@ $<
+
+# --- C of the tests, under the path of its source: with a compiler's sanitizers, or without ---
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+$(B)/asan/%.o: %.c | $(B)/packages.test
+	@echo "  CC     $< (sanitizers)"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILER) $(STD) -O1 -g $(SANITIZE) $(INCLUDES) -c -o $@ $<
+# The skeletons of what ships, and of what ships with a clock that tests can hold.
+$(B)/clocked/%.o: %.c | $(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h $(B)/core.skel.h $(B)/packages.test
+	@echo "  CC     $< (clock)"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILER) $(STD) -O1 -g -I$(B)/clock $(INCLUDES) -Itests/prog $(EXTRA) -c -o $@ $<
+$(B)/plain/%.o: %.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/packages.lab
+	@echo "  CC     $<"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILER) $(STD) $(CFLAGS) $(INCLUDES) -Itests/prog -c -o $@ $<
+plain = $(1:%.c=$(B)/plain/%.o)
+
+# --- BPF ---
+
+BPF := $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -Werror -I. -Ibpf -Iinclude $(NOWHERE) -MMD -MP
+define bpf
+	@echo "  BPF    $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BPF) $(1) -c -o $@ $<
+endef
+$(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
+	$(call bpf)
+$(B)/clock/%.bpf.o: bpf/%.bpf.c tests/prog/clock.h | $(B)/packages.build
+	$(call bpf,-include tests/prog/clock.h)
+$(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
+	$(call bpf)
+$(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
+	$(call bpf)
+$(B)/neighbour.bpf.o: tests/system/tools/neighbour.bpf.c | $(B)/packages.build
+	$(call bpf)
+
+$(B)/%.skel.h: $(B)/%.bpf.o
+	@echo "  SKEL   $@"
+	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf >$@.tmp && mv $@.tmp $@
+
+# --- packages ---
+
+$(B)/packages.%:
+	$(Q)mkdir -p $(B)
+	$(Q)deploy/packages $*
+	$(Q)touch $@
+$(B)/packages.deb $(B)/packages.lab $(B)/packages.test $(B)/packages.check: | $(B)/packages.build
+
+# The keys in the manual are those of the documentation.
+$(B)/sluice.yaml.5: docs/configuration.md deploy/man/yaml.awk
+	$(Q)mkdir -p $(B)
+	$(Q)awk -f deploy/man/yaml.awk $< >$@.tmp && mv $@.tmp $@
+
+# What a package was installed for is made again when a header of another version came with it; else a list is enough.
+compile_commands.json: ## for clangd: how each file of user/ and bpf/ is compiled
+	$(Q)tests/check/compile-commands $(COMPILER) "$(STD) $(CFLAGS) $(INCLUDES)" "$(BPF)" >$@.tmp && mv $@.tmp $@
+.PHONY: compile_commands.json

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What is installed where, and the Debian package.
+
+PREFIX ?= /usr/local
+SBINDIR ?= $(PREFIX)/sbin
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/sluice
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
+
+# Pages, and what they name, lie as they do here: so their links lead somewhere.
+DOCS := README.md $(wildcard docs/*.md) $(addprefix deploy/,grafana/dashboard.json prometheus/sluice.rules.yaml \
+	schema/sluicectl.json systemd/xdp.conf wireshark/sluice.lua)
+# What is installed, each with its place.
+INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 \
+	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl $(addprefix $(DOCDIR)/,$(DOCS))
+
+install: all ## install under $(DESTDIR)$(PREFIX)
+	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(B)/sluiced $(B)/sluicectl
+	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 deploy/man/sluiced.8 deploy/man/sluicectl.8
+	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man5 $(B)/sluice.yaml.5
+	for file in $(DOCS); do install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit; done
+	install -d $(DESTDIR)/etc/sluice $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR)
+	sed 's|/usr/local/sbin|$(SBINDIR)|' deploy/systemd/sluiced.service >$(DESTDIR)$(UNITDIR)/sluiced.service
+	$(B)/sluicectl --completion >$(DESTDIR)$(COMPLETIONDIR)/sluicectl
+	chmod 644 $(DESTDIR)$(UNITDIR)/sluiced.service $(DESTDIR)$(COMPLETIONDIR)/sluicectl
+
+uninstall: ## remove what install installed, with the same variables; the configuration stays
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+	test ! -d $(DESTDIR)$(DOCDIR) || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
+	test ! -d $(DESTDIR)/etc/sluice || rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/sluice
+
+deb: all | $(B)/packages.deb ## a Debian package, in build/deb
+	$(Q)deploy/deb
+
+.PHONY: install uninstall deb

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Tests by tier, labs, benchmarks, fuzzers, and the programs that they need.
+
+# --- labs and simulations ---
+
+LAB_TOOLS := $(addprefix $(B)/lab-,sample probe flows sum)
+$(LAB_TOOLS): private WITH = -lbpf -lmnl -ljson-c -lm
+$(LAB_TOOLS): $(B)/lab-%: $(B)/plain/tests/lab/%.o
+	$(call link,LD    )
+SIMS := $(addprefix $(B)/sim-,dumbbell star racks pfc)
+$(SIMS): private WITH = -lm
+$(SIMS): $(B)/sim-%: $(B)/plain/tests/sim/%.o $(B)/plain/tests/sim/sim.o
+	$(call link,LD    )
+lab-tools: all $(LAB_TOOLS) $(SIMS)
+
+lab: lab-tools ## a measurement: make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 VM=6.12
+	$(Q)tests/lab/lab
+lab-shell: lab-tools ## a shell inside a running lab
+	$(Q)tests/lab/shell
+demo: lab-tools ## the main job: the star lab under four controls, a table and build/demo/report.html
+	$(Q)tests/lab/demo
+
+# --- unit tests of the core, and those with BPF programs ---
+
+$(B)/unit-tests: private EXTRA = $(SANITIZE)
+$(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lm
+$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c) user/lib/dcb.c user/ctl/replay.c user/lib/variant.c)
+	$(call link,LD    )
+
+# What tests/prog links beside itself. It includes user/daemon/credits.c.
+PROG_USER := $(addprefix user/,$(addprefix lib/,config.c config_lines.c dcb.c layout.c net.c pins.c util.c variant.c) \
+	daemon/messages.c daemon/reports.c)
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) $(PROG_USER)
+$(B)/prog-tests: private WITH = -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
+$(B)/prog-tests: $(PROG:%.c=$(B)/clocked/%.o)
+	$(call link,LD    )
+
+# Almost valid frames, and two CPUs at one flow: with what tests/prog has, and without Criterion.
+$(B)/fuzz-packets $(B)/fuzz-cpus: private INCLUDES := -Itests/fuzz/plain -Itests/prog -Iinclude -I$(B)/clock
+$(B)/fuzz-packets $(B)/fuzz-cpus: private WITH = -lbpf -lpthread
+$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/world.c tests/prog/packet.c $(wildcard tests/prog/*.h) \
+		$(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h
+	$(call link,LD    )
+
+# --- fuzzers: each is linked with those files of user/ that it feeds ---
+
+# Where clang has no runtime none is built, and the tests say so.
+FUZZERS := wire hpcc rx hiercc ppfc config replay netlink rings
+FUZZ_CC = $(CLANG) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=undefined -Itests/fuzz $(INCLUDES)
+comma := ,
+wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
+$(B)/fuzz.reason: | $(B)/packages.test
+	$(Q)echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+		$(FUZZ_CC) -x c -o /dev/null - 2>/dev/null || echo "$(CLANG) has no libFuzzer: install libclang-rt-dev" >$@.tmp
+	$(Q)touch $@.tmp && mv $@.tmp $@
+$(B)/fuzz-config: $(addprefix user/lib/,config.c config_lines.c util.c variant.c)
+$(B)/fuzz-config: private WITH = $(call wrapped,open) -lcyaml -lyaml -lm
+$(B)/fuzz-replay: user/ctl/replay.c user/lib/variant.c
+$(B)/fuzz-replay: private WITH = -ljson-c -lm
+$(B)/fuzz-netlink: $(addprefix user/,lib/net.c lib/dcb.c attach/nic.c lib/util.c)
+$(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind get_portid sendto recvfrom close) \
+	$(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
+$(B)/fuzz-rings: $(addprefix user/,$(addprefix daemon/,reports.c tor.c credits.c messages.c) \
+	$(addprefix lib/,config.c config_lines.c util.c variant.c))
+$(B)/fuzz-rings: private WITH = $(call wrapped,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm
+$(FUZZERS:%=$(B)/fuzz-%): $(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h include/sluice/*/*.h) $(B)/fuzz.reason
+	@echo "  FUZZ   $@"
+	$(Q)test -s $(B)/fuzz.reason || $(FUZZ_CC) -o $@ $(filter %.c,$^) $(WITH)
+fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: make fuzz TIME=600 [FUZZ=hpcc]
+	$(Q)tests/fuzz/run --time $(or $(TIME),60) $(FUZZ)
+
+# --- programs of the system tests ---
+
+tool = $(B)/plain/tests/system/tools/$(1).o
+PACKET_TOOLS := $(addprefix $(B)/,attack flood spoof)
+PRELOADED := $(addprefix $(B)/,accident.so fault.so stall.so dcbnic.so)
+$(B)/ask $(B)/notified $(B)/pause: $(B)/%: $(call tool,%)
+	$(call link,LD    )
+$(PACKET_TOOLS): $(B)/%: $(call tool,%) $(B)/plain/tests/prog/packet.o
+	$(call link,LD    )
+$(B)/plain/tests/system/tools/neighbour.o: $(B)/neighbour.skel.h
+$(B)/neighbour: private WITH = -lxdp -lbpf
+$(B)/neighbour: $(call tool,neighbour)
+	$(call link,LD    )
+$(PRELOADED): private EXTRA = -shared -fPIC
+$(PRELOADED): private WITH = -lmnl
+$(PRELOADED): $(B)/%.so: tests/system/tools/%.c | $(B)/packages.build
+	$(call link,CC    )
+# A later version of itself, and what happens to it.
+$(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
+	@echo "  NEXT   $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)tests/system/next $(abspath $(@D)) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
+
+# --- benchmarks ---
+
+$(B)/plain/tests/bench/prog.o: $(B)/bench.skel.h
+$(B)/bench-prog: private WITH = -lbpf -ljson-c -lm
+$(B)/bench-prog: $(call plain,tests/bench/prog.c tests/prog/packet.c)
+	$(call link,LD    )
+# It includes user/daemon/credits.c.
+$(B)/bench-credits: private WITH = $(LIBS)
+$(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,config config_lines dcb net pins util variant)
+	$(call link,LD    )
+bench: all lab-tools $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
+	$(Q)tests/bench/bench
+
+# --- tiers ---
+
+# What the tiers with root run.
+TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(PACKET_TOOLS) $(filter-out $(B)/stall.so,$(PRELOADED)) \
+	$(addprefix $(B)/,neighbour ask notified pause next/sluiced)
+PACKET_FUZZERS := $(B)/fuzz-packets $(B)/fuzz-cpus
+test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(PACKET_FUZZERS) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
+	$(Q)tests/run
+test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
+	$(Q)tests/run unit
+test-packets: $(PACKET_FUZZERS) ## frames that are almost valid, two CPUs at one flow; for longer: docs/contributing.md
+	$(Q)tests/run packets
+test-fuzz: $(FUZZERS:%=$(B)/fuzz-%)
+	$(Q)tests/run fuzz
+test-soak test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(TEST_TOOLS)
+	$(Q)tests/run $*
+soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
+	$(Q)tests/soak/run --time $(or $(TIME),300) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE))
+
+.PHONY: lab-tools lab lab-shell demo fuzz bench soak test test-unit test-packets test-fuzz

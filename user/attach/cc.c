@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The TCP congestion control: registered under the configured name, and the default or not. Where it takes the place of
+ * another one's, whose maps are not written any more, sockets go over to it.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+
+#define DP_CC_MARK "@sluice-cc-name"
+#define DP_CC_SYSCTL "/proc/sys/net/ipv4/tcp_congestion_control"
+
+static int sysctl_read(char *value, size_t size)
+{
+	FILE *f = fopen(DP_CC_SYSCTL, "re");
+
+	if (!f)
+		return -errno;
+	if (!fgets(value, size, f))
+		*value = 0;
+	value[strcspn(value, "\n")] = 0;
+	fclose(f);
+	return 0;
+}
+
+static int sysctl_write(const char *value)
+{
+	FILE *f = fopen(DP_CC_SYSCTL, "we");
+	int err = 0;
+
+	if (!f)
+		return -errno;
+	if (fputs(value, f) < 0 || fflush(f))
+		err = -errno;
+	fclose(f);
+	return err;
+}
+
+void cc_unregister(const char *pin_dir)
+{
+	char path[512];
+	__u32 zero = 0;
+	int fd;
+
+	pin_path(path, sizeof(path), pin_dir, "tcp_cc");
+	fd = bpf_obj_get(path);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("tcp: %s: %s: the congestion control stays registered: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
+			    path, strerror(errno));
+		return;
+	}
+	/* Sockets that use it keep it until they end. It may not be registered yet, or no more. */
+	if (bpf_map_delete_elem(fd, &zero) && errno != ENOENT && errno != EINPROGRESS)
+		msg("tcp: the congestion control stays registered: %s: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
+		    strerror(errno));
+	close(fd);
+	if (unlink(path))
+		msg("%s: removing the pin: %s: remove it", path, strerror(errno));
+}
+
+int cc_restore_default(struct control *ctl, const char *why)
+{
+	char now[64];
+	int err;
+
+	if (!ctl->cc_default[0])
+		return 0;
+	/* Only if it is still what we set: an administrator's later choice stands. */
+	err = sysctl_read(now, sizeof(now));
+	if (err) {
+		msg("tcp: reading the default congestion control: %s: if it is %s, run 'sysctl net.ipv4.tcp_congestion_control=%s'",
+		    strerror(-err), ctl->cc_name, ctl->cc_default);
+		return err; /* and try again with the next SIGHUP */
+	}
+	if (!strcmp(now, ctl->cc_name)) {
+		err = sysctl_write(ctl->cc_default);
+		if (err) {
+			msg("tcp: default congestion control: stays %s: %s: run 'sysctl net.ipv4.tcp_congestion_control=%s'",
+			    now, strerror(-err), ctl->cc_default);
+			return err == -EROFS ? 0 : err; /* a container cannot */
+		}
+		msg_info("tcp: default congestion control: %s -> %s, %s", now, ctl->cc_default, why);
+	}
+	ctl->cc_default[0] = 0;
+	return 0;
+}
+
+int cc_is_kept(const struct control *was, const struct config *c)
+{
+	return !strcmp(was->cc_name, c->tcp.name ?: "") && (!c->tcp.name || was->cc_abi == SLUICE_ABI);
+}
+
+static int cc_pin(struct dataplane *dp)
+{
+	char path[512];
+	int err;
+
+	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
+	err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
+	if (err)
+		msg("tcp: pinning %s: %s", path, strerror(-err));
+	return err;
+}
+
+/* The sockets of this network namespace; those of others keep what they have until they end. */
+static void sockets_move(struct dataplane *dp, const char *from, const char *to)
+{
+	struct bpf_link *link = bpf_program__attach_iter(dp->skel->progs.cc_move, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	char buf[64];
+	ssize_t n = -1;
+
+	while (fd >= 0 && ((n = read(fd, buf, sizeof(buf))) > 0 || (n < 0 && errno == EAGAIN)))
+		;
+	if (n < 0)
+		msg("tcp: sockets of the earlier '%s' do not go over to '%s': %s: they go by Reno and their receive window until they end",
+		    from, to, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+}
+
+int cc_register(struct dataplane *dp, const struct config *c)
+{
+	struct control *ctl = dp->pins.ctl;
+	struct bpf_link *link = NULL;
+	int err, alone;
+	char now[64];
+
+	if (cc_is_kept(ctl, c))
+		return 0;
+	/* One name, one congestion control: another version's has to go first, so that for a moment there is none. */
+	alone = c->tcp.name && (!ctl->cc_name[0] || !strcmp(ctl->cc_name, c->tcp.name));
+	if (alone) {
+		cc_unregister(dp->pin_dir);
+		err = cc_pin(dp); /* first, as what is registered and not pinned nobody could take away */
+		if (err)
+			return err;
+	}
+	if (c->tcp.name) {
+		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
+		if (!link) {
+			err = -errno;
+			msg("tcp: registering the congestion control '%s': %s%s", c->tcp.name,
+			    strerror(-err),
+			    err == -EEXIST ? ": the name is taken: choose another with tcp: name" : "");
+			return err;
+		}
+		/* It stays registered when we end; only deleting the map's element takes it away. */
+		bpf_link__disconnect(link);
+		bpf_link__destroy(link);
+	}
+	if (ctl->cc_name[0] && !alone) {
+		msg_info("tcp: congestion control: %s -> %s, as the configuration has it", ctl->cc_name,
+			 c->tcp.name ?: "none");
+		cc_restore_default(ctl, "which was there before");
+		cc_unregister(dp->pin_dir);
+	}
+	if (c->tcp.name && !alone) {
+		err = cc_pin(dp);
+		if (err)
+			return err;
+	}
+	if (c->tcp.name && ctl->cc_name[0]) {
+		/* The default is the one of before, if it had that name: name it again. */
+		if (!sysctl_read(now, sizeof(now)) && !strcmp(now, c->tcp.name))
+			sysctl_write(now);
+		sockets_move(dp, ctl->cc_name, c->tcp.name);
+	}
+	memset(ctl->cc_name, 0, sizeof(ctl->cc_name));
+	if (c->tcp.name)
+		memcpy(ctl->cc_name, c->tcp.name, strlen(c->tcp.name));
+	ctl->cc_abi = SLUICE_ABI;
+	return 0;
+}
+
+int cc_default_apply(struct dataplane *dp, const struct config *c)
+{
+	char now[64];
+	int err;
+
+	if (!c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE) {
+		return cc_restore_default(dp->pins.ctl, c->mode != MODE_ENFORCE ? "as the mode is not enforce" :
+									  "as the configuration has no tcp: default");
+	}
+	err = sysctl_read(now, sizeof(now));
+	if (err || !strcmp(now, c->tcp.name))
+		return err;
+	err = sysctl_write(c->tcp.name);
+	if (err == -EROFS) { /* a container: all else is in place, and sockets may still choose it */
+		msg("tcp: default congestion control: stays %s, as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=%s",
+		    now, c->tcp.name);
+		return 0;
+	}
+	if (err) {
+		msg("tcp: making '%s' the default congestion control: %s", c->tcp.name, strerror(-err));
+		return err;
+	}
+	msg_info("tcp: default congestion control: %s -> %s, by tcp: default in mode enforce", now, c->tcp.name);
+	snprintf(dp->pins.ctl->cc_default, sizeof(dp->pins.ctl->cc_default), "%.15s", now);
+	return 0;
+}
+
+int cc_name_set(struct dataplane *dp, const char *name)
+{
+	struct bpf_object_skeleton *s = dp->skel->skeleton;
+	unsigned char *at;
+
+	dp->elf = malloc(s->data_sz);
+	if (!dp->elf)
+		return -ENOMEM;
+	memcpy(dp->elf, s->data, s->data_sz);
+	at = memmem(dp->elf, s->data_sz, DP_CC_MARK, sizeof(DP_CC_MARK));
+	if (!at)
+		return -EINVAL;
+	memset(at, 0, sizeof(DP_CC_MARK));
+	memcpy(at, name, strlen(name));
+	s->data = dp->elf;
+	return 0;
+}

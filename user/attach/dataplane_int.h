@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_DATAPLANE_INT_H
+#define SLUICE_DATAPLANE_INT_H
+/* What the files of the data plane (dataplane.c, programs.c, ports.c, adopt.c, cc.c, pods.c, leftover.c, xdp.c) share. */
+#include <stdio.h>
+#include <bpf/libbpf.h>
+#include "daemon/credits.h"
+#include "attach/dataplane.h"
+#include "lib/net.h"
+#include "daemon/ppfc.h"
+#include "daemon/reports.h"
+#include "daemon/tor.h"
+#include "sluice.skel.h"
+
+/* A link whose other end is in another network namespace. */
+struct pod_link {
+	__u32 ifindex, master;
+	__s32 netnsid;
+	int routed;  /* a pod CIDR lies there */
+	int ingress; /* it has a qdisc `ingress`, where clsact would have to be */
+	__u64 bps;   /* of its tbf; 0: none */
+};
+
+struct pods_list {
+	struct pod_link *link; /* by ifindex */
+	unsigned int n, room;
+};
+
+/* Programs that come together. Those are loaded that the configuration wants: the verifier takes its time. */
+enum program_set {
+	SET_HOST,    /* egress and ingress */
+	SET_SWITCH,  /* hop */
+	SET_VOQS,    /* tor */
+	SET_PODS,    /* pod_hop */
+	SET_BACKLOG, /* tracepoints, where stamps need them */
+	SET_CLASSES, /* tracepoints of ports with classes */
+	SET_PFC,     /* tracepoints of switch ports with pauses, and what takes those in */
+	SET_N
+};
+
+struct dataplane {
+	char pin_dir[256];
+	int lock_fd;
+	struct sluice_bpf *skel;	/* the maps, and the programs that were wanted first */
+	struct sluice_bpf *more[SET_N]; /* those that a reload wanted, over the same maps; NULL at the end */
+	struct sluice_bpf *of[SET_N];	/* in which of these a set is loaded; NULL: in none */
+	unsigned char *elf; /* the object with the configured congestion control's name */
+	struct pins pins;
+	struct messages *messages;
+	struct reports *reports;
+	struct credits *credits;
+	struct tor *tor;
+	struct ppfc *ppfc;
+	int fresh; /* this run made the pins */
+	int lost;  /* some of the pins are missing, and are made anew */
+	struct adopt *adopt; /* the maps are of another version, and become this one's; else NULL */
+	int routes_changed, qdiscs_changed, pods_changed;
+	struct pods_list pods; /* as they were last looked at */
+	unsigned int pods_stamped;
+	int tracepoints; /* this run attached those of backlog, */
+	int class_tracepoints; /*   those of classes, */
+	int pfc_tracepoints;   /*   and those of pauses */
+	int running;	 /* what is attached is this run's */
+	int linger_fd;	 /* a timer: when what leaves is to be gone */
+	int crowded;	 /* the flow map was nearly full a tick ago */
+	int empty;	 /* it had no entry, */
+	__u64 made;	 /*   and this many had been made before it was looked through */
+	const struct watcher *watcher; /* or NULL */
+	struct {
+		__u32 ifindex;
+		char name[IFNAMSIZ];
+	} known[CONFIG_INTERFACES]; /* what those of the configuration were called when they were attached */
+	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
+	__u64 clock_said_ns; /* that the clock is off */
+};
+
+static inline void pin_path(char *path, size_t size, const char *dir, const char *name)
+{
+	snprintf(path, size, "%s/%s", dir, name);
+}
+
+/* --- programs.c --- */
+
+/* libbpf talks one level lower; why a load failed is kept. */
+void libbpf_init(void);
+/* Opens and loads dp->skel with the sets that the configuration wants. */
+int programs_load(struct dataplane *dp, const struct config *c);
+/* Loads the sets that it wants beyond those that are loaded. */
+int programs_add(struct dataplane *dp, const struct config *c);
+/* Those of the qdiscs' tracepoints, as far as the configuration agrees: attaches (want), or takes off. */
+int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
+/* Makes the maps of one object those of another, where the names are the same. */
+int maps_share(struct bpf_object *to, const struct bpf_object *from);
+/* A map that is in use keeps its size, and it is said; fd < 0: it is not. */
+__u32 map_room(int fd, __u32 wanted, const char *key);
+
+/* --- ports.c --- */
+
+/* Our filters have one fixed handle and priority. */
+#define DP_TC_PRIORITY 0x5463
+#define DP_TC_HANDLE 1
+int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd);
+int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
+int filter_is_set(__u32 ifindex, enum bpf_tc_attach_point where);
+int clsact_make(__u32 ifindex, int *made);
+/* On an error something stays, which was said, and the port is still known. */
+int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
+int ports_check(const struct dataplane *dp, const struct config *c);
+/*
+ * An interface that is not there is an error only where nothing is attached yet (must_exist). A start ends at the first
+ * error; a reload serves the other interfaces, and returns the last.
+ */
+int ports_apply(struct dataplane *dp, const struct config *c, int must_exist);
+/*
+ * Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. A host's begins
+ * to leave: ports_leave() is the end of it.
+ */
+int ports_drop(struct dataplane *dp, const struct config *c);
+void ports_leave(struct dataplane *dp);
+/* Interfaces that went, came back, or have another name, qdisc, MTU or speed. 1: something was attached anew. */
+int ports_follow(struct dataplane *dp, const struct config *c);
+/*
+ * The interfaces of the configuration have the names by which they are called now. anew: it has just been read, and a name
+ * in it is that of the interface which has it; else an interface that is attached keeps its place.
+ */
+void ports_name(struct dataplane *dp, struct config *c, int anew);
+/* Routes that came after the interface, or without which it came back, are given room. */
+void routes_follow(struct dataplane *dp, const struct config *c);
+
+/* --- adopt.c: maps of another version --- */
+
+/* Ends what an adoption that was killed began. With the lock; before all else. */
+int adopt_recover(const char *pin_dir);
+/* Says how this version's maps are laid out, where that is not said yet. */
+int adopt_layout_pin(struct dataplane *dp, const char *dir);
+/* Reads how the other version's are; -EPROTO: that is not to be known, and was said. Makes dp->adopt. */
+int adopt_open(struct dataplane *dp);
+/* Between opening and loading the object: which maps are shared. */
+int adopt_plan(struct dataplane *dp);
+/* What the other version's control says. */
+const struct control *adopt_control(const struct dataplane *dp);
+/* The object is loaded: control is filled, and dp->pins are opened. */
+int adopt_fill(struct dataplane *dp);
+/* Fills the maps and puts them in the place of the other version's. On an error before that nothing has changed. */
+int adopt_commit(struct dataplane *dp);
+int adopt_is_committed(const struct dataplane *dp);
+/* The programs are replaced. Also where an earlier run did not come so far. */
+void adopt_finish(struct dataplane *dp);
+void adopt_close(struct dataplane *dp);
+/* All pins of a directory, whatever version made them. */
+void adopt_pins_remove(const char *dir);
+
+/* --- cc.c --- */
+
+/* Does an earlier daemon's congestion control have the name that is wanted now ("": none), and read these maps? */
+int cc_is_kept(const struct control *was, const struct config *c);
+/* Replaces the mark in a copy of the object by the congestion control's name. */
+int cc_name_set(struct dataplane *dp, const char *name);
+int cc_register(struct dataplane *dp, const struct config *c);
+void cc_unregister(const char *pin_dir);
+/* The default follows the mode: only where windows are enforced does it gain anything. */
+int cc_default_apply(struct dataplane *dp, const struct config *c);
+/* why: for who reads the journal. -errno: it stays as it is, which was said, and another call tries again. */
+int cc_restore_default(struct control *ctl, const char *why);
+
+/* --- pods.c --- */
+
+/* The pods of this network namespace, as they are now. Wants to be called again while pods_changed. */
+void pods_follow(struct dataplane *dp, const struct config *c);
+/* Forgets what pods_follow() knows: it puts everything of its own in place again. */
+void pods_forget(struct dataplane *dp);
+
+/* --- xdp.c --- */
+
+/* libxdp talks one level lower, like libbpf. */
+void xdp_init(void);
+/*
+ * Puts the sink of a host's interface where the configuration wants it. Returns PORT_F_XDP*, or 0
+ * where it is at tc alone, which is never an error; says why if loud.
+ */
+__u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct config_interface *i,
+		const struct link_info *link, int loud);
+/* Takes off what uses these counters, and nothing else. */
+void xdp_remove(__u32 ifindex, __u32 stats_id);
+/* What libxdp pinned of it for an interface that is gone; 0: for any. */
+void xdp_forget(__u32 ifindex, __u32 stats_id);
+/* Loads the program and throws it away. */
+int xdp_try(void);
+
+/* --- restore.c --- */
+
+/*
+ * Pins again what is missing in dir, as far as the programs that run hold it, and says so, or says what is lost. c: whose
+ * interfaces count where all pins are missing; NULL: all. 0, or -errno where that cannot be known, which was said.
+ */
+int pins_restore(const char *dir, const struct config *c);
+/* The same for the congestion control that control names. */
+void cc_pin_restore(const char *dir, const struct control *ctl);
+
+/* --- leftover.c --- */
+
+__u32 map_id(int fd); /* 0: unknown */
+int prog_uses(__u32 prog_id, __u32 map_id);
+/* The numbers of the maps that a program holds, and, if about is not NULL, what it is; how many: 0 where it cannot be known. */
+__u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *about);
+/*
+ * The pin directory that has this map under this name, of all that this mount of bpffs shows down to the third
+ * level. 0: none has.
+ */
+int map_owner_find(const char *name, __u32 map, char *dir, size_t size);
+
+/* A filter at our place whose program is ours by name. */
+struct left_filter {
+	__u32 ifindex, stats_id;
+	enum bpf_tc_attach_point where;
+	char program[16], owner[256]; /* where its counters are pinned; "": nowhere */
+	__u64 heartbeat_ns;	      /* when the daemon whose maps it holds was last alive */
+};
+
+/* program, stats_id and heartbeat_ns, by the maps that the program holds; -ENOENT: it is not ours. */
+int left_filter_describe(struct left_filter *f, __u32 prog_id);
+/* Is it a congestion control of ours that is registered, and not only kept by sockets? name: or NULL for any. */
+int struct_ops_is_ours(__u32 id, const char *name);
+__u32 struct_ops_by_name(const char *name); /* 0: none */
+
+struct leftover {
+	__u32 stats_id;
+	__u32 old_id; /* of counters before those, whose programs an adoption that was killed has not replaced; 0: none */
+	int interfaces; /* of this network namespace */
+};
+
+void leftover_find(const char *pin_dir, struct leftover *l);
+/* In whatever network namespace. */
+int leftover_anywhere(const struct leftover *l);
+/* For links_each(). */
+void leftover_egress_remove(__u32 ifindex, void *ctx);
+void leftover_xdp_remove(__u32 ifindex, void *ctx);
+void leftover_ingress_remove(__u32 ifindex, void *ctx);
+
+#endif

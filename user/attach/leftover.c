@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What of ours is attached, by the counters that all of our programs use. This needs no ports map,
+ * whose layout may be another version's, and sees other network namespaces too.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+#include "lib/net.h"
+
+__u32 map_id(int fd)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
+}
+
+__u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *about)
+{
+	int fd = bpf_prog_get_fd_by_id(prog_id);
+	struct bpf_prog_info info = { .nr_map_ids = room, .map_ids = (uintptr_t)maps };
+	__u32 len = sizeof(info), n = 0;
+
+	if (fd < 0)
+		return 0;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len)) {
+		n = info.nr_map_ids < room ? info.nr_map_ids : room;
+		if (about)
+			*about = info;
+	}
+	close(fd);
+	return n;
+}
+
+/* The type of a program that uses the map, else 0, which is no type of ours. */
+static __u32 prog_type_of_user(__u32 prog_id, __u32 map_id)
+{
+	struct bpf_prog_info info = {};
+	__u32 maps[64], n = prog_maps(prog_id, maps, sizeof(maps) / sizeof(maps[0]), &info), i;
+
+	for (i = 0; i < n; i++)
+		if (maps[i] == map_id)
+			return info.type;
+	return 0;
+}
+
+int prog_uses(__u32 prog_id, __u32 map_id)
+{
+	return prog_type_of_user(prog_id, map_id) != 0;
+}
+
+static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, const struct leftover *l)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+
+	int err = bpf_tc_query(&hook, &opts);
+
+	if (err && err != -ENOENT && err != -EINVAL) /* no such filter, or no clsact */
+		msg("interface %u: reading its %s filters: %s: they count as none of ours", ifindex,
+		    where == BPF_TC_EGRESS ? "egress" : "ingress", strerror(-err));
+	return !err &&
+	       (prog_uses(opts.prog_id, l->stats_id) || (l->old_id && prog_uses(opts.prog_id, l->old_id)));
+}
+
+static void leftover_count(__u32 ifindex, void *ctx)
+{
+	struct leftover *l = ctx;
+
+	l->interfaces += filter_is_ours(ifindex, BPF_TC_EGRESS, l) || filter_is_ours(ifindex, BPF_TC_INGRESS, l);
+}
+
+int leftover_anywhere(const struct leftover *l)
+{
+	__u32 id = 0;
+
+	while (!bpf_prog_get_next_id(id, &id))
+		if (prog_type_of_user(id, l->stats_id) == BPF_PROG_TYPE_SCHED_CLS ||
+		    (l->old_id && prog_type_of_user(id, l->old_id) == BPF_PROG_TYPE_SCHED_CLS))
+			return 1;
+	return 0;
+}
+
+void leftover_egress_remove(__u32 ifindex, void *ctx)
+{
+	const struct leftover *l = ctx;
+
+	if (filter_is_ours(ifindex, BPF_TC_EGRESS, l))
+		filter_remove(ifindex, BPF_TC_EGRESS);
+}
+
+void leftover_xdp_remove(__u32 ifindex, void *ctx)
+{
+	const struct leftover *l = ctx;
+
+	xdp_remove(ifindex, l->stats_id);
+	if (l->old_id)
+		xdp_remove(ifindex, l->old_id);
+}
+
+void leftover_ingress_remove(__u32 ifindex, void *ctx)
+{
+	const struct leftover *l = ctx;
+
+	if (!filter_is_ours(ifindex, BPF_TC_INGRESS, l))
+		return;
+	filter_remove(ifindex, BPF_TC_INGRESS);
+	route_remove_ours(ifindex, NULL, NULL);
+}
+
+static __u32 pinned_id(const char *dir, const char *name)
+{
+	char path[512];
+	__u32 id;
+	int fd;
+
+	pin_path(path, sizeof(path), dir, name);
+	fd = bpf_obj_get(path);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("%s: %s: filters are not looked for by it", path, strerror(errno));
+		return 0;
+	}
+	id = map_id(fd);
+	close(fd);
+	return id;
+}
+
+void leftover_find(const char *pin_dir, struct leftover *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->stats_id = pinned_id(pin_dir, "stats");
+	l->old_id = pinned_id(pin_dir, "old/stats");
+	if (l->stats_id || l->old_id)
+		links_each(leftover_count, l);
+}
+
+/* --- what is attached though its pins are gone --- */
+
+static __u32 pinned_map_id(const char *path)
+{
+	int fd = bpf_obj_get(path);
+	__u32 id = fd < 0 ? 0 : map_id(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return id;
+}
+
+int map_owner_find(const char *name, __u32 map, char *dir, size_t size)
+{
+	char pattern[64] = "/sys/fs/bpf";
+	int depth, found = 0;
+	size_t i;
+	glob_t g;
+
+	for (depth = 0; depth < 3 && !found; depth++) {
+		size_t len = strlen(pattern);
+
+		snprintf(pattern + len, sizeof(pattern) - len, "/*/%s", name);
+		if (!glob(pattern, 0, NULL, &g)) {
+			for (i = 0; i < g.gl_pathc && !found; i++) {
+				found = pinned_map_id(g.gl_pathv[i]) == map;
+				if (found)
+					snprintf(dir, size, "%.*s", (int)(strlen(g.gl_pathv[i]) - strlen(name) - 1),
+						 g.gl_pathv[i]);
+			}
+			globfree(&g);
+		}
+		pattern[len + 2] = 0;
+	}
+	return found;
+}
+
+int left_filter_describe(struct left_filter *f, __u32 prog_id)
+{
+	static const char *const names[] = { "egress", "ingress", "hop", "hop_map", "pod_hop", "tor", "pfc" };
+	struct bpf_prog_info info = {};
+	__u32 maps[64], n = prog_maps(prog_id, maps, sizeof(maps) / sizeof(maps[0]), &info), len, zero = 0, i;
+	int fd, ours = 0;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ours |= !strcmp(info.name, names[i]);
+	snprintf(f->program, sizeof(f->program), "%.15s", info.name);
+	for (i = 0; ours && i < n; i++) {
+		struct bpf_map_info map = {};
+		struct control c;
+
+		len = sizeof(map);
+		fd = bpf_map_get_fd_by_id(maps[i]);
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &map, &len)) {
+			if (!strcmp(map.name, "stats"))
+				f->stats_id = map.id;
+			if (!strcmp(map.name, "control") && map.value_size == sizeof(c) && !bpf_map_lookup_elem(fd, &zero, &c))
+				f->heartbeat_ns = c.heartbeat_ns;
+		}
+		close(fd);
+	}
+	return f->stats_id ? 0 : -ENOENT;
+}
+
+/* The value begins with a count and the state, and has the name of what is registered; NULL: of any name. */
+static int struct_ops_is_used(int fd, const struct bpf_map_info *info, const char *name)
+{
+	enum { IN_USE = 1 }; /* BPF_STRUCT_OPS_STATE_INUSE, of the kernel's own headers */
+	__u32 *value = calloc(1, info->value_size), zero = 0;
+	int used = value && !bpf_map_lookup_elem(fd, &zero, value) && value[1] == IN_USE &&
+		   (!name || memmem(value, info->value_size, name, strlen(name) + 1));
+
+	free(value);
+	return used;
+}
+
+int struct_ops_is_ours(__u32 id, const char *name)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	int fd = bpf_map_get_fd_by_id(id), ours;
+
+	if (fd < 0)
+		return 0;
+	ours = !bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_MAP_TYPE_STRUCT_OPS &&
+	       !strcmp(info.name, "tcp_cc") && struct_ops_is_used(fd, &info, name);
+	close(fd);
+	return ours;
+}
+
+__u32 struct_ops_by_name(const char *name)
+{
+	__u32 id = 0;
+
+	while (!bpf_map_get_next_id(id, &id))
+		if (struct_ops_is_ours(id, name))
+			return id;
+	return 0;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The pods of this machine, as they come and go: links whose other end is in another network
+ * namespace.
+ *
+ *  1. All of them are in the pods map, by which egress finds the sockets behind them.
+ *  2. On a node those that lead to a pod CIDR, by a route or as ports of a bridge that one leads to,
+ *     are a hop (pod.bpf.h) if they have a queue and its rate is known: a tbf, as the bandwidth plugin
+ *     of CNI makes it. A veth without one cannot queue, and gets nothing of ours.
+ *  3. What is there is read anew, in four dumps, at most once a second and only after a change.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/dataplane_int.h"
+#include "lib/net.h"
+
+static int pod_compare(const void *a, const void *b)
+{
+	__u32 x = ((const struct pod_link *)a)->ifindex, y = ((const struct pod_link *)b)->ifindex;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct pod_link *pod_find(const struct pods_list *l, __u32 ifindex)
+{
+	struct pod_link key = { .ifindex = ifindex };
+
+	return l->n ? bsearch(&key, l->link, l->n, sizeof(key), pod_compare) : NULL;
+}
+
+static const char *pod_name(__u32 ifindex, char *buf)
+{
+	return if_indextoname(ifindex, buf) ?: "a veth that is gone";
+}
+
+static void pod_note(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx)
+{
+	struct pods_list *l = ctx;
+
+	if (l->n == l->room) {
+		unsigned int room = l->room ? 2 * l->room : 64;
+		struct pod_link *more = realloc(l->link, room * sizeof(*more));
+
+		if (!more)
+			return;
+		l->link = more;
+		l->room = room;
+	}
+	l->link[l->n++] = (struct pod_link){ .ifindex = ifindex, .netnsid = netnsid, .master = master };
+}
+
+static void pod_note_route(__u32 ifindex, void *ctx)
+{
+	struct pods_list *l = ctx;
+	struct pod_link *pod = pod_find(l, ifindex);
+	unsigned int i;
+
+	if (pod)
+		pod->routed = 1;
+	for (i = 0; !pod && i < l->n; i++)
+		if (l->link[i].master == ifindex)
+			l->link[i].routed = 1;
+}
+
+struct pods_ctx {
+	struct dataplane *dp;
+	struct pods_list now;
+};
+
+static void pod_note_qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx)
+{
+	struct pods_ctx *p = ctx;
+	struct pod_link *pod = pod_find(&p->now, ifindex);
+	char name[IFNAMSIZ];
+
+	if (!pod || !pod->routed)
+		return;
+	if (parent == TC_H_INGRESS && !strcmp(kind, "ingress"))
+		pod->ingress = 1;
+	if (parent == TC_H_ROOT)
+		pod->bps = tbf_bps;
+	if (parent == TC_H_ROOT && !strcmp(kind, "htb"))
+		msg_limited(&p->dp->htb_limit, 24 * 3600,
+			    "%s: htb does not say the rate of its queue: a pod behind it gets no stamp; tbf does",
+			    pod_name(ifindex, name));
+}
+
+/* Makes the pods map say what there is. */
+static void pods_apply(struct dataplane *dp, const struct pods_list *now)
+{
+	__u32 ifindex, next;
+	int more = !bpf_map_get_next_key(dp->pins.pods, NULL, &next);
+	unsigned int i;
+
+	while (more) {
+		ifindex = next;
+		more = !bpf_map_get_next_key(dp->pins.pods, &ifindex, &next);
+		if (!pod_find(now, ifindex))
+			bpf_map_delete_elem(dp->pins.pods, &ifindex);
+	}
+	for (i = 0; i < now->n; i++) {
+		const struct pod_link *was = pod_find(&dp->pods, now->link[i].ifindex);
+
+		if (was && was->netnsid == now->link[i].netnsid)
+			continue;
+		if (bpf_map_update_elem(dp->pins.pods, &now->link[i].ifindex, &now->link[i].netnsid, BPF_ANY))
+			msg_limited(&dp->limit, 60, "more pods than the map has room for: older connections of some are paced and not windowed");
+	}
+}
+
+static int pod_attach(struct dataplane *dp, const struct config *c, const struct pod_link *pod,
+		      struct port *port)
+{
+	char name[IFNAMSIZ];
+	struct link_info link;
+	int err, made = 0;
+
+	if (!if_indextoname(pod->ifindex, name) || link_get(name, &link) ||
+	    link.ifindex != pod->ifindex)
+		return -ENODEV; /* gone meanwhile */
+	err = clsact_make(pod->ifindex, &made);
+	if (err)
+		return err;
+	port->flags = PORT_F_POD | (port->flags & PORT_F_OUR_CLSACT) | (made ? PORT_F_OUR_CLSACT : 0);
+	port->speed_bps = pod->bps;
+	port->speed = telem_speed_fit(pod->bps);
+	port->mtu = link.mtu;
+	port->switch_id = c->node.id;
+	port->count_ns = config_count_ns(c);
+	port->netns_cookie = link.netns_cookie;
+	memcpy(port->name, link.name, sizeof(port->name));
+	err = bpf_map_update_elem(dp->pins.ports, &pod->ifindex, port, BPF_ANY) ? -errno : 0;
+	if (!err)
+		err = filter_set(pod->ifindex, BPF_TC_EGRESS, bpf_program__fd(dp->of[SET_PODS]->progs.pod_hop));
+	if (err)
+		port_remove(dp, pod->ifindex, port);
+	return err;
+}
+
+/*
+ * Puts pod_hop where the pod has a queue. Not before the second look: the bandwidth plugin may be about
+ * to add a qdisc `ingress` behind the tbf, which would find our clsact in its place. Returns whether it
+ * is there.
+ */
+static int pod_follow(struct dataplane *dp, const struct config *c, const struct pod_link *pod)
+{
+	const struct pod_link *was = pod_find(&dp->pods, pod->ifindex);
+	struct port port = {};
+	int had = !bpf_map_lookup_elem(dp->pins.ports, &pod->ifindex, &port) && !(port.flags & PORT_F_LEFT), err;
+	char name[IFNAMSIZ];
+
+	if (had && !(port.flags & PORT_F_POD))
+		return 0; /* the configuration's */
+	if (had && was && was->bps == pod->bps)
+		return 1;
+	if (!had && (!was || !was->bps)) {
+		dp->pods_changed = 1;
+		return 0;
+	}
+	err = pod->ingress ? -EBUSY : pod_attach(dp, c, pod, &port);
+	if (err == -EBUSY)
+		msg_limited(&dp->pod_limit, 60,
+			    "%s: has a qdisc 'ingress', in the place of clsact: the pod behind it gets no stamp",
+			    pod_name(pod->ifindex, name));
+	else if (err == -E2BIG)
+		msg_limited(&dp->pod_limit, 60,
+			    "more pods with a queue than the %u that find room: the others get no stamp", PORTS_MAX);
+	else if (err && err != -ENODEV)
+		msg_limited(&dp->pod_limit, 60, "%s: attaching to a pod's veth: %s",
+			    pod_name(pod->ifindex, name), strerror(-err));
+	return !err;
+}
+
+static int pod_drop(__u32 ifindex, const struct port *port, void *ctx)
+{
+	struct pods_ctx *p = ctx;
+	const struct pod_link *pod = pod_find(&p->now, ifindex);
+
+	if (port->flags & PORT_F_POD && (!pod || !pod->bps))
+		port_remove(p->dp, ifindex, port);
+	return 0;
+}
+
+void pods_forget(struct dataplane *dp)
+{
+	free(dp->pods.link);
+	dp->pods = (struct pods_list){};
+}
+
+void pods_follow(struct dataplane *dp, const struct config *c)
+{
+	struct pods_ctx p = { .dp = dp };
+	unsigned int i, stamped = 0;
+	int err;
+
+	err = links_behind(pod_note, &p.now);
+	if (p.now.n)
+		qsort(p.now.link, p.now.n, sizeof(*p.now.link), pod_compare);
+	if (!err)
+		pods_apply(dp, &p.now);
+	if (!err && c->node.uplink) {
+		err = routes_meeting(c->pod_cidrs, c->node.pod_cidrs_count, pod_note_route, &p.now);
+		if (!err)
+			err = qdiscs_each(pod_note_qdisc, &p);
+		if (!err)
+			pins_each_port(&dp->pins, pod_drop, &p);
+		for (i = 0; !err && i < p.now.n; i++)
+			if (p.now.link[i].bps)
+				stamped += pod_follow(dp, c, &p.now.link[i]);
+	}
+	if (err) { /* EINTR: it changed in the middle */
+		if (err != -EINTR)
+			msg_limited(&dp->pod_limit, 60, "looking for pods: %s", strerror(-err));
+		dp->pods_changed = 1;
+		free(p.now.link);
+		return;
+	}
+	if (stamped != dp->pods_stamped)
+		msg_info("pods with a queue: %u -> %u, by the tbf of their veths", dp->pods_stamped, stamped);
+	dp->pods_stamped = stamped;
+	pods_forget(dp);
+	dp->pods = p.now;
+}

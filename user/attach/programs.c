@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The BPF programs: which of them a configuration and this kernel want, loaded over the maps that are pinned or new, and
+ * those of the qdiscs' tracepoints, which are attached once for all ports.
+ *
+ *  1. They come in sets (dataplane_int.h). A start loads the sets that it wants in one object; a reload that wants
+ *     more loads these in another one, over the same maps. None is unloaded before the end.
+ *  2. The verifier takes a second of a CPU or more, so loading gives way to everybody else.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+#include "sluice.skel.h"
+
+static char libbpf_reason[512];
+
+/*
+ * libbpf talks a lot; it is heard one level lower. Of what it says the first complaint of the
+ * verifier is kept, the line in front of its summary, to be the reason when a load fails.
+ */
+static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char *text, *line, *rest, *before = "";
+
+	if (level == LIBBPF_DEBUG || vasprintf(&text, fmt, ap) < 0)
+		return 0;
+	for (rest = text; (line = strsep(&rest, "\n"));) {
+		if (!*line)
+			continue;
+		msg_debug("%s", line);
+		if (!strncmp(line, "processed ", 10) && !libbpf_reason[0])
+			snprintf(libbpf_reason, sizeof(libbpf_reason), "%.511s", before);
+		before = line;
+	}
+	free(text);
+	return 0;
+}
+
+void libbpf_init(void)
+{
+	libbpf_set_print(libbpf_print);
+}
+
+static int kernel_btf_has(const char *name, __u32 kind)
+{
+	struct btf *btf;
+	int id;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return -ENOENT;
+	btf = btf__load_vmlinux_btf();
+	if (!btf)
+		return -errno;
+	id = btf__find_by_name_kind(btf, name, kind);
+	btf__free(btf);
+	return id > 0;
+}
+
+int kernel_has_kfunc(void)
+{
+	return kernel_btf_has("bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
+}
+
+int kernel_has_tcp_ops(void)
+{
+	return kernel_btf_has("bpf_struct_ops_tcp_congestion_ops", BTF_KIND_STRUCT);
+}
+
+#define SET_BIT(set) (1U << (set))
+#define SETS_ALL (SET_BIT(SET_N) - 1)
+
+/* The sets that a configuration wants. */
+static unsigned int sets_wanted(const struct config *c)
+{
+	unsigned int sets = c->node.uplink ? SET_BIT(SET_PODS) | SET_BIT(SET_BACKLOG) : 0;
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++) {
+		const struct config_interface *i = &c->interfaces[k];
+
+		if (i->role == PORT_F_HOST)
+			sets |= SET_BIT(SET_HOST);
+		else
+			sets |= SET_BIT(SET_SWITCH) | SET_BIT(SET_BACKLOG);
+		if (i->voqs == PORT_F_VOQ_UP)
+			sets |= SET_BIT(SET_VOQS);
+		if (i->classes_count)
+			sets |= SET_BIT(SET_CLASSES);
+		if (i->pfc && i->role == PORT_F_SWITCH)
+			sets |= SET_BIT(SET_PFC);
+	}
+	return sets;
+}
+
+/* Leaves out the programs that this kernel or this run does not want. */
+static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
+{
+	int kfunc = kernel_has_kfunc();
+	const struct {
+		struct bpf_program *prog;
+		unsigned int sets;
+		int wanted;
+	} all[] = {
+		{ s->progs.egress, SET_BIT(SET_HOST), 1 },
+		{ s->progs.ingress, SET_BIT(SET_HOST), 1 },
+		{ s->progs.hop, SET_BIT(SET_SWITCH), kfunc },
+		{ s->progs.hop_map, SET_BIT(SET_SWITCH), !kfunc },
+		{ s->progs.tor, SET_BIT(SET_VOQS), 1 },
+		{ s->progs.pod_hop, SET_BIT(SET_PODS), 1 },
+		{ s->progs.backlog_enqueue, SET_BIT(SET_BACKLOG), !kfunc },
+		{ s->progs.backlog_dequeue, SET_BIT(SET_BACKLOG), !kfunc },
+		{ s->progs.class_enqueue, SET_BIT(SET_CLASSES), 1 },
+		{ s->progs.class_dequeue, SET_BIT(SET_CLASSES), 1 },
+		{ s->progs.pfc, SET_BIT(SET_PFC), 1 },
+		{ s->progs.pfc_enqueue, SET_BIT(SET_PFC), 1 },
+		{ s->progs.pfc_dequeue, SET_BIT(SET_PFC), 1 },
+		{ s->progs.cc_init, ~0, want_cc },
+		{ s->progs.cc_control, ~0, want_cc },
+		{ s->progs.cc_ssthresh, ~0, want_cc },
+		{ s->progs.cc_undo_cwnd, ~0, want_cc },
+		{ s->progs.cc_move, ~0, want_cc },
+	};
+	unsigned int i;
+
+	if (kfunc < 0) {
+		msg("this kernel has no BTF (/sys/kernel/btf/vmlinux): Sluice needs one with CONFIG_DEBUG_INFO_BTF=y, as Debian's and Ubuntu's have it");
+		return -EOPNOTSUPP;
+	}
+	s->rodata->qdisc_kfuncs = kfunc;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		bpf_program__set_autoload(all[i].prog, all[i].wanted && all[i].sets & sets);
+	return want_cc ? 0 : bpf_map__set_autocreate(s->maps.tcp_cc, false);
+}
+
+__u32 map_room(int fd, __u32 wanted, const char *key)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		return wanted;
+	if (info.max_entries != wanted)
+		msg("%s stays %u: its map is in use; stop sluiced or detach to change it", key,
+		    info.max_entries);
+	return info.max_entries;
+}
+
+/* Also where half of a start left it. */
+static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const char *key)
+{
+	char path[512];
+	__u32 room;
+	int fd;
+
+	pin_path(path, sizeof(path), dir, name);
+	fd = bpf_obj_get(path);
+	room = map_room(fd, wanted, key);
+	if (fd >= 0)
+		close(fd);
+	return room;
+}
+
+/* What to load for this configuration, and where the maps come from. */
+static int object_prepare(struct dataplane *dp, const struct config *c)
+{
+	struct sluice_bpf *s = dp->skel;
+	const struct control *was;
+	char path[512];
+	struct bpf_map *map;
+	__u32 room;
+	int err;
+
+	bpf_object__for_each_map(map, s->obj) {
+		const char *name = bpf_map__name(map);
+
+#define DP_IS_PIN(pin) || !strcmp(name, #pin)
+		if (!(0 PINS(DP_IS_PIN)))
+			continue;
+#undef DP_IS_PIN
+		snprintf(path, sizeof(path), "%s/%s%s", dp->pin_dir, dp->adopt ? "next/" : "", name);
+		err = bpf_map__set_pin_path(map, path);
+		if (err)
+			return err;
+	}
+	room = pinned_room(dp->pin_dir, "flows", c->max_flows, "max_flows");
+	err = bpf_map__set_max_entries(s->maps.flows, room);
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.rx_states, room);
+	room = pinned_room(dp->pin_dir, "voqs", c->hiercc.voqs, "hiercc: voqs");
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.voqs, room);
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.arrival_slots, room);
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.arrivals, room);
+	if (!err)
+		err = bpf_map__set_max_entries(s->maps.credits, room);
+	if (!err && dp->adopt)
+		err = adopt_plan(dp);
+	if (err)
+		return err;
+	was = dp->fresh ? NULL : dp->adopt ? adopt_control(dp) : dp->pins.ctl;
+	err = programs_choose(s, sets_wanted(c), c->tcp.name && (!was || !cc_is_kept(was, c)));
+	if (err)
+		return err;
+	s->rodata->wire_port = c->port;
+	if (!was || !was->cc_name[0] || !c->tcp.name)
+		return bpf_program__set_autoload(s->progs.cc_move, false);
+	memcpy((char *)s->rodata->cc_from, was->cc_name, sizeof(was->cc_name));
+	strncpy((char *)s->rodata->cc_to, c->tcp.name, sizeof(s->rodata->cc_to) - 1);
+	return 0;
+}
+
+int programs_try(void)
+{
+	struct sluice_bpf *s;
+	int err;
+
+	libbpf_init();
+	s = sluice_bpf__open();
+	if (!s)
+		return -errno;
+	err = programs_choose(s, SETS_ALL, kernel_has_tcp_ops() > 0);
+	if (!err)
+		err = sluice_bpf__load(s);
+	sluice_bpf__destroy(s);
+	return err ?: xdp_try();
+}
+
+/* Attaches two programs to the tracepoints of qdiscs, or takes them off; *have: this run attached them. */
+static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *progs, int *have, int want)
+{
+	char path[512];
+	unsigned int i;
+	int err;
+
+	if (want && *have)
+		return 0;
+	for (i = 0; i < 2; i++) {
+		struct bpf_link *link;
+
+		pin_path(path, sizeof(path), dp->pin_dir, bpf_program__name(progs[i]));
+		if (!want) {
+			unlink(path); /* nothing else holds the link */
+			continue;
+		}
+		if (bpf_program__fd(progs[i]) < 0)
+			continue;
+		link = bpf_program__attach(progs[i]);
+		if (!link) {
+			err = -errno;
+			msg("attaching %s: %s", bpf_program__name(progs[i]), strerror(-err));
+			return err;
+		}
+		unlink(path); /* an earlier daemon's */
+		err = bpf_link__pin(link, path);
+		bpf_link__destroy(link);
+		if (err) {
+			msg("pinning %s: %s", path, strerror(-err));
+			return err;
+		}
+	}
+	*have = want;
+	return 0;
+}
+
+/*
+ * Attached while there is a port that stamps, or one with classes or pauses, as they run for the packets of every
+ * interface in every network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
+ */
+int tracepoints_apply(struct dataplane *dp, const struct config *c, int want)
+{
+	struct sluice_bpf *b = dp->of[SET_BACKLOG] ?: dp->skel, *q = dp->of[SET_CLASSES] ?: dp->skel;
+	struct sluice_bpf *p = dp->of[SET_PFC] ?: dp->skel;
+	struct bpf_program *backlog[] = { b->progs.backlog_enqueue, b->progs.backlog_dequeue };
+	struct bpf_program *class[] = { q->progs.class_enqueue, q->progs.class_dequeue };
+	struct bpf_program *pfc[] = { p->progs.pfc_enqueue, p->progs.pfc_dequeue };
+	unsigned int sets = sets_wanted(c);
+	int err = 0;
+
+	if (!(sets & SET_BIT(SET_BACKLOG)) == !want)
+		err = tracepoints_set(dp, backlog, &dp->tracepoints, want);
+	if (!err && !(sets & SET_BIT(SET_CLASSES)) == !want)
+		err = tracepoints_set(dp, class, &dp->class_tracepoints, want);
+	if (!err && !(sets & SET_BIT(SET_PFC)) == !want)
+		err = tracepoints_set(dp, pfc, &dp->pfc_tracepoints, want);
+	return err;
+}
+
+struct loading {
+	struct sluice_bpf *s;
+	int err;
+};
+
+/* The verifier takes a second of a CPU or more, which may be the only one: the traffic goes first. */
+static void *load_behind_others(void *arg)
+{
+	struct loading *l = arg;
+
+	setpriority(PRIO_PROCESS, gettid(), 10);
+	l->err = sluice_bpf__load(l->s);
+	return NULL;
+}
+
+/* Loads what is open, and notes which sets are in it. A thread of its own: who may lower its priority may not raise it. */
+static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int sets)
+{
+	struct loading l = { .s = s };
+	pthread_t thread;
+	unsigned int i;
+	int err = -pthread_create(&thread, NULL, load_behind_others, &l);
+
+	if (!err) {
+		pthread_join(thread, NULL);
+		err = l.err;
+	}
+	if (err) {
+		msg("loading the BPF programs: %s%s%s", strerror(-err), libbpf_reason[0] ? ": " : "", libbpf_reason);
+		msg("'sluicectl probe' says what this kernel lacks; --verbose shows the verifier's words");
+		return err;
+	}
+	for (i = 0; i < SET_N; i++)
+		if (sets & SET_BIT(i))
+			dp->of[i] = s;
+	return 0;
+}
+
+int maps_share(struct bpf_object *to, const struct bpf_object *from)
+{
+	struct bpf_map *map, *other;
+	int err;
+
+	bpf_object__for_each_map(map, to) {
+		other = bpf_object__find_map_by_name(from, bpf_map__name(map));
+		if (!other || bpf_map__is_internal(map) || bpf_map__fd(other) < 0)
+			continue;
+		err = bpf_map__reuse_fd(map, bpf_map__fd(other));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int programs_add(struct dataplane *dp, const struct config *c)
+{
+	unsigned int sets = sets_wanted(c), i;
+	struct sluice_bpf *s;
+	int err;
+
+	for (i = 0; i < SET_N; i++)
+		if (dp->of[i])
+			sets &= ~SET_BIT(i);
+	if (!sets)
+		return 0;
+	s = sluice_bpf__open();
+	if (!s)
+		return -errno;
+	s->rodata->wire_port = dp->skel->rodata->wire_port;
+	err = programs_choose(s, sets, 0);
+	if (!err)
+		err = maps_share(s->obj, dp->skel->obj);
+	if (!err)
+		err = sets_load(dp, s, sets);
+	if (err) {
+		sluice_bpf__destroy(s);
+		return err;
+	}
+	for (i = 0; dp->more[i]; i++)
+		; /* each has a set of its own: there is room */
+	dp->more[i] = s;
+	return 0;
+}
+
+int programs_load(struct dataplane *dp, const struct config *c)
+{
+	int err;
+
+	dp->skel = calloc(1, sizeof(*dp->skel));
+	if (!dp->skel)
+		return -ENOMEM;
+	err = sluice_bpf__create_skeleton(dp->skel);
+	if (!err && c->tcp.name)
+		err = cc_name_set(dp, c->tcp.name);
+	if (!err)
+		err = bpf_object__open_skeleton(dp->skel->skeleton, NULL);
+	if (!err)
+		err = object_prepare(dp, c);
+	return err ?: sets_load(dp, dp->skel, sets_wanted(c));
+}

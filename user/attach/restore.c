@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pins that are missing, while the programs that hold their maps run on.
+ *
+ *  1. Programs say which maps they hold, by number, and maps say their names. A program is of a pin directory if it holds
+ *     one of the maps that are pinned there; where nothing is, if it is attached at our place, is ours by name, and its
+ *     counters are pinned nowhere and written by no daemon that lives.
+ *  2. What is found is pinned again under its name, and the start, or the detach, goes on as if it had never been missing.
+ *     The newest program counts: an adoption of another version may have left older ones with sockets.
+ *  3. What no program holds is gone with its pin, and with it what it said. A start makes it anew.
+ *
+ * Numbers take CAP_SYS_ADMIN, which the unit does not give.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+
+#define RESTORE_SILENCE_NS (3 * NSEC_PER_SEC) /* a daemon that lives writes its heartbeat once a second */
+
+struct restore_pin {
+	const char *name;
+	__u32 pinned; /* number of the map; 0: none is pinned */
+	__u32 found;
+	int missing;
+};
+
+struct restore {
+	const char *dir;
+	const struct config *config; /* NULL: of any interface of this network namespace */
+	struct restore_pin pin[PINS_COUNT];
+	__u32 orphan;  /* number of the counters of programs whose pins are all gone; 0: none */
+	int ambiguous; /* there are several */
+	int filters;   /* at our place, whosever they are */
+	int err;
+};
+
+static int pin_number(const char *dir, const char *name, __u32 *id)
+{
+	char path[512];
+	int fd, err = 0;
+
+	pin_path(path, sizeof(path), dir, name);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return -errno;
+	*id = map_id(fd);
+	if (!*id)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static struct restore_pin *pin_by_name(struct restore *r, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < PINS_COUNT; i++)
+		if (!strcmp(r->pin[i].name, name))
+			return &r->pin[i];
+	return NULL;
+}
+
+/* --- programs whose pins are all gone --- */
+
+/* A daemon that was killed a moment ago looks alive: one that is writes again. */
+static int filter_is_alive(__u32 prog_id)
+{
+	const struct timespec step = { 0, 200 * 1000 * 1000 };
+	struct left_filter first = {}, now = {};
+	__u64 end = now_ns() + RESTORE_SILENCE_NS;
+
+	if (left_filter_describe(&first, prog_id))
+		return 0;
+	while (now_ns() < first.heartbeat_ns + RESTORE_SILENCE_NS && now_ns() < end) {
+		nanosleep(&step, NULL);
+		if (!left_filter_describe(&now, prog_id) && now.heartbeat_ns != first.heartbeat_ns)
+			return 1;
+	}
+	return 0;
+}
+
+static void orphan_find(__u32 ifindex, enum bpf_tc_attach_point where, struct restore *r)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	struct left_filter f = { .ifindex = ifindex, .where = where };
+
+	int err = bpf_tc_query(&hook, &opts);
+
+	if (err && err != -ENOENT && err != -EINVAL) /* no such filter, or no clsact */
+		r->err = err;
+	if (err || left_filter_describe(&f, opts.prog_id) || f.stats_id == r->orphan ||
+	    map_owner_find("stats", f.stats_id, f.owner, sizeof(f.owner)) || filter_is_alive(opts.prog_id))
+		return;
+	r->ambiguous = r->orphan != 0;
+	r->orphan = f.stats_id;
+}
+
+static int interface_is_wanted(const struct restore *r, __u32 ifindex)
+{
+	char name[IFNAMSIZ] = "";
+	unsigned int k;
+	int wanted = !r->config;
+
+	if_indextoname(ifindex, name);
+	for (k = 0; r->config && k < r->config->interfaces_count; k++)
+		wanted |= !strcmp(name, r->config->interfaces[k].name);
+	return wanted;
+}
+
+/* Filters at our place, which is all that can be seen of them without CAP_SYS_ADMIN. */
+static void filters_count_ours(__u32 ifindex, void *ctx)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_EGRESS);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	struct restore *r = ctx;
+
+	if (interface_is_wanted(r, ifindex))
+		r->filters += !bpf_tc_query(&hook, &opts);
+}
+
+static void orphans_find(__u32 ifindex, void *ctx)
+{
+	struct restore *r = ctx;
+
+	if (!interface_is_wanted(r, ifindex))
+		return;
+	orphan_find(ifindex, BPF_TC_EGRESS, r);
+	orphan_find(ifindex, BPF_TC_INGRESS, r);
+}
+
+/* --- maps of programs --- */
+
+static int map_is_anchor(const struct restore *r, __u32 id)
+{
+	unsigned int i;
+
+	for (i = 0; i < PINS_COUNT; i++)
+		if (r->pin[i].pinned && r->pin[i].pinned == id)
+			return 1;
+	return r->orphan && r->orphan == id;
+}
+
+static void map_take(struct restore *r, __u32 id)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	struct restore_pin *p;
+	int fd = bpf_map_get_fd_by_id(id);
+
+	if (fd < 0)
+		return;
+	p = bpf_obj_get_info_by_fd(fd, &info, &len) ? NULL : pin_by_name(r, info.name);
+	if (p && p->missing)
+		p->found = id;
+	close(fd);
+}
+
+/* Of each program that runs, the oldest first. */
+static int programs_look(struct restore *r)
+{
+	__u32 id = 0, maps[64], n, i;
+	int ours;
+
+	while (!bpf_prog_get_next_id(id, &id)) {
+		n = prog_maps(id, maps, sizeof(maps) / sizeof(maps[0]), NULL);
+		for (i = 0, ours = 0; i < n && !ours; i++)
+			ours = map_is_anchor(r, maps[i]);
+		for (i = 0; ours && i < n; i++)
+			map_take(r, maps[i]);
+	}
+	return errno == ENOENT ? 0 : -errno;
+}
+
+static int map_pin_again(const char *dir, const char *name, __u32 id)
+{
+	char path[512];
+	int fd = bpf_map_get_fd_by_id(id), err = 0;
+
+	pin_path(path, sizeof(path), dir, name);
+	if (fd < 0 || bpf_obj_pin(fd, path))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		msg("%s: is missing, and its map %u cannot be pinned again: %s", path, id, strerror(-err));
+	else
+		msg("%s: is missing: the programs that run hold its map, which is pinned again", path);
+	return err;
+}
+
+/* --- the congestion control, which no program holds but which is registered under a name --- */
+
+void cc_pin_restore(const char *dir, const struct control *ctl)
+{
+	char path[512];
+	__u32 id;
+
+	pin_path(path, sizeof(path), dir, "tcp_cc");
+	id = ctl->cc_name[0] && access(path, F_OK) ? struct_ops_by_name(ctl->cc_name) : 0;
+	if (id)
+		map_pin_again(dir, "tcp_cc", id);
+}
+
+static void cc_restore(const struct restore *r)
+{
+	struct control ctl;
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info), zero = 0;
+	char path[512];
+	int fd, err;
+
+	pin_path(path, sizeof(path), r->dir, "control");
+	fd = bpf_obj_get(path);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("%s: %s: whether a congestion control lost its pin is not looked at", path, strerror(errno));
+		return;
+	}
+	err = bpf_obj_get_info_by_fd(fd, &info, &len) || info.value_size != sizeof(ctl) ||
+	      bpf_map_lookup_elem(fd, &zero, &ctl) || ctl.abi != SLUICE_ABI || !ctl.cc_name[0];
+	close(fd);
+	if (err)
+		return;
+	cc_pin_restore(r->dir, &ctl);
+}
+
+static void missing_say(const struct restore *r, int looked)
+{
+	char list[256] = "";
+	unsigned int i;
+	size_t n;
+
+	for (i = 0; i < PINS_COUNT; i++) {
+		n = strlen(list);
+		if (r->pin[i].missing && !r->pin[i].found)
+			snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", r->pin[i].name);
+	}
+	if (!*list)
+		return;
+	if (looked)
+		msg("%s: missing, with no program that runs that holds the map: %s: what they said is lost", r->dir, list);
+	else
+		msg("%s: missing: %s: looking for these maps among those of the programs that run takes CAP_SYS_ADMIN: what they said is lost; 'sluiced --detach --pin-dir %s' as root before a start loses no packets",
+		    r->dir, list, r->dir);
+}
+
+int pins_restore(const char *dir, const struct config *c)
+{
+	static const char *const names[] = {
+#define RESTORE_NAME(name) #name,
+		PINS(RESTORE_NAME)
+#undef RESTORE_NAME
+	};
+	struct restore r = { .dir = dir, .config = c };
+	unsigned int i, missing = 0;
+	int err, looked;
+	__u32 id;
+
+	for (i = 0; i < PINS_COUNT; i++) {
+		r.pin[i].name = names[i];
+		err = pin_number(dir, names[i], &r.pin[i].pinned);
+		if (err && err != -ENOENT) {
+			msg("%s/%s: %s", dir, names[i], strerror(-err));
+			return err;
+		}
+		r.pin[i].missing = err == -ENOENT;
+		missing += r.pin[i].missing;
+	}
+	looked = !bpf_prog_get_next_id(0, &id) || errno == ENOENT;
+	if (!looked && errno != EPERM) {
+		err = -errno;
+		msg("%s: looking for programs that run: %s", dir, strerror(-err));
+		return err;
+	}
+	if (missing == PINS_COUNT && !looked) {
+		err = links_each(filters_count_ours, &r);
+		if (err)
+			msg("%s: nothing is pinned there, and the interfaces cannot be listed: %s", dir, strerror(-err));
+		if (!r.filters)
+			return err;
+	}
+	if (missing == PINS_COUNT && looked) {
+		err = links_each(orphans_find, &r);
+		r.err = r.err ?: err;
+		if (r.err) {
+			msg("%s: nothing is pinned there, and the filters of the interfaces cannot be read: %s", dir, strerror(-r.err));
+			return r.err;
+		}
+		if (r.ambiguous) {
+			msg("%s: nothing is pinned there, and filters of more than one sluiced are pinned nowhere: 'sluicectl clean' takes them off",
+			    dir);
+			return -EEXIST;
+		}
+		if (!r.orphan)
+			return 0;
+	}
+	if (missing && looked) {
+		err = programs_look(&r);
+		for (i = 0; !err && i < PINS_COUNT; i++)
+			if (r.pin[i].found)
+				err = map_pin_again(dir, r.pin[i].name, r.pin[i].found);
+		if (err) {
+			msg("%s: looking for maps whose pins are missing: %s", dir, strerror(-err));
+			return err;
+		}
+	}
+	missing_say(&r, looked);
+	if (looked)
+		cc_restore(&r);
+	return 0;
+}

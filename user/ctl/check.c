@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl check FILE: would sluiced start with this configuration here, and work? The file is read as sluiced
+ * reads it; then comes what probe finds for its interfaces in their roles. Nothing is changed.
+ */
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/config.h"
+#include "attach/dataplane.h"
+#include "lib/dcb.h"
+#include "lib/net.h"
+#include "ctl/probe.h"
+#include "ctl/show.h"
+
+/* The directory of the pins is made by sluiced, and not its parent. */
+static void check_pin_dir(struct probe_report *r, const struct config *c)
+{
+	char path[256], mend[300], text[320], *parent;
+
+	snprintf(path, sizeof(path), "%s", c->pin_dir);
+	parent = dirname(path);
+	if (!access(parent, F_OK) || errno == EACCES) {
+		probe_report_add(r, "pin_dir", PROBE_OK, c->pin_dir, NULL);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: %s", parent, strerror(errno));
+	snprintf(mend, sizeof(mend), "mkdir -p %s", parent);
+	probe_report_add(r, "pin_dir", PROBE_MISSING, text, mend);
+}
+
+/* Does the NIC keep pauses? Says how. */
+static int check_nic(struct probe_report *r, const struct config *c, const struct config_interface *i,
+		     const char *check)
+{
+	char text[256], mend[96], have[DCB_PRIORITIES_STRLEN], wanted[DCB_PRIORITIES_STRLEN];
+	enum dcb_verdict verdict;
+	struct dcb d;
+
+	if (link_dcb_get(i->name, &d))
+		return 0;
+	verdict = dcb_judge(&d, c->lossless | d.pfc.pfc_en);
+	if (verdict == DCB_NONE)
+		return 0;
+	dcb_priorities_format(d.pfc.pfc_en, have);
+	dcb_priorities_format(c->lossless, wanted);
+	if (verdict == DCB_TOO_MANY) {
+		snprintf(text, sizeof(text), "the NIC does PFC for %u priorities at a time: has %s, and %s are to be lossless: write fewer in pfc: lossless, or take it from the others", d.pfc.pfc_cap,
+			 have, wanted);
+		snprintf(mend, sizeof(mend), "dcb pfc set dev %s prio-pfc all:off", i->name);
+		probe_report_add(r, check, PROBE_MISSING, text, mend);
+	} else if (verdict != DCB_SETTABLE && c->lossless & ~d.pfc.pfc_en) {
+		snprintf(text, sizeof(text), "DCBX of the NIC is not the host's, or is CEE: PFC stays enabled for %s, and %s are to be lossless: let it be the host's, or say the same priorities at the switch",
+			 have, wanted);
+		snprintf(mend, sizeof(mend), "dcb dcbx set dev %s host ieee", i->name);
+		probe_report_add(r, check, PROBE_LESS, text, mend);
+	} else {
+		snprintf(text, sizeof(text), "pauses are kept by the NIC, for priorities %s", wanted);
+		probe_report_add(r, check, PROBE_OK, text, NULL);
+	}
+	return 1;
+}
+
+/* Pauses are kept by fq, and sent by the length of a queue. */
+static void check_pauses(struct probe_report *r, const struct config *c, const struct config_interface *i)
+{
+	char check[64], text[160], mend[96];
+	struct link_info link;
+	struct qdisc_info q;
+
+	if (!i->pfc || link_get(i->name, &link) || qdisc_get(link.ifindex, &q))
+		return;
+	snprintf(check, sizeof(check), "%s pfc", i->name);
+	if (i->role == PORT_F_SWITCH && (q.unreadable || !strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))) {
+		snprintf(text, sizeof(text), "the queue of %s cannot be read, as that of fq, tbf or htb can: its neighbour is not paused", q.root);
+		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", i->name);
+		probe_report_add(r, check, PROBE_LESS, text, mend);
+	} else if (check_nic(r, c, i, check)) {
+		return;
+	} else if (!q.leaves || q.fq != q.leaves) {
+		snprintf(text, sizeof(text), "not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour hold nothing", q.root);
+		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", i->name);
+		probe_report_add(r, check, PROBE_LESS, text, mend);
+	} else {
+		probe_report_add(r, check, PROBE_OK, "pauses are kept by fq", NULL);
+	}
+}
+
+/* Each prefix wants one route, by an interface that is managed, to be given an MTU with room for telemetry. */
+static void check_peer(struct probe_report *r, const struct config *c, const struct config_peer *p)
+{
+	char check[96], text[ROUTE_STRLEN], name[IFNAMSIZ], change[ROUTE_STRLEN], mend[ROUTE_STRLEN + 32];
+	struct link_info link;
+	struct route route;
+	unsigned int k;
+	int err = route_covering(&p->key, &route, NULL);
+
+	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
+	if (err) {
+		probe_report_advise(r, check, PROBE_LESS, "no single route covers it: its route gets no MTU with room for telemetry",
+				 "name prefixes as they are routed (ip route), or give its routes an mtu (docs/configuration.md, Routes)");
+		return;
+	}
+	if (!if_indextoname(route.ifindex, name))
+		return;
+	for (k = 0; k < c->interfaces_count; k++)
+		if (!strcmp(c->interfaces[k].name, name))
+			break;
+	if (k < c->interfaces_count && c->interfaces[k].role == PORT_F_HOST) {
+		if (!link_get(name, &link) && dataplane_route_refused(c, p, &link, &route, text)) {
+			snprintf(mend, sizeof(mend), "ip route change %s", route_format(&p->key, &route, change));
+			probe_report_add(r, check, PROBE_MISSING, text, mend);
+			return;
+		}
+		snprintf(text, sizeof(text), "routed by %s", name);
+		probe_report_add(r, check, PROBE_OK, text, NULL);
+		return;
+	}
+	snprintf(text, sizeof(text), "routed by %s, which is no interface of a host here: what is sent there is not governed", name);
+	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
+	probe_report_advise(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
+}
+
+static void check_config(struct probe_report *r, const struct config *c)
+{
+	unsigned int i;
+	__u32 roles;
+
+	check_pin_dir(r, c);
+	for (i = 0; i < c->interfaces_count; i++) {
+		roles = c->interfaces[i].role;
+		/* The first hop of a node of pods stamps. */
+		if (config_is_uplink(c, c->interfaces[i].name))
+			roles |= PORT_F_SWITCH;
+		probe_interface(r, c->interfaces[i].name, roles, c->interfaces[i].speed_bps);
+		check_pauses(r, c, &c->interfaces[i]);
+	}
+	for (i = 0; i < c->peers_count; i++)
+		check_peer(r, c, &c->peers[i]);
+	if (c->auth && !strcmp(c->auth, "none"))
+		probe_report_add(r, "auth", PROBE_LESS, "none: whoever can send to this host can tell it how fast to send; a key, the same on all hosts, mends it with auth: /etc/sluice/key",
+				 "(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n' >/etc/sluice/key)");
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct probe_report r = {};
+	struct config *c;
+	int err;
+
+	if (argc != 2) {
+		msg("usage: sluicectl check FILE, for example /etc/sluice/sluice.yaml");
+		return EXIT_USAGE;
+	}
+	if (show_options.json)
+		r.list = json_object_new_array();
+	memory_keep_private();
+	err = config_load(argv[1], &c);
+	if (err) {
+		if (r.list) {
+			probe_report_add(&r, "configuration", PROBE_MISSING, msg_said(), NULL);
+			show_json(r.list);
+		}
+		return EXIT_FAILED;
+	}
+	probe_report_add(&r, "configuration", PROBE_OK, argv[1], NULL);
+	probe_kernel(&r);
+	check_config(&r, c);
+	config_free(c);
+	if (r.list)
+		show_json(r.list);
+	return r.worst == PROBE_MISSING ? EXIT_UNSUPPORTED : EXIT_DONE;
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl clean: what `sluiced --detach` does, and what that cannot find, because nothing is pinned any more: filters
+ * at our place whose program is ours by name, and whose counters are pinned nowhere and written by no daemon that
+ * lives. Those of other pin directories stay.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+#include "ctl/show.h"
+
+#define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers go over to plain packets while we still strip */
+#define CLEAN_ALIVE_NS (3 * NSEC_PER_SEC)
+
+struct clean {
+	struct left_filter *filter;
+	unsigned int n;
+	struct json_object *list; /* NULL: as text */
+	int dry, err;
+};
+
+static void filter_find(__u32 ifindex, enum bpf_tc_attach_point where, struct clean *c)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	struct left_filter f = { .ifindex = ifindex, .where = where }, *list;
+
+	if (bpf_tc_query(&hook, &opts) || left_filter_describe(&f, opts.prog_id))
+		return;
+	map_owner_find("stats", f.stats_id, f.owner, sizeof(f.owner));
+	list = realloc(c->filter, (c->n + 1) * sizeof(f));
+	if (!list) {
+		c->err = -ENOMEM;
+		return;
+	}
+	c->filter = list;
+	c->filter[c->n++] = f;
+}
+
+static void filters_find(__u32 ifindex, void *ctx)
+{
+	filter_find(ifindex, BPF_TC_EGRESS, ctx);
+	filter_find(ifindex, BPF_TC_INGRESS, ctx);
+}
+
+static int filter_is_left(const struct left_filter *f)
+{
+	return now_ns() >= f->heartbeat_ns + CLEAN_ALIVE_NS && !*f->owner;
+}
+
+static void clean_report(struct clean *c, const char *object, const char *detail, int removed)
+{
+	struct json_object *o;
+
+	if (!c->list) {
+		printf("%-14s %s: %s\n", !removed ? "stays" : c->dry ? "would go" : "removed", object, detail);
+		return;
+	}
+	o = json_object_new_object();
+	add_string(o, "object", object);
+	add_string(o, "detail", detail);
+	add_bool(o, "removed", removed && !c->dry);
+	add_bool(o, "would_be_removed", removed && c->dry);
+	json_object_array_add(c->list, o);
+}
+
+static void clean_filters_report(struct clean *c)
+{
+	char object[64], detail[320], name[IFNAMSIZ];
+	const struct left_filter *f;
+	int mine;
+
+	for (f = c->filter; f < c->filter + c->n; f++) {
+		mine = !strcmp(f->owner, show_options.pin_dir);
+		snprintf(object, sizeof(object), "%s %s", if_indextoname(f->ifindex, name) ?: "?",
+			 f->where == BPF_TC_EGRESS ? "egress" : "ingress");
+		snprintf(detail, sizeof(detail), "filter with program %s%s%s%s", f->program,
+			 *f->owner ? " of " : filter_is_left(f) ? ", pinned nowhere and without a daemon" : " of a sluiced that runs",
+			 f->owner, mine ? "" : *f->owner ? " (--pin-dir)" : "");
+		clean_report(c, object, detail, mine || filter_is_left(f));
+	}
+}
+
+/* In the order of a detach: what adds telemetry first, and what strips it last. */
+static void clean_left(struct clean *c)
+{
+	const struct timespec linger = { 0, CLEAN_LINGER_NS };
+	struct left_filter *f, *end = c->filter + c->n;
+	int removed = 0;
+
+	for (f = c->filter; f < end; f++)
+		if (filter_is_left(f) && f->where == BPF_TC_EGRESS)
+			removed |= !filter_remove(f->ifindex, f->where);
+	if (removed)
+		nanosleep(&linger, NULL);
+	for (f = c->filter; f < end; f++) {
+		if (!filter_is_left(f) || f->where != BPF_TC_INGRESS)
+			continue;
+		xdp_remove(f->ifindex, f->stats_id);
+		xdp_forget(0, f->stats_id);
+		filter_remove(f->ifindex, f->where);
+		route_remove_ours(f->ifindex, NULL, NULL);
+		removed = 1;
+	}
+	if (removed)
+		msg("clsact qdiscs, the default congestion control and PFC of NICs stay, for who made them so is not known: see 'tc qdisc show clsact', 'dcb pfc show dev ...' and 'sysctl net.ipv4.tcp_congestion_control'; set the last to another if it names Sluice's, for new connections would have the one that is gone");
+}
+
+/* A congestion control of ours that is pinned nowhere: whose it is cannot be told, so it is named only. */
+static void clean_cc_report(struct clean *c)
+{
+	char detail[160], object[64], dir[128];
+	__u32 id = 0;
+
+	while (!bpf_map_get_next_id(id, &id)) {
+		if (!struct_ops_is_ours(id, NULL))
+			continue;
+		if (map_owner_find("tcp_cc", id, dir, sizeof(dir)))
+			continue;
+		snprintf(object, sizeof(object), "struct_ops %u", id);
+		snprintf(detail, sizeof(detail), "a congestion control that is pinned nowhere; if no container's sluiced has it: bpftool struct_ops unregister id %u",
+			 id);
+		clean_report(c, object, detail, 0);
+	}
+}
+
+/* Somebody holds the lock of the pin directory. */
+static int pin_dir_is_used(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), used;
+
+	if (fd < 0)
+		return 0;
+	used = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return used;
+}
+
+static int clean_run(struct clean *c)
+{
+	const char *dir = show_options.pin_dir;
+	int pins = !access(dir, F_OK), err = EXIT_DONE;
+
+	if (pin_dir_is_used(dir)) {
+		msg("%s: a sluiced works there: stop it (SIGTERM), which takes everything off by itself", dir);
+		return EXIT_FAILED;
+	}
+	links_each(filters_find, c);
+	if (c->err) {
+		msg("looking for filters: %s", strerror(-c->err));
+		return EXIT_FAILED;
+	}
+	if (!c->dry && pins)
+		err = dataplane_detach_dir(dir);
+	if (err)
+		return err;
+	if (!c->dry)
+		clean_left(c);
+	if (pins)
+		clean_report(c, dir, "pins, and by them routes, congestion control, tracepoints, XDP", 1);
+	clean_filters_report(c);
+	clean_cc_report(c);
+	return EXIT_DONE;
+}
+
+int cmd_clean(int argc, char **argv)
+{
+	struct clean c = { .dry = argc == 2 && !strcmp(argv[1], "--dry-run") };
+	char caps[96];
+	int err;
+
+	if (argc > 1 && !c.dry) {
+		msg("clean takes only --dry-run (says what would go, and changes nothing)");
+		return EXIT_USAGE;
+	}
+	/* Programs that are attached can be looked at by CAP_SYS_ADMIN alone. */
+	libbpf_set_print(NULL); /* that there is no clsact is no news */
+	caps_missing(caps, sizeof(caps), CAPS_LOAD | 1ULL << CAP_SYS_ADMIN);
+	if (*caps) {
+		msg("clean needs %s: run it as root", caps);
+		return EXIT_FAILED;
+	}
+	if (show_options.json)
+		c.list = json_object_new_array();
+	err = clean_run(&c);
+	free(c.filter);
+	if (err) {
+		json_object_put(c.list);
+		return err;
+	}
+	return c.list ? show_json(c.list) : EXIT_DONE;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ctl/show.h"
+
+static int flow_list_add(const struct flow_key *key, const struct flow *f, void *ctx)
+{
+	struct flow_list *l = ctx;
+	struct flow_row *row;
+
+	if (l->n == l->room) {
+		l->room = l->room ? 2 * l->room : 256;
+		row = realloc(l->row, l->room * sizeof(*row));
+		if (!row)
+			return -ENOMEM;
+		l->row = row;
+	}
+	l->row[l->n++] = (struct flow_row){ .key = *key, .flow = *f };
+	return 0;
+}
+
+int flow_list_read(struct flow_list *l, const struct pins *p)
+{
+	int err;
+
+	memset(l, 0, sizeof(*l));
+	l->ctl = *p->ctl;
+	err = pins_each_flow(p, flow_list_add, l);
+	l->now_ns = now_ns();
+	if (err)
+		flow_list_free(l);
+	return err;
+}
+
+void flow_list_free(struct flow_list *l)
+{
+	free(l->row);
+	memset(l, 0, sizeof(*l));
+}
+
+static int row_compare(const void *a, const void *b)
+{
+	return memcmp(&((const struct flow_row *)a)->key, &((const struct flow_row *)b)->key, sizeof(struct flow_key));
+}
+
+const struct flow_row *flow_list_row(const struct flow_list *l, const struct flow_key *k)
+{
+	struct flow_row wanted = { .key = *k };
+
+	return l->n ? bsearch(&wanted, l->row, l->n, sizeof(wanted), row_compare) : NULL;
+}
+
+static void row_follow(struct flow_row *r, const struct flow_row *was, const struct flow_list *l)
+{
+	const char *why = flow_holds(&r->key, &r->flow, &l->ctl, l->now_ns, r->sent_bps);
+
+	r->why = was->why;
+	r->why_since_ns = was->why_since_ns;
+	r->why_from_start = was->why_from_start;
+	if (!strcmp(why, was->why))
+		return;
+	r->why_next = why;
+	r->why_next_ns = l->now_ns;
+	if (!was->why_next || strcmp(why, was->why_next))
+		return;
+	r->why = why;
+	r->why_since_ns = was->why_next_ns;
+	r->why_next = NULL;
+	r->why_from_start = 0;
+}
+
+void flow_list_order(struct flow_list *l, const struct flow_list *before)
+{
+	const struct flow_row *was;
+	struct flow_row *r;
+	__u64 ns;
+
+	if (l->n)
+		qsort(l->row, l->n, sizeof(*l->row), row_compare);
+	for (r = l->row; r < l->row + l->n; r++) {
+		was = before ? flow_list_row(before, &r->key) : NULL;
+		/* An entry that was forgotten and made again counts from 0. */
+		if (was && was->flow.tx_bytes > r->flow.tx_bytes)
+			was = NULL;
+		ns = was ? l->now_ns - before->now_ns : 0;
+		if (ns)
+			r->sent_bps = (r->flow.tx_bytes - was->flow.tx_bytes) * 8e9 / ns;
+		if (was && was->why) {
+			row_follow(r, was, l);
+			continue;
+		}
+		/* At the first look what it sends is not known, so what that makes of it is known at the second. */
+		if (before)
+			r->why = ns ? flow_holds(&r->key, &r->flow, &l->ctl, l->now_ns, r->sent_bps) :
+				  flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
+		r->why_since_ns = was ? before->now_ns : l->now_ns;
+		r->why_from_start = !before || was;
+	}
+}
+
+__u64 hop_sent(const struct flow *old, const struct flow *now, unsigned int i, __u64 *ns)
+{
+	const struct hpcc_hop *from = &old->cc.last[i], *to = &now->cc.last[i];
+	__s64 dt;
+
+	*ns = 0;
+	if (i >= now->cc.hops || i >= HPCC_MAX_HOPS || old->cc.hops != now->cc.hops ||
+	    old->cc.path_id != now->cc.path_id || from->bps != to->bps || !to->bps)
+		return 0;
+	dt = hpcc_elapsed(from->ts_ns, to->ts_ns, (__s64)(now->fb_rx_ns - old->fb_rx_ns));
+	if (dt <= 0 || dt > (__s64)((NSEC_PER_SEC * 8 << HPCC_TX_BITS) / to->bps))
+		return 0;
+	*ns = dt;
+	return hpcc_sent(from->tx_bytes, to->tx_bytes, to->bps, dt);
+}

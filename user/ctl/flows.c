@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl flows: which flows (filters), in which order, how many, and once or again and again. What a line says
+ * is in show.c.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "ctl/flows.h"
+#include "ctl/show.h"
+
+#define FLOWS_WIDE 132 /* columns of a terminal that a line fits into */
+#define FLOWS_FIRST_NS (250 * 1000 * 1000) /* over which is measured what is sent, for what is shown first */
+
+static __u64 queue_of(const struct flow_row *r)
+{
+	return flow_queue_ns(&r->flow);
+}
+
+static __u64 rate_of(const struct flow_row *r) { return r->flow.cc.rate_bps; }
+static __u64 w_of(const struct flow_row *r) { return r->flow.cc.w; }
+static __u64 u_of(const struct flow_row *r) { return r->flow.cc.u; }
+static __u64 bytes_of(const struct flow_row *r) { return r->flow.tx_bytes; }
+static __u64 sent_of(const struct flow_row *r) { return r->sent_bps; }
+static __u64 feedbacks_of(const struct flow_row *r) { return r->flow.feedbacks; }
+static __u64 last_of(const struct flow_row *r) { return r->flow.last_tx_ns; }
+
+const struct flow_sort flow_sorts[] = {
+	{ "sent", sent_of, "what it sends now" },
+	{ "rate", rate_of, "R" },
+	{ "w", w_of, "W" },
+	{ "u", u_of, "U" },
+	{ "queue", queue_of, "the longest queue of its path" },
+	{ "bytes", bytes_of, "what it has sent" },
+	{ "feedbacks", feedbacks_of, "FB" },
+	{ "last", last_of, "when it sent last" },
+	{ "ends", NULL, "local and remote addresses and ports" },
+	{},
+};
+
+static const struct flow_sort *sort_by;
+static int sort_up;
+
+static int sort_compare(const void *a, const void *b)
+{
+	const struct flow_row *x = a, *y = b;
+	__u64 v = sort_by->value ? sort_by->value(x) : 0, w = sort_by->value ? sort_by->value(y) : 0;
+	int order = v < w ? 1 : v > w ? -1 : memcmp(&x->key, &y->key, sizeof(x->key));
+
+	return sort_up ? -order : order;
+}
+
+void flow_list_sort(struct flow_list *l, const struct flow_sort *by, int up)
+{
+	sort_by = by;
+	sort_up = up;
+	if (l->n)
+		qsort(l->row, l->n, sizeof(*l->row), sort_compare);
+}
+
+/* --- arguments --- */
+
+struct flows_wish {
+	const struct flow_sort *sort; /* NULL: as in the map */
+	int up;			      /* smallest first */
+	struct peer_key peer;
+	int has_peer;
+	unsigned int port; /* 0: any */
+	const char *held_by;
+	unsigned int top; /* 0: all */
+	double watch_s;	  /* 0: once */
+	int measured;	  /* what they send is to be known: there are two looks or more */
+};
+
+static int flows_sort_parse(struct flows_wish *w, const char *name)
+{
+	const struct flow_sort *s;
+
+	w->up = *name == '-';
+	name += w->up;
+	for (s = flow_sorts; s->name; s++)
+		if (!strcmp(s->name, name))
+			w->sort = s;
+	if (w->sort)
+		return 0;
+	msg("--sort '%s' is not a key: write sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY for the smallest first",
+	    name);
+	return -EINVAL;
+}
+
+int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || !n || n > most) {
+		msg("%s '%s' is not a number from 1 to %u", option, text, most);
+		return -EINVAL;
+	}
+	*value = n;
+	return 0;
+}
+
+int peer_parse(const char *text, struct peer_key *peer)
+{
+	int err = prefix_parse(text, peer);
+
+	if (err)
+		msg("--peer '%s' is neither an address nor a prefix: write for example 10.2.0.2 or 10.2.0.0/16 (host bits 0)",
+		    text);
+	return err;
+}
+
+static int held_by_parse(struct flows_wish *w, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < FLOW_HOLDS; i++)
+		if (!strcmp(flow_hold_names[i], name))
+			w->held_by = flow_hold_names[i];
+	if (w->held_by)
+		return 0;
+	msg("--held-by '%s' is unknown: write rate, hop, credit, pause, window or none, as in the column WHY", name);
+	return -EINVAL;
+}
+
+int seconds_parse(const char *option, const char *text, unsigned int most, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	if (end != text && !*end && *value >= 0.1 && *value <= most)
+		return 0;
+	msg("%s '%s' is not a number of seconds from 0.1 to %u: write for example 2", option, text, most);
+	return -EINVAL;
+}
+
+static int flows_parse(int argc, char **argv, struct flows_wish *w)
+{
+	static const struct option options[] = {
+		{ "sort", required_argument, NULL, 's' },    { "peer", required_argument, NULL, 'p' },
+		{ "port", required_argument, NULL, 'P' },    { "held-by", required_argument, NULL, 'h' },
+		{ "top", required_argument, NULL, 't' },     { "watch", optional_argument, NULL, 'w' },
+		{},
+	};
+	int opt, err = 0;
+
+	while (!err && (opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		switch (opt) {
+		case 's':
+			err = flows_sort_parse(w, optarg);
+			break;
+		case 'p':
+			err = peer_parse(optarg, &w->peer);
+			w->has_peer = 1;
+			break;
+		case 'P':
+			err = number_parse("--port", optarg, 65535, &w->port);
+			break;
+		case 'h':
+			err = held_by_parse(w, optarg);
+			break;
+		case 't':
+			err = number_parse("--top", optarg, 1U << 30, &w->top);
+			break;
+		case 'w':
+			/* Also as a word of its own, which getopt leaves to us. */
+			if (!optarg && optind < argc && argv[optind][0] != '-')
+				optarg = argv[optind++];
+			err = seconds_parse("--watch", optarg ?: "1", 3600, &w->watch_s);
+			break;
+		default:
+			err = -EINVAL;
+		}
+	}
+	if (!err && optind < argc) {
+		msg("flows takes options, not '%s': see sluicectl flows --help", argv[optind]);
+		err = -EINVAL;
+	}
+	/* The most active are those that send most: R of who is idle is high. A screen may have no room for the others. */
+	if (!err && !w->sort && (w->top || (w->watch_s && !show_options.json && isatty(STDOUT_FILENO))))
+		w->sort = &flow_sorts[0];
+	w->measured = w->watch_s || w->sort == &flow_sorts[0];
+	return err;
+}
+
+/* --- output --- */
+
+static int flows_wants(const struct flows_wish *w, const struct flow_list *l, const struct flow_row *r)
+{
+	return (!w->has_peer || addr_in_prefix(&r->key.remote, &w->peer)) &&
+	       (!w->port || ntohs(r->key.local_port) == w->port || ntohs(r->key.remote_port) == w->port) &&
+	       (!w->held_by || !strcmp(w->held_by, row_why(r, l)));
+}
+
+static void flows_filter(const struct flows_wish *w, struct flow_list *l)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < l->n; i++)
+		if (flows_wants(w, l, &l->row[i]))
+			l->row[n++] = l->row[i];
+	l->n = n;
+	if (w->sort)
+		flow_list_sort(l, w->sort, w->up);
+	if (w->top && l->n > w->top)
+		l->n = w->top;
+}
+
+/* In front of each line where they are appended to what was printed before. */
+static void time_print(char *buf, size_t size)
+{
+	time_t t = time(NULL);
+	struct tm tm;
+
+	strftime(buf, size, "%Y-%m-%dT%H:%M:%S%z ", localtime_r(&t, &tm));
+}
+
+static void flows_text(const struct flows_wish *w, const struct flow_list *l)
+{
+	int redraw = w->watch_s && isatty(STDOUT_FILENO);
+	unsigned int columns = 0, lines = 0, n = l->n, i;
+	char prefix[40] = "", line[512];
+
+	screen_size(&columns, &lines);
+	if (w->watch_s && !redraw)
+		time_print(prefix, sizeof(prefix));
+	/* The heading, the line that says how many are left out, and the cursor. */
+	if (redraw && lines > 4 && n > lines - 3)
+		n = lines - 3;
+	if (redraw)
+		fputs("\033[H\033[2J", stdout);
+	if (!l->n)
+		printf("%sno flows%s\n", prefix, w->has_peer || w->port || w->held_by ? " of these" : "");
+	for (i = 0; i <= n && l->n; i++) {
+		if (redraw || (columns && columns < FLOWS_WIDE))
+			flow_fit(i ? &l->row[i - 1] : NULL, l, w->measured, columns ?: 80, line, sizeof(line));
+		else
+			flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, line, sizeof(line));
+		if (columns && redraw && strlen(line) > columns)
+			line[columns] = 0;
+		/* A log has no headings. */
+		if (i || !w->watch_s || redraw)
+			printf("%s%s\n", prefix, line);
+	}
+	if (n < l->n)
+		printf("and %u more\n", l->n - n);
+}
+
+static int flows_json(const struct flows_wish *w, const struct flow_list *l)
+{
+	struct json_object *list = json_object_new_array();
+	unsigned int i;
+
+	for (i = 0; i < l->n; i++)
+		flow_json(list, &l->row[i], l, w->measured);
+	if (!w->watch_s)
+		return show_json(list);
+	/* One line for each look. */
+	puts(json_object_to_json_string_ext(list, JSON_C_TO_STRING_PLAIN));
+	json_object_put(list);
+	return EXIT_DONE;
+}
+
+/* One look. before: the last one, ordered; it becomes this one. The first of several shows nothing. */
+static int flows_look(const struct flows_wish *w, struct flow_list *before)
+{
+	struct flow_list l, shown;
+	struct pins p;
+	int err = show_open(&p), quiet = w->measured && !before->now_ns;
+
+	if (err)
+		return err;
+	err = flow_list_read(&l, &p);
+	pins_close(&p);
+	if (err) {
+		msg("reading the flows: %s", strerror(-err));
+		return EXIT_FAILED;
+	}
+	if (w->measured)
+		flow_list_order(&l, quiet ? NULL : before);
+	if (quiet) {
+		*before = l;
+		return 0;
+	}
+	shown = l;
+	shown.row = malloc((l.n ?: 1) * sizeof(*l.row));
+	if (!shown.row) {
+		flow_list_free(&l);
+		msg("reading the flows: %s", strerror(ENOMEM));
+		return EXIT_FAILED;
+	}
+	if (l.n)
+		memcpy(shown.row, l.row, l.n * sizeof(*l.row));
+	flows_filter(w, &shown);
+	if (show_options.json)
+		err = flows_json(w, &shown);
+	else
+		flows_text(w, &shown);
+	free(shown.row);
+	flow_list_free(before);
+	*before = l;
+	return err;
+}
+
+int cmd_flows(int argc, char **argv)
+{
+	struct flow_list before = {};
+	struct flows_wish w = {};
+	const struct timespec first = { 0, FLOWS_FIRST_NS };
+	struct timespec pause;
+	int err;
+
+	if (flows_parse(argc, argv, &w))
+		return EXIT_USAGE;
+	pause.tv_sec = w.watch_s;
+	pause.tv_nsec = (w.watch_s - pause.tv_sec) * 1e9;
+	if (w.measured) {
+		err = flows_look(&w, &before);
+		if (err)
+			return err;
+		nanosleep(&first, NULL);
+	}
+	do {
+		err = flows_look(&w, &before);
+		if (!err && (fflush(stdout) || ferror(stdout))) {
+			msg("writing: %s", strerror(errno));
+			err = EXIT_FAILED;
+		}
+	} while (!err && w.watch_s && !nanosleep(&pause, NULL));
+	flow_list_free(&before);
+	return err;
+}

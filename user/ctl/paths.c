@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl int: the paths of flows by what telemetry tells of them. Flows of one pathID, with as many hops of the
+ * same speeds, go one way; what its hops said last is what the newest feedback of any of them says. All flows are read
+ * again and again, for a fifth of a second at most, until each path has had news: the rate of a hop is what its
+ * counter did between two of them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "ctl/show.h"
+#include "lib/variant.h"
+
+#define PATHS_PAUSE_NS (5 * 1000 * 1000)
+#define PATHS_FOR_NS (200 * 1000 * 1000ULL) /* and two looks at least */
+#define PATHS_WIDE 110 /* columns of a terminal that a line fits into */
+#define PATHS_OLD_NS (10 * NSEC_PER_SEC) /* what heard nothing for so long says nothing of a path now */
+
+struct path {
+	__u16 id;
+	__u8 hops, form;
+	struct flow flow; /* with the newest feedback */
+	unsigned int flows;
+	__u64 bytes[HPCC_MAX_HOPS], ns[HPCC_MAX_HOPS]; /* between the last two reports that were seen; ns 0: of none */
+};
+
+struct paths {
+	struct path *path;
+	unsigned int n, old; /* flows without feedback of late */
+};
+
+static unsigned int flow_hops(const struct flow *f)
+{
+	unsigned int n = f->cc.hops ?: f->told_hops;
+
+	return n < HPCC_MAX_HOPS ? n : HPCC_MAX_HOPS;
+}
+
+/* Hops that are not told have no speeds to compare. */
+static int path_is(const struct path *p, const struct flow *f)
+{
+	unsigned int i;
+
+	if (p->id != f->cc.path_id || p->hops != flow_hops(f) || p->form != f->form)
+		return 0;
+	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++)
+		if (p->flow.cc.last[i].bps != f->cc.last[i].bps)
+			return 0;
+	return 1;
+}
+
+static int paths_add(struct paths *s, const struct flow *f)
+{
+	struct path *p;
+	unsigned int i;
+
+	for (i = 0; i < s->n && !path_is(&s->path[i], f); i++)
+		;
+	if (i == s->n) {
+		p = realloc(s->path, (s->n + 1) * sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		s->path = p;
+		s->path[s->n++] = (struct path){ .id = f->cc.path_id, .hops = flow_hops(f), .form = f->form, .flow = *f };
+	}
+	p = &s->path[i];
+	p->flows++;
+	if (f->last_fb_ns > p->flow.last_fb_ns)
+		p->flow = *f;
+	return 0;
+}
+
+/* The flow that has the news: of the same flow the news before. */
+static void path_rate(struct path *p, const struct flow_row *row, const struct flow_list *before)
+{
+	const struct flow_row *was = flow_list_row(before, &row->key);
+	__u64 ns, bytes;
+	unsigned int i;
+
+	if (!was || was->flow.last_fb_ns == row->flow.last_fb_ns || row->flow.last_fb_ns < p->flow.last_fb_ns)
+		return;
+	p->flow = row->flow;
+	for (i = 0; i < row->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
+		bytes = hop_sent(&was->flow, &row->flow, i, &ns);
+		if (ns) {
+			p->bytes[i] = bytes;
+			p->ns[i] = ns;
+		}
+	}
+}
+
+/* Whether a path is left without a rate that will have one. */
+static int paths_follow(struct paths *s, const struct flow_list *l, const struct flow_list *before)
+{
+	unsigned int i, k;
+	int wanted = 0;
+
+	for (i = 0; i < l->n; i++)
+		for (k = 0; k < s->n; k++)
+			if (l->row[i].flow.cc.hops && path_is(&s->path[k], &l->row[i].flow))
+				path_rate(&s->path[k], &l->row[i], before);
+	for (k = 0; k < s->n; k++)
+		wanted |= s->path[k].flow.cc.hops && !s->path[k].ns[0];
+	return wanted;
+}
+
+static int paths_read(struct paths *s, const struct pins *p)
+{
+	const struct timespec pause = { 0, PATHS_PAUSE_NS };
+	struct flow_list before, l;
+	__u64 until = now_ns() + PATHS_FOR_NS;
+	unsigned int i;
+	int err = flow_list_read(&before, p), wanted;
+
+	if (err)
+		return err;
+	for (i = 0; i < before.n && !err; i++) {
+		const struct flow *f = &before.row[i].flow;
+
+		if (!flow_hops(f) || before.now_ns > f->last_fb_ns + PATHS_OLD_NS)
+			s->old++;
+		else
+			err = paths_add(s, f);
+	}
+	flow_list_order(&before, NULL);
+	for (wanted = s->n && !err; wanted; wanted = wanted && now_ns() < until) {
+		nanosleep(&pause, NULL);
+		err = flow_list_read(&l, p);
+		if (err)
+			break;
+		flow_list_order(&l, NULL);
+		wanted = paths_follow(s, &l, &before);
+		flow_list_free(&before);
+		before = l;
+	}
+	flow_list_free(&before);
+	return err;
+}
+
+static int path_compare(const void *a, const void *b)
+{
+	const struct path *p = a, *q = b;
+
+	return p->flows != q->flows ? (p->flows < q->flows ? 1 : -1) : p->id - q->id;
+}
+
+static __u64 path_rate_bps(const struct path *p, unsigned int i)
+{
+	return p->ns[i] ? p->bytes[i] * 8e9 / p->ns[i] : 0;
+}
+
+static void path_text(const struct path *p, __u64 now)
+{
+	const struct hpcc_hop *h = p->flow.cc.last;
+	unsigned int i, columns, lines, width;
+	char rate[40], text[160];
+
+	screen_size(&columns, &lines);
+	width = columns && columns < PATHS_WIDE ? 0 : 10; /* words do not stand below each other where they do not fit */
+	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, p->hops == 1 ? "" : "s", p->flows,
+		 p->flows == 1 ? "" : "s", age_ns(now, p->flow.last_fb_ns) / 1000);
+	words_print(text, printf("path 0x%03x:", p->id), 2);
+	if (!p->flow.cc.hops) {
+		snprintf(text, sizeof(text), "their receiver tells %s, and not the hops", feedback_name(p->form));
+		words_print(text, printf("  "), 2);
+	}
+	for (i = 0; i < p->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
+		snprintf(rate, sizeof(rate), "%s", "no second report");
+		if (p->ns[i])
+			snprintf(rate, sizeof(rate), "%*.3f Mbit/s (%*.0f %%)", width, path_rate_bps(p, i) / 1e6, width ? 3 : 0,
+				 path_rate_bps(p, i) * 100. / h[i].bps);
+		snprintf(text, sizeof(text), "%*.0f Mbit/s%s sends %s%s queue %*u bytes, %llu us%s", width, h[i].bps / 1e6,
+			 width ? " " : ",", rate, width ? " " : ",", width ? 8 : 0, h[i].qlen_bytes,
+			 hop_queue_ns(&h[i]) / 1000, i == p->flow.cc.bottleneck ? "  <- bottleneck" : "");
+		words_print(text, printf("  hop %u  ", i + 1), 9);
+	}
+}
+
+static void path_json(struct json_object *list, const struct path *p, __u64 now)
+{
+	struct json_object *o = json_object_new_object(), *hops = json_object_new_array(), *hop;
+	const struct hpcc_hop *h = p->flow.cc.last;
+	unsigned int i;
+
+	add_u64(o, "path_id", p->id);
+	add_u64(o, "hop_count", p->hops);
+	add_u64(o, "flows", p->flows);
+	add_string(o, "feedback", feedback_name(p->form));
+	add_u64(o, "feedback_age_ns", age_ns(now, p->flow.last_fb_ns));
+	for (i = 0; i < p->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
+		hop = json_object_new_object();
+		add_u64(hop, "hop", i + 1);
+		add_u64(hop, "speed_bps", h[i].bps);
+		if (p->ns[i])
+			add_u64(hop, "tx_rate_bps", path_rate_bps(p, i));
+		add_u64(hop, "qlen_bytes", h[i].qlen_bytes);
+		add_u64(hop, "queue_ns", hop_queue_ns(&h[i]));
+		add_bool(hop, "bottleneck", i == p->flow.cc.bottleneck);
+		json_object_array_add(hops, hop);
+	}
+	json_object_object_add(o, "hops", hops);
+	json_object_array_add(list, o);
+}
+
+int cmd_int(int argc, char **argv)
+{
+	struct json_object *list;
+	struct paths s = {};
+	struct pins p;
+	unsigned int i;
+	char old[64];
+	__u64 now;
+	int err;
+
+	(void)argv;
+	if (argc > 1) {
+		msg("int takes no arguments");
+		return EXIT_USAGE;
+	}
+	err = show_open(&p);
+	if (err)
+		return err;
+	err = paths_read(&s, &p);
+	pins_close(&p);
+	now = now_ns();
+	if (err) {
+		msg("reading the flows: %s", strerror(-err));
+		free(s.path);
+		return EXIT_FAILED;
+	}
+	if (s.n)
+		qsort(s.path, s.n, sizeof(*s.path), path_compare);
+	list = show_options.json ? json_object_new_array() : NULL;
+	for (i = 0; i < s.n; i++) {
+		if (list)
+			path_json(list, &s.path[i], now);
+		else
+			path_text(&s.path[i], now);
+	}
+	free(s.path);
+	if (list)
+		return show_json(list);
+	if (!s.n)
+		words_print("no paths: no feedback with hops came in the last 10 s", 0, 0);
+	if (s.old) {
+		snprintf(old, sizeof(old), "%u flow%s without hops in the last 10 s", s.old, s.old == 1 ? "" : "s");
+		words_print(old, 0, 0);
+	}
+	return EXIT_DONE;
+}

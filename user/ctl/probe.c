@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl probe: what this kernel, its interfaces and their qdiscs can do. What can be tried is
+ * tried and not guessed: the data plane is loaded (and thrown away), fq is set on the loopback device
+ * of a network namespace that lasts as long as the question.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <libmnl/libmnl.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if_arp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "attach/dataplane.h"
+#include "lib/net.h"
+#include "ctl/probe.h"
+#include "ctl/show.h"
+#include "sluice/wire/wire.h"
+
+static void report_put(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+		       const char *mend, const char *advice)
+{
+	static const char *const words[] = { "ok", "less", "missing" };
+	char left[160], last[640];
+	struct json_object *o;
+
+	if (result > r->worst)
+		r->worst = result;
+	if (!r->list) {
+		snprintf(left, sizeof(left), "%-8s %-24s ", words[result], check);
+		line_print(left, detail);
+		snprintf(left, sizeof(left), "%34s", "");
+		snprintf(last, sizeof(last), "to mend: %s", mend ?: "");
+		if (mend && *mend)
+			line_print(left, last);
+		snprintf(last, sizeof(last), "to do: %s", advice ?: "");
+		if (advice && *advice)
+			line_print(left, last);
+		return;
+	}
+	o = json_object_new_object();
+	json_object_object_add(o, "check", json_object_new_string(check));
+	json_object_object_add(o, "result", json_object_new_string(words[result]));
+	json_object_object_add(o, "detail", json_object_new_string(detail));
+	if (mend && *mend)
+		json_object_object_add(o, "mend", json_object_new_string(mend));
+	if (advice && *advice)
+		json_object_object_add(o, "advice", json_object_new_string(advice));
+	json_object_array_add(r->list, o);
+}
+
+void probe_report_add(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+		      const char *mend)
+{
+	report_put(r, check, result, detail, mend, NULL);
+}
+
+void probe_report_advise(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+			 const char *advice)
+{
+	report_put(r, check, result, detail, NULL, advice);
+}
+
+/* Sets fq on lo in a new network namespace. Runs in a child. */
+static int fq_try(void)
+{
+	char buf[MNL_NLMSG_HDRLEN + 128] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct mnl_socket *nl;
+	struct tcmsg *tc;
+	int n;
+
+	if (unshare(CLONE_NEWNET))
+		return errno;
+	nlh->nlmsg_type = RTM_NEWQDISC;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_ifindex = 1;
+	tc->tcm_parent = TC_H_ROOT;
+	mnl_attr_put_strz(nlh, TCA_KIND, "fq");
+	nl = mnl_socket_open(NETLINK_ROUTE);
+	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
+	    mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		return errno;
+	n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+	return n < 0 || mnl_cb_run(buf, n, 0, 0, NULL, NULL) < 0 ? errno : 0;
+}
+
+static int in_child(int (*fn)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return errno;
+	if (!pid)
+		_exit(fn() & 0xff);
+	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+		return EIO;
+	return WEXITSTATUS(status);
+}
+
+void probe_kernel(struct probe_report *r)
+{
+	int kfunc = kernel_has_kfunc(), cc = kernel_has_tcp_ops(), err;
+	struct utsname u;
+	struct statfs fs;
+	char text[256], detail[320];
+
+	uname(&u);
+	probe_report_add(r, "kernel", PROBE_OK, u.release, NULL);
+	if (kfunc < 0) {
+		probe_report_advise(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
+		       "boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
+		return;
+	}
+	probe_report_add(r, "btf", PROBE_OK, "/sys/kernel/btf/vmlinux", NULL);
+	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != 0xcafe4a11)
+		probe_report_add(r, "bpffs", PROBE_MISSING, "/sys/fs/bpf is not a BPF file system",
+		       "mount -t bpf bpf /sys/fs/bpf");
+	else
+		probe_report_add(r, "bpffs", PROBE_OK, "/sys/fs/bpf", NULL);
+	probe_report_add(r, "queue length", PROBE_OK,
+	       kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints",
+	       NULL);
+	probe_report_advise(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
+	       cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",
+	       cc > 0 ? NULL : "boot a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");
+	caps_missing(text, sizeof(text), CAPS_LOAD);
+	if (*text) {
+		snprintf(detail, sizeof(detail), "not tried: loading programs needs %s", text);
+		probe_report_advise(r, "data plane", PROBE_LESS, detail, "run it as root");
+		return;
+	}
+	if (*caps_missing(text, sizeof(text), 1ULL << CAP_NET_RAW))
+		probe_report_advise(r, "messages", PROBE_MISSING, "a raw socket for what daemons tell each other needs CAP_NET_RAW",
+				    "give sluiced that capability");
+	err = programs_try();
+	snprintf(text, sizeof(text), "%s%s", err ? "the programs do not load: " : "all programs load",
+		 err ? strerror(-err) : "");
+	probe_report_advise(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,
+	       err ? "sluiced --verbose shows the verifier's words" : NULL);
+	if (*caps_missing(text, sizeof(text), 1ULL << CAP_SYS_ADMIN)) {
+		probe_report_advise(r, "fq", PROBE_LESS, "not tried: a network namespace to try it in needs CAP_SYS_ADMIN",
+				    "see what the interfaces have, or run it as root of the host");
+		return;
+	}
+	err = in_child(fq_try);
+	snprintf(text, sizeof(text), "%s%s%s", err ? "not available: " : "available", err ? strerror(err) : "",
+		 err ? ": only TCP sockets are paced, by TCP itself" : "");
+	probe_report_add(r, "fq", err ? PROBE_LESS : PROBE_OK, text, err ? "modprobe sch_fq" : NULL);
+}
+
+void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps)
+{
+	struct link_info link;
+	struct qdisc_info q;
+	char check[64], text[256], mend[256];
+	int err = link_get(name, &link);
+
+	snprintf(check, sizeof(check), "%s", name);
+	if (!err)
+		err = qdisc_get(link.ifindex, &q);
+	if (err == -ENODEV && r->found)
+		return;
+	if (err) {
+		probe_report_advise(r, check, PROBE_MISSING, strerror(-err), err == -ENODEV ?
+				    "name one that 'ip link' shows here, in this network namespace, or make it first" :
+				    "see whether 'ip -d link' and 'tc qdisc' can read it");
+		return;
+	}
+	if (link.type != ARPHRD_ETHER) {
+		probe_report_advise(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed",
+				 "name the Ethernet device below it");
+		return;
+	}
+	if (q.ingress) {
+		snprintf(mend, sizeof(mend), "tc qdisc del dev %s ingress", name);
+		probe_report_add(r, check, PROBE_LESS, "a qdisc 'ingress' where clsact has to be", mend);
+		return;
+	}
+	snprintf(check, sizeof(check), "%s speed", name);
+	snprintf(text, sizeof(text), "%.0f Mbit/s by %s", (speed_bps ?: link.speed_bps) / 1e6,
+		 speed_bps ? "the configuration" : "the driver");
+	if (speed_bps || link.speed_bps)
+		probe_report_add(r, check, PROBE_OK, text, NULL);
+	else
+		probe_report_advise(r, check, roles == PROBE_ANY_ROLE ? PROBE_LESS : PROBE_MISSING, "the driver does not know",
+				 "write speed: 25Gbit, for example, for the interface in the configuration");
+	snprintf(check, sizeof(check), "%s mtu", name);
+	snprintf(text, sizeof(text), "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry, %u less with authentication",
+		 link.mtu, link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(20),
+		 link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(40), (unsigned int)WIRE_AUTH_BYTES);
+	probe_report_add(r, check, PROBE_OK, text, NULL);
+	if (!(roles & PORT_F_HOST))
+		goto queue;
+	snprintf(check, sizeof(check), "%s pacing (host)", name);
+	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq", q.root, q.fq, q.leaves);
+	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
+	probe_report_add(r, check, q.leaves && q.fq == q.leaves ? PROBE_OK : PROBE_LESS, text,
+	       q.leaves && q.fq == q.leaves ? NULL : mend);
+queue:
+	if (!(roles & PORT_F_SWITCH))
+		return;
+	snprintf(check, sizeof(check), "%s queue (switch)", name);
+	err = q.unreadable || !q.root[0];
+	snprintf(text, sizeof(text), "root %s: %s", q.root[0] ? q.root : "none",
+		 err ? "its length cannot be read, as that of fq, tbf or htb can" : "its length can be read");
+	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
+	probe_report_add(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? mend : NULL);
+}
+
+int cmd_probe(int argc, char **argv)
+{
+	struct probe_report r = {};
+	struct if_nameindex *list, *i;
+	int k;
+
+	if (show_options.json)
+		r.list = json_object_new_array();
+	probe_kernel(&r);
+	for (k = 1; k < argc; k++)
+		probe_interface(&r, argv[k], PROBE_ANY_ROLE, 0);
+	r.found = argc <= 1;
+	list = r.found ? if_nameindex() : NULL;
+	for (i = list; i && i->if_index; i++)
+		if (strcmp(i->if_name, "lo"))
+			probe_interface(&r, i->if_name, PROBE_ANY_ROLE, 0);
+	if (list)
+		if_freenameindex(list);
+	if (r.list)
+		show_json(r.list);
+	return r.worst == PROBE_MISSING ? EXIT_UNSUPPORTED : EXIT_DONE;
+}

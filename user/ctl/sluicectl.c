@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The operator's tool: a table of commands. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include "ctl/completion.h"
+#include "lib/config.h"
+#include "ctl/probe.h"
+#include "ctl/replay.h"
+#include "ctl/show.h"
+#include "lib/util.h"
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *arguments;
+	const char *help;
+} commands[] = {
+	{ "probe", cmd_probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to mend" },
+	{ "check", cmd_check, "FILE", "a configuration, and whether its interfaces can do what it wants" },
+	{ "status", cmd_status, "", "mode, daemon, interfaces" },
+	{ "flows", cmd_flows, "[OPTION]...", "window, rate and last telemetry of every flow" },
+	{ "why", cmd_why, "FLOW", "what holds a flow back, its last feedback and what was decided by it" },
+	{ "trace", cmd_trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets" },
+	{ "int", cmd_int, "", "the hops of every path: speed, rate, queue, and how many flows go there" },
+	{ "top", cmd_top, "", "totals, ports with their queues and flows on the whole screen" },
+	{ "voqs", cmd_voqs, "", "HierCC: what goes to other racks, its credit and queue" },
+	{ "credits", cmd_credits, "", "HierCC: what comes from other racks, and what it was granted" },
+	{ "ports", cmd_ports, "", "pauses by port and priority: queues, what was heard, what was sent" },
+	{ "stats", cmd_stats, "[--all]", "counters, one for each thing that can happen to a packet" },
+	{ "set", cmd_set, "[KEY VALUE]", "the knobs that can be turned while it runs, until the configuration is read again" },
+	{ "bypass", cmd_bypass, "on|off", "pass every packet untouched, or work again" },
+	{ "clean", cmd_clean, "[--dry-run]", "take off what a sluiced left that is gone" },
+	{ "support", cmd_support, "[OPTION]... [FILE]", "all that others want to see of this machine, in one archive" },
+	{ "replay", cmd_replay, "[OPTION]... FILE", "recorded feedback through Algorithm 1 (no root)" },
+	{},
+};
+
+/* What --help says of commands' options, and the completion offers. replay has a table of its own. */
+static const struct command_option {
+	int (*run)(int argc, char **argv);
+	const char *name; /* "--sort", or the argument FILE */
+	const char *value; /* "": takes none */
+	const char *help;
+} command_options[] = {
+	{ cmd_flows, "--sort", "KEY", "sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY: the smallest first" },
+	{ cmd_flows, "--peer", "PREFIX", "whose remote address is or lies there" },
+	{ cmd_flows, "--port", "N", "whose local or remote port it is" },
+	{ cmd_flows, "--held-by", "WHY", "rate, hop, credit, pause, window or none; the column WHY" },
+	{ cmd_flows, "--top", "N", "only so many (those that send most, or by --sort)" },
+	{ cmd_flows, "--watch", "[SECONDS]",
+	  "again and again, with what each sends: a terminal is redrawn, else lines with their time" },
+	{ cmd_trace, "--peer", "PREFIX", "of flows whose remote address is or lies there" },
+	{ cmd_trace, "--port", "N", "of flows whose local or remote port it is" },
+	{ cmd_trace, "--every", "N", "one of so many, by chance" },
+	{ cmd_trace, "--count", "N", "no more than that" },
+	{ cmd_trace, "--for", "SECONDS", "no longer than that; else until it is interrupted" },
+	{ cmd_trace, "--write", "FILE", "the packets as pcapng, each with its line as comment; FILE may not be there yet" },
+	{ cmd_stats, "--all", "", "also those that are 0" },
+	{ cmd_clean, "--dry-run", "", "say what would go, and take nothing off" },
+	{ cmd_support, "FILE", "", "sluice-support-HOST-TIME.tar in this directory; it may not be there yet" },
+	{ cmd_support, "--config", "FILE", "the configuration of sluiced (" CONFIG_PATH ")" },
+	{},
+};
+
+static void command_usage(const struct command *c)
+{
+	const struct command_option *o;
+	char text[32];
+
+	printf("usage: sluicectl %s%s%s\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments, c->help);
+	for (o = command_options; o->run; o++) {
+		if (o->run != c->run)
+			continue;
+		snprintf(text, sizeof(text), "%s %s", o->name, o->value);
+		printf("  %-19s %s\n", text, o->help);
+	}
+}
+
+static void command_complete(const struct command *c)
+{
+	const struct command_option *o;
+	const char *name, *values;
+	unsigned int i;
+
+	completion_command(c->name, c->arguments);
+	for (o = command_options; o->run; o++)
+		if (o->run == c->run && o->name[0] == '-')
+			completion_option(o->name);
+	for (i = 0; c->run == cmd_replay && (name = replay_option(i)); i++)
+		completion_option(name);
+	for (i = 0; c->run == cmd_set && (name = knob_name(i, &values)); i++)
+		completion_option(name);
+	completion_values();
+	for (o = command_options; o->run; o++)
+		if (o->run == c->run && o->value[0])
+			completion_value(o->name, o->value, o->help);
+	for (i = 0; c->run == cmd_set && (name = knob_name(i, &values)); i++)
+		completion_value(name, "", values);
+	completion_command_end(c->arguments);
+}
+
+static void usage(FILE *to)
+{
+	const struct command *c;
+
+	fputs("usage: sluicectl [--json] [--pin-dir DIR] COMMAND [ARGUMENT]...\n\n", to);
+	for (c = commands; c->name; c++)
+		fprintf(to, "  %-8s %-18s %s\n", c->name, c->arguments, c->help);
+	fputs("\n"
+	      "  --json          output as JSON; keys carry their unit\n"
+	      "  --pin-dir DIR   where the maps are pinned (" SLUICE_PIN_DIR ")\n"
+	      "  --completion    a completion for bash, for its directory or: source <(sluicectl --completion)\n"
+	      "  --verbose       also say what libbpf says\n"
+	      "  --help, --version; help COMMAND\n"
+	      "\n"
+	      "A command may be shortened as long as it stays unique.\n"
+	      "Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here, 4 failed and undone.\n",
+	      to);
+}
+
+static const struct command *command_find(const char *name)
+{
+	const struct command *c, *found = NULL;
+
+	for (c = commands; c->name; c++) {
+		if (!strcmp(c->name, name))
+			return c;
+		if (strncmp(c->name, name, strlen(name)))
+			continue;
+		if (found) {
+			msg("'%s' may be %s or %s: write more of it", name, found->name, c->name);
+			return NULL;
+		}
+		found = c;
+	}
+	if (!found)
+		msg("'%s' is not a command: see sluicectl --help", name);
+	return found;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },	{ "pin-dir", required_argument, NULL, 'p' },
+		{ "verbose", no_argument, NULL, 'v' },	{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },	{ "completion", no_argument, NULL, 'c' },
+		{},
+	};
+	const struct command *c;
+	char *args[64], named[32];
+	int opt, n = 0, i;
+
+	msg_init("sluicectl");
+	/* "+": options after the command are the command's, but --json is understood anywhere. */
+	while ((opt = getopt_long(argc, argv, "+jvhV", options, NULL)) != -1) {
+		switch (opt) {
+		case 'j':
+			show_options.json = 1;
+			break;
+		case 'p':
+			show_options.pin_dir = optarg;
+			break;
+		case 'v':
+			msg_verbose(1);
+			break;
+		case 'c':
+			completion_begin();
+			for (c = commands; c->name; c++)
+				command_complete(c);
+			completion_end();
+			return EXIT_DONE;
+		case 'h':
+			usage(stdout);
+			return EXIT_DONE;
+		case 'V':
+			puts("sluicectl " SLUICE_VERSION);
+			return EXIT_DONE;
+		default:
+			usage(stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind == argc) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[optind], "help")) {
+		if (optind + 1 == argc) {
+			usage(stdout);
+			return EXIT_DONE;
+		}
+		/* "help flows" is "flows --help". */
+		argv[optind] = argv[optind + 1];
+		argv[optind + 1] = "--help";
+	}
+	c = command_find(argv[optind]);
+	if (!c)
+		return EXIT_USAGE;
+	args[n++] = (char *)c->name;
+	/* replay reads its options by itself. */
+	if (c->run == cmd_replay && show_options.json)
+		args[n++] = "--json";
+	for (i = optind + 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--json") && c->run != cmd_replay) {
+			show_options.json = 1;
+		} else if (!strcmp(argv[i], "--pin-dir") && i + 1 < argc) {
+			show_options.pin_dir = argv[++i];
+		} else if ((!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) && c->run != cmd_replay) {
+			command_usage(c);
+			return EXIT_DONE;
+		} else if (n < 63) {
+			args[n++] = argv[i];
+		} else {
+			msg("too many arguments");
+			return EXIT_USAGE;
+		}
+	}
+	args[n] = NULL;
+	/* What getopt says of a command's options begins with this. */
+	snprintf(named, sizeof(named), "sluicectl %s", c->name);
+	args[0] = named;
+	optind = 1;
+	return c->run(n, args);
+}

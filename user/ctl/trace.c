@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl trace: single decisions as they are made, as JSON lines, and the packets that they were for as pcapng.
+ *
+ *  1. The wish is put into the control map, and the programs put what fits it into a ring (bpf/host/trace.bpf.h).
+ *  2. One process at a time reads the ring. Its claim is trace_until_ns, which it puts off while it lives: who is
+ *     killed has no claim after TRACE_LEASE_NS, and no more is recorded for it.
+ *  3. A record becomes a line, and, with that line as its comment, a packet: the frame number tells which.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "ctl/pcapng.h"
+#include "ctl/show.h"
+#include "lib/variant.h"
+
+#define TRACE_POLL_MS 200
+#define TRACE_RENEW_NS (TRACE_LEASE_NS / 4)
+
+static const char *const event_names[] = {
+	[TRACE_DEPARTURE] = "departure",
+	[TRACE_DROP] = "drop",
+	[TRACE_PROBE] = "probe",
+	[TRACE_FEEDBACK] = "feedback",
+};
+
+struct tracer {
+	struct peer_key peer; /* prefixlen 0: any */
+	unsigned int port, every, count; /* 0: any; 1: all; 0: until it is ended */
+	double for_s; /* 0: likewise */
+	const char *path; /* NULL: no packets are kept */
+	struct pins pins;
+	struct pcapng packets;
+	__u64 claim_ns; /* what trace_until_ns has to be */
+	__u64 end_ns;	/* 0: none */
+	__s64 epoch_ns; /* from CLOCK_MONOTONIC to 1970 */
+	unsigned int frames;
+	int passing_over; /* what was left in the ring by others */
+	int err;
+};
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
+/* --- arguments --- */
+
+static int trace_parse(int argc, char **argv, struct tracer *t)
+{
+	static const struct option options[] = {
+		{ "peer", required_argument, NULL, 'p' },  { "port", required_argument, NULL, 'P' },
+		{ "every", required_argument, NULL, 'e' }, { "count", required_argument, NULL, 'c' },
+		{ "for", required_argument, NULL, 'f' },   { "write", required_argument, NULL, 'w' },
+		{},
+	};
+	int opt, err = 0;
+
+	while (!err && (opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		switch (opt) {
+		case 'p':
+			err = peer_parse(optarg, &t->peer);
+			break;
+		case 'P':
+			err = number_parse("--port", optarg, 65535, &t->port);
+			break;
+		case 'e':
+			err = number_parse("--every", optarg, 1U << 30, &t->every);
+			break;
+		case 'c':
+			err = number_parse("--count", optarg, 1U << 30, &t->count);
+			break;
+		case 'f':
+			err = seconds_parse("--for", optarg, 86400, &t->for_s);
+			break;
+		case 'w':
+			t->path = optarg;
+			break;
+		default:
+			err = -EINVAL;
+		}
+	}
+	if (!err && optind < argc) {
+		msg("trace takes options, not '%s': see sluicectl trace --help", argv[optind]);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+/* --- the claim --- */
+
+static int tracer_put_off(struct tracer *t, __u64 was_ns, __u64 until_ns)
+{
+	if (!__atomic_compare_exchange_n(&t->pins.ctl->trace_until_ns, &was_ns, until_ns, 0, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		return -EBUSY;
+	t->claim_ns = until_ns;
+	return 0;
+}
+
+static int tracer_claim(struct tracer *t)
+{
+	struct control *ctl = t->pins.ctl;
+	__u64 now = now_ns(), was = *(volatile __u64 *)&ctl->trace_until_ns;
+
+	if (was > now || tracer_put_off(t, was, now + TRACE_LEASE_NS)) {
+		msg("process %u traces already: end it first (the claim of one that was killed lasts %llu s)", ctl->trace_pid,
+		    TRACE_LEASE_NS / NSEC_PER_SEC);
+		return -EBUSY;
+	}
+	ctl->trace_on = 0; /* of one that was killed */
+	ctl->trace_pid = getpid();
+	return 0;
+}
+
+static void tracer_begin(struct tracer *t)
+{
+	struct control *ctl = t->pins.ctl;
+	unsigned int i, bits;
+
+	for (i = 0; i < sizeof(ctl->trace_mask.b); i++) {
+		bits = t->peer.prefixlen > 8 * i ? t->peer.prefixlen - 8 * i : 0;
+		ctl->trace_mask.b[i] = bits >= 8 ? 0xff : 0xff00 >> bits;
+	}
+	ctl->trace_addr = t->peer.addr;
+	ctl->trace_port = htons(t->port);
+	ctl->trace_every = t->every;
+	__atomic_store_n(&ctl->trace_on, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Only while the claim is ours: who was stopped for too long may have lost it. */
+static int tracer_renew(struct tracer *t, __u64 now)
+{
+	if (t->claim_ns > now + TRACE_LEASE_NS - TRACE_RENEW_NS)
+		return 0;
+	if (tracer_put_off(t, t->claim_ns, now + TRACE_LEASE_NS)) {
+		msg("process %u traces now: this one was stopped for more than %llu s", t->pins.ctl->trace_pid,
+		    TRACE_LEASE_NS / NSEC_PER_SEC);
+		return -EBUSY;
+	}
+	__atomic_store_n(&t->pins.ctl->trace_on, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static void tracer_release(struct tracer *t)
+{
+	struct control *ctl = t->pins.ctl;
+
+	if (*(volatile __u64 *)&ctl->trace_until_ns != t->claim_ns)
+		return;
+	__atomic_store_n(&ctl->trace_on, 0, __ATOMIC_SEQ_CST);
+	tracer_put_off(t, t->claim_ns, 0);
+}
+
+/* --- a record --- */
+
+/* With as many digits as replay prints. */
+static void add_decimal(struct json_object *o, const char *key, double v, int digits)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%.*f", digits, v);
+	json_object_object_add(o, key, json_object_new_double_s(v, text));
+}
+
+static void departure_json(struct json_object *o, const struct trace *r)
+{
+	const struct trace_departure *d = &r->departure;
+
+	add_string(o, "verdict", r->verdict < STAT_MAX ? stat_names[r->verdict] : "unknown");
+	if (r->event != TRACE_DROP)
+		add_string(o, "held_by", d->held <= HELD_PAUSE ? flow_hold_names[d->held] : "socket");
+	add_u64(o, "waits_ns", d->departure_ns > r->ns ? d->departure_ns - r->ns : 0);
+	add_u64(o, "w_bytes", d->w_bytes);
+	if (d->inflight_known)
+		add_u64(o, "inflight_bytes", d->inflight_bytes);
+	add_u64(o, "rate_bps", d->rate_bps);
+	add_u64(o, "tx_bytes", d->tx_bytes);
+	add_u64(o, "priority", d->priority);
+}
+
+static struct json_object *hop_json(const struct trace_feedback *f, unsigned int i)
+{
+	const struct hpcc_hop *hop = &f->ack.hop[i];
+	int measured = f->compared && (f->kind == HPCC_FAST || f->kind == HPCC_FULL);
+	__s64 dt = hpcc_elapsed(f->ts_before_ns[i], hop->ts_ns, f->ack.gap_ns);
+	struct json_object *o = json_object_new_object();
+
+	add_u64(o, "hop", i + 1);
+	add_u64(o, "speed_bps", hop->bps);
+	add_u64(o, "ts_ns", hop->ts_ns);
+	add_u64(o, "tx_bytes", hop->tx_bytes);
+	add_u64(o, "qlen_bytes", hop->qlen_bytes);
+	add_u64(o, "queue_ns", hop_queue_ns(hop));
+	if (measured && dt > 0)
+		add_u64(o, "tx_rate_bps", hpcc_sent(f->tx_before_bytes[i], hop->tx_bytes, hop->bps, dt) * 8e9 / dt);
+	add_bool(o, "bottleneck", measured && i == f->bottleneck);
+	return o;
+}
+
+static void feedback_json(struct json_object *o, const struct trace_feedback *f)
+{
+	struct json_object *hops = json_object_new_array();
+	unsigned int i;
+
+	add_string(o, "kind", kind_name(f->kind));
+	add_string(o, "control", f->swift ? "swift" : "hpcc");
+	add_string(o, "feedback", feedback_name(f->form));
+	add_bool(o, "probe", f->probe);
+	add_u64(o, "ack_seq", f->ack.seq);
+	add_u64(o, "snd_nxt", f->ack.snd_nxt);
+	add_u64(o, "path_id", f->ack.path_id);
+	if (f->ack.gap_ns != HPCC_GAP_UNKNOWN)
+		json_object_object_add(o, "gap_ns", json_object_new_int64(f->ack.gap_ns));
+	for (i = 0; f->form == RX_HOPS && i < f->ack.hops && i < HPCC_MAX_HOPS; i++)
+		json_object_array_add(hops, hop_json(f, i));
+	json_object_object_add(o, "hops", hops);
+	if (f->variant == HPCC_PROBABILISTIC)
+		add_u64(o, "random", f->ack.random);
+	if (f->flows)
+		add_u64(o, "flows", f->flows);
+	if (f->delay_ns)
+		add_u64(o, "delay_ns", f->delay_ns);
+	add_u64(o, "base_rtt_ns", f->t_ns);
+	add_decimal(o, "u", (double)f->u / Q24_ONE, 6);
+	add_decimal(o, "w_before_bytes", (double)f->w_before / Q12_ONE, 3);
+	add_decimal(o, "w_bytes", (double)f->w / Q12_ONE, 3);
+	add_decimal(o, "wc_bytes", (double)f->wc / Q12_ONE, 3);
+	add_decimal(o, "w_ai_bytes", (double)f->w_ai / Q12_ONE, 3);
+	add_u64(o, "inc_stage", f->inc_stage);
+	add_u64(o, "rate_before_bps", f->rate_before_bps);
+	add_u64(o, "rate_bps", f->rate_bps);
+	add_string(o, "variant", variant_name(f->variant));
+}
+
+static struct json_object *record_json(const struct tracer *t, const struct trace *r, const char *interface)
+{
+	struct json_object *o = json_object_new_object();
+	char buf[PREFIX_STRLEN];
+
+	add_u64(o, "frame", t->frames + 1);
+	add_u64(o, "time_ns", r->ns + t->epoch_ns);
+	add_string(o, "event", r->event <= TRACE_FEEDBACK ? event_names[r->event] : "unknown");
+	add_string(o, "interface", interface);
+	add_string(o, "local", addr_format(&r->key.local, buf));
+	add_u64(o, "local_port", ntohs(r->key.local_port));
+	add_string(o, "remote", addr_format(&r->key.remote, buf));
+	add_u64(o, "remote_port", ntohs(r->key.remote_port));
+	add_string(o, "protocol", r->key.proto == IPPROTO_UDP ? "udp" : "tcp");
+	add_u64(o, "packet_bytes", r->packet_bytes);
+	if (r->event == TRACE_FEEDBACK)
+		feedback_json(o, &r->feedback);
+	else
+		departure_json(o, r);
+	return o;
+}
+
+/* The line, and the packet with it. */
+static int record_write(struct tracer *t, const struct trace *r)
+{
+	struct pcapng_packet p = {
+		.time_ns = r->ns + t->epoch_ns,
+		.data = r->packet,
+		.kept_bytes = r->kept_bytes < sizeof(r->packet) ? r->kept_bytes : sizeof(r->packet),
+		.bytes = r->packet_bytes,
+		.outbound = r->event != TRACE_FEEDBACK,
+	};
+	struct json_object *o;
+	struct port port;
+	char name[16];
+	int err = 0;
+
+	snprintf(name, sizeof(name), "if%u", r->ifindex);
+	p.interface = bpf_map_lookup_elem(t->pins.ports, &r->ifindex, &port) ? name : port.name;
+	o = record_json(t, r, p.interface);
+	p.comment = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (puts(p.comment) == EOF)
+		err = -errno;
+	if (!err && t->path) {
+		err = pcapng_write(&t->packets, &p);
+		if (err)
+			msg("%s: %s: what came before is in it", t->path, strerror(-err));
+	}
+	json_object_put(o);
+	t->frames += !err;
+	return err;
+}
+
+/* Of the ring. It is not left while there is something in it, so all that has a time is looked after here, too. */
+static int record_take(void *ctx, void *data, size_t size)
+{
+	struct tracer *t = ctx;
+	__u64 now = now_ns();
+
+	if (t->passing_over || size < sizeof(struct trace))
+		return 0;
+	if (ended || (t->end_ns && now >= t->end_ns))
+		return -ECANCELED;
+	t->err = tracer_renew(t, now) ?: record_write(t, data);
+	return t->err || t->frames == t->count ? -ECANCELED : 0;
+}
+
+/* --- the whole --- */
+
+static __u64 lost_read(const struct tracer *t)
+{
+	__u64 stats[STAT_MAX] = {};
+
+	pins_stats(&t->pins, stats);
+	return stats[STAT_TRACE_LOST];
+}
+
+static void trace_run(struct tracer *t, struct ring_buffer *ring)
+{
+	__u64 now = now_ns(), left_ms;
+	int wait_ms, n;
+
+	if (t->for_s)
+		t->end_ns = now + t->for_s * NSEC_PER_SEC;
+	while (!t->err && !ended && (!t->end_ns || now < t->end_ns) && (!t->count || t->frames < t->count)) {
+		left_ms = t->end_ns ? (t->end_ns - now) / 1000000 + 1 : TRACE_POLL_MS;
+		wait_ms = left_ms < TRACE_POLL_MS ? left_ms : TRACE_POLL_MS;
+		n = ring_buffer__poll(ring, wait_ms);
+		if (n < 0 && n != -EINTR && n != -ECANCELED) {
+			msg("reading the ring: %s", strerror(-n));
+			t->err = n;
+		}
+		if (!t->err && t->path) {
+			t->err = pcapng_flush(&t->packets);
+			if (t->err)
+				msg("%s: %s", t->path, strerror(-t->err));
+		}
+		if (!t->err && fflush(stdout))
+			t->err = -errno;
+		now = now_ns();
+		if (!t->err)
+			t->err = tracer_renew(t, now);
+	}
+}
+
+static void tracer_close(struct tracer *t)
+{
+	int err = t->path ? pcapng_close(&t->packets) : 0;
+
+	if (err && !t->err) {
+		t->err = err;
+		msg("%s: %s", t->path, strerror(-err));
+	}
+}
+
+int cmd_trace(int argc, char **argv)
+{
+	const struct sigaction catch = { .sa_handler = end };
+	struct tracer t = { .every = 1 };
+	struct timespec wall;
+	struct ring_buffer *ring;
+	__u64 lost;
+
+	if (trace_parse(argc, argv, &t))
+		return EXIT_USAGE;
+	if (show_open(&t.pins))
+		return EXIT_FAILED;
+	/* A reader that has seen enough, such as head, is an error of a write. */
+	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGINT, &catch, NULL);
+	sigaction(SIGTERM, &catch, NULL);
+	sigaction(SIGHUP, &catch, NULL);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	t.epoch_ns = wall.tv_sec * NSEC_PER_SEC + wall.tv_nsec - now_ns();
+	t.err = tracer_claim(&t);
+	if (t.err)
+		goto close_pins;
+	if (t.path) {
+		t.err = pcapng_open(&t.packets, t.path, TRACE_PACKET_BYTES);
+		if (t.err == -EEXIST)
+			msg("%s is there already: name another file for --write", t.path);
+		else if (t.err)
+			msg("%s: %s", t.path, strerror(-t.err));
+		if (t.err)
+			goto release;
+	}
+	ring = ring_buffer__new(t.pins.trace, record_take, &t, NULL);
+	if (!ring) {
+		t.err = -errno;
+		msg("the ring of %s: %s", show_options.pin_dir, strerror(errno));
+		goto close;
+	}
+	t.passing_over = 1;
+	ring_buffer__consume(ring);
+	t.passing_over = 0;
+	if (t.pins.ctl->bypass)
+		msg("bypass is on: nothing is decided until 'sluicectl bypass off'");
+	lost = lost_read(&t);
+	tracer_begin(&t);
+	trace_run(&t, ring);
+	lost = lost_read(&t) - lost;
+	ring_buffer__free(ring);
+	msg("%u decisions, %llu lost%s", t.frames, lost,
+	    lost ? ": more than could be written down; --every, --peer and --port ask for fewer" : "");
+close:
+	tracer_close(&t);
+release:
+	tracer_release(&t);
+close_pins:
+	pins_close(&t.pins);
+	return t.err ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The daemon: loads and attaches the data plane, then waits in one epoll for signals, changes of
+ * links and qdiscs, feedback that has nothing to ride on, VOQs that want credit, hosts that ask for R, queues
+ * that get long, the end of what leaves the configuration, and a timer of one
+ * second. Packets do not need it: when it dies, HPCC goes on in the kernel, and the next daemon adopts
+ * what is pinned.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+#include "lib/config.h"
+#include "attach/dataplane.h"
+#include "daemon/metrics.h"
+#include "lib/net.h"
+
+struct daemon {
+	const char *config_path;
+	struct config *config;
+	struct dataplane *dp;
+	struct metrics *metrics;
+	int epoll_fd, signal_fd, timer_fd, net_fd;
+	int watchdog; /* the service manager wants to hear from us */
+	struct control told; /* as it was told last: the knobs of sluicectl set, and bypass */
+};
+
+static const char usage_text[] =
+	"usage: sluiced [OPTION]...\n"
+	"Attaches Sluice to the interfaces of its configuration and keeps it there.\n"
+	"\n"
+	"  -c, --config FILE    configuration (" CONFIG_PATH ")\n"
+	"      --check          check the configuration and end\n"
+	"      --detach         take everything off that an earlier sluiced left, and end\n"
+	"      --list-metrics   names, types and meanings of all metrics, and end\n"
+	"      --pin-dir DIR    with --detach: the pin directory (" SLUICE_PIN_DIR ")\n"
+	"  -v, --verbose        also say what libbpf says\n"
+	"  -h, --help           this text\n"
+	"  -V, --version        the version\n"
+	"\n"
+	"With 'metrics: {}' in the configuration Prometheus is served at http://127.0.0.1:9463/metrics.\n"
+	"SIGHUP reads the configuration again; SIGTERM and SIGINT detach and end. After a crash\n"
+	"traffic goes on as it was, and the next sluiced adopts flows and maps.\n"
+	"Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here, 4 failed and undone.\n";
+
+static int daemon_watch(struct daemon *d, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int daemon_fds(struct daemon *d)
+{
+	const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (d->epoll_fd < 0)
+		return -errno;
+	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (d->signal_fd < 0)
+		return -errno;
+	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (d->timer_fd < 0)
+		return -errno;
+	d->net_fd = net_watch_open();
+	if (d->net_fd < 0)
+		return d->net_fd;
+	if (timerfd_settime(d->timer_fd, 0, &second, NULL))
+		return -errno;
+	err = daemon_watch(d, d->signal_fd);
+	if (!err)
+		err = daemon_watch(d, d->timer_fd);
+	if (!err)
+		err = daemon_watch(d, d->net_fd);
+	return err;
+}
+
+static void daemon_fds_close(struct daemon *d)
+{
+	const int fds[] = { d->net_fd, d->timer_fd, d->signal_fd, d->epoll_fd };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static int daemon_metrics(struct daemon *d)
+{
+	int err = metrics_open(dataplane_pins(d->dp), d->config, &d->metrics);
+
+	if (err)
+		return err;
+	dataplane_watch(d->dp, metrics_watcher(d->metrics));
+	return daemon_watch(d, metrics_fd(d->metrics));
+}
+
+/* To the service manager, if there is one: with event in front, what is in force, whoever has set it. */
+static void daemon_tell(struct daemon *d, const char *event)
+{
+	const struct control *ctl = dataplane_pins(d->dp)->ctl;
+
+	d->told = *ctl;
+	sd_notifyf(0, "%sSTATUS=%u interfaces, mode %s%s", event, d->config->interfaces_count, mode_name(ctl->mode),
+		   ctl->bypass ? ", bypass on" : "");
+}
+
+/* A new configuration is taken whole or not at all. */
+static void daemon_reload_config(struct daemon *d)
+{
+	struct config *c;
+
+	if (config_load(d->config_path, &c)) {
+		msg("the configuration in force stays as it is");
+		return;
+	}
+	if (strcmp(c->pin_dir, d->config->pin_dir) || c->port != d->config->port ||
+	    strcmp(c->tcp.name ?: "", d->config->tcp.name ?: "")) {
+		msg("%s: pin_dir, port and tcp: name change only with a restart: the configuration in force stays as it is",
+		    d->config_path);
+		config_free(c);
+		return;
+	}
+	if (dataplane_prepare(d->dp, c)) {
+		msg("the configuration in force stays as it is");
+		config_free(c);
+		return;
+	}
+	if (dataplane_reload(d->dp, c))
+		msg("reload: not everything could be applied; see above");
+	else
+		msg_info("reloaded %s", d->config_path);
+	metrics_reload(d->metrics, c);
+	config_free(d->config);
+	d->config = c;
+}
+
+/* What the configuration, sluicectl set and bypass have turned is in the journal. Returns whether anything was. */
+static int daemon_look(const struct daemon *d)
+{
+	static const char *const bools[] = { "false", "true" }, *const beyond[] = { "drop", "mark" };
+	static const char *const by[] = { "by sluicectl set", "as the configuration has it" };
+	const struct control *ctl = dataplane_pins(d->dp)->ctl, *told = &d->told;
+	const struct config *c = d->config;
+
+	if (ctl->mode == told->mode && ctl->rwnd == told->rwnd && ctl->horizon_ns == told->horizon_ns &&
+	    ctl->horizon_mark == told->horizon_mark && ctl->bypass == told->bypass)
+		return 0;
+	if (ctl->mode != told->mode)
+		msg_info("mode %s -> %s, %s", mode_name(told->mode), mode_name(ctl->mode), by[ctl->mode == c->mode]);
+	if (ctl->rwnd != told->rwnd)
+		msg_info("receive_window %s -> %s, %s", bools[!!told->rwnd], bools[!!ctl->rwnd],
+			 by[ctl->rwnd == (!c->tcp.receive_window || *c->tcp.receive_window)]);
+	if (ctl->horizon_ns != told->horizon_ns)
+		msg_info("horizon %llu -> %llu us, %s", told->horizon_ns / 1000, ctl->horizon_ns / 1000,
+			 by[ctl->horizon_ns == c->horizon_ns]);
+	if (ctl->horizon_mark != told->horizon_mark)
+		msg_info("beyond %s -> %s, %s", beyond[!!told->horizon_mark], beyond[!!ctl->horizon_mark],
+			 by[ctl->horizon_mark == (__u32)c->pacing.mark]);
+	if (ctl->bypass != told->bypass)
+		msg_info("bypass %s, by sluicectl bypass", ctl->bypass ? "off -> on" : "on -> off");
+	return 1;
+}
+
+static void daemon_reload(struct daemon *d)
+{
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", now_ns() / 1000);
+	daemon_reload_config(d);
+	daemon_look(d);
+	daemon_tell(d, "READY=1\n");
+}
+
+static void daemon_tick(struct daemon *d)
+{
+	dataplane_tick(d->dp, d->config);
+	if (daemon_look(d))
+		daemon_tell(d, "");
+	metrics_tick(d->metrics);
+	if (d->watchdog)
+		sd_notify(0, "WATCHDOG=1");
+}
+
+/* Until SIGTERM or SIGINT. */
+static int daemon_loop(struct daemon *d)
+{
+	struct signalfd_siginfo si;
+	struct epoll_event ev;
+	__u64 ticks;
+	int n, changed;
+
+	for (;;) {
+		n = epoll_wait(d->epoll_fd, &ev, 1, -1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (ev.data.fd == d->timer_fd) {
+			if (read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+				daemon_tick(d);
+		} else if (ev.data.fd == dataplane_reports_fd(d->dp)) {
+			dataplane_reports(d->dp, d->config);
+		} else if (ev.data.fd == dataplane_credits_fd(d->dp)) {
+			dataplane_credits(d->dp);
+		} else if (ev.data.fd == metrics_fd(d->metrics)) {
+			metrics_serve(d->metrics);
+		} else if (ev.data.fd == dataplane_tor_fd(d->dp)) {
+			dataplane_tor(d->dp, d->config);
+		} else if (ev.data.fd == dataplane_ppfc_fd(d->dp)) {
+			dataplane_ppfc(d->dp);
+		} else if (ev.data.fd == dataplane_linger_fd(d->dp)) {
+			dataplane_linger(d->dp);
+		} else if (ev.data.fd == d->net_fd) {
+			changed = net_watch_read(d->net_fd);
+			if (changed & NET_CHANGED_LINK)
+				dataplane_follow(d->dp, d->config);
+			if (changed & NET_CHANGED_ROUTE)
+				dataplane_routes_changed(d->dp);
+			if (changed & NET_CHANGED_QDISC)
+				dataplane_qdiscs_changed(d->dp);
+		} else if (read(d->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+			if (si.ssi_signo != SIGHUP)
+				return 0;
+			daemon_reload(d);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' }, { "check", no_argument, NULL, 'C' },
+		{ "detach", no_argument, NULL, 'D' },	    { "pin-dir", required_argument, NULL, 'p' },
+		{ "list-metrics", no_argument, NULL, 'M' },
+		{ "verbose", no_argument, NULL, 'v' },	    { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },	    {},
+	};
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct daemon d = { .epoll_fd = -1, .signal_fd = -1, .timer_fd = -1, .net_fd = -1 };
+	const char *pin_dir = NULL;
+	char caps[96];
+	int check = 0, detach = 0, opt, err;
+
+	msg_init("sluiced");
+	while ((opt = getopt_long(argc, argv, "c:vhV", options, NULL)) != -1) {
+		switch (opt) {
+		case 'c':
+			d.config_path = optarg;
+			break;
+		case 'C':
+			check = 1;
+			break;
+		case 'D':
+			detach = 1;
+			break;
+		case 'M':
+			metrics_list(stdout);
+			return EXIT_DONE;
+		case 'p':
+			pin_dir = optarg;
+			break;
+		case 'v':
+			msg_verbose(1);
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return EXIT_DONE;
+		case 'V':
+			puts("sluiced " SLUICE_VERSION);
+			return EXIT_DONE;
+		default:
+			fputs(usage_text, stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc) {
+		msg("'%s' is not an option: see sluiced --help", argv[optind]);
+		return EXIT_USAGE;
+	}
+	if (detach ? d.config_path != NULL : pin_dir != NULL) {
+		msg("%s", detach ? "--detach reads no configuration, which may have changed: say --pin-dir instead" :
+				   "--pin-dir is for --detach: say pin_dir in the configuration");
+		return EXIT_USAGE;
+	}
+	if (!d.config_path)
+		d.config_path = CONFIG_PATH;
+	memory_keep_private();
+	/* Before Linux 5.11 maps are charged to this limit. */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	if (detach)
+		return dataplane_detach_dir(pin_dir ?: SLUICE_PIN_DIR);
+	if (config_load(d.config_path, &d.config))
+		return EXIT_FAILED;
+	if (check) {
+		msg_info("%s: in order", d.config_path);
+		config_free(d.config);
+		return EXIT_DONE;
+	}
+	if (*caps_missing(caps, sizeof(caps), CAPS_RUN)) {
+		msg("it needs %s: run it as root, or give it these capabilities, as its unit does; nothing is left attached", caps);
+		err = EXIT_FAILED;
+		goto free_config;
+	}
+	err = daemon_fds(&d);
+	if (err) {
+		msg("timers and sockets: %s: nothing was changed", strerror(-err));
+		err = EXIT_FAILED;
+		goto close_fds;
+	}
+	err = dataplane_open(d.config, &d.dp);
+	if (err)
+		goto close_fds;
+	msg_info("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
+		 mode_name(d.config->mode), d.config->pin_dir);
+	d.watchdog = sd_watchdog_enabled(0, NULL) > 0;
+	daemon_tell(&d, "READY=1\n");
+	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_watch(&d, dataplane_credits_fd(d.dp)) ?:
+	      daemon_watch(&d, dataplane_tor_fd(d.dp)) ?: daemon_watch(&d, dataplane_ppfc_fd(d.dp)) ?:
+	      daemon_watch(&d, dataplane_linger_fd(d.dp)) ?:
+	      daemon_metrics(&d) ?: daemon_loop(&d);
+	if (err)
+		msg("waiting for events: %s", strerror(-err));
+	sd_notify(0, "STOPPING=1");
+	dataplane_watch(d.dp, NULL);
+	metrics_close(d.metrics);
+	msg_info("detaching");
+	if (dataplane_detach(d.dp))
+		err = -EIO;
+	else
+		msg_info("detached: the interfaces are as they were");
+	err = err ? EXIT_FAILED : EXIT_DONE;
+close_fds:
+	daemon_fds_close(&d);
+free_config:
+	config_free(d.config); /* wipes the keys */
+	return err;
+}

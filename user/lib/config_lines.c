@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where in the configuration file a mistake is, and what its place takes instead. libcyaml reads the file into structs
+ * and forgets the lines; its own words for a wrong type or name do not say what would be right. So the file is read
+ * once more when something is wrong, as a tree of libyaml's, along the same schema.
+ *
+ *  1. `config_lint` compares the tree with the schema.
+ *  2. `config_line` goes down the tree by the words of a message of config.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <yaml.h>
+#include "lib/config_lines.h"
+#include "lib/util.h"
+
+#define DEPTH_MAX 8 /* of what is looked through: an alias may lead to what is above it */
+
+struct lint {
+	const char *path;
+	yaml_document_t doc;
+};
+
+static int document_read(const char *path, yaml_document_t *doc, yaml_parser_t *parser)
+{
+	FILE *f = fopen(path, "re");
+	int ok;
+
+	if (!f)
+		return -errno;
+	if (!yaml_parser_initialize(parser)) {
+		fclose(f);
+		return -ENOMEM;
+	}
+	yaml_parser_set_input_file(parser, f);
+	ok = yaml_parser_load(parser, doc);
+	fclose(f);
+	return ok ? 0 : -EINVAL;
+}
+
+static const char *scalar(const yaml_node_t *n)
+{
+	return n && n->type == YAML_SCALAR_NODE ? (const char *)n->data.scalar.value : NULL;
+}
+
+static unsigned int line_of(const yaml_node_t *n)
+{
+	return n->start_mark.line + 1;
+}
+
+/* ---- 1. ---- */
+
+/* where: the way to the node, "interfaces: eth0: ", or "". */
+static int lint_bad(const struct lint *l, const yaml_node_t *n, const char *where, const char *what)
+{
+	msg("%s: line %u: %s%s", l->path, line_of(n), where, what);
+	return -EINVAL;
+}
+
+static void keys_list(const cyaml_schema_field_t *f, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (*buf = 0; f->key && n < size; f++)
+		n += snprintf(buf + n, size - n, "%s%s", !n ? "" : f[1].key ? ", " : " or ", f->key);
+}
+
+static void words_list(const cyaml_schema_value_t *v, char *buf, size_t size)
+{
+	size_t n = 0;
+	__u32 i;
+
+	for (*buf = 0, i = 0; i < v->enumeration.count && n < size; i++)
+		n += snprintf(buf + n, size - n, "%s%s", !i ? "" : i + 1 < v->enumeration.count ? ", " : " or ",
+			      v->enumeration.strings[i].str);
+}
+
+static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where);
+
+/* What a mapping has for this key, of its pairs before end; NULL: nothing. */
+static const yaml_node_t *value_of(struct lint *l, const yaml_node_t *n, const char *key, const yaml_node_pair_t *end)
+{
+	const yaml_node_pair_t *p;
+	const char *name;
+
+	for (p = n->data.mapping.pairs.start; p < end; p++) {
+		name = scalar(yaml_document_get_node(&l->doc, p->key));
+		if (name && !strcmp(name, key))
+			return yaml_document_get_node(&l->doc, p->value);
+	}
+	return NULL;
+}
+
+static int lint_mapping(struct lint *l, const yaml_node_t *n, const cyaml_schema_field_t *fields, const char *where)
+{
+	char what[512], list[320], below[192];
+	const cyaml_schema_field_t *f;
+	const yaml_node_t *key, *value;
+	const yaml_node_pair_t *p;
+	const char *name;
+	int err;
+
+	for (p = n->data.mapping.pairs.start; p < n->data.mapping.pairs.top; p++) {
+		key = yaml_document_get_node(&l->doc, p->key);
+		value = yaml_document_get_node(&l->doc, p->value);
+		name = scalar(key) ?: "";
+		for (f = fields; f->key && strcmp(f->key, name); f++)
+			;
+		if (!f->key) {
+			keys_list(fields, list, sizeof(list));
+			snprintf(what, sizeof(what), "'%.64s' is no key here: write %s", name, list);
+			return lint_bad(l, key, where, what);
+		}
+		if (value_of(l, n, name, p)) {
+			snprintf(what, sizeof(what), "%s is named twice: leave one", name);
+			return lint_bad(l, key, where, what);
+		}
+		snprintf(below, sizeof(below), "%s%s: ", where, name);
+		err = lint_value(l, value, &f->value, below);
+		if (err)
+			return err;
+	}
+	for (f = fields; f->key; f++) {
+		if (f->value.flags & CYAML_FLAG_OPTIONAL || value_of(l, n, f->key, n->data.mapping.pairs.top))
+			continue;
+		snprintf(what, sizeof(what), "%s is missing: write '%s: ...'", f->key, f->key);
+		return lint_bad(l, n, where, what);
+	}
+	return 0;
+}
+
+static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
+{
+	long count = n->data.sequence.items.top - n->data.sequence.items.start;
+	const cyaml_schema_value_t *entry = v->sequence.entry;
+	const yaml_node_item_t *item;
+	char what[192], named[192];
+	const yaml_node_t *one;
+	const char *name;
+	int err;
+
+	if (count < v->sequence.min || count > v->sequence.max) {
+		snprintf(what, sizeof(what), "has %ld entries: write %u to %u%s", count, v->sequence.min, v->sequence.max,
+			 count ? "" : ", or leave it out");
+		return lint_bad(l, n, where, what);
+	}
+	for (item = n->data.sequence.items.start; item < n->data.sequence.items.top; item++) {
+		/* An interface and a prefix go by what they begin with. */
+		one = yaml_document_get_node(&l->doc, *item);
+		name = entry->type == CYAML_MAPPING && one->type == YAML_MAPPING_NODE ?
+			       scalar(value_of(l, one, entry->mapping.fields->key, one->data.mapping.pairs.top)) : NULL;
+		snprintf(named, sizeof(named), name ? "%s%.64s: " : "%s", where, name);
+		err = lint_value(l, one, entry, named);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int lint_enum(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
+{
+	const char *text = scalar(n);
+	char what[320], list[192];
+	__u32 i;
+
+	for (i = 0; i < v->enumeration.count; i++)
+		if (!strcmp(v->enumeration.strings[i].str, text))
+			return 0;
+	words_list(v, list, sizeof(list));
+	snprintf(what, sizeof(what), "'%.64s' is not known: write %s", text, list);
+	return lint_bad(l, n, where, what);
+}
+
+static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
+{
+	char what[512], list[320];
+	const char *text = scalar(n), *end;
+
+	if (v->type == CYAML_MAPPING) {
+		if (n->type == YAML_MAPPING_NODE)
+			return lint_mapping(l, n, v->mapping.fields, where);
+		keys_list(v->mapping.fields, list, sizeof(list));
+		snprintf(what, sizeof(what), "takes keys with values: write 'key: value' with %s", list);
+		return lint_bad(l, n, where, what);
+	}
+	if (v->type == CYAML_SEQUENCE) {
+		return n->type == YAML_SEQUENCE_NODE ? lint_sequence(l, n, v, where) :
+						       lint_bad(l, n, where, "takes a list: write it in brackets, [one, two], or each on a line with '- ' in front");
+	}
+	if (!text)
+		return lint_bad(l, n, where, "takes one value: write it without brackets, braces and dashes");
+	switch (v->type) {
+	case CYAML_ENUM:
+		return lint_enum(l, n, v, where);
+	case CYAML_UINT:
+		end = text + strspn(text, "0123456789");
+		if (end != text && !*end)
+			return 0;
+		snprintf(what, sizeof(what), "'%.64s' is not a number: write digits, for example 1000", text);
+		return lint_bad(l, n, where, what);
+	case CYAML_STRING:
+		if (strlen(text) >= v->string.min && strlen(text) <= v->string.max)
+			return 0;
+		snprintf(what, sizeof(what), *text ? "'%.64s' has %zu characters: write %u to %u" : "%s has %zu characters: write %u to %u",
+			 *text ? text : "what is there", strlen(text), v->string.min, v->string.max);
+		return lint_bad(l, n, where, what);
+	default:
+		return 0;
+	}
+}
+
+int config_lint(const char *path, const cyaml_schema_value_t *schema)
+{
+	struct lint l = { .path = path };
+	yaml_parser_t parser;
+	yaml_node_t *root;
+	int err = document_read(path, &l.doc, &parser);
+
+	if (err == -EINVAL)
+		msg("%s: line %zu: this is not YAML: %s: write 'key: value', with spaces and no tabs in front", path,
+		    parser.problem_mark.line + 1, parser.problem ?: "it cannot be read");
+	if (err && err != -EINVAL) {
+		msg("%s: cannot read the configuration: %s: nothing was changed; try again, or give another file with --config", path,
+		    strerror(-err));
+		return err;
+	}
+	if (!err) {
+		root = yaml_document_get_root_node(&l.doc);
+		err = root ? lint_value(&l, root, schema, "") : 0;
+		yaml_document_delete(&l.doc);
+	}
+	yaml_parser_delete(&parser);
+	return err;
+}
+
+/* ---- 2. ---- */
+
+/* A scalar with this text at n or below it. */
+static const yaml_node_t *below(yaml_document_t *doc, const yaml_node_t *n, const char *text, int depth)
+{
+	const yaml_node_t *found = NULL;
+	const yaml_node_item_t *item;
+	const yaml_node_pair_t *p;
+
+	if (scalar(n))
+		return strcmp(scalar(n), text) ? NULL : n;
+	if (depth > DEPTH_MAX)
+		return NULL;
+	if (n->type == YAML_SEQUENCE_NODE)
+		for (item = n->data.sequence.items.start; !found && item < n->data.sequence.items.top; item++)
+			found = below(doc, yaml_document_get_node(doc, *item), text, depth + 1);
+	if (n->type == YAML_MAPPING_NODE)
+		for (p = n->data.mapping.pairs.start; !found && p < n->data.mapping.pairs.top; p++)
+			found = below(doc, yaml_document_get_node(doc, p->value), text, depth + 1);
+	return found;
+}
+
+/* Goes from *n to what the word names, the last of several ("is named twice"); its line, 0: nothing. */
+static unsigned int step(yaml_document_t *doc, const yaml_node_t **n, const char *word)
+{
+	const yaml_node_t *here = *n, *entry;
+	const yaml_node_item_t *item;
+	const yaml_node_pair_t *p;
+	unsigned int line = 0;
+
+	if (here->type == YAML_MAPPING_NODE) {
+		for (p = here->data.mapping.pairs.start; p < here->data.mapping.pairs.top; p++) {
+			entry = yaml_document_get_node(doc, p->key);
+			if (!scalar(entry) || strcmp(scalar(entry), word))
+				continue;
+			line = line_of(entry);
+			*n = yaml_document_get_node(doc, p->value);
+		}
+	} else if (here->type == YAML_SEQUENCE_NODE) {
+		for (item = here->data.sequence.items.start; item < here->data.sequence.items.top; item++) {
+			entry = yaml_document_get_node(doc, *item);
+			if (!below(doc, entry, word, 0))
+				continue;
+			line = line_of(entry);
+			*n = entry;
+		}
+	}
+	return line;
+}
+
+unsigned int config_line(const char *path, const char *message)
+{
+	const char *s = message, *end = message + strlen(message), *quote = strchr(message, '\''), *close;
+	unsigned int line = 0, next = 1;
+	const yaml_node_t *n, *value;
+	yaml_parser_t parser;
+	yaml_document_t doc;
+	char word[128];
+	int err = document_read(path, &doc, &parser);
+
+	if (err) {
+		if (err == -EINVAL)
+			yaml_parser_delete(&parser);
+		return 0;
+	}
+	n = yaml_document_get_root_node(&doc);
+	/* "mode 'fast' ..." and "port 70000 ..." end the way with their first word, "interfaces: " goes on. */
+	while (n && next && s < end) {
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(s, " '"), s);
+		s += strlen(word);
+		if (*word && word[strlen(word) - 1] == ':' && *s == ' ')
+			word[strlen(word) - 1] = 0;
+		next = step(&doc, &n, word);
+		line = next ?: line;
+		s += *s == ' ';
+	}
+	close = quote ? strchr(quote + 1, '\'') : NULL;
+	if (n && close && line) {
+		snprintf(word, sizeof(word), "%.*s", (int)(close - quote - 1), quote + 1);
+		value = below(&doc, n, word, 0);
+		line = value ? line_of(value) : line;
+	}
+	yaml_document_delete(&doc);
+	yaml_parser_delete(&parser);
+	return line;
+}

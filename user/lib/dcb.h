@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_DCB_H
+#define SLUICE_DCB_H
+/*
+ * PFC of a NIC that does it itself: the messages of dcb netlink (RTM_GETDCB and RTM_SETDCB, linux/dcbnl.h), and what
+ * follows from what they say. No socket, no map: who asks is net.c, who acts is nic.c.
+ */
+#include <libmnl/libmnl.h>
+#include <linux/dcbnl.h>
+#include "lib/util.h"
+
+struct dcb {
+	struct ieee_pfc pfc;
+	int has_pfc;  /* the driver says something of PFC at all */
+	int has_dcbx; /*   and of who runs DCBX: */
+	__u8 dcbx;    /* DCB_CAP_DCBX_* */
+};
+
+/* nlh: as of mnl_nlmsg_put_header(), with DCB_MSG_BYTES of room. To get has one answer; to set has one and an ACK. */
+#define DCB_MSG_BYTES 512
+void dcb_get_put(struct nlmsghdr *nlh, const char *name);
+void dcb_set_put(struct nlmsghdr *nlh, const char *name, const struct ieee_pfc *pfc);
+
+/* The answers. */
+void dcb_get_take(const struct nlmsghdr *nlh, struct dcb *d);
+/* 0, or -errno of the driver: the kernel acknowledges what that refused, and has the error within the answer. */
+int dcb_set_take(const struct nlmsghdr *nlh);
+
+enum dcb_verdict {
+	DCB_NONE,     /* the NIC does no PFC */
+	DCB_SETTABLE, /* it does, and is told for which priorities */
+	DCB_LLD,      /* its firmware, or an agent below the driver, runs DCBX and says so */
+	DCB_CEE,      /* the host runs DCBX, but in its version before IEEE 802.1Qaz, in which this cannot be set */
+	DCB_TOO_MANY, /* it can do so for fewer priorities at a time */
+};
+/* enabled: bit n: priority n is to have PFC. */
+enum dcb_verdict dcb_judge(const struct dcb *d, __u8 enabled);
+
+/* "3,5"; "none". buf of DCB_PRIORITIES_STRLEN. */
+#define DCB_PRIORITIES_STRLEN 24
+const char *dcb_priorities_format(__u8 priorities, char *buf);
+
+/*
+ * Whether a counter of ethtool -S is of the PFC frames of one priority, by the names of drivers that leave those of
+ * struct ieee_pfc at 0. *sent: that were sent, not received.
+ */
+int dcb_counter(const char *name, unsigned int *priority, int *sent);
+
+#endif

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Access to the pinned maps for daemon and tool. */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/pins.h"
+#include "sluice/cc/sparse.h"
+
+const char *const stat_names[STAT_MAX] = {
+#define STAT_NAME(symbol, name, help) name,
+	SLUICE_STATS(STAT_NAME)
+#undef STAT_NAME
+};
+
+const char *const stat_help[STAT_MAX] = {
+#define STAT_HELP(symbol, name, help) help,
+	SLUICE_STATS(STAT_HELP)
+#undef STAT_HELP
+};
+
+static int pins_get(const char *dir, const char *name)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = bpf_obj_get(path);
+	return fd < 0 ? -errno : fd;
+}
+
+static int control_map(struct pins *p)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	void *at;
+
+	if (bpf_obj_get_info_by_fd(p->control, &info, &len))
+		return -errno;
+	if (info.value_size != sizeof(*p->ctl) || !(info.map_flags & BPF_F_MMAPABLE))
+		return -EPROTO;
+	at = mmap(NULL, sizeof(*p->ctl), PROT_READ | PROT_WRITE, MAP_SHARED, p->control, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	p->ctl = at;
+	return p->ctl->abi == SLUICE_ABI ? 0 : -EPROTO;
+}
+
+/* Which map is pinned as control; 0: none. 0, or -errno where that cannot be known. */
+static int control_pin(const char *dir, ino_t *pin)
+{
+	char path[512];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/control", dir);
+	*pin = stat(path, &st) ? 0 : st.st_ino;
+	return *pin || errno == ENOENT ? 0 : -errno;
+}
+
+/* some: what is missing stays -1. */
+static int pins_open_all(const char *dir, struct pins *p, int some)
+{
+	ino_t was, now;
+	int err = control_pin(dir, &was);
+
+	p->ctl = NULL;
+#define PINS_INIT(name) p->name = -1;
+	PINS(PINS_INIT)
+#undef PINS_INIT
+	if (err)
+		return err;
+#define PINS_GET(name)                                                                             \
+	p->name = pins_get(dir, #name);                                                            \
+	if (p->name < 0 && !(some && p->name == -ENOENT)) {                                        \
+		err = p->name;                                                                     \
+		goto close;                                                                        \
+	}
+	PINS(PINS_GET)
+#undef PINS_GET
+	err = p->control < 0 || p->ports < 0 || p->stats < 0 ? -ENOENT : control_map(p);
+	/* While a daemon of another version adopts them pins change places, this one last. */
+	if (!err)
+		err = control_pin(dir, &now);
+	if (!err && was != now)
+		err = -EPROTO;
+	if (!err)
+		return 0;
+close:
+	/* Another version may have had other maps. */
+	if (err == -ENOENT && p->control >= 0 && control_map(p) == -EPROTO)
+		err = -EPROTO;
+	pins_close(p);
+	return err;
+}
+
+int pins_open(const char *dir, struct pins *p)
+{
+	return pins_open_all(dir, p, 0);
+}
+
+int pins_open_some(const char *dir, struct pins *p)
+{
+	return pins_open_all(dir, p, 1);
+}
+
+void pins_close(struct pins *p)
+{
+	if (p->ctl)
+		munmap(p->ctl, sizeof(*p->ctl));
+	p->ctl = NULL;
+#define PINS_CLOSE(name)                                                                           \
+	if (p->name >= 0)                                                                          \
+		close(p->name);                                                                    \
+	p->name = -1;
+	PINS(PINS_CLOSE)
+#undef PINS_CLOSE
+}
+
+/* So many of them from this one on. */
+static int stats_sum(const struct pins *p, __u32 from, __u32 n, __u64 *out)
+{
+	int cpus = libbpf_num_possible_cpus(), cpu;
+	__u64 *per_cpu;
+	__u32 i, key;
+	int err = 0;
+
+	if (cpus < 0)
+		return cpus;
+	per_cpu = calloc(cpus, sizeof(*per_cpu));
+	if (!per_cpu)
+		return -ENOMEM;
+	for (i = 0; i < n && !err; i++) {
+		key = from + i;
+		out[i] = 0;
+		err = bpf_map_lookup_elem(p->stats, &key, per_cpu) ? -errno : 0;
+		for (cpu = 0; cpu < cpus; cpu++)
+			out[i] += per_cpu[cpu];
+	}
+	free(per_cpu);
+	return err;
+}
+
+int pins_stat(const struct pins *p, enum sluice_stat which, __u64 *out)
+{
+	return stats_sum(p, which, 1, out);
+}
+
+int pins_stats(const struct pins *p, __u64 *out)
+{
+	return stats_sum(p, 0, STAT_MAX, out);
+}
+
+const char *const flow_state_names[FLOW_STATES] = {
+	[FLOW_OBSERVED] = "observe",  [FLOW_DRY_RUN] = "dry-run",
+	[FLOW_GOVERNED] = "governed", [FLOW_NO_FEEDBACK] = "no feedback yet",
+	[FLOW_PLAIN] = "plain",	      [FLOW_BYPASSED] = "bypassed",
+	[FLOW_CLOSED] = "closed",
+};
+
+enum flow_state flow_state(const struct flow *f, const struct control *ctl)
+{
+	if (f->flags & FLOW_F_CLOSED)
+		return FLOW_CLOSED;
+	if (ctl->bypass)
+		return FLOW_BYPASSED;
+	if (!(f->flags & FLOW_F_TELEM))
+		return FLOW_PLAIN;
+	if (!f->feedbacks)
+		return FLOW_NO_FEEDBACK;
+	return ctl->mode == MODE_ENFORCE ? FLOW_GOVERNED : ctl->mode == MODE_DRY_RUN ? FLOW_DRY_RUN : FLOW_OBSERVED;
+}
+
+/* Does the next segment not fit into the receive window that was granted? */
+static int flow_edge_near(const struct flow *f)
+{
+	return f->edge_ns && f->seq_known && (__s32)(f->edge - f->seq_end) < (__s32)(f->mss ?: 1);
+}
+
+const char *port_role(const struct port *port)
+{
+	return port->flags & PORT_F_HOST ? "host" : port->flags & PORT_F_POD ? "pod" : "switch";
+}
+
+const char *const flow_hold_names[FLOW_HOLDS] = { "none", "rate", "hop", "credit", "pause", "window" };
+
+/* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */
+const char *flow_why(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now)
+{
+	enum flow_state state = flow_state(f, ctl);
+
+	if ((state != FLOW_GOVERNED && state != FLOW_NO_FEEDBACK) || now > f->last_tx_ns + NSEC_PER_SEC)
+		return "none";
+	if (f->held != HELD_NOT)
+		return f->held <= HELD_PAUSE ? flow_hold_names[f->held] : "unknown";
+	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
+}
+
+/* An entry is not read at one moment: its feedback may be newer than what it says to have sent. */
+__u32 flow_under_way(const struct flow *f)
+{
+	__s32 bytes = (__u32)f->tx_bytes - f->fb_seq;
+
+	return bytes > 0 ? bytes : 0;
+}
+
+/* More than twice W says nothing where packets without telemetry are among it. */
+int flow_fills_w(const struct flow *f, __u64 now)
+{
+	__u64 w = q12_to_bytes(f->cc.w), under_way = flow_under_way(f);
+
+	return now < f->last_fb_ns + NSEC_PER_SEC && under_way >= w / 2 &&
+	       (f->telemetry == TELEMETRY_EVERY || under_way <= 2 * w);
+}
+
+const char *flow_holds(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now,
+		       __u64 sent_bps)
+{
+	const char *why = flow_why(k, f, ctl, now);
+
+	if ((strcmp(why, "window") && strcmp(why, "rate")) || sent_bps * 2 >= f->cc.rate_bps)
+		return why;
+	return k->proto == IPPROTO_TCP && flow_fills_w(f, now) ? "window" : "none";
+}
+
+/*
+ * A port whose speed is not in the table reports its bytes in proportion to the speed that it
+ * announces (telemetry.h): only the time that they take is known as it is.
+ */
+__u64 hop_queue_ns(const struct hpcc_hop *h)
+{
+	return h->bps ? h->qlen_bytes * 8e9 / h->bps : 0;
+}
+
+__u64 flow_queue_ns(const struct flow *f)
+{
+	__u64 longest = 0, ns;
+	int i;
+
+	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++) {
+		ns = hop_queue_ns(&f->cc.last[i]);
+		longest = ns > longest ? ns : longest;
+	}
+	return longest;
+}
+
+int voq_is_at_tor(const struct voq *v)
+{
+	return v->asked_ns && v->voq.sent == HIERCC_TOTAL_FIRST;
+}
+
+int pins_each_flow(const struct pins *p,
+		   int (*fn)(const struct flow_key *key, const struct flow *flow, void *ctx),
+		   void *ctx)
+{
+	enum { BATCH = 64 };
+	struct flow_key *keys = calloc(BATCH, sizeof(*keys));
+	struct flow *values = calloc(BATCH, sizeof(*values));
+	__u32 cursor = 0, count, i;
+	int err = 0, first = 1, done = 0;
+
+	if (!keys || !values)
+		err = -ENOMEM;
+	while (!err && !done) {
+		count = BATCH;
+		if (bpf_map_lookup_batch(p->flows, first ? NULL : &cursor, &cursor, keys, values,
+					 &count, NULL)) {
+			done = errno == ENOENT; /* the end; count entries came all the same */
+			if (!done) {
+				err = -errno;
+				break;
+			}
+		}
+		first = 0;
+		for (i = 0; i < count && !err; i++)
+			err = fn(&keys[i], &values[i], ctx);
+	}
+	free(keys);
+	free(values);
+	return err;
+}
+
+int pins_each_arrival(const struct pins *p,
+		      int (*fn)(const struct arrival_key *key, __u32 slot, void *ctx), void *ctx)
+{
+	struct arrival_key key, next;
+	int err = 0, more = !bpf_map_get_next_key(p->arrival_slots, NULL, &next);
+	__u32 slot;
+
+	while (more && !err) {
+		key = next;
+		more = !bpf_map_get_next_key(p->arrival_slots, &key, &next);
+		if (!bpf_map_lookup_elem(p->arrival_slots, &key, &slot))
+			err = fn(&key, slot, ctx);
+	}
+	return err;
+}
+
+int pins_some_voqs(const struct pins *p, __u32 *cursor, __u32 max,
+		   int (*fn)(const struct voq_key *key, const struct voq *voq, void *ctx), void *ctx)
+{
+	enum { BATCH = 256 };
+	struct voq_key *keys = calloc(BATCH, sizeof(*keys));
+	struct voq *values = calloc(BATCH, sizeof(*values));
+	__u32 count, i, seen = 0;
+	int err = keys && values ? 0 : -ENOMEM;
+
+	do {
+		count = BATCH;
+		if (!err && bpf_map_lookup_batch(p->voqs, *cursor ? cursor : NULL, cursor, keys, values, &count, NULL)) {
+			*cursor = 0;
+			if (errno != ENOENT) /* the end; count entries came all the same */
+				err = -errno;
+		}
+		for (i = 0; i < count && !err; i++)
+			err = fn(&keys[i], &values[i], ctx);
+		seen += count;
+	} while (!err && *cursor && (!max || seen < max));
+	free(keys);
+	free(values);
+	return err;
+}
+
+int pins_each_port(const struct pins *p,
+		   int (*fn)(__u32 ifindex, const struct port *port, void *ctx), void *ctx)
+{
+	__u32 list[PORTS_MAX], key, n = 0, i;
+	struct port port;
+	int err = 0;
+
+	while (n < PORTS_MAX && !err) {
+		err = bpf_map_get_next_key(p->ports, n ? &list[n - 1] : NULL, &key) ? -errno : 0;
+		if (!err)
+			list[n++] = key;
+	}
+	if (err == -ENOENT)
+		err = 0;
+	for (i = 0; i < n && !err; i++) {
+		if (!bpf_map_lookup_elem(p->ports, &list[i], &port))
+			err = fn(list[i], &port, ctx);
+		else if (errno != ENOENT) /* it left meanwhile */
+			err = -errno;
+	}
+	return err;
+}
