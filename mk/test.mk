@@ -106,11 +106,21 @@ $(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(B)/daemon/messages.o $(pa
 bench: all lab-tools $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
 	$(Q)tests/bench/bench
 
+# --- the verifier's bill ---
+
+$(B)/veristat: private WITH = -lbpf
+$(B)/veristat: $(call plain,tests/check/veristat.c)
+	$(call link,LD    )
+veristat: $(B)/veristat ## instructions, states and stack of each program, against tests/check/veristat.baseline (as root)
+	$(Q)tests/check/veristat
+bpf-diff: ## which BPF programs changed since a commit, by how many instructions: make bpf-diff BASE=main
+	$(Q)tests/check/bpf-diff $(or $(BASE),HEAD)
+
 # --- tiers ---
 
 # What the tiers with root run.
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(PACKET_TOOLS) $(filter-out $(B)/stall.so,$(PRELOADED)) \
-	$(addprefix $(B)/,neighbour ask notified pause next/sluiced)
+	$(addprefix $(B)/,neighbour ask notified pause veristat next/sluiced)
 PACKET_FUZZERS := $(B)/fuzz-packets $(B)/fuzz-cpus
 test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(PACKET_FUZZERS) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, lab in VMs of three kernels (as root; about half an hour)
 	$(Q)tests/run
@@ -122,7 +132,13 @@ test-fuzz: $(FUZZERS:%=$(B)/fuzz-%)
 	$(Q)tests/run fuzz
 test-soak test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(TEST_TOOLS)
 	$(Q)tests/run $*
+# What is compiled at all: `make check` does it with two compilers.
+everything: lab-tools $(TEST_TOOLS:$(B)/next/sluiced=) $(B)/stall.so $(PACKET_FUZZERS) $(B)/veristat $(B)/bench-prog $(B)/bench-credits
+check: | $(B)/packages.check ## the rules that a machine can hold: two compilers, headers, layers, format, lint (two minutes, no root)
+	$(Q)tests/run check
+format: ## format what is changed: all of each C file that differs from HEAD
+	$(Q)git diff --name-only HEAD -- '*.c' '*.h' | grep -vx vmlinux.h | xargs -r clang-format -i
 soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
 	$(Q)tests/soak/run --time $(or $(TIME),300) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE))
 
-.PHONY: lab-tools lab lab-shell demo fuzz bench soak test test-unit test-packets test-fuzz
+.PHONY: lab-tools lab lab-shell demo fuzz bench everything check format veristat bpf-diff soak test test-unit test-packets test-fuzz

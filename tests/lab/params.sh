@@ -319,7 +319,7 @@ LAB_PFC_PORTS=63
 params_pfc() {
 	local i mech rate count fastest=0 rates=()
 
-	LAB_MECHS= LAB_SHAPE= LAB_CORE=0 LAB_SENDER_RATES= LAB_HEADROOM=0 LAB_PFC=
+	LAB_MECHS='' LAB_SHAPE='' LAB_CORE=0 LAB_SENDER_RATES='' LAB_HEADROOM=0 LAB_PFC=
 	[[ $LAB == pfc ]] || return 0
 	LAB_MECHS=${MECH:-none,pfc,ppfc}
 	[[ $LAB_MECHS =~ ^[a-z]+(,[a-z]+)*$ ]] ||
@@ -361,7 +361,7 @@ params_pfc() {
 
 # What they send, and what becomes of their credit.
 params_racks() {
-	LAB_BURST=0 LAB_BURST_BYTES=0 LAB_CHURN=0 LAB_LOSE=0 LAB_REPEAT=0 LAB_REORDER=0 LAB_KILL=0 LAB_LONGS= LAB_HIERCC=
+	LAB_BURST=0 LAB_BURST_BYTES=0 LAB_CHURN=0 LAB_LOSE=0 LAB_REPEAT=0 LAB_REORDER=0 LAB_KILL=0 LAB_LONGS='' LAB_HIERCC=
 	[[ $LAB == racks ]] || return 0
 	if [[ ${BURST:-} ]]; then
 		[[ ! ${CHURN:-} ]] || params_bad "BURST and CHURN are two kinds of short flows: leave one out"

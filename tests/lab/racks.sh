@@ -111,6 +111,7 @@ racks_run() {
 	"$LAB_BUILD/lab-flows" -o "$1/flows.csv" -r "$1/received.bin" -n "$(racks_recorded)" -t "$limit" \
 		"${args[@]}" &
 	flows=$!
+	# shellcheck disable=SC2206 # a list
 	NET_PIDS+=($flows)
 	racks_kill "$1" || return 1
 	traffic_clock $flows $((limit / 1000000 + 10)) || return 1

@@ -74,7 +74,7 @@ traffic_client() {
 	read -ra classes <<<"$LAB_CLASSES"
 	((${#classes[@]} == 0)) || tos=(-S $(($2 % ${#classes[@]} * 32)))
 	if [[ $LAB == udp ]] && (($2 >= LAB_TCP)); then
-		udp=(-u -b $((LAB_RATE / 100 * LAB_OFFER / LAB_SENDERS)) -l $TRAFFIC_UDP_BYTES)
+		udp=(-u -b $((LAB_RATE / 100 * LAB_OFFER / LAB_SENDERS)) -l "$TRAFFIC_UDP_BYTES")
 	fi
 	# shellcheck disable=SC2016
 	net_spawn "${NET_SENDERS[$2]}" bash -c ': <"$0" && exec "$@"' "$1/gate" \

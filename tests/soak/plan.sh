@@ -175,7 +175,7 @@ plan_pod() {
 	draw 8
 	n=$((DRAWN + 2))
 	plan_flip pod $n gone there
-	if [[ $DRAWN == there ]]; then PLANNED=(pod_add $n); else PLANNED=(pod_remove $n); fi
+	if [[ $DRAWN == there ]]; then PLANNED=(pod_add "$n"); else PLANNED=(pod_remove "$n"); fi
 }
 
 plan_extra() {

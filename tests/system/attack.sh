@@ -65,8 +65,9 @@ ASK_H1=10.1.0.2 ASK_H2=10.2.0.2
 # ask_under ATTACK...: the slowest of ASK_COUNT answers under an attack, as blind_start has it, is SLOWEST. None
 # is missing, and no connection was reset.
 ask_under() {
-	local resets=$(ask_resets) answers=$CASE_DIR/answers.json
+	local resets answers=$CASE_DIR/answers.json
 
+	resets=$(ask_resets)
 	blind_start "$@"
 	timeout 100 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/ask" "$ASK_H2" $ASK_PORT $ASK_LOCAL \
 		$ASK_CONTROL $ASK_COUNT >"$answers" 2>"$CASE_DIR/ask.log" 9>&- ||

@@ -276,7 +276,7 @@ crash__pins_that_are_missing() {
 		daemon_kill h1
 		: >"$CASE_DIR/h1.log"
 		# shellcheck disable=SC2086
-		rm -r "$PINS"/$name
+		rm -r "${PINS:?}"/$name
 		daemon_start h1
 		bpf_of h1 >>"$objects"
 		expect_said h1 "h1/control: is missing: the programs that run hold its map"
@@ -351,6 +351,7 @@ crash__detach_in_another_namespace_is_refused() {
 	for version in same other; do
 		daemon_start h1 sw
 		daemon_kill h1
+		# shellcheck disable=SC2046 # a list
 		[[ $version == same ]] || bpftool map update pinned "$PINS/ssys-h1/control" key 0 0 0 0 value hex 63 $(
 			bpftool -j map dump pinned "$PINS/ssys-h1/control" | jq -r '.[0].value[1:][] | ltrimstr("0x")')
 		net_state h1 >"$CASE_DIR/before.txt"

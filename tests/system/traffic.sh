@@ -59,8 +59,9 @@ traffic_window_is_in_the_socket() {
 
 # W moves while we look: of a few pairs of looks one has to fit.
 traffic_cwnd_is_w() {
-	local w=$(flow_of h1 .w_bytes) cwnd=$(bulk_field cwnd)
+	local w cwnd
 
+	w=$(flow_of h1 .w_bytes) cwnd=$(bulk_field cwnd)
 	((cwnd >= w / 1514 && cwnd <= w / 1000 + 3))
 }
 
@@ -323,8 +324,9 @@ traffic__what_is_neither_tcp_nor_udp_passes_untouched() {
 traffic_ping() { type -P ping || type -P busybox; }
 
 traffic_pings() {
-	local tool=$(traffic_ping)
+	local tool
 
+	tool=$(traffic_ping)
 	[[ $tool == */busybox ]] && tool+=' ping'
 	# shellcheck disable=SC2086
 	net_in "$1" $tool -c 2 -W 5 -s "$3" "$2" || fail "ping from $1 to $2 with $3 bytes gets no answer"

@@ -74,8 +74,9 @@ upgrade_node() {
 
 # Its own congestion control is at work: the receive window is left alone.
 upgrade_socket_obeys() {
-	local before=$(stat_of h1 rx_window_cut)
+	local before
 
+	before=$(stat_of h1 rx_window_cut)
 	sleep 0.3
 	(($(stat_of h1 rx_window_cut) == before))
 }
@@ -158,7 +159,7 @@ upgrade__killed_half_way() {
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	# Two for each pin, but for the one of the congestion control, and control is the last of them.
-	last=$((1 + 2 * $(ls "$PINS/ssys-h1" | grep -cvx tcp_cc)))
+	last=$((1 + 2 * $(find "$PINS/ssys-h1" -mindepth 1 -maxdepth 1 ! -name tcp_cc | wc -l)))
 	port=$(flow_of h1 .local_port)
 	# The second rmdir is that of new, when all pins have changed places; the first looks for an earlier next.
 	for at in "rename 1" "rename 2" "rename 3" "rename 20" "rename $((last - 1))" "rename $last" "rmdir 2" \
@@ -260,6 +261,7 @@ upgrade__that_fails_changes_nothing() {
 		expect "what is left in the pin directory" "$(compgen -G "$PINS/ssys-h1/*/*")" = ""
 	done
 	# A layout that is none, or is of other maps, or of none of them.
+	# shellcheck disable=SC2046 # a list
 	bpftool map update pinned "$PINS/ssys-h1/layout" key 0 0 0 0 value hex $(
 		bpftool -j map show pinned "$PINS/ssys-h1/layout" | jq -r '[range(.bytes_value)] | map("0") | join(" ")')
 	BUILD=$NEXT daemon_fails h1 1 "its layout cannot be read" "sluiced --detach --pin-dir $PINS/ssys-h1"

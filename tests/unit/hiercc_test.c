@@ -760,7 +760,7 @@ Test(hiercc, hiercc_grant__never_exceeds_the_ports_rate)
 {
 	struct box *b = box_new();
 	unsigned short rng[3] = { 1, 2, 3 };
-	__u64 granted = 0, elapsed, passed = 0;
+	__u64 granted = 0, elapsed;
 	__u32 total[10] = { 0 };
 	int i, k;
 
@@ -773,7 +773,6 @@ Test(hiercc, hiercc_grant__never_exceeds_the_ports_rate)
 		for (granted = 0, k = 0; k < 10; k++)
 			granted -= b->due[k].granted;
 		elapsed = nrand48(rng) % 8000;
-		passed += elapsed;
 		box_grant(b, elapsed);
 		for (k = 0; k < 10; k++)
 			granted += b->due[k].granted;

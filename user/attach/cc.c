@@ -218,7 +218,7 @@ int cc_name_set(struct dataplane *dp, const char *name)
 	if (!at)
 		return -EINVAL;
 	memset(at, 0, sizeof(DP_CC_MARK));
-	memcpy(at, name, strlen(name));
+	memcpy(at, name, strlen(name)); /* NOLINT(bugprone-not-null-terminated-result): zeros follow */
 	s->data = dp->elf;
 	return 0;
 }

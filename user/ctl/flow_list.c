@@ -83,7 +83,7 @@ void flow_list_order(struct flow_list *l, const struct flow_list *before)
 		/* An entry that was forgotten and made again counts from 0. */
 		if (was && was->flow.tx_bytes > r->flow.tx_bytes)
 			was = NULL;
-		ns = was ? l->now_ns - before->now_ns : 0;
+		ns = before && was ? l->now_ns - before->now_ns : 0;
 		if (ns)
 			r->sent_bps = (r->flow.tx_bytes - was->flow.tx_bytes) * 8e9 / ns;
 		if (was && was->why) {

@@ -258,7 +258,7 @@ static int support_collect(struct support *s)
 			*out.at = 0;
 		err = i->command ? support_command(s, i, &out) : support_config(s, i->name, &out);
 		if (!err && out.cut) {
-			snprintf(why, sizeof(why), "cut after %u MiB: run its command by itself for the rest", SUPPORT_FILE_MIB);
+			snprintf(why, sizeof(why), "cut after %d MiB: run its command by itself for the rest", SUPPORT_FILE_MIB);
 			err = support_lacks(s, i->name, why);
 		}
 		if (!err)

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -197,7 +198,7 @@ static int why_watch(struct why *w, const struct pins *p)
 	w->now_ns = now_ns();
 	w->took_ns = w->now_ns - from_ns;
 	w->sent_bps = (w->flow.tx_bytes - first.tx_bytes) * 8e9 / w->took_ns;
-	w->feedbacks_per_s = (w->flow.feedbacks - first.feedbacks) * 1e9 / w->took_ns + 0.5;
+	w->feedbacks_per_s = lround((w->flow.feedbacks - first.feedbacks) * 1e9 / w->took_ns);
 	w->rate_bps /= w->looks;
 	w->under_way /= w->looks;
 	w->ctl = *p->ctl;

@@ -190,7 +190,7 @@ static int peer_order(const void *a, const void *b)
 /* The longest prefix that an address is in: one search in those of each length. */
 static struct peer_sum *peer_find(struct metrics *m, const struct sluice_addr *addr)
 {
-	struct peer_sum want, *found;
+	struct peer_sum want = {}, *found;
 	unsigned int i = 0, n, bit;
 
 	while (i < m->peers) {

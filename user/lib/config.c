@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <net/if.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -327,7 +328,7 @@ static int share_parse(const char *text, __u32 *ppm)
 
 	if (strcmp(end, "%") || !(v > 0 && v <= 100))
 		return -EINVAL;
-	*ppm = v * PPM / 100 + 0.5;
+	*ppm = lround(v * PPM / 100);
 	return *ppm ? 0 : -EINVAL;
 }
 

@@ -69,7 +69,7 @@ int dcb_set_take(const struct nlmsghdr *nlh)
 	mnl_attr_for_each(a, nlh, sizeof(struct dcbmsg)) {
 		/* A negative number that was cut down to a byte. */
 		if (mnl_attr_get_type(a) == DCB_ATTR_IEEE && mnl_attr_get_payload_len(a) >= 1)
-			err = (__s8)mnl_attr_get_u8(a);
+			err = mnl_attr_get_u8(a) - (mnl_attr_get_u8(a) > 127 ? 256 : 0);
 	}
 	return err > 0 ? -EPROTO : err;
 }

@@ -24,9 +24,9 @@
 
 static __u64 link_speed(int fd, struct ifreq *ifr)
 {
-	struct {
+	union {
 		struct ethtool_link_settings s;
-		__u32 masks[3 * 127];
+		__u8 with_masks[sizeof(struct ethtool_link_settings) + 3 * 127 * sizeof(__u32)];
 	} e = { .s.cmd = ETHTOOL_GLINKSETTINGS };
 
 	/* Two calls: the first one says, as a negative number, how many words of masks there are. */
@@ -858,13 +858,13 @@ int link_pfc_set(const char *name, const struct ieee_pfc *pfc)
 /* How many counters ethtool -S has. */
 static __u32 ethtool_count(int fd, struct ifreq *ifr)
 {
-	struct {
+	union {
 		struct ethtool_sset_info i;
-		__u32 count;
+		__u8 with_count[sizeof(struct ethtool_sset_info) + sizeof(__u32)];
 	} e = { .i = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_STATS } };
 
 	ifr->ifr_data = (void *)&e;
-	return ioctl(fd, SIOCETHTOOL, ifr) ? 0 : e.count;
+	return ioctl(fd, SIOCETHTOOL, ifr) ? 0 : e.i.data[0];
 }
 
 /* Adds up, for there may be several of a name. Returns how many of the names were known. */

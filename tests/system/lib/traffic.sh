@@ -133,8 +133,9 @@ lost() { echo $(($(lost_from h1 h2) + $(lost_from h2 h1))); }
 # The receiver counts the packets that it had already, and says so (DSACK), but not always: a busy one may send an
 # ACK without it. The sender counts the segments of which it was told. Neither is more than there were.
 lost_from() {
-	local had=$(net_snmp "$2" TcpExt.TCPDSACKOldSent TcpExt.TCPDSACKOfoSent) told=$(net_snmp "$1" TcpExt.TCPDSACKRecvSegs)
+	local had told
 
+	had=$(net_snmp "$2" TcpExt.TCPDSACKOldSent TcpExt.TCPDSACKOfoSent) told=$(net_snmp "$1" TcpExt.TCPDSACKRecvSegs)
 	echo $(($(net_snmp "$1" Tcp.RetransSegs) - (had > told ? had : told)))
 }
 

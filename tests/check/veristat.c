@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The verifier's bill for each BPF program on this kernel, one line each:
+ *
+ *	KERNEL PROGRAM INSTRUCTIONS STATES STACK
+ *
+ * INSTRUCTIONS: verified, of the 10^6 that it allows. STATES: kept at the same time, at most (its memory). STACK: bytes,
+ * the sum over the program and all of its functions. Programs that the daemon would not load on this kernel are left out
+ * (user/attach/programs.c).
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include "sluice.skel.h"
+#include "sluice_xdp.skel.h"
+
+#define LOG_BYTES 65536
+#define LOG_STATS 4 /* BPF_LOG_STATS */
+#define PROGRAMS 32
+
+struct bill {
+	struct bpf_program *program;
+	char log[LOG_BYTES];
+};
+
+static char kernel[16];
+
+static unsigned int stack_sum(const char *log)
+{
+	const char *at = strstr(log, "stack depth ");
+	unsigned int sum = 0;
+	char *end;
+
+	for (at = at ? at + strlen("stack depth ") : ""; *at >= '0' && *at <= '9'; at = *end == '+' ? end + 1 : end)
+		sum += strtoul(at, &end, 10);
+	return sum;
+}
+
+static int bill_print(const struct bill *b)
+{
+	const char *at = strstr(b->log, "\nprocessed "); /* Linux 7.2 has another line that ends so */
+	unsigned int insns, peak;
+
+	if (!at || sscanf(at, "\nprocessed %u insns (limit %*u) max_states_per_insn %*u total_states %*u peak_states %u", &insns,
+			  &peak) != 2) {
+		fprintf(stderr, "veristat: %s: the verifier says '%s'\n", bpf_program__name(b->program), b->log);
+		return 1;
+	}
+	printf("%s %s %u %u %u\n", kernel, bpf_program__name(b->program), insns, peak, stack_sum(b->log));
+	return 0;
+}
+
+/* Loads an object, and prints what each of its programs cost. Returns 0, or 1 with the reason said. */
+static int object_bill(struct bpf_object *object)
+{
+	static struct bill bills[PROGRAMS];
+	struct bpf_program *program;
+	unsigned int n = 0, i;
+	int err;
+
+	bpf_object__for_each_program(program, object) {
+		if (!bpf_program__autoload(program))
+			continue;
+		if (n == PROGRAMS) {
+			fprintf(stderr, "veristat: more than %d programs: raise PROGRAMS\n", PROGRAMS);
+			return 1;
+		}
+		bills[n].program = program;
+		bpf_program__set_log_buf(program, bills[n].log, sizeof(bills[n].log));
+		bpf_program__set_log_level(program, LOG_STATS);
+		n++;
+	}
+	err = bpf_object__load(object);
+	if (err) {
+		fprintf(stderr, "veristat: %s: %s\n", bpf_object__name(object), strerror(-err));
+		return 1;
+	}
+	for (i = 0, err = 0; i < n; i++)
+		err |= bill_print(&bills[i]);
+	return err;
+}
+
+static int kernel_has_kfunc(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "bpf_cast_to_kern_ctx", BTF_KIND_FUNC) : -1;
+
+	btf__free(btf);
+	return id > 0;
+}
+
+int main(void)
+{
+	int kfunc = kernel_has_kfunc(), err;
+	struct sluice_xdp_bpf *xdp;
+	struct sluice_bpf *s;
+	struct utsname u;
+	unsigned int major, minor;
+
+	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return 1;
+	snprintf(kernel, sizeof(kernel), "%u.%u", major, minor);
+	s = sluice_bpf__open();
+	xdp = sluice_xdp_bpf__open();
+	if (!s || !xdp) {
+		fprintf(stderr, "veristat: opening the objects: %m\n");
+		return 1;
+	}
+	s->rodata->qdisc_kfuncs = kfunc;
+	bpf_program__set_autoload(s->progs.hop, kfunc);
+	bpf_program__set_autoload(s->progs.hop_map, !kfunc);
+	bpf_program__set_autoload(s->progs.backlog_enqueue, !kfunc);
+	bpf_program__set_autoload(s->progs.backlog_dequeue, !kfunc);
+	err = object_bill(s->obj) | object_bill(xdp->obj);
+	sluice_bpf__destroy(s);
+	sluice_xdp_bpf__destroy(xdp);
+	return err;
+}
