@@ -407,13 +407,17 @@ static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *spac
 	int err, missed;
 
 	space->probe_ifindex = ctx->ifindex;
+	space->probe_wrapped = 0;
 	err = bpf_clone_redirect(ctx, ctx->ifindex, 0);
 	missed = space->probe_ifindex;
 	space->probe_ifindex = 0;
-	if (err || missed)
-		return 0;
-	stats_count(STAT_PROBE_SENT);
-	return 1;
+	if (!err && !missed) {
+		stats_count(STAT_PROBE_SENT);
+		return 1;
+	}
+	if (space->probe_wrapped) /* and then dropped by the qdisc */
+		stats_count(STAT_PROBE_FAILED);
+	return 0;
 }
 
 /* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
@@ -472,6 +476,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	    (intmd ? egress_intmd_store(ctx, p, head, intmd, outer + wire_bytes) :
 		     egress_head_store(ctx, p, head, outer + wire_bytes)))
 		goto refused;
+	space->probe_wrapped = 1;
 	return TC_ACT_UNSPEC;
 refused:
 	if (p->key.proto == IPPROTO_UDP)
@@ -507,7 +512,7 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
  * whose telemetry is probes always does.
  */
 static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
-				       struct scratch_space *space)
+				       const struct control *ctl, struct scratch_space *space)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
 	__u64 silent_ns = 4 * f->params.t_ns, feedback_ns = flow_patience_ns(f);
@@ -517,6 +522,10 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		if (!p->syn && !p->rst)
 			egress_ask_stranger(ctx, p, f, space);
 		return 0;
+	}
+	if (h->capable && h->heard_ns < ctl->doubt_ns) {
+		h->capable = 0;
+		h->unanswered_ns = 0;
 	}
 	if (silent_ns < HOST_SILENT_NS)
 		silent_ns = HOST_SILENT_NS;
@@ -732,7 +741,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		f->flags &= ~FLOW_F_TELEM;
 		return STAT_TX_ENCAP_FAILED;
 	}
-	peer = egress_peer(ctx, p, f, space);
+	peer = egress_peer(ctx, p, f, ctl, space);
 	if (!peer) {
 		f->flags &= ~FLOW_F_TELEM;
 		return p->syn || p->rst ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;

@@ -421,7 +421,7 @@ struct report_from {
 struct scratch_space {
 	/* egress_probe(): a clone is to leave by this interface and has not reached egress yet; 0: there is none */
 	__u32 probe_ifindex;
-	__u32 pad;
+	__u32 probe_wrapped; /* that clone was made a PROBE */
 	struct egress_head head;
 	struct intmd_space intmd;
 	struct wire_auth_text text;

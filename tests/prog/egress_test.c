@@ -999,6 +999,21 @@ Test(egress, probe__that_could_not_leave_asked_nobody)
 	expect_between(clock_ns() - host_get(0, HOST_B).asked_ns, 0, 1000 * MS);
 }
 
+/* It was made a PROBE, and the queue had no room for it. */
+Test(egress, probe__that_the_queue_drops_asked_nobody)
+{
+	struct asker a = asker_make();
+	struct frame in = tcp(.payload = 100);
+	struct host unknown = {};
+
+	sh("tc qdisc add dev " LINK_NEAR " root bfifo limit 1");
+	host_set(0, HOST_B, &unknown);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_FAILED);
+	expect_no_probe(&a);
+	expect_eq(host_get(0, HOST_B).asked_ns, 0);
+}
+
 /* When the address of this host was asked, that was never heard; 0: it was not. */
 static __u64 asked_get(int v6, enum who who)
 {
@@ -1090,6 +1105,31 @@ Test(egress, probe__asks_a_known_peer_not_heard_for_a_second)
 	run(EGRESS, &data, .ifindex = a.ifindex);
 	expect_counted(STAT_TX_DATA);
 	expect_no_probe(&a);
+}
+
+/* For a time nobody could see whether it stopped: only what it said since counts. */
+Test(egress, doubt__asks_a_known_peer_and_sends_plainly_until_it_answers)
+{
+	struct asker a = asker_make();
+	struct host h = { .capable = 1 };
+	struct frame data = tcp(.payload = 100);
+	struct result r;
+
+	h.heard_ns = h.unanswered_ns = clock_ns() - 1 * MS;
+	doubt_set(clock_ns());
+	host_set(0, HOST_B, &h);
+	r = run(EGRESS, &data, .ifindex = a.ifindex);
+	expect_frame(&r.out, &data);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
+	expect_probe(&a, &data, 0);
+	expect_eq(host_get(0, HOST_B).capable, 0);
+	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
+	clock_pass(1);
+	h.heard_ns = clock_ns();
+	host_set(0, HOST_B, &h);
+	run(EGRESS, &data, .ifindex = a.ifindex);
+	expect_counted(STAT_TX_DATA);
+	expect_eq(host_get(0, HOST_B).capable, 1);
 }
 
 /*

@@ -689,6 +689,16 @@ void tor_set(__u32 tor)
 	map_set(skel->maps.control, &zero, &c);
 }
 
+void doubt_set(__u64 ns)
+{
+	struct control c = {};
+	__u32 zero = 0;
+
+	map_get(skel->maps.control, &zero, &c);
+	c.doubt_ns = ns;
+	map_set(skel->maps.control, &zero, &c);
+}
+
 __u32 control_next_epoch(void)
 {
 	struct control c = {};

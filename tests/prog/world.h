@@ -171,6 +171,8 @@ void horizon_set(__u64 ns, int mark);
 void keys_set(const struct siphash_key *key, unsigned int n);
 /* How far the clock of sequences is ahead. */
 void seq_base_set(__u64 ns);
+/* Hosts that were not heard since are to be asked anew. */
+void doubt_set(__u64 ns);
 __u32 control_next_epoch(void);
 void port_set(__u32 ifindex, const struct port *port);
 /* As the daemon does it: flows take it up with the epoch. */

@@ -111,24 +111,41 @@ checkpoint_look() {
 
 # --- what is held ---
 
-# A daemon that was started again since may hold less, but none holds more. All objects of the machine are compared before
-# the start and after the end only: until then sockets keep the congestion control with which they were opened.
+# A daemon that was started again since may hold less, but none holds more: but for the objects that reloads loaded for what a
+# start with less had not wanted (user/attach/programs.c), each with its constants and with all maps once more. All objects of
+# the machine are compared before the start and after the end only: until then sockets keep the congestion control with which
+# they were opened.
 held_look() {
-	local node=$1 kind now
+	local node=$1 kind now first objects maps more
 
 	bpf_of "$node" >"$WORK/objects.txt"
 	cat "$WORK/objects.txt" >>"$WORK/objects-ever.txt"
-	for kind in prog map link; do
+	objects=$(constants_of)
+	maps=$(grep -c '^map ' "$WORK/objects.txt")
+	first=${HELD_FIRST[${node}_objects]:-$objects}
+	held_is "${node}_objects" "$objects" $((OBJECTS_MOST - first))
+	more=$((objects > first ? objects - first : 0))
+	held_is "${node}_maps" "$maps" "$more"
+	for kind in prog link; do
 		held_is "${node}_${kind}s" "$(grep -c "^$kind " "$WORK/objects.txt")"
 	done
-	held_is "${node}_files" "$(find "/proc/${DAEMON[$node]}/fd" -mindepth 1 2>/dev/null | wc -l)"
+	held_is "${node}_files" "$(find "/proc/${DAEMON[$node]}/fd" -mindepth 1 2>/dev/null | wc -l)" $((more * maps))
 	now=$(pins_of "$node" | diff "$WORK/$node-pins.txt" - 2>/dev/null | grep '^[<>]' | head -n 5 | xargs)
 	[[ ! $now ]] || complain held "pins of $node: $now"
 }
 
+# One of the start, and one for each of the seven sets of programs.
+OBJECTS_MOST=8
+
+# Objects that the daemon of objects.txt has loaded, by their maps of constants.
+constants_of() {
+	bpftool -j map show | jq -r '.[] | select(.name // "" | endswith(".rodata")) | "map \(.id)"' | grep -cxFf - "$WORK/objects.txt"
+}
+
+# held_is WHAT NUMBER [MORE]: not more than at the start, and MORE.
 held_is() {
 	HELD_LAST[$1]=$2
-	[[ ! ${HELD_FIRST[$1]:-} || $2 -le ${HELD_FIRST[$1]} ]] || complain held "$1: ${HELD_FIRST[$1]} -> $2"
+	[[ ! ${HELD_FIRST[$1]:-} || $2 -le $((${HELD_FIRST[$1]} + ${3:-0})) ]] || complain held "$1: ${HELD_FIRST[$1]} -> $2"
 }
 
 pins_of() { [[ ! -d $PINS/ssys-$1 ]] || (cd "$PINS/ssys-$1" && find . -mindepth 1 | sort); }
@@ -221,12 +238,12 @@ counters_read() {
 	return 1
 }
 
-# The counters that are a packet's one verdict, as the list says it. A clone that becomes a PROBE is nobody's packet, but the
-# program runs for it.
+# The counters that are a packet's one verdict, as the list says it. A clone that becomes a PROBE, or fails to, is nobody's
+# packet, but the program runs for it.
 verdicts() {
 	[[ -s $WORK/verdicts-$2 ]] ||
 		"$BUILD/sluiced" --list-metrics | sed -n "s/^# HELP sluice_\($2[a-z_]*\)_total /\1 /p" |
-		awk -v more="$([[ $2 != tx_ ]] || echo ', .probe_sent')" \
+		awk -v more="$([[ $2 != tx_ ]] || echo ', .probe_sent, .probe_failed')" \
 			'$2 != "also:" { printf "%s.%s", n++ ? ", " : "", $1 } END { printf "%s", more }' >"$WORK/verdicts-$2"
 	ctl "$1" stats --json | jq "[$(<"$WORK/verdicts-$2")] | add"
 }

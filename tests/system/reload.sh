@@ -71,13 +71,13 @@ reload_ports_are() { [[ $(reload_ports) == "$1" ]]; }
 # All ports of h1 that leave are gone.
 reload_port_gone() { wait_for 60 "the ports of h1 are eth9" reload_ports_are eth9; }
 
-# reload_peers: prefixes that h1's programs know, and whether they leave.
+# reload_peers [NODE]: prefixes that the programs of a node, h1, know, and whether they leave.
 reload_peers() {
-	bpftool -j map dump pinned "$PINS/ssys-h1/peers" |
+	bpftool -j map dump pinned "$PINS/ssys-${1:-h1}/peers" |
 		jq -r '[.[].formatted | "\(.key.prefixlen)" + (if .value.leaving == 1 then " leaving" else "" end)] | sort | join(", ")'
 }
 
-reload_peers_are() { [[ $(reload_peers) == "$1" ]]; }
+reload_peers_are() { [[ $(reload_peers "${2:-}") == "$1" ]]; }
 
 # h2, to which all was answered, notices nothing while it is on bypass. When that ends h1 strips no more.
 reload__peer_leaves_while_the_other_end_is_on_bypass() {
@@ -94,6 +94,29 @@ reload__peer_leaves_while_the_other_end_is_on_bypass() {
 	ctl h2 bypass off
 	bulk_start h2 10.1.0.2
 	grows "packets of h2 that ask" 20 stat_of h2 probe_sent
+	bulk_unharmed
+	bulk_stop
+}
+
+# Without an interface h1 notices nothing either.
+reload__peer_leaves_while_the_interface_is_away() {
+	reload_net_up
+	net_in h1 ip link add eth9 type veth peer name peer9
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	cp "$CASE_DIR/h1.yaml" "$CASE_DIR/h1-all.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_stop
+	reload_with "$RELOAD_OTHER_PORTS"
+	reload_port_gone
+	host_config h2 "$RELOAD_OTHER_PEERS" >"$CASE_DIR/h2.yaml"
+	daemon_hup h2 reloaded
+	wait_for 60 "the prefix of h2 is gone" reload_peers_are 16 h2
+	reload_back
+	bulk_start h1 10.2.0.2
+	grows "packets of h1 that ask" 20 stat_of h1 probe_sent
 	bulk_unharmed
 	bulk_stop
 }

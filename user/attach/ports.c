@@ -514,6 +514,8 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		goto remove;
 	/* Ingress first: once egress asks peers whether they strip, so must we. */
 	if (i->role == PORT_F_HOST) {
+		if (!had || old.flags & PORT_F_LEAVING)
+			dp->pins.ctl->doubt_ns = now_ns();
 		s = dp->of[SET_HOST];
 		err = filter_set(link.ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress));
 		if (!err)

@@ -376,27 +376,6 @@ int cmd_stats(int argc, char **argv)
 
 /* --- bypass --- */
 
-/*
- * Nothing was heard while bypass was on: whether a host still strips has to be asked anew. The programs do not write
- * these entries in the meantime.
- */
-static void hosts_doubt(const struct pins *p)
-{
-	struct sluice_addr key, next;
-	struct host h;
-	int more = !bpf_map_get_next_key(p->hosts, NULL, &next);
-
-	while (more) {
-		key = next;
-		more = !bpf_map_get_next_key(p->hosts, &key, &next);
-		if (bpf_map_lookup_elem(p->hosts, &key, &h) || !h.capable)
-			continue;
-		h.capable = 0;
-		h.unanswered_ns = 0;
-		bpf_map_update_elem(p->hosts, &key, &h, BPF_EXIST);
-	}
-}
-
 int cmd_bypass(int argc, char **argv)
 {
 	__u32 was, now;
@@ -413,7 +392,7 @@ int cmd_bypass(int argc, char **argv)
 	was = p.ctl->bypass;
 	now = !strcmp(argv[1], "on");
 	if (was && !now)
-		hosts_doubt(&p);
+		p.ctl->doubt_ns = now_ns();
 	p.ctl->bypass = now;
 	pins_close(&p);
 	if (show_options.json) {

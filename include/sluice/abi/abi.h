@@ -18,7 +18,7 @@
 #include "sluice/wire/telemetry.h"
 #include "sluice/abi/stats.h"
 
-#define SLUICE_ABI 13
+#define SLUICE_ABI 14
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */
 struct sluice_addr {
@@ -504,6 +504,7 @@ struct control {
 	__u64 seq_base_ns;  /* what the clock of sequences is ahead of CLOCK_MONOTONIC; never goes back (seq.h) */
 	__u64 horizon_ns;   /* how long packets without a window wait; 0: one base RTT */
 	__u64 heartbeat_ns;
+	__u64 doubt_ns;	    /* a host that was not heard since may have stopped stripping unseen: it is asked anew */
 	__u64 credit_ns;       /* daemon: when it dealt out credit last */
 	__u64 credit_life_ns;  /* for so long after that, ports that do are not told of by their hops */
 	__be32 tor;	       /* of this machine as a rack: not 0 */

@@ -47,7 +47,7 @@
 	X(VOQ_MERGED, "voq_merged", "also: packets that went by the VOQ of all their prefix: likewise") \
 	X(VOQ_ASKED, "voq_asked", "also: packets that ask the switch of this rack for R")                \
 	X(TX_NO_QUEUE, "tx_no_queue", "also: packets without the uplink's own hop: its queue cannot be read") \
-	X(PROBE_FAILED, "probe_failed", "also: questions that could not be made of a packet, which went on without") \
+	X(PROBE_FAILED, "probe_failed", "also: questions that could not be made of a packet, or that the queue dropped: the packet went on without") \
 	X(PROBE_LIMITED, "probe_limited", "also: questions not asked: too many addresses that were never heard") \
 	X(FLOW_MADE_TX, "flow_made_tx", "also: of flow_made, by a packet of ours, but for SYN-ACKs")  \
 	X(FLOW_MADE_SYNACK, "flow_made_synack", "also: of flow_made, by a SYN-ACK of ours: somebody connects to us") \
