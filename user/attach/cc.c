@@ -39,27 +39,34 @@ static int sysctl_write(const char *value)
 	return err;
 }
 
-void cc_unregister(const char *pin_dir)
+/* Takes a map's congestion control from the kernel. Sockets that use it keep it until they end. */
+static int map_unregister(int fd)
+{
+	__u32 zero = 0;
+
+	/* It may not be registered yet, or no more. */
+	return bpf_map_delete_elem(fd, &zero) && errno != ENOENT && errno != EINPROGRESS ? -errno : 0;
+}
+
+int cc_unregister(const char *pin_dir)
 {
 	char path[512];
-	__u32 zero = 0;
-	int fd;
+	int fd, err;
 
 	pin_path(path, sizeof(path), pin_dir, "tcp_cc");
 	fd = bpf_obj_get(path);
-	if (fd < 0) {
-		if (errno != ENOENT)
-			msg("tcp: %s: %s: the congestion control stays registered: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
-			    path, strerror(errno));
-		return;
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	err = fd < 0 ? -errno : map_unregister(fd);
+	if (fd >= 0)
+		close(fd);
+	if (err) {
+		msg("tcp: the congestion control that is pinned at %s stays registered: %s", path, strerror(-err));
+		return err; /* the pin stays, by which another try finds it */
 	}
-	/* Sockets that use it keep it until they end. It may not be registered yet, or no more. */
-	if (bpf_map_delete_elem(fd, &zero) && errno != ENOENT && errno != EINPROGRESS)
-		msg("tcp: the congestion control stays registered: %s: 'bpftool struct_ops show' names it, 'bpftool struct_ops unregister' removes it",
-		    strerror(errno));
-	close(fd);
 	if (unlink(path))
 		msg("%s: removing the pin: %s: remove it", path, strerror(errno));
+	return 0;
 }
 
 int cc_restore_default(struct control *ctl, const char *why)
@@ -136,8 +143,8 @@ int cc_register(struct dataplane *dp, const struct config *c)
 	/* One name, one congestion control: another version's has to go first, so that for a moment there is none. */
 	alone = c->tcp.name && (!ctl->cc_name[0] || !strcmp(ctl->cc_name, c->tcp.name));
 	if (alone) {
-		cc_unregister(dp->pin_dir);
-		err = cc_pin(dp); /* first, as what is registered and not pinned nobody could take away */
+		/* Pinned before it is registered: nobody could take away one that is registered and has no pin. */
+		err = cc_unregister(dp->pin_dir) ?: cc_pin(dp);
 		if (err)
 			return err;
 	}
@@ -158,12 +165,14 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		msg_info("tcp: congestion control: %s -> %s, as the configuration has it", ctl->cc_name,
 			 c->tcp.name ?: "none");
 		cc_restore_default(ctl, "which was there before");
-		cc_unregister(dp->pin_dir);
-	}
-	if (c->tcp.name && !alone) {
-		err = cc_pin(dp);
-		if (err)
+		err = cc_unregister(dp->pin_dir);
+		if (!err && c->tcp.name)
+			err = cc_pin(dp);
+		if (err) {
+			if (c->tcp.name)
+				map_unregister(bpf_map__fd(dp->skel->maps.tcp_cc));
 			return err;
+		}
 	}
 	if (c->tcp.name && ctl->cc_name[0]) {
 		/* The default is the one of before, if it had that name: name it again. */

@@ -683,7 +683,7 @@ int dataplane_detach(struct dataplane *dp)
 		err = cc_restore_default(ctl, "as it was before") ?: err;
 		cc_pin_restore(dp->pin_dir, ctl); /* somebody may have removed the pin, by which it is unregistered */
 	}
-	cc_unregister(dp->pin_dir);
+	err = cc_unregister(dp->pin_dir) ?: err;
 	/* The pins say what there still is: another detach takes it off. */
 	if (err)
 		msg("%s: not all could be taken off, and the pins stay: run 'sluiced --detach --pin-dir %s'", dp->pin_dir, dp->pin_dir);
@@ -700,6 +700,7 @@ int dataplane_detach(struct dataplane *dp)
 static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, const char *what)
 {
 	const struct timespec linger = timespec_of(DP_LINGER_SILENCES * DP_SILENT_NS);
+	int err;
 
 	links_each(leftover_egress_remove, l);
 	nanosleep(&linger, NULL);
@@ -708,7 +709,13 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, cons
 	if (l->old_id)
 		xdp_forget(0, l->old_id);
 	links_each(leftover_ingress_remove, l);
-	cc_unregister(dp->pin_dir);
+	err = cc_unregister(dp->pin_dir);
+	if (err) {
+		msg("%s: filters, routes and XDP programs are removed, and the pins stay: run 'sluiced --detach --pin-dir %s' again", dp->pin_dir,
+		    dp->pin_dir);
+		dataplane_close(dp);
+		return EXIT_FAILED;
+	}
 	adopt_pins_remove(dp->pin_dir);
 	msg("%s: was %s: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
 	    dp->pin_dir, what, l->interfaces);

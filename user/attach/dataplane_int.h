@@ -158,7 +158,8 @@ int cc_is_kept(const struct control *was, const struct config *c);
 /* Replaces the mark in a copy of the object by the congestion control's name. */
 int cc_name_set(struct dataplane *dp, const char *name);
 int cc_register(struct dataplane *dp, const struct config *c);
-void cc_unregister(const char *pin_dir);
+/* 0, also if there is none, or -errno with a message: it stays registered and pinned, and another call tries again. */
+int cc_unregister(const char *pin_dir);
 /* The default follows the mode: only where windows are enforced does it gain anything. */
 int cc_default_apply(struct dataplane *dp, const struct config *c);
 /* why: for who reads the journal. -errno: it stays as it is, which was said, and another call tries again. */
