@@ -79,17 +79,25 @@ static int pin_is_ours(const char *name)
 	return !strcmp(name, "tcp_cc");
 }
 
-/* Calls fn with every name in dir; none where there is no dir. */
-static void dir_each(const char *dir, void (*fn)(const char *name, void *ctx), void *ctx)
+/* Calls fn with every name in dir; 0, also if there is no dir, or -errno with a message. */
+static int dir_each(const char *dir, void (*fn)(const char *name, void *ctx), void *ctx)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
+	int err;
 
-	while (d && (e = readdir(d)))
+	if (!d && errno == ENOENT)
+		return 0;
+	if (!d) {
+		err = -errno;
+		msg("%s: reading the directory: %s: the pins of another version in it stay", dir, strerror(-err));
+		return err;
+	}
+	while ((e = readdir(d)))
 		if (*e->d_name != '.')
 			fn(e->d_name, ctx);
-	if (d)
-		closedir(d);
+	closedir(d);
+	return 0;
 }
 
 static void entry_unlink(const char *name, void *dir)
@@ -97,7 +105,8 @@ static void entry_unlink(const char *name, void *dir)
 	char path[ADOPT_PATH];
 
 	pin_path(path, sizeof(path), dir, name);
-	unlink(path);
+	if (unlink(path))
+		msg("%s: removing the pin: %s: remove it", path, strerror(errno));
 }
 
 static void dir_remove(const char *pin_dir, const char *name)
@@ -106,7 +115,8 @@ static void dir_remove(const char *pin_dir, const char *name)
 
 	pin_path(path, sizeof(path), pin_dir, name);
 	dir_each(path, entry_unlink, path);
-	rmdir(path);
+	if (rmdir(path) && errno != ENOENT)
+		msg("%s: removing the directory: %s: remove it", path, strerror(errno));
 }
 
 static int pin_get(const char *dir, const char *name)
@@ -125,6 +135,7 @@ static struct btf *layout_read(const char *dir)
 	__u32 len = sizeof(info), zero = 0;
 	struct btf *btf = NULL;
 	void *data = NULL;
+	int err;
 
 	if (fd < 0)
 		return NULL;
@@ -132,8 +143,10 @@ static struct btf *layout_read(const char *dir)
 		data = malloc(info.value_size);
 	if (data && !bpf_map_lookup_elem(fd, &zero, data))
 		btf = btf__new(data, info.value_size);
+	err = errno;
 	free(data);
 	close(fd);
+	errno = err;
 	return btf;
 }
 
@@ -206,13 +219,15 @@ static int pins_swap(const char *pin_dir)
 	struct swap s = {};
 	struct pins_of p = { .dir = pin_dir, .to = s.old };
 	char control[ADOPT_PATH];
+	int err;
 
 	snprintf(s.dir, sizeof(s.dir), "%s", pin_dir);
 	pin_path(s.new, sizeof(s.new), pin_dir, "new");
 	pin_path(s.old, sizeof(s.old), pin_dir, "old");
 	if (mkdir(s.old, 0700) && errno != EEXIST)
 		return -errno;
-	dir_each(s.new, entry_swap, &s);
+	err = dir_each(s.new, entry_swap, &s);
+	s.err = s.err ?: err;
 	pin_path(control, sizeof(control), s.new, "control");
 	if (!s.err && !access(control, F_OK))
 		pin_swap("control", &s);
@@ -222,7 +237,7 @@ static int pins_swap(const char *pin_dir)
 	if (p.btf)
 		dir_each(pin_dir, foreign_remove, &p);
 	btf__free(p.btf);
-	return rmdir(s.new) ? -errno : 0;
+	return rmdir(s.new) && errno != ENOENT ? -errno : 0;
 }
 
 /* XDP programs are known by their counters: while those are still pinned. tc takes off telemetry meanwhile. */
@@ -234,8 +249,12 @@ static void old_xdp_remove(const char *pin_dir)
 
 	pin_path(old, sizeof(old), pin_dir, "old");
 	fd = pin_get(old, "stats");
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("%s/stats: %s: XDP programs of the other version are not looked for: see 'xdp-loader status' and 'xdp-loader unload'",
+			    old, strerror(errno));
 		return;
+	}
 	l.stats_id = map_id(fd);
 	links_each(leftover_xdp_remove, &l);
 	xdp_forget(0, l.stats_id);
@@ -257,8 +276,11 @@ static void old_retire(const char *pin_dir)
 	int fd;
 
 	pin_path(old, sizeof(old), pin_dir, "old");
-	if (access(old, F_OK))
+	if (access(old, F_OK)) {
+		if (errno != ENOENT)
+			msg("%s: %s: the pins that an upgrade left there stay: remove them", old, strerror(errno));
 		return;
+	}
 	btf = layout_read(old);
 	fd = pin_get(old, "control");
 	m = btf && fd >= 0 && !layout_map(btf, "control", &key, &value) ? layout_member(btf, value, "bypass") : NULL;
@@ -276,10 +298,13 @@ static void old_retire(const char *pin_dir)
 
 void adopt_pins_remove(const char *dir)
 {
-	struct pins_of p = { .dir = dir, .btf = layout_read(dir) };
+	struct pins_of p = { .dir = dir };
 	unsigned int i;
 	char path[ADOPT_PATH];
 
+	p.btf = layout_read(dir);
+	if (!p.btf && errno != ENOENT)
+		msg("%s/layout: %s: pins of another version are not looked for", dir, strerror(errno));
 	dir_remove(dir, "next");
 	dir_remove(dir, "new");
 	old_retire(dir);
@@ -291,7 +316,8 @@ void adopt_pins_remove(const char *dir)
 		if (unlink(path) && errno != ENOENT)
 			msg("%s: removing the pin: %s: remove it", path, strerror(errno));
 	}
-	rmdir(dir);
+	if (rmdir(dir) && errno != ENOENT && errno != ENOTEMPTY) /* what is not Sluice's stays */
+		msg("%s: removing the directory: %s: it stays, empty", dir, strerror(errno));
 }
 
 int adopt_recover(const char *pin_dir)
@@ -301,7 +327,7 @@ int adopt_recover(const char *pin_dir)
 
 	dir_remove(pin_dir, "next");
 	pin_path(path, sizeof(path), pin_dir, "new");
-	if (!access(path, F_OK))
+	if (!access(path, F_OK) || errno != ENOENT)
 		err = pins_swap(pin_dir);
 	if (err)
 		msg("%s: an upgrade that was interrupted cannot be completed: %s", pin_dir, strerror(-err));
@@ -438,9 +464,16 @@ static void plans_say(const struct adopt *a, const char *dir)
 
 int adopt_open(struct dataplane *dp)
 {
-	struct btf *btf = layout_read(dp->pin_dir);
+	char next[ADOPT_DIR];
+	struct btf *btf;
 	unsigned int i;
 
+	pin_path(next, sizeof(next), dp->pin_dir, "next");
+	if (!access(next, F_OK)) { /* adopt_recover() could not remove it, and libbpf would take its maps for ours */
+		msg("%s: an upgrade that was interrupted left this directory: remove it, and start sluiced again", next);
+		return -EEXIST;
+	}
+	btf = layout_read(dp->pin_dir);
 	if (!btf) {
 		msg("%s: the maps there are of another version, and its layout cannot be read (%s): run 'sluiced --detach --pin-dir %s' first",
 		    dp->pin_dir, strerror(errno), dp->pin_dir);
