@@ -28,7 +28,7 @@ $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c) user/li
 	$(call link,LD    )
 
 # What tests/prog links beside itself. It includes user/daemon/credits.c.
-PROG_USER := $(addprefix user/,$(addprefix lib/,config.c config_lines.c dcb.c layout.c net.c pins.c util.c variant.c) \
+PROG_USER := $(addprefix user/,$(addprefix lib/,config.c config_lines.c dcb.c layout.c maps.c net.c pins.c util.c variant.c) \
 	daemon/messages.c daemon/reports.c)
 PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) $(PROG_USER)
 $(B)/prog-tests: private WITH = -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
@@ -62,7 +62,7 @@ $(B)/fuzz-netlink: $(addprefix user/,lib/net.c lib/dcb.c attach/nic.c lib/util.c
 $(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind get_portid sendto recvfrom close) \
 	$(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
 $(B)/fuzz-rings: $(addprefix user/,$(addprefix daemon/,reports.c tor.c credits.c messages.c) \
-	$(addprefix lib/,config.c config_lines.c util.c variant.c))
+	$(addprefix lib/,config.c config_lines.c maps.c util.c variant.c))
 $(B)/fuzz-rings: private WITH = $(call wrapped,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm
 $(FUZZERS:%=$(B)/fuzz-%): $(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h include/sluice/*/*.h) $(B)/fuzz.reason
 	@echo "  FUZZ   $@"
@@ -101,7 +101,7 @@ $(B)/bench-prog: $(call plain,tests/bench/prog.c tests/prog/packet.c)
 	$(call link,LD    )
 # It includes user/daemon/credits.c.
 $(B)/bench-credits: private WITH = $(LIBS)
-$(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,config config_lines dcb net pins util variant)
+$(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,config config_lines dcb maps net pins util variant)
 	$(call link,LD    )
 bench: all lab-tools $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
 	$(Q)tests/bench/bench

@@ -63,6 +63,13 @@ static int pin_dir_lock(struct dataplane *dp, const char *dir)
 		return err;
 	}
 	if (flock(dp->lock_fd, LOCK_EX | LOCK_NB)) {
+		err = -errno;
+		if (err != -EWOULDBLOCK) {
+			msg("%s: locking the directory: %s", dir, strerror(-err));
+			if (made)
+				rmdir(dir);
+			return err;
+		}
 		msg("%s: another sluiced works there: stop it, or give this one another pin_dir", dir);
 		return -EBUSY;
 	}
@@ -148,20 +155,23 @@ static int keys_apply(struct dataplane *dp, const struct config *c)
 
 /* --- peers --- */
 
-static int peers_each(const struct dataplane *dp, void (*fn)(const struct dataplane *dp, const struct peer_key *key,
-							     struct peer *v, void *ctx), void *ctx)
+/* Calls fn with each peer of the map; 0, or the first -errno, of fn or with a message. */
+static int peers_each(const struct dataplane *dp, int (*fn)(const struct dataplane *dp, const struct peer_key *key,
+							    struct peer *v, void *ctx), void *ctx)
 {
 	struct peer_key key, next;
 	struct peer v;
-	int more = !bpf_map_get_next_key(dp->pins.peers, NULL, &next);
+	int more = map_next(dp->pins.peers, "peers", NULL, &next), found, err = 0;
 
-	while (more) {
+	while (more > 0) {
 		key = next;
-		more = !bpf_map_get_next_key(dp->pins.peers, &key, &next);
-		if (!bpf_map_lookup_elem(dp->pins.peers, &key, &v))
-			fn(dp, &key, &v, ctx);
+		more = map_next(dp->pins.peers, "peers", &key, &next);
+		found = map_find(dp->pins.peers, "peers", &key, &v);
+		if (found > 0)
+			found = fn(dp, &key, &v, ctx);
+		err = err ?: found;
 	}
-	return 0;
+	return err ?: more;
 }
 
 /* Are all addresses of a prefix those of a peer of the configuration? */
@@ -186,26 +196,38 @@ static int peer_is_configured(const struct config *c, const struct peer_key *key
 }
 
 /* What a wider prefix of the configuration takes over does not leave. */
-static void peer_leave(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+static int peer_leave(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
 {
+	char text[PREFIX_STRLEN];
+	int err;
+
 	if (peer_is_covered(ctx, key) || v->leaving)
-		return;
+		return 0;
 	v->leaving = 1;
-	bpf_map_update_elem(dp->pins.peers, key, v, BPF_EXIST);
+	err = bpf_map_update_elem(dp->pins.peers, key, v, BPF_EXIST) ? -errno : 0;
+	if (err)
+		msg("peers: %s, which the configuration does not have any more: %s: it stays a peer until the next SIGHUP",
+		    prefix_format(key, text), strerror(-err));
+	return err;
 }
 
-static void peer_drop_covered(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+static int peer_drop(const struct dataplane *dp, const struct peer_key *key)
+{
+	int err = map_remove(dp->pins.peers, "peers", key);
+
+	return err < 0 ? err : 0;
+}
+
+static int peer_drop_covered(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
 {
 	(void)v;
-	if (peer_is_covered(ctx, key) && !peer_is_configured(ctx, key))
-		bpf_map_delete_elem(dp->pins.peers, key);
+	return peer_is_covered(ctx, key) && !peer_is_configured(ctx, key) ? peer_drop(dp, key) : 0;
 }
 
-static void peer_drop_leaving(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+static int peer_drop_leaving(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
 {
 	(void)ctx;
-	if (v->leaving)
-		bpf_map_delete_elem(dp->pins.peers, key);
+	return v->leaving ? peer_drop(dp, key) : 0;
 }
 
 static int peer_set(struct dataplane *dp, const struct config *c, const struct config_peer *p)
@@ -224,10 +246,9 @@ static int peer_set(struct dataplane *dp, const struct config *c, const struct c
 /* Makes the peers map say what the configuration says, and of those that it has no more that they leave. */
 static int peers_apply(struct dataplane *dp, const struct config *c)
 {
+	int left = peers_each(dp, peer_leave, (void *)c), dropped, err;
 	unsigned int k;
-	int err;
 
-	peers_each(dp, peer_leave, (void *)c);
 	for (k = 0; k < c->peers_count; k++) {
 		err = peer_set(dp, c, &c->peers[k]);
 		if (err) {
@@ -235,8 +256,8 @@ static int peers_apply(struct dataplane *dp, const struct config *c)
 			return err;
 		}
 	}
-	peers_each(dp, peer_drop_covered, (void *)c);
-	return 0;
+	dropped = peers_each(dp, peer_drop_covered, (void *)c);
+	return left ?: dropped;
 }
 
 /* --- leaving --- */
@@ -246,7 +267,7 @@ struct leaving {
 	unsigned int peers;
 };
 
-static void peer_linger(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+static int peer_linger(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
 {
 	struct leaving *l = ctx;
 
@@ -255,6 +276,7 @@ static void peer_linger(const struct dataplane *dp, const struct peer_key *key, 
 	l->peers += v->leaving;
 	if (v->t_ns > l->longest_ns)
 		l->longest_ns = v->t_ns;
+	return 0;
 }
 
 /* How long the other side may take to notice that we are silent. Its base RTT is taken to be like ours. */
@@ -263,7 +285,8 @@ static __u64 linger_ns(const struct dataplane *dp, struct leaving *l)
 	__u64 silent_ns;
 
 	*l = (struct leaving){};
-	peers_each(dp, peer_linger, l);
+	if (peers_each(dp, peer_linger, l))
+		l->peers++; /* what could not be read may leave */
 	silent_ns = DP_SILENT_RTTS * l->longest_ns;
 	return DP_LINGER_SILENCES * (silent_ns > DP_SILENT_NS ? silent_ns : DP_SILENT_NS);
 }
@@ -282,7 +305,8 @@ static void linger_begin(struct dataplane *dp)
 	once.it_value = timespec_of(linger_ns(dp, &l));
 	if (!l.peers && !dp->pins.ctl->ports_leaving)
 		once.it_value = (struct timespec){};
-	timerfd_settime(dp->linger_fd, 0, &once, NULL);
+	if (timerfd_settime(dp->linger_fd, 0, &once, NULL))
+		msg("the timer of peers and interfaces that leave: %s: they stay until the next SIGHUP", strerror(errno));
 }
 
 int dataplane_linger_fd(const struct dataplane *dp)
@@ -380,8 +404,8 @@ int dataplane_open(struct config *c, struct dataplane **out)
 		struct control ctl = { .abi = SLUICE_ABI, .mode = c->mode };
 		__u32 zero = 0;
 
-		bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY);
-		err = pins_open(c->pin_dir, &dp->pins);
+		err = bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY) ? -errno : 0;
+		err = err ?: pins_open(c->pin_dir, &dp->pins);
 	}
 	if (!err && dp->adopt)
 		err = adopt_fill(dp);
@@ -457,10 +481,18 @@ int dataplane_prepare(struct dataplane *dp, struct config *c)
 	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: programs_add(dp, c);
 }
 
+/* An administrator who has just sent SIGHUP wants to see every complaint, even one that was printed a moment ago. */
+static void limits_forget(struct dataplane *dp)
+{
+	dp->route_limit.next_ns = dp->pod_limit.next_ns = dp->htb_limit.next_ns = dp->limit.next_ns = 0;
+}
+
 int dataplane_reload(struct dataplane *dp, const struct config *c)
 {
-	int err = keys_apply(dp, c);
+	int err;
 
+	limits_forget(dp);
+	err = keys_apply(dp, c);
 	if (!err)
 		err = peers_apply(dp, c);
 	map_room(dp->pins.flows, c->max_flows, "max_flows");

@@ -202,6 +202,8 @@ void cc_pin_restore(const char *dir, const struct control *ctl);
 /* --- leftover.c --- */
 
 __u32 map_id(int fd); /* 0: unknown */
+/* The number of the counters, by which our XDP program is known; 0: unknown, which was said. */
+__u32 counters_id(const struct pins *p);
 int prog_uses(__u32 prog_id, __u32 map_id);
 /* The numbers of the maps that a program holds, and, if about is not NULL, what it is; how many: 0 where it cannot be known. */
 __u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *about);

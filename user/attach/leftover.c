@@ -25,16 +25,28 @@ __u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *ab
 	int fd = bpf_prog_get_fd_by_id(prog_id);
 	struct bpf_prog_info info = { .nr_map_ids = room, .map_ids = (uintptr_t)maps };
 	__u32 len = sizeof(info), n = 0;
+	int err = fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : 0;
 
-	if (fd < 0)
-		return 0;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len)) {
+	if (!err) {
 		n = info.nr_map_ids < room ? info.nr_map_ids : room;
 		if (about)
 			*about = info;
+	} else if (err != -ENOENT && err != -EPERM) { /* it is gone, or takes CAP_SYS_ADMIN */
+		msg("program %u: asking which maps it uses: %s: it counts as none of ours", prog_id, strerror(-err));
 	}
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return n;
+}
+
+__u32 counters_id(const struct pins *p)
+{
+	__u32 id = map_id(p->stats);
+
+	if (!id)
+		msg("stats: asking for the number of the map: %s: our XDP program is not looked for: see 'xdp-loader status' and 'xdp-loader unload'",
+		    strerror(errno));
+	return id;
 }
 
 /* The type of a program that uses the map, else 0, which is no type of ours. */
@@ -127,6 +139,8 @@ static __u32 pinned_id(const char *dir, const char *name)
 		return 0;
 	}
 	id = map_id(fd);
+	if (!id)
+		msg("%s: asking for its number: %s: filters are not looked for by it", path, strerror(errno));
 	close(fd);
 	return id;
 }

@@ -93,14 +93,14 @@ static void pod_note_qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 
 static void pods_apply(struct dataplane *dp, const struct pods_list *now)
 {
 	__u32 ifindex, next;
-	int more = !bpf_map_get_next_key(dp->pins.pods, NULL, &next);
+	int more = map_next(dp->pins.pods, "pods", NULL, &next);
 	unsigned int i;
 
-	while (more) {
+	while (more > 0) {
 		ifindex = next;
-		more = !bpf_map_get_next_key(dp->pins.pods, &ifindex, &next);
+		more = map_next(dp->pins.pods, "pods", &ifindex, &next);
 		if (!pod_find(now, ifindex))
-			bpf_map_delete_elem(dp->pins.pods, &ifindex);
+			map_remove(dp->pins.pods, "pods", &ifindex);
 	}
 	for (i = 0; i < now->n; i++) {
 		const struct pod_link *was = pod_find(&dp->pods, now->link[i].ifindex);
@@ -150,9 +150,12 @@ static int pod_follow(struct dataplane *dp, const struct config *c, const struct
 {
 	const struct pod_link *was = pod_find(&dp->pods, pod->ifindex);
 	struct port port = {};
-	int had = !bpf_map_lookup_elem(dp->pins.ports, &pod->ifindex, &port) && !(port.flags & PORT_F_LEFT), err;
+	int had = map_find(dp->pins.ports, "ports", &pod->ifindex, &port), err;
 	char name[IFNAMSIZ];
 
+	if (had < 0)
+		return 0;
+	had = had && !(port.flags & PORT_F_LEFT);
 	if (had && !(port.flags & PORT_F_POD))
 		return 0; /* the configuration's */
 	if (had && was && was->bps == pod->bps)
@@ -207,7 +210,7 @@ void pods_follow(struct dataplane *dp, const struct config *c)
 		if (!err)
 			err = qdiscs_each(pod_note_qdisc, &p);
 		if (!err)
-			pins_each_port(&dp->pins, pod_drop, &p);
+			err = pins_each_port(&dp->pins, pod_drop, &p);
 		for (i = 0; !err && i < p.now.n; i++)
 			if (p.now.link[i].bps)
 				stamped += pod_follow(dp, c, &p.now.link[i]);

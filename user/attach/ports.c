@@ -276,9 +276,9 @@ static void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n)
 	struct class_key key = { .ifindex = ifindex, .class = n };
 
 	if (!n)
-		bpf_map_delete_elem(dp->pins.classes, &ifindex);
+		map_remove(dp->pins.classes, "classes", &ifindex);
 	for (; key.class < CLASSES_MAX; key.class ++)
-		bpf_map_delete_elem(dp->pins.class_queues, &key);
+		map_remove(dp->pins.class_queues, "class_queues", &key);
 }
 
 /* Tells the data plane of the classes of a port; a queue that is known keeps its state. */
@@ -307,7 +307,7 @@ static int port_take_off(struct dataplane *dp, __u32 ifindex, const struct port 
 
 	err = filter_remove(ifindex, BPF_TC_EGRESS);
 	if (port->flags & PORT_F_HOST) {
-		xdp_remove(ifindex, map_id(dp->pins.stats));
+		xdp_remove(ifindex, counters_id(&dp->pins));
 		e = filter_remove(ifindex, BPF_TC_INGRESS);
 		err = err ?: e;
 		e = routes_remove(ifindex);
@@ -329,8 +329,18 @@ int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
 	if (!err && port->flags & PORT_F_OUR_CLSACT)
 		err = clsact_remove(ifindex);
 	if (!err)
-		bpf_map_delete_elem(dp->pins.ports, &ifindex);
+		map_remove(dp->pins.ports, "ports", &ifindex);
 	return err; /* it is still known, for another try */
+}
+
+/* Changes its entry; -errno with a message that ends in what follows from it. */
+static int port_update(struct dataplane *dp, __u32 ifindex, const struct port *port, const char *effect)
+{
+	int err = bpf_map_update_elem(dp->pins.ports, &ifindex, port, BPF_EXIST) ? -errno : 0;
+
+	if (err)
+		msg("%s: the ports map: %s: %s", port->name, strerror(-err), effect);
+	return err;
 }
 
 /*
@@ -349,8 +359,7 @@ static int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *p
 	if (err)
 		return err;
 	left.flags = PORT_F_OUR_CLSACT | PORT_F_LEFT;
-	bpf_map_update_elem(dp->pins.ports, &ifindex, &left, BPF_EXIST);
-	return 0;
+	return port_update(dp, ifindex, &left, "it is detached, and still in the map until the next SIGHUP");
 }
 
 /*
@@ -463,7 +472,10 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		msg("%s: no such interface: %s", i->name, strerror(-err));
 		return err;
 	}
-	had = !bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &old) && !(old.flags & PORT_F_LEFT);
+	had = map_find(dp->pins.ports, "ports", &link.ifindex, &old);
+	if (had < 0)
+		return had;
+	had = had && !(old.flags & PORT_F_LEFT);
 	port.speed_bps = old.speed_bps;
 	err = port_describe(c, i, &link, &port);
 	if (err)
@@ -508,7 +520,7 @@ static int port_add(struct dataplane *dp, const struct config *c, const struct c
 		msg("%s: the ports map: %s", i->name, strerror(-err));
 		goto remove;
 	}
-	had_pauses = !bpf_map_lookup_elem(dp->pins.pfc_ports, &link.ifindex, &pauses);
+	had_pauses = map_find(dp->pins.pfc_ports, "pfc_ports", &link.ifindex, &pauses) != 0;
 	err = ppfc_port_set(&dp->pins, c, i, &link, &port);
 	if (err)
 		goto remove;
@@ -584,7 +596,7 @@ static int port_begin_to_leave(struct dataplane *dp, __u32 ifindex, const struct
 	struct port leaving = *port;
 
 	leaving.flags |= PORT_F_LEAVING;
-	return bpf_map_update_elem(dp->pins.ports, &ifindex, &leaving, BPF_EXIST) ? -errno : 0;
+	return port_update(dp, ifindex, &leaving, "it stays attached until the next SIGHUP");
 }
 
 static int port_count_leaving(__u32 ifindex, const struct port *port, void *ctx)
@@ -596,9 +608,14 @@ static int port_count_leaving(__u32 ifindex, const struct port *port, void *ctx)
 
 static void ports_count_leaving(struct dataplane *dp)
 {
+	int err;
 	__u32 n = 0;
 
-	pins_each_port(&dp->pins, port_count_leaving, &n);
+	err = pins_each_port(&dp->pins, port_count_leaving, &n);
+	if (err) {
+		msg("ports: reading the map: %s: whether an interface leaves is looked at with the next SIGHUP", strerror(-err));
+		return;
+	}
 	dp->pins.ctl->ports_leaving = n;
 }
 
@@ -627,7 +644,10 @@ static int port_leave(__u32 ifindex, const struct port *port, void *ctx)
 /* What could not be taken off stays, strips on, and is tried again with the next reload. */
 void ports_leave(struct dataplane *dp)
 {
-	pins_each_port(&dp->pins, port_leave, dp);
+	int err = pins_each_port(&dp->pins, port_leave, dp);
+
+	if (err)
+		msg("ports: reading the map: %s: interfaces that leave stay until the next SIGHUP", strerror(-err));
 	ports_count_leaving(dp);
 }
 
@@ -645,8 +665,8 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 		return 0; /* pods_follow() */
 	if (!if_indextoname(ifindex, name)) {
 		msg_info("%s%sinterface %u went away: forgotten", known ?: "", known ? ": " : "", ifindex);
-		xdp_forget(ifindex, map_id(d->dp->pins.stats));
-		bpf_map_delete_elem(d->dp->pins.ports, &ifindex);
+		xdp_forget(ifindex, counters_id(&d->dp->pins));
+		map_remove(d->dp->pins.ports, "ports", &ifindex);
 		classes_forget(d->dp, ifindex, 0);
 		ppfc_port_forget(&d->dp->pins, ifindex);
 		return 0;
@@ -671,6 +691,8 @@ int ports_drop(struct dataplane *dp, const struct config *c)
 	struct drop_ctx d = { .dp = dp, .c = c };
 	int err = pins_each_port(&dp->pins, port_drop, &d);
 
+	if (err)
+		msg("ports: reading the map: %s: interfaces that the configuration does not have any more stay attached", strerror(-err));
 	ports_count_leaving(dp);
 	return err ?: d.err;
 }
@@ -715,9 +737,12 @@ void ports_name(struct dataplane *dp, struct config *c, int anew)
 	for (k = 0; k < c->interfaces_count; k++) {
 		struct config_interface *i = &c->interfaces[k];
 		struct name_ctx n = { .configured = i->configured };
+		int err = 0;
 
 		if (!anew || !if_nametoindex(i->configured))
-			pins_each_port(&dp->pins, port_is_named, &n);
+			err = pins_each_port(&dp->pins, port_is_named, &n);
+		if (err)
+			msg("%s: the ports map: %s: whether it has another name now is not known", i->configured, strerror(-err));
 		/* The configuration speaks of that one by its new name already, or of another that had it. */
 		name = !n.ifindex || name_is_configured(c, n.name) ? i->configured : n.name;
 		if (!strcmp(i->name, name) || config_interface_rename(c, i, name))
@@ -761,10 +786,17 @@ int ports_check(const struct dataplane *dp, const struct config *c)
 	for (k = 0; !err && k < c->interfaces_count; k++) {
 		struct port port = {};
 
-		if (link_get(c->interfaces[k].name, &link))
+		err = link_get(c->interfaces[k].name, &link);
+		if (err == -ENODEV) {
+			err = 0; /* it is attached as soon as it is there */
 			continue;
-		bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &port);
-		err = port_describe(c, &c->interfaces[k], &link, &port);
+		}
+		if (err)
+			msg("%s: looking at the interface: %s", c->interfaces[k].name, strerror(-err));
+		else if (map_find(dp->pins.ports, "ports", &link.ifindex, &port) < 0)
+			err = -EIO;
+		else
+			err = port_describe(c, &c->interfaces[k], &link, &port);
 	}
 	return err;
 }
@@ -784,7 +816,7 @@ int ports_follow(struct dataplane *dp, const struct config *c)
 	struct link_info link;
 	struct port port, now;
 	unsigned int k;
-	int changed = 0;
+	int changed = 0, found;
 
 	ports_drop(dp, c);
 	for (k = 0; k < c->interfaces_count; k++) {
@@ -793,7 +825,10 @@ int ports_follow(struct dataplane *dp, const struct config *c)
 		ppfc_run(dp->ppfc); /* whose rounds do not wait for all of them */
 		if (link_get(i->name, &link))
 			continue;
-		if (bpf_map_lookup_elem(dp->pins.ports, &link.ifindex, &port)) {
+		found = map_find(dp->pins.ports, "ports", &link.ifindex, &port);
+		if (found < 0)
+			continue;
+		if (!found) {
 			msg_info("%s: is there again", i->name);
 			port_add(dp, c, i);
 			changed = 1;

@@ -226,7 +226,7 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 		const struct link_info *link, int loud)
 {
 	enum xdp_attach_mode mode = XDP_MODE_NATIVE, now, was = XDP_MODE_UNSPEC;
-	__u32 stats_id = map_id(dp->pins.stats), flags = PORT_F_XDP;
+	__u32 stats = counters_id(&dp->pins), flags = PORT_F_XDP;
 	struct link_stack stack;
 	int err, alone = 0;
 
@@ -234,13 +234,13 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 	if (err)
 		msg("%s: reading what lies below and above it: %s: it counts as a virtual link without VLANs until the next SIGHUP", i->name,
 		    strerror(-err));
-	now = mode_now(link->ifindex, stats_id, &alone);
+	now = mode_now(link->ifindex, stats, &alone);
 	if (i->xdp == CONFIG_XDP_GENERIC)
 		mode = XDP_MODE_SKB;
 	else if (i->xdp == CONFIG_XDP_OFF || (i->xdp == CONFIG_XDP_AUTO && !stack.device))
 		mode = XDP_MODE_UNSPEC;
 	if (now && (now != mode || !dp->running)) {
-		xdp_remove(link->ifindex, stats_id);
+		xdp_remove(link->ifindex, stats);
 		was = now != mode ? now : XDP_MODE_UNSPEC;
 		now = XDP_MODE_UNSPEC;
 	}
@@ -266,7 +266,7 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 			say_why(i->name, mode, err);
 			return 0;
 		}
-		mode_now(link->ifindex, stats_id, &alone);
+		mode_now(link->ifindex, stats, &alone);
 		msg_info("%s: telemetry is taken off at %s%s%s%s", i->name, was ? sink_name(was) : "",
 			 was ? " -> " : "", sink_name(mode),
 			 alone ? ", alone: other XDP programs find the place taken" : "");

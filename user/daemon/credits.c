@@ -698,15 +698,15 @@ static __u64 fastest_bps(const struct credits *c)
 	__u32 ifindex, next;
 	__u64 fastest = 0;
 	struct port port;
-	int more = !bpf_map_get_next_key(c->pins->ports, NULL, &next);
+	int more = map_next(c->pins->ports, "ports", NULL, &next);
 
-	while (more) {
+	while (more > 0) {
 		ifindex = next;
-		if (!bpf_map_lookup_elem(c->pins->ports, &ifindex, &port) &&
+		if (map_find(c->pins->ports, "ports", &ifindex, &port) > 0 &&
 		    port.flags & (PORT_F_HOST | PORT_F_VOQ_UP | PORT_F_VOQ_DOWN) &&
 		    port.speed_bps > fastest)
 			fastest = port.speed_bps;
-		more = !bpf_map_get_next_key(c->pins->ports, &ifindex, &next);
+		more = map_next(c->pins->ports, "ports", &ifindex, &next);
 	}
 	return fastest;
 }
@@ -744,8 +744,8 @@ static void slots_forget(struct credits *c)
 	struct arrival_key key;
 	__u32 i;
 
-	while (!bpf_map_get_next_key(c->pins->arrival_slots, NULL, &key))
-		if (bpf_map_delete_elem(c->pins->arrival_slots, &key))
+	while (map_next(c->pins->arrival_slots, "arrival_slots", NULL, &key) > 0)
+		if (map_remove(c->pins->arrival_slots, "arrival_slots", &key) < 0)
 			break;
 	memset(c->arrivals, 0, c->room * sizeof(*c->arrivals));
 	memset(c->due, 0, c->room * sizeof(*c->due));
@@ -761,7 +761,7 @@ void credits_apply(struct credits *c, const struct config *config)
 {
 	struct control *ctl = c->pins->ctl;
 	int was = c->enabled;
-	__u64 limit = CREDITS_LIFE_PERIODS * NSEC_PER_SEC, fastest = fastest_bps(c), now = now_ns();
+	__u64 limit = CREDITS_LIFE_PERIODS * NSEC_PER_SEC, fastest, now = now_ns();
 	unsigned int k, i;
 
 	c->config = config;
@@ -769,17 +769,20 @@ void credits_apply(struct credits *c, const struct config *config)
 	if (!c->enabled) {
 		if (c->awake)
 			credits_sleep(c);
-		if (was)
+		if (was) {
 			slots_forget(c);
-		/* What others send is of no interest: the ring stays full. */
-		epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, ring_buffer__epoll_fd(c->ring), NULL);
+			/* What others send is of no interest: the ring stays full. */
+			epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, ring_buffer__epoll_fd(c->ring), NULL);
+		}
 		ctl->tor = 0;
 		ctl->credit_ns = 0;
 		return;
 	}
+	fastest = fastest_bps(c);
 	free(c->peers);
 	c->peers = calloc(config->peers_count, sizeof(*c->peers));
 	if (!c->peers) {
+		msg("HierCC: %s: it is off until the next SIGHUP", strerror(ENOMEM));
 		c->enabled = 0;
 		return;
 	}
@@ -803,8 +806,9 @@ void credits_apply(struct credits *c, const struct config *config)
 		c->enabled = 0;
 		ring_buffer__consume(c->ring);
 		c->enabled = 1;
-		epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->ring),
-			  &(struct epoll_event){ .events = EPOLLIN });
+		if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->ring),
+			      &(struct epoll_event){ .events = EPOLLIN }) && errno != EEXIST)
+			msg("HierCC: waiting for news of VOQs: %s: no credit is sent until a restart", strerror(errno));
 		return;
 	}
 	for (i = 0; i < c->room; i++)

@@ -95,14 +95,17 @@ static __u32 slot_find(const struct pins *pins)
 	__u64 taken = 1; /* slot 0 */
 	struct pfc_port v;
 	__u32 ifindex, next;
-	int more = !bpf_map_get_next_key(pins->pfc_ports, NULL, &next);
+	int more = map_next(pins->pfc_ports, "pfc_ports", NULL, &next), found = 0;
 
-	while (more) {
+	while (more > 0 && found >= 0) {
 		ifindex = next;
-		if (!bpf_map_lookup_elem(pins->pfc_ports, &ifindex, &v))
+		found = map_find(pins->pfc_ports, "pfc_ports", &ifindex, &v);
+		if (found > 0)
 			taken |= 1ULL << v.slot % PFC_SLOTS;
-		more = !bpf_map_get_next_key(pins->pfc_ports, &ifindex, &next);
+		more = map_next(pins->pfc_ports, "pfc_ports", &ifindex, &next);
 	}
+	if (more < 0 || found < 0)
+		return 0;
 	return ~taken ? __builtin_ctzll(~taken) : 0;
 }
 
@@ -116,13 +119,16 @@ int ppfc_port_set(const struct pins *pins, const struct config *c, const struct 
 	};
 	static const struct pfc_slot empty;
 	struct pfc_port v = {};
-	int err;
+	int err, had;
 
 	if (i->pfc == CONFIG_PFC_OFF) {
 		ppfc_port_forget(pins, link->ifindex);
 		return 0;
 	}
-	if (bpf_map_lookup_elem(pins->pfc_ports, &link->ifindex, &v)) {
+	had = map_find(pins->pfc_ports, "pfc_ports", &link->ifindex, &v);
+	if (had < 0)
+		return had;
+	if (!had) {
 		v.slot = slot_find(pins);
 		err = !v.slot ? -ENOSPC : bpf_map_update_elem(pins->pfc_slots, &v.slot, &empty, BPF_ANY) ? -errno : 0;
 		if (err) {
@@ -158,17 +164,20 @@ int ppfc_port_forget(const struct pins *pins, __u32 ifindex)
 {
 	char name[IFNAMSIZ];
 	struct pfc_port v;
+	int had = map_find(pins->pfc_ports, "pfc_ports", &ifindex, &v);
 
-	if (!bpf_map_lookup_elem(pins->pfc_ports, &ifindex, &v) && if_indextoname(ifindex, name))
+	if (had > 0 && if_indextoname(ifindex, name))
 		nic_restore(name, &v);
-	return !bpf_map_delete_elem(pins->pfc_ports, &ifindex);
+	if (had)
+		map_remove(pins->pfc_ports, "pfc_ports", &ifindex);
+	return had != 0;
 }
 
 int ppfc_port_by_nic(const struct pins *pins, __u32 ifindex)
 {
 	struct pfc_port v;
 
-	return !bpf_map_lookup_elem(pins->pfc_ports, &ifindex, &v) && v.flags & PFC_F_NIC;
+	return map_find(pins->pfc_ports, "pfc_ports", &ifindex, &v) > 0 && v.flags & PFC_F_NIC;
 }
 
 int ppfc_port_follows(const struct pins *pins, __u32 ifindex, int up)
@@ -477,7 +486,7 @@ static int port_take(struct ppfc *p, __u32 ifindex, const struct pfc_port *v)
 	struct link_info link;
 	struct port known;
 
-	if (bpf_map_lookup_elem(p->pins->ports, &ifindex, &known))
+	if (map_find(p->pins->ports, "ports", &ifindex, &known) <= 0)
 		return 0;
 	if (!(v->flags & PFC_F_COUNT))
 		return !!(v->flags & PFC_F_OBEY);
@@ -500,16 +509,16 @@ static void ports_take(struct ppfc *p, int *obeys)
 {
 	__u32 ifindex, next, slot;
 	struct pfc_port v;
-	int more = !bpf_map_get_next_key(p->pins->pfc_ports, NULL, &next);
+	int more = map_next(p->pins->pfc_ports, "pfc_ports", NULL, &next);
 	__u64 found = 0;
 
 	*obeys = 0;
 	p->count = 0;
-	while (more) {
+	while (more > 0) {
 		ifindex = next;
-		if (!bpf_map_lookup_elem(p->pins->pfc_ports, &ifindex, &v) && v.slot && v.slot < PFC_SLOTS)
+		if (map_find(p->pins->pfc_ports, "pfc_ports", &ifindex, &v) > 0 && v.slot && v.slot < PFC_SLOTS)
 			*obeys |= port_take(p, ifindex, &v);
-		more = !bpf_map_get_next_key(p->pins->pfc_ports, &ifindex, &next);
+		more = map_next(p->pins->pfc_ports, "pfc_ports", &ifindex, &next);
 	}
 	for (slot = 0; slot < p->count; slot++)
 		found |= 1ULL << p->used[slot];
@@ -542,12 +551,12 @@ static void nics_follow(struct ppfc *p)
 	__u32 ifindex, next;
 	char name[IFNAMSIZ];
 	struct pfc_port v;
-	int more = !bpf_map_get_next_key(p->pins->pfc_ports, NULL, &next);
+	int more = map_next(p->pins->pfc_ports, "pfc_ports", NULL, &next);
 
-	while (more) {
+	while (more > 0) {
 		ifindex = next;
-		more = !bpf_map_get_next_key(p->pins->pfc_ports, &ifindex, &next);
-		if (bpf_map_lookup_elem(p->pins->pfc_ports, &ifindex, &v) || !(v.flags & PFC_F_NIC) ||
+		more = map_next(p->pins->pfc_ports, "pfc_ports", &ifindex, &next);
+		if (map_find(p->pins->pfc_ports, "pfc_ports", &ifindex, &v) <= 0 || !(v.flags & PFC_F_NIC) ||
 		    v.slot >= PFC_SLOTS || !if_indextoname(ifindex, name))
 			continue;
 		if (nic_follow(name, &v, ppfc_acts(p->pins), &p->slots[v.slot].nic, &p->silent[v.slot], &p->nic_limit) &&
@@ -634,7 +643,7 @@ void ppfc_apply(struct ppfc *p, const struct config *config)
 	params_apply(p);
 	if (fresh)
 		seed_apply(p);
-	if (!p->enabled)
+	if (!p->enabled && p->awake)
 		timerfd_settime(p->timer_fd, 0, &(struct itimerspec){}, NULL);
 	p->awake = 0;
 	if (p->enabled)

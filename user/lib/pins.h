@@ -2,6 +2,7 @@
 #ifndef SLUICE_PINS_H
 #define SLUICE_PINS_H
 /* The pinned maps, as every user of them opens and reads them. */
+#include "lib/maps.h"
 #include "lib/util.h"
 
 #define PINS(X)                                                                                    \
