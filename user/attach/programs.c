@@ -145,8 +145,12 @@ __u32 map_room(int fd, __u32 wanted, const char *key)
 	struct bpf_map_info info = {};
 	__u32 len = sizeof(info);
 
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+	if (fd < 0)
 		return wanted;
+	if (bpf_obj_get_info_by_fd(fd, &info, &len)) {
+		msg("%s: asking how large its map is: %s: it is taken to be as the configuration has it", key, strerror(errno));
+		return wanted;
+	}
 	if (info.max_entries != wanted)
 		msg("%s stays %u: its map is in use; stop sluiced or detach to change it", key,
 		    info.max_entries);
@@ -162,6 +166,8 @@ static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const 
 
 	pin_path(path, sizeof(path), dir, name);
 	fd = bpf_obj_get(path);
+	if (fd < 0 && errno != ENOENT)
+		msg("%s: %s: the map is taken to be as large as the configuration has it (%s)", path, strerror(errno), key);
 	room = map_room(fd, wanted, key);
 	if (fd >= 0)
 		close(fd);
@@ -248,8 +254,12 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
 		struct bpf_link *link;
 
 		pin_path(path, sizeof(path), dp->pin_dir, bpf_program__name(progs[i]));
-		if (!want) {
-			unlink(path); /* nothing else holds the link */
+		if (!want) { /* nothing else holds the link */
+			if (unlink(path) && errno != ENOENT) {
+				err = -errno;
+				msg("%s: removing the pin: %s: the program stays attached until the next SIGHUP", path, strerror(-err));
+				return err;
+			}
 			continue;
 		}
 		if (bpf_program__fd(progs[i]) < 0)
@@ -260,7 +270,7 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
 			msg("attaching %s: %s", bpf_program__name(progs[i]), strerror(-err));
 			return err;
 		}
-		unlink(path); /* an earlier daemon's */
+		unlink(path); /* an earlier daemon's; if it stays, pinning fails, which is said */
 		err = bpf_link__pin(link, path);
 		bpf_link__destroy(link);
 		if (err) {

@@ -222,12 +222,14 @@ static void cc_restore(const struct restore *r)
 			msg("%s: %s: whether a congestion control lost its pin is not looked at", path, strerror(errno));
 		return;
 	}
-	err = bpf_obj_get_info_by_fd(fd, &info, &len) || info.value_size != sizeof(ctl) ||
-	      bpf_map_lookup_elem(fd, &zero, &ctl) || ctl.abi != SLUICE_ABI || !ctl.cc_name[0];
+	err = bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : info.value_size != sizeof(ctl) ? -EPROTO : 0;
+	if (!err && bpf_map_lookup_elem(fd, &zero, &ctl))
+		err = -errno;
 	close(fd);
-	if (err)
-		return;
-	cc_pin_restore(r->dir, &ctl);
+	if (!err && ctl.abi == SLUICE_ABI && ctl.cc_name[0])
+		cc_pin_restore(r->dir, &ctl);
+	else if (err && err != -EPROTO) /* of another version */
+		msg("%s: %s: whether a congestion control lost its pin is not looked at", path, strerror(-err));
 }
 
 static void missing_say(const struct restore *r, int looked)

@@ -829,7 +829,8 @@ static void http_open(struct metrics *m)
 		msg_limited(&m->limit, 600, "metrics: %s: libmicrohttpd does not start: there are none", m->listen_text);
 		return;
 	}
-	epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, MHD_get_daemon_info(m->http, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, &ev);
+	if (epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, MHD_get_daemon_info(m->http, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, &ev))
+		msg("metrics: waiting for clients: %s: they are answered once a second until the next start", strerror(errno));
 	msg_info("metrics: at %s", m->listen_text);
 }
 
@@ -842,8 +843,9 @@ static void http_close(struct metrics *m)
 		return;
 	MHD_stop_daemon(m->http); /* closes the sockets, and with its epoll it leaves ours */
 	m->http = NULL;
-	if (m->listen.ss_family == AF_UNIX)
-		unlink(((struct sockaddr_un *)&m->listen)->sun_path);
+	if (m->listen.ss_family == AF_UNIX && unlink(((struct sockaddr_un *)&m->listen)->sun_path) && errno != ENOENT)
+		msg("metrics: removing the socket %s: %s: it stays, and nobody listens there; the next sluiced removes it", m->listen_text,
+		    strerror(errno));
 }
 
 void metrics_serve(struct metrics *m)
