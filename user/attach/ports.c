@@ -59,6 +59,9 @@ int clsact_make(__u32 ifindex, int *made)
 			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 	int err = bpf_tc_hook_create(&hook);
 
+	/* The kernel's answer may have been lost after the qdisc was made. One in which there is nothing goes again. */
+	if (err && err != -EEXIST && !filters_count(ifindex))
+		bpf_tc_hook_destroy(&hook);
 	*made = !err;
 	return err == -EEXIST ? 0 : err;
 }
