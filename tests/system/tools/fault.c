@@ -123,6 +123,55 @@ int sd_notify(int unset, const char *text)
 
 /* --- bpf --- */
 
+static long bpf_really(int cmd, union bpf_attr *attr)
+{
+	return ((long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"))(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+/* The kind of a BPF object, and its name if it has one: "map flows". */
+static void object_describe(int fd, char *text, size_t size)
+{
+	union {
+		struct bpf_map_info map;
+		struct bpf_prog_info prog;
+	} info = {};
+	union bpf_attr attr = { .info = { .bpf_fd = fd, .info_len = sizeof(info.map), .info = (unsigned long)&info } };
+	char path[64], kind[64] = "";
+	const char *name = "";
+	int saved = errno;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, kind, sizeof(kind) - 1) < 0)
+		strcpy(kind, "-");
+	if (!strcmp(kind, "anon_inode:bpf-map") && !bpf_really(BPF_OBJ_GET_INFO_BY_FD, &attr))
+		name = info.map.name;
+	attr.info.info_len = sizeof(info.prog);
+	if (!strcmp(kind, "anon_inode:bpf-prog") && !bpf_really(BPF_OBJ_GET_INFO_BY_FD, &attr))
+		name = info.prog.name;
+	snprintf(text, size, "%s %.15s", strrchr(kind, '-') ? strrchr(kind, '-') + 1 : kind, name);
+	errno = saved;
+}
+
+/* Whose file descriptor a command is about; -1: of none. */
+static int bpf_object(int cmd, const union bpf_attr *attr)
+{
+	switch (cmd) {
+	case BPF_MAP_LOOKUP_ELEM:
+	case BPF_MAP_UPDATE_ELEM:
+	case BPF_MAP_DELETE_ELEM:
+	case BPF_MAP_GET_NEXT_KEY:
+	case BPF_MAP_FREEZE:
+		return attr->map_fd;
+	case BPF_MAP_LOOKUP_BATCH:
+	case BPF_MAP_UPDATE_BATCH:
+		return attr->batch.map_fd;
+	case BPF_OBJ_GET_INFO_BY_FD:
+		return attr->info.bpf_fd;
+	default:
+		return -1;
+	}
+}
+
 static void bpf_describe(int cmd, const union bpf_attr *attr, char *text, size_t size)
 {
 	static const char *const names[] = {
@@ -139,17 +188,24 @@ static void bpf_describe(int cmd, const union bpf_attr *attr, char *text, size_t
 		[BPF_ITER_CREATE] = "iter_create",	 [BPF_PROG_BIND_MAP] = "prog_bind_map",
 	};
 	const char *name = (size_t)cmd < sizeof(names) / sizeof(names[0]) ? names[cmd] : NULL;
+	int fd = bpf_object(cmd, attr);
+	char object[48];
 
-	if (cmd == BPF_MAP_CREATE)
+	if (name && fd >= 0) {
+		object_describe(fd, object, sizeof(object));
+		snprintf(text, size, "%s %s", name, object);
+	} else if (cmd == BPF_MAP_CREATE)
+{
 		snprintf(text, size, "%s %.15s", name, attr->map_name);
-	else if (cmd == BPF_PROG_LOAD)
+	} else if (cmd == BPF_PROG_LOAD) {
 		snprintf(text, size, "%s %.15s", name, attr->prog_name);
-	else if (cmd == BPF_OBJ_PIN || cmd == BPF_OBJ_GET)
+	} else if (cmd == BPF_OBJ_PIN || cmd == BPF_OBJ_GET) {
 		snprintf(text, size, "%s %.100s", name, (const char *)(uintptr_t)attr->pathname);
-	else if (name)
+	} else if (name) {
 		snprintf(text, size, "%s", name);
-	else
+	} else {
 		snprintf(text, size, "command %d", cmd);
+	}
 }
 
 long syscall(long number, ...)
@@ -284,7 +340,7 @@ FAIL(int, stat, (const char *path, struct stat *s), (path, s), path, EIO, -1)
 FAIL(int, fstat, (int fd, struct stat *s), (fd, s), NULL, EIO, -1)
 FAIL(int, access, (const char *path, int mode), (path, mode), path, EIO, -1)
 FAIL(char *, realpath, (const char *path, char *to), (path, to), path, EIO, NULL)
-FAIL(int, flock, (int fd, int operation), (fd, operation), NULL, EWOULDBLOCK, -1)
+FAIL(int, flock, (int fd, int operation), (fd, operation), NULL, ENOLCK, -1)
 FAIL(void *, mmap, (void *at, size_t n, int prot, int flags, int fd, off_t from), (at, n, prot, flags, fd, from), NULL, ENOMEM, MAP_FAILED)
 
 /* --- waiting --- */
