@@ -6,24 +6,8 @@
 #define SLUICE_XDP
 
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
-#include "lib/bucket.bpf.h"
 #include "lib/ctx.bpf.h"
-#include "lib/parse.bpf.h"
-#include "port/intmd.bpf.h"
-#include "host/flow.bpf.h"
-#include "host/delay.bpf.h"
-#include "host/auth.bpf.h"
-#include "rack/rate.bpf.h"
-#include "rack/voq.bpf.h"
-#include "port/pod_stamp.bpf.h"
-#include "host/report.bpf.h"
-#include "host/trace.bpf.h"
-#include "host/feedback.bpf.h"
-#include "rack/credit.bpf.h"
-#include "rack/batch.bpf.h"
 #include "host/ingress.bpf.h"
-
 
 SEC("xdp")
 int ingress_xdp(struct xdp_md *ctx)

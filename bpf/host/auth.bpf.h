@@ -28,11 +28,14 @@
  * counts it as replayed.
  */
 #include "lib/base.bpf.h"
+#include "lib/ctx.bpf.h"
 #include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/seq.h"
-#include "sluice/wire/siphash.h"
 #include "sluice/types.h"
+#include "sluice/wire/siphash.h"
 #include "sluice/wire/wire.h"
 
 /* What a packet may wait longer than another of its host: the longest horizon. */
@@ -141,6 +144,155 @@ static inline int auth_takes_voq(struct voq *v, __u64 floor, __u64 seq, __u64 *k
 static inline void auth_gives_back(struct voq *v, __u64 seq, __u64 kept)
 {
 	__sync_val_compare_and_swap(&v->credit_seq, seq, kept);
+}
+
+/* --- messages --- */
+
+/*
+ * The authentication block behind the echo, of so many bytes, which is so far behind the header; the rest of
+ * head is done. Returns 0 where there is no key.
+ */
+CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 echo_at,
+			    __u32 echo_bytes, __u64 seq)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	struct wire_auth_text *text;
+	const struct wire_echo *echo;
+	const struct auth_keys *k;
+	struct wire_auth *auth;
+	__u32 at;
+	__u64 tag;
+
+	if (!head || !p || !space || !ctl)
+		return 0;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return 0;
+	bound_here(echo_at);
+	if (echo_at > sizeof(struct wire_telem) + sizeof(struct wire_voq)) /* never */
+		return 0;
+	echo = (const struct wire_echo *)(head->blocks + echo_at);
+	bound_here(echo); /* an address keeps its bounds where it is put aside, a number does not */
+	text = &space->text;
+	text->echo = *echo;
+	__builtin_memcpy(text->src, &p->key.local, sizeof(text->src));
+	__builtin_memcpy(text->dst, &p->key.remote, sizeof(text->dst));
+	text->port[0] = p->key.local_port;
+	text->port[1] = p->key.remote_port;
+	text->proto = p->key.proto;
+	text->hdr = head->hdr;
+	text->seq_high = bpf_htonl(seq >> 32);
+	text->seq_low = bpf_htonl((__u32)seq);
+	tag = auth_tag(text, k->key[0].k0, k->key[0].k1, wire_auth_words(&head->hdr));
+	at = echo_at + echo_bytes;
+	bound_here(at);
+	if (at > sizeof(head->blocks) - sizeof(*auth)) /* never */
+		return 0;
+	auth = (struct wire_auth *)(head->blocks + at);
+	auth->seq_high = text->seq_high;
+	auth->seq_low = text->seq_low;
+	auth->tag_high = bpf_htonl(tag >> 32);
+	auth->tag_low = bpf_htonl((__u32)tag);
+	return 1;
+}
+
+/*
+ * Is the tag right, under one of our keys? Leaves the text for ingress_probe(). The tags are compared as
+ * numbers: nothing depends on where they differ.
+ */
+CORE_GLOBAL int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	const struct auth_keys *k;
+	struct wire_auth_text *text;
+	const struct wire_auth *auth;
+	const struct wire_echo *echo;
+	__u64 sent, diff;
+	int reply;
+
+	if (!m || !p || !space || !ctl)
+		return STAT_RX_BAD_AUTH;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return STAT_RX_BAD_AUTH;
+	text = &space->text;
+	if (m->hdr.flags & WIRE_F_ECHO) {
+		/* At its full length: authentication and the headers of the inner packet follow. */
+		echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
+		if (!echo)
+			return STAT_RX_TRUNCATED;
+		text->echo = *echo;
+	}
+	auth = pkt_bytes(ctx, p->inner - WIRE_AUTH_BYTES, sizeof(*auth));
+	if (!auth)
+		return STAT_RX_TRUNCATED;
+	sent = (__u64)bpf_ntohl(auth->tag_high) << 32 | bpf_ntohl(auth->tag_low);
+	p->auth_seq = (__u64)bpf_ntohl(auth->seq_high) << 32 | bpf_ntohl(auth->seq_low);
+	text->seq_high = auth->seq_high;
+	text->seq_low = auth->seq_low;
+	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
+	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
+	reply = wire_message(&m->hdr) == WIRE_PROBE_REPLY;
+	text->port[0] = reply ? p->key.local_port : p->key.remote_port;
+	text->port[1] = reply ? p->key.remote_port : p->key.local_port;
+	text->proto = p->key.proto;
+	text->hdr = m->hdr;
+	diff = auth_tag(text, k->key[0].k0, k->key[0].k1, wire_auth_words(&m->hdr)) ^ sent;
+	if (diff && k->n > 1)
+		diff = auth_tag(text, k->key[1].k0, k->key[1].k1, wire_auth_words(&m->hdr)) ^ sent;
+	return diff || !k->n || !p->auth_seq ? STAT_RX_BAD_AUTH : STAT_RX_DATA;
+}
+
+/* The tag of a PROBE that is turned round: its own text, but for addresses and message. */
+static __attribute__((noinline)) int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 version_msg)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	const struct auth_keys *k;
+	__be64 tag;
+
+	if (!space || !ctl)
+		return -EINVAL;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return -EINVAL;
+	__builtin_memcpy(space->text.src, &m->ip.dst, sizeof(space->text.src));
+	__builtin_memcpy(space->text.dst, &m->ip.src, sizeof(space->text.dst));
+	space->text.hdr.version_msg = version_msg;
+	tag = bpf_cpu_to_be64(auth_tag(&space->text, k->key[0].k0, k->key[0].k1, wire_auth_words(&m->hdr)));
+	return ctx_store(ctx, m->offset + wire_length(&m->hdr) - sizeof(tag), &tag, sizeof(tag));
+}
+
+/* Is the tag of a message right, under one of our keys? Its reports are in text already. 0: it is. */
+CORE_GLOBAL int batch_auth(ctx_t *ctx, const struct msg *m, struct wire_batch_text *text, __u64 *seq)
+{
+	const struct control *ctl = control_get();
+	const struct auth_keys *k;
+	struct wire_auth auth;
+	__u64 sent, diff;
+	__u32 words;
+
+	if (!m || !text || !seq || !ctl)
+		return STAT_RX_BAD_AUTH;
+	words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
+	if (ctx_load(ctx, m->offset + wire_length(&m->hdr) - sizeof(auth), &auth, sizeof(auth)))
+		return STAT_RX_TRUNCATED;
+	k = auth_keys_get(ctl);
+	if (!k)
+		return STAT_RX_BAD_AUTH;
+	sent = (__u64)bpf_ntohl(auth.tag_high) << 32 | bpf_ntohl(auth.tag_low);
+	*seq = (__u64)bpf_ntohl(auth.seq_high) << 32 | bpf_ntohl(auth.seq_low);
+	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
+	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
+	text->hdr = m->hdr;
+	text->seq_high = auth.seq_high;
+	text->seq_low = auth.seq_low;
+	diff = auth_batch_tag(text, k->key[0].k0, k->key[0].k1, words) ^ sent;
+	if (diff && k->n > 1)
+		diff = auth_batch_tag(text, k->key[1].k0, k->key[1].k1, words) ^ sent;
+	return diff || !k->n || !*seq ? STAT_RX_BAD_AUTH : 0;
 }
 
 #endif

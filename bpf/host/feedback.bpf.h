@@ -12,17 +12,18 @@
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
-#include "host/flow.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "host/delay.bpf.h"
+#include "host/flow.bpf.h"
 #include "host/trace.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/abi/stats.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
-#include "sluice/abi/stats.h"
 #include "sluice/cc/swift.h"
-#include "sluice/wire/telemetry.h"
 #include "sluice/types.h"
+#include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
 #define FEEDBACK_BEHIND_MAX 0xe0000000U /* of W, and of what waits in fq: more than 1 s of 25 Gbit/s */

@@ -18,12 +18,13 @@
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
-#include "sluice/wire/telemetry.h"
 #include "sluice/types.h"
+#include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
 #define REPORT_COUNTS 8 /* a flow looks so often in a T how many it shares its port with */

@@ -24,9 +24,10 @@
  *     window is cut down to W or to the end of what was sent, whichever is later, and there is no edge.
  */
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
 #include "lib/ctx.bpf.h"
+#include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/types.h"

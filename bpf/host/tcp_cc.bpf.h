@@ -20,8 +20,8 @@
 #include "lib/parse.bpf.h"
 #include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"
-#include "sluice/wire/intmd.h"
 #include "sluice/types.h"
+#include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
 
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;

@@ -12,8 +12,9 @@
  *  4. Who traces does so until trace_until_ns, which it puts off: one that was killed leaves nothing on.
  */
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
 #include "lib/ctx.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"

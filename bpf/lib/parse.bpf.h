@@ -8,11 +8,11 @@
  * made private, ours or not.
  */
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
 #include "lib/ctx.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
-#include "sluice/wire/intmd.h"
 #include "sluice/types.h"
+#include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
 
 #define ETH_P_IP 0x0800

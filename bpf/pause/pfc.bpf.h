@@ -20,8 +20,8 @@
 #include "lib/parse.bpf.h"
 #include "port/class.bpf.h"
 #include "sluice/abi/abi.h"
-#include "sluice/pause/pfc.h"
 #include "sluice/abi/stats.h"
+#include "sluice/pause/pfc.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 

@@ -19,14 +19,13 @@
  *     into the answer.
  */
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
 #include "lib/ctx.bpf.h"
+#include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
-#include "sluice/abi/abi.h"
+#include "lib/scratch.bpf.h"
 #include "sluice/cc/hpcc.h"
-#include "sluice/wire/intmd.h"
-#include "sluice/abi/stats.h"
 #include "sluice/types.h"
+#include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
 
 /* The outer headers, shim and INT-MD header of a message, from the packet. */

@@ -3,15 +3,13 @@
 #define SLUICE_INTMD_HOP_BPF_H
 /* Source and hop of the `int-md` encoding: steps 1 and 2 of intmd.bpf.h. */
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
-#include "lib/ctx.bpf.h"
 #include "lib/parse.bpf.h"
-#include "port/queue.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "port/intmd.bpf.h"
-#include "sluice/abi/abi.h"
-#include "sluice/wire/intmd.h"
+#include "port/queue.bpf.h"
 #include "sluice/abi/stats.h"
 #include "sluice/types.h"
+#include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
 
 /* Shim and header of a source. */

@@ -19,8 +19,9 @@
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "port/queue.bpf.h"
-#include "host/egress.bpf.h"
+#include "host/egress_plan.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
 

@@ -5,8 +5,8 @@
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "sluice/abi/abi.h"
-#include "sluice/wire/telemetry.h"
 #include "sluice/types.h"
+#include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
 /* What a hop writes: its stamp, and nHop and pathID with it. */

@@ -3,8 +3,8 @@
 #define SLUICE_PORT_BPF_H
 /* What a port reports of its queue: of the packet's class (class.bpf.h), of its root qdisc (queue.bpf.h), or of the copy in the ports map (backlog.bpf.h). */
 #include "lib/base.bpf.h"
-#include "port/queue.bpf.h"
 #include "port/class.bpf.h"
+#include "port/queue.bpf.h"
 #include "sluice/abi/abi.h"
 
 /*

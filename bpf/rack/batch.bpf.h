@@ -8,49 +8,20 @@
  * space, where the tag is computed over it; then each report is feedback to its flow, each credit its VOQ's.
  */
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
 #include "lib/ctx.bpf.h"
-#include "host/flow.bpf.h"
-#include "host/auth.bpf.h"
-#include "rack/rate.bpf.h"
-#include "host/trace.bpf.h"
-#include "host/feedback.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "rack/credit.bpf.h"
+#include "rack/rate.bpf.h"
+#include "host/auth.bpf.h"
+#include "host/feedback.bpf.h"
+#include "host/peer.bpf.h"
+#include "host/trace.bpf.h"
 #include "sluice/abi/abi.h"
-#include "sluice/cc/rx.h"
 #include "sluice/abi/stats.h"
+#include "sluice/cc/rx.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
-
-/* Is the tag of a message right, under one of our keys? Its reports are in text already. 0: it is. */
-CORE_GLOBAL int batch_auth(ctx_t *ctx, const struct msg *m, struct wire_batch_text *text, __u64 *seq)
-{
-	const struct control *ctl = control_get();
-	const struct auth_keys *k;
-	struct wire_auth auth;
-	__u64 sent, diff;
-	__u32 words;
-
-	if (!m || !text || !seq || !ctl)
-		return STAT_RX_BAD_AUTH;
-	words = (sizeof(*text) - sizeof(text->report)) / 4 + m->hdr.max_hops * sizeof(text->report[0]) / 4;
-	if (ctx_load(ctx, m->offset + wire_length(&m->hdr) - sizeof(auth), &auth, sizeof(auth)))
-		return STAT_RX_TRUNCATED;
-	k = auth_keys_get(ctl);
-	if (!k)
-		return STAT_RX_BAD_AUTH;
-	sent = (__u64)bpf_ntohl(auth.tag_high) << 32 | bpf_ntohl(auth.tag_low);
-	*seq = (__u64)bpf_ntohl(auth.seq_high) << 32 | bpf_ntohl(auth.seq_low);
-	__builtin_memcpy(text->src, &m->ip.src, sizeof(text->src));
-	__builtin_memcpy(text->dst, &m->ip.dst, sizeof(text->dst));
-	text->hdr = m->hdr;
-	text->seq_high = auth.seq_high;
-	text->seq_low = auth.seq_low;
-	diff = auth_batch_tag(text, k->key[0].k0, k->key[0].k1, words) ^ sent;
-	if (diff && k->n > 1)
-		diff = auth_batch_tag(text, k->key[1].k0, k->key[1].k1, words) ^ sent;
-	return diff || !k->n || !*seq ? STAT_RX_BAD_AUTH : 0;
-}
 
 /* One report of a message of them; what the flow's own packets bring back would say the same. */
 CORE_GLOBAL int batch_report(ctx_t *ctx, const struct wire_report *r)

@@ -18,11 +18,12 @@
  * message of credit both take it, and one of them finds that it says nothing new; with one see auth.bpf.h.
  */
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
 #include "lib/ctx.bpf.h"
+#include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
-#include "host/auth.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "rack/voq.bpf.h"
+#include "host/auth.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/rack/hiercc.h"
 #include "sluice/types.h"

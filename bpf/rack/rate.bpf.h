@@ -14,6 +14,7 @@
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "host/auth.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/types.h"

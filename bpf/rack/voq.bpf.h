@@ -17,12 +17,13 @@
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
-#include "host/flow.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "rack/rate.bpf.h"
+#include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"
-#include "sluice/rack/hiercc.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
+#include "sluice/rack/hiercc.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_DEPARTURE_BPF_H
+#define SLUICE_DEPARTURE_BPF_H
+/*
+ * When a packet leaves. Packets wait in fq for a departure time, which is the latest of four:
+ *
+ *  1. now, or the time that a socket of UDP has set itself (SO_TXTIME);
+ *  2. the end of a pause of the port (P-PFC);
+ *  3. the time at which its VOQ expects credit for it (HierCC);
+ *  4. the flow's clock, which advances by the packet's length at R (HPCC, or Equation 1 of HierCC).
+ *
+ * The clock goes on from there, so a flow that was held does not catch up. It is shared by all CPUs, and moves by
+ * compare-and-swap.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "lib/scratch.bpf.h"
+#include "host/flow.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/pacer.h"
+#include "sluice/types.h"
+
+/*
+ * The race for the clock: two CPUs read it, and both depart at it. It costs bandwidth (two packets in the time of one), so
+ * the loser tries again with what the winner left. After PACER_TRIES losses in a row the packet leaves unpaced and is
+ * counted (clock_lost): a confused clock must not hold traffic back.
+ */
+#define PACER_TRIES 8
+#define PACER_HORIZON_NS (10 * 1000 * 1000ULL)
+
+/* Reserves time for bytes at rate_bps; returns the departure time, or now_ns when contended. */
+static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns, __u32 bytes,
+				  __u64 rate_bps, __u64 horizon_ns)
+{
+	__u64 cost = pacer_cost_ns(bytes, rate_bps);
+	int i;
+
+	for (i = 0; i < PACER_TRIES; i++) {
+		__u64 seen = *(volatile __u64 *)clock_ns;
+		__u64 t = pacer_departure(now_ns, seen, asked_ns);
+
+		/* Where nothing honours departure times the clock would run away for ever. */
+		if (t > now_ns + horizon_ns) {
+			stats_count(STAT_HORIZON);
+			t = now_ns + horizon_ns;
+		}
+		if (__sync_val_compare_and_swap(clock_ns, seen, t + cost) == seen)
+			return t;
+	}
+	stats_count(STAT_CLOCK_LOST);
+	return now_ns;
+}
+
+/* From when on the packet may leave: a socket of UDP that paces itself (SO_TXTIME) says when. */
+static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egress_pkt *p)
+{
+	return p->key.proto == IPPROTO_UDP && ctx->tstamp > p->now_ns && ctx->tstamp - p->now_ns < NSEC_PER_SEC ?
+		       ctx->tstamp : p->now_ns;
+}
+
+/*
+ * Does the packet come too early to wait? TCP has a window of its own, so its clock is never far ahead. UDP
+ * has not: what would have to wait for longer than the horizon, a base RTT unless configured, is
+ * dropped, or, where the policy is to mark and the packet says that it is ECN capable, gets a mark and
+ * waits up to twice as long. Where a socket paces itself what counts is what the packet waits beyond
+ * that. Nor is the rest of a pause, which ends at pause_ns, counted. A departure time once given stands, so a
+ * far horizon is also a slow reaction.
+ */
+static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, const struct flow *f,
+				  const struct control *ctl, __u64 pause_ns)
+{
+	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, from_ns, ahead;
+
+	if (p->key.proto != IPPROTO_UDP || !(f->port_flags & PORT_F_EDT))
+		return 0;
+	from_ns = egress_from_ns(ctx, p);
+	if (from_ns < pause_ns)
+		from_ns = pause_ns;
+	ahead = flow_waits_ns(f, from_ns);
+	if (ahead <= horizon)
+		return 0;
+	if (!ctl->horizon_mark || !(p->tos & ECN_MASK) || ahead > 2 * horizon)
+		return 1;
+	bpf_skb_ecn_set_ce(ctx);
+	p->tos |= ECN_CE;
+	stats_count(STAT_HORIZON_MARK);
+	return 0;
+}
+
+/*
+ * When the packet leaves: by the flow's clock, or, where that is later, when credit is expected, which is at
+ * most limit_ns from now (0: it needs none).
+ */
+CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f, __u32 bytes,
+				 __u64 limit_ns)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	__u64 horizon, from, asked = ctx->tstamp, credit_ns, pause_ns, rate, t;
+	int udp;
+
+	if (!p || !f || !space || !ctl)
+		return 0;
+	horizon = 2 * f->params.t_ns + PACER_HORIZON_NS;
+	from = egress_from_ns(ctx, p);
+	credit_ns = limit_ns ? space->voq_departure_ns : 0;
+	udp = p->key.proto == IPPROTO_UDP;
+	rate = flow_clock_bps(f, udp);
+	if (!(f->port_flags & PORT_F_EDT)) {
+		if (udp)
+			stats_count(STAT_UNHELD);
+		return 0;
+	}
+	if (udp)
+		horizon = 2 * (ctl->horizon_ns ?: f->params.t_ns);
+	if (credit_ns > asked)
+		asked = credit_ns;
+	pause_ns = space->pause_ns;
+	if (pause_ns > asked)
+		asked = pause_ns;
+	if (pause_ns > from)
+		horizon += pause_ns - from;
+	t = pacer_reserve(&f->clock_ns, from, asked, bytes, rate, horizon + limit_ns);
+	f->held = t <= from	 ? HELD_NOT :
+		  pause_ns > from ? HELD_PAUSE :
+		  t == credit_ns ? HELD_CREDIT :
+		  rate == flow_hop_bps(f) ? HELD_HOP : HELD_RATE;
+	if (t > p->now_ns) {
+		bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
+		stats_count(STAT_PACED);
+	}
+	return 0;
+}
+
+/* When it leaves fq, by what the pacer, or TCP itself, has asked for; at once where nobody obeys. */
+static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p,
+				     const struct flow *f)
+{
+	return p->now_ns + (f->port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, ctx->tstamp) : 0);
+}
+
+#endif

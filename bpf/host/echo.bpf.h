@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_ECHO_BPF_H
+#define SLUICE_ECHO_BPF_H
+/*
+ * The echo slot of a flow: what its reverse flow collected, on its way back to the sender. Ingress puts it in, the
+ * next packet of the flow takes it along at egress.
+ *
+ * The slot is a seqlock whose version is odd while it is written. A CPU that finds it odd leaves its telemetry out,
+ * as the other's is as new; egress reads without a lock, compares the versions before and after, and goes without an
+ * echo if they differ (echo_torn). slot->sent is the version that went out last.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/scratch.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/cc/hpcc.h"
+#include "sluice/cc/rx.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+/*
+ * Puts what is to be told into the echo slot. The slot has a version that is odd while it is written: a
+ * CPU that finds it odd leaves its telemetry out (the other's is as new), and egress, which reads
+ * without a lock, compares versions before and after.
+ */
+static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *p)
+{
+	struct flow_echo *e = &f->echo;
+	__u32 v = *(volatile __u32 *)&e->version;
+	int i;
+
+	if (v & 1 || __sync_val_compare_and_swap(&e->version, v, v + 1) != v)
+		return;
+	e->seq = p->seq;
+	e->nhop_path = p->nhop_path;
+	e->hops = p->nhop;
+	e->form = p->form;
+	e->flows = p->flows;
+	e->rx_ns = p->now_ns;
+	for (i = 0; i < HPCC_MAX_HOPS; i++)
+		e->hop[i] = p->hop[i];
+	__sync_fetch_and_add(&e->version, 1);
+}
+
+/*
+ * The echo that waits in the flow, if there is one that has not been sent, behind the other blocks, and what the
+ * header says of it. The caller puts echo_version into slot->sent when the packet that carries it is on its way.
+ * Returns 0 for a packet with blocks that do not fit, which is none. Global as msg_parse() is:
+ * the rest of egress_flow() is verified once, not for each combination of blocks.
+ */
+CORE_GLOBAL int egress_echo(const struct flow *f, struct egress_head *head, struct egress_pkt *p)
+{
+	const struct flow_echo *slot;
+	__u32 version, n, form, at;
+	struct wire_echo *e;
+	__u64 age;
+	int i;
+
+	if (!f || !head || !p)
+		return 0;
+	at = p->telem_bytes + p->voq_bytes;
+	bound_here(at);
+	if (at > sizeof(struct wire_telem) + sizeof(struct wire_voq)) /* never; the verifier wants to hear it */
+		return 0;
+	e = (struct wire_echo *)(head->blocks + at);
+	slot = &f->echo;
+	version = *(const volatile __u32 *)&slot->version;
+	n = slot->hops;
+	form = slot->form;
+	bound_here(n);
+	if (version == slot->sent || version & 1 || n > HPCC_MAX_HOPS)
+		return 1;
+	age = (p->now_ns - slot->rx_ns) >> WIRE_AGE_SHIFT;
+	e->seq = bpf_htonl(slot->seq);
+	e->age = bpf_htons(age > 0xffff ? 0xffff : age);
+	e->nhop_path = bpf_htons(slot->nhop_path);
+	e->flows = bpf_htons(slot->flows);
+	e->reserved = 0;
+	for (i = 0; i < HPCC_MAX_HOPS; i++)
+		*(__be64 *)e->hop[i] = bpf_cpu_to_be64(slot->hop[i]);
+	if (*(const volatile __u32 *)&slot->version != version) {
+		stats_count(STAT_ECHO_TORN);
+		return 1;
+	}
+	p->echo_version = version;
+	p->echo_bytes = WIRE_ECHO_BYTES(n);
+	head->hdr.echo_hops = n;
+	head->hdr.flags |= WIRE_F_ECHO | (form == RX_WINDOW ? WIRE_F_WINDOW : form == RX_RATIO ? WIRE_F_RATIO : 0);
+	return 1;
+}
+
+#endif

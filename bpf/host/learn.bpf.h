@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_LEARN_BPF_H
+#define SLUICE_LEARN_BPF_H
+/* What a DATA message tells: of its VOQ, of the path (for the echo), and of what we sent (the echo, which is feedback). */
+#include "lib/base.bpf.h"
+#include "lib/ctx.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "lib/scratch.bpf.h"
+#include "port/intmd.bpf.h"
+#include "port/pod_stamp.bpf.h"
+#include "rack/credit.bpf.h"
+#include "host/auth.bpf.h"
+#include "host/echo.bpf.h"
+#include "host/feedback.bpf.h"
+#include "host/flow.bpf.h"
+#include "host/report.bpf.h"
+#include "host/trace.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/cc/hpcc.h"
+#include "sluice/cc/rx.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+/* The hop to the pod behind those of the packet. */
+static inline void ingress_pod_hop(struct flow *f, struct ingress_pkt *p)
+{
+	struct pod_stamp stamp = {};
+	__u32 n = p->nhop;
+
+	if (!pod_stamp(f, &stamp, p->nhop_path, HPCC_MAX_HOPS))
+		return;
+	bound_here(n);
+	if (n >= HPCC_MAX_HOPS) /* never; the verifier wants to hear it */
+		return;
+	p->hop[n] = stamp.hop;
+	p->nhop = n + 1;
+	p->nhop_path = stamp.nhop_path;
+}
+
+/* Whether the inner packet, which is sound, has payload. */
+static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+{
+	__u32 at = p->inner + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
+	const __u8 *doff;
+
+	if (p->key.proto != IPPROTO_TCP)
+		return 1;
+	doff = pkt_bytes(ctx, at + 12, 1);
+	return doff && WIRE_ETH_BYTES + m->ip.total > at + (*doff >> 4) * 4;
+}
+
+/*
+ * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
+ * whatever they hold: the headers of the inner packet follow, so the bytes are there. Inlined, as
+ * ingress_reply(): as functions of their own, which clang 19 would make of them, they take the
+ * stack past 512 bytes ("combined stack size of 5 calls is 560").
+ */
+static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
+						  const struct host *h, const struct control *ctl)
+{
+	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
+	__u64 floor = auth_floor(h);
+	const struct wire_telem *telem = 0;
+	int make, has_echo, voq;
+	struct feedback fb = {
+		.hops = m->hdr.echo_hops,
+		.mode = ctl->mode,
+		.trace = trace_is_on(ctl),
+		.now_ns = p->now_ns,
+	};
+	int i;
+
+	/* Before the telemetry: an address in the packet does not outlive it. */
+	voq = m->hdr.flags & WIRE_F_VOQ && !intmd_is_copy(ctx, m) && arrival_read(ctx, m, p);
+	if (m->intmd) {
+		telem = intmd_telem(ctx, m);
+		if (telem) {
+			p->nhop_path = bpf_ntohs(telem->nhop_path);
+			p->nhop = p->nhop_path >> 12;
+		}
+	} else if (m->hdr.max_hops) {
+		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
+		if (!telem)
+			return f;
+		p->nhop_path = bpf_ntohs(telem->nhop_path);
+		p->nhop = p->nhop_path >> 12;
+		if (p->nhop > m->hdr.max_hops) {
+			stats_count(STAT_RX_BAD_TELEM);
+			telem = 0;
+		}
+	}
+	/* Data without telemetry may be the first that comes here of a flow of which probes are the telemetry. */
+	make = telem || voq || !(m->intmd || m->hdr.max_hops || m->hdr.flags & WIRE_F_ECHO);
+	if (!f && make && p->auth_seq && p->auth_seq <= floor) {
+		stats_count(STAT_RX_REPLAYED);
+		return 0;
+	}
+	if (!f && make) {
+		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_RX) == FLOW_FULL)
+			stats_count(STAT_RX_FLOW_FULL);
+		f = bpf_map_lookup_elem(&flows, &p->key);
+	}
+	if (!f) {
+		if (m->hdr.flags & WIRE_F_ECHO)
+			stats_count(STAT_FB_NO_FLOW);
+		return 0;
+	}
+	if (p->auth_seq && (telem || voq) && !auth_takes_telem(f, floor, p->auth_seq, p->now_ns)) {
+		stats_count(STAT_RX_REPLAYED);
+		return f;
+	}
+	if (voq)
+		arrival_see(f, ctx_ifindex(ctx), p->now_ns);
+	else if (telem && f->voq_in)
+		f->voq_in = f->voq_pod = 0;
+	has_echo = m->hdr.flags & WIRE_F_ECHO;
+	if (has_echo && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
+		has_echo = 0;
+		/* Another segment of the packet whose echo was taken is no replay. */
+		if (!telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
+			stats_count(STAT_RX_REPLAYED);
+	}
+	if (!telem && !has_echo) {
+		/* Data without either: the flow is active, if this is not from another time. */
+		if (make && (!p->auth_seq || auth_takes_telem(f, floor, p->auth_seq, p->now_ns)))
+			report_flows(f, ctx_ifindex(ctx), p->now_ns);
+		return f;
+	}
+	f->last_rx_ns = p->now_ns;
+	if (f->epoch != ctl->epoch)
+		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
+	if (telem) {
+		for (i = 0; i < HPCC_MAX_HOPS; i++)
+			p->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
+		if (arrival_needs_pod_hop(f, ctl, p->now_ns))
+			ingress_pod_hop(f, p);
+		p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns);
+		if (report_make(f))
+			ingress_echo_store(f, p);
+	}
+	if (has_echo) {
+		const struct wire_echo *echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
+
+		if (!echo) { /* of less than two hops, before a UDP datagram of a few bytes */
+			stats_count(STAT_FB_SKIPPED);
+			return f;
+		}
+		if (m->hdr.flags & (WIRE_F_WINDOW | WIRE_F_RATIO)) {
+			fb.form = m->hdr.flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
+			if (m->hdr.echo_hops != 1 || (m->hdr.flags & WIRE_F_WINDOW && m->hdr.flags & WIRE_F_RATIO)) {
+				stats_count(STAT_FB_BAD_FORM);
+				return f;
+			}
+		}
+		fb.seq = bpf_ntohl(echo->seq);
+		fb.flows = bpf_ntohs(echo->flows);
+		fb.nhop_path = bpf_ntohs(echo->nhop_path);
+		fb.rx_ns = p->now_ns - ((__u64)bpf_ntohs(echo->age) << WIRE_AGE_SHIFT);
+		feedback_hops(&fb, echo->hop);
+		feedback_take(f, &fb);
+	}
+	return f;
+}
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_PROBE_BPF_H
+#define SLUICE_PROBE_BPF_H
+/*
+ * The life of a PROBE.
+ *
+ *  1. egress_peer() decides that a host is to be asked whether it strips telemetry, or a path how full it is.
+ *  2. egress_probe() sends a clone of the packet at hand, and egress_probe_wrap() makes a PROBE of it. Hops stamp it as
+ *     they stamp data.
+ *  3. At the other end ingress_takes_probe() says whether it is answered, and ingress_probe() turns it round.
+ *  4. ingress_reply() takes what comes back: the host strips, and the path is feedback like an echo.
+ *
+ * Only tc asks: XDP sees what arrives.
+ */
+#include "lib/base.bpf.h"
+#include "lib/bucket.bpf.h"
+#include "lib/ctx.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "lib/scratch.bpf.h"
+#include "port/pod_stamp.bpf.h"
+#include "rack/credit.bpf.h"
+#include "host/auth.bpf.h"
+#include "host/delay.bpf.h"
+#include "host/feedback.bpf.h"
+#include "host/flow.bpf.h"
+#include "host/peer.bpf.h"
+#include "host/report.bpf.h"
+#include "host/trace.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/abi/stats.h"
+#include "sluice/bucket.h"
+#include "sluice/cc/hpcc.h"
+#include "sluice/cc/rx.h"
+#include "sluice/cc/sparse.h"
+#include "sluice/seq.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+/* --- 4. the answer to ours --- */
+
+/* What a PROBE of ours met on its way, as an echo would tell it. */
+static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
+					  const struct control *ctl)
+{
+	const struct wire_telem *telem;
+	struct feedback fb = { .mode = ctl->mode, .trace = trace_is_on(ctl), .probe = 1, .rx_ns = p->now_ns,
+			       .now_ns = p->now_ns };
+	struct flow *f;
+
+	if (!p->sound)
+		return;
+	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (p->auth_seq && (!f || !auth_takes_reply(f, p->auth_seq))) {
+		stats_count(STAT_RX_REPLAYED);
+		return;
+	}
+	host_heard(&m->ip.src, h, p->now_ns, 0);
+	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
+	if (!f || !telem || !m->hdr.max_hops)
+		return;
+	fb.seq = p->seq;
+	fb.nhop_path = bpf_ntohs(telem->nhop_path);
+	fb.hops = fb.nhop_path >> 12;
+	fb.flows = bpf_ntohs(telem->flows);
+	if (fb.hops > m->hdr.max_hops) {
+		stats_count(STAT_RX_BAD_TELEM);
+		return;
+	}
+	feedback_hops(&fb, telem->hop);
+	feedback_take(f, &fb);
+	if (fb.trace)
+		trace_feedback_put(ctx, &p->key, p->now_ns);
+}
+
+/* --- 3. the PROBE of another host --- */
+
+/*
+ * Is a PROBE answered? STAT_RX_PROBE, or the counter that says why it is not.
+ *
+ * With a key each is answered once: it is newer than the last one of its flow. That is no question of the host's newest
+ * message: the PROBEs of several flows go by several paths, and the one that comes last comes by the fullest, whose
+ * feedback counts most. So a flow that is not known gets its entry here, if the PROBE is not older than the host's newest
+ * message by more than AUTH_LATE_NS. Where there is no room for one only what is newer than that message is answered.
+ *
+ * Then there is a bucket of answers for each host, and one for all that were never heard: an answer is as large as
+ * its PROBE, and without a key it goes where somebody says.
+ */
+static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct ingress_pkt *p, struct host *h,
+							    const struct control *ctl)
+{
+	__u64 floor = auth_floor(h), seen;
+	struct flow *f;
+
+	if (p->auth_seq) {
+		f = bpf_map_lookup_elem(&flows, &p->key);
+		if (!f && p->auth_seq > floor) {
+			flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_PROBE);
+			f = bpf_map_lookup_elem(&flows, &p->key);
+		}
+		if (f) {
+			if ((!f->asked_seq && p->auth_seq <= floor) || !seq_take(&f->asked_seq, 0, p->auth_seq, &seen))
+				return STAT_RX_PROBE_OLD;
+			f->last_rx_ns = p->now_ns;
+		} else if (p->auth_seq <= (h ? h->rx_seq : 0)) {
+			return STAT_RX_PROBE_OLD;
+		}
+	}
+	if (h ? bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS, BUCKET_HOST_BURST) :
+		bucket_strangers(BUCKET_ANSWERS, p->now_ns))
+		return STAT_RX_PROBE;
+	return STAT_RX_PROBE_LIMITED;
+}
+
+/* What an echo would tell, in a PROBE before it turns round: N, and the hop to the pod. */
+static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+{
+	__u32 at = m->offset + WIRE_HDR_BYTES, n;
+	const struct control *ctl = control_get();
+	struct pod_stamp stamp = {};
+	const __be16 *nhop_path;
+	struct flow *f;
+	__be64 hop;
+	__be16 v;
+
+	if (!ctl || !m->hdr.max_hops || !p->sound)
+		return;
+	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (!f)
+		return;
+	v = bpf_htons(report_flows(f, ctx_ifindex(ctx), p->now_ns));
+	ctx_store(ctx, at + sizeof(*nhop_path), &v, sizeof(v));
+	if (!arrival_needs_pod_hop(f, ctl, p->now_ns))
+		return;
+	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
+	if (!nhop_path || !pod_stamp(f, &stamp, bpf_ntohs(*nhop_path), m->hdr.max_hops))
+		return;
+	n = (stamp.nhop_path >> 12) - 1;
+	hop = bpf_cpu_to_be64(stamp.hop);
+	v = bpf_htons(stamp.nhop_path);
+	if (!ctx_store(ctx, at + 4 + n * WIRE_HOP_BYTES, &hop, sizeof(hop)))
+		ctx_store(ctx, at, &v, sizeof(v));
+}
+
+/*
+ * Turns a PROBE round as PROBE_REPLY: addresses swapped, which leaves the IP checksum as it is. The
+ * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
+ * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
+ */
+static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg *m,
+						   const struct ingress_pkt *p)
+{
+	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
+	__u32 len, src;
+
+	ingress_probe_tell(ctx, m, p);
+	len = m->ip.v6 ? 16 : 4;
+	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
+	bound_here(len); /* behind the call, or the verifier has lost it */
+	if (len > sizeof(from)) /* never */
+		return CTX_DROP;
+	if (ctx_load(ctx, 0, to, 6) || to[0] & MAC_GROUP || ctx_load(ctx, 6, from, 6) ||
+	    ctx_store(ctx, 0, from, 6) || ctx_store(ctx, 6, to, 6) ||
+	    ctx_load(ctx, src, from, len) || ctx_load(ctx, src + len, to, len) ||
+	    ctx_store(ctx, src, to, len) || ctx_store(ctx, src + len, from, len) ||
+	    ctx_store(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg)))
+		return CTX_DROP;
+	if (m->hdr.flags & WIRE_F_AUTH && ingress_answer_sign(ctx, m, msg))
+		return CTX_DROP;
+	return ctx_return(ctx);
+}
+
+#if !CTX_IS_XDP
+#include "host/egress_plan.bpf.h"
+#include "host/encap.bpf.h"
+
+/* --- 2. the clone --- */
+
+#define EGRESS_PROBE_L4_BYTES 20
+
+/*
+ * Sends a PROBE: asks the peer whether it strips, and the path how full it is. A clone of the packet
+ * goes out by this interface and so through this program a second time: there it is cut down to its
+ * headers and wrapped (egress_probe_wrap), which cannot be done to a packet that has been wrapped. The
+ * packet itself goes on as it was. A peer without Sluice answers with an ICMP error that nobody waits
+ * for. Returns whether it left.
+ *
+ * The clone is told by what no packet can bring along. bpf_clone_redirect() runs this program for it
+ * before it returns, on this CPU with bottom halves off: clsact comes before the qdisc, so no other packet
+ * reaches this program by this interface in between. The first that does takes the note away; a clone that
+ * never gets here (no memory, a link that is down, a filter in front) leaves it, and it ends with the call.
+ */
+static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *space)
+{
+	int err, missed;
+
+	space->probe_ifindex = ctx->ifindex;
+	space->probe_wrapped = 0;
+	err = bpf_clone_redirect(ctx, ctx->ifindex, 0);
+	missed = space->probe_ifindex;
+	space->probe_ifindex = 0;
+	if (!err && !missed) {
+		stats_count(STAT_PROBE_SENT);
+		return 1;
+	}
+	if (space->probe_wrapped) /* and then dropped by the qdisc */
+		stats_count(STAT_PROBE_FAILED);
+	return 0;
+}
+
+/* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
+static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p, struct scratch_space *space)
+{
+	const struct control *ctl = control_get();
+	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer, intmd = 0;
+	struct egress_head *head;
+	struct flow *f;
+	__u32 seq;
+
+	space->probe_ifindex = 0;
+	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA)
+		goto failed;
+	if (ctl->auth)
+		wire_bytes += WIRE_AUTH_BYTES;
+	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (!f)
+		goto failed;
+	/*
+	 * The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP,
+	 * and of a tunnel what is in it.
+	 */
+	len = p->l4_offset + EGRESS_PROBE_L4_BYTES;
+	if (ctx->len > len && bpf_skb_change_tail(ctx, len, 0))
+		goto refused;
+	head = &space->head;
+	outer = egress_outer_bytes(p);
+	/* Room for the other encoding stays: in there INT-MD comes back. */
+	if (f->encoding == ENCODING_INT_MD)
+		intmd = egress_intmd(ctx, HPCC_MAX_HOPS, f->port_flags & PORT_F_STAMP);
+	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + outer + intmd + wire_bytes, wire_bytes);
+	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
+	head->hdr.max_hops = HPCC_MAX_HOPS;
+	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
+	head->hdr.echo_hops = 0;
+	/* It overtakes what waits in fq, so it is not a position behind that. */
+	p->now_ns = bpf_ktime_get_ns();
+	seq = flow_left_bytes(f, p->now_ns);
+	head->hdr.seq = bpf_htonl(seq);
+	if (delay_is_wanted(f))
+		delay_note_probe(f, seq, p->now_ns);
+	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
+	if (f->port_flags & PORT_F_STAMP)
+		egress_stamp(ctx, head, ctx->len + outer + intmd + wire_bytes, !intmd);
+	if (ctl->auth) {
+		__u64 seq = auth_seq(ctl);
+
+		if (!egress_sign(head, p, sizeof(struct wire_telem), 0, seq))
+			goto failed;
+		if (!f->probe_seq)
+			f->reply_seq = seq - 1;
+		f->probe_seq = seq;
+	}
+	if (bpf_skb_adjust_room(ctx, outer + intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
+	    (intmd ? egress_intmd_store(ctx, p, head, intmd, outer + wire_bytes) :
+		     egress_head_store(ctx, p, head, outer + wire_bytes)))
+		goto refused;
+	space->probe_wrapped = 1;
+	return TC_ACT_UNSPEC;
+refused:
+	if (p->key.proto == IPPROTO_UDP)
+		f->flags |= FLOW_F_TUNNEL;
+failed:
+	stats_count(STAT_PROBE_FAILED);
+	return TC_ACT_SHOT;
+}
+
+/* --- 1. when to ask --- */
+
+/*
+ * Asks an address that was never heard: once a second, and of all of them together no more than the bucket has,
+ * for their addresses may be those of whoever a stranger names.
+ */
+static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+				       struct scratch_space *space)
+{
+	const __u64 *asked_ns = bpf_map_lookup_elem(&asked, &p->key.remote);
+
+	if ((asked_ns && p->now_ns <= *asked_ns + HOST_ASK_NS) || p->now_ns <= f->probe_ns + f->params.t_ns)
+		return;
+	f->probe_ns = p->now_ns;
+	if (!bucket_strangers(BUCKET_ASKS, p->now_ns))
+		stats_count(STAT_PROBE_LIMITED);
+	else if (egress_probe(ctx, space))
+		bpf_map_update_elem(&asked, &p->key.remote, &p->now_ns, BPF_ANY);
+}
+
+/*
+ * The peer, if it strips. Asks where that is not known, and a peer that strips when it was not heard
+ * for long: it may have lost sight of us. SYN, SYN-ACK and RST ask nothing: who is at the other end is known by
+ * what follows them. A flow of UDP also asks, once in a base RTT, for the feedback
+ * that no reply brings it; where replies bring W, which comes a little more than T apart, after two. A flow
+ * whose telemetry is probes always does.
+ */
+static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+				       const struct control *ctl, struct scratch_space *space)
+{
+	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
+	__u64 silent_ns = 4 * f->params.t_ns, feedback_ns = flow_patience_ns(f);
+	int ask;
+
+	if (!h) {
+		if (!p->syn && !p->rst)
+			egress_ask_stranger(ctx, p, f, space);
+		return 0;
+	}
+	if (h->capable && h->heard_ns < ctl->doubt_ns) {
+		h->capable = 0;
+		h->unanswered_ns = 0;
+	}
+	if (silent_ns < HOST_SILENT_NS)
+		silent_ns = HOST_SILENT_NS;
+	if (h->capable && h->unanswered_ns && p->now_ns > h->unanswered_ns + silent_ns) {
+		h->capable = 0;
+		h->unanswered_ns = 0;
+		stats_count(STAT_PEER_SILENT);
+	}
+	ask = (!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
+	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);
+	if (f->form == RX_WINDOW)
+		feedback_ns *= 2;
+	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + feedback_ns)
+		ask = 1;
+	if (h->capable && f->telemetry == TELEMETRY_PROBE && p->payload_bytes)
+		ask = 1;
+	if (ask && !p->syn && !p->rst && p->now_ns > f->probe_ns + f->params.t_ns) {
+		f->probe_ns = p->now_ns;
+		if (egress_probe(ctx, space)) {
+			h->asked_ns = p->now_ns;
+			/* Here only the answer to this tells that the peer is alive. */
+			if (h->capable && f->telemetry == TELEMETRY_PROBE && !h->unanswered_ns)
+				h->unanswered_ns = p->now_ns;
+		}
+	}
+	return h->capable ? h : 0;
+}
+#endif
+
+#endif
