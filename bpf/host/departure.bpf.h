@@ -64,19 +64,19 @@ static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egr
  * has not: what would have to wait for longer than the horizon, a base RTT unless configured, is
  * dropped, or, where the policy is to mark and the packet says that it is ECN capable, gets a mark and
  * waits up to twice as long. Where a socket paces itself what counts is what the packet waits beyond
- * that. Nor is the rest of a pause, which ends at pause_ns, counted. A departure time once given stands, so a
+ * that. The rest of a pause of its port, until pause_ns, does not count either. A departure time once given stands, so a
  * far horizon is also a slow reaction.
  */
 static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, const struct flow *f,
-				  const struct control *ctl, __u64 pause_ns)
+				  const struct control *ctl)
 {
 	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, from_ns, ahead;
 
 	if (p->key.proto != IPPROTO_UDP || !(f->port_flags & PORT_F_EDT))
 		return 0;
 	from_ns = egress_from_ns(ctx, p);
-	if (from_ns < pause_ns)
-		from_ns = pause_ns;
+	if (from_ns < p->pause_ns)
+		from_ns = p->pause_ns;
 	ahead = flow_waits_ns(f, from_ns);
 	if (ahead <= horizon)
 		return 0;
@@ -88,42 +88,42 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, c
 	return 0;
 }
 
+/* Constraints 1 to 3: the latest of the times that are asked for; one that is 0 asks for nothing. */
+static inline __u64 departure_asked_ns(__u64 socket_ns, __u64 pause_ns, __u64 credit_ns)
+{
+	__u64 asked_ns = credit_ns > socket_ns ? credit_ns : socket_ns;
+
+	return pause_ns > asked_ns ? pause_ns : asked_ns;
+}
+
 /*
- * When the packet leaves: by the flow's clock, or, where that is later, when credit is expected, which is at
- * most limit_ns from now (0: it needs none).
+ * The departure time of the packet, from all four constraints. credit_ns: when credit is expected, at most limit_ns from
+ * now; 0 and 0: it needs none.
  */
-CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f, __u32 bytes,
+CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f, __u64 credit_ns,
 				 __u64 limit_ns)
 {
-	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
-	__u64 horizon, from, asked = ctx->tstamp, credit_ns, pause_ns, rate, t;
+	__u64 horizon, from, asked, rate, t;
 	int udp;
 
-	if (!p || !f || !space || !ctl)
+	if (!p || !f || !ctl)
 		return 0;
-	horizon = 2 * f->params.t_ns + PACER_HORIZON_NS;
-	from = egress_from_ns(ctx, p);
-	credit_ns = limit_ns ? space->voq_departure_ns : 0;
 	udp = p->key.proto == IPPROTO_UDP;
-	rate = flow_clock_bps(f, udp);
 	if (!(f->port_flags & PORT_F_EDT)) {
 		if (udp)
 			stats_count(STAT_UNHELD);
 		return 0;
 	}
-	if (udp)
-		horizon = 2 * (ctl->horizon_ns ?: f->params.t_ns);
-	if (credit_ns > asked)
-		asked = credit_ns;
-	pause_ns = space->pause_ns;
-	if (pause_ns > asked)
-		asked = pause_ns;
-	if (pause_ns > from)
-		horizon += pause_ns - from;
-	t = pacer_reserve(&f->clock_ns, from, asked, bytes, rate, horizon + limit_ns);
-	f->held = t <= from	 ? HELD_NOT :
-		  pause_ns > from ? HELD_PAUSE :
+	from = egress_from_ns(ctx, p);
+	rate = flow_clock_bps(f, udp);
+	horizon = udp ? 2 * (ctl->horizon_ns ?: f->params.t_ns) : 2 * f->params.t_ns + PACER_HORIZON_NS;
+	if (p->pause_ns > from)
+		horizon += p->pause_ns - from;
+	asked = departure_asked_ns(ctx->tstamp, p->pause_ns, credit_ns);
+	t = pacer_reserve(&f->clock_ns, from, asked, p->weight, rate, horizon + limit_ns);
+	f->held = t <= from ? HELD_NOT :
+		  p->pause_ns > from ? HELD_PAUSE :
 		  t == credit_ns ? HELD_CREDIT :
 		  rate == flow_hop_bps(f) ? HELD_HOP : HELD_RATE;
 	if (t > p->now_ns) {

@@ -30,7 +30,7 @@
 #include "host/auth.bpf.h"
 #include "host/delay.bpf.h"
 #include "host/departure.bpf.h"
-#include "host/echo.bpf.h"
+#include "host/egress_parse.bpf.h"
 #include "host/egress_plan.bpf.h"
 #include "host/egress_trace.bpf.h"
 #include "host/encap.bpf.h"
@@ -63,19 +63,13 @@ static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64
 	return 0;
 }
 
-/* Steps 3 to 5 for a flow that we have. */
-static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p,
-					   struct flow *f, const struct control *ctl, struct scratch_space *space)
+/*
+ * What is dropped, or leaves as it is, whatever its peer can do. Notes what the flow's connection has sent. Returns
+ * STAT_TX_DATA for a packet that goes on.
+ */
+static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
+					    const struct control *ctl)
 {
-	__u32 outer = egress_outer_bytes(p), wire_bytes, segment, segs, bytes, room, at;
-	__u64 limit_ns = 0;
-	struct egress_head *head;
-	struct host *peer;
-	struct voq *v = 0;
-	int due, enforced;
-	__u64 seq;
-
-	head = &space->head;
 	if (egress_is_spoofed(ctx, f, p->now_ns))
 		return STAT_TX_SPOOFED;
 	f->last_tx_ns = p->now_ns;
@@ -97,99 +91,62 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		f->flags &= ~FLOW_F_TELEM;
 		return STAT_TX_ENCAP_FAILED;
 	}
-	peer = egress_peer(ctx, p, f, ctl, space);
-	if (!peer) {
-		f->flags &= ~FLOW_F_TELEM;
-		return p->syn || p->rst ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
-	}
-	f->flags |= FLOW_F_TELEM;
-	if (p->syn || p->rst)
-		return STAT_TX_HANDSHAKE;
+	return STAT_TX_DATA;
+}
 
-	head->hdr.echo_hops = 0;
-	head->hdr.flags = 0;
-	room = flow_room(f);
-	due = p->payload_bytes && flow_telem_is_due(f, p->now_ns);
-	if (due && f->encoding == ENCODING_HPCC)
-		p->telem_bytes = WIRE_TELEM_BYTES(room);
-	if (due && f->encoding == ENCODING_INT_MD) {
-		p->intmd = egress_intmd(ctx, room, f->port_flags & PORT_F_STAMP);
-		p->growth = egress_intmd_growth(space);
-	}
-	/* A packet of several datagrams leaves without our header: nobody would know that it has arrived. */
-	if (p->payload_bytes && voq_is_due(f) && !(p->key.proto == IPPROTO_UDP && ctx->gso_size))
-		v = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
-	if (v) {
-		p->voq_bytes = WIRE_VOQ_BYTES;
-		head->hdr.flags = WIRE_F_VOQ;
-	}
-	p->auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
-	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
-	if (!egress_echo(f, head, p)) /* never */
-		return STAT_TX_ENCAP_FAILED;
-	if (!p->payload_bytes && !p->echo_bytes)
-		return STAT_TX_PLAIN_ACK;
-	wire_bytes = WIRE_HDR_BYTES + p->telem_bytes + p->voq_bytes + p->echo_bytes + p->auth_bytes;
-	outer += p->intmd;
+/* Gives the packet its place in the VOQ and its departure time. Returns STAT_TX_DATA, or STAT_TX_HORIZON: it is dropped. */
+static inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+					       const struct control *ctl, struct scratch_space *space, struct voq *v)
+{
+	int enforced = ctl->mode == MODE_ENFORCE && p->payload_bytes;
+	__u64 credit_ns = 0, limit_ns = 0;
+	__u32 at = p->telem_bytes;
 
-	/* What one segment weighs on the wire, and does it fit, here and with what the hops add? */
-	segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + outer + wire_bytes;
-	if (segment + p->growth > f->mtu + WIRE_ETH_BYTES) {
-		f->flags &= ~FLOW_F_TELEM;
-		return STAT_TX_MTU;
-	}
-	if (ctx->len + outer + wire_bytes + p->growth > 0xffff)
-		return STAT_TX_TOO_LONG;
-	segs = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
-	bytes = p->payload_bytes + segs * (p->hdr_bytes + outer + wire_bytes);
-	if (segment - p->hdr_bytes - outer - wire_bytes >= f->mss) {
-		f->mss = segment - p->hdr_bytes - outer - wire_bytes;
-		f->segment = p->hdr_bytes + outer - p->intmd + WIRE_HDR_BYTES + p->voq_bytes + p->auth_bytes + f->mss +
-			     (flow_telem_is_dense(f) ? p->telem_bytes + p->intmd : 0);
-	}
-
-	enforced = ctl->mode == MODE_ENFORCE && p->payload_bytes;
-	space->pause_ns = enforced && ctl->pfc ? pfc_until(ctx, p->tos) : 0;
-	if (enforced && egress_is_early(ctx, p, f, ctl, space->pause_ns))
+	p->pause_ns = enforced && ctl->pfc ? pfc_until(ctx, p->tos) : 0;
+	if (enforced && egress_is_early(ctx, p, f, ctl))
 		return STAT_TX_HORIZON;
 	if (v) {
-		at = p->telem_bytes;
 		bound_here(at);
 		if (at > sizeof(struct wire_telem)) /* never */
 			return STAT_TX_ENCAP_FAILED;
-		voq_send(f, v, p->now_ns, bytes, (struct wire_voq *)(head->blocks + at));
+		voq_send(f, v, p->now_ns, p->weight, &space->voq_out);
+		*(struct wire_voq *)(space->head.blocks + at) = space->voq_out.block;
 		limit_ns = v->params.limit_ns;
+		credit_ns = limit_ns ? space->voq_out.departure_ns : 0;
 	}
 	if (enforced)
-		egress_departure(ctx, p, f, bytes, limit_ns);
+		egress_departure(ctx, p, f, credit_ns, limit_ns);
+	return STAT_TX_DATA;
+}
 
-	seq = __sync_fetch_and_add(&f->tx_bytes, bytes) + bytes;
-	/*
-	 * A packet of several datagrams (UDP_SEGMENT) that was wrapped is still taken for a tunnel's after
-	 * it was stripped, and lost, where it arrives whole, as over veth. It is paced, and its flow's
-	 * feedback comes from probes.
-	 */
-	if (p->key.proto == IPPROTO_UDP && ctx->gso_size)
-		return STAT_TX_UDP_GSO;
-	if ((p->telem_bytes || p->intmd) && delay_is_wanted(f))
-		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
-	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + outer + wire_bytes, wire_bytes);
+/* Puts all headers in front of the packet, which ends at the position seq. */
+static inline enum sluice_stat egress_encap(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+					    const struct control *ctl, struct egress_head *head, __u64 seq)
+{
+	__u32 ours = p->outer_bytes + p->wire_bytes;
+
+	egress_outer(head, p, ctx->len - p->pad_bytes - WIRE_ETH_BYTES + ours, p->wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_DATA;
-	head->hdr.max_hops = p->telem_bytes ? room : 0;
+	head->hdr.max_hops = p->telem_bytes ? p->room : 0;
 	if (p->auth_bytes)
 		head->hdr.flags |= WIRE_F_AUTH;
 	head->hdr.seq = bpf_htonl((__u32)seq);
 	if (p->auth_bytes && !egress_sign(head, p, p->telem_bytes + p->voq_bytes, p->echo_bytes, p->now_ns + ctl->seq_base_ns))
 		return STAT_TX_ENCAP_FAILED;
 	if (f->port_flags & PORT_F_STAMP)
-		egress_stamp(ctx, head, bytes, p->telem_bytes);
-	if (bpf_skb_adjust_room(ctx, outer + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-	    (p->intmd ? egress_intmd_store(ctx, p, head, p->intmd, outer - p->intmd + wire_bytes) :
-			egress_head_store(ctx, p, head, outer + wire_bytes))) {
+		egress_stamp(ctx, head, p->weight, p->telem_bytes);
+	if (bpf_skb_adjust_room(ctx, ours, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
+	    (p->intmd ? egress_intmd_store(ctx, p, head, p->intmd, ours - p->intmd) : egress_head_store(ctx, p, head, ours))) {
 		if (p->key.proto == IPPROTO_UDP)
 			f->flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
 	}
+	return STAT_TX_DATA;
+}
+
+/* Notes that the packet is on its way, with what it carries. */
+static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struct host *peer, const struct wire_hdr *hdr)
+{
 	if (p->telem_bytes || p->intmd) {
 		f->telem_tx_ns = p->now_ns;
 		if (!peer->unanswered_ns)
@@ -199,11 +156,50 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 	if (p->echo_bytes)
 		f->echo.sent = p->echo_version;
-	if (head->hdr.flags & WIRE_F_WINDOW)
+	if (hdr->flags & WIRE_F_WINDOW)
 		stats_count(STAT_TX_WINDOW);
-	if (head->hdr.flags & WIRE_F_RATIO)
+	if (hdr->flags & WIRE_F_RATIO)
 		stats_count(STAT_TX_RATIO);
-	return STAT_TX_DATA;
+}
+
+/* Steps 3 to 5 for a flow that we have. */
+static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p,
+					   struct flow *f, const struct control *ctl, struct scratch_space *space)
+{
+	enum sluice_stat verdict;
+	struct host *peer;
+	struct voq *v = 0;
+	__u64 seq;
+
+	verdict = egress_admit(ctx, p, f, ctl);
+	if (verdict != STAT_TX_DATA)
+		return verdict;
+	peer = egress_peer(ctx, p, f, ctl, space);
+	if (!peer) {
+		f->flags &= ~FLOW_F_TELEM;
+		return p->syn || p->rst ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
+	}
+	f->flags |= FLOW_F_TELEM;
+	if (p->syn || p->rst)
+		return STAT_TX_HANDSHAKE;
+	verdict = egress_plan(ctx, p, f, ctl, space, &v);
+	if (verdict != STAT_TX_DATA)
+		return verdict;
+	verdict = egress_fits(ctx, p, f);
+	if (verdict != STAT_TX_DATA)
+		return verdict;
+	verdict = egress_schedule(ctx, p, f, ctl, space, v);
+	if (verdict != STAT_TX_DATA)
+		return verdict;
+	seq = __sync_fetch_and_add(&f->tx_bytes, p->weight) + p->weight;
+	if (egress_is_udp_gso(ctx, p))
+		return STAT_TX_UDP_GSO;
+	if ((p->telem_bytes || p->intmd) && delay_is_wanted(f))
+		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
+	verdict = egress_encap(ctx, p, f, ctl, &space->head, seq);
+	if (verdict == STAT_TX_DATA)
+		egress_sent(p, f, peer, &space->head.hdr);
+	return verdict;
 }
 
 static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egress_pkt *p, const struct control *ctl,

@@ -1,77 +1,86 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_EGRESS_PLAN_BPF_H
 #define SLUICE_EGRESS_PLAN_BPF_H
-/* What an outgoing packet is. */
+/* What a packet takes along, and whether it fits: the sizes of struct egress_pkt, which all later steps go by. */
 #include "lib/base.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
-#include "sluice/types.h"
+#include "rack/voq.bpf.h"
+#include "host/echo.bpf.h"
+#include "host/encap.bpf.h"
+#include "host/flow.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/abi/stats.h"
 #include "sluice/wire/wire.h"
 
-/* Returns an enum sluice_stat. Global as msg_parse() is: p is verified as any packet from there on. */
-CORE_GLOBAL int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
+/*
+ * A packet of several datagrams (UDP_SEGMENT) leaves without our header. Wrapped, it is taken for a tunnel's after it was
+ * stripped, and lost, where it arrives whole, as over veth. It is paced, and its flow's feedback comes from probes.
+ */
+static inline int egress_is_udp_gso(const struct __sk_buff *ctx, const struct egress_pkt *p)
 {
-	__u16 proto = bpf_ntohs(ctx->protocol);
-	struct ip_info ip = {};
+	return p->key.proto == IPPROTO_UDP && ctx->gso_size;
+}
 
-	if (!p)
-		return STAT_TX_OTHER;
-	switch (ip_parse(ctx, WIRE_ETH_BYTES, proto, &ip)) {
-	case IP_OK:
-		break;
-	case IP_OPTIONS:
-		return STAT_TX_IP_OPTIONS;
-	case IP_FRAGMENT:
-		return STAT_TX_FRAGMENT;
-	default:
-		if (proto == ETH_P_8021Q || proto == ETH_P_8021AD)
-			return STAT_TX_VLAN_INBAND;
-		return STAT_TX_OTHER;
+/*
+ * Chooses the blocks, and fills in those that are known already: INT-MD and the echo. *voq is the VOQ that the packet
+ * goes by, or NULL. Returns STAT_TX_DATA, or the counter of a packet that leaves as it is.
+ */
+static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+					   const struct control *ctl, struct scratch_space *space, struct voq **voq)
+{
+	struct egress_head *head = &space->head;
+	int due = p->payload_bytes && flow_telem_is_due(f, p->now_ns);
+
+	head->hdr.echo_hops = 0;
+	head->hdr.flags = 0;
+	p->room = flow_room(f);
+	if (due && f->encoding == ENCODING_HPCC)
+		p->telem_bytes = WIRE_TELEM_BYTES(p->room);
+	if (due && f->encoding == ENCODING_INT_MD) {
+		p->intmd = egress_intmd(ctx, p->room, f->port_flags & PORT_F_STAMP);
+		p->growth = egress_intmd_growth(space);
 	}
-	p->l4_offset = WIRE_ETH_BYTES + ip.bytes;
-	if (ip.proto == IPPROTO_TCP) {
-		const struct tcphdr *tcp = pkt_bytes(ctx, p->l4_offset, sizeof(*tcp));
-
-		if (!tcp)
-			return STAT_TX_OTHER;
-		p->key.local_port = tcp->source;
-		p->key.remote_port = tcp->dest;
-		p->hdr_bytes = p->l4_offset + tcp->doff * 4;
-		p->seq = bpf_ntohl(tcp->seq);
-		p->syn = tcp->syn;
-		p->ack = tcp->ack;
-		p->fin = tcp->fin;
-		p->rst = tcp->rst;
-	} else if (ip.proto == IPPROTO_UDP) {
-		const __u8 *mac = pkt_bytes(ctx, 0, 1);
-		const struct udphdr *udp;
-
-		/* Whether all of a group strip cannot be asked. */
-		if (!mac || *mac & MAC_GROUP)
-			return STAT_TX_OTHER;
-		udp = pkt_bytes(ctx, p->l4_offset, sizeof(*udp));
-		if (!udp)
-			return STAT_TX_OTHER;
-		if (udp->dest == bpf_htons(wire_port))
-			return STAT_TX_OWN;
-		p->key.local_port = udp->source;
-		p->key.remote_port = udp->dest;
-		p->hdr_bytes = p->l4_offset + sizeof(*udp);
-	} else {
-		return STAT_TX_OTHER;
+	if (p->payload_bytes && voq_is_due(f) && !egress_is_udp_gso(ctx, p))
+		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
+	if (*voq) {
+		p->voq_bytes = WIRE_VOQ_BYTES;
+		head->hdr.flags = WIRE_F_VOQ;
 	}
-	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP) and says 0. */
-	if (ip.total > ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
-		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
-	if (p->hdr_bytes > ctx->len - p->pad_bytes)
-		return STAT_TX_OTHER;
-	p->key.local = ip.src;
-	p->key.remote = ip.dst;
-	p->key.proto = ip.proto;
-	p->payload_bytes = ctx->len - p->pad_bytes - p->hdr_bytes;
-	p->tos = ip.tos;
-	p->df = ip.df;
-	p->v6 = ip.v6;
+	p->auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
+	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
+	if (!egress_echo(f, head, p)) /* never */
+		return STAT_TX_ENCAP_FAILED;
+	if (!p->payload_bytes && !p->echo_bytes)
+		return STAT_TX_PLAIN_ACK;
+	p->wire_bytes = WIRE_HDR_BYTES + p->telem_bytes + p->voq_bytes + p->echo_bytes + p->auth_bytes;
+	p->outer_bytes = egress_outer_bytes(p) + p->intmd;
+	return STAT_TX_DATA;
+}
+
+/*
+ * What one segment weighs on the wire, and whether that fits, here and with what the hops add. Notes the largest segment
+ * of the flow, by which windows are counted. Returns as egress_plan() does.
+ */
+static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
+{
+	__u32 ours = p->outer_bytes + p->wire_bytes;
+	__u32 segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + ours, segments, payload;
+
+	if (segment + p->growth > f->mtu + WIRE_ETH_BYTES) {
+		f->flags &= ~FLOW_F_TELEM;
+		return STAT_TX_MTU;
+	}
+	if (ctx->len + ours + p->growth > 0xffff)
+		return STAT_TX_TOO_LONG;
+	segments = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
+	p->weight = p->payload_bytes + segments * (p->hdr_bytes + ours);
+	payload = segment - p->hdr_bytes - ours;
+	if (payload >= f->mss) {
+		f->mss = payload;
+		f->segment = p->hdr_bytes + p->outer_bytes - p->intmd + WIRE_HDR_BYTES + p->voq_bytes + p->auth_bytes +
+			     payload + (flow_telem_is_dense(f) ? p->telem_bytes + p->intmd : 0);
+	}
 	return STAT_TX_DATA;
 }
 

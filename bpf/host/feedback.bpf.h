@@ -28,6 +28,16 @@
 
 #define FEEDBACK_BEHIND_MAX 0xe0000000U /* of W, and of what waits in fq: more than 1 s of 25 Gbit/s */
 
+/* Feedback that came just now, by an echo; of which nothing is known yet. */
+static inline void feedback_begin(struct feedback *fb, const struct control *ctl, __u64 now_ns)
+{
+	fb->rx_ns = fb->now_ns = now_ns;
+	fb->mode = ctl->mode;
+	fb->trace = trace_is_on(ctl);
+	fb->form = RX_HOPS;
+	fb->probe = 0;
+}
+
 static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP_BYTES])
 {
 	int i;
@@ -130,7 +140,72 @@ static inline __u64 feedback_position(__u64 sent, __u32 wire)
 	return behind <= sent && behind <= FEEDBACK_BEHIND_MAX ? sent - behind : sent;
 }
 
-/* Feedback into Algorithm 1, or Swift where the path stamps nothing. */
+/* What Algorithm 1 is told, from the feedback and what the flow has sent. */
+static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f, const struct feedback *fb)
+{
+	__u64 sent = *(volatile __u64 *)&f->tx_bytes;
+	int i;
+
+	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
+	ack->hops = fb->hops;
+	for (i = 0; i < HPCC_MAX_HOPS; i++)
+		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(fb->hop[i]));
+	ack->seq = feedback_position(sent, fb->seq);
+	/*
+	 * What still waits in fq for its departure time will see the network after this update: a round
+	 * ends with the first of it, not with what follows it. What collected this has left.
+	 */
+	ack->snd_nxt = flow_left_bytes(f, fb->now_ns);
+	if (ack->snd_nxt < ack->seq)
+		ack->snd_nxt = ack->seq;
+	if (f->params.variant == HPCC_PROBABILISTIC)
+		ack->random = bpf_get_prandom_u32();
+	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
+}
+
+/* Whichever control the flow has, with the feedback in the form in which it came. */
+CORE_GLOBAL int feedback_decide(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack, __u32 delay_ns)
+{
+	enum hpcc_kind kind;
+
+	if (!f || !fb || !ack || !f->params.t_ns)
+		return HPCC_SKIPPED;
+	if (f->fallback.swift)
+		return feedback_swift(f, ack, delay_ns, fb->mode);
+	if (fb->form != RX_HOPS)
+		return feedback_value(f, fb, ack);
+	if (fb->mode != MODE_OBSERVE)
+		return hpcc_new_ack(&f->cc, &f->params, ack);
+	kind = hpcc_observe(&f->cc, &f->params, ack);
+	if (kind != HPCC_SKIPPED)
+		hpcc_record(&f->cc, ack);
+	return kind;
+}
+
+/* Counts what became of feedback, for a flow that is on Swift or not. */
+static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind, int swift)
+{
+	if (kind == HPCC_SKIPPED) {
+		stats_count(STAT_FB_SKIPPED);
+		return;
+	}
+	if (swift) {
+		stats_count(STAT_FB_SWIFT);
+		return;
+	}
+	if (fb->form == RX_WINDOW) {
+		stats_count(STAT_FB_WINDOW);
+		return;
+	}
+	if (fb->form == RX_RATIO)
+		stats_count(STAT_FB_RATIO);
+	stats_count(kind == HPCC_FIRST ? STAT_FB_FIRST : kind == HPCC_FAST ? STAT_FB_FAST : STAT_FB_FULL);
+}
+
+/*
+ * Feedback into Algorithm 1, or Swift where the path stamps nothing. All of it under the flow's try-lock; what finds that
+ * taken is dropped and counted (fb_contended).
+ */
 CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 {
 	struct scratch_space *space = scratch_get();
@@ -139,7 +214,6 @@ CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 	struct hpcc_ack *ack;
 	__u32 delay_ns = 0, swift;
 	enum hpcc_kind kind;
-	int i;
 
 	if (!f || !fb || !space)
 		return 0;
@@ -159,48 +233,19 @@ CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 		f->fb_seq = fb->seq;
 		hpcc_forget(&f->cc);
 	}
-	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
-	ack->hops = fb->hops;
-	for (i = 0; i < HPCC_MAX_HOPS; i++)
-		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(fb->hop[i]));
-	ack->snd_nxt = *(volatile __u64 *)&f->tx_bytes;
-	ack->seq = feedback_position(ack->snd_nxt, fb->seq);
-	/*
-	 * What still waits in fq for its departure time will see the network after this update: a round
-	 * ends with the first of it, not with what follows it. What collected this has left.
-	 */
-	ack->snd_nxt = flow_left_bytes(f, fb->now_ns);
-	if (ack->snd_nxt < ack->seq)
-		ack->snd_nxt = ack->seq;
-	if (f->params.variant == HPCC_PROBABILISTIC)
-		ack->random = bpf_get_prandom_u32();
-	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
-
+	feedback_ack_make(ack, f, fb);
 	if (delay_is_wanted(f))
 		delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
 	if (delay_ns)
 		f->delay_ns = delay_ns;
 	if (f->swift.target_ns)
-		change = fallback_feedback(&f->fallback, &f->cc, fb->hops, fb->now_ns,
-					   f->params.t_ns);
+		change = fallback_feedback(&f->fallback, &f->cc, fb->hops, fb->now_ns, f->params.t_ns);
 	if (change == FALLBACK_TO_SWIFT)
 		f->told_hops = 0;
 	swift = f->fallback.swift;
 	if (fb->trace)
 		trace_feedback_before(f, delay_ns);
-	if (!f->params.t_ns) {
-		kind = HPCC_SKIPPED;
-	} else if (swift) {
-		kind = feedback_swift(f, ack, delay_ns, fb->mode);
-	} else if (fb->form != RX_HOPS) {
-		kind = feedback_value(f, fb, ack);
-	} else if (fb->mode == MODE_OBSERVE) {
-		kind = hpcc_observe(&f->cc, &f->params, ack);
-		if (kind != HPCC_SKIPPED)
-			hpcc_record(&f->cc, ack);
-	} else {
-		kind = hpcc_new_ack(&f->cc, &f->params, ack);
-	}
+	kind = feedback_decide(f, fb, ack, delay_ns);
 	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
 		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops, flow_bottleneck_bps(&f->cc));
 	if (kind != HPCC_SKIPPED) {
@@ -217,30 +262,7 @@ CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
 		stats_count(change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT : STAT_FB_TO_HPCC);
 	if (absurd != STAT_MAX)
 		stats_count(absurd);
-	if (swift && kind != HPCC_SKIPPED) {
-		stats_count(STAT_FB_SWIFT);
-		return 0;
-	}
-	if (fb->form == RX_RATIO && kind != HPCC_SKIPPED)
-		stats_count(STAT_FB_RATIO);
-	if (fb->form == RX_WINDOW && kind != HPCC_SKIPPED) {
-		stats_count(STAT_FB_WINDOW);
-		return 0;
-	}
-	switch (kind) {
-	case HPCC_FIRST:
-		stats_count(STAT_FB_FIRST);
-		break;
-	case HPCC_FAST:
-		stats_count(STAT_FB_FAST);
-		break;
-	case HPCC_FULL:
-		stats_count(STAT_FB_FULL);
-		break;
-	case HPCC_SKIPPED:
-		stats_count(STAT_FB_SKIPPED);
-		break;
-	}
+	feedback_count(fb, kind, swift);
 	return 0;
 }
 

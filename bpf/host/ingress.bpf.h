@@ -135,14 +135,14 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 }
 /* Inlined: it has more arguments than a function of its own may have. */
 static __always_inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
-					const struct control *ctl, enum sluice_stat *verdict)
+					const struct control *ctl, struct feedback *fb, enum sluice_stat *verdict)
 {
 	struct flow *f = 0;
 
 	*verdict = STAT_RX_DATA;
 	if (!p->deaf) {
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
-		f = ingress_learn(ctx, m, p, h, ctl);
+		f = ingress_learn(ctx, m, p, h, ctl, fb);
 		if (trace_is_on(ctl))
 			trace_feedback_put(ctx, &p->key, p->now_ns);
 	}
@@ -250,10 +250,10 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
 		if (host_was_asked(&m->ip.src, h) && !p->deaf)
-			ingress_reply(ctx, m, p, h, ctl);
+			ingress_reply(ctx, m, p, h, ctl, &space->feedback);
 		return CTX_DROP;
 	default:
-		return ingress_data(ctx, m, p, h, ctl, verdict);
+		return ingress_data(ctx, m, p, h, ctl, &space->feedback, verdict);
 	}
 }
 

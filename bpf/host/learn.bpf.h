@@ -15,7 +15,6 @@
 #include "host/feedback.bpf.h"
 #include "host/flow.bpf.h"
 #include "host/report.bpf.h"
-#include "host/trace.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
@@ -50,62 +49,128 @@ static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const str
 	return doff && WIRE_ETH_BYTES + m->ip.total > at + (*doff >> 4) * 4;
 }
 
-/*
- * Learns from a DATA message: echo slot and feedback. Both blocks are read at their full length,
- * whatever they hold: the headers of the inner packet follow, so the bytes are there. Inlined, as
- * ingress_reply(): as functions of their own, which clang 19 would make of them, they take the
- * stack past 512 bytes ("combined stack size of 5 calls is 560").
- */
-static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
-						  const struct host *h, const struct control *ctl)
+/* The telemetry of the message, in the encoding of wire.h, with nHop and pathID into p; NULL: there is none to be read. */
+static __always_inline const struct wire_telem *learn_telem_find(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
+{
+	const struct wire_telem *telem = 0;
+
+	if (m->intmd)
+		telem = intmd_telem(ctx, m);
+	else if (m->hdr.max_hops)
+		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
+	if (!telem)
+		return 0;
+	p->nhop_path = bpf_ntohs(telem->nhop_path);
+	p->nhop = p->nhop_path >> 12;
+	if (!m->intmd && p->nhop > m->hdr.max_hops) {
+		stats_count(STAT_RX_BAD_TELEM);
+		return 0;
+	}
+	return telem;
+}
+
+/* The flow in the other direction, made if the message is one that may make it; NULL: there is none. */
+static __always_inline struct flow *learn_flow_get(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p, int make,
+						   __u64 floor, const struct control *ctl)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
-	__u64 floor = auth_floor(h);
-	const struct wire_telem *telem = 0;
-	int make, has_echo, voq;
-	struct feedback fb = {
-		.hops = m->hdr.echo_hops,
-		.mode = ctl->mode,
-		.trace = trace_is_on(ctl),
-		.now_ns = p->now_ns,
-	};
-	int i;
 
-	/* Before the telemetry: an address in the packet does not outlive it. */
-	voq = m->hdr.flags & WIRE_F_VOQ && !intmd_is_copy(ctx, m) && arrival_read(ctx, m, p);
-	if (m->intmd) {
-		telem = intmd_telem(ctx, m);
-		if (telem) {
-			p->nhop_path = bpf_ntohs(telem->nhop_path);
-			p->nhop = p->nhop_path >> 12;
-		}
-	} else if (m->hdr.max_hops) {
-		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
-		if (!telem)
-			return f;
-		p->nhop_path = bpf_ntohs(telem->nhop_path);
-		p->nhop = p->nhop_path >> 12;
-		if (p->nhop > m->hdr.max_hops) {
-			stats_count(STAT_RX_BAD_TELEM);
-			telem = 0;
-		}
-	}
-	/* Data without telemetry may be the first that comes here of a flow of which probes are the telemetry. */
-	make = telem || voq || !(m->intmd || m->hdr.max_hops || m->hdr.flags & WIRE_F_ECHO);
-	if (!f && make && p->auth_seq && p->auth_seq <= floor) {
+	if (f)
+		return f;
+	if (make && p->auth_seq && p->auth_seq <= floor) {
 		stats_count(STAT_RX_REPLAYED);
 		return 0;
 	}
-	if (!f && make) {
+	if (make) {
 		if (flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_RX) == FLOW_FULL)
 			stats_count(STAT_RX_FLOW_FULL);
 		f = bpf_map_lookup_elem(&flows, &p->key);
 	}
-	if (!f) {
-		if (m->hdr.flags & WIRE_F_ECHO)
-			stats_count(STAT_FB_NO_FLOW);
+	if (!f && m->hdr.flags & WIRE_F_ECHO)
+		stats_count(STAT_FB_NO_FLOW);
+	return f;
+}
+
+/* True if the message has an echo that was not taken before. */
+static __always_inline int learn_echo_is_new(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p, struct flow *f,
+					     int has_telem, __u64 floor)
+{
+	if (!(m->hdr.flags & WIRE_F_ECHO))
 		return 0;
+	if (!p->auth_seq || auth_takes_echo(f, floor, p->auth_seq))
+		return 1;
+	/* Another segment of the packet whose echo was taken is no replay. */
+	if (!has_telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
+		stats_count(STAT_RX_REPLAYED);
+	return 0;
+}
+
+/* The path, for the echo that goes back: with the hop to a pod, N, and in the form that the flow's prefix says. */
+static __always_inline void learn_telem_take(ctx_t *ctx, struct ingress_pkt *p, struct flow *f,
+					     const struct wire_telem *telem, const struct control *ctl)
+{
+	int i;
+
+	for (i = 0; i < HPCC_MAX_HOPS; i++)
+		p->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
+	if (arrival_needs_pod_hop(f, ctl, p->now_ns))
+		ingress_pod_hop(f, p);
+	p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns);
+	if (report_make(f))
+		ingress_echo_store(f, p);
+}
+
+/* The echo, which is feedback for the flow that we send. */
+static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p, struct flow *f,
+					    const struct control *ctl, struct feedback *fb)
+{
+	const struct wire_echo *echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
+	__u32 form = RX_HOPS;
+
+	if (!echo) { /* of less than two hops, before a UDP datagram of a few bytes */
+		stats_count(STAT_FB_SKIPPED);
+		return;
 	}
+	if (m->hdr.flags & (WIRE_F_WINDOW | WIRE_F_RATIO)) {
+		form = m->hdr.flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
+		if (m->hdr.echo_hops != 1 || (m->hdr.flags & WIRE_F_WINDOW && m->hdr.flags & WIRE_F_RATIO)) {
+			stats_count(STAT_FB_BAD_FORM);
+			return;
+		}
+	}
+	feedback_begin(fb, ctl, p->now_ns);
+	fb->form = form;
+	fb->hops = m->hdr.echo_hops;
+	fb->seq = bpf_ntohl(echo->seq);
+	fb->flows = bpf_ntohs(echo->flows);
+	fb->nhop_path = bpf_ntohs(echo->nhop_path);
+	fb->rx_ns = p->now_ns - ((__u64)bpf_ntohs(echo->age) << WIRE_AGE_SHIFT);
+	feedback_hops(fb, echo->hop);
+	feedback_take(f, fb);
+}
+
+/*
+ * Learns from a DATA message. Both blocks are read at their full length, whatever they hold: the headers of the inner
+ * packet follow, so the bytes are there. Inlined with its steps, as ingress_reply() is: as functions of their own, which
+ * clang 19 would make of them, they take the stack past 512 bytes ("combined stack size of 5 calls is 560").
+ */
+static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
+						  const struct host *h, const struct control *ctl,
+						  struct feedback *fb)
+{
+	const struct wire_telem *telem;
+	__u64 floor = auth_floor(h);
+	int make, has_echo, voq;
+	struct flow *f;
+
+	/* Before the telemetry: an address in the packet does not outlive it. */
+	voq = m->hdr.flags & WIRE_F_VOQ && !intmd_is_copy(ctx, m) && arrival_read(ctx, m, p);
+	telem = learn_telem_find(ctx, m, p);
+	/* Data without telemetry may be the first that comes here of a flow of which probes are the telemetry. */
+	make = telem || voq || !(m->intmd || m->hdr.max_hops || m->hdr.flags & WIRE_F_ECHO);
+	f = learn_flow_get(ctx, m, p, make, floor, ctl);
+	if (!f)
+		return 0;
 	if (p->auth_seq && (telem || voq) && !auth_takes_telem(f, floor, p->auth_seq, p->now_ns)) {
 		stats_count(STAT_RX_REPLAYED);
 		return f;
@@ -114,15 +179,9 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 		arrival_see(f, ctx_ifindex(ctx), p->now_ns);
 	else if (telem && f->voq_in)
 		f->voq_in = f->voq_pod = 0;
-	has_echo = m->hdr.flags & WIRE_F_ECHO;
-	if (has_echo && p->auth_seq && !auth_takes_echo(f, floor, p->auth_seq)) {
-		has_echo = 0;
-		/* Another segment of the packet whose echo was taken is no replay. */
-		if (!telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
-			stats_count(STAT_RX_REPLAYED);
-	}
+	has_echo = learn_echo_is_new(ctx, m, p, f, !!telem, floor);
 	if (!telem && !has_echo) {
-		/* Data without either: the flow is active, if this is not from another time. */
+		/* Neither telemetry nor echo: the flow counts as active, unless this is a replay. */
 		if (make && (!p->auth_seq || auth_takes_telem(f, floor, p->auth_seq, p->now_ns)))
 			report_flows(f, ctx_ifindex(ctx), p->now_ns);
 		return f;
@@ -130,36 +189,10 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 	f->last_rx_ns = p->now_ns;
 	if (f->epoch != ctl->epoch)
 		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
-	if (telem) {
-		for (i = 0; i < HPCC_MAX_HOPS; i++)
-			p->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
-		if (arrival_needs_pod_hop(f, ctl, p->now_ns))
-			ingress_pod_hop(f, p);
-		p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns);
-		if (report_make(f))
-			ingress_echo_store(f, p);
-	}
-	if (has_echo) {
-		const struct wire_echo *echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
-
-		if (!echo) { /* of less than two hops, before a UDP datagram of a few bytes */
-			stats_count(STAT_FB_SKIPPED);
-			return f;
-		}
-		if (m->hdr.flags & (WIRE_F_WINDOW | WIRE_F_RATIO)) {
-			fb.form = m->hdr.flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
-			if (m->hdr.echo_hops != 1 || (m->hdr.flags & WIRE_F_WINDOW && m->hdr.flags & WIRE_F_RATIO)) {
-				stats_count(STAT_FB_BAD_FORM);
-				return f;
-			}
-		}
-		fb.seq = bpf_ntohl(echo->seq);
-		fb.flows = bpf_ntohs(echo->flows);
-		fb.nhop_path = bpf_ntohs(echo->nhop_path);
-		fb.rx_ns = p->now_ns - ((__u64)bpf_ntohs(echo->age) << WIRE_AGE_SHIFT);
-		feedback_hops(&fb, echo->hop);
-		feedback_take(f, &fb);
-	}
+	if (telem)
+		learn_telem_take(ctx, p, f, telem, ctl);
+	if (has_echo)
+		learn_echo_take(ctx, m, p, f, ctl, fb);
 	return f;
 }
 

@@ -41,11 +41,9 @@
 
 /* What a PROBE of ours met on its way, as an echo would tell it. */
 static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
-					  const struct control *ctl)
+					  const struct control *ctl, struct feedback *fb)
 {
 	const struct wire_telem *telem;
-	struct feedback fb = { .mode = ctl->mode, .trace = trace_is_on(ctl), .probe = 1, .rx_ns = p->now_ns,
-			       .now_ns = p->now_ns };
 	struct flow *f;
 
 	if (!p->sound)
@@ -59,17 +57,19 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
 	if (!f || !telem || !m->hdr.max_hops)
 		return;
-	fb.seq = p->seq;
-	fb.nhop_path = bpf_ntohs(telem->nhop_path);
-	fb.hops = fb.nhop_path >> 12;
-	fb.flows = bpf_ntohs(telem->flows);
-	if (fb.hops > m->hdr.max_hops) {
+	feedback_begin(fb, ctl, p->now_ns);
+	fb->probe = 1;
+	fb->seq = p->seq;
+	fb->nhop_path = bpf_ntohs(telem->nhop_path);
+	fb->hops = fb->nhop_path >> 12;
+	fb->flows = bpf_ntohs(telem->flows);
+	if (fb->hops > m->hdr.max_hops) {
 		stats_count(STAT_RX_BAD_TELEM);
 		return;
 	}
-	feedback_hops(&fb, telem->hop);
-	feedback_take(f, &fb);
-	if (fb.trace)
+	feedback_hops(fb, telem->hop);
+	feedback_take(f, fb);
+	if (fb->trace)
 		trace_feedback_put(ctx, &p->key, p->now_ns);
 }
 
@@ -171,7 +171,7 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 }
 
 #if !CTX_IS_XDP
-#include "host/egress_plan.bpf.h"
+#include "host/egress_parse.bpf.h"
 #include "host/encap.bpf.h"
 
 /* --- 2. the clone --- */

@@ -59,6 +59,11 @@ struct egress_pkt {
 	__u32 telem_bytes, voq_bytes, echo_bytes, auth_bytes;
 	__u32 intmd;	    /* bytes of INT-MD, */
 	__u32 growth;	    /*   and by how much hops may lengthen it */
+	__u32 room;	    /* hops that telemetry has room for */
+	__u32 outer_bytes;  /* outer headers, with INT-MD, */
+	__u32 wire_bytes;   /*   what is between them and the inner packet, */
+	__u32 weight;	    /*   and all of it on the wire, of all segments */
+	__u64 pause_ns;	    /* when the pause of its port ends; 0: there is none */
 	__u32 echo_version; /* see egress_echo() */
 	__u8 tos;
 	__u8 df;
@@ -128,6 +133,13 @@ struct report_from {
 	__u32 trace;
 };
 
+/* What voq_send() says of a packet: its block, and when it may leave the VOQ. */
+struct voq_out {
+	struct wire_voq block;
+	__u32 pad;
+	__u64 departure_ns;
+};
+
 /*
  * What is too large for the 512 bytes of BPF stack. writer and reader: flow_make(), voq_make(),
  * egress and ingress, each field from beginning to end with bottom halves off, so that nobody comes between.
@@ -150,10 +162,8 @@ struct scratch_space {
 	struct rx_flow rx_flow;
 	struct voq voq;
 	struct voq_key voq_key;	    /* of the packet at hand, */
-	__u64 voq_departure_ns;	    /*   and when it may leave its VOQ */
-	__u64 pause_ns;		    /* when the pause of its port ends; 0: there is none */
-	struct wire_voq voq_block;  /* hop: of the packet, */
-	struct tor_flow_key tor_key; /*   whose flow this is */
+	struct voq_out voq_out;	    /*   and what came of it there */
+	struct tor_flow_key tor_key; /* hop: of the packet at hand */
 	struct tor_news tor_news;
 	struct hpcc_ack ack;
 	struct trace_feedback traced; /* what was decided by the last feedback */

@@ -21,7 +21,7 @@
 #include "lib/maps.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "port/queue.bpf.h"
-#include "host/egress_plan.bpf.h"
+#include "host/egress_parse.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
 

@@ -52,6 +52,7 @@ CORE_GLOBAL int batch_report(ctx_t *ctx, const struct wire_report *r)
 		return 0;
 	}
 	f->last_rx_ns = from->now_ns;
+	fb->probe = 0;
 	fb->form = r->flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
 	fb->hops = 1;
 	fb->mode = from->mode;

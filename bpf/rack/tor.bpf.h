@@ -151,7 +151,7 @@ static __attribute__((noinline)) int tor_up(struct __sk_buff *ctx, const struct 
 	tor_flow_take(f, t, ifindex, port->flags);
 	v = voq_get(f, &m->ip.dst, now_ns, ctl->epoch);
 	if (v)
-		voq_send(f, v, now_ns, space->news.bytes, &space->voq_block);
+		voq_send(f, v, now_ns, space->news.bytes, &space->voq_out);
 	tor_flow_put(f, t);
 	if (!v)
 		return 0;
@@ -159,9 +159,9 @@ static __attribute__((noinline)) int tor_up(struct __sk_buff *ctx, const struct 
 	if (mark)
 		tor_ask(f, v, t, m, now_ns);
 	voq_stop_news(v);
-	bpf_skb_store_bytes(ctx, at, &space->voq_block, sizeof(space->voq_block), 0);
+	bpf_skb_store_bytes(ctx, at, &space->voq_out.block, sizeof(space->voq_out.block), 0);
 	/* Behind the packets of its flow that came before. */
-	departure_ns = pacer_departure(now_ns, t->clock_ns, space->voq_departure_ns);
+	departure_ns = pacer_departure(now_ns, t->clock_ns, space->voq_out.departure_ns);
 	if (departure_ns > now_ns + v->params.limit_ns)
 		departure_ns = now_ns + v->params.limit_ns;
 	t->clock_ns = departure_ns;

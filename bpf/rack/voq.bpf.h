@@ -237,11 +237,8 @@ static inline void voq_alone_begins(struct flow *f, const struct voq *v)
 	flow_unlock(f);
 }
 
-/*
- * A packet of so many wire bytes enters the VOQ: what is to be said of it, and, in the scratch space, when
- * it may leave.
- */
-CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct wire_voq *block)
+/* A packet of bytes on the wire enters the VOQ; out says what came of it. */
+CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct voq_out *out)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
@@ -249,11 +246,11 @@ CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 byte
 	__u64 departure_ns;
 	__u32 total, flows;
 
-	if (!f || !v || !block || !space || !ctl)
+	if (!f || !v || !out || !space || !ctl)
 		return 0;
 	if (f->hiercc == VOQS_TOR) {
-		space->voq_departure_ns = 0;
-		return rate_ask(f, v, now_ns, block);
+		out->departure_ns = 0;
+		return rate_ask(f, v, now_ns, &out->block);
 	}
 	rx_count(&v->count, &f->voq_mark, now_ns, v->params.epoch_ns);
 	flows = rx_counted(&v->count);
@@ -262,12 +259,12 @@ CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 byte
 		departure_ns = now_ns;
 		sent = sent == HIERCC_WAITS ? HIERCC_COVERED : sent;
 	}
-	space->voq_departure_ns = departure_ns;
-	block->tor = ctl->tor;
-	block->total = bpf_htonl(total);
-	block->flows = bpf_htons(flows);
-	block->prefixlen = space->voq_key.prefixlen;
-	block->flags = 0;
+	out->departure_ns = departure_ns;
+	out->block.tor = ctl->tor;
+	out->block.total = bpf_htonl(total);
+	out->block.flows = bpf_htons(flows);
+	out->block.prefixlen = space->voq_key.prefixlen;
+	out->block.flags = 0;
 	if (f->voq_merged)
 		stats_count(STAT_VOQ_MERGED);
 	if (sent == HIERCC_ALONE && f->hop_rate_bps)

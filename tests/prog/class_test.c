@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/config.h"
 #include "sluice/wire/telemetry.h"
 #include "world.h"
 
@@ -30,6 +31,23 @@ static struct port_classes classes_usual(void)
 	c.share[0].speed = telem_speed_fit(c.share[0].bps);
 	c.share[1].speed = telem_speed_fit(c.share[1].bps);
 	return c;
+}
+
+/* Found by fuzzing: a share of 0 bit/s ended the daemon with a division by zero. */
+Test(class, share__of_a_port_below_1_mbit)
+{
+	struct config_class one = { .share_ppm = 900000 };
+	struct config_interface i = { .classes = &one, .classes_count = 1 };
+	struct port_classes v = {};
+
+	config_classes_value(&i, 422000, &v);
+	expect_eq(v.share[0].bps, 379800);
+	one.share_ppm = 1;
+	config_classes_value(&i, 422000, &v);
+	expect_eq(v.share[0].bps, 1);
+	one.share_ppm = 300000;
+	config_classes_value(&i, 10000000000ULL, &v);
+	expect_eq(v.share[0].bps, 3000000000ULL);
 }
 
 static void port_of_classes(__u32 flags)

@@ -1077,6 +1077,30 @@ SinkTest(ingress, probe_reply__of_one_that_was_never_heard)
 	}
 }
 
+/* Both are put together in the same place. */
+SinkTest(ingress, probe_reply__leaves_nothing_to_a_report)
+{
+	struct ip_spec s = { .payload = 100 };
+	struct frame in = reply(s, .nhop = 1, .seq = 500);
+	__u8 m[12 + 24] = { 0x98, 8, 0, 59, 0x44, 1 };
+
+	flow_runs_of(s, 1000);
+	host_asked(0);
+	run(sink, &in);
+	expect_eq(flow_get(s).fb_probe, 1);
+	put16(m + 12, PORT_A);
+	put16(m + 14, PORT_B);
+	m[16] = 6;
+	m[17] = 4; /* W */
+	put32(m + 20, 900);
+	put16(m + 26, 1 << 12);
+	put32(m + 28, 200000);
+	in = frame_of_batch(0, m, sizeof(m));
+	run(sink, &in);
+	expect_eq(flow_get(s).feedbacks, 2);
+	expect_eq(flow_get(s).fb_probe, 0);
+}
+
 SinkTest(ingress, probe_reply__shows_that_the_peer_strips)
 {
 	FOR_V4_AND_V6(v6) {

@@ -1202,7 +1202,11 @@ void config_classes_value(const struct config_interface *i, __u64 speed_bps, str
 	for (n = 0; n < i->classes_count; n++) {
 		for (k = 0; k < i->classes[n].dscp_count; k++)
 			v->of_dscp[i->classes[n].dscp[k]] = n;
-		v->share[n].bps = speed_bps / PPM * i->classes[n].share_ppm;
+		/* The rest counts for a port below 1 Mbit/s. A class reports at least 1 bit/s: nothing divides by 0. */
+		v->share[n].bps = speed_bps / PPM * i->classes[n].share_ppm +
+				  speed_bps % PPM * i->classes[n].share_ppm / PPM;
+		if (!v->share[n].bps)
+			v->share[n].bps = 1;
 		v->share[n].speed = telem_speed_fit(v->share[n].bps);
 	}
 }

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_EGRESS_PARSE_BPF_H
+#define SLUICE_EGRESS_PARSE_BPF_H
+/* What an outgoing packet is: TCP or UDP over IPv4 or IPv6, whole and without options, or the counter that says what else. */
+#include "lib/base.bpf.h"
+#include "lib/parse.bpf.h"
+#include "lib/scratch.bpf.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+/* Returns an enum sluice_stat. Global as msg_parse() is: p is verified as any packet from there on. */
+CORE_GLOBAL int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
+{
+	__u16 proto = bpf_ntohs(ctx->protocol);
+	struct ip_info ip = {};
+
+	if (!p)
+		return STAT_TX_OTHER;
+	switch (ip_parse(ctx, WIRE_ETH_BYTES, proto, &ip)) {
+	case IP_OK:
+		break;
+	case IP_OPTIONS:
+		return STAT_TX_IP_OPTIONS;
+	case IP_FRAGMENT:
+		return STAT_TX_FRAGMENT;
+	default:
+		if (proto == ETH_P_8021Q || proto == ETH_P_8021AD)
+			return STAT_TX_VLAN_INBAND;
+		return STAT_TX_OTHER;
+	}
+	p->l4_offset = WIRE_ETH_BYTES + ip.bytes;
+	if (ip.proto == IPPROTO_TCP) {
+		const struct tcphdr *tcp = pkt_bytes(ctx, p->l4_offset, sizeof(*tcp));
+
+		if (!tcp)
+			return STAT_TX_OTHER;
+		p->key.local_port = tcp->source;
+		p->key.remote_port = tcp->dest;
+		p->hdr_bytes = p->l4_offset + tcp->doff * 4;
+		p->seq = bpf_ntohl(tcp->seq);
+		p->syn = tcp->syn;
+		p->ack = tcp->ack;
+		p->fin = tcp->fin;
+		p->rst = tcp->rst;
+	} else if (ip.proto == IPPROTO_UDP) {
+		const __u8 *mac = pkt_bytes(ctx, 0, 1);
+		const struct udphdr *udp;
+
+		/* Whether all of a group strip cannot be asked. */
+		if (!mac || *mac & MAC_GROUP)
+			return STAT_TX_OTHER;
+		udp = pkt_bytes(ctx, p->l4_offset, sizeof(*udp));
+		if (!udp)
+			return STAT_TX_OTHER;
+		if (udp->dest == bpf_htons(wire_port))
+			return STAT_TX_OWN;
+		p->key.local_port = udp->source;
+		p->key.remote_port = udp->dest;
+		p->hdr_bytes = p->l4_offset + sizeof(*udp);
+	} else {
+		return STAT_TX_OTHER;
+	}
+	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP) and says 0. */
+	if (ip.total > ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
+		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
+	if (p->hdr_bytes > ctx->len - p->pad_bytes)
+		return STAT_TX_OTHER;
+	p->key.local = ip.src;
+	p->key.remote = ip.dst;
+	p->key.proto = ip.proto;
+	p->payload_bytes = ctx->len - p->pad_bytes - p->hdr_bytes;
+	p->tos = ip.tos;
+	p->df = ip.df;
+	p->v6 = ip.v6;
+	return STAT_TX_DATA;
+}
+
+#endif
