@@ -7,7 +7,7 @@
  * A packet departs at max(now, clock) and moves the clock on by its bytes at the rate R. An idle
  * clock lies in the past and is simply overtaken: no credit is saved up, so a flow that comes back
  * does not burst. The clock is one 64-bit word that CPUs share by compare-and-swap; see
- * pacer_reserve() in bpf/host/pacer.bpf.h for the race and how it ends.
+ * pacer_reserve() in bpf/host/departure.bpf.h for the race and how it ends.
  */
 #include "sluice/types.h"
 
