@@ -175,6 +175,16 @@ static inline int ingress_port_leaves(ctx_t *ctx, const struct control *ctl)
 	return port && port->flags & PORT_F_LEAVING;
 }
 
+/* The counter of a message that is not what its shim and header should be. */
+static inline enum sluice_stat ingress_bad(enum wire_check why)
+{
+	return why == WIRE_NOT_HPCC    ? STAT_RX_NOT_HPCC :
+	       why == WIRE_BAD_VERSION ? STAT_RX_BAD_VERSION :
+	       why == WIRE_BAD_MSG     ? STAT_RX_BAD_MSG :
+	       why == WIRE_BAD_HOPS    ? STAT_RX_BAD_HOPS :
+					 STAT_RX_BAD_LENGTH;
+}
+
 static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 {
 	const struct control *ctl = control_get();
@@ -196,11 +206,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_TRUNCATED;
 		return CTX_PASS;
 	case MSG_BAD:
-		*verdict = m->why == WIRE_NOT_HPCC	  ? STAT_RX_NOT_HPCC
-			   : m->why == WIRE_BAD_VERSION ? STAT_RX_BAD_VERSION
-			   : m->why == WIRE_BAD_MSG	  ? STAT_RX_BAD_MSG
-			   : m->why == WIRE_BAD_HOPS	  ? STAT_RX_BAD_HOPS
-						  : STAT_RX_BAD_LENGTH;
+		*verdict = ingress_bad(m->why);
 		return CTX_PASS;
 	case MSG_OK:
 		break;

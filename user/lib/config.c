@@ -986,11 +986,10 @@ static int config_check_metrics(const char *path, struct config_metrics *m)
 	return 0;
 }
 
-static int config_check(const char *path, struct config *c)
+/* The keys that stand alone: pins, mode, port, sizes and times. */
+static int config_check_general(const char *path, struct config *c)
 {
-	unsigned int i, hosts = 0, sending = 0;
-	char *end = "";
-	int err;
+	unsigned int i;
 
 	c->pin_dir = config_default(c->pin_dir, SLUICE_PIN_DIR);
 	c->mode_text = config_default(c->mode_text, "enforce");
@@ -1038,6 +1037,13 @@ static int config_check(const char *path, struct config *c)
 		    c->swift.target_text);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int config_check_hpcc(const char *path, struct config *c)
+{
+	char *end = "";
+
 	/* libcyaml's own floats end where the number does: 0.95% would be 0.95. */
 	c->eta = c->hpcc.eta_text ? strtod(c->hpcc.eta_text, &end) : 0;
 	if (!c->eta)
@@ -1071,9 +1077,31 @@ static int config_check(const char *path, struct config *c)
 		bad(path, "hpcc: feedback '%s' is unknown: write " FEEDBACK_WORDS, c->hpcc.feedback_text);
 		return -EINVAL;
 	}
-	err = config_check_hiercc(path, c);
-	if (err)
-		return err;
+	return 0;
+}
+
+static int config_check_tcp(const char *path, struct config *c)
+{
+	if (c->tcp.make_default && !c->tcp.name) {
+		c->tcp.name = strdup("sluice");
+		if (!c->tcp.name)
+			return -ENOMEM;
+	}
+	/* The kernel's rule for the names of BPF objects. */
+	if (c->tcp.name && c->tcp.name[strspn(c->tcp.name, CONFIG_CC_CHARS)]) {
+		bad(path, "tcp: name '%s': only letters, digits, '_' and '.' are allowed: write for example sluice",
+		    c->tcp.name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Each interface and each peer, and what they want of each other. */
+static int config_check_lists(const char *path, struct config *c)
+{
+	unsigned int i, hosts = 0, sending = 0;
+	int err;
+
 	for (i = 0; i < c->interfaces_count; i++) {
 		err = config_check_interface(path, c, i);
 		if (err)
@@ -1097,26 +1125,19 @@ static int config_check(const char *path, struct config *c)
 	err = config_check_tor(path, c);
 	if (err)
 		return err;
-	err = (hosts && c->peers_count) || config_is_tor(c) ? config_check_auth(path, c) : 0;
-	if (err)
-		return err;
-	err = c->node.uplink ? config_check_node(path, c) : 0;
+	return (hosts && c->peers_count) || config_is_tor(c) ? config_check_auth(path, c) : 0;
+}
+
+static int config_check(const char *path, struct config *c)
+{
+	int err = config_check_general(path, c) ?: config_check_hpcc(path, c) ?: config_check_hiercc(path, c) ?:
+		  config_check_lists(path, c);
+
+	if (!err && c->node.uplink)
+		err = config_check_node(path, c);
 	if (!err && c->metrics)
 		err = config_check_metrics(path, c->metrics);
-	if (err)
-		return err;
-	if (c->tcp.make_default && !c->tcp.name) {
-		c->tcp.name = strdup("sluice");
-		if (!c->tcp.name)
-			return -ENOMEM;
-	}
-	/* The kernel's rule for the names of BPF objects. */
-	if (c->tcp.name && c->tcp.name[strspn(c->tcp.name, CONFIG_CC_CHARS)]) {
-		bad(path, "tcp: name '%s': only letters, digits, '_' and '.' are allowed: write for example sluice",
-		    c->tcp.name);
-		return -EINVAL;
-	}
-	return 0;
+	return err ?: config_check_tcp(path, c);
 }
 
 int config_load(const char *path, struct config **config)

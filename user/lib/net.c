@@ -486,86 +486,117 @@ static struct sluice_addr attr_addr(const struct nlattr *a, int family)
 	return addr;
 }
 
+/* What a route says, in its own attributes; a route that a copy of ours could not stand for has no interface. */
+struct route_msg {
+	struct route route;
+	struct sluice_addr dst;
+	__u32 table;
+	int unclear;
+};
+
+static void route_metrics_parse(struct route *r, const struct nlattr *metrics)
+{
+	const struct nlattr *m;
+
+	mnl_attr_for_each_nested(m, metrics) {
+		if (mnl_attr_get_type(m) == RTAX_MTU) {
+			r->mtu = attr_u32(m);
+		} else if (r->metrics_len + MNL_ALIGN(m->nla_len) <= (int)sizeof(r->metrics)) {
+			memcpy(r->metrics + r->metrics_len, m, m->nla_len);
+			r->metrics_len += MNL_ALIGN(m->nla_len);
+		}
+	}
+}
+
+static void route_parse(const struct nlmsghdr *nlh, int family, struct route_msg *out)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	struct route *r = &out->route;
+	const struct nlattr *a;
+
+	*out = (struct route_msg){ .table = rt->rtm_table };
+	r->protocol = rt->rtm_protocol;
+	r->scope = rt->rtm_scope;
+	r->onlink = !!(rt->rtm_flags & RTNH_F_ONLINK);
+	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
+		switch (mnl_attr_get_type(a)) {
+		case RTA_TABLE:
+			out->table = attr_u32(a);
+			break;
+		case RTA_DST:
+			out->dst = attr_addr(a, family);
+			break;
+		case RTA_OIF:
+			r->ifindex = attr_u32(a);
+			break;
+		case RTA_PRIORITY:
+			r->metric = attr_u32(a);
+			break;
+		case RTA_GATEWAY:
+			r->has_gateway = 1;
+			r->gateway = attr_addr(a, family);
+			break;
+		case RTA_PREFSRC:
+			r->has_source = 1;
+			r->source = attr_addr(a, family);
+			break;
+		case RTA_VIA: /* a gateway of the other family */
+		case RTA_ENCAP:
+			out->unclear = 1;
+			break;
+		case RTA_METRICS:
+			route_metrics_parse(r, a);
+			break;
+		}
+	}
+	/* A route for one TOS, or from one prefix, covers a part of the packets: ours would take them from it. */
+	if (rt->rtm_tos || rt->rtm_src_len) {
+		out->unclear = 1;
+		r->metric = 0;
+	}
+	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo), nor what we cannot copy. */
+	if (rt->rtm_type != RTN_UNICAST || out->unclear)
+		r->ifindex = 0;
+}
+
+/* True if the first dst_len bits of dst are those of bytes, which are the last len of an address. */
+static int route_covers(const struct sluice_addr *dst, int dst_len, const __u8 *bytes, int len)
+{
+	int i;
+
+	for (i = 0; i < dst_len; i++)
+		if ((dst->b[16 - len + i / 8] ^ bytes[i / 8]) & (0x80 >> i % 8))
+			return 0;
+	return 1;
+}
+
 static int covering_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	struct covering *c = data;
-	struct route r = {};
-	struct sluice_addr dst = {};
-	const struct nlattr *a, *m;
-	__u32 table = rt->rtm_table;
-	int family, len, bits, i, unclear = 0;
+	struct route_msg m;
+	struct route *r = &m.route;
+	int family, len, bits;
 	const __u8 *bytes = prefix_bytes(c->prefix, &family, &len, &bits);
 
 	/* A cloned one is what path MTU discovery or a redirect found out about one address. */
 	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family || rt->rtm_dst_len > bits ||
 	    rt->rtm_flags & RTM_F_CLONED)
 		return MNL_CB_OK;
-	r.protocol = rt->rtm_protocol;
-	r.scope = rt->rtm_scope;
-	r.onlink = !!(rt->rtm_flags & RTNH_F_ONLINK);
-	mnl_attr_for_each(a, nlh, sizeof(*rt)) {
-		switch (mnl_attr_get_type(a)) {
-		case RTA_TABLE:
-			table = attr_u32(a);
-			break;
-		case RTA_DST:
-			dst = attr_addr(a, family);
-			break;
-		case RTA_OIF:
-			r.ifindex = attr_u32(a);
-			break;
-		case RTA_PRIORITY:
-			r.metric = attr_u32(a);
-			break;
-		case RTA_GATEWAY:
-			r.has_gateway = 1;
-			r.gateway = attr_addr(a, family);
-			break;
-		case RTA_PREFSRC:
-			r.has_source = 1;
-			r.source = attr_addr(a, family);
-			break;
-		case RTA_VIA: /* a gateway of the other family */
-		case RTA_ENCAP:
-			unclear = 1;
-			break;
-		case RTA_METRICS:
-			mnl_attr_for_each_nested(m, a) {
-				if (mnl_attr_get_type(m) == RTAX_MTU) {
-					r.mtu = attr_u32(m);
-				} else if (r.metrics_len + MNL_ALIGN(m->nla_len) <= (int)sizeof(r.metrics)) {
-					memcpy(r.metrics + r.metrics_len, m, m->nla_len);
-					r.metrics_len += MNL_ALIGN(m->nla_len);
-				}
-			}
-			break;
-		}
-	}
-	if (table != RT_TABLE_MAIN)
+	route_parse(nlh, family, &m);
+	if (m.table != RT_TABLE_MAIN || !route_covers(&m.dst, rt->rtm_dst_len, bytes, len))
 		return MNL_CB_OK;
-	/* A route for one TOS, or from one prefix, covers a part of the packets: ours would take them from it. */
-	if (rt->rtm_tos || rt->rtm_src_len) {
-		unclear = 1;
-		r.metric = 0;
-	}
-	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo), nor what we cannot copy. */
-	if (rt->rtm_type != RTN_UNICAST || unclear)
-		r.ifindex = 0;
-	for (i = 0; i < rt->rtm_dst_len; i++)
-		if ((dst.b[16 - len + i / 8] ^ bytes[i / 8]) & (0x80 >> i % 8))
-			return MNL_CB_OK;
-	r.exact = rt->rtm_dst_len == bits;
-	/* Not from our own routes is it to be learnt where packets go. One that got a second next hop is not ours alone. */
-	if (r.protocol == ROUTE_PROTO && (r.ifindex || !r.exact)) {
-		if (r.exact)
-			c->ours = r;
+	r->exact = rt->rtm_dst_len == bits;
+	/* Our own routes say nothing about where packets go. One that got a second next hop is no longer ours alone. */
+	if (r->protocol == ROUTE_PROTO && (r->ifindex || !r->exact)) {
+		if (r->exact)
+			c->ours = *r;
 		return MNL_CB_OK;
 	}
 	if (rt->rtm_dst_len < c->best_len ||
-	    (rt->rtm_dst_len == c->best_len && r.metric >= c->best.metric && !(rt->rtm_tos || rt->rtm_src_len)))
+	    (rt->rtm_dst_len == c->best_len && r->metric >= c->best.metric && !(rt->rtm_tos || rt->rtm_src_len)))
 		return MNL_CB_OK;
-	c->best = r;
+	c->best = *r;
 	c->best_len = rt->rtm_dst_len;
 	return MNL_CB_OK;
 }
