@@ -152,8 +152,7 @@ static inline void auth_gives_back(struct voq *v, __u64 seq, __u64 kept)
  * The authentication block behind the echo, of so many bytes, which is so far behind the header; the rest of
  * head is done. Returns 0 where there is no key.
  */
-CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 echo_at,
-			    __u32 echo_bytes, __u64 seq)
+CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 echo_at, __u32 echo_bytes, __u64 seq)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();

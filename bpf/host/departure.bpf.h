@@ -30,8 +30,8 @@
 #define PACER_HORIZON_NS (10 * 1000 * 1000ULL)
 
 /* Reserves time for bytes at rate_bps; returns the departure time, or now_ns when contended. */
-static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns, __u32 bytes,
-				  __u64 rate_bps, __u64 horizon_ns)
+static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns, __u32 bytes, __u64 rate_bps,
+				  __u64 horizon_ns)
 {
 	__u64 cost = pacer_cost_ns(bytes, rate_bps);
 	int i;
@@ -56,7 +56,8 @@ static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns,
 static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egress_pkt *p)
 {
 	return p->key.proto == IPPROTO_UDP && ctx->tstamp > p->now_ns && ctx->tstamp - p->now_ns < NSEC_PER_SEC ?
-		       ctx->tstamp : p->now_ns;
+		       ctx->tstamp :
+		       p->now_ns;
 }
 
 /*
@@ -122,10 +123,11 @@ CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, st
 		horizon += p->pause_ns - from;
 	asked = departure_asked_ns(ctx->tstamp, p->pause_ns, credit_ns);
 	t = pacer_reserve(&f->clock_ns, from, asked, p->weight, rate, horizon + limit_ns);
-	f->held = t <= from ? HELD_NOT :
-		  p->pause_ns > from ? HELD_PAUSE :
-		  t == credit_ns ? HELD_CREDIT :
-		  rate == flow_hop_bps(f) ? HELD_HOP : HELD_RATE;
+	f->held = t <= from		  ? HELD_NOT :
+		  p->pause_ns > from	  ? HELD_PAUSE :
+		  t == credit_ns	  ? HELD_CREDIT :
+		  rate == flow_hop_bps(f) ? HELD_HOP :
+					    HELD_RATE;
 	if (t > p->now_ns) {
 		bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
 		stats_count(STAT_PACED);
@@ -134,8 +136,7 @@ CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, st
 }
 
 /* When it leaves fq, by what the pacer, or TCP itself, has asked for; at once where nobody obeys. */
-static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p,
-				     const struct flow *f)
+static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
 {
 	return p->now_ns + (f->port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, ctx->tstamp) : 0);
 }

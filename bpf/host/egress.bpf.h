@@ -43,7 +43,8 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-#define EGRESS_OWNER_NS (1000 * 1000 * 1000ULL) /* a flow belongs to the pod that sent it until it was silent for this */
+#define EGRESS_OWNER_NS \
+	(1000 * 1000 * 1000ULL) /* a flow belongs to the pod that sent it until it was silent for this */
 
 /*
  * A pod that writes the address of another into its packets would use up that one's rate, and be taken
@@ -131,12 +132,14 @@ static inline enum sluice_stat egress_encap(struct __sk_buff *ctx, struct egress
 	if (p->auth_bytes)
 		head->hdr.flags |= WIRE_F_AUTH;
 	head->hdr.seq = bpf_htonl((__u32)seq);
-	if (p->auth_bytes && !egress_sign(head, p, p->telem_bytes + p->voq_bytes, p->echo_bytes, p->now_ns + ctl->seq_base_ns))
+	if (p->auth_bytes &&
+	    !egress_sign(head, p, p->telem_bytes + p->voq_bytes, p->echo_bytes, p->now_ns + ctl->seq_base_ns))
 		return STAT_TX_ENCAP_FAILED;
 	if (f->port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, p->weight, p->telem_bytes);
 	if (bpf_skb_adjust_room(ctx, ours, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-	    (p->intmd ? egress_intmd_store(ctx, p, head, p->intmd, ours - p->intmd) : egress_head_store(ctx, p, head, ours))) {
+	    (p->intmd ? egress_intmd_store(ctx, p, head, p->intmd, ours - p->intmd) :
+			egress_head_store(ctx, p, head, ours))) {
 		if (p->key.proto == IPPROTO_UDP)
 			f->flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
@@ -145,7 +148,8 @@ static inline enum sluice_stat egress_encap(struct __sk_buff *ctx, struct egress
 }
 
 /* Notes that the packet is on its way, with what it carries. */
-static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struct host *peer, const struct wire_hdr *hdr)
+static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struct host *peer,
+			       const struct wire_hdr *hdr)
 {
 	if (p->telem_bytes || p->intmd) {
 		f->telem_tx_ns = p->now_ns;
@@ -163,8 +167,8 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 }
 
 /* Steps 3 to 5 for a flow that we have. */
-static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p,
-					   struct flow *f, const struct control *ctl, struct scratch_space *space)
+static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+					   const struct control *ctl, struct scratch_space *space)
 {
 	enum sluice_stat verdict;
 	struct host *peer;
@@ -258,7 +262,8 @@ static inline int egress_handle(struct __sk_buff *ctx)
 		stats_count(verdict);
 		/* What passes is not ours to end: the next filter, if any, has its say. */
 		action = verdict == STAT_TX_HORIZON || verdict == STAT_TX_BEYOND || verdict == STAT_TX_SPOOFED ?
-				 TC_ACT_SHOT : TC_ACT_UNSPEC;
+				 TC_ACT_SHOT :
+				 TC_ACT_UNSPEC;
 	}
 	if (action == TC_ACT_UNSPEC)
 		paused = pfc_hold(ctx);

@@ -18,8 +18,8 @@
 #include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
-#define ENCAP_FLAGS(v6)                                                                            \
-	(BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L4_UDP |                                  \
+#define ENCAP_FLAGS(v6)                                           \
+	(BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | \
 	 ((v6) ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV6 : BPF_F_ADJ_ROOM_ENCAP_L3_IPV4))
 
 static inline __u16 csum_fold(__u32 sum)
@@ -50,8 +50,7 @@ static inline __u32 egress_outer_bytes(const struct egress_pkt *p)
  * Outer IP, UDP and shim. ip_bytes: of the IP packet as it will be. wire_bytes: from the shim to the
  * inner packet.
  */
-CORE_GLOBAL int egress_outer(struct egress_head *head, struct egress_pkt *p,
-						  __u32 ip_bytes, __u32 wire_bytes)
+CORE_GLOBAL int egress_outer(struct egress_head *head, struct egress_pkt *p, __u32 ip_bytes, __u32 wire_bytes)
 {
 	if (!p || !head)
 		return -EINVAL;
@@ -116,8 +115,7 @@ static inline int egress_uplink_read(struct __sk_buff *ctx, const struct port *p
  * bytes: what the packet weighs on the wire. The qdisc charges it as it was before this program, with
  * no header of ours, and a probe as the whole packet that it is a clone of: the difference is added.
  */
-CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __u32 bytes,
-			     int has_telem)
+CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __u32 bytes, int has_telem)
 {
 	__u32 ifindex = ctx->ifindex;
 	struct qdisc_state s = {};
@@ -136,8 +134,8 @@ CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __
 		return 0;
 	telem = (struct wire_telem *)head->blocks;
 	telem->nhop_path = bpf_htons(1 << 12 | (port->switch_id & WIRE_PATH_MASK));
-	*(__be64 *)telem->hop[0] = bpf_cpu_to_be64(telem_pack(
-		s.speed, bpf_ktime_get_ns(), s.tx_bytes, s.backlog_bytes));
+	*(__be64 *)telem->hop[0] =
+		bpf_cpu_to_be64(telem_pack(s.speed, bpf_ktime_get_ns(), s.tx_bytes, s.backlog_bytes));
 	return 0;
 }
 
@@ -175,8 +173,8 @@ static inline __u32 egress_intmd_growth(const struct scratch_space *space)
 }
 
 /* The first bytes of head to behind the Ethernet header, where there is room for them. */
-static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p,
-				    const struct egress_head *head, __u32 bytes)
+static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p, const struct egress_head *head,
+				    __u32 bytes)
 {
 	bound_here(bytes);
 	if (bytes < WIRE_HDR_BYTES) /* never, neither; one comparison at a time, or clang makes one of two */
@@ -184,9 +182,10 @@ static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_p
 	bound_here(bytes);
 	if (p->v6)
 		return bytes > sizeof(*head) ? -EINVAL : /* never; the verifier wants to hear it */
-		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
-	return bytes > sizeof(*head) - sizeof(head->ip.unused) ? -EINVAL :
-	       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, bytes, 0);
+					       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
+	return bytes > sizeof(*head) - sizeof(head->ip.unused) ?
+		       -EINVAL :
+		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, bytes, 0);
 }
 
 /* The same with so many bytes of INT-MD between the outer headers, which bytes counts, and the shim. */
@@ -198,10 +197,8 @@ static __attribute__((noinline)) int egress_intmd_store(struct __sk_buff *ctx, c
 
 	if (!space)
 		return -EINVAL;
-	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6,
-					sizeof(head->ip.v6) + sizeof(head->udp), 0) :
-		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4,
-					sizeof(head->ip.v4) + sizeof(head->udp), 0))
+	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, sizeof(head->ip.v6) + sizeof(head->udp), 0) :
+		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, sizeof(head->ip.v4) + sizeof(head->udp), 0))
 		return -EINVAL;
 	/* The bounds are right in front of each call: Linux 6.1 forgets them of what it puts aside. */
 	bound_here(intmd);

@@ -123,8 +123,7 @@ CORE_GLOBAL int feedback_value(struct flow *f, const struct feedback *fb, struct
  */
 static inline int feedback_is_needless(const struct flow *f, const struct feedback *fb)
 {
-	return fb->probe && f->form != RX_HOPS &&
-	       fb->now_ns < f->last_fb_ns + hpcc_idle_ns(f->params.t_ns);
+	return fb->probe && f->form != RX_HOPS && fb->now_ns < f->last_fb_ns + hpcc_idle_ns(f->params.t_ns);
 }
 
 /*

@@ -91,8 +91,7 @@ CORE_GLOBAL int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pk
 }
 
 /* The packet, stripped of m, may grant a window to the flow. */
-static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *m,
-				  const struct control *ctl)
+static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *m, const struct control *ctl)
 {
 	if (rwnd_is_on(ctl))
 		rwnd_cut(ctx, f, WIRE_ETH_BYTES + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
@@ -225,7 +224,8 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	if (wire_is_batch(&m->hdr)) {
 		*verdict = batch_take(ctx, m, h, ctl);
 		return *verdict == STAT_RX_FEEDBACK || *verdict == STAT_RX_CREDIT || *verdict == STAT_RX_RATE ?
-			       CTX_DROP : CTX_PASS;
+			       CTX_DROP :
+			       CTX_PASS;
 	}
 	p = &space->ingress;
 	__builtin_memset(p, 0, sizeof(*p));

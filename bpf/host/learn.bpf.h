@@ -70,8 +70,8 @@ static __always_inline const struct wire_telem *learn_telem_find(ctx_t *ctx, con
 }
 
 /* The flow in the other direction, made if the message is one that may make it; NULL: there is none. */
-static __always_inline struct flow *learn_flow_get(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p, int make,
-						   __u64 floor, const struct control *ctl)
+static __always_inline struct flow *learn_flow_get(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
+						   int make, __u64 floor, const struct control *ctl)
 {
 	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
 
@@ -92,8 +92,8 @@ static __always_inline struct flow *learn_flow_get(ctx_t *ctx, const struct msg 
 }
 
 /* True if the message has an echo that was not taken before. */
-static __always_inline int learn_echo_is_new(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p, struct flow *f,
-					     int has_telem, __u64 floor)
+static __always_inline int learn_echo_is_new(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
+					     struct flow *f, int has_telem, __u64 floor)
 {
 	if (!(m->hdr.flags & WIRE_F_ECHO))
 		return 0;
@@ -121,8 +121,8 @@ static __always_inline void learn_telem_take(ctx_t *ctx, struct ingress_pkt *p, 
 }
 
 /* The echo, which is feedback for the flow that we send. */
-static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p, struct flow *f,
-					    const struct control *ctl, struct feedback *fb)
+static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
+					    struct flow *f, const struct control *ctl, struct feedback *fb)
 {
 	const struct wire_echo *echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
 	__u32 form = RX_HOPS;
@@ -155,8 +155,7 @@ static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, con
  * clang 19 would make of them, they take the stack past 512 bytes ("combined stack size of 5 calls is 560").
  */
 static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
-						  const struct host *h, const struct control *ctl,
-						  struct feedback *fb)
+						  const struct host *h, const struct control *ctl, struct feedback *fb)
 {
 	const struct wire_telem *telem;
 	__u64 floor = auth_floor(h);

@@ -106,7 +106,8 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct i
 			return STAT_RX_PROBE_OLD;
 		}
 	}
-	if (h ? bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS, BUCKET_HOST_BURST) :
+	if (h ? bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS,
+			    BUCKET_HOST_BURST) :
 		bucket_strangers(BUCKET_ANSWERS, p->now_ns))
 		return STAT_RX_PROBE;
 	return STAT_RX_PROBE_LIMITED;
@@ -147,8 +148,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const str
  * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
  * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
  */
-static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg *m,
-						   const struct ingress_pkt *p)
+static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
 	__u32 len, src;
@@ -156,12 +156,11 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 	ingress_probe_tell(ctx, m, p);
 	len = m->ip.v6 ? 16 : 4;
 	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
-	bound_here(len); /* behind the call, or the verifier has lost it */
+	bound_here(len);	/* behind the call, or the verifier has lost it */
 	if (len > sizeof(from)) /* never */
 		return CTX_DROP;
-	if (ctx_load(ctx, 0, to, 6) || to[0] & MAC_GROUP || ctx_load(ctx, 6, from, 6) ||
-	    ctx_store(ctx, 0, from, 6) || ctx_store(ctx, 6, to, 6) ||
-	    ctx_load(ctx, src, from, len) || ctx_load(ctx, src + len, to, len) ||
+	if (ctx_load(ctx, 0, to, 6) || to[0] & MAC_GROUP || ctx_load(ctx, 6, from, 6) || ctx_store(ctx, 0, from, 6) ||
+	    ctx_store(ctx, 6, to, 6) || ctx_load(ctx, src, from, len) || ctx_load(ctx, src + len, to, len) ||
 	    ctx_store(ctx, src, to, len) || ctx_store(ctx, src + len, from, len) ||
 	    ctx_store(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg)))
 		return CTX_DROP;

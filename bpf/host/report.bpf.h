@@ -81,8 +81,7 @@ static inline void report_params(struct rx_flow *r, const struct flow *f, __u32 
 }
 
 /* One telemetry into the state, which is ours alone. Returns whether there is something to be told. */
-static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingress_pkt *p,
-				 struct hpcc_ack *ack)
+static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingress_pkt *p, struct hpcc_ack *ack)
 {
 	enum hpcc_kind kind;
 	int due, i;

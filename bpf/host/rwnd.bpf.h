@@ -37,7 +37,7 @@
 #define RWND_OPT_WSCALE 3
 #define RWND_WSCALE_MAX 14
 #define RWND_NO_OPTION 0x100
-#define RWND_ASKED 0x40 /* in wscale, above the scale: our SYN is not answered yet, */
+#define RWND_ASKED 0x40	      /* in wscale, above the scale: our SYN is not answered yet, */
 #define RWND_NOT_OFFERED 0x80 /* and had no option */
 #define RWND_OPTIONS_BYTES 40
 #define RWND_ASK_NS (100 * 1000 * 1000ULL)
@@ -92,8 +92,7 @@ CORE_GLOBAL __u32 rwnd_syn_scale(ctx_t *ctx, __u32 l4_offset)
 		return RWND_NO_OPTION;
 	len = tcp->doff * 4 - sizeof(*tcp);
 	bound_here(len);
-	if (!len || len > RWND_OPTIONS_BYTES ||
-	    ctx_load(ctx, l4_offset + sizeof(*tcp), space->options, len))
+	if (!len || len > RWND_OPTIONS_BYTES || ctx_load(ctx, l4_offset + sizeof(*tcp), space->options, len))
 		return RWND_NO_OPTION;
 	o.len = len;
 	bpf_loop(RWND_OPTIONS_BYTES, rwnd_option, &o, 0);
@@ -155,16 +154,14 @@ static __always_inline void rwnd_syn_out(struct flow *f, const struct flow_key *
 /* True if something of the connection is not known that its socket could tell. */
 static inline int rwnd_wants_socket(const struct flow *f, __u64 now_ns)
 {
-	return (!f->wscale_known || f->seq_known != FLOW_SEQ_UNA) && !f->own_cc &&
-	       now_ns > f->asked_ns + RWND_ASK_NS;
+	return (!f->wscale_known || f->seq_known != FLOW_SEQ_UNA) && !f->own_cc && now_ns > f->asked_ns + RWND_ASK_NS;
 }
 
 /*
  * The window scale and SND.UNA of a connection that is older than the attachment, from its socket: in
  * this network namespace, or in the one at the other end of the veth that the packet came by.
  */
-CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f,
-						     const struct flow_key *key, int v6)
+CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f, const struct flow_key *key, int v6)
 {
 	struct bpf_sock_tuple t = {};
 	__u32 veth = ctx->ingress_ifindex;

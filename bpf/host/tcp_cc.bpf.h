@@ -67,10 +67,8 @@ static inline int cc_key(struct sock *sk, struct flow_key *key)
 		addr_from_v4(&key->remote, sk->__sk_common.skc_daddr);
 	} else if (sk->__sk_common.skc_family == AF_INET6) {
 		for (i = 0; i < 4; i++) {
-			((__u32 *)&key->local)[i] =
-				sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[i];
-			((__u32 *)&key->remote)[i] =
-				sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[i];
+			((__u32 *)&key->local)[i] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+			((__u32 *)&key->remote)[i] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[i];
 		}
 	} else {
 		return 0;
@@ -92,16 +90,15 @@ static inline __u32 cc_telem_bytes(const struct flow *f)
 }
 
 /* Wire bytes of a full segment: payload, TCP, inner and outer IP, UDP, telemetry, Ethernet. */
-static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key,
-				   const struct flow *f)
+static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key, const struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 ip_bytes = *(const __u32 *)&key->remote.b[8] == bpf_htonl(0xffff) ? 20 : 40;
 	const struct control *ctl = control_get();
 
-	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES +
-	       cc_telem_bytes(f) + (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) +
-	       (f->hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) + WIRE_ETH_BYTES;
+	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES + cc_telem_bytes(f) +
+	       (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) + (f->hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) +
+	       WIRE_ETH_BYTES;
 }
 
 /* What the socket's owner allows (SO_MAX_PACING_RATE; `cwnd lock` of the route) is for each control to heed. */

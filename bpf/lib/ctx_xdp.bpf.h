@@ -84,7 +84,7 @@ static inline int ctx_set_ce(ctx_t *ctx, int v6)
 	if (!(ip[1] & ECN_MASK))
 		return 0;
 	/* RFC 1624, equation 3 */
-	sum = (__u16)~*(__be16 *)(ip + 10) + bpf_htons(ECN_CE - (ip[1] & ECN_MASK));
+	sum = (__u16) ~*(__be16 *)(ip + 10) + bpf_htons(ECN_CE - (ip[1] & ECN_MASK));
 	*(__be16 *)(ip + 10) = ~(sum + (sum >> 16));
 	ip[1] |= ECN_CE;
 	return 1;

@@ -32,8 +32,8 @@
 
 enum ip_verdict {
 	IP_OK,
-	IP_OTHER,     /* not IP, or cut short */
-	IP_OPTIONS,   /* IPv4 options, IPv6 extension headers */
+	IP_OTHER,   /* not IP, or cut short */
+	IP_OPTIONS, /* IPv4 options, IPv6 extension headers */
 	IP_FRAGMENT,
 };
 
@@ -77,8 +77,7 @@ static inline int addr_equal(const struct sluice_addr *a, const struct sluice_ad
 }
 
 /* The IP header at offset; proto is the Ethernet type, ETH_P_IP or ETH_P_IPV6. */
-static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto,
-				       struct ip_info *ip)
+static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto, struct ip_info *ip)
 {
 	if (proto == ETH_P_IP) {
 		const struct iphdr *h = pkt_bytes(ctx, offset, sizeof(*h));
@@ -105,10 +104,10 @@ static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto,
 		if (!h || h->version != 6)
 			return IP_OTHER;
 		switch (h->nexthdr) {
-		case 0:	  /* hop-by-hop */
-		case 43:  /* routing */
-		case 51:  /* authentication */
-		case 60:  /* destination options */
+		case 0:	 /* hop-by-hop */
+		case 43: /* routing */
+		case 51: /* authentication */
+		case 60: /* destination options */
 			return IP_OPTIONS;
 		case 44:
 			return IP_FRAGMENT;
@@ -139,7 +138,7 @@ static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 prot
 	const struct {
 		struct wire_shim shim;
 		struct wire_hdr hdr;
-	} *w;
+	} * w;
 	const struct udphdr *udp;
 	__u16 checksum;
 	__u32 end;

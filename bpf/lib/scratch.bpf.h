@@ -50,10 +50,10 @@ struct intmd_space {
 struct egress_pkt {
 	struct flow_key key;
 	__u64 now_ns;
-	__u32 l4_offset;     /* of the TCP or UDP header */
-	__u32 hdr_bytes;     /* Ethernet to the end of that: what every segment repeats */
+	__u32 l4_offset; /* of the TCP or UDP header */
+	__u32 hdr_bytes; /* Ethernet to the end of that: what every segment repeats */
 	__u32 payload_bytes;
-	__u32 seq;	     /* of TCP */
+	__u32 seq;	 /* of TCP */
 	__u32 pad_bytes; /* Ethernet padding behind the IP packet; it stays there */
 	/* What comes in front of it; 0: nothing of that */
 	__u32 telem_bytes, voq_bytes, echo_bytes, auth_bytes;
@@ -90,7 +90,7 @@ struct msg {
 	struct wire_shim shim;
 	struct wire_hdr hdr;
 	enum wire_check why; /* it is none, with MSG_BAD */
-	__u32 quiet; /* ingress: nothing is learned from it, and nothing answered */
+	__u32 quiet;	     /* ingress: nothing is learned from it, and nothing answered */
 };
 
 /* What a DATA message carried, read before it is stripped. */
@@ -102,9 +102,9 @@ struct ingress_pkt {
 	__u8 nhop;
 	__u8 form; /* enum rx_feedback, of what is in hop[] by now */
 	__u32 seq;
-	__u32 flows; /* N */
-	__u32 sound; /* the inner packet is what the message says */
-	__u32 deaf;  /* it is not learned from or answered: quiet, or it is from the future */
+	__u32 flows;	/* N */
+	__u32 sound;	/* the inner packet is what the message says */
+	__u32 deaf;	/* it is not learned from or answered: quiet, or it is from the future */
 	__u64 auth_seq; /* 0: messages are not authenticated */
 	__u64 hop[HPCC_MAX_HOPS];
 };
@@ -161,13 +161,13 @@ struct scratch_space {
 	struct flow flow;
 	struct rx_flow rx_flow;
 	struct voq voq;
-	struct voq_key voq_key;	    /* of the packet at hand, */
-	struct voq_out voq_out;	    /*   and what came of it there */
+	struct voq_key voq_key;	     /* of the packet at hand, */
+	struct voq_out voq_out;	     /*   and what came of it there */
 	struct tor_flow_key tor_key; /* hop: of the packet at hand */
 	struct tor_news tor_news;
 	struct hpcc_ack ack;
 	struct trace_feedback traced; /* what was decided by the last feedback */
-	__u8 options[64]; /* of a SYN */
+	__u8 options[64];	      /* of a SYN */
 };
 
 _Static_assert(__builtin_offsetof(struct scratch_space, probe_ifindex) == 0, "tests/prog sets it");

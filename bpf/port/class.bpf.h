@@ -57,7 +57,7 @@ static inline void class_skb_read(struct sk_buff *skb, struct class_skb *out)
 	__u8 ip[2] = {};
 
 	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD)
-		offset += 4; /* a tag that lies in the frame */
+		offset += 4;					  /* a tag that lies in the frame */
 	bpf_core_read(&out->bytes, sizeof(out->bytes), &skb->cb); /* qdisc_skb_cb.pkt_len */
 	bpf_probe_read_kernel(ip, sizeof(ip), head + offset);
 	out->tos = class_tos(ip[0], ip[1]);

@@ -29,8 +29,8 @@
 #include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
-static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg *m,
-					 const struct port *port, const struct qdisc_state *s)
+static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg *m, const struct port *port,
+					 const struct qdisc_state *s)
 {
 	__u32 at = m->offset + WIRE_HDR_BYTES, nhop;
 	const __be16 *nhop_path;
@@ -46,8 +46,7 @@ static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg
 	nhop = v >> 12;
 	if (nhop >= m->hdr.max_hops)
 		return nhop == m->hdr.max_hops ? STAT_HOP_FULL : STAT_HOP_BAD;
-	stamp = bpf_cpu_to_be64(telem_pack(s->speed, bpf_ktime_get_ns(), s->tx_bytes,
-					   s->backlog_bytes));
+	stamp = bpf_cpu_to_be64(telem_pack(s->speed, bpf_ktime_get_ns(), s->tx_bytes, s->backlog_bytes));
 	v = bpf_htons((nhop + 1) << 12 | ((v ^ port->switch_id) & WIRE_PATH_MASK));
 	if (bpf_skb_store_bytes(ctx, at + 4 + nhop * WIRE_HOP_BYTES, &stamp, sizeof(stamp), 0) ||
 	    bpf_skb_store_bytes(ctx, at, &v, sizeof(v), 0))

@@ -159,8 +159,7 @@ CORE_GLOBAL int intmd_answer(ctx_t *ctx, struct msg *m, int readable)
 	s = &space->intmd;
 	if (!readable)
 		s->telem.nhop_path = bpf_htons(INTMD_UNREADABLE);
-	if (m->hdr.max_hops == HPCC_MAX_HOPS &&
-	    ctx_store(ctx, m->offset + WIRE_HDR_BYTES, &s->telem, sizeof(s->telem)))
+	if (m->hdr.max_hops == HPCC_MAX_HOPS && ctx_store(ctx, m->offset + WIRE_HDR_BYTES, &s->telem, sizeof(s->telem)))
 		return -EINVAL;
 	if (intmd_load(ctx, m, s) || ctx_strip(ctx, bytes))
 		return -EINVAL;

@@ -24,8 +24,7 @@ static inline void intmd_begin(struct intmd_space *s, __u32 hops)
 }
 
 /* What the port says of itself into s->values; for intmd_stamp(). */
-static inline void intmd_values(struct intmd_space *s, const struct port *port,
-				const struct qdisc_state *state)
+static inline void intmd_values(struct intmd_space *s, const struct port *port, const struct qdisc_state *state)
 {
 	struct intmd_values *v = &s->values;
 
@@ -46,8 +45,7 @@ CORE_GLOBAL int intmd_stamp(struct intmd_space *s)
 
 	if (!s)
 		return INTMD_BAD_LENGTH;
-	verdict = intmd_transit(s->hdr, s->shim.length_words, s->room_bytes, &s->values, s->stack,
-				&s->bytes);
+	verdict = intmd_transit(s->hdr, s->shim.length_words, s->room_bytes, &s->values, s->stack, &s->bytes);
 	if (verdict == INTMD_OK)
 		s->shim.length_words += s->bytes / 4;
 	return verdict;
@@ -68,8 +66,7 @@ static inline __u32 intmd_room(struct __sk_buff *ctx, const struct msg *m, const
 		if (!in)
 			return 0;
 		total = sizeof(struct ipv6hdr) + intmd_get16(in + 4);
-		bytes = before + sizeof(struct ipv6hdr) + (in[sizeof(struct ipv6hdr) + 12] >> 4) * 4 +
-			ctx->gso_size;
+		bytes = before + sizeof(struct ipv6hdr) + (in[sizeof(struct ipv6hdr) + 12] >> 4) * 4 + ctx->gso_size;
 	} else if (ctx->gso_size) {
 		in = pkt_bytes(ctx, inner, sizeof(struct iphdr) + sizeof(struct tcphdr));
 		if (!in)
@@ -114,8 +111,8 @@ static __attribute__((noinline)) int intmd_lengthen(struct __sk_buff *ctx, __u32
 }
 
 /* Stamps a message that has INT-MD. */
-static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg *m,
-					 const struct port *port, const struct qdisc_state *state)
+static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg *m, const struct port *port,
+					 const struct qdisc_state *state)
 {
 	__u32 bytes;
 	struct scratch_space *space = scratch_get();
@@ -147,10 +144,10 @@ static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg
 	bound_here(bytes);
 	if (bytes > INTMD_HOP_BYTES_MAX) /* never; the verifier wants to hear it */
 		return STAT_HOP_BAD;
-	if (m->ip.v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &s->ip.v6, sizeof(s->ip.v6) + sizeof(s->udp) +
-					   INTMD_SOURCE_BYTES + bytes, 0) :
-		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &s->ip.v4, sizeof(s->ip.v4) + sizeof(s->udp) +
-					   INTMD_SOURCE_BYTES + bytes, 0))
+	if (m->ip.v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &s->ip.v6,
+					   sizeof(s->ip.v6) + sizeof(s->udp) + INTMD_SOURCE_BYTES + bytes, 0) :
+		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &s->ip.v4,
+					   sizeof(s->ip.v4) + sizeof(s->udp) + INTMD_SOURCE_BYTES + bytes, 0))
 		return STAT_HOP_BAD;
 	return STAT_HOP_STAMPED;
 }

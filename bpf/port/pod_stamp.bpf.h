@@ -47,8 +47,7 @@ CORE_GLOBAL int pod_stamp(struct flow *f, struct pod_stamp *out, __u32 nhop_path
 	if (left > backlog)
 		left = backlog;
 	out->hop = telem_pack(port->speed, now_ns, port->tx_bytes + left, backlog - left);
-	out->nhop_path = (nhop_path & 0xf000) + (1 << 12) +
-			 ((nhop_path ^ port->switch_id) & WIRE_PATH_MASK);
+	out->nhop_path = (nhop_path & 0xf000) + (1 << 12) + ((nhop_path ^ port->switch_id) & WIRE_PATH_MASK);
 	stats_count(STAT_RX_POD_HOP);
 	return 1;
 }

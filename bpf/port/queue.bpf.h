@@ -22,9 +22,9 @@ struct qdisc_state {
 
 #define QUEUES_MAX 64
 
-#define TCQ_F_NOLOCK 0x100	/* per-CPU statistics: not readable as one number */
+#define TCQ_F_NOLOCK 0x100 /* per-CPU statistics: not readable as one number */
 #define TCQ_F_CPUSTATS 0x20
-#define TCQ_F_MQROOT 0x8	/* mq, mqprio: the queues have qdiscs of their own */
+#define TCQ_F_MQROOT 0x8 /* mq, mqprio: the queues have qdiscs of their own */
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
@@ -57,9 +57,8 @@ static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
 		return qdisc_add(root, s);
 	txq = (__u64)dev->_tx;
 	for (i = 0; i < QUEUES_MAX && i < dev->real_num_tx_queues; i++) {
-		struct netdev_queue *nq =
-			bpf_rdonly_cast((void *)(txq + i * bpf_core_type_size(struct netdev_queue)),
-					bpf_core_type_id_kernel(struct netdev_queue));
+		struct netdev_queue *nq = bpf_rdonly_cast((void *)(txq + i * bpf_core_type_size(struct netdev_queue)),
+							  bpf_core_type_id_kernel(struct netdev_queue));
 
 		if (qdisc_add(nq->qdisc, s))
 			return -ENOTSUP;

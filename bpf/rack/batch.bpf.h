@@ -98,7 +98,7 @@ CORE_GLOBAL int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat kin
  * function of its own it takes the stack past 512 bytes ("combined stack size of 5 calls is 544").
  */
 static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg *m, struct host *h,
-					  const struct control *ctl)
+						   const struct control *ctl)
 {
 	enum sluice_stat done = wire_message(&m->hdr) == WIRE_CREDIT ? STAT_RX_CREDIT :
 				wire_message(&m->hdr) == WIRE_RATE   ? STAT_RX_RATE :

@@ -56,8 +56,7 @@ static inline __u32 arrival_header_bytes(ctx_t *ctx, const struct msg *m, const 
 }
 
 /* What a packet weighs, as its sender counted it, into told. Returns whether that can be told. */
-static inline int arrival_weigh(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
-				struct arrival_news *told)
+static inline int arrival_weigh(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p, struct arrival_news *told)
 {
 	__u32 bytes = WIRE_ETH_BYTES + m->ip.total, ours = p->inner - WIRE_ETH_BYTES, segs = 1, payload, header;
 	__u32 gso_size = ctx_gso_size(ctx);
@@ -133,8 +132,7 @@ CORE_GLOBAL int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 	f->voq_pod = pod && a && a->ifindex == pod;
 	watched = a && a->watched;
 	if (watched) {
-		hiercc_see(&a->seen, told->claim >> 32, told->claim, told->bytes, told->packets,
-			   arrival_reorder(f));
+		hiercc_see(&a->seen, told->claim >> 32, told->claim, told->bytes, told->packets, arrival_reorder(f));
 		__sync_fetch_and_add(&a->inner_bytes, told->inner_bytes);
 		a->last_ns = now_ns;
 		a->from = told->from;
@@ -185,8 +183,8 @@ CORE_GLOBAL int credit_take(const struct wire_credit *c)
 		stats_count(STAT_RX_REPLAYED);
 		return 0;
 	}
-	switch (hiercc_credit(&v->voq, &v->params, from->now_ns, bpf_ntohl(c->total),
-			      c->flags & WIRE_CREDIT_DUE, bpf_ntohs(c->at))) {
+	switch (hiercc_credit(&v->voq, &v->params, from->now_ns, bpf_ntohl(c->total), c->flags & WIRE_CREDIT_DUE,
+			      bpf_ntohs(c->at))) {
 	case HIERCC_CREDITED:
 		stats_count(STAT_CREDIT_TAKEN);
 		break;

@@ -33,8 +33,7 @@
 #include "sluice/wire/wire.h"
 
 /* A host wants to know R, which is in f. */
-static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow *t, const struct msg *m,
-			   __u64 now_ns)
+static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow *t, const struct msg *m, __u64 now_ns)
 {
 	struct scratch_space *space = scratch_get();
 	struct tor_news *n;
@@ -216,8 +215,7 @@ static inline int tor_packet(struct __sk_buff *ctx)
 	if (!ctl || !space || ctl->bypass || !ctl->tor)
 		return TC_ACT_UNSPEC;
 	m = &space->msg;
-	if (msg_parse(ctx, &space->msg) != MSG_OK ||
-	    wire_message(&m->hdr) != WIRE_CREDIT || m->hdr.seq != ctl->tor)
+	if (msg_parse(ctx, &space->msg) != MSG_OK || wire_message(&m->hdr) != WIRE_CREDIT || m->hdr.seq != ctl->tor)
 		return TC_ACT_UNSPEC;
 	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
 	m->quiet = 0;

@@ -49,8 +49,7 @@ static inline void voq_name(struct voq_key *key, const struct sluice_addr *addr,
 	key->prefixlen = prefixlen;
 	for (i = 0; i < 4; i++) {
 		bits = (int)prefixlen - 32 * i;
-		to[i] = bits >= 32 ? from[i] :
-			bits > 0   ? from[i] & bpf_htonl(~0U << (32 - bits)) : 0;
+		to[i] = bits >= 32 ? from[i] : bits > 0 ? from[i] & bpf_htonl(~0U << (32 - bits)) : 0;
 	}
 }
 

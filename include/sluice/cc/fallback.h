@@ -32,8 +32,8 @@ enum fallback_verdict {
  * A feedback came, with so many hops. On a change W, Wc and R go on; what HPCC knew of the path is
  * void, and U begins as it does in a new flow.
  */
-static inline enum fallback_verdict fallback_feedback(struct fallback *f, struct hpcc_state *st,
-						      __u32 hops, __u64 now_ns, __u64 t_ns)
+static inline enum fallback_verdict fallback_feedback(struct fallback *f, struct hpcc_state *st, __u32 hops,
+						      __u64 now_ns, __u64 t_ns)
 {
 	__u64 hold_ns = 16 * t_ns, passed_ns;
 

@@ -38,8 +38,8 @@
 #define HPCC_TS_MASK ((1ULL << HPCC_TS_BITS) - 1)
 #define HPCC_TX_MASK ((1ULL << HPCC_TX_BITS) - 1)
 #define HPCC_W_MAX_BYTES ((1ULL << 27) - 1) /* products in hpcc_wind() stay below 2^64 */
-#define HPCC_HIGH_AI_FACTOR 20 /* 1 Gbit/s instead of 50 Mbit/s, as in section III.D */
-#define HPCC_VAI_N_MAX 3000 /* Bank_Cap stays below 2^15 */
+#define HPCC_HIGH_AI_FACTOR 20		    /* 1 Gbit/s instead of 50 Mbit/s, as in section III.D */
+#define HPCC_VAI_N_MAX 3000		    /* Bank_Cap stays below 2^15 */
 #define HPCC_GAP_UNKNOWN (-0x7fffffffffffffffLL - 1)
 
 /* One hop's report, as parsed from either encoding. */
@@ -79,27 +79,27 @@ enum hpcc_variant {
 
 /* The same for all flows of a destination prefix and an interface. */
 struct hpcc_params {
-	__u64 t_ns;	/* T: base RTT, > 0, < 2^30 */
-	q12_t w_init;	/* B_nic * T; also the upper bound of W. At most HPCC_W_MAX_BYTES */
-	q12_t w_min;	/* lower bound of W: one packet */
-	q12_t w_ai;	/* W_AI */
-	q24_t eta;	/* target utilisation, (0, 1.0] */
-	__u32 max_stage; /* additive increases before a multiplicative one */
-	__u32 variant;	/* enum hpcc_variant; others behave as HPCC_PLAIN */
+	__u64 t_ns;	       /* T: base RTT, > 0, < 2^30 */
+	q12_t w_init;	       /* B_nic * T; also the upper bound of W. At most HPCC_W_MAX_BYTES */
+	q12_t w_min;	       /* lower bound of W: one packet */
+	q12_t w_ai;	       /* W_AI */
+	q24_t eta;	       /* target utilisation, (0, 1.0] */
+	__u32 max_stage;       /* additive increases before a multiplicative one */
+	__u32 variant;	       /* enum hpcc_variant; others behave as HPCC_PLAIN */
 	struct vai_params vai; /* of HPCC_VAI_SF, in bytes of queue */
 };
 
 /* Per flow. Whoever calls hpcc_new_ack() must be alone with it. */
 struct hpcc_state {
-	q12_t w;		/* W */
-	q12_t wc;		/* Wc, the reference window */
-	q24_t u;		/* U */
-	__u64 rate_bps;		/* R = W / T, bit/s */
-	__u64 last_update_seq;	/* lastUpdateSeq */
+	q12_t w;	       /* W */
+	q12_t wc;	       /* Wc, the reference window */
+	q24_t u;	       /* U */
+	__u64 rate_bps;	       /* R = W / T, bit/s */
+	__u64 last_update_seq; /* lastUpdateSeq */
 	__u16 path_id;
 	__u8 hops; /* 0: no feedback yet */
 	__u8 inc_stage;
-	__u32 u_frac; /* of U, the 24 bits below those of u */
+	__u32 u_frac;	 /* of U, the 24 bits below those of u */
 	__u8 bottleneck; /* index of the hop with the largest u, of those of the last feedback */
 	__u8 pad[7];
 	struct vai_state vai;
@@ -193,7 +193,9 @@ static inline void hpcc_params_variant(struct hpcc_params *p, enum hpcc_variant 
 		.bank_cap = 10 * n,
 		.ai_cap = 2 * n,
 		.dampener_div = 8,
-		.every = every < 1 ? 1 : every > 30 ? 30 : every,
+		.every = every < 1  ? 1 :
+			 every > 30 ? 30 :
+				      every,
 	};
 }
 
@@ -258,8 +260,7 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 		 * 2^64, so a B of more than 32 bits goes without its last 10: an error of 2^-22.
 		 */
 		shift = now->bps >> 32 ? 10 : 0;
-		u_hop = q24_ratio(qlen * 8 * NSEC_PER_SEC >> shift,
-				  (now->bps >> shift) * p->t_ns) +
+		u_hop = q24_ratio(qlen * 8 * NSEC_PER_SEC >> shift, (now->bps >> shift) * p->t_ns) +
 			q24_ratio(hpcc_sent(old->tx_bytes, now->tx_bytes, now->bps, dt) * 8 * NSEC_PER_SEC,
 				  now->bps * (__u64)dt);
 		if (u_hop > u) {
@@ -339,8 +340,7 @@ static inline void hpcc_record(struct hpcc_state *st, const struct hpcc_ack *ack
 }
 
 /* MeasureInflight where the record allows it: the kinds of hpcc_measure(). */
-CORE_GLOBAL enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc_params *p,
-					const struct hpcc_ack *ack)
+CORE_GLOBAL enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack)
 {
 	if (!st || !p || !ack || !ack->hops || ack->hops > HPCC_MAX_HOPS)
 		return HPCC_SKIPPED;
@@ -354,8 +354,7 @@ CORE_GLOBAL enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc
  * III.D disregards it if Wc < rand() % Max_Window; W, which is computed anew from Wc with every
  * feedback, follows all the same, and the next feedback has its own chance. Products < 2^63.
  */
-static inline int hpcc_chance(const struct hpcc_state *st, const struct hpcc_params *p,
-			      __u32 random)
+static inline int hpcc_chance(const struct hpcc_state *st, const struct hpcc_params *p, __u32 random)
 {
 	return (random >> 8) * p->w_init < st->wc << 24;
 }
@@ -377,8 +376,7 @@ static inline __u32 hpcc_queue(const struct hpcc_ack *ack)
  * per RTT a decrease every s of it would be one every s RTTs. Between two feedbacks Wc * gap / T
  * was sent. Wc < 2^39, gap cut to 2^24 ns.
  */
-static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hpcc_params *p,
-				    __s64 gap_ns)
+static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hpcc_params *p, __s64 gap_ns)
 {
 	__u64 gap = gap_ns < 0 ? 0 : gap_ns < 1 << 24 ? gap_ns : 1 << 24, count;
 
@@ -392,14 +390,13 @@ static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hp
  * smaller than Wc with the increase added, whatever U is: who is below its share grows under
  * congestion, and that once per RTT. Returns whether Wc was committed.
  */
-static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params *p,
-				const struct hpcc_ack *ack, int round)
+static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
+				int round)
 {
 	struct vai_state *v = &st->vai;
 	int multiplicative;
 
-	vai_observe(v, &p->vai, hpcc_queue(ack), st->u >= p->eta,
-		    hpcc_stands_for(st, p, ack->gap_ns));
+	vai_observe(v, &p->vai, hpcc_queue(ack), st->u >= p->eta, hpcc_stands_for(st, p, ack->gap_ns));
 	if (round)
 		vai_round(v, &p->vai);
 	/* w_ai * factor < 2^39 * 2^24 */
@@ -414,8 +411,8 @@ static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params 
  * What follows a new U: W, the commit that the variant wants, R. *round: whether an RTT has ended;
  * cleared if it goes on all the same, because the feedback that ended it was not used.
  */
-static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpcc_params *p,
-					 const struct hpcc_ack *ack, int *round)
+static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
+					 int *round)
 {
 	int update;
 

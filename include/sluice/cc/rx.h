@@ -30,13 +30,13 @@ enum rx_feedback {
 
 #define RX_FLOWS_MAX 16384U /* more active flows at one port are not believed */
 #define RX_N_MAX (RX_FLOWS_MAX + RX_FLOWS_MAX / 2)
-#define RX_COUNT_RTTS 8	    /* a flow that was silent for longer than 8 to 16 RTTs is not active */
-#define RX_W_MIN_BYTES 64   /* the smallest Ethernet frame: nobody's W is below */
-#define RX_OWN_MAX 8	    /* feedbacks in a row after which it is certain where the bottleneck is */
+#define RX_COUNT_RTTS 8	  /* a flow that was silent for longer than 8 to 16 RTTs is not active */
+#define RX_W_MIN_BYTES 64 /* the smallest Ethernet frame: nobody's W is below */
+#define RX_OWN_MAX 8	  /* feedbacks in a row after which it is certain where the bottleneck is */
 
 struct rx_state {
-	struct hpcc_state cc;  /* last_update_seq is not used */
-	__u64 last_update_ns;  /* lastUpdateTime, of the clock of now_ns */
+	struct hpcc_state cc; /* last_update_seq is not used */
+	__u64 last_update_ns; /* lastUpdateTime, of the clock of now_ns */
 	__u64 last_report_ns;
 };
 
@@ -51,8 +51,8 @@ static inline void rx_init(struct rx_state *st, const struct hpcc_params *p)
  * NewINT behind MeasureInflight: W, its commit when T has passed, and whether it is to be reported.
  * Plain HPCC reports with every commit, as in the draft; variants commit at other times too, or later.
  */
-static inline enum hpcc_kind rx_adjust(struct rx_state *st, const struct hpcc_params *p,
-				       const struct hpcc_ack *ack, __u64 now_ns, int *report)
+static inline enum hpcc_kind rx_adjust(struct rx_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
+				       __u64 now_ns, int *report)
 {
 	int round = now_ns > st->last_update_ns + p->t_ns;
 	enum hpcc_kind kind = hpcc_adjust(&st->cc, p, ack, &round);
@@ -69,8 +69,8 @@ static inline enum hpcc_kind rx_adjust(struct rx_state *st, const struct hpcc_pa
  * NewINT (lines 28-34). ack: the hops that a packet brought, its gap, path and, for
  * HPCC_PROBABILISTIC, random; seq and snd_nxt are not looked at. *report: W is to be sent.
  */
-static inline enum hpcc_kind rx_new_int(struct rx_state *st, const struct hpcc_params *p,
-					const struct hpcc_ack *ack, __u64 now_ns, int *report)
+static inline enum hpcc_kind rx_new_int(struct rx_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
+					__u64 now_ns, int *report)
 {
 	enum hpcc_kind kind = hpcc_observe(&st->cc, p, ack);
 
@@ -93,8 +93,7 @@ enum rx_verdict {
  * Sender: a reported W, in bytes of the wire, becomes the flow's. The receiver's bounds follow from
  * its own port and MTU: what is beyond ours and could be another's is clamped without a word.
  */
-static inline enum rx_verdict rx_window(struct hpcc_state *st, const struct hpcc_params *p,
-					__u64 w_bytes)
+static inline enum rx_verdict rx_window(struct hpcc_state *st, const struct hpcc_params *p, __u64 w_bytes)
 {
 	enum rx_verdict verdict = w_bytes < RX_W_MIN_BYTES   ? RX_TOO_LOW :
 				  w_bytes > HPCC_W_MAX_BYTES ? RX_TOO_HIGH :
@@ -133,8 +132,7 @@ static inline enum rx_verdict rx_flows(struct hpcc_params *p, __u32 n)
  * from it: a bottleneck that has one sends at its speed, so U is 1 and the queue as a multiple of one
  * BDP. ack: its seq, snd_nxt, gap and random; its hops are written over.
  */
-static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_params *p,
-				      struct hpcc_ack *ack, q24_t u)
+static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_params *p, struct hpcc_ack *ack, q24_t u)
 {
 	int round = ack->seq > st->last_update_seq;
 	enum hpcc_kind kind;
@@ -159,8 +157,7 @@ static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_p
  * Receiver: what W of a flow is that has been on its way already, from the bytes that arrived in so
  * much time, for a state that begins now. bytes < 2^32, T < 2^30.
  */
-static inline void rx_resume(struct rx_state *st, const struct hpcc_params *p, __u32 bytes,
-			     __u64 passed_ns)
+static inline void rx_resume(struct rx_state *st, const struct hpcc_params *p, __u32 bytes, __u64 passed_ns)
 {
 	__u64 w = passed_ns ? bytes * p->t_ns / passed_ns : p->w_init >> 12;
 

@@ -36,8 +36,8 @@ static inline int telemetry_is_dense(__u32 mode, const struct hpcc_state *st, co
  * nothing, so that W would be committed in every second round trip only. What gets no answer is asked
  * again after 2 T.
  */
-static inline int telemetry_is_due(__u32 mode, const struct hpcc_state *st, const struct hpcc_params *p,
-				   __u64 ago_ns, int answered)
+static inline int telemetry_is_due(__u32 mode, const struct hpcc_state *st, const struct hpcc_params *p, __u64 ago_ns,
+				   int answered)
 {
 	if (telemetry_is_dense(mode, st, p))
 		return 1;

@@ -24,9 +24,9 @@
 #define SWIFT_DELAY_MAX_NS (1U << 30)
 
 struct swift_params {
-	__u32 target_ns;    /* of a round trip, with the hops' share, > 0, < 2^30 */
-	__u32 fs_range_ns;  /* the most that flow scaling adds; 0: none */
-	__u32 fs_alpha_ns;  /* added = alpha / sqrt(W / packet) - offset */
+	__u32 target_ns;   /* of a round trip, with the hops' share, > 0, < 2^30 */
+	__u32 fs_range_ns; /* the most that flow scaling adds; 0: none */
+	__u32 fs_alpha_ns; /* added = alpha / sqrt(W / packet) - offset */
 	__u32 fs_offset_ns;
 	struct vai_params vai; /* of HPCC_VAI_SF, in ns of queueing */
 };
@@ -76,8 +76,7 @@ static inline __u32 swift_root_q8(q12_t w, q12_t packet)
  *	Token_Thresh	target + 4 us: what a BDP in the queue takes, T
  *	AI_DIV		30 ns of queueing: 133 tokens a BDP where HPCC makes 50, so 3/4 T / N
  */
-static inline void swift_params_target(struct swift_params *s, const struct hpcc_params *p,
-				       __u64 target)
+static inline void swift_params_target(struct swift_params *s, const struct hpcc_params *p, __u64 target)
 {
 	__u64 t = p->t_ns < SWIFT_DELAY_MAX_NS / 8 ? p->t_ns : SWIFT_DELAY_MAX_NS / 8;
 	__u64 n = p->vai.ai_cap / 2, div, inverse_q16;
@@ -96,8 +95,7 @@ static inline void swift_params_target(struct swift_params *s, const struct hpcc
 	s->vai.ai_div = div ? div : 1;
 }
 
-static inline void swift_params_init(struct swift_params *s, const struct hpcc_params *p,
-				     __u32 hops)
+static inline void swift_params_init(struct swift_params *s, const struct hpcc_params *p, __u32 hops)
 {
 	__u64 t = p->t_ns < SWIFT_DELAY_MAX_NS / 8 ? p->t_ns : SWIFT_DELAY_MAX_NS / 8;
 
@@ -120,8 +118,8 @@ static inline __u32 swift_target(const struct swift_params *s, const struct hpcc
  * W from Wc. mdf = max(1 - beta * (delay - target) / delay, max_mdf), Q24; Wc * mdf < 2^63. Where
  * the paper adds W_AI "regardless of congestion" it is for HPCC_VAI_SF (section V.B).
  */
-static inline void swift_window(struct hpcc_state *st, const struct hpcc_params *p, __u32 delay_ns,
-				__u32 target_ns, q12_t w_ai)
+static inline void swift_window(struct hpcc_state *st, const struct hpcc_params *p, __u32 delay_ns, __u32 target_ns,
+				q12_t w_ai)
 {
 	q12_t w = st->wc;
 
@@ -142,8 +140,7 @@ static inline void swift_window(struct hpcc_state *st, const struct hpcc_params 
 
 /* A sample: HPCC_FAST, HPCC_FULL if Wc was committed, HPCC_SKIPPED for a delay of 0. */
 static inline enum hpcc_kind swift_new_ack(struct hpcc_state *st, const struct hpcc_params *p,
-					   const struct swift_params *s,
-					   const struct swift_ack *ack)
+					   const struct swift_params *s, const struct swift_ack *ack)
 {
 	__u32 delay = ack->delay_ns < SWIFT_DELAY_MAX_NS ? ack->delay_ns : SWIFT_DELAY_MAX_NS;
 	__u8 variant = SWIFT_TAG | (p->variant & ~SWIFT_TAG);

@@ -36,12 +36,12 @@ struct vai_params {
 };
 
 struct vai_state {
-	__u32 measured;	   /* Measured_Congestion: the worst of this RTT, bytes or ns */
+	__u32 measured; /* Measured_Congestion: the worst of this RTT, bytes or ns */
 	__u32 dampener_q8;
-	__u16 bank;	   /* AI_Bank, tokens */
-	__u16 feedbacks;   /* since the last decrease; stops at s */
-	__u8 congested;	   /* above the target at some time in this RTT */
-	__u8 variant;	   /* of the parameters that this state belongs to */
+	__u16 bank;	 /* AI_Bank, tokens */
+	__u16 feedbacks; /* since the last decrease; stops at s */
+	__u8 congested;	 /* above the target at some time in this RTT */
+	__u8 variant;	 /* of the parameters that this state belongs to */
 	__u16 pad;
 };
 
@@ -49,8 +49,8 @@ struct vai_state {
  * One feedback: how much congestion it shows, and whether that is above the target. count: for how
  * many it stands, more than 1 where most packets bring none.
  */
-static inline void vai_observe(struct vai_state *v, const struct vai_params *p, __u32 congestion,
-			       int congested, __u64 count)
+static inline void vai_observe(struct vai_state *v, const struct vai_params *p, __u32 congestion, int congested,
+			       __u64 count)
 {
 	if (congestion > v->measured)
 		v->measured = congestion;
@@ -63,14 +63,12 @@ static inline void vai_round(struct vai_state *v, const struct vai_params *p)
 {
 	if (v->measured > p->token_thresh) {
 		__u64 bank = v->bank + v->measured / p->ai_div;
-		__u64 dampener = v->dampener_q8 +
-				 (__u64)v->measured * VAI_DAMPENER_ONE / p->token_thresh;
+		__u64 dampener = v->dampener_q8 + (__u64)v->measured * VAI_DAMPENER_ONE / p->token_thresh;
 
 		v->bank = bank < p->bank_cap ? bank : p->bank_cap;
 		v->dampener_q8 = dampener < VAI_DAMPENER_MAX ? dampener : VAI_DAMPENER_MAX;
 	} else if (!v->bank) {
-		if (!v->congested || (v->measured < p->token_thresh &&
-				      v->dampener_q8 < VAI_DAMPENER_ONE))
+		if (!v->congested || (v->measured < p->token_thresh && v->dampener_q8 < VAI_DAMPENER_ONE))
 			v->dampener_q8 = 0;
 		else if (v->measured < p->token_thresh)
 			v->dampener_q8 -= VAI_DAMPENER_ONE;
@@ -98,8 +96,7 @@ static inline __u32 vai_factor(const struct vai_state *v, const struct vai_param
  * Whether an adjustment is to be committed; if so, its tokens are spent (Algorithm 2, lines 3-5). A
  * decrease is due after s feedbacks, an increase at the end of an RTT.
  */
-static inline int vai_commit(struct vai_state *v, const struct vai_params *p, int decrease,
-			     int round)
+static inline int vai_commit(struct vai_state *v, const struct vai_params *p, int decrease, int round)
 {
 	if (decrease ? v->feedbacks < p->every : !round)
 		return 0;

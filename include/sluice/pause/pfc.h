@@ -45,11 +45,11 @@
 
 /* Bytes, big endian, as on the wire: no alignment, no byte order, the same in BPF. */
 struct pfc_frame {
-	__u8 dst[6];	   /* 01:80:c2:00:00:01, which no bridge forwards */
-	__u8 src[6];	   /* of the port that sends it */
-	__u8 ethertype[2]; /* 0x8808 */
-	__u8 opcode[2];	   /* 0x0101 */
-	__u8 vector[2];	   /* bit n: quanta[n] is valid; 8 to 15 are reserved */
+	__u8 dst[6];			/* 01:80:c2:00:00:01, which no bridge forwards */
+	__u8 src[6];			/* of the port that sends it */
+	__u8 ethertype[2];		/* 0x8808 */
+	__u8 opcode[2];			/* 0x0101 */
+	__u8 vector[2];			/* bit n: quanta[n] is valid; 8 to 15 are reserved */
 	__u8 quanta[PFC_PRIORITIES][2]; /* of 512 bit times; 0: XON */
 	__u8 pad[26];
 };
@@ -68,8 +68,7 @@ enum pfc_check {
 
 static inline int pfc_is_group(const __u8 *mac)
 {
-	return mac[0] == 0x01 && mac[1] == 0x80 && mac[2] == 0xc2 && !mac[3] && !mac[4] &&
-	       mac[5] == 0x01;
+	return mac[0] == 0x01 && mac[1] == 0x80 && mac[2] == 0xc2 && !mac[3] && !mac[4] && mac[5] == 0x01;
 }
 
 /* bytes: of the frame as it was received; fewer than the struct has: nothing of it is read. */
@@ -171,8 +170,7 @@ struct pfc_params {
  * The defaults: XOFF when a port has as much of the shared buffer as is free (alpha 1), XON two frames below,
  * for 100 frames at a time, but for at least four rounds of the loop, which refreshes after half of them.
  */
-static inline void pfc_params_init(struct pfc_params *p, __u64 shared, __u64 bps, __u32 mtu,
-				   __u64 interval_ns)
+static inline void pfc_params_init(struct pfc_params *p, __u64 shared, __u64 bps, __u32 mtu, __u64 interval_ns)
 {
 	__u64 pause_ns = pfc_bytes_ns(100ULL * mtu, bps);
 
@@ -216,8 +214,8 @@ static inline __u64 pfc_threshold(const struct pfc_params *p, __u64 free)
  * bytes: the ingress counter; free: of the shared buffer. What is returned is to be sent with a pause of
  * *pause_ns. A frame replaces the one before it, so neither cuts the other's pause short.
  */
-static inline enum pfc_act pfc_ingress(struct pfc_told *t, const struct pfc_params *p, __u64 now_ns,
-				       __u64 bytes, __u64 free, __u64 *pause_ns)
+static inline enum pfc_act pfc_ingress(struct pfc_told *t, const struct pfc_params *p, __u64 now_ns, __u64 bytes,
+				       __u64 free, __u64 *pause_ns)
 {
 	__u64 xoff = pfc_threshold(p, free), xon = xoff > p->gap ? xoff - p->gap : 0;
 	__u64 predicted = t->predict_ns > now_ns ? t->predict_ns - now_ns : 0;
@@ -287,8 +285,7 @@ enum pfc_heard {
 };
 
 /* The state as of now. */
-static inline enum pfc_state pfc_state(const struct pfc_obey *o, const struct pfc_obey_params *p,
-				       __u64 now_ns)
+static inline enum pfc_state pfc_state(const struct pfc_obey *o, const struct pfc_obey_params *p, __u64 now_ns)
 {
 	if (o->state == PFC_STORM && now_ns >= o->heard_ns + p->restore_ns)
 		return PFC_OPEN;
@@ -301,8 +298,7 @@ static inline enum pfc_state pfc_state(const struct pfc_obey *o, const struct pf
 }
 
 /* The quanta of a frame for this class. */
-static inline enum pfc_heard pfc_hear(struct pfc_obey *o, const struct pfc_obey_params *p, __u64 now_ns,
-				      __u32 quanta)
+static inline enum pfc_heard pfc_hear(struct pfc_obey *o, const struct pfc_obey_params *p, __u64 now_ns, __u32 quanta)
 {
 	enum pfc_state was = pfc_state(o, p, now_ns);
 	int known = o->state == PFC_STORM;
@@ -311,9 +307,7 @@ static inline enum pfc_heard pfc_hear(struct pfc_obey *o, const struct pfc_obey_
 	if (!quanta) {
 		o->until_ns = 0;
 		o->state = PFC_RESUMED;
-		return was == PFC_PAUSED ? PFC_RESUMES :
-		       was == PFC_STORM	 ? PFC_STORM_ENDS :
-					   PFC_RESUMES_NONE;
+		return was == PFC_PAUSED ? PFC_RESUMES : was == PFC_STORM ? PFC_STORM_ENDS : PFC_RESUMES_NONE;
 	}
 	if (was == PFC_STORM) {
 		o->until_ns = 0;
@@ -334,8 +328,7 @@ static inline void pfc_forget(struct pfc_obey *o)
 }
 
 /* When a packet of this class may leave, for pacer_reserve(); asked_ns: what the stack asked for. */
-static inline __u64 pfc_asked(const struct pfc_obey *o, const struct pfc_obey_params *p, __u64 now_ns,
-			      __u64 asked_ns)
+static inline __u64 pfc_asked(const struct pfc_obey *o, const struct pfc_obey_params *p, __u64 now_ns, __u64 asked_ns)
 {
 	__u64 until = o->until_ns, end = o->since_ns + p->storm_ns;
 

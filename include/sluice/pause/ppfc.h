@@ -81,8 +81,7 @@ static inline __u64 ppfc_t_min(__u64 buffer, __u32 ports, __u64 bps)
  * headroom; all: with it, as Equation 5 is used: 9 MB and 16 ports of 40 Gbit/s make 112.5 us, the
  * paper takes 100.
  */
-static inline void ppfc_params_init(struct ppfc_params *p, __u64 shared, __u64 all, __u32 ports,
-				    __u64 bps, __u64 d_ns)
+static inline void ppfc_params_init(struct ppfc_params *p, __u64 shared, __u64 all, __u32 ports, __u64 bps, __u64 d_ns)
 {
 	*p = (struct ppfc_params){ .t_thresh_ns = ppfc_t_min(all, ports, bps),
 				   .d_ns = d_ns < PFC_NS_MAX ? d_ns : PFC_NS_MAX - 1,
@@ -121,8 +120,8 @@ static inline __s64 ppfc_growth(const struct ppfc_queue *q)
  * What a port under pause will add when it is over, if that is within T_thresh: what it did before, instead of
  * its increment of now.
  */
-static inline __s64 ppfc_returning(const struct pfc_told *t, const struct ppfc_params *p, __u64 now_ns,
-				   __s64 increment, __u64 elapsed_ns)
+static inline __s64 ppfc_returning(const struct pfc_told *t, const struct ppfc_params *p, __u64 now_ns, __s64 increment,
+				   __u64 elapsed_ns)
 {
 	__u64 then;
 
@@ -148,8 +147,8 @@ static inline __s64 ppfc_leaving(const struct ppfc_queue *q, const struct ppfc_p
 }
 
 /* free: of the shared buffer, bytes. Returns how many queues are acted on. */
-static inline __u32 ppfc_predict(struct ppfc_queue *queues, __u32 count, const struct ppfc_params *p,
-				 __u64 free, __u64 elapsed_ns)
+static inline __u32 ppfc_predict(struct ppfc_queue *queues, __u32 count, const struct ppfc_params *p, __u64 free,
+				 __u64 elapsed_ns)
 {
 	__u32 i, k, acts = 0;
 	__s64 total = 0;
@@ -257,8 +256,7 @@ static inline __u64 ppfc_in_flight(__s64 increment, __u64 elapsed_ns, __u64 ns)
 }
 
 /* Theorem 3.2: the pause that costs no throughput is below (q + v d) / v_r, ns. */
-static inline __u64 ppfc_bound(const struct ppfc_queue *q, const struct ppfc_params *p,
-			       __u64 elapsed_ns)
+static inline __u64 ppfc_bound(const struct ppfc_queue *q, const struct ppfc_params *p, __u64 elapsed_ns)
 {
 	return pfc_bytes_ns(q->bytes + ppfc_in_flight(q->increment, elapsed_ns, p->d_ns), q->bps);
 }
@@ -267,8 +265,8 @@ static inline __u64 ppfc_bound(const struct ppfc_queue *q, const struct ppfc_par
  * The pause of a port that was drawn, in quanta of its own speed, port_bps: (bytes + in flight) by the share
  * of the egress port's speed that they leave at, bytes / q. in_flight * q < 2^30 * 2^30.
  */
-static inline __u32 ppfc_duration(const struct ppfc_share *s, const struct ppfc_queue *q,
-				  const struct ppfc_params *p, __u64 elapsed_ns, __u64 port_bps)
+static inline __u32 ppfc_duration(const struct ppfc_share *s, const struct ppfc_queue *q, const struct ppfc_params *p,
+				  __u64 elapsed_ns, __u64 port_bps)
 {
 	__u64 in_flight = ppfc_in_flight(s->increment, elapsed_ns, 2 * p->d_ns);
 	__u64 bytes = q->bytes + (s->bytes ? in_flight * q->bytes / s->bytes : 0);
@@ -284,8 +282,8 @@ static inline __u32 ppfc_duration(const struct ppfc_share *s, const struct ppfc_
  * Whether a port that was drawn is to be told so; if so the pause is noted. Not while what it was told
  * last has not run out.
  */
-static inline int ppfc_tell(struct pfc_told *t, __u64 now_ns, __u32 quanta, __u64 port_bps,
-			    const struct ppfc_share *s, __u64 elapsed_ns)
+static inline int ppfc_tell(struct pfc_told *t, __u64 now_ns, __u32 quanta, __u64 port_bps, const struct ppfc_share *s,
+			    __u64 elapsed_ns)
 {
 	__u64 kbps;
 

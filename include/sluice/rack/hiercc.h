@@ -72,14 +72,14 @@
 #include "sluice/pacer.h"
 #include "sluice/cc/rx.h"
 
-#define HIERCC_DELTA_BYTES 1024 /* one credit */
-#define HIERCC_BYTES_MAX (1U << 27) /* C0, debt and queues are below: 1 Tbit/s and 1 ms */
+#define HIERCC_DELTA_BYTES 1024	     /* one credit */
+#define HIERCC_BYTES_MAX (1U << 27)  /* C0, debt and queues are below: 1 Tbit/s and 1 ms */
 #define HIERCC_RATE_MAX (1ULL << 37) /* bytes/s: 1.1 Tbit/s */
-#define HIERCC_NS_MAX (1ULL << 26) /* of all times but limit and idle: products stay below 2^64 */
-#define HIERCC_BLIND_WINDOWS 2 /* for so long a sender goes on without a message at the rate of before */
+#define HIERCC_NS_MAX (1ULL << 26)   /* of all times but limit and idle: products stay below 2^64 */
+#define HIERCC_BLIND_WINDOWS 2	     /* for so long a sender goes on without a message at the rate of before */
 #define HIERCC_TRIES 8
 #define HIERCC_NONE 0xffffffffU
-#define HIERCC_AT_NS 1024 /* the clock of a port, in 16 bits: goes round in 67 ms */
+#define HIERCC_AT_NS 1024		/* the clock of a port, in 16 bits: goes round in 67 ms */
 #define HIERCC_TOTAL_FIRST (1ULL << 32) /* where totals begin, so that none goes below 0 */
 
 /* The same for all VOQs to hosts of one speed and distance. */
@@ -99,8 +99,7 @@ struct hiercc_params {
  * port: with all of it the burst of tests/sim/racks.c had a queue of 156 KB, not 142; with an eighth
  * 118 KB, but four short flows of one rack, with the port to themselves, took 113 us and not 68.
  */
-static inline void hiercc_params_init(struct hiercc_params *p, __u64 rate, __u64 rtt_ns,
-				      __u64 period_ns)
+static inline void hiercc_params_init(struct hiercc_params *p, __u64 rate, __u64 rtt_ns, __u64 period_ns)
 {
 	__u64 round_ns = rtt_ns + period_ns, c0;
 
@@ -169,8 +168,9 @@ enum hiercc_sent {
 /* Begins a VOQ; now_ns > 0, as everywhere. */
 static inline void hiercc_voq_init(struct hiercc_voq *v, __u64 now_ns)
 {
-	*v = (struct hiercc_voq){ .sent = HIERCC_TOTAL_FIRST, .credit = HIERCC_TOTAL_FIRST,
-				  .last_ns = now_ns, .credit_ns = now_ns };
+	*v = (struct hiercc_voq){
+		.sent = HIERCC_TOTAL_FIRST, .credit = HIERCC_TOTAL_FIRST, .last_ns = now_ns, .credit_ns = now_ns
+	};
 }
 
 /* Back to C0. That two CPUs do so at once does no harm. */
@@ -217,8 +217,8 @@ static inline __u64 hiercc_limit_rate(const struct hiercc_voq *v, const struct h
  * with two 7. Where that rate is what the VOQ sent and not its share, credit for what it sends now comes a
  * round trip later, at up to rate_first. bytes < 2^27: * 10^9 < 2^57.
  */
-static inline __u64 hiercc_expected(const struct hiercc_voq *v, const struct hiercc_params *p,
-				    __u64 now_ns, __u64 short_ns, __u64 bytes)
+static inline __u64 hiercc_expected(const struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
+				    __u64 short_ns, __u64 bytes)
 {
 	__u64 from = v->credit_ns, rate = v->rate, end = short_ns + p->limit_ns, t = end, other;
 
@@ -240,9 +240,8 @@ static inline __u64 hiercc_expected(const struct hiercc_voq *v, const struct hie
  * *departure_ns: when it may leave, at most limit_ns from now, and maybe before others that came earlier: the caller
  * keeps those of one flow in order.
  */
-static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hiercc_params *p,
-					   __u64 now_ns, __u32 bytes, __u32 *total,
-					   __u64 *departure_ns)
+static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
+					   __u32 bytes, __u32 *total, __u64 *departure_ns)
 {
 	enum hiercc_sent verdict = HIERCC_COVERED;
 	__u64 covered, short_ns, sent, t = now_ns, end = ~0ULL;
@@ -312,8 +311,8 @@ enum hiercc_credit {
  * kept it. With a tenth of all messages late the receiver's port had a queue of 72 KB at p99, not 19
  * (tests/sim/racks.c, reorder=0.1 at 100 Mbit/s and 4 ms; 6 without).
  */
-static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
-				  __u64 credit, int due, __u16 at)
+static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns, __u64 credit,
+				  int due, __u16 at)
 {
 	__u64 passed, granted_ns, got, sample, old = hiercc_credit_rate(v, p), weight;
 	int due_throughout;
@@ -326,8 +325,7 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 	}
 	passed = now_ns - v->mark_ns;
 	granted_ns = (__u64)(__u16)(at - v->mark_at) * HIERCC_AT_NS;
-	if (passed < HIERCC_AT_NS << 15 &&
-	    (passed + HIERCC_AT_NS <= granted_ns || granted_ns + HIERCC_AT_NS <= passed))
+	if (passed < HIERCC_AT_NS << 15 && (passed + HIERCC_AT_NS <= granted_ns || granted_ns + HIERCC_AT_NS <= passed))
 		passed = granted_ns;
 	if (!due) /* also where it is too early to measure: a pause may follow */
 		v->due = 0;
@@ -366,8 +364,8 @@ static inline __u64 hiercc_came(const struct hiercc_voq *v, __u64 now_ns, __u16 
  * A message of the receiver: the low 32 bits of Csent, whether Csent < S still, there (the port has
  * less to give than is asked of it, and the rate is the VOQ's share), and when that was so, by the port's clock.
  */
-static inline enum hiercc_credit hiercc_credit(struct hiercc_voq *v, const struct hiercc_params *p,
-					       __u64 now_ns, __u32 total, int due, __u16 at)
+static inline enum hiercc_credit hiercc_credit(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
+					       __u32 total, int due, __u16 at)
 {
 	__u64 sent = *(volatile __u64 *)&v->sent, old = *(volatile __u64 *)&v->credit;
 	__u64 credit = hiercc_unwrap(sent, total), came_ns;
@@ -400,8 +398,8 @@ struct hiercc_seen {
  * is behind by reorder bytes or more is of a sender that began anew. CPUs share this: who loses the
  * race is in the bytes all the same, and the next packet says S again.
  */
-static inline void hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, __u32 bytes,
-			      __u32 packets, __u32 reorder)
+static inline void hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, __u32 bytes, __u32 packets,
+			      __u32 reorder)
 {
 	__u64 new = (__u64)total << 32 | flows;
 	int i;
@@ -421,27 +419,27 @@ static inline void hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, _
 
 /* A VOQ as its port keeps it; begins as zeros. Written by one thread. */
 struct hiercc_due {
-	__u64 sent;    /* S; 0: nothing is known yet */
-	__u64 granted; /* Csent: what the sender is told */
-	__u64 bytes, packets; /* of hiercc_seen, as far as they have been judged */
-	__u64 unseen;	 /* bytes of S that were not seen to arrive; 1/8 of what does is forgiven */
-	__u64 epoch_ns;	 /* when this epoch began */
+	__u64 sent;		 /* S; 0: nothing is known yet */
+	__u64 granted;		 /* Csent: what the sender is told */
+	__u64 bytes, packets;	 /* of hiercc_seen, as far as they have been judged */
+	__u64 unseen;		 /* bytes of S that were not seen to arrive; 1/8 of what does is forgiven */
+	__u64 epoch_ns;		 /* when this epoch began */
 	__u32 in_epoch, in_last; /* packets */
-	__u32 flows;	 /* F as believed, 1..RX_FLOWS_MAX */
-	__u32 turn;	 /* bytes that are left of its turn in `round` */
-	__u32 next;	 /* in the port's ring; its own index if it is alone */
+	__u32 flows;		 /* F as believed, 1..RX_FLOWS_MAX */
+	__u32 turn;		 /* bytes that are left of its turn in `round` */
+	__u32 next;		 /* in the port's ring; its own index if it is alone */
 	__u32 listed : 1;
 	__u32 round : 31; /* the last in which it had a turn; 0: none */
 };
 
 /* A downstream port. Its two rings have the VOQs that are due credit, and only those. */
 struct hiercc_port {
-	__u64 rate;   /* speed times eta, bytes/s, < HIERCC_RATE_MAX */
-	__u64 budget; /* bytes that may be granted now */
-	__u64 rest;   /* of a byte, in 10^-9 */
-	__u32 before; /* the VOQ before the one whose turn it is; HIERCC_NONE: the round is over */
-	__u32 done;   /* the last of those that have had all of this round; HIERCC_NONE: there are none */
-	__u32 active; /* VOQs in both rings */
+	__u64 rate;	  /* speed times eta, bytes/s, < HIERCC_RATE_MAX */
+	__u64 budget;	  /* bytes that may be granted now */
+	__u64 rest;	  /* of a byte, in 10^-9 */
+	__u32 before;	  /* the VOQ before the one whose turn it is; HIERCC_NONE: the round is over */
+	__u32 done;	  /* the last of those that have had all of this round; HIERCC_NONE: there are none */
+	__u32 active;	  /* VOQs in both rings */
 	__u32 round : 31; /* > 0, of which both rings are */
 };
 
@@ -512,8 +510,8 @@ static inline void hiercc_unlist(struct hiercc_port *port, struct hiercc_due *vo
 	port->active--;
 }
 
-static inline void hiercc_count_packets(struct hiercc_due *d, const struct hiercc_params *p,
-					__u64 now_ns, __u64 packets)
+static inline void hiercc_count_packets(struct hiercc_due *d, const struct hiercc_params *p, __u64 now_ns,
+					__u64 packets)
 {
 	if (now_ns - d->epoch_ns >= p->epoch_ns) {
 		d->in_last = now_ns - d->epoch_ns < 2 * p->epoch_ns ? d->in_epoch : 0;
@@ -594,9 +592,9 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
  * The same of VOQ i, which then is in the ring if it is due credit, after hiercc_budget(). voqs: all VOQs of the
  * port.
  */
-static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hiercc_due *voqs,
-					     __u32 i, const struct hiercc_params *p,
-					     const struct hiercc_seen *seen, __u64 now_ns)
+static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hiercc_due *voqs, __u32 i,
+					     const struct hiercc_params *p, const struct hiercc_seen *seen,
+					     __u64 now_ns)
 {
 	enum hiercc_claim verdict = hiercc_judge(&voqs[i], p, seen, now_ns, port->budget);
 
@@ -680,16 +678,16 @@ struct hiercc_hop_params {
 	q24_t beta;	 /* (0, 1.0) */
 	__u32 q0;	 /* bytes, all < HIERCC_BYTES_MAX */
 	__u32 v_high;
-	__u32 v_low;	 /* q0 <= V_low < V_high */
-	__u32 q_line;	 /* R is R_line while the queue is below this, [1, q0] */
+	__u32 v_low;  /* q0 <= V_low < V_high */
+	__u32 q_line; /* R is R_line while the queue is below this, [1, q0] */
 };
 
 struct hiercc_hop {
-	__u64 rate;	/* R, bytes/s; 0 while stopped */
-	__u64 before;	/* R before the stop */
-	__u64 mark;	/* S at mark_ns */
-	__u64 mark_ns;	/* 0: never */
-	__u64 arrive;	/* R_arrive, bytes/s */
+	__u64 rate;    /* R, bytes/s; 0 while stopped */
+	__u64 before;  /* R before the stop */
+	__u64 mark;    /* S at mark_ns */
+	__u64 mark_ns; /* 0: never */
+	__u64 arrive;  /* R_arrive, bytes/s */
 	__u32 stopped;
 	__u8 settling; /* R is on its way to the senders: mark is to be set when it is there */
 	__u8 resumed;  /* R has not been computed since the last stop */
@@ -700,8 +698,7 @@ struct hiercc_hop {
  * Section 5, where 25 Gbit/s and 12 us are a BDP of 37.5 KB: q0 20 KB, V_high 70 KB, V_low 50 KB, beta
  * 0.2. R_min is one in 100. bdp: bytes, of the host's link and the RTT end to end.
  */
-static inline void hiercc_hop_params_init(struct hiercc_hop_params *p, __u64 rate_line,
-					  __u64 rtt_ns, __u64 bdp)
+static inline void hiercc_hop_params_init(struct hiercc_hop_params *p, __u64 rate_line, __u64 rtt_ns, __u64 bdp)
 {
 	bdp = bdp < HIERCC_BYTES_MAX / 2 ? bdp : HIERCC_BYTES_MAX / 2 - 1;
 	p->rate_line = rate_line < HIERCC_RATE_MAX ? rate_line : HIERCC_RATE_MAX - 1;
@@ -726,8 +723,7 @@ static inline void hiercc_hop_init(struct hiercc_hop *h, const struct hiercc_hop
  * measured: what arrives then was sent at the R before, and N = R_arrive / R would be of two rates.
  * arrived < 2^31, * 10^9 < 2^61.
  */
-static inline int hiercc_arrival(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u64 now_ns,
-				 __u64 sent)
+static inline int hiercc_arrival(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u64 now_ns, __u64 sent)
 {
 	__u64 passed = now_ns - h->mark_ns, arrived = sent - h->mark;
 	int known = h->mark_ns && now_ns >= h->mark_ns;
@@ -776,8 +772,7 @@ static inline __u64 hiercc_stop(struct hiercc_hop *h, const struct hiercc_hop_pa
  * Equation 1, once a period: R for each flow of the VOQ, bytes/s. credit: R_credit; q_voq: hiercc_queue().
  * |Q - q0| < 2^28, * beta < 2^52, >> 24, * 10^9 < 2^58; R * step < 2^37 * 2^26.
  */
-static inline __u64 hiercc_rate(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u32 q_voq,
-				__u64 credit)
+static inline __u64 hiercc_rate(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u32 q_voq, __u64 credit)
 {
 	__u64 off = q_voq < p->q0 ? p->q0 - q_voq : q_voq - p->q0, drain, step;
 

@@ -63,16 +63,16 @@
 #define INTMD_QLEN_MAX_BYTES 0xfffffeU
 
 #define INTMD_SHIM_TYPE_NPT (1 << 4 | 2 << 2) /* type 1; the next header has an IP protocol number: */
-#define INTMD_NEXT_SLUICE 253		       /* RFC 3692, section 2.1: for experiments */
+#define INTMD_NEXT_SLUICE 253		      /* RFC 3692, section 2.1: for experiments */
 #define INTMD_SOURCE_BYTES (sizeof(struct wire_shim) + INTMD_HDR_BYTES) /* what a source puts in front */
 
 /*
  * The most that an IP packet grows by on its way, without authentication: 228 bytes with IPv4. The
  * stack is in the place of the telemetry block.
  */
-#define INTMD_OVERHEAD_BYTES(outer_ip_bytes)                                                       \
-	(WIRE_OVERHEAD_BYTES(outer_ip_bytes) - WIRE_TELEM_BYTES(HPCC_MAX_HOPS) +                   \
-	 INTMD_SOURCE_BYTES + INTMD_HOP_BYTES * HPCC_MAX_HOPS)
+#define INTMD_OVERHEAD_BYTES(outer_ip_bytes)                                                          \
+	(WIRE_OVERHEAD_BYTES(outer_ip_bytes) - WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + INTMD_SOURCE_BYTES + \
+	 INTMD_HOP_BYTES * HPCC_MAX_HOPS)
 
 _Static_assert(INTMD_OVERHEAD_BYTES(20) == 228, "docs/protocol.md and the MTU advice say so");
 
@@ -116,7 +116,7 @@ struct intmd_path {
 	__u64 first_ts_ns; /* of hop[0], at full width: tells gaps that 24 bits cannot */
 	__u16 path_id;	   /* node ids, each folded to 12 bits, XORed */
 	__u8 hops;
-	__u8 discard; /* D: the packet is a copy */
+	__u8 discard;		       /* D: the packet is a copy */
 	__u32 tx_units[HPCC_MAX_HOPS]; /* txBytes as the hops said it; hop has the low bits */
 	struct hpcc_hop hop[HPCC_MAX_HOPS];
 };
@@ -178,8 +178,7 @@ static inline __u8 intmd_place(__u32 bitmap, __u32 bit)
  * the undefined ones of our domain. How many words another domain's instruction takes only Hop ML
  * tells: they are what it has beyond the others.
  */
-static inline enum intmd_verdict intmd_layout(const __u8 hdr[INTMD_HDR_BYTES],
-					      struct intmd_layout *l)
+static inline enum intmd_verdict intmd_layout(const __u8 hdr[INTMD_HDR_BYTES], struct intmd_layout *l)
 {
 	__u32 bitmap = intmd_get16(hdr + 4), ds = intmd_get16(hdr + 8), ml = hdr[2] & INTMD_ML_MAX;
 	__u32 words = intmd_words(bitmap & ~INTMD_I_CHECKSUM), checksum = bitmap & INTMD_I_CHECKSUM;
@@ -215,9 +214,9 @@ static inline void intmd_put_value(__u8 *b, int known, __u32 v)
  * and those of the outer headers go up by them. Otherwise nothing is inserted; hdr may have got a
  * flag.
  */
-static inline enum intmd_verdict intmd_transit(__u8 hdr[INTMD_HDR_BYTES], __u32 shim_words,
-					       __u32 room_bytes, const struct intmd_values *v,
-					       __u8 out[INTMD_HOP_BYTES_MAX], __u32 *bytes)
+static inline enum intmd_verdict intmd_transit(__u8 hdr[INTMD_HDR_BYTES], __u32 shim_words, __u32 room_bytes,
+					       const struct intmd_values *v, __u8 out[INTMD_HOP_BYTES_MAX],
+					       __u32 *bytes)
 {
 	__u32 kbps = v->bps / 1000 < 0xfffffffe ? v->bps / 1000 : 0xfffffffe;
 	__u32 qlen = v->qlen_bytes;
@@ -247,15 +246,13 @@ static inline enum intmd_verdict intmd_transit(__u8 hdr[INTMD_HDR_BYTES], __u32 
 	if (qlen > INTMD_QLEN_MAX_BYTES)
 		qlen = INTMD_QLEN_MAX_BYTES;
 	if (l.queue < INTMD_ML_MAX)
-		intmd_put_value(out + 4 * l.queue, v->serves & INTMD_I_QUEUE,
-				(__u32)v->queue_id << 24 | qlen);
+		intmd_put_value(out + 4 * l.queue, v->serves & INTMD_I_QUEUE, (__u32)v->queue_id << 24 | qlen);
 	if (l.egress < INTMD_ML_MAX - 1 && v->serves & INTMD_I_EGRESS) {
 		intmd_put32(out + 4 * l.egress, v->ts_ns >> 32);
 		intmd_put32(out + 4 * l.egress + 4, v->ts_ns);
 	}
 	if (l.tx < INTMD_ML_MAX)
-		intmd_put_value(out + 4 * l.tx, v->serves_ds & INTMD_DS_TX,
-				v->tx_bytes / INTMD_TX_UNIT_BYTES);
+		intmd_put_value(out + 4 * l.tx, v->serves_ds & INTMD_DS_TX, v->tx_bytes / INTMD_TX_UNIT_BYTES);
 	if (l.speed < INTMD_ML_MAX)
 		intmd_put_value(out + 4 * l.speed, v->serves_ds & INTMD_DS_SPEED, kbps);
 	hdr[3]--;
@@ -279,9 +276,8 @@ static inline __u32 intmd_get_value(const __u8 *b, __u32 place)
  * A hop's words into hop. Clock and byte counter are cut to the core's widths, of which all
  * differences are modulo; a clock of 64 bits and a counter of 32 wrap at multiples of them.
  */
-static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_layout *l,
-					    struct hpcc_hop *hop, __u64 *ts_ns, __u32 *tx_units,
-					    __u16 *path_id)
+static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_layout *l, struct hpcc_hop *hop,
+					    __u64 *ts_ns, __u32 *tx_units, __u16 *path_id)
 {
 	__u32 queue = intmd_get_value(b, l->queue), tx = intmd_get_value(b, l->tx);
 	__u32 kbps = intmd_get_value(b, l->speed);
@@ -306,8 +302,8 @@ static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_la
  * stack: what follows the header, bytes of it, in a buffer of INTMD_STACK_BYTES_MAX. path is whole
  * with INTMD_OK and INTMD_INCOMPLETE. No hops at all is a path that stamps nothing, and right.
  */
-static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], const __u8 *stack,
-					    __u32 bytes, struct intmd_path *path)
+static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], const __u8 *stack, __u32 bytes,
+					    struct intmd_path *path)
 {
 	struct intmd_layout l;
 	enum intmd_verdict err;
@@ -317,8 +313,7 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 	err = intmd_layout(hdr, &l);
 	if (err)
 		return err;
-	if (l.queue == INTMD_NONE || l.egress == INTMD_NONE || l.tx == INTMD_NONE ||
-	    l.speed == INTMD_NONE)
+	if (l.queue == INTMD_NONE || l.egress == INTMD_NONE || l.tx == INTMD_NONE || l.speed == INTMD_NONE)
 		return INTMD_NO_FIELD;
 	hop_bytes = 4 * l.words;
 	hops = bytes / hop_bytes;
@@ -335,8 +330,7 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 		/* The newest is on top, and the last on the path. */
 		at = bytes - (i + 1) * hop_bytes;
 		at &= (HPCC_MAX_HOPS - 1) * INTMD_STRIDE_BYTES - 1; /* it is: for the verifier, which cannot know */
-		err = intmd_read(stack + at, &l, &path->hop[i], &ts_ns, &path->tx_units[i],
-				 &path->path_id);
+		err = intmd_read(stack + at, &l, &path->hop[i], &ts_ns, &path->tx_units[i], &path->path_id);
 		if (err)
 			return err;
 		if (!i)

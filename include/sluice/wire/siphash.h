@@ -66,8 +66,7 @@ static inline __u64 siphash_end(__u64 v[4], __u64 m, __u32 words)
  * The tag of so many words, most at the most: a constant, the size of what word points to. word: the
  * message as it lies in memory, read by a little-endian machine.
  */
-static inline __u64 siphash(const struct siphash_key *key, const __u32 *word, __u32 words,
-			    __u32 most)
+static inline __u64 siphash(const struct siphash_key *key, const __u32 *word, __u32 words, __u32 most)
 {
 	__u64 v[4], m = 0;
 	__u32 i;

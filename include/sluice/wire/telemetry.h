@@ -26,22 +26,38 @@
 CORE_GLOBAL __u32 telem_speed_mbps(__u32 code)
 {
 	switch (code) {
-	case 0: return 10;
-	case 1: return 100;
-	case 2: return 1000;
-	case 3: return 2500;
-	case 4: return 5000;
-	case 5: return 10000;
-	case 6: return 14000;
-	case 7: return 20000;
-	case 8: return 25000;
-	case 9: return 40000;
-	case 10: return 50000;
-	case 11: return 56000;
-	case 12: return 100000;
-	case 13: return 200000;
-	case 14: return 400000;
-	default: return 800000;
+	case 0:
+		return 10;
+	case 1:
+		return 100;
+	case 2:
+		return 1000;
+	case 3:
+		return 2500;
+	case 4:
+		return 5000;
+	case 5:
+		return 10000;
+	case 6:
+		return 14000;
+	case 7:
+		return 20000;
+	case 8:
+		return 25000;
+	case 9:
+		return 40000;
+	case 10:
+		return 50000;
+	case 11:
+		return 56000;
+	case 12:
+		return 100000;
+	case 13:
+		return 200000;
+	case 14:
+		return 400000;
+	default:
+		return 800000;
 	}
 }
 
@@ -75,13 +91,11 @@ static inline struct telem_speed telem_speed_fit(__u64 bps)
 static inline __u64 telem_pack(struct telem_speed s, __u64 ts_ns, __u64 tx_bytes, __u32 qlen_bytes)
 {
 	__u64 tx = (tx_bytes / TELEM_TX_UNIT_BYTES * s.scale_q16) >> 16;
-	__u64 qlen = (((__u64)qlen_bytes * s.scale_q16 >> 16) + TELEM_QLEN_UNIT_BYTES / 2) /
-		     TELEM_QLEN_UNIT_BYTES;
+	__u64 qlen = (((__u64)qlen_bytes * s.scale_q16 >> 16) + TELEM_QLEN_UNIT_BYTES / 2) / TELEM_QLEN_UNIT_BYTES;
 
 	if (qlen > 0xffff)
 		qlen = 0xffff;
-	return (__u64)(s.code & 0xf) << 60 | (ts_ns & HPCC_TS_MASK) << 36 | (tx & 0xfffff) << 16 |
-	       qlen;
+	return (__u64)(s.code & 0xf) << 60 | (ts_ns & HPCC_TS_MASK) << 36 | (tx & 0xfffff) << 16 | qlen;
 }
 
 static inline struct hpcc_hop telem_unpack(__u64 v)

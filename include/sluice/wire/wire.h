@@ -85,9 +85,9 @@ struct wire_telem {
  * tag, so that a ToR may write it; what it claims is bounded by what arrives (hiercc.h).
  */
 struct wire_voq {
-	__be32 tor;   /* the sending ToR; 0: the host's switch is to fill all of this in but the mark */
-	__be32 total; /* S, after this packet: the low 32 bits */
-	__be16 flows; /* F */
+	__be32 tor;	/* the sending ToR; 0: the host's switch is to fill all of this in but the mark */
+	__be32 total;	/* S, after this packet: the low 32 bits */
+	__be16 flows;	/* F */
 	__u8 prefixlen; /* of the VOQ's destination, 128 for one host; IPv4 prefixes plus 96 */
 	__u8 flags;	/* WIRE_VOQ_MARK */
 };
@@ -149,10 +149,10 @@ struct wire_credit {
 
 /* RATE: R of each flow from the host that this message goes to, to one destination. The newest counts. */
 struct wire_rate {
-	__u8 addr[16]; /* the destination, as in its packets */
-	__be32 kbps;   /* wire bytes; 0: stop */
-	__u8 prefixlen; /* 128 */
-	__u8 flags;	/* WIRE_RATE_ALONE */
+	__u8 addr[16];	 /* the destination, as in its packets */
+	__be32 kbps;	 /* wire bytes; 0: stop */
+	__u8 prefixlen;	 /* 128 */
+	__u8 flags;	 /* WIRE_RATE_ALONE */
 	__be16 reserved; /* 0 */
 };
 
@@ -212,8 +212,8 @@ struct wire_batch_text {
 #define WIRE_ETH_BYTES 14
 
 /* The most that Sluice adds to an IP packet, without authentication: 136 bytes with IPv4, 156 with IPv6. */
-#define WIRE_OVERHEAD_BYTES(outer_ip_bytes)                                                        \
-	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) +    \
+#define WIRE_OVERHEAD_BYTES(outer_ip_bytes)                                                     \
+	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + \
 	 WIRE_ECHO_BYTES(HPCC_MAX_HOPS))
 
 _Static_assert(sizeof(struct wire_shim) == 4, "wire format");
@@ -233,11 +233,11 @@ _Static_assert(WIRE_OVERHEAD_BYTES(20) == 136, "docs/protocol.md and the MTU adv
 /* What is wrong with a header, or WIRE_OK. */
 enum wire_check {
 	WIRE_OK,
-	WIRE_NOT_HPCC,	   /* a shim of another type, or with another next header */
+	WIRE_NOT_HPCC, /* a shim of another type, or with another next header */
 	WIRE_BAD_VERSION,
 	WIRE_BAD_MSG,
-	WIRE_BAD_HOPS,	   /* more hops than the format has room for, or reports */
-	WIRE_BAD_LENGTH,   /* shim length disagrees with what the header announces */
+	WIRE_BAD_HOPS,	 /* more hops than the format has room for, or reports */
+	WIRE_BAD_LENGTH, /* shim length disagrees with what the header announces */
 };
 
 static inline int wire_message(const struct wire_hdr *h)
@@ -254,8 +254,7 @@ static inline int wire_is_batch(const struct wire_hdr *h)
 /* Bytes from the shim to the echo. */
 static inline __u32 wire_echo_offset(const struct wire_hdr *h)
 {
-	return WIRE_HDR_BYTES + WIRE_TELEM_BYTES(h->max_hops) +
-	       (h->flags & WIRE_F_VOQ ? WIRE_VOQ_BYTES : 0);
+	return WIRE_HDR_BYTES + WIRE_TELEM_BYTES(h->max_hops) + (h->flags & WIRE_F_VOQ ? WIRE_VOQ_BYTES : 0);
 }
 
 /* Bytes from the shim to the inner packet that the header announces; the header was checked. */
@@ -264,8 +263,7 @@ static inline __u32 wire_length(const struct wire_hdr *h)
 	if (wire_is_batch(h))
 		return WIRE_HDR_BYTES + WIRE_REPORT_BYTES * h->max_hops +
 		       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
-	return wire_echo_offset(h) +
-	       (h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0) +
+	return wire_echo_offset(h) + (h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0) +
 	       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
 }
 
@@ -273,7 +271,8 @@ static inline __u32 wire_length(const struct wire_hdr *h)
 static inline __u32 wire_auth_words(const struct wire_hdr *h)
 {
 	return (sizeof(struct wire_auth_text) - sizeof(struct wire_echo) +
-		(h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0)) / 4;
+		(h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0)) /
+	       4;
 }
 
 static inline enum wire_check wire_check(const struct wire_shim *s, const struct wire_hdr *h)
@@ -284,8 +283,7 @@ static inline enum wire_check wire_check(const struct wire_shim *s, const struct
 		return WIRE_BAD_VERSION;
 	if (wire_message(h) < WIRE_DATA || wire_message(h) > WIRE_RATE)
 		return WIRE_BAD_MSG;
-	if (wire_is_batch(h) ? !h->max_hops || h->max_hops > WIRE_REPORTS_MAX :
-					       h->max_hops > HPCC_MAX_HOPS)
+	if (wire_is_batch(h) ? !h->max_hops || h->max_hops > WIRE_REPORTS_MAX : h->max_hops > HPCC_MAX_HOPS)
 		return WIRE_BAD_HOPS;
 	if (h->echo_hops > HPCC_MAX_HOPS)
 		return WIRE_BAD_HOPS;
