@@ -46,7 +46,7 @@ enum { COLOUR_BAD = 1, COLOUR_ODD };
 
 /* --- reading --- */
 
-static int port_add(__u32 ifindex, const struct port *port, void *ctx)
+static int top_port_add(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct top *t = ctx;
 	struct top_port *p = &t->port[t->ports];
@@ -64,7 +64,7 @@ static int port_add(__u32 ifindex, const struct port *port, void *ctx)
 	return 0;
 }
 
-static void ports_read(struct top *t, const struct pins *pins)
+static void top_ports_read(struct top *t, const struct pins *pins)
 {
 	struct top_port was[TOP_PORTS];
 	unsigned int n = t->ports, i, k;
@@ -72,7 +72,7 @@ static void ports_read(struct top *t, const struct pins *pins)
 
 	memcpy(was, t->port, sizeof(was));
 	t->ports = t->ports_all = 0;
-	pins_each_port(pins, port_add, t);
+	pins_each_port(pins, top_port_add, t);
 	t->now_ns = now_ns();
 	ns = before_ns ? t->now_ns - before_ns : 0;
 	for (i = 0; i < t->ports; i++)
@@ -111,7 +111,7 @@ static int top_read(struct top *t)
 		flow_list_order(&l, t->flows.now_ns ? &t->flows : NULL);
 		flow_list_free(&t->flows);
 		t->flows = l;
-		ports_read(t, &p);
+		top_ports_read(t, &p);
 		top_sort(t);
 	}
 	pins_close(&p);

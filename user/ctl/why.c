@@ -463,7 +463,7 @@ static void why_line(const char *name, const char *text)
 	words_print(text, printf("%-*s ", indent - 1, name), indent);
 }
 
-static void why_text(const struct why *w)
+static void why_print(const struct why *w)
 {
 	const struct flow *f = &w->flow;
 	char line[FLOW_STRLEN], t[32], busy[48], text[256];
@@ -600,6 +600,6 @@ int cmd_why(int argc, char **argv)
 	why_sentences(&w);
 	if (show_options.json)
 		return why_json(&w);
-	why_text(&w);
+	why_print(&w);
 	return EXIT_DONE;
 }

@@ -135,7 +135,7 @@ static void list_remove(struct credits *c, struct slot_list *l, __u32 i)
 
 /* --- ports --- */
 
-static void port_describe(struct credits *c, struct credit_port *p)
+static void credit_port_read(struct credits *c, struct credit_port *p)
 {
 	struct port port;
 
@@ -180,7 +180,7 @@ static __u32 port_index(struct credits *c, __u32 ifindex)
 	p = &c->ports[i];
 	*p = (struct credit_port){ .ifindex = ifindex };
 	hiercc_port_init(&p->port, 0);
-	port_describe(c, p);
+	credit_port_read(c, p);
 	port_rate(c, p);
 	return i;
 }
@@ -640,7 +640,7 @@ void credits_tick(struct credits *c)
 	for (k = 0; k < c->ports_count; k++) {
 		struct credit_port *p = &c->ports[k];
 
-		port_describe(c, p);
+		credit_port_read(c, p);
 		port_rate(c, p);
 		if (p->bytes > 1 << 20) {
 			p->bytes /= 2;
@@ -825,7 +825,7 @@ void credits_apply(struct credits *c, const struct config *config)
 		slot_free(c, i);
 	}
 	for (k = 0; k < c->ports_count; k++) {
-		port_describe(c, &c->ports[k]);
+		credit_port_read(c, &c->ports[k]);
 		port_rate(c, &c->ports[k]);
 		c->ports[k].granted_ns = now;
 	}
@@ -835,7 +835,7 @@ void credits_apply(struct credits *c, const struct config *config)
 
 /* --- begin and end --- */
 
-static void *map_of(int fd, size_t value_bytes, __u32 *room, size_t *bytes)
+static void *map_memory(int fd, size_t value_bytes, __u32 *room, size_t *bytes)
 {
 	struct bpf_map_info info = {};
 	__u32 len = sizeof(info);
@@ -869,8 +869,8 @@ int credits_open(const struct pins *pins, int news_fd, struct messages *messages
 	c->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	c->ring = ring_buffer__new(news_fd, news_take, c, NULL);
 	errno = c->ring ? 0 : errno;
-	c->arrivals = map_of(pins->arrivals, sizeof(*c->arrivals), &c->room, &bytes);
-	c->due = c->arrivals ? map_of(pins->credits, sizeof(*c->due), &room, &bytes) : NULL;
+	c->arrivals = map_memory(pins->arrivals, sizeof(*c->arrivals), &c->room, &bytes);
+	c->due = c->arrivals ? map_memory(pins->credits, sizeof(*c->due), &room, &bytes) : NULL;
 	if (c->due && room < c->room)
 		c->room = room;
 	c->slots = calloc(c->room, sizeof(*c->slots));

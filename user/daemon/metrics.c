@@ -188,7 +188,7 @@ static int peer_order(const void *a, const void *b)
 }
 
 /* The longest prefix that an address is in: one search in those of each length. */
-static struct peer_sum *peer_find(struct metrics *m, const struct sluice_addr *addr)
+static struct peer_sum *peer_sum_find(struct metrics *m, const struct sluice_addr *addr)
 {
 	struct peer_sum want = {}, *found;
 	unsigned int i = 0, n, bit;
@@ -310,7 +310,7 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 	}
 	held = held_by(m, key, f, now);
 	top_add(m, key, f, queue, f->last_fb_ns ? flow_hold_names[held] : NULL);
-	p = peer_find(m, &key->remote);
+	p = peer_sum_find(m, &key->remote);
 	if (!p)
 		return;
 	p->flows++;
@@ -447,7 +447,7 @@ static int nic_read(const struct pins *pins, __u32 ifindex, struct pfc_nic *n)
 	return 1;
 }
 
-static int port_read(__u32 ifindex, const struct port *port, void *ctx)
+static int metrics_port_read(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct ports *p = ctx;
 	struct class_key key = { .ifindex = ifindex };
@@ -503,7 +503,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 	if (!p)
 		return;
 	p->pins = m->pins;
-	pins_each_port(m->pins, port_read, p);
+	pins_each_port(m->pins, metrics_port_read, p);
 	for (n = METRIC_PORT_SPEED; n <= METRIC_PORT_FLOWS; n++) {
 		metric_head(f, n);
 		for (i = 0; i < p->n; i++)

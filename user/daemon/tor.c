@@ -128,7 +128,7 @@ static void answer_add(struct tor *t, const struct tor_news *n, const struct slu
 		answers_flush(t);
 }
 
-static int news_take(void *ctx, void *data, size_t size)
+static int tor_news_take(void *ctx, void *data, size_t size)
 {
 	const struct tor_news *n = data;
 	const struct asker *a;
@@ -193,7 +193,7 @@ int tor_open(int map_fd, struct messages *messages, struct tor **tor)
 		return -ENOMEM;
 	t->messages = messages;
 	t->askers = calloc(TOR_ASKERS, sizeof(*t->askers));
-	t->ring = ring_buffer__new(map_fd, news_take, t, NULL);
+	t->ring = ring_buffer__new(map_fd, tor_news_take, t, NULL);
 	if (!t->askers || !t->ring) {
 		err = errno ? -errno : -ENOMEM;
 		tor_close(t);

@@ -947,7 +947,7 @@ static int config_check_auth(const char *path, struct config *c)
 }
 
 /* N: 0 for auto. */
-static int flows_parse(const char *text, unsigned int *flows)
+static int initial_flows_parse(const char *text, unsigned int *flows)
 {
 	char *end;
 	unsigned long n;
@@ -1059,7 +1059,7 @@ static int config_check_hpcc(const char *path, struct config *c)
 		    c->hpcc.max_stage, CONFIG_STAGE_MAX);
 		return -EINVAL;
 	}
-	if (c->hpcc.flows_text && flows_parse(c->hpcc.flows_text, &c->flows)) {
+	if (c->hpcc.flows_text && initial_flows_parse(c->hpcc.flows_text, &c->flows)) {
 		bad(path, "hpcc: flows '%s' is neither auto nor a number from 1 to %u: write for example 16",
 		    c->hpcc.flows_text, CONFIG_N_MAX);
 		return -EINVAL;

@@ -208,7 +208,7 @@ void layout_free(struct layout_plan *p)
 }
 
 /* Maps are variables of a section of their own. */
-static const struct btf_type *map_type_find(const struct btf *btf, const char *name)
+static const struct btf_type *map_var_find(const struct btf *btf, const char *name)
 {
 	int id = btf__find_by_name_kind(btf, ".maps", BTF_KIND_DATASEC);
 	const struct btf_type *section = id > 0 ? btf__type_by_id(btf, id) : NULL, *var;
@@ -224,7 +224,7 @@ static const struct btf_type *map_type_find(const struct btf *btf, const char *n
 
 int layout_map(const struct btf *btf, const char *name, __u32 *key_id, __u32 *value_id)
 {
-	const struct btf_type *var = map_type_find(btf, name), *pointer;
+	const struct btf_type *var = map_var_find(btf, name), *pointer;
 	static const char *const names[] = { "key", "value" };
 	__u32 *const ids[] = { key_id, value_id };
 	const struct btf_member *m;
@@ -242,5 +242,5 @@ int layout_map(const struct btf *btf, const char *name, __u32 *key_id, __u32 *va
 
 int layout_knows(const struct btf *btf, const char *name)
 {
-	return map_type_find(btf, name) || btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
+	return map_var_find(btf, name) || btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
 }
