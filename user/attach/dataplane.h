@@ -9,11 +9,19 @@
 struct dataplane;
 
 /*
- * Takes the lock of the pin directory, loads the programs over the maps pinned there (or new ones),
- * and attaches to the interfaces of the configuration. On an error everything that this call did is
- * undone and its exit code (EXIT_*) returned; 0 when all is in place.
+ * A start has three steps. Of an error in the first all is undone and its exit code (EXIT_*) returned; of an error in the
+ * second, or of the caller's in between, dataplane_undo() undoes it.
+ *
+ *  1. dataplane_load() takes the lock of the pin directory, and loads the programs over the maps pinned there or new
+ *     ones. From then on the maps can be used.
+ *  2. dataplane_attach() attaches to the interfaces of the configuration. 0, or -errno with a message.
+ *  3. dataplane_commit() tells the programs of it, by the epoch. It follows dataplane_reload() as well.
  */
-int dataplane_open(struct config *c, struct dataplane **dp);
+int dataplane_load(const struct config *c, struct dataplane **dp);
+int dataplane_attach(struct dataplane *dp, struct config *c);
+void dataplane_commit(struct dataplane *dp, const struct config *c);
+/* Returns the exit code of a start that ends with err. Nobody uses the maps any more. */
+int dataplane_undo(struct dataplane *dp, int err);
 
 /*
  * Loads the programs that a new configuration wants beside those that are loaded, and looks whether its interfaces can
@@ -24,15 +32,22 @@ int dataplane_prepare(struct dataplane *dp, struct config *c);
 
 /*
  * A new configuration while running. Peers, mode, HPCC parameters and interfaces follow. Peers and hosts' interfaces that
- * it has no more fall silent and are stripped for until the other side has noticed: see dataplane_linger().
+ * it has no more fall silent and are stripped for until the other side has noticed: see dataplane_linger(). To be
+ * followed by dataplane_commit(), also where it failed in part (-errno).
  */
 int dataplane_reload(struct dataplane *dp, const struct config *c);
 
+/* To be called within what takes long, between one interface and the next. */
+struct between {
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
 /*
  * Links or qdiscs changed: drops interfaces that went away, attaches those that came back, and follows those whose name
- * changed, in c as well.
+ * changed, in c as well. 1: something was attached anew.
  */
-void dataplane_follow(struct dataplane *dp, struct config *c);
+int dataplane_follow(struct dataplane *dp, struct config *c, const struct between *between);
 
 /* What leaves has lingered long enough: wait for the one, then call the other. */
 int dataplane_linger_fd(const struct dataplane *dp);
@@ -41,33 +56,22 @@ void dataplane_linger(struct dataplane *dp);
 /* Routes changed: the next tick looks whether those to peers have room. */
 void dataplane_routes_changed(struct dataplane *dp);
 
-/* Likewise for the qdiscs of the interfaces. */
-void dataplane_qdiscs_changed(struct dataplane *dp);
+/* Once a second, the first of all: heartbeat, and what follows the clock. */
+void dataplane_beat(struct dataplane *dp, const struct config *c);
 
-/* Once a second: heartbeat, routes, qdiscs, pods, and flows that are idle or closed are forgotten. */
-void dataplane_tick(struct dataplane *dp, struct config *c);
-
-/* Who is told from now on; NULL: nobody. */
-void dataplane_watch(struct dataplane *dp, const struct watcher *w);
+/* Once a second: routes and pods. */
+void dataplane_tick(struct dataplane *dp, const struct config *c);
 
 /* Its maps, as long as it is open. */
 const struct pins *dataplane_pins(const struct dataplane *dp);
 
-/* What receivers have to say of flows to which nothing goes back: wait for the one, then call the other. */
-int dataplane_reports_fd(const struct dataplane *dp);
-void dataplane_reports(struct dataplane *dp, const struct config *c);
-
-/* What other racks send here, to be granted: likewise. */
-int dataplane_credits_fd(const struct dataplane *dp);
-void dataplane_credits(struct dataplane *dp);
-
-/* What hosts behind this switch are to be told: likewise. */
-int dataplane_tor_fd(const struct dataplane *dp);
-void dataplane_tor(struct dataplane *dp, const struct config *c);
-
-/* Queues of a switch whose neighbours may have to be paused: likewise. */
-int dataplane_ppfc_fd(const struct dataplane *dp);
-void dataplane_ppfc(struct dataplane *dp);
+/* Those that are not pinned, as file descriptors. */
+struct dataplane_maps {
+	int reports, news, asks, pfc_alarms; /* rings */
+	int rx_states;
+	__u32 flows_room; /* of the pinned map of flows */
+};
+void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m);
 
 /* Leaves everything attached (the next daemon adopts it). */
 void dataplane_close(struct dataplane *dp);
@@ -75,7 +79,7 @@ void dataplane_close(struct dataplane *dp);
 /*
  * Takes everything of ours from the machine: bypass first, so that peers go over to plain packets
  * while we still strip; then filters, routes, the congestion control, pins. Works on what the pin
- * directory says, with or without a running daemon's struct. Returns EXIT_*.
+ * directory says, with or without a running daemon's struct. Pauses have to be let go before. Returns EXIT_*.
  */
 int dataplane_detach(struct dataplane *dp);
 int dataplane_detach_dir(const char *pin_dir);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
-/* What the files of the data plane (dataplane.c, programs.c, ports.c, adopt.c, cc.c, pods.c, leftover.c, xdp.c) share. */
-#include <stdio.h>
+/*
+ * What the files of the data plane (dataplane.c, control.c, programs.c,
+ * tracepoints.c, peers.c, ports.c, adopt.c, cc.c, pods.c, leftover.c, detach.c, xdp.c) share.
+ */
 #include <bpf/libbpf.h>
-#include "daemon/credits.h"
+#include <stdio.h>
+#include <time.h>
 #include "attach/dataplane.h"
 #include "lib/net.h"
-#include "daemon/ppfc.h"
-#include "daemon/reports.h"
-#include "daemon/tor.h"
 #include "sluice.skel.h"
 
 /* A link whose other end is in another network namespace. */
@@ -46,15 +46,10 @@ struct dataplane {
 	struct sluice_bpf *of[SET_N];	/* in which of these a set is loaded; NULL: in none */
 	unsigned char *elf; /* the object with the configured congestion control's name */
 	struct pins pins;
-	struct messages *messages;
-	struct reports *reports;
-	struct credits *credits;
-	struct tor *tor;
-	struct ppfc *ppfc;
 	int fresh; /* this run made the pins */
 	int lost;  /* some of the pins are missing, and are made anew */
 	struct adopt *adopt; /* the maps are of another version, and become this one's; else NULL */
-	int routes_changed, qdiscs_changed, pods_changed;
+	int routes_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
 	unsigned int pods_stamped;
 	int tracepoints; /* this run attached those of backlog, */
@@ -62,15 +57,11 @@ struct dataplane {
 	int pfc_tracepoints;   /*   and those of pauses */
 	int running;	 /* what is attached is this run's */
 	int linger_fd;	 /* a timer: when what leaves is to be gone */
-	int crowded;	 /* the flow map was nearly full a tick ago */
-	int empty;	 /* it had no entry, */
-	__u64 made;	 /*   and this many had been made before it was looked through */
-	const struct watcher *watcher; /* or NULL */
 	struct {
 		__u32 ifindex;
 		char name[IFNAMSIZ];
 	} known[CONFIG_INTERFACES]; /* what those of the configuration were called when they were attached */
-	struct msg_limit limit, route_limit, crowded_limit, pod_limit, htb_limit;
+	struct msg_limit limit, route_limit, pod_limit, htb_limit;
 	__u64 clock_said_ns; /* that the clock is off */
 };
 
@@ -78,6 +69,46 @@ static inline void pin_path(char *path, size_t size, const char *dir, const char
 {
 	snprintf(path, size, "%s/%s", dir, name);
 }
+
+/* --- dataplane.c --- */
+
+struct dataplane *dataplane_new(void);
+/* Makes the pin directory where it is missing, and takes its lock. 0, or -errno with a message. */
+int pin_dir_lock(struct dataplane *dp, const char *dir);
+
+/* --- control.c --- */
+
+/* The configuration is in force, and the programs look at it anew. */
+void epoch_next(struct dataplane *dp, const struct config *c);
+/*
+ * Moves the base of sequences (seq.h). What is said of a clock that is off is said at once where somebody has asked,
+ * else once an hour.
+ */
+void seq_base_follow(struct dataplane *dp, const struct config *c, int asked);
+/*
+ * The configuration's keys, in the slot that is not in use. A new daemon has slots of its own: it takes
+ * the number that is in use, for the programs of the one before read that, too.
+ */
+int keys_apply(struct dataplane *dp, const struct config *c);
+
+/* --- peers.c --- */
+
+#define DP_LINGER_SILENCES 3 /* those after which peers go plain, */
+#define DP_SILENT_NS (100 * 1000 * 1000ULL) /* of this, or of as many base RTTs as follow: egress_peer() */
+#define DP_SILENT_RTTS 4
+
+struct leaving {
+	__u64 longest_ns; /* base RTT */
+	unsigned int peers;
+};
+
+/* Makes the peers map say what the configuration says, and of those that it has no more that they leave. */
+int peers_apply(struct dataplane *dp, const struct config *c);
+/* How long the other side may take to notice that we are silent. Its base RTT is taken to be like ours. */
+__u64 linger_ns(const struct dataplane *dp, struct leaving *l);
+/* What leaves has its time from now on: the programs know of it, by the epoch. */
+void linger_begin(struct dataplane *dp);
+struct timespec timespec_of(__u64 ns);
 
 /* --- programs.c --- */
 
@@ -87,12 +118,18 @@ void libbpf_init(void);
 int programs_load(struct dataplane *dp, const struct config *c);
 /* Loads the sets that it wants beyond those that are loaded. */
 int programs_add(struct dataplane *dp, const struct config *c);
-/* Those of the qdiscs' tracepoints, as far as the configuration agrees: attaches (want), or takes off. */
-int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
+/* The sets that a configuration wants. */
+#define SET_BIT(set) (1U << (set))
+unsigned int sets_wanted(const struct config *c);
 /* Makes the maps of one object those of another, where the names are the same. */
 int maps_share(struct bpf_object *to, const struct bpf_object *from);
 /* A map that is in use keeps its size, and it is said; fd < 0: it is not. */
 __u32 map_room(int fd, __u32 wanted, const char *key);
+
+/* --- tracepoints.c --- */
+
+/* As far as the configuration agrees: attaches them (want), or takes them off. */
+int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
 
 /* --- ports.c --- */
 
@@ -119,7 +156,7 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist);
 int ports_drop(struct dataplane *dp, const struct config *c);
 void ports_leave(struct dataplane *dp);
 /* Interfaces that went, came back, or have another name, qdisc, MTU or speed. 1: something was attached anew. */
-int ports_follow(struct dataplane *dp, const struct config *c);
+int ports_follow(struct dataplane *dp, const struct config *c, const struct between *between);
 /*
  * The interfaces of the configuration have the names by which they are called now. anew: it has just been read, and a name
  * in it is that of the interface which has it; else an interface that is attached keeps its place.

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
+#include "attach/ppfc_port.h"
 #include "lib/net.h"
 #include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
@@ -814,7 +815,7 @@ void routes_follow(struct dataplane *dp, const struct config *c)
 			routes_prepare(dp, &link, c);
 }
 
-int ports_follow(struct dataplane *dp, const struct config *c)
+int ports_follow(struct dataplane *dp, const struct config *c, const struct between *between)
 {
 	struct link_info link;
 	struct port port, now;
@@ -825,7 +826,7 @@ int ports_follow(struct dataplane *dp, const struct config *c)
 	for (k = 0; k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
 
-		ppfc_run(dp->ppfc); /* whose rounds do not wait for all of them */
+		between->fn(between->ctx);
 		if (link_get(i->name, &link))
 			continue;
 		found = map_find(dp->pins.ports, "ports", &link.ifindex, &port);

@@ -3,6 +3,7 @@
 #define SLUICE_CREDITS_H
 /* HierCC at the receiver (sluice/rack/hiercc.h, part 2): what arrives is granted, port by port. */
 #include "daemon/messages.h"
+#include "daemon/watcher.h"
 #include "lib/pins.h"
 
 struct credits;

@@ -3,6 +3,7 @@
 #define SLUICE_METRICS_H
 /* What Prometheus is told: the counters of stats.h, and gauges and histograms that the daemon's tick makes. */
 #include <stdio.h>
+#include "daemon/watcher.h"
 #include "lib/config.h"
 #include "lib/pins.h"
 
@@ -17,7 +18,7 @@ void metrics_close(struct metrics *m);
 int metrics_fd(const struct metrics *m);
 void metrics_serve(struct metrics *m);
 
-/* For dataplane_watch(), until metrics_close(). */
+/* It is told of flows, VOQs and pauses until metrics_close(). */
 const struct watcher *metrics_watcher(const struct metrics *m);
 /* After all flows of a tick. */
 void metrics_tick(struct metrics *m);

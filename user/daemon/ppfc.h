@@ -2,8 +2,8 @@
 #ifndef SLUICE_PPFC_LOOP_H
 #define SLUICE_PPFC_LOOP_H
 /* Pauses (sluice/pause/pfc.h, sluice/pause/ppfc.h): which ports have them, and what their neighbours are told. */
+#include "daemon/watcher.h"
 #include "lib/config.h"
-#include "lib/net.h"
 #include "lib/pins.h"
 
 struct ppfc;
@@ -12,19 +12,6 @@ struct ppfc;
 int ppfc_open(const struct pins *pins, int alarms_fd, struct ppfc **ppfc);
 /* Whom XOFF holds is let go. */
 void ppfc_close(struct ppfc *p);
-
-/*
- * The entry of an interface in pfc_ports, by its configuration, its link and its NIC, which is told what it has to do:
- * made, changed, or taken away. What was heard is kept, but for a link that is down. 0, or -errno with a message.
- */
-int ppfc_port_set(const struct pins *pins, const struct config *c, const struct config_interface *i,
-		  const struct link_info *link, const struct port *port);
-/* Whether there was one. Its NIC does what it did before. */
-int ppfc_port_forget(const struct pins *pins, __u32 ifindex);
-/* Does the NIC obey pauses? */
-int ppfc_port_by_nic(const struct pins *pins, __u32 ifindex);
-/* Whether it says of the link what is so. */
-int ppfc_port_follows(const struct pins *pins, __u32 ifindex, int up);
 
 /* A configuration, or ports that changed; it stays the caller's and in use until the next. */
 void ppfc_apply(struct ppfc *p, const struct config *config);

@@ -18,16 +18,19 @@
 #include <sys/timerfd.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
-#include "lib/config.h"
 #include "attach/dataplane.h"
 #include "daemon/metrics.h"
+#include "daemon/parts.h"
+#include "lib/config.h"
 #include "lib/net.h"
 
 struct daemon {
 	const char *config_path;
 	struct config *config;
 	struct dataplane *dp;
+	struct parts parts;
 	struct metrics *metrics;
+	int qdiscs_changed; /* since the last tick */
 	int epoll_fd, signal_fd, timer_fd, net_fd;
 	int watchdog; /* the service manager wants to hear from us */
 	struct control told; /* as it was told last: the knobs of sluicectl set, and bypass */
@@ -102,13 +105,31 @@ static void daemon_fds_close(struct daemon *d)
 			close(fds[i]);
 }
 
+/* Returns EXIT_*; on an error everything is undone. */
+static int daemon_open(struct daemon *d)
+{
+	int err = dataplane_load(d->config, &d->dp);
+
+	if (err)
+		return err;
+	err = parts_open(&d->parts, d->dp, d->config) ?: dataplane_attach(d->dp, d->config);
+	if (err) {
+		parts_close(&d->parts);
+		return dataplane_undo(d->dp, err);
+	}
+	credits_apply(d->parts.credits, d->config);
+	dataplane_commit(d->dp, d->config);
+	ppfc_apply(d->parts.ppfc, d->config);
+	return EXIT_DONE;
+}
+
 static int daemon_metrics(struct daemon *d)
 {
 	int err = metrics_open(dataplane_pins(d->dp), d->config, &d->metrics);
 
 	if (err)
 		return err;
-	dataplane_watch(d->dp, metrics_watcher(d->metrics));
+	parts_watch(&d->parts, metrics_watcher(d->metrics));
 	return daemon_watch(d, metrics_fd(d->metrics));
 }
 
@@ -126,6 +147,7 @@ static void daemon_tell(struct daemon *d, const char *event)
 static void daemon_reload_config(struct daemon *d)
 {
 	struct config *c;
+	int err;
 
 	if (config_load(d->config_path, &c)) {
 		msg("the configuration in force stays as it is");
@@ -143,13 +165,19 @@ static void daemon_reload_config(struct daemon *d)
 		config_free(c);
 		return;
 	}
-	if (dataplane_reload(d->dp, c))
+	d->parts.age.limit.next_ns = 0; /* a complaint that was printed a moment ago is printed again */
+	err = dataplane_reload(d->dp, c);
+	credits_apply(d->parts.credits, c);
+	dataplane_commit(d->dp, c);
+	ppfc_apply(d->parts.ppfc, c);
+	if (err)
 		msg("reload: not everything could be applied; see above");
 	else
 		msg_info("reloaded %s", d->config_path);
 	metrics_reload(d->metrics, c);
 	config_free(d->config);
 	d->config = c;
+	d->parts.config = c;
 }
 
 /* What the configuration, sluicectl set and bypass have turned is in the journal. Returns whether anything was. */
@@ -187,9 +215,32 @@ static void daemon_reload(struct daemon *d)
 	daemon_tell(d, "READY=1\n");
 }
 
+static void daemon_between(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	ppfc_run(d->parts.ppfc); /* whose rounds do not wait for all interfaces */
+}
+
+static void daemon_follow(struct daemon *d)
+{
+	const struct between between = { daemon_between, d };
+
+	if (dataplane_follow(d->dp, d->config, &between))
+		ppfc_apply(d->parts.ppfc, d->config);
+}
+
 static void daemon_tick(struct daemon *d)
 {
+	__u64 now = now_ns();
+
+	dataplane_beat(d->dp, d->config);
+	if (d->qdiscs_changed) {
+		d->qdiscs_changed = 0;
+		daemon_follow(d);
+	}
 	dataplane_tick(d->dp, d->config);
+	parts_tick(&d->parts, now);
 	if (daemon_look(d))
 		daemon_tell(d, "");
 	metrics_tick(d->metrics);
@@ -214,26 +265,26 @@ static int daemon_loop(struct daemon *d)
 		if (ev.data.fd == d->timer_fd) {
 			if (read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks))
 				daemon_tick(d);
-		} else if (ev.data.fd == dataplane_reports_fd(d->dp)) {
-			dataplane_reports(d->dp, d->config);
-		} else if (ev.data.fd == dataplane_credits_fd(d->dp)) {
-			dataplane_credits(d->dp);
+		} else if (ev.data.fd == reports_fd(d->parts.reports)) {
+			reports_read(d->parts.reports, d->config, d->parts.pins->ctl->seq_base_ns);
+		} else if (ev.data.fd == credits_fd(d->parts.credits)) {
+			credits_run(d->parts.credits);
 		} else if (ev.data.fd == metrics_fd(d->metrics)) {
 			metrics_serve(d->metrics);
-		} else if (ev.data.fd == dataplane_tor_fd(d->dp)) {
-			dataplane_tor(d->dp, d->config);
-		} else if (ev.data.fd == dataplane_ppfc_fd(d->dp)) {
-			dataplane_ppfc(d->dp);
+		} else if (ev.data.fd == tor_fd(d->parts.tor)) {
+			tor_run(d->parts.tor, d->config, d->parts.pins->ctl->seq_base_ns);
+		} else if (ev.data.fd == ppfc_fd(d->parts.ppfc)) {
+			ppfc_run(d->parts.ppfc);
 		} else if (ev.data.fd == dataplane_linger_fd(d->dp)) {
 			dataplane_linger(d->dp);
 		} else if (ev.data.fd == d->net_fd) {
 			changed = net_watch_read(d->net_fd);
 			if (changed & NET_CHANGED_LINK)
-				dataplane_follow(d->dp, d->config);
+				daemon_follow(d);
 			if (changed & NET_CHANGED_ROUTE)
 				dataplane_routes_changed(d->dp);
 			if (changed & NET_CHANGED_QDISC)
-				dataplane_qdiscs_changed(d->dp);
+				d->qdiscs_changed = 1;
 		} else if (read(d->signal_fd, &si, sizeof(si)) == sizeof(si)) {
 			if (si.ssi_signo != SIGHUP)
 				return 0;
@@ -323,23 +374,24 @@ int main(int argc, char **argv)
 		err = EXIT_FAILED;
 		goto close_fds;
 	}
-	err = dataplane_open(d.config, &d.dp);
+	err = daemon_open(&d);
 	if (err)
 		goto close_fds;
 	msg_info("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
 		 mode_name(d.config->mode), d.config->pin_dir);
 	d.watchdog = sd_watchdog_enabled(0, NULL) > 0;
 	daemon_tell(&d, "READY=1\n");
-	err = daemon_watch(&d, dataplane_reports_fd(d.dp)) ?: daemon_watch(&d, dataplane_credits_fd(d.dp)) ?:
-	      daemon_watch(&d, dataplane_tor_fd(d.dp)) ?: daemon_watch(&d, dataplane_ppfc_fd(d.dp)) ?:
+	err = daemon_watch(&d, reports_fd(d.parts.reports)) ?: daemon_watch(&d, credits_fd(d.parts.credits)) ?:
+	      daemon_watch(&d, tor_fd(d.parts.tor)) ?: daemon_watch(&d, ppfc_fd(d.parts.ppfc)) ?:
 	      daemon_watch(&d, dataplane_linger_fd(d.dp)) ?:
 	      daemon_metrics(&d) ?: daemon_loop(&d);
 	if (err)
 		msg("waiting for events: %s", strerror(-err));
 	sd_notify(0, "STOPPING=1");
-	dataplane_watch(d.dp, NULL);
+	parts_watch(&d.parts, NULL);
 	metrics_close(d.metrics);
 	msg_info("detaching");
+	parts_close(&d.parts);
 	if (dataplane_detach(d.dp))
 		err = -EIO;
 	else

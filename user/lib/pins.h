@@ -35,16 +35,6 @@ int pins_stats(const struct pins *p, __u64 *out);
 extern const char *const stat_names[STAT_MAX];
 extern const char *const stat_help[STAT_MAX];
 
-/* Who sums up what the daemon comes across. The functions are all there. */
-struct watcher {
-	void *ctx;
-	/* Once a second each flow, and each VOQ of this rack. */
-	void (*flow)(void *ctx, const struct flow_key *key, const struct flow *f, __u64 now_ns);
-	void (*voq)(void *ctx, const struct voq *v, __u64 now_ns);
-	/* Each pause by prediction, and how long the buffer would have lasted. */
-	void (*predicted)(void *ctx, __u64 lead_ns);
-};
-
 /* What happens to the packets of a flow; whether its socket obeys W is the socket's (ss -ti). */
 enum flow_state {
 	FLOW_OBSERVED, /* these three as enum sluice_mode */

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Takes everything of ours from the machine, by the maps if they can be read, else by what is attached (leftover.c). */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+
+int dataplane_detach(struct dataplane *dp)
+{
+	struct control *ctl = dp->pins.ctl;
+	int err = 0;
+	struct timespec linger;
+	struct leaving l;
+
+	if (ctl) {
+		if (!ctl->bypass) {
+			ctl->bypass = 1;
+			linger = timespec_of(linger_ns(dp, &l));
+			if (!dp->fresh || ctl->epoch)
+				nanosleep(&linger, NULL);
+		}
+		err = ports_drop(dp, NULL);
+		err = cc_restore_default(ctl, "as it was before") ?: err;
+		cc_pin_restore(dp->pin_dir, ctl); /* somebody may have removed the pin, by which it is unregistered */
+	}
+	err = cc_unregister(dp->pin_dir) ?: err;
+	/* The pins say what there still is: another detach takes it off. */
+	if (err)
+		msg("%s: not all could be taken off, and the pins stay: run 'sluiced --detach --pin-dir %s'",
+		    dp->pin_dir, dp->pin_dir);
+	else
+		adopt_pins_remove(dp->pin_dir);
+	dataplane_close(dp);
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
+
+/*
+ * What can be told without the layout of the maps. Egress goes first and ingress strips on, as with
+ * bypass; clsact and the default congestion control stay, for who made them is not known.
+ */
+static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, const char *what)
+{
+	const struct timespec linger = timespec_of(DP_LINGER_SILENCES * DP_SILENT_NS);
+	int err;
+
+	links_each(leftover_egress_remove, l);
+	nanosleep(&linger, NULL);
+	links_each(leftover_xdp_remove, l);
+	xdp_forget(0, l->stats_id);
+	if (l->old_id)
+		xdp_forget(0, l->old_id);
+	links_each(leftover_ingress_remove, l);
+	err = cc_unregister(dp->pin_dir);
+	if (err) {
+		msg("%s: filters, routes and XDP programs are removed, and the pins stay: run 'sluiced --detach --pin-dir %s' again",
+		    dp->pin_dir, dp->pin_dir);
+		dataplane_close(dp);
+		return EXIT_FAILED;
+	}
+	adopt_pins_remove(dp->pin_dir);
+	msg("%s: was %s: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
+	    dp->pin_dir, what, l->interfaces);
+	dataplane_close(dp);
+	return EXIT_DONE;
+}
+
+int dataplane_detach_dir(const char *pin_dir)
+{
+	struct dataplane *dp;
+	struct leftover l;
+	char caps[96];
+	int err, broken;
+
+	if (access(pin_dir, F_OK) && errno == ENOENT) {
+		msg("%s: nothing is pinned there", pin_dir);
+		return EXIT_DONE;
+	}
+	if (*caps_missing(caps, sizeof(caps), CAPS_DETACH)) {
+		msg("%s: --detach needs %s: run it as root, or give it these capabilities; nothing was changed",
+		    pin_dir, caps);
+		return EXIT_FAILED;
+	}
+	dp = dataplane_new();
+	if (!dp)
+		return EXIT_FAILED;
+	err = pin_dir_lock(dp, pin_dir);
+	if (err)
+		goto close;
+	/* What cannot be told by maps that are neither version's is told by their counters. */
+	broken = adopt_recover(pin_dir) != 0;
+	if (!broken && pins_restore(pin_dir, NULL))
+		goto close;
+	leftover_find(pin_dir, &l);
+	if (!l.interfaces && leftover_anywhere(&l)) {
+		msg("%s: its interfaces are in another network namespace: run this there (nsenter --net=/run/netns/NAME, or --net --target PID); nothing was changed",
+		    pin_dir);
+		goto close;
+	}
+	if (broken)
+		return dataplane_detach_other(dp, &l, "half of another version");
+	err = pins_open(pin_dir, &dp->pins);
+	if (err == -EPROTO)
+		return dataplane_detach_other(dp, &l, "of another version");
+	if (err == -ENOENT)
+		err = pins_open_some(pin_dir, &dp->pins);
+	if (err == -ENOENT && l.interfaces)
+		return dataplane_detach_other(dp, &l, "incomplete");
+	/* -ENOENT: half of a start: only pins to remove */
+	if (!err || err == -ENOENT)
+		return dataplane_detach(dp);
+	msg("%s: %s", pin_dir, strerror(-err));
+close:
+	dataplane_close(dp);
+	return EXIT_FAILED;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The peers map, and the time for which peers and interfaces that leave the configuration linger. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+
+/* --- peers --- */
+
+/* Calls fn with each peer of the map; 0, or the first -errno, of fn or with a message. */
+static int peers_each(const struct dataplane *dp,
+		      int (*fn)(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx),
+		      void *ctx)
+{
+	struct peer_key key, next;
+	struct peer v;
+	int more = map_next(dp->pins.peers, "peers", NULL, &next), found, err = 0;
+
+	while (more > 0) {
+		key = next;
+		more = map_next(dp->pins.peers, "peers", &key, &next);
+		found = map_find(dp->pins.peers, "peers", &key, &v);
+		if (found > 0)
+			found = fn(dp, &key, &v, ctx);
+		err = err ?: found;
+	}
+	return err ?: more;
+}
+
+/* Are all addresses of a prefix those of a peer of the configuration? */
+static int peer_is_covered(const struct config *c, const struct peer_key *key)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++)
+		if (c->peers[k].key.prefixlen <= key->prefixlen && addr_in_prefix(&key->addr, &c->peers[k].key))
+			return 1;
+	return 0;
+}
+
+static int peer_is_configured(const struct config *c, const struct peer_key *key)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++)
+		if (!memcmp(key, &c->peers[k].key, sizeof(*key)))
+			return 1;
+	return 0;
+}
+
+/* What a wider prefix of the configuration takes over does not leave. */
+static int peer_leave(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+{
+	char text[PREFIX_STRLEN];
+	int err;
+
+	if (peer_is_covered(ctx, key) || v->leaving)
+		return 0;
+	v->leaving = 1;
+	err = bpf_map_update_elem(dp->pins.peers, key, v, BPF_EXIST) ? -errno : 0;
+	if (err)
+		msg("peers: %s, which the configuration does not have any more: %s: it stays a peer until the next SIGHUP",
+		    prefix_format(key, text), strerror(-err));
+	return err;
+}
+
+static int peer_drop(const struct dataplane *dp, const struct peer_key *key)
+{
+	int err = map_remove(dp->pins.peers, "peers", key);
+
+	return err < 0 ? err : 0;
+}
+
+static int peer_drop_covered(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+{
+	(void)v;
+	return peer_is_covered(ctx, key) && !peer_is_configured(ctx, key) ? peer_drop(dp, key) : 0;
+}
+
+static int peer_drop_leaving(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+{
+	(void)ctx;
+	return v->leaving ? peer_drop(dp, key) : 0;
+}
+
+static int peer_set(struct dataplane *dp, const struct config *c, const struct config_peer *p)
+{
+	struct peer v = config_peer_value(c, p);
+	int err = bpf_map_update_elem(dp->pins.peers, &p->key, &v, BPF_ANY) ? -errno : 0;
+
+	if (err != -ENOSPC)
+		return err;
+	/* Those that leave take the room of those that come. */
+	peers_each(dp, peer_drop_covered, (void *)c);
+	peers_each(dp, peer_drop_leaving, NULL);
+	return bpf_map_update_elem(dp->pins.peers, &p->key, &v, BPF_ANY) ? -errno : 0;
+}
+
+int peers_apply(struct dataplane *dp, const struct config *c)
+{
+	int left = peers_each(dp, peer_leave, (void *)c), dropped, err;
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++) {
+		err = peer_set(dp, c, &c->peers[k]);
+		if (err) {
+			msg("peers: %s: %s", c->peers[k].prefix_text, strerror(-err));
+			return err;
+		}
+	}
+	dropped = peers_each(dp, peer_drop_covered, (void *)c);
+	return left ?: dropped;
+}
+
+/* --- leaving --- */
+
+static int peer_linger(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
+{
+	struct leaving *l = ctx;
+
+	(void)dp;
+	(void)key;
+	l->peers += v->leaving;
+	if (v->t_ns > l->longest_ns)
+		l->longest_ns = v->t_ns;
+	return 0;
+}
+
+__u64 linger_ns(const struct dataplane *dp, struct leaving *l)
+{
+	__u64 silent_ns;
+
+	*l = (struct leaving){};
+	if (peers_each(dp, peer_linger, l))
+		l->peers++; /* what could not be read may leave */
+	silent_ns = DP_SILENT_RTTS * l->longest_ns;
+	return DP_LINGER_SILENCES * (silent_ns > DP_SILENT_NS ? silent_ns : DP_SILENT_NS);
+}
+
+struct timespec timespec_of(__u64 ns)
+{
+	return (struct timespec){ .tv_sec = ns / NSEC_PER_SEC, .tv_nsec = ns % NSEC_PER_SEC };
+}
+
+void linger_begin(struct dataplane *dp)
+{
+	struct itimerspec once = {};
+	struct leaving l;
+
+	once.it_value = timespec_of(linger_ns(dp, &l));
+	if (!l.peers && !dp->pins.ctl->ports_leaving)
+		once.it_value = (struct timespec){};
+	if (timerfd_settime(dp->linger_fd, 0, &once, NULL))
+		msg("the timer of peers and interfaces that leave: %s: they stay until the next SIGHUP",
+		    strerror(errno));
+}
+
+int dataplane_linger_fd(const struct dataplane *dp)
+{
+	return dp->linger_fd;
+}
+
+void dataplane_linger(struct dataplane *dp)
+{
+	__u64 ticks;
+
+	if (read(dp->linger_fd, &ticks, sizeof(ticks)) != sizeof(ticks))
+		return;
+	peers_each(dp, peer_drop_leaving, NULL);
+	ports_leave(dp);
+}

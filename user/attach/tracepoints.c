@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The programs of the qdiscs' tracepoints, which are attached once for all ports. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+
+/* Attaches two programs to the tracepoints of qdiscs, or takes them off; *have: this run attached them. */
+static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *progs, int *have, int want)
+{
+	char path[512];
+	unsigned int i;
+	int err;
+
+	if (want && *have)
+		return 0;
+	for (i = 0; i < 2; i++) {
+		struct bpf_link *link;
+
+		pin_path(path, sizeof(path), dp->pin_dir, bpf_program__name(progs[i]));
+		if (!want) { /* nothing else holds the link */
+			if (unlink(path) && errno != ENOENT) {
+				err = -errno;
+				msg("%s: removing the pin: %s: the program stays attached until the next SIGHUP", path,
+				    strerror(-err));
+				return err;
+			}
+			continue;
+		}
+		if (bpf_program__fd(progs[i]) < 0)
+			continue;
+		link = bpf_program__attach(progs[i]);
+		if (!link) {
+			err = -errno;
+			msg("attaching %s: %s", bpf_program__name(progs[i]), strerror(-err));
+			return err;
+		}
+		unlink(path); /* an earlier daemon's; if it stays, pinning fails, which is said */
+		err = bpf_link__pin(link, path);
+		bpf_link__destroy(link);
+		if (err) {
+			msg("pinning %s: %s", path, strerror(-err));
+			return err;
+		}
+	}
+	*have = want;
+	return 0;
+}
+
+/*
+ * Attached while there is a port that stamps, or one with classes or pauses, as they run for the packets of every
+ * interface in every network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
+ */
+int tracepoints_apply(struct dataplane *dp, const struct config *c, int want)
+{
+	struct sluice_bpf *b = dp->of[SET_BACKLOG] ?: dp->skel, *q = dp->of[SET_CLASSES] ?: dp->skel;
+	struct sluice_bpf *p = dp->of[SET_PFC] ?: dp->skel;
+	struct bpf_program *backlog[] = { b->progs.backlog_enqueue, b->progs.backlog_dequeue };
+	struct bpf_program *class[] = { q->progs.class_enqueue, q->progs.class_dequeue };
+	struct bpf_program *pfc[] = { p->progs.pfc_enqueue, p->progs.pfc_dequeue };
+	unsigned int sets = sets_wanted(c);
+	int err = 0;
+
+	if (!(sets & SET_BIT(SET_BACKLOG)) == !want)
+		err = tracepoints_set(dp, backlog, &dp->tracepoints, want);
+	if (!err && !(sets & SET_BIT(SET_CLASSES)) == !want)
+		err = tracepoints_set(dp, class, &dp->class_tracepoints, want);
+	if (!err && !(sets & SET_BIT(SET_PFC)) == !want)
+		err = tracepoints_set(dp, pfc, &dp->pfc_tracepoints, want);
+	return err;
+}

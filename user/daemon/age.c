@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Flows that are idle or closed are forgotten. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include "daemon/age.h"
+
+#define AGE_CLOSED_NS (5 * NSEC_PER_SEC)
+#define AGE_CROWDED_NS (1000 * 1000 * 1000ULL)
+
+struct age_ctx {
+	struct age *age;
+	__u64 now_ns, timeout_ns;
+	__u32 flows; /* seen */
+};
+
+static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
+{
+	struct age_ctx *x = ctx;
+	struct age *a = x->age;
+	__u64 last = f->last_tx_ns > f->last_rx_ns ? f->last_tx_ns : f->last_rx_ns;
+	__u64 limit = f->flags & FLOW_F_CLOSED ? AGE_CLOSED_NS : x->timeout_ns;
+
+	/* All of a large map takes longer than a period of credit. */
+	if (x->flows++ % 64 == 0) {
+		credits_run(a->credits);
+		ppfc_run(a->ppfc);
+	}
+	if (a->watcher)
+		a->watcher->flow(a->watcher->ctx, key, f, x->now_ns);
+	if (a->crowded && f->feedbacks < 2) /* at most the answer to one probe */
+		limit = AGE_CROWDED_NS;
+	if (x->now_ns > last + limit) {
+		bpf_map_delete_elem(a->pins->flows, key);
+		if (f->rx_kept)
+			bpf_map_delete_elem(a->rx_states, key);
+	}
+	return 0;
+}
+
+/*
+ * All of the flow map, unless it was empty and nothing has been put in since: a walk through one of a million entries
+ * takes 2 ms, empty or not. The program that puts an entry in counts it afterwards, so what a walk did not see is counted by the next.
+ */
+void age_tick(struct age *a, const struct config *c, __u64 now_ns)
+{
+	struct age_ctx x = { .age = a, .now_ns = now_ns, .timeout_ns = c->flow_timeout_ns };
+	__u64 made = 0;
+	int err = pins_stat(a->pins, STAT_FLOW_MADE, &made);
+
+	if (!err && a->empty && made == a->made)
+		return;
+	if (!err)
+		err = pins_each_flow(a->pins, flow_age, &x);
+	if (err)
+		msg_limited(&a->limit, 60, "looking for idle flows: %s", strerror(-err));
+	a->empty = !err && !x.flows;
+	a->made = made;
+	/* One-packet flows (a scan, a flood, a resolver) shall not keep others out. */
+	a->crowded = x.flows > a->flows_room - a->flows_room / 8;
+	if (a->crowded)
+		msg_limited(
+			&a->crowded_limit, 60,
+			"the flow map is nearly full (%u of %u): flows of a packet or two are forgotten after 1 s; a larger max_flows makes room",
+			x.flows, a->flows_room);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Opening and closing of the parts, and what they do once a second. */
+#include <string.h>
+#include "daemon/parts.h"
+
+int parts_open(struct parts *p, const struct dataplane *dp, const struct config *c)
+{
+	struct dataplane_maps maps;
+	int err;
+
+	dataplane_maps(dp, &maps);
+	p->pins = dataplane_pins(dp);
+	p->config = c;
+	err = messages_open(&p->messages);
+	if (!err)
+		err = reports_open(maps.reports, p->messages, &p->reports);
+	if (!err)
+		err = credits_open(p->pins, maps.news, p->messages, &p->credits);
+	if (!err)
+		err = tor_open(maps.asks, p->messages, &p->tor);
+	if (!err)
+		err = ppfc_open(p->pins, maps.pfc_alarms, &p->ppfc);
+	if (err)
+		msg("the rings of reports, news, asks and alarms: %s", strerror(-err));
+	p->age = (struct age){ .pins = p->pins,
+			       .rx_states = maps.rx_states,
+			       .flows_room = maps.flows_room,
+			       .credits = p->credits,
+			       .ppfc = p->ppfc };
+	return err;
+}
+
+void parts_close(struct parts *p)
+{
+	ppfc_close(p->ppfc); /* the first: what it lets go, bypass and a detach would not */
+	credits_close(p->credits);
+	tor_close(p->tor);
+	reports_close(p->reports);
+	messages_close(p->messages);
+	*p = (struct parts){};
+}
+
+void parts_tick(struct parts *p, __u64 now_ns)
+{
+	credits_tick(p->credits);
+	tor_tick(p->tor);
+	ppfc_tick(p->ppfc);
+	age_tick(&p->age, p->config, now_ns);
+}
+
+void parts_watch(struct parts *p, const struct watcher *w)
+{
+	p->age.watcher = w;
+	credits_watch(p->credits, w);
+	ppfc_watch(p->ppfc, w);
+}
