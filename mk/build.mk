@@ -23,7 +23,7 @@ $(B)/sluiced: private WITH = -lmicrohttpd -lsystemd $(LIBS)
 $(B)/sluiced: $(call objects,daemon) $(LIBSLUICE)
 	$(call link,LD    )
 $(B)/sluicectl: private WITH = -lncursesw -ltinfo $(LIBS)
-$(B)/sluicectl: $(call objects,ctl) $(filter-out $(B)/daemon/sluiced.o $(B)/daemon/metrics.o,$(call objects,daemon)) $(LIBSLUICE)
+$(B)/sluicectl: $(call objects,ctl) $(LIBSLUICE)
 	$(call link,LD    )
 
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
