@@ -251,7 +251,7 @@ static int params_set(struct hpcc_params *p, const double *v, int w_init_given,
 }
 
 /* Returns 0, -EINVAL, or 1 when the help was all that was wanted. */
-static int options_parse(struct replay *r, int argc, char **argv)
+static int replay_options_parse(struct replay *r, int argc, char **argv)
 {
 	struct option options[OPT_HELP + 2] = {
 		[OPT_VARIANT] = { "variant", required_argument, NULL, OPT_VARIANT },
@@ -681,7 +681,7 @@ int cmd_replay(int argc, char **argv)
 		fputs(ME "out of memory: free some\n", stderr);
 		goto out_free;
 	}
-	err = options_parse(r, argc, argv);
+	err = replay_options_parse(r, argc, argv);
 	if (err) {
 		code = err < 0 ? EXIT_USAGE : fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
 		goto out_free;

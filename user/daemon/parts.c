@@ -48,9 +48,47 @@ void parts_tick(struct parts *p, __u64 now_ns)
 	age_tick(&p->age, p->config, now_ns);
 }
 
-void parts_watch(struct parts *p, const struct watcher *w)
+void parts_report_to(struct parts *p, const struct watcher *w)
 {
 	p->age.watcher = w;
 	credits_watch(p->credits, w);
 	ppfc_watch(p->ppfc, w);
+}
+
+/* --- what the loop calls --- */
+
+static void parts_reports(void *ctx)
+{
+	struct parts *p = ctx;
+
+	reports_read(p->reports, p->config, p->pins->ctl->seq_base_ns);
+}
+
+static void parts_credits(void *ctx)
+{
+	struct parts *p = ctx;
+
+	credits_run(p->credits);
+}
+
+static void parts_tor(void *ctx)
+{
+	struct parts *p = ctx;
+
+	tor_run(p->tor, p->config, p->pins->ctl->seq_base_ns);
+}
+
+static void parts_ppfc(void *ctx)
+{
+	struct parts *p = ctx;
+
+	ppfc_run(p->ppfc);
+}
+
+int parts_watch(struct parts *p, struct loop *loop)
+{
+	return loop_add(loop, reports_fd(p->reports), parts_reports, p)		?:
+		       loop_add(loop, credits_fd(p->credits), parts_credits, p) ?:
+		       loop_add(loop, tor_fd(p->tor), parts_tor, p)		?:
+		       loop_add(loop, ppfc_fd(p->ppfc), parts_ppfc, p);
 }

@@ -4,6 +4,7 @@
 /* The daemon's work over the maps: what it sends, grants and pauses, and flows that are forgotten. */
 #include "attach/dataplane.h"
 #include "daemon/age.h"
+#include "daemon/loop.h"
 #include "daemon/reports.h"
 #include "daemon/tor.h"
 
@@ -26,6 +27,8 @@ void parts_close(struct parts *p);
 /* Once a second. now_ns: of the tick. */
 void parts_tick(struct parts *p, __u64 now_ns);
 /* w is told from now on; NULL: nobody. */
-void parts_watch(struct parts *p, const struct watcher *w);
+void parts_report_to(struct parts *p, const struct watcher *w);
+/* The loop runs each part when it has something to do. 0, or -errno. */
+int parts_watch(struct parts *p, struct loop *loop);
 
 #endif

@@ -7,19 +7,18 @@
  * what is pinned.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include "attach/dataplane.h"
+#include "daemon/loop.h"
 #include "daemon/metrics.h"
+#include "daemon/options.h"
 #include "daemon/parts.h"
 #include "lib/config.h"
 #include "lib/net.h"
@@ -31,107 +30,11 @@ struct daemon {
 	struct parts parts;
 	struct metrics *metrics;
 	int qdiscs_changed; /* since the last tick */
-	int epoll_fd, signal_fd, timer_fd, net_fd;
+	struct loop *loop;
+	int signal_fd, timer_fd, net_fd;
 	int watchdog; /* the service manager wants to hear from us */
 	struct control told; /* as it was told last: the knobs of sluicectl set, and bypass */
 };
-
-static const char usage_text[] =
-	"usage: sluiced [OPTION]...\n"
-	"Attaches Sluice to the interfaces of its configuration and keeps it there.\n"
-	"\n"
-	"  -c, --config FILE    configuration (" CONFIG_PATH ")\n"
-	"      --check          check the configuration and end\n"
-	"      --detach         take everything off that an earlier sluiced left, and end\n"
-	"      --list-metrics   names, types and meanings of all metrics, and end\n"
-	"      --pin-dir DIR    with --detach: the pin directory (" SLUICE_PIN_DIR ")\n"
-	"  -v, --verbose        also say what libbpf says\n"
-	"  -h, --help           this text\n"
-	"  -V, --version        the version\n"
-	"\n"
-	"With 'metrics: {}' in the configuration Prometheus is served at http://127.0.0.1:9463/metrics.\n"
-	"SIGHUP reads the configuration again; SIGTERM and SIGINT detach and end. After a crash\n"
-	"traffic goes on as it was, and the next sluiced adopts flows and maps.\n"
-	"Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here, 4 failed and undone.\n";
-
-static int daemon_watch(struct daemon *d, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
-
-static int daemon_fds(struct daemon *d)
-{
-	const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
-	sigset_t set;
-	int err;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (d->epoll_fd < 0)
-		return -errno;
-	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
-	if (d->signal_fd < 0)
-		return -errno;
-	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	if (d->timer_fd < 0)
-		return -errno;
-	d->net_fd = net_watch_open();
-	if (d->net_fd < 0)
-		return d->net_fd;
-	if (timerfd_settime(d->timer_fd, 0, &second, NULL))
-		return -errno;
-	err = daemon_watch(d, d->signal_fd);
-	if (!err)
-		err = daemon_watch(d, d->timer_fd);
-	if (!err)
-		err = daemon_watch(d, d->net_fd);
-	return err;
-}
-
-static void daemon_fds_close(struct daemon *d)
-{
-	const int fds[] = { d->net_fd, d->timer_fd, d->signal_fd, d->epoll_fd };
-	unsigned int i;
-
-	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-}
-
-/* Returns EXIT_*; on an error everything is undone. */
-static int daemon_open(struct daemon *d)
-{
-	int err = dataplane_load(d->config, &d->dp);
-
-	if (err)
-		return err;
-	err = parts_open(&d->parts, d->dp, d->config) ?: dataplane_attach(d->dp, d->config);
-	if (err) {
-		parts_close(&d->parts);
-		return dataplane_undo(d->dp, err);
-	}
-	credits_apply(d->parts.credits, d->config);
-	dataplane_commit(d->dp, d->config);
-	ppfc_apply(d->parts.ppfc, d->config);
-	return EXIT_DONE;
-}
-
-static int daemon_metrics(struct daemon *d)
-{
-	int err = metrics_open(dataplane_pins(d->dp), d->config, &d->metrics);
-
-	if (err)
-		return err;
-	parts_watch(&d->parts, metrics_watcher(d->metrics));
-	return daemon_watch(d, metrics_fd(d->metrics));
-}
 
 /* To the service manager, if there is one: with event in front, what is in force, whoever has set it. */
 static void daemon_tell(struct daemon *d, const char *event)
@@ -248,158 +151,200 @@ static void daemon_tick(struct daemon *d)
 		sd_notify(0, "WATCHDOG=1");
 }
 
-/* Until SIGTERM or SIGINT. */
-static int daemon_loop(struct daemon *d)
-{
-	struct signalfd_siginfo si;
-	struct epoll_event ev;
-	__u64 ticks;
-	int n, changed;
+/* --- what the loop calls --- */
 
-	for (;;) {
-		n = epoll_wait(d->epoll_fd, &ev, 1, -1);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (ev.data.fd == d->timer_fd) {
-			if (read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks))
-				daemon_tick(d);
-		} else if (ev.data.fd == reports_fd(d->parts.reports)) {
-			reports_read(d->parts.reports, d->config, d->parts.pins->ctl->seq_base_ns);
-		} else if (ev.data.fd == credits_fd(d->parts.credits)) {
-			credits_run(d->parts.credits);
-		} else if (ev.data.fd == metrics_fd(d->metrics)) {
-			metrics_serve(d->metrics);
-		} else if (ev.data.fd == tor_fd(d->parts.tor)) {
-			tor_run(d->parts.tor, d->config, d->parts.pins->ctl->seq_base_ns);
-		} else if (ev.data.fd == ppfc_fd(d->parts.ppfc)) {
-			ppfc_run(d->parts.ppfc);
-		} else if (ev.data.fd == dataplane_linger_fd(d->dp)) {
-			dataplane_linger(d->dp);
-		} else if (ev.data.fd == d->net_fd) {
-			changed = net_watch_read(d->net_fd);
-			if (changed & NET_CHANGED_LINK)
-				daemon_follow(d);
-			if (changed & NET_CHANGED_ROUTE)
-				dataplane_routes_changed(d->dp);
-			if (changed & NET_CHANGED_QDISC)
-				d->qdiscs_changed = 1;
-		} else if (read(d->signal_fd, &si, sizeof(si)) == sizeof(si)) {
-			if (si.ssi_signo != SIGHUP)
-				return 0;
-			daemon_reload(d);
-		}
-	}
+static void daemon_signalled(void *ctx)
+{
+	struct daemon *d = ctx;
+	struct signalfd_siginfo si;
+
+	if (read(d->signal_fd, &si, sizeof(si)) != sizeof(si))
+		return;
+	if (si.ssi_signo == SIGHUP)
+		daemon_reload(d);
+	else
+		loop_stop(d->loop);
 }
 
-int main(int argc, char **argv)
+static void daemon_second(void *ctx)
 {
-	static const struct option options[] = {
-		{ "config", required_argument, NULL, 'c' }, { "check", no_argument, NULL, 'C' },
-		{ "detach", no_argument, NULL, 'D' },	    { "pin-dir", required_argument, NULL, 'p' },
-		{ "list-metrics", no_argument, NULL, 'M' },
-		{ "verbose", no_argument, NULL, 'v' },	    { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },	    {},
-	};
-	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	struct daemon d = { .epoll_fd = -1, .signal_fd = -1, .timer_fd = -1, .net_fd = -1 };
-	const char *pin_dir = NULL;
-	char caps[96];
-	int check = 0, detach = 0, opt, err;
+	struct daemon *d = ctx;
+	__u64 ticks;
 
-	msg_init("sluiced");
-	while ((opt = getopt_long(argc, argv, "c:vhV", options, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			d.config_path = optarg;
-			break;
-		case 'C':
-			check = 1;
-			break;
-		case 'D':
-			detach = 1;
-			break;
-		case 'M':
-			metrics_list(stdout);
-			return EXIT_DONE;
-		case 'p':
-			pin_dir = optarg;
-			break;
-		case 'v':
-			msg_verbose(1);
-			break;
-		case 'h':
-			fputs(usage_text, stdout);
-			return EXIT_DONE;
-		case 'V':
-			puts("sluiced " SLUICE_VERSION);
-			return EXIT_DONE;
-		default:
-			fputs(usage_text, stderr);
-			return EXIT_USAGE;
-		}
+	if (read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+		daemon_tick(d);
+}
+
+static void daemon_changed(void *ctx)
+{
+	struct daemon *d = ctx;
+	int changed = net_watch_read(d->net_fd);
+
+	if (changed & NET_CHANGED_LINK)
+		daemon_follow(d);
+	if (changed & NET_CHANGED_ROUTE)
+		dataplane_routes_changed(d->dp);
+	if (changed & NET_CHANGED_QDISC)
+		d->qdiscs_changed = 1;
+}
+
+static void daemon_linger(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	dataplane_linger(d->dp);
+}
+
+static void daemon_metrics(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	metrics_serve(d->metrics);
+}
+
+/* --- begin and end --- */
+
+/* Signals are blocked, links and qdiscs are watched, and a second is a tick: before anything is changed. */
+static int daemon_fds(struct daemon *d)
+{
+	const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	err = loop_open(&d->loop);
+	if (err)
+		return err;
+	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (d->signal_fd < 0)
+		return -errno;
+	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (d->timer_fd < 0)
+		return -errno;
+	d->net_fd = net_watch_open();
+	if (d->net_fd < 0)
+		return d->net_fd;
+	if (timerfd_settime(d->timer_fd, 0, &second, NULL))
+		return -errno;
+	return loop_add(d->loop, d->signal_fd, daemon_signalled, d) ?: loop_add(d->loop, d->timer_fd, daemon_second, d) ?:
+	       loop_add(d->loop, d->net_fd, daemon_changed, d);
+}
+
+static void daemon_fds_close(struct daemon *d)
+{
+	const int fds[] = { d->net_fd, d->timer_fd, d->signal_fd };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	loop_close(d->loop);
+}
+
+/* Attaches everything. Returns EXIT_*; on an error everything is undone. */
+static int daemon_open(struct daemon *d)
+{
+	int err = dataplane_load(d->config, &d->dp);
+
+	if (err)
+		return err;
+	err = parts_open(&d->parts, d->dp, d->config) ?: dataplane_attach(d->dp, d->config);
+	if (err) {
+		parts_close(&d->parts);
+		return dataplane_undo(d->dp, err);
 	}
-	if (optind < argc) {
-		msg("'%s' is not an option: see sluiced --help", argv[optind]);
-		return EXIT_USAGE;
-	}
-	if (detach ? d.config_path != NULL : pin_dir != NULL) {
-		msg("%s", detach ? "--detach reads no configuration, which may have changed: say --pin-dir instead" :
-				   "--pin-dir is for --detach: say pin_dir in the configuration");
-		return EXIT_USAGE;
-	}
-	if (!d.config_path)
-		d.config_path = CONFIG_PATH;
-	memory_keep_private();
-	/* Before Linux 5.11 maps are charged to this limit. */
-	setrlimit(RLIMIT_MEMLOCK, &unlimited);
-	if (detach)
-		return dataplane_detach_dir(pin_dir ?: SLUICE_PIN_DIR);
-	if (config_load(d.config_path, &d.config))
-		return EXIT_FAILED;
-	if (check) {
-		msg_info("%s: in order", d.config_path);
-		config_free(d.config);
-		return EXIT_DONE;
-	}
+	credits_apply(d->parts.credits, d->config);
+	dataplane_commit(d->dp, d->config);
+	ppfc_apply(d->parts.ppfc, d->config);
+	msg_info("ready: %u interfaces, mode %s, pins in %s", d->config->interfaces_count, mode_name(d->config->mode),
+		 d->config->pin_dir);
+	d->watchdog = sd_watchdog_enabled(0, NULL) > 0;
+	daemon_tell(d, "READY=1\n");
+	return EXIT_DONE;
+}
+
+/* What is waited for beside signals, links and time. 0, or -errno. */
+static int daemon_watch(struct daemon *d)
+{
+	int err = parts_watch(&d->parts, d->loop) ?: loop_add(d->loop, dataplane_linger_fd(d->dp), daemon_linger, d) ?:
+		  metrics_open(d->parts.pins, d->config, &d->metrics);
+
+	if (err)
+		return err;
+	parts_report_to(&d->parts, metrics_watcher(d->metrics));
+	return loop_add(d->loop, metrics_fd(d->metrics), daemon_metrics, d);
+}
+
+/* Detaches everything. 0, or -EIO with a message. */
+static int daemon_close(struct daemon *d)
+{
+	sd_notify(0, "STOPPING=1");
+	parts_report_to(&d->parts, NULL);
+	metrics_close(d->metrics);
+	msg_info("detaching");
+	parts_close(&d->parts);
+	if (dataplane_detach(d->dp))
+		return -EIO;
+	msg_info("detached: the interfaces are as they were");
+	return 0;
+}
+
+/* Returns EXIT_*. */
+static int daemon_run(struct daemon *d)
+{
+	char caps[96];
+	int err, left;
+
 	if (*caps_missing(caps, sizeof(caps), CAPS_RUN)) {
 		msg("it needs %s: run it as root, or give it these capabilities, as its unit does; nothing is left attached", caps);
-		err = EXIT_FAILED;
-		goto free_config;
+		return EXIT_FAILED;
 	}
-	err = daemon_fds(&d);
+	err = daemon_fds(d);
 	if (err) {
 		msg("timers and sockets: %s: nothing was changed", strerror(-err));
 		err = EXIT_FAILED;
 		goto close_fds;
 	}
-	err = daemon_open(&d);
+	err = daemon_open(d);
 	if (err)
 		goto close_fds;
-	msg_info("ready: %u interfaces, mode %s, pins in %s", d.config->interfaces_count,
-		 mode_name(d.config->mode), d.config->pin_dir);
-	d.watchdog = sd_watchdog_enabled(0, NULL) > 0;
-	daemon_tell(&d, "READY=1\n");
-	err = daemon_watch(&d, reports_fd(d.parts.reports)) ?: daemon_watch(&d, credits_fd(d.parts.credits)) ?:
-	      daemon_watch(&d, tor_fd(d.parts.tor)) ?: daemon_watch(&d, ppfc_fd(d.parts.ppfc)) ?:
-	      daemon_watch(&d, dataplane_linger_fd(d.dp)) ?:
-	      daemon_metrics(&d) ?: daemon_loop(&d);
+	err = daemon_watch(d) ?: loop_run(d->loop);
 	if (err)
 		msg("waiting for events: %s", strerror(-err));
-	sd_notify(0, "STOPPING=1");
-	parts_watch(&d.parts, NULL);
-	metrics_close(d.metrics);
-	msg_info("detaching");
-	parts_close(&d.parts);
-	if (dataplane_detach(d.dp))
-		err = -EIO;
-	else
-		msg_info("detached: the interfaces are as they were");
-	err = err ? EXIT_FAILED : EXIT_DONE;
+	left = daemon_close(d);
+	err = err || left ? EXIT_FAILED : EXIT_DONE;
 close_fds:
-	daemon_fds_close(&d);
-free_config:
+	daemon_fds_close(d);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct daemon d = { .signal_fd = -1, .timer_fd = -1, .net_fd = -1 };
+	struct options o = {};
+	int err;
+
+	msg_init("sluiced");
+	err = options_parse(argc, argv, &o);
+	if (err >= 0)
+		return err;
+	memory_keep_private();
+	/* Before Linux 5.11 maps are charged to this limit. */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	if (o.detach)
+		return dataplane_detach_dir(o.pin_dir ?: SLUICE_PIN_DIR);
+	d.config_path = o.config_path;
+	if (config_load(d.config_path, &d.config))
+		return EXIT_FAILED;
+	if (o.check)
+		msg_info("%s: in order", d.config_path);
+	err = o.check ? EXIT_DONE : daemon_run(&d);
 	config_free(d.config); /* wipes the keys */
 	return err;
 }
