@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "lib/layout.h"
 #include "lib/net.h"

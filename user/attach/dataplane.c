@@ -14,60 +14,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
-#include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
 #include "attach/nic.h"
 #include "sluice.skel.h"
-
-#define DP_BPFFS_MAGIC 0xcafe4a11
-
-int pin_dir_lock(struct dataplane *dp, const char *dir)
-{
-	struct statfs fs;
-	int err, made;
-
-	if (strlen(dir) >= sizeof(dp->pin_dir))
-		return -ENAMETOOLONG;
-	strcpy(dp->pin_dir, dir);
-	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != DP_BPFFS_MAGIC) {
-		msg("/sys/fs/bpf is not a BPF file system: mount -t bpf bpf /sys/fs/bpf");
-		return -ENOENT;
-	}
-	made = !mkdir(dir, 0700);
-	if (!made && errno != EEXIST) {
-		err = -errno;
-		msg("%s: %s", dir, strerror(-err));
-		return err;
-	}
-	dp->lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dp->lock_fd < 0) {
-		err = -errno;
-		msg("%s: %s: run it as root, or as who owns it", dir, strerror(-err));
-		if (made)
-			rmdir(dir);
-		return err;
-	}
-	if (flock(dp->lock_fd, LOCK_EX | LOCK_NB)) {
-		err = -errno;
-		if (err != -EWOULDBLOCK) {
-			msg("%s: locking the directory: %s", dir, strerror(-err));
-			if (made)
-				rmdir(dir);
-			return err;
-		}
-		msg("%s: another sluiced works there: stop it, or give this one another pin_dir", dir);
-		return -EBUSY;
-	}
-	return 0;
-}
 
 static int exit_code(int err, int undone)
 {
@@ -76,18 +28,6 @@ static int exit_code(int err, int undone)
 	if (err == -EOPNOTSUPP)
 		return EXIT_UNSUPPORTED;
 	return undone ? EXIT_ROLLED_BACK : EXIT_FAILED;
-}
-
-struct dataplane *dataplane_new(void)
-{
-	struct dataplane *dp = calloc(1, sizeof(*dp));
-
-	if (!dp)
-		return NULL;
-	dp->lock_fd = dp->linger_fd = -1;
-	libbpf_init();
-	xdp_init();
-	return dp;
 }
 
 /* What an earlier daemon left in the pin directory: its maps are open, or dp->fresh says that there are none. */
@@ -153,6 +93,7 @@ static int maps_open(struct dataplane *dp, const struct config *c)
 int dataplane_load(const struct config *c, struct dataplane **out)
 {
 	struct dataplane *dp = dataplane_new();
+	const struct control *was;
 	int err, locked = 0;
 
 	if (!dp) {
@@ -172,7 +113,11 @@ int dataplane_load(const struct config *c, struct dataplane **out)
 	err = earlier_open(dp, c);
 	if (err)
 		goto close;
-	err = programs_load(dp, c) ?: maps_open(dp, c);
+	err = programs_open(dp, c);
+	if (!err && dp->adopt)
+		err = adopt_plan(dp);
+	was = dp->fresh ? NULL : dp->adopt ? adopt_control(dp) : dp->pins.ctl;
+	err = err ?: programs_load(dp, c, was) ?: maps_open(dp, c);
 	if (err)
 		return dataplane_undo(dp, err);
 	*out = dp;
@@ -319,27 +264,4 @@ void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m)
 	m->pfc_alarms = bpf_map__fd(dp->skel->maps.pfc_alarms);
 	m->rx_states = bpf_map__fd(dp->skel->maps.rx_states);
 	m->flows_room = bpf_map__max_entries(dp->skel->maps.flows);
-}
-
-void dataplane_close(struct dataplane *dp)
-{
-	unsigned int k;
-
-	if (!dp)
-		return;
-	pins_close(&dp->pins);
-	adopt_close(dp);
-	pods_forget(dp);
-	for (k = 0; k < SET_N && dp->more[k]; k++)
-		sluice_bpf__destroy(dp->more[k]);
-	if (dp->skel && dp->skel->skeleton)
-		sluice_bpf__destroy(dp->skel);
-	else
-		free(dp->skel);
-	free(dp->elf);
-	if (dp->linger_fd >= 0)
-		close(dp->linger_fd);
-	if (dp->lock_fd >= 0)
-		close(dp->lock_fd);
-	free(dp);
 }

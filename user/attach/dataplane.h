@@ -73,9 +73,6 @@ struct dataplane_maps {
 };
 void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m);
 
-/* Leaves everything attached (the next daemon adopts it). */
-void dataplane_close(struct dataplane *dp);
-
 /*
  * Takes everything of ours from the machine: bypass first, so that peers go over to plain packets
  * while we still strip; then filters, routes, the congestion control, pins. Works on what the pin
@@ -97,5 +94,6 @@ int dataplane_route_refused(const struct config *c, const struct config_peer *p,
 
 /* Loads all programs that this kernel wants and throws them away: 0, or -errno. */
 int programs_try(void);
+int xdp_try(void); /* the same of the program of XDP */
 
 #endif

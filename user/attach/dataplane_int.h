@@ -2,8 +2,8 @@
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
 /*
- * What the files of the data plane (dataplane.c, control.c, programs.c,
- * tracepoints.c, peers.c, ports.c, adopt.c, cc.c, pods.c, leftover.c, detach.c, xdp.c) share.
+ * What the files of the data plane (dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c, ports.c,
+ * adopt.c, cc.c, pods.c, leftover.c, detach.c, xdp.c) share.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -70,9 +70,11 @@ static inline void pin_path(char *path, size_t size, const char *dir, const char
 	snprintf(path, size, "%s/%s", dir, name);
 }
 
-/* --- dataplane.c --- */
+/* --- pin_dir.c --- */
 
 struct dataplane *dataplane_new(void);
+/* Leaves everything attached (the next daemon adopts it). */
+void dataplane_close(struct dataplane *dp);
 /* Makes the pin directory where it is missing, and takes its lock. 0, or -errno with a message. */
 int pin_dir_lock(struct dataplane *dp, const char *dir);
 
@@ -114,8 +116,10 @@ struct timespec timespec_of(__u64 ns);
 
 /* libbpf talks one level lower; why a load failed is kept. */
 void libbpf_init(void);
-/* Opens and loads dp->skel with the sets that the configuration wants. */
-int programs_load(struct dataplane *dp, const struct config *c);
+/* Opens dp->skel, whose maps are then those of the pin directory, or of `next` there while dp->adopt. */
+int programs_open(struct dataplane *dp, const struct config *c);
+/* Loads the sets that the configuration wants. was: control as the earlier daemon left it; NULL: there was none. */
+int programs_load(struct dataplane *dp, const struct config *c, const struct control *was);
 /* Loads the sets that it wants beyond those that are loaded. */
 int programs_add(struct dataplane *dp, const struct config *c);
 /* The sets that a configuration wants. */
@@ -133,13 +137,6 @@ int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
 
 /* --- ports.c --- */
 
-/* Our filters have one fixed handle and priority. */
-#define DP_TC_PRIORITY 0x5463
-#define DP_TC_HANDLE 1
-int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd);
-int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
-int filter_is_set(__u32 ifindex, enum bpf_tc_attach_point where);
-int clsact_make(__u32 ifindex, int *made);
 /* On an error something stays, which was said, and the port is still known. */
 int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
 /* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
@@ -223,8 +220,6 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 void xdp_remove(__u32 ifindex, __u32 stats_id);
 /* What libxdp pinned of it for an interface that is gone; 0: for any. */
 void xdp_forget(__u32 ifindex, __u32 stats_id);
-/* Loads the program and throws it away. */
-int xdp_try(void);
 
 /* --- restore.c --- */
 
@@ -238,12 +233,6 @@ void cc_pin_restore(const char *dir, const struct control *ctl);
 
 /* --- leftover.c --- */
 
-__u32 map_id(int fd); /* 0: unknown */
-/* The number of the counters, by which our XDP program is known; 0: unknown, which was said. */
-__u32 counters_id(const struct pins *p);
-int prog_uses(__u32 prog_id, __u32 map_id);
-/* The numbers of the maps that a program holds, and, if about is not NULL, what it is; how many: 0 where it cannot be known. */
-__u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *about);
 /*
  * The pin directory that has this map under this name, of all that this mount of bpffs shows down to the third
  * level. 0: none has.

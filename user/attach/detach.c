@@ -36,8 +36,8 @@ int dataplane_detach(struct dataplane *dp)
 }
 
 /*
- * What can be told without the layout of the maps. Egress goes first and ingress strips on, as with
- * bypass; clsact and the default congestion control stay, for who made them is not known.
+ * Goes by what is known without the layout of the maps. Egress goes first and ingress strips on, as with
+ * bypass; clsact and the default congestion control stay, as their makers are not known.
  */
 static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, const char *what)
 {
@@ -87,7 +87,7 @@ int dataplane_detach_dir(const char *pin_dir)
 	err = pin_dir_lock(dp, pin_dir);
 	if (err)
 		goto close;
-	/* What cannot be told by maps that are neither version's is told by their counters. */
+	/* If the maps are neither version's, their counters say what is attached. */
 	broken = adopt_recover(pin_dir) != 0;
 	if (!broken && pins_restore(pin_dir, NULL))
 		goto close;

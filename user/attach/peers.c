@@ -50,7 +50,7 @@ static int peer_is_configured(const struct config *c, const struct peer_key *key
 	return 0;
 }
 
-/* What a wider prefix of the configuration takes over does not leave. */
+/* A peer that a wider prefix of the configuration covers does not leave. */
 static int peer_leave(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx)
 {
 	char text[PREFIX_STRLEN];

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
+#include "attach/filter.h"
 #include "lib/net.h"
 
 static int pod_compare(const void *a, const void *b)

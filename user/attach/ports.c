@@ -13,78 +13,14 @@
 #include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
+#include "attach/filter.h"
 #include "attach/ppfc_port.h"
 #include "lib/net.h"
 #include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
 #include "sluice.skel.h"
-
-/* --- filters --- */
-
-int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
-{
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY,
-			    .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
-
-	return bpf_tc_attach(&hook, &opts);
-}
-
-int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
-{
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
-	char name[IFNAMSIZ] = "?";
-	int err = bpf_tc_detach(&hook, &opts);
-
-	/* No such filter, no clsact, no such interface: there is nothing to be taken off. */
-	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV)
-		return 0;
-	if_indextoname(ifindex, name);
-	msg("%s: taking off the %s filter: %s: it stays", name, where == BPF_TC_EGRESS ? "egress" : "ingress", strerror(-err));
-	return err;
-}
-
-int filter_is_set(__u32 ifindex, enum bpf_tc_attach_point where)
-{
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
-
-	return !bpf_tc_query(&hook, &opts);
-}
-
-int clsact_make(__u32 ifindex, int *made)
-{
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
-			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
-	int err = bpf_tc_hook_create(&hook);
-
-	/* The kernel's answer may have been lost after the qdisc was made. One in which there is nothing goes again. */
-	if (err && err != -EEXIST && !filters_count(ifindex))
-		bpf_tc_hook_destroy(&hook);
-	*made = !err;
-	return err == -EEXIST ? 0 : err;
-}
-
-static int clsact_remove(__u32 ifindex)
-{
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
-			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
-
-	char name[IFNAMSIZ] = "?";
-	/* Somebody may have hung filters of their own into the qdisc that we made. */
-	int filters = filters_count(ifindex), err = filters < 0 ? filters : 0;
-
-	if (!filters)
-		err = bpf_tc_hook_destroy(&hook);
-	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV) /* there is none, or no interface */
-		return 0;
-	if_indextoname(ifindex, name);
-	msg("%s: removing the clsact qdisc that was made for Sluice: %s: it stays; run 'tc qdisc del dev %s clsact'", name,
-	    strerror(-err), name);
-	return err;
-}
 
 /* All that are ours. */
 static int routes_remove(__u32 ifindex)

@@ -171,11 +171,10 @@ static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const 
 	return room;
 }
 
-/* What to load for this configuration, and where the maps come from. */
-static int object_prepare(struct dataplane *dp, const struct config *c)
+/* Where the maps come from, and how large they are. */
+static int maps_prepare(struct dataplane *dp, const struct config *c)
 {
 	struct sluice_bpf *s = dp->skel;
-	const struct control *was;
 	char path[512];
 	struct bpf_map *map;
 	__u32 room;
@@ -206,12 +205,15 @@ static int object_prepare(struct dataplane *dp, const struct config *c)
 		err = bpf_map__set_max_entries(s->maps.arrivals, room);
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.credits, room);
-	if (!err && dp->adopt)
-		err = adopt_plan(dp);
-	if (err)
-		return err;
-	was = dp->fresh ? NULL : dp->adopt ? adopt_control(dp) : dp->pins.ctl;
-	err = programs_choose(s, sets_wanted(c), c->tcp.name && (!was || !cc_is_kept(was, c)));
+	return err;
+}
+
+/* What to load for this configuration. */
+static int programs_prepare(struct dataplane *dp, const struct config *c, const struct control *was)
+{
+	struct sluice_bpf *s = dp->skel;
+	int err = programs_choose(s, sets_wanted(c), c->tcp.name && (!was || !cc_is_kept(was, c)));
+
 	if (err)
 		return err;
 	s->rodata->wire_port = c->port;
@@ -235,7 +237,7 @@ int programs_try(void)
 	if (!err)
 		err = sluice_bpf__load(s);
 	sluice_bpf__destroy(s);
-	return err ?: xdp_try();
+	return err;
 }
 
 struct loading {
@@ -322,7 +324,7 @@ int programs_add(struct dataplane *dp, const struct config *c)
 	return 0;
 }
 
-int programs_load(struct dataplane *dp, const struct config *c)
+int programs_open(struct dataplane *dp, const struct config *c)
 {
 	int err;
 
@@ -334,7 +336,10 @@ int programs_load(struct dataplane *dp, const struct config *c)
 		err = cc_name_set(dp, c->tcp.name);
 	if (!err)
 		err = bpf_object__open_skeleton(dp->skel->skeleton, NULL);
-	if (!err)
-		err = object_prepare(dp, c);
-	return err ?: sets_load(dp, dp->skel, sets_wanted(c));
+	return err ?: maps_prepare(dp, c);
+}
+
+int programs_load(struct dataplane *dp, const struct config *c, const struct control *was)
+{
+	return programs_prepare(dp, c, was) ?: sets_load(dp, dp->skel, sets_wanted(c));
 }

@@ -18,7 +18,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
+#include "attach/filter.h"
 
 #define RESTORE_SILENCE_NS (3 * NSEC_PER_SEC) /* a daemon that lives writes its heartbeat once a second */
 

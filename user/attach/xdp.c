@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <xdp/libxdp.h>
+#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "sluice_xdp.skel.h"
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "attach/filter.h"
 #include "ctl/show.h"
 
 #define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers go over to plain packets while we still strip */

@@ -144,7 +144,7 @@ void probe_kernel(struct probe_report *r)
 	if (*caps_missing(text, sizeof(text), 1ULL << CAP_NET_RAW))
 		probe_report_advise(r, "messages", PROBE_MISSING, "a raw socket for what daemons tell each other needs CAP_NET_RAW",
 				    "give sluiced that capability");
-	err = programs_try();
+	err = programs_try() ?: xdp_try();
 	snprintf(text, sizeof(text), "%s%s", err ? "the programs do not load: " : "all programs load",
 		 err ? strerror(-err) : "");
 	probe_report_advise(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,

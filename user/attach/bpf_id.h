@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_BPF_ID_H
+#define SLUICE_BPF_ID_H
+#include <bpf/bpf.h>
+#include "lib/pins.h"
+
+__u32 map_id(int fd); /* 0: unknown */
+/* The number of the counters, by which our XDP program is known; 0: unknown, which was said. */
+__u32 counters_id(const struct pins *p);
+int prog_uses(__u32 prog_id, __u32 map_id);
+/* The numbers of the maps that a program holds, and, if about is not NULL, what it is; how many: 0 where it cannot be known. */
+__u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *about);
+/* The type of a program that uses the map, else 0, which is no type of ours. */
+__u32 prog_type_of_user(__u32 prog_id, __u32 map_id);
+
+#endif

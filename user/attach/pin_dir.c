@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The data plane of a pin directory: its lock, and what is closed with it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+
+#define DP_BPFFS_MAGIC 0xcafe4a11
+
+int pin_dir_lock(struct dataplane *dp, const char *dir)
+{
+	struct statfs fs;
+	int err, made;
+
+	if (strlen(dir) >= sizeof(dp->pin_dir))
+		return -ENAMETOOLONG;
+	strcpy(dp->pin_dir, dir);
+	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != DP_BPFFS_MAGIC) {
+		msg("/sys/fs/bpf is not a BPF file system: mount -t bpf bpf /sys/fs/bpf");
+		return -ENOENT;
+	}
+	made = !mkdir(dir, 0700);
+	if (!made && errno != EEXIST) {
+		err = -errno;
+		msg("%s: %s", dir, strerror(-err));
+		return err;
+	}
+	dp->lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dp->lock_fd < 0) {
+		err = -errno;
+		msg("%s: %s: run it as root, or as who owns it", dir, strerror(-err));
+		if (made)
+			rmdir(dir);
+		return err;
+	}
+	if (flock(dp->lock_fd, LOCK_EX | LOCK_NB)) {
+		err = -errno;
+		if (err != -EWOULDBLOCK) {
+			msg("%s: locking the directory: %s", dir, strerror(-err));
+			if (made)
+				rmdir(dir);
+			return err;
+		}
+		msg("%s: another sluiced works there: stop it, or give this one another pin_dir", dir);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+struct dataplane *dataplane_new(void)
+{
+	struct dataplane *dp = calloc(1, sizeof(*dp));
+
+	if (!dp)
+		return NULL;
+	dp->lock_fd = dp->linger_fd = -1;
+	libbpf_init();
+	xdp_init();
+	return dp;
+}
+
+void dataplane_close(struct dataplane *dp)
+{
+	unsigned int k;
+
+	if (!dp)
+		return;
+	pins_close(&dp->pins);
+	adopt_close(dp);
+	pods_forget(dp);
+	for (k = 0; k < SET_N && dp->more[k]; k++)
+		sluice_bpf__destroy(dp->more[k]);
+	if (dp->skel && dp->skel->skeleton)
+		sluice_bpf__destroy(dp->skel);
+	else
+		free(dp->skel);
+	free(dp->elf);
+	if (dp->linger_fd >= 0)
+		close(dp->linger_fd);
+	if (dp->lock_fd >= 0)
+		close(dp->lock_fd);
+	free(dp);
+}
