@@ -33,6 +33,7 @@
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/once.h"
 #include "sluice/seq.h"
 #include "sluice/types.h"
 #include "sluice/wire/siphash.h"
@@ -118,7 +119,7 @@ static inline int auth_takes_telem(struct flow *f, __u64 floor, __u64 seq, __u64
 		f->telem_ns = now_ns;
 		return 1;
 	}
-	return seq == kept && now_ns < *(volatile __u64 *)&f->telem_ns + AUTH_REPEAT_NS;
+	return seq == kept && now_ns < READ_ONCE(f->telem_ns) + AUTH_REPEAT_NS;
 }
 
 static inline int auth_takes_echo(struct flow *f, __u64 floor, __u64 seq)

@@ -22,6 +22,7 @@
 #include "lib/base.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/swift.h"
+#include "sluice/once.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
@@ -46,15 +47,15 @@ static inline int delay_is_old(__u64 word, __u64 now_ns)
 /* Egress: a packet that ends at the position seq leaves. */
 static inline void delay_note(struct flow *f, __u32 seq, __u64 now_ns, __u64 left_ns)
 {
-	__u32 n = *(volatile __u32 *)&f->timed_count;
+	__u32 n = READ_ONCE(f->timed_count);
 
 	if (n && delay_is_old(f->timed[0], now_ns))
 		n = 0;
 	bound_here(n);
 	if (n >= FLOW_TIMED)
 		return;
-	*(volatile __u64 *)&f->timed[n] = delay_word(seq, left_ns);
-	*(volatile __u32 *)&f->timed_count = n + 1;
+	WRITE_ONCE(f->timed[n], delay_word(seq, left_ns));
+	WRITE_ONCE(f->timed_count, n + 1);
 }
 
 static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns)
@@ -66,19 +67,19 @@ static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns)
 /* Feedback for seq, which arrived there so that it would have been here at rx_ns: ns, 0 for none. */
 static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 now_ns, int probe)
 {
-	__u32 n = *(volatile __u32 *)&f->timed_count, delay_ns;
+	__u32 n = READ_ONCE(f->timed_count), delay_ns;
 	__u64 word, found = 0, last = 0;
 	int i;
 
 	if (probe) {
-		last = *(volatile __u64 *)&f->probed;
+		last = READ_ONCE(f->probed);
 		if (last >> 32 == seq)
 			found = last;
 		if (last && (__s32)(seq - (__u32)(last >> 32)) >= 0)
 			f->probed = 0;
 	} else {
 		for (i = 0; i < FLOW_TIMED; i++) {
-			word = *(volatile __u64 *)&f->timed[i];
+			word = READ_ONCE(f->timed[i]);
 			if (i >= (int)n)
 				continue;
 			last = word;
@@ -86,7 +87,7 @@ static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 n
 				found = word;
 		}
 		if (n && (found || (__s32)(seq - (__u32)(last >> 32)) > 0))
-			*(volatile __u32 *)&f->timed_count = 0;
+			WRITE_ONCE(f->timed_count, 0);
 	}
 	if (!found || now_ns - rx_ns >= DELAY_AGE_MAX_NS)
 		return 0;

@@ -18,6 +18,7 @@
 #include "lib/scratch.bpf.h"
 #include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/once.h"
 #include "sluice/pacer.h"
 #include "sluice/types.h"
 
@@ -37,7 +38,7 @@ static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns,
 	int i;
 
 	for (i = 0; i < PACER_TRIES; i++) {
-		__u64 seen = *(volatile __u64 *)clock_ns;
+		__u64 seen = READ_ONCE(*clock_ns);
 		__u64 t = pacer_departure(now_ns, seen, asked_ns);
 
 		/* Where nothing honours departure times the clock would run away for ever. */

@@ -15,6 +15,7 @@
 #include "sluice/abi/abi.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
+#include "sluice/once.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
@@ -26,7 +27,7 @@
 static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *p)
 {
 	struct flow_echo *e = &f->echo;
-	__u32 v = *(volatile __u32 *)&e->version;
+	__u32 v = READ_ONCE(e->version);
 	int i;
 
 	if (v & 1 || __sync_val_compare_and_swap(&e->version, v, v + 1) != v)
@@ -64,7 +65,7 @@ CORE_GLOBAL int egress_echo(const struct flow *f, struct egress_head *head, stru
 		return 0;
 	e = (struct wire_echo *)(head->blocks + at);
 	slot = &f->echo;
-	version = *(const volatile __u32 *)&slot->version;
+	version = READ_ONCE(slot->version);
 	n = slot->hops;
 	form = slot->form;
 	bound_here(n);
@@ -78,7 +79,7 @@ CORE_GLOBAL int egress_echo(const struct flow *f, struct egress_head *head, stru
 	e->reserved = 0;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		*(__be64 *)e->hop[i] = bpf_cpu_to_be64(slot->hop[i]);
-	if (*(const volatile __u32 *)&slot->version != version) {
+	if (READ_ONCE(slot->version) != version) {
 		stats_count(STAT_ECHO_TORN);
 		return 1;
 	}

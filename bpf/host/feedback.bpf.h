@@ -22,6 +22,7 @@
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
 #include "sluice/cc/swift.h"
+#include "sluice/once.h"
 #include "sluice/types.h"
 #include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
@@ -142,7 +143,7 @@ static inline __u64 feedback_position(__u64 sent, __u32 wire)
 /* What Algorithm 1 is told, from the feedback and what the flow has sent. */
 static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f, const struct feedback *fb)
 {
-	__u64 sent = *(volatile __u64 *)&f->tx_bytes;
+	__u64 sent = READ_ONCE(f->tx_bytes);
 	int i;
 
 	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;

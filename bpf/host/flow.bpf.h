@@ -19,6 +19,7 @@
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/sparse.h"
 #include "sluice/cc/swift.h"
+#include "sluice/once.h"
 #include "sluice/pacer.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
@@ -31,9 +32,9 @@
  */
 static inline __u64 flow_hop_bps(const struct flow *f)
 {
-	if (!f->hiercc || *(const volatile __u64 *)&f->tx_bytes < q12_to_bytes(f->params.w_init))
+	if (!f->hiercc || READ_ONCE(f->tx_bytes) < q12_to_bytes(f->params.w_init))
 		return 0;
-	return *(const volatile __u64 *)&f->hop_rate_bps;
+	return READ_ONCE(f->hop_rate_bps);
 }
 
 /* R, at which the flow is paced: the lower one of HPCC and Equation 1. */
@@ -75,7 +76,7 @@ static inline __u64 flow_window_bytes(const struct flow *f)
 /* How long the flow waits in fq for its departure time. */
 static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 {
-	return pacer_wait_ns(now_ns, *(const volatile __u64 *)&f->clock_ns);
+	return pacer_wait_ns(now_ns, READ_ONCE(f->clock_ns));
 }
 
 /*
@@ -84,7 +85,7 @@ static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
  */
 static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 {
-	__u64 sent = *(const volatile __u64 *)&f->tx_bytes;
+	__u64 sent = READ_ONCE(f->tx_bytes);
 	__u64 waits = flow_waits_ns(f, now_ns) * (flow_pace_bps(f) / 8000) / 1000000;
 
 	return sent > waits ? sent - waits : 0;

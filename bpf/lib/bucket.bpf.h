@@ -8,6 +8,7 @@
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "sluice/bucket.h"
+#include "sluice/once.h"
 
 #define BUCKET_TRIES 4
 
@@ -18,7 +19,7 @@ static inline int bucket_take(__u64 *spent_ns, __u64 now_ns, __u64 token_ns, __u
 	int i;
 
 	for (i = 0; i < BUCKET_TRIES; i++) {
-		seen = *(volatile __u64 *)spent_ns;
+		seen = READ_ONCE(*spent_ns);
 		next = bucket_spend(seen, now_ns, token_ns, burst);
 		if (!next)
 			return 0;

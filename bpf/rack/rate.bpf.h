@@ -17,6 +17,7 @@
 #include "lib/scratch.bpf.h"
 #include "host/auth.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/once.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
@@ -27,8 +28,8 @@ CORE_GLOBAL int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, struct wir
 
 	if (!f || !v || !block)
 		return 0;
-	told_ns = *(volatile __u64 *)&v->told_ns;
-	asked_ns = *(volatile __u64 *)&v->asked_ns;
+	told_ns = READ_ONCE(v->told_ns);
+	asked_ns = READ_ONCE(v->asked_ns);
 	v->voq.last_ns = now_ns;
 	f->hop_rate_bps = told_ns && now_ns < told_ns + v->params.limit_ns ? v->told_bps : 0;
 	__builtin_memset(block, 0, sizeof(*block));

@@ -23,6 +23,7 @@
 #include "sluice/abi/abi.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
+#include "sluice/once.h"
 #include "sluice/rack/hiercc.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
@@ -67,11 +68,11 @@ CORE_GLOBAL __u64 voq_first_hop(struct voq *v, __u64 now_ns)
 	if (voq_trylock(v)) {
 		q = hiercc_queue(&v->voq, &v->params);
 		hiercc_stop(&v->hop, &v->hop_params, q);
-		if (hiercc_arrival(&v->hop, &v->hop_params, now_ns, *(volatile __u64 *)&v->voq.sent))
+		if (hiercc_arrival(&v->hop, &v->hop_params, now_ns, READ_ONCE(v->voq.sent)))
 			hiercc_rate(&v->hop, &v->hop_params, q, hiercc_credit_rate(&v->voq, &v->params));
 		voq_unlock(v);
 	}
-	rate = *(volatile __u64 *)&v->hop.rate;
+	rate = READ_ONCE(v->hop.rate);
 	return 8 * (rate ? rate : v->hop_params.rate_min);
 }
 
@@ -94,15 +95,15 @@ CORE_GLOBAL int voq_stop_news(struct voq *v)
 
 	if (!v || !space || !v->asked_ns)
 		return 0;
-	stopped = *(volatile __u32 *)&v->hop.stopped;
-	told = *(volatile __u32 *)&v->told_stop;
+	stopped = READ_ONCE(v->hop.stopped);
+	told = READ_ONCE(v->told_stop);
 	if (stopped == told || __sync_val_compare_and_swap(&v->told_stop, told, stopped) != told)
 		return 0;
 	n = &space->tor_news;
 	__builtin_memset(n, 0, sizeof(*n));
 	n->voq = space->voq_key;
 	n->flags = stopped ? TOR_NEWS_STOPPED : 0;
-	rate = *(volatile __u64 *)&v->hop.rate;
+	rate = READ_ONCE(v->hop.rate);
 	n->rate_bps = 8 * (rate ? rate : v->hop_params.rate_min);
 	voq_news_send(n);
 	return 0;

@@ -10,6 +10,7 @@
  *     leap: a clock that does so is wrong as often as right. A fresh start takes what the clock says.
  *  3. A clock before SEQ_SET_NS was never set, as without a battery before NTP. From there the base leaps.
  */
+#include "sluice/once.h"
 #include "sluice/types.h"
 
 #define SEQ_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
@@ -34,7 +35,7 @@ static inline int seq_take(__u64 *newest, __u64 floor, __u64 seq, __u64 *seen)
 	int i;
 
 	for (i = 0; i < SEQ_TRIES; i++) {
-		old = *(volatile __u64 *)newest;
+		old = READ_ONCE(*newest);
 		*seen = old;
 		if (seq <= (old ?: floor))
 			return 0;

@@ -52,7 +52,7 @@ Test(wire_length, authentication)
 			h.shim.length_words += 4;
 			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_OK);
 			cr_expect_eq(wire_length(&h.hdr), without + 16);
-			cr_expect_eq(4 * wire_auth_words(&h.hdr), 56 + (echo < 0 ? 0 : 12 + 8 * echo));
+			cr_expect_eq(4 * wire_auth_words(&h.hdr), (unsigned int)(56 + (echo < 0 ? 0 : 12 + 8 * echo)));
 		}
 	}
 }
@@ -67,7 +67,7 @@ Test(wire_length, voq)
 			struct head h = head_make(WIRE_DATA, hops, echo);
 			unsigned int without = wire_length(&h.hdr), at = wire_echo_offset(&h.hdr), words = wire_auth_words(&h.hdr);
 
-			cr_expect_eq(at, 12 + (hops ? 4 + 8 * hops : 0));
+			cr_expect_eq(at, (unsigned int)(12 + (hops ? 4 + 8 * hops : 0)));
 			h.hdr.flags |= 16;
 			cr_expect_eq(wire_check(&h.shim, &h.hdr), WIRE_BAD_LENGTH);
 			h.shim.length_words += 3;

@@ -21,6 +21,7 @@
 #include "ctl/pcapng.h"
 #include "ctl/show.h"
 #include "lib/variant.h"
+#include "sluice/once.h"
 
 #define TRACE_POLL_MS 200
 #define TRACE_RENEW_NS (TRACE_LEASE_NS / 4)
@@ -112,7 +113,7 @@ static int tracer_put_off(struct tracer *t, __u64 was_ns, __u64 until_ns)
 static int tracer_claim(struct tracer *t)
 {
 	struct control *ctl = t->pins.ctl;
-	__u64 now = now_ns(), was = *(volatile __u64 *)&ctl->trace_until_ns;
+	__u64 now = now_ns(), was = READ_ONCE(ctl->trace_until_ns);
 
 	if (was > now || tracer_put_off(t, was, now + TRACE_LEASE_NS)) {
 		msg("process %u traces already: end it first (the claim of one that was killed lasts %llu s)", ctl->trace_pid,
@@ -157,7 +158,7 @@ static void tracer_release(struct tracer *t)
 {
 	struct control *ctl = t->pins.ctl;
 
-	if (*(volatile __u64 *)&ctl->trace_until_ns != t->claim_ns)
+	if (READ_ONCE(ctl->trace_until_ns) != t->claim_ns)
 		return;
 	__atomic_store_n(&ctl->trace_on, 0, __ATOMIC_SEQ_CST);
 	tracer_put_off(t, t->claim_ns, 0);

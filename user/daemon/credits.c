@@ -31,6 +31,7 @@
 #include <unistd.h>
 #include "daemon/credits.h"
 #include "lib/net.h"
+#include "sluice/once.h"
 
 #define CREDITS_NONE 0xffffffffU
 #define CREDITS_IDLE_EPOCHS 2
@@ -403,10 +404,10 @@ static void slot_learn(struct credits *c, __u32 i, __u64 now)
 	enum hiercc_claim claim;
 
 	/* Bytes first: what is claimed is then of these or of later ones. */
-	seen.bytes = *(volatile __u64 *)&a->seen.bytes;
-	seen.packets = *(volatile __u64 *)&a->seen.packets;
-	inner = *(volatile __u64 *)&a->inner_bytes;
-	seen.claim = *(volatile __u64 *)&a->seen.claim;
+	seen.bytes = READ_ONCE(a->seen.bytes);
+	seen.packets = READ_ONCE(a->seen.packets);
+	inner = READ_ONCE(a->inner_bytes);
+	seen.claim = READ_ONCE(a->seen.claim);
 	port->bytes += seen.bytes - bytes;
 	port->inner_bytes += inner - s->inner_bytes;
 	s->inner_bytes = inner;
@@ -513,13 +514,13 @@ static int slot_rests(struct credits *c, __u32 i, __u64 now)
 {
 	const struct hiercc_params *p = &c->peers[c->slots[i].peer].params;
 	const struct arrival *a = &c->arrivals[i];
-	__u64 last = *(volatile const __u64 *)&a->last_ns;
+	__u64 last = READ_ONCE(a->last_ns);
 
 	if (c->due[i].listed || last + CREDITS_IDLE_EPOCHS * p->epoch_ns > now)
 		return 0;
 	slot_watch(c, i, 0);
 	/* One that came meanwhile would wait for the next to be known. */
-	if (*(volatile const __u64 *)&a->seen.bytes == c->due[i].bytes)
+	if (READ_ONCE(a->seen.bytes) == c->due[i].bytes)
 		return 1;
 	slot_watch(c, i, 1);
 	return 0;

@@ -29,6 +29,7 @@
 #include "attach/nic.h"
 #include "daemon/ppfc.h"
 #include "lib/net.h"
+#include "sluice/once.h"
 #include "sluice/pause/ppfc.h"
 
 #define PPFC_QUIET_NS (10 * 1000 * 1000ULL) /* all queues are short for so long before the loop sleeps */
@@ -126,7 +127,7 @@ static int port_does(const struct ppfc_port *port, __u32 flag)
 static const struct cell *cell_read(struct ppfc *p, __u32 out, __u32 in, __u32 prio)
 {
 	struct cell *c = &p->cells[out][in][prio];
-	__u64 bytes = *(volatile __u64 *)&p->slots[out].bytes[in][prio];
+	__u64 bytes = READ_ONCE(p->slots[out].bytes[in][prio]);
 
 	bytes = bytes < PFC_BYTES_MAX ? bytes : PFC_BYTES_MAX - 1;
 	c->growth = (__s64)bytes - c->bytes;
@@ -170,7 +171,7 @@ static __u64 queues_read(struct ppfc *p)
 		for (prio = 0; prio < PFC_PRIORITIES; prio++)
 			p->slots[p->used[k]].of[prio].in_bytes = p->slots[p->used[k]].of[prio].in_growth = 0;
 	for (k = 0; k < p->count; k++) {
-		used += *(volatile __u64 *)&p->slots[p->used[k]].total;
+		used += READ_ONCE(p->slots[p->used[k]].total);
 		for (prio = 0; prio < PFC_PRIORITIES; prio++)
 			if (p->config->lossless >> prio & 1)
 				queue_read(p, p->used[k], prio);
@@ -278,7 +279,7 @@ static int queues_are_short(const struct ppfc *p)
 	__u32 k;
 
 	for (k = 0; k < p->count; k++)
-		if (*(volatile __u64 *)&p->slots[p->used[k]].total > p->wake_bytes)
+		if (READ_ONCE(p->slots[p->used[k]].total) > p->wake_bytes)
 			return 0;
 	return 1;
 }
@@ -318,7 +319,7 @@ static void alarms_set(struct ppfc *p, __u32 bytes)
 	__u32 k;
 
 	for (k = 0; k < p->count; k++)
-		*(volatile __u32 *)&p->slots[p->used[k]].wake_bytes = bytes;
+		WRITE_ONCE(p->slots[p->used[k]].wake_bytes, bytes);
 }
 
 static void ppfc_wake(struct ppfc *p)
@@ -575,11 +576,11 @@ static void storms_say(struct ppfc *p, const struct pfc_port *v, const char *nam
 static void queue_forget(struct ppfc *p, __u32 slot)
 {
 	struct pfc_slot *s = &p->slots[slot];
-	__u64 total = *(volatile __u64 *)&s->total;
+	__u64 total = READ_ONCE(s->total);
 	struct link_load load;
 
 	if (total && total == p->totals[slot] && !link_load_get(p->ports[slot].ifindex, &load) && !load.backlog_bytes &&
-	    total == *(volatile __u64 *)&s->total) {
+	    total == READ_ONCE(s->total)) {
 		memset(s->bytes, 0, sizeof(s->bytes));
 		s->total = 0;
 	}

@@ -19,6 +19,7 @@
  *     and tell, so that absurd reports can be counted.
  */
 #include "sluice/cc/hpcc.h"
+#include "sluice/once.h"
 
 /* How what arrives from a prefix is reported. */
 enum rx_feedback {
@@ -223,7 +224,7 @@ struct rx_counter {
 static inline void rx_count(struct rx_counter *c, __u32 *mark, __u64 now_ns, __u64 epoch_ns)
 {
 	__u32 epoch = epoch_ns ? now_ns / epoch_ns + 1 : 0, seen, flow;
-	__u64 word = *(volatile __u64 *)&c->now;
+	__u64 word = READ_ONCE(c->now);
 
 	seen = word >> 32;
 	/* One epoch back is a CPU that is late; further away, epochs of another length begin. */
@@ -234,7 +235,7 @@ static inline void rx_count(struct rx_counter *c, __u32 *mark, __u64 now_ns, __u
 			return; /* another CPU counted: the next packet tries again */
 		c->before = seen + 1 == epoch ? (__u32)word : 0;
 	}
-	flow = *(volatile __u32 *)mark;
+	flow = READ_ONCE(*mark);
 	if (flow != epoch && __sync_val_compare_and_swap(mark, flow, epoch) == flow)
 		__sync_fetch_and_add(&c->now, 1);
 }
@@ -242,7 +243,7 @@ static inline void rx_count(struct rx_counter *c, __u32 *mark, __u64 now_ns, __u
 /* N to report: an epoch that has just begun has not seen all yet. */
 static inline __u32 rx_counted(const struct rx_counter *c)
 {
-	__u32 active = *(const volatile __u64 *)&c->now, before = c->before;
+	__u32 active = READ_ONCE(c->now), before = c->before;
 	__u32 n = active > before ? active : before;
 
 	return n < RX_FLOWS_MAX ? n : RX_FLOWS_MAX;

@@ -69,6 +69,7 @@
  *  - If nothing arrived R stays: there is nothing to divide by.
  *  - R is computed by time, not only when a packet asks: who was told R_min has few to ask with.
  */
+#include "sluice/once.h"
 #include "sluice/pacer.h"
 #include "sluice/cc/rx.h"
 
@@ -176,7 +177,7 @@ static inline void hiercc_voq_init(struct hiercc_voq *v, __u64 now_ns)
 /* Back to C0. That two CPUs do so at once does no harm. */
 static inline void hiercc_wake(struct hiercc_voq *v, __u64 now_ns)
 {
-	__u64 sent = *(volatile __u64 *)&v->sent, credit = *(volatile __u64 *)&v->credit;
+	__u64 sent = READ_ONCE(v->sent), credit = READ_ONCE(v->credit);
 
 	if (credit < sent)
 		__sync_val_compare_and_swap(&v->credit, credit, sent);
@@ -253,7 +254,7 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
 	sent = __sync_fetch_and_add(&v->sent, bytes) + bytes;
 	*total = sent;
 	*departure_ns = now_ns;
-	covered = *(volatile __u64 *)&v->credit + p->c0;
+	covered = READ_ONCE(v->credit) + p->c0;
 	if (sent > covered) {
 		short_ns = v->short_ns;
 		if (!short_ns || short_ns > now_ns)
@@ -265,7 +266,7 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
 		verdict = HIERCC_WAITS;
 	}
 	for (i = 0; i < HIERCC_TRIES; i++) {
-		__u64 seen = *(volatile __u64 *)&v->clock_ns, at = t > now_ns ? t : now_ns;
+		__u64 seen = READ_ONCE(v->clock_ns), at = t > now_ns ? t : now_ns;
 
 		if (at >= end && seen >= end)
 			at = seen + bytes * NSEC_PER_SEC / hiercc_limit_rate(v, p);
@@ -287,7 +288,7 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
  */
 static inline int hiercc_tells(struct hiercc_voq *v, const struct hiercc_params *p, __u32 flows)
 {
-	__u32 told = *(volatile __u32 *)&v->told;
+	__u32 told = READ_ONCE(v->told);
 
 	if (flows >= told && (flows < 2 * told || hiercc_queue(v, p) > p->debt_max - p->c0))
 		return 0;
@@ -367,7 +368,7 @@ static inline __u64 hiercc_came(const struct hiercc_voq *v, __u64 now_ns, __u16 
 static inline enum hiercc_credit hiercc_credit(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
 					       __u32 total, int due, __u16 at)
 {
-	__u64 sent = *(volatile __u64 *)&v->sent, old = *(volatile __u64 *)&v->credit;
+	__u64 sent = READ_ONCE(v->sent), old = READ_ONCE(v->credit);
 	__u64 credit = hiercc_unwrap(sent, total), came_ns;
 
 	if (credit > sent + HIERCC_DELTA_BYTES)
@@ -405,10 +406,10 @@ static inline void hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, _
 	int i;
 
 	for (i = 0; i < HIERCC_TRIES; i++) {
-		__u64 old = *(volatile __u64 *)&s->claim;
+		__u64 old = READ_ONCE(s->claim);
 		__s64 ahead = (__s32)(total - (__u32)(old >> 32));
 
-		if (*(volatile __u64 *)&s->bytes && ahead < 0 && ahead > -(__s64)reorder)
+		if (READ_ONCE(s->bytes) && ahead < 0 && ahead > -(__s64)reorder)
 			break;
 		if (__sync_val_compare_and_swap(&s->claim, old, new) == old)
 			break;

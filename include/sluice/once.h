@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_ONCE_H
+#define SLUICE_ONCE_H
+/*
+ * A field that another CPU, or the other side of a shared map, may change at any time: it is read, or written, exactly once
+ * and as a whole. This orders nothing; what has to agree with another field says in its file how that is seen.
+ */
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+
+#endif
