@@ -65,7 +65,7 @@ static inline const struct auth_keys *auth_keys_get(const struct control *ctl)
 	return bpf_map_lookup_elem(&keys, &slot);
 }
 
-CORE_GLOBAL __u64 auth_tag(struct wire_auth_text *text, __u64 k0, __u64 k1, __u32 words)
+VERIFIED_ONCE __u64 auth_tag(struct wire_auth_text *text, __u64 k0, __u64 k1, __u32 words)
 {
 	const struct siphash_key key = { k0, k1 };
 
@@ -84,7 +84,7 @@ static long auth_batch_block(__u32 i, struct auth_batch *b)
 	if (i >= sizeof(*b->text) / 8)
 		return 1;
 	word += 2 * i;
-	bound_here(word); /* or the second half is at 8 * i | 4, which for the verifier is as far as 127 * 8 | 4 */
+	VERIFIER_FORGET(word); /* or the second half is at 8 * i | 4, which for the verifier is as far as 127 * 8 | 4 */
 	siphash_block(b->v, word[0] | (__u64)word[1] << 32);
 	return 0;
 }
@@ -93,7 +93,7 @@ static long auth_batch_block(__u32 i, struct auth_batch *b)
  * The tag of so many words, of which a batch has an even number. By bpf_loop(), where the verifier sees one block:
  * each of the 102 in turn would be a tenth of all that it does for the programs at ingress.
  */
-CORE_GLOBAL __u64 auth_batch_tag(struct wire_batch_text *text, __u64 k0, __u64 k1, __u32 words)
+VERIFIED_ONCE __u64 auth_batch_tag(struct wire_batch_text *text, __u64 k0, __u64 k1, __u32 words)
 {
 	const struct siphash_key key = { k0, k1 };
 	struct auth_batch b = { .text = text };
@@ -153,7 +153,8 @@ static inline void auth_gives_back(struct voq *v, __u64 seq, __u64 kept)
  * The authentication block behind the echo, of so many bytes, which is so far behind the header; the rest of
  * head is done. Returns 0 where there is no key.
  */
-CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 echo_at, __u32 echo_bytes, __u64 seq)
+VERIFIED_ONCE int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 echo_at, __u32 echo_bytes,
+			      __u64 seq)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
@@ -169,11 +170,9 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
 	k = auth_keys_get(ctl);
 	if (!k)
 		return 0;
-	bound_here(echo_at);
-	if (echo_at > sizeof(struct wire_telem) + sizeof(struct wire_voq)) /* never */
-		return 0;
+	VERIFIER_AT_MOST(echo_at, sizeof(struct wire_telem) + sizeof(struct wire_voq), 0);
 	echo = (const struct wire_echo *)(head->blocks + echo_at);
-	bound_here(echo); /* an address keeps its bounds where it is put aside, a number does not */
+	VERIFIER_FORGET(echo); /* an address keeps its bounds where it is put aside, a number does not */
 	text = &space->text;
 	text->echo = *echo;
 	__builtin_memcpy(text->src, &p->key.local, sizeof(text->src));
@@ -186,9 +185,7 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
 	text->seq_low = bpf_htonl((__u32)seq);
 	tag = auth_tag(text, k->key[0].k0, k->key[0].k1, wire_auth_words(&head->hdr));
 	at = echo_at + echo_bytes;
-	bound_here(at);
-	if (at > sizeof(head->blocks) - sizeof(*auth)) /* never */
-		return 0;
+	VERIFIER_AT_MOST(at, sizeof(head->blocks) - sizeof(*auth), 0);
 	auth = (struct wire_auth *)(head->blocks + at);
 	auth->seq_high = text->seq_high;
 	auth->seq_low = text->seq_low;
@@ -201,7 +198,7 @@ CORE_GLOBAL int egress_sign(struct egress_head *head, struct egress_pkt *p, __u3
  * Is the tag right, under one of our keys? Leaves the text for ingress_probe(). The tags are compared as
  * numbers: nothing depends on where they differ.
  */
-CORE_GLOBAL int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
+VERIFIED_ONCE int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
@@ -246,7 +243,7 @@ CORE_GLOBAL int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt
 }
 
 /* The tag of a PROBE that is turned round: its own text, but for addresses and message. */
-static __attribute__((noinline)) int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 version_msg)
+VERIFIED_APART int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 version_msg)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
@@ -266,7 +263,7 @@ static __attribute__((noinline)) int ingress_answer_sign(ctx_t *ctx, const struc
 }
 
 /* Is the tag of a message right, under one of our keys? Its reports are in text already. 0: it is. */
-CORE_GLOBAL int batch_auth(ctx_t *ctx, const struct msg *m, struct wire_batch_text *text, __u64 *seq)
+VERIFIED_ONCE int batch_auth(ctx_t *ctx, const struct msg *m, struct wire_batch_text *text, __u64 *seq)
 {
 	const struct control *ctl = control_get();
 	const struct auth_keys *k;

@@ -51,7 +51,7 @@ static inline void delay_note(struct flow *f, __u32 seq, __u64 now_ns, __u64 lef
 
 	if (n && delay_is_old(f->timed[0], now_ns))
 		n = 0;
-	bound_here(n);
+	VERIFIER_FORGET(n);
 	if (n >= FLOW_TIMED)
 		return;
 	WRITE_ONCE(f->timed[n], delay_word(seq, left_ns));

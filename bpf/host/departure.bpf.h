@@ -102,8 +102,8 @@ static inline __u64 departure_asked_ns(__u64 socket_ns, __u64 pause_ns, __u64 cr
  * The departure time of the packet, from all four constraints. credit_ns: when credit is expected, at most limit_ns from
  * now; 0 and 0: it needs none.
  */
-CORE_GLOBAL int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f, __u64 credit_ns,
-				 __u64 limit_ns)
+VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f, __u64 credit_ns,
+				   __u64 limit_ns)
 {
 	const struct control *ctl = control_get();
 	__u64 horizon, from, asked, rate, t;

@@ -49,7 +49,7 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
  * Returns 0 for a packet with blocks that do not fit, which is none. Global as msg_parse() is:
  * the rest of egress_flow() is verified once, not for each combination of blocks.
  */
-CORE_GLOBAL int egress_echo(const struct flow *f, struct egress_head *head, struct egress_pkt *p)
+VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, struct egress_pkt *p)
 {
 	const struct flow_echo *slot;
 	__u32 version, n, form, at;
@@ -60,15 +60,13 @@ CORE_GLOBAL int egress_echo(const struct flow *f, struct egress_head *head, stru
 	if (!f || !head || !p)
 		return 0;
 	at = p->telem_bytes + p->voq_bytes;
-	bound_here(at);
-	if (at > sizeof(struct wire_telem) + sizeof(struct wire_voq)) /* never; the verifier wants to hear it */
-		return 0;
+	VERIFIER_AT_MOST(at, sizeof(struct wire_telem) + sizeof(struct wire_voq), 0);
 	e = (struct wire_echo *)(head->blocks + at);
 	slot = &f->echo;
 	version = READ_ONCE(slot->version);
 	n = slot->hops;
 	form = slot->form;
-	bound_here(n);
+	VERIFIER_FORGET(n);
 	if (version == slot->sent || version & 1 || n > HPCC_MAX_HOPS)
 		return 1;
 	age = (p->now_ns - slot->rx_ns) >> WIRE_AGE_SHIFT;

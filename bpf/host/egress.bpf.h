@@ -107,9 +107,7 @@ static inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, struct egr
 	if (enforced && egress_is_early(ctx, p, f, ctl))
 		return STAT_TX_HORIZON;
 	if (v) {
-		bound_here(at);
-		if (at > sizeof(struct wire_telem)) /* never */
-			return STAT_TX_ENCAP_FAILED;
+		VERIFIER_AT_MOST(at, sizeof(struct wire_telem), STAT_TX_ENCAP_FAILED);
 		voq_send(f, v, p->now_ns, p->weight, &space->voq_out);
 		*(struct wire_voq *)(space->head.blocks + at) = space->voq_out.block;
 		limit_ns = v->params.limit_ns;

@@ -9,7 +9,7 @@
 #include "sluice/wire/wire.h"
 
 /* Returns an enum sluice_stat. Global as msg_parse() is: p is verified as any packet from there on. */
-CORE_GLOBAL int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
+VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 {
 	__u16 proto = bpf_ntohs(ctx->protocol);
 	struct ip_info ip = {};

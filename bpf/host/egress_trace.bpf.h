@@ -29,8 +29,8 @@ static inline int egress_inflight(struct __sk_buff *ctx, __u32 *bytes)
 }
 
 /* A record of the packet as it leaves, or would have left. paused: pfc_hold() has held it. */
-CORE_GLOBAL int egress_trace(struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f, __u32 verdict,
-			     int paused)
+VERIFIED_ONCE int egress_trace(struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f, __u32 verdict,
+			       int paused)
 {
 	enum trace_event event = verdict == STAT_PROBE_SENT ? TRACE_PROBE : TRACE_DEPARTURE;
 	const struct control *ctl = control_get();

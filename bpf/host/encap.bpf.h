@@ -50,7 +50,7 @@ static inline __u32 egress_outer_bytes(const struct egress_pkt *p)
  * Outer IP, UDP and shim. ip_bytes: of the IP packet as it will be. wire_bytes: from the shim to the
  * inner packet.
  */
-CORE_GLOBAL int egress_outer(struct egress_head *head, struct egress_pkt *p, __u32 ip_bytes, __u32 wire_bytes)
+VERIFIED_ONCE int egress_outer(struct egress_head *head, struct egress_pkt *p, __u32 ip_bytes, __u32 wire_bytes)
 {
 	if (!p || !head)
 		return -EINVAL;
@@ -115,7 +115,7 @@ static inline int egress_uplink_read(struct __sk_buff *ctx, const struct port *p
  * bytes: what the packet weighs on the wire. The qdisc charges it as it was before this program, with
  * no header of ours, and a probe as the whole packet that it is a clone of: the difference is added.
  */
-CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __u32 bytes, int has_telem)
+VERIFIED_ONCE int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __u32 bytes, int has_telem)
 {
 	__u32 ifindex = ctx->ifindex;
 	struct qdisc_state s = {};
@@ -143,7 +143,7 @@ CORE_GLOBAL int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __
  * INT-MD for a path of so many hops into the scratch space: what is to stand in front of Sluice's shim.
  * Its bytes, 0 where it cannot be made. A node's uplink writes itself as the first hop.
  */
-CORE_GLOBAL int egress_intmd(struct __sk_buff *ctx, __u32 hops, int stamps)
+VERIFIED_ONCE int egress_intmd(struct __sk_buff *ctx, __u32 hops, int stamps)
 {
 	struct scratch_space *space = scratch_get();
 	__u32 ifindex = ctx->ifindex;
@@ -176,10 +176,8 @@ static inline __u32 egress_intmd_growth(const struct scratch_space *space)
 static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p, const struct egress_head *head,
 				    __u32 bytes)
 {
-	bound_here(bytes);
-	if (bytes < WIRE_HDR_BYTES) /* never, neither; one comparison at a time, or clang makes one of two */
-		return -EINVAL;
-	bound_here(bytes);
+	VERIFIER_AT_LEAST(bytes, WIRE_HDR_BYTES, -EINVAL);
+	VERIFIER_FORGET(bytes);
 	if (p->v6)
 		return bytes > sizeof(*head) ? -EINVAL : /* never; the verifier wants to hear it */
 					       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
@@ -189,8 +187,8 @@ static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_p
 }
 
 /* The same with so many bytes of INT-MD between the outer headers, which bytes counts, and the shim. */
-static __attribute__((noinline)) int egress_intmd_store(struct __sk_buff *ctx, const struct egress_pkt *p,
-							const struct egress_head *head, __u32 intmd, __u32 bytes)
+VERIFIED_APART int egress_intmd_store(struct __sk_buff *ctx, const struct egress_pkt *p, const struct egress_head *head,
+				      __u32 intmd, __u32 bytes)
 {
 	struct scratch_space *space = scratch_get();
 	__u32 outer = egress_outer_bytes(p);
@@ -201,20 +199,14 @@ static __attribute__((noinline)) int egress_intmd_store(struct __sk_buff *ctx, c
 		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, sizeof(head->ip.v4) + sizeof(head->udp), 0))
 		return -EINVAL;
 	/* The bounds are right in front of each call: Linux 6.1 forgets them of what it puts aside. */
-	bound_here(intmd);
-	if (intmd < INTMD_SOURCE_BYTES) /* never; the verifier wants to hear it */
-		return -EINVAL;
-	bound_here(intmd);
+	VERIFIER_AT_LEAST(intmd, INTMD_SOURCE_BYTES, -EINVAL);
+	VERIFIER_FORGET(intmd);
 	if (intmd > INTMD_SOURCE_BYTES + INTMD_HOP_BYTES ||
 	    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer, &space->intmd.shim, intmd, 0))
 		return -EINVAL;
 	bytes -= outer;
-	bound_here(bytes);
-	if (bytes < WIRE_HDR_BYTES) /* never */
-		return -EINVAL;
-	bound_here(bytes);
-	if (bytes > sizeof(head->shim) + sizeof(head->hdr) + sizeof(head->blocks)) /* never */
-		return -EINVAL;
+	VERIFIER_AT_LEAST(bytes, WIRE_HDR_BYTES, -EINVAL);
+	VERIFIER_AT_MOST(bytes, sizeof(head->shim) + sizeof(head->hdr) + sizeof(head->blocks), -EINVAL);
 	return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer + intmd, &head->shim, bytes, 0);
 }
 

@@ -48,7 +48,7 @@ static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP
 }
 
 /* A delay into Swift; where nothing was timed there is nothing to be said. */
-CORE_GLOBAL int feedback_swift(struct flow *f, const struct hpcc_ack *ack, __u32 delay_ns, __u32 mode)
+VERIFIED_ONCE int feedback_swift(struct flow *f, const struct hpcc_ack *ack, __u32 delay_ns, __u32 mode)
 {
 	struct swift_ack sample = { .delay_ns = delay_ns };
 
@@ -82,7 +82,7 @@ static inline enum sluice_stat feedback_flows(struct flow *f, __u32 told, int la
  * older position than the last one did is out of date. What is older by more than a few windows is of
  * another life of the flow, and then the last one was.
  */
-CORE_GLOBAL int feedback_value(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack)
+VERIFIED_ONCE int feedback_value(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack)
 {
 	enum sluice_stat absurd = STAT_MAX;
 	enum hpcc_kind kind;
@@ -164,7 +164,7 @@ static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f,
 }
 
 /* Whichever control the flow has, with the feedback in the form in which it came. */
-CORE_GLOBAL int feedback_decide(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack, __u32 delay_ns)
+VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack, __u32 delay_ns)
 {
 	enum hpcc_kind kind;
 
@@ -206,7 +206,7 @@ static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind
  * Feedback into Algorithm 1, or Swift where the path stamps nothing. All of it under the flow's try-lock; what finds that
  * taken is dropped and counted (fb_contended).
  */
-CORE_GLOBAL int feedback_take(struct flow *f, const struct feedback *fb)
+VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 {
 	struct scratch_space *space = scratch_get();
 	enum fallback_verdict change = FALLBACK_STAY;

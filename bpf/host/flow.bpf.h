@@ -99,7 +99,7 @@ static inline __u32 flow_room(const struct flow *f)
 {
 	__u32 hops = f->cc.hops ?: f->told_hops;
 
-	bound_here(hops);
+	VERIFIER_FORGET(hops);
 	if (!hops || hops > HPCC_MAX_HOPS - 1)
 		hops = HPCC_MAX_HOPS - 1;
 	return hops + 1;
@@ -129,7 +129,7 @@ static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
 {
 	__u32 i = st->bottleneck;
 
-	bound_here(i);
+	VERIFIER_FORGET(i);
 	return i < HPCC_MAX_HOPS ? st->last[i].bps : 0;
 }
 
@@ -156,7 +156,7 @@ static inline void flow_unlock(struct flow *f)
  * Whether and how delay decides where nothing is stamped. A flow that it decided for when that was
  * switched off begins anew: W of a path that says nothing is W_init. One hop: nobody counts them.
  */
-CORE_GLOBAL int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
+VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
 {
 	if (!f)
 		return 0;
@@ -179,7 +179,7 @@ CORE_GLOBAL int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
  * What a flow takes from its peer's prefix and the port that it leaves by.
  * W_init = B_nic * T (000, section 3.2); kbit/s * ns < 2^30 * 2^30.
  */
-CORE_GLOBAL int flow_params(struct flow *f, const struct peer *peer, const struct port *port)
+VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const struct port *port)
 {
 	struct hpcc_params *p;
 	__u64 w_init, w_min;
@@ -220,7 +220,7 @@ CORE_GLOBAL int flow_params(struct flow *f, const struct peer *peer, const struc
  * Brings the parameters up to the current epoch and to the port that the flow leaves by now; a new
  * w_init also bounds the window at once.
  */
-CORE_GLOBAL int flow_refresh(struct flow *f, const struct flow_key *key, __u32 ifindex, __u32 epoch)
+VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	const struct peer *peer;
@@ -250,7 +250,7 @@ enum flow_verdict {
 };
 
 /* The flow of key, made if the remote side is a peer. cause: the counter of what makes it. */
-CORE_GLOBAL int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch, __u32 cause)
+VERIFIED_ONCE int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch, __u32 cause)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	struct scratch_space *space = scratch_get();

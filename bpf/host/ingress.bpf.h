@@ -38,7 +38,7 @@
 #include "sluice/wire/wire.h"
 
 /* Reads and checks the inner packet. Returns an enum sluice_stat. */
-CORE_GLOBAL int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
+VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
 	struct ip_info ip = {};
 	const struct tcphdr *tcp;

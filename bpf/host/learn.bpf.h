@@ -29,9 +29,7 @@ static inline void ingress_pod_hop(struct flow *f, struct ingress_pkt *p)
 
 	if (!pod_stamp(f, &stamp, p->nhop_path, HPCC_MAX_HOPS))
 		return;
-	bound_here(n);
-	if (n >= HPCC_MAX_HOPS) /* never; the verifier wants to hear it */
-		return;
+	VERIFIER_AT_MOST(n, HPCC_MAX_HOPS - 1, );
 	p->hop[n] = stamp.hop;
 	p->nhop = n + 1;
 	p->nhop_path = stamp.nhop_path;

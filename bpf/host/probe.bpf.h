@@ -148,7 +148,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const str
  * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
  * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
  */
-static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
 	__u32 len, src;
@@ -156,9 +156,7 @@ static __attribute__((noinline)) int ingress_probe(ctx_t *ctx, const struct msg 
 	ingress_probe_tell(ctx, m, p);
 	len = m->ip.v6 ? 16 : 4;
 	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
-	bound_here(len);	/* behind the call, or the verifier has lost it */
-	if (len > sizeof(from)) /* never */
-		return CTX_DROP;
+	VERIFIER_AT_MOST(len, sizeof(from), CTX_DROP);
 	if (ctx_load(ctx, 0, to, 6) || to[0] & MAC_GROUP || ctx_load(ctx, 6, from, 6) || ctx_store(ctx, 0, from, 6) ||
 	    ctx_store(ctx, 6, to, 6) || ctx_load(ctx, src, from, len) || ctx_load(ctx, src + len, to, len) ||
 	    ctx_store(ctx, src, to, len) || ctx_store(ctx, src + len, from, len) ||

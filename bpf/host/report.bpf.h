@@ -33,7 +33,7 @@
  * A port of a speed that is not in the table of telemetry.h is taken for a faster one by who reads its
  * stamps, as everything it reports is multiplied by how much faster: and so is N.
  */
-CORE_GLOBAL int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
+VERIFIED_ONCE int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
 {
 	struct port *port;
 	__u64 n;
@@ -167,7 +167,7 @@ static inline void report_hand_over(struct rx_flow *r, const struct flow *f, con
  * Makes of the telemetry of this packet what is to be told to the sender of the flow whose reverse is f.
  * Returns whether anything is. Linux 6.1 takes no argument of such a function for the key of a map.
  */
-CORE_GLOBAL int report_make(struct flow *f)
+VERIFIED_ONCE int report_make(struct flow *f)
 {
 	struct scratch_space *space = scratch_get();
 	struct ingress_pkt *p;

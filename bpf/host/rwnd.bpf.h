@@ -78,7 +78,7 @@ static long rwnd_option(__u32 i, struct rwnd_options *o)
 }
 
 /* The window scale that the SYN at l4_offset offers; RWND_NO_OPTION if it offers none. */
-CORE_GLOBAL __u32 rwnd_syn_scale(ctx_t *ctx, __u32 l4_offset)
+VERIFIED_ONCE __u32 rwnd_syn_scale(ctx_t *ctx, __u32 l4_offset)
 {
 	struct scratch_space *space = scratch_get();
 	struct rwnd_options o = { .scale = RWND_NO_OPTION };
@@ -91,7 +91,7 @@ CORE_GLOBAL __u32 rwnd_syn_scale(ctx_t *ctx, __u32 l4_offset)
 	if (!tcp || tcp->doff <= sizeof(*tcp) / 4)
 		return RWND_NO_OPTION;
 	len = tcp->doff * 4 - sizeof(*tcp);
-	bound_here(len);
+	VERIFIER_FORGET(len);
 	if (!len || len > RWND_OPTIONS_BYTES || ctx_load(ctx, l4_offset + sizeof(*tcp), space->options, len))
 		return RWND_NO_OPTION;
 	o.len = len;
@@ -161,7 +161,7 @@ static inline int rwnd_wants_socket(const struct flow *f, __u64 now_ns)
  * The window scale and SND.UNA of a connection that is older than the attachment, from its socket: in
  * this network namespace, or in the one at the other end of the veth that the packet came by.
  */
-CORE_GLOBAL int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f, const struct flow_key *key, int v6)
+VERIFIED_ONCE int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f, const struct flow_key *key, int v6)
 {
 	struct bpf_sock_tuple t = {};
 	__u32 veth = ctx->ingress_ifindex;
@@ -258,7 +258,7 @@ static inline int rwnd_is_acceptable(const struct flow *f, __u32 ack)
 }
 
 /* Cuts the window of the TCP segment at l4_offset, which is on its way to the flow's sender. */
-CORE_GLOBAL int rwnd_cut(ctx_t *ctx, struct flow *f, __u32 l4_offset)
+VERIFIED_ONCE int rwnd_cut(ctx_t *ctx, struct flow *f, __u32 l4_offset)
 {
 	const struct tcphdr *tcp;
 	__u32 ack, granted, edge, value;

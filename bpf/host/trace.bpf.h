@@ -65,17 +65,15 @@ static __always_inline struct trace *trace_begin(ctx_t *ctx, const struct flow_k
 	t->kept_bytes = 0;
 	if (bytes > sizeof(t->packet))
 		bytes = sizeof(t->packet);
-	bound_here(bytes);
-	if (bytes < WIRE_ETH_BYTES) /* never; one comparison at a time, as in egress_head_store() */
-		return t;
-	bound_here(bytes);
+	VERIFIER_AT_LEAST(bytes, WIRE_ETH_BYTES, t);
+	VERIFIER_FORGET(bytes);
 	if (bytes <= sizeof(t->packet) && !ctx_load(ctx, 0, t->packet, bytes)) /* always */
 		t->kept_bytes = bytes;
 	return t;
 }
 
 /* In front of what is decided by the feedback in the scratch space. */
-CORE_GLOBAL int trace_feedback_before(const struct flow *f, __u32 delay_ns)
+VERIFIED_ONCE int trace_feedback_before(const struct flow *f, __u32 delay_ns)
 {
 	struct scratch_space *space = scratch_get();
 	struct trace_feedback *t;
@@ -98,7 +96,7 @@ CORE_GLOBAL int trace_feedback_before(const struct flow *f, __u32 delay_ns)
 }
 
 /* And behind it. */
-CORE_GLOBAL int trace_feedback_after(const struct flow *f, const struct feedback *fb, __u32 kind)
+VERIFIED_ONCE int trace_feedback_after(const struct flow *f, const struct feedback *fb, __u32 kind)
 {
 	struct scratch_space *space = scratch_get();
 	struct trace_feedback *t;
@@ -124,7 +122,7 @@ CORE_GLOBAL int trace_feedback_after(const struct flow *f, const struct feedback
 }
 
 /* What was noted since now_ns, with the packet that brought it. */
-CORE_GLOBAL int trace_feedback_put(ctx_t *ctx, const struct flow_key *key, __u64 now_ns)
+VERIFIED_ONCE int trace_feedback_put(ctx_t *ctx, const struct flow_key *key, __u64 now_ns)
 {
 	struct scratch_space *space = scratch_get();
 	struct trace *t;

@@ -45,17 +45,15 @@ static inline void *pkt_bytes(ctx_t *ctx, __u32 offset, __u32 len)
 {
 	void *at;
 
-	bound_here(offset);
-	if (offset > PKT_OFFSET_MAX) /* never; the verifier wants to hear it */
-		return 0;
+	VERIFIER_AT_MOST(offset, PKT_OFFSET_MAX, 0);
 	at = (void *)(long)ctx->data + offset;
-	bound_here(at); /* one register for the check and for what is read */
+	VERIFIER_FORGET(at); /* one register for the check and for what is read */
 	if (at + len <= (void *)(long)ctx->data_end)
 		return at;
 	if (offset + len > ctx_bytes(ctx) || ctx_pull(ctx, offset + len))
 		return 0;
 	at = (void *)(long)ctx->data + offset;
-	bound_here(at);
+	VERIFIER_FORGET(at);
 	return at + len <= (void *)(long)ctx->data_end ? at : 0;
 }
 
@@ -184,7 +182,7 @@ static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 prot
  * The same of a packet without a tag. Returns an enum msg_verdict. Global, and m not on the stack: what follows is
  * verified once, not for each way that there is through here.
  */
-CORE_GLOBAL int msg_parse(ctx_t *ctx, struct msg *m)
+VERIFIED_ONCE int msg_parse(ctx_t *ctx, struct msg *m)
 {
 	return m ? msg_parse_at(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), m) : MSG_NOT_OURS;
 }

@@ -40,7 +40,7 @@ static inline __u32 pfc_prio(const struct pfc_port *p, __u8 tos, __u16 tci)
 /* ---- 1. Who is told ---- */
 
 /* One class of a frame. */
-CORE_GLOBAL int pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, __u64 now_ns)
+VERIFIED_ONCE int pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, __u64 now_ns)
 {
 	if (!p || prio >= PFC_PRIORITIES)
 		return 0;
@@ -67,7 +67,7 @@ CORE_GLOBAL int pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, __u
 }
 
 /* Returns an enum sluice_stat. */
-CORE_GLOBAL int pfc_take(struct __sk_buff *ctx)
+VERIFIED_ONCE int pfc_take(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
 	struct pfc_port *p = pfc_port_get(ctx->ifindex);
@@ -129,7 +129,7 @@ static inline int pfc_handle(struct __sk_buff *ctx)
 /* ---- 2. Who obeys ---- */
 
 /* When the pause ends that a packet with this type of service is to obey; 0: it need not wait. */
-CORE_GLOBAL __u64 pfc_until(struct __sk_buff *ctx, __u32 tos)
+VERIFIED_ONCE __u64 pfc_until(struct __sk_buff *ctx, __u32 tos)
 {
 	const struct control *ctl = control_get();
 	struct pfc_port *p;
@@ -214,7 +214,7 @@ static inline __u64 *pfc_cell(struct pfc_slot *s, const struct pfc_port *p, stru
 	__u32 prio = pfc_prio(p, tos, p->trust == PFC_TRUST_PCP ? pfc_tci(skb) : 0);
 	__u32 slot = in && in->netns_cookie == p->netns_cookie ? in->slot : 0;
 
-	bound_here(slot);
+	VERIFIER_FORGET(slot);
 	if (slot >= PFC_SLOTS || prio >= PFC_PRIORITIES)
 		return 0;
 	return &s->bytes[slot][prio];
@@ -238,7 +238,7 @@ static inline void pfc_amend(struct pfc_slot *s, __u64 *cell, __u64 backlog, int
 	}
 }
 
-CORE_GLOBAL int pfc_slot_clear(struct pfc_slot *s)
+VERIFIED_ONCE int pfc_slot_clear(struct pfc_slot *s)
 {
 	volatile __u64 *cell; /* or clang makes a call of memset() of it */
 	__u32 i;

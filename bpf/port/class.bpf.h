@@ -40,7 +40,7 @@ struct class_skb {
 };
 
 /* The type of service, from the first two bytes of an IP header. */
-CORE_GLOBAL int class_tos(__u32 first, __u32 second)
+VERIFIED_ONCE int class_tos(__u32 first, __u32 second)
 {
 	return first >> 4 == 6 ? (first & 0xf) << 4 | second >> 4 : first >> 4 == 4 ? second : 0;
 }
@@ -94,7 +94,7 @@ static inline int class_is_stale(struct class_queue *cq, __u64 emptied_ns)
 	return cq->came_ns <= emptied_ns;
 }
 
-CORE_GLOBAL int class_came(struct class_queue *cq, const struct class_skb *skb, __u64 emptied_ns)
+VERIFIED_ONCE int class_came(struct class_queue *cq, const struct class_skb *skb, __u64 emptied_ns)
 {
 	struct class_packet *p;
 
@@ -121,7 +121,7 @@ CORE_GLOBAL int class_came(struct class_queue *cq, const struct class_skb *skb, 
 }
 
 /* Takes n packets off the list. */
-CORE_GLOBAL int class_forget(struct class_queue *cq, __u32 n)
+VERIFIED_ONCE int class_forget(struct class_queue *cq, __u32 n)
 {
 	__u32 i;
 
@@ -136,7 +136,7 @@ CORE_GLOBAL int class_forget(struct class_queue *cq, __u32 n)
 	return 0;
 }
 
-CORE_GLOBAL int class_left(struct class_queue *cq, const struct class_skb *skb)
+VERIFIED_ONCE int class_left(struct class_queue *cq, const struct class_skb *skb)
 {
 	struct class_packet *first;
 	__u32 waiting, i, bytes;

@@ -55,7 +55,7 @@ static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg
 }
 
 /* As msg_parse(), behind what tags there are. */
-CORE_GLOBAL int hop_parse(struct __sk_buff *ctx, __u32 offset, __u32 proto, struct msg *m)
+VERIFIED_ONCE int hop_parse(struct __sk_buff *ctx, __u32 offset, __u32 proto, struct msg *m)
 {
 	return m ? msg_parse_at(ctx, offset, proto, m) : MSG_NOT_OURS;
 }

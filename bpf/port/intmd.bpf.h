@@ -55,7 +55,7 @@ static inline void intmd_resize(struct intmd_space *s, int v6, __s32 by)
 }
 
 /* Reads the stack that lies in s into s->telem; an enum intmd_verdict. */
-CORE_GLOBAL int intmd_convert(struct intmd_space *s)
+VERIFIED_ONCE int intmd_convert(struct intmd_space *s)
 {
 	int verdict, i;
 
@@ -79,7 +79,7 @@ CORE_GLOBAL int intmd_convert(struct intmd_space *s)
 }
 
 /* What a message brought, in the other encoding; NULL, and counted, where that cannot be told. */
-static __attribute__((noinline)) const struct wire_telem *intmd_telem(ctx_t *ctx, const struct msg *m)
+VERIFIED_APART const struct wire_telem *intmd_telem(ctx_t *ctx, const struct msg *m)
 {
 	struct scratch_space *space = scratch_get();
 	__u32 bytes = m->intmd - INTMD_SOURCE_BYTES;
@@ -88,7 +88,7 @@ static __attribute__((noinline)) const struct wire_telem *intmd_telem(ctx_t *ctx
 	if (!space)
 		return 0;
 	s = &space->intmd;
-	bound_here(bytes);
+	VERIFIER_FORGET(bytes);
 	if (bytes > sizeof(s->stack)) { /* so many words no 5 hops have */
 		stats_count(STAT_RX_INT_HOPS);
 		return 0;
@@ -96,9 +96,9 @@ static __attribute__((noinline)) const struct wire_telem *intmd_telem(ctx_t *ctx
 	s->bytes = bytes;
 	if (ctx_load(ctx, m->offset - bytes - sizeof(s->hdr), s->hdr, sizeof(s->hdr)))
 		return 0;
-	bound_here(bytes); /* Linux 6.1 has forgotten its bounds over the call, and learns nothing from != 0 */
+	VERIFIER_FORGET(bytes); /* Linux 6.1 has forgotten its bounds over the call, and learns nothing from != 0 */
 	if (bytes >= 4) {
-		bound_here(bytes);
+		VERIFIER_FORGET(bytes);
 		if (bytes > sizeof(s->stack) || ctx_load(ctx, m->offset - bytes, s->stack, bytes))
 			return 0;
 	}
@@ -147,7 +147,7 @@ static inline int intmd_is_copy(ctx_t *ctx, const struct msg *m)
  * Takes the INT-MD of a PROBE out, and leaves what it said (readable: intmd_telem() has been at it) in the
  * room that the PROBE has for it.
  */
-CORE_GLOBAL int intmd_answer(ctx_t *ctx, struct msg *m, int readable)
+VERIFIED_ONCE int intmd_answer(ctx_t *ctx, struct msg *m, int readable)
 {
 	struct scratch_space *space = scratch_get();
 	struct intmd_space *s;

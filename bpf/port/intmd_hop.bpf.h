@@ -39,7 +39,7 @@ static inline void intmd_values(struct intmd_space *s, const struct port *port, 
 }
 
 /* One hop: its words into s->stack, s->bytes of them; an enum intmd_verdict. */
-CORE_GLOBAL int intmd_stamp(struct intmd_space *s)
+VERIFIED_ONCE int intmd_stamp(struct intmd_space *s)
 {
 	int verdict;
 
@@ -91,7 +91,7 @@ static inline int intmd_flag(struct __sk_buff *ctx, const struct msg *m, __u8 fl
  * Makes the packet longer between its Ethernet and its outer IP header. The kernel refuses that where a
  * VLAN tag lies in the frame; so the tag is put beside it meanwhile, where the device takes it from.
  */
-static __attribute__((noinline)) int intmd_lengthen(struct __sk_buff *ctx, __u32 bytes)
+VERIFIED_APART int intmd_lengthen(struct __sk_buff *ctx, __u32 bytes)
 {
 	__u16 proto = ctx->protocol;
 	const __be16 *tag;
@@ -141,9 +141,7 @@ static inline enum sluice_stat intmd_hop(struct __sk_buff *ctx, const struct msg
 	if (intmd_lengthen(ctx, bytes))
 		return intmd_flag(ctx, m, flags | INTMD_M) ? STAT_HOP_BAD : STAT_HOP_MTU;
 	intmd_resize(s, m->ip.v6, bytes);
-	bound_here(bytes);
-	if (bytes > INTMD_HOP_BYTES_MAX) /* never; the verifier wants to hear it */
-		return STAT_HOP_BAD;
+	VERIFIER_AT_MOST(bytes, INTMD_HOP_BYTES_MAX, STAT_HOP_BAD);
 	if (m->ip.v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &s->ip.v6,
 					   sizeof(s->ip.v6) + sizeof(s->udp) + INTMD_SOURCE_BYTES + bytes, 0) :
 		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &s->ip.v4,

@@ -20,7 +20,7 @@ struct pod_stamp {
  * The hop to the pod of a flow whose telemetry has room for so many and holds what nhop_path says.
  * Returns whether there is one.
  */
-CORE_GLOBAL int pod_stamp(struct flow *f, struct pod_stamp *out, __u32 nhop_path, __u32 room)
+VERIFIED_ONCE int pod_stamp(struct flow *f, struct pod_stamp *out, __u32 nhop_path, __u32 room)
 {
 	__u64 now_ns = bpf_ktime_get_ns(), age_ns = 0, left, backlog;
 	const struct port *port;

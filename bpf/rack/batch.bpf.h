@@ -24,7 +24,7 @@
 #include "sluice/wire/wire.h"
 
 /* One report of a message of them; what the flow's own packets bring back would say the same. */
-CORE_GLOBAL int batch_report(ctx_t *ctx, const struct wire_report *r)
+VERIFIED_ONCE int batch_report(ctx_t *ctx, const struct wire_report *r)
 {
 	struct scratch_space *space = scratch_get();
 	struct report_from *from;
@@ -71,7 +71,7 @@ CORE_GLOBAL int batch_report(ctx_t *ctx, const struct wire_report *r)
 }
 
 /* What a message tells, one by one: a function of its own, which the verifier sees once, not once for each kind. */
-CORE_GLOBAL int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat kind)
+VERIFIED_ONCE int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat kind)
 {
 	struct scratch_space *space = scratch_get();
 	struct wire_batch_text *text;
@@ -112,7 +112,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 		return STAT_RX_MISMATCH;
 	text = &space->batch;
 	from = &space->from;
-	bound_here(bytes);
+	VERIFIER_FORGET(bytes);
 	if (bytes < sizeof(text->report[0]) || bytes > sizeof(text->report)) /* never */
 		return STAT_RX_BAD_LENGTH;
 	if (ctx_load(ctx, m->offset + WIRE_HDR_BYTES, text->report, bytes))

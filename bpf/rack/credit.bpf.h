@@ -80,7 +80,7 @@ static inline int arrival_weigh(ctx_t *ctx, const struct msg *m, const struct in
  * What there is to say of a packet with a VOQ block, into space->news; its inner packet is sound. Returns whether
  * the block makes sense. The words of INT-MD that hops have added are in the bytes, too.
  */
-CORE_GLOBAL int arrival_read(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+VERIFIED_ONCE int arrival_read(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	struct scratch_space *space = scratch_get();
 	const struct wire_voq *voq;
@@ -107,7 +107,7 @@ CORE_GLOBAL int arrival_read(ctx_t *ctx, const struct msg *m, const struct ingre
 }
 
 /* The packet of arrival_read(), which came by ifindex: f is the flow in the other direction. */
-CORE_GLOBAL int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
+VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
@@ -162,7 +162,7 @@ static inline int arrival_needs_pod_hop(const struct flow *f, const struct contr
 }
 
 /* What was granted to one of our VOQs, in all. Its key is in the scratch space then. */
-CORE_GLOBAL int credit_take(const struct wire_credit *c)
+VERIFIED_ONCE int credit_take(const struct wire_credit *c)
 {
 	struct scratch_space *space = scratch_get();
 	const struct report_from *from;

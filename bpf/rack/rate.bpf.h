@@ -22,7 +22,7 @@
 #include "sluice/wire/wire.h"
 
 /* The block of a packet of the flow, and R for it as the switch has told it. */
-CORE_GLOBAL int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, struct wire_voq *block)
+VERIFIED_ONCE int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, struct wire_voq *block)
 {
 	__u64 told_ns, asked_ns;
 
@@ -43,7 +43,7 @@ CORE_GLOBAL int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, struct wir
 }
 
 /* One entry of a message of rates. A stop is R_min: who does not send does not ask, either. */
-CORE_GLOBAL int rate_take(const struct wire_rate *r)
+VERIFIED_ONCE int rate_take(const struct wire_rate *r)
 {
 	struct scratch_space *space = scratch_get();
 	const struct report_from *from;

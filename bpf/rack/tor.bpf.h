@@ -123,7 +123,7 @@ static inline void tor_flow_put(const struct flow *f, struct tor_flow *t)
 }
 
 /* A packet of a host behind this switch leaves for another rack: into its VOQ. */
-static __attribute__((noinline)) int tor_up(struct __sk_buff *ctx, const struct msg *m)
+VERIFIED_APART int tor_up(struct __sk_buff *ctx, const struct msg *m)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
@@ -173,7 +173,7 @@ static __attribute__((noinline)) int tor_up(struct __sk_buff *ctx, const struct 
  * A packet of a VOQ of another rack leaves for its host. Returns whether its port's queue is kept short by
  * credit.
  */
-static __attribute__((noinline)) int tor_down(struct __sk_buff *ctx, const struct msg *m)
+VERIFIED_APART int tor_down(struct __sk_buff *ctx, const struct msg *m)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	struct scratch_space *space = scratch_get();

@@ -58,7 +58,7 @@ static inline void voq_name(struct voq_key *key, const struct sluice_addr *addr,
  * Equation 1, with each packet and each message of credit: R for each flow of the VOQ, bits/s; 0 before the
  * first packet. Who finds the lock taken goes by the R of before. A stop is R_min: nobody would ask again.
  */
-CORE_GLOBAL __u64 voq_first_hop(struct voq *v, __u64 now_ns)
+VERIFIED_ONCE __u64 voq_first_hop(struct voq *v, __u64 now_ns)
 {
 	__u64 rate;
 	__u32 q;
@@ -86,7 +86,7 @@ static inline void voq_news_send(const struct tor_news *n)
  * Hosts behind a switch (tor.bpf.h) are told of a stop of their VOQ, or of its end, once; its key is in the
  * scratch space.
  */
-CORE_GLOBAL int voq_stop_news(struct voq *v)
+VERIFIED_ONCE int voq_stop_news(struct voq *v)
 {
 	struct scratch_space *space = scratch_get();
 	struct tor_news *n;
@@ -137,7 +137,7 @@ static inline void voq_params(struct voq *v, const struct peer *peer, const stru
 }
 
 /* Whether packets of the flow go by a VOQ, here or, as far as this host is concerned, at its switch. */
-CORE_GLOBAL int voq_is_due(struct flow *f)
+VERIFIED_ONCE int voq_is_due(struct flow *f)
 {
 	const struct control *ctl = control_get();
 
@@ -148,7 +148,7 @@ CORE_GLOBAL int voq_is_due(struct flow *f)
  * The VOQ for a flow, whose key is in the scratch space then: made, or with the parameters of this epoch.
  * Returns 0 where there is none.
  */
-CORE_GLOBAL int voq_make(struct flow *f, const struct sluice_addr *remote, __u64 now_ns, __u32 epoch)
+VERIFIED_ONCE int voq_make(struct flow *f, const struct sluice_addr *remote, __u64 now_ns, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	struct scratch_space *space = scratch_get();
@@ -238,7 +238,7 @@ static inline void voq_alone_begins(struct flow *f, const struct voq *v)
 }
 
 /* A packet of bytes on the wire enters the VOQ; out says what came of it. */
-CORE_GLOBAL int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct voq_out *out)
+VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct voq_out *out)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();

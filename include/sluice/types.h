@@ -8,23 +8,10 @@
  */
 #ifdef __bpf__
 #include "vmlinux.h"
-/*
- * A function that the verifier checks once, with any arguments, and not again at each call (a BPF
- * global function). Inlined five times, once per hop, the branches of q24_ratio() alone took the
- * ingress program past the verifier's limit of 10^6 instructions (Linux 6.18).
- */
-#define CORE_GLOBAL __attribute__((noinline))
-/*
- * Makes clang forget what it knows of v, so that the comparison that follows is not left away, and is
- * made on v itself and not on v minus a constant. Without it Linux 6.12 and older, which do not carry
- * the bound over from one to the other, end with "invalid indirect access to stack R3 off=-136 size=2048".
- */
-#define bound_here(v) asm volatile("" : "+r"(v))
 #else
 #include <linux/types.h>
-#define CORE_GLOBAL static inline
-#define bound_here(v) ((void)(v))
 #endif
+#include "sluice/verifier.h"
 
 /* A ratio with 24 fractional bits: U, eta, weights. 1.0 is Q24_ONE. Kept below 2^38 (16384.0). */
 typedef __u64 q24_t;
@@ -53,7 +40,7 @@ static inline __u64 q12_to_bytes(q12_t v)
  * num and den may use all 64 bits: the integer part is taken first and the remainder is scaled
  * down with the divisor until the shifted remainder fits, which keeps 27 bits of precision.
  */
-CORE_GLOBAL q24_t q24_ratio(__u64 num, __u64 den)
+VERIFIED_ONCE q24_t q24_ratio(__u64 num, __u64 den)
 {
 	__u64 whole, rest;
 

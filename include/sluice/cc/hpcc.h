@@ -340,7 +340,8 @@ static inline void hpcc_record(struct hpcc_state *st, const struct hpcc_ack *ack
 }
 
 /* MeasureInflight where the record allows it: the kinds of hpcc_measure(). */
-CORE_GLOBAL enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack)
+VERIFIED_ONCE enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hpcc_params *p,
+					  const struct hpcc_ack *ack)
 {
 	if (!st || !p || !ack || !ack->hops || ack->hops > HPCC_MAX_HOPS)
 		return HPCC_SKIPPED;

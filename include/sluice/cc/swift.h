@@ -41,14 +41,14 @@ struct swift_ack {
  * Square root, rounded down, by digits. Without branches: the verifier walks every path, and 2^16
  * of them are too many.
  */
-CORE_GLOBAL __u32 swift_sqrt(__u32 v)
+VERIFIED_ONCE __u32 swift_sqrt(__u32 v)
 {
 	__s64 rest = v, root = 0, bit = 1 << 30, less;
 	int i;
 
 	for (i = 0; i < 16; i++) {
 		less = ~((rest - root - bit) >> 63); /* all ones where the digit is 1 */
-		bound_here(less);		     /* or clang 19 makes a branch of it */
+		VERIFIER_FORGET(less);		     /* or clang 19 makes a branch of it */
 		rest -= (root + bit) & less;
 		root = (root >> 1) + (bit & less);
 		bit >>= 2;

@@ -325,7 +325,7 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 	path->path_id = 0;
 	path->hops = hops;
 	path->discard = !!(hdr[0] & INTMD_D);
-	bound_here(hops); /* or clang 19 leaves i < HPCC_MAX_HOPS away, which the verifier wants to see */
+	VERIFIER_FORGET(hops); /* or clang 19 leaves i < HPCC_MAX_HOPS away, which the verifier wants to see */
 	for (i = 0; i < HPCC_MAX_HOPS && i < hops; i++) {
 		/* The newest is on top, and the last on the path. */
 		at = bytes - (i + 1) * hop_bytes;

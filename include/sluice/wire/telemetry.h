@@ -23,7 +23,7 @@
 #define TELEM_QLEN_UNIT_BYTES 80
 
 /* Mbit/s of speed code B. */
-CORE_GLOBAL __u32 telem_speed_mbps(__u32 code)
+VERIFIED_ONCE __u32 telem_speed_mbps(__u32 code)
 {
 	switch (code) {
 	case 0:
