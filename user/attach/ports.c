@@ -398,110 +398,161 @@ static struct bpf_program *switch_ingress(struct dataplane *dp, const struct con
 					  NULL;
 }
 
-static int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i)
-{
-	struct port port = {}, old = {};
-	struct pfc_port pauses;
-	struct bpf_program *in;
-	struct sluice_bpf *s;
+/* An interface on its way to being attached. */
+struct port_plan {
+	const struct config_interface *i;
 	struct link_info link;
-	int err, made = 0, taken, had, had_pauses;
+	struct port port, old; /* as it is to be, and as an earlier attachment left it */
+	int had;	       /* it is attached already */
+	int made;	       /* its clsact was made just now */
+	int had_pauses;
+};
 
-	err = link_get(i->name, &link);
+/* What the interface is, and what of it is attached already. */
+static int port_find(struct dataplane *dp, const struct config *c, struct port_plan *p)
+{
+	const struct config_interface *i = p->i;
+	int err = link_get(i->name, &p->link);
+
 	if (err) {
 		msg("%s: no such interface: %s", i->name, strerror(-err));
 		return err;
 	}
-	had = map_find(dp->pins.ports, "ports", &link.ifindex, &old);
-	if (had < 0)
-		return had;
-	had = had && !(old.flags & PORT_F_LEFT);
-	port.speed_bps = old.speed_bps;
-	err = port_describe(c, i, &link, &port);
+	p->had = map_find(dp->pins.ports, "ports", &p->link.ifindex, &p->old);
+	if (p->had < 0)
+		return p->had;
+	p->had = p->had && !(p->old.flags & PORT_F_LEFT);
+	p->port.speed_bps = p->old.speed_bps;
+	err = port_describe(c, i, &p->link, &p->port);
 	if (err)
 		return err;
-	dp->known[i - c->interfaces].ifindex = link.ifindex;
+	dp->known[i - c->interfaces].ifindex = p->link.ifindex;
 	snprintf(dp->known[i - c->interfaces].name, IFNAMSIZ, "%s", i->name);
-	if (had && (old.flags & (PORT_F_HOST | PORT_F_SWITCH | PORT_F_POD)) != i->role) {
-		port_vacate(dp, link.ifindex, &old);
-		had = 0;
+	if (p->had && (p->old.flags & (PORT_F_HOST | PORT_F_SWITCH | PORT_F_POD)) != i->role) {
+		port_vacate(dp, p->link.ifindex, &p->old);
+		p->had = 0;
 	}
+	return 0;
+}
+
+/* Routes of a host's interface to its peers, with room for telemetry, and no others of ours. */
+static int port_routes(struct dataplane *dp, const struct config *c, struct port_plan *p)
+{
+	int err = routes_prepare(dp, &p->link, c), taken;
+
+	/* Once attached, what finds no room is passed plainly, and the rest has to go on. */
+	if (err && !p->had)
+		return err;
+	taken = p->had ? route_remove_ours(p->link.ifindex, route_is_wanted, c) : 0;
+	if (taken < 0)
+		msg("%s: removing routes of ours whose prefixes are no peers any more: %s: the next SIGHUP tries again",
+		    p->i->name, strerror(-taken));
+	if (taken > 0)
+		msg_info("%s: routes of ours: %d removed, as their prefixes are no peers of the configuration any more",
+			 p->i->name, taken);
+	return 0;
+}
+
+/* Its entries in the maps, which the programs look at from their first packet on. */
+static int port_maps(struct dataplane *dp, const struct config *c, struct port_plan *p)
+{
+	const struct config_interface *i = p->i;
+	struct port *port = &p->port;
+	struct pfc_port pauses;
+	int err;
+
+	port->backlog_bytes = p->old.backlog_bytes;
+	port->tx_bytes = p->old.tx_bytes;
+	port->unseen_bytes = p->old.unseen_bytes;
+	port->count = p->old.count;
+	err = classes_apply(dp, i, p->link.ifindex, port);
+	if (err) {
+		msg("%s: the maps of classes: %s", i->name, strerror(-err));
+		return err;
+	}
+	if (bpf_map_update_elem(dp->pins.ports, &p->link.ifindex, port, BPF_ANY)) {
+		err = -errno;
+		msg("%s: the ports map: %s", i->name, strerror(-err));
+		return err;
+	}
+	p->had_pauses = map_find(dp->pins.pfc_ports, "pfc_ports", &p->link.ifindex, &pauses) != 0;
+	return ppfc_port_set(&dp->pins, c, i, &p->link, port);
+}
+
+/* Its filters. Ingress first: once egress asks peers whether they strip, so must we. */
+static int port_programs(struct dataplane *dp, struct port_plan *p)
+{
+	__u32 ifindex = p->link.ifindex;
+	struct bpf_program *in;
+	struct sluice_bpf *s;
+	int err = 0;
+
+	if (p->i->role == PORT_F_HOST) {
+		if (!p->had || p->old.flags & PORT_F_LEAVING)
+			dp->pins.ctl->doubt_ns = now_ns();
+		s = dp->of[SET_HOST];
+		err = filter_set(ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress));
+		if (!err)
+			err = filter_set(ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress));
+	} else {
+		s = dp->of[SET_SWITCH];
+		in = switch_ingress(dp, p->i);
+		if (in)
+			err = filter_set(ifindex, BPF_TC_INGRESS, bpf_program__fd(in));
+		else if (p->old.flags & PORT_F_VOQ_UP || p->had_pauses)
+			filter_remove(ifindex, BPF_TC_INGRESS);
+		if (!err)
+			err = filter_set(ifindex, BPF_TC_EGRESS,
+					 bpf_program__fd(s->rodata->qdisc_kfuncs ? s->progs.hop : s->progs.hop_map));
+	}
+	if (err)
+		msg("%s: attaching the filter: %s", p->i->name, strerror(-err));
+	return err;
+}
+
+/* Where a host's interface takes telemetry off: at XDP, where that can be had. */
+static void port_xdp(struct dataplane *dp, const struct config *c, struct port_plan *p)
+{
+	p->port.flags |= xdp_apply(dp, c, p->i, &p->link, !p->had);
+	if (bpf_map_update_elem(dp->pins.ports, &p->link.ifindex, &p->port, BPF_EXIST))
+		msg("%s: the ports map: %s: sluicectl does not know where telemetry is taken off", p->i->name,
+		    strerror(errno));
+}
+
+static int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i)
+{
+	struct port_plan p = { .i = i };
+	int err = port_find(dp, c, &p);
+
+	if (err)
+		return err;
 	if (i->role == PORT_F_HOST) {
-		/* Once attached, what finds no room is passed plainly, and the rest has to go on. */
-		err = routes_prepare(dp, &link, c);
-		if (err && !had)
+		err = port_routes(dp, c, &p);
+		if (err)
 			goto remove;
-		taken = had ? route_remove_ours(link.ifindex, route_is_wanted, c) : 0;
-		if (taken < 0)
-			msg("%s: removing routes of ours whose prefixes are no peers any more: %s: the next SIGHUP tries again", i->name,
-			    strerror(-taken));
-		if (taken > 0)
-			msg_info("%s: routes of ours: %d removed, as their prefixes are no peers of the configuration any more",
-				 i->name, taken);
 	}
-	err = clsact_make(link.ifindex, &made);
+	err = clsact_make(p.link.ifindex, &p.made);
 	if (err) {
 		msg("%s: adding the clsact qdisc: %s", i->name, strerror(-err));
 		goto remove;
 	}
-	if (made || old.flags & PORT_F_OUR_CLSACT)
-		port.flags |= PORT_F_OUR_CLSACT;
-	port.backlog_bytes = old.backlog_bytes;
-	port.tx_bytes = old.tx_bytes;
-	port.unseen_bytes = old.unseen_bytes;
-	port.count = old.count;
-	err = classes_apply(dp, i, link.ifindex, &port);
-	if (err) {
-		msg("%s: the maps of classes: %s", i->name, strerror(-err));
-		goto remove;
-	}
-	if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_ANY)) {
-		err = -errno;
-		msg("%s: the ports map: %s", i->name, strerror(-err));
-		goto remove;
-	}
-	had_pauses = map_find(dp->pins.pfc_ports, "pfc_ports", &link.ifindex, &pauses) != 0;
-	err = ppfc_port_set(&dp->pins, c, i, &link, &port);
+	if (p.made || p.old.flags & PORT_F_OUR_CLSACT)
+		p.port.flags |= PORT_F_OUR_CLSACT;
+	err = port_maps(dp, c, &p) ?: port_programs(dp, &p);
 	if (err)
 		goto remove;
-	/* Ingress first: once egress asks peers whether they strip, so must we. */
-	if (i->role == PORT_F_HOST) {
-		if (!had || old.flags & PORT_F_LEAVING)
-			dp->pins.ctl->doubt_ns = now_ns();
-		s = dp->of[SET_HOST];
-		err = filter_set(link.ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress));
-		if (!err)
-			err = filter_set(link.ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress));
-	} else {
-		s = dp->of[SET_SWITCH];
-		in = switch_ingress(dp, i);
-		if (in)
-			err = filter_set(link.ifindex, BPF_TC_INGRESS, bpf_program__fd(in));
-		else if (old.flags & PORT_F_VOQ_UP || had_pauses)
-			filter_remove(link.ifindex, BPF_TC_INGRESS);
-		if (!err)
-			err = filter_set(link.ifindex, BPF_TC_EGRESS,
-					 bpf_program__fd(s->rodata->qdisc_kfuncs ? s->progs.hop : s->progs.hop_map));
-	}
-	if (err) {
-		msg("%s: attaching the filter: %s", i->name, strerror(-err));
-		goto remove;
-	}
-	if (i->role == PORT_F_HOST) {
-		port.flags |= xdp_apply(dp, c, i, &link, !had);
-		if (bpf_map_update_elem(dp->pins.ports, &link.ifindex, &port, BPF_EXIST))
-			msg("%s: the ports map: %s: sluicectl does not know where telemetry is taken off", i->name, strerror(errno));
-	}
-	if ((!had || old.flags & PORT_F_LEAVING) && dp->running)
-		msg_info("%s: attached, as the configuration has it: %s", i->name, port_role(&port));
-	if (!had)
-		port_advise(i, &port, ppfc_port_by_nic(&dp->pins, link.ifindex));
+	if (i->role == PORT_F_HOST)
+		port_xdp(dp, c, &p);
+	if ((!p.had || p.old.flags & PORT_F_LEAVING) && dp->running)
+		msg_info("%s: attached, as the configuration has it: %s", i->name, port_role(&p.port));
+	if (!p.had)
+		port_advise(i, &p.port, ppfc_port_by_nic(&dp->pins, p.link.ifindex));
 	return 0;
 remove:
-	if (!had) {
-		if (made || old.flags & PORT_F_OUR_CLSACT)
-			port.flags |= PORT_F_OUR_CLSACT;
-		port_remove(dp, link.ifindex, &port);
+	if (!p.had) {
+		if (p.made || p.old.flags & PORT_F_OUR_CLSACT)
+			p.port.flags |= PORT_F_OUR_CLSACT;
+		port_remove(dp, p.link.ifindex, &p.port);
 	}
 	return err;
 }
