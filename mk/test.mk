@@ -28,7 +28,7 @@ $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c) user/li
 	$(call link,LD    )
 
 # What tests/prog links beside itself. It includes user/daemon/credits.c.
-PROG_USER := $(addprefix user/,$(addprefix lib/,config.c config_lines.c dcb.c layout.c maps.c net.c pins.c util.c variant.c) \
+PROG_USER := $(addprefix user/,$(addprefix lib/,config.c config_lines.c dcb.c layout.c layout_names.c maps.c net.c pins.c util.c variant.c) \
 	daemon/messages.c daemon/reports.c)
 PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) $(PROG_USER)
 $(B)/prog-tests: private WITH = -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm

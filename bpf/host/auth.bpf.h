@@ -62,7 +62,7 @@ static inline const struct auth_keys *auth_keys_get(const struct control *ctl)
 {
 	__u32 slot = ctl->auth - 1;
 
-	return bpf_map_lookup_elem(&keys, &slot);
+	return bpf_map_lookup_elem(&auth_keys, &slot);
 }
 
 VERIFIED_ONCE __u64 auth_tag(struct wire_auth_text *text, __u64 k0, __u64 k1, __u32 words)
@@ -115,25 +115,25 @@ static inline int auth_takes_telem(struct flow *f, __u64 floor, __u64 seq, __u64
 {
 	__u64 kept;
 
-	if (seq_take(&f->telem_seq, floor, seq, &kept)) {
-		f->telem_ns = now_ns;
+	if (seq_take(&f->auth.telem_seq, floor, seq, &kept)) {
+		f->auth.telem_ns = now_ns;
 		return 1;
 	}
-	return seq == kept && now_ns < READ_ONCE(f->telem_ns) + AUTH_REPEAT_NS;
+	return seq == kept && now_ns < READ_ONCE(f->auth.telem_ns) + AUTH_REPEAT_NS;
 }
 
 static inline int auth_takes_echo(struct flow *f, __u64 floor, __u64 seq)
 {
 	__u64 kept;
 
-	return seq_take(&f->echo_seq, floor, seq, &kept);
+	return seq_take(&f->auth.echo_seq, floor, seq, &kept);
 }
 
 static inline int auth_takes_reply(struct flow *f, __u64 seq)
 {
 	__u64 kept;
 
-	return seq <= f->probe_seq && seq_take(&f->reply_seq, 0, seq, &kept);
+	return seq <= f->auth.probe_seq && seq_take(&f->auth.reply_seq, 0, seq, &kept);
 }
 
 /* Of CREDIT and RATE. A credit that is refused after all is given back: R comes to the same entry. */

@@ -31,7 +31,7 @@
 
 static inline int delay_is_wanted(const struct flow *f)
 {
-	return !f->cc.hops && !f->told_hops && f->swift.target_ns;
+	return !f->cc.hops && !f->rx.told_hops && f->swift.target_ns;
 }
 
 static inline __u64 delay_word(__u32 seq, __u64 left_ns)
@@ -47,39 +47,39 @@ static inline int delay_is_old(__u64 word, __u64 now_ns)
 /* Egress: a packet that ends at the position seq leaves. */
 static inline void delay_note(struct flow *f, __u32 seq, __u64 now_ns, __u64 left_ns)
 {
-	__u32 n = READ_ONCE(f->timed_count);
+	__u32 n = READ_ONCE(f->delay.timed_count);
 
-	if (n && delay_is_old(f->timed[0], now_ns))
+	if (n && delay_is_old(f->delay.timed[0], now_ns))
 		n = 0;
 	VERIFIER_FORGET(n);
 	if (n >= FLOW_TIMED)
 		return;
-	WRITE_ONCE(f->timed[n], delay_word(seq, left_ns));
-	WRITE_ONCE(f->timed_count, n + 1);
+	WRITE_ONCE(f->delay.timed[n], delay_word(seq, left_ns));
+	WRITE_ONCE(f->delay.timed_count, n + 1);
 }
 
 static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns)
 {
-	if (!f->probed || delay_is_old(f->probed, now_ns))
-		f->probed = delay_word(seq, now_ns);
+	if (!f->delay.probed || delay_is_old(f->delay.probed, now_ns))
+		f->delay.probed = delay_word(seq, now_ns);
 }
 
 /* Feedback for seq, which arrived there so that it would have been here at rx_ns: ns, 0 for none. */
 static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 now_ns, int probe)
 {
-	__u32 n = READ_ONCE(f->timed_count), delay_ns;
+	__u32 n = READ_ONCE(f->delay.timed_count), delay_ns;
 	__u64 word, found = 0, last = 0;
 	int i;
 
 	if (probe) {
-		last = READ_ONCE(f->probed);
+		last = READ_ONCE(f->delay.probed);
 		if (last >> 32 == seq)
 			found = last;
 		if (last && (__s32)(seq - (__u32)(last >> 32)) >= 0)
-			f->probed = 0;
+			f->delay.probed = 0;
 	} else {
 		for (i = 0; i < FLOW_TIMED; i++) {
-			word = READ_ONCE(f->timed[i]);
+			word = READ_ONCE(f->delay.timed[i]);
 			if (i >= (int)n)
 				continue;
 			last = word;
@@ -87,7 +87,7 @@ static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 n
 				found = word;
 		}
 		if (n && (found || (__s32)(seq - (__u32)(last >> 32)) > 0))
-			WRITE_ONCE(f->timed_count, 0);
+			WRITE_ONCE(f->delay.timed_count, 0);
 	}
 	if (!found || now_ns - rx_ns >= DELAY_AGE_MAX_NS)
 		return 0;

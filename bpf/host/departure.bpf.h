@@ -74,7 +74,7 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, c
 {
 	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, from_ns, ahead;
 
-	if (p->key.proto != IPPROTO_UDP || !(f->port_flags & PORT_F_EDT))
+	if (p->key.proto != IPPROTO_UDP || !(f->path.port_flags & PORT_F_EDT))
 		return 0;
 	from_ns = egress_from_ns(ctx, p);
 	if (from_ns < p->pause_ns)
@@ -112,7 +112,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	if (!p || !f || !ctl)
 		return 0;
 	udp = p->key.proto == IPPROTO_UDP;
-	if (!(f->port_flags & PORT_F_EDT)) {
+	if (!(f->path.port_flags & PORT_F_EDT)) {
 		if (udp)
 			stats_count(STAT_UNHELD);
 		return 0;
@@ -123,8 +123,8 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	if (p->pause_ns > from)
 		horizon += p->pause_ns - from;
 	asked = departure_asked_ns(ctx->tstamp, p->pause_ns, credit_ns);
-	t = pacer_reserve(&f->clock_ns, from, asked, p->weight, rate, horizon + limit_ns);
-	f->held = t <= from		  ? HELD_NOT :
+	t = pacer_reserve(&f->tx.clock_ns, from, asked, p->weight, rate, horizon + limit_ns);
+	f->tx.held = t <= from		  ? HELD_NOT :
 		  p->pause_ns > from	  ? HELD_PAUSE :
 		  t == credit_ns	  ? HELD_CREDIT :
 		  rate == flow_hop_bps(f) ? HELD_HOP :
@@ -139,7 +139,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 /* When it leaves fq, by what the pacer, or TCP itself, has asked for; at once where nobody obeys. */
 static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
 {
-	return p->now_ns + (f->port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, ctx->tstamp) : 0);
+	return p->now_ns + (f->path.port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, ctx->tstamp) : 0);
 }
 
 #endif

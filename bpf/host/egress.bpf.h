@@ -53,14 +53,14 @@
  */
 static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64 now_ns)
 {
-	__u32 from = ctx->ingress_ifindex, owner = f->source;
+	__u32 from = ctx->ingress_ifindex, owner = f->tx.source;
 
 	if (from == owner)
 		return 0;
-	if (owner && now_ns < f->last_tx_ns + EGRESS_OWNER_NS && bpf_map_lookup_elem(&pods, &owner) &&
+	if (owner && now_ns < f->tx.last_ns + EGRESS_OWNER_NS && bpf_map_lookup_elem(&pods, &owner) &&
 	    bpf_map_lookup_elem(&pods, &from))
 		return 1;
-	f->source = from;
+	f->tx.source = from;
 	return 0;
 }
 
@@ -73,23 +73,23 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 {
 	if (egress_is_spoofed(ctx, f, p->now_ns))
 		return STAT_TX_SPOOFED;
-	f->last_tx_ns = p->now_ns;
+	f->tx.last_ns = p->now_ns;
 	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
 		if (p->syn)
 			rwnd_syn_out(f, &p->key, p->seq, p->payload_bytes, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
 		else if (!p->rst && rwnd_is_beyond(f, p->seq + p->payload_bytes + p->fin, p->now_ns))
 			return STAT_TX_BEYOND;
 		else if (rwnd_wants_socket(f, p->now_ns)) {
-			f->asked_ns = p->now_ns;
+			f->wnd.asked_ns = p->now_ns;
 			rwnd_ask_socket(ctx, f, &p->key, p->v6);
 		}
 	}
 	if (p->syn) /* a new connection, whatever ended by these ports */
-		f->flags &= ~FLOW_F_CLOSED;
+		f->tx.flags &= ~FLOW_F_CLOSED;
 	if (p->fin || p->rst)
-		f->flags |= FLOW_F_CLOSED;
-	if (f->flags & FLOW_F_TUNNEL) {
-		f->flags &= ~FLOW_F_TELEM;
+		f->tx.flags |= FLOW_F_CLOSED;
+	if (f->tx.flags & FLOW_F_TUNNEL) {
+		f->tx.flags &= ~FLOW_F_TELEM;
 		return STAT_TX_ENCAP_FAILED;
 	}
 	return STAT_TX_DATA;
@@ -133,13 +133,13 @@ static inline enum sluice_stat egress_encap(struct __sk_buff *ctx, struct egress
 	if (p->auth_bytes &&
 	    !egress_sign(head, p, p->telem_bytes + p->voq_bytes, p->echo_bytes, p->now_ns + ctl->seq_base_ns))
 		return STAT_TX_ENCAP_FAILED;
-	if (f->port_flags & PORT_F_STAMP)
+	if (f->path.port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, p->weight, p->telem_bytes);
 	if (bpf_skb_adjust_room(ctx, ours, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
 	    (p->intmd ? egress_intmd_store(ctx, p, head, p->intmd, ours - p->intmd) :
 			egress_head_store(ctx, p, head, ours))) {
 		if (p->key.proto == IPPROTO_UDP)
-			f->flags |= FLOW_F_TUNNEL;
+			f->tx.flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
 	}
 	return STAT_TX_DATA;
@@ -150,7 +150,7 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 			       const struct wire_hdr *hdr)
 {
 	if (p->telem_bytes || p->intmd) {
-		f->telem_tx_ns = p->now_ns;
+		f->tx.telem_ns = p->now_ns;
 		if (!peer->unanswered_ns)
 			peer->unanswered_ns = p->now_ns;
 	} else if (p->payload_bytes) {
@@ -178,10 +178,10 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return verdict;
 	peer = egress_peer(ctx, p, f, ctl, space);
 	if (!peer) {
-		f->flags &= ~FLOW_F_TELEM;
+		f->tx.flags &= ~FLOW_F_TELEM;
 		return p->syn || p->rst ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
 	}
-	f->flags |= FLOW_F_TELEM;
+	f->tx.flags |= FLOW_F_TELEM;
 	if (p->syn || p->rst)
 		return STAT_TX_HANDSHAKE;
 	verdict = egress_plan(ctx, p, f, ctl, space, &v);
@@ -193,7 +193,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	verdict = egress_schedule(ctx, p, f, ctl, space, v);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
-	seq = __sync_fetch_and_add(&f->tx_bytes, p->weight) + p->weight;
+	seq = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
 	if (egress_is_udp_gso(ctx, p))
 		return STAT_TX_UDP_GSO;
 	if ((p->telem_bytes || p->intmd) && delay_is_wanted(f))
@@ -235,11 +235,11 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 		if (!f)
 			return STAT_TX_FLOW_FULL;
 	}
-	if (f->epoch != ctl->epoch || f->ifindex != ifindex)
+	if (f->path.epoch != ctl->epoch || f->path.ifindex != ifindex)
 		flow_refresh(f, &p->key, ifindex, ctl->epoch);
-	if (f->no_peer || f->port_flags & PORT_F_LEAVING || !f->params.t_ns) {
-		f->flags &= ~FLOW_F_TELEM;
-		return f->port_flags & PORT_F_LEAVING ? STAT_TX_NO_PORT : STAT_TX_NO_PEER;
+	if (f->path.no_peer || f->path.port_flags & PORT_F_LEAVING || !f->params.t_ns) {
+		f->tx.flags &= ~FLOW_F_TELEM;
+		return f->path.port_flags & PORT_F_LEAVING ? STAT_TX_NO_PORT : STAT_TX_NO_PEER;
 	}
 	p->now_ns = bpf_ktime_get_ns();
 	return egress_flow(ctx, p, f, ctl, space);

@@ -35,10 +35,10 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	head->hdr.echo_hops = 0;
 	head->hdr.flags = 0;
 	p->room = flow_room(f);
-	if (due && f->encoding == ENCODING_HPCC)
+	if (due && f->path.encoding == ENCODING_HPCC)
 		p->telem_bytes = WIRE_TELEM_BYTES(p->room);
-	if (due && f->encoding == ENCODING_INT_MD) {
-		p->intmd = egress_intmd(ctx, p->room, f->port_flags & PORT_F_STAMP);
+	if (due && f->path.encoding == ENCODING_INT_MD) {
+		p->intmd = egress_intmd(ctx, p->room, f->path.port_flags & PORT_F_STAMP);
 		p->growth = egress_intmd_growth(space);
 	}
 	if (p->payload_bytes && voq_is_due(f) && !egress_is_udp_gso(ctx, p))
@@ -67,8 +67,8 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 	__u32 ours = p->outer_bytes + p->wire_bytes;
 	__u32 segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + ours, segments, payload;
 
-	if (segment + p->growth > f->mtu + WIRE_ETH_BYTES) {
-		f->flags &= ~FLOW_F_TELEM;
+	if (segment + p->growth > f->path.mtu + WIRE_ETH_BYTES) {
+		f->tx.flags &= ~FLOW_F_TELEM;
 		return STAT_TX_MTU;
 	}
 	if (ctx->len + ours + p->growth > 0xffff)
@@ -76,9 +76,9 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 	segments = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	p->weight = p->payload_bytes + segments * (p->hdr_bytes + ours);
 	payload = segment - p->hdr_bytes - ours;
-	if (payload >= f->mss) {
-		f->mss = payload;
-		f->segment = p->hdr_bytes + p->outer_bytes - p->intmd + WIRE_HDR_BYTES + p->voq_bytes + p->auth_bytes +
+	if (payload >= f->tx.mss) {
+		f->tx.mss = payload;
+		f->tx.segment = p->hdr_bytes + p->outer_bytes - p->intmd + WIRE_HDR_BYTES + p->voq_bytes + p->auth_bytes +
 			     payload + (flow_telem_is_dense(f) ? p->telem_bytes + p->intmd : 0);
 	}
 	return STAT_TX_DATA;

@@ -67,13 +67,13 @@ static inline enum sluice_stat feedback_flows(struct flow *f, __u32 told, int la
 {
 	__u32 n;
 
-	if (f->flows_fixed)
+	if (f->path.flows_fixed)
 		return STAT_MAX;
-	f->own_port = rx_own_port(f->own_port, last_hop);
-	n = rx_flows_choose(f->own_port, f->flows_expected, rx_flows_scale(&f->params, told, bps));
-	if (n == f->flows)
+	f->rx.own_port = rx_own_port(f->rx.own_port, last_hop);
+	n = rx_flows_choose(f->rx.own_port, f->path.flows_expected, rx_flows_scale(&f->params, told, bps));
+	if (n == f->rx.flows)
 		return STAT_MAX;
-	f->flows = n;
+	f->rx.flows = n;
 	return rx_flows(&f->params, n) == RX_TAKEN ? STAT_MAX : STAT_FB_ABSURD_FLOWS;
 }
 
@@ -93,14 +93,14 @@ VERIFIED_ONCE int feedback_value(struct flow *f, const struct feedback *fb, stru
 		return HPCC_SKIPPED;
 	v = bpf_be64_to_cpu(fb->hop[0]);
 	value = v >> 32;
-	behind = f->fb_seq - fb->seq;
+	behind = f->rx.fb_seq - fb->seq;
 	if (behind && behind < 4 * (f->params.w_init >> 12))
 		return HPCC_SKIPPED;
-	f->fb_seq = fb->seq;
-	f->told_hops = fb->nhop_path >> 12;
+	f->rx.fb_seq = fb->seq;
+	f->rx.told_hops = fb->nhop_path >> 12;
 	if (fb->form == RX_WINDOW) {
-		if (!f->flows_fixed && fb->flows)
-			f->flows = fb->flows;
+		if (!f->path.flows_fixed && fb->flows)
+			f->rx.flows = fb->flows;
 		if (fb->mode != MODE_OBSERVE && rx_window(&f->cc, &f->params, value) != RX_TAKEN)
 			stats_count(STAT_FB_ABSURD_WINDOW);
 		return HPCC_FULL;
@@ -124,7 +124,7 @@ VERIFIED_ONCE int feedback_value(struct flow *f, const struct feedback *fb, stru
  */
 static inline int feedback_is_needless(const struct flow *f, const struct feedback *fb)
 {
-	return fb->probe && f->form != RX_HOPS && fb->now_ns < f->last_fb_ns + hpcc_idle_ns(f->params.t_ns);
+	return fb->probe && f->rx.form != RX_HOPS && fb->now_ns < f->rx.fb_ns + hpcc_idle_ns(f->params.t_ns);
 }
 
 /*
@@ -143,7 +143,7 @@ static inline __u64 feedback_position(__u64 sent, __u32 wire)
 /* What Algorithm 1 is told, from the feedback and what the flow has sent. */
 static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f, const struct feedback *fb)
 {
-	__u64 sent = READ_ONCE(f->tx_bytes);
+	__u64 sent = READ_ONCE(f->tx.bytes);
 	int i;
 
 	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
@@ -160,7 +160,7 @@ static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f,
 		ack->snd_nxt = ack->seq;
 	if (f->params.variant == HPCC_PROBABILISTIC)
 		ack->random = bpf_get_prandom_u32();
-	ack->gap_ns = f->fb_rx_ns ? (__s64)(fb->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
+	ack->gap_ns = f->rx.fb_rx_ns ? (__s64)(fb->rx_ns - f->rx.fb_rx_ns) : HPCC_GAP_UNKNOWN;
 }
 
 /* Whichever control the flow has, with the feedback in the form in which it came. */
@@ -227,21 +227,21 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 		stats_count(STAT_FB_SKIPPED);
 		return 0;
 	}
-	if (fb->hops && fb->form != f->form) {
-		f->form = fb->form;
-		f->told_hops = 0;
-		f->fb_seq = fb->seq;
+	if (fb->hops && fb->form != f->rx.form) {
+		f->rx.form = fb->form;
+		f->rx.told_hops = 0;
+		f->rx.fb_seq = fb->seq;
 		hpcc_forget(&f->cc);
 	}
 	feedback_ack_make(ack, f, fb);
 	if (delay_is_wanted(f))
 		delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
 	if (delay_ns)
-		f->delay_ns = delay_ns;
+		f->delay.sample_ns = delay_ns;
 	if (f->swift.target_ns)
 		change = fallback_feedback(&f->fallback, &f->cc, fb->hops, fb->now_ns, f->params.t_ns);
 	if (change == FALLBACK_TO_SWIFT)
-		f->told_hops = 0;
+		f->rx.told_hops = 0;
 	swift = f->fallback.swift;
 	if (fb->trace)
 		trace_feedback_before(f, delay_ns);
@@ -249,11 +249,11 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
 		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops, flow_bottleneck_bps(&f->cc));
 	if (kind != HPCC_SKIPPED) {
-		f->fb_rx_ns = fb->rx_ns;
-		f->last_fb_ns = fb->now_ns;
-		f->fb_probe = fb->probe;
-		f->fb_seq = fb->seq;
-		f->feedbacks++;
+		f->rx.fb_rx_ns = fb->rx_ns;
+		f->rx.fb_ns = fb->now_ns;
+		f->rx.fb_probe = fb->probe;
+		f->rx.fb_seq = fb->seq;
+		f->rx.feedbacks++;
 	}
 	if (fb->trace)
 		trace_feedback_after(f, fb, kind);

@@ -32,9 +32,9 @@
  */
 static inline __u64 flow_hop_bps(const struct flow *f)
 {
-	if (!f->hiercc || READ_ONCE(f->tx_bytes) < q12_to_bytes(f->params.w_init))
+	if (!f->path.hiercc || READ_ONCE(f->tx.bytes) < q12_to_bytes(f->params.w_init))
 		return 0;
-	return READ_ONCE(f->hop_rate_bps);
+	return READ_ONCE(f->voq.rate_bps);
 }
 
 /* R, at which the flow is paced: the lower one of HPCC and Equation 1. */
@@ -42,7 +42,7 @@ static inline __u64 flow_pace_bps(const struct flow *f)
 {
 	__u64 hop = flow_hop_bps(f);
 
-	return hop && (f->hpcc_off || hop < f->cc.rate_bps) ? hop : f->cc.rate_bps;
+	return hop && (f->path.hpcc_off || hop < f->cc.rate_bps) ? hop : f->cc.rate_bps;
 }
 
 /*
@@ -54,7 +54,7 @@ static inline __u64 flow_clock_bps(const struct flow *f, int udp)
 {
 	if (udp)
 		return flow_pace_bps(f);
-	return f->hpcc_off && flow_hop_bps(f) ? hpcc_rate_bps(f->params.w_init, f->params.t_ns) : f->cc.rate_bps;
+	return f->path.hpcc_off && flow_hop_bps(f) ? hpcc_rate_bps(f->params.w_init, f->params.t_ns) : f->cc.rate_bps;
 }
 
 /*
@@ -67,7 +67,7 @@ static inline __u64 flow_window_bytes(const struct flow *f)
 
 	if (!hop)
 		return w;
-	if (f->hpcc_off)
+	if (f->path.hpcc_off)
 		w = 8 * q12_to_bytes(f->params.w_init);
 	most = hop / 1000 * f->params.t_ns / 8000000;
 	return w < most ? w : most;
@@ -76,7 +76,7 @@ static inline __u64 flow_window_bytes(const struct flow *f)
 /* How long the flow waits in fq for its departure time. */
 static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 {
-	return pacer_wait_ns(now_ns, READ_ONCE(f->clock_ns));
+	return pacer_wait_ns(now_ns, READ_ONCE(f->tx.clock_ns));
 }
 
 /*
@@ -85,7 +85,7 @@ static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
  */
 static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 {
-	__u64 sent = READ_ONCE(f->tx_bytes);
+	__u64 sent = READ_ONCE(f->tx.bytes);
 	__u64 waits = flow_waits_ns(f, now_ns) * (flow_pace_bps(f) / 8000) / 1000000;
 
 	return sent > waits ? sent - waits : 0;
@@ -97,7 +97,7 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
  */
 static inline __u32 flow_room(const struct flow *f)
 {
-	__u32 hops = f->cc.hops ?: f->told_hops;
+	__u32 hops = f->cc.hops ?: f->rx.told_hops;
 
 	VERIFIER_FORGET(hops);
 	if (!hops || hops > HPCC_MAX_HOPS - 1)
@@ -107,13 +107,13 @@ static inline __u32 flow_room(const struct flow *f)
 
 static inline int flow_telem_is_dense(const struct flow *f)
 {
-	return telemetry_is_dense(f->telemetry, &f->cc, &f->params);
+	return telemetry_is_dense(f->path.telemetry, &f->cc, &f->params);
 }
 
 static inline int flow_telem_is_due(const struct flow *f, __u64 now_ns)
 {
-	return telemetry_is_due(f->telemetry, &f->cc, &f->params, now_ns - f->telem_tx_ns,
-				f->last_fb_ns > f->telem_tx_ns);
+	return telemetry_is_due(f->path.telemetry, &f->cc, &f->params, now_ns - f->tx.telem_ns,
+				f->rx.fb_ns > f->tx.telem_ns);
 }
 
 /*
@@ -122,7 +122,7 @@ static inline int flow_telem_is_due(const struct flow *f, __u64 now_ns)
  */
 static inline __u64 flow_patience_ns(const struct flow *f)
 {
-	return flow_telem_is_dense(f) || f->fb_probe ? f->params.t_ns : 3 * f->params.t_ns;
+	return flow_telem_is_dense(f) || f->rx.fb_probe ? f->params.t_ns : 3 * f->params.t_ns;
 }
 
 static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
@@ -144,12 +144,12 @@ static inline __u64 flow_segments(const struct flow *f, __u32 segment)
 
 static inline int flow_trylock(struct flow *f)
 {
-	return __sync_val_compare_and_swap(&f->lock, 0, 1) == 0;
+	return __sync_val_compare_and_swap(&f->rx.lock, 0, 1) == 0;
 }
 
 static inline void flow_unlock(struct flow *f)
 {
-	__sync_fetch_and_and(&f->lock, 0);
+	__sync_fetch_and_and(&f->rx.lock, 0);
 }
 
 /*
@@ -202,16 +202,16 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
 		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
 	hpcc_params_variant(p, peer->variant);
-	f->feedback = peer->feedback;
-	f->flows_fixed = peer->flows_fixed;
-	f->flows_expected = peer->flows;
-	f->flows = peer->w_ai ? 0 : peer->flows;
-	f->encoding = peer->encoding;
-	f->telemetry = peer->telemetry;
-	f->hiercc = peer->hiercc;
-	f->hpcc_off = peer->hpcc_off;
-	f->mtu = port->mtu;
-	f->port_flags = port->flags;
+	f->path.feedback = peer->feedback;
+	f->path.flows_fixed = peer->flows_fixed;
+	f->path.flows_expected = peer->flows;
+	f->rx.flows = peer->w_ai ? 0 : peer->flows;
+	f->path.encoding = peer->encoding;
+	f->path.telemetry = peer->telemetry;
+	f->path.hiercc = peer->hiercc;
+	f->path.hpcc_off = peer->hpcc_off;
+	f->path.mtu = port->mtu;
+	f->path.port_flags = port->flags;
 	flow_fallback(f, peer->fallback, peer->target_ns);
 	return 0;
 }
@@ -231,13 +231,13 @@ VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
 	port = bpf_map_lookup_elem(&ports, &ifindex);
-	f->no_peer = !peer || peer->leaving;
+	f->path.no_peer = !peer || peer->leaving;
 	if (peer && peer->t_ns && port) {
 		flow_params(f, peer, port);
 		hpcc_cap(&f->cc, &f->params, f->params.w_init);
 	}
-	f->ifindex = ifindex;
-	f->epoch = epoch;
+	f->path.ifindex = ifindex;
+	f->path.epoch = epoch;
 	flow_unlock(f);
 	return 0;
 }
@@ -273,9 +273,9 @@ VERIFIED_ONCE int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epo
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	flow_params(fresh, peer, port);
 	hpcc_init(&fresh->cc, &fresh->params);
-	fresh->epoch = epoch;
-	fresh->ifindex = ifindex;
-	fresh->last_tx_ns = bpf_ktime_get_ns(); /* so that its age is known */
+	fresh->path.epoch = epoch;
+	fresh->path.ifindex = ifindex;
+	fresh->tx.last_ns = bpf_ktime_get_ns(); /* so that its age is known */
 	/* -EEXIST: another CPU made it meanwhile, which is as good. */
 	err = bpf_map_update_elem(&flows, &own, fresh, BPF_NOEXIST);
 	if (!err) {

@@ -129,7 +129,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 		return;
 	if (syn)
 		rwnd_syn_ack_in(f, rwnd_syn_scale(ctx, at));
-	else if (f->flags & FLOW_F_TELEM)
+	else if (f->tx.flags & FLOW_F_TELEM)
 		rwnd_cut(ctx, f, at);
 }
 /* Inlined: it has more arguments than a function of its own may have. */

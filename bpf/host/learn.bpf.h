@@ -98,7 +98,7 @@ static __always_inline int learn_echo_is_new(ctx_t *ctx, const struct msg *m, co
 	if (!p->auth_seq || auth_takes_echo(f, floor, p->auth_seq))
 		return 1;
 	/* Another segment of the packet whose echo was taken is no replay. */
-	if (!has_telem && (p->auth_seq != f->echo_seq || !ingress_has_payload(ctx, m, p)))
+	if (!has_telem && (p->auth_seq != f->auth.echo_seq || !ingress_has_payload(ctx, m, p)))
 		stats_count(STAT_RX_REPLAYED);
 	return 0;
 }
@@ -174,8 +174,8 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 	}
 	if (voq)
 		arrival_see(f, ctx_ifindex(ctx), p->now_ns);
-	else if (telem && f->voq_in)
-		f->voq_in = f->voq_pod = 0;
+	else if (telem && f->rx.voq_in)
+		f->rx.voq_in = f->rx.voq_pod = 0;
 	has_echo = learn_echo_is_new(ctx, m, p, f, !!telem, floor);
 	if (!telem && !has_echo) {
 		/* Neither telemetry nor echo: the flow counts as active, unless this is a replay. */
@@ -183,9 +183,9 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 			report_flows(f, ctx_ifindex(ctx), p->now_ns);
 		return f;
 	}
-	f->last_rx_ns = p->now_ns;
-	if (f->epoch != ctl->epoch)
-		flow_refresh(f, &p->key, f->ifindex, ctl->epoch);
+	f->rx.last_ns = p->now_ns;
+	if (f->path.epoch != ctl->epoch)
+		flow_refresh(f, &p->key, f->path.ifindex, ctl->epoch);
 	if (telem)
 		learn_telem_take(ctx, p, f, telem, ctl);
 	if (has_echo)

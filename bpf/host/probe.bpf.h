@@ -99,9 +99,9 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct i
 			f = bpf_map_lookup_elem(&flows, &p->key);
 		}
 		if (f) {
-			if ((!f->asked_seq && p->auth_seq <= floor) || !seq_take(&f->asked_seq, 0, p->auth_seq, &seen))
+			if ((!f->auth.asked_seq && p->auth_seq <= floor) || !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen))
 				return STAT_RX_PROBE_OLD;
-			f->last_rx_ns = p->now_ns;
+			f->rx.last_ns = p->now_ns;
 		} else if (p->auth_seq <= (h ? h->rx_seq : 0)) {
 			return STAT_RX_PROBE_OLD;
 		}
@@ -232,8 +232,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	head = &space->head;
 	outer = egress_outer_bytes(p);
 	/* Room for the other encoding stays: in there INT-MD comes back. */
-	if (f->encoding == ENCODING_INT_MD)
-		intmd = egress_intmd(ctx, HPCC_MAX_HOPS, f->port_flags & PORT_F_STAMP);
+	if (f->path.encoding == ENCODING_INT_MD)
+		intmd = egress_intmd(ctx, HPCC_MAX_HOPS, f->path.port_flags & PORT_F_STAMP);
 	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + outer + intmd + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
@@ -246,16 +246,16 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	if (delay_is_wanted(f))
 		delay_note_probe(f, seq, p->now_ns);
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
-	if (f->port_flags & PORT_F_STAMP)
+	if (f->path.port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, ctx->len + outer + intmd + wire_bytes, !intmd);
 	if (ctl->auth) {
 		__u64 seq = auth_seq(ctl);
 
 		if (!egress_sign(head, p, sizeof(struct wire_telem), 0, seq))
 			goto failed;
-		if (!f->probe_seq)
-			f->reply_seq = seq - 1;
-		f->probe_seq = seq;
+		if (!f->auth.probe_seq)
+			f->auth.reply_seq = seq - 1;
+		f->auth.probe_seq = seq;
 	}
 	if (bpf_skb_adjust_room(ctx, outer + intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
 	    (intmd ? egress_intmd_store(ctx, p, head, intmd, outer + wire_bytes) :
@@ -265,7 +265,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	return TC_ACT_UNSPEC;
 refused:
 	if (p->key.proto == IPPROTO_UDP)
-		f->flags |= FLOW_F_TUNNEL;
+		f->tx.flags |= FLOW_F_TUNNEL;
 failed:
 	stats_count(STAT_PROBE_FAILED);
 	return TC_ACT_SHOT;
@@ -282,9 +282,9 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
 {
 	const __u64 *asked_ns = bpf_map_lookup_elem(&asked, &p->key.remote);
 
-	if ((asked_ns && p->now_ns <= *asked_ns + HOST_ASK_NS) || p->now_ns <= f->probe_ns + f->params.t_ns)
+	if ((asked_ns && p->now_ns <= *asked_ns + HOST_ASK_NS) || p->now_ns <= f->tx.probe_ns + f->params.t_ns)
 		return;
-	f->probe_ns = p->now_ns;
+	f->tx.probe_ns = p->now_ns;
 	if (!bucket_strangers(BUCKET_ASKS, p->now_ns))
 		stats_count(STAT_PROBE_LIMITED);
 	else if (egress_probe(ctx, space))
@@ -323,18 +323,18 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	}
 	ask = (!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
 	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);
-	if (f->form == RX_WINDOW)
+	if (f->rx.form == RX_WINDOW)
 		feedback_ns *= 2;
-	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->last_fb_ns + feedback_ns)
+	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->rx.fb_ns + feedback_ns)
 		ask = 1;
-	if (h->capable && f->telemetry == TELEMETRY_PROBE && p->payload_bytes)
+	if (h->capable && f->path.telemetry == TELEMETRY_PROBE && p->payload_bytes)
 		ask = 1;
-	if (ask && !p->syn && !p->rst && p->now_ns > f->probe_ns + f->params.t_ns) {
-		f->probe_ns = p->now_ns;
+	if (ask && !p->syn && !p->rst && p->now_ns > f->tx.probe_ns + f->params.t_ns) {
+		f->tx.probe_ns = p->now_ns;
 		if (egress_probe(ctx, space)) {
 			h->asked_ns = p->now_ns;
 			/* Here only the answer to this tells that the peer is alive. */
-			if (h->capable && f->telemetry == TELEMETRY_PROBE && !h->unanswered_ns)
+			if (h->capable && f->path.telemetry == TELEMETRY_PROBE && !h->unanswered_ns)
 				h->unanswered_ns = p->now_ns;
 		}
 	}

@@ -40,29 +40,29 @@ VERIFIED_ONCE int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
 
 	if (!f)
 		return 0;
-	if (now_ns < f->count_next_ns)
-		return f->counted;
-	f->count_next_ns = now_ns + f->params.t_ns / REPORT_COUNTS;
-	f->counted = 0;
-	if (f->pod_ifindex)
-		ifindex = f->pod_ifindex;
+	if (now_ns < f->rx.count_ns)
+		return f->rx.counted;
+	f->rx.count_ns = now_ns + f->params.t_ns / REPORT_COUNTS;
+	f->rx.counted = 0;
+	if (f->path.pod_ifindex)
+		ifindex = f->path.pod_ifindex;
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port || !port->count_ns)
 		return 0;
-	rx_count(&port->count, &f->count_mark, now_ns, port->count_ns);
+	rx_count(&port->count, &f->voq.count_mark, now_ns, port->count_ns);
 	n = ((__u64)rx_counted(&port->count) * port->speed.scale_q16 + 0xffff) >> 16;
-	f->counted = n < 0xffff ? n : 0xffff;
-	return f->counted;
+	f->rx.counted = n < 0xffff ? n : 0xffff;
+	return f->rx.counted;
 }
 
 static inline void report_begin(struct rx_flow *r, const struct flow *f, const struct ingress_pkt *p)
 {
 	rx_init(&r->rx, &f->params);
-	r->form = f->feedback;
+	r->form = f->path.feedback;
 	r->last_ns = 0;
 	r->own_port = 0;
 	r->since_seq = p->seq;
-	r->since_ns = f->feedback == RX_WINDOW && p->seq > f->params.w_init >> 12 ? p->now_ns : 0;
+	r->since_ns = f->path.feedback == RX_WINDOW && p->seq > f->params.w_init >> 12 ? p->now_ns : 0;
 }
 
 /* The flow's parameters, with W_AI by N. What the flow as a sender has been told of N is not looked at. */
@@ -70,13 +70,13 @@ static inline void report_params(struct rx_flow *r, const struct flow *f, __u32 
 {
 	__u32 n = rx_flows_scale(&f->params, counted, flow_bottleneck_bps(&r->rx.cc));
 
-	n = rx_flows_choose(r->own_port, f->flows_expected, n);
-	if (r->epoch == f->epoch && r->flows == n)
+	n = rx_flows_choose(r->own_port, f->path.flows_expected, n);
+	if (r->epoch == f->path.epoch && r->flows == n)
 		return;
 	r->params = f->params;
-	if (!f->flows_fixed)
+	if (!f->path.flows_fixed)
 		rx_flows(&r->params, n);
-	r->epoch = f->epoch;
+	r->epoch = f->path.epoch;
 	r->flows = n;
 }
 
@@ -86,7 +86,7 @@ static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingre
 	enum hpcc_kind kind;
 	int due, i;
 
-	if (r->form != f->feedback)
+	if (r->form != f->path.feedback)
 		report_begin(r, f, p);
 	report_params(r, f, p->flows);
 	ack->seq = 0;
@@ -111,7 +111,7 @@ static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingre
 	if (kind != HPCC_FAST)
 		return 0;
 	r->own_port = rx_own_port(r->own_port, r->rx.cc.bottleneck + 1 == p->nhop);
-	if (f->feedback == RX_RATIO)
+	if (f->path.feedback == RX_RATIO)
 		return 1;
 	if (r->since_ns)
 		return 0;
@@ -144,7 +144,7 @@ static inline void report_hand_over(struct rx_flow *r, const struct flow *f, con
 {
 	struct report *report;
 
-	if (p->now_ns < f->last_tx_ns + r->params.t_ns || p->now_ns < r->handed_ns + r->params.t_ns)
+	if (p->now_ns < f->tx.last_ns + r->params.t_ns || p->now_ns < r->handed_ns + r->params.t_ns)
 		return;
 	r->handed_ns = p->now_ns;
 	report = bpf_ringbuf_reserve(&reports, sizeof(*report), 0);
@@ -177,9 +177,9 @@ VERIFIED_ONCE int report_make(struct flow *f)
 	if (!f || !space)
 		return 0;
 	p = &space->ingress;
-	if (f->feedback == RX_HOPS) {
-		if (f->rx_kept) { /* from another time: it would be out of date when it is wanted again */
-			f->rx_kept = 0;
+	if (f->path.feedback == RX_HOPS) {
+		if (f->rx.kept) { /* from another time: it would be out of date when it is wanted again */
+			f->rx.kept = 0;
 			bpf_map_delete_elem(&rx_states, &p->key);
 		}
 		return 1;
@@ -195,7 +195,7 @@ VERIFIED_ONCE int report_make(struct flow *f)
 			stats_count(STAT_RX_REPORT_FULL);
 			return 1;
 		}
-		f->rx_kept = 1;
+		f->rx.kept = 1;
 	}
 	if (__sync_val_compare_and_swap(&r->lock, 0, 1)) /* the other CPU's telemetry is as new */
 		return 0;

@@ -121,10 +121,10 @@ static inline void rwnd_offer(const struct flow_key *key, __u32 scale)
 /* A SYN-ACK from there, which counts when our side has asked. */
 static inline void rwnd_syn_ack_in(struct flow *f, __u32 scale)
 {
-	if (!(f->wscale & RWND_ASKED))
+	if (!(f->wnd.wscale & RWND_ASKED))
 		return;
-	f->wscale = f->wscale & RWND_NOT_OFFERED ? 0 : rwnd_scale(scale);
-	f->wscale_known = 1;
+	f->wnd.wscale = f->wnd.wscale & RWND_NOT_OFFERED ? 0 : rwnd_scale(scale);
+	f->wnd.wscale_known = 1;
 }
 
 /*
@@ -136,25 +136,25 @@ static __always_inline void rwnd_syn_out(struct flow *f, const struct flow_key *
 {
 	const __u32 *offer = ack ? bpf_map_lookup_elem(&syn_offers, key) : 0;
 
-	f->own_cc = 0;
-	f->edge_ns = 0;
-	f->snd_una = seq + 1;
-	f->seq_end = seq + 1 + payload_bytes;
-	f->grant_max = RWND_SYN_BYTES_MAX;
-	f->seq_known = FLOW_SEQ_UNA;
-	f->wscale_known = !!offer;
+	f->tx.own_cc = 0;
+	f->wnd.edge_ns = 0;
+	f->wnd.snd_una = seq + 1;
+	f->tx.seq_end = seq + 1 + payload_bytes;
+	f->wnd.grant_max = RWND_SYN_BYTES_MAX;
+	f->wnd.seq_known = FLOW_SEQ_UNA;
+	f->wnd.wscale_known = !!offer;
 	if (offer)
-		f->wscale = scale == RWND_NO_OPTION ? 0 : rwnd_scale(*offer);
+		f->wnd.wscale = scale == RWND_NO_OPTION ? 0 : rwnd_scale(*offer);
 	else if (ack)
-		f->wscale = 0;
+		f->wnd.wscale = 0;
 	else
-		f->wscale = RWND_ASKED | (scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
+		f->wnd.wscale = RWND_ASKED | (scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
 }
 
 /* True if something of the connection is not known that its socket could tell. */
 static inline int rwnd_wants_socket(const struct flow *f, __u64 now_ns)
 {
-	return (!f->wscale_known || f->seq_known != FLOW_SEQ_UNA) && !f->own_cc && now_ns > f->asked_ns + RWND_ASK_NS;
+	return (!f->wnd.wscale_known || f->wnd.seq_known != FLOW_SEQ_UNA) && !f->tx.own_cc && now_ns > f->wnd.asked_ns + RWND_ASK_NS;
 }
 
 /*
@@ -199,11 +199,11 @@ VERIFIED_ONCE int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f, const s
 	if (tp && tp->inet_conn.icsk_inet.sk.__sk_common.skc_state != TCP_LISTEN) {
 		__u32 granted = tp->snd_wnd;
 
-		f->wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
-		f->wscale_known = 1;
-		f->snd_una = tp->snd_una;
-		f->grant_max = granted > RWND_SYN_BYTES_MAX ? granted : RWND_SYN_BYTES_MAX;
-		f->seq_known = FLOW_SEQ_UNA;
+		f->wnd.wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
+		f->wnd.wscale_known = 1;
+		f->wnd.snd_una = tp->snd_una;
+		f->wnd.grant_max = granted > RWND_SYN_BYTES_MAX ? granted : RWND_SYN_BYTES_MAX;
+		f->wnd.seq_known = FLOW_SEQ_UNA;
 	}
 	bpf_sk_release(sk);
 	return 0;
@@ -212,7 +212,7 @@ VERIFIED_ONCE int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f, const s
 /* W in payload bytes; W < 2^27. */
 static inline __u32 rwnd_window(const struct flow *f)
 {
-	return flow_segments(f, f->segment) * f->mss;
+	return flow_segments(f, f->tx.segment) * f->tx.mss;
 }
 
 /*
@@ -222,23 +222,23 @@ static inline __u32 rwnd_window(const struct flow *f)
  */
 static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
 {
-	__s32 ahead = end - f->seq_end;
+	__s32 ahead = end - f->tx.seq_end;
 	__u32 limit;
 
-	if (f->seq_known && ahead <= 0 && ahead >= -RWND_BYTES_MAX)
+	if (f->wnd.seq_known && ahead <= 0 && ahead >= -RWND_BYTES_MAX)
 		return 0; /* sent before */
-	if (f->seq_known == FLOW_SEQ_UNA) {
-		limit = f->edge_ns ? f->edge + (1 << (f->wscale & 15)) : f->snd_una + f->grant_max;
+	if (f->wnd.seq_known == FLOW_SEQ_UNA) {
+		limit = f->wnd.edge_ns ? f->wnd.edge + (1 << (f->wnd.wscale & 15)) : f->wnd.snd_una + f->wnd.grant_max;
 		if (ahead < 0 || (__s32)(end - limit) > 0) {
-			if (ahead > 0 && !f->own_cc && f->edge_ns && now_ns < f->edge_ns + RWND_STALE_NS)
+			if (ahead > 0 && !f->tx.own_cc && f->wnd.edge_ns && now_ns < f->wnd.edge_ns + RWND_STALE_NS)
 				return 1;
-			f->seq_known = FLOW_SEQ_SENT;
-			f->edge_ns = 0;
+			f->wnd.seq_known = FLOW_SEQ_SENT;
+			f->wnd.edge_ns = 0;
 		}
 	}
-	f->seq_end = end;
-	if (!f->seq_known)
-		f->seq_known = FLOW_SEQ_SENT;
+	f->tx.seq_end = end;
+	if (!f->wnd.seq_known)
+		f->wnd.seq_known = FLOW_SEQ_SENT;
 	return 0;
 }
 
@@ -248,11 +248,11 @@ static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
  */
 static inline int rwnd_is_acceptable(const struct flow *f, __u32 ack)
 {
-	if (f->seq_known != FLOW_SEQ_UNA)
+	if (f->wnd.seq_known != FLOW_SEQ_UNA)
 		return 0;
-	if (ack - f->snd_una <= f->seq_end - f->snd_una)
+	if (ack - f->wnd.snd_una <= f->tx.seq_end - f->wnd.snd_una)
 		return 1;
-	if (f->snd_una - ack > f->grant_max)
+	if (f->wnd.snd_una - ack > f->wnd.grant_max)
 		stats_count(STAT_RX_WINDOW_REFUSED);
 	return 0;
 }
@@ -264,25 +264,25 @@ VERIFIED_ONCE int rwnd_cut(ctx_t *ctx, struct flow *f, __u32 l4_offset)
 	__u32 ack, granted, edge, value;
 	__be16 old, cut;
 
-	if (!f || !f->mss || !f->segment || !f->wscale_known || f->own_cc)
+	if (!f || !f->tx.mss || !f->tx.segment || !f->wnd.wscale_known || f->tx.own_cc)
 		return 0;
 	tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp));
 	if (!tcp || !tcp->ack || tcp->syn || tcp->rst)
 		return 0;
 	ack = bpf_ntohl(tcp->ack_seq);
 	old = tcp->window;
-	granted = (__u32)bpf_ntohs(old) << (f->wscale & 15);
+	granted = (__u32)bpf_ntohs(old) << (f->wnd.wscale & 15);
 	edge = ack + rwnd_window(f); /* what is kept, without the rounding: that would add up */
-	if (f->edge_ns) {
-		if ((__s32)(f->edge - edge) > 0)
-			edge = f->edge;
-	} else if (f->seq_known && (__s32)(f->seq_end - edge) > 0) {
-		edge = f->seq_end; /* what was sent while nobody watched was granted by somebody */
+	if (f->wnd.edge_ns) {
+		if ((__s32)(f->wnd.edge - edge) > 0)
+			edge = f->wnd.edge;
+	} else if (f->wnd.seq_known && (__s32)(f->tx.seq_end - edge) > 0) {
+		edge = f->tx.seq_end; /* what was sent while nobody watched was granted by somebody */
 	}
 	if (granted <= edge - ack) {
 		edge = ack + granted;
 	} else {
-		value = (edge - ack + (1u << (f->wscale & 15)) - 1) >> (f->wscale & 15);
+		value = (edge - ack + (1u << (f->wnd.wscale & 15)) - 1) >> (f->wnd.wscale & 15);
 		cut = bpf_htons(value);
 		if (value < bpf_ntohs(old)) {
 			if (bpf_l4_csum_replace(ctx_skb(ctx), l4_offset + TCP_CHECK_OFFSET, old, cut, sizeof(cut)) ||
@@ -293,12 +293,12 @@ VERIFIED_ONCE int rwnd_cut(ctx_t *ctx, struct flow *f, __u32 l4_offset)
 	}
 	if (!rwnd_is_acceptable(f, ack))
 		return 0;
-	f->snd_una = ack;
-	if (edge - ack > f->grant_max)
-		f->grant_max = edge - ack;
-	if (!f->edge_ns || (__s32)(edge - f->edge) > 0)
-		f->edge = edge;
-	f->edge_ns = bpf_ktime_get_ns();
+	f->wnd.snd_una = ack;
+	if (edge - ack > f->wnd.grant_max)
+		f->wnd.grant_max = edge - ack;
+	if (!f->wnd.edge_ns || (__s32)(edge - f->wnd.edge) > 0)
+		f->wnd.edge = edge;
+	f->wnd.edge_ns = bpf_ktime_get_ns();
 	return 0;
 }
 

@@ -84,8 +84,8 @@ static inline __u32 cc_telem_bytes(const struct flow *f)
 {
 	if (!flow_telem_is_dense(f))
 		return 0;
-	if (f->encoding == ENCODING_INT_MD)
-		return INTMD_SOURCE_BYTES + (f->port_flags & PORT_F_STAMP ? INTMD_HOP_BYTES : 0);
+	if (f->path.encoding == ENCODING_INT_MD)
+		return INTMD_SOURCE_BYTES + (f->path.port_flags & PORT_F_STAMP ? INTMD_HOP_BYTES : 0);
 	return WIRE_TELEM_BYTES(flow_room(f));
 }
 
@@ -97,7 +97,7 @@ static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key, cons
 	const struct control *ctl = control_get();
 
 	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES + cc_telem_bytes(f) +
-	       (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) + (f->hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) +
+	       (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) + (f->path.hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) +
 	       WIRE_ETH_BYTES;
 }
 
@@ -115,7 +115,7 @@ static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct 
 	__u32 segment = cc_segment(sk, key, f);
 	__u64 rate, pace_bps = flow_pace_bps(f), segments = flow_segments(f, segment);
 
-	f->own_cc = 1;
+	f->tx.own_cc = 1;
 	tp->snd_cwnd = segments < tp->snd_cwnd_clamp ? segments : tp->snd_cwnd_clamp;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
@@ -164,7 +164,7 @@ static inline void cc_acked(struct sock *sk)
 	priv->delivered = tp->delivered;
 	if (cc_enforced() && cc_key(sk, &key)) {
 		f = bpf_map_lookup_elem(&flows, &key);
-		if (f && f->flags & FLOW_F_TELEM) {
+		if (f && f->tx.flags & FLOW_F_TELEM) {
 			priv->governed = 1;
 			cc_apply(sk, &key, f);
 			return;

@@ -86,7 +86,7 @@ VERIFIED_ONCE int trace_feedback_before(const struct flow *f, __u32 delay_ns)
 	t->rate_before_bps = f->cc.rate_bps;
 	t->w_ai = f->params.w_ai;
 	t->delay_ns = delay_ns;
-	t->flows = f->flows;
+	t->flows = f->rx.flows;
 	t->compared = f->cc.hops == space->ack.hops && f->cc.path_id == space->ack.path_id;
 	for (i = 0; i < HPCC_MAX_HOPS; i++) {
 		t->ts_before_ns[i] = f->cc.last[i].ts_ns;

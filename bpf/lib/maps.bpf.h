@@ -181,7 +181,7 @@ struct {
 	__uint(max_entries, AUTH_SLOTS);
 	__type(key, __u32);
 	__type(value, struct auth_keys);
-} keys SEC(".maps");
+} auth_keys SEC(".maps");
 
 /*
  * writer: ingress, what it has to say of flows to which no packet goes back: struct report; reader: daemon
@@ -246,7 +246,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
-} news SEC(".maps");
+} arrival_news SEC(".maps");
 
 /*
  * Flows from hosts behind this switch, for F and for marks.
@@ -267,7 +267,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
-} asks SEC(".maps");
+} rate_asks SEC(".maps");
 
 /*
  * key:    ifindex of a port with pauses. writer: daemon (pfc: its fields, see abi.h)

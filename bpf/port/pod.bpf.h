@@ -55,8 +55,8 @@ static inline enum sluice_stat pod_packet(struct __sk_buff *ctx)
 	key.remote_port = p.key.local_port;
 	key.proto = p.key.proto;
 	f = bpf_map_lookup_elem(&flows, &key);
-	if (f && f->pod_ifindex != ifindex)
-		f->pod_ifindex = ifindex;
+	if (f && f->path.pod_ifindex != ifindex)
+		f->path.pod_ifindex = ifindex;
 	return STAT_POD_SAMPLED;
 }
 

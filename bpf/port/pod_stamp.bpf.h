@@ -28,10 +28,10 @@ VERIFIED_ONCE int pod_stamp(struct flow *f, struct pod_stamp *out, __u32 nhop_pa
 
 	if (!f || !out)
 		return 0;
-	ifindex = f->pod_ifindex;
+	ifindex = f->path.pod_ifindex;
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port || !(port->flags & PORT_F_POD)) {
-		f->pod_ifindex = 0; /* the veth is gone, or has no queue any more */
+		f->path.pod_ifindex = 0; /* the veth is gone, or has no queue any more */
 		return 0;
 	}
 	if (nhop_path >> 12 >= room) {

@@ -51,7 +51,7 @@ VERIFIED_ONCE int batch_report(ctx_t *ctx, const struct wire_report *r)
 		stats_count(STAT_RX_REPLAYED);
 		return 0;
 	}
-	f->last_rx_ns = from->now_ns;
+	f->rx.last_ns = from->now_ns;
 	fb->probe = 0;
 	fb->form = r->flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
 	fb->hops = 1;

@@ -120,16 +120,16 @@ VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 		return 0;
 	if (!ctl->tor) /* HierCC is off: nobody would grant it */
 		return 0;
-	if (f->hiercc == VOQS_TOR) /* the switch of this rack grants it */
+	if (f->path.hiercc == VOQS_TOR) /* the switch of this rack grants it */
 		return 0;
 	told = &space->news;
 	slot = bpf_map_lookup_elem(&arrival_slots, &told->key);
 	if (slot)
 		a = bpf_map_lookup_elem(&arrivals, slot);
 	/* A merged VOQ is that of several hosts: no pod's queue is its own. */
-	pod = told->key.prefixlen == 128 ? f->pod_ifindex : 0;
-	f->voq_in = 1;
-	f->voq_pod = pod && a && a->ifindex == pod;
+	pod = told->key.prefixlen == 128 ? f->path.pod_ifindex : 0;
+	f->rx.voq_in = 1;
+	f->rx.voq_pod = pod && a && a->ifindex == pod;
 	watched = a && a->watched;
 	if (watched) {
 		hiercc_see(&a->seen, told->claim >> 32, told->claim, told->bytes, told->packets, arrival_reorder(f));
@@ -147,18 +147,18 @@ VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 		if (port && port->flags & PORT_F_POD)
 			told->ifindex = pod;
 		else
-			f->pod_ifindex = 0; /* the veth is gone, or has no queue any more */
+			f->path.pod_ifindex = 0; /* the veth is gone, or has no queue any more */
 	}
 	if (watched && told->ifindex != pod)
 		return 0;
-	stats_count(bpf_ringbuf_output(&news, told, sizeof(*told), 0) ? STAT_ARRIVAL_LOST : STAT_ARRIVAL_NEWS);
+	stats_count(bpf_ringbuf_output(&arrival_news, told, sizeof(*told), 0) ? STAT_ARRIVAL_LOST : STAT_ARRIVAL_NEWS);
 	return 0;
 }
 
 /* Whether telemetry is told of the hop to the pod: not where credit keeps its queue short. */
 static inline int arrival_needs_pod_hop(const struct flow *f, const struct control *ctl, __u64 now_ns)
 {
-	return f->pod_ifindex && !(f->voq_pod && now_ns < ctl->credit_ns + ctl->credit_life_ns);
+	return f->path.pod_ifindex && !(f->rx.voq_pod && now_ns < ctl->credit_ns + ctl->credit_life_ns);
 }
 
 /* What was granted to one of our VOQs, in all. Its key is in the scratch space then. */

@@ -31,7 +31,7 @@ VERIFIED_ONCE int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, struct w
 	told_ns = READ_ONCE(v->told_ns);
 	asked_ns = READ_ONCE(v->asked_ns);
 	v->voq.last_ns = now_ns;
-	f->hop_rate_bps = told_ns && now_ns < told_ns + v->params.limit_ns ? v->told_bps : 0;
+	f->voq.rate_bps = told_ns && now_ns < told_ns + v->params.limit_ns ? v->told_bps : 0;
 	__builtin_memset(block, 0, sizeof(*block));
 	block->prefixlen = 128;
 	if (now_ns >= asked_ns + v->hop_params.period_ns &&

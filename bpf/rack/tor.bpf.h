@@ -47,7 +47,7 @@ static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow 
 	n->flags = TOR_NEWS_ASKED | (v->hop.stopped ? TOR_NEWS_STOPPED : 0);
 	n->host = m->ip.src;
 	n->dst = m->ip.dst;
-	n->rate_bps = f->hop_rate_bps;
+	n->rate_bps = f->voq.rate_bps;
 	stats_count(STAT_TOR_ASKED);
 	voq_news_send(n);
 }
@@ -105,21 +105,21 @@ static inline struct tor_flow *tor_flow_get(struct __sk_buff *ctx, const struct 
 /* What voq.bpf.h looks at of a flow, taken from t and put back there. */
 static inline void tor_flow_take(struct flow *f, const struct tor_flow *t, __u32 ifindex, __u32 port_flags)
 {
-	f->hiercc = VOQS_HERE;
-	f->ifindex = ifindex;
-	f->port_flags = port_flags;
-	f->voq_mark = t->voq_mark;
-	f->voq_asked = t->voq_asked;
-	f->voq_merged = t->voq_merged;
-	f->voq_prefixlen = t->voq_prefixlen;
+	f->path.hiercc = VOQS_HERE;
+	f->path.ifindex = ifindex;
+	f->path.port_flags = port_flags;
+	f->voq.mark = t->voq_mark;
+	f->voq.asked = t->voq_asked;
+	f->voq.merged = t->voq_merged;
+	f->voq.prefixlen = t->voq_prefixlen;
 }
 
 static inline void tor_flow_put(const struct flow *f, struct tor_flow *t)
 {
-	t->voq_mark = f->voq_mark;
-	t->voq_asked = f->voq_asked;
-	t->voq_merged = f->voq_merged;
-	t->voq_prefixlen = f->voq_prefixlen;
+	t->voq_mark = f->voq.mark;
+	t->voq_asked = f->voq.asked;
+	t->voq_merged = f->voq.merged;
+	t->voq_prefixlen = f->voq.prefixlen;
 }
 
 /* A packet of a host behind this switch leaves for another rack: into its VOQ. */
@@ -197,8 +197,8 @@ VERIFIED_APART int tor_down(struct __sk_buff *ctx, const struct msg *m)
 			return 0;
 	}
 	f = &space->flow;
-	f->hiercc = VOQS_HERE;
-	f->pod_ifindex = 0;
+	f->path.hiercc = VOQS_HERE;
+	f->path.pod_ifindex = 0;
 	f->params.w_init = q12_from_bytes(port->speed_bps / 8000 * (port->count_ns / RX_COUNT_RTTS) / 1000000);
 	arrival_see(f, ifindex, now_ns);
 	return now_ns < ctl->credit_ns + ctl->credit_life_ns;

@@ -78,7 +78,7 @@ VERIFIED_ONCE __u64 voq_first_hop(struct voq *v, __u64 now_ns)
 
 static inline void voq_news_send(const struct tor_news *n)
 {
-	if (bpf_ringbuf_output(&asks, (void *)n, sizeof(*n), 0))
+	if (bpf_ringbuf_output(&rate_asks, (void *)n, sizeof(*n), 0))
 		stats_count(STAT_TOR_LOST);
 }
 
@@ -141,7 +141,7 @@ VERIFIED_ONCE int voq_is_due(struct flow *f)
 {
 	const struct control *ctl = control_get();
 
-	return f && ctl && f->hiercc && (ctl->tor || f->hiercc == VOQS_TOR);
+	return f && ctl && f->path.hiercc && (ctl->tor || f->path.hiercc == VOQS_TOR);
 }
 
 /*
@@ -159,11 +159,11 @@ VERIFIED_ONCE int voq_make(struct flow *f, const struct sluice_addr *remote, __u
 
 	if (!f || !remote || !space)
 		return 0;
-	ifindex = f->ifindex;
+	ifindex = f->path.ifindex;
 	pk.addr = *remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
 	port = bpf_map_lookup_elem(&ports, &ifindex);
-	f->voq_merged = 0;
+	f->voq.merged = 0;
 	voq_name(&space->voq_key, remote, 128);
 	v = bpf_map_lookup_elem(&voqs, &space->voq_key);
 	if (!v) {
@@ -180,9 +180,9 @@ VERIFIED_ONCE int voq_make(struct flow *f, const struct sluice_addr *remote, __u
 		err = bpf_map_update_elem(&voqs, &space->voq_key, v, BPF_NOEXIST);
 		if (!err || err == -EEXIST) /* another CPU made it meanwhile, which is as good */
 			return 1;
-		f->voq_merged = 1;
-		f->voq_asked = now_ns >> 20;
-		f->voq_prefixlen = prefixlen = peer->prefixlen;
+		f->voq.merged = 1;
+		f->voq.asked = now_ns >> 20;
+		f->voq.prefixlen = prefixlen = peer->prefixlen;
 		if (!prefixlen || prefixlen > 128)
 			return 0;
 		voq_name(&space->voq_key, remote, prefixlen);
@@ -206,17 +206,17 @@ VERIFIED_ONCE int voq_make(struct flow *f, const struct sluice_addr *remote, __u
 static inline struct voq *voq_get(struct flow *f, const struct sluice_addr *remote, __u64 now_ns, __u32 epoch)
 {
 	struct scratch_space *space = scratch_get();
-	__u32 merged = f->voq_merged;
+	__u32 merged = f->voq.merged;
 	struct voq *v;
 
 	if (!space)
 		return 0;
-	voq_name(&space->voq_key, remote, merged ? f->voq_prefixlen : 128);
+	voq_name(&space->voq_key, remote, merged ? f->voq.prefixlen : 128);
 	v = bpf_map_lookup_elem(&voqs, &space->voq_key);
-	if ((merged ? (__u32)(now_ns >> 20) - f->voq_asked >= VOQ_ASK_AGAIN : !v) || (v && v->epoch != epoch))
+	if ((merged ? (__u32)(now_ns >> 20) - f->voq.asked >= VOQ_ASK_AGAIN : !v) || (v && v->epoch != epoch))
 		v = voq_make(f, remote, now_ns, epoch) ? bpf_map_lookup_elem(&voqs, &space->voq_key) : 0;
 	if (!v) {
-		f->hop_rate_bps = 0;
+		f->voq.rate_bps = 0;
 		stats_count(STAT_VOQ_FULL);
 	}
 	return v;
@@ -248,11 +248,11 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 
 	if (!f || !v || !out || !space || !ctl)
 		return 0;
-	if (f->hiercc == VOQS_TOR) {
+	if (f->path.hiercc == VOQS_TOR) {
 		out->departure_ns = 0;
 		return rate_ask(f, v, now_ns, &out->block);
 	}
-	rx_count(&v->count, &f->voq_mark, now_ns, v->params.epoch_ns);
+	rx_count(&v->count, &f->voq.mark, now_ns, v->params.epoch_ns);
 	flows = rx_counted(&v->count);
 	sent = hiercc_send(&v->voq, &v->params, now_ns, bytes, &total, &departure_ns);
 	if (hiercc_tells(&v->voq, &v->params, flows)) {
@@ -265,12 +265,12 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 	out->block.flows = bpf_htons(flows);
 	out->block.prefixlen = space->voq_key.prefixlen;
 	out->block.flags = 0;
-	if (f->voq_merged)
+	if (f->voq.merged)
 		stats_count(STAT_VOQ_MERGED);
-	if (sent == HIERCC_ALONE && f->hop_rate_bps)
+	if (sent == HIERCC_ALONE && f->voq.rate_bps)
 		voq_alone_begins(f, v);
-	f->hop_rate_bps = sent == HIERCC_ALONE ? 0 : voq_first_hop(v, now_ns);
-	if (ctl->mode != MODE_ENFORCE || !(f->port_flags & PORT_F_EDT))
+	f->voq.rate_bps = sent == HIERCC_ALONE ? 0 : voq_first_hop(v, now_ns);
+	if (ctl->mode != MODE_ENFORCE || !(f->path.port_flags & PORT_F_EDT))
 		return 0;
 	if (sent == HIERCC_ALONE) {
 		__sync_fetch_and_add(&v->alone, 1);

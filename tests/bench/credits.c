@@ -80,7 +80,7 @@ static void memory_print(const char *name, int fd, unsigned int entries, const c
 
 static void maps_fill(void)
 {
-	struct flow flow = { .last_tx_ns = now_ns(), .feedbacks = 100 };
+	struct flow flow = { .tx.last_ns = now_ns(), .rx.feedbacks = 100 };
 	struct voq voq = { .voq.last_ns = now_ns() };
 	__u32 i;
 
@@ -165,7 +165,7 @@ static __u64 rounds_measure(unsigned int active)
 static int flow_look(const struct flow_key *key, const struct flow *f, void *ctx)
 {
 	(void)key;
-	*(__u64 *)ctx += f->feedbacks;
+	*(__u64 *)ctx += f->rx.feedbacks;
 	return 0;
 }
 
@@ -184,7 +184,7 @@ int main(void)
 		die("a network namespace");
 	maps_make();
 	if (bpf_map_update_elem(pins.ports, &ifindex, &port, BPF_ANY) || messages_open(&messages) ||
-	    credits_open(&pins, bpf_map__fd(skel->maps.news), messages, &c))
+	    credits_open(&pins, bpf_map__fd(skel->maps.arrival_news), messages, &c))
 		die("the scheduler");
 	credits_apply(c, &config);
 	c->peers[0].params.debt_max = HIERCC_BYTES_MAX / 2;

@@ -111,7 +111,7 @@ static void auth_set(int on)
 	struct control control;
 	__u32 zero = 0;
 
-	map_set(skel->maps.keys, &zero, &keys);
+	map_set(skel->maps.auth_keys, &zero, &keys);
 	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.control), &zero, &control))
 		die("the control map");
 	control.auth = on;
@@ -501,7 +501,7 @@ static void flow_make(void)
 		die("the flow");
 	f.echo.hops = 2;
 	f.echo.nhop_path = 2 << 12;
-	f.tx_bytes = 1ULL << 40;
+	f.tx.bytes = 1ULL << 40;
 	f.cc.last_update_seq = 1ULL << 41; /* the round does not end: every feedback is of one kind */
 	map_set(skel->maps.flows, &key, &f);
 	bench->bss->echo_flow = key;

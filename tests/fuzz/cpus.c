@@ -277,7 +277,7 @@ static void flow_begins(struct ip_spec s, __u64 tx_bytes)
 	out = frame_of(s);
 	world_run(EGRESS, &out, (struct run_spec){});
 	f = flow_get(s);
-	f.tx_bytes = tx_bytes;
+	f.tx.bytes = tx_bytes;
 	flow_set(s, &f);
 }
 
@@ -397,9 +397,9 @@ static __u64 clock_batch(struct flow *f)
 	hosts_strip();
 	*f = flow_get(a_to_b_udp);
 	f->cc.rate_bps = RATE_BPS;
-	f->clock_ns = 0;
-	f->tx_bytes = 0;
-	f->last_fb_ns = clock_ns() + 100 * NSEC_PER_SEC; /* no PROBEs */
+	f->tx.clock_ns = 0;
+	f->tx.bytes = 0;
+	f->rx.fb_ns = clock_ns() + 100 * NSEC_PER_SEC; /* no PROBEs */
 	flow_set(a_to_b_udp, f);
 	placed = 0;
 	before = clock_ns();
@@ -418,8 +418,8 @@ static const char *clock_case(void)
 	before = clock_batch(&f);
 	for (i = 0; i < placed; i++)
 		cost += places[i].size;
-	if (f.clock_ns < before + cost)
-		return why("%u packets take %llu ns, and the clock moved by %llu", placed, cost, f.clock_ns - before);
+	if (f.tx.clock_ns < before + cost)
+		return why("%u packets take %llu ns, and the clock moved by %llu", placed, cost, f.tx.clock_ns - before);
 	return places_check("departures", 1);
 }
 
@@ -437,7 +437,7 @@ static const char *position_case(void)
 		places[i].at -= places[i].size; /* where it begins */
 	}
 	wrong = places_check("positions", 0);
-	return wrong ?: bytes == f.tx_bytes ? NULL : why("%llu bytes were sent, and the flow has %llu", bytes, f.tx_bytes);
+	return wrong ?: bytes == f.tx.bytes ? NULL : why("%llu bytes were sent, and the flow has %llu", bytes, f.tx.bytes);
 }
 
 /* --- 3. the flow's lock: each feedback is used or counted --- */
@@ -471,13 +471,13 @@ static const char *feedback_case(void)
 	all = feedbacks_moved();
 	used = all - stat_moved(STAT_FB_SKIPPED) - stat_moved(STAT_FB_CONTENDED);
 	met += stat_moved(STAT_FB_CONTENDED);
-	if (f.lock)
+	if (f.rx.lock)
 		return why("the flow stays locked");
 	if (all != CPUS * BATCH)
 		return why("%d feedbacks, and %llu were counted", CPUS * BATCH, all);
-	if (f.feedbacks - before.feedbacks != used)
+	if (f.rx.feedbacks - before.rx.feedbacks != used)
 		return why("%llu feedbacks were counted as used, and the flow has %llu", used,
-			   f.feedbacks - before.feedbacks);
+			   f.rx.feedbacks - before.rx.feedbacks);
 	if (f.cc.w < f.params.w_min || f.cc.w > f.params.w_init)
 		return why("W is %llu, not %llu to %llu", f.cc.w, f.params.w_min, f.params.w_init);
 	return stats_end(CPUS * BATCH);
@@ -524,8 +524,8 @@ static const char *told_case(void)
 	f = flow_get(a_to_b);
 	if (!report_get(a_to_b, &r))
 		return why("nothing is told of the flow");
-	if (r.lock || f.lock || f.echo.version & 1)
-		return why("locks %u and %u, version %u", r.lock, f.lock, f.echo.version);
+	if (r.lock || f.rx.lock || f.echo.version & 1)
+		return why("locks %u and %u, version %u", r.lock, f.rx.lock, f.echo.version);
 	if (f.echo.form != RX_RATIO || f.echo.hops != 1)
 		return why("form %u of %u values", f.echo.form, f.echo.hops);
 	return stats_end(CPUS * BATCH);
@@ -594,8 +594,8 @@ static void reply_body(int me)
 	for (i = 0; i < BATCH / 8; i++) {
 		if (!me) {
 			f = flow_get(a_to_b);
-			f.probe_seq = ++sequence;
-			f.reply_seq = sequence - 1;
+			f.auth.probe_seq = ++sequence;
+			f.auth.reply_seq = sequence - 1;
 			flow_set(a_to_b, &f);
 			probe = wrap(&inner, .msg = 2, .room = 5, .nhop = 2, .key = &key, .auth_seq = sequence);
 			replayed = frame_turned(probe);
@@ -648,8 +648,8 @@ static void newest_body(int me)
 		if (!me) {
 			f = flow_get(a_to_b);
 			h = host_get(0, HOST_B);
-			older[0] += f.telem_seq != newest;
-			older[1] += f.echo_seq != newest;
+			older[0] += f.auth.telem_seq != newest;
+			older[1] += f.auth.echo_seq != newest;
 			older[2] += h.rx_seq != newest;
 			sequence += 2;
 		}

@@ -378,7 +378,7 @@ static void state_same(const struct state *a, struct state *b)
 /* What holds of a flow after any packet. */
 static void flow_check(const struct flow *f)
 {
-	check(!f->lock, "the flow is locked");
+	check(!f->rx.lock, "the flow is locked");
 	check(!(f->echo.version & 1), "the echo is open: version %u", f->echo.version);
 	check(f->echo.hops <= 5, "an echo of %u hops", f->echo.hops);
 	if (!f->params.t_ns)
@@ -388,7 +388,7 @@ static void flow_check(const struct flow *f)
 	check(f->cc.wc <= f->params.w_init, "Wc %llu above %llu", f->cc.wc, f->params.w_init);
 	check(f->cc.rate_bps, "R is 0");
 	check(f->cc.hops <= 5, "a path of %u hops", f->cc.hops);
-	check(f->timed_count <= FLOW_TIMED, "%u packets are timed", f->timed_count);
+	check(f->delay.timed_count <= FLOW_TIMED, "%u packets are timed", f->delay.timed_count);
 }
 
 static void map_empty(int fd)
@@ -534,17 +534,17 @@ static void time_passes(void)
 	*(s.reply ? &s.dport : &s.sport) = PORT_A + below(3);
 	if (flow_exists(s)) {
 		f = flow_get(s);
-		earlier(&f.clock_ns, by_ns);
-		earlier(&f.last_tx_ns, by_ns);
-		earlier(&f.last_rx_ns, by_ns);
-		earlier(&f.last_fb_ns, by_ns);
-		earlier(&f.fb_rx_ns, by_ns);
-		earlier(&f.probe_ns, by_ns);
-		earlier(&f.asked_ns, by_ns);
-		earlier(&f.edge_ns, by_ns);
-		earlier(&f.telem_ns, by_ns);
-		earlier(&f.telem_tx_ns, by_ns);
-		earlier(&f.count_next_ns, by_ns);
+		earlier(&f.tx.clock_ns, by_ns);
+		earlier(&f.tx.last_ns, by_ns);
+		earlier(&f.rx.last_ns, by_ns);
+		earlier(&f.rx.fb_ns, by_ns);
+		earlier(&f.rx.fb_rx_ns, by_ns);
+		earlier(&f.tx.probe_ns, by_ns);
+		earlier(&f.wnd.asked_ns, by_ns);
+		earlier(&f.wnd.edge_ns, by_ns);
+		earlier(&f.auth.telem_ns, by_ns);
+		earlier(&f.tx.telem_ns, by_ns);
+		earlier(&f.rx.count_ns, by_ns);
 		earlier(&f.fallback.since_ns, by_ns);
 		flow_set(s, &f);
 	}
@@ -1271,9 +1271,9 @@ static void check_replay(enum program p, const struct frame *f, struct state *be
 	state_read(&after);
 	if (!before->has_flow || !after.has_flow)
 		return;
-	check(before->flow.feedbacks == after.flow.feedbacks && before->flow.cc.w == after.flow.cc.w,
+	check(before->flow.rx.feedbacks == after.flow.rx.feedbacks && before->flow.cc.w == after.flow.cc.w,
 	      "feedback was taken twice");
-	check(before->flow.reply_seq == after.flow.reply_seq && before->flow.echo_seq == after.flow.echo_seq,
+	check(before->flow.auth.reply_seq == after.flow.auth.reply_seq && before->flow.auth.echo_seq == after.flow.auth.echo_seq,
 	      "its sequence was taken twice");
 	check(!before->has_voq || before->voq.voq.credit == after.voq.voq.credit, "credit was taken twice");
 	check(!before->has_host || before->host.rx_seq == after.host.rx_seq, "the host's sequence moved");
@@ -1310,7 +1310,7 @@ static void check_sequences(const struct state *s)
 	__u64 most = SEQ_BASE_NS + clock_ns() + 2 * DAY_NS;
 
 	check(!s->has_host || s->host.rx_seq <= most, "rx_seq is from the future");
-	check(!s->has_flow || (s->flow.telem_seq <= most && s->flow.echo_seq <= most),
+	check(!s->has_flow || (s->flow.auth.telem_seq <= most && s->flow.auth.echo_seq <= most),
 	      "a sequence of the flow is from the future");
 	check(!s->has_voq || s->voq.credit_seq <= most, "credit_seq is from the future");
 }
@@ -1370,7 +1370,7 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 		if (after.has_flow)
 			flow_check(&after.flow);
 		if (stat == STAT_TX_DATA && message_read(&r.out, 14, &m))
-			check(after.has_flow && get32(r.out.b + m.shim + 8) == (__u32)after.flow.tx_bytes,
+			check(after.has_flow && get32(r.out.b + m.shim + 8) == (__u32)after.flow.tx.bytes,
 			      "the position that was sent is not the flow's");
 		if (conf.rwnd && r.verdict == VERDICT_PASS && once_in(8)) {
 			r.verdict = world_run(p, f, s).verdict;
@@ -1390,7 +1390,7 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 		      "a plain packet from outside made a flow");
 		check_sequences(&after);
 		check(conf.mode != MODE_OBSERVE || !before.has_flow || !after.has_flow ||
-			      before.flow.epoch != after.flow.epoch || before.flow.cc.w == after.flow.cc.w,
+			      before.flow.path.epoch != after.flow.path.epoch || before.flow.cc.w == after.flow.cc.w,
 		      "W changed in mode observe");
 		check(!moved[STAT_RX_WINDOW_CUT] || (conf.rwnd && conf.mode == MODE_ENFORCE && !conf.bypass),
 		      "a window was cut in mode %u, rwnd %d, bypass %d", conf.mode, conf.rwnd, conf.bypass);

@@ -55,7 +55,7 @@ static void flow_runs(int v6)
 	run(EGRESS, &in);
 	expect_counted(STAT_TX_DATA);
 	f = flow_get(forward(v6));
-	f.tx_bytes = 1 << 20;
+	f.tx.bytes = 1 << 20;
 	flow_set(forward(v6), &f);
 }
 
@@ -165,7 +165,7 @@ Test(auth, sign__the_window_and_the_mtu_count_the_tag)
 	hosts_strip();
 	r = run(EGRESS, &in);
 	expect_eq(r.out.len, 14 + 1500);
-	expect_eq(flow_get(forward(0)).segment, 14 + 1500);
+	expect_eq(flow_get(forward(0)).tx.segment, 14 + 1500);
 	expect_counted(STAT_TX_DATA);
 	in = tcp(.payload = 1500 - 20 - 20 - 20 - 8 - 12 - 44 - 15);
 	expect_untouched(EGRESS, &in, STAT_TX_MTU);
@@ -187,10 +187,10 @@ SinkTest(auth, tag__right_is_believed)
 		expect_frame(&r.out, &inner);
 		expect_counted(STAT_RX_DATA, STAT_FB_FIRST);
 		f = flow_get(forward(v6));
-		expect_eq(f.feedbacks, 1);
+		expect_eq(f.rx.feedbacks, 1);
 		expect_eq(f.echo.seq, 5);
-		expect_eq(f.telem_seq, 1000);
-		expect_eq(f.echo_seq, 1000);
+		expect_eq(f.auth.telem_seq, 1000);
+		expect_eq(f.auth.echo_seq, 1000);
 		expect_eq(host_get(v6, HOST_B).rx_seq, 1000);
 	}
 }
@@ -260,7 +260,7 @@ SinkTest(auth, rotation__both_keys_and_no_third)
 		flow_runs(v6);
 		in = message(v6, &ours[1], 1000, 5);
 		r = run(sink, &in);
-		expect_eq(flow_get(forward(v6)).feedbacks, 1);
+		expect_eq(flow_get(forward(v6)).rx.feedbacks, 1);
 		in = message(v6, &ours[0], 1001, 6);
 		r = run(sink, &in);
 		expect_eq(flow_get(forward(v6)).echo.seq, 6);
@@ -326,7 +326,7 @@ SinkTest(auth, tag__covers_every_bit)
 		expect_eq(covered, (v6 ? 32 : 8) + 8 + 16 + 20 + 1 + 4);
 		fixture("IPv%d, and as it was", v6 ? 6 : 4);
 		run(sink, &whole);
-		expect_eq(flow_get(forward(v6)).feedbacks, 1);
+		expect_eq(flow_get(forward(v6)).rx.feedbacks, 1);
 		expect_that(world_ended());
 	}
 }
@@ -388,10 +388,10 @@ SinkTest(auth, sequence__of_segments)
 		f = flow_get(forward(v6));
 		expect_eq(f.echo.hop[0], 0xc0ffee);
 		expect_eq(memcmp(&f.cc, &before.f.cc, sizeof(f.cc)), 0);
-		expect_eq(f.feedbacks, 1);
+		expect_eq(f.rx.feedbacks, 1);
 
 		fixture("IPv%d, and said again later", v6 ? 6 : 4);
-		f.telem_ns -= 9 * MS;
+		f.auth.telem_ns -= 9 * MS;
 		flow_set(forward(v6), &f);
 		before = known_of(v6);
 		run(sink, &in);
@@ -446,7 +446,7 @@ SinkTest(auth, sequence__an_ack_overtakes_data)
 		run(sink, &ack);
 		expect_counted(STAT_RX_DATA, STAT_RX_REPLAYED);
 		f = flow_get(forward(v6));
-		expect_eq(f.feedbacks, 1);
+		expect_eq(f.rx.feedbacks, 1);
 	}
 }
 
@@ -493,7 +493,7 @@ SinkTest(auth, sequence__of_a_host_that_was_restarted)
 		in = r.out;
 		r = run(sink, &in);
 		expect_counted(STAT_TX_DATA, STAT_RX_DATA);
-		expect_eq(flow_get(forward(0)).telem_seq, get64(in.b + at_auth(&in)));
+		expect_eq(flow_get(forward(0)).auth.telem_seq, get64(in.b + at_auth(&in)));
 	}
 }
 
@@ -532,7 +532,7 @@ SinkTest(auth, sequence__from_the_future_is_stripped_and_not_learned_from)
 		fixture("IPv%d, less than a day ahead", v6 ? 6 : 4);
 		in = message(v6, &ours[0], BASE_NS + clock_ns() + DAY_NS - MARGIN_NS, 6);
 		run(sink, &in);
-		expect_eq(flow_get(forward(v6)).feedbacks, 2);
+		expect_eq(flow_get(forward(v6)).rx.feedbacks, 2);
 		world_counted((const int[]){ -1 });
 	}
 }
@@ -723,14 +723,14 @@ SinkTest(auth, probe_reply__counts_once)
 			r = run(EGRESS, &data, .clone = 1);
 			r = run(HOP_MAP, &r.out);
 			world_counted((const int[]){ -1 }); /* a PROBE ends in none */
-			expect_eq(flow_get(forward(v6)).probe_seq, get64(r.out.b + at_auth(&r.out)));
+			expect_eq(flow_get(forward(v6)).auth.probe_seq, get64(r.out.b + at_auth(&r.out)));
 			reply = frame_turned(r.out);
 			expect_refused(&reply, v6, STAT_RX_BAD_AUTH); /* the tag of a PROBE is no reply's */
 			frame_sign(&reply, &ours[0]);
 			r = run(sink, &reply);
 			expect_verdict(r, VERDICT_DROP);
 			expect_that(world_ended());
-			expect_eq(flow_get(forward(v6)).feedbacks, 1 + i);
+			expect_eq(flow_get(forward(v6)).rx.feedbacks, 1 + i);
 			expect_eq(host_get(v6, HOST_B).capable, 1);
 			before = known_of(v6);
 			run(sink, &reply);
@@ -744,7 +744,7 @@ SinkTest(auth, probe_reply__counts_once)
 			expect_nothing_learned(v6, &before);
 		}
 		fixture("IPv%d, to what was not asked", v6 ? 6 : 4);
-		put64(reply.b + at_auth(&reply), flow_get(forward(v6)).probe_seq + 1);
+		put64(reply.b + at_auth(&reply), flow_get(forward(v6)).auth.probe_seq + 1);
 		frame_sign(&reply, &ours[0]);
 		before = known_of(v6);
 		run(sink, &reply);
@@ -790,7 +790,7 @@ SinkTest(auth, probe_reply__older_than_the_first_question)
 	host_set(0, HOST_B, &h);
 	run(sink, &reply);
 	expect_eq(host_get(0, HOST_B).capable, 0);
-	expect_eq(flow_get(forward(0)).feedbacks, 0);
+	expect_eq(flow_get(forward(0)).rx.feedbacks, 0);
 }
 
 /* --- all at once --- */
@@ -817,7 +817,7 @@ SinkTest(auth, attack__changes_nothing)
 				recorded[live] = message(v6, &ours[0], 1000 + live, live + 1);
 				run(sink, &recorded[live]);
 				live++;
-				expect_eq(flow_get(forward(v6)).feedbacks, live);
+				expect_eq(flow_get(forward(v6)).rx.feedbacks, live);
 				expect_eq(flow_get(forward(v6)).echo.seq, live);
 			}
 			before = known_of(v6);

@@ -112,10 +112,10 @@ SinkTest(batch, windows__reach_their_flows)
 			       STAT_FB_WINDOW, STAT_FB_WINDOW);
 		for (k = 0; k < 3; k++) {
 			expect_eq(flow_at(v6, k).cc.w >> 12, 200000 + 1000 * k);
-			expect_eq(flow_at(v6, k).form, RX_WINDOW);
-			expect_eq(flow_at(v6, k).flows, 7);
-			expect_eq(flow_at(v6, k).told_hops, 2);
-			expect_between(clock_ns() - flow_at(v6, k).fb_rx_ns, 100 * 1024, 10000000000ULL);
+			expect_eq(flow_at(v6, k).rx.form, RX_WINDOW);
+			expect_eq(flow_at(v6, k).rx.flows, 7);
+			expect_eq(flow_at(v6, k).rx.told_hops, 2);
+			expect_between(clock_ns() - flow_at(v6, k).rx.fb_rx_ns, 100 * 1024, 10000000000ULL);
 		}
 	}
 }
@@ -225,8 +225,8 @@ SinkTest(batch, authentication)
 		m.key = NULL;
 		in = frame(&m);
 		expect_untouched(sink, &in, STAT_RX_NO_AUTH);
-		expect_eq(flow_at(v6, 0).feedbacks, 0);
-		expect_eq(flow_at(v6, 1).feedbacks, 0);
+		expect_eq(flow_at(v6, 0).rx.feedbacks, 0);
+		expect_eq(flow_at(v6, 1).rx.feedbacks, 0);
 		run(sink, &good);
 		expect_counted(STAT_RX_FEEDBACK, STAT_FB_REPORTED, STAT_FB_REPORTED, STAT_FB_WINDOW, STAT_FB_WINDOW);
 		f = flow_at(v6, 0);
@@ -235,7 +235,7 @@ SinkTest(batch, authentication)
 		expect_counted(STAT_RX_FEEDBACK, STAT_RX_REPLAYED, STAT_RX_REPLAYED);
 		keys_set(&key, 0);
 		expect_untouched(sink, &good, STAT_RX_BAD_AUTH); /* nobody can tell whether it is right */
-		expect_eq(flow_at(v6, 0).feedbacks, f.feedbacks);
+		expect_eq(flow_at(v6, 0).rx.feedbacks, f.rx.feedbacks);
 	}
 }
 
@@ -250,7 +250,7 @@ SinkTest(batch, with_bypass__it_is_thrown_away)
 	r = run(sink, &in);
 	expect_verdict(r, VERDICT_DROP);
 	expect_counted(STAT_RX_FEEDBACK);
-	expect_eq(flow_at(0, 0).feedbacks, 0);
+	expect_eq(flow_at(0, 0).rx.feedbacks, 0);
 }
 
 Test(batch, hop__does_not_stamp_it)
@@ -354,7 +354,7 @@ SinkTest(batch, echoes__need_no_daemon)
 	telemetry_arrives(RX_HOPS, 0, 4);
 	expect_eq(reports_taken(report, 16), 0);
 	f = flow_get(s);
-	f.last_tx_ns = clock_ns() + 1000000000;
+	f.tx.last_ns = clock_ns() + 1000000000;
 	flow_set(s, &f);
 	telemetry_arrives(RX_WINDOW, 0, 4);
 	expect_eq(reports_taken(report, 16), 0);

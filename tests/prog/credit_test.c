@@ -131,7 +131,7 @@ SinkTest(arrival, watched__is_noted)
 		expect_addr(&a.from, v6, HOST_B);
 		expect_addr(&a.to, v6, HOST_A);
 		expect_eq(a.watched, 1);
-		expect_eq(flow_get(*forward(v6)).voq_in, 1);
+		expect_eq(flow_get(*forward(v6)).rx.voq_in, 1);
 		/* The telemetry is told as ever. */
 		expect_eq(flow_get(*forward(v6)).echo.hop[0], 0x1111);
 
@@ -145,7 +145,7 @@ SinkTest(arrival, watched__is_noted)
 		run(sink, &in);
 		expect_counted(STAT_RX_DATA);
 		expect_eq(arrival_get(SLOT).seen.packets, 2);
-		expect_eq(flow_get(*forward(v6)).voq_in, 0);
+		expect_eq(flow_get(*forward(v6)).rx.voq_in, 0);
 	}
 }
 
@@ -169,7 +169,7 @@ SinkTest(arrival, without_telemetry__is_noted)
 		run(sink, &in);
 		expect_counted(STAT_RX_DATA, STAT_FB_WINDOW);
 		expect_eq(arrival_get(SLOT).seen.packets, 2);
-		expect_eq(flow_get(*forward(v6)).voq_in, 1);
+		expect_eq(flow_get(*forward(v6)).rx.voq_in, 1);
 	}
 }
 
@@ -237,7 +237,7 @@ SinkTest(arrival, unwatched__is_news)
 			expect_eq(news[0].ifindex, WORLD_IFINDEX);
 			if (slot)
 				expect_seen(0, 0, 0, 0);
-			expect_eq(flow_get(*forward(v6)).voq_in, 1);
+			expect_eq(flow_get(*forward(v6)).rx.voq_in, 1);
 		}
 	}
 }
@@ -328,7 +328,7 @@ SinkTest(arrival, malformed__is_ignored)
 		}
 		expect_seen(0, 0, 0, 0);
 		expect_eq(news_taken(news, 1), 0);
-		expect_eq(flow_get(*forward(v6)).voq_in, 0);
+		expect_eq(flow_get(*forward(v6)).rx.voq_in, 0);
 		expect_eq(flow_get(*forward(v6)).echo.hop[0], 0x1111);
 	}
 }
@@ -372,7 +372,7 @@ static void expect_nothing(int v6)
 	expect_seen(0, 0, 0, 0);
 	expect_eq(news_taken(news, 1), 0);
 	if (flow_exists(*forward(v6)))
-		expect_eq(flow_get(*forward(v6)).voq_in, 0);
+		expect_eq(flow_get(*forward(v6)).rx.voq_in, 0);
 }
 
 SinkTest(arrival, foreign_peer_and_bypass__change_nothing)
@@ -512,7 +512,7 @@ static void pod_is_known(int v6)
 {
 	struct flow f = flow_get(*forward(v6));
 
-	f.pod_ifindex = POD_IFINDEX;
+	f.path.pod_ifindex = POD_IFINDEX;
 	flow_set(*forward(v6), &f);
 }
 
@@ -544,7 +544,7 @@ SinkTest(arrival, pod_hop__only_where_no_credit_keeps_its_queue)
 		run(sink, &in);
 		expect_counted(STAT_RX_DATA);
 		expect_eq(flow_get(*forward(v6)).echo.hops, 1);
-		expect_eq(flow_get(*forward(v6)).voq_pod, 1);
+		expect_eq(flow_get(*forward(v6)).rx.voq_pod, 1);
 		/* The daemon is away. */
 		credit_alive(clock_ns() - hour, hour - 1);
 		run(sink, &in);
@@ -555,7 +555,7 @@ SinkTest(arrival, pod_hop__only_where_no_credit_keeps_its_queue)
 		in = wrap(&in, .room = 5, .nhop = 1, .hop = { 0x1111 });
 		run(sink, &in);
 		expect_counted(STAT_RX_DATA, STAT_RX_POD_HOP);
-		expect_eq(flow_get(*forward(v6)).voq_pod, 0);
+		expect_eq(flow_get(*forward(v6)).rx.voq_pod, 0);
 		/* so is a VOQ to which no credit is dealt out, */
 		in = arriving(.v6 = v6, .prefixlen = 127);
 		run(sink, &in);
@@ -632,7 +632,7 @@ SinkTest(arrival, news__name_the_pods_port)
 		port_remove(POD_IFINDEX);
 		run(sink, &in);
 		expect_counted(STAT_RX_DATA);
-		expect_eq(flow_get(*forward(v6)).pod_ifindex, 0);
+		expect_eq(flow_get(*forward(v6)).path.pod_ifindex, 0);
 		expect_seen(2, 2 * in.len, 2 * inner_bytes(&in), (__u64)S_FIRST << 32 | 7);
 	}
 }

@@ -39,7 +39,7 @@ static void port_is(__u32 ifindex, __u32 flags)
 
 static void daemon_begins(void)
 {
-	cr_assert(!credits_open(&pins, world_map("news"), messages, &c));
+	cr_assert(!credits_open(&pins, world_map("arrival_news"), messages, &c));
 	credits_apply(c, &config);
 }
 

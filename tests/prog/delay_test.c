@@ -48,10 +48,10 @@ static void timed_ago(struct ip_spec s, __u64 tx_bytes, __u32 seq, __u64 ago_ns)
 {
 	struct flow f = flow_get(s);
 
-	f.tx_bytes = tx_bytes;
-	f.timed[0] = word(seq, clock_ns() - ago_ns);
-	f.timed_count = 1;
-	f.delay_ns = 0;
+	f.tx.bytes = tx_bytes;
+	f.delay.timed[0] = word(seq, clock_ns() - ago_ns);
+	f.delay.timed_count = 1;
+	f.delay.sample_ns = 0;
 	flow_set(s, &f);
 }
 
@@ -100,19 +100,19 @@ Test(delay, timed__by_the_departure_that_the_pacer_gave)
 	struct flow f = flow_get(data);
 
 	fixture("it leaves at once");
-	expect_eq(f.timed_count, 1);
-	expect_eq(f.timed[0] >> 32, r.out.len);
-	expect_between((__u32)f.timed[0] - (__u32)before, 0, clock_ns() - before);
+	expect_eq(f.delay.timed_count, 1);
+	expect_eq(f.delay.timed[0] >> 32, r.out.len);
+	expect_between((__u32)f.delay.timed[0] - (__u32)before, 0, clock_ns() - before);
 
 	fixture("it waits in fq");
 	clock = clock_ns() + 500 * MS;
-	f.clock_ns = clock;
+	f.tx.clock_ns = clock;
 	flow_set(data, &f);
 	r = leaves(data);
 	f = flow_get(data);
-	expect_eq(f.timed_count, 2);
+	expect_eq(f.delay.timed_count, 2);
 	expect_between(r.ctx.tstamp, 1, clock); /* the horizon */
-	expect_eq(f.timed[1], word(f.tx_bytes, r.ctx.tstamp));
+	expect_eq(f.delay.timed[1], word(f.tx.bytes, r.ctx.tstamp));
 }
 
 /* Where nothing honours departure times it leaves now, whatever TCP has asked for. */
@@ -125,7 +125,7 @@ Test(delay, timed__at_once_without_fq)
 	port_change(WORLD_IFINDEX, &port);
 	before = clock_ns();
 	run(EGRESS, &in, .tstamp = before + 100 * MS);
-	expect_between((__u32)flow_get(data).timed[0] - (__u32)before, 0, clock_ns() - before);
+	expect_between((__u32)flow_get(data).delay.timed[0] - (__u32)before, 0, clock_ns() - before);
 }
 
 Test(delay, timed__four_in_a_row_and_then_none)
@@ -137,8 +137,8 @@ Test(delay, timed__four_in_a_row_and_then_none)
 		leaves(data);
 		f = flow_get(data);
 		fixture("packet %d", i);
-		expect_eq(f.timed_count, i < FLOW_TIMED ? i : FLOW_TIMED);
-		expect_eq(f.timed[f.timed_count - 1] >> 32, f.tx_bytes / i * f.timed_count);
+		expect_eq(f.delay.timed_count, i < FLOW_TIMED ? i : FLOW_TIMED);
+		expect_eq(f.delay.timed[f.delay.timed_count - 1] >> 32, f.tx.bytes / i * f.delay.timed_count);
 	}
 }
 
@@ -155,24 +155,24 @@ Test(delay, timed__only_what_can_have_feedback)
 	flow_set(data, &f);
 	leaves((struct ip_spec){});
 	expect_eq(flow_get(data).echo.sent, 2);
-	expect_eq(flow_get(data).timed_count, 1);
+	expect_eq(flow_get(data).delay.timed_count, 1);
 	fixture("datagrams in one packet, which get no telemetry");
 	run(EGRESS, &udp_gso, .gso_size = 1000, .gso_segs = 2);
-	expect_eq(flow_get(datagram).tx_bytes > 2000, 1);
-	expect_eq(flow_get(datagram).timed_count, 0);
+	expect_eq(flow_get(datagram).tx.bytes > 2000, 1);
+	expect_eq(flow_get(datagram).delay.timed_count, 0);
 	fixture("a flow that knows a hop");
 	f = flow_get(data);
 	f.cc.hops = 1;
 	flow_set(data, &f);
 	leaves(data);
-	expect_eq(flow_get(data).timed_count, 1);
+	expect_eq(flow_get(data).delay.timed_count, 1);
 	fixture("with the fallback off");
 	f.cc.hops = 0;
 	flow_set(data, &f);
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	control_next_epoch();
 	leaves(data);
-	expect_eq(flow_get(data).timed_count, 1);
+	expect_eq(flow_get(data).delay.timed_count, 1);
 }
 
 Test(delay, timed__anew_after_a_second_without_feedback)
@@ -181,17 +181,17 @@ Test(delay, timed__anew_after_a_second_without_feedback)
 
 	leaves(data);
 	f = flow_get(data);
-	f.timed_count = FLOW_TIMED;
-	f.timed[0] = word(7, clock_ns() - 900 * MS);
+	f.delay.timed_count = FLOW_TIMED;
+	f.delay.timed[0] = word(7, clock_ns() - 900 * MS);
 	flow_set(data, &f);
 	leaves(data);
-	expect_eq(flow_get(data).timed_count, FLOW_TIMED);
-	expect_eq(flow_get(data).timed[0], f.timed[0]);
-	f.timed[0] = word(7, clock_ns() - 1001 * MS);
+	expect_eq(flow_get(data).delay.timed_count, FLOW_TIMED);
+	expect_eq(flow_get(data).delay.timed[0], f.delay.timed[0]);
+	f.delay.timed[0] = word(7, clock_ns() - 1001 * MS);
 	flow_set(data, &f);
 	leaves(data);
-	expect_eq(flow_get(data).timed_count, 1);
-	expect_eq(flow_get(data).timed[0] >> 32, flow_get(data).tx_bytes);
+	expect_eq(flow_get(data).delay.timed_count, 1);
+	expect_eq(flow_get(data).delay.timed[0] >> 32, flow_get(data).tx.bytes);
 }
 
 Test(delay, timed__one_probe)
@@ -202,11 +202,11 @@ Test(delay, timed__one_probe)
 	leaves(datagram);
 	before = clock_ns();
 	run(EGRESS, &in, .clone = 1);
-	first = flow_get(datagram).probed;
+	first = flow_get(datagram).delay.probed;
 	expect_between((__u32)first - (__u32)before, 0, clock_ns() - before);
-	expect_eq(first >> 32, flow_get(datagram).tx_bytes);
+	expect_eq(first >> 32, flow_get(datagram).tx.bytes);
 	run(EGRESS, &in, .clone = 1);
-	expect_eq(flow_get(datagram).probed, first);
+	expect_eq(flow_get(datagram).delay.probed, first);
 }
 
 /* --- the sample --- */
@@ -223,8 +223,8 @@ SinkTest(delay, sample__is_of_the_round_trip_without_the_age)
 	feedback(data, 5000, 0, 100);
 	after = clock_ns();
 	f = flow_get(data);
-	expect_between(f.delay_ns, 3 * MS - 100 * AGE_NS, 3 * MS - 100 * AGE_NS + after - before);
-	expect_eq(f.timed_count, 0);
+	expect_between(f.delay.sample_ns, 3 * MS - 100 * AGE_NS, 3 * MS - 100 * AGE_NS + after - before);
+	expect_eq(f.delay.timed_count, 0);
 }
 
 /* 67 ms or more: it cannot be told how much more. */
@@ -233,10 +233,10 @@ SinkTest(delay, sample__none_where_the_age_is_saturated)
 	leaves(data);
 	timed_ago(data, 5000, 5000, 200 * MS);
 	feedback(data, 5000, 0, 0xffff);
-	expect_eq(flow_get(data).delay_ns, 0);
+	expect_eq(flow_get(data).delay.sample_ns, 0);
 	timed_ago(data, 5000, 5000, 200 * MS);
 	feedback(data, 5000, 0, 0xfffe);
-	expect_between(flow_get(data).delay_ns, 200 * MS - 0xfffe * AGE_NS, 200 * MS);
+	expect_between(flow_get(data).delay.sample_ns, 200 * MS - 0xfffe * AGE_NS, 200 * MS);
 }
 
 /* It seems to have come back before it left: a clock of fq that ran ahead. */
@@ -245,8 +245,8 @@ SinkTest(delay, sample__none_before_the_departure)
 	leaves(data);
 	timed_ago(data, 5000, 5000, -50 * MS);
 	unstamped(data, 5000);
-	expect_eq(flow_get(data).delay_ns, 0);
-	expect_eq(flow_get(data).timed_count, 0);
+	expect_eq(flow_get(data).delay.sample_ns, 0);
+	expect_eq(flow_get(data).delay.timed_count, 0);
 }
 
 SinkTest(delay, sample__of_any_of_the_four)
@@ -261,15 +261,15 @@ SinkTest(delay, sample__of_any_of_the_four)
 
 		fixture("packet %d", i);
 		f = flow_get(data);
-		f.tx_bytes = 9000;
+		f.tx.bytes = 9000;
 		for (k = 0; k < FLOW_TIMED; k++)
-			f.timed[k] = word(1000 + k, now - (10 - k) * 100 * MS);
-		f.timed_count = FLOW_TIMED;
+			f.delay.timed[k] = word(1000 + k, now - (10 - k) * 100 * MS);
+		f.delay.timed_count = FLOW_TIMED;
 		flow_set(data, &f);
 		unstamped(data, 1000 + i);
 		f = flow_get(data);
-		expect_between(f.delay_ns, (10 - i) * 100 * MS, (10 - i) * 100 * MS + clock_ns() - now);
-		expect_eq(f.timed_count, 0);
+		expect_between(f.delay.sample_ns, (10 - i) * 100 * MS, (10 - i) * 100 * MS + clock_ns() - now);
+		expect_eq(f.delay.timed_count, 0);
 	}
 }
 
@@ -281,10 +281,10 @@ SinkTest(delay, sample__none_of_an_earlier_row)
 	leaves(data);
 	timed_ago(data, 9000, 5000, 3 * MS);
 	f = flow_get(data);
-	f.timed[1] = word(6000, clock_ns() - 5 * MS);
+	f.delay.timed[1] = word(6000, clock_ns() - 5 * MS);
 	flow_set(data, &f);
 	unstamped(data, 6000);
-	expect_eq(flow_get(data).delay_ns, 0);
+	expect_eq(flow_get(data).delay.sample_ns, 0);
 }
 
 /* Of another packet it says nothing; of one behind those that are timed, that they were lost. */
@@ -293,13 +293,13 @@ SinkTest(delay, sample__of_a_lost_packet_is_given_up)
 	leaves(data);
 	timed_ago(data, 9000, 5000, 3 * MS);
 	unstamped(data, 4999);
-	expect_eq(flow_get(data).timed_count, 1);
-	expect_eq(flow_get(data).delay_ns, 0);
+	expect_eq(flow_get(data).delay.timed_count, 1);
+	expect_eq(flow_get(data).delay.sample_ns, 0);
 	unstamped(data, 5001);
-	expect_eq(flow_get(data).timed_count, 0);
-	expect_eq(flow_get(data).delay_ns, 0);
+	expect_eq(flow_get(data).delay.timed_count, 0);
+	expect_eq(flow_get(data).delay.sample_ns, 0);
 	leaves(data);
-	expect_eq(flow_get(data).timed_count, 1);
+	expect_eq(flow_get(data).delay.timed_count, 1);
 }
 
 SinkTest(delay, sample__positions_wrap)
@@ -308,14 +308,14 @@ SinkTest(delay, sample__positions_wrap)
 	fixture("lost before the wrap");
 	timed_ago(data, 0x1000001ffULL, 0xffffff00, 3 * MS);
 	unstamped(data, 0x100);
-	expect_eq(flow_get(data).timed_count, 0);
+	expect_eq(flow_get(data).delay.timed_count, 0);
 	fixture("feedback from before the wrap");
 	timed_ago(data, 0x1000001ffULL, 0x100, 3 * MS);
 	unstamped(data, 0xffffff00);
-	expect_eq(flow_get(data).timed_count, 1);
+	expect_eq(flow_get(data).delay.timed_count, 1);
 	fixture("and its own");
 	unstamped(data, 0x100);
-	expect_between(flow_get(data).delay_ns, 3 * MS, 1000 * MS);
+	expect_between(flow_get(data).delay.sample_ns, 3 * MS, 1000 * MS);
 }
 
 /* A packet's position may be the probe's: each is told by how its feedback comes. */
@@ -331,17 +331,17 @@ SinkTest(delay, sample__of_a_probe_is_its_own)
 	now = clock_ns();
 	timed_ago(datagram, 5000, 5000, 700 * MS);
 	f = flow_get(datagram);
-	f.probed = word(5000, now - 2 * MS);
+	f.delay.probed = word(5000, now - 2 * MS);
 	flow_set(datagram, &f);
 	probe = wrap(&inner, .msg = 2, .room = 5, .seq = 5000);
 	in = frame_turned(probe);
 	run(sink, &in);
 	f = flow_get(datagram);
-	expect_between(f.delay_ns, 2 * MS, 2 * MS + clock_ns() - now);
-	expect_eq(f.probed, 0);
-	expect_eq(f.timed_count, 1);
+	expect_between(f.delay.sample_ns, 2 * MS, 2 * MS + clock_ns() - now);
+	expect_eq(f.delay.probed, 0);
+	expect_eq(f.delay.timed_count, 1);
 	unstamped(datagram, 5000);
-	expect_between(flow_get(datagram).delay_ns, 700 * MS, 700 * MS + clock_ns() - now);
+	expect_between(flow_get(datagram).delay.sample_ns, 700 * MS, 700 * MS + clock_ns() - now);
 }
 
 /* --- what becomes of it --- */
@@ -362,7 +362,7 @@ SinkTest(delay, fallback__over_and_back)
 	swift_decides(data);
 	f = flow_get(data);
 	expect_eq(f.cc.w, f.params.w_init);
-	expect_eq(f.feedbacks, 0);
+	expect_eq(f.rx.feedbacks, 0);
 	expect_eq(f.swift.target_ns, WORLD_T_NS * 3 / 2);
 
 	/* Far above the target and below it: W is what swift.h makes of it. */
@@ -374,7 +374,7 @@ SinkTest(delay, fallback__over_and_back)
 		unstamped(data, tx);
 		expect_counted(STAT_RX_DATA, STAT_FB_SWIFT);
 		f = flow_get(data);
-		delay = f.delay_ns;
+		delay = f.delay.sample_ns;
 		expect_eq(delay > f.swift.target_ns, i < 3);
 		ack = (struct swift_ack){ .seq = tx, .snd_nxt = tx, .delay_ns = delay };
 		expect_eq(swift_new_ack(&want, &f.params, &f.swift, &ack), HPCC_FULL);
@@ -382,8 +382,8 @@ SinkTest(delay, fallback__over_and_back)
 		expect_eq(f.cc.wc, want.wc);
 		expect_eq(f.cc.rate_bps, want.rate_bps);
 		expect_eq(f.cc.last_update_seq, want.last_update_seq);
-		expect_eq(f.feedbacks, i + 1);
-		expect_between(clock_ns() - f.last_fb_ns, 0, 1000 * MS);
+		expect_eq(f.rx.feedbacks, i + 1);
+		expect_between(clock_ns() - f.rx.fb_ns, 0, 1000 * MS);
 	}
 	expect_eq(f.cc.w < f.params.w_init, 1);
 
@@ -471,7 +471,7 @@ SinkTest(delay, fallback__observed)
 	timed_ago(data, 5000, 5000, 100 * MS);
 	unstamped(data, 5000);
 	expect_counted(STAT_RX_DATA, STAT_FB_SWIFT);
-	expect_between(flow_get(data).delay_ns, 100 * MS, 900 * MS);
+	expect_between(flow_get(data).delay.sample_ns, 100 * MS, 900 * MS);
 	expect_eq(flow_get(data).cc.w, flow_get(data).params.w_init);
 }
 

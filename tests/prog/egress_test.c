@@ -175,7 +175,7 @@ Test(egress, data__of_udp_is_a_flow_of_its_own)
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), r.out.len);
 	cr_assert(source_port(&r.out) != port);
 	expect_eq(flows_count(), 2);
-	expect_eq(flow_get((struct ip_spec){ .udp = 1 }).tx_bytes, r.out.len);
+	expect_eq(flow_get((struct ip_spec){ .udp = 1 }).tx.bytes, r.out.len);
 }
 
 Test(egress, data__every_class_and_mark_is_copied)
@@ -268,18 +268,18 @@ Test(egress, data__seq_counts_wire_bytes_of_the_flow)
 	struct result first = run(EGRESS, &in), r;
 	struct flow f = flow_get((struct ip_spec){});
 
-	expect_eq(f.tx_bytes, first.out.len);
+	expect_eq(f.tx.bytes, first.out.len);
 	in = tcp(.payload = 700);
 	r = run(EGRESS, &in);
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), first.out.len + r.out.len);
 	r = run(EGRESS, &other);
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), r.out.len);
 	f = flow_get((struct ip_spec){});
-	f.tx_bytes = 0x2fffffff0;
+	f.tx.bytes = 0x2fffffff0;
 	flow_set((struct ip_spec){}, &f);
 	r = run(EGRESS, &in);
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), (__u32)(0x2fffffff0 + r.out.len));
-	expect_eq(flow_get((struct ip_spec){}).tx_bytes, 0x2fffffff0 + r.out.len);
+	expect_eq(flow_get((struct ip_spec){}).tx.bytes, 0x2fffffff0 + r.out.len);
 }
 
 /* --- the echo --- */
@@ -663,15 +663,15 @@ Test(egress, leaving_peer__is_sent_nothing)
 
 		run(EGRESS, &in);
 		expect_counted(STAT_TX_DATA);
-		expect_eq(flow_get(key).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+		expect_eq(flow_get(key).tx.flags & FLOW_F_TELEM, FLOW_F_TELEM);
 		peers_leave(1);
 		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
-		expect_eq(flow_get(key).flags & FLOW_F_TELEM, 0);
+		expect_eq(flow_get(key).tx.flags & FLOW_F_TELEM, 0);
 		expect_untouched(EGRESS, &other, STAT_TX_NO_PEER);
 		peers_leave(0);
 		run(EGRESS, &in);
 		expect_counted(STAT_TX_DATA);
-		expect_eq(flow_get(key).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+		expect_eq(flow_get(key).tx.flags & FLOW_F_TELEM, FLOW_F_TELEM);
 	}
 }
 
@@ -687,7 +687,7 @@ Test(egress, leaving_port__wraps_nothing)
 		port_leaves(WORLD_IFINDEX, 1);
 		control_next_epoch();
 		expect_untouched(EGRESS, &in, STAT_TX_NO_PORT);
-		expect_eq(flow_get(key).flags & FLOW_F_TELEM, 0);
+		expect_eq(flow_get(key).tx.flags & FLOW_F_TELEM, 0);
 		expect_untouched(EGRESS, &other, STAT_TX_NO_PORT);
 		port_leaves(WORLD_IFINDEX, 0);
 		control_next_epoch();
@@ -735,14 +735,14 @@ Test(egress, truncated__header_by_its_own_length)
 			in = tcp(.v6 = v6, .payload = n);
 			in.b[l4 + 12] = 15 << 4;
 			expect_untouched(EGRESS, &in, STAT_TX_OTHER);
-			expect_eq(flow_get(s).mss, 1000);
+			expect_eq(flow_get(s).tx.mss, 1000);
 		}
 		fixture("IPv%d, as many", v6 ? 6 : 4);
 		in = tcp(.v6 = v6, .payload = n);
 		in.b[l4 + 12] = 15 << 4;
 		run(EGRESS, &in);
 		expect_counted(STAT_TX_DATA);
-		expect_eq(flow_get(s).mss, 1000);
+		expect_eq(flow_get(s).tx.mss, 1000);
 		fixture("IPv%d, padding", v6 ? 6 : 4);
 		in = udp(.v6 = v6, .payload = 30);
 		put16(in.b + (v6 ? 18 : 16), v6 ? 7 : 27);
@@ -821,7 +821,7 @@ Test(egress, unknown_peer__gets_plain_data_and_a_question)
 		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT);
 		expect_probe(&a, &in, 0);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
-		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).tx.flags & FLOW_F_TELEM, 0);
 	}
 }
 
@@ -835,7 +835,7 @@ Test(egress, unknown_peer__becomes_known_when_it_is_heard)
 	hosts_strip();
 	run(EGRESS, &in);
 	expect_counted(STAT_TX_DATA);
-	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+	expect_eq(flow_get((struct ip_spec){}).tx.flags & FLOW_F_TELEM, FLOW_F_TELEM);
 }
 
 /* --- the question --- */
@@ -989,7 +989,7 @@ Test(egress, probe__that_could_not_leave_asked_nobody)
 	host_set(0, HOST_B, &unknown);
 	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
 	expect_eq(host_get(0, HOST_B).asked_ns, 0);
-	expect_between(clock_ns() - flow_get((struct ip_spec){}).probe_ns, 0, 1000 * MS);
+	expect_between(clock_ns() - flow_get((struct ip_spec){}).tx.probe_ns, 0, 1000 * MS);
 	expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN, .ifindex = a.ifindex);
 	expect_no_probe(&a);
 	clock_pass(201 * MS);
@@ -1146,14 +1146,14 @@ Test(egress, probe__position_is_of_what_has_left)
 
 	run(EGRESS, &in);
 	f = flow_get(s);
-	f.tx_bytes = 0x2fffffff0;
+	f.tx.bytes = 0x2fffffff0;
 	flow_set(s, &f);
 	r = run(EGRESS, &in, .clone = 1);
 	expect_eq(get32(r.out.b + at_shim(&r.out) + 8), 0xfffffff0);
-	f.tx_bytes = 3000000000ULL;
+	f.tx.bytes = 3000000000ULL;
 	f.cc.rate_bps = 80000000000ULL;
 	before = clock_ns();
-	f.clock_ns = before + 50 * MS;
+	f.tx.clock_ns = before + 50 * MS;
 	flow_set(s, &f);
 	r = run(EGRESS, &in, .clone = 1);
 	expect_between(get32(r.out.b + at_shim(&r.out) + 8), 2500000000U,
@@ -1167,7 +1167,7 @@ Test(egress, probe_copy__is_cut_and_wrapped)
 	FOR_V4_AND_V6(v6) {
 		struct frame in = udp(.v6 = v6, .payload = 700), want;
 		__u16 port = entropy_of(&in);
-		__u32 seq = flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx_bytes;
+		__u32 seq = flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx.bytes;
 		struct result r;
 
 		expect_counted(STAT_TX_DATA);
@@ -1178,7 +1178,7 @@ Test(egress, probe_copy__is_cut_and_wrapped)
 		expect_eq(r.ctx.mark, 0);
 		expect_eq(r.ctx.tstamp, 0);
 		expect_counted_attached(-1);
-		expect_eq(flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx_bytes, seq);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx.bytes, seq);
 		expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
 	}
 }
@@ -1189,7 +1189,7 @@ Test(egress, probe_copy__takes_no_echo)
 	struct ip_spec s = { .udp = 1, .payload = 50 };
 	struct frame in = frame_of(s), want;
 	__u16 port = entropy_of(&in);
-	__u32 seq = flow_get(s).tx_bytes;
+	__u32 seq = flow_get(s).tx.bytes;
 	struct result r;
 
 	echo_waits(s, 0);
@@ -1215,7 +1215,7 @@ Test(egress, probe_copy__has_clean_room)
 	echo_waits(s, 0);
 	run(EGRESS, &empty); /* its echo is where the room is */
 	r = run(EGRESS, &in, .clone = 1);
-	want = frame_probe(&in, port, flow_get(s).tx_bytes);
+	want = frame_probe(&in, port, flow_get(s).tx.bytes);
 	expect_frame(&r.out, &want);
 }
 
@@ -1294,8 +1294,8 @@ static void probed_ago(struct ip_spec s, __s64 probe_ago_ns, __s64 fb_ago_ns)
 {
 	struct flow f = flow_get(s);
 
-	f.probe_ns = probe_ago_ns < 0 ? 0 : clock_ns() - probe_ago_ns;
-	f.last_fb_ns = fb_ago_ns < 0 ? 0 : clock_ns() - fb_ago_ns;
+	f.tx.probe_ns = probe_ago_ns < 0 ? 0 : clock_ns() - probe_ago_ns;
+	f.rx.fb_ns = fb_ago_ns < 0 ? 0 : clock_ns() - fb_ago_ns;
 	flow_set(s, &f);
 }
 
@@ -1314,7 +1314,7 @@ Test(egress, feedback_probe__of_udp_once_in_a_base_rtt)
 		r = run(EGRESS, &in, .ifindex = a.ifindex);
 		expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
 		expect_probe(&a, &in, 0);
-		expect_between(clock_ns() - flow_get(s).probe_ns, 0, 1000 * MS);
+		expect_between(clock_ns() - flow_get(s).tx.probe_ns, 0, 1000 * MS);
 		seq = r.out.len;
 		for (i = 0; i < 5; i++) {
 			hosts_strip();
@@ -1395,7 +1395,7 @@ Test(egress, feedback_probe__is_the_question_too)
 	run(EGRESS, &in, .ifindex = a.ifindex);
 	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT);
 	expect_probe(&a, &in, 0);
-	expect_between(clock_ns() - flow_get(udp_flow).probe_ns, 0, 1000 * MS);
+	expect_between(clock_ns() - flow_get(udp_flow).tx.probe_ns, 0, 1000 * MS);
 	expect_between(clock_ns() - host_get(0, HOST_B).asked_ns, 0, 1000 * MS);
 	run(EGRESS, &in, .ifindex = a.ifindex);
 	expect_counted(STAT_TX_DATA);
@@ -1446,7 +1446,7 @@ Test(egress, silence__does_not_begin_with_what_leaves_plain)
 	port.flags |= PORT_F_EDT;
 	port_change(WORLD_IFINDEX, &port);
 	f = flow_get((struct ip_spec){ .udp = 1 });
-	f.clock_ns = clock_ns() + 900 * MS;
+	f.tx.clock_ns = clock_ns() + 900 * MS;
 	flow_set((struct ip_spec){ .udp = 1 }, &f);
 	run(EGRESS, &dgram);
 	expect_counted(STAT_TX_HORIZON);
@@ -1476,7 +1476,7 @@ Test(egress, silence__of_100_ms_makes_a_peer_unknown)
 		expect_counted(STAT_TX_PEER_UNKNOWN, STAT_PEER_SILENT);
 		expect_eq(host_get(v6, HOST_B).capable, 0);
 		expect_eq(host_get(v6, HOST_B).unanswered_ns, 0);
-		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).flags & FLOW_F_TELEM, 0);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).tx.flags & FLOW_F_TELEM, 0);
 		expect_untouched(EGRESS, &in, STAT_TX_PEER_UNKNOWN);
 	}
 }
@@ -1513,11 +1513,11 @@ Test(egress, mtu__to_the_byte)
 		port_change(WORLD_IFINDEX, &port);
 		run(EGRESS, &in);
 		expect_counted(STAT_TX_DATA);
-		expect_eq(flow_get(s).flags & FLOW_F_TELEM, FLOW_F_TELEM);
+		expect_eq(flow_get(s).tx.flags & FLOW_F_TELEM, FLOW_F_TELEM);
 		port.mtu--;
 		port_change(WORLD_IFINDEX, &port);
 		expect_untouched(EGRESS, &in, STAT_TX_MTU);
-		expect_eq(flow_get(s).flags & FLOW_F_TELEM, 0);
+		expect_eq(flow_get(s).tx.flags & FLOW_F_TELEM, 0);
 
 		port.mtu += 1 + 36;
 		port_change(WORLD_IFINDEX, &port);
@@ -1580,11 +1580,11 @@ Test(egress, flow__is_made_with_the_parameters_of_peer_and_port)
 	expect_eq(f.cc.u, Q24_ONE);
 	expect_eq(f.cc.rate_bps, WORLD_BPS);
 	expect_eq(f.cc.hops, 0);
-	expect_eq(f.epoch, 1);
-	expect_eq(f.lock, 0);
-	expect_eq(f.ifindex, WORLD_IFINDEX);
-	expect_eq(f.feedbacks, 0);
-	expect_between(f.last_tx_ns, clock_ns() - 1000 * MS, clock_ns());
+	expect_eq(f.path.epoch, 1);
+	expect_eq(f.rx.lock, 0);
+	expect_eq(f.path.ifindex, WORLD_IFINDEX);
+	expect_eq(f.rx.feedbacks, 0);
+	expect_between(f.tx.last_ns, clock_ns() - 1000 * MS, clock_ns());
 	expect_eq(flows_count(), 1);
 }
 
@@ -1636,18 +1636,18 @@ Test(egress, flow__takes_new_parameters_with_a_new_epoch)
 	expect_eq(f.cc.w, 250000ULL << 12);
 	expect_eq(f.cc.wc, 250000ULL << 12);
 	expect_eq(f.cc.rate_bps, WORLD_BPS);
-	expect_eq(f.epoch, 1);
-	expect_eq(f.lock, 0);
+	expect_eq(f.path.epoch, 1);
+	expect_eq(f.rx.lock, 0);
 
 	fixture("not while another CPU has the flow");
-	f.lock = 1;
+	f.rx.lock = 1;
 	flow_set(s, &f);
 	peer.t_ns = 30000;
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	control_next_epoch();
 	run(EGRESS, &in);
 	expect_eq(flow_get(s).params.t_ns, 20000);
-	expect_eq(flow_get(s).lock, 1);
+	expect_eq(flow_get(s).rx.lock, 1);
 	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
 }
 
@@ -1699,12 +1699,12 @@ Test(egress, flow__fin_and_rst_close_it)
 		     data = tcp(.payload = 1), other = tcp(.payload = 1, .sport = 7);
 
 	run(EGRESS, &data);
-	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
+	expect_eq(flow_get((struct ip_spec){}).tx.flags & FLOW_F_CLOSED, 0);
 	run(EGRESS, &fin);
-	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+	expect_eq(flow_get((struct ip_spec){}).tx.flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
 	run(EGRESS, &other);
 	run(EGRESS, &rst);
-	expect_eq(flow_get((struct ip_spec){ .sport = 7 }).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+	expect_eq(flow_get((struct ip_spec){ .sport = 7 }).tx.flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
 	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_DATA, STAT_TX_HANDSHAKE);
 }
 
@@ -1758,9 +1758,9 @@ Test(egress, flow__a_syn_opens_it_again)
 		run(EGRESS, &data);
 		run(EGRESS, &rst);
 		run(EGRESS, &data);
-		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
+		expect_eq(flow_get((struct ip_spec){}).tx.flags & FLOW_F_CLOSED, FLOW_F_CLOSED);
 		run(EGRESS, &syn);
-		expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
+		expect_eq(flow_get((struct ip_spec){}).tx.flags & FLOW_F_CLOSED, 0);
 		expect_counted(STAT_TX_DATA, STAT_TX_HANDSHAKE, STAT_TX_DATA, STAT_TX_HANDSHAKE);
 	}
 }
@@ -1785,7 +1785,7 @@ static struct flow clock_at(struct ip_spec s, __u64 clock, __u64 rate_bps)
 {
 	struct flow f = flow_get(s);
 
-	f.clock_ns = clock;
+	f.tx.clock_ns = clock;
 	f.cc.rate_bps = rate_bps;
 	flow_set(s, &f);
 	return f;
@@ -1811,14 +1811,14 @@ Test(egress, departure__at_the_flows_clock)
 	before = clock_ns();
 	r = run(EGRESS, &in);
 	expect_eq(r.ctx.tstamp, 0); /* idle: at once */
-	expect_between(flow_get(s).clock_ns, before, clock_ns() + 1000);
+	expect_between(flow_get(s).tx.clock_ns, before, clock_ns() + 1000);
 	expect_counted(STAT_TX_DATA);
 
 	clock = clock_ns() + 5 * MS;
 	clock_at(s, clock, 100000000);
 	r = run(EGRESS, &in);
 	expect_eq(r.ctx.tstamp, clock);
-	expect_eq(flow_get(s).clock_ns, clock + r.out.len * 80); /* 80 ns a byte at 100 Mbit/s */
+	expect_eq(flow_get(s).tx.clock_ns, clock + r.out.len * 80); /* 80 ns a byte at 100 Mbit/s */
 	expect_counted(STAT_TX_DATA, STAT_PACED);
 	r = run(EGRESS, &in);
 	expect_eq(r.ctx.tstamp, clock + r.out.len * 80);
@@ -1839,7 +1839,7 @@ Test(egress, departure__not_before_the_stack_wants)
 	asked = clock_ns() + 5 * MS;
 	r = run(EGRESS, &in, .tstamp = asked);
 	expect_eq(r.ctx.tstamp, asked);
-	expect_eq(flow_get(s).clock_ns, asked + r.out.len * 80);
+	expect_eq(flow_get(s).tx.clock_ns, asked + r.out.len * 80);
 }
 
 Test(egress, departure__never_beyond_the_horizon)
@@ -1870,8 +1870,8 @@ static void expect_dropped(const struct frame *in, struct ip_spec s)
 	expect_verdict(r, VERDICT_DROP);
 	expect_frame(&r.out, in);
 	expect_counted(STAT_TX_HORIZON);
-	expect_eq(flow_get(s).clock_ns, before.clock_ns);
-	expect_eq(flow_get(s).tx_bytes, before.tx_bytes);
+	expect_eq(flow_get(s).tx.clock_ns, before.tx.clock_ns);
+	expect_eq(flow_get(s).tx.bytes, before.tx.bytes);
 }
 
 Test(egress, departure_udp__at_the_flows_clock)
@@ -1894,7 +1894,7 @@ Test(egress, departure_udp__at_the_flows_clock)
 		r = run(EGRESS, &in);
 		expect_frame(&r.out, &want);
 		expect_eq(r.ctx.tstamp, clock);
-		expect_eq(flow_get(s).clock_ns, clock + r.out.len * 80);
+		expect_eq(flow_get(s).tx.clock_ns, clock + r.out.len * 80);
 		expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_PACED);
 	}
 }
@@ -2131,7 +2131,7 @@ Test(egress, departure_udp__without_fq_is_not_held_and_counted)
 	r = run(EGRESS, &in);
 	expect_verdict(r, VERDICT_PASS);
 	expect_eq(r.ctx.tstamp, 0);
-	expect_eq(flow_get(s).clock_ns, clock);
+	expect_eq(flow_get(s).tx.clock_ns, clock);
 	expect_counted(STAT_TX_DATA, STAT_UNHELD);
 	run(EGRESS, &by_tcp);
 	expect_counted(STAT_TX_DATA);
@@ -2156,7 +2156,7 @@ Test(egress, departure__free_without_fq_or_enforcement_or_payload)
 	expect_eq(r.ctx.tstamp, 0);
 	control_set(MODE_OBSERVE, 0);
 	expect_eq(run(EGRESS, &in).ctx.tstamp, 0);
-	expect_eq(flow_get(s).clock_ns, clock);
+	expect_eq(flow_get(s).tx.clock_ns, clock);
 	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
 }
 
@@ -2180,7 +2180,7 @@ Test(egress, data__room_follows_the_path)
 			flow_set((struct ip_spec){ .v6 = v6 }, &f);
 			r = run(EGRESS, &in);
 			want = wrap(&in, .sport = source_port(&r.out), .room = hops && hops < 5 ? hops + 1 : 5,
-				    .seq = f.tx_bytes + r.out.len);
+				    .seq = f.tx.bytes + r.out.len);
 			expect_frame(&r.out, &want);
 		}
 	}
@@ -2205,8 +2205,8 @@ static void telemetry_ago(struct ip_spec s, __u64 telem_ago_ns, __u64 fb_ago_ns)
 {
 	struct flow f = flow_get(s);
 
-	f.telem_tx_ns = clock_ns() - telem_ago_ns;
-	f.last_fb_ns = clock_ns() - fb_ago_ns;
+	f.tx.telem_ns = clock_ns() - telem_ago_ns;
+	f.rx.fb_ns = clock_ns() - fb_ago_ns;
 	flow_set(s, &f);
 }
 
@@ -2223,7 +2223,7 @@ static void telemetry_ago(struct ip_spec s, __u64 telem_ago_ns, __u64 fb_ago_ns)
 #define expect_bare(s)                                                                             \
 	do {                                                                                       \
 		struct frame in_ = frame_of(s), want_;                                             \
-		__u32 sent_ = flow_get(s).tx_bytes;                                                \
+		__u32 sent_ = flow_get(s).tx.bytes;                                                \
 		struct result r_ = run(EGRESS, &in_);                                              \
                                                                                                    \
 		want_ = wrap(&in_, .sport = source_port(&r_.out), .seq = sent_ + r_.out.len); \
@@ -2244,7 +2244,7 @@ Test(egress, telemetry_rtt__when_the_last_was_answered_and_t_is_over)
 
 			fixture("IPv%d, kind %u", v6 ? 6 : 4, k);
 			expect_stamped(s); /* the first of the flow */
-			expect_between(clock_ns() - flow_get(s).telem_tx_ns, 0, 1000 * MS);
+			expect_between(clock_ns() - flow_get(s).tx.telem_ns, 0, 1000 * MS);
 			expect_bare(s);
 			telemetry_ago(s, 1100 * MS, 1200 * MS);
 			expect_bare(s); /* not answered */
@@ -2305,8 +2305,8 @@ Test(egress, telemetry__and_what_a_segment_weighs)
 			fixture("mode %u, packet %d", mode, i);
 			run(EGRESS, &in);
 			f = flow_get(s);
-			expect_eq(f.mss, 1000);
-			expect_eq(f.segment, in.len + 20 + 8 + 12 + telem_bytes[mode]);
+			expect_eq(f.tx.mss, 1000);
+			expect_eq(f.tx.segment, in.len + 20 + 8 + 12 + telem_bytes[mode]);
 		}
 	}
 	fixture("congestion");
@@ -2318,7 +2318,7 @@ Test(egress, telemetry__and_what_a_segment_weighs)
 		struct frame in = frame_of(s);
 
 		run(EGRESS, &in);
-		expect_eq(flow_get(s).segment, in.len + 20 + 8 + 12 + 4 + 3 * 8);
+		expect_eq(flow_get(s).tx.segment, in.len + 20 + 8 + 12 + 4 + 3 * 8);
 	}
 }
 
@@ -2348,10 +2348,10 @@ Test(egress, telemetry__what_has_none_is_not_timed)
 	expect_stamped(s);
 	telemetry_ago(s, 0, 0);
 	expect_bare(s);
-	expect_eq(flow_get(s).timed_count, 1);
+	expect_eq(flow_get(s).delay.timed_count, 1);
 	telemetry_ago(s, 150 * MS, 0);
 	expect_stamped(s);
-	expect_eq(flow_get(s).timed_count, 2);
+	expect_eq(flow_get(s).delay.timed_count, 2);
 }
 
 Test(egress, telemetry__changes_while_the_flow_runs)
@@ -2379,7 +2379,7 @@ Test(egress, telemetry__echo_goes_out_with_bare_data)
 	expect_stamped(s);
 	echo_waits(s, 0);
 	r = run(EGRESS, &in);
-	want = with_echo(&in, &r.out, 0, flow_get(s).tx_bytes);
+	want = with_echo(&in, &r.out, 0, flow_get(s).tx.bytes);
 	expect_frame(&r.out, &want);
 	expect_counted(STAT_TX_DATA, STAT_TX_BARE);
 }
@@ -2451,8 +2451,8 @@ Test(egress, telemetry_rtt__asks_for_udp_that_gets_no_feedback)
 		fixture("feedback %llu ms ago, of a PROBE: %d", cases[i].fb_ago_ms, cases[i].by_probe);
 		probed_ago(s, 5000 * MS, cases[i].fb_ago_ms * MS);
 		f = flow_get(s);
-		f.telem_tx_ns = clock_ns();
-		f.fb_probe = cases[i].by_probe;
+		f.tx.telem_ns = clock_ns();
+		f.rx.fb_probe = cases[i].by_probe;
 		flow_set(s, &f);
 		hosts_strip();
 		world_counted((const int[]){ -1 });
@@ -2505,11 +2505,11 @@ Test(egress, spoofed__by_another_pod)
 		comes_from(udp, OTHER_POD, 1);
 		f = flow_get(spec);
 		comes_from(udp, OTHER_POD, 1);
-		expect_eq(flow_get(spec).clock_ns, f.clock_ns);
-		expect_eq(flow_get(spec).tx_bytes, f.tx_bytes);
+		expect_eq(flow_get(spec).tx.clock_ns, f.tx.clock_ns);
+		expect_eq(flow_get(spec).tx.bytes, f.tx.bytes);
 		comes_from(udp, POD, 0);
 		f = flow_get(spec);
-		f.last_tx_ns -= NSEC_PER_SEC;
+		f.tx.last_ns -= NSEC_PER_SEC;
 		flow_set(spec, &f);
 		comes_from(udp, OTHER_POD, 0);
 		comes_from(udp, POD, 1);

@@ -184,7 +184,7 @@ static void segments_carry_headers(struct ip_spec s)
 		expect_counted_attached(STAT_TX_DATA, STAT_PROBE_SENT);
 	else
 		expect_counted_attached(STAT_TX_DATA);
-	expect_eq(flow_get(s).tx_bytes, seq);
+	expect_eq(flow_get(s).tx.bytes, seq);
 	close(fd);
 	close(far);
 }
@@ -567,7 +567,7 @@ Test(gso, too_long__to_the_byte)
 			run(INGRESS, &got);
 		}
 		world_ended();
-		expect_eq(flow_get(s).tx_bytes, most + segments * (headers + grow));
+		expect_eq(flow_get(s).tx.bytes, most + segments * (headers + grow));
 
 		fixture("IPv%d, one byte more", v6 ? 6 : 4);
 		hosts_strip();
@@ -696,7 +696,7 @@ Test(gso, checksum__of_a_wrapped_datagram)
 			want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq);
 			expect_frame(&got, &want);
 			f = flow_get(s);
-			expect_eq(f.tx_bytes, seq);
+			expect_eq(f.tx.bytes, seq);
 		}
 	}
 }
@@ -754,12 +754,12 @@ Test(gso, tunnel__of_the_kernel_is_left_alone)
 
 	fixture("seen without a probe");
 	f = flow_get(vxlan);
-	f.flags = 0;
-	f.probe_ns = clock_ns() + 1000000000;
+	f.tx.flags = 0;
+	f.tx.probe_ns = clock_ns() + 1000000000;
 	flow_set(vxlan, &f);
 	sh("bash -c 'echo hello >/dev/udp/10.88.0.2/9'");
 	cr_assert(packet_catch(far, &got, 1000), "%snothing left", world_fixture());
 	expect_counted_attached(STAT_TX_ENCAP_FAILED);
 	expect_eq(host_get(0, HOST_B).unanswered_ns, 0);
-	expect_eq(flow_get(vxlan).flags & FLOW_F_TUNNEL, FLOW_F_TUNNEL);
+	expect_eq(flow_get(vxlan).tx.flags & FLOW_F_TUNNEL, FLOW_F_TUNNEL);
 }

@@ -181,9 +181,9 @@ SinkTest(ingress, slot__has_the_telemetry_of_the_packet)
 		expect_eq(f.echo.hop[1], 0x1122334455667788);
 		expect_eq(f.echo.hop[2], ~0ULL);
 		expect_between(f.echo.rx_ns, before, clock_ns());
-		expect_eq(f.last_rx_ns, f.echo.rx_ns);
-		expect_eq(f.tx_bytes, 0);
-		expect_eq(f.feedbacks, 0);
+		expect_eq(f.rx.last_ns, f.echo.rx_ns);
+		expect_eq(f.tx.bytes, 0);
+		expect_eq(f.rx.feedbacks, 0);
 		expect_eq(flow_exists((struct ip_spec){ .v6 = v6, .reply = 1 }), 0);
 
 		in = from_b(v6, 500, .room = 5, .nhop = 1, .path = 7, .seq = 8, .hop = { 9 });
@@ -378,16 +378,16 @@ static struct frame reply_of(struct ip_spec s, struct wire_spec w)
 static struct hpcc_ack ack_of(const struct feedback *fb, const struct flow *f)
 {
 	struct hpcc_ack ack = {
-		.snd_nxt = f->tx_bytes,
-		.gap_ns = f->fb_rx_ns ? fb->gap_ns : HPCC_GAP_UNKNOWN,
+		.snd_nxt = f->tx.bytes,
+		.gap_ns = f->rx.fb_rx_ns ? fb->gap_ns : HPCC_GAP_UNKNOWN,
 		.path_id = fb->path,
 		.hops = fb->hops,
 	};
 	unsigned int i;
 
 	/* the newest position with these 32 bits that is not after the last one sent */
-	ack.seq = (f->tx_bytes & ~0xffffffffULL) | fb->seq;
-	if (ack.seq > f->tx_bytes)
+	ack.seq = (f->tx.bytes & ~0xffffffffULL) | fb->seq;
+	if (ack.seq > f->tx.bytes)
 		ack.seq -= 1ULL << 32;
 	for (i = 0; i < 5; i++)
 		ack.hop[i] = telem_unpack(i < fb->hops ? fb->hop[i] : 0);
@@ -431,8 +431,8 @@ static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int pa
 	} else {
 		kind = hpcc_new_ack(&want, &f.params, &ack);
 	}
-	if (f.fb_rx_ns) {
-		f.fb_rx_ns = clock_ns() - age - fb->gap_ns;
+	if (f.rx.fb_rx_ns) {
+		f.rx.fb_rx_ns = clock_ns() - age - fb->gap_ns;
 		flow_set(spec, &f);
 	}
 	before = clock_ns();
@@ -454,16 +454,16 @@ static enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int pa
 	expect_eq(now.cc.inc_stage, want.inc_stage);
 	expect_eq(now.cc.last_update_seq, want.last_update_seq);
 	cr_assert(!memcmp(&now.cc, &want, sizeof(want)), "%sthe record of the hops", world_fixture());
-	expect_eq(now.lock, 0);
+	expect_eq(now.rx.lock, 0);
 	if (kind == HPCC_SKIPPED) {
-		expect_eq(now.feedbacks, f.feedbacks);
-		expect_eq(now.fb_rx_ns, f.fb_rx_ns);
-		expect_eq(now.last_fb_ns, f.last_fb_ns);
+		expect_eq(now.rx.feedbacks, f.rx.feedbacks);
+		expect_eq(now.rx.fb_rx_ns, f.rx.fb_rx_ns);
+		expect_eq(now.rx.fb_ns, f.rx.fb_ns);
 	} else {
-		expect_eq(now.feedbacks, f.feedbacks + 1);
-		expect_eq(now.fb_probe, fb->probe);
-		expect_between(now.fb_rx_ns, before - age, after - age);
-		expect_between(now.last_fb_ns, before, after);
+		expect_eq(now.rx.feedbacks, f.rx.feedbacks + 1);
+		expect_eq(now.rx.fb_probe, fb->probe);
+		expect_between(now.rx.fb_rx_ns, before - age, after - age);
+		expect_between(now.rx.fb_ns, before, after);
 	}
 	return kind;
 }
@@ -498,7 +498,7 @@ SinkTest(ingress, feedback__is_what_hpcc_computes)
 		hop_advance(&fb, 1, dt + 10, 500 + i * 29 % 400, i % 3 * 1600);
 		fb.gap_ns = dt;
 		fb.seq += 60000;
-		f.tx_bytes = fb.seq + 1000000;
+		f.tx.bytes = fb.seq + 1000000;
 		flow_set(a_to_b, &f);
 		kinds[expect_feedback(&fb, i % 2 * 100, i % 5 ? MODE_DRY_RUN : MODE_ENFORCE)]++;
 	}
@@ -540,9 +540,9 @@ SinkTest(ingress, feedback__is_what_the_peers_variant_computes)
 			fixture("variant %u, feedback %u", variants[k], i);
 			hop_advance(&fb, 0, 100000 + i % 7 * 1000, 700 + i * 13 % 600,
 				    i % 20 < 10 ? 4000000 : 0);
-			fb.gap_ns = f.feedbacks ? 100000 + i % 7 * 1000 : 0;
+			fb.gap_ns = f.rx.feedbacks ? 100000 + i % 7 * 1000 : 0;
 			fb.seq += 600000;
-			f.tx_bytes = fb.seq + 1000000;
+			f.tx.bytes = fb.seq + 1000000;
 			f.cc.wc = f.cc.w = 600000ULL << 12;
 			flow_set(a_to_b, &f);
 			full += expect_feedback(&fb, 0, MODE_DRY_RUN) == HPCC_FULL;
@@ -564,10 +564,10 @@ SinkTest(ingress, feedback__probabilistic)
 		struct frame inner = tcp(.reply = 1), in;
 		struct flow f = flow_get(a_to_b);
 
-		f.tx_bytes = fb.seq + 100000; /* each is a round of its own */
+		f.tx.bytes = fb.seq + 100000; /* each is a round of its own */
 		f.cc.wc = f.params.w_init / 8;
 		f.cc.u = 2 * Q24_ONE;
-		f.fb_rx_ns = 0;
+		f.rx.fb_rx_ns = 0;
 		flow_set(a_to_b, &f);
 		in = wrap(&inner, .echo = 1, .echo_hops = 1, .echo_seq = fb.seq,
 			  .echo_hop = { fb.hop[0] });
@@ -593,7 +593,7 @@ SinkTest(ingress, feedback__moves_w_and_r_by_the_paper)
 	fb.gap_ns = 1000000;
 	f = flow_get(a_to_b);
 	expect_eq(f.cc.last_update_seq, 1000000); /* the first round ends with what is sent from here on */
-	f.tx_bytes = 2000000;
+	f.tx.bytes = 2000000;
 	flow_set(a_to_b, &f);
 	fb.seq = 1000001;
 	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FULL);
@@ -691,7 +691,7 @@ SinkTest(ingress, feedback__position_beyond_4_gb)
 		struct flow f = flow_get(a_to_b);
 
 		fixture("%llu bytes sent", sent[i]);
-		f.tx_bytes = sent[i];
+		f.tx.bytes = sent[i];
 		f.cc.last_update_seq = sent[i] - 10000;
 		flow_set(a_to_b, &f);
 		hop_advance(&fb, 0, 1000, 500, 0);
@@ -730,13 +730,13 @@ SinkTest(ingress, feedback__position_that_was_not_sent)
 		struct flow f = flow_get(a_to_b);
 
 		fixture("%#llx bytes sent, feedback for %#x", sent, cases[i].seq);
-		f.tx_bytes = sent;
+		f.tx.bytes = sent;
 		f.cc.hops = 0;
 		flow_set(a_to_b, &f);
 		run(sink, &first);
 		f = flow_get(a_to_b);
 		f.cc.last_update_seq = sent - 10000;
-		f.fb_rx_ns = 0;
+		f.rx.fb_rx_ns = 0;
 		flow_set(a_to_b, &f);
 		in = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = cases[i].seq,
 			    .echo_hop = { hop_of(12, 10000, 0, 0) });
@@ -764,7 +764,7 @@ SinkTest(ingress, feedback__round_ends_before_what_still_waits)
 	f.cc.rate_bps = 80000000000ULL;
 	f.cc.last_update_seq = 1;
 	before = clock_ns();
-	f.clock_ns = before + 50 * MS;
+	f.tx.clock_ns = before + 50 * MS;
 	flow_set(a_to_b, &f);
 	run(sink, &second);
 	expect_counted(STAT_RX_DATA, STAT_FB_FIRST, STAT_RX_DATA, STAT_FB_FULL);
@@ -773,7 +773,7 @@ SinkTest(ingress, feedback__round_ends_before_what_still_waits)
 
 	fixture("a clock that makes no sense is not believed");
 	f = flow_get(a_to_b);
-	f.clock_ns = clock_ns() + 70000 * MS;
+	f.tx.clock_ns = clock_ns() + 70000 * MS;
 	f.cc.last_update_seq = 0;
 	flow_set(a_to_b, &f);
 	second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
@@ -798,7 +798,7 @@ SinkTest(ingress, feedback__round_when_more_seems_to_wait_than_was_sent)
 	f = flow_get(a_to_b);
 	f.cc.rate_bps = 80000000000ULL;
 	f.cc.last_update_seq = 1;
-	f.clock_ns = clock_ns() + 900 * MS;
+	f.tx.clock_ns = clock_ns() + 900 * MS;
 	flow_set(a_to_b, &f);
 	in = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 2100,
 		    .echo_hop = { hop_of(12, 10000, 0, 0) });
@@ -836,15 +836,15 @@ SinkTest(ingress, feedback__not_while_another_cpu_has_the_flow)
 
 	flow_runs(0, 1000000);
 	f = flow_get(a_to_b);
-	f.lock = 1;
+	f.rx.lock = 1;
 	flow_set(a_to_b, &f);
 	r = run(sink, &in);
 	expect_frame(&r.out, &inner);
 	expect_counted(STAT_RX_DATA, STAT_FB_CONTENDED);
 	now = flow_get(a_to_b);
-	expect_eq(now.lock, 1);
+	expect_eq(now.rx.lock, 1);
 	cr_assert(!memcmp(&now.cc, &f.cc, sizeof(f.cc)), "the state moved");
-	expect_eq(now.feedbacks, 0);
+	expect_eq(now.rx.feedbacks, 0);
 }
 
 SinkTest(ingress, feedback__for_an_unknown_flow)
@@ -1087,7 +1087,7 @@ SinkTest(ingress, probe_reply__leaves_nothing_to_a_report)
 	flow_runs_of(s, 1000);
 	host_asked(0);
 	run(sink, &in);
-	expect_eq(flow_get(s).fb_probe, 1);
+	expect_eq(flow_get(s).rx.fb_probe, 1);
 	put16(m + 12, PORT_A);
 	put16(m + 14, PORT_B);
 	m[16] = 6;
@@ -1097,8 +1097,8 @@ SinkTest(ingress, probe_reply__leaves_nothing_to_a_report)
 	put32(m + 28, 200000);
 	in = frame_of_batch(0, m, sizeof(m));
 	run(sink, &in);
-	expect_eq(flow_get(s).feedbacks, 2);
-	expect_eq(flow_get(s).fb_probe, 0);
+	expect_eq(flow_get(s).rx.feedbacks, 2);
+	expect_eq(flow_get(s).rx.fb_probe, 0);
 }
 
 SinkTest(ingress, probe_reply__shows_that_the_peer_strips)
@@ -1148,7 +1148,7 @@ SinkTest(ingress, probe_reply__is_what_hpcc_computes)
 			fb.gap_ns = dt;
 			fb.seq += 60000;
 			fb.probe = i % 4 != 3; /* an echo in between */
-			f.tx_bytes = fb.seq + 1000000;
+			f.tx.bytes = fb.seq + 1000000;
 			flow_set(s, &f);
 			kinds[expect_feedback(&fb, i % 2 * 100, MODE_DRY_RUN)]++;
 		}
@@ -1187,7 +1187,7 @@ SinkTest(ingress, probe_reply__of_a_path_without_switches)
 	run(sink, &in);
 	expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_SKIPPED);
 	expect_eq(host_get(0, HOST_B).capable, 1);
-	expect_eq(flow_get(s).feedbacks, 0);
+	expect_eq(flow_get(s).rx.feedbacks, 0);
 }
 
 SinkTest(ingress, probe_reply__not_while_another_cpu_has_the_flow)
@@ -1199,12 +1199,12 @@ SinkTest(ingress, probe_reply__not_while_another_cpu_has_the_flow)
 	flow_runs_of(s, 1000);
 	host_asked(0);
 	f = flow_get(s);
-	f.lock = 1;
+	f.rx.lock = 1;
 	flow_set(s, &f);
 	run(sink, &in);
 	expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_CONTENDED);
-	expect_eq(flow_get(s).lock, 1);
-	expect_eq(flow_get(s).feedbacks, 0);
+	expect_eq(flow_get(s).rx.lock, 1);
+	expect_eq(flow_get(s).rx.feedbacks, 0);
 }
 
 /* A flow that asks for feedback asks, whether or not anybody had to be asked what he can. */
@@ -1296,7 +1296,7 @@ SinkTest(ingress, probe_reply__is_for_its_own_flow_only)
 			expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
 			after = remember(v6);
 			for (k = 0; k < 3; k++) {
-				expect_eq(after.flow[k].feedbacks, before.flow[k].feedbacks + (k == i));
+				expect_eq(after.flow[k].rx.feedbacks, before.flow[k].rx.feedbacks + (k == i));
 				if (k != i)
 					cr_assert(!memcmp(&before.flow[k], &after.flow[k],
 							  sizeof(struct flow)));

@@ -334,7 +334,7 @@ SinkTest(intmd, probe__with_what_cannot_be_read)
 		r = run(sink, &r.out);
 		expect_verdict(r, VERDICT_DROP);
 		expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_BAD_TELEM);
-		expect_eq(flow_get(there).feedbacks, 0);
+		expect_eq(flow_get(there).rx.feedbacks, 0);
 	}
 }
 

@@ -3,9 +3,11 @@
 #include <bpf/btf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/layout.h"
+#include "sluice.skel.h"
 #include "world.h"
 
 TestSuite(layout, .timeout = 20);
@@ -188,4 +190,51 @@ Test(layout, maps_and_programs_are_found, .init = make)
 	expect_eq(layout_map(from, "hosts", &key, &value), -ENOENT);
 	expect_eq(layout_map(to, "flows", &key, &value), -ENOENT);
 	cr_assert(layout_knows(from, "flows") && layout_knows(from, "egress") && !layout_knows(from, "flow"));
+}
+
+/* Members of struct flow in version 12, before there were groups, that there are still; their bytes. */
+static const struct {
+	const char *name;
+	__u32 bytes;
+} flow_12[] = {
+	{ "tx_bytes", 8 },	 { "clock_ns", 8 },	{ "last_tx_ns", 8 },	{ "last_rx_ns", 8 },  { "last_fb_ns", 8 },
+	{ "probe_ns", 8 },	 { "asked_ns", 8 },	{ "fb_rx_ns", 8 },	{ "feedbacks", 8 },   { "flags", 4 },
+	{ "epoch", 4 },		 { "lock", 4 },		{ "ifindex", 4 },	{ "mtu", 4 },	      { "port_flags", 4 },
+	{ "mss", 4 },		 { "segment", 4 },	{ "source", 4 },	{ "edge_ns", 8 },     { "edge", 4 },
+	{ "seq_end", 4 },	 { "pod_ifindex", 4 },	{ "seq_known", 1 },	{ "wscale", 1 },      { "wscale_known", 1 },
+	{ "own_cc", 1 },	 { "form", 1 },		{ "told_hops", 1 },	{ "own_port", 1 },    { "rx_kept", 1 },
+	{ "encoding", 1 },	 { "telemetry", 1 },	{ "fb_probe", 1 },	{ "flows", 4 },	      { "fb_seq", 4 },
+	{ "count_mark", 4 },	 { "feedback", 4 },	{ "flows_expected", 4 }, { "flows_fixed", 4 }, { "telem_tx_ns", 8 },
+	{ "count_next_ns", 8 },	 { "counted", 4 },	{ "hiercc", 1 },	{ "hpcc_off", 1 },    { "held", 1 },
+	{ "voq_prefixlen", 1 },	 { "telem_seq", 8 },	{ "telem_ns", 8 },	{ "echo_seq", 8 },    { "probe_seq", 8 },
+	{ "reply_seq", 8 },	 { "params", 64 },	{ "cc", 192 },		{ "echo", 72 },	      { "fallback", 16 },
+	{ "swift", 32 },	 { "timed", 32 },	{ "probed", 8 },	{ "timed_count", 4 }, { "delay_ns", 4 },
+	{ "hop_rate_bps", 8 },	 { "voq_mark", 4 },	{ "voq_asked", 4 },	{ "voq_merged", 1 },  { "voq_in", 1 },
+	{ "voq_pod", 1 },
+};
+
+/* Whoever takes a member out, or gives it another size, has to say here that it is not carried any more. */
+Test(layout, what_is_published_of_a_flow_has_the_names_of_version_12)
+{
+	struct sluice_bpf *skel = sluice_bpf__open();
+	struct btf *btf = skel ? layout_published(bpf_object__btf(skel->obj)) : NULL;
+	const struct btf_member *m;
+	__u32 key, value;
+	unsigned int i;
+
+	cr_assert(btf, "publishing the layout: %s", strerror(errno));
+	expect_eq(layout_map(btf, "flows", &key, &value), 0);
+	expect_eq(btf__resolve_size(btf, value), sizeof(struct flow));
+	for (i = 0; i < sizeof(flow_12) / sizeof(flow_12[0]); i++) {
+		m = layout_member(btf, value, flow_12[i].name);
+		cr_assert(m, "%s is not there", flow_12[i].name);
+		cr_assert_eq(btf__resolve_size(btf, m->type), flow_12[i].bytes, "%s has %lld bytes", flow_12[i].name,
+			     (long long)btf__resolve_size(btf, m->type));
+	}
+	expect_eq(layout_member(btf, value, "tx_bytes")->offset, 8 * offsetof(struct flow, tx.bytes));
+	expect_eq(layout_member(btf, value, "delay_ns")->offset, 8 * offsetof(struct flow, delay.sample_ns));
+	cr_assert(layout_member(btf, value, "tx.pad"), "what has no name of its own is named by its group");
+	cr_assert(!layout_member(btf, value, "tx"), "a group is not published as one");
+	btf__free(btf);
+	sluice_bpf__destroy(skel);
 }

@@ -239,7 +239,7 @@ static void flow_at(struct ip_spec s, __u64 bps)
 {
 	struct flow f = flow_get(s);
 
-	f.clock_ns = 0;
+	f.tx.clock_ns = 0;
 	f.cc.rate_bps = bps;
 	flow_set(s, &f);
 }
@@ -268,8 +268,8 @@ Test(pfc, paused_flow__resumes_without_a_burst)
 			expect_eq(r.ctx.tstamp, end);
 			expect_counted(STAT_TX_DATA, STAT_PACED, STAT_PFC_HELD);
 			end += r.out.len * 80; /* 80 ns a byte */
-			expect_eq(flow_get(s).clock_ns, end);
-			expect_eq(flow_get(s).held, HELD_PAUSE);
+			expect_eq(flow_get(s).tx.clock_ns, end);
+			expect_eq(flow_get(s).tx.held, HELD_PAUSE);
 		}
 	}
 }
@@ -286,7 +286,7 @@ Test(pfc, paused_flow__keeps_its_clock)
 	run(EGRESS, &in);
 	end = pause_for(100 * MS);
 	f = flow_get(s);
-	f.clock_ns = end + 2 * MS;
+	f.tx.clock_ns = end + 2 * MS;
 	flow_set(s, &f);
 	expect_eq(run(EGRESS, &in).ctx.tstamp, end + 2 * MS);
 }
@@ -306,11 +306,11 @@ Test(pfc, paused_flow__of_udp_is_dropped_beyond_the_horizon_only)
 	end = pause_for(600 * MS);
 	run(EGRESS, &in);
 	f = flow_get(s);
-	f.clock_ns = end + 9 * MS;
+	f.tx.clock_ns = end + 9 * MS;
 	flow_set(s, &f);
 	expect_eq(run(EGRESS, &in).ctx.tstamp, end + 9 * MS);
 	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_PACED, STAT_PACED, STAT_PFC_HELD, STAT_PFC_HELD);
-	f.clock_ns = end + 11 * MS;
+	f.tx.clock_ns = end + 11 * MS;
 	flow_set(s, &f);
 	expect_verdict(run(EGRESS, &in), VERDICT_DROP);
 	expect_counted(STAT_TX_HORIZON);

@@ -80,7 +80,7 @@ static void flow_is_taught(int v6)
 	run(INGRESS, &in);
 	expect_counted(STAT_RX_DATA);
 	f = flow_get(*forward(v6));
-	f.pod_ifindex = POD_IFINDEX;
+	f.path.pod_ifindex = POD_IFINDEX;
 	flow_set(*forward(v6), &f);
 }
 
@@ -143,8 +143,8 @@ Test(pod, hop__teaches_the_flow)
 			before = flow_get(there);
 			expect_untouched(POD_HOP, &inner, STAT_POD_SAMPLED, .ifindex = ifindex);
 			after = flow_get(there);
-			expect_eq(after.pod_ifindex, ifindex);
-			before.pod_ifindex = ifindex;
+			expect_eq(after.path.pod_ifindex, ifindex);
+			before.path.pod_ifindex = ifindex;
 			cr_assert(!memcmp(&before, &after, sizeof(after)), "%ssomething else changed",
 				  world_fixture());
 			/* The next packet of it has one hop more. */
@@ -191,7 +191,7 @@ Test(pod, hop__leaves_alone_what_it_cannot_read)
 	fixture("no port");
 	port_remove(ifindex);
 	expect_untouched(POD_HOP, &in, STAT_POD_OTHER, .ifindex = ifindex);
-	expect_eq(flow_get(a_to_b).pod_ifindex, 0);
+	expect_eq(flow_get(a_to_b).path.pod_ifindex, 0);
 }
 
 /* There the tracepoints keep the state. */
@@ -204,7 +204,7 @@ Test(pod_old, hop__only_teaches)
 	expect_counted(STAT_RX_DATA);
 	port_set(WORLD_IFINDEX, &was);
 	expect_untouched(POD_HOP, &in, STAT_POD_SAMPLED);
-	expect_eq(flow_get(a_to_b).pod_ifindex, WORLD_IFINDEX);
+	expect_eq(flow_get(a_to_b).path.pod_ifindex, WORLD_IFINDEX);
 	p = port_get(WORLD_IFINDEX);
 	cr_assert(!memcmp(&p, &was, sizeof(p)), "the port changed");
 }
@@ -307,7 +307,7 @@ Test(pod, echo__forgets_a_port_that_is_gone)
 		run(INGRESS, &in);
 		expect_counted(STAT_RX_DATA);
 		expect_eq(flow_get(*forward(v6)).echo.nhop_path, 2 << 12 | 0x456);
-		expect_eq(flow_get(*forward(v6)).pod_ifindex, 0);
+		expect_eq(flow_get(*forward(v6)).path.pod_ifindex, 0);
 
 		fixture("IPv%d, another interface of that number", v6 ? 6 : 4);
 		flow_is_taught(v6);
@@ -317,7 +317,7 @@ Test(pod, echo__forgets_a_port_that_is_gone)
 		run(INGRESS, &in);
 		expect_counted(STAT_RX_DATA);
 		expect_eq(flow_get(*forward(v6)).echo.hops, 2);
-		expect_eq(flow_get(*forward(v6)).pod_ifindex, 0);
+		expect_eq(flow_get(*forward(v6)).path.pod_ifindex, 0);
 	}
 }
 
@@ -465,7 +465,7 @@ Test(pod_old, uplink__is_the_first_hop_of_a_question)
 		run(EGRESS, &in);
 		expect_counted(STAT_TX_DATA);
 		unseen = port_get(WORLD_IFINDEX).unseen_bytes;
-		want = frame_probe(&in, 0, flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx_bytes);
+		want = frame_probe(&in, 0, flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx.bytes);
 		expect_first_hop(&in, 0, 1, want);
 		unseen += want.len;
 		expect_eq(port_get(WORLD_IFINDEX).unseen_bytes, unseen - in.len);

@@ -105,7 +105,7 @@ SinkTest(report, window__is_what_the_core_computes_once_per_t)
 
 		arrives(v6, telemetry(0, 1));
 		expect_eq(flow_of(v6).echo.version, 0); /* there is no W yet */
-		expect_eq(flow_of(v6).rx_kept, 1);
+		expect_eq(flow_of(v6).rx.kept, 1);
 		for (n = 1; n < 6; n++) {
 			struct wire_spec w = telemetry(n, 1);
 			struct hpcc_ack ack = { .hops = 2, .path_id = 0x123, .gap_ns = 1000000 };
@@ -239,7 +239,7 @@ SinkTest(report, state__goes_with_the_form_that_it_was_for)
 	peers_tell(RX_HOPS, LONG_T_NS);
 	arrives(0, telemetry(n++, 1));
 	expect_eq(report_get(s, &r), 0);
-	expect_eq(flow_of(0).rx_kept, 0);
+	expect_eq(flow_of(0).rx.kept, 0);
 	expect_eq(flow_of(0).echo.form, RX_HOPS);
 	expect_eq(flow_of(0).echo.hops, 2);
 	peers_tell(RX_WINDOW, LONG_T_NS);
@@ -260,7 +260,7 @@ SinkTest(report_small, map_full__hops_are_told)
 		expect_counted(STAT_RX_DATA, STAT_RX_REPORT_FULL);
 		expect_eq(flow_of(0).echo.form, RX_HOPS);
 		expect_eq(flow_of(0).echo.hops, 2);
-		expect_eq(flow_of(0).rx_kept, 0);
+		expect_eq(flow_of(0).rx.kept, 0);
 	}
 }
 
@@ -331,12 +331,12 @@ SinkTest(report, window__becomes_the_flows)
 		expect_eq(f.cc.w, 500000ULL << 12);
 		expect_eq(f.cc.wc, f.cc.w);
 		expect_eq(f.cc.rate_bps, hpcc_rate_bps(f.cc.w, 1000000));
-		expect_eq(f.form, RX_WINDOW);
-		expect_eq(f.told_hops, 1);
+		expect_eq(f.rx.form, RX_WINDOW);
+		expect_eq(f.rx.told_hops, 1);
 		expect_eq(f.cc.hops, 0);
-		expect_eq(f.feedbacks, 1);
-		expect_eq(f.flows, 5);
-		expect_eq(f.lock, 0);
+		expect_eq(f.rx.feedbacks, 1);
+		expect_eq(f.rx.flows, 5);
+		expect_eq(f.rx.lock, 0);
 
 		fixture("an older one is out of date");
 		feedback(v6, .window = 1, .echo_hops = 1, .echo_seq = 999, .echo_hop = { 600000ULL << 32 });
@@ -411,9 +411,9 @@ SinkTest(report, ratio__is_what_the_core_makes_of_it)
 				enum hpcc_kind kind;
 
 				fixture("IPv%d, variant %u, U %u", v6 ? 6 : 4, variant, i);
-				f.tx_bytes = ack.snd_nxt;
+				f.tx.bytes = ack.snd_nxt;
 				flow_change(v6, f);
-				if (f.form != RX_RATIO)
+				if (f.rx.form != RX_RATIO)
 					hpcc_forget(&f.cc);
 				kind = rx_ratio(&f.cc, &f.params, &ack, us[i % 8]);
 				feedback(v6, .ratio = 1, .echo_hops = 1, .echo_seq = base + 2000 * i,
@@ -452,7 +452,7 @@ SinkTest(report, form__malformed_is_counted_and_ignored)
 			       STAT_FB_BAD_FORM, STAT_RX_DATA, STAT_FB_BAD_FORM, STAT_RX_DATA, STAT_FB_BAD_FORM);
 		after = flow_of(v6);
 		cr_assert(!memcmp(&after.cc, &before.cc, sizeof(before.cc)));
-		expect_eq(flow_of(v6).feedbacks, 0);
+		expect_eq(flow_of(v6).rx.feedbacks, 0);
 	}
 }
 
@@ -487,7 +487,7 @@ SinkTest(report, form__changes_in_mid_flow)
 					expect_counted(STAT_RX_DATA, STAT_FB_WINDOW);
 				}
 				f = flow_of(v6);
-				expect_eq(f.form, order[i]);
+				expect_eq(f.rx.form, order[i]);
 				f.cc.last_update_seq = 0;
 				flow_change(v6, f);
 			}
@@ -503,7 +503,7 @@ SinkTest(report, form__is_kept_where_nothing_is_stamped)
 	feedback(0, .window = 1, .echo_hops = 1, .echo_seq = 10, .echo_hop = { 500000ULL << 32 });
 	feedback(0, .echo_hops = 0, .echo_seq = 20);
 	expect_counted(STAT_RX_DATA, STAT_FB_WINDOW, STAT_RX_DATA, STAT_FB_SKIPPED);
-	expect_eq(flow_of(0).form, RX_WINDOW);
+	expect_eq(flow_of(0).rx.form, RX_WINDOW);
 	expect_eq(flow_of(0).cc.w, 500000ULL << 12);
 }
 
@@ -523,16 +523,16 @@ SinkTest(report, probe_reply__is_left_alone_while_windows_come)
 	in = frame_turned(probe);
 	run(sink, &in);
 	expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_SKIPPED);
-	expect_eq(flow_of(0).form, RX_WINDOW);
+	expect_eq(flow_of(0).rx.form, RX_WINDOW);
 	expect_eq(flow_of(0).cc.hops, 0);
 
 	fixture("they came long ago");
 	f = flow_of(0);
-	f.last_fb_ns -= hpcc_idle_ns(f.params.t_ns);
+	f.rx.fb_ns -= hpcc_idle_ns(f.params.t_ns);
 	flow_change(0, f);
 	run(sink, &in);
 	expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
-	expect_eq(flow_of(0).form, RX_HOPS);
+	expect_eq(flow_of(0).rx.form, RX_HOPS);
 	expect_eq(flow_of(0).cc.w, 500000ULL << 12);
 }
 
@@ -548,17 +548,17 @@ Test(report, probe__of_udp_waits_for_the_next_window)
 	run(EGRESS, &in);
 	world_counted((const int[]){ -1 });
 	f = flow_get(s);
-	f.form = RX_WINDOW;
-	f.probe_ns = 0;
-	f.last_fb_ns = clock_ns() - LONG_T_NS * 3 / 2;
+	f.rx.form = RX_WINDOW;
+	f.tx.probe_ns = 0;
+	f.rx.fb_ns = clock_ns() - LONG_T_NS * 3 / 2;
 	flow_set(s, &f);
 	run(EGRESS, &in);
 	expect_counted(STAT_TX_DATA);
 	f = flow_get(s);
-	f.last_fb_ns = clock_ns() - LONG_T_NS * 3;
+	f.rx.fb_ns = clock_ns() - LONG_T_NS * 3;
 	flow_set(s, &f);
 	run(EGRESS, &in);
-	expect_eq(flow_get(s).probe_ns > 0, 1);
+	expect_eq(flow_get(s).tx.probe_ns > 0, 1);
 }
 
 /* --- N --- */
@@ -632,8 +632,8 @@ SinkTest(report, flows__of_a_pod_are_counted_at_its_veth)
 		struct ip_spec s = { .sport = 1000 + i };
 		struct flow f = flow_get(s);
 
-		f.pod_ifindex = 7;
-		f.count_mark = 0;
+		f.path.pod_ifindex = 7;
+		f.voq.count_mark = 0;
 		flow_set(s, &f);
 	}
 	for (i = 0; i < 6; i++)
@@ -662,7 +662,7 @@ static void expect_flows(__u32 n)
 {
 	struct flow f = flow_of(0);
 
-	expect_eq(f.flows, n);
+	expect_eq(f.rx.flows, n);
 	expect_between(f.params.w_ai, f.params.w_init * .05 / n * .999, f.params.w_init * .05 / n * 1.001);
 }
 

@@ -148,7 +148,7 @@ SinkTest(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
 			       STAT_TX_DATA, STAT_RX_DATA, STAT_FB_FIRST);
 
 		f = flow_get(there);
-		expect_eq(f.feedbacks, 1);
+		expect_eq(f.rx.feedbacks, 1);
 		expect_eq(f.cc.hops, 2);
 		expect_eq(f.cc.path_id, 0xaa5);
 		expect_eq(f.cc.last[0].bps, 100000000000ULL);
@@ -206,7 +206,7 @@ SinkTest(round_trip, probe__comes_back_as_feedback)
 		expect_counted(STAT_RX_PROBE_REPLY, STAT_FB_FIRST);
 
 		f = flow_get(there);
-		expect_eq(f.feedbacks, 1);
+		expect_eq(f.rx.feedbacks, 1);
 		expect_eq(f.cc.hops, 2);
 		expect_eq(f.cc.path_id, 0xaa5);
 		expect_eq(f.cc.last[0].tx_bytes, 777 * 128);
@@ -231,29 +231,29 @@ SinkTest(round_trip, probe__is_not_needed_where_echoes_come)
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	expect_same_after_trip(&data);
 	expect_same_after_trip(&answer);
-	expect_eq(flow_get(there).feedbacks, 1);
+	expect_eq(flow_get(there).rx.feedbacks, 1);
 	for (i = 0; i < 10; i++) {
 		struct flow f = flow_get(there);
 
 		asked = clock_ns() - 10 * NSEC_PER_SEC;
-		f.probe_ns = asked;
+		f.tx.probe_ns = asked;
 		flow_set(there, &f);
 		hosts_strip();
 		expect_same_after_trip(&data);
-		expect_eq(flow_get(there).probe_ns, asked);
+		expect_eq(flow_get(there).tx.probe_ns, asked);
 		expect_same_after_trip(&answer);
-		expect_eq(flow_get(there).feedbacks, i + 2);
+		expect_eq(flow_get(there).rx.feedbacks, i + 2);
 	}
 	fixture("and when they no longer come");
 	{
 		struct flow f = flow_get(there);
 
-		f.last_fb_ns -= 2 * NSEC_PER_SEC;
+		f.rx.fb_ns -= 2 * NSEC_PER_SEC;
 		flow_set(there, &f);
 	}
 	hosts_strip();
 	expect_same_after_trip(&data);
-	expect_between(clock_ns() - flow_get(there).probe_ns, 0, NSEC_PER_SEC);
+	expect_between(clock_ns() - flow_get(there).tx.probe_ns, 0, NSEC_PER_SEC);
 }
 
 /* The port of the messages is the configuration's, not a constant. */

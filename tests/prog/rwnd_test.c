@@ -81,8 +81,8 @@ static void expect_scale(int v6, int scale)
 {
 	struct flow f = flow_of(v6);
 
-	expect_eq(f.wscale_known, 1);
-	expect_eq(f.wscale & 15, scale);
+	expect_eq(f.wnd.wscale_known, 1);
+	expect_eq(f.wnd.wscale & 15, scale);
 }
 
 Test(rwnd, handshake__of_a_client)
@@ -92,7 +92,7 @@ Test(rwnd, handshake__of_a_client)
 
 		for (scale = 0; scale <= 14; scale++) {
 			syn_leaves(v6, 3, 0);
-			expect_eq(flow_of(v6).wscale_known, 0);
+			expect_eq(flow_of(v6).wnd.wscale_known, 0);
 			syn_arrives(v6, scale, 1);
 			expect_scale(v6, scale);
 		}
@@ -127,7 +127,7 @@ Test(rwnd, handshake__of_a_server_whose_syn_was_not_seen)
 
 		bpf_map_delete_elem(world_map("syn_offers"), &key);
 		syn_leaves(v6, 3, 1);
-		expect_eq(flow_of(v6).wscale_known, 0);
+		expect_eq(flow_of(v6).wnd.wscale_known, 0);
 	}
 }
 
@@ -311,15 +311,15 @@ static void flow_sent(int v6, __u32 una, __u32 end)
 {
 	struct flow f = flow_of(v6);
 
-	f.snd_una = una;
-	f.seq_end = end;
-	f.seq_known = FLOW_SEQ_UNA;
+	f.wnd.snd_una = una;
+	f.tx.seq_end = end;
+	f.wnd.seq_known = FLOW_SEQ_UNA;
 	flow_set((struct ip_spec){ .v6 = v6 }, &f);
 }
 
 static void flow_sends_more(int v6, __u32 end)
 {
-	flow_sent(v6, flow_of(v6).snd_una, end);
+	flow_sent(v6, flow_of(v6).wnd.snd_una, end);
 }
 
 /* A flow whose window is w_bytes and whose peer's windows have this scale. All that it sent is acknowledged. */
@@ -331,21 +331,21 @@ static struct flow flow_governed(int v6, unsigned int w_bytes, unsigned int scal
 	hosts_strip();
 	if (flow_exists((struct ip_spec){ .v6 = v6 })) {
 		f = flow_of(v6);
-		f.edge_ns = 0;
+		f.wnd.edge_ns = 0;
 		flow_set((struct ip_spec){ .v6 = v6 }, &f);
 	}
 	run(EGRESS, &data);
 	expect_counted(STAT_TX_DATA);
 	f = flow_of(v6);
-	f.mss = MSS;
-	f.segment = SEGMENT;
-	f.wscale = scale;
-	f.wscale_known = 1;
-	f.edge_ns = 0;
-	f.snd_una = f.seq_end = USUAL_ACK;
-	f.grant_max = 0xffff;
-	f.seq_known = FLOW_SEQ_UNA;
-	f.own_cc = 0;
+	f.tx.mss = MSS;
+	f.tx.segment = SEGMENT;
+	f.wnd.wscale = scale;
+	f.wnd.wscale_known = 1;
+	f.wnd.edge_ns = 0;
+	f.wnd.snd_una = f.tx.seq_end = USUAL_ACK;
+	f.wnd.grant_max = 0xffff;
+	f.wnd.seq_known = FLOW_SEQ_UNA;
+	f.tx.own_cc = 0;
 	f.cc.w = (__u64)w_bytes << 12;
 	flow_set((struct ip_spec){ .v6 = v6 }, &f);
 	return f;
@@ -601,9 +601,9 @@ Test(rwnd, cut__after_a_new_handshake)
 		struct flow old = flow_governed(0, 6000, 0);
 
 		fixture(server ? "server" : "client");
-		old.edge = USUAL_ACK + 50000;
-		old.edge_ns = clock_ns();
-		old.own_cc = 1;
+		old.wnd.edge = USUAL_ACK + 50000;
+		old.wnd.edge_ns = clock_ns();
+		old.tx.own_cc = 1;
 		flow_set((struct ip_spec){}, &old);
 		if (server)
 			syn_arrives(0, 0, 0);
@@ -614,8 +614,8 @@ Test(rwnd, cut__after_a_new_handshake)
 		else
 			syn_arrives(0, 0, 1);
 		old = flow_of(0);
-		expect_eq(old.edge_ns, 0);
-		expect_eq(old.own_cc, 0);
+		expect_eq(old.wnd.edge_ns, 0);
+		expect_eq(old.tx.own_cc, 0);
 		expect_window(&f, 6000);
 	}
 }
@@ -653,7 +653,7 @@ static void edge_is_fresh(int v6, int fresh)
 {
 	struct flow f = flow_of(v6);
 
-	f.edge_ns = fresh ? clock_ns() + 3600 * NSEC_PER_SEC : 1;
+	f.wnd.edge_ns = fresh ? clock_ns() + 3600 * NSEC_PER_SEC : 1;
 	flow_set((struct ip_spec){ .v6 = v6 }, &f);
 }
 
@@ -679,7 +679,7 @@ Test(rwnd, beyond__is_dropped)
 			flow_governed(v6, 6000, scale);
 			flow_sent(v6, ack, ack);
 			grant(v6, ack, 0xffff >> scale / 2);
-			expect_eq(flow_of(v6).edge, edge);
+			expect_eq(flow_of(v6).wnd.edge, edge);
 			expect_leaves(v6, ack, 900);
 			expect_leaves(v6, edge - 900, 900);
 			expect_beyond(v6, edge - 899 + unit, 900);
@@ -707,9 +707,9 @@ Test(rwnd, beyond__with_a_fin)
 	grant(0, USUAL_ACK, 60000);
 	expect_verdict(run(EGRESS, &fin), VERDICT_PASS);
 	expect_counted(STAT_TX_DATA);
-	expect_eq(flow_of(0).seq_end, USUAL_ACK + 901);
+	expect_eq(flow_of(0).tx.seq_end, USUAL_ACK + 901);
 	expect_window(&f, 6000);
-	expect_eq(flow_of(0).snd_una, USUAL_ACK + 901);
+	expect_eq(flow_of(0).wnd.snd_una, USUAL_ACK + 901);
 }
 
 Test(rwnd, beyond__and_let_through)
@@ -725,13 +725,13 @@ Test(rwnd, beyond__and_let_through)
 	expect_beyond(0, far, 1000);
 	fixture("own control");
 	g = flow;
-	g.own_cc = 1;
+	g.tx.own_cc = 1;
 	flow_set(spec, &g);
 	expect_leaves(0, far, 1000);
 	flow_set(spec, &flow);
 	fixture("no window was ever seen");
 	g = flow;
-	g.edge_ns = 0;
+	g.wnd.edge_ns = 0;
 	flow_set(spec, &g);
 	expect_leaves(0, far, 1000);
 	flow_set(spec, &flow);
@@ -749,16 +749,16 @@ Test(rwnd, beyond__and_let_through)
 	frame_fix(&rst);
 	expect_verdict(run(EGRESS, &rst), VERDICT_PASS);
 	expect_counted(STAT_TX_HANDSHAKE);
-	expect_eq(flow_of(0).seq_end, USUAL_ACK); /* it says nothing of what was sent */
+	expect_eq(flow_of(0).tx.seq_end, USUAL_ACK); /* it says nothing of what was sent */
 	fixture("SYN of the next connection");
 	fin = sent(0, far, 0);
 	fin.b[at_tcp(&fin) + 13] = SYN;
 	frame_fix(&fin);
 	expect_verdict(run(EGRESS, &fin), VERDICT_PASS);
 	expect_counted(STAT_TX_HANDSHAKE);
-	expect_eq(flow_of(0).edge_ns, 0);
-	expect_eq(flow_of(0).snd_una, far + 1);
-	expect_eq(flow_of(0).seq_end, far + 1);
+	expect_eq(flow_of(0).wnd.edge_ns, 0);
+	expect_eq(flow_of(0).wnd.snd_una, far + 1);
+	expect_eq(flow_of(0).tx.seq_end, far + 1);
 }
 
 /*
@@ -774,11 +774,11 @@ Test(rwnd, beyond__with_windows_that_come_by_another_way)
 	expect_beyond(0, USUAL_ACK + 15000, 1000);
 	edge_is_fresh(0, 0);
 	expect_leaves(0, USUAL_ACK + 15000, 900);
-	expect_eq(flow_of(0).seq_known, FLOW_SEQ_SENT);
+	expect_eq(flow_of(0).wnd.seq_known, FLOW_SEQ_SENT);
 	expect_window(&f, 15900);
 	f = granted(0, USUAL_ACK + 15000, 60000);
 	expect_window(&f, 6000);
-	expect_eq(flow_of(0).edge_ns, 0);
+	expect_eq(flow_of(0).wnd.edge_ns, 0);
 	expect_leaves(0, USUAL_ACK + 15000, 900);
 	expect_leaves(0, USUAL_ACK + 95000, 900);
 }
@@ -868,16 +868,16 @@ Test(rwnd, forged__where_una_is_not_known)
 		struct flow flow = flow_governed(v6, 6000, 0);
 
 		fixture("IPv%d", v6 ? 6 : 4);
-		flow.seq_known = FLOW_SEQ_UNKNOWN;
+		flow.wnd.seq_known = FLOW_SEQ_UNKNOWN;
 		flow_set((struct ip_spec){ .v6 = v6 }, &flow);
 		expect_window(&f, 6000);
 		expect_leaves(v6, USUAL_ACK + 8000, 1000);
-		expect_eq(flow_of(v6).seq_known, FLOW_SEQ_SENT);
+		expect_eq(flow_of(v6).wnd.seq_known, FLOW_SEQ_SENT);
 		for (k = 0; k < 4; k++) {
 			f = granted(v6, USUAL_ACK + (k << 30), 1);
 			expect_window(&f, 1);
 		}
-		expect_eq(flow_of(v6).edge_ns, 0);
+		expect_eq(flow_of(v6).wnd.edge_ns, 0);
 		f = granted(v6, USUAL_ACK, 60000);
 		expect_window(&f, 9000);
 		expect_leaves(v6, USUAL_ACK + 9000, 1000);
@@ -900,11 +900,11 @@ Test(rwnd, cut__untouched)
 		flow_set(spec, &g);                                                                \
 		expect_window(&f, 60000);                                                          \
 	} while (0)
-		untouched("scale not known", g.wscale_known = 0);
-		untouched("own control", g.own_cc = 1);
-		untouched("plain", g.flags &= ~FLOW_F_TELEM);
-		untouched("no segment seen", g.mss = 0);
-		untouched("no segment weighed", g.segment = 0);
+		untouched("scale not known", g.wnd.wscale_known = 0);
+		untouched("own control", g.tx.own_cc = 1);
+		untouched("plain", g.tx.flags &= ~FLOW_F_TELEM);
+		untouched("no segment seen", g.tx.mss = 0);
+		untouched("no segment weighed", g.tx.segment = 0);
 		untouched("dry-run", control_set(MODE_DRY_RUN, 0));
 		untouched("observe", control_set(MODE_OBSERVE, 0));
 		untouched("bypass", control_set(MODE_ENFORCE, 1));
@@ -1062,7 +1062,7 @@ static void data_leaves(int v6, __u32 came_by)
 	hosts_strip();
 	if (flow_exists((struct ip_spec){ .v6 = v6 })) {
 		flow = flow_of(v6);
-		flow.asked_ns = 0;
+		flow.wnd.asked_ns = 0;
 		flow_set((struct ip_spec){ .v6 = v6 }, &flow);
 	}
 	run(EGRESS, &f, .ingress_ifindex = came_by);
@@ -1083,18 +1083,18 @@ Test(rwnd, ask__the_socket)
 		setsockopt(listener, SOL_SOCKET, SO_RCVBUFFORCE, &small, sizeof(small));
 		cr_assert(!listen(listener, 1), "%s", strerror(errno));
 		data_leaves(v6, 0);
-		expect_eq(flow_of(v6).wscale_known, 0);
+		expect_eq(flow_of(v6).wnd.wscale_known, 0);
 		connect_to(a, &to, len);
 		b = accept(listener, NULL, NULL);
 		cr_assert(!getsockopt(a, IPPROTO_TCP, TCP_INFO, &info, &info_len));
 		cr_assert(info.tcpi_snd_wscale > 0 && info.tcpi_snd_wscale != info.tcpi_rcv_wscale,
 			  "scales %u and %u prove nothing", info.tcpi_snd_wscale, info.tcpi_rcv_wscale);
 		data_leaves(v6, 4711); /* of nobody's veth */
-		expect_eq(flow_of(v6).wscale_known, 0);
+		expect_eq(flow_of(v6).wnd.wscale_known, 0);
 		data_leaves(v6, 0);
 		expect_scale(v6, info.tcpi_snd_wscale);
-		expect_eq(flow_of(v6).seq_known, FLOW_SEQ_UNA);
-		expect_eq(flow_of(v6).snd_una, snd_una_of(a));
+		expect_eq(flow_of(v6).wnd.seq_known, FLOW_SEQ_UNA);
+		expect_eq(flow_of(v6).wnd.snd_una, snd_una_of(a));
 		close(a);
 		close(b);
 		close(listener);
@@ -1110,7 +1110,7 @@ Test(rwnd, ask__not_a_listener)
 
 		cr_assert(!listen(listener, 1), "%s", strerror(errno));
 		data_leaves(v6, 0);
-		expect_eq(flow_of(v6).wscale_known, 0);
+		expect_eq(flow_of(v6).wnd.wscale_known, 0);
 		close(listener);
 	}
 }
@@ -1122,15 +1122,15 @@ Test(rwnd, ask__not_for_every_packet)
 
 	data_leaves(0, 0);
 	flow = flow_of(0);
-	expect_between(flow.asked_ns, 1, clock_ns());
-	flow.asked_ns += 3600 * NSEC_PER_SEC;
+	expect_between(flow.wnd.asked_ns, 1, clock_ns());
+	flow.wnd.asked_ns += 3600 * NSEC_PER_SEC;
 	flow_set((struct ip_spec){}, &flow);
 	run(EGRESS, &f);
-	expect_eq(flow_of(0).asked_ns, flow.asked_ns);
-	flow.asked_ns = 1;
+	expect_eq(flow_of(0).wnd.asked_ns, flow.wnd.asked_ns);
+	flow.wnd.asked_ns = 1;
 	flow_set((struct ip_spec){}, &flow);
 	run(EGRESS, &f);
-	expect_between(flow_of(0).asked_ns, flow.asked_ns + 1, clock_ns());
+	expect_between(flow_of(0).wnd.asked_ns, flow.wnd.asked_ns + 1, clock_ns());
 }
 
 Test(rwnd, ask__only_where_it_matters)
@@ -1142,12 +1142,12 @@ Test(rwnd, ask__only_where_it_matters)
 	for (own = 0; own < 2; own++) {
 		fixture(own ? "own control" : "all known");
 		flow = flow_governed(0, 6000, 0);
-		flow.own_cc = own;
-		flow.wscale_known = !own;
-		flow.asked_ns = 0;
+		flow.tx.own_cc = own;
+		flow.wnd.wscale_known = !own;
+		flow.wnd.asked_ns = 0;
 		flow_set((struct ip_spec){}, &flow);
 		run(EGRESS, &f);
-		expect_eq(flow_of(0).asked_ns, 0);
+		expect_eq(flow_of(0).wnd.asked_ns, 0);
 		expect_counted(STAT_TX_DATA);
 	}
 }

@@ -496,7 +496,7 @@ Test(rate, egress__leaves_the_block_to_the_switch)
 		voq_set(to_b(v6), &v);
 		r = leaves(v6);
 		expect_block(&r.out, 0, 0, 0, 128, MARK);
-		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).hop_rate_bps, 0);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).voq.rate_bps, 0);
 		expect_eq(voq_get(to_b(v6)).voq.sent, FIRST);
 		world_ended();
 	}
@@ -513,12 +513,12 @@ SinkTest(rate, told__is_obeyed_until_the_limit)
 		expect_verdict(run(sink, &in), VERDICT_DROP);
 		expect_counted(STAT_RX_RATE, STAT_RATE_TAKEN);
 		leaves(v6);
-		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).hop_rate_bps, 5000000000ULL);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).voq.rate_bps, 5000000000ULL);
 		v = voq_get(to_b(v6));
 		v.told_ns = clock_ns() - LIMIT_NS;
 		voq_set(to_b(v6), &v);
 		leaves(v6);
-		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).hop_rate_bps, 0);
+		expect_eq(flow_get((struct ip_spec){ .v6 = v6 }).voq.rate_bps, 0);
 		world_ended();
 	}
 }
@@ -531,13 +531,13 @@ SinkTest(rate, told__a_stop_and_none)
 	leaves(0);
 	run(sink, &stop);
 	leaves(0);
-	expect_eq(flow_get((struct ip_spec){}).hop_rate_bps, WORLD_BPS / 100);
+	expect_eq(flow_get((struct ip_spec){}).voq.rate_bps, WORLD_BPS / 100);
 	run(sink, &alone);
 	leaves(0);
-	expect_eq(flow_get((struct ip_spec){}).hop_rate_bps, 0);
+	expect_eq(flow_get((struct ip_spec){}).voq.rate_bps, 0);
 	run(sink, &slow);
 	leaves(0);
-	expect_eq(flow_get((struct ip_spec){}).hop_rate_bps, WORLD_BPS / 100);
+	expect_eq(flow_get((struct ip_spec){}).voq.rate_bps, WORLD_BPS / 100);
 }
 
 SinkTest(rate, told__of_what_was_not_asked)

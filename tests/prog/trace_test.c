@@ -89,7 +89,7 @@ Test(trace, departure__is_of_the_packet_as_it_leaves)
 		cr_assert(res.out.len > in.len);
 		expect_eq(r.event, TRACE_DEPARTURE);
 		expect_eq(r.verdict, STAT_TX_DATA);
-		expect_eq(r.departure.tx_bytes, f.tx_bytes);
+		expect_eq(r.departure.tx_bytes, f.tx.bytes);
 		expect_eq(r.departure.w_bytes, q12_to_bytes(f.cc.w));
 		expect_eq(r.departure.rate_bps, f.cc.rate_bps);
 		expect_eq(r.departure.held, HELD_NOT);
@@ -125,7 +125,7 @@ Test(trace, departure__held_by_the_rate)
 	fq();
 	flow_runs_of(a_to_b, 5000);
 	f = flow_get(a_to_b);
-	f.clock_ns = clock_ns() + 5 * MS;
+	f.tx.clock_ns = clock_ns() + 5 * MS;
 	flow_set(a_to_b, &f);
 	trace_all();
 	res = run(EGRESS, &in);
@@ -198,7 +198,7 @@ Test(trace, drop__is_of_the_packet_as_it_came)
 	fq();
 	flow_runs_of(s, 5000);
 	f = flow_get(s);
-	f.clock_ns = clock_ns() + 900 * MS;
+	f.tx.clock_ns = clock_ns() + 900 * MS;
 	flow_set(s, &f);
 	trace_all();
 	expect_verdict(run(EGRESS, &in), VERDICT_DROP);
@@ -206,7 +206,7 @@ Test(trace, drop__is_of_the_packet_as_it_came)
 	expect_record(&r, s, &in);
 	expect_eq(r.event, TRACE_DROP);
 	expect_eq(r.verdict, STAT_TX_HORIZON);
-	expect_between(r.departure.departure_ns, r.ns + 500 * MS, f.clock_ns);
+	expect_between(r.departure.departure_ns, r.ns + 500 * MS, f.tx.clock_ns);
 }
 
 Test(trace, probe__is_of_what_is_sent_to_ask)
@@ -222,7 +222,7 @@ Test(trace, probe__is_of_what_is_sent_to_ask)
 	expect_record(&r, a_to_b, &res.out);
 	expect_eq(r.event, TRACE_PROBE);
 	expect_eq(r.verdict, STAT_PROBE_SENT);
-	expect_eq(r.departure.tx_bytes, flow_get(a_to_b).tx_bytes);
+	expect_eq(r.departure.tx_bytes, flow_get(a_to_b).tx.bytes);
 }
 
 /* --- feedback --- */
@@ -268,7 +268,7 @@ SinkTest(trace, feedback__has_what_was_decided_and_by_what)
 		expect_eq(r.feedback.kind, HPCC_FULL);
 		expect_eq(r.feedback.form, RX_HOPS);
 		expect_eq(r.feedback.ack.seq, 2000);
-		expect_eq(r.feedback.ack.snd_nxt, f.tx_bytes);
+		expect_eq(r.feedback.ack.snd_nxt, f.tx.bytes);
 		expect_eq(r.feedback.ack.hops, 2);
 		expect_eq(r.feedback.ack.path_id, 0x123);
 		expect_eq(r.feedback.ack.hop[1].qlen_bytes, 16000);
@@ -285,7 +285,7 @@ SinkTest(trace, feedback__has_what_was_decided_and_by_what)
 		expect_eq(r.feedback.rate_bps, f.cc.rate_bps);
 		expect_eq(r.feedback.t_ns, f.params.t_ns);
 		expect_eq(r.feedback.w_ai, before.params.w_ai);
-		expect_eq(r.feedback.flows, before.flows);
+		expect_eq(r.feedback.flows, before.rx.flows);
 		cr_assert(r.feedback.w != r.feedback.w_before);
 		in = echo(v6, 1, 500); /* nothing new */
 		run(sink, &in);
@@ -374,7 +374,7 @@ SinkTest(trace, feedback__only_what_was_decided)
 	run(sink, &in);
 	expect_eq(records(), 0);
 	f = flow_get(a_to_b);
-	f.lock = 1;
+	f.rx.lock = 1;
 	flow_set(a_to_b, &f);
 	in = echo(0, 0, 500);
 	run(sink, &in);

@@ -88,7 +88,7 @@ static void clocks_stop(struct ip_spec s)
 	struct flow f = flow_get(s);
 	struct voq v = voq_get(to_b(s.v6));
 
-	f.clock_ns = 0;
+	f.tx.clock_ns = 0;
 	flow_set(s, &f);
 	v.voq.clock_ns = 0;
 	voq_set(to_b(s.v6), &v);
@@ -143,7 +143,7 @@ Test(voq, block__before_echo_and_tag)
 
 		for (hops = 0; hops <= 5; hops++) {
 			struct flow f = flow_get(s);
-			__u32 seq = f.tx_bytes;
+			__u32 seq = f.tx.bytes;
 
 			f.echo = (struct flow_echo){ .version = 2 * hops + 2, .hops = hops, .seq = 7,
 						     .nhop_path = hops << 12 | 0x234, .rx_ns = clock_ns(),
@@ -251,7 +251,7 @@ Test(voq, departure__by_credit)
 	__u64 t;
 
 	expect_eq(r.ctx.tstamp, 0);
-	expect_eq(flow_get(s).held, HELD_NOT);
+	expect_eq(flow_get(s).tx.held, HELD_NOT);
 	clocks_stop(s);
 	expect_eq(leaves(s).ctx.tstamp, 0);
 	expect_counted(STAT_TX_DATA, STAT_TX_DATA);
@@ -264,8 +264,8 @@ Test(voq, departure__by_credit)
 	t = v.voq.short_ns + MS + MS / 4 + (3 * len - C0) * 1000000000ULL / (LINE / 4);
 	expect_eq(r.ctx.tstamp, t);
 	expect_eq(v.voq.clock_ns, t);
-	expect_between(flow_get(s).clock_ns, t, t + 1000);
-	expect_eq(flow_get(s).held, HELD_CREDIT);
+	expect_between(flow_get(s).tx.clock_ns, t, t + 1000);
+	expect_eq(flow_get(s).tx.held, HELD_CREDIT);
 	expect_counted(STAT_TX_DATA, STAT_VOQ_WAITS, STAT_PACED);
 
 	fixture("another flow, which the receiver has not heard of");
@@ -289,7 +289,7 @@ Test(voq, departure__by_credit)
 	v.voq.credit += len;
 	voq_set(to_b(0), &v);
 	expect_eq(leaves(s).ctx.tstamp, 0);
-	expect_eq(flow_get(s).held, HELD_NOT);
+	expect_eq(flow_get(s).tx.held, HELD_NOT);
 	expect_counted(STAT_TX_DATA);
 }
 
@@ -302,11 +302,11 @@ Test(voq, departure__not_before_the_flows_clock)
 	leaves(s);
 	credit_lacks(0, 0);
 	f = flow_get(s);
-	f.clock_ns = clock = clock_ns() + 2000 * MS;
+	f.tx.clock_ns = clock = clock_ns() + 2000 * MS;
 	f.cc.rate_bps = 100000000;
 	flow_set(s, &f);
 	expect_eq(leaves(s).ctx.tstamp, clock);
-	expect_eq(flow_get(s).held, HELD_RATE);
+	expect_eq(flow_get(s).tx.held, HELD_RATE);
 	expect_between(voq_get(to_b(0)).voq.clock_ns, 1, clock_ns() + 100 * MS);
 }
 
@@ -336,7 +336,7 @@ Test(voq, departure__at_once_when_credits_have_stopped)
 	struct voq v;
 
 	leaves(s);
-	expect_between(flow_get(s).hop_rate_bps, 1, 8 * LINE);
+	expect_between(flow_get(s).voq.rate_bps, 1, 8 * LINE);
 	credit_lacks(0, 0);
 	clocks_stop(s);
 	v = voq_get(to_b(0));
@@ -348,8 +348,8 @@ Test(voq, departure__at_once_when_credits_have_stopped)
 	v = voq_get(to_b(0));
 	expect_eq(v.alone, 1);
 	f = flow_get(s);
-	expect_eq(f.held, HELD_NOT);
-	expect_eq(f.hop_rate_bps, 0);
+	expect_eq(f.tx.held, HELD_NOT);
+	expect_eq(f.voq.rate_bps, 0);
 
 	fixture("W is the BDP of what credit came for, once");
 	expect_eq(q12_to_bytes(f.cc.w), 100 * 1000 * 1000 / 1000 * (WORLD_T_NS / 1000000));
@@ -398,8 +398,8 @@ Test(voq, departure__clock_that_went_back)
 	v.hop.mark_ns = far;
 	voq_set(to_b(0), &v);
 	f = flow_get(s);
-	f.clock_ns = f.telem_tx_ns = far;
-	f.voq_mark = 0xffffffff;
+	f.tx.clock_ns = f.tx.telem_ns = far;
+	f.voq.mark = 0xffffffff;
 	flow_set(s, &f);
 	t = leaves(s).ctx.tstamp;
 	expect_between(t, 1, clock_ns() + LIMIT_NS + 12 * MS);
@@ -419,7 +419,7 @@ Test(voq, departure__beyond_the_horizon_of_udp_is_not_in_s)
 
 	leaves(s);
 	f = flow_get(s);
-	f.clock_ns = clock_ns() + 900 * MS;
+	f.tx.clock_ns = clock_ns() + 900 * MS;
 	flow_set(s, &f);
 	sent = voq_get(to_b(0)).voq.sent;
 	hosts_strip();
@@ -452,13 +452,13 @@ Test(voq, departure__only_in_mode_enforce_and_with_fq)
 		credit_lacks(0, 100000);
 		sent = voq_get(to_b(0)).voq.sent;
 		f = flow_get(s);
-		f.clock_ns = 0;
+		f.tx.clock_ns = 0;
 		flow_set(s, &f);
 		r = leaves(s);
 		expect_eq(r.ctx.tstamp, 0);
 		expect_eq(total_of(&r.out), (__u32)sent + r.out.len);
 		expect_eq(flows_of(&r.out), 1);
-		expect_eq(flow_get(s).clock_ns, 0);
+		expect_eq(flow_get(s).tx.clock_ns, 0);
 		expect_counted(STAT_TX_DATA, STAT_TX_DATA);
 	}
 }
@@ -484,7 +484,7 @@ static void first_window_left(struct ip_spec s)
 {
 	struct flow f = flow_get(s);
 
-	f.tx_bytes = q12_to_bytes(f.params.w_init);
+	f.tx.bytes = q12_to_bytes(f.params.w_init);
 	flow_set(s, &f);
 }
 
@@ -502,10 +502,10 @@ Test(voq, rate__paces_udp)
 	t = clock_ns();
 	leaves(s);
 	f = flow_get(s);
-	expect_eq(f.hop_rate_bps, 16000000);
-	expect_between(f.clock_ns, t + 1138 * 500, clock_ns() + 1138 * 500);
-	expect_eq(leaves(s).ctx.tstamp, f.clock_ns);
-	expect_eq(flow_get(s).held, HELD_HOP);
+	expect_eq(f.voq.rate_bps, 16000000);
+	expect_between(f.tx.clock_ns, t + 1138 * 500, clock_ns() + 1138 * 500);
+	expect_eq(leaves(s).ctx.tstamp, f.tx.clock_ns);
+	expect_eq(flow_get(s).tx.held, HELD_HOP);
 
 	fixture("HPCC has less");
 	f = flow_get(s);
@@ -515,10 +515,10 @@ Test(voq, rate__paces_udp)
 	t = clock_ns();
 	leaves(s);
 	f = flow_get(s);
-	expect_between(f.clock_ns, t + 1138 * 800, clock_ns() + 1138 * 800);
+	expect_between(f.tx.clock_ns, t + 1138 * 800, clock_ns() + 1138 * 800);
 	hop_rate_is(0, 2000000); /* and credit */
 	leaves(s);
-	expect_eq(flow_get(s).held, HELD_RATE);
+	expect_eq(flow_get(s).tx.held, HELD_RATE);
 }
 
 /* TCP hears of it by its window: what has come is in the VOQ, and must not keep a departure at a low R. */
@@ -537,10 +537,10 @@ Test(voq, rate__is_not_that_of_the_clock_of_tcp)
 	t = clock_ns();
 	leaves(s);
 	f = flow_get(s);
-	expect_eq(f.hop_rate_bps, 8000000);
-	expect_between(f.clock_ns, t + 1150 * 200, clock_ns() + 1150 * 200);
+	expect_eq(f.voq.rate_bps, 8000000);
+	expect_between(f.tx.clock_ns, t + 1150 * 200, clock_ns() + 1150 * 200);
 	leaves(s);
-	expect_eq(flow_get(s).held, HELD_RATE);
+	expect_eq(flow_get(s).tx.held, HELD_RATE);
 }
 
 /* What B grants of 60000 bytes, to a flow with segments of 1000 bytes that weigh 1200. */
@@ -551,11 +551,11 @@ static unsigned int window_granted(struct ip_spec s)
 	struct result r;
 
 	rwnd_set(1);
-	f.mss = 1000;
-	f.segment = 1200;
-	f.wscale_known = 1;
-	f.edge_ns = 0;
-	f.seq_known = 0;
+	f.tx.mss = 1000;
+	f.tx.segment = 1200;
+	f.wnd.wscale_known = 1;
+	f.wnd.edge_ns = 0;
+	f.wnd.seq_known = 0;
 	flow_set(s, &f);
 	put16(ack.b + 14 + 20 + 14, 60000);
 	frame_fix(&ack);
@@ -573,7 +573,7 @@ Test(voq, rate__is_not_for_the_first_window)
 	leaves(s);
 	f = flow_get(s);
 	f.cc.w = 20 * 1200ULL << 12;
-	f.tx_bytes = q12_to_bytes(f.params.w_init) - 2 * 1150;
+	f.tx.bytes = q12_to_bytes(f.params.w_init) - 2 * 1150;
 	flow_set(s, &f);
 	hop_rate_is(0, 7 * 1200 * 1000);
 	leaves(s);
@@ -623,7 +623,7 @@ Test(voq, rate__without_hpcc)
 	t = clock_ns();
 	leaves(s);
 	line_ns = 1150 * 8 * NSEC_PER_SEC / hpcc_rate_bps(f.params.w_init, f.params.t_ns);
-	expect_between(flow_get(s).clock_ns, t + line_ns, clock_ns() + line_ns + 1);
+	expect_between(flow_get(s).tx.clock_ns, t + line_ns, clock_ns() + line_ns + 1);
 	expect_eq(window_granted(s), 31 * 1000);
 
 	fixture("credits have stopped");
@@ -635,7 +635,7 @@ Test(voq, rate__without_hpcc)
 	t = clock_ns();
 	leaves(s);
 	line_ns = 1150 * 8 * NSEC_PER_SEC / f.cc.rate_bps;
-	expect_between(flow_get(s).clock_ns, t + line_ns, clock_ns() + line_ns + 1);
+	expect_between(flow_get(s).tx.clock_ns, t + line_ns, clock_ns() + line_ns + 1);
 	expect_eq(window_granted(s), 9 * 1000);
 }
 
@@ -654,7 +654,7 @@ Test(voq, rate__stops_and_resumes)
 	leaves(s);
 	v = voq_get(to_b(0));
 	expect_eq(v.hop.stopped, 1);
-	expect_eq(flow_get(s).hop_rate_bps, 8 * (LINE / 100)); /* R_min */
+	expect_eq(flow_get(s).voq.rate_bps, 8 * (LINE / 100)); /* R_min */
 	credit_lacks(0, v.hop_params.v_low);
 	leaves(s);
 	expect_eq(voq_get(to_b(0)).hop.stopped, 1);
@@ -662,7 +662,7 @@ Test(voq, rate__stops_and_resumes)
 	leaves(s);
 	v = voq_get(to_b(0));
 	expect_eq(v.hop.stopped, 0);
-	expect_eq(flow_get(s).hop_rate_bps, 4 * LINE);
+	expect_eq(flow_get(s).voq.rate_bps, 4 * LINE);
 }
 
 /* With q0 in the queue R is what it was, times the credit that comes, over what arrived. */
@@ -686,7 +686,7 @@ Test(voq, rate__once_a_period)
 	expect_between(v.hop.arrive, LINE / 30, LINE / 5);
 	expect_between(v.hop.rate * v.hop.arrive, LINE / 4 * (LINE / 10) / 1000 * 999,
 		       LINE / 4 * (LINE / 10) / 1000 * 1001);
-	expect_eq(flow_get(s).hop_rate_bps, 8 * v.hop.rate);
+	expect_eq(flow_get(s).voq.rate_bps, 8 * v.hop.rate);
 	expect_eq(v.hop.settling, 1);
 }
 
@@ -724,7 +724,7 @@ Test(voq, full__the_prefix_has_one)
 		expect_eq(v.params.c0, C0);
 		expect_eq(v.hop_params.rate_line, LINE);
 		expect_eq(v.ifindex, WORLD_IFINDEX);
-		expect_eq(flow_get(s).voq_merged, 1);
+		expect_eq(flow_get(s).voq.merged, 1);
 
 		fixture("IPv%d, room again", v6 ? 6 : 4);
 		voqs_make_room();
@@ -732,12 +732,12 @@ Test(voq, full__the_prefix_has_one)
 		expect_counted(STAT_TX_DATA, STAT_VOQ_MERGED);
 		expect_eq(voq_exists(to_b(v6)), 0);
 		f = flow_get(s);
-		f.voq_asked -= 1000;
+		f.voq.asked -= 1000;
 		flow_set(s, &f);
 		r = leaves(s);
 		expect_counted(STAT_TX_DATA);
 		expect_eq(total_of(&r.out), r.out.len);
-		expect_eq(flow_get(s).voq_merged, 0);
+		expect_eq(flow_get(s).voq.merged, 0);
 	}
 }
 
@@ -757,14 +757,14 @@ Test(voq, full__and_no_voq_of_the_prefix)
 		expect_frame(&r.out, &want);
 		expect_counted(STAT_TX_DATA, STAT_VOQ_FULL);
 		f = flow_get(s);
-		expect_eq(f.hop_rate_bps, 0);
-		f.hop_rate_bps = 1;
+		expect_eq(f.voq.rate_bps, 0);
+		f.voq.rate_bps = 1;
 		flow_set(s, &f);
 	}
 	fixture("a prefix of no length");
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	f = flow_get(s);
-	f.voq_asked -= 1000;
+	f.voq.asked -= 1000;
 	flow_set(s, &f);
 	hosts_strip();
 	run(EGRESS, &in);
@@ -846,7 +846,7 @@ Test(voq, off__rate_of_before_is_void)
 	leaves(s);
 	hop_rate_is(0, 1000);
 	leaves(s);
-	expect_eq(flow_get(s).hop_rate_bps, 8000);
+	expect_eq(flow_get(s).voq.rate_bps, 8000);
 	peers_change(peer_usual());
 	clocks_stop(s);
 	f = flow_get(s);
@@ -854,5 +854,5 @@ Test(voq, off__rate_of_before_is_void)
 	flow_set(s, &f);
 	t = clock_ns();
 	leaves(s);
-	expect_between(flow_get(s).clock_ns, t, clock_ns() + 1150 * 1000);
+	expect_between(flow_get(s).tx.clock_ns, t, clock_ns() + 1150 * 1000);
 }

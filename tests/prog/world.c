@@ -663,7 +663,7 @@ void keys_set(const struct siphash_key *key, unsigned int n)
 	__u32 zero = 0;
 
 	memcpy(keys.key, key, n * sizeof(*key));
-	map_set(skel->maps.keys, &zero, &keys);
+	map_set(skel->maps.auth_keys, &zero, &keys);
 	map_get(skel->maps.control, &zero, &c);
 	c.auth = n > 0;
 	map_set(skel->maps.control, &zero, &c);
@@ -1048,12 +1048,12 @@ struct arrival arrival_get(__u32 slot)
 
 unsigned int asks_taken(struct tor_news *out, unsigned int most)
 {
-	return taken(skel->maps.asks, out, sizeof(*out), most);
+	return taken(skel->maps.rate_asks, out, sizeof(*out), most);
 }
 
 unsigned int news_taken(struct arrival_news *out, unsigned int most)
 {
-	return taken(skel->maps.news, out, sizeof(*out), most);
+	return taken(skel->maps.arrival_news, out, sizeof(*out), most);
 }
 
 int host_exists(int v6, enum who who)
@@ -1225,7 +1225,7 @@ void flow_runs_of(struct ip_spec s, __u64 tx_bytes)
 	run(EGRESS, &in);
 	expect_counted(STAT_TX_DATA);
 	f = flow_get(s);
-	f.tx_bytes = tx_bytes;
+	f.tx.bytes = tx_bytes;
 	flow_set(s, &f);
 }
 

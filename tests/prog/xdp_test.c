@@ -139,9 +139,9 @@ Test(xdp, link__cuts_the_window_of_what_was_stripped)
 	hosts_strip();
 	run(EGRESS, &there);
 	f = flow_get((struct ip_spec){});
-	f.wscale_known = 1;
-	f.mss = 1000;
-	f.segment = 1200;
+	f.wnd.wscale_known = 1;
+	f.tx.mss = 1000;
+	f.tx.segment = 1200;
 	f.cc.w = q12_from_bytes(2400);
 	flow_set((struct ip_spec){}, &f);
 	expect_counted(STAT_TX_DATA);

@@ -53,7 +53,7 @@ struct adopt_map {
 #define ADOPT_MAPS (0 PINS(ADOPT_COUNT))
 
 struct adopt {
-	struct btf *btf; /* the other version's */
+	struct btf *btf, *own; /* the other version's, and this one's as it is published */
 	struct adopt_map map[ADOPT_MAPS];
 	struct control control; /* what is carried of it */
 	int stat_from[STAT_MAX]; /* -1: the other version does not count it */
@@ -128,8 +128,7 @@ static int pin_get(const char *dir, const char *name)
 	return bpf_obj_get(path);
 }
 
-/* NULL: there is none, or it is not to be read; errno says why. */
-static struct btf *layout_read(const char *dir)
+struct btf *adopt_layout_read(const char *dir)
 {
 	int fd = pin_get(dir, "layout");
 	struct bpf_map_info info = {};
@@ -153,19 +152,22 @@ static struct btf *layout_read(const char *dir)
 
 int adopt_layout_pin(struct dataplane *dp, const char *dir)
 {
+	struct btf *btf;
+	const void *data;
 	__u32 bytes, zero = 0;
-	const void *data = btf__raw_data(bpf_object__btf(dp->skel->obj), &bytes);
 	char path[ADOPT_PATH];
 	int fd, err;
 
 	pin_path(path, sizeof(path), dir, "layout");
 	if (!access(path, F_OK)) /* of the same ABI */
 		return 0;
+	btf = layout_published(bpf_object__btf(dp->skel->obj));
+	data = btf ? btf__raw_data(btf, &bytes) : NULL;
 	fd = data ? bpf_map_create(BPF_MAP_TYPE_ARRAY, "layout", sizeof(zero), bytes, 1, NULL) : -ENOMEM;
-	if (fd < 0)
-		return fd;
-	err = bpf_map_update_elem(fd, &zero, data, BPF_ANY) || bpf_obj_pin(fd, path) ? -errno : 0;
-	close(fd);
+	err = fd < 0 ? fd : bpf_map_update_elem(fd, &zero, data, BPF_ANY) || bpf_obj_pin(fd, path) ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	btf__free(btf);
 	return err;
 }
 
@@ -234,7 +236,7 @@ static int pins_swap(const char *pin_dir)
 		pin_swap("control", &s);
 	if (s.err)
 		return s.err;
-	p.btf = layout_read(s.old);
+	p.btf = adopt_layout_read(s.old);
 	if (p.btf)
 		dir_each(pin_dir, foreign_remove, &p);
 	btf__free(p.btf);
@@ -282,7 +284,7 @@ static void old_retire(const char *pin_dir)
 			msg("%s: %s: the pins that an upgrade left there stay: remove them", old, strerror(errno));
 		return;
 	}
-	btf = layout_read(old);
+	btf = adopt_layout_read(old);
 	fd = pin_get(old, "control");
 	m = btf && fd >= 0 && !layout_map(btf, "control", &key, &value) ? layout_member(btf, value, "bypass") : NULL;
 	entry = m && !bpf_obj_get_info_by_fd(fd, &info, &len) ? malloc(info.value_size) : NULL;
@@ -297,21 +299,33 @@ static void old_retire(const char *pin_dir)
 	dir_remove(pin_dir, "old");
 }
 
-void adopt_pins_remove(const char *dir)
+/* What a version that left its layout in `where` has pinned in dir. */
+static void foreign_pins_remove(const char *dir, const char *where)
 {
-	struct pins_of p = { .dir = dir };
-	unsigned int i;
-	char path[ADOPT_PATH];
+	struct pins_of p = { .dir = dir, .btf = adopt_layout_read(where) };
 
-	p.btf = layout_read(dir);
 	if (!p.btf && errno != ENOENT)
-		msg("%s/layout: %s: pins of another version are not looked for", dir, strerror(errno));
-	dir_remove(dir, "next");
-	dir_remove(dir, "new");
-	old_retire(dir);
+		msg("%s/layout: %s: pins of another version are not looked for", where, strerror(errno));
 	if (p.btf)
 		dir_each(dir, foreign_remove, &p);
 	btf__free(p.btf);
+}
+
+void adopt_pins_remove(const char *dir)
+{
+	static const char *const half_way[] = { "next", "new", "old" };
+	char path[ADOPT_PATH], where[ADOPT_DIR];
+	unsigned int i;
+
+	/* Between two versions pins of both are in dir, and what is still to change places says which there are. */
+	foreign_pins_remove(dir, dir);
+	for (i = 0; i < sizeof(half_way) / sizeof(half_way[0]); i++) {
+		pin_path(where, sizeof(where), dir, half_way[i]);
+		foreign_pins_remove(dir, where);
+	}
+	dir_remove(dir, "next");
+	dir_remove(dir, "new");
+	old_retire(dir);
 	for (i = 0; i < sizeof(pin_names) / sizeof(pin_names[0]); i++) {
 		pin_path(path, sizeof(path), dir, pin_names[i]);
 		if (unlink(path) && errno != ENOENT)
@@ -474,7 +488,7 @@ int adopt_open(struct dataplane *dp)
 		msg("%s: an upgrade that was interrupted left this directory: remove it, and start sluiced again", next);
 		return -EEXIST;
 	}
-	btf = layout_read(dp->pin_dir);
+	btf = adopt_layout_read(dp->pin_dir);
 	if (!btf) {
 		msg("%s: the maps there are of another version, and its layout cannot be read (%s): run 'sluiced --detach --pin-dir %s' first",
 		    dp->pin_dir, strerror(errno), dp->pin_dir);
@@ -499,11 +513,17 @@ int adopt_plan(struct dataplane *dp)
 	unsigned int i;
 	int err = 0;
 
+	a->own = layout_published(bpf_object__btf(dp->skel->obj));
+	if (!a->own) {
+		err = -errno;
+		msg("describing the maps for other versions: %s", strerror(-err));
+		return err;
+	}
 	for (i = 0; !err && i < ADOPT_MAPS; i++) {
 		struct adopt_map *m = &a->map[i];
 
 		m->to = bpf_object__find_map_by_name(dp->skel->obj, m->name);
-		err = map_plan(a, m, dp->pin_dir, bpf_object__btf(dp->skel->obj));
+		err = map_plan(a, m, dp->pin_dir, a->own);
 		if (!err && m->how == ADOPT_SHARED)
 			err = bpf_map__reuse_fd(m->to, m->fd);
 		if (!err && !strcmp(m->name, "control"))
@@ -715,6 +735,7 @@ void adopt_close(struct dataplane *dp)
 		layout_free(&a->map[i].value);
 	}
 	btf__free(a->btf);
+	btf__free(a->own);
 	free(a->stats);
 	free(a);
 	dp->adopt = NULL;

@@ -69,7 +69,7 @@ int keys_apply(struct dataplane *dp, const struct config *c)
 	}
 	if (ctl->auth)
 		slot = (ctl->auth - 1) ^ !!dp->running;
-	if (bpf_map_update_elem(bpf_map__fd(dp->skel->maps.keys), &slot, &c->keys, BPF_ANY)) {
+	if (bpf_map_update_elem(bpf_map__fd(dp->skel->maps.auth_keys), &slot, &c->keys, BPF_ANY)) {
 		msg("the map of the keys: %s", strerror(errno));
 		return -errno;
 	}

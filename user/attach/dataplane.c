@@ -259,8 +259,8 @@ const struct pins *dataplane_pins(const struct dataplane *dp)
 void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m)
 {
 	m->reports = bpf_map__fd(dp->skel->maps.reports);
-	m->news = bpf_map__fd(dp->skel->maps.news);
-	m->asks = bpf_map__fd(dp->skel->maps.asks);
+	m->arrival_news = bpf_map__fd(dp->skel->maps.arrival_news);
+	m->rate_asks = bpf_map__fd(dp->skel->maps.rate_asks);
 	m->pfc_alarms = bpf_map__fd(dp->skel->maps.pfc_alarms);
 	m->rx_states = bpf_map__fd(dp->skel->maps.rx_states);
 	m->flows_room = bpf_map__max_entries(dp->skel->maps.flows);

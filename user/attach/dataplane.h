@@ -67,7 +67,7 @@ const struct pins *dataplane_pins(const struct dataplane *dp);
 
 /* Those that are not pinned, as file descriptors. */
 struct dataplane_maps {
-	int reports, news, asks, pfc_alarms; /* rings */
+	int reports, arrival_news, rate_asks, pfc_alarms; /* rings */
 	int rx_states;
 	__u32 flows_room; /* of the pinned map of flows */
 };

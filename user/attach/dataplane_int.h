@@ -168,6 +168,8 @@ void routes_follow(struct dataplane *dp, const struct config *c);
 int adopt_recover(const char *pin_dir);
 /* Says how this version's maps are laid out, where that is not said yet. */
 int adopt_layout_pin(struct dataplane *dp, const char *dir);
+/* What is pinned there of it. NULL: there is none, or it cannot be read; errno says why. The caller frees it. */
+struct btf *adopt_layout_read(const char *dir);
 /* Reads how the other version's are; -EPROTO: that is not to be known, and was said. Makes dp->adopt. */
 int adopt_open(struct dataplane *dp);
 /* Between opening and loading the object: which maps are shared. */

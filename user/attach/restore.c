@@ -21,6 +21,7 @@
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "lib/layout.h"
 
 #define RESTORE_SILENCE_NS (3 * NSEC_PER_SEC) /* a daemon that lives writes its heartbeat once a second */
 
@@ -262,6 +263,7 @@ int pins_restore(const char *dir, const struct config *c)
 #undef RESTORE_NAME
 	};
 	struct restore r = { .dir = dir, .config = c };
+	struct btf *layout = adopt_layout_read(dir);
 	unsigned int i, missing = 0;
 	int err, looked;
 	__u32 id;
@@ -270,12 +272,15 @@ int pins_restore(const char *dir, const struct config *c)
 		r.pin[i].name = names[i];
 		err = pin_number(dir, names[i], &r.pin[i].pinned);
 		if (err && err != -ENOENT) {
+			btf__free(layout);
 			msg("%s/%s: %s", dir, names[i], strerror(-err));
 			return err;
 		}
-		r.pin[i].missing = err == -ENOENT;
+		/* A version before this map never had it. */
+		r.pin[i].missing = err == -ENOENT && (!layout || layout_knows(layout, names[i]));
 		missing += r.pin[i].missing;
 	}
+	btf__free(layout);
 	looked = !bpf_prog_get_next_id(0, &id) || errno == ENOENT;
 	if (!looked && errno != EPERM) {
 		err = -errno;

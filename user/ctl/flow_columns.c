@@ -120,8 +120,8 @@ static void since_text(const struct flow_row *r, const struct flow_list *l, char
 
 static void age_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
-	if (r->flow.last_fb_ns)
-		snprintf(buf, size, "%.1f", age_ns(l->now_ns, r->flow.last_fb_ns) / 1e6);
+	if (r->flow.rx.fb_ns)
+		snprintf(buf, size, "%.1f", age_ns(l->now_ns, r->flow.rx.fb_ns) / 1e6);
 	else
 		snprintf(buf, size, "-");
 }

@@ -81,11 +81,11 @@ void flow_list_order(struct flow_list *l, const struct flow_list *before)
 	for (r = l->row; r < l->row + l->n; r++) {
 		was = before ? flow_list_row(before, &r->key) : NULL;
 		/* An entry that was forgotten and made again counts from 0. */
-		if (was && was->flow.tx_bytes > r->flow.tx_bytes)
+		if (was && was->flow.tx.bytes > r->flow.tx.bytes)
 			was = NULL;
 		ns = before && was ? l->now_ns - before->now_ns : 0;
 		if (ns)
-			r->sent_bps = (r->flow.tx_bytes - was->flow.tx_bytes) * 8e9 / ns;
+			r->sent_bps = (r->flow.tx.bytes - was->flow.tx.bytes) * 8e9 / ns;
 		if (was && was->why) {
 			row_follow(r, was, l);
 			continue;
@@ -108,7 +108,7 @@ __u64 hop_sent(const struct flow *old, const struct flow *now, unsigned int i, _
 	if (i >= now->cc.hops || i >= HPCC_MAX_HOPS || old->cc.hops != now->cc.hops ||
 	    old->cc.path_id != now->cc.path_id || from->bps != to->bps || !to->bps)
 		return 0;
-	dt = hpcc_elapsed(from->ts_ns, to->ts_ns, (__s64)(now->fb_rx_ns - old->fb_rx_ns));
+	dt = hpcc_elapsed(from->ts_ns, to->ts_ns, (__s64)(now->rx.fb_rx_ns - old->rx.fb_rx_ns));
 	if (dt <= 0 || dt > (__s64)((NSEC_PER_SEC * 8 << HPCC_TX_BITS) / to->bps))
 		return 0;
 	*ns = dt;

@@ -25,10 +25,10 @@ static __u64 queue_of(const struct flow_row *r)
 static __u64 rate_of(const struct flow_row *r) { return r->flow.cc.rate_bps; }
 static __u64 w_of(const struct flow_row *r) { return r->flow.cc.w; }
 static __u64 u_of(const struct flow_row *r) { return r->flow.cc.u; }
-static __u64 bytes_of(const struct flow_row *r) { return r->flow.tx_bytes; }
+static __u64 bytes_of(const struct flow_row *r) { return r->flow.tx.bytes; }
 static __u64 sent_of(const struct flow_row *r) { return r->sent_bps; }
-static __u64 feedbacks_of(const struct flow_row *r) { return r->flow.feedbacks; }
-static __u64 last_of(const struct flow_row *r) { return r->flow.last_tx_ns; }
+static __u64 feedbacks_of(const struct flow_row *r) { return r->flow.rx.feedbacks; }
+static __u64 last_of(const struct flow_row *r) { return r->flow.tx.last_ns; }
 
 const struct flow_sort flow_sorts[] = {
 	{ "sent", sent_of, "what it sends now" },

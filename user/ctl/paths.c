@@ -33,7 +33,7 @@ struct paths {
 
 static unsigned int flow_hops(const struct flow *f)
 {
-	unsigned int n = f->cc.hops ?: f->told_hops;
+	unsigned int n = f->cc.hops ?: f->rx.told_hops;
 
 	return n < HPCC_MAX_HOPS ? n : HPCC_MAX_HOPS;
 }
@@ -43,7 +43,7 @@ static int path_is(const struct path *p, const struct flow *f)
 {
 	unsigned int i;
 
-	if (p->id != f->cc.path_id || p->hops != flow_hops(f) || p->form != f->form)
+	if (p->id != f->cc.path_id || p->hops != flow_hops(f) || p->form != f->rx.form)
 		return 0;
 	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++)
 		if (p->flow.cc.last[i].bps != f->cc.last[i].bps)
@@ -63,11 +63,11 @@ static int paths_add(struct paths *s, const struct flow *f)
 		if (!p)
 			return -ENOMEM;
 		s->path = p;
-		s->path[s->n++] = (struct path){ .id = f->cc.path_id, .hops = flow_hops(f), .form = f->form, .flow = *f };
+		s->path[s->n++] = (struct path){ .id = f->cc.path_id, .hops = flow_hops(f), .form = f->rx.form, .flow = *f };
 	}
 	p = &s->path[i];
 	p->flows++;
-	if (f->last_fb_ns > p->flow.last_fb_ns)
+	if (f->rx.fb_ns > p->flow.rx.fb_ns)
 		p->flow = *f;
 	return 0;
 }
@@ -79,7 +79,7 @@ static void path_rate(struct path *p, const struct flow_row *row, const struct f
 	__u64 ns, bytes;
 	unsigned int i;
 
-	if (!was || was->flow.last_fb_ns == row->flow.last_fb_ns || row->flow.last_fb_ns < p->flow.last_fb_ns)
+	if (!was || was->flow.rx.fb_ns == row->flow.rx.fb_ns || row->flow.rx.fb_ns < p->flow.rx.fb_ns)
 		return;
 	p->flow = row->flow;
 	for (i = 0; i < row->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
@@ -119,7 +119,7 @@ static int paths_read(struct paths *s, const struct pins *p)
 	for (i = 0; i < before.n && !err; i++) {
 		const struct flow *f = &before.row[i].flow;
 
-		if (!flow_hops(f) || before.now_ns > f->last_fb_ns + PATHS_OLD_NS)
+		if (!flow_hops(f) || before.now_ns > f->rx.fb_ns + PATHS_OLD_NS)
 			s->old++;
 		else
 			err = paths_add(s, f);
@@ -160,7 +160,7 @@ static void path_text(const struct path *p, __u64 now)
 	screen_size(&columns, &lines);
 	width = columns && columns < PATHS_WIDE ? 0 : 10; /* words do not stand below each other where they do not fit */
 	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, p->hops == 1 ? "" : "s", p->flows,
-		 p->flows == 1 ? "" : "s", age_ns(now, p->flow.last_fb_ns) / 1000);
+		 p->flows == 1 ? "" : "s", age_ns(now, p->flow.rx.fb_ns) / 1000);
 	words_print(text, printf("path 0x%03x:", p->id), 2);
 	if (!p->flow.cc.hops) {
 		snprintf(text, sizeof(text), "their receiver tells %s, and not the hops", feedback_name(p->form));
@@ -188,7 +188,7 @@ static void path_json(struct json_object *list, const struct path *p, __u64 now)
 	add_u64(o, "hop_count", p->hops);
 	add_u64(o, "flows", p->flows);
 	add_string(o, "feedback", feedback_name(p->form));
-	add_u64(o, "feedback_age_ns", age_ns(now, p->flow.last_fb_ns));
+	add_u64(o, "feedback_age_ns", age_ns(now, p->flow.rx.fb_ns));
 	for (i = 0; i < p->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
 		hop = json_object_new_object();
 		add_u64(hop, "hop", i + 1);

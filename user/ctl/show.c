@@ -259,14 +259,14 @@ void flow_json(struct json_object *list, const struct flow_row *row, const struc
 		add_u64(o, "why_age_ns", age_ns(now, row->why_since_ns));
 		add_bool(o, "why_from_start", row->why_from_start);
 	}
-	if (f->hiercc)
-		add_u64(o, "hop_rate_bps", f->hop_rate_bps);
-	add_bool(o, "hiercc", f->hiercc);
-	add_bool(o, "hpcc", !f->hpcc_off);
-	if (f->fallback.swift && f->delay_ns)
-		add_u64(o, "delay_ns", f->delay_ns);
-	add_bool(o, "telemetry", !!(f->flags & FLOW_F_TELEM));
-	add_u64(o, "tx_bytes", f->tx_bytes);
+	if (f->path.hiercc)
+		add_u64(o, "hop_rate_bps", f->voq.rate_bps);
+	add_bool(o, "hiercc", f->path.hiercc);
+	add_bool(o, "hpcc", !f->path.hpcc_off);
+	if (f->fallback.swift && f->delay.sample_ns)
+		add_u64(o, "delay_ns", f->delay.sample_ns);
+	add_bool(o, "telemetry", !!(f->tx.flags & FLOW_F_TELEM));
+	add_u64(o, "tx_bytes", f->tx.bytes);
 	if (watched)
 		add_u64(o, "sent_bps", row->sent_bps);
 	add_u64(o, "w_bytes", q12_to_bytes(f->cc.w));
@@ -275,25 +275,25 @@ void flow_json(struct json_object *list, const struct flow_row *row, const struc
 	json_object_object_add(o, "w_ai_bytes",
 			       json_object_new_double((double)f->params.w_ai / Q12_ONE));
 	add_u64(o, "rate_bps", f->cc.rate_bps);
-	add_string(o, "telemetry_mode", telemetry_name(f->telemetry));
+	add_string(o, "telemetry_mode", telemetry_name(f->path.telemetry));
 	add_string(o, "variant", variant_name(f->params.variant));
-	add_string(o, "encoding", f->encoding == ENCODING_INT_MD ? "int-md" : "hpcc");
+	add_string(o, "encoding", f->path.encoding == ENCODING_INT_MD ? "int-md" : "hpcc");
 	if (f->params.variant == HPCC_VAI_SF) {
 		add_u64(o, "bank_tokens", f->cc.vai.bank);
 		json_object_object_add(o, "dampener",
 				       json_object_new_double((double)f->cc.vai.dampener_q8 /
 							      VAI_DAMPENER_ONE));
 	}
-	add_string(o, "feedback", feedback_name(f->form));
-	if (f->flows)
-		add_u64(o, "flows", f->flows);
+	add_string(o, "feedback", feedback_name(f->rx.form));
+	if (f->rx.flows)
+		add_u64(o, "flows", f->rx.flows);
 	json_object_object_add(o, "u", json_object_new_double((double)f->cc.u / Q24_ONE));
 	add_u64(o, "inc_stage", f->cc.inc_stage);
 	add_u64(o, "base_rtt_ns", f->params.t_ns);
 	add_u64(o, "path_id", f->cc.path_id);
-	add_u64(o, "feedbacks", f->feedbacks);
-	if (f->last_fb_ns)
-		add_u64(o, "feedback_age_ns", age_ns(now, f->last_fb_ns));
+	add_u64(o, "feedbacks", f->rx.feedbacks);
+	if (f->rx.fb_ns)
+		add_u64(o, "feedback_age_ns", age_ns(now, f->rx.fb_ns));
 	hops = json_object_new_array();
 	for (i = 0; i < f->cc.hops && i < HPCC_MAX_HOPS; i++) {
 		hop = json_object_new_object();
@@ -321,17 +321,17 @@ void flow_line(const struct flow_row *row, const struct flow_list *l, int watche
 	}
 	f = &row->flow;
 	flow_format(&row->key, ends);
-	if (f->fallback.swift && f->delay_ns)
-		snprintf(by, sizeof(by), ", swift: delay %u us", f->delay_ns / 1000);
-	else if (f->form != RX_HOPS)
-		snprintf(by, sizeof(by), ", told by %s", feedback_name(f->form));
-	if (f->flows)
-		snprintf(n, sizeof(n), "%u", f->flows);
+	if (f->fallback.swift && f->delay.sample_ns)
+		snprintf(by, sizeof(by), ", swift: delay %u us", f->delay.sample_ns / 1000);
+	else if (f->rx.form != RX_HOPS)
+		snprintf(by, sizeof(by), ", told by %s", feedback_name(f->rx.form));
+	if (f->rx.flows)
+		snprintf(n, sizeof(n), "%u", f->rx.flows);
 	if (watched)
 		snprintf(sent, sizeof(sent), "%10.3f ", row->sent_bps / 1e6);
 	snprintf(buf, size, "%-48s %s%10llu %12.3f %6.3f %5u %10llu %8llu %5s %-6s  %s%s%s%s", ends, sent,
-		 q12_to_bytes(f->cc.w), f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops ?: f->told_hops,
-		 flow_queue_ns(f) / 1000, f->feedbacks, n, row_why(row, l), flow_state_names[flow_state(f, &l->ctl)],
+		 q12_to_bytes(f->cc.w), f->cc.rate_bps / 1e6, (double)f->cc.u / Q24_ONE, f->cc.hops ?: f->rx.told_hops,
+		 flow_queue_ns(f) / 1000, f->rx.feedbacks, n, row_why(row, l), flow_state_names[flow_state(f, &l->ctl)],
 		 f->params.variant ? ", " : "", f->params.variant ? variant_name(f->params.variant) : "", by);
 }
 

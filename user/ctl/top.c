@@ -147,7 +147,7 @@ static int totals_draw(const struct top *t)
 
 	for (i = 0; i < t->flows.n; i++) {
 		sent += t->flows.row[i].sent_bps;
-		plain += !(t->flows.row[i].flow.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
+		plain += !(t->flows.row[i].flow.tx.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
 	}
 	snprintf(text, sizeof(text), "%s%s  %u flows  %.1f Mbit/s%s", mode_name(c->mode), c->bypass ? ", BYPASS" : "",
 		 t->flows.n, sent / 1e6, t->paused ? "  PAUSED" : "");
@@ -226,7 +226,7 @@ static void flows_draw(const struct top *t, int y)
 	if (!t->flows.n)
 		line_put(y, "no flows from or to here; what a switch forwards is in its ports, voqs and credits");
 	for (i = t->first; t->shown && i < t->flows.n && y < LINES - 1; i++, y++) {
-		odd = !(t->shown[i].flow.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
+		odd = !(t->shown[i].flow.tx.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
 		if (odd)
 			colour_on(t, COLOUR_ODD);
 		flow_draw(t, y, &t->shown[i]);

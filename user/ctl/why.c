@@ -122,13 +122,13 @@ static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv
 	unsigned int n = 0, i;
 
 	for (i = 0; i < l->n; i++) {
-		if (!!(l->row[i].flow.flags & FLOW_F_CLOSED) != closed ||
+		if (!!(l->row[i].flow.tx.flags & FLOW_F_CLOSED) != closed ||
 		    !flow_meets(&l->row[i].key, argc, argv, exact))
 			continue;
 		*found = &l->row[i];
 		if (n++ < WHY_NAMED && named)
 			fprintf(named, "  %s  (sent %s ago)\n", flow_format(&l->row[i].key, line),
-				time_text(age_ns(l->now_ns, l->row[i].flow.last_tx_ns), t));
+				time_text(age_ns(l->now_ns, l->row[i].flow.tx.last_ns), t));
 	}
 	return n;
 }
@@ -197,17 +197,17 @@ static int why_watch(struct why *w, const struct pins *p)
 	}
 	w->now_ns = now_ns();
 	w->took_ns = w->now_ns - from_ns;
-	w->sent_bps = (w->flow.tx_bytes - first.tx_bytes) * 8e9 / w->took_ns;
-	w->feedbacks_per_s = lround((w->flow.feedbacks - first.feedbacks) * 1e9 / w->took_ns);
+	w->sent_bps = (w->flow.tx.bytes - first.tx.bytes) * 8e9 / w->took_ns;
+	w->feedbacks_per_s = lround((w->flow.rx.feedbacks - first.rx.feedbacks) * 1e9 / w->took_ns);
 	w->rate_bps /= w->looks;
 	w->under_way /= w->looks;
 	w->ctl = *p->ctl;
 	if (!bpf_map_lookup_elem(p->hosts, &w->key.remote, &host))
 		w->heard_ns = host.heard_ns;
-	if (w->flow.hiercc && !w->flow.voq_merged && !bpf_map_lookup_elem(p->voqs, &voq_key, &voq))
+	if (w->flow.path.hiercc && !w->flow.voq.merged && !bpf_map_lookup_elem(p->voqs, &voq_key, &voq))
 		w->short_ns = voq.voq.short_ns;
 	snprintf(w->port, sizeof(w->port), "its port");
-	if (!bpf_map_lookup_elem(p->ports, &w->flow.ifindex, &port)) {
+	if (!bpf_map_lookup_elem(p->ports, &w->flow.path.ifindex, &port)) {
 		snprintf(w->port, sizeof(w->port), "%s", port.name);
 		w->port_flags = port.flags;
 	}
@@ -221,17 +221,17 @@ static enum why_verdict why_judge(const struct why *w)
 	const struct flow *f = &w->flow;
 	unsigned int i, most = 0;
 
-	if (f->flags & FLOW_F_CLOSED)
+	if (f->tx.flags & FLOW_F_CLOSED)
 		return WHY_CLOSED;
 	if (w->ctl.bypass)
 		return WHY_BYPASS;
-	if (!(f->flags & FLOW_F_TELEM))
+	if (!(f->tx.flags & FLOW_F_TELEM))
 		return WHY_PLAIN;
-	if (w->now_ns > f->last_tx_ns + NSEC_PER_SEC)
+	if (w->now_ns > f->tx.last_ns + NSEC_PER_SEC)
 		return WHY_IDLE;
 	if (w->ctl.mode != MODE_ENFORCE)
 		return WHY_OBSERVE;
-	if (!f->feedbacks)
+	if (!f->rx.feedbacks)
 		return WHY_START;
 	for (i = 1; i < FLOW_HOLDS; i++)
 		if (w->held[i] > w->held[most])
@@ -242,7 +242,7 @@ static enum why_verdict why_judge(const struct why *w)
 			if (w->held[i] * 5 >= w->looks && (!most || w->held[i] > w->held[most]))
 				most = i;
 	/* R is never the bound of a VOQ's flow where HPCC is off. */
-	if (!f->hpcc_off && w->sent_bps > w->rate_bps + w->rate_bps / 2)
+	if (!f->path.hpcc_off && w->sent_bps > w->rate_bps + w->rate_bps / 2)
 		return WHY_UNHELD;
 	/*
 	 * A socket with our control is always behind its W, and R spreads what W lets it: what sends less than half of R
@@ -289,13 +289,13 @@ static void why_bottleneck(struct why *w)
 
 	if (f->fallback.swift) {
 		snprintf(w->because, sizeof(w->because), "No port of its path stamps telemetry, so it goes by delay: the last round trip took %s, the target is %s.",
-			 time_text(f->delay_ns, t), time_text(f->swift.target_ns, where));
+			 time_text(f->delay.sample_ns, t), time_text(f->swift.target_ns, where));
 		return;
 	}
 	if (!hops) {
-		if (f->told_hops)
+		if (f->rx.told_hops)
 			snprintf(w->because, sizeof(w->because), "Its receiver tells %s and not the hops: ask there which port is the bottleneck.",
-				 feedback_name(f->form));
+				 feedback_name(f->rx.form));
 		return;
 	}
 	if (i >= hops)
@@ -324,17 +324,17 @@ static void why_decision(struct why *w)
 		snprintf(bound, sizeof(bound), " It is at its lower bound, one packet.");
 	else if (f->cc.w >= f->params.w_init)
 		snprintf(bound, sizeof(bound), " It is at its upper bound, what the port of this machine can have under way: HPCC asks for nothing less.");
-	if (!f->feedbacks)
+	if (!f->rx.feedbacks)
 		snprintf(w->decision, sizeof(w->decision), "None yet: W stands at its start, %llu bytes.", wnd);
-	else if (f->hpcc_off)
+	else if (f->path.hpcc_off)
 		snprintf(w->decision, sizeof(w->decision), "hpcc is off for this peer: W is not used.");
 	else if (w->ctl.mode == MODE_OBSERVE)
 		snprintf(w->decision, sizeof(w->decision), "None: mode observe measures U (%.3f) and leaves W alone.", u);
 	else if (f->fallback.swift)
 		snprintf(w->decision, sizeof(w->decision), "The delay (%s) is %s the target (%s): W goes %s; now %llu bytes.%s",
-			 time_text(f->delay_ns, t), f->delay_ns > f->swift.target_ns ? "above" : "below",
-			 time_text(f->swift.target_ns, target), f->delay_ns > f->swift.target_ns ? "down" : "up", wnd, bound);
-	else if (f->form == RX_WINDOW)
+			 time_text(f->delay.sample_ns, t), f->delay.sample_ns > f->swift.target_ns ? "above" : "below",
+			 time_text(f->swift.target_ns, target), f->delay.sample_ns > f->swift.target_ns ? "down" : "up", wnd, bound);
+	else if (f->rx.form == RX_WINDOW)
 		snprintf(w->decision, sizeof(w->decision), "Its receiver decides: W = %llu bytes, as it told.%s", wnd, bound);
 	else if (f->cc.u >= f->params.eta)
 		snprintf(w->decision, sizeof(w->decision), "U = %.3f is above the target of %.2f: W = Wc x %.2f / %.3f + W_AI (%.0f bytes); now %llu bytes.%s",
@@ -363,7 +363,7 @@ static void why_sentences(struct why *w)
 		break;
 	case WHY_PLAIN:
 		snprintf(w->answer, sizeof(w->answer), "Nothing of Sluice: it goes without telemetry, because its peer is not known to strip it%s.",
-			 f->flags & FLOW_F_TUNNEL ? " (it is a tunnel's)" : "");
+			 f->tx.flags & FLOW_F_TUNNEL ? " (it is a tunnel's)" : "");
 		if (w->heard_ns)
 			snprintf(w->because, sizeof(w->because), "Its peer was heard last %s ago.", time_text(age_ns(w->now_ns, w->heard_ns), t));
 		else
@@ -372,7 +372,7 @@ static void why_sentences(struct why *w)
 		break;
 	case WHY_IDLE:
 		snprintf(w->answer, sizeof(w->answer), "Nothing of Sluice: it has sent nothing for %s, so it is its application that waits, or its peer that does not read or acknowledge.",
-			 time_text(age_ns(w->now_ns, f->last_tx_ns), t));
+			 time_text(age_ns(w->now_ns, f->tx.last_ns), t));
 		snprintf(w->next, sizeof(w->next), "ss -tinm shows the socket: rwnd_limited, sndbuf_limited, app_limited, retransmissions.");
 		break;
 	case WHY_OBSERVE:
@@ -395,12 +395,12 @@ static void why_sentences(struct why *w)
 		break;
 	case WHY_HOP:
 		snprintf(w->answer, sizeof(w->answer), "R of its first hop (HierCC, Equation 1), %.1f Mbit/s: its share of what its VOQ may send. It sends %.1f Mbit/s.",
-			 mbit(f->hop_rate_bps), mbit(w->sent_bps));
+			 mbit(f->voq.rate_bps), mbit(w->sent_bps));
 		snprintf(w->next, sizeof(w->next), "sluicectl voqs: R is the credit rate of the VOQ by its flows (F).");
 		break;
 	case WHY_RATE:
 		snprintf(w->answer, sizeof(w->answer), "%s, %.1f Mbit/s: its packets wait in fq of %s for their departure time. It sends %.1f Mbit/s.",
-			 f->hpcc_off	     ? "The speed of its port, as hpcc is off for this peer" :
+			 f->path.hpcc_off	     ? "The speed of its port, as hpcc is off for this peer" :
 			 f->fallback.swift ? "R of Swift" :
 					     "R of HPCC",
 			 mbit(w->rate_bps), w->port, mbit(w->sent_bps));
@@ -408,7 +408,7 @@ static void why_sentences(struct why *w)
 		break;
 	case WHY_WINDOW:
 		snprintf(w->answer, sizeof(w->answer), "Its window W, %llu bytes (%s): that much is under way and not acknowledged. It sends %.1f Mbit/s, R is %.1f.",
-			 q12_to_bytes(f->cc.w), f->own_cc ? "its own socket obeys it" : "by the receive window that it is granted",
+			 q12_to_bytes(f->cc.w), f->tx.own_cc ? "its own socket obeys it" : "by the receive window that it is granted",
 			 mbit(w->sent_bps), mbit(w->rate_bps));
 		rtt_ns = w->sent_bps ? w->under_way * 8e9 / w->sent_bps : 0;
 		if (f->cc.w <= f->params.w_min)
@@ -433,7 +433,7 @@ static void why_sentences(struct why *w)
 	case WHY_NOTHING:
 		snprintf(w->answer, sizeof(w->answer), "Nothing of Sluice: it sends %.1f Mbit/s and might send %.1f (R). Its application gives it no more, or its receiver takes no more.",
 			 mbit(w->sent_bps), mbit(w->rate_bps));
-		if (!(w->port_flags & PORT_F_EDT) && !f->own_cc)
+		if (!(w->port_flags & PORT_F_EDT) && !f->tx.own_cc)
 			snprintf(w->next, sizeof(w->next), "Nothing can hold it on %s, which has no fq: tc qdisc replace dev %s root fq.", w->port, w->port);
 		else
 			snprintf(w->next, sizeof(w->next), "ss -tinm shows the socket: rwnd_limited, sndbuf_limited, app_limited, retransmissions.");
@@ -477,9 +477,9 @@ static void why_print(const struct why *w)
 	why_line("because", w->because);
 	why_line("decision", w->decision);
 	why_line("next", w->next);
-	if (f->last_fb_ns) {
+	if (f->rx.fb_ns) {
 		snprintf(text, sizeof(text), "%s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s",
-			 time_text(age_ns(w->now_ns, f->last_fb_ns), t), f->feedbacks, w->feedbacks_per_s, f->cc.path_id,
+			 time_text(age_ns(w->now_ns, f->rx.fb_ns), t), f->rx.feedbacks, w->feedbacks_per_s, f->cc.path_id,
 			 time_text(f->params.t_ns, busy));
 		why_line("feedback", text);
 	}
@@ -493,11 +493,11 @@ static void why_print(const struct why *w)
 			 i == f->cc.bottleneck ? " <- bottleneck" : "");
 		why_line("", text);
 	}
-	if (f->last_tx_ns) {
+	if (f->tx.last_ns) {
 		/* Only bytes that were governed are counted: a plain flow has none to tell of. */
-		n = snprintf(text, sizeof(text), "last packet %s ago", time_text(age_ns(w->now_ns, f->last_tx_ns), t));
-		if (f->tx_bytes)
-			snprintf(text + n, sizeof(text) - n, ", %llu bytes since the start", f->tx_bytes);
+		n = snprintf(text, sizeof(text), "last packet %s ago", time_text(age_ns(w->now_ns, f->tx.last_ns), t));
+		if (f->tx.bytes)
+			snprintf(text + n, sizeof(text) - n, ", %llu bytes since the start", f->tx.bytes);
 		why_line("sent", text);
 	}
 	snprintf(text, sizeof(text), "%u in %s:", w->looks, time_text(w->took_ns, t));
@@ -526,7 +526,7 @@ static int why_json(const struct why *w)
 	add_u64(o, "sent_bps", w->sent_bps);
 	add_u64(o, "rate_bps", f->cc.rate_bps);
 	add_u64(o, "rate_mean_bps", w->rate_bps);
-	add_u64(o, "hop_rate_bps", f->hop_rate_bps);
+	add_u64(o, "hop_rate_bps", f->voq.rate_bps);
 	add_u64(o, "w_bytes", q12_to_bytes(f->cc.w));
 	add_u64(o, "wc_bytes", q12_to_bytes(f->cc.wc));
 	add_u64(o, "w_init_bytes", q12_to_bytes(f->params.w_init));
@@ -534,11 +534,11 @@ static int why_json(const struct why *w)
 	json_object_object_add(o, "u", json_object_new_double((double)f->cc.u / Q24_ONE));
 	json_object_object_add(o, "eta", json_object_new_double((double)f->params.eta / Q24_ONE));
 	add_u64(o, "base_rtt_ns", f->params.t_ns);
-	add_u64(o, "feedbacks", f->feedbacks);
-	if (f->last_fb_ns)
-		add_u64(o, "feedback_age_ns", age_ns(w->now_ns, f->last_fb_ns));
-	if (f->last_tx_ns)
-		add_u64(o, "last_sent_age_ns", age_ns(w->now_ns, f->last_tx_ns));
+	add_u64(o, "feedbacks", f->rx.feedbacks);
+	if (f->rx.fb_ns)
+		add_u64(o, "feedback_age_ns", age_ns(w->now_ns, f->rx.fb_ns));
+	if (f->tx.last_ns)
+		add_u64(o, "last_sent_age_ns", age_ns(w->now_ns, f->tx.last_ns));
 	add_u64(o, "path_id", f->cc.path_id);
 	list = json_object_new_array();
 	for (i = 0; i < why_hops(f); i++) {

@@ -18,8 +18,8 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 {
 	struct age_ctx *x = ctx;
 	struct age *a = x->age;
-	__u64 last = f->last_tx_ns > f->last_rx_ns ? f->last_tx_ns : f->last_rx_ns;
-	__u64 limit = f->flags & FLOW_F_CLOSED ? AGE_CLOSED_NS : x->timeout_ns;
+	__u64 last = f->tx.last_ns > f->rx.last_ns ? f->tx.last_ns : f->rx.last_ns;
+	__u64 limit = f->tx.flags & FLOW_F_CLOSED ? AGE_CLOSED_NS : x->timeout_ns;
 
 	/* All of a large map takes longer than a period of credit. */
 	if (x->flows++ % 64 == 0) {
@@ -28,11 +28,11 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	}
 	if (a->watcher)
 		a->watcher->flow(a->watcher->ctx, key, f, x->now_ns);
-	if (a->crowded && f->feedbacks < 2) /* at most the answer to one probe */
+	if (a->crowded && f->rx.feedbacks < 2) /* at most the answer to one probe */
 		limit = AGE_CROWDED_NS;
 	if (x->now_ns > last + limit) {
 		bpf_map_delete_elem(a->pins->flows, key);
-		if (f->rx_kept)
+		if (f->rx.kept)
 			bpf_map_delete_elem(a->rx_states, key);
 	}
 	return 0;

@@ -236,8 +236,8 @@ static void tick_begin(struct metrics *m)
 /* Of hops, or, where they are not told, what the round trip was longer than without queues. */
 static __u64 queue_ns(const struct flow *f)
 {
-	if (f->fallback.swift && f->delay_ns)
-		return f->delay_ns > f->params.t_ns ? f->delay_ns - f->params.t_ns : 0;
+	if (f->fallback.swift && f->delay.sample_ns)
+		return f->delay.sample_ns > f->params.t_ns ? f->delay.sample_ns - f->params.t_ns : 0;
 	return flow_queue_ns(f);
 }
 
@@ -245,11 +245,11 @@ static void top_add(struct metrics *m, const struct flow_key *key, const struct 
 {
 	unsigned int i = m->tops;
 
-	if (i == m->tops_max && (!i || m->top[--i].tx_bytes >= f->tx_bytes))
+	if (i == m->tops_max && (!i || m->top[--i].tx_bytes >= f->tx.bytes))
 		return;
-	for (; i && m->top[i - 1].tx_bytes < f->tx_bytes; i--)
+	for (; i && m->top[i - 1].tx_bytes < f->tx.bytes; i--)
 		m->top[i] = m->top[i - 1];
-	m->top[i] = (struct top_flow){ .key = *key, .held = held, .tx_bytes = f->tx_bytes, .rate_bps = f->cc.rate_bps,
+	m->top[i] = (struct top_flow){ .key = *key, .held = held, .tx_bytes = f->tx.bytes, .rate_bps = f->cc.rate_bps,
 				       .window_bytes = q12_to_bytes(f->cc.w), .queue_ns = queue };
 	if (m->tops < m->tops_max)
 		m->tops++;
@@ -274,9 +274,9 @@ static unsigned int held_by(struct metrics *m, const struct flow_key *key, const
 	const char *why;
 	unsigned int i;
 
-	*s = (struct sent){ hash, f->tx_bytes, now };
-	if (was.flow == hash && now > was.at_ns && now < was.at_ns + METRICS_ACTIVE_NS && f->tx_bytes >= was.tx_bytes)
-		why = flow_holds(key, f, &m->ctl, now, (f->tx_bytes - was.tx_bytes) * 8e9 / (now - was.at_ns));
+	*s = (struct sent){ hash, f->tx.bytes, now };
+	if (was.flow == hash && now > was.at_ns && now < was.at_ns + METRICS_ACTIVE_NS && f->tx.bytes >= was.tx_bytes)
+		why = flow_holds(key, f, &m->ctl, now, (f->tx.bytes - was.tx_bytes) * 8e9 / (now - was.at_ns));
 	else
 		why = flow_why(key, f, &m->ctl, now);
 	for (i = FLOW_HOLDS - 1; i && strcmp(why, flow_hold_names[i]); i--)
@@ -298,23 +298,23 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 		tick_begin(m);
 	state = flow_state(f, &m->ctl);
 	m->state[state].flows++;
-	if (now > f->last_tx_ns + METRICS_ACTIVE_NS || state == FLOW_CLOSED)
+	if (now > f->tx.last_ns + METRICS_ACTIVE_NS || state == FLOW_CLOSED)
 		return;
-	histogram_add(&m->pacing, pacer_wait_ns(now, f->clock_ns));
-	if (f->last_fb_ns) {
-		age = age_ns(now, f->last_fb_ns);
+	histogram_add(&m->pacing, pacer_wait_ns(now, f->tx.clock_ns));
+	if (f->rx.fb_ns) {
+		age = age_ns(now, f->rx.fb_ns);
 		queue = queue_ns(f);
 		histogram_add(&m->age, age);
 		if (age < METRICS_ACTIVE_NS)
 			histogram_add(&m->queue, queue);
 	}
 	held = held_by(m, key, f, now);
-	top_add(m, key, f, queue, f->last_fb_ns ? flow_hold_names[held] : NULL);
+	top_add(m, key, f, queue, f->rx.fb_ns ? flow_hold_names[held] : NULL);
 	p = peer_sum_find(m, &key->remote);
 	if (!p)
 		return;
 	p->flows++;
-	if (!f->last_fb_ns)
+	if (!f->rx.fb_ns)
 		return;
 	p->held[held]++;
 	p->rate_bps += f->cc.rate_bps;

@@ -15,9 +15,9 @@ int parts_open(struct parts *p, const struct dataplane *dp, const struct config 
 	if (!err)
 		err = reports_open(maps.reports, p->messages, &p->reports);
 	if (!err)
-		err = credits_open(p->pins, maps.news, p->messages, &p->credits);
+		err = credits_open(p->pins, maps.arrival_news, p->messages, &p->credits);
 	if (!err)
-		err = tor_open(maps.asks, p->messages, &p->tor);
+		err = tor_open(maps.rate_asks, p->messages, &p->tor);
 	if (!err)
 		err = ppfc_open(p->pins, maps.pfc_alarms, &p->ppfc);
 	if (err)

@@ -240,6 +240,17 @@ int layout_map(const struct btf *btf, const char *name, __u32 *key_id, __u32 *va
 	return 0;
 }
 
+int layout_map_value_set(struct btf *btf, const char *name, __u32 pointer_id)
+{
+	const struct btf_type *var = map_var_find(btf, name);
+	struct btf_member *m = var ? (struct btf_member *)layout_member(btf, var->type, "value") : NULL;
+
+	if (!m)
+		return -ENOENT;
+	m->type = pointer_id;
+	return 0;
+}
+
 int layout_knows(const struct btf *btf, const char *name)
 {
 	return map_var_find(btf, name) || btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;

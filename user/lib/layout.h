@@ -38,4 +38,13 @@ int layout_knows(const struct btf *btf, const char *name);
 /* A member of a struct, or NULL. */
 const struct btf_member *layout_member(const struct btf *btf, __u32 id, const char *name);
 
+/* Gives the map of that name another type of value, of which this is a pointer. 0, or -ENOENT. */
+int layout_map_value_set(struct btf *btf, const char *name, __u32 pointer_id);
+
+/*
+ * The BTF that is pinned for other versions, made from that of the object: a copy in which the members of a flow's groups
+ * stand in the flow itself, by the names that last (layout_names.c). NULL with errno; the caller frees it.
+ */
+struct btf *layout_published(const struct btf *own);
+
 #endif

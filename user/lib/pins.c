@@ -93,6 +93,8 @@ static int pins_open_all(const char *dir, struct pins *p, int some)
 		return 0;
 close:
 	/* Another version may have had other maps. */
+	if (err == -ENOENT && p->control < 0)
+		p->control = pins_get(dir, "control");
 	if (err == -ENOENT && p->control >= 0 && control_map(p) == -EPROTO)
 		err = -EPROTO;
 	pins_close(p);
@@ -165,13 +167,13 @@ const char *const flow_state_names[FLOW_STATES] = {
 
 enum flow_state flow_state(const struct flow *f, const struct control *ctl)
 {
-	if (f->flags & FLOW_F_CLOSED)
+	if (f->tx.flags & FLOW_F_CLOSED)
 		return FLOW_CLOSED;
 	if (ctl->bypass)
 		return FLOW_BYPASSED;
-	if (!(f->flags & FLOW_F_TELEM))
+	if (!(f->tx.flags & FLOW_F_TELEM))
 		return FLOW_PLAIN;
-	if (!f->feedbacks)
+	if (!f->rx.feedbacks)
 		return FLOW_NO_FEEDBACK;
 	return ctl->mode == MODE_ENFORCE ? FLOW_GOVERNED : ctl->mode == MODE_DRY_RUN ? FLOW_DRY_RUN : FLOW_OBSERVED;
 }
@@ -179,7 +181,7 @@ enum flow_state flow_state(const struct flow *f, const struct control *ctl)
 /* Does the next segment not fit into the receive window that was granted? */
 static int flow_edge_near(const struct flow *f)
 {
-	return f->edge_ns && f->seq_known && (__s32)(f->edge - f->seq_end) < (__s32)(f->mss ?: 1);
+	return f->wnd.edge_ns && f->wnd.seq_known && (__s32)(f->wnd.edge - f->tx.seq_end) < (__s32)(f->tx.mss ?: 1);
 }
 
 const char *port_role(const struct port *port)
@@ -194,17 +196,17 @@ const char *flow_why(const struct flow_key *k, const struct flow *f, const struc
 {
 	enum flow_state state = flow_state(f, ctl);
 
-	if ((state != FLOW_GOVERNED && state != FLOW_NO_FEEDBACK) || now > f->last_tx_ns + NSEC_PER_SEC)
+	if ((state != FLOW_GOVERNED && state != FLOW_NO_FEEDBACK) || now > f->tx.last_ns + NSEC_PER_SEC)
 		return "none";
-	if (f->held != HELD_NOT)
-		return f->held <= HELD_PAUSE ? flow_hold_names[f->held] : "unknown";
-	return k->proto == IPPROTO_TCP && (f->own_cc || flow_edge_near(f)) ? "window" : "none";
+	if (f->tx.held != HELD_NOT)
+		return f->tx.held <= HELD_PAUSE ? flow_hold_names[f->tx.held] : "unknown";
+	return k->proto == IPPROTO_TCP && (f->tx.own_cc || flow_edge_near(f)) ? "window" : "none";
 }
 
 /* An entry is not read at one moment: its feedback may be newer than what it says to have sent. */
 __u32 flow_under_way(const struct flow *f)
 {
-	__s32 bytes = (__u32)f->tx_bytes - f->fb_seq;
+	__s32 bytes = (__u32)f->tx.bytes - f->rx.fb_seq;
 
 	return bytes > 0 ? bytes : 0;
 }
@@ -214,8 +216,8 @@ int flow_fills_w(const struct flow *f, __u64 now)
 {
 	__u64 w = q12_to_bytes(f->cc.w), under_way = flow_under_way(f);
 
-	return now < f->last_fb_ns + NSEC_PER_SEC && under_way >= w / 2 &&
-	       (f->telemetry == TELEMETRY_EVERY || under_way <= 2 * w);
+	return now < f->rx.fb_ns + NSEC_PER_SEC && under_way >= w / 2 &&
+	       (f->path.telemetry == TELEMETRY_EVERY || under_way <= 2 * w);
 }
 
 const char *flow_holds(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now,

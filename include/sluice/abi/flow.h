@@ -71,81 +71,124 @@ enum flow_seq {
 
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/host/delay.bpf.h */
 
-struct flow {
-	__u64 tx_bytes;	   /* egress, atomic: wire bytes sent; positions in the flow */
-	__u64 clock_ns;	   /* egress, compare-and-swap: departure clock */
-	__u64 last_tx_ns;  /* egress */
-	__u64 last_rx_ns;  /* ingress: last packet with telemetry or echo */
-	__u64 last_fb_ns;  /* ingress: last feedback used */
-	__u64 probe_ns;	   /* egress: last PROBE made of a packet of it */
-	__u64 asked_ns;	   /* egress: last look for the socket, for its window scale */
-	__u64 fb_rx_ns;	   /* ingress: when the receiver got the telemetry of that feedback */
-	__u64 feedbacks;   /* ingress: feedbacks used */
-	__u32 flags;	   /* egress: FLOW_F_* */
-	__u32 epoch;	   /* of the parameters below; both sides refresh under the lock */
-	__u32 lock;	   /* 1 while a CPU changes params or cc */
+/* From the peer's prefix and the port, whenever the epoch moves; both directions read it, and whichever comes first writes it. */
+struct flow_path {
+	__u32 epoch;	   /* of what follows, and of params */
 	__u32 ifindex;	   /* egress: where the flow leaves */
-	__u32 mtu;	   /* of that port, taken with the parameters */
-	__u32 port_flags;  /* likewise: PORT_F_* */
-	__u32 mss;	   /* egress: payload of the largest segment seen, and */
-	__u32 segment;	   /*   what it weighs on the wire */
-	__u32 source;	   /* egress: ifindex by which its packets come to this machine; 0: they are made here */
-	__u64 edge_ns;	   /* ingress: when a window was granted last; 0: edge is not known */
-	__u32 edge;	   /* ingress: end of the receive window that the sender was granted, TCP sequence */
-	__u32 seq_end;	   /* egress: end of what was sent, TCP sequence */
-	__u32 snd_una;	   /* both: the newest acknowledgement that was believed (SND.UNA), TCP sequence */
-	__u32 grant_max;   /* both: the largest receive window that the sender was granted, bytes */
+	__u32 mtu;	   /* of that port */
+	__u32 port_flags;  /* of that port: PORT_F_* */
 	__u32 pod_ifindex; /* pod_hop: where what arrives goes on to its pod by a queue; 0: nowhere */
-	__u8 seq_known;	   /* enum flow_seq */
-	__u8 wscale;	   /* of the windows that the remote side advertises */
-	__u8 wscale_known;
-	__u8 own_cc; /* tcp_cc: the socket itself obeys W */
-	__u8 pad1;
-	__u8 form;	  /* ingress: enum rx_feedback, of what its receiver told last */
-	__u8 told_hops;	  /* ingress: of its path, where the hops themselves are not told */
-	__u8 own_port;	  /* ingress: how certain it is that the last hop is its bottleneck (rx.h) */
-	__u8 rx_kept;	  /* ingress: there is an entry in rx_states */
-	__u8 encoding;	  /* of its telemetry, taken with the parameters: enum sluice_encoding */
-	__u8 telemetry;	  /* of the peer: enum telemetry_mode */
-	__u8 fb_probe;	  /* ingress: the last feedback was the answer to a PROBE */
-	__u32 flows;	  /* ingress: N by which W_AI is now; 0: it is not by N */
-	__u32 fb_seq;	  /* ingress: seq that the last feedback named */
-	__u32 count_mark; /* ingress, compare-and-swap: epoch in which the reverse flow was counted */
-	/* From the peer's prefix, with params. */
-	__u32 feedback; /* enum rx_feedback: what this host tells of the reverse flow */
+	__u32 feedback;	   /* enum rx_feedback: what this host tells of the reverse flow */
 	__u32 flows_expected;
-	__u32 flows_fixed;   /* 1: what is counted changes nothing */
-	__u64 telem_tx_ns;   /* egress: last packet with telemetry */
-	__u64 count_next_ns; /* ingress: when N is looked up again, */
-	__u32 counted;	     /*   and what it was */
-	__u8 hiercc;	     /* of the peer, with params: enum voqs_where */
-	__u8 hpcc_off;	     /* likewise: W and R are not HPCC's */
-	__u8 held;	     /* egress: enum flow_held, of the last packet */
-	__u8 voq_prefixlen;  /* egress: of its VOQ, where voq_merged */
-	/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
+	__u32 flows_fixed; /* 1: what is counted changes nothing */
+	__u8 encoding;	   /* of its telemetry: enum sluice_encoding */
+	__u8 telemetry;	   /* of the peer: enum telemetry_mode */
+	__u8 hiercc;	   /* of the peer: enum voqs_where */
+	__u8 hpcc_off;	   /* W and R are not HPCC's */
+	__u8 no_peer;	   /* its remote side is no peer any more: packets leave as they are */
+	__u8 pad[3];
+};
+
+/* Written by egress with every packet. */
+struct flow_tx {
+	__u64 bytes;	/* atomic: wire bytes sent; positions in the flow */
+	__u64 clock_ns; /* compare-and-swap: departure clock */
+	__u64 last_ns;	/* last packet */
+	__u64 telem_ns; /* last packet with telemetry */
+	__u64 probe_ns; /* last PROBE made of a packet of it */
+	__u32 flags;	/* FLOW_F_* */
+	__u32 mss;	/* payload of the largest segment seen, and */
+	__u32 segment;	/*   what it weighs on the wire */
+	__u32 source;	/* ifindex by which its packets come to this machine; 0: they are made here */
+	__u32 seq_end;	/* end of what was sent, TCP sequence; valid as wnd.seq_known says */
+	__u8 held;	/* enum flow_held, of the last packet */
+	__u8 own_cc;	/* tcp_cc: the socket itself obeys W */
+	__u8 pad[2];
+};
+
+/* Written by ingress with every packet, or with every feedback. */
+struct flow_rx {
+	__u64 last_ns;	 /* last packet with telemetry or echo */
+	__u64 fb_ns;	 /* last feedback used */
+	__u64 fb_rx_ns;	 /* when the receiver got the telemetry of that feedback */
+	__u64 feedbacks; /* feedbacks used */
+	__u64 count_ns;	 /* when N is looked up again, */
+	__u32 counted;	 /*   and what it was */
+	__u32 lock;	 /* 1 while a CPU changes params or cc; egress takes it, too, when the epoch moves */
+	__u32 flows;	 /* N by which W_AI is now; 0: it is not by N */
+	__u32 fb_seq;	 /* seq that the last feedback named */
+	__u8 form;	 /* enum rx_feedback, of what its receiver told last */
+	__u8 told_hops;	 /* of its path, where the hops themselves are not told */
+	__u8 own_port;	 /* how certain it is that the last hop is its bottleneck (rx.h) */
+	__u8 kept;	 /* there is an entry in rx_states */
+	__u8 fb_probe;	 /* the last feedback was the answer to a PROBE */
+	__u8 voq_in;	 /* what comes of the reverse flow has a VOQ block, */
+	__u8 voq_pod;	 /*   and its credit is of the pod's veth */
+	__u8 pad;
+};
+
+/* TCP, where the receive window is cut (rwnd.bpf.h). */
+struct flow_wnd {
+	__u64 edge_ns;	 /* ingress: when a window was granted last; 0: edge is not known */
+	__u64 asked_ns;	 /* egress: last look for the socket, for its window scale */
+	__u32 edge;	 /* ingress: end of the receive window that the sender was granted, TCP sequence */
+	__u32 snd_una;	 /* both: the newest acknowledgement that was believed (SND.UNA), TCP sequence */
+	__u32 grant_max; /* both: the largest receive window that the sender was granted, bytes */
+	__u8 seq_known;	 /* enum flow_seq */
+	__u8 wscale;	 /* of the windows that the remote side advertises */
+	__u8 wscale_known;
+	__u8 pad;
+};
+
+/* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */
+struct flow_auth {
 	__u64 telem_seq; /* ingress: newest of which the telemetry was taken, */
 	__u64 telem_ns;	 /*   and when the first packet with it came */
 	__u64 echo_seq;	 /* ingress: newest of which the echo was taken */
 	__u64 probe_seq; /* egress: of the last PROBE */
 	__u64 reply_seq; /* ingress: newest PROBE that was answered, and egress before the first */
 	__u64 asked_seq; /* ingress, compare-and-swap: newest PROBE that came of the reverse flow */
+};
+
+/* Its VOQ, written by egress. */
+struct flow_voq {
+	__u64 rate_bps; /* R of Equation 1, bits/s; 0: none */
+	__u32 mark;	/* compare-and-swap: epoch in which the flow was counted in its VOQ */
+	__u32 asked;	/* when room for a VOQ was looked for last, units of 2^20 ns, where */
+	__u8 merged;	/*   there was none of its destination */
+	__u8 prefixlen; /* of its VOQ, where merged */
+	__u8 pad[2];
+	__u32 count_mark; /* ingress, compare-and-swap: epoch in which the reverse flow was counted */
+};
+
+/* Round trips of packets that are timed (delay.bpf.h). */
+struct flow_delay {
+	__u64 timed[FLOW_TIMED]; /* egress: position << 32 | departure, ns; see timed_count */
+	__u64 probed;		 /* egress: the same of a PROBE; 0: none */
+	__u32 timed_count;	 /* egress adds, ingress sets to 0 */
+	__u32 sample_ns;	 /* ingress: the last sample; 0: none yet */
+};
+
+/*
+ * A flow. Its members stand together by who writes them. The ACK of a flow leaves by another CPU than data of
+ * the reverse flow comes in by, so that tx and rx are on cache lines of their own. The kernel puts 48 bytes in
+ * front of the key of a hash map's entry, and entries of a multiple of 64 bytes one behind another: a value
+ * begins 24 bytes into a line, and lines begin at its bytes 40, 104, 168 and so on.
+ */
+struct flow {
+	struct flow_path path;
+	struct flow_tx tx;
+	struct flow_rx rx;
+	struct hpcc_state cc; /* ingress, under the lock; egress and tcp_cc read w and rate_bps */
 	struct hpcc_params params;
-	struct hpcc_state cc; /* ingress, under the lock; tcp_cc reads w and rate_bps */
 	struct flow_echo echo;
 	struct fallback fallback;  /* ingress, under the lock: which control decides */
 	struct swift_params swift; /* target_ns 0: HPCC decides, whatever the path stamps */
-	__u64 timed[FLOW_TIMED];   /* egress: position << 32 | departure, ns; see timed_count */
-	__u64 probed;		   /* likewise of a PROBE; 0: none */
-	__u32 timed_count;	   /* egress adds, ingress sets to 0 */
-	__u32 delay_ns;		   /* ingress: the last sample; 0: none yet */
-	__u64 hop_rate_bps;	   /* egress: R of Equation 1, bits/s; 0: none */
-	__u32 voq_mark;		   /* egress, compare-and-swap: epoch in which it was counted in its VOQ */
-	__u32 voq_asked;	   /* egress: when room for a VOQ was looked for last, units of 2^20 ns, where */
-	__u8 voq_merged;	   /*   there was none of its destination */
-	__u8 voq_in;		   /* ingress: what comes of the reverse flow has a VOQ block, */
-	__u8 voq_pod;		   /*   and its credit is of the pod's veth */
-	__u8 no_peer;		   /* with params: its remote side is no peer any more: packets leave as they are */
-	__u8 pad3[4];
+	struct flow_wnd wnd;
+	struct flow_auth auth;
+	struct flow_voq voq;
+	struct flow_delay delay;
+	__u8 pad[48]; /* up to a multiple of 64 with what is in front of it */
 };
 
 /* How this host reports on a flow, keyed as in flows: where it tells U or W. */
@@ -164,12 +207,15 @@ struct rx_flow {
 	__u64 handed_ns; /* last one that the daemon was handed */
 };
 
+#define FLOW_LINE(member) (__builtin_offsetof(struct flow, member) % 64 == 40)
+
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 192, "cc");
 _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct report) == 72, "report");
-_Static_assert(sizeof(struct flow) == 696, "flow");
+_Static_assert(FLOW_LINE(tx) && FLOW_LINE(rx) && FLOW_LINE(cc) && FLOW_LINE(params), "cache lines of a flow");
+_Static_assert(sizeof(struct flow) == 744, "flow: 40 beyond a multiple of 64");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
 
 #endif

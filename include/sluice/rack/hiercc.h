@@ -429,8 +429,9 @@ struct hiercc_due {
 	__u32 flows;		 /* F as believed, 1..RX_FLOWS_MAX */
 	__u32 turn;		 /* bytes that are left of its turn in `round` */
 	__u32 next;		 /* in the port's ring; its own index if it is alone */
-	__u32 listed : 1;
-	__u32 round : 31; /* the last in which it had a turn; 0: none */
+	__u32 round;		 /* the last in which it had a turn; 0: none */
+	__u8 listed;		 /* 1: it is in a ring of its port */
+	__u8 pad[7];
 };
 
 /* A downstream port. Its two rings have the VOQs that are due credit, and only those. */
@@ -441,7 +442,7 @@ struct hiercc_port {
 	__u32 before;	  /* the VOQ before the one whose turn it is; HIERCC_NONE: the round is over */
 	__u32 done;	  /* the last of those that have had all of this round; HIERCC_NONE: there are none */
 	__u32 active;	  /* VOQs in both rings */
-	__u32 round : 31; /* > 0, of which both rings are */
+	__u32 round;	  /* > 0, of which both rings are */
 };
 
 static inline void hiercc_port_init(struct hiercc_port *port, __u64 rate)
@@ -635,7 +636,7 @@ static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *vo
 	if (port->before == HIERCC_NONE) {
 		port->before = port->done;
 		port->done = HIERCC_NONE;
-		port->round += 1U;
+		port->round++;
 		port->round += !port->round;
 	}
 	if (port->before == HIERCC_NONE && port->budget > HIERCC_DELTA_BYTES)
