@@ -5,7 +5,9 @@
 
 LAB_TOOLS := $(addprefix $(B)/lab-,sample probe flows sum)
 $(LAB_TOOLS): private WITH = -lbpf -lmnl -ljson-c -lm
-$(LAB_TOOLS): $(B)/lab-%: $(B)/plain/tests/lab/%.o
+$(filter-out %-sum,$(LAB_TOOLS)): $(B)/lab-%: $(B)/plain/tests/lab/%.o
+	$(call link,LD    )
+$(B)/lab-sum: $(patsubst %.c,$(B)/plain/%.o,$(wildcard tests/lab/sum/*.c))
 	$(call link,LD    )
 SIMS := $(addprefix $(B)/sim-,dumbbell star racks pfc)
 $(SIMS): private WITH = -lm
