@@ -32,7 +32,7 @@ $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c) user/li
 # What tests/prog links beside itself. It includes user/daemon/credits.c.
 PROG_USER := $(addprefix user/,$(addprefix lib/,config.c config_lines.c dcb.c layout.c maps.c net.c pins.c util.c variant.c) \
 	daemon/messages.c daemon/reports.c)
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) $(PROG_USER)
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c tests/prog/*/*.c)) $(PROG_USER)
 $(B)/prog-tests: private WITH = -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
 $(B)/prog-tests: $(PROG:%.c=$(B)/clocked/%.o)
 	$(call link,LD    )
@@ -40,8 +40,8 @@ $(B)/prog-tests: $(PROG:%.c=$(B)/clocked/%.o)
 # Almost valid frames, and two CPUs at one flow: with what tests/prog has, and without Criterion.
 $(B)/fuzz-packets $(B)/fuzz-cpus: private INCLUDES := -Itests/fuzz/plain -Itests/prog -Iinclude -I$(B)/clock
 $(B)/fuzz-packets $(B)/fuzz-cpus: private WITH = -lbpf -lpthread
-$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/world.c tests/prog/packet.c $(wildcard tests/prog/*.h) \
-		$(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h
+$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/packet.c $(wildcard tests/prog/world/*.c \
+		tests/prog/*.h tests/prog/world/*.h) $(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h
 	$(call link,LD    )
 
 # --- fuzzers: each is linked with those files of user/ that it feeds ---

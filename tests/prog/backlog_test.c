@@ -12,7 +12,12 @@
 
 #include "world.h"
 
-TestSuite(backlog, .init = world_make_tracepoints, .fini = world_drop, .timeout = 60);
+static void make_tracepoints(void)
+{
+	world_make_with(.tracepoints = 1, .no_kfuncs = 1);
+}
+
+TestSuite(backlog, .init = make_tracepoints, .fini = world_drop, .timeout = 60);
 
 static __u32 slow_link(__u32 index)
 {

@@ -13,8 +13,13 @@
 #include "sluice/wire/telemetry.h"
 #include "world.h"
 
+static void make_tracepoints(void)
+{
+	world_make_with(.tracepoints = 1, .no_kfuncs = 1);
+}
+
 TestSuite(class, .init = world_make, .fini = world_drop, .timeout = 60);
-TestSuite(class_queue, .init = world_make_tracepoints, .fini = world_drop, .timeout = 60);
+TestSuite(class_queue, .init = make_tracepoints, .fini = world_drop, .timeout = 60);
 
 #define DSCP_BULK 8
 #define MS 1000000ULL

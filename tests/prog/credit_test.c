@@ -17,7 +17,7 @@ static void make(void)
 
 static void make_small(void)
 {
-	world_make_small();
+	world_make_with(.flows = 1);
 	tor_set(1);
 	hosts_strip();
 }

@@ -12,10 +12,15 @@
 #include "sluice/cc/hpcc.h"
 #include "world.h"
 
+static void make_small(void)
+{
+	world_make_with(.flows = 1);
+}
+
 TestSuite(ingress, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
-TestSuite(ingress_small, .init = world_make_small, .fini = world_drop, .timeout = 60);
-TestSuite(ingress_small_xdp, .init = world_make_small, .fini = world_drop, .timeout = 60);
+TestSuite(ingress_small, .init = make_small, .fini = world_drop, .timeout = 60);
+TestSuite(ingress_small_xdp, .init = make_small, .fini = world_drop, .timeout = 60);
 
 #define BUCKET_STRANGERS 1 /* of answers */
 #define MS 1000000ULL

@@ -22,8 +22,13 @@ static void make(void)
 	hosts_strip();
 }
 
+static void make_tracepoints(void)
+{
+	world_make_with(.tracepoints = 1, .no_kfuncs = 1);
+}
+
 TestSuite(pfc, .init = make, .fini = world_drop, .timeout = 60);
-TestSuite(pfc_queue, .init = world_make_tracepoints, .fini = world_drop, .timeout = 60);
+TestSuite(pfc_queue, .init = make_tracepoints, .fini = world_drop, .timeout = 60);
 
 static struct pfc_port pauses_usual(void)
 {

@@ -10,10 +10,15 @@
 #include "sluice/cc/rx.h"
 #include "world.h"
 
+static void make_small(void)
+{
+	world_make_with(.flows = 1);
+}
+
 TestSuite(report, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(report_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
-TestSuite(report_small, .init = world_make_small, .fini = world_drop, .timeout = 60);
-TestSuite(report_small_xdp, .init = world_make_small, .fini = world_drop, .timeout = 60);
+TestSuite(report_small, .init = make_small, .fini = world_drop, .timeout = 60);
+TestSuite(report_small_xdp, .init = make_small, .fini = world_drop, .timeout = 60);
 
 #define FOR_V4_AND_V6(v6)                                                                          \
 	for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)

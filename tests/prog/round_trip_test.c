@@ -15,7 +15,7 @@ static void make(void)
 
 static void make_other_port(void)
 {
-	world_make_wire_port(6081);
+	world_make_with(.wire_port = 6081);
 	hosts_strip();
 }
 

@@ -46,26 +46,26 @@ extern enum program sink;
 	}                                                                                          \
 	static void suite##_##name(void)
 
+/* What a world has otherwise than usual; zero means the usual. */
+struct world_spec {
+	unsigned int flows;  /* for how many there is room in the maps of flows */
+	__u16 wire_port;     /* the UDP port of Sluice's messages */
+	int frags;	     /* XDP takes packets in fragments */
+	int no_kfuncs;	     /* as on a kernel whose programs cannot look at qdiscs */
+	int tracepoints;     /* their programs are loaded, for world_trace() */
+	int counters_mapped; /* for world_counters() */
+};
+
 /* A control map with mode dry-run, loopback as a port of the host, and both peer prefixes. */
 void world_make(void);
-/* The same with XDP that takes packets in fragments. */
-void world_make_frags(void);
-/* The same with room for one flow. */
-void world_make_small(void);
-/* The same with another UDP port for Sluice's messages. */
-void world_make_wire_port(__u16 port);
+void world_make_spec(struct world_spec s);
+#define world_make_with(...) world_make_spec((struct world_spec){ __VA_ARGS__ })
 /*
- * The same with counters that one CPU counts in, readable at the address that is returned: the fuzzer compares
- * all of them with each packet. Functions that look at counters do not work then.
+ * The counters, which one CPU counts in, at an address: the fuzzer compares all of them with each packet. Functions that
+ * look at counters do not work in such a world.
  */
-const void *world_make_mapped(void);
-/* The same as on a kernel whose programs cannot look at qdiscs. */
-void world_make_old(void);
-/*
- * The same with the tracepoint programs loaded; world_trace() attaches them. Whoever waits for them does not sleep:
- * usleep() and closing a packet socket do.
- */
-void world_make_tracepoints(void);
+const void *world_counters(void);
+/* Attaches the tracepoint programs. A test that waits for them does not sleep: usleep() and closing a packet socket do. */
 void world_trace(void);
 void world_drop(void);
 

@@ -7,8 +7,13 @@
 
 #include "world.h"
 
+static void make_frags(void)
+{
+	world_make_with(.frags = 1);
+}
+
 TestSuite(xdp, .init = world_make, .fini = world_drop, .timeout = 60);
-TestSuite(xdp_frags, .init = world_make_frags, .fini = world_drop, .timeout = 60);
+TestSuite(xdp_frags, .init = make_frags, .fini = world_drop, .timeout = 60);
 
 #define FOR_V4_AND_V6(v6)                                                                          \
 	for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)
