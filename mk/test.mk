@@ -24,9 +24,10 @@ demo: lab-tools ## the main job: the star lab under four controls, a table and b
 
 # --- unit tests of the core, and those with BPF programs ---
 
+$(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
 $(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lm
-$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c) user/lib/dcb.c user/ctl/replay.c user/lib/variant.c)
+$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) user/lib/dcb.c user/ctl/replay.c user/lib/variant.c)
 	$(call link,LD    )
 
 # What tests/prog links beside itself. It includes user/daemon/credits.c.

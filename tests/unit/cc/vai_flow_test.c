@@ -1,170 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Flows of HPCC with variable AI, sampling frequency, and chance. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sluice/cc/hpcc.h"
-
 #include "model.h"
 #include "trace.h"
+#include "vai_case.h"
 
-TestSuite(vai, .timeout = 60);
-
-/* The paper's own (section VI.A): 50 KB, 1 KB, 1000 and 100 tokens, 8, 30. */
-static const struct vai_params paper = {
-	.token_thresh = 50000,
-	.ai_div = 1000,
-	.bank_cap = 1000,
-	.ai_cap = 100,
-	.dampener_div = 8,
-	.every = 30,
-};
-
-static double dampener(const struct vai_state *v)
-{
-	return (double)v->dampener_q8 / VAI_DAMPENER_ONE;
-}
-
-static double factor(const struct vai_state *v)
-{
-	return (double)vai_factor(v, &paper) / VAI_FACTOR_ONE;
-}
-
-/* An RTT in which the queue was once so long. */
-static void round_of(struct vai_state *v, __u32 queue, int congested)
-{
-	vai_observe(v, &paper, queue / 3, 0, 1);
-	vai_observe(v, &paper, queue, congested, 1);
-	vai_observe(v, &paper, queue / 2, 0, 1);
-	vai_round(v, &paper);
-}
-
-/* ---- vai_round: Algorithm 1 ---- */
-
-Test(vai, vai_round__a_newcomers_queue_becomes_tokens)
-{
-	struct vai_state v = {};
-
-	round_of(&v, 75999, 1);
-	cr_expect_eq(v.bank, 75, "of the whole queue, as printed");
-	cr_expect_float_eq(dampener(&v), 1.52, 1.0 / 256);
-	cr_expect_eq(v.measured, 0);
-	cr_expect_eq(v.congested, 0);
-	round_of(&v, 60000, 1);
-	cr_expect_eq(v.bank, 135, "they add up");
-	cr_expect_float_eq(dampener(&v), 2.72, 2.0 / 256);
-}
-
-Test(vai, vai_round__the_threshold_itself_makes_none)
-{
-	struct vai_state v = { .dampener_q8 = 5 * VAI_DAMPENER_ONE };
-
-	round_of(&v, 50000, 1);
-	cr_expect_eq(v.bank, 0);
-	cr_expect_float_eq(dampener(&v), 5, 0, "line 10 has <, line 5 has >: neither");
-	round_of(&v, 50001, 1);
-	cr_expect_eq(v.bank, 50);
-}
-
-Test(vai, vai_round__bank_and_dampener_have_an_end)
-{
-	struct vai_state v = {};
-	int i;
-
-	for (i = 0; i < 100; i++)
-		round_of(&v, (1U << 27) - 1, 1);
-	cr_expect_eq(v.bank, 1000);
-	cr_expect_eq(v.dampener_q8, VAI_DAMPENER_MAX);
-	cr_expect_eq(vai_factor(&v, &paper), VAI_FACTOR_ONE);
-}
-
-Test(vai, vai_round__dampener_decays_only_when_the_bank_is_empty)
-{
-	struct vai_state v = { .bank = 1, .dampener_q8 = 5 * VAI_DAMPENER_ONE };
-
-	round_of(&v, 1000, 1);
-	cr_expect_float_eq(dampener(&v), 5, 0, "tokens left");
-	round_of(&v, 0, 0);
-	cr_expect_float_eq(dampener(&v), 5, 0, "tokens left, no congestion");
-	v.bank = 0;
-	round_of(&v, 1000, 1);
-	cr_expect_float_eq(dampener(&v), 4, 0, "by one for an RTT of some congestion");
-	v.dampener_q8 = VAI_DAMPENER_ONE / 2;
-	round_of(&v, 1000, 1);
-	cr_expect_float_eq(dampener(&v), 0, 0, "not below 0");
-	v.dampener_q8 = 5 * VAI_DAMPENER_ONE;
-	round_of(&v, 1000, 0);
-	cr_expect_float_eq(dampener(&v), 0, 0, "U below eta for all of the RTT");
-}
-
-Test(vai, vai_round__one_congested_feedback_spoils_the_rtt)
-{
-	struct vai_state v = { .dampener_q8 = 5 * VAI_DAMPENER_ONE };
-
-	vai_observe(&v, &paper, 0, 1, 1);
-	vai_observe(&v, &paper, 0, 0, 1);
-	vai_round(&v, &paper);
-	cr_expect_float_eq(dampener(&v), 4, 0);
-	vai_round(&v, &paper);
-	cr_expect_float_eq(dampener(&v), 0, 0, "the next RTT is judged by itself");
-}
-
-/* ---- vai_factor: Algorithm 2 ---- */
-
-Test(vai, vai_factor__tokens_over_dampener)
-{
-	struct vai_state v = {};
-
-	cr_expect_eq(factor(&v), 1, "no tokens: the base AI");
-	v.bank = 1;
-	cr_expect_eq(factor(&v), 1);
-	v.bank = 40;
-	cr_expect_eq(factor(&v), 40);
-	v.bank = 400;
-	cr_expect_eq(factor(&v), 100, "AI_Cap");
-	v.dampener_q8 = 8 * VAI_DAMPENER_ONE;
-	cr_expect_eq(factor(&v), 50);
-	v.dampener_q8 = 12 * VAI_DAMPENER_ONE;
-	cr_expect_eq(factor(&v), 40);
-	v.dampener_q8 = 1000 * VAI_DAMPENER_ONE;
-	cr_expect_eq(factor(&v), 1, "never below the base AI");
-}
-
-/* ---- vai_commit ---- */
-
-Test(vai, vai_commit__spends_what_was_used)
-{
-	struct vai_state v = { .bank = 130 };
-
-	cr_expect_not(vai_commit(&v, &paper, 0, 0));
-	cr_expect_eq(v.bank, 130, "no commit, nothing spent");
-	cr_expect(vai_commit(&v, &paper, 0, 1));
-	cr_expect_eq(v.bank, 30);
-	cr_expect(vai_commit(&v, &paper, 0, 1));
-	cr_expect_eq(v.bank, 0);
-	cr_expect(vai_commit(&v, &paper, 0, 1));
-	cr_expect_eq(v.bank, 0);
-}
-
-Test(vai, vai_commit__decreases_wait_for_s_feedbacks)
-{
-	struct vai_state v = {};
-	int i;
-
-	for (i = 0; i < 100000; i++) {
-		struct vai_state copy = v;
-
-		cr_assert_eq(vai_commit(&copy, &paper, 1, i & 1), i >= 30);
-		cr_assert_eq(copy.feedbacks, i >= 30 ? 0 : i);
-		vai_observe(&v, &paper, 0, 0, 1);
-	}
-	cr_expect_eq(v.feedbacks, 30, "the count stops and never wraps");
-	vai_commit(&v, &paper, 0, 1);
-	cr_expect_eq(v.feedbacks, 30, "an increase is no decrease");
-}
-
-/* ---- hpcc_params_variant ---- */
+TestSuite(vai_flow, .timeout = 60);
 
 static struct hpcc_params params_of(double bps, double t_ns, double n, double packet,
 				    enum hpcc_variant variant)
@@ -182,7 +27,7 @@ static struct hpcc_params params_of(double bps, double t_ns, double n, double pa
 	return p;
 }
 
-Test(vai, hpcc_params_variant__scales_with_the_bdp)
+Test(vai_flow, hpcc_params_variant__scales_with_the_bdp)
 {
 	static const struct {
 		double bps, t_ns, n, packet;
@@ -211,7 +56,7 @@ Test(vai, hpcc_params_variant__scales_with_the_bdp)
 }
 
 /* Whatever the configuration holds: nothing to divide by is 0, nothing leaves its range. */
-Test(vai, hpcc_params_variant__extremes)
+Test(vai_flow, hpcc_params_variant__extremes)
 {
 	static const q12_t windows[] = { 0, 1, Q12_ONE, 1514 * Q12_ONE,
 					 HPCC_W_MAX_BYTES * Q12_ONE };
@@ -240,7 +85,7 @@ Test(vai, hpcc_params_variant__extremes)
 				}
 }
 
-Test(vai, hpcc_params_variant__high_ai_is_20_times_w_ai)
+Test(vai_flow, hpcc_params_variant__high_ai_is_20_times_w_ai)
 {
 	struct hpcc_params plain = params_of(100e9, 4000, 100, 1000, HPCC_PLAIN);
 	struct hpcc_params high = params_of(100e9, 4000, 100, 1000, HPCC_HIGH_AI);
@@ -249,8 +94,6 @@ Test(vai, hpcc_params_variant__high_ai_is_20_times_w_ai)
 	high = params_of(100e9, 4000, 0.1, 1000, HPCC_HIGH_AI);
 	cr_expect_eq(high.w_ai, high.w_init, "no more than all");
 }
-
-/* ---- hpcc_new_ack with variants ---- */
 
 #define BPS 100000000000ULL
 #define T_NS 4000
@@ -288,7 +131,7 @@ static enum hpcc_kind run_ack(struct run *r, double load, __u32 qlen)
 	return hpcc_new_ack(&r->st, &r->p, &r->ack);
 }
 
-Test(vai, hpcc_new_ack__decreases_come_every_s_feedbacks_and_increases_every_rtt)
+Test(vai_flow, hpcc_new_ack__decreases_come_every_s_feedbacks_and_increases_every_rtt)
 {
 	struct run r = run_new(HPCC_VAI_SF);
 	int i;
@@ -309,7 +152,7 @@ Test(vai, hpcc_new_ack__decreases_come_every_s_feedbacks_and_increases_every_rtt
 }
 
 /* Who is so far below its share that W_AI outweighs the decrease grows once per RTT. */
-Test(vai, hpcc_new_ack__growth_under_congestion_is_an_increase)
+Test(vai_flow, hpcc_new_ack__growth_under_congestion_is_an_increase)
 {
 	struct run r = run_new(HPCC_VAI_SF);
 	q12_t wc;
@@ -328,7 +171,7 @@ Test(vai, hpcc_new_ack__growth_under_congestion_is_an_increase)
 	cr_expect_eq(commits, 4, "one every 11 feedbacks, not every 2: %d", commits);
 }
 
-Test(vai, hpcc_new_ack__tokens_multiply_w_ai_and_are_spent_at_commits)
+Test(vai_flow, hpcc_new_ack__tokens_multiply_w_ai_and_are_spent_at_commits)
 {
 	struct run r = run_new(HPCC_VAI_SF);
 	q12_t wc;
@@ -350,7 +193,7 @@ Test(vai, hpcc_new_ack__tokens_multiply_w_ai_and_are_spent_at_commits)
 	}
 }
 
-Test(vai, hpcc_new_ack__plain_is_not_moved_by_the_parameters_of_vai)
+Test(vai_flow, hpcc_new_ack__plain_is_not_moved_by_the_parameters_of_vai)
 {
 	struct run a = run_new(HPCC_PLAIN), b = run_new(HPCC_PLAIN);
 	unsigned short rng[3] = { 1, 2, 3 };
@@ -369,7 +212,7 @@ Test(vai, hpcc_new_ack__plain_is_not_moved_by_the_parameters_of_vai)
 }
 
 /* The choice is the prefix's and may change while a flow runs: windows stay, tokens do not. */
-Test(vai, hpcc_new_ack__another_variant_keeps_the_window_and_drops_the_tokens)
+Test(vai_flow, hpcc_new_ack__another_variant_keeps_the_window_and_drops_the_tokens)
 {
 	struct hpcc_params plain = params_of(100e9, T_NS, 100, 1000, HPCC_PLAIN), vai;
 	struct run r = run_new(HPCC_VAI_SF);
@@ -395,9 +238,7 @@ Test(vai, hpcc_new_ack__another_variant_keeps_the_window_and_drops_the_tokens)
 	cr_expect_eq(r.st.vai.variant, HPCC_VAI_SF);
 }
 
-/* ---- probabilistic feedback ---- */
-
-Test(vai, hpcc_chance__is_the_share_of_the_window)
+Test(vai_flow, hpcc_chance__is_the_share_of_the_window)
 {
 	struct run r = run_new(HPCC_PROBABILISTIC);
 
@@ -413,7 +254,7 @@ Test(vai, hpcc_chance__is_the_share_of_the_window)
 	cr_expect(hpcc_chance(&r.st, &r.p, 0xffffffff), "the largest window: no product wraps");
 }
 
-Test(vai, hpcc_new_ack__probabilistic_decreases_wait_for_their_chance)
+Test(vai_flow, hpcc_new_ack__probabilistic_decreases_wait_for_their_chance)
 {
 	struct run r = run_new(HPCC_PROBABILISTIC);
 	q12_t wc;
@@ -439,9 +280,7 @@ Test(vai, hpcc_new_ack__probabilistic_decreases_wait_for_their_chance)
 	cr_expect_gt(r.st.wc, wc);
 }
 
-/* ---- against the model ---- */
-
-Test(vai, hpcc_new_ack__agrees_with_the_paper)
+Test(vai_flow, hpcc_new_ack__agrees_with_the_paper)
 {
 	unsigned long kinds[HPCC_SKIPPED + 1] = { 0 }, tokens = 0, n;
 	unsigned int seed;
