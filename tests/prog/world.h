@@ -98,8 +98,12 @@ struct result world_run(enum program p, const struct frame *f, struct run_spec s
 
 /* --- what must have happened; the macros name the line of the test --- */
 
+#define MS 1000000ULL /* in ns */
+
 /* A sentence in front of every later complaint, for tests that run through many cases. */
 void fixture(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+#define FOR_V4_AND_V6(v6)                                                                          \
+	for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)
 
 /*
  * Since the last time exactly these counters moved, each by the number of times it is named. At the
