@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef AUTH_CASE_H
 #define AUTH_CASE_H
-/* What the tests of bpf/host/auth.bpf.h share: messages with tags, and what must not have been learnt. */
+/*
+ * What the tests of bpf/host/auth.bpf.h share: messages with tags, and what must not have been learnt. The frames come from B
+ * and are for A, and the flow that they change is A to B.
+ */
 #include "world.h"
 
 static const struct siphash_key ours[2] = { { 0x0706050403020100, 0x0f0e0d0c0b0a0908 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef DELAY_CASE_H
 #define DELAY_CASE_H
-/* What the tests of delays share: flows whose packets are timed, and feedback without stamps. */
+/* What the tests of delays share: flows from A to B whose path stamps nothing, and the feedback that B sends back. */
 #include "world.h"
 
 /* Peers with whom delay decides where nothing is stamped; fq, and departure times. */

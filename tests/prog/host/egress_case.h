@@ -4,7 +4,9 @@
 /* What the tests of egress share. The peers strip telemetry unless a test says otherwise. */
 #include "world.h"
 
+/* A world whose hosts A and B are known to strip. */
 void egress_make(void);
+/* The source port of the outer UDP header. */
 __u16 source_port(const struct frame *f);
 /* That port of the packet that in becomes. */
 __u16 entropy_of(const struct frame *in);
@@ -25,7 +27,9 @@ void egress_expect_probe(const struct asker *a, const struct frame *in, __u32 se
 void expect_no_probe(const struct asker *a);
 /* The flow's last probe, and its last feedback, so long ago; -1: never. */
 void probed_ago(struct ip_spec s, __s64 probe_ago_ns, __s64 fb_ago_ns);
+/* Sets the flow's pacing clock and rate, and returns the flow. */
 struct flow clock_at(struct ip_spec s, __u64 clock, __u64 rate_bps);
+/* The mode is enforce, and the port has fq. */
 void enforce_with_fq(void);
 
 #endif

@@ -20,6 +20,7 @@
 static const struct ip_spec a_to_b, a_to_b_v6 = { .v6 = 1 };
 
 const struct ip_spec *ingress_forward(int v6);
+/* The flow A to B, as its first packet leaves it, with wire bytes sent so far. */
 void ingress_flow_runs(int v6, __u64 tx_bytes);
 /* One hop's report as the wire has it, put together from the picture in telemetry.h. */
 __u64 ingress_hop_of(unsigned int code, __u64 ts_ns, __u64 tx_bytes, __u64 qlen_bytes);
@@ -58,7 +59,9 @@ struct memory {
 	struct host host;
 };
 
+/* What is known of the three flows and of B. */
 struct memory remember(int v6);
+/* All three flows run, and B was asked. */
 void three_flows(int v6);
 
 /* The frame changes no flow and, with host_too, nothing of what is known of B. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef PFC_CASE_H
 #define PFC_CASE_H
-/* What the tests of ports with pauses share. */
+/*
+ * What the tests of ports with pauses share. The tracepoints see the qdiscs of the whole machine, so the links have numbers of
+ * their own.
+ */
 #include "world.h"
 
 #define LOSSLESS 3

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef POD_CASE_H
 #define POD_CASE_H
-/* What the tests of nodes with pods share. */
+/*
+ * What the tests of a node of pods share. A is a pod of this node and B somewhere else, so what B sends arrives for A, and the
+ * flow that it teaches something is A to B.
+ */
 #include "world.h"
 
 void pod_make(void);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef CREDIT_CASE_H
 #define CREDIT_CASE_H
-/* What the tests of bpf/rack/credit.bpf.h share: packets from a VOQ, and the slots that note them. */
+/*
+ * What the tests of bpf/rack/credit.bpf.h share: packets from a VOQ, and the slots that note them. B sends to A: the flow that
+ * is taught something is A to B, and the VOQs for which credit comes are those of A to B.
+ */
 #include "world.h"
 
 void credit_make(void);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef TOR_CASE_H
 #define TOR_CASE_H
-/* What the tests of a switch with VOQs, and of its hosts, share. */
+/*
+ * What the tests of a switch as a ToR of HierCC, and of the hosts behind it, share. A sends to B: the switch has A below and B
+ * above it, or, as receiver, the other way round. C0 is 3000 bytes, the limit 5 s.
+ */
 #include "world.h"
 
 #define TOR 0x0a0b0c0d /* of the switch under test, */

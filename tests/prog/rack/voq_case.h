@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef VOQ_CASE_H
 #define VOQ_CASE_H
-/* What the tests of VOQs at a sender share. */
+/*
+ * What the tests of VOQs at a sender share. A sends to B, whose prefixes have HierCC with a C0 of 3000 bytes and a limit of 5 s;
+ * its port has 100 Gbit/s and fq, and the mode is enforce unless a test says otherwise.
+ */
 #include "world.h"
 
 #define TOR 0x0a0b0c0d

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef REPLAY_CASE_H
 #define REPLAY_CASE_H
-/* What the tests of sluicectl replay share: a run of it over a text. */
+/*
+ * What the tests of sluicectl replay share: the command as it is called, with arguments, files and exit code. Each call runs in
+ * a process of its own with its standard streams in files.
+ */
 #include <stdio.h>
 
 #include "model.h"
