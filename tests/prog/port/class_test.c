@@ -148,7 +148,7 @@ Test(class, sojourn__is_that_of_the_head_where_it_is_longer)
 	expect_sojourn(hop, 1 * MS, 1 * MS + clock_ns() - before);
 }
 
-Test(class, sojourn__is_none_where_nothing_waits)
+Test(class, sojourn__is_zero_for_an_empty_queue)
 {
 	struct port_classes c = classes_usual();
 	struct class_queue q;

@@ -77,7 +77,7 @@ SinkTest(arrival_pod, pod_hop__only_where_no_credit_keeps_its_queue)
 	}
 }
 
-SinkTest(arrival_pod, probe_reply__likewise)
+SinkTest(arrival_pod, probe_reply__has_the_pod_hop_only_where_no_credit_keeps_its_queue)
 {
 	FOR_V4_AND_V6(v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500), in = arriving(.v6 = v6);

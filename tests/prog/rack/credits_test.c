@@ -217,7 +217,7 @@ Test(credits, silence__costs_nothing)
 }
 
 /* One came between the last look and the end of the watch. */
-Test(credits, silence__that_is_broken_at_its_end)
+Test(credits, silence__slot_stays_watched_after_a_packet_in_the_last_moment)
 {
 	__u32 slot = told(news_of(1, 1, S_BEGIN, 1, 1000));
 
