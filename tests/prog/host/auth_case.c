@@ -42,8 +42,7 @@ void expect_nothing_learned(int v6, const struct known *before)
 {
 	struct known now = known_of(v6);
 
-	cr_assert(!memcmp(&now, before, sizeof(now)), "%sthe flow or the host is not as it was",
-		  world_fixture());
+	cr_assert(!memcmp(&now, before, sizeof(now)), "%sthe flow or the host is not as it was", world_fixture());
 }
 
 void expect_refused(const struct frame *in, int v6, enum sluice_stat stat)

@@ -13,18 +13,17 @@ static const struct siphash_key ours[2] = { { 0x0706050403020100, 0x0f0e0d0c0b0a
 
 void auth_make(void);
 
-#define from_b(v6_, payload_, ...)                                                                 \
-	({                                                                                         \
-		struct frame inner_ = tcp(.v6 = v6_, .reply = 1, .payload = payload_);             \
-		wrap(&inner_, __VA_ARGS__);                                                        \
+#define from_b(v6_, payload_, ...)                                                     \
+	({                                                                             \
+		struct frame inner_ = tcp(.v6 = v6_, .reply = 1, .payload = payload_); \
+		wrap(&inner_, __VA_ARGS__);                                            \
 	})
 
 /* A message of B with telemetry and an echo of one hop each, of which the number is part. */
-#define message(v6_, key_, seq_, n)                                                                \
-	from_b(v6_, 200, .room = 2, .nhop = 1, .path = 1, .seq = n,                                \
-	       .hop = { 12ULL << 60 | (__u64)(n) << 36 }, .echo = 1, .echo_hops = 1,               \
-	       .echo_seq = 100 + (n), .echo_path = 1, .echo_hop = { 12ULL << 60 | (__u64)(n) << 36 }, \
-	       .key = key_, .auth_seq = seq_)
+#define message(v6_, key_, seq_, n)                                                                            \
+	from_b(v6_, 200, .room = 2, .nhop = 1, .path = 1, .seq = n, .hop = { 12ULL << 60 | (__u64)(n) << 36 }, \
+	       .echo = 1, .echo_hops = 1, .echo_seq = 100 + (n), .echo_path = 1,                               \
+	       .echo_hop = { 12ULL << 60 | (__u64)(n) << 36 }, .key = key_, .auth_seq = seq_)
 
 struct ip_spec auth_forward(int v6);
 /* The flow A to B, and B is known to strip. */

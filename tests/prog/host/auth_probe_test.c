@@ -14,7 +14,7 @@ static struct frame probe_of_b(int v6, const struct siphash_key *key, __u64 seq)
 
 SinkTest(auth_probe, probe__is_answered_with_a_tag_of_its_own)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = probe_of_b(v6, &ours[1], 1000), want = frame_turned(in);
 		struct host h = {};
 		struct result r;
@@ -43,7 +43,7 @@ SinkTest(auth_probe, probe__is_answered_once)
 {
 	const __u64 now = 100 * NSEC_PER_SEC;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame data = tcp(.v6 = v6, .reply = 1, .sport = 7), first, late, stale;
 		struct host known = { .capable = 1, .rx_seq = now };
 
@@ -81,7 +81,7 @@ SinkTest(auth_probe, probe__of_a_known_flow_from_long_ago)
 
 SinkTest(auth_probe, probe__wrong_or_missing_tag_is_not_answered)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in;
 
 		auth_flow_runs(v6);
@@ -95,7 +95,7 @@ SinkTest(auth_probe, probe__wrong_or_missing_tag_is_not_answered)
 SinkTest(auth_probe, probe__from_the_future_is_not_answered)
 {
 	seq_base_set(BASE_NS);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = probe_of_b(v6, &ours[0], BASE_NS + clock_ns() + DAY_NS + MARGIN_NS);
 		struct known before;
 		struct result r;
@@ -116,7 +116,7 @@ Test(auth_probe, probe__is_left_to_tc_where_nothing_can_be_sent_back)
 
 	p.flags &= ~PORT_F_XDP_TX;
 	port_set(WORLD_IFINDEX, &p);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = probe_of_b(v6, &ours[0], 1000), want = frame_turned(in);
 		struct result r = run(INGRESS_XDP, &in);
 
@@ -130,7 +130,7 @@ Test(auth_probe, probe__is_left_to_tc_where_nothing_can_be_sent_back)
 /* What A asks, and B answers. */
 SinkTest(auth_probe, probe_reply__counts_once)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame data = frame_of(auth_forward(v6)), reply, first;
 		struct host h = { .heard_ns = 1, .asked_ns = 1 };
 		struct known before;

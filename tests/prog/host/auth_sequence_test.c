@@ -9,7 +9,7 @@ TestSuite(auth_sequence_xdp, .init = auth_make, .fini = world_drop, .timeout = 1
 
 SinkTest(auth_sequence, sequence__old_is_stripped_and_not_learned_from)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 200), in;
 		struct known before;
 		struct result r;
@@ -30,7 +30,7 @@ SinkTest(auth_sequence, sequence__old_is_stripped_and_not_learned_from)
 /* The segments of a GSO packet: one sequence, one echo, and telemetry for each. */
 SinkTest(auth_sequence, sequence__of_segments)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in;
 		struct known before;
 		struct flow f;
@@ -61,7 +61,7 @@ SinkTest(auth_sequence, sequence__of_segments)
 /* The same of data without telemetry; an ACK has no segments. */
 SinkTest(auth_sequence, sequence__of_segments_without_telemetry)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int payload;
 
 		auth_flow_runs(v6);
@@ -69,8 +69,8 @@ SinkTest(auth_sequence, sequence__of_segments_without_telemetry)
 			__u64 seq = 1000 + payload;
 			struct frame in = from_b(v6, payload, .seq = 5, .echo = 1, .echo_hops = 1, .echo_seq = 100,
 						 .key = &ours[0], .auth_seq = seq),
-				     old = from_b(v6, payload, .seq = 4, .echo = 1, .echo_hops = 1,
-						  .echo_seq = 99, .key = &ours[0], .auth_seq = seq - 1);
+				     old = from_b(v6, payload, .seq = 4, .echo = 1, .echo_hops = 1, .echo_seq = 99,
+						  .key = &ours[0], .auth_seq = seq - 1);
 			struct known before;
 
 			fixture("IPv%d, %u bytes", v6 ? 6 : 4, payload);
@@ -89,11 +89,10 @@ SinkTest(auth_sequence, sequence__of_segments_without_telemetry)
 /* An ACK does not wait in fq: it comes before the data that was sent before it. */
 SinkTest(auth_sequence, sequence__an_ack_overtakes_data)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame ack = from_b(v6, 0, .echo = 1, .echo_hops = 1, .echo_seq = 200, .key = &ours[0],
 					  .auth_seq = 2000),
-			     data = from_b(v6, 500, .room = 2, .nhop = 1, .seq = 77, .key = &ours[0],
-					   .auth_seq = 1000);
+			     data = from_b(v6, 500, .room = 2, .nhop = 1, .seq = 77, .key = &ours[0], .auth_seq = 1000);
 		struct flow f;
 
 		auth_flow_runs(v6);
@@ -111,7 +110,7 @@ SinkTest(auth_sequence, sequence__an_ack_overtakes_data)
 /* A flow that is new here is measured by its host. */
 SinkTest(auth_sequence, sequence__of_a_new_flow)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		__u64 newest = 1700000000 * NSEC_PER_SEC;
 		struct host h = { .rx_seq = newest };
 		struct frame in;
@@ -163,7 +162,7 @@ SinkTest(auth_sequence, sequence__from_the_future_is_stripped_and_not_learned_fr
 	unsigned int i;
 
 	seq_base_set(BASE_NS);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 200), in;
 		struct known before;
 		struct result r;
@@ -195,7 +194,7 @@ SinkTest(auth_sequence, sequence__from_the_future_of_a_new_flow)
 	unsigned int i;
 
 	seq_base_set(BASE_NS);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < 2; i++) {
 			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 200),
 				     in = message(v6, &ours[0], BASE_NS + clock_ns() + ahead_ns[i], 5);
@@ -226,7 +225,7 @@ SinkTest(auth_sequence, sequence__from_the_future_of_a_clock_that_was_set_since)
 
 SinkTest(auth_sequence, sequence__does_not_matter_without_a_key)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = message(v6, NULL, 0, 5);
 
 		keys_set(ours, 0);

@@ -11,8 +11,10 @@ TestSuite(auth_xdp, .init = auth_make, .fini = world_drop, .timeout = 120);
 
 Test(auth, sign__what_is_sent)
 {
-	static const struct ip_spec kinds[] = { { .payload = 100 }, { .payload = 1000, .options = 12 },
-						{ .payload = 100, .udp = 1 }, { .payload = 1, .udp = 1 } };
+	static const struct ip_spec kinds[] = { { .payload = 100 },
+						{ .payload = 1000, .options = 12 },
+						{ .payload = 100, .udp = 1 },
+						{ .payload = 1, .udp = 1 } };
 	unsigned int v6, k, hops;
 
 	hosts_strip();
@@ -31,8 +33,11 @@ Test(auth, sign__what_is_sent)
 				fixture("IPv%d, kind %u, echo of %u hops", v6 ? 6 : 4, k, hops);
 				run(EGRESS, &in);
 				f = flow_get(s);
-				f.echo = (struct flow_echo){ .version = 2, .hops = hops, .seq = 7,
-							     .nhop_path = 0x1234, .rx_ns = clock_ns(),
+				f.echo = (struct flow_echo){ .version = 2,
+							     .hops = hops,
+							     .seq = 7,
+							     .nhop_path = 0x1234,
+							     .rx_ns = clock_ns(),
 							     .hop = { 1, 2, 3, 4, 5 } };
 				flow_set(s, &f);
 				hosts_strip();
@@ -41,10 +46,10 @@ Test(auth, sign__what_is_sent)
 				seq = get64(r.out.b + at_auth(&r.out));
 				expect_between(seq, before, clock_ns());
 				want = wrap(&in, .room = 5, .echo = 1, .echo_hops = hops, .echo_seq = 7,
-					    .echo_age = get16(r.out.b + at_echo(&r.out) + 4),
-					    .echo_path = 0x234, .echo_hop = { 1, 2, 3, 4, 5 },
-					    .sport = get16(r.out.b + at_udp(&r.out)), .key = &ours[0],
-					    .seq = get32(r.out.b + at_shim(&r.out) + 8), .auth_seq = seq);
+					    .echo_age = get16(r.out.b + at_echo(&r.out) + 4), .echo_path = 0x234,
+					    .echo_hop = { 1, 2, 3, 4, 5 }, .sport = get16(r.out.b + at_udp(&r.out)),
+					    .key = &ours[0], .seq = get32(r.out.b + at_shim(&r.out) + 8),
+					    .auth_seq = seq);
 				put16(want.b + at_echo(&want) + 6, 0x1234);
 				frame_sign(&want, &ours[0]);
 				expect_frame(&r.out, &want);
@@ -90,7 +95,7 @@ Test(auth, sign__the_window_and_the_mtu_count_the_tag)
 
 SinkTest(auth, tag__right_is_believed)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 200), in;
 		struct result r;
 		struct flow f;
@@ -112,21 +117,21 @@ SinkTest(auth, tag__right_is_believed)
 
 SinkTest(auth, tag__of_every_shape)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int room, echo, is_udp, n = 0;
 
 		for (is_udp = 0; is_udp < 2; is_udp++) {
 			for (room = 0; room <= 5; room++) {
 				for (echo = 0; echo <= 6; echo++) {
-					struct frame inner = frame_of((struct ip_spec){
-							     .v6 = v6, .reply = 1, .udp = is_udp }), in;
+					struct frame inner = frame_of(
+							     (struct ip_spec){ .v6 = v6, .reply = 1, .udp = is_udp }),
+						     in;
 					struct result r;
 
-					fixture("IPv%d, %s, room for %u, echo %u", v6 ? 6 : 4,
-						is_udp ? "UDP" : "TCP", room, echo);
+					fixture("IPv%d, %s, room for %u, echo %u", v6 ? 6 : 4, is_udp ? "UDP" : "TCP",
+						room, echo);
 					in = wrap(&inner, .room = room, .echo = echo > 0,
-						  .echo_hops = echo ? echo - 1 : 0, .key = &ours[0],
-						  .auth_seq = ++n);
+						  .echo_hops = echo ? echo - 1 : 0, .key = &ours[0], .auth_seq = ++n);
 					r = run(sink, &in);
 					expect_frame(&r.out, &inner);
 					world_counted((const int[]){ -1 });
@@ -138,7 +143,7 @@ SinkTest(auth, tag__of_every_shape)
 
 SinkTest(auth, tag__wrong_missing_or_foreign_is_refused)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in;
 
 		auth_flow_runs(v6);
@@ -155,7 +160,7 @@ SinkTest(auth, tag__wrong_missing_or_foreign_is_refused)
 
 SinkTest(auth, tag__where_there_is_no_key_is_refused)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = message(v6, &ours[0], 1000, 5);
 
 		keys_set(ours, 0);
@@ -167,7 +172,7 @@ SinkTest(auth, tag__where_there_is_no_key_is_refused)
 /* While keys are exchanged both are believed, the first signs. */
 SinkTest(auth, rotation__both_keys_and_no_third)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame out = frame_of(auth_forward(v6)), in, want;
 		struct result r;
 
@@ -213,7 +218,7 @@ static int is_covered(const struct frame *f, unsigned int at)
 
 SinkTest(auth, tag__covers_every_bit)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole, in;
 		unsigned int at, bit, covered = 0;
 		struct known before;
@@ -249,7 +254,7 @@ SinkTest(auth, tag__covers_every_bit)
 /* What hops write in place cannot be covered. */
 SinkTest(auth, tag__does_not_cover_what_hops_write)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in;
 		struct result r;
 
@@ -270,7 +275,7 @@ SinkTest(auth, tag__does_not_cover_what_hops_write)
 /* W and all else of a live flow is what it is without them. */
 SinkTest(auth, attack__changes_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		static struct frame recorded[RECORDED];
 		unsigned int i, at, live = 0;
 		struct known before;

@@ -18,7 +18,7 @@ static void expect_dropped(const struct frame *in, struct ip_spec s)
 
 Test(departure_udp, departure_udp__at_the_flows_clock)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 1000 };
 		struct frame in = frame_of(s), want;
 		struct result r;
@@ -44,7 +44,7 @@ Test(departure_udp, departure_udp__at_the_flows_clock)
 /* Nothing is cut short: it leaves at its time, or not at all. */
 Test(departure_udp, departure_udp__beyond_the_horizon_is_dropped)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 1000 };
 		struct frame in = frame_of(s), marked = frame_with_ecn(in, ECT0);
 
@@ -129,7 +129,7 @@ Test(departure_udp, departure_udp__beyond_the_horizon_is_marked)
 	static const __u8 ecns[] = { 1, ECT0, CE };
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 1000, .tos = 0xb8 };
 		struct frame in = frame_of(s), marked = frame_with_ecn(in, CE), want;
 		struct result r;

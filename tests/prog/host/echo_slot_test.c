@@ -10,7 +10,7 @@ TestSuite(echo_slot_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 
 SinkTest(echo_slot, slot__has_the_telemetry_of_the_packet)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = from_b(v6, 500, .room = 5, .nhop = 3, .path = 0x456, .seq = 0xfedcba98,
 					 .hop = { 0x0123456789abcdef, 0x1122334455667788, ~0ULL, 4, 5 });
 		__u64 before = clock_ns();
@@ -86,7 +86,7 @@ SinkTest(echo_slot, slot__is_not_touched_by_an_ack)
 /* What waits to be echoed waits on. */
 SinkTest(echo_slot, bare_data__leaves_the_echo_as_it_is)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame stamped = from_b(v6, 100, .room = 5, .nhop = 1, .seq = 77, .hop = { 42 }),
 			     bare = from_b(v6, 100, .seq = 277);
 		struct flow_echo before, after;
@@ -103,10 +103,9 @@ SinkTest(echo_slot, bare_data__leaves_the_echo_as_it_is)
 /* With the telemetry in front of it there is always enough. */
 SinkTest(echo_slot, slot__of_the_smallest_datagram)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 1),
-			     in = wrap(&inner, .room = 5, .nhop = 5, .seq = 3,
-				       .hop = { 1, 2, 3, 4, 0x5555 });
+			     in = wrap(&inner, .room = 5, .nhop = 5, .seq = 3, .hop = { 1, 2, 3, 4, 0x5555 });
 		struct flow f;
 
 		run(sink, &in);

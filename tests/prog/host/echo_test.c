@@ -6,7 +6,7 @@ TestSuite(echo, .init = egress_make, .fini = world_drop, .timeout = 60);
 
 Test(echo, echo__goes_out_once_with_data)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 50 };
 		struct frame in = frame_of(s), want;
 		__u32 seq = run(EGRESS, &in).out.len;
@@ -28,7 +28,7 @@ Test(echo, echo__goes_out_once_with_data)
 
 Test(echo, echo__goes_out_with_a_pure_ack)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6 };
 		struct frame in = frame_of(s), want;
 		struct result r;
@@ -46,7 +46,7 @@ Test(echo, echo__goes_out_with_a_pure_ack)
 
 Test(echo, echo__goes_out_with_a_datagram)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1 };
 		struct frame data = udp(.v6 = v6, .payload = 50), empty = frame_of(s), want;
 		__u32 seq = run(EGRESS, &data).out.len;
@@ -86,9 +86,8 @@ Test(echo, echo__with_zero_to_five_hops)
 		flow_set(s, &f);
 		r = run(EGRESS, &in);
 		seq += r.out.len;
-		want = wrap(&in, .sport = source_port(&r.out), .seq = seq, .echo = 1,
-			    .echo_seq = 0x89abcdef, .echo_hops = hops, .echo_path = 0xabc,
-			    .echo_age = get16(r.out.b + at_echo(&r.out) + 4),
+		want = wrap(&in, .sport = source_port(&r.out), .seq = seq, .echo = 1, .echo_seq = 0x89abcdef,
+			    .echo_hops = hops, .echo_path = 0xabc, .echo_age = get16(r.out.b + at_echo(&r.out) + 4),
 			    .echo_hop = { 0x1111222233334444, 0x5555666677778888, 0x9999aaaabbbbcccc,
 					  0xdeadbeefdeadbeef, 0x123456789abcdef0 });
 		expect_frame(&r.out, &want);

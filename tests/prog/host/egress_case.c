@@ -37,9 +37,8 @@ void echo_waits(struct ip_spec s, __u64 age_ns)
 
 struct frame with_echo(const struct frame *in, const struct frame *got, __u8 room, __u32 seq)
 {
-	return wrap(in, .sport = source_port(got), .room = room, .seq = seq, .echo = 1,
-		    .echo_seq = 0x89abcdef, .echo_hops = 3, .echo_path = 0xabc,
-		    .echo_age = get16(got->b + at_echo(got) + 4),
+	return wrap(in, .sport = source_port(got), .room = room, .seq = seq, .echo = 1, .echo_seq = 0x89abcdef,
+		    .echo_hops = 3, .echo_path = 0xabc, .echo_age = get16(got->b + at_echo(got) + 4),
 		    .echo_hop = { 0x1111222233334444, 0x5555666677778888, 0x9999aaaabbbbcccc });
 }
 

@@ -10,7 +10,7 @@ TestSuite(egress_plan, .init = egress_make, .fini = world_drop, .timeout = 60);
 
 Test(egress_plan, mtu__to_the_byte)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 500 };
 		struct frame in = frame_of(s);
 		unsigned int grow = (v6 ? 40 : 20) + 8 + 12 + 44;
@@ -41,7 +41,7 @@ Test(egress_plan, mtu__to_the_byte)
 /* Not a size that the kernel would segment so: test runs cannot say that it is TCP. gso_test.c can. */
 Test(egress_plan, gso__of_unknown_kind_is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 2500);
 
 		expect_untouched(EGRESS, &in, STAT_TX_ENCAP_FAILED, .gso_size = 1000, .gso_segs = 3);
@@ -50,7 +50,7 @@ Test(egress_plan, gso__of_unknown_kind_is_untouched)
 
 Test(egress_plan, gso__it_is_the_segment_that_must_fit)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 3000);
 		unsigned int grow = (v6 ? 40 : 20) + 8 + 12 + 44;
 		struct port port = port_usual();
@@ -69,7 +69,7 @@ Test(egress_plan, gso__it_is_the_segment_that_must_fit)
 /* Room for one hop more than the last feedback had, and for five without one. */
 Test(egress_plan, data__room_follows_the_path)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 100);
 		struct flow f;
 		unsigned int hops;
@@ -116,31 +116,31 @@ static void telemetry_ago(struct ip_spec s, __u64 telem_ago_ns, __u64 fb_ago_ns)
 	flow_set(s, &f);
 }
 
-#define expect_stamped(s)                                                                          \
-	do {                                                                                       \
-		struct frame in_ = frame_of(s);                                                    \
-		struct result r_ = run(EGRESS, &in_);                                              \
-                                                                                                   \
-		expect_eq(r_.out.b[at_shim(&r_.out) + 5], 5);                                      \
-		expect_counted(STAT_TX_DATA);                                                      \
+#define expect_stamped(s)                                     \
+	do {                                                  \
+		struct frame in_ = frame_of(s);               \
+		struct result r_ = run(EGRESS, &in_);         \
+                                                              \
+		expect_eq(r_.out.b[at_shim(&r_.out) + 5], 5); \
+		expect_counted(STAT_TX_DATA);                 \
 	} while (0)
 
 /* It is wrapped all the same, in the headers that it would have with telemetry. */
-#define expect_bare(s)                                                                             \
-	do {                                                                                       \
-		struct frame in_ = frame_of(s), want_;                                             \
-		__u32 sent_ = flow_get(s).tx_bytes;                                                \
-		struct result r_ = run(EGRESS, &in_);                                              \
-                                                                                                   \
+#define expect_bare(s)                                                                        \
+	do {                                                                                  \
+		struct frame in_ = frame_of(s), want_;                                        \
+		__u32 sent_ = flow_get(s).tx_bytes;                                           \
+		struct result r_ = run(EGRESS, &in_);                                         \
+                                                                                              \
 		want_ = wrap(&in_, .sport = source_port(&r_.out), .seq = sent_ + r_.out.len); \
-		expect_frame(&r_.out, &want_);                                                     \
-		expect_counted(STAT_TX_DATA, STAT_TX_BARE);                                        \
+		expect_frame(&r_.out, &want_);                                                \
+		expect_counted(STAT_TX_DATA, STAT_TX_BARE);                                   \
 	} while (0)
 
 Test(egress_plan, telemetry_rtt__when_the_last_was_answered_and_t_is_over)
 {
 	telemetry_is(TELEMETRY_RTT);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec kinds[] = { { .v6 = v6, .payload = 300 },
 					   { .v6 = v6, .payload = 300, .udp = 1, .tos = 0xb8 } };
 		unsigned int k;
@@ -296,7 +296,7 @@ Test(egress_plan, telemetry_probe__one_in_a_base_rtt)
 	struct asker a = asker_make();
 
 	telemetry_is(TELEMETRY_PROBE);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec kinds[] = { { .v6 = v6, .payload = 300, .tos = 0xb8 },
 					   { .v6 = v6, .payload = 300, .tos = 0x28 | ECT0, .udp = 1 } };
 		unsigned int k;
@@ -345,8 +345,7 @@ Test(egress_plan, telemetry_rtt__asks_for_udp_that_gets_no_feedback)
 	static const struct {
 		__u64 fb_ago_ms;
 		int by_probe, asks;
-	} cases[] = { { 500, 0, 0 }, { 1500, 0, 0 }, { 2900, 0, 0 }, { 3100, 0, 1 },
-		      { 900, 1, 0 }, { 1100, 1, 1 } };
+	} cases[] = { { 500, 0, 0 }, { 1500, 0, 0 }, { 2900, 0, 0 }, { 3100, 0, 1 }, { 900, 1, 0 }, { 1100, 1, 1 } };
 	unsigned int i;
 
 	telemetry_is(TELEMETRY_RTT);

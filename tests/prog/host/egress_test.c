@@ -8,7 +8,7 @@ TestSuite(egress, .init = egress_make, .fini = world_drop, .timeout = 60);
 
 Test(egress, handshake__is_plain)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .flags = SYN);
 
 		expect_untouched(EGRESS, &in, STAT_TX_HANDSHAKE);
@@ -23,7 +23,7 @@ Test(egress, handshake__is_plain)
 
 Test(egress, own_message__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .payload = 100), in = wrap(&inner, .room = 5);
 
 		expect_untouched(EGRESS, &in, STAT_TX_OWN);
@@ -57,7 +57,7 @@ Test(egress, other__is_untouched)
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
 	in = frame_ip(1, 58, echo_request, sizeof(echo_request));
 	expect_untouched(EGRESS, &in, STAT_TX_OTHER);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(protos); i++) {
 			fixture("IPv%d, protocol %u", v6 ? 6 : 4, protos[i]);
 			in = frame_ip(v6, protos[i], bytes, sizeof(bytes));
@@ -81,7 +81,7 @@ Test(egress, group__is_untouched)
 	static const __u8 first[] = { 0xff, 0x01, 0x33 }; /* everybody, a group of IPv4, one of IPv6 */
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(first); i++) {
 			struct frame in = udp(.v6 = v6, .payload = 100);
 
@@ -155,7 +155,7 @@ Test(egress, ip_options__are_untouched)
 
 Test(egress, vlan_in_band__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame plain = tcp(.v6 = v6, .payload = 100), in;
 
 		in = frame_with_vlan(plain, 0x8100);
@@ -169,7 +169,7 @@ Test(egress, vlan_in_band__is_untouched)
 
 Test(egress, no_peer__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 100, .to = HOST_STRANGER);
 
 		expect_untouched(EGRESS, &in, STAT_TX_NO_PEER);
@@ -204,7 +204,7 @@ Test(egress, no_port__is_untouched)
 
 Test(egress, bypass__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 100);
 
 		control_set(MODE_ENFORCE, 1);
@@ -225,7 +225,7 @@ Test(egress, bypass__is_untouched)
 /* Flows that run go on plainly with the epoch, others are not made; and back. */
 Test(egress, leaving_peer__is_sent_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 100), other = tcp(.v6 = v6, .sport = 7, .payload = 100);
 		struct ip_spec key = { .v6 = v6 };
 
@@ -246,7 +246,7 @@ Test(egress, leaving_peer__is_sent_nothing)
 /* So it is with an interface. */
 Test(egress, leaving_port__wraps_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 100), other = tcp(.v6 = v6, .sport = 7, .payload = 100);
 		struct ip_spec key = { .v6 = v6 };
 
@@ -267,7 +267,7 @@ Test(egress, leaving_port__wraps_nothing)
 /* Cut after every byte: no header is believed that is not there. */
 Test(egress, truncated__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole = tcp(.v6 = v6, .payload = 20);
 		unsigned int ip_bytes = v6 ? 40 : 20, n;
 
@@ -290,7 +290,7 @@ Test(egress, truncated__is_untouched)
 /* A TCP header, or one of UDP, that the IP packet has no room for. An echo that waits does not go with it. */
 Test(egress, truncated__header_by_its_own_length)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6 };
 		unsigned int l4 = 14 + (v6 ? 40 : 20), n;
 		struct frame in = tcp(.v6 = v6, .payload = 1000);

@@ -80,9 +80,9 @@ SinkTest(feedback_position, feedback__position_that_was_not_sent)
 		__u32 seq;
 		int old; /* 3.5 GiB before what was sent, and less */
 	} cases[] = {
-		{ 1000000, 1000001, 0 },     { 1000000, 1500000000, 0 },     { 1000000, 0x80000000, 0 },
-		{ 1000000, 0xfffffff0, 0 },  { 1000000, 980000, 1 },	     { 0x1fffffff0, 0x10, 0 },
-		{ 0x200000000, 1, 0 },	     { 0x200000000, 0x1fffffff, 0 }, { 0x200000000, 0x20000000, 1 },
+		{ 1000000, 1000001, 0 },	{ 1000000, 1500000000, 0 },	{ 1000000, 0x80000000, 0 },
+		{ 1000000, 0xfffffff0, 0 },	{ 1000000, 980000, 1 },		{ 0x1fffffff0, 0x10, 0 },
+		{ 0x200000000, 1, 0 },		{ 0x200000000, 0x1fffffff, 0 }, { 0x200000000, 0x20000000, 1 },
 		{ 0x200000000, 0x80000000, 1 },
 	};
 	struct frame first = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_hop = { ingress_hop_of(12, 0, 0, 0) }), in;
@@ -164,8 +164,7 @@ SinkTest(feedback_position, feedback__round_when_more_seems_to_wait_than_was_sen
 	f.cc.last_update_seq = 1;
 	f.clock_ns = clock_ns() + 900 * MS;
 	flow_set(a_to_b, &f);
-	in = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 2100,
-		    .echo_hop = { ingress_hop_of(12, 10000, 0, 0) });
+	in = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 2100, .echo_hop = { ingress_hop_of(12, 10000, 0, 0) });
 	run(sink, &in);
 	expect_counted(STAT_RX_DATA, STAT_FB_FULL);
 	expect_eq(flow_get(a_to_b).cc.last_update_seq, 2100);
@@ -183,7 +182,7 @@ SinkTest(feedback_position, feedback__before_a_small_datagram)
 {
 	unsigned int hops, payload;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		flow_runs_of((struct ip_spec){ .v6 = v6, .udp = 1, .payload = 100 }, 1000);
 		for (hops = 0; hops <= 3; hops++) {
 			for (payload = 0; payload <= 20; payload++) {
@@ -200,8 +199,7 @@ SinkTest(feedback_position, feedback__before_a_small_datagram)
 				r = run(sink, &in);
 				expect_verdict(r, VERDICT_PASS);
 				expect_frame(&r.out, &inner);
-				expect_counted(STAT_RX_DATA,
-					       hops && follows >= 52 ? STAT_FB_FIRST : STAT_FB_SKIPPED);
+				expect_counted(STAT_RX_DATA, hops && follows >= 52 ? STAT_FB_FIRST : STAT_FB_SKIPPED);
 			}
 		}
 	}

@@ -33,8 +33,8 @@ SinkTest(feedback, feedback__is_what_hpcc_computes)
 		kinds[expect_feedback(&fb, i % 2 * 100, i % 5 ? MODE_DRY_RUN : MODE_ENFORCE)]++;
 	}
 	/* The test is worth something only if it saw both. */
-	cr_assert(kinds[HPCC_FAST] > 100 && kinds[HPCC_FULL] > 10, "fast %u, full %u",
-		  kinds[HPCC_FAST], kinds[HPCC_FULL]);
+	cr_assert(kinds[HPCC_FAST] > 100 && kinds[HPCC_FULL] > 10, "fast %u, full %u", kinds[HPCC_FAST],
+		  kinds[HPCC_FULL]);
 	cr_assert(flow_get(a_to_b).cc.w < flow_get(a_to_b).params.w_init, "W never moved");
 }
 
@@ -57,8 +57,7 @@ static void flow_runs_variant(enum hpcc_variant variant)
  */
 SinkTest(feedback, feedback__is_what_the_peers_variant_computes)
 {
-	static const enum hpcc_variant variants[] = { HPCC_VAI_SF, HPCC_HIGH_AI, HPCC_VAI_SF,
-						      HPCC_PLAIN };
+	static const enum hpcc_variant variants[] = { HPCC_VAI_SF, HPCC_HIGH_AI, HPCC_VAI_SF, HPCC_PLAIN };
 	struct feedback fb = { .hops = 1, .seq = 20000, .hop = { ingress_hop_of(12, 0, 0, 0) } };
 	unsigned int i, k, full, dampened;
 
@@ -68,8 +67,7 @@ SinkTest(feedback, feedback__is_what_the_peers_variant_computes)
 			struct flow f = flow_get(a_to_b);
 
 			fixture("variant %u, feedback %u", variants[k], i);
-			hop_advance(&fb, 0, 100000 + i % 7 * 1000, 700 + i * 13 % 600,
-				    i % 20 < 10 ? 4000000 : 0);
+			hop_advance(&fb, 0, 100000 + i % 7 * 1000, 700 + i * 13 % 600, i % 20 < 10 ? 4000000 : 0);
 			fb.gap_ns = f.feedbacks ? 100000 + i % 7 * 1000 : 0;
 			fb.seq += 600000;
 			f.tx_bytes = fb.seq + 1000000;
@@ -99,8 +97,7 @@ SinkTest(feedback, feedback__probabilistic)
 		f.cc.u = 2 * Q24_ONE;
 		f.fb_rx_ns = 0;
 		flow_set(a_to_b, &f);
-		in = wrap(&inner, .echo = 1, .echo_hops = 1, .echo_seq = fb.seq,
-			  .echo_hop = { fb.hop[0] });
+		in = wrap(&inner, .echo = 1, .echo_hops = 1, .echo_seq = fb.seq, .echo_hop = { fb.hop[0] });
 		run(sink, &in);
 		full += flow_get(a_to_b).cc.wc != f.cc.wc;
 		hop_advance(&fb, 0, 100000, 1300, 0);
@@ -212,9 +209,8 @@ SinkTest(feedback, feedback__not_while_another_cpu_has_the_flow)
 
 SinkTest(feedback, feedback__for_an_unknown_flow)
 {
-	FOR_V4_AND_V6(v6) {
-		struct frame inner = tcp(.v6 = v6, .reply = 1),
-			     in = wrap(&inner, .echo = 1, .echo_hops = 2);
+	FOR_V4_AND_V6 (v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1), in = wrap(&inner, .echo = 1, .echo_hops = 2);
 		struct result r = run(sink, &in);
 
 		expect_frame(&r.out, &inner);

@@ -149,8 +149,8 @@ Test(flow, flow__takes_its_peers_variant)
 
 Test(flow, flow__fin_and_rst_close_it)
 {
-	struct frame fin = tcp(.flags = FIN | ACK), rst = tcp(.flags = RST, .sport = 7),
-		     data = tcp(.payload = 1), other = tcp(.payload = 1, .sport = 7);
+	struct frame fin = tcp(.flags = FIN | ACK), rst = tcp(.flags = RST, .sport = 7), data = tcp(.payload = 1),
+		     other = tcp(.payload = 1, .sport = 7);
 
 	run(EGRESS, &data);
 	expect_eq(flow_get((struct ip_spec){}).flags & FLOW_F_CLOSED, 0);
@@ -169,7 +169,7 @@ Test(flow, flow__rst_makes_none)
 	struct asker a = asker_make();
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(flags); i++) {
 			struct frame rst = tcp(.v6 = v6, .flags = flags[i], .to = v6 ? HOST_B : HOST_STRANGER);
 			struct peer peer = peer_usual();
@@ -221,8 +221,7 @@ Test(flow, flow__a_syn_opens_it_again)
 
 Test(flow_small, flow_map_full__is_untouched)
 {
-	struct frame first = tcp(.payload = 100), second = tcp(.payload = 100, .sport = 7),
-		     ack = tcp(.sport = 7);
+	struct frame first = tcp(.payload = 100), second = tcp(.payload = 100, .sport = 7), ack = tcp(.sport = 7);
 
 	run(EGRESS, &first);
 	expect_counted(STAT_TX_DATA);

@@ -40,8 +40,7 @@ int gso_socket(const char *device)
 {
 	int fd = packet_socket(device), one = 1;
 
-	cr_assert(!setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)), "%s",
-		  strerror(errno));
+	cr_assert(!setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)), "%s", strerror(errno));
 	return fd;
 }
 
@@ -99,8 +98,8 @@ void send_gso(int fd, struct ip_spec s, unsigned int payload, unsigned int gso_s
 	n = writev(fd, iov, 3);
 	if (n < 0 && errno == EINVAL && s.udp && gso_size)
 		cr_skip_test("this kernel has no packet sockets for UDP with GSO (Linux 6.2)");
-	cr_assert(n == (ssize_t)(sizeof(vnet) + 14 + ip_bytes + l4_bytes + payload), "%s%s",
-		  world_fixture(), strerror(errno));
+	cr_assert(n == (ssize_t)(sizeof(vnet) + 14 + ip_bytes + l4_bytes + payload), "%s%s", world_fixture(),
+		  strerror(errno));
 }
 
 struct frame segment(struct ip_spec s, unsigned int from, unsigned int bytes, int inner_id)

@@ -96,7 +96,7 @@ Test(gso_forwarded, checksum__of_a_wrapped_datagram)
 	int fd, far;
 
 	fd = gso_link(&far);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1 };
 		__u32 seq = 0;
 

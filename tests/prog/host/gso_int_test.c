@@ -21,26 +21,20 @@ Test(gso_int, probe__of_a_packet_that_is_not_finished)
 		struct ip_spec s;
 		unsigned int payload, gso_size;
 	} cases[] = {
-		{ {}, 60000, 1000 },
-		{ { .options = 12 }, 3000, 1000 },
-		{ {}, 500, 0 },
-		{ {}, 0, 0 },
-		{ { .udp = 1 }, 60000, 1000 },
-		{ { .udp = 1 }, 1300, 0 },
-		{ { .udp = 1 }, 1, 0 },
-		{ { .udp = 1 }, 24, 12 },
+		{ {}, 60000, 1000 },	{ { .options = 12 }, 3000, 1000 }, { {}, 500, 0 },
+		{ {}, 0, 0 },		{ { .udp = 1 }, 60000, 1000 },	   { { .udp = 1 }, 1300, 0 },
+		{ { .udp = 1 }, 1, 0 }, { { .udp = 1 }, 24, 12 },
 	};
 	unsigned int i;
 	int fd, far;
 
 	fd = gso_link(&far);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 			struct ip_spec s = cases[i].s;
 			struct host unknown = {};
 			struct frame got;
-			unsigned int n, packets = cases[i].gso_size ?
-							  cases[i].payload / cases[i].gso_size : 1;
+			unsigned int n, packets = cases[i].gso_size ? cases[i].payload / cases[i].gso_size : 1;
 
 			fixture("IPv%d, case %u", v6 ? 6 : 4, i);
 			s.v6 = v6;
@@ -52,8 +46,8 @@ Test(gso_int, probe__of_a_packet_that_is_not_finished)
 				struct frame want;
 
 				cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
-				want = segment(s, n * cases[i].gso_size,
-					       cases[i].gso_size ?: cases[i].payload, get16(got.b + 18));
+				want = segment(s, n * cases[i].gso_size, cases[i].gso_size ?: cases[i].payload,
+					       get16(got.b + 18));
 				expect_frame(&got, &want);
 			}
 			cr_assert(!packet_catch(far, &got, 20), "%sone too many", world_fixture());
@@ -77,26 +71,24 @@ Test(gso_int, probe__comes_back_unfinished)
 	link_attach(EGRESS, LINK_FAR, 0);
 	fd = gso_socket(LINK_NEAR);
 	near = packet_socket(LINK_NEAR);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (udp = 0; udp < 2; udp++) {
 			for (i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 				struct ip_spec s = { .v6 = v6, .udp = udp };
 				struct host unknown = {};
 				struct frame got;
 
-				fixture("IPv%d, %s, %u bytes", v6 ? 6 : 4, udp ? "UDP" : "TCP",
-					payloads[i]);
+				fixture("IPv%d, %s, %u bytes", v6 ? 6 : 4, udp ? "UDP" : "TCP", payloads[i]);
 				host_set(v6, HOST_B, &unknown);
 				send_gso(fd, s, payloads[i], payloads[i] > 2000 ? 1000 : 0);
-				cr_assert(packet_catch(near, &got, 1000), "%sno answer",
-					  world_fixture());
+				cr_assert(packet_catch(near, &got, 1000), "%sno answer", world_fixture());
 				expect_eq(got.b[at_shim(&got) + 4], 0x43);
 				while (packet_catch(near, &got, 5)) /* it is on its way to ingress */
 					;
 				expect_eq(host_get(v6, HOST_B).capable, 1);
-				expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT,
-							STAT_RX_OTHER, STAT_RX_PROBE, STAT_TX_OWN,
-							STAT_RX_PROBE_REPLY, STAT_FB_SKIPPED);
+				expect_counted_attached(STAT_TX_PEER_UNKNOWN, STAT_PROBE_SENT, STAT_RX_OTHER,
+							STAT_RX_PROBE, STAT_TX_OWN, STAT_RX_PROBE_REPLY,
+							STAT_FB_SKIPPED);
 			}
 		}
 	}
@@ -113,7 +105,7 @@ Test(gso_int, segments__each_carry_the_stamp)
 	fd = gso_socket(LINK_NEAR);
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6 };
 		__u64 stamp = 0;
 		unsigned int i;
@@ -154,7 +146,7 @@ Test(gso_int, int__segments_each_carry_the_hop)
 	fd = gso_socket(LINK_NEAR);
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .options = 12 };
 		unsigned int i;
 		__u32 seq = 0;
@@ -197,7 +189,7 @@ Test(gso_int, int__hop_goes_by_the_mtu_of_a_segment)
 	fd = gso_socket(LINK_NEAR);
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (full = 0; full < 2; full++) {
 			struct ip_spec s = { .v6 = v6 };
 

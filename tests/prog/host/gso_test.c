@@ -32,8 +32,7 @@ static void segments_carry_headers(struct ip_spec s)
 		fixture("IPv%d, segment %u", s.v6 ? 6 : 4, i + 1);
 		cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
 		/* Of an IPv4 header that must not be fragmented the identification is free. */
-		inner = segment(s, i * 1000, i < 4 ? 1000 : 300,
-				s.v6 ? 0 : get16(got.b + at_hop(&got, 5) + 4));
+		inner = segment(s, i * 1000, i < 4 ? 1000 : 300, s.v6 ? 0 : get16(got.b + at_hop(&got, 5) + 4));
 		want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq);
 		if (!s.v6) {
 			put16(want.b + 18, get16(got.b + 18));
@@ -54,7 +53,7 @@ Test(gso, segments__each_carry_headers_and_telemetry)
 {
 	link_make("");
 	link_attach(EGRESS, LINK_NEAR, 0);
-	FOR_V4_AND_V6(v6)
+	FOR_V4_AND_V6 (v6)
 		segments_carry_headers((struct ip_spec){ .v6 = v6, .options = 12 });
 }
 
@@ -76,7 +75,7 @@ Test(gso, segments__repeat_their_place_in_the_voq)
 	link_make("");
 	link_attach(EGRESS, LINK_NEAR, 0);
 	voqs_on();
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6 };
 		unsigned int outer = v6 ? 40 : 20, i;
 		__u32 seq = 4300 + 5 * (14 + outer + 20 + outer + 8 + 12 + 44 + 12);
@@ -111,7 +110,7 @@ Test(gso, segments__of_udp_leave_as_they_are)
 	int fd, far;
 
 	fd = gso_link(&far);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1 };
 		unsigned int i;
 
@@ -137,7 +136,7 @@ Test(gso, segments__of_udp_are_in_no_voq)
 	link_make("");
 	link_attach(EGRESS, LINK_NEAR, 0);
 	voqs_on();
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		int fd = gso_socket(LINK_NEAR), far = packet_socket(LINK_FAR);
 		struct ip_spec s = { .v6 = v6, .udp = 1 };
 
@@ -163,7 +162,7 @@ Test(gso, segments__must_fit_one_by_one)
 	fd = gso_socket(LINK_NEAR);
 	far = packet_socket(LINK_FAR);
 	tso_off(fd, LINK_NEAR);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6 };
 		unsigned int grow = (v6 ? 40 : 20) + 8 + 12 + 44;
 
@@ -190,7 +189,7 @@ Test(gso, too_long__to_the_byte)
 	int fd, far;
 
 	fd = gso_link(&far);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6 };
 		unsigned int headers = 14 + (v6 ? 40 : 20) + 20, grow = (v6 ? 40 : 20) + 8 + 12 + 44;
 		unsigned int most = 65535 - headers - grow, segments = (most + 999) / 1000;
@@ -224,7 +223,7 @@ Test(gso, too_long__of_a_length_that_is_not_told)
 	int fd, far;
 
 	fd = gso_link(&far);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6 };
 
 		hosts_strip(); /* not heard for a second it would be asked as well */

@@ -15,8 +15,7 @@ void ingress_flow_runs(int v6, __u64 tx_bytes)
 
 __u64 ingress_hop_of(unsigned int code, __u64 ts_ns, __u64 tx_bytes, __u64 qlen_bytes)
 {
-	return (__u64)code << 60 | (ts_ns & 0xffffff) << 36 | (tx_bytes / 128 & 0xfffff) << 16 |
-	       qlen_bytes / 80;
+	return (__u64)code << 60 | (ts_ns & 0xffffff) << 36 | (tx_bytes / 128 & 0xfffff) << 16 | qlen_bytes / 80;
 }
 
 struct frame reply_of(struct ip_spec s, struct wire_spec w)
@@ -51,8 +50,7 @@ static struct hpcc_ack ack_of(const struct feedback *fb, const struct flow *f)
 	return ack;
 }
 
-enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int payload,
-				      enum sluice_mode mode)
+enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int payload, enum sluice_mode mode)
 {
 	static const enum sluice_stat stat[] = {
 		[HPCC_FIRST] = STAT_FB_FIRST,
@@ -74,8 +72,8 @@ enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int payload,
 		in = reply(spec, .nhop = fb->hops, .path = fb->path, .seq = fb->seq,
 			   .hop = { fb->hop[0], fb->hop[1], fb->hop[2], fb->hop[3], fb->hop[4] });
 	else
-		in = wrap(&inner, .room = payload ? 5 : 0, .echo = 1, .echo_hops = fb->hops,
-			  .echo_path = fb->path, .echo_seq = fb->seq, .echo_age = 100,
+		in = wrap(&inner, .room = payload ? 5 : 0, .echo = 1, .echo_hops = fb->hops, .echo_path = fb->path,
+			  .echo_seq = fb->seq, .echo_age = 100,
 			  .echo_hop = { fb->hop[0], fb->hop[1], fb->hop[2], fb->hop[3], fb->hop[4] });
 	if (mode == MODE_OBSERVE) {
 		kind = hpcc_observe(&want, &f.params, &ack);
@@ -121,8 +119,7 @@ enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int payload,
 	return kind;
 }
 
-void hop_advance(struct feedback *fb, unsigned int n, __u64 dt_ns, unsigned int permille,
-			__u64 qlen_bytes)
+void hop_advance(struct feedback *fb, unsigned int n, __u64 dt_ns, unsigned int permille, __u64 qlen_bytes)
 {
 	__u64 ts = (fb->hop[n] >> 36 & 0xffffff) + dt_ns;
 	__u64 tx = (fb->hop[n] >> 16 & 0xfffff) * 128 + dt_ns * 25 / 2 * permille / 1000;

@@ -11,10 +11,10 @@
 #include "world.h"
 
 /* What B sends: a wrapped reply of so many bytes. */
-#define from_b(v6_, payload_, ...)                                                                 \
-	({                                                                                         \
-		struct frame inner_ = tcp(.v6 = v6_, .reply = 1, .payload = payload_);             \
-		wrap(&inner_, __VA_ARGS__);                                                        \
+#define from_b(v6_, payload_, ...)                                                     \
+	({                                                                             \
+		struct frame inner_ = tcp(.v6 = v6_, .reply = 1, .payload = payload_); \
+		wrap(&inner_, __VA_ARGS__);                                            \
 	})
 
 static const struct ip_spec a_to_b, a_to_b_v6 = { .v6 = 1 };
@@ -65,21 +65,20 @@ struct memory remember(int v6);
 void three_flows(int v6);
 
 /* The frame changes no flow and, with host_too, nothing of what is known of B. */
-#define expect_nothing_learned(v6, in, host_too, verdict, ...)                                     \
-	do {                                                                                       \
-		struct memory was_ = remember(v6), is_;                                            \
-		unsigned int flows_ = flows_count();                                               \
-		struct result r_ = run(sink, in);                                               \
-                                                                                                   \
-		expect_verdict(r_, verdict);                                                       \
-		expect_counted(__VA_ARGS__);                                                       \
-		is_ = remember(v6);                                                                \
-		cr_assert(!memcmp(was_.flow, is_.flow, sizeof(is_.flow)), "%sa flow changed",      \
-			  world_fixture());                                                        \
-		if (host_too)                                                                      \
-			cr_assert(!memcmp(&was_.host, &is_.host, sizeof(is_.host)),                \
-				  "%swhat is known of B changed", world_fixture());                \
-		expect_eq(flows_count(), flows_);                                                  \
+#define expect_nothing_learned(v6, in, host_too, verdict, ...)                                                      \
+	do {                                                                                                        \
+		struct memory was_ = remember(v6), is_;                                                             \
+		unsigned int flows_ = flows_count();                                                                \
+		struct result r_ = run(sink, in);                                                                   \
+                                                                                                                    \
+		expect_verdict(r_, verdict);                                                                        \
+		expect_counted(__VA_ARGS__);                                                                        \
+		is_ = remember(v6);                                                                                 \
+		cr_assert(!memcmp(was_.flow, is_.flow, sizeof(is_.flow)), "%sa flow changed", world_fixture());     \
+		if (host_too)                                                                                       \
+			cr_assert(!memcmp(&was_.host, &is_.host, sizeof(is_.host)), "%swhat is known of B changed", \
+				  world_fixture());                                                                 \
+		expect_eq(flows_count(), flows_);                                                                   \
 	} while (0)
 
 #endif

@@ -9,18 +9,18 @@ TestSuite(ingress, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 
 /* As expect_untouched(), and nobody and nothing is remembered. */
-#define expect_refused(frame, stat)                                                                \
-	do {                                                                                       \
-		expect_untouched(sink, frame, stat);                                            \
-		expect_eq(flows_count(), 0);                                                       \
-		expect_eq(host_exists(0, HOST_B) + host_exists(1, HOST_B), 0);                     \
+#define expect_refused(frame, stat)                                            \
+	do {                                                                   \
+		expect_untouched(sink, frame, stat);                           \
+		expect_eq(flows_count(), 0);                                   \
+		expect_eq(host_exists(0, HOST_B) + host_exists(1, HOST_B), 0); \
 	} while (0)
 
 SinkTest(ingress, other__is_untouched)
 {
 	struct frame in, wrapped;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		in = tcp(.v6 = v6, .reply = 1, .payload = 100);
 		expect_refused(&in, STAT_RX_OTHER);
 		in = udp(.v6 = v6, .dport = 53, .payload = 100);
@@ -50,7 +50,7 @@ SinkTest(ingress, other__is_untouched)
 
 SinkTest(ingress, foreign__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .from = HOST_STRANGER, .to = HOST_A, .payload = 100),
 			     in = wrap(&inner, .room = 5);
 
@@ -65,7 +65,7 @@ SinkTest(ingress, foreign__is_untouched)
 
 SinkTest(ingress, malformed__shim_and_header)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole = from_b(v6, 300, .room = 5), in;
 		unsigned int shim = at_shim(&whole), v;
 
@@ -125,7 +125,7 @@ SinkTest(ingress, malformed__shim_and_header)
 /* After every byte: the headers of a packet without payload, so that its end is its headers' end. */
 SinkTest(ingress, truncated__at_every_length)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole = from_b(v6, 0, .room = 5, .echo = 1, .echo_hops = 5), in;
 		unsigned int n;
 
@@ -139,7 +139,7 @@ SinkTest(ingress, truncated__at_every_length)
 
 SinkTest(ingress, truncated__probe)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole = from_b(v6, 0, .msg = 2), in;
 		unsigned int n;
 
@@ -153,7 +153,7 @@ SinkTest(ingress, truncated__probe)
 
 SinkTest(ingress, mismatch__inner_addresses)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), whole, in;
 		unsigned int ip, first = v6 ? 8 : 12, last = v6 ? 40 : 20, i;
 
@@ -170,7 +170,7 @@ SinkTest(ingress, mismatch__inner_addresses)
 
 SinkTest(ingress, mismatch__lengths)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole = from_b(v6, 100, .room = 5), in;
 		unsigned int inner = at_hop(&whole, 5) + (v6 ? 4 : 2), outer = 14 + (v6 ? 4 : 2);
 
@@ -196,7 +196,7 @@ SinkTest(ingress, mismatch__inner_is_neither_tcp_nor_udp)
 	static const __u8 protos[] = { 1, 4, 41, 47, 50, 58, 132, 136 }, bytes[64] = { 8 };
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(protos); i++) {
 			struct frame inner = frame_ip(v6, protos[i], bytes, sizeof(bytes)),
 				     in = wrap(&inner, .room = 5);
@@ -220,7 +220,7 @@ SinkTest(ingress, mismatch__inner_opens_or_resets_a_connection)
 	static const __u8 refused[] = { SYN, SYN | ACK, SYN | FIN, RST, RST | ACK }, fine[] = { ACK, FIN, FIN | ACK };
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(refused); i++) {
 			struct frame in = data_of_b(v6, refused[i]);
 
@@ -228,7 +228,7 @@ SinkTest(ingress, mismatch__inner_opens_or_resets_a_connection)
 			expect_refused(&in, STAT_RX_MISMATCH);
 		}
 	}
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(fine); i++) {
 			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .flags = fine[i]),
 				     in = data_of_b(v6, fine[i]);
@@ -248,7 +248,7 @@ SinkTest(ingress, truncated__inner_tcp_header)
 	static const __u8 bytes[20] = { 0x13, 0x89, 0x9c, 0x40, [12] = 0x50, [13] = ACK };
 	unsigned int n;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (n = 0; n < sizeof(bytes); n++) {
 			struct frame inner = frame_ip(v6, 6, bytes, n), in = wrap(&inner, .room = 5);
 
@@ -261,8 +261,7 @@ SinkTest(ingress, truncated__inner_tcp_header)
 /* What is not a plain IP packet inside cannot be checked, so nothing is stripped. */
 SinkTest(ingress, mismatch__inner_is_not_plain_ip)
 {
-	struct frame inner = tcp(.reply = 1, .payload = 100), v6 = tcp(.v6 = 1, .reply = 1, .payload = 100),
-		     in;
+	struct frame inner = tcp(.reply = 1, .payload = 100), v6 = tcp(.v6 = 1, .reply = 1, .payload = 100), in;
 	struct frame edited = frame_with_ipv4_option(inner);
 
 	in = wrap(&edited, .room = 5);
@@ -283,7 +282,7 @@ SinkTest(ingress, mismatch__inner_is_not_plain_ip)
 /* A message in a message: the source never does that, so somebody looped it. */
 SinkTest(ingress, looped__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame once = from_b(v6, 100, .room = 5), in = wrap(&once, .room = 5);
 
 		expect_refused(&in, STAT_RX_MISMATCH);
@@ -301,7 +300,7 @@ SinkTest(ingress, noise__ends_in_one_counter)
 	unsigned int i, k;
 
 	srandom(1);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < 5000; i++) {
 			struct frame in = from_b(v6, 100, .room = 5, .echo = 1, .echo_hops = 5);
 			unsigned int from = at_udp(&in), span = in.len - from;

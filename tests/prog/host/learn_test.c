@@ -17,7 +17,7 @@ TestSuite(learn_small_xdp, .init = make_small, .fini = world_drop, .timeout = 60
 
 SinkTest(learn, telemetry__with_more_hops_than_room)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int room, nhop;
 
 		for (room = 1; room <= 5; room++) {
@@ -38,7 +38,7 @@ SinkTest(learn, telemetry__with_more_hops_than_room)
 
 SinkTest(learn, host__that_sends_telemetry_strips_it_too)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = from_b(v6, 500, .room = 5);
 		struct host h = { .unanswered_ns = 5, .asked_ns = 6 };
 		__u64 before = clock_ns();
@@ -62,7 +62,7 @@ SinkTest(learn, host__that_sends_telemetry_strips_it_too)
  */
 SinkTest(learn, bare_data__makes_the_flow)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = from_b(v6, 100, .seq = 77), inner = tcp(.v6 = v6, .reply = 1, .payload = 100);
 		struct result r = run(sink, &in);
 
@@ -76,8 +76,7 @@ SinkTest(learn, bare_data__makes_the_flow)
 
 SinkTest(learn_small, flow_map_full__is_stripped_and_not_echoed)
 {
-	struct frame first = from_b(0, 100, .room = 5, .nhop = 1),
-		     inner = tcp(.reply = 1, .payload = 100, .dport = 7),
+	struct frame first = from_b(0, 100, .room = 5, .nhop = 1), inner = tcp(.reply = 1, .payload = 100, .dport = 7),
 		     second = wrap(&inner, .room = 5, .nhop = 1);
 	struct result r;
 
@@ -103,7 +102,7 @@ SinkTest(learn, no_port__is_stripped_and_makes_no_flow)
 
 SinkTest(learn, bypass__strips_and_learns_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .tos = ECT0), in, want;
 		struct result r;
 
@@ -127,7 +126,7 @@ SinkTest(learn, bypass__strips_and_learns_nothing)
 
 SinkTest(learn, bypass__answers_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1), in = wrap(&inner, .msg = 2);
 		struct host h = { .asked_ns = 5 };
 		struct result r;
@@ -148,7 +147,7 @@ SinkTest(learn, bypass__answers_nothing)
 
 SinkTest(learn, bypass__learns_nothing_from_an_answer)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in;
 
 		control_set(MODE_DRY_RUN, 0);
@@ -184,7 +183,7 @@ static void leaves(int port, int leave)
 /* As with bypass, of a peer and of an interface. */
 SinkTest(learn, leaving__strips_and_learns_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (int port = 0; port < 2; port++) {
 			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .tos = ECT0), in, want;
 			struct result r;
@@ -210,7 +209,7 @@ SinkTest(learn, leaving__strips_and_learns_nothing)
 
 SinkTest(learn, leaving__answers_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (int port = 0; port < 2; port++) {
 			struct frame inner = tcp(.v6 = v6, .reply = 1), in = wrap(&inner, .msg = 2);
 			struct host h = { .asked_ns = 5 };
@@ -269,7 +268,7 @@ SinkTest(learn, leaving__is_told_by_port)
 /* Whether a peer that comes back still strips nobody knows: it is asked. What it sends says so, too. */
 SinkTest(learn, leaving__peer_is_to_be_asked_again)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), in = wrap(&inner, .room = 5);
 		struct host h = { .asked_ns = 5, .capable = 1, .rx_seq = 7 };
 

@@ -8,7 +8,7 @@ Test(peer, unknown_peer__gets_plain_data_and_a_question)
 {
 	struct asker a = asker_make();
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 100);
 		struct host unknown = {};
 		struct result r;
@@ -109,7 +109,7 @@ Test(peer, silence__does_not_begin_with_what_leaves_plain)
 
 Test(peer, silence__of_100_ms_makes_a_peer_unknown)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 100);
 		struct host h = { .capable = 1 };
 

@@ -12,7 +12,7 @@ TestSuite(probe_answer_xdp, .init = world_make, .fini = world_drop, .timeout = 6
 
 SinkTest(probe_answer, probe__is_turned_round)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 300, .tos = 0xb8),
 			     in = frame_probe(&inner, 0xc777, 0x12345678), want;
 		__u64 before = clock_ns();
@@ -36,9 +36,8 @@ SinkTest(probe_answer, probe__is_turned_round)
 /* One question to all would be answered by all. */
 SinkTest(probe_answer, probe__to_a_group_is_not_answered)
 {
-	FOR_V4_AND_V6(v6) {
-		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 10),
-			     in = frame_probe(&inner, 0xc777, 0);
+	FOR_V4_AND_V6 (v6) {
+		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 10), in = frame_probe(&inner, 0xc777, 0);
 
 		in.b[0] = 0xff;
 		expect_verdict(run(sink, &in), VERDICT_DROP);
@@ -51,7 +50,7 @@ SinkTest(probe_answer, probe__to_a_group_is_not_answered)
 /* With or without what usually follows it. */
 SinkTest(probe_answer, probe__of_other_shapes)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 50), in, want;
 		struct result r;
 
@@ -75,7 +74,7 @@ SinkTest(probe_answer, probe__answers_are_limited)
 	const __u64 spent_ns = clock_ns() + 3600000 * MS, none_ns = 0;
 	__u32 answers = BUCKET_STRANGERS;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1), in = frame_probe(&inner, 0xc777, 0);
 		struct host h = { .answers_ns = spent_ns };
 
@@ -89,7 +88,7 @@ SinkTest(probe_answer, probe__answers_are_limited)
 		expect_counted(STAT_RX_PROBE);
 		expect_between(host_get(v6, HOST_B).answers_ns, 1, clock_ns());
 	}
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct sluice_addr b = addr_of(v6, HOST_B);
 		struct frame inner = tcp(.v6 = v6, .reply = 1), in = frame_probe(&inner, 0xc777, 0);
 
@@ -117,7 +116,7 @@ SinkTest(probe_answer, probe__reply_goes_back_over_the_link)
 	link_attach(sink, LINK_NEAR, 1);
 	link_attach(EGRESS, LINK_NEAR, 0);
 	fd = packet_socket(LINK_FAR);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		inner = tcp(.v6 = v6, .reply = 1);
 		in = frame_probe(&inner, 0xc777, 0);
 		packet_send(fd, &in);

@@ -8,7 +8,7 @@ TestSuite(probe_copy, .init = egress_make, .fini = world_drop, .timeout = 60);
 
 Test(probe_copy, probe_copy__is_cut_and_wrapped)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = udp(.v6 = v6, .payload = 700), want;
 		__u16 port = entropy_of(&in);
 		__u32 seq = flow_get((struct ip_spec){ .v6 = v6, .udp = 1 }).tx_bytes;

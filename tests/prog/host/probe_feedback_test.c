@@ -21,7 +21,7 @@ Test(probe_feedback, feedback_probe__of_udp_once_in_a_base_rtt)
 {
 	struct asker a = asker_slow();
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .udp = 1, .v6 = v6, .payload = 100 };
 		struct frame in = frame_of(s);
 		struct result r;

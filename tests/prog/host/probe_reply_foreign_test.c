@@ -10,7 +10,7 @@ TestSuite(probe_reply_foreign_xdp, .init = world_make, .fini = world_drop, .time
 
 SinkTest(probe_reply_foreign, probe_reply__is_for_its_own_flow_only)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		int i, k;
 
 		three_flows(v6);
@@ -25,8 +25,7 @@ SinkTest(probe_reply_foreign, probe_reply__is_for_its_own_flow_only)
 			for (k = 0; k < 3; k++) {
 				expect_eq(after.flow[k].feedbacks, before.flow[k].feedbacks + (k == i));
 				if (k != i)
-					cr_assert(!memcmp(&before.flow[k], &after.flow[k],
-							  sizeof(struct flow)));
+					cr_assert(!memcmp(&before.flow[k], &after.flow[k], sizeof(struct flow)));
 			}
 		}
 	}
@@ -34,7 +33,7 @@ SinkTest(probe_reply_foreign, probe_reply__is_for_its_own_flow_only)
 
 SinkTest(probe_reply_foreign, probe_reply__with_other_ports_is_for_nobody)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole, in;
 		unsigned int l4, i;
 
@@ -58,7 +57,7 @@ SinkTest(probe_reply_foreign, probe_reply__with_other_ports_is_for_nobody)
 /* The inner packet must be ours, to the host that answers. */
 SinkTest(probe_reply_foreign, probe_reply__with_other_addresses_inside_is_ignored)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec back = { .v6 = v6, .udp = 1, .reply = 1, .payload = 100 };
 		struct frame whole, in;
 		unsigned int ip, i, first = v6 ? 8 : 12, last = v6 ? 40 : 20;
@@ -89,7 +88,7 @@ SinkTest(probe_reply_foreign, probe_reply__with_other_addresses_inside_is_ignore
 
 SinkTest(probe_reply_foreign, probe_reply__that_nobody_asked_for_is_ignored)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct host known = { .capable = 1, .unanswered_ns = 5 };
 		struct frame in;
 
@@ -102,7 +101,7 @@ SinkTest(probe_reply_foreign, probe_reply__that_nobody_asked_for_is_ignored)
 
 SinkTest(probe_reply_foreign, probe_reply__of_an_unknown_host_is_ignored)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = reply(*ingress_forward(v6), .nhop = 1);
 
 		expect_verdict(run(sink, &in), VERDICT_DROP);
@@ -114,7 +113,7 @@ SinkTest(probe_reply_foreign, probe_reply__of_an_unknown_host_is_ignored)
 
 SinkTest(probe_reply_foreign, probe_reply__with_more_hops_than_room_is_ignored)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int nhop;
 
 		three_flows(v6);
@@ -122,15 +121,14 @@ SinkTest(probe_reply_foreign, probe_reply__with_more_hops_than_room_is_ignored)
 			struct frame in = reply(three[1], .nhop = nhop);
 
 			fixture("IPv%d, %u hops", v6 ? 6 : 4, nhop);
-			expect_nothing_learned(v6, &in, 0, VERDICT_DROP, STAT_RX_PROBE_REPLY,
-					       STAT_RX_BAD_TELEM);
+			expect_nothing_learned(v6, &in, 0, VERDICT_DROP, STAT_RX_PROBE_REPLY, STAT_RX_BAD_TELEM);
 		}
 	}
 }
 
 SinkTest(probe_reply_foreign, probe_reply__without_room_shows_only_that_the_peer_strips)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner, in;
 
 		three_flows(v6);
@@ -145,7 +143,7 @@ SinkTest(probe_reply_foreign, probe_reply__without_room_shows_only_that_the_peer
 /* At the end of the frame, whatever its lengths say; or the copied packet alone. */
 SinkTest(probe_reply_foreign, probe_reply__cut_short_is_ignored)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole, inner, in;
 		unsigned int n, l4 = 14 + (v6 ? 40 : 20);
 

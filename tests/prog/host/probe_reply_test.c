@@ -11,7 +11,7 @@ TestSuite(probe_reply_xdp, .init = world_make, .fini = world_drop, .timeout = 60
 /* Of an address that was never heard only that is known. */
 SinkTest(probe_reply, probe_reply__of_one_that_was_never_heard)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct sluice_addr b = addr_of(v6, HOST_B);
 		struct frame in = reply(*ingress_forward(v6));
 		__u64 asked_ns = 5;
@@ -54,7 +54,7 @@ SinkTest(probe_reply, probe_reply__leaves_nothing_to_a_report)
 
 SinkTest(probe_reply, probe_reply__shows_that_the_peer_strips)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = reply(*ingress_forward(v6));
 		__u64 before = clock_ns();
 		struct result r;
@@ -103,16 +103,15 @@ SinkTest(probe_reply, probe_reply__is_what_hpcc_computes)
 			flow_set(s, &f);
 			kinds[expect_feedback(&fb, i % 2 * 100, MODE_DRY_RUN)]++;
 		}
-		cr_assert(kinds[HPCC_FAST] > 50 && kinds[HPCC_FULL] > 5, "fast %u, full %u",
-			  kinds[HPCC_FAST], kinds[HPCC_FULL]);
+		cr_assert(kinds[HPCC_FAST] > 50 && kinds[HPCC_FULL] > 5, "fast %u, full %u", kinds[HPCC_FAST],
+			  kinds[HPCC_FULL]);
 		cr_assert(flow_get(s).cc.w < flow_get(s).params.w_init, "W never moved");
 	}
 }
 
 SinkTest(probe_reply, probe_reply__observed_only)
 {
-	struct feedback fb = { .hops = 1, .seq = 1000, .probe = 1, .udp = 1,
-			       .hop = { ingress_hop_of(12, 0, 0, 0) } };
+	struct feedback fb = { .hops = 1, .seq = 1000, .probe = 1, .udp = 1, .hop = { ingress_hop_of(12, 0, 0, 0) } };
 	struct ip_spec s = { .udp = 1, .payload = 100 };
 	struct flow before;
 
@@ -164,7 +163,7 @@ SinkTest(probe_reply, probe_reply__to_a_flow_that_asked_for_feedback)
 	__u32 ifindex = link_make("");
 
 	link_attach(EGRESS, LINK_NEAR, 0);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 100 };
 		struct frame out = frame_of(s), in = reply(s, .nhop = 1);
 

@@ -14,7 +14,7 @@ TestSuite(probe, .init = egress_make, .fini = world_drop, .timeout = 60);
 Test(probe, probe__is_the_beginning_of_the_packet)
 {
 	static const struct ip_spec specs[] = {
-		{},				     /* 20 bytes of header, and nothing else */
+		{}, /* 20 bytes of header, and nothing else */
 		{ .payload = 1 },
 		{ .payload = 1300, .options = 12 },
 		{ .flags = FIN | ACK, .options = 20 },
@@ -30,7 +30,7 @@ Test(probe, probe__is_the_beginning_of_the_packet)
 	struct host unknown = {};
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
 			struct ip_spec s = specs[i];
 			struct frame in;
@@ -112,7 +112,7 @@ Test(probe, probe__has_the_flows_source_port)
 {
 	struct asker a = asker_make();
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = udp(.v6 = v6, .payload = 100), got;
 		struct result r = run(EGRESS, &in, .ifindex = a.ifindex);
 
@@ -125,7 +125,7 @@ Test(probe, probe__once_a_second_where_nothing_is_known)
 {
 	struct asker a = asker_make();
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6);
 		struct host unknown = {};
 

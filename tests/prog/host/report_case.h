@@ -18,11 +18,11 @@ struct wire_spec telemetry(unsigned int n, unsigned int full);
 /* Data of B arrives. */
 struct result arrives(int v6, struct wire_spec w);
 
-#define feedback(v6_, ...)                                                                         \
-	({                                                                                         \
-		struct frame inner_ = tcp(.v6 = v6_, .reply = 1);                                  \
-		struct frame in_ = wrap(&inner_, .echo = 1, __VA_ARGS__);                          \
-		run(sink, &in_);                                                                   \
+#define feedback(v6_, ...)                                                \
+	({                                                                \
+		struct frame inner_ = tcp(.v6 = v6_, .reply = 1);         \
+		struct frame in_ = wrap(&inner_, .echo = 1, __VA_ARGS__); \
+		run(sink, &in_);                                          \
 	})
 
 struct flow report_flow_of(int v6);

@@ -39,7 +39,7 @@ SinkTest(report_flows, flows__are_counted_at_the_port)
 
 	flow_arrives(0, 1);
 	expect_eq(flows_told(0, 1), 0); /* nobody counts */
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		port_counts(ENDLESS_NS, 0, 0);
 		for (round = 0; round < 3; round++)
 			for (i = 0; i < 20; i++)
@@ -150,7 +150,7 @@ SinkTest(report_flows, flows__set_w_ai_where_the_last_hop_is_the_bottleneck)
 /* A flow of which probes are the telemetry is told N by their answers. */
 SinkTest(report_flows, flows__are_told_by_the_answer_to_a_probe)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500, .dport = 1003),
 			     head = frame_cut(inner, 14 + (v6 ? 40 : 20) + 20), in;
 		struct result r;
@@ -177,7 +177,8 @@ SinkTest(report_flows, flows__by_the_answer_to_a_probe_set_w_ai)
 	host_set(0, HOST_B, &h);
 	for (i = 0; i < 12; i++) {
 		struct frame probe = wrap(&head, .msg = 2, .room = 5, .nhop = 1, .seq = 500 + i,
-					  .hop = { report_hop_of(i * 1000000, i * 12500000ULL, 8000) }), in;
+					  .hop = { report_hop_of(i * 1000000, i * 12500000ULL, 8000) }),
+			     in;
 
 		put16(probe.b + at_telem(&probe) + 2, 30);
 		in = frame_turned(probe);
@@ -192,10 +193,12 @@ SinkTest(report_flows, flows__with_a_ratio)
 
 	report_flow_runs(0, 1000000);
 	for (i = 0; i < 12; i++)
-		feedback(0, .ratio = 1, .echo_hops = 1, .echo_seq = 10 + i, .echo_flows = 30, .echo_hop = { 1ULL << 55 });
+		feedback(0, .ratio = 1, .echo_hops = 1, .echo_seq = 10 + i, .echo_flows = 30,
+			 .echo_hop = { 1ULL << 55 });
 	expect_flows(100);
 	for (i = 0; i < 12; i++)
-		feedback(0, .ratio = 1, .echo_hops = 1, .echo_seq = 30 + i, .echo_flows = 30, .echo_hop = { 1ULL << 55 | 1 });
+		feedback(0, .ratio = 1, .echo_hops = 1, .echo_seq = 30 + i, .echo_flows = 30,
+			 .echo_hop = { 1ULL << 55 | 1 });
 	expect_flows(45);
 }
 

@@ -13,7 +13,7 @@ TestSuite(report_sender_xdp, .init = world_make, .fini = world_drop, .timeout = 
 SinkTest(report_sender, window__becomes_the_flows)
 {
 	peers_tell(RX_HOPS, 1000000);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct flow f;
 
 		report_flow_runs(v6, 1000000);
@@ -51,8 +51,8 @@ SinkTest(report_sender, window__absurd_is_clamped_and_counted)
 	static const struct {
 		__u32 bytes;
 		int absurd, low;
-	} t[] = { { 0, 1, 1 }, { 63, 1, 1 }, { 64, 0, 1 }, { 1514, 0, 1 }, { 100000000, 0, 0 },
-		  { 1 << 27, 1, 0 }, { 0xffffffff, 1, 0 } };
+	} t[] = { { 0, 1, 1 },	       { 63, 1, 1 },	  { 64, 0, 1 },	       { 1514, 0, 1 },
+		  { 100000000, 0, 0 }, { 1 << 27, 1, 0 }, { 0xffffffff, 1, 0 } };
 	unsigned int i;
 
 	report_flow_runs(0, 1000000);
@@ -86,7 +86,7 @@ SinkTest(report_sender, ratio__is_what_the_core_makes_of_it)
 	static const __u32 us[] = { 1 << 24, 3 << 23, 1 << 23, 0, 0xffffffff, 15 << 20, 12 << 20, 1 };
 	unsigned int i, variant;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (variant = 0; variant < HPCC_VARIANTS; variant++) {
 			__u32 base = variant * 2000000;
 			struct peer peer = peer_usual();
@@ -118,7 +118,8 @@ SinkTest(report_sender, ratio__is_what_the_core_makes_of_it)
 					cr_assert(now.cc.w >= now.params.w_min && now.cc.w <= now.params.w_init);
 					continue;
 				}
-				expect_counted(STAT_RX_DATA, STAT_FB_RATIO, kind == HPCC_FULL ? STAT_FB_FULL : STAT_FB_FAST);
+				expect_counted(STAT_RX_DATA, STAT_FB_RATIO,
+					       kind == HPCC_FULL ? STAT_FB_FULL : STAT_FB_FAST);
 				expect_eq(now.cc.w, f.cc.w);
 				expect_eq(now.cc.wc, f.cc.wc);
 				expect_eq(now.cc.last_update_seq, f.cc.last_update_seq);
@@ -131,7 +132,7 @@ SinkTest(report_sender, ratio__is_what_the_core_makes_of_it)
 
 SinkTest(report_sender, form__malformed_is_counted_and_ignored)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct flow before, after;
 
 		report_flow_runs(v6, 1000000);
@@ -155,7 +156,7 @@ SinkTest(report_sender, form__changes_in_mid_flow)
 	static const __u8 order[] = { RX_HOPS, RX_WINDOW, RX_HOPS, RX_RATIO, RX_WINDOW, RX_RATIO, RX_HOPS };
 	unsigned int i, k;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		report_flow_runs(v6, 10000000);
 		for (i = 0; i < sizeof(order); i++) {
 			struct flow f = report_flow_of(v6);
@@ -172,7 +173,8 @@ SinkTest(report_sender, form__changes_in_mid_flow)
 						 .echo_hop = { report_hop_of(k * 100000, k * 1250000, 0) });
 					expect_counted(STAT_RX_DATA, k ? STAT_FB_FULL : STAT_FB_FIRST);
 				} else if (order[i] == RX_RATIO) {
-					feedback(v6, .ratio = 1, .echo_hops = 1, .echo_seq = seq, .echo_hop = { 1ULL << 55 });
+					feedback(v6, .ratio = 1, .echo_hops = 1, .echo_seq = seq,
+						 .echo_hop = { 1ULL << 55 });
 					expect_counted(STAT_RX_DATA, STAT_FB_RATIO, STAT_FB_FULL);
 				} else {
 					feedback(v6, .window = 1, .echo_hops = 1, .echo_seq = seq,

@@ -34,7 +34,7 @@ SinkTest(report, hops__are_told_as_they_came)
 SinkTest(report, window__is_what_the_core_computes_once_per_t)
 {
 	peers_tell(RX_WINDOW, LONG_T_NS);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6 };
 		struct rx_flow r, now;
 		struct flow_echo e;
@@ -59,7 +59,8 @@ SinkTest(report, window__is_what_the_core_computes_once_per_t)
 			for (i = 0; i < 2; i++)
 				ack.hop[i] = telem_unpack(w.hop[i]);
 			r.params = report_flow_of(v6).params;
-			expect_eq(rx_new_int(&r.rx, &r.params, &ack, clock_ns(), &due), n == 1 || n == 4 ? HPCC_FULL : HPCC_FAST);
+			expect_eq(rx_new_int(&r.rx, &r.params, &ack, clock_ns(), &due),
+				  n == 1 || n == 4 ? HPCC_FULL : HPCC_FAST);
 			arrives(v6, w);
 			cr_assert(report_get(s, &now));
 			expect_eq(now.rx.cc.w, r.rx.cc.w);
@@ -87,10 +88,11 @@ SinkTest(report, ratio__is_u_with_every_telemetry)
 	unsigned int full, n;
 
 	peers_tell(RX_RATIO, 1000000);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (full = 0; full < 2; full++) {
 			for (n = 0; n < 5; n++) {
-				__u32 version = flow_exists((struct ip_spec){ .v6 = v6 }) ? report_flow_of(v6).echo.version : 0;
+				__u32 version =
+					flow_exists((struct ip_spec){ .v6 = v6 }) ? report_flow_of(v6).echo.version : 0;
 				struct flow_echo e;
 				struct rx_flow r;
 
@@ -225,7 +227,7 @@ Test(report, echo__of_each_form)
 	static const __u8 flags[] = { [RX_HOPS] = 1, [RX_RATIO] = 9, [RX_WINDOW] = 5 };
 	unsigned int form;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		report_flow_runs(v6, 1000);
 		for (form = 0; form < RX_FEEDBACKS; form++) {
 			struct frame ack = tcp(.v6 = v6);
@@ -257,7 +259,7 @@ Test(report, echo__of_each_form)
 
 SinkTest(report, auth__covers_what_is_told)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1), in;
 		unsigned int bit;
 

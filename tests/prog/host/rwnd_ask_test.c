@@ -96,7 +96,7 @@ static void data_leaves(int v6, __u32 came_by)
 Test(rwnd_ask, ask__the_socket)
 {
 	addresses_make();
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		int listener = socket_at(v6, HOST_B, PORT_B), a = socket_at(v6, HOST_A, PORT_A), b;
 		struct sockaddr_storage to;
 		socklen_t len = address_of(&to, v6, HOST_B, PORT_B), info_len = sizeof(struct tcp_info);
@@ -129,7 +129,7 @@ Test(rwnd_ask, ask__the_socket)
 Test(rwnd_ask, ask__not_a_listener)
 {
 	addresses_make();
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		int listener = socket_at(v6, HOST_A, PORT_A);
 
 		cr_assert(!listen(listener, 1), "%s", strerror(errno));

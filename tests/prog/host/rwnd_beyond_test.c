@@ -59,7 +59,7 @@ static void grant(int v6, __u32 ack, __u16 window)
 /* Up to the edge, and one unit of the window beyond it, where there is one. */
 Test(rwnd_beyond, beyond__is_dropped)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int scale;
 
 		for (scale = 0; scale <= 14; scale += 7) {
@@ -78,7 +78,8 @@ Test(rwnd_beyond, beyond__is_dropped)
 			expect_beyond(v6, edge + unit + 50000, 1);
 			expect_leaves(v6, ack - 100000, 900); /* sent before */
 			grant(v6, ack + 1, 0);
-			expect_beyond(v6, edge - 899 + unit, 900); /* a window of zero takes nothing back, and adds nothing */
+			expect_beyond(v6, edge - 899 + unit,
+				      900); /* a window of zero takes nothing back, and adds nothing */
 			grant(v6, ack + 1000, 0xffff >> scale / 2);
 			expect_leaves(v6, edge + unit + 100, 900);
 			expect_beyond(v6, edge + unit + 101, 900);
@@ -197,7 +198,7 @@ Test(rwnd_beyond, forged__acks_round_the_sequence_space)
 	static const __u16 windows[] = { 0, 1, 0xffff };
 	unsigned int i, k, round;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
 			int idle;
 
@@ -253,7 +254,7 @@ Test(rwnd_beyond, forged__where_una_is_not_known)
 {
 	unsigned int k;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame f = granted(v6, USUAL_ACK, 60000);
 		struct flow flow = flow_governed(v6, 6000, 0);
 

@@ -44,8 +44,7 @@ struct flow rwnd_flow_of(int v6)
 
 void syn_leaves(int v6, int scale, int ack)
 {
-	struct frame f = syn_with_scale(
-		(struct ip_spec){ .v6 = v6, .flags = SYN | (ack ? ACK : 0) }, scale);
+	struct frame f = syn_with_scale((struct ip_spec){ .v6 = v6, .flags = SYN | (ack ? ACK : 0) }, scale);
 
 	hosts_strip();
 	expect_untouched(EGRESS, &f, STAT_TX_HANDSHAKE);
@@ -53,8 +52,8 @@ void syn_leaves(int v6, int scale, int ack)
 
 void syn_arrives(int v6, int scale, int ack)
 {
-	struct frame f = syn_with_scale(
-		(struct ip_spec){ .v6 = v6, .reply = 1, .flags = SYN | (ack ? ACK : 0) }, scale);
+	struct frame f =
+		syn_with_scale((struct ip_spec){ .v6 = v6, .reply = 1, .flags = SYN | (ack ? ACK : 0) }, scale);
 
 	expect_untouched(INGRESS, &f, STAT_RX_OTHER);
 }
@@ -119,8 +118,7 @@ struct frame with_window(struct frame f, __u16 window)
 
 struct frame granted(int v6, __u32 ack, __u16 window)
 {
-	static const __u8 options[24] = { 1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8,
-					  1, 1, 5, 10, 9, 8, 7, 6, 9, 8, 7, 7 };
+	static const __u8 options[24] = { 1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 5, 10, 9, 8, 7, 6, 9, 8, 7, 7 };
 	struct frame f = tcp(.v6 = v6, .reply = 1, .options = sizeof(options));
 
 	put32(f.b + at_tcp(&f) + 8, ack);

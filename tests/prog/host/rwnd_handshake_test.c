@@ -13,7 +13,7 @@ TestSuite(rwnd_handshake, .init = rwnd_make, .fini = world_drop, .timeout = 60);
 
 Test(rwnd_handshake, handshake__of_a_client)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		int scale;
 
 		for (scale = 0; scale <= 14; scale++) {
@@ -27,7 +27,7 @@ Test(rwnd_handshake, handshake__of_a_client)
 
 Test(rwnd_handshake, handshake__of_a_server)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		int scale;
 
 		for (scale = 0; scale <= 14; scale++) {
@@ -48,7 +48,7 @@ Test(rwnd_handshake, handshake__of_a_server_whose_syn_was_not_seen)
 	syn_arrives(0, 9, 0);
 	syn_leaves(0, 3, 1);
 	expect_scale(0, 9);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct flow_key key = flow_key_of((struct ip_spec){ .v6 = v6 });
 
 		bpf_map_delete_elem(world_map("syn_offers"), &key);
@@ -59,7 +59,7 @@ Test(rwnd_handshake, handshake__of_a_server_whose_syn_was_not_seen)
 
 Test(rwnd_handshake, handshake__repeated)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		syn_leaves(v6, 3, 0);
 		syn_leaves(v6, 3, 0);
 		syn_arrives(v6, 9, 1);
@@ -76,7 +76,7 @@ Test(rwnd_handshake, handshake__repeated)
 /* Whoever can send a packet of the flow cannot change the scale of a connection that is there. */
 Test(rwnd_handshake, handshake__that_nobody_wanted)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		int server;
 
 		for (server = 0; server < 2; server++) {
@@ -111,7 +111,7 @@ Test(rwnd_handshake, handshake__scale_above_14)
 /* RFC 7323, 2.2: in force only where both offer it. */
 Test(rwnd_handshake, handshake__one_side_without)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		fixture("client, none offers it");
 		syn_leaves(v6, NO_SCALE, 0);
 		syn_arrives(v6, NO_SCALE, 1);
@@ -154,12 +154,13 @@ static const struct {
 	{ "alone, at the very end", 4, { 1, 3, 3, 7 }, 7 },
 	{ "first", 8, { 3, 3, 7, 1, 2, 4, 5, 180 }, 7 },
 	{ "alone, then the end", 4, { 3, 3, 7, 0 }, 7 },
-	{ "as Linux has it", 20,
-	  { 2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 3, 3, 0, 0, 0, 0, 1, 3, 3, 7 }, 7 },
+	{ "as Linux has it", 20, { 2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 3, 3, 0, 0, 0, 0, 1, 3, 3, 7 }, 7 },
 	{ "between NOPs", 12, { 1, 1, 1, 1, 3, 3, 7, 1, 1, 1, 1, 1 }, 7 },
-	{ "after 37 NOPs", 40,
+	{ "after 37 NOPs",
+	  40,
 	  { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-	    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 7 }, 7 },
+	    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 7 },
+	  7 },
 	{ "after an unknown option", 12, { 254, 6, 3, 3, 9, 9, 3, 3, 7, 0, 0, 0 }, 7 },
 	{ "behind the end", 8, { 0, 2, 3, 3, 7, 1, 1, 1 }, NO_SCALE },
 	{ "inside another option", 8, { 254, 8, 1, 3, 3, 7, 1, 1 }, NO_SCALE },
@@ -180,14 +181,14 @@ Test(rwnd_handshake, handshake__options_in_any_order)
 	static const __u8 decoy[] = { 3, 3, 9, 3, 3, 9 }, decoy_tail[] = { 3, 9, 9, 9 };
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(option_cases) / sizeof(option_cases[0]); i++) {
 			unsigned int len = option_cases[i].len;
 			int scale = option_cases[i].scale, tail;
 
 			for (tail = 0; tail < 2; tail++) {
-				struct frame f = tcp(.v6 = v6, .reply = 1, .flags = SYN | ACK,
-						     .options = len, .payload = 6);
+				struct frame f =
+					tcp(.v6 = v6, .reply = 1, .flags = SYN | ACK, .options = len, .payload = 6);
 
 				fixture("IPv%d, %s", v6 ? 6 : 4, option_cases[i].what);
 				memcpy(f.b + f.len - 6, tail ? decoy_tail : decoy, tail ? 4 : 6);
@@ -219,8 +220,7 @@ Test(rwnd_handshake, handshake__options_of_our_side)
 
 Test(rwnd_handshake, handshake__with_a_stranger)
 {
-	struct frame f = syn_with_scale(
-		(struct ip_spec){ .reply = 1, .from = HOST_STRANGER, .flags = SYN }, 7);
+	struct frame f = syn_with_scale((struct ip_spec){ .reply = 1, .from = HOST_STRANGER, .flags = SYN }, 7);
 
 	struct flow_key key = flow_key_of((struct ip_spec){ .to = HOST_STRANGER });
 	__u32 scale;

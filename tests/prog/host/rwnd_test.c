@@ -25,13 +25,12 @@ Test(rwnd, cut__to_w)
 		unsigned int w_bytes, scale;
 		__u16 window;
 	} cases[] = {
-		{ 6000, 0, 6000 }, { 6001, 0, 7000 }, { 5999, 0, 6000 }, { 1, 0, 2000 },
-		{ 6000, 3, 750 },  { 6000, 7, 47 },   { 6000, 10, 6 },	 { 6000, 14, 1 },
-		{ 7200, 7, 55 },   { 60000000, 14, 3052 },
+		{ 6000, 0, 6000 }, { 6001, 0, 7000 }, { 5999, 0, 6000 }, { 1, 0, 2000 },  { 6000, 3, 750 },
+		{ 6000, 7, 47 },   { 6000, 10, 6 },   { 6000, 14, 1 },	 { 7200, 7, 55 }, { 60000000, 14, 3052 },
 	};
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 			struct frame f = granted(v6, USUAL_ACK, 0xfedc);
 
@@ -47,7 +46,7 @@ Test(rwnd, cut__checksum)
 {
 	unsigned int w, ack;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (ack = 0; ack < 60; ack++) {
 			for (w = 6001; w < 60000; w += 13441) {
 				struct frame f = granted(v6, ack * 0x04030201, 0xffff - 37 * ack);
@@ -65,10 +64,10 @@ Test(rwnd, cut__leaves_payload_alone)
 	static const unsigned int payloads[] = { 1, 2, 3, 100, 1001 };
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
-			struct frame f = with_window(tcp(.v6 = v6, .reply = 1, .payload = payloads[i],
-							 .flags = ACK | FIN), 60000);
+			struct frame f = with_window(
+				tcp(.v6 = v6, .reply = 1, .payload = payloads[i], .flags = ACK | FIN), 60000);
 
 			flow_governed(v6, 6000, 0);
 			expect_window(&f, 6000);
@@ -81,7 +80,7 @@ Test(rwnd, cut__never_grows)
 	static const __u16 windows[] = { 0, 1, 46, 47 };
 	unsigned int i;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
 			struct frame f = granted(v6, USUAL_ACK, windows[i]);
 
@@ -106,12 +105,13 @@ Test(rwnd, cut__zero_stays_zero)
 /* W falls from 12 segments to 2: acknowledgements come in, and the right edge waits for them. */
 Test(rwnd, cut__edge_never_moves_left)
 {
-	static const __u32 starts[] = { 5000,		    0xffffffff - 6000,	0xffffffff - 11500,
-					0xffffffff - 13000, 0x7fffffff - 6000, 0x7fffffff - 11500 };
+	static const __u32 starts[] = {
+		5000, 0xffffffff - 6000, 0xffffffff - 11500, 0xffffffff - 13000, 0x7fffffff - 6000, 0x7fffffff - 11500
+	};
 	unsigned int i;
 	int k;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
 			__u32 ack = starts[i];
 			struct frame f = granted(v6, ack - 1000, 60000);
@@ -240,18 +240,18 @@ Test(rwnd, cut__after_a_new_handshake)
 /* What has a socket of ours, is not known, or is switched off. */
 Test(rwnd, cut__untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		const struct ip_spec spec = { .v6 = v6 };
 		struct frame f = granted(v6, USUAL_ACK, 60000), rst, fin;
 		struct flow flow = flow_governed(v6, 6000, 0), g;
 
-#define untouched(what, ...)                                                                       \
-	do {                                                                                       \
-		fixture("IPv%d, %s", v6 ? 6 : 4, what);                                            \
-		g = flow;                                                                          \
-		__VA_ARGS__;                                                                       \
-		flow_set(spec, &g);                                                                \
-		expect_window(&f, 60000);                                                          \
+#define untouched(what, ...)                            \
+	do {                                            \
+		fixture("IPv%d, %s", v6 ? 6 : 4, what); \
+		g = flow;                               \
+		__VA_ARGS__;                            \
+		flow_set(spec, &g);                     \
+		expect_window(&f, 60000);               \
 	} while (0)
 		untouched("scale not known", g.wscale_known = 0);
 		untouched("own control", g.own_cc = 1);
@@ -293,7 +293,7 @@ Test(rwnd, cut__of_a_syn_is_not_scaled)
 
 Test(rwnd, cut__after_stripping)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int payload, echo;
 
 		for (payload = 0; payload < 1000; payload += 333) {
@@ -301,8 +301,8 @@ Test(rwnd, cut__after_stripping)
 				struct frame inner = with_window(
 					tcp(.v6 = v6, .reply = 1, .payload = payload, .options = 12), 60000);
 				struct frame want = with_window(inner, 6000);
-				struct frame in = wrap(&inner, .room = payload ? 5 : 0, .nhop = 0,
-						       .echo = echo || !payload);
+				struct frame in =
+					wrap(&inner, .room = payload ? 5 : 0, .nhop = 0, .echo = echo || !payload);
 				struct result r;
 
 				fixture("IPv%d, %u bytes, echo %u", v6 ? 6 : 4, payload, echo);

@@ -8,7 +8,7 @@ TestSuite(strip_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 
 SinkTest(strip, strip__gives_the_stack_what_was_sent)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 1000);
 		struct frame in = wrap(&inner, .room = 5, .nhop = 2, .seq = 77);
 		struct result r = run(sink, &in);
@@ -21,7 +21,7 @@ SinkTest(strip, strip__gives_the_stack_what_was_sent)
 
 SinkTest(strip, strip__every_shape)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int room, hops, echo, payload;
 
 		for (room = 0; room <= 5; room++) {
@@ -51,7 +51,7 @@ SinkTest(strip, strip__udp_of_every_shape)
 {
 	static const unsigned int payloads[] = { 0, 1, 2, 3, 4, 7, 11, 12, 13, 500 };
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int room, echo, i;
 
 		for (i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
@@ -62,8 +62,8 @@ SinkTest(strip, strip__udp_of_every_shape)
 							       .echo_hops = echo ? echo - 1 : 0);
 					struct result r = run(sink, &in);
 
-					fixture("IPv%d, %u bytes, room for %u, echo %u", v6 ? 6 : 4,
-						payloads[i], room, echo);
+					fixture("IPv%d, %u bytes, room for %u, echo %u", v6 ? 6 : 4, payloads[i], room,
+						echo);
 					expect_verdict(r, VERDICT_PASS);
 					expect_frame(&r.out, &inner);
 					world_counted((const int[]){ -1 });
@@ -78,7 +78,7 @@ SinkTest(strip, strip__udp_of_every_shape)
 /* An Ethernet frame of 60 bytes and less has padding, which the lengths do not count. */
 SinkTest(strip, strip__with_ethernet_padding)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 1), in = wrap(&inner, .room = 1);
 		struct result r;
 
@@ -93,12 +93,11 @@ SinkTest(strip, strip__with_ethernet_padding)
 
 SinkTest(strip, strip__moves_the_mark_inside)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int ecn;
 
 		for (ecn = 0; ecn < 4; ecn++) {
-			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100,
-						 .tos = 0xb8 | ecn),
+			struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100, .tos = 0xb8 | ecn),
 				     in = wrap(&inner, .room = 5), marked = frame_with_ecn(in, CE), want;
 			struct result r;
 

@@ -56,5 +56,6 @@ struct frame echo(int v6, unsigned int n, unsigned int payload)
 	struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = payload);
 
 	return wrap(&inner, .echo = 1, .echo_hops = 2, .echo_path = 2 << 12 | 0x123, .echo_seq = 1000 * (n + 1),
-		    .echo_hop = { trace_hop_of(n * 1000000, n * 6250000, 8000), trace_hop_of(n * 1000000, n * 12500000, 16000) });
+		    .echo_hop = { trace_hop_of(n * 1000000, n * 6250000, 8000),
+				  trace_hop_of(n * 1000000, n * 12500000, 16000) });
 }

@@ -8,7 +8,7 @@ TestSuite(trace_feedback_xdp, .init = world_make, .fini = world_drop, .timeout =
 
 SinkTest(trace_feedback, feedback__has_what_was_decided_and_by_what)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 1000 };
 		struct flow before, f;
 		struct frame in;

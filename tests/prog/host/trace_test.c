@@ -22,7 +22,7 @@ static void fq(void)
 
 Test(trace, departure__is_of_the_packet_as_it_leaves)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 1000, .tos = 0x68 };
 		struct frame in = frame_of(s);
 		struct result res;

@@ -22,7 +22,7 @@ Test(xdp, probe__is_left_to_tc_where_nothing_can_be_sent_back)
 
 	p.flags &= ~PORT_F_XDP_TX;
 	port_set(WORLD_IFINDEX, &p);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1), in = frame_probe(&inner, 0xc777, 0);
 		struct result r = run(INGRESS_XDP, &in);
 
@@ -33,7 +33,7 @@ Test(xdp, probe__is_left_to_tc_where_nothing_can_be_sent_back)
 
 Test(xdp, vlan__in_the_frame_is_left_to_tc)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), in = wrap(&inner, .room = 5);
 
 		in = frame_with_vlan(in, 0x8100);
@@ -43,7 +43,7 @@ Test(xdp, vlan__in_the_frame_is_left_to_tc)
 
 Test(xdp, counted__only_what_was_stripped)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), in = wrap(&inner, .room = 5);
 
 		expect_eq(run(INGRESS_XDP, &in).counted, 1);
@@ -56,7 +56,7 @@ Test(xdp, counted__only_what_was_stripped)
 /* What the other end of a veth sends by XDP_TX may come with metadata, and so with our mark. */
 Test(xdp, counted__mark_that_comes_along_is_taken_away)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100), in = wrap(&inner, .room = 5);
 		struct result r;
 
@@ -71,7 +71,7 @@ Test(xdp, counted__mark_that_comes_along_is_taken_away)
 /* So long that headers and payload do not lie in one piece. */
 Test(xdp_frags, strip__of_a_jumbo_frame_in_fragments)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 3300), in = wrap(&inner, .room = 5);
 		struct result r = run(INGRESS_XDP, &in, .linear = 400);
 
@@ -92,7 +92,7 @@ Test(xdp, link__counts_a_packet_once)
 	link_attach(INGRESS, LINK_NEAR, 1);
 	far = packet_socket(LINK_FAR);
 	near = packet_socket(LINK_NEAR);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		inner = tcp(.v6 = v6, .reply = 1, .payload = 500);
 		in = wrap(&inner, .room = 5, .nhop = 2);
 		packet_send(far, &in);

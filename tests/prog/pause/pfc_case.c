@@ -36,7 +36,8 @@ __u64 pause_for(__u64 ns)
 	struct pfc_port p = pauses_get(WORLD_IFINDEX);
 	__u64 now = clock_ns();
 
-	p.obey[LOSSLESS] = (struct pfc_obey){ .until_ns = now + ns, .since_ns = now, .heard_ns = now, .state = PFC_PAUSED };
+	p.obey[LOSSLESS] =
+		(struct pfc_obey){ .until_ns = now + ns, .since_ns = now, .heard_ns = now, .state = PFC_PAUSED };
 	pauses_set(WORLD_IFINDEX, &p);
 	return now + ns;
 }

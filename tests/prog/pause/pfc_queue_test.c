@@ -38,8 +38,10 @@ static __u32 bridge_make(void)
 	link_make(options);
 	sh("ip link add " SLOW " index %u type veth peer name slow-far index %u", index + 1, index + 2);
 	sh("ip link add name sw type bridge mcast_snooping 0 && ip link set sw up");
-	sh("for i in " LINK_NEAR " " SLOW "; do ip link set $i master sw && ip link set $i up; done && ip link set slow-far up");
-	sh("for i in " LINK_NEAR " " SLOW "; do until bridge link show dev $i | grep -q forwarding; do sleep .01; done; done");
+	sh("for i in " LINK_NEAR " " SLOW
+	   "; do ip link set $i master sw && ip link set $i up; done && ip link set slow-far up");
+	sh("for i in " LINK_NEAR " " SLOW
+	   "; do until bridge link show dev $i | grep -q forwarding; do sleep .01; done; done");
 	sh("tc qdisc add dev " SLOW " root tbf rate 8kbit burst 20000 limit 1000000");
 	counted_port(index + 1, SLOT);
 	return index;

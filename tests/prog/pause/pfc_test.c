@@ -161,8 +161,10 @@ Test(pfc, storm__is_not_obeyed)
 	fixture("refreshed for longer than the watchdog lets it");
 	p = pauses_get(WORLD_IFINDEX);
 	p.params.storm_ns = p.params.restore_ns = 5000 * MS;
-	p.obey[LOSSLESS] = (struct pfc_obey){ .since_ns = clock_ns() - 5001 * MS, .heard_ns = clock_ns() - MS,
-					      .until_ns = clock_ns() + 300 * MS, .state = PFC_PAUSED };
+	p.obey[LOSSLESS] = (struct pfc_obey){ .since_ns = clock_ns() - 5001 * MS,
+					      .heard_ns = clock_ns() - MS,
+					      .until_ns = clock_ns() + 300 * MS,
+					      .state = PFC_PAUSED };
 	pauses_set(WORLD_IFINDEX, &p);
 	run(PFC_INGRESS, &f);
 	run(PFC_INGRESS, &f);

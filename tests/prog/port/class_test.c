@@ -98,8 +98,7 @@ static struct hpcc_hop stamp_of(int v6, __u8 tos, int vlan)
 /* qLen of a sojourn time, as the stamp's unit of 80 bytes rounds it. */
 static void expect_sojourn(struct hpcc_hop hop, __u64 low_ns, __u64 high_ns)
 {
-	expect_between(hop.qlen_bytes, hop.bps / 8000 * low_ns / 1000000 - 80,
-		       hop.bps / 8000 * high_ns / 1000000 + 80);
+	expect_between(hop.qlen_bytes, hop.bps / 8000 * low_ns / 1000000 - 80, hop.bps / 8000 * high_ns / 1000000 + 80);
 }
 
 Test(class, stamp__is_of_the_class_of_the_packet)

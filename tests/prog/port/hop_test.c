@@ -30,8 +30,9 @@ static void expect_time(__u64 stamp, __u64 before, __u64 after)
 {
 	__u64 since = ((stamp >> 36) - before) & 0xffffff;
 
-	cr_assert(since <= after - before, "%sthe stamp is %llu ns after the first of two readings that are %llu ns apart",
-		  world_fixture(), since, after - before);
+	cr_assert(since <= after - before,
+		  "%sthe stamp is %llu ns after the first of two readings that are %llu ns apart", world_fixture(),
+		  since, after - before);
 }
 
 /* Runs the program and expects that nothing changed but the given hop, the count, and the path. */
@@ -57,7 +58,7 @@ static struct frame expect_stamp(enum program p, struct frame in, unsigned int n
 Test(hop, stamp__five_hops_in_place)
 {
 	port_of_switch(TX_BYTES, BACKLOG_BYTES);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .payload = 700), f = wrap(&inner, .room = 5);
 		unsigned int n;
 
@@ -95,7 +96,7 @@ Test(hop, stamp__of_several_switches)
 Test(hop, stamp__of_every_message_that_has_room)
 {
 	port_of_switch(TX_BYTES, BACKLOG_BYTES);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = udp(.v6 = v6, .payload = 700), f = wrap(&inner, .room = 5), back;
 		unsigned int n;
 
@@ -137,7 +138,7 @@ Test(hop, stamp__in_less_room)
 Test(hop, stamp__beside_an_echo)
 {
 	port_of_switch(TX_BYTES, BACKLOG_BYTES);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .payload = 700);
 		struct frame f = wrap(&inner, .room = 2, .echo = 1, .echo_hops = 5,
 				      .echo_hop = { ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL });
@@ -154,10 +155,10 @@ Test(hop, stamp__in_a_vlan)
 	unsigned int i;
 
 	port_of_switch(TX_BYTES, BACKLOG_BYTES);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < 2; i++) {
-			struct frame inner = tcp(.v6 = v6, .payload = 700), f = wrap(&inner, .room = 5),
-				     want, tagged = frame_with_vlan(f, types[i]);
+			struct frame inner = tcp(.v6 = v6, .payload = 700), f = wrap(&inner, .room = 5), want,
+				     tagged = frame_with_vlan(f, types[i]);
 			struct result r = run(HOP_MAP, &tagged);
 
 			fixture("IPv%d, tag %#x", v6 ? 6 : 4, types[i]);
@@ -180,10 +181,8 @@ Test(hop, stamp__speed_and_scale)
 		unsigned int code;
 		double factor;
 	} cases[] = {
-		{ 10000000, 0, 1 },	    { 100000000, 1, 1 },
-		{ 25000000000, 8, 1 },	    { 30000000000, 9, 4.0 / 3 },
-		{ 800000000000, 15, 1 },    { 1600000000000, 15, 0.5 },
-		{ 80000000, 1, 1.25 },	    { 2000000, 0, 5 },
+		{ 10000000, 0, 1 },	 { 100000000, 1, 1 },	     { 25000000000, 8, 1 }, { 30000000000, 9, 4.0 / 3 },
+		{ 800000000000, 15, 1 }, { 1600000000000, 15, 0.5 }, { 80000000, 1, 1.25 }, { 2000000, 0, 5 },
 	};
 	struct frame inner = tcp(.payload = 700), f = wrap(&inner, .room = 5);
 	unsigned int i;
@@ -201,8 +200,7 @@ Test(hop, stamp__speed_and_scale)
 		stamp = get64(run(HOP_MAP, &f).out.b + at_hop(&f, 0));
 		expect_eq(stamp >> 60, cases[i].code);
 		/* the factor has 16 fractional bits, and is cut: a unit in 2^16 of what it multiplies */
-		expect_between((stamp >> 16) & 0xfffff, 30000 * cases[i].factor - 1,
-			       30000 * cases[i].factor + 1);
+		expect_between((stamp >> 16) & 0xfffff, 30000 * cases[i].factor - 1, 30000 * cases[i].factor + 1);
 		expect_between(stamp & 0xffff, 3000 * cases[i].factor - 1, 3000 * cases[i].factor + 1);
 	}
 }
@@ -227,7 +225,7 @@ Test(hop, other__is_untouched)
 {
 	struct frame in;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .payload = 100);
 
 		expect_untouched(HOP_MAP, &inner, STAT_HOP_OTHER);
@@ -282,7 +280,7 @@ Test(hop, no_port__is_untouched)
 
 Test(hop, malformed__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .payload = 300), whole = wrap(&inner, .room = 5), in;
 		unsigned int shim = at_shim(&whole), v;
 
@@ -338,7 +336,7 @@ Test(hop, malformed__is_untouched)
 /* After every byte, with lengths that still speak of the whole. */
 Test(hop, truncated__is_untouched)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .payload = 1), whole = wrap(&inner, .room = 5), in;
 		unsigned int n;
 

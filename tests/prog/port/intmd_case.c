@@ -41,8 +41,7 @@ struct frame expect_hop(enum program p, const struct frame *in, __u16 id, struct
 	port_of_switch(id);
 	r = run(p, in);
 	expect_verdict(r, VERDICT_PASS);
-	*hop = (struct int_hop){ .node = id, .queue = 3300, .tx = 777, .kbps = 200000,
-				 .ts = get64(r.out.b + at + 8) };
+	*hop = (struct int_hop){ .node = id, .queue = 3300, .tx = 777, .kbps = 200000, .ts = get64(r.out.b + at + 8) };
 	expect_between(hop->ts, before, clock_ns());
 	memmove(want.b + at + 24, want.b + at, want.len - at);
 	put32(want.b + at, hop->node);

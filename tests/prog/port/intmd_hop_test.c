@@ -13,10 +13,10 @@ TestSuite(intmd_hop, .init = intmd_make, .fini = world_drop, .timeout = 120);
 TestSuite(intmd_hop_xdp, .init = intmd_make, .fini = world_drop, .timeout = 120);
 
 /* A message of A to B with INT-MD. */
-#define message(v6_, payload_, ...)                                                                \
-	({                                                                                         \
-		struct frame inner_ = tcp(.v6 = v6_, .payload = payload_);                         \
-		frame_with_int(wrap(&inner_, .seq = 99), (struct int_spec){ __VA_ARGS__ });        \
+#define message(v6_, payload_, ...)                                                         \
+	({                                                                                  \
+		struct frame inner_ = tcp(.v6 = v6_, .payload = payload_);                  \
+		frame_with_int(wrap(&inner_, .seq = 99), (struct int_spec){ __VA_ARGS__ }); \
 	})
 
 /* Only a flag is set. */
@@ -33,7 +33,7 @@ static void expect_flag(const struct frame *in, enum sluice_stat stat, __u8 flag
 
 Test(intmd_hop, hop__without_a_remaining_hop_sets_e)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = message(v6, 500);
 
 		port_of_switch(1);
@@ -45,7 +45,7 @@ Test(intmd_hop, hop__without_a_remaining_hop_sets_e)
 
 Test(intmd_hop, hop__without_room_in_the_mtu_sets_m)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = message(v6, 500, .left = 3), f;
 		struct port port;
 
@@ -68,8 +68,9 @@ Test(intmd_hop, hop__without_room_in_the_mtu_sets_m)
 /* What it does not know, it says all ones for; what is asked of another domain likewise. */
 Test(intmd_hop, hop__all_ones_for_what_it_cannot_serve)
 {
-	FOR_V4_AND_V6(v6) {
-		struct frame in = message(v6, 500, .left = 3, .domain = 0x1234), f, inner = tcp(.v6 = v6, .payload = 500);
+	FOR_V4_AND_V6 (v6) {
+		struct frame in = message(v6, 500, .left = 3, .domain = 0x1234), f,
+			     inner = tcp(.v6 = v6, .payload = 500);
 		unsigned int at = at_stack(&in), i;
 
 		port_of_switch(0x321);
@@ -110,8 +111,9 @@ static void catch_tagged(int fd, struct frame *f, __u32 *tag)
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	struct iovec iov = { f->b, sizeof(f->b) };
 	char control[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			    .msg_controllen = sizeof(control) };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
 	struct tpacket_auxdata aux;
 	ssize_t n;
 
@@ -138,16 +140,17 @@ Test(intmd_hop, hop__of_a_frame_with_a_vlan_tag)
 	near = packet_socket(LINK_NEAR);
 	far = packet_socket(LINK_FAR);
 	cr_assert(!setsockopt(far, SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)));
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (i = 0; i < 2; i++) {
-			struct frame in = message(v6, 500, .left = 3), tagged = frame_with_vlan(in, types[i]), got, want;
+			struct frame in = message(v6, 500, .left = 3), tagged = frame_with_vlan(in, types[i]), got,
+				     want;
 
 			packet_send(near, &tagged);
 			catch_tagged(far, &got, &tag);
 			expect_counted_attached(STAT_HOP_STAMPED);
 			expect_eq(tag, (__u32)types[i] << 16 | 42);
-			want = message(v6, 500, .left = 2, .hops = 1, .hop = { { 0x321, 3300,
-				       get64(got.b + at_stack(&got) + 8), 777, 200000 } });
+			want = message(v6, 500, .left = 2, .hops = 1,
+				       .hop = { { 0x321, 3300, get64(got.b + at_stack(&got) + 8), 777, 200000 } });
 			expect_frame(&got, &want);
 		}
 	}
@@ -157,7 +160,7 @@ Test(intmd_hop, hop__of_a_frame_with_a_vlan_tag)
 
 Test(intmd_hop, hop__leaves_what_is_unsound)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = message(v6, 500, .left = 3, .version = 3);
 
 		port_of_switch(1);

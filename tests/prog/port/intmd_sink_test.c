@@ -12,13 +12,16 @@ TestSuite(intmd_sink, .init = intmd_make, .fini = world_drop, .timeout = 120);
 TestSuite(intmd_sink_xdp, .init = intmd_make, .fini = world_drop, .timeout = 120);
 
 /* A message of B to A. */
-#define from_b(v6_, payload_, ...)                                                                 \
-	({                                                                                         \
-		struct frame inner_ = tcp(.v6 = v6_, .reply = 1, .payload = payload_);             \
-		frame_with_int(wrap(&inner_, .seq = 99), (struct int_spec){ __VA_ARGS__ });        \
+#define from_b(v6_, payload_, ...)                                                          \
+	({                                                                                  \
+		struct frame inner_ = tcp(.v6 = v6_, .reply = 1, .payload = payload_);      \
+		frame_with_int(wrap(&inner_, .seq = 99), (struct int_spec){ __VA_ARGS__ }); \
 	})
 
-#define HOP_SOUND { 0x123, 1600, 5000000, 100, 1000000 }
+#define HOP_SOUND                                  \
+	{                                          \
+		0x123, 1600, 5000000, 100, 1000000 \
+	}
 
 /* It is stripped, its telemetry ignored, and that is counted. */
 static void expect_ignored(int v6, const struct frame *in, unsigned int payload, enum sluice_stat why)
@@ -34,7 +37,7 @@ static void expect_ignored(int v6, const struct frame *in, unsigned int payload,
 
 SinkTest(intmd_sink, sink__ignores_what_it_cannot_read)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = from_b(v6, 500, .version = 1, .hops = 1, .hop = { HOP_SOUND });
 
 		expect_ignored(v6, &in, 500, STAT_RX_INT_VERSION);
@@ -45,7 +48,8 @@ SinkTest(intmd_sink, sink__ignores_what_it_cannot_read)
 		expect_ignored(v6, &in, 500, STAT_RX_INT_LENGTH);
 		in = from_b(v6, 500, .ml = 7, .bitmap = 0xd400, .hops = 1, .hop = { HOP_SOUND });
 		expect_ignored(v6, &in, 500, STAT_RX_INT_LENGTH); /* six words are no hop of seven */
-		in = from_b(v6, 500, .hops = 6, .hop = { HOP_SOUND, HOP_SOUND, HOP_SOUND, HOP_SOUND, HOP_SOUND, HOP_SOUND });
+		in = from_b(v6, 500, .hops = 6,
+			    .hop = { HOP_SOUND, HOP_SOUND, HOP_SOUND, HOP_SOUND, HOP_SOUND, HOP_SOUND });
 		expect_ignored(v6, &in, 500, STAT_RX_INT_HOPS);
 		in = from_b(v6, 500, .domain = 1, .hops = 1, .hop = { HOP_SOUND });
 		expect_ignored(v6, &in, 500, STAT_RX_INT_FIELDS);
@@ -63,7 +67,7 @@ SinkTest(intmd_sink, sink__ignores_what_it_cannot_read)
 /* As long as a shim can say: 252 words of stack. */
 SinkTest(intmd_sink, sink__strips_the_longest_stack)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500), in = wrap(&inner, .seq = 99);
 		unsigned int at, i;
 
@@ -81,7 +85,7 @@ SinkTest(intmd_sink, sink__strips_the_longest_stack)
 
 SinkTest(intmd_sink, sink__passes_what_does_not_add_up)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = from_b(v6, 500, .length = 2, .hops = 1, .hop = { HOP_SOUND });
 
 		expect_untouched(sink, &in, STAT_RX_BAD_LENGTH);
@@ -102,7 +106,7 @@ SinkTest(intmd_sink, sink__passes_what_does_not_add_up)
 
 SinkTest(intmd_sink, sink__truncated_at_every_length)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = from_b(v6, 20, .hops = 2, .hop = { HOP_SOUND, HOP_SOUND });
 		unsigned int n;
 
@@ -118,7 +122,7 @@ SinkTest(intmd_sink, sink__truncated_at_every_length)
 /* Hops are missing: those that are there count. */
 SinkTest(intmd_sink, sink__takes_what_there_is)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = from_b(v6, 500, .flags = 4, .hops = 2, .hop = { HOP_SOUND, HOP_SOUND });
 
 		run(sink, &in);
@@ -138,7 +142,7 @@ SinkTest(intmd_sink, sink__takes_what_there_is)
 /* D: the sink is to throw the packet away when it has read it. */
 SinkTest(intmd_sink, sink__drops_a_copy)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = from_b(v6, 500, .flags = 8, .hops = 1, .hop = { HOP_SOUND });
 		struct result r = run(sink, &in);
 
@@ -151,7 +155,7 @@ SinkTest(intmd_sink, sink__drops_a_copy)
 /* A feedback that tells of another number of hops is a new beginning, and W stays. */
 SinkTest(intmd_sink, sink__path_that_changes_its_length)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec there = { .v6 = v6, .payload = 900 };
 		struct frame data = frame_of(there), ack = tcp(.v6 = v6, .reply = 1);
 		unsigned int i;

@@ -112,8 +112,8 @@ static void telemetry_arrives(int v6, int authenticated)
 	expect_eq(r.out.b[at_shim(&r.out)], 0x98);
 	r = run(sink, &r.out);
 	expect_frame(&r.out, &ack);
-	expect_counted(STAT_TX_DATA, STAT_HOP_STAMPED, STAT_HOP_STAMPED, STAT_RX_DATA, STAT_TX_DATA,
-		       STAT_RX_DATA, STAT_FB_FIRST);
+	expect_counted(STAT_TX_DATA, STAT_HOP_STAMPED, STAT_HOP_STAMPED, STAT_RX_DATA, STAT_TX_DATA, STAT_RX_DATA,
+		       STAT_FB_FIRST);
 	flow = flow_get(there);
 	expect_eq(flow.cc.hops, 2);
 	expect_eq(flow.cc.path_id, 0xaa5);
@@ -143,7 +143,7 @@ SinkTest(intmd, trip__authenticated)
 /* Both packets of the flow have INT-MD and an echo. */
 SinkTest(intmd, trip__with_an_echo)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame first = tcp(.v6 = v6, .reply = 1, .payload = 700), there = tcp(.v6 = v6, .payload = 300),
 			     f;
 		struct int_hop hop;
@@ -165,7 +165,7 @@ SinkTest(intmd, trip__with_an_echo)
 /* The receiver needs no setting, and one that asks for the other encoding reads this one. */
 SinkTest(intmd, trip__receiver_is_set_to_the_other_encoding)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame data = tcp(.v6 = v6, .payload = 300), f;
 		struct int_hop hop;
 		struct result r;
@@ -246,7 +246,7 @@ SinkTest(intmd, probe__comes_back_without_int)
 /* What a probe brought and nobody can read is refused by whoever asked. */
 SinkTest(intmd, probe__with_what_cannot_be_read)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec there = { .v6 = v6, .udp = 1, .payload = 900 };
 		struct frame data = frame_of(there), f;
 		struct host h;
@@ -275,7 +275,7 @@ SinkTest(intmd, probe__with_what_cannot_be_read)
 /* It leaves room for what the hops will add. */
 Test(intmd, source__fits_with_the_hops_to_the_byte)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 1000);
 		struct port port = port_usual();
 		struct result r;
@@ -300,7 +300,7 @@ Test(intmd, source__of_a_node_is_the_first_hop)
 	world_needs(HOP);
 	ifindex = link_make("");
 	sh("tc qdisc replace dev " LINK_NEAR " root pfifo");
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 1000 };
 		struct frame in = frame_of(s), want;
 		struct port port = port_usual();
@@ -316,7 +316,8 @@ Test(intmd, source__of_a_node_is_the_first_hop)
 		hop.ts = get64(r.out.b + at_stack(&r.out) + 8);
 		hop.tx = get32(r.out.b + at_stack(&r.out) + 16);
 		expect_between(hop.ts, before, clock_ns());
-		want = wrap(&in, .sport = get16(r.out.b + at_udp(&r.out)), .seq = in.len + (v6 ? 40 : 20) + 8 + 40 + 12);
+		want = wrap(&in, .sport = get16(r.out.b + at_udp(&r.out)),
+			    .seq = in.len + (v6 ? 40 : 20) + 8 + 40 + 12);
 		want = with_int(want, .left = 4, .hops = 1, .hop = { hop });
 		expect_frame(&r.out, &want);
 		expect_eq(port_get(ifindex).unseen_bytes, r.out.len - in.len);

@@ -89,7 +89,7 @@ Test(pod, hop__teaches_the_flow)
 	world_needs(HOP);
 	ifindex = pod_link();
 	sh("tc qdisc add dev " LINK_NEAR " root tbf rate 8kbit burst 20000 limit 1000000");
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (is_udp = 0; is_udp < 2; is_udp++) {
 			struct ip_spec there = { .v6 = v6, .udp = is_udp }, back = there;
 			struct frame inner, in;
@@ -106,8 +106,7 @@ Test(pod, hop__teaches_the_flow)
 			after = flow_get(there);
 			expect_eq(after.pod_ifindex, ifindex);
 			before.pod_ifindex = ifindex;
-			cr_assert(!memcmp(&before, &after, sizeof(after)), "%ssomething else changed",
-				  world_fixture());
+			cr_assert(!memcmp(&before, &after, sizeof(after)), "%ssomething else changed", world_fixture());
 			/* The next packet of it has one hop more. */
 			run(INGRESS, &in);
 			expect_counted(STAT_RX_DATA, STAT_RX_POD_HOP);
@@ -174,7 +173,7 @@ Test(pod_old, hop__only_teaches)
 
 Test(pod, echo__has_the_hop_to_the_pod)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int n;
 
 		pod_port();
@@ -260,7 +259,7 @@ Test(pod, echo__forgets_a_port_that_is_gone)
 	struct port p;
 	struct frame in;
 
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		in = from_b(v6, 5, 2);
 		pod_port();
 		flow_is_taught(v6);
@@ -302,9 +301,9 @@ Test(pod, echo__only_where_there_is_telemetry)
 
 Test(pod, probe__gets_the_hop_before_it_turns_round)
 {
-	FOR_V4_AND_V6(v6) {
-		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500),
-			     in = frame_probe(&inner, 0xc777, 5), want;
+	FOR_V4_AND_V6 (v6) {
+		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500), in = frame_probe(&inner, 0xc777, 5),
+			     want;
 		__u64 before = clock_ns(), stamp;
 		struct result r;
 

@@ -36,7 +36,7 @@ static __u64 expect_first_hop(const struct frame *in, __u32 ifindex, int clone, 
 /* The qdisc charged the packet as it came, so what was put in front of it is added. */
 Test(uplink_old, uplink__is_the_first_hop)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = tcp(.v6 = v6, .payload = 1000), want;
 		unsigned int added = (v6 ? 40 : 20) + 8 + 12 + 44, n;
 		struct port p;
@@ -78,7 +78,7 @@ Test(uplink_old, uplink__without_a_queue_is_no_hop)
 /* The question weighs less than the packet that it is a copy of, as which it was charged. */
 Test(uplink_old, uplink__is_the_first_hop_of_a_question)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = udp(.v6 = v6, .payload = 1000), want;
 		__u64 unseen;
 

@@ -34,7 +34,7 @@ static void slot_port(__u32 ifindex)
 
 SinkTest(arrival_pod, pod_hop__only_where_no_credit_keeps_its_queue)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = arriving(.v6 = v6);
 		__u64 hour = 3600 * NSEC_PER_SEC;
 
@@ -79,7 +79,7 @@ SinkTest(arrival_pod, pod_hop__only_where_no_credit_keeps_its_queue)
 
 SinkTest(arrival_pod, probe_reply__has_the_pod_hop_only_where_no_credit_keeps_its_queue)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500), in = arriving(.v6 = v6);
 		struct port uplink = port_usual();
 		struct result r;
@@ -109,7 +109,7 @@ SinkTest(arrival_pod, probe_reply__has_the_pod_hop_only_where_no_credit_keeps_it
 /* The port of the news is the pod's, where that is known to have a queue. */
 SinkTest(arrival_pod, news__name_the_pods_port)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = arriving(.v6 = v6), merged = arriving(.v6 = v6, .prefixlen = 100);
 		struct arrival_news news[2];
 

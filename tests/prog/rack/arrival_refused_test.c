@@ -16,7 +16,7 @@ TestSuite(arrival_full_xdp, .init = make_small, .fini = world_drop, .timeout = 6
 
 SinkTest(arrival_refused, malformed__is_ignored)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		static const __u8 bad[] = { 0, 129, 255 };
 		struct frame in = arriving(.v6 = v6, .no_tor = 1), inner = tcp(.v6 = v6, .reply = 1, .payload = 500);
 		struct arrival_news news[1];
@@ -65,7 +65,7 @@ static void expect_nothing(int v6)
 
 SinkTest(arrival_refused, foreign_peer_and_bypass__change_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500, .from = HOST_STRANGER), in;
 
 		slot_make(v6, 128, 1);
@@ -84,7 +84,7 @@ SinkTest(arrival_refused, foreign_peer_and_bypass__change_nothing)
 
 SinkTest(arrival_refused, truncated__changes_nothing)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole = arriving(.v6 = v6), in;
 		unsigned int len;
 
@@ -103,7 +103,7 @@ SinkTest(arrival_refused, truncated__changes_nothing)
 
 SinkTest(arrival_refused, authentication)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame good = arriving(.v6 = v6, .key = &key, .auth_seq = 1ULL << 40), in;
 		__u32 inner = inner_bytes(&good);
 
@@ -144,8 +144,8 @@ SinkTest(arrival_refused, replayed_without_telemetry__changes_nothing)
 	slot_make(0, 128, 1);
 	keys_set(&key, 1);
 	for (k = 0; k < 2; k++) {
-		in = wrap(&inner, .voq = 1, .voq_tor = TOR, .voq_total = 100 * (k + 1), .voq_flows = 1, .voq_prefixlen = 128,
-			  .key = &key, .auth_seq = (1ULL << 40) - k);
+		in = wrap(&inner, .voq = 1, .voq_tor = TOR, .voq_total = 100 * (k + 1), .voq_flows = 1,
+			  .voq_prefixlen = 128, .key = &key, .auth_seq = (1ULL << 40) - k);
 		run(sink, &in);
 	}
 	expect_counted(STAT_RX_DATA, STAT_RX_DATA, STAT_RX_REPLAYED);

@@ -16,7 +16,7 @@ static void expect_addr(const struct sluice_addr *got, int v6, enum who who)
 
 SinkTest(arrival, watched__is_noted)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = arriving(.v6 = v6), inner = tcp(.v6 = v6, .reply = 1, .payload = 500);
 		__u64 before = clock_ns();
 		struct arrival a;
@@ -54,9 +54,10 @@ SinkTest(arrival, watched__is_noted)
 /* It says neither telemetry nor echo, and the flow is not known yet. */
 SinkTest(arrival, without_telemetry__is_noted)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = udp(.v6 = v6, .reply = 1, .payload = 3);
-		struct frame in = wrap(&inner, .voq = 1, .voq_tor = TOR, .voq_total = 9, .voq_flows = 1, .voq_prefixlen = 128);
+		struct frame in =
+			wrap(&inner, .voq = 1, .voq_tor = TOR, .voq_total = 9, .voq_flows = 1, .voq_prefixlen = 128);
 		struct result r;
 
 		slot_make(v6, 128, 1);
@@ -66,8 +67,8 @@ SinkTest(arrival, without_telemetry__is_noted)
 		expect_seen(1, in.len, inner.len, 9ULL << 32 | 1);
 		/* Another flow, with an echo, which alone would make no flow. */
 		inner = tcp(.v6 = v6, .reply = 1, .payload = 100);
-		in = wrap(&inner, .voq = 1, .voq_tor = TOR, .voq_total = 10, .voq_flows = 2, .voq_prefixlen = 128, .echo = 1,
-			  .window = 1, .echo_hops = 1, .echo_hop = { 100000ULL << 32 });
+		in = wrap(&inner, .voq = 1, .voq_tor = TOR, .voq_total = 10, .voq_flows = 2, .voq_prefixlen = 128,
+			  .echo = 1, .window = 1, .echo_hops = 1, .echo_hop = { 100000ULL << 32 });
 		run(sink, &in);
 		expect_counted(STAT_RX_DATA, STAT_FB_WINDOW);
 		expect_eq(arrival_get(SLOT).seen.packets, 2);
@@ -78,11 +79,11 @@ SinkTest(arrival, without_telemetry__is_noted)
 /* An echo stands behind the block, and is found there. */
 SinkTest(arrival, with_echo__both_are_read)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 100);
-		struct frame in = wrap(&inner, .room = 2, .nhop = 2, .path = 1, .hop = { 1, 2 }, .voq = 1, .voq_tor = TOR,
-				       .voq_total = 9, .voq_flows = 1, .voq_prefixlen = 128, .echo = 1, .window = 1,
-				       .echo_hops = 1, .echo_hop = { 100000ULL << 32 });
+		struct frame in = wrap(&inner, .room = 2, .nhop = 2, .path = 1, .hop = { 1, 2 }, .voq = 1,
+				       .voq_tor = TOR, .voq_total = 9, .voq_flows = 1, .voq_prefixlen = 128, .echo = 1,
+				       .window = 1, .echo_hops = 1, .echo_hop = { 100000ULL << 32 });
 		struct result r;
 
 		slot_make(v6, 128, 1);
@@ -98,7 +99,7 @@ SinkTest(arrival, with_echo__both_are_read)
 /* All of its segments, the last of which is shorter, each with all headers: as egress counts them. */
 Test(arrival, gso__counts_as_on_the_wire)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame whole = arriving(.v6 = v6, .payload = 2500), one = arriving(.v6 = v6, .payload = 1000);
 		struct frame last = arriving(.v6 = v6, .payload = 500);
 
@@ -106,7 +107,8 @@ Test(arrival, gso__counts_as_on_the_wire)
 		/* A test run cannot say of which protocol the segments are, so the kernel would not shorten it. */
 		run(INGRESS, &whole, .gso_size = 1000);
 		expect_counted(STAT_RX_STRIP_FAILED);
-		expect_seen(3, 2 * one.len + last.len, 2 * inner_bytes(&one) + inner_bytes(&last), (__u64)S_FIRST << 32 | 7);
+		expect_seen(3, 2 * one.len + last.len, 2 * inner_bytes(&one) + inner_bytes(&last),
+			    (__u64)S_FIRST << 32 | 7);
 		run(INGRESS, &one, .gso_size = 1000);
 		expect_counted(STAT_RX_STRIP_FAILED);
 		expect_seen(4, 3 * one.len + last.len, 3 * inner_bytes(&one) + inner_bytes(&last),
@@ -117,7 +119,7 @@ Test(arrival, gso__counts_as_on_the_wire)
 /* Nothing is known of the VOQ, or it has a slot that the daemon does not look at: it is told. */
 SinkTest(arrival, unwatched__is_news)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (int slot = 0; slot < 2; slot++) {
 			struct frame in = arriving(.v6 = v6, .total = 0xfffffff0);
 			struct arrival_key want = key_of(v6, 128);
@@ -147,7 +149,7 @@ SinkTest(arrival, unwatched__is_news)
 /* A machine without HierCC is no rack: nobody is told. */
 SinkTest(arrival, without_hiercc__is_no_news)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = arriving(.v6 = v6, .total = 0xfffffff0);
 
 		tor_set(0);
@@ -195,7 +197,7 @@ SinkTest(arrival, news__that_find_no_room_are_counted)
 /* Every length of a prefix: the slot is found by it, and its own bits are those of the address. */
 SinkTest(arrival, merged__goes_by_its_prefix)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		for (__u32 len = 1; len <= 128; len++) {
 			struct frame in = arriving(.v6 = v6, .prefixlen = len);
 
@@ -231,7 +233,7 @@ SinkTest(arrival, claims__that_go_back)
 /* INT-MD: the block is where Sluice's header says, and a copy is no arrival. */
 SinkTest(arrival, int_md)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame inner = tcp(.v6 = v6, .reply = 1, .payload = 500), in, copy;
 		struct int_hop hop = { .node = 1, .ts = 1000, .tx = 1, .kbps = 100000 };
 

@@ -19,7 +19,10 @@ struct frame frame_arriving(struct arriving a)
 
 	return wrap(&inner, .room = 5, .nhop = 1, .path = 0x456, .hop = { 0x1111 }, .voq = 1,
 		    .voq_tor = a.no_tor ? 0 : TOR, .voq_total = a.total ?: S_FIRST, .voq_flows = a.flows ?: 7,
-		    .voq_prefixlen = a.no_prefix ? 0 : a.prefixlen ?: 128, .key = a.key, .auth_seq = a.auth_seq);
+		    .voq_prefixlen = a.no_prefix ? 0 :
+				     a.prefixlen ?:
+						   128,
+		    .key = a.key, .auth_seq = a.auth_seq);
 }
 
 struct arrival_key key_of(int v6, __u32 prefixlen)

@@ -26,7 +26,7 @@ struct arriving {
 	__u16 flows; /* 7 */
 	__u32 prefixlen;
 	int no_prefix, no_tor; /* malformed */
-	unsigned int payload; /* 500 */
+	unsigned int payload;  /* 500 */
 	const struct siphash_key *key;
 	__u64 auth_seq;
 };

@@ -46,8 +46,10 @@ static void daemon_begins(void)
 static void begin(void)
 {
 	world_make();
-	pins = (struct pins){ .voqs = world_map("voqs"), .arrival_slots = world_map("arrival_slots"),
-			      .arrivals = world_map("arrivals"), .credits = world_map("credits"),
+	pins = (struct pins){ .voqs = world_map("voqs"),
+			      .arrival_slots = world_map("arrival_slots"),
+			      .arrivals = world_map("arrivals"),
+			      .credits = world_map("credits"),
 			      .ports = world_map("ports") };
 	pins.ctl = mmap(NULL, sizeof(*pins.ctl), PROT_READ | PROT_WRITE, MAP_SHARED, world_map("control"), 0);
 	cr_assert(pins.ctl != MAP_FAILED);
@@ -66,9 +68,13 @@ static struct sluice_addr addr4(int a, int b, int c_, int d)
 static struct arrival_news news_of(int rack, int host, __u32 total, __u32 flows, __u32 bytes)
 {
 	return (struct arrival_news){ .key = { .addr = addr4(10, 2, 0, host), .prefixlen = 128, .tor = htonl(rack) },
-				      .from = addr4(10, 1, 0, rack), .to = addr4(10, 2, 0, host),
-				      .claim = (__u64)total << 32 | flows, .bytes = bytes, .inner_bytes = bytes * 9 / 10,
-				      .packets = 1, .ifindex = WORLD_IFINDEX };
+				      .from = addr4(10, 1, 0, rack),
+				      .to = addr4(10, 2, 0, host),
+				      .claim = (__u64)total << 32 | flows,
+				      .bytes = bytes,
+				      .inner_bytes = bytes * 9 / 10,
+				      .packets = 1,
+				      .ifindex = WORLD_IFINDEX };
 }
 
 /* Returns the slot. */
@@ -386,8 +392,9 @@ Test(credits, restart__is_no_flood)
 	rounds(3);
 	credits_close(c);
 	daemon_begins();
-	cr_assert(bpf_map_lookup_elem(pins.arrival_slots, &(struct arrival_key){ .addr = addr4(10, 2, 0, 1), .prefixlen = 128,
-										 .tor = htonl(1) }, &cookie));
+	cr_assert(bpf_map_lookup_elem(
+		pins.arrival_slots,
+		&(struct arrival_key){ .addr = addr4(10, 2, 0, 1), .prefixlen = 128, .tor = htonl(1) }, &cookie));
 	slot = told(news_of(1, 1, S_BEGIN + 5000000, 1, 1000));
 	slot_learn(c, slot, now_ns());
 	expect_eq(due_of(slot), c->peers[0].params.c0);
@@ -398,7 +405,8 @@ Test(credits, reload__off_and_on_and_without_the_peer)
 {
 	struct config other = config, none = config;
 	struct config_peer far[] = { { .key = { .prefixlen = 96 + 8, .addr = addr4(172, 0, 0, 0) },
-				       .base_rtt_ns = 1000000, .hiercc = &(int){ 1 } } };
+				       .base_rtt_ns = 1000000,
+				       .hiercc = &(int){ 1 } } };
 
 	expect_eq(pins.ctl->tor, htonl(0) + 7);
 	told(news_of(1, 1, S_BEGIN, 1, 1000));

@@ -27,7 +27,7 @@ static struct result leaves(int v6)
 /* One packet of every period asks; the period is 5 base RTTs. */
 Test(rate, egress__leaves_the_block_to_the_switch)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct result r = leaves(v6);
 		struct voq v;
 
@@ -48,7 +48,7 @@ Test(rate, egress__leaves_the_block_to_the_switch)
 
 SinkTest(rate, told__is_obeyed_until_the_limit)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = message(.v6 = v6, .value = 5000000);
 		struct voq v;
 
@@ -99,7 +99,7 @@ SinkTest(rate, told__of_what_was_not_asked)
 
 SinkTest(rate, told__with_a_key)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame good = message(.v6 = v6, .value = 5000000, .key = &key, .auth_seq = 1ULL << 40), in;
 
 		keys_set(&key, 1);

@@ -7,7 +7,7 @@
  */
 #include "world.h"
 
-#define TOR 0x0a0b0c0d /* of the switch under test, */
+#define TOR 0x0a0b0c0d	 /* of the switch under test, */
 #define OTHER 0x01020304 /* and of another */
 #define LIMIT_NS (5000 * MS)
 #define FIRST (1ULL << 32) /* where totals begin */
@@ -27,7 +27,7 @@ struct passing {
 	int mark, no_block;
 	__u32 tor, total;
 	__u16 flows;
-	__u8 prefixlen; /* 128 */
+	__u8 prefixlen;	      /* 128 */
 	unsigned int payload; /* 700 */
 };
 

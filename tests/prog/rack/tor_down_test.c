@@ -8,7 +8,7 @@ TestSuite(tor_down, .init = make_switch, .fini = world_drop, .timeout = 60);
 
 Test(tor_down, credit__for_this_switch_ends_here)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame data = passing(.v6 = v6), in;
 		struct result r;
 
@@ -25,7 +25,7 @@ Test(tor_down, credit__for_this_switch_ends_here)
 /* Nor is anything counted of what is none of its business. */
 Test(tor_down, credit__for_others_goes_on)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame data = passing(.v6 = v6), in[] = {
 			message(.v6 = v6, .type = 5, .seq = OTHER, .value = 700),
 			message(.v6 = v6, .type = 5, .value = 700),
@@ -52,7 +52,7 @@ Test(tor_down, credit__for_others_goes_on)
 
 Test(tor_down, credit__that_is_forged_goes_on)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame data = passing(.v6 = v6), in;
 
 		run(HOP_MAP, &data);
@@ -60,7 +60,8 @@ Test(tor_down, credit__that_is_forged_goes_on)
 		keys_set(&key, 1);
 		in = message(.v6 = v6, .type = 5, .seq = TOR, .value = data.len);
 		expect_untouched(TOR_INGRESS, &in, STAT_RX_NO_AUTH);
-		in = message(.v6 = v6, .type = 5, .seq = TOR, .value = data.len, .key = &other_key, .auth_seq = 1ULL << 40);
+		in = message(.v6 = v6, .type = 5, .seq = TOR, .value = data.len, .key = &other_key,
+			     .auth_seq = 1ULL << 40);
 		expect_untouched(TOR_INGRESS, &in, STAT_RX_BAD_AUTH);
 		expect_eq(voq_get(tor_to_b(v6)).voq.credit, FIRST);
 		in = message(.v6 = v6, .type = 5, .seq = TOR, .value = data.len, .key = &key, .auth_seq = 1ULL << 40);
@@ -77,7 +78,7 @@ Test(tor_down, credit__that_is_forged_goes_on)
 
 Test(tor_down, down__tells_of_what_arrives)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = passing(.v6 = v6, .tor = OTHER, .total = 5000, .flows = 3);
 		struct sluice_addr a = addr_of(v6, HOST_A), b = addr_of(v6, HOST_B);
 		struct arrival_news news[2];
@@ -112,7 +113,7 @@ Test(tor_down, down__tells_of_what_arrives)
 /* Credit keeps the queue short: nothing is said of it to HPCC. */
 Test(tor_down, down__does_not_stamp_what_has_credit)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = passing(.v6 = v6, .tor = OTHER, .total = 5000, .flows = 3), bare = passing(.v6 = v6);
 		struct result r;
 

@@ -17,7 +17,7 @@ static void expect_rest(const struct frame *got, const struct frame *want)
 
 Test(tor, up__fills_in_the_block)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = passing(.v6 = v6);
 		__u32 total = 0;
 		int i;
@@ -37,7 +37,7 @@ Test(tor, up__fills_in_the_block)
 
 Test(tor, up__counts_flows_by_their_entropy)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		unsigned int i;
 
 		for (i = 0; i < 12; i++) {
@@ -52,7 +52,7 @@ Test(tor, up__counts_flows_by_their_entropy)
 /* What credit does not cover waits in fq until it is expected; nothing waits where nobody would obey. */
 Test(tor, up__holds_what_has_no_credit)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = passing(.v6 = v6);
 		__u64 before = clock_ns();
 		struct result r;
@@ -76,7 +76,7 @@ Test(tor, up__holds_what_has_no_credit)
 /* A packet that credit covers leaves at once, but not before those of its flow that were there when there was none. */
 Test(tor, up__keeps_a_flow_in_order)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = passing(.v6 = v6), other = passing(.v6 = v6, .sport = 0xc001);
 		struct voq v;
 		__u64 last;
@@ -122,7 +122,7 @@ static void expect_not_filled_in(const struct frame *in)
 
 Test(tor, up__leaves_alone_what_is_not_its_own)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = passing(.v6 = v6, .tor = OTHER, .total = 5, .flows = 2);
 
 		expect_not_filled_in(&in);
@@ -142,7 +142,7 @@ Test(tor, up__leaves_alone_what_is_not_its_own)
 
 Test(tor, mark__is_told_to_the_daemon)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = passing(.v6 = v6, .mark = 1);
 		struct sluice_addr a = addr_of(v6, HOST_A), b = addr_of(v6, HOST_B);
 		struct tor_news news[4];
@@ -168,7 +168,7 @@ Test(tor, mark__is_told_to_the_daemon)
 /* Of a stop and of its end the daemon is told once, if a host has asked. */
 Test(tor, stop__is_told_without_being_asked)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct frame in = passing(.v6 = v6);
 		struct tor_news news[4];
 		struct voq v;

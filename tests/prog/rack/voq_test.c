@@ -13,7 +13,7 @@ static __u16 source_port(const struct frame *f)
 
 Test(voq, block__says_where_the_packet_is_in_its_voq)
 {
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 1000 };
 		struct frame in = frame_of(s), want;
 		__u32 sent = 0;
@@ -23,8 +23,8 @@ Test(voq, block__says_where_the_packet_is_in_its_voq)
 			struct result r = run(EGRESS, &in);
 
 			sent += r.out.len;
-			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = sent, .voq = 1,
-				    .voq_tor = TOR, .voq_total = sent, .voq_flows = 1, .voq_prefixlen = 128);
+			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = sent, .voq = 1, .voq_tor = TOR,
+				    .voq_total = sent, .voq_flows = 1, .voq_prefixlen = 128);
 			expect_verdict(r, VERDICT_PASS);
 			expect_frame(&r.out, &want);
 			expect_counted(STAT_TX_DATA);
@@ -41,7 +41,7 @@ Test(voq, block__before_echo_and_tag)
 	int hops;
 
 	keys_set(&key, 1);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 100 };
 		struct frame in = frame_of(s), want;
 		struct result r = voq_leaves(s);
@@ -50,18 +50,20 @@ Test(voq, block__before_echo_and_tag)
 			struct flow f = flow_get(s);
 			__u32 seq = f.tx_bytes;
 
-			f.echo = (struct flow_echo){ .version = 2 * hops + 2, .hops = hops, .seq = 7,
-						     .nhop_path = hops << 12 | 0x234, .rx_ns = clock_ns(),
+			f.echo = (struct flow_echo){ .version = 2 * hops + 2,
+						     .hops = hops,
+						     .seq = 7,
+						     .nhop_path = hops << 12 | 0x234,
+						     .rx_ns = clock_ns(),
 						     .hop = { 1, 2, 3, 4, 5 } };
 			flow_set(s, &f);
 			r = voq_leaves(s);
 			seq += r.out.len;
-			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = seq, .voq = 1,
-				    .voq_tor = TOR, .voq_total = seq, .voq_flows = 1, .voq_prefixlen = 128,
-				    .echo = 1, .echo_hops = hops, .echo_seq = 7, .echo_path = 0x234,
-				    .echo_age = get16(r.out.b + at_echo(&r.out) + 4),
-				    .echo_hop = { 1, 2, 3, 4, 5 }, .key = &key,
-				    .auth_seq = get64(r.out.b + at_auth(&r.out)));
+			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = seq, .voq = 1, .voq_tor = TOR,
+				    .voq_total = seq, .voq_flows = 1, .voq_prefixlen = 128, .echo = 1,
+				    .echo_hops = hops, .echo_seq = 7, .echo_path = 0x234,
+				    .echo_age = get16(r.out.b + at_echo(&r.out) + 4), .echo_hop = { 1, 2, 3, 4, 5 },
+				    .key = &key, .auth_seq = get64(r.out.b + at_auth(&r.out)));
 			expect_frame(&r.out, &want);
 		}
 	}
@@ -73,7 +75,7 @@ Test(voq, block__with_int_md)
 
 	peer.encoding = ENCODING_INT_MD;
 	peers_change(peer);
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 1000 };
 		struct frame in = frame_of(s), want;
 		struct result r = run(EGRESS, &in);
@@ -155,7 +157,7 @@ Test(voq, full__the_prefix_has_one)
 	voq_set(of_prefix[0], &zero);
 	voq_set(of_prefix[1], &zero);
 	voqs_fill();
-	FOR_V4_AND_V6(v6) {
+	FOR_V4_AND_V6 (v6) {
 		struct ip_spec s = { .v6 = v6, .payload = 500 };
 		struct frame in = frame_of(s), want;
 		struct result r;
@@ -168,9 +170,8 @@ Test(voq, full__the_prefix_has_one)
 			hosts_strip();
 			r = run(EGRESS, &in);
 			sent += r.out.len;
-			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = sent, .voq = 1,
-				    .voq_tor = TOR, .voq_total = sent, .voq_flows = 1,
-				    .voq_prefixlen = v6 ? 32 : 96 + 16);
+			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = sent, .voq = 1, .voq_tor = TOR,
+				    .voq_total = sent, .voq_flows = 1, .voq_prefixlen = v6 ? 32 : 96 + 16);
 			expect_frame(&r.out, &want);
 			expect_counted(STAT_TX_DATA, STAT_VOQ_MERGED);
 		}
@@ -272,7 +273,7 @@ Test(voq, off__leaves_all_as_it_was)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		FOR_V4_AND_V6(v6) {
+		FOR_V4_AND_V6 (v6) {
 			struct ip_spec s = { .v6 = v6, .payload = 1000, .sport = 100 + i };
 			struct frame in = frame_of(s), want;
 			struct result r;

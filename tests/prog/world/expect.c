@@ -80,8 +80,8 @@ static const char *counted_diff(const int *stats, int frames_known)
 		want[*stats]++;
 	if (sink == INGRESS_XDP)
 		want[STAT_RX_XDP] = want[STAT_RX_DATA] + want[STAT_RX_PROBE] + want[STAT_RX_PROBE_OLD] +
-				    want[STAT_RX_PROBE_LIMITED] + want[STAT_RX_PROBE_REPLY] +
-				    want[STAT_RX_FEEDBACK] + want[STAT_RX_CREDIT] + want[STAT_RX_RATE] + want[STAT_RX_INT_COPY];
+				    want[STAT_RX_PROBE_LIMITED] + want[STAT_RX_PROBE_REPLY] + want[STAT_RX_FEEDBACK] +
+				    want[STAT_RX_CREDIT] + want[STAT_RX_RATE] + want[STAT_RX_INT_COPY];
 	want[STAT_FLOW_MADE] = flows_count() - flows_known;
 	flows_known += want[STAT_FLOW_MADE];
 	out += sprintf(out, "counters:");
@@ -165,8 +165,7 @@ const char *world_damaged(enum program p, const struct frame *good, unsigned int
 	return why;
 }
 
-const char *world_untouched(enum program p, const struct frame *f, enum sluice_stat stat,
-			    struct run_spec s)
+const char *world_untouched(enum program p, const struct frame *f, enum sluice_stat stat, struct run_spec s)
 {
 	struct result r = world_run(p, f, s);
 	const char *why = frame_diff(f, &r.out);

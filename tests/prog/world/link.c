@@ -37,8 +37,7 @@ __u32 link_make(const char *near_options)
 	/* Without IPv6 the kernel itself sends nothing: no neighbour solicitations in between. */
 	if (!access("/proc/sys/net/ipv6", F_OK))
 		sh("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6");
-	sh("ip link add " LINK_NEAR " mtu 9000 %s type veth peer name " LINK_FAR " mtu 9000",
-	   near_options);
+	sh("ip link add " LINK_NEAR " mtu 9000 %s type veth peer name " LINK_FAR " mtu 9000", near_options);
 	sh("ip link set " LINK_NEAR " up && ip link set " LINK_FAR " up");
 	ifindex = if_nametoindex(LINK_NEAR);
 	port_set(ifindex, &port);
@@ -51,8 +50,7 @@ void qdisc_stats(const char *device, __u64 *tx_bytes, __u64 *backlog_bytes)
 	FILE *f;
 
 	snprintf(command, sizeof(command),
-		 "tc -s -j qdisc show dev %s root | jq -r '\"\\([.[].bytes]|add) \\([.[].backlog]|add)\"'",
-		 device);
+		 "tc -s -j qdisc show dev %s root | jq -r '\"\\([.[].bytes]|add) \\([.[].backlog]|add)\"'", device);
 	f = popen(command, "r");
 	cr_assert(f && fscanf(f, "%llu %llu", tx_bytes, backlog_bytes) == 2, "%s", command);
 	pclose(f);
@@ -82,8 +80,7 @@ int packet_socket(const char *device)
 
 void packet_send(int fd, const struct frame *f)
 {
-	cr_assert(send(fd, f->b, f->len, 0) == (ssize_t)f->len, "sending %u bytes: %s", f->len,
-		  strerror(errno));
+	cr_assert(send(fd, f->b, f->len, 0) == (ssize_t)f->len, "sending %u bytes: %s", f->len, strerror(errno));
 }
 
 void send_frames(const char *device, unsigned int n, __u8 tos, int v6)

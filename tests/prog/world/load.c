@@ -75,7 +75,7 @@ static void xdp_load(const struct world_spec *s)
 	cr_assert(xdp, "opening the object of XDP: %s", strerror(errno));
 	xdp->rodata->wire_port = s->wire_port ?: PORT_WIRE;
 	bpf_program__set_flags(xdp->progs.ingress_xdp, s->frags ? BPF_F_XDP_HAS_FRAGS : 0);
-	bpf_object__for_each_map(map, xdp->obj) {
+	bpf_object__for_each_map (map, xdp->obj) {
 		struct bpf_map *ours = bpf_object__find_map_by_name(skel->obj, bpf_map__name(map));
 
 		cr_assert(!ours || !bpf_map__reuse_fd(map, bpf_map__fd(ours)), "sharing maps");
@@ -151,8 +151,8 @@ void world_trace(void)
 	skel->links.pfc_dequeue = bpf_program__attach(skel->progs.pfc_dequeue);
 	cr_assert(skel->links.pfc_enqueue && skel->links.pfc_dequeue, "attaching: %s", strerror(errno));
 	cr_assert(skel->links.backlog_enqueue && skel->links.backlog_dequeue && skel->links.class_enqueue &&
-			  skel->links.class_dequeue, "attaching: %s",
-		  strerror(errno));
+			  skel->links.class_dequeue,
+		  "attaching: %s", strerror(errno));
 }
 
 void world_drop(void)
@@ -164,14 +164,10 @@ void world_drop(void)
 int world_program(enum program p)
 {
 	const struct bpf_program *programs[] = {
-		[EGRESS] = skel->progs.egress,
-		[INGRESS] = skel->progs.ingress,
-		[HOP] = skel->progs.hop,
-		[HOP_MAP] = skel->progs.hop_map,
-		[POD_HOP] = skel->progs.pod_hop,
-		[INGRESS_XDP] = xdp->progs.ingress_xdp,
-		[TOR_INGRESS] = skel->progs.tor,
-		[PFC_INGRESS] = skel->progs.pfc,
+		[EGRESS] = skel->progs.egress,	 [INGRESS] = skel->progs.ingress,
+		[HOP] = skel->progs.hop,	 [HOP_MAP] = skel->progs.hop_map,
+		[POD_HOP] = skel->progs.pod_hop, [INGRESS_XDP] = xdp->progs.ingress_xdp,
+		[TOR_INGRESS] = skel->progs.tor, [PFC_INGRESS] = skel->progs.pfc,
 	};
 
 	return bpf_program__fd(programs[p]);

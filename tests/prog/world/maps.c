@@ -7,8 +7,8 @@
 
 void map_set(const struct bpf_map *map, const void *key, const void *value)
 {
-	cr_assert(!bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY), "%s: %s",
-		  bpf_map__name(map), strerror(errno));
+	cr_assert(!bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY), "%s: %s", bpf_map__name(map),
+		  strerror(errno));
 }
 
 int world_map(const char *name)

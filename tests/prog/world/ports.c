@@ -68,8 +68,7 @@ struct class_queue class_queue_get(__u32 ifindex, __u32 class)
 	struct class_key key = { ifindex, class };
 	struct class_queue q;
 
-	cr_assert(map_get(skel->maps.class_queues, &key, &q), "%sno class %u of port %u", fixture_text, class,
-		  ifindex);
+	cr_assert(map_get(skel->maps.class_queues, &key, &q), "%sno class %u of port %u", fixture_text, class, ifindex);
 	return q;
 }
 

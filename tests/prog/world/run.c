@@ -37,10 +37,9 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 		.tstamp = s.tstamp,
 	};
 	struct result r = {};
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len,
-			    .data_out = r.out.b, .data_size_out = sizeof(r.out.b), .ctx_in = &ctx,
-			    .ctx_size_in = sizeof(ctx), .ctx_out = &r.ctx,
-			    .ctx_size_out = sizeof(r.ctx), .repeat = 1);
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len, .data_out = r.out.b,
+			    .data_size_out = sizeof(r.out.b), .ctx_in = &ctx, .ctx_size_in = sizeof(ctx),
+			    .ctx_out = &r.ctx, .ctx_size_out = sizeof(r.ctx), .repeat = 1);
 	int err;
 
 	if (held_ns)
@@ -50,8 +49,7 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 	err = bpf_prog_test_run_opts(world_program(p), &opts);
 	if (s.clone)
 		clone_set(0);
-	cr_assert(!err, "%stest run of program %d, %u bytes: %s", fixture_text, p, f->len,
-		  strerror(errno));
+	cr_assert(!err, "%stest run of program %d, %u bytes: %s", fixture_text, p, f->len, strerror(errno));
 	r.verdict = (int)opts.retval;
 	r.out.len = opts.data_size_out;
 	frames++;
@@ -71,10 +69,9 @@ static struct result world_run_xdp(const struct frame *f, struct run_spec s)
 	struct xdp_md in = { .data = meta, .data_end = meta + (s.linear ?: f->len) }, out = {};
 	__u8 with_mark[sizeof(mark) + FRAME_MAX];
 	struct result r = {};
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len,
-			    .data_out = r.out.b, .data_size_out = sizeof(r.out.b), .ctx_in = &in,
-			    .ctx_size_in = sizeof(in), .ctx_out = &out, .ctx_size_out = sizeof(out),
-			    .repeat = 1);
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len, .data_out = r.out.b,
+			    .data_size_out = sizeof(r.out.b), .ctx_in = &in, .ctx_size_in = sizeof(in), .ctx_out = &out,
+			    .ctx_size_out = sizeof(out), .repeat = 1);
 	int err;
 
 	if (held_ns)
@@ -87,8 +84,7 @@ static struct result world_run_xdp(const struct frame *f, struct run_spec s)
 	}
 	err = bpf_prog_test_run_opts(world_program(INGRESS_XDP), &opts);
 	cr_assert(!err, "%stest run of XDP, %u bytes: %s", fixture_text, f->len, strerror(errno));
-	cr_assert(opts.retval >= XDP_DROP && opts.retval <= XDP_TX, "%sXDP says %u", fixture_text,
-		  opts.retval);
+	cr_assert(opts.retval >= XDP_DROP && opts.retval <= XDP_TX, "%sXDP says %u", fixture_text, opts.retval);
 	r.counted = out.data > out.data_meta && get32(r.out.b) == ntohl(mark);
 	if (s.marked) { /* tc gets it without */
 		cr_assert(!memcmp(r.out.b, (const __u8[]){ 0, 0, 0, 0 }, 4), "%sthe mark came through", fixture_text);

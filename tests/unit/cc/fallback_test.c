@@ -56,15 +56,13 @@ Test(fallback, fallback_feedback__another_begins_the_run_anew)
 
 	for (i = 0; i < 100; i++) {
 		for (k = 0; k < 15; k++, r.now_ns += 8 * MS)
-			cr_assert_eq(fallback_feedback(&r.f, &r.st, 0, r.now_ns, r.t_ns),
-				     FALLBACK_STAY);
+			cr_assert_eq(fallback_feedback(&r.f, &r.st, 0, r.now_ns, r.t_ns), FALLBACK_STAY);
 		cr_assert_eq(fallback_feedback(&r.f, &r.st, 3, r.now_ns, r.t_ns), FALLBACK_STAY);
 	}
 	cr_expect_gt(feedbacks(&r, 0, 8 * MS, FALLBACK_TO_SWIFT), 0);
 	for (i = 0; i < 100; i++) {
 		for (k = 0; k < 15; k++, r.now_ns += 8 * MS)
-			cr_assert_eq(fallback_feedback(&r.f, &r.st, 2, r.now_ns, r.t_ns),
-				     FALLBACK_STAY);
+			cr_assert_eq(fallback_feedback(&r.f, &r.st, 2, r.now_ns, r.t_ns), FALLBACK_STAY);
 		cr_assert_eq(fallback_feedback(&r.f, &r.st, 0, r.now_ns, r.t_ns), FALLBACK_STAY);
 	}
 }
@@ -83,11 +81,9 @@ Test(fallback, fallback_feedback__back_with_hpcc_within_2_s)
 
 			r.f.swift = 1;
 			from = r.now_ns;
-			while (fallback_feedback(&r.f, &r.st, 1, r.now_ns, r.t_ns) !=
-			       FALLBACK_TO_HPCC) {
+			while (fallback_feedback(&r.f, &r.st, 1, r.now_ns, r.t_ns) != FALLBACK_TO_HPCC) {
 				r.now_ns += every[e];
-				cr_assert_leq(r.now_ns - from, 2000 * MS, "T %llu, every %llu",
-					      rtts[t], every[e]);
+				cr_assert_leq(r.now_ns - from, 2000 * MS, "T %llu, every %llu", rtts[t], every[e]);
 			}
 		}
 }
@@ -96,8 +92,9 @@ Test(fallback, fallback_feedback__windows_go_on_and_the_path_begins_anew)
 {
 	struct run r = run_new(4 * MS);
 
-	r.st = (struct hpcc_state){ .w = 1, .wc = 2, .rate_bps = 3, .last_update_seq = 4,
-				    .hops = 2, .inc_stage = 5, .u = 6, .u_frac = 7 };
+	r.st = (struct hpcc_state){
+		.w = 1, .wc = 2, .rate_bps = 3, .last_update_seq = 4, .hops = 2, .inc_stage = 5, .u = 6, .u_frac = 7
+	};
 	cr_expect_gt(feedbacks(&r, 0, 8 * MS, FALLBACK_TO_SWIFT), 0);
 	cr_expect_eq(r.st.w, 1);
 	cr_expect_eq(r.st.wc, 2);
@@ -115,8 +112,6 @@ Test(fallback, fallback_feedback__a_clock_that_goes_back_waits)
 	int i;
 
 	for (i = 0; i < 100; i++)
-		cr_expect_eq(fallback_feedback(&r.f, &r.st, 0, r.now_ns - i * MS, r.t_ns),
-			     FALLBACK_STAY);
-	cr_expect_eq(fallback_feedback(&r.f, &r.st, 0, r.now_ns + 64 * MS, r.t_ns),
-		     FALLBACK_TO_SWIFT);
+		cr_expect_eq(fallback_feedback(&r.f, &r.st, 0, r.now_ns - i * MS, r.t_ns), FALLBACK_STAY);
+	cr_expect_eq(fallback_feedback(&r.f, &r.st, 0, r.now_ns + 64 * MS, r.t_ns), FALLBACK_TO_SWIFT);
 }

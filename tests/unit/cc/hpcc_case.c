@@ -31,10 +31,7 @@ struct hpcc_ack feedback(__u64 seq, __u32 ts_ns, __u32 tx_bytes, __u32 qlen_byte
 		.gap_ns = HPCC_GAP_UNKNOWN,
 		.path_id = 7,
 		.hops = 1,
-		.hop = { { .bps = 100 * GBPS,
-			   .ts_ns = ts_ns,
-			   .tx_bytes = tx_bytes,
-			   .qlen_bytes = qlen_bytes } },
+		.hop = { { .bps = 100 * GBPS, .ts_ns = ts_ns, .tx_bytes = tx_bytes, .qlen_bytes = qlen_bytes } },
 	};
 
 	return ack;

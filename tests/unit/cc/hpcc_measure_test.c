@@ -36,9 +36,8 @@ Test(hpcc_measure, hpcc_elapsed__without_a_gap_takes_the_nearest)
 	size_t i;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
-		cr_expect_eq(hpcc_elapsed(t[i].from, t[i].to, HPCC_GAP_UNKNOWN), t[i].want,
-			     "from %#x to %#x: %lld", t[i].from, t[i].to,
-			     hpcc_elapsed(t[i].from, t[i].to, HPCC_GAP_UNKNOWN));
+		cr_expect_eq(hpcc_elapsed(t[i].from, t[i].to, HPCC_GAP_UNKNOWN), t[i].want, "from %#x to %#x: %lld",
+			     t[i].from, t[i].to, hpcc_elapsed(t[i].from, t[i].to, HPCC_GAP_UNKNOWN));
 }
 
 /* Under UBSan: a gap that no clock has, as of a record that is not to be trusted, is a number like any other. */
@@ -58,8 +57,7 @@ Test(hpcc_measure, hpcc_elapsed__a_gap_counts_the_wraps)
 	cr_expect_eq(hpcc_elapsed(100, 0, 10 * WRAP_NS), 10 * WRAP_NS - 100);
 	cr_expect_eq(hpcc_elapsed(5, 5, -WRAP_NS), -WRAP_NS);
 	cr_expect_eq(hpcc_elapsed(0, 1, 0), 1);
-	cr_expect_eq(hpcc_elapsed(0, HALF_NS + 1, HALF_NS + 1), HALF_NS + 1,
-		     "a pause, no step back");
+	cr_expect_eq(hpcc_elapsed(0, HALF_NS + 1, HALF_NS + 1), HALF_NS + 1, "a pause, no step back");
 	cr_expect_eq(hpcc_elapsed(0, HALF_NS + 1, 0), 1 - HALF_NS, "a step back");
 }
 
@@ -74,10 +72,8 @@ Test(hpcc_measure, hpcc_elapsed__is_the_truth_within_half_a_wrap_of_the_gap)
 		__s64 passed = ((__s64)nrand48(rng) << 16 >> nrand48(rng) % 48) * (i & 1 ? 1 : -1);
 		__s64 noise = nrand48(rng) % (WRAP_NS - 1) - (HALF_NS - 1);
 
-		cr_assert_eq(hpcc_elapsed(from & HPCC_TS_MASK, (from + passed) & HPCC_TS_MASK,
-					  passed + noise),
-			     passed, "from %lld, %lld passed, gap %lld", from, passed,
-			     passed + noise);
+		cr_assert_eq(hpcc_elapsed(from & HPCC_TS_MASK, (from + passed) & HPCC_TS_MASK, passed + noise), passed,
+			     "from %lld, %lld passed, gap %lld", from, passed, passed + noise);
 	}
 }
 
@@ -146,8 +142,7 @@ Test(hpcc_measure, hpcc_measure__takes_the_most_loaded_hop_and_its_tau)
 		ack.hop[!busy].ts_ns += 2080;
 		ack.hop[!busy].tx_bytes += 20800; /* 0.8 */
 		cr_expect_eq(hpcc_measure(&st, &params, &ack), HPCC_FAST);
-		cr_expect_float_eq(u_of(&st), 0.75 * 1 + 0.25 * 2, 1e-6, "hop %d is the busy one",
-				   busy);
+		cr_expect_float_eq(u_of(&st), 0.75 * 1 + 0.25 * 2, 1e-6, "hop %d is the busy one", busy);
 	}
 }
 
@@ -279,8 +274,7 @@ Test(hpcc_measure, hpcc_measure__another_speed_starts_anew)
 /* The most that there is, in every direction, in the least time; the sanitizers watch. */
 Test(hpcc_measure, hpcc_measure__largest_values)
 {
-	static const __u64 speeds[] = { 1,	    10000000,	(1ULL << 32) - 1,
-					1ULL << 32, 800 * GBPS, (1ULL << 44) - 1 };
+	static const __u64 speeds[] = { 1, 10000000, (1ULL << 32) - 1, 1ULL << 32, 800 * GBPS, (1ULL << 44) - 1 };
 	static const __u64 rtts[] = { 1, 1000, 4160, 50000000, (1 << 30) - 1 };
 	size_t b, t, q;
 
@@ -298,13 +292,11 @@ Test(hpcc_measure, hpcc_measure__largest_values)
 				ack.hop[0].qlen_bytes = ((1 << 27) - 1) >> 13 * q;
 				st.u = 1ULL << 39;
 				cr_expect_eq(hpcc_measure(&st, &p, &ack), HPCC_FAST);
-				want = fmin(ack.hop[0].qlen_bytes * 8e9 / speeds[b] / rtts[t],
-					    16384) +
+				want = fmin(ack.hop[0].qlen_bytes * 8e9 / speeds[b] / rtts[t], 16384) +
 				       fmin((1 << 26) * 8e9 / speeds[b], 16384);
 				want = 32768 - (32768 - want) / rtts[t];
-				cr_expect_float_eq(u_of(&st) / want, 1, 1e-4,
-						   "B %llu T %llu: %f, not %f", speeds[b], rtts[t],
-						   u_of(&st), want);
+				cr_expect_float_eq(u_of(&st) / want, 1, 1e-4, "B %llu T %llu: %f, not %f", speeds[b],
+						   rtts[t], u_of(&st), want);
 				cr_expect_leq(st.u, 1ULL << 39);
 			}
 }

@@ -37,8 +37,8 @@ static void core_ack(const struct comparison *c, const struct trace_row *row, st
 		const struct trace_hop *h = &row->hop[i];
 
 		if (c->quantised)
-			ack->hop[i] = telem_unpack(telem_pack(telem_speed_fit(h->bps), h->ts_ns,
-							      h->tx_bytes, h->qlen_bytes));
+			ack->hop[i] =
+				telem_unpack(telem_pack(telem_speed_fit(h->bps), h->ts_ns, h->tx_bytes, h->qlen_bytes));
 		else
 			ack->hop[i] = (struct hpcc_hop){ .bps = h->bps,
 							 .ts_ns = h->ts_ns & HPCC_TS_MASK,
@@ -108,20 +108,17 @@ static void expect_agreement(struct comparison *c)
 		hint = (struct model_hint){ u_of(&st), st.inc_stage, kind == HPCC_FULL };
 		want = (enum hpcc_kind)model_new_ack(&model, &c->model, &exact, &hint);
 
-		cr_assert_eq(kind, want, "seed %u row %lu: kind %d, not %d", c->trace.seed, n, kind,
-			     want);
+		cr_assert_eq(kind, want, "seed %u row %lu: kind %d, not %d", c->trace.seed, n, kind, want);
 		cr_assert(fabs(bytes(st.w) / model.w - 1) <= 0.005,
-			  "seed %u row %lu: W %.3f, not %.3f (U %.6f, not %.6f)", c->trace.seed, n,
-			  bytes(st.w), model.w, u_of(&st), model.u);
-		cr_assert(fabs(bytes(st.wc) / model.wc - 1) <= 0.005,
-			  "seed %u row %lu: Wc %.3f, not %.3f", c->trace.seed, n, bytes(st.wc),
-			  model.wc);
+			  "seed %u row %lu: W %.3f, not %.3f (U %.6f, not %.6f)", c->trace.seed, n, bytes(st.w),
+			  model.w, u_of(&st), model.u);
+		cr_assert(fabs(bytes(st.wc) / model.wc - 1) <= 0.005, "seed %u row %lu: Wc %.3f, not %.3f",
+			  c->trace.seed, n, bytes(st.wc), model.wc);
 		/* U is cut to 2^-24: the idle flow's may be smaller than that. */
-		cr_assert(fabs(u_of(&st) - model.u) <= 0.001 * model.u + 1e-6,
-			  "seed %u row %lu: U %.6f, not %.6f", c->trace.seed, n, u_of(&st),
-			  model.u);
-		cr_assert_eq(st.inc_stage, model.inc_stage, "seed %u row %lu: stage %u, not %d",
-			     c->trace.seed, n, st.inc_stage, model.inc_stage);
+		cr_assert(fabs(u_of(&st) - model.u) <= 0.001 * model.u + 1e-6, "seed %u row %lu: U %.6f, not %.6f",
+			  c->trace.seed, n, u_of(&st), model.u);
+		cr_assert_eq(st.inc_stage, model.inc_stage, "seed %u row %lu: stage %u, not %d", c->trace.seed, n,
+			     st.inc_stage, model.inc_stage);
 		expect_sane(c, &st);
 		c->kinds[kind]++;
 		c->worst_w = fmax(c->worst_w, fabs(bytes(st.w) / model.w - 1));
@@ -182,8 +179,7 @@ static void expect_agreement_under(enum trace_load load, unsigned int seed)
 	}
 	/* The traces have been what they are for, and the model was not led by the hand. */
 	for (i = 0; i <= HPCC_SKIPPED; i++)
-		cr_expect_gt(kinds[i], rows / 200, "kind %u: only %lu of %lu rows", i, kinds[i],
-			     rows);
+		cr_expect_gt(kinds[i], rows / 200, "kind %u: only %lu of %lu rows", i, kinds[i], rows);
 	cr_expect_lt(ties, rows / 1000, "%lu ties in %lu rows", ties, rows);
 	cr_log_info("worst error of W: %.2e", worst);
 }
@@ -268,9 +264,7 @@ static void expect_steady_agreement(double t_ns, double dt_ns, double load, doub
 	hpcc_init(&st, &p);
 	model_init(&model, &mp);
 	for (n = 0; n < 500 * (t_ns / dt_ns) && n < 100000; n++) {
-		struct model_ack exact = {
-			.seq = n, .snd_nxt = n + t_ns / dt_ns, .path_id = 7, .hops = 1
-		};
+		struct model_ack exact = { .seq = n, .snd_nxt = n + t_ns / dt_ns, .path_id = 7, .hops = 1 };
 		struct hpcc_ack ack;
 		struct model_hint hint;
 
@@ -283,10 +277,9 @@ static void expect_steady_agreement(double t_ns, double dt_ns, double load, doub
 		hpcc_new_ack(&st, &p, &ack);
 		hint = (struct model_hint){ .u = u_of(&st), .inc_stage = st.inc_stage };
 		model_new_ack(&model, &mp, &exact, &hint);
-		cr_assert(
-			fabs(bytes(st.w) / model.w - 1) <= 0.005,
-			"T %.0f, every %.0f ns, load %.4f, queue %.0f, row %llu: W %.1f, not %.1f",
-			t_ns, dt_ns, load, qlen, n, bytes(st.w), model.w);
+		cr_assert(fabs(bytes(st.w) / model.w - 1) <= 0.005,
+			  "T %.0f, every %.0f ns, load %.4f, queue %.0f, row %llu: W %.1f, not %.1f", t_ns, dt_ns, load,
+			  qlen, n, bytes(st.w), model.w);
 	}
 }
 
@@ -323,9 +316,8 @@ Test(hpcc_model, hpcc_new_ack__survives_nonsense)
 						.path_id = nrand48(rng) % 50 == 0,
 						.hops = nrand48(rng) % 50 ? 2 : nrand48(rng) };
 
-			ack.gap_ns = nrand48(rng) & 1
-					     ? HPCC_GAP_UNKNOWN
-					     : (__s64)nrand48(rng) * (nrand48(rng) - (1 << 30));
+			ack.gap_ns =
+				nrand48(rng) & 1 ? HPCC_GAP_UNKNOWN : (__s64)nrand48(rng) * (nrand48(rng) - (1 << 30));
 			for (j = 0; j < HPCC_MAX_HOPS; j++)
 				ack.hop[j] = (struct hpcc_hop){
 					.bps = 1ULL << nrand48(rng) % 2 * 43,

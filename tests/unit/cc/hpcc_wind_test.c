@@ -29,7 +29,8 @@ Test(hpcc_wind, hpcc_cap__keeps_w_and_wc_between_one_packet_and_the_cap)
 {
 	static const struct {
 		q12_t w, cap, want;
-	} cases[] = { /* in multiples of w_min */
+	} cases[] = {
+		/* in multiples of w_min */
 		{ 5, 9, 5 }, { 9, 5, 5 }, { 5, 5, 5 }, { 5, 0, 1 }, { 0, 9, 1 }, { 0, 0, 1 },
 	};
 	unsigned int i;
@@ -52,8 +53,7 @@ Test(hpcc_wind, hpcc_rate_bps__is_w_over_t)
 	cr_expect_eq(hpcc_rate_bps(q12_from_bytes(50000), 4000000), 100000000);
 	cr_expect_eq(hpcc_rate_bps(0, 4160), 0);
 	/* the largest window in 10 us, the smallest in a second */
-	cr_expect_float_eq(hpcc_rate_bps(q12_from_bytes(HPCC_W_MAX_BYTES), 10000) / 107374181.6e6,
-			   1, 1e-6);
+	cr_expect_float_eq(hpcc_rate_bps(q12_from_bytes(HPCC_W_MAX_BYTES), 10000) / 107374181.6e6, 1, 1e-6);
 	cr_expect_float_eq(hpcc_rate_bps(q12_from_bytes(1000), 1000000000), 8000, 10);
 }
 
@@ -151,9 +151,7 @@ Test(hpcc_wind, hpcc_wind__stays_between_w_min_and_w_init)
 /* All of its range against floating point: the products must not pass 2^64. */
 Test(hpcc_wind, hpcc_wind__largest_values)
 {
-	static const double windows[] = {
-		0.1, 0.6, 1, 1.49, 64, 1500, 52000, 1e6, HPCC_W_MAX_BYTES
-	};
+	static const double windows[] = { 0.1, 0.6, 1, 1.49, 64, 1500, 52000, 1e6, HPCC_W_MAX_BYTES };
 	size_t init, wc;
 	int u, eta;
 
@@ -170,15 +168,11 @@ Test(hpcc_wind, hpcc_wind__largest_values)
 					p.w_ai = 0;
 					p.eta = eta ? Q24_ONE >> 3 * (eta - 1) : Q24_ONE * 95 / 100;
 					st.u = 1ULL << u;
-					want = fmin(fmax(st.wc / ((double)st.u / p.eta), 1),
-						    p.w_init);
+					want = fmin(fmax(st.wc / ((double)st.u / p.eta), 1), p.w_init);
 					hpcc_wind(&st, &p, 0);
 					/* eta / U is rounded to 24 bits */
-					cr_expect(
-						fabs(st.w - want) <=
-							1 + want * (double)st.u / p.eta * 0x1p-24,
-						"Wc %.2f of %.2f, U 2^%d, eta %llu: %llu, not %.1f",
-						windows[wc], windows[init], u - 24, p.eta, st.w,
-						want);
+					cr_expect(fabs(st.w - want) <= 1 + want * (double)st.u / p.eta * 0x1p-24,
+						  "Wc %.2f of %.2f, U 2^%d, eta %llu: %llu, not %.1f", windows[wc],
+						  windows[init], u - 24, p.eta, st.w, want);
 				}
 }

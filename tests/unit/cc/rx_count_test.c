@@ -34,8 +34,7 @@ Test(rx_count, rx_flows__keeps_the_variant)
 	hpcc_params_variant(&p, HPCC_HIGH_AI);
 	rx_flows(&p, 100);
 	rx_flows(&p, 100);
-	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 20 * 52000 * 0.05 / 100, 0.1,
-			   "20 times, once");
+	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 20 * 52000 * 0.05 / 100, 0.1, "20 times, once");
 	hpcc_params_variant(&p, HPCC_VAI_SF);
 	rx_flows(&p, 16);
 	cr_expect_eq(p.variant, HPCC_VAI_SF);

@@ -38,8 +38,7 @@ static enum hpcc_kind run_int(struct run *r, __u64 dt_ns, double load, __u32 qle
 {
 	r->now_ns += dt_ns;
 	r->ack.hop[0].ts_ns = (r->ack.hop[0].ts_ns + dt_ns) & HPCC_TS_MASK;
-	r->ack.hop[0].tx_bytes =
-		(r->ack.hop[0].tx_bytes + (__u32)(load * 12.5 * dt_ns)) & HPCC_TX_MASK;
+	r->ack.hop[0].tx_bytes = (r->ack.hop[0].tx_bytes + (__u32)(load * 12.5 * dt_ns)) & HPCC_TX_MASK;
 	r->ack.hop[0].qlen_bytes = qlen;
 	return rx_new_int(&r->rx, &r->p, &r->ack, r->now_ns, &r->report);
 }
@@ -133,8 +132,7 @@ Test(rx, rx_new_int__agrees_with_the_sender)
 			r.ack.snd_nxt = r.ack.seq + r.p.t_ns;
 			kind = run_int(&r, dt, erand48(rng) * 1.2, nrand48(rng) % 100000);
 			cr_assert_eq(hpcc_new_ack(&tx, &r.p, &r.ack), kind);
-			tx.last_update_seq = r.rx.cc.last_update_seq =
-				r.rx.last_update_ns + r.p.t_ns;
+			tx.last_update_seq = r.rx.cc.last_update_seq = r.rx.last_update_ns + r.p.t_ns;
 			cr_assert_arr_eq(&tx, &r.rx.cc, sizeof(tx), "variant %d, step %d", v, i);
 		}
 	}
@@ -240,8 +238,8 @@ Test(rx, rx_resume__takes_what_arrived_in_t)
 		__u32 bytes;
 		__u64 passed_ns, w;
 	} t[] = {
-		{ 20000, 4160, 20000 }, { 20000, 8320, 10000 },	 { 0, 4160, 1000 },
-		{ 200, 4160, 1000 },	{ ~0U, 4160, 52000 }, { 20000, 0, 52000 },
+		{ 20000, 4160, 20000 }, { 20000, 8320, 10000 }, { 0, 4160, 1000 },
+		{ 200, 4160, 1000 },	{ ~0U, 4160, 52000 },	{ 20000, 0, 52000 },
 	};
 	struct rx_state st;
 	size_t i;
@@ -283,7 +281,7 @@ Test(rx, rx_window__clamps_the_absurd_and_tells)
 		__u64 bytes;
 		enum rx_verdict verdict;
 	} t[] = {
-		{ 0, RX_TOO_LOW },	   { 63, RX_TOO_LOW },	   { 64, RX_TAKEN },
+		{ 0, RX_TOO_LOW },	     { 63, RX_TOO_LOW },       { 64, RX_TAKEN },
 		{ (1 << 27) - 1, RX_TAKEN }, { 1 << 27, RX_TOO_HIGH }, { 0xffffffff, RX_TOO_HIGH },
 		{ 1ULL << 52, RX_TOO_HIGH }, { ~0ULL, RX_TOO_HIGH },
 	};
@@ -292,8 +290,7 @@ Test(rx, rx_window__clamps_the_absurd_and_tells)
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		hpcc_init(&st, &params);
-		cr_expect_eq(rx_window(&st, &params, t[i].bytes), t[i].verdict, "%llu",
-			     t[i].bytes);
+		cr_expect_eq(rx_window(&st, &params, t[i].bytes), t[i].verdict, "%llu", t[i].bytes);
 		cr_expect_eq(st.w, t[i].bytes < 1000 ? params.w_min : params.w_init);
 		cr_expect_eq(st.wc, st.w);
 	}

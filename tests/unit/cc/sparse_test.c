@@ -56,8 +56,7 @@ static struct hpcc_ack collect(const struct path *s, __u32 qlen, __s64 noise_ns)
 	return (struct hpcc_ack){
 		.seq = s->seq,
 		.snd_nxt = s->seq + (s->st.w >> 12),
-		.gap_ns = s->fed_back_ns ? (__s64)(s->now_ns - s->fed_back_ns) + noise_ns
-					 : HPCC_GAP_UNKNOWN,
+		.gap_ns = s->fed_back_ns ? (__s64)(s->now_ns - s->fed_back_ns) + noise_ns : HPCC_GAP_UNKNOWN,
 		.path_id = 7,
 		.hops = 1,
 		.hop = { { .bps = s->bps,
@@ -113,15 +112,12 @@ Test(sparse, hpcc_new_ack__agrees_with_the_paper_at_any_distance)
 				pass(&s, gap_ns, 0.7 + erand48(rng) * 0.3);
 				exact.seq = s.seq;
 				exact.snd_nxt = s.seq + (s.st.w >> 12);
-				exact.hop[0] = (struct model_hop){ s.bps, s.now_ns, s.tx_bytes,
-								   qlen };
+				exact.hop[0] = (struct model_hop){ s.bps, s.now_ns, s.tx_bytes, qlen };
 				kind = feed_back(&s, qlen, nrand48(rng) % 12000000 - 6000000);
-				hint = (struct model_hint){ (double)s.st.u / Q24_ONE,
-							    s.st.inc_stage, kind == HPCC_FULL };
-				cr_assert_eq(kind, (enum hpcc_kind)model_new_ack(&m, &mp, &exact,
-										 &hint),
-					     "net %zu, every %g T, row %d: kind %d", n, gaps[g], i,
-					     kind);
+				hint = (struct model_hint){ (double)s.st.u / Q24_ONE, s.st.inc_stage,
+							    kind == HPCC_FULL };
+				cr_assert_eq(kind, (enum hpcc_kind)model_new_ack(&m, &mp, &exact, &hint),
+					     "net %zu, every %g T, row %d: kind %d", n, gaps[g], i, kind);
 				cr_assert_eq(kind == HPCC_FIRST, i == 0);
 				cr_assert(fabs((double)s.st.w / Q12_ONE / m.w - 1) < 0.005);
 				cr_assert(fabs((double)s.st.u / Q24_ONE - m.u) < 0.001);
@@ -163,8 +159,7 @@ Test(sparse, hpcc_new_ack__one_commit_per_rtt_also_when_asked_once_per_t)
 			pass(&s, 400000, 1);
 			if (i % 10 == 0)
 				sent[i / 10] = s;
-			if (arrived < i / 10 + 1 &&
-			    s.now_ns >= sent[arrived].now_ns + (__u64)(rtt * 4e6)) {
+			if (arrived < i / 10 + 1 && s.now_ns >= sent[arrived].now_ns + (__u64)(rtt * 4e6)) {
 				struct hpcc_ack ack = collect(&sent[arrived], 10000, 0);
 
 				ack.snd_nxt = s.seq;
@@ -177,8 +172,7 @@ Test(sparse, hpcc_new_ack__one_commit_per_rtt_also_when_asked_once_per_t)
 				arrived++;
 			}
 		}
-		cr_expect(commits >= 200 / ceil(rtt + 0.1) - 3 && commits <= 200 / rtt,
-			  "RTT %.1f T: %d", rtt, commits);
+		cr_expect(commits >= 200 / ceil(rtt + 0.1) - 3 && commits <= 200 / rtt, "RTT %.1f T: %d", rtt, commits);
 	}
 }
 
@@ -209,8 +203,8 @@ Test(sparse, telemetry_is_due__commits_in_each_round_trip)
 				last_ns = s.now_ns;
 				answered++;
 			}
-			if (i % 10 || !telemetry_is_due(TELEMETRY_RTT, &s.st, &s.p, s.now_ns - asked_ns,
-							last_ns > asked_ns))
+			if (i % 10 ||
+			    !telemetry_is_due(TELEMETRY_RTT, &s.st, &s.p, s.now_ns - asked_ns, last_ns > asked_ns))
 				continue;
 			asked_ns = s.now_ns;
 			sent[asked] = s;

@@ -119,9 +119,9 @@ Test(swift, swift_target__grows_for_small_windows)
 	for (packets = 0.02; packets < 500; packets *= 1.1) {
 		double want = 6000 + fmax(0, fmin(30000, alpha / sqrt(packets) - alpha / sqrt(50)));
 
-		cr_expect_float_eq(swift_target(&r.s, &r.p, packets * r.p.w_min), want,
-				   0.01 * want, "%f packets: %u, not %f", packets,
-				   swift_target(&r.s, &r.p, packets * r.p.w_min), want);
+		cr_expect_float_eq(swift_target(&r.s, &r.p, packets * r.p.w_min), want, 0.01 * want,
+				   "%f packets: %u, not %f", packets, swift_target(&r.s, &r.p, packets * r.p.w_min),
+				   want);
 	}
 	r.p.variant = HPCC_VAI_SF;
 	cr_expect_eq(swift_target(&r.s, &r.p, 0), 6000, "section VI.B: no flow scaling");
@@ -139,10 +139,9 @@ Test(swift, swift_params_init__extremes)
 	for (t = 0; t < 4; t++)
 		for (i = 0; i < 4; i++)
 			for (m = 0; m < 4; m++) {
-				struct hpcc_params p = { .t_ns = rtts[t],
-							 .w_init = windows[i],
-							 .w_min = windows[m],
-							 .eta = Q24_ONE };
+				struct hpcc_params p = {
+					.t_ns = rtts[t], .w_init = windows[i], .w_min = windows[m], .eta = Q24_ONE
+				};
 				struct swift_params s;
 
 				swift_params_init(&s, &p, 255);
@@ -150,8 +149,7 @@ Test(swift, swift_params_init__extremes)
 				cr_expect_gt(s.vai.ai_div, 0);
 				cr_expect_gt(s.vai.token_thresh, 0);
 				cr_expect_geq(swift_target(&s, &p, 0), s.target_ns);
-				cr_expect_leq(swift_target(&s, &p, 0),
-					      s.target_ns + s.fs_range_ns);
+				cr_expect_leq(swift_target(&s, &p, 0), s.target_ns + s.fs_range_ns);
 			}
 }
 
@@ -188,8 +186,8 @@ Test(swift, swift_new_ack__cuts_by_the_excess)
 
 		r.s.fs_range_ns = 0;
 		cr_expect_eq(run_ack(&r, t[i].delay_ns), HPCC_FULL);
-		cr_expect_float_eq(bytes(r.st.wc), 20000 * t[i].mdf + (t[i].mdf == 1 ? 25 : 0), 0.1,
-				   "%u ns: %f", t[i].delay_ns, bytes(r.st.wc));
+		cr_expect_float_eq(bytes(r.st.wc), 20000 * t[i].mdf + (t[i].mdf == 1 ? 25 : 0), 0.1, "%u ns: %f",
+				   t[i].delay_ns, bytes(r.st.wc));
 	}
 }
 
@@ -269,8 +267,9 @@ Test(swift, swift_new_ack__probabilistic)
 Test(swift, swift_new_ack__takes_no_tokens_from_hpcc)
 {
 	struct run r = run_new(HPCC_VAI_SF, 40000);
-	struct hpcc_ack ack = { .seq = 1 << 20, .hops = 1, .gap_ns = HPCC_GAP_UNKNOWN,
-				.hop = { { .bps = 100000000000 } } };
+	struct hpcc_ack ack = {
+		.seq = 1 << 20, .hops = 1, .gap_ns = HPCC_GAP_UNKNOWN, .hop = { { .bps = 100000000000 } }
+	};
 
 	r.st.vai.bank = 77;
 	run_ack(&r, 5000);
@@ -295,19 +294,15 @@ Test(swift, swift_new_ack__agrees_with_its_definition)
 
 		for (i = 0; i < 2000; i++) {
 			__u32 delay = 1 + nrand48(rng) % (nrand48(rng) % 10 ? 12000 : 100000);
-			double target = 6000 + fmax(0, alpha / sqrt(r.st.wc / 4096e3) -
-							       alpha / sqrt(50));
+			double target = 6000 + fmax(0, alpha / sqrt(r.st.wc / 4096e3) - alpha / sqrt(50));
 
 			run_ack(&r, delay);
 			/* Where delay and target are within what rounds, either is right. */
-			target = fabs(delay - target) < 0.01 * target
-					 ? (bytes(r.st.w) > wc ? delay : delay - 1)
-					 : target;
-			w = delay > target ? wc * fmax(1 - 0.8 * (delay - target) / delay, 0.5)
-					   : wc + 25;
+			target = fabs(delay - target) < 0.01 * target ? (bytes(r.st.w) > wc ? delay : delay - 1) :
+									target;
+			w = delay > target ? wc * fmax(1 - 0.8 * (delay - target) / delay, 0.5) : wc + 25;
 			w = fmin(fmax(w, 1000), 50000);
-			cr_assert(fabs(bytes(r.st.w) / w - 1) < 0.02, "%d %d: W %f, not %f", seed,
-				  i, bytes(r.st.w), w);
+			cr_assert(fabs(bytes(r.st.w) / w - 1) < 0.02, "%d %d: W %f, not %f", seed, i, bytes(r.st.w), w);
 			if (r.ack.seq > last) {
 				last = r.ack.snd_nxt;
 				cr_assert_eq(r.st.w, r.st.wc);

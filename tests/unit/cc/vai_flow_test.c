@@ -11,8 +11,7 @@
 
 TestSuite(vai_flow, .timeout = 60);
 
-static struct hpcc_params params_of(double bps, double t_ns, double n, double packet,
-				    enum hpcc_variant variant)
+static struct hpcc_params params_of(double bps, double t_ns, double n, double packet, enum hpcc_variant variant)
 {
 	struct hpcc_params p = {
 		.t_ns = t_ns,
@@ -45,21 +44,18 @@ Test(vai_flow, hpcc_params_variant__scales_with_the_bdp)
 	size_t i;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		struct hpcc_params p =
-			params_of(t[i].bps, t[i].t_ns, t[i].n, t[i].packet, HPCC_VAI_SF);
+		struct hpcc_params p = params_of(t[i].bps, t[i].t_ns, t[i].n, t[i].packet, HPCC_VAI_SF);
 
 		cr_expect_eq(p.variant, HPCC_VAI_SF);
-		cr_expect_arr_eq(&p.vai, &t[i].want, sizeof(p.vai),
-				 "%zu: %u %u %u %u %u %u", i, p.vai.token_thresh, p.vai.ai_div,
-				 p.vai.bank_cap, p.vai.ai_cap, p.vai.dampener_div, p.vai.every);
+		cr_expect_arr_eq(&p.vai, &t[i].want, sizeof(p.vai), "%zu: %u %u %u %u %u %u", i, p.vai.token_thresh,
+				 p.vai.ai_div, p.vai.bank_cap, p.vai.ai_cap, p.vai.dampener_div, p.vai.every);
 	}
 }
 
 /* Whatever the configuration holds: nothing to divide by is 0, nothing leaves its range. */
 Test(vai_flow, hpcc_params_variant__extremes)
 {
-	static const q12_t windows[] = { 0, 1, Q12_ONE, 1514 * Q12_ONE,
-					 HPCC_W_MAX_BYTES * Q12_ONE };
+	static const q12_t windows[] = { 0, 1, Q12_ONE, 1514 * Q12_ONE, HPCC_W_MAX_BYTES * Q12_ONE };
 	size_t init, min, ai;
 	int eta;
 
@@ -73,8 +69,7 @@ Test(vai_flow, hpcc_params_variant__extremes)
 								 .w_ai = windows[ai],
 								 .eta = eta ? Q24_ONE : 1 };
 
-					hpcc_params_variant(&p, ai & 1 ? HPCC_HIGH_AI
-								       : HPCC_VAI_SF);
+					hpcc_params_variant(&p, ai & 1 ? HPCC_HIGH_AI : HPCC_VAI_SF);
 					cr_expect_gt(p.vai.token_thresh, 0);
 					cr_expect_gt(p.vai.ai_div, 0);
 					cr_expect_gt(p.vai.dampener_div, 0);
@@ -138,8 +133,7 @@ Test(vai_flow, hpcc_new_ack__decreases_come_every_s_feedbacks_and_increases_ever
 
 	r.p.vai.every = 7;
 	for (i = 1; i <= 70; i++)
-		cr_expect_eq(run_ack(&r, 1, 0), i % 7 ? HPCC_FAST : HPCC_FULL, "feedback %d",
-			     i);
+		cr_expect_eq(run_ack(&r, 1, 0), i % 7 ? HPCC_FAST : HPCC_FULL, "feedback %d", i);
 	/* Empty: U is below eta after some feedbacks, and Wc grows with the rounds. */
 	for (i = 0; i < 100; i++)
 		run_ack(&r, 0.1, 0);
@@ -147,8 +141,7 @@ Test(vai_flow, hpcc_new_ack__decreases_come_every_s_feedbacks_and_increases_ever
 	for (i = 0; i < 10 && run_ack(&r, 0.1, 0) != HPCC_FULL; i++)
 		;
 	for (i = 1; i <= 100; i++)
-		cr_expect_eq(run_ack(&r, 0.1, 0), i % 11 ? HPCC_FAST : HPCC_FULL, "feedback %d",
-			     i);
+		cr_expect_eq(run_ack(&r, 0.1, 0), i % 11 ? HPCC_FAST : HPCC_FULL, "feedback %d", i);
 }
 
 /* Who is so far below its share that W_AI outweighs the decrease grows once per RTT. */
@@ -183,8 +176,7 @@ Test(vai_flow, hpcc_new_ack__tokens_multiply_w_ai_and_are_spent_at_commits)
 	cr_expect_eq(run_ack(&r, 0.5, 100000), HPCC_FULL);
 	cr_expect_eq(r.st.vai.bank, 100 - 20);
 	cr_expect_float_eq((double)r.st.vai.dampener_q8 / VAI_DAMPENER_ONE, 2, 0.01);
-	cr_expect_float_eq((double)(r.st.wc - 10000 * Q12_ONE) / r.p.w_ai, 20 / (2 / 8. + 1),
-			   0.05);
+	cr_expect_float_eq((double)(r.st.wc - 10000 * Q12_ONE) / r.p.w_ai, 20 / (2 / 8. + 1), 0.05);
 	wc = r.st.wc;
 	for (i = 0; i < 9; i++) {
 		cr_expect_eq(run_ack(&r, 0.1, 0), HPCC_FAST);
@@ -342,20 +334,15 @@ Test(vai_flow, hpcc_new_ack__agrees_with_the_paper)
 					.qlen_bytes = row.hop[i].qlen_bytes,
 				};
 			kind = hpcc_new_ack(&st, &p, &ack);
-			hint = (struct model_hint){ (double)st.u / Q24_ONE, st.inc_stage,
-						    kind == HPCC_FULL };
-			cr_assert_eq(kind,
-				     (enum hpcc_kind)model_new_ack(&model, &mp, &exact, &hint),
+			hint = (struct model_hint){ (double)st.u / Q24_ONE, st.inc_stage, kind == HPCC_FULL };
+			cr_assert_eq(kind, (enum hpcc_kind)model_new_ack(&model, &mp, &exact, &hint),
 				     "seed %u row %lu: kind %d", seed, n, kind);
-			cr_assert_eq(st.vai.bank, model.bank, "seed %u row %lu: %u tokens, not %g",
-				     seed, n, st.vai.bank, model.bank);
-			cr_assert(fabs(dampener(&st.vai) - model.dampener) <=
-					  0.01 * model.dampener + 0.05,
-				  "seed %u row %lu: dampener %f, not %f", seed, n,
-				  dampener(&st.vai), model.dampener);
-			cr_assert(fabs((double)st.w / Q12_ONE / model.w - 1) <= 0.01,
-				  "seed %u row %lu: W %f, not %f", seed, n,
-				  (double)st.w / Q12_ONE, model.w);
+			cr_assert_eq(st.vai.bank, model.bank, "seed %u row %lu: %u tokens, not %g", seed, n,
+				     st.vai.bank, model.bank);
+			cr_assert(fabs(dampener(&st.vai) - model.dampener) <= 0.01 * model.dampener + 0.05,
+				  "seed %u row %lu: dampener %f, not %f", seed, n, dampener(&st.vai), model.dampener);
+			cr_assert(fabs((double)st.w / Q12_ONE / model.w - 1) <= 0.01, "seed %u row %lu: W %f, not %f",
+				  seed, n, (double)st.w / Q12_ONE, model.w);
 			kinds[kind]++;
 			tokens += st.vai.bank > 0;
 		}

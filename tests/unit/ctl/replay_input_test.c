@@ -26,8 +26,8 @@ static void expect_output(const char *csv, const char *want)
 	result_free(&r);
 }
 
-#define PLAIN_OUTPUT                                                                               \
-	OUTPUT "1,first,1.000000,52000.000,52000.000,0,100000000000\n"                             \
+#define PLAIN_OUTPUT                                                   \
+	OUTPUT "1,first,1.000000,52000.000,52000.000,0,100000000000\n" \
 	       "2,full,0.500000,52000.000,52000.000,1,100000000000\n"
 
 Test(replay_input, cmd_replay__forms_of_a_file)
@@ -110,8 +110,7 @@ Test(replay_input, cmd_replay__pauses_and_steps_back)
 		snprintf(want, sizeof(want), "\n2,%s,", t[i].kind);
 		r = REPLAY(csv, "-");
 		cr_expect_eq(r.code, 0, "%s", r.err);
-		cr_expect_not_null(strstr(r.out, want), "%s at %s: not %s but %s", t[i].seq,
-				   t[i].ts, t[i].kind, r.out);
+		cr_expect_not_null(strstr(r.out, want), "%s at %s: not %s but %s", t[i].seq, t[i].ts, t[i].kind, r.out);
 		result_free(&r);
 	}
 }
@@ -122,11 +121,9 @@ Test(replay_input, cmd_replay__gap)
 	static const struct {
 		const char *gap, *t_ns, *line;
 	} t[] = {
-		{ "0", "2000000", "\n2,skipped," },
-		{ "900000", "2000000", "\n2,skipped," },
+		{ "0", "2000000", "\n2,skipped," },	{ "900000", "2000000", "\n2,skipped," },
 		{ "15900000", "2000000", "\n2,full," }, /* it is no pause, below 8 T */
-		{ "15900000", "4160", "\n2,first," },
-		{ "32000000", "2000000", "\n2,first," },
+		{ "15900000", "4160", "\n2,first," },	{ "32000000", "2000000", "\n2,first," },
 	};
 	static const char rows[] = ONE_HOP ",gap_ns\n"
 					   "100,50,7,1,10000000000,1000000,0,0,0\n"

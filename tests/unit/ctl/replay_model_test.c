@@ -124,20 +124,18 @@ static void expect_agreement(unsigned int seed, unsigned long rows, int wrapped)
 		const char *want;
 
 		cr_assert_not_null(fgets(line, sizeof(line), out));
-		cr_assert_eq(sscanf(line, "%lu,%15[a-z],%lf,%lf,%lf,%d,%lu\n", &got_row, kind,
-				    &hint.u, &w, &wc, &hint.inc_stage, &rate),
+		cr_assert_eq(sscanf(line, "%lu,%15[a-z],%lf,%lf,%lf,%d,%lu\n", &got_row, kind, &hint.u, &w, &wc,
+				    &hint.inc_stage, &rate),
 			     7, "%s", line);
 		trace_next(&t, &row);
 		trace_model_ack(&row, wrapped, &ack);
 		want = model_kind_name(model_new_ack(&m, &mp, &ack, &hint));
 		cr_assert_eq(got_row, n);
 		cr_assert_str_eq(kind, want, "seed %u row %lu: %s, not %s", seed, n, kind, want);
-		cr_assert(fabs(w / m.w - 1) <= 0.005, "seed %u row %lu: W %.3f, not %.3f", seed, n,
-			  w, m.w);
-		cr_assert(fabs(wc / m.wc - 1) <= 0.005, "seed %u row %lu: Wc %.3f, not %.3f", seed,
-			  n, wc, m.wc);
-		cr_assert(fabs(hint.u - m.u) <= 0.001 * m.u + 2e-6,
-			  "seed %u row %lu: U %.6f, not %.6f", seed, n, hint.u, m.u);
+		cr_assert(fabs(w / m.w - 1) <= 0.005, "seed %u row %lu: W %.3f, not %.3f", seed, n, w, m.w);
+		cr_assert(fabs(wc / m.wc - 1) <= 0.005, "seed %u row %lu: Wc %.3f, not %.3f", seed, n, wc, m.wc);
+		cr_assert(fabs(hint.u - m.u) <= 0.001 * m.u + 2e-6, "seed %u row %lu: U %.6f, not %.6f", seed, n,
+			  hint.u, m.u);
 		cr_assert_eq(hint.inc_stage, m.inc_stage, "seed %u row %lu", seed, n);
 		cr_assert(fabs(rate / m.rate_bps - 1) <= 0.005, "seed %u row %lu", seed, n);
 	}

@@ -20,33 +20,30 @@
 #define COUNTED(sent, received) NONE3, sent, 0, 0, 0, PAD4, NONE4, NONE3, received, 0, 0, 0, PAD4, NONE4
 
 static const __u8 get_request[] = {
-	0x20, 0, 0, 0, 0x4e, 0, 0x01, 0, 0x44, 0x33, 0x22, 0x11, PAD4, /* struct nlmsghdr */
-	0, 0x15, 0, 0,						       /* struct dcbmsg: DCB_CMD_IEEE_GET */
-	0x09, 0, 0x01, 0, 'd', 'c', 'b', '0', PAD4,		       /* DCB_ATTR_IFNAME */
+	0x20, 0,    0,	  0, 0x4e, 0,	0x01, 0,   0x44, 0x33, 0x22, 0x11, PAD4, /* struct nlmsghdr */
+	0,    0x15, 0,	  0,							 /* struct dcbmsg: DCB_CMD_IEEE_GET */
+	0x09, 0,    0x01, 0, 'd',  'c', 'b',  '0', PAD4,			 /* DCB_ATTR_IFNAME */
 };
 
 static const __u8 get_answer[] = {
-	0xbc, 0, 0, 0, 0x4e, 0, 0, 0, 0x44, 0x33, 0x22, 0x11, 0x73, 0, 0, 0,
-	0, 0x15, 0, 0,
-	0x09, 0, 0x01, 0, 'd', 'c', 'b', '0', PAD4,
-	0x94, 0, 0x0d, 0,						  /* DCB_ATTR_IEEE */
-	0x8c, 0, 0x02, 0, 0x08, 0, 0x01, 0, 0x2c, 0x01, 0, 0, COUNTED(7, 11), /* DCB_ATTR_IEEE_PFC */
-	0x04, 0, 0x03, 0,						  /* DCB_ATTR_IEEE_APP_TABLE, empty */
-	0x05, 0, 0x0e, 0, 0x09, 0, 0, 0,				  /* DCB_ATTR_DCBX */
+	0xbc, 0, 0,    0,    0x4e, 0,	 0,    0,   0x44, 0x33, 0x22, 0x11, 0x73,	    0, 0,    0, 0,
+	0x15, 0, 0,    0x09, 0,	   0x01, 0,    'd', 'c',  'b',	'0',  PAD4, 0x94,	    0, 0x0d, 0, /* DCB_ATTR_IEEE */
+	0x8c, 0, 0x02, 0,    0x08, 0,	 0x01, 0,   0x2c, 0x01, 0,    0,    COUNTED(7, 11), /* DCB_ATTR_IEEE_PFC */
+	0x04, 0, 0x03, 0,			  /* DCB_ATTR_IEEE_APP_TABLE, empty */
+	0x05, 0, 0x0e, 0,    0x09, 0,	 0,    0, /* DCB_ATTR_DCBX */
 };
 
-static const __u8 set_request[] = {
-	0xb0, 0, 0, 0, 0x4f, 0, 0x05, 0, 0x44, 0x33, 0x22, 0x11, PAD4,
-	0, 0x14, 0, 0, /* DCB_CMD_IEEE_SET */
-	0x09, 0, 0x01, 0, 'd', 'c', 'b', '0', PAD4,
-	0x90, 0, 0x0d, 0x80,
-	0x8c, 0, 0x02, 0, 0, 0x08, 0x01, 0, 0x2c, 0x01, 0, 0, COUNTED(0, 0),
-};
+static const __u8
+	set_request[] = {
+		0xb0, 0,    0,	  0, 0x4f, 0,	 0x05, 0,   0x44, 0x33, 0x22, 0x11, PAD4,
+		0,    0x14, 0,	  0, /* DCB_CMD_IEEE_SET */
+		0x09, 0,    0x01, 0, 'd',  'c',	 'b',  '0', PAD4, 0x90, 0,    0x0d, 0x80,
+		0x8c, 0,    0x02, 0, 0,	   0x08, 0x01, 0,   0x2c, 0x01, 0,    0,    COUNTED(0, 0),
+	};
 
 static const __u8 set_answer[] = {
-	0x1c, 0, 0, 0, 0x4f, 0, 0x05, 0, 0x44, 0x33, 0x22, 0x11, 0x73, 0, 0, 0,
-	0, 0x14, 0, 0,
-	0x05, 0, 0x0d, 0, 0, 0, 0, 0,
+	0x1c, 0, 0, 0,	  0x4f, 0, 0x05, 0, 0x44, 0x33, 0x22, 0x11, 0x73, 0,
+	0,    0, 0, 0x14, 0,	0, 0x05, 0, 0x0d, 0,	0,    0,    0,	  0,
 };
 
 /* In memory that is no longer than the message, which the sanitizer watches. */
@@ -114,10 +111,8 @@ Test(dcb, get__answer)
 Test(dcb, get__answer_without_pfc)
 {
 	static const __u8 answer[] = {
-		0x24, 0, 0, 0, 0x4e, 0, 0, 0, 0x44, 0x33, 0x22, 0x11, 0x73, 0, 0, 0,
-		0, 0x15, 0, 0,
-		0x09, 0, 0x01, 0, 'd', 'c', 'b', '0', PAD4,
-		0x08, 0, 0x0d, 0, 0x04, 0, 0x03, 0,
+		0x24, 0,    0, 0,    0x4e, 0,	0,   0,	  0x44, 0x33, 0x22, 0x11, 0x73, 0, 0,	 0, 0,	  0x15, 0,
+		0,    0x09, 0, 0x01, 0,	   'd', 'c', 'b', '0',	PAD4, 0x08, 0,	  0x0d, 0, 0x04, 0, 0x03, 0,
 	};
 	struct dcb d = taken(answer, sizeof(answer));
 
@@ -242,8 +237,10 @@ Test(dcb, priorities__as_text)
 
 Test(dcb, counter__by_name)
 {
-	static const char *const others[] = { "rx_pause_duration_prio_3", "rx_pause_prio_8", "rx_pause_prio_3x",
-					      "xx_pause_prio_3", "rx_pause_prio_", "rx_pause_prio_-1", "rx_packets", "" };
+	static const char *const others[] = {
+		"rx_pause_duration_prio_3", "rx_pause_prio_8",	"rx_pause_prio_3x", "xx_pause_prio_3",
+		"rx_pause_prio_",	    "rx_pause_prio_-1", "rx_packets",	    ""
+	};
 	unsigned int priority, i;
 	int sent;
 

@@ -96,8 +96,10 @@ Test(ppfc_choose, ppfc_choose__until_they_hold_more_than_r)
 
 Test(ppfc_choose, ppfc_choose__only_those_that_grow)
 {
-	struct ppfc_share s[4] = { { .bytes = 70000, .increment = -1 }, { .bytes = 10000, .increment = 0 },
-				   { .bytes = 10000, .increment = 1 }, { .bytes = 0, .increment = 5 } };
+	struct ppfc_share s[4] = { { .bytes = 70000, .increment = -1 },
+				   { .bytes = 10000, .increment = 0 },
+				   { .bytes = 10000, .increment = 1 },
+				   { .bytes = 0, .increment = 5 } };
 	struct ppfc_params p = ppfc_params_usual();
 	struct ppfc_random r;
 	int i, drawn = 0;

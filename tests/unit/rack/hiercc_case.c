@@ -20,8 +20,7 @@ struct hiercc_voq voq(void)
 	return v;
 }
 
-struct sent voq_send(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now,
-			    __u32 bytes)
+struct sent voq_send(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now, __u32 bytes)
 {
 	struct sent s;
 
@@ -30,8 +29,7 @@ struct sent voq_send(struct hiercc_voq *v, const struct hiercc_params *p, __u64 
 	return s;
 }
 
-enum hiercc_credit credited(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now, __u32 total,
-				   int due)
+enum hiercc_credit credited(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now, __u32 total, int due)
 {
 	return hiercc_credit(v, p, now, total, due, now / HIERCC_AT_NS);
 }

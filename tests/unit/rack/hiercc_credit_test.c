@@ -35,8 +35,7 @@ Test(hiercc_credit, hiercc_credit__loss_repetition_and_order_cost_nothing)
 		credit += 1000;
 		cr_assert_eq(credited(&all, &p, now, credit, 1), HIERCC_CREDITED);
 		cr_assert_eq(credited(&all, &p, now, credit, 1), HIERCC_OLD);
-		cr_assert_eq(credited(&all, &p, now, credit - nrand48(rng) % 100000, 1),
-			     HIERCC_OLD);
+		cr_assert_eq(credited(&all, &p, now, credit - nrand48(rng) % 100000, 1), HIERCC_OLD);
 		if (i % 10 == 9)
 			for (k = 0; k < 3; k++)
 				credited(&few, &p, now, credit - 1000 * k, 1);
@@ -54,14 +53,13 @@ Test(hiercc_credit, hiercc_credit__more_than_was_sent_is_refused)
 
 	voq_send(&v, &p, START, 10000);
 	before = v;
-	cr_expect_eq(credited(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES + 1, 0),
-		     HIERCC_AHEAD);
+	cr_expect_eq(credited(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES + 1, 0), HIERCC_AHEAD);
 	cr_expect_eq(credited(&v, &p, START + 1, 0x7fffffff, 0), HIERCC_AHEAD);
 	cr_expect_eq(credited(&v, &p, START + 1, 0xffffffff, 0), HIERCC_OLD, "below 0");
 	cr_expect_eq(credited(&v, &p, START + 1, 0, 0), HIERCC_OLD);
 	cr_expect_arr_eq(&v, &before, sizeof(v), "and nothing has changed");
-	cr_expect_eq(credited(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES, 0),
-		     HIERCC_CREDITED, "the last credit is a whole one");
+	cr_expect_eq(credited(&v, &p, START + 1, 10000 + HIERCC_DELTA_BYTES, 0), HIERCC_CREDITED,
+		     "the last credit is a whole one");
 }
 
 /* Totals pass 2^32 five times. */
@@ -160,7 +158,10 @@ Test(hiercc_credit, hiercc_credit__only_what_was_due_lowers_the_rate)
 	struct hiercc_params p = voq_params();
 	struct hiercc_voq v = voq();
 	__u64 now = START, credit = HIERCC_TOTAL_FIRST;
-	const struct { int due, bytes; double rate; } phase[] = {
+	const struct {
+		int due, bytes;
+		double rate;
+	} phase[] = {
 		{ 1, 100000, 1e9 }, { 0, 1000, 1e9 }, { 0, 200000, 2e9 }, { 0, 100, 2e9 }, { 1, 1000, 1e7 },
 	};
 	unsigned int k;
@@ -208,9 +209,12 @@ Test(hiercc_credit, hiercc_credit__a_pause_is_no_rate)
 /* With each doubling, so seldom; not where S is so far ahead that it would be taken for a jump. */
 Test(hiercc_credit, hiercc_tells__when_f_has_doubled)
 {
-	static const struct { __u32 flows; int tells; } step[] = {
-		{ 1, 1 }, { 1, 0 }, { 2, 1 }, { 3, 0 }, { 4, 1 }, { 7, 0 }, { 9, 1 }, { 5, 0 }, { 9, 0 }, { 10, 1 },
-		{ 1, 0 }, { 2, 1 }, { 0, 0 }, { 1, 1 },
+	static const struct {
+		__u32 flows;
+		int tells;
+	} step[] = {
+		{ 1, 1 }, { 1, 0 }, { 2, 1 },  { 3, 0 }, { 4, 1 }, { 7, 0 }, { 9, 1 },
+		{ 5, 0 }, { 9, 0 }, { 10, 1 }, { 1, 0 }, { 2, 1 }, { 0, 0 }, { 1, 1 },
 	};
 	struct hiercc_params p = voq_params();
 	struct hiercc_voq v = voq();

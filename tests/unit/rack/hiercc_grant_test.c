@@ -79,8 +79,7 @@ Test(hiercc_grant, hiercc_budget__what_nobody_was_due_is_not_saved)
 	box_grant(b, 1 << 25);
 	cr_expect_leq(b->port.budget, HIERCC_DELTA_BYTES);
 	hiercc_budget(&b->port, ~0ULL);
-	cr_expect_leq(b->port.budget, RATE * HIERCC_NS_MAX / NSEC_PER_SEC + HIERCC_DELTA_BYTES,
-		      "a loop that was away");
+	cr_expect_leq(b->port.budget, RATE * HIERCC_NS_MAX / NSEC_PER_SEC + HIERCC_DELTA_BYTES, "a loop that was away");
 	free(b);
 }
 
@@ -107,8 +106,7 @@ Test(hiercc_grant, hiercc_grant__weights_are_f)
 			charged[k] += b->due[k].granted;
 	}
 	for (k = 0; k < 5; k++)
-		cr_expect_float_eq((double)charged[k] / charged[0] / flows[k], 1, 0.02,
-				   "VOQ %d: %llu", k, charged[k]);
+		cr_expect_float_eq((double)charged[k] / charged[0] / flows[k], 1, 0.02, "VOQ %d: %llu", k, charged[k]);
 	free(b);
 }
 

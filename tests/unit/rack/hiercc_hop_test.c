@@ -183,7 +183,6 @@ Test(hiercc_hop, hiercc_rate__converges_to_q0)
 				seen++;
 			}
 		}
-		cr_expect_float_eq(sum / seen, p.q0, 0.2 * p.q0, "%d flows: %.0f", counts[c],
-				   sum / seen);
+		cr_expect_float_eq(sum / seen, p.q0, 0.2 * p.q0, "%d flows: %.0f", counts[c], sum / seen);
 	}
 }

@@ -59,7 +59,8 @@ Test(hiercc_learn, hiercc_learn__jumps_get_no_credit_for_what_does_not_arrive)
 		box_grant(b, 1 << 25);
 		granted += b->due[0].granted - before;
 	}
-	cr_expect_leq(granted, b->p.c0 + b->p.debt_max + 50 * HIERCC_DELTA_BYTES, "%llu bytes for 6400 that arrived", granted);
+	cr_expect_leq(granted, b->p.c0 + b->p.debt_max + 50 * HIERCC_DELTA_BYTES, "%llu bytes for 6400 that arrived",
+		      granted);
 	free(b);
 }
 
@@ -157,8 +158,8 @@ Test(hiercc_learn, hiercc_learn__claims_are_bounded_by_what_arrives)
 			for (k = 0; k < 2; k++)
 				charged[k] += b->due[k].granted;
 		}
-		cr_expect_leq(charged[1], charged[0] * 115 / 100 + 3 * b->p.debt_max,
-			      "steps of %u: %llu and %llu", steps[s], charged[1], charged[0]);
+		cr_expect_leq(charged[1], charged[0] * 115 / 100 + 3 * b->p.debt_max, "steps of %u: %llu and %llu",
+			      steps[s], charged[1], charged[0]);
 		cr_expect_geq(charged[0], 2000ULL * 3000 - b->p.debt_max, "the honest one has all");
 		free(b);
 	}

@@ -271,8 +271,7 @@ Test(hiercc_voq, hiercc_send__agrees_with_the_line_in_double)
 		sent += bytes;
 		if (!v.rate)
 			continue;
-		want = fmax(credit_ns, (double)now - 2 * p.window_ns) +
-		       (sent - credit - p.c0) * 1e9 / v.rate;
+		want = fmax(credit_ns, (double)now - 2 * p.window_ns) + (sent - credit - p.c0) * 1e9 / v.rate;
 		want = fmax(want, now);
 		cr_assert_float_eq(s.at, want, 2 + want * 1e-12, "%d: %llu, not %.0f", i, s.at, want);
 	}
@@ -321,8 +320,7 @@ Test(hiercc_voq, hiercc_send__equal_credit_is_round_robin)
 	}
 	for (i = 0; i < 49; i++)
 		for (k = 0; k < 3; k++)
-			cr_expect(at[k][i] < at[(k + 1) % 3][i + 1], "packet %d of each, then %d", i,
-				  i + 1);
+			cr_expect(at[k][i] < at[(k + 1) % 3][i + 1], "packet %d of each, then %d", i, i + 1);
 }
 
 struct crowd {

@@ -49,10 +49,8 @@ Test(intmd_sink, intmd_sink__clocks_and_counters_wrap)
 			transit(&p, 1000, &v);
 			cr_assert_eq(intmd_sink(p.hdr, p.stack, p.bytes, &path[k]), INTMD_OK);
 		}
-		cr_expect_eq(hpcc_elapsed(path[0].hop[0].ts_ns, path[1].hop[0].ts_ns,
-					  HPCC_GAP_UNKNOWN), 4000);
-		cr_expect_eq((path[1].hop[0].tx_bytes - path[0].hop[0].tx_bytes) & HPCC_TX_MASK,
-			     49920);
+		cr_expect_eq(hpcc_elapsed(path[0].hop[0].ts_ns, path[1].hop[0].ts_ns, HPCC_GAP_UNKNOWN), 4000);
+		cr_expect_eq((path[1].hop[0].tx_bytes - path[0].hop[0].tx_bytes) & HPCC_TX_MASK, 49920);
 		cr_expect_eq(path[1].first_ts_ns - path[0].first_ts_ns, 4000);
 	}
 }
@@ -63,8 +61,8 @@ Test(intmd_sink, intmd_sink__clocks_and_counters_wrap)
  */
 Test(intmd_sink, intmd_pack__keeps_rate_and_queue)
 {
-	static const __u64 speeds[] = { 10000000, 100000000, 137000000, 200000000, 1800000000, 7777777000,
-					30000000000, 100000000000, 3200000000000 };
+	static const __u64 speeds[] = { 10000000,   100000000,	 137000000,    200000000,    1800000000,
+					7777777000, 30000000000, 100000000000, 3200000000000 };
 	static const __u64 starts[] = { 0, (1ULL << 27) - 64000, (1ULL << 32) - 64000, (1ULL << 39) - 64000 };
 	size_t i, n;
 	int k;
@@ -84,12 +82,11 @@ Test(intmd_sink, intmd_pack__keeps_rate_and_queue)
 				v.qlen_bytes = 400000;
 				transit(&p, 1000, &v);
 				cr_assert_eq(intmd_sink(p.hdr, p.stack, p.bytes, &path), INTMD_OK);
-				hop[k] = telem_unpack(intmd_pack(intmd_speed(path.hop[0].bps), &path.hop[0],
-								 path.tx_units[0]));
+				hop[k] = telem_unpack(
+					intmd_pack(intmd_speed(path.hop[0].bps), &path.hop[0], path.tx_units[0]));
 				cr_expect_eq(hop[k].ts_ns, v.ts_ns & HPCC_TS_MASK);
 			}
-			rate = ((hop[1].tx_bytes - hop[0].tx_bytes) & HPCC_TX_MASK) / (double)hop[0].bps *
-			       speeds[i];
+			rate = ((hop[1].tx_bytes - hop[0].tx_bytes) & HPCC_TX_MASK) / (double)hop[0].bps * speeds[i];
 			queue = hop[1].qlen_bytes / (double)hop[0].bps * speeds[i];
 			cr_expect_float_eq(rate, 1280000, 1280000 / 1000., "%llu bit/s, %#llx: %f", speeds[i],
 					   starts[n], rate);
@@ -120,8 +117,8 @@ Test(intmd_sink, intmd_sink__lengths)
 	__u32 bytes;
 
 	for (bytes = 0; bytes <= 5 * 24; bytes++) {
-		cr_expect_eq(intmd_sink(p.hdr, p.stack, bytes, &path),
-			     bytes % 24 ? INTMD_BAD_LENGTH : INTMD_OK, "%u bytes", bytes);
+		cr_expect_eq(intmd_sink(p.hdr, p.stack, bytes, &path), bytes % 24 ? INTMD_BAD_LENGTH : INTMD_OK,
+			     "%u bytes", bytes);
 		if (bytes % 24 == 0)
 			cr_expect_eq(path.hops, bytes / 24);
 	}
@@ -158,9 +155,8 @@ Test(intmd_sink, intmd_sink__a_hop_without_a_value)
 		int at, bytes;
 		enum intmd_verdict want;
 	} t[] = {
-		{ 0, 4, INTMD_OK },	  { 4, 4, INTMD_NO_VALUE }, { 8, 8, INTMD_NO_VALUE },
-		{ 8, 4, INTMD_OK },	  { 12, 4, INTMD_OK },	    { 16, 4, INTMD_NO_VALUE },
-		{ 20, 4, INTMD_NO_VALUE }, { 4, 3, INTMD_OK },
+		{ 0, 4, INTMD_OK },  { 4, 4, INTMD_NO_VALUE },	{ 8, 8, INTMD_NO_VALUE },  { 8, 4, INTMD_OK },
+		{ 12, 4, INTMD_OK }, { 16, 4, INTMD_NO_VALUE }, { 20, 4, INTMD_NO_VALUE }, { 4, 3, INTMD_OK },
 	};
 	struct intmd_path path;
 	size_t i;
@@ -171,13 +167,12 @@ Test(intmd_sink, intmd_sink__a_hop_without_a_value)
 			struct packet p = packet_after(3);
 
 			memset(p.stack + 24 * hop + t[i].at, 0xff, t[i].bytes);
-			cr_expect_eq(intmd_sink(p.hdr, p.stack, p.bytes, &path), t[i].want,
-				     "%d bytes at %d of hop %d", t[i].bytes, t[i].at, hop);
+			cr_expect_eq(intmd_sink(p.hdr, p.stack, p.bytes, &path), t[i].want, "%d bytes at %d of hop %d",
+				     t[i].bytes, t[i].at, hop);
 			if (t[i].at != 20)
 				continue;
 			memset(p.stack + 24 * hop + 20, 0, 4);
-			cr_expect_eq(intmd_sink(p.hdr, p.stack, p.bytes, &path), INTMD_BAD_VALUE,
-				     "a speed of 0");
+			cr_expect_eq(intmd_sink(p.hdr, p.stack, p.bytes, &path), INTMD_BAD_VALUE, "a speed of 0");
 		}
 }
 
@@ -222,8 +217,7 @@ Test(intmd_sink, intmd__survives_nonsense)
 		if (err == INTMD_OK || err == INTMD_INCOMPLETE)
 			for (k = 0; k < path.hops; k++)
 				cr_assert(path.hop[k].bps && path.hop[k].bps < 1ULL << 44 &&
-					  path.hop[k].ts_ns <= HPCC_TS_MASK &&
-					  path.hop[k].tx_bytes <= HPCC_TX_MASK &&
+					  path.hop[k].ts_ns <= HPCC_TS_MASK && path.hop[k].tx_bytes <= HPCC_TX_MASK &&
 					  path.hop[k].qlen_bytes < 1 << 27);
 		err = intmd_transit(hdr, nrand48(rng) % 300, nrand48(rng) % 200, &v, out, &bytes);
 		cr_assert_leq(bytes, INTMD_HOP_BYTES_MAX);

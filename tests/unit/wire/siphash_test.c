@@ -82,8 +82,8 @@ Test(siphash, siphash__agrees_with_its_definition)
 			for (b = 0; b < sizeof(word); b++)
 				((uint8_t *)word)[b] = nrand48(rng);
 			memcpy(&key, bytes, sizeof(key));
-			cr_assert_eq(siphash(&key, word, words, MAX_WORDS),
-				     model(bytes, (uint8_t *)word, 4 * words), "%d words", words);
+			cr_assert_eq(siphash(&key, word, words, MAX_WORDS), model(bytes, (uint8_t *)word, 4 * words),
+				     "%d words", words);
 		}
 }
 

@@ -10,8 +10,7 @@ TestSuite(telemetry, .timeout = 20);
 #define MBPS 1000000ULL
 
 static const __u32 table_mbps[TELEM_SPEEDS] = {
-	10,    100,   1000,  2500,  5000,   10000,  14000,  20000,
-	25000, 40000, 50000, 56000, 100000, 200000, 400000, 800000,
+	10, 100, 1000, 2500, 5000, 10000, 14000, 20000, 25000, 40000, 50000, 56000, 100000, 200000, 400000, 800000,
 };
 
 Test(telemetry, telem_speed_mbps__is_the_table_of_linux)
@@ -40,10 +39,10 @@ Test(telemetry, telem_speed_fit__others_take_the_next_faster)
 		__u64 bps;
 		__u32 code, scale_q16;
 	} t[] = {
-		{ 11 * MBPS, 1, 595782 },	/* 100 / 11 * 65536 = 595781.8 */
-		{ 150 * MBPS, 2, 436907 },	/* 1000 / 150 * 65536 = 436906.7 */
-		{ 99 * MBPS, 1, 66198 },	/* 100 / 99 * 65536 = 66198.0 */
-		{ 1600000 * MBPS, 15, 0x8000 }, /* beyond the table: half */
+		{ 11 * MBPS, 1, 595782 },				      /* 100 / 11 * 65536 = 595781.8 */
+		{ 150 * MBPS, 2, 436907 },				      /* 1000 / 150 * 65536 = 436906.7 */
+		{ 99 * MBPS, 1, 66198 },				      /* 100 / 99 * 65536 = 66198.0 */
+		{ 1600000 * MBPS, 15, 0x8000 },				      /* beyond the table: half */
 		{ 1 * MBPS, 0, 0xa0000 },	{ 10 * MBPS + 1, 1, 655360 }, /* 655359.93 */
 		{ 10 * MBPS - 1, 0, 0x10000 },	{ 100, 0, 0xffffffff },	      /* 10^5: saturated */
 	};
@@ -53,8 +52,7 @@ Test(telemetry, telem_speed_fit__others_take_the_next_faster)
 		struct telem_speed s = telem_speed_fit(t[i].bps);
 
 		cr_expect_eq(s.code, t[i].code, "%llu bit/s: code %u", t[i].bps, s.code);
-		cr_expect_eq(s.scale_q16, t[i].scale_q16, "%llu bit/s: scale %u", t[i].bps,
-			     s.scale_q16);
+		cr_expect_eq(s.scale_q16, t[i].scale_q16, "%llu bit/s: scale %u", t[i].bps, s.scale_q16);
 	}
 }
 
@@ -89,8 +87,7 @@ Test(telemetry, telem_pack__golden_vectors)
 	size_t i;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		__u64 got = telem_pack(telem_speed_fit(t[i].bps), t[i].ts_ns, t[i].tx_bytes,
-				       t[i].qlen_bytes);
+		__u64 got = telem_pack(telem_speed_fit(t[i].bps), t[i].ts_ns, t[i].tx_bytes, t[i].qlen_bytes);
 
 		cr_expect_eq(got, t[i].want, "vector %zu: %#llx, not %#llx", i, got, t[i].want);
 	}
@@ -132,8 +129,7 @@ Test(telemetry, telem_unpack__undoes_telem_pack)
 		__u64 ts = nrand48(rng) & 0xffffff, tx = (nrand48(rng) & 0xfffff) * 128ULL;
 		__u32 qlen = (nrand48(rng) & 0xffff) * 80;
 		__u32 mbps = table_mbps[nrand48(rng) % TELEM_SPEEDS];
-		struct hpcc_hop h =
-			telem_unpack(telem_pack(telem_speed_fit(mbps * MBPS), ts, tx, qlen));
+		struct hpcc_hop h = telem_unpack(telem_pack(telem_speed_fit(mbps * MBPS), ts, tx, qlen));
 
 		cr_assert_eq(h.bps, mbps * MBPS);
 		cr_assert_eq(h.ts_ns, ts);
@@ -193,9 +189,8 @@ static void expect_u(__u64 bps, __u64 t_ns, __u64 tx0, double load, double queue
 	double unit = (128 * fmax(1, 1 / factor) + 128 + 80) / bdp;
 	double got = u_measured(bps, t_ns, t_ns, tx0, tx0 + (__u64)sent, queued);
 
-	cr_expect(fabs(got - want) <= unit + 2e-5 * want,
-		  "%llu bit/s, tx %llu, load %.2f + %.2f: U = %.6f, not %.6f", bps, tx0, load,
-		  queue_bdp, got, want);
+	cr_expect(fabs(got - want) <= unit + 2e-5 * want, "%llu bit/s, tx %llu, load %.2f + %.2f: U = %.6f, not %.6f",
+		  bps, tx0, load, queue_bdp, got, want);
 }
 
 Test(telemetry, telem_pack__scaled_counters_give_the_u_of_the_true_speed)

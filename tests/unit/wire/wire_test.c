@@ -65,7 +65,8 @@ Test(wire_length, voq)
 	for (hops = 0; hops <= HPCC_MAX_HOPS; hops++) {
 		for (echo = -1; echo <= HPCC_MAX_HOPS; echo++) {
 			struct head h = head_make(WIRE_DATA, hops, echo);
-			unsigned int without = wire_length(&h.hdr), at = wire_echo_offset(&h.hdr), words = wire_auth_words(&h.hdr);
+			unsigned int without = wire_length(&h.hdr), at = wire_echo_offset(&h.hdr),
+				     words = wire_auth_words(&h.hdr);
 
 			cr_expect_eq(at, (unsigned int)(12 + (hops ? 4 + 8 * hops : 0)));
 			h.hdr.flags |= 16;
@@ -106,8 +107,7 @@ Test(wire_check, any_first_byte_of_the_shim)
 
 	for (v = 0; v < 256; v++) {
 		h.shim.type_npt = v;
-		cr_expect_eq(wire_check(&h.shim, &h.hdr),
-			     v == WIRE_SHIM_TYPE_NPT ? WIRE_OK : WIRE_NOT_HPCC);
+		cr_expect_eq(wire_check(&h.shim, &h.hdr), v == WIRE_SHIM_TYPE_NPT ? WIRE_OK : WIRE_NOT_HPCC);
 	}
 }
 
