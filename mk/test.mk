@@ -5,7 +5,9 @@
 
 LAB_TOOLS := $(addprefix $(B)/lab-,sample probe flows sum)
 $(LAB_TOOLS): private WITH = -lbpf -lmnl -ljson-c -lm
-$(LAB_TOOLS): $(B)/lab-%: $(B)/plain/tests/lab/%.o
+$(filter-out %-sum,$(LAB_TOOLS)): $(B)/lab-%: $(B)/plain/tests/lab/%.o
+	$(call link,LD    )
+$(B)/lab-sum: $(patsubst %.c,$(B)/plain/%.o,$(wildcard tests/lab/sum/*.c))
 	$(call link,LD    )
 SIMS := $(addprefix $(B)/sim-,dumbbell star racks pfc)
 $(SIMS): private WITH = -lm
@@ -22,15 +24,16 @@ demo: lab-tools ## the main job: the star lab under four controls, a table and b
 
 # --- unit tests of the core, and those with BPF programs ---
 
+$(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
 $(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lm
-$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c) user/lib/dcb.c user/ctl/replay.c user/lib/variant.c)
+$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) user/lib/dcb.c user/ctl/replay.c user/lib/variant.c)
 	$(call link,LD    )
 
 # What tests/prog links beside itself. It includes user/daemon/credits.c.
 PROG_USER := $(addprefix user/,$(addprefix lib/,config.c config_lines.c dcb.c layout.c layout_names.c maps.c net.c pins.c util.c variant.c) \
 	daemon/messages.c daemon/reports.c)
-PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c)) $(PROG_USER)
+PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c tests/prog/*/*.c)) $(PROG_USER)
 $(B)/prog-tests: private WITH = -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
 $(B)/prog-tests: $(PROG:%.c=$(B)/clocked/%.o)
 	$(call link,LD    )
@@ -38,8 +41,8 @@ $(B)/prog-tests: $(PROG:%.c=$(B)/clocked/%.o)
 # Almost valid frames, and two CPUs at one flow: with what tests/prog has, and without Criterion.
 $(B)/fuzz-packets $(B)/fuzz-cpus: private INCLUDES := -Itests/fuzz/plain -Itests/prog -Iinclude -I$(B)/clock
 $(B)/fuzz-packets $(B)/fuzz-cpus: private WITH = -lbpf -lpthread
-$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/world.c tests/prog/packet.c $(wildcard tests/prog/*.h) \
-		$(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h
+$(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/packet.c $(wildcard tests/prog/world/*.c \
+		tests/prog/*.h tests/prog/world/*.h) $(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h
 	$(call link,LD    )
 
 # --- fuzzers: each is linked with those files of user/ that it feeds ---

@@ -1513,7 +1513,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	setlinebuf(stdout);
-	counters = world_make_mapped();
+	world_make_with(.counters_mapped = 1);
+	counters = world_counters();
 	/* PROBEs leave by it, through egress again, and its queue can be read. Nobody has their addresses. */
 	sh("ip link set lo up && tc qdisc replace dev lo root pfifo");
 	link_attach(EGRESS, "lo", 0);

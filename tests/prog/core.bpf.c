@@ -7,13 +7,13 @@
 
 struct core_case core_case;
 
-#define X(name, call)                                                                              \
-	SEC("tc") int name(struct __sk_buff *ctx)                                                  \
-	{                                                                                          \
-		struct core_case *c = &core_case;                                                  \
-												   \
-		call;                                                                              \
-		return 0;                                                                          \
+#define X(name, call)                             \
+	SEC("tc") int name(struct __sk_buff *ctx) \
+	{                                         \
+		struct core_case *c = &core_case; \
+                                                  \
+		call;                             \
+		return 0;                         \
 	}
 CORE_PROGRAMS(X)
 #undef X

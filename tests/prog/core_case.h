@@ -49,46 +49,41 @@ struct core_case {
 };
 
 /* Name of a program, and what it does with the case c. */
-#define CORE_PROGRAMS(X)                                                                           \
-	X(core_hpcc, c->verdict = hpcc_new_ack(&c->state, &c->params, &c->ack))                    \
-	X(core_variant, hpcc_params_variant(&c->params, (enum hpcc_variant)c->n))                  \
-	X(core_rx, c->verdict = rx_new_int(&c->rx, &c->params, &c->ack, c->now_ns, &c->report))    \
-	X(core_rx_ratio, c->verdict = rx_ratio(&c->state, &c->params, &c->ack, c->bytes))                \
-	X(core_rx_window, c->verdict = rx_window(&c->state, &c->params, c->bytes))                 \
-	X(core_rx_flows, c->verdict = rx_flows(&c->params, c->n))                                  \
-	X(core_rx_count, rx_count(&c->counter, &c->mark, c->now_ns, c->params.t_ns))               \
-	X(core_swift, c->verdict = swift_new_ack(&c->state, &c->params, &c->swift, &c->sample))    \
-	X(core_swift_init, swift_params_init(&c->swift, &c->params, c->n))                         \
-	X(core_fallback, c->verdict = fallback_feedback(&c->fallback, &c->state, c->n, c->now_ns,  \
-							c->params.t_ns))                           \
-	X(core_voq_init, hiercc_params_init(&c->voq_params, c->bytes, c->n, c->mark))              \
-	X(core_voq_send, c->verdict = hiercc_send(&c->voq, &c->voq_params, c->now_ns, c->word[0] >> 12, \
-						  &c->total, &c->departure_ns))                    \
-	X(core_voq_credit, c->verdict = hiercc_credit(&c->voq, &c->voq_params, c->now_ns,          \
-						      c->voq.credit + c->n, c->report, c->mark))   \
-	X(core_voq_see, hiercc_see(&c->seen, c->n, c->mark, c->word[0], c->word[1], 75000))        \
-	X(core_voq_judge, c->verdict = hiercc_judge(&c->due, &c->voq_params, &c->seen, c->now_ns, \
-						      c->word[0] >> 12)) \
-	X(core_voq_budget, hiercc_budget(&c->port, c->bytes))                                      \
-	X(core_hop_rate, c->verdict = hiercc_arrival(&c->hop, &c->hop_params, c->now_ns, c->bytes); \
-			 hiercc_rate(&c->hop, &c->hop_params, c->n, c->word[0]))                   \
-	X(core_pfc_frame, pfc_set((struct pfc_frame *)c->stack, c->n & 7, c->mark);                \
-			  c->verdict = pfc_check((struct pfc_frame *)c->stack, 60 + c->report))    \
-	X(core_pfc_hear, c->verdict = pfc_hear(&c->obey, &c->obey_params, c->now_ns, c->mark & 0xffff); \
-			 c->departure_ns = pfc_asked(&c->obey, &c->obey_params, c->now_ns, 0))     \
-	X(core_pfc_ingress, c->verdict = pfc_ingress(&c->told, &c->gate, c->now_ns, c->word[0] >> 14, \
-						     c->word[1] >> 12, &c->departure_ns))          \
-	X(core_ppfc_predict, c->total = ppfc_predict(c->queue, 4, &c->ppfc, c->word[0], c->word[1] >> 12); \
-			     c->bytes = ppfc_duration(c->share, c->queue, &c->ppfc, c->word[1] >> 12, \
-						      c->obey_params.bps);                         \
-			     c->verdict = ppfc_tell(&c->told, c->now_ns, c->bytes, c->obey_params.bps, \
-						    c->share, c->word[1] >> 12);                   \
-			     c->bytes += ppfc_returning(&c->told, &c->ppfc, c->now_ns, -5, c->word[2] >> 12)) \
-	X(core_ppfc_choose, c->total = ppfc_choose(c->share, 4, &c->ppfc, &c->random))             \
-	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 27))                                  \
-	X(core_source, intmd_source(c->hdr, c->n, c->report))                                      \
-	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out,      \
-						   &c->out_bytes))                                 \
+#define CORE_PROGRAMS(X)                                                                                               \
+	X(core_hpcc, c->verdict = hpcc_new_ack(&c->state, &c->params, &c->ack))                                        \
+	X(core_variant, hpcc_params_variant(&c->params, (enum hpcc_variant)c->n))                                      \
+	X(core_rx, c->verdict = rx_new_int(&c->rx, &c->params, &c->ack, c->now_ns, &c->report))                        \
+	X(core_rx_ratio, c->verdict = rx_ratio(&c->state, &c->params, &c->ack, c->bytes))                              \
+	X(core_rx_window, c->verdict = rx_window(&c->state, &c->params, c->bytes))                                     \
+	X(core_rx_flows, c->verdict = rx_flows(&c->params, c->n))                                                      \
+	X(core_rx_count, rx_count(&c->counter, &c->mark, c->now_ns, c->params.t_ns))                                   \
+	X(core_swift, c->verdict = swift_new_ack(&c->state, &c->params, &c->swift, &c->sample))                        \
+	X(core_swift_init, swift_params_init(&c->swift, &c->params, c->n))                                             \
+	X(core_fallback, c->verdict = fallback_feedback(&c->fallback, &c->state, c->n, c->now_ns, c->params.t_ns))     \
+	X(core_voq_init, hiercc_params_init(&c->voq_params, c->bytes, c->n, c->mark))                                  \
+	X(core_voq_send,                                                                                               \
+	  c->verdict = hiercc_send(&c->voq, &c->voq_params, c->now_ns, c->word[0] >> 12, &c->total, &c->departure_ns)) \
+	X(core_voq_credit,                                                                                             \
+	  c->verdict = hiercc_credit(&c->voq, &c->voq_params, c->now_ns, c->voq.credit + c->n, c->report, c->mark))    \
+	X(core_voq_see, hiercc_see(&c->seen, c->n, c->mark, c->word[0], c->word[1], 75000))                            \
+	X(core_voq_judge, c->verdict = hiercc_judge(&c->due, &c->voq_params, &c->seen, c->now_ns, c->word[0] >> 12))   \
+	X(core_voq_budget, hiercc_budget(&c->port, c->bytes))                                                          \
+	X(core_hop_rate, c->verdict = hiercc_arrival(&c->hop, &c->hop_params, c->now_ns, c->bytes);                    \
+	  hiercc_rate(&c->hop, &c->hop_params, c->n, c->word[0]))                                                      \
+	X(core_pfc_frame, pfc_set((struct pfc_frame *)c->stack, c->n & 7, c->mark);                                    \
+	  c->verdict = pfc_check((struct pfc_frame *)c->stack, 60 + c->report))                                        \
+	X(core_pfc_hear, c->verdict = pfc_hear(&c->obey, &c->obey_params, c->now_ns, c->mark & 0xffff);                \
+	  c->departure_ns = pfc_asked(&c->obey, &c->obey_params, c->now_ns, 0))                                        \
+	X(core_pfc_ingress, c->verdict = pfc_ingress(&c->told, &c->gate, c->now_ns, c->word[0] >> 14,                  \
+						     c->word[1] >> 12, &c->departure_ns))                              \
+	X(core_ppfc_predict, c->total = ppfc_predict(c->queue, 4, &c->ppfc, c->word[0], c->word[1] >> 12);             \
+	  c->bytes = ppfc_duration(c->share, c->queue, &c->ppfc, c->word[1] >> 12, c->obey_params.bps);                \
+	  c->verdict = ppfc_tell(&c->told, c->now_ns, c->bytes, c->obey_params.bps, c->share, c->word[1] >> 12);       \
+	  c->bytes += ppfc_returning(&c->told, &c->ppfc, c->now_ns, -5, c->word[2] >> 12))                             \
+	X(core_ppfc_choose, c->total = ppfc_choose(c->share, 4, &c->ppfc, &c->random))                                 \
+	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 27))                                                  \
+	X(core_source, intmd_source(c->hdr, c->n, c->report))                                                          \
+	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out, &c->out_bytes))          \
 	X(core_sink, c->verdict = intmd_sink(c->hdr, c->stack, c->n, &c->path))
 
 #endif

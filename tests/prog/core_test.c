@@ -30,10 +30,10 @@ static void core_drop(void)
 
 TestSuite(core, .init = core_load, .fini = core_drop, .timeout = 120);
 
-#define X(name, call)                                                                              \
-	static void name##_here(struct core_case *c)                                               \
-	{                                                                                          \
-		call;                                                                              \
+#define X(name, call)                                \
+	static void name##_here(struct core_case *c) \
+	{                                            \
+		call;                                \
 	}
 CORE_PROGRAMS(X)
 #undef X
@@ -77,8 +77,7 @@ static void case_begin(struct core_case *c)
 	swift_params_init(&c->swift, p, below(6));
 	hiercc_params_init(&c->voq_params, 1 + any() % HIERCC_RATE_MAX, p->t_ns, p->t_ns / 2);
 	hiercc_voq_init(&c->voq, 1);
-	hiercc_hop_params_init(&c->hop_params, 1 + any() % HIERCC_RATE_MAX, p->t_ns / 6,
-			       p->w_init >> 12);
+	hiercc_hop_params_init(&c->hop_params, 1 + any() % HIERCC_RATE_MAX, p->t_ns / 6, p->w_init >> 12);
 	hiercc_hop_init(&c->hop, &c->hop_params);
 	hiercc_port_init(&c->port, any() % HIERCC_RATE_MAX);
 	pfc_obey_init(&c->obey_params, 1 + any() % PFC_BPS_MAX);
@@ -108,8 +107,7 @@ static void case_next(struct core_case *c)
 		a->hop[i].tx_bytes = (a->hop[i].tx_bytes + below(dt * 13 / 10 + 1)) & HPCC_TX_MASK;
 		a->hop[i].qlen_bytes = below(3) ? 0 : any() & HPCC_TX_MASK;
 	}
-	c->sample = (struct swift_ack){ a->seq, a->snd_nxt, any() % (8 * c->params.t_ns),
-					a->random };
+	c->sample = (struct swift_ack){ a->seq, a->snd_nxt, any() % (8 * c->params.t_ns), a->random };
 	c->n = below(3) ? below(20) : any();
 	c->mark = below(2) ? below(256) : any();
 	c->bytes = any();
@@ -120,7 +118,8 @@ static void case_next(struct core_case *c)
 	c->seen.packets += below(100);
 	c->voq.sent += below(100000);
 	for (i = 0; i < 4; i++) {
-		c->queue[i] = (struct ppfc_queue){ .bps = c->obey_params.bps, .bytes = any() % 1000000,
+		c->queue[i] = (struct ppfc_queue){ .bps = c->obey_params.bps,
+						   .bytes = any() % 1000000,
 						   .increment = (__s64)below(200000) - 100000,
 						   .returning = below(2) * below(100000) };
 		c->share[i] = (struct ppfc_share){ .bytes = below(3) * below(100000),
@@ -143,8 +142,7 @@ static void agree(const char *name, void (*here)(struct core_case *))
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet,
-				    .data_size_in = sizeof(packet));
+		DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet));
 
 		if (i % 100 == 0)
 			case_begin(&want);
@@ -153,18 +151,18 @@ static void agree(const char *name, void (*here)(struct core_case *))
 		cr_assert_eq(bpf_prog_test_run_opts(bpf_program__fd(prog), &opts), 0);
 		here(&want);
 		cr_assert(!memcmp(&want, &core->bss->core_case, sizeof(want)),
-			  "%s, round %d: verdict %d in the kernel, %d here", name, i,
-			  core->bss->core_case.verdict, want.verdict);
+			  "%s, round %d: verdict %d in the kernel, %d here", name, i, core->bss->core_case.verdict,
+			  want.verdict);
 		/* What rx_flows() and hpcc_params_variant() made of it must be in its ranges. */
 		if (!want.params.w_ai || want.params.variant >= HPCC_VARIANTS)
 			case_begin(&want);
 	}
 }
 
-#define X(name, call)                                                                              \
-	Test(core, name)                                                                           \
-	{                                                                                          \
-		agree(#name, name##_here);                                                         \
+#define X(name, call)                      \
+	Test(core, name)                   \
+	{                                  \
+		agree(#name, name##_here); \
 	}
 CORE_PROGRAMS(X)
 #undef X

@@ -37,9 +37,9 @@ enum who { HOST_USUAL, HOST_A, HOST_B, HOST_STRANGER };
 
 struct ip_spec {
 	int v6;
-	int udp;	      /* and not TCP: no options, no flags */
-	int reply;	      /* from B to A */
-	enum who to;	      /* HOST_STRANGER: somebody else than B */
+	int udp;     /* and not TCP: no options, no flags */
+	int reply;   /* from B to A */
+	enum who to; /* HOST_STRANGER: somebody else than B */
 	enum who from;
 	__u16 sport, dport;   /* PORT_A to PORT_B */
 	unsigned int payload; /* bytes */
@@ -47,7 +47,7 @@ struct ip_spec {
 	unsigned int padding; /* bytes after the IP packet, as Ethernet has them in short frames */
 	__u8 flags;	      /* ACK */
 	__u8 tos;
-	int may_fragment;     /* DF is not set */
+	int may_fragment; /* DF is not set */
 };
 
 struct frame frame_of(struct ip_spec s);
@@ -79,7 +79,7 @@ struct wire_spec {
 	int ce;	      /* the outer header is marked */
 
 	__u32 seq;
-	__u8 room;    /* hops that there is room for */
+	__u8 room; /* hops that there is room for */
 	__u8 nhop;
 	__u16 path;
 	__u64 hop[5];
@@ -146,10 +146,10 @@ struct frame frame_turned(struct frame probe);
 int frame_is_v6(const struct frame *f);
 unsigned int at_udp(const struct frame *f);
 unsigned int at_shim(const struct frame *f);
-unsigned int at_telem(const struct frame *f);		   /* nhop_path; the frame has room */
+unsigned int at_telem(const struct frame *f); /* nhop_path; the frame has room */
 unsigned int at_hop(const struct frame *f, unsigned int n);
-unsigned int at_voq(const struct frame *f);		   /* the frame has a VOQ block */
-unsigned int at_echo(const struct frame *f);		   /* the frame has an echo */
+unsigned int at_voq(const struct frame *f);  /* the frame has a VOQ block */
+unsigned int at_echo(const struct frame *f); /* the frame has an echo */
 unsigned int at_inner(const struct frame *f);
 unsigned int at_auth(const struct frame *f); /* the frame is authenticated */
 

@@ -15,7 +15,7 @@ static void make(void)
 
 static void make_other_port(void)
 {
-	world_make_wire_port(6081);
+	world_make_with(.wire_port = 6081);
 	hosts_strip();
 }
 
@@ -27,8 +27,8 @@ TestSuite(round_trip_other_port_xdp, .init = make_other_port, .fini = world_drop
 /* Where the packet was instrumented, it comes out as it went in; returns its length on the wire. */
 static unsigned int expect_same_after_trip(const struct frame *sent)
 {
-	struct result source = run(EGRESS, sent), first = run(HOP_MAP, &source.out),
-		      second = run(HOP_MAP, &first.out), last = run(sink, &second.out);
+	struct result source = run(EGRESS, sent), first = run(HOP_MAP, &source.out), second = run(HOP_MAP, &first.out),
+		      last = run(sink, &second.out);
 
 	expect_verdict(source, VERDICT_PASS);
 	expect_verdict(first, VERDICT_PASS);
@@ -53,13 +53,12 @@ SinkTest(round_trip, data__of_every_size_without_an_echo)
 				s.v6 = v6;
 				s.payload = n;
 				sent = frame_of(s);
-				fixture("IPv%d, %s, %u bytes, %u bytes of options", v6 ? 6 : 4,
-					s.udp ? "UDP" : "TCP", n, s.options);
+				fixture("IPv%d, %s, %u bytes, %u bytes of options", v6 ? 6 : 4, s.udp ? "UDP" : "TCP",
+					n, s.options);
 				hosts_strip(); /* nobody answers */
 				expect_eq(expect_same_after_trip(&sent), sent.len + grow);
 				if (n)
-					expect_counted(STAT_TX_DATA, STAT_HOP_STAMPED, STAT_HOP_STAMPED,
-						       STAT_RX_DATA);
+					expect_counted(STAT_TX_DATA, STAT_HOP_STAMPED, STAT_HOP_STAMPED, STAT_RX_DATA);
 				else
 					expect_counted(STAT_TX_PLAIN_ACK, STAT_HOP_OTHER, STAT_HOP_OTHER,
 						       STAT_RX_OTHER);
@@ -93,9 +92,9 @@ static void both_ends_send(int v6, int udp)
 			expect_eq(expect_same_after_trip(&there), there.len + outer + (n == 1 ? 44 : 28) + echo);
 		else /* the first there-packet is an ACK, and so brings no echo on its way back */
 			expect_eq(expect_same_after_trip(&there), there.len + outer + echo);
-		expect_eq(expect_same_after_trip(&back),
-			  back.len + (n == 0 ? outer + 28 : n == 1368 ? outer + echo :
-								 outer + 28 + echo));
+		expect_eq(expect_same_after_trip(&back), back.len + (n == 0    ? outer + 28 :
+								     n == 1368 ? outer + echo :
+										 outer + 28 + echo));
 	}
 	expect_that(world_ended());
 }
@@ -144,8 +143,8 @@ SinkTest(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
 		r = run(EGRESS, &ack);
 		r = run(sink, &r.out);
 		expect_frame(&r.out, &ack);
-		expect_counted(STAT_TX_DATA, STAT_HOP_STAMPED, STAT_HOP_STAMPED, STAT_RX_DATA,
-			       STAT_TX_DATA, STAT_RX_DATA, STAT_FB_FIRST);
+		expect_counted(STAT_TX_DATA, STAT_HOP_STAMPED, STAT_HOP_STAMPED, STAT_RX_DATA, STAT_TX_DATA,
+			       STAT_RX_DATA, STAT_FB_FIRST);
 
 		f = flow_get(there);
 		expect_eq(f.rx.feedbacks, 1);
@@ -160,7 +159,6 @@ SinkTest(round_trip, hops__arrive_in_the_echo_slot_and_come_back_as_feedback)
 		expect_eq(f.cc.last[1].qlen_bytes, 0);
 	}
 }
-
 
 /*
  * A one-way flow of UDP: its question is stamped on the way out and not on the way back, and what it

@@ -32,40 +32,40 @@ enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP, INGRESS_XDP, TOR_INGRESS,
  */
 extern enum program sink;
 /* A test of the suite, and the same of the suite with _xdp behind its name, at the other sink. */
-#define SinkTest(suite, name)                                                                      \
-	static void suite##_##name(void);                                                          \
-	Test(suite, name)                                                                          \
-	{                                                                                          \
-		sink = INGRESS;                                                                    \
-		suite##_##name();                                                                  \
-	}                                                                                          \
-	Test(suite##_xdp, name)                                                                    \
-	{                                                                                          \
-		sink = INGRESS_XDP;                                                                \
-		suite##_##name();                                                                  \
-	}                                                                                          \
+#define SinkTest(suite, name)             \
+	static void suite##_##name(void); \
+	Test(suite, name)                 \
+	{                                 \
+		sink = INGRESS;           \
+		suite##_##name();         \
+	}                                 \
+	Test(suite##_xdp, name)           \
+	{                                 \
+		sink = INGRESS_XDP;       \
+		suite##_##name();         \
+	}                                 \
 	static void suite##_##name(void)
+
+/* What a world has otherwise than usual; zero means the usual. */
+struct world_spec {
+	unsigned int flows;  /* for how many there is room in the maps of flows */
+	__u16 wire_port;     /* the UDP port of Sluice's messages */
+	int frags;	     /* XDP takes packets in fragments */
+	int no_kfuncs;	     /* as on a kernel whose programs cannot look at qdiscs */
+	int tracepoints;     /* their programs are loaded, for world_trace() */
+	int counters_mapped; /* for world_counters() */
+};
 
 /* A control map with mode dry-run, loopback as a port of the host, and both peer prefixes. */
 void world_make(void);
-/* The same with XDP that takes packets in fragments. */
-void world_make_frags(void);
-/* The same with room for one flow. */
-void world_make_small(void);
-/* The same with another UDP port for Sluice's messages. */
-void world_make_wire_port(__u16 port);
+void world_make_spec(struct world_spec s);
+#define world_make_with(...) world_make_spec((struct world_spec){ __VA_ARGS__ })
 /*
- * The same with counters that one CPU counts in, readable at the address that is returned: the fuzzer compares
- * all of them with each packet. Functions that look at counters do not work then.
+ * The counters, which one CPU counts in, at an address: the fuzzer compares all of them with each packet. Functions that
+ * look at counters do not work in such a world.
  */
-const void *world_make_mapped(void);
-/* The same as on a kernel whose programs cannot look at qdiscs. */
-void world_make_old(void);
-/*
- * The same with the tracepoint programs loaded; world_trace() attaches them. Whoever waits for them does not sleep:
- * usleep() and closing a packet socket do.
- */
-void world_make_tracepoints(void);
+const void *world_counters(void);
+/* Attaches the tracepoint programs. A test that waits for them does not sleep: usleep() and closing a packet socket do. */
 void world_trace(void);
 void world_drop(void);
 
@@ -77,10 +77,10 @@ void world_needs(enum program p);
 int world_program(enum program p); /* its fd; negative where this kernel cannot load it */
 
 struct run_spec {
-	__u32 ifindex; /* WORLD_IFINDEX */
+	__u32 ifindex;	       /* WORLD_IFINDEX */
 	__u32 ingress_ifindex; /* where it came in, if it is forwarded */
 	__u32 gso_size, gso_segs, wire_len, mark;
-	int clone; /* of EGRESS: it is the copy of which a PROBE is made */
+	int clone;  /* of EGRESS: it is the copy of which a PROBE is made */
 	int marked; /* of INGRESS_XDP: it comes with the mark of what XDP has counted */
 	__u64 tstamp;
 	__u32 linear; /* of INGRESS_XDP: bytes that lie in one piece; 0: all */
@@ -98,43 +98,43 @@ struct result world_run(enum program p, const struct frame *f, struct run_spec s
 
 /* --- what must have happened; the macros name the line of the test --- */
 
+#define MS 1000000ULL /* in ns */
+
 /* A sentence in front of every later complaint, for tests that run through many cases. */
 void fixture(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+#define FOR_V4_AND_V6(v6) for (int v6 = 0; v6 < 2 && (fixture("IPv%d", v6 ? 6 : 4), 1); v6++)
 
 /*
  * Since the last time exactly these counters moved, each by the number of times it is named. At the
  * sink INGRESS_XDP so did rx_xdp, with each that XDP counts; and flow_made, with each entry of the flow map that is new;
  * flow_made_tx and its like count only where they are named.
  */
-#define expect_counted(...)                                                                        \
-	expect_that(world_counted((const int[]){ __VA_ARGS__, -1 }))
+#define expect_counted(...) expect_that(world_counted((const int[]){ __VA_ARGS__, -1 }))
 /* The same of programs that are attached: how many packets they saw is not known. */
-#define expect_counted_attached(...)                                                               \
-	expect_that(world_counted_attached((const int[]){ __VA_ARGS__, -1 }))
+#define expect_counted_attached(...) expect_that(world_counted_attached((const int[]){ __VA_ARGS__, -1 }))
 /* The frames are the same, byte for byte. */
 #define expect_frame(got, want) expect_that(world_diff(want, got))
 /* The program lets the frame pass as it is, and only this counter moved. */
-#define expect_untouched(program, frame, stat, ...)                                                \
+#define expect_untouched(program, frame, stat, ...) \
 	expect_that(world_untouched(program, frame, stat, (struct run_spec){ __VA_ARGS__ }))
-#define expect_verdict(result, want)                                                               \
-	cr_assert((result).verdict == (want), "%sverdict %d, not %d", world_fixture(),             \
-		  (result).verdict, want)
-#define expect_eq(got, want)                                                                       \
-	do {                                                                                       \
-		__u64 got_ = got, want_ = want;                                                    \
-		cr_assert(got_ == want_, "%s%s is %llu (%#llx), not %llu (%#llx)", world_fixture(), \
-			  #got, got_, got_, want_, want_);                                         \
+#define expect_verdict(result, want) \
+	cr_assert((result).verdict == (want), "%sverdict %d, not %d", world_fixture(), (result).verdict, want)
+#define expect_eq(got, want)                                                                                          \
+	do {                                                                                                          \
+		__u64 got_ = got, want_ = want;                                                                       \
+		cr_assert(got_ == want_, "%s%s is %llu (%#llx), not %llu (%#llx)", world_fixture(), #got, got_, got_, \
+			  want_, want_);                                                                              \
 	} while (0)
-#define expect_between(got, low, high)                                                             \
-	do {                                                                                       \
-		__u64 got_ = got, low_ = low, high_ = high;                                        \
-		cr_assert(got_ >= low_ && got_ <= high_, "%s%s is %llu, not %llu to %llu",         \
-			  world_fixture(), #got, got_, low_, high_);                               \
+#define expect_between(got, low, high)                                                                            \
+	do {                                                                                                      \
+		__u64 got_ = got, low_ = low, high_ = high;                                                       \
+		cr_assert(got_ >= low_ && got_ <= high_, "%s%s is %llu, not %llu to %llu", world_fixture(), #got, \
+			  got_, low_, high_);                                                                     \
 	} while (0)
-#define expect_that(complaint)                                                                     \
-	do {                                                                                       \
-		const char *why_ = complaint;                                                      \
-		cr_assert(!why_, "%s%s", world_fixture(), why_);                                   \
+#define expect_that(complaint)                                   \
+	do {                                                     \
+		const char *why_ = complaint;                    \
+		cr_assert(!why_, "%s%s", world_fixture(), why_); \
 	} while (0)
 
 const char *world_fixture(void);
@@ -145,8 +145,7 @@ const char *world_ended(void);
 const char *world_diff(const struct frame *want, const struct frame *got);
 /* Runs the frame with each byte from the one at `from` on changed, one at a time: each ended as above. */
 const char *world_damaged(enum program p, const struct frame *good, unsigned int from);
-const char *world_untouched(enum program p, const struct frame *f, enum sluice_stat stat,
-			    struct run_spec s);
+const char *world_untouched(enum program p, const struct frame *f, enum sluice_stat stat, struct run_spec s);
 
 /* --- the maps --- */
 

@@ -127,7 +127,7 @@ nic__follows_what_is_wanted() {
 }
 
 # Too much is asked of it, it refuses, or it says that it did and did not.
-nic__that_cannot() {
+nic__that_refuses_pfc_ends_the_start_and_keeps_its_settings() {
 	nic_make 2 80 09
 	net_up
 	pfc_host "lossless: [3, 4]" >"$CASE_DIR/h1.yaml"

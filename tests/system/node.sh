@@ -298,7 +298,7 @@ node__veth_with_an_ingress_qdisc_is_said() {
 	expect "its qdisc ingress" "$(net_in h2 tc qdisc show dev to-pod1)" has "qdisc ingress"
 }
 
-node__htb_is_said_once() {
+node__htb_without_a_known_rate_is_reported_once() {
 	node_up h2 without-fq
 	node_pod h2 pod1 11
 	net_in h2 tc qdisc add dev to-pod1 root htb || skip "no htb here"

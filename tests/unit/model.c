@@ -17,8 +17,7 @@ void model_init(struct model *m, const struct model_params *p)
  * What the paper leaves open (ALGORITHMS.md, section 1): whether there is anything to take a
  * difference with. MODEL_FAST: there is. When hops disagree, the first on the path decides.
  */
-static enum model_kind comparable(const struct model *m, const struct model_params *p,
-				  const struct model_ack *ack)
+static enum model_kind comparable(const struct model *m, const struct model_params *p, const struct model_ack *ack)
 {
 	int i;
 
@@ -39,8 +38,8 @@ static enum model_kind comparable(const struct model *m, const struct model_para
 }
 
 /* Lines 1 to 10. */
-static double measure_inflight(struct model *m, const struct model_params *p,
-			       const struct model_ack *ack, const struct model_hint *hint)
+static double measure_inflight(struct model *m, const struct model_params *p, const struct model_ack *ack,
+			       const struct model_hint *hint)
 {
 	double u_hop[MODEL_HOPS], u = 0, best = m->u, tau;
 	int i, candidates = 0;
@@ -50,8 +49,7 @@ static double measure_inflight(struct model *m, const struct model_params *p,
 		double bytes_per_ns = now->bps / 8e9;
 		double tx_rate = (now->tx_bytes - old->tx_bytes) / (now->ts_ns - old->ts_ns);
 
-		u_hop[i] = fmin(now->qlen_bytes, old->qlen_bytes) / (bytes_per_ns * p->t_ns) +
-			   tx_rate / bytes_per_ns;
+		u_hop[i] = fmin(now->qlen_bytes, old->qlen_bytes) / (bytes_per_ns * p->t_ns) + tx_rate / bytes_per_ns;
 		u = fmax(u, u_hop[i]);
 	}
 	/* Nothing queued and nothing sent anywhere: no hop sets tau, and U stays. */
@@ -73,13 +71,12 @@ static double measure_inflight(struct model *m, const struct model_params *p,
 }
 
 /* Lines 11 to 20, and the clamp of ALGORITHMS.md. */
-static void compute_wind(struct model *m, const struct model_params *p, int update,
-			 const struct model_hint *hint)
+static void compute_wind(struct model *m, const struct model_params *p, int update, const struct model_hint *hint)
 {
 	int multiplicative = m->u >= p->eta || m->inc_stage >= p->max_stage;
 
-	if (hint && update && m->inc_stage < p->max_stage &&
-	    fabs(m->u - p->eta) < MODEL_TIE * p->eta && multiplicative != (hint->inc_stage == 0)) {
+	if (hint && update && m->inc_stage < p->max_stage && fabs(m->u - p->eta) < MODEL_TIE * p->eta &&
+	    multiplicative != (hint->inc_stage == 0)) {
 		multiplicative = !multiplicative;
 		m->ties++;
 	}
@@ -112,8 +109,8 @@ static void make_tokens(struct model *m, const struct model_params *p)
 }
 
 /* ComputeWind with Algorithm 2 in the place of W_AI: decreases every s feedbacks. */
-static enum model_kind compute_wind_vai(struct model *m, const struct model_params *p,
-					const struct model_ack *ack, const struct model_hint *hint)
+static enum model_kind compute_wind_vai(struct model *m, const struct model_params *p, const struct model_ack *ack,
+					const struct model_hint *hint)
 {
 	struct model_params with = *p;
 	int round = ack->seq > m->last_update_seq, decrease, update, i;
@@ -130,8 +127,7 @@ static enum model_kind compute_wind_vai(struct model *m, const struct model_para
 	compute_wind(m, &with, 0, NULL);
 	decrease = m->w < wc;
 	/* Where W is Wc rounding decides. */
-	if (fabs(m->w / wc - 1) < 2e-3 &&
-	    (decrease ? m->feedbacks >= p->every : round) != hint->full)
+	if (fabs(m->w / wc - 1) < 2e-3 && (decrease ? m->feedbacks >= p->every : round) != hint->full)
 		decrease = !decrease;
 	update = decrease ? m->feedbacks >= p->every : round;
 	if (update) {
@@ -146,8 +142,8 @@ static enum model_kind compute_wind_vai(struct model *m, const struct model_para
 }
 
 /* Lines 21 to 27. */
-enum model_kind model_new_ack(struct model *m, const struct model_params *p,
-			      const struct model_ack *ack, const struct model_hint *hint)
+enum model_kind model_new_ack(struct model *m, const struct model_params *p, const struct model_ack *ack,
+			      const struct model_hint *hint)
 {
 	enum model_kind kind = comparable(m, p, ack);
 

@@ -63,8 +63,8 @@ struct model_hint {
 enum model_kind { MODEL_FIRST, MODEL_FAST, MODEL_FULL, MODEL_SKIPPED };
 
 void model_init(struct model *m, const struct model_params *p);
-enum model_kind model_new_ack(struct model *m, const struct model_params *p,
-			      const struct model_ack *ack, const struct model_hint *hint);
+enum model_kind model_new_ack(struct model *m, const struct model_params *p, const struct model_ack *ack,
+			      const struct model_hint *hint);
 const char *model_kind_name(enum model_kind kind);
 
 #endif

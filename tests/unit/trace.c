@@ -8,8 +8,7 @@
 #define QLEN_MAX ((1 << 27) - 1)
 
 static const double table_mbps[] = {
-	10,    100,   1000,  2500,  5000,   10000,  14000,  20000,
-	25000, 40000, 50000, 56000, 100000, 200000, 400000, 800000,
+	10, 100, 1000, 2500, 5000, 10000, 14000, 20000, 25000, 40000, 50000, 56000, 100000, 200000, 400000, 800000,
 };
 
 double trace_random(struct trace *t, double min, double max)
@@ -121,10 +120,10 @@ static void trace_change(struct trace *t)
 			trace_hop_init(t, i);
 	}
 	if (trace_chance(t, t->cfg.hop_count))
-		t->now.hops = t->now.hops == 1		  ? 2
-			      : t->now.hops == MODEL_HOPS ? MODEL_HOPS - 1
-			      : trace_chance(t, 0.5)	  ? t->now.hops - 1
-							  : t->now.hops + 1;
+		t->now.hops = t->now.hops == 1		? 2 :
+			      t->now.hops == MODEL_HOPS ? MODEL_HOPS - 1 :
+			      trace_chance(t, 0.5)	? t->now.hops - 1 :
+							  t->now.hops + 1;
 	if (trace_chance(t, t->cfg.speed))
 		t->now.hop[0].bps = trace_speed(t);
 }

@@ -22,8 +22,8 @@ static void expect_ratio(__u64 num, __u64 den)
 	 * an eighth of a unit for the one and a relative error for the other.
 	 */
 	if (want < 0x1p38 - 1)
-		cr_assert(fabs(got - want) <= 0.6251 + want * 0x1p-27,
-			  "%llu / %llu: %.0f, not %.1f", num, den, got, want);
+		cr_assert(fabs(got - want) <= 0.6251 + want * 0x1p-27, "%llu / %llu: %.0f, not %.1f", num, den, got,
+			  want);
 }
 
 Test(types, q12_from_bytes__shifts)

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include "pfc_case.h"
+
+void pfc_make(void)
+{
+	world_make();
+	hosts_strip();
+}
+
+struct pfc_port pauses_usual(void)
+{
+	struct pfc_port p = { .flags = PFC_F_OBEY, .slot = SLOT, .lossless = 1 << LOSSLESS };
+
+	pfc_obey_init(&p.params, WORLD_BPS);
+	p.params.storm_ns = 5000 * MS; /* longer than any pause here */
+	return p;
+}
+
+void port_obeys(enum sluice_mode mode)
+{
+	struct pfc_port pauses = pauses_usual();
+	struct port port = port_usual();
+
+	control_set(mode, 0);
+	port.flags |= PORT_F_EDT;
+	port_change(WORLD_IFINDEX, &port);
+	pauses_set(WORLD_IFINDEX, &pauses);
+	pauses_count(1);
+}
+
+__u64 pause_for(__u64 ns)
+{
+	struct pfc_port p = pauses_get(WORLD_IFINDEX);
+	__u64 now = clock_ns();
+
+	p.obey[LOSSLESS] =
+		(struct pfc_obey){ .until_ns = now + ns, .since_ns = now, .heard_ns = now, .state = PFC_PAUSED };
+	pauses_set(WORLD_IFINDEX, &p);
+	return now + ns;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PFC_CASE_H
+#define PFC_CASE_H
+/*
+ * What the tests of ports with pauses share. The tracepoints see the qdiscs of the whole machine, so the links have numbers of
+ * their own.
+ */
+#include "world.h"
+
+#define LOSSLESS 3
+#define TOS (LOSSLESS << 5) /* CS3 */
+#define SLOT 5
+
+void pfc_make(void);
+struct pfc_port pauses_usual(void);
+/* The port obeys, and has fq. */
+void port_obeys(enum sluice_mode mode);
+/* The priority is paused until so many ns from now; returns that time. */
+__u64 pause_for(__u64 ns);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef CREDIT_CASE_H
+#define CREDIT_CASE_H
+/*
+ * What the tests of bpf/rack/credit.bpf.h share: packets from a VOQ, and the slots that note them. B sends to A: the flow that
+ * is taught something is A to B, and the VOQs for which credit comes are those of A to B.
+ */
+#include "world.h"
+
+void credit_make(void);
+
+#define TOR 0x0a010002
+#define SLOT 5
+#define S_FIRST 1000000
+
+static const struct siphash_key key = { 3, 4 }, other_key = { 5, 6 };
+
+static const struct ip_spec a_to_b, a_to_b_v6 = { .v6 = 1 };
+
+const struct ip_spec *credit_forward(int v6);
+
+/* B's packet for A of a VOQ: what stands in it, and what it weighs. */
+struct arriving {
+	int v6;
+	__u32 total; /* S_FIRST */
+	__u16 flows; /* 7 */
+	__u32 prefixlen;
+	int no_prefix, no_tor; /* malformed */
+	unsigned int payload;  /* 500 */
+	const struct siphash_key *key;
+	__u64 auth_seq;
+};
+
+struct frame frame_arriving(struct arriving a);
+
+#define arriving(...) frame_arriving((struct arriving){ __VA_ARGS__ })
+
+struct arrival_key key_of(int v6, __u32 prefixlen);
+/* The daemon has a slot for the VOQ to A, or its prefix. */
+void slot_make(int v6, __u32 prefixlen, __u32 watched);
+__u32 inner_bytes(const struct frame *f);
+/* The slot has so many packets and bytes, and the claim of the packet that is furthest. */
+void expect_seen(__u64 packets, __u64 bytes, __u64 inner, __u64 claim);
+
+#endif

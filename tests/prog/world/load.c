@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The programs are loaded, and the maps get what a host usually has. */
+#include <bpf/btf.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "world_int.h"
+
+#define FLOWS_USUAL 1024 /* of the maps of flows */
+
+struct sluice_bpf *skel;
+struct sluice_xdp_bpf *xdp;
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	return level == LIBBPF_WARN ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+static int kernel_has_kfunc(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id;
+
+	if (!btf)
+		return 0;
+	id = btf__find_by_name_kind(btf, "bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
+	btf__free(btf);
+	return id > 0;
+}
+
+static void tc_load(const struct world_spec *s)
+{
+	int err;
+
+	skel = sluice_bpf__open();
+	cr_assert(skel, "opening the object: %s", strerror(errno));
+	/* hop_map runs everywhere; the daemon takes it only where hop cannot be had. */
+	if (!kernel_has_kfunc())
+		bpf_program__set_autoload(skel->progs.hop, false);
+	bpf_program__set_autoload(skel->progs.backlog_enqueue, s->tracepoints);
+	bpf_program__set_autoload(skel->progs.backlog_dequeue, s->tracepoints);
+	bpf_program__set_autoload(skel->progs.class_enqueue, s->tracepoints);
+	bpf_program__set_autoload(skel->progs.class_dequeue, s->tracepoints);
+	bpf_program__set_autoload(skel->progs.pfc_enqueue, s->tracepoints);
+	bpf_program__set_autoload(skel->progs.pfc_dequeue, s->tracepoints);
+	bpf_program__set_autoload(skel->progs.cc_init, false);
+	bpf_program__set_autoload(skel->progs.cc_control, false);
+	bpf_program__set_autoload(skel->progs.cc_ssthresh, false);
+	bpf_program__set_autoload(skel->progs.cc_undo_cwnd, false);
+	bpf_map__set_autocreate(skel->maps.tcp_cc, false);
+	bpf_map__set_max_entries(skel->maps.flows, s->flows ?: FLOWS_USUAL);
+	bpf_map__set_max_entries(skel->maps.rx_states, s->flows ?: FLOWS_USUAL);
+	if (s->counters_mapped) {
+		bpf_map__set_type(skel->maps.stats, BPF_MAP_TYPE_ARRAY);
+		bpf_map__set_map_flags(skel->maps.stats, BPF_F_MMAPABLE);
+	}
+	skel->rodata->wire_port = s->wire_port ?: PORT_WIRE;
+	skel->rodata->qdisc_kfuncs = !s->no_kfuncs && kernel_has_kfunc();
+	err = sluice_bpf__load(skel);
+	cr_assert(!err, "loading the programs: %s", strerror(-err));
+}
+
+/* Shares its maps with the object of tc. */
+static void xdp_load(const struct world_spec *s)
+{
+	struct bpf_map *map;
+	int err;
+
+	xdp = sluice_xdp_bpf__open();
+	cr_assert(xdp, "opening the object of XDP: %s", strerror(errno));
+	xdp->rodata->wire_port = s->wire_port ?: PORT_WIRE;
+	bpf_program__set_flags(xdp->progs.ingress_xdp, s->frags ? BPF_F_XDP_HAS_FRAGS : 0);
+	bpf_object__for_each_map (map, xdp->obj) {
+		struct bpf_map *ours = bpf_object__find_map_by_name(skel->obj, bpf_map__name(map));
+
+		cr_assert(!ours || !bpf_map__reuse_fd(map, bpf_map__fd(ours)), "sharing maps");
+	}
+	err = sluice_xdp_bpf__load(xdp);
+	cr_assert(!err, "loading the program of XDP: %s", strerror(-err));
+}
+
+static void world_fill(void)
+{
+	struct peer peer = peer_usual();
+	struct port port = port_usual();
+
+	clock_hold();
+	control_set(MODE_DRY_RUN, 0);
+	horizon_set(10 * 1000 * 1000, 0);
+	port_set(WORLD_IFINDEX, &port);
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	peer_set("fd00:1::", 32, &peer);
+}
+
+void world_make_spec(struct world_spec s)
+{
+	if (geteuid())
+		cr_skip_test("needs root: loads BPF programs");
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		cr_skip_test("needs a kernel with BTF");
+	libbpf_set_print(quiet);
+	cr_assert(!unshare(CLONE_NEWNET), "a network namespace: %s", strerror(errno));
+	tc_load(&s);
+	xdp_load(&s);
+	world_fill();
+}
+
+void world_make(void)
+{
+	world_make_with();
+}
+
+const void *world_counters(void)
+{
+	void *at = mmap(NULL, STAT_MAX * sizeof(__u64), PROT_READ, MAP_SHARED, bpf_map__fd(skel->maps.stats), 0);
+
+	cr_assert(at != MAP_FAILED, "mapping the counters: %s", strerror(errno));
+	return at;
+}
+
+/*
+ * Some sandboxes run no tracing program while a process of theirs is on the CPU, so that what an interrupt does
+ * on top of it goes unseen, here the dequeue of a packet that had to wait. Timers run where they were armed: on
+ * the CPU of who sends, which this keeps to itself as long as it does not sleep.
+ */
+static void keep_the_cpu(void)
+{
+	struct sched_param p = { .sched_priority = 1 };
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	cr_assert(!sched_setaffinity(0, sizeof(one), &one), "one CPU: %s", strerror(errno));
+	cr_assert(!sched_setscheduler(0, SCHED_RR, &p), "real time: %s", strerror(errno));
+}
+
+void world_trace(void)
+{
+	clock_release();
+	keep_the_cpu();
+	skel->links.backlog_enqueue = bpf_program__attach(skel->progs.backlog_enqueue);
+	skel->links.backlog_dequeue = bpf_program__attach(skel->progs.backlog_dequeue);
+	skel->links.class_enqueue = bpf_program__attach(skel->progs.class_enqueue);
+	skel->links.class_dequeue = bpf_program__attach(skel->progs.class_dequeue);
+	skel->links.pfc_enqueue = bpf_program__attach(skel->progs.pfc_enqueue);
+	skel->links.pfc_dequeue = bpf_program__attach(skel->progs.pfc_dequeue);
+	cr_assert(skel->links.pfc_enqueue && skel->links.pfc_dequeue, "attaching: %s", strerror(errno));
+	cr_assert(skel->links.backlog_enqueue && skel->links.backlog_dequeue && skel->links.class_enqueue &&
+			  skel->links.class_dequeue,
+		  "attaching: %s", strerror(errno));
+}
+
+void world_drop(void)
+{
+	sluice_xdp_bpf__destroy(xdp);
+	sluice_bpf__destroy(skel);
+}
+
+int world_program(enum program p)
+{
+	const struct bpf_program *programs[] = {
+		[EGRESS] = skel->progs.egress,	 [INGRESS] = skel->progs.ingress,
+		[HOP] = skel->progs.hop,	 [HOP_MAP] = skel->progs.hop_map,
+		[POD_HOP] = skel->progs.pod_hop, [INGRESS_XDP] = xdp->progs.ingress_xdp,
+		[TOR_INGRESS] = skel->progs.tor, [PFC_INGRESS] = skel->progs.pfc,
+	};
+
+	return bpf_program__fd(programs[p]);
+}
+
+void world_needs(enum program p)
+{
+	if (world_program(p) < 0)
+		cr_skip_test("this kernel cannot load program %d (bpf_cast_to_kern_ctx, Linux 6.2)", p);
+}

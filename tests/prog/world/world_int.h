@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef WORLD_INT_H
+#define WORLD_INT_H
+/*
+ * What the files of the world share and the tests do not see. A file takes from those above it: load, run (a frame through
+ * a program), expect (counters and complaints); one for each kind of map entries: control, ports, peers, flows, voqs; and
+ * below all of them maps and clock.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "sluice.skel.h"
+#include "sluice_xdp.skel.h"
+#include "world.h"
+
+extern struct sluice_bpf *skel;
+extern struct sluice_xdp_bpf *xdp; /* shares the maps of skel */
+
+/* The time at which the programs' clock stands; 0: it runs. */
+extern __u64 held_ns;
+/* From now on the programs' clock stands. */
+void clock_hold(void);
+
+/* Frames that were run since the counters were looked at. */
+extern unsigned int frames;
+/* Entries of the flow map then, and those that a test has put there since. */
+extern unsigned int flows_known;
+/* What fixture() said, with a colon behind it. */
+extern char fixture_text[256];
+
+/* The test fails where this does. */
+void map_set(const struct bpf_map *map, const void *key, const void *value);
+/* Whether there is such an entry. */
+int map_get(const struct bpf_map *map, const void *key, void *value);
+/* Whether a port of the configuration is about to leave. */
+void ports_leaving_set(int leave);
+
+#endif
