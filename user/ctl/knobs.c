@@ -22,7 +22,7 @@ struct knob {
 	const char *help;
 };
 
-static int word_parse(const char *text, __u64 *value, const char *const *words, unsigned int n)
+static int knob_word_parse(const char *text, __u64 *value, const char *const *words, unsigned int n)
 {
 	unsigned int i;
 
@@ -39,7 +39,7 @@ static int mode_parse(const char *text, __u64 *value)
 {
 	const char *const words[] = { mode_name(0), mode_name(1), mode_name(2) };
 
-	return word_parse(text, value, words, 3);
+	return knob_word_parse(text, value, words, 3);
 }
 
 static void mode_format(__u64 value, char *buf, size_t size)
@@ -61,7 +61,7 @@ static const char *const bool_words[] = { "false", "true" };
 
 static int bool_parse(const char *text, __u64 *value)
 {
-	return word_parse(text, value, bool_words, 2);
+	return knob_word_parse(text, value, bool_words, 2);
 }
 
 static void bool_format(__u64 value, char *buf, size_t size)
@@ -107,16 +107,16 @@ static void horizon_set(struct control *c, __u64 value)
 	c->horizon_ns = value;
 }
 
-static const char *const beyond_words[] = { "drop", "mark" };
+static const char *const knob_beyond_words[] = { "drop", "mark" };
 
 static int beyond_parse(const char *text, __u64 *value)
 {
-	return word_parse(text, value, beyond_words, 2);
+	return knob_word_parse(text, value, knob_beyond_words, 2);
 }
 
 static void beyond_format(__u64 value, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s", beyond_words[!!value]);
+	snprintf(buf, size, "%s", knob_beyond_words[!!value]);
 }
 
 static __u64 beyond_get(const struct control *c)

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include "lib/config.h"
 #include "lib/config_lines.h"
-#include "lib/variant.h"
+#include "lib/names.h"
 #include "sluice/pause/ppfc.h"
 #include "sluice/wire/wire.h"
 
@@ -76,7 +76,7 @@ static const cyaml_strval_t pfc_words[] = {
 	{ "ppfc", CONFIG_PFC_PREDICT },
 };
 
-static const cyaml_strval_t trust_words[] = { { "dscp", PFC_TRUST_DSCP }, { "pcp", PFC_TRUST_PCP } };
+static const cyaml_strval_t trusts[] = { { "dscp", PFC_TRUST_DSCP }, { "pcp", PFC_TRUST_PCP } };
 
 static const cyaml_schema_value_t priority_schema = {
 	CYAML_VALUE_UINT(CYAML_FLAG_DEFAULT, unsigned int),
@@ -96,7 +96,7 @@ static const cyaml_schema_value_t class_schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_class, class_fields),
 };
 
-static const cyaml_strval_t telemetry_words[TELEMETRY_MODES] = {
+static const cyaml_strval_t telemetries[TELEMETRY_MODES] = {
 	{ "every", TELEMETRY_EVERY },
 	{ "rtt", TELEMETRY_RTT },
 	{ "congestion", TELEMETRY_CONGESTION },
@@ -120,7 +120,7 @@ static const cyaml_schema_field_t interface_fields[] = {
 static const cyaml_strval_t bools[] = { { "false", 0 }, { "true", 1 } };
 
 /* Who keeps the VOQs. */
-static const cyaml_strval_t voqs_words[] = {
+static const cyaml_strval_t voqs_wheres[] = {
 	{ "false", VOQS_OFF }, { "true", VOQS_HERE }, { "tor", VOQS_TOR }
 };
 
@@ -134,9 +134,9 @@ static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_ENUM_PTR("encoding", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, encoding,
 			     encodings, 2),
 	CYAML_FIELD_ENUM_PTR("telemetry", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, telemetry,
-			     telemetry_words, TELEMETRY_MODES),
+			     telemetries, TELEMETRY_MODES),
 	CYAML_FIELD_ENUM_PTR("hpcc", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, hpcc, bools, 2),
-	CYAML_FIELD_ENUM_PTR("hiercc", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, hiercc, voqs_words, 3),
+	CYAML_FIELD_ENUM_PTR("hiercc", PTR | OPT | CYAML_FLAG_STRICT, struct config_peer, hiercc, voqs_wheres, 3),
 	CYAML_FIELD_STRING_PTR("port_speed", PTR | OPT, struct config_peer, port_speed_text, 1, 32),
 	CYAML_FIELD_END,
 };
@@ -167,7 +167,7 @@ static const cyaml_schema_field_t hpcc_fields[] = {
 	CYAML_FIELD_STRING_PTR("feedback", PTR | OPT, struct config, hpcc.feedback_text, 1, 32),
 	CYAML_FIELD_ENUM("encoding", OPT | CYAML_FLAG_STRICT, struct config, hpcc.encoding, encodings, 2),
 	CYAML_FIELD_ENUM("telemetry", OPT | CYAML_FLAG_STRICT, struct config, hpcc.telemetry,
-			 telemetry_words, TELEMETRY_MODES),
+			 telemetries, TELEMETRY_MODES),
 	CYAML_FIELD_END,
 };
 
@@ -201,7 +201,7 @@ static const cyaml_schema_field_t pacing_fields[] = {
 static const cyaml_schema_field_t pfc_fields[] = {
 	CYAML_FIELD_SEQUENCE("lossless", PTR | OPT, struct config, pfc.lossless, &priority_schema, 1,
 			     PFC_PRIORITIES),
-	CYAML_FIELD_ENUM("trust", OPT | CYAML_FLAG_STRICT, struct config, pfc.trust, trust_words, 2),
+	CYAML_FIELD_ENUM("trust", OPT | CYAML_FLAG_STRICT, struct config, pfc.trust, trusts, 2),
 	CYAML_FIELD_STRING_PTR("buffer", PTR | OPT, struct config, pfc.buffer_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("headroom", PTR | OPT, struct config, pfc.headroom_text, 1, 32),
 	CYAML_FIELD_STRING_PTR("xoff", PTR | OPT, struct config, pfc.xoff_text, 1, 32),
@@ -295,13 +295,6 @@ static cyaml_config_t config_cyaml(const char *path)
 	return c;
 }
 
-const char *mode_name(__u32 mode)
-{
-	static const char *const names[] = { "observe", "dry-run", "enforce" };
-
-	return mode < 3 ? names[mode] : "unknown";
-}
-
 /* What is wrong with a value, beginning with the way to it: its line is looked up by that. */
 static void bad(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void bad(const char *path, const char *fmt, ...)
@@ -377,11 +370,6 @@ static int config_check_classes(const char *path, const struct config_interface 
 		return -EINVAL;
 	}
 	return 0;
-}
-
-const char *telemetry_name(__u32 telemetry)
-{
-	return telemetry < TELEMETRY_MODES ? telemetry_words[telemetry].str : "unknown";
 }
 
 static int speed_parse(const char *text, __u64 *bps)
@@ -462,13 +450,13 @@ static int config_check_peer(const char *path, struct config *c, unsigned int n)
 		return -EINVAL;
 	}
 	p->variant = c->variant;
-	if (p->variant_text && variant_parse(p->variant_text, &p->variant)) {
-		bad(path, "peers: %s: variant '%s' is unknown: write " VARIANT_WORDS, p->prefix_text, p->variant_text);
+	if (p->variant_text && word_parse(variant_words, p->variant_text, &p->variant)) {
+		bad(path, "peers: %s: variant '%s' is unknown: write plain, high-ai, probabilistic or vai-sf", p->prefix_text, p->variant_text);
 		return -EINVAL;
 	}
 	p->feedback = c->feedback;
-	if (p->feedback_text && feedback_parse(p->feedback_text, &p->feedback)) {
-		bad(path, "peers: %s: feedback '%s' is unknown: write " FEEDBACK_WORDS,
+	if (p->feedback_text && word_parse(feedback_words, p->feedback_text, &p->feedback)) {
+		bad(path, "peers: %s: feedback '%s' is unknown: write hops, ratio or window",
 		    p->prefix_text, p->feedback_text);
 		return -EINVAL;
 	}
@@ -1069,12 +1057,12 @@ static int config_check_hpcc(const char *path, struct config *c)
 		bad(path, "hpcc: w_ai '%s' is not a number of bytes: write for example 80B", c->hpcc.w_ai_text);
 		return -EINVAL;
 	}
-	if (c->hpcc.variant_text && variant_parse(c->hpcc.variant_text, &c->variant)) {
-		bad(path, "hpcc: variant '%s' is unknown: write " VARIANT_WORDS, c->hpcc.variant_text);
+	if (c->hpcc.variant_text && word_parse(variant_words, c->hpcc.variant_text, &c->variant)) {
+		bad(path, "hpcc: variant '%s' is unknown: write plain, high-ai, probabilistic or vai-sf", c->hpcc.variant_text);
 		return -EINVAL;
 	}
-	if (c->hpcc.feedback_text && feedback_parse(c->hpcc.feedback_text, &c->feedback)) {
-		bad(path, "hpcc: feedback '%s' is unknown: write " FEEDBACK_WORDS, c->hpcc.feedback_text);
+	if (c->hpcc.feedback_text && word_parse(feedback_words, c->hpcc.feedback_text, &c->feedback)) {
+		bad(path, "hpcc: feedback '%s' is unknown: write hops, ratio or window", c->hpcc.feedback_text);
 		return -EINVAL;
 	}
 	return 0;

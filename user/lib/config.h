@@ -4,6 +4,7 @@
 #include <net/if.h>
 #include <stdbool.h>
 #include <sys/socket.h>
+#include "lib/names.h"
 #include "lib/util.h"
 
 /* Where a host's sink is. */
@@ -205,8 +206,5 @@ int config_is_uplink(const struct config *c, const char *name);
 
 /* The classes of an interface with so many bits per second, as the data plane wants them. */
 void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v);
-
-const char *mode_name(__u32 mode);
-const char *telemetry_name(__u32 telemetry);
 
 #endif
