@@ -15,7 +15,7 @@ void epoch_next(struct dataplane *dp, const struct config *c)
 	struct control *ctl = dp->pins.ctl;
 
 	ctl->mode = c->mode;
-	ctl->rwnd = !c->tcp.receive_window || *c->tcp.receive_window;
+	ctl->rwnd = c->tcp.receive_window;
 	ctl->horizon_ns = c->horizon_ns;
 	ctl->horizon_mark = c->pacing.mark;
 	ctl->epoch++;

@@ -98,7 +98,7 @@ static int daemon_look(const struct daemon *d)
 		msg_info("mode %s -> %s, %s", mode_name(told->mode), mode_name(ctl->mode), by[ctl->mode == c->mode]);
 	if (ctl->rwnd != told->rwnd)
 		msg_info("receive_window %s -> %s, %s", bools[!!told->rwnd], bools[!!ctl->rwnd],
-			 by[ctl->rwnd == (!c->tcp.receive_window || *c->tcp.receive_window)]);
+			 by[ctl->rwnd == c->tcp.receive_window]);
 	if (ctl->horizon_ns != told->horizon_ns)
 		msg_info("horizon %llu -> %llu us, %s", told->horizon_ns / 1000, ctl->horizon_ns / 1000,
 			 by[ctl->horizon_ns == c->horizon_ns]);

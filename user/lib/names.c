@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "lib/config.h"
 #include "lib/names.h"
-#include "sluice/abi/abi.h"
 #include "sluice/cc/rx.h"
 
 const struct word flag_words[] = { { "false", 0 }, { "true", 1 }, {} };
@@ -42,6 +42,22 @@ const struct word hiercc_words[] = { { "false", VOQS_OFF }, { "true", VOQS_HERE 
 const struct word role_words[] = { { "host", PORT_F_HOST }, { "switch", PORT_F_SWITCH }, {} };
 
 const struct word voqs_words[] = { { "up", PORT_F_VOQ_UP }, { "down", PORT_F_VOQ_DOWN }, {} };
+
+const struct word xdp_words[] = {
+	{ "auto", CONFIG_XDP_AUTO },
+	{ "native", CONFIG_XDP_NATIVE },
+	{ "generic", CONFIG_XDP_GENERIC },
+	{ "off", CONFIG_XDP_OFF },
+	{},
+};
+
+const struct word pfc_words[] = {
+	{ "off", CONFIG_PFC_OFF },
+	{ "obey", CONFIG_PFC_OBEY },
+	{ "pfc", CONFIG_PFC_PAUSE },
+	{ "ppfc", CONFIG_PFC_PREDICT },
+	{},
+};
 
 const struct word trust_words[] = { { "dscp", PFC_TRUST_DSCP }, { "pcp", PFC_TRUST_PCP }, {} };
 
