@@ -14,6 +14,12 @@ struct field {
 		offsetof(type, member), sizeof(((type *)0)->member) \
 	}
 
+/* A member that points to entries. */
+#define FIELD_POINTER(type, member)                    \
+	{                                              \
+		offsetof(type, member), sizeof(void *) \
+	}
+
 static inline void *field_at(void *of, const struct field *f)
 {
 	return (char *)of + f->offset;

@@ -89,7 +89,7 @@ static const struct config_key hiercc_keys[] = {
 	  .reload = "at once",
 	  .meaning = "of each port's speed, what is dealt out as credit" },
 	{ "c0", &config_bytes, FIELD(struct config, c0_bytes), .min = 2 * HIERCC_DELTA_BYTES,
-	  .max = HIERCC_BYTES_MAX / 2 - 1, .range = "a number of bytes from 2048B to 67MB",
+	  .max = HIERCC_BYTES_MAX / 2. - 1, .range = "a number of bytes from 2048B to 67MB",
 	  .example = "37.5KB", .advice = "for example 37.5KB, or leave it out",
 	  .otherwise = "the port's speed x (base_rtt + 1.25 period)", .reload = "at once",
 	  .meaning = "what a VOQ may send without having been granted it. The same on all hosts" },
@@ -117,7 +117,7 @@ static const struct config_key hiercc_keys[] = {
 };
 
 static const struct config_key swift_keys[] = {
-	{ "target", &config_time, FIELD(struct config, target_ns), .min = 1, .max = NSEC_PER_SEC / 4,
+	{ "target", &config_time, FIELD(struct config, target_ns), .min = 1, .max = NSEC_PER_SEC / 4.,
 	  .range = "a time of at most 250ms", .note = "more than every base_rtt", .example = "18us",
 	  .otherwise = "1.5 base_rtt of the peer", .reload = "at once",
 	  .meaning = "the round trip that such flows aim at, for large windows" },
@@ -268,12 +268,12 @@ static const struct config_key top_keys[] = {
 	{ "pfc", &config_section, .table = &pfc_table },
 	{ "node", &config_section, .table = &node_table },
 	{ "metrics", &config_section, .table = &metrics_table, .given = FIELD(struct config, metrics.wanted) },
-	{ "interfaces", &config_entries, FIELD(struct config, interfaces), .required = true,
+	{ "interfaces", &config_entries, FIELD_POINTER(struct config, interfaces), .required = true,
 	  .most = CONFIG_INTERFACES, .table = &config_interface_table,
 	  .count = FIELD(struct config, interfaces_count), .label = FIELD(struct config_interface, configured),
 	  .range = "a list of 1 to 64", .reload = "at once",
 	  .meaning = "managed interfaces; one that is no longer listed is detached" },
-	{ "peers", &config_entries, FIELD(struct config, peers), .most = 1024, .table = &config_peer_table,
+	{ "peers", &config_entries, FIELD_POINTER(struct config, peers), .most = 1024, .table = &config_peer_table,
 	  .count = FIELD(struct config, peers_count), .label = FIELD(struct config_peer, prefix),
 	  .range = "a list of 1 to 1024",
 	  .otherwise = "required with a host interface, unless all it does is pfc: obey; and with voqs",

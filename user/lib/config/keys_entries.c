@@ -55,7 +55,7 @@ static const struct config_key interface_keys[] = {
 	  .reload = "at once",
 	  .meaning = "a switch as ToR: up leads to other racks and needs fq, down to a host. Needs peers with "
 		     "hiercc, hiercc: id, and auth" },
-	{ "classes", &config_entries, FIELD(struct config_interface, classes), .most = CLASSES_MAX,
+	{ "classes", &config_entries, FIELD_POINTER(struct config_interface, classes), .most = CLASSES_MAX,
 	  .table = &class_table, .count = FIELD(struct config_interface, classes_count),
 	  .range = "a list of 1 to 8", .note = "a switch's only", .otherwise = "none: the port has one queue",
 	  .reload = "at once",
