@@ -14,7 +14,7 @@ endef
 
 # --- the two programs: user/lib and user/attach are what both need ---
 
-objects = $(patsubst user/%.c,$(B)/%.o,$(wildcard $(1:%=user/%/*.c)))
+objects = $(patsubst user/%.c,$(B)/%.o,$(wildcard $(1:%=user/%/*.c) $(1:%=user/%/*/*.c)))
 LIBSLUICE := $(B)/libsluice.a
 $(LIBSLUICE): $(call objects,lib attach)
 	@echo "  AR     $@"

@@ -24,14 +24,18 @@ demo: lab-tools ## the main job: the star lab under four controls, a table and b
 
 # --- unit tests of the core, and those with BPF programs ---
 
+# The configuration, below user/lib.
+CONFIG_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/config/*.c))
+
 $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
-$(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lm
-$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) user/lib/dcb.c user/ctl/replay.c user/lib/variant.c)
+$(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lcyaml -lyaml -lm
+$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) user/ctl/replay.c \
+		$(addprefix user/lib/,$(CONFIG_USER) dcb.c names.c util.c))
 	$(call link,LD    )
 
 # What tests/prog links beside itself. It includes user/daemon/credits.c.
-PROG_USER := $(addprefix user/,$(addprefix lib/,config.c config_lines.c dcb.c layout.c layout_names.c maps.c net.c pins.c util.c variant.c) \
+PROG_USER := $(addprefix user/,$(addprefix lib/,$(CONFIG_USER) dcb.c layout.c layout_names.c maps.c net.c pins.c util.c names.c) \
 	daemon/messages.c daemon/reports.c)
 PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c tests/prog/*/*.c)) $(PROG_USER)
 $(B)/prog-tests: private WITH = -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
@@ -57,15 +61,15 @@ $(B)/fuzz.reason: | $(B)/packages.test
 	$(Q)echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' | \
 		$(FUZZ_CC) -x c -o /dev/null - 2>/dev/null || echo "$(CLANG) has no libFuzzer: install libclang-rt-dev" >$@.tmp
 	$(Q)touch $@.tmp && mv $@.tmp $@
-$(B)/fuzz-config: $(addprefix user/lib/,config.c config_lines.c util.c variant.c)
+$(B)/fuzz-config: $(addprefix user/lib/,$(CONFIG_USER) util.c names.c)
 $(B)/fuzz-config: private WITH = $(call wrapped,open) -lcyaml -lyaml -lm
-$(B)/fuzz-replay: user/ctl/replay.c user/lib/variant.c
+$(B)/fuzz-replay: user/ctl/replay.c user/lib/names.c
 $(B)/fuzz-replay: private WITH = -ljson-c -lm
 $(B)/fuzz-netlink: $(addprefix user/,lib/net.c lib/dcb.c attach/nic.c lib/util.c)
 $(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind get_portid sendto recvfrom close) \
 	$(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
 $(B)/fuzz-rings: $(addprefix user/,$(addprefix daemon/,reports.c tor.c credits.c messages.c) \
-	$(addprefix lib/,config.c config_lines.c maps.c util.c variant.c))
+	$(addprefix lib/,$(CONFIG_USER) maps.c util.c names.c))
 $(B)/fuzz-rings: private WITH = $(call wrapped,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm
 $(FUZZERS:%=$(B)/fuzz-%): $(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h include/sluice/*/*.h) $(B)/fuzz.reason
 	@echo "  FUZZ   $@"
@@ -104,7 +108,7 @@ $(B)/bench-prog: $(call plain,tests/bench/prog.c tests/prog/packet.c)
 	$(call link,LD    )
 # It includes user/daemon/credits.c.
 $(B)/bench-credits: private WITH = $(LIBS)
-$(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,config config_lines dcb maps net pins util variant)
+$(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,$(CONFIG_USER:.c=) dcb maps net pins util names)
 	$(call link,LD    )
 bench: all lab-tools $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
 	$(Q)tests/bench/bench

@@ -25,7 +25,7 @@
 static struct sluice_bpf *skel;
 static struct pins pins;
 static struct config_peer peers[] = { { .key = { .prefixlen = 96 + 8, .addr.b = { [10] = 0xff, [11] = 0xff, 127 } },
-					.base_rtt_ns = 100000, .hiercc = &(int){ 1 } } };
+					.base_rtt_ns = 100000, .hiercc = VOQS_HERE } };
 static struct config config = { .peers = peers, .peers_count = 1, .flow_timeout_ns = 60 * NSEC_PER_SEC,
 				.credit_eta = 1, .tor = 7, .port = WIRE_PORT_DEFAULT };
 static struct credits *c;

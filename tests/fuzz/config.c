@@ -59,7 +59,6 @@ static void config_use(const struct config *c)
 	FUZZ_ASSERT(c->keys.n <= AUTH_SLOTS);
 	config_count_ns(c);
 	config_hiercc(c);
-	config_pfc_count(c, CONFIG_PFC_OBEY);
 	for (i = 0; i < c->interfaces_count; i++) {
 		FUZZ_ASSERT(c->interfaces[i].classes_count <= CLASSES_MAX);
 		memset(&classes, 0, sizeof(classes));

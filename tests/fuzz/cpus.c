@@ -74,10 +74,10 @@ static const char *why(const char *fmt, ...)
 
 /* --- counters --- */
 
-static const char *const helps[] = {
-#define STAT_HELP(symbol, name, help) help,
-	SLUICE_STATS(STAT_HELP)
-#undef STAT_HELP
+static const enum sluice_stat_kind kinds[] = {
+#define STAT_KIND(symbol, name, kind, help) STAT_KIND_##kind,
+	SLUICE_STATS(STAT_KIND)
+#undef STAT_KIND
 };
 
 static __u64 stats_before[STAT_MAX];
@@ -113,7 +113,7 @@ static const char *stats_end(__u64 packets)
 	__u32 i;
 
 	for (i = 0; i < STAT_MAX; i++)
-		if (strncmp(helps[i], "also:", 5))
+		if (kinds[i] == STAT_KIND_VERDICT)
 			ended += stat_moved(i);
 	return ended == packets ? NULL : why("%llu packets ended in %llu counters", packets, ended);
 }

@@ -48,9 +48,10 @@ static const char *const programs[] = {
 };
 
 static const struct {
-	const char *name, *help;
+	const char *name;
+	enum sluice_stat_kind kind;
 } stats[] = {
-#define STAT(symbol, name, help) { name, help },
+#define STAT(symbol, name, kind, help) { name, STAT_KIND_##kind },
 	SLUICE_STATS(STAT)
 #undef STAT
 };
@@ -1521,7 +1522,7 @@ int main(int argc, char **argv)
 	arrivals = mmap(NULL, SLOTS * sizeof(*arrivals), PROT_READ, MAP_SHARED, world_map("arrivals"), 0);
 	check(arrivals != MAP_FAILED, "mapping the arrivals: %s", strerror(errno));
 	for (c = 0; c < STAT_MAX; c++)
-		also[c] = !strncmp(stats[c].help, "also:", 5);
+		also[c] = stats[c].kind == STAT_KIND_ALSO;
 	map_flows = world_map("flows");
 	map_hosts = world_map("hosts");
 	map_voqs = world_map("voqs");

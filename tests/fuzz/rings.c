@@ -233,8 +233,16 @@ static struct config_peer peers[] = {
 };
 
 static struct config config = { .port = WIRE_PORT_DEFAULT, .flow_timeout_ns = NSEC_PER_SEC, .eta = 0.95, .credit_eta = 0.95,
-				.hiercc = { .enabled = true, .voqs = SLOTS }, .peers = peers, .peers_count = 2, .tor = 1,
+				.hiercc = { .voqs = SLOTS }, .peers = peers, .peers_count = 2, .tor = 1,
 				.hpcc = { .max_stage = 5 }, .keys = { .key = { { 1, 2 } }, .n = 1 } };
+
+static void hiercc_turn(int on)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(peers) / sizeof(peers[0]); i++)
+		peers[i].hiercc = on ? VOQS_HERE : VOQS_OFF;
+}
 
 static void reports(void)
 {
@@ -285,7 +293,7 @@ static void credits(void)
 	FUZZ_ASSERT(!ftruncate(pins.arrivals, SLOTS * sizeof(struct arrival)) &&
 		    !ftruncate(pins.credits, SLOTS * sizeof(struct hiercc_due)));
 	FUZZ_ASSERT(!credits_open(&pins, ring_fd, NULL, &c));
-	config.hiercc.enabled = true;
+	hiercc_turn(1);
 	credits_apply(c, &config);
 	while ((op = fuzz_op(&in, 16)) >= 0) {
 		now += fuzz_in(&in, 0, op < 4 ? 4 * NSEC_PER_SEC : 1000000);
@@ -294,7 +302,7 @@ static void credits(void)
 			credits_tick(c);
 			break;
 		case 1: /* SIGHUP: with or without HierCC, or with fewer peers */
-			config.hiercc.enabled = fuzz_u8(&in) % 4;
+			hiercc_turn(fuzz_u8(&in) % 4);
 			config.peers_count = 1 + fuzz_u8(&in) % 2;
 			credits_apply(c, &config);
 			break;

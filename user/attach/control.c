@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "lib/knobs.h"
 #include "sluice/seq.h"
 
 #define DP_CLOCK_SAID_NS (3600 * NSEC_PER_SEC)
@@ -14,10 +15,7 @@ void epoch_next(struct dataplane *dp, const struct config *c)
 {
 	struct control *ctl = dp->pins.ctl;
 
-	ctl->mode = c->mode;
-	ctl->rwnd = !c->tcp.receive_window || *c->tcp.receive_window;
-	ctl->horizon_ns = c->horizon_ns;
-	ctl->horizon_mark = c->pacing.mark;
+	knobs_take(ctl, c);
 	ctl->epoch++;
 	ctl->pid = getpid();
 	ctl->heartbeat_ns = now_ns();

@@ -106,7 +106,7 @@ int peers_apply(struct dataplane *dp, const struct config *c)
 	for (k = 0; k < c->peers_count; k++) {
 		err = peer_set(dp, c, &c->peers[k]);
 		if (err) {
-			msg("peers: %s: %s", c->peers[k].prefix_text, strerror(-err));
+			msg("peers: %s: %s", c->peers[k].prefix, strerror(-err));
 			return err;
 		}
 	}

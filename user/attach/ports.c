@@ -49,9 +49,9 @@ static unsigned int route_room(const struct config *c, const struct config_peer 
 {
 	unsigned int outer = peer_is_v4(p) ? 20 : 40;
 
-	return (config_peer_encoding(c, p) == ENCODING_INT_MD ? INTMD_OVERHEAD_BYTES(outer) :
+	return (p->encoding == ENCODING_INT_MD ? INTMD_OVERHEAD_BYTES(outer) :
 								WIRE_OVERHEAD_BYTES(outer)) +
-	       (config_peer_hiercc(c, p) ? WIRE_VOQ_BYTES : 0) + (c->keys.n ? WIRE_AUTH_BYTES : 0);
+	       (p->hiercc ? WIRE_VOQ_BYTES : 0) + (c->keys.n ? WIRE_AUTH_BYTES : 0);
 }
 
 /* IPv6 wants 1280 bytes of every path; at an MTU of 1500 that leaves room for INT-MD of two or three hops. */

@@ -97,7 +97,7 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 	unsigned int k;
 	int err = route_covering(&p->key, &route, NULL);
 
-	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
+	snprintf(check, sizeof(check), "peer %s", p->prefix);
 	if (err) {
 		probe_report_advise(r, check, PROBE_LESS, "no single route covers it: its route gets no MTU with room for telemetry",
 				 "name prefixes as they are routed (ip route), or give its routes an mtu (docs/configuration.md, Routes)");
@@ -119,7 +119,7 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 		return;
 	}
 	snprintf(text, sizeof(text), "routed by %s, which is no interface of a host here: what is sent there is not governed", name);
-	snprintf(check, sizeof(check), "peer %s", p->prefix_text);
+	snprintf(check, sizeof(check), "peer %s", p->prefix);
 	probe_report_advise(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include "ctl/show.h"
-#include "lib/variant.h"
+#include "lib/names.h"
 
 #define PATHS_PAUSE_NS (5 * 1000 * 1000)
 #define PATHS_FOR_NS (200 * 1000 * 1000ULL) /* and two looks at least */

@@ -24,7 +24,7 @@
 
 #include "ctl/replay.h"
 #include "lib/util.h"
-#include "lib/variant.h"
+#include "lib/names.h"
 #include "sluice/cc/rx.h"
 
 #define ME "sluicectl replay: "
@@ -127,6 +127,7 @@ const char *replay_option(unsigned int i)
 
 static void replay_usage(FILE *to)
 {
+	char words[96];
 	int i;
 
 	fputs("usage: sluicectl replay [options] FILE\n"
@@ -143,8 +144,8 @@ static void replay_usage(FILE *to)
 		else
 			fprintf(to, "(default %.14g)\n", o->preset);
 	}
-	fputs("  --variant NAME     " VARIANT_WORDS " (default plain)\n"
-	      "  --json             one JSON object per line instead of CSV\n"
+	fprintf(to, "  --variant NAME     %s (default plain)\n", words_list(variant_words, words, sizeof(words)));
+	fputs("  --json             one JSON object per line instead of CSV\n"
 	      "  --help             this text\n"
 	      "\n"
 	      "FILE is CSV, - for standard input. Its first line names the columns, in any order:\n"
@@ -259,8 +260,9 @@ static int replay_options_parse(struct replay *r, int argc, char **argv)
 		[OPT_HELP] = { "help", no_argument, NULL, OPT_HELP },
 	};
 	double value[OPT_NUMBERS];
-	enum hpcc_variant variant = HPCC_PLAIN;
+	unsigned int variant = HPCC_PLAIN;
 	int w_init_given = 0, i, c, err;
+	char words[96];
 
 	for (i = 0; i < OPT_NUMBERS; i++) {
 		options[i] = (struct option){ option_numbers[i].name, required_argument, NULL, i };
@@ -271,9 +273,9 @@ static int replay_options_parse(struct replay *r, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
 		switch (c) {
 		case OPT_VARIANT:
-			if (variant_parse(optarg, &variant))
-				return usage_fail("--variant %s is unknown: give " VARIANT_WORDS,
-						  optarg);
+			if (word_parse(variant_words, optarg, &variant))
+				return usage_fail("--variant %s is unknown: give %s", optarg,
+						  words_list(variant_words, words, sizeof(words)));
 			break;
 		case OPT_JSON:
 			r->json = 1;

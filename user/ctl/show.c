@@ -12,7 +12,7 @@
 #include "lib/config.h"
 #include "lib/pins.h"
 #include "ctl/show.h"
-#include "lib/variant.h"
+#include "lib/names.h"
 
 struct show_options show_options = { .pin_dir = SLUICE_PIN_DIR };
 

@@ -44,8 +44,6 @@ int cmd_stats(int argc, char **argv);
 int cmd_bypass(int argc, char **argv);
 int cmd_why(int argc, char **argv);
 int cmd_int(int argc, char **argv);
-/* The i-th of what set can set, and its values as words; NULL: that was all. */
-const char *knob_name(unsigned int i, const char **values);
 int cmd_set(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_clean(int argc, char **argv);

@@ -9,6 +9,7 @@
 #include "ctl/probe.h"
 #include "ctl/replay.h"
 #include "ctl/show.h"
+#include "lib/knobs.h"
 #include "lib/util.h"
 
 static const struct command {
@@ -81,7 +82,8 @@ static void command_usage(const struct command *c)
 static void command_complete(const struct command *c)
 {
 	const struct command_option *o;
-	const char *name, *values;
+	const struct knob *k;
+	const char *name;
 	unsigned int i;
 
 	completion_command(c->name, c->arguments);
@@ -90,14 +92,14 @@ static void command_complete(const struct command *c)
 			completion_option(o->name);
 	for (i = 0; c->run == cmd_replay && (name = replay_option(i)); i++)
 		completion_option(name);
-	for (i = 0; c->run == cmd_set && (name = knob_name(i, &values)); i++)
-		completion_option(name);
+	for (k = knobs; c->run == cmd_set && k->name; k++)
+		completion_option(k->name);
 	completion_values();
 	for (o = command_options; o->run; o++)
 		if (o->run == c->run && o->value[0])
 			completion_value(o->name, o->value, o->help);
-	for (i = 0; c->run == cmd_set && (name = knob_name(i, &values)); i++)
-		completion_value(name, "", values);
+	for (k = knobs; c->run == cmd_set && k->name; k++)
+		completion_value(k->name, "", k->values);
 	completion_command_end(c->arguments);
 }
 

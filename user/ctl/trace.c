@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include "ctl/pcapng.h"
 #include "ctl/show.h"
-#include "lib/variant.h"
+#include "lib/names.h"
 #include "sluice/once.h"
 
 #define TRACE_POLL_MS 200

@@ -17,7 +17,7 @@
 #include "lib/config.h"
 #include "ctl/flow_list.h"
 #include "ctl/show.h"
-#include "lib/variant.h"
+#include "lib/names.h"
 
 #define WHY_LOOKS 50
 #define WHY_PAUSE_NS (5 * 1000 * 1000)

@@ -612,7 +612,7 @@ static int voq_age(const struct voq_key *key, const struct voq *v, void *ctx)
 	for (k = 0; k < config->peers_count; k++) {
 		const struct config_peer *p = &config->peers[k];
 
-		if (config_peer_hiercc(config, p) == VOQS_HERE && p->key.prefixlen == key->prefixlen &&
+		if (p->hiercc == VOQS_HERE && p->key.prefixlen == key->prefixlen &&
 		    !memcmp(&p->key.addr, &key->addr, sizeof(key->addr)))
 			return 0;
 	}

@@ -889,10 +889,10 @@ static void peers_take(struct metrics *m, const struct config *c)
 	free(m->top);
 	m->tops = m->tops_max = m->peers = 0;
 	m->peer = calloc(c->peers_count + 1, sizeof(*m->peer));
-	m->top = calloc(c->metrics->flows + 1, sizeof(*m->top));
+	m->top = calloc(c->metrics.flows + 1, sizeof(*m->top));
 	if (!m->peer || !m->top)
 		return;
-	m->tops_max = c->metrics->flows;
+	m->tops_max = c->metrics.flows;
 	m->peers = c->peers_count;
 	for (i = 0; i < m->peers; i++) {
 		m->peer[i].key = c->peers[i].key;
@@ -903,9 +903,9 @@ static void peers_take(struct metrics *m, const struct config *c)
 
 void metrics_reload(struct metrics *m, const struct config *c)
 {
-	int wanted = !!c->metrics;
+	int wanted = c->metrics.wanted;
 
-	if (m->wanted && (!wanted || memcmp(&m->listen, &c->metrics->listen, sizeof(m->listen)))) {
+	if (m->wanted && (!wanted || memcmp(&m->listen, &c->metrics.listen.at, sizeof(m->listen)))) {
 		http_close(m);
 		msg_info("metrics: no longer at %s", m->listen_text);
 	}
@@ -913,9 +913,9 @@ void metrics_reload(struct metrics *m, const struct config *c)
 	if (!wanted)
 		return;
 	peers_take(m, c);
-	m->listen = c->metrics->listen;
-	m->listen_len = c->metrics->listen_len;
-	snprintf(m->listen_text, sizeof(m->listen_text), "%s", c->metrics->listen_text);
+	m->listen = c->metrics.listen.at;
+	m->listen_len = c->metrics.listen.len;
+	snprintf(m->listen_text, sizeof(m->listen_text), "%s", c->metrics.listen.text);
 	m->limit.next_ns = 0; /* whoever has just written it wants to know */
 	tick_begin(m);
 	m->fresh = 1;

@@ -13,6 +13,7 @@ static const char usage_text[] =
 	"  -c, --config FILE    configuration (" CONFIG_PATH ")\n"
 	"      --check          check the configuration and end\n"
 	"      --detach         take everything off that an earlier sluiced left, and end\n"
+	"      --list-keys      keys of the configuration, their values, defaults and meanings, and end\n"
 	"      --list-metrics   names, types and meanings of all metrics, and end\n"
 	"      --pin-dir DIR    with --detach: the pin directory (" SLUICE_PIN_DIR ")\n"
 	"  -v, --verbose        also say what libbpf says\n"
@@ -31,6 +32,7 @@ int options_parse(int argc, char **argv, struct options *o)
 		{ "check", no_argument, NULL, 'C' },
 		{ "detach", no_argument, NULL, 'D' },
 		{ "pin-dir", required_argument, NULL, 'p' },
+		{ "list-keys", no_argument, NULL, 'K' },
 		{ "list-metrics", no_argument, NULL, 'M' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
@@ -50,6 +52,9 @@ int options_parse(int argc, char **argv, struct options *o)
 		case 'D':
 			o->detach = 1;
 			break;
+		case 'K':
+			config_keys_list(stdout);
+			return EXIT_DONE;
 		case 'M':
 			metrics_list(stdout);
 			return EXIT_DONE;

@@ -473,6 +473,7 @@ static void params_apply(struct ppfc *p)
 	const struct config *c = p->config;
 	unsigned int k, pausing = 0, priorities = __builtin_popcount(c->lossless);
 	__u64 fastest = 0, headroom = 0;
+	char text[UNITS_STRLEN];
 
 	p->enabled = 0;
 	for (k = 0; k < p->count; k++) {
@@ -491,7 +492,7 @@ static void params_apply(struct ppfc *p)
 	if (headroom >= c->buffer_bytes) {
 		msg_limited(&p->buffer_limit, 60,
 			    "pfc: buffer '%s' is no more than the headroom of its ports at their speeds, %llu bytes: nobody is paused; write more, or fewer priorities (lossless)",
-			    c->pfc.buffer_text, headroom);
+			    units_bytes_format(c->buffer_bytes, text), headroom);
 		return;
 	}
 	if (socket_open(p))
@@ -526,8 +527,8 @@ static void seed_apply(struct ppfc *p)
 {
 	__u64 seed;
 
-	if (p->config->pfc.seed)
-		seed = *p->config->pfc.seed;
+	if (p->config->pfc.seeded)
+		seed = p->config->pfc.seed;
 	else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = now_ns();
 	ppfc_seed(&p->random, seed);

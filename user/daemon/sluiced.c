@@ -21,6 +21,7 @@
 #include "daemon/options.h"
 #include "daemon/parts.h"
 #include "lib/config.h"
+#include "lib/knobs.h"
 #include "lib/net.h"
 
 struct daemon {
@@ -83,28 +84,30 @@ static void daemon_reload_config(struct daemon *d)
 	d->parts.config = c;
 }
 
+/* A knob that was turned is in the journal, with whether it stands as the configuration has it. */
+static void knob_look(const struct daemon *d, const struct knob *k, const struct control *ctl)
+{
+	__u64 was = field_get(&d->told, &k->control), is = field_get(ctl, &k->control);
+	const char *by = is == field_get(d->config, &k->config) ? "as the configuration has it" : "by sluicectl set";
+
+	if (was == is)
+		return;
+	if (k->words)
+		msg_info("%s %s -> %s, %s", k->name, word_name(k->words, was), word_name(k->words, is), by);
+	else
+		msg_info("%s %llu -> %llu us, %s", k->name, was / 1000, is / 1000, by);
+}
+
 /* What the configuration, sluicectl set and bypass have turned is in the journal. Returns whether anything was. */
 static int daemon_look(const struct daemon *d)
 {
-	static const char *const bools[] = { "false", "true" }, *const beyond[] = { "drop", "mark" };
-	static const char *const by[] = { "by sluicectl set", "as the configuration has it" };
 	const struct control *ctl = dataplane_pins(d->dp)->ctl, *told = &d->told;
-	const struct config *c = d->config;
+	const struct knob *k;
 
-	if (ctl->mode == told->mode && ctl->rwnd == told->rwnd && ctl->horizon_ns == told->horizon_ns &&
-	    ctl->horizon_mark == told->horizon_mark && ctl->bypass == told->bypass)
+	if (knobs_equal(ctl, told) && ctl->bypass == told->bypass)
 		return 0;
-	if (ctl->mode != told->mode)
-		msg_info("mode %s -> %s, %s", mode_name(told->mode), mode_name(ctl->mode), by[ctl->mode == c->mode]);
-	if (ctl->rwnd != told->rwnd)
-		msg_info("receive_window %s -> %s, %s", bools[!!told->rwnd], bools[!!ctl->rwnd],
-			 by[ctl->rwnd == (!c->tcp.receive_window || *c->tcp.receive_window)]);
-	if (ctl->horizon_ns != told->horizon_ns)
-		msg_info("horizon %llu -> %llu us, %s", told->horizon_ns / 1000, ctl->horizon_ns / 1000,
-			 by[ctl->horizon_ns == c->horizon_ns]);
-	if (ctl->horizon_mark != told->horizon_mark)
-		msg_info("beyond %s -> %s, %s", beyond[!!told->horizon_mark], beyond[!!ctl->horizon_mark],
-			 by[ctl->horizon_mark == (__u32)c->pacing.mark]);
+	for (k = knobs; k->name; k++)
+		knob_look(d, k, ctl);
 	if (ctl->bypass != told->bypass)
 		msg_info("bypass %s, by sluicectl bypass", ctl->bypass ? "off -> on" : "on -> off");
 	return 1;

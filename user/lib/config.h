@@ -3,8 +3,15 @@
 #define SLUICE_CONFIG_H
 #include <net/if.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include "lib/names.h"
 #include "lib/util.h"
+
+#define CONFIG_PATH "/etc/sluice/sluice.yaml" /* unless --config names another */
+#define CONFIG_INTERFACES 64		      /* at most */
+#define CONFIG_POD_CIDRS 16
+#define CONFIG_PREFIX_MAX 64 /* characters */
 
 /* Where a host's sink is. */
 enum config_xdp {
@@ -19,143 +26,100 @@ enum config_pfc {
 	CONFIG_PFC_OFF,
 	CONFIG_PFC_OBEY,    /* its neighbour's */
 	CONFIG_PFC_PAUSE,   /* its neighbour, by thresholds */
-	CONFIG_PFC_PREDICT, /* likewise, by prediction */
+	CONFIG_PFC_PREDICT, /* its neighbour, by prediction */
 };
 
 /* A class of a switch port with several queues. */
 struct config_class {
-	unsigned int *dscp; /* NULL: those that no other class has */
-	unsigned int dscp_count;
-	char *share_text;
-
+	__u64 dscp;	 /* bit n: DSCP n; 0: all that no other class has */
 	__u32 share_ppm; /* of the speed of the port */
 };
 
-/* A managed interface. The strings are as written in the file; the other fields are checked. */
+/* A managed interface. */
 struct config_interface {
 	char *name;
-	char *role_text;
-	char *speed_text;
+	__u32 role;	 /* PORT_F_HOST or PORT_F_SWITCH */
+	__u64 speed_bps; /* 0: ask the driver */
 	unsigned int id; /* switch id, 12 bits */
 	enum config_xdp xdp;
 	enum config_pfc pfc;
-	char *voqs_text; /* of a switch, as a ToR: "up" or "down"; NULL: neither */
+	__u32 voqs;		      /* of a switch as a ToR: PORT_F_VOQ_UP or PORT_F_VOQ_DOWN; 0: neither */
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;
-
 	char configured[IFNAMSIZ]; /* name as in the file, which it keeps while the interface is called otherwise */
-	__u32 role;	 /* PORT_F_HOST or PORT_F_SWITCH */
-	__u32 voqs;	 /* PORT_F_VOQ_UP or PORT_F_VOQ_DOWN; 0: neither */
-	__u64 speed_bps; /* 0: ask the driver */
 };
 
+/* A prefix. What its entry does not say is what the whole configuration says. */
 struct config_peer {
-	char *prefix_text;
-	char *base_rtt_text;
-	char *variant_text; /* NULL: the default for all */
-	char *feedback_text; /* likewise */
-	int *encoding; /* likewise: enum sluice_encoding */
-	int *telemetry;	    /* enum telemetry_mode; NULL: the default for all */
-	int *hpcc, *hiercc; /* likewise: whether they govern what is sent there; hiercc: enum voqs_where */
-	char *port_speed_text; /* likewise: of the ports of its hosts */
-
+	char prefix[CONFIG_PREFIX_MAX + 1]; /* as written in the file */
 	struct peer_key key;
 	__u64 base_rtt_ns;
 	enum hpcc_variant variant;
 	enum rx_feedback feedback;
-	__u64 port_bps; /* 0: as fast as the port that leads there */
+	enum sluice_encoding encoding; /* how packets there carry telemetry */
+	enum telemetry_mode telemetry;
+	bool hpcc;		/* Algorithm 1 governs what is sent there */
+	enum voqs_where hiercc; /* HierCC governs what is sent there, by these VOQs */
+	__u64 port_bps;		/* of the ports of its hosts; 0: as fast as the port that leads there */
 };
 
-#define CONFIG_PATH "/etc/sluice/sluice.yaml" /* where nobody says another */
-#define CONFIG_INTERFACES 64 /* at most */
-#define CONFIG_POD_CIDRS 16
-
-struct config_metrics {
-	char *listen_text;
-	unsigned int flows; /* so many of the busiest are told one by one */
-
-	struct sockaddr_storage listen;
-	socklen_t listen_len;
+/* Where Prometheus is served. */
+struct config_listen {
+	char text[108]; /* as written in the file */
+	struct sockaddr_storage at;
+	socklen_t len;
 };
 
+/* Times are in ns, speeds in bit/s, sizes in bytes. Keys and defaults are in user/lib/config/keys.c. */
 struct config {
 	char *pin_dir;
-	char *mode_text;
-	unsigned int port;
+	enum sluice_mode mode;
+	unsigned int port; /* UDP, of telemetry */
 	unsigned int max_flows;
-	char *flow_timeout_text;
-	char *auth; /* "none", or the path of a key file; NULL: no interface is a host's */
+	char *auth;	       /* "none", or the path of a key file; NULL: no interface is a host's */
+	struct auth_keys keys; /* n = 0: none */
+	__u64 flow_timeout_ns;
 	struct {
 		char *name; /* of the congestion control; NULL: none is registered */
 		bool make_default;
-		int *receive_window; /* NULL: on */
+		bool receive_window;
 	} tcp;
 	struct {
-		int *enabled; /* NULL: on */
-		char *eta_text;
+		bool enabled;
 		unsigned int max_stage;
-		char *flows_text; /* NULL: auto */
-		char *w_ai_text;
-		char *variant_text; /* NULL: plain */
-		char *feedback_text; /* NULL: hops */
-		enum sluice_encoding encoding; /* of telemetry */
-		enum telemetry_mode telemetry; /* of peers that name none */
+		enum sluice_encoding encoding;
+		enum telemetry_mode telemetry;
 	} hpcc;
+	double eta;
+	unsigned int flows; /* 0: as counted by receivers */
+	__u64 w_ai_bytes;   /* 0: derived from flows */
+	enum hpcc_variant variant;
+	enum rx_feedback feedback;
 	struct {
-		bool enabled; /* for peers that do not say it themselves, as port_speed */
-		char *id_text;
-		char *eta_text;
-		char *c0_text;
-		char *limit_text;
-		char *period_text;
-		char *port_speed_text;
+		bool enabled;
 		unsigned int voqs;
 	} hiercc;
-	struct {
-		char *target_text;
-		int *fallback; /* NULL: on */
-	} swift;
-	struct {
-		char *horizon_text;
-		bool mark; /* what is ECN capable, in the place of dropping it */
-	} pacing;
-	struct {
-		unsigned int *lossless; /* NULL: priority 3 */
-		unsigned int lossless_count;
-		enum pfc_trust trust;
-		char *buffer_text, *headroom_text, *xoff_text, *k_max_text;
-		char *delay_text, *interval_text, *t_thresh_text, *fixed_text, *watchdog_text;
-		__u64 *seed; /* NULL: a random one */
-	} pfc;
-	struct {
-		char *uplink; /* NULL: this is no node of pods */
-		unsigned int id;
-		char **pod_cidrs;
-		unsigned int pod_cidrs_count;
-	} node;
-	struct config_metrics *metrics; /* NULL: none */
-	struct config_interface *interfaces;
-	unsigned int interfaces_count;
-	struct config_peer *peers;
-	unsigned int peers_count;
-
-	enum sluice_mode mode;
-	__u64 flow_timeout_ns;
-	__u64 horizon_ns;
-	double eta;
-	__u64 target_ns;  /* 0: derived from base_rtt */
-	unsigned int flows; /* 0: as counted by receivers */
-	__u64 w_ai_bytes; /* 0: derived from flows */
-	enum hpcc_variant variant; /* of peers that name none */
-	enum rx_feedback feedback; /* likewise */
 	__be32 tor;	   /* 0: by the address of the first interface of a host */
 	double credit_eta; /* of a port, dealt out as credit */
 	__u64 c0_bytes;	   /* 0: derived from the peer's port and base_rtt */
-	__u64 limit_ns;	   /* likewise */
+	__u64 limit_ns;	   /* 0: derived from base_rtt */
 	__u64 period_ns;   /* 0: a quarter of the shortest base_rtt */
 	__u64 port_bps;	   /* of the ports of all hosts; 0: see config_peer */
-	__u8 lossless;	   /* bit n: priority n */
-	__u64 buffer_bytes; /* of pauses; 0: nobody is paused */
+	struct {
+		bool fallback;
+	} swift;
+	__u64 target_ns; /* 0: derived from base_rtt */
+	struct {
+		bool mark; /* what is ECN capable, in the place of dropping it */
+	} pacing;
+	__u64 horizon_ns; /* 0: one base RTT */
+	struct {
+		enum pfc_trust trust;
+		__u64 seed;
+		bool seeded; /* false: the seed is a random one */
+	} pfc;
+	__u8 lossless;	      /* bit n: priority n */
+	__u64 buffer_bytes;   /* of pauses; 0: nobody is paused */
 	__u64 headroom_bytes; /* 0, as the three that follow: see ppfc_apply() */
 	__u64 xoff_bytes;
 	__u64 k_max_bytes;
@@ -164,8 +128,21 @@ struct config {
 	__u64 delay_ns;
 	__u64 interval_ns;
 	__u64 watchdog_ns; /* 0: pfc_obey_init() */
-	struct auth_keys keys; /* n = 0: none */
+	struct {
+		char *uplink; /* NULL: this is no node of pods */
+		unsigned int id;
+		unsigned int pod_cidrs_count;
+	} node;
 	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
+	struct {
+		bool wanted;
+		struct config_listen listen;
+		unsigned int flows; /* number of the busiest flows that are told one by one */
+	} metrics;
+	struct config_interface *interfaces;
+	unsigned int interfaces_count;
+	struct config_peer *peers;
+	unsigned int peers_count;
 };
 
 /*
@@ -174,6 +151,9 @@ struct config {
  */
 int config_load(const char *path, struct config **config);
 void config_free(struct config *config);
+
+/* Prints all keys, a line for each: key, values, default, what SIGHUP does with it, meaning; tabs in between. */
+void config_keys_list(FILE *to);
 
 /* An interface of it is called otherwise now. */
 int config_interface_rename(struct config *c, struct config_interface *i, const char *name);
@@ -184,29 +164,18 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 /* How long receivers look for flows that are active. */
 __u64 config_count_ns(const struct config *c);
 
-/* How telemetry is asked for on the way to this peer. */
-enum sluice_encoding config_peer_encoding(const struct config *c, const struct config_peer *p);
-
-/* What is sent to this peer: do Algorithm 1 and HierCC (and where) govern it? */
-int config_peer_hpcc(const struct config *c, const struct config_peer *p);
-enum voqs_where config_peer_hiercc(const struct config *c, const struct config_peer *p);
 /* Any peer, by VOQs of this machine? Then it deals out credit, too. */
 int config_hiercc(const struct config *c);
 /* Between two rounds of credit. */
 __u64 config_period_ns(const struct config *c);
 
-/* How many interfaces do at least this with pauses. */
-unsigned int config_pfc_count(const struct config *c, enum config_pfc least);
-/* Of the buffer, what is kept for a port of so many bit/s and one of its priorities. */
+/* The bytes of the buffer that are kept for one priority of a port of bps bit/s. */
 __u64 config_headroom(const struct config *c, __u64 bps, __u32 mtu);
 
 /* Is this the interface that leads from a node of pods to the network? */
 int config_is_uplink(const struct config *c, const char *name);
 
-/* The classes of an interface with so many bits per second, as the data plane wants them. */
+/* The classes of an interface of speed_bps, as the data plane wants them. */
 void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v);
-
-const char *mode_name(__u32 mode);
-const char *telemetry_name(__u32 telemetry);
 
 #endif

@@ -14,13 +14,13 @@
 #include "sluice/cc/sparse.h"
 
 const char *const stat_names[STAT_MAX] = {
-#define STAT_NAME(symbol, name, help) name,
+#define STAT_NAME(symbol, name, kind, help) name,
 	SLUICE_STATS(STAT_NAME)
 #undef STAT_NAME
 };
 
 const char *const stat_help[STAT_MAX] = {
-#define STAT_HELP(symbol, name, help) help,
+#define STAT_HELP(symbol, name, kind, help) STAT_TEXT(kind, help),
 	SLUICE_STATS(STAT_HELP)
 #undef STAT_HELP
 };

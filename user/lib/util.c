@@ -207,6 +207,31 @@ int units_bytes(const char *s, __u64 *bytes)
 	return units_parse(s, units, bytes);
 }
 
+/* In the largest unit that leaves a whole part, exactly: 10500000 ns are "10.5ms". */
+static const char *units_format(__u64 value, const char *const *units, char *buf)
+{
+	double v = value;
+
+	for (; v >= 1000 && units[1]; units++)
+		v /= 1000;
+	snprintf(buf, UNITS_STRLEN, "%.15g%s", v, *units);
+	return buf;
+}
+
+const char *units_time_format(__u64 ns, char *buf)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s", NULL };
+
+	return units_format(ns, units, buf);
+}
+
+const char *units_bytes_format(__u64 bytes, char *buf)
+{
+	static const char *const units[] = { "B", "KB", "MB", "GB", NULL };
+
+	return units_format(bytes, units, buf);
+}
+
 static const struct sluice_addr v4_mapped = { { [10] = 0xff, [11] = 0xff } };
 
 int addr_is_v4(const struct sluice_addr *a)

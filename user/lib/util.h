@@ -69,6 +69,10 @@ static inline __u64 age_ns(__u64 now_ns, __u64 then_ns)
 int units_speed(const char *s, __u64 *bps);
 int units_time(const char *s, __u64 *ns);
 int units_bytes(const char *s, __u64 *bytes);
+/* The same the other way round, in buf of UNITS_STRLEN, which is returned. */
+#define UNITS_STRLEN 32
+const char *units_time_format(__u64 ns, char *buf);
+const char *units_bytes_format(__u64 bytes, char *buf);
 
 /* "10.0.0.0/8", "fd00::/16", "10.1.2.3". Host bits must be 0. Returns 0 or -EINVAL. */
 int prefix_parse(const char *s, struct peer_key *key);

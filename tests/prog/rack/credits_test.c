@@ -16,7 +16,7 @@ static struct pins pins;
 static struct config_peer peers[] = {
 	{ .key = { .prefixlen = 96 + 16, .addr.b = { [10] = 0xff, [11] = 0xff, 10, 1 } },
 	  .base_rtt_ns = 1000000,
-	  .hiercc = &(int){ 1 } },
+	  .hiercc = VOQS_HERE },
 };
 static struct config config = {
 	.peers = peers,
@@ -406,7 +406,7 @@ Test(credits, reload__off_and_on_and_without_the_peer)
 	struct config other = config, none = config;
 	struct config_peer far[] = { { .key = { .prefixlen = 96 + 8, .addr = addr4(172, 0, 0, 0) },
 				       .base_rtt_ns = 1000000,
-				       .hiercc = &(int){ 1 } } };
+				       .hiercc = VOQS_HERE } };
 
 	expect_eq(pins.ctl->tor, htonl(0) + 7);
 	told(news_of(1, 1, S_BEGIN, 1, 1000));

@@ -10,21 +10,21 @@ static __u64 counted[STAT_MAX];
 char fixture_text[256];
 
 static const char *const stat_names[] = {
-#define STAT_NAME(symbol, name, help) name,
+#define STAT_NAME(symbol, name, kind, help) name,
 	SLUICE_STATS(STAT_NAME)
 #undef STAT_NAME
 };
 
 /* Does the counter end a packet's way, or is it counted in addition? */
-static const char *const stat_helps[] = {
-#define STAT_HELP(symbol, name, help) help,
-	SLUICE_STATS(STAT_HELP)
-#undef STAT_HELP
+static const enum sluice_stat_kind stat_kinds[] = {
+#define STAT_KIND(symbol, name, kind, help) STAT_KIND_##kind,
+	SLUICE_STATS(STAT_KIND)
+#undef STAT_KIND
 };
 
 static int stat_is_also(int stat)
 {
-	return !strncmp(stat_helps[stat], "also:", 5);
+	return stat_kinds[stat] == STAT_KIND_ALSO;
 }
 
 void fixture(const char *fmt, ...)

@@ -5,13 +5,14 @@
  * once more when something is wrong, as a tree of libyaml's, along the same schema.
  *
  *  1. `config_lint` compares the tree with the schema.
- *  2. `config_line` goes down the tree by the words of a message of config.c.
+ *  2. `config_bad` goes down the tree by the words of its message, and finds the line.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
-#include "lib/config_lines.h"
+#include "lib/config/lines.h"
 #include "lib/util.h"
 
 #define DEPTH_MAX 8 /* of what is looked through: an alias may lead to what is above it */
@@ -63,16 +64,6 @@ static void keys_list(const cyaml_schema_field_t *f, char *buf, size_t size)
 
 	for (*buf = 0; f->key && n < size; f++)
 		n += snprintf(buf + n, size - n, "%s%s", !n ? "" : f[1].key ? ", " : " or ", f->key);
-}
-
-static void words_list(const cyaml_schema_value_t *v, char *buf, size_t size)
-{
-	size_t n = 0;
-	__u32 i;
-
-	for (*buf = 0, i = 0; i < v->enumeration.count && n < size; i++)
-		n += snprintf(buf + n, size - n, "%s%s", !i ? "" : i + 1 < v->enumeration.count ? ", " : " or ",
-			      v->enumeration.strings[i].str);
 }
 
 static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where);
@@ -140,15 +131,16 @@ static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schem
 	int err;
 
 	if (count < v->sequence.min || count > v->sequence.max) {
-		snprintf(what, sizeof(what), "has %ld entries: write %u to %u%s", count, v->sequence.min, v->sequence.max,
-			 count ? "" : ", or leave it out");
+		snprintf(what, sizeof(what), "has %ld entries: write %u to %u%s", count, v->sequence.min,
+			 v->sequence.max, count ? "" : ", or leave it out");
 		return lint_bad(l, n, where, what);
 	}
 	for (item = n->data.sequence.items.start; item < n->data.sequence.items.top; item++) {
 		/* An interface and a prefix go by what they begin with. */
 		one = yaml_document_get_node(&l->doc, *item);
 		name = entry->type == CYAML_MAPPING && one->type == YAML_MAPPING_NODE ?
-			       scalar(value_of(l, one, entry->mapping.fields->key, one->data.mapping.pairs.top)) : NULL;
+			       scalar(value_of(l, one, entry->mapping.fields->key, one->data.mapping.pairs.top)) :
+			       NULL;
 		snprintf(named, sizeof(named), name ? "%s%.64s: " : "%s", where, name);
 		err = lint_value(l, one, entry, named);
 		if (err)
@@ -157,24 +149,10 @@ static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schem
 	return 0;
 }
 
-static int lint_enum(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
-{
-	const char *text = scalar(n);
-	char what[320], list[192];
-	__u32 i;
-
-	for (i = 0; i < v->enumeration.count; i++)
-		if (!strcmp(v->enumeration.strings[i].str, text))
-			return 0;
-	words_list(v, list, sizeof(list));
-	snprintf(what, sizeof(what), "'%.64s' is not known: write %s", text, list);
-	return lint_bad(l, n, where, what);
-}
-
 static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
 {
 	char what[512], list[320];
-	const char *text = scalar(n), *end;
+	const char *text = scalar(n);
 
 	if (v->type == CYAML_MAPPING) {
 		if (n->type == YAML_MAPPING_NODE)
@@ -184,29 +162,20 @@ static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_v
 		return lint_bad(l, n, where, what);
 	}
 	if (v->type == CYAML_SEQUENCE) {
-		return n->type == YAML_SEQUENCE_NODE ? lint_sequence(l, n, v, where) :
-						       lint_bad(l, n, where, "takes a list: write it in brackets, [one, two], or each on a line with '- ' in front");
+		return n->type == YAML_SEQUENCE_NODE ?
+			       lint_sequence(l, n, v, where) :
+			       lint_bad(
+				       l, n, where,
+				       "takes a list: write it in brackets, [one, two], or each on a line with '- ' in front");
 	}
 	if (!text)
 		return lint_bad(l, n, where, "takes one value: write it without brackets, braces and dashes");
-	switch (v->type) {
-	case CYAML_ENUM:
-		return lint_enum(l, n, v, where);
-	case CYAML_UINT:
-		end = text + strspn(text, "0123456789");
-		if (end != text && !*end)
-			return 0;
-		snprintf(what, sizeof(what), "'%.64s' is not a number: write digits, for example 1000", text);
-		return lint_bad(l, n, where, what);
-	case CYAML_STRING:
-		if (strlen(text) >= v->string.min && strlen(text) <= v->string.max)
-			return 0;
-		snprintf(what, sizeof(what), *text ? "'%.64s' has %zu characters: write %u to %u" : "%s has %zu characters: write %u to %u",
-			 *text ? text : "what is there", strlen(text), v->string.min, v->string.max);
-		return lint_bad(l, n, where, what);
-	default:
+	if (strlen(text) >= v->string.min && strlen(text) <= v->string.max)
 		return 0;
-	}
+	snprintf(what, sizeof(what),
+		 *text ? "'%.64s' has %zu characters: write %u to %u" : "%s has %zu characters: write %u to %u",
+		 *text ? text : "what is there", strlen(text), v->string.min, v->string.max);
+	return lint_bad(l, n, where, what);
 }
 
 int config_lint(const char *path, const cyaml_schema_value_t *schema)
@@ -220,8 +189,8 @@ int config_lint(const char *path, const cyaml_schema_value_t *schema)
 		msg("%s: line %zu: this is not YAML: %s: write 'key: value', with spaces and no tabs in front", path,
 		    parser.problem_mark.line + 1, parser.problem ?: "it cannot be read");
 	if (err && err != -EINVAL) {
-		msg("%s: cannot read the configuration: %s: nothing was changed; try again, or give another file with --config", path,
-		    strerror(-err));
+		msg("%s: cannot read the configuration: %s: nothing was changed; try again, or give another file with --config",
+		    path, strerror(-err));
 		return err;
 	}
 	if (!err) {
@@ -283,7 +252,11 @@ static unsigned int step(yaml_document_t *doc, const yaml_node_t **n, const char
 	return line;
 }
 
-unsigned int config_line(const char *path, const char *message)
+/*
+ * The line that a message is about, which begins with the way to it: "interfaces: eth0: speed 'fast' is ...". Each word
+ * is a key, or a value of an entry of a list; a value in quotes is looked for below. 0: the file does not say it.
+ */
+static unsigned int config_line(const char *path, const char *message)
 {
 	const char *s = message, *end = message + strlen(message), *quote = strchr(message, '\''), *close;
 	unsigned int line = 0, next = 1;
@@ -318,4 +291,20 @@ unsigned int config_line(const char *path, const char *message)
 	yaml_document_delete(&doc);
 	yaml_parser_delete(&parser);
 	return line;
+}
+
+void config_bad(const char *path, const char *fmt, ...)
+{
+	char text[512];
+	unsigned int line;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	line = config_line(path, text);
+	if (line)
+		msg("%s: line %u: %s", path, line, text);
+	else
+		msg("%s: %s", path, text);
 }

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The table of keys: each row holds what it says of its default, its example, and its range. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "lib/config.h"
+#include "lib/config/keys.h"
+
+/* Room for what a row of any table writes. */
+union any {
+	struct config config;
+	struct config_interface interface;
+	struct config_class class;
+	struct config_peer peer;
+};
+
+typedef void each_fn(const struct config_table *t, const struct config_key *k, const char *section);
+
+static unsigned int rows;
+
+/* Calls fn for each key that has a value; section: that of the key, "" if it has none. */
+static void keys_each(const struct config_table *t, const char *section, each_fn *fn)
+{
+	const struct config_key *k;
+
+	for (k = t->keys; k->name; k++) {
+		if (k->table)
+			keys_each(k->table, k->name, fn);
+		else
+			fn(t, k, section);
+		rows += !k->table;
+	}
+}
+
+static int value_take(const struct config_key *k, const char *text, union any *of)
+{
+	int err;
+
+	memset(of, 0, sizeof(*of));
+	err = k->kind->parse ? k->kind->parse(k, text, of) : k->kind->add(k, text, of);
+	if (!err && k->kind == &config_string)
+		free(*(char **)field_at(of, &k->field));
+	return err;
+}
+
+static void preset_is_taken(const struct config_table *t, const struct config_key *k, const char *section)
+{
+	union any of;
+
+	(void)t;
+	if (k->preset)
+		cr_assert(!value_take(k, k->preset, &of), "%s: %s: the default %s", section, k->name, k->preset);
+	cr_assert(!k->zero || k->preset || !k->min, "%s: %s: 0 stands for no default", section, k->name);
+}
+
+Test(config, keys__default_is_within_the_range)
+{
+	keys_each(&config_top, "", preset_is_taken);
+	cr_assert(rows > 50, "%u rows", rows);
+}
+
+/* Of words the last, with which no flag is off. */
+static const char *example_of(const struct config_key *k)
+{
+	const struct word *w = k->words;
+
+	while (w && w[1].name)
+		w++;
+	return w ? w->name : k->example;
+}
+
+static void example_is_taken(const struct config_table *t, const struct config_key *k, const char *section)
+{
+	char range[160], advice[192];
+	union any of;
+
+	(void)t;
+	cr_assert(example_of(k) && !value_take(k, example_of(k), &of), "%s: %s: the example", section, k->name);
+	cr_assert(*config_key_range(k, range, sizeof(range)) && *config_key_advice(k, advice, sizeof(advice)));
+	cr_assert(k->reload && k->meaning && *k->meaning, "%s: %s: a row that says nothing", section, k->name);
+}
+
+Test(config, keys__example_is_taken)
+{
+	keys_each(&config_top, "", example_is_taken);
+}
+
+static const char *unit_of(const struct config_key *k)
+{
+	return k->kind == &config_time				     ? "ns" :
+	       k->kind == &config_speed				     ? "bit" :
+	       k->kind == &config_bytes				     ? "B" :
+	       k->kind == &config_number || k->kind == &config_flows ? "" :
+								       NULL;
+}
+
+/* value with its unit; false: values of this kind have no bounds. */
+static int bound_text(const struct config_key *k, double value, char *buf, size_t size)
+{
+	if (k->kind == &config_fraction)
+		snprintf(buf, size, "%.17g", value);
+	else if (unit_of(k))
+		snprintf(buf, size, "%.0f%s", value, unit_of(k));
+	return k->kind == &config_fraction || unit_of(k);
+}
+
+static double step_of(const struct config_key *k)
+{
+	return k->kind == &config_fraction ? DBL_EPSILON : 1;
+}
+
+static void bounds_hold(const struct config_table *t, const struct config_key *k, const char *section)
+{
+	char text[64];
+	union any of;
+
+	(void)t;
+	if (bound_text(k, k->min, text, sizeof(text)))
+		cr_assert(!value_take(k, text, &of), "%s: %s: %s is refused", section, k->name, text);
+	if (bound_text(k, k->min - step_of(k), text, sizeof(text)) && k->min && !(k->zero && k->min == 1))
+		cr_assert(value_take(k, text, &of) == -ERANGE, "%s: %s: %s is taken", section, k->name, text);
+	if (bound_text(k, k->max, text, sizeof(text)) && k->max)
+		cr_assert(!value_take(k, text, &of), "%s: %s: %s is refused", section, k->name, text);
+	if (bound_text(k, k->max + step_of(k), text, sizeof(text)) && k->max)
+		cr_assert(value_take(k, text, &of) == -ERANGE, "%s: %s: %s is taken", section, k->name, text);
+}
+
+Test(config, keys__bounds)
+{
+	keys_each(&config_top, "", bounds_hold);
+}
+
+/* --- the same by the file: the message has the line and what is right --- */
+
+static int file = -1, said = -1; /* the second is what goes to stderr */
+
+/* A line "key: value" after in_front, in brackets if it is a list. */
+static void line_write(const char *in_front, const struct config_key *k, const char *text)
+{
+	dprintf(file, k->kind->add ? "%s%s: [%s]\n" : "%s%s: %s\n", in_front, k->name, text);
+}
+
+/* The key with this text, and what else a section or an entry cannot do without. */
+static void keys_write(const struct config_table *t, const char *in_front, const char *others,
+		       const struct config_key *k, const char *text)
+{
+	const struct config_key *o;
+
+	line_write(in_front, k, text);
+	for (o = t->keys; o->name; o++)
+		if (o != k && o->required && !o->table)
+			line_write(others, o, example_of(o));
+}
+
+static void file_write(const struct config_table *t, const struct config_key *k, const char *section, const char *text)
+{
+	cr_assert(!ftruncate(file, 0) && !lseek(file, 0, SEEK_SET));
+	if (!*section) {
+		keys_write(t, "", "", k, text);
+	} else if (!strcmp(section, "classes")) {
+		dprintf(file, "interfaces:\n  - name: p1\n    role: switch\n    id: 1\n    classes:\n");
+		keys_write(t, "      - ", "        ", k, text);
+	} else if (t->size) {
+		dprintf(file, "%s:\n", section);
+		keys_write(t, "  - ", "    ", k, text);
+	} else {
+		dprintf(file, "%s:\n", section);
+		keys_write(t, "  ", "  ", k, text);
+	}
+	if (strcmp(section, "interfaces") && strcmp(section, "classes"))
+		dprintf(file, "interfaces: [{name: p1, role: switch, id: 1}]\n");
+}
+
+/* What the configuration says of the file; "" if it takes it. */
+static const char *file_load(char *buf, size_t size)
+{
+	struct config *c = NULL;
+	char path[64];
+	ssize_t n;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	cr_assert(!ftruncate(said, 0) && !lseek(said, 0, SEEK_SET));
+	err = config_load(path, &c);
+	n = pread(said, buf, size - 1, 0);
+	buf[n > 0 ? n : 0] = 0;
+	cr_assert(err ? !c && *buf : !*buf, "%d, and says: %s", err, buf);
+	config_free(c);
+	return buf;
+}
+
+static void refused_as(const struct config_table *t, const struct config_key *k, const char *section, const char *text)
+{
+	char buf[1024], range[160], what[192], line[32];
+	/* A number in a list of a list is not looked for: the line is that of the outer list. */
+	int at = !*section ? 1 : strcmp(section, "classes") ? 2 : k->kind == &config_bits ? 5 : 6;
+
+	file_write(t, k, section, text);
+	file_load(buf, sizeof(buf));
+	if (k->kind == &config_number)
+		snprintf(what, sizeof(what), "is more than %.0f", k->max);
+	else if (k->words)
+		snprintf(what, sizeof(what), "is not known");
+	else
+		snprintf(what, sizeof(what), "is not %s", config_key_range(k, range, sizeof(range)));
+	snprintf(line, sizeof(line), ": line %d: ", at);
+	cr_assert(strstr(buf, line) && strstr(buf, k->refusal ?: what) && strstr(buf, text) && strstr(buf, ": write "),
+		  "%s: %s: %s: %s", section, k->name, text, buf);
+}
+
+static void wrong_is_refused(const struct config_table *t, const struct config_key *k, const char *section)
+{
+	static const struct {
+		const struct config_kind *kind;
+		const char *text;
+	} wrong[] = {
+		{ &config_word, "nonsense" }, { &config_flows, "many" },   { &config_fraction, "95%" },
+		{ &config_share, "0%" },      { &config_time, "12" },	   { &config_speed, "25" },
+		{ &config_bytes, "80" },      { &config_id, "rack" },	   { &config_listen, "9463" },
+		{ &config_prefix, "all" },    { &config_prefixes, "all" }, { &config_bits, "64" },
+	};
+	char text[64];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (k->kind == wrong[i].kind)
+			refused_as(t, k, section, wrong[i].text);
+	if (k->max && bound_text(k, k->max + step_of(k), text, sizeof(text)))
+		refused_as(t, k, section, text);
+	/* Of a number 0 is the default, or has a message of its own. */
+	if (k->min && k->kind != &config_number && bound_text(k, k->min - step_of(k), text, sizeof(text)) &&
+	    !(k->zero && k->min == 1))
+		refused_as(t, k, section, text);
+}
+
+static void example_is_loaded(const struct config_table *t, const struct config_key *k, const char *section)
+{
+	char buf[1024];
+
+	/* What refers to an interface, a file or another key is for tests/system/config.sh. */
+	if (!strcmp(section, "node") || !strcmp(section, "classes") || t == &config_interface_table)
+		return;
+	file_write(t, k, section, example_of(k));
+	cr_assert_str_empty(file_load(buf, sizeof(buf)), "%s: %s: %s: %s", section, k->name, example_of(k), buf);
+}
+
+static void said_begin(void)
+{
+	file = memfd_create("sluice.yaml", MFD_CLOEXEC);
+	said = memfd_create("said", MFD_CLOEXEC);
+	cr_assert(file >= 0 && said >= 0 && dup2(said, STDERR_FILENO) == STDERR_FILENO);
+	said = STDERR_FILENO;
+}
+
+Test(config, file__wrong_value_is_refused_with_line_and_range, .init = said_begin)
+{
+	keys_each(&config_top, "", wrong_is_refused);
+}
+
+Test(config, file__example_is_taken, .init = said_begin)
+{
+	keys_each(&config_top, "", example_is_loaded);
+}
+
+Test(config, peer__inherits_what_it_does_not_say, .init = said_begin)
+{
+	char path[64];
+	struct config *c = NULL;
+
+	dprintf(file,
+		"auth: none\n"
+		"hpcc: {enabled: false, variant: vai-sf, feedback: window, encoding: int-md, telemetry: probe}\n"
+		"hiercc: {enabled: true, port_speed: 10Gbit}\n"
+		"interfaces: [{name: eth0, role: host}]\n"
+		"peers:\n"
+		"  - {prefix: 10.0.0.0/8, base_rtt: 30us}\n"
+		"  - {prefix: 10.1.0.0/16, base_rtt: 30us, hpcc: true, hiercc: false, variant: plain, feedback: hops,\n"
+		"     encoding: hpcc, telemetry: every, port_speed: 1Gbit}\n");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	cr_assert(!config_load(path, &c));
+	cr_expect(!c->peers[0].hpcc && c->peers[1].hpcc);
+	cr_expect(c->peers[0].hiercc == VOQS_HERE && c->peers[1].hiercc == VOQS_OFF);
+	cr_expect(c->peers[0].variant == HPCC_VAI_SF && c->peers[1].variant == HPCC_PLAIN);
+	cr_expect(c->peers[0].feedback == RX_WINDOW && c->peers[1].feedback == RX_HOPS);
+	cr_expect(c->peers[0].encoding == ENCODING_INT_MD && c->peers[1].encoding == ENCODING_HPCC);
+	cr_expect(c->peers[0].telemetry == TELEMETRY_PROBE && c->peers[1].telemetry == TELEMETRY_EVERY);
+	cr_expect(c->peers[0].port_bps == 10000000000 && c->peers[1].port_bps == 1000000000);
+	config_free(c);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The file with the keys of authentication: who can read it, who can replace it, and what is in it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/config/check.h"
+#include "lib/config/lines.h"
+
+/* One line of 32 hex digits, without its newline: the bytes of the key in their order. */
+static int key_parse(const char *line, struct siphash_key *key)
+{
+	__u8 bytes[16];
+	unsigned int i;
+
+	if (strlen(line) != 2 * sizeof(bytes) || strspn(line, "0123456789abcdefABCDEF") != 2 * sizeof(bytes))
+		return -EINVAL;
+	for (i = 0; i < sizeof(bytes); i++)
+		sscanf(line + 2 * i, "%2hhx", &bytes[i]);
+	memcpy(key, bytes, sizeof(bytes));
+	explicit_bzero(bytes, sizeof(bytes));
+	return 0;
+}
+
+/*
+ * Whether nobody but root and this user can put another file in the place of this one: each directory above it is
+ * theirs, and is written by nobody else, unless it is sticky, as /tmp is. path is without symbolic links.
+ */
+static int key_path_check(const char *path, const char *name, const char *file)
+{
+	char dir[PATH_MAX], *slash;
+	struct stat st;
+
+	snprintf(dir, sizeof(dir), "%s", file);
+	while ((slash = strrchr(dir, '/'))) {
+		slash[slash == dir] = 0; /* the root itself comes last */
+		if (stat(dir, &st)) {
+			config_bad(
+				path,
+				"auth: %s: its directory %s: %s: write the path of a file in a directory that can be looked at",
+				name, dir, strerror(errno));
+			return -EPERM;
+		}
+		if (st.st_uid && st.st_uid != geteuid()) {
+			config_bad(
+				path,
+				"auth: %s: its directory %s is of user %u, who can put another key there: write the path of a file below directories of root",
+				name, dir, st.st_uid);
+			return -EPERM;
+		}
+		if (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX)) {
+			config_bad(
+				path,
+				"auth: %s: others may write to its directory %s, and so put another key there: chmod go-w %s, or write the path of a file elsewhere",
+				name, dir, dir);
+			return -EPERM;
+		}
+		if (slash == dir)
+			break;
+	}
+	return 0;
+}
+
+/* The links that lead to a file count as well as the file: a secret of Kubernetes has two of them. */
+static int key_paths_check(const char *path, const char *name)
+{
+	char *file = realpath(name, NULL);
+	int err = file ? 0 : -errno;
+
+	if (err)
+		config_bad(path, "auth: %s: %s: write the path of a file that can be read", name, strerror(-err));
+	err = err ?: key_path_check(path, name, name) ?: key_path_check(path, name, file);
+	free(file);
+	return err;
+}
+
+/* The keys of an open file; says what is wrong with it. */
+static int keys_read(const char *path, const char *name, FILE *f, struct auth_keys *keys)
+{
+	static const struct siphash_key zero;
+	char line[64];
+	struct stat st;
+
+	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode)) {
+		config_bad(path, "auth: %s is not a file: write the path of one with a line of 32 hex digits", name);
+		return -EINVAL;
+	}
+	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
+		config_bad(path,
+			   "auth: %s may be read by others: chmod 600 %s, and make a new key if it has been in use",
+			   name, name);
+		return -EPERM;
+	}
+	if (st.st_uid && st.st_uid != geteuid()) {
+		config_bad(
+			path,
+			"auth: %s is of user %u, who knows the key and can change it: chown root %s, and make a new key if it has been in use",
+			name, st.st_uid, name);
+		return -EPERM;
+	}
+	if (key_paths_check(path, name))
+		return -EPERM;
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (keys->n == 2 || key_parse(line, &keys->key[keys->n])) {
+			explicit_bzero(line, sizeof(line));
+			config_bad(
+				path,
+				"auth: %s: line %u is not a key, or one too many: write one line of 32 hex digits, or two while keys are exchanged",
+				name, keys->n + 1);
+			return -EINVAL;
+		}
+		if (!memcmp(&keys->key[keys->n], &zero, sizeof(zero))) {
+			config_bad(
+				path,
+				"auth: %s: line %u is all zeros, which everybody guesses: write 32 hex digits at random, as docs/configuration.md makes them",
+				name, keys->n + 1);
+			return -EINVAL;
+		}
+		keys->n++;
+	}
+	explicit_bzero(line, sizeof(line));
+	if (!keys->n) {
+		config_bad(path, "auth: %s is empty: write one line of 32 hex digits", name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int config_check_auth(const char *path, struct config *c)
+{
+	FILE *f;
+	int fd, err;
+
+	if (!c->auth) {
+		config_bad(
+			path,
+			"auth is missing: write 'auth: /etc/sluice/key', a file with the key of all hosts, or 'auth: none', with which whoever can send to this host can tell it how fast to send");
+		return -EINVAL;
+	}
+	if (!strcmp(c->auth, "none"))
+		return 0;
+	if (c->auth[0] != '/') {
+		config_bad(path,
+			   "auth '%s' is neither none nor a path that begins with /: write for example /etc/sluice/key",
+			   c->auth);
+		return -EINVAL;
+	}
+	fd = open(c->auth, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f) {
+		err = -errno;
+		config_bad(path,
+			   "auth: %s: %s: write the path of a file that can be read, with a line of 32 hex digits",
+			   c->auth, strerror(-err));
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	setvbuf(f, NULL, _IONBF, 0); /* no copy of the keys that would outlive this */
+	err = keys_read(path, c->auth, f, &c->keys);
+	fclose(f);
+	return err;
+}

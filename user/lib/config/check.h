@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_CONFIG_CHECK_H
+#define SLUICE_CONFIG_CHECK_H
+#include "lib/config.h"
+
+/* All of these return 0, or say what is wrong and return -EINVAL, or the error of a file. path is that of the file. */
+
+/* What the values want of each other. */
+int config_check(const char *path, struct config *c);
+/* The pauses: priorities, buffer, headroom. */
+int config_check_pfc(const char *path, const struct config *c);
+/* HierCC: times of a round of credit, and what a switch as a ToR needs. */
+int config_check_rounds(const char *path, const struct config *c);
+int config_check_tor(const char *path, const struct config *c);
+/* Reads the keys of authentication. */
+int config_check_auth(const char *path, struct config *c);
+
+/* A switch as a ToR: whether one of its interfaces has voqs. */
+int config_is_tor(const struct config *c);
+
+/* How long a round of credit with this peer takes, and how long a packet waits for credit at most. */
+__u64 config_round_ns(const struct config *c, const struct config_peer *p);
+__u64 config_limit_ns(const struct config *c, const struct config_peer *p);
+#define CONFIG_LIMIT_ROUNDS_MIN 4 /* a shorter wait than credit takes to go round would never get any */
+#define CONFIG_PERIOD_MAX_NS (50 * 1000 * 1000ULL)
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* HierCC: what the times of a round of credit and a switch as a ToR need. */
+#include <errno.h>
+#include "lib/config/check.h"
+#include "lib/config/lines.h"
+#include "sluice/rack/hiercc.h"
+
+int config_check_rounds(const char *path, const struct config *c)
+{
+	char text[UNITS_STRLEN];
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++) {
+		const struct config_peer *p = &c->peers[k];
+
+		if (!p->hiercc)
+			continue;
+		if (config_round_ns(c, p) >= HIERCC_NS_MAX) {
+			config_bad(
+				path,
+				"peers: %s: base_rtt '%s' is too long for hiercc: with the period of %llu us it has to be below 67ms; write hiercc: false",
+				p->prefix, units_time_format(p->base_rtt_ns, text), config_period_ns(c) / 1000);
+			return -EINVAL;
+		}
+		if (c->limit_ns && c->limit_ns < CONFIG_LIMIT_ROUNDS_MIN * config_round_ns(c, p)) {
+			config_bad(
+				path,
+				"hiercc: limit '%s' is less than four rounds of credit of %s, each its base_rtt and a period of %llu us: write %llu us or more, or leave it out",
+				units_time_format(c->limit_ns, text), p->prefix, config_period_ns(c) / 1000,
+				CONFIG_LIMIT_ROUNDS_MIN * config_round_ns(c, p) / 1000 + 1);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int config_check_tor(const char *path, const struct config *c)
+{
+	const struct config_interface *tor = NULL;
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (c->interfaces[k].voqs)
+			tor = &c->interfaces[k];
+	if (!tor)
+		return 0;
+	if (!config_hiercc(c)) {
+		config_bad(
+			path,
+			"interfaces: %s: voqs needs peers by whose base_rtt they are made: write 'hiercc: {enabled: true}' and the prefixes of all racks under peers, with their base_rtt",
+			tor->name);
+		return -EINVAL;
+	}
+	for (k = 0; k < c->peers_count; k++) {
+		if (c->peers[k].hiercc == VOQS_TOR) {
+			config_bad(path, "peers: %s: hiercc: tor is for the hosts behind this switch: write true here",
+				   c->peers[k].prefix);
+			return -EINVAL;
+		}
+	}
+	if (!c->tor) {
+		config_bad(
+			path,
+			"interfaces: %s: voqs needs the number of this rack: write 'hiercc: {enabled: true, id: 1}' with one that no other rack has",
+			tor->name);
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What follows from the configuration: the values that the data plane takes, and times that are not given. */
+#include <string.h>
+#include "lib/config/check.h"
+#include "sluice/pause/ppfc.h"
+#include "sluice/wire/wire.h"
+
+#define CONFIG_FLOWS 12 /* N where nobody counts: see docs/limits.md */
+#define CONFIG_LIMIT_NS (100 * 1000 * 1000ULL)
+#define CONFIG_LIMIT_ROUNDS 64
+#define CONFIG_PERIOD_NS (100 * 1000ULL) /* shorter is not worth the wake-ups */
+#define DSCPS 64
+#define PPM 1000000
+
+int config_hiercc(const struct config *c)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count && c->peers[k].hiercc != VOQS_HERE; k++)
+		;
+	return k < c->peers_count;
+}
+
+__u64 config_period_ns(const struct config *c)
+{
+	__u64 period = CONFIG_PERIOD_MAX_NS;
+	unsigned int k;
+
+	if (c->period_ns)
+		return c->period_ns;
+	for (k = 0; k < c->peers_count; k++)
+		if (c->peers[k].hiercc && c->peers[k].base_rtt_ns / 4 < period)
+			period = c->peers[k].base_rtt_ns / 4;
+	return period > CONFIG_PERIOD_NS ? period : CONFIG_PERIOD_NS;
+}
+
+/* A timer is late by half a period at worst, if the daemon gets its CPU: a quarter on average. */
+__u64 config_round_ns(const struct config *c, const struct config_peer *p)
+{
+	return p->base_rtt_ns + config_period_ns(c) * 5 / 4;
+}
+
+__u64 config_limit_ns(const struct config *c, const struct config_peer *p)
+{
+	__u64 round = config_round_ns(c, p), limit = CONFIG_LIMIT_ROUNDS * round;
+
+	if (c->limit_ns)
+		return c->limit_ns;
+	if (limit > CONFIG_LIMIT_NS)
+		limit = CONFIG_LIMIT_NS;
+	return limit > CONFIG_LIMIT_ROUNDS_MIN * round ? limit : CONFIG_LIMIT_ROUNDS_MIN * round;
+}
+
+int config_is_tor(const struct config *c)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count && !c->interfaces[k].voqs; k++)
+		;
+	return k < c->interfaces_count;
+}
+
+__u64 config_headroom(const struct config *c, __u64 bps, __u32 mtu)
+{
+	return c->headroom_bytes ?: pfc_headroom(bps, 2 * c->delay_ns, c->interval_ns, mtu);
+}
+
+int config_is_uplink(const struct config *c, const char *name)
+{
+	return c->node.uplink && !strcmp(c->node.uplink, name);
+}
+
+void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v)
+{
+	unsigned int n, k;
+
+	v->n = i->classes_count;
+	for (n = 0; n < i->classes_count; n++)
+		if (!i->classes[n].dscp)
+			memset(v->of_dscp, n, sizeof(v->of_dscp)); /* else the first */
+	for (n = 0; n < i->classes_count; n++) {
+		for (k = 0; k < DSCPS; k++)
+			if (i->classes[n].dscp >> k & 1)
+				v->of_dscp[k] = n;
+		/* The rest counts for a port below 1 Mbit/s. A class reports at least 1 bit/s: nothing divides by 0. */
+		v->share[n].bps =
+			speed_bps / PPM * i->classes[n].share_ppm + speed_bps % PPM * i->classes[n].share_ppm / PPM;
+		if (!v->share[n].bps)
+			v->share[n].bps = 1;
+		v->share[n].speed = telem_speed_fit(v->share[n].bps);
+	}
+}
+
+struct peer config_peer_value(const struct config *c, const struct config_peer *p)
+{
+	struct peer v = {
+		.t_ns = p->base_rtt_ns,
+		.eta = c->eta * Q24_ONE,
+		.w_ai = q12_from_bytes(c->w_ai_bytes),
+		.flows = c->flows ?: CONFIG_FLOWS,
+		.flows_fixed = c->flows || c->w_ai_bytes,
+		.feedback = p->feedback,
+		.max_stage = c->hpcc.max_stage,
+		.variant = p->variant,
+		.fallback = c->swift.fallback,
+		.target_ns = c->target_ns,
+		.encoding = p->encoding,
+		.telemetry = p->telemetry,
+		.hpcc_off = !p->hpcc,
+		.hiercc = p->hiercc,
+		.prefixlen = p->key.prefixlen,
+		.voq_bps = p->port_bps,
+		.voq_c0 = c->c0_bytes,
+		.voq_limit_ns = config_limit_ns(c, p),
+		.voq_period_ns = config_period_ns(c) * 5 / 4,
+	};
+
+	return v;
+}
+
+__u64 config_count_ns(const struct config *c)
+{
+	__u64 longest = 0;
+	unsigned int i;
+
+	for (i = 0; i < c->peers_count; i++)
+		if (c->peers[i].base_rtt_ns > longest)
+			longest = c->peers[i].base_rtt_ns;
+	return RX_COUNT_RTTS * longest;
+}
