@@ -202,6 +202,7 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
 		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
 	hpcc_params_variant(p, peer->variant);
+	vai_tune(&p->vai, &peer->vai);
 	f->path.feedback = peer->feedback;
 	f->path.flows_fixed = peer->flows_fixed;
 	f->path.flows_expected = peer->flows;

@@ -128,11 +128,13 @@ static inline void voq_params(struct voq *v, const struct peer *peer, const stru
 	hiercc_params_init(p, rate, t_ns, peer->voq_period_ns);
 	if (peer->voq_c0)
 		hiercc_params_c0(p, peer->voq_c0);
+	hiercc_params_tune(p, &peer->voq);
 	if (peer->voq_limit_ns) {
 		p->limit_ns = peer->voq_limit_ns < 1ULL << 39 ? peer->voq_limit_ns : (1ULL << 39) - 1;
 		p->idle_ns = 2 * p->limit_ns;
 	}
 	hiercc_hop_params_init(&v->hop_params, line, t_ns, (rate < line ? rate : line) * t_ns / NSEC_PER_SEC);
+	hiercc_hop_tune(&v->hop_params, &peer->voq);
 	hiercc_hop_init(&v->hop, &v->hop_params);
 }
 

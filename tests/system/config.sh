@@ -116,6 +116,13 @@ config_broken() {
 	hiercc: id '0' is neither|P;I;R;hiercc: {enabled: true, id: 0};
 	hiercc: id '4294967296' is neither|P;I;R;hiercc: {enabled: true, id: 4294967296};
 	hiercc: id 'fd00::1' is neither|P;I;R;hiercc: {enabled: true, id: 'fd00::1'};
+	hiercc: v_low '4KB' is less than q0, 5KB|P;I;R;hiercc: {enabled: true, q0: 5KB, v_low: 4KB};
+	hiercc: v_high '5KB' is not more than v_low, 5KB|P;I;R;hiercc: {enabled: true, v_high: 5KB, v_low: 5KB};
+	hiercc: v_high '5KB' is not more than q0, 6KB|P;I;R;hiercc: {enabled: true, v_high: 5KB, q0: 6KB};
+	hiercc: c0 is less than two credits of 8000 bytes|P;I;R;hiercc: {enabled: true, c0: 10KB, delta: 8KB};
+	hiercc: beta '1' is not a number from 0.01 to less than 1|P;I;R;hiercc: {enabled: true, beta: 1};
+	vai: ai_cap 32768 is more than 32767|P;I;R;vai: {ai_cap: 32768};
+	pfc: r '1.1' is not a number from 0.01 to 1|P;I;R;pfc: {r: 1.1};
 	hiercc: eta '98%' is not a number from 0.5 to 1|P;I;R;hiercc: {enabled: true, eta: 98%};
 	hiercc: c0 '1KB' is not a number of bytes from 2048B|P;I;R;hiercc: {enabled: true, c0: 1KB};
 	hiercc: c0 '100MB' is not|P;I;R;hiercc: {enabled: true, c0: 100MB};

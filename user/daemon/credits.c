@@ -158,6 +158,7 @@ static void port_rate(const struct credits *c, struct credit_port *p)
 	if (p->flags & PORT_F_POD && p->inner_bytes && p->bytes > p->inner_bytes && p->bytes < 4 * p->inner_bytes)
 		rate *= (double)p->bytes / p->inner_bytes;
 	p->port.rate = rate < HIERCC_RATE_MAX ? rate : HIERCC_RATE_MAX - 1;
+	p->port.delta = c->config->voq.delta ?: HIERCC_DELTA_BYTES;
 }
 
 /* Its index, or CREDITS_NONE. */
@@ -721,6 +722,7 @@ static void peer_params(const struct peer *v, __u64 fastest, struct credit_peer 
 	hiercc_params_init(&p->params, (v->voq_bps ?: fastest) / 8, v->t_ns, v->voq_period_ns);
 	if (v->voq_c0)
 		hiercc_params_c0(&p->params, v->voq_c0);
+	hiercc_params_tune(&p->params, &v->voq);
 	p->rtt_ns = v->t_ns;
 }
 

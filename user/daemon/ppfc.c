@@ -505,6 +505,7 @@ static void params_apply(struct ppfc *p)
 		p->params.t_thresh_ns = PFC_NS_MAX - 1;
 	if (c->k_max_bytes)
 		p->params.k_max = c->k_max_bytes;
+	p->params.r = c->ppfc_r;
 	for (k = 0; k < p->count; k++) {
 		struct ppfc_port *port = &p->ports[p->used[k]];
 		struct link_info link = { .mtu = 1500 };

@@ -95,6 +95,7 @@ struct config {
 	__u64 w_ai_bytes;   /* 0: derived from flows */
 	enum hpcc_variant variant;
 	enum rx_feedback feedback;
+	struct vai_tuning vai; /* of HPCC_VAI_SF */
 	struct {
 		bool enabled;
 		unsigned int voqs;
@@ -102,7 +103,8 @@ struct config {
 	__be32 tor;	   /* 0: by the address of the first interface of a host */
 	double credit_eta; /* of a port, dealt out as credit */
 	__u64 c0_bytes;	   /* 0: derived from the peer's port and base_rtt */
-	__u64 limit_ns;	   /* 0: derived from base_rtt */
+	struct hiercc_tuning voq;
+	__u64 limit_ns; /* 0: derived from base_rtt */
 	__u64 period_ns;   /* 0: a quarter of the shortest base_rtt */
 	__u64 port_bps;	   /* of the ports of all hosts; 0: see config_peer */
 	struct {
@@ -123,6 +125,7 @@ struct config {
 	__u64 headroom_bytes; /* 0, as the three that follow: see ppfc_apply() */
 	__u64 xoff_bytes;
 	__u64 k_max_bytes;
+	q24_t ppfc_r; /* R of Algorithm 2 */
 	__u64 t_thresh_ns;
 	__u64 fixed_ns; /* 0: Algorithm 3 */
 	__u64 delay_ns;

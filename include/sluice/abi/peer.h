@@ -5,6 +5,8 @@
 #include "sluice/abi/addr.h"
 #include "sluice/cc/rx.h"
 #include "sluice/cc/sparse.h"
+#include "sluice/cc/vai.h"
+#include "sluice/rack/hiercc.h"
 #include "sluice/types.h"
 #include "sluice/wire/siphash.h"
 
@@ -60,9 +62,11 @@ struct peer {
 	__u64 voq_limit_ns;
 	__u64 voq_period_ns; /* between two grants there, not 0 */
 	__u32 prefixlen;     /* as in its key, for the VOQ of all of it; 0: there is none */
+	struct vai_tuning vai;
+	struct hiercc_tuning voq;
 	__u32 leaving;	     /* 1: no peer any more: it is sent nothing of ours, and what it still sends is stripped */
 };
 
-_Static_assert(sizeof(struct peer) == 112, "peer");
+_Static_assert(sizeof(struct peer) == 152, "peer");
 
 #endif

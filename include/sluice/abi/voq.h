@@ -101,7 +101,7 @@ struct arrival_news {
 };
 
 _Static_assert(sizeof(struct voq_key) == 20, "hashed as a whole: no padding");
-_Static_assert(sizeof(struct voq) == 320, "voq");
+_Static_assert(sizeof(struct voq) == 328, "voq");
 _Static_assert(sizeof(struct tor_flow_key) == 36, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct tor_flow) == 32, "tor_flow");
 _Static_assert(sizeof(struct tor_news) == 64, "tor_news");

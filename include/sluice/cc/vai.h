@@ -25,6 +25,7 @@
 #define VAI_DAMPENER_ONE 256U
 #define VAI_DAMPENER_MAX (1U << 24)
 #define VAI_FACTOR_ONE 256U
+#define VAI_TOKENS_MAX ((1 << 15) - 1) /* that a bank holds, or one adjustment uses */
 
 struct vai_params {
 	__u32 token_thresh; /* Token_Thresh, bytes or ns, > 0 */
@@ -34,6 +35,24 @@ struct vai_params {
 	__u16 dampener_div; /* Dampener_Constant, > 0 */
 	__u16 every;	    /* s: feedbacks between two decreases */
 };
+
+/* What the configuration sets of these; 0: as hpcc_params_variant() derives it. */
+struct vai_tuning {
+	__u32 ai_div;
+	__u16 bank_cap;
+	__u16 ai_cap;
+	__u16 dampener_div;
+	__u16 every;
+};
+
+static inline void vai_tune(struct vai_params *p, const struct vai_tuning *t)
+{
+	p->ai_div = t->ai_div ? t->ai_div : p->ai_div;
+	p->bank_cap = t->bank_cap ? t->bank_cap : p->bank_cap;
+	p->ai_cap = t->ai_cap ? t->ai_cap : p->ai_cap;
+	p->dampener_div = t->dampener_div ? t->dampener_div : p->dampener_div;
+	p->every = t->every ? t->every : p->every;
+}
 
 struct vai_state {
 	__u32 measured; /* Measured_Congestion: the worst of this RTT, bytes or ns */

@@ -73,7 +73,8 @@
 #include "sluice/pacer.h"
 #include "sluice/cc/rx.h"
 
-#define HIERCC_DELTA_BYTES 1024	     /* one credit */
+#define HIERCC_DELTA_BYTES 1024	     /* one credit, where the configuration has no other */
+#define HIERCC_DELTA_MAX (1U << 16)
 #define HIERCC_BYTES_MAX (1U << 27)  /* C0, debt and queues are below: 1 Tbit/s and 1 ms */
 #define HIERCC_RATE_MAX (1ULL << 37) /* bytes/s: 1.1 Tbit/s */
 #define HIERCC_NS_MAX (1ULL << 26)   /* of all times but limit and idle: products stay below 2^64 */
@@ -92,6 +93,16 @@ struct hiercc_params {
 	__u64 idle_ns;	  /* a VOQ silent for longer has C0, > limit_ns, < 2^40 */
 	__u64 debt_max;	  /* receiver: most that a VOQ may be due, bytes, [C0, HIERCC_BYTES_MAX) */
 	__u64 epoch_ns;	  /* in which flows and packets are counted, > 0, < 2^40 */
+	__u64 delta;	  /* one credit, bytes, (0, HIERCC_DELTA_MAX], at most C0 / 2 */
+};
+
+/* What the configuration sets of these and of hiercc_hop_params; 0: the default. */
+struct hiercc_tuning {
+	q24_t beta; /* (0, 1.0) */
+	__u32 q0;   /* bytes; q0 <= V_low < V_high < HIERCC_BYTES_MAX, those that are set */
+	__u32 v_high;
+	__u32 v_low;
+	__u32 delta; /* one credit, bytes, [128, HIERCC_DELTA_MAX] */
 };
 
 /*
@@ -116,6 +127,7 @@ static inline void hiercc_params_init(struct hiercc_params *p, __u64 rate, __u64
 	p->idle_ns = 128 * round_ns;
 	p->debt_max = (1 + HIERCC_BLIND_WINDOWS) * p->c0;
 	p->epoch_ns = RX_COUNT_RTTS * round_ns;
+	p->delta = HIERCC_DELTA_BYTES;
 }
 
 /*
@@ -127,6 +139,14 @@ static inline void hiercc_params_c0(struct hiercc_params *p, __u64 c0)
 	c0 = c0 < HIERCC_BYTES_MAX / 2 ? c0 : HIERCC_BYTES_MAX / 2 - 1;
 	p->debt_max = p->debt_max - p->c0 + c0;
 	p->c0 = c0;
+}
+
+/* C0 holds at least two credits. */
+static inline void hiercc_params_tune(struct hiercc_params *p, const struct hiercc_tuning *t)
+{
+	p->delta = t->delta ? t->delta : p->delta;
+	if (p->c0 < 2 * p->delta)
+		hiercc_params_c0(p, 2 * p->delta);
 }
 
 /* The total that has these low 32 bits and is nearest to another. */
@@ -371,7 +391,7 @@ static inline enum hiercc_credit hiercc_credit(struct hiercc_voq *v, const struc
 	__u64 sent = READ_ONCE(v->sent), old = READ_ONCE(v->credit);
 	__u64 credit = hiercc_unwrap(sent, total), came_ns;
 
-	if (credit > sent + HIERCC_DELTA_BYTES)
+	if (credit > sent + p->delta)
 		return HIERCC_AHEAD;
 	if (credit <= old)
 		return HIERCC_OLD;
@@ -443,11 +463,13 @@ struct hiercc_port {
 	__u32 done;	  /* the last of those that have had all of this round; HIERCC_NONE: there are none */
 	__u32 active;	  /* VOQs in both rings */
 	__u32 round;	  /* > 0, of which both rings are */
+	__u32 delta;	  /* one credit, bytes, as in hiercc_params */
 };
 
 static inline void hiercc_port_init(struct hiercc_port *port, __u64 rate)
 {
-	*port = (struct hiercc_port){ .rate = rate, .before = HIERCC_NONE, .done = HIERCC_NONE, .round = 1 };
+	*port = (struct hiercc_port){ .rate = rate, .before = HIERCC_NONE, .done = HIERCC_NONE, .round = 1,
+				     .delta = HIERCC_DELTA_BYTES };
 }
 
 enum hiercc_claim {
@@ -542,7 +564,7 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 					     const struct hiercc_seen *seen, __u64 now_ns, __u64 budget)
 {
 	__u64 arrived, most, owed, late = budget < p->debt_max ? budget : p->debt_max;
-	__u64 debt_max = p->debt_max + late / HIERCC_DELTA_BYTES * HIERCC_DELTA_BYTES;
+	__u64 debt_max = p->debt_max + late / p->delta * p->delta;
 	__u32 total = seen->claim >> 32, flows = seen->claim;
 	enum hiercc_claim verdict = HIERCC_LEARNED;
 	__s64 ahead;
@@ -631,7 +653,7 @@ static inline void hiercc_budget(struct hiercc_port *port, __u64 elapsed_ns)
 static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *voqs)
 {
 	struct hiercc_due *d;
-	__u32 i, bytes, due, slice;
+	__u32 i, bytes, due, slice, delta = port->delta;
 
 	if (port->before == HIERCC_NONE) {
 		port->before = port->done;
@@ -639,22 +661,22 @@ static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *vo
 		port->round++;
 		port->round += !port->round;
 	}
-	if (port->before == HIERCC_NONE && port->budget > HIERCC_DELTA_BYTES)
-		port->budget = HIERCC_DELTA_BYTES;
-	if (port->before == HIERCC_NONE || port->budget < HIERCC_DELTA_BYTES)
+	if (port->before == HIERCC_NONE && port->budget > delta)
+		port->budget = delta;
+	if (port->before == HIERCC_NONE || port->budget < delta)
 		return HIERCC_NONE;
 	i = voqs[port->before].next;
 	d = &voqs[i];
 	if (d->round != port->round) {
 		d->round = port->round;
-		d->turn = d->flows * HIERCC_DELTA_BYTES; /* < 2^14 * 2^10 */
+		d->turn = d->flows * delta; /* < 2^14 * 2^16 */
 	}
 	/* Whole credits: what is due < 2^28. */
 	due = d->sent > d->granted ? d->sent - d->granted : 0;
-	due = (due + HIERCC_DELTA_BYTES - 1) / HIERCC_DELTA_BYTES * HIERCC_DELTA_BYTES;
+	due = (due + delta - 1) / delta * delta;
 	bytes = due < d->turn ? due : d->turn;
-	slice = port->budget / (8 * HIERCC_DELTA_BYTES) * HIERCC_DELTA_BYTES; /* budget < 2^34 */
-	slice = slice ? slice : HIERCC_DELTA_BYTES;
+	slice = port->budget / (8 * delta) * delta; /* budget < 2^34 */
+	slice = slice ? slice : delta;
 	bytes = bytes < slice ? bytes : slice;
 	d->granted += bytes;
 	d->turn -= bytes;
@@ -713,6 +735,23 @@ static inline void hiercc_hop_params_init(struct hiercc_hop_params *p, __u64 rat
 	p->v_high = bdp * 28 / 15;
 	p->v_low = bdp * 4 / 3;
 	p->q_line = 1;
+}
+
+/* R is computed when a change of it has taken effect: every 1/beta round trips. */
+static inline void hiercc_hop_tune(struct hiercc_hop_params *p, const struct hiercc_tuning *t)
+{
+	if (t->beta) {
+		p->beta = t->beta;
+		p->period_ns = (p->rtt_ns << 24) / t->beta;
+	}
+	p->q0 = t->q0 ? t->q0 : p->q0;
+	p->v_high = t->v_high ? t->v_high : p->v_high;
+	p->v_low = t->v_low ? t->v_low : p->v_low;
+	/* One that is set may have passed a default that follows from the BDP. */
+	if (p->v_low < p->q0)
+		p->v_low = p->q0;
+	if (p->v_high <= p->v_low)
+		p->v_high = p->v_low + 1;
 }
 
 static inline void hiercc_hop_init(struct hiercc_hop *h, const struct hiercc_hop_params *p)

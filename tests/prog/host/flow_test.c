@@ -55,6 +55,24 @@ Test(flow, flow__takes_w_ai_and_the_longest_prefix)
 	expect_eq(flow_get((struct ip_spec){}).params.w_init, 250000ULL << 12);
 }
 
+Test(flow, flow__takes_the_tokens_of_its_peer)
+{
+	struct peer peer = peer_usual();
+	struct frame in = tcp(.payload = 100);
+	struct vai_params vai;
+
+	peer.vai = (struct vai_tuning){ .ai_div = 1000, .bank_cap = 11, .ai_cap = 12, .dampener_div = 13, .every = 14 };
+	peer_set("10.1.0.2", 128, &peer);
+	run(EGRESS, &in);
+	vai = flow_get((struct ip_spec){}).params.vai;
+	expect_eq(vai.ai_div, 1000);
+	expect_eq(vai.bank_cap, 11);
+	expect_eq(vai.ai_cap, 12);
+	expect_eq(vai.dampener_div, 13);
+	expect_eq(vai.every, 14);
+	expect_eq(vai.token_thresh, 12500000); /* a BDP, as ever */
+}
+
 Test(flow, flow__window_has_bounds)
 {
 	struct peer peer = peer_usual();

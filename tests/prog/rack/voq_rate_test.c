@@ -214,3 +214,21 @@ Test(voq_rate, rate__once_a_period)
 	expect_eq(flow_get(s).voq.rate_bps, 8 * v.hop.rate);
 	expect_eq(v.hop.settling, 1);
 }
+
+Test(voq_rate, rate__takes_what_the_configuration_sets_of_equation_1)
+{
+	struct peer peer = peer_with_voqs();
+	struct voq v;
+
+	peer.voq = (struct hiercc_tuning){ .beta = Q24_ONE / 4, .q0 = 5000, .v_high = 9000, .v_low = 7000, .delta = 512 };
+	peers_change(peer);
+	voq_leaves((struct ip_spec){ .payload = 1000 });
+	v = voq_get(voq_to_b(0));
+	expect_eq(v.hop_params.beta, Q24_ONE / 4);
+	expect_eq(v.hop_params.period_ns, 4 * v.hop_params.rtt_ns);
+	expect_eq(v.hop_params.q0, 5000);
+	expect_eq(v.hop_params.v_high, 9000);
+	expect_eq(v.hop_params.v_low, 7000);
+	expect_eq(v.params.delta, 512);
+	expect_eq(v.params.c0, C0);
+}

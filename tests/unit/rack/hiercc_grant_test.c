@@ -248,6 +248,24 @@ Test(hiercc_grant, hiercc_grant__a_turn_goes_on_after_a_break)
 	free(b);
 }
 
+/* Another delta than the default. */
+Test(hiercc_grant, hiercc_grant__a_credit_is_as_large_as_configured)
+{
+	struct box *b = box_new();
+	__u64 before;
+
+	b->p.debt_max = 1 << 20;
+	b->p.delta = b->port.delta = 4096;
+	hiercc_see(&b->seen[0], 500000, 1, 500000, 500, 1 << 20);
+	box_learn(b, 0);
+	before = b->due[0].granted;
+	box_grant(b, (4095 * NSEC_PER_SEC + RATE - 1) / RATE - 1);
+	cr_expect_eq(b->due[0].granted, before, "less than a credit is saved up");
+	box_grant(b, (9000 * NSEC_PER_SEC + RATE - 1) / RATE);
+	cr_expect_eq(b->due[0].granted, before + 3 * 4096);
+	free(b);
+}
+
 /* A budget of many rounds is not dealt out credit by credit. */
 Test(hiercc_grant, hiercc_grant__a_large_budget_takes_few_calls)
 {

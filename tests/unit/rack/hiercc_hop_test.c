@@ -2,6 +2,7 @@
 /* The first hop: Equation 1, and stops. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <string.h>
 
 #include "sluice/rack/hiercc.h"
 #include "hiercc_case.h"
@@ -17,6 +18,40 @@ Test(hiercc_hop, hiercc_hop_params_init__has_the_values_of_the_paper)
 	cr_expect_eq(h.v_high, 70000);
 	cr_expect_eq(h.v_low, 50000);
 	cr_expect_eq(h.period_ns, 10000);
+}
+
+/* Thresholds that are set alone, above or below those that follow from the BDP. */
+Test(hiercc_hop, hiercc_hop_tune__keeps_the_order)
+{
+	static const struct hiercc_tuning t[] = {
+		{ .q0 = 100000 },    { .v_low = 90000 }, { .v_high = 10000 }, { .q0 = 1, .v_low = 1, .v_high = 2 },
+		{ .beta = Q24_ONE / 2 }, {},
+	};
+	struct hiercc_hop_params h, was;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		hiercc_hop_params_init(&h, RATE, 2000, 37500);
+		was = h;
+		hiercc_hop_tune(&h, &t[i]);
+		cr_expect_leq(h.q_line, h.q0);
+		cr_expect_leq(h.q0, h.v_low);
+		cr_expect_lt(h.v_low, h.v_high);
+		cr_expect_eq(h.q0, t[i].q0 ? t[i].q0 : was.q0);
+		cr_expect_eq(h.period_ns, t[i].beta ? 4000 : was.period_ns, "1/beta RTT_hop");
+	}
+	cr_expect_eq(memcmp(&h, &was, sizeof(h)), 0, "nothing set changes nothing");
+}
+
+Test(hiercc_hop, hiercc_params_tune__has_room_for_two_credits)
+{
+	struct hiercc_params p;
+
+	hiercc_params_init(&p, RATE, 8000, 2000);
+	hiercc_params_tune(&p, &(struct hiercc_tuning){ .delta = HIERCC_DELTA_MAX });
+	cr_expect_eq(p.delta, HIERCC_DELTA_MAX);
+	cr_expect_eq(p.c0, 2 * HIERCC_DELTA_MAX);
+	cr_expect_geq(p.debt_max, p.c0);
 }
 
 static struct hiercc_hop_params hop_params(void)

@@ -172,7 +172,7 @@ static int config_check_lists(const char *path, struct config *c)
 		if (err)
 			return err;
 	}
-	err = config_check_rounds(path, c) ?: config_check_pfc(path, c);
+	err = config_check_rounds(path, c) ?: config_check_voq(path, c) ?: config_check_pfc(path, c);
 	if (err)
 		return err;
 	/* One that obeys pauses may do nothing else. */

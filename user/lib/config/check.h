@@ -9,8 +9,9 @@
 int config_check(const char *path, struct config *c);
 /* The pauses: priorities, buffer, headroom. */
 int config_check_pfc(const char *path, const struct config *c);
-/* HierCC: times of a round of credit, and what a switch as a ToR needs. */
+/* HierCC: times of a round of credit, thresholds of a VOQ, and what a switch as a ToR needs. */
 int config_check_rounds(const char *path, const struct config *c);
+int config_check_voq(const char *path, const struct config *c);
 int config_check_tor(const char *path, const struct config *c);
 /* Reads the keys of authentication. */
 int config_check_auth(const char *path, struct config *c);

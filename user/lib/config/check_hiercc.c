@@ -34,6 +34,35 @@ int config_check_rounds(const char *path, const struct config *c)
 	return 0;
 }
 
+/* Those that are set, in their order. One that is not follows from the BDP (hiercc_hop_tune()). */
+int config_check_voq(const char *path, const struct config *c)
+{
+	const struct hiercc_tuning *t = &c->voq;
+	char q0[UNITS_STRLEN], low[UNITS_STRLEN], high[UNITS_STRLEN];
+
+	units_bytes_format(t->q0, q0);
+	units_bytes_format(t->v_low, low);
+	units_bytes_format(t->v_high, high);
+	if (t->v_low && t->q0 > t->v_low) {
+		config_bad(path, "hiercc: v_low '%s' is less than q0, %s: write at least that", low, q0);
+		return -EINVAL;
+	}
+	if (t->v_high && t->v_low >= t->v_high) {
+		config_bad(path, "hiercc: v_high '%s' is not more than v_low, %s: write more", high, low);
+		return -EINVAL;
+	}
+	if (t->v_high && t->q0 >= t->v_high) {
+		config_bad(path, "hiercc: v_high '%s' is not more than q0, %s: write more", high, q0);
+		return -EINVAL;
+	}
+	if (c->c0_bytes && t->delta && c->c0_bytes < 2ULL * t->delta) {
+		config_bad(path, "hiercc: c0 is less than two credits of %u bytes (delta): write more, or a smaller delta",
+			   t->delta);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int config_check_tor(const char *path, const struct config *c)
 {
 	const struct config_interface *tor = NULL;

@@ -110,6 +110,8 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.hiercc = p->hiercc,
 		.prefixlen = p->key.prefixlen,
 		.voq_bps = p->port_bps,
+		.vai = c->vai,
+		.voq = c->voq,
 		.voq_c0 = c->c0_bytes,
 		.voq_limit_ns = config_limit_ns(c, p),
 		.voq_period_ns = config_period_ns(c) * 5 / 4,

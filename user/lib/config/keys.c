@@ -72,6 +72,27 @@ static const struct config_key hpcc_keys[] = {
 	{}
 };
 
+static const struct config_key vai_keys[] = {
+	{ "ai_div", &config_bytes, FIELD(struct config, vai.ai_div), .min = 1, .max = HPCC_W_MAX_BYTES,
+	  .range = "a number of bytes from 1B to 134MB", .example = "1KB", .otherwise = "2 W_init / flows",
+	  .reload = "at once",
+	  .meaning = "AI_DIV: bytes of queue that make one token" },
+	{ "ai_cap", &config_number, FIELD(struct config, vai.ai_cap), .min = 1, .max = VAI_TOKENS_MAX,
+	  .range = "a number from 1 to 32767", .example = "24", .otherwise = "2 flows", .reload = "at once",
+	  .meaning = "AI_Cap: tokens that one adjustment of W may use" },
+	{ "bank_cap", &config_number, FIELD(struct config, vai.bank_cap), .min = 1, .max = VAI_TOKENS_MAX,
+	  .range = "a number from 1 to 32767", .example = "120", .otherwise = "10 flows", .reload = "at once",
+	  .meaning = "Bank_Cap: tokens that a flow may hold" },
+	{ "dampener", &config_number, FIELD(struct config, vai.dampener_div), .min = 1, .max = 65535,
+	  .range = "a number from 1 to 65535", .example = "8", .otherwise = "8", .reload = "at once",
+	  .meaning = "Dampener_Constant: the larger it is, the longer tokens count in full while the queue stays" },
+	{ "s", &config_number, FIELD(struct config, vai.every), .min = 1, .max = 65535,
+	  .range = "a number from 1 to 65535", .example = "10",
+	  .otherwise = "a tenth of the full packets in W_init, from 1 to 30", .reload = "at once",
+	  .meaning = "s of Sampling Frequency: a decrease of W is committed every s feedbacks" },
+	{}
+};
+
 static const struct config_key hiercc_keys[] = {
 	{ "enabled", &config_word, FIELD(struct config, hiercc.enabled), .words = flag_words,
 	  .preset = "false", .reload = "at once",
@@ -93,6 +114,26 @@ static const struct config_key hiercc_keys[] = {
 	  .example = "37.5KB", .advice = "for example 37.5KB, or leave it out",
 	  .otherwise = "the port's speed x (base_rtt + 1.25 period)", .reload = "at once",
 	  .meaning = "what a VOQ may send without having been granted it. The same on all hosts" },
+	{ "delta", &config_bytes, FIELD(struct config, voq.delta), .min = 128, .max = HIERCC_DELTA_MAX,
+	  .range = "a number of bytes from 128B to 65536B", .example = "1024B", .otherwise = "1024B",
+	  .reload = "at once",
+	  .meaning = "one credit. C0 holds at least two of them. The same on all hosts" },
+	{ "beta", &config_q24, FIELD(struct config, voq.beta), .min = Q24_ONE / 100., .max = Q24_ONE - 1,
+	  .range = "a number from 0.01 to less than 1", .example = "0.2", .otherwise = "0.2",
+	  .reload = "at once, for new VOQs",
+	  .meaning = "of Equation 1: the part of a VOQ's excess that goes in each RTT_hop" },
+	{ "q0", &config_bytes, FIELD(struct config, voq.q0), .min = 1, .max = HIERCC_BYTES_MAX / 2.,
+	  .range = "a number of bytes from 1B to 67MB", .example = "20KB", .otherwise = "8/15 of a BDP",
+	  .reload = "at once, for new VOQs",
+	  .meaning = "of Equation 1: the queue that a VOQ aims at" },
+	{ "v_high", &config_bytes, FIELD(struct config, voq.v_high), .min = 2, .max = HIERCC_BYTES_MAX / 2.,
+	  .range = "a number of bytes from 2B to 67MB", .note = "more than v_low", .example = "70KB",
+	  .otherwise = "28/15 of a BDP", .reload = "at once, for new VOQs",
+	  .meaning = "V_high: a VOQ above it stops its senders" },
+	{ "v_low", &config_bytes, FIELD(struct config, voq.v_low), .min = 1, .max = HIERCC_BYTES_MAX / 2.,
+	  .range = "a number of bytes from 1B to 67MB", .note = "q0 or more", .example = "50KB",
+	  .otherwise = "4/3 of a BDP", .reload = "at once, for new VOQs",
+	  .meaning = "V_low: below it they may send again" },
 	{ "limit", &config_time, FIELD(struct config, limit_ns), .min = 1, .max = 10 * NSEC_PER_SEC,
 	  .range = "a time of at most 10s", .note = "four rounds (base_rtt + 1.25 period) or more",
 	  .example = "100ms", .otherwise = "64 rounds, at most 100ms but not below four rounds",
@@ -165,6 +206,9 @@ static const struct config_key pfc_keys[] = {
 	  .range = "a number of bytes up to 1GB", .example = "500KB",
 	  .otherwise = "a twentieth of what is not headroom", .reload = "at once",
 	  .meaning = "P-PFC: a queue that is not longer is left alone" },
+	{ "r", &config_q24, FIELD(struct config, ppfc_r), .min = Q24_ONE / 100., .max = Q24_ONE,
+	  .range = "a number from 0.01 to 1", .example = "0.8", .preset = "0.8", .reload = "at once",
+	  .meaning = "P-PFC: R of Algorithm 2. Ports are drawn until they hold more than this part of a queue" },
 	{ "delay", &config_time, FIELD(struct config, delay_ns), .max = 100 * MSEC,
 	  .range = "a time from 0 us to 100 ms", .example = "100us", .preset = "50us", .reload = "at once",
 	  .meaning = "from the decision until the neighbour has stopped: the way there, and what was given "
@@ -226,6 +270,7 @@ static const struct config_key metrics_keys[] = {
 
 static const struct config_table tcp_table = { .keys = tcp_keys };
 static const struct config_table hpcc_table = { .keys = hpcc_keys };
+static const struct config_table vai_table = { .keys = vai_keys };
 static const struct config_table hiercc_table = { .keys = hiercc_keys };
 static const struct config_table swift_table = { .keys = swift_keys };
 static const struct config_table pacing_table = { .keys = pacing_keys };
@@ -249,7 +294,7 @@ static const struct config_key top_keys[] = {
 	  .range = "a number up to 16777216", .example = "65536", .advice = "at most that", .preset = "65536",
 	  .reload = "no effect, and says so",
 	  .meaning = "entries of the flow map, one for each TCP connection and each pair of UDP ports with a "
-		     "peer; 800 bytes of memory each, allocated at the start. Fixed while the map exists: "
+		     "peer; 832 bytes of memory each, allocated at the start. Fixed while the map exists: "
 		     "detach to change it" },
 	{ "auth", &config_string, FIELD(struct config, auth), .most = 200,
 	  .range = "the path of a key file, or none", .example = "/etc/sluice/key",
@@ -262,6 +307,7 @@ static const struct config_key top_keys[] = {
 		     "no end: it is always this" },
 	{ "tcp", &config_section, .table = &tcp_table },
 	{ "hpcc", &config_section, .table = &hpcc_table },
+	{ "vai", &config_section, .table = &vai_table },
 	{ "hiercc", &config_section, .table = &hiercc_table },
 	{ "swift", &config_section, .table = &swift_table },
 	{ "pacing", &config_section, .table = &pacing_table },

@@ -22,7 +22,7 @@ struct config_kind {
 	int (*add)(const struct config_key *k, const char *text, void *of);
 };
 
-extern const struct config_kind config_word, config_number, config_flows, config_fraction, config_share;
+extern const struct config_kind config_word, config_number, config_flows, config_fraction, config_q24, config_share;
 extern const struct config_kind config_time, config_speed, config_bytes;
 extern const struct config_kind config_string; /* which the configuration owns: see config_free() */
 extern const struct config_kind config_id, config_listen, config_prefix;

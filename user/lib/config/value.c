@@ -83,6 +83,17 @@ static int fraction_value(const struct config_key *k, const char *text, void *of
 	return 0;
 }
 
+/* A number that is stored in Q24; min and max are in units of 2^-24. */
+static int q24_value(const struct config_key *k, const char *text, void *of)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (*end || end == text || !(value >= 0 && value < 1 << 24))
+		return -EINVAL;
+	return value_store(k, 0, value * Q24_ONE, of);
+}
+
 /* "30%" or "12.5%", in millionths. */
 static int share_value(const struct config_key *k, const char *text, void *of)
 {
@@ -198,6 +209,7 @@ const struct config_kind config_word = { .parse = word_value };
 const struct config_kind config_number = { .parse = number_value };
 const struct config_kind config_flows = { .parse = flows_value };
 const struct config_kind config_fraction = { .parse = fraction_value };
+const struct config_kind config_q24 = { .parse = q24_value };
 const struct config_kind config_share = { .parse = share_value };
 const struct config_kind config_time = { .parse = time_value };
 const struct config_kind config_speed = { .parse = speed_value };
