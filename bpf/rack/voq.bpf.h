@@ -117,11 +117,17 @@ VERIFIED_ONCE int voq_stop_news(struct voq *v)
  * which no credit corrects. With an uplink of twice the speed and its BDP the long flows beside a burst
  * (tests/sim/racks.c) fell to 3 % of their rate, and not to 44 %.
  */
-static inline void voq_params(struct voq *v, const struct peer *peer, const struct port *port)
+VERIFIED_ONCE int voq_params(struct voq *v, const struct peer *peer, const struct port *port)
 {
-	__u64 line = port->speed_bps / 8, t_ns = peer->t_ns, rate = peer->voq_bps / 8;
-	struct hiercc_params *p = &v->params;
+	struct hiercc_params *p;
+	__u64 line, t_ns, rate;
 
+	if (!v || !peer || !port)
+		return 0;
+	p = &v->params;
+	line = port->speed_bps / 8;
+	t_ns = peer->t_ns;
+	rate = peer->voq_bps / 8;
 	line = line < HIERCC_RATE_MAX ? line : HIERCC_RATE_MAX - 1;
 	t_ns = t_ns < HIERCC_NS_MAX ? t_ns : HIERCC_NS_MAX - 1;
 	rate = rate && rate < HIERCC_RATE_MAX ? rate : line;
@@ -136,6 +142,7 @@ static inline void voq_params(struct voq *v, const struct peer *peer, const stru
 	hiercc_hop_params_init(&v->hop_params, line, t_ns, (rate < line ? rate : line) * t_ns / NSEC_PER_SEC);
 	hiercc_hop_tune(&v->hop_params, &peer->voq);
 	hiercc_hop_init(&v->hop, &v->hop_params);
+	return 0;
 }
 
 /* Whether packets of the flow go by a VOQ, here or, as far as this host is concerned, at its switch. */
