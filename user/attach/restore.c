@@ -268,6 +268,8 @@ int pins_restore(const char *dir, const struct config *c)
 	int err, looked;
 	__u32 id;
 
+	if (!layout && errno != ENOENT)
+		msg("%s/layout: %s: maps that another version never had are looked for", dir, strerror(errno));
 	for (i = 0; i < PINS_COUNT; i++) {
 		r.pin[i].name = names[i];
 		err = pin_number(dir, names[i], &r.pin[i].pinned);
