@@ -34,6 +34,7 @@
 #include "host/egress_plan.bpf.h"
 #include "host/egress_trace.bpf.h"
 #include "host/encap.bpf.h"
+#include "host/encoding.bpf.h"
 #include "host/flow.bpf.h"
 #include "host/probe.bpf.h"
 #include "host/rwnd.bpf.h"
@@ -136,8 +137,7 @@ static inline enum sluice_stat egress_encap(struct __sk_buff *ctx, struct egress
 	if (f->path.port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, p->weight, p->telem_bytes);
 	if (bpf_skb_adjust_room(ctx, ours, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-	    (p->intmd ? egress_intmd_store(ctx, p, head, p->intmd, ours - p->intmd) :
-			egress_head_store(ctx, p, head, ours))) {
+	    encoding_write(ctx, p, head, ours - p->intmd)) {
 		if (p->key.proto == IPPROTO_UDP)
 			f->tx.flags |= FLOW_F_TUNNEL;
 		return STAT_TX_ENCAP_FAILED;
@@ -149,7 +149,7 @@ static inline enum sluice_stat egress_encap(struct __sk_buff *ctx, struct egress
 static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struct host *peer,
 			       const struct wire_hdr *hdr)
 {
-	if (p->telem_bytes || p->intmd) {
+	if (encoding_taken(p)) {
 		f->tx.telem_ns = p->now_ns;
 		if (!peer->unanswered_ns)
 			peer->unanswered_ns = p->now_ns;
@@ -196,7 +196,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	seq = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
 	if (egress_is_udp_gso(ctx, p))
 		return STAT_TX_UDP_GSO;
-	if ((p->telem_bytes || p->intmd) && delay_is_wanted(f))
+	if (encoding_taken(p) && delay_is_wanted(f))
 		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
 	verdict = egress_encap(ctx, p, f, ctl, &space->head, seq);
 	if (verdict == STAT_TX_DATA)

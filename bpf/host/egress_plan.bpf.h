@@ -8,6 +8,7 @@
 #include "rack/voq.bpf.h"
 #include "host/echo.bpf.h"
 #include "host/encap.bpf.h"
+#include "host/encoding.bpf.h"
 #include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
@@ -35,12 +36,8 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	head->hdr.echo_hops = 0;
 	head->hdr.flags = 0;
 	p->room = flow_room(f);
-	if (due && f->path.encoding == ENCODING_HPCC)
-		p->telem_bytes = WIRE_TELEM_BYTES(p->room);
-	if (due && f->path.encoding == ENCODING_INT_MD) {
-		p->intmd = egress_intmd(ctx, p->room, f->path.port_flags & PORT_F_STAMP);
-		p->growth = egress_intmd_growth(space);
-	}
+	if (due)
+		encoding_plan(ctx, p, f, space);
 	if (p->payload_bytes && voq_is_due(f) && !egress_is_udp_gso(ctx, p))
 		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
 	if (*voq) {
@@ -78,8 +75,8 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 	payload = segment - p->hdr_bytes - ours;
 	if (payload >= f->tx.mss) {
 		f->tx.mss = payload;
-		f->tx.segment = p->hdr_bytes + p->outer_bytes - p->intmd + WIRE_HDR_BYTES + p->voq_bytes + p->auth_bytes +
-			     payload + (flow_telem_is_dense(f) ? p->telem_bytes + p->intmd : 0);
+		f->tx.segment = p->hdr_bytes + egress_outer_bytes(p) + WIRE_HDR_BYTES + p->voq_bytes + p->auth_bytes +
+				payload + (flow_telem_is_dense(f) ? encoding_taken(p) : 0);
 	}
 	return STAT_TX_DATA;
 }

@@ -9,12 +9,10 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
-#include "port/intmd_hop.bpf.h"
 #include "port/port.bpf.h"
 #include "port/queue.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/types.h"
-#include "sluice/wire/intmd.h"
 #include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
@@ -139,39 +137,6 @@ VERIFIED_ONCE int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, 
 	return 0;
 }
 
-/*
- * INT-MD for a path of so many hops into the scratch space: what is to stand in front of Sluice's shim.
- * Its bytes, 0 where it cannot be made. A node's uplink writes itself as the first hop.
- */
-VERIFIED_ONCE int egress_intmd(struct __sk_buff *ctx, __u32 hops, int stamps)
-{
-	struct scratch_space *space = scratch_get();
-	__u32 ifindex = ctx->ifindex;
-	struct qdisc_state state = {};
-	const struct port *port;
-	struct intmd_space *s;
-
-	if (!space)
-		return 0;
-	s = &space->intmd;
-	intmd_begin(s, hops);
-	port = bpf_map_lookup_elem(&ports, &ifindex);
-	if (!stamps || !port)
-		return INTMD_SOURCE_BYTES;
-	if (egress_uplink_read(ctx, port, &state))
-		return INTMD_SOURCE_BYTES;
-	intmd_values(s, port, &state);
-	s->room_bytes = INTMD_HOP_BYTES; /* the packet has not been measured yet */
-	intmd_stamp(s);
-	return INTMD_SOURCE_BYTES + s->bytes;
-}
-
-/* By how much such a packet can grow on its way. */
-static inline __u32 egress_intmd_growth(const struct scratch_space *space)
-{
-	return INTMD_HOP_BYTES * space->intmd.hdr[3];
-}
-
 /* The first bytes of head to behind the Ethernet header, where there is room for them. */
 static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p, const struct egress_head *head,
 				    __u32 bytes)
@@ -184,30 +149,6 @@ static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_p
 	return bytes > sizeof(*head) - sizeof(head->ip.unused) ?
 		       -EINVAL :
 		       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, bytes, 0);
-}
-
-/* The same with so many bytes of INT-MD between the outer headers, which bytes counts, and the shim. */
-VERIFIED_APART int egress_intmd_store(struct __sk_buff *ctx, const struct egress_pkt *p, const struct egress_head *head,
-				      __u32 intmd, __u32 bytes)
-{
-	struct scratch_space *space = scratch_get();
-	__u32 outer = egress_outer_bytes(p);
-
-	if (!space)
-		return -EINVAL;
-	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, sizeof(head->ip.v6) + sizeof(head->udp), 0) :
-		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, sizeof(head->ip.v4) + sizeof(head->udp), 0))
-		return -EINVAL;
-	/* The bounds are right in front of each call: Linux 6.1 forgets them of what it puts aside. */
-	VERIFIER_AT_LEAST(intmd, INTMD_SOURCE_BYTES, -EINVAL);
-	VERIFIER_FORGET(intmd);
-	if (intmd > INTMD_SOURCE_BYTES + INTMD_HOP_BYTES ||
-	    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer, &space->intmd.shim, intmd, 0))
-		return -EINVAL;
-	bytes -= outer;
-	VERIFIER_AT_LEAST(bytes, WIRE_HDR_BYTES, -EINVAL);
-	VERIFIER_AT_MOST(bytes, sizeof(head->shim) + sizeof(head->hdr) + sizeof(head->blocks), -EINVAL);
-	return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer + intmd, &head->shim, bytes, 0);
 }
 
 #endif

@@ -24,9 +24,9 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
-#include "port/intmd.bpf.h"
 #include "rack/batch.bpf.h"
 #include "host/auth.bpf.h"
+#include "host/encoding.bpf.h"
 #include "host/learn.bpf.h"
 #include "host/peer.bpf.h"
 #include "host/probe.bpf.h"
@@ -77,7 +77,7 @@ VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_
 	if (ip.proto == IPPROTO_UDP && l4[1] == bpf_htons(wire_port))
 		return STAT_RX_MISMATCH;
 	/* A probe's inner packet is only the first bytes of one, and our own when it comes back. */
-	if (data && m->ip.total != m->ip.bytes + WIRE_UDP_BYTES + m->intmd + wire_bytes + ip.total)
+	if (data && m->ip.total != m->offset - WIRE_ETH_BYTES + wire_bytes + ip.total)
 		return STAT_RX_MISMATCH;
 	if (WIRE_ETH_BYTES + m->ip.total > ctx_bytes(ctx))
 		return STAT_RX_TRUNCATED;
@@ -145,7 +145,7 @@ static __always_inline int ingress_data(ctx_t *ctx, const struct msg *m, struct 
 		if (trace_is_on(ctl))
 			trace_feedback_put(ctx, &p->key, p->now_ns);
 	}
-	if (intmd_is_copy(ctx, m)) {
+	if (encoding_is_copy(ctx, m)) {
 		*verdict = STAT_RX_INT_COPY;
 		return CTX_DROP;
 	}
@@ -249,8 +249,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		if (*verdict != STAT_RX_PROBE)
 			return CTX_DROP;
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
-		/* One after the other: one in the other, they are more than the stack holds. */
-		if (m->intmd && intmd_answer(ctx, m, !!intmd_telem(ctx, m)))
+		if (encoding_answer(ctx, m))
 			return CTX_DROP;
 		return ingress_probe(ctx, m, p);
 	case WIRE_PROBE_REPLY:

@@ -7,11 +7,11 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
-#include "port/intmd.bpf.h"
 #include "port/pod_stamp.bpf.h"
 #include "rack/credit.bpf.h"
 #include "host/auth.bpf.h"
 #include "host/echo.bpf.h"
+#include "host/encoding.bpf.h"
 #include "host/feedback.bpf.h"
 #include "host/flow.bpf.h"
 #include "host/report.bpf.h"
@@ -45,26 +45,6 @@ static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const str
 		return 1;
 	doff = pkt_bytes(ctx, at + 12, 1);
 	return doff && WIRE_ETH_BYTES + m->ip.total > at + (*doff >> 4) * 4;
-}
-
-/* The telemetry of the message, in the encoding of wire.h, with nHop and pathID into p; NULL: there is none to be read. */
-static __always_inline const struct wire_telem *learn_telem_find(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
-{
-	const struct wire_telem *telem = 0;
-
-	if (m->intmd)
-		telem = intmd_telem(ctx, m);
-	else if (m->hdr.max_hops)
-		telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
-	if (!telem)
-		return 0;
-	p->nhop_path = bpf_ntohs(telem->nhop_path);
-	p->nhop = p->nhop_path >> 12;
-	if (!m->intmd && p->nhop > m->hdr.max_hops) {
-		stats_count(STAT_RX_BAD_TELEM);
-		return 0;
-	}
-	return telem;
 }
 
 /* The flow in the other direction, made if the message is one that may make it; NULL: there is none. */
@@ -161,10 +141,10 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 	struct flow *f;
 
 	/* Before the telemetry: an address in the packet does not outlive it. */
-	voq = m->hdr.flags & WIRE_F_VOQ && !intmd_is_copy(ctx, m) && arrival_read(ctx, m, p);
-	telem = learn_telem_find(ctx, m, p);
+	voq = m->hdr.flags & WIRE_F_VOQ && !encoding_is_copy(ctx, m) && arrival_read(ctx, m, p);
+	telem = encoding_read(ctx, m, p);
 	/* Data without telemetry may be the first that comes here of a flow of which probes are the telemetry. */
-	make = telem || voq || !(m->intmd || m->hdr.max_hops || m->hdr.flags & WIRE_F_ECHO);
+	make = telem || voq || !(encoding_is_in(m) || m->hdr.flags & WIRE_F_ECHO);
 	f = learn_flow_get(ctx, m, p, make, floor, ctl);
 	if (!f)
 		return 0;

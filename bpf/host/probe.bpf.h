@@ -22,6 +22,7 @@
 #include "rack/credit.bpf.h"
 #include "host/auth.bpf.h"
 #include "host/delay.bpf.h"
+#include "host/encoding.bpf.h"
 #include "host/feedback.bpf.h"
 #include "host/flow.bpf.h"
 #include "host/peer.bpf.h"
@@ -99,7 +100,8 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct i
 			f = bpf_map_lookup_elem(&flows, &p->key);
 		}
 		if (f) {
-			if ((!f->auth.asked_seq && p->auth_seq <= floor) || !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen))
+			if ((!f->auth.asked_seq && p->auth_seq <= floor) ||
+			    !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen))
 				return STAT_RX_PROBE_OLD;
 			f->rx.last_ns = p->now_ns;
 		} else if (p->auth_seq <= (h ? h->rx_seq : 0)) {
@@ -209,7 +211,7 @@ static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *spac
 static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p, struct scratch_space *space)
 {
 	const struct control *ctl = control_get();
-	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer, intmd = 0;
+	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer;
 	struct egress_head *head;
 	struct flow *f;
 	__u32 seq;
@@ -231,10 +233,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		goto refused;
 	head = &space->head;
 	outer = egress_outer_bytes(p);
-	/* Room for the other encoding stays: in there INT-MD comes back. */
-	if (f->path.encoding == ENCODING_INT_MD)
-		intmd = egress_intmd(ctx, HPCC_MAX_HOPS, f->path.port_flags & PORT_F_STAMP);
-	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + outer + intmd + wire_bytes, wire_bytes);
+	p->intmd = encoding_probe(ctx, f);
+	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + outer + p->intmd + wire_bytes, wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
 	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
@@ -247,7 +247,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		delay_note_probe(f, seq, p->now_ns);
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (f->path.port_flags & PORT_F_STAMP)
-		egress_stamp(ctx, head, ctx->len + outer + intmd + wire_bytes, !intmd);
+		egress_stamp(ctx, head, ctx->len + outer + p->intmd + wire_bytes, !p->intmd);
 	if (ctl->auth) {
 		__u64 seq = auth_seq(ctl);
 
@@ -257,9 +257,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 			f->auth.reply_seq = seq - 1;
 		f->auth.probe_seq = seq;
 	}
-	if (bpf_skb_adjust_room(ctx, outer + intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-	    (intmd ? egress_intmd_store(ctx, p, head, intmd, outer + wire_bytes) :
-		     egress_head_store(ctx, p, head, outer + wire_bytes)))
+	if (bpf_skb_adjust_room(ctx, outer + p->intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
+	    encoding_write(ctx, p, head, outer + wire_bytes))
 		goto refused;
 	space->probe_wrapped = 1;
 	return TC_ACT_UNSPEC;

@@ -18,10 +18,10 @@
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
+#include "host/encoding.bpf.h"
 #include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/types.h"
-#include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
 
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
@@ -79,16 +79,6 @@ static inline int cc_key(struct sock *sk, struct flow_key *key)
 	return 1;
 }
 
-/* What telemetry adds to most packets of the flow: nothing, where only some of them take it along. */
-static inline __u32 cc_telem_bytes(const struct flow *f)
-{
-	if (!flow_telem_is_dense(f))
-		return 0;
-	if (f->path.encoding == ENCODING_INT_MD)
-		return INTMD_SOURCE_BYTES + (f->path.port_flags & PORT_F_STAMP ? INTMD_HOP_BYTES : 0);
-	return WIRE_TELEM_BYTES(flow_room(f));
-}
-
 /* Wire bytes of a full segment: payload, TCP, inner and outer IP, UDP, telemetry, Ethernet. */
 static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key, const struct flow *f)
 {
@@ -96,7 +86,7 @@ static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key, cons
 	__u32 ip_bytes = *(const __u32 *)&key->remote.b[8] == bpf_htonl(0xffff) ? 20 : 40;
 	const struct control *ctl = control_get();
 
-	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES + cc_telem_bytes(f) +
+	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES + encoding_bytes(f) +
 	       (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) + (f->path.hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) +
 	       WIRE_ETH_BYTES;
 }

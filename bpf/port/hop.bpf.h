@@ -18,41 +18,15 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
-#include "port/intmd_hop.bpf.h"
 #include "port/port.bpf.h"
 #include "port/queue.bpf.h"
 #include "pause/pfc.bpf.h"
 #include "rack/tor.bpf.h"
+#include "host/encoding.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
 #include "sluice/types.h"
-#include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
-
-static inline enum sluice_stat hop_write(struct __sk_buff *ctx, const struct msg *m, const struct port *port,
-					 const struct qdisc_state *s)
-{
-	__u32 at = m->offset + WIRE_HDR_BYTES, nhop;
-	const __be16 *nhop_path;
-	__be64 stamp;
-	__u16 v;
-
-	if ((wire_message(&m->hdr) != WIRE_DATA && wire_message(&m->hdr) != WIRE_PROBE) || !m->hdr.max_hops)
-		return STAT_HOP_OTHER;
-	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
-	if (!nhop_path)
-		return STAT_HOP_BAD;
-	v = bpf_ntohs(*nhop_path);
-	nhop = v >> 12;
-	if (nhop >= m->hdr.max_hops)
-		return nhop == m->hdr.max_hops ? STAT_HOP_FULL : STAT_HOP_BAD;
-	stamp = bpf_cpu_to_be64(telem_pack(s->speed, bpf_ktime_get_ns(), s->tx_bytes, s->backlog_bytes));
-	v = bpf_htons((nhop + 1) << 12 | ((v ^ port->switch_id) & WIRE_PATH_MASK));
-	if (bpf_skb_store_bytes(ctx, at + 4 + nhop * WIRE_HOP_BYTES, &stamp, sizeof(stamp), 0) ||
-	    bpf_skb_store_bytes(ctx, at, &v, sizeof(v), 0))
-		return STAT_HOP_BAD;
-	return STAT_HOP_STAMPED;
-}
 
 /* As msg_parse(), behind what tags there are. */
 VERIFIED_ONCE int hop_parse(struct __sk_buff *ctx, __u32 offset, __u32 proto, struct msg *m)
@@ -104,9 +78,7 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	/* What waits for credit is no queue of this port: as with a node's uplink (egress_stamp()). */
 	if (port->flags & PORT_F_VOQ_UP && port->flags & PORT_F_EDT)
 		s.backlog_bytes = 0;
-	if (m->intmd)
-		return intmd_hop(ctx, m, port, &s);
-	return hop_write(ctx, m, port, &s);
+	return encoding_hop(ctx, m, port, &s);
 }
 
 static __always_inline int hop_handle(struct __sk_buff *ctx, int kernel_state)
