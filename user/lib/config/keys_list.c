@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "lib/config.h"
 #include "lib/config/keys.h"
+#include "lib/config/tables.h"
 
 unsigned int config_keys_count(const struct config_table *t)
 {
@@ -49,14 +50,19 @@ static void table_list(FILE *to, const struct config_table *t, const char *secti
 					k->preset   ?:
 					k->required ? "required" :
 						      "none");
-			fprintf(to, "\t%s\t%s\n", k->reload, k->meaning);
+			fprintf(to, "\t%s\t%s\n", k->reload ?: "", k->meaning);
 		}
 		if (k->table)
 			table_list(to, k->table, below);
 	}
 }
 
+void tables_list(FILE *to, const struct config_table *top)
+{
+	table_list(to, top, "");
+}
+
 void config_keys_list(FILE *to)
 {
-	table_list(to, &config_top, "");
+	tables_list(to, &config_top);
 }

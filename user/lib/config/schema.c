@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The schema of libcyaml, from the tables of keys. */
+#include <string.h>
 #include "lib/config/keys.h"
 #include "lib/config/schema.h"
 
@@ -9,7 +10,8 @@
 static cyaml_schema_field_t fields[FIELDS_MAX];
 static cyaml_schema_value_t entries[TABLES_MAX];
 static unsigned int fields_count, entries_count;
-static cyaml_schema_value_t top;
+static cyaml_schema_value_t schema;
+static const struct config_table *made; /* of which the schema is */
 
 static const cyaml_schema_value_t list_entry = {
 	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 1, CONFIG_TEXT_MAX),
@@ -64,9 +66,14 @@ static void schema_table(cyaml_schema_value_t *v, const struct config_table *t, 
 	}
 }
 
-const cyaml_schema_value_t *config_schema(void)
+const cyaml_schema_value_t *config_schema(const struct config_table *top)
 {
-	if (!fields_count)
-		schema_table(&top, &config_top, CYAML_FLAG_POINTER);
-	return &top;
+	if (made == top)
+		return &schema;
+	memset(fields, 0, sizeof(fields));
+	memset(entries, 0, sizeof(entries));
+	fields_count = entries_count = 0;
+	schema_table(&schema, top, CYAML_FLAG_POINTER);
+	made = top;
+	return &schema;
 }
