@@ -137,7 +137,7 @@ attack__blind_acks_do_not_free_a_flow() {
 
 	need "$BUILD/spoof"
 	net_up
-	host_config h1 "tcp: {name: ssys_h1}" >"$CASE_DIR/h1.yaml"
+	host_config h1 "tcp: {name: ${CC}h1}" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
 	server h2
 	bulk_start h1 10.2.0.2 --cport $ASK_LOCAL

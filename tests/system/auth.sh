@@ -167,7 +167,7 @@ auth_clock() {
 	if [[ $1 == right ]]; then rm -f "$CASE_DIR/clock"; else echo "$1" >"$CASE_DIR/clock"; fi
 }
 
-auth_cc_gone() { ! grep -qw ssys_h1 /proc/sys/net/ipv4/tcp_available_congestion_control; }
+auth_cc_gone() { ! grep -qw ${CC}h1 /proc/sys/net/ipv4/tcp_available_congestion_control; }
 
 # auth_start_h1: with that clock. Its last sockets may hold the congestion control for a while.
 auth_start_h1() {

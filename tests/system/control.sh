@@ -57,9 +57,9 @@ control__default_stays_where_proc_sys_is_read_only() {
 		bash "$BUILD/sluiced" --config "$CASE_DIR/h1.yaml" >"$CASE_DIR/h1.log" 2>&1 9>&- &
 	DAEMON[h1]=$!
 	wait_for 60 "sluiced is ready" daemon_ready_or_gone h1 0
-	expect_said h1 "as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=ssys_h1"
+	expect_said h1 "as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=${CC}h1"
 	expect_said h1 "ready: 1 interfaces, mode enforce"
-	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" != ssys_h1
+	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" != ${CC}h1
 }
 
 # enforce -> dry-run -> observe -> enforce. cwnd is W in segments in enforce only.
@@ -69,7 +69,7 @@ control__modes_by_sighup_under_load() {
 	net_up
 	before=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
 	daemon_start h1 h2 sw
-	expect_said h1 "default congestion control: $before -> ssys_h1, by tcp: default in mode enforce"
+	expect_said h1 "default congestion control: $before -> ${CC}h1, by tcp: default in mode enforce"
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -77,7 +77,7 @@ control__modes_by_sighup_under_load() {
 
 	host_config h1 "mode: dry-run" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "mode enforce -> dry-run"
-	expect_said h1 "default congestion control: ssys_h1 -> $before, as the mode is not enforce"
+	expect_said h1 "default congestion control: ${CC}h1 -> $before, as the mode is not enforce"
 	expect "mode" "$(status_of h1 .mode)" = dry-run
 	wait_for 20 "cwnd grows past W" control_cwnd_more_than 24
 	flow_soon h1 "W < W_init, computed all the same," '.w_bytes < .w_init_bytes' true
@@ -98,11 +98,11 @@ control__modes_by_sighup_under_load() {
 	host_config h1 "mode: enforce" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "mode observe -> enforce"
 	wait_for 20 "cwnd is small again" control_cwnd_at_most 22
-	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ssys_h1
+	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ${CC}h1
 	bulk_unharmed
 	bulk_stop
 	daemon_stop h1
-	expect_said h1 "default congestion control: ssys_h1 -> $before, as it was before"
+	expect_said h1 "default congestion control: ${CC}h1 -> $before, as it was before"
 }
 
 control_cwnd_at_most() { (($(bulk_field cwnd) <= $1)); }
@@ -121,7 +121,7 @@ control__dry_run_and_observe_from_the_start() {
 		bulk_start h1 10.2.0.2 -w 60K
 		grows "feedback" 20 flow_of h1 .feedbacks
 		sleep 0.3
-		expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has-no ssys_
+		expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has-no $CC
 		expect "packets given a departure time" "$(stat_of h1 paced)" -eq 0
 		flow_soon h1 "state of the flow" .state $mode
 		why_soon observe

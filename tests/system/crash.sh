@@ -35,7 +35,7 @@ crash__kill_9_and_restart_under_load() {
 	expect "feedback of the flow, before and after" "$(flow_of h1 .feedbacks)" -gt "$feedbacks"
 	grows "feedback with the new daemon" 20 flow_of h1 .feedbacks
 	governed_soon h1
-	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "ssys_h1"
+	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "${CC}h1"
 	# A new connection finds all that is adopted in working order.
 	server h2 5202
 	transfer h1 10.2.0.2 -p 5202 -n 300K
@@ -141,7 +141,7 @@ crash__start_that_fails_keeps_what_is_attached() {
 	daemon_kill h1
 	host_config h1 'tcp: {name: reno, default: true}' >"$CASE_DIR/h1.yaml"
 	daemon_fails h1 1 "the name is taken" "what the earlier daemon attached stays as it was"
-	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ssys_h1
+	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ${CC}h1
 	grows "feedback afterwards" 20 flow_of h1 .feedbacks
 	bulk_unharmed
 	host_config h1 >"$CASE_DIR/h1.yaml"
@@ -177,11 +177,11 @@ crash__start_with_another_name_of_congestion_control() {
 	default=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
 	daemon_start h1
 	daemon_kill h1
-	for name in ssys_other ''; do
+	for name in ${CC}other ''; do
 		host_config h1 "tcp: {${name:+name: $name, default: true}}" >"$CASE_DIR/h1.yaml"
 		daemon_start h1
 		expect "congestion controls" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_available_congestion_control) " has-no \
-			"ssys_${name:+h1}"
+			"${CC}${name:+h1}"
 		expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "${name:-$default}"
 		expect "in the status" "$(status_of h1 .congestion_control)" = "$name"
 		daemon_kill h1
@@ -190,7 +190,7 @@ crash__start_with_another_name_of_congestion_control() {
 	daemon_start h1
 	server h2
 	bulk_start h1 10.2.0.2
-	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "ssys_h1"
+	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "${CC}h1"
 	bulk_stop
 	daemon_stop h1
 	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default"
@@ -202,7 +202,7 @@ crash__pins_of_another_version() {
 
 	net_up
 	net_in h1 tc qdisc add dev eth0 clsact
-	host_config h1 "tcp: {name: ssys_h1}" >"$CASE_DIR/h1.yaml"
+	host_config h1 "tcp: {name: ${CC}h1}" >"$CASE_DIR/h1.yaml"
 	state_keep h1
 	daemon_start h1
 	bpf_of h1 >"$CASE_DIR/objects.txt"

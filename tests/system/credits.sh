@@ -254,7 +254,7 @@ credits_none() { [[ $(ctl h2 credits) == "no credits"* ]]; }
 credits__why_names_credit_and_the_first_hop_with_fq() {
 	net_has_qdisc fq || skip "no fq here"
 	net_up
-	credits_config h1 "hpcc: {enabled: false}" "tcp: {name: ssys_h1, receive_window: false}"
+	credits_config h1 "hpcc: {enabled: false}" "tcp: {name: ${CC}h1, receive_window: false}"
 	credits_config h2
 	daemon_start h1 h2 sw
 	server h2

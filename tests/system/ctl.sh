@@ -45,7 +45,7 @@ ctl__commands_in_text_and_json() {
 	ctl_json "(keys | sort) == ([\"version\", \"abi\", \"mode\", \"bypass\", \"authenticated\", \"daemon_pid\", \"heartbeat_age_s\",
 		\"daemon_alive\", \"congestion_control\", \"flows\", \"interfaces\"] | sort) and .mode == \"enforce\" and
 		.bypass == false and .daemon_pid == ${DAEMON[h1]} and .heartbeat_age_s < 30 and
-		.congestion_control == \"ssys_h1\" and .flows >= 1 and .interfaces[0].name == \"eth0\" and
+		.congestion_control == \"${CC}h1\" and .flows >= 1 and .interfaces[0].name == \"eth0\" and
 		.interfaces[0].role == \"host\" and .interfaces[0].speed_bps == 100000000 and
 		.interfaces[0].mtu_bytes == 1500" status --json
 	ctl_text "10.1.0.2:" flows
@@ -120,7 +120,7 @@ ctl__as_nobody() {
 		"$(jq -r '.[] | select(.check == "data plane") | .result' "$CASE_DIR/ctl.txt")" = less
 	host_config h1 >"$WORK/nobody.yaml"
 	chmod 644 "$WORK/nobody.yaml"
-	sed -i "s/ssys-h1/ssys-nobody/; s/ssys_h1/ssys_nobody/; s/^auth:.*/auth: none/" "$WORK/nobody.yaml"
+	sed -i "s/ssys-h1/ssys-nobody/; s/${CC}h1/${CC}nobody/; s/^auth:.*/auth: none/" "$WORK/nobody.yaml"
 	as_nobody sluiced --config "$WORK/nobody.yaml" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status of sluiced as nobody" $? -eq 1
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "it needs CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, CAP_NET_RAW: run it as root"

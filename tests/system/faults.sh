@@ -29,7 +29,7 @@ faults_state() {
 		net_in h1 ip -6 route show
 		net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control
 		[[ ! -d $PINS/ssys-h1 ]] || ls -a "$PINS/ssys-h1"
-		grep -o 'ssys_h1' /proc/sys/net/ipv4/tcp_available_congestion_control
+		grep -o "${CC}h1" /proc/sys/net/ipv4/tcp_available_congestion_control
 	} | sed -E 's/:\[[0-9]+\]//; s/ id [0-9]+//; s/ tag [0-9a-f]+//; s/ jited//; s/ name [a-z_]+//; s/ expires [0-9]+sec//'
 }
 
@@ -165,7 +165,7 @@ faults_cc_remove() {
 
 	for id in $(bpftool -j struct_ops show | jq '.[].id'); do
 		entry=$(bpftool map lookup id "$id" key 0 0 0 0 2>/dev/null)
-		[[ $entry == *_INUSE* && $entry == *ssys_h1* ]] && bpftool map delete id "$id" key 0 0 0 0
+		[[ $entry == *_INUSE* && $entry == *${CC}h1* ]] && bpftool map delete id "$id" key 0 0 0 0
 	done
 }
 

@@ -46,7 +46,7 @@ metrics__tell_what_sluicectl_tells() {
 	expect "base_rtt" "$(metric h1 'sluice_peer_base_rtt_seconds{peer="10.0.0.0/8"}')" = 0.002
 	expect "speed of eth0" "$(metric h1 'sluice_port_speed_bytes_per_second{port="eth0",role="host"}')" = 12500000
 	expect "flow map" "$(metric h1 sluice_flows_limit)" -eq 65536
-	expect "mode" "$(metrics_of h1 | grep '^sluice_info')" has 'mode="enforce",congestion_control="ssys_h1"'
+	expect "mode" "$(metrics_of h1 | grep '^sluice_info')" has "mode=\"enforce\",congestion_control=\"${CC}h1\""
 	top=$(metrics_of h1 | grep '^sluice_top_flow_tx_bytes_total')
 	expect "busiest flows" "$top" has 'remote="10.2.0.2",remote_port="5201",protocol="tcp"'
 	expect "their number" "$(wc -l <<<"$top")" -le 3
@@ -278,7 +278,7 @@ metrics__by_a_socket() {
 	daemon_kill h1
 	daemon_start h1
 	expect_said h1 "metrics: at $at"
-	expect "mode of h1" "$(curl -s --unix-socket "$at" http://localhost/metrics)" has 'congestion_control="ssys_h1"'
+	expect "mode of h1" "$(curl -s --unix-socket "$at" http://localhost/metrics)" has "congestion_control=\"${CC}h1\""
 	daemon_stop h1
 	[[ ! -e $at ]] || fail "it left $at"
 	host_config h1 'metrics: {listen: /none/metrics.sock}' >"$CASE_DIR/h1.yaml"

@@ -82,7 +82,7 @@ operator__why_names_the_floor_of_w() {
 # A stack that does not obey W is held by departure times, where windows are not cut.
 operator__why_names_the_rate() {
 	net_has_qdisc fq || skip "no fq here"
-	operator_up "tcp: {name: ssys_h1, receive_window: false}"
+	operator_up "tcp: {name: ${CC}h1, receive_window: false}"
 	bulk_start h1 10.2.0.2 -C reno
 	governed_soon h1
 	wait_for 20 "the flow is held by R" why_is rate
@@ -247,7 +247,7 @@ operator__clean_takes_off_what_was_left() {
 	ctl h1 clean >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status of clean" $? -eq 0
 	expect "what it prints" "$(<"$CASE_DIR/ctl.txt")" has "removed        eth0 egress"
-	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "default congestion control: ssys_h1 -> "
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "default congestion control: ${CC}h1 -> "
 	expect "filters" "$(filters_of)" = ""
 	! pins_left || fail "pins are left"
 

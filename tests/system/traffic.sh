@@ -25,7 +25,7 @@ traffic_is_governed() {
 	expect "path, which is the id of the switch port" "$(flow_of h1 .path_id)" -eq 2
 	expect "W_init, 2 ms of 100 Mbit/s" "$(flow_of h1 .w_init_bytes)" -eq 25000
 	expect "congestion control of the socket" \
-		"$(net_in h1 ss -tinH "dst $BULK_ADDRESS")" has "ssys_h1"
+		"$(net_in h1 ss -tinH "dst $BULK_ADDRESS")" has "${CC}h1"
 	bulk_goes_on
 	traffic_window_is_in_the_socket
 	counts h1 100 tx_data
@@ -54,7 +54,7 @@ traffic_window_is_in_the_socket() {
 	cwnd=$(bulk_field cwnd)
 	mss=$(bulk_field mss)
 	expect "cwnd in bytes of payload" $((cwnd * mss)) -le 30000
-	expect "sysctl" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ssys_h1
+	expect "sysctl" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ${CC}h1
 }
 
 # W moves while we look: of a few pairs of looks one has to fit.

@@ -63,7 +63,7 @@ upgrade_node() {
 		grows "bytes with the new daemon" 20 flow_of h1 .tx_bytes
 		grows "feedback with the new daemon" 20 flow_of h1 .feedbacks
 		governed_soon h1
-		expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "ssys_h1"
+		expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "${CC}h1"
 		wait_for 20 "the socket has W of the new maps" upgrade_socket_obeys
 	fi
 	bulk_unharmed
@@ -175,7 +175,7 @@ upgrade__killed_half_way() {
 			bpf_of h1 >>"$CASE_DIR/objects.txt"
 			expect "port of the flow after $at" "$(flow_of h1 .local_port)" -eq "$port"
 			expect "what is left in the pin directory after $at" "$(compgen -G "$PINS/ssys-h1/*/*")" = ""
-			expect "congestion control of the socket after $at" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "ssys_h1"
+			expect "congestion control of the socket after $at" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "${CC}h1"
 			grows "feedback after $at" 20 flow_of h1 .feedbacks
 			bulk_unharmed
 			if [[ $after == "$NEXT" ]]; then
@@ -306,7 +306,7 @@ upgrade__takes_the_xdp_sink_along() {
 upgrade__detach_by_the_other_version() {
 	upgrade_up
 	net_in h1 tc qdisc add dev eth0 clsact
-	host_config h1 "tcp: {name: ssys_h1}" >"$CASE_DIR/h1.yaml"
+	host_config h1 "tcp: {name: ${CC}h1}" >"$CASE_DIR/h1.yaml"
 	state_keep h1
 	daemon_start h1
 	bpf_of h1 >"$CASE_DIR/objects.txt"

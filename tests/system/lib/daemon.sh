@@ -2,6 +2,8 @@
 # Daemons of a case: their configuration, start, end, and what can be asked of them.
 
 PINS=/sys/fs/bpf
+# Congestion controls are the kernel's, not a namespace's: cases that run at once have names of their own.
+CC=${SYSTEM_CC:-ssys_}
 declare -A DAEMON=() # node -> process id of its running sluiced
 
 # host_config NODE [LINE]...: a host's configuration; a LINE of YAML replaces the one with the same key.
@@ -20,7 +22,7 @@ host_config() {
 	pin_dir: $PINS/ssys-$ns
 	mode: enforce
 	auth: $(key_file)
-	tcp: {name: ssys_$ns, default: true}
+	tcp: {name: $CC$ns, default: true}
 	interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}}]
 	peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 'fd00::/16', base_rtt: 2ms}]
 	END
@@ -241,7 +243,7 @@ state_back() {
 		net_state "$ns" >"$CASE_DIR/$ns-after.txt"
 		same "what tc, ip and sysctl show of $ns" "$CASE_DIR/$ns-before.txt" "$CASE_DIR/$ns-after.txt"
 		expect "congestion controls" "$(</proc/sys/net/ipv4/tcp_available_congestion_control)" \
-			has-no "ssys_$ns"
+			has-no "$CC$ns"
 	done
 	# On a busy machine RCU takes its time: it waits also for a program that is being verified.
 	wait_for 300 "the BPF objects of the daemons are gone (left.txt)" bpf_none_left "$objects"
@@ -254,13 +256,13 @@ state_back() {
 
 pins_left() { compgen -G "$PINS/ssys-*" >/dev/null; }
 
-cc_left() { grep -q ssys_ /proc/sys/net/ipv4/tcp_available_congestion_control; }
+cc_left() { grep -q $CC /proc/sys/net/ipv4/tcp_available_congestion_control; }
 
 # A case that ends its daemons in order leaves nothing.
 leftovers_none() {
 	! pins_left || fail "pins are left: $(compgen -G "$PINS/ssys-*" | tr '\n' ' ')"
 	! cc_left || fail "congestion controls are left:" \
-		"$(grep -o 'ssys_[a-z0-9]*' /proc/sys/net/ipv4/tcp_available_congestion_control | tr '\n' ' ')"
+		"$(grep -o "${CC}[a-z0-9]*" /proc/sys/net/ipv4/tcp_available_congestion_control | tr '\n' ' ')"
 }
 
 # Dispatchers of libxdp that hold a program of ours or of a neighbour; the interfaces are gone.
