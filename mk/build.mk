@@ -12,7 +12,7 @@ define link
 	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) $(INCLUDES) $(EXTRA) $(LDFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(WITH)
 endef
 
-# --- the two programs: user/lib and user/attach are what both need ---
+# --- the programs: user/lib and user/attach are what several need ---
 
 objects = $(patsubst user/%.c,$(B)/%.o,$(wildcard $(1:%=user/%/*.c) $(1:%=user/%/*/*.c)))
 LIBSLUICE := $(B)/libsluice.a
@@ -24,6 +24,10 @@ $(B)/sluiced: $(call objects,daemon) $(LIBSLUICE)
 	$(call link,LD    )
 $(B)/sluicectl: private WITH = -lncursesw -ltinfo $(LIBS)
 $(B)/sluicectl: $(call objects,ctl) $(LIBSLUICE)
+	$(call link,LD    )
+
+$(B)/sluice-sim: private WITH = -lcyaml -lyaml -lmnl -ljson-c -lm
+$(B)/sluice-sim: $(call objects,sim) $(LIBSLUICE)
 	$(call link,LD    )
 
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_SIM_FLOW_H
+#define SLUICE_SIM_FLOW_H
+/*
+ * Flows, and the hosts at their ends.
+ *
+ *  1. A flow sends while less than its window is on its way, each packet at its departure: a packet's time at its rate
+ *     after the one before. Flows of a host take turns.
+ *  2. The receiver acknowledges each packet, or every few; the ACK brings telemetry and mark back. What comes out of order
+ *     is kept (selective repeat) or thrown away (go-back-N), and a NACK says from where on.
+ *  3. A scheme (scheme.h) turns what an ACK brings into window and rate.
+ */
+#include <stdint.h>
+#include "sluice/cc/hpcc.h"
+#include "sim/net.h"
+
+struct dcqcn {
+	double rate, target, alpha;  /* bit/s */
+	uint64_t counted;	     /* bytes since the last increase by bytes */
+	uint64_t alpha_ns, timer_ns; /* when each of its timers is due; 0: never */
+	uint32_t by_time, by_bytes;
+	uint8_t marked; /* since alpha was updated last */
+};
+
+struct timely {
+	double rate, rtt_ns, diff_ns; /* bit/s; the last sample, and the smoothed difference */
+	uint64_t since;		      /* position sent when the rate was updated last */
+	uint32_t fast;		      /* completions without a positive gradient */
+};
+
+/* DCTCP and CUBIC: windows in bytes. */
+struct tcp {
+	double window, threshold, alpha, most; /* most: W of the last loss (CUBIC) */
+	uint64_t acked, marked, round;	       /* of this round, and where it ends */
+	uint64_t recover;		       /* no second decrease before this is acknowledged */
+	uint64_t epoch_ns;
+};
+
+struct range {
+	uint64_t from, to;
+};
+
+struct sim_flow {
+	uint32_t from, to;	    /* hosts */
+	uint32_t group;		    /* entry of the workload */
+	uint64_t size;		    /* bytes of payload; 0: endless */
+	uint64_t start_ns, done_ns; /* done_ns 0: it goes on */
+	uint8_t class;
+	uint8_t in_turn; /* is in its host's list of flows that may send */
+	uint8_t lost;	 /* NACK was heard: what is sent again is sent from snd_nxt on */
+	/* sender */
+	uint64_t snd_una, snd_nxt, snd_max; /* positions of payload */
+	uint64_t departure_ns;		    /* of the next packet */
+	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */
+	uint64_t window;		    /* bytes on the wire; 0: none */
+	uint64_t rate_bps;		    /* 0: the port's */
+	struct hpcc_state cc;
+	uint64_t fb_rx_ns;
+	union {
+		struct dcqcn dcqcn;
+		struct timely timely;
+		struct tcp tcp;
+	};
+	/* receiver */
+	uint64_t rcv_nxt;
+	uint64_t cnp_ns, nack_ns;
+	uint32_t unacked;   /* packets */
+	struct range *held; /* out of order, sorted */
+	uint32_t held_count;
+};
+
+/* What hosts do, the same for all. */
+struct host_rules {
+	uint32_t payload;   /* bytes of a full packet */
+	uint32_t header;    /* bytes in front of it on the wire */
+	uint32_t ack;	    /* bytes of an ACK */
+	uint32_t ack_every; /* packets */
+	uint32_t slack;	    /* packets on top of the window, as TCP needs one for delayed ACKs */
+	uint64_t late_ns;   /* departures are late by up to that: a timer's slack */
+	uint64_t rto_ns;
+	int selective; /* what comes out of order is kept */
+	int windows;   /* 0: only rates hold a flow back */
+};
+extern struct host_rules host_rules;
+
+struct flows {
+	struct sim_flow *list;
+	uint32_t count, done, endless;
+	uint64_t sent_again; /* packets */
+};
+extern struct flows flows;
+
+void hosts_begin(void);
+void hosts_end(void);
+/* A flow that begins at that time. Returns its number. */
+uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, uint32_t group, uint32_t class);
+/* Bytes on the wire of the first bytes of a flow. */
+uint64_t flow_wire_bytes(uint64_t payload);
+/* The least time from a flow's start to the arrival of its last byte: alone, at the speed of the path. */
+uint64_t flow_ideal_ns(const struct sim_flow *f);
+uint64_t flow_inflight(const struct sim_flow *f);
+
+void host_on_flow(uint32_t flow);  /* EVENT_FLOW */
+void host_on_timer(uint32_t flow); /* EVENT_TIMER */
+void host_on_wake(uint32_t host);  /* EVENT_HOST */
+
+#endif

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Senders and receivers: see flow.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "sim/engine.h"
+#include "sim/flow.h"
+#include "sim/scheme.h"
+#include "sluice/pacer.h"
+
+struct sim_host {
+	uint32_t port;
+	uint32_t first, last;			  /* control packets that wait */
+	uint32_t *turns, turns_count, turns_room; /* flows that have something to send and a window for it */
+	uint32_t turn;
+	uint64_t wake_ns; /* EVENT_HOST is due */
+};
+
+struct host_rules host_rules;
+struct flows flows;
+static struct sim_host *hosts;
+
+/* --- flows --- */
+
+uint64_t flow_wire_bytes(uint64_t payload)
+{
+	return payload + (payload + host_rules.payload - 1) / host_rules.payload * host_rules.header;
+}
+
+uint64_t flow_inflight(const struct sim_flow *f)
+{
+	return flow_wire_bytes(f->snd_nxt) - flow_wire_bytes(f->snd_una);
+}
+
+uint64_t flow_ideal_ns(const struct sim_flow *f)
+{
+	uint64_t slowest = NEVER_NS, total = 0, wire = flow_wire_bytes(f->size);
+	uint64_t first = f->size < host_rules.payload ? wire : host_rules.payload + host_rules.header;
+	uint32_t port = hosts[f->from].port, number = f - flows.list;
+
+	for (;;) {
+		const struct sim_port *p = &net.ports[port];
+		const struct sim_node *n = &net.nodes[net.ports[p->peer].node];
+
+		slowest = p->bps < slowest ? p->bps : slowest;
+		total += p->delay_ns + port_time_ns(p, first);
+		if (n->is_host)
+			break;
+		port = net_port_to(net.ports[p->peer].node, f->to, number);
+	}
+	return total + (wire - first) * 8 * NS_PER_S / slowest;
+}
+
+uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, uint32_t group, uint32_t class)
+{
+	uint32_t i = flows.count;
+	struct sim_flow *f;
+
+	flows.list = list_add(flows.list, &flows.count, sizeof(*flows.list));
+	f = &flows.list[i];
+	f->from = from;
+	f->to = to;
+	f->size = size;
+	f->start_ns = start_ns;
+	f->group = group;
+	f->class = class;
+	flows.endless += !size;
+	event_at(start_ns, EVENT_FLOW, i);
+	return i;
+}
+
+/* --- sending --- */
+
+static int flow_has_more(const struct sim_flow *f)
+{
+	return !f->done_ns && (!f->size || f->snd_nxt < f->size);
+}
+
+static int flow_may_send(const struct sim_flow *f)
+{
+	uint64_t slack = (uint64_t)host_rules.slack * (host_rules.payload + host_rules.header);
+
+	return flow_has_more(f) && (!host_rules.windows || !f->window || flow_inflight(f) < f->window + slack);
+}
+
+/* Puts a flow in the list of those that take turns, and lets the host look at it. */
+static void flow_ready(uint32_t i)
+{
+	struct sim_flow *f = &flows.list[i];
+	struct sim_host *h = &hosts[f->from];
+
+	if (!f->in_turn && flow_may_send(f)) {
+		if (h->turns_count == h->turns_room) {
+			h->turns_room = 2 * h->turns_room + 8;
+			h->turns = grow(h->turns, h->turns_room, sizeof(*h->turns));
+		}
+		h->turns[h->turns_count++] = i;
+		f->in_turn = 1;
+	}
+	port_kick(h->port);
+}
+
+static void timer_set(uint32_t i)
+{
+	struct sim_flow *f = &flows.list[i];
+	uint64_t was = f->rto_ns;
+
+	f->rto_ns = engine.now_ns + host_rules.rto_ns;
+	if (!was)
+		event_at(f->rto_ns, EVENT_TIMER, i);
+}
+
+static uint32_t flow_send(uint32_t i)
+{
+	struct sim_flow *f = &flows.list[i];
+	uint64_t left = f->size ? f->size - f->snd_nxt : host_rules.payload;
+	uint32_t p = packet_new();
+	struct sim_packet *packet = &net.packets[p];
+
+	packet->flow = i;
+	packet->kind = PACKET_DATA;
+	packet->class = f->class;
+	packet->to = f->to;
+	packet->seq = f->snd_nxt;
+	packet->payload = left < host_rules.payload ? left : host_rules.payload;
+	packet->bytes = packet->payload + host_rules.header;
+	packet->sent_ns = engine.now_ns;
+	if (f->snd_nxt < f->snd_max)
+		flows.sent_again++;
+	f->snd_nxt += packet->payload;
+	if (f->snd_nxt > f->snd_max)
+		f->snd_max = f->snd_nxt;
+	f->departure_ns =
+		pacer_departure(engine.now_ns, f->departure_ns, 0) + pacer_cost_ns(packet->bytes, f->rate_bps);
+	if (host_rules.late_ns)
+		f->departure_ns += random_uniform() * host_rules.late_ns;
+	if (!f->rto_ns)
+		timer_set(i);
+	if (scheme->sent)
+		scheme->sent(f, packet->bytes);
+	return p;
+}
+
+/* Takes the flow at a place of the list out of it; the last one comes into its place. */
+static void turn_remove(struct sim_host *h, uint32_t at)
+{
+	flows.list[h->turns[at]].in_turn = 0;
+	h->turns[at] = h->turns[--h->turns_count];
+}
+
+/* Control first; then the next flow whose departure has come. If there is none, the host wakes when one is due. */
+uint32_t host_next(uint32_t number)
+{
+	struct sim_host *h = &hosts[number];
+	uint64_t wake = NEVER_NS;
+	uint32_t p, k, at, i;
+	struct sim_flow *f;
+
+	if (h->first != NONE) {
+		p = h->first;
+		h->first = net.packets[p].next;
+		return p;
+	}
+	for (k = 0; k < h->turns_count; k++) {
+		at = h->turn + k < h->turns_count ? h->turn + k : h->turn + k - h->turns_count;
+		i = h->turns[at];
+		f = &flows.list[i];
+		if (f->departure_ns > engine.now_ns) {
+			wake = f->departure_ns < wake ? f->departure_ns : wake;
+			continue;
+		}
+		if (port_is_paused(&net.ports[h->port], f->class))
+			continue; /* the end of the pause looks again */
+		p = flow_send(i);
+		h->turn = at + 1;
+		if (!flow_may_send(f))
+			turn_remove(h, at);
+		if (h->turn >= h->turns_count)
+			h->turn = 0;
+		return p;
+	}
+	if (wake < h->wake_ns) {
+		h->wake_ns = wake;
+		event_at(wake, EVENT_HOST, number);
+	}
+	return NONE;
+}
+
+void host_on_wake(uint32_t number)
+{
+	struct sim_host *h = &hosts[number];
+
+	if (h->wake_ns <= engine.now_ns)
+		h->wake_ns = NEVER_NS;
+	port_kick(h->port);
+}
+
+void host_on_flow(uint32_t i)
+{
+	struct sim_flow *f = &flows.list[i];
+
+	scheme->begin(f);
+	f->departure_ns = engine.now_ns;
+	flow_ready(i);
+}
+
+/* Sends again from what was acknowledged last. */
+static void flow_rewind(uint32_t i, uint64_t to)
+{
+	struct sim_flow *f = &flows.list[i];
+
+	if (to < f->snd_nxt)
+		f->snd_nxt = to > f->snd_una ? to : f->snd_una;
+	if (scheme->loss)
+		scheme->loss(f);
+	flow_ready(i);
+}
+
+void host_on_timer(uint32_t i)
+{
+	struct sim_flow *f = &flows.list[i];
+
+	if (f->done_ns || f->snd_una == f->snd_max) {
+		f->rto_ns = 0;
+		return;
+	}
+	if (engine.now_ns < f->rto_ns) {
+		event_at(f->rto_ns, EVENT_TIMER, i);
+		return;
+	}
+	f->rto_ns = 0;
+	timer_set(i);
+	flow_rewind(i, f->snd_una);
+}
+
+/* --- receiving --- */
+
+static void control_put(struct sim_host *h, uint32_t p)
+{
+	net.packets[p].next = NONE;
+	if (h->first == NONE)
+		h->first = p;
+	else
+		net.packets[h->last].next = p;
+	h->last = p;
+	port_kick(h->port);
+}
+
+/* Adds what came out of order to what is held, and takes from there what fits at rcv_nxt by now. */
+static void flow_hold(struct sim_flow *f, uint64_t from, uint64_t to)
+{
+	struct range *r = f->held;
+	uint32_t i, n = f->held_count;
+
+	for (i = 0; i < n && r[i].to < from; i++)
+		;
+	if (i < n && r[i].from <= to) {
+		r[i].from = from < r[i].from ? from : r[i].from;
+		r[i].to = to > r[i].to ? to : r[i].to;
+		while (i + 1 < n && r[i + 1].from <= r[i].to) {
+			r[i].to = r[i + 1].to > r[i].to ? r[i + 1].to : r[i].to;
+			memmove(&r[i + 1], &r[i + 2], (n - i - 2) * sizeof(*r));
+			n--;
+		}
+		f->held_count = n;
+		return;
+	}
+	f->held = r = list_add(r, &f->held_count, sizeof(*r));
+	memmove(&r[i + 1], &r[i], (n - i) * sizeof(*r));
+	r[i] = (struct range){ from, to };
+}
+
+static void flow_take_held(struct sim_flow *f)
+{
+	while (f->held_count && f->held[0].from <= f->rcv_nxt) {
+		if (f->held[0].to > f->rcv_nxt)
+			f->rcv_nxt = f->held[0].to;
+		memmove(&f->held[0], &f->held[1], --f->held_count * sizeof(f->held[0]));
+	}
+}
+
+/* Turns a packet round as what its sender hears. */
+static void data_answer(struct sim_host *h, struct sim_packet *packet, enum packet_kind kind)
+{
+	struct sim_flow *f = &flows.list[packet->flow];
+
+	packet->kind = kind;
+	packet->told = packet->seq + packet->payload;
+	packet->seq = f->rcv_nxt;
+	packet->rx_ns = engine.now_ns;
+	packet->bytes = host_rules.ack;
+	packet->payload = 0;
+	packet->class = 0;
+	packet->to = f->from;
+	control_put(h, packet - net.packets);
+}
+
+static void cnp_send(struct sim_host *h, const struct sim_packet *packet)
+{
+	struct sim_flow *f = &flows.list[packet->flow];
+	uint32_t number = packet->flow, p;
+
+	if (f->cnp_ns && engine.now_ns < f->cnp_ns + scheme->cnps * NS_PER_US)
+		return;
+	f->cnp_ns = engine.now_ns;
+	p = packet_new();
+	net.packets[p].flow = number;
+	net.packets[p].kind = PACKET_CNP;
+	net.packets[p].bytes = host_rules.ack;
+	net.packets[p].to = f->from;
+	control_put(h, p);
+}
+
+static void data_take(struct sim_host *h, uint32_t p)
+{
+	struct sim_packet *packet = &net.packets[p];
+	struct sim_flow *f = &flows.list[packet->flow];
+	uint64_t end = packet->seq + packet->payload;
+	int late = packet->seq > f->rcv_nxt;
+
+	if (scheme->cnps && packet->ce)
+		cnp_send(h, packet);
+	packet = &net.packets[p]; /* the pool may have moved */
+	if (late && host_rules.selective)
+		flow_hold(f, packet->seq, end);
+	if (!late && end > f->rcv_nxt) {
+		f->rcv_nxt = end;
+		flow_take_held(f);
+	}
+	if (f->size && f->rcv_nxt >= f->size && !f->done_ns) {
+		f->done_ns = engine.now_ns;
+		flows.done++;
+	}
+	if (late) {
+		data_answer(h, packet, PACKET_NACK);
+		return;
+	}
+	if (++f->unacked < host_rules.ack_every && !f->done_ns) {
+		packet_free(p);
+		return;
+	}
+	f->unacked = 0;
+	data_answer(h, packet, PACKET_ACK);
+}
+
+static void ack_take(uint32_t p)
+{
+	const struct sim_packet ack = net.packets[p];
+	struct sim_flow *f = &flows.list[ack.flow];
+
+	packet_free(p);
+	if (ack.kind == PACKET_CNP) {
+		scheme->cnp(f);
+		return;
+	}
+	if (ack.seq > f->snd_una) {
+		f->snd_una = ack.seq;
+		f->lost = 0;
+		if (f->snd_nxt < f->snd_una)
+			f->snd_nxt = f->snd_una;
+		timer_set(ack.flow);
+	}
+	scheme->ack(f, &ack);
+	/* Once for each hole: until what is expected has come. */
+	if (ack.kind == PACKET_NACK && !f->lost && !f->done_ns) {
+		f->lost = 1;
+		flow_rewind(ack.flow, ack.seq);
+		return;
+	}
+	flow_ready(ack.flow);
+}
+
+void host_receive(uint32_t number, uint32_t p)
+{
+	if (net.packets[p].kind == PACKET_DATA)
+		data_take(&hosts[number], p);
+	else
+		ack_take(p);
+}
+
+/* --- all --- */
+
+void hosts_begin(void)
+{
+	uint32_t i;
+
+	hosts = grow(NULL, net.hosts_count, sizeof(*hosts));
+	for (i = 0; i < net.hosts_count; i++)
+		hosts[i] = (struct sim_host){
+			.port = net.nodes[net.hosts[i]].ports_first, .first = NONE, .last = NONE, .wake_ns = NEVER_NS
+		};
+}
+
+void hosts_end(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < net.hosts_count; i++)
+		free(hosts[i].turns);
+	for (i = 0; i < flows.count; i++)
+		free(flows.list[i].held);
+	free(hosts);
+	free(flows.list);
+	flows = (struct flows){};
+	hosts = NULL;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The workload. Flows that are listed begin at their times; incasts and Poisson arrivals are drawn as time goes on, until
+ * run.time.
+ */
+#include <stdlib.h>
+#include "lib/util.h"
+#include "sim/engine.h"
+#include "sim/flow.h"
+#include "sim/scenario.h"
+#include "sim/sizes.h"
+
+struct running {
+	const struct load *load;
+	struct sizes sizes;
+	double mean_ns; /* between two arrivals */
+	double next_ns; /* the next one, with its fraction: the mean is right to less than a nanosecond */
+};
+
+static const struct scenario *scenario;
+static struct running *running;
+
+static uint64_t load_size(const struct running *r)
+{
+	return r->sizes.count ? sizes_draw(&r->sizes, random_uniform()) : r->load->size;
+}
+
+static uint32_t host_other_than(uint32_t host)
+{
+	uint32_t other = random_uniform() * (net.hosts_count - 1);
+
+	return other + (other >= host);
+}
+
+/* From the host `from` and those after it, round and round, but for the receiver itself. */
+static void flows_start(uint32_t group, const struct running *r)
+{
+	const struct load *l = r->load;
+	uint32_t i, from = l->from;
+
+	for (i = 0; i < l->count; i++, from++) {
+		from %= net.hosts_count;
+		if (from == l->to)
+			from = (from + 1) % net.hosts_count;
+		flow_add(from, l->to, load_size(r), l->start_ns + i / l->together * l->gap_ns, group, l->class);
+	}
+}
+
+/* Hosts that are drawn, each once, send to one that is drawn. */
+static void incast_start(uint32_t group, const struct running *r)
+{
+	uint32_t to = r->load->to_given ? r->load->to : random_uniform() * net.hosts_count;
+	uint32_t i, k, *hosts = grow(NULL, net.hosts_count, sizeof(*hosts));
+
+	for (i = 0; i < net.hosts_count; i++)
+		hosts[i] = i;
+	hosts[to] = hosts[net.hosts_count - 1];
+	for (i = 0; i < r->load->count; i++) {
+		k = i + random_uniform() * (net.hosts_count - 1 - i);
+		flow_add(hosts[k], to, load_size(r), engine.now_ns, group, r->load->class);
+		hosts[k] = hosts[i];
+	}
+	free(hosts);
+}
+
+void load_on_next(uint32_t i)
+{
+	struct running *r = &running[i];
+	uint32_t from, to;
+
+	if (engine.now_ns >= scenario->run.time_ns)
+		return;
+	if (r->load->kind == LOAD_INCAST) {
+		incast_start(i, r);
+	} else {
+		to = r->load->to_given ? r->load->to : random_uniform() * net.hosts_count;
+		from = host_other_than(to);
+		flow_add(from, to, load_size(r), engine.now_ns, i, r->load->class);
+	}
+	r->next_ns += random_exponential(r->mean_ns);
+	event_at(r->next_ns, EVENT_LOAD, i);
+}
+
+/* Bytes that arrive at once, as a mean, and so the time between two arrivals that makes the share. */
+static void running_mean(struct running *r)
+{
+	const struct load *l = r->load;
+	double bytes = r->sizes.count ? sizes_mean(&r->sizes) : l->size, hosts_bps = 0;
+	uint32_t i;
+
+	if (l->kind == LOAD_INCAST)
+		bytes *= l->count;
+	for (i = 0; i < net.hosts_count; i++)
+		hosts_bps += net.ports[net.nodes[net.hosts[i]].ports_first].bps;
+	r->mean_ns = l->share ? bytes * 8e9 / (l->share * hosts_bps) : l->period_ns;
+}
+
+static int load_check(const struct load *l)
+{
+	if ((l->kind == LOAD_FLOWS || l->to_given) && l->to >= net.hosts_count)
+		msg("loads: %s: to %u: there are %u hosts, from 0 on", l->name, l->to, net.hosts_count);
+	else if (l->kind == LOAD_INCAST && l->count >= net.hosts_count)
+		msg("loads: %s: count %u: there are %u hosts, and one receives", l->name, l->count, net.hosts_count);
+	else if (l->kind != LOAD_FLOWS && !l->share && !l->period_ns)
+		msg("loads: %s: how often is not said: write share, for example 0.5, or period", l->name);
+	else if (l->kind != LOAD_FLOWS && !l->size && !l->sizes)
+		msg("loads: %s: flows of no size: write size or sizes", l->name);
+	else
+		return 0;
+	return -1;
+}
+
+int loads_begin(const struct scenario *s)
+{
+	uint32_t i;
+
+	scenario = s;
+	running = grow(NULL, s->loads_count, sizeof(*running));
+	for (i = 0; i < s->loads_count; i++)
+		running[i] = (struct running){ .load = &s->loads[i] };
+	for (i = 0; i < s->loads_count; i++) {
+		struct running *r = &running[i];
+
+		if (load_check(r->load) || (r->load->sizes && sizes_load(r->load->sizes, &r->sizes)))
+			return -1;
+		running_mean(r);
+		if (r->load->kind == LOAD_FLOWS)
+			flows_start(i, r);
+		else
+			event_at(r->next_ns = r->load->start_ns + random_exponential(r->mean_ns), EVENT_LOAD, i);
+	}
+	return 0;
+}
+
+void loads_end(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < scenario->loads_count; i++)
+		sizes_free(&running[i].sizes);
+	free(running);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* DCQCN, TIMELY and DCTCP, as their papers have them. Constants are those that 000, section 5.1, ran them with. */
+#include <math.h>
+#include "sim/engine.h"
+#include "sim/rivals.h"
+#include "sim/scheme.h"
+
+#define DCQCN_G (1 / 256.0)
+#define DCQCN_ALPHA_US 1      /* alpha is updated as often */
+#define DCQCN_TIMER_US 300    /* T_i */
+#define DCQCN_FAST 1	      /* steps of fast recovery */
+#define RATE_AI (50e6 / 25e9) /* of the port's speed, as is all that follows */
+#define RATE_HAI (100e6 / 25e9)
+#define RATE_MIN (100e6 / 25e9)
+
+#define TIMELY_LOW_NS 50000.0
+#define TIMELY_HIGH_NS 500000.0
+#define TIMELY_MIN_NS 20000.0
+#define TIMELY_ALPHA 0.875
+#define TIMELY_BETA 0.8
+#define TIMELY_FAST 5
+
+#define DCTCP_G (1 / 16.0)
+
+static double line_bps(void)
+{
+	return hpcc_rate_bps(scheme_rules.hpcc.w_init, scheme_rules.hpcc.t_ns);
+}
+
+static double rate_clamp(double rate)
+{
+	return fmin(fmax(rate, RATE_MIN * line_bps()), line_bps());
+}
+
+/* --- DCQCN --- */
+
+void dcqcn_begin(struct sim_flow *f)
+{
+	f->dcqcn = (struct dcqcn){ .rate = line_bps(), .target = line_bps(), .alpha = 1, .alpha_ns = engine.now_ns };
+	f->rate_bps = line_bps();
+	f->window = 0;
+}
+
+void dcqcn_window_begin(struct sim_flow *f)
+{
+	dcqcn_begin(f);
+	f->window = q12_to_bytes(scheme_rules.hpcc.w_init);
+}
+
+/* Alpha falls with each period that brought no CNP: all of them at once, as nobody looks in between. */
+static void dcqcn_alpha(struct dcqcn *d)
+{
+	double periods = floor((engine.now_ns - d->alpha_ns) / (double)(DCQCN_ALPHA_US * NS_PER_US));
+
+	d->alpha *= pow(1 - DCQCN_G, periods);
+	d->alpha_ns += periods * DCQCN_ALPHA_US * NS_PER_US;
+}
+
+void dcqcn_cnp(struct sim_flow *f)
+{
+	struct dcqcn *d = &f->dcqcn;
+
+	dcqcn_alpha(d);
+	d->alpha = (1 - DCQCN_G) * d->alpha + DCQCN_G;
+	d->target = d->rate;
+	d->rate = rate_clamp(d->rate * (1 - d->alpha / 2));
+	d->by_time = 0;
+	f->rate_bps = d->rate;
+	if (!d->timer_ns)
+		event_at(engine.now_ns + DCQCN_TIMER_US * NS_PER_US, EVENT_SCHEME, f - flows.list);
+	d->timer_ns = engine.now_ns + DCQCN_TIMER_US * NS_PER_US;
+}
+
+/* Fast recovery, additive and hyper increase. At line rate nothing is left to do. */
+void dcqcn_timer(struct sim_flow *f)
+{
+	struct dcqcn *d = &f->dcqcn;
+
+	if (f->done_ns)
+		return;
+	if (engine.now_ns < d->timer_ns) {
+		event_at(d->timer_ns, EVENT_SCHEME, f - flows.list);
+		return;
+	}
+	if (++d->by_time > DCQCN_FAST)
+		d->target = rate_clamp(d->target + (d->by_time == DCQCN_FAST + 1 ? RATE_AI : RATE_HAI) * line_bps());
+	d->rate = (d->rate + d->target) / 2;
+	f->rate_bps = d->rate;
+	d->timer_ns = d->rate < line_bps() ? engine.now_ns + DCQCN_TIMER_US * NS_PER_US : 0;
+	if (d->timer_ns)
+		event_at(d->timer_ns, EVENT_SCHEME, f - flows.list);
+}
+
+/* --- TIMELY --- */
+
+void timely_begin(struct sim_flow *f)
+{
+	f->timely = (struct timely){ .rate = line_bps() };
+	f->rate_bps = line_bps();
+	f->window = 0;
+}
+
+void timely_window_begin(struct sim_flow *f)
+{
+	timely_begin(f);
+	f->window = q12_to_bytes(scheme_rules.hpcc.w_init);
+}
+
+/* Algorithm 1, once in what is on the way. */
+void timely_ack(struct sim_flow *f, const struct sim_packet *p)
+{
+	struct timely *t = &f->timely;
+	double rtt = engine.now_ns - p->sent_ns, gradient, steps;
+
+	if (p->told < t->since)
+		return;
+	t->since = f->snd_nxt;
+	if (!t->rtt_ns)
+		t->rtt_ns = rtt;
+	t->diff_ns = (1 - TIMELY_ALPHA) * t->diff_ns + TIMELY_ALPHA * (rtt - t->rtt_ns);
+	t->rtt_ns = rtt;
+	gradient = t->diff_ns / TIMELY_MIN_NS;
+	if (rtt < TIMELY_LOW_NS) {
+		t->rate += RATE_AI * line_bps();
+	} else if (rtt > TIMELY_HIGH_NS) {
+		t->rate *= 1 - TIMELY_BETA * (1 - TIMELY_HIGH_NS / rtt);
+	} else if (gradient <= 0) {
+		steps = ++t->fast >= TIMELY_FAST ? 5 : 1;
+		t->rate += steps * RATE_AI * line_bps();
+	} else {
+		t->fast = 0;
+		t->rate *= 1 - TIMELY_BETA * fmin(gradient, 1);
+	}
+	t->rate = rate_clamp(t->rate);
+	f->rate_bps = t->rate;
+}
+
+/* --- DCTCP --- */
+
+static double packet_bytes(void)
+{
+	return host_rules.payload + host_rules.header;
+}
+
+void dctcp_begin(struct sim_flow *f)
+{
+	f->tcp = (struct tcp){ .window = q12_to_bytes(scheme_rules.hpcc.w_init), .threshold = INFINITY };
+	f->window = f->tcp.window;
+	f->rate_bps = line_bps();
+}
+
+/* RFC 8257, section 3.3; as 000 has it, it begins with W_init and not with slow start. */
+void dctcp_ack(struct sim_flow *f, const struct sim_packet *p)
+{
+	struct tcp *t = &f->tcp;
+
+	t->acked++;
+	t->marked += p->ce;
+	if (p->ce && f->snd_una >= t->recover) {
+		t->window *= 1 - t->alpha / 2;
+		t->recover = f->snd_nxt;
+	} else if (!p->ce) {
+		t->window += packet_bytes() * packet_bytes() / t->window;
+	}
+	if (f->snd_una >= t->round) {
+		t->alpha = (1 - DCTCP_G) * t->alpha + DCTCP_G * t->marked / t->acked;
+		t->acked = t->marked = 0;
+		t->round = f->snd_nxt;
+	}
+	t->window = fmin(fmax(t->window, packet_bytes()), 2.0 * q12_to_bytes(scheme_rules.hpcc.w_init));
+	f->window = t->window;
+}
+
+void dctcp_loss(struct sim_flow *f)
+{
+	f->tcp.window = fmax(f->tcp.window / 2, packet_bytes());
+	f->window = f->tcp.window;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_SIM_RIVALS_H
+#define SLUICE_SIM_RIVALS_H
+/* Other controls, for comparison: DCQCN (SIGCOMM 2015), TIMELY (SIGCOMM 2015) and DCTCP (RFC 8257). */
+#include "sim/flow.h"
+
+/* At most one CNP of a flow in that time, and one decrease: T_d of 000, section 5.1. */
+#define DCQCN_CNP_US 4
+
+void dcqcn_begin(struct sim_flow *f);
+void dcqcn_window_begin(struct sim_flow *f); /* and no more than W_init on the way, as 000 has it in Figure 11 */
+void dcqcn_cnp(struct sim_flow *f);
+void dcqcn_timer(struct sim_flow *f);
+void timely_begin(struct sim_flow *f);
+void timely_window_begin(struct sim_flow *f);
+void timely_ack(struct sim_flow *f, const struct sim_packet *p);
+void dctcp_begin(struct sim_flow *f);
+void dctcp_ack(struct sim_flow *f, const struct sim_packet *p);
+void dctcp_loss(struct sim_flow *f);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_SIM_SCENARIO_H
+#define SLUICE_SIM_SCENARIO_H
+/*
+ * What is simulated: a small YAML file, whose keys are the rows of scenario_keys.c, in which any value may be overridden
+ * by SECTION.KEY=VALUE. Speeds in bit/s, times in ns, sizes in bytes.
+ */
+#include "sluice/types.h"
+
+enum topology_kind { TOPOLOGY_STAR, TOPOLOGY_DUMBBELL, TOPOLOGY_PARKING, TOPOLOGY_LEAF_SPINE, TOPOLOGY_FAT_TREE };
+enum load_kind { LOAD_FLOWS, LOAD_INCAST, LOAD_POISSON };
+enum stamp_kind { STAMP_DEQUEUE, STAMP_ENQUEUE };
+enum pause_kind { PAUSE_NONE, PAUSE_PFC };
+enum recovery_kind { RECOVERY_GO_BACK, RECOVERY_SELECTIVE };
+
+/* One part of the workload. */
+struct load {
+	char *name; /* in the results */
+	__u8 kind;
+	__u8 class;
+	/* flows: count of them, from the host `from` and those after it, each to the host `to` */
+	__u32 from, to, count;
+	__u8 to_given; /* poisson: all flows go there */
+	__u32 together; /* that start at once; then the next ones, gap later */
+	__u64 start_ns, gap_ns;
+	__u64 size; /* bytes; 0: endless, or by sizes */
+	/* incast: count hosts, drawn anew each time, send to one; poisson: from each host to any other */
+	double share; /* of the speed of all hosts, as the mean load */
+	char *sizes;  /* name of a distribution, or its file */
+	__u64 period_ns;
+};
+
+struct scenario {
+	char *name;
+	struct {
+		__u8 kind;
+		__u32 hosts; /* of a leaf; of a star, of each side of a dumbbell, and of each switch of a parking lot: all */
+		__u32 leaves, spines, pods, cores;
+		__u64 speed, uplink, core;
+		__u64 delay_ns, uplink_delay_ns;
+	} topology;
+	struct {
+		__u64 buffer;
+		__u8 stamp, pause;
+		double alpha;
+		__u64 ecn_min, ecn_max, round_ns;
+		double ecn_most;
+	} sw;
+	struct {
+		__u32 payload, header, ack, ack_every, slack;
+		__u64 late_ns, rto_ns;
+		__u8 recovery, windows;
+	} host;
+	char *scheme;
+	struct {
+		double eta;
+		__u32 max_stage, flows;
+		__u64 w_ai, w_min, t_ns;
+		__u8 per_ack, per_rtt;
+	} hpcc;
+	struct {
+		__u64 time_ns, warmup_ns, sample_ns, seed;
+		__u8 drain;
+		char *queue; /* whose queues are sampled */
+	} run;
+	struct load *loads;
+	__u32 loads_count;
+};
+
+/* Reads a file and then what overrides it. NULL, with a message of its line, if that is wrong. */
+struct scenario *scenario_load(const char *path, char **overrides, int count);
+void scenario_free(struct scenario *s);
+
+/* Builds the network. Returns 0, or -1 with a message. */
+int topology_build(const struct scenario *s);
+/* The least round trip of a full packet and its ACK between the hosts furthest apart, and the switches in between. */
+__u64 topology_rtt_ns(__u32 *hops);
+
+/* Starts the flows of a workload, now and as time goes on. Returns 0, or -1 with a message. */
+int loads_begin(const struct scenario *s);
+void load_on_next(__u32 load); /* EVENT_LOAD */
+void loads_end(void);
+
+#endif

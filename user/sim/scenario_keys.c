@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The keys of a scenario. */
+#include "lib/config/keys.h"
+#include "sim/scenario.h"
+#include "sim/scenario_keys.h"
+
+#define USEC 1000ULL
+#define SECOND 1000000000ULL
+
+static const struct word topology_words[] = {
+	{ "star", TOPOLOGY_STAR },	     { "dumbbell", TOPOLOGY_DUMBBELL },
+	{ "parking-lot", TOPOLOGY_PARKING }, { "leaf-spine", TOPOLOGY_LEAF_SPINE },
+	{ "fat-tree", TOPOLOGY_FAT_TREE },   {}
+};
+static const struct word load_words[] = {
+	{ "flows", LOAD_FLOWS }, { "incast", LOAD_INCAST }, { "poisson", LOAD_POISSON }, {}
+};
+static const struct word stamp_words[] = { { "dequeue", STAMP_DEQUEUE }, { "enqueue", STAMP_ENQUEUE }, {} };
+static const struct word pause_words[] = { { "none", PAUSE_NONE }, { "pfc", PAUSE_PFC }, {} };
+static const struct word recovery_words[] = { { "go-back-n", RECOVERY_GO_BACK },
+					      { "selective", RECOVERY_SELECTIVE },
+					      {} };
+
+/* clang-format off: a row reads as a row */
+#define AT(member) FIELD(struct scenario, member)
+#define COUNT(name, member, least, greatest, is, what)                                                              \
+	{                                                                                                           \
+		name, &config_number, AT(member), .min = least, .max = greatest, .preset = is,                      \
+						  .range = "a number from " #least " to " #greatest,                \
+						  .refusal = "is not from " #least " to " #greatest, .example = is, \
+						  .meaning = what                                                   \
+	}
+#define SPEED(name, member, is, what)                                                                       \
+	{                                                                                                   \
+		name, &config_speed, AT(member), .min = CONFIG_SPEED_MIN_BPS, .max = CONFIG_SPEED_MAX_BPS,  \
+						 .preset = is, .range = "a speed from 0.1Mbit to 1000Gbit", \
+						 .example = "100Gbit", .meaning = what                      \
+	}
+#define TIME(name, member, is, what)                                                                                  \
+	{                                                                                                             \
+		name, &config_time, AT(member), .max = 1000 * SECOND, .preset = is,                                   \
+						.range = "a time of at most 1000s", .example = "1us", .meaning = what \
+	}
+#define BYTES(name, member, is, what)                                                                     \
+	{                                                                                                 \
+		name, &config_bytes, AT(member), .max = 1e12, .preset = is, .range = "a number of bytes", \
+						 .example = "32MB", .meaning = what                       \
+	}
+#define PART(name, member, least, greatest, is, what)                                                                 \
+	{                                                                                                             \
+		name, &config_fraction, AT(member), .min = least, .max = greatest, .preset = is,                      \
+						    .range = "a number from " #least " to " #greatest, .example = "0.5", \
+						    .meaning = what                                                   \
+	}
+#define WORD(name, member, list, is, what)                                                   \
+	{                                                                                    \
+		name, &config_word, AT(member), .words = list, .preset = is, .meaning = what \
+	}
+
+static const struct config_key topology_keys[] = {
+	WORD("kind", topology.kind, topology_words, "star", "how nodes are joined"),
+	COUNT("hosts", topology.hosts, 1, 100000, "16", "hosts of each switch that has any"),
+	COUNT("leaves", topology.leaves, 1, 10000, "4", "switches with hosts; of a pod, where there are pods"),
+	COUNT("spines", topology.spines, 1, 10000, "4", "switches above them; of a pod, where there are pods"),
+	COUNT("pods", topology.pods, 1, 10000, "5", "of a fat tree"),
+	COUNT("cores", topology.cores, 1, 10000, "16", "of a fat tree: a multiple of spines"),
+	SPEED("speed", topology.speed, "100Gbit", "of the link of a host"),
+	SPEED("uplink", topology.uplink, NULL, "of links between leaves and spines, or between leaves; none: speed"),
+	SPEED("core", topology.core, NULL, "of links between spines and cores; none: uplink"),
+	TIME("delay", topology.delay_ns, "1us", "of the link of a host, one way"),
+	TIME("uplink_delay", topology.uplink_delay_ns, "1us", "of all other links"),
+	{}
+};
+
+static const struct config_key switch_keys[] = {
+	BYTES("buffer", sw.buffer, "32MB", "shared by all ports of a switch, without headroom"),
+	WORD("stamp", sw.stamp, stamp_words, "dequeue",
+	     "when telemetry is taken: as in the papers, or as clsact does it"),
+	WORD("pause", sw.pause, pause_words, "pfc", "what keeps the buffer from running over"),
+	PART("alpha", sw.alpha, 0.01, 16, "0.125",
+	     "of the free buffer, what one ingress port may fill, or without pauses one queue"),
+	BYTES("ecn_min", sw.ecn_min, "100KB",
+	      "queue from which on packets are marked, for 25 Gbit/s; other speeds in proportion"),
+	BYTES("ecn_max", sw.ecn_max, "400KB", "queue from which on all are"),
+	PART("ecn_most", sw.ecn_most, 0, 1, "0.2", "chance of a mark at ecn_max"),
+	TIME("round", sw.round_ns, NULL,
+	     "time between two looks of a daemon at the ingress counters; none: with each packet"),
+	{}
+};
+
+static const struct config_key host_keys[] = {
+	COUNT("payload", host.payload, 64, 65000, "1000", "bytes of a full packet"),
+	COUNT("header", host.header, 0, 1000, "90", "bytes of a packet besides"),
+	COUNT("ack", host.ack, 20, 1500, "102", "bytes of an ACK"),
+	COUNT("ack_every", host.ack_every, 1, 1000, "1", "packets of which one is acknowledged"),
+	COUNT("slack", host.slack, 0, 1000, "0", "packets on top of the window"),
+	TIME("late", host.late_ns, NULL, "departures are late by up to that"),
+	TIME("rto", host.rto_ns, "4ms", "of the retransmission timer"),
+	WORD("recovery", host.recovery, recovery_words, "go-back-n",
+	     "what a receiver does with what comes out of order"),
+	{ "windows", &config_word, AT(host.windows), .words = flag_words, .preset = "true",
+	  .meaning = "whether windows are obeyed, or rates alone" },
+	{}
+};
+
+static const struct config_key hpcc_keys[] = {
+	PART("eta", hpcc.eta, 0.5, 1, "0.95", "target utilisation of a port"),
+	COUNT("max_stage", hpcc.max_stage, 0, 255, "5", "additive increases in a row before a multiplicative one"),
+	COUNT("flows", hpcc.flows, 1, 16777216, "100", "N: W_AI is W_init (1 - eta) / N"),
+	BYTES("w_ai", hpcc.w_ai, NULL, "W_AI itself"),
+	BYTES("w_min", hpcc.w_min, NULL, "floor of W; none: a full packet"),
+	TIME("base_rtt", hpcc.t_ns, NULL, "T; none: the least round trip between the hosts furthest apart, and 1 us"),
+	{ "per_ack", &config_word, AT(hpcc.per_ack), .words = flag_words, .preset = "false",
+	  .meaning = "W is computed from the last W by each ACK (Figure 13 of HPCC)" },
+	{ "per_rtt", &config_word, AT(hpcc.per_rtt), .words = flag_words, .preset = "false",
+	  .meaning = "W is computed once in a round trip" },
+	{}
+};
+
+static const struct config_key run_keys[] = {
+	TIME("time", run.time_ns, "10ms", "until which flows begin, and that is simulated"),
+	TIME("warmup", run.warmup_ns, NULL, "of which flows and queues are not counted"),
+	TIME("sample", run.sample_ns, "1us", "between two looks at queues and rates"),
+	COUNT("seed", run.seed, 0, 4294967295, "1", "of all that is random"),
+	{ "drain", &config_word, AT(run.drain), .words = flag_words, .preset = "true",
+	  .meaning = "whether it goes on until all flows are done" },
+	{ "queue", &config_string, AT(run.queue), .most = 40, .preset = "to-hosts",
+	  .chars = "abcdefghijklmnopqrstuvwxyz-0123456789", .range = "all, to-hosts, or host-N",
+	  .note = "to-hosts: the ports of switches that hosts are at", .example = "host-16",
+	  .meaning = "ports whose queues are sampled" },
+	{}
+};
+
+#undef AT
+#define AT(member) FIELD(struct load, member)
+static const struct config_key load_keys[] = {
+	{ "name", &config_string, AT(name), .required = true, .most = 40, .range = "a text", .example = "mice",
+	  .meaning = "of this part of the workload, in the results" },
+	WORD("kind", kind, load_words, "flows",
+	     "which flows: listed, many to one again and again, or each host to any other"),
+	COUNT("from", from, 0, 99999, "0", "flows: the first host that sends; then those after it"),
+	{ "to", &config_number, AT(to), .max = 99999, .preset = "0", .range = "a number from 0 to 99999",
+	  .refusal = "is not from 0 to 99999", .example = "0", .given = AT(to_given),
+	  .meaning = "the host that receives; poisson, incast: none: any, drawn anew each time" },
+	COUNT("count", count, 1, 1000000, "1", "flows, or hosts that send at once to one"),
+	COUNT("together", together, 1, 1000000, "1000000", "flows: of which so many begin together"),
+	TIME("gap", gap_ns, NULL, "flows: until the next ones begin"),
+	TIME("start", start_ns, NULL, "when the first begin"),
+	BYTES("size", size, NULL, "of a flow; none: by sizes, or without an end"),
+	{ "sizes", &config_string, AT(sizes), .most = 200, .range = "websearch, fb-hadoop, ali-storage, or a file",
+	  .example = "websearch", .meaning = "distribution of sizes" },
+	PART("share", share, 0, 1, NULL, "incast, poisson: of the speed of all hosts, as a mean"),
+	TIME("period", period_ns, NULL, "incast, poisson: mean time between two arrivals, in place of share"),
+	COUNT("class", class, 1, 2, "1", "class of traffic"),
+	{}
+};
+static const struct config_table load_table = { load_keys, sizeof(struct load) };
+/* clang-format on */
+
+#define SECTION(title, keys)                                                  \
+	{                                                                     \
+		title, &config_section, .table = &(const struct config_table) \
+		{                                                             \
+			keys, 0                                               \
+		}                                                             \
+	}
+
+static const struct config_key top_keys[] = {
+	SECTION("topology", topology_keys),
+	SECTION("switch", switch_keys),
+	SECTION("host", host_keys),
+	{ "scheme", &config_string, FIELD(struct scenario, scheme), .most = 40, .preset = "hpcc",
+	  .range = "a scheme: sluice-sim --list-schemes names them", .example = "hpcc",
+	  .meaning = "congestion control of all flows" },
+	SECTION("hpcc", hpcc_keys),
+	SECTION("run", run_keys),
+	{ "loads", &config_entries, FIELD_POINTER(struct scenario, loads), .required = true, .most = 64,
+	  .table = &load_table, .count = FIELD(struct scenario, loads_count), .meaning = "the workload, part by part" },
+	{}
+};
+const struct config_table scenario_top = { top_keys, 0 };

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The schemes of the papers, by the core of include/sluice, and the list of all. */
+#include <string.h>
+#include "sim/engine.h"
+#include "sim/rivals.h"
+#include "sim/scheme.h"
+#include "sluice/cc/swift.h"
+
+struct scheme_rules scheme_rules;
+const struct scheme *scheme;
+static struct swift_params swift;
+
+static void control_output(struct sim_flow *f)
+{
+	f->window = q12_to_bytes(f->cc.w);
+	f->rate_bps = f->cc.rate_bps;
+}
+
+static void core_begin(struct sim_flow *f)
+{
+	hpcc_init(&f->cc, &scheme_rules.hpcc);
+	control_output(f);
+}
+
+/* What feedback_ack_make() of bpf/host/feedback.bpf.h makes of an echo. */
+static void hpcc_ack_of(const struct sim_flow *f, const struct sim_packet *p, struct hpcc_ack *ack)
+{
+	uint32_t i;
+
+	*ack = (struct hpcc_ack){
+		.seq = p->told,
+		.snd_nxt = f->snd_nxt,
+		.path_id = p->path_id & 0xfff,
+		.hops = p->hops,
+		.gap_ns = f->fb_rx_ns ? (int64_t)(p->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN,
+		.random = scheme->variant == HPCC_PROBABILISTIC ? random_u32() : 0,
+	};
+	for (i = 0; i < p->hops; i++)
+		ack->hop[i] = telem_unpack(p->hop[i]);
+}
+
+static void hpcc_on_ack(struct sim_flow *f, const struct sim_packet *p)
+{
+	struct hpcc_ack ack;
+	enum hpcc_kind kind;
+
+	hpcc_ack_of(f, p, &ack);
+	if (scheme_rules.per_ack)
+		f->cc.last_update_seq = f->cc.last_update_seq ? 1 : 0;
+	kind = hpcc_new_ack(&f->cc, &scheme_rules.hpcc, &ack);
+	if (kind != HPCC_SKIPPED)
+		f->fb_rx_ns = p->rx_ns;
+	if (!scheme_rules.per_rtt || kind == HPCC_FULL)
+		control_output(f);
+}
+
+/* The target is by the hops of this flow's path: both ways' wires are in T already. */
+static void swift_begin(struct sim_flow *f)
+{
+	core_begin(f);
+	if (!swift.target_ns)
+		swift_params_init(&swift, &scheme_rules.hpcc, scheme_rules.hops);
+}
+
+static void swift_on_ack(struct sim_flow *f, const struct sim_packet *p)
+{
+	struct swift_ack sample = { .seq = p->told,
+				    .snd_nxt = f->snd_nxt,
+				    .delay_ns = engine.now_ns - p->sent_ns,
+				    .random = scheme->variant == HPCC_PROBABILISTIC ? random_u32() : 0 };
+
+	swift_new_ack(&f->cc, &scheme_rules.hpcc, &swift, &sample);
+	control_output(f);
+}
+
+static void line_begin(struct sim_flow *f)
+{
+	f->window = q12_to_bytes(scheme_rules.hpcc.w_init);
+	f->rate_bps = hpcc_rate_bps(scheme_rules.hpcc.w_init, scheme_rules.hpcc.t_ns);
+}
+
+static void line_ack(struct sim_flow *f, const struct sim_packet *p)
+{
+	(void)f;
+	(void)p;
+}
+
+#define CORE(hpcc_or_swift, v) \
+	.begin = hpcc_or_swift##_begin, .ack = hpcc_or_swift##_on_ack, .telemetry = 1, .variant = v
+#define hpcc_begin core_begin
+
+const struct scheme schemes[] = {
+	{ "hpcc", CORE(hpcc, HPCC_PLAIN) },
+	{ "hpcc-high-ai", CORE(hpcc, HPCC_HIGH_AI) },
+	{ "hpcc-probabilistic", CORE(hpcc, HPCC_PROBABILISTIC) },
+	{ "hpcc-vai-sf", CORE(hpcc, HPCC_VAI_SF) },
+	{ "swift", CORE(swift, HPCC_PLAIN) },
+	{ "swift-high-ai", CORE(swift, HPCC_HIGH_AI) },
+	{ "swift-probabilistic", CORE(swift, HPCC_PROBABILISTIC) },
+	{ "swift-vai-sf", CORE(swift, HPCC_VAI_SF) },
+	{ "dcqcn", .begin = dcqcn_begin, .ack = line_ack, .cnp = dcqcn_cnp, .timer = dcqcn_timer, .ecn = 1,
+	  .cnps = DCQCN_CNP_US },
+	{ "dcqcn-window", .begin = dcqcn_window_begin, .ack = line_ack, .cnp = dcqcn_cnp, .timer = dcqcn_timer,
+	  .ecn = 1, .cnps = DCQCN_CNP_US },
+	{ "timely", .begin = timely_begin, .ack = timely_ack },
+	{ "timely-window", .begin = timely_window_begin, .ack = timely_ack },
+	{ "dctcp", .begin = dctcp_begin, .ack = dctcp_ack, .loss = dctcp_loss, .ecn = 1 },
+	{ "line-rate", .begin = line_begin, .ack = line_ack },
+	{},
+};
+
+const struct scheme *scheme_find(const char *name)
+{
+	const struct scheme *s;
+
+	for (s = schemes; s->name; s++)
+		if (!strcmp(s->name, name))
+			return s;
+	return NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_SIM_SCHEME_H
+#define SLUICE_SIM_SCHEME_H
+/*
+ * Congestion controls. Those of the papers are the core of include/sluice, unchanged; the others are here for comparison,
+ * as their papers have them.
+ */
+#include "sim/flow.h"
+
+struct scheme {
+	const char *name;
+	void (*begin)(struct sim_flow *f);
+	void (*ack)(struct sim_flow *f, const struct sim_packet *ack);
+	void (*cnp)(struct sim_flow *f);   /* NULL: it has none */
+	void (*timer)(struct sim_flow *f); /* EVENT_SCHEME */
+	void (*loss)(struct sim_flow *f);  /* NULL: it goes on as before */
+	void (*sent)(struct sim_flow *f, uint32_t bytes);
+	int telemetry, ecn, cnps; /* what it needs */
+	uint32_t variant;	  /* enum hpcc_variant */
+};
+
+extern const struct scheme schemes[];
+extern const struct scheme *scheme; /* of this run */
+
+/* What the scenario says, for all flows. */
+struct scheme_rules {
+	struct hpcc_params hpcc; /* T, W_init, W_min, W_AI, eta, maxStage */
+	uint32_t hops;		 /* of the longest path, for Swift's target */
+	int per_ack, per_rtt;	 /* HPCC as in Figure 13 of 000: W by each ACK only, or once in an RTT only */
+};
+extern struct scheme_rules scheme_rules;
+
+/* The scheme of that name, or NULL. */
+const struct scheme *scheme_find(const char *name);
+
+#endif

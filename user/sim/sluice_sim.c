@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sluice-sim: what a network of your own would do under Sluice, or under another control. See docs/simulator.md. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "lib/config/tables.h"
+#include "lib/util.h"
+#include "sim/engine.h"
+#include "sim/flow.h"
+#include "sim/measure.h"
+#include "sim/net.h"
+#include "sim/scenario.h"
+#include "sim/scenario_keys.h"
+#include "sim/scheme.h"
+
+enum option_name { OPTION_HELP = 256, OPTION_VERSION, OPTION_JSON, OPTION_KEYS, OPTION_SCHEMES };
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "list-keys", no_argument, NULL, OPTION_KEYS },
+	{ "list-schemes", no_argument, NULL, OPTION_SCHEMES },
+	{},
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: sluice-sim [--json] SCENARIO [SECTION.KEY=VALUE ...]\n"
+	      "\n"
+	      "Simulates a network, its hosts and its traffic, packet by packet, and prints how long flows took and how\n"
+	      "long queues were. The scenario is a YAML file; each KEY=VALUE overrides what the file says.\n"
+	      "\n"
+	      "  --json          the result as JSON\n"
+	      "  --list-keys     all keys of a scenario: values, default, meaning\n"
+	      "  --list-schemes  the congestion controls\n"
+	      "  --help, --version\n",
+	      to);
+}
+
+static void flow_on_scheme(uint32_t flow)
+{
+	scheme->timer(&flows.list[flow]);
+}
+
+static const event_handler handlers[EVENT_KINDS] = {
+	[EVENT_WIRE] = net_on_wire,	     [EVENT_FREE] = net_on_free,
+	[EVENT_HOST] = host_on_wake,	     [EVENT_FLOW] = host_on_flow,
+	[EVENT_TIMER] = host_on_timer,	     [EVENT_SCHEME] = flow_on_scheme,
+	[EVENT_LOAD] = load_on_next,	     [EVENT_KICK] = port_kick,
+	[EVENT_PAUSE] = net_on_pause,	     [EVENT_SWITCH] = net_on_round,
+	[EVENT_MEASURE] = measure_on_sample,
+};
+
+static void rules_take(const struct scenario *s)
+{
+	scheme = scheme_find(s->scheme);
+	rules = (struct switch_rules){
+		.stamp_enqueue = s->sw.stamp == STAMP_ENQUEUE,
+		.ecn = scheme->ecn,
+		.pfc = s->sw.pause != PAUSE_NONE,
+		.alpha = s->sw.alpha,
+		.ecn_min = s->sw.ecn_min,
+		.ecn_max = s->sw.ecn_max,
+		.ecn_most = s->sw.ecn_most,
+		.round_ns = s->sw.round_ns,
+		.frame = s->host.payload + s->host.header,
+	};
+	host_rules = (struct host_rules){
+		.payload = s->host.payload,
+		.header = s->host.header,
+		.ack = s->host.ack,
+		.ack_every = s->host.ack_every,
+		.slack = s->host.slack,
+		.late_ns = s->host.late_ns,
+		.rto_ns = s->host.rto_ns,
+		.selective = s->host.recovery == RECOVERY_SELECTIVE,
+		.windows = s->host.windows,
+	};
+}
+
+/* T, and what follows from it: as flow_params() of bpf/host/flow.bpf.h does it. */
+static void scheme_take(const struct scenario *s)
+{
+	struct hpcc_params *p = &scheme_rules.hpcc;
+	__u64 rtt = topology_rtt_ns(&scheme_rules.hops), bdp;
+
+	p->t_ns = s->hpcc.t_ns ?: rtt + NS_PER_US;
+	bdp = s->topology.speed / 1000 * p->t_ns / 8000000;
+	p->w_init = q12_from_bytes(bdp < HPCC_W_MAX_BYTES ? bdp : HPCC_W_MAX_BYTES);
+	p->w_min = q12_from_bytes(s->hpcc.w_min ?: rules.frame);
+	if (p->w_init < p->w_min)
+		p->w_init = p->w_min;
+	p->eta = s->hpcc.eta * Q24_ONE;
+	p->max_stage = s->hpcc.max_stage;
+	p->w_ai = s->hpcc.w_ai ? q12_from_bytes(s->hpcc.w_ai) : (p->w_init * (Q24_ONE - p->eta) >> 24) / s->hpcc.flows;
+	hpcc_params_variant(p, scheme->variant);
+	scheme_rules.per_ack = s->hpcc.per_ack;
+	scheme_rules.per_rtt = s->hpcc.per_rtt;
+}
+
+static int simulate(const struct scenario *s, int as_json)
+{
+	struct json_object *result;
+
+	engine_begin(s->run.seed);
+	rules_take(s);
+	if (topology_build(s))
+		return EXIT_USAGE;
+	hosts_begin();
+	switches_begin();
+	scheme_take(s);
+	if (measure_begin(s) || loads_begin(s))
+		return EXIT_USAGE;
+	engine_run(handlers);
+	result = measure_result();
+	if (as_json)
+		puts(json_object_to_json_string_ext(result, JSON_C_TO_STRING_PRETTY));
+	else
+		measure_print(result);
+	json_object_put(result);
+	loads_end();
+	measure_end();
+	hosts_end();
+	net_free();
+	engine_end();
+	return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	const struct scheme *list;
+	struct scenario *s;
+	int as_json = 0, status, o;
+
+	msg_init("sluice-sim");
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
+		case OPTION_HELP:
+			usage(stdout);
+			return EXIT_DONE;
+		case OPTION_VERSION:
+			puts("sluice-sim " SLUICE_VERSION);
+			return EXIT_DONE;
+		case OPTION_JSON:
+			as_json = 1;
+			break;
+		case OPTION_KEYS:
+			tables_list(stdout, &scenario_top);
+			return EXIT_DONE;
+		case OPTION_SCHEMES:
+			for (list = schemes; list->name; list++)
+				puts(list->name);
+			return EXIT_DONE;
+		default:
+			usage(stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind == argc) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	s = scenario_load(argv[optind], argv + optind + 1, argc - optind - 1);
+	if (!s)
+		return EXIT_USAGE;
+	status = simulate(s, as_json);
+	scenario_free(s);
+	return status;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a switch does with a packet: buffer, ECN, PFC and telemetry. See net.h. */
+#include <stdlib.h>
+#include "sim/engine.h"
+#include "sim/net.h"
+
+#define PAUSE_BYTES 84 /* a PFC frame with its FCS, preamble and gap */
+
+struct switch_rules rules;
+
+/* --- telemetry --- */
+
+static void stamp(struct sim_port *p, struct sim_packet *packet)
+{
+	if (packet->kind != PACKET_DATA || packet->hops >= HPCC_MAX_HOPS)
+		return;
+	packet->hop[packet->hops++] = telem_pack(p->speed, engine.now_ns, p->tx_bytes, p->queue[packet->class].bytes);
+	packet->path_id ^= p->id;
+}
+
+/* --- ECN --- */
+
+/* RED by the queue, with thresholds in proportion to the speed. */
+static int is_marked(const struct sim_port *p, const struct sim_packet *packet)
+{
+	double queue = p->queue[packet->class].bytes, least = rules.ecn_min * (p->bps / 25e9),
+	       most = rules.ecn_max * (p->bps / 25e9);
+
+	if (!rules.ecn || queue <= least)
+		return 0;
+	return queue > most || random_uniform() < (queue - least) / (most - least) * rules.ecn_most;
+}
+
+/* --- pauses --- */
+
+/* A frame on its way. It has a place of its own on the wire, so that data does not delay it. */
+struct pause {
+	uint32_t port, class; /* that is to obey */
+	uint32_t quanta;
+	uint32_t next; /* of those that have arrived */
+};
+static struct pause *pauses;
+static uint32_t pauses_count, pauses_free = NONE;
+
+static void pause_send(struct sim_port *p, uint32_t class, uint64_t ns)
+{
+	uint32_t i = pauses_free;
+
+	if (i != NONE) {
+		pauses_free = pauses[i].next;
+	} else {
+		i = pauses_count;
+		pauses = list_add(pauses, &pauses_count, sizeof(*pauses));
+	}
+	pauses[i] = (struct pause){ .port = p->peer, .class = class, .quanta = pfc_ns_quanta(ns, p->bps) };
+	event_at(engine.now_ns + p->delay_ns + port_time_ns(p, PAUSE_BYTES), EVENT_PAUSE, i);
+}
+
+/* What was counted of a pause that now ends otherwise is taken back. */
+void net_on_pause(uint32_t i)
+{
+	struct pause f = pauses[i];
+	struct sim_port *p = &net.ports[f.port];
+	struct pfc_obey *o = &p->obey[f.class];
+
+	pauses[i].next = pauses_free;
+	pauses_free = i;
+	if (o->until_ns > engine.now_ns)
+		p->paused_ns[f.class] -= o->until_ns - engine.now_ns;
+	pfc_hear(o, &p->obey_params, engine.now_ns, f.quanta);
+	if (o->until_ns > engine.now_ns) {
+		p->paused_ns[f.class] += o->until_ns - engine.now_ns;
+		event_at(o->until_ns, EVENT_KICK, f.port);
+	} else {
+		port_kick(f.port);
+	}
+}
+
+static uint64_t buffer_free(const struct sim_node *n)
+{
+	return n->used_bytes < n->buffer_bytes ? n->buffer_bytes - n->used_bytes : 0;
+}
+
+/* Tells the neighbour at an ingress port what its counter asks for. It is not let go while headroom is in use. */
+static void pause_decide(struct sim_port *in, uint32_t class)
+{
+	uint64_t free = in->over_bytes[class] ? 0 : buffer_free(&net.nodes[in->node]);
+	__u64 ns;
+
+	switch (pfc_ingress(&in->told[class], &in->pfc, engine.now_ns, in->in_bytes[class], free, &ns)) {
+	case PFC_NOTHING:
+		return;
+	case PFC_XOFF:
+		in->xoffs++;
+		break;
+	case PFC_XON:
+		in->xons++;
+		break;
+	case PFC_REFRESH:
+		break;
+	}
+	pause_send(in, class, ns);
+}
+
+void net_on_round(uint32_t node)
+{
+	struct sim_node *n = &net.nodes[node];
+	uint32_t i, c;
+
+	for (i = 0; i < n->ports; i++)
+		for (c = 1; c < CLASSES; c++)
+			if (rules.round_ns || net.ports[n->ports_first + i].told[c].xoff)
+				pause_decide(&net.ports[n->ports_first + i], c);
+	event_at(engine.now_ns + (rules.round_ns ?: net.ports[n->ports_first].pfc.pause_ns / 4), EVENT_SWITCH, node);
+}
+
+/* --- buffer --- */
+
+/* Takes the packet into the buffer. Returns whether there is room. */
+static int buffer_take(struct sim_node *n, struct sim_port *in, const struct sim_port *out, const struct sim_packet *p)
+{
+	uint64_t free = buffer_free(n);
+	uint32_t c = p->class;
+
+	if (rules.pfc && (in->told[c].xoff || free < p->bytes)) {
+		if (in->over_bytes[c] + p->bytes > in->headroom)
+			return 0;
+		in->over_bytes[c] += p->bytes;
+		if (in->over_bytes[c] > n->over_peak)
+			n->over_peak = in->over_bytes[c];
+	} else {
+		if (!rules.pfc && (out->queue[c].bytes + p->bytes > free * rules.alpha || free < p->bytes))
+			return 0;
+		n->used_bytes += p->bytes;
+		if (n->used_bytes > n->peak_bytes)
+			n->peak_bytes = n->used_bytes;
+	}
+	in->in_bytes[c] += p->bytes;
+	return 1;
+}
+
+static void buffer_leave(struct sim_node *n, struct sim_port *in, const struct sim_packet *p)
+{
+	uint32_t over = in->over_bytes[p->class] < p->bytes ? in->over_bytes[p->class] : p->bytes;
+
+	in->over_bytes[p->class] -= over;
+	n->used_bytes -= p->bytes - over;
+	in->in_bytes[p->class] -= p->bytes;
+}
+
+static void queue_put(struct sim_port *p, uint32_t i)
+{
+	struct sim_packet *packet = &net.packets[i];
+	struct sim_queue *q = &p->queue[packet->class];
+
+	packet->next = NONE;
+	if (q->first == NONE)
+		q->first = i;
+	else
+		net.packets[q->last].next = i;
+	q->last = i;
+	q->bytes += packet->bytes;
+	p->bytes += packet->bytes;
+	if (p->bytes > p->peak_bytes)
+		p->peak_bytes = p->bytes;
+}
+
+void switch_receive(uint32_t node, uint32_t ingress, uint32_t i)
+{
+	struct sim_packet *packet = &net.packets[i];
+	uint32_t egress = net_port_to(node, packet->to, packet->flow);
+	struct sim_port *in = &net.ports[ingress], *out = &net.ports[egress];
+	struct sim_node *n = &net.nodes[node];
+
+	packet->ingress = ingress;
+	if (packet->class) {
+		if (!buffer_take(n, in, out, packet)) {
+			n->dropped++;
+			net.dropped++;
+			packet_free(i);
+			return;
+		}
+		if (rules.pfc && !rules.round_ns)
+			pause_decide(in, packet->class);
+		if (is_marked(out, packet)) {
+			packet->ce = 1;
+			net.marked++;
+		}
+		if (rules.stamp_enqueue)
+			stamp(out, packet);
+	}
+	queue_put(out, i);
+	port_kick(egress);
+}
+
+void switch_sent(uint32_t port, struct sim_packet *packet)
+{
+	struct sim_port *p = &net.ports[port], *in = &net.ports[packet->ingress];
+
+	if (!packet->class)
+		return;
+	buffer_leave(&net.nodes[p->node], in, packet);
+	if (rules.pfc && !rules.round_ns && in->told[packet->class].xoff)
+		pause_decide(in, packet->class);
+	if (!rules.stamp_enqueue)
+		stamp(p, packet);
+}
+
+void switches_begin(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < net.ports_count; i++) {
+		struct sim_port *p = &net.ports[i];
+
+		p->speed = telem_speed_fit(p->bps);
+		pfc_obey_init(&p->obey_params, p->bps);
+		pfc_params_init(&p->pfc, net.nodes[p->node].buffer_bytes, p->bps, rules.frame, rules.round_ns);
+		p->pfc.alpha = rules.alpha * Q24_ONE;
+		p->headroom = pfc_headroom(p->bps, 2 * p->delay_ns, rules.round_ns, rules.frame);
+	}
+	for (i = 0; rules.pfc && i < net.nodes_count; i++)
+		if (!net.nodes[i].is_host)
+			event_at(rules.round_ns, EVENT_SWITCH, i);
+}
