@@ -3,6 +3,7 @@
 
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
+BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/sluice
 UNITDIR ?= $(PREFIX)/lib/systemd/system
@@ -10,13 +11,16 @@ COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # Pages, and what they name, lie as they do here: so their links lead somewhere.
 DOCS := README.md $(wildcard docs/*.md) $(addprefix deploy/,grafana/dashboard.json prometheus/sluice.rules.yaml \
-	schema/sluicectl.json systemd/xdp.conf wireshark/sluice.lua)
+	schema/sluicectl.json systemd/xdp.conf wireshark/sluice.lua) $(wildcard deploy/scenarios/*.yaml)
 # What is installed, each with its place.
-INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 \
+INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(BINDIR)/sluice-sim \
+	$(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 $(MANDIR)/man1/sluice-sim.1 \
 	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl $(addprefix $(DOCDIR)/,$(DOCS))
 
 install: all ## install under $(DESTDIR)$(PREFIX)
 	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(B)/sluiced $(B)/sluicectl
+	install -D -m 755 -t $(DESTDIR)$(BINDIR) $(B)/sluice-sim
+	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man1 deploy/man/sluice-sim.1
 	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 deploy/man/sluiced.8 deploy/man/sluicectl.8
 	install -D -m 644 -t $(DESTDIR)$(MANDIR)/man5 $(B)/sluice.yaml.5
 	for file in $(DOCS); do install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit; done
