@@ -42,7 +42,9 @@ static void flows_start(uint32_t group, const struct running *r)
 		from %= net.hosts_count;
 		if (from == l->to)
 			from = (from + 1) % net.hosts_count;
-		flow_add(from, l->to, load_size(r), l->start_ns + i / l->together * l->gap_ns, group, l->class);
+		flow_add(from, l->to, load_size(r),
+			 l->start_ns + i / l->together * l->gap_ns + (uint64_t)(random_uniform() * l->jitter_ns), group,
+			 l->class);
 	}
 }
 

@@ -20,14 +20,14 @@ static uint32_t *watched, watched_count; /* ports */
 /* Bytes that each had sent by the end of the warm-up, and by the end of run.time. */
 static uint64_t *tx_from, *tx_to;
 static uint64_t counted_ns; /* between the two */
-static uint32_t *lengths;		 /* samples of each length, in bytes */
+static uint32_t *lengths;   /* samples of each length, in bytes */
 static uint64_t samples;
 static double queue_sum;
 static struct {
 	struct {
 		uint32_t flow;
 		uint64_t before; /* received, JAIN_ROUNDS samples ago */
-	} *active;
+	} * active;
 	uint32_t count_active, known, rounds; /* known: flows of the list that were looked at */
 	double sum, count, least;
 	uint64_t fair_ns; /* since when the index is above JAIN_FAIR; NEVER_NS: it is not */
@@ -136,7 +136,8 @@ static void jain_sample(void)
 
 static int is_over(void)
 {
-	return engine.now_ns >= scenario->run.time_ns && (!scenario->run.drain || flows.done + flows.endless == flows.count);
+	return engine.now_ns >= scenario->run.time_ns &&
+	       (!scenario->run.drain || flows.done + flows.endless == flows.count);
 }
 
 void measure_on_sample(uint32_t unused)

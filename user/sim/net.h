@@ -117,7 +117,8 @@ struct switch_rules {
 	double alpha;		   /* of dynamic thresholds, of queues and of PFC */
 	uint64_t ecn_min, ecn_max; /* bytes, for a port of 25 Gbit/s; others in proportion */
 	double ecn_most;	   /* chance of a mark at ecn_max */
-	uint64_t round_ns;	   /* between two looks at the queues for pauses; 0: with each packet */
+	uint64_t round_ns;	   /* between two looks at the queues for pauses; 0: with each packet, */
+	uint64_t round_late_ns;	   /* and by how much a look is late at most */
 	uint32_t frame;		   /* largest, bytes */
 };
 extern struct switch_rules rules;

@@ -10,7 +10,7 @@
 enum topology_kind { TOPOLOGY_STAR, TOPOLOGY_DUMBBELL, TOPOLOGY_PARKING, TOPOLOGY_LEAF_SPINE, TOPOLOGY_FAT_TREE };
 enum load_kind { LOAD_FLOWS, LOAD_INCAST, LOAD_POISSON };
 enum stamp_kind { STAMP_DEQUEUE, STAMP_ENQUEUE };
-enum pause_kind { PAUSE_NONE, PAUSE_PFC };
+enum pause_kind { PAUSE_NONE, PAUSE_PFC, PAUSE_PPFC };
 enum recovery_kind { RECOVERY_GO_BACK, RECOVERY_SELECTIVE };
 
 /* One part of the workload. */
@@ -20,9 +20,9 @@ struct load {
 	__u8 class;
 	/* flows: count of them, from the host `from` and those after it, each to the host `to` */
 	__u32 from, to, count;
-	__u8 to_given; /* poisson: all flows go there */
+	__u8 to_given;	/* poisson: all flows go there */
 	__u32 together; /* that start at once; then the next ones, gap later */
-	__u64 start_ns, gap_ns;
+	__u64 start_ns, gap_ns, jitter_ns;
 	__u64 size; /* bytes; 0: endless, or by sizes */
 	/* incast: count hosts, drawn anew each time, send to one; poisson: from each host to any other */
 	double share; /* of the speed of all hosts, as the mean load */
@@ -43,8 +43,8 @@ struct scenario {
 		__u64 buffer;
 		__u8 stamp, pause;
 		double alpha;
-		__u64 ecn_min, ecn_max, round_ns;
-		double ecn_most;
+		__u64 ecn_min, ecn_max, round_ns, late_ns, t_thresh_ns, k_max;
+		double ecn_most, r;
 	} sw;
 	struct {
 		__u32 payload, header, ack, ack_every, slack;

@@ -16,7 +16,7 @@ static const struct word load_words[] = {
 	{ "flows", LOAD_FLOWS }, { "incast", LOAD_INCAST }, { "poisson", LOAD_POISSON }, {}
 };
 static const struct word stamp_words[] = { { "dequeue", STAMP_DEQUEUE }, { "enqueue", STAMP_ENQUEUE }, {} };
-static const struct word pause_words[] = { { "none", PAUSE_NONE }, { "pfc", PAUSE_PFC }, {} };
+static const struct word pause_words[] = { { "none", PAUSE_NONE }, { "pfc", PAUSE_PFC }, { "ppfc", PAUSE_PPFC }, {} };
 static const struct word recovery_words[] = { { "go-back-n", RECOVERY_GO_BACK },
 					      { "selective", RECOVERY_SELECTIVE },
 					      {} };
@@ -46,11 +46,11 @@ static const struct word recovery_words[] = { { "go-back-n", RECOVERY_GO_BACK },
 		name, &config_bytes, AT(member), .max = 1e12, .preset = is, .range = "a number of bytes", \
 						 .example = "32MB", .meaning = what                       \
 	}
-#define PART(name, member, least, greatest, is, what)                                                                 \
-	{                                                                                                             \
-		name, &config_fraction, AT(member), .min = least, .max = greatest, .preset = is,                      \
-						    .range = "a number from " #least " to " #greatest, .example = "0.5", \
-						    .meaning = what                                                   \
+#define PART(name, member, least, greatest, is, what)                                                  \
+	{                                                                                              \
+		name, &config_fraction, AT(member), .min = least, .max = greatest, .preset = is,       \
+						    .range = "a number from " #least " to " #greatest, \
+						    .example = "0.5", .meaning = what                  \
 	}
 #define WORD(name, member, list, is, what)                                                   \
 	{                                                                                    \
@@ -84,7 +84,12 @@ static const struct config_key switch_keys[] = {
 	BYTES("ecn_max", sw.ecn_max, "400KB", "queue from which on all are"),
 	PART("ecn_most", sw.ecn_most, 0, 1, "0.2", "chance of a mark at ecn_max"),
 	TIME("round", sw.round_ns, NULL,
-	     "time between two looks of a daemon at the ingress counters; none: with each packet"),
+	     "time between two looks of a daemon at the queues; none: PFC with each packet, ppfc each us"),
+	TIME("late", sw.late_ns, NULL, "a look is late by up to that"),
+	TIME("t_thresh", sw.t_thresh_ns, NULL, "ppfc: acts if the buffer lasts for less; none: Equation 5"),
+	BYTES("k_max", sw.k_max, NULL,
+	      "ppfc: a queue that is not longer is left alone; none: a twentieth of the buffer"),
+	PART("r", sw.r, 0.01, 1, "0.8", "ppfc: R of Algorithm 2"),
 	{}
 };
 
@@ -146,6 +151,7 @@ static const struct config_key load_keys[] = {
 	COUNT("together", together, 1, 1000000, "1000000", "flows: of which so many begin together"),
 	TIME("gap", gap_ns, NULL, "flows: until the next ones begin"),
 	TIME("start", start_ns, NULL, "when the first begin"),
+	TIME("jitter", jitter_ns, NULL, "flows: each begins later, at random, by up to that"),
 	BYTES("size", size, NULL, "of a flow; none: by sizes, or without an end"),
 	{ "sizes", &config_string, AT(sizes), .most = 200, .range = "websearch, fb-hadoop, ali-storage, or a file",
 	  .example = "websearch", .meaning = "distribution of sizes" },

@@ -9,6 +9,7 @@
 #include "sim/flow.h"
 #include "sim/measure.h"
 #include "sim/net.h"
+#include "sim/predict.h"
 #include "sim/scenario.h"
 #include "sim/scenario_keys.h"
 #include "sim/scheme.h"
@@ -63,8 +64,15 @@ static void rules_take(const struct scenario *s)
 		.ecn_min = s->sw.ecn_min,
 		.ecn_max = s->sw.ecn_max,
 		.ecn_most = s->sw.ecn_most,
-		.round_ns = s->sw.round_ns,
+		.predict = s->sw.pause == PAUSE_PPFC,
+		.round_ns = s->sw.round_ns		      ?:
+				    s->sw.pause == PAUSE_PPFC ? NS_PER_US :
+								0,
+		.round_late_ns = s->sw.late_ns,
 		.frame = s->host.payload + s->host.header,
+	};
+	predict_rules = (struct predict_rules){
+		.t_thresh_ns = s->sw.t_thresh_ns, .k_max = s->sw.k_max, .r = s->sw.r, .seed = s->run.seed
 	};
 	host_rules = (struct host_rules){
 		.payload = s->host.payload,
@@ -122,6 +130,7 @@ static int simulate(const struct scenario *s, int as_json)
 	loads_end();
 	measure_end();
 	hosts_end();
+	predict_end();
 	net_free();
 	engine_end();
 	return EXIT_DONE;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "sim/engine.h"
 #include "sim/net.h"
+#include "sim/predict.h"
 
 #define PAUSE_BYTES 84 /* a PFC frame with its FCS, preamble and gap */
 
@@ -107,11 +108,15 @@ void net_on_round(uint32_t node)
 	struct sim_node *n = &net.nodes[node];
 	uint32_t i, c;
 
+	if (rules.predict)
+		predict_round(node, buffer_free(n), pause_send);
 	for (i = 0; i < n->ports; i++)
 		for (c = 1; c < CLASSES; c++)
 			if (rules.round_ns || net.ports[n->ports_first + i].told[c].xoff)
 				pause_decide(&net.ports[n->ports_first + i], c);
-	event_at(engine.now_ns + (rules.round_ns ?: net.ports[n->ports_first].pfc.pause_ns / 4), EVENT_SWITCH, node);
+	event_at(engine.now_ns + (rules.round_ns ? rules.round_ns + (uint64_t)(random_uniform() * rules.round_late_ns) :
+						   net.ports[n->ports_first].pfc.pause_ns / 4),
+		 EVENT_SWITCH, node);
 }
 
 /* --- buffer --- */
@@ -136,16 +141,21 @@ static int buffer_take(struct sim_node *n, struct sim_port *in, const struct sim
 			n->peak_bytes = n->used_bytes;
 	}
 	in->in_bytes[c] += p->bytes;
+	if (rules.predict)
+		predict_count(out, in, c, p->bytes);
 	return 1;
 }
 
-static void buffer_leave(struct sim_node *n, struct sim_port *in, const struct sim_packet *p)
+static void buffer_leave(struct sim_node *n, struct sim_port *in, const struct sim_port *out,
+			 const struct sim_packet *p)
 {
 	uint32_t over = in->over_bytes[p->class] < p->bytes ? in->over_bytes[p->class] : p->bytes;
 
 	in->over_bytes[p->class] -= over;
 	n->used_bytes -= p->bytes - over;
 	in->in_bytes[p->class] -= p->bytes;
+	if (rules.predict)
+		predict_count(out, in, p->class, -(int32_t)p->bytes);
 }
 
 static void queue_put(struct sim_port *p, uint32_t i)
@@ -199,7 +209,7 @@ void switch_sent(uint32_t port, struct sim_packet *packet)
 
 	if (!packet->class)
 		return;
-	buffer_leave(&net.nodes[p->node], in, packet);
+	buffer_leave(&net.nodes[p->node], in, p, packet);
 	if (rules.pfc && !rules.round_ns && in->told[packet->class].xoff)
 		pause_decide(in, packet->class);
 	if (!rules.stamp_enqueue)
@@ -217,8 +227,10 @@ void switches_begin(void)
 		pfc_obey_init(&p->obey_params, p->bps);
 		pfc_params_init(&p->pfc, net.nodes[p->node].buffer_bytes, p->bps, rules.frame, rules.round_ns);
 		p->pfc.alpha = rules.alpha * Q24_ONE;
-		p->headroom = pfc_headroom(p->bps, 2 * p->delay_ns, rules.round_ns, rules.frame);
+		p->headroom = pfc_headroom(p->bps, 2 * p->delay_ns, rules.round_ns + rules.round_late_ns, rules.frame);
 	}
+	if (rules.predict)
+		predict_begin();
 	for (i = 0; rules.pfc && i < net.nodes_count; i++)
 		if (!net.nodes[i].is_host)
 			event_at(rules.round_ns, EVENT_SWITCH, i);

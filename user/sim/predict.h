@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_SIM_PREDICT_H
+#define SLUICE_SIM_PREDICT_H
+/*
+ * P-PFC in a switch: what each ingress port has in each queue, and in each round who is to be paused before the buffer is
+ * full (ppfc.h). PFC stays beneath it.
+ */
+#include "sim/net.h"
+#include "sluice/pause/ppfc.h"
+
+struct predict_rules {
+	uint64_t t_thresh_ns; /* 0: Equation 5 */
+	uint64_t k_max;	      /* bytes; 0: the default of ppfc_params_init() */
+	double r;
+	uint64_t seed;
+};
+extern struct predict_rules predict_rules;
+
+void predict_begin(void);
+void predict_end(void);
+/* What a port has in a queue grows or shrinks. */
+void predict_count(const struct sim_port *out, const struct sim_port *in, uint32_t class, int32_t bytes);
+/* One look of a switch at its queues. tell() pauses the neighbour at a port for that long. */
+void predict_round(uint32_t node, uint64_t free, void (*tell)(struct sim_port *in, uint32_t class, uint64_t ns));
+
+#endif
