@@ -50,12 +50,16 @@ struct sim_flow {
 	uint8_t lost;	 /* NACK was heard: what is sent again is sent from snd_nxt on */
 	/* sender */
 	uint64_t snd_una, snd_nxt, snd_max; /* positions of payload */
+	uint64_t left_ns;		    /* when the last packet left */
 	uint64_t departure_ns;		    /* of the next packet */
 	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */
 	uint64_t window;		    /* bytes on the wire; 0: none */
 	uint64_t rate_bps;		    /* 0: the port's */
 	struct hpcc_state cc;
 	uint64_t fb_rx_ns;
+	uint64_t hop_bps, hop_told_bps; /* the rate of its first hop, and the one that is on its way; 0: none */
+	uint64_t voq_left_ns;
+	uint32_t voq_mark;
 	union {
 		struct dcqcn dcqcn;
 		struct timely timely;
@@ -83,12 +87,12 @@ struct host_rules {
 };
 extern struct host_rules host_rules;
 
-struct flows {
+struct traffic {
 	struct sim_flow *list;
 	uint32_t count, done, endless;
 	uint64_t sent_again; /* packets */
 };
-extern struct flows flows;
+extern struct traffic traffic;
 
 void hosts_begin(void);
 void hosts_end(void);
@@ -99,6 +103,8 @@ uint64_t flow_wire_bytes(uint64_t payload);
 /* The least time from a flow's start to the arrival of its last byte: alone, at the speed of the path. */
 uint64_t flow_ideal_ns(const struct sim_flow *f);
 uint64_t flow_inflight(const struct sim_flow *f);
+/* The rate of a flow has changed, so its next packet may leave earlier. */
+void flow_rate_changed(uint32_t flow);
 
 void host_on_flow(uint32_t flow);  /* EVENT_FLOW */
 void host_on_timer(uint32_t flow); /* EVENT_TIMER */

@@ -16,7 +16,7 @@ struct sim_host {
 };
 
 struct host_rules host_rules;
-struct flows flows;
+struct traffic traffic;
 static struct sim_host *hosts;
 
 /* --- flows --- */
@@ -35,7 +35,7 @@ uint64_t flow_ideal_ns(const struct sim_flow *f)
 {
 	uint64_t slowest = NEVER_NS, total = 0, wire = flow_wire_bytes(f->size);
 	uint64_t first = f->size < host_rules.payload ? wire : host_rules.payload + host_rules.header;
-	uint32_t port = hosts[f->from].port, number = f - flows.list;
+	uint32_t port = hosts[f->from].port, number = f - traffic.list;
 
 	for (;;) {
 		const struct sim_port *p = &net.ports[port];
@@ -52,18 +52,18 @@ uint64_t flow_ideal_ns(const struct sim_flow *f)
 
 uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, uint32_t group, uint32_t class)
 {
-	uint32_t i = flows.count;
+	uint32_t i = traffic.count;
 	struct sim_flow *f;
 
-	flows.list = list_add(flows.list, &flows.count, sizeof(*flows.list));
-	f = &flows.list[i];
+	traffic.list = list_add(traffic.list, &traffic.count, sizeof(*traffic.list));
+	f = &traffic.list[i];
 	f->from = from;
 	f->to = to;
 	f->size = size;
 	f->start_ns = start_ns;
 	f->group = group;
 	f->class = class;
-	flows.endless += !size;
+	traffic.endless += !size;
 	event_at(start_ns, EVENT_FLOW, i);
 	return i;
 }
@@ -85,7 +85,7 @@ static int flow_may_send(const struct sim_flow *f)
 /* Puts a flow in the list of those that take turns, and lets the host look at it. */
 static void flow_ready(uint32_t i)
 {
-	struct sim_flow *f = &flows.list[i];
+	struct sim_flow *f = &traffic.list[i];
 	struct sim_host *h = &hosts[f->from];
 
 	if (!f->in_turn && flow_may_send(f)) {
@@ -101,7 +101,7 @@ static void flow_ready(uint32_t i)
 
 static void timer_set(uint32_t i)
 {
-	struct sim_flow *f = &flows.list[i];
+	struct sim_flow *f = &traffic.list[i];
 	uint64_t was = f->rto_ns;
 
 	f->rto_ns = engine.now_ns + host_rules.rto_ns;
@@ -109,9 +109,25 @@ static void timer_set(uint32_t i)
 		event_at(f->rto_ns, EVENT_TIMER, i);
 }
 
+/* The least of what congestion control and the first hop allow. */
+static uint64_t flow_bps(const struct sim_flow *f)
+{
+	return f->hop_bps && (!f->rate_bps || f->hop_bps < f->rate_bps) ? f->hop_bps : f->rate_bps;
+}
+
+void flow_rate_changed(uint32_t i)
+{
+	struct sim_flow *f = &traffic.list[i];
+	uint64_t at = f->left_ns + pacer_cost_ns(host_rules.payload + host_rules.header, flow_bps(f));
+
+	if (at < f->departure_ns)
+		f->departure_ns = at;
+	flow_ready(i);
+}
+
 static uint32_t flow_send(uint32_t i)
 {
-	struct sim_flow *f = &flows.list[i];
+	struct sim_flow *f = &traffic.list[i];
 	uint64_t left = f->size ? f->size - f->snd_nxt : host_rules.payload;
 	uint32_t p = packet_new();
 	struct sim_packet *packet = &net.packets[p];
@@ -125,7 +141,7 @@ static uint32_t flow_send(uint32_t i)
 	packet->bytes = packet->payload + host_rules.header;
 	packet->sent_ns = engine.now_ns;
 	if (f->snd_nxt < f->snd_max)
-		flows.sent_again++;
+		traffic.sent_again++;
 	f->snd_nxt += packet->payload;
 	if (f->snd_nxt > f->snd_max)
 		f->snd_max = f->snd_nxt;
@@ -143,7 +159,7 @@ static uint32_t flow_send(uint32_t i)
 /* Takes the flow at a place of the list out of it; the last one comes into its place. */
 static void turn_remove(struct sim_host *h, uint32_t at)
 {
-	flows.list[h->turns[at]].in_turn = 0;
+	traffic.list[h->turns[at]].in_turn = 0;
 	h->turns[at] = h->turns[--h->turns_count];
 }
 
@@ -163,7 +179,7 @@ uint32_t host_next(uint32_t number)
 	for (k = 0; k < h->turns_count; k++) {
 		at = h->turn + k < h->turns_count ? h->turn + k : h->turn + k - h->turns_count;
 		i = h->turns[at];
-		f = &flows.list[i];
+		f = &traffic.list[i];
 		if (f->departure_ns > engine.now_ns) {
 			wake = f->departure_ns < wake ? f->departure_ns : wake;
 			continue;
@@ -196,7 +212,7 @@ void host_on_wake(uint32_t number)
 
 void host_on_flow(uint32_t i)
 {
-	struct sim_flow *f = &flows.list[i];
+	struct sim_flow *f = &traffic.list[i];
 
 	scheme->begin(f);
 	f->departure_ns = engine.now_ns;
@@ -206,7 +222,7 @@ void host_on_flow(uint32_t i)
 /* Sends again from what was acknowledged last. */
 static void flow_rewind(uint32_t i, uint64_t to)
 {
-	struct sim_flow *f = &flows.list[i];
+	struct sim_flow *f = &traffic.list[i];
 
 	if (to < f->snd_nxt)
 		f->snd_nxt = to > f->snd_una ? to : f->snd_una;
@@ -217,7 +233,7 @@ static void flow_rewind(uint32_t i, uint64_t to)
 
 void host_on_timer(uint32_t i)
 {
-	struct sim_flow *f = &flows.list[i];
+	struct sim_flow *f = &traffic.list[i];
 
 	if (f->done_ns || f->snd_una == f->snd_max) {
 		f->rto_ns = 0;
@@ -281,7 +297,7 @@ static void flow_take_held(struct sim_flow *f)
 /* Turns a packet round as what its sender hears. */
 static void data_answer(struct sim_host *h, struct sim_packet *packet, enum packet_kind kind)
 {
-	struct sim_flow *f = &flows.list[packet->flow];
+	struct sim_flow *f = &traffic.list[packet->flow];
 
 	packet->kind = kind;
 	packet->told = packet->seq + packet->payload;
@@ -296,7 +312,7 @@ static void data_answer(struct sim_host *h, struct sim_packet *packet, enum pack
 
 static void cnp_send(struct sim_host *h, const struct sim_packet *packet)
 {
-	struct sim_flow *f = &flows.list[packet->flow];
+	struct sim_flow *f = &traffic.list[packet->flow];
 	uint32_t number = packet->flow, p;
 
 	if (f->cnp_ns && engine.now_ns < f->cnp_ns + scheme->cnps * NS_PER_US)
@@ -313,7 +329,7 @@ static void cnp_send(struct sim_host *h, const struct sim_packet *packet)
 static void data_take(struct sim_host *h, uint32_t p)
 {
 	struct sim_packet *packet = &net.packets[p];
-	struct sim_flow *f = &flows.list[packet->flow];
+	struct sim_flow *f = &traffic.list[packet->flow];
 	uint64_t end = packet->seq + packet->payload;
 	int late = packet->seq > f->rcv_nxt;
 
@@ -328,7 +344,7 @@ static void data_take(struct sim_host *h, uint32_t p)
 	}
 	if (f->size && f->rcv_nxt >= f->size && !f->done_ns) {
 		f->done_ns = engine.now_ns;
-		flows.done++;
+		traffic.done++;
 	}
 	if (late) {
 		data_answer(h, packet, PACKET_NACK);
@@ -345,7 +361,7 @@ static void data_take(struct sim_host *h, uint32_t p)
 static void ack_take(uint32_t p)
 {
 	const struct sim_packet ack = net.packets[p];
-	struct sim_flow *f = &flows.list[ack.flow];
+	struct sim_flow *f = &traffic.list[ack.flow];
 
 	packet_free(p);
 	if (ack.kind == PACKET_CNP) {
@@ -396,10 +412,10 @@ void hosts_end(void)
 
 	for (i = 0; i < net.hosts_count; i++)
 		free(hosts[i].turns);
-	for (i = 0; i < flows.count; i++)
-		free(flows.list[i].held);
+	for (i = 0; i < traffic.count; i++)
+		free(traffic.list[i].held);
 	free(hosts);
-	free(flows.list);
-	flows = (struct flows){};
+	free(traffic.list);
+	traffic = (struct traffic){};
 	hosts = NULL;
 }

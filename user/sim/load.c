@@ -38,7 +38,7 @@ static void flows_start(uint32_t group, const struct running *r)
 	const struct load *l = r->load;
 	uint32_t i, from = l->from;
 
-	for (i = 0; i < l->count; i++, from++) {
+	for (i = 0; i < l->count; i++, from += l->step) {
 		from %= net.hosts_count;
 		if (from == l->to)
 			from = (from + 1) % net.hosts_count;

@@ -101,12 +101,12 @@ static void jain_sample(void)
 
 	if (++jain.rounds % JAIN_ROUNDS)
 		return;
-	for (; jain.known < flows.count; jain.known++) {
+	for (; jain.known < traffic.count; jain.known++) {
 		jain.active = list_add(jain.active, &jain.count_active, sizeof(*jain.active));
 		jain.active[jain.count_active - 1].flow = jain.known;
 	}
 	for (i = 0; i < jain.count_active; i++) {
-		const struct sim_flow *f = &flows.list[jain.active[i].flow];
+		const struct sim_flow *f = &traffic.list[jain.active[i].flow];
 
 		if (f->done_ns)
 			continue;
@@ -137,7 +137,7 @@ static void jain_sample(void)
 static int is_over(void)
 {
 	return engine.now_ns >= scenario->run.time_ns &&
-	       (!scenario->run.drain || flows.done + flows.endless == flows.count);
+	       (!scenario->run.drain || traffic.done + traffic.endless == traffic.count);
 }
 
 void measure_on_sample(uint32_t unused)
@@ -226,11 +226,11 @@ static double percentile(const double *sorted, uint32_t n, double part)
 static struct json_object *slowdown_result(uint32_t group, double from, double to)
 {
 	struct json_object *o = json_object_new_object();
-	double *list = grow(NULL, flows.count ?: 1, sizeof(*list)), sum = 0;
+	double *list = grow(NULL, traffic.count ?: 1, sizeof(*list)), sum = 0;
 	uint32_t i, n = 0;
 
-	for (i = 0; i < flows.count; i++) {
-		const struct sim_flow *f = &flows.list[i];
+	for (i = 0; i < traffic.count; i++) {
+		const struct sim_flow *f = &traffic.list[i];
 
 		if (f->group != group || !f->done_ns || f->size < from || f->size >= to ||
 		    f->start_ns < scenario->run.warmup_ns)
@@ -259,8 +259,8 @@ static struct json_object *load_result(uint32_t group)
 	uint64_t first = NEVER_NS, last = 0, begun = NEVER_NS, bytes = 0;
 	uint32_t i, n = 0, done = 0;
 
-	for (i = 0; i < flows.count; i++) {
-		const struct sim_flow *f = &flows.list[i];
+	for (i = 0; i < traffic.count; i++) {
+		const struct sim_flow *f = &traffic.list[i];
 
 		if (f->group != group)
 			continue;
@@ -356,7 +356,7 @@ struct json_object *measure_result(void)
 	}
 	add_count(o, "dropped", net.dropped);
 	add_count(o, "marked", net.marked);
-	add_count(o, "sent_again", flows.sent_again);
+	add_count(o, "sent_again", traffic.sent_again);
 	json_object_object_add(o, "pauses", pause_result());
 	for (i = 0; i < scenario->loads_count; i++)
 		json_object_array_add(loads, load_result(i));

@@ -44,6 +44,7 @@ struct sim_packet {
 	uint64_t due_ns;  /* on a wire: when it arrives */
 	uint64_t hop[HPCC_MAX_HOPS]; /* telem_pack() */
 	uint32_t payload;
+	uint32_t voq_total, voq_flows; /* S and F */
 	uint16_t path_id;
 	uint8_t hops, kind, class, ce;
 };
@@ -154,6 +155,7 @@ void switch_receive(uint32_t node, uint32_t ingress, uint32_t packet);
 /* A packet leaves the buffer of the switch. */
 void switch_sent(uint32_t port, struct sim_packet *p);
 int port_is_paused(const struct sim_port *p, uint32_t class);
+void net_on_voq(uint32_t packet);  /* EVENT_VOQ */
 void net_on_pause(uint32_t frame); /* EVENT_PAUSE */
 void net_on_round(uint32_t node);  /* EVENT_SWITCH */
 

@@ -67,7 +67,7 @@ void dcqcn_cnp(struct sim_flow *f)
 	d->by_time = 0;
 	f->rate_bps = d->rate;
 	if (!d->timer_ns)
-		event_at(engine.now_ns + DCQCN_TIMER_US * NS_PER_US, EVENT_SCHEME, f - flows.list);
+		event_at(engine.now_ns + DCQCN_TIMER_US * NS_PER_US, EVENT_SCHEME, f - traffic.list);
 	d->timer_ns = engine.now_ns + DCQCN_TIMER_US * NS_PER_US;
 }
 
@@ -79,7 +79,7 @@ void dcqcn_timer(struct sim_flow *f)
 	if (f->done_ns)
 		return;
 	if (engine.now_ns < d->timer_ns) {
-		event_at(d->timer_ns, EVENT_SCHEME, f - flows.list);
+		event_at(d->timer_ns, EVENT_SCHEME, f - traffic.list);
 		return;
 	}
 	if (++d->by_time > DCQCN_FAST)
@@ -88,7 +88,7 @@ void dcqcn_timer(struct sim_flow *f)
 	f->rate_bps = d->rate;
 	d->timer_ns = d->rate < line_bps() ? engine.now_ns + DCQCN_TIMER_US * NS_PER_US : 0;
 	if (d->timer_ns)
-		event_at(d->timer_ns, EVENT_SCHEME, f - flows.list);
+		event_at(d->timer_ns, EVENT_SCHEME, f - traffic.list);
 }
 
 /* --- TIMELY --- */

@@ -11,6 +11,7 @@ enum topology_kind { TOPOLOGY_STAR, TOPOLOGY_DUMBBELL, TOPOLOGY_PARKING, TOPOLOG
 enum load_kind { LOAD_FLOWS, LOAD_INCAST, LOAD_POISSON };
 enum stamp_kind { STAMP_DEQUEUE, STAMP_ENQUEUE };
 enum pause_kind { PAUSE_NONE, PAUSE_PFC, PAUSE_PPFC };
+enum hiercc_kind { HIERCC_OFF, HIERCC_CREDIT, HIERCC_RATES };
 enum recovery_kind { RECOVERY_GO_BACK, RECOVERY_SELECTIVE };
 
 /* One part of the workload. */
@@ -19,7 +20,7 @@ struct load {
 	__u8 kind;
 	__u8 class;
 	/* flows: count of them, from the host `from` and those after it, each to the host `to` */
-	__u32 from, to, count;
+	__u32 from, to, count, step;
 	__u8 to_given;	/* poisson: all flows go there */
 	__u32 together; /* that start at once; then the next ones, gap later */
 	__u64 start_ns, gap_ns, jitter_ns;
@@ -58,6 +59,11 @@ struct scenario {
 		__u64 w_ai, w_min, t_ns;
 		__u8 per_ack, per_rtt;
 	} hpcc;
+	struct {
+		__u8 mode, port;
+		__u64 period_ns, late_ns, c0;
+		double eta, lose, repeat;
+	} hiercc;
 	struct {
 		__u64 time_ns, warmup_ns, sample_ns, seed;
 		__u8 drain;

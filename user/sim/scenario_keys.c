@@ -17,6 +17,9 @@ static const struct word load_words[] = {
 };
 static const struct word stamp_words[] = { { "dequeue", STAMP_DEQUEUE }, { "enqueue", STAMP_ENQUEUE }, {} };
 static const struct word pause_words[] = { { "none", PAUSE_NONE }, { "pfc", PAUSE_PFC }, { "ppfc", PAUSE_PPFC }, {} };
+static const struct word hiercc_kind_words[] = {
+	{ "off", HIERCC_OFF }, { "credit", HIERCC_CREDIT }, { "rates", HIERCC_RATES }, {}
+};
 static const struct word recovery_words[] = { { "go-back-n", RECOVERY_GO_BACK },
 					      { "selective", RECOVERY_SELECTIVE },
 					      {} };
@@ -122,6 +125,20 @@ static const struct config_key hpcc_keys[] = {
 	{}
 };
 
+static const struct config_key hiercc_keys[] = {
+	WORD("mode", hiercc.mode, hiercc_kind_words, "off",
+	     "credit: what leaves a rack is covered by credit; rates: and flows obey the rate of Equation 1"),
+	TIME("period", hiercc.period_ns, "100us", "between two grants"),
+	TIME("late", hiercc.late_ns, "50us", "a round is late by up to that"),
+	BYTES("c0", hiercc.c0, NULL, "C0; none: what a round trip of credit takes, with the period"),
+	PART("eta", hiercc.eta, 0.1, 1, "0.98", "of a port, what is granted"),
+	{ "port", &config_word, AT(hiercc.port), .words = flag_words, .preset = "true",
+	  .meaning = "whether HPCC minds the receiver's port too, or leaves it to the credits" },
+	PART("lose", hiercc.lose, 0, 0.9, "0", "of the messages"),
+	PART("repeat", hiercc.repeat, 0, 0.9, "0", "of the messages"),
+	{}
+};
+
 static const struct config_key run_keys[] = {
 	TIME("time", run.time_ns, "10ms", "until which flows begin, and that is simulated"),
 	TIME("warmup", run.warmup_ns, NULL, "of which flows and queues are not counted"),
@@ -147,6 +164,7 @@ static const struct config_key load_keys[] = {
 	{ "to", &config_number, AT(to), .max = 99999, .preset = "0", .range = "a number from 0 to 99999",
 	  .refusal = "is not from 0 to 99999", .example = "0", .given = AT(to_given),
 	  .meaning = "the host that receives; poisson, incast: none: any, drawn anew each time" },
+	COUNT("step", step, 1, 99999, "1", "flows: from one sender to the next"),
 	COUNT("count", count, 1, 1000000, "1", "flows, or hosts that send at once to one"),
 	COUNT("together", together, 1, 1000000, "1000000", "flows: of which so many begin together"),
 	TIME("gap", gap_ns, NULL, "flows: until the next ones begin"),
@@ -179,6 +197,7 @@ static const struct config_key top_keys[] = {
 	  .range = "a scheme: sluice-sim --list-schemes names them", .example = "hpcc",
 	  .meaning = "congestion control of all flows" },
 	SECTION("hpcc", hpcc_keys),
+	SECTION("hiercc", hiercc_keys),
 	SECTION("run", run_keys),
 	{ "loads", &config_entries, FIELD_POINTER(struct scenario, loads), .required = true, .most = 64,
 	  .table = &load_table, .count = FIELD(struct scenario, loads_count), .meaning = "the workload, part by part" },

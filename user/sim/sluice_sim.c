@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "lib/config/tables.h"
 #include "lib/util.h"
+#include "sim/credit.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure.h"
@@ -41,7 +42,7 @@ static void usage(FILE *to)
 
 static void flow_on_scheme(uint32_t flow)
 {
-	scheme->timer(&flows.list[flow]);
+	scheme->timer(&traffic.list[flow]);
 }
 
 static const event_handler handlers[EVENT_KINDS] = {
@@ -50,7 +51,9 @@ static const event_handler handlers[EVENT_KINDS] = {
 	[EVENT_TIMER] = host_on_timer,	     [EVENT_SCHEME] = flow_on_scheme,
 	[EVENT_LOAD] = load_on_next,	     [EVENT_KICK] = port_kick,
 	[EVENT_PAUSE] = net_on_pause,	     [EVENT_SWITCH] = net_on_round,
-	[EVENT_MEASURE] = measure_on_sample,
+	[EVENT_MEASURE] = measure_on_sample, [EVENT_VOQ] = net_on_voq,
+	[EVENT_GRANT] = credit_on_grant,     [EVENT_CREDIT] = credit_on_message,
+	[EVENT_RATE] = credit_on_rate,
 };
 
 static void rules_take(const struct scenario *s)
@@ -73,6 +76,17 @@ static void rules_take(const struct scenario *s)
 	};
 	predict_rules = (struct predict_rules){
 		.t_thresh_ns = s->sw.t_thresh_ns, .k_max = s->sw.k_max, .r = s->sw.r, .seed = s->run.seed
+	};
+	credit_rules = (struct credit_rules){
+		.on = s->hiercc.mode != HIERCC_OFF,
+		.rates = s->hiercc.mode == HIERCC_RATES,
+		.port_free = !s->hiercc.port,
+		.period_ns = s->hiercc.period_ns,
+		.late_ns = s->hiercc.late_ns,
+		.c0 = s->hiercc.c0,
+		.eta = s->hiercc.eta,
+		.lose = s->hiercc.lose,
+		.repeat = s->hiercc.repeat,
 	};
 	host_rules = (struct host_rules){
 		.payload = s->host.payload,
@@ -118,6 +132,7 @@ static int simulate(const struct scenario *s, int as_json)
 	hosts_begin();
 	switches_begin();
 	scheme_take(s);
+	credit_begin();
 	if (measure_begin(s) || loads_begin(s))
 		return EXIT_USAGE;
 	engine_run(handlers);
@@ -130,6 +145,7 @@ static int simulate(const struct scenario *s, int as_json)
 	loads_end();
 	measure_end();
 	hosts_end();
+	credit_end();
 	predict_end();
 	net_free();
 	engine_end();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What a switch does with a packet: buffer, ECN, PFC and telemetry. See net.h. */
 #include <stdlib.h>
+#include "sim/credit.h"
 #include "sim/engine.h"
 #include "sim/net.h"
 #include "sim/predict.h"
@@ -14,6 +15,9 @@ struct switch_rules rules;
 static void stamp(struct sim_port *p, struct sim_packet *packet)
 {
 	if (packet->kind != PACKET_DATA || packet->hops >= HPCC_MAX_HOPS)
+		return;
+	if (credit_rules.on && credit_rules.port_free && credit_is_rack_port(p->node, p - net.ports) &&
+	    packet->voq_flows)
 		return;
 	packet->hop[packet->hops++] = telem_pack(p->speed, engine.now_ns, p->tx_bytes, p->queue[packet->class].bytes);
 	packet->path_id ^= p->id;
@@ -175,16 +179,32 @@ static void queue_put(struct sim_port *p, uint32_t i)
 		p->peak_bytes = p->bytes;
 }
 
+/* The packet enters the queue of its port. */
+static void switch_enqueue(uint32_t egress, uint32_t i)
+{
+	struct sim_packet *packet = &net.packets[i];
+	struct sim_port *out = &net.ports[egress];
+
+	if (packet->class && is_marked(out, packet)) {
+		packet->ce = 1;
+		net.marked++;
+	}
+	if (packet->class && rules.stamp_enqueue)
+		stamp(out, packet);
+	queue_put(out, i);
+	port_kick(egress);
+}
+
 void switch_receive(uint32_t node, uint32_t ingress, uint32_t i)
 {
 	struct sim_packet *packet = &net.packets[i];
 	uint32_t egress = net_port_to(node, packet->to, packet->flow);
-	struct sim_port *in = &net.ports[ingress], *out = &net.ports[egress];
+	struct sim_port *in = &net.ports[ingress];
 	struct sim_node *n = &net.nodes[node];
 
 	packet->ingress = ingress;
 	if (packet->class) {
-		if (!buffer_take(n, in, out, packet)) {
+		if (!buffer_take(n, in, &net.ports[egress], packet)) {
 			n->dropped++;
 			net.dropped++;
 			packet_free(i);
@@ -192,15 +212,20 @@ void switch_receive(uint32_t node, uint32_t ingress, uint32_t i)
 		}
 		if (rules.pfc && !rules.round_ns)
 			pause_decide(in, packet->class);
-		if (is_marked(out, packet)) {
-			packet->ce = 1;
-			net.marked++;
-		}
-		if (rules.stamp_enqueue)
-			stamp(out, packet);
+		credit_arrived(node, packet);
+		if (credit_holds(node, i))
+			return;
 	}
-	queue_put(out, i);
-	port_kick(egress);
+	switch_enqueue(egress, i);
+}
+
+void net_on_voq(uint32_t i)
+{
+	const struct sim_packet *packet = &net.packets[i];
+	uint32_t node = net.ports[packet->ingress].node;
+
+	credit_left(packet);
+	switch_enqueue(net_port_to(node, packet->to, packet->flow), i);
 }
 
 void switch_sent(uint32_t port, struct sim_packet *packet)

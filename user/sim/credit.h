@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_SIM_CREDIT_H
+#define SLUICE_SIM_CREDIT_H
+/*
+ * HierCC in the leaves (hiercc.h). A rack is a leaf with its hosts.
+ *
+ *  1. What a host sends to a host of another rack passes the VOQ of that host in its own leaf, and leaves it at the departure
+ *     that credit gives it.
+ *  2. The leaf of the receiver notes what arrives, and a loop of its daemon grants credit for each of its host ports; the
+ *     message goes to the sender's leaf.
+ *  3. The sender's leaf tells the flows of a VOQ the rate of Equation 1, where the scenario wants that.
+ */
+#include "sim/flow.h"
+
+struct credit_rules {
+	int on, rates;	     /* rates: Equation 1, too */
+	int port_free;	     /* HPCC leaves the receiver's port to the credits: that is not stamped */
+	uint64_t period_ns;  /* of the loop, */
+	uint64_t late_ns;    /* which is late by up to that */
+	uint64_t c0;	     /* bytes; 0: the default */
+	double eta;	     /* of the receiver's port */
+	double lose, repeat; /* chances of a message */
+};
+extern struct credit_rules credit_rules;
+
+void credit_begin(void);
+void credit_end(void);
+/* Whether the packet, which a leaf has from one of its hosts, waits in a VOQ: then EVENT_VOQ brings it back. */
+int credit_holds(uint32_t node, uint32_t packet);
+/* It leaves its VOQ. */
+void credit_left(const struct sim_packet *p);
+/* A packet of another rack for a host of this leaf. */
+void credit_arrived(uint32_t node, const struct sim_packet *p);
+int credit_is_rack_port(uint32_t node, uint32_t port); /* of a leaf, to one of its hosts */
+uint32_t credit_queue_max(void);		       /* most that a VOQ held, bytes */
+
+void credit_on_grant(uint32_t node);	 /* EVENT_GRANT */
+void credit_on_message(uint32_t number); /* EVENT_CREDIT */
+void credit_on_rate(uint32_t flow);	 /* EVENT_RATE */
+
+#endif
