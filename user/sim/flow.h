@@ -106,6 +106,11 @@ uint64_t flow_inflight(const struct sim_flow *f);
 /* The rate of a flow has changed, so its next packet may leave earlier. */
 void flow_rate_changed(uint32_t flow);
 
+/* A packet of data arrives at its host. */
+void receiver_take(uint32_t host, uint32_t packet);
+/* What a host sends before all data: ACKs and the like. */
+void host_control(uint32_t host, uint32_t packet);
+
 void host_on_flow(uint32_t flow);  /* EVENT_FLOW */
 void host_on_timer(uint32_t flow); /* EVENT_TIMER */
 void host_on_wake(uint32_t host);  /* EVENT_HOST */
