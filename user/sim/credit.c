@@ -268,7 +268,7 @@ void credit_begin(void)
 					     .seen = grow(NULL, racks, sizeof(struct hiercc_seen)) };
 		memset(grants[i].due, 0, racks * sizeof(struct hiercc_due));
 		memset(grants[i].seen, 0, racks * sizeof(struct hiercc_seen));
-		hiercc_port_init(&grants[i].port, port->bps / 8 * credit_rules.eta);
+		hiercc_port_init(&grants[i].port, port->bps / 8.0 * credit_rules.eta);
 		for (k = 0; k < racks; k++) {
 			hiercc_voq_init(&voq_of(k, i)->voq, 1);
 			hiercc_hop_init(&voq_of(k, i)->hop, &hop_params);
