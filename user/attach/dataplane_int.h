@@ -2,8 +2,8 @@
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
 /*
- * What the files of the data plane (dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c, ports.c,
- * adopt.c, cc.c, pods.c, leftover.c, detach.c, xdp.c) share.
+ * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c, routes.c,
+ * port_describe.c, port.c, ports_drop.c, ports.c, adopt.c, cc.c, pods.c, leftover.c, detach.c, xdp.c.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -135,10 +135,56 @@ __u32 map_room(int fd, __u32 wanted, const char *key);
 /* As far as the configuration agrees: attaches them (want), or takes them off. */
 int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
 
-/* --- ports.c --- */
+/* --- routes.c --- */
 
+/* Prepares the route of every peer, even if one fails. Returns the first error. */
+int routes_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c);
+/* Routes that came after the interface, or without which it came back, are given room. */
+void routes_follow(struct dataplane *dp, const struct config *c);
+/* For route_remove_ours(): the prefix is that of a peer of ctx, a configuration. */
+int route_is_wanted(const struct peer_key *prefix, const void *ctx);
+/* Removes all routes of ours that leave by the interface. */
+int routes_remove(__u32 ifindex);
+
+/* --- port_describe.c --- */
+
+/*
+ * Fills in a port from configuration and kernel; -errno with a message when it cannot be used. A driver tells no speed
+ * while there is no link: the port keeps the one that it has.
+ */
+int port_describe(const struct config *c, const struct config_interface *i, const struct link_info *link, struct port *port);
+/* Says in which way the qdiscs of a port do not suit. by_nic: its NIC obeys pauses. */
+void port_advise(const struct config_interface *i, const struct port *port, int by_nic);
+
+/* --- port.c --- */
+
+/* Attaches an interface, or what is new of it. 0, or -errno with a message: then it is as it was before. */
+int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i);
 /* On an error something stays, which was said, and the port is still known. */
 int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/*
+ * As port_remove(), in the middle of traffic. A clsact that comes or goes takes what is being sent along: Linux deactivates
+ * the device meanwhile (qdisc_graft(): of 60 times one or two packets each, at veth). That is why ours stays, empty, until
+ * the daemon ends, or for the next time.
+ */
+int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/* Changes its entry; -errno with a message that ends in what follows from it. */
+int port_update(struct dataplane *dp, __u32 ifindex, const struct port *port, const char *effect);
+/* Removes the classes n and above of a port. */
+void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n);
+
+/* --- ports_drop.c --- */
+
+/*
+ * Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. A host's begins
+ * to leave: ports_leave() is the end of it.
+ */
+int ports_drop(struct dataplane *dp, const struct config *c);
+/* A port that cannot be taken off stays, strips on, and is tried again with the next reload. */
+void ports_leave(struct dataplane *dp);
+
+/* --- ports.c --- */
+
 /* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
 int ports_check(const struct dataplane *dp, const struct config *c);
 /*
@@ -146,12 +192,6 @@ int ports_check(const struct dataplane *dp, const struct config *c);
  * error; a reload serves the other interfaces, and returns the last.
  */
 int ports_apply(struct dataplane *dp, const struct config *c, int must_exist);
-/*
- * Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. A host's begins
- * to leave: ports_leave() is the end of it.
- */
-int ports_drop(struct dataplane *dp, const struct config *c);
-void ports_leave(struct dataplane *dp);
 /* Interfaces that went, came back, or have another name, qdisc, MTU or speed. 1: something was attached anew. */
 int ports_follow(struct dataplane *dp, const struct config *c, const struct between *between);
 /*
@@ -159,8 +199,6 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
  * in it is that of the interface which has it; else an interface that is attached keeps its place.
  */
 void ports_name(struct dataplane *dp, struct config *c, int anew);
-/* Routes that came after the interface, or without which it came back, are given room. */
-void routes_follow(struct dataplane *dp, const struct config *c);
 
 /* --- adopt.c: maps of another version --- */
 
