@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From configuration to attached programs (programs.c, ports.c), and back.
+ * From configuration to attached programs (programs.c, ports.c, port.c), and back.
  *
  *  1. The pin directory is the state that survives the daemon: maps, the struct_ops map, and (before
  *     Linux 6.2, with ports that stamp) the tracepoint links. What cannot be derived from the kernel is in the control and

@@ -3,7 +3,8 @@
 #define SLUICE_DATAPLANE_INT_H
 /*
  * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c, routes.c,
- * port_describe.c, port.c, ports_drop.c, ports.c, adopt.c, cc.c, pods.c, leftover.c, detach.c, xdp.c.
+ * port_describe.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c, leftover.c, detach.c,
+ * xdp.c.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -200,19 +201,24 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
  */
 void ports_name(struct dataplane *dp, struct config *c, int anew);
 
-/* --- adopt.c: maps of another version --- */
+/* --- pin_swap.c: pins of another version --- */
 
 /* Ends what an adoption that was killed began. With the lock; before all else. */
 int adopt_recover(const char *pin_dir);
 /* Says how this version's maps are laid out, where that is not said yet. */
 int adopt_layout_pin(struct dataplane *dp, const char *dir);
-/* What is pinned there of it. NULL: there is none, or it cannot be read; errno says why. The caller frees it. */
+/* The layout that is pinned there. NULL: there is none, or it cannot be read; errno says why. The caller frees it. */
 struct btf *adopt_layout_read(const char *dir);
-/* Reads how the other version's are; -EPROTO: that is not to be known, and was said. Makes dp->adopt. */
+/* All pins of a directory, whatever version made them. */
+void adopt_pins_remove(const char *dir);
+
+/* --- adopt.c, adopt_plan.c: maps of another version --- */
+
+/* Reads the layout of the other version; -EPROTO: it cannot be read, which was said. Makes dp->adopt. */
 int adopt_open(struct dataplane *dp);
 /* Between opening and loading the object: which maps are shared. */
 int adopt_plan(struct dataplane *dp);
-/* What the other version's control says. */
+/* The other version's control. */
 const struct control *adopt_control(const struct dataplane *dp);
 /* The object is loaded: control is filled, and dp->pins are opened. */
 int adopt_fill(struct dataplane *dp);
@@ -222,8 +228,6 @@ int adopt_is_committed(const struct dataplane *dp);
 /* The programs are replaced. Also where an earlier run did not come so far. */
 void adopt_finish(struct dataplane *dp);
 void adopt_close(struct dataplane *dp);
-/* All pins of a directory, whatever version made them. */
-void adopt_pins_remove(const char *dir);
 
 /* --- cc.c --- */
 
