@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What HierCC costs with many VOQs and flows in the maps: memory of an entry, a round of the credit loop by how many
+ * The cost of HierCC with many VOQs and flows in the maps: memory of an entry, a round of the credit loop by how many
  * are active of how many there are, and what a tick of a second looks through. As JSON.
  *
  *  1. The maps are the real ones, without programs. The scheduler is called by its inner functions; what ingress would
@@ -142,7 +142,7 @@ static void all_rest(void)
 	}
 }
 
-/* The median of rounds with so many active, ns. */
+/* The median of rounds with `active` VOQs, ns. */
 static __u64 rounds_measure(unsigned int active)
 {
 	static __u64 took[ROUNDS];

@@ -2,17 +2,19 @@
 /*
  * Maps of another SLUICE_ABI become this one's, while that one's programs work on.
  *
- *  1. A daemon pins beside its maps how they are laid out: `layout`, its object's BTF. The BTF that the kernel keeps with
- *     a map would do, but takes CAP_SYS_ADMIN.
+ *  1. A daemon pins beside its maps how they are laid out: `layout`, its object's BTF. The BTF that the kernel keeps
+ *     with a map would do, but takes CAP_SYS_ADMIN.
  *  2. Maps of the same layout are taken as they are. Of others there are new ones, filled member by member (layout.h),
  *     all pinned in `next`. Until here the other version loses nothing by an error.
- *  3. `next` is renamed to `new`: from now on the maps are this version's. Pin by pin they take the place of the others,
- *     which go to `old`. If the daemon dies in between, the next one goes on, of any version that has pin_swap.c.
- *  4. Programs are replaced; sockets of other network namespaces, which keep the old ones, are put in bypass. `old` goes.
+ *  3. `next` is renamed to `new`: from now on the maps are this version's. Pin by pin they take the place of the
+ *     others, which go to `old`. If the daemon dies in between, the next one goes on, of any version that has
+ *     pin_swap.c.
+ *  4. Programs are replaced; sockets of other network namespaces, which keep the old ones, are put in bypass. `old`
+ *     goes.
  *
  * The races: between the copy of an entry and the replacement of the program, which is milliseconds, the old programs
- * write into maps that nobody reads any more. A flow's position goes back by the bytes it sent then, and a round of HPCC
- * is as much longer. An entry may be copied in the middle of a feedback: the next one corrects W.
+ * write into maps that nobody reads any more. A flow's position goes back by the bytes it sent then, and a round of
+ * HPCC is as much longer. An entry may be copied in the middle of a feedback: the next one corrects W.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_ADOPT_INT_H
 #define SLUICE_ADOPT_INT_H
-/* Shared by adopt.c (theory, begin, carry, commit, end), adopt_plan.c (which maps how) and pin_swap.c (pins, swap, recover). */
+/*
+ * Shared by adopt.c (theory, begin, carry, commit, end), adopt_plan.c (which maps how) and pin_swap.c (pins, swap,
+ * recover).
+ */
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include "lib/layout.h"
@@ -52,8 +55,8 @@ int pin_get(const char *dir, const char *name);
 /* Removes a directory below pin_dir, with the pins in it. */
 void dir_remove(const char *pin_dir, const char *name);
 /*
- * The pins in `new` take the place of the others. control comes last: it says whose the maps are. A daemon that was killed
- * after that has left a `new` without it.
+ * The pins in `new` take the place of the others. control comes last: it says whose the maps are. A daemon that was
+ * killed after that has left a `new` without it.
  */
 int pins_swap(const char *pin_dir);
 /* XDP programs are known by their counters: while those are still pinned. tc takes off telemetry meanwhile. */

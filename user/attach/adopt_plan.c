@@ -23,7 +23,9 @@ static int is_daemons(const char *name)
 	return 0;
 }
 
-/* Members that begin anew: a lock that was held, an entry half written, a claim that programs have to make themselves. */
+/*
+ * Members that begin anew: a lock that was held, an entry half written, a claim that programs have to make themselves.
+ */
 static const char *const *members_anew(const char *name)
 {
 	static const char *const flow[] = { "lock", "echo", "own_cc", "" }, *const voq[] = { "lock", "" };

@@ -2,9 +2,9 @@
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
 /*
- * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c, routes.c,
- * port_describe.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c, leftover.c, detach.c,
- * xdp.c.
+ * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c,
+ * routes.c, port_describe.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
+ * leftover.c, detach.c, xdp.c.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -45,19 +45,19 @@ struct dataplane {
 	struct sluice_bpf *skel;	/* the maps, and the programs that were wanted first */
 	struct sluice_bpf *more[SET_N]; /* those that a reload wanted, over the same maps; NULL at the end */
 	struct sluice_bpf *of[SET_N];	/* in which of these a set is loaded; NULL: in none */
-	unsigned char *elf; /* the object with the configured congestion control's name */
+	unsigned char *elf;		/* the object with the configured congestion control's name */
 	struct pins pins;
-	int fresh; /* this run made the pins */
-	int lost;  /* some of the pins are missing, and are made anew */
+	int fresh;	     /* this run made the pins */
+	int lost;	     /* some of the pins are missing, and are made anew */
 	struct adopt *adopt; /* the maps are of another version, and become this one's; else NULL */
 	int routes_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
 	unsigned int pods_stamped;
-	int tracepoints; /* this run attached those of backlog, */
+	int tracepoints;       /* this run attached those of backlog, */
 	int class_tracepoints; /*   those of classes, */
 	int pfc_tracepoints;   /*   and those of pauses */
-	int running;	 /* what is attached is this run's */
-	int linger_fd;	 /* a timer: when what leaves is to be gone */
+	int running;	       /* what is attached is this run's */
+	int linger_fd;	       /* a timer: when what leaves is to be gone */
 	struct {
 		__u32 ifindex;
 		char name[IFNAMSIZ];
@@ -84,7 +84,7 @@ int pin_dir_lock(struct dataplane *dp, const char *dir);
 /* The configuration is in force, and the programs look at it anew. */
 void epoch_next(struct dataplane *dp, const struct config *c);
 /*
- * Moves the base of sequences (seq.h). What is said of a clock that is off is said at once where somebody has asked,
+ * Moves the base of sequences (seq.h). A clock that is off is reported at once where somebody has asked,
  * else once an hour.
  */
 void seq_base_follow(struct dataplane *dp, const struct config *c, int asked);
@@ -96,7 +96,7 @@ int keys_apply(struct dataplane *dp, const struct config *c);
 
 /* --- peers.c --- */
 
-#define DP_LINGER_SILENCES 3 /* those after which peers go plain, */
+#define DP_LINGER_SILENCES 3		    /* those after which peers go plain, */
 #define DP_SILENT_NS (100 * 1000 * 1000ULL) /* of this, or of as many base RTTs as follow: egress_peer() */
 #define DP_SILENT_RTTS 4
 
@@ -109,7 +109,7 @@ struct leaving {
 int peers_apply(struct dataplane *dp, const struct config *c);
 /* How long the other side may take to notice that we are silent. Its base RTT is taken to be like ours. */
 __u64 linger_ns(const struct dataplane *dp, struct leaving *l);
-/* What leaves has its time from now on: the programs know of it, by the epoch. */
+/* Peers and ports that leave have their time from now on: the programs know of it, by the epoch. */
 void linger_begin(struct dataplane *dp);
 struct timespec timespec_of(__u64 ns);
 
@@ -153,20 +153,21 @@ int routes_remove(__u32 ifindex);
  * Fills in a port from configuration and kernel; -errno with a message when it cannot be used. A driver tells no speed
  * while there is no link: the port keeps the one that it has.
  */
-int port_describe(const struct config *c, const struct config_interface *i, const struct link_info *link, struct port *port);
+int port_describe(const struct config *c, const struct config_interface *i, const struct link_info *link,
+		  struct port *port);
 /* Says in which way the qdiscs of a port do not suit. by_nic: its NIC obeys pauses. */
 void port_advise(const struct config_interface *i, const struct port *port, int by_nic);
 
 /* --- port.c --- */
 
-/* Attaches an interface, or what is new of it. 0, or -errno with a message: then it is as it was before. */
+/* Attaches an interface, or what is new of it. 0, or -errno with a message; one that was attached stays so. */
 int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i);
 /* On an error something stays, which was said, and the port is still known. */
 int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
 /*
- * As port_remove(), in the middle of traffic. A clsact that comes or goes takes what is being sent along: Linux deactivates
- * the device meanwhile (qdisc_graft(): of 60 times one or two packets each, at veth). That is why ours stays, empty, until
- * the daemon ends, or for the next time.
+ * As port_remove(), in the middle of traffic. A clsact that comes or goes takes what is being sent along: Linux
+ * deactivates the device meanwhile (qdisc_graft(): of 60 times one or two packets each, at veth). That is why ours
+ * stays, empty, until the daemon ends, or for the next time.
  */
 int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port);
 /* Changes its entry; -errno with a message that ends in what follows from it. */
@@ -196,8 +197,8 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist);
 /* Interfaces that went, came back, or have another name, qdisc, MTU or speed. 1: something was attached anew. */
 int ports_follow(struct dataplane *dp, const struct config *c, const struct between *between);
 /*
- * The interfaces of the configuration have the names by which they are called now. anew: it has just been read, and a name
- * in it is that of the interface which has it; else an interface that is attached keeps its place.
+ * The interfaces of the configuration have the names by which they are called now. anew: it has just been read, and a
+ * name in it is that of the interface which has it; else an interface that is attached keeps its place.
  */
 void ports_name(struct dataplane *dp, struct config *c, int anew);
 
@@ -262,14 +263,15 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 		const struct link_info *link, int loud);
 /* Takes off what uses these counters, and nothing else. */
 void xdp_remove(__u32 ifindex, __u32 stats_id);
-/* What libxdp pinned of it for an interface that is gone; 0: for any. */
+/* Removes the pins of libxdp for an interface that is gone; 0: for any. */
 void xdp_forget(__u32 ifindex, __u32 stats_id);
 
 /* --- restore.c --- */
 
 /*
- * Pins again what is missing in dir, as far as the programs that run hold it, and says so, or says what is lost. c: whose
- * interfaces count where all pins are missing; NULL: all. 0, or -errno where that cannot be known, which was said.
+ * Pins again what is missing in dir, as far as the programs that run hold it, and says so, or says what is lost. c:
+ * whose interfaces count where all pins are missing; NULL: all. 0, or -errno where that cannot be known, which was
+ * said.
  */
 int pins_restore(const char *dir, const struct config *c);
 /* The same for the congestion control that control names. */

@@ -4,7 +4,8 @@
  *
  *  1. Filters have one fixed handle and priority, so attaching replaces what an earlier daemon left, without a gap, and
  *     detaching removes nothing but ours.
- *  2. A host's routes to its peers get an MTU that leaves room for telemetry; the route protocol says that they are ours.
+ *  2. A host's routes to its peers get an MTU that leaves room for telemetry; the route protocol says that they are
+ *     ours.
  *  3. The ports map is what survives: who made the clsact qdisc, and what is attached where.
  */
 #include <bpf/libbpf.h>

@@ -26,8 +26,9 @@ struct drop_ctx {
 /* --- that leave --- */
 
 /*
- * With the next epoch egress passes what leaves there as it is, so that flows know that nothing governs them, and ingress,
- * which strips on, answers nothing: peers that send there find us silent in a moment, and ports_leave() takes the rest.
+ * With the next epoch egress passes what leaves there as it is, so that flows know that nothing governs them, and
+ * ingress, which strips on, answers nothing: peers that send there find us silent in a moment, and ports_leave() takes
+ * the rest.
  */
 static int port_begin_to_leave(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {

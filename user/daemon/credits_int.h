@@ -2,9 +2,9 @@
 #ifndef SLUICE_CREDITS_INT_H
 #define SLUICE_CREDITS_INT_H
 /*
- * Shared by the files of the credit scheduler: credits.c (theory, rounds, sleep, ageing), credits_apply.c (configuration),
- * credits_slot.c (lists, slots, news), credits_claim.c (claims), credits_port.c; and by the tests, which call rounds one by
- * one.
+ * Shared by the files of the credit scheduler: credits.c (theory, rounds, sleep, ageing), credits_apply.c
+ * (configuration), credits_slot.c (lists, slots, news), credits_claim.c (claims), credits_port.c; and by the tests,
+ * which call rounds one by one.
  */
 #include "daemon/credits.h"
 #include "lib/config.h"

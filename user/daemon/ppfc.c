@@ -8,7 +8,8 @@
  *  2. A round reads the queues, each cell with its growth since the round before; predicts; and looks at the ingress
  *     counters. Each neighbour is told in one frame, past the qdisc.
  *  3. While all queues are short and nothing is in force there is no timer: the loop names a length, and the tracepoint
- *     of the first queue above it rings. The first round after that has no growth to go by: it looks at thresholds only.
+ *     of the first queue above it rings. The first round after that has no growth to go by: it looks at thresholds
+ *     only.
  *  4. The bytes are read while they are written. Cells that do not fit together are a packet apart, once.
  *
  * A daemon that dies leaves no pause behind: XOFF lasts for 100 frames, P-PFC's for as long as its queue.
@@ -104,8 +105,8 @@ static void storms_say(struct ppfc *p, const struct pfc_port *v, const char *nam
 }
 
 /*
- * Replacing a qdisc, or losing the link, throws a queue away without an event. A count that has not changed for a second
- * while the kernel reports an empty queue is reset.
+ * Replacing a qdisc, or losing the link, throws a queue away without an event. A count that has not changed for a
+ * second while the kernel reports an empty queue is reset.
  */
 static void queue_forget(struct ppfc *p, __u32 slot)
 {

@@ -29,8 +29,8 @@
  *    rate was lower: after a burst of mice at a quarter of the port two VOQs of a long flow each had half of it, and
  *    sent a quarter until the last packet of the burst had left. A flow's own packets stay in order (its departure
  *    clock, or the switch's tor_flow).
- *  - A round of WRR is F credits for each VOQ, one at a time in turn, not F at once: with turns of nine, one after another,
- *    the rate that a VOQ measured was 17 to 30 Mbit/s, of 25, and what came at 17 waited for too long.
+ *  - A round of WRR is F credits for each VOQ, one at a time in turn, not F at once: with turns of nine, one after
+ *    another, the rate that a VOQ measured was 17 to 30 Mbit/s, of 25, and what came at 17 waited for too long.
  *  - A VOQ that is due no more is granted only what it sent, which says nothing of what it could
  *    have: a rate measured then would keep itself low for ever (the "wrong under-utilization
  *    equilibrium" of section 3.3; seen in tests/sim/racks.c). So a message says whether more is
@@ -41,19 +41,19 @@
  *  - A packet says F as it was when it came, and the weight of its VOQ is that until later ones leave: a long
  *    flow's q0 left at a weight of 1 of 20, and nine new flows waited behind it. A packet with which F has
  *    doubled leaves at once: one more than C0 for each doubling.
- *  - Credits that stop: no packet waits for longer than limit_ns. When credit has lacked for that long packets leave at once
- *    (HIERCC_ALONE: the flow's own HPCC is all that paces it) until there is some. Those that wait by then, V_high at
- *    most, leave as credit came, as far as that is within limit_ns of their own: those of two VOQs, at 100 Mbit/s and 4 ms,
- *    were a queue of 51 KB together, one by one at rate_first 12 to 57, and are 27 at what each had. The limit is not to be below what V_high takes
- *    at a small share of the port: what waits longer leaves like that.
+ *  - Credits that stop: no packet waits for longer than limit_ns. When credit has lacked for that long packets leave at
+ *    once (HIERCC_ALONE: the flow's own HPCC is all that paces it) until there is some. Those that wait by then, V_high
+ *    at most, leave as credit came, as far as that is within limit_ns of their own: those of two VOQs, at 100 Mbit/s
+ *    and 4 ms, were a queue of 51 KB together, one by one at rate_first 12 to 57, and are 27 at what each had. The
+ *    limit is not to be below what V_high takes at a small share of the port: what waits longer leaves like that.
  *  - A VOQ that was silent for idle_ns has C0 again, whatever got lost.
  *  - A total beyond S, by more than the one credit that rounding may give, is refused.
  *  - The receiver takes what was sent before the first packet that it saw as granted, but for C0, which the VOQ may
  *    have used up: after a restart each would have C0 to spare at once, beside what is on its way already. With two the
  *    port had a queue of 82 KB then, at 100 Mbit/s and 4 ms.
- *  - A VOQ is never due more than debt_max, and what a late loop has yet to grant. What S is ahead of it is taken as granted: credit that
- *    nobody else had to wait for. The same goes for what S claims and nobody saw arrive, beyond
- *    debt_max and 1/8 of what did arrive (losses), and for a jump (a sender that began anew).
+ *  - A VOQ is never due more than debt_max, and the credit that a late loop has yet to grant. Bytes of S beyond that
+ *    are taken as granted: credit that nobody else had to wait for. The same goes for what S claims and nobody saw
+ *    arrive, beyond debt_max and 1/8 of what did arrive (losses), and for a jump (a sender that began anew).
  *  - F counts no more than the packets that arrived in an epoch, and RX_FLOWS_MAX.
  *  - Equation 1 is printed with "R_line if Q_voq < 0", which never is. q_line is the number: 1, an empty
  *    queue, is the default. Between it and q0 the other case is used with its sign, which gets out
@@ -65,7 +65,7 @@
  *    queue runs empty, all flows are told R_line, and it is above V_high again. Four flows at a quarter of the
  *    port went round like that, with 50 KB on average; now it is q0 (long=16).
  *  - The rate from before a stop is what caused it, if it was not computed since the last stop: R_line, say,
- *    of 30 flows. Then half of it is told. What arrived until then counts for nothing.
+ *    of 30 flows. Then half of it is told. Bytes that arrived until then count for nothing.
  *  - If nothing arrived R stays: there is nothing to divide by.
  *  - R is computed by time, not only when a packet asks: a flow that was told R_min has few packets to ask with.
  */

@@ -110,7 +110,9 @@ static inline int hiercc_ring_remove(__u32 *last, struct hiercc_due *voqs, __u32
 	return 1;
 }
 
-/* At the end of a ring: everybody else's turn comes first. A VOQ that comes back in a round has the rest of its turn. */
+/*
+ * At the end of a ring: everybody else's turn comes first. A VOQ that comes back in a round has the rest of its turn.
+ */
 static inline void hiercc_enlist(struct hiercc_port *port, struct hiercc_due *voqs, __u32 i)
 {
 	struct hiercc_due *d = &voqs[i];
@@ -148,8 +150,9 @@ static inline void hiercc_count_packets(struct hiercc_due *d, const struct hierc
 }
 
 /*
- * All that was sent is taken as granted, except for the last `owed` bytes. What was claimed before and not seen to arrive is not
- * forgotten: a jump and a claim of debt_max, in turn, would be granted debt_max each time for two packets of any size.
+ * All that was sent is taken as granted, except for the last `owed` bytes. Bytes that were claimed before and not seen
+ * to arrive are not forgotten: a jump and a claim of debt_max, in turn, would be granted debt_max each time for two
+ * packets of any size.
  */
 static inline void hiercc_begin(struct hiercc_due *d, const struct hiercc_params *p, __u32 total, __u64 owed)
 {
@@ -199,7 +202,7 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 		__u64 forgiven = arrived + arrived / 8;
 
 		d->unseen -= d->unseen < forgiven ? d->unseen : forgiven;
-		/* What is too much is less than what S got ahead: Csent stays below S and a credit. */
+		/* The excess is less than S got ahead: Csent stays below S and a credit. */
 		if (d->unseen > p->debt_max) {
 			d->granted += d->unseen - p->debt_max;
 			d->unseen = p->debt_max;
@@ -247,7 +250,7 @@ static inline void hiercc_budget(struct hiercc_port *port, __u64 elapsed_ns)
  * The next VOQ that is granted credit, or HIERCC_NONE when the budget or what is due is at its end: to be called until
  * then, after which the totals of those that were named are sent, and, because a message may get lost, those of all
  * that sent anything in the last epoch. WRR, interleaved: a round is F credits for each VOQ, at most, and over when
- * nobody is due any who has not had them; a call is one credit, or as many as an eighth of the budget has: within a
+ * every VOQ that is due any has had them; a call is one credit, or as many as an eighth of the budget has: within a
  * round it makes no difference how credit that is told at once is divided. Each call is one VOQ of the ring, so the
  * work is that of the active ones. Credit that nobody was due is not saved up, but for one.
  */

@@ -8,7 +8,7 @@ struct hiercc_hop_params {
 	__u64 rate_line; /* R_line, bytes/s, < HIERCC_RATE_MAX */
 	__u64 rate_min;	 /* R_min, (0, R_line] */
 	__u64 rtt_ns;	 /* RTT_hop, > 0, < HIERCC_NS_MAX */
-	__u64 period_ns; /* rates are measured, and R computed, so often: 1/beta RTT_hop */
+	__u64 period_ns; /* of the measurement of rates, and of R: 1/beta RTT_hop */
 	q24_t beta;	 /* (0, 1.0) */
 	__u32 q0;	 /* bytes, all < HIERCC_BYTES_MAX */
 	__u32 v_high;

@@ -81,7 +81,7 @@ static inline __u64 hiercc_limit_rate(const struct hiercc_voq *v, const struct h
 
 /*
  * When credit for `bytes` more than there is is expected, at most limit_ns after credit first
- * lacked. What comes at the measured rate goes on from the last message, but not for longer than two
+ * lacked. Credit at the measured rate goes on from the last message, but not for longer than two
  * windows without one: with one window and a tenth of all messages lost the port had up to 22 KB at p99,
  * with two 7. Where that rate is what the VOQ sent and not its share, credit for what it sends now comes a
  * round trip later, at up to rate_first. bytes < 2^27: * 10^9 < 2^57.

@@ -88,7 +88,7 @@ static __u32 told(struct arrival_news n)
 	return slot;
 }
 
-/* More of it, as ingress notes it: so many packets of 1000 bytes that say F. */
+/* More of it, as ingress notes it: packets of 1000 bytes that say F. */
 static void arrives(__u32 slot, __u32 packets, __u32 flows)
 {
 	struct arrival *a = &c->arrivals[slot];
@@ -194,7 +194,7 @@ Test(credits, port__of_another_host_has_its_own_rate)
 	b = c->due[b].granted;
 	most = RATE_BPS / 8 * rounds(50) / NSEC_PER_SEC;
 	expect_between((__u32)c->due[0].granted - a, most - 2000, most + 2000);
-	/* What leaves by the veth has no header of ours: credit for a ninth more. */
+	/* Packets that leave by the veth have no header of ours: credit for a ninth more. */
 	expect_between((__u32)c->due[1].granted - b, most * 110 / 100, most * 113 / 100);
 }
 
@@ -213,7 +213,7 @@ Test(credits, silence__costs_nothing)
 	expect_eq(told(news_of(1, 1, S_BEGIN + 9000, 1, 1000)), slot);
 	expect_eq(c->active_count, 1);
 	expect_eq(c->awake, 1);
-	/* What the port had to give in between is gone. */
+	/* Credit that the port could have given in between is gone. */
 	c->round++;
 	port_visit(c, 0, c->ports[0].granted_ns + 100000);
 	slot_learn(c, slot, clock_ns());
@@ -313,7 +313,7 @@ Test(credits, unlist__of_any_place_in_the_ring)
 	struct hiercc_port *port = &c->ports[0].port;
 	__u32 slot[4], i, k, had;
 
-	/* So many of the four have had their credit of this round. */
+	/* had: the number of the four that have had their credit of this round. */
 	for (had = 0; had <= 4; had++) {
 		for (k = 0; k < 4; k++) {
 			for (i = 0; i < 4; i++) {

@@ -2,7 +2,7 @@
 #ifndef SLUICE_METRICS_LIST_H
 #define SLUICE_METRICS_LIST_H
 
-/* clang-format off: a row reads as a row */
+/* clang-format off */
 /* All that is not a counter of stats.h, in the order in which it is told: X(symbol, name, type, help). */
 #define METRICS(X)                                                                                 \
 	X(INFO, "sluice_info", "gauge", "Always 1; the labels say what runs.")                     \
@@ -51,13 +51,12 @@
 	X(CPU, "process_cpu_seconds_total", "counter", "CPU time of sluiced; packets are not in it.") \
 	X(MEMORY, "process_resident_memory_bytes", "gauge", "Memory of sluiced; maps are not in it.") \
 	X(START, "process_start_time_seconds", "gauge", "When sluiced began, in seconds since 1970.")
-/* clang-format on */
 
 enum metric {
 #define METRIC_ENUM(symbol, name, type, help) METRIC_##symbol,
 	METRICS(METRIC_ENUM)
 #undef METRIC_ENUM
-		METRIC_MAX,
+	METRIC_MAX,
 };
 
 #endif

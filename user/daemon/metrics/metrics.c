@@ -7,9 +7,10 @@
  *  2. The text is made by the first request after a tick, and is the answer to all until the next one: a client that
  *     asks more often than once a second costs next to nothing, and learns nothing.
  *  3. The library runs in the daemon's own epoll and never waits. A client that does not read, or only connects, stays
- *     for METRICS_TIMEOUT_S at most, and shorter where places get scarce: a new client takes the place of the oldest one
- *     of the address that has most, so that a client that holds connections open keeps nobody waiting.
- *  4. Series are bounded: counters, managed ports, configured peers, and as many flows as the configuration asks for (none).
+ *     for METRICS_TIMEOUT_S at most, and shorter where places get scarce: a new client takes the place of the oldest
+ *     one of the address that has most, so that a client that holds connections open keeps nobody waiting.
+ *  4. Series are bounded: counters, managed ports, configured peers, and as many flows as the configuration asks for
+ *     (none).
  */
 #include <errno.h>
 #include <signal.h>

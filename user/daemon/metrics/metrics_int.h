@@ -2,8 +2,8 @@
 #ifndef SLUICE_METRICS_INT_H
 #define SLUICE_METRICS_INT_H
 /*
- * Shared by the files of the metrics: metrics.c (theory, begin, tick, end), sums.c (the sums of a tick), text.c (the text
- * that is made of them) and http.c (requests and clients).
+ * Shared by the files of the metrics: metrics.c (theory, begin, tick, end), sums.c (the sums of a tick), text.c (the
+ * text that is made of them) and http.c (requests and clients).
  */
 #include <microhttpd.h>
 #include <sys/socket.h>

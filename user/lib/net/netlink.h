@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_NET_NETLINK_H
 #define SLUICE_NET_NETLINK_H
-/* What the files of lib/net share: a request to the network stack, and attributes of its answers. */
+/* Shared by the files of lib/net: a request to the network stack, and attributes of its answers. */
 #include <libmnl/libmnl.h>
 #include <linux/types.h>
 

@@ -144,7 +144,7 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
 	int n;
 
 	n = sprintf(buf, "%s %s", prefix_format(prefix, text), route_hop_format(r, hop));
-	/* What 'change' is not told is lost, and a route of another metric is another route. */
+	/* 'change' drops all that it is not told, and a route of another metric is another route. */
 	if (r->protocol == RTPROT_KERNEL)
 		n += sprintf(buf + n, " proto kernel");
 	else if (r->protocol != RTPROT_BOOT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_NET_ROUTE_H
 #define SLUICE_NET_ROUTE_H
-/* What route.c and route_find.c share: prefixes as routes write them. */
+/* Shared by route.c and route_find.c: prefixes as routes write them. */
 #include <libmnl/libmnl.h>
 #include "lib/util.h"
 

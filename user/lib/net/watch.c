@@ -48,7 +48,7 @@ int net_watch_read(int fd)
 	int changed = 0, left;
 	ssize_t n;
 
-	/* What changed is read anew from the kernel, so an overrun (ENOBUFS) is one more change. */
+	/* The state is read anew from the kernel after each change, so an overrun (ENOBUFS) is one more change. */
 	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0 || (n < 0 && errno == ENOBUFS)) {
 		if (n < 0)
 			changed = NET_CHANGED_LINK | NET_CHANGED_ROUTE | NET_CHANGED_QDISC;
