@@ -48,15 +48,15 @@ int link_pfc_set(const char *name, const struct ieee_pfc *pfc)
 }
 
 /* The number of counters that ethtool -S has. */
-static __u32 ethtool_count(int fd, struct ifreq *ifr)
+static __u32 ethtool_count(int fd, struct ifreq ifr)
 {
 	union {
 		struct ethtool_sset_info i;
 		__u8 with_count[sizeof(struct ethtool_sset_info) + sizeof(__u32)];
 	} e = { .i = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_STATS } };
 
-	ifr->ifr_data = (void *)&e;
-	return ioctl(fd, SIOCETHTOOL, ifr) ? 0 : e.i.data[0];
+	ifr.ifr_data = (void *)&e;
+	return ioctl(fd, SIOCETHTOOL, &ifr) ? 0 : e.i.data[0];
 }
 
 /* Adds up, because several counters may have one name. Returns how many of the names were known. */
@@ -91,7 +91,7 @@ int link_pfc_counters(const char *name, __u64 *sent, __u64 *received)
 	if (fd < 0)
 		return -errno;
 	strncpy(ifr.ifr_name, name, IFNAMSIZ - 1);
-	count = ethtool_count(fd, &ifr);
+	count = ethtool_count(fd, ifr);
 	if (!count)
 		goto close_fd;
 	/* The kernel writes as many as there are by then: room for more, should a queue have come. */

@@ -18,7 +18,7 @@
 #include "lib/net.h"
 #include "lib/net/netlink.h"
 
-static __u64 link_speed(int fd, struct ifreq *ifr)
+static __u64 link_speed(int fd, struct ifreq ifr)
 {
 	union {
 		struct ethtool_link_settings s;
@@ -26,12 +26,12 @@ static __u64 link_speed(int fd, struct ifreq *ifr)
 	} e = { .s.cmd = ETHTOOL_GLINKSETTINGS };
 
 	/* Two calls: the first one says, as a negative number, how many words of masks there are. */
-	ifr->ifr_data = (void *)&e;
-	if (ioctl(fd, SIOCETHTOOL, ifr) || e.s.link_mode_masks_nwords >= 0)
+	ifr.ifr_data = (void *)&e;
+	if (ioctl(fd, SIOCETHTOOL, &ifr) || e.s.link_mode_masks_nwords >= 0)
 		return 0;
 	e.s.link_mode_masks_nwords = -e.s.link_mode_masks_nwords;
 	e.s.cmd = ETHTOOL_GLINKSETTINGS;
-	if (ioctl(fd, SIOCETHTOOL, ifr) || e.s.speed == (__u32)SPEED_UNKNOWN)
+	if (ioctl(fd, SIOCETHTOOL, &ifr) || e.s.speed == (__u32)SPEED_UNKNOWN)
 		return 0;
 	return e.s.speed * 1000000ULL;
 }
@@ -69,7 +69,7 @@ int link_get(const char *name, struct link_info *info)
 		goto close_fd;
 	}
 	info->up = (ifr.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
-	info->speed_bps = link_speed(fd, &ifr);
+	info->speed_bps = link_speed(fd, ifr);
 	len = sizeof(info->netns_cookie);
 	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &info->netns_cookie, &len))
 		err = -errno;
