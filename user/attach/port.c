@@ -9,6 +9,7 @@
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
 #include "attach/ppfc_port.h"
+#include "lib/maps.h"
 #include "lib/net.h"
 #include "sluice.skel.h"
 

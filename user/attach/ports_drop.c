@@ -5,6 +5,7 @@
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/ppfc_port.h"
+#include "lib/maps.h"
 
 /* The name that an interface had; NULL: it was none of the configuration. */
 static const char *port_known(const struct dataplane *dp, __u32 ifindex)

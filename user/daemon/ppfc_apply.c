@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The configuration of the pauses: ports, buffer, thresholds, NICs. */
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/if_packet.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
