@@ -24,8 +24,9 @@ demo: lab-tools ## the main job: the star lab under four controls, a table and b
 
 # --- unit tests of the core, and those with BPF programs ---
 
-# The configuration, below user/lib.
+# Folders of user/lib: the configuration, the network.
 CONFIG_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/config/*.c))
+NET_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/net/*.c))
 
 $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
@@ -34,8 +35,12 @@ $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/un
 		$(addprefix user/lib/,$(CONFIG_USER) dcb.c names.c util.c))
 	$(call link,LD    )
 
-# What tests/prog links beside itself. It includes user/daemon/credits.c.
-PROG_USER := $(addprefix user/,$(addprefix lib/,$(CONFIG_USER) dcb.c layout.c layout_names.c maps.c net.c pins.c util.c names.c) \
+# The credit scheduler. In the program tests it goes by the clock that they hold.
+CREDITS_USER := $(wildcard user/daemon/credits*.c)
+$(CREDITS_USER:%.c=$(B)/clocked/%.o): private EXTRA = '-Dnow_ns(...)=clock_ns(__VA_ARGS__)'
+
+# What tests/prog links beside itself.
+PROG_USER := $(CREDITS_USER) $(addprefix user/,$(addprefix lib/,$(CONFIG_USER) $(NET_USER) dcb.c layout.c layout_names.c maps.c pins.c util.c names.c) \
 	daemon/messages.c daemon/reports.c)
 PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c tests/prog/*/*.c)) $(PROG_USER)
 $(B)/prog-tests: private WITH = -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
@@ -65,10 +70,10 @@ $(B)/fuzz-config: $(addprefix user/lib/,$(CONFIG_USER) util.c names.c)
 $(B)/fuzz-config: private WITH = $(call wrapped,open) -lcyaml -lyaml -lm
 $(B)/fuzz-replay: user/ctl/replay.c user/lib/names.c
 $(B)/fuzz-replay: private WITH = -ljson-c -lm
-$(B)/fuzz-netlink: $(addprefix user/,lib/net.c lib/dcb.c attach/nic.c lib/util.c)
+$(B)/fuzz-netlink: $(addprefix user/,$(addprefix lib/,$(NET_USER) dcb.c util.c) attach/nic.c)
 $(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind get_portid sendto recvfrom close) \
 	$(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
-$(B)/fuzz-rings: $(addprefix user/,$(addprefix daemon/,reports.c tor.c credits.c messages.c) \
+$(B)/fuzz-rings: $(CREDITS_USER) $(addprefix user/,$(addprefix daemon/,reports.c tor.c messages.c) \
 	$(addprefix lib/,$(CONFIG_USER) maps.c util.c names.c))
 $(B)/fuzz-rings: private WITH = $(call wrapped,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm
 $(FUZZERS:%=$(B)/fuzz-%): $(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h include/sluice/*/*.h) $(B)/fuzz.reason
@@ -106,9 +111,8 @@ $(B)/plain/tests/bench/prog.o: $(B)/bench.skel.h
 $(B)/bench-prog: private WITH = -lbpf -ljson-c -lm
 $(B)/bench-prog: $(call plain,tests/bench/prog.c tests/prog/packet.c)
 	$(call link,LD    )
-# It includes user/daemon/credits.c.
 $(B)/bench-credits: private WITH = $(LIBS)
-$(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,$(CONFIG_USER:.c=) dcb maps net pins util names)
+$(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(CREDITS_USER:user/%.c=$(B)/%.o) $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,$(basename $(CONFIG_USER) $(NET_USER)) dcb maps pins util names)
 	$(call link,LD    )
 bench: all lab-tools $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
 	$(Q)tests/bench/bench

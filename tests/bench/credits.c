@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What HierCC costs with many VOQs and flows in the maps: memory of an entry, a round of the credit loop by how many
+ * The cost of HierCC with many VOQs and flows in the maps: memory of an entry, a round of the credit loop by how many
  * are active of how many there are, and what a tick of a second looks through. As JSON.
  *
- *  1. The maps are the real ones, without programs. The scheduler is here as a whole; what ingress would have noted
- *     is written into the maps.
+ *  1. The maps are the real ones, without programs. The scheduler is called by its inner functions; what ingress would
+ *     have noted is written into the maps.
  *  2. A round is one of a port of 25 Gbit/s with 100 us to deal out, of VOQs of racks of ten hosts each that all send
  *     more than they are granted; its messages go to the loopback device of a network namespace of its own.
  *  3. The median of the rounds counts.
  */
-#include "../../user/daemon/credits.c"
-
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "daemon/credits_int.h"
 #include "sluice.skel.h"
 
 #define VOQS 100000
@@ -136,7 +142,7 @@ static void all_rest(void)
 	}
 }
 
-/* The median of rounds with so many active, ns. */
+/* The median of rounds with `active` VOQs, ns. */
 static __u64 rounds_measure(unsigned int active)
 {
 	static __u64 took[ROUNDS];

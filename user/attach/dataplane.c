@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From configuration to attached programs (programs.c, ports.c), and back.
+ * From configuration to attached programs (programs.c, ports.c, port.c), and back.
  *
- *  1. The pin directory is the state that survives the daemon: maps, the struct_ops map, and (before
- *     Linux 6.2, with ports that stamp) the tracepoint links. What cannot be derived from the kernel is in the control and
- *     ports maps: who made the clsact qdisc, what the default congestion control was.
+ *  1. The pin directory is the state that survives the daemon: maps, the struct_ops map, and (before Linux 6.2, with
+ *     ports that stamp) the tracepoint links. What cannot be derived from the kernel is in the control and ports maps:
+ *     who made the clsact qdisc, what the default congestion control was.
  *  2. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps. Of another version
  *     (adopt.c) it is replaced.
  *  3. A peer, or an interface, that the configuration has no more goes in two steps, so that nothing which is wrapped

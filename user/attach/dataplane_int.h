@@ -2,8 +2,9 @@
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
 /*
- * What the files of the data plane (dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c, ports.c,
- * adopt.c, cc.c, pods.c, leftover.c, detach.c, xdp.c) share.
+ * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c,
+ * routes.c, port_describe.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
+ * leftover.c, detach.c, xdp.c.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -44,19 +45,19 @@ struct dataplane {
 	struct sluice_bpf *skel;	/* the maps, and the programs that were wanted first */
 	struct sluice_bpf *more[SET_N]; /* those that a reload wanted, over the same maps; NULL at the end */
 	struct sluice_bpf *of[SET_N];	/* in which of these a set is loaded; NULL: in none */
-	unsigned char *elf; /* the object with the configured congestion control's name */
+	unsigned char *elf;		/* the object with the configured congestion control's name */
 	struct pins pins;
-	int fresh; /* this run made the pins */
-	int lost;  /* some of the pins are missing, and are made anew */
+	int fresh;	     /* this run made the pins */
+	int lost;	     /* some of the pins are missing, and are made anew */
 	struct adopt *adopt; /* the maps are of another version, and become this one's; else NULL */
 	int routes_changed, pods_changed;
 	struct pods_list pods; /* as they were last looked at */
 	unsigned int pods_stamped;
-	int tracepoints; /* this run attached those of backlog, */
+	int tracepoints;       /* this run attached those of backlog, */
 	int class_tracepoints; /*   those of classes, */
 	int pfc_tracepoints;   /*   and those of pauses */
-	int running;	 /* what is attached is this run's */
-	int linger_fd;	 /* a timer: when what leaves is to be gone */
+	int running;	       /* what is attached is this run's */
+	int linger_fd;	       /* a timer: when what leaves is to be gone */
 	struct {
 		__u32 ifindex;
 		char name[IFNAMSIZ];
@@ -83,7 +84,7 @@ int pin_dir_lock(struct dataplane *dp, const char *dir);
 /* The configuration is in force, and the programs look at it anew. */
 void epoch_next(struct dataplane *dp, const struct config *c);
 /*
- * Moves the base of sequences (seq.h). What is said of a clock that is off is said at once where somebody has asked,
+ * Moves the base of sequences (seq.h). A clock that is off is reported at once where somebody has asked,
  * else once an hour.
  */
 void seq_base_follow(struct dataplane *dp, const struct config *c, int asked);
@@ -95,7 +96,7 @@ int keys_apply(struct dataplane *dp, const struct config *c);
 
 /* --- peers.c --- */
 
-#define DP_LINGER_SILENCES 3 /* those after which peers go plain, */
+#define DP_LINGER_SILENCES 3		    /* those after which peers go plain, */
 #define DP_SILENT_NS (100 * 1000 * 1000ULL) /* of this, or of as many base RTTs as follow: egress_peer() */
 #define DP_SILENT_RTTS 4
 
@@ -108,7 +109,7 @@ struct leaving {
 int peers_apply(struct dataplane *dp, const struct config *c);
 /* How long the other side may take to notice that we are silent. Its base RTT is taken to be like ours. */
 __u64 linger_ns(const struct dataplane *dp, struct leaving *l);
-/* What leaves has its time from now on: the programs know of it, by the epoch. */
+/* Peers and ports that leave have their time from now on: the programs know of it, by the epoch. */
 void linger_begin(struct dataplane *dp);
 struct timespec timespec_of(__u64 ns);
 
@@ -135,10 +136,57 @@ __u32 map_room(int fd, __u32 wanted, const char *key);
 /* As far as the configuration agrees: attaches them (want), or takes them off. */
 int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
 
-/* --- ports.c --- */
+/* --- routes.c --- */
 
+/* Prepares the route of every peer, even if one fails. Returns the first error. */
+int routes_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c);
+/* Routes that came after the interface, or without which it came back, are given room. */
+void routes_follow(struct dataplane *dp, const struct config *c);
+/* For route_remove_ours(): the prefix is that of a peer of ctx, a configuration. */
+int route_is_wanted(const struct peer_key *prefix, const void *ctx);
+/* Removes all routes of ours that leave by the interface. */
+int routes_remove(__u32 ifindex);
+
+/* --- port_describe.c --- */
+
+/*
+ * Fills in a port from configuration and kernel; -errno with a message when it cannot be used. A driver tells no speed
+ * while there is no link: the port keeps the one that it has.
+ */
+int port_describe(const struct config *c, const struct config_interface *i, const struct link_info *link,
+		  struct port *port);
+/* Says in which way the qdiscs of a port do not suit. by_nic: its NIC obeys pauses. */
+void port_advise(const struct config_interface *i, const struct port *port, int by_nic);
+
+/* --- port.c --- */
+
+/* Attaches an interface, or what is new of it. 0, or -errno with a message; one that was attached stays so. */
+int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i);
 /* On an error something stays, which was said, and the port is still known. */
 int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/*
+ * As port_remove(), in the middle of traffic. A clsact that comes or goes takes what is being sent along: Linux
+ * deactivates the device meanwhile (qdisc_graft(): of 60 times one or two packets each, at veth). That is why ours
+ * stays, empty, until the daemon ends, or for the next time.
+ */
+int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/* Changes its entry; -errno with a message that ends in what follows from it. */
+int port_update(struct dataplane *dp, __u32 ifindex, const struct port *port, const char *effect);
+/* Removes the classes n and above of a port. */
+void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n);
+
+/* --- ports_drop.c --- */
+
+/*
+ * Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. A host's begins
+ * to leave: ports_leave() is the end of it.
+ */
+int ports_drop(struct dataplane *dp, const struct config *c);
+/* A port that cannot be taken off stays, strips on, and is tried again with the next reload. */
+void ports_leave(struct dataplane *dp);
+
+/* --- ports.c --- */
+
 /* Is there anything about an interface for which it would be refused? Said, before anything is changed. */
 int ports_check(const struct dataplane *dp, const struct config *c);
 /*
@@ -146,35 +194,32 @@ int ports_check(const struct dataplane *dp, const struct config *c);
  * error; a reload serves the other interfaces, and returns the last.
  */
 int ports_apply(struct dataplane *dp, const struct config *c, int must_exist);
-/*
- * Takes off and forgets the ports that the configuration has not (NULL: all), and those that went away. A host's begins
- * to leave: ports_leave() is the end of it.
- */
-int ports_drop(struct dataplane *dp, const struct config *c);
-void ports_leave(struct dataplane *dp);
 /* Interfaces that went, came back, or have another name, qdisc, MTU or speed. 1: something was attached anew. */
 int ports_follow(struct dataplane *dp, const struct config *c, const struct between *between);
 /*
- * The interfaces of the configuration have the names by which they are called now. anew: it has just been read, and a name
- * in it is that of the interface which has it; else an interface that is attached keeps its place.
+ * The interfaces of the configuration have the names by which they are called now. anew: it has just been read, and a
+ * name in it is that of the interface which has it; else an interface that is attached keeps its place.
  */
 void ports_name(struct dataplane *dp, struct config *c, int anew);
-/* Routes that came after the interface, or without which it came back, are given room. */
-void routes_follow(struct dataplane *dp, const struct config *c);
 
-/* --- adopt.c: maps of another version --- */
+/* --- pin_swap.c: pins of another version --- */
 
 /* Ends what an adoption that was killed began. With the lock; before all else. */
 int adopt_recover(const char *pin_dir);
 /* Says how this version's maps are laid out, where that is not said yet. */
 int adopt_layout_pin(struct dataplane *dp, const char *dir);
-/* What is pinned there of it. NULL: there is none, or it cannot be read; errno says why. The caller frees it. */
+/* The layout that is pinned there. NULL: there is none, or it cannot be read; errno says why. The caller frees it. */
 struct btf *adopt_layout_read(const char *dir);
-/* Reads how the other version's are; -EPROTO: that is not to be known, and was said. Makes dp->adopt. */
+/* All pins of a directory, whatever version made them. */
+void adopt_pins_remove(const char *dir);
+
+/* --- adopt.c, adopt_plan.c: maps of another version --- */
+
+/* Reads the layout of the other version; -EPROTO: it cannot be read, which was said. Makes dp->adopt. */
 int adopt_open(struct dataplane *dp);
 /* Between opening and loading the object: which maps are shared. */
 int adopt_plan(struct dataplane *dp);
-/* What the other version's control says. */
+/* The other version's control. */
 const struct control *adopt_control(const struct dataplane *dp);
 /* The object is loaded: control is filled, and dp->pins are opened. */
 int adopt_fill(struct dataplane *dp);
@@ -184,8 +229,6 @@ int adopt_is_committed(const struct dataplane *dp);
 /* The programs are replaced. Also where an earlier run did not come so far. */
 void adopt_finish(struct dataplane *dp);
 void adopt_close(struct dataplane *dp);
-/* All pins of a directory, whatever version made them. */
-void adopt_pins_remove(const char *dir);
 
 /* --- cc.c --- */
 
@@ -220,14 +263,15 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 		const struct link_info *link, int loud);
 /* Takes off what uses these counters, and nothing else. */
 void xdp_remove(__u32 ifindex, __u32 stats_id);
-/* What libxdp pinned of it for an interface that is gone; 0: for any. */
+/* Removes the pins of libxdp for an interface that is gone; 0: for any. */
 void xdp_forget(__u32 ifindex, __u32 stats_id);
 
 /* --- restore.c --- */
 
 /*
- * Pins again what is missing in dir, as far as the programs that run hold it, and says so, or says what is lost. c: whose
- * interfaces count where all pins are missing; NULL: all. 0, or -errno where that cannot be known, which was said.
+ * Pins again what is missing in dir, as far as the programs that run hold it, and says so, or says what is lost. c:
+ * whose interfaces count where all pins are missing; NULL: all. 0, or -errno where that cannot be known, which was
+ * said.
  */
 int pins_restore(const char *dir, const struct config *c);
 /* The same for the congestion control that control names. */

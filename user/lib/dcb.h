@@ -3,7 +3,7 @@
 #define SLUICE_DCB_H
 /*
  * PFC of a NIC that does it itself: the messages of dcb netlink (RTM_GETDCB and RTM_SETDCB, linux/dcbnl.h), and what
- * follows from what they say. No socket, no map: who asks is net.c, who acts is nic.c.
+ * follows from what they say. No socket, no map: net/ethtool.c asks, attach/nic.c acts.
  */
 #include <libmnl/libmnl.h>
 #include <linux/dcbnl.h>

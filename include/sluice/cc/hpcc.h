@@ -8,13 +8,13 @@
  *     feedbacks of each hop they estimate U, the bytes in flight as a multiple of one BDP.
  *  2. hpcc_wind() is ComputeWind: W from the reference window Wc and U.
  *  3. hpcc_new_ack() is NewAck: it commits Wc once per RTT and derives the pacing rate.
- *  4. enum hpcc_variant: what "Convergence to fairness in RDMA congestion control" puts in the
- *     place of a constant W_AI and of one commit per RTT; hpcc_params_variant() has the defaults.
+ *  4. enum hpcc_variant (hpcc_state.h): "Convergence to fairness in RDMA congestion control" replaces a
+ *     constant W_AI and one commit per RTT; hpcc_params_variant() has the defaults.
  *
  * State in, feedback in, decision out: no clock, no map, no helper. The same code runs in the BPF
  * programs, the daemon, `sluicectl replay` and the tests.
  *
- * What the paper leaves open, and what is done here:
+ * Open in the paper, and done here:
  *  - The first feedback of a flow, a changed pathID, a changed hop count or a hop of another speed:
  *    there is nothing to take a difference with. The hops are recorded and W stays (HPCC_FIRST).
  *  - A hop whose clock stood still or went back (reordered feedback): the feedback is ignored and
@@ -30,174 +30,8 @@
  *  - W and Wc are clamped to [w_min, w_init]. A window below one packet would stop the ACK clock.
  */
 #include "sluice/types.h"
+#include "sluice/cc/hpcc_state.h"
 #include "sluice/cc/vai.h"
-
-#define HPCC_MAX_HOPS 5
-#define HPCC_TS_BITS 24 /* width of a hop's clock, ns: wraps in 16.8 ms */
-#define HPCC_TX_BITS 27 /* width of a hop's byte counter: 20 bits of 128 bytes */
-#define HPCC_TS_MASK ((1ULL << HPCC_TS_BITS) - 1)
-#define HPCC_TX_MASK ((1ULL << HPCC_TX_BITS) - 1)
-#define HPCC_W_MAX_BYTES ((1ULL << 27) - 1) /* products in hpcc_wind() stay below 2^64 */
-#define HPCC_HIGH_AI_FACTOR 20		    /* 1 Gbit/s instead of 50 Mbit/s, as in section III.D */
-#define HPCC_VAI_N_MAX 3000		    /* Bank_Cap stays below 2^15 */
-#define HPCC_GAP_UNKNOWN (-0x7fffffffffffffffLL - 1)
-
-/* One hop's report, as parsed from either encoding. */
-struct hpcc_hop {
-	__u64 bps;	  /* B: speed of the egress port, bit/s, > 0, < 2^44 */
-	__u32 ts_ns;	  /* modulo 2^24 */
-	__u32 tx_bytes;	  /* bytes sent by the port, modulo 2^27 */
-	__u32 qlen_bytes; /* backlog of the port, < 2^27 */
-	__u32 pad;
-};
-
-/* What one acknowledgement carries: ack.L of Algorithm 1 and what places it in time. */
-struct hpcc_ack {
-	__u64 seq;     /* position in the flow of the packet that collected the hops */
-	__u64 snd_nxt; /* position after the last packet sent */
-	/*
-	 * Time between the arrivals, at the receiver, of the packets of this and of the last feedback,
-	 * by any clock that is not 24 bits wide; HPCC_GAP_UNKNOWN without one. It says how often the
-	 * hop's clock wrapped, if queueing changed by less than half the wrap (8.4 ms) in between.
-	 */
-	__s64 gap_ns;
-	__u16 path_id;
-	__u8 hops; /* 0..HPCC_MAX_HOPS */
-	__u8 pad;
-	__u32 random; /* uniform in 32 bits; only HPCC_PROBABILISTIC looks at it */
-	struct hpcc_hop hop[HPCC_MAX_HOPS];
-};
-
-/* How flows come to equal rates ("Convergence to fairness", sections III.D and IV). */
-enum hpcc_variant {
-	HPCC_PLAIN,	    /* Algorithm 1 as it is */
-	HPCC_HIGH_AI,	    /* a larger constant W_AI; differs in the parameters only */
-	HPCC_PROBABILISTIC, /* decreases are committed with a chance of Wc / w_init */
-	HPCC_VAI_SF,	    /* Variable AI and Sampling Frequency */
-	HPCC_VARIANTS,
-};
-
-/* The same for all flows of a destination prefix and an interface. */
-struct hpcc_params {
-	__u64 t_ns;	       /* T: base RTT, > 0, < 2^30 */
-	q12_t w_init;	       /* B_nic * T; also the upper bound of W. At most HPCC_W_MAX_BYTES */
-	q12_t w_min;	       /* lower bound of W: one packet */
-	q12_t w_ai;	       /* W_AI */
-	q24_t eta;	       /* target utilisation, (0, 1.0] */
-	__u32 max_stage;       /* additive increases before a multiplicative one */
-	__u32 variant;	       /* enum hpcc_variant; others behave as HPCC_PLAIN */
-	struct vai_params vai; /* of HPCC_VAI_SF, in bytes of queue */
-};
-
-/* Per flow. Whoever calls hpcc_new_ack() must be alone with it. */
-struct hpcc_state {
-	q12_t w;	       /* W */
-	q12_t wc;	       /* Wc, the reference window */
-	q24_t u;	       /* U */
-	__u64 rate_bps;	       /* R = W / T, bit/s */
-	__u64 last_update_seq; /* lastUpdateSeq */
-	__u16 path_id;
-	__u8 hops; /* 0: no feedback yet */
-	__u8 inc_stage;
-	__u32 u_frac;	 /* of U, the 24 bits below those of u */
-	__u8 bottleneck; /* index of the hop with the largest u, of those of the last feedback */
-	__u8 pad[7];
-	struct vai_state vai;
-	struct hpcc_hop last[HPCC_MAX_HOPS]; /* L */
-};
-
-enum hpcc_kind {
-	HPCC_FIRST,   /* recorded, W unchanged */
-	HPCC_FAST,    /* W computed from Wc */
-	HPCC_FULL,    /* W computed and Wc committed */
-	HPCC_SKIPPED, /* ignored */
-};
-
-/* R = W / T in bit/s. W * 10^6 < 2^59; R < 2^52, or the last product passes 2^64. */
-static inline __u64 hpcc_rate_bps(q12_t w, __u64 t_ns)
-{
-	return ((w * 1000000 / t_ns) * 8000) >> 12;
-}
-
-static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
-{
-	st->w = p->w_init;
-	st->wc = p->w_init;
-	st->u = Q24_ONE;
-	st->rate_bps = hpcc_rate_bps(p->w_init, p->t_ns);
-	st->last_update_seq = 0;
-	st->path_id = 0;
-	st->hops = 0;
-	st->inc_stage = 0;
-	st->u_frac = 0;
-	st->bottleneck = 0;
-	st->vai = (struct vai_state){ .variant = p->variant };
-}
-
-static inline q12_t hpcc_clamp(q12_t w, q12_t least, q12_t most)
-{
-	return w < least ? least : w > most ? most : w;
-}
-
-/*
- * Brings W and Wc into [w_min, w], where w is at least w_min: used when another constraint held the
- * flow while W kept growing, and when the parameters have changed (w_min grows with the MTU).
- */
-static inline void hpcc_cap(struct hpcc_state *st, const struct hpcc_params *p, q12_t w)
-{
-	w = w > p->w_min ? w : p->w_min;
-	st->w = hpcc_clamp(st->w, p->w_min, w);
-	st->wc = hpcc_clamp(st->wc, p->w_min, w);
-	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
-}
-
-/* What is known of the path is void, as where feedback is of another kind from now on: W goes on. */
-static inline void hpcc_forget(struct hpcc_state *st)
-{
-	st->hops = 0;
-	st->inc_stage = 0;
-	st->u = Q24_ONE;
-	st->u_frac = 0;
-}
-
-/*
- * Makes p, complete but for this, that of a variant. The defaults of section VI.A are for a BDP of
- * 50 KB, packets of 1 KB that are acknowledged one by one, W_AI = BDP/2000, and eta = 95 %; what
- * they are in terms of these holds for any other path, with N = w_init * (1 - eta) / W_AI:
- *
- *	Token_Thresh	50 KB	one BDP
- *	AI_DIV		1 KB	a queue of one BDP makes N/2 tokens: half the headroom, in W_AI
- *	AI_Cap		100	N; here 2 N, with which flows are equal sooner where N is small
- *	Bank_Cap	1000	10 N
- *	s		30	0.6 of the ACKs of a BDP; here 0.2, and of ACKs of two packets
- *
- * With 0.6, decreases came so late that the queue's p99 was twice that of plain HPCC in
- * tests/sim/star.c (100 Mbit/s, 4 ms, and 100 Gbit/s, 13 us).
- */
-static inline void hpcc_params_variant(struct hpcc_params *p, enum hpcc_variant variant)
-{
-	__u64 bdp = p->w_init >> 12, n, every;
-
-	if (variant == HPCC_HIGH_AI) {
-		p->w_ai *= HPCC_HIGH_AI_FACTOR;
-		if (p->w_ai > p->w_init)
-			p->w_ai = p->w_init;
-	}
-	n = p->w_ai ? (p->w_init * (Q24_ONE - p->eta) >> 24) / p->w_ai : 1;
-	n = n < 1 ? 1 : n > HPCC_VAI_N_MAX ? HPCC_VAI_N_MAX : n;
-	every = p->w_min ? p->w_init / (10 * p->w_min) : 1;
-	p->variant = variant;
-	p->vai = (struct vai_params){
-		.token_thresh = bdp ? bdp : 1,
-		.ai_div = 2 * bdp / n ? 2 * bdp / n : 1,
-		.bank_cap = 10 * n,
-		.ai_cap = 2 * n,
-		.dampener_div = 8,
-		.every = every < 1  ? 1 :
-			 every > 30 ? 30 :
-				      every,
-	};
-}
 
 /* A flow silent for longer than this starts its record anew: half the clock's wrap, or 8 RTTs. */
 static inline __u64 hpcc_idle_ns(__u64 t_ns)
@@ -222,7 +56,7 @@ static inline __s64 hpcc_elapsed(__u32 from_ns, __u32 to_ns, __s64 gap_ns)
 }
 
 /*
- * Bytes that left a port of so many bit/s in dt_ns > 0, between two counts modulo 2^27; bps * dt_ns is at most what
+ * Bytes that left a port of `bps` bit/s in dt_ns > 0, between two counts modulo 2^27; bps * dt_ns is at most what
  * makes them wrap. 0 where the count went back: of more than fits through the port in that time and less than
  * a wrap it is taken for what it is nearer to.
  */
@@ -373,7 +207,7 @@ static inline __u32 hpcc_queue(const struct hpcc_ack *ack)
 }
 
 /*
- * For how many feedbacks one stands: s is of ACKs of two packets, and where telemetry comes once
+ * The number of feedbacks for which one stands: s is of ACKs of two packets, and where telemetry comes once
  * per RTT a decrease every s of it would be one every s RTTs. Between two feedbacks Wc * gap / T
  * was sent. Wc < 2^39, gap cut to 2^24 ns.
  */
@@ -388,7 +222,7 @@ static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hp
 /*
  * ComputeWind and commit with Variable AI and Sampling Frequency. A round, in which tokens are
  * made and an increase is committed, is an RTT as in Algorithm 1. A decrease is what makes W
- * smaller than Wc with the increase added, whatever U is: who is below its share grows under
+ * smaller than Wc with the increase added, whatever U is: a flow below its share grows under
  * congestion, and that once per RTT. Returns whether Wc was committed.
  */
 static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
@@ -409,7 +243,7 @@ static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params 
 }
 
 /*
- * What follows a new U: W, the commit that the variant wants, R. *round: whether an RTT has ended;
+ * The consequences of a new U: W, the commit that the variant wants, R. *round: whether an RTT has ended;
  * cleared if it goes on all the same, because the feedback that ended it was not used.
  */
 static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The daemon's credit scheduler over real maps, with what ingress would have noted. It is here as a whole, so that
- * its rounds can be called one by one, and by the clock that the tests hold.
+ * The daemon's credit scheduler over real maps, with what ingress would have noted. Its rounds are called one by one,
+ * and by the clock that the tests hold.
  */
-#include "lib/util.h"
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <sys/mman.h>
+#include "daemon/credits_int.h"
 #include "world.h"
-#define now_ns() clock_ns()
-#include "../../../user/daemon/credits.c"
 
 #define POD_IFINDEX 40
 #define RATE_BPS 100000000ULL
@@ -87,7 +88,7 @@ static __u32 told(struct arrival_news n)
 	return slot;
 }
 
-/* More of it, as ingress notes it: so many packets of 1000 bytes that say F. */
+/* More of it, as ingress notes it: packets of 1000 bytes that say F. */
 static void arrives(__u32 slot, __u32 packets, __u32 flows)
 {
 	struct arrival *a = &c->arrivals[slot];
@@ -95,7 +96,7 @@ static void arrives(__u32 slot, __u32 packets, __u32 flows)
 	cr_assert(a->watched, "ingress does not note what is not watched");
 	hiercc_see(&a->seen, (a->seen.claim >> 32) + 1000 * packets, flows, 1000 * packets, packets, 1 << 20);
 	a->inner_bytes += 900 * packets;
-	a->last_ns = now_ns();
+	a->last_ns = clock_ns();
 }
 
 /* Returns for how long the first port has granted in them: a round that a busy machine holds up counts as 67 ms. */
@@ -128,12 +129,12 @@ Test(credits, first_packet__gets_a_slot_and_is_granted)
 	expect_eq(c->awake, 1);
 	expect_eq(c->arrivals[slot].watched, 1);
 	expect_eq(c->arrivals[slot].ifindex, WORLD_IFINDEX);
-	slot_learn(c, slot, now_ns());
+	slot_learn(c, slot, clock_ns());
 	expect_eq(c->due[slot].sent, HIERCC_TOTAL_FIRST + S_BEGIN);
 	expect_eq(due_of(slot), c->peers[0].params.c0); /* of before, too */
 	rounds(2);
 	expect_between(due_of(slot), 0, c->peers[0].params.c0 - 1);
-	expect_between(now_ns() - pins.ctl->credit_ns, 0, NSEC_PER_SEC);
+	expect_between(clock_ns() - pins.ctl->credit_ns, 0, NSEC_PER_SEC);
 }
 
 /* Those that came before ingress knew of the slot are in the ring, too. */
@@ -144,7 +145,7 @@ Test(credits, further_news__are_added)
 	expect_eq(told(news_of(1, 1, 4500, 1, 3000)), slot);
 	expect_eq(told(news_of(1, 1, 2500, 1, 0)), slot); /* overtaken */
 	expect_eq(c->active_count, 1);
-	slot_learn(c, slot, now_ns());
+	slot_learn(c, slot, clock_ns());
 	expect_eq(due_of(slot), 4500);
 	expect_eq(c->due[slot].sent, HIERCC_TOTAL_FIRST + 4500);
 }
@@ -193,18 +194,18 @@ Test(credits, port__of_another_host_has_its_own_rate)
 	b = c->due[b].granted;
 	most = RATE_BPS / 8 * rounds(50) / NSEC_PER_SEC;
 	expect_between((__u32)c->due[0].granted - a, most - 2000, most + 2000);
-	/* What leaves by the veth has no header of ours: credit for a ninth more. */
+	/* Packets that leave by the veth have no header of ours: credit for a ninth more. */
 	expect_between((__u32)c->due[1].granted - b, most * 110 / 100, most * 113 / 100);
 }
 
 Test(credits, silence__costs_nothing)
 {
-	__u64 begun = now_ns(), least = CREDITS_IDLE_EPOCHS * c->peers[0].params.epoch_ns;
+	__u64 begun = clock_ns(), least = CREDITS_IDLE_EPOCHS * c->peers[0].params.epoch_ns;
 	__u32 slot = told(news_of(1, 1, S_BEGIN, 1, 1000));
 
 	while (c->active_count)
 		rounds(1);
-	expect_between(now_ns() - begun, least, least + 20 * NSEC_PER_SEC);
+	expect_between(clock_ns() - begun, least, least + 20 * NSEC_PER_SEC);
 	expect_eq(c->arrivals[slot].watched, 0);
 	expect_eq(c->ports[0].slots, 0);
 	credits_sleep(c);
@@ -212,10 +213,10 @@ Test(credits, silence__costs_nothing)
 	expect_eq(told(news_of(1, 1, S_BEGIN + 9000, 1, 1000)), slot);
 	expect_eq(c->active_count, 1);
 	expect_eq(c->awake, 1);
-	/* What the port had to give in between is gone. */
+	/* Credit that the port could have given in between is gone. */
 	c->round++;
 	port_visit(c, 0, c->ports[0].granted_ns + 100000);
-	slot_learn(c, slot, now_ns());
+	slot_learn(c, slot, clock_ns());
 	expect_eq(c->due[slot].sent, HIERCC_TOTAL_FIRST + S_BEGIN + 9000);
 	expect_eq(c->arrivals[slot].claims_jumped, 0);
 	port_grant(c, &c->ports[0]);
@@ -229,8 +230,8 @@ Test(credits, silence__slot_stays_watched_after_a_packet_in_the_last_moment)
 
 	rounds(2);
 	arrives(slot, 1, 1);
-	c->arrivals[slot].last_ns = now_ns() - NSEC_PER_SEC;
-	expect_eq(slot_rests(c, slot, now_ns()), 0);
+	c->arrivals[slot].last_ns = clock_ns() - NSEC_PER_SEC;
+	expect_eq(slot_rests(c, slot, clock_ns()), 0);
 	expect_eq(c->arrivals[slot].watched, 1);
 }
 
@@ -269,7 +270,7 @@ Test(credits, idle__is_forgotten_in_time)
 	expect_eq(c->slots[slot].state, SLOT_FREE);
 	expect_eq(c->idle.first, CREDITS_NONE);
 	slot = told(news_of(1, 1, 77, 1, 1000));
-	slot_learn(c, slot, now_ns());
+	slot_learn(c, slot, clock_ns());
 	expect_eq(c->arrivals[slot].claims_jumped, 0);
 	expect_eq(due_of(slot), 1000);
 }
@@ -280,8 +281,8 @@ Test(credits, pods_port__is_found_with_the_second_packet)
 	struct arrival_news n = news_of(1, 1, S_BEGIN, 1, 3000);
 	__u32 slot = told(n), other = told(news_of(2, 1, S_BEGIN, 1, 3000));
 
-	slot_learn(c, slot, now_ns());
-	slot_learn(c, other, now_ns());
+	slot_learn(c, slot, clock_ns());
+	slot_learn(c, other, clock_ns());
 	expect_eq(c->ports[0].port.active, 2);
 	n.ifindex = POD_IFINDEX;
 	n.bytes = n.inner_bytes = n.packets = 0;
@@ -290,7 +291,7 @@ Test(credits, pods_port__is_found_with_the_second_packet)
 	expect_eq(c->ports[0].port.active, 1);
 	expect_eq(c->ports[0].slots, 1);
 	expect_eq(c->ports[1].slots, 1);
-	slot_learn(c, slot, now_ns());
+	slot_learn(c, slot, clock_ns());
 	expect_eq(c->ports[1].port.active, 1);
 	n.ifindex = WORLD_IFINDEX;
 	told(n);
@@ -312,12 +313,12 @@ Test(credits, unlist__of_any_place_in_the_ring)
 	struct hiercc_port *port = &c->ports[0].port;
 	__u32 slot[4], i, k, had;
 
-	/* So many of the four have had their credit of this round. */
+	/* had: the number of the four that have had their credit of this round. */
 	for (had = 0; had <= 4; had++) {
 		for (k = 0; k < 4; k++) {
 			for (i = 0; i < 4; i++) {
 				slot[i] = told(news_of(i + 1, 4 * had + k + 1, S_BEGIN, 1, 3000));
-				slot_learn(c, slot[i], now_ns());
+				slot_learn(c, slot[i], clock_ns());
 			}
 			port->budget = had * HIERCC_DELTA_BYTES;
 			for (i = 0; i < had; i++)
@@ -347,7 +348,7 @@ Test(credits, claims__of_two_under_one_name)
 	for (i = 0; i < 100; i++) {
 		arrives(slot, 10, 1);
 		hiercc_see(&a->seen, (a->seen.claim >> 32) - 500, 1, 10000, 10, 1 << 20);
-		slot_learn(c, slot, now_ns());
+		slot_learn(c, slot, clock_ns());
 	}
 	expect_between(a->claims_jumped, 4, 1000);
 }
@@ -358,10 +359,10 @@ Test(credits, claims__of_what_nobody_saw)
 	__u64 most = c->peers[0].params.debt_max;
 	struct arrival *a = &c->arrivals[slot];
 
-	slot_learn(c, slot, now_ns());
+	slot_learn(c, slot, clock_ns());
 	for (i = 0; i < 10; i++) {
 		hiercc_see(&a->seen, (a->seen.claim >> 32) + most / 2, 65535, 1000, 1, 1 << 30);
-		slot_learn(c, slot, now_ns());
+		slot_learn(c, slot, clock_ns());
 	}
 	expect_between(a->claims_cut, 4, 10);
 	expect_eq(a->claims_jumped, 0);
@@ -396,7 +397,7 @@ Test(credits, restart__is_no_flood)
 		pins.arrival_slots,
 		&(struct arrival_key){ .addr = addr4(10, 2, 0, 1), .prefixlen = 128, .tor = htonl(1) }, &cookie));
 	slot = told(news_of(1, 1, S_BEGIN + 5000000, 1, 1000));
-	slot_learn(c, slot, now_ns());
+	slot_learn(c, slot, clock_ns());
 	expect_eq(due_of(slot), c->peers[0].params.c0);
 	expect_eq(c->due[slot].granted, HIERCC_TOTAL_FIRST + S_BEGIN + 5000000 - c->peers[0].params.c0);
 }
@@ -419,7 +420,7 @@ Test(credits, reload__off_and_on_and_without_the_peer)
 	expect_eq(pins.ctl->tor, 7);
 	told(news_of(1, 1, S_BEGIN, 1, 1000));
 	expect_eq(c->active_count, 1);
-	slot_learn(c, 0, now_ns());
+	slot_learn(c, 0, clock_ns());
 	other.peers = far;
 	credits_apply(c, &other);
 	expect_eq(c->active_count, 0);
@@ -434,11 +435,11 @@ Test(credits, voqs__are_aged)
 		       merged = { .addr = peers[0].key.addr, .prefixlen = peers[0].key.prefixlen };
 	struct voq v = {};
 
-	v.voq.last_ns = now_ns() - 59 * NSEC_PER_SEC;
+	v.voq.last_ns = clock_ns() - 59 * NSEC_PER_SEC;
 	cr_assert(!bpf_map_update_elem(pins.voqs, &host, &v, BPF_ANY));
 	credits_tick(c);
 	cr_assert(!bpf_map_lookup_elem(pins.voqs, &host, &v));
-	v.voq.last_ns = now_ns() - 61 * NSEC_PER_SEC;
+	v.voq.last_ns = clock_ns() - 61 * NSEC_PER_SEC;
 	cr_assert(!bpf_map_update_elem(pins.voqs, &host, &v, BPF_ANY));
 	credits_tick(c);
 	cr_assert(bpf_map_lookup_elem(pins.voqs, &host, &v));

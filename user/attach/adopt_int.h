@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_ADOPT_INT_H
+#define SLUICE_ADOPT_INT_H
+/*
+ * Shared by adopt.c (theory, begin, carry, commit, end), adopt_plan.c (which maps how) and pin_swap.c (pins, swap,
+ * recover).
+ */
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include "lib/layout.h"
+#include "lib/pins.h"
+
+#define ADOPT_DIR 300  /* below the pin directory, of less than 256 */
+#define ADOPT_PATH 600 /* with a name */
+
+enum adopt_how {
+	ADOPT_SHARED,  /* the same map */
+	ADOPT_CARRIED, /* entry by entry */
+	ADOPT_STATS,   /* counter by counter, by their names */
+	ADOPT_ANEW,    /* from the configuration, or by what comes */
+};
+
+struct adopt_map {
+	const char *name;
+	struct bpf_map *to;
+	int fd; /* the other version's; -1: it has none */
+	enum adopt_how how;
+	struct layout_plan key, value;
+};
+
+#define ADOPT_COUNT(name) +1
+#define ADOPT_MAPS (0 PINS(ADOPT_COUNT))
+
+struct adopt {
+	struct btf *btf, *own; /* the other version's, and this one's as it is published */
+	struct adopt_map map[ADOPT_MAPS];
+	struct control control;	 /* what is carried of it */
+	int stat_from[STAT_MAX]; /* -1: the other version does not count it */
+	__u64 *stats;		 /* of each, and each CPU: what was carried */
+	int committed;
+};
+
+/* --- adopt_plan.c --- */
+
+/* The other version's control as it is now, in this one's layout. */
+int control_read(const struct adopt_map *m, struct control *control);
+
+/* --- pin_swap.c --- */
+
+/* The first ADOPT_MAPS are the maps of PINS. */
+extern const char *const pin_names[];
+
+/* Opens a pin; the fd, or -1 with errno. */
+int pin_get(const char *dir, const char *name);
+/* Removes a directory below pin_dir, with the pins in it. */
+void dir_remove(const char *pin_dir, const char *name);
+/*
+ * The pins in `new` take the place of the others. control comes last: it says whose the maps are. A daemon that was
+ * killed after that has left a `new` without it.
+ */
+int pins_swap(const char *pin_dir);
+/* XDP programs are known by their counters: while those are still pinned. tc takes off telemetry meanwhile. */
+void old_xdp_remove(const char *pin_dir);
+/*
+ * The programs of the congestion control live as long as the sockets that use it, and read W in maps that nobody writes
+ * any more: they go by Reno, and where flows are carried entry by entry (own_cc) receive windows are cut down to W.
+ */
+void old_retire(const char *pin_dir);
+
+#endif

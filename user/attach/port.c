@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One interface: what is attached to it and known of it, and its end. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "attach/bpf_id.h"
+#include "attach/dataplane_int.h"
+#include "attach/filter.h"
+#include "attach/ppfc_port.h"
+#include "lib/maps.h"
+#include "lib/net.h"
+#include "sluice.skel.h"
+
+/* --- its classes --- */
+
+void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n)
+{
+	struct class_key key = { .ifindex = ifindex, .class = n };
+
+	if (!n)
+		map_remove(dp->pins.classes, "classes", &ifindex);
+	for (; key.class < CLASSES_MAX; key.class ++)
+		map_remove(dp->pins.class_queues, "class_queues", &key);
+}
+
+/* Tells the data plane of the classes of a port; a queue that is known keeps its state. */
+static int classes_apply(struct dataplane *dp, const struct config_interface *i, __u32 ifindex, const struct port *port)
+{
+	static const struct class_queue empty;
+	struct port_classes v = { .netns_cookie = port->netns_cookie };
+	struct class_key key = { .ifindex = ifindex };
+
+	classes_forget(dp, ifindex, i->classes_count);
+	if (!i->classes_count)
+		return 0;
+	config_classes_value(i, port->speed_bps, &v);
+	for (; key.class < v.n; key.class ++) {
+		if (bpf_map_update_elem(dp->pins.class_queues, &key, &empty, BPF_NOEXIST) && errno != EEXIST)
+			return -errno;
+	}
+	return bpf_map_update_elem(dp->pins.classes, &ifindex, &v, BPF_ANY) ? -errno : 0;
+}
+
+/* --- its end --- */
+
+/* Its programs, routes and what is known of it, but for its entry and clsact. */
+static int port_take_off(struct dataplane *dp, __u32 ifindex, const struct port *port)
+{
+	int pauses = ppfc_port_forget(&dp->pins, ifindex), err, e;
+
+	err = filter_remove(ifindex, BPF_TC_EGRESS);
+	if (port->flags & PORT_F_HOST) {
+		xdp_remove(ifindex, counters_id(&dp->pins));
+		e = filter_remove(ifindex, BPF_TC_INGRESS);
+		err = err ?: e;
+		e = routes_remove(ifindex);
+		err = err ?: e;
+	}
+	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses)) {
+		e = filter_remove(ifindex, BPF_TC_INGRESS);
+		err = err ?: e;
+	}
+	if (!err)
+		classes_forget(dp, ifindex, 0);
+	return err;
+}
+
+int port_remove(struct dataplane *dp, __u32 ifindex, const struct port *port)
+{
+	int err = port_take_off(dp, ifindex, port);
+
+	if (!err && port->flags & PORT_F_OUR_CLSACT)
+		err = clsact_remove(ifindex);
+	if (!err)
+		map_remove(dp->pins.ports, "ports", &ifindex);
+	return err; /* it is still known, for another try */
+}
+
+int port_update(struct dataplane *dp, __u32 ifindex, const struct port *port, const char *effect)
+{
+	int err = bpf_map_update_elem(dp->pins.ports, &ifindex, port, BPF_EXIST) ? -errno : 0;
+
+	if (err)
+		msg("%s: the ports map: %s: %s", port->name, strerror(-err), effect);
+	return err;
+}
+
+int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port)
+{
+	struct port left = *port;
+	int err;
+
+	if (!(port->flags & PORT_F_OUR_CLSACT))
+		return port_remove(dp, ifindex, port);
+	err = port_take_off(dp, ifindex, port);
+	if (err)
+		return err;
+	left.flags = PORT_F_OUR_CLSACT | PORT_F_LEFT;
+	return port_update(dp, ifindex, &left, "it is detached, and still in the map until the next SIGHUP");
+}
+
+/* --- attaching --- */
+
+/* The program that takes in packets of a switch port; NULL: none has to. */
+static struct bpf_program *switch_ingress(struct dataplane *dp, const struct config_interface *i)
+{
+	return i->voqs == PORT_F_VOQ_UP ? dp->of[SET_VOQS]->progs.tor : i->pfc ? dp->of[SET_PFC]->progs.pfc : NULL;
+}
+
+/* An interface on its way to being attached. */
+struct port_plan {
+	const struct config_interface *i;
+	struct link_info link;
+	struct port port, old; /* as it is to be, and as an earlier attachment left it */
+	int had;	       /* it is attached already */
+	int made;	       /* its clsact was made just now */
+	int had_pauses;
+};
+
+/* Looks at the interface, and at what of it is attached already. */
+static int port_find(struct dataplane *dp, const struct config *c, struct port_plan *p)
+{
+	const struct config_interface *i = p->i;
+	int err = link_get(i->name, &p->link);
+
+	if (err) {
+		msg("%s: no such interface: %s", i->name, strerror(-err));
+		return err;
+	}
+	p->had = map_find(dp->pins.ports, "ports", &p->link.ifindex, &p->old);
+	if (p->had < 0)
+		return p->had;
+	p->had = p->had && !(p->old.flags & PORT_F_LEFT);
+	p->port.speed_bps = p->old.speed_bps;
+	err = port_describe(c, i, &p->link, &p->port);
+	if (err)
+		return err;
+	dp->known[i - c->interfaces].ifindex = p->link.ifindex;
+	snprintf(dp->known[i - c->interfaces].name, IFNAMSIZ, "%s", i->name);
+	if (p->had && (p->old.flags & (PORT_F_HOST | PORT_F_SWITCH | PORT_F_POD)) != i->role) {
+		port_vacate(dp, p->link.ifindex, &p->old);
+		p->had = 0;
+	}
+	return 0;
+}
+
+/* Routes of a host's interface to its peers, with room for telemetry, and no others of ours. */
+static int port_routes(struct dataplane *dp, const struct config *c, struct port_plan *p)
+{
+	int err = routes_prepare(dp, &p->link, c), taken;
+
+	/* Once attached, packets that find no room pass plainly, and the rest has to go on. */
+	if (err && !p->had)
+		return err;
+	taken = p->had ? route_remove_ours(p->link.ifindex, route_is_wanted, c) : 0;
+	if (taken < 0)
+		msg("%s: removing routes of ours whose prefixes are no peers any more: %s: the next SIGHUP tries again",
+		    p->i->name, strerror(-taken));
+	if (taken > 0)
+		msg_info("%s: routes of ours: %d removed, as their prefixes are no peers of the configuration any more",
+			 p->i->name, taken);
+	return 0;
+}
+
+/* Its entries in the maps, which the programs look at from their first packet on. */
+static int port_maps(struct dataplane *dp, const struct config *c, struct port_plan *p)
+{
+	const struct config_interface *i = p->i;
+	struct port *port = &p->port;
+	struct pfc_port pauses;
+	int err;
+
+	port->backlog_bytes = p->old.backlog_bytes;
+	port->tx_bytes = p->old.tx_bytes;
+	port->unseen_bytes = p->old.unseen_bytes;
+	port->count = p->old.count;
+	err = classes_apply(dp, i, p->link.ifindex, port);
+	if (err) {
+		msg("%s: the maps of classes: %s", i->name, strerror(-err));
+		return err;
+	}
+	if (bpf_map_update_elem(dp->pins.ports, &p->link.ifindex, port, BPF_ANY)) {
+		err = -errno;
+		msg("%s: the ports map: %s", i->name, strerror(-err));
+		return err;
+	}
+	p->had_pauses = map_find(dp->pins.pfc_ports, "pfc_ports", &p->link.ifindex, &pauses) != 0;
+	return ppfc_port_set(&dp->pins, c, i, &p->link, port);
+}
+
+/* Its filters. Ingress first: once egress asks peers whether they strip, so must we. */
+static int port_programs(struct dataplane *dp, struct port_plan *p)
+{
+	__u32 ifindex = p->link.ifindex;
+	struct bpf_program *in;
+	struct sluice_bpf *s;
+	int err = 0;
+
+	if (p->i->role == PORT_F_HOST) {
+		if (!p->had || p->old.flags & PORT_F_LEAVING)
+			dp->pins.ctl->doubt_ns = now_ns();
+		s = dp->of[SET_HOST];
+		err = filter_set(ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress));
+		if (!err)
+			err = filter_set(ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress));
+	} else {
+		s = dp->of[SET_SWITCH];
+		in = switch_ingress(dp, p->i);
+		if (in)
+			err = filter_set(ifindex, BPF_TC_INGRESS, bpf_program__fd(in));
+		else if (p->old.flags & PORT_F_VOQ_UP || p->had_pauses)
+			filter_remove(ifindex, BPF_TC_INGRESS);
+		if (!err)
+			err = filter_set(ifindex, BPF_TC_EGRESS,
+					 bpf_program__fd(s->rodata->qdisc_kfuncs ? s->progs.hop : s->progs.hop_map));
+	}
+	if (err)
+		msg("%s: attaching the filter: %s", p->i->name, strerror(-err));
+	return err;
+}
+
+/* A host's interface takes telemetry off at XDP, where that can be had. */
+static void port_xdp(struct dataplane *dp, const struct config *c, struct port_plan *p)
+{
+	p->port.flags |= xdp_apply(dp, c, p->i, &p->link, !p->had);
+	if (bpf_map_update_elem(dp->pins.ports, &p->link.ifindex, &p->port, BPF_EXIST))
+		msg("%s: the ports map: %s: sluicectl does not know where telemetry is taken off", p->i->name,
+		    strerror(errno));
+}
+
+int port_add(struct dataplane *dp, const struct config *c, const struct config_interface *i)
+{
+	struct port_plan p = { .i = i };
+	int err = port_find(dp, c, &p);
+
+	if (err)
+		return err;
+	if (i->role == PORT_F_HOST) {
+		err = port_routes(dp, c, &p);
+		if (err)
+			goto remove;
+	}
+	err = clsact_make(p.link.ifindex, &p.made);
+	if (err) {
+		msg("%s: adding the clsact qdisc: %s", i->name, strerror(-err));
+		goto remove;
+	}
+	if (p.made || p.old.flags & PORT_F_OUR_CLSACT)
+		p.port.flags |= PORT_F_OUR_CLSACT;
+	err = port_maps(dp, c, &p) ?: port_programs(dp, &p);
+	if (err)
+		goto remove;
+	if (i->role == PORT_F_HOST)
+		port_xdp(dp, c, &p);
+	if ((!p.had || p.old.flags & PORT_F_LEAVING) && dp->running)
+		msg_info("%s: attached, as the configuration has it: %s", i->name, port_role(&p.port));
+	if (!p.had)
+		port_advise(i, &p.port, ppfc_port_by_nic(&dp->pins, p.link.ifindex));
+	return 0;
+remove:
+	if (!p.had) {
+		if (p.made || p.old.flags & PORT_F_OUR_CLSACT)
+			p.port.flags |= PORT_F_OUR_CLSACT;
+		port_remove(dp, p.link.ifindex, &p.port);
+	}
+	return err;
+}

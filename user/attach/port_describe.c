@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An interface as configuration and kernel have it, and advice on its qdiscs. */
+#include <errno.h>
+#include <net/if_arp.h>
+#include <string.h>
+#include "attach/dataplane_int.h"
+#include "lib/net.h"
+
+int port_describe(const struct config *c, const struct config_interface *i, const struct link_info *link,
+		  struct port *port)
+{
+	struct qdisc_info q;
+	int err = qdisc_get(link->ifindex, &q);
+
+	if (err) {
+		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
+		return err;
+	}
+	if (link->type != ARPHRD_ETHER) {
+		msg("%s: is not an Ethernet device: name one that is", i->name);
+		return -EOPNOTSUPP;
+	}
+	if (q.ingress) {
+		msg("%s: has a qdisc 'ingress' where clsact has to be, which can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
+		    i->name, i->name, i->name);
+		return -EBUSY;
+	}
+	port->speed_bps = i->speed_bps ?: link->speed_bps ?: port->speed_bps;
+	if (!port->speed_bps) {
+		msg("%s: the driver does not know the speed: write 'speed: 25Gbit' for this interface", i->name);
+		return -EINVAL;
+	}
+	port->speed = telem_speed_fit(port->speed_bps);
+	port->mtu = link->mtu;
+	port->switch_id = i->id;
+	port->flags = i->role | i->voqs;
+	port->count_ns = config_count_ns(c);
+	if (config_is_uplink(c, i->name)) {
+		port->flags |= PORT_F_STAMP;
+		port->switch_id = c->node.id;
+	}
+	memcpy(port->name, link->name, sizeof(port->name));
+	memcpy(port->configured, i->configured, sizeof(port->configured));
+	port->netns_cookie = link->netns_cookie;
+	if (q.leaves && q.fq == q.leaves)
+		port->flags |= PORT_F_EDT;
+	if (i->classes_count)
+		port->flags |= PORT_F_CLASSES;
+	/* Below mq each queue has classes, and a backlog, of its own. */
+	if (q.unreadable || ((i->classes_count || (i->role == PORT_F_SWITCH && i->pfc)) &&
+			     (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
+		port->flags |= PORT_F_NO_QUEUE;
+	return 0;
+}
+
+void port_advise(const struct config_interface *i, const struct port *port, int by_nic)
+{
+	struct link_info link;
+	struct qdisc_info q;
+	int err;
+
+	err = link_get(i->name, &link) ?: qdisc_get(link.ifindex, &q);
+	if (err) {
+		msg("%s: reading the qdiscs: %s: whether they suit is not said", i->name, strerror(-err));
+		return;
+	}
+	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
+		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to mend: see 'A port with several queues' in docs/configuration.md",
+		    i->name, q.root[0] ? q.root : "none as long as it is down");
+		return;
+	}
+	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+	if (i->pfc && i->role == PORT_F_SWITCH && port->flags & PORT_F_NO_QUEUE) {
+		msg("%s: pfc needs one root qdisc whose length can be read, and it is %s: what waits there is not counted, and its neighbour is not paused; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+		return;
+	}
+	if (i->pfc && !by_nic && !(port->flags & PORT_F_EDT))
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour are counted and hold nothing (pfc_unheld); to mend: tc qdisc replace dev %s root fq, or with fq below tbf or htb",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+	if (port->flags & PORT_F_VOQ_UP && !(port->flags & PORT_F_EDT))
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): VOQs are filled in there and hold nothing; to mend: tc qdisc replace dev %s root fq",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+	if (port->flags & (PORT_F_SWITCH | PORT_F_STAMP) && port->flags & PORT_F_NO_QUEUE)
+		msg("%s: the queue of %s cannot be read: packets pass without its stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
+		    i->name, q.root, i->name);
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The configuration of the credit scheduler: peers, the number of this rack, on, off and reload. */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include "daemon/credits_int.h"
+#include "lib/maps.h"
+#include "lib/net.h"
+
+#define CREDITS_LIFE_PERIODS 4
+
+void id_follow(struct credits *c)
+{
+	struct control *ctl = c->pins->ctl;
+	const char *name = c->config->node.uplink;
+	struct sluice_addr addr;
+	__be32 tor = c->config->tor;
+	char text[INET_ADDRSTRLEN];
+	unsigned int k;
+
+	for (k = 0; !name && k < c->config->interfaces_count; k++)
+		if (c->config->interfaces[k].role == PORT_F_HOST)
+			name = c->config->interfaces[k].name;
+	if (!tor && ctl->tor)
+		return; /* an address that changes does not make it another rack */
+	if (!tor && name && !link_address(name, &addr)) {
+		memcpy(&tor, &addr.b[12], sizeof(tor));
+		if (!addr_is_v4(&addr))
+			for (k = 0; k < 12; k += 4)
+				tor = tor * 31 + *(__be32 *)&addr.b[k];
+	}
+	if (!tor) {
+		msg_limited(
+			&c->id_limit, 60,
+			"%s has no address yet, by which this rack would be known: HierCC waits for one; or write 'hiercc: {id: ...}'",
+			name);
+		return;
+	}
+	if (tor != ctl->tor)
+		msg_info("HierCC: this rack is %s", inet_ntop(AF_INET, &tor, text, sizeof(text)));
+	ctl->tor = tor;
+}
+
+static __u64 fastest_bps(const struct credits *c)
+{
+	__u32 ifindex, next;
+	__u64 fastest = 0;
+	struct port port;
+	int more = map_next(c->pins->ports, "ports", NULL, &next);
+
+	while (more > 0) {
+		ifindex = next;
+		if (map_find(c->pins->ports, "ports", &ifindex, &port) > 0 &&
+		    port.flags & (PORT_F_HOST | PORT_F_VOQ_UP | PORT_F_VOQ_DOWN) && port.speed_bps > fastest)
+			fastest = port.speed_bps;
+		more = map_next(c->pins->ports, "ports", &ifindex, &next);
+	}
+	return fastest;
+}
+
+/*
+ * A VOQ from there may be due twice C0 of its sender. The sender derives C0 from its own port, which is taken to be
+ * like ours if the configuration does not say.
+ */
+static void peer_params(const struct peer *v, __u64 fastest, struct credit_peer *p)
+{
+	hiercc_params_init(&p->params, (v->voq_bps ?: fastest) / 8, v->t_ns, v->voq_period_ns);
+	if (v->voq_c0)
+		hiercc_params_c0(&p->params, v->voq_c0);
+	hiercc_params_tune(&p->params, &v->voq);
+	p->rtt_ns = v->t_ns;
+}
+
+/*
+ * The VOQ that is for all of a peer's prefix, where there is no room for one of each host. Egress fills it in with
+ * its first packet.
+ */
+static void voq_make_merged(struct credits *c, const struct peer_key *prefix)
+{
+	static const struct voq empty;
+	struct voq_key key = { .addr = prefix->addr, .prefixlen = prefix->prefixlen };
+
+	if (key.prefixlen && bpf_map_update_elem(c->pins->voqs, &key, &empty, BPF_NOEXIST) && errno != EEXIST)
+		msg_limited(&c->full_limit, 60,
+			    "no room for the VOQ of a prefix (%s): a larger hiercc: voqs, after a restart, makes room",
+			    strerror(errno));
+}
+
+/* Others may go on sending, which is of no interest then: the ring stays full. */
+static void credits_off(struct credits *c, int was)
+{
+	if (c->awake)
+		credits_sleep(c);
+	if (was) {
+		slots_forget(c);
+		epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, ring_buffer__epoll_fd(c->ring), NULL);
+	}
+	c->pins->ctl->tor = 0;
+	c->pins->ctl->credit_ns = 0;
+}
+
+/* The parameters of each peer, and for how long a credit lives. 0, or -ENOMEM. */
+static int credit_peers_make(struct credits *c)
+{
+	const struct config *config = c->config;
+	__u64 limit = CREDITS_LIFE_PERIODS * NSEC_PER_SEC, fastest = fastest_bps(c);
+	unsigned int k;
+
+	free(c->peers);
+	c->peers = calloc(config->peers_count, sizeof(*c->peers));
+	if (!c->peers)
+		return -ENOMEM;
+	for (k = 0; k < config->peers_count; k++) {
+		struct peer v = config_peer_value(config, &config->peers[k]);
+
+		peer_params(&v, fastest, &c->peers[k]);
+		if (v.hiercc != VOQS_HERE)
+			continue;
+		voq_make_merged(c, &config->peers[k].key);
+		if (v.voq_limit_ns < limit)
+			limit = v.voq_limit_ns;
+	}
+	c->pins->ctl->credit_life_ns = limit / 4 > CREDITS_LIFE_PERIODS * config_period_ns(config) ?
+					       limit / 4 :
+					       CREDITS_LIFE_PERIODS * config_period_ns(config);
+	return 0;
+}
+
+/* The ring has old news, which are dropped without a word. */
+static void credits_on(struct credits *c)
+{
+	c->enabled = 0;
+	ring_buffer__consume(c->ring);
+	c->enabled = 1;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->ring),
+		      &(struct epoll_event){ .events = EPOLLIN }) &&
+	    errno != EEXIST)
+		msg("HierCC: waiting for news of VOQs: %s: no credit is sent until a restart", strerror(errno));
+}
+
+/* Slots go to the peers of the new configuration; those that have none are freed. */
+static void credits_reload(struct credits *c)
+{
+	__u64 now = now_ns();
+	unsigned int k, i;
+
+	for (i = 0; i < c->room; i++)
+		if (c->slots[i].state != SLOT_FREE)
+			c->slots[i].peer = peer_find(c, &c->arrivals[i].from);
+	for (i = 0; i < c->room; i++) {
+		if (c->slots[i].state == SLOT_FREE || c->slots[i].peer != CREDITS_NONE)
+			continue;
+		if (c->slots[i].state == SLOT_ACTIVE) {
+			port_unlist(c, i);
+			slot_deactivate(c, i);
+		}
+		slot_free(c, i);
+	}
+	for (k = 0; k < c->ports_count; k++) {
+		credit_port_read(c, &c->ports[k]);
+		port_rate(c, &c->ports[k]);
+		c->ports[k].granted_ns = now;
+	}
+	if (c->awake)
+		credits_wake(c); /* by its new period */
+}
+
+void credits_apply(struct credits *c, const struct config *config)
+{
+	int was = c->enabled;
+
+	c->config = config;
+	c->enabled = config_hiercc(config);
+	if (!c->enabled) {
+		credits_off(c, was);
+		return;
+	}
+	if (credit_peers_make(c)) {
+		msg("HierCC: %s: it is off until the next SIGHUP", strerror(ENOMEM));
+		c->enabled = 0;
+		return;
+	}
+	if (config->tor || !was)
+		id_follow(c);
+	if (was)
+		credits_reload(c);
+	else
+		credits_on(c);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_CREDITS_INT_H
+#define SLUICE_CREDITS_INT_H
+/*
+ * Shared by the files of the credit scheduler: credits.c (theory, rounds, sleep, ageing), credits_apply.c
+ * (configuration), credits_slot.c (lists, slots, news), credits_claim.c (claims), credits_port.c; and by the tests,
+ * which call rounds one by one.
+ */
+#include "daemon/credits.h"
+#include "lib/config.h"
+
+#define CREDITS_NONE 0xffffffffU
+#define CREDITS_IDLE_EPOCHS 2
+#define CREDITS_AGE_STEP 256 /* VOQs of this host that are looked at in one go */
+
+enum slot_state {
+	SLOT_FREE,
+	SLOT_IDLE,
+	SLOT_ACTIVE,
+};
+
+/* State of a VOQ that only the scheduler knows; the index is that of arrivals and credits. */
+struct slot {
+	__u32 prev, next; /* among those that are idle, or free */
+	__u32 at;	  /* in credits.active */
+	__u32 port, peer;
+	__u32 told_round;
+	__u64 told_ns;		     /* last message */
+	__u64 inner_bytes;	     /* of the arrival, as far as it was looked at */
+	__u64 base_sent, base_bytes; /* S and bytes since which they are compared */
+	__u64 refused_ns;
+	__u32 refused;
+	enum slot_state state;
+};
+
+struct credit_port {
+	struct hiercc_port port;
+	__u64 speed_bps; /* 0: it is gone */
+	__u64 granted_ns;
+	__u64 bytes, inner_bytes; /* that arrived: how much less of them leaves by a pod's veth */
+	__u32 ifindex;
+	__u32 flags; /* PORT_F_* */
+	__u32 slots; /* active ones */
+	__u32 round;
+};
+
+struct credit_peer {
+	struct hiercc_params params;
+	__u64 rtt_ns;
+};
+
+struct slot_list {
+	__u32 first, last;
+};
+
+struct credits {
+	const struct pins *pins;
+	const struct config *config;
+	struct messages *messages;
+	struct ring_buffer *ring;
+	int epoll_fd, timer_fd;
+	int enabled; /* a peer has hiercc */
+	int awake;   /* the timer runs, and the ring is looked at by its clock */
+	__u32 room;
+	__u32 round;
+	struct arrival *arrivals; /* the maps */
+	struct hiercc_due *due;
+	struct slot *slots;
+	struct slot_list free, idle; /* idle: the longest is the first */
+	__u32 *active, active_count;
+	__u64 *told; /* rack << 32 | slot */
+	__u32 told_count;
+	struct credit_port *ports;
+	__u32 ports_count;
+	__u32 *visited, visited_count; /* ports with active slots, in this round */
+	struct credit_peer *peers;     /* as in config */
+	__u32 voq_cursor;
+	const struct watcher *watcher; /* or NULL */
+	struct msg_limit full_limit, refused_limit, overrun_limit, ports_limit, id_limit;
+};
+
+/* --- credits.c --- */
+
+/* One round: learn of the active slots, grant, tell. */
+void credits_round(struct credits *c);
+/* True if the slot is no longer active. */
+int slot_rests(struct credits *c, __u32 i, __u64 now);
+void port_visit(struct credits *c, __u32 port, __u64 now);
+void port_grant(struct credits *c, struct credit_port *p);
+void credits_wake(struct credits *c);
+void credits_sleep(struct credits *c);
+
+struct voq_age_ctx {
+	struct credits *c;
+	__u64 now_ns;
+};
+int voq_age(const struct voq_key *key, const struct voq *v, void *ctx);
+
+/* --- credits_apply.c --- */
+
+/* This rack's number: the configuration's, or the address of the interface by which it sends. */
+void id_follow(struct credits *c);
+
+/* --- credits_slot.c --- */
+
+/* The configuration's peer with the longest prefix, or CREDITS_NONE. */
+__u32 peer_find(const struct credits *c, const struct sluice_addr *a);
+void slot_free(struct credits *c, __u32 i);
+void slot_deactivate(struct credits *c, __u32 i);
+void slot_watch(struct credits *c, __u32 i, __u32 watched);
+/* Forgets all VOQs that arrive. */
+void slots_forget(struct credits *c);
+/* A record of the ring; for ring_buffer__new(). */
+int news_take(void *ctx, void *data, size_t size);
+
+/* --- credits_claim.c --- */
+
+/* Takes what ingress noted of the slot's VOQ since the last time. */
+void slot_learn(struct credits *c, __u32 i, __u64 now);
+
+/* --- credits_port.c --- */
+
+void credit_port_read(struct credits *c, struct credit_port *p);
+/*
+ * Credit is counted in bytes of the wire. Packets that leave by a pod's veth have none of our headers, so that credit
+ * for more than its speed makes it full.
+ */
+void port_rate(const struct credits *c, struct credit_port *p);
+/* Its index, or CREDITS_NONE. */
+__u32 port_index(struct credits *c, __u32 ifindex);
+void port_unlist(struct credits *c, __u32 i);
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Slots of the VOQs that arrive: their lists, their making and end, and the news that need them. */
+#include <bpf/bpf.h>
+#include <string.h>
+#include "daemon/credits_int.h"
+#include "lib/maps.h"
+
+/* --- lists of slots --- */
+
+static void list_append(struct credits *c, struct slot_list *l, __u32 i)
+{
+	c->slots[i].prev = l->last;
+	c->slots[i].next = CREDITS_NONE;
+	if (l->last == CREDITS_NONE)
+		l->first = i;
+	else
+		c->slots[l->last].next = i;
+	l->last = i;
+}
+
+static void list_remove(struct credits *c, struct slot_list *l, __u32 i)
+{
+	struct slot *s = &c->slots[i];
+
+	if (s->prev == CREDITS_NONE)
+		l->first = s->next;
+	else
+		c->slots[s->prev].next = s->next;
+	if (s->next == CREDITS_NONE)
+		l->last = s->prev;
+	else
+		c->slots[s->next].prev = s->prev;
+}
+
+/* --- slots --- */
+
+__u32 peer_find(const struct credits *c, const struct sluice_addr *a)
+{
+	__u32 k, best = CREDITS_NONE;
+
+	for (k = 0; k < c->config->peers_count; k++) {
+		const struct peer_key *p = &c->config->peers[k].key;
+
+		if (addr_in_prefix(a, p) &&
+		    (best == CREDITS_NONE || p->prefixlen > c->config->peers[best].key.prefixlen))
+			best = k;
+	}
+	return best;
+}
+
+void slot_free(struct credits *c, __u32 i)
+{
+	bpf_map_delete_elem(c->pins->arrival_slots, &c->arrivals[i].key);
+	memset(&c->arrivals[i], 0, sizeof(c->arrivals[i]));
+	memset(&c->due[i], 0, sizeof(c->due[i]));
+	list_remove(c, &c->idle, i);
+	c->slots[i].state = SLOT_FREE;
+	list_append(c, &c->free, i);
+}
+
+/* A slot for a VOQ that has none, or CREDITS_NONE. */
+static __u32 slot_make(struct credits *c, const struct arrival_key *key)
+{
+	struct slot *s;
+	__u32 i;
+
+	if (c->free.first == CREDITS_NONE && c->idle.first != CREDITS_NONE)
+		slot_free(c, c->idle.first);
+	i = c->free.first;
+	if (i == CREDITS_NONE) {
+		msg_limited(
+			&c->full_limit, 60,
+			"more than %u VOQs at once: those that find no room get no credit and go by HPCC alone; a larger hiercc: voqs, after a restart, makes room",
+			c->room);
+		return CREDITS_NONE;
+	}
+	s = &c->slots[i];
+	memset(&c->arrivals[i], 0, sizeof(c->arrivals[i]));
+	memset(&c->due[i], 0, sizeof(c->due[i]));
+	c->arrivals[i].key = *key;
+	if (bpf_map_update_elem(c->pins->arrival_slots, key, &i, BPF_ANY))
+		return CREDITS_NONE;
+	list_remove(c, &c->free, i);
+	*s = (struct slot){ .state = SLOT_IDLE, .port = CREDITS_NONE };
+	list_append(c, &c->idle, i);
+	return i;
+}
+
+static void slot_activate(struct credits *c, __u32 i, __u64 now)
+{
+	struct slot *s = &c->slots[i];
+	struct credit_port *p = &c->ports[s->port];
+
+	list_remove(c, &c->idle, i);
+	s->state = SLOT_ACTIVE;
+	s->at = c->active_count;
+	c->active[c->active_count++] = i;
+	/* Credit that a port could have given while nobody was there is gone. */
+	if (!p->slots++)
+		p->granted_ns = now;
+}
+
+void slot_deactivate(struct credits *c, __u32 i)
+{
+	struct slot *s = &c->slots[i];
+	__u32 last = c->active[--c->active_count];
+
+	c->active[s->at] = last;
+	c->slots[last].at = s->at;
+	c->ports[s->port].slots--;
+	s->state = SLOT_IDLE;
+	list_append(c, &c->idle, i);
+}
+
+void slot_watch(struct credits *c, __u32 i, __u32 watched)
+{
+	__atomic_store_n(&c->arrivals[i].watched, watched, __ATOMIC_SEQ_CST);
+}
+
+/* The port that grants a VOQ may turn out to be another one. */
+static void slot_to_port(struct credits *c, __u32 i, __u32 port, __u64 now)
+{
+	struct slot *s = &c->slots[i];
+
+	if (s->port == port)
+		return;
+	if (s->state == SLOT_ACTIVE) {
+		port_unlist(c, i);
+		c->ports[s->port].slots--;
+		if (!c->ports[port].slots++)
+			c->ports[port].granted_ns = now;
+	}
+	s->port = port;
+	c->arrivals[i].ifindex = c->ports[port].ifindex;
+}
+
+void slots_forget(struct credits *c)
+{
+	struct arrival_key key;
+	__u32 i;
+
+	while (map_next(c->pins->arrival_slots, "arrival_slots", NULL, &key) > 0)
+		if (map_remove(c->pins->arrival_slots, "arrival_slots", &key) < 0)
+			break;
+	memset(c->arrivals, 0, c->room * sizeof(*c->arrivals));
+	memset(c->due, 0, c->room * sizeof(*c->due));
+	c->free = c->idle = (struct slot_list){ CREDITS_NONE, CREDITS_NONE };
+	for (i = 0; i < c->room; i++) {
+		c->slots[i].state = SLOT_FREE;
+		list_append(c, &c->free, i);
+	}
+	c->active_count = c->ports_count = 0;
+}
+
+/* --- news --- */
+
+int news_take(void *ctx, void *data, size_t size)
+{
+	const struct arrival_news *n = data;
+	struct credits *c = ctx;
+	struct arrival *a;
+	struct slot *s;
+	__u32 i, port;
+	__u64 now;
+
+	if (size < sizeof(*n) || !c->enabled)
+		return 0;
+	now = now_ns();
+	port = port_index(c, n->ifindex);
+	if (port == CREDITS_NONE) {
+		msg_limited(&c->ports_limit, 60, "more than %u ports: the others get no credit", PORTS_MAX);
+		return 0;
+	}
+	if (bpf_map_lookup_elem(c->pins->arrival_slots, &n->key, &i) || i >= c->room ||
+	    c->slots[i].state == SLOT_FREE) {
+		i = slot_make(c, &n->key);
+		if (i == CREDITS_NONE)
+			return 0;
+		c->slots[i].peer = peer_find(c, &n->from);
+		if (c->slots[i].peer == CREDITS_NONE) { /* the configuration has just changed */
+			slot_free(c, i);
+			return 0;
+		}
+	}
+	s = &c->slots[i];
+	a = &c->arrivals[i];
+	/* A flow's first packet does not know of its pod yet. */
+	if (s->port == CREDITS_NONE || c->ports[port].flags & PORT_F_POD || !c->ports[s->port].speed_bps)
+		slot_to_port(c, i, port, now);
+	a->from = n->from;
+	a->to = n->to;
+	a->last_ns = now;
+	/* Also where ingress watches by now: this packet came before that. */
+	hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets, c->peers[s->peer].params.debt_max);
+	__sync_fetch_and_add(&a->inner_bytes, n->inner_bytes);
+	slot_watch(c, i, 1);
+	if (s->state != SLOT_ACTIVE)
+		slot_activate(c, i, now);
+	if (!c->awake)
+		credits_wake(c);
+	return 0;
+}

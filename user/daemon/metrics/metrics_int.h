@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_METRICS_INT_H
+#define SLUICE_METRICS_INT_H
+/*
+ * Shared by the files of the metrics: metrics.c (theory, begin, tick, end), sums.c (the sums of a tick), text.c (the
+ * text that is made of them) and http.c (requests and clients).
+ */
+#include <microhttpd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include "daemon/metrics.h"
+
+/* Enough places that a client that has just connected is not the oldest again before its request is here. */
+#define METRICS_CLIENTS 256
+#define METRICS_RETRY_TICKS 30
+#define METRICS_SENT_SLOTS (1 << 16)
+
+#define BUCKETS 19
+/* Bounds of buckets in ns; one more takes the rest. */
+extern const __u64 metrics_bounds[BUCKETS];
+
+struct histogram {
+	__u64 count[BUCKETS + 1];
+	double sum_s;
+};
+
+/* The bytes of a flow at the tick before. Of two flows in one slot neither is measured: flow_why() judges both. */
+struct sent {
+	__u64 flow; /* hash of its key */
+	__u64 tx_bytes, at_ns;
+};
+
+/* Sums of the flows to one prefix. */
+struct peer_sum {
+	struct peer_key key;
+	__u64 rtt_ns;
+	__u64 flows, held[FLOW_HOLDS], rate_bps, window_bytes, queue_ns, age_ns;
+	q24_t u;
+};
+
+struct top_flow {
+	struct flow_key key;
+	const char *held; /* NULL: no feedback */
+	__u64 tx_bytes, rate_bps, window_bytes, queue_ns;
+};
+
+struct state_sum {
+	const char *name;
+	__u64 flows;
+};
+
+/* A connection, from the library's call at its start to that at its end. */
+struct client {
+	struct MHD_Connection *connection; /* NULL: a free place */
+	struct sluice_addr addr;	   /* 0: by a socket of the file system */
+	__u64 number;			   /* in the order in which they came */
+	int told_to_go;
+};
+
+struct metrics {
+	const struct pins *pins;
+	struct watcher watcher;
+	int epoll_fd; /* with that of http in it */
+	struct MHD_Daemon *http;
+	struct client client[METRICS_CLIENTS];
+	__u64 clients;		   /* that ever came */
+	struct MHD_Response *text; /* since the last tick; NULL: not asked for yet */
+	int wanted;
+	struct sockaddr_storage listen;
+	socklen_t listen_len;
+	char listen_text[128];
+	unsigned int ticks;
+	time_t start;
+	struct msg_limit limit;
+
+	/* Of the tick that runs, or ran last. */
+	int fresh; /* it begins */
+	struct control ctl;
+	struct state_sum state[FLOW_STATES];
+	struct peer_sum *peer; /* by prefix length, the longest first, then address */
+	unsigned int peers;
+	struct top_flow *top; /* by bytes, most first */
+	unsigned int tops, tops_max;
+	struct sent *sent;				   /* METRICS_SENT_SLOTS */
+	struct histogram queue, age, pacing, credit, lead; /* since the start */
+};
+
+/* --- sums.c --- */
+
+/* The watcher that sums up. */
+struct watcher sums_watcher(struct metrics *m);
+/* At the first flow of a tick. */
+void tick_begin(struct metrics *m);
+/* The peers of the configuration, and room for its busiest flows. */
+void peers_take(struct metrics *m, const struct config *c);
+
+/* --- text.c --- */
+
+/* NULL where the counters cannot be read, or there is no memory. */
+struct MHD_Response *text_make(struct metrics *m);
+
+/* --- http.c --- */
+
+void http_open(struct metrics *m);
+void http_close(struct metrics *m);
+
+#endif

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The text that Prometheus reads: counters, and the sums of the last tick. */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "daemon/metrics/list.h"
+#include "daemon/metrics/metrics_int.h"
+
+#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+static const struct metric_about {
+	const char *name, *type, *help;
+} about[METRIC_MAX] = {
+#define METRIC_ABOUT(symbol, name, type, help) { name, type, help },
+	METRICS(METRIC_ABOUT)
+#undef METRIC_ABOUT
+};
+
+static void head(FILE *f, const char *name, const char *type, const char *help)
+{
+	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void metric_head(FILE *f, enum metric n)
+{
+	head(f, about[n].name, about[n].type, about[n].help);
+}
+
+static void metric_value(FILE *f, enum metric n, double v)
+{
+	metric_head(f, n);
+	fprintf(f, "%s %.15g\n", about[n].name, v);
+}
+
+static void counter_head(FILE *f, unsigned int stat)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "sluice_%s_total", stat_names[stat]);
+	head(f, name, "counter", stat_help[stat]);
+}
+
+void metrics_list(FILE *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < STAT_MAX; i++)
+		counter_head(f, i);
+	for (i = 0; i < METRIC_MAX; i++)
+		metric_head(f, i);
+}
+
+static void text_histogram(FILE *f, enum metric n, const struct histogram *h)
+{
+	const char *name = about[n].name;
+	__u64 sum = 0;
+	unsigned int i;
+
+	metric_head(f, n);
+	for (i = 0; i < BUCKETS; i++) {
+		sum += h->count[i];
+		fprintf(f, "%s_bucket{le=\"%g\"} %llu\n", name, metrics_bounds[i] / 1e9, sum);
+	}
+	sum += h->count[i];
+	fprintf(f, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.15g\n%s_count %llu\n", name, sum, name, h->sum_s, name, sum);
+}
+
+static void text_daemon(FILE *f, const struct metrics *m)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	unsigned int i;
+
+	metric_head(f, METRIC_INFO);
+	fprintf(f, "%s{version=\"" SLUICE_VERSION "\",mode=\"%s\",congestion_control=\"%s\"} 1\n",
+		about[METRIC_INFO].name, mode_name(m->ctl.mode), m->ctl.cc_name);
+	metric_value(f, METRIC_BYPASS, m->ctl.bypass);
+	metric_head(f, METRIC_FLOWS);
+	for (i = 0; i < FLOW_STATES; i++)
+		fprintf(f, "%s{state=\"%s\"} %llu\n", about[METRIC_FLOWS].name, flow_state_names[i], m->state[i].flows);
+	if (!bpf_obj_get_info_by_fd(m->pins->flows, &info, &len))
+		metric_value(f, METRIC_FLOWS_LIMIT, info.max_entries);
+}
+
+/* The managed interfaces, and how many pods there are. */
+struct ports {
+	const struct pins *pins;
+	unsigned int n, pods;
+	struct {
+		__u32 ifindex;
+		struct port port;
+		struct port_classes classes;
+		struct class_queue queue[CLASSES_MAX];
+		int has_nic; /* that does PFC: */
+		struct pfc_nic nic;
+	} at[64];
+};
+
+/* Reads the counts of the NIC of a port; 0 if it does no PFC. */
+static int nic_read(const struct pins *pins, __u32 ifindex, struct pfc_nic *n)
+{
+	struct pfc_port v;
+	struct pfc_slot s;
+
+	if (bpf_map_lookup_elem(pins->pfc_ports, &ifindex, &v) || !(v.flags & PFC_F_NIC) ||
+	    bpf_map_lookup_elem(pins->pfc_slots, &v.slot, &s))
+		return 0;
+	*n = s.nic;
+	return 1;
+}
+
+static int metrics_port_read(__u32 ifindex, const struct port *port, void *ctx)
+{
+	struct ports *p = ctx;
+	struct class_key key = { .ifindex = ifindex };
+
+	if (port->flags & PORT_F_LEFT)
+		return 0;
+	if (port->flags & PORT_F_POD) {
+		p->pods++;
+		return 0;
+	}
+	if (p->n == sizeof(p->at) / sizeof(p->at[0]))
+		return 0;
+	p->at[p->n].ifindex = ifindex;
+	p->at[p->n].port = *port;
+	if (bpf_map_lookup_elem(p->pins->classes, &ifindex, &p->at[p->n].classes) ||
+	    p->at[p->n].classes.n > CLASSES_MAX)
+		p->at[p->n].classes.n = 0;
+	for (; key.class < p->at[p->n].classes.n; key.class ++)
+		bpf_map_lookup_elem(p->pins->class_queues, &key, &p->at[p->n].queue[key.class]);
+	p->at[p->n].has_nic = nic_read(p->pins, ifindex, &p->at[p->n].nic);
+	p->n++;
+	return 0;
+}
+
+static double port_value(enum metric n, const struct port *p)
+{
+	switch (n) {
+	case METRIC_PORT_SPEED:
+		return p->speed_bps / 8.;
+	case METRIC_PORT_MTU:
+		return p->mtu;
+	case METRIC_PORT_EDT:
+		return !!(p->flags & PORT_F_EDT);
+	case METRIC_PORT_UNREADABLE:
+		return !!(p->flags & PORT_F_NO_QUEUE);
+	default:
+		return rx_counted(&p->count);
+	}
+}
+
+static double class_value(enum metric n, const struct class_queue *q)
+{
+	return n == METRIC_CLASS_BACKLOG ? q->backlog_bytes : n == METRIC_CLASS_TX ? q->tx_bytes : q->sojourn_ns / 1e9;
+}
+
+static void text_ports(FILE *f, const struct metrics *m)
+{
+	struct ports *p = calloc(1, sizeof(*p));
+	unsigned int n, i, k;
+
+	if (!p)
+		return;
+	p->pins = m->pins;
+	pins_each_port(m->pins, metrics_port_read, p);
+	for (n = METRIC_PORT_SPEED; n <= METRIC_PORT_FLOWS; n++) {
+		metric_head(f, n);
+		for (i = 0; i < p->n; i++)
+			fprintf(f, "%s{port=\"%s\",role=\"%s\"} %.15g\n", about[n].name, p->at[i].port.name,
+				port_role(&p->at[i].port), port_value(n, &p->at[i].port));
+	}
+	for (n = METRIC_CLASS_BACKLOG; n <= METRIC_CLASS_TX; n++) {
+		metric_head(f, n);
+		for (i = 0; i < p->n; i++)
+			for (k = 0; k < p->at[i].classes.n; k++)
+				fprintf(f, "%s{port=\"%s\",class=\"%u\"} %.15g\n", about[n].name, p->at[i].port.name,
+					k + 1, class_value(n, &p->at[i].queue[k]));
+	}
+	for (n = METRIC_NIC_REQUESTS; n <= METRIC_NIC_INDICATIONS; n++) {
+		metric_head(f, n);
+		for (i = 0; i < p->n; i++)
+			for (k = 0; p->at[i].has_nic && k < PFC_PRIORITIES; k++)
+				fprintf(f, "%s{port=\"%s\",priority=\"%u\"} %llu\n", about[n].name, p->at[i].port.name,
+					k,
+					n == METRIC_NIC_REQUESTS ? p->at[i].nic.requests[k] :
+								   p->at[i].nic.indications[k]);
+	}
+	metric_value(f, METRIC_PODS, p->pods);
+	free(p);
+}
+
+static double peer_value(enum metric n, const struct peer_sum *p)
+{
+	switch (n) {
+	case METRIC_PEER_FLOWS:
+		return p->flows;
+	case METRIC_PEER_RATE:
+		return p->rate_bps / 8.;
+	case METRIC_PEER_WINDOW:
+		return p->window_bytes;
+	case METRIC_PEER_U:
+		return (double)p->u / Q24_ONE;
+	case METRIC_PEER_QUEUE:
+		return p->queue_ns / 1e9;
+	case METRIC_PEER_AGE:
+		return p->age_ns / 1e9;
+	default:
+		return p->rtt_ns / 1e9;
+	}
+}
+
+static double top_value(enum metric n, const struct top_flow *t)
+{
+	return n == METRIC_TOP_HELD   ? 1 :
+	       n == METRIC_TOP_TX     ? t->tx_bytes :
+	       n == METRIC_TOP_RATE   ? t->rate_bps / 8. :
+	       n == METRIC_TOP_WINDOW ? t->window_bytes :
+					t->queue_ns / 1e9;
+}
+
+static void text_peers_and_flows(FILE *f, const struct metrics *m)
+{
+	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN];
+	unsigned int n, i, k;
+
+	for (n = METRIC_PEER_FLOWS; n <= METRIC_PEER_RTT; n++) {
+		metric_head(f, n);
+		for (i = 0; n == METRIC_PEER_HELD && i < m->peers; i++)
+			for (k = 0; k < FLOW_HOLDS; k++)
+				fprintf(f, "%s{peer=\"%s\",by=\"%s\"} %llu\n", about[n].name,
+					prefix_format(&m->peer[i].key, remote), flow_hold_names[k], m->peer[i].held[k]);
+		for (i = 0; n != METRIC_PEER_HELD && i < m->peers; i++)
+			fprintf(f, "%s{peer=\"%s\"} %.15g\n", about[n].name, prefix_format(&m->peer[i].key, remote),
+				peer_value(n, &m->peer[i]));
+	}
+	for (n = METRIC_TOP_HELD; n <= METRIC_TOP_QUEUE; n++) {
+		metric_head(f, n);
+		for (i = 0; i < m->tops; i++) {
+			const struct flow_key *key = &m->top[i].key;
+			int by = n == METRIC_TOP_HELD;
+
+			if (by && !m->top[i].held)
+				continue;
+			fprintf(f,
+				"%s{local=\"%s\",local_port=\"%u\",remote=\"%s\",remote_port=\"%u\",protocol=\"%s\"%s%s%s} %.15g\n",
+				about[n].name, addr_format(&key->local, local), ntohs(key->local_port),
+				addr_format(&key->remote, remote), ntohs(key->remote_port),
+				key->proto == IPPROTO_UDP ? "udp" : "tcp", by ? ",by=\"" : "", by ? m->top[i].held : "",
+				by ? "\"" : "", top_value(n, &m->top[i]));
+		}
+	}
+}
+
+static void text_process(FILE *f, const struct metrics *m)
+{
+	unsigned long total, resident = 0;
+	struct rusage u = {};
+	FILE *statm = fopen("/proc/self/statm", "re");
+
+	if (statm && fscanf(statm, "%lu %lu", &total, &resident) != 2)
+		resident = 0;
+	if (statm)
+		fclose(statm);
+	getrusage(RUSAGE_SELF, &u);
+	metric_value(f, METRIC_CPU,
+		     u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+	if (resident)
+		metric_value(f, METRIC_MEMORY, (double)resident * sysconf(_SC_PAGESIZE));
+	metric_value(f, METRIC_START, m->start);
+}
+
+struct MHD_Response *text_make(struct metrics *m)
+{
+	struct MHD_Response *response = NULL;
+	__u64 stats[STAT_MAX];
+	size_t bytes = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &bytes);
+	unsigned int i;
+
+	if (!f)
+		return NULL;
+	if (pins_stats(m->pins, stats)) {
+		fclose(f);
+		free(text);
+		return NULL;
+	}
+	for (i = 0; i < STAT_MAX; i++) {
+		counter_head(f, i);
+		fprintf(f, "sluice_%s_total %llu\n", stat_names[i], stats[i]);
+	}
+	text_daemon(f, m);
+	text_histogram(f, METRIC_QUEUE, &m->queue);
+	text_histogram(f, METRIC_AGE, &m->age);
+	text_histogram(f, METRIC_PACING, &m->pacing);
+	text_histogram(f, METRIC_CREDIT, &m->credit);
+	text_histogram(f, METRIC_LEAD, &m->lead);
+	text_ports(f, m);
+	text_peers_and_flows(f, m);
+	text_process(f, m);
+	if (!fclose(f))
+		response = MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
+	if (!response)
+		free(text);
+	else
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, METRICS_TYPE);
+	return response;
+}

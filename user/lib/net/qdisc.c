@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Queueing disciplines and the filters on them, by rtnetlink. */
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/gen_stats.h>
+#include <linux/if_link.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/net.h"
+#include "lib/net/netlink.h"
+
+struct qdisc_list {
+	__u32 ifindex;
+	unsigned int n;
+	struct {
+		__u32 handle, parent;
+		char kind[16];
+	} q[1024];
+};
+
+static int qdisc_cb(const struct nlmsghdr *nlh, void *data)
+{
+	struct qdisc_list *l = data;
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a;
+
+	if (nlh->nlmsg_type != RTM_NEWQDISC || (__u32)tc->tcm_ifindex != l->ifindex ||
+	    l->n == sizeof(l->q) / sizeof(l->q[0]))
+		return MNL_CB_OK;
+	l->q[l->n].handle = tc->tcm_handle;
+	l->q[l->n].parent = tc->tcm_parent;
+	mnl_attr_for_each (a, nlh, sizeof(*tc)) {
+		if (mnl_attr_get_type(a) == TCA_KIND)
+			strncpy(l->q[l->n].kind, attr_str(a), sizeof(l->q[0].kind) - 1);
+	}
+	l->n++;
+	return MNL_CB_OK;
+}
+
+/* The kernel answers with the qdiscs of all interfaces, whatever the request says. */
+static int qdisc_dump(mnl_cb_t cb, void *data)
+{
+	char buf[MNL_NLMSG_HDRLEN + 64] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct tcmsg *tc;
+
+	nlh->nlmsg_type = RTM_GETQDISC;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_family = AF_UNSPEC;
+	return nl_talk(nlh, cb, data);
+}
+
+int qdisc_get(__u32 ifindex, struct qdisc_info *info)
+{
+	struct qdisc_list *l = calloc(1, sizeof(*l));
+	unsigned int i, k;
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	if (!l)
+		return -ENOMEM;
+	l->ifindex = ifindex;
+	err = qdisc_dump(qdisc_cb, l);
+	for (i = 0; !err && i < l->n; i++) {
+		if (l->q[i].parent == TC_H_CLSACT || l->q[i].parent == TC_H_INGRESS) {
+			info->ingress = !strcmp(l->q[i].kind, "ingress");
+			continue;
+		}
+		if (l->q[i].parent == TC_H_ROOT)
+			memcpy(info->root, l->q[i].kind, sizeof(info->root));
+		for (k = 0; k < l->n; k++)
+			if (l->q[i].handle && l->q[k].parent != TC_H_ROOT &&
+			    TC_H_MAJ(l->q[k].parent) == TC_H_MAJ(l->q[i].handle))
+				break;
+		if (k < l->n)
+			continue;
+		info->leaves++;
+		info->fq += !strcmp(l->q[i].kind, "fq");
+		info->unreadable += !strcmp(l->q[i].kind, "noqueue") || !strcmp(l->q[i].kind, "pfifo_fast");
+	}
+	free(l);
+	return err;
+}
+
+struct qdiscs_ctx {
+	void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx);
+	void *ctx;
+};
+
+static __u64 tbf_rate(const struct nlattr *options)
+{
+	const struct nlattr *a;
+	__u64 bytes = 0;
+
+	mnl_attr_for_each_nested (a, options) {
+		/* The second attribute follows where the first is too narrow for the rate. */
+		if (mnl_attr_get_type(a) == TCA_TBF_PARMS && mnl_attr_get_payload_len(a) >= sizeof(struct tc_tbf_qopt))
+			bytes = ((const struct tc_tbf_qopt *)mnl_attr_get_payload(a))->rate.rate;
+		if (mnl_attr_get_type(a) == TCA_TBF_RATE64 && mnl_attr_get_payload_len(a) >= sizeof(__u64))
+			bytes = mnl_attr_get_u64(a);
+	}
+	return bytes * 8;
+}
+
+static int qdiscs_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a, *options = NULL;
+	const struct qdiscs_ctx *q = data;
+	const char *kind = "";
+
+	if (nlh->nlmsg_type != RTM_NEWQDISC)
+		return MNL_CB_OK;
+	mnl_attr_for_each (a, nlh, sizeof(*tc)) {
+		if (mnl_attr_get_type(a) == TCA_KIND)
+			kind = attr_str(a);
+		if (mnl_attr_get_type(a) == TCA_OPTIONS)
+			options = a;
+	}
+	q->fn(tc->tcm_ifindex, tc->tcm_parent, kind, options && !strcmp(kind, "tbf") ? tbf_rate(options) : 0, q->ctx);
+	return MNL_CB_OK;
+}
+
+int qdiscs_each(void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx), void *ctx)
+{
+	struct qdiscs_ctx q = { fn, ctx };
+
+	return qdisc_dump(qdiscs_cb, &q);
+}
+
+static int filter_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+
+	/* A bpf filter shows up twice: the chain entry has no handle. */
+	if (nlh->nlmsg_type == RTM_NEWTFILTER && tc->tcm_handle)
+		++*(int *)data;
+	return MNL_CB_OK;
+}
+
+int filters_count(__u32 ifindex)
+{
+	static const __u32 hooks[] = { TC_H_MIN_INGRESS, TC_H_MIN_EGRESS };
+	int count = 0, err;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		char buf[MNL_NLMSG_HDRLEN + 64] = {};
+		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+		struct tcmsg *tc;
+
+		nlh->nlmsg_type = RTM_GETTFILTER;
+		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+		tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+		tc->tcm_family = AF_UNSPEC;
+		tc->tcm_ifindex = ifindex;
+		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, hooks[i]);
+		err = nl_talk(nlh, filter_cb, &count);
+		if (err)
+			return err;
+	}
+	return count;
+}
+
+static int load_link(const struct nlmsghdr *nlh, void *data)
+{
+	struct link_load *l = data;
+	const struct nlattr *attr;
+	struct rtnl_link_stats64 s;
+
+	mnl_attr_for_each (attr, nlh, sizeof(struct ifinfomsg)) {
+		if (mnl_attr_get_type(attr) != IFLA_STATS64)
+			continue;
+		attr_struct(attr, &s, sizeof(s));
+		l->tx_bytes = s.tx_bytes;
+		l->rx_bytes = s.rx_bytes;
+	}
+	return MNL_CB_OK;
+}
+
+static int load_qdisc(const struct nlmsghdr *nlh, void *data)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *attr, *nested;
+	struct gnet_stats_queue q;
+	struct link_load *l = data;
+
+	if (tc->tcm_ifindex != (int)l->ifindex || tc->tcm_parent != TC_H_ROOT)
+		return MNL_CB_OK;
+	mnl_attr_for_each (attr, nlh, sizeof(*tc)) {
+		if (mnl_attr_get_type(attr) != TCA_STATS2)
+			continue;
+		mnl_attr_for_each_nested (nested, attr) {
+			if (mnl_attr_get_type(nested) != TCA_STATS_QUEUE)
+				continue;
+			attr_struct(nested, &q, sizeof(q));
+			l->backlog_bytes = q.backlog;
+			l->drops = q.drops;
+		}
+	}
+	return MNL_CB_OK;
+}
+
+int link_load_get(__u32 ifindex, struct link_load *l)
+{
+	char buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *m;
+	int err;
+
+	memset(l, 0, sizeof(*l));
+	l->ifindex = ifindex;
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
+	m->ifi_index = ifindex;
+	err = nl_talk(nlh, load_link, l);
+	return err ?: qdisc_dump(load_qdisc, l);
+}

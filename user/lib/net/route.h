@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_NET_ROUTE_H
+#define SLUICE_NET_ROUTE_H
+/* Shared by route.c and route_find.c: prefixes as routes write them. */
+#include <libmnl/libmnl.h>
+#include "lib/util.h"
+
+/* The address bytes of a prefix as its own family writes them, and how many bytes and bits those are. */
+const __u8 *prefix_bytes(const struct peer_key *p, int *family, int *len, int *bits);
+/* Address bytes of an attribute, as a mapped address for IPv4; :: where it has fewer. */
+struct sluice_addr attr_addr(const struct nlattr *a, int family);
+/* Every route of a family, of all tables. */
+int routes_dump(int family, mnl_cb_t cb, void *data);
+
+#endif
