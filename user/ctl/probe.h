@@ -2,7 +2,6 @@
 #ifndef SLUICE_PROBE_H
 #define SLUICE_PROBE_H
 
-#include <json-c/json.h>
 #include "lib/util.h"
 
 enum probe_result {
@@ -12,7 +11,6 @@ enum probe_result {
 };
 
 struct probe_report {
-	struct json_object *list; /* NULL: as text */
 	enum probe_result worst;
 	int found; /* interfaces were found, not named: one that is gone by now is no finding */
 };

@@ -159,10 +159,10 @@ int main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "+jvhV", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
-			show_options.json = 1;
+			out_json = 1;
 			break;
 		case 'p':
-			show_options.pin_dir = optarg;
+			show_pin_dir = optarg;
 			break;
 		case 'v':
 			msg_verbose(1);
@@ -202,13 +202,13 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	args[n++] = (char *)c->name;
 	/* replay reads its options by itself. */
-	if (c->run == cmd_replay && show_options.json)
+	if (c->run == cmd_replay && out_json)
 		args[n++] = "--json";
 	for (i = optind + 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--json") && c->run != cmd_replay) {
-			show_options.json = 1;
+			out_json = 1;
 		} else if (!strcmp(argv[i], "--pin-dir") && i + 1 < argc) {
-			show_options.pin_dir = argv[++i];
+			show_pin_dir = argv[++i];
 		} else if ((!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) && c->run != cmd_replay) {
 			command_usage(c);
 			return EXIT_DONE;

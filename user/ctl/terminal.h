@@ -20,6 +20,7 @@ struct table_column {
 	const char *title;
 	int width; /* negative: to the left */
 	int rank;
+	const char *key; /* of the value that it shows, see out.h */
 };
 typedef char table_cell[64];
 void table_line(const struct table_column *columns, unsigned int n, table_cell *cells); /* NULL: the titles */

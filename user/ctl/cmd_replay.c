@@ -109,10 +109,10 @@ struct replay {
 	int json;
 	int column_of[COLUMNS_MAX]; /* field of a line -> column, or COL_OTHER */
 	int fields;
-	int hops; /* that the header has columns for */
-	int has_flows, has_gap; /* likewise */
+	int hops;			  /* that the header has columns for */
+	int has_flows, has_gap;		  /* likewise */
 	struct hpcc_params params, fixed; /* as they are now, and as the options say */
-	__u64 flows; /* N of params; 0: they are as the options say */
+	__u64 flows;			  /* N of params; 0: they are as the options say */
 	struct hpcc_state state;
 	struct row recorded; /* the row whose hops the state holds */
 };
@@ -173,8 +173,7 @@ static void replay_usage(FILE *to)
 }
 
 static int usage_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int row_fail(const struct replay *r, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+static int row_fail(const struct replay *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static int usage_fail(const char *fmt, ...)
 {
@@ -208,29 +207,24 @@ static int option_parse(const struct option_number *o, const char *text, double 
 	*value = strtod(text, &end);
 	/* strtod() also likes blanks, "inf", "nan" and hexadecimal. */
 	if (end == text || *end || text[strspn(text, "0123456789.eE+-")])
-		return usage_fail("--%s %s: not a number: give %s number", o->name, text,
-				  o->whole ? "a whole" : "a");
+		return usage_fail("--%s %s: not a number: give %s number", o->name, text, o->whole ? "a whole" : "a");
 	if (!(*value >= o->min && *value <= o->max))
-		return usage_fail("--%s %s: out of range: give %.14g to %.14g", o->name, text,
-				  o->min, o->max);
+		return usage_fail("--%s %s: out of range: give %.14g to %.14g", o->name, text, o->min, o->max);
 	if (o->whole && *value != floor(*value))
-		return usage_fail("--%s %s: not a whole number: leave out the fraction", o->name,
-				  text);
+		return usage_fail("--%s %s: not a whole number: leave out the fraction", o->name, text);
 	return 0;
 }
 
-static int params_set(struct hpcc_params *p, const double *v, int w_init_given,
-		      enum hpcc_variant variant)
+static int params_set(struct hpcc_params *p, const double *v, int w_init_given, enum hpcc_variant variant)
 {
 	double w_init = v[OPT_W_INIT];
 
 	if (!w_init_given) {
 		w_init = v[OPT_NIC_BPS] * v[OPT_BASE_RTT] / 8e9;
 		if (w_init > HPCC_W_MAX_BYTES)
-			return usage_fail(
-				"--nic-bps * --base-rtt-ns is %.0f bytes, more than %llu: "
-				"give --w-init-bytes",
-				w_init, HPCC_W_MAX_BYTES);
+			return usage_fail("--nic-bps * --base-rtt-ns is %.0f bytes, more than %llu: "
+					  "give --w-init-bytes",
+					  w_init, HPCC_W_MAX_BYTES);
 	}
 	if (w_init < v[OPT_W_MIN])
 		return usage_fail("the first window of %.10g bytes is below the smallest of %.10g: "
@@ -287,8 +281,7 @@ static int replay_options_parse(struct replay *r, int argc, char **argv)
 		case ':':
 			return usage_fail("%s: its value is missing: add it", argv[optind - 1]);
 		case '?':
-			return usage_fail("%s: no such option, or not clear which: spell it out",
-					  argv[optind - 1]);
+			return usage_fail("%s: no such option, or not clear which: spell it out", argv[optind - 1]);
 		default:
 			err = option_parse(&option_numbers[c], optarg, &value[c]);
 			if (err)
@@ -297,9 +290,8 @@ static int replay_options_parse(struct replay *r, int argc, char **argv)
 		}
 	}
 	if (optind != argc - 1)
-		return usage_fail(optind == argc
-					  ? "no FILE: name the trace, or - for standard input"
-					  : "more than one FILE: replay them one by one");
+		return usage_fail(optind == argc ? "no FILE: name the trace, or - for standard input" :
+						   "more than one FILE: replay them one by one");
 	r->name = argv[optind];
 	return params_set(&r->params, value, w_init_given, variant);
 }
@@ -314,21 +306,17 @@ static int line_read(struct replay *r)
 	errno = 0;
 	while ((c = getc_unlocked(r->in)) != EOF && c != '\n') {
 		if (!c)
-			return row_fail(r,
-					"a zero byte: give a text file of comma separated values");
+			return row_fail(r, "a zero byte: give a text file of comma separated values");
 		if (len == LINE_BYTES - 1)
-			return row_fail(
-				r,
-				"longer than %d bytes: give a text file of comma separated values",
-				LINE_BYTES - 1);
+			return row_fail(r, "longer than %d bytes: give a text file of comma separated values",
+					LINE_BYTES - 1);
 		r->line[len++] = c;
 	}
 	if (c == EOF && ferror(r->in)) {
 		int err = errno ? errno : EIO;
 
 		fflush(stdout);
-		fprintf(stderr, ME "%s: cannot read: %s: give a readable file\n", r->name,
-			strerror(err));
+		fprintf(stderr, ME "%s: cannot read: %s: give a readable file\n", r->name, strerror(err));
 		return -err;
 	}
 	if (len && r->line[len - 1] == '\r')
@@ -394,9 +382,7 @@ static int header_parse(struct replay *r)
 		field_of[column] = COL_OTHER;
 	for (r->fields = 0; rest; r->fields++) {
 		if (r->fields == COLUMNS_MAX)
-			return row_fail(r,
-					"more than %d columns: leave out what replay does not use",
-					COLUMNS_MAX);
+			return row_fail(r, "more than %d columns: leave out what replay does not use", COLUMNS_MAX);
 		field = field_next(&rest);
 		r->column_of[r->fields] = COL_OTHER;
 		for (column = 0; column < COLS; column++) {
@@ -420,13 +406,12 @@ static int header_parse(struct replay *r)
 		r->hops = 1;
 	for (column = 0; column < COL_HOP + HOP_COLS * r->hops; column++)
 		if (field_of[column] == COL_OTHER && column_is_used(r, column))
-			return row_fail(
-				r,
-				"no column %s: the first line has to name "
-				"ack_seq,snd_nxt,path_id,hops,%sb0_bps,ts0_ns,tx0_bytes,q0_bytes,"
-				"...",
-				column_name(column, name, sizeof(name)),
-				column_is_used(r, COL_RANDOM) ? "random," : "");
+			return row_fail(r,
+					"no column %s: the first line has to name "
+					"ack_seq,snd_nxt,path_id,hops,%sb0_bps,ts0_ns,tx0_bytes,q0_bytes,"
+					"...",
+					column_name(column, name, sizeof(name)),
+					column_is_used(r, COL_RANDOM) ? "random," : "");
 	return 0;
 }
 
@@ -443,8 +428,7 @@ static int value_parse(const struct replay *r, int column, const char *text, __u
 	errno = 0;
 	*value = strtoull(text, NULL, 10);
 	if (errno || *value < k->min || *value > k->max)
-		return row_fail(r, "%s is %.40s, out of range: give %llu to %llu", name, text,
-				k->min, k->max);
+		return row_fail(r, "%s is %.40s, out of range: give %llu to %llu", name, text, k->min, k->max);
 	return 0;
 }
 
@@ -458,11 +442,10 @@ static int row_parse(const struct replay *r, struct row *row)
 		char *field = field_next(&rest);
 
 		if (fields == r->fields)
-			return row_fail(
-				r,
-				"more fields than the %d columns that the first line names: "
-				"leave out \"%.40s\"",
-				r->fields, field);
+			return row_fail(r,
+					"more fields than the %d columns that the first line names: "
+					"leave out \"%.40s\"",
+					r->fields, field);
 		if (r->column_of[fields] != COL_OTHER)
 			text[r->column_of[fields]] = field;
 	}
@@ -475,9 +458,8 @@ static int row_parse(const struct replay *r, struct row *row)
 			return err;
 	}
 	if (row->value[COL_HOPS] > (__u64)r->hops)
-		return row_fail(
-			r, "hops is %llu, but the first line has columns for %d: add the others",
-			row->value[COL_HOPS], r->hops);
+		return row_fail(r, "hops is %llu, but the first line has columns for %d: add the others",
+				row->value[COL_HOPS], r->hops);
 	for (; column < COL_HOP + HOP_COLS * (int)row->value[COL_HOPS]; column++) {
 		err = value_parse(r, column, text[column], &row->value[column]);
 		if (err)
@@ -523,8 +505,8 @@ static __s64 row_gap_ns(const struct replay *r, const struct row *row)
 	if (reorder_ns > REORDER_MAX_NS)
 		reorder_ns = REORDER_MAX_NS;
 	ahead_ns = (row_ts_ns(row, 0) - row_ts_ns(&r->recorded, 0)) & HPCC_TS_MASK;
-	if (row->value[COL_ACK_SEQ] > r->recorded.value[COL_ACK_SEQ] &&
-	    ahead_ns > HPCC_TS_MASK / 2 + 1 && ahead_ns < HPCC_TS_MASK + 1 - reorder_ns)
+	if (row->value[COL_ACK_SEQ] > r->recorded.value[COL_ACK_SEQ] && ahead_ns > HPCC_TS_MASK / 2 + 1 &&
+	    ahead_ns < HPCC_TS_MASK + 1 - reorder_ns)
 		return ahead_ns;
 	return hpcc_elapsed(row_ts_ns(&r->recorded, 0), row_ts_ns(row, 0), HPCC_GAP_UNKNOWN);
 }
@@ -558,8 +540,8 @@ static int json_put(json_object *o, const char *key, json_object *value)
 	return -ENOMEM;
 }
 
-static int row_print_json(const struct replay *r, const char *kind, const char *u, const char *w,
-			  const char *wc, const char *dampener)
+static int row_print_json(const struct replay *r, const char *kind, const char *u, const char *w, const char *wc,
+			  const char *dampener)
 {
 	const struct hpcc_state *st = &r->state;
 	json_object *o = json_object_new_object();
@@ -576,9 +558,8 @@ static int row_print_json(const struct replay *r, const char *kind, const char *
 	    json_put(o, "rate_bps", json_object_new_uint64(st->rate_bps)) ||
 	    json_put(o, "variant", json_object_new_string(variant_name(r->params.variant))))
 		goto out_put;
-	if (*dampener &&
-	    (json_put(o, "bank_tokens", json_object_new_int(st->vai.bank)) ||
-	     json_put(o, "dampener", json_object_new_double_s(atof(dampener), dampener))))
+	if (*dampener && (json_put(o, "bank_tokens", json_object_new_int(st->vai.bank)) ||
+			  json_put(o, "dampener", json_object_new_double_s(atof(dampener), dampener))))
 		goto out_put;
 	err = puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN)) < 0 ? -errno : 0;
 out_put:
@@ -595,25 +576,21 @@ static int row_print(const struct replay *r, const char *kind)
 	snprintf(w, sizeof(w), "%.3f", (double)st->w / Q12_ONE);
 	snprintf(wc, sizeof(wc), "%.3f", (double)st->wc / Q12_ONE);
 	if (r->params.variant == HPCC_VAI_SF) {
-		snprintf(dampener, sizeof(dampener), "%.3f",
-			 (double)st->vai.dampener_q8 / VAI_DAMPENER_ONE);
+		snprintf(dampener, sizeof(dampener), "%.3f", (double)st->vai.dampener_q8 / VAI_DAMPENER_ONE);
 		snprintf(vai, sizeof(vai), ",%u,%s", st->vai.bank, dampener);
 	}
 	if (r->json)
 		return row_print_json(r, kind, u, w, wc, dampener);
-	return printf("%lu,%s,%s,%s,%s,%u,%llu%s\n", r->row_nr, kind, u, w, wc, st->inc_stage,
-		      st->rate_bps, vai) < 0
-		       ? -errno
-		       : 0;
+	return printf("%lu,%s,%s,%s,%s,%u,%llu%s\n", r->row_nr, kind, u, w, wc, st->inc_stage, st->rate_bps, vai) < 0 ?
+		       -errno :
+		       0;
 }
 
 /* A reader that has seen enough, such as head, is no reason to complain. */
 static int output_fail(int err)
 {
 	if (err != -EPIPE)
-		fprintf(stderr,
-			ME "cannot write to standard output: %s: give it room and run again\n",
-			strerror(-err));
+		fprintf(stderr, ME "cannot write to standard output: %s: give it room and run again\n", strerror(-err));
 	return err;
 }
 
@@ -691,8 +668,7 @@ int cmd_replay(int argc, char **argv)
 	if (strcmp(r->name, "-")) {
 		r->in = fopen(r->name, "re");
 		if (!r->in) {
-			fprintf(stderr, ME "%s: cannot open: %s: give a readable file\n", r->name,
-				strerror(errno));
+			fprintf(stderr, ME "%s: cannot open: %s: give a readable file\n", r->name, strerror(errno));
 			goto out_free;
 		}
 	} else {

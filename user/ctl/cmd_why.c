@@ -509,57 +509,57 @@ static void why_print(const struct why *w)
 
 static int why_json(const struct why *w)
 {
-	struct json_object *o = json_object_new_object(), *list, *hop, *looks;
 	const struct flow *f = &w->flow;
 	char text[FLOW_STRLEN];
 	unsigned int i;
 
-	add_string(o, "flow", flow_format(&w->key, text));
-	add_string(o, "protocol", w->key.proto == IPPROTO_UDP ? "udp" : "tcp");
-	add_string(o, "state", flow_state_names[flow_state(f, &w->ctl)]);
-	add_string(o, "held_by", verdict_names[w->verdict]);
-	add_string(o, "answer", w->answer);
-	add_string(o, "because", w->because);
-	add_string(o, "decision", w->decision);
-	add_string(o, "next", w->next);
-	add_string(o, "control", flow_control(f));
-	add_u64(o, "sent_bps", w->sent_bps);
-	add_u64(o, "rate_bps", f->cc.rate_bps);
-	add_u64(o, "rate_mean_bps", w->rate_bps);
-	add_u64(o, "hop_rate_bps", f->voq.rate_bps);
-	add_u64(o, "w_bytes", q12_to_bytes(f->cc.w));
-	add_u64(o, "wc_bytes", q12_to_bytes(f->cc.wc));
-	add_u64(o, "w_init_bytes", q12_to_bytes(f->params.w_init));
-	add_u64(o, "w_min_bytes", q12_to_bytes(f->params.w_min));
-	json_object_object_add(o, "u", json_object_new_double((double)f->cc.u / Q24_ONE));
-	json_object_object_add(o, "eta", json_object_new_double((double)f->params.eta / Q24_ONE));
-	add_u64(o, "base_rtt_ns", f->params.t_ns);
-	add_u64(o, "feedbacks", f->rx.feedbacks);
+	out_object(NULL);
+	out_string("flow", flow_format(&w->key, text));
+	out_string("protocol", w->key.proto == IPPROTO_UDP ? "udp" : "tcp");
+	out_string("state", flow_state_names[flow_state(f, &w->ctl)]);
+	out_string("held_by", verdict_names[w->verdict]);
+	out_string("answer", w->answer);
+	out_string("because", w->because);
+	out_string("decision", w->decision);
+	out_string("next", w->next);
+	out_string("control", flow_control(f));
+	out_u64("sent_bps", w->sent_bps);
+	out_u64("rate_bps", f->cc.rate_bps);
+	out_u64("rate_mean_bps", w->rate_bps);
+	out_u64("hop_rate_bps", f->voq.rate_bps);
+	out_u64("w_bytes", q12_to_bytes(f->cc.w));
+	out_u64("wc_bytes", q12_to_bytes(f->cc.wc));
+	out_u64("w_init_bytes", q12_to_bytes(f->params.w_init));
+	out_u64("w_min_bytes", q12_to_bytes(f->params.w_min));
+	out_double("u", (double)f->cc.u / Q24_ONE);
+	out_double("eta", (double)f->params.eta / Q24_ONE);
+	out_u64("base_rtt_ns", f->params.t_ns);
+	out_u64("feedbacks", f->rx.feedbacks);
 	if (f->rx.fb_ns)
-		add_u64(o, "feedback_age_ns", age_ns(w->now_ns, f->rx.fb_ns));
+		out_u64("feedback_age_ns", age_ns(w->now_ns, f->rx.fb_ns));
 	if (f->tx.last_ns)
-		add_u64(o, "last_sent_age_ns", age_ns(w->now_ns, f->tx.last_ns));
-	add_u64(o, "path_id", f->cc.path_id);
-	list = json_object_new_array();
+		out_u64("last_sent_age_ns", age_ns(w->now_ns, f->tx.last_ns));
+	out_u64("path_id", f->cc.path_id);
+	out_array("hops");
 	for (i = 0; i < why_hops(f); i++) {
-		hop = json_object_new_object();
-		add_u64(hop, "hop", i + 1);
-		add_u64(hop, "speed_bps", f->cc.last[i].bps);
-		add_u64(hop, "qlen_bytes", f->cc.last[i].qlen_bytes);
-		add_u64(hop, "queue_ns", hop_queue_ns(&f->cc.last[i]));
-		add_u64(hop, "queue_max_ns", w->hop_queue_ns[i]);
+		out_object(NULL);
+		out_u64("hop", i + 1);
+		out_u64("speed_bps", f->cc.last[i].bps);
+		out_u64("qlen_bytes", f->cc.last[i].qlen_bytes);
+		out_u64("queue_ns", hop_queue_ns(&f->cc.last[i]));
+		out_u64("queue_max_ns", w->hop_queue_ns[i]);
 		if (w->hop_ns[i])
-			add_u64(hop, "tx_rate_bps", hop_busy(w, i) * f->cc.last[i].bps);
-		add_bool(hop, "bottleneck", i == f->cc.bottleneck);
-		json_object_array_add(list, hop);
+			out_u64("tx_rate_bps", hop_busy(w, i) * f->cc.last[i].bps);
+		out_bool("bottleneck", i == f->cc.bottleneck);
+		out_end();
 	}
-	json_object_object_add(o, "hops", list);
-	looks = json_object_new_object();
+	out_end();
+	out_object("looks");
 	for (i = 0; i < FLOW_HOLDS; i++)
-		add_u64(looks, flow_hold_names[i], w->held[i]);
-	json_object_object_add(o, "looks", looks);
-	add_u64(o, "looked_for_ns", w->took_ns);
-	return show_json(o);
+		out_u64(flow_hold_names[i], w->held[i]);
+	out_end();
+	out_u64("looked_for_ns", w->took_ns);
+	return out_done();
 }
 
 int cmd_why(int argc, char **argv)
@@ -598,7 +598,7 @@ int cmd_why(int argc, char **argv)
 		return EXIT_FAILED;
 	w.verdict = why_judge(&w);
 	why_sentences(&w);
-	if (show_options.json)
+	if (out_json)
 		return why_json(&w);
 	why_print(&w);
 	return EXIT_DONE;

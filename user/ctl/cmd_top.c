@@ -3,7 +3,7 @@
  * sluicectl top: the whole screen, again every second: totals, ports with their queues, flows.
  *
  * Keys sort; the same key again turns the order round. Nothing on the machine is changed. The columns of a flow are in
- * flow_columns.c.
+ * flow_text.c.
  */
 #include <curses.h>
 #include <errno.h>
@@ -102,7 +102,7 @@ static int top_read(struct top *t)
 {
 	struct flow_list l;
 	struct pins p;
-	int err = pins_open(show_options.pin_dir, &p);
+	int err = pins_open(show_pin_dir, &p);
 
 	if (err)
 		return err;
@@ -179,8 +179,8 @@ static int ports_draw(const struct top *t, int y)
 	if (COLS < 70)
 		snprintf(text, sizeof(text), "%-8s %9s %5s %9s", "PORT", "TX Mb/s", "LOAD", "QUEUE us");
 	else
-		snprintf(text, sizeof(text), "%-16s %9s %5s %9s %9s %12s", "PORT", "TX Mb/s", "LOAD", "QUEUE us", "RX Mb/s",
-			 "QUEUE BYTES");
+		snprintf(text, sizeof(text), "%-16s %9s %5s %9s %9s %12s", "PORT", "TX Mb/s", "LOAD", "QUEUE us",
+			 "RX Mb/s", "QUEUE BYTES");
 	line_put(y++, text);
 	attroff(A_REVERSE);
 	for (i = 0; i < t->ports && (int)i < most; i++) {
@@ -196,8 +196,8 @@ static int ports_draw(const struct top *t, int y)
 		if (COLS < 70)
 			snprintf(text, sizeof(text), "%-8.8s %9.1f %4d%% %9llu", name, p->tx_bps / 1e6, full, queue_us);
 		else
-			snprintf(text, sizeof(text), "%-16s %9.1f %4d%% %9llu %9.1f %12llu", name, p->tx_bps / 1e6, full, queue_us,
-				 p->rx_bps / 1e6, p->load.backlog_bytes);
+			snprintf(text, sizeof(text), "%-16s %9.1f %4d%% %9llu %9.1f %12llu", name, p->tx_bps / 1e6,
+				 full, queue_us, p->rx_bps / 1e6, p->load.backlog_bytes);
 		line_put(y++, text);
 	}
 	if (t->ports_all > i) {
@@ -211,7 +211,7 @@ static void flow_draw(const struct top *t, int y, const struct flow_row *r)
 {
 	char line[512];
 
-	flow_fit(r, &t->flows, 1, COLS, line, sizeof(line));
+	flow_line(r, &t->flows, 1, COLS, line, sizeof(line));
 	line_put(y, line);
 }
 
@@ -379,7 +379,7 @@ int cmd_top(int argc, char **argv)
 	int err;
 
 	(void)argv;
-	if (argc > 1 || show_options.json) {
+	if (argc > 1 || out_json) {
 		msg("top takes no arguments and fills a terminal: for the rest there is sluicectl flows --watch, with --json too");
 		return EXIT_USAGE;
 	}
@@ -399,7 +399,8 @@ int cmd_top(int argc, char **argv)
 	setlocale(LC_ALL, "");
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen) {
-		msg("the terminal '%s' is not known here: set TERM, or use sluicectl flows --watch", getenv("TERM") ?: "");
+		msg("the terminal '%s' is not known here: set TERM, or use sluicectl flows --watch",
+		    getenv("TERM") ?: "");
 		return EXIT_FAILED;
 	}
 	t.colours = has_colors() && !getenv("NO_COLOR");
