@@ -55,7 +55,7 @@ static void classes_json(const struct pins *p, __u32 ifindex)
 	out_end();
 }
 
-static int port_json(__u32 ifindex, const struct port *port, void *ctx)
+static int interface_json(__u32 ifindex, const struct port *port, void *ctx)
 {
 	if (port->flags & PORT_F_LEFT)
 		return 0;
@@ -95,7 +95,7 @@ static int status_json(struct pins *p, const struct status *s)
 	if (c->tor)
 		out_string("rack", inet_ntop(AF_INET, &c->tor, rack, sizeof(rack)));
 	out_array("interfaces");
-	pins_each_port(p, port_json, p);
+	pins_each_port(p, interface_json, p);
 	return out_done();
 }
 
@@ -121,7 +121,7 @@ static void classes_print(const struct pins *p, __u32 ifindex)
 	}
 }
 
-static int port_print(__u32 ifindex, const struct port *port, void *ctx)
+static int interface_print(__u32 ifindex, const struct port *port, void *ctx)
 {
 	char left[64], text[128], id[24] = "";
 
@@ -158,7 +158,7 @@ static int status_print(struct pins *p, const struct status *s)
 		printf("HierCC: rack %s\n", inet_ntop(AF_INET, &c->tor, rack, sizeof(rack)));
 	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
 	       c->cc_name[0] ? c->cc_name : "none", c->auth ? "with a key" : "none", s->flows);
-	pins_each_port(p, port_print, p);
+	pins_each_port(p, interface_print, p);
 	return EXIT_DONE;
 }
 

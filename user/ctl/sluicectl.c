@@ -208,7 +208,7 @@ static int options_take(int argc, char **argv)
 }
 
 /* argv: the command, and what stands behind it. --json, --pin-dir and --help are understood there, too. */
-static int command_run(const struct command *c, int argc, char **argv)
+static int command_call(const struct command *c, int argc, char **argv)
 {
 	char *args[64], named[32];
 	int n = 1, i;
@@ -259,5 +259,5 @@ int main(int argc, char **argv)
 		argv[1] = "--help";
 	}
 	c = command_find(argv[0]);
-	return c ? command_run(c, argc, argv) : EXIT_USAGE;
+	return c ? command_call(c, argc, argv) : EXIT_USAGE;
 }
