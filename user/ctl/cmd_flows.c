@@ -208,7 +208,7 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		msg("flows takes options, not '%s': see sluicectl flows --help", argv[optind]);
 		err = -EINVAL;
 	}
-	/* The most active are those that send most: R of who is idle is high. A screen may have no room for the others. */
+	/* The most active are those that send most: R of an idle flow is high. A screen may have no room for the others. */
 	if (!err && !w->sort && (w->top || (w->watch_s && !out_json && isatty(STDOUT_FILENO))))
 		w->sort = &flow_sorts[0];
 	w->measured = w->watch_s || w->sort == &flow_sorts[0];

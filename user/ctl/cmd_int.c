@@ -16,7 +16,7 @@
 #define PATHS_PAUSE_NS (5 * 1000 * 1000)
 #define PATHS_FOR_NS (200 * 1000 * 1000ULL) /* and two looks at least */
 #define PATHS_WIDE 110			    /* columns of a terminal that a line fits into */
-#define PATHS_OLD_NS (10 * NSEC_PER_SEC)    /* what heard nothing for so long says nothing of a path now */
+#define PATHS_OLD_NS (10 * NSEC_PER_SEC)    /* a flow without feedback for this time says nothing of its path now */
 
 struct path {
 	__u16 id;

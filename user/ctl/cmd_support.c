@@ -174,7 +174,7 @@ static int support_lacks(struct support *s, const char *name, const char *why)
 	return text_add(&s->missing, line, n < (int)sizeof(line) ? n : (int)sizeof(line) - 1);
 }
 
-/* What it wrote, and its exit status, or -errno. */
+/* Puts what it wrote into out. Returns its exit status, or -errno. */
 static int command_run(const char *command, struct text *out)
 {
 	char line[2048], buf[65536];

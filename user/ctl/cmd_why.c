@@ -188,7 +188,7 @@ static enum why_verdict why_judge(const struct why *w)
 	for (i = 1; i < FLOW_HOLDS; i++)
 		if (w->held[i] > w->held[most])
 			most = i;
-	/* What waits in every fifth look waits. */
+	/* A flow that waits in every fifth look counts as one that waits. */
 	if (!most)
 		for (i = 1; i < FLOW_HOLDS; i++)
 			if (w->held[i] * 5 >= w->looks && (!most || w->held[i] > w->held[most]))

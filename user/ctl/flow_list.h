@@ -33,7 +33,7 @@ const struct flow_row *flow_list_row(const struct flow_list *l, const struct flo
 
 /*
  * What hop i sent between two reports of it, in bytes, and how long that was. 0 where that cannot be told: another
- * path, no newer report, or so long a pause that its counter may have wrapped.
+ * path, no newer report, or a pause so long that its counter may have wrapped.
  */
 __u64 hop_sent(const struct flow *old, const struct flow *now, unsigned int i, __u64 *ns);
 

@@ -59,7 +59,7 @@ static void put_option(struct pcapng *w, __u16 code, const void *value, __u16 by
 	put(w, value, bytes);
 }
 
-/* What has been put has got as far as the file, or the buffer in front of it. */
+/* Whether all that was put got as far as the file, or the buffer in front of it. */
 static int put_result(struct pcapng *w)
 {
 	return ferror(w->to) ? -(errno ?: EIO) : 0;

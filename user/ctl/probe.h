@@ -22,7 +22,7 @@ void probe_report_add(struct probe_report *r, const char *check, enum probe_resu
 void probe_report_advise(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 			 const char *advice);
 void probe_kernel(struct probe_report *r);
-/* What matters to the roles (PORT_F_HOST, PORT_F_SWITCH); speed_bps: as configured, 0: the driver's. */
+/* Only for the roles (PORT_F_HOST, PORT_F_SWITCH); speed_bps: as configured, 0: the driver's. */
 #define PROBE_ANY_ROLE (PORT_F_HOST | PORT_F_SWITCH)
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps);
 

@@ -11,7 +11,7 @@
 #define REPLAY_ME "sluicectl replay: "
 #define REPLAY_BPS_MAX 10000000000000ULL /* 10 Tbit/s; the core takes less than 2^44 */
 
-/* What a column holds: COL_ACK_SEQ.., or COL_HOP + HOP_COLS * hop + HOP_BPS.. */
+/* The content of a column: COL_ACK_SEQ.., or COL_HOP + HOP_COLS * hop + HOP_BPS.. */
 enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_RANDOM, COL_FLOWS, COL_GAP, COL_HOP };
 enum hop_column { HOP_BPS, HOP_TS, HOP_TX, HOP_QLEN, HOP_COLS };
 

@@ -213,7 +213,7 @@ static int command_call(const struct command *c, int argc, char **argv)
 	char *args[64], named[32];
 	int n = 1, i;
 
-	/* What getopt says of a command's options begins with this. */
+	/* Messages of getopt on the options of a command begin with this. */
 	snprintf(named, sizeof(named), "sluicectl %s", c->name);
 	args[0] = named;
 	if (c->option && out_json)

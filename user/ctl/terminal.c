@@ -81,7 +81,7 @@ static unsigned int column_width(const struct table_column *c)
 	return c->width < 0 ? -c->width : c->width;
 }
 
-/* The lowest rank that has no room in so many columns of a screen; 0 of them: it is no screen. */
+/* The lowest rank that has no room on a screen of `room` columns; 0: it is no screen. */
 static int rank_shown(const struct table_column *columns, unsigned int n, unsigned int room)
 {
 	unsigned int used = 0, i;

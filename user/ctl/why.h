@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_WHY_H
 #define SLUICE_WHY_H
-/* What `sluicectl why` has seen of a flow, the verdict on it, and the sentences that say so. */
+/* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences that say so. */
 #include "ctl/show.h"
 
 enum why_verdict {
