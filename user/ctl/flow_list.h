@@ -8,7 +8,7 @@ struct flow_row {
 	struct flow_key key;
 	struct flow flow;
 	/* By the lists before, where there are some (flow_list_order): */
-	__u64 sent_bps; /* since the last; 0 where the flow was not in it */
+	__u64 sent_bps;	 /* since the last; 0 where the flow was not in it */
 	const char *why; /* what holds it, and since when; another reason has to be there at two looks in a row */
 	__u64 why_since_ns;
 	const char *why_next; /* the other reason, seen once; NULL: none */

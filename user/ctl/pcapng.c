@@ -85,7 +85,7 @@ int pcapng_open(struct pcapng *w, const char *path, __u32 snap_bytes)
 	put32(w, PCAPNG_SECTION);
 	put32(w, bytes);
 	put32(w, PCAPNG_BYTE_ORDER);
-	put32(w, 1); /* version 1.0 */
+	put32(w, 1);   /* version 1.0 */
 	put32(w, ~0U); /* the section's length is not told */
 	put32(w, ~0U);
 	put_option(w, OPT_SECTION_APPLICATION, application, strlen(application));
