@@ -3,7 +3,7 @@
  * sluicectl int: the paths of flows by what telemetry tells of them. Flows of one pathID, with as many hops of the
  * same speeds, go one way; what its hops said last is what the newest feedback of any of them says. All flows are read
  * again and again, for a fifth of a second at most, until each path has had news: the rate of a hop is what its
- * counter did between two of them.
+ * counter did between two of them. As text a hop is a sentence whose words fit the terminal, so that text and JSON are apart.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -162,8 +162,8 @@ void out_table(const struct table_column *of, unsigned int n)
 	if (out_json)
 		return;
 	columns = of;
-	columns_count = n;
-	table_line(columns, n, NULL);
+	columns_count = n < OUT_COLUMNS ? n : OUT_COLUMNS;
+	table_line(columns, columns_count, NULL);
 }
 
 void out_row(void)
