@@ -27,11 +27,13 @@ demo: lab-tools ## the main job: the star lab under four controls, a table and b
 # Folders of user/lib: the configuration, the network.
 CONFIG_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/config/*.c))
 NET_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/net/*.c))
+# sluicectl replay, and what prints its rows.
+REPLAY_USER := $(addprefix user/ctl/,cmd_replay.c replay_options.c replay_csv.c out.c terminal.c)
 
 $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
 $(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lcyaml -lyaml -lm
-$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) user/ctl/replay.c \
+$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) \
 		$(addprefix user/lib/,$(CONFIG_USER) dcb.c names.c util.c))
 	$(call link,LD    )
 
@@ -68,7 +70,7 @@ $(B)/fuzz.reason: | $(B)/packages.test
 	$(Q)touch $@.tmp && mv $@.tmp $@
 $(B)/fuzz-config: $(addprefix user/lib/,$(CONFIG_USER) util.c names.c)
 $(B)/fuzz-config: private WITH = $(call wrapped,open) -lcyaml -lyaml -lm
-$(B)/fuzz-replay: user/ctl/replay.c user/lib/names.c
+$(B)/fuzz-replay: $(REPLAY_USER) user/lib/names.c
 $(B)/fuzz-replay: private WITH = -ljson-c -lm
 $(B)/fuzz-netlink: $(addprefix user/,$(addprefix lib/,$(NET_USER) dcb.c util.c) attach/nic.c)
 $(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind get_portid sendto recvfrom close) \

@@ -93,7 +93,7 @@ void flow_list_order(struct flow_list *l, const struct flow_list *before)
 		/* At the first look what it sends is not known, so what that makes of it is known at the second. */
 		if (before)
 			r->why = ns ? flow_holds(&r->key, &r->flow, &l->ctl, l->now_ns, r->sent_bps) :
-				  flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
+				      flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
 		r->why_since_ns = was ? before->now_ns : l->now_ns;
 		r->why_from_start = !before || was;
 	}

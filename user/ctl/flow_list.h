@@ -8,7 +8,7 @@ struct flow_row {
 	struct flow_key key;
 	struct flow flow;
 	/* By the lists before, where there are some (flow_list_order): */
-	__u64 sent_bps; /* since the last; 0 where the flow was not in it */
+	__u64 sent_bps;	 /* since the last; 0 where the flow was not in it */
 	const char *why; /* what holds it, and since when; another reason has to be there at two looks in a row */
 	__u64 why_since_ns;
 	const char *why_next; /* the other reason, seen once; NULL: none */
@@ -33,7 +33,7 @@ const struct flow_row *flow_list_row(const struct flow_list *l, const struct flo
 
 /*
  * What hop i sent between two reports of it, in bytes, and how long that was. 0 where that cannot be told: another
- * path, no newer report, or so long a pause that its counter may have wrapped.
+ * path, no newer report, or a pause so long that its counter may have wrapped.
  */
 __u64 hop_sent(const struct flow *old, const struct flow *now, unsigned int i, __u64 *ns);
 

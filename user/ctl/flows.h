@@ -3,7 +3,7 @@
 #define SLUICE_FLOWS_H
 #include "ctl/flow_list.h"
 
-/* What flows can be sorted by, largest first. */
+/* A value by which flows can be sorted, the largest first. */
 struct flow_sort {
 	const char *name;
 	__u64 (*value)(const struct flow_row *r); /* NULL: by key */

@@ -59,7 +59,7 @@ static void put_option(struct pcapng *w, __u16 code, const void *value, __u16 by
 	put(w, value, bytes);
 }
 
-/* What has been put has got as far as the file, or the buffer in front of it. */
+/* Whether all that was put got as far as the file, or the buffer in front of it. */
 static int put_result(struct pcapng *w)
 {
 	return ferror(w->to) ? -(errno ?: EIO) : 0;
@@ -85,7 +85,7 @@ int pcapng_open(struct pcapng *w, const char *path, __u32 snap_bytes)
 	put32(w, PCAPNG_SECTION);
 	put32(w, bytes);
 	put32(w, PCAPNG_BYTE_ORDER);
-	put32(w, 1); /* version 1.0 */
+	put32(w, 1);   /* version 1.0 */
 	put32(w, ~0U); /* the section's length is not told */
 	put32(w, ~0U);
 	put_option(w, OPT_SECTION_APPLICATION, application, strlen(application));

@@ -2,7 +2,6 @@
 #ifndef SLUICE_PROBE_H
 #define SLUICE_PROBE_H
 
-#include <json-c/json.h>
 #include "lib/util.h"
 
 enum probe_result {
@@ -12,7 +11,6 @@ enum probe_result {
 };
 
 struct probe_report {
-	struct json_object *list; /* NULL: as text */
 	enum probe_result worst;
 	int found; /* interfaces were found, not named: one that is gone by now is no finding */
 };
@@ -24,7 +22,7 @@ void probe_report_add(struct probe_report *r, const char *check, enum probe_resu
 void probe_report_advise(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 			 const char *advice);
 void probe_kernel(struct probe_report *r);
-/* What matters to the roles (PORT_F_HOST, PORT_F_SWITCH); speed_bps: as configured, 0: the driver's. */
+/* Only for the roles (PORT_F_HOST, PORT_F_SWITCH); speed_bps: as configured, 0: the driver's. */
 #define PROBE_ANY_ROLE (PORT_F_HOST | PORT_F_SWITCH)
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps);
 

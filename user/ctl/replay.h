@@ -5,9 +5,13 @@
 #error "a header of the host"
 #endif
 
+#include "sluice/cc/hpcc.h"
+
 /* The subcommand `sluicectl replay`, argv[0] = "replay". Returns the exit code. */
 int cmd_replay(int argc, char **argv);
 /* Its i-th option, "--eta"; NULL: that was all. Good until the next call. */
 const char *replay_option(unsigned int i);
+/* Sets out_json, too. Returns 0, -EINVAL, or 1 when the help was all that was wanted. */
+int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_params *params);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The operator's tool: a table of commands. */
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include "ctl/completion.h"
@@ -12,40 +11,48 @@
 #include "lib/knobs.h"
 #include "lib/util.h"
 
+/* clang-format off */
+#define COMMAND(name, arguments, help) { #name, cmd_##name, arguments, help, NULL }
+/* clang-format on */
+
 static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *arguments;
 	const char *help;
+	/* The names of its options, where it reads all of them itself, --json and --help as well. NULL: those below. */
+	const char *(*option)(unsigned int i);
 } commands[] = {
-	{ "probe", cmd_probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to mend" },
-	{ "check", cmd_check, "FILE", "a configuration, and whether its interfaces can do what it wants" },
-	{ "status", cmd_status, "", "mode, daemon, interfaces" },
-	{ "flows", cmd_flows, "[OPTION]...", "window, rate and last telemetry of every flow" },
-	{ "why", cmd_why, "FLOW", "what holds a flow back, its last feedback and what was decided by it" },
-	{ "trace", cmd_trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets" },
-	{ "int", cmd_int, "", "the hops of every path: speed, rate, queue, and how many flows go there" },
-	{ "top", cmd_top, "", "totals, ports with their queues and flows on the whole screen" },
-	{ "voqs", cmd_voqs, "", "HierCC: what goes to other racks, its credit and queue" },
-	{ "credits", cmd_credits, "", "HierCC: what comes from other racks, and what it was granted" },
-	{ "ports", cmd_ports, "", "pauses by port and priority: queues, what was heard, what was sent" },
-	{ "stats", cmd_stats, "[--all]", "counters, one for each thing that can happen to a packet" },
-	{ "set", cmd_set, "[KEY VALUE]", "the knobs that can be turned while it runs, until the configuration is read again" },
-	{ "bypass", cmd_bypass, "on|off", "pass every packet untouched, or work again" },
-	{ "clean", cmd_clean, "[--dry-run]", "take off what a sluiced left that is gone" },
-	{ "support", cmd_support, "[OPTION]... [FILE]", "all that others want to see of this machine, in one archive" },
-	{ "replay", cmd_replay, "[OPTION]... FILE", "recorded feedback through Algorithm 1 (no root)" },
+	COMMAND(probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to mend"),
+	COMMAND(check, "FILE", "a configuration, and whether its interfaces can do what it wants"),
+	COMMAND(status, "", "mode, daemon, interfaces"),
+	COMMAND(flows, "[OPTION]...", "window, rate and last telemetry of every flow"),
+	COMMAND(why, "FLOW", "what holds a flow back, its last feedback and what was decided by it"),
+	COMMAND(trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets"),
+	COMMAND(int, "", "the hops of every path: speed, rate, queue, and how many flows go there"),
+	COMMAND(top, "", "totals, ports with their queues and flows on the whole screen"),
+	COMMAND(voqs, "", "HierCC: what goes to other racks, its credit and queue"),
+	COMMAND(credits, "", "HierCC: what comes from other racks, and what it was granted"),
+	COMMAND(ports, "", "pauses by port and priority: queues, what was heard, what was sent"),
+	COMMAND(stats, "[--all]", "counters, one for each thing that can happen to a packet"),
+	COMMAND(set, "[KEY VALUE]",
+		"the knobs that can be turned while it runs, until the configuration is read again"),
+	COMMAND(bypass, "on|off", "pass every packet untouched, or work again"),
+	COMMAND(clean, "[--dry-run]", "take off what a sluiced left that is gone"),
+	COMMAND(support, "[OPTION]... [FILE]", "all that others want to see of this machine, in one archive"),
+	{ "replay", cmd_replay, "[OPTION]... FILE", "recorded feedback through Algorithm 1 (no root)", replay_option },
 	{},
 };
 
-/* What --help says of commands' options, and the completion offers. replay has a table of its own. */
+/* Options of commands, for --help and the completion. */
 static const struct command_option {
 	int (*run)(int argc, char **argv);
-	const char *name; /* "--sort", or the argument FILE */
+	const char *name;  /* "--sort", or the argument FILE */
 	const char *value; /* "": takes none */
 	const char *help;
 } command_options[] = {
-	{ cmd_flows, "--sort", "KEY", "sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY: the smallest first" },
+	{ cmd_flows, "--sort", "KEY",
+	  "sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY: the smallest first" },
 	{ cmd_flows, "--peer", "PREFIX", "whose remote address is or lies there" },
 	{ cmd_flows, "--port", "N", "whose local or remote port it is" },
 	{ cmd_flows, "--held-by", "WHY", "rate, hop, credit, pause, window or none; the column WHY" },
@@ -57,7 +64,8 @@ static const struct command_option {
 	{ cmd_trace, "--every", "N", "one of so many, by chance" },
 	{ cmd_trace, "--count", "N", "no more than that" },
 	{ cmd_trace, "--for", "SECONDS", "no longer than that; else until it is interrupted" },
-	{ cmd_trace, "--write", "FILE", "the packets as pcapng, each with its line as comment; FILE may not be there yet" },
+	{ cmd_trace, "--write", "FILE",
+	  "the packets as pcapng, each with its line as comment; FILE may not be there yet" },
 	{ cmd_stats, "--all", "", "also those that are 0" },
 	{ cmd_clean, "--dry-run", "", "say what would go, and take nothing off" },
 	{ cmd_support, "FILE", "", "sluice-support-HOST-TIME.tar in this directory; it may not be there yet" },
@@ -90,7 +98,7 @@ static void command_complete(const struct command *c)
 	for (o = command_options; o->run; o++)
 		if (o->run == c->run && o->name[0] == '-')
 			completion_option(o->name);
-	for (i = 0; c->run == cmd_replay && (name = replay_option(i)); i++)
+	for (i = 0; c->option && (name = c->option(i)); i++)
 		completion_option(name);
 	for (k = knobs; c->run == cmd_set && k->name; k++)
 		completion_option(k->name);
@@ -101,6 +109,16 @@ static void command_complete(const struct command *c)
 	for (k = knobs; c->run == cmd_set && k->name; k++)
 		completion_value(k->name, "", k->values);
 	completion_command_end(c->arguments);
+}
+
+static void complete(void)
+{
+	const struct command *c;
+
+	completion_begin();
+	for (c = commands; c->name; c++)
+		command_complete(c);
+	completion_end();
 }
 
 static void usage(FILE *to)
@@ -142,36 +160,35 @@ static const struct command *command_find(const char *name)
 	return found;
 }
 
-int main(int argc, char **argv)
+/* --- the command line --- */
+
+/* Options in front of the command, those behind it are its own. Returns -1 to go on with argv[optind], or an exit code. */
+static int options_take(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },	{ "pin-dir", required_argument, NULL, 'p' },
-		{ "verbose", no_argument, NULL, 'v' },	{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },	{ "completion", no_argument, NULL, 'c' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "pin-dir", required_argument, NULL, 'p' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "completion", no_argument, NULL, 'c' },
 		{},
 	};
-	const struct command *c;
-	char *args[64], named[32];
-	int opt, n = 0, i;
+	int opt;
 
-	msg_init("sluicectl");
-	/* "+": options after the command are the command's, but --json is understood anywhere. */
 	while ((opt = getopt_long(argc, argv, "+jvhV", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
-			show_options.json = 1;
+			out_json = 1;
 			break;
 		case 'p':
-			show_options.pin_dir = optarg;
+			show_pin_dir = optarg;
 			break;
 		case 'v':
 			msg_verbose(1);
 			break;
 		case 'c':
-			completion_begin();
-			for (c = commands; c->name; c++)
-				command_complete(c);
-			completion_end();
+			complete();
 			return EXIT_DONE;
 		case 'h':
 			usage(stdout);
@@ -184,32 +201,29 @@ int main(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (optind == argc) {
-		usage(stderr);
-		return EXIT_USAGE;
-	}
-	if (!strcmp(argv[optind], "help")) {
-		if (optind + 1 == argc) {
-			usage(stdout);
-			return EXIT_DONE;
-		}
-		/* "help flows" is "flows --help". */
-		argv[optind] = argv[optind + 1];
-		argv[optind + 1] = "--help";
-	}
-	c = command_find(argv[optind]);
-	if (!c)
-		return EXIT_USAGE;
-	args[n++] = (char *)c->name;
-	/* replay reads its options by itself. */
-	if (c->run == cmd_replay && show_options.json)
+	if (optind < argc)
+		return -1;
+	usage(stderr);
+	return EXIT_USAGE;
+}
+
+/* argv: the command, and what stands behind it. --json, --pin-dir and --help are understood there, too. */
+static int command_call(const struct command *c, int argc, char **argv)
+{
+	char *args[64], named[32];
+	int n = 1, i;
+
+	/* Messages of getopt on the options of a command begin with this. */
+	snprintf(named, sizeof(named), "sluicectl %s", c->name);
+	args[0] = named;
+	if (c->option && out_json)
 		args[n++] = "--json";
-	for (i = optind + 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json") && c->run != cmd_replay) {
-			show_options.json = 1;
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--json") && !c->option) {
+			out_json = 1;
 		} else if (!strcmp(argv[i], "--pin-dir") && i + 1 < argc) {
-			show_options.pin_dir = argv[++i];
-		} else if ((!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) && c->run != cmd_replay) {
+			show_pin_dir = argv[++i];
+		} else if ((!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) && !c->option) {
 			command_usage(c);
 			return EXIT_DONE;
 		} else if (n < 63) {
@@ -220,9 +234,30 @@ int main(int argc, char **argv)
 		}
 	}
 	args[n] = NULL;
-	/* What getopt says of a command's options begins with this. */
-	snprintf(named, sizeof(named), "sluicectl %s", c->name);
-	args[0] = named;
 	optind = 1;
 	return c->run(n, args);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+	int code;
+
+	msg_init("sluicectl");
+	code = options_take(argc, argv);
+	if (code >= 0)
+		return code;
+	argc -= optind;
+	argv += optind;
+	if (!strcmp(argv[0], "help")) {
+		if (argc == 1) {
+			usage(stdout);
+			return EXIT_DONE;
+		}
+		/* "help flows" is "flows --help". */
+		argv[0] = argv[1];
+		argv[1] = "--help";
+	}
+	c = command_find(argv[0]);
+	return c ? command_call(c, argc, argv) : EXIT_USAGE;
 }

@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include "ctl/terminal.h"
 
-#define LAST_MIN 24	/* columns of the screen below which a line's last column goes to lines of its own, */
-#define LAST_INDENT 4	/* as far to the right */
+#define LAST_MIN 24   /* columns of the screen below which a line's last column goes to lines of its own, */
+#define LAST_INDENT 4 /* as far to the right */
 
 void screen_size(unsigned int *columns, unsigned int *lines)
 {
@@ -81,7 +81,7 @@ static unsigned int column_width(const struct table_column *c)
 	return c->width < 0 ? -c->width : c->width;
 }
 
-/* The lowest rank that has no room in so many columns of a screen; 0 of them: it is no screen. */
+/* The lowest rank that has no room on a screen of `room` columns; 0: it is no screen. */
 static int rank_shown(const struct table_column *columns, unsigned int n, unsigned int room)
 {
 	unsigned int used = 0, i;
@@ -113,7 +113,8 @@ void table_line(const struct table_column *columns, unsigned int n, table_cell *
 		/* The end of what does not fit says more than its beginning. */
 		if (room && strlen(text) > width)
 			text += strlen(text) - width;
-		printf(columns[i].width < 0 ? "%s%-*s" : "%s%*s", first ? "" : " ", i + 1 < n || room ? (int)width : 0, text);
+		printf(columns[i].width < 0 ? "%s%-*s" : "%s%*s", first ? "" : " ", i + 1 < n || room ? (int)width : 0,
+		       text);
 		first = 0;
 	}
 	putchar('\n');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_TERMINAL_H
 #define SLUICE_TERMINAL_H
-/* What is printed for somebody who reads it on a terminal; elsewhere a line is a line. */
+/* Lines for somebody who reads them on a terminal. Where stdout is none, a line is never broken. */
 
 /* Of the terminal that stdout is; 0 and 0: it is none. */
 void screen_size(unsigned int *columns, unsigned int *lines);
@@ -20,6 +20,7 @@ struct table_column {
 	const char *title;
 	int width; /* negative: to the left */
 	int rank;
+	const char *key; /* of the value that it shows, see out.h */
 };
 typedef char table_cell[64];
 void table_line(const struct table_column *columns, unsigned int n, table_cell *cells); /* NULL: the titles */

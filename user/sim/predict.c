@@ -102,8 +102,8 @@ static uint32_t queues_predict(const struct sim_node *n, uint32_t class, struct 
 }
 
 /* Algorithms 2 and 3 for one queue. */
-static void queue_pause(const struct sim_node *n, uint32_t out, uint32_t class, const struct ppfc_queue *q,
-			uint64_t elapsed_ns, void (*tell)(struct sim_port *in, uint32_t class, uint64_t ns))
+static void queue_predicted(const struct sim_node *n, uint32_t out, uint32_t class, const struct ppfc_queue *q,
+			    uint64_t elapsed_ns, void (*tell)(struct sim_port *in, uint32_t class, uint64_t ns))
 {
 	struct predictor *p = &predictors[n - net.nodes];
 	struct ppfc_share shares[PORTS_MAX];
@@ -141,7 +141,7 @@ void predict_round(uint32_t node, uint64_t free, void (*tell)(struct sim_port *i
 			continue;
 		for (out = 0; out < n->ports; out++)
 			if (queues[out].acts)
-				queue_pause(n, out, class, &queues[out], elapsed_ns, tell);
+				queue_predicted(n, out, class, &queues[out], elapsed_ns, tell);
 	}
 	for (i = 0; i < n->ports * n->ports * CLASSES; i++)
 		p->cells[i].last = p->cells[i].bytes;

@@ -26,7 +26,7 @@ static const struct option options[] = {
 	{},
 };
 
-static void usage(FILE *to)
+static void sim_usage(FILE *to)
 {
 	fputs("usage: sluice-sim [--json] SCENARIO [SECTION.KEY=VALUE ...]\n"
 	      "\n"
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
 		case OPTION_HELP:
-			usage(stdout);
+			sim_usage(stdout);
 			return EXIT_DONE;
 		case OPTION_VERSION:
 			puts("sluice-sim " SLUICE_VERSION);
@@ -178,12 +178,12 @@ int main(int argc, char **argv)
 				puts(list->name);
 			return EXIT_DONE;
 		default:
-			usage(stderr);
+			sim_usage(stderr);
 			return EXIT_USAGE;
 		}
 	}
 	if (optind == argc) {
-		usage(stderr);
+		sim_usage(stderr);
 		return EXIT_USAGE;
 	}
 	s = scenario_load(argv[optind], argv + optind + 1, argc - optind - 1);

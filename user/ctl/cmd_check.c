@@ -47,13 +47,17 @@ static int check_nic(struct probe_report *r, const struct config *c, const struc
 	dcb_priorities_format(d.pfc.pfc_en, have);
 	dcb_priorities_format(c->lossless, wanted);
 	if (verdict == DCB_TOO_MANY) {
-		snprintf(text, sizeof(text), "the NIC does PFC for %u priorities at a time: has %s, and %s are to be lossless: write fewer in pfc: lossless, or take it from the others", d.pfc.pfc_cap,
-			 have, wanted);
+		snprintf(
+			text, sizeof(text),
+			"the NIC does PFC for %u priorities at a time: has %s, and %s are to be lossless: write fewer in pfc: lossless, or take it from the others",
+			d.pfc.pfc_cap, have, wanted);
 		snprintf(mend, sizeof(mend), "dcb pfc set dev %s prio-pfc all:off", i->name);
 		probe_report_add(r, check, PROBE_MISSING, text, mend);
 	} else if (verdict != DCB_SETTABLE && c->lossless & ~d.pfc.pfc_en) {
-		snprintf(text, sizeof(text), "DCBX of the NIC is not the host's, or is CEE: PFC stays enabled for %s, and %s are to be lossless: let it be the host's, or say the same priorities at the switch",
-			 have, wanted);
+		snprintf(
+			text, sizeof(text),
+			"DCBX of the NIC is not the host's, or is CEE: PFC stays enabled for %s, and %s are to be lossless: let it be the host's, or say the same priorities at the switch",
+			have, wanted);
 		snprintf(mend, sizeof(mend), "dcb dcbx set dev %s host ieee", i->name);
 		probe_report_add(r, check, PROBE_LESS, text, mend);
 	} else {
@@ -74,13 +78,16 @@ static void check_pauses(struct probe_report *r, const struct config *c, const s
 		return;
 	snprintf(check, sizeof(check), "%s pfc", i->name);
 	if (i->role == PORT_F_SWITCH && (q.unreadable || !strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))) {
-		snprintf(text, sizeof(text), "the queue of %s cannot be read, as that of fq, tbf or htb can: its neighbour is not paused", q.root);
+		snprintf(text, sizeof(text),
+			 "the queue of %s cannot be read, as that of fq, tbf or htb can: its neighbour is not paused",
+			 q.root);
 		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", i->name);
 		probe_report_add(r, check, PROBE_LESS, text, mend);
 	} else if (check_nic(r, c, i, check)) {
 		return;
 	} else if (!q.leaves || q.fq != q.leaves) {
-		snprintf(text, sizeof(text), "not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour hold nothing", q.root);
+		snprintf(text, sizeof(text),
+			 "not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour hold nothing", q.root);
 		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", i->name);
 		probe_report_add(r, check, PROBE_LESS, text, mend);
 	} else {
@@ -99,8 +106,10 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 
 	snprintf(check, sizeof(check), "peer %s", p->prefix);
 	if (err) {
-		probe_report_advise(r, check, PROBE_LESS, "no single route covers it: its route gets no MTU with room for telemetry",
-				 "name prefixes as they are routed (ip route), or give its routes an mtu (docs/configuration.md, Routes)");
+		probe_report_advise(
+			r, check, PROBE_LESS,
+			"no single route covers it: its route gets no MTU with room for telemetry",
+			"name prefixes as they are routed (ip route), or give its routes an mtu (docs/configuration.md, Routes)");
 		return;
 	}
 	if (!if_indextoname(route.ifindex, name))
@@ -118,7 +127,8 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 		probe_report_add(r, check, PROBE_OK, text, NULL);
 		return;
 	}
-	snprintf(text, sizeof(text), "routed by %s, which is no interface of a host here: what is sent there is not governed", name);
+	snprintf(text, sizeof(text),
+		 "routed by %s, which is no interface of a host here: what is sent there is not governed", name);
 	snprintf(check, sizeof(check), "peer %s", p->prefix);
 	probe_report_advise(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
 }
@@ -140,8 +150,10 @@ static void check_config(struct probe_report *r, const struct config *c)
 	for (i = 0; i < c->peers_count; i++)
 		check_peer(r, c, &c->peers[i]);
 	if (c->auth && !strcmp(c->auth, "none"))
-		probe_report_add(r, "auth", PROBE_LESS, "none: whoever can send to this host can tell it how fast to send; a key, the same on all hosts, mends it with auth: /etc/sluice/key",
-				 "(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n' >/etc/sluice/key)");
+		probe_report_add(
+			r, "auth", PROBE_LESS,
+			"none: whoever can send to this host can tell it how fast to send; a key, the same on all hosts, mends it with auth: /etc/sluice/key",
+			"(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n' >/etc/sluice/key)");
 }
 
 int cmd_check(int argc, char **argv)
@@ -154,22 +166,19 @@ int cmd_check(int argc, char **argv)
 		msg("usage: sluicectl check FILE, for example /etc/sluice/sluice.yaml");
 		return EXIT_USAGE;
 	}
-	if (show_options.json)
-		r.list = json_object_new_array();
+	out_array(NULL);
 	memory_keep_private();
 	err = config_load(argv[1], &c);
 	if (err) {
-		if (r.list) {
+		if (out_json)
 			probe_report_add(&r, "configuration", PROBE_MISSING, msg_said(), NULL);
-			show_json(r.list);
-		}
+		out_done();
 		return EXIT_FAILED;
 	}
 	probe_report_add(&r, "configuration", PROBE_OK, argv[1], NULL);
 	probe_kernel(&r);
 	check_config(&r, c);
 	config_free(c);
-	if (r.list)
-		show_json(r.list);
+	out_done();
 	return r.worst == PROBE_MISSING ? EXIT_UNSUPPORTED : EXIT_DONE;
 }

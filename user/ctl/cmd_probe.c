@@ -5,7 +5,6 @@
  * of a network namespace that lasts as long as the question.
  */
 #include <errno.h>
-#include <json-c/json.h>
 #include <libmnl/libmnl.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -29,11 +28,10 @@ static void report_put(struct probe_report *r, const char *check, enum probe_res
 {
 	static const char *const words[] = { "ok", "less", "missing" };
 	char left[160], last[640];
-	struct json_object *o;
 
 	if (result > r->worst)
 		r->worst = result;
-	if (!r->list) {
+	if (!out_json) {
 		snprintf(left, sizeof(left), "%-8s %-24s ", words[result], check);
 		line_print(left, detail);
 		snprintf(left, sizeof(left), "%34s", "");
@@ -45,15 +43,15 @@ static void report_put(struct probe_report *r, const char *check, enum probe_res
 			line_print(left, last);
 		return;
 	}
-	o = json_object_new_object();
-	json_object_object_add(o, "check", json_object_new_string(check));
-	json_object_object_add(o, "result", json_object_new_string(words[result]));
-	json_object_object_add(o, "detail", json_object_new_string(detail));
+	out_object(NULL);
+	out_string("check", check);
+	out_string("result", words[result]);
+	out_string("detail", detail);
 	if (mend && *mend)
-		json_object_object_add(o, "mend", json_object_new_string(mend));
+		out_string("mend", mend);
 	if (advice && *advice)
-		json_object_object_add(o, "advice", json_object_new_string(advice));
-	json_object_array_add(r->list, o);
+		out_string("advice", advice);
+	out_end();
 }
 
 void probe_report_add(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
@@ -86,8 +84,7 @@ static int fq_try(void)
 	tc->tcm_parent = TC_H_ROOT;
 	mnl_attr_put_strz(nlh, TCA_KIND, "fq");
 	nl = mnl_socket_open(NETLINK_ROUTE);
-	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 || mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
 		return errno;
 	n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
 	return n < 0 || mnl_cb_run(buf, n, 0, 0, NULL, NULL) < 0 ? errno : 0;
@@ -120,21 +117,20 @@ void probe_kernel(struct probe_report *r)
 	probe_report_add(r, "kernel", PROBE_OK, u.release, NULL);
 	if (kfunc < 0) {
 		probe_report_advise(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
-		       "boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
+				    "boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
 		return;
 	}
 	probe_report_add(r, "btf", PROBE_OK, "/sys/kernel/btf/vmlinux", NULL);
 	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != 0xcafe4a11)
 		probe_report_add(r, "bpffs", PROBE_MISSING, "/sys/fs/bpf is not a BPF file system",
-		       "mount -t bpf bpf /sys/fs/bpf");
+				 "mount -t bpf bpf /sys/fs/bpf");
 	else
 		probe_report_add(r, "bpffs", PROBE_OK, "/sys/fs/bpf", NULL);
 	probe_report_add(r, "queue length", PROBE_OK,
-	       kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints",
-	       NULL);
+			 kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints", NULL);
 	probe_report_advise(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
-	       cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",
-	       cc > 0 ? NULL : "boot a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");
+			    cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",
+			    cc > 0 ? NULL : "boot a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");
 	caps_missing(text, sizeof(text), CAPS_LOAD);
 	if (*text) {
 		snprintf(detail, sizeof(detail), "not tried: loading programs needs %s", text);
@@ -142,15 +138,17 @@ void probe_kernel(struct probe_report *r)
 		return;
 	}
 	if (*caps_missing(text, sizeof(text), 1ULL << CAP_NET_RAW))
-		probe_report_advise(r, "messages", PROBE_MISSING, "a raw socket for what daemons tell each other needs CAP_NET_RAW",
+		probe_report_advise(r, "messages", PROBE_MISSING,
+				    "a raw socket for what daemons tell each other needs CAP_NET_RAW",
 				    "give sluiced that capability");
 	err = programs_try() ?: xdp_try();
 	snprintf(text, sizeof(text), "%s%s", err ? "the programs do not load: " : "all programs load",
 		 err ? strerror(-err) : "");
 	probe_report_advise(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,
-	       err ? "sluiced --verbose shows the verifier's words" : NULL);
+			    err ? "sluiced --verbose shows the verifier's words" : NULL);
 	if (*caps_missing(text, sizeof(text), 1ULL << CAP_SYS_ADMIN)) {
-		probe_report_advise(r, "fq", PROBE_LESS, "not tried: a network namespace to try it in needs CAP_SYS_ADMIN",
+		probe_report_advise(r, "fq", PROBE_LESS,
+				    "not tried: a network namespace to try it in needs CAP_SYS_ADMIN",
 				    "see what the interfaces have, or run it as root of the host");
 		return;
 	}
@@ -173,14 +171,16 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	if (err == -ENODEV && r->found)
 		return;
 	if (err) {
-		probe_report_advise(r, check, PROBE_MISSING, strerror(-err), err == -ENODEV ?
-				    "name one that 'ip link' shows here, in this network namespace, or make it first" :
-				    "see whether 'ip -d link' and 'tc qdisc' can read it");
+		probe_report_advise(
+			r, check, PROBE_MISSING, strerror(-err),
+			err == -ENODEV ?
+				"name one that 'ip link' shows here, in this network namespace, or make it first" :
+				"see whether 'ip -d link' and 'tc qdisc' can read it");
 		return;
 	}
 	if (link.type != ARPHRD_ETHER) {
 		probe_report_advise(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed",
-				 "name the Ethernet device below it");
+				    "name the Ethernet device below it");
 		return;
 	}
 	if (q.ingress) {
@@ -194,12 +194,14 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	if (speed_bps || link.speed_bps)
 		probe_report_add(r, check, PROBE_OK, text, NULL);
 	else
-		probe_report_advise(r, check, roles == PROBE_ANY_ROLE ? PROBE_LESS : PROBE_MISSING, "the driver does not know",
-				 "write speed: 25Gbit, for example, for the interface in the configuration");
+		probe_report_advise(r, check, roles == PROBE_ANY_ROLE ? PROBE_LESS : PROBE_MISSING,
+				    "the driver does not know",
+				    "write speed: 25Gbit, for example, for the interface in the configuration");
 	snprintf(check, sizeof(check), "%s mtu", name);
-	snprintf(text, sizeof(text), "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry, %u less with authentication",
-		 link.mtu, link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(20),
-		 link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(40), (unsigned int)WIRE_AUTH_BYTES);
+	snprintf(text, sizeof(text),
+		 "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry, %u less with authentication", link.mtu,
+		 link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(20), link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(40),
+		 (unsigned int)WIRE_AUTH_BYTES);
 	probe_report_add(r, check, PROBE_OK, text, NULL);
 	if (!(roles & PORT_F_HOST))
 		goto queue;
@@ -207,7 +209,7 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq", q.root, q.fq, q.leaves);
 	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
 	probe_report_add(r, check, q.leaves && q.fq == q.leaves ? PROBE_OK : PROBE_LESS, text,
-	       q.leaves && q.fq == q.leaves ? NULL : mend);
+			 q.leaves && q.fq == q.leaves ? NULL : mend);
 queue:
 	if (!(roles & PORT_F_SWITCH))
 		return;
@@ -225,8 +227,7 @@ int cmd_probe(int argc, char **argv)
 	struct if_nameindex *list, *i;
 	int k;
 
-	if (show_options.json)
-		r.list = json_object_new_array();
+	out_array(NULL);
 	probe_kernel(&r);
 	for (k = 1; k < argc; k++)
 		probe_interface(&r, argv[k], PROBE_ANY_ROLE, 0);
@@ -237,7 +238,6 @@ int cmd_probe(int argc, char **argv)
 			probe_interface(&r, i->if_name, PROBE_ANY_ROLE, 0);
 	if (list)
 		if_freenameindex(list);
-	if (r.list)
-		show_json(r.list);
+	out_done();
 	return r.worst == PROBE_MISSING ? EXIT_UNSUPPORTED : EXIT_DONE;
 }

@@ -3,7 +3,7 @@
  * sluicectl int: the paths of flows by what telemetry tells of them. Flows of one pathID, with as many hops of the
  * same speeds, go one way; what its hops said last is what the newest feedback of any of them says. All flows are read
  * again and again, for a fifth of a second at most, until each path has had news: the rate of a hop is what its
- * counter did between two of them.
+ * counter did between two of them. As text a hop is a sentence whose words fit the terminal, so that text and JSON are apart.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 #define PATHS_PAUSE_NS (5 * 1000 * 1000)
 #define PATHS_FOR_NS (200 * 1000 * 1000ULL) /* and two looks at least */
-#define PATHS_WIDE 110 /* columns of a terminal that a line fits into */
-#define PATHS_OLD_NS (10 * NSEC_PER_SEC) /* what heard nothing for so long says nothing of a path now */
+#define PATHS_WIDE 110			    /* columns of a terminal that a line fits into */
+#define PATHS_OLD_NS (10 * NSEC_PER_SEC)    /* a flow without feedback for this time says nothing of its path now */
 
 struct path {
 	__u16 id;
@@ -63,7 +63,8 @@ static int paths_add(struct paths *s, const struct flow *f)
 		if (!p)
 			return -ENOMEM;
 		s->path = p;
-		s->path[s->n++] = (struct path){ .id = f->cc.path_id, .hops = flow_hops(f), .form = f->rx.form, .flow = *f };
+		s->path[s->n++] =
+			(struct path){ .id = f->cc.path_id, .hops = flow_hops(f), .form = f->rx.form, .flow = *f };
 	}
 	p = &s->path[i];
 	p->flows++;
@@ -158,9 +159,10 @@ static void path_text(const struct path *p, __u64 now)
 	char rate[40], text[160];
 
 	screen_size(&columns, &lines);
-	width = columns && columns < PATHS_WIDE ? 0 : 10; /* words do not stand below each other where they do not fit */
-	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, p->hops == 1 ? "" : "s", p->flows,
-		 p->flows == 1 ? "" : "s", age_ns(now, p->flow.rx.fb_ns) / 1000);
+	width = columns && columns < PATHS_WIDE ? 0 :
+						  10; /* words do not stand below each other where they do not fit */
+	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, p->hops == 1 ? "" : "s",
+		 p->flows, p->flows == 1 ? "" : "s", age_ns(now, p->flow.rx.fb_ns) / 1000);
 	words_print(text, printf("path 0x%03x:", p->id), 2);
 	if (!p->flow.cc.hops) {
 		snprintf(text, sizeof(text), "their receiver tells %s, and not the hops", feedback_name(p->form));
@@ -169,44 +171,44 @@ static void path_text(const struct path *p, __u64 now)
 	for (i = 0; i < p->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
 		snprintf(rate, sizeof(rate), "%s", "no second report");
 		if (p->ns[i])
-			snprintf(rate, sizeof(rate), "%*.3f Mbit/s (%*.0f %%)", width, path_rate_bps(p, i) / 1e6, width ? 3 : 0,
-				 path_rate_bps(p, i) * 100. / h[i].bps);
-		snprintf(text, sizeof(text), "%*.0f Mbit/s%s sends %s%s queue %*u bytes, %llu us%s", width, h[i].bps / 1e6,
-			 width ? " " : ",", rate, width ? " " : ",", width ? 8 : 0, h[i].qlen_bytes,
+			snprintf(rate, sizeof(rate), "%*.3f Mbit/s (%*.0f %%)", width, path_rate_bps(p, i) / 1e6,
+				 width ? 3 : 0, path_rate_bps(p, i) * 100. / h[i].bps);
+		snprintf(text, sizeof(text), "%*.0f Mbit/s%s sends %s%s queue %*u bytes, %llu us%s", width,
+			 h[i].bps / 1e6, width ? " " : ",", rate, width ? " " : ",", width ? 8 : 0, h[i].qlen_bytes,
 			 hop_queue_ns(&h[i]) / 1000, i == p->flow.cc.bottleneck ? "  <- bottleneck" : "");
 		words_print(text, printf("  hop %u  ", i + 1), 9);
 	}
 }
 
-static void path_json(struct json_object *list, const struct path *p, __u64 now)
+static void path_json(const struct path *p, __u64 now)
 {
-	struct json_object *o = json_object_new_object(), *hops = json_object_new_array(), *hop;
 	const struct hpcc_hop *h = p->flow.cc.last;
 	unsigned int i;
 
-	add_u64(o, "path_id", p->id);
-	add_u64(o, "hop_count", p->hops);
-	add_u64(o, "flows", p->flows);
-	add_string(o, "feedback", feedback_name(p->form));
-	add_u64(o, "feedback_age_ns", age_ns(now, p->flow.rx.fb_ns));
+	out_object(NULL);
+	out_u64("path_id", p->id);
+	out_u64("hop_count", p->hops);
+	out_u64("flows", p->flows);
+	out_string("feedback", feedback_name(p->form));
+	out_u64("feedback_age_ns", age_ns(now, p->flow.rx.fb_ns));
+	out_array("hops");
 	for (i = 0; i < p->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
-		hop = json_object_new_object();
-		add_u64(hop, "hop", i + 1);
-		add_u64(hop, "speed_bps", h[i].bps);
+		out_object(NULL);
+		out_u64("hop", i + 1);
+		out_u64("speed_bps", h[i].bps);
 		if (p->ns[i])
-			add_u64(hop, "tx_rate_bps", path_rate_bps(p, i));
-		add_u64(hop, "qlen_bytes", h[i].qlen_bytes);
-		add_u64(hop, "queue_ns", hop_queue_ns(&h[i]));
-		add_bool(hop, "bottleneck", i == p->flow.cc.bottleneck);
-		json_object_array_add(hops, hop);
+			out_u64("tx_rate_bps", path_rate_bps(p, i));
+		out_u64("qlen_bytes", h[i].qlen_bytes);
+		out_u64("queue_ns", hop_queue_ns(&h[i]));
+		out_bool("bottleneck", i == p->flow.cc.bottleneck);
+		out_end();
 	}
-	json_object_object_add(o, "hops", hops);
-	json_object_array_add(list, o);
+	out_end();
+	out_end();
 }
 
 int cmd_int(int argc, char **argv)
 {
-	struct json_object *list;
 	struct paths s = {};
 	struct pins p;
 	unsigned int i;
@@ -215,10 +217,8 @@ int cmd_int(int argc, char **argv)
 	int err;
 
 	(void)argv;
-	if (argc > 1) {
-		msg("int takes no arguments");
+	if (arguments_refused(argc, "int"))
 		return EXIT_USAGE;
-	}
 	err = show_open(&p);
 	if (err)
 		return err;
@@ -232,16 +232,16 @@ int cmd_int(int argc, char **argv)
 	}
 	if (s.n)
 		qsort(s.path, s.n, sizeof(*s.path), path_compare);
-	list = show_options.json ? json_object_new_array() : NULL;
+	out_array(NULL);
 	for (i = 0; i < s.n; i++) {
-		if (list)
-			path_json(list, &s.path[i], now);
+		if (out_json)
+			path_json(&s.path[i], now);
 		else
 			path_text(&s.path[i], now);
 	}
 	free(s.path);
-	if (list)
-		return show_json(list);
+	if (out_json)
+		return out_done();
 	if (!s.n)
 		words_print("no paths: no feedback with hops came in the last 10 s", 0, 0);
 	if (s.old) {

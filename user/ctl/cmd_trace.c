@@ -3,9 +3,9 @@
  * sluicectl trace: single decisions as they are made, as JSON lines, and the packets that they were for as pcapng.
  *
  *  1. The wish is put into the control map, and the programs put what fits it into a ring (bpf/host/trace.bpf.h).
- *  2. One process at a time reads the ring. Its claim is trace_until_ns, which it puts off while it lives: who is
- *     killed has no claim after TRACE_LEASE_NS, and no more is recorded for it.
- *  3. A record becomes a line, and, with that line as its comment, a packet: the frame number tells which.
+ *  2. One process at a time reads the ring. Its claim is trace_until_ns, which it puts off while it lives: one
+ *     that is killed has no claim after TRACE_LEASE_NS, and no more is recorded for it.
+ *  3. A record becomes a line (trace_json.c), and, with that line as its comment, a packet: the frame number tells which.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -20,24 +20,17 @@
 #include <unistd.h>
 #include "ctl/pcapng.h"
 #include "ctl/show.h"
-#include "lib/names.h"
+#include "ctl/trace_json.h"
 #include "sluice/once.h"
 
 #define TRACE_POLL_MS 200
 #define TRACE_RENEW_NS (TRACE_LEASE_NS / 4)
 
-static const char *const event_names[] = {
-	[TRACE_DEPARTURE] = "departure",
-	[TRACE_DROP] = "drop",
-	[TRACE_PROBE] = "probe",
-	[TRACE_FEEDBACK] = "feedback",
-};
-
 struct tracer {
-	struct peer_key peer; /* prefixlen 0: any */
+	struct peer_key peer;		 /* prefixlen 0: any */
 	unsigned int port, every, count; /* 0: any; 1: all; 0: until it is ended */
-	double for_s; /* 0: likewise */
-	const char *path; /* NULL: no packets are kept */
+	double for_s;			 /* 0: until it is ended */
+	const char *path;		 /* NULL: no packets are kept */
 	struct pins pins;
 	struct pcapng packets;
 	__u64 claim_ns; /* what trace_until_ns has to be */
@@ -61,9 +54,12 @@ static void end(int signal)
 static int trace_parse(int argc, char **argv, struct tracer *t)
 {
 	static const struct option options[] = {
-		{ "peer", required_argument, NULL, 'p' },  { "port", required_argument, NULL, 'P' },
-		{ "every", required_argument, NULL, 'e' }, { "count", required_argument, NULL, 'c' },
-		{ "for", required_argument, NULL, 'f' },   { "write", required_argument, NULL, 'w' },
+		{ "peer", required_argument, NULL, 'p' },
+		{ "port", required_argument, NULL, 'P' },
+		{ "every", required_argument, NULL, 'e' },
+		{ "count", required_argument, NULL, 'c' },
+		{ "for", required_argument, NULL, 'f' },
+		{ "write", required_argument, NULL, 'w' },
 		{},
 	};
 	int opt, err = 0;
@@ -116,8 +112,8 @@ static int tracer_claim(struct tracer *t)
 	__u64 now = now_ns(), was = READ_ONCE(ctl->trace_until_ns);
 
 	if (was > now || tracer_put_off(t, was, now + TRACE_LEASE_NS)) {
-		msg("process %u traces already: end it first (the claim of one that was killed lasts %llu s)", ctl->trace_pid,
-		    TRACE_LEASE_NS / NSEC_PER_SEC);
+		msg("process %u traces already: end it first (the claim of one that was killed lasts %llu s)",
+		    ctl->trace_pid, TRACE_LEASE_NS / NSEC_PER_SEC);
 		return -EBUSY;
 	}
 	ctl->trace_on = 0; /* of one that was killed */
@@ -140,7 +136,7 @@ static void tracer_begin(struct tracer *t)
 	__atomic_store_n(&ctl->trace_on, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Only while the claim is ours: who was stopped for too long may have lost it. */
+/* Only while the claim is ours: a process that was stopped for too long may have lost it. */
 static int tracer_renew(struct tracer *t, __u64 now)
 {
 	if (t->claim_ns > now + TRACE_LEASE_NS - TRACE_RENEW_NS)
@@ -166,107 +162,6 @@ static void tracer_release(struct tracer *t)
 
 /* --- a record --- */
 
-/* With as many digits as replay prints. */
-static void add_decimal(struct json_object *o, const char *key, double v, int digits)
-{
-	char text[40];
-
-	snprintf(text, sizeof(text), "%.*f", digits, v);
-	json_object_object_add(o, key, json_object_new_double_s(v, text));
-}
-
-static void departure_json(struct json_object *o, const struct trace *r)
-{
-	const struct trace_departure *d = &r->departure;
-
-	add_string(o, "verdict", r->verdict < STAT_MAX ? stat_names[r->verdict] : "unknown");
-	if (r->event != TRACE_DROP)
-		add_string(o, "held_by", d->held <= HELD_PAUSE ? flow_hold_names[d->held] : "socket");
-	add_u64(o, "waits_ns", d->departure_ns > r->ns ? d->departure_ns - r->ns : 0);
-	add_u64(o, "w_bytes", d->w_bytes);
-	if (d->inflight_known)
-		add_u64(o, "inflight_bytes", d->inflight_bytes);
-	add_u64(o, "rate_bps", d->rate_bps);
-	add_u64(o, "tx_bytes", d->tx_bytes);
-	add_u64(o, "priority", d->priority);
-}
-
-static struct json_object *hop_json(const struct trace_feedback *f, unsigned int i)
-{
-	const struct hpcc_hop *hop = &f->ack.hop[i];
-	int measured = f->compared && (f->kind == HPCC_FAST || f->kind == HPCC_FULL);
-	__s64 dt = hpcc_elapsed(f->ts_before_ns[i], hop->ts_ns, f->ack.gap_ns);
-	struct json_object *o = json_object_new_object();
-
-	add_u64(o, "hop", i + 1);
-	add_u64(o, "speed_bps", hop->bps);
-	add_u64(o, "ts_ns", hop->ts_ns);
-	add_u64(o, "tx_bytes", hop->tx_bytes);
-	add_u64(o, "qlen_bytes", hop->qlen_bytes);
-	add_u64(o, "queue_ns", hop_queue_ns(hop));
-	if (measured && dt > 0)
-		add_u64(o, "tx_rate_bps", hpcc_sent(f->tx_before_bytes[i], hop->tx_bytes, hop->bps, dt) * 8e9 / dt);
-	add_bool(o, "bottleneck", measured && i == f->bottleneck);
-	return o;
-}
-
-static void feedback_json(struct json_object *o, const struct trace_feedback *f)
-{
-	struct json_object *hops = json_object_new_array();
-	unsigned int i;
-
-	add_string(o, "kind", kind_name(f->kind));
-	add_string(o, "control", f->swift ? "swift" : "hpcc");
-	add_string(o, "feedback", feedback_name(f->form));
-	add_bool(o, "probe", f->probe);
-	add_u64(o, "ack_seq", f->ack.seq);
-	add_u64(o, "snd_nxt", f->ack.snd_nxt);
-	add_u64(o, "path_id", f->ack.path_id);
-	if (f->ack.gap_ns != HPCC_GAP_UNKNOWN)
-		json_object_object_add(o, "gap_ns", json_object_new_int64(f->ack.gap_ns));
-	for (i = 0; f->form == RX_HOPS && i < f->ack.hops && i < HPCC_MAX_HOPS; i++)
-		json_object_array_add(hops, hop_json(f, i));
-	json_object_object_add(o, "hops", hops);
-	if (f->variant == HPCC_PROBABILISTIC)
-		add_u64(o, "random", f->ack.random);
-	if (f->flows)
-		add_u64(o, "flows", f->flows);
-	if (f->delay_ns)
-		add_u64(o, "delay_ns", f->delay_ns);
-	add_u64(o, "base_rtt_ns", f->t_ns);
-	add_decimal(o, "u", (double)f->u / Q24_ONE, 6);
-	add_decimal(o, "w_before_bytes", (double)f->w_before / Q12_ONE, 3);
-	add_decimal(o, "w_bytes", (double)f->w / Q12_ONE, 3);
-	add_decimal(o, "wc_bytes", (double)f->wc / Q12_ONE, 3);
-	add_decimal(o, "w_ai_bytes", (double)f->w_ai / Q12_ONE, 3);
-	add_u64(o, "inc_stage", f->inc_stage);
-	add_u64(o, "rate_before_bps", f->rate_before_bps);
-	add_u64(o, "rate_bps", f->rate_bps);
-	add_string(o, "variant", variant_name(f->variant));
-}
-
-static struct json_object *record_json(const struct tracer *t, const struct trace *r, const char *interface)
-{
-	struct json_object *o = json_object_new_object();
-	char buf[PREFIX_STRLEN];
-
-	add_u64(o, "frame", t->frames + 1);
-	add_u64(o, "time_ns", r->ns + t->epoch_ns);
-	add_string(o, "event", r->event <= TRACE_FEEDBACK ? event_names[r->event] : "unknown");
-	add_string(o, "interface", interface);
-	add_string(o, "local", addr_format(&r->key.local, buf));
-	add_u64(o, "local_port", ntohs(r->key.local_port));
-	add_string(o, "remote", addr_format(&r->key.remote, buf));
-	add_u64(o, "remote_port", ntohs(r->key.remote_port));
-	add_string(o, "protocol", r->key.proto == IPPROTO_UDP ? "udp" : "tcp");
-	add_u64(o, "packet_bytes", r->packet_bytes);
-	if (r->event == TRACE_FEEDBACK)
-		feedback_json(o, &r->feedback);
-	else
-		departure_json(o, r);
-	return o;
-}
-
 /* The line, and the packet with it. */
 static int record_write(struct tracer *t, const struct trace *r)
 {
@@ -277,15 +172,13 @@ static int record_write(struct tracer *t, const struct trace *r)
 		.bytes = r->packet_bytes,
 		.outbound = r->event != TRACE_FEEDBACK,
 	};
-	struct json_object *o;
 	struct port port;
 	char name[16];
 	int err = 0;
 
 	snprintf(name, sizeof(name), "if%u", r->ifindex);
 	p.interface = bpf_map_lookup_elem(t->pins.ports, &r->ifindex, &port) ? name : port.name;
-	o = record_json(t, r, p.interface);
-	p.comment = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+	p.comment = trace_json(r, t->frames + 1, t->epoch_ns, p.interface);
 	if (puts(p.comment) == EOF)
 		err = -errno;
 	if (!err && t->path) {
@@ -293,7 +186,7 @@ static int record_write(struct tracer *t, const struct trace *r)
 		if (err)
 			msg("%s: %s: what came before is in it", t->path, strerror(-err));
 	}
-	json_object_put(o);
+	out_drop();
 	t->frames += !err;
 	return err;
 }
@@ -370,6 +263,7 @@ int cmd_trace(int argc, char **argv)
 
 	if (trace_parse(argc, argv, &t))
 		return EXIT_USAGE;
+	out_json = 1; /* without --json, too */
 	if (show_open(&t.pins))
 		return EXIT_FAILED;
 	/* A reader that has seen enough, such as head, is an error of a write. */
@@ -394,7 +288,7 @@ int cmd_trace(int argc, char **argv)
 	ring = ring_buffer__new(t.pins.trace, record_take, &t, NULL);
 	if (!ring) {
 		t.err = -errno;
-		msg("the ring of %s: %s", show_options.pin_dir, strerror(errno));
+		msg("the ring of %s: %s", show_pin_dir, strerror(errno));
 		goto close;
 	}
 	t.passing_over = 1;

@@ -22,7 +22,6 @@
 struct clean {
 	struct left_filter *filter;
 	unsigned int n;
-	struct json_object *list; /* NULL: as text */
 	int dry, err;
 };
 
@@ -57,18 +56,14 @@ static int filter_is_left(const struct left_filter *f)
 
 static void clean_report(struct clean *c, const char *object, const char *detail, int removed)
 {
-	struct json_object *o;
-
-	if (!c->list) {
+	if (!out_json)
 		printf("%-14s %s: %s\n", !removed ? "stays" : c->dry ? "would go" : "removed", object, detail);
-		return;
-	}
-	o = json_object_new_object();
-	add_string(o, "object", object);
-	add_string(o, "detail", detail);
-	add_bool(o, "removed", removed && !c->dry);
-	add_bool(o, "would_be_removed", removed && c->dry);
-	json_object_array_add(c->list, o);
+	out_object(NULL);
+	out_string("object", object);
+	out_string("detail", detail);
+	out_bool("removed", removed && !c->dry);
+	out_bool("would_be_removed", removed && c->dry);
+	out_end();
 }
 
 static void clean_filters_report(struct clean *c)
@@ -78,12 +73,17 @@ static void clean_filters_report(struct clean *c)
 	int mine;
 
 	for (f = c->filter; f < c->filter + c->n; f++) {
-		mine = !strcmp(f->owner, show_options.pin_dir);
+		mine = !strcmp(f->owner, show_pin_dir);
 		snprintf(object, sizeof(object), "%s %s", if_indextoname(f->ifindex, name) ?: "?",
 			 f->where == BPF_TC_EGRESS ? "egress" : "ingress");
 		snprintf(detail, sizeof(detail), "filter with program %s%s%s%s", f->program,
-			 *f->owner ? " of " : filter_is_left(f) ? ", pinned nowhere and without a daemon" : " of a sluiced that runs",
-			 f->owner, mine ? "" : *f->owner ? " (--pin-dir)" : "");
+			 *f->owner	   ? " of " :
+			 filter_is_left(f) ? ", pinned nowhere and without a daemon" :
+					     " of a sluiced that runs",
+			 f->owner,
+			 mine	   ? "" :
+			 *f->owner ? " (--pin-dir)" :
+				     "");
 		clean_report(c, object, detail, mine || filter_is_left(f));
 	}
 }
@@ -125,8 +125,10 @@ static void clean_cc_report(struct clean *c)
 		if (map_owner_find("tcp_cc", id, dir, sizeof(dir)))
 			continue;
 		snprintf(object, sizeof(object), "struct_ops %u", id);
-		snprintf(detail, sizeof(detail), "a congestion control that is pinned nowhere; if no container's sluiced has it: bpftool struct_ops unregister id %u",
-			 id);
+		snprintf(
+			detail, sizeof(detail),
+			"a congestion control that is pinned nowhere; if no container's sluiced has it: bpftool struct_ops unregister id %u",
+			id);
 		clean_report(c, object, detail, 0);
 	}
 }
@@ -145,7 +147,7 @@ static int pin_dir_is_used(const char *dir)
 
 static int clean_run(struct clean *c)
 {
-	const char *dir = show_options.pin_dir;
+	const char *dir = show_pin_dir;
 	int pins = !access(dir, F_OK), err = EXIT_DONE;
 
 	if (pin_dir_is_used(dir)) {
@@ -187,13 +189,12 @@ int cmd_clean(int argc, char **argv)
 		msg("clean needs %s: run it as root", caps);
 		return EXIT_FAILED;
 	}
-	if (show_options.json)
-		c.list = json_object_new_array();
+	out_array(NULL);
 	err = clean_run(&c);
 	free(c.filter);
 	if (err) {
-		json_object_put(c.list);
+		out_drop();
 		return err;
 	}
-	return c.list ? show_json(c.list) : EXIT_DONE;
+	return out_done();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl flows: which flows (filters), in which order, how many, and once or again and again. What a line says
- * is in show.c.
+ * sluicectl flows: which flows (filters), in which order, how many, and once or again and again. The lines
+ * are in flow_text.c and flow_json.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "ctl/flows.h"
 #include "ctl/show.h"
 
-#define FLOWS_WIDE 132 /* columns of a terminal that a line fits into */
+#define FLOWS_WIDE 132			   /* columns of a terminal that a line fits into */
 #define FLOWS_FIRST_NS (250 * 1000 * 1000) /* over which is measured what is sent, for what is shown first */
 
 static __u64 queue_of(const struct flow_row *r)
@@ -22,13 +22,34 @@ static __u64 queue_of(const struct flow_row *r)
 	return flow_queue_ns(&r->flow);
 }
 
-static __u64 rate_of(const struct flow_row *r) { return r->flow.cc.rate_bps; }
-static __u64 w_of(const struct flow_row *r) { return r->flow.cc.w; }
-static __u64 u_of(const struct flow_row *r) { return r->flow.cc.u; }
-static __u64 bytes_of(const struct flow_row *r) { return r->flow.tx.bytes; }
-static __u64 sent_of(const struct flow_row *r) { return r->sent_bps; }
-static __u64 feedbacks_of(const struct flow_row *r) { return r->flow.rx.feedbacks; }
-static __u64 last_of(const struct flow_row *r) { return r->flow.tx.last_ns; }
+static __u64 rate_of(const struct flow_row *r)
+{
+	return r->flow.cc.rate_bps;
+}
+static __u64 w_of(const struct flow_row *r)
+{
+	return r->flow.cc.w;
+}
+static __u64 u_of(const struct flow_row *r)
+{
+	return r->flow.cc.u;
+}
+static __u64 bytes_of(const struct flow_row *r)
+{
+	return r->flow.tx.bytes;
+}
+static __u64 sent_of(const struct flow_row *r)
+{
+	return r->sent_bps;
+}
+static __u64 feedbacks_of(const struct flow_row *r)
+{
+	return r->flow.rx.feedbacks;
+}
+static __u64 last_of(const struct flow_row *r)
+{
+	return r->flow.tx.last_ns;
+}
 
 const struct flow_sort flow_sorts[] = {
 	{ "sent", sent_of, "what it sends now" },
@@ -145,9 +166,12 @@ int seconds_parse(const char *option, const char *text, unsigned int most, doubl
 static int flows_parse(int argc, char **argv, struct flows_wish *w)
 {
 	static const struct option options[] = {
-		{ "sort", required_argument, NULL, 's' },    { "peer", required_argument, NULL, 'p' },
-		{ "port", required_argument, NULL, 'P' },    { "held-by", required_argument, NULL, 'h' },
-		{ "top", required_argument, NULL, 't' },     { "watch", optional_argument, NULL, 'w' },
+		{ "sort", required_argument, NULL, 's' },
+		{ "peer", required_argument, NULL, 'p' },
+		{ "port", required_argument, NULL, 'P' },
+		{ "held-by", required_argument, NULL, 'h' },
+		{ "top", required_argument, NULL, 't' },
+		{ "watch", optional_argument, NULL, 'w' },
 		{},
 	};
 	int opt, err = 0;
@@ -184,8 +208,8 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		msg("flows takes options, not '%s': see sluicectl flows --help", argv[optind]);
 		err = -EINVAL;
 	}
-	/* The most active are those that send most: R of who is idle is high. A screen may have no room for the others. */
-	if (!err && !w->sort && (w->top || (w->watch_s && !show_options.json && isatty(STDOUT_FILENO))))
+	/* The most active are those that send most: R of an idle flow is high. A screen may have no room for the others. */
+	if (!err && !w->sort && (w->top || (w->watch_s && !out_json && isatty(STDOUT_FILENO))))
 		w->sort = &flow_sorts[0];
 	w->measured = w->watch_s || w->sort == &flow_sorts[0];
 	return err;
@@ -226,10 +250,11 @@ static void time_print(char *buf, size_t size)
 static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 {
 	int redraw = w->watch_s && isatty(STDOUT_FILENO);
-	unsigned int columns = 0, lines = 0, n = l->n, i;
+	unsigned int columns = 0, lines = 0, width, n = l->n, i;
 	char prefix[40] = "", line[512];
 
 	screen_size(&columns, &lines);
+	width = redraw || (columns && columns < FLOWS_WIDE) ? columns ?: 80 : 0;
 	if (w->watch_s && !redraw)
 		time_print(prefix, sizeof(prefix));
 	/* The heading, the line that says how many are left out, and the cursor. */
@@ -240,10 +265,7 @@ static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 	if (!l->n)
 		printf("%sno flows%s\n", prefix, w->has_peer || w->port || w->held_by ? " of these" : "");
 	for (i = 0; i <= n && l->n; i++) {
-		if (redraw || (columns && columns < FLOWS_WIDE))
-			flow_fit(i ? &l->row[i - 1] : NULL, l, w->measured, columns ?: 80, line, sizeof(line));
-		else
-			flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, line, sizeof(line));
+		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, width, line, sizeof(line));
 		if (columns && redraw && strlen(line) > columns)
 			line[columns] = 0;
 		/* A log has no headings. */
@@ -256,16 +278,16 @@ static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 
 static int flows_json(const struct flows_wish *w, const struct flow_list *l)
 {
-	struct json_object *list = json_object_new_array();
 	unsigned int i;
 
+	out_array(NULL);
 	for (i = 0; i < l->n; i++)
-		flow_json(list, &l->row[i], l, w->measured);
+		flow_json(&l->row[i], l, w->measured);
 	if (!w->watch_s)
-		return show_json(list);
+		return out_done();
 	/* One line for each look. */
-	puts(json_object_to_json_string_ext(list, JSON_C_TO_STRING_PLAIN));
-	json_object_put(list);
+	puts(out_line());
+	out_drop();
 	return EXIT_DONE;
 }
 
@@ -300,7 +322,7 @@ static int flows_look(const struct flows_wish *w, struct flow_list *before)
 	if (l.n)
 		memcpy(shown.row, l.row, l.n * sizeof(*l.row));
 	flows_filter(w, &shown);
-	if (show_options.json)
+	if (out_json)
 		err = flows_json(w, &shown);
 	else
 		flows_text(w, &shown);

@@ -2,47 +2,47 @@
 /*
  * sluicectl set: the knobs of the control map, which programs look at with every packet. The daemon writes them
  * from its configuration when it starts, at SIGHUP, and when an interface changes: what is set here is for a try.
+ * As text a knob is a word and its help, as JSON a value with a type, so the two forms are apart.
  */
 #include <stdio.h>
 #include <string.h>
 #include "lib/knobs.h"
 #include "ctl/show.h"
 
-static void knob_json(struct json_object *o, const struct knob *k, const char *key, __u64 value)
+static void knob_json(const struct knob *k, const char *key, __u64 value)
 {
 	if (knob_is_flag(k))
-		add_bool(o, key, !!value);
+		out_bool(key, value);
 	else if (k->words)
-		add_string(o, key, word_name(k->words, value));
+		out_string(key, word_name(k->words, value));
 	else
-		add_u64(o, key, value);
+		out_u64(key, value);
 }
 
 static int knobs_show(const struct control *c)
 {
-	struct json_object *o = show_options.json ? json_object_new_object() : NULL;
 	char text[KNOB_STRLEN], left[96], last[192];
 	const struct knob *k;
 
+	out_object(NULL);
 	for (k = knobs; k->name; k++) {
 		__u64 value = field_get(c, &k->control);
 
-		if (o) {
-			knob_json(o, k, k->json, value);
+		if (out_json) {
+			knob_json(k, k->json, value);
 			continue;
 		}
 		snprintf(left, sizeof(left), "%-16s %-18s ", k->name, knob_format(k, value, text));
 		snprintf(last, sizeof(last), "%s: %s", k->help, k->values);
 		line_print(left, last);
 	}
-	return o ? show_json(o) : EXIT_DONE;
+	return out_done();
 }
 
 static int knob_turn(struct control *c, const struct knob *k, __u64 value)
 {
 	__u64 was = field_get(c, &k->control);
 	char from[KNOB_STRLEN], to[KNOB_STRLEN], key[64];
-	struct json_object *o;
 	int alive = now_ns() < c->heartbeat_ns + 3 * NSEC_PER_SEC;
 
 	field_set(c, &k->control, value);
@@ -52,17 +52,17 @@ static int knob_turn(struct control *c, const struct knob *k, __u64 value)
 		msg("the default congestion control of new sockets stays as it is: only the configuration changes that (tcp: default)");
 	if (!alive)
 		msg("no sluiced runs: the next one that adopts these maps writes its configuration over it");
-	if (show_options.json) {
-		o = json_object_new_object();
-		add_string(o, "key", k->name);
-		snprintf(key, sizeof(key), "was%s", k->words ? "" : "_ns");
-		knob_json(o, k, key, was);
-		snprintf(key, sizeof(key), "value%s", k->words ? "" : "_ns");
-		knob_json(o, k, key, value);
-		return show_json(o);
+	if (!out_json) {
+		printf("%s: %s -> %s\n", k->name, knob_format(k, was, from), knob_format(k, value, to));
+		return EXIT_DONE;
 	}
-	printf("%s: %s -> %s\n", k->name, knob_format(k, was, from), knob_format(k, value, to));
-	return EXIT_DONE;
+	out_object(NULL);
+	out_string("key", k->name);
+	snprintf(key, sizeof(key), "was%s", k->words ? "" : "_ns");
+	knob_json(k, key, was);
+	snprintf(key, sizeof(key), "value%s", k->words ? "" : "_ns");
+	knob_json(k, key, value);
+	return out_done();
 }
 
 /* "mode, receive_window, horizon or beyond", in buf. */

@@ -52,7 +52,8 @@ static const struct support_item {
 	{ "tc-qdisc.txt", "tc -d -s qdisc", 0 },
 	{ "tc-filter.txt",
 	  "ip -o link | awk -F': ' '{ sub(\"@.*\", \"\", $2); print $2 }' | while read -r d; do echo \"# $d\"; "
-	  "tc -s filter show dev \"$d\" egress; tc -s filter show dev \"$d\" ingress; done", 0 },
+	  "tc -s filter show dev \"$d\" egress; tc -s filter show dev \"$d\" ingress; done",
+	  0 },
 	{ "sysctl.txt",
 	  "cd /proc/sys/net && grep -H . ipv4/tcp_*congestion_control core/default_qdisc ipv4/tcp_[rw]mem; true", 0 },
 	{ "ss.txt", "ss -s && ss -tinm | head -n 4000", 0 },
@@ -67,6 +68,8 @@ static const struct support_item {
 	{},
 };
 
+#define SUPPORT_ITEMS (sizeof(support_items) / sizeof(support_items[0]))
+
 struct text {
 	char *at;
 	size_t n, room;
@@ -78,7 +81,12 @@ struct support {
 	int fd;
 	__u64 bytes;
 	struct text missing;
-	struct json_object *files, *lacks;
+	const char *file[SUPPORT_ITEMS + 1]; /* that are in the archive */
+	struct {
+		const char *file;
+		char why[400];
+	} lack[2 * SUPPORT_ITEMS]; /* a command may fail, and its output be cut */
+	unsigned int files, lacks;
 };
 
 /* No more than SUPPORT_FILE_MAX. */
@@ -149,7 +157,7 @@ static int support_add(struct support *s, const char *name, const struct text *t
 		err = support_write(s, t->at, t->n);
 	if (!err && t->n % 512)
 		err = support_write(s, zeros, 512 - t->n % 512);
-	json_object_array_add(s->files, json_object_new_string(name));
+	s->file[s->files++] = name;
 	return err;
 }
 
@@ -157,18 +165,16 @@ static int support_add(struct support *s, const char *name, const struct text *t
 
 static int support_lacks(struct support *s, const char *name, const char *why)
 {
-	struct json_object *o = json_object_new_object();
 	char line[512];
 	int n = snprintf(line, sizeof(line), "%s: %s\n", name, why);
 
 	msg("%s is not complete: %s", name, why);
-	add_string(o, "file", name);
-	add_string(o, "reason", why);
-	json_object_array_add(s->lacks, o);
+	s->lack[s->lacks].file = name;
+	snprintf(s->lack[s->lacks++].why, sizeof(s->lack[0].why), "%s", why);
 	return text_add(&s->missing, line, n < (int)sizeof(line) ? n : (int)sizeof(line) - 1);
 }
 
-/* What it wrote, and its exit status, or -errno. */
+/* Puts what it wrote into out. Returns its exit status, or -errno. */
 static int command_run(const char *command, struct text *out)
 {
 	char line[2048], buf[65536];
@@ -258,7 +264,8 @@ static int support_collect(struct support *s)
 			*out.at = 0;
 		err = i->command ? support_command(s, i, &out) : support_config(s, i->name, &out);
 		if (!err && out.cut) {
-			snprintf(why, sizeof(why), "cut after %d MiB: run its command by itself for the rest", SUPPORT_FILE_MIB);
+			snprintf(why, sizeof(why), "cut after %d MiB: run its command by itself for the rest",
+				 SUPPORT_FILE_MIB);
 			err = support_lacks(s, i->name, why);
 		}
 		if (!err)
@@ -324,21 +331,30 @@ static int support_run(struct support *s, const char *path)
 	return EXIT_FAILED;
 }
 
-static int support_done(struct support *s, const char *path)
+static int support_done(const struct support *s, const char *path)
 {
-	struct json_object *o;
+	unsigned int i;
 
-	if (!show_options.json) {
-		printf("%s: %llu bytes, %zu files%s; it has addresses of this network, and no keys\n", path, s->bytes,
-		       json_object_array_length(s->files), s->missing.n ? " (MISSING.txt: what was not to be had)" : "");
+	if (!out_json) {
+		printf("%s: %llu bytes, %u files%s; it has addresses of this network, and no keys\n", path, s->bytes,
+		       s->files, s->missing.n ? " (MISSING.txt: what was not to be had)" : "");
 		return EXIT_DONE;
 	}
-	o = json_object_new_object();
-	add_string(o, "archive", path);
-	add_u64(o, "size_bytes", s->bytes);
-	json_object_object_add(o, "files", json_object_get(s->files));
-	json_object_object_add(o, "missing", json_object_get(s->lacks));
-	return show_json(o);
+	out_object(NULL);
+	out_string("archive", path);
+	out_u64("size_bytes", s->bytes);
+	out_array("files");
+	for (i = 0; i < s->files; i++)
+		out_string(NULL, s->file[i]);
+	out_end();
+	out_array("missing");
+	for (i = 0; i < s->lacks; i++) {
+		out_object(NULL);
+		out_string("file", s->lack[i].file);
+		out_string("reason", s->lack[i].why);
+		out_end();
+	}
+	return out_done();
 }
 
 int cmd_support(int argc, char **argv)
@@ -368,14 +384,10 @@ int cmd_support(int argc, char **argv)
 	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	self[n > 0 ? n : 0] = 0;
 	setenv("SLUICECTL", self, 1);
-	setenv("SLUICE_PINS", show_options.pin_dir, 1);
+	setenv("SLUICE_PINS", show_pin_dir, 1);
 	snprintf(sbin, sizeof(sbin), "%s:/usr/sbin:/sbin", getenv("PATH") ?: "/usr/bin:/bin");
 	setenv("PATH", sbin, 1);
-	s.files = json_object_new_array();
-	s.lacks = json_object_new_array();
 	err = support_run(&s, path) ?: support_done(&s, path);
-	json_object_put(s.files);
-	json_object_put(s.lacks);
 	free(s.missing.at);
 	return err;
 }

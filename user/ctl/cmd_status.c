@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl status: mode, daemon, interfaces and their classes. As text these are sentences, so text and JSON are apart:
+ * they share few values in one form.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include "ctl/show.h"
+#include "lib/names.h"
+
+#define STATUS_ALIVE_S 3
+
+struct status {
+	struct control ctl;
+	unsigned int flows;
+	double age_s; /* of the last sign of the daemon */
+};
+
+static int port_stamps(const struct port *port)
+{
+	return !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD));
+}
+
+/* The place at which telemetry is stripped. */
+static const char *port_sink(const struct port *port)
+{
+	if (!(port->flags & PORT_F_XDP))
+		return "tc";
+	return port->flags & PORT_F_XDP_GENERIC ? "generic XDP" : "native XDP";
+}
+
+/* --- JSON --- */
+
+static void classes_json(const struct pins *p, __u32 ifindex)
+{
+	struct class_key key = { .ifindex = ifindex };
+	struct port_classes c;
+	struct class_queue q;
+
+	if (bpf_map_lookup_elem(p->classes, &ifindex, &c))
+		return;
+	out_array("classes");
+	for (; key.class < c.n && key.class < CLASSES_MAX; key.class ++) {
+		if (bpf_map_lookup_elem(p->class_queues, &key, &q))
+			continue;
+		out_object(NULL);
+		out_u64("class", key.class + 1);
+		out_u64("share_bps", c.share[key.class].bps);
+		out_u64("tx_bytes", q.tx_bytes);
+		out_u64("backlog_bytes", q.backlog_bytes);
+		out_u64("sojourn_ns", q.sojourn_ns);
+		out_end();
+	}
+	out_end();
+}
+
+static int interface_json(__u32 ifindex, const struct port *port, void *ctx)
+{
+	if (port->flags & PORT_F_LEFT)
+		return 0;
+	out_object(NULL);
+	out_string("name", port->name);
+	out_u64("ifindex", ifindex);
+	out_string("role", port_role(port));
+	out_u64("speed_bps", port->speed_bps);
+	out_u64("mtu_bytes", port->mtu);
+	out_bool("leaving", port->flags & PORT_F_LEAVING);
+	out_bool("edt", port->flags & PORT_F_EDT);
+	out_u64("switch_id", port->switch_id);
+	out_bool("stamps", port_stamps(port));
+	if (port->flags & PORT_F_HOST)
+		out_string("sink", port_sink(port));
+	classes_json(ctx, ifindex);
+	out_end();
+	return 0;
+}
+
+static int status_json(struct pins *p, const struct status *s)
+{
+	const struct control *c = &s->ctl;
+	char rack[INET_ADDRSTRLEN];
+
+	out_object(NULL);
+	out_string("version", SLUICE_VERSION);
+	out_u64("abi", c->abi);
+	out_string("mode", mode_name(c->mode));
+	out_bool("bypass", c->bypass);
+	out_bool("authenticated", c->auth);
+	out_u64("daemon_pid", c->pid);
+	out_double("heartbeat_age_s", s->age_s);
+	out_bool("daemon_alive", s->age_s < STATUS_ALIVE_S);
+	out_string("congestion_control", c->cc_name);
+	out_u64("flows", s->flows);
+	if (c->tor)
+		out_string("rack", inet_ntop(AF_INET, &c->tor, rack, sizeof(rack)));
+	out_array("interfaces");
+	pins_each_port(p, interface_json, p);
+	return out_done();
+}
+
+/* --- text --- */
+
+static void classes_print(const struct pins *p, __u32 ifindex)
+{
+	struct class_key key = { .ifindex = ifindex };
+	char left[64], text[128];
+	struct port_classes c;
+	struct class_queue q;
+
+	if (bpf_map_lookup_elem(p->classes, &ifindex, &c))
+		return;
+	for (; key.class < c.n && key.class < CLASSES_MAX; key.class ++) {
+		if (bpf_map_lookup_elem(p->class_queues, &key, &q))
+			continue;
+		snprintf(left, sizeof(left), "    class %-10u %15.0f Mbit/s  ", key.class + 1,
+			 c.share[key.class].bps / 1e6);
+		snprintf(text, sizeof(text), "backlog %llu bytes, sojourn %llu us", q.backlog_bytes,
+			 q.sojourn_ns / 1000);
+		line_print(left, text);
+	}
+}
+
+static int interface_print(__u32 ifindex, const struct port *port, void *ctx)
+{
+	char left[64], text[128], id[24] = "";
+
+	if (port->flags & PORT_F_LEFT)
+		return 0;
+	if (port_stamps(port))
+		snprintf(id, sizeof(id), "  id %u", port->switch_id);
+	snprintf(left, sizeof(left), "  %-16s %-6s %8.0f Mbit/s  ", port->name, port_role(port), port->speed_bps / 1e6);
+	snprintf(text, sizeof(text), "MTU %u  %s%s%s%s%s", port->mtu,
+		 port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq", id,
+		 port->flags & PORT_F_HOST ? "  sink at " : "", port->flags & PORT_F_HOST ? port_sink(port) : "",
+		 port->flags & PORT_F_LEAVING ? "  leaving" : "");
+	line_print(left, text);
+	classes_print(ctx, ifindex);
+	return 0;
+}
+
+static int status_print(struct pins *p, const struct status *s)
+{
+	const struct control *c = &s->ctl;
+	char rack[INET_ADDRSTRLEN], text[512];
+
+	snprintf(text, sizeof(text), "mode %s%s, pins in %s", mode_name(c->mode), c->bypass ? ", BYPASS ON" : "",
+		 show_pin_dir);
+	line_print("", text);
+	if (s->age_s < STATUS_ALIVE_S)
+		snprintf(text, sizeof(text), "running, pid %u", c->pid);
+	else
+		snprintf(text, sizeof(text),
+			 "no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them",
+			 s->age_s, c->pid);
+	line_print("sluiced: ", text);
+	if (c->tor)
+		printf("HierCC: rack %s\n", inet_ntop(AF_INET, &c->tor, rack, sizeof(rack)));
+	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
+	       c->cc_name[0] ? c->cc_name : "none", c->auth ? "with a key" : "none", s->flows);
+	pins_each_port(p, interface_print, p);
+	return EXIT_DONE;
+}
+
+static int count_flow(const struct flow_key *key, const struct flow *f, void *ctx)
+{
+	(void)key;
+	(void)f;
+	++*(unsigned int *)ctx;
+	return 0;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	struct status s = {};
+	struct pins p;
+	int err;
+
+	(void)argv;
+	if (arguments_refused(argc, "status"))
+		return EXIT_USAGE;
+	err = show_open(&p);
+	if (err)
+		return err;
+	s.ctl = *p.ctl;
+	pins_each_flow(&p, count_flow, &s.flows);
+	s.age_s = age_ns(now_ns(), s.ctl.heartbeat_ns) / 1e9;
+	err = out_json ? status_json(&p, &s) : status_print(&p, &s);
+	pins_close(&p);
+	return err;
+}

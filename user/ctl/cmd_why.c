@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sluicectl why FLOW: what holds one flow back, in sentences.
+ *
+ *  1. The flow is found by words of its line in `flows`.
+ *  2. Its entry is looked at for a quarter of a second. One look says what its last packet waited for; many say
+ *     what its packets wait for, how fast it sends, and how busy each port of its path is.
+ *  3. What was seen becomes a verdict (enum why_verdict), and each verdict has its sentences (why_text.c).
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "ctl/why.h"
+
+#define WHY_LOOKS 50
+#define WHY_PAUSE_NS (5 * 1000 * 1000)
+#define WHY_NAMED 8 /* flows that are listed where several are meant */
+
+/* As JSON and the column WHY of `flows` name it, where that has a name for it. */
+static const char *const verdict_names[] = {
+	[WHY_CLOSED] = "closed",   [WHY_BYPASS] = "bypass", [WHY_PLAIN] = "plain",   [WHY_IDLE] = "idle",
+	[WHY_OBSERVE] = "observe", [WHY_START] = "start",   [WHY_CREDIT] = "credit", [WHY_HOP] = "hop",
+	[WHY_RATE] = "rate",	   [WHY_WINDOW] = "window", [WHY_NOTHING] = "none",  [WHY_UNHELD] = "unheld",
+	[WHY_PAUSE] = "pause",
+};
+
+/* --- 1. --- */
+
+/* True if word is an end of the flow, its address or its port (exact), or a part of the flow's line. */
+static int word_meets(const struct flow_key *k, const char *line, const char *word, int exact)
+{
+	const struct sluice_addr *addr[] = { &k->local, &k->remote };
+	const __u16 port[] = { ntohs(k->local_port), ntohs(k->remote_port) };
+	char text[PREFIX_STRLEN], end[PREFIX_STRLEN + 8];
+	int i;
+
+	if (!exact)
+		return strstr(line, word) != NULL;
+	for (i = 0; i < 2; i++) {
+		addr_format(addr[i], text);
+		if (!strcmp(word, text))
+			return 1;
+		snprintf(end, sizeof(end), "%s:%u", text, port[i]);
+		if (!strcmp(word, end) || !strcmp(word, end + strlen(text)) || !strcmp(word, end + strlen(text) + 1))
+			return 1;
+	}
+	return 0;
+}
+
+static int flow_meets(const struct flow_key *k, int argc, char **argv, int exact)
+{
+	char line[FLOW_STRLEN], words[FLOW_STRLEN], *word, *rest;
+	int i;
+
+	flow_format(k, line);
+	for (i = 0; i < argc; i++) {
+		snprintf(words, sizeof(words), "%s", argv[i]);
+		for (word = strtok_r(words, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
+			if (strcmp(word, "->") && !word_meets(k, line, word, exact))
+				return 0;
+	}
+	return 1;
+}
+
+/* Returns how many flows are meant, and finds one of them; named: where they are listed, or NULL. */
+static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv, int exact, int closed,
+				const struct flow_row **found, FILE *named)
+{
+	char line[FLOW_STRLEN], t[32];
+	unsigned int n = 0, i;
+
+	for (i = 0; i < l->n; i++) {
+		if (!!(l->row[i].flow.tx.flags & FLOW_F_CLOSED) != closed ||
+		    !flow_meets(&l->row[i].key, argc, argv, exact))
+			continue;
+		*found = &l->row[i];
+		if (n++ < WHY_NAMED && named)
+			fprintf(named, "  %s  (sent %s ago)\n", flow_format(&l->row[i].key, line),
+				time_text(age_ns(l->now_ns, l->row[i].flow.tx.last_ns), t));
+	}
+	return n;
+}
+
+/* The one flow that is meant; says so if there is none, or several. A closed one only where nothing else is. */
+static const struct flow_row *flow_find(const struct flow_list *l, int argc, char **argv)
+{
+	const struct flow_row *found = NULL;
+	unsigned int n = 0;
+	int how;
+
+	for (how = 0; how < 4 && !n; how++)
+		n = flows_meant(l, argc, argv, how < 2, how & 1, &found, NULL);
+	if (n == 1)
+		return found;
+	if (!n) {
+		msg("no flow has that in its line%s: see 'sluicectl flows'", l->n ? "" : ", for there are none");
+		return NULL;
+	}
+	msg("%u flows have that in their line: write more of one of them, for example of", n);
+	flows_meant(l, argc, argv, how - 1 < 2, (how - 1) & 1, &found, stderr);
+	return NULL;
+}
+
+/* --- 2. --- */
+
+static void why_look(struct why *w, const struct flow *before)
+{
+	const char *held = flow_why(&w->key, &w->flow, &w->ctl, now_ns());
+	unsigned int i;
+	__u64 ns, bytes;
+
+	for (i = 0; i < FLOW_HOLDS; i++)
+		w->held[i] += !strcmp(held, flow_hold_names[i]);
+	w->full += flow_fills_w(&w->flow, now_ns());
+	w->under_way += flow_under_way(&w->flow);
+	w->looks++;
+	w->rate_bps += w->flow.cc.rate_bps;
+	for (i = 0; i < HPCC_MAX_HOPS; i++) {
+		bytes = hop_sent(before, &w->flow, i, &ns);
+		w->hop_bytes[i] += bytes;
+		w->hop_ns[i] += ns;
+		if (hop_queue_ns(&w->flow.cc.last[i]) > w->hop_queue_ns[i])
+			w->hop_queue_ns[i] = hop_queue_ns(&w->flow.cc.last[i]);
+	}
+}
+
+/* 0, or -ENOENT: it was forgotten meanwhile. */
+static int why_watch(struct why *w, const struct pins *p)
+{
+	const struct timespec pause = { 0, WHY_PAUSE_NS };
+	struct flow first = w->flow, before;
+	struct voq_key voq_key = { .addr = w->key.remote, .prefixlen = 128 };
+	__u64 from_ns = now_ns();
+	struct host host;
+	struct port port;
+	struct voq voq;
+	int i;
+
+	for (i = 0; i < WHY_LOOKS; i++) {
+		nanosleep(&pause, NULL);
+		before = w->flow;
+		if (bpf_map_lookup_elem(p->flows, &w->key, &w->flow))
+			return -errno;
+		why_look(w, &before);
+	}
+	w->now_ns = now_ns();
+	w->took_ns = w->now_ns - from_ns;
+	w->sent_bps = (w->flow.tx.bytes - first.tx.bytes) * 8e9 / w->took_ns;
+	w->feedbacks_per_s = lround((w->flow.rx.feedbacks - first.rx.feedbacks) * 1e9 / w->took_ns);
+	w->rate_bps /= w->looks;
+	w->under_way /= w->looks;
+	w->ctl = *p->ctl;
+	if (!bpf_map_lookup_elem(p->hosts, &w->key.remote, &host))
+		w->heard_ns = host.heard_ns;
+	if (w->flow.path.hiercc && !w->flow.voq.merged && !bpf_map_lookup_elem(p->voqs, &voq_key, &voq))
+		w->short_ns = voq.voq.short_ns;
+	snprintf(w->port, sizeof(w->port), "its port");
+	if (!bpf_map_lookup_elem(p->ports, &w->flow.path.ifindex, &port)) {
+		snprintf(w->port, sizeof(w->port), "%s", port.name);
+		w->port_flags = port.flags;
+	}
+	return 0;
+}
+
+/* --- 3. --- */
+
+static enum why_verdict why_judge(const struct why *w)
+{
+	const struct flow *f = &w->flow;
+	unsigned int i, most = 0;
+
+	if (f->tx.flags & FLOW_F_CLOSED)
+		return WHY_CLOSED;
+	if (w->ctl.bypass)
+		return WHY_BYPASS;
+	if (!(f->tx.flags & FLOW_F_TELEM))
+		return WHY_PLAIN;
+	if (w->now_ns > f->tx.last_ns + NSEC_PER_SEC)
+		return WHY_IDLE;
+	if (w->ctl.mode != MODE_ENFORCE)
+		return WHY_OBSERVE;
+	if (!f->rx.feedbacks)
+		return WHY_START;
+	for (i = 1; i < FLOW_HOLDS; i++)
+		if (w->held[i] > w->held[most])
+			most = i;
+	/* A flow that waits in every fifth look counts as one that waits. */
+	if (!most)
+		for (i = 1; i < FLOW_HOLDS; i++)
+			if (w->held[i] * 5 >= w->looks && (!most || w->held[i] > w->held[most]))
+				most = i;
+	/* R is never the bound of a VOQ's flow where HPCC is off. */
+	if (!f->path.hpcc_off && w->sent_bps > w->rate_bps + w->rate_bps / 2)
+		return WHY_UNHELD;
+	/*
+	 * A socket with our control is always behind its W, and R spreads what W lets it: what sends less than half of R
+	 * has other reasons, unless as much as W is under way.
+	 */
+	if ((most == 1 || most == 5) && w->sent_bps * 2 < w->rate_bps)
+		return w->key.proto == IPPROTO_TCP && w->full * 2 >= w->looks ? WHY_WINDOW : WHY_NOTHING;
+	switch (most) {
+	case 1:
+		return WHY_RATE;
+	case 2:
+		return WHY_HOP;
+	case 3:
+		return WHY_CREDIT;
+	case 4:
+		return WHY_PAUSE;
+	case 5:
+		return WHY_WINDOW;
+	}
+	return WHY_NOTHING;
+}
+
+/* --- the whole --- */
+
+static int why_json(const struct why *w)
+{
+	const struct flow *f = &w->flow;
+	char text[FLOW_STRLEN];
+	unsigned int i;
+
+	out_object(NULL);
+	out_string("flow", flow_format(&w->key, text));
+	out_string("protocol", w->key.proto == IPPROTO_UDP ? "udp" : "tcp");
+	out_string("state", flow_state_names[flow_state(f, &w->ctl)]);
+	out_string("held_by", verdict_names[w->verdict]);
+	out_string("answer", w->answer);
+	out_string("because", w->because);
+	out_string("decision", w->decision);
+	out_string("next", w->next);
+	out_string("control", flow_control(f));
+	out_u64("sent_bps", w->sent_bps);
+	out_u64("rate_bps", f->cc.rate_bps);
+	out_u64("rate_mean_bps", w->rate_bps);
+	out_u64("hop_rate_bps", f->voq.rate_bps);
+	out_u64("w_bytes", q12_to_bytes(f->cc.w));
+	out_u64("wc_bytes", q12_to_bytes(f->cc.wc));
+	out_u64("w_init_bytes", q12_to_bytes(f->params.w_init));
+	out_u64("w_min_bytes", q12_to_bytes(f->params.w_min));
+	out_double("u", (double)f->cc.u / Q24_ONE);
+	out_double("eta", (double)f->params.eta / Q24_ONE);
+	out_u64("base_rtt_ns", f->params.t_ns);
+	out_u64("feedbacks", f->rx.feedbacks);
+	if (f->rx.fb_ns)
+		out_u64("feedback_age_ns", age_ns(w->now_ns, f->rx.fb_ns));
+	if (f->tx.last_ns)
+		out_u64("last_sent_age_ns", age_ns(w->now_ns, f->tx.last_ns));
+	out_u64("path_id", f->cc.path_id);
+	out_array("hops");
+	for (i = 0; i < why_hops(f); i++) {
+		out_object(NULL);
+		out_u64("hop", i + 1);
+		out_u64("speed_bps", f->cc.last[i].bps);
+		out_u64("qlen_bytes", f->cc.last[i].qlen_bytes);
+		out_u64("queue_ns", hop_queue_ns(&f->cc.last[i]));
+		out_u64("queue_max_ns", w->hop_queue_ns[i]);
+		if (w->hop_ns[i])
+			out_u64("tx_rate_bps", hop_busy(w, i) * f->cc.last[i].bps);
+		out_bool("bottleneck", i == f->cc.bottleneck);
+		out_end();
+	}
+	out_end();
+	out_object("looks");
+	for (i = 0; i < FLOW_HOLDS; i++)
+		out_u64(flow_hold_names[i], w->held[i]);
+	out_end();
+	out_u64("looked_for_ns", w->took_ns);
+	return out_done();
+}
+
+int cmd_why(int argc, char **argv)
+{
+	const struct flow_row *row;
+	struct flow_list l;
+	struct why w = {};
+	struct pins p;
+	int err;
+
+	if (argc < 2) {
+		msg("usage: sluicectl why FLOW: words of its line in 'sluicectl flows', as 10.1.0.2:45001, or :5201");
+		return EXIT_USAGE;
+	}
+	err = show_open(&p);
+	if (err)
+		return err;
+	err = flow_list_read(&l, &p);
+	if (err) {
+		msg("reading the flows: %s", strerror(-err));
+		pins_close(&p);
+		return EXIT_FAILED;
+	}
+	row = flow_find(&l, argc - 1, argv + 1);
+	if (row) {
+		w.key = row->key;
+		w.flow = row->flow;
+		w.ctl = l.ctl;
+	}
+	err = row ? why_watch(&w, &p) : -ENOENT;
+	if (row && err)
+		msg("it is over, and forgotten");
+	flow_list_free(&l);
+	pins_close(&p);
+	if (err)
+		return EXIT_FAILED;
+	w.verdict = why_judge(&w);
+	why_sentences(&w);
+	if (out_json)
+		return why_json(&w);
+	return why_print(&w);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_TOP_H
+#define SLUICE_TOP_H
+/* State of `sluicectl top`, and the drawing of its screen. */
+#include "ctl/flows.h"
+#include "ctl/show.h"
+#include "lib/net.h"
+
+#define TOP_PORTS 64 /* that are listed */
+
+struct top_port {
+	__u32 ifindex;
+	struct port port;
+	struct link_load load;
+	__u64 tx_bps, rx_bps;
+	int here; /* in this network namespace */
+};
+
+struct top {
+	struct flow_list flows; /* ordered by key */
+	struct flow_row *shown; /* the same, as sorted */
+	struct top_port port[TOP_PORTS];
+	unsigned int ports, ports_all;
+	__u64 now_ns;
+	const struct flow_sort *sort;
+	int up, help, paused;
+	unsigned int first; /* flow that is shown first */
+	int colours;
+};
+
+enum { COLOUR_BAD = 1, COLOUR_ODD };
+
+/* A key that sorts. */
+struct top_key {
+	int key;
+	const char *sort;
+	const char *help;
+};
+extern const struct top_key top_keys[]; /* the last has no key */
+
+/* The whole screen. */
+void top_draw(const struct top *t);
+
+#endif

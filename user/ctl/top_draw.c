@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The screen of sluicectl top: totals, ports, flows, and the help in their place. Columns of a flow are in flow_text.c. */
+#include <curses.h>
+#include <stdio.h>
+#include <string.h>
+#include "ctl/top.h"
+#include "lib/names.h"
+
+#define TOP_ALIVE_NS (3 * NSEC_PER_SEC)
+
+static void colour_on(const struct top *t, int pair)
+{
+	attron(t->colours ? COLOR_PAIR(pair) : A_BOLD);
+}
+
+static void colour_off(const struct top *t, int pair)
+{
+	attroff(t->colours ? COLOR_PAIR(pair) : A_BOLD);
+}
+
+/* A line of the screen, cut to it. */
+static void line_put(int y, const char *text)
+{
+	if (y < LINES)
+		mvaddnstr(y, 0, text, COLS);
+}
+
+static int totals_draw(const struct top *t)
+{
+	const struct control *c = &t->flows.ctl;
+	__u64 sent = 0, now = now_ns();
+	unsigned int i, plain = 0;
+	char text[256];
+	int dead = now > c->heartbeat_ns + TOP_ALIVE_NS;
+
+	for (i = 0; i < t->flows.n; i++) {
+		sent += t->flows.row[i].sent_bps;
+		plain += !(t->flows.row[i].flow.tx.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
+	}
+	snprintf(text, sizeof(text), "%s%s  %u flows  %.1f Mbit/s%s", mode_name(c->mode), c->bypass ? ", BYPASS" : "",
+		 t->flows.n, sent / 1e6, t->paused ? "  PAUSED" : "");
+	if (plain)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "  %u plain", plain);
+	if (c->bypass)
+		colour_on(t, COLOUR_BAD);
+	line_put(0, text);
+	if (c->bypass)
+		colour_off(t, COLOUR_BAD);
+	if (!dead)
+		return 1;
+	colour_on(t, COLOUR_BAD);
+	snprintf(text, sizeof(text), "sluiced: no sign for %.0f s", age_ns(now, c->heartbeat_ns) / 1e9);
+	line_put(1, text);
+	colour_off(t, COLOUR_BAD);
+	return 2;
+}
+
+static int ports_draw(const struct top *t, int y)
+{
+	const struct top_port *p;
+	int most = t->flows.n ? LINES / 3 : LINES - y - 4, full;
+	__u64 queue_us;
+	char text[256], name[16];
+	unsigned int i;
+
+	attron(A_REVERSE);
+	if (COLS < 70)
+		snprintf(text, sizeof(text), "%-8s %9s %5s %9s", "PORT", "TX Mb/s", "LOAD", "QUEUE us");
+	else
+		snprintf(text, sizeof(text), "%-16s %9s %5s %9s %9s %12s", "PORT", "TX Mb/s", "LOAD", "QUEUE us",
+			 "RX Mb/s", "QUEUE BYTES");
+	line_put(y++, text);
+	attroff(A_REVERSE);
+	for (i = 0; i < t->ports && (int)i < most; i++) {
+		p = &t->port[i];
+		snprintf(name, sizeof(name), "%.15s", p->port.name);
+		if (!p->here) {
+			snprintf(text, sizeof(text), "%-8s in another network namespace", name);
+			line_put(y++, text);
+			continue;
+		}
+		queue_us = p->port.speed_bps ? p->load.backlog_bytes * 8e6 / p->port.speed_bps : 0;
+		full = p->port.speed_bps ? p->tx_bps * 100 / p->port.speed_bps : 0;
+		if (COLS < 70)
+			snprintf(text, sizeof(text), "%-8.8s %9.1f %4d%% %9llu", name, p->tx_bps / 1e6, full, queue_us);
+		else
+			snprintf(text, sizeof(text), "%-16s %9.1f %4d%% %9llu %9.1f %12llu", name, p->tx_bps / 1e6,
+				 full, queue_us, p->rx_bps / 1e6, p->load.backlog_bytes);
+		line_put(y++, text);
+	}
+	if (t->ports_all > i) {
+		snprintf(text, sizeof(text), "and %u more ports", t->ports_all - i);
+		line_put(y++, text);
+	}
+	return y;
+}
+
+static void flow_draw(const struct top *t, int y, const struct flow_row *r)
+{
+	char line[512];
+
+	flow_line(r, &t->flows, 1, COLS, line, sizeof(line));
+	line_put(y, line);
+}
+
+static void flows_draw(const struct top *t, int y)
+{
+	unsigned int i;
+	int odd;
+
+	attron(A_REVERSE);
+	flow_draw(t, y++, NULL);
+	attroff(A_REVERSE);
+	if (!t->flows.n)
+		line_put(y, "no flows from or to here; what a switch forwards is in its ports, voqs and credits");
+	for (i = t->first; t->shown && i < t->flows.n && y < LINES - 1; i++, y++) {
+		odd = !(t->shown[i].flow.tx.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
+		if (odd)
+			colour_on(t, COLOUR_ODD);
+		flow_draw(t, y, &t->shown[i]);
+		if (odd)
+			colour_off(t, COLOUR_ODD);
+	}
+}
+
+const struct top_key top_keys[] = {
+	{ 's', "sent", "by what it sends now" },
+	{ 'r', "rate", "by R" },
+	{ 'w', "w", "by W" },
+	{ 'u', "u", "by U" },
+	{ 'k', "queue", "by the queue of its path" },
+	{ 'b', "bytes", "by what it has sent" },
+	{ 'e', "ends", "by addresses and ports" },
+	{},
+};
+
+static void help_draw(void)
+{
+	const struct top_key *k;
+	char text[128];
+	int y = 0;
+
+	line_put(y++, "sort flows (the same key again: reversed)");
+	for (k = top_keys; k->key; k++) {
+		snprintf(text, sizeof(text), "  %c      %s", k->key, k->help);
+		line_put(y++, text);
+	}
+	line_put(y++, "up, down, page up, page down, home");
+	line_put(y++, "space    stop and go on");
+	line_put(y++, "q        quit");
+	line_put(y++, "any key  back");
+}
+
+void top_draw(const struct top *t)
+{
+	char text[128];
+	int y;
+
+	erase();
+	if (t->help) {
+		help_draw();
+	} else {
+		y = totals_draw(t);
+		y = ports_draw(t, y);
+		flows_draw(t, y);
+		snprintf(text, sizeof(text), "q quit  h help  by %s%s", t->sort->name, t->up ? ", smallest first" : "");
+		line_put(LINES - 1, text);
+	}
+	refresh();
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_WHY_H
+#define SLUICE_WHY_H
+/* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences that say so. */
+#include "ctl/show.h"
+
+enum why_verdict {
+	WHY_CLOSED,
+	WHY_BYPASS,
+	WHY_PLAIN,
+	WHY_IDLE,
+	WHY_OBSERVE, /* observe, dry-run: nothing is held */
+	WHY_START,   /* no feedback yet */
+	WHY_CREDIT,
+	WHY_PAUSE,
+	WHY_HOP,
+	WHY_RATE,
+	WHY_WINDOW,
+	WHY_UNHELD, /* it sends more than it may */
+	WHY_NOTHING,
+};
+
+struct why {
+	struct flow_key key;
+	struct flow flow; /* as it was at the end */
+	struct control ctl;
+	__u64 now_ns, took_ns;
+	unsigned int looks, held[FLOW_HOLDS], full; /* full: with as much as W under way */
+	__u64 sent_bps, rate_bps, under_way;	    /* R, and bytes without feedback: the mean of all looks */
+	__u64 feedbacks_per_s;
+	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
+	char port[16];
+	__u32 port_flags;
+	__u64 heard_ns; /* when its peer was heard last; 0: never */
+	__u64 short_ns; /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
+	enum why_verdict verdict;
+	char answer[512], because[512], decision[512], next[512];
+};
+
+/* The time as a person reads it; returns buf, of 32 bytes. */
+const char *time_text(__u64 ns, char *buf);
+/* How much of its speed a hop sends, from 0 to 1; -1: not known. */
+double hop_busy(const struct why *w, unsigned int i);
+/* How many hops are told. */
+unsigned int why_hops(const struct flow *f);
+
+/* The sentences of the verdict, in w. */
+void why_sentences(struct why *w);
+int why_print(const struct why *w);
+
+#endif

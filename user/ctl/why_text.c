@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sluicectl why: the sentences of a verdict, and what is printed. JSON has the same sentences, and more numbers. */
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "ctl/why.h"
+#include "lib/names.h"
+
+#define WHY_NARROW 60 /* columns of a terminal with fewer of which names have lines of their own */
+
+const char *time_text(__u64 ns, char *buf)
+{
+	if (ns < 1000000)
+		snprintf(buf, 32, "%.0f us", ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(buf, 32, "%.1f ms", ns / 1e6);
+	else
+		snprintf(buf, 32, "%.1f s", ns / 1e9);
+	return buf;
+}
+
+static double mbit(__u64 bps)
+{
+	return bps / 1e6;
+}
+
+double hop_busy(const struct why *w, unsigned int i)
+{
+	return w->hop_ns[i] ? w->hop_bytes[i] * 8e9 / w->hop_ns[i] / w->flow.cc.last[i].bps : -1;
+}
+
+unsigned int why_hops(const struct flow *f)
+{
+	return f->cc.hops < HPCC_MAX_HOPS ? f->cc.hops : HPCC_MAX_HOPS;
+}
+
+/* --- the sentences: each {word} is replaced, see the words below --- */
+
+#define AS_MEANT "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it."
+#define ASK_SOCKET "ss -tinm shows the socket: rwnd_limited, sndbuf_limited, app_limited, retransmissions."
+
+static int is_lowest(const struct why *w)
+{
+	return w->flow.cc.w <= w->flow.params.w_min;
+}
+
+/* It sends less than half of R, so its round trip takes longer than base_rtt. */
+static int is_late(const struct why *w)
+{
+	return w->sent_bps * 2 < w->rate_bps;
+}
+
+static __u64 why_rtt_ns(const struct why *w)
+{
+	return w->sent_bps ? w->under_way * 8e9 / w->sent_bps : 0;
+}
+
+static int is_queued(const struct why *w)
+{
+	const struct flow *f = &w->flow;
+
+	return is_late(w) && f->cc.bottleneck < why_hops(f) && w->hop_queue_ns[f->cc.bottleneck] > why_rtt_ns(w) / 2;
+}
+
+static int is_without_fq(const struct why *w)
+{
+	return !(w->port_flags & PORT_F_EDT);
+}
+
+static int is_unbound(const struct why *w)
+{
+	return is_without_fq(w) && !w->flow.tx.own_cc;
+}
+
+/* clang-format off */
+static const char *const answers[] = {
+	[WHY_CLOSED] = "Nothing: it is over (a FIN or RST left).",
+	[WHY_BYPASS] = "Nothing of Sluice: bypass is on, its packets pass untouched.",
+	[WHY_PLAIN] = "Nothing of Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}.",
+	[WHY_IDLE] = "Nothing of Sluice: it has sent nothing for {idle}, so it is its application that waits, or its peer that "
+		"does not read or acknowledge.",
+	[WHY_OBSERVE] = "Nothing of Sluice: mode {mode}. It sends {sent} Mbit/s; what was computed for it is {rate} Mbit/s.",
+	[WHY_START] = "Its first window, {w} bytes: no feedback came yet.",
+	[WHY_CREDIT] = "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants{short}. "
+		"It sends {sent} Mbit/s.",
+	[WHY_PAUSE] = "Pauses (PFC) that the neighbour of {port} asks for. It sends {sent} Mbit/s.",
+	[WHY_HOP] = "R of its first hop (HierCC, Equation 1), {hop_rate} Mbit/s: its share of what its VOQ may send. "
+		"It sends {sent} Mbit/s.",
+	[WHY_RATE] = "{whose}, {rate} Mbit/s: its packets wait in fq of {port} for their departure time. It sends {sent} Mbit/s.",
+	[WHY_WINDOW] = "Its window W, {w} bytes ({by}): that much is under way and not acknowledged. It sends {sent} Mbit/s, "
+		"R is {rate}.",
+	[WHY_UNHELD] = "Nothing: it sends {sent} Mbit/s, though R is {rate} and W {w} bytes. Its socket does not obey W, and no "
+		"departure time or receive window holds it.",
+	[WHY_NOTHING] = "Nothing of Sluice: it sends {sent} Mbit/s and might send {rate} (R). Its application gives it no more, "
+		"or its receiver takes no more.",
+};
+
+/* The first of a verdict whose condition holds. */
+static const struct why_next {
+	enum why_verdict verdict;
+	int (*when)(const struct why *w); /* NULL: always */
+	const char *text;
+} nexts[] = {
+	{ WHY_BYPASS, NULL, "sluicectl bypass off lets Sluice work again." },
+	{ WHY_PLAIN, NULL, "Does Sluice run on the peer, and does UDP to Sluice's port get there? sluicectl stats (tx_peer_unknown, "
+		"peer_silent, probe_sent); docs/troubleshooting.md, 'A flow is \"plain\"'." },
+	{ WHY_IDLE, NULL, ASK_SOCKET },
+	{ WHY_OBSERVE, NULL, "mode: enforce in the configuration, or for a try sluicectl set mode enforce." },
+	{ WHY_START, NULL, "If that lasts: do switches stamp, does its peer echo? docs/troubleshooting.md, 'No feedback yet'." },
+	{ WHY_CREDIT, NULL, "sluicectl voqs here shows the VOQ, sluicectl credits on the receiver who else has a share of its port." },
+	{ WHY_PAUSE, NULL, "sluicectl ports here shows what was heard, and at the neighbour, if that is a switch with Sluice, "
+		"which queue is long." },
+	{ WHY_HOP, NULL, "sluicectl voqs: R is the credit rate of the VOQ by its flows (F)." },
+	{ WHY_RATE, NULL, AS_MEANT },
+	{ WHY_WINDOW, is_lowest, "W is never below one packet, which each flow of that port keeps under way: where they are more "
+		"than the path holds, a queue stands. Fewer connections, or a smaller MTU (docs/limits.md, 22). sluicectl int "
+		"shows how many flows share it." },
+	{ WHY_WINDOW, is_queued, "Its round trip takes about {rtt}, by what is under way and what it sends: most of that is the "
+		"queue of that port, and others fill it. Who is plain, bypassed or without fq there? sluicectl top at the other "
+		"senders." },
+	{ WHY_WINDOW, is_late, "Its round trip takes about {rtt}, by what is under way and what it sends, and base_rtt of its "
+		"peer is {base}: set base_rtt to what ping takes on the empty path, or find what is late with its ACKs." },
+	{ WHY_WINDOW, NULL, AS_MEANT },
+	{ WHY_UNHELD, is_without_fq, "tc qdisc replace dev {port} root fq holds whatever leaves there; or a new connection, with "
+		"the control of 'sluicectl status' (ss -ti names that of a socket)." },
+	{ WHY_UNHELD, NULL, "ss -ti names the control of its socket; docs/troubleshooting.md, 'The queue is not low' and "
+		"'A pod's flow is not held'." },
+	{ WHY_NOTHING, is_unbound, "Nothing can hold it on {port}, which has no fq: tc qdisc replace dev {port} root fq." },
+	{ WHY_NOTHING, NULL, ASK_SOCKET },
+	{},
+};
+/* clang-format on */
+
+static const char *next_text(const struct why *w)
+{
+	const struct why_next *n;
+
+	for (n = nexts; n->text; n++)
+		if (n->verdict == w->verdict && (!n->when || n->when(w)))
+			return n->text;
+	return "";
+}
+
+/* The port that limits it, where the hops are told. */
+static const char *because_text(const struct why *w)
+{
+	const struct flow *f = &w->flow;
+
+	if (w->verdict == WHY_CLOSED || w->verdict == WHY_IDLE)
+		return "";
+	if (w->verdict == WHY_PLAIN)
+		return w->heard_ns ? "Its peer was heard last {heard} ago." : "Its peer was never heard.";
+	if (f->fallback.swift)
+		return "No port of its path stamps telemetry, so it goes by delay: the last round trip took {delay}, the target is {target}.";
+	if (why_hops(f))
+		return "The bottleneck of its path is hop {hop} of {hops}{where}: a port of {speed} Mbit/s that{busy} has a queue of up to {queue}.";
+	if (f->rx.told_hops)
+		return "Its receiver tells {form} and not the hops: ask there which port is the bottleneck.";
+	return "";
+}
+
+/* How the last feedback changed W. */
+static const char *decision_text(const struct why *w)
+{
+	const struct flow *f = &w->flow;
+
+	if (w->verdict == WHY_CLOSED || w->verdict == WHY_IDLE || w->verdict == WHY_PLAIN)
+		return "";
+	if (!f->rx.feedbacks)
+		return "None yet: W stands at its start, {w} bytes.";
+	if (f->path.hpcc_off)
+		return "hpcc is off for this peer: W is not used.";
+	if (w->ctl.mode == MODE_OBSERVE)
+		return "None: mode observe measures U ({u}) and leaves W alone.";
+	if (f->fallback.swift && f->delay.sample_ns > f->swift.target_ns)
+		return "The delay ({delay}) is above the target ({target}): W goes down; now {w} bytes.{bound}";
+	if (f->fallback.swift)
+		return "The delay ({delay}) is below the target ({target}): W goes up; now {w} bytes.{bound}";
+	if (f->rx.form == RX_WINDOW)
+		return "Its receiver decides: W = {w} bytes, as it told.{bound}";
+	if (f->cc.u >= f->params.eta)
+		return "U = {u} is above the target of {eta}: W = Wc x {eta} / {u} + W_AI ({ai} bytes); now {w} bytes.{bound}";
+	if (f->cc.inc_stage >= f->params.max_stage)
+		return "U = {u} is below the target of {eta} for more than {stages} rounds: W grows by the factor {eta} / {u}; now {w} bytes.{bound}";
+	return "U = {u} is below the target of {eta}: W grows by W_AI ({ai} bytes), step {stage} of {stages}; now {w} bytes.{bound}";
+}
+
+/* --- their words --- */
+
+struct words {
+	unsigned int n;
+	struct {
+		const char *name;
+		char text[128];
+	} word[32];
+};
+
+static void word_set(struct words *s, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static void word_set(struct words *s, const char *name, const char *fmt, ...)
+{
+	va_list args;
+
+	s->word[s->n].name = name;
+	va_start(args, fmt);
+	vsnprintf(s->word[s->n++].text, sizeof(s->word[0].text), fmt, args);
+	va_end(args);
+}
+
+static void word_set_time(struct words *s, const char *name, __u64 ns)
+{
+	char t[32];
+
+	word_set(s, name, "%s", time_text(ns, t));
+}
+
+/* Of what it sends, and what it may. */
+static void rates_fill(struct words *s, const struct why *w)
+{
+	const struct flow *f = &w->flow;
+	char t[32];
+
+	word_set(s, "tunnel", "%s", f->tx.flags & FLOW_F_TUNNEL ? " (it is a tunnel's)" : "");
+	word_set_time(s, "idle", age_ns(w->now_ns, f->tx.last_ns));
+	word_set_time(s, "heard", age_ns(w->now_ns, w->heard_ns));
+	word_set(s, "mode", "%s", mode_name(w->ctl.mode));
+	word_set(s, "port", "%s", w->port);
+	word_set(s, "sent", "%.1f", mbit(w->sent_bps));
+	word_set(s, "rate", "%.1f", mbit(w->rate_bps));
+	word_set(s, "hop_rate", "%.1f", mbit(f->voq.rate_bps));
+	word_set(s, "short", "%s%s", w->short_ns ? ", for " : "",
+		 w->short_ns ? time_text(age_ns(w->now_ns, w->short_ns), t) : "");
+	word_set(s, "whose", "%s",
+		 f->path.hpcc_off  ? "The speed of its port, as hpcc is off for this peer" :
+		 f->fallback.swift ? "R of Swift" :
+				     "R of HPCC");
+	word_set(s, "by", "%s", f->tx.own_cc ? "its own socket obeys it" : "by the receive window that it is granted");
+	word_set_time(s, "rtt", why_rtt_ns(w));
+	word_set_time(s, "base", f->params.t_ns);
+}
+
+/* Of its bottleneck. */
+static void hop_fill(struct words *s, const struct why *w)
+{
+	const struct flow *f = &w->flow;
+	unsigned int hops = why_hops(f), i = f->cc.bottleneck < hops ? f->cc.bottleneck : 0;
+	char busy[64] = "";
+
+	word_set(s, "form", "%s", feedback_name(f->rx.form));
+	word_set(s, "hop", "%u", i + 1);
+	word_set(s, "hops", "%u", hops);
+	word_set(s, "speed", "%.0f", mbit(f->cc.last[i].bps));
+	if (!i && w->port_flags & PORT_F_STAMP)
+		word_set(s, "where", ", which is %s of this machine", w->port);
+	else if (i + 1 == hops)
+		word_set(s, "where", hops == 1 ? ", the only one that stamps" : ", the last one before its receiver");
+	if (hop_busy(w, i) >= 0)
+		snprintf(busy, sizeof(busy), " sends %.1f Mbit/s (%.0f %% of it) and",
+			 hop_busy(w, i) * mbit(f->cc.last[i].bps), hop_busy(w, i) * 100);
+	word_set(s, "busy", "%s", busy);
+	word_set_time(s, "queue", w->hop_queue_ns[i]);
+}
+
+/* Of the algorithm that decides. */
+static void control_fill(struct words *s, const struct why *w)
+{
+	const struct flow *f = &w->flow;
+
+	word_set(s, "w", "%llu", q12_to_bytes(f->cc.w));
+	word_set(s, "u", "%.3f", (double)f->cc.u / Q24_ONE);
+	word_set(s, "eta", "%.2f", (double)f->params.eta / Q24_ONE);
+	word_set(s, "ai", "%.0f", (double)f->params.w_ai / Q12_ONE);
+	word_set(s, "stage", "%u", f->cc.inc_stage);
+	word_set(s, "stages", "%u", f->params.max_stage);
+	word_set_time(s, "delay", f->delay.sample_ns);
+	word_set_time(s, "target", f->swift.target_ns);
+	if (is_lowest(w))
+		word_set(s, "bound", " It is at its lower bound, one packet.");
+	else if (f->cc.w >= f->params.w_init)
+		word_set(
+			s, "bound",
+			" It is at its upper bound, what the port of this machine can have under way: HPCC asks for nothing less.");
+}
+
+/* The text with each {word} replaced; one that is not set is nothing. */
+static void sentence_make(char *buf, size_t size, const char *text, const struct words *s)
+{
+	size_t n = 0, len, i;
+
+	for (; *text && n + 1 < size; text += len) {
+		if (*text != '{') {
+			len = strcspn(text, "{");
+			n += snprintf(buf + n, size - n, "%.*s", (int)len, text);
+			continue;
+		}
+		len = strcspn(text, "}") + 1;
+		for (i = 0; i < s->n; i++)
+			if (strlen(s->word[i].name) == len - 2 && !strncmp(s->word[i].name, text + 1, len - 2))
+				n += snprintf(buf + n, size - n, "%s", s->word[i].text);
+	}
+}
+
+void why_sentences(struct why *w)
+{
+	struct words s = {};
+
+	rates_fill(&s, w);
+	hop_fill(&s, w);
+	control_fill(&s, w);
+	sentence_make(w->answer, sizeof(w->answer), answers[w->verdict], &s);
+	sentence_make(w->because, sizeof(w->because), because_text(w), &s);
+	sentence_make(w->decision, sizeof(w->decision), decision_text(w), &s);
+	sentence_make(w->next, sizeof(w->next), next_text(w), &s);
+}
+
+/* --- output --- */
+
+static void why_line(const char *name, const char *text)
+{
+	unsigned int columns, lines, indent = 11;
+
+	if (!*text)
+		return;
+	screen_size(&columns, &lines);
+	if (columns && columns < WHY_NARROW) {
+		if (*name)
+			puts(name);
+		name = "";
+		indent = 2;
+	}
+	words_print(text, printf("%-*s ", indent - 1, name), indent);
+}
+
+int why_print(const struct why *w)
+{
+	const struct flow *f = &w->flow;
+	char line[FLOW_STRLEN], t[32], busy[48], text[256];
+	unsigned int i;
+	int n;
+
+	snprintf(text, sizeof(text), "%s  (%s, %s)", flow_format(&w->key, line),
+		 w->key.proto == IPPROTO_UDP ? "udp" : "tcp", flow_state_names[flow_state(f, &w->ctl)]);
+	words_print(text, 0, 0);
+	why_line("held by", w->answer);
+	why_line("because", w->because);
+	why_line("decision", w->decision);
+	why_line("next", w->next);
+	if (f->rx.fb_ns) {
+		snprintf(text, sizeof(text), "%s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s",
+			 time_text(age_ns(w->now_ns, f->rx.fb_ns), t), f->rx.feedbacks, w->feedbacks_per_s,
+			 f->cc.path_id, time_text(f->params.t_ns, busy));
+		why_line("feedback", text);
+	}
+	for (i = 0; i < why_hops(f); i++) {
+		snprintf(busy, sizeof(busy), "not seen twice");
+		if (hop_busy(w, i) >= 0)
+			snprintf(busy, sizeof(busy), "sends %.1f Mbit/s (%.0f %%)",
+				 hop_busy(w, i) * mbit(f->cc.last[i].bps), hop_busy(w, i) * 100);
+		snprintf(text, sizeof(text), "hop %u of %u: %.0f Mbit/s, %s, queue %u bytes, up to %s%s", i + 1,
+			 f->cc.hops, mbit(f->cc.last[i].bps), busy, f->cc.last[i].qlen_bytes,
+			 time_text(w->hop_queue_ns[i], t), i == f->cc.bottleneck ? " <- bottleneck" : "");
+		why_line("", text);
+	}
+	if (f->tx.last_ns) {
+		/* Only bytes that were governed are counted: a plain flow has none to tell of. */
+		n = snprintf(text, sizeof(text), "last packet %s ago", time_text(age_ns(w->now_ns, f->tx.last_ns), t));
+		if (f->tx.bytes)
+			snprintf(text + n, sizeof(text) - n, ", %llu bytes since the start", f->tx.bytes);
+		why_line("sent", text);
+	}
+	snprintf(text, sizeof(text), "%u in %s:", w->looks, time_text(w->took_ns, t));
+	for (i = 0; i < FLOW_HOLDS; i++)
+		if (w->held[i])
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %u", flow_hold_names[i],
+				 w->held[i]);
+	why_line("looks", text);
+	return EXIT_DONE;
+}
