@@ -57,10 +57,14 @@ int hop_map(struct __sk_buff *ctx)
 	return hop_handle(ctx, 0);
 }
 
+/* What is not for this switch, or is not believed, goes on to its host. */
 SEC("tc")
 int tor(struct __sk_buff *ctx)
 {
-	return tor_handle(ctx);
+	if (!pfc_consumes(ctx))
+		return tor_packet(ctx);
+	stats_count(STAT_PFC_RX);
+	return TC_ACT_SHOT;
 }
 
 SEC("tc")

@@ -20,7 +20,6 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
-#include "pause/pfc.bpf.h"
 #include "rack/batch.bpf.h"
 #include "rack/credit.bpf.h"
 #include "rack/voq.bpf.h"
@@ -227,15 +226,6 @@ static inline int tor_packet(struct __sk_buff *ctx)
 		verdict = batch_take(ctx, m, h, ctl);
 	stats_count(verdict);
 	return verdict == STAT_RX_CREDIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
-}
-
-/* What is not for this switch, or is not believed, goes on to its host. */
-static inline int tor_handle(struct __sk_buff *ctx)
-{
-	if (!pfc_consumes(ctx))
-		return tor_packet(ctx);
-	stats_count(STAT_PFC_RX);
-	return TC_ACT_SHOT;
 }
 
 #endif
