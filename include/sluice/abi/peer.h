@@ -62,9 +62,9 @@ struct peer {
 	__u64 voq_limit_ns;
 	__u64 voq_period_ns; /* between two grants there, not 0 */
 	__u32 prefixlen;     /* as in its key, for the VOQ of all of it; 0: there is none */
+	__u32 leaving;	     /* 1: no peer any more: it is sent nothing of ours, and what it still sends is stripped */
 	struct vai_tuning vai;
 	struct hiercc_tuning voq;
-	__u32 leaving;	     /* 1: no peer any more: it is sent nothing of ours, and what it still sends is stripped */
 };
 
 _Static_assert(sizeof(struct peer) == 152, "peer");
