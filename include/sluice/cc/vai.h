@@ -38,6 +38,7 @@ struct vai_params {
 
 /* What the configuration sets of these; 0: as hpcc_params_variant() derives it. */
 struct vai_tuning {
+	__u32 token_thresh;
 	__u32 ai_div;
 	__u16 bank_cap;
 	__u16 ai_cap;
@@ -47,6 +48,7 @@ struct vai_tuning {
 
 static inline void vai_tune(struct vai_params *p, const struct vai_tuning *t)
 {
+	p->token_thresh = t->token_thresh ? t->token_thresh : p->token_thresh;
 	p->ai_div = t->ai_div ? t->ai_div : p->ai_div;
 	p->bank_cap = t->bank_cap ? t->bank_cap : p->bank_cap;
 	p->ai_cap = t->ai_cap ? t->ai_cap : p->ai_cap;

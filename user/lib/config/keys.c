@@ -73,6 +73,9 @@ static const struct config_key hpcc_keys[] = {
 };
 
 static const struct config_key vai_keys[] = {
+	{ "token_thresh", &config_bytes, FIELD(struct config, vai.token_thresh), .min = 1, .max = HPCC_W_MAX_BYTES,
+	  .range = "a number of bytes from 1B to 134MB", .example = "50KB", .otherwise = "W_init", .reload = "at once",
+	  .meaning = "Token_Thresh: a queue that is longer makes tokens" },
 	{ "ai_div", &config_bytes, FIELD(struct config, vai.ai_div), .min = 1, .max = HPCC_W_MAX_BYTES,
 	  .range = "a number of bytes from 1B to 134MB", .example = "1KB", .otherwise = "2 W_init / flows",
 	  .reload = "at once",
