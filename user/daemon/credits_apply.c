@@ -182,6 +182,7 @@ void credits_apply(struct credits *c, const struct config *config)
 	if (credit_peers_make(c)) {
 		msg("HierCC: %s: it is off until the next SIGHUP", strerror(ENOMEM));
 		c->enabled = 0;
+		credits_off(c, was); /* slots have peers of the configuration before */
 		return;
 	}
 	if (config->tor || !was)

@@ -13,6 +13,7 @@
 #include "lib/maps.h"
 #include "lib/net.h"
 
+#define MTU_UNKNOWN 1500 /* of a link that is not there any more */
 #define PPFC_THRESH 4 /* T_thresh by Equation 5: see sluice/pause/ppfc.h */
 
 void told_forget(struct pfc_slot *s)
@@ -121,11 +122,12 @@ static __u64 headroom_sum(const struct ppfc *p, unsigned int *pausing, __u64 *fa
 	*fastest = 0;
 	for (k = 0; k < p->count; k++) {
 		const struct ppfc_port *port = &p->ports[p->used[k]];
-		struct link_info link = { .mtu = 1500 };
+		struct link_info link;
 
 		if (!(port->flags & PFC_F_PAUSE))
 			continue;
-		link_get(port->name, &link);
+		if (link_get(port->name, &link))
+			link.mtu = MTU_UNKNOWN;
 		++*pausing;
 		headroom += priorities * config_headroom(p->config, port->bps, link.mtu + 14);
 		*fastest = port->bps > *fastest ? port->bps : *fastest;
@@ -155,9 +157,10 @@ static void thresholds_apply(struct ppfc *p)
 
 	for (k = 0; k < p->count; k++) {
 		struct ppfc_port *port = &p->ports[p->used[k]];
-		struct link_info link = { .mtu = 1500 };
+		struct link_info link;
 
-		link_get(port->name, &link);
+		if (link_get(port->name, &link))
+			link.mtu = MTU_UNKNOWN;
 		pfc_params_init(&port->params, p->shared, port->bps, link.mtu + 14, c->interval_ns);
 		if (c->xoff_bytes) {
 			port->params.alpha = 0;
