@@ -50,6 +50,7 @@ struct sim_flow {
 	uint8_t lost;	 /* NACK was heard: what is sent again is sent from snd_nxt on */
 	/* sender */
 	uint64_t snd_una, snd_nxt, snd_max; /* positions of payload */
+	uint64_t hole, hole_end;	    /* selective repeat: what is to be sent again; equal: nothing */
 	uint64_t left_ns;		    /* when the last packet left */
 	uint64_t departure_ns;		    /* of the next packet */
 	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */

@@ -72,7 +72,7 @@ uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, 
 
 static int flow_has_more(const struct sim_flow *f)
 {
-	return !f->done_ns && (!f->size || f->snd_nxt < f->size);
+	return !f->done_ns && (!f->size || f->snd_nxt < f->size || f->hole < f->hole_end);
 }
 
 static int flow_may_send(const struct sim_flow *f)
@@ -128,7 +128,8 @@ void flow_rate_changed(uint32_t i)
 static uint32_t flow_send(uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
-	uint64_t left = f->size ? f->size - f->snd_nxt : host_rules.payload;
+	uint64_t *at = f->hole < f->hole_end ? &f->hole : &f->snd_nxt;
+	uint64_t left = f->size ? f->size - *at : host_rules.payload;
 	uint32_t p = packet_new();
 	struct sim_packet *packet = &net.packets[p];
 
@@ -136,13 +137,13 @@ static uint32_t flow_send(uint32_t i)
 	packet->kind = PACKET_DATA;
 	packet->class = f->class;
 	packet->to = f->to;
-	packet->seq = f->snd_nxt;
+	packet->seq = *at;
 	packet->payload = left < host_rules.payload ? left : host_rules.payload;
 	packet->bytes = packet->payload + host_rules.header;
 	packet->sent_ns = engine.now_ns;
-	if (f->snd_nxt < f->snd_max)
+	if (*at < f->snd_max)
 		traffic.sent_again++;
-	f->snd_nxt += packet->payload;
+	*at += packet->payload;
 	if (f->snd_nxt > f->snd_max)
 		f->snd_max = f->snd_nxt;
 	f->departure_ns =
@@ -284,8 +285,12 @@ static void ack_take(uint32_t p)
 	/* Once for each hole: until what is expected has come. */
 	if (ack.kind == PACKET_NACK && !f->lost && !f->done_ns) {
 		f->lost = 1;
-		flow_rewind(ack.flow, ack.seq);
-		return;
+		if (!host_rules.selective) {
+			flow_rewind(ack.flow, ack.seq);
+			return;
+		}
+		f->hole = ack.seq;
+		f->hole_end = ack.told > ack.seq + host_rules.payload ? ack.told - host_rules.payload : ack.seq;
 	}
 	flow_ready(ack.flow);
 }

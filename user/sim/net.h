@@ -113,6 +113,7 @@ extern struct sim_net net;
 /* What switches do, the same for all. */
 struct switch_rules {
 	int stamp_enqueue; /* telemetry of the moment at which a packet enters the queue */
+	int rx_rate;	   /* it tells the bytes that came in for the port, not those that left (000, section 3.4) */
 	int ecn;
 	int pfc, predict;
 	double alpha;		   /* of dynamic thresholds, of queues and of PFC */

@@ -79,6 +79,8 @@ static const struct config_key switch_keys[] = {
 	BYTES("buffer", sw.buffer, "32MB", "shared by all ports of a switch, without headroom"),
 	WORD("stamp", sw.stamp, stamp_words, "dequeue",
 	     "when telemetry is taken: as in the papers, or as clsact does it"),
+	{ "rx_rate", &config_word, AT(sw.rx_rate), .words = flag_words, .preset = "false",
+	  .meaning = "telemetry tells what came in for a port, not what left it (HPCC, section 3.4)" },
 	WORD("pause", sw.pause, pause_words, "pfc", "what keeps the buffer from running over"),
 	PART("alpha", sw.alpha, 0.01, 16, "0.125",
 	     "of the free buffer, what one ingress port may fill, or without pauses one queue"),

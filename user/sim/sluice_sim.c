@@ -61,6 +61,7 @@ static void rules_take(const struct scenario *s)
 	scheme = scheme_find(s->scheme);
 	rules = (struct switch_rules){
 		.stamp_enqueue = s->sw.stamp == STAMP_ENQUEUE,
+		.rx_rate = s->sw.rx_rate,
 		.ecn = scheme->ecn,
 		.pfc = s->sw.pause != PAUSE_NONE,
 		.alpha = s->sw.alpha,

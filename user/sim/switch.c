@@ -19,7 +19,9 @@ static void stamp(struct sim_port *p, struct sim_packet *packet)
 	if (credit_rules.on && credit_rules.port_free && credit_is_rack_port(p->node, p - net.ports) &&
 	    packet->voq_flows)
 		return;
-	packet->hop[packet->hops++] = telem_pack(p->speed, engine.now_ns, p->tx_bytes, p->queue[packet->class].bytes);
+	/* What came in for a port is what has left it, and what still waits. */
+	packet->hop[packet->hops++] = telem_pack(p->speed, engine.now_ns, p->tx_bytes + (rules.rx_rate ? p->bytes : 0),
+						 p->queue[packet->class].bytes);
 	packet->path_id ^= p->id;
 }
 
