@@ -10,6 +10,7 @@
  *
  * An event cannot be taken back. Who is called looks whether it still wants to be.
  */
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,7 +43,7 @@ enum event_kind {
 struct engine {
 	uint64_t now_ns;
 	uint64_t events; /* handled */
-	int stopped;
+	volatile sig_atomic_t stopped;
 };
 extern struct engine engine;
 

@@ -14,6 +14,7 @@
 #define QUEUE_MAX (1U << 28) /* longer ones are counted as that */
 #define JAIN_FAIR 0.95
 #define JAIN_ROUNDS 10 /* samples that a rate is the mean of */
+#define JAIN_HOLDS 5   /* such means in a row, after which it counts as fair */
 
 static const struct scenario *scenario;
 static uint32_t *watched, watched_count; /* ports */
@@ -30,7 +31,9 @@ static struct {
 	} * active;
 	uint32_t count_active, known, rounds; /* known: flows of the list that were looked at */
 	double sum, count, least;
-	uint64_t fair_ns; /* since when the index is above JAIN_FAIR; NEVER_NS: it is not */
+	uint32_t fair;	   /* means in a row above JAIN_FAIR */
+	uint64_t since_ns; /* when the first of them was over */
+	uint64_t fair_ns;  /* when it came to be fair after the last start, before any flow was done; NEVER_NS: not yet */
 	uint64_t last_start_ns;
 } jain;
 
@@ -118,8 +121,11 @@ static void jain_sample(void)
 		sum += got;
 		squares += got * got;
 		n++;
-		if (f->start_ns > jain.last_start_ns)
+		if (f->start_ns > jain.last_start_ns) {
 			jain.last_start_ns = f->start_ns;
+			jain.fair_ns = NEVER_NS;
+			jain.fair = 0;
+		}
 	}
 	jain.count_active = left;
 	if (n < 2 || !squares)
@@ -129,9 +135,11 @@ static void jain_sample(void)
 	jain.count++;
 	jain.least = fmin(jain.least, index);
 	if (index < JAIN_FAIR)
-		jain.fair_ns = NEVER_NS;
-	else if (jain.fair_ns == NEVER_NS)
-		jain.fair_ns = engine.now_ns;
+		jain.fair = 0;
+	else if (!jain.fair++)
+		jain.since_ns = engine.now_ns;
+	if (jain.fair == JAIN_HOLDS && jain.fair_ns == NEVER_NS && !traffic.done)
+		jain.fair_ns = jain.since_ns;
 }
 
 static int is_over(void)
@@ -350,7 +358,7 @@ struct json_object *measure_result(void)
 		fair = json_object_new_object();
 		add_number(fair, "mean", jain.sum / jain.count);
 		add_number(fair, "least", jain.least);
-		if (jain.fair_ns != NEVER_NS && jain.fair_ns > jain.last_start_ns)
+		if (jain.fair_ns != NEVER_NS)
 			add_number(fair, "after_us", (jain.fair_ns - jain.last_start_ns) / 1e3);
 		json_object_object_add(o, "jain", fair);
 	}

@@ -105,7 +105,7 @@ static const struct config_key host_keys[] = {
 	COUNT("ack_every", host.ack_every, 1, 1000, "1", "packets of which one is acknowledged"),
 	COUNT("slack", host.slack, 0, 1000, "0", "packets on top of the window"),
 	TIME("late", host.late_ns, NULL, "departures are late by up to that"),
-	TIME("rto", host.rto_ns, "4ms", "of the retransmission timer"),
+	TIME("rto", host.rto_ns, NULL, "of the retransmission timer; none: 20 T, and 1 ms at least"),
 	WORD("recovery", host.recovery, recovery_words, "go-back-n",
 	     "what a receiver does with what comes out of order"),
 	{ "windows", &config_word, AT(host.windows), .words = flag_words, .preset = "true",

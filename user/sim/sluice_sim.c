@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* sluice-sim: what a network of your own would do under Sluice, or under another control. See docs/simulator.md. */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "lib/config/tables.h"
@@ -38,6 +39,13 @@ static void sim_usage(FILE *to)
 	      "  --list-schemes  the congestion controls\n"
 	      "  --help, --version\n",
 	      to);
+}
+
+/* Ctrl-C: what was simulated so far is printed. */
+static void interrupt(int signal)
+{
+	(void)signal;
+	engine.stopped = 2;
 }
 
 static void flow_on_scheme(uint32_t flow)
@@ -96,7 +104,6 @@ static void rules_take(const struct scenario *s)
 		.ack_every = s->host.ack_every,
 		.slack = s->host.slack,
 		.late_ns = s->host.late_ns,
-		.rto_ns = s->host.rto_ns,
 		.selective = s->host.recovery == RECOVERY_SELECTIVE,
 		.windows = s->host.windows,
 	};
@@ -118,6 +125,9 @@ static void scheme_take(const struct scenario *s)
 	p->max_stage = s->hpcc.max_stage;
 	p->w_ai = s->hpcc.w_ai ? q12_from_bytes(s->hpcc.w_ai) : (p->w_init * (Q24_ONE - p->eta) >> 24) / s->hpcc.flows;
 	hpcc_params_variant(p, scheme->variant);
+	host_rules.rto_ns = 20 * p->t_ns > NS_PER_MS ? 20 * p->t_ns : NS_PER_MS;
+	if (s->host.rto_ns)
+		host_rules.rto_ns = s->host.rto_ns;
 	scheme_rules.per_ack = s->hpcc.per_ack;
 	scheme_rules.per_rtt = s->hpcc.per_rtt;
 }
@@ -136,7 +146,11 @@ static int simulate(const struct scenario *s, int as_json)
 	credit_begin();
 	if (measure_begin(s) || loads_begin(s))
 		return EXIT_USAGE;
+	signal(SIGINT, interrupt);
 	engine_run(handlers);
+	if (engine.stopped == 2)
+		msg("interrupted after %.3f of %.3f ms: the result is of that time", engine.now_ns / 1e6,
+		    s->run.time_ns / 1e6);
 	result = measure_result();
 	if (as_json)
 		puts(json_object_to_json_string_ext(result, JSON_C_TO_STRING_PRETTY));
