@@ -135,6 +135,52 @@ Test(config, keys__bounds)
 	keys_each(&config_top, "", bounds_hold);
 }
 
+/* The quantity that stands in a text behind a word, in the unit of the key, as "100 ms" behind "to "; -1: there is none. */
+static double quantity_behind(const struct config_key *k, const char *text, const char *word)
+{
+	const char *at = strstr(text, word), *unit;
+	char number[32] = "", end;
+	union any of;
+	int n = 0;
+
+	if (!at || sscanf(at + strlen(word), "%31[0-9.]%n", number, &n) != 1)
+		return -1;
+	unit = at + strlen(word) + n;
+	unit += *unit == ' ' && unit_of(k) && *unit_of(k);
+	sscanf(unit, "%7[a-zA-Z/]%c", number + strlen(number), &end);
+	if (!unit_of(k) || !*unit_of(k))
+		return strtod(number, NULL);
+	number[strcspn(number, "/")] = 0; /* "kbit/s" */
+	return value_take(k, number, &of) ? -1 : (double)field_get(&of, &k->field);
+}
+
+/* What a message says of the range is what the row has: the same, or rounded down by less than a hundredth. */
+static void range_is_said(const struct config_table *t, const struct config_key *k, const char *section)
+{
+	static const char *const least[] = { "from ", "between " }, *const most[] = { " to ", " and ", "up to ", "at most " };
+	unsigned int i;
+	double said;
+
+	(void)t;
+	for (i = 0; k->range && (unit_of(k) || k->kind == &config_fraction) && i < sizeof(least) / sizeof(least[0]); i++) {
+		said = quantity_behind(k, k->range, least[i]);
+		if (said > 0 && k->min)
+			cr_assert_float_eq(said, k->min, k->min * 1e-9, "%s: %s: '%s', and the least is %g", section, k->name,
+					   k->range, k->min);
+	}
+	for (i = 0; k->range && k->max && (unit_of(k) || k->kind == &config_fraction) && i < sizeof(most) / sizeof(most[0]); i++) {
+		said = quantity_behind(k, k->range, most[i]);
+		if (said > 0)
+			cr_assert(said <= k->max && said > 0.99 * k->max, "%s: %s: '%s', and the most is %g", section, k->name,
+				  k->range, k->max);
+	}
+}
+
+Test(config, keys__ranges_in_words)
+{
+	keys_each(&config_top, "", range_is_said);
+}
+
 /* --- the same by the file: the message has the line and what is right --- */
 
 static int file = -1, said = -1; /* the second is what goes to stderr */
