@@ -93,8 +93,10 @@ static int pins_open_all(const char *dir, struct pins *p, int some)
 		return 0;
 close:
 	/* Another version may have had other maps. */
-	if (err == -ENOENT && p->control < 0)
+	if (err == -ENOENT && p->control < 0) {
 		p->control = pins_get(dir, "control");
+		err = p->control < 0 ? p->control : err;
+	}
 	if (err == -ENOENT && p->control >= 0 && control_map(p) == -EPROTO)
 		err = -EPROTO;
 	pins_close(p);
