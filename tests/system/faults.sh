@@ -2,12 +2,13 @@
 # Each call of the daemon to the kernel fails once (fault.c): it ends with nothing left, or all is in place, or what was
 # attached before stays; it says so; it never crashes and never hangs.
 #
-# A case takes as many calls as it can in FAULTS_SECONDS, one of each kind first, in an order that FAULTS_SEED gives. By hand:
-# FAULTS=all takes all of them, FAULTS='17 300' the ones of these numbers, and FAULTS_KEEP=FILE collects what was found. What
-# is not said although it failed has its reason in faults.silent.
+# A case takes as many calls as it can in FAULTS_SECONDS, one of each kind first, in an order that FAULTS_SEED gives: 1 if it
+# says none, as a draw must not decide whether a commit passes. By hand: FAULTS=all takes all of them, FAULTS='17 300' the
+# ones of these numbers, and FAULTS_KEEP=FILE collects what was found. What is not said although it failed has its reason in
+# faults.silent.
 
 # The seed of this run, which each case prints.
-FAULTS_SEED=${FAULTS_SEED:-$((RANDOM * 32768 + RANDOM))}
+FAULTS_SEED=${FAULTS_SEED:-1}
 
 faults_plan() { echo "$*" >"$CASE_DIR/plan"; }
 
