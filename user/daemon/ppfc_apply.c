@@ -14,7 +14,7 @@
 #include "lib/net.h"
 
 #define MTU_UNKNOWN 1500 /* of a link that is not there any more */
-#define PPFC_THRESH 4 /* T_thresh by Equation 5: see sluice/pause/ppfc.h */
+#define PPFC_THRESH 4	 /* T_thresh by Equation 5: see sluice/pause/ppfc.h */
 
 void told_forget(struct pfc_slot *s)
 {

@@ -33,7 +33,8 @@ static struct {
 	double sum, count, least;
 	uint32_t fair;	   /* means in a row above JAIN_FAIR */
 	uint64_t since_ns; /* when the first of them was over */
-	uint64_t fair_ns;  /* when it came to be fair after the last start, before any flow was done; NEVER_NS: not yet */
+	uint64_t
+		fair_ns; /* when it came to be fair after the last start, before any flow was done; NEVER_NS: not yet */
 	uint64_t last_start_ns;
 } jain;
 

@@ -157,22 +157,26 @@ static double quantity_behind(const struct config_key *k, const char *text, cons
 /* What a message says of the range is what the row has: the same, or rounded down by less than a hundredth. */
 static void range_is_said(const struct config_table *t, const struct config_key *k, const char *section)
 {
-	static const char *const least[] = { "from ", "between " }, *const most[] = { " to ", " and ", "up to ", "at most " };
+	static const char *const least[] = { "from ", "between " }, *const most[] = { " to ", " and ", "up to ",
+										      "at most " };
 	unsigned int i;
 	double said;
 
 	(void)t;
-	for (i = 0; k->range && (unit_of(k) || k->kind == &config_fraction) && i < sizeof(least) / sizeof(least[0]); i++) {
+	for (i = 0; k->range && (unit_of(k) || k->kind == &config_fraction) && i < sizeof(least) / sizeof(least[0]);
+	     i++) {
 		said = quantity_behind(k, k->range, least[i]);
 		if (said > 0 && k->min)
-			cr_assert_float_eq(said, k->min, k->min * 1e-9, "%s: %s: '%s', and the least is %g", section, k->name,
-					   k->range, k->min);
+			cr_assert_float_eq(said, k->min, k->min * 1e-9, "%s: %s: '%s', and the least is %g", section,
+					   k->name, k->range, k->min);
 	}
-	for (i = 0; k->range && k->max && (unit_of(k) || k->kind == &config_fraction) && i < sizeof(most) / sizeof(most[0]); i++) {
+	for (i = 0;
+	     k->range && k->max && (unit_of(k) || k->kind == &config_fraction) && i < sizeof(most) / sizeof(most[0]);
+	     i++) {
 		said = quantity_behind(k, k->range, most[i]);
 		if (said > 0)
-			cr_assert(said <= k->max && said > 0.99 * k->max, "%s: %s: '%s', and the most is %g", section, k->name,
-				  k->range, k->max);
+			cr_assert(said <= k->max && said > 0.99 * k->max, "%s: %s: '%s', and the most is %g", section,
+				  k->name, k->range, k->max);
 	}
 }
 
