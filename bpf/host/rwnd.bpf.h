@@ -30,6 +30,7 @@
 #include "lib/scratch.bpf.h"
 #include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/once.h"
 #include "sluice/types.h"
 
 #define RWND_OPT_END 0
@@ -244,15 +245,20 @@ static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
 
 /*
  * True if an ACK with this number may say how far the sender may go (RFC 5961, 5.2). An old one, which
- * others have overtaken, may not, and is no reason to suspect anybody.
+ * others have overtaken, may not, and is no reason to suspect anybody. Each end is read once, and what was acknowledged
+ * first: another CPU moves both, and the other way round that could be ahead of what was sent, and any number between.
  */
 static inline int rwnd_is_acceptable(const struct flow *f, __u32 ack)
 {
+	__u32 una, end;
+
 	if (f->wnd.seq_known != FLOW_SEQ_UNA)
 		return 0;
-	if (ack - f->wnd.snd_una <= f->tx.seq_end - f->wnd.snd_una)
+	una = READ_ONCE(f->wnd.snd_una);
+	end = READ_ONCE(f->tx.seq_end);
+	if (ack - una <= end - una)
 		return 1;
-	if (f->wnd.snd_una - ack > f->wnd.grant_max)
+	if (una - ack > f->wnd.grant_max)
 		stats_count(STAT_RX_WINDOW_REFUSED);
 	return 0;
 }
