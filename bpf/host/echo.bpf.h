@@ -47,7 +47,8 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
  * The echo that waits in the flow, if there is one that has not been sent, behind the other blocks, and what the
  * header says of it. The caller puts echo_version into slot->sent when the packet that carries it is on its way.
  * Returns 0 for a packet with blocks that do not fit, which is none. Global as msg_parse() is:
- * the rest of egress_flow() is verified once, not for each combination of blocks.
+ * the rest of egress_flow() is verified once, not for each combination of blocks. All of the slot is read by READ_ONCE,
+ * which keeps it between the two looks at the version: clang had read hops and form in front of the first.
  */
 VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, struct egress_pkt *p)
 {
@@ -64,19 +65,19 @@ VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, st
 	e = (struct wire_echo *)(head->blocks + at);
 	slot = &f->echo;
 	version = READ_ONCE(slot->version);
-	n = slot->hops;
-	form = slot->form;
+	n = READ_ONCE(slot->hops);
+	form = READ_ONCE(slot->form);
 	VERIFIER_FORGET(n);
 	if (version == slot->sent || version & 1 || n > HPCC_MAX_HOPS)
 		return 1;
-	age = (p->now_ns - slot->rx_ns) >> WIRE_AGE_SHIFT;
-	e->seq = bpf_htonl(slot->seq);
+	age = (p->now_ns - READ_ONCE(slot->rx_ns)) >> WIRE_AGE_SHIFT;
+	e->seq = bpf_htonl(READ_ONCE(slot->seq));
 	e->age = bpf_htons(age > 0xffff ? 0xffff : age);
-	e->nhop_path = bpf_htons(slot->nhop_path);
-	e->flows = bpf_htons(slot->flows);
+	e->nhop_path = bpf_htons(READ_ONCE(slot->nhop_path));
+	e->flows = bpf_htons(READ_ONCE(slot->flows));
 	e->reserved = 0;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
-		*(__be64 *)e->hop[i] = bpf_cpu_to_be64(slot->hop[i]);
+		*(__be64 *)e->hop[i] = bpf_cpu_to_be64(READ_ONCE(slot->hop[i]));
 	if (READ_ONCE(slot->version) != version) {
 		stats_count(STAT_ECHO_TORN);
 		return 1;
