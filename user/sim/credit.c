@@ -43,6 +43,7 @@ static uint32_t racks, queue_max;
 static struct message *messages;
 static uint32_t messages_count, messages_free = NONE;
 static uint64_t message_ns; /* on its way */
+static uint64_t spent_ns;   /* on the messages of the current round */
 
 static uint32_t leaf_of(uint32_t host)
 {
@@ -163,7 +164,8 @@ static void message_send(uint32_t host, uint32_t rack)
 	messages[i] = (struct message){
 		.rack = rack, .host = host, .total = d->granted, .due = d->listed, .at = engine.now_ns / HIERCC_AT_NS
 	};
-	event_at(engine.now_ns + message_ns, EVENT_CREDIT, i);
+	event_at(engine.now_ns + spent_ns + message_ns, EVENT_CREDIT, i);
+	spent_ns += credit_rules.cost_ns;
 }
 
 void credit_on_message(uint32_t i)
@@ -204,6 +206,7 @@ void credit_on_grant(uint32_t node)
 {
 	uint32_t i;
 
+	spent_ns = 0;
 	for (i = 0; i < net.hosts_count; i++)
 		if (leaf_of(i) == node)
 			host_grant(i);

@@ -17,6 +17,7 @@ struct credit_rules {
 	int port_free;	     /* HPCC leaves the receiver's port to the credits: that is not stamped */
 	uint64_t period_ns;  /* of the loop, */
 	uint64_t late_ns;    /* which is late by up to that */
+	uint64_t cost_ns;    /* of a message, which those behind it in its round wait for */
 	uint64_t c0;	     /* bytes; 0: the default */
 	double eta;	     /* of the receiver's port */
 	double lose, repeat; /* chances of a message */

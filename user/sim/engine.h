@@ -27,6 +27,7 @@ enum event_kind {
 	EVENT_FLOW,    /* flow: begins */
 	EVENT_TIMER,   /* flow: its retransmission timer */
 	EVENT_SCHEME,  /* flow: a timer of its congestion control */
+	EVENT_ACK,     /* flow: its receiver waits no longer for another packet */
 	EVENT_LOAD,    /* workload: the next of its flows */
 	EVENT_KICK,    /* port: looks for something to send */
 	EVENT_PAUSE,   /* frame: arrives, and pauses a port */

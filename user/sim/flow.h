@@ -11,7 +11,7 @@
  *  3. A scheme (scheme.h) turns what an ACK brings into window and rate.
  */
 #include <stdint.h>
-#include "sluice/cc/hpcc.h"
+#include "sluice/cc/rx.h"
 #include "sim/net.h"
 
 struct dcqcn {
@@ -30,10 +30,11 @@ struct timely {
 
 /* DCTCP and CUBIC: windows in bytes. */
 struct tcp {
-	double window, threshold, alpha, most; /* most: W of the last loss (CUBIC) */
+	double window, threshold, alpha;
+	double most, back, friendly;	       /* CUBIC: W_max, K in seconds, W_est */
 	uint64_t acked, marked, round;	       /* of this round, and where it ends */
 	uint64_t recover;		       /* no second decrease before this is acknowledged */
-	uint64_t epoch_ns;
+	uint64_t epoch_ns; /* CUBIC: when the increase began; 0: it has not */
 };
 
 struct range {
@@ -53,6 +54,9 @@ struct sim_flow {
 	uint64_t hole, hole_end;	    /* selective repeat: what is to be sent again; equal: nothing */
 	uint64_t left_ns;		    /* when the last packet left */
 	uint64_t departure_ns;		    /* of the next packet */
+	uint64_t paced_ns;		    /* when all that was sent has had its time at the flow's rate */
+	uint32_t in_burst;		    /* packets of the current burst that were sent */
+	uint64_t companion_ns, companion_seq; /* when the last companion left, and at which position; 0: none yet */
 	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */
 	uint64_t window;		    /* bytes on the wire; 0: none */
 	uint64_t rate_bps;		    /* 0: the port's */
@@ -65,11 +69,14 @@ struct sim_flow {
 		struct dcqcn dcqcn;
 		struct timely timely;
 		struct tcp tcp;
+		struct rx_state rx; /* Rx-HPCC, at the receiver */
 	};
 	/* receiver */
 	uint64_t rcv_nxt;
 	uint64_t cnp_ns, nack_ns;
 	uint32_t unacked;   /* packets */
+	uint32_t waiting;   /* the last of them, with unacked > 0 */
+	uint64_t ack_ns;    /* when it is acknowledged at the latest; 0: the timer is off */
 	struct range *held; /* out of order, sorted */
 	uint32_t held_count;
 };
@@ -80,6 +87,9 @@ struct host_rules {
 	uint32_t header;    /* bytes in front of it on the wire */
 	uint32_t ack;	    /* bytes of an ACK */
 	uint32_t ack_every; /* packets */
+	uint64_t ack_late_ns; /* an ACK waits for so long for another packet */
+	uint32_t burst;	    /* packets that leave in a row, as the stack makes them of one large packet */
+	uint32_t stamps;    /* packets of a burst, from its first on, that carry telemetry */
 	uint32_t slack;	    /* packets on top of the window, as TCP needs one for delayed ACKs */
 	uint64_t late_ns;   /* departures are late by up to that: a timer's slack */
 	uint64_t rto_ns;
@@ -92,6 +102,7 @@ struct traffic {
 	struct sim_flow *list;
 	uint32_t count, done, endless;
 	uint64_t sent_again; /* packets */
+	uint64_t companions, sent_bytes; /* of data on the wire */
 };
 extern struct traffic traffic;
 
@@ -112,6 +123,7 @@ void receiver_take(uint32_t host, uint32_t packet);
 /* What a host sends before all data: ACKs and the like. */
 void host_control(uint32_t host, uint32_t packet);
 
+void receiver_on_ack(uint32_t flow); /* EVENT_ACK */
 void host_on_flow(uint32_t flow);  /* EVENT_FLOW */
 void host_on_timer(uint32_t flow); /* EVENT_TIMER */
 void host_on_wake(uint32_t host);  /* EVENT_HOST */

@@ -2,6 +2,7 @@
 /* Senders and receivers: see flow.h. */
 #include <stdlib.h>
 #include <string.h>
+#include "sim/carriage.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/scheme.h"
@@ -121,8 +122,26 @@ void flow_rate_changed(uint32_t i)
 	uint64_t at = f->left_ns + pacer_cost_ns(host_rules.payload + host_rules.header, flow_bps(f));
 
 	if (at < f->departure_ns)
-		f->departure_ns = at;
+		f->departure_ns = f->paced_ns = at;
 	flow_ready(i);
+}
+
+/* The packets of a burst leave in a row; then comes the time that all of them take at the flow's rate. */
+static void flow_pace(struct sim_flow *f, struct sim_packet *packet)
+{
+	if (f->paced_ns < engine.now_ns) {
+		f->paced_ns = engine.now_ns;
+		f->in_burst = 0;
+	}
+	packet->carries = !carriage_rules.companions && f->in_burst < host_rules.stamps;
+	f->left_ns = engine.now_ns;
+	f->paced_ns += pacer_cost_ns(packet->bytes, flow_bps(f));
+	if (++f->in_burst < host_rules.burst)
+		return;
+	f->in_burst = 0;
+	if (host_rules.late_ns)
+		f->paced_ns += random_uniform() * host_rules.late_ns;
+	f->departure_ns = f->paced_ns;
 }
 
 static uint32_t flow_send(uint32_t i)
@@ -141,20 +160,28 @@ static uint32_t flow_send(uint32_t i)
 	packet->payload = left < host_rules.payload ? left : host_rules.payload;
 	packet->bytes = packet->payload + host_rules.header;
 	packet->sent_ns = engine.now_ns;
+	traffic.sent_bytes += packet->bytes;
 	if (*at < f->snd_max)
 		traffic.sent_again++;
 	*at += packet->payload;
 	if (f->snd_nxt > f->snd_max)
 		f->snd_max = f->snd_nxt;
-	f->departure_ns =
-		pacer_departure(engine.now_ns, f->departure_ns, 0) + pacer_cost_ns(packet->bytes, f->rate_bps);
-	if (host_rules.late_ns)
-		f->departure_ns += random_uniform() * host_rules.late_ns;
+	flow_pace(f, packet);
 	if (!f->rto_ns)
 		timer_set(i);
 	if (scheme->sent)
 		scheme->sent(f, packet->bytes);
 	return p;
+}
+
+static void control_queue(struct sim_host *h, uint32_t p)
+{
+	net.packets[p].next = NONE;
+	if (h->first == NONE)
+		h->first = p;
+	else
+		net.packets[h->last].next = p;
+	h->last = p;
 }
 
 /* Takes the flow at a place of the list out of it; the last one comes into its place. */
@@ -188,6 +215,8 @@ uint32_t host_next(uint32_t number)
 		if (port_is_paused(&net.ports[h->port], f->class))
 			continue; /* the end of the pause looks again */
 		p = flow_send(i);
+		if (carriage_rules.at_data && companion_is_due(f))
+			control_queue(h, companion_new(i));
 		h->turn = at + 1;
 		if (!flow_may_send(f))
 			turn_remove(h, at);
@@ -221,14 +250,14 @@ void host_on_flow(uint32_t i)
 }
 
 /* Sends again from what was acknowledged last. */
-static void flow_rewind(uint32_t i, uint64_t to)
+static void flow_rewind(uint32_t i, uint64_t to, int timeout)
 {
 	struct sim_flow *f = &traffic.list[i];
 
 	if (to < f->snd_nxt)
 		f->snd_nxt = to > f->snd_una ? to : f->snd_una;
 	if (scheme->loss)
-		scheme->loss(f);
+		scheme->loss(f, timeout);
 	flow_ready(i);
 }
 
@@ -246,22 +275,21 @@ void host_on_timer(uint32_t i)
 	}
 	f->rto_ns = 0;
 	timer_set(i);
-	flow_rewind(i, f->snd_una);
+	flow_rewind(i, f->snd_una, 1);
 }
 
 /* --- what comes back --- */
 
 void host_control(uint32_t number, uint32_t p)
 {
-	struct sim_host *h = &hosts[number];
+	control_queue(&hosts[number], p);
+	port_kick(hosts[number].port);
+}
 
-	net.packets[p].next = NONE;
-	if (h->first == NONE)
-		h->first = p;
-	else
-		net.packets[h->last].next = p;
-	h->last = p;
-	port_kick(h->port);
+/* Of a flow whose telemetry comes otherwise, an ACK only moves the window. */
+static int ack_is_told(const struct sim_packet *ack)
+{
+	return !scheme->telemetry || ack->carries;
 }
 
 static void ack_take(uint32_t p)
@@ -274,6 +302,11 @@ static void ack_take(uint32_t p)
 		scheme->cnp(f);
 		return;
 	}
+	if (ack.kind == PACKET_ECHO || ack.kind == PACKET_WINDOW) {
+		scheme->ack(f, &ack);
+		flow_ready(ack.flow);
+		return;
+	}
 	if (ack.seq > f->snd_una) {
 		f->snd_una = ack.seq;
 		f->lost = 0;
@@ -281,14 +314,19 @@ static void ack_take(uint32_t p)
 			f->snd_nxt = f->snd_una;
 		timer_set(ack.flow);
 	}
-	scheme->ack(f, &ack);
+	if (ack_is_told(&ack))
+		scheme->ack(f, &ack);
+	if (carriage_rules.companions && !carriage_rules.at_data && companion_is_due(f))
+		host_control(f->from, companion_new(ack.flow));
 	/* Once for each hole: until what is expected has come. */
 	if (ack.kind == PACKET_NACK && !f->lost && !f->done_ns) {
 		f->lost = 1;
 		if (!host_rules.selective) {
-			flow_rewind(ack.flow, ack.seq);
+			flow_rewind(ack.flow, ack.seq, 0);
 			return;
 		}
+		if (scheme->loss)
+			scheme->loss(f, 0);
 		f->hole = ack.seq;
 		f->hole_end = ack.told > ack.seq + host_rules.payload ? ack.told - host_rules.payload : ack.seq;
 	}
@@ -297,7 +335,7 @@ static void ack_take(uint32_t p)
 
 void host_receive(uint32_t number, uint32_t p)
 {
-	if (net.packets[p].kind == PACKET_DATA)
+	if (net.packets[p].kind == PACKET_DATA || net.packets[p].kind == PACKET_COMPANION)
 		receiver_take(number, p);
 	else
 		ack_take(p);

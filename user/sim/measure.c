@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/util.h"
+#include "sim/carriage.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure.h"
@@ -343,6 +344,16 @@ static double use(void)
 	return room ? bits / room : 0;
 }
 
+static struct json_object *companion_result(void)
+{
+	struct json_object *o = json_object_new_object();
+	double bytes = (double)traffic.companions * carriage_rules.bytes;
+
+	add_count(o, "sent", traffic.companions);
+	add_number(o, "share", bytes ? bytes / (bytes + traffic.sent_bytes) : 0);
+	return o;
+}
+
 struct json_object *measure_result(void)
 {
 	struct json_object *o = json_object_new_object(), *loads = json_object_new_array(), *fair;
@@ -366,6 +377,7 @@ struct json_object *measure_result(void)
 	add_count(o, "dropped", net.dropped);
 	add_count(o, "marked", net.marked);
 	add_count(o, "sent_again", traffic.sent_again);
+	json_object_object_add(o, "companions", companion_result());
 	json_object_object_add(o, "pauses", pause_result());
 	for (i = 0; i < scenario->loads_count; i++)
 		json_object_array_add(loads, load_result(i));

@@ -28,7 +28,10 @@ enum packet_kind {
 	PACKET_DATA,
 	PACKET_ACK,
 	PACKET_NACK, /* seq is expected, and something later came */
-	PACKET_CNP,  /* of DCQCN */
+	PACKET_CNP,	  /* of DCQCN */
+	PACKET_COMPANION, /* carries telemetry beside the data */
+	PACKET_ECHO,	  /* a companion on its way back */
+	PACKET_WINDOW,	  /* of Rx-HPCC: seq is W in bytes */
 };
 
 struct sim_packet {
@@ -47,6 +50,7 @@ struct sim_packet {
 	uint32_t voq_total, voq_flows; /* S and F */
 	uint16_t path_id;
 	uint8_t hops, kind, class, ce;
+	uint8_t carries; /* telemetry: switches stamp it */
 };
 
 struct sim_queue {
@@ -121,6 +125,7 @@ struct switch_rules {
 	double ecn_most;	   /* chance of a mark at ecn_max */
 	uint64_t round_ns;	   /* between two looks at the queues for pauses; 0: with each packet, */
 	uint64_t round_late_ns;	   /* and by how much a look is late at most */
+	uint64_t round_cost_ns;	   /* of each pause of a round, which later ones wait for */
 	uint32_t frame;		   /* largest, bytes */
 };
 extern struct switch_rules rules;

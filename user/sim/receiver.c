@@ -70,6 +70,58 @@ static void cnp_send(uint32_t host, const struct sim_packet *packet)
 	host_control(host, p);
 }
 
+/* Turned round as it is: it says nothing about what arrived. */
+static void companion_answer(uint32_t host, struct sim_packet *packet)
+{
+	packet->kind = PACKET_ECHO;
+	packet->told = packet->seq;
+	packet->rx_ns = engine.now_ns;
+	packet->class = 0;
+	packet->to = traffic.list[packet->flow].from;
+	host_control(host, packet - net.packets);
+}
+
+/* Rx-HPCC: the window that the receiver has computed, when it is to be told. */
+static void window_send(uint32_t host, uint32_t p)
+{
+	uint32_t flow = net.packets[p].flow, answer;
+	struct sim_flow *f = &traffic.list[flow];
+	uint64_t window = scheme->arrive(f, &net.packets[p]);
+
+	if (!window)
+		return;
+	answer = packet_new();
+	net.packets[answer].flow = flow;
+	net.packets[answer].kind = PACKET_WINDOW;
+	net.packets[answer].bytes = host_rules.ack;
+	net.packets[answer].to = f->from;
+	net.packets[answer].seq = window;
+	host_control(host, answer);
+}
+
+/* One ACK answers both: what telemetry the first one brought is not lost. */
+static void ack_join(struct sim_packet *first, struct sim_packet *second)
+{
+	if (first->carries && !second->carries) {
+		memcpy(second->hop, first->hop, sizeof(second->hop));
+		second->hops = first->hops;
+		second->path_id = first->path_id;
+		second->carries = 1;
+	}
+	packet_free(first - net.packets);
+}
+
+/* The packet waits for the next one, to be acknowledged with it, but not for ever. */
+static void ack_wait(struct sim_flow *f, uint32_t p)
+{
+	uint64_t was = f->ack_ns;
+
+	f->waiting = p;
+	f->ack_ns = engine.now_ns + host_rules.ack_late_ns;
+	if (!was)
+		event_at(f->ack_ns, EVENT_ACK, f - traffic.list);
+}
+
 void receiver_take(uint32_t host, uint32_t p)
 {
 	struct sim_packet *packet = &net.packets[p];
@@ -77,8 +129,14 @@ void receiver_take(uint32_t host, uint32_t p)
 	uint64_t end = packet->seq + packet->payload;
 	int late = packet->seq > f->rcv_nxt;
 
+	if (packet->kind == PACKET_COMPANION) {
+		companion_answer(host, packet);
+		return;
+	}
 	if (scheme->cnps && packet->ce)
 		cnp_send(host, packet);
+	if (scheme->arrive && net.packets[p].carries)
+		window_send(host, p);
 	packet = &net.packets[p]; /* the pool may have moved */
 	if (late && host_rules.selective)
 		flow_hold(f, packet->seq, end);
@@ -94,10 +152,27 @@ void receiver_take(uint32_t host, uint32_t p)
 		data_answer(host, packet, PACKET_NACK);
 		return;
 	}
+	if (f->unacked)
+		ack_join(&net.packets[f->waiting], packet);
 	if (++f->unacked < host_rules.ack_every && !f->done_ns) {
-		packet_free(p);
+		ack_wait(f, p);
 		return;
 	}
 	f->unacked = 0;
 	data_answer(host, packet, PACKET_ACK);
+}
+
+void receiver_on_ack(uint32_t i)
+{
+	struct sim_flow *f = &traffic.list[i];
+
+	if (engine.now_ns < f->ack_ns) {
+		event_at(f->ack_ns, EVENT_ACK, i);
+		return;
+	}
+	f->ack_ns = 0;
+	if (!f->unacked)
+		return;
+	f->unacked = 0;
+	data_answer(f->to, &net.packets[f->waiting], PACKET_ACK);
 }

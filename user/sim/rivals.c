@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DCQCN, TIMELY and DCTCP, as their papers have them. Constants are those that 000, section 5.1, ran them with. */
+/* DCQCN, TIMELY, DCTCP and CUBIC, as their papers have them. Constants are those that 000, section 5.1, ran them with. */
 #include <math.h>
 #include "sim/engine.h"
 #include "sim/rivals.h"
@@ -21,6 +21,11 @@
 #define TIMELY_FAST 5
 
 #define DCTCP_G (1 / 16.0)
+
+#define TCP_FIRST 10 /* packets of the first window (RFC 6928) */
+#define CUBIC_C 0.4
+#define CUBIC_BETA 0.7
+#define CUBIC_ALPHA (3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA))
 
 static double line_bps(void)
 {
@@ -171,8 +176,71 @@ void dctcp_ack(struct sim_flow *f, const struct sim_packet *p)
 	f->window = t->window;
 }
 
-void dctcp_loss(struct sim_flow *f)
+void dctcp_loss(struct sim_flow *f, int timeout)
 {
-	f->tcp.window = fmax(f->tcp.window / 2, packet_bytes());
+	struct tcp *t = &f->tcp;
+
+	if (!timeout && f->snd_una < t->recover)
+		return;
+	t->window = timeout ? packet_bytes() : fmax(t->window / 2, packet_bytes());
+	t->recover = f->snd_nxt;
+	f->window = t->window;
+}
+
+/* --- CUBIC --- */
+
+void cubic_begin(struct sim_flow *f)
+{
+	f->tcp = (struct tcp){ .window = TCP_FIRST * packet_bytes(), .threshold = INFINITY };
 	f->window = f->tcp.window;
+	f->rate_bps = line_bps();
+}
+
+/* Sections 4.2 to 4.5, in packets and seconds; and slow start. `acked` is in bytes here. */
+void cubic_ack(struct sim_flow *f, const struct sim_packet *p)
+{
+	struct tcp *t = &f->tcp;
+	double one = packet_bytes(), most = t->most / one, since, target, acked = f->snd_una - t->acked;
+
+	(void)p;
+	t->acked = f->snd_una;
+	if (!acked)
+		return;
+	/* A window that is not used does not grow (RFC 7661). */
+	if (flow_inflight(f) + acked + one < (t->window < t->threshold ? t->window / 2 : t->window))
+		return;
+	acked = acked / host_rules.payload * one;
+	if (t->window < t->threshold) {
+		t->window += acked;
+	} else {
+		if (!t->epoch_ns) {
+			t->epoch_ns = engine.now_ns;
+			t->friendly = t->window;
+			most = fmax(most, t->window / one);
+			t->most = most * one;
+			t->back = cbrt((most - t->window / one) / CUBIC_C);
+		}
+		since = (engine.now_ns - t->epoch_ns + scheme_rules.hpcc.t_ns) / 1e9;
+		target = (CUBIC_C * pow(since - t->back, 3) + most) * one;
+		target = fmin(fmax(target, t->window), 1.5 * t->window);
+		t->friendly += CUBIC_ALPHA * one * acked / t->friendly;
+		t->window += (target - t->window) * acked / t->window;
+		t->window = fmax(t->window, t->friendly);
+	}
+	f->window = t->window;
+}
+
+/* One decrease in a round trip, with fast convergence. */
+void cubic_loss(struct sim_flow *f, int timeout)
+{
+	struct tcp *t = &f->tcp;
+
+	if (!timeout && f->snd_una < t->recover)
+		return;
+	t->most = t->window < t->most ? t->window * (1 + CUBIC_BETA) / 2 : t->window;
+	t->threshold = fmax(t->window * CUBIC_BETA, 2 * packet_bytes());
+	t->window = timeout ? packet_bytes() : t->threshold;
+	t->epoch_ns = 0;
+	t->recover = f->snd_nxt;
+	f->window = t->window;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_SIM_RIVALS_H
 #define SLUICE_SIM_RIVALS_H
-/* Other controls, for comparison: DCQCN (SIGCOMM 2015), TIMELY (SIGCOMM 2015) and DCTCP (RFC 8257). */
+/* Other controls, for comparison: DCQCN (SIGCOMM 2015), TIMELY (SIGCOMM 2015), DCTCP (RFC 8257) and CUBIC (RFC 9438). */
 #include "sim/flow.h"
 
 /* At most one CNP of a flow in that time, and one decrease: T_d of 000, section 5.1. */
@@ -16,6 +16,9 @@ void timely_window_begin(struct sim_flow *f);
 void timely_ack(struct sim_flow *f, const struct sim_packet *p);
 void dctcp_begin(struct sim_flow *f);
 void dctcp_ack(struct sim_flow *f, const struct sim_packet *p);
-void dctcp_loss(struct sim_flow *f);
+void dctcp_loss(struct sim_flow *f, int timeout);
+void cubic_begin(struct sim_flow *f);
+void cubic_ack(struct sim_flow *f, const struct sim_packet *p);
+void cubic_loss(struct sim_flow *f, int timeout);
 
 #endif

@@ -13,6 +13,8 @@ enum stamp_kind { STAMP_DEQUEUE, STAMP_ENQUEUE };
 enum pause_kind { PAUSE_NONE, PAUSE_PFC, PAUSE_PPFC };
 enum hiercc_kind { HIERCC_OFF, HIERCC_CREDIT, HIERCC_RATES };
 enum recovery_kind { RECOVERY_GO_BACK, RECOVERY_SELECTIVE };
+enum carriage_kind { CARRIAGE_PACKET, CARRIAGE_COMPANION };
+enum moment_kind { MOMENT_ACK, MOMENT_DATA };
 
 /* One part of the workload. */
 struct load {
@@ -46,12 +48,18 @@ struct scenario {
 		double alpha;
 		__u64 ecn_min, ecn_max, round_ns, late_ns, t_thresh_ns, k_max;
 		double ecn_most, r;
+		__u64 cost_ns;
 	} sw;
 	struct {
-		__u32 payload, header, ack, ack_every, slack;
-		__u64 late_ns, rto_ns;
-		__u8 recovery, windows;
+		__u32 payload, header, ack, ack_every, slack, burst, stamps;
+		__u64 late_ns, rto_ns, ack_late_ns;
+		__u8 recovery, windows, carriage;
 	} host;
+	struct {
+		__u8 moment;
+		__u32 bytes, after, packets, busy_packets;
+		__u64 every_ns, busy_ns;
+	} companion;
 	char *scheme;
 	struct {
 		double eta;
@@ -63,6 +71,7 @@ struct scenario {
 		__u8 mode, port;
 		__u64 period_ns, late_ns, c0;
 		double eta, lose, repeat;
+		__u64 cost_ns;
 	} hiercc;
 	struct {
 		__u64 time_ns, warmup_ns, sample_ns, seed;

@@ -24,6 +24,9 @@ static const struct word recovery_words[] = { { "go-back-n", RECOVERY_GO_BACK },
 					      { "selective", RECOVERY_SELECTIVE },
 					      {} };
 
+static const struct word carriage_words[] = { { "packet", CARRIAGE_PACKET }, { "companion", CARRIAGE_COMPANION }, {} };
+static const struct word moment_words[] = { { "ack", MOMENT_ACK }, { "data", MOMENT_DATA }, {} };
+
 /* clang-format off: a row reads as a row */
 #define AT(member) FIELD(struct scenario, member)
 #define COUNT(name, member, least, greatest, is, what)                                                              \
@@ -91,6 +94,7 @@ static const struct config_key switch_keys[] = {
 	TIME("round", sw.round_ns, NULL,
 	     "time between two looks of a daemon at the queues; none: PFC with each packet, ppfc each us"),
 	TIME("late", sw.late_ns, NULL, "a look is late by up to that"),
+	TIME("cost", sw.cost_ns, NULL, "of each pause of a round, which later ones wait for"),
 	TIME("t_thresh", sw.t_thresh_ns, NULL, "ppfc: acts if the buffer lasts for less; none: Equation 5"),
 	BYTES("k_max", sw.k_max, NULL,
 	      "ppfc: a queue that is not longer is left alone; none: a twentieth of the buffer"),
@@ -103,6 +107,11 @@ static const struct config_key host_keys[] = {
 	COUNT("header", host.header, 0, 1000, "90", "bytes of a packet besides"),
 	COUNT("ack", host.ack, 20, 1500, "102", "bytes of an ACK"),
 	COUNT("ack_every", host.ack_every, 1, 1000, "1", "packets of which one is acknowledged"),
+	TIME("ack_late", host.ack_late_ns, "40ms", "an ACK waits for so long for another packet"),
+	COUNT("burst", host.burst, 1, 1000, "1", "packets that leave in a row, as GSO makes them of one large packet"),
+	COUNT("stamps", host.stamps, 0, 1000, "1000", "packets of a burst, from its first on, that carry telemetry"),
+	WORD("carriage", host.carriage, carriage_words, "packet",
+	     "what carries telemetry: each packet of data, or companions beside them"),
 	COUNT("slack", host.slack, 0, 1000, "0", "packets on top of the window"),
 	TIME("late", host.late_ns, NULL, "departures are late by up to that"),
 	TIME("rto", host.rto_ns, NULL, "of the retransmission timer; none: 20 T, and 1 ms at least"),
@@ -110,6 +119,18 @@ static const struct config_key host_keys[] = {
 	     "what a receiver does with what comes out of order"),
 	{ "windows", &config_word, AT(host.windows), .words = flag_words, .preset = "true",
 	  .meaning = "whether windows are obeyed, or rates alone" },
+	{}
+};
+
+static const struct config_key companion_keys[] = {
+	WORD("moment", companion.moment, moment_words, "ack",
+	     "a companion is made when an ACK arrives, or when data leaves"),
+	COUNT("bytes", companion.bytes, 64, 1500, "150", "bytes of a companion"),
+	COUNT("after", companion.after, 0, 1000000, "4", "packets that a flow sends before its first companion"),
+	COUNT("packets", companion.packets, 0, 1000000, "8", "packets of data between two companions of a flow, at least"),
+	TIME("every", companion.every_ns, NULL, "time between two companions of a flow, at least; none: T"),
+	COUNT("busy_packets", companion.busy_packets, 0, 1000000, "8", "packets, while U is above eta"),
+	TIME("busy", companion.busy_ns, NULL, "every, while U is above eta; none: every"),
 	{}
 };
 
@@ -136,6 +157,7 @@ static const struct config_key hiercc_keys[] = {
 	PART("eta", hiercc.eta, 0.1, 1, "0.98", "of a port, what is granted"),
 	{ "port", &config_word, AT(hiercc.port), .words = flag_words, .preset = "true",
 	  .meaning = "whether HPCC minds the receiver's port too, or leaves it to the credits" },
+	TIME("cost", hiercc.cost_ns, NULL, "of each message of a round, which later ones wait for"),
 	PART("lose", hiercc.lose, 0, 0.9, "0", "of the messages"),
 	PART("repeat", hiercc.repeat, 0, 0.9, "0", "of the messages"),
 	{}
@@ -173,7 +195,7 @@ static const struct config_key load_keys[] = {
 	TIME("start", start_ns, NULL, "when the first begin"),
 	TIME("jitter", jitter_ns, NULL, "flows: each begins later, at random, by up to that"),
 	BYTES("size", size, NULL, "of a flow; none: by sizes, or without an end"),
-	{ "sizes", &config_string, AT(sizes), .most = 200, .range = "websearch, fb-hadoop, ali-storage, or a file",
+	{ "sizes", &config_string, AT(sizes), .most = 200, .range = "websearch, fb-hadoop, ali-storage, cache-follower, data-mining, or a file",
 	  .example = "websearch", .meaning = "distribution of sizes" },
 	PART("share", share, 0, 1, NULL, "incast, poisson: of the speed of all hosts, as a mean"),
 	TIME("period", period_ns, NULL, "incast, poisson: mean time between two arrivals, in place of share"),
@@ -195,6 +217,7 @@ static const struct config_key top_keys[] = {
 	SECTION("topology", topology_keys),
 	SECTION("switch", switch_keys),
 	SECTION("host", host_keys),
+	SECTION("companion", companion_keys),
 	{ "scheme", &config_string, FIELD(struct scenario, scheme), .most = 40, .preset = "hpcc",
 	  .range = "a scheme: sluice-sim --list-schemes names them", .example = "hpcc",
 	  .meaning = "congestion control of all flows" },

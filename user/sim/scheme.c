@@ -85,19 +85,46 @@ static void line_ack(struct sim_flow *f, const struct sim_packet *p)
 	(void)p;
 }
 
-#define CORE(hpcc_or_swift, v) \
-	.begin = hpcc_or_swift##_begin, .ack = hpcc_or_swift##_on_ack, .telemetry = 1, .variant = v
-#define hpcc_begin core_begin
+/* Rx-HPCC: the receiver computes W, and the sender obeys. */
+static void rx_begin(struct sim_flow *f)
+{
+	core_begin(f);
+	rx_init(&f->rx, &scheme_rules.hpcc);
+}
+
+static uint64_t rx_on_arrival(struct sim_flow *f, const struct sim_packet *p)
+{
+	struct hpcc_ack ack;
+	int report;
+
+	hpcc_ack_of(f, p, &ack);
+	ack.gap_ns = f->fb_rx_ns ? (int64_t)(engine.now_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
+	f->fb_rx_ns = engine.now_ns;
+	rx_new_int(&f->rx, &scheme_rules.hpcc, &ack, engine.now_ns, &report);
+	return report ? q12_to_bytes(f->rx.cc.w) : 0;
+}
+
+static void rx_on_ack(struct sim_flow *f, const struct sim_packet *p)
+{
+	if (p->kind != PACKET_WINDOW)
+		return;
+	rx_window(&f->cc, &scheme_rules.hpcc, p->seq);
+	control_output(f);
+}
+
+#define HPCC(v) .begin = core_begin, .ack = hpcc_on_ack, .telemetry = 1, .variant = v
+#define SWIFT(v) .begin = swift_begin, .ack = swift_on_ack, .variant = v
 
 const struct scheme schemes[] = {
-	{ "hpcc", CORE(hpcc, HPCC_PLAIN) },
-	{ "hpcc-high-ai", CORE(hpcc, HPCC_HIGH_AI) },
-	{ "hpcc-probabilistic", CORE(hpcc, HPCC_PROBABILISTIC) },
-	{ "hpcc-vai-sf", CORE(hpcc, HPCC_VAI_SF) },
-	{ "swift", CORE(swift, HPCC_PLAIN) },
-	{ "swift-high-ai", CORE(swift, HPCC_HIGH_AI) },
-	{ "swift-probabilistic", CORE(swift, HPCC_PROBABILISTIC) },
-	{ "swift-vai-sf", CORE(swift, HPCC_VAI_SF) },
+	{ "hpcc", HPCC(HPCC_PLAIN) },
+	{ "hpcc-rx", .begin = rx_begin, .ack = rx_on_ack, .arrive = rx_on_arrival, .telemetry = 1 },
+	{ "hpcc-high-ai", HPCC(HPCC_HIGH_AI) },
+	{ "hpcc-probabilistic", HPCC(HPCC_PROBABILISTIC) },
+	{ "hpcc-vai-sf", HPCC(HPCC_VAI_SF) },
+	{ "swift", SWIFT(HPCC_PLAIN) },
+	{ "swift-high-ai", SWIFT(HPCC_HIGH_AI) },
+	{ "swift-probabilistic", SWIFT(HPCC_PROBABILISTIC) },
+	{ "swift-vai-sf", SWIFT(HPCC_VAI_SF) },
 	{ "dcqcn", .begin = dcqcn_begin, .ack = line_ack, .cnp = dcqcn_cnp, .timer = dcqcn_timer, .ecn = 1,
 	  .cnps = DCQCN_CNP_US },
 	{ "dcqcn-window", .begin = dcqcn_window_begin, .ack = line_ack, .cnp = dcqcn_cnp, .timer = dcqcn_timer,
@@ -105,6 +132,7 @@ const struct scheme schemes[] = {
 	{ "timely", .begin = timely_begin, .ack = timely_ack },
 	{ "timely-window", .begin = timely_window_begin, .ack = timely_ack },
 	{ "dctcp", .begin = dctcp_begin, .ack = dctcp_ack, .loss = dctcp_loss, .ecn = 1 },
+	{ "cubic", .begin = cubic_begin, .ack = cubic_ack, .loss = cubic_loss },
 	{ "line-rate", .begin = line_begin, .ack = line_ack },
 	{},
 };

@@ -13,9 +13,11 @@ struct scheme {
 	void (*ack)(struct sim_flow *f, const struct sim_packet *ack);
 	void (*cnp)(struct sim_flow *f);   /* NULL: it has none */
 	void (*timer)(struct sim_flow *f); /* EVENT_SCHEME */
-	void (*loss)(struct sim_flow *f);  /* NULL: it goes on as before */
+	void (*loss)(struct sim_flow *f, int timeout); /* NULL: it goes on as before */
+	/* Data that carries telemetry is at its receiver. Returns W in bytes, if the sender is to be told, or 0. */
+	uint64_t (*arrive)(struct sim_flow *f, const struct sim_packet *p);
 	void (*sent)(struct sim_flow *f, uint32_t bytes);
-	int telemetry, ecn, cnps; /* what it needs */
+	int telemetry, ecn, cnps; /* what an ACK has to bring; the least time between two CNPs, us */
 	uint32_t variant;	  /* enum hpcc_variant */
 };
 

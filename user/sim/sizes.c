@@ -32,6 +32,23 @@ static const struct point ali_storage[] = {
 	{ 64e3, 93.53 }, { 128e3, 96.77 }, { 256e3, 97.53 }, { 2e6, 100 },    {},
 };
 
+/*
+ * As the SIGCOMM 2015 paper, the flows of a cache follower inside of its data centre (Figure 6), in the points that the
+ * authors of netbench read there, rounded.
+ */
+static const struct point cache_follower[] = {
+	{ 100, 0 },	{ 335, 7.6 },	 { 450, 13.9 },	  { 730, 18.2 },   { 1320, 21 },    { 2400, 24.8 },
+	{ 4400, 28.8 }, { 7600, 34.5 },	 { 12300, 39.5 }, { 19100, 45 },   { 27900, 49.3 }, { 41600, 55.8 },
+	{ 53700, 60.8 }, { 81400, 68.3 }, { 106e3, 72.8 }, { 147e3, 78.9 }, { 210e3, 84 },   { 316e3, 88.8 },
+	{ 560e3, 94.2 }, { 1.02e6, 97.8 }, { 1.66e6, 99.1 }, { 2e6, 100 }, {},
+};
+
+/* VL2 (SIGCOMM 2009), data mining, in packets of 1460 bytes as pFabric (SIGCOMM 2013) has it. */
+static const struct point data_mining[] = {
+	{ 1460, 50 },	  { 2920, 60 },	    { 4380, 70 },    { 10220, 80 },	 { 389820, 90 },
+	{ 3.076e6, 95 }, { 97.33e6, 99 }, { 973.3e6, 100 }, {},
+};
+
 static const struct {
 	const char *name;
 	const struct point *points;
@@ -39,6 +56,8 @@ static const struct {
 	{ "websearch", websearch },
 	{ "fb-hadoop", fb_hadoop },
 	{ "ali-storage", ali_storage },
+	{ "cache-follower", cache_follower },
+	{ "data-mining", data_mining },
 	{},
 };
 /* clang-format on */
@@ -60,7 +79,7 @@ static int sizes_read(const char *path, struct sizes *s)
 	int err = 0;
 
 	if (!from) {
-		msg("sizes '%s': %s: name a file, or write websearch, fb-hadoop or ali-storage", path, strerror(errno));
+		msg("sizes '%s': %s: name a file, or write websearch, fb-hadoop, ali-storage, cache-follower or data-mining", path, strerror(errno));
 		return -1;
 	}
 	while (!err && fgets(text, sizeof(text), from)) {

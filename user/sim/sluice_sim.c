@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "lib/config/tables.h"
 #include "lib/util.h"
+#include "sim/carriage.h"
 #include "sim/credit.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
@@ -61,7 +62,7 @@ static const event_handler handlers[EVENT_KINDS] = {
 	[EVENT_PAUSE] = net_on_pause,	     [EVENT_SWITCH] = net_on_round,
 	[EVENT_MEASURE] = measure_on_sample, [EVENT_VOQ] = net_on_voq,
 	[EVENT_GRANT] = credit_on_grant,     [EVENT_CREDIT] = credit_on_message,
-	[EVENT_RATE] = credit_on_rate,
+	[EVENT_RATE] = credit_on_rate,	     [EVENT_ACK] = receiver_on_ack,
 };
 
 static void rules_take(const struct scenario *s)
@@ -81,6 +82,7 @@ static void rules_take(const struct scenario *s)
 				    s->sw.pause == PAUSE_PPFC ? NS_PER_US :
 								0,
 		.round_late_ns = s->sw.late_ns,
+		.round_cost_ns = s->sw.cost_ns,
 		.frame = s->host.payload + s->host.header,
 	};
 	predict_rules = (struct predict_rules){
@@ -96,6 +98,7 @@ static void rules_take(const struct scenario *s)
 		.eta = s->hiercc.eta,
 		.lose = s->hiercc.lose,
 		.repeat = s->hiercc.repeat,
+		.cost_ns = s->hiercc.cost_ns,
 	};
 	host_rules = (struct host_rules){
 		.payload = s->host.payload,
@@ -106,6 +109,18 @@ static void rules_take(const struct scenario *s)
 		.late_ns = s->host.late_ns,
 		.selective = s->host.recovery == RECOVERY_SELECTIVE,
 		.windows = s->host.windows,
+		.ack_late_ns = s->host.ack_late_ns,
+		.burst = s->host.burst,
+		.stamps = s->host.stamps,
+	};
+	carriage_rules = (struct carriage_rules){
+		.companions = scheme->telemetry && s->host.carriage == CARRIAGE_COMPANION,
+		.at_data = scheme->telemetry && s->host.carriage == CARRIAGE_COMPANION &&
+			   s->companion.moment == MOMENT_DATA,
+		.bytes = s->companion.bytes,
+		.packets = s->companion.packets,
+		.busy_packets = s->companion.busy_packets,
+		.after = s->companion.after,
 	};
 }
 
@@ -126,8 +141,12 @@ static void scheme_take(const struct scenario *s)
 	p->w_ai = s->hpcc.w_ai ? q12_from_bytes(s->hpcc.w_ai) : (p->w_init * (Q24_ONE - p->eta) >> 24) / s->hpcc.flows;
 	hpcc_params_variant(p, scheme->variant);
 	host_rules.rto_ns = 20 * p->t_ns > NS_PER_MS ? 20 * p->t_ns : NS_PER_MS;
+	if (s->host.ack_every > 1)
+		host_rules.rto_ns += s->host.ack_late_ns;
 	if (s->host.rto_ns)
 		host_rules.rto_ns = s->host.rto_ns;
+	carriage_rules.every_ns = s->companion.every_ns ?: p->t_ns;
+	carriage_rules.busy_ns = s->companion.busy_ns ?: carriage_rules.every_ns;
 	scheme_rules.per_ack = s->hpcc.per_ack;
 	scheme_rules.per_rtt = s->hpcc.per_rtt;
 }

@@ -14,7 +14,7 @@ struct switch_rules rules;
 
 static void stamp(struct sim_port *p, struct sim_packet *packet)
 {
-	if (packet->kind != PACKET_DATA || packet->hops >= HPCC_MAX_HOPS)
+	if (!packet->carries || !packet->class || packet->hops >= HPCC_MAX_HOPS)
 		return;
 	if (credit_rules.on && credit_rules.port_free && credit_is_rack_port(p->node, p - net.ports) &&
 	    packet->voq_flows)
@@ -48,6 +48,7 @@ struct pause {
 };
 static struct pause *pauses;
 static uint32_t pauses_count, pauses_free = NONE;
+static uint64_t round_spent_ns; /* on the pauses of the current round */
 
 static void pause_send(struct sim_port *p, uint32_t class, uint64_t ns)
 {
@@ -60,7 +61,8 @@ static void pause_send(struct sim_port *p, uint32_t class, uint64_t ns)
 		pauses = list_add(pauses, &pauses_count, sizeof(*pauses));
 	}
 	pauses[i] = (struct pause){ .port = p->peer, .class = class, .quanta = pfc_ns_quanta(ns, p->bps) };
-	event_at(engine.now_ns + p->delay_ns + port_time_ns(p, PAUSE_BYTES), EVENT_PAUSE, i);
+	event_at(engine.now_ns + round_spent_ns + p->delay_ns + port_time_ns(p, PAUSE_BYTES), EVENT_PAUSE, i);
+	round_spent_ns += rules.round_ns ? rules.round_cost_ns : 0;
 }
 
 /* What was counted of a pause that now ends otherwise is taken back. */
@@ -114,12 +116,14 @@ void net_on_round(uint32_t node)
 	struct sim_node *n = &net.nodes[node];
 	uint32_t i, c;
 
+	round_spent_ns = 0;
 	if (rules.predict)
 		predict_round(node, buffer_free(n), pause_send);
 	for (i = 0; i < n->ports; i++)
 		for (c = 1; c < CLASSES; c++)
 			if (rules.round_ns || net.ports[n->ports_first + i].told[c].xoff)
 				pause_decide(&net.ports[n->ports_first + i], c);
+	round_spent_ns = 0;
 	event_at(engine.now_ns + (rules.round_ns ? rules.round_ns + (uint64_t)(random_uniform() * rules.round_late_ns) :
 						   net.ports[n->ports_first].pfc.pause_ns / 4),
 		 EVENT_SWITCH, node);
@@ -191,7 +195,7 @@ static void switch_enqueue(uint32_t egress, uint32_t i)
 		packet->ce = 1;
 		net.marked++;
 	}
-	if (packet->class && rules.stamp_enqueue)
+	if (rules.stamp_enqueue)
 		stamp(out, packet);
 	queue_put(out, i);
 	port_kick(egress);
