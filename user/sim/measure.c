@@ -6,6 +6,7 @@
 #include "sim/measure_rooms.h"
 #include "sim/net.h"
 #include "sim/port_name.h"
+#include "sim/series.h"
 
 static const struct scenario *scenario;
 
@@ -35,6 +36,7 @@ void measure_on_sample(uint32_t unused)
 		queues_sample();
 		fair_sample();
 	}
+	series_sample();
 	/* A network that stands still ends all the same. */
 	if (is_over() || (engine.now_ns >= scenario->run.time_ns && engine.now_ns >= 20 * scenario->run.time_ns)) {
 		engine.stopped = 1;

@@ -65,7 +65,7 @@ struct scenario {
 		double eta, lose, repeat;
 	} hiercc;
 	struct {
-		__u64 time_ns, warmup_ns, sample_ns, seed;
+		__u64 time_ns, warmup_ns, sample_ns, series_ns, seed;
 		__u8 drain;
 		char *queue; /* whose queues are sampled */
 	} run;
