@@ -7,6 +7,7 @@
 #include "lib/config/tables.h"
 #include "lib/util.h"
 #include "sim/credit.h"
+#include "sim/csv.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure.h"
@@ -17,12 +18,13 @@
 #include "sim/scheme.h"
 #include "sim/series.h"
 
-enum option_name { OPTION_HELP = 256, OPTION_VERSION, OPTION_JSON, OPTION_SERIES, OPTION_KEYS, OPTION_SCHEMES };
+enum option_name { OPTION_HELP = 256, OPTION_VERSION, OPTION_JSON, OPTION_CSV, OPTION_SERIES, OPTION_KEYS, OPTION_SCHEMES };
 
 static const struct option options[] = {
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "csv", no_argument, NULL, OPTION_CSV },
 	{ "series", required_argument, NULL, OPTION_SERIES },
 	{ "list-keys", no_argument, NULL, OPTION_KEYS },
 	{ "list-schemes", no_argument, NULL, OPTION_SCHEMES },
@@ -31,12 +33,13 @@ static const struct option options[] = {
 
 static void sim_usage(FILE *to)
 {
-	fputs("usage: sluice-sim [--json] [--series FILE] SCENARIO [SECTION.KEY=VALUE ...]\n"
+	fputs("usage: sluice-sim [--json | --csv] [--series FILE] SCENARIO [SECTION.KEY=VALUE ...]\n"
 	      "\n"
 	      "Simulates a network, its hosts and its traffic, packet by packet, and prints how long flows took and how\n"
 	      "long queues were. The scenario is a YAML file; each KEY=VALUE overrides what the file says.\n"
 	      "\n"
 	      "  --json          the result as JSON\n"
+	      "  --csv           the result as CSV: a line for each number, with its path in the JSON\n"
 	      "  --series FILE   and to FILE, as CSV: queues, rates and pauses as time goes on, every run.series\n"
 	      "  --list-keys     all keys of a scenario: values, default, meaning\n"
 	      "  --list-schemes  the congestion controls\n"
@@ -137,7 +140,7 @@ static void scheme_take(const struct scenario *s)
 
 /* What the command line asks for besides the scenario. */
 struct wanted {
-	int as_json;
+	enum { AS_TABLE, AS_JSON, AS_CSV } result;
 	const char *series; /* file */
 };
 
@@ -162,10 +165,17 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 		msg("interrupted after %.3f of %.3f ms: the result is of that time", engine.now_ns / 1e6,
 		    s->run.time_ns / 1e6);
 	result = measure_result();
-	if (w->as_json)
+	switch (w->result) {
+	case AS_JSON:
 		puts(json_object_to_json_string_ext(result, JSON_C_TO_STRING_PRETTY));
-	else
+		break;
+	case AS_CSV:
+		csv_flatten(stdout, result);
+		break;
+	case AS_TABLE:
 		measure_print(result);
+		break;
+	}
 	json_object_put(result);
 	if (series_end())
 		status = EXIT_FAILED;
@@ -196,7 +206,10 @@ int main(int argc, char **argv)
 			puts("sluice-sim " SLUICE_VERSION);
 			return EXIT_DONE;
 		case OPTION_JSON:
-			wanted.as_json = 1;
+			wanted.result = AS_JSON;
+			break;
+		case OPTION_CSV:
+			wanted.result = AS_CSV;
 			break;
 		case OPTION_SERIES:
 			wanted.series = optarg;
