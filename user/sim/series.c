@@ -32,7 +32,7 @@ static struct ongoing *ongoing;
 static uint32_t ongoing_count, flows_known;
 static uint64_t *load_bytes; /* of each load, since the samples before */
 
-static void put(const char *what, const char *which, double value)
+static void series_put(const char *what, const char *which, double value)
 {
 	fprintf(to, "%.3f,%s,", engine.now_ns / 1e3, what);
 	csv_put(to, which);
@@ -54,11 +54,11 @@ static void ports_put(void)
 		most = p->bytes > most ? p->bytes : most;
 		if (i >= SERIES_PORTS)
 			continue;
-		put("queue_bytes", port_name(watched.ports[i]).text, p->bytes);
-		put("tx_bps", port_name(watched.ports[i]).text, bps(p->tx_bytes - last_sent[i]));
+		series_put("queue_bytes", port_name(watched.ports[i]).text, p->bytes);
+		series_put("tx_bps", port_name(watched.ports[i]).text, bps(p->tx_bytes - last_sent[i]));
 		last_sent[i] = p->tx_bytes;
 	}
-	put("queue_bytes_max", "all", most);
+	series_put("queue_bytes_max", "all", most);
 }
 
 static void flow_put(uint32_t flow, uint64_t bytes)
@@ -68,7 +68,7 @@ static void flow_put(uint32_t flow, uint64_t bytes)
 	if (flow >= SERIES_FLOWS || traffic.list[flow].start_ns >= engine.now_ns)
 		return;
 	snprintf(text, sizeof(text), "%u", flow);
-	put("flow_bps", text, bps(bytes));
+	series_put("flow_bps", text, bps(bytes));
 }
 
 static void flows_put(void)
@@ -92,7 +92,7 @@ static void flows_put(void)
 	}
 	ongoing_count = left;
 	for (i = 0; i < scenario->loads_count; i++)
-		put("load_bps", scenario->loads[i].name, bps(load_bytes[i]));
+		series_put("load_bps", scenario->loads[i].name, bps(load_bytes[i]));
 }
 
 static void totals_put(void)
@@ -102,9 +102,9 @@ static void totals_put(void)
 
 	for (i = 0; i < net.ports_count; i++)
 		pauses += net.ports[i].xoffs + net.ports[i].predicted;
-	put("pauses", "all", pauses - last_pauses);
-	put("dropped", "all", net.dropped - last_dropped);
-	put("marked", "all", net.marked - last_marked);
+	series_put("pauses", "all", pauses - last_pauses);
+	series_put("dropped", "all", net.dropped - last_dropped);
+	series_put("marked", "all", net.marked - last_marked);
 	last_pauses = pauses;
 	last_dropped = net.dropped;
 	last_marked = net.marked;

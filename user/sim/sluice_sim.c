@@ -18,7 +18,15 @@
 #include "sim/scheme.h"
 #include "sim/series.h"
 
-enum option_name { OPTION_HELP = 256, OPTION_VERSION, OPTION_JSON, OPTION_CSV, OPTION_SERIES, OPTION_KEYS, OPTION_SCHEMES };
+enum option_name {
+	OPTION_HELP = 256,
+	OPTION_VERSION,
+	OPTION_JSON,
+	OPTION_CSV,
+	OPTION_SERIES,
+	OPTION_KEYS,
+	OPTION_SCHEMES
+};
 
 static const struct option options[] = {
 	{ "help", no_argument, NULL, OPTION_HELP },
