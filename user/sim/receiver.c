@@ -3,6 +3,7 @@
 #include <string.h>
 #include "sim/engine.h"
 #include "sim/flow.h"
+#include "sim/measure.h"
 #include "sim/scheme.h"
 
 /* Adds what came out of order to what is held, and takes from there what fits at rcv_nxt by now. */
@@ -133,6 +134,7 @@ void receiver_take(uint32_t host, uint32_t p)
 		companion_answer(host, packet);
 		return;
 	}
+	measure_on_data(packet->sent_ns);
 	if (scheme->cnps && packet->ce)
 		cnp_send(host, packet);
 	if (scheme->arrive && net.packets[p].carries)

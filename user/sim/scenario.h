@@ -74,7 +74,7 @@ struct scenario {
 		__u64 cost_ns;
 	} hiercc;
 	struct {
-		__u64 time_ns, warmup_ns, sample_ns, seed;
+		__u64 time_ns, warmup_ns, sample_ns, series_ns, seed;
 		__u8 drain;
 		char *queue; /* whose queues are sampled */
 	} run;

@@ -167,6 +167,8 @@ static const struct config_key run_keys[] = {
 	TIME("time", run.time_ns, "10ms", "until which flows begin, and that is simulated"),
 	TIME("warmup", run.warmup_ns, NULL, "of which flows and queues are not counted"),
 	TIME("sample", run.sample_ns, "1us", "between two looks at queues and rates"),
+	TIME("series", run.series_ns, NULL,
+	     "between two samples of --series, a multiple of sample; none: a thousandth of time, and sample at least"),
 	COUNT("seed", run.seed, 0, 4294967295, "1", "of all that is random"),
 	{ "drain", &config_word, AT(run.drain), .words = flag_words, .preset = "true",
 	  .meaning = "whether it goes on until all flows are done" },

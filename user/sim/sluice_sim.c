@@ -8,6 +8,7 @@
 #include "lib/util.h"
 #include "sim/carriage.h"
 #include "sim/credit.h"
+#include "sim/csv.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure.h"
@@ -16,13 +17,24 @@
 #include "sim/scenario.h"
 #include "sim/scenario_keys.h"
 #include "sim/scheme.h"
+#include "sim/series.h"
 
-enum option_name { OPTION_HELP = 256, OPTION_VERSION, OPTION_JSON, OPTION_KEYS, OPTION_SCHEMES };
+enum option_name {
+	OPTION_HELP = 256,
+	OPTION_VERSION,
+	OPTION_JSON,
+	OPTION_CSV,
+	OPTION_SERIES,
+	OPTION_KEYS,
+	OPTION_SCHEMES
+};
 
 static const struct option options[] = {
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "csv", no_argument, NULL, OPTION_CSV },
+	{ "series", required_argument, NULL, OPTION_SERIES },
 	{ "list-keys", no_argument, NULL, OPTION_KEYS },
 	{ "list-schemes", no_argument, NULL, OPTION_SCHEMES },
 	{},
@@ -30,12 +42,14 @@ static const struct option options[] = {
 
 static void sim_usage(FILE *to)
 {
-	fputs("usage: sluice-sim [--json] SCENARIO [SECTION.KEY=VALUE ...]\n"
+	fputs("usage: sluice-sim [--json | --csv] [--series FILE] SCENARIO [SECTION.KEY=VALUE ...]\n"
 	      "\n"
 	      "Simulates a network, its hosts and its traffic, packet by packet, and prints how long flows took and how\n"
 	      "long queues were. The scenario is a YAML file; each KEY=VALUE overrides what the file says.\n"
 	      "\n"
 	      "  --json          the result as JSON\n"
+	      "  --csv           the result as CSV: a line for each number, with its path in the JSON\n"
+	      "  --series FILE   and to FILE, as CSV: queues, rates and pauses as time goes on, every run.series\n"
 	      "  --list-keys     all keys of a scenario: values, default, meaning\n"
 	      "  --list-schemes  the congestion controls\n"
 	      "  --help, --version\n",
@@ -151,9 +165,16 @@ static void scheme_take(const struct scenario *s)
 	scheme_rules.per_rtt = s->hpcc.per_rtt;
 }
 
-static int simulate(const struct scenario *s, int as_json)
+/* What the command line asks for besides the scenario. */
+struct wanted {
+	enum { AS_TABLE, AS_JSON, AS_CSV } result;
+	const char *series; /* file */
+};
+
+static int simulate(const struct scenario *s, const struct wanted *w)
 {
 	struct json_object *result;
+	int status = EXIT_DONE;
 
 	engine_begin(s->run.seed);
 	rules_take(s);
@@ -163,7 +184,7 @@ static int simulate(const struct scenario *s, int as_json)
 	switches_begin();
 	scheme_take(s);
 	credit_begin();
-	if (measure_begin(s) || loads_begin(s))
+	if (measure_begin(s) || series_begin(s, w->series) || loads_begin(s))
 		return EXIT_USAGE;
 	signal(SIGINT, interrupt);
 	engine_run(handlers);
@@ -171,11 +192,20 @@ static int simulate(const struct scenario *s, int as_json)
 		msg("interrupted after %.3f of %.3f ms: the result is of that time", engine.now_ns / 1e6,
 		    s->run.time_ns / 1e6);
 	result = measure_result();
-	if (as_json)
+	switch (w->result) {
+	case AS_JSON:
 		puts(json_object_to_json_string_ext(result, JSON_C_TO_STRING_PRETTY));
-	else
+		break;
+	case AS_CSV:
+		csv_flatten(stdout, result);
+		break;
+	case AS_TABLE:
 		measure_print(result);
+		break;
+	}
 	json_object_put(result);
+	if (series_end())
+		status = EXIT_FAILED;
 	loads_end();
 	measure_end();
 	hosts_end();
@@ -183,14 +213,15 @@ static int simulate(const struct scenario *s, int as_json)
 	predict_end();
 	net_free();
 	engine_end();
-	return EXIT_DONE;
+	return status;
 }
 
 int main(int argc, char **argv)
 {
 	const struct scheme *list;
+	struct wanted wanted = {};
 	struct scenario *s;
-	int as_json = 0, status, o;
+	int status, o;
 
 	msg_init("sluice-sim");
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -202,7 +233,13 @@ int main(int argc, char **argv)
 			puts("sluice-sim " SLUICE_VERSION);
 			return EXIT_DONE;
 		case OPTION_JSON:
-			as_json = 1;
+			wanted.result = AS_JSON;
+			break;
+		case OPTION_CSV:
+			wanted.result = AS_CSV;
+			break;
+		case OPTION_SERIES:
+			wanted.series = optarg;
 			break;
 		case OPTION_KEYS:
 			tables_list(stdout, &scenario_top);
@@ -223,7 +260,7 @@ int main(int argc, char **argv)
 	s = scenario_load(argv[optind], argv + optind + 1, argc - optind - 1);
 	if (!s)
 		return EXIT_USAGE;
-	status = simulate(s, as_json);
+	status = simulate(s, &wanted);
 	scenario_free(s);
 	return status;
 }
