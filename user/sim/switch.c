@@ -111,6 +111,18 @@ static void pause_decide(struct sim_port *in, uint32_t class)
 	pause_send(in, class, ns);
 }
 
+/* The least time that a pause of a port of the switch holds: before that it has to be told again. */
+static uint64_t pause_least_ns(const struct sim_node *n)
+{
+	uint64_t least = NEVER_NS;
+	uint32_t i;
+
+	for (i = 0; i < n->ports; i++)
+		if (net.ports[n->ports_first + i].pfc.pause_ns < least)
+			least = net.ports[n->ports_first + i].pfc.pause_ns;
+	return least;
+}
+
 void net_on_round(uint32_t node)
 {
 	struct sim_node *n = &net.nodes[node];
@@ -125,7 +137,7 @@ void net_on_round(uint32_t node)
 				pause_decide(&net.ports[n->ports_first + i], c);
 	round_spent_ns = 0;
 	event_at(engine.now_ns + (rules.round_ns ? rules.round_ns + (uint64_t)(random_uniform() * rules.round_late_ns) :
-						   net.ports[n->ports_first].pfc.pause_ns / 4),
+						   pause_least_ns(n) / 4),
 		 EVENT_SWITCH, node);
 }
 
