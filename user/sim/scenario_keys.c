@@ -33,7 +33,7 @@ static const struct word moment_words[] = { { "ack", MOMENT_ACK }, { "data", MOM
 	{                                                                                                           \
 		name, &config_number, AT(member), .min = least, .max = greatest, .preset = is,                      \
 						  .range = "a number from " #least " to " #greatest,                \
-						  .refusal = "is not from " #least " to " #greatest, .example = is, \
+						  .refusal = "is not from " #least " to " #greatest, .example = is ?: #least, \
 						  .meaning = what                                                   \
 	}
 #define SPEED(name, member, is, what)                                                                       \
@@ -229,6 +229,7 @@ static const struct config_key top_keys[] = {
 	SECTION("hiercc", hiercc_keys),
 	SECTION("run", run_keys),
 	{ "loads", &config_entries, FIELD_POINTER(struct scenario, loads), .required = true, .most = 64,
+	  .range = "a list of entries",
 	  .table = &load_table, .count = FIELD(struct scenario, loads_count), .meaning = "the workload, part by part" },
 	{}
 };
