@@ -112,16 +112,21 @@ static void pause_decide(struct sim_port *in, uint32_t class)
 void net_on_round(uint32_t node)
 {
 	struct sim_node *n = &net.nodes[node];
+	uint64_t refresh_ns = NEVER_NS; /* in time for the pauses of the fastest port, which are the shortest */
 	uint32_t i, c;
 
 	if (rules.predict)
 		predict_round(node, buffer_free(n), pause_send);
-	for (i = 0; i < n->ports; i++)
+	for (i = 0; i < n->ports; i++) {
+		struct sim_port *in = &net.ports[n->ports_first + i];
+
+		refresh_ns = in->pfc.pause_ns / 4 < refresh_ns ? in->pfc.pause_ns / 4 : refresh_ns;
 		for (c = 1; c < CLASSES; c++)
-			if (rules.round_ns || net.ports[n->ports_first + i].told[c].xoff)
-				pause_decide(&net.ports[n->ports_first + i], c);
+			if (rules.round_ns || in->told[c].xoff)
+				pause_decide(in, c);
+	}
 	event_at(engine.now_ns + (rules.round_ns ? rules.round_ns + (uint64_t)(random_uniform() * rules.round_late_ns) :
-						   net.ports[n->ports_first].pfc.pause_ns / 4),
+						   refresh_ns),
 		 EVENT_SWITCH, node);
 }
 
