@@ -246,6 +246,12 @@ static void racks_number(void)
 	}
 }
 
+double credit_memory(double hosts, double leaves)
+{
+	return hosts * leaves * (sizeof(struct voq) + sizeof(struct hiercc_due) + sizeof(struct hiercc_seen)) +
+	       hosts * sizeof(struct grants);
+}
+
 void credit_begin(void)
 {
 	const struct sim_port *p = &net.ports[net.nodes[net.hosts[0]].ports_first];

@@ -26,6 +26,8 @@ extern struct credit_rules credit_rules;
 
 void credit_begin(void);
 void credit_end(void);
+/* Bytes that it takes for that many hosts, of all leaves together. */
+double credit_memory(double hosts, double leaves);
 /* Whether the packet, which a leaf has from one of its hosts, waits in a VOQ: then EVENT_VOQ brings it back. */
 int credit_holds(uint32_t node, uint32_t packet);
 /* It leaves its VOQ. */

@@ -4,10 +4,10 @@
  * run.time.
  */
 #include <stdlib.h>
-#include <unistd.h>
 #include "lib/util.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
+#include "sim/memory.h"
 #include "sim/scenario.h"
 #include "sim/sizes.h"
 
@@ -123,19 +123,6 @@ static double running_flows(const struct running *r)
 	return arrivals < 0 ? 0 : arrivals * (r->load->kind == LOAD_INCAST ? r->load->count : 1);
 }
 
-/* What is kept of flows has to fit into memory: it is not given back before the end, when they are counted. */
-static int memory_check(double count)
-{
-	double needed = count * sizeof(struct sim_flow) * 1.5,
-	       have = sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-
-	if (needed < have && count < NONE)
-		return 0;
-	msg("loads: %.3g flows take %.3g GB of memory, and there are %.3g: a shorter run.time, or less share", count,
-	    needed / 1e9, have / 1e9);
-	return -1;
-}
-
 int loads_begin(const struct scenario *s)
 {
 	double count = 0;
@@ -152,7 +139,7 @@ int loads_begin(const struct scenario *s)
 			return -1;
 		running_mean(r);
 		count += running_flows(r);
-		if (memory_check(count))
+		if (memory_check(s, count))
 			return -1;
 		if (r->load->kind == LOAD_FLOWS)
 			flows_start(i, r);

@@ -124,10 +124,11 @@ static struct worst worst_of(uint32_t i)
 	const struct sim_port *p = &net.ports[watched.ports[i]];
 	struct histogram *h = &by_port[i];
 
+	if (!h->count)
+		return (struct worst){ .port = watched.ports[i], .max = p->peak_bytes };
 	h->buckets[0] += samples / watched.count - h->count;
 	h->count = samples / watched.count;
-	return (struct worst){ watched.ports[i], h->count ? histogram_mean(h) : 0, histogram_percentile(h, 0.99),
-			       p->peak_bytes };
+	return (struct worst){ watched.ports[i], histogram_mean(h), histogram_percentile(h, 0.99), p->peak_bytes };
 }
 
 /* The ports with the longest queues, by their p99; ports that sent nothing are left out. */

@@ -76,6 +76,16 @@ static void ports_lay(void)
 	free(used);
 }
 
+/* Most switches have the same ports for a host as for the one before it: then both routes share one list, the older one. */
+static void route_share(struct route *r, const struct route *before)
+{
+	if (r->count != before->count ||
+	    memcmp(&net.paths[r->first], &net.paths[before->first], r->count * sizeof(*net.paths)))
+		return;
+	net.paths_count -= r->count;
+	r->first = before->first;
+}
+
 /* By breadth, from the host: each switch takes the ports whose neighbours are one hop nearer. */
 static int routes_to(uint32_t host, uint32_t *distance, uint32_t *order)
 {
@@ -115,6 +125,8 @@ static int routes_to(uint32_t host, uint32_t *distance, uint32_t *order)
 			net.paths[net.paths_count - 1] = port;
 			r->count++;
 		}
+		if (host)
+			route_share(r, r - 1);
 	}
 	return 0;
 }

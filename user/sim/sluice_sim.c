@@ -12,6 +12,7 @@
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure.h"
+#include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/predict.h"
 #include "sim/scenario.h"
@@ -180,7 +181,7 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 
 	engine_begin(s->run.seed);
 	rules_take(s);
-	if (topology_build(s))
+	if (memory_check(s, 0) || topology_build(s))
 		return EXIT_USAGE;
 	hosts_begin();
 	switches_begin();
