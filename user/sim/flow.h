@@ -104,7 +104,7 @@ uint64_t flow_wire_bytes(uint64_t payload);
 /* The least time from a flow's start to the arrival of its last byte: alone, at the speed of the path. */
 uint64_t flow_ideal_ns(const struct sim_flow *f);
 uint64_t flow_inflight(const struct sim_flow *f);
-/* The rate of a flow has changed, so its next packet may leave earlier. */
+/* The rate of a flow has changed, and so has the departure of its next packet. */
 void flow_rate_changed(uint32_t flow);
 
 /* A packet of data arrives at its host. */

@@ -118,10 +118,8 @@ static uint64_t flow_bps(const struct sim_flow *f)
 void flow_rate_changed(uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
-	uint64_t at = f->left_ns + pacer_cost_ns(host_rules.payload + host_rules.header, flow_bps(f));
 
-	if (at < f->departure_ns)
-		f->departure_ns = at;
+	f->departure_ns = f->left_ns + pacer_cost_ns(host_rules.payload + host_rules.header, flow_bps(f));
 	flow_ready(i);
 }
 
@@ -146,8 +144,9 @@ static uint32_t flow_send(uint32_t i)
 	*at += packet->payload;
 	if (f->snd_nxt > f->snd_max)
 		f->snd_max = f->snd_nxt;
+	f->left_ns = engine.now_ns;
 	f->departure_ns =
-		pacer_departure(engine.now_ns, f->departure_ns, 0) + pacer_cost_ns(packet->bytes, f->rate_bps);
+		pacer_departure(engine.now_ns, f->departure_ns, 0) + pacer_cost_ns(packet->bytes, flow_bps(f));
 	if (host_rules.late_ns)
 		f->departure_ns += random_uniform() * host_rules.late_ns;
 	if (!f->rto_ns)
