@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Queues of the ports that are sampled, and what these ports sent: see measure_rooms.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/util.h"
+#include "sim/engine.h"
+#include "sim/measure_rooms.h"
+#include "sim/net.h"
+
+#define QUEUE_MAX (1U << 28) /* longer ones are counted as that */
+
+struct watched watched;
+/* Bytes that each had sent by the end of the warm-up, and by the end of run.time. */
+static uint64_t *tx_from, *tx_to;
+static uint64_t counted_ns; /* between the two */
+static uint32_t *lengths;   /* samples of each length, in bytes */
+static uint64_t samples;
+static double queue_sum;
+
+/* Fills the list of ports. Returns 0, or -1 with a message. */
+static int watch(const char *what)
+{
+	uint32_t i, host = NONE;
+	char *end;
+
+	if (!strncmp(what, "host-", 5)) {
+		host = strtoul(what + 5, &end, 10);
+		if (*end || host >= net.hosts_count) {
+			msg("run.queue '%s': there are hosts 0 to %u", what, net.hosts_count - 1);
+			return -1;
+		}
+	} else if (strcmp(what, "all") && strcmp(what, "to-hosts")) {
+		msg("run.queue '%s': write all, to-hosts or host-N", what);
+		return -1;
+	}
+	for (i = 0; i < net.ports_count; i++) {
+		const struct sim_port *p = &net.ports[i];
+		const struct sim_node *next = &net.nodes[net.ports[p->peer].node];
+
+		if (net.nodes[p->node].is_host || (strcmp(what, "all") && !next->is_host) ||
+		    (host != NONE && next->number != host))
+			continue;
+		watched.ports = list_add(watched.ports, &watched.count, sizeof(*watched.ports));
+		watched.ports[watched.count - 1] = i;
+	}
+	return 0;
+}
+
+int queues_begin(const struct scenario *s)
+{
+	if (watch(s->run.queue))
+		return -1;
+	tx_from = calloc(watched.count, sizeof(*tx_from));
+	tx_to = calloc(watched.count, sizeof(*tx_to));
+	lengths = calloc(QUEUE_MAX, sizeof(*lengths)); /* of which only what is used takes memory */
+	if (!tx_from || !tx_to || !lengths) {
+		msg("no memory for what is measured: %s", strerror(ENOMEM));
+		return -1;
+	}
+	return 0;
+}
+
+void queues_count_sent(const struct scenario *s)
+{
+	int is_warm = engine.now_ns > s->run.warmup_ns;
+	uint32_t i;
+
+	if (engine.now_ns > s->run.time_ns)
+		return;
+	for (i = 0; i < watched.count; i++)
+		*(is_warm ? &tx_to[i] : &tx_from[i]) = net.ports[watched.ports[i]].tx_bytes;
+	counted_ns = is_warm ? counted_ns + s->run.sample_ns : 0;
+}
+
+void queues_sample(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < watched.count; i++) {
+		uint32_t bytes = net.ports[watched.ports[i]].bytes;
+
+		lengths[bytes < QUEUE_MAX ? bytes : QUEUE_MAX - 1]++;
+		queue_sum += bytes;
+		samples++;
+	}
+}
+
+/* The length that a part of all samples does not exceed. */
+static uint32_t queue_percentile(double part)
+{
+	uint64_t seen = 0, wanted = ceil(part * samples);
+	uint32_t bytes;
+
+	for (bytes = 0; bytes < QUEUE_MAX - 1; bytes++) {
+		seen += lengths[bytes];
+		if (seen >= wanted)
+			break;
+	}
+	return bytes;
+}
+
+struct json_object *queues_result(void)
+{
+	struct json_object *o = json_object_new_object();
+	uint32_t i, most = 0;
+
+	for (i = 0; i < watched.count; i++)
+		if (net.ports[watched.ports[i]].peak_bytes > most)
+			most = net.ports[watched.ports[i]].peak_bytes;
+	result_number(o, "mean", samples ? queue_sum / samples : 0);
+	result_count(o, "p50", queue_percentile(0.5));
+	result_count(o, "p95", queue_percentile(0.95));
+	result_count(o, "p99", queue_percentile(0.99));
+	result_count(o, "p999", queue_percentile(0.999));
+	result_count(o, "max", most);
+	return o;
+}
+
+double queues_use(void)
+{
+	double bits = 0, room = 0;
+	uint32_t i;
+
+	for (i = 0; i < watched.count; i++) {
+		bits += tx_to[i] > tx_from[i] ? (tx_to[i] - tx_from[i]) * 8.0 : 0;
+		room += net.ports[watched.ports[i]].bps * (counted_ns / 1e9);
+	}
+	return room ? bits / room : 0;
+}
+
+void queues_end(void)
+{
+	free(watched.ports);
+	free(tx_from);
+	free(tx_to);
+	free(lengths);
+}

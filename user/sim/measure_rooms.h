@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_SIM_MEASURE_ROOMS_H
+#define SLUICE_SIM_MEASURE_ROOMS_H
+/*
+ * The rooms behind measure.h, by what they measure. A room that keeps something begins before the run and ends after it;
+ * samples are those between run.warmup and run.time.
+ */
+#include "sim/result.h"
+#include "sim/scenario.h"
+
+/* --- queues of the ports that run.queue names: measure_queues.c --- */
+
+struct watched {
+	uint32_t *ports, count;
+};
+extern struct watched watched;
+
+/* Returns 0, or -1 with a message. */
+int queues_begin(const struct scenario *s);
+void queues_sample(void);
+/* Notes what the ports have sent: by the end of the warm-up, and again and again until the end of run.time. */
+void queues_count_sent(const struct scenario *s);
+struct json_object *queues_result(void);
+double queues_use(void); /* of the speed of these ports, the part that was used */
+void queues_end(void);
+
+/* --- fairness: measure_fair.c --- */
+
+void fair_begin(const struct scenario *s);
+void fair_sample(void);
+struct json_object *fair_result(void); /* NULL: no two flows went on at once */
+void fair_end(void);
+
+/* --- the rest is read off at the end: measure_flows.c, measure_pauses.c --- */
+
+struct json_object *load_result(const struct scenario *s, uint32_t group);
+struct json_object *pauses_result(void);
+
+#endif
