@@ -56,6 +56,7 @@ struct sim_flow {
 	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */
 	uint64_t window;		    /* bytes on the wire; 0: none */
 	uint64_t rate_bps;		    /* 0: the port's */
+	uint64_t limit_bps;		    /* of the workload; 0: none */
 	struct hpcc_state cc;
 	uint64_t fb_rx_ns;
 	uint64_t hop_bps, hop_told_bps; /* the rate of its first hop, and the one that is on its way; 0: none */

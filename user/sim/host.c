@@ -109,10 +109,16 @@ static void timer_set(uint32_t i)
 		event_at(f->rto_ns, EVENT_TIMER, i);
 }
 
-/* The least of what congestion control and the first hop allow. */
+/* 0: no limit. */
+static uint64_t bps_least(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* The least of what congestion control, the first hop and the workload allow. */
 static uint64_t flow_bps(const struct sim_flow *f)
 {
-	return f->hop_bps && (!f->rate_bps || f->hop_bps < f->rate_bps) ? f->hop_bps : f->rate_bps;
+	return bps_least(bps_least(f->rate_bps, f->hop_bps), f->limit_bps);
 }
 
 void flow_rate_changed(uint32_t i)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Samples as time goes on, and the result at the end: see measure.h. */
+#include "sim/credit.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure.h"
@@ -28,6 +29,7 @@ void measure_on_sample(uint32_t unused)
 {
 	(void)unused;
 	queues_count_sent(scenario);
+	recovery_sample(scenario);
 	if (engine.now_ns > scenario->run.warmup_ns && engine.now_ns <= scenario->run.time_ns) {
 		queues_sample();
 		fair_sample();
@@ -43,6 +45,7 @@ void measure_on_sample(uint32_t unused)
 struct json_object *measure_result(void)
 {
 	struct json_object *o = json_object_new_object(), *loads = json_object_new_array(), *fair = fair_result();
+	struct json_object *voqs = credit_result();
 	uint32_t i;
 
 	json_object_object_add(o, "scheme", json_object_new_string(scenario->scheme));
@@ -61,6 +64,8 @@ struct json_object *measure_result(void)
 	for (i = 0; i < scenario->loads_count; i++)
 		json_object_array_add(loads, load_result(scenario, i));
 	json_object_object_add(o, "loads", loads);
+	if (voqs)
+		json_object_object_add(o, "voq_bytes", voqs);
 	return o;
 }
 
@@ -68,4 +73,5 @@ void measure_end(void)
 {
 	queues_end();
 	fair_end();
+	recovery_end();
 }

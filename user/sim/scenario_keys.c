@@ -95,6 +95,7 @@ static const struct config_key switch_keys[] = {
 	BYTES("k_max", sw.k_max, NULL,
 	      "ppfc: a queue that is not longer is left alone; none: a twentieth of the buffer"),
 	PART("r", sw.r, 0.01, 1, "0.8", "ppfc: R of Algorithm 2"),
+	TIME("fixed", sw.fixed_ns, NULL, "ppfc: all pauses last that long; none: by Algorithm 3"),
 	{}
 };
 
@@ -138,6 +139,7 @@ static const struct config_key hiercc_keys[] = {
 	  .meaning = "whether HPCC minds the receiver's port too, or leaves it to the credits" },
 	PART("lose", hiercc.lose, 0, 0.9, "0", "of the messages"),
 	PART("repeat", hiercc.repeat, 0, 0.9, "0", "of the messages"),
+	PART("reorder", hiercc.reorder, 0, 0.9, "0", "of the messages, that come later by three periods"),
 	{}
 };
 
@@ -173,6 +175,7 @@ static const struct config_key load_keys[] = {
 	TIME("start", start_ns, NULL, "when the first begin"),
 	TIME("jitter", jitter_ns, NULL, "flows: each begins later, at random, by up to that"),
 	BYTES("size", size, NULL, "of a flow; none: by sizes, or without an end"),
+	SPEED("rate", rate, NULL, "flows: that each sends at most; none: what its scheme allows"),
 	{ "sizes", &config_string, AT(sizes), .most = 200, .range = "websearch, fb-hadoop, ali-storage, or a file",
 	  .example = "websearch", .meaning = "distribution of sizes" },
 	PART("share", share, 0, 1, NULL, "incast, poisson: of the speed of all hosts, as a mean"),

@@ -84,7 +84,8 @@ static void rules_take(const struct scenario *s)
 		.frame = s->host.payload + s->host.header,
 	};
 	predict_rules = (struct predict_rules){
-		.t_thresh_ns = s->sw.t_thresh_ns, .k_max = s->sw.k_max, .r = s->sw.r, .seed = s->run.seed
+		.t_thresh_ns = s->sw.t_thresh_ns, .k_max = s->sw.k_max, .r = s->sw.r, .seed = s->run.seed,
+		.fixed_ns = s->sw.fixed_ns,
 	};
 	credit_rules = (struct credit_rules){
 		.on = s->hiercc.mode != HIERCC_OFF,
@@ -96,6 +97,8 @@ static void rules_take(const struct scenario *s)
 		.eta = s->hiercc.eta,
 		.lose = s->hiercc.lose,
 		.repeat = s->hiercc.repeat,
+		.reorder = s->hiercc.reorder,
+		.warmup_ns = s->run.warmup_ns,
 	};
 	host_rules = (struct host_rules){
 		.payload = s->host.payload,
