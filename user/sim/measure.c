@@ -6,6 +6,7 @@
 #include "sim/measure.h"
 #include "sim/measure_rooms.h"
 #include "sim/net.h"
+#include "sim/port_name.h"
 
 static const struct scenario *scenario;
 
@@ -14,6 +15,8 @@ int measure_begin(const struct scenario *s)
 	scenario = s;
 	if (queues_begin(s))
 		return -1;
+	port_names_begin();
+	latency_begin(s);
 	fair_begin(s);
 	event_at(s->run.sample_ns, EVENT_MEASURE, 0);
 	return 0;
@@ -55,6 +58,7 @@ struct json_object *measure_result(void)
 	result_count(o, "events", engine.events);
 	json_object_object_add(o, "queue_bytes", queues_result());
 	result_number(o, "use", queues_use());
+	json_object_object_add(o, "latency_us", latency_result());
 	if (fair)
 		json_object_object_add(o, "jain", fair);
 	result_count(o, "dropped", net.dropped);
@@ -71,7 +75,8 @@ struct json_object *measure_result(void)
 
 void measure_end(void)
 {
+	recovery_end();
 	queues_end();
 	fair_end();
-	recovery_end();
+	port_names_end();
 }

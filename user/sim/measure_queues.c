@@ -6,10 +6,13 @@
 #include <string.h>
 #include "lib/util.h"
 #include "sim/engine.h"
+#include "sim/histogram.h"
 #include "sim/measure_rooms.h"
 #include "sim/net.h"
+#include "sim/port_name.h"
 
 #define QUEUE_MAX (1U << 28) /* longer ones are counted as that */
+#define WORST_MAX 10	     /* ports that the result names */
 
 struct watched watched;
 /* Bytes that each had sent by the end of the warm-up, and by the end of run.time. */
@@ -17,6 +20,7 @@ static uint64_t *tx_from, *tx_to;
 static uint64_t counted_ns; /* between the two */
 static uint32_t *lengths;   /* samples of each length, in bytes */
 static uint64_t samples;
+static struct histogram *by_port; /* samples that are not zero */
 static double queue_sum;
 
 /* Fills the list of ports. Returns 0, or -1 with a message. */
@@ -54,8 +58,9 @@ int queues_begin(const struct scenario *s)
 		return -1;
 	tx_from = calloc(watched.count, sizeof(*tx_from));
 	tx_to = calloc(watched.count, sizeof(*tx_to));
-	lengths = calloc(QUEUE_MAX, sizeof(*lengths)); /* of which only what is used takes memory */
-	if (!tx_from || !tx_to || !lengths) {
+	lengths = calloc(QUEUE_MAX, sizeof(*lengths));	   /* of which only what is used takes memory */
+	by_port = calloc(watched.count, sizeof(*by_port)); /* as above */
+	if (!tx_from || !tx_to || !lengths || !by_port) {
 		msg("no memory for what is measured: %s", strerror(ENOMEM));
 		return -1;
 	}
@@ -83,6 +88,8 @@ void queues_sample(void)
 
 		lengths[bytes < QUEUE_MAX ? bytes : QUEUE_MAX - 1]++;
 		queue_sum += bytes;
+		if (bytes)
+			histogram_add(&by_port[i], bytes);
 		samples++;
 	}
 }
@@ -101,6 +108,56 @@ static uint32_t queue_percentile(double part)
 	return bytes;
 }
 
+struct worst {
+	uint32_t port;
+	double mean, p99;
+	uint32_t max;
+};
+
+static int worst_before(const struct worst *a, const struct worst *b)
+{
+	return a->p99 > b->p99 || (a->p99 == b->p99 && a->max > b->max);
+}
+
+static struct worst worst_of(uint32_t i)
+{
+	const struct sim_port *p = &net.ports[watched.ports[i]];
+	struct histogram *h = &by_port[i];
+
+	h->buckets[0] += samples / watched.count - h->count;
+	h->count = samples / watched.count;
+	return (struct worst){ watched.ports[i], h->count ? histogram_mean(h) : 0, histogram_percentile(h, 0.99),
+			       p->peak_bytes };
+}
+
+/* The ports with the longest queues, by their p99; ports that sent nothing are left out. */
+static struct json_object *worst_result(void)
+{
+	struct json_object *list = json_object_new_array();
+	struct worst worst[WORST_MAX + 1];
+	uint32_t i, k, n = 0;
+
+	for (i = 0; i < watched.count; i++) {
+		struct worst one = worst_of(i);
+
+		for (k = n; k && worst_before(&one, &worst[k - 1]); k--)
+			worst[k] = worst[k - 1];
+		worst[k] = one;
+		n += one.max && n < WORST_MAX;
+	}
+	for (i = 0; i < n; i++) {
+		struct json_object *o = json_object_new_object();
+		struct port_name name = port_name(worst[i].port);
+
+		json_object_object_add(o, "port", json_object_new_string(name.text));
+		result_number(o, "mean", worst[i].mean);
+		result_number(o, "p99", worst[i].p99);
+		result_count(o, "max", worst[i].max);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
 struct json_object *queues_result(void)
 {
 	struct json_object *o = json_object_new_object();
@@ -115,6 +172,7 @@ struct json_object *queues_result(void)
 	result_count(o, "p99", queue_percentile(0.99));
 	result_count(o, "p999", queue_percentile(0.999));
 	result_count(o, "max", most);
+	json_object_object_add(o, "worst", worst_result());
 	return o;
 }
 
@@ -136,4 +194,5 @@ void queues_end(void)
 	free(tx_from);
 	free(tx_to);
 	free(lengths);
+	free(by_port);
 }

@@ -24,6 +24,11 @@ struct json_object *queues_result(void);
 double queues_use(void); /* of the speed of these ports, the part that was used */
 void queues_end(void);
 
+/* --- latency: measure_latency.c --- */
+
+void latency_begin(const struct scenario *s);
+struct json_object *latency_result(void); /* of the packets that left their hosts between run.warmup and run.time */
+
 /* --- fairness: measure_fair.c --- */
 
 void fair_begin(const struct scenario *s);

@@ -77,6 +77,7 @@ struct sim_port {
 	uint32_t headroom;	      /* bytes for each class of data that comes in by this port */
 	uint32_t in_bytes[CLASSES];   /* what came in by this port and is in the buffer, */
 	uint32_t over_bytes[CLASSES]; /* and of that, what is in headroom */
+	uint32_t over_peak;	      /* most that one class had in headroom */
 	uint64_t paused_ns[CLASSES];  /* in all */
 	uint32_t xoffs, predicted, xons;
 };
@@ -88,7 +89,6 @@ struct sim_node {
 	/* of a switch */
 	uint64_t buffer_bytes;		 /* shared, without headroom */
 	uint64_t used_bytes, peak_bytes; /* of the shared part */
-	uint32_t over_peak;		 /* most that one port and class had in headroom */
 	uint64_t dropped;
 	struct route *routes; /* by host */
 };

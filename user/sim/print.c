@@ -14,6 +14,8 @@ static double number(struct json_object *o, const char *key)
 void measure_print(struct json_object *r)
 {
 	struct json_object *queue = json_object_object_get(r, "queue_bytes"),
+			   *worst = json_object_object_get(queue, "worst"),
+			   *latency = json_object_object_get(r, "latency_us"),
 			   *pauses = json_object_object_get(r, "pauses"), *loads = json_object_object_get(r, "loads");
 	size_t i;
 
@@ -22,7 +24,19 @@ void measure_print(struct json_object *r)
 	printf("queues, KB: p50 %.1f, p95 %.1f, p99 %.1f, max %.1f; use %.3f; %.0f dropped\n",
 	       number(queue, "p50") / 1e3, number(queue, "p95") / 1e3, number(queue, "p99") / 1e3,
 	       number(queue, "max") / 1e3, number(r, "use"), number(r, "dropped"));
-	printf("pauses: %.0f, ports held for %.1f us in all\n", number(pauses, "xoffs"), number(pauses, "paused_us"));
+	if (json_object_array_length(worst)) {
+		queue = json_object_array_get_idx(worst, 0);
+		printf("longest queue: %s, p99 %.1f KB, max %.1f\n",
+		       json_object_get_string(json_object_object_get(queue, "port")), number(queue, "p99") / 1e3,
+		       number(queue, "max") / 1e3);
+	}
+	if (number(latency, "packets") > 0)
+		printf("latency of packets, us: mean %.2f, p50 %.2f, p95 %.2f, p99 %.2f, p99.9 %.2f\n",
+		       number(latency, "mean"), number(latency, "p50"), number(latency, "p95"), number(latency, "p99"),
+		       number(latency, "p999"));
+	printf("pauses: %.0f, %.0f ports held for %.1f us in all\n",
+	       number(pauses, "xoffs") + number(pauses, "predicted"), number(pauses, "ports_paused"),
+	       number(pauses, "paused_us"));
 	printf("\n%-16s %9s %9s %10s %10s %10s %10s\n", "LOAD", "FLOWS", "DONE", "SLOWDOWN", "p95", "p99", "p99.9");
 	for (i = 0; i < json_object_array_length(loads); i++) {
 		struct json_object *l = json_object_array_get_idx(loads, i), *s = json_object_object_get(l, "slowdown");

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "sim/engine.h"
 #include "sim/flow.h"
+#include "sim/measure.h"
 #include "sim/scheme.h"
 
 /* Adds what came out of order to what is held, and takes from there what fits at rcv_nxt by now. */
@@ -77,6 +78,7 @@ void receiver_take(uint32_t host, uint32_t p)
 	uint64_t end = packet->seq + packet->payload;
 	int late = packet->seq > f->rcv_nxt;
 
+	measure_on_data(packet->sent_ns);
 	if (scheme->cnps && packet->ce)
 		cnp_send(host, packet);
 	packet = &net.packets[p]; /* the pool may have moved */

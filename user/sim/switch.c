@@ -137,8 +137,8 @@ static int buffer_take(struct sim_node *n, struct sim_port *in, const struct sim
 		if (in->over_bytes[c] + p->bytes > in->headroom)
 			return 0;
 		in->over_bytes[c] += p->bytes;
-		if (in->over_bytes[c] > n->over_peak)
-			n->over_peak = in->over_bytes[c];
+		if (in->over_bytes[c] > in->over_peak)
+			in->over_peak = in->over_bytes[c];
 	} else {
 		if (!rules.pfc && (out->queue[c].bytes + p->bytes > free * rules.alpha || free < p->bytes))
 			return 0;
