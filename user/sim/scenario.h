@@ -61,6 +61,10 @@ struct scenario {
 		__u8 per_ack, per_rtt;
 	} hpcc;
 	struct {
+		__u64 cnp_ns, alpha_ns, timer_ns;
+		__u32 fast;
+	} dcqcn;
+	struct {
 		__u8 mode, port;
 		__u64 period_ns, late_ns, c0;
 		double eta, lose, repeat, reorder;

@@ -128,6 +128,14 @@ static const struct config_key hpcc_keys[] = {
 	{}
 };
 
+static const struct config_key dcqcn_keys[] = {
+	TIME("cnp", dcqcn.cnp_ns, "4us", "least between two CNPs for a flow"),
+	TIME("alpha", dcqcn.alpha_ns, "1us", "between two updates of alpha"),
+	TIME("timer", dcqcn.timer_ns, "300us", "between two increases of the rate"),
+	COUNT("fast", dcqcn.fast, 0, 100, "1", "increases of fast recovery, before additive ones"),
+	{}
+};
+
 static const struct config_key hiercc_keys[] = {
 	WORD("mode", hiercc.mode, hiercc_kind_words, "off",
 	     "credit: what leaves a rack is covered by credit; rates: and flows obey the rate of Equation 1"),
@@ -202,6 +210,7 @@ static const struct config_key top_keys[] = {
 	  .range = "a scheme: sluice-sim --list-schemes names them", .example = "hpcc",
 	  .meaning = "congestion control of all flows" },
 	SECTION("hpcc", hpcc_keys),
+	SECTION("dcqcn", dcqcn_keys),
 	SECTION("hiercc", hiercc_keys),
 	SECTION("run", run_keys),
 	{ "loads", &config_entries, FIELD_POINTER(struct scenario, loads), .required = true, .most = 64,

@@ -12,6 +12,7 @@
 #include "sim/measure.h"
 #include "sim/net.h"
 #include "sim/predict.h"
+#include "sim/rivals.h"
 #include "sim/scenario.h"
 #include "sim/scenario_keys.h"
 #include "sim/scheme.h"
@@ -86,6 +87,12 @@ static void rules_take(const struct scenario *s)
 	predict_rules = (struct predict_rules){
 		.t_thresh_ns = s->sw.t_thresh_ns, .k_max = s->sw.k_max, .r = s->sw.r, .seed = s->run.seed,
 		.fixed_ns = s->sw.fixed_ns,
+	};
+	dcqcn_rules = (struct dcqcn_rules){
+		.cnp_ns = s->dcqcn.cnp_ns,
+		.alpha_ns = s->dcqcn.alpha_ns ?: 1,
+		.timer_ns = s->dcqcn.timer_ns ?: 1,
+		.fast = s->dcqcn.fast,
 	};
 	credit_rules = (struct credit_rules){
 		.on = s->hiercc.mode != HIERCC_OFF,
