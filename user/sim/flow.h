@@ -51,8 +51,9 @@ struct sim_flow {
 	/* sender */
 	uint64_t snd_una, snd_nxt, snd_max; /* positions of payload */
 	uint64_t hole, hole_end;	    /* selective repeat: what is to be sent again; equal: nothing */
-	uint64_t left_ns;		    /* when the last packet left */
-	uint64_t departure_ns;		    /* of the next packet */
+	uint64_t left_ns;		    /* when the last packet was to leave */
+	uint64_t departure_ns;		    /* of the next packet, */
+	uint64_t late_ns;		    /* of which it is late by that */
 	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */
 	uint64_t window;		    /* bytes on the wire; 0: none */
 	uint64_t rate_bps;		    /* 0: the port's */

@@ -125,7 +125,7 @@ void flow_rate_changed(uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
 
-	f->departure_ns = f->left_ns + pacer_cost_ns(host_rules.payload + host_rules.header, flow_bps(f));
+	f->departure_ns = f->left_ns + pacer_cost_ns(host_rules.payload + host_rules.header, flow_bps(f)) + f->late_ns;
 	flow_ready(i);
 }
 
@@ -150,11 +150,10 @@ static uint32_t flow_send(uint32_t i)
 	*at += packet->payload;
 	if (f->snd_nxt > f->snd_max)
 		f->snd_max = f->snd_nxt;
-	f->left_ns = engine.now_ns;
-	f->departure_ns =
-		pacer_departure(engine.now_ns, f->departure_ns, 0) + pacer_cost_ns(packet->bytes, flow_bps(f));
-	if (host_rules.late_ns)
-		f->departure_ns += random_uniform() * host_rules.late_ns;
+	/* A timer that is late delays one packet, and not those after it. */
+	f->left_ns = pacer_departure(engine.now_ns, f->departure_ns, 0) - f->late_ns;
+	f->late_ns = host_rules.late_ns ? random_uniform() * host_rules.late_ns : 0;
+	f->departure_ns = f->left_ns + pacer_cost_ns(packet->bytes, flow_bps(f)) + f->late_ns;
 	if (!f->rto_ns)
 		timer_set(i);
 	if (scheme->sent)
