@@ -179,7 +179,8 @@ static void message_send(uint32_t host, uint32_t rack)
 		.rack = rack, .host = host, .total = d->granted, .due = d->listed, .at = engine.now_ns / HIERCC_AT_NS
 	};
 	event_at(engine.now_ns + message_ns +
-			 (credit_rules.reorder && random_uniform() < credit_rules.reorder ? 3 * credit_rules.period_ns : 0),
+			 (credit_rules.reorder && random_uniform() < credit_rules.reorder ? 3 * credit_rules.period_ns :
+											    0),
 		 EVENT_CREDIT, i);
 }
 

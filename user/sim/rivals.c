@@ -82,7 +82,8 @@ void dcqcn_timer(struct sim_flow *f)
 		return;
 	}
 	if (++d->by_time > dcqcn_rules.fast)
-		d->target = rate_clamp(d->target + (d->by_time == dcqcn_rules.fast + 1 ? RATE_AI : RATE_HAI) * line_bps());
+		d->target =
+			rate_clamp(d->target + (d->by_time == dcqcn_rules.fast + 1 ? RATE_AI : RATE_HAI) * line_bps());
 	d->rate = (d->rate + d->target) / 2;
 	f->rate_bps = d->rate;
 	d->timer_ns = d->rate < line_bps() ? engine.now_ns + dcqcn_rules.timer_ns : 0;

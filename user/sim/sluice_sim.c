@@ -85,7 +85,10 @@ static void rules_take(const struct scenario *s)
 		.frame = s->host.payload + s->host.header,
 	};
 	predict_rules = (struct predict_rules){
-		.t_thresh_ns = s->sw.t_thresh_ns, .k_max = s->sw.k_max, .r = s->sw.r, .seed = s->run.seed,
+		.t_thresh_ns = s->sw.t_thresh_ns,
+		.k_max = s->sw.k_max,
+		.r = s->sw.r,
+		.seed = s->run.seed,
 		.fixed_ns = s->sw.fixed_ns,
 	};
 	dcqcn_rules = (struct dcqcn_rules){
