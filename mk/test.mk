@@ -9,11 +9,7 @@ $(filter-out %-sum,$(LAB_TOOLS)): $(B)/lab-%: $(B)/plain/tests/lab/%.o
 	$(call link,LD    )
 $(B)/lab-sum: $(patsubst %.c,$(B)/plain/%.o,$(wildcard tests/lab/sum/*.c))
 	$(call link,LD    )
-SIMS := $(addprefix $(B)/sim-,dumbbell star racks pfc)
-$(SIMS): private WITH = -lm
-$(SIMS): $(B)/sim-%: $(B)/plain/tests/sim/%.o $(B)/plain/tests/sim/sim.o
-	$(call link,LD    )
-lab-tools: all $(LAB_TOOLS) $(SIMS)
+lab-tools: all $(LAB_TOOLS)
 
 lab: lab-tools ## a measurement: make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 VM=6.12
 	$(Q)tests/lab/lab

@@ -115,7 +115,7 @@ VERIFIED_ONCE int voq_stop_news(struct voq *v)
  * computed anew before that, and the queue swings between nothing and V_high. The BDP from which q0 follows is
  * that of the slower end: an uplink is faster than what it leads to, and what stands in a VOQ has its departure,
  * which no credit corrects. With an uplink of twice the speed and its BDP the long flows beside a burst
- * (tests/sim/racks.c) fell to 3 % of their rate, and not to 44 %.
+ * (simulated) fell to 3 % of their rate, and not to 44 %.
  */
 VERIFIED_ONCE int voq_params(struct voq *v, const struct peer *peer, const struct port *port)
 {

@@ -5,6 +5,7 @@
 #include "sim/credit.h"
 #include "sim/engine.h"
 #include "sim/net.h"
+#include "sim/result.h"
 #include "sim/scheme.h"
 #include "sluice/rack/hiercc.h"
 
@@ -40,6 +41,7 @@ static struct voq *voqs; /* [rack][host] */
 static struct grants *grants;
 static uint32_t *rack_of; /* by host */
 static uint32_t racks, queue_max;
+static uint64_t queue_sum, queue_count; /* what packets found in their VOQs, with themselves */
 static struct message *messages;
 static uint32_t messages_count, messages_free = NONE;
 static uint64_t message_ns; /* on its way */
@@ -62,38 +64,45 @@ int credit_is_rack_port(uint32_t node, uint32_t port)
 	return !net.nodes[node].is_host && next->is_host;
 }
 
-uint32_t credit_queue_max(void)
+struct json_object *credit_result(void)
 {
-	return queue_max;
+	struct json_object *o;
+
+	if (!credit_rules.on)
+		return NULL;
+	o = json_object_new_object();
+	result_number(o, "mean", queue_count ? queue_sum / (double)queue_count : 0);
+	result_count(o, "max", queue_max);
+	result_count(o, "c0", params.c0);
+	result_count(o, "q0", hop_params.q0);
+	result_count(o, "v_high", hop_params.v_high);
+	return o;
 }
 
 /* --- the sender's rack --- */
 
-/* The rate is told to all flows of the VOQ, and is there when a packet would be. */
-static void voq_tell(const struct voq *v)
+/* The rate is at the flow when a packet would be. */
+static void flow_tell(const struct voq *v, uint32_t i)
 {
-	uint32_t i;
+	struct sim_flow *f = &traffic.list[i];
+	const struct sim_port *p = &net.ports[net.nodes[net.hosts[f->from]].ports_first];
 
-	for (i = 0; i < v->flows_count; i++) {
-		struct sim_flow *f = &traffic.list[v->flows[i]];
-		const struct sim_port *p = &net.ports[net.nodes[net.hosts[f->from]].ports_first];
-
-		f->hop_told_bps = 8 * v->hop.rate;
-		event_at(engine.now_ns + p->delay_ns, EVENT_RATE, v->flows[i]);
-	}
+	f->hop_told_bps = 8 * v->hop.rate;
+	event_at(engine.now_ns + p->delay_ns, EVENT_RATE, i);
 }
 
 static void voq_rate(struct voq *v)
 {
 	uint64_t before = v->hop.rate;
+	uint32_t i;
 
 	if (!credit_rules.rates)
 		return;
 	hiercc_stop(&v->hop, &hop_params, v->held);
 	if (hiercc_arrival(&v->hop, &hop_params, engine.now_ns, v->voq.sent))
 		hiercc_rate(&v->hop, &hop_params, v->held, hiercc_credit_rate(&v->voq, &params));
-	if (v->hop.rate != before)
-		voq_tell(v);
+	for (i = 0; v->hop.rate != before && i < v->flows_count; i++)
+		flow_tell(v, v->flows[i]);
 }
 
 void credit_on_rate(uint32_t i)
@@ -118,6 +127,8 @@ int credit_holds(uint32_t node, uint32_t i)
 	if (!f->voq_mark) {
 		v->flows = list_add(v->flows, &v->flows_count, sizeof(*v->flows));
 		v->flows[v->flows_count - 1] = p->flow;
+		if (credit_rules.rates)
+			flow_tell(v, p->flow);
 	}
 	rx_count(&v->counter, &f->voq_mark, engine.now_ns, params.epoch_ns);
 	hiercc_send(&v->voq, &params, engine.now_ns, p->bytes, &total, &departure);
@@ -129,6 +140,10 @@ int credit_holds(uint32_t node, uint32_t i)
 	v->held += p->bytes;
 	if (v->held > queue_max)
 		queue_max = v->held;
+	if (engine.now_ns >= credit_rules.warmup_ns) {
+		queue_sum += v->held;
+		queue_count++;
+	}
 	voq_rate(v);
 	event_at(departure, EVENT_VOQ, i);
 	return 1;
@@ -164,7 +179,10 @@ static void message_send(uint32_t host, uint32_t rack)
 	messages[i] = (struct message){
 		.rack = rack, .host = host, .total = d->granted, .due = d->listed, .at = engine.now_ns / HIERCC_AT_NS
 	};
-	event_at(engine.now_ns + spent_ns + message_ns, EVENT_CREDIT, i);
+	event_at(engine.now_ns + spent_ns + message_ns +
+			 (credit_rules.reorder && random_uniform() < credit_rules.reorder ? 3 * credit_rules.period_ns :
+											    0),
+		 EVENT_CREDIT, i);
 	spent_ns += credit_rules.cost_ns;
 }
 

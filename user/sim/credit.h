@@ -10,6 +10,7 @@
  *     message goes to the sender's leaf.
  *  3. The sender's leaf tells the flows of a VOQ the rate of Equation 1, where the scenario wants that.
  */
+#include <json-c/json.h>
 #include "sim/flow.h"
 
 struct credit_rules {
@@ -20,7 +21,9 @@ struct credit_rules {
 	uint64_t cost_ns;    /* of a message, which those behind it in its round wait for */
 	uint64_t c0;	     /* bytes; 0: the default */
 	double eta;	     /* of the receiver's port */
-	double lose, repeat; /* chances of a message */
+	double lose, repeat; /* chances of a message, */
+	double reorder;	     /* and of one to be late by three periods */
+	uint64_t warmup_ns;  /* VOQs are not counted before */
 };
 extern struct credit_rules credit_rules;
 
@@ -35,7 +38,7 @@ void credit_left(const struct sim_packet *p);
 /* A packet of another rack for a host of this leaf. */
 void credit_arrived(uint32_t node, const struct sim_packet *p);
 int credit_is_rack_port(uint32_t node, uint32_t port); /* of a leaf, to one of its hosts */
-uint32_t credit_queue_max(void);		       /* most that a VOQ held, bytes */
+struct json_object *credit_result(void);	       /* of all VOQs; NULL: there are none */
 
 void credit_on_grant(uint32_t node);	 /* EVENT_GRANT */
 void credit_on_message(uint32_t number); /* EVENT_CREDIT */

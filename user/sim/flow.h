@@ -52,14 +52,16 @@ struct sim_flow {
 	/* sender */
 	uint64_t snd_una, snd_nxt, snd_max; /* positions of payload */
 	uint64_t hole, hole_end;	    /* selective repeat: what is to be sent again; equal: nothing */
-	uint64_t left_ns;		    /* when the last packet left */
-	uint64_t departure_ns;		    /* of the next packet */
+	uint64_t left_ns;		    /* when the last packet was to leave */
+	uint64_t departure_ns;		    /* of the next packet, */
+	uint64_t late_ns;		    /* of which it is late by that */
 	uint64_t paced_ns;		    /* when all that was sent has had its time at the flow's rate */
 	uint32_t in_burst;		    /* packets of the current burst that were sent */
 	uint64_t companion_ns, companion_seq; /* when the last companion left, and at which position; 0: none yet */
 	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */
 	uint64_t window;		    /* bytes on the wire; 0: none */
 	uint64_t rate_bps;		    /* 0: the port's */
+	uint64_t limit_bps;		    /* of the workload; 0: none */
 	struct hpcc_state cc;
 	uint64_t fb_rx_ns;
 	uint64_t hop_bps, hop_told_bps; /* the rate of its first hop, and the one that is on its way; 0: none */
@@ -115,7 +117,7 @@ uint64_t flow_wire_bytes(uint64_t payload);
 /* The least time from a flow's start to the arrival of its last byte: alone, at the speed of the path. */
 uint64_t flow_ideal_ns(const struct sim_flow *f);
 uint64_t flow_inflight(const struct sim_flow *f);
-/* The rate of a flow has changed, so its next packet may leave earlier. */
+/* The rate of a flow has changed, and so has the departure of its next packet. */
 void flow_rate_changed(uint32_t flow);
 
 /* A packet of data arrives at its host. */

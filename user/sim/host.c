@@ -110,38 +110,47 @@ static void timer_set(uint32_t i)
 		event_at(f->rto_ns, EVENT_TIMER, i);
 }
 
-/* The least of what congestion control and the first hop allow. */
+/* 0: no limit. */
+static uint64_t bps_least(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* The least of what congestion control, the first hop and the workload allow. */
 static uint64_t flow_bps(const struct sim_flow *f)
 {
-	return f->hop_bps && (!f->rate_bps || f->hop_bps < f->rate_bps) ? f->hop_bps : f->rate_bps;
+	return bps_least(bps_least(f->rate_bps, f->hop_bps), f->limit_bps);
 }
 
 void flow_rate_changed(uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
-	uint64_t at = f->left_ns + pacer_cost_ns(host_rules.payload + host_rules.header, flow_bps(f));
 
-	if (at < f->departure_ns)
-		f->departure_ns = f->paced_ns = at;
+	f->paced_ns = f->left_ns + pacer_cost_ns(host_rules.payload + host_rules.header, flow_bps(f));
+	f->departure_ns = f->paced_ns + f->late_ns;
 	flow_ready(i);
 }
 
-/* The packets of a burst leave in a row; then comes the time that all of them take at the flow's rate. */
+/*
+ * The packets of a burst leave in a row; then comes the time that all of them take at the flow's rate. A timer that is
+ * late delays one burst, and not those after it.
+ */
 static void flow_pace(struct sim_flow *f, struct sim_packet *packet)
 {
-	if (f->paced_ns < engine.now_ns) {
-		f->paced_ns = engine.now_ns;
+	uint64_t meant_ns = engine.now_ns - f->late_ns;
+
+	if (f->paced_ns < meant_ns) {
+		f->paced_ns = meant_ns;
 		f->in_burst = 0;
 	}
 	packet->carries = !carriage_rules.companions && f->in_burst < host_rules.stamps;
-	f->left_ns = engine.now_ns;
+	f->left_ns = f->paced_ns;
 	f->paced_ns += pacer_cost_ns(packet->bytes, flow_bps(f));
 	if (++f->in_burst < host_rules.burst)
 		return;
 	f->in_burst = 0;
-	if (host_rules.late_ns)
-		f->paced_ns += random_uniform() * host_rules.late_ns;
-	f->departure_ns = f->paced_ns;
+	f->late_ns = host_rules.late_ns ? random_uniform() * host_rules.late_ns : 0;
+	f->departure_ns = f->paced_ns + f->late_ns;
 }
 
 static uint32_t flow_send(uint32_t i)

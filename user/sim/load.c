@@ -37,15 +37,16 @@ static uint32_t host_other_than(uint32_t host)
 static void flows_start(uint32_t group, const struct running *r)
 {
 	const struct load *l = r->load;
-	uint32_t i, from = l->from;
+	uint32_t i, flow, from = l->from;
 
 	for (i = 0; i < l->count; i++, from += l->step) {
 		from %= net.hosts_count;
 		if (from == l->to)
 			from = (from + 1) % net.hosts_count;
-		flow_add(from, l->to, load_size(r),
-			 l->start_ns + i / l->together * l->gap_ns + (uint64_t)(random_uniform() * l->jitter_ns), group,
-			 l->class);
+		flow = flow_add(from, l->to, load_size(r),
+				l->start_ns + i / l->together * l->gap_ns + (uint64_t)(random_uniform() * l->jitter_ns),
+				group, l->class);
+		traffic.list[flow].limit_bps = l->rate;
 	}
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Samples as time goes on, and the result at the end: see measure.h. */
 #include "sim/carriage.h"
+#include "sim/credit.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure.h"
@@ -33,6 +34,7 @@ void measure_on_sample(uint32_t unused)
 {
 	(void)unused;
 	queues_count_sent(scenario);
+	recovery_sample(scenario);
 	if (engine.now_ns > scenario->run.warmup_ns && engine.now_ns <= scenario->run.time_ns) {
 		queues_sample();
 		fair_sample();
@@ -59,6 +61,7 @@ static struct json_object *companions_result(void)
 struct json_object *measure_result(void)
 {
 	struct json_object *o = json_object_new_object(), *loads = json_object_new_array(), *fair = fair_result();
+	struct json_object *voqs = credit_result();
 	uint32_t i;
 
 	json_object_object_add(o, "scheme", json_object_new_string(scenario->scheme));
@@ -79,11 +82,14 @@ struct json_object *measure_result(void)
 	for (i = 0; i < scenario->loads_count; i++)
 		json_object_array_add(loads, load_result(scenario, i));
 	json_object_object_add(o, "loads", loads);
+	if (voqs)
+		json_object_object_add(o, "voq_bytes", voqs);
 	return o;
 }
 
 void measure_end(void)
 {
+	recovery_end();
 	queues_end();
 	fair_end();
 	port_names_end();

@@ -79,6 +79,7 @@ struct json_object *load_result(const struct scenario *s, uint32_t group)
 		result_number(o, "first_done_us", (first - begun) / 1e3);
 		result_number(o, "last_done_us", (last - begun) / 1e3);
 	}
+	recovery_add(o, s, group);
 	json_object_object_add(o, "slowdown", slowdown_result(s, group, 0, INFINITY));
 	for (i = 0; edges[i] < INFINITY; i++) {
 		one = slowdown_result(s, group, edges[i], edges[i + 1]);

@@ -36,6 +36,13 @@ void fair_sample(void);
 struct json_object *fair_result(void); /* NULL: no two flows went on at once */
 void fair_end(void);
 
+/* --- recovery from a burst: measure_recovery.c --- */
+
+void recovery_sample(const struct scenario *s);
+/* "recovered_us", where the load has endless flows and others have flows that ended. */
+void recovery_add(struct json_object *load, const struct scenario *s, uint32_t group);
+void recovery_end(void);
+
 /* --- the rest is read off at the end: measure_flows.c, measure_pauses.c --- */
 
 struct json_object *load_result(const struct scenario *s, uint32_t group);

@@ -120,7 +120,8 @@ static void queue_predicted(const struct sim_node *n, uint32_t out, uint32_t cla
 
 		if (!shares[in].drawn)
 			continue;
-		quanta = ppfc_duration(&shares[in], q, &p->params, elapsed_ns, port->bps);
+		quanta = predict_rules.fixed_ns ? pfc_ns_quanta(predict_rules.fixed_ns, port->bps) :
+						  ppfc_duration(&shares[in], q, &p->params, elapsed_ns, port->bps);
 		if (!ppfc_tell(&port->told[class], engine.now_ns, quanta, port->bps, &shares[in], elapsed_ns))
 			continue;
 		port->predicted++;

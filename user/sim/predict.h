@@ -10,6 +10,7 @@
 
 struct predict_rules {
 	uint64_t t_thresh_ns; /* 0: Equation 5 */
+	uint64_t fixed_ns;    /* of all pauses; 0: Algorithm 3 */
 	uint64_t k_max;	      /* bytes; 0: the default of ppfc_params_init() */
 	double r;
 	uint64_t seed;

@@ -4,6 +4,7 @@
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure.h"
+#include "sim/rivals.h"
 #include "sim/scheme.h"
 
 /* Adds what came out of order to what is held, and takes from there what fits at rcv_nxt by now. */
@@ -60,7 +61,7 @@ static void cnp_send(uint32_t host, const struct sim_packet *packet)
 	struct sim_flow *f = &traffic.list[packet->flow];
 	uint32_t number = packet->flow, p;
 
-	if (f->cnp_ns && engine.now_ns < f->cnp_ns + scheme->cnps * NS_PER_US)
+	if (f->cnp_ns && engine.now_ns < f->cnp_ns + dcqcn_rules.cnp_ns)
 		return;
 	f->cnp_ns = engine.now_ns;
 	p = packet_new();

@@ -6,9 +6,6 @@
 #include "sim/scheme.h"
 
 #define DCQCN_G (1 / 256.0)
-#define DCQCN_ALPHA_US 1      /* alpha is updated as often */
-#define DCQCN_TIMER_US 300    /* T_i */
-#define DCQCN_FAST 1	      /* steps of fast recovery */
 #define RATE_AI (50e6 / 25e9) /* of the port's speed, as is all that follows */
 #define RATE_HAI (100e6 / 25e9)
 #define RATE_MIN (100e6 / 25e9)
@@ -26,6 +23,7 @@
 #define CUBIC_C 0.4
 #define CUBIC_BETA 0.7
 #define CUBIC_ALPHA (3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA))
+struct dcqcn_rules dcqcn_rules;
 
 static double line_bps(void)
 {
@@ -55,10 +53,10 @@ void dcqcn_window_begin(struct sim_flow *f)
 /* Alpha falls with each period that brought no CNP: all of them at once, as nobody looks in between. */
 static void dcqcn_alpha(struct dcqcn *d)
 {
-	double periods = floor((engine.now_ns - d->alpha_ns) / (double)(DCQCN_ALPHA_US * NS_PER_US));
+	double periods = floor((engine.now_ns - d->alpha_ns) / (double)dcqcn_rules.alpha_ns);
 
 	d->alpha *= pow(1 - DCQCN_G, periods);
-	d->alpha_ns += periods * DCQCN_ALPHA_US * NS_PER_US;
+	d->alpha_ns += periods * dcqcn_rules.alpha_ns;
 }
 
 void dcqcn_cnp(struct sim_flow *f)
@@ -72,8 +70,8 @@ void dcqcn_cnp(struct sim_flow *f)
 	d->by_time = 0;
 	f->rate_bps = d->rate;
 	if (!d->timer_ns)
-		event_at(engine.now_ns + DCQCN_TIMER_US * NS_PER_US, EVENT_SCHEME, f - traffic.list);
-	d->timer_ns = engine.now_ns + DCQCN_TIMER_US * NS_PER_US;
+		event_at(engine.now_ns + dcqcn_rules.timer_ns, EVENT_SCHEME, f - traffic.list);
+	d->timer_ns = engine.now_ns + dcqcn_rules.timer_ns;
 }
 
 /* Fast recovery, additive and hyper increase. At line rate nothing is left to do. */
@@ -87,11 +85,12 @@ void dcqcn_timer(struct sim_flow *f)
 		event_at(d->timer_ns, EVENT_SCHEME, f - traffic.list);
 		return;
 	}
-	if (++d->by_time > DCQCN_FAST)
-		d->target = rate_clamp(d->target + (d->by_time == DCQCN_FAST + 1 ? RATE_AI : RATE_HAI) * line_bps());
+	if (++d->by_time > dcqcn_rules.fast)
+		d->target =
+			rate_clamp(d->target + (d->by_time == dcqcn_rules.fast + 1 ? RATE_AI : RATE_HAI) * line_bps());
 	d->rate = (d->rate + d->target) / 2;
 	f->rate_bps = d->rate;
-	d->timer_ns = d->rate < line_bps() ? engine.now_ns + DCQCN_TIMER_US * NS_PER_US : 0;
+	d->timer_ns = d->rate < line_bps() ? engine.now_ns + dcqcn_rules.timer_ns : 0;
 	if (d->timer_ns)
 		event_at(d->timer_ns, EVENT_SCHEME, f - traffic.list);
 }

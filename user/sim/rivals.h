@@ -5,7 +5,13 @@
 #include "sim/flow.h"
 
 /* At most one CNP of a flow in that time, and one decrease: T_d of 000, section 5.1. */
-#define DCQCN_CNP_US 4
+struct dcqcn_rules {
+	uint64_t cnp_ns;   /* least time between two CNPs for a flow */
+	uint64_t alpha_ns; /* between two updates of alpha */
+	uint64_t timer_ns; /* between two increases */
+	uint32_t fast;	   /* steps of fast recovery */
+};
+extern struct dcqcn_rules dcqcn_rules;
 
 void dcqcn_begin(struct sim_flow *f);
 void dcqcn_window_begin(struct sim_flow *f); /* and no more than W_init on the way, as 000 has it in Figure 11 */

@@ -27,6 +27,7 @@ struct load {
 	__u32 together; /* that start at once; then the next ones, gap later */
 	__u64 start_ns, gap_ns, jitter_ns;
 	__u64 size; /* bytes; 0: endless, or by sizes */
+	__u64 rate; /* bit/s that each sends at most; 0: no limit */
 	/* incast: count hosts, drawn anew each time, send to one; poisson: from each host to any other */
 	double share; /* of the speed of all hosts, as the mean load */
 	char *sizes;  /* name of a distribution, or its file */
@@ -46,7 +47,7 @@ struct scenario {
 		__u64 buffer;
 		__u8 stamp, rx_rate, pause;
 		double alpha;
-		__u64 ecn_min, ecn_max, round_ns, late_ns, t_thresh_ns, k_max;
+		__u64 ecn_min, ecn_max, round_ns, late_ns, t_thresh_ns, k_max, fixed_ns;
 		double ecn_most, r;
 		__u64 cost_ns;
 	} sw;
@@ -68,9 +69,13 @@ struct scenario {
 		__u8 per_ack, per_rtt;
 	} hpcc;
 	struct {
+		__u64 cnp_ns, alpha_ns, timer_ns;
+		__u32 fast;
+	} dcqcn;
+	struct {
 		__u8 mode, port;
 		__u64 period_ns, late_ns, c0;
-		double eta, lose, repeat;
+		double eta, lose, repeat, reorder;
 		__u64 cost_ns;
 	} hiercc;
 	struct {

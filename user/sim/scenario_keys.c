@@ -99,6 +99,7 @@ static const struct config_key switch_keys[] = {
 	BYTES("k_max", sw.k_max, NULL,
 	      "ppfc: a queue that is not longer is left alone; none: a twentieth of the buffer"),
 	PART("r", sw.r, 0.01, 1, "0.8", "ppfc: R of Algorithm 2"),
+	TIME("fixed", sw.fixed_ns, NULL, "ppfc: all pauses last that long; none: by Algorithm 3"),
 	{}
 };
 
@@ -150,6 +151,14 @@ static const struct config_key hpcc_keys[] = {
 	{}
 };
 
+static const struct config_key dcqcn_keys[] = {
+	TIME("cnp", dcqcn.cnp_ns, "4us", "least between two CNPs for a flow"),
+	TIME("alpha", dcqcn.alpha_ns, "1us", "between two updates of alpha"),
+	TIME("timer", dcqcn.timer_ns, "300us", "between two increases of the rate"),
+	COUNT("fast", dcqcn.fast, 0, 100, "1", "increases of fast recovery, before additive ones"),
+	{}
+};
+
 static const struct config_key hiercc_keys[] = {
 	WORD("mode", hiercc.mode, hiercc_kind_words, "off",
 	     "credit: what leaves a rack is covered by credit; rates: and flows obey the rate of Equation 1"),
@@ -162,6 +171,7 @@ static const struct config_key hiercc_keys[] = {
 	TIME("cost", hiercc.cost_ns, NULL, "of each message of a round, which later ones wait for"),
 	PART("lose", hiercc.lose, 0, 0.9, "0", "of the messages"),
 	PART("repeat", hiercc.repeat, 0, 0.9, "0", "of the messages"),
+	PART("reorder", hiercc.reorder, 0, 0.9, "0", "of the messages, that come later by three periods"),
 	{}
 };
 
@@ -199,6 +209,7 @@ static const struct config_key load_keys[] = {
 	TIME("start", start_ns, NULL, "when the first begin"),
 	TIME("jitter", jitter_ns, NULL, "flows: each begins later, at random, by up to that"),
 	BYTES("size", size, NULL, "of a flow; none: by sizes, or without an end"),
+	SPEED("rate", rate, NULL, "flows: that each sends at most; none: what its scheme allows"),
 	{ "sizes", &config_string, AT(sizes), .most = 200, .range = "websearch, fb-hadoop, ali-storage, cache-follower, data-mining, or a file",
 	  .example = "websearch", .meaning = "distribution of sizes" },
 	PART("share", share, 0, 1, NULL, "incast, poisson: of the speed of all hosts, as a mean"),
@@ -226,6 +237,7 @@ static const struct config_key top_keys[] = {
 	  .range = "a scheme: sluice-sim --list-schemes names them", .example = "hpcc",
 	  .meaning = "congestion control of all flows" },
 	SECTION("hpcc", hpcc_keys),
+	SECTION("dcqcn", dcqcn_keys),
 	SECTION("hiercc", hiercc_keys),
 	SECTION("run", run_keys),
 	{ "loads", &config_entries, FIELD_POINTER(struct scenario, loads), .required = true, .most = 64,

@@ -15,6 +15,7 @@
 #include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/predict.h"
+#include "sim/rivals.h"
 #include "sim/scenario.h"
 #include "sim/scenario_keys.h"
 #include "sim/scheme.h"
@@ -101,7 +102,17 @@ static void rules_take(const struct scenario *s)
 		.frame = s->host.payload + s->host.header,
 	};
 	predict_rules = (struct predict_rules){
-		.t_thresh_ns = s->sw.t_thresh_ns, .k_max = s->sw.k_max, .r = s->sw.r, .seed = s->run.seed
+		.t_thresh_ns = s->sw.t_thresh_ns,
+		.k_max = s->sw.k_max,
+		.r = s->sw.r,
+		.seed = s->run.seed,
+		.fixed_ns = s->sw.fixed_ns,
+	};
+	dcqcn_rules = (struct dcqcn_rules){
+		.cnp_ns = s->dcqcn.cnp_ns,
+		.alpha_ns = s->dcqcn.alpha_ns ?: 1,
+		.timer_ns = s->dcqcn.timer_ns ?: 1,
+		.fast = s->dcqcn.fast,
 	};
 	credit_rules = (struct credit_rules){
 		.on = s->hiercc.mode != HIERCC_OFF,
@@ -114,6 +125,8 @@ static void rules_take(const struct scenario *s)
 		.lose = s->hiercc.lose,
 		.repeat = s->hiercc.repeat,
 		.cost_ns = s->hiercc.cost_ns,
+		.reorder = s->hiercc.reorder,
+		.warmup_ns = s->run.warmup_ns,
 	};
 	host_rules = (struct host_rules){
 		.payload = s->host.payload,

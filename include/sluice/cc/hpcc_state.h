@@ -144,8 +144,8 @@ static inline void hpcc_forget(struct hpcc_state *st)
  *	Bank_Cap	1000	10 N
  *	s		30	0.6 of the ACKs of a BDP; here 0.2, and of ACKs of two packets
  *
- * With 0.6, decreases came so late that the queue's p99 was twice that of plain HPCC in
- * tests/sim/star.c (100 Mbit/s, 4 ms, and 100 Gbit/s, 13 us).
+ * With 0.6, decreases came so late that the queue's p99 was twice that of plain HPCC
+ * (simulated: 100 Mbit/s, 4 ms, and 100 Gbit/s, 13 us).
  */
 static inline void hpcc_params_variant(struct hpcc_params *p, enum hpcc_variant variant)
 {

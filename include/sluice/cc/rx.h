@@ -197,8 +197,8 @@ static inline __u32 rx_flows_scale(const struct hpcc_params *p, __u32 n, __u64 b
 /*
  * N by which W_AI is to be: the one that is expected elsewhere, or one and a half times the one that is
  * counted. With N exactly the increases of all flows together fill what eta leaves free, and a queue
- * stands: of 64 flows at 100 Mbit/s and 40 ms p50 10 KB and p99 57 KB, with half of it added 1.5 and
- * 10 KB (tests/sim/star.c), which is not more than where W_AI is next to nothing.
+ * stands: of 64 flows at 100 Mbit/s and 40 ms p50 10 KB and p99 45 KB, with half of it added 4 and
+ * 16 KB (tests/sim/check), and where W_AI is next to nothing 3 and 13 KB.
  */
 static inline __u32 rx_flows_choose(__u8 certainty, __u32 expected, __u32 counted)
 {

@@ -16,7 +16,7 @@
  *    pause before, and what follows it in its flow, waits for that end. So what Sluice itself sends
  *    is not 65535 quanta and an XON, but short pauses that are refreshed while they are needed (pause_ns).
  *  - What was given its departure before the pause began leaves in it: headroom has to have room for it, and
- *    it is part of d of ppfc.h. 16:1 at 100 Mbit/s (tests/sim/pfc.c, ahead=): departures that are given 150
+ *    it is part of d of ppfc.h. 16:1 at 100 Mbit/s (simulated): departures that are given 150
  *    us ahead make 183 KB of queue 227, 1 ms 473, against 531 to 703 of PFC.
  *  - Reserved bits of the class enable vector are to be 0; a frame with others is refused, not read
  *    without them: who sends them means something that is not known here. So is one that is

@@ -13,12 +13,12 @@
  * A queue is of an egress port and priority; what is in it is known by ingress port. All counts are wire
  * bytes, of one thread (the daemon's loop), which measures the time between its rounds.
  *
- * What the paper leaves open, and what is done here (numbers: tests/sim/pfc.c, 40 Gbit/s, 4 MB shared, 16:1 of
+ * What the paper leaves open, and what is done here (numbers: simulated, 40 Gbit/s, 4 MB shared, 16:1 of
  * 1 MB, senders that keep their rate, T = 200 us, where not said otherwise; PFC alone: 3974 KB):
  *  - remaining is printed as space / increment: intervals. Here it is ns, by the time that was
  *    measured: a loop that comes late sees a larger increment, not a faster one.
  *  - Who is under pause does not grow, but it will when that is over: what its port added before is expected
- *    back if its pause ends within T (ppfc_returning()). Without it (return=0) a queue of ports
+ *    back if its pause ends within T (ppfc_returning()). Without it a queue of ports
  *    that come and go by ones and twos grows too slowly to be seen until the buffer is nearly full: 3050 KB,
  *    not 604.
  *  - T: Equation 5 is the time of the worst congestion, all ports into one, and with it nothing less than
@@ -40,7 +40,7 @@
  *    does not pause all by and by.
  *  - Transmission_speed is not defined. With the egress port's, a port with 1/n of the queue is paused for the
  *    time in which 1/n of the queue leaves, all come back when it has hardly got shorter, and standard
- *    PFC does the work: 3855 KB (share=0). A port's bytes leave at its share of that speed, bytes / q. Longer
+ *    PFC does the work: 3855 KB. A port's bytes leave at its share of that speed, bytes / q. Longer
  *    pauses for larger shares (bytes * ports / speed) were tried: then ports with small shares are back
  *    sooner and told as often as others: rank correlation with the share 0.0, not 0.9 (Figure 9; T = 100
  *    us: 0.3; 100 Mbit/s: 0.6).

@@ -22,7 +22,7 @@
  *    that is not granted anew, a window. So one VOQ alone gets C0 per round trip of credit and no
  *    more: 10 KB and 8 us, the paper's values, are 10 of its 25 Gbit/s. hiercc_params_init() takes the BDP
  *    of that round trip, with the time between two grants in it. The bound of section 1, racks times C0,
- *    is as good as that time is short: 133 KB with 4 us in tests/sim/racks.c, 905 KB with 100 us.
+ *    is as good as that time is short: 146 KB with 4 us in tests/sim/scenarios/racks.yaml, 961 KB with 100 us.
  *  - A packet is given its departure when it comes and it cannot be corrected later: without credit it
  *    leaves when the totals, continued at the measured rate, get there. Every message corrects
  *    the line for the packets that come after it, which do not wait behind those of other flows that came when the
@@ -33,7 +33,7 @@
  *    another, the rate that a VOQ measured was 17 to 30 Mbit/s, of 25, and what came at 17 waited for too long.
  *  - A VOQ that is due no more is granted only what it sent, which says nothing of what it could
  *    have: a rate measured then would keep itself low for ever (the "wrong under-utilization
- *    equilibrium" of section 3.3; seen in tests/sim/racks.c). So a message says whether more is
+ *    equilibrium" of section 3.3; simulated). So a message says whether more is
  *    due; if not, credit is also expected at rate_first, from a round trip later on, and a rate that was
  *    measured when more was due is not lowered: what S has not told the receiver yet, because it waits for
  *    its departure, cannot be due there. With that lowered three flows of TCP that began together beside one
@@ -59,11 +59,11 @@
  *    queue, is the default. Between it and q0 the other case is used with its sign, which gets out
  *    of the under-utilisation that R_line is there for: N R = R_credit + beta (q0 - Q)/RTT_hop. With
  *    q_line = q0, the other reading, the queue stands 20 % above q0, and 70 to 90 % where four
- *    flows share a VOQ (tests/sim/racks.c, long=4 and long=16).
+ *    flows share a VOQ (simulated: one long flow in each of four racks, and four).
  *  - R changes at most fourfold in a period, either way, also to R_line. Where a VOQ has a small share of the
  *    port, beta (Q - q0)/RTT_hop is soon more than all of its credit: R falls to R_min, the
  *    queue runs empty, all flows are told R_line, and it is above V_high again. Four flows at a quarter of the
- *    port went round like that, with 50 KB on average; now it is q0 (long=16).
+ *    port went round like that, with 50 KB on average; now it is q0 (simulated, as above).
  *  - The rate from before a stop is what caused it, if it was not computed since the last stop: R_line, say,
  *    of 30 flows. Then half of it is told. Bytes that arrived until then count for nothing.
  *  - If nothing arrived R stays: there is nothing to divide by.

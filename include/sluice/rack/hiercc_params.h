@@ -39,7 +39,7 @@ struct hiercc_tuning {
 /*
  * The defaults, for a port of `rate` bytes/s, the round trip between the racks, and the time between
  * two grants. Section 5 has 10 KB for C0: see above why it is more here. rate_first is a quarter of the
- * port: with all of it the burst of tests/sim/racks.c had a queue of 156 KB, not 142; with an eighth
+ * port: with all of it the burst of tests/sim/scenarios/racks.yaml had a queue of 153 KB, not 146; with an eighth
  * 118 KB, but four short flows of one rack, with the port to themselves, took 113 us and not 68.
  */
 static inline void hiercc_params_init(struct hiercc_params *p, __u64 rate, __u64 rtt_ns, __u64 period_ns)

@@ -178,7 +178,7 @@ enum hiercc_credit {
  * The time between is that of the port's clock, where that has not gone round and says more than its unit: by
  * arrival three late messages in a row were a quarter of the rate, and what was given a departure by that
  * kept it. With a tenth of all messages late the receiver's port had a queue of 72 KB at p99, not 19
- * (tests/sim/racks.c, reorder=0.1 at 100 Mbit/s and 4 ms; 6 without).
+ * (simulated, at 100 Mbit/s and 4 ms; 6 without late messages).
  */
 static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns, __u64 credit,
 				  int due, __u16 at)
