@@ -10,14 +10,14 @@ int companion_is_due(const struct sim_flow *f)
 {
 	const struct carriage_rules *c = &carriage_rules;
 	int busy = f->cc.hops && f->cc.u > scheme_rules.hpcc.eta;
-	uint64_t sent = f->snd_nxt - f->companion_seq;
+	uint64_t packets = busy ? c->busy_packets : c->packets;
 
 	if (f->done_ns || f->snd_nxt <= (uint64_t)c->after * host_rules.payload)
 		return 0;
-	if (!f->companion_ns)
+	if (!f->companions)
 		return 1;
-	return sent >= (uint64_t)(busy ? c->busy_packets : c->packets) * host_rules.payload &&
-	       engine.now_ns >= f->companion_ns + (busy ? c->busy_ns : c->every_ns);
+	return f->snd_nxt - f->companion_seq >= packets * host_rules.payload &&
+	       (busy || f->companions < c->first || engine.now_ns >= f->companion_ns + c->every_ns);
 }
 
 uint32_t companion_new(uint32_t flow)
@@ -36,6 +36,7 @@ uint32_t companion_new(uint32_t flow)
 	packet->carries = 1;
 	f->companion_ns = engine.now_ns;
 	f->companion_seq = f->snd_nxt;
+	f->companions++;
 	traffic.companions++;
 	return p;
 }

@@ -58,8 +58,8 @@ struct scenario {
 	} host;
 	struct {
 		__u8 moment;
-		__u32 bytes, after, packets, busy_packets;
-		__u64 every_ns, busy_ns;
+		__u32 bytes, after, first, packets, busy_packets;
+		__u64 every_ns;
 	} companion;
 	char *scheme;
 	struct {

@@ -124,14 +124,15 @@ static const struct config_key host_keys[] = {
 };
 
 static const struct config_key companion_keys[] = {
-	WORD("moment", companion.moment, moment_words, "ack",
-	     "a companion is made when an ACK arrives, or when data leaves"),
+	WORD("moment", companion.moment, moment_words, "data",
+	     "a companion is made when data leaves, or when an ACK arrives"),
 	COUNT("bytes", companion.bytes, 64, 1500, "150", "bytes of a companion"),
-	COUNT("after", companion.after, 0, 1000000, "4", "packets that a flow sends before its first companion"),
+	COUNT("after", companion.after, 0, 1000000, "2", "packets that a flow sends before its first companion"),
 	COUNT("packets", companion.packets, 0, 1000000, "8", "packets of data between two companions of a flow, at least"),
-	TIME("every", companion.every_ns, NULL, "time between two companions of a flow, at least; none: T"),
-	COUNT("busy_packets", companion.busy_packets, 0, 1000000, "8", "packets, while U is above eta"),
-	TIME("busy", companion.busy_ns, NULL, "every, while U is above eta; none: every"),
+	COUNT("busy_packets", companion.busy_packets, 0, 1000000, "8", "the same while U is above eta"),
+	TIME("every", companion.every_ns, NULL,
+	     "time between two companions of a flow, at least, unless U is above eta; none: T"),
+	COUNT("first", companion.first, 0, 1000000, "8", "companions of a flow that do not wait for every"),
 	{}
 };
 

@@ -149,6 +149,7 @@ static void rules_take(const struct scenario *s)
 		.packets = s->companion.packets,
 		.busy_packets = s->companion.busy_packets,
 		.after = s->companion.after,
+		.first = s->companion.first,
 	};
 }
 
@@ -176,7 +177,6 @@ static void scheme_take(const struct scenario *s)
 	if (s->host.rto_ns)
 		host_rules.rto_ns = s->host.rto_ns;
 	carriage_rules.every_ns = s->companion.every_ns ?: p->t_ns;
-	carriage_rules.busy_ns = s->companion.busy_ns ?: carriage_rules.every_ns;
 	scheme_rules.per_ack = s->hpcc.per_ack;
 	scheme_rules.per_rtt = s->hpcc.per_rtt;
 }
