@@ -6,18 +6,10 @@
 
 struct carriage_rules carriage_rules;
 
-int companion_is_due(const struct sim_flow *f)
+int carriage_is_due(const struct sim_flow *f)
 {
-	const struct carriage_rules *c = &carriage_rules;
-	int busy = f->cc.hops && f->cc.u > scheme_rules.hpcc.eta;
-	uint64_t packets = busy ? c->busy_packets : c->packets;
-
-	if (f->done_ns || f->snd_nxt <= (uint64_t)c->after * host_rules.payload)
-		return 0;
-	if (!f->companions)
-		return 1;
-	return f->snd_nxt - f->companion_seq >= packets * host_rules.payload &&
-	       (busy || f->companions < c->first || engine.now_ns >= f->companion_ns + c->every_ns);
+	return !f->done_ns && companion_is_due(&f->companion, &carriage_rules.due, &f->cc, &scheme_rules.hpcc,
+					       f->snd_nxt, engine.now_ns);
 }
 
 uint32_t companion_new(uint32_t flow)
@@ -34,9 +26,7 @@ uint32_t companion_new(uint32_t flow)
 	packet->bytes = carriage_rules.bytes;
 	packet->sent_ns = engine.now_ns;
 	packet->carries = 1;
-	f->companion_ns = engine.now_ns;
-	f->companion_seq = f->snd_nxt;
-	f->companions++;
+	companion_left(&f->companion, f->snd_nxt, engine.now_ns);
 	traffic.companions++;
 	return p;
 }

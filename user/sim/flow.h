@@ -11,6 +11,7 @@
  *  3. A scheme (scheme.h) turns what an ACK brings into window and rate.
  */
 #include <stdint.h>
+#include "sluice/cc/companion.h"
 #include "sluice/cc/rx.h"
 #include "sim/net.h"
 
@@ -57,8 +58,7 @@ struct sim_flow {
 	uint64_t late_ns;		    /* of which it is late by that */
 	uint64_t paced_ns;		    /* when all that was sent has had its time at the flow's rate */
 	uint32_t in_burst;		    /* packets of the current burst that were sent */
-	uint64_t companion_ns, companion_seq; /* when the last companion left, and at which position */
-	uint32_t companions;		    /* that were sent */
+	struct companion_state companion;
 	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */
 	uint64_t window;		    /* bytes on the wire; 0: none */
 	uint64_t rate_bps;		    /* 0: the port's */

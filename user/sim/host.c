@@ -224,7 +224,7 @@ uint32_t host_next(uint32_t number)
 		if (port_is_paused(&net.ports[h->port], f->class))
 			continue; /* the end of the pause looks again */
 		p = flow_send(i);
-		if (carriage_rules.at_data && companion_is_due(f))
+		if (carriage_rules.at_data && carriage_is_due(f))
 			control_queue(h, companion_new(i));
 		h->turn = at + 1;
 		if (!flow_may_send(f))
@@ -325,7 +325,7 @@ static void ack_take(uint32_t p)
 	}
 	if (ack_is_told(&ack))
 		scheme->ack(f, &ack);
-	if (carriage_rules.companions && !carriage_rules.at_data && companion_is_due(f))
+	if (carriage_rules.companions && !carriage_rules.at_data && carriage_is_due(f))
 		host_control(f->from, companion_new(ack.flow));
 	/* Once for each hole: until what is expected has come. */
 	if (ack.kind == PACKET_NACK && !f->lost && !f->done_ns) {

@@ -146,10 +146,12 @@ static void rules_take(const struct scenario *s)
 		.at_data = scheme->telemetry && s->host.carriage == CARRIAGE_COMPANION &&
 			   s->companion.moment == MOMENT_DATA,
 		.bytes = s->companion.bytes,
-		.packets = s->companion.packets,
-		.busy_packets = s->companion.busy_packets,
-		.after = s->companion.after,
-		.first = s->companion.first,
+		.due = {
+			.after = s->companion.after * (__u64)s->host.payload,
+			.between = s->companion.packets * (__u64)s->host.payload,
+			.busy = s->companion.busy_packets * (__u64)s->host.payload,
+			.first = s->companion.first,
+		},
 	};
 }
 
@@ -176,7 +178,7 @@ static void scheme_take(const struct scenario *s)
 		host_rules.rto_ns += s->host.ack_late_ns;
 	if (s->host.rto_ns)
 		host_rules.rto_ns = s->host.rto_ns;
-	carriage_rules.every_ns = s->companion.every_ns ?: p->t_ns;
+	carriage_rules.due.every_ns = s->companion.every_ns ?: p->t_ns;
 	scheme_rules.per_ack = s->hpcc.per_ack;
 	scheme_rules.per_rtt = s->hpcc.per_rtt;
 }

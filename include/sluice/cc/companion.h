@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_COMPANION_H
+#define SLUICE_COMPANION_H
+/*
+ * When a flow sends a companion: a small packet on the path and in the queue of its data that collects telemetry in their
+ * place (HPCC++, section 6.1, allows probes that do).
+ *
+ *  1. A flow that ends with its first packets sends none.
+ *  2. The first companions follow each other after a few packets. Two of them make a difference to compute U from, and the
+ *     second one has to leave before the queue that it tells of stands in front of it: in an incast of 16 at 100 Gbit/s a
+ *     second one that waited for T made the p95 of the queue 820 KB, and 178 KB if it does not.
+ *  3. Then one in T, because W is committed once in T; and as many as the packets allow while U is above eta, because the
+ *     queue that stands is what there is to tell.
+ *
+ * docs/papers.md has what was simulated.
+ */
+#include "sluice/cc/hpcc.h"
+
+#define COMPANION_AFTER 2   /* packets that a flow sends before its first one */
+#define COMPANION_PACKETS 8 /* sent between two */
+#define COMPANION_FIRST 8   /* that do not wait for T */
+
+struct companion_params {
+	__u64 after;   /* bytes that a flow sends before its first one */
+	__u64 between; /* bytes sent between two, at least; */
+	__u64 busy;    /* while U is above eta */
+	__u64 every_ns;
+	__u32 first; /* that do not wait for every_ns */
+};
+
+struct companion_state {
+	__u64 left_ns; /* when the last one left, of the clock of now_ns, */
+	__u64 sent;    /* and what the flow had sent by then, bytes */
+	__u32 count;   /* that left; stops at the largest number */
+};
+
+/* The defaults, for packets of that many bytes as `sent` counts them. */
+static inline void companion_params_init(struct companion_params *c, __u32 packet, __u64 t_ns)
+{
+	*c = (struct companion_params){
+		.after = COMPANION_AFTER * (__u64)packet,
+		.between = COMPANION_PACKETS * (__u64)packet,
+		.busy = COMPANION_PACKETS * (__u64)packet,
+		.every_ns = t_ns,
+		.first = COMPANION_FIRST,
+	};
+}
+
+/* Whether a flow that has sent that many bytes is to send one now. `sent` that went back (a flow begun anew) asks for one. */
+static inline int companion_is_due(const struct companion_state *st, const struct companion_params *c,
+				   const struct hpcc_state *cc, const struct hpcc_params *p, __u64 sent, __u64 now_ns)
+{
+	int busy = cc->hops && cc->u > p->eta;
+
+	if (sent <= c->after)
+		return 0;
+	if (!st->count)
+		return 1;
+	return sent - st->sent >= (busy ? c->busy : c->between) &&
+	       (busy || st->count < c->first || now_ns - st->left_ns >= c->every_ns);
+}
+
+static inline void companion_left(struct companion_state *st, __u64 sent, __u64 now_ns)
+{
+	st->left_ns = now_ns;
+	st->sent = sent;
+	st->count += st->count < ~0U;
+}
+
+#endif
