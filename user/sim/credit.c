@@ -192,10 +192,10 @@ static void host_grant(uint32_t host)
 		;
 	for (i = 0; i < racks; i++) {
 		if (!g->due[i].sent || engine.now_ns - g->due[i].epoch_ns > 2 * params.epoch_ns ||
-		    random_uniform() < credit_rules.lose)
+		    random_part() < credit_rules.lose)
 			continue;
 		message_send(host, i);
-		if (random_uniform() < credit_rules.repeat)
+		if (random_part() < credit_rules.repeat)
 			message_send(host, i);
 	}
 }
@@ -207,8 +207,8 @@ void credit_on_grant(uint32_t node)
 	for (i = 0; i < net.hosts_count; i++)
 		if (leaf_of(i) == node)
 			host_grant(i);
-	event_at(engine.now_ns + credit_rules.period_ns + (uint64_t)(random_uniform() * credit_rules.late_ns),
-		 EVENT_GRANT, node);
+	event_at(engine.now_ns + credit_rules.period_ns + (uint64_t)(random_part() * credit_rules.late_ns), EVENT_GRANT,
+		 node);
 }
 
 /* --- all --- */

@@ -149,7 +149,7 @@ static uint32_t flow_send(uint32_t i)
 	f->departure_ns =
 		pacer_departure(engine.now_ns, f->departure_ns, 0) + pacer_cost_ns(packet->bytes, f->rate_bps);
 	if (host_rules.late_ns)
-		f->departure_ns += random_uniform() * host_rules.late_ns;
+		f->departure_ns += random_part() * host_rules.late_ns;
 	if (!f->rto_ns)
 		timer_set(i);
 	if (scheme->sent)

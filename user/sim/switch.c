@@ -35,7 +35,7 @@ static int is_marked(const struct sim_port *p, const struct sim_packet *packet)
 
 	if (!rules.ecn || queue <= least)
 		return 0;
-	return queue > most || random_uniform() < (queue - least) / (most - least) * rules.ecn_most;
+	return queue > most || random_part() < (queue - least) / (most - least) * rules.ecn_most;
 }
 
 /* --- pauses --- */
@@ -125,7 +125,7 @@ void net_on_round(uint32_t node)
 			if (rules.round_ns || in->told[c].xoff)
 				pause_decide(in, c);
 	}
-	event_at(engine.now_ns + (rules.round_ns ? rules.round_ns + (uint64_t)(random_uniform() * rules.round_late_ns) :
+	event_at(engine.now_ns + (rules.round_ns ? rules.round_ns + (uint64_t)(random_part() * rules.round_late_ns) :
 						   refresh_ns),
 		 EVENT_SWITCH, node);
 }
