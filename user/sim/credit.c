@@ -107,11 +107,14 @@ int credit_holds(uint32_t node, uint32_t i)
 {
 	struct sim_packet *p = &net.packets[i];
 	struct sim_flow *f = &traffic.list[p->flow];
-	uint32_t rack = rack_of[f->from], total = 0;
+	uint32_t rack, total = 0;
 	__u64 departure = engine.now_ns;
 	struct voq *v;
 
-	if (!credit_rules.on || rack == rack_of[p->to] || leaf_of(f->from) != node)
+	if (!credit_rules.on)
+		return 0;
+	rack = rack_of[f->from];
+	if (rack == rack_of[p->to] || leaf_of(f->from) != node)
 		return 0;
 	v = voq_of(rack, p->to);
 	if (!f->voq_mark) {
@@ -142,9 +145,12 @@ void credit_left(const struct sim_packet *p)
 
 void credit_arrived(uint32_t node, const struct sim_packet *p)
 {
-	uint32_t rack = rack_of[traffic.list[p->flow].from];
+	uint32_t rack;
 
-	if (!credit_rules.on || rack == rack_of[p->to] || leaf_of(p->to) != node)
+	if (!credit_rules.on)
+		return;
+	rack = rack_of[traffic.list[p->flow].from];
+	if (rack == rack_of[p->to] || leaf_of(p->to) != node)
 		return;
 	hiercc_see(&grants[p->to].seen[rack], p->voq_total, p->voq_flows, p->bytes, 1, params.debt_max);
 }
