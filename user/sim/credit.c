@@ -117,11 +117,14 @@ int credit_holds(uint32_t node, uint32_t i)
 {
 	struct sim_packet *p = &net.packets[i];
 	struct sim_flow *f = &traffic.list[p->flow];
-	uint32_t rack = rack_of[f->from], total = 0;
+	uint32_t rack, total = 0;
 	__u64 departure = engine.now_ns;
 	struct voq *v;
 
-	if (!credit_rules.on || rack == rack_of[p->to] || leaf_of(f->from) != node)
+	if (!credit_rules.on)
+		return 0;
+	rack = rack_of[f->from];
+	if (rack == rack_of[p->to] || leaf_of(f->from) != node)
 		return 0;
 	v = voq_of(rack, p->to);
 	if (!f->voq_mark) {
@@ -158,9 +161,12 @@ void credit_left(const struct sim_packet *p)
 
 void credit_arrived(uint32_t node, const struct sim_packet *p)
 {
-	uint32_t rack = rack_of[traffic.list[p->flow].from];
+	uint32_t rack;
 
-	if (!credit_rules.on || rack == rack_of[p->to] || leaf_of(p->to) != node)
+	if (!credit_rules.on)
+		return;
+	rack = rack_of[traffic.list[p->flow].from];
+	if (rack == rack_of[p->to] || leaf_of(p->to) != node)
 		return;
 	hiercc_see(&grants[p->to].seen[rack], p->voq_total, p->voq_flows, p->bytes, 1, params.debt_max);
 }
@@ -180,7 +186,7 @@ static void message_send(uint32_t host, uint32_t rack)
 		.rack = rack, .host = host, .total = d->granted, .due = d->listed, .at = engine.now_ns / HIERCC_AT_NS
 	};
 	event_at(engine.now_ns + spent_ns + message_ns +
-			 (credit_rules.reorder && random_uniform() < credit_rules.reorder ? 3 * credit_rules.period_ns :
+			 (credit_rules.reorder && random_part() < credit_rules.reorder ? 3 * credit_rules.period_ns :
 											    0),
 		 EVENT_CREDIT, i);
 	spent_ns += credit_rules.cost_ns;
@@ -212,10 +218,10 @@ static void host_grant(uint32_t host)
 		;
 	for (i = 0; i < racks; i++) {
 		if (!g->due[i].sent || engine.now_ns - g->due[i].epoch_ns > 2 * params.epoch_ns ||
-		    random_uniform() < credit_rules.lose)
+		    random_part() < credit_rules.lose)
 			continue;
 		message_send(host, i);
-		if (random_uniform() < credit_rules.repeat)
+		if (random_part() < credit_rules.repeat)
 			message_send(host, i);
 	}
 }
@@ -228,8 +234,8 @@ void credit_on_grant(uint32_t node)
 	for (i = 0; i < net.hosts_count; i++)
 		if (leaf_of(i) == node)
 			host_grant(i);
-	event_at(engine.now_ns + credit_rules.period_ns + (uint64_t)(random_uniform() * credit_rules.late_ns),
-		 EVENT_GRANT, node);
+	event_at(engine.now_ns + credit_rules.period_ns + (uint64_t)(random_part() * credit_rules.late_ns), EVENT_GRANT,
+		 node);
 }
 
 /* --- all --- */

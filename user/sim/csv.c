@@ -36,7 +36,7 @@ static void flatten(FILE *to, struct json_object *o, char *path, size_t length)
 	}
 	case json_type_array:
 		for (i = 0; i < json_object_array_length(o); i++) {
-			snprintf(end, room, ".%zu", i);
+			snprintf(end, room, "%s%zu", length ? "." : "", i);
 			flatten(to, json_object_array_get_idx(o, i), path, strlen(path));
 		}
 		break;

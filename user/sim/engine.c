@@ -35,7 +35,7 @@ static struct slot *wheel;
 static uint64_t bits[WORDS], bits_words[WORDS / 64], bits_top;
 static struct later *heap;
 static uint32_t heap_count, heap_room;
-static uint64_t heap_order, random_state;
+static uint64_t heap_order, random_flows, random_rest;
 
 /* --- memory --- */
 
@@ -70,25 +70,31 @@ static void random_begin(uint64_t seed)
 	seed += 0x9e3779b97f4a7c15;
 	seed = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9;
 	seed = (seed ^ seed >> 27) * 0x94d049bb133111eb;
-	random_state = (seed ^ seed >> 31) ?: 1;
+	random_flows = (seed ^ seed >> 31) ?: 1;
+	random_rest = ~random_flows ?: 1;
 }
 
-static uint64_t random_u64(void)
+static uint64_t random_u64(uint64_t *state)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return random_state * 0x2545f4914f6cdd1d;
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1d;
 }
 
 uint32_t random_u32(void)
 {
-	return random_u64() >> 32;
+	return random_u64(&random_rest) >> 32;
+}
+
+double random_part(void)
+{
+	return (random_u64(&random_rest) >> 11) * 0x1p-53;
 }
 
 double random_uniform(void)
 {
-	return (random_u64() >> 11) * 0x1p-53;
+	return (random_u64(&random_flows) >> 11) * 0x1p-53;
 }
 
 double random_exponential(double mean)

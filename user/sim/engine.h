@@ -58,11 +58,17 @@ void event_at(uint64_t ns, enum event_kind kind, uint32_t number);
 void engine_run(const event_handler handlers[EVENT_KINDS]);
 void engine_end(void);
 
-/* --- numbers drawn from the seed --- */
+/*
+ * --- numbers drawn from the seed ---
+ *
+ * Flows have their own: which flows there are does not depend on what happens to their packets, so a seed makes the same
+ * workload under each scheme.
+ */
 
-uint32_t random_u32(void);
-double random_uniform(void); /* [0, 1) */
+double random_uniform(void); /* for flows: [0, 1) */
 double random_exponential(double mean);
+double random_part(void); /* for all else: [0, 1) */
+uint32_t random_u32(void);
 
 /* --- memory --- */
 

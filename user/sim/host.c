@@ -149,7 +149,7 @@ static void flow_pace(struct sim_flow *f, struct sim_packet *packet)
 	if (++f->in_burst < host_rules.burst)
 		return;
 	f->in_burst = 0;
-	f->late_ns = host_rules.late_ns ? random_uniform() * host_rules.late_ns : 0;
+	f->late_ns = host_rules.late_ns ? random_part() * host_rules.late_ns : 0;
 	f->departure_ns = f->paced_ns + f->late_ns;
 }
 

@@ -79,6 +79,7 @@ struct json_object *measure_result(void)
 	result_count(o, "sent_again", traffic.sent_again);
 	json_object_object_add(o, "companions", companions_result());
 	json_object_object_add(o, "pauses", pauses_result());
+	json_object_object_add(o, "all", load_result(scenario, NONE));
 	for (i = 0; i < scenario->loads_count; i++)
 		json_object_array_add(loads, load_result(scenario, i));
 	json_object_object_add(o, "loads", loads);

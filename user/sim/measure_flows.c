@@ -6,6 +6,8 @@
 #include "sim/flow.h"
 #include "sim/measure_rooms.h"
 
+#define SHORT_BYTES 100e3 /* flows below that are short */
+
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -20,6 +22,12 @@ static double percentile(const double *sorted, uint32_t n, double part)
 	return n ? sorted[i ? i - 1 : 0] : NAN;
 }
 
+/* Whether a flow is of that load; NONE: of any. */
+static int is_of(const struct sim_flow *f, uint32_t group)
+{
+	return group == NONE || f->group == group;
+}
+
 /* Slowdown of the flows of a group whose size is in [from, to). */
 static struct json_object *slowdown_result(const struct scenario *s, uint32_t group, double from, double to)
 {
@@ -30,7 +38,7 @@ static struct json_object *slowdown_result(const struct scenario *s, uint32_t gr
 	for (i = 0; i < traffic.count; i++) {
 		const struct sim_flow *f = &traffic.list[i];
 
-		if (f->group != group || !f->done_ns || f->size < from || f->size >= to ||
+		if (!is_of(f, group) || !f->done_ns || f->size < from || f->size >= to ||
 		    f->start_ns < s->run.warmup_ns)
 			continue;
 		list[n] = (f->done_ns - f->start_ns) / (double)flow_ideal_ns(f);
@@ -60,7 +68,7 @@ struct json_object *load_result(const struct scenario *s, uint32_t group)
 	for (i = 0; i < traffic.count; i++) {
 		const struct sim_flow *f = &traffic.list[i];
 
-		if (f->group != group)
+		if (!is_of(f, group))
 			continue;
 		n++;
 		bytes += f->rcv_nxt;
@@ -71,7 +79,8 @@ struct json_object *load_result(const struct scenario *s, uint32_t group)
 		first = f->done_ns < first ? f->done_ns : first;
 		last = f->done_ns > last ? f->done_ns : last;
 	}
-	json_object_object_add(o, "name", json_object_new_string(s->loads[group].name));
+	if (group != NONE)
+		json_object_object_add(o, "name", json_object_new_string(s->loads[group].name));
 	result_count(o, "flows", n);
 	result_count(o, "done", done);
 	result_count(o, "received_bytes", bytes);
@@ -81,6 +90,8 @@ struct json_object *load_result(const struct scenario *s, uint32_t group)
 	}
 	recovery_add(o, s, group);
 	json_object_object_add(o, "slowdown", slowdown_result(s, group, 0, INFINITY));
+	json_object_object_add(o, "slowdown_short", slowdown_result(s, group, 0, SHORT_BYTES));
+	json_object_object_add(o, "slowdown_long", slowdown_result(s, group, SHORT_BYTES, INFINITY));
 	for (i = 0; edges[i] < INFINITY; i++) {
 		one = slowdown_result(s, group, edges[i], edges[i + 1]);
 		result_count(one, "from_bytes", edges[i]);

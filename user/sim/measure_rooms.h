@@ -45,7 +45,7 @@ void recovery_end(void);
 
 /* --- the rest is read off at the end: measure_flows.c, measure_pauses.c --- */
 
-struct json_object *load_result(const struct scenario *s, uint32_t group);
+struct json_object *load_result(const struct scenario *s, uint32_t group); /* NONE: of all loads together */
 struct json_object *pauses_result(void);
 
 #endif

@@ -12,6 +12,8 @@
 #define LINK_BYTES 24 /* while the network is built */
 #define FLOW_BYTES 40 /* of a flow: its first event, its place in what is measured */
 
+static double have; /* bytes; 0: it was not asked yet */
+
 /* How large a network is. */
 struct extent {
 	double hosts, racks, switches, links;
@@ -96,9 +98,13 @@ static void parts_of(const struct scenario *s, double flows, struct part parts[P
 	};
 }
 
+void memory_divide(uint32_t runs)
+{
+	have = available() / runs;
+}
+
 int memory_check(const struct scenario *s, double flows)
 {
-	static double have;
 	struct part parts[PARTS], *most = parts;
 	double needed = 0;
 	int i;

@@ -8,5 +8,7 @@
  * run takes at least: packets and long queues come on top. Returns 0, or -1 with a message.
  */
 int memory_check(const struct scenario *s, double flows);
+/* That many runs go on at once, and share it. */
+void memory_divide(__u32 runs);
 
 #endif

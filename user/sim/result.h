@@ -8,5 +8,7 @@
 /* With six digits; null where the number is not finite. */
 void result_number(struct json_object *o, const char *key, double v);
 void result_count(struct json_object *o, const char *key, uint64_t v);
+/* NAN where there is none. */
+double result_get(struct json_object *o, const char *key);
 
 #endif

@@ -16,8 +16,11 @@
 #define SERIES_PORTS 64
 #define SERIES_FLOWS 32
 
-/* Writes to that file; NULL: there is no series. Returns 0, or -1 with a message. After measure_begin(). */
-int series_begin(const struct scenario *s, const char *path);
+/*
+ * Writes to that file; NULL: there is no series. In short: without single ports and flows. Returns 0, or -1 with a message.
+ * After measure_begin().
+ */
+int series_begin(const struct scenario *s, const char *path, int in_short);
 void series_sample(void); /* every run.sample */
 /* Returns 0, or -1 with a message where not all could be written. */
 int series_end(void);

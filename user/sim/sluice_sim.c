@@ -7,6 +7,7 @@
 #include "lib/config/tables.h"
 #include "lib/util.h"
 #include "sim/carriage.h"
+#include "sim/compare.h"
 #include "sim/credit.h"
 #include "sim/csv.h"
 #include "sim/engine.h"
@@ -27,6 +28,8 @@ enum option_name {
 	OPTION_JSON,
 	OPTION_CSV,
 	OPTION_SERIES,
+	OPTION_COMPARE,
+	OPTION_PICTURE,
 	OPTION_KEYS,
 	OPTION_SCHEMES
 };
@@ -37,6 +40,8 @@ static const struct option options[] = {
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "csv", no_argument, NULL, OPTION_CSV },
 	{ "series", required_argument, NULL, OPTION_SERIES },
+	{ "compare", required_argument, NULL, OPTION_COMPARE },
+	{ "picture", required_argument, NULL, OPTION_PICTURE },
 	{ "list-keys", no_argument, NULL, OPTION_KEYS },
 	{ "list-schemes", no_argument, NULL, OPTION_SCHEMES },
 	{},
@@ -45,6 +50,7 @@ static const struct option options[] = {
 static void sim_usage(FILE *to)
 {
 	fputs("usage: sluice-sim [--json | --csv] [--series FILE] SCENARIO [SECTION.KEY=VALUE ...]\n"
+	      "       sluice-sim --compare SCHEME,SCHEME... [--picture FILE.svg] SCENARIO [SECTION.KEY=VALUE ...]\n"
 	      "\n"
 	      "Simulates a network, its hosts and its traffic, packet by packet, and prints how long flows took and how\n"
 	      "long queues were. The scenario is a YAML file; each KEY=VALUE overrides what the file says.\n"
@@ -52,6 +58,8 @@ static void sim_usage(FILE *to)
 	      "  --json          the result as JSON\n"
 	      "  --csv           the result as CSV: a line for each number, with its path in the JSON\n"
 	      "  --series FILE   and to FILE, as CSV: queues, rates and pauses as time goes on, every run.series\n"
+	      "  --compare LIST  runs it once under each of these schemes, and prints one table of all\n"
+	      "  --picture FILE  and draws it, as SVG: slowdown by size of flow, and the longest queue; needs gnuplot\n"
 	      "  --list-keys     all keys of a scenario: values, default, meaning\n"
 	      "  --list-schemes  the congestion controls\n"
 	      "  --help, --version\n",
@@ -183,13 +191,7 @@ static void scheme_take(const struct scenario *s)
 	scheme_rules.per_rtt = s->hpcc.per_rtt;
 }
 
-/* What the command line asks for besides the scenario. */
-struct wanted {
-	enum { AS_TABLE, AS_JSON, AS_CSV } result;
-	const char *series; /* file */
-};
-
-static int simulate(const struct scenario *s, const struct wanted *w)
+int simulate(const struct scenario *s, const struct wanted *w)
 {
 	struct json_object *result;
 	int status = EXIT_DONE;
@@ -202,7 +204,7 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 	switches_begin();
 	scheme_take(s);
 	credit_begin();
-	if (measure_begin(s) || series_begin(s, w->series) || loads_begin(s))
+	if (measure_begin(s) || series_begin(s, w->series, w->series_in_short) || loads_begin(s))
 		return EXIT_USAGE;
 	signal(SIGINT, interrupt);
 	engine_run(handlers);
@@ -259,6 +261,12 @@ int main(int argc, char **argv)
 		case OPTION_SERIES:
 			wanted.series = optarg;
 			break;
+		case OPTION_COMPARE:
+			wanted.schemes = optarg;
+			break;
+		case OPTION_PICTURE:
+			wanted.picture = optarg;
+			break;
 		case OPTION_KEYS:
 			tables_list(stdout, &scenario_top);
 			return EXIT_DONE;
@@ -275,10 +283,14 @@ int main(int argc, char **argv)
 		sim_usage(stderr);
 		return EXIT_USAGE;
 	}
+	if (wanted.picture && !wanted.schemes) {
+		msg("--picture compares schemes: write for example --compare hpcc,dcqcn --picture %s", wanted.picture);
+		return EXIT_USAGE;
+	}
 	s = scenario_load(argv[optind], argv + optind + 1, argc - optind - 1);
 	if (!s)
 		return EXIT_USAGE;
-	status = simulate(s, &wanted);
+	status = wanted.schemes ? compare_schemes(s, &wanted) : simulate(s, &wanted);
 	scenario_free(s);
 	return status;
 }

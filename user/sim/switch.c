@@ -35,7 +35,7 @@ static int is_marked(const struct sim_port *p, const struct sim_packet *packet)
 
 	if (!rules.ecn || queue <= least)
 		return 0;
-	return queue > most || random_uniform() < (queue - least) / (most - least) * rules.ecn_most;
+	return queue > most || random_part() < (queue - least) / (most - least) * rules.ecn_most;
 }
 
 /* --- pauses --- */
@@ -136,7 +136,7 @@ void net_on_round(uint32_t node)
 			if (rules.round_ns || net.ports[n->ports_first + i].told[c].xoff)
 				pause_decide(&net.ports[n->ports_first + i], c);
 	round_spent_ns = 0;
-	event_at(engine.now_ns + (rules.round_ns ? rules.round_ns + (uint64_t)(random_uniform() * rules.round_late_ns) :
+	event_at(engine.now_ns + (rules.round_ns ? rules.round_ns + (uint64_t)(random_part() * rules.round_late_ns) :
 						   pause_least_ns(n) / 4),
 		 EVENT_SWITCH, node);
 }
