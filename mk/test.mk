@@ -13,8 +13,10 @@ lab-tools: all $(LAB_TOOLS)
 
 lab: lab-tools ## a measurement: make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 VM=6.12
 	$(Q)tests/lab/lab
-papers: all ## the papers' figures by the simulator, and docs/papers.md: make papers [ONLY=hpcc-wai]
+papers: all | $(B)/packages.lab ## the papers' figures by the simulator, and docs/papers.md: make papers [ONLY=hpcc-wai]
 	$(Q)tests/sim/papers $(or $(ONLY),--all)
+pictures: all | $(B)/packages.lab ## the pictures of docs/papers.md
+	$(Q)tests/sim/pictures
 lab-shell: lab-tools ## a shell inside a running lab
 	$(Q)tests/lab/shell
 demo: lab-tools ## the main job: the star lab under four controls, a table and build/demo/report.html
@@ -152,4 +154,4 @@ format: ## format what is changed: all of each C file that differs from HEAD
 soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
 	$(Q)tests/soak/run --time $(or $(TIME),300) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE))
 
-.PHONY: lab-tools lab papers lab-shell demo fuzz bench everything check format veristat bpf-diff soak test test-unit test-packets test-fuzz
+.PHONY: lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff soak test test-unit test-packets test-fuzz
