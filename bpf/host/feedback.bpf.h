@@ -148,7 +148,7 @@ static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f,
 
 	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
 	ack->hops = fb->hops;
-	for (i = 0; i < HPCC_MAX_HOPS; i++)
+	for (i = 0; i < HPCC_MAX_HOPS && i < fb->hops; i++)
 		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(fb->hop[i]));
 	ack->seq = feedback_position(sent, fb->seq);
 	/*

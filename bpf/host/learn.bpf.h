@@ -94,7 +94,7 @@ static __always_inline void learn_telem_take(ctx_t *ctx, struct ingress_pkt *p, 
 	if (arrival_needs_pod_hop(f, ctl, p->now_ns))
 		ingress_pod_hop(f, p);
 	p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns);
-	if (report_make(f))
+	if ((f->path.feedback == RX_HOPS && !f->rx.kept) || report_make(f))
 		ingress_echo_store(f, p);
 }
 
