@@ -130,6 +130,29 @@ enum msg_verdict {
 	MSG_BAD, /* see why */
 };
 
+/*
+ * Whether the packet, whose IP header is at offset, may be one of ours: UDP to our port behind an IP header of the usual
+ * length, or not to be read in place. Most packets are not, and nothing else is read of them.
+ */
+static inline int msg_may_be_ours(ctx_t *ctx, __u32 offset, __u16 proto)
+{
+	const __u32 v6 = proto == ETH_P_IPV6;
+	const __u8 *at;
+
+	if (proto != ETH_P_IP && !v6)
+		return 0;
+	VERIFIER_AT_MOST(offset, PKT_OFFSET_MAX, 0);
+	at = (const __u8 *)(long)ctx->data + offset;
+	VERIFIER_FORGET(at);
+	if (at + sizeof(struct ipv6hdr) + sizeof(struct udphdr) > (const __u8 *)(long)ctx->data_end)
+		return 1;
+	if (v6)
+		return ((const struct ipv6hdr *)at)->nexthdr == IPPROTO_UDP &&
+		       ((const struct udphdr *)(at + sizeof(struct ipv6hdr)))->dest == bpf_htons(wire_port);
+	return ((const struct iphdr *)at)->protocol == IPPROTO_UDP &&
+	       ((const struct udphdr *)(at + sizeof(struct iphdr)))->dest == bpf_htons(wire_port);
+}
+
 /* Is the packet, whose IP header is at offset, one of ours, and is its header sound? */
 static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 proto, struct msg *m)
 {
@@ -141,7 +164,8 @@ static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 prot
 	__u16 checksum;
 	__u32 end;
 
-	if (ip_parse(ctx, offset, proto, &m->ip) != IP_OK || m->ip.proto != IPPROTO_UDP)
+	if (!msg_may_be_ours(ctx, offset, proto) || ip_parse(ctx, offset, proto, &m->ip) != IP_OK ||
+	    m->ip.proto != IPPROTO_UDP)
 		return MSG_NOT_OURS;
 	m->intmd = 0;
 	end = offset + m->ip.total;
