@@ -41,6 +41,7 @@
 #include "host/trace.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
+#include "sluice/cc/companion.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
@@ -164,6 +165,23 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 		stats_count(STAT_TX_RATIO);
 }
 
+/* A companion of the flow, which has sent so many bytes with this packet, if one is due. */
+static inline void egress_companion(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f, struct host *peer,
+				    struct scratch_space *space, __u64 sent)
+{
+	struct companion_params due;
+
+	companion_params_init(&due, f->tx.segment, f->params.t_ns);
+	if (!companion_is_due(&f->companion, &due, &f->cc, &f->params, sent, p->now_ns))
+		return;
+	companion_left(&f->companion, sent, p->now_ns);
+	if (!egress_probe(ctx, space, 1))
+		return;
+	peer->asked_ns = p->now_ns;
+	if (!peer->unanswered_ns)
+		peer->unanswered_ns = p->now_ns;
+}
+
 /* Steps 3 to 5 for a flow that we have. */
 static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					   const struct control *ctl, struct scratch_space *space)
@@ -194,6 +212,10 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (verdict != STAT_TX_DATA)
 		return verdict;
 	seq = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
+	if (p->beside) {
+		egress_companion(ctx, p, f, peer, space, seq);
+		return STAT_TX_BESIDE;
+	}
 	if (egress_is_udp_gso(ctx, p))
 		return STAT_TX_UDP_GSO;
 	if (encoding_taken(p) && delay_is_wanted(f))

@@ -29,6 +29,12 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 		return STAT_TX_OTHER;
 	}
 	p->l4_offset = WIRE_ETH_BYTES + ip.bytes;
+	if (companion_is_long(ip.total - ip.bytes)) {
+		const struct wire_companion *c = pkt_bytes(ctx, p->l4_offset, sizeof(*c));
+
+		if (c && companion_is_marked(c))
+			return STAT_TX_OWN;
+	}
 	if (ip.proto == IPPROTO_TCP) {
 		const struct tcphdr *tcp = pkt_bytes(ctx, p->l4_offset, sizeof(*tcp));
 

@@ -24,7 +24,8 @@ static inline int egress_is_udp_gso(const struct __sk_buff *ctx, const struct eg
 }
 
 /*
- * Chooses the blocks, and fills in those that are known already: INT-MD and the echo. *voq is the VOQ that the packet
+ * Chooses the blocks, and fills in those that are known already: INT-MD and the echo. Data whose telemetry goes beside it
+ * has none, unless there is an echo to take along. *voq is the VOQ that the packet
  * goes by, or NULL. Returns STAT_TX_DATA, or the counter of a packet that leaves as it is.
  */
 static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
@@ -38,7 +39,8 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	p->room = flow_room(f);
 	if (due)
 		encoding_plan(ctx, p, f, space);
-	if (p->payload_bytes && voq_is_due(f) && !egress_is_udp_gso(ctx, p))
+	p->beside = f->path.telemetry == TELEMETRY_COMPANION && p->payload_bytes;
+	if (!p->beside && p->payload_bytes && voq_is_due(f) && !egress_is_udp_gso(ctx, p))
 		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
 	if (*voq) {
 		p->voq_bytes = WIRE_VOQ_BYTES;
@@ -50,6 +52,12 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_ENCAP_FAILED;
 	if (!p->payload_bytes && !p->echo_bytes)
 		return STAT_TX_PLAIN_ACK;
+	if (p->echo_bytes)
+		p->beside = 0;
+	if (p->beside) {
+		p->auth_bytes = p->wire_bytes = p->outer_bytes = 0;
+		return STAT_TX_DATA;
+	}
 	p->wire_bytes = WIRE_HDR_BYTES + p->telem_bytes + p->voq_bytes + p->echo_bytes + p->auth_bytes;
 	p->outer_bytes = egress_outer_bytes(p) + p->intmd;
 	return STAT_TX_DATA;
@@ -64,19 +72,21 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 	__u32 ours = p->outer_bytes + p->wire_bytes;
 	__u32 segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + ours, segments, payload;
 
-	if (segment + p->growth > f->path.mtu + WIRE_ETH_BYTES) {
+	if (!p->beside && segment + p->growth > f->path.mtu + WIRE_ETH_BYTES) {
 		f->tx.flags &= ~FLOW_F_TELEM;
 		return STAT_TX_MTU;
 	}
-	if (ctx->len + ours + p->growth > 0xffff)
+	if (!p->beside && ctx->len + ours + p->growth > 0xffff)
 		return STAT_TX_TOO_LONG;
 	segments = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	p->weight = p->payload_bytes + segments * (p->hdr_bytes + ours);
 	payload = segment - p->hdr_bytes - ours;
 	if (payload >= f->tx.mss) {
 		f->tx.mss = payload;
-		f->tx.segment = p->hdr_bytes + egress_outer_bytes(p) + WIRE_HDR_BYTES + p->voq_bytes + p->auth_bytes +
-				payload + (flow_telem_is_dense(f) ? encoding_taken(p) : 0);
+		f->tx.segment = p->beside ? segment :
+					    p->hdr_bytes + egress_outer_bytes(p) + WIRE_HDR_BYTES + p->voq_bytes +
+						    p->auth_bytes + payload +
+						    (flow_telem_is_dense(f) ? encoding_taken(p) : 0);
 	}
 	return STAT_TX_DATA;
 }

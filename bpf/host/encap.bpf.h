@@ -57,7 +57,7 @@ VERIFIED_ONCE int egress_outer(struct egress_head *head, struct egress_pkt *p, _
 
 		*(__u32 *)h = bpf_htonl(6u << 28 | (__u32)p->tos << 20);
 		h->payload_len = bpf_htons(ip_bytes - sizeof(*h));
-		h->nexthdr = IPPROTO_UDP;
+		h->nexthdr = p->companion ? p->key.proto : IPPROTO_UDP;
 		h->hop_limit = 64;
 		__builtin_memcpy(&h->saddr, &p->key.local, sizeof(h->saddr));
 		__builtin_memcpy(&h->daddr, &p->key.remote, sizeof(h->daddr));
@@ -73,7 +73,7 @@ VERIFIED_ONCE int egress_outer(struct egress_head *head, struct egress_pkt *p, _
 		h->id = 0;
 		h->frag_off = p->df ? bpf_htons(IP_DF) : 0;
 		h->ttl = 64;
-		h->protocol = IPPROTO_UDP;
+		h->protocol = p->companion ? p->key.proto : IPPROTO_UDP;
 		h->check = 0;
 		h->saddr = *(__be32 *)&p->key.local.b[12];
 		h->daddr = *(__be32 *)&p->key.remote.b[12];
@@ -88,7 +88,7 @@ VERIFIED_ONCE int egress_outer(struct egress_head *head, struct egress_pkt *p, _
 	head->shim.type_npt = WIRE_SHIM_TYPE_NPT;
 	head->shim.length_words = (wire_bytes - sizeof(head->shim)) / 4;
 	head->shim.reserved = 0;
-	head->shim.ip_proto = p->v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
+	head->shim.ip_proto = p->companion ? WIRE_NO_NEXT_HEADER : p->v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
 	return 0;
 }
 

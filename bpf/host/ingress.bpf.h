@@ -37,6 +37,22 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
+/* The flow of a companion: its headers are the flow's, or in the reply those of its reverse. Returns as ingress_parse(). */
+static inline enum sluice_stat ingress_companion(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
+{
+	const struct wire_companion *c = pkt_bytes(ctx, m->offset - sizeof(*c), sizeof(*c));
+
+	if (!c)
+		return STAT_RX_TRUNCATED;
+	p->key.local = m->ip.dst;
+	p->key.remote = m->ip.src;
+	p->key.local_port = c->port[1];
+	p->key.remote_port = c->port[0];
+	p->key.proto = m->ip.proto;
+	p->seq = bpf_ntohl(m->hdr.seq);
+	return STAT_RX_DATA;
+}
+
 /* Reads and checks the inner packet. Returns an enum sluice_stat. */
 VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
@@ -54,6 +70,8 @@ VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_
 	data = wire_message(&m->hdr) == WIRE_DATA;
 	reply = wire_message(&m->hdr) == WIRE_PROBE_REPLY;
 	p->inner = m->offset + wire_bytes;
+	if (m->companion)
+		return ingress_companion(ctx, m, p);
 	if (m->shim.ip_proto != (m->ip.v6 ? IPPROTO_IPV6 : IPPROTO_IPIP))
 		return STAT_RX_MISMATCH;
 	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK)
@@ -236,6 +254,8 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	if (*verdict != STAT_RX_DATA && (m->hdr.flags & WIRE_F_AUTH || wire_message(&m->hdr) == WIRE_DATA))
 		return CTX_PASS;
 	*verdict = STAT_RX_OTHER;
+	if (m->companion)
+		stats_count(STAT_RX_COMPANION);
 	p->now_ns = bpf_ktime_get_ns();
 	p->deaf = m->quiet || auth_is_future(ctl, p->auth_seq, p->now_ns);
 	switch (wire_message(&m->hdr)) {
@@ -245,7 +265,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		*verdict = STAT_RX_PROBE;
 		if (p->deaf)
 			return CTX_DROP;
-		*verdict = ingress_takes_probe(ctx, p, h, ctl);
+		*verdict = ingress_takes_probe(ctx, m, p, h, ctl);
 		if (*verdict != STAT_RX_PROBE)
 			return CTX_DROP;
 		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);

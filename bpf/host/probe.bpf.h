@@ -84,27 +84,29 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
  * feedback counts most. So a flow that is not known gets its entry here, if the PROBE is not older than the host's newest
  * message by more than AUTH_LATE_NS. Where there is no room for one only what is newer than that message is answered.
  *
+ * A companion makes the entry of its flow, as data with telemetry does: the flow counts for N by it.
+ *
  * Then there is a bucket of answers for each host, and one for all that were never heard: an answer is as large as
  * its PROBE, and without a key it goes where somebody says.
  */
-static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, struct ingress_pkt *p, struct host *h,
-							    const struct control *ctl)
+static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
+							    struct host *h, const struct control *ctl)
 {
 	__u64 floor = auth_floor(h), seen;
 	struct flow *f;
 
-	if (p->auth_seq) {
+	if (p->auth_seq || m->companion) {
 		f = bpf_map_lookup_elem(&flows, &p->key);
-		if (!f && p->auth_seq > floor) {
+		if (!f && (!p->auth_seq || p->auth_seq > floor)) {
 			flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_PROBE);
 			f = bpf_map_lookup_elem(&flows, &p->key);
 		}
 		if (f) {
-			if ((!f->auth.asked_seq && p->auth_seq <= floor) ||
-			    !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen))
+			if (p->auth_seq && ((!f->auth.asked_seq && p->auth_seq <= floor) ||
+					    !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen)))
 				return STAT_RX_PROBE_OLD;
 			f->rx.last_ns = p->now_ns;
-		} else if (p->auth_seq <= (h ? h->rx_seq : 0)) {
+		} else if (p->auth_seq && p->auth_seq <= (h ? h->rx_seq : 0)) {
 			return STAT_RX_PROBE_OLD;
 		}
 	}
@@ -153,7 +155,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const str
 VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
-	__u32 len, src;
+	__u32 len, src, ports = m->offset - sizeof(struct wire_companion);
 
 	ingress_probe_tell(ctx, m, p);
 	len = m->ip.v6 ? 16 : 4;
@@ -163,6 +165,9 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
 	    ctx_store(ctx, 6, to, 6) || ctx_load(ctx, src, from, len) || ctx_load(ctx, src + len, to, len) ||
 	    ctx_store(ctx, src, to, len) || ctx_store(ctx, src + len, from, len) ||
 	    ctx_store(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg)))
+		return CTX_DROP;
+	if (m->companion && (ctx_load(ctx, ports, from, 2) || ctx_load(ctx, ports + 2, to, 2) ||
+			     ctx_store(ctx, ports, to, 2) || ctx_store(ctx, ports + 2, from, 2)))
 		return CTX_DROP;
 	if (m->hdr.flags & WIRE_F_AUTH && ingress_answer_sign(ctx, m, msg))
 		return CTX_DROP;
@@ -180,7 +185,8 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
 /*
  * Sends a PROBE: asks the peer whether it strips, and the path how full it is. A clone of the packet
  * goes out by this interface and so through this program a second time: there it is cut down to its
- * headers and wrapped (egress_probe_wrap), which cannot be done to a packet that has been wrapped. The
+ * headers and wrapped (egress_probe_wrap), which cannot be done to a packet that has been wrapped, or, with beside, made a
+ * companion (egress_companion). The
  * packet itself goes on as it was. A peer without Sluice answers with an ICMP error that nobody waits
  * for. Returns whether it left.
  *
@@ -189,22 +195,43 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
  * reaches this program by this interface in between. The first that does takes the note away; a clone that
  * never gets here (no memory, a link that is down, a filter in front) leaves it, and it ends with the call.
  */
-static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *space)
+static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *space, int beside)
 {
 	int err, missed;
 
 	space->probe_ifindex = ctx->ifindex;
 	space->probe_wrapped = 0;
+	space->probe_beside = beside;
 	err = bpf_clone_redirect(ctx, ctx->ifindex, 0);
 	missed = space->probe_ifindex;
 	space->probe_ifindex = 0;
 	if (!err && !missed) {
-		stats_count(STAT_PROBE_SENT);
+		stats_count(beside ? STAT_COMPANION_SENT : STAT_PROBE_SENT);
 		return 1;
 	}
 	if (space->probe_wrapped) /* and then dropped by the qdisc */
 		stats_count(STAT_PROBE_FAILED);
 	return 0;
+}
+
+/*
+ * Makes a companion of a clone that has its length: the headers of the flow, and behind them so many bytes of head. The
+ * first word of an IPv6 header stays, for its flow label may choose the path.
+ */
+static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt *p, struct egress_head *head,
+				  __u32 wire_bytes)
+{
+	struct wire_companion c = { .port = { p->key.local_port, p->key.remote_port },
+				    .udp_length = bpf_htons(WIRE_COMPANION_LENGTH),
+				    .marker = bpf_htonl(WIRE_COMPANION_MARKER) };
+
+	VERIFIER_AT_LEAST(wire_bytes, WIRE_HDR_BYTES, -EINVAL);
+	VERIFIER_AT_MOST(wire_bytes, WIRE_HDR_BYTES + sizeof(struct wire_telem) + WIRE_AUTH_BYTES, -EINVAL);
+	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + 4, (__u8 *)&head->ip.v6 + 4, sizeof(head->ip.v6) - 4, 0) :
+		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, sizeof(head->ip.v4), 0))
+		return -EINVAL;
+	return bpf_skb_store_bytes(ctx, p->l4_offset, &c, sizeof(c), 0) ?:
+	       bpf_skb_store_bytes(ctx, p->l4_offset + sizeof(c), &head->shim, wire_bytes, 0);
 }
 
 /* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
@@ -217,6 +244,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	__u32 seq;
 
 	space->probe_ifindex = 0;
+	p->companion = space->probe_beside;
 	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA)
 		goto failed;
 	if (ctl->auth)
@@ -228,13 +256,13 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	 * The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP,
 	 * and of a tunnel what is in it.
 	 */
-	len = p->l4_offset + EGRESS_PROBE_L4_BYTES;
-	if (ctx->len > len && bpf_skb_change_tail(ctx, len, 0))
+	len = p->l4_offset + EGRESS_PROBE_L4_BYTES + (p->companion ? wire_bytes : 0);
+	if ((p->companion ? ctx->len != len : ctx->len > len) && bpf_skb_change_tail(ctx, len, 0))
 		goto refused;
 	head = &space->head;
-	outer = egress_outer_bytes(p);
-	p->intmd = encoding_probe(ctx, f);
-	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + outer + p->intmd + wire_bytes, wire_bytes);
+	outer = p->companion ? 0 : egress_outer_bytes(p);
+	p->intmd = p->companion ? 0 : encoding_probe(ctx, f);
+	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + (p->companion ? 0 : outer + p->intmd + wire_bytes), wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
 	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
@@ -247,7 +275,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		delay_note_probe(f, seq, p->now_ns);
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
 	if (f->path.port_flags & PORT_F_STAMP)
-		egress_stamp(ctx, head, ctx->len + outer + p->intmd + wire_bytes, !p->intmd);
+		egress_stamp(ctx, head, ctx->len + (p->companion ? 0 : outer + p->intmd + wire_bytes), !p->intmd);
 	if (ctl->auth) {
 		__u64 seq = auth_seq(ctl);
 
@@ -257,13 +285,14 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 			f->auth.reply_seq = seq - 1;
 		f->auth.probe_seq = seq;
 	}
-	if (bpf_skb_adjust_room(ctx, outer + p->intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-	    encoding_write(ctx, p, head, outer + wire_bytes))
+	if (p->companion ? companion_write(ctx, p, head, wire_bytes) :
+			   bpf_skb_adjust_room(ctx, outer + p->intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
+				   encoding_write(ctx, p, head, outer + wire_bytes))
 		goto refused;
 	space->probe_wrapped = 1;
 	return TC_ACT_UNSPEC;
 refused:
-	if (p->key.proto == IPPROTO_UDP)
+	if (p->key.proto == IPPROTO_UDP && !p->companion)
 		f->tx.flags |= FLOW_F_TUNNEL;
 failed:
 	stats_count(STAT_PROBE_FAILED);
@@ -286,7 +315,7 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
 	f->tx.probe_ns = p->now_ns;
 	if (!bucket_strangers(BUCKET_ASKS, p->now_ns))
 		stats_count(STAT_PROBE_LIMITED);
-	else if (egress_probe(ctx, space))
+	else if (egress_probe(ctx, space, 0))
 		bpf_map_update_elem(&asked, &p->key.remote, &p->now_ns, BPF_ANY);
 }
 
@@ -324,13 +353,14 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);
 	if (f->rx.form == RX_WINDOW)
 		feedback_ns *= 2;
-	if (h->capable && p->key.proto == IPPROTO_UDP && p->now_ns > f->rx.fb_ns + feedback_ns)
+	if (h->capable && p->key.proto == IPPROTO_UDP && f->path.telemetry != TELEMETRY_COMPANION &&
+	    p->now_ns > f->rx.fb_ns + feedback_ns)
 		ask = 1;
 	if (h->capable && f->path.telemetry == TELEMETRY_PROBE && p->payload_bytes)
 		ask = 1;
 	if (ask && !p->syn && !p->rst && p->now_ns > f->tx.probe_ns + f->params.t_ns) {
 		f->tx.probe_ns = p->now_ns;
-		if (egress_probe(ctx, space)) {
+		if (egress_probe(ctx, space, 0)) {
 			h->asked_ns = p->now_ns;
 			/* Here only the answer to this tells that the peer is alive. */
 			if (h->capable && f->path.telemetry == TELEMETRY_PROBE && !h->unanswered_ns)

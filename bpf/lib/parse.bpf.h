@@ -130,53 +130,63 @@ enum msg_verdict {
 	MSG_BAD, /* see why */
 };
 
+/* Whether an IP packet with so many bytes behind its header may be a companion. */
+static inline int companion_is_long(__u32 bytes)
+{
+	return bytes == WIRE_COMPANION_BYTES || bytes == WIRE_COMPANION_BYTES + WIRE_AUTH_BYTES;
+}
+
+static inline int companion_is_marked(const struct wire_companion *c)
+{
+	return c->marker == bpf_htonl(WIRE_COMPANION_MARKER) && !c->tcp_words &&
+	       c->udp_length == bpf_htons(WIRE_COMPANION_LENGTH);
+}
+
 /*
  * Whether the packet, whose IP header is at offset, may be one of ours: UDP to our port behind an IP header of the usual
- * length, or not to be read in place. Most packets are not, and nothing else is read of them.
+ * length, a companion, or not to be read in place. Most packets are not, and nothing else is read of them.
  */
 static inline int msg_may_be_ours(ctx_t *ctx, __u32 offset, __u16 proto)
 {
 	const __u32 v6 = proto == ETH_P_IPV6;
+	const struct udphdr *udp;
 	const __u8 *at;
+	__u32 bytes;
 
 	if (proto != ETH_P_IP && !v6)
 		return 0;
 	VERIFIER_AT_MOST(offset, PKT_OFFSET_MAX, 0);
 	at = (const __u8 *)(long)ctx->data + offset;
 	VERIFIER_FORGET(at);
-	if (at + sizeof(struct ipv6hdr) + sizeof(struct udphdr) > (const __u8 *)(long)ctx->data_end)
+	if (at + sizeof(struct ipv6hdr) + sizeof(*udp) > (const __u8 *)(long)ctx->data_end)
 		return 1;
-	if (v6)
-		return ((const struct ipv6hdr *)at)->nexthdr == IPPROTO_UDP &&
-		       ((const struct udphdr *)(at + sizeof(struct ipv6hdr)))->dest == bpf_htons(wire_port);
-	return ((const struct iphdr *)at)->protocol == IPPROTO_UDP &&
-	       ((const struct udphdr *)(at + sizeof(struct iphdr)))->dest == bpf_htons(wire_port);
+	if (v6) {
+		bytes = bpf_ntohs(((const struct ipv6hdr *)at)->payload_len);
+		udp = (const struct udphdr *)(at + sizeof(struct ipv6hdr));
+		if (((const struct ipv6hdr *)at)->nexthdr == IPPROTO_UDP && udp->dest == bpf_htons(wire_port))
+			return 1;
+	} else {
+		bytes = bpf_ntohs(((const struct iphdr *)at)->tot_len) - sizeof(struct iphdr);
+		udp = (const struct udphdr *)(at + sizeof(struct iphdr));
+		if (((const struct iphdr *)at)->protocol == IPPROTO_UDP && udp->dest == bpf_htons(wire_port))
+			return 1;
+	}
+	if (!companion_is_long(bytes))
+		return 0;
+	return (const __u8 *)udp + sizeof(struct wire_companion) > (const __u8 *)(long)ctx->data_end ||
+	       companion_is_marked((const struct wire_companion *)udp);
 }
 
-/* Is the packet, whose IP header is at offset, one of ours, and is its header sound? */
-static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 proto, struct msg *m)
+/* Shim and header at m->offset, which end before end. Returns an enum msg_verdict. */
+static inline enum msg_verdict msg_check(ctx_t *ctx, struct msg *m, __u32 end)
 {
 	const struct {
 		struct wire_shim shim;
 		struct wire_hdr hdr;
 	} * w;
-	const struct udphdr *udp;
-	__u16 checksum;
-	__u32 end;
 
-	if (!msg_may_be_ours(ctx, offset, proto) || ip_parse(ctx, offset, proto, &m->ip) != IP_OK ||
-	    m->ip.proto != IPPROTO_UDP)
-		return MSG_NOT_OURS;
-	m->intmd = 0;
-	end = offset + m->ip.total;
-	offset += m->ip.bytes;
-	udp = pkt_bytes(ctx, offset, sizeof(*udp));
-	if (!udp || udp->dest != bpf_htons(wire_port))
-		return MSG_NOT_OURS;
-	checksum = udp->check;
-	m->offset = offset + sizeof(*udp);
 	w = pkt_bytes(ctx, m->offset, sizeof(*w));
-	if (w && w->shim.type_npt == INTMD_SHIM_TYPE_NPT && w->shim.ip_proto == INTMD_NEXT_SLUICE) {
+	if (w && w->shim.type_npt == INTMD_SHIM_TYPE_NPT && w->shim.ip_proto == INTMD_NEXT_SLUICE && !m->companion) {
 		m->intmd = sizeof(w->shim) + 4 * w->shim.length_words;
 		if (m->intmd < INTMD_SOURCE_BYTES) {
 			m->why = WIRE_BAD_LENGTH;
@@ -194,12 +204,52 @@ static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 prot
 		return MSG_BAD;
 	if (m->offset + wire_length(&m->hdr) > end || end > ctx_bytes(ctx))
 		return MSG_TRUNCATED;
+	return MSG_OK;
+}
+
+/* A companion: what is marked as one and is not whole, or no PROBE or reply, is a packet of its flow, and no business of ours. */
+static inline enum msg_verdict msg_parse_companion(ctx_t *ctx, __u32 l4, __u32 end, struct msg *m)
+{
+	const struct wire_companion *c = pkt_bytes(ctx, l4, sizeof(*c));
+
+	if (!c || !companion_is_marked(c) || !companion_is_long(m->ip.total - m->ip.bytes))
+		return MSG_NOT_OURS;
+	m->companion = 1;
+	m->offset = l4 + sizeof(*c);
+	if (msg_check(ctx, m, end) != MSG_OK || m->shim.ip_proto != WIRE_NO_NEXT_HEADER ||
+	    (wire_message(&m->hdr) != WIRE_PROBE && wire_message(&m->hdr) != WIRE_PROBE_REPLY) ||
+	    m->hdr.flags & (WIRE_F_ECHO | WIRE_F_VOQ) || m->offset + wire_length(&m->hdr) != end)
+		return MSG_NOT_OURS;
+	return MSG_OK;
+}
+
+/* Is the packet, whose IP header is at offset, one of ours, and is its header sound? */
+static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 proto, struct msg *m)
+{
+	const struct udphdr *udp;
+	enum msg_verdict verdict;
+	__u16 checksum;
+	__u32 end;
+
+	if (!msg_may_be_ours(ctx, offset, proto) || ip_parse(ctx, offset, proto, &m->ip) != IP_OK ||
+	    (m->ip.proto != IPPROTO_UDP && m->ip.proto != IPPROTO_TCP))
+		return MSG_NOT_OURS;
+	m->intmd = 0;
+	m->companion = 0;
+	end = offset + m->ip.total;
+	offset += m->ip.bytes;
+	udp = pkt_bytes(ctx, offset, sizeof(*udp));
+	if (!udp || m->ip.proto != IPPROTO_UDP || udp->dest != bpf_htons(wire_port))
+		return msg_parse_companion(ctx, offset, end, m);
+	checksum = udp->check;
+	m->offset = offset + sizeof(*udp);
+	verdict = msg_check(ctx, m, end);
 	/* The UDP checksum would be wrong after a hop's in-place write: our senders leave it 0. */
-	if (checksum) {
+	if (verdict == MSG_OK && checksum) {
 		m->why = WIRE_NOT_HPCC;
 		return MSG_BAD;
 	}
-	return MSG_OK;
+	return verdict;
 }
 
 /*

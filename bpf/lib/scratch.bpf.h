@@ -69,6 +69,8 @@ struct egress_pkt {
 	__u8 df;
 	__u8 v6;
 	__u8 syn, ack, fin, rst;
+	__u8 beside; /* it leaves as it was made: its telemetry is beside it */
+	__u8 companion; /* a clone that becomes a companion */
 };
 
 /* An IP header of either version, without options or extension headers. */
@@ -91,6 +93,7 @@ struct msg {
 	struct wire_hdr hdr;
 	enum wire_check why; /* it is none, with MSG_BAD */
 	__u32 quiet;	     /* ingress: nothing is learned from it, and nothing answered */
+	__u32 companion;     /* it is one: a PROBE, or its reply, in the headers of its flow */
 };
 
 /* What a DATA message carried, read before it is stripped. */
@@ -148,7 +151,8 @@ struct voq_out {
 struct scratch_space {
 	/* egress_probe(): a clone is to leave by this interface and has not reached egress yet; 0: there is none */
 	__u32 probe_ifindex;
-	__u32 probe_wrapped; /* that clone was made a PROBE */
+	__u32 probe_wrapped; /* that clone was made a PROBE, */
+	__u32 probe_beside;  /*   or is to be a companion */
 	struct egress_head head;
 	struct intmd_space intmd;
 	struct wire_auth_text text;

@@ -165,7 +165,7 @@ static void sender_sparse(struct sender *s, struct fuzz *f)
 	due = telemetry_is_due(mode, &s->cc, &s->params, ago, answered);
 	if (mode == TELEMETRY_EVERY || mode == TELEMETRY_MODES)
 		FUZZ_ASSERT(due);
-	else if (mode == TELEMETRY_PROBE)
+	else if (mode == TELEMETRY_PROBE || mode == TELEMETRY_COMPANION)
 		FUZZ_ASSERT(!due);
 	else
 		FUZZ_ASSERT(due || ago < 2 * s->params.t_ns);

@@ -19,6 +19,7 @@ rx-hpcc	-	2	0	everywhere	plain	window
 hpcc-rtt	-	2	0	everywhere	plain	hops	rtt
 hpcc-cong	-	2	0	everywhere	plain	hops	congestion
 hpcc-probe	-	2	0	everywhere	plain	hops	probe
+hpcc-companion	-	2	0	everywhere	plain	hops	companion
 hiercc	-	2	0	everywhere	plain
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-

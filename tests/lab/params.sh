@@ -22,7 +22,7 @@ usage() {
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
 	                      receiver computes W), hpcc-ratio (it measures U); with telemetry less
-	                      often: hpcc-rtt, hpcc-cong, hpcc-probe; and swift, swift-vai-sf: with
+	                      often: hpcc-rtt, hpcc-cong, hpcc-probe, hpcc-companion; and swift, swift-vai-sf: with
 	                      switches that stamp nothing, so that it goes by delay. racks (default:
 	                      sluice,hpcc,cubic): hpcc is HPCC alone, hiercc HierCC without it, sluice
 	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc

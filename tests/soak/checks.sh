@@ -243,7 +243,7 @@ counters_read() {
 verdicts() {
 	[[ -s $WORK/verdicts-$2 ]] ||
 		"$BUILD/sluiced" --list-metrics | sed -n "s/^# HELP sluice_\($2[a-z_]*\)_total /\1 /p" |
-		awk -v more="$([[ $2 != tx_ ]] || echo ', .probe_sent, .probe_failed')" \
+		awk -v more="$([[ $2 != tx_ ]] || echo ', .probe_sent, .companion_sent, .probe_failed')" \
 			'$2 != "also:" { printf "%s.%s", n++ ? ", " : "", $1 } END { printf "%s", more }' >"$WORK/verdicts-$2"
 	ctl "$1" stats --json | jq "[$(<"$WORK/verdicts-$2")] | add"
 }

@@ -31,14 +31,14 @@ static unsigned int route_fits(const struct config *c, const struct config_peer 
 	return !peer_is_v4(p) && fits < ROUTE_V6_MIN && mtu > ROUTE_V6_MIN ? ROUTE_V6_MIN : fits;
 }
 
-/* True if the MTU of the route leaves no room for telemetry. Then r gets one that does, and have is the one before. */
+/* True if the MTU of the route leaves no room for telemetry that travels in data. Then r gets one that does, and have is the one before. */
 static int route_shrinks(const struct config *c, const struct config_peer *p, const struct link_info *link,
 			 struct route *r, unsigned int *have)
 {
 	unsigned int fits = route_fits(c, p, link->mtu);
 
 	*have = r->mtu ?: link->mtu;
-	if (*have <= fits)
+	if (*have <= fits || p->telemetry == TELEMETRY_COMPANION)
 		return 0;
 	r->mtu = fits;
 	return 1;

@@ -22,6 +22,7 @@ const struct word telemetry_words[] = {
 	{ "rtt", TELEMETRY_RTT },
 	{ "congestion", TELEMETRY_CONGESTION },
 	{ "probe", TELEMETRY_PROBE },
+	{ "companion", TELEMETRY_COMPANION },
 	{},
 };
 

@@ -3,6 +3,7 @@
 #define SLUICE_ABI_FLOW_H
 /* Flows: the map flows, what a receiver keeps for its reports, and what it hands to the daemon. */
 #include "sluice/abi/addr.h"
+#include "sluice/cc/companion.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
@@ -188,7 +189,8 @@ struct flow {
 	struct flow_auth auth;
 	struct flow_voq voq;
 	struct flow_delay delay;
-	__u8 pad[48]; /* up to a multiple of 64 with what is in front of it */
+	struct companion_state companion; /* egress */
+	__u8 pad[24]; /* up to a multiple of 64 with what is in front of it */
 };
 
 /* How this host reports on a flow, keyed as in flows: where it tells U or W. */

@@ -18,6 +18,7 @@
 	X(TX_VLAN_INBAND, "tx_vlan_inband", VERDICT, "packets with a VLAN tag inside the frame data")                  \
 	X(TX_FRAGMENT, "tx_fragment", VERDICT, "IP fragments")                                                         \
 	X(TX_IP_OPTIONS, "tx_ip_options", VERDICT, "packets with IPv4 options or IPv6 extension headers")              \
+	X(TX_BESIDE, "tx_beside", VERDICT, "packets sent as they were made; companions have their telemetry")          \
 	X(TX_NO_PEER, "tx_no_peer", VERDICT, "packets to addresses outside the configured peers")                      \
 	X(TX_PEER_UNKNOWN, "tx_peer_unknown", VERDICT, "packets to peers not known to strip telemetry")                \
 	X(TX_FLOW_FULL, "tx_flow_full", VERDICT, "packets of flows for which the flow map had no room")                \
@@ -31,6 +32,7 @@
 	X(TX_NO_PORT, "tx_no_port", VERDICT, "packets on an interface that has no entry in the ports map")             \
 	X(FLOW_MADE, "flow_made", ALSO, "flows that got an entry in the flow map, here or at ingress")                 \
 	X(PROBE_SENT, "probe_sent", ALSO, "questions whether a peer strips, and how full its path is")                 \
+	X(COMPANION_SENT, "companion_sent", ALSO, "companions, which carry telemetry beside the data")                  \
 	X(PEER_SILENT, "peer_silent", ALSO, "peers that stopped answering; sent plain from then on")                   \
 	X(TX_BARE, "tx_bare", ALSO, "packets with payload and our header that went without telemetry: others have it") \
 	X(PACED, "paced", ALSO, "packets given a departure time in the future")                                        \
@@ -72,6 +74,7 @@
 	X(RX_DATA, "rx_data", VERDICT, "packets stripped and handed on")                                               \
 	X(RX_OTHER, "rx_other", VERDICT, "packets that are not Sluice's")                                              \
 	X(RX_PROBE, "rx_probe", VERDICT, "questions answered")                                                         \
+	X(RX_COMPANION, "rx_companion", ALSO, "of rx_probe and rx_probe_reply, companions")                            \
 	X(RX_PROBE_REPLY, "rx_probe_reply", VERDICT, "answers consumed")                                               \
 	X(RX_FEEDBACK, "rx_feedback", VERDICT, "messages of feedback for several flows")                               \
 	X(RX_CREDIT, "rx_credit", VERDICT, "messages of credit")                                                       \

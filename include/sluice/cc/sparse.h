@@ -12,6 +12,7 @@ enum telemetry_mode {
 	TELEMETRY_RTT,	      /* one in a round trip */
 	TELEMETRY_CONGESTION, /* the same, and all with payload while U is eta or more */
 	TELEMETRY_PROBE,      /* none: a PROBE does, one in a base RTT */
+	TELEMETRY_COMPANION,  /* none, and they leave as the stack made them: companions do (companion.h) */
 	TELEMETRY_MODES,      /* others behave as TELEMETRY_EVERY */
 };
 
@@ -21,6 +22,7 @@ static inline int telemetry_is_dense(__u32 mode, const struct hpcc_state *st, co
 	switch (mode) {
 	case TELEMETRY_RTT:
 	case TELEMETRY_PROBE:
+	case TELEMETRY_COMPANION:
 		return 0;
 	case TELEMETRY_CONGESTION:
 		return st->hops && st->u >= p->eta;
@@ -41,7 +43,7 @@ static inline int telemetry_is_due(__u32 mode, const struct hpcc_state *st, cons
 {
 	if (telemetry_is_dense(mode, st, p))
 		return 1;
-	if (mode == TELEMETRY_PROBE)
+	if (mode == TELEMETRY_PROBE || mode == TELEMETRY_COMPANION)
 		return 0;
 	return ago_ns >= 2 * p->t_ns || (ago_ns >= p->t_ns && answered);
 }

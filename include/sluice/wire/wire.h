@@ -159,6 +159,30 @@ struct wire_rate {
 #define WIRE_RATE_ALONE 1 /* there is none: credits have stopped, or the VOQ is not held */
 
 /*
+ * A companion is a PROBE, or its reply, in the headers of a flow itself, so that it takes the path and the queues of the
+ * flow's data:
+ *
+ *   Ethernet | IPv4 or IPv6 | companion | shim | header | telemetry | [authentication]
+ *
+ * This stands in the place of the header of TCP or UDP. No stack takes it for a packet of the flow: a TCP header of 0 words
+ * and a UDP length of 4 are too short, which is looked at before ports, checksum and sequence numbers. The two checksum
+ * fields are those that a NIC writes to if the packet is made of one whose checksum was left to it.
+ */
+struct wire_companion {
+	__be16 port[2];	      /* of the flow: source, destination; swapped in the reply */
+	__be16 udp_length;    /* WIRE_COMPANION_LENGTH */
+	__be16 udp_checksum;  /* ignored */
+	__be32 marker;	      /* WIRE_COMPANION_MARKER */
+	__u8 tcp_words;	      /* 0 */
+	__u8 reserved[3];     /* sent as 0, ignored */
+	__be16 tcp_checksum;  /* ignored */
+	__be16 tcp_urgent;    /* sent as 0, ignored */
+};
+
+#define WIRE_COMPANION_LENGTH 4
+#define WIRE_COMPANION_MARKER 0x534c4332U /* "SLC2" */
+
+/*
  * Who sent it, and when: the last block, so that telemetry has one place whether this is there or not.
  * The tag is SipHash-2-4 of the text below under the common key, as a number.
  */
@@ -216,6 +240,9 @@ struct wire_batch_text {
 	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + \
 	 WIRE_ECHO_BYTES(HPCC_MAX_HOPS))
 
+/* A companion is as long as this behind its IP header, or longer by the tag; nothing else is looked at as one. */
+#define WIRE_COMPANION_BYTES (sizeof(struct wire_companion) + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS))
+
 _Static_assert(sizeof(struct wire_shim) == 4, "wire format");
 _Static_assert(sizeof(struct wire_hdr) == 8, "wire format");
 _Static_assert(sizeof(struct wire_telem) == 44, "wire format");
@@ -224,6 +251,8 @@ _Static_assert(sizeof(struct wire_value) == WIRE_HOP_BYTES, "wire format");
 _Static_assert(sizeof(struct wire_auth) == 16, "wire format");
 _Static_assert(sizeof(struct wire_report) == 24, "wire format");
 _Static_assert(sizeof(struct wire_voq) == 12, "wire format");
+_Static_assert(sizeof(struct wire_companion) == 20, "a header of TCP");
+_Static_assert(WIRE_COMPANION_BYTES == 76, "docs/protocol.md says so");
 _Static_assert(sizeof(struct wire_credit) == WIRE_REPORT_BYTES, "read as reports are");
 _Static_assert(sizeof(struct wire_rate) == WIRE_REPORT_BYTES, "likewise");
 _Static_assert(sizeof(struct wire_auth_text) == 108, "docs/protocol.md says so");

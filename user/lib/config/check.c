@@ -116,6 +116,13 @@ static int config_check_peer(const char *path, const struct config *c, unsigned 
 			p->prefix);
 		return -EINVAL;
 	}
+	if (p->telemetry == TELEMETRY_COMPANION && (p->hiercc || p->encoding == ENCODING_INT_MD)) {
+		config_bad(
+			path,
+			"peers: %s: telemetry 'companion' and %s: that travels in packets of data, and they leave as they are; write another telemetry, or no %s",
+			p->prefix, p->hiercc ? "hiercc" : "encoding 'int-md'", p->hiercc ? "hiercc" : "int-md");
+		return -EINVAL;
+	}
 	for (k = 0; k < n; k++) {
 		if (!memcmp(&p->key, &c->peers[k].key, sizeof(p->key))) {
 			config_bad(path, "peers: %s is named twice: leave one", p->prefix);

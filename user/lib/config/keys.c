@@ -67,7 +67,7 @@ static const struct config_key hpcc_keys[] = {
 	  .preset = "hpcc", .reload = "at once; routes too",
 	  .meaning = "how packets carry telemetry, to peers that do not say it themselves" },
 	{ "telemetry", &config_word, FIELD(struct config, hpcc.telemetry), .words = telemetry_words,
-	  .preset = "every", .reload = "at once",
+	  .preset = "every", .reload = "at once; routes too",
 	  .meaning = "which packets collect telemetry, to peers that do not say it themselves" },
 	{}
 };

@@ -87,7 +87,7 @@ static const struct config_key peer_keys[] = {
 	  .meaning = "the same, of packets to that prefix" },
 	{ "telemetry", &config_word, FIELD(struct config_peer, telemetry), .words = telemetry_words,
 	  .inherits = FIELD(struct config, hpcc.telemetry), .otherwise = "what hpcc: telemetry says",
-	  .reload = "at once",
+	  .reload = "at once; routes too",
 	  .meaning = "the same, of packets to that prefix" },
 	{ "hpcc", &config_word, FIELD(struct config_peer, hpcc), .words = flag_words,
 	  .inherits = FIELD(struct config, hpcc.enabled), .otherwise = "what hpcc: enabled says",

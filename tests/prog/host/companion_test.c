@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Companions: bpf/host/probe.bpf.h makes and answers them, bpf/port/hop.bpf.h stamps them, bpf/lib/parse.bpf.h knows them. */
+#include <bpf/bpf.h>
+#include <string.h>
+
+#include "egress_case.h"
+#include "sluice/cc/companion.h"
+#include "sluice/cc/hpcc.h"
+
+TestSuite(companion, .init = egress_make, .fini = world_drop, .timeout = 60);
+TestSuite(companion_xdp, .init = egress_make, .fini = world_drop, .timeout = 60);
+
+#define BYTES 76     /* behind the IP header */
+#define TELEM_AT 32  /* of these: nHop and pathID */
+#define MESSAGE_AT 24 /* version and message */
+
+static void telemetry_beside(void)
+{
+	struct peer peer = peer_usual();
+
+	peer.telemetry = TELEMETRY_COMPANION;
+	peer_set("10.1.0.0", 96 + 16, &peer);
+	peer_set("fd00:1::", 32, &peer);
+	control_next_epoch();
+}
+
+static unsigned int at_l4(const struct frame *f)
+{
+	return 14 + (frame_is_v6(f) ? 40 : 20);
+}
+
+/* The companion of a packet, byte by byte: message 2 on its way, 3 on its way back. */
+static struct frame companion_of(const struct frame *data, __u8 message, __u32 seq)
+{
+	static const __u8 mark[] = { 0, 4, 0, 0, 'S', 'L', 'C', '2', 0, 0, 0, 0, 0, 0, 0, 0, 0x98, 13, 0, 59 };
+	struct frame f = *data;
+	__u8 *l4 = f.b + at_l4(data);
+
+	f.len = at_l4(data) + BYTES;
+	if (frame_is_v6(data)) {
+		put16(f.b + 14 + 4, BYTES);
+		f.b[14 + 7] = 64;
+	} else {
+		put16(f.b + 14 + 2, 20 + BYTES);
+		put16(f.b + 14 + 4, 0);
+		f.b[14 + 8] = 64;
+	}
+	memset(l4 + 4, 0, BYTES - 4);
+	memcpy(l4 + 4, mark, sizeof(mark));
+	l4[MESSAGE_AT] = 0x40 | message;
+	l4[MESSAGE_AT + 1] = 5;
+	put32(l4 + MESSAGE_AT + 4, seq);
+	return f;
+}
+
+/* The sum of an IPv4 header is right, and is as in want from then on. */
+static void ip_sum_take(const struct frame *got, struct frame *want)
+{
+	__u32 sum = 0;
+	int i;
+
+	if (frame_is_v6(got))
+		return;
+	for (i = 0; i < 20; i += 2)
+		sum += get16(got->b + 14 + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	expect_eq(((sum & 0xffff) + (sum >> 16)) & 0xffff, 0xffff);
+	memcpy(want->b + 24, got->b + 24, 2);
+}
+
+/* --- source --- */
+
+Test(companion, data__leaves_as_it_was_made)
+{
+	struct asker a = asker_make();
+	unsigned int i;
+
+	telemetry_beside();
+	FOR_V4_AND_V6 (v6) {
+		for (int udp = 0; udp < 2; udp++) {
+			struct ip_spec s = { .v6 = v6, .udp = udp, .payload = 1000, .tos = 0xb8 };
+			struct frame in = frame_of(s), got, want;
+			struct result r;
+
+			fixture("IPv%d, %s", v6 ? 6 : 4, udp ? "UDP" : "TCP");
+			for (i = 0; i < COMPANION_AFTER; i++) {
+				r = run(EGRESS, &in, .ifindex = a.ifindex);
+				expect_verdict(r, VERDICT_PASS);
+				expect_frame(&r.out, &in);
+				expect_counted(STAT_TX_BESIDE);
+			}
+			cr_assert(!packet_catch(a.fd, &got, 20), "%sa companion of the first packets", world_fixture());
+			r = run(EGRESS, &in, .ifindex = a.ifindex);
+			expect_frame(&r.out, &in);
+			expect_counted(STAT_TX_BESIDE, STAT_COMPANION_SENT);
+			cr_assert(packet_catch(a.fd, &got, 1000), "%sno companion", world_fixture());
+			want = companion_of(&in, 2, 3 * in.len);
+			ip_sum_take(&got, &want);
+			expect_frame(&got, &want);
+			expect_eq(flow_get(s).tx.bytes, 3 * in.len);
+			expect_eq(flow_get(s).companion.count, 1);
+			expect_between(host_get(v6, HOST_B).unanswered_ns, 1, clock_ns());
+			for (i = 0; i < COMPANION_PACKETS - 1; i++)
+				run(EGRESS, &in, .ifindex = a.ifindex);
+			cr_assert(!packet_catch(a.fd, &got, 20), "%sa second one", world_fixture());
+			run(EGRESS, &in, .ifindex = a.ifindex);
+			cr_assert(packet_catch(a.fd, &got, 1000), "%snot once in 8 packets", world_fixture());
+			world_ended();
+		}
+	}
+}
+
+/* What has an echo to take along is wrapped, as it would be for any peer. */
+Test(companion, data__with_an_echo_is_wrapped)
+{
+	struct ip_spec s = { .payload = 500 };
+	struct frame in = frame_of(s);
+	struct result r;
+
+	telemetry_beside();
+	run(EGRESS, &in);
+	echo_waits(s, 1000);
+	r = run(EGRESS, &in);
+	expect_counted(STAT_TX_BESIDE, STAT_TX_DATA, STAT_TX_BARE);
+	cr_assert(r.out.len > in.len);
+}
+
+/* Neither a packet that telemetry would make too long for the MTU, nor one of the MTU, is any different. */
+Test(companion, data__needs_no_room)
+{
+	struct port p = port_usual();
+	struct frame in = tcp(.payload = 1446);
+
+	p.mtu = 1500;
+	port_change(WORLD_IFINDEX, &p);
+	telemetry_beside();
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_BESIDE);
+}
+
+/* --- hop --- */
+
+Test(companion, hop__stamps_it)
+{
+	struct port p = port_usual();
+
+	p.flags = PORT_F_SWITCH;
+	p.backlog_bytes = 50 * 80;
+	port_set(WORLD_IFINDEX, &p);
+	FOR_V4_AND_V6 (v6) {
+		for (int udp = 0; udp < 2; udp++) {
+			struct frame data = frame_of((struct ip_spec){ .v6 = v6, .udp = udp, .payload = 100 }),
+				     in = companion_of(&data, 2, 77), want = in;
+			struct result r = run(HOP_MAP, &in);
+			__u8 *telem = want.b + at_l4(&want) + TELEM_AT;
+
+			expect_verdict(r, VERDICT_PASS);
+			expect_counted(STAT_HOP_STAMPED);
+			put16(telem, 1 << 12 | (port_usual().switch_id & 0xfff));
+			memcpy(telem + 4, r.out.b + at_l4(&want) + TELEM_AT + 4, 8);
+			expect_frame(&r.out, &want);
+			expect_eq(get64(telem + 4) & 0xffff, 50);
+			in = companion_of(&data, 3, 77);
+			expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
+		}
+	}
+}
+
+/* --- sink --- */
+
+SinkTest(companion, companion__is_turned_round)
+{
+	FOR_V4_AND_V6 (v6) {
+		for (int udp = 0; udp < 2; udp++) {
+			struct ip_spec s = { .v6 = v6, .udp = udp, .reply = 1, .payload = 100 };
+			struct frame data = frame_of(s), in = companion_of(&data, 2, 0x12345678), want = in;
+			unsigned int bytes = v6 ? 16 : 4, at = 14 + (v6 ? 8 : 12), l4 = at_l4(&in);
+			struct result r;
+
+			put16(in.b + l4 + TELEM_AT, 1 << 12 | 0x321);
+			put64(in.b + l4 + TELEM_AT + 4, 0x1122334455667788);
+			frame_fix(&data);
+			want = in;
+			memcpy(want.b, in.b + 6, 6);
+			memcpy(want.b + 6, in.b, 6);
+			memcpy(want.b + at, in.b + at + bytes, bytes);
+			memcpy(want.b + at + bytes, in.b + at, bytes);
+			memcpy(want.b + l4, in.b + l4 + 2, 2);
+			memcpy(want.b + l4 + 2, in.b + l4, 2);
+			want.b[l4 + MESSAGE_AT] = 0x43;
+			r = run(sink, &in);
+			expect_verdict(r, VERDICT_REDIRECT);
+			expect_counted(STAT_RX_PROBE, STAT_RX_COMPANION);
+			memcpy(want.b + l4 + TELEM_AT + 2, r.out.b + l4 + TELEM_AT + 2, 2); /* N */
+			expect_frame(&r.out, &want);
+			expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
+			/* The flow that goes back is known from now on, and counts for N. */
+			s.reply = 0;
+			expect_eq(flow_get(s).rx.last_ns > 0, 1);
+		}
+	}
+}
+
+SinkTest(companion, reply__is_feedback)
+{
+	FOR_V4_AND_V6 (v6) {
+		for (int udp = 0; udp < 2; udp++) {
+			struct ip_spec s = { .v6 = v6, .udp = udp, .payload = 1000 }, back = s;
+			struct frame data, in, out = frame_of(s);
+			struct host h = host_get(v6, HOST_B);
+			unsigned int l4;
+			int i;
+
+			telemetry_beside();
+			run(EGRESS, &out);
+			expect_counted(STAT_TX_BESIDE);
+			h.asked_ns = clock_ns();
+			host_set(v6, HOST_B, &h);
+			back.reply = 1;
+			data = frame_of(back);
+			for (i = 0; i < 2; i++) {
+				in = companion_of(&data, 3, out.len);
+				l4 = at_l4(&in);
+				put16(in.b + l4 + TELEM_AT, 1 << 12 | 0x321);
+				put64(in.b + l4 + TELEM_AT + 4, 12ULL << 60 | (1000 + i * 500ULL) << 36);
+				expect_verdict(run(sink, &in), VERDICT_DROP);
+				expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_COMPANION, i ? STAT_FB_FAST : STAT_FB_FIRST);
+			}
+			expect_eq(flow_get(s).rx.feedbacks, 2);
+			expect_eq(flow_get(s).rx.fb_probe, 1);
+			expect_eq(flow_get(s).cc.hops, 1);
+		}
+	}
+}
+
+/* What is nearly one is a packet of somebody's, and no business of ours. */
+SinkTest(companion, companion__that_is_none)
+{
+	FOR_V4_AND_V6 (v6) {
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), good = companion_of(&data, 2, 1), in;
+		unsigned int l4 = at_l4(&good), i;
+		static const struct {
+			unsigned int at;
+			__u8 value;
+		} changes[] = {
+			{ 5, 8 },	/* a UDP length that is right */
+			{ 8, 'T' },	/* marker */
+			{ 12, 0x50 },	/* a TCP header of five words */
+			{ 20, 0x10 },	/* shim of INT-MD */
+			{ 21, 12 },	/* its length */
+			{ 23, 4 },	/* an inner packet */
+			{ 24, 0x41 },	/* DATA */
+			{ 24, 0x52 },	/* version 5 */
+			{ 25, 4 },	/* room for four hops */
+			{ 26, 1 },	/* an echo */
+			{ 26, 16 },	/* a VOQ */
+		};
+
+		for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+			fixture("IPv%d, byte %u", v6 ? 6 : 4, changes[i].at);
+			in = good;
+			in.b[l4 + changes[i].at] = changes[i].value;
+			expect_untouched(sink, &in, STAT_RX_OTHER);
+		}
+		fixture("IPv%d, cut", v6 ? 6 : 4);
+		in = frame_cut(good, good.len - 1);
+		expect_untouched(sink, &in, STAT_RX_OTHER);
+		expect_eq(flows_count(), 0);
+	}
+}
+
+/* Each byte from the ports on changed: it ends in one counter. */
+SinkTest(companion, companion__damaged)
+{
+	FOR_V4_AND_V6 (v6) {
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = companion_of(&data, 2, 1);
+
+		expect_that(world_damaged(sink, &in, at_l4(&in)));
+	}
+}
+
+SinkTest(companion, companion__without_a_tag_where_there_is_a_key)
+{
+	static const struct siphash_key key = { 1, 2 };
+
+	keys_set(&key, 1);
+	FOR_V4_AND_V6 (v6) {
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = companion_of(&data, 2, 1);
+
+		expect_untouched(sink, &in, STAT_RX_NO_AUTH);
+	}
+}
+
+/* One that egress signed is answered once, and its answer is taken once. */
+SinkTest(companion, companion__with_a_tag)
+{
+	static const struct siphash_key key = { 0x0706050403020100, 0x0f0e0d0c0b0a0908 };
+	struct asker a = asker_make();
+
+	keys_set(&key, 1);
+	telemetry_beside();
+	FOR_V4_AND_V6 (v6) {
+		struct ip_spec s = { .v6 = v6, .payload = 1000 };
+		struct frame in = frame_of(s), got;
+		struct result r;
+		int i;
+
+		for (i = 0; i <= COMPANION_AFTER; i++)
+			run(EGRESS, &in, .ifindex = a.ifindex);
+		expect_counted(STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_COMPANION_SENT);
+		cr_assert(packet_catch(a.fd, &got, 1000), "%sno companion", world_fixture());
+		expect_eq(got.len, at_l4(&got) + BYTES + 16);
+		r = run(sink, &got);
+		expect_verdict(r, VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE, STAT_RX_COMPANION);
+		expect_verdict(run(sink, &got), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_OLD, STAT_RX_COMPANION);
+		expect_verdict(run(sink, &r.out), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_COMPANION, STAT_FB_SKIPPED);
+		expect_verdict(run(sink, &r.out), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_COMPANION, STAT_RX_REPLAYED);
+		r.out.b[r.out.len - 1] ^= 1;
+		expect_untouched(sink, &r.out, STAT_RX_BAD_AUTH);
+	}
+}
