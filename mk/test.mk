@@ -107,9 +107,10 @@ $(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
 
 # --- benchmarks ---
 
-$(B)/plain/tests/bench/prog.o: $(B)/bench.skel.h
-$(B)/bench-prog: private WITH = -lbpf -ljson-c -lm
-$(B)/bench-prog: $(call plain,tests/bench/prog.c tests/prog/packet.c)
+BENCH := $(call plain,$(addprefix tests/bench/,world.c scene.c cases.c run.c) tests/prog/packet.c)
+$(BENCH): $(B)/bench.skel.h $(B)/edt.skel.h
+$(B)/bench-prog $(B)/bench-curves: private WITH = -lbpf -lm
+$(B)/bench-prog $(B)/bench-curves: $(B)/bench-%: $(B)/plain/tests/bench/%.o $(BENCH)
 	$(call link,LD    )
 $(B)/bench-credits: private WITH = $(LIBS)
 $(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(CREDITS_USER:user/%.c=$(B)/%.o) $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,$(basename $(CONFIG_USER) $(NET_USER)) dcb maps pins util names)
