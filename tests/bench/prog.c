@@ -139,7 +139,7 @@ static int options_parse(int argc, char **argv, unsigned int *rounds, unsigned i
 
 int main(int argc, char **argv)
 {
-	unsigned int rounds = 15, packets = 8 * BURST, i, k;
+	unsigned int rounds = 11, packets = 8 * BURST, i, k;
 	const char *only = NULL;
 	int json = 0;
 
@@ -149,8 +149,10 @@ int main(int argc, char **argv)
 	}
 	world_open(8 * COLD_FLOWS);
 	runs_make(only);
-	for (i = 0; i < runs_count; i++)
+	for (i = 0; i < runs_count; i++) {
 		run_begin(runs[i]);
+		run_flows_make(runs[i]);
+	}
 	for (k = 0; k < rounds; k++)
 		for (i = 0; i < runs_count; i++)
 			run_round(runs[i], k, packets);

@@ -16,6 +16,8 @@
 #define PORT_FIRST 1024
 #define STRIDE 7919 /* a prime that divides no number of flows */
 #define BURSTS_MAX 4096
+#define XDP_SHARE \
+	4 /* one in so many of its packets is sent: for each burst of XDP the kernel changes code, and waits */
 
 /* What each flow was told of hops until now, by whichever case: they go on, or they would be out of date. */
 static __u32 *visits[MOVES_TELEM + 1];
@@ -128,16 +130,16 @@ static void frame_name(struct run *r, unsigned int n)
 	}
 }
 
-/*
- * The next burst, of flows in turn; or, where they are to be made, in order, and what XDP would make is made at tc: each
- * run of XDP has the kernel change code, and wait.
- */
-static double burst_run(struct run *r, int in_order)
+/* What of a burst is not as it is measured. */
+enum { TO_MEASURE, TO_MAKE = 1 /* flows are in order */, AT_TC = 2 /* what XDP would do; see XDP_SHARE */ };
+
+/* The next burst, of flows in turn. */
+static double burst_run(struct run *r, int how)
 {
 	struct settings scene = r->c->scene;
 	struct burst b = {
-		.program = world_program(r->c->xdp && in_order ? "ingress" : r->c->program),
-		.xdp = r->c->xdp && !in_order,
+		.program = world_program(r->c->xdp && how & AT_TC ? "ingress" : r->c->program),
+		.xdp = r->c->xdp && !(how & AT_TC),
 		.frame = r->frame.b,
 		.bytes = r->frame.len,
 		.device = scene.device,
@@ -147,7 +149,7 @@ static double burst_run(struct run *r, int in_order)
 	unsigned int i, n, bytes = r->frame.len < HEAD_BYTES ? r->frame.len : HEAD_BYTES;
 
 	for (i = 0; i < BURST; i++) {
-		n = in_order ? r->turn % r->flows : (__u64)r->turn * STRIDE % r->flows;
+		n = how & TO_MAKE ? r->turn % r->flows : (__u64)r->turn * STRIDE % r->flows;
 		r->turn++;
 		frame_name(r, n);
 		memcpy(heads[i].b, r->frame.b, bytes);
@@ -158,9 +160,21 @@ static double burst_run(struct run *r, int in_order)
 
 /* --- rounds --- */
 
-void run_begin(struct run *r)
+void run_flows_make(struct run *r)
 {
 	unsigned int done;
+
+	world_scene(&r->c->scene, 1);
+	for (done = 0; done < r->flows; done += BURST) {
+		if (done % (64 * BURST) == 0) /* nobody is to fall silent meanwhile */
+			world_scene(&r->c->scene, 0);
+		burst_run(r, TO_MAKE | AT_TC);
+	}
+	r->turn = 0;
+}
+
+void run_begin(struct run *r)
+{
 
 	frame_make(r);
 	if (r->c->moves && !visits[r->c->moves])
@@ -176,13 +190,6 @@ void run_begin(struct run *r)
 	r->first.remote_port = htons(PORT_B);
 	r->first.proto = r->c->ip.udp ? 17 : 6;
 	world_hosts(r->hosts);
-	world_scene(&r->c->scene, 1);
-	for (done = 0; done < r->flows; done += BURST) {
-		if (done % (64 * BURST) == 0) /* nobody is to fall silent meanwhile */
-			world_scene(&r->c->scene, 0);
-		burst_run(r, 1);
-	}
-	r->turn = 0;
 }
 
 static const char *const counters[] = {
@@ -207,12 +214,18 @@ static void astray(const struct run *r, const __u64 *before, __u64 sent)
 	exit(1);
 }
 
-static void packets_run(struct run *r, unsigned int packets)
+static void packets_run(struct run *r, unsigned int packets, int how)
 {
 	unsigned int done;
 
 	for (done = 0; done < packets; done += BURST)
-		burst_run(r, 0);
+		burst_run(r, how);
+}
+
+/* Packets of the case change what it has to find. */
+static int scene_wears(const struct bench_case *c)
+{
+	return c->scene.edt || c->scene.echoes || c->moves;
 }
 
 /* What another case left in the flows of the round that follows is cleared away, and hops have been told of. */
@@ -220,9 +233,10 @@ static void rehearse(struct run *r, unsigned int packets)
 {
 	__u32 turn = r->turn;
 
-	packets_run(r, r->settle + packets);
+	packets_run(r, r->settle + packets, AT_TC);
 	r->turn = turn;
-	world_scene(&r->c->scene, 1);
+	if (scene_wears(r->c))
+		world_scene(&r->c->scene, 1);
 }
 
 void run_round(struct run *r, unsigned int round, unsigned int packets)
@@ -232,16 +246,18 @@ void run_round(struct run *r, unsigned int round, unsigned int packets)
 	__u64 before[STAT_MAX];
 	double ns[BURSTS_MAX];
 
-	world_scene(&c->scene, c->scene.edt || c->scene.echoes || c->moves);
+	if (c->xdp)
+		bursts = (bursts + XDP_SHARE - 1) / XDP_SHARE;
+	world_scene(&c->scene, scene_wears(c));
 	if (r->cold) {
 		rehearse(r, bursts * BURST);
 		world_caches_empty();
 	}
-	packets_run(r, r->settle);
+	packets_run(r, r->settle, TO_MEASURE);
 	for (i = 0; i < STAT_MAX; i++)
 		before[i] = world_counter(i);
 	for (i = 0; i < bursts && i < BURSTS_MAX; i++)
-		ns[i] = burst_run(r, 0);
+		ns[i] = burst_run(r, TO_MEASURE);
 	r->ns[round] = middle_mean(ns, i);
 	/* A pause, in which others had the CPU, makes the next feedback one of another kind. */
 	if (c->stat != STAT_MAX && world_counter(c->stat) - before[c->stat] < i * BURST * 9ULL / 10)

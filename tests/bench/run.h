@@ -23,8 +23,9 @@ struct run {
 	double ns[ROUNDS_MAX]; /* of each round */
 };
 
-/* Makes its flows, with what they know after a first packet. */
 void run_begin(struct run *r);
+/* Makes its flows, with what they know after a first packet. */
+void run_flows_make(struct run *r);
 /* A round of so many packets; bursts are whole. */
 void run_round(struct run *r, unsigned int round, unsigned int packets);
 
