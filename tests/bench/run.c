@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A round of a case: the scene is set, caches are emptied or not (after a rehearsal), some packets settle it, and then bursts are timed. The
- * mean of the middle half of the bursts counts, which leaves out what an interrupt fell into.
+ * A round of a case: the scene is set, caches are emptied or not (after a rehearsal), some packets settle it, and then
+ * bursts are timed. The mean of the middle half of the bursts counts, which leaves out what an interrupt fell into.
  *
- * Flow n goes to host n modulo hosts, by a port of its own; the packets of a burst are of flows in an order that looks like
- * chance, so that nothing can be fetched ahead. Checksums are those of flow 0: no program looks at them.
+ * Flow n goes to host n modulo hosts, by a port of its own; the packets of a burst are of flows that are far apart, so that
+ * nothing can be fetched ahead. Checksums are those of flow 0: no program looks at them.
  */
 #include "run.h"
 
@@ -235,8 +235,7 @@ static void rehearse(struct run *r, unsigned int packets)
 
 	packets_run(r, r->settle + packets, AT_TC);
 	r->turn = turn;
-	if (scene_wears(r->c))
-		world_scene(&r->c->scene, 1);
+	world_scene(&r->c->scene, scene_wears(r->c)); /* also, the hosts are heard again */
 }
 
 void run_round(struct run *r, unsigned int round, unsigned int packets)

@@ -13,7 +13,7 @@
 
 #define AHEAD_NS \
 	NSEC_PER_SEC /* of a departure clock: it stays ahead all through the case, and the horizon is the departure */
-#define CACHES_BYTES (128U << 20)
+#define CACHES_BYTES (64U << 20)
 
 const struct bpf_program *world_program(const char *name)
 {
