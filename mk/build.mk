@@ -69,6 +69,8 @@ $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
 	$(call bpf)
 $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	$(call bpf)
+$(B)/edt.bpf.o: tests/bench/edt.bpf.c | $(B)/packages.build
+	$(call bpf)
 $(B)/neighbour.bpf.o: tests/system/tools/neighbour.bpf.c | $(B)/packages.build
 	$(call bpf)
 

@@ -109,14 +109,15 @@ $(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
 
 # --- benchmarks ---
 
-$(B)/plain/tests/bench/prog.o: $(B)/bench.skel.h
-$(B)/bench-prog: private WITH = -lbpf -ljson-c -lm
-$(B)/bench-prog: $(call plain,tests/bench/prog.c tests/prog/packet.c)
+BENCH := $(call plain,$(addprefix tests/bench/,world.c scene.c cases.c run.c) tests/prog/packet.c)
+$(BENCH): $(B)/bench.skel.h $(B)/edt.skel.h
+$(B)/bench-prog $(B)/bench-curves: private WITH = -lbpf -lm
+$(B)/bench-prog $(B)/bench-curves: $(B)/bench-%: $(B)/plain/tests/bench/%.o $(BENCH)
 	$(call link,LD    )
 $(B)/bench-credits: private WITH = $(LIBS)
 $(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(CREDITS_USER:user/%.c=$(B)/%.o) $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,$(basename $(CONFIG_USER) $(NET_USER)) dcb maps pins util names)
 	$(call link,LD    )
-bench: all lab-tools $(B)/bench-prog $(B)/bench-credits | $(B)/packages.lab ## ns per packet of each program, goodput kept
+bench: all lab-tools $(B)/bench-prog $(B)/bench-curves $(B)/bench-credits | $(B)/packages.lab ## ns a packet of each program, curves, goodput kept: one table
 	$(Q)tests/bench/bench
 
 # --- the verifier's bill ---
@@ -146,7 +147,7 @@ test-fuzz: $(FUZZERS:%=$(B)/fuzz-%)
 test-soak test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(TEST_TOOLS)
 	$(Q)tests/run $*
 # What is compiled at all: `make check` does it with two compilers.
-everything: lab-tools $(TEST_TOOLS:$(B)/next/sluiced=) $(B)/stall.so $(PACKET_FUZZERS) $(B)/veristat $(B)/bench-prog $(B)/bench-credits
+everything: lab-tools $(TEST_TOOLS:$(B)/next/sluiced=) $(B)/stall.so $(PACKET_FUZZERS) $(B)/veristat $(B)/bench-prog $(B)/bench-curves $(B)/bench-credits
 check: | $(B)/packages.check ## the rules that a machine can hold: two compilers, headers, layers, format, lint (two minutes, no root)
 	$(Q)tests/run check
 format: ## format what is changed: all of each C file that differs from HEAD

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef CASES_H
+#define CASES_H
+/* What is measured: a program, the packets that it gets, and the scene that it finds. One row of cases.c each. */
+#include "packet.h"
+#include "world.h"
+
+/* Where the two hops of a packet are whose clocks have to go on with each. */
+enum moves { MOVES_NOTHING, MOVES_ECHO, MOVES_TELEM };
+
+struct bench_case {
+	const char *name;
+	const char *what;
+	const char *program;
+	enum sluice_stat stat; /* that its packets end in; STAT_MAX: it counts nothing */
+	struct ip_spec ip;
+	const struct wire_spec *wire; /* NULL: a packet without our headers */
+	const struct int_spec *intmd; /* NULL: without INT-MD */
+	enum moves moves;
+	int arp; /* and not ip */
+	int xdp;
+	struct settings scene;
+};
+
+extern const struct bench_case bench_cases[];
+extern const unsigned int bench_cases_count;
+
+/* NULL: there is none of that name. */
+const struct bench_case *bench_case_find(const char *name);
+/* The empty program at the hook of c. */
+const struct bench_case *bench_case_empty(const struct bench_case *c);
+
+#endif

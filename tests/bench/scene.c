@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The scene of a case, and bursts of packets in it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <net/if.h>
+
+#include "world_int.h"
+
+#define AHEAD_NS \
+	NSEC_PER_SEC /* of a departure clock: it stays ahead all through the case, and the horizon is the departure */
+#define CACHES_BYTES (64U << 20)
+
+const struct bpf_program *world_program(const char *name)
+{
+	struct bpf_object *objects[] = { world.sluice->obj, world.xdp->obj, world.bench->obj, world.edt->obj };
+	const struct bpf_program *prog;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+		prog = bpf_object__find_program_by_name(objects[i], name);
+		if (prog && bpf_program__fd(prog) >= 0)
+			return prog;
+	}
+	return NULL;
+}
+
+void world_hosts(unsigned int n)
+{
+	static const char *const of[] = { "10.1.0.0", "fd00:1::" };
+	static unsigned int there;
+	struct host h = { .heard_ns = world_ns(), .capable = 1 };
+	struct sluice_addr a;
+	unsigned int i;
+
+	for (; there < n; there++) {
+		for (i = 0; i < 2; i++) {
+			address_parse(&a, of[i]);
+			a.b[13] = HOST_ADDRESS(there) >> 16;
+			a.b[14] = HOST_ADDRESS(there) >> 8;
+			a.b[15] = (__u8)HOST_ADDRESS(there);
+			map_set(world.sluice->maps.hosts, &a, &h);
+		}
+	}
+}
+
+static void control_choose(const struct settings *s)
+{
+	struct control control;
+	__u32 zero = 0;
+
+	map_get(world.sluice->maps.control, &zero, &control);
+	control.auth = s->auth;
+	control.trace_on = s->traced;
+	control.trace_every = 1;
+	control.trace_until_ns = ~0ULL;
+	map_set(world.sluice->maps.control, &zero, &control);
+}
+
+/* For the flows to come. */
+static void peer_choose(const char *prefix, unsigned int bits, const struct settings *s)
+{
+	struct peer_key key = { .prefixlen = bits };
+	struct peer peer;
+
+	address_parse(&key.addr, prefix);
+	map_get(world.sluice->maps.peers, &key, &peer);
+	peer.encoding = s->encoding;
+	peer.feedback = s->feedback;
+	peer.hiercc = s->voq ? VOQS_HERE : VOQS_OFF;
+	map_set(world.sluice->maps.peers, &key, &peer);
+}
+
+static __u32 port_choose(const struct settings *s)
+{
+	__u32 ifindex = world_ifindex(s->device);
+	struct port port;
+
+	map_get(world.sluice->maps.ports, &ifindex, &port);
+	port.flags = s->device == DEVICE_HOST ? PORT_F_HOST : PORT_F_SWITCH | PORT_F_STAMP;
+	port.flags |= (s->edt ? PORT_F_EDT : 0) | (s->stamp ? PORT_F_STAMP : 0);
+	map_set(world.sluice->maps.ports, &ifindex, &port);
+	return port.flags;
+}
+
+void world_scene(const struct settings *s, int fresh)
+{
+	static struct settings last = { .device = DEVICE_SWITCH + 1 };
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	__u64 now_ns = world_ns();
+
+	world.bench->bss->scene_hosts_only = !fresh && !memcmp(&last, s, sizeof(last));
+	control_choose(s);
+	peer_choose("10.0.0.0", 96 + 8, s);
+	peer_choose("fd00::", 16, s);
+	world.bench->bss->scene = (struct scene){
+		.now_ns = now_ns,
+		.clock_ns = s->edt ? now_ns + AHEAD_NS : 0,
+		.ifindex = world_ifindex(s->device),
+		.port_flags = port_choose(s),
+		.feedback = s->feedback,
+		.encoding = s->encoding,
+		.hiercc = s->voq ? VOQS_HERE : VOQS_OFF,
+		.echo = s->echoes,
+	};
+	if (bpf_prog_test_run_opts(bpf_program__fd(world.bench->progs.scene_set), &opts))
+		world_die("the scene");
+	last = *s;
+}
+
+void world_drain(void)
+{
+	ring_buffer__consume(world.ring);
+}
+
+/* Line by line: a memset() of so much may go past the caches. */
+void world_caches_empty(void)
+{
+	static volatile __u8 *memory;
+	size_t i;
+
+	if (!memory)
+		memory = malloc(CACHES_BYTES);
+	if (!memory)
+		world_die("memory to fill caches with");
+	for (i = 0; i < CACHES_BYTES; i += 64)
+		memory[i]++;
+}
+
+struct head *world_heads(void)
+{
+	return world.heads;
+}
+
+/* Of entry(): nanoseconds, and runs. */
+static void kernel_clock_read(__u64 *ns, __u64 *runs)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(world.bench->progs.entry), &info, &len))
+		world_die("the time of a program");
+	*ns = info.run_time_ns;
+	*runs = info.run_cnt;
+}
+
+static double burst_tc(const struct burst *b)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = b->frame, .data_size_in = b->bytes, .repeat = BURST);
+	__u64 ns, runs, ns_before, runs_before;
+
+	kernel_clock_read(&ns_before, &runs_before);
+	if (bpf_prog_test_run_opts(bpf_program__fd(world.bench->progs.driver), &opts))
+		world_die("a burst");
+	kernel_clock_read(&ns, &runs);
+	if (runs < runs_before + BURST) {
+		errno = ENOBUFS;
+		world_die("packets that did not come to their program");
+	}
+	return (double)(ns - ns_before) / (runs - runs_before);
+}
+
+static double burst_xdp(const struct burst *b)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = b->frame, .data_size_in = b->bytes, .repeat = BURST);
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(world.bench->progs.driver_xdp), &opts))
+		world_die("a burst at XDP");
+	if (!world.bench->bss->counted) {
+		errno = ENOBUFS;
+		world_die("packets that XDP could not put back");
+	}
+	return (double)world.bench->bss->spent_ns / world.bench->bss->counted;
+}
+
+/* Where in the map of programs it is, in which it is put when it is wanted first. */
+static __u32 target_of(const struct burst *b)
+{
+	static const struct bpf_program *there[2][TARGETS];
+	const struct bpf_map *map = b->xdp ? world.bench->maps.targets_xdp : world.bench->maps.targets;
+	int fd = bpf_program__fd(b->program);
+	__u32 i;
+
+	for (i = 0; i < TARGETS; i++) {
+		if (there[!!b->xdp][i] == b->program)
+			return i;
+		if (!there[!!b->xdp][i]) {
+			map_set(map, &i, &fd);
+			there[!!b->xdp][i] = b->program;
+			return i;
+		}
+	}
+	errno = ENOSPC;
+	world_die("TARGETS");
+}
+
+double world_burst(const struct burst *b)
+{
+	world.bench->bss->target = target_of(b);
+	world.bench->bss->head_bytes = b->bytes < HEAD_BYTES ? b->bytes : HEAD_BYTES;
+	world.bench->bss->frame_bytes = b->bytes;
+	world.bench->bss->device = world_ifindex(b->device);
+	world.bench->bss->echo_waits = !!b->echo;
+	if (b->echo)
+		world.bench->bss->echo_flow = *b->echo;
+	world.bench->bss->next = world.bench->bss->roomy = 0;
+	world.bench->bss->started_ns = world.bench->bss->spent_ns = 0;
+	world.bench->bss->passes = world.bench->bss->counted = 0;
+	return b->xdp ? burst_xdp(b) : burst_tc(b);
+}

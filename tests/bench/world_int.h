@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef WORLD_INT_H
+#define WORLD_INT_H
+/* What world.c makes and scene.c uses. */
+#include "world.h"
+
+#include "bench.skel.h"
+#include "edt.skel.h"
+#include "sluice.skel.h"
+#include "sluice_xdp.skel.h"
+
+struct world {
+	struct sluice_bpf *sluice;
+	struct sluice_xdp_bpf *xdp;
+	struct bench_bpf *bench;
+	struct edt_bpf *edt;
+	struct ring_buffer *ring; /* of what is traced */
+	struct head *heads;
+	int kernel_clock; /* open: the kernel times programs */
+};
+
+extern struct world world;
+
+void map_set(const struct bpf_map *map, const void *key, const void *value);
+void map_get(const struct bpf_map *map, const void *key, void *value);
+
+#endif
