@@ -7,6 +7,9 @@
  * so many at most, which the caller says: the loop has an end that the verifier sees.
  *
  * No branch and no address depends on the key or on the text; only the length, which is public.
+ *
+ * Each step can be undone: whoever has the state after text that he knows has the key. A text begins with addresses, so
+ * a state that is kept from packet to packet is as secret as the key, and has no place in a map that is pinned.
  */
 #include "sluice/types.h"
 
