@@ -59,7 +59,7 @@ struct scenario {
 	struct {
 		__u8 moment;
 		__u32 bytes, after, first, packets, busy_packets;
-		__u64 every_ns;
+		__u64 every_ns, late_ns;
 	} companion;
 	char *scheme;
 	struct {

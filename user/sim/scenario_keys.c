@@ -132,6 +132,7 @@ static const struct config_key companion_keys[] = {
 	COUNT("busy_packets", companion.busy_packets, 0, 1000000, "8", "the same while U is above eta"),
 	TIME("every", companion.every_ns, NULL,
 	     "time between two companions of a flow, at least, unless U is above eta; none: T"),
+	TIME("late", companion.late_ns, NULL, "after which one is due with any packet; none: 2 T"),
 	COUNT("first", companion.first, 0, 1000000, "8", "companions of a flow that do not wait for every"),
 	{}
 };

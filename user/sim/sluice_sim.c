@@ -186,6 +186,7 @@ static void scheme_take(const struct scenario *s)
 		host_rules.rto_ns += s->host.ack_late_ns;
 	if (s->host.rto_ns)
 		host_rules.rto_ns = s->host.rto_ns;
+	carriage_rules.due.late_ns = s->companion.late_ns ?: COMPANION_LATE * p->t_ns;
 	carriage_rules.due.every_ns = s->companion.every_ns ?: p->t_ns;
 	scheme_rules.per_ack = s->hpcc.per_ack;
 	scheme_rules.per_rtt = s->hpcc.per_rtt;

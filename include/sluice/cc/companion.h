@@ -11,6 +11,8 @@
  *     second one that waited for T made the p95 of the queue 820 KB, and 178 KB if it does not.
  *  3. Then one in T, because W is committed once in T; and as many as the packets allow while U is above eta, because the
  *     queue that stands is what there is to tell.
+ *  4. A window of less than a few packets would wait for many T: after two any packet will do. Of 16 flows on a port of
+ *     10 Gbit/s with a T of 30 us the queue's p99 was 39 KB without that, and 8 KB with it, as with telemetry in each packet.
  *
  * docs/papers.md has what was simulated.
  */
@@ -19,13 +21,15 @@
 #define COMPANION_AFTER 2   /* packets that a flow sends before its first one */
 #define COMPANION_PACKETS 8 /* sent between two */
 #define COMPANION_FIRST 8   /* that do not wait for T */
+#define COMPANION_LATE 2    /* T, after which any packet will do */
 
 struct companion_params {
 	__u64 after;   /* bytes that a flow sends before its first one */
 	__u64 between; /* bytes sent between two, at least; */
 	__u64 busy;    /* while U is above eta */
 	__u64 every_ns;
-	__u32 first; /* that do not wait for every_ns */
+	__u64 late_ns; /* after which one is due with any packet; 0: never */
+	__u32 first;   /* that do not wait for every_ns */
 };
 
 struct companion_state {
@@ -42,6 +46,7 @@ static inline void companion_params_init(struct companion_params *c, __u32 packe
 		.between = COMPANION_PACKETS * (__u64)packet,
 		.busy = COMPANION_PACKETS * (__u64)packet,
 		.every_ns = t_ns,
+		.late_ns = COMPANION_LATE * t_ns,
 		.first = COMPANION_FIRST,
 	};
 }
@@ -51,13 +56,14 @@ static inline int companion_is_due(const struct companion_state *st, const struc
 				   const struct hpcc_state *cc, const struct hpcc_params *p, __u64 sent, __u64 now_ns)
 {
 	int busy = cc->hops && cc->u > p->eta;
+	__u64 ago_ns = now_ns - st->left_ns;
 
 	if (sent <= c->after)
 		return 0;
-	if (!st->count)
+	if (!st->count || (c->late_ns && ago_ns >= c->late_ns))
 		return 1;
 	return sent - st->sent >= (busy ? c->busy : c->between) &&
-	       (busy || st->count < c->first || now_ns - st->left_ns >= c->every_ns);
+	       (busy || st->count < c->first || ago_ns >= c->every_ns);
 }
 
 static inline void companion_left(struct companion_state *st, __u64 sent, __u64 now_ns)

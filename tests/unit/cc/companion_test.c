@@ -79,7 +79,16 @@ Test(companion, companion_is_due__once_in_8_packets_where_a_window_has_less)
 {
 	struct flow f = flow_settled();
 
-	cr_expect_eq(flow_send(&f, 800, T_NS), 100);
+	cr_expect_eq(flow_send(&f, 800, T_NS / 4), 100);
+}
+
+Test(companion, companion_is_due__with_any_packet_after_two_t)
+{
+	struct flow f = flow_settled();
+
+	f.now_ns += T_NS;
+	cr_expect_eq(flow_send(&f, 100, 2 * T_NS), 100);
+	cr_expect_eq(flow_send(&f, 100, T_NS), 50, "each second one");
 }
 
 Test(companion, companion_is_due__by_packets_alone_while_u_is_above_eta)
