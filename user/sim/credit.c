@@ -185,10 +185,10 @@ static void message_send(uint32_t host, uint32_t rack)
 	messages[i] = (struct message){
 		.rack = rack, .host = host, .total = d->granted, .due = d->listed, .at = engine.now_ns / HIERCC_AT_NS
 	};
-	event_at(engine.now_ns + spent_ns + message_ns +
-			 (credit_rules.reorder && random_part() < credit_rules.reorder ? 3 * credit_rules.period_ns :
-											    0),
-		 EVENT_CREDIT, i);
+	event_at(
+		engine.now_ns + spent_ns + message_ns +
+			(credit_rules.reorder && random_part() < credit_rules.reorder ? 3 * credit_rules.period_ns : 0),
+		EVENT_CREDIT, i);
 	spent_ns += credit_rules.cost_ns;
 }
 

@@ -32,10 +32,10 @@ struct timely {
 /* DCTCP and CUBIC: windows in bytes. */
 struct tcp {
 	double window, threshold, alpha;
-	double most, back, friendly;	       /* CUBIC: W_max, K in seconds, W_est */
-	uint64_t acked, marked, round;	       /* of this round, and where it ends */
-	uint64_t recover;		       /* no second decrease before this is acknowledged */
-	uint64_t epoch_ns; /* CUBIC: when the increase began; 0: it has not */
+	double most, back, friendly;   /* CUBIC: W_max, K in seconds, W_est */
+	uint64_t acked, marked, round; /* of this round, and where it ends */
+	uint64_t recover;	       /* no second decrease before this is acknowledged */
+	uint64_t epoch_ns;	       /* CUBIC: when the increase began; 0: it has not */
 };
 
 struct range {
@@ -59,10 +59,10 @@ struct sim_flow {
 	uint64_t paced_ns;		    /* when all that was sent has had its time at the flow's rate */
 	uint32_t in_burst;		    /* packets of the current burst that were sent */
 	struct companion_state companion;
-	uint64_t rto_ns;		    /* when the timer is due; 0: it is off */
-	uint64_t window;		    /* bytes on the wire; 0: none */
-	uint64_t rate_bps;		    /* 0: the port's */
-	uint64_t limit_bps;		    /* of the workload; 0: none */
+	uint64_t rto_ns;    /* when the timer is due; 0: it is off */
+	uint64_t window;    /* bytes on the wire; 0: none */
+	uint64_t rate_bps;  /* 0: the port's */
+	uint64_t limit_bps; /* of the workload; 0: none */
 	struct hpcc_state cc;
 	uint64_t fb_rx_ns;
 	uint64_t hop_bps, hop_told_bps; /* the rate of its first hop, and the one that is on its way; 0: none */
@@ -86,15 +86,15 @@ struct sim_flow {
 
 /* What hosts do, the same for all. */
 struct host_rules {
-	uint32_t payload;   /* bytes of a full packet */
-	uint32_t header;    /* bytes in front of it on the wire */
-	uint32_t ack;	    /* bytes of an ACK */
-	uint32_t ack_every; /* packets */
+	uint32_t payload;     /* bytes of a full packet */
+	uint32_t header;      /* bytes in front of it on the wire */
+	uint32_t ack;	      /* bytes of an ACK */
+	uint32_t ack_every;   /* packets */
 	uint64_t ack_late_ns; /* an ACK waits for so long for another packet */
-	uint32_t burst;	    /* packets that leave in a row, as the stack makes them of one large packet */
-	uint32_t stamps;    /* packets of a burst, from its first on, that carry telemetry */
-	uint32_t slack;	    /* packets on top of the window, as TCP needs one for delayed ACKs */
-	uint64_t late_ns;   /* departures are late by up to that: a timer's slack */
+	uint32_t burst;	      /* packets that leave in a row, as the stack makes them of one large packet */
+	uint32_t stamps;      /* packets of a burst, from its first on, that carry telemetry */
+	uint32_t slack;	      /* packets on top of the window, as TCP needs one for delayed ACKs */
+	uint64_t late_ns;     /* departures are late by up to that: a timer's slack */
 	uint64_t rto_ns;
 	int selective; /* what comes out of order is kept */
 	int windows;   /* 0: only rates hold a flow back */
@@ -104,7 +104,7 @@ extern struct host_rules host_rules;
 struct traffic {
 	struct sim_flow *list;
 	uint32_t count, done, endless;
-	uint64_t sent_again; /* packets */
+	uint64_t sent_again;		 /* packets */
 	uint64_t companions, sent_bytes; /* of data on the wire */
 };
 extern struct traffic traffic;
@@ -127,8 +127,8 @@ void receiver_take(uint32_t host, uint32_t packet);
 void host_control(uint32_t host, uint32_t packet);
 
 void receiver_on_ack(uint32_t flow); /* EVENT_ACK */
-void host_on_flow(uint32_t flow);  /* EVENT_FLOW */
-void host_on_timer(uint32_t flow); /* EVENT_TIMER */
-void host_on_wake(uint32_t host);  /* EVENT_HOST */
+void host_on_flow(uint32_t flow);    /* EVENT_FLOW */
+void host_on_timer(uint32_t flow);   /* EVENT_TIMER */
+void host_on_wake(uint32_t host);    /* EVENT_HOST */
 
 #endif

@@ -27,7 +27,7 @@
 enum packet_kind {
 	PACKET_DATA,
 	PACKET_ACK,
-	PACKET_NACK, /* seq is expected, and something later came */
+	PACKET_NACK,	  /* seq is expected, and something later came */
 	PACKET_CNP,	  /* of DCQCN */
 	PACKET_COMPANION, /* carries telemetry beside the data */
 	PACKET_ECHO,	  /* a companion on its way back */

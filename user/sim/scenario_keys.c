@@ -29,12 +29,12 @@ static const struct word moment_words[] = { { "ack", MOMENT_ACK }, { "data", MOM
 
 /* clang-format off: a row reads as a row */
 #define AT(member) FIELD(struct scenario, member)
-#define COUNT(name, member, least, greatest, is, what)                                                              \
-	{                                                                                                           \
-		name, &config_number, AT(member), .min = least, .max = greatest, .preset = is,                      \
-						  .range = "a number from " #least " to " #greatest,                \
-						  .refusal = "is not from " #least " to " #greatest, .example = is ?: #least, \
-						  .meaning = what                                                   \
+#define COUNT(name, member, least, greatest, is, what)                                               \
+	{                                                                                            \
+		name, &config_number, AT(member), .min = least, .max = greatest, .preset = is,       \
+						  .range = "a number from " #least " to " #greatest, \
+						  .refusal = "is not from " #least " to " #greatest, \
+						  .example = is ?: #least, .meaning = what           \
 	}
 #define SPEED(name, member, is, what)                                                                       \
 	{                                                                                                   \
@@ -128,7 +128,8 @@ static const struct config_key companion_keys[] = {
 	     "a companion is made when data leaves, or when an ACK arrives"),
 	COUNT("bytes", companion.bytes, 64, 1500, "150", "bytes of a companion"),
 	COUNT("after", companion.after, 0, 1000000, "2", "packets that a flow sends before its first companion"),
-	COUNT("packets", companion.packets, 0, 1000000, "8", "packets of data between two companions of a flow, at least"),
+	COUNT("packets", companion.packets, 0, 1000000, "8",
+	      "packets of data between two companions of a flow, at least"),
 	COUNT("busy_packets", companion.busy_packets, 0, 1000000, "8", "the same while U is above eta"),
 	TIME("every", companion.every_ns, NULL,
 	     "time between two companions of a flow, at least, unless U is above eta; none: T"),
@@ -212,8 +213,9 @@ static const struct config_key load_keys[] = {
 	TIME("jitter", jitter_ns, NULL, "flows: each begins later, at random, by up to that"),
 	BYTES("size", size, NULL, "of a flow; none: by sizes, or without an end"),
 	SPEED("rate", rate, NULL, "flows: that each sends at most; none: what its scheme allows"),
-	{ "sizes", &config_string, AT(sizes), .most = 200, .range = "websearch, fb-hadoop, ali-storage, cache-follower, data-mining, or a file",
-	  .example = "websearch", .meaning = "distribution of sizes" },
+	{ "sizes", &config_string, AT(sizes), .most = 200,
+	  .range = "websearch, fb-hadoop, ali-storage, cache-follower, data-mining, or a file", .example = "websearch",
+	  .meaning = "distribution of sizes" },
 	PART("share", share, 0, 1, NULL, "incast, poisson: of the speed of all hosts, as a mean"),
 	TIME("period", period_ns, NULL, "incast, poisson: mean time between two arrivals, in place of share"),
 	COUNT("class", class, 1, 2, "1", "class of traffic"),
@@ -243,8 +245,8 @@ static const struct config_key top_keys[] = {
 	SECTION("hiercc", hiercc_keys),
 	SECTION("run", run_keys),
 	{ "loads", &config_entries, FIELD_POINTER(struct scenario, loads), .required = true, .most = 64,
-	  .range = "a list of entries",
-	  .table = &load_table, .count = FIELD(struct scenario, loads_count), .meaning = "the workload, part by part" },
+	  .range = "a list of entries", .table = &load_table, .count = FIELD(struct scenario, loads_count),
+	  .meaning = "the workload, part by part" },
 	{}
 };
 const struct config_table scenario_top = { top_keys, 0 };

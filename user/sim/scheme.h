@@ -11,8 +11,8 @@ struct scheme {
 	const char *name;
 	void (*begin)(struct sim_flow *f);
 	void (*ack)(struct sim_flow *f, const struct sim_packet *ack);
-	void (*cnp)(struct sim_flow *f);   /* NULL: it has none */
-	void (*timer)(struct sim_flow *f); /* EVENT_SCHEME */
+	void (*cnp)(struct sim_flow *f);	       /* NULL: it has none */
+	void (*timer)(struct sim_flow *f);	       /* EVENT_SCHEME */
 	void (*loss)(struct sim_flow *f, int timeout); /* NULL: it goes on as before */
 	/* Data that carries telemetry is at its receiver. Returns W in bytes, if the sender is to be told, or 0. */
 	uint64_t (*arrive)(struct sim_flow *f, const struct sim_packet *p);

@@ -10,8 +10,8 @@
 TestSuite(companion, .init = egress_make, .fini = world_drop, .timeout = 60);
 TestSuite(companion_xdp, .init = egress_make, .fini = world_drop, .timeout = 60);
 
-#define BYTES 76     /* behind the IP header */
-#define TELEM_AT 32  /* of these: nHop and pathID */
+#define BYTES 76      /* behind the IP header */
+#define TELEM_AT 32   /* of these: nHop and pathID */
 #define MESSAGE_AT 24 /* version and message */
 
 static void telemetry_beside(void)
@@ -224,7 +224,8 @@ SinkTest(companion, reply__is_feedback)
 				put16(in.b + l4 + TELEM_AT, 1 << 12 | 0x321);
 				put64(in.b + l4 + TELEM_AT + 4, 12ULL << 60 | (1000 + i * 500ULL) << 36);
 				expect_verdict(run(sink, &in), VERDICT_DROP);
-				expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_COMPANION, i ? STAT_FB_FAST : STAT_FB_FIRST);
+				expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_COMPANION,
+					       i ? STAT_FB_FAST : STAT_FB_FIRST);
 			}
 			expect_eq(flow_get(s).rx.feedbacks, 2);
 			expect_eq(flow_get(s).rx.fb_probe, 1);
@@ -243,17 +244,17 @@ SinkTest(companion, companion__that_is_none)
 			unsigned int at;
 			__u8 value;
 		} changes[] = {
-			{ 5, 8 },	/* a UDP length that is right */
-			{ 8, 'T' },	/* marker */
-			{ 12, 0x50 },	/* a TCP header of five words */
-			{ 20, 0x10 },	/* shim of INT-MD */
-			{ 21, 12 },	/* its length */
-			{ 23, 4 },	/* an inner packet */
-			{ 24, 0x41 },	/* DATA */
-			{ 24, 0x52 },	/* version 5 */
-			{ 25, 4 },	/* room for four hops */
-			{ 26, 1 },	/* an echo */
-			{ 26, 16 },	/* a VOQ */
+			{ 5, 8 },     /* a UDP length that is right */
+			{ 8, 'T' },   /* marker */
+			{ 12, 0x50 }, /* a TCP header of five words */
+			{ 20, 0x10 }, /* shim of INT-MD */
+			{ 21, 12 },   /* its length */
+			{ 23, 4 },    /* an inner packet */
+			{ 24, 0x41 }, /* DATA */
+			{ 24, 0x52 }, /* version 5 */
+			{ 25, 4 },    /* room for four hops */
+			{ 26, 1 },    /* an echo */
+			{ 26, 16 },   /* a VOQ */
 		};
 
 		for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
