@@ -166,8 +166,8 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 }
 
 /* A companion of the flow, which has sent so many bytes with this packet, if one is due. */
-static inline void egress_companion(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f, struct host *peer,
-				    struct scratch_space *space, __u64 sent)
+static inline void egress_companion(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
+				    struct host *peer, struct scratch_space *space, __u64 sent)
 {
 	struct companion_params due;
 

@@ -231,7 +231,7 @@ static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt
 		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, sizeof(head->ip.v4), 0))
 		return -EINVAL;
 	return bpf_skb_store_bytes(ctx, p->l4_offset, &c, sizeof(c), 0) ?:
-	       bpf_skb_store_bytes(ctx, p->l4_offset + sizeof(c), &head->shim, wire_bytes, 0);
+		       bpf_skb_store_bytes(ctx, p->l4_offset + sizeof(c), &head->shim, wire_bytes, 0);
 }
 
 /* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
@@ -262,7 +262,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	head = &space->head;
 	outer = p->companion ? 0 : egress_outer_bytes(p);
 	p->intmd = p->companion ? 0 : encoding_probe(ctx, f);
-	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + (p->companion ? 0 : outer + p->intmd + wire_bytes), wire_bytes);
+	egress_outer(head, p, ctx->len - WIRE_ETH_BYTES + (p->companion ? 0 : outer + p->intmd + wire_bytes),
+		     wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
 	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
@@ -285,9 +286,10 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 			f->auth.reply_seq = seq - 1;
 		f->auth.probe_seq = seq;
 	}
-	if (p->companion ? companion_write(ctx, p, head, wire_bytes) :
-			   bpf_skb_adjust_room(ctx, outer + p->intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
-				   encoding_write(ctx, p, head, outer + wire_bytes))
+	if (p->companion ?
+		    companion_write(ctx, p, head, wire_bytes) :
+		    bpf_skb_adjust_room(ctx, outer + p->intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
+			    encoding_write(ctx, p, head, outer + wire_bytes))
 		goto refused;
 	space->probe_wrapped = 1;
 	return TC_ACT_UNSPEC;

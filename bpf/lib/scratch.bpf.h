@@ -69,7 +69,7 @@ struct egress_pkt {
 	__u8 df;
 	__u8 v6;
 	__u8 syn, ack, fin, rst;
-	__u8 beside; /* it leaves as it was made: its telemetry is beside it */
+	__u8 beside;	/* it leaves as it was made: its telemetry is beside it */
 	__u8 companion; /* a clone that becomes a companion */
 };
 

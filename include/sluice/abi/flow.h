@@ -190,7 +190,7 @@ struct flow {
 	struct flow_voq voq;
 	struct flow_delay delay;
 	struct companion_state companion; /* egress */
-	__u8 pad[24]; /* up to a multiple of 64 with what is in front of it */
+	__u8 pad[24];			  /* up to a multiple of 64 with what is in front of it */
 };
 
 /* How this host reports on a flow, keyed as in flows: where it tells U or W. */

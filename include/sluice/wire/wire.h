@@ -169,14 +169,14 @@ struct wire_rate {
  * fields are those that a NIC writes to if the packet is made of one whose checksum was left to it.
  */
 struct wire_companion {
-	__be16 port[2];	      /* of the flow: source, destination; swapped in the reply */
-	__be16 udp_length;    /* WIRE_COMPANION_LENGTH */
-	__be16 udp_checksum;  /* ignored */
-	__be32 marker;	      /* WIRE_COMPANION_MARKER */
-	__u8 tcp_words;	      /* 0 */
-	__u8 reserved[3];     /* sent as 0, ignored */
-	__be16 tcp_checksum;  /* ignored */
-	__be16 tcp_urgent;    /* sent as 0, ignored */
+	__be16 port[2];	     /* of the flow: source, destination; swapped in the reply */
+	__be16 udp_length;   /* WIRE_COMPANION_LENGTH */
+	__be16 udp_checksum; /* ignored */
+	__be32 marker;	     /* WIRE_COMPANION_MARKER */
+	__u8 tcp_words;	     /* 0 */
+	__u8 reserved[3];    /* sent as 0, ignored */
+	__be16 tcp_checksum; /* ignored */
+	__be16 tcp_urgent;   /* sent as 0, ignored */
 };
 
 #define WIRE_COMPANION_LENGTH 4

@@ -224,7 +224,8 @@ Test(sparse, telemetry_is_due__in_each_mode)
 	__u32 mode;
 
 	for (mode = 0; mode <= TELEMETRY_MODES; mode++) {
-		int every = mode == TELEMETRY_EVERY || mode == TELEMETRY_MODES, never = mode == TELEMETRY_PROBE || mode == TELEMETRY_COMPANION;
+		int every = mode == TELEMETRY_EVERY || mode == TELEMETRY_MODES,
+		    never = mode == TELEMETRY_PROBE || mode == TELEMETRY_COMPANION;
 
 		s.st.hops = 0;
 		s.st.u = Q24_ONE;
