@@ -173,6 +173,7 @@ void check_skipped(const char *fmt, ...)
 
 struct message {
 	int v6, msg, batch;
+	int companion;	    /* it is one: its ports stand 20 bytes in front of the shim */
 	unsigned int ip;    /* of the outer header, */
 	unsigned int shim;  /*   and of Sluice's own shim, */
 	unsigned int intmd; /*   in front of which so many bytes are INT-MD */
@@ -180,6 +181,27 @@ struct message {
 	unsigned int inner;
 	unsigned int hops, flags, echo_hops;
 };
+
+/* Reads a companion of that many bytes, whose ports are at l4. Returns whether it is a sound one. */
+static int companion_read(const struct frame *f, unsigned int l4, unsigned int bytes, struct message *m)
+{
+	const __u8 *c = f->b + l4, *w = c + 20;
+
+	if ((bytes != 76 && bytes != 92) || f->len < l4 + bytes || get16(c + 4) != 4 || memcmp(c + 8, "SLC2", 4) || c[12])
+		return 0;
+	if (w[0] != (9 << 4 | 2 << 2) || w[3] != 59 || (w[4] != 0x42 && w[4] != 0x43) || w[5] > 5 || w[7] > 5 ||
+	    w[6] & (F_ECHO | F_VOQ))
+		return 0;
+	m->companion = 1;
+	m->shim = l4 + 20;
+	m->msg = w[4] & 15;
+	m->hops = w[5];
+	m->flags = w[6];
+	m->echo_hops = w[7];
+	m->bytes = 12 + (m->hops ? 4 + 8 * m->hops : 0) + (m->flags & F_AUTH ? 16 : 0);
+	m->inner = m->shim + m->bytes;
+	return m->bytes == 4 + 4U * w[1] && m->inner == l4 + bytes;
+}
 
 /* Reads the message behind the Ethernet header, which is so long. Returns whether it is a sound one. */
 static int message_read(const struct frame *f, unsigned int eth, struct message *m)
@@ -210,8 +232,10 @@ static int message_read(const struct frame *f, unsigned int eth, struct message 
 	default:
 		return 0;
 	}
-	if (proto != 17 || f->len < udp + 20 || get16(f->b + udp + 2) != PORT_WIRE)
+	if ((proto != 17 && proto != 6) || f->len < udp + 20)
 		return 0;
+	if (proto == 6 || get16(f->b + udp + 2) != PORT_WIRE)
+		return companion_read(f, udp, eth + total - udp, m);
 	m->shim = udp + 8;
 	w = f->b + m->shim;
 	if (w[0] == (1 << 4 | 2 << 2) && w[3] == NEXT_SLUICE) {
@@ -267,7 +291,13 @@ static unsigned int message_echo(const struct message *m)
 
 static unsigned int message_l4(const struct message *m)
 {
-	return m->inner + (m->v6 ? 40 : 20);
+	return m->companion ? m->shim - 20 : m->inner + (m->v6 ? 40 : 20);
+}
+
+/* The protocol of its flow. */
+static __u8 message_proto(const struct frame *f, const struct message *m)
+{
+	return f->b[(m->companion ? m->ip : m->inner) + (m->v6 ? 6 : 9)];
 }
 
 /* The tag that a message with WIRE_F_AUTH is to have; 0: its inner packet is too short for one. */
@@ -288,7 +318,11 @@ static __u64 message_tag(const struct frame *f, const struct message *m, const s
 		if (f->len < message_l4(m) + 4)
 			return 0;
 		memcpy(text + 32, f->b + message_l4(m), 4);
-		text[36] = f->b[m->inner + (m->v6 ? 6 : 9)];
+		if (m->companion && m->msg == 3) { /* as in the question */
+			memcpy(text + 32, f->b + message_l4(m) + 2, 2);
+			memcpy(text + 34, f->b + message_l4(m), 2);
+		}
+		text[36] = message_proto(f, m);
 		memcpy(text + 40, f->b + m->shim + 4, 8);
 		memcpy(text + 48, f->b + message_auth(m), 8);
 		memcpy(text + 56, f->b + message_echo(m), echo);
@@ -321,7 +355,7 @@ static void message_sign(struct frame *f, const struct siphash_key *key)
 /* The flow that a message teaches something. Returns whether there is one. */
 static int message_flow(const struct frame *f, const struct message *m, struct flow_key *k)
 {
-	unsigned int l4 = message_l4(m), reply = m->msg == 3;
+	unsigned int l4 = message_l4(m), reply = m->msg == 3 && !m->companion;
 
 	memset(k, 0, sizeof(*k));
 	message_addr(f, m, 0, k->local.b);
@@ -335,7 +369,7 @@ static int message_flow(const struct frame *f, const struct message *m, struct f
 		return 0;
 	memcpy(&k->local_port, f->b + l4 + (reply ? 0 : 2), 2);
 	memcpy(&k->remote_port, f->b + l4 + (reply ? 2 : 0), 2);
-	k->proto = f->b[m->inner + (m->v6 ? 6 : 9)];
+	k->proto = message_proto(f, m);
 	return 1;
 }
 
@@ -1194,6 +1228,9 @@ static void check_ingress(struct frame *in, const struct frame *out, int stat, c
 		bytes = m->v6 ? 16 : 4;
 		check(!memcmp(in->b + ip, out->b + ip + bytes, bytes) && !memcmp(in->b + ip + bytes, out->b + ip, bytes),
 		      "the addresses of IP");
+		check(!m->companion || (turned.companion && !memcmp(in->b + m->shim - 20, out->b + m->shim - 18, 2) &&
+					!memcmp(in->b + m->shim - 18, out->b + m->shim - 20, 2)),
+		      "the ports");
 		check(!conf.keys || message_is_signed(out, &turned, 1), "the answer's tag is wrong");
 		at = turned.shim + 4;
 		in->b[m->shim + 4] = 0x43;
