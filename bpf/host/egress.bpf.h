@@ -45,6 +45,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
+#define COMPANION_COPY_SEGMENTS 3 /* of a GSO packet, that are copied for a companion */
 #define EGRESS_OWNER_NS \
 	(1000 * 1000 * 1000ULL) /* a flow belongs to the pod that sent it until it was silent for this */
 
@@ -165,9 +166,31 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 		stats_count(STAT_TX_RATIO);
 }
 
+/*
+ * Whether the next ACK may become the companion in the place of this packet, of which the kernel would copy everything
+ * before it is cut. Not the first ones, which are to be early; and not if the last one still waits for an ACK. Then what the
+ * companion has of this packet is noted.
+ */
+static inline int companion_may_wait(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
+				     const struct control *ctl)
+{
+	const __be32 *first;
+
+	if (p->key.proto != IPPROTO_TCP || ctx->gso_segs <= COMPANION_COPY_SEGMENTS ||
+	    f->companion.count <= COMPANION_FIRST || f->beside.wanted || !rwnd_is_on(ctl))
+		return 0;
+	first = pkt_bytes(ctx, WIRE_ETH_BYTES, sizeof(*first));
+	if (!first)
+		return 0;
+	f->beside.v6_first = *first;
+	f->beside.tos = p->tos;
+	return 1;
+}
+
 /* A companion of the flow, which has sent so many bytes with this packet, if one is due. */
 static inline void egress_companion(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
-				    struct host *peer, struct scratch_space *space, __u64 sent)
+				    struct host *peer, const struct control *ctl, struct scratch_space *space,
+				    __u64 sent)
 {
 	struct companion_params due;
 
@@ -175,7 +198,9 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 	if (!companion_is_due(&f->companion, &due, &f->cc, &f->params, sent, p->now_ns))
 		return;
 	companion_left(&f->companion, sent, p->now_ns);
-	if (!egress_probe(ctx, space, 1))
+	if (companion_may_wait(ctx, p, f, ctl))
+		f->beside.wanted = 1;
+	else if (!egress_probe(ctx, space, PROBE_OF_DATA))
 		return;
 	peer->asked_ns = p->now_ns;
 	if (!peer->unanswered_ns)
@@ -213,7 +238,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return verdict;
 	seq = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
 	if (p->beside) {
-		egress_companion(ctx, p, f, peer, space, seq);
+		egress_companion(ctx, p, f, peer, ctl, space, seq);
 		return STAT_TX_BESIDE;
 	}
 	if (egress_is_udp_gso(ctx, p))

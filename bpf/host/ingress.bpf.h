@@ -115,13 +115,25 @@ static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *
 		rwnd_cut(ctx, f, WIRE_ETH_BYTES + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
 }
 
+/* A companion, for which egress waits, of an ACK that came in: it is small, and goes on as it was itself. */
+static inline void ingress_companion_of(ctx_t *ctx, struct flow *f)
+{
+#if !CTX_IS_XDP
+	struct scratch_space *space = scratch_get();
+
+	f->beside.wanted = 0;
+	if (space)
+		egress_probe(ctx, space, PROBE_OF_ACK);
+#endif
+}
+
 /* A packet that is none of ours: its window may be granted to a flow that is. */
 static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 {
 	struct flow_key key = {};
 	struct ip_info ip = {};
 	const struct tcphdr *tcp;
-	__u32 at, syn, ack;
+	__u32 at, syn, ack, tcp_bytes;
 	struct flow *f;
 
 	if (!rwnd_is_on(ctl) || ip_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &ip) != IP_OK ||
@@ -137,6 +149,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	key.remote_port = tcp->source;
 	key.proto = IPPROTO_TCP;
 	syn = tcp->syn;
+	tcp_bytes = tcp->doff * 4;
 	ack = tcp->ack;
 	if (syn && !ack) { /* no flow before our side has answered */
 		rwnd_offer(&key, rwnd_syn_scale(ctx, at));
@@ -145,6 +158,8 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	f = bpf_map_lookup_elem(&flows, &key);
 	if (!f)
 		return;
+	if (f->beside.wanted && !syn && ip.total == ip.bytes + tcp_bytes)
+		ingress_companion_of(ctx, f);
 	if (syn)
 		rwnd_syn_ack_in(f, rwnd_syn_scale(ctx, at));
 	else if (f->tx.flags & FLOW_F_TELEM)

@@ -182,6 +182,13 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
 
 #define EGRESS_PROBE_L4_BYTES 20
 
+/* What becomes of a clone. */
+enum probe_kind {
+	PROBE_WRAPPED, /* a PROBE of its own */
+	PROBE_OF_DATA, /* a companion: the clone is a packet that leaves, */
+	PROBE_OF_ACK,  /*   or one that has come in */
+};
+
 /*
  * Sends a PROBE: asks the peer whether it strips, and the path how full it is. A clone of the packet
  * goes out by this interface and so through this program a second time: there it is cut down to its
@@ -195,18 +202,18 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
  * reaches this program by this interface in between. The first that does takes the note away; a clone that
  * never gets here (no memory, a link that is down, a filter in front) leaves it, and it ends with the call.
  */
-static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *space, int beside)
+static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *space, enum probe_kind kind)
 {
 	int err, missed;
 
 	space->probe_ifindex = ctx->ifindex;
 	space->probe_wrapped = 0;
-	space->probe_beside = beside;
+	space->probe_beside = kind;
 	err = bpf_clone_redirect(ctx, ctx->ifindex, 0);
 	missed = space->probe_ifindex;
 	space->probe_ifindex = 0;
 	if (!err && !missed) {
-		stats_count(beside ? STAT_COMPANION_SENT : STAT_PROBE_SENT);
+		stats_count(kind ? STAT_COMPANION_SENT : STAT_PROBE_SENT);
 		return 1;
 	}
 	if (space->probe_wrapped) /* and then dropped by the qdisc */
@@ -216,10 +223,10 @@ static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *spac
 
 /*
  * Makes a companion of a clone that has its length: the headers of the flow, and behind them so many bytes of head. The
- * first word of an IPv6 header stays, for its flow label may choose the path.
+ * first word of an IPv6 header is that of the data, for its flow label may choose the path.
  */
-static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt *p, struct egress_head *head,
-				  __u32 wire_bytes)
+static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f,
+				  struct egress_head *head, __u32 wire_bytes)
 {
 	struct wire_companion c = { .port = { p->key.local_port, p->key.remote_port },
 				    .udp_length = bpf_htons(WIRE_COMPANION_LENGTH),
@@ -227,11 +234,31 @@ static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt
 
 	VERIFIER_AT_LEAST(wire_bytes, WIRE_HDR_BYTES, -EINVAL);
 	VERIFIER_AT_MOST(wire_bytes, WIRE_HDR_BYTES + sizeof(struct wire_telem) + WIRE_AUTH_BYTES, -EINVAL);
+	if (p->v6 && p->companion == PROBE_OF_ACK &&
+	    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &f->beside.v6_first, sizeof(f->beside.v6_first), 0))
+		return -EINVAL;
 	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + 4, (__u8 *)&head->ip.v6 + 4, sizeof(head->ip.v6) - 4, 0) :
 		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, sizeof(head->ip.v4), 0))
 		return -EINVAL;
 	return bpf_skb_store_bytes(ctx, p->l4_offset, &c, sizeof(c), 0) ?:
 		       bpf_skb_store_bytes(ctx, p->l4_offset + sizeof(c), &head->shim, wire_bytes, 0);
+}
+
+/* An ACK that has come in, on its way back: addresses and ports change places. */
+static inline int ack_turn(struct __sk_buff *ctx, struct egress_pkt *p)
+{
+	struct flow_key key = { .local = p->key.remote,
+				.remote = p->key.local,
+				.local_port = p->key.remote_port,
+				.remote_port = p->key.local_port,
+				.proto = p->key.proto };
+	__u8 mac[12];
+
+	if (bpf_skb_load_bytes(ctx, 0, mac, sizeof(mac)) || bpf_skb_store_bytes(ctx, 0, mac + 6, 6, 0) ||
+	    bpf_skb_store_bytes(ctx, 6, mac, 6, 0))
+		return -EINVAL;
+	p->key = key;
+	return 0;
 }
 
 /* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
@@ -245,13 +272,15 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 
 	space->probe_ifindex = 0;
 	p->companion = space->probe_beside;
-	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA)
+	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA || (p->companion == PROBE_OF_ACK && ack_turn(ctx, p)))
 		goto failed;
 	if (ctl->auth)
 		wire_bytes += WIRE_AUTH_BYTES;
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f)
 		goto failed;
+	if (p->companion == PROBE_OF_ACK)
+		p->tos = f->beside.tos;
 	/*
 	 * The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP,
 	 * and of a tunnel what is in it.
@@ -287,7 +316,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		f->auth.probe_seq = seq;
 	}
 	if (p->companion ?
-		    companion_write(ctx, p, head, wire_bytes) :
+		    companion_write(ctx, p, f, head, wire_bytes) :
 		    bpf_skb_adjust_room(ctx, outer + p->intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||
 			    encoding_write(ctx, p, head, outer + wire_bytes))
 		goto refused;
@@ -317,7 +346,7 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
 	f->tx.probe_ns = p->now_ns;
 	if (!bucket_strangers(BUCKET_ASKS, p->now_ns))
 		stats_count(STAT_PROBE_LIMITED);
-	else if (egress_probe(ctx, space, 0))
+	else if (egress_probe(ctx, space, PROBE_WRAPPED))
 		bpf_map_update_elem(&asked, &p->key.remote, &p->now_ns, BPF_ANY);
 }
 
@@ -362,7 +391,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		ask = 1;
 	if (ask && !p->syn && !p->rst && p->now_ns > f->tx.probe_ns + f->params.t_ns) {
 		f->tx.probe_ns = p->now_ns;
-		if (egress_probe(ctx, space, 0)) {
+		if (egress_probe(ctx, space, PROBE_WRAPPED)) {
 			h->asked_ns = p->now_ns;
 			/* Here only the answer to this tells that the peer is alive. */
 			if (h->capable && f->path.telemetry == TELEMETRY_PROBE && !h->unanswered_ns)

@@ -162,6 +162,14 @@ struct flow_voq {
 	__u32 count_mark; /* ingress, compare-and-swap: epoch in which the reverse flow was counted */
 };
 
+/* What a companion has of the flow's data where it is made of an ACK that comes in. */
+struct flow_beside {
+	__be32 v6_first; /* egress: first word of the IPv6 header: traffic class and flow label */
+	__u8 tos;	 /* egress: DSCP and ECN */
+	__u8 wanted;	 /* egress sets it, ingress takes it back */
+	__u8 pad[2];
+};
+
 /* Round trips of packets that are timed (delay.bpf.h). */
 struct flow_delay {
 	__u64 timed[FLOW_TIMED]; /* egress: position << 32 | departure, ns; see timed_count */
@@ -190,7 +198,8 @@ struct flow {
 	struct flow_voq voq;
 	struct flow_delay delay;
 	struct companion_state companion; /* egress */
-	__u8 pad[24];			  /* up to a multiple of 64 with what is in front of it */
+	struct flow_beside beside;
+	__u8 pad[16]; /* up to a multiple of 64 with what is in front of it */
 };
 
 /* How this host reports on a flow, keyed as in flows: where it tells U or W. */

@@ -110,6 +110,44 @@ Test(companion, data__leaves_as_it_was_made)
 	}
 }
 
+/* Of a large GSO packet the next ACK is taken, which is small. */
+Test(companion, companion__of_an_ack)
+{
+	struct asker a = asker_make();
+
+	telemetry_beside();
+	enforce_with_fq();
+	rwnd_set(1);
+	FOR_V4_AND_V6 (v6) {
+		struct ip_spec s = { .v6 = v6, .payload = 1200, .tos = 0xb8 };
+		struct frame in = frame_of(s), ack = tcp(.v6 = v6, .reply = 1), got, want;
+		struct flow f;
+
+		if (v6)
+			put32(in.b + 14, 6u << 28 | 0xb8u << 20 | 0x12345);
+		run(EGRESS, &in, .ifindex = a.ifindex, .gso_size = 120, .gso_segs = 10);
+		world_ended();
+		f = flow_get(s);
+		f.companion = (struct companion_state){ .left_ns = 1, .count = COMPANION_FIRST + 1 };
+		f.tx.clock_ns = 0;
+		flow_set(s, &f);
+		run(EGRESS, &in, .ifindex = a.ifindex, .gso_size = 120, .gso_segs = 10);
+		expect_counted(STAT_TX_BESIDE);
+		cr_assert(!packet_catch(a.fd, &got, 20), "%sone of the packet itself", world_fixture());
+		expect_eq(flow_get(s).beside.wanted, 1);
+		expect_verdict(run(INGRESS, &ack, .ifindex = a.ifindex), VERDICT_PASS);
+		cr_assert(packet_catch(a.fd, &got, 1000), "%snone of the ACK", world_fixture());
+		want = companion_of(&in, 2, get32(got.b + at_l4(&got) + MESSAGE_AT + 4));
+		ip_sum_take(&got, &want);
+		expect_frame(&got, &want);
+		expect_eq(flow_get(s).beside.wanted, 0);
+		world_ended();
+		run(INGRESS, &ack, .ifindex = a.ifindex);
+		expect_counted(STAT_RX_OTHER);
+		cr_assert(!packet_catch(a.fd, &got, 20), "%sanother one", world_fixture());
+	}
+}
+
 /* What has an echo to take along is wrapped, as it would be for any peer. */
 Test(companion, data__with_an_echo_is_wrapped)
 {
