@@ -187,7 +187,8 @@ static int companion_read(const struct frame *f, unsigned int l4, unsigned int b
 {
 	const __u8 *c = f->b + l4, *w = c + 20;
 
-	if ((bytes != 76 && bytes != 92) || f->len < l4 + bytes || get16(c + 4) != 4 || memcmp(c + 8, "SLC2", 4) || c[12])
+	if ((bytes != 76 && bytes != 92) || f->len < l4 + bytes || get16(c + 4) != 4 || memcmp(c + 8, "SLC2", 4) ||
+	    c[12])
 		return 0;
 	if (w[0] != (9 << 4 | 2 << 2) || w[3] != 59 || (w[4] != 0x42 && w[4] != 0x43) || w[5] > 5 || w[7] > 5 ||
 	    w[6] & (F_ECHO | F_VOQ))
