@@ -48,6 +48,14 @@ const struct bench_case bench_cases[] = {
 	{ "empty", "a program that returns at once", "empty", STAT_MAX, FULL },
 	{ "edt_only", "a program that only paces (edt.bpf.c)", "edt_only", STAT_MAX, FULL },
 
+	{ "egress_beside", "full packet, v4: companions, none due", "egress", STAT_TX_BESIDE, FULL,
+	  .scene = { .beside = 1 } },
+	{ "egress_beside_edt", "the same, and a departure time", "egress", STAT_PACED, FULL,
+	  .scene = { .beside = 1, .edt = 1 } },
+	{ "egress_beside_pod", "the same, and receive windows are cut", "egress", STAT_PACED, FULL,
+	  .scene = { .beside = 1, .edt = 1, .rwnd = 1 } },
+	{ "egress_beside_udp_edt", "full datagram, v4, and a departure time", "egress", STAT_TX_BESIDE, DATAGRAM,
+	  .scene = { .beside = 1, .edt = 1 } },
 	{ "egress_data", "full packet, v4: telemetry in", "egress", STAT_TX_DATA, FULL },
 	{ "egress_data_edt", "the same, and a departure time", "egress", STAT_PACED, FULL, .scene = { .edt = 1 } },
 	{ "egress_data_voq", "full packet, v4, by a VOQ", "egress", STAT_TX_DATA, FULL, .scene = { .voq = 1 } },
@@ -108,6 +116,14 @@ const struct bench_case bench_cases[] = {
 	{ "ingress_int", "full packet, v4: INT-MD of two hops stripped and kept", "ingress", STAT_RX_DATA, BACK, &bare,
 	  &int_told },
 	{ "ingress_other", "full packet that is not ours", "ingress", STAT_RX_OTHER, BACK },
+	{ "ingress_beside", "full packet beside companions, receive windows are cut", "ingress", STAT_RX_OTHER, BACK,
+	  .scene = { .beside = 1, .rwnd = 1 } },
+
+	{ "empty_own", "a program that returns at once", "empty", STAT_MAX, FULL, .own = 1 },
+	{ "own_beside", "full packet of a socket with our congestion control: companions, none due", "egress",
+	  STAT_TX_BESIDE, FULL, .own = 1, .scene = { .beside = 1, .own = 1, .rwnd = 1 } },
+	{ "own_beside_edt", "the same where departure times are obeyed", "egress", STAT_TX_BESIDE, FULL, .own = 1,
+	  .scene = { .beside = 1, .own = 1, .rwnd = 1, .edt = 1 } },
 
 	{ "empty_xdp", "a program of XDP that returns at once", "empty_xdp", STAT_MAX, FULL, .xdp = 1 },
 	{ "xdp_data", "full packet, v4: stripped at XDP", "ingress_xdp", STAT_RX_XDP, BACK, &told, .xdp = 1 },
@@ -135,5 +151,5 @@ const struct bench_case *bench_case_find(const char *name)
 
 const struct bench_case *bench_case_empty(const struct bench_case *c)
 {
-	return bench_case_find(c->xdp ? "empty_xdp" : "empty");
+	return bench_case_find(c->xdp ? "empty_xdp" : c->own ? "empty_own" : "empty");
 }

@@ -19,6 +19,7 @@ struct bench_case {
 	enum moves moves;
 	int arp; /* and not ip */
 	int xdp;
+	int own; /* a socket of this machine sends it */
 	struct settings scene;
 };
 

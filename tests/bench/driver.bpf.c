@@ -8,8 +8,10 @@
  *     The kernel's own clock of programs times entry(): the clone, the copy and the device are not in it.
  *  2. XDP can put its packet back: driver_xdp() does, and takes the time from there to its next pass, which is the
  *     program, a tail call, and one turn of the kernel's loop.
- *  3. What both have beside the program is the same for the empty program.
- *  4. scene_set() makes the state of all flows what the case wants, without a new epoch, in which each packet would first
+ *  3. A clone has no socket. Where a packet is to have one, and the program leaves it as it is, driver_own() goes over to
+ *     the program for the packet of the test run itself, and takes the time as driver_xdp() does.
+ *  4. What all have beside the program is the same for the empty program.
+ *  5. scene_set() makes the state of all flows what the case wants, without a new epoch, in which each packet would first
  *     look up its flow's parameters.
  */
 #include "vmlinux.h"
@@ -25,6 +27,7 @@
 #define XDP_SETTLE 32	   /* passes before the clock counts: the kernel has just changed code for the test run */
 #define HEARD_AHEAD_NS (10ULL * 1000 * 1000 * 1000) /* longer than a case takes, whatever takes its CPU away */
 #define CREDIT_BYTES (1ULL << 30)
+#define NOT_DUE_NS (4 * 1000 * 1000 * 1000U) /* T, of which a case takes less */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -121,6 +124,26 @@ int driver(struct __sk_buff *ctx)
 }
 
 SEC("tc")
+int driver_own(struct __sk_buff *ctx)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	const struct head *head = head_next();
+	__u32 bytes = head_bytes;
+
+	if (started_ns && ++passes > XDP_SETTLE) {
+		spent_ns += now_ns - started_ns;
+		counted++;
+	}
+	started_ns = 0;
+	if (!head || !bytes || bytes > HEAD_BYTES || bpf_skb_store_bytes(ctx, 0, head->b, bytes, 0))
+		return TC_ACT_UNSPEC;
+	ctx->tstamp = now_ns; /* as TCP does */
+	started_ns = bpf_ktime_get_ns();
+	bpf_tail_call(ctx, &targets, target);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
 int entry(struct __sk_buff *ctx)
 {
 	bpf_tail_call(ctx, &targets, target);
@@ -180,10 +203,19 @@ static long flow_set(struct bpf_map *map, const struct flow_key *key, struct flo
 	f->path.encoding = scene.encoding;
 	f->path.hiercc = scene.hiercc;
 	f->tx.clock_ns = scene.clock_ns;
+	f->tx.own_cc = scene.own;
+	f->path.telemetry = scene.beside ? TELEMETRY_COMPANION : TELEMETRY_EVERY;
 	/* No feedback is the first after a pause, and no round ends: all are of one kind. */
 	f->tx.bytes = 1ULL << 40;
 	f->cc.last_update_seq = 1ULL << 41;
 	f->rx.fb_rx_ns = 0;
+	if (scene.beside) {
+		f->params.t_ns = NOT_DUE_NS;
+		f->cc.u = 0;
+		f->companion.left_ns = scene.now_ns;
+		f->companion.sent = f->tx.bytes;
+		f->companion.count = ~0U;
+	}
 	if (scene.echo)
 		echo_make(f);
 	else

@@ -21,8 +21,10 @@ struct scene {
 	__u32 feedback; /* enum rx_feedback */
 	__u8 encoding;
 	__u8 hiercc;
-	__u8 echo; /* one of two hops waits */
-	__u8 pad;
+	__u8 echo;   /* one of two hops waits */
+	__u8 beside; /* telemetry is beside the data, and none is due */
+	__u8 own;    /* the sender's congestion control is ours */
+	__u8 pad[7];
 };
 
 #endif

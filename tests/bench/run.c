@@ -140,6 +140,7 @@ static double burst_run(struct run *r, int how)
 	struct burst b = {
 		.program = world_program(r->c->xdp && how & AT_TC ? "ingress" : r->c->program),
 		.xdp = r->c->xdp && !(how & AT_TC),
+		.own = r->c->own && !(how & TO_MAKE),
 		.frame = r->frame.b,
 		.bytes = r->frame.len,
 		.device = scene.device,

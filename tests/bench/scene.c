@@ -56,6 +56,7 @@ static void control_choose(const struct settings *s)
 	map_get(world.sluice->maps.control, &zero, &control);
 	control.auth = s->auth;
 	control.trace_on = s->traced;
+	control.rwnd = s->rwnd;
 	control.trace_every = 1;
 	control.trace_until_ns = ~0ULL;
 	map_set(world.sluice->maps.control, &zero, &control);
@@ -106,6 +107,8 @@ void world_scene(const struct settings *s, int fresh)
 		.encoding = s->encoding,
 		.hiercc = s->voq ? VOQS_HERE : VOQS_OFF,
 		.echo = s->echoes,
+		.beside = s->beside,
+		.own = s->own,
 	};
 	if (bpf_prog_test_run_opts(bpf_program__fd(world.bench->progs.scene_set), &opts))
 		world_die("the scene");
@@ -164,15 +167,19 @@ static double burst_tc(const struct burst *b)
 	return (double)(ns - ns_before) / (runs - runs_before);
 }
 
-static double burst_xdp(const struct burst *b)
+/* XDP's packets, and those that have a socket. */
+static double burst_inside(const struct burst *b)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = b->frame, .data_size_in = b->bytes, .repeat = BURST);
+	const struct bpf_program *driver = b->xdp ? world.bench->progs.driver_xdp : world.bench->progs.driver_own;
+	struct __sk_buff ctx = { .ifindex = world_ifindex(b->device) };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = b->frame, .data_size_in = b->bytes, .repeat = BURST,
+		    .ctx_in = b->own ? &ctx : NULL, .ctx_size_in = b->own ? sizeof(ctx) : 0);
 
-	if (bpf_prog_test_run_opts(bpf_program__fd(world.bench->progs.driver_xdp), &opts))
-		world_die("a burst at XDP");
+	if (bpf_prog_test_run_opts(bpf_program__fd(driver), &opts))
+		world_die("a burst in a test run");
 	if (!world.bench->bss->counted) {
 		errno = ENOBUFS;
-		world_die("packets that XDP could not put back");
+		world_die("packets that could not be put back");
 	}
 	return (double)world.bench->bss->spent_ns / world.bench->bss->counted;
 }
@@ -210,5 +217,5 @@ double world_burst(const struct burst *b)
 	world.bench->bss->next = world.bench->bss->roomy = 0;
 	world.bench->bss->started_ns = world.bench->bss->spent_ns = 0;
 	world.bench->bss->passes = world.bench->bss->counted = 0;
-	return b->xdp ? burst_xdp(b) : burst_tc(b);
+	return b->xdp || b->own ? burst_inside(b) : burst_tc(b);
 }

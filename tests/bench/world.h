@@ -41,6 +41,9 @@ struct settings {
 	int traced; /* each decision is recorded */
 	int stamp;  /* the port is a node's uplink */
 	int echoes; /* one waits in each flow */
+	int beside; /* telemetry is beside the data, and none is due */
+	int own;    /* the sender's congestion control is ours */
+	int rwnd;   /* receive windows are cut */
 	enum rx_feedback feedback;
 	enum sluice_encoding encoding;
 	enum device device;
@@ -58,6 +61,7 @@ void world_caches_empty(void);
 struct burst {
 	const struct bpf_program *program;
 	int xdp;
+	int own; /* its packets have a socket */
 	const __u8 *frame;
 	unsigned int bytes;
 	enum device device;
