@@ -36,6 +36,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_LPM_TRIE = 11,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
@@ -44,6 +45,7 @@ enum {
 	BPF_NOEXIST = 1,
 	BPF_EXIST = 2,
 	BPF_F_NO_PREALLOC = 1,
+	BPF_SK_STORAGE_GET_F_CREATE = 1,
 	BPF_F_RDONLY_PROG = 128,
 	BPF_F_MMAPABLE = 1024,
 };
@@ -96,6 +98,8 @@ struct bpf_tcp_sock {
 	__u32 snd_una;
 };
 
+struct bpf_sock;
+
 struct __sk_buff {
 	__u32 len;
 	__u32 pkt_type;
@@ -127,7 +131,7 @@ struct __sk_buff {
 	__u64 tstamp;
 	__u32 wire_len;
 	__u32 gso_segs;
-	__u64 sk;
+	struct bpf_sock *sk;
 	__u32 gso_size;
 	__u8 tstamp_type;
 	__u32 : 24;

@@ -109,7 +109,7 @@ $(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
 
 # --- benchmarks ---
 
-BENCH := $(call plain,$(addprefix tests/bench/,world.c scene.c cases.c run.c) tests/prog/packet.c)
+BENCH := $(call plain,$(addprefix tests/bench/,world.c scene.c cases.c run.c) $(addprefix tests/prog/,packet.c companion.c))
 $(BENCH): $(B)/bench.skel.h $(B)/edt.skel.h
 $(B)/bench-prog $(B)/bench-curves: private WITH = -lbpf -lm
 $(B)/bench-prog $(B)/bench-curves: $(B)/bench-%: $(B)/plain/tests/bench/%.o $(BENCH)

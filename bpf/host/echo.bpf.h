@@ -41,6 +41,8 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		e->hop[i] = p->hop[i];
 	__sync_fetch_and_add(&e->version, 1);
+	if (!f->beside.echoes)
+		f->beside.echoes = 1;
 }
 
 /*

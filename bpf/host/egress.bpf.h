@@ -37,6 +37,7 @@
 #include "host/encoding.bpf.h"
 #include "host/flow.bpf.h"
 #include "host/probe.bpf.h"
+#include "host/quiet.bpf.h"
 #include "host/rwnd.bpf.h"
 #include "host/trace.bpf.h"
 #include "sluice/abi/abi.h"
@@ -194,7 +195,7 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 {
 	struct companion_params due;
 
-	companion_params_init(&due, f->tx.segment, f->params.t_ns);
+	companion_due_params(&due, f);
 	if (!companion_is_due(&f->companion, &due, &f->cc, &f->params, sent, p->now_ns))
 		return;
 	companion_left(&f->companion, sent, p->now_ns);
@@ -207,6 +208,20 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 		peer->unanswered_ns = p->now_ns;
 }
 
+/* A packet of a flow that is quiet. */
+static inline enum sluice_stat egress_quiet(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+					    const struct control *ctl)
+{
+	if (ctl->mode == MODE_ENFORCE) {
+		p->pause_ns = ctl->pfc ? pfc_until(ctx, p->tos) : 0;
+		if (egress_is_early(ctx, p, f, ctl))
+			return STAT_TX_HORIZON;
+		egress_departure(ctx, p, f, 0, 0);
+	}
+	own_note_write(ctx, p, f, ctl, __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight);
+	return STAT_TX_BESIDE;
+}
+
 /* Steps 3 to 5 for a flow that we have. */
 static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					   const struct control *ctl, struct scratch_space *space)
@@ -216,9 +231,13 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	struct voq *v = 0;
 	__u64 seq;
 
+	own_note_take(ctx, f);
 	verdict = egress_admit(ctx, p, f, ctl);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
+	p->weight = egress_weight(ctx, p, 0);
+	if (egress_is_quiet(p, f))
+		return egress_quiet(ctx, p, f, ctl);
 	peer = egress_peer(ctx, p, f, ctl, space);
 	if (!peer) {
 		f->tx.flags &= ~FLOW_F_TELEM;
@@ -239,6 +258,9 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	seq = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
 	if (p->beside) {
 		egress_companion(ctx, p, f, peer, ctl, space, seq);
+		if (f->beside.echoes && f->echo.version == f->echo.sent)
+			f->beside.echoes = 0;
+		own_note_write(ctx, p, f, ctl, seq);
 		return STAT_TX_BESIDE;
 	}
 	if (egress_is_udp_gso(ctx, p))
@@ -260,9 +282,11 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 
 	if (!ctl || !space || ctl->bypass)
 		return STAT_TX_BYPASS;
-	verdict = egress_parse(ctx, p);
-	if (verdict != STAT_TX_DATA)
-		return verdict;
+	if (!egress_parse_plain(ctx, p)) {
+		verdict = egress_parse(ctx, p);
+		if (verdict != STAT_TX_DATA)
+			return verdict;
+	}
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f && p->rst)
 		return STAT_TX_HANDSHAKE;
@@ -300,6 +324,10 @@ static inline int egress_handle(struct __sk_buff *ctx)
 	struct egress_pkt p = {};
 	int action, paused = 0;
 
+	if (ctl && own_is_quiet(ctx, ctl)) {
+		stats_count(STAT_TX_BESIDE);
+		return TC_ACT_UNSPEC;
+	}
 	if (space && space->probe_ifindex == ctx->ifindex) {
 		action = egress_probe_wrap(ctx, &p, space);
 	} else {

@@ -63,6 +63,14 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	return STAT_TX_DATA;
 }
 
+/* What a packet is on the wire in all its segments, each with ours bytes of headers of our own. */
+static inline __u32 egress_weight(const struct __sk_buff *ctx, const struct egress_pkt *p, __u32 ours)
+{
+	__u32 segments = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
+
+	return p->payload_bytes + segments * (p->hdr_bytes + ours);
+}
+
 /*
  * What one segment weighs on the wire, and whether that fits, here and with what the hops add. Notes the largest segment
  * of the flow, by which windows are counted. Returns as egress_plan() does.
@@ -70,7 +78,7 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
 {
 	__u32 ours = p->outer_bytes + p->wire_bytes;
-	__u32 segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + ours, segments, payload;
+	__u32 segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + ours, payload;
 
 	if (!p->beside && segment + p->growth > f->path.mtu + WIRE_ETH_BYTES) {
 		f->tx.flags &= ~FLOW_F_TELEM;
@@ -78,8 +86,7 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 	}
 	if (!p->beside && ctx->len + ours + p->growth > 0xffff)
 		return STAT_TX_TOO_LONG;
-	segments = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
-	p->weight = p->payload_bytes + segments * (p->hdr_bytes + ours);
+	p->weight = egress_weight(ctx, p, ours);
 	payload = segment - p->hdr_bytes - ours;
 	if (payload >= f->tx.mss) {
 		f->tx.mss = payload;

@@ -229,6 +229,10 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	*verdict = STAT_RX_OTHER;
 	if (!ctl || !space)
 		return CTX_PASS;
+	if (!msg_may_be_ours(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx))) {
+		ingress_plain(ctx, ctl);
+		return CTX_PASS;
+	}
 	m = &space->msg;
 	switch (msg_parse(ctx, m)) {
 	case MSG_NOT_OURS:

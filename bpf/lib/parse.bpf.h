@@ -223,7 +223,7 @@ static inline enum msg_verdict msg_parse_companion(ctx_t *ctx, __u32 l4, __u32 e
 	return MSG_OK;
 }
 
-/* Is the packet, whose IP header is at offset, one of ours, and is its header sound? */
+/* Is the packet, of which msg_may_be_ours() says that it may be, one of ours, and is its header sound? */
 static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 proto, struct msg *m)
 {
 	const struct udphdr *udp;
@@ -231,7 +231,7 @@ static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 prot
 	__u16 checksum;
 	__u32 end;
 
-	if (!msg_may_be_ours(ctx, offset, proto) || ip_parse(ctx, offset, proto, &m->ip) != IP_OK ||
+	if (ip_parse(ctx, offset, proto, &m->ip) != IP_OK ||
 	    (m->ip.proto != IPPROTO_UDP && m->ip.proto != IPPROTO_TCP))
 		return MSG_NOT_OURS;
 	m->intmd = 0;

@@ -47,7 +47,6 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 
 	if (!ctl || !space || ctl->bypass)
 		return STAT_HOP_OTHER;
-	m = &space->msg;
 	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD) {
 		const __be16 *inner = pkt_bytes(ctx, offset + 2, sizeof(*inner));
 
@@ -56,6 +55,9 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 		proto = bpf_ntohs(*inner);
 		offset += 4;
 	}
+	if (!msg_may_be_ours(ctx, offset, proto))
+		return STAT_HOP_OTHER;
+	m = &space->msg;
 	switch (hop_parse(ctx, offset, proto, &space->msg)) {
 	case MSG_NOT_OURS:
 		return STAT_HOP_OTHER;

@@ -84,16 +84,20 @@ const struct bench_case bench_cases[] = {
 	  .scene = { .encoding = ENCODING_INT_MD, .stamp = 1, AT_SWITCH } },
 	{ "egress_other", "neither TCP nor UDP", "egress", STAT_TX_OTHER, .arp = 1 },
 
-	{ "hop", "stamp, queue read from a tbf", "hop", STAT_HOP_STAMPED, FULL, &room, .scene = { AT_SWITCH } },
+	{ "hop", "stamp, queue read from a tbf", "hop", STAT_HOP_STAMPED, FULL, &room,
+	  .inside = 1, .scene = { AT_SWITCH } },
 	{ "hop_map", "stamp, queue from the ports map", "hop_map", STAT_HOP_STAMPED, FULL, &room,
-	  .scene = { AT_SWITCH } },
+	  .inside = 1, .scene = { AT_SWITCH } },
 	{ "hop_int", "stamp of INT-MD, queue read from a tbf", "hop", STAT_HOP_STAMPED, FULL, &bare, &int_asks,
 	  .scene = { AT_SWITCH } },
 	{ "hop_map_int", "stamp of INT-MD, queue from the ports map", "hop_map", STAT_HOP_STAMPED, FULL, &bare,
 	  &int_asks, .scene = { AT_SWITCH } },
-	{ "hop_other", "a packet without telemetry", "hop_map", STAT_HOP_OTHER, FULL, .scene = { AT_SWITCH } },
-	{ "pod_hop", "full packet to a pod, queue read from a tbf", "pod_hop", STAT_POD_SAMPLED, BACK,
+	{ "hop_companion", "a companion stamped, queue read from a tbf", "hop", STAT_HOP_STAMPED, FULL, .companion = 1,
+	  .inside = 1, .scene = { AT_SWITCH } },
+	{ "hop_other", "a packet without telemetry", "hop_map", STAT_HOP_OTHER, FULL, .inside = 1,
 	  .scene = { AT_SWITCH } },
+	{ "pod_hop", "full packet to a pod, queue read from a tbf", "pod_hop", STAT_POD_SAMPLED, BACK,
+	  .inside = 1, .scene = { AT_SWITCH } },
 
 	{ "ingress_data", "full packet, v4: stripped, telemetry kept", "ingress", STAT_RX_DATA, BACK, &told },
 	{ "ingress_data_voq", "full packet, v4, of a VOQ that is watched", "ingress", STAT_RX_DATA, BACK, &told_voq },
@@ -119,10 +123,10 @@ const struct bench_case bench_cases[] = {
 	{ "ingress_beside", "full packet beside companions, receive windows are cut", "ingress", STAT_RX_OTHER, BACK,
 	  .scene = { .beside = 1, .rwnd = 1 } },
 
-	{ "empty_own", "a program that returns at once", "empty", STAT_MAX, FULL, .own = 1 },
+	{ "empty_inside", "a program that returns at once", "empty", STAT_MAX, FULL, .inside = 1 },
 	{ "own_beside", "full packet of a socket with our congestion control: companions, none due", "egress",
-	  STAT_TX_BESIDE, FULL, .own = 1, .scene = { .beside = 1, .own = 1, .rwnd = 1 } },
-	{ "own_beside_edt", "the same where departure times are obeyed", "egress", STAT_TX_BESIDE, FULL, .own = 1,
+	  STAT_TX_BESIDE, FULL, .inside = 1, .scene = { .beside = 1, .own = 1, .rwnd = 1 } },
+	{ "own_beside_edt", "the same where departure times are obeyed", "egress", STAT_TX_BESIDE, FULL, .inside = 1,
 	  .scene = { .beside = 1, .own = 1, .rwnd = 1, .edt = 1 } },
 
 	{ "empty_xdp", "a program of XDP that returns at once", "empty_xdp", STAT_MAX, FULL, .xdp = 1 },
@@ -151,5 +155,5 @@ const struct bench_case *bench_case_find(const char *name)
 
 const struct bench_case *bench_case_empty(const struct bench_case *c)
 {
-	return bench_case_find(c->xdp ? "empty_xdp" : c->own ? "empty_own" : "empty");
+	return bench_case_find(c->xdp ? "empty_xdp" : c->inside ? "empty_inside" : "empty");
 }

@@ -19,7 +19,8 @@ struct bench_case {
 	enum moves moves;
 	int arp; /* and not ip */
 	int xdp;
-	int own; /* a socket of this machine sends it */
+	int companion; /* the packet's, and not the packet */
+	int inside; /* the test run's own packet, which has a socket, and no clone of it */
 	struct settings scene;
 };
 

@@ -8,8 +8,9 @@
  *     The kernel's own clock of programs times entry(): the clone, the copy and the device are not in it.
  *  2. XDP can put its packet back: driver_xdp() does, and takes the time from there to its next pass, which is the
  *     program, a tail call, and one turn of the kernel's loop.
- *  3. A clone has no socket. Where a packet is to have one, and the program leaves it as it is, driver_own() goes over to
- *     the program for the packet of the test run itself, and takes the time as driver_xdp() does.
+ *  3. A clone has no socket, and its headers are copied by whoever writes to them, which those of a packet on its way
+ *     through a switch are not. A program that leaves the length of its packets runs for the packet of the test run itself:
+ *     driver_inside() takes the time as driver_xdp() does.
  *  4. What all have beside the program is the same for the empty program.
  *  5. scene_set() makes the state of all flows what the case wants, without a new epoch, in which each packet would first
  *     look up its flow's parameters.
@@ -124,7 +125,7 @@ int driver(struct __sk_buff *ctx)
 }
 
 SEC("tc")
-int driver_own(struct __sk_buff *ctx)
+int driver_inside(struct __sk_buff *ctx)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 	const struct head *head = head_next();

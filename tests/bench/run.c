@@ -90,11 +90,13 @@ static void frame_make(struct run *r)
 		return;
 	if (c->wire)
 		r->frame = frame_wrap(&inner, *c->wire);
+	if (c->companion)
+		r->frame = frame_companion(&inner, 2, 0);
 	if (c->moves)
 		r->at_moves = c->moves == MOVES_ECHO ? at_echo(&r->frame) + 12 : at_hop(&r->frame, 0);
 	if (c->intmd)
 		r->frame = frame_with_int(r->frame, *c->intmd);
-	ip = 14 + r->frame.len - inner.len;
+	ip = c->companion ? 14 : 14 + r->frame.len - inner.len;
 	r->at_host[0] = at_b(c, 14);
 	r->at_host[1] = at_b(c, ip);
 	r->at_port = ip + (c->ip.v6 ? 40 : 20) + (c->ip.reply ? 2 : 0);
@@ -140,7 +142,7 @@ static double burst_run(struct run *r, int how)
 	struct burst b = {
 		.program = world_program(r->c->xdp && how & AT_TC ? "ingress" : r->c->program),
 		.xdp = r->c->xdp && !(how & AT_TC),
-		.own = r->c->own && !(how & TO_MAKE),
+		.inside = r->c->inside && !(how & TO_MAKE),
 		.frame = r->frame.b,
 		.bytes = r->frame.len,
 		.device = scene.device,

@@ -170,10 +170,10 @@ static double burst_tc(const struct burst *b)
 /* XDP's packets, and those that have a socket. */
 static double burst_inside(const struct burst *b)
 {
-	const struct bpf_program *driver = b->xdp ? world.bench->progs.driver_xdp : world.bench->progs.driver_own;
+	const struct bpf_program *driver = b->xdp ? world.bench->progs.driver_xdp : world.bench->progs.driver_inside;
 	struct __sk_buff ctx = { .ifindex = world_ifindex(b->device) };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = b->frame, .data_size_in = b->bytes, .repeat = BURST,
-		    .ctx_in = b->own ? &ctx : NULL, .ctx_size_in = b->own ? sizeof(ctx) : 0);
+		    .ctx_in = b->inside ? &ctx : NULL, .ctx_size_in = b->inside ? sizeof(ctx) : 0);
 
 	if (bpf_prog_test_run_opts(bpf_program__fd(driver), &opts))
 		world_die("a burst in a test run");
@@ -217,5 +217,5 @@ double world_burst(const struct burst *b)
 	world.bench->bss->next = world.bench->bss->roomy = 0;
 	world.bench->bss->started_ns = world.bench->bss->spent_ns = 0;
 	world.bench->bss->passes = world.bench->bss->counted = 0;
-	return b->xdp || b->own ? burst_inside(b) : burst_tc(b);
+	return b->xdp || b->inside ? burst_inside(b) : burst_tc(b);
 }

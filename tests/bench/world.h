@@ -61,7 +61,7 @@ void world_caches_empty(void);
 struct burst {
 	const struct bpf_program *program;
 	int xdp;
-	int own; /* its packets have a socket */
+	int inside; /* see driver_inside() */
 	const __u8 *frame;
 	unsigned int bytes;
 	enum device device;

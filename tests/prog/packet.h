@@ -102,6 +102,12 @@ struct wire_spec {
 	__u64 auth_seq;
 };
 
+#define COMPANION_BYTES 76	/* behind the IP header */
+#define COMPANION_MESSAGE_AT 24 /* of these: version and message */
+
+/* The companion of a packet, byte by byte: message 2 on its way, 3 on its way back. */
+struct frame frame_companion(const struct frame *data, __u8 message, __u32 seq);
+
 struct frame frame_wrap(const struct frame *inner, struct wire_spec s);
 #define wrap(inner, ...) frame_wrap(inner, (struct wire_spec){ __VA_ARGS__ })
 

@@ -83,6 +83,7 @@ struct run_spec {
 	int clone;  /* of EGRESS: it is the copy of which a PROBE is made */
 	int marked; /* of INGRESS_XDP: it comes with the mark of what XDP has counted */
 	__u64 tstamp;
+	__u32 repeat; /* of one packet, which has a socket; 0: 1 */
 	__u32 linear; /* of INGRESS_XDP: bytes that lie in one piece; 0: all */
 };
 

@@ -167,7 +167,8 @@ struct flow_beside {
 	__be32 v6_first; /* egress: first word of the IPv6 header: traffic class and flow label */
 	__u8 tos;	 /* egress: DSCP and ECN */
 	__u8 wanted;	 /* egress sets it, ingress takes it back */
-	__u8 pad[2];
+	__u8 echoes;	 /* ingress sets it with an echo that waits, egress takes it back */
+	__u8 pad;
 };
 
 /* Round trips of packets that are timed (delay.bpf.h). */

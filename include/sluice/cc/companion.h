@@ -51,11 +51,17 @@ static inline void companion_params_init(struct companion_params *c, __u32 packe
 	};
 }
 
+/* A queue stands: U is above eta. */
+static inline int companion_is_busy(const struct hpcc_state *cc, const struct hpcc_params *p)
+{
+	return cc->hops && cc->u > p->eta;
+}
+
 /* Whether a flow that has sent that many bytes is to send one now. `sent` that went back (a flow begun anew) asks for one. */
 static inline int companion_is_due(const struct companion_state *st, const struct companion_params *c,
 				   const struct hpcc_state *cc, const struct hpcc_params *p, __u64 sent, __u64 now_ns)
 {
-	int busy = cc->hops && cc->u > p->eta;
+	int busy = companion_is_busy(cc, p);
 	__u64 ago_ns = now_ns - st->left_ns;
 
 	if (sent <= c->after)
@@ -64,6 +70,32 @@ static inline int companion_is_due(const struct companion_state *st, const struc
 		return 1;
 	return sent - st->sent >= (busy ? c->busy : c->between) &&
 	       (busy || st->count < c->first || ago_ns >= c->every_ns);
+}
+
+/*
+ * Until when none is due, told at once when the last one left, so that packets in between need no look at the flow: until_ns,
+ * and up to from_ns in any case; after that while fewer bytes than `most` were sent in all. As companion_is_due() says,
+ * if U stays where it is on either side of eta; who sees it rise sets from_ns to 0.
+ */
+struct companion_quiet {
+	__u64 most;
+	__u64 from_ns;
+	__u64 until_ns;
+};
+
+/* Of a flow that has sent its first one; before that nothing is quiet. */
+static inline void companion_quiet_init(struct companion_quiet *q, const struct companion_state *st,
+					const struct companion_params *c, int busy)
+{
+	q->most = st->sent + (busy ? c->busy : c->between);
+	q->from_ns = busy || st->count < c->first ? 0 : st->left_ns + c->every_ns;
+	q->until_ns = !st->count ? 0 : c->late_ns ? st->left_ns + c->late_ns : ~0ULL;
+}
+
+/* Whether none is due with a packet at now_ns, with which the flow will have sent that many bytes. */
+static inline int companion_is_quiet(const struct companion_quiet *q, __u64 sent, __u64 now_ns)
+{
+	return now_ns < q->until_ns && (sent < q->most || now_ns < q->from_ns);
 }
 
 static inline void companion_left(struct companion_state *st, __u64 sent, __u64 now_ns)

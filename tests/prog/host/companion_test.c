@@ -10,9 +10,7 @@
 TestSuite(companion, .init = egress_make, .fini = world_drop, .timeout = 60);
 TestSuite(companion_xdp, .init = egress_make, .fini = world_drop, .timeout = 60);
 
-#define BYTES 76      /* behind the IP header */
-#define TELEM_AT 32   /* of these: nHop and pathID */
-#define MESSAGE_AT 24 /* version and message */
+#define TELEM_AT 32 /* behind the IP header: nHop and pathID */
 
 static void telemetry_beside(void)
 {
@@ -22,35 +20,6 @@ static void telemetry_beside(void)
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	peer_set("fd00:1::", 32, &peer);
 	control_next_epoch();
-}
-
-static unsigned int at_l4(const struct frame *f)
-{
-	return 14 + (frame_is_v6(f) ? 40 : 20);
-}
-
-/* The companion of a packet, byte by byte: message 2 on its way, 3 on its way back. */
-static struct frame companion_of(const struct frame *data, __u8 message, __u32 seq)
-{
-	static const __u8 mark[] = { 0, 4, 0, 0, 'S', 'L', 'C', '2', 0, 0, 0, 0, 0, 0, 0, 0, 0x98, 13, 0, 59 };
-	struct frame f = *data;
-	__u8 *l4 = f.b + at_l4(data);
-
-	f.len = at_l4(data) + BYTES;
-	if (frame_is_v6(data)) {
-		put16(f.b + 14 + 4, BYTES);
-		f.b[14 + 7] = 64;
-	} else {
-		put16(f.b + 14 + 2, 20 + BYTES);
-		put16(f.b + 14 + 4, 0);
-		f.b[14 + 8] = 64;
-	}
-	memset(l4 + 4, 0, BYTES - 4);
-	memcpy(l4 + 4, mark, sizeof(mark));
-	l4[MESSAGE_AT] = 0x40 | message;
-	l4[MESSAGE_AT + 1] = 5;
-	put32(l4 + MESSAGE_AT + 4, seq);
-	return f;
 }
 
 /* The sum of an IPv4 header is right, and is as in want from then on. */
@@ -94,7 +63,7 @@ Test(companion, data__leaves_as_it_was_made)
 			expect_frame(&r.out, &in);
 			expect_counted(STAT_TX_BESIDE, STAT_COMPANION_SENT);
 			cr_assert(packet_catch(a.fd, &got, 1000), "%sno companion", world_fixture());
-			want = companion_of(&in, 2, 3 * in.len);
+			want = frame_companion(&in, 2, 3 * in.len);
 			ip_sum_take(&got, &want);
 			expect_frame(&got, &want);
 			expect_eq(flow_get(s).tx.bytes, 3 * in.len);
@@ -107,6 +76,85 @@ Test(companion, data__leaves_as_it_was_made)
 			cr_assert(packet_catch(a.fd, &got, 1000), "%snot once in 8 packets", world_fixture());
 			world_ended();
 		}
+	}
+}
+
+/* Between two companions nobody asks whether the peer strips; after two T somebody does. */
+Test(companion, data__of_a_flow_that_is_quiet)
+{
+	telemetry_beside();
+	enforce_with_fq();
+	for (int udp = 0; udp < 2; udp++) {
+		struct ip_spec s = { .udp = udp, .payload = 1000 };
+		struct host deaf = { .heard_ns = clock_ns(), .asked_ns = clock_ns() }, peer = host_get(0, HOST_B);
+		struct frame in = frame_of(s);
+		struct result r;
+		struct flow f;
+
+		run(EGRESS, &in);
+		f = clock_at(s, clock_ns() + 2 * MS, 1000000000);
+		f.companion = (struct companion_state){ .left_ns = clock_ns(), .sent = in.len, .count = COMPANION_FIRST };
+		flow_set(s, &f);
+		host_set(0, HOST_B, &deaf);
+		world_ended();
+		r = run(EGRESS, &in);
+		expect_frame(&r.out, &in);
+		expect_counted(STAT_TX_BESIDE, STAT_PACED);
+		expect_eq(r.ctx.tstamp, f.tx.clock_ns);
+		expect_eq(flow_get(s).tx.bytes, 2 * in.len);
+		f = flow_get(s);
+		f.companion.left_ns -= 2 * f.params.t_ns;
+		flow_set(s, &f);
+		run(EGRESS, &in);
+		expect_counted(STAT_TX_PEER_UNKNOWN);
+		host_set(0, HOST_B, &peer);
+	}
+}
+
+/* A socket of ours has a note, by which its packets leave without a look at their flow until something is due. */
+Test(companion, data__of_a_socket_of_ours)
+{
+	telemetry_beside();
+	control_set(MODE_ENFORCE, 0);
+	FOR_V4_AND_V6 (v6) {
+		struct ip_spec s = { .v6 = v6, .payload = 1000 };
+		struct frame in = frame_of(s), fin = tcp(.v6 = v6, .payload = 1000, .flags = ACK | FIN);
+		struct flow f;
+
+		run(EGRESS, &in);
+		f = flow_get(s);
+		f.tx.own_cc = 1;
+		f.companion = (struct companion_state){ .left_ns = clock_ns(), .sent = in.len, .count = COMPANION_FIRST };
+		flow_set(s, &f);
+		world_ended();
+		/* One run is one socket. The first packet writes the note; the flow does not hear of the others, */
+		run(EGRESS, &in, .tstamp = clock_ns(), .repeat = 5);
+		expect_counted(STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_TX_BESIDE);
+		expect_eq(flow_get(s).tx.bytes, 2 * in.len);
+		/* unless TCP has set no time, */
+		run(EGRESS, &in, .repeat = 5);
+		expect_eq(flow_get(s).tx.bytes, 7 * in.len);
+		/* the connection ends, */
+		run(EGRESS, &fin, .tstamp = clock_ns(), .repeat = 5);
+		expect_eq(flow_get(s).tx.bytes, 12 * in.len);
+		/* its congestion control is another, */
+		f = flow_get(s);
+		f.tx.own_cc = 0;
+		flow_set(s, &f);
+		run(EGRESS, &in, .tstamp = clock_ns(), .repeat = 5);
+		expect_eq(flow_get(s).tx.bytes, 17 * in.len);
+		/* or a companion is due: then it gets to know of all of them. */
+		f.tx.own_cc = 1;
+		f.tx.bytes = in.len;
+		f.companion = (struct companion_state){ .left_ns = clock_ns(), .sent = in.len, .count = 1000 };
+		f.companion.left_ns -= f.params.t_ns;
+		flow_set(s, &f);
+		world_ended();
+		run(EGRESS, &in, .tstamp = clock_ns(), .repeat = COMPANION_PACKETS);
+		expect_eq(flow_get(s).companion.count, 1001);
+		expect_eq(flow_get(s).companion.sent, (1 + COMPANION_PACKETS) * in.len);
+		expect_eq(flow_get(s).tx.bytes, (1 + COMPANION_PACKETS) * in.len);
+		world_ended();
 	}
 }
 
@@ -137,7 +185,7 @@ Test(companion, companion__of_an_ack)
 		expect_eq(flow_get(s).beside.wanted, 1);
 		expect_verdict(run(INGRESS, &ack, .ifindex = a.ifindex), VERDICT_PASS);
 		cr_assert(packet_catch(a.fd, &got, 1000), "%snone of the ACK", world_fixture());
-		want = companion_of(&in, 2, get32(got.b + at_l4(&got) + MESSAGE_AT + 4));
+		want = frame_companion(&in, 2, get32(got.b + at_udp(&got) + COMPANION_MESSAGE_AT + 4));
 		ip_sum_take(&got, &want);
 		expect_frame(&got, &want);
 		expect_eq(flow_get(s).beside.wanted, 0);
@@ -188,17 +236,17 @@ Test(companion, hop__stamps_it)
 	FOR_V4_AND_V6 (v6) {
 		for (int udp = 0; udp < 2; udp++) {
 			struct frame data = frame_of((struct ip_spec){ .v6 = v6, .udp = udp, .payload = 100 }),
-				     in = companion_of(&data, 2, 77), want = in;
+				     in = frame_companion(&data, 2, 77), want = in;
 			struct result r = run(HOP_MAP, &in);
-			__u8 *telem = want.b + at_l4(&want) + TELEM_AT;
+			__u8 *telem = want.b + at_udp(&want) + TELEM_AT;
 
 			expect_verdict(r, VERDICT_PASS);
 			expect_counted(STAT_HOP_STAMPED);
 			put16(telem, 1 << 12 | (port_usual().switch_id & 0xfff));
-			memcpy(telem + 4, r.out.b + at_l4(&want) + TELEM_AT + 4, 8);
+			memcpy(telem + 4, r.out.b + at_udp(&want) + TELEM_AT + 4, 8);
 			expect_frame(&r.out, &want);
 			expect_eq(get64(telem + 4) & 0xffff, 50);
-			in = companion_of(&data, 3, 77);
+			in = frame_companion(&data, 3, 77);
 			expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
 		}
 	}
@@ -211,8 +259,8 @@ SinkTest(companion, companion__is_turned_round)
 	FOR_V4_AND_V6 (v6) {
 		for (int udp = 0; udp < 2; udp++) {
 			struct ip_spec s = { .v6 = v6, .udp = udp, .reply = 1, .payload = 100 };
-			struct frame data = frame_of(s), in = companion_of(&data, 2, 0x12345678), want = in;
-			unsigned int bytes = v6 ? 16 : 4, at = 14 + (v6 ? 8 : 12), l4 = at_l4(&in);
+			struct frame data = frame_of(s), in = frame_companion(&data, 2, 0x12345678), want = in;
+			unsigned int bytes = v6 ? 16 : 4, at = 14 + (v6 ? 8 : 12), l4 = at_udp(&in);
 			struct result r;
 
 			put16(in.b + l4 + TELEM_AT, 1 << 12 | 0x321);
@@ -225,7 +273,7 @@ SinkTest(companion, companion__is_turned_round)
 			memcpy(want.b + at + bytes, in.b + at, bytes);
 			memcpy(want.b + l4, in.b + l4 + 2, 2);
 			memcpy(want.b + l4 + 2, in.b + l4, 2);
-			want.b[l4 + MESSAGE_AT] = 0x43;
+			want.b[l4 + COMPANION_MESSAGE_AT] = 0x43;
 			r = run(sink, &in);
 			expect_verdict(r, VERDICT_REDIRECT);
 			expect_counted(STAT_RX_PROBE, STAT_RX_COMPANION);
@@ -257,8 +305,8 @@ SinkTest(companion, reply__is_feedback)
 			back.reply = 1;
 			data = frame_of(back);
 			for (i = 0; i < 2; i++) {
-				in = companion_of(&data, 3, out.len);
-				l4 = at_l4(&in);
+				in = frame_companion(&data, 3, out.len);
+				l4 = at_udp(&in);
 				put16(in.b + l4 + TELEM_AT, 1 << 12 | 0x321);
 				put64(in.b + l4 + TELEM_AT + 4, 12ULL << 60 | (1000 + i * 500ULL) << 36);
 				expect_verdict(run(sink, &in), VERDICT_DROP);
@@ -276,8 +324,8 @@ SinkTest(companion, reply__is_feedback)
 SinkTest(companion, companion__that_is_none)
 {
 	FOR_V4_AND_V6 (v6) {
-		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), good = companion_of(&data, 2, 1), in;
-		unsigned int l4 = at_l4(&good), i;
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), good = frame_companion(&data, 2, 1), in;
+		unsigned int l4 = at_udp(&good), i;
 		static const struct {
 			unsigned int at;
 			__u8 value;
@@ -312,9 +360,9 @@ SinkTest(companion, companion__that_is_none)
 SinkTest(companion, companion__damaged)
 {
 	FOR_V4_AND_V6 (v6) {
-		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = companion_of(&data, 2, 1);
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = frame_companion(&data, 2, 1);
 
-		expect_that(world_damaged(sink, &in, at_l4(&in)));
+		expect_that(world_damaged(sink, &in, at_udp(&in)));
 	}
 }
 
@@ -324,7 +372,7 @@ SinkTest(companion, companion__without_a_tag_where_there_is_a_key)
 
 	keys_set(&key, 1);
 	FOR_V4_AND_V6 (v6) {
-		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = companion_of(&data, 2, 1);
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = frame_companion(&data, 2, 1);
 
 		expect_untouched(sink, &in, STAT_RX_NO_AUTH);
 	}
@@ -348,7 +396,7 @@ SinkTest(companion, companion__with_a_tag)
 			run(EGRESS, &in, .ifindex = a.ifindex);
 		expect_counted(STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_COMPANION_SENT);
 		cr_assert(packet_catch(a.fd, &got, 1000), "%sno companion", world_fixture());
-		expect_eq(got.len, at_l4(&got) + BYTES + 16);
+		expect_eq(got.len, at_udp(&got) + COMPANION_BYTES + 16);
 		r = run(sink, &got);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_counted(STAT_RX_PROBE, STAT_RX_COMPANION);

@@ -23,6 +23,7 @@ void echo_waits(struct ip_spec s, __u64 age_ns)
 {
 	struct flow f = flow_get(s);
 
+	f.beside.echoes = 1;
 	f.echo.version += 2;
 	f.echo.seq = 0x89abcdef;
 	f.echo.nhop_path = 3 << 12 | 0xabc;

@@ -39,7 +39,7 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 	struct result r = {};
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len, .data_out = r.out.b,
 			    .data_size_out = sizeof(r.out.b), .ctx_in = &ctx, .ctx_size_in = sizeof(ctx),
-			    .ctx_out = &r.ctx, .ctx_size_out = sizeof(r.ctx), .repeat = 1);
+			    .ctx_out = &r.ctx, .ctx_size_out = sizeof(r.ctx), .repeat = s.repeat ?: 1);
 	int err;
 
 	if (held_ns)
@@ -52,7 +52,7 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 	cr_assert(!err, "%stest run of program %d, %u bytes: %s", fixture_text, p, f->len, strerror(errno));
 	r.verdict = (int)opts.retval;
 	r.out.len = opts.data_size_out;
-	frames++;
+	frames += s.repeat ?: 1;
 	return r;
 }
 

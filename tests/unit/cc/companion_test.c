@@ -114,6 +114,34 @@ Test(companion, companion_is_due__asks_for_one_when_a_flow_has_begun_anew)
 	cr_expect_eq(flow_send(&f, 1, 0), 1);
 }
 
+/* What is quiet is not due, and the other way round, packet by packet. */
+Test(companion, companion_is_quiet__as_is_due_says)
+{
+	struct companion_quiet q;
+	struct flow f;
+	int busy, i;
+
+	for (busy = 0; busy < 2; busy++) {
+		f = flow_new();
+		f.cc.hops = busy;
+		f.cc.u = 2 * Q24_ONE;
+		companion_quiet_init(&q, &f.st, &f.c, busy);
+		cr_expect_not(companion_is_quiet(&q, PACKET, f.now_ns), "nothing is before the first");
+		for (i = 0; i < 20000; i++) {
+			f.sent += PACKET;
+			f.now_ns += (i * 7919ULL) % (i % 1000 < 500 ? T_NS / 16 : T_NS);
+			if (f.st.count)
+				cr_assert_neq(companion_is_quiet(&q, f.sent, f.now_ns),
+					      companion_is_due(&f.st, &f.c, &f.cc, &f.p, f.sent, f.now_ns), "packet %d", i);
+			if (companion_is_due(&f.st, &f.c, &f.cc, &f.p, f.sent, f.now_ns)) {
+				companion_left(&f.st, f.sent, f.now_ns);
+				companion_quiet_init(&q, &f.st, &f.c, busy);
+			}
+		}
+		cr_expect_gt(f.st.count, 1000U);
+	}
+}
+
 Test(companion, companion_left__the_count_stops)
 {
 	struct companion_state st = { .count = ~0U };
