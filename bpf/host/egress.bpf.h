@@ -218,7 +218,7 @@ static inline enum sluice_stat egress_quiet(struct __sk_buff *ctx, struct egress
 			return STAT_TX_HORIZON;
 		egress_departure(ctx, p, f, 0, 0);
 	}
-	own_note_write(ctx, p, f, ctl, __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight);
+	sock_note_data(ctx, p, f, ctl, __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight);
 	return STAT_TX_BESIDE;
 }
 
@@ -231,7 +231,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	struct voq *v = 0;
 	__u64 seq;
 
-	own_note_take(ctx, f);
+	sock_note_take(ctx, f);
 	verdict = egress_admit(ctx, p, f, ctl);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
@@ -260,7 +260,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		egress_companion(ctx, p, f, peer, ctl, space, seq);
 		if (f->beside.echoes && f->echo.version == f->echo.sent)
 			f->beside.echoes = 0;
-		own_note_write(ctx, p, f, ctl, seq);
+		sock_note_data(ctx, p, f, ctl, seq);
 		return STAT_TX_BESIDE;
 	}
 	if (egress_is_udp_gso(ctx, p))
@@ -312,6 +312,8 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 		f->tx.flags &= ~FLOW_F_TELEM;
 		return f->path.port_flags & PORT_F_LEAVING ? STAT_TX_NO_PORT : STAT_TX_NO_PEER;
 	}
+	if (egress_is_quiet_ack(ctx, p, f, ctl))
+		return STAT_TX_PLAIN_ACK;
 	p->now_ns = bpf_ktime_get_ns();
 	return egress_flow(ctx, p, f, ctl, space);
 }
@@ -320,12 +322,13 @@ static inline int egress_handle(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
 	struct scratch_space *space = scratch_get();
-	enum sluice_stat verdict = STAT_PROBE_SENT;
+	enum sluice_stat verdict = STAT_PROBE_SENT, quiet;
 	struct egress_pkt p = {};
 	int action, paused = 0;
 
-	if (ctl && own_is_quiet(ctx, ctl)) {
-		stats_count(STAT_TX_BESIDE);
+	quiet = ctl ? sock_is_quiet(ctx, ctl) : STAT_MAX;
+	if (quiet != STAT_MAX) {
+		stats_count(quiet);
 		return TC_ACT_UNSPEC;
 	}
 	if (space && space->probe_ifindex == ctx->ifindex) {

@@ -7,10 +7,10 @@
  *  1. A flow is quiet between two companions: the one that left last found a peer that strips, and the next one is not
  *     due. egress_flow() then asks for nothing else.
  *  2. A socket whose congestion control is ours paces itself, so its packets need not even the flow: when a companion of
- *     it leaves, a note at the socket says until when it is quiet (own_note_write). Up to then own_is_quiet() counts there
+ *     it leaves, a note at the socket says until when it is quiet (sock_note_data). Up to then sock_is_quiet() counts there
  *     what leaves, by TCP's own clock, and the flow gets the sum with the next packet that is looked at.
  *     Feedback comes by companions only, so what they see of the flow's position is never behind. When U rises above eta,
- *     the congestion control ends the wait for T (own_note_hurry).
+ *     the congestion control ends the wait for T (sock_note_hurry). ACKs of any socket have such a note for a T.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -22,14 +22,15 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
+#define TCP_WORDS_OFFSET 12
 #define TCP_FLAGS_OFFSET 13
 #define TCP_FLAGS_SPECIAL 7 /* FIN, SYN, RST */
-#define TCP_HEADER_BYTES_MAX 60
 
-struct own_note {
-	struct companion_quiet quiet;
-	__u64 base;  /* what the flow had sent, bytes, */
-	__u64 since; /*   and its socket since then, without the flow's knowledge */
+struct sock_note {
+	struct companion_quiet data; /* until when none of it is looked at, */
+	__u64 acks_until_ns;	     /*   and ACKs */
+	__u64 base;		     /* what the flow had sent, bytes, */
+	__u64 since;		     /*   and its socket since then, without the flow's knowledge */
 	__u32 epoch;
 	__u32 ifindex;
 	__u32 l4_offset;
@@ -37,15 +38,15 @@ struct own_note {
 };
 
 /*
- * writer: egress; cc_control: quiet.from_ns; reader: egress. A socket sends with its lock held, so there is one at a time
+ * writer: egress; cc_control: data.from_ns; reader: egress. A socket sends with its lock held, so there is one at a time
  * life:   that of the socket; full: never
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct own_note);
-} own_notes SEC(".maps");
+	__type(value, struct sock_note);
+} sock_notes SEC(".maps");
 
 /* --- 1. the flow --- */
 
@@ -67,84 +68,115 @@ static inline int egress_is_quiet(const struct egress_pkt *p, const struct flow 
 	return !companion_is_due(&f->companion, &due, &f->cc, &f->params, f->tx.bytes + p->weight, p->now_ns);
 }
 
-/* --- 2. a socket of ours --- */
+/* --- 2. a socket --- */
 
-/* The packet leaves without a look at its flow. */
-static inline int own_is_quiet(struct __sk_buff *ctx, const struct control *ctl)
+/* The note at the packet's socket; NULL: it has no socket here, or that has no note. flags: BPF_SK_STORAGE_GET_F_CREATE or 0. */
+static inline struct sock_note *sock_note_of(struct __sk_buff *ctx, __u64 flags)
 {
 	struct bpf_sock *sk = ctx->sk;
-	struct own_note *note;
-	const __u8 *at;
-	__u64 since;
+
+	return sk ? bpf_sk_storage_get(&sock_notes, sk, 0, flags) : 0;
+}
+
+/* The counter of a packet that leaves without a look at its flow, or STAT_MAX: it is to be looked at. */
+static inline enum sluice_stat sock_is_quiet(struct __sk_buff *ctx, const struct control *ctl)
+{
+	struct sock_note *note = sock_note_of(ctx, 0);
+	__u64 now_ns = ctx->tstamp, since;
+	const __u8 *tcp;
 	__u32 l4;
 
-	if (!sk)
-		return 0;
-	note = bpf_sk_storage_get(&own_notes, sk, 0, 0);
-	if (!note || note->epoch != ctl->epoch || note->ifindex != ctx->ifindex || ctl->bypass || ctl->pfc ||
+	if (!note || note->epoch != ctl->epoch || note->ifindex != ctx->ifindex || !now_ns || ctl->bypass || ctl->pfc ||
 	    ctl->trace_on || ctl->mode != MODE_ENFORCE)
-		return 0;
-	since = note->since + ctx->wire_len;
+		return STAT_MAX;
 	l4 = note->l4_offset;
-	VERIFIER_AT_MOST(l4, WIRE_ETH_BYTES + sizeof(struct ipv6hdr), 0);
-	if (!ctx->tstamp || !companion_is_quiet(&note->quiet, note->base + since, ctx->tstamp) ||
-	    ctx->len <= l4 + TCP_HEADER_BYTES_MAX)
-		return 0;
-	at = (const __u8 *)(long)ctx->data + l4;
-	VERIFIER_FORGET(at);
-	if (at + sizeof(struct tcphdr) > (const __u8 *)(long)ctx->data_end || at[TCP_FLAGS_OFFSET] & TCP_FLAGS_SPECIAL)
-		return 0;
+	VERIFIER_AT_MOST(l4, WIRE_ETH_BYTES + sizeof(struct ipv6hdr), STAT_MAX);
+	tcp = (const __u8 *)(long)ctx->data + l4;
+	VERIFIER_FORGET(tcp);
+	if (tcp + sizeof(struct tcphdr) > (const __u8 *)(long)ctx->data_end || tcp[TCP_FLAGS_OFFSET] & TCP_FLAGS_SPECIAL)
+		return STAT_MAX;
+	if (ctx->len <= l4 + (tcp[TCP_WORDS_OFFSET] >> 4) * 4)
+		return now_ns < note->acks_until_ns ? STAT_TX_PLAIN_ACK : STAT_MAX;
+	since = note->since + ctx->wire_len;
+	if (!companion_is_quiet(&note->data, note->base + since, now_ns))
+		return STAT_MAX;
 	note->since = since;
-	return 1;
+	return STAT_TX_BESIDE;
 }
 
 /* The flow gets to know what its socket has sent meanwhile; from here on each packet is looked at again. */
-static inline void own_note_take(struct __sk_buff *ctx, struct flow *f)
+static inline void sock_note_take(struct __sk_buff *ctx, struct flow *f)
 {
-	struct bpf_sock *sk = ctx->sk;
-	struct own_note *note;
+	struct sock_note *note;
 
-	if (!sk || f->path.telemetry != TELEMETRY_COMPANION)
+	if (f->path.telemetry != TELEMETRY_COMPANION)
 		return;
-	note = bpf_sk_storage_get(&own_notes, sk, 0, 0);
+	note = sock_note_of(ctx, 0);
 	if (!note)
 		return;
 	__sync_fetch_and_add(&f->tx.bytes, note->since);
 	note->since = 0;
-	note->quiet.until_ns = 0;
+	note->data.until_ns = note->acks_until_ns = 0;
 }
 
-/* After a packet that was looked at, of a flow that has sent its first companions: until when no other needs to be. */
-static inline void own_note_write(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
+static inline struct sock_note *sock_note_make(struct __sk_buff *ctx, const struct egress_pkt *p, __u32 epoch)
+{
+	struct sock_note *note = sock_note_of(ctx, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (!note)
+		return 0;
+	note->epoch = epoch;
+	note->ifindex = ctx->ifindex;
+	note->l4_offset = p->l4_offset;
+	return note;
+}
+
+/* After data that was looked at, of a flow that has sent its first companions: until when no other needs to be. */
+static inline void sock_note_data(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				  const struct control *ctl, __u64 sent)
 {
-	struct bpf_sock *sk = ctx->sk;
 	struct companion_params due;
-	struct own_note *note;
+	struct sock_note *note;
 
-	if (!sk || !f->tx.own_cc || f->companion.count < COMPANION_FIRST || f->path.hiercc || f->beside.echoes)
+	if (!f->tx.own_cc || f->companion.count < COMPANION_FIRST || f->path.hiercc || f->beside.echoes)
 		return;
-	note = bpf_sk_storage_get(&own_notes, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	note = sock_note_make(ctx, p, ctl->epoch);
 	if (!note)
 		return;
 	note->base = sent;
-	note->epoch = ctl->epoch;
-	note->ifindex = ctx->ifindex;
-	note->l4_offset = p->l4_offset;
 	companion_due_params(&due, f);
-	companion_quiet_init(&note->quiet, &f->companion, &due, companion_is_busy(&f->cc, &f->params));
+	companion_quiet_init(&note->data, &f->companion, &due, companion_is_busy(&f->cc, &f->params));
+}
+
+/*
+ * Whether the packet is an ACK of a socket of this machine that has nothing to take along. Then nobody looks at the next
+ * ones for a T, in which what they would take along may wait.
+ */
+static inline int egress_is_quiet_ack(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
+				      const struct control *ctl)
+{
+	struct sock_note *note;
+
+	if (p->payload_bytes || f->path.telemetry != TELEMETRY_COMPANION || f->beside.echoes || p->syn || p->fin ||
+	    p->rst || p->key.proto != IPPROTO_TCP || !(f->tx.flags & FLOW_F_TELEM) || !ctx->sk || !ctx->tstamp)
+		return 0;
+	f->tx.last_ns = ctx->tstamp;
+	note = sock_note_make(ctx, p, ctl->epoch);
+	if (note)
+		note->acks_until_ns = ctx->tstamp + f->params.t_ns;
+	return 1;
 }
 
 /* A queue stands: companions do not wait for T. */
-static inline void own_note_hurry(struct sock *sk, const struct flow *f)
+static inline void sock_note_hurry(struct sock *sk, const struct flow *f)
 {
-	struct own_note *note;
+	struct sock_note *note;
 
 	if (f->path.telemetry != TELEMETRY_COMPANION || !companion_is_busy(&f->cc, &f->params))
 		return;
-	note = bpf_sk_storage_get(&own_notes, sk, 0, 0);
+	note = bpf_sk_storage_get(&sock_notes, sk, 0, 0);
 	if (note)
-		note->quiet.from_ns = 0;
+		note->data.from_ns = 0;
 }
 
 #endif

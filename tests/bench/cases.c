@@ -129,6 +129,9 @@ const struct bench_case bench_cases[] = {
 	{ "own_beside_edt", "the same where departure times are obeyed", "egress", STAT_TX_BESIDE, FULL, .inside = 1,
 	  .scene = { .beside = 1, .own = 1, .rwnd = 1, .edt = 1 } },
 
+	{ "own_ack", "ACK of a socket of ours beside companions", "egress", STAT_TX_PLAIN_ACK, AN_ACK, .inside = 1,
+	  .scene = { .beside = 1, .own = 1, .rwnd = 1 } },
+
 	{ "empty_xdp", "a program of XDP that returns at once", "empty_xdp", STAT_MAX, FULL, .xdp = 1 },
 	{ "xdp_data", "full packet, v4: stripped at XDP", "ingress_xdp", STAT_RX_XDP, BACK, &told, .xdp = 1 },
 	{ "xdp_data_voq", "full packet, v4, of a VOQ that is watched", "ingress_xdp", STAT_RX_XDP, BACK, &told_voq,
