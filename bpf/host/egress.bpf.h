@@ -343,7 +343,7 @@ static inline int egress_handle(struct __sk_buff *ctx)
 	}
 	if (action == TC_ACT_UNSPEC)
 		paused = pfc_hold(ctx);
-	if (ctl && trace_is_on(ctl) && (action == TC_ACT_UNSPEC || verdict != STAT_PROBE_SENT))
+	if (ctl && trace_is_on(ctl) && (verdict != STAT_PROBE_SENT || (p.now_ns && action != TC_ACT_SHOT)))
 		egress_tell(ctx, &p, verdict, paused);
 	return action;
 }

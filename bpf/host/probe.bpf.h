@@ -182,6 +182,7 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
 /* --- 2. the clone --- */
 
 #define EGRESS_PROBE_L4_BYTES 20
+#define PROBE_RESENT 2 /* probe_wrapped: and is to pass here once more */
 
 /*
  * Sends a PROBE: asks the peer whether it strips, and the path how full it is. A clone of the packet
@@ -195,6 +196,10 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
  * before it returns, on this CPU with bottom halves off: clsact comes before the qdisc, so no other packet
  * reaches this program by this interface in between. The first that does takes the note away; a clone that
  * never gets here (no memory, a link that is down, a filter in front) leaves it, and it ends with the call.
+ *
+ * The kernel tells the qdisc the length that a packet had when it came to this program. A GSO packet's is that of all
+ * segments: a shaper drops what is longer than its burst, and charges it. So the clone of one is sent a second time when
+ * it is short, and passes here once more.
  */
 static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *space, enum probe_kind kind)
 {
@@ -220,11 +225,16 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 {
 	const struct control *ctl = control_get();
 	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer;
+	int gso = ctx->gso_segs > 1;
 	struct egress_head *head;
 	struct flow *f;
 	__u32 seq;
 
 	space->probe_ifindex = 0;
+	if (space->probe_wrapped == PROBE_RESENT) {
+		space->probe_wrapped = 1;
+		return TC_ACT_UNSPEC;
+	}
 	p->companion = space->probe_beside;
 	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA || (p->companion == PROBE_OF_ACK && ack_turn(ctx, p)))
 		goto failed;
@@ -275,7 +285,11 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 			    encoding_write(ctx, p, head, outer + wire_bytes))
 		goto refused;
 	space->probe_wrapped = 1;
-	return TC_ACT_UNSPEC;
+	if (!gso)
+		return TC_ACT_UNSPEC;
+	space->probe_wrapped = PROBE_RESENT;
+	space->probe_ifindex = ctx->ifindex;
+	return bpf_redirect(ctx->ifindex, 0);
 refused:
 	if (p->key.proto == IPPROTO_UDP && !p->companion)
 		f->tx.flags |= FLOW_F_TUNNEL;

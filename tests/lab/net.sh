@@ -62,6 +62,7 @@ net_reset() {
 	NET_HOSTS=() NET_NODES=() NET_PODS=() NET_SWITCHES=() NET_BOTTLENECKS=() NET_CORES=() NET_CLASSES=() NET_RACKS=()
 	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
 	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
+	net_nics
 	NET_LINKS='' NET_LINK_RATE=$LAB_RATE NET_PORT_LIMIT=$LAB_BUFFER
 }
 
@@ -73,15 +74,41 @@ net_switch() {
 	NET_IP[$1]='' NET_TC[$1]=''
 }
 
+# NET_NICS: the NICs of the VM, by their places on its bus: each two have a cable between them. Those of a lab that was
+# removed come back to this namespace a little later.
+net_nics() {
+	local tries=0 device
+
+	NET_NICS=()
+	while ((${#NET_NICS[@]} < 2 * LAB_NICS)); do
+		((tries == 0)) || sleep 0.05
+		((tries++ < 100)) || {
+			echo "lab: there are ${#NET_NICS[@]} NICs here, and NIC=$LAB_NIC needs $((2 * LAB_NICS)):" \
+				"tests/vm/run --nics $LAB_NICS --nic $LAB_NIC" >&2
+			return 1
+		}
+		mapfile -t NET_NICS < <(for device in /sys/class/net/*/device; do
+			[[ ! -e $device ]] || echo "$(realpath "$device") $(basename "${device%/device}")"
+		done | sort | awk '{ print $2 }')
+	done
+}
+
 # net_link A DEVICE B DEVICE SUBNET: a cable. SUBNET 1.7 is 10.1.7.0/24 and fd00:1:7::/64; A is
 # .2, B is .1. One packet is never more than one MTU, as on a wire, and the neighbours know each
-# other: no ARP in between.
+# other: no ARP in between. With NIC= the two ends are NICs, as their drivers set them up: a wire has packets of one MTU,
+# the switch puts some of them together again (GRO), and its shaper takes them apart.
 net_link() {
 	local net4=10.$5 net6=fd00:${5//./:} mac
 
 	mac=$(printf '02:00:0a:%02x:%02x' "${5%.*}" "${5#*.}")
-	NET_LINKS+="link add $2 netns $NET_PREFIX$1 address $mac:02 gso_max_segs 1 type veth"
-	NET_LINKS+=" peer name $4 netns $NET_PREFIX$3 address $mac:01 gso_max_segs 1"$'\n'
+	if ((LAB_NICS)); then
+		NET_LINKS+="link set ${NET_NICS[0]} netns $NET_PREFIX$1 name $2 address $mac:02"$'\n'
+		NET_LINKS+="link set ${NET_NICS[1]} netns $NET_PREFIX$3 name $4 address $mac:01"$'\n'
+		NET_NICS=("${NET_NICS[@]:2}")
+	else
+		NET_LINKS+="link add $2 netns $NET_PREFIX$1 address $mac:02 gso_max_segs 1 type veth"
+		NET_LINKS+=" peer name $4 netns $NET_PREFIX$3 address $mac:01 gso_max_segs 1"$'\n'
+	fi
 	net_ip "$1" "link set $2 up"
 	net_ip "$3" "link set $4 up"
 	net_ip "$1" "address add $net4.2/24 dev $2"

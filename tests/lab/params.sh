@@ -7,7 +7,9 @@ LAB_MAX_SENDERS=250
 # What a lab in a VM is told of its environment; CC and MECH are given for each of its runs.
 PARAMS_NAMES="LAB SENDERS RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL RATE RTT BUFFER TIME WARMUP
 	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH CLASSES BORROW BLIND AUTH
-	RATES HEADROOM PFC SHAPE CORE"
+	RATES HEADROOM PFC SHAPE CORE NIC"
+# Pairs of NICs that a VM has room for (tests/vm/run --help).
+LAB_MAX_NICS=32
 
 usage() {
 	cat >&2 <<-'END'
@@ -77,6 +79,8 @@ usage() {
 	  BASE_RTT=           base_rtt of sluice (T); default: the round trip of the probe on the idle lab
 	  AUTH=               1: the hosts authenticate their messages, with a key made for each run
 	  VM=                 empty: this kernel; 6.1, 6.12, 7.2: that kernel in a virtual machine
+	  NIC=veth            star, udp, node, with VM: what links hosts and switch: veth; virtio: NICs with native XDP; vmxnet3: NICs
+	                      that segment and compute checksums. At most 30 senders; GRO is on, as it is by default
 	  SEED=1              of everything random in the virtual machine: the same seed, the same figures
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
@@ -248,6 +252,7 @@ params_read() {
 	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
 		params_bad "VM=$LAB_VM is not known: 6.1, 6.12, 7.2, or empty for this kernel"
 	[[ ! ${SEED:-} || $LAB_VM ]] || params_bad "SEED=$SEED is of a virtual machine: add VM=, or leave SEED out"
+	params_nic
 	LAB_SEED=$(params_count SEED "${SEED:-1}" 0 999999999 "") || exit 2
 
 	LAB_NAME=$LAB
@@ -258,6 +263,7 @@ params_read() {
 	((LAB_CHURN)) && LAB_NAME+=-churn
 	[[ $LAB_GROUPS == *" "* ]] && LAB_NAME+=-groups
 	[[ $LAB == pfc && $LAB_SHAPE != star ]] && LAB_NAME+=-$LAB_SHAPE
+	[[ $LAB_NIC == veth ]] || LAB_NAME+=-$LAB_NIC
 	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
@@ -421,6 +427,20 @@ params_long() {
 	params_range LONG "$long" "$LAB_LONG" 1 256 flows
 }
 
+# LAB_NICS: pairs of NICs, one for each host: the senders, the receiver and the probe.
+params_nic() {
+	LAB_NIC=${NIC:-veth} LAB_NICS=0
+	[[ " veth virtio vmxnet3 " == *" $LAB_NIC "* ]] || params_bad "NIC=$LAB_NIC is not known: veth, virtio or vmxnet3"
+	[[ $LAB_NIC != veth ]] || return 0
+	# In the VM it is known by its clock.
+	[[ $LAB_VM || ${VIRTUAL_TIME:-} ]] ||
+		params_bad "NIC=$LAB_NIC is emulated by a virtual machine: add VM=6.12, or leave NIC out"
+	[[ " star udp node " == *" $LAB "* ]] || params_bad "NIC=$LAB_NIC is for LAB=star, udp and node, not for LAB=$LAB"
+	LAB_NICS=$((LAB_SENDERS + 2))
+	((LAB_NICS <= LAB_MAX_NICS)) || params_bad "SENDERS=$LAB_SENDERS with NIC=$LAB_NIC: the virtual machine has room for" \
+		"$((LAB_MAX_NICS - 2)) senders; make SENDERS fewer, or leave NIC out"
+}
+
 params_podcc() {
 	local cc
 
@@ -500,6 +520,7 @@ params_write() {
 	app=$LAB_APP
 	attach=$LAB_ATTACH
 	auth=$LAB_AUTH
+	nic=$LAB_NIC
 	long_flows=$LAB_LONG
 	parallel=$LAB_PARALLEL
 	racks=$LAB_RACKS

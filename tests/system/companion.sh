@@ -75,6 +75,26 @@ companion_sink_goes() {
 	net_in h2 tc qdisc del dev eth0 clsact
 }
 
+# Of the GSO packet that a companion is cloned from the shaper would drop all: it has room for one packet.
+companion__of_gso_passes_a_shaper_with_a_small_burst() {
+	net_up without-fq
+	net_in h1 tc qdisc replace dev eth0 root tbf rate 50mbit burst 1600 limit 1mb || fail "tbf"
+	companion_config
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	flow_soon h1 "telemetry" .telemetry_mode companion
+	counts h1 100 companion_sent
+	grows "answers" 20 stat_of h1 rx_probe_reply
+	grows "answers" 20 stat_of h1 rx_probe_reply
+	bulk_unharmed
+	bulk_stop
+	expect "clones that were dropped" "$(stat_of h1 probe_failed)" -eq 0
+	expect "packets that the shaper dropped" \
+		"$(net_in h1 tc -s -j qdisc show dev eth0 root | jq '[.[].drops] | add')" -eq 0
+	daemon_stop h1 h2 sw
+}
+
 companion__with_what_travels_in_data_is_refused() {
 	net_up
 	host_config h1 "hpcc: {telemetry: companion, encoding: int-md}" >"$CASE_DIR/h1.yaml"

@@ -19,6 +19,7 @@ void lab_read(struct lab *lab)
 		value_read(line, "telemetry", lab->telemetry, sizeof(lab->telemetry));
 		value_read(line, "app", lab->app, sizeof(lab->app));
 		value_read(line, "attach", lab->attach, sizeof(lab->attach));
+		value_read(line, "nic", lab->nic, sizeof(lab->nic));
 		number_read(line, "senders", &lab->senders);
 		number_read(line, "parallel", &lab->parallel);
 		number_read(line, "long_flows", &lab->long_flows);
@@ -116,5 +117,7 @@ json_object *lab_params(const struct lab *lab)
 		json_object_object_add(object, "app", json_object_new_string(lab->app));
 	if (*lab->attach)
 		json_object_object_add(object, "attach", json_object_new_string(lab->attach));
+	if (*lab->nic)
+		json_object_object_add(object, "nic", json_object_new_string(lab->nic));
 	return object;
 }
