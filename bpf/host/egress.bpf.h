@@ -36,6 +36,7 @@
 #include "host/encap.bpf.h"
 #include "host/encoding.bpf.h"
 #include "host/flow.bpf.h"
+#include "host/pass.bpf.h"
 #include "host/probe.bpf.h"
 #include "host/quiet.bpf.h"
 #include "host/rwnd.bpf.h"
@@ -79,11 +80,12 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 		return STAT_TX_SPOOFED;
 	f->tx.last_ns = p->now_ns;
 	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
-		if (p->syn)
+		if (p->syn) {
+			pass_end(&p->key);
 			rwnd_syn_out(f, &p->key, p->seq, p->payload_bytes, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
-		else if (!p->rst && rwnd_is_beyond(f, p->seq + p->payload_bytes + p->fin, p->now_ns))
+		} else if (!p->rst && rwnd_is_beyond(f, p->seq + p->payload_bytes + p->fin, p->now_ns)) {
 			return STAT_TX_BEYOND;
-		else if (rwnd_wants_socket(f, p->now_ns)) {
+		} else if (rwnd_wants_socket(f, p->now_ns)) {
 			f->wnd.asked_ns = p->now_ns;
 			rwnd_ask_socket(ctx, f, &p->key, p->v6);
 		}
@@ -178,8 +180,12 @@ static inline int companion_may_wait(struct __sk_buff *ctx, const struct egress_
 	const __be32 *first;
 
 	if (p->key.proto != IPPROTO_TCP || ctx->gso_segs <= COMPANION_COPY_SEGMENTS ||
-	    f->companion.count <= COMPANION_FIRST || f->beside.wanted || !rwnd_is_on(ctl))
+	    f->companion.count <= COMPANION_FIRST || !rwnd_is_on(ctl))
 		return 0;
+	if (f->beside.wanted) { /* ingress may have entered it while it was set */
+		pass_end(&p->key);
+		return 0;
+	}
 	first = pkt_bytes(ctx, WIRE_ETH_BYTES, sizeof(*first));
 	if (!first)
 		return 0;
@@ -199,9 +205,10 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 	if (!companion_is_due(&f->companion, &due, &f->cc, &f->params, sent, p->now_ns))
 		return;
 	companion_left(&f->companion, sent, p->now_ns);
-	if (companion_may_wait(ctx, p, f, ctl))
+	if (companion_may_wait(ctx, p, f, ctl)) {
 		f->beside.wanted = 1;
-	else if (!egress_probe(ctx, space, PROBE_OF_DATA))
+		pass_end(&p->key);
+	} else if (!egress_probe(ctx, space, PROBE_OF_DATA))
 		return;
 	peer->asked_ns = p->now_ns;
 	if (!peer->unanswered_ns)

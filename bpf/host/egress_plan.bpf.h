@@ -10,6 +10,7 @@
 #include "host/encap.bpf.h"
 #include "host/encoding.bpf.h"
 #include "host/flow.bpf.h"
+#include "host/pass.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
 #include "sluice/wire/wire.h"
@@ -89,6 +90,8 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 	p->weight = egress_weight(ctx, p, ours);
 	payload = segment - p->hdr_bytes - ours;
 	if (payload >= f->tx.mss) {
+		if (!f->tx.mss)
+			pass_end(&p->key);
 		f->tx.mss = payload;
 		f->tx.segment = p->beside ? segment :
 					    p->hdr_bytes + egress_outer_bytes(p) + WIRE_HDR_BYTES + p->voq_bytes +

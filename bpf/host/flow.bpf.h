@@ -14,6 +14,7 @@
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/scratch.bpf.h"
+#include "host/pass.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
@@ -280,6 +281,7 @@ VERIFIED_ONCE int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epo
 	/* -EEXIST: another CPU made it meanwhile, which is as good. */
 	err = bpf_map_update_elem(&flows, &own, fresh, BPF_NOEXIST);
 	if (!err) {
+		pass_end(&own);
 		stats_count(STAT_FLOW_MADE);
 		stats_count(cause);
 	}

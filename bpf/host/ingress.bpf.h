@@ -28,6 +28,7 @@
 #include "host/auth.bpf.h"
 #include "host/encoding.bpf.h"
 #include "host/learn.bpf.h"
+#include "host/pass.bpf.h"
 #include "host/peer.bpf.h"
 #include "host/probe.bpf.h"
 #include "host/rwnd.bpf.h"
@@ -155,7 +156,11 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 		rwnd_offer(&key, rwnd_syn_scale(ctx, at));
 		return;
 	}
+	if (!syn && pass_is_free(&key, ctl->epoch))
+		return;
 	f = bpf_map_lookup_elem(&flows, &key);
+	if (!syn && (!f || (!f->beside.wanted && (f->tx.own_cc || !f->tx.mss))))
+		pass_enter(&key, ctl->epoch);
 	if (!f)
 		return;
 	if (f->beside.wanted && !syn && ip.total == ip.bytes + tcp_bytes)

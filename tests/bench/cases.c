@@ -120,7 +120,9 @@ const struct bench_case bench_cases[] = {
 	{ "ingress_int", "full packet, v4: INT-MD of two hops stripped and kept", "ingress", STAT_RX_DATA, BACK, &bare,
 	  &int_told },
 	{ "ingress_other", "full packet that is not ours", "ingress", STAT_RX_OTHER, BACK },
-	{ "ingress_beside", "full packet beside companions, receive windows are cut", "ingress", STAT_RX_OTHER, BACK,
+	{ "ingress_beside", "full packet beside companions, to a socket of ours or one that only receives", "ingress",
+	  STAT_RX_OTHER, BACK, .scene = { .beside = 1, .rwnd = 1, .own = 1 } },
+	{ "ingress_beside_pod", "the same, and its window is cut", "ingress", STAT_RX_OTHER, BACK,
 	  .scene = { .beside = 1, .rwnd = 1 } },
 
 	{ "empty_inside", "a program that returns at once", "empty", STAT_MAX, FULL, .inside = 1 },

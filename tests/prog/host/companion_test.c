@@ -178,7 +178,10 @@ Test(companion, companion__of_an_ack)
 		f = flow_get(s);
 		f.companion = (struct companion_state){ .left_ns = 1, .count = COMPANION_FIRST + 1 };
 		f.tx.clock_ns = 0;
+		f.tx.own_cc = 1;
 		flow_set(s, &f);
+		run(INGRESS, &ack, .ifindex = a.ifindex); /* nothing to do, which is remembered */
+		world_ended();
 		run(EGRESS, &in, .ifindex = a.ifindex, .gso_size = 120, .gso_segs = 10);
 		expect_counted(STAT_TX_BESIDE);
 		cr_assert(!packet_catch(a.fd, &got, 20), "%sone of the packet itself", world_fixture());

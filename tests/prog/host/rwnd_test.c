@@ -279,6 +279,33 @@ Test(rwnd, cut__untouched)
 		fin = udp(.v6 = v6, .reply = 1, .payload = 100);
 		expect_untouched(INGRESS, &fin, STAT_RX_OTHER);
 		fixture("and the flow itself is cut");
+		control_next_epoch(); /* in this one its control was its own, for which there is no way back */
+		expect_window(&f, 6000);
+	}
+}
+
+/* What ingress has let pass once it lets pass again, until egress says that there is something to cut. */
+Test(rwnd, cut__begins_when_the_flow_does)
+{
+	FOR_V4_AND_V6 (v6) {
+		const struct ip_spec spec = { .v6 = v6 };
+		struct frame f = granted(v6, USUAL_ACK, 60000), data = tcp(.v6 = v6, .payload = 100);
+		struct flow flow;
+
+		fixture("IPv%d", v6 ? 6 : 4);
+		expect_window(&f, 60000);
+		run(EGRESS, &data);
+		world_ended();
+		flow = flow_governed(v6, 6000, 0);
+		expect_window(&f, 6000);
+		flow.tx.mss = 0;
+		flow_set(spec, &flow);
+		expect_window(&f, 60000);
+		flow.wnd.seq_known = FLOW_SEQ_UNKNOWN;
+		flow_set(spec, &flow);
+		run(EGRESS, &data);
+		expect_counted(STAT_TX_DATA);
+		flow_governed(v6, 6000, 0);
 		expect_window(&f, 6000);
 	}
 }
