@@ -4,8 +4,8 @@
 #	h1 --- p1 sw p3 === p3 s2 p2 --- h2
 #	          p4 === p4
 #
-# By all of the headers that a flow keeps, with IPv6 by its flow label, too. Not by fib_multipath_hash_policy=1: of packets
-# that come by a veth that takes the hash of the socket that sent them, which no cable carries.
+# They hash all of the headers that a flow keeps, with IPv6 its flow label, too. fib_multipath_hash_policy=1 would not do: for a
+# packet that comes by a veth it takes the hash of the socket that sent it, which no cable carries.
 
 MULTIPATH_FLOWS=1000
 MULTIPATH_BYTES=20000 # of each
@@ -23,7 +23,10 @@ multipath_up() {
 			net_ends sw "p$n" _ $n 1 2 && net_ends s2 "p$n" _ $n 2 1 && net_queue "p$n" || fail "way $n cannot be set up"
 	done
 	multipath_routes sw 2 2 && multipath_routes s2 1 1 || fail "the ways cannot be set up"
-	companion_config
+	for n in h1 h2; do
+		host_config $n "hpcc: {telemetry: companion}" \
+			"peers: [{prefix: 10.0.0.0/8, base_rtt: 20ms}, {prefix: 'fd00::/16', base_rtt: 20ms}]" >"$CASE_DIR/$n.yaml"
+	done
 	cat >"$CASE_DIR/sw.yaml" <<-END
 		pin_dir: $PINS/ssys-sw
 		interfaces:
@@ -130,7 +133,7 @@ multipath__companions_take_the_way_of_their_flow() {
 		transfer h1 $to -n 200K
 		multipath_capture
 		multipath_send $to
-		transfer h1 $to -P 16 -t 2
+		transfer h1 $to -P 8 -t 2 # of larger packets, whose companions are made of ACKs
 		multipath_capture_end
 		multipath_same "$([[ $to == *:* ]] && echo fd00:1::2 || echo 10.1.0.2)"
 		# The answers: by the flow label of the question with IPv6, which the other direction does not have.
