@@ -59,13 +59,13 @@ forged__companions_are_refused_where_there_is_a_key() {
 # second), all that were not heard 1,000 times a second, after the first 1,000. Nobody gets more than was sent, and the flow
 # goes on.
 forged__companions_of_strangers_are_answered_within_bounds() {
-	local kind before began asked answers limited
+	local kind before began asked answers limited flows
 
 	forged_up "auth: none"
 	for kind in "replay p2" "ports p2" "stranger p2 20000" "cut p2" "loop p1" "loop p2"; do
 		# First what is asked and then what is answered, and the other way round at the end: no answer without its question.
 		asked=$(stat_of h1 companion_sent probe_sent) before=$(stat_of h2 rx_probe) limited=$(stat_of h2 rx_probe_limited)
-		began=$(uptime_ms)
+		began=$(uptime_ms) flows=$(stat_of h2 flow_made)
 		# shellcheck disable=SC2086
 		forged $kind
 		grows "feedback after $kind" 20 flow_of h1 .feedbacks
@@ -74,6 +74,7 @@ forged__companions_of_strangers_are_answered_within_bounds() {
 		case $kind in
 		stranger*)
 			expect "answers to strangers" $((answers - asked)) -le $((1000 + $(uptime_ms) - began))
+			expect "flows made for $answers answers" $(($(stat_of h2 flow_made) - flows)) -le "$answers"
 			expect "strangers that got none" $(($(stat_of h2 rx_probe_limited) - limited)) -ge 1
 			;;
 		cut* | loop*) expect "$kind: answers, of $asked questions of h1" $((answers - asked)) -le 0 ;;
