@@ -90,13 +90,15 @@ multipath_capture_end() {
 	done
 }
 
-# multipath_ends KIND ADDRESS: "WAY ENDS" of each packet of a flow from ADDRESS; KIND: companion, or data.
+# multipath_ends KIND ADDRESS: "WAY ENDS" of each packet of a flow from ADDRESS; KIND: companion, or data. With IPv6 only the
+# companions that ask: an answer has the flow label of what it answers, and the flow back has another.
 multipath_ends() {
-	local n marked='(ip[28:4] = 0x534c4332 or ip6[48:4] = 0x534c4332)'
+	local n v4='ip[28:4] = 0x534c4332' v6='ip6[48:4] = 0x534c4332' wanted
 
-	[[ $1 == companion ]] || marked="not $marked"
+	wanted="($v4 or ($v6 and ip6[64] & 15 = 2))"
+	[[ $1 == companion ]] || wanted="not ($v4 or $v6)"
 	for n in 3 4; do
-		tcpdump -nnqtr "$CASE_DIR/p$n.pcap" "src host $2 and not port 5463 and $marked" 2>/dev/null | awk -v n=$n '{ print n, $2, $4 }'
+		tcpdump -nnqtr "$CASE_DIR/p$n.pcap" "src host $2 and not port 5463 and $wanted" 2>/dev/null | awk -v n=$n '{ print n, $2, $4 }'
 	done
 }
 
@@ -136,7 +138,7 @@ multipath__companions_take_the_way_of_their_flow() {
 		transfer h1 $to -P 8 -t 2 # of larger packets, whose companions are made of ACKs
 		multipath_capture_end
 		multipath_same "$([[ $to == *:* ]] && echo fd00:1::2 || echo 10.1.0.2)"
-		# The answers: by the flow label of the question with IPv6, which the other direction does not have.
+		# And the answers.
 		[[ $to == *:* ]] || multipath_same $to
 	done
 	expect "errors that h2's stack saw" "$(net_snmp h2 Tcp.InErrs)" -eq 0
