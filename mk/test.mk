@@ -87,7 +87,7 @@ fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: m
 # --- programs of the system tests ---
 
 tool = $(B)/plain/tests/system/tools/$(1).o
-PACKET_TOOLS := $(addprefix $(B)/,attack flood spoof)
+PACKET_TOOLS := $(addprefix $(B)/,attack beside flood spoof)
 PRELOADED := $(addprefix $(B)/,accident.so fault.so stall.so dcbnic.so)
 $(B)/ask $(B)/notified $(B)/pause: $(B)/%: $(call tool,%)
 	$(call link,LD    )

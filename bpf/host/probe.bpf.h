@@ -76,6 +76,18 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 
 /* --- 3. the PROBE of another host --- */
 
+/* The flow that a PROBE asks for; makes its entry if that is wanted. */
+static __always_inline struct flow *ingress_probe_flow(ctx_t *ctx, const struct ingress_pkt *p,
+						       const struct control *ctl, int make)
+{
+	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
+
+	if (f || !make)
+		return f;
+	flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_PROBE);
+	return bpf_map_lookup_elem(&flows, &p->key);
+}
+
 /*
  * Is a PROBE answered? STAT_RX_PROBE, or the counter that says why it is not.
  *
@@ -84,10 +96,10 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
  * feedback counts most. So a flow that is not known gets its entry here, if the PROBE is not older than the host's newest
  * message by more than AUTH_LATE_NS. Where there is no room for one only what is newer than that message is answered.
  *
- * A companion makes the entry of its flow, as data with telemetry does: the flow counts for N by it.
- *
  * Then there is a bucket of answers for each host, and one for all that were never heard: an answer is as large as
  * its PROBE, and without a key it goes where somebody says.
+ *
+ * A companion that is answered makes the entry of its flow, as data with telemetry does: the flow counts for N by it.
  */
 static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
 							    struct host *h, const struct control *ctl)
@@ -95,26 +107,26 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const st
 	__u64 floor = auth_floor(h), seen;
 	struct flow *f;
 
-	if (p->auth_seq || m->companion) {
-		f = bpf_map_lookup_elem(&flows, &p->key);
-		if (!f && (!p->auth_seq || p->auth_seq > floor)) {
-			flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_PROBE);
-			f = bpf_map_lookup_elem(&flows, &p->key);
-		}
-		if (f) {
-			if (p->auth_seq && ((!f->auth.asked_seq && p->auth_seq <= floor) ||
-					    !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen)))
-				return STAT_RX_PROBE_OLD;
-			f->rx.last_ns = p->now_ns;
-		} else if (p->auth_seq && p->auth_seq <= (h ? h->rx_seq : 0)) {
+	if (p->auth_seq) {
+		f = ingress_probe_flow(ctx, p, ctl, p->auth_seq > floor);
+		if (f && ((!f->auth.asked_seq && p->auth_seq <= floor) ||
+			  !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen)))
 			return STAT_RX_PROBE_OLD;
-		}
+		if (f)
+			f->rx.last_ns = p->now_ns;
+		else if (p->auth_seq <= (h ? h->rx_seq : 0))
+			return STAT_RX_PROBE_OLD;
 	}
-	if (h ? bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS,
-			    BUCKET_HOST_BURST) :
-		bucket_strangers(BUCKET_ANSWERS, p->now_ns))
-		return STAT_RX_PROBE;
-	return STAT_RX_PROBE_LIMITED;
+	if (h ? !bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS,
+			     BUCKET_HOST_BURST) :
+		!bucket_strangers(BUCKET_ANSWERS, p->now_ns))
+		return STAT_RX_PROBE_LIMITED;
+	if (m->companion && !p->auth_seq) {
+		f = ingress_probe_flow(ctx, p, ctl, 1);
+		if (f)
+			f->rx.last_ns = p->now_ns;
+	}
+	return STAT_RX_PROBE;
 }
 
 /* What an echo would tell, in a PROBE before it turns round: N, and the hop to the pod. */

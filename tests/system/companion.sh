@@ -102,3 +102,40 @@ companion__with_what_travels_in_data_is_refused() {
 	host_config h1 "hpcc: {telemetry: companion}" "hiercc: {enabled: true}" >"$CASE_DIR/h1.yaml"
 	daemon_fails h1 1 "telemetry 'companion' and hiercc"
 }
+
+# companion_mice FLOWS PACKETS: of UDP, each from another port of h1, within a second or so.
+companion_mice() {
+	net_in h1 python3 -c '
+import socket, sys
+for i in range(int(sys.argv[1])):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("", 20000 + i))
+        for n in range(int(sys.argv[2])):
+            s.sendto(bytes(100), ("10.2.0.2", 9))
+' "$1" "$2" 2>"$CASE_DIR/mice.log" || fail "sending: $(tail -n 1 "$CASE_DIR/mice.log")"
+}
+
+# One in which a companion would be a third of what is sent.
+companion__is_not_sent_for_flows_of_two_packets() {
+	local sent made began
+
+	need python3
+	net_up
+	companion_config
+	daemon_start h1 h2 sw
+	server h2
+	transfer h1 10.2.0.2 -n 1M
+	sent=$(stat_of h1 companion_sent) made=$(stat_of h1 flow_made)
+	expect "companions of a longer flow" "$sent" -ge 1
+	began=$(uptime_ms)
+	companion_mice 10000 2
+	echo "# 10000 flows of 2 datagrams in $(($(uptime_ms) - began)) ms: $(($(stat_of h1 companion_sent) - sent)) companions," \
+		"$(stat_of h1 probe_sent) PROBEs, $(net_snmp h2 Udp.NoPorts) datagrams arrived"
+	expect "flows" $(($(stat_of h1 flow_made) - made)) -ge 10000
+	expect "companions of flows of 2 packets" "$(stat_of h1 companion_sent)" -eq "$sent"
+	multipath_serve
+	MULTIPATH_BYTES=2500 multipath_send 10.2.0.2
+	expect "companions of connections of 2 packets" "$(stat_of h1 companion_sent)" -eq "$sent"
+	companion_mice 1000 4
+	expect "companions of flows of 4 packets" $(($(stat_of h1 companion_sent) - sent)) -ge 900
+}

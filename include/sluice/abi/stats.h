@@ -151,7 +151,7 @@
 	X(FB_CONTENDED, "fb_contended", ALSO, "feedback dropped: another CPU was at this flow")                        \
 	X(TRACE_LOST, "trace_lost", ALSO, "decisions that sluicectl trace has not got: it does not keep up")           \
 	X(FLOW_MADE_RX, "flow_made_rx", ALSO, "of flow_made, by data that came with a header of ours")                 \
-	X(FLOW_MADE_PROBE, "flow_made_probe", ALSO, "of flow_made, by a question that came with the right tag")        \
+	X(FLOW_MADE_PROBE, "flow_made_probe", ALSO, "of flow_made, by a question with the right tag, or a companion")  \
 	X(RX_PROBE_OLD, "rx_probe_old", VERDICT,                                                                       \
 	  "questions dropped: answered before, or older than the last of their flow")                                  \
 	X(RX_PROBE_LIMITED, "rx_probe_limited", VERDICT,                                                               \

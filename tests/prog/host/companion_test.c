@@ -369,6 +369,25 @@ SinkTest(companion, companion__damaged)
 	}
 }
 
+/* What is not answered, of addresses that were never heard, makes no flow. */
+SinkTest(companion, companion__answers_are_limited)
+{
+	const __u64 spent_ns = clock_ns() + 3600000000000ULL;
+	__u32 answers = 1; /* the bucket of strangers */
+
+	cr_assert(!bpf_map_update_elem(world_map("buckets"), &answers, &spent_ns, BPF_ANY));
+	FOR_V4_AND_V6 (v6) {
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = companion_of(&data, 2, 1);
+		struct sluice_addr b = addr_of(v6, HOST_B);
+
+		bpf_map_delete_elem(world_map("hosts"), &b);
+		expect_verdict(run(sink, &in), VERDICT_DROP);
+		expect_counted(STAT_RX_PROBE_LIMITED, STAT_RX_COMPANION);
+		expect_eq(host_exists(v6, HOST_B), 0);
+		expect_eq(flows_count(), 0);
+	}
+}
+
 SinkTest(companion, companion__without_a_tag_where_there_is_a_key)
 {
 	static const struct siphash_key key = { 1, 2 };
