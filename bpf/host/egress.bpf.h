@@ -91,9 +91,11 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 		f->tx.flags &= ~FLOW_F_CLOSED;
 	if (p->fin || p->rst)
 		f->tx.flags |= FLOW_F_CLOSED;
-	if (f->tx.flags & FLOW_F_TUNNEL) {
+	if (!flow_has_ports(p->key.proto))
+		f->tx.flags |= FLOW_F_TUNNEL;
+	if (f->tx.flags & FLOW_F_TUNNEL && f->path.telemetry != TELEMETRY_COMPANION) {
 		f->tx.flags &= ~FLOW_F_TELEM;
-		return STAT_TX_ENCAP_FAILED;
+		return flow_has_ports(p->key.proto) ? STAT_TX_ENCAP_FAILED : STAT_TX_OTHER;
 	}
 	return STAT_TX_DATA;
 }
@@ -174,17 +176,10 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 static inline int companion_may_wait(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				     const struct control *ctl)
 {
-	const __be32 *first;
-
 	if (p->key.proto != IPPROTO_TCP || ctx->gso_segs <= COMPANION_COPY_SEGMENTS ||
 	    f->companion.count <= COMPANION_FIRST || f->beside.wanted || !rwnd_is_on(ctl))
 		return 0;
-	first = pkt_bytes(ctx, WIRE_ETH_BYTES, sizeof(*first));
-	if (!first)
-		return 0;
-	f->beside.v6_first = *first;
-	f->beside.tos = p->tos;
-	return 1;
+	return companion_note(ctx, p, f);
 }
 
 /* A companion of the flow, which has sent so many bytes with this packet, if one is due. */
@@ -197,6 +192,11 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 	companion_params_init(&due, f->tx.segment, f->params.t_ns);
 	if (!companion_is_due(&f->companion, &due, &f->cc, &f->params, sent, p->now_ns))
 		return;
+	if (companion_is_uncut(ctx, f)) {
+		if (companion_want(ctx, p, f, space))
+			companion_left(&f->companion, sent, p->now_ns);
+		return;
+	}
 	companion_left(&f->companion, sent, p->now_ns);
 	if (companion_may_wait(ctx, p, f, ctl))
 		f->beside.wanted = 1;
@@ -275,6 +275,8 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 			return STAT_TX_NO_PEER;
 		case FLOW_FULL:
 			return STAT_TX_FLOW_FULL;
+		case FLOW_OTHER:
+			return STAT_TX_OTHER;
 		case FLOW_OK:
 			break;
 		}

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_EGRESS_PARSE_BPF_H
 #define SLUICE_EGRESS_PARSE_BPF_H
-/* What an outgoing packet is: TCP or UDP over IPv4 or IPv6, whole and without options, or the counter that says what else. */
+/*
+ * What an outgoing packet is: TCP, UDP or a tunnel without ports over IPv4 or IPv6, whole and without options, or the
+ * counter that says what else.
+ */
 #include "lib/base.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
+
+/* Whether all of a group strip cannot be asked. */
+static inline int egress_is_to_group(struct __sk_buff *ctx)
+{
+	const __u8 *mac = pkt_bytes(ctx, 0, 1);
+
+	return !mac || *mac & MAC_GROUP;
+}
 
 /* Returns an enum sluice_stat. Global as msg_parse() is: p is verified as any packet from there on. */
 VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
@@ -32,7 +43,7 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	if (companion_is_long(ip.total - ip.bytes)) {
 		const struct wire_companion *c = pkt_bytes(ctx, p->l4_offset, sizeof(*c));
 
-		if (c && companion_is_marked(c))
+		if (c && companion_is_marked(c) && companion_is_of(c, ip.proto))
 			return STAT_TX_OWN;
 	}
 	if (ip.proto == IPPROTO_TCP) {
@@ -48,13 +59,11 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 		p->ack = tcp->ack;
 		p->fin = tcp->fin;
 		p->rst = tcp->rst;
+	} else if (egress_is_to_group(ctx)) {
+		return STAT_TX_OTHER;
 	} else if (ip.proto == IPPROTO_UDP) {
-		const __u8 *mac = pkt_bytes(ctx, 0, 1);
 		const struct udphdr *udp;
 
-		/* Whether all of a group strip cannot be asked. */
-		if (!mac || *mac & MAC_GROUP)
-			return STAT_TX_OTHER;
 		udp = pkt_bytes(ctx, p->l4_offset, sizeof(*udp));
 		if (!udp)
 			return STAT_TX_OTHER;
@@ -63,6 +72,8 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 		p->key.local_port = udp->source;
 		p->key.remote_port = udp->dest;
 		p->hdr_bytes = p->l4_offset + sizeof(*udp);
+	} else if (ip_is_tunnel(ip.proto)) {
+		p->hdr_bytes = p->l4_offset;
 	} else {
 		return STAT_TX_OTHER;
 	}

@@ -48,7 +48,7 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	}
 	p->auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
-	if (!egress_echo(f, head, p)) /* never */
+	if (!(f->tx.flags & FLOW_F_TUNNEL) && !egress_echo(f, head, p)) /* never */
 		return STAT_TX_ENCAP_FAILED;
 	if (!p->payload_bytes && !p->echo_bytes)
 		return STAT_TX_PLAIN_ACK;
@@ -80,6 +80,9 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 		return STAT_TX_TOO_LONG;
 	segments = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
 	p->weight = p->payload_bytes + segments * (p->hdr_bytes + ours);
+	/* Segments of a tunnel repeat inner headers, too, which the kernel has counted. */
+	if (f->tx.flags & FLOW_F_TUNNEL && ctx->gso_size && ctx->wire_len > p->weight)
+		p->weight = ctx->wire_len;
 	payload = segment - p->hdr_bytes - ours;
 	if (payload >= f->tx.mss) {
 		f->tx.mss = payload;

@@ -170,8 +170,9 @@ struct scratch_space {
 	struct tor_flow_key tor_key; /* hop: of the packet at hand */
 	struct tor_news tor_news;
 	struct hpcc_ack ack;
-	struct trace_feedback traced; /* what was decided by the last feedback */
-	__u8 options[64];	      /* of a SYN */
+	struct companion_wanted wanted; /* by the flow at hand, or of it */
+	struct trace_feedback traced;	/* what was decided by the last feedback */
+	__u8 options[64];		/* of a SYN */
 };
 
 _Static_assert(__builtin_offsetof(struct scratch_space, probe_ifindex) == 0, "tests/prog sets it");

@@ -38,6 +38,7 @@ enum who { HOST_USUAL, HOST_A, HOST_B, HOST_STRANGER };
 struct ip_spec {
 	int v6;
 	int udp;     /* and not TCP: no options, no flags */
+	__u8 tunnel; /* and not TCP, but this IP protocol: nothing but payload */
 	int reply;   /* from B to A */
 	enum who to; /* HOST_STRANGER: somebody else than B */
 	enum who from;
