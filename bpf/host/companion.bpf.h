@@ -74,7 +74,7 @@ static inline int companion_resize(struct __sk_buff *ctx, const struct egress_pk
 	__u32 rest;
 	int i;
 
-	if (p->key.proto == IPPROTO_TCP)
+	if (p->key.proto == IPPROTO_TCP && !p->jumbo_bytes)
 		return ctx->len != len && bpf_skb_change_tail(ctx, len, 0) ? -EINVAL : 0;
 	bpf_skb_change_tail(ctx, p->l4_offset + COMPANION_ANY_BYTES, 0);
 	for (i = 0; i < 3 && !ctx->gso_size && ctx->len > p->l4_offset; i++) {

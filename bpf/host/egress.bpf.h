@@ -170,14 +170,14 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 
 /*
  * Whether the next ACK may become the companion in the place of this packet, of which the kernel would copy everything
- * before it is cut. Not the first ones, which are to be early; and not if the last one still waits for an ACK. Then what the
+ * before it is cut. Not the first ones, which are to be early, but for those of more than 64 KB; and not if the last one still waits for an ACK. Then what the
  * companion has of this packet is noted.
  */
 static inline int companion_may_wait(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				     const struct control *ctl)
 {
 	if (p->key.proto != IPPROTO_TCP || ctx->gso_segs <= COMPANION_COPY_SEGMENTS ||
-	    f->companion.count <= COMPANION_FIRST || f->beside.wanted || !rwnd_is_on(ctl))
+	    (f->companion.count <= COMPANION_FIRST && ctx->len <= 0xffff) || f->beside.wanted || !rwnd_is_on(ctl))
 		return 0;
 	return companion_note(ctx, p, f);
 }

@@ -19,6 +19,32 @@ static inline int egress_is_to_group(struct __sk_buff *ctx)
 	return !mac || *mac & MAC_GROUP;
 }
 
+/* RFC 2675: a hop-by-hop header that says nothing but the length. */
+struct ip_jumbo {
+	__u8 next;
+	__u8 words; /* behind the first 8 bytes */
+	__u8 option, option_bytes;
+	__be32 length;
+};
+
+#define IP_JUMBO_OPTION 0xc2
+
+/*
+ * The protocol behind the IPv6 header of a packet of more than 64 KB (BIG TCP), as Linux up to 6.x makes it: it takes the
+ * hop-by-hop header away again when it makes segments. 0: the extension headers are others.
+ */
+static inline __u8 egress_jumbo(struct __sk_buff *ctx, const struct ip_info *ip)
+{
+	const struct ip_jumbo *jumbo;
+
+	if (!ip->v6 || ip->proto || ip->total > ip->bytes || ctx->len <= 0xffff)
+		return 0;
+	jumbo = pkt_bytes(ctx, WIRE_ETH_BYTES + sizeof(struct ipv6hdr), sizeof(*jumbo));
+	if (!jumbo || jumbo->words || jumbo->option != IP_JUMBO_OPTION || jumbo->option_bytes != sizeof(jumbo->length))
+		return 0;
+	return jumbo->next == IPPROTO_TCP ? jumbo->next : 0;
+}
+
 /* Returns an enum sluice_stat. Global as msg_parse() is: p is verified as any packet from there on. */
 VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 {
@@ -31,7 +57,11 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	case IP_OK:
 		break;
 	case IP_OPTIONS:
-		return STAT_TX_IP_OPTIONS;
+		ip.proto = egress_jumbo(ctx, &ip);
+		if (!ip.proto)
+			return STAT_TX_IP_OPTIONS;
+		p->jumbo_bytes = sizeof(struct ip_jumbo);
+		break;
 	case IP_FRAGMENT:
 		return STAT_TX_FRAGMENT;
 	default:
@@ -47,7 +77,7 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 			return STAT_TX_OWN;
 	}
 	if (ip.proto == IPPROTO_TCP) {
-		const struct tcphdr *tcp = pkt_bytes(ctx, p->l4_offset, sizeof(*tcp));
+		const struct tcphdr *tcp = pkt_bytes(ctx, p->l4_offset + p->jumbo_bytes, sizeof(*tcp));
 
 		if (!tcp)
 			return STAT_TX_OTHER;
@@ -80,12 +110,12 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP) and says 0. */
 	if (ip.total > ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
 		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
-	if (p->hdr_bytes > ctx->len - p->pad_bytes)
+	if (p->hdr_bytes + p->jumbo_bytes > ctx->len - p->pad_bytes)
 		return STAT_TX_OTHER;
 	p->key.local = ip.src;
 	p->key.remote = ip.dst;
 	p->key.proto = ip.proto;
-	p->payload_bytes = ctx->len - p->pad_bytes - p->hdr_bytes;
+	p->payload_bytes = ctx->len - p->pad_bytes - p->jumbo_bytes - p->hdr_bytes;
 	p->tos = ip.tos;
 	p->df = ip.df;
 	p->v6 = ip.v6;

@@ -291,6 +291,8 @@ failed:
 static inline int egress_ask(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 			     struct scratch_space *space)
 {
+	if (p->jumbo_bytes) /* too long for all but a companion; a smaller packet will come */
+		return 0;
 	if (!(f->tx.flags & FLOW_F_TUNNEL) && egress_probe(ctx, space, PROBE_WRAPPED))
 		return 1;
 	if (!(f->tx.flags & FLOW_F_TUNNEL) || f->path.telemetry != TELEMETRY_COMPANION)

@@ -75,6 +75,18 @@ static inline int addr_equal(const struct sluice_addr *a, const struct sluice_ad
 	return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]));
 }
 
+static inline void ip_from_v6(struct ip_info *ip, const struct ipv6hdr *h)
+{
+	__builtin_memcpy(&ip->src, &h->saddr, sizeof(ip->src));
+	__builtin_memcpy(&ip->dst, &h->daddr, sizeof(ip->dst));
+	ip->bytes = sizeof(*h);
+	ip->total = sizeof(*h) + bpf_ntohs(h->payload_len);
+	ip->proto = h->nexthdr;
+	ip->tos = h->priority << 4 | h->flow_lbl[0] >> 4;
+	ip->df = 1;
+	ip->v6 = 1;
+}
+
 /* The IP header at offset; proto is the Ethernet type, ETH_P_IP or ETH_P_IPV6. */
 static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto, struct ip_info *ip)
 {
@@ -102,6 +114,7 @@ static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto, st
 
 		if (!h || h->version != 6)
 			return IP_OTHER;
+		ip_from_v6(ip, h);
 		switch (h->nexthdr) {
 		case 0:	 /* hop-by-hop */
 		case 43: /* routing */
@@ -111,14 +124,6 @@ static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto, st
 		case 44:
 			return IP_FRAGMENT;
 		}
-		__builtin_memcpy(&ip->src, &h->saddr, sizeof(ip->src));
-		__builtin_memcpy(&ip->dst, &h->daddr, sizeof(ip->dst));
-		ip->bytes = sizeof(*h);
-		ip->total = sizeof(*h) + bpf_ntohs(h->payload_len);
-		ip->proto = h->nexthdr;
-		ip->tos = h->priority << 4 | h->flow_lbl[0] >> 4;
-		ip->df = 1;
-		ip->v6 = 1;
 		return IP_OK;
 	}
 	return IP_OTHER;

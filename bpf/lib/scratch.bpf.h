@@ -50,11 +50,12 @@ struct intmd_space {
 struct egress_pkt {
 	struct flow_key key;
 	__u64 now_ns;
-	__u32 l4_offset; /* of the TCP or UDP header */
+	__u32 l4_offset; /* of what follows the IP header */
 	__u32 hdr_bytes; /* Ethernet to the end of that: what every segment repeats */
 	__u32 payload_bytes;
-	__u32 seq;	 /* of TCP */
-	__u32 pad_bytes; /* Ethernet padding behind the IP packet; it stays there */
+	__u32 seq;	   /* of TCP */
+	__u32 jumbo_bytes; /* between IPv6 and TCP header, of a packet of more than 64 KB; no segment has them */
+	__u32 pad_bytes;   /* Ethernet padding behind the IP packet; it stays there */
 	/* What comes in front of it; 0: nothing of that */
 	__u32 telem_bytes, voq_bytes, echo_bytes, auth_bytes;
 	__u32 intmd;	    /* bytes of INT-MD, */

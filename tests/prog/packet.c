@@ -174,6 +174,14 @@ struct frame frame_of(struct ip_spec s)
 		return f;
 	}
 	headers(&f, s.v6, from, to, s.udp ? 17 : 6, s.tos, !s.may_fragment, len);
+	if (s.jumbo) {
+		static const __u8 jumbo[8] = { 6, 0, 0xc2, 4, 0, 1 };
+
+		memcpy(f.b + f.len, jumbo, sizeof(jumbo));
+		f.len += sizeof(jumbo);
+		f.b[20] = 0;
+		put16(f.b + 18, 0);
+	}
 	p = f.b + f.len;
 	put16(p, s.sport ?: s.reply ? PORT_B : PORT_A);
 	put16(p + 2, s.dport ?: s.reply ? PORT_A : PORT_B);

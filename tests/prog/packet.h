@@ -49,6 +49,7 @@ struct ip_spec {
 	__u8 flags;	      /* ACK */
 	__u8 tos;
 	int may_fragment; /* DF is not set */
+	int jumbo;	  /* TCP over IPv6 of more than 64 KB (BIG TCP): a header between says how long */
 };
 
 struct frame frame_of(struct ip_spec s);
