@@ -177,7 +177,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 
 	if (ip_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &ip) != IP_OK)
 		return;
-	if (ip.proto == IPPROTO_UDP || ip_is_tunnel(ip.proto))
+	if (!ctl->bypass && (ip.proto == IPPROTO_UDP || ip_is_tunnel(ip.proto)))
 		ingress_companion_of_any(ctx, &ip.src);
 	if (ip.proto != IPPROTO_TCP || !rwnd_is_on(ctl))
 		return;
