@@ -8,7 +8,8 @@
  *  1. the packet that leaves, where the kernel lets it be cut;
  *  2. of TCP whose packets are large the next ACK that comes in (flow.beside.wanted);
  *  3. of a tunnel the next small packet that comes in from the other end (the map wanted). The kernel cuts nothing whose
- *     offloads are for an inner packet: what is no GSO packet is emptied in two steps, and a GSO packet stays one.
+ *     offloads are for an inner packet: what is no GSO packet is emptied in two steps, if it is not too short, and a GSO
+ *     packet stays one.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -27,13 +28,15 @@ enum probe_kind {
 };
 
 #define COMPANION_ANY_BYTES 256 /* a packet that has come in and is longer is not cloned */
+#define COMPANION_CLONE_BYTES \
+	128 /* behind our headers, of a tunnel's packet that is cloned: inner headers and 55 more */
 #define COMPANION_WANTED_NS (100 * 1000 * 1000ULL)
 #define ADJUST_ROOM_BYTES 0xfff /* that the kernel takes out at once */
 
-/* Whether a clone of the packet cannot be made shorter. */
-static inline int companion_is_uncut(const struct __sk_buff *ctx, const struct flow *f)
+/* Whether a clone of the packet cannot be cut, or is so short that the kernel keeps an inner checksum in what is left. */
+static inline int companion_is_uncut(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
 {
-	return f->tx.flags & FLOW_F_TUNNEL && ctx->gso_size;
+	return f->tx.flags & FLOW_F_TUNNEL && (ctx->gso_size || p->payload_bytes < COMPANION_CLONE_BYTES);
 }
 
 /* Notes for a companion that is made of another packet what it has of this one. */

@@ -4,8 +4,8 @@
 /*
  * tc egress of a host: the source of telemetry.
  *
- *  1. parse: TCP and UDP over IPv4 or IPv6, whole and without options; everything else passes
- *     untouched.
+ *  1. parse: TCP, UDP and, where telemetry goes beside the data, tunnels over IPv4 or IPv6, whole and without options;
+ *     everything else passes untouched.
  *  2. classify: the flow, made if its destination is a configured peer.
  *  3. decide: does the peer strip, does the packet fit, is there anything to say? If not it goes
  *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
@@ -192,7 +192,7 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 	companion_params_init(&due, f->tx.segment, f->params.t_ns);
 	if (!companion_is_due(&f->companion, &due, &f->cc, &f->params, sent, p->now_ns))
 		return;
-	if (companion_is_uncut(ctx, f)) {
+	if (companion_is_uncut(ctx, p, f)) {
 		if (companion_want(ctx, p, f, space))
 			companion_left(&f->companion, sent, p->now_ns);
 		return;

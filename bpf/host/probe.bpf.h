@@ -297,7 +297,8 @@ static inline int egress_ask(struct __sk_buff *ctx, const struct egress_pkt *p, 
 		return 1;
 	if (!(f->tx.flags & FLOW_F_TUNNEL) || f->path.telemetry != TELEMETRY_COMPANION)
 		return 0;
-	return companion_is_uncut(ctx, f) ? companion_want(ctx, p, f, space) : egress_probe(ctx, space, PROBE_OF_DATA);
+	return companion_is_uncut(ctx, p, f) ? companion_want(ctx, p, f, space) :
+					       egress_probe(ctx, space, PROBE_OF_DATA);
 }
 
 /*

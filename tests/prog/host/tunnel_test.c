@@ -343,3 +343,24 @@ Test(tunnel, vxlan__of_gso_packets)
 	cr_assert(!tunnel_catch(far, &got, 50), "%sa second one", world_fixture());
 	expect_eq(flow_get(vxlan).companion.count, COMPANION_FIRST + 2);
 }
+
+/* Nor is a short one cloned, of which the inner checksum would be written into the companion. */
+Test(tunnel, vxlan__of_short_packets)
+{
+	struct frame got, small = udp(.reply = 1, .sport = 4789, .dport = 4789, .payload = 60);
+	int far = vxlan_link(), i;
+
+	for (i = 0; i < COMPANION_AFTER; i++)
+		vxlan_send(far, 0);
+	world_counted((const int[]){ -1 });
+	for (i = 0; i < 2; i++) {
+		sh("bash -c 'echo hello >/dev/udp/10.88.0.2/9'");
+		cr_assert(tunnel_catch(far, &got, 1000), "%snothing left", world_fixture());
+		expect_eq(got.len, 14 + 20 + 16 + 14 + 28 + 6);
+		cr_assert(!tunnel_catch(far, &got, 20), "%sa companion", world_fixture());
+	}
+	expect_counted_attached(STAT_TX_BESIDE);
+	packet_send(far, &small);
+	cr_assert(tunnel_catch(far, &got, 1000), "%sno companion", world_fixture());
+	expect_eq(get32(got.b + companion_at(&got) + 8), 0x534c4332);
+}
