@@ -2,10 +2,17 @@
 #ifndef SLUICE_COMPANION_BPF_H
 #define SLUICE_COMPANION_BPF_H
 /*
- * What makes a companion of a clone (wire.h): of data that leaves, or of an ACK that has come in. When one is due is
- * for sluice/cc/companion.h; probe.bpf.h sends the clone, and answers those of others.
+ * What makes a companion of a clone (wire.h). When one is due is for sluice/cc/companion.h; probe.bpf.h sends the clone,
+ * and answers those of others. What is cloned is
+ *
+ *  1. the packet that leaves, where the kernel lets it be cut;
+ *  2. of TCP whose packets are large the next ACK that comes in (flow.beside.wanted);
+ *  3. of a tunnel the next small packet that comes in from the other end (the map wanted). The kernel cuts nothing whose
+ *     offloads are for an inner packet: what is no GSO packet is emptied in two steps, if it is not too short, and a GSO
+ *     packet stays one.
  */
 #include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
@@ -16,8 +23,74 @@
 enum probe_kind {
 	PROBE_WRAPPED, /* a PROBE of its own */
 	PROBE_OF_DATA, /* a companion: the clone is a packet that leaves, */
-	PROBE_OF_ACK,  /*   or one that has come in */
+	PROBE_OF_ACK,  /*   an ACK of its flow that has come in, */
+	PROBE_OF_ANY,  /*   or any packet that has come in from the peer */
 };
+
+#define COMPANION_ANY_BYTES 256 /* a packet that has come in and is longer is not cloned */
+#define COMPANION_CLONE_BYTES \
+	128 /* behind our headers, of a tunnel's packet that is cloned: inner headers and 55 more */
+#define COMPANION_WANTED_NS (100 * 1000 * 1000ULL)
+#define ADJUST_ROOM_BYTES 0xfff /* that the kernel takes out at once */
+
+/* Whether a clone of the packet cannot be cut, or is so short that the kernel keeps an inner checksum in what is left. */
+static inline int companion_is_uncut(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
+{
+	return f->tx.flags & FLOW_F_TUNNEL && (ctx->gso_size || p->payload_bytes < COMPANION_CLONE_BYTES);
+}
+
+/* Notes for a companion that is made of another packet what it has of this one. */
+static inline int companion_note(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f)
+{
+	const __be32 *first = pkt_bytes(ctx, WIRE_ETH_BYTES, sizeof(*first));
+
+	if (!first)
+		return 0;
+	f->beside.v6_first = *first;
+	f->beside.tos = p->tos;
+	return 1;
+}
+
+/*
+ * Asks for the next small packet that comes in from the peer. One flow asks at a time; where nothing has come for
+ * COMPANION_WANTED_NS the next one does. Returns whether this one does now.
+ */
+static inline int companion_want(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
+				 struct scratch_space *space)
+{
+	const struct companion_wanted *w = bpf_map_lookup_elem(&wanted, &p->key.remote);
+
+	if ((w && w->since_ns && p->now_ns < w->since_ns + COMPANION_WANTED_NS) || !companion_note(ctx, p, f))
+		return 0;
+	space->wanted.key = p->key;
+	space->wanted.since_ns = p->now_ns;
+	return !bpf_map_update_elem(&wanted, &p->key.remote, &space->wanted, BPF_ANY);
+}
+
+/*
+ * Gives a clone that length. TCP's is cut at its end. Others may be a tunnel's, whose checksum is to be computed far behind
+ * our headers, into what they become: everything behind the IP header is taken out, with which the kernel forgets that
+ * checksum, and room is made anew. First it is cut where it may be, which also makes it a single packet.
+ */
+static inline int companion_resize(struct __sk_buff *ctx, const struct egress_pkt *p, __u32 len)
+{
+	__u32 rest;
+	int i;
+
+	if (p->key.proto == IPPROTO_TCP && !p->jumbo_bytes)
+		return ctx->len != len && bpf_skb_change_tail(ctx, len, 0) ? -EINVAL : 0;
+	bpf_skb_change_tail(ctx, p->l4_offset + COMPANION_ANY_BYTES, 0);
+	for (i = 0; i < 3 && !ctx->gso_size && ctx->len > p->l4_offset; i++) {
+		rest = ctx->len - p->l4_offset;
+		if (rest > ADJUST_ROOM_BYTES)
+			rest = ADJUST_ROOM_BYTES;
+		if (bpf_skb_adjust_room(ctx, -(__s32)rest, BPF_ADJ_ROOM_NET, 0))
+			break;
+	}
+	if (ctx->len != p->l4_offset)
+		return -EINVAL;
+	return bpf_skb_adjust_room(ctx, len - p->l4_offset, BPF_ADJ_ROOM_NET, 0);
+}
 
 /*
  * Makes a companion of a clone that has its length: the headers of the flow, and behind them so many bytes of head. The
@@ -30,9 +103,11 @@ static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt
 				    .udp_length = bpf_htons(WIRE_COMPANION_LENGTH),
 				    .marker = bpf_htonl(WIRE_COMPANION_MARKER) };
 
+	if (!flow_has_ports(p->key.proto))
+		c.port[0] = c.port[1] = bpf_htons(WIRE_COMPANION_NO_PORT);
 	VERIFIER_AT_LEAST(wire_bytes, WIRE_HDR_BYTES, -EINVAL);
 	VERIFIER_AT_MOST(wire_bytes, WIRE_HDR_BYTES + sizeof(struct wire_telem) + WIRE_AUTH_BYTES, -EINVAL);
-	if (p->v6 && p->companion == PROBE_OF_ACK &&
+	if (p->v6 && p->companion != PROBE_OF_DATA &&
 	    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &f->beside.v6_first, sizeof(f->beside.v6_first), 0))
 		return -EINVAL;
 	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + 4, (__u8 *)&head->ip.v6 + 4, sizeof(head->ip.v6) - 4, 0) :
@@ -42,8 +117,11 @@ static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt
 		       bpf_skb_store_bytes(ctx, p->l4_offset + sizeof(c), &head->shim, wire_bytes, 0);
 }
 
-/* An ACK that has come in, on its way back: addresses and ports change places. */
-static inline int ack_turn(struct __sk_buff *ctx, struct egress_pkt *p)
+/*
+ * What has come in, on its way back: addresses change places. The flow is that of an ACK the other way round, or the one for
+ * which any packet was taken.
+ */
+static inline int companion_turn(struct __sk_buff *ctx, struct egress_pkt *p, const struct scratch_space *space)
 {
 	struct flow_key key = { .local = p->key.remote,
 				.remote = p->key.local,
@@ -55,7 +133,7 @@ static inline int ack_turn(struct __sk_buff *ctx, struct egress_pkt *p)
 	if (bpf_skb_load_bytes(ctx, 0, mac, sizeof(mac)) || bpf_skb_store_bytes(ctx, 0, mac + 6, 6, 0) ||
 	    bpf_skb_store_bytes(ctx, 6, mac, 6, 0))
 		return -EINVAL;
-	p->key = key;
+	p->key = p->companion == PROBE_OF_ANY ? space->wanted.key : key;
 	return 0;
 }
 

@@ -56,14 +56,14 @@ static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns,
 /* From when on the packet may leave: a socket of UDP that paces itself (SO_TXTIME) says when. */
 static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egress_pkt *p)
 {
-	return p->key.proto == IPPROTO_UDP && ctx->tstamp > p->now_ns && ctx->tstamp - p->now_ns < NSEC_PER_SEC ?
+	return p->key.proto != IPPROTO_TCP && ctx->tstamp > p->now_ns && ctx->tstamp - p->now_ns < NSEC_PER_SEC ?
 		       ctx->tstamp :
 		       p->now_ns;
 }
 
 /*
  * Does the packet come too early to wait? TCP has a window of its own, so its clock is never far ahead. UDP
- * has not: what would have to wait for longer than the horizon, a base RTT unless configured, is
+ * has not, nor has a tunnel: what would have to wait for longer than the horizon, a base RTT unless configured, is
  * dropped, or, where the policy is to mark and the packet says that it is ECN capable, gets a mark and
  * waits up to twice as long. Where a socket paces itself what counts is what the packet waits beyond
  * that. The rest of a pause of its port, until pause_ns, does not count either. A departure time once given stands, so a
@@ -74,7 +74,7 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, c
 {
 	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, from_ns, ahead;
 
-	if (p->key.proto != IPPROTO_UDP || !(f->path.port_flags & PORT_F_EDT))
+	if (p->key.proto == IPPROTO_TCP || !(f->path.port_flags & PORT_F_EDT))
 		return 0;
 	from_ns = egress_from_ns(ctx, p);
 	if (from_ns < p->pause_ns)
@@ -111,7 +111,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 
 	if (!p || !f || !ctl)
 		return 0;
-	udp = p->key.proto == IPPROTO_UDP;
+	udp = p->key.proto != IPPROTO_TCP;
 	if (!(f->path.port_flags & PORT_F_EDT)) {
 		if (udp)
 			stats_count(STAT_UNHELD);
@@ -124,11 +124,11 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 		horizon += p->pause_ns - from;
 	asked = departure_asked_ns(ctx->tstamp, p->pause_ns, credit_ns);
 	t = pacer_reserve(&f->tx.clock_ns, from, asked, p->weight, rate, horizon + limit_ns);
-	f->tx.held = t <= from		  ? HELD_NOT :
-		  p->pause_ns > from	  ? HELD_PAUSE :
-		  t == credit_ns	  ? HELD_CREDIT :
-		  rate == flow_hop_bps(f) ? HELD_HOP :
-					    HELD_RATE;
+	f->tx.held = t <= from		     ? HELD_NOT :
+		     p->pause_ns > from	     ? HELD_PAUSE :
+		     t == credit_ns	     ? HELD_CREDIT :
+		     rate == flow_hop_bps(f) ? HELD_HOP :
+					       HELD_RATE;
 	if (t > p->now_ns) {
 		bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
 		stats_count(STAT_PACED);

@@ -4,8 +4,8 @@
 /*
  * tc egress of a host: the source of telemetry.
  *
- *  1. parse: TCP and UDP over IPv4 or IPv6, whole and without options; everything else passes
- *     untouched.
+ *  1. parse: TCP, UDP and, where telemetry goes beside the data, tunnels over IPv4 or IPv6, whole and without options;
+ *     everything else passes untouched.
  *  2. classify: the flow, made if its destination is a configured peer.
  *  3. decide: does the peer strip, does the packet fit, is there anything to say? If not it goes
  *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
@@ -94,9 +94,11 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 		f->tx.flags &= ~FLOW_F_CLOSED;
 	if (p->fin || p->rst)
 		f->tx.flags |= FLOW_F_CLOSED;
-	if (f->tx.flags & FLOW_F_TUNNEL) {
+	if (!flow_has_ports(p->key.proto))
+		f->tx.flags |= FLOW_F_TUNNEL;
+	if (f->tx.flags & FLOW_F_TUNNEL && f->path.telemetry != TELEMETRY_COMPANION) {
 		f->tx.flags &= ~FLOW_F_TELEM;
-		return STAT_TX_ENCAP_FAILED;
+		return flow_has_ports(p->key.proto) ? STAT_TX_ENCAP_FAILED : STAT_TX_OTHER;
 	}
 	return STAT_TX_DATA;
 }
@@ -171,27 +173,20 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 
 /*
  * Whether the next ACK may become the companion in the place of this packet, of which the kernel would copy everything
- * before it is cut. Not the first ones, which are to be early; and not if the last one still waits for an ACK. Then what the
+ * before it is cut. Not the first ones, which are to be early, but for those of more than 64 KB; and not if the last one still waits for an ACK. Then what the
  * companion has of this packet is noted.
  */
 static inline int companion_may_wait(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				     const struct control *ctl)
 {
-	const __be32 *first;
-
 	if (p->key.proto != IPPROTO_TCP || ctx->gso_segs <= COMPANION_COPY_SEGMENTS ||
-	    f->companion.count <= COMPANION_FIRST || !rwnd_is_on(ctl))
+	    (f->companion.count <= COMPANION_FIRST && ctx->len <= 0xffff) || !rwnd_is_on(ctl))
 		return 0;
 	if (f->beside.wanted) { /* ingress may have entered it while it was set */
 		pass_end(&p->key);
 		return 0;
 	}
-	first = pkt_bytes(ctx, WIRE_ETH_BYTES, sizeof(*first));
-	if (!first)
-		return 0;
-	f->beside.v6_first = *first;
-	f->beside.tos = p->tos;
-	return 1;
+	return companion_note(ctx, p, f);
 }
 
 /* A companion of the flow, which has sent so many bytes with this packet, if one is due. */
@@ -204,6 +199,11 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 	companion_due_params(&due, f);
 	if (!companion_is_due(&f->companion, &due, &f->cc, &f->params, sent, p->now_ns))
 		return;
+	if (companion_is_uncut(ctx, p, f)) {
+		if (companion_want(ctx, p, f, space))
+			companion_left(&f->companion, sent, p->now_ns);
+		return;
+	}
 	companion_left(&f->companion, sent, p->now_ns);
 	if (companion_may_wait(ctx, p, f, ctl)) {
 		f->beside.wanted = 1;
@@ -242,7 +242,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	verdict = egress_admit(ctx, p, f, ctl);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
-	p->weight = egress_weight(ctx, p, 0);
+	p->weight = egress_weight(ctx, p, f, 0);
 	if (egress_is_quiet(p, f))
 		return egress_quiet(ctx, p, f, ctl);
 	peer = egress_peer(ctx, p, f, ctl, space);
@@ -306,6 +306,8 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 			return STAT_TX_NO_PEER;
 		case FLOW_FULL:
 			return STAT_TX_FLOW_FULL;
+		case FLOW_OTHER:
+			return STAT_TX_OTHER;
 		case FLOW_OK:
 			break;
 		}

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_EGRESS_PARSE_BPF_H
 #define SLUICE_EGRESS_PARSE_BPF_H
-/* What an outgoing packet is: TCP or UDP over IPv4 or IPv6, whole and without options, or the counter that says what else. */
+/*
+ * What an outgoing packet is: TCP, UDP or a tunnel without ports over IPv4 or IPv6, whole and without options, or the
+ * counter that says what else.
+ */
 #include "lib/base.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
@@ -82,6 +85,40 @@ static inline int egress_parse_plain(struct __sk_buff *ctx, struct egress_pkt *p
 	return 1;
 }
 
+/* Whether all of a group strip cannot be asked. */
+static inline int egress_is_to_group(struct __sk_buff *ctx)
+{
+	const __u8 *mac = pkt_bytes(ctx, 0, 1);
+
+	return !mac || *mac & MAC_GROUP;
+}
+
+/* RFC 2675: a hop-by-hop header that says nothing but the length. */
+struct ip_jumbo {
+	__u8 next;
+	__u8 words; /* behind the first 8 bytes */
+	__u8 option, option_bytes;
+	__be32 length;
+};
+
+#define IP_JUMBO_OPTION 0xc2
+
+/*
+ * The protocol behind the IPv6 header of a packet of more than 64 KB (BIG TCP), as Linux up to 6.x makes it: it takes the
+ * hop-by-hop header away again when it makes segments. 0: the extension headers are others.
+ */
+static inline __u8 egress_jumbo(struct __sk_buff *ctx, const struct ip_info *ip)
+{
+	const struct ip_jumbo *jumbo;
+
+	if (!ip->v6 || ip->proto || ip->total > ip->bytes || ctx->len <= 0xffff)
+		return 0;
+	jumbo = pkt_bytes(ctx, WIRE_ETH_BYTES + sizeof(struct ipv6hdr), sizeof(*jumbo));
+	if (!jumbo || jumbo->words || jumbo->option != IP_JUMBO_OPTION || jumbo->option_bytes != sizeof(jumbo->length))
+		return 0;
+	return jumbo->next == IPPROTO_TCP ? jumbo->next : 0;
+}
+
 /* Returns an enum sluice_stat. Global as msg_parse() is: p is verified as any packet from there on. */
 VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 {
@@ -94,7 +131,11 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	case IP_OK:
 		break;
 	case IP_OPTIONS:
-		return STAT_TX_IP_OPTIONS;
+		ip.proto = egress_jumbo(ctx, &ip);
+		if (!ip.proto)
+			return STAT_TX_IP_OPTIONS;
+		p->jumbo_bytes = sizeof(struct ip_jumbo);
+		break;
 	case IP_FRAGMENT:
 		return STAT_TX_FRAGMENT;
 	default:
@@ -106,11 +147,11 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	if (companion_is_long(ip.total - ip.bytes)) {
 		const struct wire_companion *c = pkt_bytes(ctx, p->l4_offset, sizeof(*c));
 
-		if (c && companion_is_marked(c))
+		if (c && companion_is_marked(c) && companion_is_of(c, ip.proto))
 			return STAT_TX_OWN;
 	}
 	if (ip.proto == IPPROTO_TCP) {
-		const struct tcphdr *tcp = pkt_bytes(ctx, p->l4_offset, sizeof(*tcp));
+		const struct tcphdr *tcp = pkt_bytes(ctx, p->l4_offset + p->jumbo_bytes, sizeof(*tcp));
 
 		if (!tcp)
 			return STAT_TX_OTHER;
@@ -122,13 +163,11 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 		p->ack = tcp->ack;
 		p->fin = tcp->fin;
 		p->rst = tcp->rst;
+	} else if (egress_is_to_group(ctx)) {
+		return STAT_TX_OTHER;
 	} else if (ip.proto == IPPROTO_UDP) {
-		const __u8 *mac = pkt_bytes(ctx, 0, 1);
 		const struct udphdr *udp;
 
-		/* Whether all of a group strip cannot be asked. */
-		if (!mac || *mac & MAC_GROUP)
-			return STAT_TX_OTHER;
 		udp = pkt_bytes(ctx, p->l4_offset, sizeof(*udp));
 		if (!udp)
 			return STAT_TX_OTHER;
@@ -137,18 +176,20 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 		p->key.local_port = udp->source;
 		p->key.remote_port = udp->dest;
 		p->hdr_bytes = p->l4_offset + sizeof(*udp);
+	} else if (ip_is_tunnel(ip.proto)) {
+		p->hdr_bytes = p->l4_offset;
 	} else {
 		return STAT_TX_OTHER;
 	}
 	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP) and says 0. */
 	if (ip.total > ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
 		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
-	if (p->hdr_bytes > ctx->len - p->pad_bytes)
+	if (p->hdr_bytes + p->jumbo_bytes > ctx->len - p->pad_bytes)
 		return STAT_TX_OTHER;
 	p->key.local = ip.src;
 	p->key.remote = ip.dst;
 	p->key.proto = ip.proto;
-	p->payload_bytes = ctx->len - p->pad_bytes - p->hdr_bytes;
+	p->payload_bytes = ctx->len - p->pad_bytes - p->jumbo_bytes - p->hdr_bytes;
 	p->tos = ip.tos;
 	p->df = ip.df;
 	p->v6 = ip.v6;

@@ -49,7 +49,7 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	}
 	p->auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
-	if (!egress_echo(f, head, p)) /* never */
+	if (!(f->tx.flags & FLOW_F_TUNNEL) && !egress_echo(f, head, p)) /* never */
 		return STAT_TX_ENCAP_FAILED;
 	if (!p->payload_bytes && !p->echo_bytes)
 		return STAT_TX_PLAIN_ACK;
@@ -64,12 +64,17 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	return STAT_TX_DATA;
 }
 
-/* What a packet is on the wire in all its segments, each with ours bytes of headers of our own. */
-static inline __u32 egress_weight(const struct __sk_buff *ctx, const struct egress_pkt *p, __u32 ours)
+/*
+ * What a packet is on the wire in all its segments, each with ours bytes of headers of our own. Segments of a tunnel repeat
+ * inner headers, too, which the kernel has counted.
+ */
+static inline __u32 egress_weight(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f,
+				  __u32 ours)
 {
 	__u32 segments = ctx->gso_size ? (p->payload_bytes + ctx->gso_size - 1) / ctx->gso_size : 1;
+	__u32 bytes = p->payload_bytes + segments * (p->hdr_bytes + ours);
 
-	return p->payload_bytes + segments * (p->hdr_bytes + ours);
+	return f->tx.flags & FLOW_F_TUNNEL && ctx->gso_size && ctx->wire_len > bytes ? ctx->wire_len : bytes;
 }
 
 /*
@@ -87,7 +92,7 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 	}
 	if (!p->beside && ctx->len + ours + p->growth > 0xffff)
 		return STAT_TX_TOO_LONG;
-	p->weight = egress_weight(ctx, p, ours);
+	p->weight = egress_weight(ctx, p, f, ours);
 	payload = segment - p->hdr_bytes - ours;
 	if (payload >= f->tx.mss) {
 		if (!f->tx.mss)

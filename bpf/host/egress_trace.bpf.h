@@ -49,14 +49,14 @@ VERIFIED_ONCE int egress_trace(struct __sk_buff *ctx, const struct egress_pkt *p
 	d = &t->departure;
 	d->departure_ns = event == TRACE_DROP ? p->now_ns + flow_waits_ns(f, p->now_ns) : egress_leaves_ns(ctx, p, f);
 	d->w_bytes = flow_window_bytes(f);
-	d->rate_bps = flow_clock_bps(f, p->key.proto == IPPROTO_UDP);
+	d->rate_bps = flow_clock_bps(f, p->key.proto != IPPROTO_TCP);
 	d->tx_bytes = f->tx.bytes;
 	d->inflight_bytes = 0;
 	d->inflight_known = egress_inflight(ctx, &d->inflight_bytes);
 	if (event == TRACE_DROP || d->departure_ns <= p->now_ns)
 		d->held = HELD_NOT;
-	else if ((verdict == STAT_TX_DATA || verdict == STAT_TX_UDP_GSO) && p->payload_bytes &&
-		 ctl->mode == MODE_ENFORCE)
+	else if ((verdict == STAT_TX_DATA || verdict == STAT_TX_UDP_GSO || verdict == STAT_TX_BESIDE) &&
+		 p->payload_bytes && ctl->mode == MODE_ENFORCE)
 		d->held = f->tx.held;
 	else
 		d->held = paused ? HELD_PAUSE : HELD_SOCKET;

@@ -249,6 +249,7 @@ enum flow_verdict {
 	FLOW_NO_PEER,
 	FLOW_NO_PORT,
 	FLOW_FULL,
+	FLOW_OTHER, /* a tunnel without ports, which only companions can govern */
 };
 
 /* The flow of key, made if the remote side is a peer. cause: the counter of what makes it. */
@@ -270,6 +271,8 @@ VERIFIED_ONCE int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epo
 	fresh = &space->flow;
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
+	if (!flow_has_ports(own.proto) && (!peer || peer->telemetry != TELEMETRY_COMPANION))
+		return FLOW_OTHER;
 	if (!peer || !peer->t_ns || peer->leaving)
 		return FLOW_NO_PEER;
 	__builtin_memset(fresh, 0, sizeof(*fresh));

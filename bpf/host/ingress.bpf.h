@@ -47,8 +47,10 @@ static inline enum sluice_stat ingress_companion(ctx_t *ctx, const struct msg *m
 		return STAT_RX_TRUNCATED;
 	p->key.local = m->ip.dst;
 	p->key.remote = m->ip.src;
-	p->key.local_port = c->port[1];
-	p->key.remote_port = c->port[0];
+	if (flow_has_ports(m->ip.proto)) {
+		p->key.local_port = c->port[1];
+		p->key.remote_port = c->port[0];
+	}
 	p->key.proto = m->ip.proto;
 	p->seq = bpf_ntohl(m->hdr.seq);
 	return STAT_RX_DATA;
@@ -128,6 +130,43 @@ static inline void ingress_companion_of(ctx_t *ctx, struct flow *f)
 #endif
 }
 
+/*
+ * A companion, for which a tunnel to src waits, of a small packet that came from there. The host counts as asked only now:
+ * nothing need have come.
+ */
+static inline void ingress_companion_of_any(ctx_t *ctx, const struct sluice_addr *src)
+{
+#if !CTX_IS_XDP
+	struct companion_wanted *w;
+	struct scratch_space *space;
+	__u64 since_ns, now_ns;
+	struct flow *f;
+	struct host *h;
+
+	if (ctx->len > COMPANION_ANY_BYTES || ctx->gso_size)
+		return;
+	w = bpf_map_lookup_elem(&wanted, src);
+	space = scratch_get();
+	if (!w || !space)
+		return;
+	since_ns = READ_ONCE(w->since_ns);
+	now_ns = bpf_ktime_get_ns();
+	if (!since_ns || now_ns > since_ns + COMPANION_WANTED_NS ||
+	    __sync_val_compare_and_swap(&w->since_ns, since_ns, 0) != since_ns)
+		return;
+	space->wanted.key = w->key;
+	f = bpf_map_lookup_elem(&flows, &space->wanted.key);
+	if (!f || f->path.ifindex != ctx->ifindex || !egress_probe(ctx, space, PROBE_OF_ANY))
+		return;
+	h = bpf_map_lookup_elem(&hosts, src);
+	if (!h)
+		return;
+	h->asked_ns = now_ns;
+	if (h->capable && !h->unanswered_ns)
+		h->unanswered_ns = now_ns;
+#endif
+}
+
 /* A packet that is none of ours: its window may be granted to a flow that is. */
 static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 {
@@ -137,8 +176,11 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	__u32 at, syn, ack, tcp_bytes;
 	struct flow *f;
 
-	if (!rwnd_is_on(ctl) || ip_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &ip) != IP_OK ||
-	    ip.proto != IPPROTO_TCP)
+	if (ip_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &ip) != IP_OK)
+		return;
+	if (!ctl->bypass && (ip.proto == IPPROTO_UDP || ip_is_tunnel(ip.proto)))
+		ingress_companion_of_any(ctx, &ip.src);
+	if (ip.proto != IPPROTO_TCP || !rwnd_is_on(ctl))
 		return;
 	at = WIRE_ETH_BYTES + ip.bytes;
 	tcp = pkt_bytes(ctx, at, sizeof(*tcp));

@@ -248,21 +248,22 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		return TC_ACT_UNSPEC;
 	}
 	p->companion = space->probe_beside;
-	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA || (p->companion == PROBE_OF_ACK && ack_turn(ctx, p)))
+	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA ||
+	    (p->companion > PROBE_OF_DATA && companion_turn(ctx, p, space)))
 		goto failed;
 	if (ctl->auth)
 		wire_bytes += WIRE_AUTH_BYTES;
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f)
 		goto failed;
-	if (p->companion == PROBE_OF_ACK)
+	if (p->companion > PROBE_OF_DATA)
 		p->tos = f->beside.tos;
 	/*
 	 * The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP,
 	 * and of a tunnel what is in it.
 	 */
 	len = p->l4_offset + EGRESS_PROBE_L4_BYTES + (p->companion ? wire_bytes : 0);
-	if ((p->companion ? ctx->len != len : ctx->len > len) && bpf_skb_change_tail(ctx, len, 0))
+	if (p->companion ? companion_resize(ctx, p, len) : ctx->len > len && bpf_skb_change_tail(ctx, len, 0))
 		goto refused;
 	head = &space->head;
 	outer = p->companion ? 0 : egress_outer_bytes(p);
@@ -303,7 +304,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	space->probe_ifindex = ctx->ifindex;
 	return bpf_redirect(ctx->ifindex, 0);
 refused:
-	if (p->key.proto == IPPROTO_UDP && !p->companion)
+	if (p->key.proto == IPPROTO_UDP && p->companion != PROBE_OF_ANY)
 		f->tx.flags |= FLOW_F_TUNNEL;
 failed:
 	stats_count(STAT_PROBE_FAILED);
@@ -311,6 +312,20 @@ failed:
 }
 
 /* --- 1. when to ask --- */
+
+/* Asks the peer; of a tunnel, whose packets take no second header, by a companion. Returns whether that is on its way. */
+static inline int egress_ask(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
+			     struct scratch_space *space)
+{
+	if (p->jumbo_bytes) /* too long for all but a companion; a smaller packet will come */
+		return 0;
+	if (!(f->tx.flags & FLOW_F_TUNNEL) && egress_probe(ctx, space, PROBE_WRAPPED))
+		return 1;
+	if (!(f->tx.flags & FLOW_F_TUNNEL) || f->path.telemetry != TELEMETRY_COMPANION)
+		return 0;
+	return companion_is_uncut(ctx, p, f) ? companion_want(ctx, p, f, space) :
+					       egress_probe(ctx, space, PROBE_OF_DATA);
+}
 
 /*
  * Asks an address that was never heard: once a second, and of all of them together no more than the bucket has,
@@ -326,7 +341,7 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
 	f->tx.probe_ns = p->now_ns;
 	if (!bucket_strangers(BUCKET_ASKS, p->now_ns))
 		stats_count(STAT_PROBE_LIMITED);
-	else if (egress_probe(ctx, space, PROBE_WRAPPED))
+	else if (egress_ask(ctx, p, f, space))
 		bpf_map_update_elem(&asked, &p->key.remote, &p->now_ns, BPF_ANY);
 }
 
@@ -371,7 +386,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		ask = 1;
 	if (ask && !p->syn && !p->rst && p->now_ns > f->tx.probe_ns + f->params.t_ns) {
 		f->tx.probe_ns = p->now_ns;
-		if (egress_probe(ctx, space, PROBE_WRAPPED)) {
+		if (egress_ask(ctx, p, f, space)) {
 			h->asked_ns = p->now_ns;
 			/* Here only the answer to this tells that the peer is alive. */
 			if (h->capable && f->path.telemetry == TELEMETRY_PROBE && !h->unanswered_ns)

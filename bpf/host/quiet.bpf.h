@@ -87,7 +87,7 @@ static inline enum sluice_stat sock_is_quiet(struct __sk_buff *ctx, const struct
 	__u32 l4;
 
 	if (!note || note->epoch != ctl->epoch || note->ifindex != ctx->ifindex || !now_ns || ctl->bypass || ctl->pfc ||
-	    ctl->trace_on || ctl->mode != MODE_ENFORCE)
+	    ctl->trace_on || ctl->mode != MODE_ENFORCE || ctx->len > 0xffff /* BIG TCP has its header elsewhere */)
 		return STAT_MAX;
 	l4 = note->l4_offset;
 	VERIFIER_AT_MOST(l4, WIRE_ETH_BYTES + sizeof(struct ipv6hdr), STAT_MAX);

@@ -80,13 +80,15 @@ static inline int cc_key(struct sock *sk, struct flow_key *key)
 	return 1;
 }
 
-/* Wire bytes of a full segment: payload, TCP, inner and outer IP, UDP, telemetry, Ethernet. */
+/* Wire bytes of a full segment: payload, TCP, IP, Ethernet, and what is put in front: outer IP, UDP, telemetry. */
 static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key, const struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 ip_bytes = *(const __u32 *)&key->remote.b[8] == bpf_htonl(0xffff) ? 20 : 40;
 	const struct control *ctl = control_get();
 
+	if (f->path.telemetry == TELEMETRY_COMPANION)
+		return tp->mss_cache + tp->tcp_header_len + ip_bytes + WIRE_ETH_BYTES;
 	return tp->mss_cache + tp->tcp_header_len + 2 * ip_bytes + WIRE_UDP_BYTES + WIRE_HDR_BYTES + encoding_bytes(f) +
 	       (ctl && ctl->auth ? WIRE_AUTH_BYTES : 0) + (f->path.hiercc && ctl && ctl->tor ? WIRE_VOQ_BYTES : 0) +
 	       WIRE_ETH_BYTES;

@@ -75,6 +75,23 @@ struct {
 	__type(value, __u32);
 } syn_offers SEC(".maps");
 
+/* A flow that waits for a packet to make a companion of (companion.bpf.h). */
+struct companion_wanted {
+	struct flow_key key;
+	__u64 since_ns; /* 0: one was found */
+};
+
+/*
+ * key:    the remote address of the flow. writer: egress, and ingress, which takes it back; reader: the same
+ * life:   least recently used goes first; not pinned. full: never (LRU). The flow asks again
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct sluice_addr);
+	__type(value, struct companion_wanted);
+} wanted SEC(".maps");
+
 enum bucket_of {
 	BUCKET_ASKS,	/* PROBEs to addresses that were never heard, */
 	BUCKET_ANSWERS, /*   and answers to theirs */

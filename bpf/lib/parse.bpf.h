@@ -23,6 +23,7 @@
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
 #define IPPROTO_IPV6 41
+#define IPPROTO_GRE 47
 #define IP_MF_OFFSET 0x3fff /* more fragments, or an offset */
 #define IP_DF 0x4000
 #define PKT_OFFSET_MAX 1400 /* all headers lie before it; 1024 of them may be INT-MD */
@@ -74,6 +75,18 @@ static inline int addr_equal(const struct sluice_addr *a, const struct sluice_ad
 	return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]));
 }
 
+static inline void ip_from_v6(struct ip_info *ip, const struct ipv6hdr *h)
+{
+	__builtin_memcpy(&ip->src, &h->saddr, sizeof(ip->src));
+	__builtin_memcpy(&ip->dst, &h->daddr, sizeof(ip->dst));
+	ip->bytes = sizeof(*h);
+	ip->total = sizeof(*h) + bpf_ntohs(h->payload_len);
+	ip->proto = h->nexthdr;
+	ip->tos = h->priority << 4 | h->flow_lbl[0] >> 4;
+	ip->df = 1;
+	ip->v6 = 1;
+}
+
 /* The IP header at offset; proto is the Ethernet type, ETH_P_IP or ETH_P_IPV6. */
 static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto, struct ip_info *ip)
 {
@@ -101,6 +114,7 @@ static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto, st
 
 		if (!h || h->version != 6)
 			return IP_OTHER;
+		ip_from_v6(ip, h);
 		switch (h->nexthdr) {
 		case 0:	 /* hop-by-hop */
 		case 43: /* routing */
@@ -110,17 +124,15 @@ static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto, st
 		case 44:
 			return IP_FRAGMENT;
 		}
-		__builtin_memcpy(&ip->src, &h->saddr, sizeof(ip->src));
-		__builtin_memcpy(&ip->dst, &h->daddr, sizeof(ip->dst));
-		ip->bytes = sizeof(*h);
-		ip->total = sizeof(*h) + bpf_ntohs(h->payload_len);
-		ip->proto = h->nexthdr;
-		ip->tos = h->priority << 4 | h->flow_lbl[0] >> 4;
-		ip->df = 1;
-		ip->v6 = 1;
 		return IP_OK;
 	}
 	return IP_OTHER;
+}
+
+/* Tunnels without ports, whose packets are flows of their addresses. */
+static inline int ip_is_tunnel(__u8 proto)
+{
+	return proto == IPPROTO_IPIP || proto == IPPROTO_IPV6 || proto == IPPROTO_GRE;
 }
 
 enum msg_verdict {
@@ -140,6 +152,13 @@ static inline int companion_is_marked(const struct wire_companion *c)
 {
 	return c->marker == bpf_htonl(WIRE_COMPANION_MARKER) && !c->tcp_words &&
 	       c->udp_length == bpf_htons(WIRE_COMPANION_LENGTH);
+}
+
+/* Whether what is marked as a companion is one in this IP protocol. */
+static inline int companion_is_of(const struct wire_companion *c, __u8 proto)
+{
+	return flow_has_ports(proto) || (ip_is_tunnel(proto) && c->port[0] == bpf_htons(WIRE_COMPANION_NO_PORT) &&
+					 c->port[1] == bpf_htons(WIRE_COMPANION_NO_PORT));
 }
 
 /*
@@ -212,7 +231,8 @@ static inline enum msg_verdict msg_parse_companion(ctx_t *ctx, __u32 l4, __u32 e
 {
 	const struct wire_companion *c = pkt_bytes(ctx, l4, sizeof(*c));
 
-	if (!c || !companion_is_marked(c) || !companion_is_long(m->ip.total - m->ip.bytes))
+	if (!c || !companion_is_marked(c) || !companion_is_of(c, m->ip.proto) ||
+	    !companion_is_long(m->ip.total - m->ip.bytes))
 		return MSG_NOT_OURS;
 	m->companion = 1;
 	m->offset = l4 + sizeof(*c);
@@ -231,8 +251,7 @@ static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 prot
 	__u16 checksum;
 	__u32 end;
 
-	if (ip_parse(ctx, offset, proto, &m->ip) != IP_OK ||
-	    (m->ip.proto != IPPROTO_UDP && m->ip.proto != IPPROTO_TCP))
+	if (ip_parse(ctx, offset, proto, &m->ip) != IP_OK)
 		return MSG_NOT_OURS;
 	m->intmd = 0;
 	m->companion = 0;

@@ -50,11 +50,12 @@ struct intmd_space {
 struct egress_pkt {
 	struct flow_key key;
 	__u64 now_ns;
-	__u32 l4_offset; /* of the TCP or UDP header */
+	__u32 l4_offset; /* of what follows the IP header */
 	__u32 hdr_bytes; /* Ethernet to the end of that: what every segment repeats */
 	__u32 payload_bytes;
-	__u32 seq;	 /* of TCP */
-	__u32 pad_bytes; /* Ethernet padding behind the IP packet; it stays there */
+	__u32 seq;	   /* of TCP */
+	__u32 jumbo_bytes; /* between IPv6 and TCP header, of a packet of more than 64 KB; no segment has them */
+	__u32 pad_bytes;   /* Ethernet padding behind the IP packet; it stays there */
 	/* What comes in front of it; 0: nothing of that */
 	__u32 telem_bytes, voq_bytes, echo_bytes, auth_bytes;
 	__u32 intmd;	    /* bytes of INT-MD, */
@@ -170,8 +171,9 @@ struct scratch_space {
 	struct tor_flow_key tor_key; /* hop: of the packet at hand */
 	struct tor_news tor_news;
 	struct hpcc_ack ack;
-	struct trace_feedback traced; /* what was decided by the last feedback */
-	__u8 options[64];	      /* of a SYN */
+	struct companion_wanted wanted; /* by the flow at hand, or of it */
+	struct trace_feedback traced;	/* what was decided by the last feedback */
+	__u8 options[64];		/* of a SYN */
 };
 
 _Static_assert(__builtin_offsetof(struct scratch_space, probe_ifindex) == 0, "tests/prog sets it");

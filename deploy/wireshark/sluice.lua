@@ -4,12 +4,16 @@
 --
 --   tshark -X lua_script:sluice.lua -r capture.pcap -Y sluice
 --
+-- Companions, which stand in the headers of their flow, are read behind Wireshark's own dissectors, which call them cut short
+-- or malformed.
+--
 -- Or copy it to the folder "Personal Lua Plugins" that Help > About > Folders names.
 
 local VERSION, PORT, MAX_HOPS, HOP_BYTES = 4, 5463, 5, 8
 local SHIM_BYTES, HDR_BYTES, VOQ_BYTES, ECHO_BYTES, REPORT_BYTES, AUTH_BYTES = 4, 8, 12, 12, 24, 16
 local MAX_REPORTS = 32
 local SHIM_INTMD, SHIM_HPCC, NPT_IP, PROTO_SLUICE = 1, 9, 2, 253
+local COMPANION_BYTES, COMPANION_MARKER, COMPANION_LENGTH, COMPANION_NO_PORT = 20, 0x534c4332, 4, 7
 local DATA, PROBE, PROBE_REPLY, FEEDBACK, CREDIT, RATE = 1, 2, 3, 4, 5, 6
 local F_ECHO, F_AUTH, F_WINDOW, F_RATIO, F_VOQ = 1, 2, 4, 8, 16
 
@@ -78,6 +82,9 @@ field("rate.alone", "bool", "There is no R: credits have stopped")
 field("auth", "bytes", "Authentication")
 field("auth.sequence", "uint64", "Sequence, ns", base.DEC)
 field("auth.tag", "uint64", "Tag", base.HEX)
+field("companion", "bytes", "Companion")
+field("companion.srcport", "uint16", "Source port of the flow", base.DEC)
+field("companion.dstport", "uint16", "Destination port of the flow", base.DEC)
 field("intmd.version", "uint8", "Version", base.DEC)
 field("intmd.discard", "bool", "D: a copy, to be thrown away by the sink")
 field("intmd.exceeded", "bool", "E: a hop found no remaining hop count")
@@ -423,3 +430,57 @@ function sluice.prefs_changed()
 	registered = sluice.prefs.port
 	ports:add(registered, sluice)
 end
+
+-- Companions: a dissector that comes last, because those of TCP and UDP stop at their lengths. What is in front of them is
+-- where theirs found it.
+local companion = Proto("sluice_companion", "Sluice companion")
+local outer = { { field = Field.new("ip.proto"), at = 9, bytes = 20 }, { field = Field.new("ipv6.nxt"), at = 6, bytes = 40 } }
+local has_ports = { [6] = true, [17] = true }
+local is_tunnel = { [4] = true, [41] = true, [47] = true }
+
+-- Where what follows the first IP header begins, how long it is, and its protocol; nothing if that is not to be had.
+local function behind_ip(tvb)
+	local first
+
+	for _, o in ipairs(outer) do
+		local info = o.field()
+		if info and (not first or info.offset < first.at) then
+			first = { at = info.offset, ip = info.offset - o.at, bytes = o.bytes, proto = tvb(info.offset, 1):uint() }
+		end
+	end
+	if not first then return end
+	local v6 = first.bytes == 40
+	if not v6 and tvb(first.ip, 1):uint() ~= 0x45 then return end
+	local total = v6 and 40 + tvb(first.ip + 4, 2):uint() or tvb(first.ip + 2, 2):uint()
+	if first.ip + total > tvb:len() then return end
+	return first.ip + first.bytes, total - first.bytes, first.proto
+end
+
+local function is_companion(tvb, proto)
+	local ports = tvb(0, 2):uint() == COMPANION_NO_PORT and tvb(2, 2):uint() == COMPANION_NO_PORT
+
+	return tvb(4, 2):uint() == COMPANION_LENGTH and tvb(8, 4):uint() == COMPANION_MARKER and tvb(12, 1):uint() == 0 and
+		(has_ports[proto] or is_tunnel[proto] and ports)
+end
+
+function companion.dissector(tvb, pinfo, tree)
+	local at, bytes, proto = behind_ip(tvb)
+	local header = COMPANION_BYTES + SHIM_BYTES + HDR_BYTES
+	local t, c
+
+	if not at or bytes < header or bytes > header + room_bytes(PROBE, MAX_HOPS) + AUTH_BYTES or
+		not is_companion(tvb(at, bytes), proto) then return 0 end
+	pinfo.cols.protocol = "Sluice"
+	t = tree:add(sluice, tvb(at, bytes))
+	c = t:add(f["companion"], tvb(at, COMPANION_BYTES)):set_text("Companion")
+	if has_ports[proto] then
+		c:add(f["companion.srcport"], tvb(at, 2))
+		c:add(f["companion.dstport"], tvb(at + 2, 2))
+	end
+	shim(t, tvb(at + COMPANION_BYTES, SHIM_BYTES))
+	message(t, tvb(at + COMPANION_BYTES, bytes - COMPANION_BYTES):tvb(), pinfo)
+	pinfo.cols.info:prepend("companion: ")
+	return tvb:len()
+end
+
+register_postdissector(companion)

@@ -91,7 +91,7 @@ static void frame_make(struct run *r)
 	if (c->wire)
 		r->frame = frame_wrap(&inner, *c->wire);
 	if (c->companion)
-		r->frame = frame_companion(&inner, 2, 0);
+		r->frame = companion_of(&inner, 2, 0);
 	if (c->moves)
 		r->at_moves = c->moves == MOVES_ECHO ? at_echo(&r->frame) + 12 : at_hop(&r->frame, 0);
 	if (c->intmd)

@@ -33,8 +33,8 @@
 #define PAYLOAD_MAX 2800
 #define TOR 0x0a0b0c0d /* this machine, and */
 #define TOR_OTHER 0x01020304
-#define SLOTS 4 /* of arrivals */
-#define POD_IFINDEX 7000 /* of no device: only the maps know it */
+#define SLOTS 4					/* of arrivals */
+#define POD_IFINDEX 7000			/* of no device: only the maps know it */
 #define SEQ_BASE_NS (1700000000 * NSEC_PER_SEC) /* of the clock of sequences */
 #define DAY_NS (24 * 3600 * NSEC_PER_SEC)
 
@@ -94,10 +94,10 @@ static int once_in(unsigned int n)
 	return !below(n);
 }
 
-#define one_of(...)                                                                                \
-	({                                                                                         \
-		const __u64 of_[] = { __VA_ARGS__ };                                               \
-		of_[below(sizeof(of_) / sizeof(of_[0]))];                                          \
+#define one_of(...)                                       \
+	({                                                \
+		const __u64 of_[] = { __VA_ARGS__ };      \
+		of_[below(sizeof(of_) / sizeof(of_[0]))]; \
 	})
 
 /* --- complaints --- */
@@ -163,10 +163,10 @@ void check_skipped(const char *fmt, ...)
 	exit(0);
 }
 
-#define check(claim, ...)                                                                          \
-	do {                                                                                       \
-		if (!(claim))                                                                      \
-			check_failed(__VA_ARGS__);                                                 \
+#define check(claim, ...)                          \
+	do {                                       \
+		if (!(claim))                      \
+			check_failed(__VA_ARGS__); \
 	} while (0)
 
 /* --- messages, as docs/protocol.md has them --- */
@@ -182,10 +182,23 @@ struct message {
 	unsigned int hops, flags, echo_hops;
 };
 
+static int has_ports(__u8 proto)
+{
+	return proto == 6 || proto == 17;
+}
+
+static int is_tunnel(__u8 proto)
+{
+	return proto == 4 || proto == 41 || proto == 47;
+}
+
 /* Reads a companion of that many bytes, whose ports are at l4. Returns whether it is a sound one. */
-static int companion_read(const struct frame *f, unsigned int l4, unsigned int bytes, struct message *m)
+static int companion_read(const struct frame *f, unsigned int l4, unsigned int bytes, __u8 proto, struct message *m)
 {
 	const __u8 *c = f->b + l4, *w = c + 20;
+
+	if (!has_ports(proto) && (!is_tunnel(proto) || f->len < l4 + 4 || get32(c) != 0x00070007))
+		return 0;
 
 	if ((bytes != 76 && bytes != 92) || f->len < l4 + bytes || get16(c + 4) != 4 || memcmp(c + 8, "SLC2", 4) ||
 	    c[12])
@@ -233,10 +246,10 @@ static int message_read(const struct frame *f, unsigned int eth, struct message 
 	default:
 		return 0;
 	}
-	if ((proto != 17 && proto != 6) || f->len < udp + 20)
+	if (f->len < udp + 20)
 		return 0;
-	if (proto == 6 || get16(f->b + udp + 2) != PORT_WIRE)
-		return companion_read(f, udp, eth + total - udp, m);
+	if (proto != 17 || get16(f->b + udp + 2) != PORT_WIRE)
+		return companion_read(f, udp, eth + total - udp, proto, m);
 	m->shim = udp + 8;
 	w = f->b + m->shim;
 	if (w[0] == (1 << 4 | 2 << 2) && w[3] == NEXT_SLUICE) {
@@ -262,8 +275,7 @@ static int message_read(const struct frame *f, unsigned int eth, struct message 
 			   (m->flags & F_ECHO ? 12 + 8 * m->echo_hops : 0);
 	m->bytes += m->flags & F_AUTH ? 16 : 0;
 	m->inner = m->shim + m->bytes;
-	return m->bytes == 4 + 4U * w[1] && m->inner <= eth + total && eth + total <= f->len &&
-	       !get16(f->b + udp + 6);
+	return m->bytes == 4 + 4U * w[1] && m->inner <= eth + total && eth + total <= f->len && !get16(f->b + udp + 6);
 }
 
 static void message_addr(const struct frame *f, const struct message *m, int source, __u8 *to)
@@ -318,8 +330,9 @@ static __u64 message_tag(const struct frame *f, const struct message *m, const s
 	} else {
 		if (f->len < message_l4(m) + 4)
 			return 0;
-		memcpy(text + 32, f->b + message_l4(m), 4);
-		if (m->companion && m->msg == 3) { /* as in the question */
+		if (has_ports(message_proto(f, m)))
+			memcpy(text + 32, f->b + message_l4(m), 4);
+		if (has_ports(message_proto(f, m)) && m->companion && m->msg == 3) { /* as in the question */
 			memcpy(text + 32, f->b + message_l4(m) + 2, 2);
 			memcpy(text + 34, f->b + message_l4(m), 2);
 		}
@@ -368,9 +381,11 @@ static int message_flow(const struct frame *f, const struct message *m, struct f
 	}
 	if (f->len < l4 + 4)
 		return 0;
+	k->proto = message_proto(f, m);
+	if (!has_ports(k->proto))
+		return 1;
 	memcpy(&k->local_port, f->b + l4 + (reply ? 0 : 2), 2);
 	memcpy(&k->remote_port, f->b + l4 + (reply ? 2 : 0), 2);
-	k->proto = message_proto(f, m);
 	return 1;
 }
 
@@ -498,11 +513,11 @@ static void port_changes(void)
 {
 	struct port port = port_usual();
 
-	conf.port_flags = one_of(PORT_F_HOST, PORT_F_HOST | PORT_F_EDT, PORT_F_HOST | PORT_F_STAMP | PORT_F_EDT,
-				 PORT_F_SWITCH, PORT_F_SWITCH | PORT_F_VOQ_UP | PORT_F_EDT,
-				 PORT_F_SWITCH | PORT_F_VOQ_DOWN, PORT_F_SWITCH | PORT_F_CLASSES,
-				 PORT_F_HOST | PORT_F_POD, PORT_F_HOST | PORT_F_NO_QUEUE) |
-			  (once_in(4) ? 0 : PORT_F_XDP_TX);
+	conf.port_flags =
+		one_of(PORT_F_HOST, PORT_F_HOST | PORT_F_EDT, PORT_F_HOST | PORT_F_STAMP | PORT_F_EDT, PORT_F_SWITCH,
+		       PORT_F_SWITCH | PORT_F_VOQ_UP | PORT_F_EDT, PORT_F_SWITCH | PORT_F_VOQ_DOWN,
+		       PORT_F_SWITCH | PORT_F_CLASSES, PORT_F_HOST | PORT_F_POD, PORT_F_HOST | PORT_F_NO_QUEUE) |
+		(once_in(4) ? 0 : PORT_F_XDP_TX);
 	if (once_in(4))
 		conf.mtu = one_of(1280, 1500, WORLD_MTU);
 	port.flags = conf.port_flags;
@@ -559,10 +574,16 @@ static void earlier(__u64 *at_ns, __u64 by_ns)
 		*at_ns -= by_ns;
 }
 
+/* The protocol of a tunnel, now and then; 0: none. */
+static __u8 next_tunnel(void)
+{
+	return once_in(8) ? one_of(4, 41, 47) : 0;
+}
+
 /* Time passes for one flow and for its remote host. */
 static void time_passes(void)
 {
-	struct ip_spec s = { .v6 = below(2), .udp = below(2), .reply = below(2) };
+	struct ip_spec s = { .v6 = below(2), .udp = below(2), .tunnel = next_tunnel(), .reply = below(2) };
 	__u64 by_ns = one_of(100000, 5000000, 200000000, 2 * NSEC_PER_SEC);
 	struct flow f;
 	struct host h;
@@ -760,6 +781,7 @@ static struct ip_spec next_spec(int reply)
 	struct ip_spec s = {
 		.v6 = below(2),
 		.udp = once_in(3),
+		.tunnel = next_tunnel(),
 		.reply = reply,
 		.payload = once_in(8) ? below(PAYLOAD_MAX) : one_of(0, 0, 0, 1, 7, 8, 20, 100, 536, 1000, 1448),
 		.tos = one_of(0, 0, ECT0, CE, 3 << 5, 0xff),
@@ -768,7 +790,7 @@ static struct ip_spec next_spec(int reply)
 	};
 
 	*(reply ? &s.dport : &s.sport) = PORT_A + below(3);
-	if (!s.udp) {
+	if (!s.udp && !s.tunnel) {
 		s.options = once_in(4) ? 4 * below(11) : 0;
 		s.flags = once_in(4) ? one_of(SYN, SYN | ACK, FIN | ACK, RST, RST | ACK, 0, 0xff) : ACK;
 	}
@@ -783,7 +805,7 @@ static struct frame next_plain(int reply)
 	struct frame f = frame_of(s);
 	unsigned int l4 = 14 + (s.v6 ? 40 : 20);
 
-	if (!s.udp) {
+	if (!s.udp && !s.tunnel) {
 		put32(f.b + l4 + 4, one_of(1000000, 0, 1 << 30, ~0U, random64()));
 		put32(f.b + l4 + 8, one_of(2000000, 0, 1 << 30, 1U << 31, ~0U, random64()));
 		put16(f.b + l4 + 14, one_of(501, 0, 1, 0xffff, random64()));
@@ -861,6 +883,39 @@ static struct frame next_wrapped(int msg)
 						     clock_ns() - below(100000), random64(), 100000000 };
 		f = frame_with_int(f, t);
 	}
+	return f;
+}
+
+/* A companion, or its answer, in the headers of a flow. */
+static struct frame next_companion(void)
+{
+	struct frame f = frame_of(next_spec(once_in(4) ? 0 : 1));
+	const struct siphash_key *key = next_key();
+	unsigned int v6 = frame_is_v6(&f), l4 = 14 + (v6 ? 40 : 20), bytes = 76 + (key ? 16 : 0), nhop, i;
+	__u8 *c = f.b + l4, proto = f.b[v6 ? 20 : 23];
+
+	f.len = l4 + bytes;
+	put16(f.b + (v6 ? 18 : 16), v6 ? bytes : 20 + bytes);
+	memset(c + 4, 0, bytes - 4);
+	if (!has_ports(proto))
+		put32(c, 0x00070007);
+	put16(c + 4, 4);
+	memcpy(c + 8, "SLC2", 4);
+	put32(c + 20, 0x9800003b | (bytes - 24) / 4 << 16);
+	c[24] = 0x40 | (2 + below(2));
+	c[25] = 5;
+	c[26] = key ? F_AUTH : 0;
+	put32(c + 28, once_in(8) ? random64() : below(100000));
+	nhop = once_in(16) ? below(16) : below(conf.stamped ? 6 : 1);
+	put16(c + 32, nhop << 12 | 0x123);
+	put16(c + 34, one_of(0, 1, 10, 0xffff));
+	for (i = 0; i < 5; i++)
+		put64(c + 36 + 8 * i, next_hop());
+	if (key)
+		put64(c + 76, next_seq());
+	frame_fix(&f);
+	if (key)
+		message_sign(&f, key);
 	return f;
 }
 
@@ -943,12 +998,16 @@ static struct frame next_frame(enum program *p)
 {
 	struct frame f;
 
-	switch (below(20)) {
+	switch (below(22)) {
+	case 20 ... 21:
+		*p = one_of(INGRESS, INGRESS, INGRESS_XDP, INGRESS_XDP, HOP, HOP_MAP, EGRESS);
+		return next_companion();
 	case 0 ... 3:
 		*p = EGRESS;
 		return next_plain(below(4) == 0);
 	case 4 ... 5:
-		*p = one_of(INGRESS, INGRESS, INGRESS, INGRESS_XDP, POD_HOP, POD_HOP, HOP, HOP_MAP, TOR_INGRESS, PFC_INGRESS);
+		*p = one_of(INGRESS, INGRESS, INGRESS, INGRESS_XDP, POD_HOP, POD_HOP, HOP, HOP_MAP, TOR_INGRESS,
+			    PFC_INGRESS);
 		return next_plain(below(4) > 0);
 	case 6 ... 9:
 		*p = one_of(INGRESS, INGRESS, INGRESS_XDP, INGRESS_XDP, HOP, HOP_MAP);
@@ -1147,14 +1206,14 @@ static void check_egress(struct frame *in, const struct frame *out, int stat, co
 		return;
 	}
 	check(message_read(out, 14, &m) && m.msg == 1, "what was sent is no sound message");
+	check(has_ports(in->b[ip == 40 ? 20 : 23]), "a tunnel was wrapped");
 	check(in->b[ip == 40 ? 20 : 23] != 6 || !(in->b[14 + ip + 13] & (SYN | RST)), "a SYN or RST was wrapped");
 	check(!memcmp(in->b, out->b, 14), "the Ethernet header changed");
 	same_tail(in, 14, out, m.inner);
 	check(!memcmp(in->b + (ip == 40 ? 22 : 26), out->b + (ip == 40 ? 22 : 26), ip == 40 ? 32 : 8),
 	      "the outer addresses are others");
 	check(m.v6 || ipv4_sum_is_right(out->b + 14), "the outer checksum is wrong");
-	check(get16(out->b + 14 + ip + 4) == out->len - 14 - ip - padding,
-	      "the length of UDP is wrong");
+	check(get16(out->b + 14 + ip + 4) == out->len - 14 - ip - padding, "the length of UDP is wrong");
 	check(s->gso_size || conf.no_port || out->len <= conf.mtu + 14, "%u bytes are more than the MTU", out->len);
 	check(!!(m.flags & F_AUTH) == !!conf.keys, "flags %#x with %d keys", m.flags, conf.keys);
 	check(!conf.keys || message_is_signed(out, &m, 1), "the tag is wrong");
@@ -1175,7 +1234,8 @@ static void check_hop(struct frame *in, struct frame *out, int stat)
 		memcpy(in->b + at, out->b + out->len - in->len + at, 12);
 	}
 	if (m.intmd) { /* a VLAN tag may have come to lie beside the frame */
-		check(out->len + 4 >= in->len && out->len <= in->len + INTMD_HOP_BYTES_MAX, "%u bytes of %u", out->len, in->len);
+		check(out->len + 4 >= in->len && out->len <= in->len + INTMD_HOP_BYTES_MAX, "%u bytes of %u", out->len,
+		      in->len);
 		if (stat == STAT_HOP_STAMPED || stat == STAT_HOP_MTU || stat == STAT_HOP_FULL) {
 			check(!memcmp(in->b, out->b, 12), "the Ethernet addresses changed");
 			same_tail(in, m.shim, out, m.shim + out->len - in->len);
@@ -1227,7 +1287,8 @@ static void check_ingress(struct frame *in, const struct frame *out, int stat, c
 		check(!memcmp(in->b, out->b + 6, 6) && !memcmp(in->b + 6, out->b, 6), "the addresses of Ethernet");
 		ip = m->v6 ? 22 : 26;
 		bytes = m->v6 ? 16 : 4;
-		check(!memcmp(in->b + ip, out->b + ip + bytes, bytes) && !memcmp(in->b + ip + bytes, out->b + ip, bytes),
+		check(!memcmp(in->b + ip, out->b + ip + bytes, bytes) &&
+			      !memcmp(in->b + ip + bytes, out->b + ip, bytes),
 		      "the addresses of IP");
 		check(!m->companion || (turned.companion && !memcmp(in->b + m->shim - 20, out->b + m->shim - 18, 2) &&
 					!memcmp(in->b + m->shim - 18, out->b + m->shim - 20, 2)),
@@ -1270,9 +1331,9 @@ static void check_verdict(enum program p, int stat, int ended, int verdict)
 	case INGRESS_XDP:
 		check(!strncmp(name, "rx_", 3) || stat == STAT_PFC_RX, "it ended in %s", name);
 		may_return = stat == STAT_RX_PROBE;
-		may_drop = stat_is(stat, STAT_RX_PROBE, STAT_RX_PROBE_REPLY, STAT_RX_FEEDBACK, STAT_RX_CREDIT,
-				   STAT_RX_RATE, STAT_PFC_RX, STAT_RX_INT_COPY, STAT_RX_PROBE_OLD,
-				   STAT_RX_PROBE_LIMITED);
+		may_drop =
+			stat_is(stat, STAT_RX_PROBE, STAT_RX_PROBE_REPLY, STAT_RX_FEEDBACK, STAT_RX_CREDIT,
+				STAT_RX_RATE, STAT_PFC_RX, STAT_RX_INT_COPY, STAT_RX_PROBE_OLD, STAT_RX_PROBE_LIMITED);
 		check(verdict != VERDICT_PASS || !may_drop || (may_return && p == INGRESS_XDP), "%s passed", name);
 		break;
 	case TOR_INGRESS:
@@ -1312,7 +1373,8 @@ static void check_replay(enum program p, const struct frame *f, struct state *be
 		return;
 	check(before->flow.rx.feedbacks == after.flow.rx.feedbacks && before->flow.cc.w == after.flow.cc.w,
 	      "feedback was taken twice");
-	check(before->flow.auth.reply_seq == after.flow.auth.reply_seq && before->flow.auth.echo_seq == after.flow.auth.echo_seq,
+	check(before->flow.auth.reply_seq == after.flow.auth.reply_seq &&
+		      before->flow.auth.echo_seq == after.flow.auth.echo_seq,
 	      "its sequence was taken twice");
 	check(!before->has_voq || before->voq.voq.credit == after.voq.voq.credit, "credit was taken twice");
 	check(!before->has_host || before->host.rx_seq == after.host.rx_seq, "the host's sequence moved");
@@ -1328,9 +1390,12 @@ static void header_flow(const struct frame *f, int arrives, struct flow_key *k)
 	memcpy((arrives ? k->local.b : k->remote.b) + 16 - bytes, f->b + from + bytes, bytes);
 	if (get16(f->b + l4 + 2) == PORT_WIRE)
 		return;
+	k->proto = f->b[l4 - (v6 ? 34 : 11)];
+	k->local_port = k->remote_port = 0;
+	if (is_tunnel(k->proto))
+		return;
 	memcpy(arrives ? &k->remote_port : &k->local_port, f->b + l4, 2);
 	memcpy(arrives ? &k->local_port : &k->remote_port, f->b + l4 + 2, 2);
-	k->proto = f->b[l4 - (v6 ? 34 : 11)];
 }
 
 /* Departure times are given in mode enforce only, and not for ever. */
@@ -1388,6 +1453,10 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 	stat = counter_of(&ended);
 	if (p == EGRESS && s.clone && !ended) { /* the clone that a PROBE is made of */
 		check(r.verdict == VERDICT_PASS || moved[STAT_PROBE_FAILED], "a clone was dropped in no counter");
+		/* Of IPv6 the first word is that of data, which need not have been noted here. */
+		check(r.verdict != VERDICT_PASS || s.clone == 1 || (s.clone > 2 && frame_is_v6(f)) ||
+			      (message_read(&r.out, 14, &m) && m.companion && m.msg == 2),
+		      "it is no sound companion");
 		if (r.verdict == VERDICT_PASS)
 			pool_add(&r.out);
 		return;
@@ -1423,7 +1492,10 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 		if (after.has_flow)
 			flow_check(&after.flow);
 		check(!after.has_voq || !after.voq.lock, "the VOQ is locked");
-		if (ended && (conf.bypass || (!is_accepted(stat) && (stat != STAT_RX_OTHER || !conf.rwnd))))
+		check(!conf.bypass || !moved[STAT_COMPANION_SENT], "a companion in bypass");
+		/* A plain packet may become the companion that a flow waits for: then its host was asked. */
+		if (ended && (conf.bypass || (!is_accepted(stat) &&
+					      (stat != STAT_RX_OTHER || (!conf.rwnd && !moved[STAT_COMPANION_SENT])))))
 			state_same(&before, &after);
 		check(stat != STAT_RX_OTHER || before.has_flow || !after.has_flow,
 		      "a plain packet from outside made a flow");
@@ -1461,7 +1533,7 @@ static struct run_spec next_ctx(enum program p, const struct frame *f)
 		s.wire_len = f->len + below(60000);
 	if (once_in(16))
 		s.mark = random64();
-	s.clone = p == EGRESS && once_in(32);
+	s.clone = p == EGRESS && once_in(32) ? 1 + below(4) : 0;
 	if (once_in(8))
 		s.tstamp = clock_ns() + one_of(0, 1000, 1000000, NSEC_PER_SEC, 1ULL << 40);
 	if (once_in(8))

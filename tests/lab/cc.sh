@@ -218,7 +218,7 @@ cc_sluice_switch() {
 
 # cc_sluice_config CC NAMESPACE BASE_RTT_US: prints the YAML of the daemon of one namespace.
 cc_sluice_config() {
-	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes
+	local ns=$2 speed port i rtt=$3 hpcc=() variant feedback telemetry classes pods=$NET_POD_CIDR
 
 	variant=$(cc_field "$1" 6)
 	feedback=$(cc_field "$1" 7)
@@ -235,7 +235,9 @@ cc_sluice_config() {
 				echo "node: {uplink: eth0, id: $((16 + i)), pod_cidrs: [$NET_POD_CIDR]}"
 		done
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
-		echo "peers: [{prefix: $NET_POD_CIDR, base_rtt: ${rtt}us}]"
+		# In a tunnel the peers are the nodes.
+		[[ ! $LAB_OVERLAY ]] || pods=10.0.0.0/12
+		echo "peers: [{prefix: $pods, base_rtt: ${rtt}us}]"
 		cc_sluice_hiercc "$1"
 	elif [[ $ns == hosts ]]; then
 		cc_sluice_senders "$speed" "$rtt" "$1"

@@ -168,20 +168,41 @@ NET_POD_GATEWAY=169.254.1.1
 # net_node HOST SWITCH SUBNET NUMBER: makes the host a node that routes to its pods, 10.244.NUMBER.0/24.
 net_node() {
 	NET_NODES+=("$1")
+	if [[ $LAB_OVERLAY ]]; then
+		net_overlay "$1" "$3" "$4"
+		return
+	fi
 	net_ip "$2" "route add 10.244.$4.0/24 via 10.$3.2"
+}
+
+# net_overlay NODE SUBNET NUMBER: a tunnel from the node to r1, which all pods talk to, with a VXLAN of its own, NUMBER.
+# r1, the node with NUMBER 0, gets the other end.
+net_overlay() {
+	local vxlan="type vxlan id $((100 + $3)) dstport 4789" mac
+
+	(($3)) || return 0
+	mac=$(printf '02:00:f8:00:%02x' "$3")
+	net_ip "$1" "link add vx0 address $mac:02 $vxlan local 10.$2.2 remote 10.2.0.2 dev eth0"
+	net_ip "$1" "link set vx0 up"
+	net_ip "$1" "route add 10.244.0.0/24 via $NET_POD_GATEWAY dev vx0 onlink"
+	net_ip "$1" "neighbour add $NET_POD_GATEWAY lladdr $mac:01 nud permanent dev vx0"
+	net_ip r1 "link add vx$3 address $mac:01 $vxlan local 10.2.0.2 remote 10.$2.2 dev eth0"
+	net_ip r1 "link set vx$3 up"
+	net_ip r1 "route add 10.244.$3.0/24 via $NET_POD_GATEWAY dev vx$3 onlink"
+	net_ip r1 "neighbour add $NET_POD_GATEWAY lladdr $mac:02 nud permanent dev vx$3"
 }
 
 # net_pod POD NODE NUMBER.HOST: a pod with the address 10.244.NUMBER.HOST behind a veth of the node,
 # point to point as common CNIs have it. Its stack and its veth are stock.
 net_pod() {
-	local pod=$1 node=$2 address=10.244.$3 mac
+	local pod=$1 node=$2 address=10.244.$3 mac mtu=${LAB_OVERLAY:+mtu 1450}
 
 	NET_PODS+=("$pod")
 	NET_IP[$pod]='' NET_TC[$pod]=''
 	NET_ADDR[$pod]=$address
 	mac=$(printf '02:00:f4:%02x:%02x' "${3%.*}" "${3#*.}")
-	NET_LINKS+="link add eth0 netns $NET_PREFIX$pod address $mac:02 type veth"
-	NET_LINKS+=" peer name to-$pod netns $NET_PREFIX$node address $mac:01"$'\n'
+	NET_LINKS+="link add eth0 netns $NET_PREFIX$pod address $mac:02 $mtu type veth"
+	NET_LINKS+=" peer name to-$pod netns $NET_PREFIX$node address $mac:01 $mtu"$'\n'
 	net_ip "$pod" "link set eth0 up"
 	net_ip "$pod" "address add $address/32 dev eth0"
 	net_ip "$pod" "route add $NET_POD_GATEWAY dev eth0 scope link"

@@ -6,7 +6,7 @@
 LAB_MAX_SENDERS=250
 # What a lab in a VM is told of its environment; CC and MECH are given for each of its runs.
 PARAMS_NAMES="LAB SENDERS RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL RATE RTT BUFFER TIME WARMUP
-	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH CLASSES BORROW BLIND AUTH
+	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH OVERLAY CLASSES BORROW BLIND AUTH
 	RATES HEADROOM PFC SHAPE CORE NIC"
 # Pairs of NICs that a VM has room for (tests/vm/run --help).
 LAB_MAX_NICS=32
@@ -59,6 +59,7 @@ usage() {
 	                      at once, while redis-benchmark asks a redis-server in that one; programs
 	                      that this machine has not are fetched from its archives into build/
 	  ATTACH=             node: late: sluiced starts 1 s after the flows, figures are of TIME from there
+	  OVERLAY=            node: vxlan: the nodes carry their pods' packets to each other by VXLAN
 	  CLASSES=            star: shares of the bottleneck in percent, as in 70,30: a queue for each, to which senders
 	                      are dealt in turn
 	  BORROW=             with CLASSES: 1: a class may use what the others leave; default: its share at most
@@ -236,6 +237,7 @@ params_read() {
 	params_podcc
 	params_app
 	params_attach
+	params_overlay
 	params_classes
 
 	LAB_PARALLEL=${PARALLEL:-1}
@@ -264,7 +266,7 @@ params_read() {
 	[[ $LAB_GROUPS == *" "* ]] && LAB_NAME+=-groups
 	[[ $LAB == pfc && $LAB_SHAPE != star ]] && LAB_NAME+=-$LAB_SHAPE
 	[[ $LAB_NIC == veth ]] || LAB_NAME+=-$LAB_NIC
-	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}
+	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}${LAB_OVERLAY:+-$LAB_OVERLAY}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
 		params_bad "NAME=$LAB_NAME: letters, digits, '.', '_' and '-' only"
@@ -478,6 +480,13 @@ params_attach() {
 	[[ $LAB == node ]] ||
 		params_bad "ATTACH=late: sockets choose sluice when they are made, pods need not: add LAB=node"
 	[[ -z ${SIZE:-}${JOIN:-} ]] || params_bad "SIZE and JOIN end too soon for ATTACH=late: leave them out"
+}
+
+params_overlay() {
+	LAB_OVERLAY=${OVERLAY:-}
+	[[ $LAB_OVERLAY ]] || return 0
+	[[ $LAB_OVERLAY == vxlan ]] || params_bad "OVERLAY=$LAB_OVERLAY is not known: vxlan, or empty for pods that are routed"
+	[[ $LAB == node ]] || params_bad "OVERLAY=vxlan is between nodes with pods: add LAB=node"
 }
 
 params_classes() {

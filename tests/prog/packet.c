@@ -88,8 +88,7 @@ static void ethernet(struct frame *f, enum who from, enum who to, __u16 ethertyp
 }
 
 /* Ethernet and IP in front of len bytes that follow. */
-static void headers(struct frame *f, int v6, enum who from, enum who to, __u8 proto, __u8 tos, int df,
-		    unsigned int len)
+static void headers(struct frame *f, int v6, enum who from, enum who to, __u8 proto, __u8 tos, int df, unsigned int len)
 {
 	__u8 *p = f->b + ETH_BYTES;
 
@@ -168,7 +167,21 @@ struct frame frame_of(struct ip_spec s)
 	struct frame f;
 	__u8 *p;
 
+	if (s.tunnel) {
+		headers(&f, s.v6, from, to, s.tunnel, s.tos, !s.may_fragment, s.payload);
+		pattern(&f, s.payload);
+		f.len += s.padding;
+		return f;
+	}
 	headers(&f, s.v6, from, to, s.udp ? 17 : 6, s.tos, !s.may_fragment, len);
+	if (s.jumbo) {
+		static const __u8 jumbo[8] = { 6, 0, 0xc2, 4, 0, 1 };
+
+		memcpy(f.b + f.len, jumbo, sizeof(jumbo));
+		f.len += sizeof(jumbo);
+		f.b[20] = 0;
+		put16(f.b + 18, 0);
+	}
 	p = f.b + f.len;
 	put16(p, s.sport ?: s.reply ? PORT_B : PORT_A);
 	put16(p + 2, s.dport ?: s.reply ? PORT_A : PORT_B);
@@ -352,8 +365,7 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 	w[3] = s.next ?: s.bare ? 59 : v6 ? 41 : 4;
 	w[4] = (s.version ?: 4) << 4 | (s.msg ?: 1);
 	w[5] = s.room;
-	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0) | (s.window ? 4 : 0) | (s.ratio ? 8 : 0) |
-	       (s.voq ? 16 : 0);
+	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0) | (s.window ? 4 : 0) | (s.ratio ? 8 : 0) | (s.voq ? 16 : 0);
 	w[7] = s.echo_hops;
 	put32(w + 8, s.seq);
 
@@ -368,8 +380,8 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 	}
 	put16(f.b + f.len, s.sport ?: 0xc000);
 	put16(f.b + f.len + 2, PORT_WIRE);
-	put16(f.b + f.len + 4, f.b[ETH_BYTES] >> 4 == 6 ? get16(f.b + ETH_BYTES + 4) :
-							 get16(f.b + ETH_BYTES + 2) - ip_bytes);
+	put16(f.b + f.len + 4,
+	      f.b[ETH_BYTES] >> 4 == 6 ? get16(f.b + ETH_BYTES + 4) : get16(f.b + ETH_BYTES + 2) - ip_bytes);
 	f.len += 8;
 	memcpy(f.b + f.len, w, p - w);
 	f.len += p - w;
@@ -478,16 +490,34 @@ static const char *field_name(const struct frame *f, unsigned int at)
 	static const struct {
 		unsigned int end;
 		const char *name;
-	} v4[] = { { 2, "version or TOS" }, { 4, "total length" }, { 6, "identification" },
-		   { 8, "fragment field" }, { 9, "TTL" }, { 10, "protocol" }, { 12, "checksum" },
-		   { 16, "source" }, { 20, "destination" }, {} },
-	  v6[] = { { 4, "class or label" }, { 6, "payload length" }, { 7, "next header" },
-		   { 8, "hop limit" }, { 24, "source" }, { 40, "destination" }, {} },
-	  udp[] = { { 2, "source port" }, { 4, "destination port" }, { 6, "length" },
-		    { 8, "checksum" }, {} },
-	  wire[] = { { 1, "type and NPT" }, { 2, "length" }, { 3, "reserved" }, { 4, "IP protocol" },
-		     { 5, "version and message" }, { 6, "room" }, { 7, "flags" },
-		     { 8, "echo hops" }, { 12, "seq" }, {} },
+	} v4[] = { { 2, "version or TOS" },
+		   { 4, "total length" },
+		   { 6, "identification" },
+		   { 8, "fragment field" },
+		   { 9, "TTL" },
+		   { 10, "protocol" },
+		   { 12, "checksum" },
+		   { 16, "source" },
+		   { 20, "destination" },
+		   {} },
+	  v6[] = { { 4, "class or label" },
+		   { 6, "payload length" },
+		   { 7, "next header" },
+		   { 8, "hop limit" },
+		   { 24, "source" },
+		   { 40, "destination" },
+		   {} },
+	  udp[] = { { 2, "source port" }, { 4, "destination port" }, { 6, "length" }, { 8, "checksum" }, {} },
+	  wire[] = { { 1, "type and NPT" },
+		     { 2, "length" },
+		     { 3, "reserved" },
+		     { 4, "IP protocol" },
+		     { 5, "version and message" },
+		     { 6, "room" },
+		     { 7, "flags" },
+		     { 8, "echo hops" },
+		     { 12, "seq" },
+		     {} },
 	  *table = NULL;
 	const char *layer = "";
 	static char name[64];

@@ -38,6 +38,7 @@ enum who { HOST_USUAL, HOST_A, HOST_B, HOST_STRANGER };
 struct ip_spec {
 	int v6;
 	int udp;     /* and not TCP: no options, no flags */
+	__u8 tunnel; /* and not TCP, but this IP protocol: nothing but payload */
 	int reply;   /* from B to A */
 	enum who to; /* HOST_STRANGER: somebody else than B */
 	enum who from;
@@ -48,6 +49,7 @@ struct ip_spec {
 	__u8 flags;	      /* ACK */
 	__u8 tos;
 	int may_fragment; /* DF is not set */
+	int jumbo;	  /* TCP over IPv6 of more than 64 KB (BIG TCP): a header between says how long */
 };
 
 struct frame frame_of(struct ip_spec s);
@@ -102,11 +104,15 @@ struct wire_spec {
 	__u64 auth_seq;
 };
 
-#define COMPANION_BYTES 76	/* behind the IP header */
-#define COMPANION_MESSAGE_AT 24 /* of these: version and message */
+#define COMPANION_BYTES 76   /* behind the IP header */
+#define COMPANION_TELEM 32   /* of these: nHop and pathID */
+#define COMPANION_MESSAGE 24 /* version and message */
+#define COMPANION_NO_PORT 7  /* both ports where the protocol has none */
 
+/* Where what follows the IP header begins. */
+unsigned int companion_at(const struct frame *f);
 /* The companion of a packet, byte by byte: message 2 on its way, 3 on its way back. */
-struct frame frame_companion(const struct frame *data, __u8 message, __u32 seq);
+struct frame companion_of(const struct frame *data, __u8 message, __u32 seq);
 
 struct frame frame_wrap(const struct frame *inner, struct wire_spec s);
 #define wrap(inner, ...) frame_wrap(inner, (struct wire_spec){ __VA_ARGS__ })

@@ -139,3 +139,97 @@ companion__is_not_sent_for_flows_of_two_packets() {
 	companion_mice 1000 4
 	expect "companions of flows of 4 packets" $(($(stat_of h1 companion_sent) - sent)) -ge 900
 }
+
+# Sends groups of 32 datagrams of 1400 bytes by UDP_SEGMENT, 36 Mbit/s for 3 s, and prints how many it sent.
+COMPANION_SENDER='
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_UDP, 103, 1400)
+s.connect((sys.argv[1], 9000))
+n = 0
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    s.send(bytes(32 * 1400))
+    n += 32
+    time.sleep(0.01)
+print(n)'
+# Prints how many datagrams came until for 2 s there was none.
+COMPANION_RECEIVER='
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)
+s.bind(("0.0.0.0", 9000))
+s.settimeout(10)
+n = 0
+try:
+    while s.recv(2000):
+        n += 1
+        s.settimeout(2)
+except socket.timeout:
+    print(n)'
+
+companion__governs_groups_of_datagrams() {
+	local receiver
+
+	need python3
+	net_up
+	companion_config
+	daemon_start h1 h2 sw
+	net_exec h2 python3 -c "$COMPANION_RECEIVER" >"$CASE_DIR/received" 2>"$CASE_DIR/receiver.log" 9>&- &
+	receiver=$!
+	wait_for 20 "the receiver is there" net_in h2 sh -c 'ss -Huln "sport = :9000" | grep -q .'
+	net_in h1 python3 -c "$COMPANION_SENDER" 10.2.0.2 >"$CASE_DIR/sent" || fail "the sender: $(<"$CASE_DIR/sent")"
+	wait $receiver
+	same "datagrams sent and received" "$CASE_DIR/sent" "$CASE_DIR/received"
+	expect "groups that left" "$(stat_of h1 tx_beside)" -ge $(($(<"$CASE_DIR/sent") / 32 - 1))
+	expect "feedback of that flow" "$(flow_of h1 '"\(.protocol) \(.feedbacks > 20)"')" = "udp true"
+	# What it sent is counted datagram by datagram: 42 bytes of headers each.
+	expect "bytes that the flow sent" "$(flow_of h1 .tx_bytes)" -ge $(($(<"$CASE_DIR/sent") * 1442 - 2 * 32 * 1442))
+	expect "datagrams left to themselves" "$(stat_of h1 tx_udp_gso tx_mtu)" -eq 0
+}
+
+# BIG TCP: packets of more than 64 KB, which by IPv6 have a header between. The link is fast enough for TCP to make such.
+companion__governs_big_tcp() {
+	local NET_RATE=10gbit NET_BURST=4000000
+
+	need tcpdump
+	companion_big gso_max_size fd00:2::2 'ip6[6] = 0 and ip6[42] = 0xc2' || skip "no gso_max_size of more than 64 KB here"
+	companion_big gso_ipv4_max_size 10.2.0.2 'ip[2:2] = 0' || echo "# no gso_ipv4_max_size here"
+}
+
+# companion_big SIZE ADDRESS FILTER: with a SIZE of 200000 a flow to ADDRESS makes packets that FILTER catches. Fails where
+# there is no such SIZE.
+companion_big() {
+	local node
+
+	net_up
+	for node in "h1 eth0" "h2 eth0" "sw p1" "sw p2"; do
+		if ! net_in "${node% *}" ip link set "${node#* }" "$1" 200000 2>/dev/null; then
+			net_down
+			return 1
+		fi
+	done
+	# Linux counts the header between as one of each segment when it forwards such a packet (6.18).
+	net_in sw ip link set p2 mtu 2000 && net_in h2 ip link set eth0 mtu 2000 || fail "a larger MTU"
+	# A first window that the queue of sw holds.
+	for node in h1 h2; do
+		host_config $node "hpcc: {telemetry: companion}" \
+			"peers: [{prefix: 10.0.0.0/8, base_rtt: 500us}, {prefix: 'fd00::/16', base_rtt: 500us}]" >"$CASE_DIR/$node.yaml"
+	done
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 "$2"
+	flow_soon h1 "telemetry" .telemetry_mode companion
+	net_in h1 timeout 20 tcpdump -i eth0 -c 5 "$3" >"$CASE_DIR/tcpdump.txt" 2>"$CASE_DIR/tcpdump.log" ||
+		fail "no packet of more than 64 KB within 20 s"
+	grows "feedback" 20 flow_of h1 .feedbacks
+	grows "packets that leave as they were made" 20 stat_of h1 tx_beside
+	bulk_unharmed
+	bulk_stop
+	expect "packets of TCP left to themselves" "$(stat_of h1 tx_too_long tx_mtu)" -eq 0
+	expect "packets with extension headers, which are none of TCP" "$(stat_of h1 tx_ip_options)" -le 5
+	expect "questions that failed" "$(stat_of h1 probe_failed)" -eq 0
+	servers_stop
+	daemon_stop h1 h2 sw
+	net_down
+}

@@ -59,6 +59,10 @@ dissector__reads_the_vectors_of_the_docs() {
 		-e sluice.credit.due -e sluice.credit.at)" = $'5\t::ffff:10.83.2.2,::ffff:10.83.2.3\t1024,70000\t0,1\t1.024e-06,0.002048'
 	expect "V15" "$(dissected "$all" -Y "frame.number == 15 && sluice.auth.tag" -T fields -e sluice.msg -e sluice.rate.addr \
 		-e sluice.rate.kbps -e sluice.rate.alone)" = $'6\t::ffff:10.83.2.2,::ffff:10.83.2.3\t40000,0\t0,0'
+	expect "V16" "$(dissected "$all" -Y "frame.number == 16 && sluice.companion" -T fields -e sluice.msg -e sluice.seq \
+		-e sluice.companion.srcport -e sluice.path_id -e sluice.hop.qlen_bytes)" = $'2\t158\t40001\t0x0011\t26080'
+	expect "V17" "$(dissected "$all" -Y "frame.number == 17 && sluice.companion && !sluice.companion.srcport" -T fields \
+		-e sluice.msg -e sluice.seq -e sluice.nhop)" = $'3\t66051\t0'
 }
 
 dissector__names_what_is_malformed() {
@@ -86,6 +90,8 @@ dissector__names_a_connection_that_is_opened_inside() {
 }
 
 # dissector_lab [LINE]...: traffic of every kind between hosts configured with these lines, as a switch port sees it, in CASE_DIR/wire.pcap.
+# With DISSECTOR_FILTER of those packets only.
+DISSECTOR_FILTER='udp port 5463'
 dissector_lab() {
 	local capture
 
@@ -94,7 +100,7 @@ dissector_lab() {
 	host_config h2 "$@" >"$CASE_DIR/h2.yaml"
 	daemon_start h1 h2 sw
 	server h2
-	net_exec sw tcpdump -Z nobody -U -i p2 -w "$CASE_DIR/wire.pcap" -c 20000 'udp port 5463' >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
+	net_exec sw tcpdump -Z nobody -U -i p2 -w "$CASE_DIR/wire.pcap" -c 20000 "$DISSECTOR_FILTER" >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
 	capture=$!
 	wait_for 20 "tcpdump listens" grep -q 'listening' "$CASE_DIR/tcpdump.log"
 	transfer h1 10.2.0.2 -n 2M
@@ -146,4 +152,22 @@ dissector__reads_int_md() {
 	need tshark tcpdump
 	dissector_lab "hpcc: {encoding: int-md}"
 	dissector_wire_is_read 'sluice.intmd.kbps == 100000 && sluice.intmd.node == 2'
+}
+
+# The filter is that of docs/limits.md.
+dissector__reads_companions() {
+	local wire=$CASE_DIR/wire.pcap proto
+	local DISSECTOR_FILTER='ip[28:4] = 0x534c4332 or ip6[48:4] = 0x534c4332'
+
+	need tshark tcpdump
+	dissector_lab "hpcc: {telemetry: companion}"
+	expect "messages seen" "$(dissected "$wire" -T fields -e sluice.msg | sort -u | xargs)" = "2 3"
+	dissected_cleanly
+	expect "frames that are not read" "$(dissected_count "$wire" '!sluice.companion || sluice.malformed || sluice.odd')" -eq 0
+	for proto in 'ip.proto == 6' 'ipv6.nxt == 6' 'ip.proto == 17'; do
+		expect "companions of $proto with a hop" "$(dissected_count "$wire" \
+			"$proto && sluice.msg == 2 && sluice.hop.mbps == 100 && sluice.companion.dstport == 5201")" -ge 5
+		expect "their answers" "$(dissected_count "$wire" "$proto && sluice.msg == 3 && sluice.companion.srcport == 5201")" -ge 5
+	done
+	expect "frames without a tag" "$(dissected_count "$wire" '!sluice.auth.tag')" -eq 0
 }

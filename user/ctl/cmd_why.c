@@ -227,7 +227,7 @@ static int why_json(const struct why *w)
 
 	out_object(NULL);
 	out_string("flow", flow_format(&w->key, text));
-	out_string("protocol", w->key.proto == IPPROTO_UDP ? "udp" : "tcp");
+	out_string("protocol", flow_protocol(&w->key));
 	out_string("state", flow_state_names[flow_state(f, &w->ctl)]);
 	out_string("held_by", verdict_names[w->verdict]);
 	out_string("answer", w->answer);

@@ -17,7 +17,7 @@ void flow_json(const struct flow_row *row, const struct flow_list *l, int watche
 	out_u64("local_port", ntohs(k->local_port));
 	out_string("remote", addr_format(&k->remote, buf));
 	out_u64("remote_port", ntohs(k->remote_port));
-	out_string("protocol", k->proto == IPPROTO_UDP ? "udp" : "tcp");
+	out_string("protocol", flow_protocol(k));
 	out_string("state", flow_state_names[flow_state(f, &l->ctl)]);
 	out_string("control", flow_control(f));
 	out_string("why", row_why(row, l));

@@ -95,7 +95,7 @@ const char *trace_json(const struct trace *r, unsigned int frame, __s64 epoch_ns
 	out_u64("local_port", ntohs(r->key.local_port));
 	out_string("remote", addr_format(&r->key.remote, buf));
 	out_u64("remote_port", ntohs(r->key.remote_port));
-	out_string("protocol", r->key.proto == IPPROTO_UDP ? "udp" : "tcp");
+	out_string("protocol", flow_protocol(&r->key));
 	out_u64("packet_bytes", r->packet_bytes);
 	if (r->event == TRACE_FEEDBACK)
 		feedback_json(&r->feedback);

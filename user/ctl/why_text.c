@@ -339,8 +339,8 @@ int why_print(const struct why *w)
 	unsigned int i;
 	int n;
 
-	snprintf(text, sizeof(text), "%s  (%s, %s)", flow_format(&w->key, line),
-		 w->key.proto == IPPROTO_UDP ? "udp" : "tcp", flow_state_names[flow_state(f, &w->ctl)]);
+	snprintf(text, sizeof(text), "%s  (%s, %s)", flow_format(&w->key, line), flow_protocol(&w->key),
+		 flow_state_names[flow_state(f, &w->ctl)]);
 	words_print(text, 0, 0);
 	why_line("held by", w->answer);
 	why_line("because", w->because);

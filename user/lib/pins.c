@@ -191,6 +191,22 @@ const char *port_role(const struct port *port)
 	return port->flags & PORT_F_HOST ? "host" : port->flags & PORT_F_POD ? "pod" : "switch";
 }
 
+const char *flow_protocol(const struct flow_key *k)
+{
+	switch (k->proto) {
+	case IPPROTO_UDP:
+		return "udp";
+	case IPPROTO_IPIP:
+		return "ipip";
+	case IPPROTO_IPV6:
+		return "ipv6";
+	case IPPROTO_GRE:
+		return "gre";
+	default:
+		return "tcp";
+	}
+}
+
 const char *const flow_hold_names[FLOW_HOLDS] = { "none", "rate", "hop", "credit", "pause", "window" };
 
 /* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */

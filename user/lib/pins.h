@@ -52,6 +52,9 @@ enum flow_state flow_state(const struct flow *f, const struct control *ctl);
 /* "host", "switch" or "pod". */
 const char *port_role(const struct port *port);
 
+/* "tcp", "udp", or a tunnel's: "ipip", "ipv6" (in IPv4), "gre". */
+const char *flow_protocol(const struct flow_key *k);
+
 /* What holds a flow: enum flow_held as it stands in struct flow, and W. */
 #define FLOW_HOLDS 6
 extern const char *const flow_hold_names[FLOW_HOLDS];

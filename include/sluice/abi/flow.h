@@ -20,6 +20,12 @@ struct flow_key {
 	__u8 pad[3]; /* 0 */
 };
 
+/* Whether packets of this IP protocol have ports. Those of a tunnel (IPIP, IPv6 in IPv4, GRE) have not: 0 in their key. */
+static inline int flow_has_ports(__u8 proto)
+{
+	return proto == 6 || proto == 17;
+}
+
 /*
  * What is to be told of the newest telemetry received on the reverse flow: it waits here for a packet
  * that takes it along. It is due while version is even and not sent.
@@ -51,7 +57,7 @@ struct report {
 
 #define FLOW_F_TELEM 1	/* packets of this flow leave with telemetry: the peer strips it */
 #define FLOW_F_CLOSED 2 /* a FIN or RST was seen: the entry may go soon */
-#define FLOW_F_TUNNEL 4 /* UDP that is a tunnel's (VXLAN): the kernel adds no second header to it */
+#define FLOW_F_TUNNEL 4 /* a tunnel's (VXLAN, IPIP, GRE): the kernel adds no second header to its packets */
 
 /* What the last packet of a flow waited for. */
 enum flow_held {

@@ -164,7 +164,7 @@ struct wire_rate {
  *
  *   Ethernet | IPv4 or IPv6 | companion | shim | header | telemetry | [authentication]
  *
- * This stands in the place of the header of TCP or UDP. No stack takes it for a packet of the flow: a TCP header of 0 words
+ * This stands in the place of the header of TCP or UDP, or of what a tunnel carries. No stack takes it for a packet of the flow: a TCP header of 0 words
  * and a UDP length of 4 are too short, which is looked at before ports, checksum and sequence numbers. The two checksum
  * fields are those that a NIC writes to if the packet is made of one whose checksum was left to it.
  */
@@ -180,6 +180,11 @@ struct wire_companion {
 };
 
 #define WIRE_COMPANION_LENGTH 4
+/*
+ * Both ports, where the flow is a tunnel's and has none (IPIP, IPv6 in IPv4, GRE): no IP version in the first 4 bits, and no
+ * GRE version in bits 13 to 15, so whatever takes the tunnel's headers off finds a packet that it throws away.
+ */
+#define WIRE_COMPANION_NO_PORT 7
 #define WIRE_COMPANION_MARKER 0x534c4332U /* "SLC2" */
 
 /*

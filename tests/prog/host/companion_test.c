@@ -3,39 +3,12 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
-#include "egress_case.h"
+#include "companion_case.h"
 #include "sluice/cc/companion.h"
 #include "sluice/cc/hpcc.h"
 
 TestSuite(companion, .init = egress_make, .fini = world_drop, .timeout = 60);
 TestSuite(companion_xdp, .init = egress_make, .fini = world_drop, .timeout = 60);
-
-#define TELEM_AT 32 /* behind the IP header: nHop and pathID */
-
-static void telemetry_beside(void)
-{
-	struct peer peer = peer_usual();
-
-	peer.telemetry = TELEMETRY_COMPANION;
-	peer_set("10.1.0.0", 96 + 16, &peer);
-	peer_set("fd00:1::", 32, &peer);
-	control_next_epoch();
-}
-
-/* The sum of an IPv4 header is right, and is as in want from then on. */
-static void ip_sum_take(const struct frame *got, struct frame *want)
-{
-	__u32 sum = 0;
-	int i;
-
-	if (frame_is_v6(got))
-		return;
-	for (i = 0; i < 20; i += 2)
-		sum += get16(got->b + 14 + i);
-	sum = (sum & 0xffff) + (sum >> 16);
-	expect_eq(((sum & 0xffff) + (sum >> 16)) & 0xffff, 0xffff);
-	memcpy(want->b + 24, got->b + 24, 2);
-}
 
 /* --- source --- */
 
@@ -63,7 +36,7 @@ Test(companion, data__leaves_as_it_was_made)
 			expect_frame(&r.out, &in);
 			expect_counted(STAT_TX_BESIDE, STAT_COMPANION_SENT);
 			cr_assert(packet_catch(a.fd, &got, 1000), "%sno companion", world_fixture());
-			want = frame_companion(&in, 2, 3 * in.len);
+			want = companion_of(&in, 2, 3 * in.len);
 			ip_sum_take(&got, &want);
 			expect_frame(&got, &want);
 			expect_eq(flow_get(s).tx.bytes, 3 * in.len);
@@ -188,7 +161,7 @@ Test(companion, companion__of_an_ack)
 		expect_eq(flow_get(s).beside.wanted, 1);
 		expect_verdict(run(INGRESS, &ack, .ifindex = a.ifindex), VERDICT_PASS);
 		cr_assert(packet_catch(a.fd, &got, 1000), "%snone of the ACK", world_fixture());
-		want = frame_companion(&in, 2, get32(got.b + at_udp(&got) + COMPANION_MESSAGE_AT + 4));
+		want = companion_of(&in, 2, get32(got.b + companion_at(&got) + COMPANION_MESSAGE + 4));
 		ip_sum_take(&got, &want);
 		expect_frame(&got, &want);
 		expect_eq(flow_get(s).beside.wanted, 0);
@@ -239,17 +212,17 @@ Test(companion, hop__stamps_it)
 	FOR_V4_AND_V6 (v6) {
 		for (int udp = 0; udp < 2; udp++) {
 			struct frame data = frame_of((struct ip_spec){ .v6 = v6, .udp = udp, .payload = 100 }),
-				     in = frame_companion(&data, 2, 77), want = in;
+				     in = companion_of(&data, 2, 77), want = in;
 			struct result r = run(HOP_MAP, &in);
-			__u8 *telem = want.b + at_udp(&want) + TELEM_AT;
+			__u8 *telem = want.b + companion_at(&want) + COMPANION_TELEM;
 
 			expect_verdict(r, VERDICT_PASS);
 			expect_counted(STAT_HOP_STAMPED);
 			put16(telem, 1 << 12 | (port_usual().switch_id & 0xfff));
-			memcpy(telem + 4, r.out.b + at_udp(&want) + TELEM_AT + 4, 8);
+			memcpy(telem + 4, r.out.b + companion_at(&want) + COMPANION_TELEM + 4, 8);
 			expect_frame(&r.out, &want);
 			expect_eq(get64(telem + 4) & 0xffff, 50);
-			in = frame_companion(&data, 3, 77);
+			in = companion_of(&data, 3, 77);
 			expect_untouched(HOP_MAP, &in, STAT_HOP_OTHER);
 		}
 	}
@@ -262,12 +235,12 @@ SinkTest(companion, companion__is_turned_round)
 	FOR_V4_AND_V6 (v6) {
 		for (int udp = 0; udp < 2; udp++) {
 			struct ip_spec s = { .v6 = v6, .udp = udp, .reply = 1, .payload = 100 };
-			struct frame data = frame_of(s), in = frame_companion(&data, 2, 0x12345678), want = in;
-			unsigned int bytes = v6 ? 16 : 4, at = 14 + (v6 ? 8 : 12), l4 = at_udp(&in);
+			struct frame data = frame_of(s), in = companion_of(&data, 2, 0x12345678), want = in;
+			unsigned int bytes = v6 ? 16 : 4, at = 14 + (v6 ? 8 : 12), l4 = companion_at(&in);
 			struct result r;
 
-			put16(in.b + l4 + TELEM_AT, 1 << 12 | 0x321);
-			put64(in.b + l4 + TELEM_AT + 4, 0x1122334455667788);
+			put16(in.b + l4 + COMPANION_TELEM, 1 << 12 | 0x321);
+			put64(in.b + l4 + COMPANION_TELEM + 4, 0x1122334455667788);
 			frame_fix(&data);
 			want = in;
 			memcpy(want.b, in.b + 6, 6);
@@ -276,11 +249,11 @@ SinkTest(companion, companion__is_turned_round)
 			memcpy(want.b + at + bytes, in.b + at, bytes);
 			memcpy(want.b + l4, in.b + l4 + 2, 2);
 			memcpy(want.b + l4 + 2, in.b + l4, 2);
-			want.b[l4 + COMPANION_MESSAGE_AT] = 0x43;
+			want.b[l4 + COMPANION_MESSAGE] = 0x43;
 			r = run(sink, &in);
 			expect_verdict(r, VERDICT_REDIRECT);
 			expect_counted(STAT_RX_PROBE, STAT_RX_COMPANION);
-			memcpy(want.b + l4 + TELEM_AT + 2, r.out.b + l4 + TELEM_AT + 2, 2); /* N */
+			memcpy(want.b + l4 + COMPANION_TELEM + 2, r.out.b + l4 + COMPANION_TELEM + 2, 2); /* N */
 			expect_frame(&r.out, &want);
 			expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
 			/* The flow that goes back is known from now on, and counts for N. */
@@ -308,10 +281,10 @@ SinkTest(companion, reply__is_feedback)
 			back.reply = 1;
 			data = frame_of(back);
 			for (i = 0; i < 2; i++) {
-				in = frame_companion(&data, 3, out.len);
-				l4 = at_udp(&in);
-				put16(in.b + l4 + TELEM_AT, 1 << 12 | 0x321);
-				put64(in.b + l4 + TELEM_AT + 4, 12ULL << 60 | (1000 + i * 500ULL) << 36);
+				in = companion_of(&data, 3, out.len);
+				l4 = companion_at(&in);
+				put16(in.b + l4 + COMPANION_TELEM, 1 << 12 | 0x321);
+				put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | (1000 + i * 500ULL) << 36);
 				expect_verdict(run(sink, &in), VERDICT_DROP);
 				expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_COMPANION,
 					       i ? STAT_FB_FAST : STAT_FB_FIRST);
@@ -327,8 +300,8 @@ SinkTest(companion, reply__is_feedback)
 SinkTest(companion, companion__that_is_none)
 {
 	FOR_V4_AND_V6 (v6) {
-		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), good = frame_companion(&data, 2, 1), in;
-		unsigned int l4 = at_udp(&good), i;
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), good = companion_of(&data, 2, 1), in;
+		unsigned int l4 = companion_at(&good), i;
 		static const struct {
 			unsigned int at;
 			__u8 value;
@@ -363,9 +336,9 @@ SinkTest(companion, companion__that_is_none)
 SinkTest(companion, companion__damaged)
 {
 	FOR_V4_AND_V6 (v6) {
-		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = frame_companion(&data, 2, 1);
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = companion_of(&data, 2, 1);
 
-		expect_that(world_damaged(sink, &in, at_udp(&in)));
+		expect_that(world_damaged(sink, &in, companion_at(&in)));
 	}
 }
 
@@ -394,7 +367,7 @@ SinkTest(companion, companion__without_a_tag_where_there_is_a_key)
 
 	keys_set(&key, 1);
 	FOR_V4_AND_V6 (v6) {
-		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = frame_companion(&data, 2, 1);
+		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = companion_of(&data, 2, 1);
 
 		expect_untouched(sink, &in, STAT_RX_NO_AUTH);
 	}
@@ -418,7 +391,7 @@ SinkTest(companion, companion__with_a_tag)
 			run(EGRESS, &in, .ifindex = a.ifindex);
 		expect_counted(STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_TX_BESIDE, STAT_COMPANION_SENT);
 		cr_assert(packet_catch(a.fd, &got, 1000), "%sno companion", world_fixture());
-		expect_eq(got.len, at_udp(&got) + COMPANION_BYTES + 16);
+		expect_eq(got.len, companion_at(&got) + COMPANION_BYTES + 16);
 		r = run(sink, &got);
 		expect_verdict(r, VERDICT_REDIRECT);
 		expect_counted(STAT_RX_PROBE, STAT_RX_COMPANION);

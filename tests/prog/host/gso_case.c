@@ -54,7 +54,7 @@ static __u8 byte_at(unsigned int n)
 static struct frame unfinished(struct ip_spec s, unsigned int payload)
 {
 	struct frame head = frame_of(s);
-	unsigned int l4 = 14 + (s.v6 ? 40 : 20), len = head.len - l4 + payload, i;
+	unsigned int l3 = 14 + (s.v6 ? 40 : 20), l4 = l3 + (s.jumbo ? 8 : 0), len = head.len - l4 + payload, i;
 	__u32 sum = (s.udp ? 17 : 6) + len;
 
 	/* Of a packet that is longer than the field can say (BIG TCP) the length is 0. */
@@ -65,7 +65,9 @@ static struct frame unfinished(struct ip_spec s, unsigned int payload)
 	if (s.udp)
 		put16(head.b + l4 + 4, len);
 	frame_fix(&head);
-	for (i = s.v6 ? 22 : 26; i < l4; i += 2)
+	if (s.jumbo)
+		put32(head.b + l3 + 4, 8 + len);
+	for (i = s.v6 ? 22 : 26; i < l3; i += 2)
 		sum += get16(head.b + i);
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -76,7 +78,7 @@ static struct frame unfinished(struct ip_spec s, unsigned int payload)
 void send_gso(int fd, struct ip_spec s, unsigned int payload, unsigned int gso_size)
 {
 	struct frame head = frame_of(s);
-	unsigned int ip_bytes = s.v6 ? 40 : 20, l4 = 14 + ip_bytes, l4_bytes = head.len - l4, i;
+	unsigned int ip_bytes = s.v6 ? s.jumbo ? 48 : 40 : 20, l4 = 14 + ip_bytes, l4_bytes = head.len - l4, i;
 	struct virtio_net_hdr vnet = {
 		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
 		.gso_type = !gso_size ? VIRTIO_NET_HDR_GSO_NONE :

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "companion_case.h"
 #include "gso_case.h"
 
 TestSuite(gso, .init = gso_make, .fini = world_drop, .timeout = 60);
@@ -232,4 +233,39 @@ Test(gso, too_long__of_a_length_that_is_not_told)
 		while (packet_catch(far, &got, 20))
 			;
 	}
+}
+
+/* The same by IPv6 with the header that Linux puts between: it is none of the segments'. */
+Test(gso, big_tcp__with_a_header_between)
+{
+	struct ip_spec s = { .v6 = 1, .jumbo = 1 };
+	struct frame got, data, want;
+	int fd, far, i;
+
+	fd = gso_link(&far);
+	hosts_strip();
+	send_gso(fd, s, 100000, 1000);
+	expect_counted_attached(STAT_TX_TOO_LONG);
+	telemetry_beside();
+	while (packet_catch(far, &got, 20))
+		;
+	send_gso(fd, s, 100000, 1000);
+	cr_assert(packet_catch(far, &got, 1000), "no companion");
+	for (i = 0; i < 100; i++) {
+		cr_assert(packet_catch(far, &data, 1000), "segment %d is missing", i);
+		expect_eq(data.len, 14 + 40 + 20 + 1000);
+	}
+	want = companion_of(&data, 2, 100000 + 100 * (14 + 40 + 20));
+	expect_frame(&got, &want);
+	expect_counted_attached(STAT_TX_BESIDE, STAT_COMPANION_SENT);
+	expect_eq(flow_get(s).tx.bytes, 100000 + 100 * (14 + 40 + 20));
+}
+
+/* Extension headers that are others stay what they are. */
+Test(gso, extension__that_is_no_length)
+{
+	struct ip_spec s = { .v6 = 1, .jumbo = 1 };
+	struct frame in = frame_of(s);
+
+	expect_untouched(EGRESS, &in, STAT_TX_IP_OPTIONS);
 }

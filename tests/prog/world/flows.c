@@ -9,11 +9,13 @@ unsigned int flows_known; /* entries of the flow map then, and those that a test
 struct flow_key flow_key_of(struct ip_spec s)
 {
 	struct frame f = frame_of(s);
-	unsigned int l4 = 14 + (s.v6 ? 40 : 20);
-	struct flow_key k = { .proto = s.udp ? 17 : 6 };
+	unsigned int l4 = 14 + (s.v6 ? 40 : 20) + (s.jumbo ? 8 : 0);
+	struct flow_key k = { .proto = s.tunnel ?: s.udp ? 17 : 6 };
 
 	k.local = addr_of(s.v6, s.from ?: s.reply ? HOST_B : HOST_A);
 	k.remote = addr_of(s.v6, s.to ?: s.reply ? HOST_A : HOST_B);
+	if (s.tunnel)
+		return k;
 	memcpy(&k.local_port, f.b + l4, 2);
 	memcpy(&k.remote_port, f.b + l4 + 2, 2);
 	return k;

@@ -249,9 +249,8 @@ static void text_peers_and_flows(FILE *f, const struct metrics *m)
 			fprintf(f,
 				"%s{local=\"%s\",local_port=\"%u\",remote=\"%s\",remote_port=\"%u\",protocol=\"%s\"%s%s%s} %.15g\n",
 				about[n].name, addr_format(&key->local, local), ntohs(key->local_port),
-				addr_format(&key->remote, remote), ntohs(key->remote_port),
-				key->proto == IPPROTO_UDP ? "udp" : "tcp", by ? ",by=\"" : "", by ? m->top[i].held : "",
-				by ? "\"" : "", top_value(n, &m->top[i]));
+				addr_format(&key->remote, remote), ntohs(key->remote_port), flow_protocol(key),
+				by ? ",by=\"" : "", by ? m->top[i].held : "", by ? "\"" : "", top_value(n, &m->top[i]));
 		}
 	}
 }
