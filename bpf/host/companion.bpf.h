@@ -31,7 +31,8 @@ static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt
 				    .marker = bpf_htonl(WIRE_COMPANION_MARKER) };
 
 	VERIFIER_AT_LEAST(wire_bytes, WIRE_HDR_BYTES, -EINVAL);
-	VERIFIER_AT_MOST(wire_bytes, WIRE_HDR_BYTES + sizeof(struct wire_telem) + WIRE_AUTH_BYTES, -EINVAL);
+	VERIFIER_AT_MOST(wire_bytes, WIRE_HDR_BYTES + sizeof(struct wire_telem) + WIRE_VOQ_BYTES + WIRE_AUTH_BYTES,
+			 -EINVAL);
 	if (p->v6 && p->companion == PROBE_OF_ACK &&
 	    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &f->beside.v6_first, sizeof(f->beside.v6_first), 0))
 		return -EINVAL;

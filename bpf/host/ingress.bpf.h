@@ -116,14 +116,17 @@ static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *
 }
 
 /* A companion, for which egress waits, of an ACK that came in: it is small, and goes on as it was itself. */
-static inline void ingress_companion_of(ctx_t *ctx, struct flow *f)
+static inline void ingress_companion_of(ctx_t *ctx, struct flow *f, const struct sluice_addr *remote)
 {
 #if !CTX_IS_XDP
 	struct scratch_space *space = scratch_get();
 
 	f->beside.wanted = 0;
-	if (space)
-		egress_probe(ctx, space, PROBE_OF_ACK);
+	if (!space)
+		return;
+	voq_beside_ack(f, remote);
+	egress_probe(ctx, space, PROBE_OF_ACK);
+	space->voq_out.beside = 0;
 #endif
 }
 
@@ -159,7 +162,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	if (!f)
 		return;
 	if (f->beside.wanted && !syn && ip.total == ip.bytes + tcp_bytes)
-		ingress_companion_of(ctx, f);
+		ingress_companion_of(ctx, f, &key.remote);
 	if (syn)
 		rwnd_syn_ack_in(f, rwnd_syn_scale(ctx, at));
 	else if (f->tx.flags & FLOW_F_TELEM)

@@ -76,6 +76,16 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 
 /* --- 3. the PROBE of another host --- */
 
+/* The VOQ of a companion, which is noted as that of data. */
+static __always_inline void ingress_probe_voq(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
+					      struct flow *f)
+{
+	if (m->hdr.flags & WIRE_F_VOQ && arrival_read(ctx, m, p))
+		arrival_see(f, ctx_ifindex(ctx), p->now_ns);
+	else if (f->rx.voq_in)
+		f->rx.voq_in = f->rx.voq_pod = 0;
+}
+
 /*
  * Is a PROBE answered? STAT_RX_PROBE, or the counter that says why it is not.
  *
@@ -106,6 +116,8 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const st
 					    !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen)))
 				return STAT_RX_PROBE_OLD;
 			f->rx.last_ns = p->now_ns;
+			if (m->companion)
+				ingress_probe_voq(ctx, m, p, f);
 		} else if (p->auth_seq && p->auth_seq <= (h ? h->rx_seq : 0)) {
 			return STAT_RX_PROBE_OLD;
 		}
@@ -219,13 +231,16 @@ static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *spac
 static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p, struct scratch_space *space)
 {
 	const struct control *ctl = control_get();
-	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer;
+	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), voq_bytes, len, outer;
 	struct egress_head *head;
+	struct wire_voq *voq;
 	struct flow *f;
 	__u32 seq;
 
 	space->probe_ifindex = 0;
 	p->companion = space->probe_beside;
+	voq_bytes = p->companion && space->voq_out.beside ? WIRE_VOQ_BYTES : 0;
+	wire_bytes += voq_bytes;
 	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA || (p->companion == PROBE_OF_ACK && ack_turn(ctx, p)))
 		goto failed;
 	if (ctl->auth)
@@ -249,26 +264,38 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		     wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
-	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
+	head->hdr.flags = (ctl->auth ? WIRE_F_AUTH : 0) | (voq_bytes ? WIRE_F_VOQ : 0);
 	head->hdr.echo_hops = 0;
-	/* It overtakes what waits in fq, so it is not a position behind that. */
+	/*
+	 * It overtakes what waits in fq, so it is not a position behind that. But S is what has left: with that it waits
+	 * as its packet does.
+	 */
 	p->now_ns = bpf_ktime_get_ns();
+	if (voq_bytes && space->voq_out.departure_ns > p->now_ns) {
+		p->now_ns = space->voq_out.departure_ns;
+		bpf_skb_set_tstamp(ctx, p->now_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+	}
 	seq = flow_left_bytes(f, p->now_ns);
 	head->hdr.seq = bpf_htonl(seq);
 	if (delay_is_wanted(f))
 		delay_note_probe(f, seq, p->now_ns);
-	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
+	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem) + sizeof(*voq));
+	voq = (struct wire_voq *)(head->blocks + sizeof(struct wire_telem));
+	if (voq_bytes && space->voq_out.block.tor)
+		*voq = space->voq_out.block;
 	if (f->path.port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, ctx->len + (p->companion ? 0 : outer + p->intmd + wire_bytes), !p->intmd);
 	if (ctl->auth) {
 		__u64 seq = auth_seq(ctl);
 
-		if (!egress_sign(head, p, sizeof(struct wire_telem), 0, seq))
+		if (!egress_sign(head, p, sizeof(struct wire_telem), voq_bytes, seq))
 			goto failed;
 		if (!f->auth.probe_seq)
 			f->auth.reply_seq = seq - 1;
 		f->auth.probe_seq = seq;
 	}
+	if (voq_bytes)
+		*voq = space->voq_out.block;
 	if (p->companion ?
 		    companion_write(ctx, p, f, head, wire_bytes) :
 		    bpf_skb_adjust_room(ctx, outer + p->intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||

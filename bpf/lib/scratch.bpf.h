@@ -139,7 +139,9 @@ struct report_from {
 /* What voq_send() says of a packet: its block, and when it may leave the VOQ. */
 struct voq_out {
 	struct wire_voq block;
-	__u32 pad;
+	__u8 tells;  /* F, which has doubled */
+	__u8 beside; /* the companion that is sent just now has the block, and leaves then */
+	__u8 pad[2];
 	__u64 departure_ns;
 };
 

@@ -3,16 +3,13 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
+#include "companion_case.h"
 #include "egress_case.h"
 #include "sluice/cc/companion.h"
 #include "sluice/cc/hpcc.h"
 
 TestSuite(companion, .init = egress_make, .fini = world_drop, .timeout = 60);
 TestSuite(companion_xdp, .init = egress_make, .fini = world_drop, .timeout = 60);
-
-#define BYTES 76      /* behind the IP header */
-#define TELEM_AT 32   /* of these: nHop and pathID */
-#define MESSAGE_AT 24 /* version and message */
 
 static void telemetry_beside(void)
 {
@@ -22,50 +19,6 @@ static void telemetry_beside(void)
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	peer_set("fd00:1::", 32, &peer);
 	control_next_epoch();
-}
-
-static unsigned int at_l4(const struct frame *f)
-{
-	return 14 + (frame_is_v6(f) ? 40 : 20);
-}
-
-/* The companion of a packet, byte by byte: message 2 on its way, 3 on its way back. */
-static struct frame companion_of(const struct frame *data, __u8 message, __u32 seq)
-{
-	static const __u8 mark[] = { 0, 4, 0, 0, 'S', 'L', 'C', '2', 0, 0, 0, 0, 0, 0, 0, 0, 0x98, 13, 0, 59 };
-	struct frame f = *data;
-	__u8 *l4 = f.b + at_l4(data);
-
-	f.len = at_l4(data) + BYTES;
-	if (frame_is_v6(data)) {
-		put16(f.b + 14 + 4, BYTES);
-		f.b[14 + 7] = 64;
-	} else {
-		put16(f.b + 14 + 2, 20 + BYTES);
-		put16(f.b + 14 + 4, 0);
-		f.b[14 + 8] = 64;
-	}
-	memset(l4 + 4, 0, BYTES - 4);
-	memcpy(l4 + 4, mark, sizeof(mark));
-	l4[MESSAGE_AT] = 0x40 | message;
-	l4[MESSAGE_AT + 1] = 5;
-	put32(l4 + MESSAGE_AT + 4, seq);
-	return f;
-}
-
-/* The sum of an IPv4 header is right, and is as in want from then on. */
-static void ip_sum_take(const struct frame *got, struct frame *want)
-{
-	__u32 sum = 0;
-	int i;
-
-	if (frame_is_v6(got))
-		return;
-	for (i = 0; i < 20; i += 2)
-		sum += get16(got->b + 14 + i);
-	sum = (sum & 0xffff) + (sum >> 16);
-	expect_eq(((sum & 0xffff) + (sum >> 16)) & 0xffff, 0xffff);
-	memcpy(want->b + 24, got->b + 24, 2);
 }
 
 /* --- source --- */
