@@ -214,12 +214,12 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 		f->beside.wanted = 1;
 	} else {
 		if (v) {
-			out->beside = 1;
+			space->probe_voq = 1;
 			out->departure_ns = egress_leaves_ns(ctx, p, f);
 			voq_said(v, out, p->now_ns);
 		}
 		due = egress_probe(ctx, space, PROBE_OF_DATA);
-		out->beside = 0;
+		space->probe_voq = 0;
 		if (!due)
 			return;
 	}

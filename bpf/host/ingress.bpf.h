@@ -126,7 +126,7 @@ static inline void ingress_companion_of(ctx_t *ctx, struct flow *f, const struct
 		return;
 	voq_beside_ack(f, remote);
 	egress_probe(ctx, space, PROBE_OF_ACK);
-	space->voq_out.beside = 0;
+	space->probe_voq = 0;
 #endif
 }
 

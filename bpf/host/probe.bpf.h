@@ -239,7 +239,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 
 	space->probe_ifindex = 0;
 	p->companion = space->probe_beside;
-	voq_bytes = p->companion && space->voq_out.beside ? WIRE_VOQ_BYTES : 0;
+	voq_bytes = p->companion && space->probe_voq ? WIRE_VOQ_BYTES : 0;
 	wire_bytes += voq_bytes;
 	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA || (p->companion == PROBE_OF_ACK && ack_turn(ctx, p)))
 		goto failed;

@@ -333,7 +333,7 @@ VERIFIED_ONCE int voq_beside_ack(struct flow *f, const struct sluice_addr *remot
 	space->voq_out.departure_ns = READ_ONCE(v->voq.clock_ns);
 	voq_block(f, READ_ONCE(v->voq.sent), rx_counted(&v->count), space, ctl);
 	voq_said(v, &space->voq_out, now_ns);
-	space->voq_out.beside = 1;
+	space->probe_voq = 1;
 	return 0;
 }
 #endif

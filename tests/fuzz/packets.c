@@ -33,14 +33,15 @@
 #define PAYLOAD_MAX 2800
 #define TOR 0x0a0b0c0d /* this machine, and */
 #define TOR_OTHER 0x01020304
-#define SLOTS 4 /* of arrivals */
-#define POD_IFINDEX 7000 /* of no device: only the maps know it */
+#define SLOTS 4					/* of arrivals */
+#define POD_IFINDEX 7000			/* of no device: only the maps know it */
 #define SEQ_BASE_NS (1700000000 * NSEC_PER_SEC) /* of the clock of sequences */
 #define DAY_NS (24 * 3600 * NSEC_PER_SEC)
 
 #define F_ECHO 1
 #define F_AUTH 2
 #define F_VOQ 16
+#define VOQ_SWITCH 4 /* of a VOQ block's flags */
 
 static const struct siphash_key keys[3] = { { 1, 2 }, { 3, 4 }, { 5, 6 } }; /* the last is never ours */
 static const char *const programs[] = {
@@ -94,10 +95,10 @@ static int once_in(unsigned int n)
 	return !below(n);
 }
 
-#define one_of(...)                                                                                \
-	({                                                                                         \
-		const __u64 of_[] = { __VA_ARGS__ };                                               \
-		of_[below(sizeof(of_) / sizeof(of_[0]))];                                          \
+#define one_of(...)                                       \
+	({                                                \
+		const __u64 of_[] = { __VA_ARGS__ };      \
+		of_[below(sizeof(of_) / sizeof(of_[0]))]; \
 	})
 
 /* --- complaints --- */
@@ -163,10 +164,10 @@ void check_skipped(const char *fmt, ...)
 	exit(0);
 }
 
-#define check(claim, ...)                                                                          \
-	do {                                                                                       \
-		if (!(claim))                                                                      \
-			check_failed(__VA_ARGS__);                                                 \
+#define check(claim, ...)                          \
+	do {                                       \
+		if (!(claim))                      \
+			check_failed(__VA_ARGS__); \
 	} while (0)
 
 /* --- messages, as docs/protocol.md has them --- */
@@ -187,11 +188,11 @@ static int companion_read(const struct frame *f, unsigned int l4, unsigned int b
 {
 	const __u8 *c = f->b + l4, *w = c + 20;
 
-	if ((bytes != 76 && bytes != 92) || f->len < l4 + bytes || get16(c + 4) != 4 || memcmp(c + 8, "SLC2", 4) ||
-	    c[12])
+	if ((bytes != 76 && bytes != 92 && bytes != 88 && bytes != 104) || f->len < l4 + bytes || get16(c + 4) != 4 ||
+	    memcmp(c + 8, "SLC2", 4) || c[12])
 		return 0;
 	if (w[0] != (9 << 4 | 2 << 2) || w[3] != 59 || (w[4] != 0x42 && w[4] != 0x43) || w[5] > 5 || w[7] > 5 ||
-	    w[6] & (F_ECHO | F_VOQ))
+	    w[6] & F_ECHO)
 		return 0;
 	m->companion = 1;
 	m->shim = l4 + 20;
@@ -199,7 +200,7 @@ static int companion_read(const struct frame *f, unsigned int l4, unsigned int b
 	m->hops = w[5];
 	m->flags = w[6];
 	m->echo_hops = w[7];
-	m->bytes = 12 + (m->hops ? 4 + 8 * m->hops : 0) + (m->flags & F_AUTH ? 16 : 0);
+	m->bytes = 12 + (m->hops ? 4 + 8 * m->hops : 0) + (m->flags & F_VOQ ? 12 : 0) + (m->flags & F_AUTH ? 16 : 0);
 	m->inner = m->shim + m->bytes;
 	return m->bytes == 4 + 4U * w[1] && m->inner == l4 + bytes;
 }
@@ -262,8 +263,7 @@ static int message_read(const struct frame *f, unsigned int eth, struct message 
 			   (m->flags & F_ECHO ? 12 + 8 * m->echo_hops : 0);
 	m->bytes += m->flags & F_AUTH ? 16 : 0;
 	m->inner = m->shim + m->bytes;
-	return m->bytes == 4 + 4U * w[1] && m->inner <= eth + total && eth + total <= f->len &&
-	       !get16(f->b + udp + 6);
+	return m->bytes == 4 + 4U * w[1] && m->inner <= eth + total && eth + total <= f->len && !get16(f->b + udp + 6);
 }
 
 static void message_addr(const struct frame *f, const struct message *m, int source, __u8 *to)
@@ -327,6 +327,11 @@ static __u64 message_tag(const struct frame *f, const struct message *m, const s
 		memcpy(text + 40, f->b + m->shim + 4, 8);
 		memcpy(text + 48, f->b + message_auth(m), 8);
 		memcpy(text + 56, f->b + message_echo(m), echo);
+		if (m->msg != 1 && m->flags & F_VOQ && !echo) { /* unless a switch fills it in */
+			echo = 12;
+			if (!(f->b[message_echo(m) - 1] & VOQ_SWITCH))
+				memcpy(text + 56, f->b + message_echo(m) - 12, 12);
+		}
 		bytes = 56 + echo;
 	}
 	memcpy(word, text, sizeof(text));
@@ -498,11 +503,11 @@ static void port_changes(void)
 {
 	struct port port = port_usual();
 
-	conf.port_flags = one_of(PORT_F_HOST, PORT_F_HOST | PORT_F_EDT, PORT_F_HOST | PORT_F_STAMP | PORT_F_EDT,
-				 PORT_F_SWITCH, PORT_F_SWITCH | PORT_F_VOQ_UP | PORT_F_EDT,
-				 PORT_F_SWITCH | PORT_F_VOQ_DOWN, PORT_F_SWITCH | PORT_F_CLASSES,
-				 PORT_F_HOST | PORT_F_POD, PORT_F_HOST | PORT_F_NO_QUEUE) |
-			  (once_in(4) ? 0 : PORT_F_XDP_TX);
+	conf.port_flags =
+		one_of(PORT_F_HOST, PORT_F_HOST | PORT_F_EDT, PORT_F_HOST | PORT_F_STAMP | PORT_F_EDT, PORT_F_SWITCH,
+		       PORT_F_SWITCH | PORT_F_VOQ_UP | PORT_F_EDT, PORT_F_SWITCH | PORT_F_VOQ_DOWN,
+		       PORT_F_SWITCH | PORT_F_CLASSES, PORT_F_HOST | PORT_F_POD, PORT_F_HOST | PORT_F_NO_QUEUE) |
+		(once_in(4) ? 0 : PORT_F_XDP_TX);
 	if (once_in(4))
 		conf.mtu = one_of(1280, 1500, WORLD_MTU);
 	port.flags = conf.port_flags;
@@ -948,7 +953,8 @@ static struct frame next_frame(enum program *p)
 		*p = EGRESS;
 		return next_plain(below(4) == 0);
 	case 4 ... 5:
-		*p = one_of(INGRESS, INGRESS, INGRESS, INGRESS_XDP, POD_HOP, POD_HOP, HOP, HOP_MAP, TOR_INGRESS, PFC_INGRESS);
+		*p = one_of(INGRESS, INGRESS, INGRESS, INGRESS_XDP, POD_HOP, POD_HOP, HOP, HOP_MAP, TOR_INGRESS,
+			    PFC_INGRESS);
 		return next_plain(below(4) > 0);
 	case 6 ... 9:
 		*p = one_of(INGRESS, INGRESS, INGRESS_XDP, INGRESS_XDP, HOP, HOP_MAP);
@@ -1153,8 +1159,7 @@ static void check_egress(struct frame *in, const struct frame *out, int stat, co
 	check(!memcmp(in->b + (ip == 40 ? 22 : 26), out->b + (ip == 40 ? 22 : 26), ip == 40 ? 32 : 8),
 	      "the outer addresses are others");
 	check(m.v6 || ipv4_sum_is_right(out->b + 14), "the outer checksum is wrong");
-	check(get16(out->b + 14 + ip + 4) == out->len - 14 - ip - padding,
-	      "the length of UDP is wrong");
+	check(get16(out->b + 14 + ip + 4) == out->len - 14 - ip - padding, "the length of UDP is wrong");
 	check(s->gso_size || conf.no_port || out->len <= conf.mtu + 14, "%u bytes are more than the MTU", out->len);
 	check(!!(m.flags & F_AUTH) == !!conf.keys, "flags %#x with %d keys", m.flags, conf.keys);
 	check(!conf.keys || message_is_signed(out, &m, 1), "the tag is wrong");
@@ -1175,7 +1180,8 @@ static void check_hop(struct frame *in, struct frame *out, int stat)
 		memcpy(in->b + at, out->b + out->len - in->len + at, 12);
 	}
 	if (m.intmd) { /* a VLAN tag may have come to lie beside the frame */
-		check(out->len + 4 >= in->len && out->len <= in->len + INTMD_HOP_BYTES_MAX, "%u bytes of %u", out->len, in->len);
+		check(out->len + 4 >= in->len && out->len <= in->len + INTMD_HOP_BYTES_MAX, "%u bytes of %u", out->len,
+		      in->len);
 		if (stat == STAT_HOP_STAMPED || stat == STAT_HOP_MTU || stat == STAT_HOP_FULL) {
 			check(!memcmp(in->b, out->b, 12), "the Ethernet addresses changed");
 			same_tail(in, m.shim, out, m.shim + out->len - in->len);
@@ -1227,7 +1233,8 @@ static void check_ingress(struct frame *in, const struct frame *out, int stat, c
 		check(!memcmp(in->b, out->b + 6, 6) && !memcmp(in->b + 6, out->b, 6), "the addresses of Ethernet");
 		ip = m->v6 ? 22 : 26;
 		bytes = m->v6 ? 16 : 4;
-		check(!memcmp(in->b + ip, out->b + ip + bytes, bytes) && !memcmp(in->b + ip + bytes, out->b + ip, bytes),
+		check(!memcmp(in->b + ip, out->b + ip + bytes, bytes) &&
+			      !memcmp(in->b + ip + bytes, out->b + ip, bytes),
 		      "the addresses of IP");
 		check(!m->companion || (turned.companion && !memcmp(in->b + m->shim - 20, out->b + m->shim - 18, 2) &&
 					!memcmp(in->b + m->shim - 18, out->b + m->shim - 20, 2)),
@@ -1270,9 +1277,9 @@ static void check_verdict(enum program p, int stat, int ended, int verdict)
 	case INGRESS_XDP:
 		check(!strncmp(name, "rx_", 3) || stat == STAT_PFC_RX, "it ended in %s", name);
 		may_return = stat == STAT_RX_PROBE;
-		may_drop = stat_is(stat, STAT_RX_PROBE, STAT_RX_PROBE_REPLY, STAT_RX_FEEDBACK, STAT_RX_CREDIT,
-				   STAT_RX_RATE, STAT_PFC_RX, STAT_RX_INT_COPY, STAT_RX_PROBE_OLD,
-				   STAT_RX_PROBE_LIMITED);
+		may_drop =
+			stat_is(stat, STAT_RX_PROBE, STAT_RX_PROBE_REPLY, STAT_RX_FEEDBACK, STAT_RX_CREDIT,
+				STAT_RX_RATE, STAT_PFC_RX, STAT_RX_INT_COPY, STAT_RX_PROBE_OLD, STAT_RX_PROBE_LIMITED);
 		check(verdict != VERDICT_PASS || !may_drop || (may_return && p == INGRESS_XDP), "%s passed", name);
 		break;
 	case TOR_INGRESS:
@@ -1312,7 +1319,8 @@ static void check_replay(enum program p, const struct frame *f, struct state *be
 		return;
 	check(before->flow.rx.feedbacks == after.flow.rx.feedbacks && before->flow.cc.w == after.flow.cc.w,
 	      "feedback was taken twice");
-	check(before->flow.auth.reply_seq == after.flow.auth.reply_seq && before->flow.auth.echo_seq == after.flow.auth.echo_seq,
+	check(before->flow.auth.reply_seq == after.flow.auth.reply_seq &&
+		      before->flow.auth.echo_seq == after.flow.auth.echo_seq,
 	      "its sequence was taken twice");
 	check(!before->has_voq || before->voq.voq.credit == after.voq.voq.credit, "credit was taken twice");
 	check(!before->has_host || before->host.rx_seq == after.host.rx_seq, "the host's sequence moved");
@@ -1461,7 +1469,7 @@ static struct run_spec next_ctx(enum program p, const struct frame *f)
 		s.wire_len = f->len + below(60000);
 	if (once_in(16))
 		s.mark = random64();
-	s.clone = p == EGRESS && once_in(32);
+	s.clone = p == EGRESS && once_in(32) ? one_of(1, 2, 3, 6, 7) : 0;
 	if (once_in(8))
 		s.tstamp = clock_ns() + one_of(0, 1000, 1000000, NSEC_PER_SEC, 1ULL << 40);
 	if (once_in(8))

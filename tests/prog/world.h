@@ -80,7 +80,7 @@ struct run_spec {
 	__u32 ifindex;	       /* WORLD_IFINDEX */
 	__u32 ingress_ifindex; /* where it came in, if it is forwarded */
 	__u32 gso_size, gso_segs, wire_len, mark;
-	int clone;  /* of EGRESS: it is the copy of which a PROBE is made */
+	int clone;  /* of EGRESS: it is the copy of which 1: a PROBE, 2, 3: a companion, 6, 7: one with a VOQ is made */
 	int marked; /* of INGRESS_XDP: it comes with the mark of what XDP has counted */
 	__u64 tstamp;
 	__u32 linear; /* of INGRESS_XDP: bytes that lie in one piece; 0: all */

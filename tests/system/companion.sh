@@ -75,10 +75,8 @@ companion_sink_goes() {
 	net_in h2 tc qdisc del dev eth0 clsact
 }
 
-companion__with_what_travels_in_data_is_refused() {
+companion__with_int_md_is_refused() {
 	net_up
 	host_config h1 "hpcc: {telemetry: companion, encoding: int-md}" >"$CASE_DIR/h1.yaml"
 	daemon_fails h1 1 "telemetry 'companion' and encoding 'int-md'"
-	host_config h1 "hpcc: {telemetry: companion}" "hiercc: {enabled: true}" >"$CASE_DIR/h1.yaml"
-	daemon_fails h1 1 "telemetry 'companion' and hiercc"
 }
