@@ -252,11 +252,13 @@ static inline void voq_block(const struct flow *f, __u32 total, __u32 flows, str
 {
 	struct wire_voq *block = &space->voq_out.block;
 
-	block->tor = ctl->tor;
+	block->tor = f->path.hiercc == VOQS_TOR ? 0 : ctl->tor;
 	block->total = bpf_htonl(total);
-	block->flows = bpf_htons(flows);
+	block->flows = f->path.hiercc == VOQS_TOR ? 0 : bpf_htons(flows);
 	block->prefixlen = space->voq_key.prefixlen;
-	block->flags = f->path.telemetry == TELEMETRY_COMPANION ? WIRE_VOQ_BESIDE : 0;
+	block->flags = f->path.telemetry != TELEMETRY_COMPANION ? 0 :
+		       f->path.hiercc == VOQS_TOR		? WIRE_VOQ_BESIDE | WIRE_VOQ_SWITCH :
+								  WIRE_VOQ_BESIDE;
 }
 
 /* A packet of bytes on the wire enters the VOQ; out says what came of it. */
@@ -273,7 +275,9 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 	out->tells = 0;
 	if (f->path.hiercc == VOQS_TOR) {
 		out->departure_ns = 0;
-		return rate_ask(f, v, now_ns, &out->block);
+		rate_ask(f, v, now_ns, bytes, &out->block);
+		out->tells = out->block.flags & WIRE_VOQ_MARK;
+		return 0;
 	}
 	rx_count(&v->count, &f->voq.mark, now_ns, v->params.epoch_ns);
 	flows = rx_counted(&v->count);
@@ -325,7 +329,7 @@ VERIFIED_ONCE int voq_beside_ack(struct flow *f, const struct sluice_addr *remot
 	__u64 now_ns = bpf_ktime_get_ns();
 	struct voq *v;
 
-	if (!f || !remote || !space || !ctl || f->path.hiercc != VOQS_HERE || !voq_is_due(f))
+	if (!f || !remote || !space || !ctl || !voq_is_due(f))
 		return 0;
 	v = voq_get(f, remote, now_ns, ctl->epoch);
 	if (!v)

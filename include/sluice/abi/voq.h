@@ -44,13 +44,13 @@ struct voq {
 /* A flow from a host behind this switch, by its outer header. */
 struct tor_flow_key {
 	struct sluice_addr src, dst;
-	__be16 port; /* UDP source: one for each flow */
+	__be16 port; /* UDP source: one for each flow; 0: the two hosts, where a companion tells of their flows */
 	__u16 pad;
 };
 
 /* CPUs share it; who comes between counts a flow twice, or asks twice. */
 struct tor_flow {
-	__u64 asked_ns;		   /* when its host was last taken to ask */
+	__u64 asked_ns;		   /* when its host was last taken to ask; of two hosts: when the last companion came */
 	__u64 clock_ns;		   /* departure of its last packet */
 	__u32 epoch;		   /* in which peers was looked at; 0: never */
 	__u32 voq_mark, voq_asked; /* as in struct flow */

@@ -306,6 +306,41 @@ SinkTest(beside, companion__with_a_tag)
 	}
 }
 
+/* A host behind a switch leaves the block to that, and the tag does not cover it; but that it does is covered. */
+SinkTest(beside, companion__of_a_host_behind_a_switch)
+{
+	static const struct siphash_key key = { 0x0706050403020100, 0x0f0e0d0c0b0a0908 };
+	struct peer peer = peer_with_voqs();
+	struct asker a = asker_make();
+
+	peer.telemetry = TELEMETRY_COMPANION;
+	peer.hiercc = VOQS_TOR;
+	peers_change(peer);
+	keys_set(&key, 1);
+	FOR_V4_AND_V6 (v6) {
+		struct frame in = tcp(.v6 = v6, .payload = 1000), got, wrong;
+		__u8 *voq;
+
+		hosts_strip();
+		run(EGRESS, &in, .ifindex = a.ifindex);
+		expect_counted(STAT_TX_BESIDE, STAT_COMPANION_SENT, STAT_VOQ_ASKED);
+		cr_assert(packet_catch(a.fd, &got, 1000), "%sno companion", world_fixture());
+		voq = got.b + at_l4(&got) + VOQ_AT;
+		expect_eq(get32(voq), 0);
+		expect_eq(get32(voq + 4), in.len);
+		expect_eq(voq[10], 128);
+		expect_eq(voq[11], BESIDE | SWITCH | 1);
+		put32(voq, TOR);
+		put32(voq + 4, 4321);
+		voq[11] &= ~1;
+		wrong = got;
+		wrong.b[at_l4(&got) + VOQ_AT + 11] ^= SWITCH;
+		expect_untouched(sink, &wrong, STAT_RX_BAD_AUTH);
+		expect_verdict(run(sink, &got), VERDICT_REDIRECT);
+		expect_counted(STAT_RX_PROBE, STAT_RX_COMPANION);
+	}
+}
+
 /* Each byte from the ports on changed: it ends in one counter. */
 SinkTest(beside, companion__damaged)
 {
