@@ -227,6 +227,20 @@ static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *spac
 	return 0;
 }
 
+/* The tag of a PROBE with so many bytes of VOQ; its answer has the same sequence. Returns whether there is a key. */
+static inline int egress_probe_sign(struct egress_head *head, struct egress_pkt *p, struct flow *f,
+				    const struct control *ctl, __u32 voq_bytes)
+{
+	__u64 seq = auth_seq(ctl);
+
+	if (!egress_sign(head, p, sizeof(struct wire_telem), voq_bytes, seq))
+		return 0;
+	if (!f->auth.probe_seq)
+		f->auth.reply_seq = seq - 1;
+	f->auth.probe_seq = seq;
+	return 1;
+}
+
 /* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
 static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p, struct scratch_space *space)
 {
@@ -285,15 +299,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		*voq = space->voq_out.block;
 	if (f->path.port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, ctx->len + (p->companion ? 0 : outer + p->intmd + wire_bytes), !p->intmd);
-	if (ctl->auth) {
-		__u64 seq = auth_seq(ctl);
-
-		if (!egress_sign(head, p, sizeof(struct wire_telem), voq_bytes, seq))
-			goto failed;
-		if (!f->auth.probe_seq)
-			f->auth.reply_seq = seq - 1;
-		f->auth.probe_seq = seq;
-	}
+	if (ctl->auth && !egress_probe_sign(head, p, f, ctl, voq_bytes))
+		goto failed;
 	if (voq_bytes)
 		*voq = space->voq_out.block;
 	if (p->companion ?
