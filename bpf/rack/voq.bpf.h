@@ -305,10 +305,12 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 	return 0;
 }
 
-/* Bytes of S, as voq_out says it, that no companion has said. */
+/* Bytes of S, as voq_out says it, that no companion has said; another CPU may have said more meanwhile. */
 static inline __u32 voq_untold(const struct voq *v, const struct voq_out *out)
 {
-	return bpf_ntohl(out->block.total) - READ_ONCE(v->beside_total);
+	__s32 untold = bpf_ntohl(out->block.total) - READ_ONCE(v->beside_total);
+
+	return untold > 0 ? untold : 0;
 }
 
 /* A companion says S as voq_out does. */
