@@ -206,6 +206,7 @@ VERIFIED_ONCE int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_p
 	struct wire_auth_text *text;
 	const struct wire_auth *auth;
 	const struct wire_echo *echo;
+	const struct wire_voq *voq;
 	__u64 sent, diff;
 	int reply;
 
@@ -221,6 +222,14 @@ VERIFIED_ONCE int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_p
 		if (!echo)
 			return STAT_RX_TRUNCATED;
 		text->echo = *echo;
+	} else if (wire_signs_voq(&m->hdr)) {
+		voq = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr) - sizeof(*voq), sizeof(*voq));
+		if (!voq)
+			return STAT_RX_TRUNCATED;
+		if (voq->flags & WIRE_VOQ_SWITCH)
+			__builtin_memset(&text->echo, 0, sizeof(*voq));
+		else
+			__builtin_memcpy(&text->echo, voq, sizeof(*voq));
 	}
 	auth = pkt_bytes(ctx, p->inner - WIRE_AUTH_BYTES, sizeof(*auth));
 	if (!auth)

@@ -106,7 +106,8 @@ static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt
 	if (!flow_has_ports(p->key.proto))
 		c.port[0] = c.port[1] = bpf_htons(WIRE_COMPANION_NO_PORT);
 	VERIFIER_AT_LEAST(wire_bytes, WIRE_HDR_BYTES, -EINVAL);
-	VERIFIER_AT_MOST(wire_bytes, WIRE_HDR_BYTES + sizeof(struct wire_telem) + WIRE_AUTH_BYTES, -EINVAL);
+	VERIFIER_AT_MOST(wire_bytes, WIRE_HDR_BYTES + sizeof(struct wire_telem) + WIRE_VOQ_BYTES + WIRE_AUTH_BYTES,
+			 -EINVAL);
 	if (p->v6 && p->companion != PROBE_OF_DATA &&
 	    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &f->beside.v6_first, sizeof(f->beside.v6_first), 0))
 		return -EINVAL;

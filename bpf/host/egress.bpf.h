@@ -189,15 +189,27 @@ static inline int companion_may_wait(struct __sk_buff *ctx, const struct egress_
 	return companion_note(ctx, p, f);
 }
 
-/* A companion of the flow, which has sent so many bytes with this packet, if one is due. */
+/*
+ * A companion of the flow, which has sent so many bytes with this packet, if one is due: to the flow, or to its VOQ v, if
+ * it has one.
+ */
 static inline void egress_companion(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				    struct host *peer, const struct control *ctl, struct scratch_space *space,
-				    __u64 sent)
+				    struct voq *v, __u64 sent)
 {
-	struct companion_params due;
+	struct voq_out *out = &space->voq_out;
+	struct companion_params params;
+	int due, urgent = 0, voq_due = 0;
+	__u32 untold = 0;
 
-	companion_due_params(&due, f);
-	if (!companion_is_due(&f->companion, &due, &f->cc, &f->params, sent, p->now_ns))
+	companion_due_params(&params, f);
+	due = companion_is_due(&f->companion, &params, &f->cc, &f->params, sent, p->now_ns);
+	if (v) {
+		untold = voq_untold(v, out);
+		urgent = out->tells || untold >= v->params.c0 / 2;
+		voq_due = urgent || hiercc_says(&v->params, untold, p->now_ns - v->beside_ns);
+	}
+	if (!due && (!voq_due || (f->beside.wanted && !urgent)))
 		return;
 	if (companion_is_uncut(ctx, p, f)) {
 		if (companion_want(ctx, p, f, space))
@@ -205,11 +217,20 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 		return;
 	}
 	companion_left(&f->companion, sent, p->now_ns);
-	if (companion_may_wait(ctx, p, f, ctl)) {
+	if (!urgent && companion_may_wait(ctx, p, f, ctl)) {
 		f->beside.wanted = 1;
 		pass_end(&p->key);
-	} else if (!egress_probe(ctx, space, PROBE_OF_DATA))
-		return;
+	} else {
+		if (v) {
+			space->probe_voq = 1;
+			out->departure_ns = egress_leaves_ns(ctx, p, f);
+			voq_said(v, out, p->now_ns);
+		}
+		due = egress_probe(ctx, space, PROBE_OF_DATA);
+		space->probe_voq = 0;
+		if (!due)
+			return;
+	}
 	peer->asked_ns = p->now_ns;
 	if (!peer->unanswered_ns)
 		peer->unanswered_ns = p->now_ns;
@@ -264,7 +285,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		return verdict;
 	seq = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
 	if (p->beside) {
-		egress_companion(ctx, p, f, peer, ctl, space, seq);
+		egress_companion(ctx, p, f, peer, ctl, space, v, seq);
 		if (f->beside.echoes && f->echo.version == f->echo.sent)
 			f->beside.echoes = 0;
 		sock_note_data(ctx, p, f, ctl, seq);

@@ -41,7 +41,7 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	if (due)
 		encoding_plan(ctx, p, f, space);
 	p->beside = f->path.telemetry == TELEMETRY_COMPANION && p->payload_bytes;
-	if (!p->beside && p->payload_bytes && voq_is_due(f) && !egress_is_udp_gso(ctx, p))
+	if (p->payload_bytes && voq_is_due(f) && (p->beside || !egress_is_udp_gso(ctx, p)))
 		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
 	if (*voq) {
 		p->voq_bytes = WIRE_VOQ_BYTES;
@@ -56,7 +56,7 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	if (p->echo_bytes)
 		p->beside = 0;
 	if (p->beside) {
-		p->auth_bytes = p->wire_bytes = p->outer_bytes = 0;
+		p->auth_bytes = p->voq_bytes = p->wire_bytes = p->outer_bytes = 0;
 		return STAT_TX_DATA;
 	}
 	p->wire_bytes = WIRE_HDR_BYTES + p->telem_bytes + p->voq_bytes + p->echo_bytes + p->auth_bytes;

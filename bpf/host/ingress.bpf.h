@@ -119,14 +119,17 @@ static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *
 }
 
 /* A companion, for which egress waits, of an ACK that came in: it is small, and goes on as it was itself. */
-static inline void ingress_companion_of(ctx_t *ctx, struct flow *f)
+static inline void ingress_companion_of(ctx_t *ctx, struct flow *f, const struct sluice_addr *remote)
 {
 #if !CTX_IS_XDP
 	struct scratch_space *space = scratch_get();
 
 	f->beside.wanted = 0;
-	if (space)
-		egress_probe(ctx, space, PROBE_OF_ACK);
+	if (!space)
+		return;
+	voq_beside_ack(f, remote);
+	egress_probe(ctx, space, PROBE_OF_ACK);
+	space->probe_voq = 0;
 #endif
 }
 
@@ -142,6 +145,7 @@ static inline void ingress_companion_of_any(ctx_t *ctx, const struct sluice_addr
 	__u64 since_ns, now_ns;
 	struct flow *f;
 	struct host *h;
+	int sent;
 
 	if (ctx->len > COMPANION_ANY_BYTES || ctx->gso_size)
 		return;
@@ -156,7 +160,12 @@ static inline void ingress_companion_of_any(ctx_t *ctx, const struct sluice_addr
 		return;
 	space->wanted.key = w->key;
 	f = bpf_map_lookup_elem(&flows, &space->wanted.key);
-	if (!f || f->path.ifindex != ctx->ifindex || !egress_probe(ctx, space, PROBE_OF_ANY))
+	if (!f || f->path.ifindex != ctx->ifindex)
+		return;
+	voq_beside_ack(f, &space->wanted.key.remote);
+	sent = egress_probe(ctx, space, PROBE_OF_ANY);
+	space->probe_voq = 0;
+	if (!sent)
 		return;
 	h = bpf_map_lookup_elem(&hosts, src);
 	if (!h)
@@ -206,7 +215,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	if (!f)
 		return;
 	if (f->beside.wanted && !syn && ip.total == ip.bytes + tcp_bytes)
-		ingress_companion_of(ctx, f);
+		ingress_companion_of(ctx, f, &key.remote);
 	if (syn)
 		rwnd_syn_ack_in(f, rwnd_syn_scale(ctx, at));
 	else if (f->tx.flags & FLOW_F_TELEM)

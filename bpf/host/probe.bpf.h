@@ -88,6 +88,16 @@ static __always_inline struct flow *ingress_probe_flow(ctx_t *ctx, const struct 
 	return bpf_map_lookup_elem(&flows, &p->key);
 }
 
+/* The VOQ of a companion, which is noted as that of data. */
+static __always_inline void ingress_probe_voq(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
+					      struct flow *f)
+{
+	if (m->hdr.flags & WIRE_F_VOQ && arrival_read(ctx, m, p))
+		arrival_see(f, ctx_ifindex(ctx), p->now_ns);
+	else if (f->rx.voq_in)
+		f->rx.voq_in = f->rx.voq_pod = 0;
+}
+
 /*
  * Is a PROBE answered? STAT_RX_PROBE, or the counter that says why it is not.
  *
@@ -105,26 +115,26 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const st
 							    struct host *h, const struct control *ctl)
 {
 	__u64 floor = auth_floor(h), seen;
-	struct flow *f;
+	struct flow *f = 0;
 
 	if (p->auth_seq) {
 		f = ingress_probe_flow(ctx, p, ctl, p->auth_seq > floor);
 		if (f && ((!f->auth.asked_seq && p->auth_seq <= floor) ||
 			  !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen)))
 			return STAT_RX_PROBE_OLD;
-		if (f)
-			f->rx.last_ns = p->now_ns;
-		else if (p->auth_seq <= (h ? h->rx_seq : 0))
+		if (!f && p->auth_seq <= (h ? h->rx_seq : 0))
 			return STAT_RX_PROBE_OLD;
 	}
 	if (h ? !bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS,
 			     BUCKET_HOST_BURST) :
 		!bucket_strangers(BUCKET_ANSWERS, p->now_ns))
 		return STAT_RX_PROBE_LIMITED;
-	if (m->companion && !p->auth_seq) {
+	if (m->companion && !p->auth_seq)
 		f = ingress_probe_flow(ctx, p, ctl, 1);
-		if (f)
-			f->rx.last_ns = p->now_ns;
+	if (f) {
+		f->rx.last_ns = p->now_ns;
+		if (m->companion)
+			ingress_probe_voq(ctx, m, p, f);
 	}
 	return STAT_RX_PROBE;
 }
@@ -232,13 +242,28 @@ static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *spac
 	return 0;
 }
 
+/* The tag of a PROBE with so many bytes of VOQ; its answer has the same sequence. Returns whether there is a key. */
+static inline int egress_probe_sign(struct egress_head *head, struct egress_pkt *p, struct flow *f,
+				    const struct control *ctl, __u32 voq_bytes)
+{
+	__u64 seq = auth_seq(ctl);
+
+	if (!egress_sign(head, p, sizeof(struct wire_telem), voq_bytes, seq))
+		return 0;
+	if (!f->auth.probe_seq)
+		f->auth.reply_seq = seq - 1;
+	f->auth.probe_seq = seq;
+	return 1;
+}
+
 /* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
 static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p, struct scratch_space *space)
 {
 	const struct control *ctl = control_get();
-	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), len, outer;
+	__u32 wire_bytes = WIRE_HDR_BYTES + sizeof(struct wire_telem), voq_bytes, len, outer;
 	int gso = ctx->gso_segs > 1;
 	struct egress_head *head;
+	struct wire_voq *voq;
 	struct flow *f;
 	__u32 seq;
 
@@ -248,6 +273,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		return TC_ACT_UNSPEC;
 	}
 	p->companion = space->probe_beside;
+	voq_bytes = p->companion && space->probe_voq ? WIRE_VOQ_BYTES : 0;
+	wire_bytes += voq_bytes;
 	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA ||
 	    (p->companion > PROBE_OF_DATA && companion_turn(ctx, p, space)))
 		goto failed;
@@ -272,26 +299,31 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 		     wire_bytes);
 	head->hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE;
 	head->hdr.max_hops = HPCC_MAX_HOPS;
-	head->hdr.flags = ctl->auth ? WIRE_F_AUTH : 0;
+	head->hdr.flags = (ctl->auth ? WIRE_F_AUTH : 0) | (voq_bytes ? WIRE_F_VOQ : 0);
 	head->hdr.echo_hops = 0;
-	/* It overtakes what waits in fq, so it is not a position behind that. */
+	/*
+	 * It overtakes what waits in fq, so it is not a position behind that. But S is what has left: with that it waits
+	 * as its packet does.
+	 */
 	p->now_ns = bpf_ktime_get_ns();
+	if (voq_bytes && space->voq_out.departure_ns > p->now_ns) {
+		p->now_ns = space->voq_out.departure_ns;
+		bpf_skb_set_tstamp(ctx, p->now_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+	}
 	seq = flow_left_bytes(f, p->now_ns);
 	head->hdr.seq = bpf_htonl(seq);
 	if (delay_is_wanted(f))
 		delay_note_probe(f, seq, p->now_ns);
-	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
+	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem) + sizeof(*voq));
+	voq = (struct wire_voq *)(head->blocks + sizeof(struct wire_telem));
+	if (voq_bytes && space->voq_out.block.tor)
+		*voq = space->voq_out.block;
 	if (f->path.port_flags & PORT_F_STAMP)
 		egress_stamp(ctx, head, ctx->len + (p->companion ? 0 : outer + p->intmd + wire_bytes), !p->intmd);
-	if (ctl->auth) {
-		__u64 seq = auth_seq(ctl);
-
-		if (!egress_sign(head, p, sizeof(struct wire_telem), 0, seq))
-			goto failed;
-		if (!f->auth.probe_seq)
-			f->auth.reply_seq = seq - 1;
-		f->auth.probe_seq = seq;
-	}
+	if (ctl->auth && !egress_probe_sign(head, p, f, ctl, voq_bytes))
+		goto failed;
+	if (voq_bytes)
+		*voq = space->voq_out.block;
 	if (p->companion ?
 		    companion_write(ctx, p, f, head, wire_bytes) :
 		    bpf_skb_adjust_room(ctx, outer + p->intmd + wire_bytes, BPF_ADJ_ROOM_MAC, ENCAP_FLAGS(p->v6)) ||

@@ -145,7 +145,9 @@ enum msg_verdict {
 /* Whether an IP packet with so many bytes behind its header may be a companion. */
 static inline int companion_is_long(__u32 bytes)
 {
-	return bytes == WIRE_COMPANION_BYTES || bytes == WIRE_COMPANION_BYTES + WIRE_AUTH_BYTES;
+	return bytes == WIRE_COMPANION_BYTES || bytes == WIRE_COMPANION_BYTES + WIRE_AUTH_BYTES ||
+	       bytes == WIRE_COMPANION_BYTES + WIRE_VOQ_BYTES ||
+	       bytes == WIRE_COMPANION_BYTES + WIRE_VOQ_BYTES + WIRE_AUTH_BYTES;
 }
 
 static inline int companion_is_marked(const struct wire_companion *c)
@@ -238,7 +240,7 @@ static inline enum msg_verdict msg_parse_companion(ctx_t *ctx, __u32 l4, __u32 e
 	m->offset = l4 + sizeof(*c);
 	if (msg_check(ctx, m, end) != MSG_OK || m->shim.ip_proto != WIRE_NO_NEXT_HEADER ||
 	    (wire_message(&m->hdr) != WIRE_PROBE && wire_message(&m->hdr) != WIRE_PROBE_REPLY) ||
-	    m->hdr.flags & (WIRE_F_ECHO | WIRE_F_VOQ) || m->offset + wire_length(&m->hdr) != end)
+	    m->hdr.flags & WIRE_F_ECHO || m->offset + wire_length(&m->hdr) != end)
 		return MSG_NOT_OURS;
 	return MSG_OK;
 }

@@ -140,7 +140,7 @@ struct report_from {
 /* What voq_send() says of a packet: its block, and when it may leave the VOQ. */
 struct voq_out {
 	struct wire_voq block;
-	__u32 pad;
+	__u32 tells; /* F, which has doubled */
 	__u64 departure_ns;
 };
 
@@ -153,7 +153,8 @@ struct scratch_space {
 	/* egress_probe(): a clone is to leave by this interface and has not reached egress yet; 0: there is none */
 	__u32 probe_ifindex;
 	__u32 probe_wrapped; /* that clone was made a PROBE, */
-	__u32 probe_beside;  /*   or is to be a companion */
+	__u32 probe_beside;  /*   or is to be a companion, */
+	__u32 probe_voq;     /*   with the VOQ of voq_out, with which it leaves */
 	struct egress_head head;
 	struct intmd_space intmd;
 	struct wire_auth_text text;

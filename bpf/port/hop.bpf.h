@@ -60,6 +60,8 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	m = &space->msg;
 	switch (hop_parse(ctx, offset, proto, &space->msg)) {
 	case MSG_NOT_OURS:
+		if (ctl->tor)
+			tor_plain(ctx, offset, proto);
 		return STAT_HOP_OTHER;
 	case MSG_OK:
 		break;
@@ -69,7 +71,7 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port)
 		return STAT_HOP_OTHER;
-	if (wire_message(&m->hdr) == WIRE_DATA && m->hdr.flags & WIRE_F_VOQ) {
+	if (tor_is_due(m)) {
 		if (port->flags & PORT_F_VOQ_UP)
 			tor_up(ctx, m);
 		if (port->flags & PORT_F_VOQ_DOWN && tor_down(ctx, m))

@@ -78,13 +78,15 @@ static inline int arrival_weigh(ctx_t *ctx, const struct msg *m, const struct in
 
 /*
  * What there is to say of a packet with a VOQ block, into space->news; its inner packet is sound. Returns whether
- * the block makes sense. The words of INT-MD that hops have added are in the bytes, too.
+ * the block makes sense. The words of INT-MD that hops have added are in the bytes, too. A companion, and what is wrapped
+ * of a flow that has them, has no bytes: S says what arrived.
  */
 VERIFIED_ONCE int arrival_read(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	struct scratch_space *space = scratch_get();
 	const struct wire_voq *voq;
 	struct arrival_news *told;
+	int beside;
 
 	if (!m || !p || !space)
 		return 0;
@@ -100,10 +102,15 @@ VERIFIED_ONCE int arrival_read(ctx_t *ctx, const struct msg *m, const struct ing
 	}
 	told->claim = (__u64)bpf_ntohl(voq->total) << 32 | bpf_ntohs(voq->flows);
 	told->key.tor = voq->tor;
+	beside = m->companion || voq->flags & WIRE_VOQ_BESIDE;
 	told->from = p->key.remote;
 	told->to = p->key.local;
 	voq_name((struct voq_key *)&told->key, &p->key.local, voq->prefixlen);
-	return arrival_weigh(ctx, m, p, told);
+	if (!beside)
+		return arrival_weigh(ctx, m, p, told);
+	told->bytes = told->inner_bytes = 0;
+	told->packets = 1;
+	return 1;
 }
 
 /* The packet of arrival_read(), which came by ifindex: f is the flow in the other direction. */
@@ -111,7 +118,7 @@ VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
-	__u32 pod, *slot, watched;
+	__u32 pod, *slot, watched, bytes;
 	struct arrival_news *told;
 	const struct port *port;
 	struct arrival *a = 0;
@@ -132,8 +139,9 @@ VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 	f->rx.voq_pod = pod && a && a->ifindex == pod;
 	watched = a && a->watched;
 	if (watched) {
-		hiercc_see(&a->seen, told->claim >> 32, told->claim, told->bytes, told->packets, arrival_reorder(f));
-		__sync_fetch_and_add(&a->inner_bytes, told->inner_bytes);
+		bytes = hiercc_see(&a->seen, told->claim >> 32, told->claim, told->bytes, told->packets,
+				   arrival_reorder(f));
+		__sync_fetch_and_add(&a->inner_bytes, told->bytes ? told->inner_bytes : bytes);
 		a->last_ns = now_ns;
 		a->from = told->from;
 		a->to = told->to;

@@ -21,8 +21,11 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-/* The block of a packet of the flow, and R for it as the switch has told it. */
-VERIFIED_ONCE int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, struct wire_voq *block)
+/*
+ * The block of a packet of the flow, and R for it as the switch has told it. Where companions have the block S is what this
+ * host has sent, by which it knows when the next is due; the switch writes its own.
+ */
+VERIFIED_ONCE int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct wire_voq *block)
 {
 	__u64 told_ns, asked_ns;
 
@@ -34,9 +37,13 @@ VERIFIED_ONCE int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, struct w
 	f->voq.rate_bps = told_ns && now_ns < told_ns + v->params.limit_ns ? v->told_bps : 0;
 	__builtin_memset(block, 0, sizeof(*block));
 	block->prefixlen = 128;
+	if (f->path.telemetry == TELEMETRY_COMPANION) {
+		block->total = bpf_htonl((__u32)(__sync_fetch_and_add(&v->voq.sent, bytes) + bytes));
+		block->flags = WIRE_VOQ_BESIDE | WIRE_VOQ_SWITCH;
+	}
 	if (now_ns >= asked_ns + v->hop_params.period_ns &&
 	    __sync_val_compare_and_swap(&v->asked_ns, asked_ns, now_ns) == asked_ns) {
-		block->flags = WIRE_VOQ_MARK;
+		block->flags |= WIRE_VOQ_MARK;
 		stats_count(STAT_VOQ_ASKED);
 	}
 	return 0;

@@ -6,6 +6,8 @@
  *
  *  1. hop, at a port with `voqs: up`: the packet enters the VOQ of its destination as it would at egress
  *     (voq.bpf.h), its block is written in place, and it is held by its departure time, in fq.
+ *     Where the host's data is beside its companions a companion has the block, and data that enters the VOQ is known by
+ *     its addresses.
  *  2. A marked packet asks for R. The daemon is told by a ring and answers (user/daemon/tor.c). When the VOQ is to stop
  *     its hosts, or to let them go on, it is told so at once.
  *  3. `tor`, ingress of such a port: messages of credit that name this switch end here. They are addressed to a
@@ -23,6 +25,7 @@
 #include "rack/batch.bpf.h"
 #include "rack/credit.bpf.h"
 #include "rack/voq.bpf.h"
+#include "host/encap.bpf.h"
 #include "host/peer.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
@@ -30,6 +33,8 @@
 #include "sluice/pacer.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
+
+#define TOR_PAIR 0 /* in the place of a port, in tor_flows: a pair of hosts, and when a companion of them came last */
 
 /* A host wants to know R, which is in f. */
 static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow *t, const struct msg *m, __u64 now_ns)
@@ -51,6 +56,13 @@ static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow 
 	voq_news_send(n);
 }
 
+/* Whether a message has a VOQ block that is of interest here: the answer to a companion only takes that of the asker back. */
+static inline int tor_is_due(const struct msg *m)
+{
+	return m->hdr.flags & WIRE_F_VOQ &&
+	       (wire_message(&m->hdr) == WIRE_DATA || (m->companion && wire_message(&m->hdr) == WIRE_PROBE));
+}
+
 /* Where the VOQ block of a packet is, which has one. */
 static inline __u32 tor_block_at(const struct msg *m)
 {
@@ -62,29 +74,49 @@ static inline int tor_read(struct __sk_buff *ctx, const struct msg *m, struct in
 {
 	struct ip_info ip = {};
 
+	p->key.local = m->ip.dst;
+	p->key.remote = m->ip.src;
+	if (m->companion)
+		return 1;
 	p->inner = m->offset + wire_length(&m->hdr);
 	if (ip_parse(ctx, p->inner, m->ip.v6 ? ETH_P_IPV6 : ETH_P_IP, &ip) != IP_OK)
 		return 0;
-	p->key.local = m->ip.dst;
-	p->key.remote = m->ip.src;
 	p->key.proto = ip.proto;
 	return ip.proto == IPPROTO_TCP || ip.proto == IPPROTO_UDP;
 }
 
+/*
+ * The port that names a flow whose ports are at l4: that of the outer header which its host gives it where it wraps it.
+ */
+static inline __be16 tor_port(struct __sk_buff *ctx, struct scratch_space *space, const struct msg *m, __u32 l4)
+{
+	struct flow_key *key = &space->from.key;
+	const __be16 *port = pkt_bytes(ctx, l4, 2 * sizeof(*port));
+
+	if (!port)
+		return 0;
+	__builtin_memset(key, 0, sizeof(*key));
+	key->local = m->ip.src;
+	key->remote = m->ip.dst;
+	key->local_port = port[0];
+	key->remote_port = port[1];
+	key->proto = m->ip.proto;
+	return egress_entropy(key);
+}
+
 /* The packet's flow, with whether this switch keeps VOQs for its destination; NULL: no. */
-static inline struct tor_flow *tor_flow_get(struct __sk_buff *ctx, const struct msg *m, const struct control *ctl)
+static inline struct tor_flow *tor_flow_get(const struct msg *m, __be16 port, const struct control *ctl)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	struct scratch_space *space = scratch_get();
 	struct tor_flow fresh = {}, *t;
 	const struct peer *peer;
-	const __be16 *port = pkt_bytes(ctx, m->offset - m->intmd - sizeof(struct udphdr), sizeof(*port));
 
-	if (!space || !port)
+	if (!space)
 		return 0;
 	space->tor_key.src = m->ip.src;
 	space->tor_key.dst = m->ip.dst;
-	space->tor_key.port = *port;
+	space->tor_key.port = port;
 	t = bpf_map_lookup_elem(&tor_flows, &space->tor_key);
 	if (!t) {
 		bpf_map_update_elem(&tor_flows, &space->tor_key, &fresh, BPF_NOEXIST);
@@ -101,9 +133,21 @@ static inline struct tor_flow *tor_flow_get(struct __sk_buff *ctx, const struct 
 	return t->hiercc == VOQS_HERE ? t : 0;
 }
 
-/* What voq.bpf.h looks at of a flow, taken from t and put back there. */
-static inline void tor_flow_take(struct flow *f, const struct tor_flow *t, __u32 ifindex, __u32 port_flags)
+/* The same of a message. */
+static inline __be16 tor_port_of(struct __sk_buff *ctx, struct scratch_space *space, const struct msg *m)
 {
+	const __be16 *port;
+
+	if (m->companion)
+		return tor_port(ctx, space, m, m->offset - sizeof(struct wire_companion));
+	port = pkt_bytes(ctx, m->offset - m->intmd - sizeof(struct udphdr), sizeof(*port));
+	return port ? *port : 0;
+}
+
+/* What voq.bpf.h looks at of a flow, taken from t and put back there. */
+static inline void tor_flow_take(struct flow *f, const struct tor_flow *t, __u32 ifindex, __u32 port_flags, int beside)
+{
+	f->path.telemetry = beside ? TELEMETRY_COMPANION : TELEMETRY_EVERY;
 	f->path.hiercc = VOQS_HERE;
 	f->path.ifindex = ifindex;
 	f->path.port_flags = port_flags;
@@ -121,13 +165,35 @@ static inline void tor_flow_put(const struct flow *f, struct tor_flow *t)
 	t->voq_prefixlen = f->voq.prefixlen;
 }
 
-/* A packet of a host behind this switch leaves for another rack: into its VOQ. */
+/* A packet that has entered the VOQ v is held as voq_out says, and behind the packets of its flow that came before. */
+static inline void tor_hold(struct __sk_buff *ctx, const struct voq *v, struct tor_flow *t, __u64 now_ns,
+			    const struct port *port)
+{
+	const struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	__u64 departure_ns;
+
+	if (!space || !ctl)
+		return;
+	stats_count(STAT_TOR_VOQ);
+	departure_ns = pacer_departure(now_ns, t->clock_ns, space->voq_out.departure_ns);
+	if (departure_ns > now_ns + v->params.limit_ns)
+		departure_ns = now_ns + v->params.limit_ns;
+	t->clock_ns = departure_ns;
+	if (ctl->mode == MODE_ENFORCE && port->flags & PORT_F_EDT && departure_ns > now_ns)
+		bpf_skb_set_tstamp(ctx, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+}
+
+/*
+ * A packet of a host behind this switch leaves for another rack: into its VOQ. A companion adds no bytes, and says S of all
+ * that went before; from it on what that host sends there is known to go by VOQs although it does not say so.
+ */
 VERIFIED_APART int tor_up(struct __sk_buff *ctx, const struct msg *m)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
-	__u64 now_ns = bpf_ktime_get_ns(), departure_ns;
-	__u32 at = tor_block_at(m), ifindex = ctx->ifindex, mark;
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 at = tor_block_at(m), ifindex = ctx->ifindex, flags;
 	const struct wire_voq *block;
 	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 	struct tor_flow *t;
@@ -139,32 +205,97 @@ VERIFIED_APART int tor_up(struct __sk_buff *ctx, const struct msg *m)
 	block = pkt_bytes(ctx, at, sizeof(*block));
 	if (!block || block->tor)
 		return 0;
-	mark = block->flags & WIRE_VOQ_MARK;
-	if (!tor_read(ctx, m, &space->ingress) || !arrival_weigh(ctx, m, &space->ingress, &space->news))
+	flags = block->flags;
+	if (!tor_read(ctx, m, &space->ingress))
 		return 0;
-	t = tor_flow_get(ctx, m, ctl);
+	space->news.bytes = 0;
+	if (m->companion) {
+		t = tor_flow_get(m, TOR_PAIR, ctl);
+		if (t)
+			t->asked_ns = now_ns;
+	} else if (!arrival_weigh(ctx, m, &space->ingress, &space->news)) {
+		return 0;
+	}
+	t = tor_flow_get(m, tor_port_of(ctx, space, m), ctl);
 	if (!t)
 		return 0;
 	f = &space->flow;
-	tor_flow_take(f, t, ifindex, port->flags);
+	tor_flow_take(f, t, ifindex, port->flags, flags & WIRE_VOQ_BESIDE);
 	v = voq_get(f, &m->ip.dst, now_ns, ctl->epoch);
 	if (v)
 		voq_send(f, v, now_ns, space->news.bytes, &space->voq_out);
 	tor_flow_put(f, t);
 	if (!v)
 		return 0;
-	stats_count(STAT_TOR_VOQ);
-	if (mark)
+	tor_hold(ctx, v, t, now_ns, port);
+	if (flags & WIRE_VOQ_MARK)
 		tor_ask(f, v, t, m, now_ns);
 	voq_stop_news(v);
+	space->voq_out.block.flags |= flags & WIRE_VOQ_SWITCH;
 	bpf_skb_store_bytes(ctx, at, &space->voq_out.block, sizeof(space->voq_out.block), 0);
-	/* Behind the packets of its flow that came before. */
-	departure_ns = pacer_departure(now_ns, t->clock_ns, space->voq_out.departure_ns);
-	if (departure_ns > now_ns + v->params.limit_ns)
-		departure_ns = now_ns + v->params.limit_ns;
-	t->clock_ns = departure_ns;
-	if (ctl->mode == MODE_ENFORCE && port->flags & PORT_F_EDT && departure_ns > now_ns)
-		bpf_skb_set_tstamp(ctx, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+	return 0;
+}
+
+/*
+ * What a plain packet with payload, whose L4 header is at l4, weighs on the wire with all of its segments; 0: it has no
+ * payload, or is not of TCP or UDP.
+ */
+static inline __u32 tor_plain_bytes(struct __sk_buff *ctx, __u32 l4, __u8 proto)
+{
+	__u32 head = l4 + sizeof(struct udphdr), payload, segs;
+	const __u8 *doff;
+
+	if (proto == IPPROTO_TCP) {
+		doff = pkt_bytes(ctx, l4 + 12, 1);
+		head = doff ? l4 + (*doff >> 4) * 4 : ctx->len;
+	} else if (proto != IPPROTO_UDP) {
+		return 0;
+	}
+	if (ctx->len <= head)
+		return 0;
+	payload = ctx->len - head;
+	segs = ctx->gso_size ? (payload + ctx->gso_size - 1) / ctx->gso_size : 1;
+	return payload + segs * head;
+}
+
+/* Data that is beside its companions: into its VOQ, if its host has lately sent one to there. */
+VERIFIED_APART int tor_plain(struct __sk_buff *ctx, __u32 offset, __u16 proto)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	__u64 now_ns = bpf_ktime_get_ns(), told_ns;
+	__u32 ifindex = ctx->ifindex, bytes;
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+	struct tor_flow *t;
+	struct msg *m;
+	struct flow *f;
+	struct voq *v;
+
+	if (!space || !ctl || !port || !(port->flags & PORT_F_VOQ_UP))
+		return 0;
+	m = &space->msg;
+	if (ip_parse(ctx, offset, proto, &m->ip) != IP_OK)
+		return 0;
+	space->tor_key.src = m->ip.src;
+	space->tor_key.dst = m->ip.dst;
+	space->tor_key.port = TOR_PAIR;
+	t = bpf_map_lookup_elem(&tor_flows, &space->tor_key);
+	bytes = t ? tor_plain_bytes(ctx, offset + m->ip.bytes, m->ip.proto) : 0;
+	if (!bytes)
+		return 0;
+	told_ns = t->asked_ns;
+	t = tor_flow_get(m, tor_port(ctx, space, m, offset + m->ip.bytes), ctl);
+	if (!t)
+		return 0;
+	f = &space->flow;
+	tor_flow_take(f, t, ifindex, port->flags, 1);
+	v = voq_get(f, &m->ip.dst, now_ns, ctl->epoch);
+	if (v && now_ns < told_ns + v->params.limit_ns) {
+		voq_send(f, v, now_ns, bytes, &space->voq_out);
+		tor_hold(ctx, v, t, now_ns, port);
+		voq_stop_news(v);
+	}
+	tor_flow_put(f, t);
 	return 0;
 }
 

@@ -246,6 +246,21 @@ static inline void voq_alone_begins(struct flow *f, const struct voq *v)
 	flow_unlock(f);
 }
 
+/* S and F as packets say them, of the VOQ whose key is in the scratch space. */
+static inline void voq_block(const struct flow *f, __u32 total, __u32 flows, struct scratch_space *space,
+			     const struct control *ctl)
+{
+	struct wire_voq *block = &space->voq_out.block;
+
+	block->tor = f->path.hiercc == VOQS_TOR ? 0 : ctl->tor;
+	block->total = bpf_htonl(total);
+	block->flows = f->path.hiercc == VOQS_TOR ? 0 : bpf_htons(flows);
+	block->prefixlen = space->voq_key.prefixlen;
+	block->flags = f->path.telemetry != TELEMETRY_COMPANION ? 0 :
+		       f->path.hiercc == VOQS_TOR		? WIRE_VOQ_BESIDE | WIRE_VOQ_SWITCH :
+								  WIRE_VOQ_BESIDE;
+}
+
 /* A packet of bytes on the wire enters the VOQ; out says what came of it. */
 VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct voq_out *out)
 {
@@ -257,9 +272,12 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 
 	if (!f || !v || !out || !space || !ctl)
 		return 0;
+	out->tells = 0;
 	if (f->path.hiercc == VOQS_TOR) {
 		out->departure_ns = 0;
-		return rate_ask(f, v, now_ns, &out->block);
+		rate_ask(f, v, now_ns, bytes, &out->block);
+		out->tells = out->block.flags & WIRE_VOQ_MARK;
+		return 0;
 	}
 	rx_count(&v->count, &f->voq.mark, now_ns, v->params.epoch_ns);
 	flows = rx_counted(&v->count);
@@ -267,13 +285,10 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 	if (hiercc_tells(&v->voq, &v->params, flows)) {
 		departure_ns = now_ns;
 		sent = sent == HIERCC_WAITS ? HIERCC_COVERED : sent;
+		out->tells = 1;
 	}
 	out->departure_ns = departure_ns;
-	out->block.tor = ctl->tor;
-	out->block.total = bpf_htonl(total);
-	out->block.flows = bpf_htons(flows);
-	out->block.prefixlen = space->voq_key.prefixlen;
-	out->block.flags = 0;
+	voq_block(f, total, flows, space, ctl);
 	if (f->voq.merged)
 		stats_count(STAT_VOQ_MERGED);
 	if (sent == HIERCC_ALONE && f->voq.rate_bps)
@@ -287,6 +302,44 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 	} else if (sent == HIERCC_WAITS) {
 		stats_count(STAT_VOQ_WAITS);
 	}
+	return 0;
+}
+
+/* Bytes of S, as voq_out says it, that no companion has said; another CPU may have said more meanwhile. */
+static inline __u32 voq_untold(const struct voq *v, const struct voq_out *out)
+{
+	__s32 untold = bpf_ntohl(out->block.total) - READ_ONCE(v->beside_total);
+
+	return untold > 0 ? untold : 0;
+}
+
+/* A companion says S as voq_out does. */
+static inline void voq_said(struct voq *v, const struct voq_out *out, __u64 now_ns)
+{
+	WRITE_ONCE(v->beside_total, bpf_ntohl(out->block.total));
+	v->beside_ns = now_ns;
+}
+
+/*
+ * What a companion that is made of an ACK says of the VOQ of its flow: all that has been given a departure, and it leaves
+ * with the last of that.
+ */
+VERIFIED_ONCE int voq_beside_ack(struct flow *f, const struct sluice_addr *remote)
+{
+	struct scratch_space *space = scratch_get();
+	const struct control *ctl = control_get();
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct voq *v;
+
+	if (!f || !remote || !space || !ctl || !voq_is_due(f))
+		return 0;
+	v = voq_get(f, remote, now_ns, ctl->epoch);
+	if (!v)
+		return 0;
+	space->voq_out.departure_ns = READ_ONCE(v->voq.clock_ns);
+	voq_block(f, READ_ONCE(v->voq.sent), rx_counted(&v->count), space, ctl);
+	voq_said(v, &space->voq_out, now_ns);
+	space->probe_voq = 1;
 	return 0;
 }
 #endif

@@ -41,6 +41,7 @@
 #define F_ECHO 1
 #define F_AUTH 2
 #define F_VOQ 16
+#define VOQ_SWITCH 4 /* of a VOQ block's flags */
 
 static const struct siphash_key keys[3] = { { 1, 2 }, { 3, 4 }, { 5, 6 } }; /* the last is never ours */
 static const char *const programs[] = {
@@ -199,12 +200,11 @@ static int companion_read(const struct frame *f, unsigned int l4, unsigned int b
 
 	if (!has_ports(proto) && (!is_tunnel(proto) || f->len < l4 + 4 || get32(c) != 0x00070007))
 		return 0;
-
-	if ((bytes != 76 && bytes != 92) || f->len < l4 + bytes || get16(c + 4) != 4 || memcmp(c + 8, "SLC2", 4) ||
-	    c[12])
+	if ((bytes != 76 && bytes != 92 && bytes != 88 && bytes != 104) || f->len < l4 + bytes || get16(c + 4) != 4 ||
+	    memcmp(c + 8, "SLC2", 4) || c[12])
 		return 0;
 	if (w[0] != (9 << 4 | 2 << 2) || w[3] != 59 || (w[4] != 0x42 && w[4] != 0x43) || w[5] > 5 || w[7] > 5 ||
-	    w[6] & (F_ECHO | F_VOQ))
+	    w[6] & F_ECHO)
 		return 0;
 	m->companion = 1;
 	m->shim = l4 + 20;
@@ -212,7 +212,7 @@ static int companion_read(const struct frame *f, unsigned int l4, unsigned int b
 	m->hops = w[5];
 	m->flags = w[6];
 	m->echo_hops = w[7];
-	m->bytes = 12 + (m->hops ? 4 + 8 * m->hops : 0) + (m->flags & F_AUTH ? 16 : 0);
+	m->bytes = 12 + (m->hops ? 4 + 8 * m->hops : 0) + (m->flags & F_VOQ ? 12 : 0) + (m->flags & F_AUTH ? 16 : 0);
 	m->inner = m->shim + m->bytes;
 	return m->bytes == 4 + 4U * w[1] && m->inner == l4 + bytes;
 }
@@ -340,6 +340,11 @@ static __u64 message_tag(const struct frame *f, const struct message *m, const s
 		memcpy(text + 40, f->b + m->shim + 4, 8);
 		memcpy(text + 48, f->b + message_auth(m), 8);
 		memcpy(text + 56, f->b + message_echo(m), echo);
+		if (m->msg != 1 && m->flags & F_VOQ && !echo) { /* unless a switch fills it in */
+			echo = 12;
+			if (!(f->b[message_echo(m) - 1] & VOQ_SWITCH))
+				memcpy(text + 56, f->b + message_echo(m) - 12, 12);
+		}
 		bytes = 56 + echo;
 	}
 	memcpy(word, text, sizeof(text));
@@ -1533,7 +1538,7 @@ static struct run_spec next_ctx(enum program p, const struct frame *f)
 		s.wire_len = f->len + below(60000);
 	if (once_in(16))
 		s.mark = random64();
-	s.clone = p == EGRESS && once_in(32) ? 1 + below(4) : 0;
+	s.clone = p == EGRESS && once_in(32) ? one_of(1, 2, 3, 4, 6, 7, 8) : 0;
 	if (once_in(8))
 		s.tstamp = clock_ns() + one_of(0, 1000, 1000000, NSEC_PER_SEC, 1ULL << 40);
 	if (once_in(8))

@@ -5,7 +5,7 @@
 # that nothing is stamped and flows go by delay), its `hpcc: variant`, `feedback` and `telemetry` ("-":
 # the default).
 # sluice is what we recommend: the daemon's own defaults. In LAB=racks that is HPCC and HierCC together, hpcc
-# has the one and hiercc the other alone.
+# has the one and hiercc the other alone; sluice-companion is sluice with telemetry, and VOQs, beside the data.
 CC_TABLE='
 sluice	-	2	0	everywhere
 swift	-	2	0	hosts
@@ -20,6 +20,7 @@ hpcc-rtt	-	2	0	everywhere	plain	hops	rtt
 hpcc-cong	-	2	0	everywhere	plain	hops	congestion
 hpcc-probe	-	2	0	everywhere	plain	hops	probe
 hpcc-companion	-	2	0	everywhere	plain	hops	companion
+sluice-companion	-	2	0	everywhere	plain	hops	companion
 hiercc	-	2	0	everywhere	plain
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-
@@ -182,7 +183,7 @@ cc_sluice_classes() {
 
 # HierCC between racks; the racks' uplinks are faster than the ports that grant.
 cc_sluice_hiercc() {
-	[[ $LAB == racks && ($1 == sluice || $1 == hiercc) ]] || return 0
+	[[ $LAB == racks && ($1 == sluice* || $1 == hiercc) ]] || return 0
 	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
 }
 

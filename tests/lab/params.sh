@@ -27,7 +27,7 @@ usage() {
 	                      often: hpcc-rtt, hpcc-cong, hpcc-probe, hpcc-companion; and swift, swift-vai-sf: with
 	                      switches that stamp nothing, so that it goes by delay. racks (default:
 	                      sluice,hpcc,cubic): hpcc is HPCC alone, hiercc HierCC without it, sluice
-	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc
+	                      both, sluice-companion both with telemetry beside the data; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc
 	                      (default: burst): burst is UDP that starts at its port's speed and stays there
 	  MECH=none,pfc,ppfc  pfc: what the switch does when its buffer fills up, each by itself: nothing, pauses by
 	                      thresholds, pauses by prediction

@@ -95,12 +95,10 @@ companion__of_gso_passes_a_shaper_with_a_small_burst() {
 	daemon_stop h1 h2 sw
 }
 
-companion__with_what_travels_in_data_is_refused() {
+companion__with_int_md_is_refused() {
 	net_up
 	host_config h1 "hpcc: {telemetry: companion, encoding: int-md}" >"$CASE_DIR/h1.yaml"
 	daemon_fails h1 1 "telemetry 'companion' and encoding 'int-md'"
-	host_config h1 "hpcc: {telemetry: companion}" "hiercc: {enabled: true}" >"$CASE_DIR/h1.yaml"
-	daemon_fails h1 1 "telemetry 'companion' and hiercc"
 }
 
 # companion_mice FLOWS PACKETS: of UDP, each from another port of h1, within a second or so.

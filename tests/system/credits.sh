@@ -73,6 +73,58 @@ credits__voqs_come_up_at_both_sides() {
 	nothing_lost || fail "packets were lost"
 }
 
+# Data leaves as it was made, and companions say S and F: credit is granted for what they say, and no claim is refused.
+credits__voqs_ride_on_companions() {
+	local address
+
+	credits_up "hpcc: {telemetry: companion}"
+	for address in 10.2.0.2 fd00:2::2; do
+		bulk_start h1 $address -P 3
+		grows "S to $address" 20 voq_of h1 $address .sent_bytes
+		grows "what was granted to $address" 20 voq_of h1 $address .granted_bytes
+		grows "S at the receiver" 20 credit_of h2 $address .sent_bytes
+		voq_soon h1 $address '.flows >= 3' true
+		credit_soon h2 $address '.flows >= 3' true
+		expect "its state" "$(voq_of h1 $address '.state | . == "covered" or . == "waits"')" = true
+		bulk_goes_on
+		bulk_stop
+		credit_soon h2 $address .active false
+		expect "what is due when nothing comes any more" "$(credit_of h2 $address .due_bytes)" -eq 0
+		expect "what was not told, of C0" "$(voq_of h1 $address '(.sent_bytes - .granted_bytes) * 8 <= .c0_bytes')" = true
+	done
+	transfer h1 10.2.0.2 -u -b 10M -t 1
+	expect "S of datagrams, too" "$(voq_of h1 10.2.0.2 '.sent_bytes > 0')" = true
+	expect "data with a header of ours" "$(stat_of h1 tx_data)" -eq 0
+	expect "claims that cannot be" "$(ctl h2 credits --json | jq 'map(.claims_jumped) | add')" -eq 0
+	[[ ! $NET_FQ ]] || expect "claims beyond C0" "$(ctl h2 credits --json | jq 'map(.claims_cut) | add')" -eq 0
+	expect "what h2 says" "$(<"$CASE_DIR/h2.log")" has-no "rack 10.1.0.2"
+	expect "credit that was refused" "$(stat_of h1 credit_ahead credit_no_voq)" -eq 0
+	expect "packets without credit" "$(stat_of h1 voq_alone voq_full)" -eq 0
+	nothing_lost || fail "packets were lost"
+}
+
+# The same with companions, which go on to say S while nobody grants: the next daemon takes it from there.
+credits__daemon_is_killed_beside_companions() {
+	local before
+
+	credits_up "hpcc: {telemetry: companion}"
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	grows "credit" 20 stat_of h1 credit_taken
+	daemon_kill h2
+	voq_soon h1 10.2.0.2 .state alone
+	bulk_goes_on
+	before=$(stat_of h1 credit_taken)
+	daemon_start h2
+	counts h1 "$before" credit_taken
+	wait_for 20 "credit covers it again" voq_is_not h1 10.2.0.2 .state alone
+	grows "what the next one grants" 20 credit_of h2 10.2.0.2 .granted_bytes
+	expect "claims that cannot be" "$(credit_of h2 10.2.0.2 '.claims_jumped')" -eq 0
+	expect "credit that was refused" "$(stat_of h1 credit_ahead)" -eq 0
+	bulk_goes_on
+	bulk_stop
+}
+
 # The receiver's daemon is killed: what is sent goes on by HPCC alone; the next one grants again.
 credits__daemon_is_killed_and_comes_back() {
 	local before

@@ -118,6 +118,40 @@ tor__credit_flows_and_rates_are_told() {
 	expect "samples of VOQs at h1" "$(metric h1 sluice_voq_credit_delay_seconds_count)" -eq 0
 }
 
+# Hosts' data is beside their companions: the switch knows it by those, holds it by credit, and says S in them.
+tor__voqs_ride_on_companions() {
+	local address node
+
+	tor_up "hpcc: {telemetry: companion}"
+	for address in 10.2.0.2 fd00:2::2; do
+		bulk_start h1 $address
+		tor_h3_start $address
+		grows "packets that are in sw's VOQ" 20 stat_of sw tor_voq
+		grows "S of sw's VOQ" 20 voq_of sw $address .sent_bytes
+		grows "what t2 grants" 20 credit_of t2 $address .granted_bytes
+		grows "what was granted to sw" 20 voq_of sw $address .granted_bytes
+		expect "the rack of the VOQ" "$(credit_of t2 $address .rack)" = 0.0.0.1
+		voq_soon sw $address .flows 2
+		grows "packets that wait for credit" 20 stat_of sw voq_waits
+		grows "companions that p2 does not stamp" 20 stat_of t2 hop_credit
+		for node in h1 h3; do
+			grows "questions of $node" 20 stat_of $node voq_asked
+			grows "rates that $node was told" 20 stat_of $node rate_taken
+			wait_for 20 "$node goes by R" tor_is_told $node $address
+		done
+		bulk_goes_on
+		kill -TERM $H3
+		bulk_stop
+		expect "what is due when nothing comes any more" "$(credit_of t2 $address .due_bytes)" -eq 0
+		expect "what was not told, of C0" "$(voq_of sw $address '(.sent_bytes - .granted_bytes) * 4 <= .c0_bytes')" = true
+	done
+	expect "data with a header of ours" "$(stat_of h1 tx_data)" -eq 0
+	expect "claims that jump" "$(ctl t2 credits --json | jq 'map(.claims_jumped) | add')" -eq 0
+	expect "claims of more than it may owe" "$(ctl t2 credits --json | jq 'map(.claims_cut) | add')" -eq 0
+	expect "credit that was refused" "$(stat_of sw credit_ahead credit_no_voq rx_replayed rx_bad_auth)" -eq 0
+	expect "tags that are wrong" "$(stat_of h1 rx_bad_auth) $(stat_of h2 rx_bad_auth)" = "0 0"
+}
+
 # Either daemon is killed: HPCC alone, at both ends; the next one goes on.
 tor__daemons_are_killed_and_come_back() {
 	tor_up

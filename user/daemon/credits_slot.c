@@ -160,7 +160,7 @@ int news_take(void *ctx, void *data, size_t size)
 	struct credits *c = ctx;
 	struct arrival *a;
 	struct slot *s;
-	__u32 i, port;
+	__u32 i, port, bytes;
 	__u64 now;
 
 	if (size < sizeof(*n) || !c->enabled)
@@ -191,8 +191,8 @@ int news_take(void *ctx, void *data, size_t size)
 	a->to = n->to;
 	a->last_ns = now;
 	/* Also where ingress watches by now: this packet came before that. */
-	hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets, c->peers[s->peer].params.debt_max);
-	__sync_fetch_and_add(&a->inner_bytes, n->inner_bytes);
+	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets, c->peers[s->peer].params.debt_max);
+	__sync_fetch_and_add(&a->inner_bytes, n->bytes ? n->inner_bytes : bytes);
 	slot_watch(c, i, 1);
 	if (s->state != SLOT_ACTIVE)
 		slot_activate(c, i, now);

@@ -36,18 +36,21 @@ struct voq {
 	__u64 asked_ns;	  /* VOQS_TOR: when R was asked for last; switch: likewise, by any host */
 	__u64 told_ns;	  /* VOQS_TOR, ingress: when R was told last, and told_bps is it; 0: there is none */
 	__u64 told_bps;
+	__u64 beside_ns;    /* egress: when a companion said S last, where data leaves as it is, */
+	__u32 beside_total; /*   and the low 32 bits of that */
+	__u32 pad;
 };
 
 /* A flow from a host behind this switch, by its outer header. */
 struct tor_flow_key {
 	struct sluice_addr src, dst;
-	__be16 port; /* UDP source: one for each flow */
+	__be16 port; /* UDP source: one for each flow; 0: the two hosts, where a companion tells of their flows */
 	__u16 pad;
 };
 
 /* CPUs share it; who comes between counts a flow twice, or asks twice. */
 struct tor_flow {
-	__u64 asked_ns;		   /* when its host was last taken to ask */
+	__u64 asked_ns;		   /* when its host was last taken to ask; of two hosts: when the last companion came */
 	__u64 clock_ns;		   /* departure of its last packet */
 	__u32 epoch;		   /* in which peers was looked at; 0: never */
 	__u32 voq_mark, voq_asked; /* as in struct flow */
@@ -94,14 +97,14 @@ struct arrival {
 struct arrival_news {
 	struct arrival_key key;
 	struct sluice_addr from, to;
-	__u64 claim; /* S << 32 | F */
-	__u32 bytes, inner_bytes;
+	__u64 claim;		  /* S << 32 | F */
+	__u32 bytes, inner_bytes; /* 0 with packets: S says what arrived (hiercc_see()) */
 	__u32 packets;
 	__u32 ifindex; /* of the pod's veth, if that has a queue, or by which it came */
 };
 
 _Static_assert(sizeof(struct voq_key) == 20, "hashed as a whole: no padding");
-_Static_assert(sizeof(struct voq) == 328, "voq");
+_Static_assert(sizeof(struct voq) == 344, "voq");
 _Static_assert(sizeof(struct tor_flow_key) == 36, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct tor_flow) == 32, "tor_flow");
 _Static_assert(sizeof(struct tor_news) == 64, "tor_news");

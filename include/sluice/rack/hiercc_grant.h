@@ -6,6 +6,7 @@
 #include "sluice/rack/hiercc_params.h"
 
 #define HIERCC_NONE 0xffffffffU
+#define HIERCC_PACKET_MIN 64 /* bytes of a packet with payload, about */
 
 /* The data plane's notes of a VOQ since the entry was made; begins as zeros. */
 struct hiercc_seen {
@@ -18,24 +19,34 @@ struct hiercc_seen {
  * A packet arrived, which says S (with itself) and F. One that was overtaken changes nothing; one that
  * is behind by reorder bytes or more is of a sender that began anew. CPUs share this: a packet that loses
  * the race is in the bytes all the same, and the next one says S again.
+ *
+ * With no bytes it is a companion of data that is not seen: what S got ahead is taken for what arrived, in packets of the
+ * smallest size. One that is lost, late or loses the race is made up for by the next. Returns the bytes that are counted.
  */
-static inline void hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, __u32 bytes, __u32 packets,
-			      __u32 reorder)
+static inline __u32 hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, __u32 bytes, __u32 packets,
+			       __u32 reorder)
 {
 	__u64 new = (__u64)total << 32 | flows;
-	int i;
+	int i, beside = packets && !bytes;
 
+	packets = beside ? 0 : packets;
 	for (i = 0; i < HIERCC_TRIES; i++) {
 		__u64 old = READ_ONCE(s->claim);
 		__s64 ahead = (__s32)(total - (__u32)(old >> 32));
 
 		if (READ_ONCE(s->bytes) && ahead < 0 && ahead > -(__s64)reorder)
 			break;
-		if (__sync_val_compare_and_swap(&s->claim, old, new) == old)
-			break;
+		if (__sync_val_compare_and_swap(&s->claim, old, new) != old)
+			continue;
+		if (beside) {
+			bytes = READ_ONCE(s->bytes) && ahead >= 0 ? ahead : HIERCC_PACKET_MIN;
+			packets = (bytes + HIERCC_PACKET_MIN - 1) / HIERCC_PACKET_MIN;
+		}
+		break;
 	}
 	__sync_fetch_and_add(&s->bytes, bytes);
 	__sync_fetch_and_add(&s->packets, packets);
+	return bytes;
 }
 
 /* A VOQ as its port keeps it; begins as zeros. Written by one thread. */

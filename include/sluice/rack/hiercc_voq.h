@@ -5,6 +5,8 @@
 #include "sluice/once.h"
 #include "sluice/rack/hiercc_params.h"
 
+#define HIERCC_UNTOLD 8 /* one part in so many of C0 may be sent before a companion says so */
+
 /*
  * A VOQ. CPUs share it: S is moved by fetch-and-add, credit and clock by compare-and-swap. The others are
  * hints that are stored one by one: a reader between two stores is off by one message, and only
@@ -162,6 +164,16 @@ static inline int hiercc_tells(struct hiercc_voq *v, const struct hiercc_params 
 		return 0;
 	v->told = flows;
 	return flows > told;
+}
+
+/*
+ * Where data leaves as it is, companions say S and F: whether one is due with the packet behind which `untold` bytes of S
+ * were not said, for so long. What is not said is C0 that cannot be used; and a VOQ that sends seldom has a companion in a
+ * round of credit, for all of its flows.
+ */
+static inline int hiercc_says(const struct hiercc_params *p, __u32 untold, __u64 ago_ns)
+{
+	return untold >= p->c0 / HIERCC_UNTOLD || ago_ns >= p->window_ns;
 }
 
 enum hiercc_credit {

@@ -89,10 +89,12 @@ struct wire_voq {
 	__be32 total;	/* S, after this packet: the low 32 bits */
 	__be16 flows;	/* F */
 	__u8 prefixlen; /* of the VOQ's destination, 128 for one host; IPv4 prefixes plus 96 */
-	__u8 flags;	/* WIRE_VOQ_MARK */
+	__u8 flags;	/* WIRE_VOQ_* */
 };
 
-#define WIRE_VOQ_MARK 1 /* with tor 0: the host asks for R (HierCC, section 3.3) */
+#define WIRE_VOQ_MARK 1	  /* with tor 0: the host asks for R (HierCC, section 3.3) */
+#define WIRE_VOQ_BESIDE 2 /* data leaves without this block: S says what arrives */
+#define WIRE_VOQ_SWITCH 4 /* of a companion: the host has left it to its switch, so the tag does not cover it */
 
 /* The last telemetry that the sender of this packet received on the reverse flow. */
 struct wire_echo {
@@ -162,7 +164,7 @@ struct wire_rate {
  * A companion is a PROBE, or its reply, in the headers of a flow itself, so that it takes the path and the queues of the
  * flow's data:
  *
- *   Ethernet | IPv4 or IPv6 | companion | shim | header | telemetry | [authentication]
+ *   Ethernet | IPv4 or IPv6 | companion | shim | header | telemetry | [VOQ] | [authentication]
  *
  * This stands in the place of the header of TCP or UDP, or of what a tunnel carries. No stack takes it for a packet of the flow: a TCP header of 0 words
  * and a UDP length of 4 are too short, which is looked at before ports, checksum and sequence numbers. The two checksum
@@ -200,7 +202,8 @@ struct wire_auth {
 
 /*
  * What the tag covers, as the wire has it. Not the telemetry, which hops write in place. Echo hops
- * that are not there are not hashed.
+ * that are not there are not hashed. A companion has its VOQ in the place of the echo; zeros, if that is for a switch to
+ * fill in.
  */
 struct wire_auth_text {
 	__u8 src[16]; /* of the outer header; IPv4 as ::ffff:a.b.c.d */
@@ -245,7 +248,7 @@ struct wire_batch_text {
 	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + \
 	 WIRE_ECHO_BYTES(HPCC_MAX_HOPS))
 
-/* A companion is as long as this behind its IP header, or longer by the tag; nothing else is looked at as one. */
+/* A companion is as long as this behind its IP header, or longer by VOQ or tag; nothing else is looked at as one. */
 #define WIRE_COMPANION_BYTES (sizeof(struct wire_companion) + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS))
 
 _Static_assert(sizeof(struct wire_shim) == 4, "wire format");
@@ -301,12 +304,22 @@ static inline __u32 wire_length(const struct wire_hdr *h)
 	       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
 }
 
+/* Whether the tag covers the VOQ: of a companion, as no other PROBE has one. */
+static inline int wire_signs_voq(const struct wire_hdr *h)
+{
+	return h->flags & WIRE_F_VOQ && wire_message(h) != WIRE_DATA && !(h->flags & WIRE_F_ECHO);
+}
+
 /* Words of the text that the tag of such a message covers. */
 static inline __u32 wire_auth_words(const struct wire_hdr *h)
 {
-	return (sizeof(struct wire_auth_text) - sizeof(struct wire_echo) +
-		(h->flags & WIRE_F_ECHO ? WIRE_ECHO_BYTES(h->echo_hops) : 0)) /
-	       4;
+	__u32 bytes = sizeof(struct wire_auth_text) - sizeof(struct wire_echo);
+
+	if (h->flags & WIRE_F_ECHO)
+		bytes += WIRE_ECHO_BYTES(h->echo_hops);
+	else if (wire_signs_voq(h))
+		bytes += WIRE_VOQ_BYTES;
+	return bytes / 4;
 }
 
 static inline enum wire_check wire_check(const struct wire_shim *s, const struct wire_hdr *h)

@@ -13,6 +13,22 @@ void telemetry_beside(void)
 	control_next_epoch();
 }
 
+struct frame companion_with_voq(struct frame f, __u32 tor, __u32 total, __u16 flows, __u8 flags)
+{
+	__u8 *l4 = f.b + companion_at(&f);
+
+	f.len += 12;
+	put16(f.b + 14 + (frame_is_v6(&f) ? 4 : 2), f.len - 14 - (frame_is_v6(&f) ? 40 : 0));
+	l4[21] += 3;
+	l4[COMPANION_MESSAGE + 2] |= 16;
+	put32(l4 + COMPANION_VOQ, tor);
+	put32(l4 + COMPANION_VOQ + 4, total);
+	put16(l4 + COMPANION_VOQ + 8, flows);
+	l4[COMPANION_VOQ + 10] = 128;
+	l4[COMPANION_VOQ + 11] = flags;
+	return f;
+}
+
 void ip_sum_take(const struct frame *got, struct frame *want)
 {
 	__u32 sum = 0;

@@ -284,6 +284,7 @@ SinkTest(companion, reply__is_feedback)
 				in = companion_of(&data, 3, out.len);
 				l4 = companion_at(&in);
 				put16(in.b + l4 + COMPANION_TELEM, 1 << 12 | 0x321);
+				put16(in.b + l4 + COMPANION_TELEM + 2, 70); /* N */
 				put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | (1000 + i * 500ULL) << 36);
 				expect_verdict(run(sink, &in), VERDICT_DROP);
 				expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_COMPANION,
@@ -292,6 +293,7 @@ SinkTest(companion, reply__is_feedback)
 			expect_eq(flow_get(s).rx.feedbacks, 2);
 			expect_eq(flow_get(s).rx.fb_probe, 1);
 			expect_eq(flow_get(s).cc.hops, 1);
+			expect_eq(flow_get(s).rx.flows, 70 + 70 / 2);
 		}
 	}
 }

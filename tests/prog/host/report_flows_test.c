@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bpf/host/report.bpf.h: N, the number of flows that share a port, is counted and told. */
 #include "sluice/cc/rx.h"
+#include "companion_case.h"
 #include "report_case.h"
 
 TestSuite(report_flows, .init = world_make, .fini = world_drop, .timeout = 60);
@@ -57,6 +58,28 @@ SinkTest(report_flows, flows__are_counted_at_the_port)
 		port_counts(ENDLESS_NS, 7, 5);
 		flow_arrives(v6, 27);
 		expect_eq(flows_told(v6, 27), 1);
+	}
+}
+
+/* Data that is beside its companions is not seen: those count the flow, and N is in the answer to each. */
+SinkTest(report_flows, flows__are_told_in_answers_to_companions)
+{
+	unsigned int i, round;
+
+	FOR_V4_AND_V6 (v6) {
+		port_counts(ENDLESS_NS, 0, 0);
+		for (round = 0; round < 3; round++) {
+			for (i = 0; i < 20; i++) {
+				struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 500, .dport = 1000 + i),
+					     in = companion_of(&data, 2, 1);
+				struct result r;
+
+				clock_pass(WORLD_T_NS / 8 + 1000);
+				r = run(sink, &in);
+				expect_verdict(r, VERDICT_REDIRECT);
+				expect_eq(get16(r.out.b + companion_at(&r.out) + COMPANION_TELEM + 2), round ? 20 : i + 1);
+			}
+		}
 	}
 }
 

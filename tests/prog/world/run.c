@@ -12,10 +12,9 @@ enum program sink = INGRESS;
 unsigned int frames; /* run since the counters were looked at */
 
 /* As egress_probe() does it; on all CPUs, for which one runs the program is not known. */
-static void clone_set(__u32 ifindex, __u32 kind)
+static void clone_set(__u32 ifindex, int clone)
 {
-	const __u32 note[] = { ifindex, 0, kind };
-
+	const __u32 note[] = { ifindex, 0, (clone - 1) & 3, clone > 4 };
 	int cpus = libbpf_num_possible_cpus(), cpu;
 	__u32 zero = 0, size = bpf_map__value_size(skel->maps.scratch);
 	__u8 *space = calloc(cpus, size);
@@ -47,10 +46,10 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 	if (held_ns)
 		clock_pass(RUN_NS);
 	if (s.clone)
-		clone_set(ctx.ifindex, s.clone - 1);
+		clone_set(ctx.ifindex, s.clone);
 	err = bpf_prog_test_run_opts(world_program(p), &opts);
 	if (s.clone)
-		clone_set(0, 0);
+		clone_set(0, 1);
 	cr_assert(!err, "%stest run of program %d, %u bytes: %s", fixture_text, p, f->len, strerror(errno));
 	r.verdict = (int)opts.retval;
 	r.out.len = opts.data_size_out;

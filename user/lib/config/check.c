@@ -116,11 +116,11 @@ static int config_check_peer(const char *path, const struct config *c, unsigned 
 			p->prefix);
 		return -EINVAL;
 	}
-	if (p->telemetry == TELEMETRY_COMPANION && (p->hiercc || p->encoding == ENCODING_INT_MD)) {
+	if (p->telemetry == TELEMETRY_COMPANION && p->encoding == ENCODING_INT_MD) {
 		config_bad(
 			path,
-			"peers: %s: telemetry 'companion' and %s: that travels in packets of data, and they leave as they are; write another telemetry, or no %s",
-			p->prefix, p->hiercc ? "hiercc" : "encoding 'int-md'", p->hiercc ? "hiercc" : "int-md");
+			"peers: %s: telemetry 'companion' and encoding 'int-md': that travels in packets of data, and they leave as they are; write another telemetry, or no int-md",
+			p->prefix);
 		return -EINVAL;
 	}
 	for (k = 0; k < n; k++) {
