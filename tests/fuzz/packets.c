@@ -1426,7 +1426,7 @@ static void check_sequences(const struct state *s)
 
 static void check_packet(enum program p, const struct frame *f, struct run_spec s)
 {
-	int at_sink = p == INGRESS || p == INGRESS_XDP || p == TOR_INGRESS, sound, stat, ended;
+	int at_sink = p == INGRESS || p == INGRESS_XDP || p == TOR_INGRESS, sound, stat, ended, sent;
 	struct state before = {}, after;
 	struct frame in = *f;
 	struct result r;
@@ -1457,12 +1457,13 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 	now.verdict = r.verdict;
 	stat = counter_of(&ended);
 	if (p == EGRESS && s.clone && !ended) { /* the clone that a PROBE is made of */
-		check(r.verdict == VERDICT_PASS || moved[STAT_PROBE_FAILED], "a clone was dropped in no counter");
+		sent = r.verdict == (s.gso_segs > 1 ? VERDICT_REDIRECT : VERDICT_PASS);
+		check(sent || moved[STAT_PROBE_FAILED], "a clone was dropped in no counter");
 		/* Of IPv6 the first word is that of data, which need not have been noted here. */
-		check(r.verdict != VERDICT_PASS || s.clone == 1 || (s.clone > 2 && frame_is_v6(f)) ||
+		check(!sent || s.clone == 1 || (s.clone > 2 && frame_is_v6(f)) ||
 			      (message_read(&r.out, 14, &m) && m.companion && m.msg == 2),
 		      "it is no sound companion");
-		if (r.verdict == VERDICT_PASS)
+		if (sent)
 			pool_add(&r.out);
 		return;
 	}

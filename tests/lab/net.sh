@@ -98,28 +98,30 @@ net_nics() {
 # other: no ARP in between. With NIC= the two ends are NICs, as their drivers set them up: a wire has packets of one MTU,
 # the switch puts some of them together again (GRO), and its shaper takes them apart.
 net_link() {
-	local net4=10.$5 net6=fd00:${5//./:} mac
+	local net4=10.$5 net6=fd00:${5//./:} mac mac1 mac2
 
-	mac=$(printf '02:00:0a:%02x:%02x' "${5%.*}" "${5#*.}")
 	if ((LAB_NICS)); then
-		NET_LINKS+="link set ${NET_NICS[0]} netns $NET_PREFIX$1 name $2 address $mac:02"$'\n'
-		NET_LINKS+="link set ${NET_NICS[1]} netns $NET_PREFIX$3 name $4 address $mac:01"$'\n'
+		mac2=$(</sys/class/net/"${NET_NICS[0]}"/address) mac1=$(</sys/class/net/"${NET_NICS[1]}"/address)
+		NET_LINKS+="link set ${NET_NICS[0]} netns $NET_PREFIX$1 name $2"$'\n'
+		NET_LINKS+="link set ${NET_NICS[1]} netns $NET_PREFIX$3 name $4"$'\n'
 		NET_NICS=("${NET_NICS[@]:2}")
 	else
-		NET_LINKS+="link add $2 netns $NET_PREFIX$1 address $mac:02 gso_max_segs 1 type veth"
-		NET_LINKS+=" peer name $4 netns $NET_PREFIX$3 address $mac:01 gso_max_segs 1"$'\n'
+		mac=$(printf '02:00:0a:%02x:%02x' "${5%.*}" "${5#*.}")
+		mac2=$mac:02 mac1=$mac:01
+		NET_LINKS+="link add $2 netns $NET_PREFIX$1 address $mac2 gso_max_segs 1 type veth"
+		NET_LINKS+=" peer name $4 netns $NET_PREFIX$3 address $mac1 gso_max_segs 1"$'\n'
 	fi
 	net_ip "$1" "link set $2 up"
 	net_ip "$3" "link set $4 up"
 	net_ip "$1" "address add $net4.2/24 dev $2"
 	net_ip "$3" "address add $net4.1/24 dev $4"
-	net_ip "$1" "neighbour add $net4.1 lladdr $mac:01 nud permanent dev $2"
-	net_ip "$3" "neighbour add $net4.2 lladdr $mac:02 nud permanent dev $4"
+	net_ip "$1" "neighbour add $net4.1 lladdr $mac1 nud permanent dev $2"
+	net_ip "$3" "neighbour add $net4.2 lladdr $mac2 nud permanent dev $4"
 	[[ $NET_HAS_IPV6 ]] || return 0
 	net_ip "$1" "address add $net6::2/64 dev $2 nodad"
 	net_ip "$3" "address add $net6::1/64 dev $4 nodad"
-	net_ip "$1" "neighbour add $net6::1 lladdr $mac:01 nud permanent dev $2"
-	net_ip "$3" "neighbour add $net6::2 lladdr $mac:02 nud permanent dev $4"
+	net_ip "$1" "neighbour add $net6::1 lladdr $mac1 nud permanent dev $2"
+	net_ip "$3" "neighbour add $net6::2 lladdr $mac2 nud permanent dev $4"
 }
 
 # net_host HOST SWITCH PORT SUBNET: a host on a switch. Its link has the speed NET_LINK_RATE and its qdisc

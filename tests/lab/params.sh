@@ -81,7 +81,8 @@ usage() {
 	  AUTH=               1: the hosts authenticate their messages, with a key made for each run
 	  VM=                 empty: this kernel; 6.1, 6.12, 7.2: that kernel in a virtual machine
 	  NIC=veth            star, udp, node, with VM: what links hosts and switch: veth; virtio: NICs with native XDP; vmxnet3: NICs
-	                      that segment and compute checksums. At most 30 senders; GRO is on, as it is by default
+	                      that segment and compute checksums. At most 30 senders; offloads as the drivers set them
+	                      up: GRO, but LRO in its place at hosts with vmxnet3
 	  SEED=1              of everything random in the virtual machine: the same seed, the same figures
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
