@@ -72,14 +72,19 @@ static inline int companion_want(struct __sk_buff *ctx, const struct egress_pkt 
  * our headers, into what they become: everything behind the IP header is taken out, with which the kernel forgets that
  * checksum, and room is made anew. First it is cut where it may be, which also makes it a single packet.
  */
-static inline int companion_resize(struct __sk_buff *ctx, const struct egress_pkt *p, __u32 len)
+static inline int companion_resize(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f, __u32 len)
 {
 	__u32 rest;
 	int i;
 
 	if (p->key.proto == IPPROTO_TCP && !p->jumbo_bytes)
 		return ctx->len != len && bpf_skb_change_tail(ctx, len, 0) ? -EINVAL : 0;
-	bpf_skb_change_tail(ctx, p->l4_offset + COMPANION_ANY_BYTES, 0);
+	if (bpf_skb_change_tail(ctx, p->l4_offset + COMPANION_ANY_BYTES, 0) && p->companion == PROBE_OF_DATA &&
+	    p->key.proto != IPPROTO_TCP) {
+		f->tx.flags |= FLOW_F_TUNNEL;
+		if (companion_is_uncut(ctx, p, f))
+			return -EINVAL;
+	}
 	for (i = 0; i < 3 && !ctx->gso_size && ctx->len > p->l4_offset; i++) {
 		rest = ctx->len - p->l4_offset;
 		if (rest > ADJUST_ROOM_BYTES)

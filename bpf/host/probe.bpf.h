@@ -290,7 +290,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	 * and of a tunnel what is in it.
 	 */
 	len = p->l4_offset + EGRESS_PROBE_L4_BYTES + (p->companion ? wire_bytes : 0);
-	if (p->companion ? companion_resize(ctx, p, len) : ctx->len > len && bpf_skb_change_tail(ctx, len, 0))
+	if (p->companion ? companion_resize(ctx, p, f, len) : ctx->len > len && bpf_skb_change_tail(ctx, len, 0))
 		goto refused;
 	head = &space->head;
 	outer = p->companion ? 0 : egress_outer_bytes(p);
@@ -336,7 +336,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	space->probe_ifindex = ctx->ifindex;
 	return bpf_redirect(ctx->ifindex, 0);
 refused:
-	if (p->key.proto == IPPROTO_UDP && p->companion != PROBE_OF_ANY)
+	if (p->key.proto == IPPROTO_UDP && !p->companion)
 		f->tx.flags |= FLOW_F_TUNNEL;
 failed:
 	stats_count(STAT_PROBE_FAILED);
