@@ -3,7 +3,7 @@
 #define SLUICE_COMPANION_BPF_H
 /*
  * What makes a companion of a clone (wire.h). When one is due is for sluice/cc/companion.h; probe.bpf.h sends the clone,
- * and answers those of others. What is cloned is
+ * and answer.bpf.h answers those of others. What is cloned is
  *
  *  1. the packet that leaves, where the kernel lets it be cut;
  *  2. of TCP whose packets are large the next ACK that comes in (flow.beside.wanted);

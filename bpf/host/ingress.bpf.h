@@ -25,12 +25,15 @@
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "rack/batch.bpf.h"
+#include "host/answer.bpf.h"
 #include "host/auth.bpf.h"
 #include "host/encoding.bpf.h"
 #include "host/learn.bpf.h"
 #include "host/pass.bpf.h"
 #include "host/peer.bpf.h"
+#if !CTX_IS_XDP
 #include "host/probe.bpf.h"
+#endif
 #include "host/rwnd.bpf.h"
 #include "host/trace.bpf.h"
 #include "sluice/abi/abi.h"
@@ -273,6 +276,22 @@ static inline enum sluice_stat ingress_bad(enum wire_check why)
 					 STAT_RX_BAD_LENGTH;
 }
 
+/* A PROBE of another host. */
+static __always_inline int ingress_question(ctx_t *ctx, struct msg *m, struct ingress_pkt *p, struct host *h,
+					    const struct control *ctl, enum sluice_stat *verdict)
+{
+	if (!ctx_may_return(ctx))
+		return CTX_PASS;
+	*verdict = STAT_RX_PROBE;
+	if (p->deaf)
+		return CTX_DROP;
+	*verdict = ingress_takes_probe(ctx, m, p, h, ctl);
+	if (*verdict != STAT_RX_PROBE)
+		return CTX_DROP;
+	host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
+	return encoding_answer(ctx, m) ? CTX_DROP : ingress_probe(ctx, m, p);
+}
+
 static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 {
 	const struct control *ctl = control_get();
@@ -285,12 +304,8 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	*verdict = STAT_RX_OTHER;
 	if (!ctl || !space)
 		return CTX_PASS;
-	if (!msg_may_be_ours(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx))) {
-		ingress_plain(ctx, ctl);
-		return CTX_PASS;
-	}
 	m = &space->msg;
-	switch (msg_parse(ctx, m)) {
+	switch (msg_may_be_ours(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx)) ? msg_parse(ctx, m) : MSG_NOT_OURS) {
 	case MSG_NOT_OURS:
 		ingress_plain(ctx, ctl);
 		return CTX_PASS;
@@ -335,18 +350,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	p->deaf = m->quiet || auth_is_future(ctl, p->auth_seq, p->now_ns);
 	switch (wire_message(&m->hdr)) {
 	case WIRE_PROBE:
-		if (!ctx_may_return(ctx))
-			return CTX_PASS;
-		*verdict = STAT_RX_PROBE;
-		if (p->deaf)
-			return CTX_DROP;
-		*verdict = ingress_takes_probe(ctx, m, p, h, ctl);
-		if (*verdict != STAT_RX_PROBE)
-			return CTX_DROP;
-		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
-		if (encoding_answer(ctx, m))
-			return CTX_DROP;
-		return ingress_probe(ctx, m, p);
+		return ingress_question(ctx, m, p, h, ctl, verdict);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
 		if (host_was_asked(&m->ip.src, h) && !p->deaf)

@@ -14,6 +14,7 @@
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "host/flow.bpf.h"
 #include "sluice/abi/abi.h"

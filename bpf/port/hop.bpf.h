@@ -55,10 +55,8 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 		proto = bpf_ntohs(*inner);
 		offset += 4;
 	}
-	if (!msg_may_be_ours(ctx, offset, proto))
-		return STAT_HOP_OTHER;
 	m = &space->msg;
-	switch (hop_parse(ctx, offset, proto, &space->msg)) {
+	switch (msg_may_be_ours(ctx, offset, proto) ? hop_parse(ctx, offset, proto, &space->msg) : MSG_NOT_OURS) {
 	case MSG_NOT_OURS:
 		if (ctl->tor)
 			tor_plain(ctx, offset, proto);

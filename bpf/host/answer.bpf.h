@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_ANSWER_BPF_H
+#define SLUICE_ANSWER_BPF_H
+/*
+ * PROBEs that arrive, companions among them: the life of one is in probe.bpf.h, which asks.
+ *
+ *  1. ingress_takes_probe() says whether the PROBE of another host is answered, and ingress_probe() turns it round.
+ *  2. ingress_reply() takes the answer to ours: the host strips, and the path is feedback like an echo.
+ */
+#include "lib/base.bpf.h"
+#include "lib/bucket.bpf.h"
+#include "lib/ctx.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "lib/scratch.bpf.h"
+#include "port/pod_stamp.bpf.h"
+#include "rack/credit.bpf.h"
+#include "host/auth.bpf.h"
+#include "host/encoding.bpf.h"
+#include "host/feedback.bpf.h"
+#include "host/flow.bpf.h"
+#include "host/peer.bpf.h"
+#include "host/report.bpf.h"
+#include "host/trace.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/abi/stats.h"
+#include "sluice/bucket.h"
+#include "sluice/cc/hpcc.h"
+#include "sluice/cc/rx.h"
+#include "sluice/seq.h"
+#include "sluice/types.h"
+#include "sluice/wire/wire.h"
+
+/* --- 1. the PROBE of another host --- */
+
+/* The flow that a PROBE asks for; makes its entry if that is wanted. */
+static __always_inline struct flow *ingress_probe_flow(ctx_t *ctx, const struct ingress_pkt *p,
+						       const struct control *ctl, int make)
+{
+	struct flow *f = bpf_map_lookup_elem(&flows, &p->key);
+
+	if (f || !make)
+		return f;
+	flow_make(&p->key, ctx_ifindex(ctx), ctl->epoch, STAT_FLOW_MADE_PROBE);
+	return bpf_map_lookup_elem(&flows, &p->key);
+}
+
+/* The VOQ of a companion, which is noted as that of data. */
+static __always_inline void ingress_probe_voq(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
+					      struct flow *f)
+{
+	if (m->hdr.flags & WIRE_F_VOQ && arrival_read(ctx, m, p))
+		arrival_see(f, ctx_ifindex(ctx), p->now_ns);
+	else if (f->rx.voq_in)
+		f->rx.voq_in = f->rx.voq_pod = 0;
+}
+
+/*
+ * Is a PROBE answered? STAT_RX_PROBE, or the counter that says why it is not.
+ *
+ * With a key each is answered once: it is newer than the last one of its flow. That is no question of the host's newest
+ * message: the PROBEs of several flows go by several paths, and the one that comes last comes by the fullest, whose
+ * feedback counts most. So a flow that is not known gets its entry here, if the PROBE is not older than the host's newest
+ * message by more than AUTH_LATE_NS. Where there is no room for one only what is newer than that message is answered.
+ *
+ * Then there is a bucket of answers for each host, and one for all that were never heard: an answer is as large as
+ * its PROBE, and without a key it goes where somebody says.
+ *
+ * A companion that is answered makes the entry of its flow, as data with telemetry does: the flow counts for N by it.
+ */
+static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
+							    struct host *h, const struct control *ctl)
+{
+	__u64 floor = auth_floor(h), seen;
+	struct flow *f = 0;
+
+	if (p->auth_seq) {
+		f = ingress_probe_flow(ctx, p, ctl, p->auth_seq > floor);
+		if (f && ((!f->auth.asked_seq && p->auth_seq <= floor) ||
+			  !seq_take(&f->auth.asked_seq, 0, p->auth_seq, &seen)))
+			return STAT_RX_PROBE_OLD;
+		if (!f && p->auth_seq <= (h ? h->rx_seq : 0))
+			return STAT_RX_PROBE_OLD;
+	}
+	if (h ? !bucket_take(&h->answers_ns, p->now_ns, ctl->auth ? BUCKET_HOST_KEY_NS : BUCKET_HOST_NS,
+			     BUCKET_HOST_BURST) :
+		!bucket_strangers(BUCKET_ANSWERS, p->now_ns))
+		return STAT_RX_PROBE_LIMITED;
+	if (m->companion && !p->auth_seq)
+		f = ingress_probe_flow(ctx, p, ctl, 1);
+	if (f) {
+		f->rx.last_ns = p->now_ns;
+		if (m->companion)
+			ingress_probe_voq(ctx, m, p, f);
+	}
+	return STAT_RX_PROBE;
+}
+
+/* What an echo would tell, in a PROBE before it turns round: N, and the hop to the pod. */
+static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+{
+	__u32 at = m->offset + WIRE_HDR_BYTES, n;
+	const struct control *ctl = control_get();
+	struct pod_stamp stamp = {};
+	const __be16 *nhop_path;
+	struct flow *f;
+	__be64 hop;
+	__be16 v;
+
+	if (!ctl || !m->hdr.max_hops || !p->sound)
+		return;
+	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (!f)
+		return;
+	v = bpf_htons(report_flows(f, ctx_ifindex(ctx), p->now_ns));
+	ctx_store(ctx, at + sizeof(*nhop_path), &v, sizeof(v));
+	if (!arrival_needs_pod_hop(f, ctl, p->now_ns))
+		return;
+	nhop_path = pkt_bytes(ctx, at, sizeof(*nhop_path));
+	if (!nhop_path || !pod_stamp(f, &stamp, bpf_ntohs(*nhop_path), m->hdr.max_hops))
+		return;
+	n = (stamp.nhop_path >> 12) - 1;
+	hop = bpf_cpu_to_be64(stamp.hop);
+	v = bpf_htons(stamp.nhop_path);
+	if (!ctx_store(ctx, at + 4 + n * WIRE_HOP_BYTES, &hop, sizeof(hop)))
+		ctx_store(ctx, at, &v, sizeof(v));
+}
+
+/*
+ * Turns a PROBE round as PROBE_REPLY: addresses swapped, which leaves the IP checksum as it is. The
+ * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
+ * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
+ */
+VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+{
+	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
+	__u32 len, src, ports = m->offset - sizeof(struct wire_companion);
+
+	ingress_probe_tell(ctx, m, p);
+	len = m->ip.v6 ? 16 : 4;
+	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
+	VERIFIER_AT_MOST(len, sizeof(from), CTX_DROP);
+	if (ctx_load(ctx, 0, to, 6) || to[0] & MAC_GROUP || ctx_load(ctx, 6, from, 6) || ctx_store(ctx, 0, from, 6) ||
+	    ctx_store(ctx, 6, to, 6) || ctx_load(ctx, src, from, len) || ctx_load(ctx, src + len, to, len) ||
+	    ctx_store(ctx, src, to, len) || ctx_store(ctx, src + len, from, len) ||
+	    ctx_store(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg)))
+		return CTX_DROP;
+	if (m->companion && (ctx_load(ctx, ports, from, 2) || ctx_load(ctx, ports + 2, to, 2) ||
+			     ctx_store(ctx, ports, to, 2) || ctx_store(ctx, ports + 2, from, 2)))
+		return CTX_DROP;
+	if (m->hdr.flags & WIRE_F_AUTH && ingress_answer_sign(ctx, m, msg))
+		return CTX_DROP;
+	return ctx_return(ctx);
+}
+
+/* --- 2. the answer to ours --- */
+
+/* What a PROBE of ours met on its way, as an echo would tell it. */
+static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
+					  const struct control *ctl, struct feedback *fb)
+{
+	const struct wire_telem *telem;
+	struct flow *f;
+
+	if (!p->sound)
+		return;
+	f = bpf_map_lookup_elem(&flows, &p->key);
+	if (p->auth_seq && (!f || !auth_takes_reply(f, p->auth_seq))) {
+		stats_count(STAT_RX_REPLAYED);
+		return;
+	}
+	host_heard(&m->ip.src, h, p->now_ns, 0);
+	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
+	if (!f || !telem || !m->hdr.max_hops)
+		return;
+	feedback_begin(fb, ctl, p->now_ns);
+	fb->probe = 1;
+	fb->seq = p->seq;
+	fb->nhop_path = bpf_ntohs(telem->nhop_path);
+	fb->hops = fb->nhop_path >> 12;
+	fb->flows = bpf_ntohs(telem->flows);
+	if (fb->hops > m->hdr.max_hops) {
+		stats_count(STAT_RX_BAD_TELEM);
+		return;
+	}
+	feedback_hops(fb, telem->hop);
+	feedback_take(f, fb);
+	if (fb->trace)
+		trace_feedback_put(ctx, &p->key, p->now_ns);
+}
+
+#endif
