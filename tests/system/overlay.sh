@@ -79,6 +79,12 @@ overlay_is_governed() {
 	expect "errors that h2's stack saw" "$(net_snmp h2 Tcp.InErrs Udp.InErrors Udp6InErrors)" -eq 0
 }
 
+# The receiver first: a tunnel asks by a companion whether its peer strips them, which a stack counts as an error.
+overlay_start() {
+	daemon_start h2
+	daemon_start h1 sw
+}
+
 overlay__of_vxlan_is_governed() {
 	local v
 
@@ -86,7 +92,7 @@ overlay__of_vxlan_is_governed() {
 		net_up
 		overlay_vxlan $v
 		overlay_config
-		daemon_start h1 h2 sw
+		overlay_start
 		overlay_is_governed udp "$(overlay_end $v 2)"
 		servers_stop
 		daemon_stop h1 h2 sw
@@ -118,7 +124,7 @@ overlay_over() {
 	net_up
 	overlay_tunnel "$type" "$@"
 	overlay_config
-	daemon_start h1 h2 sw
+	overlay_start
 	overlay_is_governed "$protocol" "$(overlay_end $v 2)"
 	servers_stop
 	daemon_stop h1 h2 sw
@@ -142,7 +148,7 @@ overlay__of_gre_is_governed() {
 overlay__without_ports_and_without_companions() {
 	net_up
 	overlay_tunnel ipip
-	daemon_start h1 h2 sw
+	overlay_start
 	server h2
 	transfer h1 $OVERLAY_INNER -n 1M
 	expect "packets of the tunnel" "$(stat_of h1 tx_other)" -ge 50
@@ -155,7 +161,7 @@ overlay_sink_goes() {
 	local reader before got
 
 	overlay_config
-	daemon_start h1 h2 sw
+	overlay_start
 	head -c 8000000 /dev/urandom >"$CASE_DIR/file"
 	net_exec h2 setsid iperf3 -s -1 -F "$CASE_DIR/got" >"$CASE_DIR/iperf3-server.txt" 2>&1 9>&- &
 	SERVERS+=($!)
@@ -216,7 +222,7 @@ overlay__of_wireguard_is_governed() {
 	done
 	overlay_ends wg0
 	overlay_config
-	daemon_start h1 h2 sw
+	overlay_start
 	overlay_is_governed udp 10.2.0.2 1000
 	expect "ports" "$(flow_of h1 '"\(.local_port) \(.remote_port)"')" = "51820 51820"
 }
