@@ -123,6 +123,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	space->probe_ifindex = 0;
 	if (space->probe_wrapped == PROBE_RESENT) {
 		space->probe_wrapped = 1;
+		stats_count(STAT_PROBE_RESENT);
 		return TC_ACT_UNSPEC;
 	}
 	p->companion = space->probe_beside;

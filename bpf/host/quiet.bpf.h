@@ -10,7 +10,8 @@
  *     it leaves, a note at the socket says until when it is quiet (sock_note_data). Up to then sock_is_quiet() counts there
  *     what leaves, by TCP's own clock, and the flow gets the sum with the next packet that is looked at.
  *     Feedback comes by companions only, so what they see of the flow's position is never behind. When U rises above eta,
- *     the congestion control ends the wait for T (sock_note_hurry). ACKs of any socket have such a note for a T.
+ *     the congestion control ends the wait for T (sock_note_hear). A socket that goes over to another one is held by its
+ *     departure times again. ACKs of any socket have such a note for a T.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -23,6 +24,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
+#define QUIET_UNHEARD 4 /* notes of data without a word of its congestion control: it may be another by now */
 #define TCP_WORDS_OFFSET 12
 #define TCP_FLAGS_OFFSET 13
 #define TCP_FLAGS_SPECIAL 7 /* FIN, SYN, RST */
@@ -35,11 +37,11 @@ struct sock_note {
 	__u32 epoch;
 	__u32 ifindex;
 	__u32 l4_offset;
-	__u32 pad;
+	__u32 unheard; /* notes of data since its congestion control, which was ours, was heard */
 };
 
 /*
- * writer: egress; cc_control: data.from_ns; reader: egress. A socket sends with its lock held, so there is one at a time
+ * writer: egress; cc_control: data.from_ns, unheard; reader: egress. A socket sends with its lock held, so there is one at a time
  * life:   that of the socket; full: never
  */
 struct {
@@ -142,7 +144,7 @@ static inline void sock_note_data(struct __sk_buff *ctx, const struct egress_pkt
 	if (!f->tx.own_cc || f->companion.count < COMPANION_FIRST || f->path.hiercc || f->beside.echoes)
 		return;
 	note = sock_note_make(ctx, p, ctl->epoch);
-	if (!note)
+	if (!note || note->unheard++ >= QUIET_UNHEARD)
 		return;
 	note->base = sent;
 	companion_due_params(&due, f);
@@ -168,15 +170,18 @@ static inline int egress_is_quiet_ack(struct __sk_buff *ctx, const struct egress
 	return 1;
 }
 
-/* A queue stands: companions do not wait for T. */
-static inline void sock_note_hurry(struct sock *sk, const struct flow *f)
+/* Our congestion control at work, with each ACK. While a queue stands companions do not wait for T. */
+static inline void sock_note_hear(struct sock *sk, const struct flow *f)
 {
 	struct sock_note *note;
 
-	if (f->path.telemetry != TELEMETRY_COMPANION || !companion_is_busy(&f->cc, &f->params))
+	if (f->path.telemetry != TELEMETRY_COMPANION)
 		return;
 	note = bpf_sk_storage_get(&sock_notes, sk, 0, 0);
-	if (note)
+	if (!note)
+		return;
+	note->unheard = 0;
+	if (companion_is_busy(&f->cc, &f->params))
 		note->data.from_ns = 0;
 }
 

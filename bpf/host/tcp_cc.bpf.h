@@ -109,7 +109,7 @@ static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct 
 	__u64 rate, pace_bps = flow_pace_bps(f), segments = flow_segments(f, segment);
 
 	f->tx.own_cc = 1;
-	sock_note_hurry(sk, f);
+	sock_note_hear(sk, f);
 	tp->snd_cwnd = segments < tp->snd_cwnd_clamp ? segments : tp->snd_cwnd_clamp;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;

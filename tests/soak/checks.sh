@@ -239,11 +239,11 @@ counters_read() {
 }
 
 # The counters that are a packet's one verdict, as the list says it. A clone that becomes a PROBE, or fails to, is nobody's
-# packet, but the program runs for it.
+# packet, but the program runs for it, and twice if it is sent again.
 verdicts() {
 	[[ -s $WORK/verdicts-$2 ]] ||
 		"$BUILD/sluiced" --list-metrics | sed -n "s/^# HELP sluice_\($2[a-z_]*\)_total /\1 /p" |
-		awk -v more="$([[ $2 != tx_ ]] || echo ', .probe_sent, .companion_sent, .probe_failed')" \
+		awk -v more="$([[ $2 != tx_ ]] || echo ', .probe_sent, .companion_sent, .probe_failed, .probe_resent')" \
 			'$2 != "also:" { printf "%s.%s", n++ ? ", " : "", $1 } END { printf "%s", more }' >"$WORK/verdicts-$2"
 	ctl "$1" stats --json | jq "[$(<"$WORK/verdicts-$2")] | add"
 }

@@ -33,6 +33,7 @@
 	X(FLOW_MADE, "flow_made", ALSO, "flows that got an entry in the flow map, here or at ingress")                 \
 	X(PROBE_SENT, "probe_sent", ALSO, "questions whether a peer strips, and how full its path is")                 \
 	X(COMPANION_SENT, "companion_sent", ALSO, "companions, which carry telemetry beside the data")                 \
+	X(PROBE_RESENT, "probe_resent", ALSO, "of these two, made of a GSO packet: sent again when they were short")   \
 	X(PEER_SILENT, "peer_silent", ALSO, "peers that stopped answering; sent plain from then on")                   \
 	X(TX_BARE, "tx_bare", ALSO, "packets with payload and our header that went without telemetry: others have it") \
 	X(PACED, "paced", ALSO, "packets given a departure time in the future")                                        \

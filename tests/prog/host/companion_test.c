@@ -131,6 +131,31 @@ Test(companion, data__of_a_socket_of_ours)
 	}
 }
 
+/* A socket whose congestion control is not heard any more has another one by now: each of its packets is looked at again. */
+Test(companion, data__of_a_socket_that_was_ours)
+{
+	struct ip_spec s = { .payload = 1000 };
+	struct frame in = frame_of(s);
+	struct flow f;
+
+	telemetry_beside();
+	control_set(MODE_ENFORCE, 0);
+	run(EGRESS, &in);
+	f = flow_get(s);
+	f.tx.own_cc = 1;
+	f.cc.hops = 1;
+	f.cc.u = 2 * Q24_ONE; /* a companion with each eighth packet, and a note */
+	f.companion = (struct companion_state){ .left_ns = clock_ns(), .sent = in.len, .count = COMPANION_FIRST };
+	flow_set(s, &f);
+	run(EGRESS, &in, .tstamp = clock_ns(), .repeat = 3 * COMPANION_PACKETS + 5);
+	cr_assert_lt(flow_get(s).tx.bytes, (2 + 3 * COMPANION_PACKETS + 4) * in.len,
+		     "without a note from the first packet on");
+	flow_set(s, &f);
+	run(EGRESS, &in, .tstamp = clock_ns(), .repeat = 9 * COMPANION_PACKETS + 5);
+	expect_eq(flow_get(s).tx.bytes, (1 + 9 * COMPANION_PACKETS + 5) * in.len);
+	world_ended();
+}
+
 /* Of a large GSO packet the next ACK is taken, which is small. */
 Test(companion, companion__of_an_ack)
 {
