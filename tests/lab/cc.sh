@@ -5,12 +5,14 @@
 # that nothing is stamped and flows go by delay), its `hpcc: variant`, `feedback` and `telemetry` ("-":
 # the default).
 # sluice is what we recommend: the daemon's own defaults. In LAB=racks that is HPCC and HierCC together, hpcc
-# has the one and hiercc the other alone; sluice-companion is sluice with telemetry, and VOQs, beside the data.
+# has the one and hiercc the other alone. sluice-every and hpcc-every have telemetry in each packet of data.
 CC_TABLE='
 sluice	-	2	0	everywhere
 swift	-	2	0	hosts
 swift-vai-sf	-	2	0	hosts	vai-sf
+sluice-every	-	2	0	everywhere	plain	hops	every
 hpcc	-	2	0	everywhere	plain
+hpcc-every	-	2	0	everywhere	plain	hops	every
 hpcc-ai	-	2	0	everywhere	high-ai
 hpcc-prob	-	2	0	everywhere	probabilistic
 hpcc-vai-sf	-	2	0	everywhere	vai-sf
@@ -19,8 +21,6 @@ rx-hpcc	-	2	0	everywhere	plain	window
 hpcc-rtt	-	2	0	everywhere	plain	hops	rtt
 hpcc-cong	-	2	0	everywhere	plain	hops	congestion
 hpcc-probe	-	2	0	everywhere	plain	hops	probe
-hpcc-companion	-	2	0	everywhere	plain	hops	companion
-sluice-companion	-	2	0	everywhere	plain	hops	companion
 hiercc	-	2	0	everywhere	plain
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-

@@ -23,11 +23,12 @@ usage() {
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
-	                      receiver computes W), hpcc-ratio (it measures U); with telemetry less
-	                      often: hpcc-rtt, hpcc-cong, hpcc-probe, hpcc-companion; and swift, swift-vai-sf: with
+	                      receiver computes W), hpcc-ratio (it measures U); with telemetry in each packet of
+	                      data: sluice-every, hpcc-every; in fewer: hpcc-rtt, hpcc-cong; by probes: hpcc-probe;
+	                      and swift, swift-vai-sf: with
 	                      switches that stamp nothing, so that it goes by delay. racks (default:
 	                      sluice,hpcc,cubic): hpcc is HPCC alone, hiercc HierCC without it, sluice
-	                      both, sluice-companion both with telemetry beside the data; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc
+	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc
 	                      (default: burst): burst is UDP that starts at its port's speed and stays there
 	  MECH=none,pfc,ppfc  pfc: what the switch does when its buffer fills up, each by itself: nothing, pauses by
 	                      thresholds, pauses by prediction

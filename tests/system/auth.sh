@@ -88,6 +88,7 @@ auth__none_and_a_key_are_served_plainly() {
 
 # All of the other cases have a key.
 auth__none_at_both_ends_is_governed() {
+	telemetry_in_data
 	net_up
 	host_config h1 "auth: none" >"$CASE_DIR/h1.yaml"
 	host_config h2 "auth: none" >"$CASE_DIR/h2.yaml"
@@ -217,6 +218,7 @@ auth__a_clock_in_2099() {
 
 # Without a battery, before NTP.
 auth__a_clock_that_was_never_set() {
+	telemetry_in_data
 	net_up
 	auth_clock 1000
 	auth_start_h1
@@ -310,6 +312,7 @@ FEEDBACK="fb_first fb_fast fb_full fb_skipped fb_contended fb_swift fb_no_flow"
 auth__attacks_do_not_move_a_flow_that_runs() {
 	local address
 
+	telemetry_in_data
 	need "$BUILD/attack"
 	on_one_cpu
 	for address in 10.2.0.2 fd00:2::2; do
@@ -339,6 +342,7 @@ auth__attacks_do_not_move_a_flow_that_runs() {
 auth__attacks_leave_a_flow_byte_by_byte() {
 	local before
 
+	telemetry_in_data
 	need "$BUILD/attack"
 	net_up
 	daemon_start h1 h2 sw

@@ -14,9 +14,9 @@ control__bypass_on_and_off_under_load() {
 	expect "status" "$(status_of h1 .bypass)" = true
 	expect "state of the flow" "$(flow_of h1 .state)" = bypassed
 	grows "packets passed because of bypass" 20 stat_of h1 tx_bypass
-	data=$(stat_of h1 tx_data)
+	data=$(stat_of h1 tx_beside)
 	bulk_goes_on
-	expect "packets with telemetry while bypass is on" "$(stat_of h1 tx_data)" -eq "$data"
+	expect "packets with telemetry while bypass is on" "$(stat_of h1 tx_beside)" -eq "$data"
 	bulk_unharmed
 	# The daemon writes to the same entry: at every heartbeat, and more when it reloads.
 	daemon_hup h1 "reloaded"
@@ -43,7 +43,7 @@ control__bypass_on_and_off_under_load() {
 # control_beaten_since NODE MS: its heartbeat is later than that.
 control_beaten_since() { (($(uptime_ms) - $(status_of "$1" '.heartbeat_age_s * 1000 | round') > $2)); }
 
-control_grown_past() { (($(stat_of "$1" tx_data) > $2)); }
+control_grown_past() { (($(stat_of "$1" tx_beside) > $2)); }
 control_plain() { [[ $(flow_of "$1" .telemetry) == false ]]; }
 control_telemetry() { [[ $(flow_of "$1" .telemetry) == true ]]; }
 
@@ -169,6 +169,7 @@ control__broken_file_at_sighup_changes_nothing() {
 
 # Interfaces and peers come and go with the file.
 control__interfaces_and_peers_by_sighup() {
+	telemetry_in_data
 	net_up
 	state_keep sw h1
 	daemon_start h1 h2 sw

@@ -52,11 +52,11 @@ ctl__commands_in_text_and_json() {
 	ctl_text "governed" flows
 	ctl_json 'map(select(.remote == "10.2.0.2" and .remote_port == 5201 and .protocol == "tcp" and .telemetry and
 		.feedbacks > 0 and (.hops | length) == 1 and .u > 0 and .rate_bps > 0)) | length >= 1' --json flows
-	ctl_text "tx_data" stats
+	ctl_text "tx_beside" stats
 	ctl_text "rx_bad_hops" stats --all
 	# Every counter of the text is in the JSON, and in the same order.
 	names=$(ctl h1 stats --all | awk '{ print $1 }')
-	ctl_json '.tx_data > 0 and .rx_bad_hops == 0' stats --json
+	ctl_json '.tx_beside > 0 and .rx_bad_hops == 0' stats --json
 	expect "names of the counters" "$(jq -r 'keys_unsorted[]' "$CASE_DIR/ctl.json")" = "$names"
 	ctl_text "bypass: off -> on" bypass on
 	ctl_text "BYPASS ON" status

@@ -130,6 +130,7 @@ dissector_wire_is_read() {
 }
 
 dissector__reads_a_capture() {
+	telemetry_in_data
 	need tshark tcpdump
 	dissector_lab
 	dissector_wire_is_read 'sluice.hop.mbps == 100'
@@ -137,6 +138,7 @@ dissector__reads_a_capture() {
 
 # Two hosts of which one computes W, and datagrams that nobody answers: the message with reports.
 dissector__reads_feedback_for_several_flows() {
+	telemetry_in_data
 	need tshark tcpdump
 	dissector_lab "hpcc: {feedback: window}"
 	expect "messages seen" "$(dissected "$CASE_DIR/wire.pcap" -T fields -e sluice.msg | sort -u | xargs)" = "1 2 3 4"

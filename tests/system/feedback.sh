@@ -12,7 +12,7 @@ feedback__of_udp_without_replies_comes_from_the_daemon() {
 	local address
 
 	net_up
-	host_config h1 >"$CASE_DIR/h1.yaml"
+	host_config h1 "hpcc: {telemetry: every}" >"$CASE_DIR/h1.yaml"
 	host_config h2 "hpcc: {feedback: window}" >"$CASE_DIR/h2.yaml"
 	daemon_start h1 h2 sw
 	server h2

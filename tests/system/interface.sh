@@ -5,6 +5,7 @@
 interface__goes_away_under_load_and_comes_back() {
 	local link
 
+	telemetry_in_data
 	net_up
 	daemon_start h1 h2 sw
 	server h2
@@ -34,6 +35,7 @@ interface_room() { [[ "$(net_route h1 "$1") " == *" mtu $2 "* ]]; }
 
 # Down takes the routes along.
 interface__goes_down_and_up() {
+	telemetry_in_data
 	net_up
 	daemon_start h1 h2 sw
 	expect "room" "$(net_route h1 10.0.0.0/8)" has "mtu 1348"
@@ -55,6 +57,7 @@ interface__goes_down_and_up() {
 
 # A daemon that is there before the network is, as at boot.
 interface__gets_its_addresses_after_the_start() {
+	telemetry_in_data
 	net_up
 	net_in h1 ip link set eth0 down
 	net_in h1 ip address flush dev eth0
@@ -144,6 +147,7 @@ interface__speed_that_is_not_told_any_more_stays() {
 
 # The route follows the MTU of its interface, in both directions.
 interface__mtu_changes_under_load() {
+	telemetry_in_data
 	net_up
 	state_keep h1
 	daemon_start h1 h2 sw
@@ -176,6 +180,7 @@ interface__mtu_changes_under_load() {
 interface__mtu_falls_below_an_administrators_route() {
 	local started=$SECONDS
 
+	telemetry_in_data
 	net_up
 	net_in h1 ip route add 10.0.0.0/8 via 10.1.0.1 mtu 1348
 	daemon_start h1 h2 sw
@@ -224,6 +229,7 @@ interface_refusal() {
 }
 
 interface__route_without_room_is_refused_with_the_remedy() {
+	telemetry_in_data
 	net_up
 	host_config h1 >"$CASE_DIR/h1.yaml"
 	interface_refusal 10.0.0.0/8 via 10.1.0.1
@@ -247,6 +253,7 @@ interface__route_without_room_is_refused_with_the_remedy() {
 interface__connected_route_without_room_is_refused_with_the_remedy() {
 	local command
 
+	telemetry_in_data
 	net_up
 	host_config h1 "peers: [{prefix: 10.1.0.0/24, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
 	net_state h1 >"$CASE_DIR/before.txt"
@@ -263,6 +270,7 @@ interface__connected_route_without_room_is_refused_with_the_remedy() {
 
 # A route of one's own with one of the gateways would take the traffic from the others.
 interface__prefix_with_several_next_hops_gets_no_route() {
+	telemetry_in_data
 	net_up
 	net_in h1 ip route add 10.0.0.0/8 nexthop via 10.1.0.1 nexthop via 10.1.0.3 2>/dev/null ||
 		skip "no routes with several next hops in this kernel"
@@ -300,6 +308,7 @@ interface_settled() {
 }
 
 interface__next_hop_changes_under_load() {
+	telemetry_in_data
 	net_up
 	interface_gateways
 	state_keep h1
@@ -337,6 +346,7 @@ interface__next_hop_changes_under_load() {
 
 # Ours is there as long as what it was made from would send packets the same way without room.
 interface__route_goes_with_the_one_that_covers_it() {
+	telemetry_in_data
 	net_up
 	interface_gateways
 	net_in h1 ip link add eth1 type veth peer name eth2
@@ -367,6 +377,7 @@ interface__route_goes_with_the_one_that_covers_it() {
 }
 
 interface__route_goes_when_the_one_that_covers_it_gets_a_second_next_hop() {
+	telemetry_in_data
 	net_up
 	interface_gateways
 	daemon_start h1
@@ -385,6 +396,7 @@ interface__route_goes_when_the_one_that_covers_it_gets_a_second_next_hop() {
 
 # A routing daemon's, as of a metric that ours would be preferred to.
 interface__route_gives_way_to_another_of_its_prefix() {
+	telemetry_in_data
 	net_up
 	interface_gateways
 	daemon_start h1
@@ -406,6 +418,7 @@ interface_v6_is_theirs() { [[ $(net_route h1 fd00::/16) != *"proto 83"* ]]; }
 
 # What peers, and their access lists, know the host by.
 interface__route_keeps_the_source_address() {
+	telemetry_in_data
 	net_up
 	net_in h1 ip address add 10.1.0.9/32 dev eth0
 	net_in h1 ip address add fd00:1::9/128 dev eth0 nodad
@@ -423,6 +436,7 @@ interface__route_keeps_the_source_address() {
 
 # As where hosts have addresses of /32, and a gateway beyond them.
 interface__route_keeps_onlink() {
+	telemetry_in_data
 	net_up
 	net_in h1 ip neighbour add 192.0.2.1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
 	net_in h1 ip neighbour add 2001:db8::1 lladdr 02:00:0a:00:01:01 nud permanent dev eth0
@@ -440,6 +454,7 @@ interface__route_keeps_onlink() {
 }
 
 interface__route_keeps_congctl_and_windows() {
+	telemetry_in_data
 	net_up
 	net_in h1 ip route replace default via 10.1.0.1 congctl reno initcwnd 20
 	net_in h1 ip -6 route replace default via fd00:1::1 mtu lock 1500 hoplimit 32 rto_min 10ms quickack 1 features ecn congctl reno
@@ -455,6 +470,7 @@ interface__route_keeps_congctl_and_windows() {
 
 # One to the prefix of peers would take the packets of that TOS, or source, from it.
 interface__route_for_some_packets_only_is_left_alone() {
+	telemetry_in_data
 	net_up
 	interface_gateways
 	net_in h1 ip route add default tos 0x10 via 10.1.0.254
@@ -469,6 +485,7 @@ interface__route_for_some_packets_only_is_left_alone() {
 
 # The kernel says nothing of the IPv4 routes that go with an interface.
 interface__route_comes_when_the_preferred_interface_goes_down() {
+	telemetry_in_data
 	net_up
 	net_in h1 ip link add eth1 type veth peer name eth2
 	net_in h1 ip link set eth1 up
@@ -485,6 +502,7 @@ interface__route_comes_when_the_preferred_interface_goes_down() {
 
 # A route without it would have every peer looked for on the link.
 interface__next_hop_of_the_other_family_is_left_alone() {
+	telemetry_in_data
 	net_up
 	net_in h1 ip -4 route replace default via inet6 fd00:1::1 dev eth0 || skip "no IPv6 gateway of an IPv4 route here"
 	net_in h1 ip route show >"$CASE_DIR/before.txt"

@@ -28,11 +28,11 @@ metrics__tell_what_sluicectl_tells() {
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 
-	before=$(stat_of h1 tx_data)
-	now=$(metric h1 sluice_tx_data_total)
-	after=$(stat_of h1 tx_data)
-	expect "tx_data" "$now" -ge "$before"
-	expect "tx_data" "$now" -le "$after"
+	before=$(stat_of h1 tx_beside)
+	now=$(metric h1 sluice_tx_beside_total)
+	after=$(stat_of h1 tx_beside)
+	expect "tx_beside" "$now" -ge "$before"
+	expect "tx_beside" "$now" -le "$after"
 	metric_soon h1 'sluice_flows{state="governed"}' 0
 	metric_soon h1 'sluice_peer_flows{peer="10.0.0.0/8"}' 0
 	metric_soon h1 'sluice_peer_rate_bytes_per_second{peer="10.0.0.0/8"}' 100000

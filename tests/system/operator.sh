@@ -71,6 +71,7 @@ operator__why_names_what_holds_a_flow() {
 operator__why_names_the_floor_of_w() {
 	local OPERATOR_NET=without-fq
 
+	telemetry_in_data
 	operator_up "peers: [{prefix: 10.0.0.0/8, base_rtt: 24us}]"
 	bulk_start h1 10.2.0.2
 	wait_for 20 "the flow is held by its window" why_is window
@@ -554,7 +555,7 @@ sysctl.txt tc-filter.txt tc-qdisc.txt version.txt voqs.json"
 	for file in probe status flows int voqs credits set stats-1 stats-2; do
 		archived "$file.json" | jq -e . >/dev/null || fail "$file.json is not JSON"
 	done
-	expect "counters the second time" "$(archived stats-2.json | jq .tx_data)" -gt "$(archived stats-1.json | jq .tx_data)"
+	expect "counters the second time" "$(archived stats-2.json | jq .tx_beside)" -gt "$(archived stats-1.json | jq .tx_beside)"
 	expect "programs" "$(archived bpftool-prog.txt)" has "name ingress"
 	expect "qdiscs" "$(archived tc-qdisc.txt)" has "clsact"
 	archived config.yaml | cmp -s - "$CASE_DIR/h1.yaml" || fail "the configuration is another"

@@ -57,6 +57,7 @@ trace_network() {
 trace__is_what_leaves_and_what_it_was_decided_by() {
 	local port wire=sluice.msg
 
+	telemetry_in_data
 	need tshark
 	on_one_cpu # or lines may not be in the order of the decisions
 	trace_network
@@ -122,7 +123,7 @@ trace__by_xdp() {
 	trace_is_sound xdp
 	expect "feedback" "$(trace_lines xdp '.event == "feedback" and has("random")')" -ge 20
 	expect "frames of it that are not read as Sluice's" "$(dissected_count "$CASE_DIR/xdp.pcapng" \
-		'frame.packet_flags_direction == 1 && !sluice.echo')" -eq 0
+		'frame.packet_flags_direction == 1 && !sluice.msg')" -eq 0
 	bulk_stop
 }
 

@@ -171,6 +171,7 @@ maps_of() {
 xdp__follows_sighup() {
 	local word sink was="native XDP"
 
+	telemetry_in_data
 	xdp_up native
 	need_sink h2 "native XDP"
 	server h2
@@ -196,6 +197,7 @@ xdp__follows_sighup() {
 xdp__kill_9_and_restart_under_load() {
 	local id
 
+	telemetry_in_data
 	net_up
 	state_keep h1 sw h2
 	for node in h1 h2; do
@@ -280,6 +282,7 @@ neighbour_outlives_ours() {
 xdp__neighbour_that_was_there_before() {
 	local sink
 
+	telemetry_in_data
 	need_neighbour
 	net_up
 	neighbour other h2 xdp-native 5300 || skip "no native XDP here: $(<"$CASE_DIR/other.log")"
@@ -299,6 +302,7 @@ xdp__neighbour_that_was_there_before() {
 }
 
 xdp__neighbour_that_comes_after() {
+	telemetry_in_data
 	need_neighbour
 	xdp_up native
 	need_sink h2 "native XDP"
@@ -369,6 +373,7 @@ neighbour__at_clsact_ingress() {
 }
 
 neighbour__at_clsact_ingress_behind_xdp() {
+	telemetry_in_data
 	tc_neighbours native ingress:1 ingress:50001
 }
 

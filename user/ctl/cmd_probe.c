@@ -199,7 +199,7 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 				    "write speed: 25Gbit, for example, for the interface in the configuration");
 	snprintf(check, sizeof(check), "%s mtu", name);
 	snprintf(text, sizeof(text),
-		 "%u: inner packets up to %u (IPv4) or %u (IPv6) with telemetry, %u less with authentication", link.mtu,
+		 "%u; telemetry in the data leaves %u (IPv4) or %u (IPv6) of it, %u less with authentication", link.mtu,
 		 link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(20), link.mtu - (unsigned int)WIRE_OVERHEAD_BYTES(40),
 		 (unsigned int)WIRE_AUTH_BYTES);
 	probe_report_add(r, check, PROBE_OK, text, NULL);

@@ -49,6 +49,8 @@ struct config_interface {
 	char configured[IFNAMSIZ]; /* name as in the file, which it keeps while the interface is called otherwise */
 };
 
+#define CONFIG_TELEMETRY_AUTO TELEMETRY_MODES /* by the encoding; of no peer once the file is loaded */
+
 /* A prefix. What its entry does not say is what the whole configuration says. */
 struct config_peer {
 	char prefix[CONFIG_PREFIX_MAX + 1]; /* as written in the file */

@@ -16,6 +16,7 @@ host_config() {
 		echo "$line"
 		have[${line%%:*}]=1
 	done
+	[[ ! $HOST_TELEMETRY || ${have[hpcc]:-} ]] || echo "hpcc: {telemetry: $HOST_TELEMETRY}"
 	while IFS= read -r line; do
 		[[ ${have[${line%%:*}]:-} ]] || echo "$line"
 	done <<-END
@@ -27,6 +28,11 @@ host_config() {
 	peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 'fd00::/16', base_rtt: 2ms}]
 	END
 }
+
+HOST_TELEMETRY=
+
+# telemetry_in_data: the hosts of this case have it in every packet of data, not beside them.
+telemetry_in_data() { HOST_TELEMETRY=every; }
 
 KEY=0123456789abcdef0123456789ABCDEF
 

@@ -342,3 +342,27 @@ Test(config, peer__inherits_what_it_does_not_say, .init = said_begin)
 	cr_expect(c->peers[0].port_bps == 10000000000 && c->peers[1].port_bps == 1000000000);
 	config_free(c);
 }
+
+/* Telemetry goes beside the data, but for INT-MD, which cannot. */
+Test(config, telemetry__goes_by_the_encoding, .init = said_begin)
+{
+	char path[64];
+	struct config *c = NULL;
+
+	dprintf(file, "auth: none\n"
+		      "interfaces: [{name: eth0, role: host}]\n"
+		      "peers:\n"
+		      "  - {prefix: 10.0.0.0/8, base_rtt: 30us}\n"
+		      "  - {prefix: 10.1.0.0/16, base_rtt: 30us, encoding: int-md}\n"
+		      "  - {prefix: 10.2.0.0/16, base_rtt: 30us, telemetry: rtt}\n"
+		      "  - {prefix: 10.3.0.0/16, base_rtt: 30us, encoding: int-md, telemetry: auto}\n"
+		      "  - {prefix: 10.4.0.0/16, base_rtt: 30us, feedback: window}\n");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	cr_assert(!config_load(path, &c));
+	cr_expect_eq(c->peers[0].telemetry, TELEMETRY_COMPANION);
+	cr_expect_eq(c->peers[1].telemetry, TELEMETRY_EVERY);
+	cr_expect_eq(c->peers[2].telemetry, TELEMETRY_RTT);
+	cr_expect_eq(c->peers[3].telemetry, TELEMETRY_EVERY);
+	cr_expect_eq(c->peers[4].telemetry, TELEMETRY_EVERY);
+	config_free(c);
+}

@@ -161,6 +161,15 @@ static int config_check_pin_dir(const char *path, const struct config *c)
 	return -EINVAL;
 }
 
+/* INT-MD is in the data, and a receiver that computes does so from what the data has. */
+static void config_choose_telemetry(struct config_peer *p)
+{
+	int in_data = p->encoding == ENCODING_INT_MD || p->feedback != RX_HOPS;
+
+	if (p->telemetry == CONFIG_TELEMETRY_AUTO)
+		p->telemetry = in_data ? TELEMETRY_EVERY : TELEMETRY_COMPANION;
+}
+
 /* Each interface and each peer, and what they want of each other. */
 static int config_check_lists(const char *path, struct config *c)
 {
@@ -175,6 +184,7 @@ static int config_check_lists(const char *path, struct config *c)
 		sending += c->interfaces[i].role == PORT_F_HOST && c->interfaces[i].pfc == CONFIG_PFC_OFF;
 	}
 	for (i = 0; i < c->peers_count; i++) {
+		config_choose_telemetry(&c->peers[i]);
 		err = config_check_peer(path, c, i);
 		if (err)
 			return err;

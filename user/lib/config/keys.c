@@ -67,8 +67,9 @@ static const struct config_key hpcc_keys[] = {
 	  .preset = "hpcc", .reload = "at once; routes too",
 	  .meaning = "how packets carry telemetry, to peers that do not say it themselves" },
 	{ "telemetry", &config_word, FIELD(struct config, hpcc.telemetry), .words = telemetry_words,
-	  .preset = "every", .reload = "at once; routes too",
-	  .meaning = "which packets collect telemetry, to peers that do not say it themselves" },
+	  .preset = "auto", .reload = "at once; routes too",
+	  .meaning = "which packets collect telemetry, to peers that do not say it themselves. auto: companion, and "
+		     "every with encoding: int-md or a feedback that the receiver computes" },
 	{}
 };
 
