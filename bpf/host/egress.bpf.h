@@ -267,22 +267,23 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (egress_is_quiet(p, f))
 		return egress_quiet(ctx, p, f, ctl);
 	peer = egress_peer(ctx, p, f, ctl, space);
-	if (!peer) {
+	if (peer)
+		f->tx.flags |= FLOW_F_TELEM;
+	else
 		f->tx.flags &= ~FLOW_F_TELEM;
-		return p->syn || p->rst ? STAT_TX_HANDSHAKE : STAT_TX_PEER_UNKNOWN;
-	}
-	f->tx.flags |= FLOW_F_TELEM;
 	if (p->syn || p->rst)
 		return STAT_TX_HANDSHAKE;
-	verdict = egress_plan(ctx, p, f, ctl, space, &v);
+	verdict = peer ? egress_plan(ctx, p, f, ctl, space, &v) : egress_unknown(p, f, ctl, &v);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
-	verdict = egress_fits(ctx, p, f);
+	verdict = peer ? egress_fits(ctx, p, f) : STAT_TX_DATA;
 	if (verdict != STAT_TX_DATA)
 		return verdict;
 	verdict = egress_schedule(ctx, p, f, ctl, space, v);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
+	if (!peer)
+		return STAT_TX_PEER_UNKNOWN;
 	seq = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
 	if (p->beside) {
 		egress_companion(ctx, p, f, peer, ctl, space, v, seq);

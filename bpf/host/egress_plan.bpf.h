@@ -65,6 +65,19 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 }
 
 /*
+ * A packet to a peer that has not answered yet leaves plain. To a rack it goes by its VOQ all the same: what a rack may send
+ * without credit is C0, and not C0 behind all that its flows send until the answer is there. A peer that does not answer
+ * grants nothing, and its VOQ soon lets everything pass. Returns as egress_plan() does.
+ */
+static inline enum sluice_stat egress_unknown(const struct egress_pkt *p, struct flow *f, const struct control *ctl,
+					      struct voq **voq)
+{
+	if (p->payload_bytes && voq_is_due(f))
+		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
+	return *voq ? STAT_TX_DATA : STAT_TX_PEER_UNKNOWN;
+}
+
+/*
  * What a packet is on the wire in all its segments, each with ours bytes of headers of our own. Segments of a tunnel repeat
  * inner headers, too, which the kernel has counted.
  */

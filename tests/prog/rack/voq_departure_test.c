@@ -224,3 +224,40 @@ Test(voq_departure, departure__only_in_mode_enforce_and_with_fq)
 		expect_counted(STAT_TX_DATA, STAT_TX_DATA);
 	}
 }
+
+/* Nothing of ours is in a packet to a peer that has not answered yet, and it uses C0 as all others. */
+Test(voq_departure, departure__to_a_peer_that_has_not_answered)
+{
+	struct ip_spec s = { .payload = 1000 };
+	struct host unknown = {};
+	struct frame in = frame_of(s);
+	struct result r;
+	__u64 left, t;
+
+	voq_leaves(s);
+	credit_lacks(0, 0);
+	clocks_stop(s);
+	left = voq_get(voq_to_b(0)).voq.sent;
+	unknown.asked_ns = clock_ns();
+	host_set(0, HOST_B, &unknown);
+	r = run(EGRESS, &in);
+	t = voq_get(voq_to_b(0)).voq.clock_ns;
+	expect_frame(&r.out, &in);
+	expect_eq(voq_get(voq_to_b(0)).voq.sent, left + in.len);
+	expect_between(t, clock_ns(), clock_ns() + LIMIT_NS);
+	expect_eq(r.ctx.tstamp, t);
+	expect_counted(STAT_TX_DATA, STAT_TX_PEER_UNKNOWN, STAT_VOQ_WAITS, STAT_PACED);
+
+	fixture("who does not grant holds nobody");
+	clocks_stop(s);
+	{
+		struct voq v = voq_get(voq_to_b(0));
+
+		v.voq.short_ns = clock_ns() - LIMIT_NS;
+		voq_set(voq_to_b(0), &v);
+	}
+	r = run(EGRESS, &in);
+	expect_frame(&r.out, &in);
+	expect_eq(r.ctx.tstamp, 0);
+	expect_counted(STAT_TX_PEER_UNKNOWN, STAT_VOQ_ALONE);
+}
