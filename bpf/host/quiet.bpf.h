@@ -41,7 +41,7 @@ struct sock_note {
 };
 
 /*
- * writer: egress; cc_control: data.from_ns, unheard; reader: egress. A socket sends with its lock held, so there is one at a time
+ * writer: egress; cc_control: data, unheard; reader: egress. A socket sends with its lock held, so there is one at a time
  * life:   that of the socket; full: never
  */
 struct {
@@ -148,7 +148,7 @@ static inline void sock_note_data(struct __sk_buff *ctx, const struct egress_pkt
 		return;
 	note->base = sent;
 	companion_due_params(&due, f);
-	companion_quiet_init(&note->data, &f->companion, &due, companion_is_busy(&f->cc, &f->params));
+	companion_quiet_init(&note->data, &f->companion, &due, &f->cc, &f->params);
 }
 
 /*
@@ -170,9 +170,10 @@ static inline int egress_is_quiet_ack(struct __sk_buff *ctx, const struct egress
 	return 1;
 }
 
-/* Our congestion control at work, with each ACK. While a queue stands companions do not wait for T. */
+/* Our congestion control at work, with each ACK. While a queue stands, and behind a commit, companions do not wait for T. */
 static inline void sock_note_hear(struct sock *sk, const struct flow *f)
 {
+	struct companion_params due;
 	struct sock_note *note;
 
 	if (f->path.telemetry != TELEMETRY_COMPANION)
@@ -181,8 +182,11 @@ static inline void sock_note_hear(struct sock *sk, const struct flow *f)
 	if (!note)
 		return;
 	note->unheard = 0;
-	if (companion_is_busy(&f->cc, &f->params))
-		note->data.from_ns = 0;
+	if (!note->data.until_ns ||
+	    (!companion_is_busy(&f->cc, &f->params) && !companion_is_spent(&f->companion, &f->cc)))
+		return;
+	companion_due_params(&due, f);
+	companion_quiet_init(&note->data, &f->companion, &due, &f->cc, &f->params);
 }
 
 #endif

@@ -62,7 +62,7 @@ Test(companion, companion_is_due__the_first_ones_do_not_wait_for_t)
 {
 	struct flow f = flow_new();
 
-	cr_expect_eq(flow_send(&f, COMPANION_AFTER + 1 + 7 * COMPANION_PACKETS, 0), 8, "at one moment");
+	cr_expect_eq(flow_send(&f, COMPANION_AFTER * COMPANION_FIRST + 1, 0), COMPANION_FIRST, "at one moment");
 	cr_expect_eq(flow_send(&f, 100, 0), 0, "the ninth does");
 	f.now_ns += T_NS;
 	cr_expect_eq(flow_send(&f, 1, 0), 1);
@@ -98,11 +98,29 @@ Test(companion, companion_is_due__by_packets_alone_while_u_is_above_eta)
 	f.cc.hops = 1;
 	f.cc.u = f.p.eta + 1;
 	cr_expect_eq(flow_send(&f, 800, 1), 100);
+	f.cc.u = 2 * f.p.eta;
+	cr_expect_eq(flow_send(&f, 800, 1), 100);
+	f.cc.u++;
+	cr_expect_eq(flow_send(&f, 800, 1), 400, "of a BDP and more");
 	f.cc.u = f.p.eta;
 	cr_expect_leq(flow_send(&f, 800, 1), 1, "not at eta");
 	f.cc.u = 2 * Q24_ONE;
 	f.cc.hops = 0;
 	cr_expect_leq(flow_send(&f, 800, 1), 1, "nor by a U of no path");
+}
+
+/* One that left before the last commit ends no round. */
+Test(companion, companion_is_due__behind_a_commit)
+{
+	struct flow f = flow_settled();
+
+	f.now_ns = f.st.left_ns;
+	cr_expect_eq(flow_send(&f, COMPANION_PACKETS - 1, 1), 0);
+	f.cc.last_update_seq = f.st.sent - 1;
+	cr_expect_eq(flow_send(&f, 1, 1), 0, "the one under way will");
+	f.cc.last_update_seq++;
+	cr_expect_eq(flow_send(&f, 1, 1), 1);
+	cr_expect_eq(flow_send(&f, 100, 1), 0);
 }
 
 Test(companion, companion_is_due__asks_for_one_when_a_flow_has_begun_anew)
@@ -117,25 +135,30 @@ Test(companion, companion_is_due__asks_for_one_when_a_flow_has_begun_anew)
 /* What is quiet is not due, and the other way round, packet by packet. */
 Test(companion, companion_is_quiet__as_is_due_says)
 {
+	const q24_t us[] = { Q24_ONE / 2, Q24_ONE, 2 * Q24_ONE };
 	struct companion_quiet q;
 	struct flow f;
-	int busy, i;
+	int kind, i;
 
-	for (busy = 0; busy < 2; busy++) {
+	for (kind = 0; kind < 6; kind++) {
 		f = flow_new();
-		f.cc.hops = busy;
-		f.cc.u = 2 * Q24_ONE;
-		companion_quiet_init(&q, &f.st, &f.c, busy);
+		f.cc.hops = 1;
+		f.cc.u = us[kind % 3];
+		companion_quiet_init(&q, &f.st, &f.c, &f.cc, &f.p);
 		cr_expect_not(companion_is_quiet(&q, PACKET, f.now_ns), "nothing is before the first");
 		for (i = 0; i < 20000; i++) {
 			f.sent += PACKET;
 			f.now_ns += (i * 7919ULL) % (i % 1000 < 500 ? T_NS / 16 : T_NS);
+			if (kind >= 3 && i % 5 == 0) { /* a commit */
+				f.cc.last_update_seq = f.sent;
+				companion_quiet_init(&q, &f.st, &f.c, &f.cc, &f.p);
+			}
 			if (f.st.count)
 				cr_assert_neq(companion_is_quiet(&q, f.sent, f.now_ns),
 					      companion_is_due(&f.st, &f.c, &f.cc, &f.p, f.sent, f.now_ns), "packet %d", i);
 			if (companion_is_due(&f.st, &f.c, &f.cc, &f.p, f.sent, f.now_ns)) {
 				companion_left(&f.st, f.sent, f.now_ns);
-				companion_quiet_init(&q, &f.st, &f.c, busy);
+				companion_quiet_init(&q, &f.st, &f.c, &f.cc, &f.p);
 			}
 		}
 		cr_expect_gt(f.st.count, 1000U);
