@@ -5,7 +5,8 @@
 # that nothing is stamped and flows go by delay), its `hpcc: variant`, `feedback` and `telemetry` ("-":
 # the default).
 # sluice is what we recommend: the daemon's own defaults. In LAB=racks that is HPCC and HierCC together, hpcc
-# has the one and hiercc the other alone. sluice-every and hpcc-every have telemetry in each packet of data.
+# has the one and hiercc the other alone. sluice-every and hpcc-every have telemetry in each packet of data, as HierCC has
+# by default; sluice-companion has it beside the data.
 CC_TABLE='
 sluice	-	2	0	everywhere
 swift	-	2	0	hosts
@@ -13,6 +14,7 @@ swift-vai-sf	-	2	0	hosts	vai-sf
 sluice-every	-	2	0	everywhere	plain	hops	every
 hpcc	-	2	0	everywhere	plain
 hpcc-every	-	2	0	everywhere	plain	hops	every
+sluice-companion	-	2	0	everywhere	plain	hops	companion
 hpcc-ai	-	2	0	everywhere	high-ai
 hpcc-prob	-	2	0	everywhere	probabilistic
 hpcc-vai-sf	-	2	0	everywhere	vai-sf

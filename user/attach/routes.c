@@ -127,6 +127,8 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 	struct route r, ours;
 	int err = route_covering(&p->key, &r, &ours);
 
+	if (p->telemetry == TELEMETRY_COMPANION && (!err || err == -ENETUNREACH))
+		return route_withdraw(dp, link, p, &ours, "telemetry goes beside the data there");
 	if (err == -ENETUNREACH) {
 		msg_limited(
 			&dp->route_limit, 60,

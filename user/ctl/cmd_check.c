@@ -105,6 +105,10 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 	int err = route_covering(&p->key, &route, NULL);
 
 	snprintf(check, sizeof(check), "peer %s", p->prefix);
+	if (err == -ENETUNREACH && p->telemetry == TELEMETRY_COMPANION) {
+		probe_report_add(r, check, PROBE_OK, "routed by several routes, none of which needs another MTU", NULL);
+		return;
+	}
 	if (err) {
 		probe_report_advise(
 			r, check, PROBE_LESS,

@@ -107,7 +107,7 @@ static const struct why_next {
 		"peer_silent, probe_sent); docs/troubleshooting.md, 'A flow is \"plain\"'." },
 	{ WHY_IDLE, NULL, ASK_SOCKET },
 	{ WHY_OBSERVE, NULL, "mode: enforce in the configuration, or for a try sluicectl set mode enforce." },
-	{ WHY_START, NULL, "If that lasts: do switches stamp, does its peer echo? docs/troubleshooting.md, 'No feedback yet'." },
+	{ WHY_START, NULL, "If that lasts: do switches stamp, does its peer answer? docs/troubleshooting.md, 'No feedback yet'." },
 	{ WHY_CREDIT, NULL, "sluicectl voqs here shows the VOQ, sluicectl credits on the receiver who else has a share of its port." },
 	{ WHY_PAUSE, NULL, "sluicectl ports here shows what was heard, and at the neighbour, if that is a switch with Sluice, "
 		"which queue is long." },

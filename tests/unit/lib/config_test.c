@@ -356,7 +356,8 @@ Test(config, telemetry__goes_by_the_encoding, .init = said_begin)
 		      "  - {prefix: 10.1.0.0/16, base_rtt: 30us, encoding: int-md}\n"
 		      "  - {prefix: 10.2.0.0/16, base_rtt: 30us, telemetry: rtt}\n"
 		      "  - {prefix: 10.3.0.0/16, base_rtt: 30us, encoding: int-md, telemetry: auto}\n"
-		      "  - {prefix: 10.4.0.0/16, base_rtt: 30us, feedback: window}\n");
+		      "  - {prefix: 10.4.0.0/16, base_rtt: 30us, feedback: window}\n"
+		      "  - {prefix: 10.5.0.0/16, base_rtt: 30us, hiercc: true}\n");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	cr_assert(!config_load(path, &c));
 	cr_expect_eq(c->peers[0].telemetry, TELEMETRY_COMPANION);
@@ -364,5 +365,6 @@ Test(config, telemetry__goes_by_the_encoding, .init = said_begin)
 	cr_expect_eq(c->peers[2].telemetry, TELEMETRY_RTT);
 	cr_expect_eq(c->peers[3].telemetry, TELEMETRY_EVERY);
 	cr_expect_eq(c->peers[4].telemetry, TELEMETRY_EVERY);
+	cr_expect_eq(c->peers[5].telemetry, TELEMETRY_EVERY);
 	config_free(c);
 }

@@ -161,10 +161,13 @@ static int config_check_pin_dir(const char *path, const struct config *c)
 	return -EINVAL;
 }
 
-/* INT-MD is in the data, and a receiver that computes does so from what the data has. */
+/*
+ * INT-MD is in the data, a receiver that computes does so from what the data has, and HierCC holds a burst shorter, and
+ * lost credit better, where each packet says S.
+ */
 static void config_choose_telemetry(struct config_peer *p)
 {
-	int in_data = p->encoding == ENCODING_INT_MD || p->feedback != RX_HOPS;
+	int in_data = p->encoding == ENCODING_INT_MD || p->feedback != RX_HOPS || p->hiercc;
 
 	if (p->telemetry == CONFIG_TELEMETRY_AUTO)
 		p->telemetry = in_data ? TELEMETRY_EVERY : TELEMETRY_COMPANION;

@@ -68,8 +68,8 @@ static const struct config_key hpcc_keys[] = {
 	  .meaning = "how packets carry telemetry, to peers that do not say it themselves" },
 	{ "telemetry", &config_word, FIELD(struct config, hpcc.telemetry), .words = telemetry_words,
 	  .preset = "auto", .reload = "at once; routes too",
-	  .meaning = "which packets collect telemetry, to peers that do not say it themselves. auto: companion, and "
-		     "every with encoding: int-md or a feedback that the receiver computes" },
+	  .meaning = "which packets collect telemetry, to peers that do not say it themselves. auto: companion, but "
+		     "every with hiercc, with encoding: int-md and with a feedback that the receiver computes" },
 	{}
 };
 
