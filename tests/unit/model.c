@@ -164,6 +164,10 @@ enum model_kind model_new_ack(struct model *m, const struct model_params *p, con
 	} else if (m->last_update_seq == 0) {
 		m->last_update_seq = ack->snd_nxt;
 	}
+	if (m->hops != ack->hops || m->path_id != ack->path_id) {
+		m->u = 1;
+		m->inc_stage = 0;
+	}
 	m->path_id = ack->path_id;
 	m->hops = ack->hops;
 	memcpy(m->last, ack->hop, sizeof(m->last));

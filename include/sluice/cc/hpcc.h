@@ -16,7 +16,8 @@
  *
  * Open in the paper, and done here:
  *  - The first feedback of a flow, a changed pathID, a changed hop count or a hop of another speed:
- *    there is nothing to take a difference with. The hops are recorded and W stays (HPCC_FIRST).
+ *    there is nothing to take a difference with. The hops are recorded and W stays (HPCC_FIRST); of
+ *    another path U and incStage begin anew, too.
  *  - A hop whose clock stood still or went back (reordered feedback): the feedback is ignored and
  *    the older record kept (HPCC_SKIPPED), so nothing is ever divided by zero.
  *  - A pause longer than hpcc_idle_ns(), or than the hop's byte counter takes to wrap: recorded like
@@ -162,11 +163,16 @@ static inline void hpcc_wind(struct hpcc_state *st, const struct hpcc_params *p,
 		hpcc_commit(st, multiplicative);
 }
 
-/* L = ack.L (Algorithm 1, line 27): what the next feedback is compared with. */
+/*
+ * L = ack.L (Algorithm 1, line 27): what the next feedback is compared with. A path that has changed takes all records along
+ * (HPCC, section 3.2): U and incStage were of another one.
+ */
 static inline void hpcc_record(struct hpcc_state *st, const struct hpcc_ack *ack)
 {
 	int i;
 
+	if (st->hops != ack->hops || st->path_id != ack->path_id)
+		hpcc_forget(st);
 	st->path_id = ack->path_id;
 	st->hops = ack->hops;
 	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++)

@@ -119,7 +119,11 @@ Test(hpcc_new_ack, hpcc_new_ack__another_path_starts_anew)
 	struct hpcc_ack ack = feedback(2, 0xabcdef, 12345, 0);
 
 	ack.path_id = 8;
+	st.u = 3 * Q24_ONE;
+	st.inc_stage = 4;
 	cr_expect_eq(hpcc_new_ack(&st, &params, &ack), HPCC_FIRST);
+	cr_expect_eq(st.u, Q24_ONE, "U was of another path");
+	cr_expect_eq(st.inc_stage, 0);
 	cr_expect_eq(st.w, params.w_init);
 	cr_expect_eq(st.path_id, 8);
 	cr_expect_arr_eq(&st.last[0], &ack.hop[0], sizeof(ack.hop[0]));

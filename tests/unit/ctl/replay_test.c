@@ -22,7 +22,7 @@ TestSuite(replay, .timeout = 60);
 	       "3,fast,1.250000,39600.000,52000.000,1,76153846153\n"                               \
 	       "4,skipped,1.250000,39600.000,52000.000,1,76153846153\n"                            \
 	       "5,full,1.900000,26080.000,26080.000,0,50153846153\n"                               \
-	       "6,first,1.900000,26080.000,26080.000,0,50153846153\n"
+	       "6,first,1.000000,26080.000,26080.000,0,50153846153\n"
 
 /* Columns of a line to numbers; the rate's last digits and W's last decimal are rounding. */
 static void expect_rows_near(const char *got, const char *want)
