@@ -7,14 +7,14 @@
  *
  *  1. A flow that ends with its first packets sends none.
  *  2. The first companions follow each other after a few packets. Two of them make a difference to compute U from, and the
- *     second one has to leave before the queue that it tells of stands in front of it: in an incast of 16 at 100 Gbit/s a
- *     second one that waited for T made the p95 of the queue 820 KB, and 178 KB if it does not. At 100 Mbit/s and 4 ms the
- *     queue of 16 first windows was gone after 80 ms, as with telemetry in each packet, and after 95 ms with the first ones
- *     8 packets apart (simulated).
+ *     second one has to leave before the queue that it tells of stands in front of it. In an incast of 16 at 100 Gbit/s the
+ *     p95 of the queue was 820 KB with a second one that waited for T, 172 with one behind 8 packets, and 98 with the first
+ *     four behind 2 packets each. With the first eight so it was 265, for those behind them waited for T too soon.
  *  3. Then one in T, because W is committed once in T; and as many as the packets allow while U is above eta, because the
- *     queue that stands is what there is to tell; from a BDP on one behind every second packet. A round trip is a little more than T, so that the one behind a commit left
- *     before it and ends no round: where nobody else would, one leaves at once. Without it every second one committed, and
- *     a flow whose port became free took 30 ms at a T of 4 ms to use it, not 21.
+ *     queue that stands is what there is to tell; from a BDP on one behind every second packet. A round trip is a little
+ *     more than T, so that the one behind a commit left before it and ends no round: where nobody else would, one leaves at
+ *     once. Without it every second one committed, and a flow whose port became free took 30 ms at a T of 4 ms to use it,
+ *     not 25.
  *  4. A window of less than a few packets would wait for many T: after two any packet will do. Of 16 flows on a port of
  *     10 Gbit/s with a T of 30 us the queue's p99 was 39 KB without that, and 8 KB with it, as with telemetry in each packet.
  *
@@ -24,6 +24,7 @@
 
 #define COMPANION_AFTER 2   /* packets before the first one of a flow, and between the first ones */
 #define COMPANION_PACKETS 8 /* between two, later */
+#define COMPANION_EARLY 4   /* that come as soon as that */
 #define COMPANION_FIRST 8   /* that do not wait for T */
 #define COMPANION_LATE 2    /* T, after which any packet will do */
 
@@ -33,7 +34,7 @@ struct companion_params {
 	__u64 busy;    /*   while U is above eta */
 	__u64 every_ns;
 	__u64 late_ns; /* after which one is due with any packet; 0: never */
-	__u32 first;   /* those that follow each other so, and do not wait for every_ns */
+	__u32 first;   /* that do not wait for every_ns */
 };
 
 struct companion_state {
@@ -70,7 +71,7 @@ static inline int companion_is_spent(const struct companion_state *st, const str
 /* Bytes between the last one and the next one, at least. */
 static inline __u64 companion_between(const struct companion_state *st, const struct companion_params *c, int busy)
 {
-	return st->count < c->first || busy > 1 ? c->after : busy ? c->busy : c->between;
+	return st->count < COMPANION_EARLY || busy > 1 ? c->after : busy ? c->busy : c->between;
 }
 
 /* Whether a flow that has sent that many bytes is to send one now. `sent` that went back (a flow begun anew) asks for one. */

@@ -62,7 +62,9 @@ Test(companion, companion_is_due__the_first_ones_do_not_wait_for_t)
 {
 	struct flow f = flow_new();
 
-	cr_expect_eq(flow_send(&f, COMPANION_AFTER * COMPANION_FIRST + 1, 0), COMPANION_FIRST, "at one moment");
+	cr_expect_eq(flow_send(&f, 1 + COMPANION_AFTER * COMPANION_EARLY, 0), COMPANION_EARLY, "at one moment");
+	cr_expect_eq(flow_send(&f, (COMPANION_FIRST - COMPANION_EARLY) * COMPANION_PACKETS, 0),
+		     COMPANION_FIRST - COMPANION_EARLY);
 	cr_expect_eq(flow_send(&f, 100, 0), 0, "the ninth does");
 	f.now_ns += T_NS;
 	cr_expect_eq(flow_send(&f, 1, 0), 1);
