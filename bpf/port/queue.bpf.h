@@ -6,6 +6,7 @@
  * bpf_cast_to_kern_ctx). Before that `backlog` keeps a copy in the ports map.
  */
 #include "lib/base.bpf.h"
+#include "sluice/abi/port.h"
 #include "sluice/wire/telemetry.h"
 
 /* 1: a tc program may look at qdiscs (Linux 6.2). Where it is 0 the verifier leaves out what does. */
@@ -19,8 +20,6 @@ struct qdisc_state {
 	__u32 backlog_bytes;
 	__u32 queue; /* number of the class; 0 without any */
 };
-
-#define QUEUES_MAX 64
 
 #define TCQ_F_NOLOCK 0x100 /* per-CPU statistics: not readable as one number */
 #define TCQ_F_CPUSTATS 0x20
@@ -56,7 +55,9 @@ static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
 	if (!root || !(root->flags & TCQ_F_MQROOT))
 		return qdisc_add(root, s);
 	txq = (__u64)dev->_tx;
-	for (i = 0; i < QUEUES_MAX && i < dev->real_num_tx_queues; i++) {
+	if (dev->real_num_tx_queues > PORT_QUEUES_MAX) /* a part of them would be no queue length */
+		return -ENOTSUP;
+	for (i = 0; i < PORT_QUEUES_MAX && i < dev->real_num_tx_queues; i++) {
 		struct netdev_queue *nq = bpf_rdonly_cast((void *)(txq + i * bpf_core_type_size(struct netdev_queue)),
 							  bpf_core_type_id_kernel(struct netdev_queue));
 

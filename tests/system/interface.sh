@@ -106,6 +106,20 @@ interface__queue_that_cannot_be_read_is_said() {
 	wait_for 20 "sluiced says that it is back" said sw "p2: queue: could not be read -> read"
 }
 
+# A part of them would be no queue length.
+interface__more_transmit_queues_than_are_read_are_said() {
+	net_up
+	net_in sw ip link add dev many0 numtxqueues 100 numrxqueues 1 type veth peer name many1 &&
+		net_in sw ip link set many0 up && net_in sw ip link set many1 up &&
+		net_in sw tc qdisc replace dev many0 root mq || skip "no veth with 100 transmit queues"
+	printf "%s\n" "pin_dir: $PINS/ssys-sw" "interfaces: [{name: many0, role: switch, id: 1, speed: 100Mbit}]" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	expect_said sw "many0: 100 transmit queues below mq, of which 64 at most can be read"
+	expect "what probe says" "$(ctl sw probe many0)" has "more than 64 transmit queues"
+	net_in sw tc qdisc replace dev many0 root pfifo
+	wait_for 20 "sluiced says that it is read" said sw "many0: queue: could not be read -> read"
+}
+
 # A switch with a port whose speed is what ethtool last said.
 interface_tap_up() {
 	need ethtool

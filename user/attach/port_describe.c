@@ -83,7 +83,12 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 	if (port->flags & PORT_F_VOQ_UP && !(port->flags & PORT_F_EDT))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): VOQs are filled in there and hold nothing; to mend: tc qdisc replace dev %s root fq",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
-	if (port->flags & (PORT_F_SWITCH | PORT_F_STAMP) && port->flags & PORT_F_NO_QUEUE)
+	if (!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP)) || !(port->flags & PORT_F_NO_QUEUE))
+		return;
+	if (q.leaves > PORT_QUEUES_MAX)
+		msg("%s: %u transmit queues below %s, of which %u at most can be read for every packet: packets pass without its stamp; to mend: ethtool -L %s combined %u, or one root qdisc",
+		    i->name, q.leaves, q.root, PORT_QUEUES_MAX, i->name, PORT_QUEUES_MAX);
+	else
 		msg("%s: the queue of %s cannot be read: packets pass without its stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
 		    i->name, q.root, i->name);
 }

@@ -216,7 +216,9 @@ queue:
 	snprintf(check, sizeof(check), "%s queue (switch)", name);
 	err = q.unreadable || !q.root[0];
 	snprintf(text, sizeof(text), "root %s: %s", q.root[0] ? q.root : "none",
-		 err ? "its length cannot be read, as that of fq, tbf or htb can" : "its length can be read");
+		 !err			    ? "its length can be read" :
+		 q.leaves > PORT_QUEUES_MAX ? "more than 64 transmit queues: they are not read for every packet" :
+					      "its length cannot be read, as that of fq, tbf or htb can");
 	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
 	probe_report_add(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? mend : NULL);
 }

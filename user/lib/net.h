@@ -27,7 +27,8 @@ struct qdisc_info {
 	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
 	unsigned int leaves; /* qdiscs that have no other below them */
 	unsigned int fq;    /* leaves that are fq */
-	unsigned int unreadable; /* leaves whose length cannot be read: noqueue, pfifo_fast */
+	unsigned int
+		unreadable; /* leaves whose length cannot be read: noqueue, pfifo_fast; all of more than PORT_QUEUES_MAX below mq */
 	int ingress;	    /* there is an ingress qdisc, in the place of clsact */
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);

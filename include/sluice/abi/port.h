@@ -24,6 +24,8 @@
 #define PORT_F_LEAVING 8192 /* of no configuration any more: what leaves is plain, and what comes is stripped */
 #define PORT_F_LEFT 16384 /* it has left, but for the clsact qdisc that the daemon made: no role, no program of ours */
 
+#define PORT_QUEUES_MAX 64 /* transmit queues below mq, each of which is read for every stamp */
+
 #define PORTS_MAX 4096 /* managed interfaces and pods with a queue */
 
 /* An interface that is managed, or a pod's. Written by the daemon, but for what names a program. */

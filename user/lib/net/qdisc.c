@@ -10,6 +10,7 @@
 #include <string.h>
 #include "lib/net.h"
 #include "lib/net/netlink.h"
+#include "sluice/abi/port.h"
 
 struct qdisc_list {
 	__u32 ifindex;
@@ -81,6 +82,8 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 		info->fq += !strcmp(l->q[i].kind, "fq");
 		info->unreadable += !strcmp(l->q[i].kind, "noqueue") || !strcmp(l->q[i].kind, "pfifo_fast");
 	}
+	if (info->leaves > PORT_QUEUES_MAX && (!strcmp(info->root, "mq") || !strcmp(info->root, "mqprio")))
+		info->unreadable = info->leaves;
 	free(l);
 	return err;
 }
