@@ -159,9 +159,12 @@ static inline void fuzz_hpcc_kind_holds(const struct hpcc_state *was, const stru
 	if (kind == HPCC_SKIPPED)
 		FUZZ_ASSERT(!memcmp(was, st, sizeof(*st)));
 	if (kind == HPCC_FIRST)
-		FUZZ_ASSERT(st->w == was->w && st->wc == was->wc && st->u == was->u && st->u_frac == was->u_frac &&
-			    st->rate_bps == was->rate_bps && st->inc_stage == was->inc_stage &&
+		FUZZ_ASSERT(st->w == was->w && st->wc == was->wc && st->rate_bps == was->rate_bps &&
 			    !memcmp(&st->vai, &was->vai, sizeof(st->vai)));
+	if (kind == HPCC_FIRST && (st->hops != was->hops || st->path_id != was->path_id))
+		FUZZ_ASSERT(st->u == Q24_ONE && !st->u_frac && !st->inc_stage);
+	else if (kind == HPCC_FIRST)
+		FUZZ_ASSERT(st->u == was->u && st->u_frac == was->u_frac && st->inc_stage == was->inc_stage);
 	if (kind == HPCC_FAST)
 		FUZZ_ASSERT(st->wc == was->wc && st->inc_stage == was->inc_stage);
 	if (kind == HPCC_FULL)
