@@ -7,6 +7,7 @@ PACING_SKIP=100 # the capture itself begins with a gap
 pacing_up() {
 	[[ ${VIRTUAL_TIME:-} ]] || skip "times can be told in the VM only"
 	need tcpdump
+	telemetry_in_data
 	net_up
 	net_in sw tc qdisc del dev p2 root
 	net_in h1 tc qdisc replace dev eth0 root fq timer_slack 1 flow_limit 1000
@@ -19,7 +20,7 @@ pacing_up() {
 # that the sender has, too. (Of Ubuntu 24.04 tcpdump crashes where it is told to stay root and to write.)
 pacing_capture() {
 	timeout 60 nsenter --net="/run/netns/${NET_PREFIX}sw" tcpdump -Z nobody -i p1 -Q in -s 96 -w "$1.pcap" \
-		--time-stamp-precision=nano -c "$2" 'udp and greater 1000' 2>>"$CASE_DIR/tcpdump.log" ||
+		--time-stamp-precision=nano -c "$2" 'udp dst port 5463 and greater 1000' 2>>"$CASE_DIR/tcpdump.log" ||
 		fail "$2 packets were not seen: $(tail -n 1 "$CASE_DIR/tcpdump.log")"
 	tcpdump -Z root -r "$1.pcap" -n -e -tt --time-stamp-precision=nano >"$1" 2>>"$CASE_DIR/tcpdump.log"
 }
