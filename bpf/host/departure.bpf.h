@@ -41,10 +41,13 @@ static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns,
 		__u64 seen = READ_ONCE(*clock_ns);
 		__u64 t = pacer_departure(now_ns, seen, asked_ns);
 
-		/* Where nothing honours departure times the clock would run away for ever. */
-		if (t > now_ns + horizon_ns) {
+		/*
+		 * Where nothing honours departure times the clock would run away for ever. A window holds two packets
+		 * at least, however long they take at R.
+		 */
+		if (t > now_ns + horizon_ns + 2 * cost) {
 			stats_count(STAT_HORIZON);
-			t = now_ns + horizon_ns;
+			t = now_ns + horizon_ns + 2 * cost;
 		}
 		if (__sync_val_compare_and_swap(clock_ns, seen, t + cost) == seen)
 			return t;
@@ -67,12 +70,12 @@ static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egr
  * dropped, or, where the policy is to mark and the packet says that it is ECN capable, gets a mark and
  * waits up to twice as long. Where a socket paces itself what counts is what the packet waits beyond
  * that. The rest of a pause of its port, until pause_ns, does not count either. A departure time once given stands, so a
- * far horizon is also a slow reaction.
+ * far horizon is also a slow reaction. At an R of less than a packet in the horizon one packet waits for another.
  */
 static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, const struct flow *f,
 				  const struct control *ctl)
 {
-	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, from_ns, ahead;
+	__u64 horizon = ctl->horizon_ns ?: f->params.t_ns, from_ns, ahead, cost_ns;
 
 	if (p->key.proto == IPPROTO_TCP || !(f->path.port_flags & PORT_F_EDT))
 		return 0;
@@ -80,6 +83,9 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, c
 	if (from_ns < p->pause_ns)
 		from_ns = p->pause_ns;
 	ahead = flow_waits_ns(f, from_ns);
+	cost_ns = pacer_cost_ns(p->weight, flow_clock_bps(f, 1));
+	if (horizon < cost_ns)
+		horizon = cost_ns;
 	if (ahead <= horizon)
 		return 0;
 	if (!ctl->horizon_mark || !(p->tos & ECN_MASK) || ahead > 2 * horizon)

@@ -183,20 +183,21 @@ VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
 VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const struct port *port)
 {
 	struct hpcc_params *p;
-	__u64 w_init, w_min;
+	__u64 w_init, packet;
 
 	if (!f || !peer || !port)
 		return 0;
 	p = &f->params;
 	w_init = port->speed_bps / 1000 * peer->t_ns / 8000000;
-	w_min = port->mtu + WIRE_ETH_BYTES;
-	if (w_init < w_min)
-		w_init = w_min;
+	packet = port->mtu + WIRE_ETH_BYTES;
+	if (w_init < packet)
+		w_init = packet;
 	if (w_init > HPCC_W_MAX_BYTES)
 		w_init = HPCC_W_MAX_BYTES;
 	p->t_ns = peer->t_ns;
 	p->w_init = q12_from_bytes(w_init);
-	p->w_min = q12_from_bytes(w_min);
+	p->packet = packet < 0xffff ? packet : 0xffff;
+	p->w_min = hpcc_w_min(p->w_init, p->packet, p->t_ns);
 	p->eta = peer->eta;
 	p->max_stage = peer->max_stage;
 	p->w_ai = peer->w_ai;

@@ -249,7 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 6:
 			sender_departure(&s, &f);
 			break;
-		case 7: /* the MTU, and with it w_min, has changed */
+		case 7: /* T, and with it w_min, has changed */
 			if (fuzz_coin(&f))
 				s.params.w_min = fuzz_in(&f, 1, s.params.w_init);
 			hpcc_cap(&s.cc, &s.params, fuzz_in(&f, 0, q12_from_bytes(HPCC_W_MAX_BYTES)));

@@ -21,6 +21,7 @@ static inline void fuzz_hpcc_params(struct fuzz *f, struct hpcc_params *p)
 	p->w_ai = fuzz_in(f, 0, p->w_init);
 	p->eta = fuzz_in(f, 1, Q24_ONE);
 	p->max_stage = fuzz_u8(f);
+	p->packet = fuzz_u16(f);
 	hpcc_params_variant(p, fuzz_u8(f) % (HPCC_VARIANTS + 1)); /* one that is not known, too */
 	FUZZ_ASSERT(p->vai.bank_cap < 1 << 15 && p->vai.token_thresh && p->vai.ai_div && p->vai.dampener_div);
 	FUZZ_ASSERT(p->w_ai <= p->w_init);

@@ -67,7 +67,8 @@ static void case_begin(struct core_case *c)
 	memset(c, 0, sizeof(*c));
 	p->t_ns = 1000 + any() % 50000000;
 	p->w_init = (3000 + any() % 10000000) * Q12_ONE;
-	p->w_min = 1514 * Q12_ONE;
+	p->w_min = hpcc_w_min(p->w_init, 1514, p->t_ns);
+	p->packet = 1514;
 	p->w_ai = any() % (p->w_init / 20);
 	p->eta = Q24_ONE / 2 + below(Q24_ONE / 2);
 	p->max_stage = below(8);

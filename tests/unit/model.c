@@ -13,6 +13,14 @@ void model_init(struct model *m, const struct model_params *p)
 	m->rate_bps = p->w_init * 8e9 / p->t_ns;
 }
 
+/* A flow whose W is below a packet is silent between two packets. */
+static int paused(const struct model *m, const struct model_params *p, double dt_ns)
+{
+	if (dt_ns <= p->idle_ns)
+		return 0;
+	return m->w >= p->packet || dt_ns > 1 << 30 || dt_ns > 4 * p->t_ns * p->packet / m->w;
+}
+
 /*
  * What the paper leaves open (ALGORITHMS.md, section 1): whether there is anything to take a
  * difference with. MODEL_FAST: there is. When hops disagree, the first on the path decides.
@@ -30,7 +38,7 @@ static enum model_kind comparable(const struct model *m, const struct model_para
 
 		if (dt <= 0)
 			return MODEL_SKIPPED;
-		if (ack->hop[i].bps != m->last[i].bps || dt > p->idle_ns ||
+		if (ack->hop[i].bps != m->last[i].bps || paused(m, p, dt) ||
 		    ack->hop[i].bps * dt / 8e9 > p->tx_wrap_bytes)
 			return MODEL_FIRST;
 	}

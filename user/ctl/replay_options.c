@@ -22,6 +22,7 @@ enum opt {
 	OPT_W_AI,
 	OPT_W_INIT,
 	OPT_W_MIN,
+	OPT_PACKET,
 	OPT_NUMBERS,
 	OPT_VARIANT = OPT_NUMBERS,
 	OPT_JSON,
@@ -40,7 +41,8 @@ static const struct option_number {
 	[OPT_MAX_STAGE] = { "max-stage", 0, 255, 5, 1, "additive increases in a row" },
 	[OPT_W_AI] = { "w-ai-bytes", 0, HPCC_W_MAX_BYTES, 80, 0, "additive increase" },
 	[OPT_W_INIT] = { "w-init-bytes", 1, HPCC_W_MAX_BYTES, 0, 0, "first and largest window" },
-	[OPT_W_MIN] = { "w-min-bytes", 1, HPCC_W_MAX_BYTES, 1000, 0, "smallest window" },
+	[OPT_W_MIN] = { "w-min-bytes", 1, HPCC_W_MAX_BYTES, 0, 0, "smallest window" },
+	[OPT_PACKET] = { "packet-bytes", 0, 65535, 1000, 1, "a full packet on the wire" },
 };
 
 const char *replay_option(unsigned int i)
@@ -67,6 +69,8 @@ static void replay_usage(FILE *to)
 		fprintf(to, "  --%-13s N  %s, %.14g..%.14g ", o->name, o->help, o->min, o->max);
 		if (i == OPT_W_INIT)
 			fputs("(default nic-bps * base-rtt)\n", to);
+		else if (i == OPT_W_MIN)
+			fputs("(default w-init / 1000, at least 60)\n", to);
 		else
 			fprintf(to, "(default %.14g)\n", o->preset);
 	}
@@ -149,7 +153,8 @@ static int params_set(struct hpcc_params *p, const double *v, int w_init_given, 
 	memset(p, 0, sizeof(*p));
 	p->t_ns = v[OPT_BASE_RTT];
 	p->w_init = llround(w_init * Q12_ONE);
-	p->w_min = llround(v[OPT_W_MIN] * Q12_ONE);
+	p->packet = v[OPT_PACKET];
+	p->w_min = v[OPT_W_MIN] ? (q12_t)llround(v[OPT_W_MIN] * Q12_ONE) : hpcc_w_min(p->w_init, v[OPT_PACKET], p->t_ns);
 	p->w_ai = llround(v[OPT_W_AI] * Q12_ONE);
 	p->eta = llround(v[OPT_ETA] * Q24_ONE);
 	p->max_stage = v[OPT_MAX_STAGE];

@@ -38,6 +38,9 @@ unsigned int why_hops(const struct flow *f)
 /* --- the sentences: each {word} is replaced, see the words below --- */
 
 #define AS_MEANT "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it."
+#define BELOW \
+	"W is never lower: more flows share that port than it carries, or packets that nothing paces fill its queue " \
+	"(docs/limits.md, 22). sluicectl int shows how many flows share it."
 #define ASK_SOCKET "ss -tinm shows the socket: rwnd_limited, sndbuf_limited, app_limited, retransmissions."
 
 static int is_lowest(const struct why *w)
@@ -112,16 +115,15 @@ static const struct why_next {
 	{ WHY_PAUSE, NULL, "sluicectl ports here shows what was heard, and at the neighbour, if that is a switch with Sluice, "
 		"which queue is long." },
 	{ WHY_HOP, NULL, "sluicectl voqs: R is the credit rate of the VOQ by its flows (F)." },
-	{ WHY_RATE, NULL, AS_MEANT },
-	{ WHY_WINDOW, is_lowest, "W is never below one packet, which each flow of that port keeps under way: where they are more "
-		"than the path holds, a queue stands. Fewer connections, or a smaller MTU (docs/limits.md, 22). sluicectl int "
-		"shows how many flows share it." },
+	{ WHY_RATE, is_lowest, BELOW },
+	{ WHY_WINDOW, is_lowest, BELOW },
 	{ WHY_WINDOW, is_queued, "Its round trip takes about {rtt}, by what is under way and what it sends: most of that is the "
 		"queue of that port, and others fill it. Who is plain, bypassed or without fq there? sluicectl top at the other "
 		"senders." },
 	{ WHY_WINDOW, is_late, "Its round trip takes about {rtt}, by what is under way and what it sends, and base_rtt of its "
 		"peer is {base}: set base_rtt to what ping takes on the empty path, or find what is late with its ACKs." },
 	{ WHY_WINDOW, NULL, AS_MEANT },
+	{ WHY_RATE, NULL, AS_MEANT },
 	{ WHY_UNHELD, is_without_fq, "tc qdisc replace dev {port} root fq holds whatever leaves there; or a new connection, with "
 		"the control of 'sluicectl status' (ss -ti names that of a socket)." },
 	{ WHY_UNHELD, NULL, "ss -ti names the control of its socket; docs/troubleshooting.md, 'The queue is not low' and "
@@ -276,7 +278,7 @@ static void control_fill(struct words *s, const struct why *w)
 	word_set_time(s, "delay", f->delay.sample_ns);
 	word_set_time(s, "target", f->swift.target_ns);
 	if (is_lowest(w))
-		word_set(s, "bound", " It is at its lower bound, one packet.");
+		word_set(s, "bound", " It is at its lower bound.");
 	else if (f->cc.w >= f->params.w_init)
 		word_set(
 			s, "bound",

@@ -145,7 +145,7 @@ static const struct config_key hpcc_keys[] = {
 	COUNT("vai_every", hpcc.vai_every, 1, 10000, NULL,
 	      "vai-sf: s, feedbacks between two decreases; none: a tenth of the packets of W_init"),
 	BYTES("w_ai", hpcc.w_ai, NULL, "W_AI itself"),
-	BYTES("w_min", hpcc.w_min, NULL, "floor of W; none: a full packet"),
+	BYTES("w_min", hpcc.w_min, NULL, "floor of W; none: W_init/1000, at least 60 bytes"),
 	TIME("base_rtt", hpcc.t_ns, NULL, "T; none: the least round trip between the hosts furthest apart, and 1 us"),
 	{ "per_ack", &config_word, AT(hpcc.per_ack), .words = flag_words, .preset = "false",
 	  .meaning = "W is computed from the last W by each ACK (Figure 13 of HPCC)" },

@@ -172,9 +172,11 @@ static void scheme_take(const struct scenario *s)
 	p->t_ns = s->hpcc.t_ns ?: rtt + NS_PER_US;
 	bdp = s->topology.speed / 1000 * p->t_ns / 8000000;
 	p->w_init = q12_from_bytes(bdp < HPCC_W_MAX_BYTES ? bdp : HPCC_W_MAX_BYTES);
-	p->w_min = q12_from_bytes(s->hpcc.w_min ?: rules.frame);
-	if (p->w_init < p->w_min)
-		p->w_init = p->w_min;
+	if (p->w_init < q12_from_bytes(rules.frame))
+		p->w_init = q12_from_bytes(rules.frame);
+	p->packet = rules.frame < 0xffff ? rules.frame : 0xffff;
+	p->w_min = s->hpcc.w_min ? hpcc_clamp(q12_from_bytes(s->hpcc.w_min), 1, p->w_init) :
+				   hpcc_w_min(p->w_init, p->packet, p->t_ns);
 	p->eta = s->hpcc.eta * Q24_ONE;
 	p->max_stage = s->hpcc.max_stage;
 	p->w_ai = s->hpcc.w_ai ? q12_from_bytes(s->hpcc.w_ai) : (p->w_init * (Q24_ONE - p->eta) >> 24) / s->hpcc.flows;

@@ -20,7 +20,7 @@
  *    another path U and incStage begin anew, too.
  *  - A hop whose clock stood still or went back (reordered feedback): the feedback is ignored and
  *    the older record kept (HPCC_SKIPPED), so nothing is ever divided by zero.
- *  - A pause longer than hpcc_idle_ns(), or than the hop's byte counter takes to wrap: recorded like
+ *  - A pause (hpcc_paused()), or one longer than the hop's byte counter takes to wrap: recorded like
  *    a first feedback, because the difference no longer says anything.
  *  - A byte counter that went back: two CPUs read it and stamp in the other order, or it was estimated (pod.bpf.h).
  *    Modulo 2^27 that is nearly all of the counter, a U of hundreds, and W would be one packet. Nothing left
@@ -28,7 +28,8 @@
  *  - lastUpdateSeq before the first feedback: that one sets it to snd_nxt without an update, as the
  *    authors' simulator does, so the first commit is for a packet that was sent after the first
  *    feedback had come.
- *  - W and Wc are clamped to [w_min, w_init]. A window below one packet would stop the ACK clock.
+ *  - W and Wc are clamped to [w_min, w_init]. Below one packet R does the work: a stack keeps a congestion window of
+ *    one or two segments, and its packets are packet / W round trips apart (hpcc_w_min()).
  */
 #include "sluice/types.h"
 #include "sluice/cc/hpcc_state.h"
@@ -40,6 +41,18 @@ static inline __u64 hpcc_idle_ns(__u64 t_ns)
 	__u64 half = 1ULL << (HPCC_TS_BITS - 1);
 
 	return 8 * t_ns > half ? 8 * t_ns : half;
+}
+
+/*
+ * Whether the flow paused in the dt_ns between two feedbacks. A W of less than a packet sends one in packet / W round trips:
+ * of four times that nothing says that it paused. W < 2^28 there, dt_ns <= 2^30, T < 2^30: all products < 2^62.
+ */
+static inline int hpcc_paused(const struct hpcc_state *st, const struct hpcc_params *p, __u64 dt_ns)
+{
+	if (dt_ns <= hpcc_idle_ns(p->t_ns))
+		return 0;
+	return st->w >= q12_from_bytes(p->packet) || dt_ns > HPCC_PAUSE_MAX_NS ||
+	       dt_ns * st->w > 4 * p->t_ns * q12_from_bytes(p->packet);
 }
 
 /*
@@ -87,7 +100,7 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 		if (dt <= 0)
 			return HPCC_SKIPPED;
 		/* bits that fit through the port in dt: the counter must not have wrapped */
-		if (!now->bps || now->bps != old->bps || (__u64)dt > hpcc_idle_ns(p->t_ns) ||
+		if (!now->bps || now->bps != old->bps || hpcc_paused(st, p, dt) ||
 		    (__u64)dt > (NSEC_PER_SEC * 8 << HPCC_TX_BITS) / now->bps)
 			return HPCC_FIRST;
 		/*
@@ -221,7 +234,7 @@ static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hp
 {
 	__u64 gap = gap_ns < 0 ? 0 : gap_ns < 1 << 24 ? gap_ns : 1 << 24, count;
 
-	count = p->w_min ? st->wc * gap / p->t_ns / (2 * p->w_min) : 1;
+	count = p->packet ? (st->wc >> 12) * gap / p->t_ns / (2 * p->packet) : 1;
 	return count > 1 ? count : 1;
 }
 

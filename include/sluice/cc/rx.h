@@ -211,32 +211,48 @@ static inline __u32 rx_flows_choose(__u8 certainty, __u32 expected, __u32 counte
 }
 
 /*
- * Flows by epochs: those of the one that runs, and of the one before. Epoch and count are one word, so
- * that several CPUs may count, and each flow counts in one epoch.
+ * Flows by epochs: those of the one that runs, and of the one before. An epoch lasts as long as is asked for, and until its
+ * flows were seen twice each: of 64 flows that share a BDP of 4 packets each sends one in 15 RTTs, and 12 were counted in
+ * 8. Its beginning and its count are one word, so that several CPUs may count, and each flow counts in one epoch.
  */
 struct rx_counter {
-	__u64 now;    /* epoch << 32 | flows seen in it so far */
+	__u64 now;    /* when it began, units of 2^10 ns, << 32 | flows seen in it so far */
 	__u32 before; /* flows seen in the last epoch */
-	__u32 pad;
+	__u32 seen;   /* how often one was seen in the one that runs */
 };
+
+#define RX_COUNT_SHIFT 10
+#define RX_COUNT_LATE (1U << 16) /* a CPU whose clock is behind the beginning by less is late; others begin anew */
+#define RX_COUNT_LONGEST 32	 /* an epoch ends after that many times what is asked for, whatever was seen */
+
+/* Whether an epoch with that many flows is over after passed_ns. *idle: it was over long ago. */
+static inline int rx_epoch_is_over(const struct rx_counter *c, __u32 flows, __u64 passed_ns, __u64 epoch_ns, int *idle)
+{
+	int told = c->seen >= 2 * flows;
+
+	*idle = passed_ns >= (told ? 2 : RX_COUNT_LONGEST) * epoch_ns;
+	return *idle || (told && passed_ns >= epoch_ns);
+}
 
 /* A packet of a flow arrived; *mark is the flow's own, 0 at first. */
 static inline void rx_count(struct rx_counter *c, __u32 *mark, __u64 now_ns, __u64 epoch_ns)
 {
-	__u32 epoch = epoch_ns ? now_ns / epoch_ns + 1 : 0, seen, flow;
 	__u64 word = READ_ONCE(c->now);
+	__u32 now = (__u32)(now_ns >> RX_COUNT_SHIFT) | 1, since = word >> 32, passed = now - since, flow;
+	int idle;
 
-	seen = word >> 32;
-	/* One epoch back is a CPU that is late; further away, epochs of another length begin. */
-	if (!epoch || epoch + 1 == seen)
+	if (!epoch_ns || (since && passed > -RX_COUNT_LATE))
 		return;
-	if (epoch != seen) {
-		if (__sync_val_compare_and_swap(&c->now, word, (__u64)epoch << 32) != word)
+	if (!since || rx_epoch_is_over(c, word, (__u64)passed << RX_COUNT_SHIFT, epoch_ns, &idle)) {
+		if (__sync_val_compare_and_swap(&c->now, word, (__u64)now << 32) != word)
 			return; /* another CPU counted: the next packet tries again */
-		c->before = seen + 1 == epoch ? (__u32)word : 0;
+		c->before = since && !idle ? (__u32)word : 0;
+		c->seen = 0;
+		since = now;
 	}
+	c->seen++; /* several CPUs may lose one */
 	flow = READ_ONCE(*mark);
-	if (flow != epoch && __sync_val_compare_and_swap(mark, flow, epoch) == flow)
+	if (flow != since && __sync_val_compare_and_swap(mark, flow, since) == flow)
 		__sync_fetch_and_add(&c->now, 1);
 }
 

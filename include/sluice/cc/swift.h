@@ -57,9 +57,9 @@ VERIFIED_ONCE __u32 swift_sqrt(__u32 v)
 }
 
 /* Square root of W in packets, Q8: at least 0.1 packets' (Swift's smallest), at most 2^8. */
-static inline __u32 swift_root_q8(q12_t w, q12_t packet)
+static inline __u32 swift_root_q8(q12_t w, __u32 packet)
 {
-	__u64 packets_q16 = packet ? (w << 16) / packet : 0;
+	__u64 packets_q16 = packet ? (w << 4) / packet : 0;
 
 	if (packets_q16 > 0xffffffffULL)
 		packets_q16 = 0xffffffffULL;
@@ -84,7 +84,7 @@ static inline void swift_params_target(struct swift_params *s, const struct hpcc
 	target = target < SWIFT_DELAY_MAX_NS / 4 ? target : SWIFT_DELAY_MAX_NS / 4;
 	s->target_ns = target;
 	/* 1 / sqrt(0.1) - 1 / sqrt(BDP), of a BDP of at least a packet: 2.16 to 3.16 */
-	inverse_q16 = (1 << 24) / swift_root_q8(p->w_init, p->w_min);
+	inverse_q16 = (1 << 24) / swift_root_q8(p->w_init, p->packet);
 	inverse_q16 = inverse_q16 < 1 << 16 ? inverse_q16 : 1 << 16;
 	s->fs_range_ns = 5 * target < SWIFT_DELAY_MAX_NS ? 5 * target : SWIFT_DELAY_MAX_NS;
 	s->fs_alpha_ns = ((__u64)s->fs_range_ns << 16) / (207243 - inverse_q16);
@@ -109,7 +109,7 @@ static inline __u32 swift_target(const struct swift_params *s, const struct hpcc
 
 	if (!s->fs_range_ns || p->variant == HPCC_VAI_SF)
 		return s->target_ns;
-	more = ((__u64)s->fs_alpha_ns << 8) / swift_root_q8(w, p->w_min);
+	more = ((__u64)s->fs_alpha_ns << 8) / swift_root_q8(w, p->packet);
 	more = more > s->fs_offset_ns ? more - s->fs_offset_ns : 0;
 	return s->target_ns + (more < s->fs_range_ns ? more : s->fs_range_ns);
 }

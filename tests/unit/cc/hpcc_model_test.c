@@ -55,8 +55,9 @@ static void params_random(struct comparison *c, struct trace *t)
 	m->t_ns = c->trace.t_ns;
 	m->eta = trace_random(t, 0.5, 1);
 	m->max_stage = trace_random(t, 0, 8);
-	m->w_min = floor(trace_random(t, 60, 1500));
-	m->w_init = floor(fmin(fmax(nic_bps * m->t_ns / 8e9, 2 * m->w_min), HPCC_W_MAX_BYTES));
+	m->packet = floor(trace_random(t, 60, 1500));
+	m->w_min = floor(trace_random(t, 10, m->packet));
+	m->w_init = floor(fmin(fmax(nic_bps * m->t_ns / 8e9, 2 * m->packet), HPCC_W_MAX_BYTES));
 	m->w_ai = m->w_init * (1 - m->eta) / trace_random_log(t, 1, 1000);
 	m->idle_ns = fmax(HALF_NS, 8 * m->t_ns);
 	m->tx_wrap_bytes = 1 << 27;
@@ -65,7 +66,8 @@ static void params_random(struct comparison *c, struct trace *t)
 					.w_min = llround(m->w_min * Q12_ONE),
 					.w_ai = llround(m->w_ai * Q12_ONE),
 					.eta = llround(m->eta * Q24_ONE),
-					.max_stage = m->max_stage };
+					.max_stage = m->max_stage,
+					.packet = m->packet };
 }
 
 /* What holds after every feedback, whatever it said. */

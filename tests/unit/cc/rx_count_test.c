@@ -80,19 +80,61 @@ Test(rx_count, rx_count__active_flows)
 		for (i = 0; i < 10; i++)
 			rx_count(&c, &mark[i], now, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 10, "each once");
-	now += epoch_ns;
+	now += epoch_ns + 2048;
 	rx_count(&c, &mark[0], now, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 10, "a young epoch does not say less");
 	rx_count(&c, &mark[1], now - 1, epoch_ns); /* a CPU that is late */
 	cr_expect_eq(rx_counted(&c), 10);
-	for (i = 0; i < 4; i++)
-		rx_count(&c, &mark[i], now + epoch_ns - 1, epoch_ns);
-	now += epoch_ns;
+	for (i = 0; i < 8; i++)
+		rx_count(&c, &mark[i % 4], now + epoch_ns - 1, epoch_ns);
+	now += epoch_ns + 2048;
 	rx_count(&c, &mark[0], now, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 4, "six have ended");
-	now += 2 * epoch_ns;
+	rx_count(&c, &mark[0], now, epoch_ns);
+	now += 2 * epoch_ns + 2048;
 	rx_count(&c, &mark[5], now, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 1, "after an epoch of silence");
+}
+
+/* 64 flows that take turns, one packet each in two epochs: an epoch goes on until it has seen them. */
+Test(rx_count, rx_count__flows_of_less_than_a_packet)
+{
+	__u64 epoch_ns = RX_COUNT_RTTS * 4160, now = 1000 * epoch_ns;
+	struct rx_counter c = {};
+	__u32 mark[64] = {};
+	int i;
+
+	for (i = 0; i < 64 * 8; i++)
+		rx_count(&c, &mark[i % 64], now += epoch_ns / 32, epoch_ns);
+	cr_expect_eq(rx_counted(&c), 64);
+	/* Flows that are seen once and never again do not hold it for ever. */
+	for (i = 0; i < 64 * RX_COUNT_LONGEST; i++) {
+		mark[i % 64] = 0;
+		rx_count(&c, &mark[i % 64], now += epoch_ns / 32, epoch_ns);
+	}
+	cr_expect_leq(rx_counted(&c), 32 * RX_COUNT_LONGEST);
+	now += 2 * RX_COUNT_LONGEST * epoch_ns;
+	rx_count(&c, &mark[0], now, epoch_ns);
+	cr_expect_eq(rx_counted(&c), 1, "after silence");
+}
+
+/* A clock that says something from long ago begins anew; one that is a little behind is late. */
+Test(rx_count, rx_count__clocks_that_jump)
+{
+	__u64 epoch_ns = 1000000, now = 1ULL << 43;
+	struct rx_counter c = {};
+	__u32 mark[4] = {};
+	int i;
+
+	for (i = 0; i < 8; i++)
+		rx_count(&c, &mark[i % 4], now, epoch_ns);
+	rx_count(&c, &mark[0], now - 10000000, epoch_ns);
+	cr_expect_eq(rx_counted(&c), 4);
+	rx_count(&c, &mark[0], now - 10 * NSEC_PER_SEC, epoch_ns);
+	cr_expect_eq(rx_counted(&c), 1);
+	for (i = 0; i < 8; i++) /* the units wrap after 73 minutes */
+		rx_count(&c, &mark[i % 4], now + (1ULL << 42) + 5000000, epoch_ns);
+	cr_expect_eq(rx_counted(&c), 4);
 }
 
 /* A configuration with other RTTs: the epochs have other numbers, lower ones too. */

@@ -19,6 +19,7 @@ static struct hpcc_params params_of(double bps, __u64 t_ns)
 	struct hpcc_params p = { .t_ns = t_ns,
 				 .w_init = bps * t_ns / 8e9 * Q12_ONE,
 				 .w_min = 1514 * Q12_ONE,
+				 .packet = 1514,
 				 .eta = Q24_ONE * 95 / 100,
 				 .max_stage = 5 };
 
@@ -303,13 +304,13 @@ Test(sparse, hpcc_stands_for__the_feedbacks_of_the_gap)
 	cr_expect_gt(hpcc_stands_for(&s.st, &s.p, 0x7fffffffffffffff), 15);
 	s.st.wc = s.p.w_min;
 	cr_expect_eq(hpcc_stands_for(&s.st, &s.p, 4000000), 1, "less than one is one");
-	s.p.w_min = 0;
+	s.p.packet = 0;
 	cr_expect_eq(hpcc_stands_for(&s.st, &s.p, 4000000), 1);
 	/* the largest product */
-	s.p.w_min = 1;
+	s.p.packet = 1;
 	s.p.t_ns = 1;
 	s.st.wc = HPCC_W_MAX_BYTES << 12;
-	cr_expect_eq(hpcc_stands_for(&s.st, &s.p, 1 << 24), (HPCC_W_MAX_BYTES << 12 << 24) / 2);
+	cr_expect_eq(hpcc_stands_for(&s.st, &s.p, 1 << 24), (HPCC_W_MAX_BYTES << 24) / 2);
 }
 
 /* Decreases follow what was sent, not how often telemetry comes. */

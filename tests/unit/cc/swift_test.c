@@ -17,6 +17,7 @@ static struct hpcc_params params_of(enum hpcc_variant variant)
 		.t_ns = T_NS,
 		.w_init = 50000 * Q12_ONE,
 		.w_min = 1000 * Q12_ONE,
+		.packet = 1000,
 		.w_ai = 25 * Q12_ONE,
 		.eta = Q24_ONE * 95 / 100,
 		.max_stage = 5,
@@ -119,8 +120,8 @@ Test(swift, swift_target__grows_for_small_windows)
 	for (packets = 0.02; packets < 500; packets *= 1.1) {
 		double want = 6000 + fmax(0, fmin(30000, alpha / sqrt(packets) - alpha / sqrt(50)));
 
-		cr_expect_float_eq(swift_target(&r.s, &r.p, packets * r.p.w_min), want, 0.01 * want,
-				   "%f packets: %u, not %f", packets, swift_target(&r.s, &r.p, packets * r.p.w_min),
+		cr_expect_float_eq(swift_target(&r.s, &r.p, packets * 1000 * Q12_ONE), want, 0.01 * want,
+				   "%f packets: %u, not %f", packets, swift_target(&r.s, &r.p, packets * 1000 * Q12_ONE),
 				   want);
 	}
 	r.p.variant = HPCC_VAI_SF;
@@ -140,7 +141,7 @@ Test(swift, swift_params_init__extremes)
 		for (i = 0; i < 4; i++)
 			for (m = 0; m < 4; m++) {
 				struct hpcc_params p = {
-					.t_ns = rtts[t], .w_init = windows[i], .w_min = windows[m], .eta = Q24_ONE
+					.t_ns = rtts[t], .w_init = windows[i], .packet = windows[m] >> 12, .eta = Q24_ONE
 				};
 				struct swift_params s;
 

@@ -17,6 +17,7 @@ static struct hpcc_params params_of(double bps, double t_ns, double n, double pa
 		.t_ns = t_ns,
 		.w_init = llround(bps * t_ns / 8e9 * Q12_ONE),
 		.w_min = llround(packet * Q12_ONE),
+		.packet = packet,
 		.eta = Q24_ONE * 95 / 100,
 		.max_stage = 5,
 	};
@@ -65,7 +66,7 @@ Test(vai_flow, hpcc_params_variant__extremes)
 				for (eta = 0; eta < 2; eta++) {
 					struct hpcc_params p = { .t_ns = 1000,
 								 .w_init = windows[init],
-								 .w_min = windows[min],
+								 .packet = windows[min] >> 12,
 								 .w_ai = windows[ai],
 								 .eta = eta ? Q24_ONE : 1 };
 

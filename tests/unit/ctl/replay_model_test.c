@@ -70,7 +70,8 @@ static void expect_agreement(unsigned int seed, unsigned long rows, int wrapped)
 				 .pause_ns = wrapped ? 3e6 : 1e9 };
 	struct model_params mp = { .t_ns = 4160,
 				   .w_init = 52000,
-				   .w_min = 1000,
+				   .w_min = 60,
+				   .packet = 1000,
 				   .w_ai = 80,
 				   .eta = 0.95,
 				   .max_stage = 5,

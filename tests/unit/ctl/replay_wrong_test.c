@@ -60,8 +60,9 @@ Test(replay_wrong, cmd_replay__usage_errors)
 		{ { "--w-init-bytes", "134217728", "-" }, "out of range" },
 		{ { "--w-init-bytes", "0", "-" }, "out of range" },
 		{ { "--w-min-bytes", "0", "-" }, "out of range" },
-		{ { "--w-init-bytes", "999", "-" }, "below the smallest" },
-		{ { "--nic-bps", "10000000", "-" }, "below the smallest" },
+		{ { "--w-init-bytes", "999", "--w-min-bytes", "1000", "-" }, "below the smallest" },
+		{ { "--nic-bps", "10000000", "--w-min-bytes", "1000", "-" }, "below the smallest" },
+		{ { "--packet-bytes", "65536", "-" }, "out of range" },
 		{ { "--base-rtt-ns", "50000000", "-" }, "give --w-init-bytes" },
 		{ { "--base-rtt-ns", "1", "--w-init-bytes", "1000000", "-" }, "bit/s" },
 	};
