@@ -370,10 +370,16 @@ enum tcp_ca_state {
 
 struct rate_sample;
 
+enum tcp_ca_event {
+	CA_EVENT_TX_START,
+};
+
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
 	void (*cong_control)(struct sock *sk, const struct rate_sample *rs);
 	__u32 (*undo_cwnd)(struct sock *sk);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event ev);
+	__u32 (*min_tso_segs)(struct sock *sk);
 	char name[16];
 	__u32 flags;
 	void (*init)(struct sock *sk);

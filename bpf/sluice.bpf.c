@@ -127,6 +127,20 @@ void BPF_PROG(cc_init, struct sock *sk)
 	cc_open(sk);
 }
 
+SEC("struct_ops/cc_event")
+void BPF_PROG(cc_event, struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_TX_START)
+		cc_begin(sk);
+}
+
+/* At a low R two packets at once would be a burst. */
+SEC("struct_ops/cc_segments")
+__u32 BPF_PROG(cc_segments, struct sock *sk)
+{
+	return 1;
+}
+
 SEC("struct_ops/cc_control")
 void BPF_PROG(cc_control, struct sock *sk)
 {
@@ -151,6 +165,8 @@ SEC(".struct_ops")
 struct tcp_congestion_ops tcp_cc = {
 	.init = (void *)cc_init,
 	.cong_control = (void *)cc_control,
+	.cwnd_event = (void *)cc_event,
+	.min_tso_segs = (void *)cc_segments,
 	.ssthresh = (void *)cc_ssthresh,
 	.undo_cwnd = (void *)cc_undo_cwnd,
 	.flags = TCP_CONG_NON_RESTRICTED,

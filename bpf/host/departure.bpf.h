@@ -65,6 +65,17 @@ static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egr
 }
 
 /*
+ * Is it beyond the first window of UDP (first.h)? Until the first feedback no more leaves, but for a packet in T, with which
+ * a companion goes. A path that is silent for FIRST_RTTS tells nothing.
+ */
+static inline int egress_is_beyond_first(const struct egress_pkt *p, const struct flow *f)
+{
+	if (f->path.hpcc_off || f->first.bytes + p->weight <= q12_to_bytes(f->cc.w) || !flow_is_first(f, p->now_ns))
+		return 0;
+	return !(f->tx.flags & FLOW_F_TELEM) || p->now_ns - f->companion.left_ns < f->params.t_ns;
+}
+
+/*
  * Does the packet come too early to wait? TCP has a window of its own, so its clock is never far ahead. UDP
  * has not, nor has a tunnel: what would have to wait for longer than the horizon, a base RTT unless configured, is
  * dropped, or, where the policy is to mark and the packet says that it is ECN capable, gets a mark and
@@ -79,6 +90,8 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, c
 
 	if (p->key.proto == IPPROTO_TCP || !(f->path.port_flags & PORT_F_EDT))
 		return 0;
+	if (egress_is_beyond_first(p, f))
+		return 1;
 	from_ns = egress_from_ns(ctx, p);
 	if (from_ns < p->pause_ns)
 		from_ns = p->pause_ns;
@@ -118,6 +131,8 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	if (!p || !f || !ctl)
 		return 0;
 	udp = p->key.proto != IPPROTO_TCP;
+	if (udp && !f->rx.feedbacks)
+		__sync_fetch_and_add(&f->first.bytes, p->weight);
 	if (!(f->path.port_flags & PORT_F_EDT)) {
 		if (udp)
 			stats_count(STAT_UNHELD);
@@ -125,6 +140,8 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	}
 	from = egress_from_ns(ctx, p);
 	rate = flow_clock_bps(f, udp);
+	if (udp)
+		rate = flow_overdue_bps(f, rate, p->now_ns);
 	horizon = udp ? 2 * (ctl->horizon_ns ?: f->params.t_ns) : 2 * f->params.t_ns + PACER_HORIZON_NS;
 	if (p->pause_ns > from)
 		horizon += p->pause_ns - from;

@@ -90,8 +90,10 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 			rwnd_ask_socket(ctx, f, &p->key, p->v6);
 		}
 	}
-	if (p->syn) /* a new connection, whatever ended by these ports */
+	if (p->syn) { /* a new connection, whatever ended by these ports */
 		f->tx.flags &= ~FLOW_F_CLOSED;
+		f->first.began_us = 0;
+	}
 	if (p->fin || p->rst)
 		f->tx.flags |= FLOW_F_CLOSED;
 	if (!flow_has_ports(p->key.proto))
@@ -266,6 +268,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	p->weight = egress_weight(ctx, p, f, 0);
 	if (egress_is_quiet(p, f))
 		return egress_quiet(ctx, p, f, ctl);
+	if (p->payload_bytes && !f->first.began_us)
+		flow_begin(f, 1);
 	peer = egress_peer(ctx, p, f, ctl, space);
 	if (peer)
 		f->tx.flags |= FLOW_F_TELEM;

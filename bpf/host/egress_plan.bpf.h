@@ -65,6 +65,21 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 }
 
 /*
+ * Whether UDP to a peer that is not known to strip is paced all the same: the peer has told of it and fell silent, so that R
+ * is what the path had; or it is being asked, and the flow has no more than its first window. One that does not answer has no
+ * Sluice, and nothing of it is held.
+ */
+static inline int egress_udp_is_held(const struct egress_pkt *p, const struct flow *f)
+{
+	const __u64 *asked_ns;
+
+	if (p->key.proto == IPPROTO_TCP || f->rx.feedbacks || !flow_is_first(f, p->now_ns))
+		return p->key.proto != IPPROTO_TCP && f->rx.feedbacks;
+	asked_ns = bpf_map_lookup_elem(&asked, &p->key.remote);
+	return asked_ns && p->now_ns - *asked_ns < FIRST_RTTS * f->params.t_ns;
+}
+
+/*
  * A packet to a peer that has not answered yet leaves plain. To a rack it goes by its VOQ all the same: what a rack may send
  * without credit is C0, and not C0 behind all that its flows send until the answer is there. A peer that does not answer
  * grants nothing, and its VOQ soon lets everything pass. Returns as egress_plan() does.
@@ -74,7 +89,7 @@ static inline enum sluice_stat egress_unknown(const struct egress_pkt *p, struct
 {
 	if (p->payload_bytes && voq_is_due(f))
 		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
-	return *voq ? STAT_TX_DATA : STAT_TX_PEER_UNKNOWN;
+	return *voq || (p->payload_bytes && egress_udp_is_held(p, f)) ? STAT_TX_DATA : STAT_TX_PEER_UNKNOWN;
 }
 
 /*

@@ -16,7 +16,9 @@
 #include "lib/scratch.bpf.h"
 #include "host/pass.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/cc/companion.h"
 #include "sluice/cc/fallback.h"
+#include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/sparse.h"
 #include "sluice/cc/swift.h"
@@ -24,6 +26,10 @@
 #include "sluice/pacer.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
+
+/* What a flow sends that its newest feedback cannot have told of: it comes once in T, or after as many packets. */
+#define FLOW_UNTOLD_RTTS 2
+#define FLOW_UNTOLD_PACKETS COMPANION_PACKETS
 
 /*
  * R of Equation 1, bits/s, where it counts. 0: none. While credits have stopped HPCC is all there is. Nor does it count
@@ -90,6 +96,22 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 	__u64 waits = flow_waits_ns(f, now_ns) * (flow_pace_bps(f) / 8000) / 1000000;
 
 	return sent > waits ? sent - waits : 0;
+}
+
+/*
+ * R of UDP, which has no window: while more is under way than feedback leaves untold, because it is late or does not come, R
+ * is as much lower, as that of a window that waits for its ACKs would be, down to an eighth. W < 2^27 bytes, R < 2^52.
+ */
+static inline __u64 flow_overdue_bps(const struct flow *f, __u64 rate_bps, __u64 now_ns)
+{
+	__u64 untold = FLOW_UNTOLD_RTTS * q12_to_bytes(f->cc.w) + FLOW_UNTOLD_PACKETS * f->params.packet, under_way;
+
+	if (!f->rx.feedbacks || f->path.hpcc_off)
+		return rate_bps;
+	under_way = (__u32)((__u32)flow_left_bytes(f, now_ns) - f->rx.fb_seq);
+	if (under_way <= untold)
+		return rate_bps;
+	return under_way >= 8 * untold ? rate_bps / 8 : rate_bps / 16 * (16 * untold / under_way);
 }
 
 /*
@@ -241,6 +263,45 @@ VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32
 	}
 	f->path.ifindex = ifindex;
 	f->path.epoch = epoch;
+	flow_unlock(f);
+	return 0;
+}
+
+/* Whether it waits for its first feedback. -1 unit: it began in the one that runs. */
+static inline int flow_is_first(const struct flow *f, __u64 now_ns)
+{
+	__s32 ago = (__u32)(now_ns >> FIRST_SHIFT) - f->first.began_us;
+
+	return !f->rx.feedbacks && ago <= (__s32)(FIRST_RTTS * f->params.t_ns >> FIRST_SHIFT);
+}
+
+/*
+ * A flow of which no feedback has come yet has its share of W_init (first.h). It begins when data leaves and nothing is under
+ * way: what was opened, and said hello, long ago may send together. With an ACK that comes before the first feedback the share
+ * is that of all that have begun since.
+ */
+VERIFIED_ONCE int flow_begin(struct flow *f, __u32 anew)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct port *port;
+	__u32 ifindex, n;
+	q12_t w;
+
+	if (!f || !flow_trylock(f))
+		return 0;
+	ifindex = f->path.ifindex;
+	port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (port && !f->rx.feedbacks) {
+		n = anew ? first_count(&port->first, &f->first.began_us, now_ns, f->params.t_ns) :
+			   first_counted(&port->first);
+		w = first_window(f->params.w_init, n, f->params.packet);
+		if (anew || w < f->cc.w) {
+			f->cc.w = f->cc.wc = f->params.w_init;
+			hpcc_cap(&f->cc, &f->params, w);
+		}
+	}
+	if (!f->first.began_us)
+		f->first.began_us = FIRST_BEGAN(now_ns);
 	flow_unlock(f);
 	return 0;
 }

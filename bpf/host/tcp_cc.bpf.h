@@ -46,6 +46,7 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 struct cc_priv {
 	__u32 delivered; /* tp->delivered at the last ACK */
 	__u32 governed;	 /* the window is Sluice's, not Reno's */
+	__u32 heard;	 /* its first feedback has come */
 };
 
 static inline struct tcp_sock *cc_tcp(struct sock *sk)
@@ -109,6 +110,8 @@ static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct 
 	__u64 rate, pace_bps = flow_pace_bps(f), segments = flow_segments(f, segment);
 
 	f->tx.own_cc = 1;
+	if (!f->rx.feedbacks && f->first.began_us)
+		flow_begin(f, 0);
 	sock_note_hear(sk, f);
 	tp->snd_cwnd = segments < tp->snd_cwnd_clamp ? segments : tp->snd_cwnd_clamp;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
@@ -136,6 +139,7 @@ static inline void cc_open(struct sock *sk)
 
 	priv->delivered = cc_tcp(sk)->delivered;
 	priv->governed = 0;
+	priv->heard = 0;
 	if (!cc_enforced() || !cc_key(sk, &key))
 		return;
 	/* The handshake went out plain; whether data will not is known from the peer. */
@@ -144,6 +148,25 @@ static inline void cc_open(struct sock *sk)
 	if (!f || !h || !h->capable)
 		return;
 	priv->governed = 1;
+	cc_apply(sk, &key, f);
+}
+
+/* Data leaves, and nothing is under way. */
+static inline void cc_begin(struct sock *sk)
+{
+	struct cc_priv *priv = cc_priv(sk);
+	struct flow_key key = {};
+	struct flow *f;
+
+	if (priv->heard || !priv->governed || !cc_enforced() || !cc_key(sk, &key))
+		return;
+	f = bpf_map_lookup_elem(&flows, &key);
+	if (!f)
+		return;
+	priv->heard = !!f->rx.feedbacks;
+	if (priv->heard)
+		return;
+	flow_begin(f, 1);
 	cc_apply(sk, &key, f);
 }
 

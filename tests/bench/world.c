@@ -98,7 +98,8 @@ static struct sluice_bpf *dataplane_open(unsigned int flows, int hop)
 	if (!s)
 		world_die("the data plane");
 	struct bpf_program *unused[] = { s->progs.backlog_enqueue, s->progs.backlog_dequeue, s->progs.cc_init,
-					 s->progs.cc_control,	   s->progs.cc_ssthresh,     s->progs.cc_undo_cwnd };
+					 s->progs.cc_event,	   s->progs.cc_segments,     s->progs.cc_control,
+					 s->progs.cc_ssthresh,	   s->progs.cc_undo_cwnd };
 
 	for (i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
 		bpf_program__set_autoload(unused[i], false);

@@ -177,6 +177,12 @@ struct flow_beside {
 	__u8 pad;
 };
 
+/* Before its first feedback (first.h). */
+struct flow_first {
+	__u32 bytes;	/* egress: wire bytes of UDP that left, and */
+	__u32 began_us; /*   when the first ones did, units of 2^10 ns; 0: it has not begun */
+};
+
 /* Round trips of packets that are timed (delay.bpf.h). */
 struct flow_delay {
 	__u64 timed[FLOW_TIMED]; /* egress: position << 32 | departure, ns; see timed_count */
@@ -206,7 +212,8 @@ struct flow {
 	struct flow_delay delay;
 	struct companion_state companion; /* egress */
 	struct flow_beside beside;
-	__u8 pad[16]; /* up to a multiple of 64 with what is in front of it */
+	struct flow_first first;
+	__u8 pad[8]; /* up to a multiple of 64 with what is in front of it */
 };
 
 /* How this host reports on a flow, keyed as in flows: where it tells U or W. */

@@ -2,6 +2,7 @@
 #ifndef SLUICE_ABI_PORT_H
 #define SLUICE_ABI_PORT_H
 /* Interfaces that are managed. */
+#include "sluice/cc/first.h"
 #include "sluice/cc/rx.h"
 #include "sluice/types.h"
 #include "sluice/wire/telemetry.h"
@@ -42,11 +43,12 @@ struct port {
 	__u64 unseen_bytes;	 /* egress, atomic: what the uplink's qdisc did not count of what left it */
 	__u64 count_ns;		 /* an epoch in which flows are counted; 0: they are not */
 	struct rx_counter count; /* ingress: flows that arrive by it */
+	struct first_flows first; /* egress, tcp_cc: flows that leave by it and have begun */
 	__u64 netns_cookie;	 /* of the network namespace that the interface is in */
 	char name[16];		 /* for whoever reads the map from another network namespace */
 	char configured[16];	 /* what the configuration calls it: its name when it was attached */
 };
 
-_Static_assert(sizeof(struct port) == 128, "port");
+_Static_assert(sizeof(struct port) == 136, "port");
 
 #endif

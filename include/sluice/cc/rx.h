@@ -239,7 +239,7 @@ static inline void rx_count(struct rx_counter *c, __u32 *mark, __u64 now_ns, __u
 {
 	__u64 word = READ_ONCE(c->now);
 	__u32 now = (__u32)(now_ns >> RX_COUNT_SHIFT) | 1, since = word >> 32, passed = now - since, flow;
-	int idle;
+	int idle = 0;
 
 	if (!epoch_ns || (since && passed > -RX_COUNT_LATE))
 		return;

@@ -59,8 +59,8 @@ Test(departure, departure__never_beyond_the_horizon)
 	expect_counted(STAT_TX_DATA);
 	before = clock_ns();
 	r = run(EGRESS, &in);
-	/* 10 ms and two base RTTs */
-	expect_between(r.ctx.tstamp, before + 12 * MS, clock_ns() + 12 * MS);
+	/* 10 ms, two base RTTs and two packets */
+	expect_between(r.ctx.tstamp, before + 12 * MS + r.out.len * 160, clock_ns() + 12 * MS + r.out.len * 160);
 	expect_counted(STAT_TX_DATA, STAT_HORIZON, STAT_PACED);
 }
 

@@ -99,7 +99,7 @@ Test(departure_udp, departure_udp__when_the_socket_wants)
 	clock_at(s, 0, 100000000);
 	asked = clock_ns();
 	r = run(EGRESS, &in, .tstamp = 1ULL << 62);
-	expect_between(r.ctx.tstamp, asked + 2 * MS, clock_ns() + 2 * MS);
+	expect_between(r.ctx.tstamp, asked + 2 * MS + r.out.len * 160, clock_ns() + 2 * MS + r.out.len * 160);
 	expect_counted(STAT_TX_DATA, STAT_PACED, STAT_HORIZON);
 }
 
@@ -204,7 +204,7 @@ Test(departure_udp, departure_udp__of_a_wild_clock)
 	expect_counted(STAT_TX_DATA);
 	before = clock_ns();
 	r = run(EGRESS, &in);
-	expect_between(r.ctx.tstamp, before + 200 * MS, clock_ns() + 200 * MS);
+	expect_between(r.ctx.tstamp, before + 200 * MS + r.out.len * 160, clock_ns() + 200 * MS + r.out.len * 160);
 	expect_counted(STAT_TX_DATA, STAT_HORIZON, STAT_PACED);
 	before = clock_ns();
 	r = run(EGRESS, &in);

@@ -140,7 +140,7 @@ Test(voq_rate, rate__without_hpcc)
 	voq_leaves(s);
 	first_window_left(s);
 	f = flow_get(s);
-	f.cc.w = 8 * 1200ULL << 12;
+	f.cc.w = 20 * 1200ULL << 12;
 	f.cc.rate_bps = hpcc_rate_bps(f.cc.w, f.params.t_ns);
 	flow_set(s, &f);
 	hop_rate_is(0, 30 * 1200 * 1000);
@@ -161,7 +161,7 @@ Test(voq_rate, rate__without_hpcc)
 	voq_leaves(s);
 	line_ns = 1150 * 8 * NSEC_PER_SEC / f.cc.rate_bps;
 	expect_between(flow_get(s).tx.clock_ns, t + line_ns, clock_ns() + line_ns + 1);
-	expect_eq(window_granted(s), 9 * 1000);
+	expect_eq(window_granted(s), 21 * 1000);
 }
 
 Test(voq_rate, rate__stops_and_resumes)

@@ -49,6 +49,8 @@ static void tc_load(const struct world_spec *s)
 	bpf_program__set_autoload(skel->progs.pfc_enqueue, s->tracepoints);
 	bpf_program__set_autoload(skel->progs.pfc_dequeue, s->tracepoints);
 	bpf_program__set_autoload(skel->progs.cc_init, false);
+	bpf_program__set_autoload(skel->progs.cc_event, false);
+	bpf_program__set_autoload(skel->progs.cc_segments, false);
 	bpf_program__set_autoload(skel->progs.cc_control, false);
 	bpf_program__set_autoload(skel->progs.cc_ssthresh, false);
 	bpf_program__set_autoload(skel->progs.cc_undo_cwnd, false);

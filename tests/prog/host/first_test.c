@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* include/sluice/cc/first.h in the data plane: first windows, and UDP before its first feedback. */
+#include "sluice/cc/first.h"
+#include "egress_case.h"
+
+TestSuite(first, .init = egress_make, .fini = world_drop, .timeout = 60);
+TestSuite(first_unknown, .init = world_make, .fini = world_drop, .timeout = 60);
+
+#define LONG_NS (500 * MS) /* a T in which a test is done, whatever else the machine does */
+
+static void peers_are_far(void)
+{
+	struct peer peer = peer_usual();
+
+	peer.t_ns = LONG_NS;
+	peer_set("10.1.0.2", 128, &peer);
+	enforce_with_fq();
+}
+
+/* The data of one more flow leaves. Returns its W, bytes. */
+static __u64 window_of(int udp, unsigned int n)
+{
+	struct ip_spec s = { .udp = udp, .sport = 2000 + n, .payload = 1000 };
+	struct frame in = frame_of(s);
+
+	run(EGRESS, &in);
+	return q12_to_bytes(flow_get(s).cc.w);
+}
+
+Test(first, first__flows_of_a_port_share_a_window)
+{
+	const __u64 w_init = HPCC_W_MAX_BYTES;
+	unsigned int n;
+
+	peers_are_far();
+	hosts_strip();
+	for (n = 1; n <= 5; n++)
+		expect_between(window_of(n & 1, n), w_init / n, w_init / n + 1);
+	clock_pass(LONG_NS);
+	expect_eq(window_of(1, 6), w_init); /* another T */
+	expect_eq(window_of(1, 7), (w_init + 1) / 2);
+	expect_eq(window_of(1, 1), w_init); /* this one had begun */
+}
+
+/* A connection by the same ports shares, too; one that has heard from its path keeps its W. */
+Test(first, first__a_new_connection_begins_anew)
+{
+	struct ip_spec s = { .sport = 2000, .payload = 1000 }, syn = { .sport = 2000, .flags = SYN };
+	struct frame in = frame_of(s), first = frame_of(syn);
+	struct flow f;
+
+	peers_are_far();
+	hosts_strip();
+	run(EGRESS, &in);
+	f = flow_get(s);
+	run(EGRESS, &first);
+	expect_eq(flow_get(s).first.began_us, 0);
+	run(EGRESS, &in);
+	expect_eq(q12_to_bytes(flow_get(s).cc.w), (q12_to_bytes(f.params.w_init) + 1) / 2);
+	f.rx.feedbacks = 1;
+	f.first.began_us = 0;
+	flow_set(s, &f);
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).cc.w, f.cc.w);
+}
+
+static struct flow udp_with_window(struct ip_spec s, __u64 bytes)
+{
+	struct flow f = flow_get(s);
+
+	f.cc.w = q12_from_bytes(bytes);
+	f.cc.rate_bps = hpcc_rate_bps(f.params.w_init, f.params.t_ns);
+	flow_set(s, &f);
+	return f;
+}
+
+Test(first, first__udp_brings_a_window_before_its_first_feedback)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct frame in = frame_of(s);
+	struct flow f;
+	int i;
+
+	peers_are_far();
+	hosts_strip();
+	run(EGRESS, &in);
+	f = udp_with_window(s, 20000);
+	f.first.bytes = 19000;
+	f.companion.left_ns = clock_ns();
+	flow_set(s, &f);
+	for (i = 0; i < 3; i++)
+		expect_verdict(run(EGRESS, &in), VERDICT_DROP);
+	expect_counted(STAT_TX_DATA, STAT_TX_HORIZON, STAT_TX_HORIZON, STAT_TX_HORIZON);
+	fixture("one in T");
+	clock_pass(LONG_NS);
+	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
+	fixture("feedback has come");
+	f = flow_get(s);
+	f.companion.left_ns = clock_ns();
+	f.rx.feedbacks = 1;
+	f.rx.fb_seq = f.tx.bytes;
+	flow_set(s, &f);
+	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
+	fixture("a path that tells nothing");
+	f.rx.feedbacks = 0;
+	f.first.bytes = 1 << 30;
+	flow_set(s, &f);
+	expect_verdict(run(EGRESS, &in), VERDICT_DROP);
+	clock_pass(FIRST_RTTS * LONG_NS);
+	f.companion.left_ns = clock_ns();
+	flow_set(s, &f);
+	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
+}
+
+/* A peer that is asked may answer; one that does not has no Sluice. */
+Test(first_unknown, first__udp_to_an_unknown_peer)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct asker a = asker_make();
+	struct frame in = frame_of(s);
+	struct flow f;
+
+	peers_are_far();
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	f = udp_with_window(s, 20000);
+	f.first.bytes = 20000;
+	f.path.port_flags |= PORT_F_EDT;
+	flow_set(s, &f);
+	expect_verdict(run(EGRESS, &in, .ifindex = a.ifindex), VERDICT_DROP);
+	clock_pass((FIRST_RTTS + 1) * LONG_NS);
+	expect_verdict(run(EGRESS, &in, .ifindex = a.ifindex), VERDICT_PASS);
+}
+
+/* How long a packet takes of the flow's clock while so much is under way, in terms of R. */
+static double slower(struct ip_spec s, __u32 under_way)
+{
+	struct frame in = frame_of(s);
+	struct flow f = flow_get(s);
+	struct result r;
+	__u64 before;
+
+	f.rx.feedbacks = 1;
+	f.tx.clock_ns = 0;
+	f.rx.fb_seq = f.tx.bytes - under_way;
+	f.cc.rate_bps = 100000000;
+	flow_set(s, &f);
+	before = clock_ns();
+	r = run(EGRESS, &in);
+	expect_verdict(r, VERDICT_PASS);
+	return (flow_get(s).tx.clock_ns - before) / (r.out.len * 80.);
+}
+
+Test(first, first__udp_slows_down_while_feedback_is_overdue)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct frame in = frame_of(s);
+	__u32 untold;
+	struct flow f;
+
+	enforce_with_fq();
+	horizon_set(500 * MS, 0);
+	hosts_strip();
+	run(EGRESS, &in);
+	f = udp_with_window(s, 20000);
+	untold = 2 * 20000 + 8 * f.params.packet;
+	cr_expect_float_eq(slower(s, 0), 1, 0.1);
+	cr_expect_float_eq(slower(s, untold), 1, 0.1);
+	cr_expect_float_eq(slower(s, 2 * untold), 2, 0.1);
+	cr_expect_float_eq(slower(s, 4 * untold), 4, 0.1);
+	cr_expect_float_eq(slower(s, 100 * untold), 8, 0.1);
+}
