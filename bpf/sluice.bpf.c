@@ -131,13 +131,14 @@ SEC("struct_ops/cc_event")
 void BPF_PROG(cc_event, struct sock *sk, enum tcp_ca_event event)
 {
 	if (event == CA_EVENT_TX_START)
-		cc_begin(sk);
+		cc_first(sk, 1);
 }
 
-/* At a low R two packets at once would be a burst. */
+/* Asked whenever the socket may send. At a low R two packets at once would be a burst. */
 SEC("struct_ops/cc_segments")
 __u32 BPF_PROG(cc_segments, struct sock *sk)
 {
+	cc_first(sk, 0);
 	return 1;
 }
 

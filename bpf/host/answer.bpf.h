@@ -185,6 +185,7 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 	}
 	feedback_hops(fb, telem->hop);
 	feedback_take(f, fb);
+	host_note_window(h, f, p->now_ns);
 	if (fb->trace)
 		trace_feedback_put(ctx, &p->key, p->now_ns);
 }

@@ -269,7 +269,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (egress_is_quiet(p, f))
 		return egress_quiet(ctx, p, f, ctl);
 	if (p->payload_bytes && !f->first.began_us)
-		flow_begin(f, 1);
+		flow_begin(f, &p->key, 1);
 	peer = egress_peer(ctx, p, f, ctl, space);
 	if (peer)
 		f->tx.flags |= FLOW_F_TELEM;

@@ -275,26 +275,41 @@ static inline int flow_is_first(const struct flow *f, __u64 now_ns)
 	return !f->rx.feedbacks && ago <= (__s32)(FIRST_RTTS * f->params.t_ns >> FIRST_SHIFT);
 }
 
+/* Notes W of a flow that has had feedback, for flows to the same host that begin. */
+static inline void host_note_window(struct host *h, const struct flow *f, __u64 now_ns)
+{
+	if (!h || f->rx.feedbacks < 2)
+		return;
+	h->w = f->cc.w;
+	h->w_ns = now_ns;
+}
+
 /*
  * A flow of which no feedback has come yet has its share of W_init (first.h). It begins when data leaves and nothing is under
- * way: what was opened, and said hello, long ago may send together. With an ACK that comes before the first feedback the share
- * is that of all that have begun since.
+ * way: what was opened, and said hello, long ago may send together. Whenever it sends more before the first feedback, its
+ * share is that of all that have begun since.
  */
-VERIFIED_ONCE int flow_begin(struct flow *f, __u32 anew)
+VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 anew)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
+	struct sluice_addr remote;
+	const struct host *h;
 	struct port *port;
+	q12_t w, known = 0;
 	__u32 ifindex, n;
-	q12_t w;
 
-	if (!f || !flow_trylock(f))
+	if (!f || !key || !flow_trylock(f))
 		return 0;
 	ifindex = f->path.ifindex;
+	remote = key->remote; /* Linux 6.1 takes no argument of such a function for the key of a map */
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (port && !f->rx.feedbacks) {
-		n = anew ? first_count(&port->first, &f->first.began_us, now_ns, f->params.t_ns) :
+		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
+		if (h && now_ns - h->w_ns < FIRST_KNOWN_RTTS * f->params.t_ns)
+			known = h->w;
+		n = anew ? first_count(&port->first, &f->first.began_us, now_ns, f->params.t_ns, h ? h->w_ns : 0) :
 			   first_counted(&port->first);
-		w = first_window(f->params.w_init, n, f->params.packet);
+		w = first_window(f->params.w_init, n, known, f->params.packet);
 		if (anew || w < f->cc.w) {
 			f->cc.w = f->cc.wc = f->params.w_init;
 			hpcc_cap(&f->cc, &f->params, w);

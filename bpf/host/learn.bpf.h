@@ -133,7 +133,7 @@ static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, con
  * clang 19 would make of them, they take the stack past 512 bytes ("combined stack size of 5 calls is 560").
  */
 static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
-						  const struct host *h, const struct control *ctl, struct feedback *fb)
+						  struct host *h, const struct control *ctl, struct feedback *fb)
 {
 	const struct wire_telem *telem;
 	__u64 floor = auth_floor(h);
@@ -168,8 +168,10 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 		flow_refresh(f, &p->key, f->path.ifindex, ctl->epoch);
 	if (telem)
 		learn_telem_take(ctx, p, f, telem, ctl);
-	if (has_echo)
+	if (has_echo) {
 		learn_echo_take(ctx, m, p, f, ctl, fb);
+		host_note_window(h, f, p->now_ns);
+	}
 	return f;
 }
 

@@ -110,8 +110,6 @@ static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct 
 	__u64 rate, pace_bps = flow_pace_bps(f), segments = flow_segments(f, segment);
 
 	f->tx.own_cc = 1;
-	if (!f->rx.feedbacks && f->first.began_us)
-		flow_begin(f, 0);
 	sock_note_hear(sk, f);
 	tp->snd_cwnd = segments < tp->snd_cwnd_clamp ? segments : tp->snd_cwnd_clamp;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
@@ -151,8 +149,11 @@ static inline void cc_open(struct sock *sk)
 	cc_apply(sk, &key, f);
 }
 
-/* Data leaves, and nothing is under way. */
-static inline void cc_begin(struct sock *sk)
+/*
+ * Until the first feedback its window is a share of its port's: anew where data leaves and nothing is under way, and with
+ * all that have begun since whenever it sends more. 64 flows of 8 hosts that begin together send W_init of each host.
+ */
+static inline void cc_first(struct sock *sk, int anew)
 {
 	struct cc_priv *priv = cc_priv(sk);
 	struct flow_key key = {};
@@ -164,9 +165,9 @@ static inline void cc_begin(struct sock *sk)
 	if (!f)
 		return;
 	priv->heard = !!f->rx.feedbacks;
-	if (priv->heard)
+	if (priv->heard || (!anew && !f->first.began_us))
 		return;
-	flow_begin(f, 1);
+	flow_begin(f, &key, anew);
 	cc_apply(sk, &key, f);
 }
 
@@ -183,6 +184,7 @@ static inline void cc_acked(struct sock *sk)
 		f = bpf_map_lookup_elem(&flows, &key);
 		if (f && f->tx.flags & FLOW_F_TELEM) {
 			priv->governed = 1;
+			priv->heard = !!f->rx.feedbacks;
 			cc_apply(sk, &key, f);
 			return;
 		}

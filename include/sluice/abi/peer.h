@@ -19,6 +19,8 @@ struct host {
 	__u32 epoch;	     /* in which it was seen to lie in a peer's prefix */
 	__u64 rx_seq;	     /* ingress, compare-and-swap: newest sequence of an authenticated message from it */
 	__u64 answers_ns;    /* ingress, compare-and-swap: the bucket of answers to its PROBEs (bucket.h) */
+	q12_t w;	     /* ingress: W of the flow to it that had feedback last, */
+	__u64 w_ns;	     /*   and when; 0: none has had */
 };
 
 /* The keys: the first signs, each is believed. The daemon writes a slot that is not in use (control). */

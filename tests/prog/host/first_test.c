@@ -27,6 +27,16 @@ static __u64 window_of(int udp, unsigned int n)
 	return q12_to_bytes(flow_get(s).cc.w);
 }
 
+/* Feedback has come, of a flow with that window; 0: the whole. */
+static void heard(__u64 w)
+{
+	struct host h = host_get(0, HOST_B);
+
+	h.w = q12_from_bytes(w ?: HPCC_W_MAX_BYTES);
+	h.w_ns = clock_ns();
+	host_set(0, HOST_B, &h);
+}
+
 Test(first, first__flows_of_a_port_share_a_window)
 {
 	const __u64 w_init = HPCC_W_MAX_BYTES;
@@ -36,10 +46,32 @@ Test(first, first__flows_of_a_port_share_a_window)
 	hosts_strip();
 	for (n = 1; n <= 5; n++)
 		expect_between(window_of(n & 1, n), w_init / n, w_init / n + 1);
-	clock_pass(LONG_NS);
-	expect_eq(window_of(1, 6), w_init); /* another T */
-	expect_eq(window_of(1, 7), (w_init + 1) / 2);
+	clock_pass(LONG_NS); /* nothing was heard */
+	expect_between(window_of(1, 6), w_init / 6, w_init / 6 + 1);
+	clock_pass(FIRST_RTTS * LONG_NS);
+	expect_eq(window_of(1, 7), w_init);
+	expect_eq(window_of(1, 8), (w_init + 1) / 2);
 	expect_eq(window_of(1, 1), w_init); /* this one had begun */
+	heard(0);
+	expect_between(window_of(0, 9), w_init / 3, w_init / 3 + 1); /* in the same T */
+	clock_pass(LONG_NS);
+	heard(0);
+	expect_eq(window_of(0, 10), w_init);
+}
+
+Test(first, first__goes_by_another_flow_to_the_host)
+{
+	const __u64 w_init = HPCC_W_MAX_BYTES;
+
+	peers_are_far();
+	hosts_strip();
+	heard(1000000);
+	expect_eq(window_of(1, 1), 1000000);
+	expect_eq(window_of(0, 2), 1000000);
+	heard(100);
+	expect_eq(window_of(0, 3), (HPCC_W_MAX_BYTES + 500) / 1000); /* no less than the smallest W */
+	clock_pass(FIRST_KNOWN_RTTS * LONG_NS);
+	expect_eq(window_of(0, 4), w_init); /* that was long ago */
 }
 
 /* A connection by the same ports shares, too; one that has heard from its path keeps its W. */
