@@ -100,8 +100,8 @@ static inline void fuzz_hpcc_window_holds(const struct hpcc_state *st, const str
 	w += w_ai;
 	if (w > p->w_init)
 		w = p->w_init;
-	if (w < p->w_min)
-		w = p->w_min;
+	if (w < hpcc_floor(p))
+		w = hpcc_floor(p);
 	FUZZ_ASSERT(st->w <= w + slack && st->w + slack >= w);
 }
 

@@ -28,7 +28,7 @@
  *  - lastUpdateSeq before the first feedback: that one sets it to snd_nxt without an update, as the
  *    authors' simulator does, so the first commit is for a packet that was sent after the first
  *    feedback had come.
- *  - W and Wc are clamped to [w_min, w_init]. Below one packet R does the work: a stack keeps a congestion window of
+ *  - W and Wc are clamped to [hpcc_floor(), w_init]. Below one packet R does the work: a stack keeps a congestion window of
  *    one or two segments, and its packets are packet / W round trips apart (hpcc_w_min()).
  */
 #include "sluice/types.h"
@@ -156,7 +156,7 @@ static inline int hpcc_window(struct hpcc_state *st, const struct hpcc_params *p
 		else
 			w = (w * (((p->eta << 24) + st->u / 2) / st->u) + Q24_ONE / 2) >> 24;
 	}
-	st->w = hpcc_clamp(w + w_ai, p->w_min, p->w_init);
+	st->w = hpcc_clamp(w + w_ai, hpcc_floor(p), p->w_init);
 	return multiplicative;
 }
 

@@ -133,8 +133,8 @@ static inline void swift_window(struct hpcc_state *st, const struct hpcc_params 
 		w += w_ai;
 	if (w > p->w_init)
 		w = p->w_init;
-	if (w < p->w_min)
-		w = p->w_min;
+	if (w < hpcc_floor(p))
+		w = hpcc_floor(p);
 	st->w = w;
 }
 
