@@ -16,6 +16,7 @@
 #include "lib/scratch.bpf.h"
 #include "host/pass.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/cc/base_rtt.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/sparse.h"
@@ -176,6 +177,14 @@ VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
 	return 0;
 }
 
+/* T of the prefix. One that is to be measured and was not yet follows from the port. */
+static inline __u64 flow_t_ns(const struct peer *peer, const struct port *port)
+{
+	if (!peer->t_auto || peer->measured_ns)
+		return peer->t_ns;
+	return base_rtt_start_ns(port->speed_bps, port->mtu + WIRE_ETH_BYTES);
+}
+
 /*
  * What a flow takes from its peer's prefix and the port that it leaves by.
  * W_init = B_nic * T (000, section 3.2); kbit/s * ns < 2^30 * 2^30.
@@ -188,13 +197,13 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 	if (!f || !peer || !port)
 		return 0;
 	p = &f->params;
-	w_init = port->speed_bps / 1000 * peer->t_ns / 8000000;
+	p->t_ns = flow_t_ns(peer, port);
+	w_init = port->speed_bps / 1000 * p->t_ns / 8000000;
 	w_min = port->mtu + WIRE_ETH_BYTES;
 	if (w_init < w_min)
 		w_init = w_min;
 	if (w_init > HPCC_W_MAX_BYTES)
 		w_init = HPCC_W_MAX_BYTES;
-	p->t_ns = peer->t_ns;
 	p->w_init = q12_from_bytes(w_init);
 	p->w_min = q12_from_bytes(w_min);
 	p->eta = peer->eta;
