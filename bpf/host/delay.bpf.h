@@ -2,7 +2,8 @@
 #ifndef SLUICE_DELAY_BPF_H
 #define SLUICE_DELAY_BPF_H
 /*
- * How long a round trip takes, of flows of which no hop is known: what Swift goes by (swift.h).
+ * How long a round trip takes: what T is measured by (base_rtt.h), and what Swift goes by (swift.h) in flows of which no
+ * hop is known.
  *
  *  1. Egress notes position and departure of up to FLOW_TIMED packets in a row, and then of none
  *     until there is feedback for one of them or for what followed them. The departure is the one
@@ -20,7 +21,9 @@
  * never of two packets; the time has 32 bits, of which a difference says less than 2 s.
  */
 #include "lib/base.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/cc/base_rtt.h"
 #include "sluice/cc/swift.h"
 #include "sluice/once.h"
 #include "sluice/types.h"
@@ -29,6 +32,7 @@
 #define DELAY_GIVE_UP_NS ((__s32)NSEC_PER_SEC)
 #define DELAY_AGE_MAX_NS (0xffffULL << WIRE_AGE_SHIFT) /* the age on the wire is this or more */
 
+/* Does Swift want it? */
 static inline int delay_is_wanted(const struct flow *f)
 {
 	return !f->cc.hops && !f->rx.told_hops && f->swift.target_ns;
@@ -93,6 +97,39 @@ static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 n
 		return 0;
 	delay_ns = (__u32)rx_ns - (__u32)found;
 	return delay_ns < SWIFT_DELAY_MAX_NS ? delay_ns : 0;
+}
+
+/*
+ * The time in queues on a way whose hops were not told with this feedback. U beyond 1 is the queue as a multiple of one BDP. On
+ * a path that stamps nothing a flow that sends as little as it may makes none. u < 2^32, T < 2^30.
+ */
+static inline __u64 delay_queue_ns(const struct flow *f, const struct feedback *fb)
+{
+	__u64 u = bpf_be64_to_cpu(fb->hop[0]) >> 32;
+
+	if (fb->hops && fb->form == RX_RATIO)
+		return u > Q24_ONE ? (u - Q24_ONE) * f->params.t_ns >> 24 : 0;
+	if (!fb->hops && f->fallback.swift && f->cc.w <= f->params.w_min)
+		return 0;
+	return BASE_RTT_NONE;
+}
+
+/* A round trip, and what the path told of it, for T. */
+VERIFIED_ONCE int delay_measure(struct flow *f, const struct feedback *fb, const struct hpcc_ack *ack, __u32 delay_ns)
+{
+	struct base_rtt_sample sample = {};
+	__u64 w_init, port_bps;
+	int told;
+
+	if (!f || !fb || !ack || !delay_ns || !f->params.t_ns)
+		return 0;
+	told = fb->form == RX_HOPS && fb->hops;
+	w_init = f->params.w_init >> 12;
+	port_bps = w_init * 8 * NSEC_PER_SEC / f->params.t_ns; /* 2^27 * 2^33 */
+	base_rtt_measure(&sample, ack, told, delay_ns, told ? 0 : delay_queue_ns(f, fb), f->path.mtu + WIRE_ETH_BYTES,
+			 port_bps, fb->probe);
+	base_rtt_note(&f->delay.least, &sample, fb->now_ns);
+	return 0;
 }
 
 #endif

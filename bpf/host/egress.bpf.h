@@ -92,7 +92,7 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 	}
 	if (p->syn) { /* a new connection, whatever ended by these ports */
 		f->tx.flags &= ~FLOW_F_CLOSED;
-		f->first.began_us = 0;
+		f->companion.began_us = 0;
 	}
 	if (p->fin || p->rst)
 		f->tx.flags |= FLOW_F_CLOSED;
@@ -268,7 +268,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	p->weight = egress_weight(ctx, p, f, 0);
 	if (egress_is_quiet(p, f))
 		return egress_quiet(ctx, p, f, ctl);
-	if (p->payload_bytes && !f->first.began_us)
+	if (p->payload_bytes && !f->companion.began_us)
 		flow_begin(f, &p->key, 1);
 	peer = egress_peer(ctx, p, f, ctl, space);
 	if (peer)
@@ -286,8 +286,11 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	verdict = egress_schedule(ctx, p, f, ctl, space, v);
 	if (verdict != STAT_TX_DATA)
 		return verdict;
-	if (!peer)
+	if (!peer) {
+		if (p->key.proto != IPPROTO_TCP && flow_is_first(f, p->now_ns)) /* by its first window */
+			__sync_fetch_and_add(&f->tx.bytes, p->weight);
 		return STAT_TX_PEER_UNKNOWN;
+	}
 	seq = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
 	if (p->beside) {
 		egress_companion(ctx, p, f, peer, ctl, space, v, seq);
@@ -298,7 +301,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 	if (egress_is_udp_gso(ctx, p))
 		return STAT_TX_UDP_GSO;
-	if (encoding_taken(p) && delay_is_wanted(f))
+	if (encoding_taken(p))
 		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
 	verdict = egress_encap(ctx, p, f, ctl, &space->head, seq);
 	if (verdict == STAT_TX_DATA)

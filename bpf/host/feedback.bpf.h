@@ -234,8 +234,10 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 		hpcc_forget(&f->cc);
 	}
 	feedback_ack_make(ack, f, fb);
-	if (delay_is_wanted(f))
-		delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
+	delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
+	delay_measure(f, fb, ack, delay_ns);
+	if (!delay_is_wanted(f))
+		delay_ns = 0;
 	if (delay_ns)
 		f->delay.sample_ns = delay_ns;
 	if (f->swift.target_ns)

@@ -16,6 +16,7 @@
 #include "lib/scratch.bpf.h"
 #include "host/pass.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/cc/base_rtt.h"
 #include "sluice/cc/companion.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/first.h"
@@ -198,6 +199,14 @@ VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
 	return 0;
 }
 
+/* T of the prefix. One that is to be measured and was not yet follows from the port. */
+static inline __u64 flow_t_ns(const struct peer *peer, const struct port *port)
+{
+	if (!peer->t_auto || peer->measured_ns)
+		return peer->t_ns;
+	return base_rtt_start_ns(port->speed_bps, port->mtu + WIRE_ETH_BYTES);
+}
+
 /*
  * What a flow takes from its peer's prefix and the port that it leaves by.
  * W_init = B_nic * T (000, section 3.2); kbit/s * ns < 2^30 * 2^30.
@@ -210,13 +219,13 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 	if (!f || !peer || !port)
 		return 0;
 	p = &f->params;
-	w_init = port->speed_bps / 1000 * peer->t_ns / 8000000;
+	p->t_ns = flow_t_ns(peer, port);
+	w_init = port->speed_bps / 1000 * p->t_ns / 8000000;
 	packet = port->mtu + WIRE_ETH_BYTES;
 	if (w_init < packet)
 		w_init = packet;
 	if (w_init > HPCC_W_MAX_BYTES)
 		w_init = HPCC_W_MAX_BYTES;
-	p->t_ns = peer->t_ns;
 	p->w_init = q12_from_bytes(w_init);
 	p->packet = packet < 0xffff ? packet : 0xffff;
 	p->w_min = hpcc_w_min(p->w_init, p->packet, p->t_ns);
@@ -270,7 +279,7 @@ VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32
 /* Whether it waits for its first feedback. -1 unit: it began in the one that runs. */
 static inline int flow_is_first(const struct flow *f, __u64 now_ns)
 {
-	__s32 ago = (__u32)(now_ns >> FIRST_SHIFT) - f->first.began_us;
+	__s32 ago = (__u32)(now_ns >> FIRST_SHIFT) - f->companion.began_us;
 
 	return !f->rx.feedbacks && ago <= (__s32)(FIRST_RTTS * f->params.t_ns >> FIRST_SHIFT);
 }
@@ -307,7 +316,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
 		if (h && now_ns - h->w_ns < FIRST_KNOWN_RTTS * f->params.t_ns)
 			known = h->w;
-		n = anew ? first_count(&port->first, &f->first.began_us, now_ns, f->params.t_ns, h ? h->w_ns : 0) :
+		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns, h ? h->w_ns : 0) :
 			   first_counted(&port->first);
 		w = first_window(f->params.w_init, n, known, f->params.packet);
 		if (anew || w < f->cc.w) {
@@ -315,8 +324,8 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 			hpcc_cap(&f->cc, &f->params, w);
 		}
 	}
-	if (!f->first.began_us)
-		f->first.began_us = FIRST_BEGAN(now_ns);
+	if (!f->companion.began_us)
+		f->companion.began_us = FIRST_BEGAN(now_ns);
 	flow_unlock(f);
 	return 0;
 }

@@ -105,8 +105,7 @@ static inline __u32 egress_probe_position(struct __sk_buff *ctx, struct egress_p
 		bpf_skb_set_tstamp(ctx, p->now_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
 	}
 	seq = flow_left_bytes(f, p->now_ns);
-	if (delay_is_wanted(f))
-		delay_note_probe(f, seq, p->now_ns);
+	delay_note_probe(f, seq, p->now_ns);
 	return seq;
 }
 

@@ -165,7 +165,7 @@ static inline void cc_first(struct sock *sk, int anew)
 	if (!f)
 		return;
 	priv->heard = !!f->rx.feedbacks;
-	if (priv->heard || (!anew && !f->first.began_us))
+	if (priv->heard || (!anew && !f->companion.began_us))
 		return;
 	flow_begin(f, &key, anew);
 	cc_apply(sk, &key, f);

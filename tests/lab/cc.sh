@@ -189,7 +189,7 @@ cc_sluice_hiercc() {
 	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
 }
 
-# cc_sluice_senders SPEED BASE_RTT_US CC: the senders of LAB=pfc, which obey; what has no DSCP is lossless.
+# cc_sluice_senders SPEED BASE_RTT CC: the senders of LAB=pfc, which obey; what has no DSCP is lossless.
 cc_sluice_senders() {
 	local sender pauses=
 
@@ -201,7 +201,7 @@ cc_sluice_senders() {
 	[[ ! $pauses ]] || echo "pfc: {lossless: [0]}"
 	[[ $(cc_field "$3" 5) != - ]] || return 0
 	echo "tcp: {name: slab_hosts, default: true}"
-	echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${2}us}]"
+	echo "peers: [{prefix: 10.0.0.0/8, base_rtt: $2}]"
 }
 
 # cc_sluice_switch SWITCH: one of LAB=pfc, which pauses by all ports.
@@ -226,7 +226,8 @@ cc_sluice_config() {
 	variant=$(cc_field "$1" 6)
 	feedback=$(cc_field "$1" 7)
 	telemetry=$(cc_field "$1" 8)
-	((LAB_BASE_RTT)) && rtt=$LAB_BASE_RTT
+	[[ $LAB_BASE_RTT == 0 ]] || rtt=$LAB_BASE_RTT
+	[[ $rtt == auto ]] || rtt+=us
 	speed=$(cc_sluice_speed "$NET_LINK_RATE")
 	echo "pin_dir: $SLUICE_PINS/slab-$ns"
 	echo "mode: enforce"
@@ -240,7 +241,7 @@ cc_sluice_config() {
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
 		# In a tunnel the peers are the nodes.
 		[[ ! $LAB_OVERLAY ]] || pods=10.0.0.0/12
-		echo "peers: [{prefix: $pods, base_rtt: ${rtt}us}]"
+		echo "peers: [{prefix: $pods, base_rtt: $rtt}]"
 		cc_sluice_hiercc "$1"
 	elif [[ $ns == hosts ]]; then
 		cc_sluice_senders "$speed" "$rtt" "$1"
@@ -249,8 +250,8 @@ cc_sluice_config() {
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		echo "tcp: {name: slab_${ns//-/_}, default: true}"
 		echo "interfaces: [{name: eth0, role: host, speed: $speed}]"
-		echo "peers: [{prefix: 10.0.0.0/8, base_rtt: ${rtt}us}," \
-			"{prefix: 'fd00::/16', base_rtt: ${rtt}us}]"
+		echo "peers: [{prefix: 10.0.0.0/8, base_rtt: $rtt}," \
+			"{prefix: 'fd00::/16', base_rtt: $rtt}]"
 	fi
 	if [[ " ${NET_HOSTS[*]} ${NET_NODES[*]} " == *" $ns "* ]]; then
 		echo "auth: ${CC_KEY:-none}"

@@ -78,7 +78,7 @@ usage() {
 	  PARALLEL=1          long flows of each sender, side by side
 	  FLOWS=              hpcc: flows of sluice (N: flows expected on a link); default: the daemon's
 	  TELEMETRY=hpcc      how packets of sluice carry telemetry: hpcc or int-md
-	  BASE_RTT=           base_rtt of sluice (T); default: the round trip of the probe on the idle lab
+	  BASE_RTT=           base_rtt of sluice (T), or auto; default: the round trip of the probe on the idle lab
 	  AUTH=               1: the hosts authenticate their messages, with a key made for each run
 	  VM=                 empty: this kernel; 6.1, 6.12, 7.2: that kernel in a virtual machine
 	  NIC=veth            star, udp, node, with VM: what links hosts and switch: veth; virtio: NICs with native XDP; vmxnet3: NICs
@@ -206,7 +206,9 @@ params_read() {
 	[[ $LAB_TELEMETRY == hpcc || $LAB_TELEMETRY == int-md ]] ||
 		params_bad "TELEMETRY=$LAB_TELEMETRY is not known: hpcc or int-md"
 	LAB_BASE_RTT=0
-	if [[ ${BASE_RTT:-} ]]; then
+	if [[ ${BASE_RTT:-} == auto ]]; then
+		LAB_BASE_RTT=auto
+	elif [[ ${BASE_RTT:-} ]]; then
 		LAB_BASE_RTT=$(params_time BASE_RTT "$BASE_RTT" 4ms) || exit 2
 		params_range BASE_RTT "$BASE_RTT" "$LAB_BASE_RTT" 1 1000000 us
 	fi

@@ -107,6 +107,8 @@ config_broken() {
 	::ffff:10.0.0.0/104 is named twice|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: '::ffff:10.0.0.0/104', base_rtt: 1ms}];
 	base_rtt is missing: write 'base_rtt: ...'|P;I;peers: [{prefix: 10.0.0.0/8}];
 	base_rtt '0us' is not a time between 1us and 1s|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 0us}];
+	base_rtt 'automatic' is not a time between 1us and 1s, nor auto|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: automatic}];
+	base_rtt 'Auto' is not a time between 1us and 1s, nor auto|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: Auto}];
 	base_rtt '12' is not a time|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 12}];
 	base_rtt '2s' is not a time|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2s}];
 	'colour' is no key here: write |P;I;R;hiercc: {colour: green};
@@ -296,7 +298,7 @@ config__sound_files_pass_the_check() {
 		"interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, fixed: 1ms}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \
-		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB, variant: vai-sf, telemetry: congestion};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];auth: none;peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: high-ai, feedback: window, telemetry: probe}, {prefix: 192.0.2.2, base_rtt: 4.5ms, variant: probabilistic, telemetry: rtt}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain, telemetry: every}]"; do
+		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, flows: 1, w_ai: 1KB, variant: vai-sf, telemetry: congestion};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];auth: none;peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: high-ai, feedback: window, telemetry: probe}, {prefix: 192.0.2.2, base_rtt: auto, variant: probabilistic, telemetry: rtt}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain, telemetry: every}]"; do
 		printf '%b\n' "${text//;/\\n}" >"$file"
 		"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1
 		status=$?

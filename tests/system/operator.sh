@@ -47,7 +47,7 @@ operator__why_names_what_holds_a_flow() {
 	ctl_text "Its window W" why ":$(bulk_port)"
 	ctl_text "<- bottleneck" why "10.1.0.2:$(bulk_port) -> 10.2.0.2:5201"
 	ctl_text "hop 1 of 1" why "10.1.0.2:$(bulk_port)" '->'
-	ctl_json '.held_by == "window" and .looks.window > 25 and .sent_bps > 20000000 and .w_bytes > 0 and .base_rtt_ns == 2000000 and
+	ctl_json '.held_by == "window" and .looks.window > 25 and .sent_bps > 20000000 and .w_bytes > 0 and .base_rtt_ns == 2000000 and .base_rtt_auto == false and
 		.feedback_age_ns < 1000000000 and (.hops | length) == 1 and .hops[0].bottleneck and .hops[0].speed_bps == 100000000 and
 		.hops[0].tx_rate_bps > 20000000 and .hops[0].tx_rate_bps < 120000000' why ":$(bulk_port)" --json
 	# iperf3 has a second connection to the same port.

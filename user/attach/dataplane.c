@@ -194,7 +194,7 @@ static void limits_forget(struct dataplane *dp)
 	dp->route_limit.next_ns = dp->pod_limit.next_ns = dp->htb_limit.next_ns = dp->limit.next_ns = 0;
 }
 
-int dataplane_reload(struct dataplane *dp, const struct config *c)
+int dataplane_reload(struct dataplane *dp, struct config *c)
 {
 	int err;
 

@@ -35,7 +35,12 @@ int dataplane_prepare(struct dataplane *dp, struct config *c);
  * it has no more fall silent and are stripped for until the other side has noticed: see dataplane_linger(). To be
  * followed by dataplane_commit(), also where it failed in part (-errno).
  */
-int dataplane_reload(struct dataplane *dp, const struct config *c);
+int dataplane_reload(struct dataplane *dp, struct config *c);
+
+/* Tells the map of peers what was measured of a prefix. 0, or -errno with a message. */
+int dataplane_peer_changed(struct dataplane *dp, const struct config *c, const struct config_peer *p);
+/* T in force of such prefixes is another one: what follows from it, and flows with their next packet. */
+void dataplane_rtts_changed(struct dataplane *dp, const struct config *c);
 
 /* To be called within what takes long, between one interface and the next. */
 struct between {

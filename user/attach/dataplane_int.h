@@ -105,8 +105,11 @@ struct leaving {
 	unsigned int peers;
 };
 
-/* Makes the peers map say what the configuration says, and of those that it has no more that they leave. */
-int peers_apply(struct dataplane *dp, const struct config *c);
+/*
+ * Makes the peers map say what the configuration says, and of those that it has no more that they leave. c is told what
+ * was measured of its prefixes.
+ */
+int peers_apply(struct dataplane *dp, struct config *c);
 /* How long the other side may take to notice that we are silent. Its base RTT is taken to be like ours. */
 __u64 linger_ns(const struct dataplane *dp, struct leaving *l);
 /* Peers and ports that leave have their time from now on: the programs know of it, by the epoch. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The peers map, and the time for which peers and interfaces that leave the configuration linger. */
+/* The peers map, T as it was measured of peers, and the time for which peers and interfaces that leave the configuration linger. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -98,11 +98,63 @@ static int peer_set(struct dataplane *dp, const struct config *c, const struct c
 	return bpf_map_update_elem(dp->pins.peers, &p->key, &v, BPF_ANY) ? -errno : 0;
 }
 
-int peers_apply(struct dataplane *dp, const struct config *c)
+struct rtts_ctx {
+	const struct dataplane *dp;
+	__u64 count_ns;
+};
+
+/* Tells c the T that this daemon, or an earlier one, has measured of the prefix. */
+static void peer_recall(struct dataplane *dp, const struct config *c, struct config_peer *p)
+{
+	__u64 max_ns = config_rtt_max_ns(c, p);
+	struct peer v;
+
+	/* The map finds the longest prefix. */
+	if (map_find(dp->pins.peers, "peers", &p->key, &v) <= 0 || v.prefixlen != p->key.prefixlen || !v.measured_ns)
+		return;
+	p->measured_ns = v.measured_ns;
+	p->rtt_changes = v.t_changes;
+	if (p->rtt_auto)
+		p->base_rtt_ns = v.measured_ns < max_ns ? v.measured_ns : max_ns;
+}
+
+int dataplane_peer_changed(struct dataplane *dp, const struct config *c, const struct config_peer *p)
+{
+	int err = peer_set(dp, c, p);
+
+	if (err)
+		msg("peers: %s: %s: its round trip as measured is not told", p->prefix, strerror(-err));
+	return err;
+}
+
+static int port_recount(__u32 ifindex, const struct port *port, void *ctx)
+{
+	const struct rtts_ctx *x = ctx;
+	struct port v = *port;
+
+	if (!v.count_ns || v.count_ns == x->count_ns)
+		return 0;
+	v.count_ns = x->count_ns;
+	return bpf_map_update_elem(x->dp->pins.ports, &ifindex, &v, BPF_EXIST) ? -errno : 0;
+}
+
+void dataplane_rtts_changed(struct dataplane *dp, const struct config *c)
+{
+	struct rtts_ctx x = { dp, config_count_ns(c) };
+	int err = pins_each_port(&dp->pins, port_recount, &x);
+
+	if (err)
+		msg("ports: %s: flows are counted by the base RTT of before", strerror(-err));
+	dp->pins.ctl->epoch++; /* and no more: knobs stay as sluicectl set has them */
+}
+
+int peers_apply(struct dataplane *dp, struct config *c)
 {
 	int left = peers_each(dp, peer_leave, (void *)c), dropped, err;
 	unsigned int k;
 
+	for (k = 0; k < c->peers_count; k++)
+		peer_recall(dp, c, &c->peers[k]);
 	for (k = 0; k < c->peers_count; k++) {
 		err = peer_set(dp, c, &c->peers[k]);
 		if (err) {

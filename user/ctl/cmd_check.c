@@ -3,6 +3,7 @@
  * sluicectl check FILE: would sluiced start with this configuration here, and work? The file is read as sluiced
  * reads it; then comes what probe finds for its interfaces in their roles. Nothing is changed.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "lib/net.h"
 #include "ctl/probe.h"
 #include "ctl/show.h"
+#include "sluice/cc/base_rtt.h"
 
 /* The directory of the pins is made by sluiced, and not its parent. */
 static void check_pin_dir(struct probe_report *r, const struct config *c)
@@ -137,6 +139,39 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 	probe_report_advise(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
 }
 
+/* Compares T of each prefix with the one that a daemon which runs has measured, if there is one. */
+static void check_rtts(struct probe_report *r, const struct config *c)
+{
+	char check[96], text[192], mend[64], is[UNITS_STRLEN];
+	const struct config_peer *p;
+	unsigned int i;
+	struct pins pins;
+	struct peer v;
+
+	if (pins_open(c->pin_dir, &pins))
+		return;
+	for (i = 0; i < c->peers_count; i++) {
+		p = &c->peers[i];
+		/* The map has the longest prefix that it has. */
+		if (bpf_map_lookup_elem(pins.peers, &p->key, &v) || v.prefixlen != p->key.prefixlen || !v.measured_ns)
+			continue;
+		units_time_format((v.measured_ns + 500) / 1000 * 1000, is);
+		snprintf(check, sizeof(check), "base_rtt %s", p->prefix);
+		if (p->rtt_auto || !base_rtt_is_off(p->base_rtt_ns, v.measured_ns)) {
+			snprintf(text, sizeof(text), "%s was measured", is);
+			probe_report_add(r, check, PROBE_OK, text, NULL);
+			continue;
+		}
+		snprintf(text, sizeof(text), "the file has %llu us and %s was measured, more than a quarter off: %s",
+			 p->base_rtt_ns / 1000, is,
+			 p->base_rtt_ns > v.measured_ns ? "queues are longer than they have to be" :
+							  "ports are not full");
+		snprintf(mend, sizeof(mend), "write base_rtt: %s, or auto", is);
+		probe_report_advise(r, check, PROBE_LESS, text, mend);
+	}
+	pins_close(&pins);
+}
+
 static void check_config(struct probe_report *r, const struct config *c)
 {
 	unsigned int i;
@@ -153,6 +188,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 	}
 	for (i = 0; i < c->peers_count; i++)
 		check_peer(r, c, &c->peers[i]);
+	check_rtts(r, c);
 	if (c->auth && !strcmp(c->auth, "none"))
 		probe_report_add(
 			r, "auth", PROBE_LESS,

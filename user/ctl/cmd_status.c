@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include "ctl/show.h"
 #include "lib/names.h"
+#include "sluice/cc/base_rtt.h"
 
 #define STATUS_ALIVE_S 3
 
@@ -76,6 +77,22 @@ static int interface_json(__u32 ifindex, const struct port *port, void *ctx)
 	return 0;
 }
 
+static int peer_json(const struct peer_key *key, const struct peer *v, void *ctx)
+{
+	char prefix[PREFIX_STRLEN];
+
+	(void)ctx;
+	out_object(NULL);
+	out_string("prefix", prefix_format(key, prefix));
+	out_u64("base_rtt_ns", v->t_auto && !v->measured_ns ? 0 : v->t_ns);
+	out_bool("base_rtt_auto", v->t_auto);
+	out_u64("measured_rtt_ns", v->measured_ns);
+	out_u64("measured_rtt_changes", v->t_changes);
+	out_bool("leaving", v->leaving);
+	out_end();
+	return 0;
+}
+
 static int status_json(struct pins *p, const struct status *s)
 {
 	const struct control *c = &s->ctl;
@@ -96,6 +113,9 @@ static int status_json(struct pins *p, const struct status *s)
 		out_string("rack", inet_ntop(AF_INET, &c->tor, rack, sizeof(rack)));
 	out_array("interfaces");
 	pins_each_port(p, interface_json, p);
+	out_end();
+	out_array("peers");
+	pins_each_peer(p, peer_json, NULL);
 	return out_done();
 }
 
@@ -139,6 +159,28 @@ static int interface_print(__u32 ifindex, const struct port *port, void *ctx)
 	return 0;
 }
 
+static int peer_print(const struct peer_key *key, const struct peer *v, void *ctx)
+{
+	char prefix[PREFIX_STRLEN], left[PREFIX_STRLEN + 8], text[160], t[UNITS_STRLEN], measured[UNITS_STRLEN];
+
+	(void)ctx;
+	snprintf(left, sizeof(left), "  %-24s ", prefix_format(key, prefix));
+	units_time_format((v->t_ns + 500) / 1000 * 1000, t);
+	units_time_format((v->measured_ns + 500) / 1000 * 1000, measured);
+	if (v->t_auto && !v->measured_ns)
+		snprintf(text, sizeof(text), "base_rtt auto: not measured yet");
+	else if (v->t_auto)
+		snprintf(text, sizeof(text), "base_rtt %s, as measured (auto)", t);
+	else
+		snprintf(text, sizeof(text), "base_rtt %s%s%s%s", t, v->measured_ns ? ", measured " : "",
+			 v->measured_ns ? measured : "",
+			 v->measured_ns && base_rtt_is_off(v->t_ns, v->measured_ns) ? ": more than a quarter off" : "");
+	if (v->leaving)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "  leaving");
+	line_print(left, text);
+	return 0;
+}
+
 static int status_print(struct pins *p, const struct status *s)
 {
 	const struct control *c = &s->ctl;
@@ -159,6 +201,8 @@ static int status_print(struct pins *p, const struct status *s)
 	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
 	       c->cc_name[0] ? c->cc_name : "none", c->auth ? "with a key" : "none", s->flows);
 	pins_each_port(p, interface_print, p);
+	puts("peers:");
+	pins_each_peer(p, peer_print, NULL);
 	return EXIT_DONE;
 }
 

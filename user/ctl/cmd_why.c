@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 #include "ctl/why.h"
+#include "sluice/cc/base_rtt.h"
 
 #define WHY_LOOKS 50
 #define WHY_PAUSE_NS (5 * 1000 * 1000)
@@ -134,6 +135,7 @@ static int why_watch(struct why *w, const struct pins *p)
 	const struct timespec pause = { 0, WHY_PAUSE_NS };
 	struct flow first = w->flow, before;
 	struct voq_key voq_key = { .addr = w->key.remote, .prefixlen = 128 };
+	const struct peer_key peer_key = { .addr = w->key.remote, .prefixlen = 128 };
 	__u64 from_ns = now_ns();
 	struct host host;
 	struct port port;
@@ -156,6 +158,8 @@ static int why_watch(struct why *w, const struct pins *p)
 	w->ctl = *p->ctl;
 	if (!bpf_map_lookup_elem(p->hosts, &w->key.remote, &host))
 		w->heard_ns = host.heard_ns;
+	if (bpf_map_lookup_elem(p->peers, &peer_key, &w->peer))
+		w->peer = (struct peer){};
 	if (w->flow.path.hiercc && !w->flow.voq.merged && !bpf_map_lookup_elem(p->voqs, &voq_key, &voq))
 		w->short_ns = voq.voq.short_ns;
 	snprintf(w->port, sizeof(w->port), "its port");
@@ -217,6 +221,26 @@ static enum why_verdict why_judge(const struct why *w)
 	return WHY_NOTHING;
 }
 
+/* T in force, and what was measured, where they do not agree. */
+static void base_rtt_fill(struct why *w)
+{
+	const struct peer *p = &w->peer;
+	__u64 own_ns = w->flow.delay.least.ns.most_ns;
+	char is[32], other[32];
+
+	if (!p->measured_ns)
+		return;
+	if (!p->t_auto && base_rtt_is_off(p->t_ns, p->measured_ns))
+		snprintf(w->base_rtt, sizeof(w->base_rtt),
+			 "%s is written and %s was measured, more than a quarter off: write base_rtt: %lluus, or auto.",
+			 time_text(p->t_ns, is), time_text(p->measured_ns, other), (p->measured_ns + 500) / 1000);
+	else if (own_ns > p->measured_ns && base_rtt_is_off(own_ns, p->measured_ns))
+		snprintf(
+			w->base_rtt, sizeof(w->base_rtt),
+			"%s was measured of its prefix, and this flow has had no less than %s in the last seconds: a queue stands that nobody tells, or its host is further away than others of the prefix, and wants one of its own.",
+			time_text(p->measured_ns, is), time_text(own_ns, other));
+}
+
 /* --- the whole --- */
 
 static int why_json(const struct why *w)
@@ -246,6 +270,10 @@ static int why_json(const struct why *w)
 	out_double("u", (double)f->cc.u / Q24_ONE);
 	out_double("eta", (double)f->params.eta / Q24_ONE);
 	out_u64("base_rtt_ns", f->params.t_ns);
+	out_bool("base_rtt_auto", w->peer.t_auto);
+	if (w->peer.measured_ns)
+		out_u64("measured_rtt_ns", w->peer.measured_ns);
+	out_string("base_rtt", w->base_rtt);
 	out_u64("feedbacks", f->rx.feedbacks);
 	if (f->rx.fb_ns)
 		out_u64("feedback_age_ns", age_ns(w->now_ns, f->rx.fb_ns));
@@ -310,6 +338,7 @@ int cmd_why(int argc, char **argv)
 		return EXIT_FAILED;
 	w.verdict = why_judge(&w);
 	why_sentences(&w);
+	base_rtt_fill(&w);
 	if (out_json)
 		return why_json(&w);
 	return why_print(&w);

@@ -53,6 +53,8 @@ void flow_json(const struct flow_row *row, const struct flow_list *l, int watche
 	out_double("u", (double)f->cc.u / Q24_ONE);
 	out_u64("inc_stage", f->cc.inc_stage);
 	out_u64("base_rtt_ns", f->params.t_ns);
+	if (f->delay.least.ns.most_ns)
+		out_u64("measured_rtt_ns", f->delay.least.ns.most_ns);
 	out_u64("path_id", f->cc.path_id);
 	out_u64("feedbacks", f->rx.feedbacks);
 	if (f->rx.fb_ns)

@@ -31,10 +31,11 @@ struct why {
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
 	char port[16];
 	__u32 port_flags;
-	__u64 heard_ns; /* when its peer was heard last; 0: never */
-	__u64 short_ns; /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
+	__u64 heard_ns;	  /* when its peer was heard last; 0: never */
+	struct peer peer; /* its prefix; t_ns 0: there is none */
+	__u64 short_ns;	  /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
 	enum why_verdict verdict;
-	char answer[512], because[512], decision[512], next[512];
+	char answer[512], because[512], decision[512], next[512], base_rtt[512];
 };
 
 /* The time as a person reads it; returns buf, of 32 bytes. */

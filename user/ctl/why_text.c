@@ -348,6 +348,7 @@ int why_print(const struct why *w)
 	why_line("because", w->because);
 	why_line("decision", w->decision);
 	why_line("next", w->next);
+	why_line("base RTT", w->base_rtt);
 	if (f->rx.fb_ns) {
 		snprintf(text, sizeof(text), "%s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s",
 			 time_text(age_ns(w->now_ns, f->rx.fb_ns), t), f->rx.feedbacks, w->feedbacks_per_s,

@@ -26,6 +26,7 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 		credits_run(a->credits);
 		ppfc_run(a->ppfc);
 	}
+	rtts_flow(a->rtts, key, f, x->now_ns);
 	if (a->watcher)
 		a->watcher->flow(a->watcher->ctx, key, f, x->now_ns);
 	if (a->crowded && f->rx.feedbacks < 2) /* at most the answer to one probe */

@@ -4,18 +4,20 @@
 /* Once a second all flows: those that are idle or closed are forgotten, and the watcher sees them. */
 #include "daemon/credits.h"
 #include "daemon/ppfc.h"
+#include "daemon/rtts.h"
 #include "daemon/watcher.h"
 #include "lib/config.h"
 #include "lib/pins.h"
 #include "lib/util.h"
 
-/* To be filled in: the first five. */
+/* To be filled in: the first six. */
 struct age {
 	const struct pins *pins;
 	int rx_states;		 /* the map */
 	__u32 flows_room;	 /* of the map of flows */
 	struct credits *credits; /* these two run on meanwhile */
 	struct ppfc *ppfc;
+	struct rtts *rtts;
 	const struct watcher *watcher; /* or NULL */
 	int crowded;		       /* the flow map was nearly full a tick ago */
 	int empty;		       /* it had no entry, */

@@ -20,13 +20,16 @@ int parts_open(struct parts *p, const struct dataplane *dp, const struct config 
 		err = tor_open(maps.rate_asks, p->messages, &p->tor);
 	if (!err)
 		err = ppfc_open(p->pins, maps.pfc_alarms, &p->ppfc);
+	if (!err)
+		err = rtts_open(&p->rtts);
 	if (err)
 		msg("the rings of reports, news, asks and alarms: %s", strerror(-err));
 	p->age = (struct age){ .pins = p->pins,
 			       .rx_states = maps.rx_states,
 			       .flows_room = maps.flows_room,
 			       .credits = p->credits,
-			       .ppfc = p->ppfc };
+			       .ppfc = p->ppfc,
+			       .rtts = p->rtts };
 	return err;
 }
 
@@ -37,6 +40,7 @@ void parts_close(struct parts *p)
 	tor_close(p->tor);
 	reports_close(p->reports);
 	messages_close(p->messages);
+	rtts_close(p->rtts);
 	*p = (struct parts){};
 }
 

@@ -6,6 +6,7 @@
 #include "daemon/age.h"
 #include "daemon/loop.h"
 #include "daemon/reports.h"
+#include "daemon/rtts.h"
 #include "daemon/tor.h"
 
 struct parts {
@@ -16,6 +17,7 @@ struct parts {
 	struct credits *credits;
 	struct tor *tor;
 	struct ppfc *ppfc;
+	struct rtts *rtts;
 	struct age age;
 };
 

@@ -47,6 +47,15 @@ static void daemon_tell(struct daemon *d, const char *event)
 		   ctl->bypass ? ", bypass on" : "");
 }
 
+/* Round trips are those of the prefixes of c. */
+static void daemon_rtts(struct daemon *d, const struct config *c)
+{
+	int err = rtts_apply(d->parts.rtts, c);
+
+	if (err)
+		msg("the prefixes whose round trips are measured: %s", strerror(-err));
+}
+
 /* A new configuration is taken whole or not at all. */
 static void daemon_reload_config(struct daemon *d)
 {
@@ -71,6 +80,7 @@ static void daemon_reload_config(struct daemon *d)
 	}
 	d->parts.age.limit.next_ns = 0; /* a complaint that was printed a moment ago is printed again */
 	err = dataplane_reload(d->dp, c);
+	daemon_rtts(d, c);
 	credits_apply(d->parts.credits, c);
 	dataplane_commit(d->dp, c);
 	ppfc_apply(d->parts.ppfc, c);
@@ -147,6 +157,8 @@ static void daemon_tick(struct daemon *d)
 	}
 	dataplane_tick(d->dp, d->config);
 	parts_tick(&d->parts, now);
+	if (rtts_tick(d->parts.rtts, d->dp, d->config, now) && config_hiercc(d->config))
+		credits_apply(d->parts.credits, d->config);
 	if (daemon_look(d))
 		daemon_tell(d, "");
 	metrics_tick(d->metrics);
@@ -261,6 +273,7 @@ static int daemon_open(struct daemon *d)
 		parts_close(&d->parts);
 		return dataplane_undo(d->dp, err);
 	}
+	daemon_rtts(d, d->config);
 	credits_apply(d->parts.credits, d->config);
 	dataplane_commit(d->dp, d->config);
 	ppfc_apply(d->parts.ppfc, d->config);

@@ -55,7 +55,10 @@ struct config_interface {
 struct config_peer {
 	char prefix[CONFIG_PREFIX_MAX + 1]; /* as written in the file */
 	struct peer_key key;
-	__u64 base_rtt_ns;
+	__u64 base_rtt_ns; /* in force; with rtt_auto what was measured, or what times go by until then */
+	bool rtt_auto;	   /* once the file is loaded: T is measured */
+	__u64 measured_ns; /* T as it was measured, not of the file; 0: not yet */
+	unsigned int rtt_changes;
 	enum hpcc_variant variant;
 	enum rx_feedback feedback;
 	enum sluice_encoding encoding; /* how packets there carry telemetry */
@@ -165,6 +168,9 @@ int config_interface_rename(struct config *c, struct config_interface *i, const 
 
 /* The parameters of a peer's prefix as the data plane wants them. */
 struct peer config_peer_value(const struct config *c, const struct config_peer *p);
+
+/* The longest T that other keys leave a prefix whose base_rtt is auto. */
+__u64 config_rtt_max_ns(const struct config *c, const struct config_peer *p);
 
 /* How long receivers look for flows that are active. */
 __u64 config_count_ns(const struct config *c);

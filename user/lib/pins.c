@@ -368,3 +368,19 @@ int pins_each_port(const struct pins *p,
 	}
 	return err;
 }
+
+int pins_each_peer(const struct pins *p, int (*fn)(const struct peer_key *key, const struct peer *peer, void *ctx),
+		   void *ctx)
+{
+	struct peer_key key, next;
+	struct peer peer;
+	int err = 0, more = map_next(p->peers, "peers", NULL, &next);
+
+	while (more > 0 && !err) {
+		key = next;
+		if (!bpf_map_lookup_elem(p->peers, &key, &peer))
+			err = fn(&key, &peer, ctx);
+		more = map_next(p->peers, "peers", &key, &next);
+	}
+	return err ?: more;
+}

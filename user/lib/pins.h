@@ -91,6 +91,9 @@ int pins_each_arrival(const struct pins *p,
  */
 int pins_some_voqs(const struct pins *p, __u32 *cursor, __u32 max,
 		   int (*fn)(const struct voq_key *key, const struct voq *voq, void *ctx), void *ctx);
+/* Calls fn for every prefix, until it returns non-zero, which is then returned. Or -errno. */
+int pins_each_peer(const struct pins *p, int (*fn)(const struct peer_key *key, const struct peer *peer, void *ctx),
+		   void *ctx);
 /* Likewise for ports; the map may be changed by fn. */
 int pins_each_port(const struct pins *p,
 		   int (*fn)(__u32 ifindex, const struct port *port, void *ctx), void *ctx);

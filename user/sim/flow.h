@@ -11,6 +11,7 @@
  *  3. A scheme (scheme.h) turns what an ACK brings into window and rate.
  */
 #include <stdint.h>
+#include "sluice/cc/base_rtt.h"
 #include "sluice/cc/companion.h"
 #include "sluice/cc/rx.h"
 #include "sim/net.h"
@@ -59,10 +60,11 @@ struct sim_flow {
 	uint64_t paced_ns;		    /* when all that was sent has had its time at the flow's rate */
 	uint32_t in_burst;		    /* packets of the current burst that were sent */
 	struct companion_state companion;
-	uint64_t rto_ns;    /* when the timer is due; 0: it is off */
-	uint64_t window;    /* bytes on the wire; 0: none */
-	uint64_t rate_bps;  /* 0: the port's */
-	uint64_t limit_bps; /* of the workload; 0: none */
+	struct base_rtt_least least; /* its smallest round trips */
+	uint64_t rto_ns;	     /* when the timer is due; 0: it is off */
+	uint64_t window;	     /* bytes on the wire; 0: none */
+	uint64_t rate_bps;	     /* 0: the port's */
+	uint64_t limit_bps;	     /* of the workload; 0: none */
 	struct hpcc_state cc;
 	uint64_t fb_rx_ns;
 	uint64_t hop_bps, hop_told_bps; /* the rate of its first hop, and the one that is on its way; 0: none */

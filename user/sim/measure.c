@@ -6,6 +6,7 @@
 #include "sim/flow.h"
 #include "sim/measure.h"
 #include "sim/measure_rooms.h"
+#include "sim/rtt.h"
 #include "sim/net.h"
 #include "sim/port_name.h"
 #include "sim/series.h"
@@ -61,7 +62,7 @@ static struct json_object *companions_result(void)
 struct json_object *measure_result(void)
 {
 	struct json_object *o = json_object_new_object(), *loads = json_object_new_array(), *fair = fair_result();
-	struct json_object *voqs = credit_result();
+	struct json_object *voqs = credit_result(), *rtt = rtt_result();
 	uint32_t i;
 
 	json_object_object_add(o, "scheme", json_object_new_string(scenario->scheme));
@@ -83,6 +84,8 @@ struct json_object *measure_result(void)
 	for (i = 0; i < scenario->loads_count; i++)
 		json_object_array_add(loads, load_result(scenario, i));
 	json_object_object_add(o, "loads", loads);
+	if (rtt)
+		json_object_object_add(o, "base_rtt_us", rtt);
 	if (voqs)
 		json_object_object_add(o, "voq_bytes", voqs);
 	return o;

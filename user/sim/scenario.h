@@ -65,7 +65,7 @@ struct scenario {
 	struct {
 		double eta;
 		__u32 max_stage, flows, vai_every;
-		__u64 w_ai, w_min, t_ns;
+		__u64 w_ai, w_min, t_ns, rtt_second_ns;
 		__u8 per_ack, per_rtt;
 	} hpcc;
 	struct {

@@ -147,6 +147,8 @@ static const struct config_key hpcc_keys[] = {
 	BYTES("w_ai", hpcc.w_ai, NULL, "W_AI itself"),
 	BYTES("w_min", hpcc.w_min, NULL, "floor of W; none: W_init/1000, at least 60 bytes"),
 	TIME("base_rtt", hpcc.t_ns, NULL, "T; none: the least round trip between the hosts furthest apart, and 1 us"),
+	TIME("rtt_second", hpcc.rtt_second_ns, NULL,
+	     "T is measured, as base_rtt: auto does, with a second of its windows that long; none: it is as base_rtt says"),
 	{ "per_ack", &config_word, AT(hpcc.per_ack), .words = flag_words, .preset = "false",
 	  .meaning = "W is computed from the last W by each ACK (Figure 13 of HPCC)" },
 	{ "per_rtt", &config_word, AT(hpcc.per_rtt), .words = flag_words, .preset = "false",

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "sim/engine.h"
 #include "sim/rivals.h"
+#include "sim/rtt.h"
 #include "sim/scheme.h"
 #include "sluice/cc/swift.h"
 
@@ -45,6 +46,7 @@ static void hpcc_on_ack(struct sim_flow *f, const struct sim_packet *p)
 	enum hpcc_kind kind;
 
 	hpcc_ack_of(f, p, &ack);
+	rtt_on_ack(f, p, &ack);
 	if (scheme_rules.per_ack)
 		f->cc.last_update_seq = f->cc.last_update_seq ? 1 : 0;
 	kind = hpcc_new_ack(&f->cc, &scheme_rules.hpcc, &ack);

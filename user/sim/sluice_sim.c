@@ -17,6 +17,7 @@
 #include "sim/net.h"
 #include "sim/predict.h"
 #include "sim/rivals.h"
+#include "sim/rtt.h"
 #include "sim/scenario.h"
 #include "sim/scenario_keys.h"
 #include "sim/scheme.h"
@@ -169,7 +170,7 @@ static void scheme_take(const struct scenario *s)
 	struct hpcc_params *p = &scheme_rules.hpcc;
 	__u64 rtt = topology_rtt_ns(&scheme_rules.hops), bdp;
 
-	p->t_ns = s->hpcc.t_ns ?: rtt + NS_PER_US;
+	p->t_ns = rtt_t_ns() ?: s->hpcc.t_ns ?: rtt + NS_PER_US;
 	bdp = s->topology.speed / 1000 * p->t_ns / 8000000;
 	p->w_init = q12_from_bytes(bdp < HPCC_W_MAX_BYTES ? bdp : HPCC_W_MAX_BYTES);
 	if (p->w_init < q12_from_bytes(rules.frame))
@@ -205,6 +206,7 @@ int simulate(const struct scenario *s, const struct wanted *w)
 		return EXIT_USAGE;
 	hosts_begin();
 	switches_begin();
+	rtt_begin(s, scheme_take);
 	scheme_take(s);
 	credit_begin();
 	if (measure_begin(s) || series_begin(s, w->series, w->series_in_short) || loads_begin(s))

@@ -3,6 +3,7 @@
 #define SLUICE_ABI_FLOW_H
 /* Flows: the map flows, what a receiver keeps for its reports, and what it hands to the daemon. */
 #include "sluice/abi/addr.h"
+#include "sluice/cc/base_rtt.h"
 #include "sluice/cc/companion.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
@@ -177,18 +178,13 @@ struct flow_beside {
 	__u8 pad;
 };
 
-/* Before its first feedback (first.h). */
-struct flow_first {
-	__u32 bytes;	/* egress: wire bytes of UDP that left, and */
-	__u32 began_us; /*   when the first ones did, units of 2^10 ns; 0: it has not begun */
-};
-
 /* Round trips of packets that are timed (delay.bpf.h). */
 struct flow_delay {
-	__u64 timed[FLOW_TIMED]; /* egress: position << 32 | departure, ns; see timed_count */
-	__u64 probed;		 /* egress: the same of a PROBE; 0: none */
-	__u32 timed_count;	 /* egress adds, ingress sets to 0 */
-	__u32 sample_ns;	 /* ingress: the last sample; 0: none yet */
+	__u64 timed[FLOW_TIMED];     /* egress: position << 32 | departure, ns; see timed_count */
+	__u64 probed;		     /* egress: the same of a PROBE; 0: none */
+	__u32 timed_count;	     /* egress adds, ingress sets to 0 */
+	__u32 sample_ns;	     /* ingress: the last sample that was for Swift; 0: none yet */
+	struct base_rtt_least least; /* ingress, under the lock: of all samples */
 };
 
 /*
@@ -212,8 +208,6 @@ struct flow {
 	struct flow_delay delay;
 	struct companion_state companion; /* egress */
 	struct flow_beside beside;
-	struct flow_first first;
-	__u8 pad[8]; /* up to a multiple of 64 with what is in front of it */
 };
 
 /* How this host reports on a flow, keyed as in flows: where it tells U or W. */

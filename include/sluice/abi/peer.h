@@ -45,7 +45,10 @@ enum sluice_encoding {
 
 /* Parameters of a destination prefix, from the configuration. */
 struct peer {
-	__u64 t_ns; /* base RTT */
+	__u64 t_ns;	   /* base RTT in force */
+	__u64 measured_ns; /* the same as it was measured; 0: not yet */
+	__u32 t_auto;	   /* 1: the one is the other, or, while that is 0, what the port says (base_rtt.h) */
+	__u32 t_changes;   /* so often it was measured to be another one */
 	q24_t eta;
 	q12_t w_ai;	   /* 0: w_init * (1 - eta) / flows */
 	__u32 flows;	   /* N: flows that are expected to share a port; */
@@ -69,6 +72,6 @@ struct peer {
 	struct hiercc_tuning voq;
 };
 
-_Static_assert(sizeof(struct peer) == 152, "peer");
+_Static_assert(sizeof(struct peer) == 168, "peer");
 
 #endif

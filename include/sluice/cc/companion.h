@@ -41,6 +41,7 @@ struct companion_state {
 	__u64 left_ns; /* when the last one left, of the clock of now_ns, */
 	__u64 sent;    /* and what the flow had sent by then, bytes */
 	__u32 count;   /* that left; stops at the largest number */
+	__u32 began_us; /* when the flow's data began to leave (first.h), units of 2^10 ns; 0: it has not */
 };
 
 /* The defaults, for packets of that many bytes as `sent` counts them. */

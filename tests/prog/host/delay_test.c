@@ -76,19 +76,20 @@ Test(delay, timed__only_what_can_have_feedback)
 	run(EGRESS, &udp_gso, .gso_size = 1000, .gso_segs = 2);
 	expect_eq(flow_get(datagram).tx.bytes > 2000, 1);
 	expect_eq(flow_get(datagram).delay.timed_count, 0);
-	fixture("a flow that knows a hop");
+	fixture("a flow that knows a hop, for T");
 	f = flow_get(data);
 	f.cc.hops = 1;
 	flow_set(data, &f);
 	delay_leaves(data);
-	expect_eq(flow_get(data).delay.timed_count, 1);
+	expect_eq(flow_get(data).delay.timed_count, 2);
 	fixture("with the fallback off");
 	f.cc.hops = 0;
+	f.delay.timed_count = 1;
 	flow_set(data, &f);
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	control_next_epoch();
 	delay_leaves(data);
-	expect_eq(flow_get(data).delay.timed_count, 1);
+	expect_eq(flow_get(data).delay.timed_count, 2);
 }
 
 Test(delay, timed__anew_after_a_second_without_feedback)
@@ -258,4 +259,43 @@ SinkTest(delay, sample__of_a_probe_is_its_own)
 	expect_eq(f.delay.timed_count, 1);
 	unstamped(datagram, 5000);
 	expect_between(flow_get(datagram).delay.sample_ns, 700 * MS, 700 * MS + clock_ns() - now);
+}
+
+/* --- for T --- */
+
+/* A full packet of 9014 bytes takes 722 ns at 100 Gbit/s, and a full one has two of them less than T. */
+Test(delay, measured__where_a_hop_is_told)
+{
+	struct flow f;
+
+	delay_leaves(data);
+	timed_ago(data, 60000, 60000, 3 * MS);
+	feedback(data, 60000, 5, 0);
+	f = flow_get(data);
+	expect_between(f.delay.least.ns.most_ns, 3 * MS + 2 * 721, 4 * MS);
+	expect_eq(f.delay.least.ns.least_ns, f.delay.least.ns.most_ns);
+}
+
+Test(delay, measured__of_a_path_that_tells_no_queue_the_most)
+{
+	struct flow f;
+
+	delay_leaves(data);
+	timed_ago(data, 60000, 60000, 3 * MS);
+	unstamped(data, 60000);
+	f = flow_get(data);
+	expect_between(f.delay.least.ns.most_ns, 3 * MS, 4 * MS);
+	expect_eq(f.delay.least.ns.least_ns, BASE_RTT_NONE);
+}
+
+/* An echo that claims to be the answer to what has just left: T is what the wire takes. */
+Test(delay, measured__no_shorter_than_the_wire)
+{
+	struct flow f;
+
+	delay_leaves(data);
+	timed_ago(data, 60000, 60000, 0);
+	feedback(data, 60000, 5, 0xff);
+	f = flow_get(data);
+	expect_eq(f.delay.least.ns.most_ns == 0 || f.delay.least.ns.most_ns >= 2 * 721, 1);
 }

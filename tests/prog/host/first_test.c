@@ -86,11 +86,11 @@ Test(first, first__a_new_connection_begins_anew)
 	run(EGRESS, &in);
 	f = flow_get(s);
 	run(EGRESS, &first);
-	expect_eq(flow_get(s).first.began_us, 0);
+	expect_eq(flow_get(s).companion.began_us, 0);
 	run(EGRESS, &in);
 	expect_eq(q12_to_bytes(flow_get(s).cc.w), (q12_to_bytes(f.params.w_init) + 1) / 2);
 	f.rx.feedbacks = 1;
-	f.first.began_us = 0;
+	f.companion.began_us = 0;
 	flow_set(s, &f);
 	run(EGRESS, &in);
 	expect_eq(flow_get(s).cc.w, f.cc.w);
@@ -117,7 +117,7 @@ Test(first, first__udp_brings_a_window_before_its_first_feedback)
 	hosts_strip();
 	run(EGRESS, &in);
 	f = udp_with_window(s, 20000);
-	f.first.bytes = 19000;
+	f.tx.bytes = 19000;
 	f.companion.left_ns = clock_ns();
 	flow_set(s, &f);
 	for (i = 0; i < 3; i++)
@@ -135,7 +135,7 @@ Test(first, first__udp_brings_a_window_before_its_first_feedback)
 	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
 	fixture("a path that tells nothing");
 	f.rx.feedbacks = 0;
-	f.first.bytes = 1 << 30;
+	f.tx.bytes = 1 << 30;
 	flow_set(s, &f);
 	expect_verdict(run(EGRESS, &in), VERDICT_DROP);
 	clock_pass(FIRST_RTTS * LONG_NS);
@@ -155,7 +155,7 @@ Test(first_unknown, first__udp_to_an_unknown_peer)
 	peers_are_far();
 	run(EGRESS, &in, .ifindex = a.ifindex);
 	f = udp_with_window(s, 20000);
-	f.first.bytes = 20000;
+	f.tx.bytes = 20000;
 	f.path.port_flags |= PORT_F_EDT;
 	flow_set(s, &f);
 	expect_verdict(run(EGRESS, &in, .ifindex = a.ifindex), VERDICT_DROP);

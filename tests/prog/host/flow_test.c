@@ -56,6 +56,27 @@ Test(flow, flow__takes_w_ai_and_the_longest_prefix)
 	expect_eq(flow_get((struct ip_spec){}).params.w_init, 250000ULL << 12);
 }
 
+/* World's port has 100 Gbit/s and frames of 9014 bytes, ten of which take 7.2 us. */
+Test(flow, flow__has_a_first_window_until_t_is_measured)
+{
+	struct peer peer = peer_usual();
+	struct frame in = tcp(.payload = 100);
+	struct ip_spec s = {};
+
+	peer.t_auto = 1;
+	peer_set("10.1.0.2", 128, &peer);
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, BASE_RTT_START_NS);
+	expect_eq(flow_get(s).params.w_init, 125000ULL << 12);
+	fixture("measured: a flow that runs takes it");
+	peer.t_ns = peer.measured_ns = 20000;
+	peer_set("10.1.0.2", 128, &peer);
+	control_next_epoch();
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 20000);
+	expect_eq(flow_get(s).params.w_init, 250000ULL << 12);
+}
+
 Test(flow, flow__takes_the_tokens_of_its_peer)
 {
 	struct peer peer = peer_usual();

@@ -41,7 +41,9 @@
 	X(PEER_U, "sluice_peer_utilisation_ratio", "gauge", "Largest U of its active flows with feedback.") \
 	X(PEER_QUEUE, "sluice_peer_queue_delay_seconds", "gauge", "Longest queue of its active flows with feedback.") \
 	X(PEER_AGE, "sluice_peer_feedback_age_seconds", "gauge", "Largest age of feedback of its active flows.") \
-	X(PEER_RTT, "sluice_peer_base_rtt_seconds", "gauge", "base_rtt of the configuration.")     \
+	X(PEER_RTT, "sluice_peer_base_rtt_seconds", "gauge", "T in force: base_rtt of the configuration, or as measured where that is auto.") \
+	X(PEER_MEASURED, "sluice_peer_measured_rtt_seconds", "gauge", "T as it was measured, whatever is in force; 0: not yet.") \
+	X(PEER_CHANGES, "sluice_peer_measured_rtt_changes_total", "counter", "How often that became longer or shorter.") \
 	X(TOP_HELD, "sluice_top_flow_held", "gauge",                                                \
 	  "1 for one of the busiest flows with feedback; by says what holds it, as in sluicectl top.")                       \
 	X(TOP_TX, "sluice_top_flow_tx_bytes_total", "counter", "Wire bytes sent of one of the busiest flows.") \

@@ -33,7 +33,7 @@ struct sent {
 /* Sums of the flows to one prefix. */
 struct peer_sum {
 	struct peer_key key;
-	__u64 rtt_ns;
+	__u64 rtt_ns, measured_ns, rtt_changes; /* as the map of peers has them */
 	__u64 flows, held[FLOW_HOLDS], rate_bps, window_bytes, queue_ns, age_ns;
 	q24_t u;
 };

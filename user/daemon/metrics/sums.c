@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/metrics/metrics_int.h"
+#include "lib/prefixes.h"
 
 #define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active that sent something within this */
 #define METRICS_PACKET_BYTES 1514	     /* a full packet, of which the wait for credit is told */
@@ -10,36 +11,6 @@
 const __u64 metrics_bounds[BUCKETS] = { 1000,	  2000,	     5000,	10000,	   20000,     50000,	100000,
 					200000,	  500000,    1000000,	2000000,   5000000,   10000000, 20000000,
 					50000000, 100000000, 200000000, 500000000, 1000000000 };
-
-static int peer_order(const void *a, const void *b)
-{
-	const struct peer_sum *x = a, *y = b;
-
-	if (x->key.prefixlen != y->key.prefixlen)
-		return x->key.prefixlen < y->key.prefixlen ? 1 : -1;
-	return memcmp(&x->key.addr, &y->key.addr, sizeof(x->key.addr));
-}
-
-/* The longest prefix that an address is in: one search in those of each length. */
-static struct peer_sum *peer_sum_find(struct metrics *m, const struct sluice_addr *addr)
-{
-	struct peer_sum want = {}, *found;
-	unsigned int i = 0, n, bit;
-
-	while (i < m->peers) {
-		want.key.prefixlen = m->peer[i].key.prefixlen;
-		for (n = i; n < m->peers && m->peer[n].key.prefixlen == want.key.prefixlen; n++)
-			;
-		want.key.addr = *addr;
-		for (bit = want.key.prefixlen; bit < 128; bit++)
-			want.key.addr.b[bit / 8] &= ~(0x80 >> bit % 8);
-		found = bsearch(&want, &m->peer[i], n - i, sizeof(want), peer_order);
-		if (found)
-			return found;
-		i = n;
-	}
-	return NULL;
-}
 
 static void histogram_add(struct histogram *h, __u64 ns)
 {
@@ -54,6 +25,7 @@ static void histogram_add(struct histogram *h, __u64 ns)
 void tick_begin(struct metrics *m)
 {
 	unsigned int i;
+	struct peer v;
 
 	m->fresh = 0;
 	m->ctl = *m->pins->ctl;
@@ -62,7 +34,12 @@ void tick_begin(struct metrics *m)
 	for (i = 0; i < m->peers; i++) {
 		struct peer_sum *p = &m->peer[i];
 
-		*p = (struct peer_sum){ .key = p->key, .rtt_ns = p->rtt_ns };
+		*p = (struct peer_sum){ .key = p->key };
+		if (map_find(m->pins->peers, "peers", &p->key, &v) <= 0)
+			continue;
+		p->rtt_ns = v.t_ns;
+		p->measured_ns = v.measured_ns;
+		p->rtt_changes = v.t_changes;
 	}
 }
 
@@ -147,7 +124,7 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 	}
 	held = held_by(m, key, f, now);
 	top_add(m, key, f, queue, f->rx.fb_ns ? flow_hold_names[held] : NULL);
-	p = peer_sum_find(m, &key->remote);
+	p = prefixes_find(m->peer, m->peers, sizeof(*m->peer), &key->remote);
 	if (!p)
 		return;
 	p->flows++;
@@ -201,9 +178,7 @@ void peers_take(struct metrics *m, const struct config *c)
 		return;
 	m->tops_max = c->metrics.flows;
 	m->peers = c->peers_count;
-	for (i = 0; i < m->peers; i++) {
+	for (i = 0; i < m->peers; i++)
 		m->peer[i].key = c->peers[i].key;
-		m->peer[i].rtt_ns = c->peers[i].base_rtt_ns;
-	}
-	qsort(m->peer, m->peers, sizeof(*m->peer), peer_order);
+	qsort(m->peer, m->peers, sizeof(*m->peer), prefixes_order);
 }

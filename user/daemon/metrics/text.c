@@ -209,6 +209,10 @@ static double peer_value(enum metric n, const struct peer_sum *p)
 		return p->queue_ns / 1e9;
 	case METRIC_PEER_AGE:
 		return p->age_ns / 1e9;
+	case METRIC_PEER_MEASURED:
+		return p->measured_ns / 1e9;
+	case METRIC_PEER_CHANGES:
+		return p->rtt_changes;
 	default:
 		return p->rtt_ns / 1e9;
 	}
@@ -228,7 +232,7 @@ static void text_peers_and_flows(FILE *f, const struct metrics *m)
 	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN];
 	unsigned int n, i, k;
 
-	for (n = METRIC_PEER_FLOWS; n <= METRIC_PEER_RTT; n++) {
+	for (n = METRIC_PEER_FLOWS; n <= METRIC_PEER_CHANGES; n++) {
 		metric_head(f, n);
 		for (i = 0; n == METRIC_PEER_HELD && i < m->peers; i++)
 			for (k = 0; k < FLOW_HOLDS; k++)

@@ -188,6 +188,7 @@ static int config_check_lists(const char *path, struct config *c)
 	}
 	for (i = 0; i < c->peers_count; i++) {
 		config_choose_telemetry(&c->peers[i]);
+		config_rtt_begin(&c->peers[i]);
 		err = config_check_peer(path, c, i);
 		if (err)
 			return err;

@@ -16,6 +16,9 @@ int config_check_tor(const char *path, const struct config *c);
 /* Reads the keys of authentication. */
 int config_check_auth(const char *path, struct config *c);
 
+/* Of a prefix whose base_rtt is auto what T is until it is measured. */
+void config_rtt_begin(struct config_peer *p);
+
 /* A switch as a ToR: whether one of its interfaces has voqs. */
 int config_is_tor(const struct config *c);
 

@@ -9,6 +9,7 @@
 #define CONFIG_LIMIT_NS (100 * 1000 * 1000ULL)
 #define CONFIG_LIMIT_ROUNDS 64
 #define CONFIG_PERIOD_NS (100 * 1000ULL) /* shorter is not worth the wake-ups */
+#define CONFIG_RTT_NS (100 * 1000ULL)	 /* what times go by before T is measured */
 #define DSCPS 64
 #define PPM 1000000
 
@@ -32,6 +33,29 @@ __u64 config_period_ns(const struct config *c)
 		if (c->peers[k].hiercc && c->peers[k].base_rtt_ns / 4 < period)
 			period = c->peers[k].base_rtt_ns / 4;
 	return period > CONFIG_PERIOD_NS ? period : CONFIG_PERIOD_NS;
+}
+
+void config_rtt_begin(struct config_peer *p)
+{
+	p->rtt_auto = !p->base_rtt_ns;
+	if (p->rtt_auto)
+		p->base_rtt_ns = CONFIG_RTT_NS;
+}
+
+__u64 config_rtt_max_ns(const struct config *c, const struct config_peer *p)
+{
+	__u64 most = NSEC_PER_SEC, round = HIERCC_NS_MAX - 1, late = (c->period_ns ?: CONFIG_PERIOD_NS) * 5 / 4;
+
+	if (c->target_ns && c->target_ns - 1 < most)
+		most = c->target_ns - 1;
+	if (!p->hiercc)
+		return most;
+	if (c->limit_ns && c->limit_ns / CONFIG_LIMIT_ROUNDS_MIN < round)
+		round = c->limit_ns / CONFIG_LIMIT_ROUNDS_MIN;
+	if (!c->period_ns && round * 16 / 21 < most) /* a period of T / 4, as config_round_ns() has it */
+		most = round * 16 / 21;
+	round = round > late ? round - late : 1;
+	return round < most ? round : most;
 }
 
 /* A timer is late by half a period at worst, if the daemon gets its CPU: a quarter on average. */
@@ -95,6 +119,9 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 {
 	struct peer v = {
 		.t_ns = p->base_rtt_ns,
+		.measured_ns = p->measured_ns,
+		.t_auto = p->rtt_auto,
+		.t_changes = p->rtt_changes,
 		.eta = c->eta * Q24_ONE,
 		.w_ai = q12_from_bytes(c->w_ai_bytes),
 		.flows = c->flows ?: CONFIG_FLOWS,

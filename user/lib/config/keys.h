@@ -23,7 +23,7 @@ struct config_kind {
 };
 
 extern const struct config_kind config_word, config_number, config_flows, config_fraction, config_q24, config_share;
-extern const struct config_kind config_time, config_speed, config_bytes;
+extern const struct config_kind config_time, config_rtt, config_speed, config_bytes;
 extern const struct config_kind config_string; /* which the configuration owns: see config_free() */
 extern const struct config_kind config_id, config_listen, config_prefix;
 extern const struct config_kind config_bits, config_prefixes; /* lists */

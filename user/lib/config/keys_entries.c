@@ -68,11 +68,12 @@ static const struct config_key peer_keys[] = {
 	  .range = "a prefix", .note = "IPv4 or IPv6 with host bits 0, or an address", .example = "10.0.0.0/8",
 	  .advice = "for example 10.0.0.0/8 (host bits 0)", .reload = "",
 	  .meaning = "see routes before choosing it" },
-	{ "base_rtt", &config_time, FIELD(struct config_peer, base_rtt_ns), .required = true, .min = USEC,
-	  .max = NSEC_PER_SEC, .range = "a time between 1us and 1s", .example = "12us", .reload = "at once",
+	{ "base_rtt", &config_rtt, FIELD(struct config_peer, base_rtt_ns), .required = true, .min = USEC,
+	  .max = NSEC_PER_SEC, .range = "auto, or a time between 1us and 1s",
+	  .refusal = "is not a time between 1us and 1s, nor auto", .example = "12us", .reload = "at once",
 	  .meaning = "T: the RTT to that prefix with empty queues, of a full packet and its delayed ACK: "
 		     "about the RTT of a small ping plus four times what a full packet takes at the slowest "
-		     "link" },
+		     "link. auto: as it is measured" },
 	{ "variant", &config_word, FIELD(struct config_peer, variant), .words = variant_words,
 	  .inherits = FIELD(struct config, variant), .refusal = "is unknown",
 	  .otherwise = "what hpcc: variant says", .reload = "at once",

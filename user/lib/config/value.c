@@ -115,6 +115,15 @@ static int time_value(const struct config_key *k, const char *text, void *of)
 	return value_store(k, err, ns, of);
 }
 
+/* A time, or 0 for auto. */
+static int rtt_value(const struct config_key *k, const char *text, void *of)
+{
+	if (strcmp(text, "auto"))
+		return time_value(k, text, of);
+	field_set(of, &k->field, 0);
+	return 0;
+}
+
 static int speed_value(const struct config_key *k, const char *text, void *of)
 {
 	__u64 bps = 0;
@@ -212,6 +221,7 @@ const struct config_kind config_fraction = { .parse = fraction_value };
 const struct config_kind config_q24 = { .parse = q24_value };
 const struct config_kind config_share = { .parse = share_value };
 const struct config_kind config_time = { .parse = time_value };
+const struct config_kind config_rtt = { .parse = rtt_value };
 const struct config_kind config_speed = { .parse = speed_value };
 const struct config_kind config_bytes = { .parse = bytes_value };
 const struct config_kind config_string = { .parse = string_value };

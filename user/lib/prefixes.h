@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_PREFIXES_H
+#define SLUICE_PREFIXES_H
+#include <stddef.h>
+#include "sluice/abi/peer.h"
+
+/* The order, for qsort(), of entries that begin with a struct peer_key: the longest prefix first. */
+int prefixes_order(const void *a, const void *b);
+/* Of n entries of that size in this order the one of the longest prefix that has the address, or NULL. */
+void *prefixes_find(void *entries, size_t n, size_t size, const struct sluice_addr *addr);
+
+#endif
