@@ -45,7 +45,7 @@ unsigned int why_hops(const struct flow *f)
 
 static int is_lowest(const struct why *w)
 {
-	return w->flow.cc.w <= w->flow.params.w_min;
+	return w->flow.cc.w <= hpcc_floor(&w->flow.params);
 }
 
 /* It sends less than half of R, so its round trip takes longer than base_rtt. */
