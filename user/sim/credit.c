@@ -83,7 +83,7 @@ static void voq_rate(struct voq *v)
 		flow_tell(v, v->flows[i]);
 }
 
-void credit_take(uint32_t rack, uint32_t host, uint32_t total, int due, uint16_t at)
+void credit_reaches(uint32_t rack, uint32_t host, uint32_t total, int due, uint16_t at)
 {
 	struct voq *v = voq_of(rack, host);
 

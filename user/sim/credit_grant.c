@@ -60,7 +60,7 @@ static void message_send(uint32_t host, uint32_t rack, uint64_t late_ns)
 	event_at(engine.now_ns + spent_ns + credit_racks.message_ns + late_ns, EVENT_CREDIT, i);
 }
 
-static void voq_told(uint32_t host, uint32_t rack)
+static void total_told(uint32_t host, uint32_t rack)
 {
 	hiercc_told(&grants[host].told[rack], &grants[host].due[rack], engine.now_ns);
 }
@@ -70,7 +70,7 @@ static void voq_tell(uint32_t host, uint32_t rack)
 {
 	int late = credit_rules.reorder && random_part() < credit_rules.reorder, times = 1;
 
-	voq_told(host, rack);
+	total_told(host, rack);
 	if (random_part() < credit_rules.lose)
 		return;
 	times += random_part() < credit_rules.repeat;
@@ -87,7 +87,7 @@ void credit_on_message(uint32_t i)
 
 	messages[i].next = messages_free;
 	messages_free = i;
-	credit_take(m.rack, m.host, m.total, m.due, m.at);
+	credit_reaches(m.rack, m.host, m.total, m.due, m.at);
 }
 
 /* --- where packets arrive --- */
@@ -156,12 +156,12 @@ void credit_passes(uint32_t node, struct sim_packet *p)
 	rack = credit_racks.rack_of[f->from];
 	if (p->credit && credit_leaf(f->from) == node) {
 		p->credit = 0;
-		credit_take(rack, f->to, p->credit_total, p->credit_due, p->credit_at);
+		credit_reaches(rack, f->to, p->credit_total, p->credit_due, p->credit_at);
 	} else if (credit_leaf(f->to) == node && grants[f->to].due[rack].sent) {
 		const struct hiercc_due *d = &grants[f->to].due[rack];
 
 		ring_turn(f->to);
-		voq_told(f->to, rack);
+		total_told(f->to, rack);
 		totals_ridden++;
 		p->credit = random_part() >= credit_rules.lose;
 		p->credit_total = d->granted;

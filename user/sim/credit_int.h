@@ -19,7 +19,7 @@ extern struct credit_racks credit_racks;
 /* The leaf of a host. */
 uint32_t credit_leaf(uint32_t host);
 /* What the port of a host has granted a rack in all is at that rack. */
-void credit_take(uint32_t rack, uint32_t host, uint32_t total, int due, uint16_t at);
+void credit_reaches(uint32_t rack, uint32_t host, uint32_t total, int due, uint16_t at);
 
 void grants_begin(void);
 void grants_end(void);

@@ -193,7 +193,10 @@ static inline enum hiercc_claim hiercc_ring_learn(struct hiercc_ring *r, struct 
 						  __u64 now_ns)
 {
 	enum hiercc_claim verdict = hiercc_judge(d, p, seen, now_ns, r->budget);
+	__u64 owed = hiercc_ring_owed(d);
 
+	if (verdict == HIERCC_FIRST) /* C0 that it may have used before is one that nobody saw */
+		d->unseen = owed > seen->bytes ? owed - seen->bytes : 0;
 	d->held = d->unseen > p->c0 ? d->unseen - p->c0 : 0;
 	if (hiercc_ring_owed(d))
 		hiercc_ring_enlist(r, d, i);
