@@ -52,7 +52,7 @@ struct sim_packet {
 	uint16_t credit_at;	       /* and when */
 	uint16_t path_id;
 	uint8_t hops, kind, class, ce;
-	uint8_t carries; /* telemetry: switches stamp it */
+	uint8_t carries;	    /* telemetry: switches stamp it */
 	uint8_t credit, credit_due; /* whether it has that; more is due */
 };
 
