@@ -26,6 +26,8 @@ struct core_case {
 	struct hiercc_seen seen;
 	struct hiercc_due due;
 	struct hiercc_port port;
+	struct hiercc_ring ring;
+	struct hiercc_told told_credit;
 	struct pfc_obey_params obey_params;
 	struct pfc_obey obey;
 	struct pfc_params gate;
@@ -68,6 +70,15 @@ struct core_case {
 	X(core_voq_see, hiercc_see(&c->seen, c->n, c->mark, c->word[0], c->word[1], 75000))                            \
 	X(core_voq_judge, c->verdict = hiercc_judge(&c->due, &c->voq_params, &c->seen, c->now_ns, c->word[0] >> 12))   \
 	X(core_voq_budget, hiercc_budget(&c->port, c->bytes))                                                          \
+	X(core_ring_learn, c->verdict = hiercc_ring_enter(&c->ring, c->now_ns);                                        \
+	  if (c->verdict) hiercc_ring_clock(&c->ring, c->now_ns, c->word[0] >> 12);                                    \
+	  c->n = hiercc_ring_learn(&c->ring, &c->due, c->mark, &c->voq_params, &c->seen, c->now_ns);                   \
+	  hiercc_ring_leave(&c->ring, c->now_ns - c->report))                                                          \
+	X(core_ring_grant, hiercc_ring_clock(&c->ring, c->now_ns, c->word[0] >> 12);                                   \
+	  hiercc_ring_enlist(&c->ring, &c->due, c->mark); c->n = hiercc_ring_next(&c->ring);                           \
+	  if (c->n != HIERCC_NONE) c->total = hiercc_ring_grant(&c->ring, &c->due, c->n))                              \
+	X(core_ring_tell, hiercc_ring_note(&c->ring, &c->told_credit, c->mark); c->n = hiercc_ring_untold(&c->ring);   \
+	  c->verdict = hiercc_ring_tells(&c->ring, &c->due, &c->told_credit, c->now_ns, c->bytes))                     \
 	X(core_hop_rate, c->verdict = hiercc_arrival(&c->hop, &c->hop_params, c->now_ns, c->bytes);                    \
 	  hiercc_rate(&c->hop, &c->hop_params, c->n, c->word[0]))                                                      \
 	X(core_pfc_frame, pfc_set((struct pfc_frame *)c->stack, c->n & 7, c->mark);                                    \

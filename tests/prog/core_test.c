@@ -81,6 +81,7 @@ static void case_begin(struct core_case *c)
 	hiercc_hop_params_init(&c->hop_params, 1 + any() % HIERCC_RATE_MAX, p->t_ns / 6, p->w_init >> 12);
 	hiercc_hop_init(&c->hop, &c->hop_params);
 	hiercc_port_init(&c->port, any() % HIERCC_RATE_MAX);
+	hiercc_ring_init(&c->ring, any() % HIERCC_RATE_MAX, any() % HIERCC_NS_MAX, 128 + below(HIERCC_DELTA_MAX - 128));
 	pfc_obey_init(&c->obey_params, 1 + any() % PFC_BPS_MAX);
 	c->gate = (struct pfc_params){ 1 + any() % PFC_NS_MAX, below(4) * Q24_ONE, 100000, 3000 };
 	ppfc_params_init(&c->ppfc, 500000, 600000, 16, c->obey_params.bps, p->t_ns);

@@ -6,8 +6,8 @@
  *
  *  1. What a host sends to a host of another rack passes the VOQ of that host in its own leaf, and leaves it at the departure
  *     that credit gives it.
- *  2. The leaf of the receiver notes what arrives, and a loop of its daemon grants credit for each of its host ports; the
- *     message goes to the sender's leaf.
+ *  2. The leaf of the receiver notes what arrives, and grants credit for each of its host ports: with each packet, or by a
+ *     loop of its daemon (credit_grant.c). Totals ride on what goes back to the sender's leaf, or a message has them.
  *  3. The sender's leaf tells the flows of a VOQ the rate of Equation 1, where the scenario wants that.
  */
 #include <json-c/json.h>
@@ -16,6 +16,7 @@
 struct credit_rules {
 	int on, rates;	     /* rates: Equation 1, too */
 	int port_free;	     /* HPCC leaves the receiver's port to the credits: that is not stamped */
+	int arrival;	     /* packets grant where they arrive, and the loop is the second line */
 	uint64_t period_ns;  /* of the loop, */
 	uint64_t late_ns;    /* which is late by up to that */
 	uint64_t cost_ns;    /* of a message, which those behind it in its round wait for */
@@ -37,6 +38,8 @@ int credit_holds(uint32_t node, uint32_t packet);
 void credit_left(const struct sim_packet *p);
 /* A packet of another rack for a host of this leaf. */
 void credit_arrived(uint32_t node, const struct sim_packet *p);
+/* What goes back to another rack: it takes along what its VOQ was granted, or has brought it. */
+void credit_passes(uint32_t node, struct sim_packet *p);
 int credit_is_rack_port(uint32_t node, uint32_t port); /* of a leaf, to one of its hosts */
 struct json_object *credit_result(void);	       /* of all VOQs; NULL: there are none */
 

@@ -48,9 +48,12 @@ struct sim_packet {
 	uint64_t hop[HPCC_MAX_HOPS]; /* telem_pack() */
 	uint32_t payload;
 	uint32_t voq_total, voq_flows; /* S and F */
+	uint32_t credit_total;	       /* what its VOQ was granted, */
+	uint16_t credit_at;	       /* and when */
 	uint16_t path_id;
 	uint8_t hops, kind, class, ce;
-	uint8_t carries; /* telemetry: switches stamp it */
+	uint8_t carries;	    /* telemetry: switches stamp it */
+	uint8_t credit, credit_due; /* whether it has that; more is due */
 };
 
 struct sim_queue {

@@ -12,6 +12,7 @@ enum load_kind { LOAD_FLOWS, LOAD_INCAST, LOAD_POISSON };
 enum stamp_kind { STAMP_DEQUEUE, STAMP_ENQUEUE };
 enum pause_kind { PAUSE_NONE, PAUSE_PFC, PAUSE_PPFC };
 enum hiercc_kind { HIERCC_OFF, HIERCC_CREDIT, HIERCC_RATES };
+enum grant_kind { GRANT_ARRIVAL, GRANT_ROUND };
 enum recovery_kind { RECOVERY_GO_BACK, RECOVERY_SELECTIVE };
 enum carriage_kind { CARRIAGE_PACKET, CARRIAGE_COMPANION };
 enum moment_kind { MOMENT_ACK, MOMENT_DATA };
@@ -73,7 +74,7 @@ struct scenario {
 		__u32 fast;
 	} dcqcn;
 	struct {
-		__u8 mode, port;
+		__u8 mode, port, grant;
 		__u64 period_ns, late_ns, c0;
 		double eta, lose, repeat, reorder;
 		__u64 cost_ns;

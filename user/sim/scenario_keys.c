@@ -20,6 +20,7 @@ static const struct word pause_words[] = { { "none", PAUSE_NONE }, { "pfc", PAUS
 static const struct word hiercc_kind_words[] = {
 	{ "off", HIERCC_OFF }, { "credit", HIERCC_CREDIT }, { "rates", HIERCC_RATES }, {}
 };
+static const struct word grant_words[] = { { "arrival", GRANT_ARRIVAL }, { "round", GRANT_ROUND }, {} };
 static const struct word recovery_words[] = { { "go-back-n", RECOVERY_GO_BACK },
 					      { "selective", RECOVERY_SELECTIVE },
 					      {} };
@@ -167,13 +168,15 @@ static const struct config_key dcqcn_keys[] = {
 static const struct config_key hiercc_keys[] = {
 	WORD("mode", hiercc.mode, hiercc_kind_words, "off",
 	     "credit: what leaves a rack is covered by credit; rates: and flows obey the rate of Equation 1"),
-	TIME("period", hiercc.period_ns, "100us", "between two grants"),
+	WORD("grant", hiercc.grant, grant_words, "round",
+	     "where credit is granted: in rounds of a daemon, as sluiced does, or with each packet that arrives"),
+	TIME("period", hiercc.period_ns, "100us", "of those rounds, which with arrival are the second line"),
 	TIME("late", hiercc.late_ns, "50us", "a round is late by up to that"),
-	BYTES("c0", hiercc.c0, NULL, "C0; none: what a round trip of credit takes, with the period"),
+	BYTES("c0", hiercc.c0, NULL, "C0; none: what a round trip of credit takes, in rounds with the period"),
 	PART("eta", hiercc.eta, 0.1, 1, "0.98", "of a port, what is granted"),
 	{ "port", &config_word, AT(hiercc.port), .words = flag_words, .preset = "true",
 	  .meaning = "whether HPCC minds the receiver's port too, or leaves it to the credits" },
-	TIME("cost", hiercc.cost_ns, NULL, "of each message of a round, which later ones wait for"),
+	TIME("cost", hiercc.cost_ns, NULL, "of each message, which later ones of a round wait for"),
 	PART("lose", hiercc.lose, 0, 0.9, "0", "of the messages"),
 	PART("repeat", hiercc.repeat, 0, 0.9, "0", "of the messages"),
 	PART("reorder", hiercc.reorder, 0, 0.9, "0", "of the messages, that come later by three periods"),

@@ -127,6 +127,7 @@ static void rules_take(const struct scenario *s)
 		.on = s->hiercc.mode != HIERCC_OFF,
 		.rates = s->hiercc.mode == HIERCC_RATES,
 		.port_free = !s->hiercc.port,
+		.arrival = s->hiercc.grant == GRANT_ARRIVAL,
 		.period_ns = s->hiercc.period_ns,
 		.late_ns = s->hiercc.late_ns,
 		.c0 = s->hiercc.c0,

@@ -233,6 +233,8 @@ void switch_receive(uint32_t node, uint32_t ingress, uint32_t i)
 		credit_arrived(node, packet);
 		if (credit_holds(node, i))
 			return;
+	} else {
+		credit_passes(node, packet);
 	}
 	switch_enqueue(egress, i);
 }

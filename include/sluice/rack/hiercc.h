@@ -10,6 +10,7 @@
  *     which its credit is, or is expected to be, there. hiercc_credit() takes what the port has granted.
  *  2. Receiver ToR (section 3.2): hiercc_see() notes S and F of a packet (data plane); hiercc_learn()
  *     judges what was noted, hiercc_budget() and hiercc_grant() deal out credit by WRR (daemon).
+ *     hiercc_ring.h has the same for where packets arrive: no period, and a bounded number of steps for each packet.
  *  3. First hop (section 3.3, Equation 1): hiercc_rate() is the rate of each flow into the VOQ,
  *     hiercc_arrival() what it needs to know.
  *
@@ -22,7 +23,8 @@
  *    that is not granted anew, a window. So one VOQ alone gets C0 per round trip of credit and no
  *    more: 10 KB and 8 us, the paper's values, are 10 of its 25 Gbit/s. hiercc_params_init() takes the BDP
  *    of that round trip, with the time between two grants in it. The bound of section 1, racks times C0,
- *    is as good as that time is short: 146 KB with 4 us in tests/sim/scenarios/racks.yaml, 961 KB with 100 us.
+ *    is as good as that time is short: 146 KB with 4 us in tests/sim/scenarios/racks.yaml, 961 KB with 100 us. Granted
+ *    with each packet that arrives C0 is the BDP of the round trip alone, and the burst of that scenario makes 108 KB.
  *  - A packet is given its departure when it comes and it cannot be corrected later: without credit it
  *    leaves when the totals, continued at the measured rate, get there. Every message corrects
  *    the line for the packets that come after it, which do not wait behind those of other flows that came when the
@@ -72,6 +74,7 @@
 #include "sluice/rack/hiercc_params.h"
 #include "sluice/rack/hiercc_voq.h"
 #include "sluice/rack/hiercc_grant.h"
+#include "sluice/rack/hiercc_ring.h"
 #include "sluice/rack/hiercc_hop.h"
 
 #endif

@@ -62,7 +62,8 @@ struct hiercc_due {
 	__u32 next;		 /* in the port's ring; its own index if it is alone */
 	__u32 round;		 /* the last in which it had a turn; 0: none */
 	__u8 listed;		 /* 1: it is in a ring of its port */
-	__u8 pad[7];
+	__u8 pad[3];
+	__u32 held; /* bytes of S that are to arrive before they are granted (hiercc_ring.h) */
 };
 
 /* A downstream port. Its two rings have the VOQs that are due credit, and only those. */

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_HIERCC_RING_H
+#define SLUICE_HIERCC_RING_H
+/*
+ * HierCC (hiercc.h) at the receiver ToR, without a period: credit is granted where a packet of a VOQ arrives.
+ *
+ *  1. hiercc_ring_enter(): one CPU at a time is at a port, and only while the daemon's lease runs. A packet that finds the
+ *     port taken waits for nobody: the next one says all that it would have said.
+ *  2. hiercc_ring_clock(): the port's credit is advanced by the time that has really passed, one round trip at most.
+ *  3. hiercc_ring_learn(): S, F and what arrived are judged, and the VOQ enters the ring if it is due credit.
+ *  4. hiercc_ring_next() and hiercc_ring_grant(), HIERCC_STEPS times at most: the WRR of hiercc_grant(), in two queues of fixed
+ *     size. The caller looks up what hiercc_due belongs to the number between the two, as each side has its own way to it.
+ *  5. Totals ride on what goes back to that rack next. hiercc_ring_untold() and hiercc_ring_tells(): one VOQ a packet that has
+ *     not heard of its credit is told by a message. Without that one in ten of the bursts of tests/sim/scenarios/racks.yaml
+ *     left a long flow waiting for the daemon's round.
+ *  6. hiercc_ring_leave().
+ *
+ * The daemon runs the same steps in its round, for VOQs of which nothing arrives any more. Whatever is in a ring is only numbers:
+ * two CPUs at one port, after a lock was broken, can lose a VOQ or have it twice, but read and grant nothing that is not theirs;
+ * hiercc_ring_clear() and each VOQ's next packet put it right.
+ *
+ * A VOQ is granted no further than what arrived and C0, which is one round trip: S may say more, and what it says beyond that
+ * has to arrive first (hiercc_due.held).
+ */
+#include "sluice/rack/hiercc_grant.h"
+
+#define HIERCC_RING 256 /* VOQs that are due credit from one port at once, a power of two */
+#define HIERCC_STEPS 4	/* VOQs that one packet grants credit */
+#define HIERCC_QUIET 4	/* parts of a round of credit: a VOQ that heard nothing for one is told by a message */
+#define HIERCC_LOCK_NS (1U << 20) /* longer than any packet is at a port: that CPU is gone */
+
+/* VOQs in turn. */
+struct hiercc_queue {
+	__u32 first, count; /* of slot, modulo HIERCC_RING */
+	__u32 slot[HIERCC_RING];
+};
+
+/* What a VOQ has heard of its credit; begins as zeros, and belongs to the one that has entered its port. */
+struct hiercc_told {
+	__u64 granted, at_ns;
+	__u32 waits; /* it is in hiercc_ring.untold */
+	__u32 pad;
+};
+
+/* A downstream port; begins with hiercc_ring_init(). All but lock_ns and lease_ns belongs to the one that has entered. */
+struct hiercc_ring {
+	__u64 lock_ns;	   /* since when somebody is at it; 0: nobody is */
+	__u64 lease_ns;	   /* daemon: until then packets may grant */
+	__u64 clock_ns;	   /* the time up to which credit was counted; 0: none yet */
+	__u64 most_ns;	   /* daemon: that is counted at once, < HIERCC_NS_MAX */
+	__u64 rate;	   /* daemon: speed times eta, bytes/s, < HIERCC_RATE_MAX */
+	__u64 budget;	   /* bytes that may be granted now */
+	__u64 rest;	   /* of a byte, in 10^-9 */
+	__u64 turned_away; /* packets of VOQs that found the ring full, */
+	__u64 broken;	   /* locks of a CPU that was gone, */
+	__u64 jumps;	   /* and times at which the clock went back, or on by more than most_ns while credit was due */
+	__u32 delta;	   /* daemon: one credit, bytes */
+	__u32 slice;	   /* most that a step of this packet grants */
+	__u32 round;	   /* > 0 */
+	__u32 turn;	   /* which of the two queues this round's are in; the other has those that are done */
+	struct hiercc_queue queue[2];
+	struct hiercc_queue untold; /* granted credit that they have not heard of */
+};
+
+static inline void hiercc_ring_init(struct hiercc_ring *r, __u64 rate, __u64 most_ns, __u32 delta)
+{
+	__u64 lease_ns = r->lease_ns;
+
+	*r = (struct hiercc_ring){ .lease_ns = lease_ns,
+				   .rate = rate < HIERCC_RATE_MAX ? rate : HIERCC_RATE_MAX - 1,
+				   .most_ns = most_ns < HIERCC_NS_MAX ? most_ns : HIERCC_NS_MAX - 1,
+				   .delta = delta,
+				   .round = 1 };
+}
+
+/* The port has another speed. Credit that is outstanding was granted at the old one: what is left of the budget is too. */
+static inline void hiercc_ring_speed(struct hiercc_ring *r, __u64 rate)
+{
+	if (rate != r->rate)
+		r->budget = r->rest = 0;
+	r->rate = rate < HIERCC_RATE_MAX ? rate : HIERCC_RATE_MAX - 1;
+}
+
+/* Returns whether the caller is at the port now; then hiercc_ring_leave() with the same time, which is > 0. */
+static inline int hiercc_ring_enter(struct hiercc_ring *r, __u64 now_ns)
+{
+	__u64 since = READ_ONCE(r->lock_ns);
+
+	/* Another CPU's clock may be a little ahead. */
+	if (since && now_ns - since < 1ULL << 63 && now_ns - since < HIERCC_LOCK_NS)
+		return 0;
+	if (since && since - now_ns < HIERCC_LOCK_NS)
+		return 0;
+	if (__sync_val_compare_and_swap(&r->lock_ns, since, now_ns) != since)
+		return 0;
+	r->broken += since != 0;
+	return 1;
+}
+
+/* Nothing is done for one whose lock was broken. */
+static inline void hiercc_ring_leave(struct hiercc_ring *r, __u64 now_ns)
+{
+	__sync_val_compare_and_swap(&r->lock_ns, now_ns, 0);
+}
+
+/* Whether the daemon lets packets grant. It may have died, or have stopped: then they do not. */
+static inline int hiercc_ring_leased(const struct hiercc_ring *r, __u64 now_ns)
+{
+	__u64 until = READ_ONCE(r->lease_ns);
+
+	return until > now_ns;
+}
+
+static inline __u32 hiercc_ring_due(const struct hiercc_ring *r)
+{
+	return r->queue[0].count + r->queue[1].count;
+}
+
+/*
+ * Time has passed, and `bytes` have arrived in one packet: credit that nobody was due is not saved up, but for one and for the
+ * time that this packet took to arrive. A clock that goes back stands still until it is where it was, unless it went back by
+ * more than most_ns: then it begins there.
+ */
+static inline void hiercc_ring_clock(struct hiercc_ring *r, __u64 now_ns, __u32 bytes)
+{
+	__u64 passed = now_ns - r->clock_ns, more, slice;
+	__u32 due = hiercc_ring_due(r);
+
+	if (now_ns < r->clock_ns) {
+		if (r->clock_ns - now_ns > r->most_ns) {
+			r->jumps++;
+			r->clock_ns = now_ns;
+		}
+		passed = 0;
+	} else {
+		if (passed > r->most_ns) {
+			r->jumps += due != 0;
+			passed = r->most_ns;
+		}
+		r->clock_ns = now_ns;
+	}
+	passed = passed < HIERCC_NS_MAX ? passed : HIERCC_NS_MAX - 1;
+	more = r->rate * passed + r->rest; /* < 2^37 * 2^26 + 2^30 */
+	r->budget += more / NSEC_PER_SEC;
+	r->rest = more % NSEC_PER_SEC;
+	bytes = bytes < HIERCC_BYTES_MAX ? bytes : HIERCC_BYTES_MAX - 1;
+	if (!due && r->budget > r->delta + bytes)
+		r->budget = r->delta + bytes;
+	/* What more there is than most_ns has nobody who wants it for long enough: steps are bounded. */
+	more = r->rate * r->most_ns / NSEC_PER_SEC + r->delta;
+	r->budget = r->budget < more ? r->budget : more;
+	slice = r->delta ? r->budget / (HIERCC_STEPS * (__u64)r->delta) * r->delta : 0;
+	r->slice = slice > r->delta ? slice : r->delta;
+}
+
+/* Returns whether there was room. */
+static inline int hiercc_queue_put(struct hiercc_queue *q, __u32 i)
+{
+	if (q->count >= HIERCC_RING)
+		return 0;
+	q->slot[(q->first + q->count++) & (HIERCC_RING - 1)] = i;
+	return 1;
+}
+
+/* At the end: everybody else's turn comes first. One that comes back in a round has the rest of its turn. */
+static inline void hiercc_ring_enlist(struct hiercc_ring *r, struct hiercc_due *d, __u32 i)
+{
+	__u32 queue = r->turn ^ (d->round == r->round && !d->turn);
+
+	if (d->listed)
+		return;
+	/* Both have room for all: a VOQ that is done goes from one to the other. */
+	if (hiercc_ring_due(r) >= HIERCC_RING || !hiercc_queue_put(&r->queue[queue & 1], i)) {
+		r->turned_away++;
+		return;
+	}
+	d->listed = 1;
+}
+
+/* What a VOQ may be granted now. < HIERCC_BYTES_MAX + what is late */
+static inline __u64 hiercc_ring_owed(const struct hiercc_due *d)
+{
+	__u64 most = d->sent - d->held;
+
+	return most > d->granted ? most - d->granted : 0;
+}
+
+/*
+ * Judges what was noted of VOQ i, d, which then is in the ring if it is due credit. After hiercc_ring_clock().
+ */
+static inline enum hiercc_claim hiercc_ring_learn(struct hiercc_ring *r, struct hiercc_due *d, __u32 i,
+						  const struct hiercc_params *p, const struct hiercc_seen *seen,
+						  __u64 now_ns)
+{
+	enum hiercc_claim verdict = hiercc_judge(d, p, seen, now_ns, r->budget);
+	__u64 owed = hiercc_ring_owed(d);
+
+	if (verdict == HIERCC_FIRST) /* C0 that it may have used before is one that nobody saw */
+		d->unseen = owed > seen->bytes ? owed - seen->bytes : 0;
+	d->held = d->unseen > p->c0 ? d->unseen - p->c0 : 0;
+	if (hiercc_ring_owed(d))
+		hiercc_ring_enlist(r, d, i);
+	return verdict;
+}
+
+/* The VOQ whose turn it is, which hiercc_ring_grant() is to follow for; HIERCC_NONE: nobody is due any more, or no credit is. */
+static inline __u32 hiercc_ring_next(struct hiercc_ring *r)
+{
+	struct hiercc_queue *q;
+	__u32 i;
+
+	if (!r->queue[r->turn & 1].count) {
+		r->turn = !r->turn;
+		r->round++;
+		r->round += !r->round;
+	}
+	q = &r->queue[r->turn & 1];
+	if (q->count > HIERCC_RING) /* two were at it */
+		q->count = 0;
+	if (!q->count || r->budget < r->delta)
+		return HIERCC_NONE;
+	i = q->slot[q->first & (HIERCC_RING - 1)];
+	q->first = (q->first + 1) & (HIERCC_RING - 1);
+	q->count--;
+	return i;
+}
+
+/* Its credit: a turn of F credits a round, a slice at a time. Returns the bytes. */
+static inline __u32 hiercc_ring_grant(struct hiercc_ring *r, struct hiercc_due *d, __u32 i)
+{
+	__u64 owed = hiercc_ring_owed(d), bytes;
+
+	d->listed = 0;
+	if (d->round != r->round) {
+		d->round = r->round;
+		d->turn = d->flows * r->delta; /* < 2^14 * 2^16 */
+	}
+	/* Whole credits. */
+	bytes = r->delta ? (owed + r->delta - 1) / r->delta * r->delta : 0;
+	bytes = bytes < d->turn ? bytes : d->turn;
+	bytes = bytes < r->slice ? bytes : r->slice;
+	bytes = bytes < r->budget ? bytes : r->budget;
+	d->granted += bytes;
+	d->turn -= bytes;
+	r->budget -= bytes;
+	if (hiercc_ring_owed(d))
+		hiercc_ring_enlist(r, d, i);
+	return bytes;
+}
+
+/* A VOQ was granted credit that it has not heard of: it is looked at by and by, if nothing goes back to its rack before. */
+static inline void hiercc_ring_note(struct hiercc_ring *r, struct hiercc_told *t, __u32 i)
+{
+	if (!t->waits && hiercc_queue_put(&r->untold, i))
+		t->waits = 1;
+}
+
+/* The VOQ that hiercc_ring_tells() is to be asked about, or HIERCC_NONE. */
+static inline __u32 hiercc_ring_untold(struct hiercc_ring *r)
+{
+	struct hiercc_queue *q = &r->untold;
+
+	if (q->count > HIERCC_RING)
+		q->count = 0;
+	return q->count ? q->slot[q->first & (HIERCC_RING - 1)] : HIERCC_NONE;
+}
+
+/*
+ * Whether that VOQ is to be told now, by a message: it has not heard all, and nothing for quiet_ns. Then, and if it has heard
+ * all, it makes room for the next one.
+ */
+static inline int hiercc_ring_tells(struct hiercc_ring *r, const struct hiercc_due *d, struct hiercc_told *t,
+				    __u64 now_ns, __u64 quiet_ns)
+{
+	struct hiercc_queue *q = &r->untold;
+	int heard = t->granted == d->granted;
+
+	if (!heard && now_ns - t->at_ns < quiet_ns)
+		return 0;
+	q->first = (q->first + 1) & (HIERCC_RING - 1);
+	q->count -= q->count != 0;
+	t->waits = 0;
+	return !heard;
+}
+
+/* Its total is on its way. */
+static inline void hiercc_told(struct hiercc_told *t, const struct hiercc_due *d, __u64 now_ns)
+{
+	t->granted = d->granted;
+	t->at_ns = now_ns;
+}
+
+/* Daemon: takes VOQ i out, which is freed or has another port. Returns whether it was there. */
+static inline int hiercc_ring_drop(struct hiercc_ring *r, struct hiercc_due *d, __u32 i)
+{
+	__u32 k, n, at, from, found = 0;
+
+	for (k = 0; k < 2; k++) {
+		struct hiercc_queue *q = &r->queue[k];
+
+		n = q->count < HIERCC_RING ? q->count : HIERCC_RING;
+		for (at = from = 0; from < n; from++) {
+			__u32 slot = q->slot[(q->first + from) & (HIERCC_RING - 1)];
+
+			if (slot != i)
+				q->slot[(q->first + at++) & (HIERCC_RING - 1)] = slot;
+		}
+		found += n - at;
+		q->count = at;
+	}
+	d->listed = 0;
+	return found != 0;
+}
+
+/* Daemon: nobody is in the ring. Those that are due enter it with their next packet, once their `listed` is 0. */
+static inline void hiercc_ring_clear(struct hiercc_ring *r)
+{
+	r->queue[0].first = r->queue[0].count = 0;
+	r->queue[1].first = r->queue[1].count = 0;
+	r->untold.first = r->untold.count = 0;
+	r->budget = 0;
+}
+
+#endif
