@@ -79,7 +79,7 @@ struct core_case {
 	X(core_ppfc_predict, c->total = ppfc_predict(c->queue, 4, &c->ppfc, c->word[0], c->word[1] >> 12);             \
 	  c->bytes = ppfc_duration(c->share, c->queue, &c->ppfc, c->word[1] >> 12, c->obey_params.bps);                \
 	  c->verdict = ppfc_tell(&c->told, c->now_ns, c->bytes, c->obey_params.bps, c->share, c->word[1] >> 12);       \
-	  c->bytes += ppfc_returning(&c->told, &c->ppfc, c->now_ns, -5, c->word[2] >> 12))                             \
+	  c->bytes += ppfc_returning(&c->told, c->now_ns, -5, c->word[2] >> 12))                             \
 	X(core_ppfc_choose, c->total = ppfc_choose(c->share, 4, &c->ppfc, &c->random))                                 \
 	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 27))                                                  \
 	X(core_source, intmd_source(c->hdr, c->n, c->report))                                                          \
