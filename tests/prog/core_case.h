@@ -83,9 +83,8 @@ struct core_case {
 	  c->verdict = ppfc_tell(&c->told, c->now_ns, c->bytes, c->obey_params.bps, c->share, c->word[1] >> 12);       \
 	  c->bytes += ppfc_returning(&c->told, c->now_ns, -5, c->word[2] >> 12))                                       \
 	X(core_ppfc_choose, c->total = ppfc_choose(c->share, 4, &c->ppfc, &c->random))                                 \
-	X(core_ppfc_meter,                                                                                             \
-	  c->verdict = ppfc_meter_step(&c->meter, c->now_ns, c->queue[0].bytes,                                        \
-				       ppfc_window_ns(c->obey_params.bps, c->n & 0xffff));                             \
+	X(core_ppfc_meter, c->verdict = ppfc_meter_step(&c->meter, c->now_ns, c->queue[0].bytes,                       \
+							ppfc_window_ns(c->obey_params.bps, c->n & 0xffff));            \
 	  c->queue[1] = ppfc_seen(&c->meter, c->now_ns + c->mark, c->queue[1].bytes, c->obey_params.bps, c->bytes);    \
 	  ppfc_seen_end(&c->queue[1]);                                                                                 \
 	  c->share[0] = ppfc_share_now(c->share[0].bytes, c->share[1].bytes, c->share[2].increment))                   \
