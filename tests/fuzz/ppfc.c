@@ -53,7 +53,8 @@ static void quanta_hold(__u64 ns, __u64 bps, __u32 quanta)
 	FUZZ_ASSERT(q == PFC_QUANTA_MAX || pfc_quanta_ns(q, bps) >= ns);
 	FUZZ_ASSERT(!q || (unsigned __int128)(q - 1) * PFC_QUANTUM_NSBPS < (unsigned __int128)ns * bps);
 	/* Nothing leaves too early. */
-	FUZZ_ASSERT((unsigned __int128)pfc_quanta_ns(quanta, bps) * bps >= (unsigned __int128)quanta * PFC_QUANTUM_NSBPS);
+	FUZZ_ASSERT((unsigned __int128)pfc_quanta_ns(quanta, bps) * bps >=
+		    (unsigned __int128)quanta * PFC_QUANTUM_NSBPS);
 }
 
 /* ---- Who pauses ---- */
@@ -148,7 +149,8 @@ static void obeyer(struct fuzz *f)
 			if (was != PFC_PAUSED)
 				FUZZ_ASSERT(at == asked);
 			else /* A storm is obeyed for storm_ns from its first frame. */
-				FUZZ_ASSERT(at == asked || (at > now && at <= paused_since + p.storm_ns && at <= o.until_ns));
+				FUZZ_ASSERT(at == asked ||
+					    (at > now && at <= paused_since + p.storm_ns && at <= o.until_ns));
 			continue;
 		}
 		quanta = op == 4 ? 0 : fuzz_u16(f);
@@ -310,7 +312,8 @@ static void prediction(struct fuzz *f)
 		elapsed = fuzz_any(f);
 		n = fuzz_u8(f) % (QUEUES + 1);
 		for (i = 0; i < n; i++) {
-			q[i] = (struct ppfc_queue){ .bps = fuzz_in(f, 0, PFC_BPS_MAX - 1), .increment = growth(f),
+			q[i] = (struct ppfc_queue){ .bps = fuzz_in(f, 0, PFC_BPS_MAX - 1),
+						    .increment = growth(f),
 						    .bytes = fuzz_in(f, 0, PFC_BYTES_MAX - 1) };
 			now = fuzz_any(f) >> 2;
 			t.predict_ns = now + fuzz_in(f, 0, PFC_NS_MAX);

@@ -26,7 +26,7 @@ struct predictor {
 	struct ppfc_random random;
 	struct cell *cells;	   /* [egress][ingress][class] */
 	struct arrivals *arrivals; /* [egress][class] */
-	uint64_t round_ns;  /* when the last round was */
+	uint64_t round_ns;	   /* when the last round was */
 };
 
 struct predict_rules predict_rules;
