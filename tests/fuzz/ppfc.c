@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Pauses: frames, who pauses, who obeys (pfc.h), and the prediction of P-PFC (ppfc.h) with what bounds it. */
 #include "fuzz.h"
-#include "sluice/pause/ppfc.h"
+#include "sluice/pause/arrive.h"
 
 #define QUEUES 8
 #define PORTS 8
@@ -53,7 +53,8 @@ static void quanta_hold(__u64 ns, __u64 bps, __u32 quanta)
 	FUZZ_ASSERT(q == PFC_QUANTA_MAX || pfc_quanta_ns(q, bps) >= ns);
 	FUZZ_ASSERT(!q || (unsigned __int128)(q - 1) * PFC_QUANTUM_NSBPS < (unsigned __int128)ns * bps);
 	/* Nothing leaves too early. */
-	FUZZ_ASSERT((unsigned __int128)pfc_quanta_ns(quanta, bps) * bps >= (unsigned __int128)quanta * PFC_QUANTUM_NSBPS);
+	FUZZ_ASSERT((unsigned __int128)pfc_quanta_ns(quanta, bps) * bps >=
+		    (unsigned __int128)quanta * PFC_QUANTUM_NSBPS);
 }
 
 /* ---- Who pauses ---- */
@@ -82,7 +83,7 @@ static void pauser(struct fuzz *f)
 
 			was = t;
 			if (ppfc_tell(&t, now, quanta, bps, &s, fuzz_any(f)))
-				FUZZ_ASSERT(quanta && !was.xoff && was.predict_ns <= now && t.predict_ns > now &&
+				FUZZ_ASSERT(quanta && !was.xoff && !ppfc_pauses(&was, now) && t.predict_ns > now &&
 					    t.kbps <= PFC_BPS_MAX / 1000);
 			else
 				FUZZ_ASSERT(!memcmp(&was, &t, sizeof(t)));
@@ -148,7 +149,8 @@ static void obeyer(struct fuzz *f)
 			if (was != PFC_PAUSED)
 				FUZZ_ASSERT(at == asked);
 			else /* A storm is obeyed for storm_ns from its first frame. */
-				FUZZ_ASSERT(at == asked || (at > now && at <= paused_since + p.storm_ns && at <= o.until_ns));
+				FUZZ_ASSERT(at == asked ||
+					    (at > now && at <= paused_since + p.storm_ns && at <= o.until_ns));
 			continue;
 		}
 		quanta = op == 4 ? 0 : fuzz_u16(f);
@@ -216,6 +218,48 @@ static void predict_holds(struct fuzz *f, struct ppfc_queue *q, __u32 n, const s
 	if (ppfc_remaining(free, total, elapsed) >= p->t_thresh_ns)
 		FUZZ_ASSERT(!taken);
 	FUZZ_ASSERT(taken == n || ppfc_remaining(free, left, elapsed) >= p->t_thresh_ns);
+	/* One queue alone comes to the same, where no sum leaves the range. */
+	for (i = 0; i < n; i++) {
+		struct ppfc_blame b = {};
+
+		for (k = 0; k < n; k++)
+			if (k != i)
+				ppfc_blame_add(&b, &q[i], &q[k], k < i, p, elapsed);
+		FUZZ_ASSERT(ppfc_blames(&b, &q[i], p, free, elapsed) == q[i].acts);
+	}
+}
+
+/* ---- Growth, at arrival ---- */
+
+static void meter(struct fuzz *f)
+{
+	struct ppfc_meter m = {}, was;
+	__u64 now = fuzz_any(f) >> 2, window, wide;
+	__u32 bytes;
+	__s64 growth;
+
+	while (f->left) {
+		window = ppfc_window_ns(fuzz_any(f), fuzz_u16(f));
+		FUZZ_ASSERT(window && window * PPFC_WINDOWS_MAX < PFC_NS_MAX);
+		now = fuzz_u8(f) % 8 ? now + fuzz_in(f, 0, 2 * window) : fuzz_any(f) >> 1; /* it jumps */
+		bytes = fuzz_in(f, 0, PFC_BYTES_MAX - 1);
+		was = m;
+		switch (ppfc_meter_step(&m, now, bytes, window)) {
+		case PPFC_STEP_NONE:
+			FUZZ_ASSERT(!memcmp(&m, &was, sizeof(m)) && now - m.begun_ns < window);
+			break;
+		case PPFC_STEP_BEGINS:
+			FUZZ_ASSERT(!m.elapsed_ns && !m.increment && m.begun_ns == now);
+			break;
+		case PPFC_STEP_ENDS:
+			FUZZ_ASSERT(m.elapsed_ns >= window && m.elapsed_ns < PFC_NS_MAX && m.begun_ns == now);
+			FUZZ_ASSERT(m.increment == (__s64)bytes - was.begun_bytes);
+			break;
+		}
+		wide = fuzz_any(f);
+		growth = ppfc_meter_growth(&m, fuzz_coin(f) ? now : wide >> 1, fuzz_in(f, 0, PFC_BYTES_MAX - 1), wide);
+		FUZZ_ASSERT(growth > -(__s64)PFC_BYTES_MAX && growth < (__s64)PFC_BYTES_MAX);
+	}
 }
 
 static void choose_holds(struct fuzz *f, struct ppfc_queue *q, const struct ppfc_params *p, __u64 elapsed)
@@ -268,12 +312,13 @@ static void prediction(struct fuzz *f)
 		elapsed = fuzz_any(f);
 		n = fuzz_u8(f) % (QUEUES + 1);
 		for (i = 0; i < n; i++) {
-			q[i] = (struct ppfc_queue){ .bps = fuzz_in(f, 0, PFC_BPS_MAX - 1), .increment = growth(f),
+			q[i] = (struct ppfc_queue){ .bps = fuzz_in(f, 0, PFC_BPS_MAX - 1),
+						    .increment = growth(f),
 						    .bytes = fuzz_in(f, 0, PFC_BYTES_MAX - 1) };
 			now = fuzz_any(f) >> 2;
 			t.predict_ns = now + fuzz_in(f, 0, PFC_NS_MAX);
 			t.kbps = fuzz_in(f, 0, PFC_BPS_MAX / 1000);
-			back = ppfc_returning(&t, &p, now, q[i].increment, elapsed);
+			back = ppfc_returning(&t, now, q[i].increment, elapsed);
 			FUZZ_ASSERT(back >= 0 && back < 2 * (__s64)PFC_BYTES_MAX);
 			q[i].returning = back;
 		}
@@ -287,7 +332,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = { data, size };
 
-	switch (fuzz_op(&f, 5)) {
+	switch (fuzz_op(&f, 6)) {
 	case 0:
 		while (f.left)
 			frame(&f);
@@ -304,6 +349,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 4:
 		prediction(&f);
+		break;
+	case 5:
+		meter(&f);
 		break;
 	}
 	return 0;

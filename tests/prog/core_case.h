@@ -5,7 +5,7 @@
 #include "sluice/cc/fallback.h"
 #include "sluice/rack/hiercc.h"
 #include "sluice/wire/intmd.h"
-#include "sluice/pause/ppfc.h"
+#include "sluice/pause/arrive.h"
 #include "sluice/cc/rx.h"
 #include "sluice/wire/siphash.h"
 #include "sluice/cc/swift.h"
@@ -36,6 +36,8 @@ struct core_case {
 	struct ppfc_random random;
 	struct ppfc_queue queue[4];
 	struct ppfc_share share[4];
+	struct ppfc_meter meter;
+	struct ppfc_blame blame;
 	__u64 departure_ns;
 	__u32 total, pad;
 	struct siphash_key key;
@@ -90,8 +92,18 @@ struct core_case {
 	X(core_ppfc_predict, c->total = ppfc_predict(c->queue, 4, &c->ppfc, c->word[0], c->word[1] >> 12);             \
 	  c->bytes = ppfc_duration(c->share, c->queue, &c->ppfc, c->word[1] >> 12, c->obey_params.bps);                \
 	  c->verdict = ppfc_tell(&c->told, c->now_ns, c->bytes, c->obey_params.bps, c->share, c->word[1] >> 12);       \
-	  c->bytes += ppfc_returning(&c->told, &c->ppfc, c->now_ns, -5, c->word[2] >> 12))                             \
+	  c->bytes += ppfc_returning(&c->told, c->now_ns, -5, c->word[2] >> 12))                                       \
 	X(core_ppfc_choose, c->total = ppfc_choose(c->share, 4, &c->ppfc, &c->random))                                 \
+	X(core_ppfc_meter, c->verdict = ppfc_meter_step(&c->meter, c->now_ns, c->queue[0].bytes,                       \
+							ppfc_window_ns(c->obey_params.bps, c->n & 0xffff));            \
+	  c->queue[1] = ppfc_seen(&c->meter, c->now_ns + c->mark, c->queue[1].bytes, c->obey_params.bps, c->bytes);    \
+	  ppfc_seen_end(&c->queue[1]);                                                                                 \
+	  c->share[0] = ppfc_share_now(c->share[0].bytes, c->share[1].bytes, c->share[2].increment))                   \
+	X(core_ppfc_blame, c->blame = (struct ppfc_blame){};                                                           \
+	  ppfc_blame_add(&c->blame, c->queue, c->queue + 1, 0, &c->ppfc, c->word[1] >> 12);                            \
+	  ppfc_blame_add(&c->blame, c->queue, c->queue + 2, 1, &c->ppfc, c->word[1] >> 12);                            \
+	  c->verdict = ppfc_blames(&c->blame, c->queue, &c->ppfc, c->word[0], c->word[1] >> 12))                       \
+	X(core_ppfc_draw, ppfc_draw_ports(c->share, 4, &c->ppfc, &c->random))                                          \
 	X(core_siphash, c->tag = siphash(&c->key, c->word, c->n, 27))                                                  \
 	X(core_source, intmd_source(c->hdr, c->n, c->report))                                                          \
 	X(core_transit, c->verdict = intmd_transit(c->hdr, c->n, c->mark, &c->values, c->out, &c->out_bytes))          \

@@ -14,7 +14,6 @@
 #include "lib/net.h"
 
 #define MTU_UNKNOWN 1500 /* of a link that is not there any more */
-#define PPFC_THRESH 4	 /* T_thresh by Equation 5: see sluice/pause/ppfc.h */
 
 void told_forget(struct pfc_slot *s)
 {
@@ -141,9 +140,8 @@ static void prediction_apply(struct ppfc *p, unsigned int pausing, __u64 fastest
 	const struct config *c = p->config;
 
 	ppfc_params_init(&p->params, p->shared, c->buffer_bytes, pausing, fastest, c->delay_ns);
-	p->params.t_thresh_ns = c->t_thresh_ns ?: PPFC_THRESH * p->params.t_thresh_ns;
-	if (p->params.t_thresh_ns >= PFC_NS_MAX)
-		p->params.t_thresh_ns = PFC_NS_MAX - 1;
+	if (c->t_thresh_ns)
+		p->params.t_thresh_ns = c->t_thresh_ns;
 	if (c->k_max_bytes)
 		p->params.k_max = c->k_max_bytes;
 	p->params.r = c->ppfc_r;

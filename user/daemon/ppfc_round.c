@@ -110,7 +110,7 @@ static void queues_expect(struct ppfc *p, __u64 now, __u64 elapsed_ns)
 
 			if (p->ports[in].paused_for[name->prio] == name->slot)
 				p->queues[q].returning +=
-					ppfc_returning(&p->slots[in].of[name->prio].told, &p->params, now,
+					ppfc_returning(&p->slots[in].of[name->prio].told, now,
 						       p->cells[name->slot][in][name->prio].growth, elapsed_ns);
 		}
 	}

@@ -80,6 +80,7 @@ struct sim_port {
 	struct pfc_obey obey[CLASSES];
 	struct pfc_obey_params obey_params;
 	struct pfc_told told[CLASSES];
+	uint32_t paused_for[CLASSES]; /* port of the switch for whose queue it was paused by prediction last */
 	struct pfc_params pfc;
 	uint32_t headroom;	      /* bytes for each class of data that comes in by this port */
 	uint32_t in_bytes[CLASSES];   /* what came in by this port and is in the buffer, */
@@ -123,10 +124,11 @@ struct switch_rules {
 	int rx_rate;	   /* it tells the bytes that came in for the port, not those that left (000, section 3.4) */
 	int ecn;
 	int pfc, predict;
+	int arrival;		   /* pauses are decided where a packet enters the buffer, not by looks alone */
 	double alpha;		   /* of dynamic thresholds, of queues and of PFC */
 	uint64_t ecn_min, ecn_max; /* bytes, for a port of 25 Gbit/s; others in proportion */
 	double ecn_most;	   /* chance of a mark at ecn_max */
-	uint64_t round_ns;	   /* between two looks at the queues for pauses; 0: with each packet, */
+	uint64_t round_ns;	   /* between two looks at the queues for pauses; 0: with each packet that leaves, */
 	uint64_t round_late_ns;	   /* and by how much a look is late at most */
 	uint64_t round_cost_ns;	   /* of each pause of a round, which later ones wait for */
 	uint32_t frame;		   /* largest, bytes */

@@ -46,7 +46,7 @@ struct scenario {
 	} topology;
 	struct {
 		__u64 buffer;
-		__u8 stamp, rx_rate, pause;
+		__u8 stamp, rx_rate, pause, arrival;
 		double alpha;
 		__u64 ecn_min, ecn_max, round_ns, late_ns, t_thresh_ns, k_max, fixed_ns;
 		double ecn_most, r;

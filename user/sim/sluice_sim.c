@@ -103,9 +103,10 @@ static void rules_take(const struct scenario *s)
 		.ecn_max = s->sw.ecn_max,
 		.ecn_most = s->sw.ecn_most,
 		.predict = s->sw.pause == PAUSE_PPFC,
-		.round_ns = s->sw.round_ns		      ?:
-				    s->sw.pause == PAUSE_PPFC ? NS_PER_US :
-								0,
+		.arrival = s->sw.pause != PAUSE_NONE && s->sw.arrival,
+		.round_ns = s->sw.round_ns	  ?:
+				    s->sw.arrival ? 0 :
+						    NS_PER_US,
 		.round_late_ns = s->sw.late_ns,
 		.round_cost_ns = s->sw.cost_ns,
 		.frame = s->host.payload + s->host.header,

@@ -111,6 +111,15 @@ static void pause_decide(struct sim_port *in, uint32_t class)
 	pause_send(in, class, ns);
 }
 
+/* A packet has come into a queue. The frame to its neighbour is made from it, and leaves at once. */
+static void pause_at_arrival(const struct sim_port *out, struct sim_port *in, uint32_t class)
+{
+	if (rules.predict)
+		predict_arrival(out, in, class, buffer_free(&net.nodes[in->node]), pause_send);
+	pause_decide(in, class);
+	round_spent_ns = 0;
+}
+
 /* The least time that a pause of a port of the switch holds: before that it has to be told again. */
 static uint64_t pause_least_ns(const struct sim_node *n)
 {
@@ -129,7 +138,7 @@ void net_on_round(uint32_t node)
 	uint32_t i, c;
 
 	round_spent_ns = 0;
-	if (rules.predict)
+	if (rules.predict && !rules.arrival)
 		predict_round(node, buffer_free(n), pause_send);
 	for (i = 0; i < n->ports; i++)
 		for (c = 1; c < CLASSES; c++)
@@ -228,8 +237,8 @@ void switch_receive(uint32_t node, uint32_t ingress, uint32_t i)
 			packet_free(i);
 			return;
 		}
-		if (rules.pfc && !rules.round_ns)
-			pause_decide(in, packet->class);
+		if (rules.arrival)
+			pause_at_arrival(&net.ports[egress], in, packet->class);
 		credit_arrived(node, packet);
 		if (credit_holds(node, i))
 			return;
@@ -272,7 +281,8 @@ void switches_begin(void)
 		pfc_obey_init(&p->obey_params, p->bps);
 		pfc_params_init(&p->pfc, net.nodes[p->node].buffer_bytes, p->bps, rules.frame, rules.round_ns);
 		p->pfc.alpha = rules.alpha * Q24_ONE;
-		p->headroom = pfc_headroom(p->bps, 2 * p->delay_ns, rules.round_ns + rules.round_late_ns, rules.frame);
+		p->headroom = pfc_headroom(p->bps, 2 * p->delay_ns,
+					   rules.arrival ? 0 : rules.round_ns + rules.round_late_ns, rules.frame);
 	}
 	if (rules.predict)
 		predict_begin();

@@ -18,13 +18,21 @@
  *  - remaining is printed as space / increment: intervals. Here it is ns, by the time that was
  *    measured: a loop that comes late sees a larger increment, not a faster one.
  *  - Who is under pause does not grow, but it will when that is over: what its port added before is expected
- *    back if its pause ends within T (ppfc_returning()). Without it a queue of ports
- *    that come and go by ones and twos grows too slowly to be seen until the buffer is nearly full: 3050 KB,
- *    not 604.
- *  - T: Equation 5 is the time of the worst congestion, all ports into one, and with it nothing less than
- *    that is seen before the buffer is half full. The paper's 100 us are twice that of its 4 MB. Four times it is
- *    best where senders keep their rate: where they begin within 300 us, 726 KB, not 2906 with 100 us. A
- *    buffer of 10 BDP at 100 Mbit/s needs it, too: 183 KB of 500, not 462. The default is Equation 5.
+ *    back (ppfc_returning()), however long the pause. Without it a queue of ports that come and go by ones and twos
+ *    grows too slowly to be seen until the buffer is nearly full: 3050 KB, not 604. If only pauses that end within T are
+ *    counted, T has to be longer than a pause, which is as long as the queue: with Equation 5 3635 KB, not 1384.
+ *  - T: Equation 5 is the time of the worst congestion, all ports into one, and what is measured a little below that is not
+ *    acted on before the buffer is half full. The paper's 100 us are twice Equation 5 of its 4 MB shared, and nearly
+ *    once that of its 9 MB, most of which is headroom. The default is twice Equation 5 of the buffer that there is
+ *    (decisions at packet arrival, see arrive.h; 40 Gbit/s; senders begin within 0, 50 and 300 us; DCQCN as in Table 3; means of five):
+ *
+ *      T, by Equation 5   16:1, largest queue, KB    pauses of DCQCN at 4:1, 6:1, 16:1
+ *      1                  2002, 2178, 2656           0, 0, 16
+ *      1.5                768, 1214, 1824            0, 0, 16
+ *      2, the default     689, 852, 1262             0, 0, 29
+ *      3                  679, 733, 834              0, 6, 29
+ *
+ *    A queue of PFC has 3945 to 4006 KB there.
  *  - Which queue is to blame when the whole buffer is predicted to run out is not said; by the letter any that
  *    is above K_max. Queues are taken by growth, fastest first, until what the others grow by would
  *    not use the buffer up within T: so 4:1 beside 16:1 is left alone (section 5.4), though it is above
@@ -57,6 +65,7 @@
 
 #define PPFC_NEVER (~0ULL)
 #define PPFC_BUFFER_MAX (1ULL << 32)
+#define PPFC_T_TIMES 2 /* T_thresh, by Equation 5 */
 
 struct ppfc_params {
 	__u64 t_thresh_ns; /* T_thresh: act if the buffer lasts for less; < PFC_NS_MAX */
@@ -76,14 +85,21 @@ static inline __u64 ppfc_t_min(__u64 buffer, __u32 ports, __u64 bps)
 	return ns < PFC_NS_MAX ? ns : PFC_NS_MAX - 1;
 }
 
+/* The default of T_thresh: see above. */
+static inline __u64 ppfc_t_usual(__u64 buffer, __u32 ports, __u64 bps)
+{
+	__u64 ns = PPFC_T_TIMES * ppfc_t_min(buffer, ports, bps);
+
+	return ns < PFC_NS_MAX ? ns : PFC_NS_MAX - 1;
+}
+
 /*
  * Table 2: R 80 %, K_max that of ECN there, 200 KB of 4 MB. shared: the buffer without what is reserved for
- * headroom; all: with it, as Equation 5 is used: 9 MB and 16 ports of 40 Gbit/s make 112.5 us, the
- * paper takes 100.
+ * headroom; all: with it.
  */
 static inline void ppfc_params_init(struct ppfc_params *p, __u64 shared, __u64 all, __u32 ports, __u64 bps, __u64 d_ns)
 {
-	*p = (struct ppfc_params){ .t_thresh_ns = ppfc_t_min(all, ports, bps),
+	*p = (struct ppfc_params){ .t_thresh_ns = ppfc_t_usual(all, ports, bps),
 				   .d_ns = d_ns < PFC_NS_MAX ? d_ns : PFC_NS_MAX - 1,
 				   .r = Q24_ONE * 4 / 5,
 				   .k_max = shared / 20 < PFC_BYTES_MAX ? shared / 20 : PFC_BYTES_MAX - 1 };
@@ -116,16 +132,18 @@ static inline __s64 ppfc_growth(const struct ppfc_queue *q)
 	return q->increment + q->returning;
 }
 
-/*
- * What a port under pause will add when it is over, if that is within T_thresh: what it did before, instead of
- * its increment of now.
- */
-static inline __s64 ppfc_returning(const struct pfc_told *t, const struct ppfc_params *p, __u64 now_ns, __s64 increment,
-				   __u64 elapsed_ns)
+/* A pause of P-PFC is in force. One that would last for longer than any is of a clock that has jumped back. */
+static inline int ppfc_pauses(const struct pfc_told *t, __u64 now_ns)
+{
+	return t->predict_ns > now_ns && t->predict_ns - now_ns < PFC_NS_MAX;
+}
+
+/* What a port under pause will add when it is over: what it did before, instead of its increment of now. */
+static inline __s64 ppfc_returning(const struct pfc_told *t, __u64 now_ns, __s64 increment, __u64 elapsed_ns)
 {
 	__u64 then;
 
-	if (t->predict_ns <= now_ns || t->predict_ns > now_ns + p->t_thresh_ns)
+	if (!ppfc_pauses(t, now_ns))
 		return 0;
 	elapsed_ns = elapsed_ns < PFC_NS_MAX ? elapsed_ns : PFC_NS_MAX - 1;
 	then = t->kbps * elapsed_ns / 8000000; /* 2^32 * 2^31 */
@@ -206,15 +224,12 @@ static inline __u32 ppfc_draw(struct ppfc_random *r, __u32 below)
 	return (r->state * 0x2545f4914f6cdd1dULL >> 32) * below >> 32;
 }
 
-/*
- * Draws ports by their share of the queue until they hold more than R of it; drawn is set for those of them
- * that grow. Returns how many.
- */
-static inline __u32 ppfc_choose(struct ppfc_share *shares, __u32 count, const struct ppfc_params *p,
-				struct ppfc_random *r)
+/* Draws ports by their share of the queue until they hold more than R of it, whether they grow or not. */
+static inline void ppfc_draw_ports(struct ppfc_share *shares, __u32 count, const struct ppfc_params *p,
+				   struct ppfc_random *r)
 {
 	__u64 queue = 0, held = 0;
-	__u32 i, k, at, drawn = 0;
+	__u32 i, k, at;
 
 	for (i = 0; i < count; i++) {
 		shares[i].drawn = 0;
@@ -235,6 +250,15 @@ static inline __u32 ppfc_choose(struct ppfc_share *shares, __u32 count, const st
 		shares[i].drawn = 1;
 		held += shares[i].bytes;
 	}
+}
+
+/* The same, and drawn is set for those of them that grow. Returns how many. */
+static inline __u32 ppfc_choose(struct ppfc_share *shares, __u32 count, const struct ppfc_params *p,
+				struct ppfc_random *r)
+{
+	__u32 i, drawn = 0;
+
+	ppfc_draw_ports(shares, count, p, r);
 	for (i = 0; i < count; i++) {
 		shares[i].drawn &= shares[i].increment > 0;
 		drawn += shares[i].drawn;
@@ -287,7 +311,7 @@ static inline int ppfc_tell(struct pfc_told *t, __u64 now_ns, __u32 quanta, __u6
 {
 	__u64 kbps;
 
-	if (!quanta || t->xoff || t->predict_ns > now_ns)
+	if (!quanta || t->xoff || ppfc_pauses(t, now_ns))
 		return 0; /* the bit against repetition is set */
 	kbps = s->increment > 0 && elapsed_ns ? (__u64)s->increment * 8000000 / elapsed_ns : 0; /* 2^30 * 2^23 */
 	t->kbps = kbps < PFC_BPS_MAX / 1000 ? kbps : PFC_BPS_MAX / 1000;

@@ -18,6 +18,7 @@ struct ppfc_params ppfc_params_usual(void)
 	struct ppfc_params p;
 
 	ppfc_params_init(&p, 4000000, 9000000, 16, BPS, 1000);
+	p.t_thresh_ns = ppfc_t_min(9000000, 16, BPS); /* as the paper has it: 112.5 us */
 	return p;
 }
 

@@ -10,9 +10,10 @@ TestSuite(ppfc, .timeout = 60);
 
 Test(ppfc, ppfc_params_init__has_the_values_of_the_paper)
 {
-	struct ppfc_params p = ppfc_params_usual();
+	struct ppfc_params p;
 
-	cr_expect_eq(p.t_thresh_ns, 112500, "Equation 5");
+	ppfc_params_init(&p, 4000000, 9000000, 16, BPS, 1000);
+	cr_expect_eq(p.t_thresh_ns, 2 * 112500, "twice Equation 5");
 	cr_expect_eq(p.k_max, 200000);
 	cr_expect_eq(p.r, Q24_ONE * 4 / 5);
 	cr_expect_eq(p.d_ns, 1000);
@@ -127,19 +128,20 @@ Test(ppfc, ppfc_leaving__is_what_there_is_at_most_at_the_speed_of_the_port)
 
 Test(ppfc, ppfc_returning__is_what_the_port_did_before_its_pause)
 {
-	struct ppfc_params p = ppfc_params_usual();
 	struct ppfc_share s = { .bytes = 50000, .increment = 4600 };
 	struct pfc_told t = {};
 	__u64 end;
 
-	cr_expect_eq(ppfc_returning(&t, &p, START, -300, 1000), 0, "not paused");
+	cr_expect_eq(ppfc_returning(&t, START, -300, 1000), 0, "not paused");
 	cr_assert(ppfc_tell(&t, START, 10000, BPS, &s, 1000));
 	end = START + pfc_quanta_ns(10000, BPS);
 	cr_expect_eq(t.predict_ns, end);
-	cr_expect_eq(ppfc_returning(&t, &p, START, -300, 1000), 0, "later than T");
-	cr_expect_eq(ppfc_returning(&t, &p, end - p.t_thresh_ns, -300, 1000), 4900);
-	cr_expect_eq(ppfc_returning(&t, &p, end - 1, 4600, 1000), 0, "it has not stopped yet");
-	cr_expect_eq(ppfc_returning(&t, &p, end - 1, 9000, 1000), 0, "it sends more than before");
-	cr_expect_eq(ppfc_returning(&t, &p, end - 1, 0, 500), 2300, "a shorter round");
-	cr_expect_eq(ppfc_returning(&t, &p, end, -300, 1000), 0, "it is over");
+	cr_expect_eq(ppfc_returning(&t, START, -300, 1000), 4900, "however long that takes");
+	cr_expect_eq(ppfc_returning(&t, end - 1, 4600, 1000), 0, "it has not stopped yet");
+	cr_expect_eq(ppfc_returning(&t, end - 1, 9000, 1000), 0, "it sends more than before");
+	cr_expect_eq(ppfc_returning(&t, end - 1, 0, 500), 2300, "a shorter round");
+	cr_expect_eq(ppfc_returning(&t, end, -300, 1000), 0, "it is over");
+	cr_expect_eq(ppfc_returning(&t, START - PFC_NS_MAX, -300, 1000), 0,
+		     "no pause is that long: the clock has jumped");
+	cr_expect(ppfc_tell(&t, START - PFC_NS_MAX, 10000, BPS, &s, 1000), "and it is told again");
 }

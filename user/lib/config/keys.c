@@ -222,7 +222,7 @@ static const struct config_key pfc_keys[] = {
 	  .meaning = "between two rounds of the loop. The time that really passed is measured" },
 	{ "t_thresh", &config_time, FIELD(struct config, t_thresh_ns), .min = USEC, .max = NSEC_PER_SEC,
 	  .range = "a time from 1 us to 1000 ms", .example = "200ms",
-	  .otherwise = "four times Equation 5: buffer / (ports x speed)", .reload = "at once",
+	  .otherwise = "twice Equation 5: buffer / (ports x speed)", .reload = "at once",
 	  .meaning = "P-PFC: acts if the buffer would last for less" },
 	{ "fixed", &config_time, FIELD(struct config, fixed_ns), .min = USEC, .max = NSEC_PER_SEC,
 	  .range = "a time from 1 us to 1000 ms", .example = "200ms",
