@@ -70,7 +70,8 @@ static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egr
  */
 static inline int egress_is_beyond_first(const struct egress_pkt *p, const struct flow *f)
 {
-	if (f->path.hpcc_off || READ_ONCE(f->tx.bytes) + p->weight <= q12_to_bytes(f->cc.w) || !flow_is_first(f, p->now_ns))
+	if (f->path.hpcc_off || READ_ONCE(f->tx.bytes) + p->weight <= q12_to_bytes(f->cc.w) ||
+	    !flow_is_first(f, p->now_ns))
 		return 0;
 	return !(f->tx.flags & FLOW_F_TELEM) || p->now_ns - f->companion.left_ns < f->params.t_ns;
 }

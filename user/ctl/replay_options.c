@@ -154,7 +154,8 @@ static int params_set(struct hpcc_params *p, const double *v, int w_init_given, 
 	p->t_ns = v[OPT_BASE_RTT];
 	p->w_init = llround(w_init * Q12_ONE);
 	p->packet = v[OPT_PACKET];
-	p->w_min = v[OPT_W_MIN] ? (q12_t)llround(v[OPT_W_MIN] * Q12_ONE) : hpcc_w_min(p->w_init, v[OPT_PACKET], p->t_ns);
+	p->w_min =
+		v[OPT_W_MIN] ? (q12_t)llround(v[OPT_W_MIN] * Q12_ONE) : hpcc_w_min(p->w_init, v[OPT_PACKET], p->t_ns);
 	p->w_ai = llround(v[OPT_W_AI] * Q12_ONE);
 	p->eta = llround(v[OPT_ETA] * Q24_ONE);
 	p->max_stage = v[OPT_MAX_STAGE];

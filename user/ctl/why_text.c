@@ -38,7 +38,7 @@ unsigned int why_hops(const struct flow *f)
 /* --- the sentences: each {word} is replaced, see the words below --- */
 
 #define AS_MEANT "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it."
-#define BELOW \
+#define BELOW                                                                                                         \
 	"W is never lower: more flows share that port than it carries, or packets that nothing paces fill its queue " \
 	"(docs/limits.md, 22). sluicectl int shows how many flows share it."
 #define ASK_SOCKET "ss -tinm shows the socket: rwnd_limited, sndbuf_limited, app_limited, retransmissions."

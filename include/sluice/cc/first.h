@@ -15,7 +15,7 @@
 #define FIRST_SHIFT 10 /* units of the time, 2^10 ns */
 #define FIRST_PACKETS 2
 #define FIRST_KNOWN_RTTS 32 /* W of another flow is that old at most */
-#define FIRST_RTTS 16  /* that the first feedback may take, of paths that are full of first windows */
+#define FIRST_RTTS 16	    /* that the first feedback may take, of paths that are full of first windows */
 
 #define FIRST_BEGAN(now_ns) ((__u32)((now_ns) >> FIRST_SHIFT) | 1) /* as a time of a flow: not 0 */
 

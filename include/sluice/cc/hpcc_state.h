@@ -15,7 +15,7 @@
 #define HPCC_VAI_N_MAX 3000		    /* Bank_Cap stays below 2^15 */
 #define HPCC_PAUSE_MAX_NS (1ULL << 30)	    /* no flow that is still sending is silent for longer */
 #define HPCC_FLOOR_AI 5			    /* W_AI, of hpcc_floor() */
-#define HPCC_W_MIN_BYTES 60			    /* of hpcc_w_min() */
+#define HPCC_W_MIN_BYTES 60		    /* of hpcc_w_min() */
 #define HPCC_GAP_UNKNOWN (-0x7fffffffffffffffLL - 1)
 
 /* One hop's report, as parsed from either encoding. */

@@ -24,7 +24,7 @@ Test(flow, flow__is_made_with_the_parameters_of_peer_and_port)
 	f = flow_get(s);
 	expect_eq(f.params.t_ns, 1000000);
 	expect_eq(f.params.w_init, 12500000ULL << 12); /* 100 Gbit/s for 1 ms */
-	expect_eq(f.params.w_min, 12500ULL << 12); /* a thousandth */
+	expect_eq(f.params.w_min, 12500ULL << 12);     /* a thousandth */
 	expect_eq(f.params.packet, 9014);
 	/* W_init * (1 - eta) / N, with eta as the daemon rounds it */
 	expect_between(f.params.w_ai, 6249ULL << 12, 6251ULL << 12);

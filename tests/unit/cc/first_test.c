@@ -37,6 +37,7 @@ Test(first, first_window__bounds)
 	cr_expect_eq(first_window(w, 1000, 0, 1514), q12_from_bytes(2 * 1514));
 	cr_expect_eq(first_window(w, 1, q12_from_bytes(20000), 1514), q12_from_bytes(20000));
 	cr_expect_eq(first_window(w, 4, q12_from_bytes(20000), 1514), w / 4);
-	cr_expect_eq(first_window(w, 1, q12_from_bytes(60), 1514), q12_from_bytes(2 * 1514), "of a flow below a packet");
+	cr_expect_eq(first_window(w, 1, q12_from_bytes(60), 1514), q12_from_bytes(2 * 1514),
+		     "of a flow below a packet");
 	cr_expect_eq(first_window(q12_from_bytes(1000), 2, 0, 1514), q12_from_bytes(1000), "a path of less than two");
 }

@@ -121,8 +121,8 @@ Test(swift, swift_target__grows_for_small_windows)
 		double want = 6000 + fmax(0, fmin(30000, alpha / sqrt(packets) - alpha / sqrt(50)));
 
 		cr_expect_float_eq(swift_target(&r.s, &r.p, packets * 1000 * Q12_ONE), want, 0.01 * want,
-				   "%f packets: %u, not %f", packets, swift_target(&r.s, &r.p, packets * 1000 * Q12_ONE),
-				   want);
+				   "%f packets: %u, not %f", packets,
+				   swift_target(&r.s, &r.p, packets * 1000 * Q12_ONE), want);
 	}
 	r.p.variant = HPCC_VAI_SF;
 	cr_expect_eq(swift_target(&r.s, &r.p, 0), 6000, "section VI.B: no flow scaling");
@@ -140,9 +140,10 @@ Test(swift, swift_params_init__extremes)
 	for (t = 0; t < 4; t++)
 		for (i = 0; i < 4; i++)
 			for (m = 0; m < 4; m++) {
-				struct hpcc_params p = {
-					.t_ns = rtts[t], .w_init = windows[i], .packet = windows[m] >> 12, .eta = Q24_ONE
-				};
+				struct hpcc_params p = { .t_ns = rtts[t],
+							 .w_init = windows[i],
+							 .packet = windows[m] >> 12,
+							 .eta = Q24_ONE };
 				struct swift_params s;
 
 				swift_params_init(&s, &p, 255);
