@@ -121,3 +121,24 @@ pacing__of_a_pause_begins_at_its_end() {
 	bulk_udp_stop
 	daemon_stop h1 h2
 }
+
+pacing_drops() { net_in sw tc -s -j qdisc show dev p2 root | jq '[.[].drops] | add'; }
+
+# UDP at twice what the port carries, whose peer goes away with its programs: R stays what the path had.
+pacing__udp_of_a_peer_that_falls_silent() {
+	[[ ${VIRTUAL_TIME:-} ]] || skip "times can be told in the VM only"
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_udp_start h1 10.2.0.2 -b 200M -l 1200
+	wait_for 20 "the flow of UDP is governed" governed h1
+	grows "its feedback" 20 flow_of h1 .feedbacks
+	expect "datagrams dropped at the port, from the first one on" "$(pacing_drops)" -eq 0
+	daemon_stop h2
+	counts h1 1 peer_silent
+	grows "datagrams beyond the horizon" 20 stat_of h1 tx_horizon
+	sleep 2
+	grows "datagrams given a departure time" 20 stat_of h1 paced
+	expect "datagrams dropped at the port, without a peer" "$(pacing_drops)" -eq 0
+	bulk_udp_stop
+}
