@@ -92,7 +92,7 @@ static void compute_wind(struct model *m, const struct model_params *p, int upda
 		m->w = m->wc / (m->u / p->eta) + p->w_ai;
 	else
 		m->w = m->wc + p->w_ai;
-	m->w = fmax(fmin(m->w, p->w_init), fmax(p->w_min, fmin(5 * p->w_ai, p->packet)));
+	m->w = fmax(fmin(m->w, p->w_init), fmax(p->w_min, fmin(fmin(5 * p->w_ai, p->packet), p->w_init)));
 	if (update) {
 		m->inc_stage = multiplicative ? 0 : m->inc_stage + 1;
 		m->wc = m->w;

@@ -115,6 +115,7 @@ static inline q12_t hpcc_floor(const struct hpcc_params *p)
 	q12_t w = HPCC_FLOOR_AI * p->w_ai, packet = q12_from_bytes(p->packet);
 
 	w = w < packet ? w : packet;
+	w = w < p->w_init ? w : p->w_init;
 	return w > p->w_min ? w : p->w_min;
 }
 
