@@ -70,7 +70,7 @@ static void replay_usage(FILE *to)
 		if (i == OPT_W_INIT)
 			fputs("(default nic-bps * base-rtt)\n", to);
 		else if (i == OPT_W_MIN)
-			fputs("(default w-init / 1000, at least 60)\n", to);
+			fputs("(default w-init-bytes / 1000, at least 60)\n", to);
 		else
 			fprintf(to, "(default %.14g)\n", o->preset);
 	}
