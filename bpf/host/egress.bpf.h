@@ -268,8 +268,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	p->weight = egress_weight(ctx, p, f, 0);
 	if (egress_is_quiet(p, f))
 		return egress_quiet(ctx, p, f, ctl);
-	if (p->payload_bytes && !f->companion.began_us)
-		flow_begin(f, &p->key, 1);
+	if (p->payload_bytes && (!f->companion.began_us || flow_first_ends(f, p->now_ns)))
+		flow_begin(f, &p->key, !f->companion.began_us);
 	peer = egress_peer(ctx, p, f, ctl, space);
 	if (peer)
 		f->tx.flags |= FLOW_F_TELEM;

@@ -144,6 +144,23 @@ Test(first, first__udp_brings_a_window_before_its_first_feedback)
 	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
 }
 
+/* Of a path that tells nothing the share ends, and does not come back when the units of its time wrap. */
+Test(first, first__ends_where_nothing_is_told)
+{
+	struct ip_spec s = { .udp = 1, .sport = 2002, .payload = 1000 };
+	struct frame in = frame_of(s);
+
+	peers_are_far();
+	hosts_strip();
+	window_of(1, 1);
+	expect_between(window_of(1, 2), HPCC_W_MAX_BYTES / 2, HPCC_W_MAX_BYTES / 2 + 1);
+	clock_pass((FIRST_RTTS + 1) * LONG_NS);
+	expect_eq(window_of(1, 2), HPCC_W_MAX_BYTES);
+	expect_eq(flow_get(s).companion.began_us, FIRST_OVER);
+	run(EGRESS, &in);
+	expect_eq(q12_to_bytes(flow_get(s).cc.w), HPCC_W_MAX_BYTES);
+}
+
 /* A peer that is asked may answer; one that does not has no Sluice. */
 Test(first_unknown, first__udp_to_an_unknown_peer)
 {
