@@ -675,6 +675,7 @@ operator__json_is_as_its_schema_says() {
 		json_soon $command h1 flows
 	done
 	json_soon why_hop.tx_rate_bps h1 why ":$(bulk_port)"
+	json_soon why.measured_rtt_ns h1 why ":$(bulk_port)"
 	for command in inflight_bytes held_by; do json_soon trace_packet.$command h1 trace --count 100; done
 	for command in feedback.flows hop.tx_rate_bps; do json_soon trace_$command h1 trace --count 100; done
 	json_soon path_hop.tx_rate_bps h1 int
