@@ -288,7 +288,8 @@ static inline int flow_is_first(const struct flow *f, __u64 now_ns)
 /* Whether it has waited long enough: its path tells nothing, and W is W_init. flow_begin() notes it, for the units wrap. */
 static inline int flow_first_ends(const struct flow *f, __u64 now_ns)
 {
-	return !f->rx.feedbacks && f->companion.began_us && f->companion.began_us != FIRST_OVER && !flow_is_first(f, now_ns);
+	return !f->rx.feedbacks && f->companion.began_us && f->companion.began_us != FIRST_OVER &&
+	       !flow_is_first(f, now_ns);
 }
 
 /* Notes W of a flow that has had feedback, for flows to the same host that begin. */
@@ -328,7 +329,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 		if (!anew && flow_first_ends(f, now_ns))
 			f->companion.began_us = FIRST_OVER;
 		w = f->companion.began_us == FIRST_OVER ? f->params.w_init :
-							 first_window(f->params.w_init, n, known, f->params.packet);
+							  first_window(f->params.w_init, n, known, f->params.packet);
 		if (anew || w < f->cc.w || f->companion.began_us == FIRST_OVER) {
 			f->cc.w = f->cc.wc = f->params.w_init;
 			hpcc_cap(&f->cc, &f->params, w);

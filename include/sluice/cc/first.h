@@ -17,7 +17,7 @@
 #define FIRST_KNOWN_RTTS 32 /* W of another flow is that old at most */
 #define FIRST_RTTS 16	    /* that the first feedback may take, of paths that are full of first windows */
 
-#define FIRST_OVER 1 /* a time of a flow whose path tells nothing */
+#define FIRST_OVER 1						   /* a time of a flow whose path tells nothing */
 #define FIRST_BEGAN(now_ns) ((__u32)((now_ns) >> FIRST_SHIFT) | 1) /* as a time of a flow: not 0 */
 
 /* Flows of the port that share: when the first one began, << 32 | how many. One word, for several CPUs. */
