@@ -28,8 +28,11 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-/* What a flow sends that its newest feedback cannot have told of: it comes once in T, or after as many packets. */
-#define FLOW_UNTOLD_RTTS 2
+/*
+ * What a flow sends that its newest feedback cannot have told of: it comes once in T, where probes bring it once in three
+ * (flow_patience_ns()), each with the round trip, or after as many packets.
+ */
+#define FLOW_UNTOLD_RTTS 4
 #define FLOW_UNTOLD_PACKETS COMPANION_PACKETS
 
 /*

@@ -211,7 +211,7 @@ Test(first, first__udp_slows_down_while_feedback_is_overdue)
 	hosts_strip();
 	run(EGRESS, &in);
 	f = udp_with_window(s, 20000);
-	untold = 2 * 20000 + 8 * f.params.packet;
+	untold = 4 * 20000 + 8 * f.params.packet;
 	cr_expect_float_eq(slower(s, 0), 1, 0.1);
 	cr_expect_float_eq(slower(s, untold), 1, 0.1);
 	cr_expect_float_eq(slower(s, 2 * untold), 2, 0.1);
