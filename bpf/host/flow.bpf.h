@@ -104,13 +104,14 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 
 /*
  * R of UDP, which has no window: while more is under way than feedback leaves untold, because it is late or does not come, R
- * is as much lower, as that of a window that waits for its ACKs would be, down to an eighth. W < 2^27 bytes, R < 2^52.
+ * is as much lower, as that of a window that waits for its ACKs would be, down to an eighth. Of a path that stamps nothing
+ * feedback may be of no use, which is not late. W < 2^27 bytes, R < 2^52.
  */
 static inline __u64 flow_overdue_bps(const struct flow *f, __u64 rate_bps, __u64 now_ns)
 {
 	__u64 untold = FLOW_UNTOLD_RTTS * q12_to_bytes(f->cc.w) + FLOW_UNTOLD_PACKETS * f->params.packet, under_way;
 
-	if (!f->rx.feedbacks || f->path.hpcc_off)
+	if (!f->rx.feedbacks || f->path.hpcc_off || !f->cc.hops || f->fallback.swift)
 		return rate_bps;
 	under_way = (__u32)((__u32)flow_left_bytes(f, now_ns) - f->rx.fb_seq);
 	if (under_way <= untold)

@@ -189,6 +189,7 @@ static double slower(struct ip_spec s, __u32 under_way)
 	__u64 before;
 
 	f.rx.feedbacks = 1;
+	f.cc.hops = 1;
 	f.tx.clock_ns = 0;
 	f.rx.fb_seq = f.tx.bytes - under_way;
 	f.cc.rate_bps = 100000000;
