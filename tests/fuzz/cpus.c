@@ -399,6 +399,7 @@ static __u64 clock_batch(struct flow *f)
 	f->cc.rate_bps = RATE_BPS;
 	f->tx.clock_ns = 0;
 	f->tx.bytes = 0;
+	f->rx.feedbacks = 1;			       /* else R is its share of a first window (first.h) */
 	f->rx.fb_ns = clock_ns() + 100 * NSEC_PER_SEC; /* no PROBEs */
 	flow_set(a_to_b_udp, f);
 	placed = 0;
