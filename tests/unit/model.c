@@ -82,6 +82,7 @@ static double measure_inflight(struct model *m, const struct model_params *p, co
 static void compute_wind(struct model *m, const struct model_params *p, int update, const struct model_hint *hint)
 {
 	int multiplicative = m->u >= p->eta || m->inc_stage >= p->max_stage;
+	double stages;
 
 	if (hint && update && m->inc_stage < p->max_stage && fabs(m->u - p->eta) < MODEL_TIE * p->eta &&
 	    multiplicative != (hint->inc_stage == 0)) {
@@ -94,8 +95,11 @@ static void compute_wind(struct model *m, const struct model_params *p, int upda
 		m->w = m->wc + p->w_ai;
 	m->w = fmax(fmin(m->w, p->w_init), fmax(p->w_min, fmin(fmin(5 * p->w_ai, p->packet), p->w_init)));
 	if (update) {
-		m->inc_stage = multiplicative ? 0 : m->inc_stage + 1;
+		/* Rounds of several T are as many stages, but for a W below a packet. */
+		stages = m->wc < p->packet ? 1 : fmax(floor((m->round_ns + floor(p->t_ns / 2)) / p->t_ns), 1);
+		m->inc_stage = multiplicative ? 0 : (int)fmin(m->inc_stage + stages, p->max_stage);
 		m->wc = m->w;
+		m->round_ns = 0;
 	}
 }
 
@@ -158,6 +162,7 @@ enum model_kind model_new_ack(struct model *m, const struct model_params *p, con
 	if (kind == MODEL_SKIPPED)
 		return kind;
 	if (kind == MODEL_FAST) {
+		m->round_ns = fmin(m->round_ns + ack->hop[ack->hops - 1].ts_ns - m->last[ack->hops - 1].ts_ns, 1 << 30);
 		m->u = measure_inflight(m, p, ack, hint);
 		if (p->vai) {
 			kind = compute_wind_vai(m, p, ack, hint);
@@ -174,7 +179,7 @@ enum model_kind model_new_ack(struct model *m, const struct model_params *p, con
 	}
 	if (m->hops != ack->hops || m->path_id != ack->path_id) {
 		m->u = 1;
-		m->inc_stage = 0;
+		m->inc_stage = m->round_ns = 0;
 	}
 	m->path_id = ack->path_id;
 	m->hops = ack->hops;

@@ -39,6 +39,7 @@ struct model_params {
 struct model {
 	double u, w, wc, rate_bps;
 	int inc_stage;
+	double round_ns;
 	double last_update_seq;
 	int path_id, hops;
 	struct model_hop last[MODEL_HOPS];

@@ -78,7 +78,8 @@ struct hpcc_state {
 	__u8 inc_stage;
 	__u32 u_frac;	 /* of U, the 24 bits below those of u */
 	__u8 bottleneck; /* index of the hop with the largest u, of those of the last feedback */
-	__u8 pad[7];
+	__u8 pad[3];
+	__u32 round_ns; /* for how long the round that runs has lasted, by the clock of the last hop, <= HPCC_PAUSE_MAX_NS */
 	struct vai_state vai;
 	struct hpcc_hop last[HPCC_MAX_HOPS]; /* L */
 };
@@ -135,6 +136,7 @@ static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
 	st->path_id = 0;
 	st->hops = 0;
 	st->inc_stage = 0;
+	st->round_ns = 0;
 	st->u_frac = 0;
 	st->bottleneck = 0;
 	st->vai = (struct vai_state){ .variant = p->variant };
@@ -162,6 +164,7 @@ static inline void hpcc_forget(struct hpcc_state *st)
 {
 	st->hops = 0;
 	st->inc_stage = 0;
+	st->round_ns = 0;
 	st->u = Q24_ONE;
 	st->u_frac = 0;
 }

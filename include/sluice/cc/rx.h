@@ -148,6 +148,8 @@ static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_p
 
 		ack->hop[0].qlen_bytes = qlen < 1U << 27 ? qlen : (1U << 27) - 1;
 	}
+	if (ack->gap_ns > 0)
+		hpcc_round_lasts(st, ack->gap_ns);
 	kind = hpcc_adjust(st, p, ack, &round);
 	if (round)
 		st->last_update_seq = ack->snd_nxt;

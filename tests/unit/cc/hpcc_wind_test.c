@@ -176,3 +176,29 @@ Test(hpcc_wind, hpcc_wind__largest_values)
 						  windows[init], u - 24, p.eta, st.w, want);
 				}
 }
+
+/* A round of three T is three stages, a W below a packet has one with each. */
+Test(hpcc_wind, hpcc_commit__counts_round_trips_of_t)
+{
+	struct hpcc_params p = params;
+	struct hpcc_state st;
+
+	hpcc_init(&st, &p);
+	hpcc_round_lasts(&st, 3 * p.t_ns);
+	hpcc_commit(&st, &p, 0);
+	cr_expect_eq(st.inc_stage, 3);
+	cr_expect_eq(st.round_ns, 0);
+	hpcc_commit(&st, &p, 0);
+	cr_expect_eq(st.inc_stage, 4, "a round of which no time is known is one");
+	hpcc_round_lasts(&st, ~0ULL / 2);
+	cr_expect_eq(st.round_ns, HPCC_PAUSE_MAX_NS);
+	hpcc_commit(&st, &p, 0);
+	cr_expect_eq(st.inc_stage, p.max_stage, "no further");
+	hpcc_commit(&st, &p, 1);
+	cr_expect_eq(st.inc_stage, 0);
+	p.packet = 1500;
+	st.w = st.wc = q12_from_bytes(700);
+	hpcc_round_lasts(&st, 3 * p.t_ns);
+	hpcc_commit(&st, &p, 0);
+	cr_expect_eq(st.inc_stage, 1);
+}

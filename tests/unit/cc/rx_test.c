@@ -173,13 +173,15 @@ Test(rx, rx_ratio__agrees_with_the_sender)
 		hpcc_params_variant(&r.p, v);
 		all.vai.variant = rest.vai.variant = v;
 		for (i = 0; i < 20000; i++) {
+			__u32 gap_ns = 1 + nrand48(rng) % 2000;
 			struct hpcc_ack ack;
 
 			r.ack.random = nrand48(rng) << 1;
 			r.ack.seq = i * 1000;
 			r.ack.snd_nxt = i * 1000 + 20000;
-			run_int(&r, 1 + nrand48(rng) % 2000, erand48(rng) * 1.2, nrand48(rng) % 100000);
+			run_int(&r, gap_ns, erand48(rng) * 1.2, nrand48(rng) % 100000);
 			ack = r.ack;
+			ack.gap_ns = gap_ns;
 			hpcc_new_ack(&all, &r.p, &ack);
 			rx_ratio(&rest, &r.p, &ack, all.u);
 			cr_assert_eq(rest.w, all.w, "variant %d, step %d", v, i);
