@@ -139,7 +139,9 @@ cc_start() {
 	[[ $(cc_field "$1" 5) == everywhere ]] && switches=("${NET_SWITCHES[@]}")
 	[[ $(cc_field "$1" 5) == - ]] && switches=("${NET_SWITCHES[@]}") hosts=(hosts)
 	# The spine of racks has no port to report, and the probe is in no rack.
-	[[ $LAB == racks ]] && switches=() hosts=(r1 "${NET_RACKS[@]}")
+	[[ $LAB == racks ]] && switches=()
+	((LAB_RACKS == 0)) || hosts=("${NET_RACKS[@]}")
+	((LAB_RACKS == 0)) || [[ $(cc_field "$1" 5) == - ]] || hosts+=(r1)
 	cc_sluice_start "$@" "${hosts[@]}" "${switches[@]}"
 }
 
@@ -153,7 +155,7 @@ cc_collect() {
 			>"$2/stats-$ns.json" 2>>"$2/sluicectl.log"
 		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" flows --json \
 			>"$2/flows-$ns.json" 2>>"$2/sluicectl.log"
-		[[ $LAB == racks ]] || continue
+		((LAB_RACKS)) || continue
 		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" voqs --json \
 			>"$2/voqs-$ns.json" 2>>"$2/sluicectl.log"
 		net_in "$ns" "$LAB_BUILD/sluicectl" --pin-dir "$SLUICE_PINS/slab-$ns" credits --json \
@@ -185,7 +187,7 @@ cc_sluice_classes() {
 
 # HierCC between racks; the racks' uplinks are faster than the ports that grant.
 cc_sluice_hiercc() {
-	[[ $LAB == racks && ($1 == sluice* || $1 == hiercc) ]] || return 0
+	((LAB_RACKS)) && [[ $1 == sluice* || $1 == hiercc ]] || return 0
 	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
 }
 
@@ -204,7 +206,7 @@ cc_sluice_senders() {
 	echo "peers: [{prefix: 10.0.0.0/8, base_rtt: $2}]"
 }
 
-# cc_sluice_switch SWITCH: one of LAB=pfc, which pauses by all ports.
+# cc_sluice_switch SWITCH: one of LAB=pfc or fabric, which pauses by all ports.
 cc_sluice_switch() {
 	local port rate ports=0 pauses=
 
@@ -213,6 +215,7 @@ cc_sluice_switch() {
 	for port in $(pfc_ports "$1"); do
 		rate=$LAB_RATE
 		[[ $port != c* ]] || rate=$((LAB_RATE * LAB_CORE))
+		[[ $LAB != fabric || $port == p0 ]] || rate=$((LAB_RATE * LAB_UPLINK))
 		echo "  - {name: $port, role: switch, speed: $(cc_sluice_speed $rate), id: $((100 * ${1#s} + ++ports))$pauses}"
 	done
 	[[ ! $pauses ]] || echo "pfc: {lossless: [0], buffer: $((LAB_BUFFER + ports * LAB_HEADROOM))B, headroom: ${LAB_HEADROOM}B$(
@@ -232,7 +235,10 @@ cc_sluice_config() {
 	echo "pin_dir: $SLUICE_PINS/slab-$ns"
 	echo "mode: enforce"
 	echo "max_flows: 1024" # many daemons share the memory of a small VM
-	if [[ " ${NET_NODES[*]} " == *" $ns "* ]]; then
+	if [[ $LAB == fabric && $ns != s1 ]]; then
+		cc_sluice_fabric "$1" "$ns" "$rtt"
+		return
+	elif [[ " ${NET_NODES[*]} " == *" $ns "* ]]; then
 		# A node has pods, whose sockets are not ours to choose for.
 		for i in "${!NET_NODES[@]}"; do
 			[[ ${NET_NODES[i]} == "$ns" ]] &&
@@ -270,7 +276,7 @@ cc_sluice_config() {
 		echo "hpcc: {${hpcc[*]}}"
 		return
 	fi
-	[[ $LAB == pfc ]] && {
+	[[ $LAB == pfc || $LAB == fabric ]] && {
 		cc_sluice_switch "$ns"
 		return
 	}
@@ -311,7 +317,7 @@ cc_sluice_start() {
 cc_sluice_spawn() {
 	local first=()
 
-	[[ $LAB == pfc && " ${NET_SWITCHES[*]} " == *" $1 "* ]] && first=(chrt --fifo 30)
+	[[ ($LAB == pfc || $LAB == fabric) && " ${NET_SWITCHES[*]} " == *" $1 "* ]] && first=(chrt --fifo 30)
 	: >"$2/sluiced-$1.log"
 	# Not among what net_stop ends: traffic stops first.
 	nsenter --net="/run/netns/$NET_PREFIX$1" "${first[@]}" "$LAB_BUILD/sluiced" \

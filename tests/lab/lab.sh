@@ -16,9 +16,10 @@ export LC_ALL=C
 . "$LAB_DIR/node.sh"
 . "$LAB_DIR/racks.sh"
 . "$LAB_DIR/pfc.sh"
+. "$LAB_DIR/fabric.sh"
 
 LAB_LOCK=/run/slab.lock
-LAB_MECH= # of LAB=pfc: none, pfc or ppfc
+LAB_MECH= # of LAB=pfc and fabric: none, pfc or ppfc
 
 lab_say() { echo "$*" >&2; }
 

@@ -43,13 +43,14 @@ net_spawn() {
 net_probe_kernel() {
 	local ns=${NET_PREFIX}try
 
-	NET_HAS_FQ='' NET_HAS_NETEM='' NET_HAS_CODEL='' NET_HAS_IPV6=''
+	NET_HAS_FQ='' NET_HAS_NETEM='' NET_HAS_CODEL='' NET_HAS_IPV6='' NET_HAS_IFB=''
 	[[ -e /proc/sys/net/ipv6 ]] && NET_HAS_IPV6=1
 	ip netns add "$ns" || return 1
 	net_try() { net_in try tc qdisc replace dev lo root "$@" 2>/dev/null; }
 	net_try fq && NET_HAS_FQ=1
 	net_try netem delay 1ms && NET_HAS_NETEM=1
 	net_try codel && NET_HAS_CODEL=1
+	net_in try ip link add ifb9 type ifb 2>/dev/null && NET_HAS_IFB=1
 	if ! net_try tbf rate 1mbit burst 5000 limit 10000; then
 		echo "lab: this kernel has no sch_tbf, which makes the bottleneck" >&2
 		ip netns del "$ns"
@@ -63,6 +64,7 @@ net_reset() {
 	NET_SENDERS=() NET_SENDER_PORTS=() NET_RECEIVERS=() NET_PATHS=()
 	declare -gA NET_ADDR=() NET_IP=() NET_TC=()
 	net_nics
+	NET_GSO=() NET_WIRES=0
 	NET_LINKS='' NET_LINK_RATE=$LAB_RATE NET_PORT_LIMIT=$LAB_BUFFER
 }
 
@@ -98,7 +100,7 @@ net_nics() {
 # other: no ARP in between. With NIC= the two ends are NICs, as their drivers set them up: a wire has packets of one MTU,
 # the switch puts some of them together again (GRO), and its shaper takes them apart.
 net_link() {
-	local net4=10.$5 net6=fd00:${5//./:} mac mac1 mac2
+	local net4=10.$5 net6=fd00:${5//./:} mac mac1 mac2 segs=gso_max_segs\ 1
 
 	if ((LAB_NICS)); then
 		mac2=$(</sys/class/net/"${NET_NICS[0]}"/address) mac1=$(</sys/class/net/"${NET_NICS[1]}"/address)
@@ -108,8 +110,10 @@ net_link() {
 	else
 		mac=$(printf '02:00:0a:%02x:%02x' "${5%.*}" "${5#*.}")
 		mac2=$mac:02 mac1=$mac:01
-		NET_LINKS+="link add $2 netns $NET_PREFIX$1 address $mac2 gso_max_segs 1 type veth"
-		NET_LINKS+=" peer name $4 netns $NET_PREFIX$3 address $mac1 gso_max_segs 1"$'\n'
+		net_is_gso && segs=
+		NET_LINKS+="link add $2 netns $NET_PREFIX$1 address $mac2 $segs type veth"
+		NET_LINKS+=" peer name $4 netns $NET_PREFIX$3 address $mac1 $segs"$'\n'
+		net_is_gso && NET_GSO+=("$1 $2" "$3 $4")
 	fi
 	net_ip "$1" "link set $2 up"
 	net_ip "$3" "link set $4 up"
@@ -124,8 +128,14 @@ net_link() {
 	net_ip "$3" "neighbour add $net6::2 lladdr $mac2 nud permanent dev $4"
 }
 
+# net_is_gso: whether the stacks build packets of up to 64 KB, which fq sees whole and the device cuts into MTUs. The
+# speed of the wire behind the device is then made by an ifb at its other end.
+net_is_gso() {
+	[[ $LAB_GSO && $NET_HAS_FQ && $NET_HAS_IFB ]]
+}
+
 # net_host HOST SWITCH PORT SUBNET: a host on a switch. Its link has the speed NET_LINK_RATE and its qdisc
-# honours departure times: a tbf, which gives the link its speed, around an fq.
+# honours departure times: an fq, with a tbf around it that gives the link its speed where no wire does.
 net_host() {
 	local host=$1 switch=$2 port=$3 net=$4
 
@@ -141,10 +151,27 @@ net_host() {
 # net_port HOST DEVICE SWITCH PORT SUBNET: its link.
 net_port() {
 	net_link "$@"
+	if net_is_gso; then
+		net_tc "$1" "qdisc add dev $2 root handle 10: fq"
+		net_wire "$3" "$4"
+		return
+	fi
 	net_tc "$1" "qdisc add dev $2 root handle 1: tbf rate ${NET_LINK_RATE}bit" \
 		"burst $(net_burst "$NET_HOST_BURST" "$NET_LINK_RATE") limit 2000000"
 	[[ $NET_HAS_FQ ]] && net_tc "$1" "qdisc add dev $2 parent 1:1 handle 10: fq"
 	return 0
+}
+
+# net_wire SWITCH PORT: what comes in by the port comes at NET_LINK_RATE, one packet after the other.
+net_wire() {
+	local ifb=wire$((NET_WIRES++))
+
+	net_ip "$1" "link add $ifb type ifb"
+	net_ip "$1" "link set $ifb up"
+	net_tc "$1" "qdisc add dev $ifb root tbf rate ${NET_LINK_RATE}bit" \
+		"burst $(net_burst "$NET_HOST_BURST" "$NET_LINK_RATE") limit 20000000"
+	net_tc "$1" "qdisc add dev $2 clsact"
+	net_tc "$1" "filter add dev $2 ingress protocol all matchall action mirred egress redirect dev $ifb"
 }
 
 # net_sender HOST SWITCH PORT SUBNET: a host whose incoming packets (the ACKs) take RTT.
@@ -298,6 +325,9 @@ net_commit() {
 					echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
 			fi
 			ip -batch - <<<"$IP" && tc -batch - <<<"$TC"' bash "$routes" || return 1
+	done
+	for ns in "${NET_GSO[@]}"; do
+		net_in "${ns% *}" ethtool -K "${ns#* }" tso off tx-udp-segmentation off || return 1
 	done
 }
 

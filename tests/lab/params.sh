@@ -7,19 +7,21 @@ LAB_MAX_SENDERS=250
 # What a lab in a VM is told of its environment; CC and MECH are given for each of its runs.
 PARAMS_NAMES="LAB SENDERS RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL RATE RTT BUFFER TIME WARMUP
 	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH OVERLAY CLASSES BORROW BLIND AUTH
-	RATES HEADROOM PFC SHAPE CORE NIC"
+	RATES HEADROOM PFC SHAPE CORE NIC GSO LOOPS INCAST"
 # Pairs of NICs that a VM has room for (tests/vm/run --help).
 LAB_MAX_NICS=32
 
 usage() {
 	cat >&2 <<-'END'
 	usage: [NAME=value ...] tests/lab/lab       (or: make lab NAME=value ...)
-	  LAB=star|dumbbell|udp|node|racks|pfc
+	  LAB=star|dumbbell|udp|node|racks|pfc|fabric
 	                      star: senders, a switch, a receiver; dumbbell: two switches in a row;
 	                      udp: the star with senders of UDP; node: the star with nodes that route
 	                      for pods, where Sluice runs in the nodes and nothing of it in the pods;
 	                      racks: nodes with several pods each, a spine, and a node that receives;
-	                      pfc: many to one through a switch that pauses its neighbours
+	                      pfc: many to one through a switch that pauses its neighbours;
+	                      fabric: racks of nodes with pods behind such a switch, and long flows, churn, a burst and
+	                      an incast in one run
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
@@ -32,21 +34,24 @@ usage() {
 	                      (default: burst): burst is UDP that starts at its port's speed and stays there
 	  MECH=none,pfc,ppfc  pfc: what the switch does when its buffer fills up, each by itself: nothing, pauses by
 	                      thresholds, pauses by prediction
+	  LOOPS=              fabric: what is at work, each by itself: hpcc, hiercc and ppfc, with + between those that
+	                      work together, or none; default: all eight subsets
+	  INCAST=100kb        fabric: what each pod sends at once, at three quarters of TIME
 	  RATES=              pfc: speeds of the senders' links, in proportion to each other, dealt to them in turn: the
 	                      fastest has RATE. 1:10:20:40, or with how many of each there are in turn 1x3:10x5:20x4:40x4
 	  SHAPE=star          pfc: or dumbbell (senders on a switch, receivers on a second one), or spine (senders on two
 	                      switches, receivers on a third one, two spines between them)
 	  CORE=2              pfc: with these, speed of the links between switches, in RATE
-	  HEADROOM=10kb       pfc: buffer for each port beside BUFFER, for what comes after XOFF
-	  PFC=                pfc: keys of pfc in sluiced's configuration, as in t_thresh=10ms,interval=200us
-	  RACKS=4 SERVERS=4   racks: nodes that send, and pods of each
-	  UPLINK=2            racks: speed of a node's uplink, in that of a server's link, which is RATE
-	  LONG=               racks: long flows, dealt to the racks in turn, or a list of how many each rack
+	  HEADROOM=10kb       pfc, fabric: buffer for each port beside BUFFER, for what comes after XOFF
+	  PFC=                pfc, fabric: keys of pfc in sluiced's configuration, as in t_thresh=10ms,interval=200us
+	  RACKS=4 SERVERS=4   racks, fabric: nodes that send, and pods of each
+	  UPLINK=2            racks, fabric: speed of a node's uplink, in that of a server's link, which is RATE
+	  LONG=               racks, fabric: long flows, dealt to the racks in turn, or a list of how many each rack
 	                      has, as in 3,1; default: one of each pod, 2 with BURST or CHURN
-	  BURST=              racks: so many flows of SIZE (default half a BDP) from all racks, that start
+	  BURST=              racks, fabric (default: 16): so many flows of SIZE (default half a BDP) from all racks, that start
 	                      together beside the long ones after half of TIME
-	  CHURN=              racks: every so often (us ms s) as many flows of 10 KB at once as are 30 % of RATE
-	  HIERCC=             racks: keys of hiercc in sluiced's configuration, as in c0=36KB,period=500us
+	  CHURN=              racks, fabric (default: 100ms): every so often (us ms s) as many flows of 10 KB at once as are 30 % of RATE
+	  HIERCC=             racks, fabric: keys of hiercc in sluiced's configuration, as in c0=36KB,period=500us
 	  LOSE= REPEAT= REORDER=
 	                      racks: percent of the CREDIT messages that the spine loses, delivers twice,
 	                      delivers late
@@ -54,7 +59,7 @@ usage() {
 	                      half a second later it is started again
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: so many of the senders send TCP
-	  PODCC=cubic         node, racks: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
+	  PODCC=cubic         node, racks, fabric: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
 	                      reno, or a list such as cubic,bbr
 	  APP=                node: web: curl gets a large file from an nginx in each sending pod but the last,
 	                      at once, while redis-benchmark asks a redis-server in that one; programs
@@ -69,7 +74,7 @@ usage() {
 	                      pfc: 16, or a list as 16,4,1: groups, each with a receiver of its own)
 	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
 	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
-	  BUFFER=1mb          buffer of each bottleneck (b kb mb, 1 kb = 1000 bytes); pfc: of all, default 10 BDP
+	  BUFFER=1mb          buffer of each bottleneck (b kb mb, 1 kb = 1000 bytes); pfc, fabric: of all, default 10 BDP
 	  TIME=10             seconds measured; finite flows have this or a multiple of the ideal
 	  WARMUP=             left out of the figures; default 20 RTTs, 0 where flows are finite
 	  SIZE=               finite flows of this size, one per sender, that start together
@@ -84,6 +89,8 @@ usage() {
 	  NIC=veth            star, udp, node, with VM: what links hosts and switch: veth; virtio: NICs with native XDP; vmxnet3: NICs
 	                      that segment and compute checksums. At most 30 senders; offloads as the drivers set them
 	                      up: GRO, but LRO in its place at hosts with vmxnet3
+	  GSO=on              stacks build packets of up to 64 KB, fq holds them whole, and devices cut them into MTUs in
+	                      front of the wire; off: stacks build packets of one MTU
 	  SEED=1              of everything random in the virtual machine: the same seed, the same figures
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
@@ -130,8 +137,9 @@ params_read() {
 	local cc known
 
 	LAB=${LAB:-star}
-	[[ " star dumbbell udp node racks pfc " == *" $LAB "* ]] ||
-		params_bad "LAB=$LAB is not known: star, dumbbell, udp, node, racks or pfc"
+	[[ " star dumbbell udp node racks pfc fabric " == *" $LAB "* ]] ||
+		params_bad "LAB=$LAB is not known: star, dumbbell, udp, node, racks, pfc or fabric"
+	params_fabric
 
 	LAB_SIZE=0 LAB_STAGGER=0 LAB_JOIN=0
 	if [[ ${SIZE:-} ]]; then
@@ -182,7 +190,7 @@ params_read() {
 	params_range RATE "${RATE:-100mbit}" "$LAB_RATE" 100000 100000000000 bit/s
 	LAB_RTT=$(params_time RTT "${RTT:-4ms}" 4ms) || exit 2
 	params_range RTT "${RTT:-4ms}" "$LAB_RTT" 0 10000000 us
-	[[ $LAB != pfc || ${BUFFER:-} ]] || BUFFER=$((LAB_RATE / 8000 * LAB_RTT / 100))b
+	[[ ($LAB != pfc && $LAB != fabric) || ${BUFFER:-} ]] || BUFFER=$((LAB_RATE / 8000 * LAB_RTT / 100))b
 	LAB_BUFFER=$(params_bytes BUFFER "${BUFFER:-1mb}" 1mb) || exit 2
 	params_range BUFFER "${BUFFER:-1mb}" "$LAB_BUFFER" 3028 4000000000 bytes
 	LAB_TIME=$(params_seconds TIME "${TIME:-10}" 10) || exit 2
@@ -217,6 +225,7 @@ params_read() {
 	[[ $LAB == udp || $LAB == node ]] && LAB_CCS=${CC:-sluice,none}
 	[[ $LAB == racks ]] && LAB_CCS=${CC:-sluice,hpcc,cubic}
 	[[ $LAB == pfc ]] && LAB_CCS=${CC:-burst}
+	[[ $LAB == fabric ]] && LAB_CCS=$(for cc in $LAB_LOOPS; do fabric_control "$cc"; done | awk '!seen[$0]++' | paste -sd,)
 	[[ $LAB_CCS =~ ^[a-z0-9_-]+(,[a-z0-9_-]+)*$ ]] ||
 		params_bad "CC=$LAB_CCS is not a list of names with commas between them"
 	LAB_CCS=$(tr , '\n' <<<"$LAB_CCS" | awk '!seen[$0]++' | xargs)
@@ -226,7 +235,7 @@ params_read() {
 		[[ $LAB != node || $(cc_field "$cc" 2) == - ]] ||
 			params_bad "CC=$cc: in LAB=node the nodes have a variant of sluice or none, pods what" \
 				"PODCC says, as in PODCC=$cc"
-		[[ $LAB == racks || $cc != hiercc ]] ||
+		[[ $LAB == racks || $LAB == fabric || $cc != hiercc ]] ||
 			params_bad "CC=hiercc is of racks, and there is one here: add LAB=racks"
 		[[ $LAB == pfc || $cc != burst ]] ||
 			params_bad "CC=burst does not react to anything but pauses: add LAB=pfc"
@@ -237,6 +246,7 @@ params_read() {
 				"pauses is MECH=none"
 	done
 	LAB_RUNS=$LAB_CCS
+	[[ $LAB != fabric ]] || LAB_RUNS=$LAB_LOOPS
 	[[ $LAB != pfc ]] || LAB_RUNS=$(for cc in $LAB_CCS; do printf "$cc:%s " $LAB_MECHS; done | xargs)
 	params_podcc
 	params_app
@@ -259,14 +269,20 @@ params_read() {
 		params_bad "VM=$LAB_VM is not known: 6.1, 6.12, 7.2, or empty for this kernel"
 	[[ ! ${SEED:-} || $LAB_VM ]] || params_bad "SEED=$SEED is of a virtual machine: add VM=, or leave SEED out"
 	params_nic
+	LAB_GSO=
+	case ${GSO:-on} in
+	on) LAB_GSO=1 ;;
+	off) ;;
+	*) params_bad "GSO=$GSO is not known: on or off" ;;
+	esac
 	LAB_SEED=$(params_count SEED "${SEED:-1}" 0 999999999 "") || exit 2
 
 	LAB_NAME=$LAB
 	((LAB_SIZE)) && LAB_NAME+=-incast
 	((LAB_STAGGER)) && LAB_NAME=$LAB-stagger
 	((LAB_JOIN)) && LAB_NAME+=-join
-	((LAB_BURST)) && LAB_NAME+=-burst
-	((LAB_CHURN)) && LAB_NAME+=-churn
+	((LAB_BURST)) && [[ $LAB == racks ]] && LAB_NAME+=-burst
+	((LAB_CHURN)) && [[ $LAB == racks ]] && LAB_NAME+=-churn
 	[[ $LAB_GROUPS == *" "* ]] && LAB_NAME+=-groups
 	[[ $LAB == pfc && $LAB_SHAPE != star ]] && LAB_NAME+=-$LAB_SHAPE
 	[[ $LAB_NIC == veth ]] || LAB_NAME+=-$LAB_NIC
@@ -283,14 +299,43 @@ params_count() {
 	echo $((10#$2))
 }
 
-# How many nodes and pods LAB=racks has.
+# The defaults of LAB=fabric. LAB_LOOPS: its runs.
+params_fabric() {
+	local loops loop name
+
+	LAB_LOOPS='' LAB_INCAST=0
+	if [[ $LAB != fabric ]]; then
+		for name in LOOPS INCAST; do
+			[[ ! ${!name:-} ]] || params_bad "$name=${!name} is of LAB=fabric: add that, or leave $name out"
+		done
+		return 0
+	fi
+	for name in CC SIZE KILL LOSE REPEAT REORDER; do
+		[[ ! ${!name:-} ]] || params_bad "$name=${!name} is not of LAB=fabric, where LOOPS says what runs: leave $name out"
+	done
+	LAB_LOOPS=${LOOPS:-none,hpcc,hiercc,ppfc,hpcc+hiercc,hpcc+ppfc,hiercc+ppfc,hpcc+hiercc+ppfc}
+	LAB_LOOPS=$(tr , '\n' <<<"$LAB_LOOPS" | awk '!seen[$0]++' | xargs)
+	for loops in $LAB_LOOPS; do
+		for loop in ${loops//+/ }; do
+			[[ " hpcc hiercc ppfc " == *" $loop "* || $loops == none ]] ||
+				params_bad "LOOPS=$LOOPS: '$loop' is not known: hpcc, hiercc and ppfc with + between them, or none"
+		done
+	done
+	TIME=${TIME:-3} BURST=${BURST:-16} CHURN=${CHURN:-100ms}
+	LAB_INCAST=$(params_bytes INCAST "${INCAST:-100kb}" 100kb) || exit 2
+	params_range INCAST "${INCAST:-100kb}" "$LAB_INCAST" 1 10000000 bytes
+	((LAB_INCAST != 10000)) || params_bad "INCAST=$INCAST is what a flow of CHURN has: another size tells them apart"
+}
+
+# How many nodes and pods LAB=racks and fabric have.
 params_racks_size() {
 	local name
 
 	LAB_RACKS=0 LAB_SERVERS=0 LAB_UPLINK=1
-	if [[ $LAB != racks ]]; then
+	if [[ $LAB != racks && $LAB != fabric ]]; then
 		for name in RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL; do
-			[[ ! ${!name:-} ]] || params_bad "$name=${!name} is of LAB=racks: add that, or leave $name out"
+			[[ ! ${!name:-} ]] ||
+				params_bad "$name=${!name} is of LAB=racks and fabric: add that, or leave $name out"
 		done
 		return 0
 	fi
@@ -307,7 +352,13 @@ params_pfc_groups() {
 	local count name
 
 	LAB_GROUPS=$LAB_SENDERS
-	if [[ $LAB != pfc ]]; then
+	if [[ $LAB == fabric ]]; then
+		LAB_GROUPS=$LAB_RACKS
+		for name in MECH RATES SHAPE CORE; do
+			[[ ! ${!name:-} ]] || params_bad "$name=${!name} is of LAB=pfc: leave $name out"
+		done
+		return 0
+	elif [[ $LAB != pfc ]]; then
 		for name in MECH RATES HEADROOM PFC SHAPE CORE; do
 			[[ ! ${!name:-} ]] || params_bad "$name=${!name} is of LAB=pfc: add that, or leave $name out"
 		done
@@ -332,6 +383,13 @@ params_pfc() {
 	local i mech rate count fastest=0 rates=()
 
 	LAB_MECHS='' LAB_SHAPE='' LAB_CORE=0 LAB_SENDER_RATES='' LAB_HEADROOM=0 LAB_PFC=
+	if [[ $LAB == fabric ]]; then
+		LAB_SHAPE=star
+		for ((i = 0; i < LAB_RACKS; i++)); do
+			LAB_SENDER_RATES+="$((LAB_RATE * LAB_UPLINK)) "
+		done
+		params_pfc_port
+	fi
 	[[ $LAB == pfc ]] || return 0
 	LAB_MECHS=${MECH:-none,pfc,ppfc}
 	[[ $LAB_MECHS =~ ^[a-z]+(,[a-z]+)*$ ]] ||
@@ -364,6 +422,11 @@ params_pfc() {
 	for ((i = 0; i < LAB_SENDERS; i++)); do
 		LAB_SENDER_RATES+="$((LAB_RATE * rates[i % ${#rates[@]}] / fastest)) "
 	done
+	params_pfc_port
+}
+
+# What a switch that pauses is told.
+params_pfc_port() {
 	LAB_HEADROOM=$(params_bytes HEADROOM "${HEADROOM:-10kb}" 10kb) || exit 2
 	params_range HEADROOM "${HEADROOM:-10kb}" "$LAB_HEADROOM" 1514 100000000 bytes
 	LAB_PFC=${PFC:-}
@@ -374,11 +437,13 @@ params_pfc() {
 # What they send, and what becomes of their credit.
 params_racks() {
 	LAB_BURST=0 LAB_BURST_BYTES=0 LAB_CHURN=0 LAB_LOSE=0 LAB_REPEAT=0 LAB_REORDER=0 LAB_KILL=0 LAB_LONGS='' LAB_HIERCC=
-	[[ $LAB == racks ]] || return 0
+	((LAB_RACKS)) || return 0
 	if [[ ${BURST:-} ]]; then
-		[[ ! ${CHURN:-} ]] || params_bad "BURST and CHURN are two kinds of short flows: leave one out"
+		[[ ! ${CHURN:-} || $LAB == fabric ]] || params_bad "BURST and CHURN are two kinds of short flows: leave one out"
 		LAB_BURST=$(params_count BURST "$BURST" 1 1024 flows) || exit 2
 		LAB_BURST_BYTES=$((LAB_SIZE ? LAB_SIZE : LAB_RATE / 1000 * LAB_RTT / 16000))
+		((LAB_INCAST == 0 || LAB_BURST_BYTES != LAB_INCAST)) ||
+			params_bad "INCAST=$INCAST is what a flow of BURST has, half a BDP: another size tells them apart"
 		((LAB_BURST_BYTES)) || params_bad "BURST=$BURST with RTT=$RTT: half a BDP is nothing; add SIZE=25kb"
 		LAB_SIZE=0
 		LAB_WARMUP=$((20 * LAB_RTT))
@@ -451,9 +516,9 @@ params_podcc() {
 	local cc
 
 	LAB_PODCCS=
-	[[ $LAB == node || $LAB == racks || ! ${PODCC:-} ]] ||
-		params_bad "PODCC=$PODCC is for the pods of LAB=node and racks; elsewhere it is CC=$PODCC"
-	[[ $LAB == node || $LAB == racks ]] || return 0
+	[[ $LAB == node || ! ${PODCC:-} ]] || ((LAB_RACKS)) ||
+		params_bad "PODCC=$PODCC is for the pods of LAB=node, racks and fabric; elsewhere it is CC=$PODCC"
+	[[ $LAB == node ]] || ((LAB_RACKS)) || return 0
 	LAB_PODCCS=${PODCC:-cubic}
 	[[ $LAB_PODCCS =~ ^[a-z]+(,[a-z]+)*$ ]] ||
 		params_bad "PODCC=$LAB_PODCCS is not a list of names with commas between them"
@@ -466,7 +531,7 @@ params_podcc() {
 
 params_app() {
 	LAB_APP=${APP:-}
-	[[ $LAB == racks ]] || LAB_LONG=$LAB_SENDERS
+	((LAB_RACKS)) || LAB_LONG=$LAB_SENDERS
 	[[ $LAB_APP ]] || return 0
 	[[ $LAB_APP == web ]] || params_bad "APP=$LAB_APP is not known: web, or empty for iperf3"
 	[[ $LAB == node ]] || params_bad "APP=web has its programs in pods: add LAB=node"
@@ -534,6 +599,7 @@ params_write() {
 	attach=$LAB_ATTACH
 	auth=$LAB_AUTH
 	nic=$LAB_NIC
+	gso=${LAB_GSO:-0}
 	long_flows=$LAB_LONG
 	parallel=$LAB_PARALLEL
 	racks=$LAB_RACKS
@@ -548,7 +614,8 @@ params_write() {
 	reorder_percent=$LAB_REORDER
 	kill_us=$LAB_KILL
 	hiercc=$LAB_HIERCC
-	groups=$([[ $LAB != pfc ]] || echo "$LAB_GROUPS")
+	groups=$([[ $LAB != pfc && $LAB != fabric ]] || echo "$LAB_GROUPS")
+	incast_bytes=$LAB_INCAST
 	shape=$LAB_SHAPE
 	core=$LAB_CORE
 	rates=${RATES:-}

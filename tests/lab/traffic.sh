@@ -9,7 +9,7 @@ TRAFFIC_WIRE=1514 TRAFFIC_PAYLOAD=1448
 TRAFFIC_UDP_BYTES=1336
 
 traffic_run() {
-	if [[ $LAB == racks ]]; then
+	if ((LAB_RACKS)); then
 		racks_run "$1"
 	elif [[ $LAB == pfc ]]; then
 		pfc_run "$1"

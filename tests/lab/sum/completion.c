@@ -16,20 +16,24 @@ json_object *fct_figures(const struct run *run)
 	return array;
 }
 
-/* Percentiles of the completion times, in microseconds, and how many there are. */
-json_object *fct_percentiles(const struct run *run)
+/* Percentiles of the completion times of all short flows, or of those of one size, in microseconds, and how many there are. */
+json_object *fct_percentiles(const struct run *run, uint64_t bytes)
 {
 	uint64_t *values = calloc(run->flows, sizeof(*values));
 	json_object *object;
-	size_t count = 0;
+	size_t count = 0, all = 0;
 	int i;
 
-	for (i = run->longs; i < run->flows; i++)
+	for (i = run->longs; i < run->flows; i++) {
+		if (bytes && run->flow[i].bytes != bytes)
+			continue;
+		all++;
 		if (run->flow[i].end_us)
 			values[count++] = run->flow[i].end_us - run->flow[i].start_us;
+	}
 	object = json_percentiles(values, count, 1);
 	json_int(object, "count", count);
-	json_int(object, "all", run->flows - run->longs);
+	json_int(object, "all", all);
 	free(values);
 	return object;
 }

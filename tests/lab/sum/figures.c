@@ -99,7 +99,9 @@ json_object *run_figures(const struct lab *lab, const struct run *run)
 	if (lab->racks)
 		json_object_object_add(object, "racks", racks_figures(lab, run));
 	if (lab->racks && run->finite)
-		json_object_object_add(object, "fct_us", fct_percentiles(run));
+		json_object_object_add(object, "fct_us", fct_percentiles(run, 0));
+	if (lab->incast_bytes)
+		fabric_figures(object, lab, run);
 	if (lab->burst)
 		burst_figures(object, lab, run);
 	if (run->killed[2])

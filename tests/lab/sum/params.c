@@ -20,6 +20,7 @@ void lab_read(struct lab *lab)
 		value_read(line, "app", lab->app, sizeof(lab->app));
 		value_read(line, "attach", lab->attach, sizeof(lab->attach));
 		value_read(line, "nic", lab->nic, sizeof(lab->nic));
+		number_read(line, "gso", &lab->gso);
 		number_read(line, "senders", &lab->senders);
 		number_read(line, "parallel", &lab->parallel);
 		number_read(line, "long_flows", &lab->long_flows);
@@ -38,6 +39,7 @@ void lab_read(struct lab *lab)
 		number_read(line, "uplink", &lab->uplink);
 		number_read(line, "burst", &lab->burst);
 		number_read(line, "burst_bytes", &lab->burst_bytes);
+		number_read(line, "incast_bytes", &lab->incast_bytes);
 		number_read(line, "churn_us", &lab->churn_us);
 		number_read(line, "lose_percent", &lab->lose);
 		number_read(line, "repeat_percent", &lab->repeat);
@@ -69,6 +71,8 @@ static void racks_params(json_object *object, const struct lab *lab)
 	json_object_object_add(object, "longs", words(lab->longs));
 	json_int(object, "burst", lab->burst);
 	json_int(object, "burst_bytes", lab->burst_bytes);
+	if (lab->incast_bytes)
+		json_int(object, "incast_bytes", lab->incast_bytes);
 	json_int(object, "churn_us", lab->churn_us);
 	json_int(object, "lose_percent", lab->lose);
 	json_int(object, "repeat_percent", lab->repeat);
@@ -119,5 +123,6 @@ json_object *lab_params(const struct lab *lab)
 		json_object_object_add(object, "attach", json_object_new_string(lab->attach));
 	if (*lab->nic)
 		json_object_object_add(object, "nic", json_object_new_string(lab->nic));
+	json_object_object_add(object, "gso", json_object_new_boolean(lab->gso));
 	return object;
 }

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* LAB=racks: VOQs, bursts beside long flows, and a daemon that is killed. */
+/* LAB=racks and fabric: VOQs, bursts beside long flows, and a daemon that is killed. */
 #include "sum.h"
+
+#define MOUSE_BYTES 10000 /* RACKS_MOUSE */
+
+/* When the first of the short flows of that size starts; the end of the run, if there is none. */
+static uint64_t flows_start(const struct run *run, uint64_t bytes)
+{
+	int i;
+
+	for (i = run->longs; i < run->flows; i++)
+		if (run->flow[i].bytes == bytes)
+			return run->flow[i].start_us;
+	return run->to_us;
+}
 
 /* What the long flows got together. */
 static double longs_rate_bps(const struct run *run, uint64_t from_us, uint64_t to_us)
@@ -19,13 +32,16 @@ static double longs_rate_bps(const struct run *run, uint64_t from_us, uint64_t t
  */
 void burst_figures(json_object *object, const struct lab *lab, const struct run *run)
 {
-	uint64_t start = run->flow[run->longs].start_us, end = 0, us;
+	uint64_t start = flows_start(run, lab->burst_bytes), end = 0, us, to = run->to_us;
 	uint64_t span_us = max_u64(run->base_us, lab->rtt_us);
 	double before = longs_rate_bps(run, start - 100000, start), lowest = before, rate;
 	int i;
 
 	for (i = run->longs; i < run->flows; i++)
-		end = max_u64(end, run->flow[i].end_us ? run->flow[i].end_us : run->to_us);
+		if (run->flow[i].bytes == lab->burst_bytes)
+			end = max_u64(end, run->flow[i].end_us ? run->flow[i].end_us : run->to_us);
+	if (lab->incast_bytes)
+		to = flows_start(run, lab->incast_bytes);
 	for (us = start; us + span_us <= run->to_us && us < end + 20 * span_us; us += 100) {
 		rate = longs_rate_bps(run, us, us + span_us);
 		lowest = rate < lowest ? rate : lowest;
@@ -33,12 +49,22 @@ void burst_figures(json_object *object, const struct lab *lab, const struct run 
 	for (us = end; us + span_us <= run->to_us; us += 100)
 		if (longs_rate_bps(run, us, us + span_us) >= 0.95 * before)
 			break;
-	json_int(object, "queue_burst_max_bytes", queue_max(run, start, run->to_us));
+	json_int(object, "queue_burst_max_bytes", queue_max(run, start, to));
 	json_object_object_add(object, "burst_ms", json_number((end - start) / 1e3, 1));
 	json_int(object, "long_before_bps", before);
 	json_int(object, "long_lowest_bps", lowest);
 	json_object_object_add(object, "long_back_ms",
 			       us + span_us <= run->to_us ? json_number((us - end) / 1e3, 1) : NULL);
+}
+
+/* LAB=fabric: of the short flows of each kind, which are told by their size, and of the queue from the incast on. */
+void fabric_figures(json_object *object, const struct lab *lab, const struct run *run)
+{
+	json_object_object_add(object, "burst_us", fct_percentiles(run, lab->burst_bytes));
+	json_object_object_add(object, "incast_us", fct_percentiles(run, lab->incast_bytes));
+	json_object_object_add(object, "mice_us", fct_percentiles(run, MOUSE_BYTES));
+	json_int(object, "queue_incast_max_bytes", queue_max(run, flows_start(run, lab->incast_bytes), run->to_us));
+	json_int(object, "long_bps", longs_rate_bps(run, run->from_us, run->to_us));
 }
 
 /*

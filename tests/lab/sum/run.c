@@ -61,7 +61,9 @@ int run_read(const struct lab *lab, struct run *run, const char *name)
 	if (run->queues + run->classes > QUEUES_MAX ||
 	    series_read(raw, "queue.bin", 1 + 3 * (run->queues + run->classes), &run->queue))
 		return -1;
-	run->recorded = lab->long_flows + lab->burst + (lab->size_bytes ? lab->senders : 0);
+	run->recorded = lab->long_flows + (lab->size_bytes ? lab->senders : 0);
+	if (!lab->incast_bytes)
+		run->recorded += lab->burst;
 	if (series_read(raw, lab->racks ? "received.bin" : "ports.bin",
 			1 + (lab->racks ? (uint64_t)run->recorded : lab->long_flows), &run->ports))
 		return -1;

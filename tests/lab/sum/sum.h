@@ -35,9 +35,9 @@ struct lab {
 	char dir[2048];
 	char name[64], kernel[256], missing[256], ran[256], podcc[256], telemetry[16], app[64], attach[64], nic[16];
 	uint64_t senders, parallel, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us, size_bytes,
-		stagger_us, join_bytes, auth, seed;
-	/* LAB=racks */
-	uint64_t racks, servers, uplink, burst, burst_bytes, churn_us, lose, repeat, reorder, kill_us;
+		stagger_us, join_bytes, auth, gso, seed;
+	/* LAB=racks and fabric */
+	uint64_t racks, servers, uplink, burst, burst_bytes, incast_bytes, churn_us, lose, repeat, reorder, kill_us;
 	char hiercc[256], longs[256]; /* longs: how many long flows each rack has */
 	/* LAB=pfc */
 	uint64_t headroom_bytes;
@@ -165,7 +165,7 @@ json_object *latency_figures(const struct run *run);
 /* --- completion.c --- */
 
 json_object *fct_figures(const struct run *run);
-json_object *fct_percentiles(const struct run *run);
+json_object *fct_percentiles(const struct run *run, uint64_t bytes);
 json_object *slowdown_figures(const struct lab *lab, const struct run *run);
 json_object *recovery_figures(const struct lab *lab, const struct run *run, double *before_bps);
 
@@ -175,6 +175,7 @@ void web_figures(json_object *object, const struct run *run);
 
 /* --- racks.c --- */
 
+void fabric_figures(json_object *object, const struct lab *lab, const struct run *run);
 void burst_figures(json_object *object, const struct lab *lab, const struct run *run);
 json_object *racks_figures(const struct lab *lab, const struct run *run);
 void kill_figures(json_object *object, const struct lab *lab, const struct run *run);

@@ -60,6 +60,13 @@ static void table_racks(const struct lab *lab, json_object *run)
 		printf("\n%-11s completion ms %.1f / %.1f / %.1f (p50, p99, max) of %.0f", "",
 		       member(run, "fct_us", "p50") / 1e3, member(run, "fct_us", "p99") / 1e3,
 		       member(run, "fct_us", "max") / 1e3, member(run, "fct_us", "count"));
+	if (json_object_object_get(run, "mice_us"))
+		printf("\n%-11s mice ms %.1f / %.1f (p50, p99) of %.0f of %.0f; incast p99 %.1f ms, queue max %.1f KB; long flows "
+		       "%.1f Mbit/s",
+		       "", member(run, "mice_us", "p50") / 1e3, member(run, "mice_us", "p99") / 1e3,
+		       member(run, "mice_us", "count"), member(run, "mice_us", "all"),
+		       member(run, "incast_us", "p99") / 1e3, member(run, "queue_incast_max_bytes", NULL) / 1e3,
+		       member(run, "long_bps", NULL) / 1e6);
 	if (lab->burst) {
 		back = json_object_object_get(run, "long_back_ms");
 		printf("\n%-11s burst: queue max %.1f KB, over after %.1f ms; long flows %.1f Mbit/s before, least "
@@ -109,12 +116,15 @@ static void table_pauses(json_object *run)
 }
 
 /* A run by its control, and by its mechanism if it has one. */
-static const char *run_name(json_object *run)
+static const char *run_name(const struct lab *lab, json_object *run)
 {
 	static char name[128];
+	const char *cc = json_object_get_string(json_object_object_get(run, "cc"));
 	json_object *mech = json_object_object_get(run, "mech");
 
-	snprintf(name, sizeof(name), "%s%s%s", json_object_get_string(json_object_object_get(run, "cc")),
+	if (!strcmp(lab->name, "fabric")) /* its loops, the mechanism among them */
+		return cc;
+	snprintf(name, sizeof(name), "%s%s%s", cc,
 		 mech ? "-" : "", mech ? json_object_get_string(mech) : "");
 	return name;
 }
@@ -133,13 +143,13 @@ static void table_head(const struct lab *lab)
 	       "     mits   drops\n");
 }
 
-static void table_row(json_object *run)
+static void table_row(const struct lab *lab, json_object *run)
 {
 	double min, mean, max, base = member(run, "probe_us", "base");
 
 	array_figures(json_object_object_get(run, "jain"), &min, &mean, &max);
 	printf("%-11s %6.1f %6.1f %6.1f %6.1f  %6.1f  %.3f   %.3f %.3f %6.2f %6.2f %6.2f  %6.0f  %6.0f\n",
-	       run_name(run), member(run, "queue_bytes", "p50") / 1e3, member(run, "queue_bytes", "p95") / 1e3,
+	       run_name(lab, run), member(run, "queue_bytes", "p50") / 1e3, member(run, "queue_bytes", "p95") / 1e3,
 	       member(run, "queue_bytes", "p99") / 1e3, member(run, "queue_bytes", "max") / 1e3,
 	       member(run, "queue_start_max_bytes", NULL) / 1e3, member(run, "utilisation", NULL), mean, min,
 	       (member(run, "probe_us", "p50") - base) / 1e3, (member(run, "probe_us", "p99") - base) / 1e3,
@@ -210,10 +220,10 @@ void table_print(const struct lab *lab, json_object *results)
 
 	table_head(lab);
 	for (i = 0; i < json_object_array_length(runs); i++)
-		table_row(json_object_array_get_idx(runs, i));
+		table_row(lab, json_object_array_get_idx(runs, i));
 	for (i = 0; i < json_object_array_length(runs); i++) {
 		run = json_object_array_get_idx(runs, i);
-		printf("%-11s", run_name(run));
+		printf("%-11s", run_name(lab, run));
 		if (lab->size_bytes)
 			table_sized(lab, run);
 		else if (lab->join_bytes)
