@@ -57,11 +57,11 @@ fabric_control() {
 
 # cc_sluice_fabric CC NAMESPACE BASE_RTT: the daemon of a node.
 cc_sluice_fabric() {
-	local speed pauses= node=${2#n}
+	local speed pauses="" node=${2#n}
 
 	speed=$(cc_sluice_speed $((LAB_RATE * LAB_UPLINK)))
 	[[ $LAB_MECH == none ]] || pauses=", pfc: obey"
-	[[ $2 != r1 ]] || speed=$(cc_sluice_speed "$LAB_RATE") node=0 pauses=
+	[[ $2 != r1 ]] || speed=$(cc_sluice_speed "$LAB_RATE") node=0 pauses=""
 	echo "interfaces: [{name: eth0, role: host, speed: $speed$pauses}]"
 	[[ ! $pauses ]] || echo "pfc: {lossless: [0]}"
 	[[ $1 != none ]] || return 0

@@ -380,8 +380,19 @@ wrong() {
 	says "$ERR" "$text"
 }
 
+params__fabric() {
+	wrong "LOOPS=hpcc is of LAB=fabric: add that, or leave LOOPS out" LAB=racks LOOPS=hpcc
+	wrong "LOOPS=hpcc+pfc: 'pfc' is not known: hpcc, hiercc and ppfc with + between them, or none" LAB=fabric LOOPS=hpcc+pfc
+	wrong "LOOPS=none+hpcc: 'none' is not known" LAB=fabric LOOPS=none+hpcc
+	wrong "CC=sluice is not of LAB=fabric, where LOOPS says what runs" LAB=fabric CC=sluice
+	wrong "MECH=pfc is of LAB=pfc: leave MECH out" LAB=fabric MECH=pfc
+	wrong "INCAST=25kb is what a flow of BURST has" LAB=fabric INCAST=25kb
+	wrong "INCAST=10kb is what a flow of CHURN has" LAB=fabric INCAST=10kb
+	wrong "GSO=yes is not known: on or off" GSO=yes
+}
+
 params__pauses() {
-	wrong "LAB=pcf is not known: star, dumbbell, udp, node, racks or pfc" LAB=pcf
+	wrong "LAB=pcf is not known: star, dumbbell, udp, node, racks, pfc or fabric" LAB=pcf
 	wrong "MECH=pfc is of LAB=pfc: add that, or leave MECH out" LAB=star MECH=pfc
 	wrong "RATES=1:2 is of LAB=pfc" RATES=1:2
 	wrong "MECH=qcn is not known: none, pfc, ppfc" LAB=pfc MECH=pfc,qcn
@@ -505,7 +516,7 @@ errors__say_what_to_do() {
 }
 
 for name in table__four page__four page__sluice_loses page__single page__missing_series page__no_samples \
-	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__racks page__pauses params__pauses params__seed page__flows_1_and_64 \
+	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__racks page__pauses params__pauses params__fabric params__seed page__flows_1_and_64 \
 	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"
