@@ -201,4 +201,8 @@ Test(hpcc_wind, hpcc_commit__counts_round_trips_of_t)
 	hpcc_round_lasts(&st, 3 * p.t_ns);
 	hpcc_commit(&st, &p, 0);
 	cr_expect_eq(st.inc_stage, 1);
+	st.u = p.eta / 2 - 1;
+	hpcc_round_lasts(&st, 3 * p.t_ns);
+	hpcc_commit(&st, &p, 0);
+	cr_expect_eq(st.inc_stage, 4, "the port is half empty");
 }
