@@ -96,7 +96,9 @@ static void compute_wind(struct model *m, const struct model_params *p, int upda
 	m->w = fmax(fmin(m->w, p->w_init), fmax(p->w_min, fmin(fmin(5 * p->w_ai, p->packet), p->w_init)));
 	if (update) {
 		/* Rounds of several T are as many stages, but for a W below a packet at a port that is used. */
-		stages = m->wc < p->packet && m->u >= p->eta / 2 ? 1 : fmax(floor((m->round_ns + floor(p->t_ns / 2)) / p->t_ns), 1);
+		stages = m->wc < p->packet && m->u >= p->eta / 2 ?
+				 1 :
+				 fmax(floor((m->round_ns + floor(p->t_ns / 2)) / p->t_ns), 1);
 		m->inc_stage = multiplicative ? 0 : (int)fmin(m->inc_stage + stages, p->max_stage);
 		m->wc = m->w;
 		m->round_ns = 0;
