@@ -34,8 +34,6 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 #define AF_INET6 10
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
-#define CC_BURST_SHIFT 10 /* sk_pacing_shift: a packet is at most 2^-10 s of R */
-#define CC_BURST_SHARE 4  /* and at most that part of W counts */
 #define CC_UNLIMITED (~0UL)
 /*
  * Bytes/s above which a flow that may use all of its port is left to the port's own pace. Without fq
@@ -105,20 +103,6 @@ static inline void cc_pace(struct sock *sk, unsigned long bytes_per_s)
 	sk->sk_pacing_rate = bytes_per_s < most ? bytes_per_s : most;
 }
 
-/*
- * The stack hands a millisecond of R to the device in one GSO packet (tcp_tso_autosize()), whose last segment is on the wire
- * that much later than its first and is in flight from the same moment on. Without room for it a flow that is alone has .87 of
- * its port at 100 Mbit/s and 4 ms. Nothing of the first window: without feedback W is all that may be in flight.
- */
-static inline __u64 cc_burst(const struct flow *f, __u64 segments, __u64 segments_per_s)
-{
-	__u64 burst = segments_per_s >> CC_BURST_SHIFT;
-
-	if (!f->rx.feedbacks || burst < 2)
-		return 0;
-	return burst < segments / CC_BURST_SHARE ? burst : segments / CC_BURST_SHARE;
-}
-
 static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
@@ -127,7 +111,6 @@ static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct 
 
 	f->tx.own_cc = 1;
 	sock_note_hear(sk, f);
-	segments += cc_burst(f, segments, pace_bps / 8 / segment);
 	tp->snd_cwnd = segments < tp->snd_cwnd_clamp ? segments : tp->snd_cwnd_clamp;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
