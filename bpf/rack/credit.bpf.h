@@ -7,7 +7,8 @@
  *  1. arrival_read() reads the VOQ block, and weighs the packet as its sender did: each segment of a GSO
  *     packet with all of its headers.
  *  2. arrival_see(), once the packet is known to be from where it says and to be new: the slot of the VOQ notes
- *     it, if the daemon watches that; if not the daemon is told of the packet and makes what it needs.
+ *     it, if the daemon watches that, and its port grants credit (grant.bpf.h); if not the daemon is told of the packet and
+ *     makes what it needs.
  *  3. The daemon is also told of a pod's veth that is not the port by which its VOQ is granted credit: the
  *     first packet of a pod comes before it is known where the pod is.
  *  4. The hop to a pod (pod.bpf.h) is left out of the telemetry while credit keeps that queue short.
@@ -22,6 +23,7 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
+#include "rack/grant.bpf.h"
 #include "rack/voq.bpf.h"
 #include "host/auth.bpf.h"
 #include "sluice/abi/abi.h"
@@ -145,6 +147,7 @@ VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 		a->last_ns = now_ns;
 		a->from = told->from;
 		a->to = told->to;
+		grant_arrived(a, *slot, bytes, now_ns);
 		if (!pod || a->ifindex == pod)
 			return 0;
 		told->bytes = told->inner_bytes = told->packets = 0;
@@ -206,6 +209,7 @@ VERIFIED_ONCE int credit_take(const struct wire_credit *c)
 		stats_count(STAT_CREDIT_OLD);
 		break;
 	}
+	voq_granter(v, c->flags & WIRE_CREDIT_ARRIVAL);
 	voq_first_hop(v, from->now_ns);
 	if (!CTX_IS_XDP) /* no host is behind a host */
 		voq_stop_news(v);

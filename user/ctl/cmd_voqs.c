@@ -135,10 +135,12 @@ static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 	struct voqs_ctx *c = ctx;
 	char text[PREFIX_STRLEN], name[IFNAMSIZ];
 	struct hiercc_due d;
+	struct credit credit;
 	struct arrival a;
 
-	if (bpf_map_lookup_elem(c->pins->arrivals, &slot, &a) || bpf_map_lookup_elem(c->pins->credits, &slot, &d))
+	if (bpf_map_lookup_elem(c->pins->arrivals, &slot, &a) || bpf_map_lookup_elem(c->pins->credits, &slot, &credit))
 		return 0;
+	d = credit.due;
 	if (!c->shown++)
 		out_table(credit_columns, COLUMNS);
 	out_row();
@@ -157,9 +159,9 @@ static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 	out_string("from", addr_format(&a.from, text));
 	out_bool("active", a.watched);
 	out_cell("state", "%s", a.watched ? "active" : "idle");
-	out_u64("claims_jumped", a.claims_jumped);
-	out_u64("claims_cut", a.claims_cut);
-	out_cell("refused", "%llu", a.claims_cut + a.claims_jumped);
+	out_u64("claims_jumped", a.claims.jumped);
+	out_u64("claims_cut", a.claims.cut);
+	out_cell("refused", "%llu", a.claims.cut + a.claims.jumped);
 	out_row_end();
 	return 0;
 }

@@ -143,11 +143,12 @@ struct wire_credit {
 	__u8 addr[16];	/* the VOQ's destination, as in its packets, 0 behind the prefix */
 	__be32 total;	/* Csent: the low 32 bits */
 	__u8 prefixlen; /* as in struct wire_voq */
-	__u8 flags;	/* WIRE_CREDIT_DUE */
+	__u8 flags;	/* WIRE_CREDIT_* */
 	__be16 at;	/* when it was granted, by the granter's clock, units of 1024 ns */
 };
 
-#define WIRE_CREDIT_DUE 1 /* Csent < S still: the port had less to give than was asked for */
+#define WIRE_CREDIT_DUE 1     /* Csent < S still: the port had less to give than was asked for */
+#define WIRE_CREDIT_ARRIVAL 2 /* the port grants with each packet that arrives, and not once a period */
 
 /* RATE: R of each flow from the host that this message goes to, to one destination. The newest counts. */
 struct wire_rate {
