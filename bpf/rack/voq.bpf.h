@@ -277,6 +277,13 @@ static inline void voq_block(const struct flow *f, __u32 total, __u32 flows, str
 								  WIRE_VOQ_BESIDE;
 }
 
+/* The block says that credit may come by echoes and companions: to a host, whose VOQs are here. */
+static inline void voq_rides(const struct flow *f, struct scratch_space *space)
+{
+	if (f->path.hiercc == VOQS_HERE)
+		space->voq_out.block.flags |= WIRE_VOQ_RIDES;
+}
+
 /* A packet of bytes on the wire enters the VOQ; out says what came of it. */
 VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct voq_out *out)
 {
@@ -354,6 +361,7 @@ VERIFIED_ONCE int voq_beside_ack(struct flow *f, const struct sluice_addr *remot
 		return 0;
 	space->voq_out.departure_ns = READ_ONCE(v->voq.clock_ns);
 	voq_block(f, READ_ONCE(v->voq.sent), rx_counted(&v->count), space, ctl);
+	voq_rides(f, space);
 	voq_said(v, &space->voq_out, now_ns);
 	space->probe_voq = 1;
 	return 0;

@@ -138,7 +138,7 @@ _Static_assert(sizeof(struct tor_news) == 64, "tor_news");
 _Static_assert(sizeof(struct arrival_key) == 24, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct arrival) == 200, "arrival");
 _Static_assert(sizeof(struct credit) == 104, "credit");
-_Static_assert(sizeof(struct credit_ring) == 3200, "credit_ring");
+_Static_assert(sizeof(struct credit_ring) == 3208, "credit_ring");
 _Static_assert(sizeof(struct arrival_ask) < sizeof(struct arrival_news), "they are told apart by it");
 _Static_assert(sizeof(struct arrival_news) == 80, "arrival_news");
 

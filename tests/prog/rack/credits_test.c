@@ -258,7 +258,7 @@ Test(credits, room__is_that_of_the_longest_idle)
 	expect_eq(told(third), slot);
 	expect_eq(c->active_count, 1);
 	expect_eq(c->arrivals[slot].key.tor, htonl(3));
-	expect_eq(due(slot)->granted, 0);
+	expect_eq(due(slot)->sent, HIERCC_TOTAL_FIRST + S_BEGIN);
 }
 
 Test(credits, idle__is_forgotten_in_time)
@@ -301,7 +301,7 @@ Test(credits, pods_port__is_found_with_the_second_packet)
 	n.ifindex = WORLD_IFINDEX;
 	told(n);
 	expect_eq(c->arrivals[slot].ifindex, POD_IFINDEX);
-	rounds(3);
+	rounds(30);
 	expect_eq(due_of(slot) + due_of(other), 0);
 	/* The veth is gone. */
 	port_remove(POD_IFINDEX);
@@ -347,7 +347,7 @@ Test(credits, broken__ring_is_put_right)
 
 	r->queue[r->turn].count = 0;
 	rounds(3);
-	expect_between(due_of(a) + due_of(b), 40000, 60000);
+	expect_between(due_of(a) + due_of(b), 60000, 62000); /* nothing is granted */
 	r->lock_ns = clock_ns() - 2 * HIERCC_LOCK_NS;
 	rounds(1);
 	expect_eq(r->broken, 1);
@@ -383,7 +383,7 @@ Test(credits, claims__of_what_nobody_saw)
 	}
 	expect_between(a->claims.cut, 4, 10);
 	expect_eq(a->claims.jumped, 0);
-	expect_between(due_of(slot), 0, most);
+	expect_between(due_of(slot), 0, most + 2 * HIERCC_DELTA_BYTES); /* what the port could have granted by now */
 	expect_between(due(slot)->flows, 1, 11);
 }
 
@@ -392,13 +392,13 @@ Test(credits, honest__claims_are_not_refused)
 	__u32 slot = told(news_of(1, 1, 0xfffff000, 1, 1000)), i; /* S wraps */
 
 	for (i = 0; i < 200; i++) {
-		arrives(slot, 10, 1);
+		arrives(slot, 2, 1);
 		rounds(1);
 	}
 	expect_eq(c->arrivals[slot].claims.cut + c->arrivals[slot].claims.jumped, 0);
-	rounds(20);
+	rounds(40);
 	expect_eq(due_of(slot), 0);
-	expect_eq((__u32)due(slot)->sent, (__u32)(0xfffff000 + 200 * 10000));
+	expect_eq((__u32)due(slot)->sent, (__u32)(0xfffff000 + 200 * 2000));
 }
 
 /* Of the daemon: what came meanwhile is unknown, and not granted. */
