@@ -210,13 +210,14 @@ static inline enum hiercc_claim hiercc_ring_learn(struct hiercc_ring *r, struct 
 static inline __u32 hiercc_ring_next(struct hiercc_ring *r)
 {
 	struct hiercc_queue *q;
-	__u32 i;
+	__u32 i, most;
 
 	if (!r->queue[r->turn & 1].count) {
 		r->turn = !r->turn;
 		r->round++;
 		r->round += !r->round;
-		r->credit = r->slice < HIERCC_SLICE_MAX ? r->slice : HIERCC_SLICE_MAX;
+		most = r->delta ? HIERCC_SLICE_MAX / r->delta * r->delta : 0;
+		r->credit = r->slice < most ? r->slice : most;
 	}
 	q = &r->queue[r->turn & 1];
 	if (q->count > HIERCC_RING) /* two were at it */
