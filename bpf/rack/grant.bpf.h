@@ -23,9 +23,13 @@
 
 #define GRANT_QUIET_NS 20000 /* a daemon that is woken more often than this does nothing else */
 
-/* A turn of the port's WRR; whoever calls is at the ring. Returns whether there may be another. */
-VERIFIED_ONCE int grant_turn(struct credit_ring *p)
+/*
+ * A turn of the WRR of a port, by its number: Linux 6.1 takes no pointer to a structure with an array of others. Whoever calls
+ * is at the ring. Returns whether there may be another.
+ */
+VERIFIED_ONCE int grant_turn(__u32 ring)
 {
+	struct credit_ring *p = bpf_map_lookup_elem(&credit_rings, &ring);
 	struct credit *c;
 	__u32 i;
 
@@ -42,11 +46,11 @@ VERIFIED_ONCE int grant_turn(struct credit_ring *p)
 	return 1;
 }
 
-static inline void grant_turns(struct credit_ring *p)
+static inline void grant_turns(__u32 ring)
 {
 	int i;
 
-	for (i = 0; i < HIERCC_STEPS && grant_turn(p); i++)
+	for (i = 0; i < HIERCC_STEPS && grant_turn(ring); i++)
 		;
 }
 
@@ -96,7 +100,7 @@ VERIFIED_ONCE int grant_arrived(struct arrival *a, __u32 slot, __u32 bytes, __u6
 				    hiercc_ring_learn(&p->ring, &c->due, slot, &a->params, &seen, now_ns));
 		if (p->ring.turned_away != away)
 			stats_count(STAT_ARRIVAL_AWAY);
-		grant_turns(p);
+		grant_turns(ring);
 		grant_ask(p, a->params.window_ns / HIERCC_QUIET, now_ns);
 	}
 	hiercc_ring_leave(&p->ring, now_ns);
@@ -129,7 +133,7 @@ VERIFIED_ONCE __u64 grant_ride(__u32 slot, const struct sluice_addr *local, __u6
 		return 0;
 	if (hiercc_ring_enter(&p->ring, now_ns)) {
 		hiercc_ring_clock(&p->ring, now_ns, 0);
-		grant_turns(p);
+		grant_turns(ring);
 		hiercc_told(&c->told, &c->due, now_ns);
 		grant_ask(p, a->params.window_ns / HIERCC_QUIET, now_ns);
 		hiercc_ring_leave(&p->ring, now_ns);

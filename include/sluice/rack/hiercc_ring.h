@@ -23,6 +23,7 @@
  * has to arrive first (hiercc_due.held).
  */
 #include "sluice/rack/hiercc_grant.h"
+#include "sluice/verifier.h"
 
 #define HIERCC_RING 256 /* VOQs that are due credit from one port at once, a power of two */
 #define HIERCC_STEPS 4	/* VOQs that one packet grants credit */
@@ -172,6 +173,7 @@ static inline void hiercc_ring_enlist(struct hiercc_ring *r, struct hiercc_due *
 
 	if (d->listed)
 		return;
+	VERIFIER_FORGET(queue); /* Linux 6.1 loses the range of the exclusive or, and clang the mask of what it can prove */
 	/* Both have room for all: a VOQ that is done goes from one to the other. */
 	if (hiercc_ring_due(r) >= HIERCC_RING || !hiercc_queue_put(&r->queue[queue & 1], i)) {
 		r->turned_away++;
