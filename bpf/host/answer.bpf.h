@@ -126,6 +126,26 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const str
 		ctx_store(ctx, at, &v, sizeof(v));
 }
 
+/* A companion takes back what its VOQ was granted, in its VOQ block. */
+static inline void ingress_probe_credit(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
+{
+	__u32 at = m->offset + wire_echo_offset(&m->hdr) - WIRE_VOQ_BYTES;
+	struct scratch_space *space = scratch_get();
+	struct wire_voq *voq;
+	__u64 ride;
+
+	if (!space || !m->companion || !(m->hdr.flags & WIRE_F_VOQ) || !p->voq_slot)
+		return;
+	voq = (struct wire_voq *)&space->text.echo;
+	ride = ctx_load(ctx, at, voq, sizeof(*voq)) ? 0 : grant_ride(p->voq_slot - 1, &p->key.local, p->now_ns);
+	if (!ride)
+		return;
+	voq->total = bpf_htonl((__u32)(ride >> 32));
+	voq->flows = bpf_htons((__u16)(ride >> 16));
+	voq->flags |= ride & WIRE_CREDIT_DUE ? WIRE_VOQ_CREDIT | WIRE_VOQ_DUE : WIRE_VOQ_CREDIT;
+	ctx_store(ctx, at, voq, sizeof(*voq));
+}
+
 /*
  * Turns a PROBE round as PROBE_REPLY: addresses swapped, which leaves the IP checksum as it is. The
  * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
@@ -137,6 +157,7 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
 	__u32 len, src, ports = m->offset - sizeof(struct wire_companion);
 
 	ingress_probe_tell(ctx, m, p);
+	ingress_probe_credit(ctx, m, p);
 	len = m->ip.v6 ? 16 : 4;
 	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
 	VERIFIER_AT_MOST(len, sizeof(from), CTX_DROP);
@@ -155,6 +176,20 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
 
 /* --- 2. the answer to ours --- */
 
+/* The VOQ block of a companion of ours that comes back: what that VOQ was granted. */
+static __always_inline void ingress_reply_credit(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
+						 const struct control *ctl)
+{
+	const struct wire_voq *voq = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr) - sizeof(*voq), sizeof(*voq));
+
+	if (!voq || !(voq->flags & WIRE_VOQ_CREDIT) || voq->tor != ctl->tor)
+		return;
+	credit_rides(&p->key.remote,
+		     (__u64)bpf_ntohl(voq->total) << 32 | bpf_ntohs(voq->flows) << 16 | voq->prefixlen << 8 |
+			     WIRE_CREDIT_ARRIVAL | (voq->flags & WIRE_VOQ_DUE ? WIRE_CREDIT_DUE : 0),
+		     p->now_ns);
+}
+
 /* What a PROBE of ours met on its way, as an echo would tell it. */
 static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
 					  const struct control *ctl, struct feedback *fb)
@@ -170,6 +205,8 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 		return;
 	}
 	host_heard(&m->ip.src, h, p->now_ns, 0);
+	if (m->companion && m->hdr.flags & WIRE_F_VOQ)
+		ingress_reply_credit(ctx, m, p, ctl);
 	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
 	if (!f || !telem || !m->hdr.max_hops)
 		return;

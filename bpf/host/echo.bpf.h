@@ -5,6 +5,8 @@
  * The echo slot of a flow: what its reverse flow collected, on its way back to the sender. Ingress puts it in, the
  * next packet of the flow takes it along at egress.
  *
+ * What the VOQ of that flow was granted meanwhile goes along (grant.bpf.h).
+ *
  * The slot is a seqlock whose version is odd while it is written. A CPU that finds it odd leaves its telemetry out,
  * as the other's is as new; egress reads without a lock, compares the versions before and after, and goes without an
  * echo if they differ (echo_torn). slot->sent is the version that went out last.
@@ -12,6 +14,7 @@
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/scratch.bpf.h"
+#include "rack/grant.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
@@ -37,6 +40,7 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 	e->hops = p->nhop;
 	e->form = p->form;
 	e->flows = p->flows;
+	e->voq = p->voq_slot;
 	e->rx_ns = p->now_ns;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		e->hop[i] = p->hop[i];
@@ -55,9 +59,9 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, struct egress_pkt *p)
 {
 	const struct flow_echo *slot;
-	__u32 version, n, form, at;
+	__u32 version, n, form, at, voq;
 	struct wire_echo *e;
-	__u64 age;
+	__u64 age, ride;
 	int i;
 
 	if (!f || !head || !p)
@@ -69,6 +73,7 @@ VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, st
 	version = READ_ONCE(slot->version);
 	n = READ_ONCE(slot->hops);
 	form = READ_ONCE(slot->form);
+	voq = READ_ONCE(slot->voq);
 	VERIFIER_FORGET(n);
 	if (version == slot->sent || version & 1 || n > HPCC_MAX_HOPS)
 		return 1;
@@ -83,6 +88,11 @@ VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, st
 	if (READ_ONCE(slot->version) != version) {
 		stats_count(STAT_ECHO_TORN);
 		return 1;
+	}
+	ride = voq && n < HPCC_MAX_HOPS ? grant_ride(voq - 1, &p->key.local, p->now_ns) : 0;
+	if (ride) {
+		*(__be64 *)e->hop[n++] = bpf_cpu_to_be64(ride);
+		head->hdr.flags |= WIRE_F_RIDE;
 	}
 	p->echo_version = version;
 	p->echo_bytes = WIRE_ECHO_BYTES(n);

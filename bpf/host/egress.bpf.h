@@ -105,9 +105,13 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 	return STAT_TX_DATA;
 }
 
-/* Gives the packet its place in the VOQ and its departure time. Returns STAT_TX_DATA, or STAT_TX_HORIZON: it is dropped. */
-static inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
-					       const struct control *ctl, struct scratch_space *space, struct voq *v)
+/*
+ * Gives the packet its place in the VOQ and its departure time. Returns STAT_TX_DATA, or STAT_TX_HORIZON: it is dropped.
+ * Inlined: it has more arguments than a function of its own may have.
+ */
+static __always_inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
+							const struct control *ctl, struct scratch_space *space,
+							struct voq *v)
 {
 	int enforced = ctl->mode == MODE_ENFORCE && p->payload_bytes;
 	__u64 credit_ns = 0, limit_ns = 0;
@@ -119,6 +123,7 @@ static inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, struct egr
 	if (v) {
 		VERIFIER_AT_MOST(at, sizeof(struct wire_telem), STAT_TX_ENCAP_FAILED);
 		voq_send(f, v, p->now_ns, p->weight, &space->voq_out);
+		voq_rides(f, space);
 		*(struct wire_voq *)(space->head.blocks + at) = space->voq_out.block;
 		limit_ns = v->params.limit_ns;
 		credit_ns = limit_ns ? space->voq_out.departure_ns : 0;

@@ -98,27 +98,41 @@ static __always_inline void learn_telem_take(ctx_t *ctx, struct ingress_pkt *p, 
 		ingress_echo_store(f, p);
 }
 
+/* What our VOQ to the sender of this packet was granted, in the place of a hop of its echo. */
+static __always_inline void learn_ride_take(ctx_t *ctx, __u32 at, const struct ingress_pkt *p)
+{
+	const __be64 *ride = pkt_bytes(ctx, at, sizeof(*ride));
+
+	if (ride)
+		credit_rides(&p->key.remote, bpf_be64_to_cpu(*ride), p->now_ns);
+}
+
 /* The echo, which is feedback for the flow that we send. */
 static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
 					    struct flow *f, const struct control *ctl, struct feedback *fb)
 {
-	const struct wire_echo *echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
-	__u32 form = RX_HOPS;
+	__u32 form = RX_HOPS, at = m->offset + wire_echo_offset(&m->hdr), hops = m->hdr.echo_hops;
+	const struct wire_echo *echo;
 
+	if (m->hdr.flags & WIRE_F_RIDE && hops) {
+		hops--;
+		learn_ride_take(ctx, at + WIRE_ECHO_BYTES(hops), p);
+	}
+	echo = pkt_bytes(ctx, at, sizeof(*echo));
 	if (!echo) { /* of less than two hops, before a UDP datagram of a few bytes */
 		stats_count(STAT_FB_SKIPPED);
 		return;
 	}
 	if (m->hdr.flags & (WIRE_F_WINDOW | WIRE_F_RATIO)) {
 		form = m->hdr.flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
-		if (m->hdr.echo_hops != 1 || (m->hdr.flags & WIRE_F_WINDOW && m->hdr.flags & WIRE_F_RATIO)) {
+		if (hops != 1 || (m->hdr.flags & WIRE_F_WINDOW && m->hdr.flags & WIRE_F_RATIO)) {
 			stats_count(STAT_FB_BAD_FORM);
 			return;
 		}
 	}
 	feedback_begin(fb, ctl, p->now_ns);
 	fb->form = form;
-	fb->hops = m->hdr.echo_hops;
+	fb->hops = hops;
 	fb->seq = bpf_ntohl(echo->seq);
 	fb->flows = bpf_ntohs(echo->flows);
 	fb->nhop_path = bpf_ntohs(echo->nhop_path);

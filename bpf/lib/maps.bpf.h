@@ -246,18 +246,30 @@ struct {
 	__type(value, struct arrival);
 } arrivals SEC(".maps");
 
-/* writer: daemon (through mmap); reader: sluicectl; likewise */
+/* writer: ingress, hop, egress, daemon (through mmap), who is at the ring of its port; reader: sluicectl; likewise */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 16384);
 	__type(key, __u32);
-	__type(value, struct hiercc_due);
+	__type(value, struct credit);
 } credits SEC(".maps");
 
 /*
+ * Ports that grant credit, by their number in the daemon. writer: as of credits; reader: sluicectl
+ * life:   until the daemon needs its place for another port. full: VOQs to further ports get no credit, and the daemon says so
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, CREDIT_RINGS);
+	__type(key, __u32);
+	__type(value, struct credit_ring);
+} credit_rings SEC(".maps");
+
+/*
  * writer: ingress, packets of VOQs that the daemon does not watch, and ports that are other ones than it takes
- *         them for: struct arrival_news; reader: daemon
+ *         them for: struct arrival_news; and what it is to tell of: struct arrival_ask; reader: daemon
  * life:   until the daemon has read it; not pinned. full: it is lost and counted (arrival_lost)
  */
 struct {

@@ -109,6 +109,8 @@ struct ingress_pkt {
 	__u32 flows;	/* N */
 	__u32 sound;	/* the inner packet is what the message says */
 	__u32 deaf;	/* it is not learned from or answered: quiet, or it is from the future */
+	__u32 rides;	/* its VOQ block says WIRE_VOQ_RIDES, */
+	__u32 voq_slot; /*   and this is the slot of that VOQ + 1; 0: none */
 	__u64 auth_seq; /* 0: messages are not authenticated */
 	__u64 hop[HPCC_MAX_HOPS];
 };
@@ -167,6 +169,7 @@ struct scratch_space {
 	struct flow flow;
 	struct rx_flow rx_flow;
 	struct voq voq;
+	struct voq_key ride_key;     /* grant_ride(): of the packet that goes back */
 	struct voq_key voq_key;	     /* of the packet at hand, */
 	struct voq_out voq_out;	     /*   and what came of it there */
 	struct tor_flow_key tor_key; /* hop: of the packet at hand */

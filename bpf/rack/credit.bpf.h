@@ -7,11 +7,12 @@
  *  1. arrival_read() reads the VOQ block, and weighs the packet as its sender did: each segment of a GSO
  *     packet with all of its headers.
  *  2. arrival_see(), once the packet is known to be from where it says and to be new: the slot of the VOQ notes
- *     it, if the daemon watches that; if not the daemon is told of the packet and makes what it needs.
+ *     it, if the daemon watches that, and its port grants credit (grant.bpf.h); if not the daemon is told of the packet and
+ *     makes what it needs.
  *  3. The daemon is also told of a pod's veth that is not the port by which its VOQ is granted credit: the
  *     first packet of a pod comes before it is known where the pod is.
  *  4. The hop to a pod (pod.bpf.h) is left out of the telemetry while credit keeps that queue short.
- *  5. credit_take() is one entry of a message of credit (batch.bpf.h).
+ *  5. credit_take() is one entry of a message of credit (batch.bpf.h), and credit_rides() what came along with a packet.
  *
  * The races: addresses of a slot are stored word by word, and all that send in one VOQ come from one rack to one
  * host or prefix: whichever is found there, credit goes to the right machines. Without a key two CPUs that get the same
@@ -22,6 +23,7 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
+#include "rack/grant.bpf.h"
 #include "rack/voq.bpf.h"
 #include "host/auth.bpf.h"
 #include "sluice/abi/abi.h"
@@ -103,6 +105,7 @@ VERIFIED_ONCE int arrival_read(ctx_t *ctx, const struct msg *m, const struct ing
 	told->claim = (__u64)bpf_ntohl(voq->total) << 32 | bpf_ntohs(voq->flows);
 	told->key.tor = voq->tor;
 	beside = m->companion || voq->flags & WIRE_VOQ_BESIDE;
+	space->ingress.rides = (voq->flags & (WIRE_VOQ_RIDES | WIRE_VOQ_SWITCH)) == WIRE_VOQ_RIDES;
 	told->from = p->key.remote;
 	told->to = p->key.local;
 	voq_name((struct voq_key *)&told->key, &p->key.local, voq->prefixlen);
@@ -139,12 +142,14 @@ VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 	f->rx.voq_pod = pod && a && a->ifindex == pod;
 	watched = a && a->watched;
 	if (watched) {
+		space->ingress.voq_slot = space->ingress.rides ? *slot + 1 : 0;
 		bytes = hiercc_see(&a->seen, told->claim >> 32, told->claim, told->bytes, told->packets,
 				   arrival_reorder(f));
 		__sync_fetch_and_add(&a->inner_bytes, told->bytes ? told->inner_bytes : bytes);
 		a->last_ns = now_ns;
 		a->from = told->from;
 		a->to = told->to;
+		grant_arrived(a, *slot, bytes, now_ns);
 		if (!pod || a->ifindex == pod)
 			return 0;
 		told->bytes = told->inner_bytes = told->packets = 0;
@@ -206,10 +211,36 @@ VERIFIED_ONCE int credit_take(const struct wire_credit *c)
 		stats_count(STAT_CREDIT_OLD);
 		break;
 	}
+	voq_granter(v, c->flags & WIRE_CREDIT_ARRIVAL);
 	voq_first_hop(v, from->now_ns);
 	if (!CTX_IS_XDP) /* no host is behind a host */
 		voq_stop_news(v);
 	return 0;
+}
+
+/*
+ * A struct wire_ride, as a number, that came along with a packet of `from`. The tag covers it, where there is one, and its
+ * packet was not heard before; a total that repeats says nothing new.
+ */
+VERIFIED_ONCE int credit_rides(const struct sluice_addr *from, __u64 ride, __u64 now_ns)
+{
+	struct scratch_space *space = scratch_get();
+	struct wire_credit *c;
+	__u32 prefixlen = ride >> 8 & 0xff;
+
+	if (!from || !space)
+		return 0;
+	stats_count(STAT_RX_RIDE);
+	c = &space->batch.credit[0];
+	voq_name(&space->voq_key, from, prefixlen);
+	__builtin_memcpy(c->addr, &space->voq_key.addr, sizeof(c->addr));
+	c->total = bpf_htonl((__u32)(ride >> 32));
+	c->at = bpf_htons((__u16)(ride >> 16));
+	c->prefixlen = prefixlen;
+	c->flags = ride;
+	space->from.auth_seq = 0;
+	space->from.now_ns = now_ns;
+	return credit_take(c);
 }
 
 #endif

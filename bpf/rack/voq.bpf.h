@@ -131,7 +131,11 @@ VERIFIED_ONCE int voq_params(struct voq *v, const struct peer *peer, const struc
 	line = line < HIERCC_RATE_MAX ? line : HIERCC_RATE_MAX - 1;
 	t_ns = t_ns < HIERCC_NS_MAX ? t_ns : HIERCC_NS_MAX - 1;
 	rate = rate && rate < HIERCC_RATE_MAX ? rate : line;
-	hiercc_params_init(p, rate, t_ns, peer->voq_period_ns);
+	if (v->by_period)
+		hiercc_params_init(p, rate, t_ns, peer->voq_period_ns);
+	else
+		hiercc_params_arrival(p, rate, t_ns, hiercc_gap_ns(rate, port->mtu + WIRE_ETH_BYTES),
+				      peer->voq_period_ns);
 	if (peer->voq_c0)
 		hiercc_params_c0(p, peer->voq_c0);
 	hiercc_params_tune(p, &peer->voq);
@@ -143,6 +147,18 @@ VERIFIED_ONCE int voq_params(struct voq *v, const struct peer *peer, const struc
 	hiercc_hop_tune(&v->hop_params, &peer->voq);
 	hiercc_hop_init(&v->hop, &v->hop_params);
 	return 0;
+}
+
+/*
+ * Credit says how it was granted. C0 is what a round of that takes: until the first comes it is that of grants with each
+ * packet, a round trip; where it turns out to be granted once a period the VOQ has the period's more from its next packet on.
+ */
+static inline void voq_granter(struct voq *v, int arrival)
+{
+	if (v->by_period == !arrival)
+		return;
+	v->by_period = !arrival;
+	v->epoch = 0; /* none: params are computed anew */
 }
 
 /* Whether packets of the flow go by a VOQ, here or, as far as this host is concerned, at its switch. */
@@ -261,6 +277,13 @@ static inline void voq_block(const struct flow *f, __u32 total, __u32 flows, str
 								  WIRE_VOQ_BESIDE;
 }
 
+/* The block says that credit may come by echoes and companions: to a host, whose VOQs are here. */
+static inline void voq_rides(const struct flow *f, struct scratch_space *space)
+{
+	if (f->path.hiercc == VOQS_HERE)
+		space->voq_out.block.flags |= WIRE_VOQ_RIDES;
+}
+
 /* A packet of bytes on the wire enters the VOQ; out says what came of it. */
 VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct voq_out *out)
 {
@@ -338,6 +361,7 @@ VERIFIED_ONCE int voq_beside_ack(struct flow *f, const struct sluice_addr *remot
 		return 0;
 	space->voq_out.departure_ns = READ_ONCE(v->voq.clock_ns);
 	voq_block(f, READ_ONCE(v->voq.sent), rx_counted(&v->count), space, ctl);
+	voq_rides(f, space);
 	voq_said(v, &space->voq_out, now_ns);
 	space->probe_voq = 1;
 	return 0;

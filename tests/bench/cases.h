@@ -5,8 +5,8 @@
 #include "packet.h"
 #include "world.h"
 
-/* Where the two hops of a packet are whose clocks have to go on with each. */
-enum moves { MOVES_NOTHING, MOVES_ECHO, MOVES_TELEM };
+/* What goes on with each packet: the clocks of two hops, where they are, or S of the VOQ. */
+enum moves { MOVES_NOTHING, MOVES_ECHO, MOVES_TELEM, MOVES_VOQ };
 
 struct bench_case {
 	const char *name;

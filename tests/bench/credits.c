@@ -136,7 +136,7 @@ static void all_rest(void)
 
 	for (k = c->active_count; k-- > 0;) {
 		i = c->active[k];
-		port_unlist(c, i);
+		hiercc_ring_drop(&c->rings[c->slots[i].port].ring, &c->credits[i].due, i);
 		slot_watch(c, i, 0);
 		slot_deactivate(c, i);
 	}
@@ -160,7 +160,7 @@ static __u64 rounds_measure(unsigned int active)
 			a->last_ns = now_ns();
 		}
 		begun = now_ns();
-		c->ports[0].granted_ns = begun - PERIOD_NS;
+		c->rings[0].ring.clock_ns = begun - PERIOD_NS;
 		credits_round(c);
 		took[r] = now_ns() - begun;
 	}
@@ -200,6 +200,7 @@ int main(void)
 	memory_print("arrival_slots", pins.arrival_slots, VOQS, ",");
 	memory_print("arrivals", pins.arrivals, VOQS, ",");
 	memory_print("credits", pins.credits, VOQS, ",");
+	memory_print("credit_rings", pins.credit_rings, CREDIT_RINGS, ",");
 	printf("    {\"map\": \"(daemon)\", \"entries\": %u, \"bytes\": %zu, \"bytes_per_entry\": %zu}\n  ],\n", VOQS,
 	       VOQS * (sizeof(struct slot) + 12), sizeof(struct slot) + 12);
 	for (k = 0; k < 4; k++)

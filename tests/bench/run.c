@@ -20,7 +20,7 @@
 	4 /* one in so many of its packets is sent: for each burst of XDP the kernel changes code, and waits */
 
 /* What each flow was told of hops until now, by whichever case: they go on, or they would be out of date. */
-static __u32 *visits[MOVES_TELEM + 1];
+static __u32 *visits[MOVES_VOQ + 1];
 
 static int compare(const void *a, const void *b)
 {
@@ -93,7 +93,9 @@ static void frame_make(struct run *r)
 	if (c->companion)
 		r->frame = companion_of(&inner, 2, 0);
 	if (c->moves)
-		r->at_moves = c->moves == MOVES_ECHO ? at_echo(&r->frame) + 12 : at_hop(&r->frame, 0);
+		r->at_moves = c->moves == MOVES_VOQ  ? at_voq(&r->frame) + 4 :
+			      c->moves == MOVES_ECHO ? at_echo(&r->frame) + 12 :
+						       at_hop(&r->frame, 0);
 	if (c->intmd)
 		r->frame = frame_with_int(r->frame, *c->intmd);
 	ip = c->companion ? 14 : 14 + r->frame.len - inner.len;
@@ -124,7 +126,9 @@ static void frame_name(struct run *r, unsigned int n)
 		put16(r->frame.b + r->at_host[i] + 1, host & 0xffff);
 	}
 	put16(r->frame.b + r->at_port, PORT_FIRST + n / r->hosts);
-	if (r->c->moves)
+	if (r->c->moves == MOVES_VOQ) /* one VOQ of all flows */
+		put32(r->frame.b + r->at_moves, *visits[MOVES_VOQ] += r->frame.len);
+	else if (r->c->moves)
 		hops_move(r, ++visits[r->c->moves][n]);
 	if (r->c->wire && r->c->wire->key) {
 		put64(r->frame.b + at_auth(&r->frame), world_ns());

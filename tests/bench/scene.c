@@ -62,6 +62,17 @@ static void control_choose(const struct settings *s)
 	map_set(world.sluice->maps.control, &zero, &control);
 }
 
+/* A lease that does not end, or none. */
+static void ring_choose(const struct settings *s)
+{
+	struct credit_ring r;
+	__u32 port = 0;
+
+	map_get(world.sluice->maps.credit_rings, &port, &r);
+	r.ring.lease_ns = s->leased ? ~0ULL >> 1 : 0;
+	map_set(world.sluice->maps.credit_rings, &port, &r);
+}
+
 /* For the flows to come. */
 static void peer_choose(const char *prefix, unsigned int bits, const struct settings *s)
 {
@@ -96,6 +107,7 @@ void world_scene(const struct settings *s, int fresh)
 
 	world.bench->bss->scene_hosts_only = !fresh && !memcmp(&last, s, sizeof(last));
 	control_choose(s);
+	ring_choose(s);
 	peer_choose("10.0.0.0", 96 + 8, s);
 	peer_choose("fd00::", 16, s);
 	world.bench->bss->scene = (struct scene){

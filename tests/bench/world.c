@@ -207,11 +207,15 @@ static void arrival_fill(void)
 {
 	struct arrival_key key = { .prefixlen = 128, .tor = htonl(VOQ_TOR) };
 	struct arrival a = { .ifindex = world_ifindex(DEVICE_HOST), .watched = 1 };
+	struct credit_ring ring = {};
 	__u32 slot = 7;
 
 	address_parse(&key.addr, "10.1.0.1");
 	map_set(world.sluice->maps.arrival_slots, &key, &slot);
+	hiercc_params_arrival(&a.params, SPEED_BPS / 8, BASE_RTT_NS, 1000, BASE_RTT_NS);
 	map_set(world.sluice->maps.arrivals, &slot, &a);
+	hiercc_ring_init(&ring.ring, SPEED_BPS / 8, BASE_RTT_NS, HIERCC_DELTA_BYTES);
+	map_set(world.sluice->maps.credit_rings, &a.ring, &ring);
 }
 
 static void maps_fill(void)

@@ -44,6 +44,7 @@ struct settings {
 	int beside; /* telemetry is beside the data, and none is due */
 	int own;    /* the sender's congestion control is ours */
 	int rwnd;   /* receive windows are cut */
+	int leased; /* ports grant credit with each packet */
 	enum rx_feedback feedback;
 	enum sluice_encoding encoding;
 	enum device device;

@@ -144,8 +144,10 @@ int bpf_obj_get_info_by_fd(int fd, void *info, __u32 *bytes)
 	struct bpf_map_info *map = info;
 
 	FUZZ_ASSERT(*bytes >= sizeof(*map));
-	map->max_entries = SLOTS;
-	map->value_size = fd == pins.arrivals ? sizeof(struct arrival) : sizeof(struct hiercc_due);
+	map->max_entries = fd == pins.credit_rings ? CREDIT_RINGS : SLOTS;
+	map->value_size = fd == pins.arrivals	  ? sizeof(struct arrival) :
+			  fd == pins.credit_rings ? sizeof(struct credit_ring) :
+						    sizeof(struct credit);
 	return 0;
 }
 
@@ -290,8 +292,10 @@ static void credits(void)
 	pins.voqs = 1002;
 	pins.arrivals = memfd_create("arrivals", MFD_CLOEXEC);
 	pins.credits = memfd_create("credits", MFD_CLOEXEC);
+	pins.credit_rings = memfd_create("credit_rings", MFD_CLOEXEC);
 	FUZZ_ASSERT(!ftruncate(pins.arrivals, SLOTS * sizeof(struct arrival)) &&
-		    !ftruncate(pins.credits, SLOTS * sizeof(struct hiercc_due)));
+		    !ftruncate(pins.credits, SLOTS * sizeof(struct credit)) &&
+		    !ftruncate(pins.credit_rings, CREDIT_RINGS * sizeof(struct credit_ring)));
 	FUZZ_ASSERT(!credits_open(&pins, ring_fd, NULL, &c));
 	hiercc_turn(1);
 	credits_apply(c, &config);
@@ -315,7 +319,8 @@ static void credits(void)
 	credits_close(c);
 	close(pins.arrivals);
 	close(pins.credits);
-	pins.arrivals = pins.credits = 0;
+	close(pins.credit_rings);
+	pins.arrivals = pins.credits = pins.credit_rings = 0;
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -345,6 +345,7 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 		put32(p + 4, s.voq_total);
 		put16(p + 8, s.voq_flows);
 		p[10] = s.voq_prefixlen;
+		p[11] = s.voq_flags;
 		p += 12;
 	}
 	if (s.echo) {
@@ -354,6 +355,8 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 		put16(p + 8, s.echo_flows);
 		p += 12;
 		p += put_hops(p, s.echo_hop, s.echo_hops);
+		if (s.ride)
+			p += put_hops(p, &s.ride, 1);
 	}
 	if (s.key) {
 		put64(p, s.auth_seq);
@@ -365,8 +368,9 @@ struct frame frame_wrap(const struct frame *inner, struct wire_spec s)
 	w[3] = s.next ?: s.bare ? 59 : v6 ? 41 : 4;
 	w[4] = (s.version ?: 4) << 4 | (s.msg ?: 1);
 	w[5] = s.room;
-	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0) | (s.window ? 4 : 0) | (s.ratio ? 8 : 0) | (s.voq ? 16 : 0);
-	w[7] = s.echo_hops;
+	w[6] = (s.echo ? 1 : 0) | (s.key ? 2 : 0) | (s.window ? 4 : 0) | (s.ratio ? 8 : 0) | (s.voq ? 16 : 0) |
+	       (s.ride ? 32 : 0);
+	w[7] = s.echo_hops + !!s.ride;
 	put32(w + 8, s.seq);
 
 	headers(&f, v6, HOST_A, HOST_B, 17, tos | (s.ce ? CE : 0), 1, 8 + (p - w) + follows);

@@ -90,6 +90,7 @@ struct wire_spec {
 	__u32 voq_tor, voq_total;
 	__u16 voq_flows;
 	__u8 voq_prefixlen; /* as it is: 0 is malformed */
+	__u8 voq_flags;
 
 	int echo; /* there is one */
 	__u8 echo_hops;
@@ -99,6 +100,7 @@ struct wire_spec {
 	__u16 echo_flows;
 	__u64 echo_hop[5];
 	__u8 window, ratio; /* what the first of them is instead */
+	__u64 ride;	    /* credit, behind them: total, time, prefix length, flags; 0: none */
 
 	const struct siphash_key *key; /* it is authenticated */
 	__u64 auth_seq;
@@ -115,6 +117,7 @@ unsigned int companion_at(const struct frame *f);
 struct frame companion_of(const struct frame *data, __u8 message, __u32 seq);
 
 struct frame frame_wrap(const struct frame *inner, struct wire_spec s);
+#define RIDES 8 /* of a VOQ block: its sender takes credit that comes along */
 #define wrap(inner, ...) frame_wrap(inner, (struct wire_spec){ __VA_ARGS__ })
 
 /* A hop of INT-MD as Sluice asks for it: six words. */

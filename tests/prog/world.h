@@ -242,8 +242,13 @@ void credit_alive(__u64 credit_ns, __u64 life_ns);
 void arrival_slot_set(const struct arrival_key *key, __u32 slot);
 void arrival_set(__u32 slot, const struct arrival *a);
 struct arrival arrival_get(__u32 slot);
+void credit_set(__u32 slot, const struct credit *c);
+struct credit credit_get(__u32 slot);
+void ring_set(__u32 port, const struct credit_ring *r);
+struct credit_ring ring_get(__u32 port);
 /* What ingress has told the daemon of VOQs since the last time, up to most. */
 unsigned int news_taken(struct arrival_news *out, unsigned int most);
+unsigned int asks_to_tell(struct arrival_ask *out, unsigned int most);
 /* What hop, or the ingress of a switch, has told its daemon. */
 unsigned int asks_taken(struct tor_news *out, unsigned int most);
 int host_exists(int v6, enum who who);

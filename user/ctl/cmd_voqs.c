@@ -130,15 +130,34 @@ static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 	return 0;
 }
 
+/* The port that grants it: whether its packets may, and what went wrong there. Returns for how long they may. */
+static __u64 ring_show(const struct voqs_ctx *c, __u32 ring)
+{
+	struct credit_ring r = {};
+	__u64 lease_ns;
+
+	if (bpf_map_lookup_elem(c->pins->credit_rings, &ring, &r))
+		memset(&r, 0, sizeof(r));
+	lease_ns = r.ring.lease_ns > c->now ? r.ring.lease_ns - c->now : 0;
+	out_u64("port_lease_ns", lease_ns);
+	out_u64("port_turned_away", r.ring.turned_away);
+	out_u64("port_locks_broken", r.ring.broken);
+	out_u64("port_clock_jumps", r.ring.jumps);
+	return lease_ns;
+}
+
 static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 {
 	struct voqs_ctx *c = ctx;
 	char text[PREFIX_STRLEN], name[IFNAMSIZ];
 	struct hiercc_due d;
+	struct credit credit;
 	struct arrival a;
+	__u64 lease_ns;
 
-	if (bpf_map_lookup_elem(c->pins->arrivals, &slot, &a) || bpf_map_lookup_elem(c->pins->credits, &slot, &d))
+	if (bpf_map_lookup_elem(c->pins->arrivals, &slot, &a) || bpf_map_lookup_elem(c->pins->credits, &slot, &credit))
 		return 0;
+	d = credit.due;
 	if (!c->shown++)
 		out_table(credit_columns, COLUMNS);
 	out_row();
@@ -156,10 +175,11 @@ static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 	out_cell("last", "%.1f", age_ns(c->now, a.last_ns) / 1e6);
 	out_string("from", addr_format(&a.from, text));
 	out_bool("active", a.watched);
-	out_cell("state", "%s", a.watched ? "active" : "idle");
-	out_u64("claims_jumped", a.claims_jumped);
-	out_u64("claims_cut", a.claims_cut);
-	out_cell("refused", "%llu", a.claims_cut + a.claims_jumped);
+	lease_ns = ring_show(c, a.ring);
+	out_cell("state", "%s", !a.watched ? "idle" : lease_ns ? "active" : "lapsed");
+	out_u64("claims_jumped", a.claims.jumped);
+	out_u64("claims_cut", a.claims.cut);
+	out_cell("refused", "%llu", a.claims.cut + a.claims.jumped);
 	out_row_end();
 	return 0;
 }

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The credit scheduler: which VOQ of which rack may send how much more to the ports of this host.
+ * The credit scheduler: which VOQ of which rack may send how much more to the ports of this host. Credit is granted by the
+ * packets that arrive (bpf/rack/grant.bpf.h); here is what lets them, and what is left for when none does.
  *
- *  1. A VOQ has a slot, its index in the maps arrivals (ingress: what came) and credits (here: what was
- *     granted). The first packet of a VOQ without a slot is told by a ring (news) and gets it one.
- *  2. Slots of which packets arrive are active, and watched: ingress notes S, F and bytes in their entries.
- *     Once a period, for each of them: hiercc_budget() of its port, once, for the
- *     time that has really passed, and hiercc_learn(). Then for each of these ports hiercc_grant() to its end.
- *  3. Totals of those that were granted some, and once a round trip of all that have sent (a message may get
- *     lost), go to their racks, up to WIRE_REPORTS_MAX in one message.
+ *  1. A VOQ has a slot, its index in the maps arrivals (what came, and what is believed) and credits (what was
+ *     granted). The first packet of a VOQ without a slot is told by a ring (news) and gets it one. The port that grants it
+ *     has a ring of VOQs in the map credit_rings (credits_ring.c).
+ *  2. Slots of which packets arrive are active, and watched: ingress notes S, F and bytes in their entries, and their port
+ *     grants. Once a period, for each of them, the same is done here, and the lease is renewed without which packets
+ *     do not grant: they stop when this daemon is gone.
+ *  3. Totals go to their racks, up to WIRE_REPORTS_MAX in one message: of those that have not heard of credit that they were
+ *     granted, which packets ask for (struct arrival_ask), and once a round trip of all that have heard nothing (a
+ *     message may get lost).
  *  4. A slot that has been silent for two epochs and is due nothing is not active any more: its next packet is news
  *     again. While nothing is active there is no timer. The work of a round is that of the active VOQs, however
  *     many there are.
  *  5. A slot that was idle for flow_timeout, or is the longest idle one when another is needed, is freed.
  *     An ingress program that holds its index at that moment notes a packet in an entry that is
- *     another's by then: less than debt_max, as any claim.
+ *     another's by then: less than debt_max, as any claim. It grants none: it looks again once it is at the ring.
  *  6. The port that grants a VOQ is the veth of its pod, where that has a queue, else the one by which it comes.
  *     Ingress tells when it knows a pod's veth, and tells again of a slot that is not watched: where a
  *     veth is gone its slots' watch is taken off.
@@ -36,7 +39,7 @@
 
 /* --- messages --- */
 
-static void slot_tell(struct credits *c, __u32 i)
+void slot_tell(struct credits *c, __u32 i)
 {
 	struct slot *s = &c->slots[i];
 
@@ -53,7 +56,25 @@ static int told_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void told_send(struct credits *c, const __u64 *told, __u32 n, __u64 now)
+/* What a VOQ is told. */
+static struct wire_credit told_entry(struct credits *c, __u32 i)
+{
+	const struct arrival_key *key = &c->arrivals[i].key;
+	struct credit *credit = &c->credits[i];
+	__u32 port = c->slots[i].port;
+	__u64 now = ring_enter(c, port);
+	struct wire_credit e = { .total = htonl((__u32)credit->due.granted),
+				 .prefixlen = key->prefixlen,
+				 .flags = WIRE_CREDIT_ARRIVAL | (credit->due.listed ? WIRE_CREDIT_DUE : 0),
+				 .at = htons(now / HIERCC_AT_NS) };
+
+	hiercc_told(&credit->told, &credit->due, now);
+	ring_leave(c, port, now);
+	memcpy(e.addr, &key->addr, sizeof(e.addr));
+	return e;
+}
+
+static void told_send(struct credits *c, const __u64 *told, __u32 n)
 {
 	const struct arrival *first = &c->arrivals[(__u32)told[0]];
 	struct wire_credit entries[WIRE_REPORTS_MAX];
@@ -65,21 +86,13 @@ static void told_send(struct credits *c, const __u64 *told, __u32 n, __u64 now)
 			     .n = n };
 	__u32 k;
 
-	for (k = 0; k < n; k++) {
-		__u32 i = told[k];
-
-		entries[k] = (struct wire_credit){ .total = htonl((__u32)c->due[i].granted),
-						   .prefixlen = c->arrivals[i].key.prefixlen,
-						   .flags = c->due[i].listed ? WIRE_CREDIT_DUE : 0,
-						   .at = htons(now / HIERCC_AT_NS) };
-		memcpy(entries[k].addr, &c->arrivals[i].key.addr, sizeof(entries[k].addr));
-		c->slots[i].told_ns = now;
-	}
+	for (k = 0; k < n; k++)
+		entries[k] = told_entry(c, told[k]);
 	messages_send(c->messages, &m, c->config, c->pins->ctl->seq_base_ns);
 }
 
 /* Tells all slots that are to be told, rack by rack. */
-static void credits_tell(struct credits *c, __u64 now)
+static void credits_tell(struct credits *c)
 {
 	__u32 from, to;
 
@@ -88,44 +101,42 @@ static void credits_tell(struct credits *c, __u64 now)
 		for (to = from + 1; to < c->told_count && to - from < WIRE_REPORTS_MAX; to++)
 			if (c->told[to] >> 32 != c->told[from] >> 32)
 				break;
-		told_send(c, &c->told[from], to - from, now);
+		told_send(c, &c->told[from], to - from);
 	}
 	c->told_count = 0;
 }
 
 /* --- a round --- */
 
-void port_visit(struct credits *c, __u32 port, __u64 now)
+static void round_begin(struct credits *c)
 {
-	struct credit_port *p = &c->ports[port];
-
-	if (p->round == c->round)
-		return;
-	p->round = c->round;
-	hiercc_budget(&p->port, now - p->granted_ns);
-	p->granted_ns = now;
-	c->visited[c->visited_count++] = port;
+	if (!++c->round)
+		c->round = 1;
+	c->visited_count = 0;
 }
 
-void port_grant(struct credits *c, struct credit_port *p)
+/* Grants from the ports that were visited, and tells what is to be told. */
+static void round_end(struct credits *c)
 {
-	__u32 i;
+	__u32 k;
 
-	while ((i = hiercc_grant(&p->port, c->due)) != HIERCC_NONE)
-		slot_tell(c, i);
+	for (k = 0; k < c->visited_count; k++)
+		port_grant(c, c->visited[k]);
+	credits_tell(c);
 }
 
 int slot_rests(struct credits *c, __u32 i, __u64 now)
 {
-	const struct hiercc_params *p = &c->peers[c->slots[i].peer].params;
 	const struct arrival *a = &c->arrivals[i];
+	const struct hiercc_params *p = &a->params;
+	const struct hiercc_due *d = &c->credits[i].due;
 	__u64 last = READ_ONCE(a->last_ns);
 
-	if (c->due[i].listed || last + CREDITS_IDLE_EPOCHS * p->epoch_ns > now)
+	if (READ_ONCE(d->listed) || last + CREDITS_IDLE_EPOCHS * p->epoch_ns > now)
 		return 0;
 	slot_watch(c, i, 0);
 	/* A packet that came meanwhile would wait for the next one to be known. */
-	if (READ_ONCE(a->seen.bytes) == c->due[i].bytes)
+	if (READ_ONCE(a->seen.bytes) == READ_ONCE(d->bytes) && !READ_ONCE(d->listed))
 		return 1;
 	slot_watch(c, i, 1);
 	return 0;
@@ -136,23 +147,19 @@ void credits_round(struct credits *c)
 	__u64 now = now_ns();
 	__u32 k, i;
 
-	if (!++c->round)
-		c->round = 1;
-	c->visited_count = 0;
+	round_begin(c);
 	for (k = c->active_count; k-- > 0;) {
 		i = c->active[k];
 		port_visit(c, c->slots[i].port, now);
-		slot_learn(c, i, now);
+		slot_learn(c, i);
 		if (slot_rests(c, i, now)) {
 			slot_deactivate(c, i);
 			continue;
 		}
-		if (c->slots[i].told_ns + c->peers[c->slots[i].peer].rtt_ns <= now)
+		if (READ_ONCE(c->credits[i].told.at_ns) + c->arrivals[i].params.window_ns <= now)
 			slot_tell(c, i);
 	}
-	for (k = 0; k < c->visited_count; k++)
-		port_grant(c, &c->ports[c->visited[k]]);
-	credits_tell(c, now);
+	round_end(c);
 	c->pins->ctl->credit_ns = now;
 }
 
@@ -163,8 +170,6 @@ void credits_wake(struct credits *c)
 	__u64 period = config_period_ns(c->config);
 	struct itimerspec every = { { 0, period }, { 0, period } };
 
-	/* Until then the ring is looked at by the timer: it is not asked to wake us for each. */
-	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, ring_buffer__epoll_fd(c->ring), NULL);
 	timerfd_settime(c->timer_fd, 0, &every, NULL);
 	c->awake = 1;
 }
@@ -172,19 +177,21 @@ void credits_wake(struct credits *c)
 void credits_sleep(struct credits *c)
 {
 	timerfd_settime(c->timer_fd, 0, &(struct itimerspec){}, NULL);
-	epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->ring),
-		  &(struct epoll_event){ .events = EPOLLIN });
 	c->awake = 0;
 }
 
+/* News come at any time, and what packets ask for does not wait for the timer. */
 void credits_run(struct credits *c)
 {
 	__u64 ticks;
+	int due = c->awake && read(c->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks);
 
-	if (c->awake && read(c->timer_fd, &ticks, sizeof(ticks)) != sizeof(ticks))
-		return;
+	round_begin(c);
 	ring_buffer__consume(c->ring);
 	if (!c->awake || !c->enabled)
+		return;
+	round_end(c);
+	if (!due)
 		return;
 	credits_round(c);
 	if (!c->active_count)
@@ -240,7 +247,7 @@ void credits_tick(struct credits *c)
 		struct credit_port *p = &c->ports[k];
 
 		credit_port_read(c, p);
-		port_rate(c, p);
+		port_rate(c, k);
 		if (p->bytes > 1 << 20) {
 			p->bytes /= 2;
 			p->inner_bytes /= 2;
@@ -295,15 +302,20 @@ int credits_open(const struct pins *pins, int news_fd, struct messages *messages
 	c->ring = ring_buffer__new(news_fd, news_take, c, NULL);
 	errno = c->ring ? 0 : errno;
 	c->arrivals = map_memory(pins->arrivals, sizeof(*c->arrivals), &c->room, &bytes);
-	c->due = c->arrivals ? map_memory(pins->credits, sizeof(*c->due), &room, &bytes) : NULL;
-	if (c->due && room < c->room)
+	c->credits = c->arrivals ? map_memory(pins->credits, sizeof(*c->credits), &room, &bytes) : NULL;
+	if (c->credits && room < c->room)
 		c->room = room;
+	c->rings = c->credits ? map_memory(pins->credit_rings, sizeof(*c->rings), &room, &bytes) : NULL;
+	if (c->rings && room < CREDIT_RINGS) { /* of no version */
+		credits_close(c);
+		return -EPROTO;
+	}
 	c->slots = calloc(c->room, sizeof(*c->slots));
 	c->active = calloc(c->room, sizeof(*c->active));
 	c->told = calloc(c->room, sizeof(*c->told));
-	c->ports = calloc(PORTS_MAX, sizeof(*c->ports));
-	c->visited = calloc(PORTS_MAX, sizeof(*c->visited));
-	if (!c->ring || !c->arrivals || !c->due || !c->slots || !c->active || !c->told || !c->ports || !c->visited ||
+	c->ports = calloc(CREDIT_RINGS, sizeof(*c->ports));
+	c->visited = calloc(CREDIT_RINGS, sizeof(*c->visited));
+	if (!c->ring || !c->rings || !c->slots || !c->active || !c->told || !c->ports || !c->visited ||
 	    c->epoll_fd < 0 || c->timer_fd < 0 || epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, c->timer_fd, &ev)) {
 		err = errno ? -errno : -ENOMEM;
 		credits_close(c);
@@ -325,8 +337,10 @@ void credits_close(struct credits *c)
 		close(c->timer_fd);
 	if (c->arrivals)
 		munmap(c->arrivals, c->room * sizeof(*c->arrivals));
-	if (c->due)
-		munmap(c->due, c->room * sizeof(*c->due));
+	if (c->credits)
+		munmap(c->credits, c->room * sizeof(*c->credits));
+	if (c->rings)
+		munmap(c->rings, CREDIT_RINGS * sizeof(*c->rings));
 	free(c->slots);
 	free(c->active);
 	free(c->told);

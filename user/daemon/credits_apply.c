@@ -45,30 +45,36 @@ void id_follow(struct credits *c)
 	ctl->tor = tor;
 }
 
-static __u64 fastest_bps(const struct credits *c)
+static struct port port_fastest(const struct credits *c)
 {
+	struct port port, fastest = {};
 	__u32 ifindex, next;
-	__u64 fastest = 0;
-	struct port port;
 	int more = map_next(c->pins->ports, "ports", NULL, &next);
 
 	while (more > 0) {
 		ifindex = next;
 		if (map_find(c->pins->ports, "ports", &ifindex, &port) > 0 &&
-		    port.flags & (PORT_F_HOST | PORT_F_VOQ_UP | PORT_F_VOQ_DOWN) && port.speed_bps > fastest)
-			fastest = port.speed_bps;
+		    port.flags & (PORT_F_HOST | PORT_F_VOQ_UP | PORT_F_VOQ_DOWN) && port.speed_bps > fastest.speed_bps)
+			fastest = port;
 		more = map_next(c->pins->ports, "ports", &ifindex, &next);
 	}
 	return fastest;
 }
 
 /*
- * A VOQ from there may be due twice C0 of its sender. The sender derives C0 from its own port, which is taken to be
- * like ours if the configuration does not say.
+ * A VOQ from there may be due three times C0 of its sender. The sender derives C0 from its own port, which is taken to be
+ * like ours if the configuration does not say. An older version has the C0 of a period, and is to be believed, too.
  */
-static void peer_params(const struct peer *v, __u64 fastest, struct credit_peer *p)
+static void peer_params(const struct peer *v, const struct port *fastest, struct credit_peer *p)
 {
-	hiercc_params_init(&p->params, (v->voq_bps ?: fastest) / 8, v->t_ns, v->voq_period_ns);
+	__u64 rate = (v->voq_bps ?: fastest->speed_bps) / 8, debt_max;
+
+	hiercc_params_init(&p->params, rate, v->t_ns, v->voq_period_ns);
+	debt_max = p->params.debt_max;
+	hiercc_params_arrival(&p->params, rate, v->t_ns, hiercc_gap_ns(rate, fastest->mtu + WIRE_ETH_BYTES),
+			      v->voq_period_ns);
+	if (p->params.debt_max < debt_max)
+		p->params.debt_max = debt_max;
 	if (v->voq_c0)
 		hiercc_params_c0(&p->params, v->voq_c0);
 	hiercc_params_tune(&p->params, &v->voq);
@@ -107,7 +113,8 @@ static void credits_off(struct credits *c, int was)
 static int credit_peers_make(struct credits *c)
 {
 	const struct config *config = c->config;
-	__u64 limit = CREDITS_LIFE_PERIODS * NSEC_PER_SEC, fastest = fastest_bps(c);
+	struct port fastest = port_fastest(c);
+	__u64 limit = CREDITS_LIFE_PERIODS * NSEC_PER_SEC;
 	unsigned int k;
 
 	free(c->peers);
@@ -117,7 +124,7 @@ static int credit_peers_make(struct credits *c)
 	for (k = 0; k < config->peers_count; k++) {
 		struct peer v = config_peer_value(config, &config->peers[k]);
 
-		peer_params(&v, fastest, &c->peers[k]);
+		peer_params(&v, &fastest, &c->peers[k]);
 		if (v.hiercc != VOQS_HERE)
 			continue;
 		voq_make_merged(c, &config->peers[k].key);
@@ -145,25 +152,25 @@ static void credits_on(struct credits *c)
 /* Slots go to the peers of the new configuration; those that have none are freed. */
 static void credits_reload(struct credits *c)
 {
-	__u64 now = now_ns();
 	unsigned int k, i;
 
-	for (i = 0; i < c->room; i++)
-		if (c->slots[i].state != SLOT_FREE)
-			c->slots[i].peer = peer_find(c, &c->arrivals[i].from);
+	for (i = 0; i < c->room; i++) {
+		if (c->slots[i].state == SLOT_FREE)
+			continue;
+		c->slots[i].peer = peer_find(c, &c->arrivals[i].from);
+		if (c->slots[i].peer != CREDITS_NONE)
+			ring_params(c, i);
+	}
 	for (i = 0; i < c->room; i++) {
 		if (c->slots[i].state == SLOT_FREE || c->slots[i].peer != CREDITS_NONE)
 			continue;
-		if (c->slots[i].state == SLOT_ACTIVE) {
-			port_unlist(c, i);
+		if (c->slots[i].state == SLOT_ACTIVE)
 			slot_deactivate(c, i);
-		}
 		slot_free(c, i);
 	}
 	for (k = 0; k < c->ports_count; k++) {
 		credit_port_read(c, &c->ports[k]);
-		port_rate(c, &c->ports[k]);
-		c->ports[k].granted_ns = now;
+		port_rate(c, k);
 	}
 	if (c->awake)
 		credits_wake(c); /* by its new period */

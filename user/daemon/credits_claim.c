@@ -37,7 +37,7 @@ static void slot_overruns(struct credits *c, __u32 i)
 	msg_limited(
 		&c->overrun_limit, 3600,
 		"%s sends more than it was granted: its interface has no fq, or its C0 is more than the %llu bytes of here; credit holds nothing then",
-		addr_format(&a->from, from), c->peers[c->slots[i].peer].params.c0);
+		addr_format(&a->from, from), a->params.c0);
 }
 
 /* S says at least what arrives, unless two send under one name. */
@@ -54,42 +54,60 @@ static int slot_exceeds(struct slot *s, const struct hiercc_due *d, const struct
 	return 0;
 }
 
-void slot_learn(struct credits *c, __u32 i, __u64 now)
+/* What has arrived since the last look, for the share of it that leaves by a pod's veth. */
+static void slot_weigh(struct credits *c, __u32 i, const struct hiercc_seen *seen)
+{
+	struct credit_port *port = &c->ports[c->slots[i].port];
+	__u64 inner = READ_ONCE(c->arrivals[i].inner_bytes);
+	struct slot *s = &c->slots[i];
+
+	port->bytes += seen->bytes - s->bytes;
+	port->inner_bytes += inner - s->inner_bytes;
+	s->bytes = seen->bytes;
+	s->inner_bytes = inner;
+}
+
+/* Whoever judged them, a packet or this daemon: claims that were refused since the last look are said. */
+static void slot_say(struct credits *c, __u32 i, const struct hiercc_claims *new, __u64 now)
+{
+	struct hiercc_claims *old = &c->slots[i].claims;
+	__u64 k;
+
+	for (k = 0; k < CREDITS_REFUSED && k < new->jumped - old->jumped; k++)
+		slot_refused(c, i, "what it says to have sent jumps, or is less than what arrives", now);
+	/* The VOQ of a prefix that several racks are in is seen by each in part. */
+	for (k = 0; k < CREDITS_REFUSED && k < new->unseen - old->unseen; k++)
+		if (c->arrivals[i].key.prefixlen == 128)
+			slot_refused(c, i, "it says to have sent more than arrives", now);
+	if (new->cut - old->cut > new->unseen - old->unseen)
+		slot_overruns(c, i);
+	*old = *new;
+}
+
+void slot_learn(struct credits *c, __u32 i)
 {
 	struct slot *s = &c->slots[i];
 	struct arrival *a = &c->arrivals[i];
-	struct hiercc_due *d = &c->due[i];
-	const struct hiercc_params *p = &c->peers[s->peer].params;
-	struct credit_port *port = &c->ports[s->port];
-	struct hiercc_seen seen;
-	__u64 bytes = d->bytes, inner;
+	struct hiercc_due *d = &c->credits[i].due;
+	struct hiercc_ring *r = &c->rings[s->port].ring;
+	__u64 now = ring_enter(c, s->port);
+	struct hiercc_seen seen = hiercc_seen_now(&a->seen);
+	struct hiercc_claims claims;
 	enum hiercc_claim claim;
 
-	/* Bytes first: the claim is then of these or of later ones. */
-	seen.bytes = READ_ONCE(a->seen.bytes);
-	seen.packets = READ_ONCE(a->seen.packets);
-	inner = READ_ONCE(a->inner_bytes);
-	seen.claim = READ_ONCE(a->seen.claim);
-	port->bytes += seen.bytes - bytes;
-	port->inner_bytes += inner - s->inner_bytes;
-	s->inner_bytes = inner;
-	claim = hiercc_learn(&port->port, c->due, i, p, &seen, now);
-	if ((claim == HIERCC_LEARNED || claim == HIERCC_CUT) && slot_exceeds(s, d, p))
-		claim = HIERCC_JUMPED;
-	if (claim == HIERCC_FIRST || claim == HIERCC_JUMPED) {
+	hiercc_ring_clock(r, now, 0);
+	claim = hiercc_ring_learn(r, d, i, &a->params, &seen, now);
+	hiercc_claims_count(&a->claims, d, &a->params, claim);
+	if (!s->base_sent || claim == HIERCC_FIRST || a->claims.jumped != s->claims.jumped) {
+		s->base_sent = d->sent;
+		s->base_bytes = d->bytes;
+	} else if (slot_exceeds(s, d, &a->params)) {
+		a->claims.jumped++;
 		s->base_sent = d->sent;
 		s->base_bytes = d->bytes;
 	}
-	if (claim == HIERCC_JUMPED) {
-		a->claims_jumped++;
-		slot_refused(c, i, "what it says to have sent jumps, or is less than what arrives", now);
-	}
-	if (claim != HIERCC_CUT)
-		return;
-	a->claims_cut++;
-	/* The VOQ of a prefix that several racks are in is seen by each in part. */
-	if (d->unseen == p->debt_max && a->key.prefixlen == 128)
-		slot_refused(c, i, "it says to have sent more than arrives", now);
-	else if (d->unseen < p->debt_max)
-		slot_overruns(c, i);
+	claims = a->claims;
+	ring_leave(c, s->port, now);
+	slot_weigh(c, i, &seen);
+	slot_say(c, i, &claims, now);
 }

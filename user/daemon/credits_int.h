@@ -3,8 +3,8 @@
 #define SLUICE_CREDITS_INT_H
 /*
  * Shared by the files of the credit scheduler: credits.c (theory, rounds, sleep, ageing), credits_apply.c
- * (configuration), credits_slot.c (lists, slots, news), credits_claim.c (claims), credits_port.c; and by the tests,
- * which call rounds one by one.
+ * (configuration), credits_slot.c (lists, slots, news), credits_claim.c (claims), credits_port.c, credits_ring.c (what
+ * packets and daemon share of a port); and by the tests, which call rounds one by one.
  */
 #include "daemon/credits.h"
 #include "lib/config.h"
@@ -25,18 +25,18 @@ struct slot {
 	__u32 at;	  /* in credits.active */
 	__u32 port, peer;
 	__u32 told_round;
-	__u64 told_ns;		     /* last message */
-	__u64 inner_bytes;	     /* of the arrival, as far as it was looked at */
+	__u64 bytes, inner_bytes;    /* of the arrival, as far as they were looked at, */
+	struct hiercc_claims claims; /*   and these */
 	__u64 base_sent, base_bytes; /* S and bytes since which they are compared */
 	__u64 refused_ns;
 	__u32 refused;
 	enum slot_state state;
 };
 
+/* The index is that of credit_rings. */
 struct credit_port {
-	struct hiercc_port port;
 	__u64 speed_bps; /* 0: it is gone */
-	__u64 granted_ns;
+	__u64 broken;	 /* of its ring, as far as that was put right */
 	__u64 bytes, inner_bytes; /* that arrived: how much less of them leaves by a pod's veth */
 	__u32 ifindex;
 	__u32 flags; /* PORT_F_* */
@@ -64,7 +64,8 @@ struct credits {
 	__u32 room;
 	__u32 round;
 	struct arrival *arrivals; /* the maps */
-	struct hiercc_due *due;
+	struct credit *credits;
+	struct credit_ring *rings;
 	struct slot *slots;
 	struct slot_list free, idle; /* idle: the longest is the first */
 	__u32 *active, active_count;
@@ -85,8 +86,8 @@ struct credits {
 void credits_round(struct credits *c);
 /* True if the slot is no longer active. */
 int slot_rests(struct credits *c, __u32 i, __u64 now);
-void port_visit(struct credits *c, __u32 port, __u64 now);
-void port_grant(struct credits *c, struct credit_port *p);
+/* The VOQ is told with the end of this round. */
+void slot_tell(struct credits *c, __u32 i);
 void credits_wake(struct credits *c);
 void credits_sleep(struct credits *c);
 
@@ -116,7 +117,24 @@ int news_take(void *ctx, void *data, size_t size);
 /* --- credits_claim.c --- */
 
 /* Takes what ingress noted of the slot's VOQ since the last time. */
-void slot_learn(struct credits *c, __u32 i, __u64 now);
+void slot_learn(struct credits *c, __u32 i);
+
+/* --- credits_ring.c --- */
+
+/*
+ * Waits until nobody else is at the ring of a port: a packet is for less than a microsecond, and a lock whose CPU is gone is
+ * broken after HIERCC_LOCK_NS. Returns the time, for ring_leave().
+ */
+__u64 ring_enter(struct credits *c, __u32 port);
+void ring_leave(struct credits *c, __u32 port, __u64 since);
+/* The port is of this round: its packets may grant, and port_grant() is to follow. */
+void port_visit(struct credits *c, __u32 port, __u64 now);
+/* What is due and packets have left over; notes who is to be told. */
+void port_grant(struct credits *c, __u32 port);
+/* The slot goes to another port: CREDITS_NONE: to none. */
+void ring_move(struct credits *c, __u32 i, __u32 port);
+/* By the parameters of its peer. */
+void ring_params(struct credits *c, __u32 i);
 
 /* --- credits_port.c --- */
 
@@ -125,9 +143,8 @@ void credit_port_read(struct credits *c, struct credit_port *p);
  * Credit is counted in bytes of the wire. Packets that leave by a pod's veth have none of our headers, so that credit
  * for more than its speed makes it full.
  */
-void port_rate(const struct credits *c, struct credit_port *p);
+void port_rate(struct credits *c, __u32 port);
 /* Its index, or CREDITS_NONE. */
 __u32 port_index(struct credits *c, __u32 ifindex);
-void port_unlist(struct credits *c, __u32 i);
 
 #endif

@@ -51,8 +51,9 @@ __u32 peer_find(const struct credits *c, const struct sluice_addr *a)
 void slot_free(struct credits *c, __u32 i)
 {
 	bpf_map_delete_elem(c->pins->arrival_slots, &c->arrivals[i].key);
+	ring_move(c, i, CREDITS_NONE);
 	memset(&c->arrivals[i], 0, sizeof(c->arrivals[i]));
-	memset(&c->due[i], 0, sizeof(c->due[i]));
+	memset(&c->credits[i], 0, sizeof(c->credits[i]));
 	list_remove(c, &c->idle, i);
 	c->slots[i].state = SLOT_FREE;
 	list_append(c, &c->free, i);
@@ -76,7 +77,7 @@ static __u32 slot_make(struct credits *c, const struct arrival_key *key)
 	}
 	s = &c->slots[i];
 	memset(&c->arrivals[i], 0, sizeof(c->arrivals[i]));
-	memset(&c->due[i], 0, sizeof(c->due[i]));
+	memset(&c->credits[i], 0, sizeof(c->credits[i]));
 	c->arrivals[i].key = *key;
 	if (bpf_map_update_elem(c->pins->arrival_slots, key, &i, BPF_ANY))
 		return CREDITS_NONE;
@@ -86,18 +87,15 @@ static __u32 slot_make(struct credits *c, const struct arrival_key *key)
 	return i;
 }
 
-static void slot_activate(struct credits *c, __u32 i, __u64 now)
+static void slot_activate(struct credits *c, __u32 i)
 {
 	struct slot *s = &c->slots[i];
-	struct credit_port *p = &c->ports[s->port];
 
 	list_remove(c, &c->idle, i);
 	s->state = SLOT_ACTIVE;
 	s->at = c->active_count;
 	c->active[c->active_count++] = i;
-	/* Credit that a port could have given while nobody was there is gone. */
-	if (!p->slots++)
-		p->granted_ns = now;
+	c->ports[s->port].slots++;
 }
 
 void slot_deactivate(struct credits *c, __u32 i)
@@ -118,19 +116,17 @@ void slot_watch(struct credits *c, __u32 i, __u32 watched)
 }
 
 /* The port that grants a VOQ may turn out to be another one. */
-static void slot_to_port(struct credits *c, __u32 i, __u32 port, __u64 now)
+static void slot_to_port(struct credits *c, __u32 i, __u32 port)
 {
 	struct slot *s = &c->slots[i];
 
 	if (s->port == port)
 		return;
 	if (s->state == SLOT_ACTIVE) {
-		port_unlist(c, i);
 		c->ports[s->port].slots--;
-		if (!c->ports[port].slots++)
-			c->ports[port].granted_ns = now;
+		c->ports[port].slots++;
 	}
-	s->port = port;
+	ring_move(c, i, port);
 	c->arrivals[i].ifindex = c->ports[port].ifindex;
 }
 
@@ -143,7 +139,8 @@ void slots_forget(struct credits *c)
 		if (map_remove(c->pins->arrival_slots, "arrival_slots", &key) < 0)
 			break;
 	memset(c->arrivals, 0, c->room * sizeof(*c->arrivals));
-	memset(c->due, 0, c->room * sizeof(*c->due));
+	memset(c->credits, 0, c->room * sizeof(*c->credits));
+	memset(c->rings, 0, CREDIT_RINGS * sizeof(*c->rings));
 	c->free = c->idle = (struct slot_list){ CREDITS_NONE, CREDITS_NONE };
 	for (i = 0; i < c->room; i++) {
 		c->slots[i].state = SLOT_FREE;
@@ -154,6 +151,15 @@ void slots_forget(struct credits *c)
 
 /* --- news --- */
 
+/* A VOQ has credit to hear of, and so may others of its port. */
+static void ask_take(struct credits *c, __u32 i)
+{
+	if (i >= c->room || c->slots[i].state != SLOT_ACTIVE)
+		return;
+	port_visit(c, c->slots[i].port, now_ns());
+	slot_tell(c, i);
+}
+
 int news_take(void *ctx, void *data, size_t size)
 {
 	const struct arrival_news *n = data;
@@ -163,12 +169,14 @@ int news_take(void *ctx, void *data, size_t size)
 	__u32 i, port, bytes;
 	__u64 now;
 
+	if (size >= sizeof(struct arrival_ask) && size < sizeof(*n) && c->enabled)
+		ask_take(c, ((const struct arrival_ask *)data)->slot);
 	if (size < sizeof(*n) || !c->enabled)
 		return 0;
 	now = now_ns();
 	port = port_index(c, n->ifindex);
 	if (port == CREDITS_NONE) {
-		msg_limited(&c->ports_limit, 60, "more than %u ports: the others get no credit", PORTS_MAX);
+		msg_limited(&c->ports_limit, 60, "more than %u ports: the others get no credit", CREDIT_RINGS);
 		return 0;
 	}
 	if (bpf_map_lookup_elem(c->pins->arrival_slots, &n->key, &i) || i >= c->room ||
@@ -181,22 +189,26 @@ int news_take(void *ctx, void *data, size_t size)
 			slot_free(c, i);
 			return 0;
 		}
+		ring_params(c, i);
 	}
 	s = &c->slots[i];
 	a = &c->arrivals[i];
 	/* A flow's first packet does not know of its pod yet. */
-	if (s->port == CREDITS_NONE || c->ports[port].flags & PORT_F_POD || !c->ports[s->port].speed_bps)
-		slot_to_port(c, i, port, now);
+	if (s->port == CREDITS_NONE || c->ports[port].flags & PORT_F_POD || !c->ports[s->port].speed_bps ||
+	    c->ports[s->port].ifindex != a->ifindex)
+		slot_to_port(c, i, port);
 	a->from = n->from;
 	a->to = n->to;
 	a->last_ns = now;
 	/* Also where ingress watches by now: this packet came before that. */
-	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets, c->peers[s->peer].params.debt_max);
+	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets, a->params.debt_max);
 	__sync_fetch_and_add(&a->inner_bytes, n->bytes ? n->inner_bytes : bytes);
 	slot_watch(c, i, 1);
 	if (s->state != SLOT_ACTIVE)
-		slot_activate(c, i, now);
+		slot_activate(c, i);
 	if (!c->awake)
 		credits_wake(c);
+	port_visit(c, s->port, now);
+	slot_learn(c, i);
 	return 0;
 }

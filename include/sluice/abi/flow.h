@@ -39,7 +39,7 @@ struct flow_echo {
 	__u8 hops;   /* that hop[] has; 1 with a form that is one value */
 	__u8 form;   /* enum rx_feedback */
 	__u32 flows; /* N; 0: not told */
-	__u32 pad;
+	__u32 voq;   /* slot + 1 of the VOQ by which it came, if its sender takes credit from echoes; 0: none */
 	__u64 rx_ns; /* arrival, CLOCK_MONOTONIC */
 	__u64 hop[HPCC_MAX_HOPS];
 };

@@ -148,6 +148,10 @@
 	X(RATE_NO_VOQ, "rate_no_voq", ALSO, "rates for a destination that was not asked for")                          \
 	X(ARRIVAL_NEWS, "arrival_news", ALSO, "packets of VOQs of which the daemon was told")                          \
 	X(ARRIVAL_LOST, "arrival_lost", ALSO, "likewise, but lost: the daemon does not keep up, or is away")           \
+	X(ARRIVAL_ASK, "arrival_ask", ALSO, "times the daemon was asked to tell of credit that packets had granted")   \
+	X(ARRIVAL_AWAY, "arrival_away", ALSO, "packets of VOQs that found no room in the ring of their port")          \
+	X(TX_RIDE, "tx_ride", ALSO, "totals of credit that went back with an echo, or with an answer")                 \
+	X(RX_RIDE, "rx_ride", ALSO, "totals of credit that came like that")                                            \
 	X(FB_NO_FLOW, "fb_no_flow", ALSO, "feedback for a flow that we do not know")                                   \
 	X(FB_CONTENDED, "fb_contended", ALSO, "feedback dropped: another CPU was at this flow")                        \
 	X(TRACE_LOST, "trace_lost", ALSO, "decisions that sluicectl trace has not got: it does not keep up")           \

@@ -38,7 +38,7 @@ struct voq {
 	__u64 told_bps;
 	__u64 beside_ns;    /* egress: when a companion said S last, where data leaves as it is, */
 	__u32 beside_total; /*   and the low 32 bits of that */
-	__u32 pad;
+	__u32 by_period; /* ingress: 1: it is granted credit once a period only, by a daemon that does not say more */
 };
 
 /* A flow from a host behind this switch, by its outer header. */
@@ -77,7 +77,10 @@ struct arrival_key {
 	__be32 tor;
 };
 
-/* What arrived of a VOQ. Slots are the daemon's; ingress writes those that are watched. */
+/*
+ * What arrived of a VOQ. Slots are the daemon's; ingress writes those that are watched. What the daemon moves while a slot
+ * is watched, ring and params, it moves while it is at the ring (hiercc_ring_enter()), as claims are counted.
+ */
 struct arrival {
 	struct hiercc_seen seen;
 	__u64 inner_bytes; /* what is left of seen.bytes behind the sink */
@@ -87,7 +90,25 @@ struct arrival {
 	struct arrival_key key;	 /* daemon */
 	__u32 ifindex;		 /* daemon: the port that grants it */
 	__u32 watched;		 /* daemon: 0: it looks only when it is told of a packet (struct arrival_news) */
-	__u64 claims_cut, claims_jumped; /* daemon: claims that were not believed */
+	__u32 ring;		 /* daemon: of that port, in credit_rings */
+	__u32 pad;
+	struct hiercc_claims claims;
+	struct hiercc_params params; /* daemon: of its peer */
+};
+
+/* What a VOQ is due, and what it has heard of that: of who is at its ring. */
+struct credit {
+	struct hiercc_due due;
+	struct hiercc_told told;
+};
+
+#define CREDIT_RINGS 512 /* ports that grant credit; each takes 3 KB */
+
+/* A port that grants credit. */
+struct credit_ring {
+	struct hiercc_ring ring;
+	__u32 ifindex; /* daemon */
+	__u32 asked; /* whoever is at the ring: the daemon was asked to tell (struct arrival_ask), and has not looked yet */
 };
 
 /*
@@ -103,13 +124,22 @@ struct arrival_news {
 	__u32 ifindex; /* of the pod's veth, if that has a queue, or by which it came */
 };
 
+/* In the same ring as news, of another size: the port of this slot has credit to tell, to a VOQ that hears nothing. */
+struct arrival_ask {
+	__u32 slot;
+	__u32 pad;
+};
+
 _Static_assert(sizeof(struct voq_key) == 20, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct voq) == 344, "voq");
 _Static_assert(sizeof(struct tor_flow_key) == 36, "hashed as a whole: no padding");
 _Static_assert(sizeof(struct tor_flow) == 32, "tor_flow");
 _Static_assert(sizeof(struct tor_news) == 64, "tor_news");
 _Static_assert(sizeof(struct arrival_key) == 24, "hashed as a whole: no padding");
-_Static_assert(sizeof(struct arrival) == 120, "arrival");
+_Static_assert(sizeof(struct arrival) == 200, "arrival");
+_Static_assert(sizeof(struct credit) == 104, "credit");
+_Static_assert(sizeof(struct credit_ring) == 3208, "credit_ring");
+_Static_assert(sizeof(struct arrival_ask) < sizeof(struct arrival_news), "they are told apart by it");
 _Static_assert(sizeof(struct arrival_news) == 80, "arrival_news");
 
 #endif

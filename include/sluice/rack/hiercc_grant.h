@@ -49,6 +49,19 @@ static inline __u32 hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, 
 	return bytes;
 }
 
+/*
+ * A copy that what is noted meanwhile does not change. Bytes first: the claim is then of these or of later ones.
+ */
+static inline struct hiercc_seen hiercc_seen_now(const struct hiercc_seen *s)
+{
+	struct hiercc_seen seen;
+
+	seen.bytes = READ_ONCE(s->bytes);
+	seen.packets = READ_ONCE(s->packets);
+	seen.claim = READ_ONCE(s->claim);
+	return seen;
+}
+
 /* A VOQ as its port keeps it; begins as zeros. Written by one thread. */
 struct hiercc_due {
 	__u64 sent;		 /* S; 0: nothing is known yet */
@@ -91,6 +104,22 @@ enum hiercc_claim {
 	HIERCC_JUMPED,	/* a sender that began anew, or a claim that cannot be */
 	HIERCC_CUT,	/* more than the VOQ may be due was claimed */
 };
+
+/* Claims of a VOQ that were not believed. Written by whoever judges them, one at a time. */
+struct hiercc_claims {
+	__u64 jumped;
+	__u64 cut;    /* in all, */
+	__u64 unseen; /*   and those of them that are more than was seen to arrive */
+};
+
+/* After hiercc_judge(). */
+static inline void hiercc_claims_count(struct hiercc_claims *c, const struct hiercc_due *d,
+				       const struct hiercc_params *p, enum hiercc_claim verdict)
+{
+	c->jumped += verdict == HIERCC_JUMPED;
+	c->cut += verdict == HIERCC_CUT;
+	c->unseen += verdict == HIERCC_CUT && d->unseen == p->debt_max;
+}
 
 /* A ring is known by its last one, whose next is the first; HIERCC_NONE: it is empty. */
 static inline void hiercc_ring_add(__u32 *last, struct hiercc_due *voqs, __u32 i)

@@ -61,6 +61,12 @@ static inline void hiercc_params_init(struct hiercc_params *p, __u64 rate, __u64
 	p->delta = HIERCC_DELTA_BYTES;
 }
 
+/* gap_ns of the following: a packet of so many bytes at the ports of both ends. */
+static inline __u64 hiercc_gap_ns(__u64 rate, __u32 bytes)
+{
+	return rate ? 2ULL * bytes * NSEC_PER_SEC / rate : 0;
+}
+
 /*
  * The same where credit is granted with each packet that arrives (hiercc_ring.h): a round of credit is the round trip and
  * gap_ns, what a packet takes at the ports on its way. A VOQ that is alone gets .98 of its port with this C0, at 10, 25 and

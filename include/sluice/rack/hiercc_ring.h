@@ -23,9 +23,11 @@
  * has to arrive first (hiercc_due.held).
  */
 #include "sluice/rack/hiercc_grant.h"
+#include "sluice/verifier.h"
 
 #define HIERCC_RING 256 /* VOQs that are due credit from one port at once, a power of two */
 #define HIERCC_STEPS 4	/* VOQs that one packet grants credit */
+#define HIERCC_SLICE_MAX (1U << 17) /* RX_FLOWS_MAX of them are below 2^32 */
 #define HIERCC_QUIET 4	/* parts of a round of credit: a VOQ that heard nothing for one is told by a message */
 #define HIERCC_LOCK_NS (1U << 20) /* longer than any packet is at a port: that CPU is gone */
 
@@ -58,6 +60,8 @@ struct hiercc_ring {
 	__u32 slice;	   /* most that a step of this packet grants */
 	__u32 round;	   /* > 0 */
 	__u32 turn;	   /* which of the two queues this round's are in; the other has those that are done */
+	__u32 credit;	   /* of this round, bytes: delta, or more where packets come in bulk (GRO): steps are few */
+	__u32 pad;
 	struct hiercc_queue queue[2];
 	struct hiercc_queue untold; /* granted credit that they have not heard of */
 };
@@ -169,6 +173,7 @@ static inline void hiercc_ring_enlist(struct hiercc_ring *r, struct hiercc_due *
 
 	if (d->listed)
 		return;
+	VERIFIER_FORGET(queue); /* Linux 6.1 loses the range of the exclusive or, and clang the mask of what it can prove */
 	/* Both have room for all: a VOQ that is done goes from one to the other. */
 	if (hiercc_ring_due(r) >= HIERCC_RING || !hiercc_queue_put(&r->queue[queue & 1], i)) {
 		r->turned_away++;
@@ -207,12 +212,14 @@ static inline enum hiercc_claim hiercc_ring_learn(struct hiercc_ring *r, struct 
 static inline __u32 hiercc_ring_next(struct hiercc_ring *r)
 {
 	struct hiercc_queue *q;
-	__u32 i;
+	__u32 i, most;
 
 	if (!r->queue[r->turn & 1].count) {
 		r->turn = !r->turn;
 		r->round++;
 		r->round += !r->round;
+		most = r->delta ? HIERCC_SLICE_MAX / r->delta * r->delta : 0;
+		r->credit = r->slice < most ? r->slice : most;
 	}
 	q = &r->queue[r->turn & 1];
 	if (q->count > HIERCC_RING) /* two were at it */
@@ -225,7 +232,10 @@ static inline __u32 hiercc_ring_next(struct hiercc_ring *r)
 	return i;
 }
 
-/* Its credit: a turn of F credits a round, a slice at a time. Returns the bytes. */
+/*
+ * Its credit: a turn of F credits a round, a slice at a time. Returns the bytes. The credit of a round is the slice with which
+ * it began: a VOQ of one flow whose packets came 64 KB at a time was else granted 4 KB with each.
+ */
 static inline __u32 hiercc_ring_grant(struct hiercc_ring *r, struct hiercc_due *d, __u32 i)
 {
 	__u64 owed = hiercc_ring_owed(d), bytes;
@@ -233,7 +243,7 @@ static inline __u32 hiercc_ring_grant(struct hiercc_ring *r, struct hiercc_due *
 	d->listed = 0;
 	if (d->round != r->round) {
 		d->round = r->round;
-		d->turn = d->flows * r->delta; /* < 2^14 * 2^16 */
+		d->turn = d->flows * (r->credit ? r->credit : r->delta); /* < 2^14 * 2^17 */
 	}
 	/* Whole credits. */
 	bytes = r->delta ? (owed + r->delta - 1) / r->delta * r->delta : 0;

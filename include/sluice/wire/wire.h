@@ -69,6 +69,11 @@ struct wire_hdr {
 #define WIRE_F_WINDOW 4
 #define WIRE_F_RATIO 8
 #define WIRE_F_VOQ 16 /* the VOQ block is there, between telemetry and echo */
+/*
+ * The last of the echo's hops is none, but a struct wire_ride. Only for those whose VOQ block says that they read it:
+ * others find their lengths in order, and a hop that no path has.
+ */
+#define WIRE_F_RIDE 32
 
 /*
  * nHop 4 bits, pathID 12 bits, then max_hops times the 64 bits of telemetry.h. The first nHop are
@@ -95,6 +100,13 @@ struct wire_voq {
 #define WIRE_VOQ_MARK 1	  /* with tor 0: the host asks for R (HierCC, section 3.3) */
 #define WIRE_VOQ_BESIDE 2 /* data leaves without this block: S says what arrives */
 #define WIRE_VOQ_SWITCH 4 /* of a companion: the host has left it to its switch, so the tag does not cover it */
+#define WIRE_VOQ_RIDES 8  /* the sender takes credit from echoes, and from its companions when they come back */
+/*
+ * Of a companion that comes back: `total` is Csent, and `flows` when it was granted (struct wire_credit), of the VOQ to who
+ * answers, by the ToR `tor`.
+ */
+#define WIRE_VOQ_CREDIT 16
+#define WIRE_VOQ_DUE 32 /* with that: Csent < S still */
 
 /* The last telemetry that the sender of this packet received on the reverse flow. */
 struct wire_echo {
@@ -143,11 +155,23 @@ struct wire_credit {
 	__u8 addr[16];	/* the VOQ's destination, as in its packets, 0 behind the prefix */
 	__be32 total;	/* Csent: the low 32 bits */
 	__u8 prefixlen; /* as in struct wire_voq */
-	__u8 flags;	/* WIRE_CREDIT_DUE */
+	__u8 flags;	/* WIRE_CREDIT_* */
 	__be16 at;	/* when it was granted, by the granter's clock, units of 1024 ns */
 };
 
-#define WIRE_CREDIT_DUE 1 /* Csent < S still: the port had less to give than was asked for */
+#define WIRE_CREDIT_DUE 1     /* Csent < S still: the port had less to give than was asked for */
+#define WIRE_CREDIT_ARRIVAL 2 /* the port grants with each packet that arrives, and not once a period */
+
+/*
+ * The same on what goes back to a rack anyway: the VOQ is that to the sender of this packet, or to so many bits of its
+ * address. In the place of a hop of the echo, so that the tag covers it.
+ */
+struct wire_ride {
+	__be32 total;
+	__be16 at;
+	__u8 prefixlen;
+	__u8 flags; /* WIRE_CREDIT_*, not 0 */
+};
 
 /* RATE: R of each flow from the host that this message goes to, to one destination. The newest counts. */
 struct wire_rate {
@@ -262,6 +286,7 @@ _Static_assert(sizeof(struct wire_voq) == 12, "wire format");
 _Static_assert(sizeof(struct wire_companion) == 20, "a header of TCP");
 _Static_assert(WIRE_COMPANION_BYTES == 76, "docs/protocol.md says so");
 _Static_assert(sizeof(struct wire_credit) == WIRE_REPORT_BYTES, "read as reports are");
+_Static_assert(sizeof(struct wire_ride) == WIRE_HOP_BYTES, "in its place");
 _Static_assert(sizeof(struct wire_rate) == WIRE_REPORT_BYTES, "likewise");
 _Static_assert(sizeof(struct wire_auth_text) == 108, "docs/protocol.md says so");
 _Static_assert(sizeof(struct wire_batch_text) == 816, "docs/protocol.md says so");

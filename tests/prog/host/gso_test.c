@@ -92,7 +92,8 @@ Test(gso, segments__repeat_their_place_in_the_voq)
 			cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
 			inner = segment(s, i * 1000, i < 4 ? 1000 : 300, v6 ? 0 : get16(got.b + at_inner(&got) + 4));
 			want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq, .voq = 1,
-				    .voq_tor = 77, .voq_total = seq, .voq_flows = 1, .voq_prefixlen = 128);
+				    .voq_tor = 77, .voq_total = seq, .voq_flows = 1, .voq_prefixlen = 128,
+				    .voq_flags = RIDES);
 			if (!v6) {
 				put16(want.b + 18, get16(got.b + 18));
 				frame_fix(&want);

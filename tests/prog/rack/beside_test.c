@@ -47,7 +47,7 @@ static void expect_said(const struct asker *a, const struct frame *data, __u32 t
 
 	cr_assert(packet_catch(a->fd, &got, 1000), "%sno companion", world_fixture());
 	want = companion_of(data, 2, get32(got.b + companion_at(&got) + COMPANION_MESSAGE + 4));
-	want = companion_with_voq(want, TOR, total, flows, BESIDE);
+	want = companion_with_voq(want, TOR, total, flows, BESIDE | RIDES);
 	ip_sum_take(&got, &want);
 	expect_frame(&got, &want);
 	cr_assert(!packet_catch(a->fd, &got, 20), "%sa second companion", world_fixture());
@@ -160,7 +160,7 @@ Test(beside, s__of_data_with_an_echo)
 	echo_waits(s, 1000);
 	r = run(EGRESS, &in);
 	expect_counted(STAT_TX_DATA, STAT_TX_BARE);
-	expect_eq(r.out.b[at_voq(&r.out) + 11], BESIDE);
+	expect_eq(r.out.b[at_voq(&r.out) + 11], BESIDE | RIDES);
 }
 
 /* What credit does not cover waits, and leaves as it was made. */

@@ -22,7 +22,7 @@ struct frame frame_arriving(struct arriving a)
 		    .voq_prefixlen = a.no_prefix ? 0 :
 				     a.prefixlen ?:
 						   128,
-		    .key = a.key, .auth_seq = a.auth_seq);
+		    .voq_flags = a.rides ? RIDES : 0, .key = a.key, .auth_seq = a.auth_seq);
 }
 
 struct arrival_key key_of(int v6, __u32 prefixlen)
@@ -57,4 +57,45 @@ void expect_seen(__u64 packets, __u64 bytes, __u64 inner, __u64 claim)
 	expect_eq(a.seen.bytes, bytes);
 	expect_eq(a.inner_bytes, inner);
 	expect_eq(a.seen.claim, claim);
+}
+
+static const struct hiercc_params params = {
+	.c0 = C0,
+	.rate_first = RATE,
+	.window_ns = ROUND_NS,
+	.limit_ns = 64 * ROUND_NS,
+	.idle_ns = 128 * ROUND_NS,
+	.debt_max = 3 * C0,
+	.epoch_ns = 8 * ROUND_NS,
+	.delta = DELTA,
+};
+
+void ring_begin(void)
+{
+	struct credit_ring r = {};
+
+	hiercc_ring_init(&r.ring, RATE, ROUND_NS, DELTA);
+	r.ring.lease_ns = clock_ns() + LEASE_NS;
+	r.ring.clock_ns = clock_ns();
+	ring_set(RING, &r);
+}
+
+void slot_begin(__u32 slot, __u32 tor)
+{
+	struct arrival a = { .ifindex = WORLD_IFINDEX, .watched = 1, .ring = RING, .params = params };
+	struct arrival_key k = key_of(0, 128);
+	struct credit none = {};
+
+	k.tor = __builtin_bswap32(tor);
+	a.key = k;
+	arrival_slot_set(&k, slot);
+	arrival_set(slot, &a);
+	credit_set(slot, &none);
+}
+
+void grant_make(void)
+{
+	credit_make();
+	ring_begin();
+	slot_begin(SLOT, TOR);
 }

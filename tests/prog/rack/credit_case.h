@@ -26,6 +26,7 @@ struct arriving {
 	__u16 flows; /* 7 */
 	__u32 prefixlen;
 	int no_prefix, no_tor; /* malformed */
+	int rides;	       /* its sender takes credit that comes along */
 	unsigned int payload;  /* 500 */
 	const struct siphash_key *key;
 	__u64 auth_seq;
@@ -41,5 +42,18 @@ void slot_make(int v6, __u32 prefixlen, __u32 watched);
 __u32 inner_bytes(const struct frame *f);
 /* The slot has so many packets and bytes, and the claim of the packet that is furthest. */
 void expect_seen(__u64 packets, __u64 bytes, __u64 inner, __u64 claim);
+
+#define RING 3		 /* the port of SLOT */
+#define RATE 12500000ULL /* bytes/s: 100 Mbit/s */
+#define C0 50000
+#define DELTA 1024
+#define ROUND_NS 4000000ULL /* of credit */
+#define LEASE_NS (1ULL << 40)
+
+/* The daemon lets a port grant, and has a slot for the VOQ of a rack to A over IPv4, without a key or pods. */
+void ring_begin(void);
+void slot_begin(__u32 slot, __u32 tor);
+/* With both, for SLOT and TOR. */
+void grant_make(void);
 
 #endif

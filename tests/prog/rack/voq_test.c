@@ -24,7 +24,7 @@ Test(voq, block__says_where_the_packet_is_in_its_voq)
 
 			sent += r.out.len;
 			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = sent, .voq = 1, .voq_tor = TOR,
-				    .voq_total = sent, .voq_flows = 1, .voq_prefixlen = 128);
+				    .voq_total = sent, .voq_flows = 1, .voq_prefixlen = 128, .voq_flags = RIDES);
 			expect_verdict(r, VERDICT_PASS);
 			expect_frame(&r.out, &want);
 			expect_counted(STAT_TX_DATA);
@@ -60,8 +60,8 @@ Test(voq, block__before_echo_and_tag)
 			r = voq_leaves(s);
 			seq += r.out.len;
 			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = seq, .voq = 1, .voq_tor = TOR,
-				    .voq_total = seq, .voq_flows = 1, .voq_prefixlen = 128, .echo = 1,
-				    .echo_hops = hops, .echo_seq = 7, .echo_path = 0x234,
+				    .voq_total = seq, .voq_flows = 1, .voq_prefixlen = 128, .voq_flags = RIDES,
+				    .echo = 1, .echo_hops = hops, .echo_seq = 7, .echo_path = 0x234,
 				    .echo_age = get16(r.out.b + at_echo(&r.out) + 4), .echo_hop = { 1, 2, 3, 4, 5 },
 				    .key = &key, .auth_seq = get64(r.out.b + at_auth(&r.out)));
 			expect_frame(&r.out, &want);
@@ -81,7 +81,7 @@ Test(voq, block__with_int_md)
 		struct result r = run(EGRESS, &in);
 
 		want = wrap(&in, .sport = source_port(&r.out), .seq = r.out.len, .voq = 1, .voq_tor = TOR,
-			    .voq_total = r.out.len, .voq_flows = 1, .voq_prefixlen = 128);
+			    .voq_total = r.out.len, .voq_flows = 1, .voq_prefixlen = 128, .voq_flags = RIDES);
 		want = with_int(want, .left = 5);
 		expect_frame(&r.out, &want);
 	}
@@ -171,7 +171,8 @@ Test(voq, full__the_prefix_has_one)
 			r = run(EGRESS, &in);
 			sent += r.out.len;
 			want = wrap(&in, .sport = source_port(&r.out), .room = 5, .seq = sent, .voq = 1, .voq_tor = TOR,
-				    .voq_total = sent, .voq_flows = 1, .voq_prefixlen = v6 ? 32 : 96 + 16);
+				    .voq_total = sent, .voq_flows = 1, .voq_prefixlen = v6 ? 32 : 96 + 16,
+				    .voq_flags = RIDES);
 			expect_frame(&r.out, &want);
 			expect_counted(STAT_TX_DATA, STAT_VOQ_MERGED);
 		}
@@ -233,6 +234,7 @@ Test(voq, params__follow_the_epoch)
 {
 	struct ip_spec s = { .payload = 1000 };
 	struct peer peer = peer_with_voqs();
+	__u64 gap_ns = hiercc_gap_ns(LINE / 10, port_usual().mtu + 14);
 	struct voq v;
 
 	voq_leaves(s);
@@ -243,12 +245,21 @@ Test(voq, params__follow_the_epoch)
 	voq_leaves(s);
 	v = voq_get(voq_to_b(0));
 	expect_eq(v.voq.sent, FIRST + 2 * 1150);
-	expect_eq(v.params.c0, LINE / 10 / 1000 * 5 / 4);
+	expect_eq(v.params.c0, LINE / 10 * (MS + gap_ns) / NSEC_PER_SEC);
 	expect_eq(v.params.debt_max, 3 * v.params.c0);
-	expect_eq(v.params.rate_first, LINE / 10 / 4);
+	expect_eq(v.params.rate_first, LINE / 10 / 6);
 	expect_eq(v.params.limit_ns, 64 * 5 * MS / 4);
 	expect_eq(v.params.idle_ns, 128 * 5 * MS / 4);
 	expect_eq(v.hop_params.rate_line, LINE);
+
+	/* Credit comes once a period, as from older versions: C0 is of that, too. */
+	v.by_period = 1;
+	v.epoch = 0;
+	voq_set(voq_to_b(0), &v);
+	voq_leaves(s);
+	v = voq_get(voq_to_b(0));
+	expect_eq(v.params.c0, LINE / 10 / 1000 * 5 / 4);
+	expect_eq(v.params.rate_first, LINE / 10 / 4);
 
 	fixture("absurd values");
 	peer.voq_c0 = ~0ULL;

@@ -68,6 +68,11 @@ unsigned int news_taken(struct arrival_news *out, unsigned int most)
 	return taken(skel->maps.arrival_news, out, sizeof(*out), most);
 }
 
+unsigned int asks_to_tell(struct arrival_ask *out, unsigned int most)
+{
+	return taken(skel->maps.arrival_news, out, sizeof(*out), most);
+}
+
 static int alarm_count(void *ctx, void *data, size_t bytes)
 {
 	(void)data;

@@ -80,6 +80,32 @@ struct arrival arrival_get(__u32 slot)
 	return a;
 }
 
+void credit_set(__u32 slot, const struct credit *c)
+{
+	map_set(skel->maps.credits, &slot, c);
+}
+
+struct credit credit_get(__u32 slot)
+{
+	struct credit c;
+
+	cr_assert(map_get(skel->maps.credits, &slot, &c), "%sthere is no such slot", fixture_text);
+	return c;
+}
+
+void ring_set(__u32 port, const struct credit_ring *r)
+{
+	map_set(skel->maps.credit_rings, &port, r);
+}
+
+struct credit_ring ring_get(__u32 port)
+{
+	struct credit_ring r;
+
+	cr_assert(map_get(skel->maps.credit_rings, &port, &r), "%sthere is no such ring", fixture_text);
+	return r;
+}
+
 void batch_sign(__u8 *at, unsigned int bytes, unsigned int n, int v6, const struct siphash_key *key, __u64 seq)
 {
 	struct sluice_addr src = addr_of(v6, HOST_B), dst = addr_of(v6, HOST_A);
