@@ -44,6 +44,7 @@ struct settings {
 	int beside; /* telemetry is beside the data, and none is due */
 	int own;    /* the sender's congestion control is ours */
 	int rwnd;   /* receive windows are cut */
+	int pauses; /* packets may pause neighbours: 1: their queue is short, 2: long */
 	enum rx_feedback feedback;
 	enum sluice_encoding encoding;
 	enum device device;
@@ -62,6 +63,7 @@ struct burst {
 	const struct bpf_program *program;
 	int xdp;
 	int inside; /* see driver_inside() */
+	int pauses; /* the packet came in by the other device */
 	const __u8 *frame;
 	unsigned int bytes;
 	enum device device;
