@@ -113,6 +113,7 @@ Test(pfc_arrive, port__whose_packet_it_is_not_is_untouched)
 	expect_eq(told(OTHER).told.predict_ns, 0);
 	expect_eq(pauses_slot(SLOT).arrivals[LOSSLESS].marked, 1ULL << OTHER);
 	fixture("its own packet, whose frame cannot leave: it was told nothing");
+	waits(&a, OTHER, QUEUE + 2 * GROWTH);
 	run(HOP_MAP, &in, .ingress_ifindex = OTHER_IFINDEX);
 	expect_counted(STAT_HOP_OTHER, STAT_PFC_UNTOLD);
 	expect_eq(told(OTHER).packets.predicted, 0);
