@@ -324,45 +324,38 @@ static inline __u32 pfc_prio_of(struct __sk_buff *ctx, const struct pfc_port *p)
 	return pfc_prio(p, ip ? class_tos(ip[0], ip[1]) : 0, 0);
 }
 
-/* Fills in the packet at hand. Returns its slots, or 0 if it is none of a priority that is paused. */
-static inline int pfc_arrival_read(struct __sk_buff *ctx, struct pfc_arrival *a, const struct pfc_slot *all,
-				   const struct pfc_port *p, const struct pfc_slot *out)
+/* Fills in the packet at hand. */
+static inline void pfc_arrival_read(struct __sk_buff *ctx, struct pfc_arrival *a, const struct pfc_slot *all,
+				    const struct pfc_slot *out, __u32 prio)
 {
-	__u32 prio = pfc_prio_of(ctx, p);
-
-	if (!out->window_ns || prio >= PFC_PRIORITIES || !(all->rule.lossless >> prio & 1))
-		return 0;
 	a->prio = prio;
-	a->out = p->slot;
 	a->slots = all->rule.slots;
 	a->bytes = ctx->wire_len < PFC_FRAME_BYTES ? PFC_FRAME_BYTES : ctx->wire_len;
 	a->waiting = pfc_bytes(READ_ONCE(out->queue_bytes[prio])) + a->bytes;
 	a->free = all->rule.shared_bytes - READ_ONCE(all->used_bytes) - a->bytes;
 	if ((__s64)a->free < 0)
 		a->free = 0;
-	return 1;
 }
 
-/* At the egress of a switch port, when all else of the packet is done. */
-VERIFIED_ONCE int pfc_arrive(struct __sk_buff *ctx)
+/* The packet comes into the queue of the port p. */
+static inline int pfc_decide(struct __sk_buff *ctx, const struct pfc_port *p, __u32 prio, __u64 now_ns)
 {
-	const struct control *ctl = control_get();
 	struct pfc_slot *all = pfc_slot_at(0), *out, *in;
-	struct pfc_work *w = pfc_work_get();
-	const struct pfc_port *p, *port;
+	const struct pfc_port *port;
+	struct pfc_work *w;
 	__u32 quanta = 0;
 
-	if (!ctl || !ctl->pfc || ctl->bypass || !all || !all->rule.lease_ns || !w)
-		return 0;
-	w->a.now_ns = bpf_ktime_get_ns();
-	p = pfc_port_get(ctx->ifindex);
-	if (w->a.now_ns > all->rule.lease_ns || !p || !(p->flags & PFC_F_COUNT))
+	if (!all || now_ns > READ_ONCE(all->rule.lease_ns) || !(p->flags & PFC_F_COUNT) || prio >= PFC_PRIORITIES)
 		return 0;
 	out = pfc_slot_get(p);
-	if (!out || !pfc_arrival_read(ctx, &w->a, all, p, out))
+	w = pfc_work_get();
+	if (!out || !w || !out->window_ns)
 		return 0;
 	port = ctx->ingress_ifindex ? pfc_port_get(ctx->ingress_ifindex) : 0;
 	in = port ? pfc_slot_get(port) : 0;
+	pfc_arrival_read(ctx, &w->a, all, out, prio);
+	w->a.now_ns = now_ns;
+	w->a.out = p->slot;
 	w->a.in = in ? port->slot : 0;
 	if (all->rule.predicts)
 		quanta = pfc_predict(w, &all->rule, out, port ? port->params.bps : 0);
@@ -373,6 +366,29 @@ VERIFIED_ONCE int pfc_arrive(struct __sk_buff *ctx)
 	if (port->flags & PFC_F_PAUSE && in->thresholds.pause_ns)
 		pfc_threshold_arrive(ctx, w, in, port);
 	return 0;
+}
+
+/* At the egress of a switch port, when all else of the packet is done: it waits for the end of a pause, and may cause one. */
+VERIFIED_ONCE int pfc_arrive(struct __sk_buff *ctx)
+{
+	const struct control *ctl = control_get();
+	const struct pfc_port *p;
+	__u64 now_ns, until;
+	__u32 prio;
+
+	if (!ctl || !ctl->pfc || ctl->bypass)
+		return 0;
+	p = pfc_port_get(ctx->ifindex);
+	if (!p)
+		return 0;
+	prio = pfc_prio_of(ctx, p);
+	if (prio >= PFC_PRIORITIES || !(p->lossless >> prio & 1))
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	until = ctl->mode == MODE_ENFORCE ? pfc_asked(&p->obey[prio], &p->params, now_ns, 0) : 0;
+	if (until > now_ns)
+		pfc_hold_until(ctx, until);
+	return pfc_decide(ctx, p, prio, now_ns);
 }
 
 #endif

@@ -150,23 +150,12 @@ VERIFIED_ONCE __u64 pfc_until(struct __sk_buff *ctx, __u32 tos)
 	return until > now_ns ? until : 0;
 }
 
-/* A packet that has no departure yet gets that of the end of the pause. Returns whether it did. */
-static inline int pfc_hold(struct __sk_buff *ctx)
+/* The packet leaves when the pause ends. Returns whether that can be kept. */
+static inline int pfc_hold_until(struct __sk_buff *ctx, __u64 until)
 {
-	const struct control *ctl = control_get();
-	__u16 proto = bpf_ntohs(ctx->protocol);
 	__u32 ifindex = ctx->ifindex;
-	const struct port *port;
-	const __u8 *ip;
-	__u64 until;
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 
-	if (!ctl || !ctl->pfc)
-		return 0;
-	ip = proto == ETH_P_IP || proto == ETH_P_IPV6 ? pkt_bytes(ctx, WIRE_ETH_BYTES, 2) : 0;
-	until = pfc_until(ctx, ip ? class_tos(ip[0], ip[1]) : 0);
-	if (!until)
-		return 0;
-	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port || !(port->flags & PORT_F_EDT) ||
 	    (until > ctx->tstamp && bpf_skb_set_tstamp(ctx, until, BPF_SKB_TSTAMP_DELIVERY_MONO))) {
 		stats_count(STAT_PFC_UNHELD);
@@ -174,6 +163,21 @@ static inline int pfc_hold(struct __sk_buff *ctx)
 	}
 	stats_count(STAT_PFC_HELD);
 	return 1;
+}
+
+/* A packet that has no departure yet gets that of the end of the pause. Returns whether it did. */
+static inline int pfc_hold(struct __sk_buff *ctx)
+{
+	const struct control *ctl = control_get();
+	__u16 proto = bpf_ntohs(ctx->protocol);
+	const __u8 *ip;
+	__u64 until;
+
+	if (!ctl || !ctl->pfc)
+		return 0;
+	ip = proto == ETH_P_IP || proto == ETH_P_IPV6 ? pkt_bytes(ctx, WIRE_ETH_BYTES, 2) : 0;
+	until = pfc_until(ctx, ip ? class_tos(ip[0], ip[1]) : 0);
+	return until && pfc_hold_until(ctx, until);
 }
 
 /* ---- 3. What waits ---- */

@@ -94,7 +94,6 @@ static __always_inline int hop_handle(struct __sk_buff *ctx, int kernel_state)
 			return action;
 	}
 	stats_count(hop_packet(ctx, kernel_state));
-	pfc_hold(ctx);
 	pfc_arrive(ctx);
 	return TC_ACT_UNSPEC;
 }

@@ -95,7 +95,7 @@ static void pauses_choose(const struct settings *s)
 		map_set(world.sluice->maps.pfc_slots, &n, &slot);
 	}
 	slot = (struct pfc_slot){ .used_bytes = s->pauses == 2 ? 400000 : 0 };
-	slot.rule = (struct pfc_rule){ .lease_ns = s->pauses ? ~0ULL : 0,
+	slot.rule = (struct pfc_rule){ .lease_ns = s->pauses % 3 ? ~0ULL : 0,
 				       .shared_bytes = 4000000,
 				       .predicts = ~1ULL,
 				       .slots = PAUSES_PORTS + 1,

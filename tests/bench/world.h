@@ -44,7 +44,7 @@ struct settings {
 	int beside; /* telemetry is beside the data, and none is due */
 	int own;    /* the sender's congestion control is ours */
 	int rwnd;   /* receive windows are cut */
-	int pauses; /* packets may pause neighbours: 1: their queue is short, 2: long */
+	int pauses; /* a port with pauses: packets decide, 1: their queue is short, 2: long; 3: they do not */
 	enum rx_feedback feedback;
 	enum sluice_encoding encoding;
 	enum device device;
