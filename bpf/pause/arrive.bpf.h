@@ -97,14 +97,16 @@ VERIFIED_ONCE int pfc_queues_blame(struct pfc_work *w, const struct ppfc_params 
 /* Algorithm 1 for the queue of this packet. */
 static inline int pfc_queue_is_to_blame(struct pfc_work *w, struct pfc_arrivals *v, const struct pfc_rule *r)
 {
-	__u32 prio = w->a.prio, out = w->a.out;
+	__u32 prio = w->a.prio, out;
 
-	if (w->a.waiting <= r->predict.k_max || v->meter.increment <= 0 || out >= PFC_SLOTS)
+	if (w->a.waiting <= r->predict.k_max || v->meter.increment <= 0)
 		return 0;
 	pfc_queues_see(w, prio);
-	w->queues[out].bytes = w->a.waiting;
 	pfc_queues_expect(w, prio);
+	out = w->a.out;
+	VERIFIER_AT_MOST(out, PFC_SLOTS - 1, 0);
 	w->own = w->queues[out];
+	w->own.bytes = w->a.waiting;
 	w->blame = (struct ppfc_blame){};
 	pfc_queues_blame(w, &r->predict, prio);
 	for (prio = 0; prio < PFC_PRIORITIES; prio++) {
@@ -140,29 +142,27 @@ VERIFIED_ONCE int pfc_window_turn(struct pfc_slot *s, struct pfc_work *w, __u64 
 
 VERIFIED_ONCE __u32 pfc_port_draw(struct pfc_work *w, __u32 at)
 {
-	__u32 count;
-
-	if (!w)
-		return 0;
-	count = w->a.slots;
-	VERIFIER_AT_MOST(count, PFC_SLOTS, 0);
-	return ppfc_draw_at(w->shares, count, at);
+	return w ? ppfc_draw_at(w->shares, PFC_SLOTS, at) : 0;
 }
 
-/* Algorithm 2, as ppfc_draw_ports(). Returns the slots that are drawn, by bits. */
+/*
+ * Algorithm 2, as ppfc_draw_ports(). Returns the slots that are drawn, by bits. Of all slots, of which those that are not in use
+ * have no share: Linux 6.12 and older forget the bound of a number with which a loop is compared.
+ */
 VERIFIED_ONCE __u64 pfc_ports_draw(struct pfc_work *w, const struct ppfc_params *p, struct ppfc_random *random)
 {
 	__u64 drawn = 0, queue, held = 0;
-	__u32 i, count;
+	__u32 i;
 
 	if (!w || !p || !random)
 		return 0;
-	count = w->a.slots;
-	VERIFIER_AT_MOST(count, PFC_SLOTS, 0);
-	queue = ppfc_draw_begin(w->shares, count);
-	for (i = 0; i < count && ppfc_draws_on(held, queue, p); i++)
+	for (i = 0; i < PFC_SLOTS; i++)
+		if (i >= w->a.slots)
+			w->shares[i].bytes = 0;
+	queue = ppfc_draw_begin(w->shares, PFC_SLOTS);
+	for (i = 0; i < PFC_SLOTS && ppfc_draws_on(held, queue, p); i++)
 		held += pfc_port_draw(w, ppfc_draw(random, queue - held));
-	for (i = 0; i < PFC_SLOTS && i < w->a.slots; i++)
+	for (i = 0; i < PFC_SLOTS; i++)
 		drawn |= (__u64)(w->shares[i].drawn & 1) << i;
 	return drawn;
 }
