@@ -57,6 +57,7 @@ static void ppfc_sleep(struct ppfc *p)
 {
 	timerfd_settime(p->timer_fd, 0, &(struct itimerspec){}, NULL);
 	p->awake = 0;
+	lease_extend(p);
 	alarms_set(p, p->wake_bytes);
 }
 

@@ -5,8 +5,12 @@
 #include "sluice/once.h"
 
 #define MTU_UNKNOWN 1500 /* of a link that is not there any more */
-/* Ticks come once a second, and one may be late: the loop sleeps while queues are short, and packets have to act at once. */
-#define LEASE_NS (3 * NSEC_PER_SEC)
+/*
+ * Asleep the loop renews it in ticks, once a second, and one may be late. Awake, in rounds: then it is no longer than the shortest
+ * default of a neighbour's watchdog, or the pauses of a daemon that has died would look like a storm.
+ */
+#define LEASE_ASLEEP_NS (3 * NSEC_PER_SEC)
+#define LEASE_AWAKE_NS (NSEC_PER_SEC / 10)
 
 void lease_end(struct ppfc *p)
 {
@@ -16,7 +20,7 @@ void lease_end(struct ppfc *p)
 void lease_extend(struct ppfc *p)
 {
 	if (p->enabled)
-		WRITE_ONCE(p->slots[0].rule.lease_ns, now_ns() + LEASE_NS);
+		WRITE_ONCE(p->slots[0].rule.lease_ns, now_ns() + (p->awake ? LEASE_AWAKE_NS : LEASE_ASLEEP_NS));
 }
 
 void rule_apply(struct ppfc *p)
