@@ -11,6 +11,7 @@
 #include "sluice/wire/wire.h"
 
 #define TC_ACT_UNSPEC (-1)
+#define TC_ACT_OK 0
 #define TC_ACT_SHOT 2
 #define EINVAL 22
 #define E2BIG 7

@@ -8,8 +8,8 @@
  *     noted by priority, and consumed, as by a MAC. What is not sound changes nothing, is counted, and goes on.
  *  2. Egress and hop: what leaves in a pause is given the end of it as its departure. The clock of a flow
  *     goes on from there (egress_departure()); what has none leaves when the pause ends (pfc_hold()).
- *  3. The tracepoints of the root qdisc count what waits in a queue by ingress port and priority. The daemon
- *     reads that and tells the neighbours (user/daemon/ppfc.c).
+ *  3. The tracepoints of the root qdisc count what waits in a queue by ingress port and priority. Packets (arrive.bpf.h)
+ *     and the daemon (user/daemon/ppfc.c) read that and tell the neighbours.
  *
  * A qdisc drops what it does not take before the tracepoint, and that is not counted. One that drops what it has taken
  * (codel), or is handed a packet back, is found out by its own backlog, which the sum is made equal to: at the
@@ -21,6 +21,7 @@
 #include "port/class.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
+#include "sluice/once.h"
 #include "sluice/pause/pfc.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
@@ -149,23 +150,12 @@ VERIFIED_ONCE __u64 pfc_until(struct __sk_buff *ctx, __u32 tos)
 	return until > now_ns ? until : 0;
 }
 
-/* A packet that has no departure yet gets that of the end of the pause. Returns whether it did. */
-static inline int pfc_hold(struct __sk_buff *ctx)
+/* The packet leaves when the pause ends. Returns whether that can be kept. */
+static inline int pfc_hold_until(struct __sk_buff *ctx, __u64 until)
 {
-	const struct control *ctl = control_get();
-	__u16 proto = bpf_ntohs(ctx->protocol);
 	__u32 ifindex = ctx->ifindex;
-	const struct port *port;
-	const __u8 *ip;
-	__u64 until;
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 
-	if (!ctl || !ctl->pfc)
-		return 0;
-	ip = proto == ETH_P_IP || proto == ETH_P_IPV6 ? pkt_bytes(ctx, WIRE_ETH_BYTES, 2) : 0;
-	until = pfc_until(ctx, ip ? class_tos(ip[0], ip[1]) : 0);
-	if (!until)
-		return 0;
-	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port || !(port->flags & PORT_F_EDT) ||
 	    (until > ctx->tstamp && bpf_skb_set_tstamp(ctx, until, BPF_SKB_TSTAMP_DELIVERY_MONO))) {
 		stats_count(STAT_PFC_UNHELD);
@@ -173,6 +163,21 @@ static inline int pfc_hold(struct __sk_buff *ctx)
 	}
 	stats_count(STAT_PFC_HELD);
 	return 1;
+}
+
+/* A packet that has no departure yet gets that of the end of the pause. Returns whether it did. */
+static inline int pfc_hold(struct __sk_buff *ctx)
+{
+	const struct control *ctl = control_get();
+	__u16 proto = bpf_ntohs(ctx->protocol);
+	const __u8 *ip;
+	__u64 until;
+
+	if (!ctl || !ctl->pfc)
+		return 0;
+	ip = proto == ETH_P_IP || proto == ETH_P_IPV6 ? pkt_bytes(ctx, WIRE_ETH_BYTES, 2) : 0;
+	until = pfc_until(ctx, ip ? class_tos(ip[0], ip[1]) : 0);
+	return until && pfc_hold_until(ctx, until);
 }
 
 /* ---- 3. What waits ---- */
@@ -186,11 +191,14 @@ static inline struct pfc_port *pfc_port_of(struct Qdisc *q)
 	return p && p->flags & PFC_F_COUNT && p->netns_cookie == dev->nd_net.net->net_cookie ? p : 0;
 }
 
+static inline struct pfc_slot *pfc_slot_at(__u32 slot)
+{
+	return bpf_map_lookup_elem(&pfc_slots, &slot);
+}
+
 static inline struct pfc_slot *pfc_slot_get(const struct pfc_port *p)
 {
-	__u32 slot = p->slot;
-
-	return bpf_map_lookup_elem(&pfc_slots, &slot);
+	return pfc_slot_at(p->slot);
 }
 
 /* The tag of a packet that has one; before 6.2 what a packet without one has there is left over. */
@@ -207,47 +215,93 @@ static inline __u16 pfc_tci(struct sk_buff *skb)
 	return BPF_CORE_READ(skb, vlan_tci);
 }
 
-/* The bytes of those that came in as this packet did, with its priority. */
-static inline __u64 *pfc_cell(struct pfc_slot *s, const struct pfc_port *p, struct sk_buff *skb, __u8 tos)
+/* Where a packet is counted: with those that came in as it did and have its priority. */
+struct pfc_place {
+	struct pfc_slot *s;
+	__u64 *cell, *queue, *ingress, *used;
+};
+
+/* Returns whether there is one. */
+static inline int pfc_place_find(struct pfc_place *at, const struct pfc_port *p, struct sk_buff *skb, __u8 tos)
 {
 	struct pfc_port *in = pfc_port_get(BPF_CORE_READ(skb, skb_iif));
 	__u32 prio = pfc_prio(p, tos, p->trust == PFC_TRUST_PCP ? pfc_tci(skb) : 0);
 	__u32 slot = in && in->netns_cookie == p->netns_cookie ? in->slot : 0;
+	struct pfc_slot *ingress = pfc_slot_at(slot), *all = pfc_slot_at(0);
 
 	VERIFIER_FORGET(slot);
-	if (slot >= PFC_SLOTS || prio >= PFC_PRIORITIES)
+	if (!ingress || !all || slot >= PFC_SLOTS || prio >= PFC_PRIORITIES)
 		return 0;
-	return &s->bytes[slot][prio];
+	at->cell = &at->s->bytes[slot][prio];
+	at->queue = &at->s->queue_bytes[prio];
+	at->ingress = &ingress->ingress_bytes[prio];
+	at->used = &all->used_bytes;
+	return 1;
+}
+
+/* The cell and the sums in which it is. The last is of all ports, so other CPUs count there at the same time. */
+static inline void pfc_cell_add(struct pfc_place *at, __s64 bytes)
+{
+	*at->cell += bytes;
+	*at->queue += bytes;
+	__sync_fetch_and_add(at->ingress, bytes);
+}
+
+static inline void pfc_count(struct pfc_place *at, __s64 bytes)
+{
+	pfc_cell_add(at, bytes);
+	at->s->total += bytes;
+	__sync_fetch_and_add(at->used, bytes);
 }
 
 /* The sum is the backlog again: the packet at hand answers for what went unseen. */
-static inline void pfc_amend(struct pfc_slot *s, __u64 *cell, __u64 backlog, int left)
+static inline void pfc_amend(struct pfc_place *at, __u64 backlog, int left)
 {
-	__s64 unseen = backlog - s->total;
+	__s64 unseen = backlog - at->s->total;
 
 	/* What was handed back to the qdisc is the next that leaves. */
 	if (unseen < 0 || (unseen && left)) {
-		s->amended += unseen < 0 ? -unseen : unseen;
-		s->inexact = 1;
-		s->total += unseen;
-		*cell += unseen;
+		at->s->amended += unseen < 0 ? -unseen : unseen;
+		at->s->inexact = 1;
+		pfc_count(at, unseen);
 	}
-	if ((__s64)*cell < 0) {
-		s->inexact = 1;
-		*cell = 0;
+	if ((__s64)*at->cell < 0) {
+		at->s->inexact = 1;
+		pfc_cell_add(at, -(__s64)*at->cell);
 	}
+}
+
+/* Empties the cells of one ingress port. */
+VERIFIED_ONCE int pfc_cells_clear(struct pfc_slot *s, __u32 slot)
+{
+	struct pfc_slot *ingress = pfc_slot_at(slot);
+	__u32 prio;
+
+	if (!s || !ingress || slot >= PFC_SLOTS)
+		return 0;
+	for (prio = 0; prio < PFC_PRIORITIES; prio++) {
+		__u64 bytes = s->bytes[slot][prio];
+
+		if (!bytes)
+			continue;
+		s->bytes[slot][prio] = 0;
+		__sync_fetch_and_add(&ingress->ingress_bytes[prio], -bytes);
+	}
+	return 0;
 }
 
 VERIFIED_ONCE int pfc_slot_clear(struct pfc_slot *s)
 {
-	volatile __u64 *cell; /* or clang makes a call of memset() of it */
+	struct pfc_slot *all = pfc_slot_at(0);
 	__u32 i;
 
-	if (!s)
+	if (!s || !all)
 		return 0;
-	cell = (volatile __u64 *)s->bytes;
-	for (i = 0; i < PFC_SLOTS * PFC_PRIORITIES; i++)
-		cell[i] = 0;
+	for (i = 0; i < PFC_SLOTS; i++)
+		pfc_cells_clear(s, i);
+	for (i = 0; i < PFC_PRIORITIES; i++)
+		WRITE_ONCE(s->queue_bytes[i], 0); /* or clang makes a call of memset() of it */
+	__sync_fetch_and_add(&all->used_bytes, -s->total);
 	s->total = 0;
 	s->inexact = 0;
 	return 0;
@@ -257,23 +311,20 @@ static inline int pfc_enqueued(struct Qdisc *q, struct sk_buff *skb)
 {
 	struct pfc_port *p = pfc_port_of(q);
 	struct class_skb k = {};
-	struct pfc_slot *s;
-	__u64 *cell;
+	struct pfc_place at = {};
 
-	s = p ? pfc_slot_get(p) : 0;
-	if (!s)
+	at.s = p ? pfc_slot_get(p) : 0;
+	if (!at.s)
 		return 0;
 	class_skb_read(skb, &k);
-	cell = pfc_cell(s, p, skb, k.tos);
-	if (!cell)
+	if (!pfc_place_find(&at, p, skb, k.tos))
 		return 0;
-	*cell += k.bytes;
-	s->total += k.bytes;
-	pfc_amend(s, cell, q->qstats.backlog, 0);
-	if (s->wake_bytes && s->total > s->wake_bytes) {
+	pfc_count(&at, k.bytes);
+	pfc_amend(&at, q->qstats.backlog, 0);
+	if (at.s->wake_bytes && at.s->total > at.s->wake_bytes) {
 		__u32 slot = p->slot;
 
-		s->wake_bytes = 0;
+		at.s->wake_bytes = 0;
 		bpf_ringbuf_output(&pfc_alarms, &slot, sizeof(slot), 0);
 	}
 	return 0;
@@ -281,33 +332,30 @@ static inline int pfc_enqueued(struct Qdisc *q, struct sk_buff *skb)
 
 static inline int pfc_dequeued(struct Qdisc *q, int packets, struct sk_buff *skb)
 {
+	struct pfc_place at = {};
 	struct class_skb k = {};
 	struct pfc_port *p;
-	struct pfc_slot *s;
-	__u64 *cell = 0;
 	int i;
 
 	if (!skb) /* every other time: the qdisc is asked until it has nothing to hand out */
 		return 0;
 	p = pfc_port_of(q);
-	s = p ? pfc_slot_get(p) : 0;
-	if (!s)
+	at.s = p ? pfc_slot_get(p) : 0;
+	if (!at.s)
 		return 0;
 	for (i = 0; i < PFC_BULK && i < packets && skb; i++) {
 		class_skb_read(skb, &k);
 		if (!k.bytes) /* as in class_dequeue */
 			break;
-		cell = pfc_cell(s, p, skb, k.tos);
-		if (!cell)
+		if (!pfc_place_find(&at, p, skb, k.tos))
 			break;
-		*cell -= k.bytes;
-		s->total -= k.bytes;
+		pfc_count(&at, -(__s64)k.bytes);
 		skb = BPF_CORE_READ(skb, next);
 	}
-	if (cell)
-		pfc_amend(s, cell, q->qstats.backlog, 1);
-	if (s->inexact && !q->qstats.backlog)
-		pfc_slot_clear(s);
+	if (at.cell)
+		pfc_amend(&at, q->qstats.backlog, 1);
+	if (at.s->inexact && !q->qstats.backlog)
+		pfc_slot_clear(at.s);
 	return 0;
 }
 

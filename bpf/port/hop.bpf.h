@@ -20,7 +20,9 @@
 #include "lib/scratch.bpf.h"
 #include "port/port.bpf.h"
 #include "port/queue.bpf.h"
+#include "pause/arrive.bpf.h"
 #include "pause/pfc.bpf.h"
+#include "pause/tell.bpf.h"
 #include "rack/tor.bpf.h"
 #include "host/encoding.bpf.h"
 #include "sluice/abi/abi.h"
@@ -85,8 +87,14 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 
 static __always_inline int hop_handle(struct __sk_buff *ctx, int kernel_state)
 {
+	if (ctx->ingress_ifindex == ctx->ifindex) {
+		int action = pfc_note_take(ctx);
+
+		if (action != TC_ACT_OK)
+			return action;
+	}
 	stats_count(hop_packet(ctx, kernel_state));
-	pfc_hold(ctx);
+	pfc_arrive(ctx);
 	return TC_ACT_UNSPEC;
 }
 

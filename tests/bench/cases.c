@@ -96,6 +96,12 @@ const struct bench_case bench_cases[] = {
 	  .inside = 1, .scene = { AT_SWITCH } },
 	{ "hop_other", "a packet without telemetry", "hop_map", STAT_HOP_OTHER, FULL, .inside = 1,
 	  .scene = { AT_SWITCH } },
+	{ "hop_obeys", "the same, by a port that only obeys pauses", "hop_map", STAT_HOP_OTHER, FULL, .inside = 1,
+	  .scene = { .pauses = 3, AT_SWITCH } },
+	{ "hop_pauses", "the same, by a port that pauses; its queue is short", "hop_map", STAT_HOP_OTHER, FULL,
+	  .inside = 1, .scene = { .pauses = 1, AT_SWITCH } },
+	{ "hop_pauses_long", "the same; its queue is long", "hop_map", STAT_HOP_OTHER, FULL, .inside = 1,
+	  .scene = { .pauses = 2, AT_SWITCH } },
 	{ "pod_hop", "full packet to a pod, queue read from a tbf", "pod_hop", STAT_POD_SAMPLED, BACK, .inside = 1,
 	  .scene = { AT_SWITCH } },
 

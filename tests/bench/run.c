@@ -149,6 +149,7 @@ static double burst_run(struct run *r, int how)
 		.inside = r->c->inside && !(how & TO_MAKE),
 		.frame = r->frame.b,
 		.bytes = r->frame.len,
+		.pauses = scene.pauses,
 		.device = scene.device,
 		.echo = scene.echoes && r->flows == 1 ? &r->first : NULL,
 	};

@@ -14,6 +14,7 @@
 #define AHEAD_NS \
 	NSEC_PER_SEC /* of a departure clock: it stays ahead all through the case, and the horizon is the departure */
 #define CACHES_BYTES (64U << 20)
+#define PAUSES_PORTS 16
 
 const struct bpf_program *world_program(const char *name)
 {
@@ -87,6 +88,39 @@ static void peer_choose(const char *prefix, unsigned int bits, const struct sett
 	map_set(world.sluice->maps.peers, &key, &peer);
 }
 
+/* Sixteen ports; what waits has come in by the other device. The queue does not grow, so nobody is paused. */
+static void pauses_choose(const struct settings *s)
+{
+	struct pfc_port p = { .flags = PFC_F_OBEY | PFC_F_COUNT | PFC_F_PAUSE | PFC_F_PREDICT, .lossless = 1 };
+	struct pfc_slot slot = { .bps = SPEED_BPS, .window_ns = PPFC_WINDOW_NS };
+	__u32 n, ifindex, zero = 0;
+	struct control control;
+
+	map_get(world.sluice->maps.control, &zero, &control);
+	control.pfc = s->pauses;
+	map_set(world.sluice->maps.control, &zero, &control);
+	pfc_obey_init(&p.params, SPEED_BPS);
+	pfc_params_init(&slot.thresholds, 4000000, SPEED_BPS, MTU + 14, 100000);
+	for (n = 1; n <= PAUSES_PORTS; n++) {
+		slot.queue_bytes[0] = slot.bytes[2][0] = n == 1 && s->pauses == 2 ? 400000 : 0;
+		map_set(world.sluice->maps.pfc_slots, &n, &slot);
+	}
+	slot = (struct pfc_slot){ .used_bytes = s->pauses == 2 ? 400000 : 0 };
+	slot.rule = (struct pfc_rule){ .lease_ns = s->pauses % 3 ? ~0ULL : 0,
+				       .shared_bytes = 4000000,
+				       .predicts = ~1ULL,
+				       .slots = PAUSES_PORTS + 1,
+				       .lossless = 1 };
+	ppfc_params_init(&slot.rule.predict, 4000000, 4000000, PAUSES_PORTS, SPEED_BPS, 1000);
+	map_set(world.sluice->maps.pfc_slots, &zero, &slot);
+	p.slot = 1;
+	ifindex = world_ifindex(DEVICE_SWITCH);
+	map_set(world.sluice->maps.pfc_ports, &ifindex, &p);
+	p.slot = 2;
+	ifindex = world_ifindex(DEVICE_HOST);
+	map_set(world.sluice->maps.pfc_ports, &ifindex, &p);
+}
+
 static __u32 port_choose(const struct settings *s)
 {
 	__u32 ifindex = world_ifindex(s->device);
@@ -108,6 +142,7 @@ void world_scene(const struct settings *s, int fresh)
 	world.bench->bss->scene_hosts_only = !fresh && !memcmp(&last, s, sizeof(last));
 	control_choose(s);
 	ring_choose(s);
+	pauses_choose(s);
 	peer_choose("10.0.0.0", 96 + 8, s);
 	peer_choose("fd00::", 16, s);
 	world.bench->bss->scene = (struct scene){
@@ -183,7 +218,8 @@ static double burst_tc(const struct burst *b)
 static double burst_inside(const struct burst *b)
 {
 	const struct bpf_program *driver = b->xdp ? world.bench->progs.driver_xdp : world.bench->progs.driver_inside;
-	struct __sk_buff ctx = { .ifindex = world_ifindex(b->device) };
+	struct __sk_buff ctx = { .ifindex = world_ifindex(b->device),
+				 .ingress_ifindex = b->pauses ? world_ifindex(DEVICE_HOST) : 0 };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = b->frame, .data_size_in = b->bytes, .repeat = BURST,
 		    .ctx_in = b->inside ? &ctx : NULL, .ctx_size_in = b->inside ? sizeof(ctx) : 0);
 

@@ -22,8 +22,6 @@
 #include "world_int.h"
 
 #define BASE_RTT_NS 100000
-#define SPEED_BPS 100000000000ULL
-#define MTU 1500
 
 const struct siphash_key world_key = { 1, 2 };
 

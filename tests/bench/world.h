@@ -45,6 +45,7 @@ struct settings {
 	int own;    /* the sender's congestion control is ours */
 	int rwnd;   /* receive windows are cut */
 	int leased; /* ports grant credit with each packet */
+	int pauses; /* a port with pauses: packets decide, 1: their queue is short, 2: long; 3: they do not */
 	enum rx_feedback feedback;
 	enum sluice_encoding encoding;
 	enum device device;
@@ -63,6 +64,7 @@ struct burst {
 	const struct bpf_program *program;
 	int xdp;
 	int inside; /* see driver_inside() */
+	int pauses; /* the packet came in by the other device */
 	const __u8 *frame;
 	unsigned int bytes;
 	enum device device;

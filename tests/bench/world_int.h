@@ -19,6 +19,9 @@ struct world {
 	int kernel_clock; /* open: the kernel times programs */
 };
 
+#define SPEED_BPS 100000000000ULL
+#define MTU 1500
+
 extern struct world world;
 
 void map_set(const struct bpf_map *map, const void *key, const void *value);

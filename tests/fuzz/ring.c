@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case 4: /* somebody dies in there */
 			hiercc_ring_enter(&p.ring, p.now_ns);
-			p.now_ns += HIERCC_LOCK_NS;
+			p.now_ns += TRYLOCK_NS;
 			break;
 		case 5:
 			hiercc_ring_drop(&p.ring, &p.due[i], i);

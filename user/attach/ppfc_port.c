@@ -63,6 +63,7 @@ int ppfc_port_set(const struct pins *pins, const struct config *c, const struct 
 		v.flags |= PFC_F_COUNT;
 	v.lossless = c->lossless;
 	v.trust = c->pfc.trust;
+	memcpy(v.mac, link->mac, sizeof(v.mac));
 	if (!link->up) {
 		v.flags |= PFC_F_DOWN;
 		memset(v.obey, 0, sizeof(v.obey)); /* pfc_forget() */

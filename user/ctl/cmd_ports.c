@@ -126,6 +126,22 @@ static void ports_by_ingress(const struct ports_row *r, __u32 prio)
 	out_end();
 }
 
+static __u64 sent_sum(const struct pfc_sent *s)
+{
+	return s->xoffs + s->refreshes + s->xons + s->predicted;
+}
+
+/* Those of the pauses that were told where a packet came; the others were told in the daemon's rounds. */
+static void ports_at_packets(const struct pfc_sent *s)
+{
+	out_object("told_at_packets");
+	out_u64("xoffs", s->xoffs);
+	out_u64("refreshes", s->refreshes);
+	out_u64("xons", s->xons);
+	out_u64("predicted", s->predicted);
+	out_end();
+}
+
 /* clang-format off */
 static const struct table_column port_columns[] = {
 	{ "PORT",     -16,  0, "port" },
@@ -139,6 +155,7 @@ static const struct table_column port_columns[] = {
 	{ "XOFF",       7,  6, "sent" },
 	{ "XON",        7, 11, "xons" },
 	{ "PREDICT",    7, 12, "predicted" },
+	{ "PACKETS",    7, 16, "at_packets" },
 	{ "STATE",     -8,  3, "state" },
 	{ "LEFT us",    8, 13, "left_ns" },
 	{ "HEARD",      7,  7, "heard" },
@@ -163,11 +180,14 @@ static void priority_put(const struct ports_row *r, __u32 prio)
 		ports_by_ingress(r, prio);
 	out_string("told", told_name(&of->told));
 	out_ns("told_left_ns", told_left_ns(&of->told));
-	out_u64("xoffs", of->xoffs);
-	out_u64("refreshes", of->refreshes);
-	out_cell("sent", "%llu", of->xoffs + of->refreshes);
-	out_u64("xons", of->xons);
-	out_u64("predicted", of->predicted);
+	out_u64("xoffs", of->xoffs + of->packets.xoffs);
+	out_u64("refreshes", of->refreshes + of->packets.refreshes);
+	out_cell("sent", "%llu", of->xoffs + of->refreshes + of->packets.xoffs + of->packets.refreshes);
+	out_u64("xons", of->xons + of->packets.xons);
+	out_u64("predicted", of->predicted + of->packets.predicted);
+	out_cell("at_packets", "%llu", sent_sum(&of->packets));
+	if (out_json)
+		ports_at_packets(&of->packets);
 	out_string("state", heard_state(r, prio));
 	if (r->port.flags & PFC_F_DOWN)
 		out_cell("state", "down");

@@ -11,8 +11,11 @@
  *     of the first queue above it rings. The first round after that has no growth to go by: it looks at thresholds
  *     only.
  *  4. The bytes are read while they are written. Cells that do not fit together are a packet apart, once.
+ *  5. Packets predict and compare with thresholds by themselves where they are put into a queue (bpf/pause/arrive.bpf.h),
+ *     while the lease runs that this loop renews in each round and in each tick. Then a round is the second line: it ends XOFF,
+ *     refreshes it, and does what packets could not. It predicts for no queue for which packets do.
  *
- * A daemon that dies leaves no pause behind: XOFF lasts for 100 frames, P-PFC's for as long as its queue.
+ * A daemon that dies leaves no pause behind: the lease lapses, XOFF lasts for 100 frames, P-PFC's for as long as its queue.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -54,6 +57,7 @@ static void ppfc_sleep(struct ppfc *p)
 {
 	timerfd_settime(p->timer_fd, 0, &(struct itimerspec){}, NULL);
 	p->awake = 0;
+	lease_extend(p);
 	alarms_set(p, p->wake_bytes);
 }
 
@@ -104,24 +108,6 @@ static void storms_say(struct ppfc *p, const struct pfc_port *v, const char *nam
 	}
 }
 
-/*
- * Replacing a qdisc, or losing the link, throws a queue away without an event. A count that has not changed for a
- * second while the kernel reports an empty queue is reset.
- */
-static void queue_forget(struct ppfc *p, __u32 slot)
-{
-	struct pfc_slot *s = &p->slots[slot];
-	__u64 total = READ_ONCE(s->total);
-	struct link_load load;
-
-	if (total && total == p->totals[slot] && !link_load_get(p->ports[slot].ifindex, &load) && !load.backlog_bytes &&
-	    total == READ_ONCE(s->total)) {
-		memset(s->bytes, 0, sizeof(s->bytes));
-		s->total = 0;
-	}
-	p->totals[slot] = total;
-}
-
 void ppfc_tick(struct ppfc *p)
 {
 	__u32 ifindex, next, k;
@@ -138,6 +124,8 @@ void ppfc_tick(struct ppfc *p)
 	}
 	for (k = 0; k < p->count; k++)
 		queue_forget(p, p->used[k]);
+	counts_settle(p);
+	lease_extend(p);
 	nics_follow(p);
 }
 
@@ -172,6 +160,7 @@ int ppfc_open(const struct pins *pins, int alarms_fd, struct ppfc **ppfc)
 		return err;
 	}
 	/* Pauses by an earlier daemon run out by themselves. */
+	lease_end(p);
 	for (slot = 0; slot < PFC_SLOTS; slot++)
 		told_forget(&p->slots[slot]);
 	*ppfc = p;
@@ -183,6 +172,7 @@ static void ppfc_let_go(struct ppfc *p)
 	__u32 k, prio;
 
 	alarms_set(p, 0);
+	lease_end(p);
 	for (k = 0; k < p->count; k++)
 		for (prio = 0; prio < PFC_PRIORITIES; prio++)
 			if (p->slots[p->used[k]].of[prio].told.xoff)

@@ -34,8 +34,10 @@ static int port_take(struct ppfc *p, __u32 ifindex, const struct pfc_port *v)
 		return 0;
 	if (!(v->flags & PFC_F_COUNT))
 		return !!(v->flags & PFC_F_OBEY);
-	if (port->ifindex != ifindex)
+	if (port->ifindex != ifindex) {
 		memset(port, 0, sizeof(*port));
+		packets_begin(port, &p->slots[v->slot % PFC_SLOTS]);
+	}
 	port->ifindex = ifindex;
 	port->flags = v->flags;
 	port->bps = known.speed_bps;
@@ -181,6 +183,7 @@ static void params_apply(struct ppfc *p)
 	char text[UNITS_STRLEN];
 
 	p->enabled = 0;
+	lease_end(p);
 	if (!pausing || c->mode == MODE_OBSERVE)
 		return;
 	if (headroom >= c->buffer_bytes) {
@@ -196,10 +199,12 @@ static void params_apply(struct ppfc *p)
 	p->shared = c->buffer_bytes - headroom;
 	prediction_apply(p, pausing, fastest);
 	thresholds_apply(p);
+	rule_apply(p);
 }
 
 static void seed_apply(struct ppfc *p)
 {
+	__u32 slot, prio;
 	__u64 seed;
 
 	if (p->config->pfc.seeded)
@@ -207,20 +212,25 @@ static void seed_apply(struct ppfc *p)
 	else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = now_ns();
 	ppfc_seed(&p->random, seed);
+	for (slot = 0; slot < PFC_SLOTS; slot++)
+		for (prio = 0; prio < PFC_PRIORITIES; prio++)
+			ppfc_seed(&p->slots[slot].arrivals[prio].random, seed + 1 + slot * PFC_PRIORITIES + prio);
 }
 
 void ppfc_apply(struct ppfc *p, const struct config *config)
 {
-	int fresh = p->config != config, obeys;
+	int fresh = p->config != config, obeys, k;
 
 	p->config = config;
 	memset(p->silent, 0, sizeof(p->silent));
 	alarms_set(p, 0);
 	ports_take(p, &obeys);
 	p->pins->ctl->pfc = obeys;
-	params_apply(p);
+	for (k = 0; k < SUM_TIMES; k++)
+		counts_settle(p);
 	if (fresh)
 		seed_apply(p);
+	params_apply(p);
 	if (!p->enabled && p->awake)
 		timerfd_settime(p->timer_fd, 0, &(struct itimerspec){}, NULL);
 	p->awake = 0;

@@ -2,8 +2,9 @@
 #ifndef SLUICE_PPFC_INT_H
 #define SLUICE_PPFC_INT_H
 /*
- * Shared by ppfc.c (theory, sleep, tick, begin and end), ppfc_round.c (a round, and the frames that it sends) and
- * ppfc_apply.c (configuration).
+ * Shared by ppfc.c (theory, sleep, tick, begin and end), ppfc_round.c (a round, and the frames that it sends),
+ * ppfc_packets.c (what packets do between rounds), ppfc_counts.c (what the tracepoints count) and ppfc_apply.c
+ * (configuration).
  */
 #include <bpf/libbpf.h>
 #include <net/if.h>
@@ -23,8 +24,17 @@ struct ppfc_port {
 	__u8 mac[6];
 	char name[IFNAMSIZ];
 	struct pfc_params params;
-	struct pfc_frame frame;		  /* what its neighbour is to be told in this round */
-	__u32 paused_for[PFC_PRIORITIES]; /* slot of the queue for which it was paused last */
+	struct pfc_frame frame; /* what its neighbour is to be told in this round */
+	/* What packets had told it by the last round, and by prediction */
+	__u64 told_at_packets[PFC_PRIORITIES], predicted_at_packets[PFC_PRIORITIES];
+};
+
+#define SUM_TIMES 3
+
+/* By how much a sum of the tracepoints is off, and how often it was by that. */
+struct sum_error {
+	__s64 bytes;
+	__u32 times;
 };
 
 /* A queue of this round. */
@@ -53,6 +63,7 @@ struct ppfc {
 	struct queue_name names[PFC_SLOTS * PFC_PRIORITIES];
 	__u32 queues_count;
 	__u64 totals[PFC_SLOTS];		 /* as of the last tick */
+	struct sum_error queue_errors[PFC_SLOTS][PFC_PRIORITIES], ingress_errors[PFC_SLOTS][PFC_PRIORITIES], used_error;
 	__u64 storms[PFC_SLOTS][PFC_PRIORITIES]; /* as of the last tick; also of ports that are not counted */
 	const struct watcher *watcher;		 /* or NULL */
 	int silent[PFC_SLOTS];			 /* the NIC has no other counters: nic_follow() */
@@ -76,6 +87,28 @@ void ppfc_round(struct ppfc *p);
 void frame_begin(struct ppfc_port *port);
 /* Sends the frames of all ports that have one to send. */
 void frames_send(struct ppfc *p);
+
+/* --- ppfc_packets.c --- */
+
+/* What packets have told the neighbour of the port before is none of this daemon's. */
+void packets_begin(struct ppfc_port *port, const struct pfc_slot *s);
+/* Packets may pause for another while, if they may at all; */
+void lease_extend(struct ppfc *p);
+/*   or no more. */
+void lease_end(struct ppfc *p);
+/* What packets go by, of the configuration that is applied. */
+void rule_apply(struct ppfc *p);
+/* Whether packets predict for the queue, so that a round does not. */
+int packets_predict(const struct ppfc *p, __u32 slot, __u32 prio, __u64 now);
+/* What packets have told since the last round is told again where their frames wait in a queue. */
+void packets_follow(struct ppfc *p, __u64 now);
+
+/* --- ppfc_counts.c --- */
+
+/* Sums that were off by the same number of bytes SUM_TIMES times are put right. */
+void counts_settle(struct ppfc *p);
+/* Forgets a queue that was thrown away without an event. */
+void queue_forget(struct ppfc *p, __u32 slot);
 
 /* --- ppfc_apply.c --- */
 

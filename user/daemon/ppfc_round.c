@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "daemon/ppfc_int.h"
+#include "lib/net.h"
 #include "sluice/once.h"
+#include "sluice/trylock.h"
 
 /* --- frames --- */
 
@@ -108,7 +110,7 @@ static void queues_expect(struct ppfc *p, __u64 now, __u64 elapsed_ns)
 		for (k = 0; k < p->count; k++) {
 			__u32 in = p->used[k];
 
-			if (p->ports[in].paused_for[name->prio] == name->slot)
+			if (p->slots[in].of[name->prio].paused_for == name->slot)
 				p->queues[q].returning +=
 					ppfc_returning(&p->slots[in].of[name->prio].told, now,
 						       p->cells[name->slot][in][name->prio].growth, elapsed_ns);
@@ -122,6 +124,8 @@ static void queue_pause(struct ppfc *p, __u32 n, __u64 now, __u64 elapsed_ns)
 	const struct queue_name *name = &p->names[n];
 	struct ppfc_share shares[PFC_SLOTS];
 	__u32 slots[PFC_SLOTS], count = 0, k, quanta;
+	__u64 lock_ns;
+	int tells;
 
 	for (k = 0; k < p->count; k++) {
 		const struct cell *c = &p->cells[name->slot][p->used[k]][name->prio];
@@ -141,12 +145,18 @@ static void queue_pause(struct ppfc *p, __u32 n, __u64 now, __u64 elapsed_ns)
 		quanta = ppfc_duration(&shares[k], &p->queues[n], &p->params, elapsed_ns, port->bps);
 		if (p->config->fixed_ns)
 			quanta = pfc_ns_quanta(p->config->fixed_ns, port->bps);
-		if (!ppfc_tell(&of->told, now, quanta, port->bps, &shares[k], elapsed_ns))
+		lock_ns = now_ns();
+		if (trylock_enter(&of->lock_ns, lock_ns) == TRYLOCK_TAKEN)
+			continue;
+		tells = ppfc_tell(&of->told, now, quanta, port->bps, &shares[k], elapsed_ns);
+		if (tells)
+			of->paused_for = name->slot;
+		trylock_leave(&of->lock_ns, lock_ns);
+		if (!tells)
 			continue;
 		of->predicted++;
 		if (p->watcher)
 			p->watcher->predicted(p->watcher->ctx, p->slots[0].remaining_ns);
-		port->paused_for[name->prio] = name->slot;
 		pfc_set(&port->frame, name->prio, quanta);
 	}
 }
@@ -163,8 +173,26 @@ static void round_predict(struct ppfc *p, __u64 now, __u64 free, __u64 elapsed_n
 	if (!ppfc_predict(p->queues, p->queues_count, &p->params, free, elapsed_ns))
 		return;
 	for (q = 0; q < p->queues_count; q++)
-		if (p->queues[q].acts)
+		if (p->queues[q].acts && !packets_predict(p, p->names[q].slot, p->names[q].prio, now))
 			queue_pause(p, q, now, elapsed_ns);
+}
+
+/*
+ * XOFF or XON of one priority. The frame leaves at the end of the round: XOFF that a packet sends between the two is lost to
+ * the neighbour until it is refreshed.
+ */
+static enum pfc_act class_threshold(struct pfc_class *of, const struct pfc_params *params, __u64 now, __u64 free,
+				    __u64 *pause_ns)
+{
+	struct pfc_told would = of->told;
+	enum pfc_act act = pfc_ingress(&would, params, now, of->in_bytes, free, pause_ns);
+	__u64 lock_ns = now_ns();
+
+	if (act == PFC_NOTHING || trylock_enter(&of->lock_ns, lock_ns) == TRYLOCK_TAKEN)
+		return PFC_NOTHING;
+	act = pfc_ingress(&of->told, params, now, of->in_bytes, free, pause_ns);
+	trylock_leave(&of->lock_ns, lock_ns);
+	return act;
 }
 
 /* XOFF and XON. Returns true if anything is in force. */
@@ -181,7 +209,7 @@ static int port_threshold(struct ppfc *p, __u32 slot, __u64 now, __u64 free)
 
 		if (!(p->config->lossless >> prio & 1))
 			continue;
-		act = pfc_ingress(&of->told, &port->params, now, of->in_bytes, free, &pause_ns);
+		act = class_threshold(of, &port->params, now, free, &pause_ns);
 		of->xoffs += act == PFC_XOFF;
 		of->refreshes += act == PFC_REFRESH;
 		of->xons += act == PFC_XON;
@@ -212,9 +240,11 @@ void ppfc_round(struct ppfc *p)
 		p->round_ns = 0;
 		return;
 	}
+	lease_extend(p);
 	used = queues_read(p);
 	free = p->shared > used ? p->shared - used : 0;
 	p->slots[0].remaining_ns = PPFC_NEVER;
+	packets_follow(p, now);
 	if (elapsed_ns)
 		round_predict(p, now, free, elapsed_ns);
 	for (k = 0; k < p->count; k++)

@@ -64,6 +64,8 @@
 	X(HOP_NO_QUEUE, "hop_no_queue", VERDICT, "packets not stamped: the queue cannot be read")                      \
 	X(PFC_HELD, "pfc_held", ALSO, "packets that were given the end of a pause as their departure")                 \
 	X(PFC_UNHELD, "pfc_unheld", ALSO, "packets that left in a pause: the port has no fq, or they are not IP")      \
+	X(PFC_TOLD, "pfc_told", ALSO, "PFC frames made of packets as they came, to the neighbours that sent them")     \
+	X(PFC_UNTOLD, "pfc_untold", ALSO, "PFC frames that could not be made of a packet, or did not reach the qdisc") \
 	X(HOP_CREDIT, "hop_credit", VERDICT, "packets not stamped: credit keeps the queue of that port short")         \
 	X(TOR_VOQ, "tor_voq", ALSO, "packets of hosts behind this switch that went by its VOQs")                       \
 	X(TOR_ASKED, "tor_asked", ALSO, "likewise, those by which a host asked for R")                                 \

@@ -224,32 +224,54 @@ static inline __u32 ppfc_draw(struct ppfc_random *r, __u32 below)
 	return (r->state * 0x2545f4914f6cdd1dULL >> 32) * below >> 32;
 }
 
-/* Draws ports by their share of the queue until they hold more than R of it, whether they grow or not. */
-static inline void ppfc_draw_ports(struct ppfc_share *shares, __u32 count, const struct ppfc_params *p,
-				   struct ppfc_random *r)
+/* Nothing is drawn; returns what all have together. */
+static inline __u64 ppfc_draw_begin(struct ppfc_share *shares, __u32 count)
 {
-	__u64 queue = 0, held = 0;
-	__u32 i, k, at;
+	__u64 queue = 0;
+	__u32 i;
 
 	for (i = 0; i < count; i++) {
 		shares[i].drawn = 0;
 		queue += shares[i].bytes;
 	}
-	/* bytes < 2^30, << 24 */
-	for (k = 0; k < count && held < queue && held << 24 <= queue * p->r; k++) {
-		at = ppfc_draw(r, queue - held);
-		for (i = 0; i < count; i++) {
-			if (shares[i].drawn)
-				continue;
-			if (at < shares[i].bytes)
-				break;
-			at -= shares[i].bytes;
+	return queue;
+}
+
+/* Whether those that were drawn, and hold so much of the queue, are too few. queue < 2^30, << 24. */
+static inline int ppfc_draws_on(__u64 held, __u64 queue, const struct ppfc_params *p)
+{
+	return held < queue && held << 24 <= queue * p->r;
+}
+
+/* Draws the one that has the byte `at` of those that were not drawn. Returns what it holds; 0: `at` is beyond all. */
+static inline __u32 ppfc_draw_at(struct ppfc_share *shares, __u32 count, __u32 at)
+{
+	__u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (shares[i].drawn)
+			continue;
+		if (at < shares[i].bytes) {
+			shares[i].drawn = 1;
+			return shares[i].bytes;
 		}
-		if (i == count) /* cannot be: at < queue - held */
-			break;
-		shares[i].drawn = 1;
-		held += shares[i].bytes;
+		at -= shares[i].bytes;
 	}
+	return 0;
+}
+
+/*
+ * Draws ports by their share of the queue until they hold more than R of it, whether they grow or not. The data plane has
+ * this loop once more (pfc_ports_draw()): its verifier takes the one within it only as a function of its own.
+ */
+static inline void ppfc_draw_ports(struct ppfc_share *shares, __u32 count, const struct ppfc_params *p,
+				   struct ppfc_random *r)
+{
+	__u64 queue = ppfc_draw_begin(shares, count), held = 0;
+	__u32 k;
+
+	for (k = 0; k < count && ppfc_draws_on(held, queue, p); k++)
+		held += ppfc_draw_at(shares, count, ppfc_draw(r, queue - held));
 }
 
 /* The same, and drawn is set for those of them that grow. Returns how many. */

@@ -24,12 +24,12 @@
  */
 #include "sluice/rack/hiercc_grant.h"
 #include "sluice/verifier.h"
+#include "sluice/trylock.h"
 
 #define HIERCC_RING 256 /* VOQs that are due credit from one port at once, a power of two */
 #define HIERCC_STEPS 4	/* VOQs that one packet grants credit */
 #define HIERCC_SLICE_MAX (1U << 17) /* RX_FLOWS_MAX of them are below 2^32 */
 #define HIERCC_QUIET 4	/* parts of a round of credit: a VOQ that heard nothing for one is told by a message */
-#define HIERCC_LOCK_NS (1U << 20) /* longer than any packet is at a port: that CPU is gone */
 
 /* VOQs in turn. */
 struct hiercc_queue {
@@ -88,23 +88,16 @@ static inline void hiercc_ring_speed(struct hiercc_ring *r, __u64 rate)
 /* Returns whether the caller is at the port now; then hiercc_ring_leave() with the same time, which is > 0. */
 static inline int hiercc_ring_enter(struct hiercc_ring *r, __u64 now_ns)
 {
-	__u64 since = READ_ONCE(r->lock_ns);
+	enum trylock got = trylock_enter(&r->lock_ns, now_ns);
 
-	/* Another CPU's clock may be a little ahead. */
-	if (since && now_ns - since < 1ULL << 63 && now_ns - since < HIERCC_LOCK_NS)
-		return 0;
-	if (since && since - now_ns < HIERCC_LOCK_NS)
-		return 0;
-	if (__sync_val_compare_and_swap(&r->lock_ns, since, now_ns) != since)
-		return 0;
-	r->broken += since != 0;
-	return 1;
+	r->broken += got == TRYLOCK_BROKEN;
+	return got != TRYLOCK_TAKEN;
 }
 
 /* Nothing is done for one whose lock was broken. */
 static inline void hiercc_ring_leave(struct hiercc_ring *r, __u64 now_ns)
 {
-	__sync_val_compare_and_swap(&r->lock_ns, now_ns, 0);
+	trylock_leave(&r->lock_ns, now_ns);
 }
 
 /* Whether the daemon lets packets grant. It may have died, or have stopped: then they do not. */

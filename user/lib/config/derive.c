@@ -86,7 +86,8 @@ int config_is_tor(const struct config *c)
 
 __u64 config_headroom(const struct config *c, __u64 bps, __u32 mtu)
 {
-	return c->headroom_bytes ?: pfc_headroom(bps, 2 * c->delay_ns, c->interval_ns, mtu);
+	/* XOFF is sent at the packet that is too much, and waits for no round. */
+	return c->headroom_bytes ?: pfc_headroom(bps, 2 * c->delay_ns, 0, mtu);
 }
 
 int config_is_uplink(const struct config *c, const char *name)

@@ -199,7 +199,7 @@ static const struct config_key pfc_keys[] = {
 	  .meaning = "what the egress queues of these ports hold together before they drop" },
 	{ "headroom", &config_bytes, FIELD(struct config, headroom_bytes), .min = 1,
 	  .max = CONFIG_PFC_BUFFER_MAX, .range = "a number of bytes up to 1GB", .example = "500KB",
-	  .otherwise = "by speed, delay, interval and MTU", .reload = "at once",
+	  .otherwise = "by speed, delay and MTU", .reload = "at once",
 	  .meaning = "of buffer, what is kept for each port and lossless priority for what still comes after "
 		     "XOFF" },
 	{ "xoff", &config_bytes, FIELD(struct config, xoff_bytes), .min = 1, .max = CONFIG_PFC_BUFFER_MAX,

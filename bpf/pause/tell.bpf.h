@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_TELL_BPF_H
+#define SLUICE_TELL_BPF_H
+/*
+ * A PFC frame that is made of a packet: the packet came in by the port whose neighbour is to be paused.
+ *
+ *  1. pfc_frame_send() writes a note with the frame, and sends a clone of the packet out of the port by which it came in.
+ *  2. The clone passes the program at that port's egress (hop_handle()), where pfc_note_take() finds the note, cuts the clone
+ *     and writes the frame over it.
+ *  3. The kernel tells the qdisc the length that a packet had when it came to that program, so the frame is sent once more,
+ *     and passes there a second time as what it is: 60 bytes.
+ *
+ * No other packet is taken for the clone. bpf_clone_redirect() runs that program before it returns, on this CPU, with bottom
+ * halves off. The note names the port and the length, is consumed by the first packet that fits, and ends with the call.
+ * And a packet that leaves by the port by which it came in is rare: nothing else is looked at.
+ *
+ * The frame waits in the qdisc of its port: in front of all else in fq, pfifo_fast and prio (TC_PRIO_CONTROL), behind what is
+ * there in another. The daemon's go past the qdisc, and its next round says the same again where something waits.
+ */
+#include "lib/base.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/parse.bpf.h"
+#include "pause/pfc.bpf.h"
+#include "sluice/abi/abi.h"
+#include "sluice/abi/stats.h"
+#include "sluice/pause/arrive.h"
+
+#define TC_PRIO_CONTROL 7
+#define PFC_TAGS 2	  /* VLAN tags in front of each other */
+#define PFC_CUT_BYTES 512 /* more than where the checksum of any header begins, tunnels included, and 60 */
+
+enum pfc_noted {
+	PFC_NOTED_CLONE, /* the clone comes, */
+	PFC_NOTED_FRAME, /*   then what was made of it, */
+	PFC_NOTED_DONE,	 /*   and that has passed */
+};
+
+/* The packet at hand, as arrive.bpf.h sees it. */
+struct pfc_arrival {
+	__u64 now_ns;
+	__u64 elapsed_ns; /* the window that ended last */
+	__u64 free;	  /* of the shared buffer */
+	__u32 prio;
+	__u32 in, out; /* slots; in 0: it came by another interface */
+	__u32 bytes;   /* of the packet, as the qdisc will charge it, */
+	__u32 waiting; /*   of its queue with it, */
+	__u32 slots;   /* as in pfc_rule */
+};
+
+/* What is too large for the stack of a packet that tells a neighbour. */
+struct pfc_work {
+	/* The note; ifindex 0: there is none */
+	__u32 ifindex;
+	__u32 bytes; /* of the packet */
+	__u32 noted; /* enum pfc_noted */
+	__u32 pad;
+	struct pfc_frame frame;
+	__u32 pad2;
+	struct pfc_arrival a;
+	/* Algorithm 1 and 2 */
+	struct ppfc_queue queues[PFC_SLOTS];
+	struct ppfc_share shares[PFC_SLOTS];
+	struct ppfc_queue own;
+	struct ppfc_blame blame;
+	struct ppfc_share share; /* of the packet's port */
+};
+
+/* writer and reader: hop, of one packet with bottom halves off; life: that packet; not pinned. full: never */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pfc_work);
+} pfc_works SEC(".maps");
+
+static inline struct pfc_work *pfc_work_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&pfc_works, &zero);
+}
+
+/* ---- 1. The note ---- */
+
+/* Returns whether the frame has left, or would have left in a dry run. */
+static inline int pfc_frame_send(struct __sk_buff *ctx, const struct pfc_port *in, __u32 prio, __u32 quanta)
+{
+	const struct control *ctl = control_get();
+	struct pfc_work *w = pfc_work_get();
+	__u32 done;
+
+	if (!ctl || !w || prio >= PFC_PRIORITIES)
+		return 0;
+	if (ctl->mode != MODE_ENFORCE)
+		return 1;
+	pfc_build(&w->frame, in->mac);
+	pfc_set(&w->frame, prio, quanta);
+	w->bytes = ctx->len;
+	w->noted = PFC_NOTED_CLONE;
+	w->ifindex = ctx->ingress_ifindex;
+	bpf_clone_redirect(ctx, ctx->ingress_ifindex, 0);
+	w->ifindex = 0;
+	done = w->noted == PFC_NOTED_DONE;
+	stats_count(done ? STAT_PFC_TOLD : STAT_PFC_UNTOLD);
+	return done;
+}
+
+/* ---- 2. The frame ---- */
+
+/*
+ * Cuts the packet to 60 bytes. A checksum that is still to be computed (CHECKSUM_PARTIAL: forwarded from a veth, or put
+ * together by GRO) would be written into the frame. The kernel gives it up when the bytes from which it begins are taken out,
+ * which bpf_skb_adjust_room() does with IP packets that are long enough. In a shorter one it is to be written to byte 40 or
+ * later, which is padding, or the cut is refused.
+ */
+static inline int pfc_frame_cut(struct __sk_buff *ctx)
+{
+	if (ctx->len > PFC_CUT_BYTES && bpf_skb_change_tail(ctx, PFC_CUT_BYTES, 0))
+		return -EINVAL;
+	if (ctx->len == PFC_CUT_BYTES)
+		bpf_skb_adjust_room(ctx, -(PFC_CUT_BYTES - PFC_FRAME_BYTES), BPF_ADJ_ROOM_MAC, 0);
+	return ctx->len == PFC_FRAME_BYTES ? 0 : bpf_skb_change_tail(ctx, PFC_FRAME_BYTES, 0);
+}
+
+static inline int pfc_frame_write(struct __sk_buff *ctx, const struct pfc_frame *f)
+{
+	__u32 i;
+
+	for (i = 0; i < PFC_TAGS && ctx->vlan_present; i++)
+		if (bpf_skb_vlan_pop(ctx))
+			return -EINVAL;
+	if (ctx->vlan_present || pfc_frame_cut(ctx) || bpf_skb_store_bytes(ctx, 0, f, sizeof(*f), 0))
+		return -EINVAL;
+	ctx->priority = TC_PRIO_CONTROL;
+	ctx->tstamp = 0; /* it leaves at once, whatever departure the packet had */
+	return 0;
+}
+
+/* A packet that leaves by the port by which it came in. Returns what becomes of it; TC_ACT_OK: it is no clone. */
+VERIFIED_ONCE int pfc_note_take(struct __sk_buff *ctx)
+{
+	struct pfc_work *w = pfc_work_get();
+
+	if (!w || !w->ifindex || w->ifindex != ctx->ifindex || w->bytes != ctx->len)
+		return TC_ACT_OK;
+	w->ifindex = 0;
+	if (w->noted == PFC_NOTED_FRAME) {
+		w->noted = PFC_NOTED_DONE;
+		return TC_ACT_UNSPEC;
+	}
+	if (pfc_frame_write(ctx, &w->frame))
+		return TC_ACT_SHOT;
+	w->noted = PFC_NOTED_FRAME;
+	w->bytes = PFC_FRAME_BYTES;
+	w->ifindex = ctx->ifindex;
+	return bpf_redirect(ctx->ifindex, 0);
+}
+
+#endif
