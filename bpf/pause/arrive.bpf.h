@@ -258,8 +258,7 @@ static inline int pfc_predicted(struct __sk_buff *ctx, struct pfc_work *w, struc
 	struct pfc_class *of;
 	struct pfc_told was;
 
-	if (prio >= PFC_PRIORITIES)
-		return 1;
+	VERIFIER_AT_MOST(prio, PFC_PRIORITIES - 1, 1);
 	of = &in->of[prio];
 	if (trylock_enter(&of->lock_ns, now_ns) == TRYLOCK_TAKEN)
 		return 0;
@@ -287,8 +286,7 @@ static inline void pfc_threshold_arrive(struct __sk_buff *ctx, struct pfc_work *
 	struct pfc_told was;
 	enum pfc_act act;
 
-	if (prio >= PFC_PRIORITIES)
-		return;
+	VERIFIER_AT_MOST(prio, PFC_PRIORITIES - 1, );
 	of = &in->of[prio];
 	bytes = pfc_bytes(READ_ONCE(in->ingress_bytes[prio])) + w->a.bytes;
 	was = of->told;

@@ -5,6 +5,8 @@
  * A PFC frame that is made of a packet: the packet came in by the port whose neighbour is to be paused.
  *
  *  1. pfc_frame_send() writes a note with the frame, and sends a clone of the packet out of the port by which it came in.
+ *     While it does so the packet begins as the frame does, so that no neighbour takes the clone for data where somebody has
+ *     removed the program at that port: it is a PFC frame that is too long, which no bridge forwards and no stack reads.
  *  2. The clone passes the program at that port's egress (hop_handle()), where pfc_note_take() finds the note, cuts the clone
  *     and writes the frame over it.
  *  3. The kernel tells the qdisc the length that a packet had when it came to that program, so the frame is sent once more,
@@ -26,8 +28,9 @@
 #include "sluice/pause/arrive.h"
 
 #define TC_PRIO_CONTROL 7
-#define PFC_TAGS 2	  /* VLAN tags in front of each other */
-#define PFC_CUT_BYTES 512 /* more than where the checksum of any header begins, tunnels included, and 60 */
+#define PFC_FRAME_BEGIN 34 /* bytes, of a frame up to its padding: no longer than an Ethernet and an IPv4 header */
+#define PFC_TAGS 2	   /* VLAN tags in front of each other */
+#define PFC_CUT_BYTES 512  /* more than where the checksum of any header begins, tunnels included, and 60 */
 
 enum pfc_noted {
 	PFC_NOTED_CLONE, /* the clone comes, */
@@ -56,6 +59,8 @@ struct pfc_work {
 	__u32 pad;
 	struct pfc_frame frame;
 	__u32 pad2;
+	__u8 begin[PFC_FRAME_BEGIN]; /* of the packet, while it begins as the frame does */
+	__u8 pad3[6];
 	struct pfc_arrival a;
 	/* Algorithm 1 and 2 */
 	struct ppfc_queue queues[PFC_SLOTS];
@@ -82,6 +87,19 @@ static inline struct pfc_work *pfc_work_get(void)
 
 /* ---- 1. The note ---- */
 
+/*
+ * The clone, which is made while the packet begins as the frame does. bpf_clone_redirect() leaves the packet with a head of
+ * its own, so writing its beginning back does not reach the clone. It cannot fail: the first write made the head writable.
+ */
+static inline void pfc_clone_send(struct __sk_buff *ctx, struct pfc_work *w)
+{
+	if (bpf_skb_load_bytes(ctx, 0, w->begin, sizeof(w->begin)) ||
+	    bpf_skb_store_bytes(ctx, 0, &w->frame, sizeof(w->begin), 0))
+		return;
+	bpf_clone_redirect(ctx, w->ifindex, 0);
+	bpf_skb_store_bytes(ctx, 0, w->begin, sizeof(w->begin), 0);
+}
+
 /* Returns whether the frame has left, or would have left in a dry run. */
 static inline int pfc_frame_send(struct __sk_buff *ctx, const struct pfc_port *in, __u32 prio, __u32 quanta)
 {
@@ -98,7 +116,7 @@ static inline int pfc_frame_send(struct __sk_buff *ctx, const struct pfc_port *i
 	w->bytes = ctx->len;
 	w->noted = PFC_NOTED_CLONE;
 	w->ifindex = ctx->ingress_ifindex;
-	bpf_clone_redirect(ctx, ctx->ingress_ifindex, 0);
+	pfc_clone_send(ctx, w);
 	w->ifindex = 0;
 	done = w->noted == PFC_NOTED_DONE;
 	stats_count(done ? STAT_PFC_TOLD : STAT_PFC_UNTOLD);

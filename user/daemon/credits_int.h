@@ -123,7 +123,7 @@ void slot_learn(struct credits *c, __u32 i);
 
 /*
  * Waits until nobody else is at the ring of a port: a packet is for less than a microsecond, and a lock whose CPU is gone is
- * broken after HIERCC_LOCK_NS. Returns the time, for ring_leave().
+ * broken after TRYLOCK_NS. Returns the time, for ring_leave().
  */
 __u64 ring_enter(struct credits *c, __u32 port);
 void ring_leave(struct credits *c, __u32 port, __u64 since);

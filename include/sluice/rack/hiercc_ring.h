@@ -29,7 +29,7 @@
 #define HIERCC_RING 256 /* VOQs that are due credit from one port at once, a power of two */
 #define HIERCC_STEPS 4	/* VOQs that one packet grants credit */
 #define HIERCC_SLICE_MAX (1U << 17) /* RX_FLOWS_MAX of them are below 2^32 */
-#define HIERCC_QUIET 4	/* parts of a round of credit: a VOQ that heard nothing for one is told by a message */
+#define HIERCC_QUIET 4 /* parts of a round of credit: a VOQ that heard nothing for one is told by a message */
 
 /* VOQs in turn. */
 struct hiercc_queue {

@@ -9,7 +9,7 @@
 #define WINDOW_NS 1000 /* as long as a run takes */
 #define D_NS 10000
 
-static const __u8 mac[6] = { 2, 0, 0, 0, 7, 7 };
+const __u8 arrive_mac[6] = { 2, 0, 0, 0, 7, 7 };
 
 void port_pauses(__u32 ifindex, __u32 slot)
 {
@@ -19,7 +19,7 @@ void port_pauses(__u32 ifindex, __u32 slot)
 	p.flags = PFC_F_OBEY | PFC_F_COUNT | PFC_F_PAUSE | PFC_F_PREDICT;
 	p.slot = slot;
 	pfc_obey_init(&p.params, ARRIVE_BPS);
-	memcpy(p.mac, mac, sizeof(mac));
+	memcpy(p.mac, arrive_mac, sizeof(arrive_mac));
 	pauses_set(ifindex, &p);
 	pfc_params_init(&s.thresholds, 1000000, ARRIVE_BPS, 1514, 100000);
 	ppfc_seed(&s.arrivals[LOSSLESS].random, slot);
@@ -101,7 +101,7 @@ void expect_pause(const struct arrivals *a, __u32 quanta)
 	struct frame got, want = { .len = PFC_FRAME_BYTES };
 	struct pfc_frame p;
 
-	pfc_build(&p, mac);
+	pfc_build(&p, arrive_mac);
 	pfc_set(&p, LOSSLESS, quanta);
 	memcpy(want.b, &p, sizeof(p));
 	cr_assert(packet_catch(a->fd, &got, 1000), "%sno PFC frame", world_fixture());

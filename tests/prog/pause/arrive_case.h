@@ -15,6 +15,8 @@
 #define QUEUE 50000
 #define GROWTH 10000
 
+extern const __u8 arrive_mac[6]; /* of all ports */
+
 struct arrivals {
 	__u32 ifindex; /* of the link's near end, where hop_map is attached */
 	int fd;	       /* at its far end, where the neighbour is */

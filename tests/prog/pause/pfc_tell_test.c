@@ -60,6 +60,36 @@ Test(pfc_tell, frame__that_cannot_leave_tells_nobody)
 	expect_no_note();
 }
 
+/* Nobody takes for data what leaves by a port from which somebody has removed the program. */
+Test(pfc_tell, clone__begins_as_a_frame_even_if_nothing_cuts_it)
+{
+	struct arrivals a = arrivals_make();
+	struct frame in, got;
+	struct pfc_frame want;
+	struct result r;
+
+	sh("tc qdisc del dev " LINK_NEAR " clsact");
+	FOR_V4_AND_V6 (v6) {
+		fixture("IPv%d", v6 ? 6 : 4);
+		in = frame_of((struct ip_spec){ .v6 = v6, .udp = 1, .payload = 1000, .tos = TOS });
+		a.all.used_bytes = 0;
+		port_pauses(WORLD_IFINDEX, SLOT);
+		port_pauses(a.ifindex, IN);
+		grow(&a, &in);
+		r = arrive(&a, &in);
+		expect_verdict(r, VERDICT_PASS);
+		expect_frame(&r.out, &in);
+		expect_counted(STAT_HOP_OTHER, STAT_HOP_OTHER, STAT_PFC_UNTOLD);
+		expect_no_note();
+		pfc_build(&want, arrive_mac);
+		pfc_set(&want, LOSSLESS, quanta_predicted(in.len));
+		cr_assert(packet_catch(a.fd, &got, 1000), "%sno clone", world_fixture());
+		expect_eq(got.len, in.len);
+		cr_assert_arr_eq(got.b, &want, 34, "%sthe clone begins as a frame", world_fixture());
+		cr_assert_arr_eq(got.b + 34, in.b + 34, in.len - 34);
+	}
+}
+
 /* A note for that port, of a packet of so many bytes, on all CPUs, for which one runs the program is not known. */
 static void note_set(__u32 ifindex, __u32 bytes)
 {

@@ -348,7 +348,7 @@ Test(credits, broken__ring_is_put_right)
 	r->queue[r->turn].count = 0;
 	rounds(3);
 	expect_between(due_of(a) + due_of(b), 60000, 62000); /* nothing is granted */
-	r->lock_ns = clock_ns() - 2 * HIERCC_LOCK_NS;
+	r->lock_ns = clock_ns() - 2 * TRYLOCK_NS;
 	rounds(1);
 	expect_eq(r->broken, 1);
 	rounds(40);

@@ -88,7 +88,7 @@ SinkTest(grant, lock__of_another_and_of_nobody)
 	run(sink, &in);
 	expect_eq(due().sent, 0);
 	expect_eq(ring_get(RING).ring.lock_ns, r.ring.lock_ns);
-	clock_pass(2 * HIERCC_LOCK_NS);
+	clock_pass(2 * TRYLOCK_NS);
 	run(sink, &in);
 	expect_eq(due().sent, HIERCC_TOTAL_FIRST + S_FIRST);
 	r = ring_get(RING);
