@@ -18,7 +18,7 @@
  * together and the core decides by all of them; and it is held until the frame has left, so that two frames do not
  * contradict each other and what could not be told is taken back.
  *
- * The memory that is free is exact, at the price of an atomic addition with each packet (pfc_count()): as of the daemon's
+ * The memory that is free is exact, at the price of an atomic addition with each packet (pfc_charge()): as of the daemon's
  * round it would be older than the headroom allows, and the sum of all totals is 64 cache lines that other CPUs write.
  */
 #include "lib/base.bpf.h"

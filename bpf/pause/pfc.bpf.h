@@ -247,7 +247,7 @@ static inline void pfc_cell_add(struct pfc_place *at, __s64 bytes)
 	__sync_fetch_and_add(at->ingress, bytes);
 }
 
-static inline void pfc_count(struct pfc_place *at, __s64 bytes)
+static inline void pfc_charge(struct pfc_place *at, __s64 bytes)
 {
 	pfc_cell_add(at, bytes);
 	at->s->total += bytes;
@@ -263,7 +263,7 @@ static inline void pfc_amend(struct pfc_place *at, __u64 backlog, int left)
 	if (unseen < 0 || (unseen && left)) {
 		at->s->amended += unseen < 0 ? -unseen : unseen;
 		at->s->inexact = 1;
-		pfc_count(at, unseen);
+		pfc_charge(at, unseen);
 	}
 	if ((__s64)*at->cell < 0) {
 		at->s->inexact = 1;
@@ -319,7 +319,7 @@ static inline int pfc_enqueued(struct Qdisc *q, struct sk_buff *skb)
 	class_skb_read(skb, &k);
 	if (!pfc_place_find(&at, p, skb, k.tos))
 		return 0;
-	pfc_count(&at, k.bytes);
+	pfc_charge(&at, k.bytes);
 	pfc_amend(&at, q->qstats.backlog, 0);
 	if (at.s->wake_bytes && at.s->total > at.s->wake_bytes) {
 		__u32 slot = p->slot;
@@ -349,7 +349,7 @@ static inline int pfc_dequeued(struct Qdisc *q, int packets, struct sk_buff *skb
 			break;
 		if (!pfc_place_find(&at, p, skb, k.tos))
 			break;
-		pfc_count(&at, -(__s64)k.bytes);
+		pfc_charge(&at, -(__s64)k.bytes);
 		skb = BPF_CORE_READ(skb, next);
 	}
 	if (at.cell)

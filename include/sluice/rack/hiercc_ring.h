@@ -166,7 +166,8 @@ static inline void hiercc_ring_enlist(struct hiercc_ring *r, struct hiercc_due *
 
 	if (d->listed)
 		return;
-	VERIFIER_FORGET(queue); /* Linux 6.1 loses the range of the exclusive or, and clang the mask of what it can prove */
+	VERIFIER_FORGET(
+		queue); /* Linux 6.1 loses the range of the exclusive or, and clang the mask of what it can prove */
 	/* Both have room for all: a VOQ that is done goes from one to the other. */
 	if (hiercc_ring_due(r) >= HIERCC_RING || !hiercc_queue_put(&r->queue[queue & 1], i)) {
 		r->turned_away++;
