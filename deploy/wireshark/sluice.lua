@@ -15,7 +15,8 @@ local MAX_REPORTS = 32
 local SHIM_INTMD, SHIM_HPCC, NPT_IP, PROTO_SLUICE = 1, 9, 2, 253
 local COMPANION_BYTES, COMPANION_MARKER, COMPANION_LENGTH, COMPANION_NO_PORT = 20, 0x534c4332, 4, 7
 local DATA, PROBE, PROBE_REPLY, FEEDBACK, CREDIT, RATE = 1, 2, 3, 4, 5, 6
-local F_ECHO, F_AUTH, F_WINDOW, F_RATIO, F_VOQ = 1, 2, 4, 8, 16
+local F_ECHO, F_AUTH, F_WINDOW, F_RATIO, F_VOQ, F_RIDE = 1, 2, 4, 8, 16, 32
+local VOQ_CREDIT, VOQ_DUE = 16, 32
 
 local messages = { [DATA] = "DATA", [PROBE] = "PROBE", [PROBE_REPLY] = "PROBE_REPLY", [FEEDBACK] = "FEEDBACK",
 	[CREDIT] = "CREDIT", [RATE] = "RATE" }
@@ -68,6 +69,7 @@ field("voq.total", "uint32", "Taken in by the VOQ, bytes (S)", base.DEC)
 field("voq.flows", "uint16", "Flows in the VOQ (F)", base.DEC)
 field("voq.prefixlen", "uint8", "Length of the destination's prefix", base.DEC)
 field("voq.mark", "bool", "The host asks its switch for R")
+field("voq.rides", "bool", "Its sender takes credit that rides")
 field("credit", "bytes", "Credit")
 field("credit.addr", "ipv6", "Destination of the VOQ")
 field("credit.prefixlen", "uint8", "Length of its prefix", base.DEC)
@@ -153,6 +155,16 @@ local function telemetry(tree, tvb, room)
 	end
 end
 
+-- What a VOQ was granted, in the place of the last hop.
+local function ride(tree, tvb)
+	local t = tree:add(f["credit"], tvb):set_text("Credit")
+
+	t:add(f["credit.total"], tvb(0, 4))
+	t:add(f["credit.at"], tvb(4, 2), tvb(4, 2):uint() * 1024e-9)
+	t:add(f["credit.prefixlen"], tvb(6, 1))
+	t:add(f["credit.due"], tvb(7, 1), tvb(7, 1):bitfield(7, 1) == 1)
+end
+
 local function echo(tree, tvb, hops, flags)
 	local t = tree:add(f["echo"], tvb):set_text("Echo")
 
@@ -161,6 +173,10 @@ local function echo(tree, tvb, hops, flags)
 	t:add(f["echo.nhop"], tvb(6, 1), tvb(6, 1):bitfield(0, 4))
 	t:add(f["echo.path_id"], tvb(6, 2), tvb(6, 2):bitfield(4, 12))
 	t:add(f["echo.flows"], tvb(8, 2))
+	if flag(flags, F_RIDE) and hops > 0 then
+		hops = hops - 1
+		ride(t, tvb(ECHO_BYTES + hops * HOP_BYTES, HOP_BYTES))
+	end
 	if flag(flags, F_WINDOW) or flag(flags, F_RATIO) then
 		if hops == 1 then
 			value(t, tvb(ECHO_BYTES, HOP_BYTES), flags)
@@ -191,12 +207,20 @@ end
 local function voq(tree, tvb)
 	local t = tree:add(f["voq"], tvb):set_text("VOQ")
 	local prefixlen = tvb(10, 1):uint()
+	local flags = tvb(11, 1):uint()
 
 	t:add(f["voq.tor"], tvb(0, 4))
-	t:add(f["voq.total"], tvb(4, 4))
-	t:add(f["voq.flows"], tvb(8, 2))
+	if flag(flags, VOQ_CREDIT) then
+		t:add(f["credit.total"], tvb(4, 4))
+		t:add(f["credit.at"], tvb(8, 2), tvb(8, 2):uint() * 1024e-9)
+		t:add(f["credit.due"], tvb(11, 1), flag(flags, VOQ_DUE))
+	else
+		t:add(f["voq.total"], tvb(4, 4))
+		t:add(f["voq.flows"], tvb(8, 2))
+	end
 	t:add(f["voq.prefixlen"], tvb(10, 1))
 	t:add(f["voq.mark"], tvb(11, 1), tvb(11, 1):bitfield(7, 1) == 1)
+	t:add(f["voq.rides"], tvb(11, 1), tvb(11, 1):bitfield(4, 1) == 1)
 	if prefixlen == 0 or prefixlen > 128 then
 		t:add_proto_expert_info(bad, "no prefix that there is")
 	end

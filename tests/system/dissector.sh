@@ -63,6 +63,8 @@ dissector__reads_the_vectors_of_the_docs() {
 		-e sluice.companion.srcport -e sluice.path_id -e sluice.hop.qlen_bytes)" = $'2\t158\t40001\t0x0011\t26080'
 	expect "V17" "$(dissected "$all" -Y "frame.number == 17 && sluice.companion && !sluice.companion.srcport" -T fields \
 		-e sluice.msg -e sluice.seq -e sluice.nhop)" = $'3\t66051\t0'
+	expect "V18" "$(dissected "$all" -Y "frame.number == 18" -T fields -e sluice.echo.seq -e sluice.hop.qlen_bytes \
+		-e sluice.credit.total -e sluice.credit.due -e sluice.credit.at -e tcp.srcport)" = $'146\t26080\t1024\t1\t1.024e-06\t8000'
 }
 
 dissector__names_what_is_malformed() {
