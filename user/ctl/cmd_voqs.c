@@ -70,7 +70,7 @@ static const struct table_column voq_columns[] = {
 	{ "R Mbit/s",     12, 2, "rate" },
 	{ "F",             5, 4, "flows" },
 	{ "WAITS us",     10, 8, "waits" },
-	{ "STATE",       -11, 1, "state" },
+	{ "STATE",       -16, 1, "state" },
 };
 
 static const struct table_column credit_columns[] = {
