@@ -347,7 +347,7 @@ static inline int pfc_decide(struct __sk_buff *ctx, const struct pfc_port *p, __
 		return 0;
 	out = pfc_slot_get(p);
 	w = pfc_work_get();
-	if (!out || !w)
+	if (!out || !w || !out->window_ns)
 		return 0;
 	port = ctx->ingress_ifindex ? pfc_port_get(ctx->ingress_ifindex) : 0;
 	in = port ? pfc_slot_get(port) : 0;
@@ -355,7 +355,7 @@ static inline int pfc_decide(struct __sk_buff *ctx, const struct pfc_port *p, __
 	w->a.now_ns = now_ns;
 	w->a.out = p->slot;
 	w->a.in = in ? port->slot : 0;
-	if (all->rule.predicts && out->window_ns)
+	if (all->rule.predicts)
 		quanta = pfc_predict(w, &all->rule, out, port ? port->params.bps : 0);
 	if (!in || !port->slot)
 		return 0;

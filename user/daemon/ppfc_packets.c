@@ -44,12 +44,6 @@ void rule_apply(struct ppfc *p)
 		s->thresholds = port->params;
 		s->bps = port->bps;
 		s->window_ns = ppfc_window_ns(port->bps, link.mtu + 14);
-		/*
-		 * In a round that is no longer than a frame, packets see less than the round does: a marked port has one packet or
-		 * none before others are marked.
-		 */
-		if (s->window_ns >= p->config->interval_ns)
-			s->window_ns = 0;
 		if (port->flags & PFC_F_PREDICT && !(port->flags & PFC_F_DOWN))
 			r->predicts |= 1ULL << p->used[k];
 		r->slots = p->used[k] >= r->slots ? p->used[k] + 1 : r->slots;
@@ -62,8 +56,12 @@ int packets_predict(const struct ppfc *p, __u32 slot, __u32 prio, __u64 now)
 	const struct pfc_slot *s = &p->slots[slot];
 	__u64 begun_ns = READ_ONCE(s->arrivals[prio].meter.begun_ns);
 
-	/* A queue that grows has packets, and each ends a window that has lasted for long enough. */
-	return begun_ns && (__s64)(now - begun_ns) < (__s64)(PPFC_WINDOWS_MAX * s->window_ns);
+	/*
+	 * A queue that grows has packets, and each ends a window that has lasted for long enough. Where a frame takes longer than a
+	 * round, a round sees as much, and draws among all ports: both predict, and a port is told once.
+	 */
+	return begun_ns && s->window_ns < p->config->interval_ns &&
+	       (__s64)(now - begun_ns) < (__s64)(PPFC_WINDOWS_MAX * s->window_ns);
 }
 
 static __u64 told_at_packets(const struct pfc_class *of)

@@ -122,7 +122,7 @@ struct pfc_slot {
 	/* Daemon: what packets go by, */
 	struct pfc_params thresholds;
 	__u64 bps;	      /* of the port, */
-	__u64 window_ns;      /* ppfc_window_ns(), or 0: a frame takes longer than a round, and rounds predict alone, */
+	__u64 window_ns;      /* ppfc_window_ns(), */
 	struct pfc_rule rule; /* and of slot 0: of all */
 	struct pfc_arrivals arrivals[PFC_PRIORITIES];
 };
