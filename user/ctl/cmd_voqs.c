@@ -70,7 +70,7 @@ static const struct table_column voq_columns[] = {
 	{ "R Mbit/s",     12, 2, "rate" },
 	{ "F",             5, 4, "flows" },
 	{ "WAITS us",     10, 8, "waits" },
-	{ "STATE",       -16, 1, "state" },
+	{ "STATE",       -11, 1, "state" },
 };
 
 static const struct table_column credit_columns[] = {
@@ -119,8 +119,6 @@ static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 	if (waiting_ns)
 		out_cell("waits", "%llu", waiting_ns / 1000);
 	out_string("state", state);
-	if (v->hop.stopped)
-		out_cell("state", "%s, stopped", state);
 	out_u64("alone_packets", v->alone);
 	out_u64("last_sent_age_ns", age_ns(c->now, v->voq.last_ns));
 	out_u64("last_credit_age_ns", age_ns(c->now, v->voq.credit_ns));
