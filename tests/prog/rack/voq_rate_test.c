@@ -164,6 +164,30 @@ Test(voq_rate, rate__without_hpcc)
 	expect_eq(window_granted(s), 21 * 1000);
 }
 
+/* W of HPCC that is off holds nobody once R can have been told, however little was sent. */
+Test(voq_rate, rate__without_hpcc_counts_from_the_first_feedback_on)
+{
+	struct ip_spec s = { .payload = 1000 };
+	struct peer peer = peer_with_voqs();
+	struct flow f;
+
+	peer.hpcc_off = 1;
+	peers_change(peer);
+	voq_leaves(s);
+	f = flow_get(s);
+	f.cc.w = 2 * 1200ULL << 12;
+	flow_set(s, &f);
+	hop_rate_is(0, 7 * 1200 * 1000); /* bytes/s: 7 segments in T */
+	voq_leaves(s);
+	expect_eq(window_granted(s), 3 * 1000);
+	f = flow_get(s);
+	f.rx.feedbacks = 1;
+	flow_set(s, &f);
+	voq_leaves(s);
+	expect_eq(window_granted(s), 8 * 1000);
+	expect_between(flow_get(s).tx.bytes, 1, q12_to_bytes(f.params.w_init) - 1);
+}
+
 Test(voq_rate, rate__stops_and_resumes)
 {
 	struct ip_spec s = { .payload = 1000 };
