@@ -73,8 +73,8 @@
  *    at the R with which q0 stands, N R T = q0 + R_credit T, and a window does not grow with the wait that it makes. With
  *    R * (T + the wait of the flow's last packet) the VOQs of long flows stood at 76 KB, and not at 32 (q0: 27), the port had
  *    a queue of 344 KB, not 255, and was used less, .93 and not .97; 16 flows of 100 KB took 346 ms, not 353 (LAB=fabric,
- *    HierCC alone; with HPCC 580, not 606). With R * T and a share of q0, q0/F, they took 171 and 200 ms with and without
- *    HPCC, not 186 and 191, and the port was used less, by .003 (simulated, 100 Mbit/s and 4 ms).
+ *    HierCC alone, a run each). With R * T + q0/F they took 171 and 200 ms with and without HPCC, not 186 and 191, and the
+ *    port was used less, by .003 (100 Mbit/s and 4 ms, simulated with windows in the place of rates).
  *  - R is computed by time, not only when a packet asks: a flow that was told R_min has few packets to ask with.
  */
 #include "sluice/rack/hiercc_params.h"
