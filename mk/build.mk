@@ -47,7 +47,7 @@ $(B)/clocked/%.o: %.c | $(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h $(
 	@echo "  CC     $< (clock)"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILER) $(STD) -O1 -g -I$(B)/clock $(INCLUDES) -Itests/prog $(EXTRA) -c -o $@ $<
-$(B)/plain/%.o: %.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/packages.lab
+$(B)/plain/%.o: %.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/sluice_queue.skel.h $(B)/packages.lab
 	@echo "  CC     $<"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILER) $(STD) $(CFLAGS) $(INCLUDES) -Itests/prog -c -o $@ $<

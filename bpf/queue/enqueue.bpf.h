@@ -34,8 +34,8 @@ static __always_inline void flow_put_back(const struct queue_key *key, struct qu
 }
 
 /* Makes a flow with a slot that is empty. NULL, and why, where that is not possible. */
-static __always_inline struct queue_flow *flow_begin(const struct queue_key *key, __u32 quantum,
-						   enum queue_verdict *verdict)
+static __always_inline struct queue_flow *queue_flow_begin(const struct queue_key *key, __u32 quantum,
+							   enum queue_verdict *verdict)
 {
 	struct queue_slot empty = {};
 	struct queue_flow *f;
@@ -115,7 +115,7 @@ static __always_inline enum queue_verdict arrival_take(struct queue *q, struct q
 		return verdict;
 	}
 	if (!f)
-		f = flow_begin(&a->key, l->quantum, &verdict);
+		f = queue_flow_begin(&a->key, l->quantum, &verdict);
 	if (f)
 		return arrival_push(q, a, f, is_new, skb, to_free);
 	bpf_qdisc_skb_drop(skb, to_free);
@@ -144,6 +144,7 @@ static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, st
 		sch->qstats.drops++;
 		return NET_XMIT_DROP;
 	}
+	q->beside += a.key.fifo >> 32;
 	sch->q.qlen++;
 	sch->qstats.backlog += a.bytes;
 	return NET_XMIT_SUCCESS;

@@ -52,6 +52,7 @@ struct queue {
 	__u32 parent; /* TC_H_ROOT, or a class of mq */
 	__u32 fresh_flows, ring_flows, held_flows;
 	__u32 pad;
+	__u64 beside;		       /* packets that went beside data that was held (QUEUE_SHORT) */
 	__u64 fresh_bytes;	       /* that new flows have sent since the others had a turn */
 	__u64 packets[QUEUE_VERDICTS]; /* that came, by what became of them */
 	struct bpf_spin_lock lock;

@@ -312,6 +312,8 @@ int struct_ops_is_used(int fd, const char *name);
 /* Is it a congestion control of ours that is registered, and not only kept by sockets? name: or NULL for any. */
 int struct_ops_is_ours(__u32 id, const char *name);
 __u32 struct_ops_by_name(const char *name); /* 0: none */
+/* The same of a struct_ops map of any name. */
+__u32 struct_ops_find(const char *map, const char *name);
 
 struct leftover {
 	__u32 stats_id;

@@ -185,25 +185,35 @@ int struct_ops_is_used(int fd, const char *name)
 	return used;
 }
 
-int struct_ops_is_ours(__u32 id, const char *name)
+static int struct_ops_is(__u32 id, const char *map, const char *name)
 {
 	struct bpf_map_info info = {};
 	__u32 len = sizeof(info);
-	int fd = bpf_map_get_fd_by_id(id), ours;
+	int fd = bpf_map_get_fd_by_id(id), is;
 
 	if (fd < 0)
 		return 0;
-	ours = !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, "tcp_cc") && struct_ops_is_used(fd, name);
+	is = !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, map) && struct_ops_is_used(fd, name);
 	close(fd);
-	return ours;
+	return is;
 }
 
-__u32 struct_ops_by_name(const char *name)
+int struct_ops_is_ours(__u32 id, const char *name)
+{
+	return struct_ops_is(id, "tcp_cc", name);
+}
+
+__u32 struct_ops_find(const char *map, const char *name)
 {
 	__u32 id = 0;
 
 	while (!bpf_map_get_next_id(id, &id))
-		if (struct_ops_is_ours(id, name))
+		if (struct_ops_is(id, map, name))
 			return id;
 	return 0;
+}
+
+__u32 struct_ops_by_name(const char *name)
+{
+	return struct_ops_find("tcp_cc", name);
 }

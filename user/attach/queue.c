@@ -165,6 +165,10 @@ void queue_register(const char *pin_dir)
 	if (kernel_has_qdiscs(why, sizeof(why)) || queue_is_kept(pin_dir))
 		return;
 	queue_unregister(pin_dir);
+	if (struct_ops_find("queue_ops", "sluice")) {
+		msg_debug("qdisc 'sluice': another daemon has registered it");
+		return;
+	}
 	s = queue_load(why, sizeof(why));
 	if (!s) {
 		msg("qdisc 'sluice': %s; fq and all else are as they were", why);
@@ -180,7 +184,7 @@ void queue_register(const char *pin_dir)
 	} else {
 		err = err ?: -errno;
 		if (err == -EEXIST)
-			msg_debug("qdisc 'sluice': registered by another daemon");
+			msg_debug("qdisc 'sluice': another daemon has registered it");
 		else
 			msg("qdisc 'sluice': registering it: %s; fq and all else are as they were", strerror(-err));
 		queue_pins_remove(pin_dir);
