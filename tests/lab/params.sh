@@ -279,7 +279,7 @@ params_read() {
 	esac
 	LAB_QUEUE=${QUEUE:-fq}
 	[[ $LAB_QUEUE =~ ^(fq|sluice)$ ]] || params_bad "QUEUE=$LAB_QUEUE is not known: fq or sluice"
-	[[ $LAB_QUEUE == fq || $LAB_VM == 7.2 ]] ||
+	[[ $LAB_QUEUE == fq || $LAB_VM != 6.* ]] ||
 		params_bad "QUEUE=$LAB_QUEUE is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2"
 	[[ $LAB_QUEUE == fq || $LAB_GSO ]] ||
 		params_bad "QUEUE=$LAB_QUEUE is no qdisc below a tbf, as hosts have it with GSO=off: leave GSO out"

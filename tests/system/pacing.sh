@@ -79,9 +79,15 @@ pacing_resumes() {
 pacing__one_flow_leaves_evenly() {
 	pacing_up
 	daemon_start h2
-	pacing_rates_are_kept
+	pacing_rates_are_kept <<-END
+	10 500 5 10ms 8000
+	50 1000 5 10ms 8000
+	100 1500 5 10ms 8000
+	200 3000 10 5ms 2000
+	END
 }
 
+# Each line: Mbit/s, packets, percent that p1 and p99 of the gaps may be off, horizon, timer of iperf3 (us).
 pacing_rates_are_kept() {
 	local mbit count off horizon timer
 
@@ -99,12 +105,7 @@ pacing_rates_are_kept() {
 		pacing_is_even "$CASE_DIR/$mbit.txt" "${mbit}000000" "$off"
 		bulk_udp_stop
 		daemon_stop h1
-	done <<-END
-	10 500 5 10ms 8000
-	50 1000 5 10ms 8000
-	100 1500 5 10ms 8000
-	200 3000 10 5ms 2000
-	END
+	done
 }
 
 # Who was paused goes on at R from the end of the pause, and does not make up for it.
