@@ -249,15 +249,36 @@ struct gnet_stats_basic_sync {
 struct gnet_stats_queue {
 	__u32 qlen;
 	__u32 backlog;
-};
-
-struct Qdisc_ops {
-	char id[16];
+	__u32 drops;
 };
 
 struct net_device;
 
+struct nlattr;
+
+struct netlink_ext_ack;
+
 struct sk_buff;
+
+struct Qdisc;
+
+struct Qdisc_ops {
+	char id[16];
+	int (*enqueue)(struct sk_buff *skb, struct Qdisc *q, struct sk_buff **to_free);
+	struct sk_buff *(*dequeue)(struct Qdisc *q);
+	int (*init)(struct Qdisc *q, struct nlattr *arg, struct netlink_ext_ack *extack);
+	void (*reset)(struct Qdisc *q);
+	void (*destroy)(struct Qdisc *q);
+};
+
+struct qdisc_skb_head {
+	__u32 qlen;
+};
+
+/* In cb of a packet. */
+struct qdisc_skb_cb {
+	unsigned int pkt_len;
+};
 
 struct Qdisc {
 	int (*enqueue)(struct sk_buff *skb, struct Qdisc *q, struct sk_buff **to_free);
@@ -266,6 +287,7 @@ struct Qdisc {
 	__u32 handle;
 	__u32 parent;
 	struct netdev_queue *dev_queue;
+	struct qdisc_skb_head q;
 	struct gnet_stats_basic_sync bstats;
 	struct gnet_stats_queue qstats;
 };
@@ -294,6 +316,7 @@ struct net_device {
 struct sk_buff {
 	struct sk_buff *next;
 	struct net_device *dev;
+	__s64 tstamp; /* departure time, of packets that leave */
 	char cb[48];
 	int skb_iif;
 	__u16 vlan_tci;

@@ -30,7 +30,7 @@ $(B)/sluice-sim: private WITH = -lcyaml -lyaml -lmnl -ljson-c -lm
 $(B)/sluice-sim: $(call objects,sim) $(LIBSLUICE)
 	$(call link,LD    )
 
-$(B)/%.o: user/%.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h
+$(B)/%.o: user/%.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/sluice_queue.skel.h
 	@echo "  CC     $<"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILER) $(STD) $(CFLAGS) $(INCLUDES) -c -o $@ $<
@@ -47,7 +47,7 @@ $(B)/clocked/%.o: %.c | $(B)/clock/sluice.skel.h $(B)/clock/sluice_xdp.skel.h $(
 	@echo "  CC     $< (clock)"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILER) $(STD) -O1 -g -I$(B)/clock $(INCLUDES) -Itests/prog $(EXTRA) -c -o $@ $<
-$(B)/plain/%.o: %.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/packages.lab
+$(B)/plain/%.o: %.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/sluice_queue.skel.h $(B)/packages.lab
 	@echo "  CC     $<"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILER) $(STD) $(CFLAGS) $(INCLUDES) -Itests/prog -c -o $@ $<
@@ -55,7 +55,8 @@ plain = $(1:%.c=$(B)/plain/%.o)
 
 # --- BPF ---
 
-BPF := $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -Werror -I. -Ibpf -Iinclude $(NOWHERE) -MMD -MP
+BPF_FLAGS := -g -O2 -mcpu=v3 -target bpf -D__x86_64__ -Wall -Werror -I. -Ibpf -Iinclude $(NOWHERE) -MMD -MP
+BPF := $(CLANG) $(BPF_FLAGS)
 define bpf
 	@echo "  BPF    $@"
 	$(Q)mkdir -p $(@D)
@@ -63,6 +64,18 @@ define bpf
 endef
 $(B)/%.bpf.o: bpf/%.bpf.c | $(B)/packages.build
 	$(call bpf)
+# The qdisc needs a clang that is newer than Debian 12's. Where there is none its object is empty, and its skeleton says so.
+$(B)/sluice_queue.bpf.o: bpf/sluice_queue.bpf.c deploy/queue-clang | $(B)/packages.build
+	$(Q)mkdir -p $(@D)
+	$(Q)if clang=$$(CLANG="$(CLANG)" deploy/queue-clang); then \
+		echo "  BPF    $@ ($$clang)" && $$clang $(BPF_FLAGS) -c -o $@ $<; \
+	else \
+		echo "  LEFT   $@: the qdisc 'sluice' is left out: it needs clang 16 or newer" && : >$@; \
+	fi
+$(B)/sluice_queue.skel.h: $(B)/sluice_queue.bpf.o
+	@echo "  SKEL   $@"
+	$(Q)if test -s $<; then $(BPFTOOL) gen skeleton $< name sluice_queue_bpf; else echo '#define SLUICE_QUEUE_LEFT_OUT 1'; fi \
+		>$@.tmp && mv $@.tmp $@
 $(B)/clock/%.bpf.o: bpf/%.bpf.c tests/prog/clock.h | $(B)/packages.build
 	$(call bpf,-include tests/prog/clock.h)
 $(B)/core.bpf.o: tests/prog/core.bpf.c | $(B)/packages.build
@@ -80,7 +93,7 @@ $(B)/%.skel.h: $(B)/%.bpf.o
 
 # --- packages ---
 
-$(B)/packages.%:
+$(B)/packages.%: deploy/packages
 	$(Q)mkdir -p $(B)
 	$(Q)deploy/packages $*
 	$(Q)touch $@

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include "sluice.skel.h"
+#include "sluice_queue.skel.h"
 #include "sluice_xdp.skel.h"
 
 #define LOG_BYTES 65536
@@ -84,18 +85,38 @@ static int object_bill(struct bpf_object *object)
 	return err;
 }
 
-static int kernel_has_kfunc(void)
+static int kernel_has(const char *name, __u32 kind)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	int id = btf ? btf__find_by_name_kind(btf, "bpf_cast_to_kern_ctx", BTF_KIND_FUNC) : -1;
+	int id = btf ? btf__find_by_name_kind(btf, name, kind) : -1;
 
 	btf__free(btf);
 	return id > 0;
 }
 
+/* The qdisc, which not every build and not every kernel has. */
+static int queue_bill(void)
+{
+#ifdef SLUICE_QUEUE_LEFT_OUT
+	return 0;
+#else
+	struct sluice_queue_bpf *s;
+	int err;
+
+	if (!kernel_has("bpf_struct_ops_Qdisc_ops", BTF_KIND_STRUCT))
+		return 0;
+	s = sluice_queue_bpf__open();
+	if (!s)
+		return 1;
+	err = object_bill(s->obj);
+	sluice_queue_bpf__destroy(s);
+	return err;
+#endif
+}
+
 int main(void)
 {
-	int kfunc = kernel_has_kfunc(), err;
+	int kfunc = kernel_has("bpf_cast_to_kern_ctx", BTF_KIND_FUNC), err;
 	struct sluice_xdp_bpf *xdp;
 	struct sluice_bpf *s;
 	struct utsname u;
@@ -115,7 +136,7 @@ int main(void)
 	bpf_program__set_autoload(s->progs.hop_map, !kfunc);
 	bpf_program__set_autoload(s->progs.backlog_enqueue, !kfunc);
 	bpf_program__set_autoload(s->progs.backlog_dequeue, !kfunc);
-	err = object_bill(s->obj) | object_bill(xdp->obj);
+	err = object_bill(s->obj) | object_bill(xdp->obj) | queue_bill();
 	sluice_bpf__destroy(s);
 	sluice_xdp_bpf__destroy(xdp);
 	return err;

@@ -309,7 +309,19 @@ cc_sluice_start() {
 		cc_sluice_config "$cc" "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
 		cc_sluice_spawn "$ns" "$dir"
 	done
-	cc_sluice_wait "$dir"
+	cc_sluice_wait "$dir" && cc_sluice_queues
+}
+
+# With QUEUE=sluice our qdisc takes the place of each fq that is at the root, where a daemon has registered it.
+cc_sluice_queues() {
+	local ns device
+
+	[[ $LAB_QUEUE == sluice ]] || return 0
+	for ns in "${!CC_DAEMONS[@]}"; do
+		for device in $(net_in "$ns" tc qdisc show | awk '$2 == "fq" && $6 == "root" { print $5 }'); do
+			net_in "$ns" tc qdisc replace dev "$device" root handle 20: sluice || return 1
+		done
+	done
 }
 
 # cc_sluice_spawn NAMESPACE DIR: the daemon of a namespace, by the configuration in DIR. A switch that pauses does not

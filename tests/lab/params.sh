@@ -7,7 +7,7 @@ LAB_MAX_SENDERS=250
 # What a lab in a VM is told of its environment; CC and MECH are given for each of its runs.
 PARAMS_NAMES="LAB SENDERS RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL RATE RTT BUFFER TIME WARMUP
 	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH OVERLAY CLASSES BORROW BLIND AUTH
-	RATES HEADROOM PFC SHAPE CORE NIC GSO LOOPS INCAST"
+	RATES HEADROOM PFC SHAPE CORE NIC GSO QUEUE LOOPS INCAST"
 # Pairs of NICs that a VM has room for (tests/vm/run --help).
 LAB_MAX_NICS=32
 
@@ -91,6 +91,8 @@ usage() {
 	                      up: GRO, but LRO in its place at hosts with vmxnet3
 	  GSO=on              stacks build packets of up to 64 KB, fq holds them whole, and devices cut them into MTUs in
 	                      front of the wire; off: stacks build packets of one MTU
+	  QUEUE=fq            what holds packets until their departure time: fq, or sluice, with VM=7.2: our own qdisc, at every
+	                      interface of a namespace with a sluiced whose root qdisc would be fq
 	  SEED=1              of everything random in the virtual machine: the same seed, the same figures
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
@@ -275,6 +277,12 @@ params_read() {
 	off) ;;
 	*) params_bad "GSO=$GSO is not known: on or off" ;;
 	esac
+	LAB_QUEUE=${QUEUE:-fq}
+	[[ $LAB_QUEUE =~ ^(fq|sluice)$ ]] || params_bad "QUEUE=$LAB_QUEUE is not known: fq or sluice"
+	[[ $LAB_QUEUE == fq || $LAB_VM != 6.* ]] ||
+		params_bad "QUEUE=$LAB_QUEUE is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2"
+	[[ $LAB_QUEUE == fq || $LAB_GSO ]] ||
+		params_bad "QUEUE=$LAB_QUEUE is no qdisc below a tbf, as hosts have it with GSO=off: leave GSO out"
 	LAB_SEED=$(params_count SEED "${SEED:-1}" 0 999999999 "") || exit 2
 
 	LAB_NAME=$LAB
@@ -286,6 +294,7 @@ params_read() {
 	[[ $LAB_GROUPS == *" "* ]] && LAB_NAME+=-groups
 	[[ $LAB == pfc && $LAB_SHAPE != star ]] && LAB_NAME+=-$LAB_SHAPE
 	[[ $LAB_NIC == veth ]] || LAB_NAME+=-$LAB_NIC
+	[[ $LAB_QUEUE == fq ]] || LAB_NAME+=-queue
 	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}${LAB_OVERLAY:+-$LAB_OVERLAY}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
@@ -600,6 +609,7 @@ params_write() {
 	auth=$LAB_AUTH
 	nic=$LAB_NIC
 	gso=${LAB_GSO:-0}
+	queue=$LAB_QUEUE
 	long_flows=$LAB_LONG
 	parallel=$LAB_PARALLEL
 	racks=$LAB_RACKS

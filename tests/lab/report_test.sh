@@ -389,6 +389,9 @@ params__fabric() {
 	wrong "INCAST=25kb is what a flow of BURST has" LAB=fabric INCAST=25kb
 	wrong "INCAST=10kb is what a flow of CHURN has" LAB=fabric INCAST=10kb
 	wrong "GSO=yes is not known: on or off" GSO=yes
+	wrong "QUEUE=cake is not known: fq or sluice" QUEUE=cake
+	wrong "QUEUE=sluice is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2" QUEUE=sluice VM=6.12
+	wrong "QUEUE=sluice is no qdisc below a tbf" QUEUE=sluice VM=7.2 GSO=off
 }
 
 params__pauses() {

@@ -149,8 +149,10 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 		err = cc_register(dp, c);
 	if (!err)
 		err = cc_default_apply(dp, c);
-	if (!err)
+	if (!err) {
 		pods_follow(dp, c);
+		queue_register(dp->pin_dir);
+	}
 	return err;
 }
 

@@ -100,5 +100,7 @@ int dataplane_route_refused(const struct config *c, const struct config_peer *p,
 /* Loads all programs that this kernel wants and throws them away: 0, or -errno. */
 int programs_try(void);
 int xdp_try(void); /* the same of the program of XDP */
+/* The same of the qdisc `sluice`, with why not. */
+int queue_try(char *why, size_t size);
 
 #endif

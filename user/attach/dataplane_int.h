@@ -4,7 +4,7 @@
 /*
  * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c,
  * routes.c, port_describe.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
- * leftover.c, detach.c, xdp.c.
+ * leftover.c, detach.c, xdp.c, queue.c.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -118,6 +118,8 @@ struct timespec timespec_of(__u64 ns);
 
 /* --- programs.c --- */
 
+/* From the kernel's BTF: 1, 0, or -errno where there is no BTF. kind: BTF_KIND_*. */
+int kernel_btf_has(const char *name, __u32 kind);
 /* libbpf talks one level lower; why a load failed is kept. */
 void libbpf_init(void);
 /* Opens dp->skel, whose maps are then those of the pin directory, or of `next` there while dp->adopt. */
@@ -269,6 +271,13 @@ void xdp_remove(__u32 ifindex, __u32 stats_id);
 /* Removes the pins of libxdp for an interface that is gone; 0: for any. */
 void xdp_forget(__u32 ifindex, __u32 stats_id);
 
+/* --- queue.c: the qdisc `sluice` --- */
+
+/* Registers and pins it where that is possible; else says why not, if there is something to be done about it. */
+void queue_register(const char *pin_dir);
+/* Takes the name and the pins away, if there are any. Qdiscs that are in place go on. */
+void queue_unregister(const char *pin_dir);
+
 /* --- restore.c --- */
 
 /*
@@ -298,9 +307,13 @@ struct left_filter {
 
 /* program, stats_id and heartbeat_ns, by the maps that the program holds; -ENOENT: it is not ours. */
 int left_filter_describe(struct left_filter *f, __u32 prog_id);
+/* Is this struct_ops map registered under the name, or, if that is NULL, under any? */
+int struct_ops_is_used(int fd, const char *name);
 /* Is it a congestion control of ours that is registered, and not only kept by sockets? name: or NULL for any. */
 int struct_ops_is_ours(__u32 id, const char *name);
 __u32 struct_ops_by_name(const char *name); /* 0: none */
+/* The same of a struct_ops map of any name. */
+__u32 struct_ops_find(const char *map, const char *name);
 
 struct leftover {
 	__u32 stats_id;

@@ -25,6 +25,7 @@ int dataplane_detach(struct dataplane *dp)
 		cc_pin_restore(dp->pin_dir, ctl); /* somebody may have removed the pin, by which it is unregistered */
 	}
 	err = cc_unregister(dp->pin_dir) ?: err;
+	queue_unregister(dp->pin_dir);
 	/* The pins say what there still is: another detach takes it off. */
 	if (err)
 		msg("%s: not all could be taken off, and the pins stay: run 'sluiced --detach --pin-dir %s'",
@@ -51,6 +52,7 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, cons
 	if (l->old_id)
 		xdp_forget(0, l->old_id);
 	links_each(leftover_ingress_remove, l);
+	queue_unregister(dp->pin_dir);
 	err = cc_unregister(dp->pin_dir);
 	if (err) {
 		msg("%s: filters, routes and XDP programs are removed, and the pins stay: run 'sluiced --detach --pin-dir %s' again",

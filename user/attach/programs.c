@@ -48,7 +48,7 @@ void libbpf_init(void)
 	libbpf_set_print(libbpf_print);
 }
 
-static int kernel_btf_has(const char *name, __u32 kind)
+int kernel_btf_has(const char *name, __u32 kind)
 {
 	struct btf *btf;
 	int id;

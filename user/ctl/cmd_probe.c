@@ -106,6 +106,16 @@ static int in_child(int (*fn)(void))
 	return WEXITSTATUS(status);
 }
 
+/* Nothing needs it: where it is missing fq does its work. */
+static void probe_queue(struct probe_report *r)
+{
+	char why[256], text[320];
+	int err = queue_try(why, sizeof(why));
+
+	snprintf(text, sizeof(text), "%s%s", err ? "not available, and not needed: " : "loads", err ? why : "");
+	probe_report_add(r, "qdisc sluice", PROBE_OK, text, NULL);
+}
+
 void probe_kernel(struct probe_report *r)
 {
 	int kfunc = kernel_has_kfunc(), cc = kernel_has_tcp_ops(), err;
@@ -156,6 +166,7 @@ void probe_kernel(struct probe_report *r)
 	snprintf(text, sizeof(text), "%s%s%s", err ? "not available: " : "available", err ? strerror(err) : "",
 		 err ? ": only TCP sockets are paced, by TCP itself" : "");
 	probe_report_add(r, "fq", err ? PROBE_LESS : PROBE_OK, text, err ? "modprobe sch_fq" : NULL);
+	probe_queue(r);
 }
 
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps)

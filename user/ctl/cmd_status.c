@@ -151,7 +151,7 @@ static int interface_print(__u32 ifindex, const struct port *port, void *ctx)
 		snprintf(id, sizeof(id), "  id %u", port->switch_id);
 	snprintf(left, sizeof(left), "  %-16s %-6s %8.0f Mbit/s  ", port->name, port_role(port), port->speed_bps / 1e6);
 	snprintf(text, sizeof(text), "MTU %u  %s%s%s%s%s", port->mtu,
-		 port->flags & PORT_F_EDT ? "fq: paced by departure time" : "no fq", id,
+		 port->flags & PORT_F_EDT ? "paced by departure time" : "no fq", id,
 		 port->flags & PORT_F_HOST ? "  sink at " : "", port->flags & PORT_F_HOST ? port_sink(port) : "",
 		 port->flags & PORT_F_LEAVING ? "  leaving" : "");
 	line_print(left, text);

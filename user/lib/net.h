@@ -26,7 +26,7 @@ int link_address(const char *name, struct sluice_addr *addr);
 struct qdisc_info {
 	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
 	unsigned int leaves; /* qdiscs that have no other below them */
-	unsigned int fq;    /* leaves that are fq */
+	unsigned int fq;     /* leaves that are fq or sluice, which keep departure times */
 	unsigned int
 		unreadable; /* leaves whose length cannot be read: noqueue, pfifo_fast; all of more than PORT_QUEUES_MAX below mq */
 	int ingress;	    /* there is an ingress qdisc, in the place of clsact */

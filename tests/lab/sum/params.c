@@ -21,6 +21,7 @@ void lab_read(struct lab *lab)
 		value_read(line, "attach", lab->attach, sizeof(lab->attach));
 		value_read(line, "nic", lab->nic, sizeof(lab->nic));
 		number_read(line, "gso", &lab->gso);
+		value_read(line, "queue", lab->queue, sizeof(lab->queue));
 		number_read(line, "senders", &lab->senders);
 		number_read(line, "parallel", &lab->parallel);
 		number_read(line, "long_flows", &lab->long_flows);
@@ -124,5 +125,7 @@ json_object *lab_params(const struct lab *lab)
 	if (*lab->nic)
 		json_object_object_add(object, "nic", json_object_new_string(lab->nic));
 	json_object_object_add(object, "gso", json_object_new_boolean(lab->gso));
+	if (*lab->queue)
+		json_object_object_add(object, "queue", json_object_new_string(lab->queue));
 	return object;
 }

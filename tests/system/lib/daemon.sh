@@ -290,6 +290,8 @@ pins_remove() {
 		[[ -d $dir ]] || continue
 		[[ -e $dir/tcp_cc ]] &&
 			bpftool map delete pinned "$dir/tcp_cc" key 0 0 0 0 2>/dev/null
+		[[ -e $dir/queue_ops ]] &&
+			bpftool map delete pinned "$dir/queue_ops" key 0 0 0 0 2>/dev/null
 		rm -rf "${dir:?}"
 	done
 }

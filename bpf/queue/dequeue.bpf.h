@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_DEQUEUE_BPF_H
+#define SLUICE_DEQUEUE_BPF_H
+/*
+ * A packet leaves. Flows that are held and have become due go to the end of the ring; then the flow whose turn it is hands
+ * out its first packet. Where no flow is due a timer asks again when the first one is.
+ */
+#include "queue/flow.bpf.h"
+
+#define QUEUE_RELEASES 64	  /* flows that become due with one packet; the others with the next */
+#define QUEUE_TURNS 4096	  /* flows that are looked at for one packet; then a timer asks again at once */
+#define QUEUE_FLOWS_MAX (1 << 20) /* more than queue_flows has */
+
+/* Lets flows that are due take turns. */
+static __always_inline void held_release(struct queue *q, __u64 now_ns)
+{
+	struct queue_flow *f;
+	struct bpf_iter_num it;
+
+	bpf_iter_num_new(&it, 0, QUEUE_RELEASES);
+	while (bpf_iter_num_next(&it)) {
+		f = held_pop(q, now_ns);
+		if (!f)
+			break;
+		ring_push(q, f);
+	}
+	bpf_iter_num_destroy(&it);
+}
+
+/* Takes the flow whose turn it is, and says whether it was among the new ones; NULL: there is none. */
+static __always_inline struct queue_flow *turn_next(struct queue *q, __u32 quantum, int *is_fresh)
+{
+	*is_fresh = queue_fresh_is_next(q->fresh_flows, q->ring_flows, q->fresh_bytes, quantum);
+	if (*is_fresh)
+		return fresh_pop(q);
+	q->fresh_bytes = 0;
+	return ring_pop(q);
+}
+
+/* Where a flow goes that has handed out a packet. */
+static __always_inline void turn_goes_on(struct queue *q, struct queue_flow *f, int is_fresh)
+{
+	if (is_fresh && f->packets)
+		fresh_keep(q, f);
+	else if (is_fresh || !f->packets)
+		ring_push(q, f);
+	else
+		ring_keep(q, f);
+}
+
+/*
+ * Lets the next flow have its turn: its first packet, or NULL where it has none that is due, or no credit. *done: there is
+ * no flow, or one has handed out a packet.
+ */
+static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, __u32 quantum, int *done)
+{
+	struct sk_buff *skb;
+	struct queue_flow *f;
+	__u32 bytes;
+	int is_fresh;
+
+	f = turn_next(q, quantum, &is_fresh);
+	if (!f) {
+		*done = 1;
+		return NULL;
+	}
+	if (!f->packets) {
+		f->waits = 0;
+		object_drop(f);
+		return NULL;
+	}
+	if (f->first_ns > now_ns) {
+		held_push(q, f);
+		return NULL;
+	}
+	if (f->credit <= 0) {
+		f->credit += quantum;
+		ring_push(q, f);
+		return NULL;
+	}
+	skb = flow_pop(f);
+	*done = 1;
+	if (!skb) { /* never: it has packets */
+		object_drop(f);
+		return NULL;
+	}
+	bytes = queue_bytes(skb);
+	f->credit -= bytes;
+	if (is_fresh)
+		q->fresh_bytes += bytes;
+	turn_goes_on(q, f, is_fresh);
+	return skb;
+}
+
+static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
+{
+	const struct queue_limits *l = queue_limits_get();
+	struct queue *q = queue_get(sch);
+	struct sk_buff *skb = NULL;
+	struct bpf_iter_num it;
+	__u64 now_ns, next_ns;
+	int done = 0;
+
+	if (!q || !l || !sch->q.qlen)
+		return NULL;
+	now_ns = bpf_ktime_get_ns();
+	held_release(q, now_ns);
+	bpf_iter_num_new(&it, 0, QUEUE_TURNS);
+	while (bpf_iter_num_next(&it)) {
+		skb = turn_take(q, now_ns, l->quantum, &done);
+		if (done)
+			break;
+	}
+	bpf_iter_num_destroy(&it);
+	if (skb) {
+		sch->q.qlen--;
+		sch->qstats.backlog -= queue_bytes(skb);
+		bpf_qdisc_bstats_update(sch, skb);
+		return skb;
+	}
+	next_ns = done ? held_next_ns(q) : now_ns;
+	if (next_ns)
+		bpf_qdisc_watchdog_schedule(sch, next_ns, l->slack_ns);
+	return NULL;
+}
+
+/* Drops all flows of a qdisc and their packets; the kernel sets its counters to 0. */
+static __always_inline void queue_flush(struct Qdisc *sch)
+{
+	struct queue *q = queue_get(sch);
+	struct queue_flow *f;
+	struct bpf_iter_num it;
+
+	if (!q)
+		return;
+	bpf_iter_num_new(&it, 0, QUEUE_FLOWS_MAX);
+	while (bpf_iter_num_next(&it)) {
+		f = fresh_pop(q);
+		if (!f)
+			f = ring_pop(q);
+		if (!f)
+			f = held_pop(q, ~0ULL);
+		if (!f)
+			break;
+		object_drop(f);
+	}
+	bpf_iter_num_destroy(&it);
+	bpf_iter_num_new(&it, 0, QUEUE_FLOWS_MAX);
+	while (bpf_iter_num_next(&it)) {
+		f = all_pop(q);
+		if (!f)
+			break;
+		flow_forget(f);
+	}
+	bpf_iter_num_destroy(&it);
+}
+
+/* Makes the state of a qdisc, which begins with nothing. 0, or what `tc` is to say. */
+static __always_inline int queue_make(struct Qdisc *sch, const void *blank)
+{
+	__u64 key = (__u64)sch;
+	struct queue *q;
+	int err = bpf_map_update_elem(&queues, &key, blank, BPF_ANY);
+
+	if (err)
+		return err;
+	q = queue_get(sch);
+	if (q) {
+		q->ifindex = sch->dev_queue->dev->ifindex;
+		q->parent = sch->parent;
+	}
+	return 0;
+}
+
+static __always_inline void queue_unmake(struct Qdisc *sch)
+{
+	__u64 key = (__u64)sch;
+
+	queue_flush(sch);
+	bpf_map_delete_elem(&queues, &key);
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_ENQUEUE_BPF_H
+#define SLUICE_ENQUEUE_BPF_H
+/*
+ * A packet comes. It goes behind those of its flow; a flow that is new goes behind other new ones, whenever its packet may
+ * leave: the next dequeue looks.
+ */
+#include "queue/flow.bpf.h"
+
+/* What is known of the packet. */
+struct queue_arrival {
+	struct queue_key key;
+	__u64 now_ns, wanted_ns;
+	__u32 bytes;
+	__u32 packets; /* in the qdisc */
+};
+
+/* Takes the flow out of its slot: NULL where there is none. The caller has it until flow_put_back(). */
+static __always_inline struct queue_flow *flow_take(const struct queue_key *key)
+{
+	struct queue_slot *slot = bpf_map_lookup_elem(&queue_flows, key);
+
+	return slot ? bpf_kptr_xchg(&slot->flow, NULL) : NULL;
+}
+
+static __always_inline void flow_put_back(const struct queue_key *key, struct queue_flow *f)
+{
+	struct queue_slot *slot = bpf_map_lookup_elem(&queue_flows, key);
+
+	if (slot)
+		f = bpf_kptr_xchg(&slot->flow, f);
+	if (f) /* for the verifier: the slot is there, and empty */
+		object_drop(f);
+}
+
+/* Makes a flow with a slot that is empty. NULL, and why, where that is not possible. */
+static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, const struct queue_arrival *a,
+							   __u32 quantum, enum queue_verdict *verdict)
+{
+	const struct queue_key *key = &a->key;
+	struct queue_slot empty = {};
+	struct queue_flow *f;
+
+	all_step(q, a->now_ns);
+	all_step(q, a->now_ns);
+	*verdict = QUEUE_FLOWS_FULL;
+	if (bpf_map_update_elem(&queue_flows, key, &empty, BPF_ANY)) {
+		all_reclaim(q);
+		if (bpf_map_update_elem(&queue_flows, key, &empty, BPF_ANY))
+			return NULL;
+	}
+	f = object_new(struct queue_flow);
+	if (!f) {
+		*verdict = QUEUE_MEMORY;
+		bpf_map_delete_elem(&queue_flows, key);
+		return NULL;
+	}
+	f->key = *key;
+	f->credit = queue_credit_first(quantum);
+	f->packets = f->waits = f->gone = 0;
+	f->first_ns = f->last_ns = 0;
+	all_push(q, object_share(f));
+	return f;
+}
+
+/* Is the first packet of the flow not due? */
+static __always_inline int flow_is_held(const struct queue_flow *f, __u64 now_ns)
+{
+	return f->packets && f->first_ns > now_ns;
+}
+
+/* The flow of the FIFO that the packet goes to, or NULL; a->key becomes that FIFO's. */
+static __always_inline struct queue_flow *arrival_flow(struct queue_arrival *a)
+{
+	struct queue_flow *f = flow_take(&a->key);
+
+	if (!f || queue_lane(a->now_ns, a->wanted_ns, a->bytes, flow_is_held(f, a->now_ns)) == QUEUE_DATA)
+		return f;
+	flow_put_back(&a->key, f);
+	a->key.fifo |= (__u64)QUEUE_SHORT << 32;
+	return flow_take(&a->key);
+}
+
+/* Puts a packet into its flow, or drops it; the flow is found as before. */
+static __always_inline enum queue_verdict arrival_push(struct queue *q, const struct queue_arrival *a,
+						       struct queue_flow *f, __u32 quantum, struct sk_buff *skb,
+						       struct bpf_sk_buff_ptr *to_free)
+{
+	struct queue_packet *p = object_new(struct queue_packet);
+
+	if (!p) {
+		bpf_qdisc_skb_drop(skb, to_free);
+		flow_put_back(&a->key, f);
+		return QUEUE_MEMORY;
+	}
+	skb = bpf_kptr_xchg(&p->skb, skb);
+	if (skb)
+		bpf_qdisc_skb_drop(skb, to_free);
+	if (!f->waits) {
+		f->waits = 1;
+		f->credit = queue_credit_back(f->credit, quantum, a->now_ns, f->last_ns);
+		fresh_push(q, object_share(f));
+	}
+	flow_push(f, p, queue_departure_ns(a->wanted_ns, f->last_ns));
+	flow_put_back(&a->key, f);
+	return QUEUE_TAKEN;
+}
+
+/* What becomes of a packet, with which that is done. */
+static __always_inline enum queue_verdict arrival_take(struct queue *q, struct queue_arrival *a,
+						       const struct queue_limits *l, struct sk_buff *skb,
+						       struct bpf_sk_buff_ptr *to_free)
+{
+	struct queue_flow *f = arrival_flow(a);
+	enum queue_verdict verdict = queue_admit(l, a->now_ns, a->wanted_ns, a->packets, f ? f->packets : 0);
+
+	if (verdict != QUEUE_TAKEN) {
+		bpf_qdisc_skb_drop(skb, to_free);
+		if (f)
+			flow_put_back(&a->key, f);
+		return verdict;
+	}
+	if (!f)
+		f = queue_flow_begin(q, a, l->quantum, &verdict);
+	if (f)
+		return arrival_push(q, a, f, l->quantum, skb, to_free);
+	bpf_qdisc_skb_drop(skb, to_free);
+	return verdict;
+}
+
+static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
+{
+	const struct queue_limits *l = queue_limits_get();
+	struct queue *q = queue_get(sch);
+	enum queue_verdict verdict;
+	struct queue_arrival a = { .key = { .queue = (__u64)sch, .fifo = bpf_skb_get_hash(skb) } };
+
+	if (!q || !l) { /* never: init has made it */
+		bpf_qdisc_skb_drop(skb, to_free);
+		return NET_XMIT_DROP;
+	}
+	a.now_ns = bpf_ktime_get_ns();
+	a.wanted_ns = queue_wanted_ns(a.now_ns, skb->tstamp);
+	a.bytes = queue_bytes(skb);
+	a.packets = sch->q.qlen;
+	verdict = arrival_take(q, &a, l, skb, to_free);
+	if (verdict < QUEUE_VERDICTS)
+		q->packets[verdict]++;
+	if (verdict != QUEUE_TAKEN) {
+		sch->qstats.drops++;
+		return NET_XMIT_DROP;
+	}
+	q->beside += a.key.fifo >> 32;
+	sch->q.qlen++;
+	sch->qstats.backlog += a.bytes;
+	return NET_XMIT_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_QUEUE_FLOW_BPF_H
+#define SLUICE_QUEUE_FLOW_BPF_H
+/*
+ * The flows of a qdisc, and their packets.
+ *
+ *   queues[qdisc]        fresh ---> list of flows that are new
+ *                        ring ----> list of flows that take turns
+ *                        held ----> tree of flows by the departure time of their first packet
+ *                        all -----> list of all flows
+ *   queue_flows[flow] -> flow ----> list of packets
+ *
+ * A flow that has packets is in exactly one of the first three. When its last packet has left it stays in the ring for a
+ * turn, and leaves it if it has still none then: so who comes back at once is not new again. The map and the list of all
+ * flows hold it until it has been idle for QUEUE_IDLE_NS: with each flow that is made the list is looked through for
+ * two steps (a clock: who is in use goes to the end).
+ *
+ * All programs of a qdisc run under its root lock. The locks here are for the verifier, which wants them around each access
+ * to a list or tree, one at a time; nobody ever waits for them.
+ */
+#include "queue/kfuncs.bpf.h"
+#include "sluice/queue/queue.h"
+
+#define QUEUE_RECLAIM 16 /* flows that are looked at where there is no room for another one */
+
+/* A packet that waits. The kernel's own links in a packet are not a program's. */
+struct queue_packet {
+	struct bpf_list_node in_flow;
+	struct sk_buff __kptr *skb;
+	__u64 departure_ns; /* CLOCK_MONOTONIC; none before that of the packet in front */
+};
+
+struct queue_key {
+	__u64 queue; /* of queues */
+	__u64 fifo;  /* hash of the packet's flow, as the kernel computes it, and enum queue_lane above its 32 bits */
+};
+
+struct queue_flow {
+	struct queue_key key;
+	__u64 first_ns, last_ns; /* departure of its first packet and of its last, also when that has left */
+	__s64 credit;		 /* bytes that are left of its turn */
+	__u64 packets;
+	__u64 waits; /* it is in fresh, ring or held */
+	__u64 gone;  /* the map has it no more, or has another one under its key */
+	struct bpf_rb_node in_held;
+	struct bpf_list_node in_list; /* fresh or ring */
+	struct bpf_list_node in_all;
+	struct bpf_list_head fifo CONTAINS(queue_packet, in_flow);
+	struct bpf_spin_lock lock; /* of fifo */
+	struct bpf_refcount refs;
+};
+
+struct queue_slot {
+	struct queue_flow __kptr *flow;
+};
+
+/* A qdisc. */
+struct queue {
+	__u32 ifindex;
+	__u32 parent; /* TC_H_ROOT, or a class of mq */
+	__u32 fresh_flows, ring_flows, held_flows;
+	__u32 pad;
+	__u64 beside;		       /* packets that went beside data that was held (QUEUE_SHORT) */
+	__u64 fresh_bytes;	       /* that new flows have sent since the others had a turn */
+	__u64 packets[QUEUE_VERDICTS]; /* that came, by what became of them */
+	struct bpf_spin_lock lock;
+	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
+	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
+	struct bpf_rb_root held CONTAINS(queue_flow, in_held);
+	struct bpf_list_head all CONTAINS(queue_flow, in_all);
+};
+
+/*
+ * The qdiscs, by the kernel's address of them.
+ * writer: the qdisc; reader: the same, bpftool
+ * life:   that of the qdisc; full: no more qdiscs of the kind can be made
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, struct queue);
+} queues SEC(".maps");
+
+/*
+ * The flows of all qdiscs that have packets, or had some a moment ago (QUEUE_IDLE_NS).
+ * writer: the qdisc; reader: the same
+ * life:   see above; full: packets of further flows are dropped and counted (QUEUE_FLOWS_FULL)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct queue_key);
+	__type(value, struct queue_slot);
+} queue_flows SEC(".maps");
+
+/*
+ * What all qdiscs allow.
+ * writer: the daemon, when it registers the qdisc; bpftool. reader: the qdisc, with each packet
+ * life:   as long as the qdisc is registered
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct queue_limits);
+} queue_limits SEC(".maps");
+
+static inline const struct queue_limits *queue_limits_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&queue_limits, &zero);
+}
+
+static inline struct queue *queue_get(struct Qdisc *sch)
+{
+	__u64 key = (__u64)sch;
+
+	return bpf_map_lookup_elem(&queues, &key);
+}
+
+/* --- a flow's packets --- */
+
+/* Bytes as the qdisc charges them: those on the wire, headers of all segments counted. */
+static inline __u32 queue_bytes(const struct sk_buff *skb)
+{
+	return ((const struct qdisc_skb_cb *)skb->cb)->pkt_len;
+}
+
+/* Puts a packet at the end. The flow has to be the caller's own. */
+static __always_inline void flow_push(struct queue_flow *f, struct queue_packet *p, __u64 departure_ns)
+{
+	p->departure_ns = departure_ns;
+	if (!f->packets)
+		f->first_ns = departure_ns;
+	f->last_ns = departure_ns;
+	f->packets++;
+	bpf_spin_lock(&f->lock);
+	bpf_list_push_back_impl(&f->fifo, &p->in_flow, NULL, 0);
+	bpf_spin_unlock(&f->lock);
+}
+
+/* Takes the first packet out, or NULL. */
+static __always_inline struct sk_buff *flow_pop(struct queue_flow *f)
+{
+	struct bpf_list_node *node, *next;
+	struct sk_buff *skb = NULL;
+	struct queue_packet *p;
+	__u64 next_ns = 0;
+
+	bpf_spin_lock(&f->lock);
+	node = bpf_list_pop_front(&f->fifo);
+	next = bpf_list_front(&f->fifo);
+	if (next)
+		next_ns = object_of(next, struct queue_packet, in_flow)->departure_ns;
+	bpf_spin_unlock(&f->lock);
+	if (!node)
+		return NULL;
+	p = object_of(node, struct queue_packet, in_flow);
+	skb = bpf_kptr_xchg(&p->skb, skb);
+	object_drop(p);
+	f->packets--;
+	f->first_ns = next_ns;
+	return skb;
+}
+
+/* --- where a flow is; each takes the caller's hold on the flow --- */
+
+static __always_inline void fresh_push(struct queue *q, struct queue_flow *f)
+{
+	q->fresh_flows++;
+	bpf_spin_lock(&q->lock);
+	bpf_list_push_back_impl(&q->fresh, &f->in_list, NULL, 0);
+	bpf_spin_unlock(&q->lock);
+}
+
+/* It goes on with its turn. */
+static __always_inline void fresh_keep(struct queue *q, struct queue_flow *f)
+{
+	q->fresh_flows++;
+	bpf_spin_lock(&q->lock);
+	bpf_list_push_front_impl(&q->fresh, &f->in_list, NULL, 0);
+	bpf_spin_unlock(&q->lock);
+}
+
+static __always_inline void ring_push(struct queue *q, struct queue_flow *f)
+{
+	q->ring_flows++;
+	bpf_spin_lock(&q->lock);
+	bpf_list_push_back_impl(&q->ring, &f->in_list, NULL, 0);
+	bpf_spin_unlock(&q->lock);
+}
+
+static __always_inline void ring_keep(struct queue *q, struct queue_flow *f)
+{
+	q->ring_flows++;
+	bpf_spin_lock(&q->lock);
+	bpf_list_push_front_impl(&q->ring, &f->in_list, NULL, 0);
+	bpf_spin_unlock(&q->lock);
+}
+
+static bool held_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
+{
+	return object_of(a, struct queue_flow, in_held)->first_ns < object_of(b, struct queue_flow, in_held)->first_ns;
+}
+
+static __always_inline void held_push(struct queue *q, struct queue_flow *f)
+{
+	q->held_flows++;
+	bpf_spin_lock(&q->lock);
+	bpf_rbtree_add_impl(&q->held, &f->in_held, held_is_before, NULL, 0);
+	bpf_spin_unlock(&q->lock);
+}
+
+static __always_inline struct queue_flow *fresh_pop(struct queue *q)
+{
+	struct bpf_list_node *node;
+
+	bpf_spin_lock(&q->lock);
+	node = bpf_list_pop_front(&q->fresh);
+	bpf_spin_unlock(&q->lock);
+	if (!node)
+		return NULL;
+	q->fresh_flows--;
+	return object_of(node, struct queue_flow, in_list);
+}
+
+static __always_inline struct queue_flow *ring_pop(struct queue *q)
+{
+	struct bpf_list_node *node;
+
+	bpf_spin_lock(&q->lock);
+	node = bpf_list_pop_front(&q->ring);
+	bpf_spin_unlock(&q->lock);
+	if (!node)
+		return NULL;
+	q->ring_flows--;
+	return object_of(node, struct queue_flow, in_list);
+}
+
+/* When the first of those that are held is due; 0: none is. */
+static __always_inline __u64 held_next_ns(struct queue *q)
+{
+	struct bpf_rb_node *node;
+	__u64 at_ns = 0;
+
+	bpf_spin_lock(&q->lock);
+	node = bpf_rbtree_first(&q->held);
+	if (node)
+		at_ns = object_of(node, struct queue_flow, in_held)->first_ns;
+	bpf_spin_unlock(&q->lock);
+	return at_ns;
+}
+
+/* The first of those that are held, if it is due by then, or NULL. */
+static __always_inline struct queue_flow *held_pop(struct queue *q, __u64 due_ns)
+{
+	struct bpf_rb_node *node;
+	struct queue_flow *f;
+
+	bpf_spin_lock(&q->lock);
+	node = bpf_rbtree_first(&q->held);
+	if (!node) {
+		bpf_spin_unlock(&q->lock);
+		return NULL;
+	}
+	f = object_of(node, struct queue_flow, in_held);
+	if (f->first_ns > due_ns) {
+		bpf_spin_unlock(&q->lock);
+		return NULL;
+	}
+	node = bpf_rbtree_remove(&q->held, &f->in_held);
+	bpf_spin_unlock(&q->lock);
+	if (!node)
+		return NULL;
+	q->held_flows--;
+	return object_of(node, struct queue_flow, in_held);
+}
+
+/* --- all flows --- */
+
+static __always_inline void all_push(struct queue *q, struct queue_flow *f)
+{
+	bpf_spin_lock(&q->lock);
+	bpf_list_push_back_impl(&q->all, &f->in_all, NULL, 0);
+	bpf_spin_unlock(&q->lock);
+}
+
+static __always_inline struct queue_flow *all_pop(struct queue *q)
+{
+	struct bpf_list_node *node;
+
+	bpf_spin_lock(&q->lock);
+	node = bpf_list_pop_front(&q->all);
+	bpf_spin_unlock(&q->lock);
+	return node ? object_of(node, struct queue_flow, in_all) : NULL;
+}
+
+/* Nobody finds it any more. */
+static __always_inline void flow_forget(struct queue_flow *f)
+{
+	struct queue_key key = f->key;
+
+	bpf_map_delete_elem(&queue_flows, &key);
+	object_drop(f);
+}
+
+/* Looks at the next of all flows, and forgets it if it is idle. */
+static __always_inline void all_step(struct queue *q, __u64 now_ns)
+{
+	struct queue_flow *f = all_pop(q);
+
+	if (!f)
+		return;
+	if (f->gone)
+		object_drop(f);
+	else if (f->waits || !queue_is_idle(now_ns, f->last_ns))
+		all_push(q, f);
+	else
+		flow_forget(f);
+}
+
+/*
+ * The map of flows is full: makes room by those that wait for a turn without packets, and by those that have none, however
+ * long that has been so.
+ */
+static __always_inline void all_reclaim(struct queue *q)
+{
+	struct bpf_iter_num it;
+	struct queue_flow *f;
+	struct queue_key key;
+
+	bpf_iter_num_new(&it, 0, QUEUE_RECLAIM);
+	while (bpf_iter_num_next(&it)) {
+		all_step(q, ~0ULL);
+		f = ring_pop(q);
+		if (!f)
+			continue;
+		if (f->packets) {
+			ring_push(q, f);
+			continue;
+		}
+		f->waits = 0;
+		f->gone = 1;
+		key = f->key;
+		bpf_map_delete_elem(&queue_flows, &key);
+		object_drop(f);
+	}
+	bpf_iter_num_destroy(&it);
+}
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The qdisc `sluice`: registered under that name, for `tc qdisc replace dev X root sluice`, where this build and this kernel
+ * have it. Everything else does without.
+ *
+ *  1. A name is registered once on a machine: the daemon that is first has it, and its pin directory; others use it.
+ *  2. It stays registered when the daemon ends, however it ends, and qdiscs go on. A qdisc that is in place keeps the code
+ *     that it was made with, also when the name is gone or is another version's.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+#include "sluice/queue/queue.h"
+#include "sluice_queue.skel.h"
+
+static const char *const queue_pins[] = { "queue_ops", "queue_limits", "queues", "queue_flows" };
+#define QUEUE_PINS (sizeof(queue_pins) / sizeof(queue_pins[0]))
+
+static int queue_pin_get(const char *pin_dir, const char *name)
+{
+	char path[512];
+
+	pin_path(path, sizeof(path), pin_dir, name);
+	return bpf_obj_get(path);
+}
+
+static void queue_pins_remove(const char *pin_dir)
+{
+	char path[512];
+	unsigned int i;
+
+	for (i = 0; i < QUEUE_PINS; i++) {
+		pin_path(path, sizeof(path), pin_dir, queue_pins[i]);
+		if (unlink(path) && errno != ENOENT)
+			msg("%s: removing the pin: %s: remove it", path, strerror(errno));
+	}
+}
+
+/* The name is free again; qdiscs that are in place stay. */
+void queue_unregister(const char *pin_dir)
+{
+	int fd = queue_pin_get(pin_dir, "queue_ops"), queues = queue_pin_get(pin_dir, "queues");
+	__u32 zero = 0;
+	__u64 key;
+
+	if (fd >= 0 && bpf_map_delete_elem(fd, &zero) && errno != ENOENT && errno != EINPROGRESS)
+		msg("qdisc 'sluice': taking the name away: %s: it stays until the machine is booted", strerror(errno));
+	if (fd >= 0 && queues >= 0 && !bpf_map_get_next_key(queues, NULL, &key))
+		msg("qdisc 'sluice': no longer registered; interfaces that have it keep it: see 'tc qdisc show'");
+	if (fd >= 0)
+		close(fd);
+	if (queues >= 0)
+		close(queues);
+	queue_pins_remove(pin_dir);
+}
+
+#ifdef SLUICE_QUEUE_LEFT_OUT
+
+int queue_try(char *why, size_t size)
+{
+	snprintf(why, size, "left out of this build, which had no clang 16 or newer");
+	return -EOPNOTSUPP;
+}
+
+void queue_register(const char *pin_dir)
+{
+	(void)pin_dir;
+}
+
+#else
+
+/* 0, or -errno and why. */
+static int kernel_has_qdiscs(char *why, size_t size)
+{
+	int has = kernel_btf_has("bpf_struct_ops_Qdisc_ops", BTF_KIND_STRUCT);
+
+	if (has > 0 && kernel_btf_has("bpf_list_front", BTF_KIND_FUNC) > 0)
+		return 0;
+	snprintf(why, size, "%s",
+		 has < 0 ? "this kernel has no BTF" :
+			   "this kernel has no qdiscs in BPF (Linux 6.16 and newer with CONFIG_NET_SCH_BPF=y)");
+	return has < 0 ? has : -EOPNOTSUPP;
+}
+
+/* Loaded, with the limits in it. NULL: why says what is wrong. */
+static struct sluice_queue_bpf *queue_load(char *why, size_t size)
+{
+	struct queue_limits limits = QUEUE_LIMITS_PRESET;
+	struct sluice_queue_bpf *s;
+	__u32 zero = 0;
+	int err;
+
+	libbpf_init();
+	s = sluice_queue_bpf__open();
+	err = s ? sluice_queue_bpf__load(s) : -errno;
+	if (!err && bpf_map_update_elem(bpf_map__fd(s->maps.queue_limits), &zero, &limits, BPF_ANY))
+		err = -errno;
+	if (!err)
+		return s;
+	snprintf(why, size, "it does not load: %s (--verbose shows the verifier's words)", strerror(-err));
+	sluice_queue_bpf__destroy(s);
+	errno = -err;
+	return NULL;
+}
+
+int queue_try(char *why, size_t size)
+{
+	struct sluice_queue_bpf *s;
+	int err = kernel_has_qdiscs(why, size);
+
+	if (err)
+		return err;
+	s = queue_load(why, size);
+	if (!s)
+		return -errno;
+	sluice_queue_bpf__destroy(s);
+	return 0;
+}
+
+/* Is it pinned there, by this version, and registered? */
+static int queue_is_kept(const char *pin_dir)
+{
+	int fd = queue_pin_get(pin_dir, "queue_ops"), limits = queue_pin_get(pin_dir, "queue_limits");
+	struct queue_limits l = {};
+	__u32 zero = 0;
+	int kept = fd >= 0 && limits >= 0 && !bpf_map_lookup_elem(limits, &zero, &l) && l.version == QUEUE_VERSION &&
+		   struct_ops_is_used(fd, "sluice");
+
+	if (fd >= 0)
+		close(fd);
+	if (limits >= 0)
+		close(limits);
+	return kept;
+}
+
+static int queue_pin(struct sluice_queue_bpf *s, const char *pin_dir)
+{
+	struct bpf_map *const maps[QUEUE_PINS] = { s->maps.queue_ops, s->maps.queue_limits, s->maps.queues,
+						   s->maps.queue_flows };
+	char path[512];
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < QUEUE_PINS; i++) {
+		pin_path(path, sizeof(path), pin_dir, queue_pins[i]);
+		err = bpf_map__pin(maps[i], path);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Pinned before it is registered: nobody could take away one that is registered and has no pin. */
+void queue_register(const char *pin_dir)
+{
+	struct sluice_queue_bpf *s;
+	struct bpf_link *link;
+	char why[256];
+	int err;
+
+	if (kernel_has_qdiscs(why, sizeof(why)) || queue_is_kept(pin_dir))
+		return;
+	queue_unregister(pin_dir);
+	if (struct_ops_find("queue_ops", "sluice")) {
+		msg_debug("qdisc 'sluice': another daemon has registered it");
+		return;
+	}
+	s = queue_load(why, sizeof(why));
+	if (!s) {
+		msg("qdisc 'sluice': %s; fq and all else are as they were", why);
+		return;
+	}
+	err = queue_pin(s, pin_dir);
+	link = err ? NULL : bpf_map__attach_struct_ops(s->maps.queue_ops);
+	if (link) {
+		/* It stays registered when we end; only deleting the map's element takes it away. */
+		bpf_link__disconnect(link);
+		bpf_link__destroy(link);
+		msg_info("qdisc 'sluice': registered: 'tc qdisc replace dev ... root sluice' takes it");
+	} else {
+		err = err ?: -errno;
+		if (err == -EEXIST)
+			msg_debug("qdisc 'sluice': another daemon has registered it");
+		else
+			msg("qdisc 'sluice': registering it: %s; fq and all else are as they were", strerror(-err));
+		queue_pins_remove(pin_dir);
+	}
+	sluice_queue_bpf__destroy(s);
+}
+
+#endif
