@@ -5,13 +5,14 @@
 #include "lib/maps.h"
 #include "lib/util.h"
 
-#define PINS(X)                                                                                              \
-	X(flows)                                                                                             \
-	X(hosts)                                                                                             \
-	X(asked)                                                                                             \
-	X(peers)                                                                                             \
-	X(ports) X(pods) X(classes) X(class_queues) X(stats) X(control) X(voqs) X(arrival_slots) X(arrivals) \
-		X(credits) X(credit_rings) X(pfc_ports) X(pfc_slots) X(trace)
+#define PINS(X)                                                                                                \
+	X(flows)                                                                                               \
+	X(hosts)                                                                                               \
+	X(asked)                                                                                               \
+	X(peers)                                                                                               \
+	X(ports)                                                                                               \
+	X(pods) X(classes) X(class_queues) X(stats) X(control) X(voqs) X(arrival_slots) X(arrivals) X(credits) \
+		X(credit_rings) X(pfc_ports) X(pfc_slots) X(trace)
 
 #define PINS_ONE(name) +1
 #define PINS_COUNT (0 PINS(PINS_ONE))
