@@ -65,7 +65,8 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, 
 		return NULL;
 	}
 	if (!f->packets) {
-		flow_forget(f);
+		f->waits = 0;
+		object_drop(f);
 		return NULL;
 	}
 	if (f->first_ns > now_ns) {
@@ -139,6 +140,14 @@ static __always_inline void queue_flush(struct Qdisc *sch)
 			f = ring_pop(q);
 		if (!f)
 			f = held_pop(q, ~0ULL);
+		if (!f)
+			break;
+		object_drop(f);
+	}
+	bpf_iter_num_destroy(&it);
+	bpf_iter_num_new(&it, 0, QUEUE_FLOWS_MAX);
+	while (bpf_iter_num_next(&it)) {
+		f = all_pop(q);
 		if (!f)
 			break;
 		flow_forget(f);

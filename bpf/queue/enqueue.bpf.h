@@ -34,15 +34,21 @@ static __always_inline void flow_put_back(const struct queue_key *key, struct qu
 }
 
 /* Makes a flow with a slot that is empty. NULL, and why, where that is not possible. */
-static __always_inline struct queue_flow *queue_flow_begin(const struct queue_key *key, __u32 quantum,
-							   enum queue_verdict *verdict)
+static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, const struct queue_arrival *a,
+							   __u32 quantum, enum queue_verdict *verdict)
 {
+	const struct queue_key *key = &a->key;
 	struct queue_slot empty = {};
 	struct queue_flow *f;
 
+	all_step(q, a->now_ns);
+	all_step(q, a->now_ns);
 	*verdict = QUEUE_FLOWS_FULL;
-	if (bpf_map_update_elem(&queue_flows, key, &empty, BPF_ANY))
-		return NULL;
+	if (bpf_map_update_elem(&queue_flows, key, &empty, BPF_ANY)) {
+		all_reclaim(q);
+		if (bpf_map_update_elem(&queue_flows, key, &empty, BPF_ANY))
+			return NULL;
+	}
 	f = object_new(struct queue_flow);
 	if (!f) {
 		*verdict = QUEUE_MEMORY;
@@ -51,8 +57,9 @@ static __always_inline struct queue_flow *queue_flow_begin(const struct queue_ke
 	}
 	f->key = *key;
 	f->credit = queue_credit_first(quantum);
-	f->packets = 0;
+	f->packets = f->waits = f->gone = 0;
 	f->first_ns = f->last_ns = 0;
+	all_push(q, object_share(f));
 	return f;
 }
 
@@ -74,27 +81,27 @@ static __always_inline struct queue_flow *arrival_flow(struct queue_arrival *a)
 	return flow_take(&a->key);
 }
 
-/* Puts a packet into its flow, or drops it. The flow is found as before, or, with all else of a new one, gone. */
+/* Puts a packet into its flow, or drops it; the flow is found as before. */
 static __always_inline enum queue_verdict arrival_push(struct queue *q, const struct queue_arrival *a,
-						       struct queue_flow *f, int is_new, struct sk_buff *skb,
+						       struct queue_flow *f, __u32 quantum, struct sk_buff *skb,
 						       struct bpf_sk_buff_ptr *to_free)
 {
 	struct queue_packet *p = object_new(struct queue_packet);
 
 	if (!p) {
 		bpf_qdisc_skb_drop(skb, to_free);
-		if (is_new)
-			flow_forget(f);
-		else
-			flow_put_back(&a->key, f);
+		flow_put_back(&a->key, f);
 		return QUEUE_MEMORY;
 	}
 	skb = bpf_kptr_xchg(&p->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
-	flow_push(f, p, queue_departure_ns(a->wanted_ns, f->last_ns));
-	if (is_new)
+	if (!f->waits) {
+		f->waits = 1;
+		f->credit = queue_credit_back(f->credit, quantum, a->now_ns, f->last_ns);
 		fresh_push(q, object_share(f));
+	}
+	flow_push(f, p, queue_departure_ns(a->wanted_ns, f->last_ns));
 	flow_put_back(&a->key, f);
 	return QUEUE_TAKEN;
 }
@@ -106,7 +113,6 @@ static __always_inline enum queue_verdict arrival_take(struct queue *q, struct q
 {
 	struct queue_flow *f = arrival_flow(a);
 	enum queue_verdict verdict = queue_admit(l, a->now_ns, a->wanted_ns, a->packets, f ? f->packets : 0);
-	int is_new = !f;
 
 	if (verdict != QUEUE_TAKEN) {
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -115,9 +121,9 @@ static __always_inline enum queue_verdict arrival_take(struct queue *q, struct q
 		return verdict;
 	}
 	if (!f)
-		f = queue_flow_begin(&a->key, l->quantum, &verdict);
+		f = queue_flow_begin(q, a, l->quantum, &verdict);
 	if (f)
-		return arrival_push(q, a, f, is_new, skb, to_free);
+		return arrival_push(q, a, f, l->quantum, skb, to_free);
 	bpf_qdisc_skb_drop(skb, to_free);
 	return verdict;
 }

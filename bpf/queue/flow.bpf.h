@@ -7,16 +7,21 @@
  *   queues[qdisc]        fresh ---> list of flows that are new
  *                        ring ----> list of flows that take turns
  *                        held ----> tree of flows by the departure time of their first packet
+ *                        all -----> list of all flows
  *   queue_flows[flow] -> flow ----> list of packets
  *
- * A flow is in exactly one of the three, and the map that it is found by holds it as well. It stays in the ring for a turn
- * when its last packet has left, and goes if it has still none then: so a flow that comes back at once is not new again.
+ * A flow that has packets is in exactly one of the first three. When its last packet has left it stays in the ring for a
+ * turn, and leaves it if it has still none then: so who comes back at once is not new again. The map and the list of all
+ * flows hold it until it has been idle for QUEUE_IDLE_NS: with each flow that is made the list is looked through for
+ * two steps (a clock: who is in use goes to the end).
  *
  * All programs of a qdisc run under its root lock. The locks here are for the verifier, which wants them around each access
  * to a list or tree, one at a time; nobody ever waits for them.
  */
 #include "queue/kfuncs.bpf.h"
 #include "sluice/queue/queue.h"
+
+#define QUEUE_RECLAIM 16 /* flows that are looked at where there is no room for another one */
 
 /* A packet that waits. The kernel's own links in a packet are not a program's. */
 struct queue_packet {
@@ -34,9 +39,12 @@ struct queue_flow {
 	struct queue_key key;
 	__u64 first_ns, last_ns; /* departure of its first packet and of its last, also when that has left */
 	__s64 credit;		 /* bytes that are left of its turn */
-	__u32 packets;
+	__u64 packets;
+	__u64 waits; /* it is in fresh, ring or held */
+	__u64 gone;  /* the map has it no more, or has another one under its key */
 	struct bpf_rb_node in_held;
 	struct bpf_list_node in_list; /* fresh or ring */
+	struct bpf_list_node in_all;
 	struct bpf_list_head fifo CONTAINS(queue_packet, in_flow);
 	struct bpf_spin_lock lock; /* of fifo */
 	struct bpf_refcount refs;
@@ -59,6 +67,7 @@ struct queue {
 	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
 	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
 	struct bpf_rb_root held CONTAINS(queue_flow, in_held);
+	struct bpf_list_head all CONTAINS(queue_flow, in_all);
 };
 
 /*
@@ -75,7 +84,7 @@ struct {
 } queues SEC(".maps");
 
 /*
- * The flows of all qdiscs that have packets, or had a moment ago.
+ * The flows of all qdiscs that have packets, or had some a moment ago (QUEUE_IDLE_NS).
  * writer: the qdisc; reader: the same
  * life:   see above; full: packets of further flows are dropped and counted (QUEUE_FLOWS_FULL)
  */
@@ -271,13 +280,76 @@ static __always_inline struct queue_flow *held_pop(struct queue *q, __u64 due_ns
 	return object_of(node, struct queue_flow, in_held);
 }
 
-/* It has no packets, and nobody finds it any more. */
+/* --- all flows --- */
+
+static __always_inline void all_push(struct queue *q, struct queue_flow *f)
+{
+	bpf_spin_lock(&q->lock);
+	bpf_list_push_back_impl(&q->all, &f->in_all, NULL, 0);
+	bpf_spin_unlock(&q->lock);
+}
+
+static __always_inline struct queue_flow *all_pop(struct queue *q)
+{
+	struct bpf_list_node *node;
+
+	bpf_spin_lock(&q->lock);
+	node = bpf_list_pop_front(&q->all);
+	bpf_spin_unlock(&q->lock);
+	return node ? object_of(node, struct queue_flow, in_all) : NULL;
+}
+
+/* Nobody finds it any more. */
 static __always_inline void flow_forget(struct queue_flow *f)
 {
 	struct queue_key key = f->key;
 
 	bpf_map_delete_elem(&queue_flows, &key);
 	object_drop(f);
+}
+
+/* Looks at the next of all flows, and forgets it if it is idle. */
+static __always_inline void all_step(struct queue *q, __u64 now_ns)
+{
+	struct queue_flow *f = all_pop(q);
+
+	if (!f)
+		return;
+	if (f->gone)
+		object_drop(f);
+	else if (f->waits || !queue_is_idle(now_ns, f->last_ns))
+		all_push(q, f);
+	else
+		flow_forget(f);
+}
+
+/*
+ * The map of flows is full: makes room by those that wait for a turn without packets, and by those that have none, however
+ * long that has been so.
+ */
+static __always_inline void all_reclaim(struct queue *q)
+{
+	struct bpf_iter_num it;
+	struct queue_flow *f;
+	struct queue_key key;
+
+	bpf_iter_num_new(&it, 0, QUEUE_RECLAIM);
+	while (bpf_iter_num_next(&it)) {
+		all_step(q, ~0ULL);
+		f = ring_pop(q);
+		if (!f)
+			continue;
+		if (f->packets) {
+			ring_push(q, f);
+			continue;
+		}
+		f->waits = 0;
+		f->gone = 1;
+		key = f->key;
+		bpf_map_delete_elem(&queue_flows, &key);
+		object_drop(f);
+	}
+	bpf_iter_num_destroy(&it);
 }
 
 #endif

@@ -179,8 +179,7 @@ queue__below_mq_has_one_for_each_queue() {
 	expect "qdiscs in its map" "$(queue_count 1)" -eq 0
 }
 
-# As in pacing.sh with fq, whose p1 and p99 at 200 Mbit/s are 6.6 to 8.2 % off. These are 10.5 % off: to make a flow anew,
-# whenever it has packets again, takes its time.
+# As in pacing.sh with fq, whose p1 and p99 at 200 Mbit/s are 6.6 to 8.2 % off. These are 10.5 % off: each packet costs more.
 queue__one_flow_leaves_evenly() {
 	queue_needed
 	pacing_up

@@ -37,6 +37,10 @@ struct queue_limits {
 #define QUEUE_FIRST_QUANTA 5
 /* New flows go first for so many quanta, then one turn is that of the others. */
 #define QUEUE_FRESH_QUANTA 16
+/* Who has sent nothing for so long owes nothing any more, as in fq. */
+#define QUEUE_REFILL_NS (40 * 1000 * 1000ULL)
+/* A flow that has sent nothing for so long is forgotten, with its credit. */
+#define QUEUE_IDLE_NS (3 * NSEC_PER_SEC)
 
 /* What becomes of a packet. */
 enum queue_verdict {
@@ -90,6 +94,18 @@ static inline __u64 queue_departure_ns(__u64 wanted_ns, __u64 last_ns)
 static inline __s64 queue_credit_first(__u32 quantum)
 {
 	return (__s64)quantum * QUEUE_FIRST_QUANTA;
+}
+
+/* The credit of a flow that takes turns again: what it has left, and after a while something for the first of them. */
+static inline __s64 queue_credit_back(__s64 credit, __u32 quantum, __u64 now_ns, __u64 last_ns)
+{
+	return credit < (__s64)quantum && now_ns > last_ns && now_ns - last_ns > QUEUE_REFILL_NS ? quantum : credit;
+}
+
+/* Has it been idle for so long that nothing need be known of it? last_ns: when its last packet might leave. */
+static inline int queue_is_idle(__u64 now_ns, __u64 last_ns)
+{
+	return now_ns > last_ns && now_ns - last_ns > QUEUE_IDLE_NS;
 }
 
 /*

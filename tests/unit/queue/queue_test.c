@@ -73,3 +73,19 @@ Test(queue, queue_credit_first__is_positive_at_any_quantum)
 	cr_expect_gt(queue_credit_first(1), 0);
 	cr_expect_gt(queue_credit_first(~0U), 0, "no overflow");
 }
+
+Test(queue, queue_credit_back__forgives_after_a_while_only)
+{
+	cr_expect_eq(queue_credit_back(-60000, 3028, NOW, NOW - QUEUE_REFILL_NS), -60000);
+	cr_expect_eq(queue_credit_back(-60000, 3028, NOW, NOW - QUEUE_REFILL_NS - 1), 3028);
+	cr_expect_eq(queue_credit_back(15140, 3028, NOW, NOW - QUEUE_REFILL_NS - 1), 15140, "it is not taken away");
+	cr_expect_eq(queue_credit_back(-1, 3028, NOW, LATER), -1, "its last packet was let out early");
+}
+
+Test(queue, queue_is_idle__of_one_whose_last_packet_left_long_ago)
+{
+	cr_expect_not(queue_is_idle(NOW, LATER));
+	cr_expect_not(queue_is_idle(NOW + QUEUE_IDLE_NS, NOW));
+	cr_expect(queue_is_idle(NOW + QUEUE_IDLE_NS + 1, NOW));
+	cr_expect(queue_is_idle(NOW + QUEUE_IDLE_NS, 0), "it has never sent anything");
+}
