@@ -35,8 +35,8 @@ struct slot {
 
 /* The index is that of credit_rings. */
 struct credit_port {
-	__u64 speed_bps; /* 0: it is gone */
-	__u64 broken;	 /* of its ring, as far as that was put right */
+	__u64 speed_bps;	  /* 0: it is gone */
+	__u64 broken;		  /* of its ring, as far as that was put right */
 	__u64 bytes, inner_bytes; /* that arrived: how much less of them leaves by a pod's veth */
 	__u32 ifindex;
 	__u32 flags; /* PORT_F_* */

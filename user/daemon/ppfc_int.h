@@ -62,7 +62,7 @@ struct ppfc {
 	struct ppfc_queue queues[PFC_SLOTS * PFC_PRIORITIES];
 	struct queue_name names[PFC_SLOTS * PFC_PRIORITIES];
 	__u32 queues_count;
-	__u64 totals[PFC_SLOTS];		 /* as of the last tick */
+	__u64 totals[PFC_SLOTS]; /* as of the last tick */
 	struct sum_error queue_errors[PFC_SLOTS][PFC_PRIORITIES], ingress_errors[PFC_SLOTS][PFC_PRIORITIES], used_error;
 	__u64 storms[PFC_SLOTS][PFC_PRIORITIES]; /* as of the last tick; also of ports that are not counted */
 	const struct watcher *watcher;		 /* or NULL */

@@ -5,14 +5,15 @@
 #include "lib/maps.h"
 #include "lib/util.h"
 
-#define PINS(X)                                                                                                \
-	X(flows)                                                                                               \
-	X(hosts)                                                                                               \
-	X(asked)                                                                                               \
-	X(peers)                                                                                               \
-	X(ports)                                                                                               \
-	X(pods) X(classes) X(class_queues) X(stats) X(control) X(voqs) X(arrival_slots) X(arrivals) X(credits) \
-		X(credit_rings) X(pfc_ports) X(pfc_slots) X(trace)
+#define PINS(X)                                                                                                        \
+	X(flows)                                                                                                       \
+	X(hosts)                                                                                                       \
+	X(asked)                                                                                                       \
+	X(peers)                                                                                                       \
+	X(ports)                                                                                                       \
+	X(pods)                                                                                                        \
+	X(classes) X(class_queues) X(stats) X(control) X(voqs) X(arrival_slots) X(arrivals) X(credits) X(credit_rings) \
+		X(pfc_ports) X(pfc_slots) X(trace)
 
 #define PINS_ONE(name) +1
 #define PINS_COUNT (0 PINS(PINS_ONE))
@@ -84,12 +85,10 @@ __u64 flow_queue_ns(const struct flow *f);
 int voq_is_at_tor(const struct voq *v);
 
 /* Calls fn for every flow, until it returns non-zero, which is then returned. Or -errno. */
-int pins_each_flow(const struct pins *p,
-		   int (*fn)(const struct flow_key *key, const struct flow *flow, void *ctx),
+int pins_each_flow(const struct pins *p, int (*fn)(const struct flow_key *key, const struct flow *flow, void *ctx),
 		   void *ctx);
 /* Likewise for the VOQs that packets arrive of, each with its slot in arrivals and credits. */
-int pins_each_arrival(const struct pins *p,
-		      int (*fn)(const struct arrival_key *key, __u32 slot, void *ctx), void *ctx);
+int pins_each_arrival(const struct pins *p, int (*fn)(const struct arrival_key *key, __u32 slot, void *ctx), void *ctx);
 /*
  * Likewise for VOQs to other racks, max of them (0: all) from *cursor on, which is 0 at first, and at the end;
  * the map may be changed by fn.
@@ -100,7 +99,6 @@ int pins_some_voqs(const struct pins *p, __u32 *cursor, __u32 max,
 int pins_each_peer(const struct pins *p, int (*fn)(const struct peer_key *key, const struct peer *peer, void *ctx),
 		   void *ctx);
 /* Likewise for ports; the map may be changed by fn. */
-int pins_each_port(const struct pins *p,
-		   int (*fn)(__u32 ifindex, const struct port *port, void *ctx), void *ctx);
+int pins_each_port(const struct pins *p, int (*fn)(__u32 ifindex, const struct port *port, void *ctx), void *ctx);
 
 #endif

@@ -26,8 +26,8 @@
 #include "sluice/verifier.h"
 #include "sluice/trylock.h"
 
-#define HIERCC_RING 256 /* VOQs that are due credit from one port at once, a power of two */
-#define HIERCC_STEPS 4	/* VOQs that one packet grants credit */
+#define HIERCC_RING 256		    /* VOQs that are due credit from one port at once, a power of two */
+#define HIERCC_STEPS 4		    /* VOQs that one packet grants credit */
 #define HIERCC_SLICE_MAX (1U << 17) /* RX_FLOWS_MAX of them are below 2^32 */
 #define HIERCC_QUIET 4 /* parts of a round of credit: a VOQ that heard nothing for one is told by a message */
 
