@@ -51,7 +51,9 @@ def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .
 def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
 
 def named_cc: {burst: "bursts", sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC", hiercc: "HierCC alone",
-	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC", "hpcc-ratio": "HPCC by ratio"}[.] // .;
+	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC", "hpcc-ratio": "HPCC by ratio",
+	"hpcc+hiercc": "HPCC and HierCC", "hpcc+ppfc": "HPCC and P-PFC", "hiercc+ppfc": "HierCC and P-PFC", ppfc: "P-PFC alone",
+	"hpcc+hiercc+ppfc": "all three loops"}[.] // .;
 
 # A run of LAB=pfc has the name of its mechanism, too.
 def named:
@@ -79,8 +81,11 @@ def duration_us($name):
 # How many senders each receiver of LAB=pfc has.
 def groups: .params.groups | arrays // null;
 
-def runs: .runs | to_entries | map(.key as $i | .value
-	| if .mech then .cc += "-" + .mech else . end
+# Its runs are named by their loops.
+def is_fabric: .lab == "fabric";
+
+def runs: is_fabric as $fabric | .runs | to_entries | map(.key as $i | .value
+	| if .mech and ($fabric | not) then .cc += "-" + .mech else . end
 	# A percentile of nothing is written as 0; no round trip takes no time.
 	| if $sampled[$i] == false then .queue_bytes = null | .queue_start_max_bytes = null else . end
 	| if (.probe_us // {}).p50 == 0 then .probe_us |= {base} else . end);
@@ -96,17 +101,19 @@ def command:
 	. as $all
 	| [
 		["LAB", .lab // "star"],
-		["CC", (reduce .runs[].cc as $cc ([]; if index([$cc]) then . else . + [$cc] end) | join(","))],
-		["MECH", (reduce (.runs[].mech | values) as $m ([]; if index([$m]) then . else . + [$m] end) | join(","))],
+		[(if is_fabric then "LOOPS" else "CC" end),
+			(reduce .runs[].cc as $cc ([]; if index([$cc]) then . else . + [$cc] end) | join(","))],
+		["MECH", (if is_fabric then null else (reduce (.runs[].mech | values) as $m ([]; if index([$m]) then . else . + [$m] end) | join(",")) end)],
 		["SHAPE", (.params.shape | strings | select(. != "star"))], ["CORE", param("core")],
-		["RATES", (.params.rates | strings | select(. != "1"))],
+		["RATES", (.params.rates | strings | select(. != "1" and . != ""))],
 		["HEADROOM", (param("headroom_bytes") | values | bytes_make)],
 		["PFC", (.params.pfc | strings)],
-		["SENDERS", (if groups then groups | join(",") elif param("racks") or (param("join_bytes") | positive) then null else param("senders") end)],
+		["SENDERS", (if is_fabric then null elif groups then groups | join(",") elif param("racks") or (param("join_bytes") | positive) then null else param("senders") end)],
 		["RACKS", param("racks")], ["SERVERS", param("servers")], ["UPLINK", param("uplink")],
 		["LONG", (.params.longs | values | join(",") | select(. != ""))],
 		["BURST", (param("burst") | positive)],
 		["CHURN", (duration_us("churn") | positive | values | time_make)],
+		["INCAST", (param("incast_bytes") | positive | values | bytes_make)],
 		["HIERCC", (.params.hiercc | strings | select(. != ""))],
 		["LOSE", (param("lose_percent") | positive)], ["REPEAT", (param("repeat_percent") | positive)],
 		["REORDER", (param("reorder_percent") | positive)],
@@ -120,6 +127,8 @@ def command:
 		["STAGGER", (duration_us("stagger") | positive | values | time_make)],
 		["JOIN", (param("join_bytes") | positive | values | bytes_make)],
 		["AUTH", (if (.params // {}).auth == true then 1 else null end)],
+		["GSO", ((.params // {}).gso | booleans | if . then "on" else "off" end)],
+		["QUEUE", (.params.queue | strings)],
 		["VM", vm], ["SEED", (if vm then param("seed") | values | select(. != 1) else null end)]
 	] | map(select(.[1] != null and .[1] != "") | "\(.[0])=\(.[1])") | ["make lab"] + . | join(" ");
 
@@ -139,12 +148,13 @@ def described:
 		["of groups with a receiver each", (groups | values | select(length > 1) | join(" + "))],
 		["switches", (.params.shape | strings | select(. != "star"))],
 		["links between them, times the link rate", param("core")],
-		["their rates", (.params.rates | strings | select(. != "1"))],
+		["their rates", (.params.rates | strings | select(. != "1" and . != ""))],
 		["headroom of a port", (param("headroom_bytes") | values | bytes_said)],
 		["keys of pfc", (.params.pfc | strings | select(. != ""))],
 		["racks", (param("racks") | values | "\(.) of \($servers | plural("pod")), uplinks \($uplink) times as fast")],
 		["burst", (param("burst") | positive | values | "\(plural("flow")) of \($burst_bytes)")],
 		["10 KB flows, 30 % of the link, every", (duration_us("churn") | positive | values | time_said)],
+		["incast at three quarters of the time, each pod", (param("incast_bytes") | positive | values | bytes_said)],
 		["keys of hiercc", (.params.hiercc | strings | select(. != ""))],
 		["credit lost, repeated, late", (if $impaired == [0, 0, 0] then null else $impaired | map("\(.) %") | join(", ") end)],
 		["receiver's daemon killed after", (duration_us("kill") | positive | values | time_said)],
@@ -157,6 +167,8 @@ def described:
 		["time", (duration_us("time") | values | time_said)],
 		["warm-up", (duration_us("warmup") | positive | values | time_said)],
 		["authentication", (if (.params // {}).auth == true then "with a key" else null end)],
+		["packets of up to 64 KB in the stacks (GSO)", ((.params // {}).gso | booleans | if . then "yes" else "no" end)],
+		["departure times are kept by", (.params.queue | strings)],
 		["kernel", (.kernel | strings)],
 		["seed", (if vm then param("seed") else null end)]
 	] | map(select(.[1] != null));
@@ -235,6 +247,11 @@ def figures($ports; $warmup; $together):
 		["flows done ms", "p99", "99 % of the flows", ((.fct_us // {}).p99 | number | ms), false],
 		["flows done ms", "last", "slowest flow", (fct_last | short), false],
 		["flows done ms", "ideal", "all bytes at line rate", ($ideal | number | short), false],
+		(("mice", "burst", "incast") as $kind | (.["\($kind)_us"] // {}) as $f
+			| ["\($kind) ms", "p50", "median", ($f.p50 | number | ms), false],
+			  ["\($kind) ms", "p99", "99 % of the flows", ($f.p99 | number | ms), false],
+			  ["\($kind) ms", "open", "not complete at the end, count", (if $f.all then $f.all - $f.count else null end | fixed(0)), false]),
+		["long Mbit/s", "all", "all long flows together", (.long_bps | number | values / 1e6 | fixed(1)) // "-", false],
 		["slowdown", "mean", "mean", ($slowdown.mean | number | short), false],
 		["slowdown", "max", "largest", ($slowdown.max | number | short), false],
 		["back ms", "slowest", "long flow back at 95 % of its rate, slowest", (recovery_last | short), false],
@@ -258,6 +275,10 @@ def page_group:
 		"packet ms": "From the sender's port to the receiver, ms",
 		"pauses": "Pauses that the switch sent",
 		"flows done ms": "Completion times, ms",
+		"mice ms": "Completion times of the short flows that come all the time, ms",
+		"burst ms": "Completion times of the burst, ms",
+		"incast ms": "Completion times of the incast, ms",
+		"long Mbit/s": "Rate of the long flows, Mbit/s",
 		"slowdown": "Completion time as a multiple of that with an equal share",
 		"back ms": "After a flow has left, ms",
 		"packets": "Packets"

@@ -321,6 +321,29 @@ page__two_ports() {
 	pictures 10
 }
 
+# Runs have the name of their loops, whatever pauses there were.
+page__fabric() {
+	local mice='"mice_us": {"p50": 36000, "p99": 79400, "count": 629, "all": 630}'
+
+	LAB=fabric lab_make fabric '{"senders": 16, "racks": 4, "servers": 4, "uplink": 2, "longs": ["1", "1", "0", "0"], "burst": 16,
+		"burst_bytes": 25000, "incast_bytes": 100000, "churn_us": 100000, "groups": ["4"], "rates": "", "headroom_bytes": 10000,
+		"gso": true}' "[$(run_make none 1 550000 4050 '{"mech": "none", "mice_us": {"p50": 55900, "p99": 469000, "count": 630, "all": 630},
+		"long_bps": 71900000}'),
+		$(run_make hpcc+hiercc+ppfc 1 6056 4050 '{"mech": "ppfc", "incast_us": {"p50": 1000, "p99": 577000, "count": 16, "all": 16},
+		'"$mice"'}')]"
+	queue_make hpcc+hiercc+ppfc 6056 400
+	page_run
+	has "$PAGE" "make lab LAB=fabric LOOPS=none,hpcc+hiercc+ppfc HEADROOM=10kb"
+	has "$PAGE" "INCAST=100kb"
+	has "$PAGE" "GSO=on"
+	hasnt "$PAGE" "MECH="
+	hasnt "$PAGE" "SENDERS="
+	has "$PAGE" "all three loops"
+	has "$PAGE" "Completion times of the short flows that come all the time, ms"
+	report_run 0 --table "$DIR"
+	says "$OUT" "hpcc+hiercc+ppfc"
+}
+
 page__racks() {
 	LAB=racks lab_make racks '{"senders": 16, "racks": 4, "servers": 4, "uplink": 2, "longs": ["1", "1", "0", "0"],
 		"burst": 16, "burst_bytes": 25000, "churn_us": 0, "lose_percent": 10, "repeat_percent": 0,
@@ -519,7 +542,7 @@ errors__say_what_to_do() {
 }
 
 for name in table__four page__four page__sluice_loses page__single page__missing_series page__no_samples \
-	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__racks page__pauses params__pauses params__fabric params__seed page__flows_1_and_64 \
+	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__fabric page__racks page__pauses params__pauses params__fabric params__seed page__flows_1_and_64 \
 	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"
