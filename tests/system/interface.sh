@@ -189,6 +189,8 @@ interface__mtu_changes_under_load() {
 	state_back "$CASE_DIR/objects.txt" h1
 }
 
+interface_why_says() { ctl h1 why ":$(bulk_port)" --json | grep -q "$1"; }
+
 # An administrator's route that has no room any more is not touched: what does not fit goes without telemetry, and the
 # rest of the daemon goes on.
 interface__mtu_falls_below_an_administrators_route() {
@@ -205,6 +207,7 @@ interface__mtu_falls_below_an_administrators_route() {
 	wait_for 20 "sluiced says what to do" said h1 "run 'ip route change 10.0.0.0/8 via 10.1.0.1 dev eth0 mtu 1248'"
 	status_soon h1 "MTU in the status" '.interfaces[0].mtu_bytes' 1400
 	grows "packets without room" 20 stat_of h1 tx_mtu
+	wait_for 20 "why names the MTU" interface_why_says "have no room for it within the MTU of 1400 bytes"
 	bulk_goes_on
 	net_in h1 ip route change 10.0.0.0/8 via 10.1.0.1 dev eth0 mtu 1248
 	grows "packets with telemetry" 20 stat_of h1 tx_data

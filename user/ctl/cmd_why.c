@@ -156,8 +156,10 @@ static int why_watch(struct why *w, const struct pins *p)
 	w->rate_bps /= w->looks;
 	w->under_way /= w->looks;
 	w->ctl = *p->ctl;
-	if (!bpf_map_lookup_elem(p->hosts, &w->key.remote, &host))
+	if (!bpf_map_lookup_elem(p->hosts, &w->key.remote, &host)) {
 		w->heard_ns = host.heard_ns;
+		w->peer_strips = host.capable;
+	}
 	if (bpf_map_lookup_elem(p->peers, &peer_key, &w->peer))
 		w->peer = (struct peer){};
 	if (w->flow.path.hiercc && !w->flow.voq.merged && !bpf_map_lookup_elem(p->voqs, &voq_key, &voq))

@@ -32,10 +32,18 @@ struct why {
 	char port[16];
 	__u32 port_flags;
 	__u64 heard_ns;	  /* when its peer was heard last; 0: never */
+	int peer_strips;  /* its peer is known to strip telemetry */
 	struct peer peer; /* its prefix; t_ns 0: there is none */
 	__u64 short_ns;	  /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
 	enum why_verdict verdict;
 	char answer[512], because[512], decision[512], next[512], base_rtt[512];
+};
+
+/* A sentence for a verdict. */
+struct why_line {
+	enum why_verdict verdict;
+	int (*when)(const struct why *w); /* NULL: always */
+	const char *text;
 };
 
 /* The time as a person reads it; returns buf, of 32 bytes. */

@@ -76,36 +76,51 @@ static int is_unbound(const struct why *w)
 	return is_without_fq(w) && !w->flow.tx.own_cc;
 }
 
+/* Telemetry in the data is not put into tunnels' packets. */
+static int is_tunnel_in_data(const struct why *w)
+{
+	return w->flow.tx.flags & FLOW_F_TUNNEL && w->flow.path.telemetry != TELEMETRY_COMPANION;
+}
+
+/* It sends, and its peer would strip telemetry: so it is the packets that have no room for it. */
+static int is_without_room(const struct why *w)
+{
+	return w->peer_strips && w->now_ns < w->flow.tx.last_ns + NSEC_PER_SEC;
+}
+
 /* clang-format off */
-static const char *const answers[] = {
-	[WHY_CLOSED] = "Nothing: it is over (a FIN or RST left).",
-	[WHY_BYPASS] = "Nothing of Sluice: bypass is on, its packets pass untouched.",
-	[WHY_PLAIN] = "Nothing of Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}.",
-	[WHY_IDLE] = "Nothing of Sluice: it has sent nothing for {idle}, so it is its application that waits, or its peer that "
-		"does not read or acknowledge.",
-	[WHY_OBSERVE] = "Nothing of Sluice: mode {mode}. It sends {sent} Mbit/s; what was computed for it is {rate} Mbit/s.",
-	[WHY_START] = "Its first window, {w} bytes: no feedback came yet.",
-	[WHY_CREDIT] = "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants{short}. "
-		"It sends {sent} Mbit/s.",
-	[WHY_PAUSE] = "Pauses (PFC) that the neighbour of {port} asks for. It sends {sent} Mbit/s.",
-	[WHY_HOP] = "R of its first hop (HierCC, Equation 1), {hop_rate} Mbit/s: its share of what its VOQ may send. "
-		"It sends {sent} Mbit/s.",
-	[WHY_RATE] = "{whose}, {rate} Mbit/s: its packets wait in fq of {port} for their departure time. It sends {sent} Mbit/s.",
-	[WHY_WINDOW] = "Its window W, {w} bytes ({by}): that much is under way and not acknowledged. It sends {sent} Mbit/s, "
-		"R is {rate}.",
-	[WHY_UNHELD] = "Nothing: it sends {sent} Mbit/s, though R is {rate} and W {w} bytes. Its socket does not obey W, and no "
-		"departure time or receive window holds it.",
-	[WHY_NOTHING] = "Nothing of Sluice: it sends {sent} Mbit/s and might send {rate} (R). Its application gives it no more, "
-		"or its receiver takes no more.",
+static const struct why_line answers[] = {
+	{ WHY_CLOSED, NULL, "Nothing: it is over (a FIN or RST left)." },
+	{ WHY_BYPASS, NULL, "Nothing of Sluice: bypass is on, its packets pass untouched." },
+	{ WHY_PLAIN, is_tunnel_in_data, "Nothing of Sluice: it goes without telemetry, because it is a tunnel's, and telemetry in the data "
+		"is for TCP and UDP only." },
+	{ WHY_PLAIN, is_without_room, "Nothing of Sluice: it goes without telemetry, because its packets have no room for it within the "
+		"MTU of {mtu} bytes." },
+	{ WHY_PLAIN, NULL, "Nothing of Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}." },
+	{ WHY_IDLE, NULL, "Nothing of Sluice: it has sent nothing for {idle}, so it is its application that waits, or its peer that "
+		"does not read or acknowledge." },
+	{ WHY_OBSERVE, NULL, "Nothing of Sluice: mode {mode}. It sends {sent} Mbit/s; what was computed for it is {rate} Mbit/s." },
+	{ WHY_START, NULL, "Its first window, {w} bytes: no feedback came yet." },
+	{ WHY_CREDIT, NULL, "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants{short}. "
+		"It sends {sent} Mbit/s." },
+	{ WHY_PAUSE, NULL, "Pauses (PFC) that the neighbour of {port} asks for. It sends {sent} Mbit/s." },
+	{ WHY_HOP, NULL, "R of its first hop (HierCC, Equation 1), {hop_rate} Mbit/s: its share of what its VOQ may send. "
+		"It sends {sent} Mbit/s." },
+	{ WHY_RATE, NULL, "{whose}, {rate} Mbit/s: its packets wait in fq of {port} for their departure time. It sends {sent} Mbit/s." },
+	{ WHY_WINDOW, NULL, "Its window W, {w} bytes ({by}): that much is under way and not acknowledged. It sends {sent} Mbit/s, "
+		"R is {rate}." },
+	{ WHY_UNHELD, NULL, "Nothing: it sends {sent} Mbit/s, though R is {rate} and W {w} bytes. Its socket does not obey W, and no "
+		"departure time or receive window holds it." },
+	{ WHY_NOTHING, NULL, "Nothing of Sluice: it sends {sent} Mbit/s and might send {rate} (R). Its application gives it no more, "
+		"or its receiver takes no more." },
+	{},
 };
 
-/* The first of a verdict whose condition holds. */
-static const struct why_next {
-	enum why_verdict verdict;
-	int (*when)(const struct why *w); /* NULL: always */
-	const char *text;
-} nexts[] = {
+static const struct why_line nexts[] = {
 	{ WHY_BYPASS, NULL, "sluicectl bypass off lets Sluice work again." },
+	{ WHY_PLAIN, is_tunnel_in_data, "telemetry: companion of that peer governs tunnels, too (docs/configuration.md, 'Tunnels')." },
+	{ WHY_PLAIN, is_without_room, "A lower MTU of the route makes room (docs/configuration.md, 'Routes'), and telemetry: companion of "
+		"that peer needs none. sluicectl stats (tx_mtu) counts such packets." },
 	{ WHY_PLAIN, NULL, "Does Sluice run on the peer, and does UDP to Sluice's port get there? sluicectl stats (tx_peer_unknown, "
 		"peer_silent, probe_sent); docs/troubleshooting.md, 'A flow is \"plain\"'." },
 	{ WHY_IDLE, NULL, ASK_SOCKET },
@@ -134,13 +149,12 @@ static const struct why_next {
 };
 /* clang-format on */
 
-static const char *next_text(const struct why *w)
+/* The first of its verdict whose condition holds. */
+static const char *line_text(const struct why_line *line, const struct why *w)
 {
-	const struct why_next *n;
-
-	for (n = nexts; n->text; n++)
-		if (n->verdict == w->verdict && (!n->when || n->when(w)))
-			return n->text;
+	for (; line->text; line++)
+		if (line->verdict == w->verdict && (!line->when || line->when(w)))
+			return line->text;
 	return "";
 }
 
@@ -226,6 +240,7 @@ static void rates_fill(struct words *s, const struct why *w)
 	word_set(s, "tunnel", "%s", f->tx.flags & FLOW_F_TUNNEL ? " (it is a tunnel's)" : "");
 	word_set_time(s, "idle", age_ns(w->now_ns, f->tx.last_ns));
 	word_set_time(s, "heard", age_ns(w->now_ns, w->heard_ns));
+	word_set(s, "mtu", "%u", f->path.mtu);
 	word_set(s, "mode", "%s", mode_name(w->ctl.mode));
 	word_set(s, "port", "%s", w->port);
 	word_set(s, "sent", "%.1f", mbit(w->sent_bps));
@@ -310,10 +325,10 @@ void why_sentences(struct why *w)
 	rates_fill(&s, w);
 	hop_fill(&s, w);
 	control_fill(&s, w);
-	sentence_make(w->answer, sizeof(w->answer), answers[w->verdict], &s);
+	sentence_make(w->answer, sizeof(w->answer), line_text(answers, w), &s);
 	sentence_make(w->because, sizeof(w->because), because_text(w), &s);
 	sentence_make(w->decision, sizeof(w->decision), decision_text(w), &s);
-	sentence_make(w->next, sizeof(w->next), next_text(w), &s);
+	sentence_make(w->next, sizeof(w->next), line_text(nexts, w), &s);
 }
 
 /* --- output --- */
