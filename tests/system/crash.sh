@@ -226,7 +226,7 @@ crash__pins_of_another_version() {
 crash_detach_other() {
 	net_in h1 "$1/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach" $? -eq 0
-	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version: filters of 1 interfaces"
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "of another version: filters of 1 interface"
 	leftovers_none
 	state_back "$CASE_DIR/objects.txt" h1
 }

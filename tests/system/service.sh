@@ -61,23 +61,23 @@ service__manager_is_told() {
 	wait_for 10 "the manager listens" test -S "$CASE_DIR/notify"
 	host_config h1 >"$CASE_DIR/h1.yaml"
 	service_spawn h1 NOTIFY_SOCKET="$CASE_DIR/notify" WATCHDOG_USEC=60000000
-	wait_for 10 "it is told of the start" grep -qx "READY=1;STATUS=1 interfaces, mode enforce" "$told"
+	wait_for 10 "it is told of the start" grep -qx "READY=1;STATUS=1 interface, mode enforce" "$told"
 	wait_for 10 "it is told that sluiced lives" grep -qx "WATCHDOG=1" "$told"
 	host_config h1 'mode: observe' >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 reloaded
 	wait_for 10 "it is told of the reload" grep -q "^RELOADING=1;MONOTONIC_USEC=[0-9]" "$told"
-	wait_for 10 "and of its end" grep -qx "READY=1;STATUS=1 interfaces, mode observe" "$told"
+	wait_for 10 "and of its end" grep -qx "READY=1;STATUS=1 interface, mode observe" "$told"
 	echo colour: green >>"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "the configuration in force stays as it is"
-	wait_for 10 "also of one that failed" service_told "$told" "^READY=1;STATUS=1 interfaces, mode observe" 2
+	wait_for 10 "also of one that failed" service_told "$told" "^READY=1;STATUS=1 interface, mode observe" 2
 	ctl h1 set mode dry-run >/dev/null 2>&1
-	wait_for 10 "it is told of a mode that was set" grep -qx "STATUS=1 interfaces, mode dry-run" "$told"
+	wait_for 10 "it is told of a mode that was set" grep -qx "STATUS=1 interface, mode dry-run" "$told"
 	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "mode observe -> dry-run, by sluicectl set"
 	ctl h1 bypass on >/dev/null
-	wait_for 10 "and of bypass" grep -qx "STATUS=1 interfaces, mode dry-run, bypass on" "$told"
+	wait_for 10 "and of bypass" grep -qx "STATUS=1 interface, mode dry-run, bypass on" "$told"
 	ctl h1 bypass off >/dev/null
 	ctl h1 set mode observe >/dev/null 2>&1
-	wait_for 10 "and of the way back" grep -qx "STATUS=1 interfaces, mode observe" "$told"
+	wait_for 10 "and of the way back" grep -qx "STATUS=1 interface, mode observe" "$told"
 	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "mode dry-run -> observe, as the configuration has it"
 	ctl h1 set receive_window false >/dev/null 2>&1
 	wait_for 10 "the journal has the window" said h1 "receive_window true -> false, by sluicectl set"

@@ -218,7 +218,7 @@ upgrade__detach_of_what_cannot_be_completed() {
 		else
 			upgrade_accident h1 "$NEXT" "kill $at"
 			expect "exit status of the one that is killed at $at" $? -eq 137
-			what="fail rename 1" says="was half of another version: filters of 1 interfaces"
+			what="fail rename 1" says="was half of another version: filters of 1 interface"
 			[[ $at != rmdir* ]] || what="fail rmdir 2"
 		fi
 		if [[ $what ]]; then

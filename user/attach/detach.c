@@ -61,8 +61,8 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, cons
 		return EXIT_FAILED;
 	}
 	adopt_pins_remove(dp->pin_dir);
-	msg("%s: was %s: filters of %d interfaces, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
-	    dp->pin_dir, what, l->interfaces);
+	msg("%s: was %s: filters of %d interface%s, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
+	    dp->pin_dir, what, l->interfaces, PLURAL(l->interfaces));
 	dataplane_close(dp);
 	return EXIT_DONE;
 }

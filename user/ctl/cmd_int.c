@@ -161,8 +161,8 @@ static void path_text(const struct path *p, __u64 now)
 	screen_size(&columns, &lines);
 	width = columns && columns < PATHS_WIDE ? 0 :
 						  10; /* words do not stand below each other where they do not fit */
-	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, p->hops == 1 ? "" : "s",
-		 p->flows, p->flows == 1 ? "" : "s", age_ns(now, p->flow.rx.fb_ns) / 1000);
+	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, PLURAL(p->hops), p->flows,
+		 PLURAL(p->flows), age_ns(now, p->flow.rx.fb_ns) / 1000);
 	words_print(text, printf("path 0x%03x:", p->id), 2);
 	if (!p->flow.cc.hops) {
 		snprintf(text, sizeof(text), "their receiver tells %s, and not the hops", feedback_name(p->form));
@@ -245,7 +245,7 @@ int cmd_int(int argc, char **argv)
 	if (!s.n)
 		words_print("no paths: no feedback with hops came in the last 10 s", 0, 0);
 	if (s.old) {
-		snprintf(old, sizeof(old), "%u flow%s without hops in the last 10 s", s.old, s.old == 1 ? "" : "s");
+		snprintf(old, sizeof(old), "%u flow%s without hops in the last 10 s", s.old, PLURAL(s.old));
 		words_print(old, 0, 0);
 	}
 	return EXIT_DONE;

@@ -43,8 +43,8 @@ static void daemon_tell(struct daemon *d, const char *event)
 	const struct control *ctl = dataplane_pins(d->dp)->ctl;
 
 	d->told = *ctl;
-	sd_notifyf(0, "%sSTATUS=%u interfaces, mode %s%s", event, d->config->interfaces_count, mode_name(ctl->mode),
-		   ctl->bypass ? ", bypass on" : "");
+	sd_notifyf(0, "%sSTATUS=%u interface%s, mode %s%s", event, d->config->interfaces_count,
+		   PLURAL(d->config->interfaces_count), mode_name(ctl->mode), ctl->bypass ? ", bypass on" : "");
 }
 
 /* Round trips are those of the prefixes of c. */
@@ -277,8 +277,8 @@ static int daemon_open(struct daemon *d)
 	credits_apply(d->parts.credits, d->config);
 	dataplane_commit(d->dp, d->config);
 	ppfc_apply(d->parts.ppfc, d->config);
-	msg_info("ready: %u interfaces, mode %s, pins in %s", d->config->interfaces_count, mode_name(d->config->mode),
-		 d->config->pin_dir);
+	msg_info("ready: %u interface%s, mode %s, pins in %s", d->config->interfaces_count,
+		 PLURAL(d->config->interfaces_count), mode_name(d->config->mode), d->config->pin_dir);
 	d->watchdog = sd_watchdog_enabled(0, NULL) > 0;
 	daemon_tell(d, "READY=1\n");
 	return EXIT_DONE;

@@ -12,6 +12,9 @@
 #define SLUICE_VERSION "0.1.0"
 #define SLUICE_PIN_DIR "/sys/fs/bpf/sluice"
 
+/* What a word ends with that counts n things. */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
+
 /* Exit codes of both programs. */
 enum {
 	EXIT_DONE = 0,
