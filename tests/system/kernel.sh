@@ -71,6 +71,9 @@ kernel__probe_says_what_is_there() {
 		net_in h1 "$BUILD/sluicectl" probe --json eth0 >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
 		expect "pacing with fq" "$(kernel_probed "eth0 pacing (host)" .result)" = ok
 	fi
+	net_in h1 ip link add down0 type veth peer name down1
+	net_in h1 "$BUILD/sluicectl" probe --json down0 >"$CASE_DIR/probe.json" 2>>"$CASE_DIR/said.log"
+	expect "of a link that is down" "$(kernel_probed down0 '.result + " " + .mend')" = "less ip link set dev down0 up"
 }
 
 # Before Linux 6.2 the tracepoints hear every packet of the machine: a host has no use for them.

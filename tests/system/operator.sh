@@ -133,11 +133,12 @@ operator__flows_are_sorted_filtered_and_watched() {
 		# shellcheck disable=SC2086
 		ctl_refuses 2 "" flows $options
 	done
-	# Not a terminal: one line for each flow and time, and what it sends is more than nothing.
+	# Not a terminal: a heading, then one line for each flow and time, and what it sends is more than nothing.
 	timeout 3 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" flows --watch 0.5 --top 1 \
 		>"$CASE_DIR/watch.txt"
 	expect "lines of --watch" "$(grep -c ' -> 10.2.0.2:5201 ' "$CASE_DIR/watch.txt")" -ge 2
-	expect "lines without a time" "$(grep -vc '^20[0-9-]*T' "$CASE_DIR/watch.txt")" -eq 0
+	expect "headings of --watch" "$(grep -c '^TIME  *LOCAL -> REMOTE ' "$CASE_DIR/watch.txt") $(head -n 1 "$CASE_DIR/watch.txt" | cut -c 1-4)" = "1 TIME"
+	expect "lines without a time, the heading" "$(grep -vc '^20[0-9-]*T' "$CASE_DIR/watch.txt")" -eq 1
 	expect "flows that send nothing" "$(awk '$5 < 1' "$CASE_DIR/watch.txt" | wc -l)" -eq 0
 	timeout 3 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
 		>"$CASE_DIR/watch.json"

@@ -238,39 +238,48 @@ static void flows_filter(const struct flows_wish *w, struct flow_list *l)
 		l->n = w->top;
 }
 
-/* In front of each line where they are appended to what was printed before. */
-static void time_print(char *buf, size_t size)
+#define TIME_COLUMNS 25
+
+/* In front of each line where they are appended to what was printed before; of the heading that there is once. */
+static void time_print(char *buf, size_t size, int heading)
 {
 	time_t t = time(NULL);
 	struct tm tm;
 
-	strftime(buf, size, "%Y-%m-%dT%H:%M:%S%z ", localtime_r(&t, &tm));
+	if (heading)
+		snprintf(buf, size, "%-*s", TIME_COLUMNS, "TIME");
+	else
+		strftime(buf, size, "%Y-%m-%dT%H:%M:%S%z ", localtime_r(&t, &tm));
 }
 
 static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 {
-	int redraw = w->watch_s && isatty(STDOUT_FILENO);
+	int redraw = w->watch_s && isatty(STDOUT_FILENO), log = w->watch_s && !redraw;
 	unsigned int columns = 0, lines = 0, width, n = l->n, i;
 	char prefix[40] = "", line[512];
+	static int headed;
 
 	screen_size(&columns, &lines);
 	width = redraw || (columns && columns < FLOWS_WIDE) ? columns ?: 80 : 0;
-	if (w->watch_s && !redraw)
-		time_print(prefix, sizeof(prefix));
 	/* The heading, the line that says how many are left out, and the cursor. */
 	if (redraw && lines > 4 && n > lines - 3)
 		n = lines - 3;
 	if (redraw)
 		fputs("\033[H\033[2J", stdout);
+	if (log)
+		time_print(prefix, sizeof(prefix), 0);
 	if (!l->n)
 		printf("%sno flows%s\n", prefix, w->has_peer || w->port || w->held_by ? " of these" : "");
 	for (i = 0; i <= n && l->n; i++) {
 		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, width, line, sizeof(line));
 		if (columns && redraw && strlen(line) > columns)
 			line[columns] = 0;
-		/* A log has no headings. */
-		if (i || !w->watch_s || redraw)
-			printf("%s%s\n", prefix, line);
+		/* A log has one heading. */
+		if (log && !i && headed++)
+			continue;
+		if (log)
+			time_print(prefix, sizeof(prefix), !i);
+		printf("%s%s\n", prefix, line);
 	}
 	if (n < l->n)
 		printf("and %u more\n", l->n - n);

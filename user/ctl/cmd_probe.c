@@ -5,7 +5,9 @@
  * of a network namespace that lasts as long as the question.
  */
 #include <errno.h>
+#include <glob.h>
 #include <libmnl/libmnl.h>
+#include <linux/magic.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if_arp.h>
@@ -116,6 +118,38 @@ static void probe_queue(struct probe_report *r)
 	probe_report_add(r, "qdisc sluice", PROBE_OK, text, NULL);
 }
 
+/* The kernel loads the module by itself, where it has it and may. */
+static void probe_fq(struct probe_report *r, const char *release)
+{
+	char text[256], module[256];
+	glob_t found = {};
+	int err = in_child(fq_try);
+
+	if (!err) {
+		probe_report_add(r, "fq", PROBE_OK, "available", NULL);
+		return;
+	}
+	snprintf(text, sizeof(text), "not available: %s: only TCP sockets are paced, by TCP itself", strerror(err));
+	snprintf(module, sizeof(module), "/lib/modules/%s/kernel/net/sched/sch_fq.ko*", release);
+	if (glob(module, 0, NULL, &found))
+		probe_report_advise(r, "fq", PROBE_LESS, text,
+				    "boot a kernel with CONFIG_NET_SCH_FQ (Debian's and Ubuntu's have it)");
+	else
+		probe_report_add(r, "fq", PROBE_LESS, text, "modprobe sch_fq");
+	globfree(&found);
+}
+
+static void probe_btf_lacks(struct probe_report *r)
+{
+	struct statfs fs;
+
+	if (statfs("/sys", &fs) || fs.f_type != SYSFS_MAGIC)
+		probe_report_add(r, "btf", PROBE_MISSING, "/sys is not mounted", "mount -t sysfs sysfs /sys");
+	else
+		probe_report_advise(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
+				    "boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
+}
+
 void probe_kernel(struct probe_report *r)
 {
 	int kfunc = kernel_has_kfunc(), cc = kernel_has_tcp_ops(), err;
@@ -126,8 +160,7 @@ void probe_kernel(struct probe_report *r)
 	uname(&u);
 	probe_report_add(r, "kernel", PROBE_OK, u.release, NULL);
 	if (kfunc < 0) {
-		probe_report_advise(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
-				    "boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
+		probe_btf_lacks(r);
 		return;
 	}
 	probe_report_add(r, "btf", PROBE_OK, "/sys/kernel/btf/vmlinux", NULL);
@@ -162,10 +195,7 @@ void probe_kernel(struct probe_report *r)
 				    "see what the interfaces have, or run it as root of the host");
 		return;
 	}
-	err = in_child(fq_try);
-	snprintf(text, sizeof(text), "%s%s%s", err ? "not available: " : "available", err ? strerror(err) : "",
-		 err ? ": only TCP sockets are paced, by TCP itself" : "");
-	probe_report_add(r, "fq", err ? PROBE_LESS : PROBE_OK, text, err ? "modprobe sch_fq" : NULL);
+	probe_fq(r, u.release);
 	probe_queue(r);
 }
 
@@ -192,6 +222,11 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	if (link.type != ARPHRD_ETHER) {
 		probe_report_advise(r, check, PROBE_LESS, "not an Ethernet device: cannot be managed",
 				    "name the Ethernet device below it");
+		return;
+	}
+	if (!link.up && !q.root[0]) {
+		snprintf(mend, sizeof(mend), "ip link set dev %s up", name);
+		probe_report_add(r, check, PROBE_LESS, "the link is down, and has no qdisc until it is up", mend);
 		return;
 	}
 	if (q.ingress) {
