@@ -16,10 +16,10 @@ crash__kill_9_and_restart_under_load() {
 	governed_soon h1
 
 	daemon_kill h1 h2 sw
+	expect "alive in the status, at once" "$(status_of h1 .daemon_alive)" = false
 	port=$(flow_of h1 .local_port) tx_bytes=$(flow_of h1 .tx_bytes) feedbacks=$(flow_of h1 .feedbacks)
 	bulk_goes_on
 	grows "feedback without a daemon" 20 flow_of h1 .feedbacks
-	status_soon h1 "alive in the status" .daemon_alive false
 	expect "status as text" "$(ctl h1 status)" has "packets go on without it"
 
 	daemon_start h1 h2 sw

@@ -5,17 +5,23 @@
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include "ctl/show.h"
 #include "lib/names.h"
 #include "sluice/cc/base_rtt.h"
+#include "sluice/once.h"
 
-#define STATUS_ALIVE_S 3
+#define STATUS_ALIVE_NS (3 * NSEC_PER_SEC)
+#define STATUS_BEAT_NS (3 * NSEC_PER_SEC / 2) /* the daemon's heartbeat is once a second */
 
 struct status {
 	struct control ctl;
 	unsigned int flows;
-	double age_s; /* of the last sign of the daemon */
+	double age_s; /* of the last sign of the daemon, */
+	int alive;    /*   which lives */
 };
 
 static int port_stamps(const struct port *port)
@@ -106,7 +112,7 @@ static int status_json(struct pins *p, const struct status *s)
 	out_bool("authenticated", c->auth);
 	out_u64("daemon_pid", c->pid);
 	out_double("heartbeat_age_s", s->age_s);
-	out_bool("daemon_alive", s->age_s < STATUS_ALIVE_S);
+	out_bool("daemon_alive", s->alive);
 	out_string("congestion_control", c->cc_name);
 	out_u64("flows", s->flows);
 	if (c->tor)
@@ -189,7 +195,7 @@ static int status_print(struct pins *p, const struct status *s)
 	snprintf(text, sizeof(text), "mode %s%s, pins in %s", mode_name(c->mode), c->bypass ? ", BYPASS ON" : "",
 		 show_pin_dir);
 	line_print("", text);
-	if (s->age_s < STATUS_ALIVE_S)
+	if (s->alive)
 		snprintf(text, sizeof(text), "running, pid %u", c->pid);
 	else
 		snprintf(text, sizeof(text),
@@ -214,6 +220,24 @@ static int count_flow(const struct flow_key *key, const struct flow *f, void *ct
 	return 0;
 }
 
+/*
+ * A daemon that was killed has a fresh heartbeat for a while, and no process. That of one in another PID namespace (a
+ * container) is not seen here: then the next heartbeat is waited for.
+ */
+static int daemon_lives(const struct control *c)
+{
+	__u64 last_ns = READ_ONCE(c->heartbeat_ns), end_ns = now_ns() + STATUS_BEAT_NS;
+	const struct timespec pause = { 0, NSEC_PER_SEC / 20 };
+
+	if (age_ns(now_ns(), last_ns) >= STATUS_ALIVE_NS)
+		return 0;
+	if (!kill(c->pid, 0) || errno != ESRCH)
+		return 1;
+	while (READ_ONCE(c->heartbeat_ns) == last_ns && now_ns() < end_ns)
+		nanosleep(&pause, NULL);
+	return READ_ONCE(c->heartbeat_ns) != last_ns;
+}
+
 int cmd_status(int argc, char **argv)
 {
 	struct status s = {};
@@ -226,8 +250,9 @@ int cmd_status(int argc, char **argv)
 	err = show_open(&p);
 	if (err)
 		return err;
-	s.ctl = *p.ctl;
 	pins_each_flow(&p, count_flow, &s.flows);
+	s.alive = daemon_lives(p.ctl);
+	s.ctl = *p.ctl;
 	s.age_s = age_ns(now_ns(), s.ctl.heartbeat_ns) / 1e9;
 	err = out_json ? status_json(&p, &s) : status_print(&p, &s);
 	pins_close(&p);
