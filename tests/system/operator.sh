@@ -229,7 +229,12 @@ operator__check_finds_what_is_missing_and_how_to_mend_it() {
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "'modes' is no key here: write pin_dir"
 	expect "the same in JSON, with the line" "$(found detail configuration)" has "line 1: 'modes'"
 	ctl_refuses 1 "cannot read the configuration" check "$CASE_DIR/none.yaml"
-	ctl_refuses 2 "usage: sluicectl check FILE" check
+	ctl_refuses 2 "usage: sluicectl check [FILE]" check one two
+	sed 's/^tcp:.*/tcp: {name: reno}/' "$CASE_DIR/h1.yaml" >"$CASE_DIR/taken.yaml"
+	grep -q '^tcp:' "$CASE_DIR/taken.yaml" || echo 'tcp: {name: reno}' >>"$CASE_DIR/taken.yaml"
+	ctl h1 check "$CASE_DIR/taken.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
+	expect "exit status where the name is taken" $? -eq 3
+	expect "what it says of the name" "$(found detail "tcp: name")" has "another congestion control of the name reno"
 }
 
 filters_of() { net_in h1 tc filter show dev eth0 egress 2>/dev/null; net_in h1 tc filter show dev eth0 ingress 2>/dev/null; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl check FILE: would sluiced start with this configuration here, and work? The file is read as sluiced
+ * sluicectl check [FILE]: would sluiced start with this configuration here, and work? The file is read as sluiced
  * reads it; then comes what probe finds for its interfaces in their roles. Nothing is changed.
  */
 #include <bpf/bpf.h>
@@ -172,12 +172,40 @@ static void check_rtts(struct probe_report *r, const struct config *c)
 	pins_close(&pins);
 }
 
+/* Does the congestion control's name belong to somebody else? */
+static void check_control(struct probe_report *r, const struct config *c)
+{
+	char names[1024] = " ", wanted[32], text[128];
+	struct pins pins;
+	FILE *f = c->tcp.name ? fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "re") : NULL;
+	int ours = 0;
+
+	if (!f)
+		return;
+	if (!fgets(names + 1, sizeof(names) - 2, f))
+		names[1] = 0;
+	fclose(f);
+	names[strcspn(names, "\n")] = ' ';
+	snprintf(wanted, sizeof(wanted), " %s ", c->tcp.name);
+	if (!strstr(names, wanted))
+		return;
+	if (!pins_open(c->pin_dir, &pins)) {
+		ours = !strcmp(pins.ctl->cc_name, c->tcp.name);
+		pins_close(&pins);
+	}
+	if (ours)
+		return;
+	snprintf(text, sizeof(text), "there is another congestion control of the name %s", c->tcp.name);
+	probe_report_advise(r, "tcp: name", PROBE_MISSING, text, "write another one");
+}
+
 static void check_config(struct probe_report *r, const struct config *c)
 {
 	unsigned int i;
 	__u32 roles;
 
 	check_pin_dir(r, c);
+	check_control(r, c);
 	for (i = 0; i < c->interfaces_count; i++) {
 		roles = c->interfaces[i].role;
 		/* The first hop of a node of pods stamps. */
@@ -198,24 +226,25 @@ static void check_config(struct probe_report *r, const struct config *c)
 
 int cmd_check(int argc, char **argv)
 {
+	const char *file = argc > 1 ? argv[1] : CONFIG_PATH;
 	struct probe_report r = {};
 	struct config *c;
 	int err;
 
-	if (argc != 2) {
-		msg("usage: sluicectl check FILE, for example /etc/sluice/sluice.yaml");
+	if (argc > 2) {
+		msg("usage: sluicectl check [FILE]: " CONFIG_PATH " if none is named");
 		return EXIT_USAGE;
 	}
 	out_array(NULL);
 	memory_keep_private();
-	err = config_load(argv[1], &c);
+	err = config_load(file, &c);
 	if (err) {
 		if (out_json)
 			probe_report_add(&r, "configuration", PROBE_MISSING, msg_said(), NULL);
 		out_done();
 		return EXIT_FAILED;
 	}
-	probe_report_add(&r, "configuration", PROBE_OK, argv[1], NULL);
+	probe_report_add(&r, "configuration", PROBE_OK, file, NULL);
 	probe_kernel(&r);
 	check_config(&r, c);
 	config_free(c);

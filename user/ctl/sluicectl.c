@@ -24,7 +24,7 @@ static const struct command {
 	const char *(*option)(unsigned int i);
 } commands[] = {
 	COMMAND(probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to mend"),
-	COMMAND(check, "FILE", "a configuration, and whether its interfaces can do what it wants"),
+	COMMAND(check, "[FILE]", "a configuration, and whether its interfaces can do what it wants"),
 	COMMAND(status, "", "mode, daemon, interfaces"),
 	COMMAND(flows, "[OPTION]...", "window, rate and last telemetry of every flow"),
 	COMMAND(why, "FLOW", "what holds a flow back, its last feedback and what was decided by it"),
