@@ -218,6 +218,8 @@ trace__says_what_is_wrong() {
 	expect "lines" "$(trace_lines three)" -eq 3
 	trace_is_off h1 || fail "it is on without a reader"
 	bulk_stop
+	ctl h1 trace --port 1 --for 3 >/dev/null 2>"$CASE_DIR/ctl.log"
+	expect "what it says of an idle host" "$(<"$CASE_DIR/ctl.log")" has "nothing yet: in 2 s Sluice has decided on no packet of these"
 	ctl h1 trace --pin-dir "$PINS/ssys-none" >/dev/null 2>"$CASE_DIR/ctl.log"
 	expect "exit status without pins" $? -eq 1
 	expect "what it says without pins" "$(<"$CASE_DIR/ctl.log")" has "nothing is pinned there"

@@ -25,6 +25,7 @@
 
 #define TRACE_POLL_MS 200
 #define TRACE_RENEW_NS (TRACE_LEASE_NS / 4)
+#define TRACE_IDLE_NS (2 * NSEC_PER_SEC)
 
 struct tracer {
 	struct peer_key peer;		 /* prefixlen 0: any */
@@ -35,6 +36,7 @@ struct tracer {
 	struct pcapng packets;
 	__u64 claim_ns; /* what trace_until_ns has to be */
 	__u64 end_ns;	/* 0: none */
+	__u64 idle_ns;	/* when it is said that nothing comes; 0: it was, or something came */
 	__s64 epoch_ns; /* from CLOCK_MONOTONIC to 1970 */
 	unsigned int frames;
 	int passing_over; /* what was left in the ring by others */
@@ -215,11 +217,24 @@ static __u64 lost_read(const struct tracer *t)
 	return stats[STAT_TRACE_LOST];
 }
 
+/* Says once that there is nothing to see, and that the trace goes on. */
+static void idle_say(struct tracer *t, __u64 now)
+{
+	if (t->frames)
+		t->idle_ns = 0;
+	if (!t->idle_ns || now < t->idle_ns)
+		return;
+	t->idle_ns = 0;
+	msg_info("nothing yet: in 2 s Sluice has decided on no packet%s; it goes on until one comes, or Ctrl-C",
+		 t->peer.prefixlen || t->port ? " of these" : "");
+}
+
 static void trace_run(struct tracer *t, struct ring_buffer *ring)
 {
 	__u64 now = now_ns(), left_ms;
 	int wait_ms, n;
 
+	t->idle_ns = now + TRACE_IDLE_NS;
 	if (t->for_s)
 		t->end_ns = now + t->for_s * NSEC_PER_SEC;
 	while (!t->err && !ended && (!t->end_ns || now < t->end_ns) && (!t->count || t->frames < t->count)) {
@@ -238,6 +253,7 @@ static void trace_run(struct tracer *t, struct ring_buffer *ring)
 		if (!t->err && fflush(stdout))
 			t->err = -errno;
 		now = now_ns();
+		idle_say(t, now);
 		if (!t->err)
 			t->err = tracer_renew(t, now);
 	}
