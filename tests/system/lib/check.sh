@@ -37,11 +37,11 @@ expect() {
 
 # wait_for SECONDS WHAT COMMAND...: until COMMAND succeeds.
 wait_for() {
-	local seconds=$1 what=$2 end=$((SECONDS + $1 + 1))
+	local seconds=$1 what=$2 end=$((SECONDS + $1 + 1)) WAIT_SEEN=
 
 	shift 2
 	until "$@"; do
-		((SECONDS < end)) || fail "$what: not within $seconds s"
+		((SECONDS < end)) || fail "$what: not within $seconds s${WAIT_SEEN:+, but $WAIT_SEEN}"
 		sleep 0.05
 	done
 }

@@ -169,7 +169,7 @@ flow_of() {
 # flow_soon NODE WHAT FIELD VALUE: flow_of comes to be VALUE. The end of an earlier flow may still be on its way.
 flow_soon() { wait_for 20 "$2 is $4" flow_is "$1" "$3" "$4"; }
 
-flow_is() { [[ $(flow_of "$1" "$2") == "$3" ]]; }
+flow_is() { WAIT_SEEN=$(flow_of "$1" "$2") && [[ $WAIT_SEEN == "$3" ]]; }
 
 # counts NODE N COUNTER...: their sum comes to be more than N.
 counts() { wait_for 20 "${*:3} of $1 are more than $2" counted "$@"; }
@@ -181,7 +181,7 @@ status_of() { ctl "$1" status --json | jq -r "$2"; }
 # status_soon NODE WHAT FIELD VALUE: status_of comes to be VALUE. What the daemon says it does, it does next.
 status_soon() { wait_for 20 "$2 is $4" status_is "$1" "$3" "$4"; }
 
-status_is() { [[ $(status_of "$1" "$2") == "$3" ]]; }
+status_is() { WAIT_SEEN=$(status_of "$1" "$2") && [[ $WAIT_SEEN == "$3" ]]; }
 
 # --- what BPF objects there are ---
 
