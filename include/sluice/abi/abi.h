@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_ABI_H
 #define SLUICE_ABI_H
-/* The types that the BPF programs and the host share: keys and values of the pinned maps. SLUICE_ABI goes up with
+/*
+ * The types that the BPF programs and the host share: keys and values of the pinned maps. SLUICE_ABI goes up with
  * every layout change here. A daemon carries entries over from another ABI number by member name
  * (user/attach/adopt.c): a member whose meaning or unit changes gets another name, and enum numbers stay what they
- * are. */
+ * are.
+ */
 #include "sluice/abi/addr.h"
 #include "sluice/abi/class.h"
 #include "sluice/abi/control.h"

@@ -27,8 +27,10 @@ static inline int flow_has_ports(__u8 proto)
 	return proto == 6 || proto == 17;
 }
 
-/* The echo of the newest telemetry received on the reverse flow, waiting for a packet to carry it. It is due while
- * version is even and differs from sent. */
+/*
+ * The echo of the newest telemetry received on the reverse flow, waiting for a packet to carry it. It is due while
+ * version is even and differs from sent.
+ */
 struct flow_echo {
 	__u32 version; /* ingress: odd while it writes; egress compares before and after */
 	__u32 sent;    /* egress: the version that it echoed last */
@@ -77,8 +79,10 @@ enum flow_seq {
 
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/host/delay.bpf.h */
 
-/* Derived from the peer's prefix and the port whenever the epoch changes. Both directions read it; the first to see
- * the new epoch writes it. */
+/*
+ * Derived from the peer's prefix and the port whenever the epoch changes. Both directions read it; the first to see
+ * the new epoch writes it.
+ */
 struct flow_path {
 	__u32 epoch;	   /* of the members below, and of params */
 	__u32 ifindex;	   /* egress: where the flow leaves */

@@ -62,8 +62,10 @@ struct pfc_class {
 	__u32 pad;
 };
 
-/* An egress queue of one priority, as its packets see it (arrive.h). Written by hop under lock_ns; random is seeded
- * by the daemon. */
+/*
+ * An egress queue of one priority, as its packets see it (arrive.h). Written by hop under lock_ns; random is seeded
+ * by the daemon.
+ */
 struct pfc_arrivals {
 	__u64 lock_ns;
 	struct ppfc_meter meter;

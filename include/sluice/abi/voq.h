@@ -111,8 +111,10 @@ struct credit_ring {
 	__u32 asked; /* holder of the ring: the daemon was asked to tell (struct arrival_ask), and has not looked yet */
 };
 
-/* A packet of a VOQ that the daemon does not watch. If it does watch, but ifindex differs from the slot's, bytes and
- * packets are 0: the slot has counted them. */
+/*
+ * A packet of a VOQ that the daemon does not watch. If it does watch, but ifindex differs from the slot's, bytes and
+ * packets are 0: the slot has counted them.
+ */
 struct arrival_news {
 	struct arrival_key key;
 	struct sluice_addr from, to;
