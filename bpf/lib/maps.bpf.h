@@ -24,10 +24,10 @@ struct {
 } flows SEC(".maps");
 
 /*
- * State of what is told to senders, of flows whose peer is told U or W; keyed like flows.
+ * State of the reports to senders, for flows whose peer is told U or W; keyed like flows.
  * writer: ingress; reader: ingress, daemon
- * life:   that of the flow, or until its peer is told hops again; the programs'. Not pinned: what begins
- *         anew finds its W in a T
+ * life:   that of the flow, or until its peer is told hops again; the programs'. Not pinned: a new state finds its W in
+ *         a T
  * full:   the hops are told and it is counted (rx_report_full). It has as many entries as flows
  */
 struct {
@@ -39,7 +39,7 @@ struct {
 } rx_states SEC(".maps");
 
 /*
- * The hosts that were heard: where there is a key, those that have it. Nobody else takes room here.
+ * The hosts that were heard from: if there is a key, those that have it. No other address takes room here.
  * writer: ingress creates, egress and ingress each their own fields (abi.h); reader: the same, tcp_cc, sluicectl
  * life:   least recently used goes first; full: never (LRU). A lost entry is asked for again
  */
@@ -51,7 +51,7 @@ struct {
 } hosts SEC(".maps");
 
 /*
- * When addresses that were never heard were asked last (CLOCK_MONOTONIC): whoever sends to us can have us ask there.
+ * When addresses never heard from were last asked (CLOCK_MONOTONIC): any sender can make us ask an address.
  * writer: egress; ingress removes what is heard; reader: egress, ingress
  * life:   least recently used goes first; full: never (LRU). What is lost may be asked again within the second
  */
@@ -63,8 +63,8 @@ struct {
 } asked SEC(".maps");
 
 /*
- * The window scale that the last SYN of a peer offers, as rwnd_syn_scale() says it, until our side answers; keyed
- * like flows. writer: ingress; reader: egress, with a SYN-ACK
+ * The window scale in the last SYN of a peer, as rwnd_syn_scale() returns it, until our side answers; keyed like flows.
+ * writer: ingress; reader: egress, with a SYN-ACK
  * life:   least recently used goes first; not pinned. full: never (LRU). The scale of a connection whose SYN is
  *         lost here is looked up in its socket
  */
@@ -78,7 +78,7 @@ struct {
 /* A flow that waits for a packet to make a companion of (companion.bpf.h). */
 struct companion_wanted {
 	struct flow_key key;
-	__u64 since_ns; /* 0: one was found */
+	__u64 since_ns; /* 0: a packet was found */
 };
 
 /*
@@ -93,8 +93,8 @@ struct {
 } wanted SEC(".maps");
 
 enum bucket_of {
-	BUCKET_ASKS,	/* PROBEs to addresses that were never heard, */
-	BUCKET_ANSWERS, /*   and answers to theirs */
+	BUCKET_ASKS,	/* PROBEs to addresses never heard from */
+	BUCKET_ANSWERS, /* answers to addresses never heard from */
 	BUCKETS,
 };
 
@@ -156,7 +156,7 @@ struct {
 } class_queues SEC(".maps");
 
 /*
- * The network namespace behind a veth, by the number that this one has for it (`ip netns list-id`).
+ * The network namespace behind a veth, by its number in this one (`ip netns list-id`).
  * key:    ifindex of the veth. writer: daemon; reader: egress
  * life:   while the veth is there; full: older connections of a pod are paced and not windowed
  */
