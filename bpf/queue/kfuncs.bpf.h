@@ -75,7 +75,7 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 #define object_drop(object) bpf_obj_drop_impl(object, NULL)
 #define object_share(object) ((typeof(object))bpf_refcount_acquire_impl(object, NULL))
 /*
- * The object that contains a node. If clang knew that it is not NULL it would drop the check, and the verifier would
+ * The object that contains a node. clang is told that it is not NULL: on the NULL path of a check the verifier would
  * see a leak.
  */
 #define object_of(node, type, member)                                                        \

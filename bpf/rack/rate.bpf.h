@@ -22,8 +22,8 @@
 #include "sluice/wire/wire.h"
 
 /*
- * Makes the block of a packet of the flow, and returns its R as told by the switch. If companions carry the block S
- * counts this host's sent bytes, which shows when the next companion is due; the switch writes its own S.
+ * Makes the block of a packet of the flow, and sets its R as told by the switch. If companions carry the block S counts
+ * this host's sent bytes, which shows when the next companion is due; the switch writes its own S.
  */
 VERIFIED_ONCE int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct wire_voq *block)
 {
