@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The screen of sluicectl top: totals, ports, flows, and the help in their place. Columns of a flow are in flow_text.c. */
+/*
+ * The screen of sluicectl top: totals, ports, flows, or the help instead of them. flow_text.c has the columns of a
+ * flow.
+ */
 #include <curses.h>
 #include <stdio.h>
 #include <string.h>

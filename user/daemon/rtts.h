@@ -16,11 +16,11 @@ void rtts_close(struct rtts *r);
  */
 int rtts_apply(struct rtts *r, const struct config *c);
 
-/* Once a second, for each flow, */
+/* Once a second, for each flow: takes its round trips. */
 void rtts_flow(struct rtts *r, const struct flow_key *key, const struct flow *f, __u64 now_ns);
 /*
- * and then this: writes the measured T to the prefixes of c, the applied configuration, and to the maps. 1: a T in
- * force has changed.
+ * Once a second, after all flows: writes the measured T to the prefixes of c, the applied configuration, and to the
+ * maps. 1: a T in force has changed.
  */
 int rtts_tick(struct rtts *r, struct dataplane *dp, struct config *c, __u64 now_ns);
 
