@@ -19,7 +19,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-/* What a clone becomes. */
+/* The result of cloning a packet. */
 enum probe_kind {
 	PROBE_WRAPPED, /* a PROBE of its own */
 	PROBE_OF_DATA, /* a companion: the clone is a packet that leaves */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl probe: what this kernel, its interfaces and their qdiscs can do. Features are tried where possible, not
- * guessed: the data plane is loaded (and discarded), fq is set on the loopback device of a temporary network namespace.
+ * sluicectl probe: the abilities of this kernel, its interfaces and their qdiscs. Features are tried where possible,
+ * not guessed: the data plane is loaded (and discarded), fq is set on the loopback device of a temporary network
+ * namespace.
  */
 #include <errno.h>
 #include <glob.h>

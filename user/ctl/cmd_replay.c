@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl replay: runs recorded feedback through the core, to show what a flow would do and why.
+ * sluicectl replay: runs recorded feedback through the core, to show the decisions for a flow and their reasons.
  *
  *  1. The options become struct hpcc_params (replay_options.c).
  *  2. The header line names the columns, in any order (replay_csv.c).

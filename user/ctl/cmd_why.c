@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl why FLOW: what holds one flow back, in sentences.
+ * sluicectl why FLOW: explains in sentences why one flow is held back.
  *
  *  1. The words of the arguments are matched with the lines of `flows`, to find the flow.
  *  2. Its entry is sampled for a quarter of a second. One sample shows what its last packet waited for; many show what

@@ -21,7 +21,7 @@ static struct {
 	uint32_t fair;	   /* means in a row above JAIN_FAIR */
 	uint64_t since_ns; /* end of the first of them */
 	uint64_t
-		fair_ns; /* when the flows became fair after the last start, before any flow was done; NEVER_NS: not yet */
+		fair_ns; /* when the flows became fair after the last start, before any flow ended; NEVER_NS: not yet */
 	uint64_t last_start_ns;
 } jain;
 

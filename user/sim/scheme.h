@@ -20,7 +20,7 @@ struct scheme {
 	 */
 	uint64_t (*arrive)(struct sim_flow *f, const struct sim_packet *p);
 	void (*sent)(struct sim_flow *f, uint32_t bytes);
-	int telemetry, ecn, cnps; /* what ACKs have to carry; the least time between two CNPs, us */
+	int telemetry, ecn, cnps; /* required of ACKs; the least time between two CNPs, us */
 	uint32_t variant;	  /* enum hpcc_variant */
 };
 

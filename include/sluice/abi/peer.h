@@ -61,7 +61,7 @@ struct peer {
 	__u32 encoding;	 /* enum sluice_encoding */
 	__u32 telemetry; /* enum telemetry_mode */
 	__u32 hpcc_off;	 /* 1: W and R are not HPCC's */
-	__u32 hiercc;	 /* enum voqs_where: packets to it go by VOQs */
+	__u32 hiercc;	 /* enum voqs_where: the VOQs of packets to it */
 	__u64 voq_bps;	 /* speed of its hosts' ports; 0: that of the port by which the VOQ leaves */
 	__u64 voq_c0;	 /* bytes; 0: the default of hiercc_params_init(), as with all members below */
 	__u64 voq_limit_ns;

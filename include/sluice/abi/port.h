@@ -13,7 +13,7 @@
 #define PORT_F_OUR_CLSACT 8    /* the daemon made the clsact qdisc, and will remove it */
 #define PORT_F_NO_QUEUE 16     /* a leaf is noqueue or pfifo_fast: its length cannot be read */
 #define PORT_F_POD 32	       /* the node's end of a pod's veth, with a queue */
-#define PORT_F_STAMP 64	       /* a node's uplink: the first hop of what leaves by it */
+#define PORT_F_STAMP 64	       /* a node's uplink: the first hop of packets that leave by it */
 #define PORT_F_XDP 128	       /* the sink is at XDP, in front of tc */
 #define PORT_F_XDP_GENERIC 256 /* the XDP sink runs in generic mode: after the driver, with an skb */
 #define PORT_F_XDP_TX 512      /* packets that XDP sends back there arrive */

@@ -70,9 +70,9 @@ static inline __s64 hpcc_elapsed(__u32 from_ns, __u32 to_ns, __s64 gap_ns)
 }
 
 /*
- * Bytes that left a port of `bps` bit/s in dt_ns > 0, between two counts modulo 2^27; bps * dt_ns is at most what
- * makes them wrap. 0 if the count went back: a difference beyond what the port can send in that time is read as
- * whichever is nearer, that maximum or a full wrap.
+ * Bytes that left a port of `bps` bit/s in dt_ns > 0, between two counts modulo 2^27; bps * dt_ns is at most one wrap.
+ * 0 if the count went back: a difference beyond what the port can send in that time is read as whichever is nearer,
+ * that maximum or a full wrap.
  */
 static inline __u64 hpcc_sent(__u32 from, __u32 to, __u64 bps, __u64 dt_ns)
 {

@@ -50,9 +50,7 @@ static inline __u32 hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, 
 	return bytes;
 }
 
-/*
- * A copy that concurrent notes do not change. Bytes are read first: the claim then covers these or later ones.
- */
+/* A copy that concurrent notes do not change. Bytes are read first: the claim then covers these or later ones. */
 static inline struct hiercc_seen hiercc_seen_now(const struct hiercc_seen *s)
 {
 	struct hiercc_seen seen;
@@ -315,7 +313,7 @@ static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *vo
 		d->round = port->round;
 		d->turn = d->flows * delta; /* < 2^14 * 2^16 */
 	}
-	/* Whole credits: what is due < 2^28. */
+	/* Whole credits: the bytes due are < 2^28. */
 	due = d->sent > d->granted ? d->sent - d->granted : 0;
 	due = (due + delta - 1) / delta * delta;
 	bytes = due < d->turn ? due : d->turn;

@@ -70,9 +70,9 @@ static inline void hiercc_hop_init(struct hiercc_hop *h, const struct hiercc_hop
 }
 
 /*
- * R_arrive from S: whether a period is over and R is to be computed. The first RTT_hop of a period is not
- * measured: what arrives then was sent at the R before, and N = R_arrive / R would be of two rates.
- * arrived < 2^31, * 10^9 < 2^61.
+ * R_arrive from S: whether a period is over and R is to be computed. The first RTT_hop of a period is not measured:
+ * packets that arrive then were sent at the previous R, and N = R_arrive / R would mix two rates. arrived < 2^31, *
+ * 10^9 < 2^61.
  */
 static inline int hiercc_arrival(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u64 now_ns, __u64 sent)
 {

@@ -129,9 +129,7 @@ struct wire_value {
 
 #define WIRE_VALUE_LAST_HOP 1 /* the bottleneck is the last hop: the receiver's own port */
 
-/*
- * FEEDBACK: the echo of one flow, for which no packet went back. It carries U or W: hops are requested by PROBEs.
- */
+/* FEEDBACK: the echo of one flow, for which no packet went back. It carries U or W: hops are requested by PROBEs. */
 struct wire_report {
 	__be16 port[2]; /* of the flow's packets: source, destination */
 	__u8 proto;	/* of the flow's packets: IP protocol */
@@ -296,7 +294,7 @@ enum wire_check {
 	WIRE_BAD_VERSION,
 	WIRE_BAD_MSG,
 	WIRE_BAD_HOPS,	 /* more hops, or reports, than the format has room for */
-	WIRE_BAD_LENGTH, /* shim length disagrees with what the header announces */
+	WIRE_BAD_LENGTH, /* the shim length disagrees with the blocks in the header */
 };
 
 static inline int wire_message(const struct wire_hdr *h)
