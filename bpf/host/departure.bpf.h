@@ -65,8 +65,9 @@ static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egr
 }
 
 /*
- * Whether it is beyond the first window of UDP (first.h). Until the first feedback nothing more leaves, except for one
- * packet in T, which a companion goes with. A path that is silent for FIRST_RTTS is taken to report nothing.
+ * Whether a UDP packet is beyond its flow's first window (first.h). Until the first feedback nothing more leaves,
+ * except for one packet in T, which a companion goes with. A path that is silent for FIRST_RTTS is taken to report
+ * nothing.
  */
 static inline int egress_is_beyond_first(const struct egress_pkt *p, const struct flow *f)
 {

@@ -104,9 +104,9 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 }
 
 /*
- * R of UDP, which has no window: while more bytes than normal lack feedback, because it is late or does not come, R is
- * lowered in proportion, like that of a window that waits for its ACKs, down to an eighth. On a path that stamps
- * nothing feedback may be useless, which does not make it late. W < 2^27 bytes, R < 2^52.
+ * R of a UDP flow, which has no window: while more bytes than normal lack feedback, because it is late or does not
+ * come, R is lowered in proportion, like that of a window that waits for its ACKs, down to an eighth. On a path that
+ * stamps nothing feedback may be useless, which does not make it late. W < 2^27 bytes, R < 2^52.
  */
 static inline __u64 flow_overdue_bps(const struct flow *f, __u64 rate_bps, __u64 now_ns)
 {

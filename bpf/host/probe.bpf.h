@@ -138,7 +138,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	if (p->companion > PROBE_OF_DATA)
 		p->tos = f->beside.tos;
 	/*
-	 * The kernel keeps the bytes up to a checksum that is still to be computed: 18 bytes of TCP, and a tunnel's
+	 * The kernel keeps the bytes up to a checksum that is still to be computed: 18 bytes for TCP, and a tunnel's
 	 * inner headers.
 	 */
 	len = p->l4_offset + EGRESS_PROBE_L4_BYTES + (p->companion ? wire_bytes : 0);

@@ -17,7 +17,7 @@
  *  5. Anybody who knows the addresses and ports can send an ACK. Every window is cut, but only that of an acceptable
  *     ACK is remembered: it acknowledges a number between SND.UNA and the end of the sent data (RFC 5961, 5.2, without
  *     the old ACKs that the RFC tolerates: those carry nothing new). A blind sender has to guess that range, which is
- *     empty but for one number while the connection is idle.
+ *     empty except for one number while the connection is idle.
  *  6. SND.UNA comes from the handshake or the socket, and follows the ACKs. A stack that sends more than it was granted
  *     here gets its windows by another path: SND.UNA is unknown from then on. The window is cut down to W or to the end
  *     of the sent data, whichever is later, and there is no edge.

@@ -2,10 +2,9 @@
 #ifndef SLUICE_BATCH_BPF_H
 #define SLUICE_BATCH_BPF_H
 /*
- * A message of reports (WIRE_FEEDBACK), which a receiver's daemon sends for flows without packets back (report.bpf.h),
- * of credit for our VOQs (WIRE_CREDIT, credit.bpf.h), or of rates from the switch of this rack (WIRE_RATE, rate.bpf.h).
- * The whole message is copied into the scratch space, where the tag is computed; then each report is feedback to its
- * flow, and each credit goes to its VOQ.
+ * Messages of daemons: FEEDBACK, which a receiver's daemon sends for flows without packets back (report.bpf.h), CREDIT
+ * for our VOQs (credit.bpf.h), and RATE from the switch of this rack (rate.bpf.h). The whole message is copied into the
+ * scratch space, where the tag is computed; then each report is feedback to its flow, and each credit goes to its VOQ.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"

@@ -36,7 +36,7 @@ struct daemon {
 	struct control told; /* as last reported: the knobs of sluicectl set, and bypass */
 };
 
-/* Reports the current state to the service manager, if there is one: event in front, whoever has caused it. */
+/* Reports the current state to the service manager, if there is one: event in front, whatever its cause. */
 static void daemon_tell(struct daemon *d, const char *event)
 {
 	const struct control *ctl = dataplane_pins(d->dp)->ctl;

@@ -34,7 +34,7 @@ enum event_kind {
 	EVENT_SWITCH,  /* switch: a round of its pauses */
 	EVENT_VOQ,     /* packet: leaves its VOQ */
 	EVENT_GRANT,   /* leaf: a round of credit */
-	EVENT_CREDIT,  /* message of credit: arrives */
+	EVENT_CREDIT,  /* CREDIT message: arrives */
 	EVENT_RATE,    /* flow: hears the rate of its first hop */
 	EVENT_MEASURE, /* all: samples are due */
 	EVENT_STOP,
