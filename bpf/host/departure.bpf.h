@@ -65,9 +65,8 @@ static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egr
 }
 
 /*
- * Whether a UDP packet is beyond its flow's first window (first.h). Until the first feedback nothing more leaves,
- * except for one packet in T, which a companion goes with. A path that is silent for FIRST_RTTS is taken to report
- * nothing.
+ * Whether a UDP packet is beyond its flow's first window (first.h). Until the first feedback only one more packet
+ * leaves in a T, with a companion. A path that is silent for FIRST_RTTS is taken to report nothing.
  */
 static inline int egress_is_beyond_first(const struct egress_pkt *p, const struct flow *f)
 {

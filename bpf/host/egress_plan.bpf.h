@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_EGRESS_PLAN_BPF_H
 #define SLUICE_EGRESS_PLAN_BPF_H
-/*
- * The blocks that a packet takes along, and whether they fit: the sizes in struct egress_pkt, which all later steps
- * use.
- */
+/* The blocks that a packet takes along, and whether they fit: the sizes in struct egress_pkt that later steps use. */
 #include "lib/base.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
@@ -19,9 +16,8 @@
 #include "sluice/wire/wire.h"
 
 /*
- * A packet of several datagrams (UDP_SEGMENT) leaves without our header. If it were wrapped and arrived whole, as over
- * veth, the receiver would take it for a tunnel's packet after stripping, and lose it. It is paced, and its flow's
- * feedback comes from PROBEs.
+ * A packet of several datagrams (UDP_SEGMENT) leaves without our header. Wrapped, and arriving whole as over veth, it
+ * would be taken for a tunnel's packet after stripping, and lost. It is paced, and PROBEs bring its feedback.
  */
 static inline int egress_is_udp_gso(const struct __sk_buff *ctx, const struct egress_pkt *p)
 {

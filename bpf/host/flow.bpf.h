@@ -36,11 +36,11 @@
 
 /*
  * R of Equation 1, bits/s, if it applies. 0: none. While credits have stopped only HPCC applies. R does not apply to
- * the first window of a flow either, which is under way before R can be told: a short flow is then completely in the
- * VOQ, in turn, and not held to the R that a burst of others like it leaves. 490 flows of 10 KB, 37 at once beside two
- * long ones: p99 64 ms, not 114 (tests/lab/check churn). Without HPCC that ends with the first feedback: otherwise W
- * would hold the flow, and HPCC keeps W small beside flows that do not obey it; of 16 flows of 100 KB none ended within
- * 750 ms (LAB=fabric).
+ * the first window of a flow either, which is under way before R can be told: a short flow is all in the VOQ then, in
+ * turn, and not held to the R that a burst of others leaves. 490 flows of 10 KB, 37 at once beside two long ones: p99
+ * 64 ms, not 114 (tests/lab/check churn). Without HPCC that ends with the first feedback: otherwise W would hold the
+ * flow, and HPCC keeps W small beside flows that do not obey it; of 16 flows of 100 KB none ended within 750 ms
+ * (LAB=fabric).
  */
 static inline __u64 flow_hop_bps(const struct flow *f)
 {
@@ -290,10 +290,7 @@ static inline int flow_is_first(const struct flow *f, __u64 now_ns)
 	       ago <= (__s32)(FIRST_RTTS * f->params.t_ns >> FIRST_SHIFT);
 }
 
-/*
- * Whether it has waited long enough: its path reports nothing, and W is W_init. flow_begin() notes it, because the
- * units wrap.
- */
+/* Whether it has waited long enough: its path reports nothing, W is W_init. flow_begin() notes it: the units wrap. */
 static inline int flow_first_ends(const struct flow *f, __u64 now_ns)
 {
 	return !f->rx.feedbacks && f->companion.began_us && f->companion.began_us != FIRST_OVER &&

@@ -82,10 +82,7 @@ VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_
 		return STAT_RX_MISMATCH;
 	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK)
 		return STAT_RX_TRUNCATED;
-	/*
-	 * The source never wraps SYN or RST, so port filters in front of us see every packet that can open a
-	 * connection.
-	 */
+	/* The source never wraps SYN or RST, so port filters in front of us see all that can open a connection. */
 	if (data && ip.proto == IPPROTO_TCP) {
 		tcp = pkt_bytes(ctx, p->inner + ip.bytes, sizeof(*tcp));
 		if (!tcp || ip.total < ip.bytes + sizeof(*tcp))

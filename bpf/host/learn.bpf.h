@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_LEARN_BPF_H
 #define SLUICE_LEARN_BPF_H
-/*
- * Learns from a DATA message: its VOQ, the path (for the echo), and the fate of our own data (the echo, which is
- * feedback).
- */
+/* Learns from a DATA message: its VOQ, the path (for the echo), and from the echo, which is feedback. */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
 #include "lib/maps.bpf.h"
@@ -86,10 +83,7 @@ static __always_inline int learn_echo_is_new(ctx_t *ctx, const struct msg *m, co
 	return 0;
 }
 
-/*
- * Takes the path for the echo that goes back: with the hop to a pod, N, and in the form that the flow's prefix
- * configures.
- */
+/* Takes the path for the echo that goes back: with the hop to a pod, N, and in the form that the prefix configures. */
 static __always_inline void learn_telem_take(ctx_t *ctx, struct ingress_pkt *p, struct flow *f,
 					     const struct wire_telem *telem, const struct control *ctl)
 {

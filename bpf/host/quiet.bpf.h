@@ -170,10 +170,7 @@ static inline int egress_is_quiet_ack(struct __sk_buff *ctx, const struct egress
 	return 1;
 }
 
-/*
- * A call from our congestion control, with each ACK. While a queue stands, and after a commit, companions do not wait
- * for T.
- */
+/* Called by our congestion control with each ACK. In a queue, and after a commit, companions do not wait for T. */
 static inline void sock_note_hear(struct sock *sk, const struct flow *f)
 {
 	struct companion_params due;

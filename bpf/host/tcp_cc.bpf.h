@@ -150,8 +150,7 @@ static inline void cc_open(struct sock *sk)
 
 /*
  * Until the first feedback its window is a share of its port's: counted anew when data leaves and nothing is under way,
- * and including all flows begun since whenever it sends more. 64 flows of 8 hosts that begin together send W_init of
- * each host.
+ * and with all begun since whenever it sends more. 64 flows of 8 hosts that begin together send one W_init per host.
  */
 static inline void cc_first(struct sock *sk, int anew)
 {

@@ -227,10 +227,7 @@ static inline enum msg_verdict msg_check(ctx_t *ctx, struct msg *m, __u32 end)
 	return MSG_OK;
 }
 
-/*
- * Parses a companion. A packet with the marker that is not whole, or neither PROBE nor reply, is a packet of its flow,
- * and not ours.
- */
+/* Parses a companion. A packet with the marker that is not a whole PROBE or reply belongs to its flow, not to us. */
 static inline enum msg_verdict msg_parse_companion(ctx_t *ctx, __u32 l4, __u32 end, struct msg *m)
 {
 	const struct wire_companion *c = pkt_bytes(ctx, l4, sizeof(*c));

@@ -241,10 +241,7 @@ static inline __u32 pfc_predict(struct pfc_work *w, const struct pfc_rule *r, st
 	return quanta;
 }
 
-/*
- * Leaves the pause to the next packet of the port. Without the lock: if ports are drawn at the same time one more has a
- * mark.
- */
+/* Leaves the pause to the port's next packet. No lock: if ports are drawn at the same time one more has a mark. */
 static inline void pfc_mark_again(struct pfc_slot *out, __u32 prio, __u32 in)
 {
 	VERIFIER_FORGET(prio);

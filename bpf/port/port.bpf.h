@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_PORT_BPF_H
 #define SLUICE_PORT_BPF_H
-/*
- * A port's report on its queue: of the packet's class (class.bpf.h), of its root qdisc (queue.bpf.h), or of the copy in
- * the ports map (backlog.bpf.h).
- */
+/* A port's report on its queue: of a class (class.bpf.h), the root qdisc (queue.bpf.h), or its copy (backlog.bpf.h). */
 #include "lib/base.bpf.h"
 #include "port/class.bpf.h"
 #include "port/queue.bpf.h"

@@ -74,10 +74,7 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 #define object_new(type) ((type *)bpf_obj_new_impl(bpf_core_type_id_local(type), NULL))
 #define object_drop(object) bpf_obj_drop_impl(object, NULL)
 #define object_share(object) ((typeof(object))bpf_refcount_acquire_impl(object, NULL))
-/*
- * The object that contains a node. clang is told that it is not NULL: on the NULL path of a check the verifier would
- * see a leak.
- */
+/* The object of a node. clang assumes that it is not NULL: on a check's NULL path the verifier would see a leak. */
 #define object_of(node, type, member)                                                        \
 	({                                                                                   \
 		type *_object = (type *)((void *)(node) - __builtin_offsetof(type, member)); \

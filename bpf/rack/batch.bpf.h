@@ -69,10 +69,7 @@ VERIFIED_ONCE int batch_report(ctx_t *ctx, const struct wire_report *r)
 	return 0;
 }
 
-/*
- * Takes the entries of a message one by one: a separate function, which the verifier checks once, not once for each
- * kind.
- */
+/* Takes the entries of a message one by one: a separate function, which is verified once, not once for each kind. */
 VERIFIED_ONCE int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat kind)
 {
 	struct scratch_space *space = scratch_get();

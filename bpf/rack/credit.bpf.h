@@ -33,9 +33,8 @@
 #include "sluice/wire/wire.h"
 
 /*
- * S follows the order in which packets entered the VOQ. Packets held by their flow's own clock leave later than those
- * that other flows sent since: with 8 BDPs three TCPs that began together were at times taken for a sender that began
- * anew.
+ * S follows the order in which packets entered the VOQ. Packets held by their flow's own clock leave later than others
+ * sent since: with 8 BDPs three TCPs that began together were at times taken for a sender that began anew.
  */
 #define ARRIVAL_REORDER_BDPS 64
 #define ARRIVAL_REORDER_MAX (1U << 30) /* part of the 2^32 in which S wraps */

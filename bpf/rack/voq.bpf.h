@@ -54,9 +54,8 @@ static inline void voq_name(struct voq_key *key, const struct sluice_addr *addr,
 }
 
 /*
- * Equation 1, with each packet and each message of credit: R for each flow of the VOQ, bits/s; 0 before the
- * first packet. If the lock is taken, the previous R is used. A stop is reported as R_min, not 0: a stopped host would
- * never ask again.
+ * Equation 1, with each packet and each message of credit: R for each flow of the VOQ, bits/s; 0 before the first
+ * packet. If the lock is taken the previous R is used. A stop is R_min, not 0: a stopped host would never ask again.
  */
 VERIFIED_ONCE __u64 voq_first_hop(struct voq *v, __u64 now_ns)
 {

@@ -13,8 +13,7 @@
 
 /*
  * Answers to a host that was heard from. With a key: a million a second, as many as one CPU can turn around, and
- * enough for 100 flows whose T is 100 us. Without a key, a forged address can direct our answers at a victim: a tenth
- * of that.
+ * enough for 100 flows whose T is 100 us. Without one, where a forged address can aim our answers: a tenth.
  */
 #define BUCKET_HOST_KEY_NS 1000ULL
 #define BUCKET_HOST_NS (10 * 1000ULL)

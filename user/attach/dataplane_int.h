@@ -27,10 +27,7 @@ struct pods_list {
 	unsigned int n, room;
 };
 
-/*
- * Programs that are loaded together. Only the sets that the configuration wants are loaded, because verification is
- * slow.
- */
+/* Programs that are loaded together. Only the sets that the configuration wants are loaded: verification is slow. */
 enum program_set {
 	SET_HOST,    /* egress and ingress */
 	SET_SWITCH,  /* hop */

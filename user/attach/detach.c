@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Removes everything of ours from the machine, by the maps if they are readable, else by the attached programs
- * (leftover.c).
- */
+/* Removes everything of ours from the machine, by the maps if readable, else by the attached programs (leftover.c). */
 #include <errno.h>
 #include <string.h>
 #include <time.h>

@@ -257,10 +257,7 @@ static void *load_behind_others(void *arg)
 	return NULL;
 }
 
-/*
- * Loads an open object, and notes its sets. In a separate thread: a thread may lower its priority, but not raise it
- * again.
- */
+/* Loads an open object, and notes its sets. Runs in a thread, which may lower its priority, but not raise it again. */
 static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int sets)
 {
 	struct loading l = { .s = s };

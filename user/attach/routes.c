@@ -31,10 +31,7 @@ static unsigned int route_fits(const struct config *c, const struct config_peer 
 	return !peer_is_v4(p) && fits < ROUTE_V6_MIN && mtu > ROUTE_V6_MIN ? ROUTE_V6_MIN : fits;
 }
 
-/*
- * True if the MTU of the route leaves no room for telemetry that travels in data. Then r gets one that does, and have
- * the previous one.
- */
+/* True if the MTU of the route leaves no room for telemetry in data. Then r gets one that does, have the old one. */
 static int route_shrinks(const struct config *c, const struct config_peer *p, const struct link_info *link,
 			 struct route *r, unsigned int *have)
 {

@@ -2,10 +2,9 @@
 /*
  * sluicectl trace: single decisions as they are made, as JSON lines, and their packets as pcapng.
  *
- *  1. The filter is put into the control map, and the programs put matching decisions into a ring
- *    (bpf/host/trace.bpf.h).
- *  2. One process at a time reads the ring. Its claim is trace_until_ns, which it keeps extending: a killed one has no
- *     claim after TRACE_LEASE_NS, and nothing more is recorded for it.
+ *  1. The filter goes into the control map, and the programs put matching decisions into a ring (bpf/host/trace.bpf.h).
+ *  2. One process at a time reads the ring. Its claim is trace_until_ns, which it keeps extending: TRACE_LEASE_NS after
+ *     it was killed nothing more is recorded.
  *  3. A record becomes a line (trace_json.c), and, with that line as its comment, a packet, identified by its frame
  *    number.
  */

@@ -27,10 +27,7 @@ struct flow_list {
 int flow_list_read(struct flow_list *l, const struct pins *p);
 void flow_list_free(struct flow_list *l);
 
-/*
- * Sorts by key, as flow_list_row() needs; fills in the values that need an earlier list, also ordered (NULL: this is
- * the first).
- */
+/* Sorts by key, for flow_list_row(); fills in values that need an earlier list, also ordered (NULL: there is none). */
 void flow_list_order(struct flow_list *l, const struct flow_list *before);
 const struct flow_row *flow_list_row(const struct flow_list *l, const struct flow_key *k);
 

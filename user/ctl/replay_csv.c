@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The file of sluicectl replay. It is read once and never held, so its size does not matter. The price: rows before a
- * bad one have been printed when it is found. Every printed line is complete and right, and the exit code shows the
- * error.
+ * bad one have been printed when it is found. Every printed line is whole and right; the exit code tells.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The options of sluicectl replay, which are parameters of the core. A value that the core cannot hold is a usage
- * error.
- */
+/* The options of sluicectl replay, parameters of the core. A value that the core cannot hold is a usage error. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>

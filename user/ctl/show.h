@@ -24,10 +24,7 @@ void flow_line(const struct flow_row *row, const struct flow_list *l, int watche
 /* An element of the open list (out.h). */
 void flow_json(const struct flow_row *row, const struct flow_list *l, int watched);
 
-/*
- * Option values, with messages on errors: a number from 1 to most, seconds from 0.1 to most, the value of --peer. 0 or
- * -EINVAL.
- */
+/* Option values, with error messages: a number from 1 to most, seconds from 0.1 to most, --peer. 0 or -EINVAL. */
 int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value);
 int seconds_parse(const char *option, const char *text, unsigned int most, double *value);
 int peer_parse(const char *text, struct peer_key *peer);

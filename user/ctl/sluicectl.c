@@ -162,10 +162,7 @@ static const struct command *command_find(const char *name)
 
 /* --- the command line --- */
 
-/*
- * Parses options before the command; later ones belong to it. Returns -1 to continue with argv[optind], or an exit
- * code.
- */
+/* Parses options before the command; later ones are its own. Returns -1 to go on with argv[optind], or an exit code. */
 static int options_take(int argc, char **argv)
 {
 	static const struct option options[] = {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The screen of sluicectl top: totals, ports, flows, or the help instead of them. flow_text.c has the columns of a
- * flow.
- */
+/* The screen of sluicectl top: totals, ports, flows, or the help instead. Columns of a flow are in flow_text.c. */
 #include <curses.h>
 #include <stdio.h>
 #include <string.h>

@@ -21,10 +21,7 @@ struct parts {
 	struct age age;
 };
 
-/*
- * Opens the parts over the maps of dp, which stay open longer. 0, or -errno with a message: parts_close() closes open
- * parts.
- */
+/* Opens the parts over the maps of dp, which stay open longer. 0, or -errno with a message: call parts_close(). */
 int parts_open(struct parts *p, const struct dataplane *dp, const struct config *c);
 /* Releases paused neighbours. */
 void parts_close(struct parts *p);

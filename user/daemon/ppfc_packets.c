@@ -7,8 +7,7 @@
 #define MTU_UNKNOWN 1500 /* for a link that no longer exists */
 /*
  * While asleep the loop renews the lease in ticks, once a second, and one may be late. While awake, in rounds: then it
- * is no longer than the shortest default of a neighbour's watchdog, or the pauses of a dead daemon would look like a
- * storm.
+ * is no longer than the shortest default of a neighbour's watchdog, or a dead daemon's pauses would look like a storm.
  */
 #define LEASE_ASLEEP_NS (3 * NSEC_PER_SEC)
 #define LEASE_AWAKE_NS (NSEC_PER_SEC / 10)

@@ -5,8 +5,7 @@
  *  1. Flows note their smallest round trips (bpf/host/delay.bpf.h). Once a second those of each prefix become one T;
  *     base_rtt.h has the rules.
  *  2. It is stored in the prefix's entry in the peers map, for display; and if base_rtt is auto it is the T in force:
- *     flows take it with their next packet, by the epoch, and other values derived from T are updated as after a
- *     reload.
+ *     flows take it with their next packet, by the epoch, and values derived from T are updated.
  *  3. The map outlives the daemon: the next one continues from there, and so does a new configuration.
  */
 #include <errno.h>

@@ -10,10 +10,7 @@ struct rtts;
 int rtts_open(struct rtts **r); /* 0, or -errno */
 void rtts_close(struct rtts *r);
 
-/*
- * Applies a configuration that is now in force. Measurements of its prefixes are kept. 0, or -errno: nothing is
- * measured.
- */
+/* Applies a configuration that is in force. Measurements of its prefixes are kept. -errno: nothing is measured. */
 int rtts_apply(struct rtts *r, const struct config *c);
 
 /* Once a second, for each flow: takes its round trips. */

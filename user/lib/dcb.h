@@ -23,10 +23,7 @@ void dcb_set_put(struct nlmsghdr *nlh, const char *name, const struct ieee_pfc *
 
 /* Parse the answers. */
 void dcb_get_take(const struct nlmsghdr *nlh, struct dcb *d);
-/*
- * 0, or -errno of the driver: the kernel acknowledges a request that the driver refused, and puts the error into the
- * answer.
- */
+/* 0, or -errno of the driver: the kernel acknowledges a refused request, and puts the error into the answer. */
 int dcb_set_take(const struct nlmsghdr *nlh);
 
 enum dcb_verdict {

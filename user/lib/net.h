@@ -60,10 +60,7 @@ struct route {
 	__u8 exact; /* the route of exactly this prefix, not of a wider one */
 	__u8 has_source;
 	struct sluice_addr gateway, source;
-	/*
-	 * Other metrics of the route (congctl, initcwnd, hoplimit ...): attributes as the kernel gave them, except for
-	 * the MTU.
-	 */
+	/* Other metrics of the route (congctl, initcwnd, hoplimit ...), as the kernel gave them, except the MTU. */
 	__u16 metrics_len;
 	__u8 metrics[192] __attribute__((aligned(4)));
 };

@@ -140,10 +140,7 @@ extern struct switch_rules rules;
 uint32_t net_node(int is_host, uint64_t buffer_bytes);
 /* Joins two nodes; both ports have that speed. */
 void net_join(uint32_t a, uint32_t b, uint64_t bps, uint64_t delay_ns);
-/*
- * Makes the ports, consecutively for each node, and finds all shortest paths. Returns 0, or -1 if a host cannot be
- * reached.
- */
+/* Makes the ports, consecutive for each node, and finds all shortest paths. 0, or -1 if a host cannot be reached. */
 int net_build(void);
 void net_free(void);
 /* The port of a switch that a packet of the flow takes to a host. */

@@ -94,10 +94,7 @@ void scenario_free(struct scenario *s);
 
 /* Builds the network. Returns 0, or -1 with a message. */
 int topology_build(const struct scenario *s);
-/*
- * The least round trip of a full packet and its ACK between the hosts furthest apart, and the number of switches in
- * between.
- */
+/* The least round trip of a full packet and its ACK between the hosts furthest apart, and the switches in between. */
 __u64 topology_rtt_ns(__u32 *hops);
 
 /* Starts the flows of a workload, now and as time advances. Returns 0, or -1 with a message. */

@@ -14,10 +14,7 @@ struct scheme {
 	void (*cnp)(struct sim_flow *f);	       /* NULL: it has none */
 	void (*timer)(struct sim_flow *f);	       /* EVENT_SCHEME */
 	void (*loss)(struct sim_flow *f, int timeout); /* NULL: a loss changes nothing */
-	/*
-	 * Data with telemetry has reached its receiver. Returns W in bytes, if it is to be reported to the sender, or
-	 * 0.
-	 */
+	/* Data with telemetry has reached its receiver. Returns W in bytes, if it is to be reported, or 0. */
 	uint64_t (*arrive)(struct sim_flow *f, const struct sim_packet *p);
 	void (*sent)(struct sim_flow *f, uint32_t bytes);
 	int telemetry, ecn, cnps; /* required of ACKs; the least time between two CNPs, us */

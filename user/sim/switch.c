@@ -90,10 +90,7 @@ static uint64_t buffer_free(const struct sim_node *n)
 	return n->used_bytes < n->buffer_bytes ? n->buffer_bytes - n->used_bytes : 0;
 }
 
-/*
- * Tells the neighbour at an ingress port to pause or resume, by its counter. It is not resumed while headroom is in
- * use.
- */
+/* Pauses or resumes the neighbour at an ingress port, by its counter; no resume while headroom is in use. */
 static void pause_decide(struct sim_port *in, uint32_t class)
 {
 	uint64_t free = in->over_bytes[class] ? 0 : buffer_free(&net.nodes[in->node]);

@@ -79,10 +79,7 @@ enum flow_seq {
 
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/host/delay.bpf.h */
 
-/*
- * Derived from the peer's prefix and the port whenever the epoch changes. Both directions read it; the first to see
- * the new epoch writes it.
- */
+/* From the peer's prefix and the port, renewed when the epoch changes by the first direction that sees it. */
 struct flow_path {
 	__u32 epoch;	   /* of the members below, and of params */
 	__u32 ifindex;	   /* egress: where the flow leaves */

@@ -99,9 +99,8 @@ struct pfc_nic {
 };
 
 /*
- * A port in the shared buffer. bytes and total count its queue, under the lock of its root qdisc, bytes by ingress
- * port and priority. Both are exact unless the qdisc drops packets itself; then total is exact, and bytes only when
- * the queue is empty.
+ * A port in the shared buffer. bytes and total count its queue, under the lock of its root qdisc, bytes by ingress port
+ * and priority. Both are exact unless the qdisc drops packets itself: then bytes only is while the queue is empty.
  */
 struct pfc_slot {
 	__u64 bytes[PFC_SLOTS][PFC_PRIORITIES]; /* pfc_enqueue, pfc_dequeue, as the qdisc charges them */

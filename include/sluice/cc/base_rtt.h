@@ -38,10 +38,9 @@
 #define BASE_RTT_BOUND_NS (2 * BASE_RTT_WINDOW_NS + BASE_RTT_FRESH_NS + NSEC_PER_SEC)
 
 /*
- * T until there is a first round trip: the time of 10 packets at the own port, so that W_init equals TCP's window on
- * an unknown path (RFC 6928), but no less than 10 us, because no round trip through two kernels is shorter. If the
- * real T is longer a flow gets less than its share for the moment, but makes no queue, as it would with a T that is
- * too long.
+ * T until there is a first round trip: the time of 10 packets at the own port, so that W_init equals TCP's window on an
+ * unknown path (RFC 6928), but no less than 10 us, because no round trip through two kernels is shorter. If the real T
+ * is longer a flow gets less than its share for the moment, but makes no queue, as it would with a T that is too long.
  */
 #define BASE_RTT_START_PACKETS 10
 #define BASE_RTT_START_NS 10000U
@@ -153,8 +152,7 @@ static inline void base_rtt_begin(struct base_rtt *b, __u64 now_ns)
 
 /*
  * Takes a flow's smallest sample. blind: on a path that reports no queues. T then grows only from samples taken while
- * the flow sent as little as it may, and to at most twice the smallest T: a standing queue there looks like a longer
- * path.
+ * the flow sent as little as it may, and to at most twice the smallest T: a queue there looks like a longer path.
  */
 static inline void base_rtt_look(struct base_rtt *b, const struct base_rtt_least *l, int blind, __u64 now_ns)
 {

@@ -20,10 +20,7 @@
 #define FIRST_OVER 1						   /* as a flow's time: its path reports nothing */
 #define FIRST_BEGAN(now_ns) ((__u32)((now_ns) >> FIRST_SHIFT) | 1) /* as a flow's time: not 0 */
 
-/*
- * Flows of the port that share: start of the first one << 32 | number of flows. One word, because several CPUs write
- * it.
- */
+/* Flows of the port that share: start of the first << 32 | number. One word, because several CPUs write it. */
 struct first_flows {
 	__u64 word;
 };

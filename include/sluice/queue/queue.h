@@ -31,10 +31,7 @@ struct queue_limits {
 		.slack_ns = 10 * 1000, .horizon_ns = 10 * NSEC_PER_SEC                                 \
 	}
 
-/*
- * Packets up to this size may overtake data of their flow: an ACK, a companion with five hops. The longest ACK of IPv6
- * in a tunnel has 200.
- */
+/* Size up to which packets overtake data of their flow: ACKs (IPv6 in a tunnel: 200), companions with five hops. */
 #define QUEUE_SHORT_BYTES 256
 /* Credit of a new flow: TCP's first window, as in fq. */
 #define QUEUE_FIRST_QUANTA 5

@@ -83,8 +83,8 @@ static unsigned int clients_of(const struct metrics *m, const struct sluice_addr
 
 /*
  * Dismisses the oldest client of the address with the most clients: its end of the connection is closed, and the
- * library does the rest. An address with half of the places has the most: the others are not counted then, which would
- * be expensive in a flood.
+ * library does the rest. An address with half of the places has the most: others are not counted, which a flood would
+ * make expensive.
  */
 static void client_dismiss(struct metrics *m, const struct sluice_addr *newest)
 {

@@ -107,10 +107,7 @@ void config_classes_value(const struct config_interface *i, __u64 speed_bps, str
 		for (k = 0; k < DSCPS; k++)
 			if (i->classes[n].dscp >> k & 1)
 				v->of_dscp[k] = n;
-		/*
-		 * The remainder matters for a port below 1 Mbit/s. A class reports at least 1 bit/s: nothing divides by
-		 * 0.
-		 */
+		/* The remainder matters below 1 Mbit/s. A class reports at least 1 bit/s: nothing divides by 0. */
 		v->share[n].bps =
 			speed_bps / PPM * i->classes[n].share_ppm + speed_bps % PPM * i->classes[n].share_ppm / PPM;
 		if (!v->share[n].bps)

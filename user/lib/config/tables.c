@@ -84,10 +84,7 @@ static int list_take(struct tables *l, const struct config_key *k, const struct 
 static int table_take(struct tables *l, const struct config_table *t, const struct config_text *texts, void *of,
 		      const char *where);
 
-/*
- * Takes the entries of a list, each with its own keys. In messages an entry is named by its first value, if that is a
- * text.
- */
+/* Takes the entries of a list, each with its own keys. Messages name an entry by its first value, if that is text. */
 static int entries_take(struct tables *l, const struct config_key *k, const struct config_text *t, void *of,
 			const char *where)
 {

@@ -83,10 +83,7 @@ static void route_parse(const struct nlmsghdr *nlh, int family, struct route_msg
 		out->unclear = 1;
 		r->metric = 0;
 	}
-	/*
-	 * Several next hops have no single interface; the same goes for unreachable (IPv6 uses lo) and uncopyable
-	 * routes.
-	 */
+	/* Several next hops have no single interface; nor have unreachable (IPv6 says lo) and uncopyable routes. */
 	if (rt->rtm_type != RTN_UNICAST || out->unclear)
 		r->ifindex = 0;
 }
