@@ -240,7 +240,7 @@ static void flows_filter(const struct flows_wish *w, struct flow_list *l)
 
 #define TIME_COLUMNS 25
 
-/* Prints the time in front of each line if looks are appended; with the heading, which is printed once. */
+/* The prefix of each line in a log: the time, or its title in front of the heading. */
 static void time_print(char *buf, size_t size, int heading)
 {
 	time_t t = time(NULL);

@@ -223,7 +223,7 @@ struct rx_flow {
 	__u32 form;		   /* enum rx_feedback of this state; 0: it has not begun */
 	__u8 own_port;
 	__u8 pad[3];
-	__u64 handed_ns; /* arrival of the last report handed to the daemon */
+	__u64 handed_ns; /* when the daemon was last handed a report */
 };
 
 #define FLOW_LINE(member) (__builtin_offsetof(struct flow, member) % 64 == 40)

@@ -100,7 +100,7 @@ struct pfc_nic {
 
 /*
  * A port in the shared buffer. bytes and total count its queue, under the lock of its root qdisc, bytes by ingress port
- * and priority. Both are exact unless the qdisc drops packets itself: then bytes only is while the queue is empty.
+ * and priority. Both are exact unless the qdisc drops packets itself: then bytes is exact only in an empty queue.
  */
 struct pfc_slot {
 	__u64 bytes[PFC_SLOTS][PFC_PRIORITIES]; /* pfc_enqueue, pfc_dequeue, as the qdisc charges them */
