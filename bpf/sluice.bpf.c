@@ -34,7 +34,7 @@ int egress(struct __sk_buff *ctx)
 SEC("tc")
 int ingress(struct __sk_buff *ctx)
 {
-	int counted = ctx_is_counted(ctx); /* a write to the packet may lose that */
+	int counted = ctx_is_counted(ctx); /* writing to the packet may lose the mark */
 	enum sluice_stat verdict = STAT_PFC_RX;
 	int action = pfc_consumes(ctx) ? TC_ACT_SHOT : ingress_packet(ctx, &verdict);
 
@@ -57,7 +57,7 @@ int hop_map(struct __sk_buff *ctx)
 	return hop_handle(ctx, 0);
 }
 
-/* What is not for this switch, or is not believed, goes on to its host. */
+/* A message that is not for this switch, or not trusted, goes on to its host. */
 SEC("tc")
 int tor(struct __sk_buff *ctx)
 {
@@ -134,7 +134,7 @@ void BPF_PROG(cc_event, struct sock *sk, enum tcp_ca_event event)
 		cc_first(sk, 1);
 }
 
-/* Asked whenever the socket may send. At a low R two packets at once would be a burst. */
+/* Called whenever the socket may send. At a low R two packets at once would be a burst. */
 SEC("struct_ops/cc_segments")
 __u32 BPF_PROG(cc_segments, struct sock *sk)
 {
@@ -148,7 +148,7 @@ void BPF_PROG(cc_control, struct sock *sk)
 	cc_acked(sk);
 }
 
-/* A loss says nothing to HPCC; the threshold is Reno's for when Sluice no longer governs. */
+/* HPCC ignores losses; the threshold is Reno's for when Sluice no longer governs. */
 SEC("struct_ops/cc_ssthresh")
 __u32 BPF_PROG(cc_ssthresh, struct sock *sk)
 {
@@ -161,7 +161,7 @@ __u32 BPF_PROG(cc_undo_cwnd, struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* The daemon puts the configured name in the place of this one before it loads the object. */
+/* The daemon replaces this name by the configured one before it loads the object. */
 SEC(".struct_ops")
 struct tcp_congestion_ops tcp_cc = {
 	.init = (void *)cc_init,
@@ -174,7 +174,7 @@ struct tcp_congestion_ops tcp_cc = {
 	.name = "@sluice-cc-name",
 };
 
-/* Moves the sockets of an earlier congestion control to the one of its name that is registered now. */
+/* Moves sockets of an earlier congestion control to the one now registered under its name. */
 SEC("iter/tcp")
 int cc_move(struct bpf_iter__tcp *ctx)
 {

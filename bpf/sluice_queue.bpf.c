@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The qdisc `sluice` (Linux 6.16 and newer), as an object of its own: it needs a clang that keeps what the kernel has to
- * know of pointers in objects (16 or newer), and kernels that have no qdiscs in BPF do not know its types.
+ * The qdisc `sluice` (Linux 6.16 and newer), as a separate object: it needs a clang that keeps type tags of pointers in
+ * objects (16 or newer), and kernels without qdiscs in BPF do not know its types.
  *
  *   host    egress gives each packet its departure time -> sluice: queues by flow, until then -> NIC
  *
- * See sluice/queue/queue.h for what it decides, and queue/flow.bpf.h for what it is made of.
+ * sluice/queue/queue.h has its decisions, and queue/flow.bpf.h its data structures.
  */
 #include "lib/base.bpf.h"
 #include "queue/dequeue.bpf.h"
 #include "queue/enqueue.bpf.h"
 
-/* What a qdisc begins with. */
+/* The initial state of a qdisc. */
 const char queue_blank[sizeof(struct queue)] = {};
 
 SEC("struct_ops/queue_enqueue")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sink at XDP, as an object of its own: the daemon loads it for each interface that has it, over
- * the maps of sluice.bpf.c, and libxdp makes it one of several programs there.
+ * The sink at XDP, as a separate object: the daemon loads it for each interface that uses it, over the maps of
+ * sluice.bpf.c, and libxdp makes it one of several programs there.
  */
 #define SLUICE_XDP
 

@@ -2,9 +2,9 @@
 #ifndef SLUICE_ANSWER_BPF_H
 #define SLUICE_ANSWER_BPF_H
 /*
- * PROBEs that arrive, companions among them: the life of one is in probe.bpf.h, which asks.
+ * Arriving PROBEs, including companions: probe.bpf.h, which sends them, describes the life of one.
  *
- *  1. ingress_takes_probe() says whether the PROBE of another host is answered, and ingress_probe() turns it round.
+ *  1. ingress_takes_probe() decides whether the PROBE of another host is answered, and ingress_probe() turns it round.
  *  2. ingress_reply() takes the answer to ours: the host strips, and the path is feedback like an echo.
  */
 #include "lib/base.bpf.h"
@@ -33,7 +33,7 @@
 
 /* --- 1. the PROBE of another host --- */
 
-/* The flow that a PROBE asks for; makes its entry if that is wanted. */
+/* The flow that a PROBE asks for; its entry is made if that is wanted. */
 static __always_inline struct flow *ingress_probe_flow(ctx_t *ctx, const struct ingress_pkt *p,
 						       const struct control *ctl, int make)
 {
@@ -45,7 +45,7 @@ static __always_inline struct flow *ingress_probe_flow(ctx_t *ctx, const struct 
 	return bpf_map_lookup_elem(&flows, &p->key);
 }
 
-/* The VOQ of a companion, which is noted as that of data. */
+/* Notes the VOQ of a companion as that of data. */
 static __always_inline void ingress_probe_voq(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
 					      struct flow *f)
 {
@@ -56,17 +56,17 @@ static __always_inline void ingress_probe_voq(ctx_t *ctx, const struct msg *m, c
 }
 
 /*
- * Is a PROBE answered? STAT_RX_PROBE, or the counter that says why it is not.
+ * Whether a PROBE is answered: STAT_RX_PROBE, or the counter of the reason against it.
  *
- * With a key each is answered once: it is newer than the last one of its flow. That is no question of the host's newest
- * message: the PROBEs of several flows go by several paths, and the one that comes last comes by the fullest, whose
- * feedback counts most. So a flow that is not known gets its entry here, if the PROBE is not older than the host's newest
- * message by more than AUTH_LATE_NS. Where there is no room for one only what is newer than that message is answered.
+ * With a key each is answered once: it must be newer than the last one of its flow. The host's newest message does not
+ * decide: PROBEs of several flows take several paths, and the last to arrive took the fullest path, whose feedback
+ * counts most. So an unknown flow gets its entry here, if the PROBE is at most AUTH_LATE_NS older than the host's
+ * newest message. Without room for an entry only PROBEs newer than that message are answered.
  *
- * Then there is a bucket of answers for each host, and one for all that were never heard: an answer is as large as
- * its PROBE, and without a key it goes where somebody says.
+ * Then there is a bucket of answers for each host, and one for all hosts never heard from: an answer is as large as its
+ * PROBE, and without a key it goes to an address that may be forged.
  *
- * A companion that is answered makes the entry of its flow, as data with telemetry does: the flow counts for N by it.
+ * An answered companion makes the entry of its flow, as data with telemetry does: so the flow counts for N.
  */
 static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
 							    struct host *h, const struct control *ctl)
@@ -96,7 +96,7 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const st
 	return STAT_RX_PROBE;
 }
 
-/* What an echo would tell, in a PROBE before it turns round: N, and the hop to the pod. */
+/* Adds to a PROBE, before it turns round, what an echo would carry: N, and the hop to the pod. */
 static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	__u32 at = m->offset + WIRE_HDR_BYTES, n;
@@ -126,7 +126,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const str
 		ctx_store(ctx, at, &v, sizeof(v));
 }
 
-/* A companion takes back what its VOQ was granted, in its VOQ block. */
+/* A companion takes its VOQ's granted total back, in its VOQ block. */
 static inline void ingress_probe_credit(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	__u32 at = m->offset + wire_echo_offset(&m->hdr) - WIRE_VOQ_BYTES;
@@ -147,9 +147,9 @@ static inline void ingress_probe_credit(ctx_t *ctx, const struct msg *m, const s
 }
 
 /*
- * Turns a PROBE round as PROBE_REPLY: addresses swapped, which leaves the IP checksum as it is. The
- * copied packet stays on as ballast: cutting it off fails where its checksum is still to be computed
- * (CHECKSUM_PARTIAL over veth: bpf_skb_change_tail() wants to keep the checksum field).
+ * Turns a PROBE round as PROBE_REPLY: addresses swapped, which leaves the IP checksum as it is. The copied packet stays
+ * as ballast: cutting it off fails if its checksum is still to be computed (CHECKSUM_PARTIAL over veth:
+ * bpf_skb_change_tail() keeps the checksum field).
  */
 VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
@@ -176,7 +176,7 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
 
 /* --- 2. the answer to ours --- */
 
-/* The VOQ block of a companion of ours that comes back: what that VOQ was granted. */
+/* Takes the granted total of a VOQ from our companion that comes back. */
 static __always_inline void ingress_reply_credit(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
 						 const struct control *ctl)
 {
@@ -190,7 +190,7 @@ static __always_inline void ingress_reply_credit(ctx_t *ctx, const struct msg *m
 		     p->now_ns);
 }
 
-/* What a PROBE of ours met on its way, as an echo would tell it. */
+/* Takes the telemetry that our PROBE collected, as from an echo. */
 static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
 					  const struct control *ctl, struct feedback *fb)
 {

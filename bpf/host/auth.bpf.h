@@ -2,29 +2,28 @@
 #ifndef SLUICE_AUTH_BPF_H
 #define SLUICE_AUTH_BPF_H
 /*
- * Who may change our state: whoever has the key, and says it for the first time.
+ * Only messages with a valid tag and a fresh sequence may change our state.
  *
- *  1. With keys configured every message carries a sequence and a tag (wire.h), and one without, or
- *     with a wrong tag, is as if it were not Sluice's: it passes as it is. What has the right tag is
- *     stripped; whether it is also learned from is for the sequence to say.
+ *  1. With keys configured every message carries a sequence and a tag (wire.h). A message without a tag, or with a
+ *     wrong one, passes as if it were not Sluice's. A message with the right tag is stripped; the sequence decides
+ *     whether it is also learned from.
  *  2. A sequence is the sender's clock in 64 bits of ns, real time where it started and monotonic from
- *     there. So it needs no state, does not wrap, and goes on above the last after a restart.
- *  3. What is new is told for each flow, and there for telemetry and echoes apart. The packets of a
- *     host wait in fq by flow, for as long as their departure times say: a window over all that a host
- *     sends, of 64 or of any size, would find most of them too old. And an ACK, which does not wait,
- *     overtakes the data of its flow.
- *  4. All segments of a GSO packet have one sequence. The echo counts with the first of them; the
- *     telemetry of each counts, for AUTH_REPEAT_NS.
- *  5. What is ahead of our own clock by more than SEQ_AHEAD_NS (seq.h) is stripped and not learned from. Learned,
- *     a sequence of a wrong clock would make all right ones old for as long as it was wrong by. Not stripped, it
- *     would be lost: its sender hears us, and takes us for one who strips.
- *  6. A flow that is new here is measured by the newest message of its host. A PROBE says that its host
- *     lives, if it is the newest of it, and is answered once: if it is the newest of its flow (ingress_takes_probe).
- *     A PROBE_REPLY has the sequence of our PROBE: it counts once.
+ *     there. So it needs no state, does not wrap, and continues above the last after a restart.
+ *  3. Freshness is judged per flow, and separately for telemetry and echoes. The packets of a host wait in fq by flow,
+ *     until their departure times: a replay window over all packets of a host, of 64 or of any size, would find most of
+ *     them too old. And an ACK, which does not wait, overtakes the data of its flow.
+ *  4. All segments of a GSO packet have one sequence. The echo counts with the first of them; the telemetry counts in
+ *     each, for AUTH_REPEAT_NS.
+ *  5. A message ahead of our own clock by more than SEQ_AHEAD_NS (seq.h) is stripped and not learned from. If it were
+ *     learned, the sequence of a wrong clock would make all right ones old for as long as the error. If it were not
+ *     stripped, it would be lost: its sender hears us, and assumes that we strip.
+ *  6. A flow that is new here is compared with the newest message of its host. A PROBE shows that its host is alive, if
+ *     it is the host's newest, and is answered once: if it is the newest of its flow (ingress_takes_probe). A
+ *     PROBE_REPLY has the sequence of our PROBE: it counts once.
  *
- * The races: where two CPUs get messages of a flow at the same time, a compare-and-swap decides, and the newer one stays
- * (seq_take). The older one counts as replayed if it comes second. A segment of the packet that was just taken counts
- * still: its CPU may see the sequence before it sees telem_ns, compares with the time of an earlier packet then, and
+ * The races: if two CPUs get messages of a flow at the same time, a compare-and-swap decides, and the newer one stays
+ * (seq_take). The older one counts as replayed if it comes second. A segment of the packet that was just taken still
+ * counts: its CPU may see the sequence before it sees telem_ns, compares with the time of an earlier packet then, and
  * counts it as replayed.
  */
 #include "lib/base.bpf.h"
@@ -39,9 +38,9 @@
 #include "sluice/wire/siphash.h"
 #include "sluice/wire/wire.h"
 
-/* What a packet may wait longer than another of its host: the longest horizon. */
+/* The longest that a packet may wait behind another of its host: the longest horizon. */
 #define AUTH_LATE_NS NSEC_PER_SEC
-/* Below half a turn of TS: telemetry that is repeated tells of no time passed. */
+/* Below half the range of TS: repeated telemetry never shows elapsed time. */
 #define AUTH_REPEAT_NS (8 * 1000 * 1000ULL)
 
 static inline __u64 auth_seq(const struct control *ctl)
@@ -49,7 +48,7 @@ static inline __u64 auth_seq(const struct control *ctl)
 	return bpf_ktime_get_ns() + ctl->seq_base_ns;
 }
 
-/* Is a message not to be learned from because of its sequence, which is 0 without a key? Counts it. */
+/* Whether a message is not learned from because its sequence (0 without a key) is too far ahead; counts it. */
 static inline int auth_is_future(const struct control *ctl, __u64 seq, __u64 now_ns)
 {
 	if (!seq_is_future(seq, ctl->seq_base_ns + now_ns))
@@ -84,14 +83,14 @@ static long auth_batch_block(__u32 i, struct auth_batch *b)
 	if (i >= sizeof(*b->text) / 8)
 		return 1;
 	word += 2 * i;
-	VERIFIER_FORGET(word); /* or the second half is at 8 * i | 4, which for the verifier is as far as 127 * 8 | 4 */
+	VERIFIER_FORGET(word); /* or the second half is at 8 * i | 4, which the verifier bounds by 127 * 8 | 4 */
 	siphash_block(b->v, word[0] | (__u64)word[1] << 32);
 	return 0;
 }
 
 /*
- * The tag of so many words, of which a batch has an even number. By bpf_loop(), where the verifier sees one block:
- * each of the 102 in turn would be a tenth of all that it does for the programs at ingress.
+ * The tag of a batch of `words` words, an even number. It uses bpf_loop(), so the verifier sees one block: unrolled,
+ * the 102 blocks would be a tenth of its work on the programs at ingress.
  */
 VERIFIED_ONCE __u64 auth_batch_tag(struct wire_batch_text *text, __u64 k0, __u64 k1, __u32 words)
 {
@@ -105,7 +104,7 @@ VERIFIED_ONCE __u64 auth_batch_tag(struct wire_batch_text *text, __u64 k0, __u64
 	return siphash_end(b.v, 0, words);
 }
 
-/* The oldest sequence that counts of a flow that we have heard nothing of, from host h or NULL. */
+/* The oldest sequence that counts for a flow not heard from yet, from host h or NULL. */
 static inline __u64 auth_floor(const struct host *h)
 {
 	return h && h->rx_seq > AUTH_LATE_NS ? h->rx_seq - AUTH_LATE_NS : 0;
@@ -136,7 +135,7 @@ static inline int auth_takes_reply(struct flow *f, __u64 seq)
 	return seq <= f->auth.probe_seq && seq_take(&f->auth.reply_seq, 0, seq, &kept);
 }
 
-/* Of CREDIT and RATE. A credit that is refused after all is given back: R comes to the same entry. */
+/* For CREDIT and RATE. A credit that is refused after all is given back: R comes to the same entry. */
 static inline int auth_takes_voq(struct voq *v, __u64 floor, __u64 seq, __u64 *kept)
 {
 	return seq_take(&v->credit_seq, floor, seq, kept);
@@ -149,10 +148,7 @@ static inline void auth_gives_back(struct voq *v, __u64 seq, __u64 kept)
 
 /* --- messages --- */
 
-/*
- * The authentication block behind the echo, of so many bytes, which is so far behind the header; the rest of
- * head is done. Returns 0 where there is no key.
- */
+/* Writes the authentication block after the echo; the rest of head is complete. Returns 0 if there is no key. */
 VERIFIED_ONCE int egress_sign(struct egress_head *head, struct egress_pkt *p, __u32 echo_at, __u32 echo_bytes,
 			      __u64 seq)
 {
@@ -172,7 +168,7 @@ VERIFIED_ONCE int egress_sign(struct egress_head *head, struct egress_pkt *p, __
 		return 0;
 	VERIFIER_AT_MOST(echo_at, sizeof(struct wire_telem) + sizeof(struct wire_voq), 0);
 	echo = (const struct wire_echo *)(head->blocks + echo_at);
-	VERIFIER_FORGET(echo); /* an address keeps its bounds where it is put aside, a number does not */
+	VERIFIER_FORGET(echo); /* a spilled address keeps its bounds, a spilled number does not */
 	text = &space->text;
 	text->echo = *echo;
 	__builtin_memcpy(text->src, &p->key.local, sizeof(text->src));
@@ -195,8 +191,8 @@ VERIFIED_ONCE int egress_sign(struct egress_head *head, struct egress_pkt *p, __
 }
 
 /*
- * Is the tag right, under one of our keys? Leaves the text for ingress_probe(). The tags are compared as
- * numbers: nothing depends on where they differ.
+ * Whether the tag is right under one of our keys. Leaves the text for ingress_probe(). The tags are compared as
+ * numbers: no timing depends on where they differ.
  */
 VERIFIED_ONCE int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
@@ -217,7 +213,7 @@ VERIFIED_ONCE int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_p
 		return STAT_RX_BAD_AUTH;
 	text = &space->text;
 	if (m->hdr.flags & WIRE_F_ECHO) {
-		/* At its full length: authentication and the headers of the inner packet follow. */
+		/* Read at its full length: authentication and the headers of the inner packet follow. */
 		echo = pkt_bytes(ctx, m->offset + wire_echo_offset(&m->hdr), sizeof(*echo));
 		if (!echo)
 			return STAT_RX_TRUNCATED;
@@ -251,7 +247,7 @@ VERIFIED_ONCE int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_p
 	return diff || !k->n || !p->auth_seq ? STAT_RX_BAD_AUTH : STAT_RX_DATA;
 }
 
-/* The tag of a PROBE that is turned round: its own text, but for addresses and message. */
+/* The tag of a PROBE that is turned round: its own text, except for addresses and message. */
 VERIFIED_APART int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 version_msg)
 {
 	struct scratch_space *space = scratch_get();
@@ -271,7 +267,7 @@ VERIFIED_APART int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 ver
 	return ctx_store(ctx, m->offset + wire_length(&m->hdr) - sizeof(tag), &tag, sizeof(tag));
 }
 
-/* Is the tag of a message right, under one of our keys? Its reports are in text already. 0: it is. */
+/* Checks the tag of a batch against our keys; its reports are in text already. Returns 0 if it is right. */
 VERIFIED_ONCE int batch_auth(ctx_t *ctx, const struct msg *m, struct wire_batch_text *text, __u64 *seq)
 {
 	const struct control *ctl = control_get();

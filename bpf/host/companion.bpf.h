@@ -2,14 +2,14 @@
 #ifndef SLUICE_COMPANION_BPF_H
 #define SLUICE_COMPANION_BPF_H
 /*
- * What makes a companion of a clone (wire.h). When one is due is for sluice/cc/companion.h; probe.bpf.h sends the clone,
- * and answer.bpf.h answers those of others. What is cloned is
+ * Turns a clone into a companion (wire.h). sluice/cc/companion.h decides when one is due; probe.bpf.h sends the clone,
+ * and answer.bpf.h answers those of other hosts. The cloned packet is
  *
- *  1. the packet that leaves, where the kernel lets it be cut;
- *  2. of TCP whose packets are large the next ACK that comes in (flow.beside.wanted);
- *  3. of a tunnel the next small packet that comes in from the other end (the map wanted). The kernel cuts nothing whose
- *     offloads are for an inner packet: what is no GSO packet is emptied in two steps, if it is not too short, and a GSO
- *     packet stays one.
+ *  1. the packet that leaves, if the kernel allows cutting it;
+ *  2. for TCP with large packets, the next ACK that comes in (flow.beside.wanted);
+ *  3. for a tunnel, the next small packet that comes in from the other end (the map wanted). The kernel does not cut
+ *     packets whose offloads are for an inner packet: unless it is a GSO packet or too short, the clone is emptied in
+ *     two steps; a GSO packet stays one.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -19,27 +19,27 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-/* What becomes of a clone. */
+/* The result of cloning a packet. */
 enum probe_kind {
 	PROBE_WRAPPED, /* a PROBE of its own */
-	PROBE_OF_DATA, /* a companion: the clone is a packet that leaves, */
-	PROBE_OF_ACK,  /*   an ACK of its flow that has come in, */
-	PROBE_OF_ANY,  /*   or any packet that has come in from the peer */
+	PROBE_OF_DATA, /* a companion: the clone is a packet that leaves */
+	PROBE_OF_ACK,  /* a companion: the clone is an ACK of its flow that has come in */
+	PROBE_OF_ANY,  /* a companion: the clone is any packet that has come in from the peer */
 };
 
-#define COMPANION_ANY_BYTES 256 /* a packet that has come in and is longer is not cloned */
+#define COMPANION_ANY_BYTES 256 /* an incoming packet longer than this is not cloned */
 #define COMPANION_CLONE_BYTES \
-	128 /* behind our headers, of a tunnel's packet that is cloned: inner headers and 55 more */
+	128 /* bytes after our headers, in the clone of a tunnel's packet: inner headers and 55 more */
 #define COMPANION_WANTED_NS (100 * 1000 * 1000ULL)
-#define ADJUST_ROOM_BYTES 0xfff /* that the kernel takes out at once */
+#define ADJUST_ROOM_BYTES 0xfff /* most that the kernel removes at once */
 
-/* Whether a clone of the packet cannot be cut, or is so short that the kernel keeps an inner checksum in what is left. */
+/* Whether a clone of the packet cannot be cut, or is so short that the kernel would keep an inner checksum in the rest. */
 static inline int companion_is_uncut(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
 {
 	return f->tx.flags & FLOW_F_TUNNEL && (ctx->gso_size || p->payload_bytes < COMPANION_CLONE_BYTES);
 }
 
-/* Notes for a companion that is made of another packet what it has of this one. */
+/* Notes the fields of this packet for a companion that is made from another one. */
 static inline int companion_note(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f)
 {
 	const __be32 *first = pkt_bytes(ctx, WIRE_ETH_BYTES, sizeof(*first));
@@ -52,8 +52,8 @@ static inline int companion_note(struct __sk_buff *ctx, const struct egress_pkt 
 }
 
 /*
- * Asks for the next small packet that comes in from the peer. One flow asks at a time; where nothing has come for
- * COMPANION_WANTED_NS the next one does. Returns whether this one does now.
+ * Asks for the next small packet that comes in from the peer. One flow asks at a time; if nothing has come for
+ * COMPANION_WANTED_NS the next flow may ask. Returns whether this one asks now.
  */
 static inline int companion_want(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				 struct scratch_space *space)
@@ -68,9 +68,9 @@ static inline int companion_want(struct __sk_buff *ctx, const struct egress_pkt 
 }
 
 /*
- * Gives a clone that length. TCP's is cut at its end. Others may be a tunnel's, whose checksum is to be computed far behind
- * our headers, into what they become: everything behind the IP header is taken out, with which the kernel forgets that
- * checksum, and room is made anew. First it is cut where it may be, which also makes it a single packet.
+ * Resizes a clone. TCP's is cut at its end. Others may be a tunnel's, whose inner checksum would later be written into
+ * our headers: everything after the IP header is removed, which makes the kernel forget that checksum, and room is made
+ * anew. It is first cut if possible, which also makes it a single packet.
  */
 static inline int companion_resize(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f, __u32 len)
 {
@@ -98,8 +98,8 @@ static inline int companion_resize(struct __sk_buff *ctx, const struct egress_pk
 }
 
 /*
- * Makes a companion of a clone that has its length: the headers of the flow, and behind them so many bytes of head. The
- * first word of an IPv6 header is that of the data, for its flow label may choose the path.
+ * Turns a resized clone into a companion: the headers of the flow, and then the bytes of head. The first word of an
+ * IPv6 header is that of the data, because its flow label may choose the path.
  */
 static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f,
 				  struct egress_head *head, __u32 wire_bytes)
@@ -124,8 +124,8 @@ static inline int companion_write(struct __sk_buff *ctx, const struct egress_pkt
 }
 
 /*
- * What has come in, on its way back: addresses change places. The flow is that of an ACK the other way round, or the one for
- * which any packet was taken.
+ * Turns an incoming packet back: addresses are swapped. The flow is the reverse of an ACK's flow, or the one that any
+ * packet was taken for.
  */
 static inline int companion_turn(struct __sk_buff *ctx, struct egress_pkt *p, const struct scratch_space *space)
 {

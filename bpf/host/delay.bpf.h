@@ -2,23 +2,23 @@
 #ifndef SLUICE_DELAY_BPF_H
 #define SLUICE_DELAY_BPF_H
 /*
- * How long a round trip takes: what T is measured by (base_rtt.h), and what Swift goes by (swift.h) in flows of which no
- * hop is known.
+ * The delay of a round trip: the input of the measured T (base_rtt.h), and of Swift (swift.h) in flows of which no hop
+ * is known.
  *
- *  1. Egress notes position and departure of up to FLOW_TIMED packets in a row, and then of none
- *     until there is feedback for one of them or for what followed them. The departure is the one
- *     that the pacer gave: what waits in fq waits for no queue of the network.
+ *  1. Egress notes position and departure of up to FLOW_TIMED packets in a row, and then of none until there is
+ *     feedback for one of them or for a later packet. The departure is the pacer's: waiting in fq is not waiting in a
+ *     queue of the network.
  *  2. Feedback that names the position of one of them is the sample: its arrival, less the time that
- *     the echo waited at the receiver (its age), less the departure. Feedback for another packet is
- *     none, because when that one left is not known. An ACK is for every second packet; a single
- *     packet, timed as the ACK lets it go, could be the wrong one of two for ever: hence four.
+ *     the echo waited at the receiver (its age), less the departure. Feedback for another packet gives no sample,
+ *     because its departure is not known. An ACK covers two packets; a single packet, timed whenever an ACK releases
+ *     it, could be the wrong one of the two every time: hence four.
  *  3. A PROBE, which does not wait in fq, is timed by itself: its position is also that of the data
  *     before it.
- *  4. What was lost is given up with the feedback for what followed, at the latest after a second.
+ *  4. A lost packet is given up with the feedback for a later one, at the latest after a second.
  *
- * Positions count what was sent again, too, so no sample is of the wrong copy; the segments of a GSO
- * packet share one, and the first echo of it counts. A position and its time are one word, and so
- * never of two packets; the time has 32 bits, of which a difference says less than 2 s.
+ * Positions include retransmissions, so no sample is of the wrong copy; the segments of a GSO packet share one, and its
+ * first echo counts. A position and its time are one word, so they never belong to two packets; the time has 32 bits,
+ * which cover differences below 2 s.
  */
 #include "lib/base.bpf.h"
 #include "lib/scratch.bpf.h"
@@ -30,9 +30,9 @@
 #include "sluice/wire/wire.h"
 
 #define DELAY_GIVE_UP_NS ((__s32)NSEC_PER_SEC)
-#define DELAY_AGE_MAX_NS (0xffffULL << WIRE_AGE_SHIFT) /* the age on the wire is this or more */
+#define DELAY_AGE_MAX_NS (0xffffULL << WIRE_AGE_SHIFT) /* an age of this or more on the wire is saturated */
 
-/* Does Swift want it? */
+/* Whether Swift wants it. */
 static inline int delay_is_wanted(const struct flow *f)
 {
 	return !f->cc.hops && !f->rx.told_hops && f->swift.target_ns;
@@ -68,7 +68,7 @@ static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns)
 		f->delay.probed = delay_word(seq, now_ns);
 }
 
-/* Feedback for seq, which arrived there so that it would have been here at rx_ns: ns, 0 for none. */
+/* Takes feedback for seq, which would have been here at rx_ns: the round trip in ns, 0 for none. */
 static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 now_ns, int probe)
 {
 	__u32 n = READ_ONCE(f->delay.timed_count), delay_ns;
@@ -100,8 +100,8 @@ static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 n
 }
 
 /*
- * The time in queues on a way whose hops were not told with this feedback. U beyond 1 is the queue as a multiple of one BDP. On
- * a path that stamps nothing a flow that sends as little as it may makes none. u < 2^32, T < 2^30.
+ * The time in queues on a path whose hops were not reported with this feedback. U beyond 1 is the queue as a multiple
+ * of one BDP. On a path that stamps nothing a flow that sends as little as it may causes no queue. u < 2^32, T < 2^30.
  */
 static inline __u64 delay_queue_ns(const struct flow *f, const struct feedback *fb)
 {
@@ -114,7 +114,7 @@ static inline __u64 delay_queue_ns(const struct flow *f, const struct feedback *
 	return BASE_RTT_NONE;
 }
 
-/* A round trip, and what the path told of it, for T. */
+/* Takes a round trip, and the queues reported for its path, for T. */
 VERIFIED_ONCE int delay_measure(struct flow *f, const struct feedback *fb, const struct hpcc_ack *ack, __u32 delay_ns)
 {
 	struct base_rtt_sample sample = {};

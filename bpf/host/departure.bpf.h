@@ -4,12 +4,12 @@
 /*
  * When a packet leaves. Packets wait in fq for a departure time, which is the latest of four:
  *
- *  1. now, or the time that a socket of UDP has set itself (SO_TXTIME);
+ *  1. now, or the time set by a UDP socket that paces itself (SO_TXTIME);
  *  2. the end of a pause of the port (P-PFC);
  *  3. the time at which its VOQ expects credit for it (HierCC);
  *  4. the flow's clock, which advances by the packet's length at R (HPCC, or Equation 1 of HierCC).
  *
- * The clock goes on from there, so a flow that was held does not catch up. It is shared by all CPUs, and moves by
+ * The clock continues from there, so a flow that was held does not catch up. It is shared by all CPUs, and moves by
  * compare-and-swap.
  */
 #include "lib/base.bpf.h"
@@ -23,14 +23,14 @@
 #include "sluice/types.h"
 
 /*
- * The race for the clock: two CPUs read it, and both depart at it. It costs bandwidth (two packets in the time of one), so
- * the loser tries again with what the winner left. After PACER_TRIES losses in a row the packet leaves unpaced and is
+ * The race for the clock: two CPUs read it, and both depart at it. It costs bandwidth (two packets in the time of one),
+ * so the loser retries with the winner's clock. After PACER_TRIES losses in a row the packet leaves unpaced and is
  * counted (clock_lost): a confused clock must not hold traffic back.
  */
 #define PACER_TRIES 8
 #define PACER_HORIZON_NS (10 * 1000 * 1000ULL)
 
-/* Reserves time for bytes at rate_bps; returns the departure time, or now_ns when contended. */
+/* Reserves time for bytes at rate_bps; returns the departure time, or now_ns on contention. */
 static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns, __u32 bytes, __u64 rate_bps,
 				  __u64 horizon_ns)
 {
@@ -42,7 +42,7 @@ static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns,
 		__u64 t = pacer_departure(now_ns, seen, asked_ns);
 
 		/*
-		 * Where nothing honours departure times the clock would run away for ever. A window holds two packets
+		 * If nothing honours departure times the clock would run away without limit. A window holds two packets
 		 * at least, however long they take at R.
 		 */
 		if (t > now_ns + horizon_ns + 2 * cost) {
@@ -56,7 +56,7 @@ static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns,
 	return now_ns;
 }
 
-/* From when on the packet may leave: a socket of UDP that paces itself (SO_TXTIME) says when. */
+/* Earliest departure requested by the sender: now, or the SO_TXTIME of a self-paced UDP socket. */
 static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egress_pkt *p)
 {
 	return p->key.proto != IPPROTO_TCP && ctx->tstamp > p->now_ns && ctx->tstamp - p->now_ns < NSEC_PER_SEC ?
@@ -65,8 +65,8 @@ static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egr
 }
 
 /*
- * Is it beyond the first window of UDP (first.h)? Until the first feedback no more leaves, but for a packet in T, with which
- * a companion goes. A path that is silent for FIRST_RTTS tells nothing.
+ * Whether a UDP packet is beyond its flow's first window (first.h). Until the first feedback only one more packet
+ * leaves in a T, with a companion. A path that is silent for FIRST_RTTS is taken to report nothing.
  */
 static inline int egress_is_beyond_first(const struct egress_pkt *p, const struct flow *f)
 {
@@ -77,12 +77,12 @@ static inline int egress_is_beyond_first(const struct egress_pkt *p, const struc
 }
 
 /*
- * Does the packet come too early to wait? TCP has a window of its own, so its clock is never far ahead. UDP
- * has not, nor has a tunnel: what would have to wait for longer than the horizon, a base RTT unless configured, is
- * dropped, or, where the policy is to mark and the packet says that it is ECN capable, gets a mark and
- * waits up to twice as long. Where a socket paces itself what counts is what the packet waits beyond
- * that. The rest of a pause of its port, until pause_ns, does not count either. A departure time once given stands, so a
- * far horizon is also a slow reaction. At an R of less than a packet in the horizon one packet waits for another.
+ * Whether the packet would have to wait beyond the horizon. TCP has its own window, so its clock is never far ahead.
+ * UDP and tunnels have none: a packet that would wait for longer than the horizon, a base RTT unless configured, is
+ * dropped or, if the policy is to mark and the packet is ECN capable, is marked and waits up to twice as long. If the
+ * socket paces itself only the wait beyond that counts. The remainder of a pause (until pause_ns) does not count
+ * either. A departure time cannot be revised, so a far horizon also means a slow reaction. At an R of less than a
+ * packet in the horizon one packet waits for another.
  */
 static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, const struct flow *f,
 				  const struct control *ctl)
@@ -110,7 +110,7 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, c
 	return 0;
 }
 
-/* Constraints 1 to 3: the latest of the times that are asked for; one that is 0 asks for nothing. */
+/* Constraints 1 to 3: the latest of the requested times; 0 requests nothing. */
 static inline __u64 departure_asked_ns(__u64 socket_ns, __u64 pause_ns, __u64 credit_ns)
 {
 	__u64 asked_ns = credit_ns > socket_ns ? credit_ns : socket_ns;
@@ -119,8 +119,8 @@ static inline __u64 departure_asked_ns(__u64 socket_ns, __u64 pause_ns, __u64 cr
 }
 
 /*
- * The departure time of the packet, from all four constraints. credit_ns: when credit is expected, at most limit_ns from
- * now; 0 and 0: it needs none.
+ * The departure time of the packet, from all four constraints. credit_ns: when credit is expected, at most limit_ns
+ * from now; both 0: it needs none.
  */
 VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f, __u64 credit_ns,
 				   __u64 limit_ns)
@@ -158,7 +158,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	return 0;
 }
 
-/* When it leaves fq, by what the pacer, or TCP itself, has asked for; at once where nobody obeys. */
+/* When it leaves fq, by the pacer's or TCP's own departure time; at once if the port does not honour it. */
 static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
 {
 	return p->now_ns + (f->path.port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, ctx->tstamp) : 0);

@@ -2,13 +2,13 @@
 #ifndef SLUICE_ECHO_BPF_H
 #define SLUICE_ECHO_BPF_H
 /*
- * The echo slot of a flow: what its reverse flow collected, on its way back to the sender. Ingress puts it in, the
+ * The echo slot of a flow: the telemetry of its reverse flow, on its way back to the sender. Ingress stores it, the
  * next packet of the flow takes it along at egress.
  *
- * What the VOQ of that flow was granted meanwhile goes along (grant.bpf.h).
+ * The credit granted to the VOQ of that flow goes along (grant.bpf.h).
  *
- * The slot is a seqlock whose version is odd while it is written. A CPU that finds it odd leaves its telemetry out,
- * as the other's is as new; egress reads without a lock, compares the versions before and after, and goes without an
+ * The slot is a seqlock whose version is odd while it is written. A CPU that finds it odd drops its telemetry, because
+ * the other CPU's is as new; egress reads without a lock, compares the versions before and after, and goes without an
  * echo if they differ (echo_torn). slot->sent is the version that went out last.
  */
 #include "lib/base.bpf.h"
@@ -22,11 +22,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-/*
- * Puts what is to be told into the echo slot. The slot has a version that is odd while it is written: a
- * CPU that finds it odd leaves its telemetry out (the other's is as new), and egress, which reads
- * without a lock, compares versions before and after.
- */
+/* Stores an echo in the slot, unless another CPU is writing it (see above). */
 static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *p)
 {
 	struct flow_echo *e = &f->echo;
@@ -50,11 +46,11 @@ static inline void ingress_echo_store(struct flow *f, const struct ingress_pkt *
 }
 
 /*
- * The echo that waits in the flow, if there is one that has not been sent, behind the other blocks, and what the
- * header says of it. The caller puts echo_version into slot->sent when the packet that carries it is on its way.
- * Returns 0 for a packet with blocks that do not fit, which is none. Global as msg_parse() is:
- * the rest of egress_flow() is verified once, not for each combination of blocks. All of the slot is read by READ_ONCE,
- * which keeps it between the two looks at the version: clang had read hops and form in front of the first.
+ * Writes the flow's waiting echo, if there is an unsent one, after the other blocks, and its header fields. The caller
+ * stores echo_version in slot->sent when the packet that carries it is on its way. Returns 0 if the blocks do not fit,
+ * which never happens. Global like msg_parse(): the rest of egress_flow() is verified once, not for each combination of
+ * blocks. All of the slot is read by READ_ONCE, which keeps the reads between the two reads of the version: clang had
+ * moved those of hops and form before the first.
  */
 VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, struct egress_pkt *p)
 {

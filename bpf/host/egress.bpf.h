@@ -4,19 +4,19 @@
 /*
  * tc egress of a host: the source of telemetry.
  *
- *  1. parse: TCP, UDP and, where telemetry goes beside the data, tunnels over IPv4 or IPv6, whole and without options;
+ *  1. parse: TCP, UDP and, with telemetry in companions, tunnels over IPv4 or IPv6, whole and without options;
  *     everything else passes untouched.
  *  2. classify: the flow, made if its destination is a configured peer.
- *  3. decide: does the peer strip, does the packet fit, is there anything to say? If not it goes
- *     out plain. A peer of unknown ability, and a flow that nobody answers, are sent a PROBE.
+ *  3. decide: if the peer does not strip, the packet does not fit, or there is nothing to send along, it goes out
+ *     plain. A peer of unknown ability, and a flow without answers, are sent a PROBE.
  *  4. departure: the flow's clock at R becomes the packet's earliest departure time (EDT). That is
- *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves. Where
- *     packets go by VOQs it is the time of credit, if that is later (voq.bpf.h). In a pause of the port it
- *     is not before its end (pfc.bpf.h), for what has no clock of its own, too.
- *  5. act: outer IP + UDP + shim + room for hops, where telemetry is due + its place in the VOQ + the echo
- *     of what the reverse flow collected + the tag, where there is a key. The uplink of a node is the first of these hops
- *     itself. What has payload is wrapped with telemetry or without: a flow has one path under ECMP.
- *  6. count: one counter per packet; and a record of what was decided where somebody traces.
+ *     also the window of a flow without acknowledgements: in any T no more than W = R * T leaves. A packet that uses a
+ *     VOQ leaves when it has credit, if that is later (voq.bpf.h). In a pause of the port nothing leaves before its end
+ *     (pfc.bpf.h), even without a clock of its own.
+ *  5. act: outer IP + UDP + shim + room for hops, if telemetry is due + its place in the VOQ + the echo of the reverse
+ *     flow's telemetry + the tag, if there is a key. The uplink of a node is itself the first hop. Packets with payload
+ *     are wrapped with telemetry or without: so a flow keeps one path under ECMP.
+ *  6. count: one counter per packet; and a record of the decision while tracing is on.
  *
  * clsact runs before the qdisc and sees GSO packets whole; the kernel repeats the new header on
  * every segment (BPF_F_ADJ_ROOM_FIXED_GSO with ENCAP_L4_UDP).
@@ -47,14 +47,14 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-#define COMPANION_COPY_SEGMENTS 3 /* of a GSO packet, that are copied for a companion */
+#define COMPANION_COPY_SEGMENTS 3 /* segments of a GSO packet that are copied for a companion */
 #define EGRESS_OWNER_NS \
-	(1000 * 1000 * 1000ULL) /* a flow belongs to the pod that sent it until it was silent for this */
+	(1000 * 1000 * 1000ULL) /* a flow belongs to the pod that sent it until it has been silent for this long */
 
 /*
- * A pod that writes the address of another into its packets would use up that one's rate, and be taken
- * for it. Of two pods on veths the one that has the flow keeps it while it sends. Where other than pods
- * are concerned a flow may change its way. Behind a bridge all pods come by the bridge: its business.
+ * Whether a pod uses a flow of another one: by forging its address it would use up that pod's rate, and be taken for
+ * it. Of two pods on veths the owner keeps the flow while it sends. Flows that are not between pods' veths may change
+ * their interface. Pods behind a bridge all come by the bridge, which is responsible for them.
  */
 static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64 now_ns)
 {
@@ -70,8 +70,8 @@ static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64
 }
 
 /*
- * What is dropped, or leaves as it is, whatever its peer can do. Notes what the flow's connection has sent. Returns
- * STAT_TX_DATA for a packet that goes on.
+ * Sorts out packets that are dropped, or leave as they are, whatever the peer's ability. Notes the progress of the
+ * flow's connection. Returns STAT_TX_DATA for a packet that goes on.
  */
 static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 					    const struct control *ctl)
@@ -90,7 +90,7 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 			rwnd_ask_socket(ctx, f, &p->key, p->v6);
 		}
 	}
-	if (p->syn) { /* a new connection, whatever ended by these ports */
+	if (p->syn) { /* a new connection; any earlier one on these ports is over */
 		f->tx.flags &= ~FLOW_F_CLOSED;
 		f->companion.began_us = 0;
 	}
@@ -107,7 +107,7 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 
 /*
  * Gives the packet its place in the VOQ and its departure time. Returns STAT_TX_DATA, or STAT_TX_HORIZON: it is dropped.
- * Inlined: it has more arguments than a function of its own may have.
+ * Inlined: BPF functions take at most five arguments.
  */
 static __always_inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 							const struct control *ctl, struct scratch_space *space,
@@ -159,7 +159,7 @@ static inline enum sluice_stat egress_encap(struct __sk_buff *ctx, struct egress
 	return STAT_TX_DATA;
 }
 
-/* Notes that the packet is on its way, with what it carries. */
+/* Notes that the packet is on its way, with the blocks that it carries. */
 static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struct host *peer,
 			       const struct wire_hdr *hdr)
 {
@@ -179,9 +179,9 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 }
 
 /*
- * Whether the next ACK may become the companion in the place of this packet, of which the kernel would copy everything
- * before it is cut. Not the first ones, which are to be early, but for those of more than 64 KB; and not if the last one still waits for an ACK. Then what the
- * companion has of this packet is noted.
+ * Whether the next ACK may become the companion instead of this packet, which the kernel would copy whole before it is
+ * cut. Not the first companions, which have to be early, unless the packet exceeds 64 KB; and not if the last one still
+ * waits for an ACK. If so the companion's fields from this packet are noted.
  */
 static inline int companion_may_wait(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				     const struct control *ctl)
@@ -189,17 +189,14 @@ static inline int companion_may_wait(struct __sk_buff *ctx, const struct egress_
 	if (p->key.proto != IPPROTO_TCP || ctx->gso_segs <= COMPANION_COPY_SEGMENTS ||
 	    (f->companion.count <= COMPANION_FIRST && ctx->len <= 0xffff) || !rwnd_is_on(ctl))
 		return 0;
-	if (f->beside.wanted) { /* ingress may have entered it while it was set */
+	if (f->beside.wanted) { /* ingress may have entered the flow while it was set */
 		pass_end(&p->key);
 		return 0;
 	}
 	return companion_note(ctx, p, f);
 }
 
-/*
- * A companion of the flow, which has sent so many bytes with this packet, if one is due: to the flow, or to its VOQ v, if
- * it has one.
- */
+/* Sends a companion of the flow, if one is due to the flow or to its VOQ v, if it has one. */
 static inline void egress_companion(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				    struct host *peer, const struct control *ctl, struct scratch_space *space,
 				    struct voq *v, __u64 sent)
@@ -243,7 +240,7 @@ static inline void egress_companion(struct __sk_buff *ctx, const struct egress_p
 		peer->unanswered_ns = p->now_ns;
 }
 
-/* A packet of a flow that is quiet. */
+/* A packet of a quiet flow. */
 static inline enum sluice_stat egress_quiet(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					    const struct control *ctl)
 {
@@ -257,7 +254,7 @@ static inline enum sluice_stat egress_quiet(struct __sk_buff *ctx, struct egress
 	return STAT_TX_BESIDE;
 }
 
-/* Steps 3 to 5 for a flow that we have. */
+/* Steps 3 to 5 for a known flow. */
 static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					   const struct control *ctl, struct scratch_space *space)
 {
@@ -292,7 +289,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (verdict != STAT_TX_DATA)
 		return verdict;
 	if (!peer) {
-		if (p->key.proto != IPPROTO_TCP && flow_is_first(f, p->now_ns)) /* by its first window */
+		if (p->key.proto != IPPROTO_TCP && flow_is_first(f, p->now_ns)) /* held by its first window */
 			__sync_fetch_and_add(&f->tx.bytes, p->weight);
 		return STAT_TX_PEER_UNKNOWN;
 	}
@@ -379,7 +376,7 @@ static inline int egress_handle(struct __sk_buff *ctx)
 	} else {
 		verdict = egress_packet(ctx, &p, ctl, space);
 		stats_count(verdict);
-		/* What passes is not ours to end: the next filter, if any, has its say. */
+		/* TC_ACT_UNSPEC, so that later filters still run. */
 		action = verdict == STAT_TX_HORIZON || verdict == STAT_TX_BEYOND || verdict == STAT_TX_SPOOFED ?
 				 TC_ACT_SHOT :
 				 TC_ACT_UNSPEC;

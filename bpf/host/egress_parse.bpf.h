@@ -2,8 +2,8 @@
 #ifndef SLUICE_EGRESS_PARSE_BPF_H
 #define SLUICE_EGRESS_PARSE_BPF_H
 /*
- * What an outgoing packet is: TCP, UDP or a tunnel without ports over IPv4 or IPv6, whole and without options, or the
- * counter that says what else.
+ * Parses an outgoing packet: TCP, UDP or a tunnel without ports over IPv4 or IPv6, whole and without options; other
+ * packets get a counter.
  */
 #include "lib/base.bpf.h"
 #include "lib/parse.bpf.h"
@@ -12,8 +12,8 @@
 #include "sluice/wire/wire.h"
 
 /*
- * The same for nearly every packet, in one pass: TCP or UDP behind an IP header without options, unpadded, with all of its
- * headers in the linear part. 0: egress_parse() is to look at it; nothing was written.
+ * The same for nearly every packet, in one pass: TCP or UDP after an IP header without options, unpadded, with all
+ * headers in the linear part. 0: egress_parse() has to parse it; nothing was written.
  */
 static inline int egress_parse_plain(struct __sk_buff *ctx, struct egress_pkt *p)
 {
@@ -85,7 +85,7 @@ static inline int egress_parse_plain(struct __sk_buff *ctx, struct egress_pkt *p
 	return 1;
 }
 
-/* Whether all of a group strip cannot be asked. */
+/* Multicast and broadcast: not every receiver can be probed. */
 static inline int egress_is_to_group(struct __sk_buff *ctx)
 {
 	const __u8 *mac = pkt_bytes(ctx, 0, 1);
@@ -93,10 +93,10 @@ static inline int egress_is_to_group(struct __sk_buff *ctx)
 	return !mac || *mac & MAC_GROUP;
 }
 
-/* RFC 2675: a hop-by-hop header that says nothing but the length. */
+/* RFC 2675: a hop-by-hop header that holds only the length. */
 struct ip_jumbo {
 	__u8 next;
-	__u8 words; /* behind the first 8 bytes */
+	__u8 words; /* after the first 8 bytes */
 	__u8 option, option_bytes;
 	__be32 length;
 };
@@ -104,8 +104,8 @@ struct ip_jumbo {
 #define IP_JUMBO_OPTION 0xc2
 
 /*
- * The protocol behind the IPv6 header of a packet of more than 64 KB (BIG TCP), as Linux up to 6.x makes it: it takes the
- * hop-by-hop header away again when it makes segments. 0: the extension headers are others.
+ * The protocol after the IPv6 header of a packet of more than 64 KB (BIG TCP), as Linux up to 6.x makes it: the kernel
+ * removes the hop-by-hop header when it makes segments. 0: other extension headers.
  */
 static inline __u8 egress_jumbo(struct __sk_buff *ctx, const struct ip_info *ip)
 {
@@ -119,7 +119,7 @@ static inline __u8 egress_jumbo(struct __sk_buff *ctx, const struct ip_info *ip)
 	return jumbo->next == IPPROTO_TCP ? jumbo->next : 0;
 }
 
-/* Returns an enum sluice_stat. Global as msg_parse() is: p is verified as any packet from there on. */
+/* Returns an enum sluice_stat. Global like msg_parse(): p is verified as any packet from there on. */
 VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 {
 	__u16 proto = bpf_ntohs(ctx->protocol);
@@ -181,7 +181,7 @@ VERIFIED_ONCE int egress_parse(struct __sk_buff *ctx, struct egress_pkt *p)
 	} else {
 		return STAT_TX_OTHER;
 	}
-	/* The IP header does not know the length of a packet of more than 64 KB (BIG TCP) and says 0. */
+	/* The IP header cannot hold the length of a packet of more than 64 KB (BIG TCP) and has 0. */
 	if (ip.total > ip.bytes && WIRE_ETH_BYTES + ip.total < ctx->len)
 		p->pad_bytes = ctx->len - WIRE_ETH_BYTES - ip.total;
 	if (p->hdr_bytes + p->jumbo_bytes > ctx->len - p->pad_bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_EGRESS_PLAN_BPF_H
 #define SLUICE_EGRESS_PLAN_BPF_H
-/* What a packet takes along, and whether it fits: the sizes of struct egress_pkt, which all later steps go by. */
+/* The blocks that a packet takes along, and whether they fit: the sizes in struct egress_pkt that later steps use. */
 #include "lib/base.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
@@ -16,8 +16,8 @@
 #include "sluice/wire/wire.h"
 
 /*
- * A packet of several datagrams (UDP_SEGMENT) leaves without our header. Wrapped, it is taken for a tunnel's after it was
- * stripped, and lost, where it arrives whole, as over veth. It is paced, and its flow's feedback comes from probes.
+ * A packet of several datagrams (UDP_SEGMENT) leaves without our header. Wrapped, and arriving whole as over veth, it
+ * would be taken for a tunnel's packet after stripping, and lost. It is paced, and PROBEs bring its feedback.
  */
 static inline int egress_is_udp_gso(const struct __sk_buff *ctx, const struct egress_pkt *p)
 {
@@ -25,9 +25,9 @@ static inline int egress_is_udp_gso(const struct __sk_buff *ctx, const struct eg
 }
 
 /*
- * Chooses the blocks, and fills in those that are known already: INT-MD and the echo. Data whose telemetry goes beside it
- * has none, unless there is an echo to take along. *voq is the VOQ that the packet
- * goes by, or NULL. Returns STAT_TX_DATA, or the counter of a packet that leaves as it is.
+ * Chooses the blocks, and fills in those that are known already: INT-MD and the echo. Data with companions has none,
+ * unless there is an echo to take along. *voq is the packet's VOQ, or NULL. Returns STAT_TX_DATA, or the counter of a
+ * packet that leaves as it is.
  */
 static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					   const struct control *ctl, struct scratch_space *space, struct voq **voq)
@@ -49,7 +49,7 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	}
 	p->auth_bytes = ctl->auth ? WIRE_AUTH_BYTES : 0;
 	__builtin_memset(head->blocks, 0, sizeof(struct wire_telem));
-	if (!(f->tx.flags & FLOW_F_TUNNEL) && !egress_echo(f, head, p)) /* never */
+	if (!(f->tx.flags & FLOW_F_TUNNEL) && !egress_echo(f, head, p)) /* unreachable */
 		return STAT_TX_ENCAP_FAILED;
 	if (!p->payload_bytes && !p->echo_bytes)
 		return STAT_TX_PLAIN_ACK;
@@ -65,9 +65,9 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 }
 
 /*
- * Whether UDP to a peer that is not known to strip is paced all the same: the peer has told of it and fell silent, so that R
- * is what the path had; or it is being asked, and the flow has no more than its first window. One that does not answer has no
- * Sluice, and nothing of it is held.
+ * Whether UDP to a peer that is not known to strip is still paced: the peer gave feedback and fell silent, so R fits
+ * the path as it was; or it is being asked, and the flow only has its first window. A peer that does not answer has no
+ * Sluice, and its flows are not held.
  */
 static inline int egress_udp_is_held(const struct egress_pkt *p, const struct flow *f)
 {
@@ -80,8 +80,8 @@ static inline int egress_udp_is_held(const struct egress_pkt *p, const struct fl
 }
 
 /*
- * A packet to a peer that has not answered yet leaves plain. To a rack it goes by its VOQ all the same: what a rack may send
- * without credit is C0, and not C0 behind all that its flows send until the answer is there. A peer that does not answer
+ * A packet to a peer that has not answered yet leaves plain. To a rack it still uses its VOQ: a rack may send C0
+ * without credit, and not C0 on top of all that its flows send until the answer comes. A peer that does not answer
  * grants nothing, and its VOQ soon lets everything pass. Returns as egress_plan() does.
  */
 static inline enum sluice_stat egress_unknown(const struct egress_pkt *p, struct flow *f, const struct control *ctl,
@@ -93,8 +93,8 @@ static inline enum sluice_stat egress_unknown(const struct egress_pkt *p, struct
 }
 
 /*
- * What a packet is on the wire in all its segments, each with ours bytes of headers of our own. Segments of a tunnel repeat
- * inner headers, too, which the kernel has counted.
+ * The wire bytes of a packet in all its segments, each with `ours` bytes of our headers. Segments of a tunnel also
+ * repeat inner headers, which the kernel has counted.
  */
 static inline __u32 egress_weight(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f,
 				  __u32 ours)
@@ -106,8 +106,8 @@ static inline __u32 egress_weight(const struct __sk_buff *ctx, const struct egre
 }
 
 /*
- * What one segment weighs on the wire, and whether that fits, here and with what the hops add. Notes the largest segment
- * of the flow, by which windows are counted. Returns as egress_plan() does.
+ * Computes the wire bytes of one segment, and checks that they fit, here and with the bytes that hops add. Notes the
+ * largest segment of the flow, the unit of windows. Returns as egress_plan() does.
  */
 static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
 {

@@ -14,7 +14,7 @@
 #include "sluice/abi/stats.h"
 #include "sluice/types.h"
 
-/* What the socket of the packet has sent that was not acknowledged. Returns whether that is known. */
+/* Unacknowledged bytes of the packet's socket. Returns whether they are known. */
 static inline int egress_inflight(struct __sk_buff *ctx, __u32 *bytes)
 {
 	struct bpf_sock *sk = (struct bpf_sock *)ctx->sk;

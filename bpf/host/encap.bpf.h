@@ -2,8 +2,8 @@
 #ifndef SLUICE_ENCAP_BPF_H
 #define SLUICE_ENCAP_BPF_H
 /*
- * The outer headers of a packet that leaves: IP, UDP, shim, the blocks behind them, and the stamp of a node's uplink,
- * which is the first hop.
+ * The outer headers of an outgoing packet: IP, UDP, shim, the blocks after them, and the stamp of a node's uplink, the
+ * first hop.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -44,10 +44,7 @@ static inline __u32 egress_outer_bytes(const struct egress_pkt *p)
 	return (p->v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) + sizeof(struct udphdr);
 }
 
-/*
- * Outer IP, UDP and shim. ip_bytes: of the IP packet as it will be. wire_bytes: from the shim to the
- * inner packet.
- */
+/* Outer IP, UDP and shim. ip_bytes: final size of the IP packet. wire_bytes: from the shim to the inner packet. */
 VERIFIED_ONCE int egress_outer(struct egress_head *head, struct egress_pkt *p, __u32 ip_bytes, __u32 wire_bytes)
 {
 	if (!p || !head)
@@ -92,7 +89,7 @@ VERIFIED_ONCE int egress_outer(struct egress_head *head, struct egress_pkt *p, _
 	return 0;
 }
 
-/* What the uplink of a node says of itself; see egress_stamp(). */
+/* Reads the state of a node's uplink; see egress_stamp(). */
 static inline int egress_uplink_read(struct __sk_buff *ctx, const struct port *port, struct qdisc_state *s)
 {
 	if (port_read(ctx, port, 0, qdisc_kfuncs, s)) {
@@ -106,12 +103,12 @@ static inline int egress_uplink_read(struct __sk_buff *ctx, const struct port *p
 }
 
 /*
- * The hop of a node's uplink, which many pods share: held to eta of its speed they leave its qdisc
- * empty. qLen: what waits in fq for its departure time cannot be told from a queue, so where the leaves
- * are fq it is 0 and U is told from the rate alone, which is 1 when the uplink is full.
+ * The hop of a node's uplink, which many pods share: held to eta of its speed they leave its qdisc empty. qLen: packets
+ * that wait in fq for their departure time cannot be told from a queue, so with fq leaves it is 0 and U follows from
+ * the rate alone, which is 1 when the uplink is full.
  *
- * bytes: what the packet weighs on the wire. The qdisc charges it as it was before this program, with
- * no header of ours, and a probe as the whole packet that it is a clone of: the difference is added.
+ * bytes: the packet's bytes on the wire. The qdisc charges it as it was before this program, without our headers, and a
+ * PROBE as the whole packet that it was cloned from: the difference is added.
  */
 VERIFIED_ONCE int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, __u32 bytes, int has_telem)
 {
@@ -137,14 +134,14 @@ VERIFIED_ONCE int egress_stamp(struct __sk_buff *ctx, struct egress_head *head, 
 	return 0;
 }
 
-/* The first bytes of head to behind the Ethernet header, where there is room for them. */
+/* Stores the first bytes of head after the Ethernet header, where there is room for them. */
 static inline int egress_head_store(struct __sk_buff *ctx, const struct egress_pkt *p, const struct egress_head *head,
 				    __u32 bytes)
 {
 	VERIFIER_AT_LEAST(bytes, WIRE_HDR_BYTES, -EINVAL);
 	VERIFIER_FORGET(bytes);
 	if (p->v6)
-		return bytes > sizeof(*head) ? -EINVAL : /* never; the verifier wants to hear it */
+		return bytes > sizeof(*head) ? -EINVAL : /* unreachable; the verifier needs the check */
 					       bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, bytes, 0);
 	return bytes > sizeof(*head) - sizeof(head->ip.unused) ?
 		       -EINVAL :

@@ -2,7 +2,8 @@
 #ifndef SLUICE_ENCODING_BPF_H
 #define SLUICE_ENCODING_BPF_H
 /*
- * The two encodings of telemetry. All else works on sizes and on struct wire_telem, and does not know which it is.
+ * The two encodings of telemetry. All other code works on sizes and on struct wire_telem, and does not know the
+ *   encoding.
  *
  *             hpcc (wire.h)                          int-md (intmd.h)
  *  stands     behind our header, where the source    in front of our shim, under a shim of its own,
@@ -15,7 +16,7 @@
  *  2. Hop: encoding_hop().
  *  3. Sink: encoding_read(), encoding_is_copy(), encoding_answer().
  *
- * Only tc has sources and hops: XDP sees what arrives. Where our shim begins behind a foreign one is for msg_parse_at().
+ * Only tc has sources and hops: XDP only sees arrivals. msg_parse_at() finds our shim after a foreign one.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -45,7 +46,7 @@ static inline int encoding_is_in(const struct msg *m)
 	return m->intmd || m->hdr.max_hops;
 }
 
-/* The telemetry of the message, as hpcc has it, with nHop and pathID into p; NULL: there is none to be read. */
+/* The telemetry of the message in hpcc form, with nHop and pathID in p; NULL: none is readable. */
 static __always_inline const struct wire_telem *encoding_read(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p)
 {
 	const struct wire_telem *telem = 0;
@@ -65,16 +66,16 @@ static __always_inline const struct wire_telem *encoding_read(ctx_t *ctx, const 
 	return telem;
 }
 
-/* True if the message is a copy that a hop made for its telemetry: the sink throws it away. */
+/* True if the message is a copy that a hop made for its telemetry: the sink discards it. */
 static inline int encoding_is_copy(ctx_t *ctx, const struct msg *m)
 {
 	return intmd_is_copy(ctx, m);
 }
 
-/* Puts the telemetry of a PROBE where its answer brings it back. Returns 0 or -EINVAL. */
+/* Moves the telemetry of a PROBE to where its answer carries it. Returns 0 or -EINVAL. */
 static inline int encoding_answer(ctx_t *ctx, struct msg *m)
 {
-	/* One after the other: one in the other, they are more than the stack holds. */
+	/* One after the other: nested, they exceed the stack. */
 	return m->intmd ? intmd_answer(ctx, m, !!intmd_telem(ctx, m)) : 0;
 }
 
@@ -83,8 +84,8 @@ static inline int encoding_answer(ctx_t *ctx, struct msg *m)
 /* --- 1. source --- */
 
 /*
- * INT-MD for a path of that many hops into the scratch space. Returns its bytes, 0 where it cannot be made. A node's
- * uplink writes itself as the first hop.
+ * Writes INT-MD for a path of `hops` hops into the scratch space. Returns its bytes, 0 if that is not possible. A
+ * node's uplink writes itself as the first hop.
  */
 VERIFIED_ONCE int encoding_intmd(struct __sk_buff *ctx, __u32 hops, int stamps)
 {
@@ -104,12 +105,12 @@ VERIFIED_ONCE int encoding_intmd(struct __sk_buff *ctx, __u32 hops, int stamps)
 	if (egress_uplink_read(ctx, port, &state))
 		return INTMD_SOURCE_BYTES;
 	intmd_values(s, port, &state);
-	s->room_bytes = INTMD_HOP_BYTES; /* the packet has not been measured yet */
+	s->room_bytes = INTMD_HOP_BYTES; /* the packet's room has not been measured yet */
 	intmd_stamp(s);
 	return INTMD_SOURCE_BYTES + s->bytes;
 }
 
-/* Makes telemetry part of what the packet takes along, with room for p->room hops. */
+/* Adds telemetry to the packet's blocks, with room for p->room hops. */
 static inline void encoding_plan(struct __sk_buff *ctx, struct egress_pkt *p, const struct flow *f,
 				 struct scratch_space *space)
 {
@@ -122,8 +123,8 @@ static inline void encoding_plan(struct __sk_buff *ctx, struct egress_pkt *p, co
 }
 
 /*
- * What stands in front of the shim of a PROBE, in bytes. A PROBE has the room of the hpcc encoding in either case: in
- * there the telemetry of both comes back.
+ * Bytes in front of the shim of a PROBE. A PROBE has the room of the hpcc encoding in either case: the telemetry of
+ * both encodings comes back in it.
  */
 static inline __u32 encoding_probe(struct __sk_buff *ctx, const struct flow *f)
 {
@@ -138,7 +139,7 @@ static inline __u32 encoding_taken(const struct egress_pkt *p)
 	return p->telem_bytes + p->intmd;
 }
 
-/* What telemetry adds to most packets of the flow: nothing, where only some of them take it along. */
+/* Bytes of telemetry in most packets of the flow: none if only some of them carry it. */
 static inline __u32 encoding_bytes(const struct flow *f)
 {
 	if (!flow_telem_is_dense(f))
@@ -148,7 +149,7 @@ static inline __u32 encoding_bytes(const struct flow *f)
 	return WIRE_TELEM_BYTES(flow_room(f));
 }
 
-/* As egress_head_store(), with p->intmd bytes of INT-MD, which bytes does not count, in front of our shim. */
+/* As egress_head_store(), with p->intmd bytes of INT-MD, not included in bytes, in front of our shim. */
 VERIFIED_APART int encoding_intmd_write(struct __sk_buff *ctx, const struct egress_pkt *p,
 					const struct egress_head *head, __u32 bytes)
 {
@@ -160,7 +161,7 @@ VERIFIED_APART int encoding_intmd_write(struct __sk_buff *ctx, const struct egre
 	if (p->v6 ? bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v6, sizeof(head->ip.v6) + sizeof(head->udp), 0) :
 		    bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES, &head->ip.v4, sizeof(head->ip.v4) + sizeof(head->udp), 0))
 		return -EINVAL;
-	/* The bounds are right in front of each call: Linux 6.1 forgets them of what it puts aside. */
+	/* Bounds are checked right before each call: Linux 6.1 forgets those of spilled values. */
 	VERIFIER_AT_LEAST(intmd, INTMD_SOURCE_BYTES, -EINVAL);
 	VERIFIER_FORGET(intmd);
 	if (intmd > INTMD_SOURCE_BYTES + INTMD_HOP_BYTES ||
@@ -172,7 +173,7 @@ VERIFIED_APART int encoding_intmd_write(struct __sk_buff *ctx, const struct egre
 	return bpf_skb_store_bytes(ctx, WIRE_ETH_BYTES + outer + intmd, &head->shim, bytes, 0);
 }
 
-/* Writes the headers into the room that the packet has for them. bytes: from the outer IP header on, without INT-MD. */
+/* Writes the headers into the packet's room. bytes: from the outer IP header on, without INT-MD. */
 static inline int encoding_write(struct __sk_buff *ctx, const struct egress_pkt *p, const struct egress_head *head,
 				 __u32 bytes)
 {
@@ -207,7 +208,7 @@ static inline enum sluice_stat encoding_hop_hpcc(struct __sk_buff *ctx, const st
 	return STAT_HOP_STAMPED;
 }
 
-/* Stamps a message with the port, whose queue is in the state s. */
+/* Stamps a message with the port, whose queue is in state s. */
 static inline enum sluice_stat encoding_hop(struct __sk_buff *ctx, const struct msg *m, const struct port *port,
 					    const struct qdisc_state *s)
 {

@@ -2,13 +2,12 @@
 #ifndef SLUICE_FEEDBACK_BPF_H
 #define SLUICE_FEEDBACK_BPF_H
 /*
- * Where feedback becomes W and R, however it came: as an echo, by the answer to a PROBE, or in a message of
- * reports.
+ * Turns feedback into W and R, whichever way it came: as an echo, in the answer to a PROBE, or in a FEEDBACK message.
  *
- *  1. Hops go through all of Algorithm 1 (hpcc.h), U through what is left of it, and W is taken within the
- *     flow's own bounds (rx.h). A flow of which no hop is known goes by delay (swift.h, fallback.h).
- *  2. N, which comes along, becomes W_AI where the receiver's port is the bottleneck.
- *  3. All of it under the flow's lock, which a CPU that finds it taken does not wait for.
+ *  1. Hops go through all of Algorithm 1 (hpcc.h), U through the rest of it, and W is taken within the flow's own
+ *     bounds (rx.h). A flow of which no hop is known uses delay (swift.h, fallback.h).
+ *  2. N, which comes along, sets W_AI if the receiver's port is the bottleneck.
+ *  3. All of this runs under the flow's try-lock; on contention the feedback is dropped and counted (fb_contended).
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -27,9 +26,9 @@
 #include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
-#define FEEDBACK_BEHIND_MAX 0xe0000000U /* of W, and of what waits in fq: more than 1 s of 25 Gbit/s */
+#define FEEDBACK_BEHIND_MAX 0xe0000000U /* limit for W plus the bytes in fq: more than 1 s of 25 Gbit/s */
 
-/* Feedback that came just now, by an echo; of which nothing is known yet. */
+/* Starts a feedback that came just now, by an echo, with nothing known yet. */
 static inline void feedback_begin(struct feedback *fb, const struct control *ctl, __u64 now_ns)
 {
 	fb->rx_ns = fb->now_ns = now_ns;
@@ -47,7 +46,7 @@ static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP
 		fb->hop[i] = *(const __be64 *)hop[i];
 }
 
-/* A delay into Swift; where nothing was timed there is nothing to be said. */
+/* Feeds a delay to Swift; without a timed packet there is none. */
 VERIFIED_ONCE int feedback_swift(struct flow *f, const struct hpcc_ack *ack, __u32 delay_ns, __u32 mode)
 {
 	struct swift_ack sample = { .delay_ns = delay_ns };
@@ -62,7 +61,7 @@ VERIFIED_ONCE int feedback_swift(struct flow *f, const struct hpcc_ack *ack, __u
 	return swift_new_ack(&f->cc, &f->params, &f->swift, &sample);
 }
 
-/* W_AI by N, where the receiver's port is the bottleneck, of bps (0: not told). Returns the counter for an N that is absurd. */
+/* Sets W_AI by N if the receiver's port, of bps (0: not told), is the bottleneck. Returns the counter of an absurd N. */
 static inline enum sluice_stat feedback_flows(struct flow *f, __u32 told, int last_hop, __u64 bps)
 {
 	__u32 n;
@@ -78,9 +77,8 @@ static inline enum sluice_stat feedback_flows(struct flow *f, __u32 told, int la
 }
 
 /*
- * Feedback that is U or W, into what is left of Algorithm 1. ACKs may overtake each other: what names an
- * older position than the last one did is out of date. What is older by more than a few windows is of
- * another life of the flow, and then the last one was.
+ * Feeds U or W into the rest of Algorithm 1. ACKs may overtake each other: feedback for an older position than the last
+ * is out of date. If it is older by more than a few windows, the last one was from an earlier life of the flow.
  */
 VERIFIED_ONCE int feedback_value(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack)
 {
@@ -119,8 +117,8 @@ VERIFIED_ONCE int feedback_value(struct flow *f, const struct feedback *fb, stru
 }
 
 /*
- * Does the answer to a PROBE say less than what the receiver tells of the data itself? W comes from one
- * place: what a sender makes of hops on the way would not agree with what the receiver has committed.
+ * Whether the answer to a PROBE adds nothing to the receiver's reports on the data itself. W comes from one place: a W
+ * that the sender computes from hops would not agree with the receiver's commits.
  */
 static inline int feedback_is_needless(const struct flow *f, const struct feedback *fb)
 {
@@ -128,10 +126,10 @@ static inline int feedback_is_needless(const struct flow *f, const struct feedba
 }
 
 /*
- * The position of which the wire has 32 bits: in the FEEDBACK_BEHIND_MAX up to sent, the last packet given out. What is
- * not there is ahead: the flow was carried over by a daemon that did not see its last packets, by less than the other
- * 512 MB. Or it is of another life of the flow, from before the first byte of this one. Either is taken for sent: the
- * network was seen, and a position that nothing reaches would be the end of all rounds.
+ * The full position for 32 bits on the wire: within the FEEDBACK_BEHIND_MAX up to sent, the last packet given out. A
+ * position outside is ahead: the flow was carried over by a daemon that did not see its last packets, by less than the
+ * other 512 MB. Or it belongs to an earlier life of the flow, before the first byte of this one. Either is taken for
+ * sent: the network state is valid, and a position that is never reached would end all rounds.
  */
 static inline __u64 feedback_position(__u64 sent, __u32 wire)
 {
@@ -140,7 +138,7 @@ static inline __u64 feedback_position(__u64 sent, __u32 wire)
 	return behind <= sent && behind <= FEEDBACK_BEHIND_MAX ? sent - behind : sent;
 }
 
-/* What Algorithm 1 is told, from the feedback and what the flow has sent. */
+/* Builds the input of Algorithm 1 from the feedback and the flow's sent bytes. */
 static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f, const struct feedback *fb)
 {
 	__u64 sent = READ_ONCE(f->tx.bytes);
@@ -152,8 +150,8 @@ static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f,
 		ack->hop[i] = telem_unpack(bpf_be64_to_cpu(fb->hop[i]));
 	ack->seq = feedback_position(sent, fb->seq);
 	/*
-	 * What still waits in fq for its departure time will see the network after this update: a round
-	 * ends with the first of it, not with what follows it. What collected this has left.
+	 * Packets still waiting in fq will see the network after this update: a round ends with the first of them, not
+	 * with later ones. The packet that collected this has left.
 	 */
 	ack->snd_nxt = flow_left_bytes(f, fb->now_ns);
 	if (ack->snd_nxt < ack->seq)
@@ -163,7 +161,7 @@ static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f,
 	ack->gap_ns = f->rx.fb_rx_ns ? (__s64)(fb->rx_ns - f->rx.fb_rx_ns) : HPCC_GAP_UNKNOWN;
 }
 
-/* Whichever control the flow has, with the feedback in the form in which it came. */
+/* Runs the flow's current control on the feedback, in the form in which it came. */
 VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack, __u32 delay_ns)
 {
 	enum hpcc_kind kind;
@@ -182,7 +180,7 @@ VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, str
 	return kind;
 }
 
-/* Counts what became of feedback, for a flow that is on Swift or not. */
+/* Counts the fate of feedback, for a flow that is on Swift or not. */
 static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind, int swift)
 {
 	if (kind == HPCC_SKIPPED) {
@@ -203,8 +201,8 @@ static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind
 }
 
 /*
- * Feedback into Algorithm 1, or Swift where the path stamps nothing. All of it under the flow's try-lock; what finds that
- * taken is dropped and counted (fb_contended).
+ * Feeds Algorithm 1, or Swift if the path stamps nothing. Runs under the flow's try-lock; on contention the feedback is
+ * dropped and counted (fb_contended).
  */
 VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 {

@@ -5,11 +5,10 @@
  * Flows.
  *
  *  1. A flow is made by the first packet that leaves to, or the first telemetry that arrives from, a
- *     configured peer. An RST of ours makes none: it answers a SYN to a port where nobody listens. Its
- *     parameters come from the peer's prefix and the port's speed, and are taken again when the
- *     configuration's epoch moves.
- *  2. Parameters and congestion state change under a try-lock: a CPU that finds it taken goes on
- *     without (a feedback less, counted). Nothing waits, and the owner never sleeps while it has it.
+ *     configured peer. An RST of ours makes none: it answers a SYN to a closed port. Its parameters come from the
+ *     peer's prefix and the port's speed, and are read again when the configuration's epoch changes.
+ *  2. Parameters and congestion state change under a try-lock: a CPU that fails to take it carries on; one feedback is
+ *     lost and counted. Nothing waits, and the owner never sleeps while holding it.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -29,18 +28,19 @@
 #include "sluice/wire/wire.h"
 
 /*
- * What a flow sends that its newest feedback cannot have told of: it comes once in T, where probes bring it once in three
- * (flow_patience_ns()), each with the round trip, or after as many packets.
+ * Round trips of data that the newest feedback cannot cover: it comes once in T, or once in three if PROBEs bring it
+ * (flow_patience_ns()), plus the round trip itself, or after as many packets.
  */
 #define FLOW_UNTOLD_RTTS 4
 #define FLOW_UNTOLD_PACKETS COMPANION_PACKETS
 
 /*
- * R of Equation 1, bits/s, where it counts. 0: none. While credits have stopped HPCC is all there is. Nor does it count
- * for the first window of a flow, which is on its way before R can be told: a short one is all in the VOQ then, in
- * turn, and not at what R is left in a burst of others like it. 490 flows of 10 KB, 37 at once beside two long ones: p99
- * 64 ms, not 114 (tests/lab/check churn). Without HPCC that ends with the first feedback: else W would hold the flow, which
- * HPCC keeps small where others do not obey it; of 16 flows of 100 KB none ended within 750 ms (LAB=fabric).
+ * R of Equation 1, bits/s, if it applies. 0: none. While credits have stopped only HPCC applies. R does not apply to
+ * the first window of a flow either, which is under way before R can be told: a short flow is all in the VOQ then, in
+ * turn, and not held to the R that a burst of others leaves. 490 flows of 10 KB, 37 at once beside two long ones: p99
+ * 64 ms, not 114 (tests/lab/check churn). Without HPCC that ends with the first feedback: otherwise W would hold the
+ * flow, and HPCC keeps W small beside flows that do not obey it; of 16 flows of 100 KB none ended within 750 ms
+ * (LAB=fabric).
  */
 static inline __u64 flow_hop_bps(const struct flow *f)
 {
@@ -49,7 +49,7 @@ static inline __u64 flow_hop_bps(const struct flow *f)
 	return f->path.hiercc && begun ? READ_ONCE(f->voq.rate_bps) : 0;
 }
 
-/* R, at which the flow is paced: the lower one of HPCC and Equation 1. */
+/* R at which the flow is paced: the lower of HPCC and Equation 1. */
 static inline __u64 flow_pace_bps(const struct flow *f)
 {
 	__u64 hop = flow_hop_bps(f);
@@ -58,9 +58,9 @@ static inline __u64 flow_pace_bps(const struct flow *f)
 }
 
 /*
- * R by which the clock of a flow goes. Equation 1 is for what is still to come: TCP is told by its window and,
- * where it paces itself, by R. What has come waits in the VOQ already; given a departure at R while that was
- * low, after a stop above all, it would keep that when R is high again. UDP hears of R in no other way.
+ * R of the flow's clock. Equation 1 applies to packets not yet sent: TCP obeys it through its window and, if it paces
+ * itself, R. A packet at hand already waits in the VOQ, and its departure cannot be revised: scheduled while R is
+ * briefly low, typically after a stop, it would still leave late once R recovers. UDP learns of R in no other way.
  */
 static inline __u64 flow_clock_bps(const struct flow *f, int udp)
 {
@@ -70,8 +70,8 @@ static inline __u64 flow_clock_bps(const struct flow *f, int udp)
 }
 
 /*
- * W likewise. Without HPCC 8 BDPs are a bound for what is on its way; what is in front of the VOQ is
- * bounded by R * T all the same. bits/s < 2^40, T < 2^30.
+ * W, with Equation 1. Without HPCC 8 BDPs bound the bytes in flight; the bytes in front of the VOQ are still bounded by
+ * R * T. bits/s < 2^40, T < 2^30.
  */
 static inline __u64 flow_window_bytes(const struct flow *f)
 {
@@ -85,14 +85,14 @@ static inline __u64 flow_window_bytes(const struct flow *f)
 	return w < most ? w : most;
 }
 
-/* How long the flow waits in fq for its departure time. */
+/* How long the flow's next packet waits in fq for its departure time. */
 static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 {
 	return pacer_wait_ns(now_ns, READ_ONCE(f->tx.clock_ns));
 }
 
 /*
- * The position up to which the flow has left: what was sent, without what waits in fq. That is told
+ * The position up to which the flow has left: the sent bytes, without those that wait in fq. The latter are derived
  * from the clock, and after R has risen may seem to be more than was sent. bytes/ms * ns < 2^28 * 2^36
  */
 static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
@@ -104,9 +104,9 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 }
 
 /*
- * R of UDP, which has no window: while more is under way than feedback leaves untold, because it is late or does not come, R
- * is as much lower, as that of a window that waits for its ACKs would be, down to an eighth. Of a path that stamps nothing
- * feedback may be of no use, which is not late. W < 2^27 bytes, R < 2^52.
+ * R of a UDP flow, which has no window: while more bytes than normal lack feedback, because it is late or does not
+ * come, R is lowered in proportion, like that of a window that waits for its ACKs, down to an eighth. On a path that
+ * stamps nothing feedback may be useless, which does not make it late. W < 2^27 bytes, R < 2^52.
  */
 static inline __u64 flow_overdue_bps(const struct flow *f, __u64 rate_bps, __u64 now_ns)
 {
@@ -121,8 +121,8 @@ static inline __u64 flow_overdue_bps(const struct flow *f, __u64 rate_bps, __u64
 }
 
 /*
- * For how many hops the telemetry has room: one more than the path had, so that a path that grew is
- * seen to have grown. Room for five would take 1.6 % of a full packet more than for two.
+ * The number of hops that the telemetry has room for: one more than the path had, so that a longer path is noticed.
+ * Room for five would take 1.6 % of a full packet more than for two.
  */
 static inline __u32 flow_room(const struct flow *f)
 {
@@ -146,8 +146,8 @@ static inline int flow_telem_is_due(const struct flow *f, __u64 now_ns)
 }
 
 /*
- * How long a flow of UDP is without feedback before a PROBE asks for it. Where only some packets ask,
- * replies that bring it come less often than every T; nothing but probes has brought it if nobody replies.
+ * How long a UDP flow goes without feedback before a PROBE asks for it. If only some packets collect telemetry, replies
+ * bring feedback less often than every T; without replies only PROBEs bring it.
  */
 static inline __u64 flow_patience_ns(const struct flow *f)
 {
@@ -162,10 +162,10 @@ static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
 	return i < HPCC_MAX_HOPS ? st->last[i].bps : 0;
 }
 
-/* That a receiver with delayed ACKs has got and not acknowledged yet. */
+/* Segments that a receiver with delayed ACKs has got and not acknowledged yet. */
 #define DELAYED_ACK_SEGMENTS 1
 
-/* W in segments of so many wire bytes, rounded up: the window of a TCP that counts segments. */
+/* W in segments of `segment` wire bytes, rounded up: the window of a TCP that counts segments. */
 static inline __u64 flow_segments(const struct flow *f, __u32 segment)
 {
 	return (flow_window_bytes(f) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
@@ -182,8 +182,8 @@ static inline void flow_unlock(struct flow *f)
 }
 
 /*
- * Whether and how delay decides where nothing is stamped. A flow that it decided for when that was
- * switched off begins anew: W of a path that says nothing is W_init. One hop: nobody counts them.
+ * Sets whether and how delay decides on a path that stamps nothing. If the fallback is switched off, a flow that was on
+ * delay begins anew: W of a silent path is W_init. One hop is assumed, because nobody counts them.
  */
 VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
 {
@@ -204,7 +204,7 @@ VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
 	return 0;
 }
 
-/* T of the prefix. One that is to be measured and was not yet follows from the port. */
+/* T of the prefix. If it is to be measured and was not yet, it follows from the port. */
 static inline __u64 flow_t_ns(const struct peer *peer, const struct port *port)
 {
 	if (!peer->t_auto || peer->measured_ns)
@@ -213,8 +213,8 @@ static inline __u64 flow_t_ns(const struct peer *peer, const struct port *port)
 }
 
 /*
- * What a flow takes from its peer's prefix and the port that it leaves by.
- * W_init = B_nic * T (000, section 3.2); kbit/s * ns < 2^30 * 2^30.
+ * Sets a flow's parameters from its peer's prefix and the port that it leaves by. W_init = B_nic * T (000, section
+ * 3.2); kbit/s * ns < 2^30 * 2^30.
  */
 VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const struct port *port)
 {
@@ -256,8 +256,8 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 }
 
 /*
- * Brings the parameters up to the current epoch and to the port that the flow leaves by now; a new
- * w_init also bounds the window at once.
+ * Updates the parameters to the current epoch and to the flow's current port; a new w_init also bounds the window at
+ * once.
  */
 VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32 ifindex, __u32 epoch)
 {
@@ -281,7 +281,7 @@ VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32
 	return 0;
 }
 
-/* Whether it waits for its first feedback. -1 unit: it began in the one that runs. */
+/* Whether it waits for its first feedback. -1 unit: it began in the current unit. */
 static inline int flow_is_first(const struct flow *f, __u64 now_ns)
 {
 	__s32 ago = (__u32)(now_ns >> FIRST_SHIFT) - f->companion.began_us;
@@ -290,14 +290,14 @@ static inline int flow_is_first(const struct flow *f, __u64 now_ns)
 	       ago <= (__s32)(FIRST_RTTS * f->params.t_ns >> FIRST_SHIFT);
 }
 
-/* Whether it has waited long enough: its path tells nothing, and W is W_init. flow_begin() notes it, for the units wrap. */
+/* Whether it has waited long enough: its path reports nothing, W is W_init. flow_begin() notes it: the units wrap. */
 static inline int flow_first_ends(const struct flow *f, __u64 now_ns)
 {
 	return !f->rx.feedbacks && f->companion.began_us && f->companion.began_us != FIRST_OVER &&
 	       !flow_is_first(f, now_ns);
 }
 
-/* Notes W of a flow that has had feedback, for flows to the same host that begin. */
+/* Notes W of a flow that has had feedback, for new flows to the same host. */
 static inline void host_note_window(struct host *h, const struct flow *f, __u64 now_ns)
 {
 	if (!h || f->rx.feedbacks < 2)
@@ -307,9 +307,9 @@ static inline void host_note_window(struct host *h, const struct flow *f, __u64 
 }
 
 /*
- * A flow of which no feedback has come yet has its share of W_init (first.h). It begins when data leaves and nothing is under
- * way: what was opened, and said hello, long ago may send together. Whenever it sends more before the first feedback, its
- * share is that of all that have begun since.
+ * A flow without feedback has its share of W_init (first.h). It begins when data leaves and nothing is under way:
+ * connections that were opened, and exchanged greetings, long ago may start to send together. Whenever it sends more
+ * before the first feedback, its share counts all flows that have begun since.
  */
 VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 anew)
 {
@@ -323,7 +323,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 	if (!f || !key || !flow_trylock(f))
 		return 0;
 	ifindex = f->path.ifindex;
-	remote = key->remote; /* Linux 6.1 takes no argument of such a function for the key of a map */
+	remote = key->remote; /* Linux 6.1 accepts no argument of such a function as a map key */
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (port && !f->rx.feedbacks) {
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
@@ -354,7 +354,7 @@ enum flow_verdict {
 	FLOW_OTHER, /* a tunnel without ports, which only companions can govern */
 };
 
-/* The flow of key, made if the remote side is a peer. cause: the counter of what makes it. */
+/* The flow of key, made if the remote side is a peer. cause: the counter to use if it is made. */
 VERIFIED_ONCE int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epoch, __u32 cause)
 {
 	struct peer_key pk = { .prefixlen = 128 };
@@ -369,7 +369,7 @@ VERIFIED_ONCE int flow_make(const struct flow_key *key, __u32 ifindex, __u32 epo
 		return FLOW_NO_PORT;
 	if (!key || !space)
 		return FLOW_NO_PEER;
-	own = *key; /* Linux 6.1 takes no argument of such a function for the key of a map */
+	own = *key; /* Linux 6.1 accepts no argument of such a function as a map key */
 	fresh = &space->flow;
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);

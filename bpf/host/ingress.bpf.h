@@ -2,22 +2,22 @@
 #ifndef SLUICE_INGRESS_BPF_H
 #define SLUICE_INGRESS_BPF_H
 /*
- * Ingress of a host, at tc and, where the daemon finds that it can be had, at XDP in front of it: the
- * sink of telemetry and the place where feedback becomes W and R. What differs is in ctx.bpf.h.
+ * Ingress of a host, at tc and, if the daemon finds it available, at XDP in front of it: the sink of telemetry and the
+ * place where feedback becomes W and R. ctx.bpf.h has the differences.
  *
- *  1. parse: is it one of ours, whole, of our version, from a configured peer, and, where there is a
- *     key, from one that has it? What is not goes on to the stack as it is, and is counted by reason.
- *  2. DATA: the telemetry goes to the flow's echo slot, to leave with the next packet of the reverse
- *     flow; what it says of its VOQ is noted (credit.bpf.h); the echo is feedback (feedback.bpf.h); then
- *     everything up to the inner packet is stripped and the stack sees what the sender's stack sent.
- *  3. PROBE is turned round as PROBE_REPLY; what that brings back is feedback like an echo. So is a message
- *     of reports (batch.bpf.h), which ends here, as one of credit does.
- *  4. XDP is for these messages only. What it passes, tc sees as if there were no XDP, and counts;
- *     what it stripped goes by tc as a plain packet, and has its window cut there.
+ *  1. parse: the message has to be ours, whole, of our version, from a configured peer and, if there is a key, from one
+ *     that has it. Others go on to the stack as they are, and are counted by reason.
+ *  2. DATA: the telemetry goes to the flow's echo slot, to leave with the next packet of the reverse flow; its VOQ
+ *     block is noted (credit.bpf.h); the echo is feedback (feedback.bpf.h); then everything up to the inner packet is
+ *     stripped and the stack sees what the sender's stack sent.
+ *  3. PROBE is turned round as PROBE_REPLY, which brings back feedback like an echo. A FEEDBACK message (batch.bpf.h)
+ *     is feedback, too, and ends here, as does a CREDIT message.
+ *  4. XDP only handles these messages. tc sees passed packets as if there were no XDP, and counts them; it sees a
+ *     packet that XDP stripped as a plain packet, and cuts its window.
  *
- * With bypass on, packets are still stripped, but nothing is learned and nothing answered: peers
- * hear no more from us and go over to plain packets by themselves. So it is with what comes from a peer, or by an
- * interface, that the configuration has no more, until the daemon takes that away.
+ * With bypass on, packets are still stripped, but nothing is learned and nothing answered: peers hear nothing more from
+ * us and switch to plain packets by themselves. The same applies to packets from a peer, or by an interface, that is no
+ * longer configured, until the daemon removes it.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -82,7 +82,7 @@ VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_
 		return STAT_RX_MISMATCH;
 	if (ip_parse(ctx, p->inner, proto, &ip) != IP_OK)
 		return STAT_RX_TRUNCATED;
-	/* The source never wraps SYN or RST, so filters by port in front of us see every one that can open a connection. */
+	/* The source never wraps SYN or RST, so port filters in front of us see all that can open a connection. */
 	if (data && ip.proto == IPPROTO_TCP) {
 		tcp = pkt_bytes(ctx, p->inner + ip.bytes, sizeof(*tcp));
 		if (!tcp || ip.total < ip.bytes + sizeof(*tcp))
@@ -97,10 +97,10 @@ VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_
 	    !addr_equal(&ip.src, reply ? &m->ip.dst : &m->ip.src) ||
 	    !addr_equal(&ip.dst, reply ? &m->ip.src : &m->ip.dst))
 		return STAT_RX_MISMATCH;
-	/* The source does not wrap what is Sluice's already: somebody looped it. */
+	/* The source does not wrap a Sluice packet again: somebody looped it. */
 	if (ip.proto == IPPROTO_UDP && l4[1] == bpf_htons(wire_port))
 		return STAT_RX_MISMATCH;
-	/* A probe's inner packet is only the first bytes of one, and our own when it comes back. */
+	/* A PROBE's inner packet is only the start of one, and our own when it comes back. */
 	if (data && m->ip.total != m->offset - WIRE_ETH_BYTES + wire_bytes + ip.total)
 		return STAT_RX_MISMATCH;
 	if (WIRE_ETH_BYTES + m->ip.total > ctx_bytes(ctx))
@@ -114,14 +114,14 @@ VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_
 	return STAT_RX_DATA;
 }
 
-/* The packet, stripped of m, may grant a window to the flow. */
+/* A packet stripped of m may grant a window to the flow. */
 static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *m, const struct control *ctl)
 {
 	if (rwnd_is_on(ctl))
 		rwnd_cut(ctx, f, WIRE_ETH_BYTES + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
 }
 
-/* A companion, for which egress waits, of an ACK that came in: it is small, and goes on as it was itself. */
+/* Makes the companion that egress waits for from an incoming ACK: it is small, and goes on unchanged itself. */
 static inline void ingress_companion_of(ctx_t *ctx, struct flow *f, const struct sluice_addr *remote)
 {
 #if !CTX_IS_XDP
@@ -137,8 +137,8 @@ static inline void ingress_companion_of(ctx_t *ctx, struct flow *f, const struct
 }
 
 /*
- * A companion, for which a tunnel to src waits, of a small packet that came from there. The host counts as asked only now:
- * nothing need have come.
+ * Makes the companion that a tunnel to src waits for from a small packet that came from there. The host counts as asked
+ * only now: no packet might have come.
  */
 static inline void ingress_companion_of_any(ctx_t *ctx, const struct sluice_addr *src)
 {
@@ -179,7 +179,7 @@ static inline void ingress_companion_of_any(ctx_t *ctx, const struct sluice_addr
 #endif
 }
 
-/* A packet that is none of ours: its window may be granted to a flow that is. */
+/* A packet that is not ours: its window may be granted to a flow that is. */
 static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 {
 	struct flow_key key = {};
@@ -206,7 +206,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	syn = tcp->syn;
 	tcp_bytes = tcp->doff * 4;
 	ack = tcp->ack;
-	if (syn && !ack) { /* no flow before our side has answered */
+	if (syn && !ack) { /* there is no flow before our side has answered */
 		rwnd_offer(&key, rwnd_syn_scale(ctx, at));
 		return;
 	}
@@ -224,7 +224,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	else if (f->tx.flags & FLOW_F_TELEM)
 		rwnd_cut(ctx, f, at);
 }
-/* Inlined: it has more arguments than a function of its own may have. */
+/* Inlined: BPF functions take at most five arguments. */
 static __always_inline int ingress_data(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
 					const struct control *ctl, struct feedback *fb, enum sluice_stat *verdict)
 {
@@ -253,7 +253,7 @@ static __always_inline int ingress_data(ctx_t *ctx, const struct msg *m, struct 
 	return CTX_PASS;
 }
 
-/* Is the interface one that the configuration has no more? It is looked up only while there is any. */
+/* Whether the interface is no longer configured. It is looked up only while there are such interfaces. */
 static inline int ingress_port_leaves(ctx_t *ctx, const struct control *ctl)
 {
 	const struct port *port;
@@ -266,7 +266,7 @@ static inline int ingress_port_leaves(ctx_t *ctx, const struct control *ctl)
 	return port && port->flags & PORT_F_LEAVING;
 }
 
-/* The counter of a message that is not what its shim and header should be. */
+/* The counter of a message with a bad shim or header. */
 static inline enum sluice_stat ingress_bad(enum wire_check why)
 {
 	return why == WIRE_NOT_HPCC    ? STAT_RX_NOT_HPCC :

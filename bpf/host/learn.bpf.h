@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_LEARN_BPF_H
 #define SLUICE_LEARN_BPF_H
-/* What a DATA message tells: of its VOQ, of the path (for the echo), and of what we sent (the echo, which is feedback). */
+/* Learns from a DATA message: its VOQ, the path (for the echo), and from the echo, which is feedback. */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
 #include "lib/maps.bpf.h"
@@ -21,7 +21,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-/* The hop to the pod behind those of the packet. */
+/* Adds the hop to the pod after those of the packet. */
 static inline void ingress_pod_hop(struct flow *f, struct ingress_pkt *p)
 {
 	struct pod_stamp stamp = {};
@@ -35,7 +35,7 @@ static inline void ingress_pod_hop(struct flow *f, struct ingress_pkt *p)
 	p->nhop_path = stamp.nhop_path;
 }
 
-/* Whether the inner packet, which is sound, has payload. */
+/* Whether the inner packet, which was checked, has payload. */
 static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
 	__u32 at = p->inner + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
@@ -47,7 +47,7 @@ static inline int ingress_has_payload(ctx_t *ctx, const struct msg *m, const str
 	return doff && WIRE_ETH_BYTES + m->ip.total > at + (*doff >> 4) * 4;
 }
 
-/* The flow in the other direction, made if the message is one that may make it; NULL: there is none. */
+/* The flow in the other direction, made if the message may make it; NULL: there is none. */
 static __always_inline struct flow *learn_flow_get(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
 						   int make, __u64 floor, const struct control *ctl)
 {
@@ -83,7 +83,7 @@ static __always_inline int learn_echo_is_new(ctx_t *ctx, const struct msg *m, co
 	return 0;
 }
 
-/* The path, for the echo that goes back: with the hop to a pod, N, and in the form that the flow's prefix says. */
+/* Takes the path for the echo that goes back: with the hop to a pod, N, and in the form that the prefix configures. */
 static __always_inline void learn_telem_take(ctx_t *ctx, struct ingress_pkt *p, struct flow *f,
 					     const struct wire_telem *telem, const struct control *ctl)
 {
@@ -98,7 +98,7 @@ static __always_inline void learn_telem_take(ctx_t *ctx, struct ingress_pkt *p, 
 		ingress_echo_store(f, p);
 }
 
-/* What our VOQ to the sender of this packet was granted, in the place of a hop of its echo. */
+/* Takes the credit of our VOQ to the sender of this packet, from the last hop of its echo. */
 static __always_inline void learn_ride_take(ctx_t *ctx, __u32 at, const struct ingress_pkt *p)
 {
 	const __be64 *ride = pkt_bytes(ctx, at, sizeof(*ride));
@@ -107,7 +107,7 @@ static __always_inline void learn_ride_take(ctx_t *ctx, __u32 at, const struct i
 		credit_rides(&p->key.remote, bpf_be64_to_cpu(*ride), p->now_ns);
 }
 
-/* The echo, which is feedback for the flow that we send. */
+/* Takes the echo, which is feedback for the flow that we send. */
 static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
 					    struct flow *f, const struct control *ctl, struct feedback *fb)
 {
@@ -119,7 +119,7 @@ static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, con
 		learn_ride_take(ctx, at + WIRE_ECHO_BYTES(hops), p);
 	}
 	echo = pkt_bytes(ctx, at, sizeof(*echo));
-	if (!echo) { /* of less than two hops, before a UDP datagram of a few bytes */
+	if (!echo) { /* fewer than two hops, before a UDP datagram of a few bytes */
 		stats_count(STAT_FB_SKIPPED);
 		return;
 	}
@@ -143,8 +143,8 @@ static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, con
 
 /*
  * Learns from a DATA message. Both blocks are read at their full length, whatever they hold: the headers of the inner
- * packet follow, so the bytes are there. Inlined with its steps, as ingress_reply() is: as functions of their own, which
- * clang 19 would make of them, they take the stack past 512 bytes ("combined stack size of 5 calls is 560").
+ * packet follow, so the bytes are there. Inlined with its steps, as ingress_reply() is: as separate functions, which
+ * clang 19 would make, they take the stack past 512 bytes ("combined stack size of 5 calls is 560").
  */
 static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
 						  struct host *h, const struct control *ctl, struct feedback *fb)
@@ -154,10 +154,10 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 	int make, has_echo, voq;
 	struct flow *f;
 
-	/* Before the telemetry: an address in the packet does not outlive it. */
+	/* Before the telemetry, which may invalidate packet addresses. */
 	voq = m->hdr.flags & WIRE_F_VOQ && !encoding_is_copy(ctx, m) && arrival_read(ctx, m, p);
 	telem = encoding_read(ctx, m, p);
-	/* Data without telemetry may be the first that comes here of a flow of which probes are the telemetry. */
+	/* Data without telemetry may be the first packet here of a flow whose telemetry comes in PROBEs. */
 	make = telem || voq || !(encoding_is_in(m) || m->hdr.flags & WIRE_F_ECHO);
 	f = learn_flow_get(ctx, m, p, make, floor, ctl);
 	if (!f)

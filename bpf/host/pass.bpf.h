@@ -2,11 +2,11 @@
 #ifndef SLUICE_PASS_BPF_H
 #define SLUICE_PASS_BPF_H
 /*
- * Flows whose packets ingress lets pass without a look at their state: nothing is cut of their windows, because they are
- * not known, or their sender is a socket of ours or has sent no data, and no companion waits for one of their ACKs. Ingress enters what it has
- * found to be so, and egress takes out what no longer is. A flow that is not in here is looked up, so that an entry may
- * give way to another at any time. An entry that two CPUs write at once may be of a third flow for a moment, which costs
- * one cut of one window.
+ * Flows whose packets ingress passes without reading their state: their windows are not cut, because they are unknown,
+ * or their sender is a socket of ours or has sent no data, and no companion waits for one of their ACKs. Ingress enters
+ * such flows, and egress removes them when that ends. A flow that is not in here is looked up, so an entry may be
+ * replaced at any time. An entry that two CPUs write at once may match a third flow for a moment, which costs one cut
+ * of one window.
  */
 #include "lib/base.bpf.h"
 #include "sluice/abi/abi.h"
@@ -15,7 +15,7 @@
 
 struct pass {
 	struct flow_key key;
-	__u32 epoch; /* of the configuration in which it was entered */
+	__u32 epoch; /* epoch in which it was entered */
 	__u32 valid;
 	__u8 pad[16];
 };
@@ -28,7 +28,7 @@ struct {
 	__type(value, struct pass);
 } passes SEC(".maps");
 
-/* Where the flow would be. */
+/* The slot of the flow. */
 static inline struct pass *pass_of(const struct flow_key *key)
 {
 	const __u32 *local = (const __u32 *)&key->local, *remote = (const __u32 *)&key->remote;

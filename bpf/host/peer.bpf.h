@@ -2,16 +2,17 @@
 #ifndef SLUICE_PEER_BPF_H
 #define SLUICE_PEER_BPF_H
 /*
- * The hosts at the other end: whether they strip telemetry, and when they were heard.
+ * The hosts at the other end: whether they strip telemetry, and when they were last heard from.
  *
  *  1. A host gets telemetry only after it has shown that it strips it: it asked us (PROBE), or
- *     answered us (PROBE_REPLY), or sent telemetry itself. One that leaves data unanswered for
- *     HOST_SILENT_NS goes back to unknown, so a peer whose Sluice went away is served plainly.
- *  2. What was heard of a host, the newest sequence above all, is kept apart from the addresses that were only asked:
- *     a SYN or a datagram with a false source makes us send there, and a flood of them evicts nobody from hosts.
+ *     answered us (PROBE_REPLY), or sent telemetry itself. A host that leaves data unanswered for HOST_SILENT_NS goes
+ *     back to unknown, so a peer whose Sluice went away gets plain packets.
+ *  2. State heard from a host, above all the newest sequence, is kept apart from the addresses that were only asked: a
+ *     SYN or a datagram with a forged source makes us send there, and a flood of them must not evict entries from
+ *     hosts.
  *  3. A prefix that leaves the configuration does so in two steps: at once nothing of ours is sent there and nothing
- *     learned from there, so that its hosts find us silent (1); what they send until then is still stripped. When that
- *     time is over the daemon removes the prefix.
+ *     learned from there, so that its hosts find us silent (1); their packets are stripped until then. After that time
+ *     the daemon removes the prefix.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -23,14 +24,14 @@
 
 enum host_standing {
 	HOST_FOREIGN, /* in no peer's prefix */
-	HOST_LEAVING, /* in one that the configuration had until a moment ago */
+	HOST_LEAVING, /* in a prefix that was configured until a moment ago */
 	HOST_PEER,
 };
 
 /*
- * Does a lie in a peer's prefix? h: what is known about it, or NULL; it remembers for the epoch that it does,
- * so that the prefixes are not searched for every packet. A host that leaves is to be asked again should it come back:
- * nobody hears until then whether it still strips.
+ * Whether a is in a peer's prefix. h: its entry, or NULL; it caches a match for the epoch, so that the prefixes are not
+ * searched for every packet. A host that leaves is asked again if it comes back: until then nothing shows whether it
+ * still strips.
  */
 static inline enum host_standing host_standing(const struct sluice_addr *a, struct host *h, __u32 epoch)
 {
@@ -53,15 +54,15 @@ static inline enum host_standing host_standing(const struct sluice_addr *a, stru
 	return HOST_PEER;
 }
 
-/* Was a asked at any time? h: as above. */
+/* Whether a was ever asked. h: as above. */
 static inline int host_was_asked(const struct sluice_addr *a, const struct host *h)
 {
 	return h ? !!h->asked_ns : !!bpf_map_lookup_elem(&asked, a);
 }
 
 /*
- * A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. seq: of an
- * authenticated message, which tells nothing if it is not the newest; otherwise 0.
+ * A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. seq: of an authenticated
+ * message, which is ignored if it is not the newest; otherwise 0.
  */
 static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64 now_ns, __u64 seq)
 {

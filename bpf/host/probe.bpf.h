@@ -4,12 +4,12 @@
 /*
  * The life of a PROBE.
  *
- *  1. egress_peer() decides that a host is to be asked whether it strips telemetry, or a path how full it is.
+ *  1. egress_peer() decides when to ask a host whether it strips telemetry, or a path how full it is.
  *  2. egress_probe() sends a clone of the packet at hand, and egress_probe_wrap() makes a PROBE of it. Hops stamp it as
  *     they stamp data.
- *  3. At the other end it is turned round, and what comes back is feedback (answer.bpf.h).
+ *  3. At the other end it is turned round, and comes back as feedback (answer.bpf.h).
  *
- * Only tc asks: XDP sees what arrives.
+ * Only tc asks: XDP only sees arrivals.
  */
 #include "lib/base.bpf.h"
 #include "lib/bucket.bpf.h"
@@ -38,24 +38,23 @@
 /* --- 2. the clone --- */
 
 #define EGRESS_PROBE_L4_BYTES 20
-#define PROBE_RESENT 2 /* probe_wrapped: and is to pass here once more */
+#define PROBE_RESENT 2 /* probe_wrapped: and will pass here once more */
 
 /*
  * Sends a PROBE: asks the peer whether it strips, and the path how full it is. A clone of the packet
- * goes out by this interface and so through this program a second time: there it is cut down to its
- * headers and wrapped (egress_probe_wrap), which cannot be done to a packet that has been wrapped, or, with beside, made a
- * companion (egress_companion). The
- * packet itself goes on as it was. A peer without Sluice answers with an ICMP error that nobody waits
- * for. Returns whether it left.
+ * goes out by this interface and so through this program a second time: there it is cut down to its headers and wrapped
+ * (egress_probe_wrap), which would not work after the packet was wrapped, or, with beside, made a companion
+ * (egress_companion). The packet itself goes on unchanged. A peer without Sluice answers with an ICMP error that nobody
+ * waits for. Returns whether it left.
  *
- * The clone is told by what no packet can bring along. bpf_clone_redirect() runs this program for it
- * before it returns, on this CPU with bottom halves off: clsact comes before the qdisc, so no other packet
- * reaches this program by this interface in between. The first that does takes the note away; a clone that
- * never gets here (no memory, a link that is down, a filter in front) leaves it, and it ends with the call.
+ * The clone is recognised by a note that no packet can forge. bpf_clone_redirect() runs this program for it before it
+ * returns, on this CPU with bottom halves off: clsact comes before the qdisc, so no other packet reaches this program
+ * by this interface in between. The first packet consumes the note; if a clone never gets here (no memory, a link that
+ * is down, a filter in front), the note ends with the call.
  *
- * The kernel tells the qdisc the length that a packet had when it came to this program. A GSO packet's is that of all
- * segments: a shaper drops what is longer than its burst, and charges it. So the clone of one is sent a second time when
- * it is short, and passes here once more.
+ * The kernel tells the qdisc the length that a packet had when it came to this program. A GSO packet's length is that
+ * of all segments: a shaper charges it, and drops it if it exceeds its burst. So the clone of one is sent a second time
+ * when it is short, and passes here once more.
  */
 static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *space, enum probe_kind kind)
 {
@@ -76,7 +75,7 @@ static inline int egress_probe(struct __sk_buff *ctx, struct scratch_space *spac
 	return 0;
 }
 
-/* The tag of a PROBE with so many bytes of VOQ; its answer has the same sequence. Returns whether there is a key. */
+/* Writes the tag of a PROBE; its answer has the same sequence. Returns whether there is a key. */
 static inline int egress_probe_sign(struct egress_head *head, struct egress_pkt *p, struct flow *f,
 				    const struct control *ctl, __u32 voq_bytes)
 {
@@ -91,8 +90,8 @@ static inline int egress_probe_sign(struct egress_head *head, struct egress_pkt 
 }
 
 /*
- * The position that a PROBE tells. It overtakes what waits in fq, so it is not a position behind that. But S of a VOQ is what
- * has left: with that (out) it waits as its packet does.
+ * The position in a PROBE. A PROBE bypasses fq, so its position excludes bytes still queued there. But S of a VOQ
+ * counts bytes that have left: with a VOQ block (out) the PROBE waits as its packet does.
  */
 static inline __u32 egress_probe_position(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					  const struct voq_out *out)
@@ -109,7 +108,7 @@ static inline __u32 egress_probe_position(struct __sk_buff *ctx, struct egress_p
 	return seq;
 }
 
-/* The clone of egress_probe(). What cannot become a PROBE must not leave as a second copy of the packet. */
+/* The clone of egress_probe(). A clone that cannot become a PROBE must not leave as a second copy of the packet. */
 static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p, struct scratch_space *space)
 {
 	const struct control *ctl = control_get();
@@ -139,8 +138,8 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	if (p->companion > PROBE_OF_DATA)
 		p->tos = f->beside.tos;
 	/*
-	 * The kernel keeps what a checksum that is still to be computed is written to: 18 bytes of TCP,
-	 * and of a tunnel what is in it.
+	 * The kernel keeps the bytes up to a checksum that is still to be computed: 18 bytes for TCP, and a tunnel's
+	 * inner headers.
 	 */
 	len = p->l4_offset + EGRESS_PROBE_L4_BYTES + (p->companion ? wire_bytes : 0);
 	if (p->companion ? companion_resize(ctx, p, f, len) : ctx->len > len && bpf_skb_change_tail(ctx, len, 0))
@@ -186,11 +185,11 @@ failed:
 
 /* --- 1. when to ask --- */
 
-/* Asks the peer; of a tunnel, whose packets take no second header, by a companion. Returns whether that is on its way. */
+/* Asks the peer; for a tunnel, whose packets take no second header, by a companion. Returns whether that is on its way. */
 static inline int egress_ask(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 			     struct scratch_space *space)
 {
-	if (p->jumbo_bytes) /* too long for all but a companion; a smaller packet will come */
+	if (p->jumbo_bytes) /* too long except for a companion; a smaller packet will come */
 		return 0;
 	if (!(f->tx.flags & FLOW_F_TUNNEL) && egress_probe(ctx, space, PROBE_WRAPPED))
 		return 1;
@@ -201,8 +200,8 @@ static inline int egress_ask(struct __sk_buff *ctx, const struct egress_pkt *p, 
 }
 
 /*
- * Asks an address that was never heard: once a second, and of all of them together no more than the bucket has,
- * for their addresses may be those of whoever a stranger names.
+ * Asks an address that was never heard from: once a second, and all such addresses together within the bucket, because
+ * a stranger may have named any victim.
  */
 static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 				       struct scratch_space *space)
@@ -219,11 +218,10 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
 }
 
 /*
- * The peer, if it strips. Asks where that is not known, and a peer that strips when it was not heard
- * for long: it may have lost sight of us. SYN, SYN-ACK and RST ask nothing: who is at the other end is known by
- * what follows them. A flow of UDP also asks, once in a base RTT, for the feedback
- * that no reply brings it; where replies bring W, which comes a little more than T apart, after two. A flow
- * whose telemetry is probes always does.
+ * The peer, if it strips. Asks if that is not known, and also if a peer that strips was not heard from for long: it may
+ * have lost sight of us. SYN, SYN-ACK and RST do not ask: the packets after them show who is at the other end. A UDP
+ * flow also asks, once in a base RTT, for feedback that no reply brings; after two if replies bring W, which comes a
+ * little more than T apart. A flow whose telemetry is in PROBEs always asks.
  */
 static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 				       const struct control *ctl, struct scratch_space *space)
@@ -261,7 +259,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		f->tx.probe_ns = p->now_ns;
 		if (egress_ask(ctx, p, f, space)) {
 			h->asked_ns = p->now_ns;
-			/* Here only the answer to this tells that the peer is alive. */
+			/* Here only the PROBE's answer shows that the peer is alive. */
 			if (h->capable && f->path.telemetry == TELEMETRY_PROBE && !h->unanswered_ns)
 				h->unanswered_ns = p->now_ns;
 		}

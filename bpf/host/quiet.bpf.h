@@ -2,15 +2,15 @@
 #ifndef SLUICE_QUIET_BPF_H
 #define SLUICE_QUIET_BPF_H
 /*
- * What most packets beside companions need is to be counted, and a departure time where their stack is not ours.
+ * Most packets of a flow with companions only need to be counted, and a departure time if their stack is not ours.
  *
- *  1. A flow is quiet between two companions: the one that left last found a peer that strips, and the next one is not
- *     due. egress_flow() then asks for nothing else.
- *  2. A socket whose congestion control is ours paces itself, so its packets need not even the flow: when a companion of
- *     it leaves, a note at the socket says until when it is quiet (sock_note_data). Up to then sock_is_quiet() counts there
- *     what leaves, by TCP's own clock, and the flow gets the sum with the next packet that is looked at.
- *     Feedback comes by companions only, so what they see of the flow's position is never behind. When U rises above eta,
- *     the congestion control ends the wait for T (sock_note_hear). A socket that goes over to another one is held by its
+ *  1. A flow is quiet between two companions: the last one found a peer that strips, and the next one is not due.
+ *     egress_flow() then checks nothing else.
+ *  2. A socket whose congestion control is ours paces itself, so its packets need not even the flow: when a companion
+ *     of it leaves, a note at the socket holds how long it is quiet (sock_note_data). Until then sock_is_quiet() counts
+ *     its bytes there, by TCP's own clock, and the flow gets the sum with the next packet that is checked. Feedback
+ *     comes by companions only, so the position that they see is never behind. When U rises above eta, the congestion
+ *     control ends the wait for T (sock_note_hear). A socket that switches to another congestion control is held by its
  *     departure times again. ACKs of any socket have such a note for a T.
  */
 #include "lib/base.bpf.h"
@@ -24,20 +24,20 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-#define QUIET_UNHEARD 4 /* notes of data without a word of its congestion control: it may be another by now */
+#define QUIET_UNHEARD 4 /* notes of data without a call from its congestion control: it may be another one by now */
 #define TCP_WORDS_OFFSET 12
 #define TCP_FLAGS_OFFSET 13
 #define TCP_FLAGS_SPECIAL 7 /* FIN, SYN, RST */
 
 struct sock_note {
-	struct companion_quiet data; /* until when none of it is looked at, */
-	__u64 acks_until_ns;	     /*   and ACKs */
-	__u64 base;		     /* what the flow had sent, bytes, */
-	__u64 since;		     /*   and its socket since then, without the flow's knowledge */
+	struct companion_quiet data; /* how long its data is not checked */
+	__u64 acks_until_ns;	     /* how long its ACKs are not checked */
+	__u64 base;		     /* bytes that the flow had sent at the note */
+	__u64 since;		     /* bytes that its socket has sent since, not yet counted in the flow */
 	__u32 epoch;
 	__u32 ifindex;
 	__u32 l4_offset;
-	__u32 unheard; /* notes of data since its congestion control, which was ours, was heard */
+	__u32 unheard; /* notes of data since the last call from its congestion control, which was ours */
 };
 
 /*
@@ -59,7 +59,7 @@ static inline void companion_due_params(struct companion_params *due, const stru
 	companion_params_init(due, f->tx.segment, f->params.t_ns);
 }
 
-/* Of a packet whose weight is known. */
+/* Whether a packet whose weight is known is quiet. */
 static inline int egress_is_quiet(const struct egress_pkt *p, const struct flow *f)
 {
 	struct companion_params due;
@@ -73,7 +73,7 @@ static inline int egress_is_quiet(const struct egress_pkt *p, const struct flow 
 
 /* --- 2. a socket --- */
 
-/* The note at the packet's socket; NULL: it has no socket here, or that has no note. flags: BPF_SK_STORAGE_GET_F_CREATE or 0. */
+/* The note at the packet's socket; NULL: it has no socket here, or no note. flags: BPF_SK_STORAGE_GET_F_CREATE or 0. */
 static inline struct sock_note *sock_note_of(struct __sk_buff *ctx, __u64 flags)
 {
 	struct bpf_sock *sk = ctx->sk;
@@ -81,7 +81,7 @@ static inline struct sock_note *sock_note_of(struct __sk_buff *ctx, __u64 flags)
 	return sk ? bpf_sk_storage_get(&sock_notes, sk, 0, flags) : 0;
 }
 
-/* The counter of a packet that leaves without a look at its flow, or STAT_MAX: it is to be looked at. */
+/* The counter of a packet that leaves without a check of its flow, or STAT_MAX: it has to be checked. */
 static inline enum sluice_stat sock_is_quiet(struct __sk_buff *ctx, const struct control *ctl)
 {
 	struct sock_note *note = sock_note_of(ctx, 0);
@@ -107,7 +107,7 @@ static inline enum sluice_stat sock_is_quiet(struct __sk_buff *ctx, const struct
 	return STAT_TX_BESIDE;
 }
 
-/* The flow gets to know what its socket has sent meanwhile; from here on each packet is looked at again. */
+/* Moves the bytes that the socket has counted to the flow; from here on each packet is checked again. */
 static inline void sock_note_take(struct __sk_buff *ctx, struct flow *f)
 {
 	struct sock_note *note;
@@ -134,7 +134,7 @@ static inline struct sock_note *sock_note_make(struct __sk_buff *ctx, const stru
 	return note;
 }
 
-/* After data that was looked at, of a flow that has sent its first companions: until when no other needs to be. */
+/* After checked data of a flow that has sent its first companions: notes how long no other packet needs a check. */
 static inline void sock_note_data(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				  const struct control *ctl, __u64 sent)
 {
@@ -152,8 +152,8 @@ static inline void sock_note_data(struct __sk_buff *ctx, const struct egress_pkt
 }
 
 /*
- * Whether the packet is an ACK of a socket of this machine that has nothing to take along. Then nobody looks at the next
- * ones for a T, in which what they would take along may wait.
+ * Whether the packet is an ACK of a local socket that has nothing to take along. Then the next ones are not checked for
+ * a T; an echo may wait that long.
  */
 static inline int egress_is_quiet_ack(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				      const struct control *ctl)
@@ -170,7 +170,7 @@ static inline int egress_is_quiet_ack(struct __sk_buff *ctx, const struct egress
 	return 1;
 }
 
-/* Our congestion control at work, with each ACK. While a queue stands, and behind a commit, companions do not wait for T. */
+/* Called by our congestion control with each ACK. In a queue, and after a commit, companions do not wait for T. */
 static inline void sock_note_hear(struct sock *sk, const struct flow *f)
 {
 	struct companion_params due;

@@ -2,19 +2,19 @@
 #ifndef SLUICE_REPORT_BPF_H
 #define SLUICE_REPORT_BPF_H
 /*
- * What a receiver tells of the telemetry that arrives: the hops as they are, U, or W (rx.h).
+ * A receiver's report on arriving telemetry: the hops as they are, U, or W (rx.h).
  *
- *  1. report_flows() counts the flow among those that are active at its port, the pod's if that has a
- *     queue. N goes with whatever is told.
- *  2. report_make() does as much of Algorithm 1 as the peer's prefix says, on state of its own
- *     (rx_states), and puts what comes of it in the place of the hops. U is told with each telemetry, W
- *     once per T; in between nothing new is told, and what waits still waits.
- *  3. A path that stamps nothing is told as such, whatever the prefix says: the sender's fallback to
- *     delay wants it. Where there is no room for state the hops are told, as where nobody computes.
- *  4. State that is made while its flow runs (a reload, a restart) does not begin with W_init, which
- *     may be many times the flow's share: it takes what arrives in one T for W.
- *  5. Where nothing has gone back for a T, U or W would wait for ever: once per T the daemon is handed it, and
- *     sends that of many flows in one message (user/daemon/reports.c). Hops are asked for by PROBEs.
+ *  1. report_flows() counts the flow among the active ones at its port, or the pod's if that has a queue. N goes with
+ *     every report.
+ *  2. report_make() runs as much of Algorithm 1 as the peer's prefix configures, on its own state (rx_states), and
+ *     replaces the hops by the result. U is reported with each telemetry, W once per T; in between there is no new
+ *     report, and a waiting one still waits.
+ *  3. A path that stamps nothing is reported as such, whatever the prefix configures: the sender's fallback to delay
+ *     needs it. Without room for state the hops are reported, as with no computation here.
+ *  4. State that is made while its flow runs (a reload, a restart) does not begin with W_init, which may be many times
+ *     the flow's share: W is the bytes that arrive in one T.
+ *  5. If no packet goes back for a T, U or W would wait indefinitely: once per T it is handed to the daemon, which
+ *     sends those of many flows in one message (user/daemon/reports.c). Hops are requested by PROBEs.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -27,11 +27,11 @@
 #include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
-#define REPORT_COUNTS 8 /* a flow looks so often in a T how many it shares its port with */
+#define REPORT_COUNTS 8 /* how many times per T a flow re-reads N, the number of flows sharing its port */
 
 /*
- * A port of a speed that is not in the table of telemetry.h is taken for a faster one by who reads its
- * stamps, as everything it reports is multiplied by how much faster: and so is N.
+ * A port whose speed is not in the table of telemetry.h appears as a faster one in its stamps, with all that it reports
+ * multiplied by the ratio: so is N.
  */
 VERIFIED_ONCE int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
 {
@@ -65,7 +65,7 @@ static inline void report_begin(struct rx_flow *r, const struct flow *f, const s
 	r->since_ns = f->path.feedback == RX_WINDOW && p->seq > f->params.w_init >> 12 ? p->now_ns : 0;
 }
 
-/* The flow's parameters, with W_AI by N. What the flow as a sender has been told of N is not looked at. */
+/* The flow's parameters, with W_AI by N. The N that the flow was told as a sender is not used. */
 static inline void report_params(struct rx_flow *r, const struct flow *f, __u32 counted)
 {
 	__u32 n = rx_flows_scale(&f->params, counted, flow_bottleneck_bps(&r->rx.cc));
@@ -80,7 +80,7 @@ static inline void report_params(struct rx_flow *r, const struct flow *f, __u32 
 	r->flows = n;
 }
 
-/* One telemetry into the state, which is ours alone. Returns whether there is something to be told. */
+/* Feeds one telemetry into the state, which this CPU has locked. Returns whether there is something to report. */
 static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingress_pkt *p, struct hpcc_ack *ack)
 {
 	enum hpcc_kind kind;
@@ -127,7 +127,7 @@ static inline void report_value(const struct rx_flow *r, struct ingress_pkt *p)
 	if (r->form == RX_RATIO) {
 		value = r->rx.cc.u;
 		flags = r->rx.cc.bottleneck + 1 == p->nhop ? WIRE_VALUE_LAST_HOP : 0;
-		/* The speed is not told: N is that of a port like this host's. */
+		/* The speed is not told: N is taken for a port like this host's. */
 		p->flows = rx_flows_scale(&r->params, p->flows, flow_bottleneck_bps(&r->rx.cc));
 		if (p->flows > 0xffff)
 			p->flows = 0xffff;
@@ -164,8 +164,8 @@ static inline void report_hand_over(struct rx_flow *r, const struct flow *f, con
 }
 
 /*
- * Makes of the telemetry of this packet what is to be told to the sender of the flow whose reverse is f.
- * Returns whether anything is. Linux 6.1 takes no argument of such a function for the key of a map.
+ * Turns the telemetry of this packet into the report for the sender of the flow whose reverse is f. Returns whether
+ * there is one. Linux 6.1 accepts no argument of such a function as a map key.
  */
 VERIFIED_ONCE int report_make(struct flow *f)
 {
@@ -178,7 +178,7 @@ VERIFIED_ONCE int report_make(struct flow *f)
 		return 0;
 	p = &space->ingress;
 	if (f->path.feedback == RX_HOPS) {
-		if (f->rx.kept) { /* from another time: it would be out of date when it is wanted again */
+		if (f->rx.kept) { /* from another time: it would be out of date when needed again */
 			f->rx.kept = 0;
 			bpf_map_delete_elem(&rx_states, &p->key);
 		}

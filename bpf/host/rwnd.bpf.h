@@ -2,26 +2,25 @@
 #ifndef SLUICE_RWND_BPF_H
 #define SLUICE_RWND_BPF_H
 /*
- * TCP of stacks that we do not own (pods, virtual machines, sockets of another congestion control) is
- * held to W by the receive window that it is granted: at ingress the window of every segment on its
- * way to such a stack is cut down to W (the idea of AC/DC TCP, SIGCOMM 2016).
+ * TCP of stacks that we do not own (pods, virtual machines, sockets of another congestion control) is held to W by its
+ * receive window: at ingress the window of every segment on its way to such a stack is cut down to W (the idea of AC/DC
+ * TCP, SIGCOMM 2016).
  *
- *  1. The right edge of the window never moves to the left: what was granted may be in flight. A
- *     smaller W takes hold as acknowledgements come in, within one window. A window is whole units, so
- *     the edge on the wire may be less than one unit off (RFC 7323, 2.4).
+ *  1. The right edge of the window never moves to the left: the granted bytes may be in flight. A smaller W takes
+ *     effect as acknowledgements come in, within one window. A window is whole units, so the edge on the wire may be
+ *     less than one unit off (RFC 7323, 2.4).
  *  2. A window never grows, and a window of zero stays zero: the receiver has its reasons.
- *  3. What a stack sends beyond its window all the same is dropped (rwnd_is_beyond). What was sent
- *     once is never dropped on its way again, and an edge that is old drops nothing.
+ *  3. Data that a stack still sends beyond its window is dropped (rwnd_is_beyond). Retransmissions are never dropped,
+ *     and an old edge drops nothing.
  *  4. The window's unit comes from the handshake (RFC 7323, 2.2), or, for a connection that is older
- *     than the attachment, from its socket. Where neither is known the window is left alone.
- *  5. Anybody who knows the addresses and ports can send an ACK. Every window is cut, but only that of
- *     an acceptable ACK is remembered: it acknowledges something between SND.UNA and the end of what
- *     was sent (RFC 5961, 5.2, without the old ACKs that the RFC tolerates: those have nothing new
- *     to say). A blind sender has to guess that range, which is empty but for one number while the
- *     connection is idle.
- *  6. SND.UNA comes from the handshake or the socket, and follows the ACKs. A stack that sends more
- *     than it was granted here gets its windows by another way: SND.UNA is unknown from then on. The
- *     window is cut down to W or to the end of what was sent, whichever is later, and there is no edge.
+ *     than the attachment, from its socket. If neither is known the window is left alone.
+ *  5. Anybody who knows the addresses and ports can send an ACK. Every window is cut, but only that of an acceptable
+ *     ACK is remembered: it acknowledges a number between SND.UNA and the end of the sent data (RFC 5961, 5.2, without
+ *     the old ACKs that the RFC tolerates: those carry nothing new). A blind sender has to guess that range, which is
+ *     empty except for one number while the connection is idle.
+ *  6. SND.UNA comes from the handshake or the socket, and follows the ACKs. A stack that sends more than it was granted
+ *     here gets its windows by another path: SND.UNA is unknown from then on. The window is cut down to W or to the end
+ *     of the sent data, whichever is later, and there is no edge.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -38,13 +37,13 @@
 #define RWND_OPT_WSCALE 3
 #define RWND_WSCALE_MAX 14
 #define RWND_NO_OPTION 0x100
-#define RWND_ASKED 0x40	      /* in wscale, above the scale: our SYN is not answered yet, */
-#define RWND_NOT_OFFERED 0x80 /* and had no option */
+#define RWND_ASKED 0x40	      /* in wscale, above the scale: our SYN is not answered yet */
+#define RWND_NOT_OFFERED 0x80 /* in wscale: our SYN had no window scale option */
 #define RWND_OPTIONS_BYTES 40
 #define RWND_ASK_NS (100 * 1000 * 1000ULL)
-#define RWND_STALE_NS (100 * 1000 * 1000ULL) /* an edge of this age: windows come by another way, or not at all */
+#define RWND_STALE_NS (100 * 1000 * 1000ULL) /* an edge of this age: windows take another path, or do not come at all */
 #define RWND_BYTES_MAX (1 << 30)	     /* no window is larger (RFC 7323, 2.3) */
-#define RWND_SYN_BYTES_MAX 0xffff	     /* nor is that of a SYN, which is not scaled (RFC 7323, 2.2) */
+#define RWND_SYN_BYTES_MAX 0xffff	     /* no window of a SYN is larger: it is not scaled (RFC 7323, 2.2) */
 
 /* XDP leaves windows to tc, which sees every packet that it passes. */
 static inline int rwnd_is_on(const struct control *ctl)
@@ -54,11 +53,11 @@ static inline int rwnd_is_on(const struct control *ctl)
 
 /* A walk through the options of a SYN. */
 struct rwnd_options {
-	__u32 len, at; /* bytes, of them done */
-	__u32 scale;   /* what was found */
+	__u32 len, at; /* bytes of options; bytes parsed */
+	__u32 scale;   /* the scale found */
 };
 
-/* One option of those in the scratch space. Returns whether it was the last that is looked at. */
+/* Parses one of the options in the scratch space. Returns whether it is the last one needed. */
 static long rwnd_option(__u32 i, struct rwnd_options *o)
 {
 	struct scratch_space *space = scratch_get();
@@ -108,8 +107,8 @@ static inline __u8 rwnd_scale(__u32 offered)
 }
 
 /*
- * A SYN from the remote side. Scaling is in force only where both sides offer it. Anybody can send a SYN: what it
- * offers counts when our side answers it, and until then takes no more room than this.
+ * A SYN from the remote side. Scaling is in force only if both sides offer it. Anybody can send a SYN: its offer counts
+ * once our side answers, and until then takes no more room than this entry.
  */
 static inline void rwnd_offer(const struct flow_key *key, __u32 scale)
 {
@@ -119,7 +118,7 @@ static inline void rwnd_offer(const struct flow_key *key, __u32 scale)
 		bpf_map_update_elem(&syn_offers, key, &scale, BPF_ANY);
 }
 
-/* A SYN-ACK from there, which counts when our side has asked. */
+/* A SYN-ACK from the remote side, which counts if our side has sent a SYN. */
 static inline void rwnd_syn_ack_in(struct flow *f, __u32 scale)
 {
 	if (!(f->wnd.wscale & RWND_ASKED))
@@ -129,8 +128,8 @@ static inline void rwnd_syn_ack_in(struct flow *f, __u32 scale)
 }
 
 /*
- * A SYN or SYN-ACK of the local side with this TCP sequence and payload: a new connection, whatever
- * these ports were before. Inlined: it has more arguments than a function of its own may have.
+ * A SYN or SYN-ACK of the local side with this TCP sequence and payload: a new connection, whatever used these ports
+ * before. Inlined: BPF functions take at most five arguments.
  */
 static __always_inline void rwnd_syn_out(struct flow *f, const struct flow_key *key, __u32 seq, __u32 payload_bytes,
 					 __u32 scale, int ack)
@@ -152,7 +151,7 @@ static __always_inline void rwnd_syn_out(struct flow *f, const struct flow_key *
 		f->wnd.wscale = RWND_ASKED | (scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
 }
 
-/* True if something of the connection is not known that its socket could tell. */
+/* True if the socket could supply unknown state of the connection. */
 static inline int rwnd_wants_socket(const struct flow *f, __u64 now_ns)
 {
 	return (!f->wnd.wscale_known || f->wnd.seq_known != FLOW_SEQ_UNA) && !f->tx.own_cc && now_ns > f->wnd.asked_ns + RWND_ASK_NS;
@@ -179,7 +178,7 @@ VERIFIED_ONCE int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f, const s
 			return 0;
 		netns = *id;
 	}
-	/* As a packet from the remote side has it. */
+	/* In the direction of a packet from the remote side. */
 	if (v6) {
 		__builtin_memcpy(t.ipv6.saddr, &key->remote, 16);
 		__builtin_memcpy(t.ipv6.daddr, &key->local, 16);
@@ -217,9 +216,9 @@ static inline __u32 rwnd_window(const struct flow *f)
 }
 
 /*
- * True if what the local side sends, up to the TCP sequence end, is new and lies beyond what it was
- * granted: its stack ignores the window. One unit is allowed, by which the window on the wire is
- * rounded up, and which is a probe of a window of zero. What is not beyond is remembered.
+ * True if data of the local side, up to the TCP sequence end, is new and exceeds its window: its stack ignores the
+ * window. One unit more is allowed: the window on the wire is rounded up by it, and it covers a zero window probe. An
+ * end that is not beyond is remembered.
  */
 static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
 {
@@ -244,9 +243,9 @@ static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
 }
 
 /*
- * True if an ACK with this number may say how far the sender may go (RFC 5961, 5.2). An old one, which
- * others have overtaken, may not, and is no reason to suspect anybody. Each end is read once, and what was acknowledged
- * first: another CPU moves both, and the other way round that could be ahead of what was sent, and any number between.
+ * True if an ACK with this number may set the sender's window (RFC 5961, 5.2). An old one, which others have overtaken,
+ * may not, and is not suspicious. Each end is read once, the acknowledged one first: another CPU moves both, and in the
+ * other order it could be ahead of the sent end, with any number between.
  */
 static inline int rwnd_is_acceptable(const struct flow *f, __u32 ack)
 {
@@ -278,12 +277,12 @@ VERIFIED_ONCE int rwnd_cut(ctx_t *ctx, struct flow *f, __u32 l4_offset)
 	ack = bpf_ntohl(tcp->ack_seq);
 	old = tcp->window;
 	granted = (__u32)bpf_ntohs(old) << (f->wnd.wscale & 15);
-	edge = ack + rwnd_window(f); /* what is kept, without the rounding: that would add up */
+	edge = ack + rwnd_window(f); /* the edge to keep, without the rounding, which would add up */
 	if (f->wnd.edge_ns) {
 		if ((__s32)(f->wnd.edge - edge) > 0)
 			edge = f->wnd.edge;
 	} else if (f->wnd.seq_known && (__s32)(f->tx.seq_end - edge) > 0) {
-		edge = f->tx.seq_end; /* what was sent while nobody watched was granted by somebody */
+		edge = f->tx.seq_end; /* data sent while nobody watched was granted by another path */
 	}
 	if (granted <= edge - ack) {
 		edge = ack + granted;

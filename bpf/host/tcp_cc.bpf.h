@@ -7,11 +7,10 @@
  *
  *  1. Ingress has run Algorithm 1 on the echo that the ACK brought before TCP sees the ACK, so
  *     cong_control() finds the decision in the flow map.
- *  2. W and R count wire bytes, TCP counts payload: cc_segment() is where one becomes the other.
- *     The window is rounded up to whole segments, plus the one that a receiver with delayed ACKs has
- *     got and not acknowledged yet; the rate R = W/T does the fine work.
- *  3. Where Sluice does not govern (bypass, another mode, a peer that does not strip) the socket
- *     behaves as under Reno, by the kernel's own functions.
+ *  2. W and R count wire bytes, TCP counts payload: cc_segment() converts. The window is rounded up to whole segments,
+ *     plus the one that a receiver with delayed ACKs holds unacknowledged; the rate R = W/T does the fine control.
+ *  3. While Sluice does not govern (bypass, another mode, a peer that does not strip) the socket behaves as under Reno,
+ *     by the kernel's own functions.
  *
  * cong_control() takes only its first argument: the later ones changed in Linux 6.10.
  */
@@ -36,9 +35,9 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 #define TCP_CONGESTION 13
 #define CC_UNLIMITED (~0UL)
 /*
- * Bytes/s above which a flow that may use all of its port is left to the port's own pace. Without fq
- * TCP sets a timer for every GSO packet, here for less than 50 us, which is the timers' slack, and
- * that alone took a third of the goodput of a veth (tests/bench/goodput).
+ * Bytes/s above which a flow that may use its whole port is left to the port's own pace. Without fq TCP sets a timer
+ * for every GSO packet, here for less than 50 us, the slack of timers, and that alone cost a third of the goodput of a
+ * veth (tests/bench/goodput).
  */
 #define CC_TIMER_RATE (65536 * (NSEC_PER_SEC / 50000))
 
@@ -81,7 +80,7 @@ static inline int cc_key(struct sock *sk, struct flow_key *key)
 	return 1;
 }
 
-/* Wire bytes of a full segment: payload, TCP, IP, Ethernet, and what is put in front: outer IP, UDP, telemetry. */
+/* Wire bytes of a full segment: payload, TCP, IP, Ethernet, and our headers: outer IP, UDP, telemetry. */
 static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key, const struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
@@ -95,7 +94,7 @@ static inline __u32 cc_segment(struct sock *sk, const struct flow_key *key, cons
 	       WIRE_ETH_BYTES;
 }
 
-/* What the socket's owner allows (SO_MAX_PACING_RATE; `cwnd lock` of the route) is for each control to heed. */
+/* Each congestion control has to respect the socket owner's limits (SO_MAX_PACING_RATE; `cwnd lock` of the route). */
 static inline void cc_pace(struct sock *sk, unsigned long bytes_per_s)
 {
 	unsigned long most = sk->sk_max_pacing_rate;
@@ -140,7 +139,7 @@ static inline void cc_open(struct sock *sk)
 	priv->heard = 0;
 	if (!cc_enforced() || !cc_key(sk, &key))
 		return;
-	/* The handshake went out plain; whether data will not is known from the peer. */
+	/* The handshake went out plain; the peer shows whether data will be wrapped. */
 	f = bpf_map_lookup_elem(&flows, &key);
 	h = bpf_map_lookup_elem(&hosts, &key.remote);
 	if (!f || !h || !h->capable)
@@ -150,8 +149,8 @@ static inline void cc_open(struct sock *sk)
 }
 
 /*
- * Until the first feedback its window is a share of its port's: anew where data leaves and nothing is under way, and with
- * all that have begun since whenever it sends more. 64 flows of 8 hosts that begin together send W_init of each host.
+ * Until the first feedback its window is a share of its port's: counted anew when data leaves and nothing is under way,
+ * and with all begun since whenever it sends more. 64 flows of 8 hosts that begin together send one W_init per host.
  */
 static inline void cc_first(struct sock *sk, int anew)
 {
@@ -203,10 +202,10 @@ static inline void cc_acked(struct sock *sk)
 	}
 }
 
-/* The name that sockets have, and the one that they get; they may be the same. */
+/* The current and the new congestion control name of the sockets; they may be the same. */
 const volatile char cc_from[16], cc_to[16];
 
-/* Once for every socket: those of an earlier congestion control go over to the one of its name that is registered now. */
+/* Called for every socket: moves those of an earlier congestion control to the one now registered under its name. */
 static inline int cc_move_socket(struct bpf_iter__tcp *ctx)
 {
 	struct sock_common *sk = ctx->sk_common;

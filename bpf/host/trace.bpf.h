@@ -2,14 +2,15 @@
 #ifndef SLUICE_TRACE_BPF_H
 #define SLUICE_TRACE_BPF_H
 /*
- * Single decisions for `sluicectl trace`, each with the packet that it was for.
+ * Single decisions for `sluicectl trace`, each with its packet.
  *
- *  1. Off, this costs a packet the look at control. On, a record is made where the packet is as on the wire: at the
- *     end of egress, and at ingress before anything is taken off.
- *  2. Feedback is decided on where there is no packet (feedback_take()), so it is noted in the scratch space, and
- *     put into the ring by who has the packet.
- *  3. Records are chosen by chance: of every second packet, say, a flow with one ACK for two would show but one kind.
- *  4. Who traces does so until trace_until_ns, which it puts off: one that was killed leaves nothing on.
+ *  1. Off, this costs a packet one read of control. On, a record is made when the packet is as on the wire: at the end
+ *     of egress, and at ingress before anything is stripped.
+ *  2. Feedback is decided on without a packet (feedback_take()), so it is noted in the scratch space, and the caller
+ *     that has the packet puts it into the ring.
+ *  3. Records are chosen at random: with every second packet, say, a flow with one ACK for two would show only one
+ *    kind.
+ *  4. Tracing is a lease: the tracer keeps extending trace_until_ns, so a killed one leaves nothing enabled.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -39,7 +40,7 @@ static inline int trace_wants(const struct control *ctl, const struct flow_key *
 	       (every < 2 || !(bpf_get_prandom_u32() % every));
 }
 
-/* A record with all but what was decided; NULL: it is not wanted, or there is no room. */
+/* A record without the decision; NULL: it is not wanted, or there is no room. */
 static __always_inline struct trace *trace_begin(ctx_t *ctx, const struct flow_key *key, enum trace_event event,
 						 __u64 now_ns)
 {
@@ -72,7 +73,7 @@ static __always_inline struct trace *trace_begin(ctx_t *ctx, const struct flow_k
 	return t;
 }
 
-/* In front of what is decided by the feedback in the scratch space. */
+/* Notes the state before the decision on the feedback in the scratch space. */
 VERIFIED_ONCE int trace_feedback_before(const struct flow *f, __u32 delay_ns)
 {
 	struct scratch_space *space = scratch_get();
@@ -95,7 +96,7 @@ VERIFIED_ONCE int trace_feedback_before(const struct flow *f, __u32 delay_ns)
 	return 0;
 }
 
-/* And behind it. */
+/* Notes the state after the decision. */
 VERIFIED_ONCE int trace_feedback_after(const struct flow *f, const struct feedback *fb, __u32 kind)
 {
 	struct scratch_space *space = scratch_get();
@@ -121,7 +122,7 @@ VERIFIED_ONCE int trace_feedback_after(const struct flow *f, const struct feedba
 	return 0;
 }
 
-/* What was noted since now_ns, with the packet that brought it. */
+/* Puts the notes since now_ns into the ring, with the packet that brought the feedback. */
 VERIFIED_ONCE int trace_feedback_put(ctx_t *ctx, const struct flow_key *key, __u64 now_ns)
 {
 	struct scratch_space *space = scratch_get();
@@ -129,7 +130,7 @@ VERIFIED_ONCE int trace_feedback_put(ctx_t *ctx, const struct flow_key *key, __u
 
 	if (!key || !space || space->traced.now_ns != now_ns)
 		return 0;
-	space->traced.now_ns = 0; /* a message has several, and not each is taken */
+	space->traced.now_ns = 0; /* a message has several, and only some are traced */
 	t = trace_begin(ctx, key, TRACE_FEEDBACK, now_ns);
 	if (!t)
 		return 0;

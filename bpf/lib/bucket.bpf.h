@@ -2,8 +2,8 @@
 #ifndef SLUICE_BUCKET_BPF_H
 #define SLUICE_BUCKET_BPF_H
 /*
- * Token buckets that all CPUs share (sluice/bucket.h). The race: who loses the compare-and-swap this often gets no
- * token, for others have just got theirs.
+ * Token buckets that all CPUs share (sluice/bucket.h). The race: a CPU that loses the compare-and-swap too often gets
+ * no token, because others have just got theirs.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"

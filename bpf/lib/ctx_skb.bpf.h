@@ -25,7 +25,7 @@ static inline int ctx_pull(ctx_t *ctx, __u32 len)
 	return bpf_skb_pull_data(ctx, len);
 }
 
-/* Payload of a segment, where several are one packet; else 0. */
+/* Payload of a segment if the packet has several; else 0. */
 static inline __u32 ctx_gso_size(const ctx_t *ctx)
 {
 	return ctx->gso_size;

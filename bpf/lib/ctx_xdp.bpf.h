@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_CTX_XDP_BPF_H
 #define SLUICE_CTX_XDP_BPF_H
-/* The operations of ctx.bpf.h on an xdp_md. There is no skb yet: what works on one is for tc to do. */
+/* The operations of ctx.bpf.h on an xdp_md. There is no skb yet: tc does everything that needs one. */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "sluice/abi/abi.h"
@@ -35,7 +35,7 @@ static inline __u32 ctx_ifindex(const ctx_t *ctx)
 	return ctx->ingress_ifindex;
 }
 
-/* The Ethernet type; that of a VLAN tag where the NIC has left it in. */
+/* The Ethernet type, or that of a VLAN tag that the NIC has left in. */
 static inline __u16 ctx_protocol(const ctx_t *ctx)
 {
 	const __be16 *eth = (void *)(long)ctx->data;
@@ -43,7 +43,7 @@ static inline __u16 ctx_protocol(const ctx_t *ctx)
 	return eth + 7 <= (__be16 *)(long)ctx->data_end ? bpf_ntohs(eth[6]) : 0;
 }
 
-/* Takes so many bytes away from behind the Ethernet header, which is 8 + 4 + 2 bytes. */
+/* Removes bytes after the Ethernet header, which is 8 + 4 + 2 bytes. */
 static inline int ctx_strip(ctx_t *ctx, __u32 bytes)
 {
 	void *eth = (void *)(long)ctx->data;
@@ -59,7 +59,7 @@ static inline int ctx_strip(ctx_t *ctx, __u32 bytes)
 	if (bpf_xdp_adjust_head(ctx, bytes))
 		return -EINVAL;
 	eth = (void *)(long)ctx->data;
-	if (eth + WIRE_ETH_BYTES > (void *)(long)ctx->data_end) /* never */
+	if (eth + WIRE_ETH_BYTES > (void *)(long)ctx->data_end) /* unreachable */
 		return -EINVAL;
 	*(__u64 *)eth = first;
 	*(__u32 *)(eth + 8) = second;
@@ -67,7 +67,7 @@ static inline int ctx_strip(ctx_t *ctx, __u32 bytes)
 	return 0;
 }
 
-/* As bpf_skb_ecn_set_ce(): 1 if the IP packet is marked now, 0 if it is not ECN capable. */
+/* As bpf_skb_ecn_set_ce(): 1 if the IP packet is now marked, 0 if it is not ECN capable. */
 static inline int ctx_set_ce(ctx_t *ctx, int v6)
 {
 	__u8 *ip = (void *)(long)ctx->data + WIRE_ETH_BYTES;
@@ -90,7 +90,7 @@ static inline int ctx_set_ce(ctx_t *ctx, int v6)
 	return 1;
 }
 
-/* Whether a packet may go back to where it came from: the daemon knows where XDP_TX arrives. */
+/* Whether a packet may go back the way it came: the daemon knows where XDP_TX arrives. */
 static inline int ctx_may_return(ctx_t *ctx)
 {
 	__u32 ifindex = ctx_ifindex(ctx);
@@ -104,7 +104,7 @@ static inline int ctx_return(ctx_t *ctx)
 	return XDP_TX;
 }
 
-/* Where somebody else has metadata, or the driver no room for it, tc counts the packet again. */
+/* If another program has metadata, or the driver no room for it, tc counts the packet again. */
 static inline void ctx_set_counted(ctx_t *ctx)
 {
 	__u32 *meta;
@@ -116,7 +116,7 @@ static inline void ctx_set_counted(ctx_t *ctx)
 		*meta = CTX_COUNTED;
 }
 
-/* The mark of a packet that comes with it: not ours. */
+/* Removes the mark of a packet that arrived with one: it is not ours. */
 static inline void ctx_drop_counted(ctx_t *ctx)
 {
 	__u32 *meta = (void *)(long)ctx->data_meta;

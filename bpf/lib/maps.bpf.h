@@ -2,7 +2,7 @@
 #ifndef SLUICE_MAPS_BPF_H
 #define SLUICE_MAPS_BPF_H
 /*
- * All maps. For each: who writes, who reads, how long an entry lives, what happens when it is full.
+ * All maps. For each: its writers and readers, the life of an entry, and the effect of a full map.
  * The daemon pins them by name in its pin directory (/sys/fs/bpf/sluice) and sets their sizes.
  */
 #include "lib/base.bpf.h"
@@ -24,10 +24,10 @@ struct {
 } flows SEC(".maps");
 
 /*
- * State of what is told to senders, of flows whose peer is told U or W; keyed like flows.
+ * State of the reports to senders, for flows whose peer is told U or W; keyed like flows.
  * writer: ingress; reader: ingress, daemon
- * life:   that of the flow, or until its peer is told hops again; the programs'. Not pinned: what begins
- *         anew finds its W in a T
+ * life:   that of the flow, or until its peer is told hops again; the programs'. Not pinned: a new state finds its W in
+ *         a T
  * full:   the hops are told and it is counted (rx_report_full). It has as many entries as flows
  */
 struct {
@@ -39,7 +39,7 @@ struct {
 } rx_states SEC(".maps");
 
 /*
- * The hosts that were heard: where there is a key, those that have it. Nobody else takes room here.
+ * The hosts that were heard from: if there is a key, those that have it. No other address takes room here.
  * writer: ingress creates, egress and ingress each their own fields (abi.h); reader: the same, tcp_cc, sluicectl
  * life:   least recently used goes first; full: never (LRU). A lost entry is asked for again
  */
@@ -51,9 +51,9 @@ struct {
 } hosts SEC(".maps");
 
 /*
- * When addresses that were never heard were asked last (CLOCK_MONOTONIC): whoever sends to us can have us ask there.
- * writer: egress; ingress removes what is heard; reader: egress, ingress
- * life:   least recently used goes first; full: never (LRU). What is lost may be asked again within the second
+ * When addresses never heard from were last asked (CLOCK_MONOTONIC): any sender can make us ask an address.
+ * writer: egress; ingress removes hosts that it hears from; reader: egress, ingress
+ * life:   least recently used goes first; full: never (LRU). A lost address may be asked again within the second
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -63,8 +63,8 @@ struct {
 } asked SEC(".maps");
 
 /*
- * The window scale that the last SYN of a peer offers, as rwnd_syn_scale() says it, until our side answers; keyed
- * like flows. writer: ingress; reader: egress, with a SYN-ACK
+ * The window scale in the last SYN of a peer, as rwnd_syn_scale() returns it, until our side answers; keyed like flows.
+ * writer: ingress; reader: egress, with a SYN-ACK
  * life:   least recently used goes first; not pinned. full: never (LRU). The scale of a connection whose SYN is
  *         lost here is looked up in its socket
  */
@@ -78,7 +78,7 @@ struct {
 /* A flow that waits for a packet to make a companion of (companion.bpf.h). */
 struct companion_wanted {
 	struct flow_key key;
-	__u64 since_ns; /* 0: one was found */
+	__u64 since_ns; /* 0: a packet was found */
 };
 
 /*
@@ -93,8 +93,8 @@ struct {
 } wanted SEC(".maps");
 
 enum bucket_of {
-	BUCKET_ASKS,	/* PROBEs to addresses that were never heard, */
-	BUCKET_ANSWERS, /*   and answers to theirs */
+	BUCKET_ASKS,	/* PROBEs to addresses never heard from */
+	BUCKET_ANSWERS, /* answers to addresses never heard from */
 	BUCKETS,
 };
 
@@ -156,7 +156,7 @@ struct {
 } class_queues SEC(".maps");
 
 /*
- * The network namespace behind a veth, by the number that this one has for it (`ip netns list-id`).
+ * The network namespace behind a veth, by its number in this one (`ip netns list-id`).
  * key:    ifindex of the veth. writer: daemon; reader: egress
  * life:   while the veth is there; full: older connections of a pod are paced and not windowed
  */
@@ -201,7 +201,7 @@ struct {
 } auth_keys SEC(".maps");
 
 /*
- * writer: ingress, what it has to say of flows to which no packet goes back: struct report; reader: daemon
+ * writer: ingress, its reports on flows without packets going back: struct report; reader: daemon
  * life:   until the daemon has read it; not pinned. full: the report is lost and counted (fb_ring_full)
  */
 struct {
@@ -210,11 +210,10 @@ struct {
 } reports SEC(".maps");
 
 /*
- * What waits to leave to another rack.
- * writer: egress (ingress: credit; daemon: those of whole prefixes, when it begins); reader: the same,
- *         sluicectl
- * life:   until the daemon finds it idle, those of prefixes the configuration's
- * full:   packets go by the VOQ of their peer's prefix, and if there is none by none (voq_full)
+ * VOQs to other racks.
+ * writer: egress (ingress: credit; daemon: those of whole prefixes, when it starts); reader: the same, sluicectl
+ * life:   until the daemon finds it idle; those of whole prefixes: while they are configured
+ * full:   packets go by the VOQ of their peer's prefix, or without a VOQ if there is none (voq_full)
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -225,9 +224,9 @@ struct {
 } voqs SEC(".maps");
 
 /*
- * Slots of VOQs of which packets arrive: indices of arrivals and credits.
+ * Slots of VOQs with arriving packets: indices of arrivals and credits.
  * writer: daemon; reader: ingress; life: until the daemon finds it idle
- * full:   the VOQ gets no credit, so that its packets leave by HPCC alone; the daemon says so
+ * full:   the VOQ gets no credit, so only HPCC governs its packets; the daemon reports it
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -237,7 +236,7 @@ struct {
 	__type(value, __u32);
 } arrival_slots SEC(".maps");
 
-/* writer: ingress, daemon (through mmap), each its own fields; reader: daemon, sluicectl; else as the above */
+/* writer: ingress, daemon (mmap), each its own fields; reader: daemon, sluicectl; life, full: as of arrival_slots */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -246,7 +245,7 @@ struct {
 	__type(value, struct arrival);
 } arrivals SEC(".maps");
 
-/* writer: ingress, hop, egress, daemon (through mmap), who is at the ring of its port; reader: sluicectl; likewise */
+/* writer: ingress, hop, egress, daemon (mmap): holder of its ring; reader: sluicectl; life, full: as arrival_slots */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -257,7 +256,7 @@ struct {
 
 /*
  * Ports that grant credit, by their number in the daemon. writer: as of credits; reader: sluicectl
- * life:   until the daemon needs its place for another port. full: VOQs to further ports get no credit, and the daemon says so
+ * life:   until the daemon needs its place for another port. full: VOQs to further ports get no credit (reported)
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -268,8 +267,8 @@ struct {
 } credit_rings SEC(".maps");
 
 /*
- * writer: ingress, packets of VOQs that the daemon does not watch, and ports that are other ones than it takes
- *         them for: struct arrival_news; and what it is to tell of: struct arrival_ask; reader: daemon
+ * writer: ingress: packets of VOQs that the daemon does not watch, or with another port than it assumes: struct
+ *         arrival_news; credit for the daemon to tell: struct arrival_ask; reader: daemon
  * life:   until the daemon has read it; not pinned. full: it is lost and counted (arrival_lost)
  */
 struct {
@@ -280,7 +279,7 @@ struct {
 /*
  * Flows from hosts behind this switch, for F and for marks.
  * writer and reader: hop; life: least recently used goes first; not pinned. full: never (LRU); a flow that
- * was forgotten is counted once more in its epoch
+ * was evicted is counted once more in its epoch
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -290,7 +289,7 @@ struct {
 } tor_flows SEC(".maps");
 
 /*
- * writer: hop, ingress (tor), what hosts behind this switch are to be told: struct tor_news; reader: daemon
+ * writer: hop, ingress (tor): news for hosts behind this switch: struct tor_news; reader: daemon
  * life:   until the daemon has read it; not pinned. full: it is lost and counted (tor_lost)
  */
 struct {
@@ -333,7 +332,7 @@ struct {
 
 /*
  * writer: egress and ingress, while control says so: struct trace; reader: sluicectl trace, one at a time
- * life:   until it has been read; what nobody read is passed over by who reads next. full: it is lost and
+ * life:   until it has been read; the next reader skips records that nobody read. full: it is lost and
  *         counted (trace_lost)
  */
 struct {

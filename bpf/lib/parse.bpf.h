@@ -2,10 +2,9 @@
 #ifndef SLUICE_PARSE_BPF_H
 #define SLUICE_PARSE_BPF_H
 /*
- * From packet bytes to structs. Headers are read in place: on a machine whose calls are guarded
- * against speculation a helper costs 20 ns, and the headers of a packet are five of them. Nothing is
- * written in place, because a program that may do so has the header of every packet that it sees
- * made private, ours or not.
+ * From packet bytes to structs. Headers are read in place: on a machine with speculation mitigations a helper call
+ * costs 20 ns, and a packet's headers would take five. Nothing is written in place: for a program that may do so the
+ * kernel makes the header of every packet private, ours or not.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -26,21 +25,21 @@
 #define IPPROTO_GRE 47
 #define IP_MF_OFFSET 0x3fff /* more fragments, or an offset */
 #define IP_DF 0x4000
-#define PKT_OFFSET_MAX 1400 /* all headers lie before it; 1024 of them may be INT-MD */
+#define PKT_OFFSET_MAX 1400 /* all headers are before it; up to 1024 bytes of them are INT-MD */
 #define TCP_WINDOW_OFFSET 14
 #define TCP_CHECK_OFFSET 16
-#define MAC_GROUP 1 /* of the first byte: broadcast and multicast */
+#define MAC_GROUP 1 /* in the first byte: broadcast and multicast */
 
 enum ip_verdict {
 	IP_OK,
-	IP_OTHER,   /* not IP, or cut short */
+	IP_OTHER,   /* not IP, or truncated */
 	IP_OPTIONS, /* IPv4 options, IPv6 extension headers */
 	IP_FRAGMENT,
 };
 
 /*
- * len bytes of the packet, readable at the address that is returned; NULL where it is shorter. What
- * lies in page fragments comes into the linear part first, which ends the life of earlier addresses.
+ * The address of len readable bytes of the packet; NULL if it is shorter. Bytes in page fragments are first pulled into
+ * the linear part, which invalidates earlier addresses.
  */
 static inline void *pkt_bytes(ctx_t *ctx, __u32 offset, __u32 len)
 {
@@ -48,7 +47,7 @@ static inline void *pkt_bytes(ctx_t *ctx, __u32 offset, __u32 len)
 
 	VERIFIER_AT_MOST(offset, PKT_OFFSET_MAX, 0);
 	at = (void *)(long)ctx->data + offset;
-	VERIFIER_FORGET(at); /* one register for the check and for what is read */
+	VERIFIER_FORGET(at); /* one register for the check and for the access */
 	if (at + len <= (void *)(long)ctx->data_end)
 		return at;
 	if (offset + len > ctx_bytes(ctx) || ctx_pull(ctx, offset + len))
@@ -129,7 +128,7 @@ static inline enum ip_verdict ip_parse(ctx_t *ctx, __u32 offset, __u16 proto, st
 	return IP_OTHER;
 }
 
-/* Tunnels without ports, whose packets are flows of their addresses. */
+/* Tunnels without ports: their packets are flows between addresses. */
 static inline int ip_is_tunnel(__u8 proto)
 {
 	return proto == IPPROTO_IPIP || proto == IPPROTO_IPV6 || proto == IPPROTO_GRE;
@@ -142,7 +141,7 @@ enum msg_verdict {
 	MSG_BAD, /* see why */
 };
 
-/* Whether an IP packet with so many bytes behind its header may be a companion. */
+/* Whether an IP packet with `bytes` after its header may be a companion. */
 static inline int companion_is_long(__u32 bytes)
 {
 	return bytes == WIRE_COMPANION_BYTES || bytes == WIRE_COMPANION_BYTES + WIRE_AUTH_BYTES ||
@@ -156,7 +155,7 @@ static inline int companion_is_marked(const struct wire_companion *c)
 	       c->udp_length == bpf_htons(WIRE_COMPANION_LENGTH);
 }
 
-/* Whether what is marked as a companion is one in this IP protocol. */
+/* Whether a packet with the companion marker is one in this IP protocol. */
 static inline int companion_is_of(const struct wire_companion *c, __u8 proto)
 {
 	return flow_has_ports(proto) || (ip_is_tunnel(proto) && c->port[0] == bpf_htons(WIRE_COMPANION_NO_PORT) &&
@@ -164,8 +163,8 @@ static inline int companion_is_of(const struct wire_companion *c, __u8 proto)
 }
 
 /*
- * Whether the packet, whose IP header is at offset, may be one of ours: UDP to our port behind an IP header of the usual
- * length, a companion, or not to be read in place. Most packets are not, and nothing else is read of them.
+ * Whether the packet, whose IP header is at offset, may be one of ours: UDP to our port after an IP header of the usual
+ * length, a companion, or not readable in place. Most packets are not ours, and nothing else is read of them.
  */
 static inline int msg_may_be_ours(ctx_t *ctx, __u32 offset, __u16 proto)
 {
@@ -198,7 +197,7 @@ static inline int msg_may_be_ours(ctx_t *ctx, __u32 offset, __u16 proto)
 	       companion_is_marked((const struct wire_companion *)udp);
 }
 
-/* Shim and header at m->offset, which end before end. Returns an enum msg_verdict. */
+/* Reads shim and header at m->offset, up to end. Returns an enum msg_verdict. */
 static inline enum msg_verdict msg_check(ctx_t *ctx, struct msg *m, __u32 end)
 {
 	const struct {
@@ -228,7 +227,7 @@ static inline enum msg_verdict msg_check(ctx_t *ctx, struct msg *m, __u32 end)
 	return MSG_OK;
 }
 
-/* A companion: what is marked as one and is not whole, or no PROBE or reply, is a packet of its flow, and no business of ours. */
+/* Parses a companion. A packet with the marker that is not a whole PROBE or reply belongs to its flow, not to us. */
 static inline enum msg_verdict msg_parse_companion(ctx_t *ctx, __u32 l4, __u32 end, struct msg *m)
 {
 	const struct wire_companion *c = pkt_bytes(ctx, l4, sizeof(*c));
@@ -245,7 +244,7 @@ static inline enum msg_verdict msg_parse_companion(ctx_t *ctx, __u32 l4, __u32 e
 	return MSG_OK;
 }
 
-/* Is the packet, of which msg_may_be_ours() says that it may be, one of ours, and is its header sound? */
+/* Recognises and validates a Sluice message that passed msg_may_be_ours(). */
 static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 proto, struct msg *m)
 {
 	const struct udphdr *udp;
@@ -274,8 +273,8 @@ static inline enum msg_verdict msg_parse_at(ctx_t *ctx, __u32 offset, __u16 prot
 }
 
 /*
- * The same of a packet without a tag. Returns an enum msg_verdict. Global, and m not on the stack: what follows is
- * verified once, not for each way that there is through here.
+ * The same for a packet without a VLAN tag. Returns an enum msg_verdict. Global, and m is not on the stack: the code
+ * after it is verified once, not for each path through here.
  */
 VERIFIED_ONCE int msg_parse(ctx_t *ctx, struct msg *m)
 {

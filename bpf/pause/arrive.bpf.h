@@ -2,24 +2,24 @@
 #ifndef SLUICE_PAUSE_ARRIVE_BPF_H
 #define SLUICE_PAUSE_ARRIVE_BPF_H
 /*
- * Pauses that are decided where a packet is put into the queue of a switch port (sluice/pause/arrive.h), while the daemon's
- * lease runs:
+ * Pauses decided when a packet enters the queue of a switch port (sluice/pause/arrive.h), while the daemon's lease
+ * runs:
  *
  *  1. pfc_queue_arrive(): the growth of the queue; at the end of a window Algorithm 1 for it and Algorithm 2, which marks
  *     ports.
- *  2. pfc_predicted(): the packet of a marked port is what the frame to its neighbour is made of (tell.bpf.h).
- *  3. pfc_threshold_arrive(): XOFF, if the packet takes what its port has here past the threshold.
+ *  2. pfc_predicted(): the packet of a marked port becomes the frame to its neighbour (tell.bpf.h).
+ *  3. pfc_threshold_arrive(): XOFF, if the packet takes its port's bytes here past the threshold.
  *
- * The packet is not counted yet: the tracepoint of the qdisc does that, if it is taken. So it is added to each sum.
+ * The packet is not counted yet: the qdisc's tracepoint counts it, if it is taken. So it is added to each sum here.
  *
- * Two locks (trylock.h), of which a CPU that finds one taken does nothing: the next packet says the same. That of a queue
- * (pfc_arrivals) is taken once in a window and for the packets of marked ports. That of a neighbour (pfc_class) has two kinds of writers,
- * packets of all queues and the daemon. A lock for it, and not a compare-and-swap on one word, because four fields belong
- * together and the core decides by all of them; and it is held until the frame has left, so that two frames do not
- * contradict each other and what could not be told is taken back.
+ * There are two locks (trylock.h); a CPU that finds one taken does nothing, and the next packet repeats the check. The
+ * lock of a queue (pfc_arrivals) is taken once in a window and for the packets of marked ports. The lock of a neighbour
+ * (pfc_class) has two kinds of writers, packets of all queues and the daemon. It is not a compare-and-swap on one word,
+ * because four fields belong together and the core decides by all of them; and it is held until the frame has left, so
+ * that two frames do not contradict each other and an unsent pause is undone.
  *
- * The memory that is free is exact, at the price of an atomic addition with each packet (pfc_charge()): as of the daemon's
- * round it would be older than the headroom allows, and the sum of all totals is 64 cache lines that other CPUs write.
+ * The free memory is exact, at the price of an atomic addition with each packet (pfc_charge()): the daemon's last round
+ * would be older than the headroom allows, and summing all totals would read 64 cache lines that other CPUs write.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -39,7 +39,7 @@ static inline __u32 pfc_bytes(__u64 bytes)
 
 /* ---- 1. The queue ---- */
 
-/* The queues of one priority as this packet sees them, */
+/* Fills in the queues of one priority as this packet sees them. */
 VERIFIED_ONCE int pfc_queues_see(struct pfc_work *w, __u32 prio)
 {
 	__u32 i;
@@ -56,7 +56,7 @@ VERIFIED_ONCE int pfc_queues_see(struct pfc_work *w, __u32 prio)
 	return 0;
 }
 
-/* and what is to return to them. */
+/* Adds the bytes that will return to the queues. */
 VERIFIED_ONCE int pfc_queues_expect(struct pfc_work *w, __u32 prio)
 {
 	__u32 i, to;
@@ -78,7 +78,7 @@ VERIFIED_ONCE int pfc_queues_expect(struct pfc_work *w, __u32 prio)
 	return 0;
 }
 
-/* Algorithm 1 is told of the queues of one priority. */
+/* Feeds the queues of one priority to Algorithm 1. */
 VERIFIED_ONCE int pfc_queues_blame(struct pfc_work *w, const struct ppfc_params *p, __u32 prio)
 {
 	__u32 i;
@@ -120,7 +120,7 @@ static inline int pfc_queue_is_to_blame(struct pfc_work *w, struct pfc_arrivals 
 	return ppfc_blames(&w->blame, &w->own, &r->predict, w->a.free, w->a.elapsed_ns);
 }
 
-/* A window of the queue begins: what each port has in it, and what it added in the one before. */
+/* Starts a window of the queue: notes each port's bytes, and its growth in the window before. */
 VERIFIED_ONCE int pfc_window_turn(struct pfc_slot *s, struct pfc_work *w, __u64 predicts, int whole)
 {
 	struct pfc_arrivals *v;
@@ -146,8 +146,8 @@ VERIFIED_ONCE __u32 pfc_port_draw(struct pfc_work *w, __u32 at)
 }
 
 /*
- * Algorithm 2, as ppfc_draw_ports(). Returns the slots that are drawn, by bits. Of all slots, of which those that are not in use
- * have no share: Linux 6.12 and older forget the bound of a number with which a loop is compared.
+ * Algorithm 2, as ppfc_draw_ports(). Returns a bit mask of the drawn slots. It covers all slots; unused ones have no
+ * share: Linux 6.12 and older forget the bound of a number with which a loop is compared.
  */
 VERIFIED_ONCE __u64 pfc_ports_draw(struct pfc_work *w, const struct ppfc_params *p, struct ppfc_random *random)
 {
@@ -167,14 +167,14 @@ VERIFIED_ONCE __u64 pfc_ports_draw(struct pfc_work *w, const struct ppfc_params 
 	return drawn;
 }
 
-/* A window of the queue may end, and ports be marked, or others. Under its lock. */
+/* Ends a window of the queue if it is over, and marks ports anew. Under the queue's lock. */
 static inline void pfc_window_arrive(struct pfc_slot *out, struct pfc_arrivals *v, struct pfc_work *w,
 				     const struct pfc_rule *r)
 {
 	enum ppfc_step step;
 	__u32 known = v->known;
 
-	/* The time of a CPU that came later and was faster. */
+	/* This CPU's clock was read before that of a faster CPU. */
 	if ((__s64)(w->a.now_ns - v->meter.begun_ns) < 0)
 		w->a.now_ns = v->meter.begun_ns;
 	step = ppfc_meter_step(&v->meter, w->a.now_ns, w->a.waiting, out->window_ns);
@@ -182,7 +182,7 @@ static inline void pfc_window_arrive(struct pfc_slot *out, struct pfc_arrivals *
 	if (step == PPFC_STEP_NONE)
 		return;
 	v->marked = 0;
-	/* What the ports have is of use for marks only, and those are made above k_max: from its half on it is known. */
+	/* The ports' shares only matter for marks, which start at k_max: they are known from half of that on. */
 	v->known = w->a.waiting > r->predict.k_max / 2;
 	if (!v->known)
 		return;
@@ -191,7 +191,7 @@ static inline void pfc_window_arrive(struct pfc_slot *out, struct pfc_arrivals *
 		v->marked = pfc_ports_draw(w, &r->predict, &v->random);
 }
 
-/* A packet comes into a queue, whose lock is taken. Returns the quanta of its port's pause, which is of w->share; 0: none. */
+/* A packet enters a queue, whose lock is held. Returns the quanta of its port's pause, computed from w->share; 0: none. */
 VERIFIED_ONCE __u32 pfc_queue_arrive(struct pfc_slot *out, struct pfc_work *w, const struct pfc_rule *r, __u64 in_bps)
 {
 	struct pfc_arrivals *v;
@@ -221,7 +221,7 @@ VERIFIED_ONCE __u32 pfc_queue_arrive(struct pfc_slot *out, struct pfc_work *w, c
 
 /* ---- 2. Prediction ---- */
 
-/* What the queue says of this packet: the quanta of its port's pause, 0: none. */
+/* The queue's verdict on this packet: the quanta of its port's pause; 0: none. */
 static inline __u32 pfc_predict(struct pfc_work *w, const struct pfc_rule *r, struct pfc_slot *out, __u64 in_bps)
 {
 	struct pfc_arrivals *v;
@@ -241,7 +241,7 @@ static inline __u32 pfc_predict(struct pfc_work *w, const struct pfc_rule *r, st
 	return quanta;
 }
 
-/* The next packet of the port says it. Without the lock: if ports are drawn at the same time one more has a mark. */
+/* Leaves the pause to the port's next packet. No lock: if ports are drawn at the same time one more has a mark. */
 static inline void pfc_mark_again(struct pfc_slot *out, __u32 prio, __u32 in)
 {
 	VERIFIER_FORGET(prio);
@@ -249,7 +249,7 @@ static inline void pfc_mark_again(struct pfc_slot *out, __u32 prio, __u32 in)
 		__sync_fetch_and_or(&out->arrivals[prio].marked, 1ULL << in % PFC_SLOTS);
 }
 
-/* The neighbour of a port that was drawn is told, unless it was. Returns 0 if somebody else is at it. */
+/* Pauses the neighbour of a drawn port, unless it is paused. Returns 0 if another CPU holds its lock. */
 static inline int pfc_predicted(struct __sk_buff *ctx, struct pfc_work *w, struct pfc_slot *in,
 				const struct pfc_port *port, __u32 quanta)
 {
@@ -307,7 +307,7 @@ static inline void pfc_threshold_arrive(struct __sk_buff *ctx, struct pfc_work *
 
 /* ---- The packet ---- */
 
-/* The priority of a packet, as the tracepoints have it. */
+/* The priority of a packet, as the tracepoints compute it. */
 static inline __u32 pfc_prio_of(struct __sk_buff *ctx, const struct pfc_port *p)
 {
 	__u16 proto = bpf_ntohs(ctx->protocol);
@@ -322,7 +322,7 @@ static inline __u32 pfc_prio_of(struct __sk_buff *ctx, const struct pfc_port *p)
 	return pfc_prio(p, ip ? class_tos(ip[0], ip[1]) : 0, 0);
 }
 
-/* Fills in the packet at hand. */
+/* Fills in the current packet. */
 static inline void pfc_arrival_read(struct __sk_buff *ctx, struct pfc_arrival *a, const struct pfc_slot *all,
 				    const struct pfc_slot *out, __u32 prio)
 {
@@ -335,7 +335,7 @@ static inline void pfc_arrival_read(struct __sk_buff *ctx, struct pfc_arrival *a
 		a->free = 0;
 }
 
-/* The packet comes into the queue of the port p. */
+/* The packet enters the queue of port p. */
 static inline int pfc_decide(struct __sk_buff *ctx, const struct pfc_port *p, __u32 prio, __u64 now_ns)
 {
 	struct pfc_slot *all = pfc_slot_at(0), *out, *in;
@@ -366,7 +366,7 @@ static inline int pfc_decide(struct __sk_buff *ctx, const struct pfc_port *p, __
 	return 0;
 }
 
-/* At the egress of a switch port, when all else of the packet is done: it waits for the end of a pause, and may cause one. */
+/* The last step at the egress of a switch port: the packet waits for the end of a pause, and may cause one. */
 VERIFIED_ONCE int pfc_arrive(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();

@@ -5,15 +5,15 @@
  * Pauses (pfc.h), of ports of the daemon's choice only:
  *
  *  1. At tc ingress (`pfc` on a switch port, and in front of all else in `ingress` and `tor`) a PFC frame is checked,
- *     noted by priority, and consumed, as by a MAC. What is not sound changes nothing, is counted, and goes on.
- *  2. Egress and hop: what leaves in a pause is given the end of it as its departure. The clock of a flow
- *     goes on from there (egress_departure()); what has none leaves when the pause ends (pfc_hold()).
- *  3. The tracepoints of the root qdisc count what waits in a queue by ingress port and priority. Packets (arrive.bpf.h)
- *     and the daemon (user/daemon/ppfc.c) read that and tell the neighbours.
+ *     noted by priority, and consumed, as by a MAC. A malformed frame changes nothing, is counted, and goes on.
+ *  2. Egress and hop: a packet that leaves in a pause gets the end of it as its departure. The clock of a flow
+ *     continues from there (egress_departure()); a packet without a clock leaves when the pause ends (pfc_hold()).
+ *  3. The tracepoints of the root qdisc count the bytes in a queue by ingress port and priority. Packets (arrive.bpf.h)
+ *     and the daemon (user/daemon/ppfc.c) read the counts and pause the neighbours.
  *
- * A qdisc drops what it does not take before the tracepoint, and that is not counted. One that drops what it has taken
- * (codel), or is handed a packet back, is found out by its own backlog, which the sum is made equal to: at the
- * cost of the packet at hand, as which one it was is not known. With the queue empty all begins anew.
+ * A packet that a qdisc refuses is dropped before the tracepoint, and not counted. If a qdisc drops packets that it has
+ * taken (codel), or is handed one back, its own backlog shows it, and the sum is set to that: the correction is charged
+ * to the current packet, because the dropped one is not known. All counts restart when the queue is empty.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -38,7 +38,7 @@ static inline __u32 pfc_prio(const struct pfc_port *p, __u8 tos, __u16 tci)
 	return p->trust == PFC_TRUST_PCP ? tci >> 13 : tos >> 5;
 }
 
-/* ---- 1. Who is told ---- */
+/* ---- 1. Hearing ---- */
 
 /* One class of a frame. */
 VERIFIED_ONCE int pfc_class_hear(struct pfc_port *p, __u32 prio, __u32 quanta, __u64 now_ns)
@@ -105,7 +105,7 @@ VERIFIED_ONCE int pfc_take(struct __sk_buff *ctx)
 	return STAT_PFC_RX;
 }
 
-/* Whether the packet was a PFC frame, and is done with: to be counted as STAT_PFC_RX. */
+/* Whether the packet was a PFC frame, now consumed: to be counted as STAT_PFC_RX. */
 static inline int pfc_consumes(struct __sk_buff *ctx)
 {
 	enum sluice_stat verdict;
@@ -127,9 +127,9 @@ static inline int pfc_handle(struct __sk_buff *ctx)
 	return TC_ACT_SHOT;
 }
 
-/* ---- 2. Who obeys ---- */
+/* ---- 2. Obeying ---- */
 
-/* When the pause ends that a packet with this type of service is to obey; 0: it need not wait. */
+/* End of the pause that applies to a packet with this type of service; 0: it need not wait. */
 VERIFIED_ONCE __u64 pfc_until(struct __sk_buff *ctx, __u32 tos)
 {
 	const struct control *ctl = control_get();
@@ -150,7 +150,7 @@ VERIFIED_ONCE __u64 pfc_until(struct __sk_buff *ctx, __u32 tos)
 	return until > now_ns ? until : 0;
 }
 
-/* The packet leaves when the pause ends. Returns whether that can be kept. */
+/* Delays the packet to the end of the pause. Returns whether that can be honoured. */
 static inline int pfc_hold_until(struct __sk_buff *ctx, __u64 until)
 {
 	__u32 ifindex = ctx->ifindex;
@@ -165,7 +165,7 @@ static inline int pfc_hold_until(struct __sk_buff *ctx, __u64 until)
 	return 1;
 }
 
-/* A packet that has no departure yet gets that of the end of the pause. Returns whether it did. */
+/* Gives a packet without a departure the end of the pause. Returns whether it did. */
 static inline int pfc_hold(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
@@ -180,9 +180,9 @@ static inline int pfc_hold(struct __sk_buff *ctx)
 	return until && pfc_hold_until(ctx, until);
 }
 
-/* ---- 3. What waits ---- */
+/* ---- 3. Counting ---- */
 
-/* The port of a root qdisc; NULL: its queue is not counted, or is another network namespace's. */
+/* The port of a root qdisc; NULL: its queue is not counted, or belongs to another network namespace. */
 static inline struct pfc_port *pfc_port_of(struct Qdisc *q)
 {
 	struct net_device *dev = q->dev_queue->dev;
@@ -201,7 +201,7 @@ static inline struct pfc_slot *pfc_slot_get(const struct pfc_port *p)
 	return pfc_slot_at(p->slot);
 }
 
-/* The tag of a packet that has one; before 6.2 what a packet without one has there is left over. */
+/* The flag of a packet with a VLAN tag; before 6.2 the tag field of a packet without one is stale. */
 struct sk_buff___present {
 	__u8 vlan_present : 1;
 } __attribute__((preserve_access_index));
@@ -215,7 +215,7 @@ static inline __u16 pfc_tci(struct sk_buff *skb)
 	return BPF_CORE_READ(skb, vlan_tci);
 }
 
-/* Where a packet is counted: with those that came in as it did and have its priority. */
+/* Where a packet is counted: under its ingress port and priority. */
 struct pfc_place {
 	struct pfc_slot *s;
 	__u64 *cell, *queue, *ingress, *used;
@@ -239,7 +239,7 @@ static inline int pfc_place_find(struct pfc_place *at, const struct pfc_port *p,
 	return 1;
 }
 
-/* The cell and the sums in which it is. The last is of all ports, so other CPUs count there at the same time. */
+/* Adds to the cell and its sums. The last sum is over all ports, so other CPUs add to it at the same time. */
 static inline void pfc_cell_add(struct pfc_place *at, __s64 bytes)
 {
 	*at->cell += bytes;
@@ -254,12 +254,12 @@ static inline void pfc_charge(struct pfc_place *at, __s64 bytes)
 	__sync_fetch_and_add(at->used, bytes);
 }
 
-/* The sum is the backlog again: the packet at hand answers for what went unseen. */
+/* Sets the sum to the backlog: the current packet is charged with the unseen bytes. */
 static inline void pfc_amend(struct pfc_place *at, __u64 backlog, int left)
 {
 	__s64 unseen = backlog - at->s->total;
 
-	/* What was handed back to the qdisc is the next that leaves. */
+	/* A packet handed back to the qdisc is the next that leaves. */
 	if (unseen < 0 || (unseen && left)) {
 		at->s->amended += unseen < 0 ? -unseen : unseen;
 		at->s->inexact = 1;
@@ -300,7 +300,7 @@ VERIFIED_ONCE int pfc_slot_clear(struct pfc_slot *s)
 	for (i = 0; i < PFC_SLOTS; i++)
 		pfc_cells_clear(s, i);
 	for (i = 0; i < PFC_PRIORITIES; i++)
-		WRITE_ONCE(s->queue_bytes[i], 0); /* or clang makes a call of memset() of it */
+		WRITE_ONCE(s->queue_bytes[i], 0); /* or clang makes it a call of memset() */
 	__sync_fetch_and_add(&all->used_bytes, -s->total);
 	s->total = 0;
 	s->inexact = 0;
@@ -337,7 +337,7 @@ static inline int pfc_dequeued(struct Qdisc *q, int packets, struct sk_buff *skb
 	struct pfc_port *p;
 	int i;
 
-	if (!skb) /* every other time: the qdisc is asked until it has nothing to hand out */
+	if (!skb) /* every other time: the qdisc is asked until it has no more packets */
 		return 0;
 	p = pfc_port_of(q);
 	at.s = p ? pfc_slot_get(p) : 0;

@@ -2,22 +2,23 @@
 #ifndef SLUICE_TELL_BPF_H
 #define SLUICE_TELL_BPF_H
 /*
- * A PFC frame that is made of a packet: the packet came in by the port whose neighbour is to be paused.
+ * Makes a PFC frame from a packet that came in by the port whose neighbour is to be paused.
  *
  *  1. pfc_frame_send() writes a note with the frame, and sends a clone of the packet out of the port by which it came in.
- *     While it does so the packet begins as the frame does, so that no neighbour takes the clone for data where somebody has
- *     removed the program at that port: it is a PFC frame that is too long, which no bridge forwards and no stack reads.
+ *     Meanwhile the packet begins like the frame, so that no neighbour takes the clone for data if somebody has removed
+ *     the program at that port: it is a PFC frame that is too long, which no bridge forwards and no stack reads.
  *  2. The clone passes the program at that port's egress (hop_handle()), where pfc_note_take() finds the note, cuts the clone
  *     and writes the frame over it.
- *  3. The kernel tells the qdisc the length that a packet had when it came to that program, so the frame is sent once more,
- *     and passes there a second time as what it is: 60 bytes.
+ *  3. The kernel tells the qdisc the length that a packet had when it came to that program, so the frame is sent once
+ *     more, and passes there a second time at its real length: 60 bytes.
  *
  * No other packet is taken for the clone. bpf_clone_redirect() runs that program before it returns, on this CPU, with bottom
- * halves off. The note names the port and the length, is consumed by the first packet that fits, and ends with the call.
- * And a packet that leaves by the port by which it came in is rare: nothing else is looked at.
+ * halves off. The note names the port and the length, is consumed by the first packet that fits, and ends with the
+ * call. And a packet that leaves by its ingress port is rare: only such packets are checked.
  *
- * The frame waits in the qdisc of its port: in front of all else in fq, pfifo_fast and prio (TC_PRIO_CONTROL), behind what is
- * there in another. The daemon's go past the qdisc, and its next round says the same again where something waits.
+ * The frame waits in the qdisc of its port: ahead of all other packets in fq, pfifo_fast and prio (TC_PRIO_CONTROL),
+ * behind queued packets in other qdiscs. The daemon's frames bypass the qdisc, and its next round repeats a pause that
+ * is still needed.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -28,41 +29,41 @@
 #include "sluice/pause/arrive.h"
 
 #define TC_PRIO_CONTROL 7
-#define PFC_FRAME_BEGIN 34 /* bytes, of a frame up to its padding: no longer than an Ethernet and an IPv4 header */
-#define PFC_TAGS 2	   /* VLAN tags in front of each other */
-#define PFC_CUT_BYTES 512  /* more than where the checksum of any header begins, tunnels included, and 60 */
+#define PFC_FRAME_BEGIN 34 /* bytes of a frame before its padding: no longer than an Ethernet and an IPv4 header */
+#define PFC_TAGS 2	   /* VLAN tags in a row */
+#define PFC_CUT_BYTES 512  /* above 60 and the checksum start of any header, tunnels included */
 
 enum pfc_noted {
-	PFC_NOTED_CLONE, /* the clone comes, */
-	PFC_NOTED_FRAME, /*   then what was made of it, */
-	PFC_NOTED_DONE,	 /*   and that has passed */
+	PFC_NOTED_CLONE, /* the clone is expected */
+	PFC_NOTED_FRAME, /* the frame made from the clone is expected */
+	PFC_NOTED_DONE,	 /* the frame has passed */
 };
 
-/* The packet at hand, as arrive.bpf.h sees it. */
+/* The current packet, as arrive.bpf.h sees it. */
 struct pfc_arrival {
 	__u64 now_ns;
-	__u64 elapsed_ns; /* the window that ended last */
-	__u64 free;	  /* of the shared buffer */
+	__u64 elapsed_ns; /* length of the window that ended last */
+	__u64 free;	  /* free bytes of the shared buffer */
 	__u32 prio;
 	__u32 in, out; /* slots; in 0: it came by another interface */
-	__u32 bytes;   /* of the packet, as the qdisc will charge it, */
-	__u32 waiting; /*   of its queue with it, */
+	__u32 bytes;   /* bytes of the packet, as the qdisc will charge it */
+	__u32 waiting; /* bytes of its queue, including the packet */
 	__u32 slots;   /* as in pfc_rule */
 };
 
-/* What is too large for the stack of a packet that tells a neighbour. */
+/* Objects too large for the stack of a packet that pauses a neighbour. */
 struct pfc_work {
 	/* The note; ifindex 0: there is none */
 	__u32 ifindex;
-	__u32 bytes; /* of the packet */
+	__u32 bytes; /* bytes of the packet */
 	__u32 noted; /* enum pfc_noted */
 	__u32 pad;
 	struct pfc_frame frame;
 	__u32 pad2;
-	__u8 begin[PFC_FRAME_BEGIN]; /* of the packet, while it begins as the frame does */
+	__u8 begin[PFC_FRAME_BEGIN]; /* saved start of the packet, while it begins like the frame */
 	__u8 pad3[6];
 	struct pfc_arrival a;
-	/* Algorithm 1 and 2 */
+	/* Algorithms 1 and 2 */
 	struct ppfc_queue queues[PFC_SLOTS];
 	struct ppfc_share shares[PFC_SLOTS];
 	struct ppfc_queue own;
@@ -70,7 +71,7 @@ struct pfc_work {
 	struct ppfc_share share; /* of the packet's port */
 };
 
-/* writer and reader: hop, of one packet with bottom halves off; life: that packet; not pinned. full: never */
+/* writer and reader: hop, for one packet with bottom halves off; life: that packet; not pinned. full: never */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -88,8 +89,8 @@ static inline struct pfc_work *pfc_work_get(void)
 /* ---- 1. The note ---- */
 
 /*
- * The clone, which is made while the packet begins as the frame does. bpf_clone_redirect() leaves the packet with a head of
- * its own, so writing its beginning back does not reach the clone. It cannot fail: the first write made the head writable.
+ * Sends the clone, made while the packet begins like the frame. bpf_clone_redirect() leaves the packet with a private
+ * head, so restoring its start does not affect the clone. It cannot fail: the first write made the head writable.
  */
 static inline void pfc_clone_send(struct __sk_buff *ctx, struct pfc_work *w)
 {
@@ -126,10 +127,10 @@ static inline int pfc_frame_send(struct __sk_buff *ctx, const struct pfc_port *i
 /* ---- 2. The frame ---- */
 
 /*
- * Cuts the packet to 60 bytes. A checksum that is still to be computed (CHECKSUM_PARTIAL: forwarded from a veth, or put
- * together by GRO) would be written into the frame. The kernel gives it up when the bytes from which it begins are taken out,
- * which bpf_skb_adjust_room() does with IP packets that are long enough. In a shorter one it is to be written to byte 40 or
- * later, which is padding, or the cut is refused.
+ * Cuts the packet to 60 bytes. A checksum that is still to be computed (CHECKSUM_PARTIAL: forwarded from a veth, or
+ * merged by GRO) would be written into the frame. The kernel drops it when the bytes at its start are removed, which
+ * bpf_skb_adjust_room() does with IP packets that are long enough. In a shorter packet it goes to byte 40 or later,
+ * which is padding, or the cut is refused.
  */
 static inline int pfc_frame_cut(struct __sk_buff *ctx)
 {
@@ -150,11 +151,11 @@ static inline int pfc_frame_write(struct __sk_buff *ctx, const struct pfc_frame 
 	if (ctx->vlan_present || pfc_frame_cut(ctx) || bpf_skb_store_bytes(ctx, 0, f, sizeof(*f), 0))
 		return -EINVAL;
 	ctx->priority = TC_PRIO_CONTROL;
-	ctx->tstamp = 0; /* it leaves at once, whatever departure the packet had */
+	ctx->tstamp = 0; /* it leaves at once, whatever the packet's departure was */
 	return 0;
 }
 
-/* A packet that leaves by the port by which it came in. Returns what becomes of it; TC_ACT_OK: it is no clone. */
+/* Handles a packet that leaves by its ingress port. Returns its fate; TC_ACT_OK: it is no clone. */
 VERIFIED_ONCE int pfc_note_take(struct __sk_buff *ctx)
 {
 	struct pfc_work *w = pfc_work_get();

@@ -2,11 +2,10 @@
 #ifndef SLUICE_BACKLOG_BPF_H
 #define SLUICE_BACKLOG_BPF_H
 /*
- * The state of the root qdisc of a port that stamps, for kernels before 6.2, where a tc program cannot
- * look at it: after every enqueue and dequeue the tracepoints copy backlog and bytes into the ports
- * map. Only the daemon's ports have an entry, so any other device costs one look-up. Interface
- * numbers repeat from one network namespace to the next and the tracepoints hear all of them, so the
- * port says whose it is.
+ * The state of the root qdisc of a port that stamps, for kernels before 6.2, whose tc programs cannot read it: after
+ * every enqueue and dequeue the tracepoints copy backlog and bytes into the ports map. Only the daemon's ports have an
+ * entry, so any other device costs one look-up. Interface numbers repeat across network namespaces and the tracepoints
+ * see all of them, so the port names its namespace.
  *
  * The tracepoints fire for the root qdisc only (a child is not enqueued to by the core), and under
  * its lock, so the copy is exact until the next packet.

@@ -2,23 +2,22 @@
 #ifndef SLUICE_CLASS_BPF_H
 #define SLUICE_CLASS_BPF_H
 /*
- * A port with several queues (002): each class of packets reports its own queue, as if it were a port of
- * the speed that it is sure of, its share.
+ * A port with several queues (002): each class of packets reports its own queue, as if it were a port with the class's
+ * guaranteed rate as its speed.
  *
- *  1. A packet's class is told by its DSCP, here as in the filters that put it into its queue.
- *  2. Root qdiscs tell of all their classes together, and what tells of one is private to each kind of
- *     qdisc. So the tracepoints look at every packet that the root qdisc takes in and hands out, and
- *     keep a list of those that wait in each class: when they came and how long they are.
- *  3. `hop` stamps the class of its packet: B is the share, txBytes what left of the class. What stands
- *     for qLen is the sojourn time times B, so that HPCC's qLen / (B * T) becomes sojourn / T.
+ *  1. A packet's DSCP determines its class, here as in the filters that put it into its queue.
+ *  2. Root qdiscs report all their classes together, and the state of one class is private to each kind of qdisc. So
+ *     the tracepoints watch every packet that the root qdisc takes in and hands out, and list those that wait in each
+ *     class, with arrival time and length.
+ *  3. `hop` stamps the class of its packet: B is the share, txBytes the bytes that left the class. qLen is the sojourn
+ *     time times B, so that HPCC's qLen / (B * T) becomes sojourn / T.
  *
- * A qdisc may drop what it has taken (codel does), and may cut a GSO packet that it has taken into its
- * segments (tbf does). So a packet that leaves is looked for by the address of its bytes: those in front of it were
- * dropped. One that is not found is a piece of the first. And whenever the root qdisc is empty, so are
- * its classes, whatever was missed.
+ * A qdisc may drop packets that it has taken (codel does), and may cut a GSO packet into its segments (tbf does). So a
+ * packet that leaves is looked up by the address of its bytes: those in front of it were dropped. One that is not found
+ * is a piece of the first. And whenever the root qdisc is empty, so are its classes, whatever was missed.
  *
- * The tracepoints fire for the root qdisc only and under its lock: one writer. `hop` reads without it,
- * field by field: what it finds may be one packet apart.
+ * The tracepoints fire for the root qdisc only and under its lock: one writer. `hop` reads without it, field by field:
+ * the fields may be one packet apart.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -27,14 +26,14 @@
 #include "sluice/abi/abi.h"
 #include "sluice/types.h"
 
-#define CLASS_LOOK_AHEAD 32 /* packets that were dropped between two that left */
+#define CLASS_LOOK_AHEAD 32 /* most packets dropped between two that left */
 #define CLASS_BULK 64	    /* packets that a qdisc hands out at once */
 #define CLASS_SOJOURN_MAX_NS NSEC_PER_SEC
 
-/* What the tracepoints know of a packet. */
+/* A packet as the tracepoints see it. */
 struct class_skb {
-	__u32 bytes; /* as the qdisc charges it */
-	__u32 id;    /* of where its bytes are: until it is freed no other packet has it */
+	__u32 bytes; /* bytes charged by the qdisc */
+	__u32 id;    /* from the address of its bytes: until it is freed no other packet has it */
 	__u8 tos;
 	__u8 pad[7];
 };
@@ -46,8 +45,8 @@ VERIFIED_ONCE int class_tos(__u32 first, __u32 second)
 }
 
 /*
- * A packet may be gone (a tbf that has cut it into segments frees it before the tracepoint), and NULL is
- * what an empty qdisc hands out: it is read by what can fail.
+ * A packet may be gone (a tbf that has cut it into segments frees it before the tracepoint), and an empty qdisc hands
+ * out NULL: it is read by probe reads, which may fail.
  */
 static inline void class_skb_read(struct sk_buff *skb, struct class_skb *out)
 {
@@ -57,14 +56,14 @@ static inline void class_skb_read(struct sk_buff *skb, struct class_skb *out)
 	__u8 ip[2] = {};
 
 	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD)
-		offset += 4;					  /* a tag that lies in the frame */
+		offset += 4;					  /* a VLAN tag inside the frame */
 	bpf_core_read(&out->bytes, sizeof(out->bytes), &skb->cb); /* qdisc_skb_cb.pkt_len */
 	bpf_probe_read_kernel(ip, sizeof(ip), head + offset);
 	out->tos = class_tos(ip[0], ip[1]);
 	out->id = (unsigned long)head >> 6;
 }
 
-/* The queue of a class, which the daemon has made. */
+/* The queue of a class, made by the daemon. */
 static inline struct class_queue *class_queue_get(const struct port_classes *pc, __u32 ifindex, __u8 tos)
 {
 	struct class_key key = { .ifindex = ifindex, .class = pc->of_dscp[tos >> 2] };
@@ -72,7 +71,7 @@ static inline struct class_queue *class_queue_get(const struct port_classes *pc,
 	return bpf_map_lookup_elem(&class_queues, &key);
 }
 
-/* The classes of the port to which a root qdisc belongs; NULL: it has none, or is another's. */
+/* The classes of the port that owns a root qdisc; NULL: it has none, or belongs to another namespace. */
 static inline struct port_classes *class_port(struct Qdisc *q, __u32 *ifindex)
 {
 	struct net_device *dev = q->dev_queue->dev;
@@ -88,7 +87,7 @@ static inline struct class_packet *class_packet_at(struct class_queue *cq, __u32
 	return &cq->packet[n & (CLASS_PACKETS - 1)];
 }
 
-/* Nothing of what came before `emptied_ns` waits. */
+/* Everything enqueued before emptied_ns is gone. */
 static inline int class_is_stale(struct class_queue *cq, __u64 emptied_ns)
 {
 	return cq->came_ns <= emptied_ns;
@@ -106,7 +105,7 @@ VERIFIED_ONCE int class_came(struct class_queue *cq, const struct class_skb *skb
 	}
 	cq->came_ns = bpf_ktime_get_ns();
 	cq->backlog_bytes += skb->bytes;
-	if (cq->tail - cq->head >= CLASS_PACKETS) { /* no room: one more piece of the last */
+	if (cq->tail - cq->head >= CLASS_PACKETS) { /* no room: merged into the last entry */
 		p = class_packet_at(cq, cq->tail - 1);
 		p->bytes += skb->bytes;
 		p->id = 0;
@@ -154,7 +153,7 @@ VERIFIED_ONCE int class_left(struct class_queue *cq, const struct class_skb *skb
 		goto left;
 	}
 	if (cq->left_id == skb->id)
-		return 0; /* the driver did not take it, and it leaves once more */
+		return 0; /* the driver refused it, and it will leave once more */
 	if (waiting) {
 		first = class_packet_at(cq, cq->head);
 		cq->sojourn_ns = bpf_ktime_get_ns() - first->ns;
@@ -190,7 +189,7 @@ static inline int class_dequeued(struct Qdisc *q, int packets, struct sk_buff *s
 	__u32 ifindex;
 	int i;
 
-	if (!skb) /* every other time: the qdisc is asked until it has nothing to hand out */
+	if (!skb) /* every other time: the qdisc is asked until it has no more packets */
 		return 0;
 	pc = class_port(q, &ifindex);
 	if (!pc)
@@ -199,7 +198,7 @@ static inline int class_dequeued(struct Qdisc *q, int packets, struct sk_buff *s
 		struct class_skb s = {};
 
 		class_skb_read(skb, &s);
-		if (!s.bytes) /* NULL, where the verifier has taken the check above for superfluous */
+		if (!s.bytes) /* NULL, when the verifier finds the check above redundant */
 			break;
 		class_left(class_queue_get(pc, ifindex, s.tos), &s);
 		skb = BPF_CORE_READ(skb, next);
@@ -210,8 +209,8 @@ static inline int class_dequeued(struct Qdisc *q, int packets, struct sk_buff *s
 }
 
 /*
- * The sojourn time of the packet that left last. It says what the queue was when that came, so while the
- * first that waits has done so for longer, it is that; and 0 where none waits.
+ * The sojourn time of the packet that left last. That reflects the queue at its arrival, so the age of the first
+ * waiting packet is used if it is longer; 0 if no packet waits.
  */
 static inline __u64 class_sojourn(struct class_queue *cq, __u64 emptied_ns)
 {
@@ -227,7 +226,7 @@ static inline __u64 class_sojourn(struct class_queue *cq, __u64 emptied_ns)
 	return waits_ns < CLASS_SOJOURN_MAX_NS ? waits_ns : CLASS_SOJOURN_MAX_NS;
 }
 
-/* The state of the queue that packets of this type of service go through. */
+/* The state of the queue for packets with this type of service. */
 static inline int class_read(__u32 ifindex, __u8 tos, struct qdisc_state *s)
 {
 	struct port_classes *pc = bpf_map_lookup_elem(&classes, &ifindex);

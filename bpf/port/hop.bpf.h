@@ -5,14 +5,13 @@
  * tc egress of a switch port: one hop writes {B, ts, txBytes, qLen} into the room that the source
  * left (000, section 4.1 and Figure 7), adds 1 to nHop and XORs its id into pathID.
  *
- * clsact runs before the qdisc, so this is the state of the port at enqueue: qLen is what lies in
- * front of the packet, txBytes what has left the qdisc until now, ts now. The paper stamps at
- * dequeue; the difference of two snapshots means the same, and is as old as the queue is long.
+ * clsact runs before the qdisc, so this is the state of the port at enqueue: qLen counts the bytes in front of the
+ * packet, txBytes those that have left the qdisc, ts is now. The paper stamps at dequeue; the difference of two
+ * snapshots means the same, and is older by the queueing delay.
  *
- * Of a port with several queues it is that of the packet's class (class.bpf.h). Else it comes from the
- * root qdisc itself where a program may look at the kernel's structures
- * (`hop`, Linux 6.2 and later: bpf_cast_to_kern_ctx), otherwise from the ports map, which `backlog`
- * keeps (`hop_map`). Both charge what the qdisc charges: the frame without its checksum.
+ * On a port with several queues it is that of the packet's class (class.bpf.h). Otherwise it comes from the root qdisc
+ * itself if programs may read kernel structures (`hop`, Linux 6.2 and later: bpf_cast_to_kern_ctx), or from the ports
+ * map, which `backlog` keeps (`hop_map`). Both count as the qdisc does: the frame without its checksum.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -30,7 +29,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-/* As msg_parse(), behind what tags there are. */
+/* As msg_parse(), after any VLAN tags. */
 VERIFIED_ONCE int hop_parse(struct __sk_buff *ctx, __u32 offset, __u32 proto, struct msg *m)
 {
 	return m ? msg_parse_at(ctx, offset, proto, m) : MSG_NOT_OURS;
@@ -79,7 +78,7 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	}
 	if (port_read(ctx, port, m->ip.tos, kernel_state, &s))
 		return STAT_HOP_NO_QUEUE;
-	/* What waits for credit is no queue of this port: as with a node's uplink (egress_stamp()). */
+	/* Packets waiting for credit are no queue of this port: as with a node's uplink (egress_stamp()). */
 	if (port->flags & PORT_F_VOQ_UP && port->flags & PORT_F_EDT)
 		s.backlog_bytes = 0;
 	return encoding_hop(ctx, m, port, &s);

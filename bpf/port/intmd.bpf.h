@@ -2,21 +2,19 @@
 #ifndef SLUICE_INTMD_BPF_H
 #define SLUICE_INTMD_BPF_H
 /*
- * The `int-md` telemetry encoding (intmd.h) in the packets of source, hop and sink. It stands in front
- * of Sluice's own shim, so all that comes behind is as ever, further on by msg.intmd bytes.
+ * The `int-md` telemetry encoding (intmd.h) in the packets of source, hop and sink. It is in front of Sluice's own
+ * shim, so everything after it is unchanged, further on by msg.intmd bytes.
  *
- *  1. Source: puts shim and INT-MD header there, and, at a node's uplink, its own hop. The packet
- *     grows on its way, so the source leaves room for all the hops that it asks for.
- *  2. Hop: makes the packet longer behind its Ethernet header and moves the outer headers forward, into
- *     the gap that is left its words go. A GSO packet stays one: what grows is the header that the
- *     kernel repeats on every segment. The UDP checksum is 0 and stays so.
- *  3. Sink: reads the stack into the form that the other encoding has in the packet (wire_telem), and
- *     that is what the rest of ingress works on. What it cannot read it counts, by reason, and the
- *     packet is stripped all the same. Where E or M says that hops are missing, those that are there
- *     count: so a source sees that the path is longer than it thought, and asks for more.
- *  4. A PROBE has room for the hpcc encoding as well: there the sink writes what it read, and takes the
- *     INT-MD out before it turns the packet round. So no hop that knows INT and not Sluice can write
- *     into the answer.
+ *  1. Source: writes shim and INT-MD header, and, at a node's uplink, its own hop. The packet grows on its way, so the
+ *     source reserves MTU for all the hops that it asks for.
+ *  2. Hop: lengthens the packet after its Ethernet header, moves the outer headers forward, and writes its words into
+ *     the gap. A GSO packet stays one: only the header that the kernel repeats on every segment grows. The UDP checksum
+ *     is 0 and stays so.
+ *  3. Sink: reads the stack into the packet form of the other encoding (wire_telem), which the rest of ingress works
+ *     on. An unreadable stack is counted by reason, and the packet is still stripped. If E or M shows that hops are
+ *     missing, the present ones count: so a source sees that the path is longer than it thought, and asks for more.
+ *  4. A PROBE has room for the hpcc encoding as well: the sink writes its result there, and removes the INT-MD before
+ *     it turns the packet round. So no hop that knows INT but not Sluice can write into the answer.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -28,7 +26,7 @@
 #include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
 
-/* The outer headers, shim and INT-MD header of a message, from the packet. */
+/* Loads outer headers, shim and INT-MD header of a message from the packet. */
 static inline int intmd_load(ctx_t *ctx, const struct msg *m, struct intmd_space *s)
 {
 	__u32 at = m->offset - m->intmd;
@@ -39,7 +37,7 @@ static inline int intmd_load(ctx_t *ctx, const struct msg *m, struct intmd_space
 				   sizeof(s->ip.v4) + sizeof(s->udp) + INTMD_SOURCE_BYTES);
 }
 
-/* The outer headers of a packet that gets longer by so many bytes, or shorter. */
+/* Adjusts the outer headers of a packet that grows, or shrinks, by bytes. */
 static inline void intmd_resize(struct intmd_space *s, int v6, __s32 by)
 {
 	__be16 *len = v6 ? &s->ip.v6.payload_len : &s->ip.v4.tot_len, old = *len;
@@ -54,7 +52,7 @@ static inline void intmd_resize(struct intmd_space *s, int v6, __s32 by)
 	s->udp.len = bpf_htons(bpf_ntohs(s->udp.len) + by);
 }
 
-/* Reads the stack that lies in s into s->telem; an enum intmd_verdict. */
+/* Reads the stack in s into s->telem; an enum intmd_verdict. */
 VERIFIED_ONCE int intmd_convert(struct intmd_space *s)
 {
 	int verdict, i;
@@ -78,7 +76,7 @@ VERIFIED_ONCE int intmd_convert(struct intmd_space *s)
 	return verdict;
 }
 
-/* What a message brought, in the other encoding; NULL, and counted, where that cannot be told. */
+/* The telemetry of a message, in the other encoding; NULL, and counted, if it is unreadable. */
 VERIFIED_APART const struct wire_telem *intmd_telem(ctx_t *ctx, const struct msg *m)
 {
 	struct scratch_space *space = scratch_get();
@@ -89,14 +87,14 @@ VERIFIED_APART const struct wire_telem *intmd_telem(ctx_t *ctx, const struct msg
 		return 0;
 	s = &space->intmd;
 	VERIFIER_FORGET(bytes);
-	if (bytes > sizeof(s->stack)) { /* so many words no 5 hops have */
+	if (bytes > sizeof(s->stack)) { /* more words than 5 hops have */
 		stats_count(STAT_RX_INT_HOPS);
 		return 0;
 	}
 	s->bytes = bytes;
 	if (ctx_load(ctx, m->offset - bytes - sizeof(s->hdr), s->hdr, sizeof(s->hdr)))
 		return 0;
-	VERIFIER_FORGET(bytes); /* Linux 6.1 has forgotten its bounds over the call, and learns nothing from != 0 */
+	VERIFIER_FORGET(bytes); /* Linux 6.1 has lost its bounds in the call, and learns nothing from != 0 */
 	if (bytes >= 4) {
 		VERIFIER_FORGET(bytes);
 		if (bytes > sizeof(s->stack) || ctx_load(ctx, m->offset - bytes, s->stack, bytes))
@@ -130,7 +128,7 @@ VERIFIED_APART const struct wire_telem *intmd_telem(ctx_t *ctx, const struct msg
 	return 0;
 }
 
-/* Is it a copy, which the sink is to throw away? */
+/* Whether it is a copy, which the sink discards. */
 static inline int intmd_is_copy(ctx_t *ctx, const struct msg *m)
 {
 	const __u8 *first;
@@ -141,11 +139,11 @@ static inline int intmd_is_copy(ctx_t *ctx, const struct msg *m)
 	return first && *first & INTMD_D;
 }
 
-#define INTMD_UNREADABLE 0xf000 /* as nHop: more than there is room for, which is refused */
+#define INTMD_UNREADABLE 0xf000 /* as nHop: more hops than there is room for, which is refused */
 
 /*
- * Takes the INT-MD of a PROBE out, and leaves what it said (readable: intmd_telem() has been at it) in the
- * room that the PROBE has for it.
+ * Removes the INT-MD of a PROBE, and stores its content (if readable: intmd_telem() has converted it) in the PROBE's
+ * own room.
  */
 VERIFIED_ONCE int intmd_answer(ctx_t *ctx, struct msg *m, int readable)
 {

@@ -23,7 +23,7 @@ static inline void intmd_begin(struct intmd_space *s, __u32 hops)
 	s->bytes = 0;
 }
 
-/* What the port says of itself into s->values; for intmd_stamp(). */
+/* Fills s->values for the port; for intmd_stamp(). */
 static inline void intmd_values(struct intmd_space *s, const struct port *port, const struct qdisc_state *state)
 {
 	struct intmd_values *v = &s->values;
@@ -38,7 +38,7 @@ static inline void intmd_values(struct intmd_space *s, const struct port *port, 
 	v->serves_ds = INTMD_DS_INSTRUCTIONS;
 }
 
-/* One hop: its words into s->stack, s->bytes of them; an enum intmd_verdict. */
+/* One hop: puts its s->bytes words into s->stack; an enum intmd_verdict. */
 VERIFIED_ONCE int intmd_stamp(struct intmd_space *s)
 {
 	int verdict;
@@ -52,8 +52,8 @@ VERIFIED_ONCE int intmd_stamp(struct intmd_space *s)
 }
 
 /*
- * By how much the packet may grow on this port, of a GSO packet each segment. 0 where several datagrams
- * were put together as one (GRO of UDP): only the first of them would get the hop.
+ * How much the packet, or each segment of a GSO packet, may grow on this port. 0 if several datagrams were merged into
+ * one (UDP GRO): only the first of them would get the hop.
  */
 static inline __u32 intmd_room(struct __sk_buff *ctx, const struct msg *m, const struct port *port)
 {
@@ -81,15 +81,15 @@ static inline __u32 intmd_room(struct __sk_buff *ctx, const struct msg *m, const
 	return port->mtu - bytes;
 }
 
-/* A hop that found no room, of either kind, says so and lets the packet go as it is. */
+/* A hop that found no room, of either kind, sets a flag and passes the packet as it is. */
 static inline int intmd_flag(struct __sk_buff *ctx, const struct msg *m, __u8 flags)
 {
 	return bpf_skb_store_bytes(ctx, m->offset - m->intmd + sizeof(struct wire_shim), &flags, 1, 0);
 }
 
 /*
- * Makes the packet longer between its Ethernet and its outer IP header. The kernel refuses that where a
- * VLAN tag lies in the frame; so the tag is put beside it meanwhile, where the device takes it from.
+ * Lengthens the packet between its Ethernet and its outer IP header. The kernel refuses that with a VLAN tag in the
+ * frame; so the tag is moved to the skb, which the device takes it from.
  */
 VERIFIED_APART int intmd_lengthen(struct __sk_buff *ctx, __u32 bytes)
 {

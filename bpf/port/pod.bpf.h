@@ -2,17 +2,16 @@
 #ifndef SLUICE_POD_BPF_H
 #define SLUICE_POD_BPF_H
 /*
- * The last hop before a pod: the node's end of its veth, where that has a queue.
+ * The last hop before a pod: the node's end of its veth, if that has a queue.
  *
- *  1. The telemetry of a packet is taken out at the uplink, before the packet reaches the veth: what
- *     routes it between the two (conntrack, Services, policies) has to see the real packet.
- *  2. `pod_hop`, tc egress of the veth, keeps the state of the queue in the ports map, and teaches the
- *     flow by which veth its packets reach the pod.
- *  3. With the next packet of the flow `ingress` adds that veth as one more hop to what it echoes, so
- *     the echo has one writer. Nothing was queued since the sample but what is in it, so the queue has
- *     been drained at the port's speed, and the state at the time of the packet is known. (A tbf with
- *     tokens left drains faster, one that is woken late slower: then the next sample shows it, and what left
- *     may be less than was said, see hpcc_sent().)
+ *  1. Telemetry is stripped at the uplink, before the packet reaches the veth: the routing between the two (conntrack,
+ *     Services, policies) has to see the real packet.
+ *  2. `pod_hop`, tc egress of the veth, keeps the state of the queue in the ports map, and notes in the flow which veth
+ *     leads to the pod.
+ *  3. With the next packet of the flow `ingress` adds that veth as one more hop to the echo, so the echo has one
+ *     writer. Nothing was queued since the sample, so the queue has drained at the port's speed, and its state at the
+ *     time of the packet is known. (A tbf with tokens left drains faster, one that is woken late slower: then the next
+ *     sample shows it, and fewer bytes may have left than were reported, see hpcc_sent().)
  *
  * The race: CPUs that send to one pod at the same time write their samples over one another, and a
  * reader may find the bytes of one with the time of another. They are less than a microsecond apart.
@@ -40,7 +39,7 @@ static inline enum sluice_stat pod_packet(struct __sk_buff *ctx)
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port)
 		return STAT_POD_OTHER;
-	if (qdisc_kfuncs) { /* else backlog does it */
+	if (qdisc_kfuncs) { /* otherwise backlog does it */
 		if (qdisc_read(ctx, &s))
 			return STAT_POD_OTHER;
 		port->backlog_bytes = s.backlog_bytes + ctx->wire_len;

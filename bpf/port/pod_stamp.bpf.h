@@ -9,7 +9,7 @@
 #include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
-/* What a hop writes: its stamp, and nHop and pathID with it. */
+/* The fields that a hop writes: its stamp, nHop and pathID. */
 struct pod_stamp {
 	__u64 hop;
 	__u16 nhop_path;
@@ -17,8 +17,8 @@ struct pod_stamp {
 };
 
 /*
- * The hop to the pod of a flow whose telemetry has room for so many and holds what nhop_path says.
- * Returns whether there is one.
+ * The hop to the pod of a flow whose telemetry has room for room hops and holds nhop_path. Returns whether there is
+ * one.
  */
 VERIFIED_ONCE int pod_stamp(struct flow *f, struct pod_stamp *out, __u32 nhop_path, __u32 room)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_PORT_BPF_H
 #define SLUICE_PORT_BPF_H
-/* What a port reports of its queue: of the packet's class (class.bpf.h), of its root qdisc (queue.bpf.h), or of the copy in the ports map (backlog.bpf.h). */
+/* A port's report on its queue: of a class (class.bpf.h), the root qdisc (queue.bpf.h), or its copy (backlog.bpf.h). */
 #include "lib/base.bpf.h"
 #include "port/class.bpf.h"
 #include "port/queue.bpf.h"
 #include "sluice/abi/abi.h"
 
 /*
- * The same of the queue of a port that a packet with this type of service goes through. kernel_state:
- * from the qdisc itself, else from the ports map.
+ * The state of the port's queue for a packet with this type of service. kernel_state: from the qdisc itself, else from
+ * the ports map.
  */
 static inline int port_read(struct __sk_buff *ctx, const struct port *port, __u8 tos, int kernel_state,
 			    struct qdisc_state *s)

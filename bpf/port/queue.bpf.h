@@ -2,23 +2,23 @@
 #ifndef SLUICE_QUEUE_BPF_H
 #define SLUICE_QUEUE_BPF_H
 /*
- * The state of a qdisc, read from the kernel's own structures where a program may look at them (Linux 6.2 and later:
+ * The state of a qdisc, read from the kernel's own structures if programs may do so (Linux 6.2 and later:
  * bpf_cast_to_kern_ctx). Before that `backlog` keeps a copy in the ports map.
  */
 #include "lib/base.bpf.h"
 #include "sluice/abi/port.h"
 #include "sluice/wire/telemetry.h"
 
-/* 1: a tc program may look at qdiscs (Linux 6.2). Where it is 0 the verifier leaves out what does. */
+/* 1: tc programs may read qdiscs (Linux 6.2). If it is 0 the verifier skips that code. */
 const volatile __u8 qdisc_kfuncs = 0;
 
-/* What a hop says of the queue of a packet. */
+/* A hop's report on the queue of a packet. */
 struct qdisc_state {
 	__u64 bps;
 	struct telem_speed speed; /* the same, as a hop reports it */
 	__u64 tx_bytes;
 	__u32 backlog_bytes;
-	__u32 queue; /* number of the class; 0 without any */
+	__u32 queue; /* number of the class; 0 without classes */
 };
 
 #define TCQ_F_NOLOCK 0x100 /* per-CPU statistics: not readable as one number */
@@ -38,8 +38,8 @@ static inline int qdisc_add(struct Qdisc *q, struct qdisc_state *s)
 }
 
 /*
- * The root qdisc of the packet's device; below mq the sum over the queues in use. A device may have more, for as many
- * CPUs as there could be: those carry the kernel's pfifo_fast, whatever the others have, and nothing goes by them.
+ * The root qdisc of the packet's device; below mq the sum over the queues in use. A device may have more, one for each
+ * possible CPU: those have the kernel's pfifo_fast, whatever the others have, and carry no packets.
  */
 static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
 {
@@ -55,7 +55,7 @@ static inline int qdisc_read(struct __sk_buff *ctx, struct qdisc_state *s)
 	if (!root || !(root->flags & TCQ_F_MQROOT))
 		return qdisc_add(root, s);
 	txq = (__u64)dev->_tx;
-	if (dev->real_num_tx_queues > PORT_QUEUES_MAX) /* a part of them would be no queue length */
+	if (dev->real_num_tx_queues > PORT_QUEUES_MAX) /* a part of them would not be the queue length */
 		return -ENOTSUP;
 	for (i = 0; i < PORT_QUEUES_MAX && i < dev->real_num_tx_queues; i++) {
 		struct netdev_queue *nq = bpf_rdonly_cast((void *)(txq + i * bpf_core_type_size(struct netdev_queue)),

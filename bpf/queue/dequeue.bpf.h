@@ -2,16 +2,16 @@
 #ifndef SLUICE_DEQUEUE_BPF_H
 #define SLUICE_DEQUEUE_BPF_H
 /*
- * A packet leaves. Flows that are held and have become due go to the end of the ring; then the flow whose turn it is hands
- * out its first packet. Where no flow is due a timer asks again when the first one is.
+ * Dequeue. Held flows that have become due go to the end of the ring; then the flow whose turn it is hands out its
+ * first packet. If no flow is due a timer asks again when the first one is.
  */
 #include "queue/flow.bpf.h"
 
-#define QUEUE_RELEASES 64	  /* flows that become due with one packet; the others with the next */
-#define QUEUE_TURNS 4096	  /* flows that are looked at for one packet; then a timer asks again at once */
+#define QUEUE_RELEASES 64	  /* most flows released with one packet; the others follow with the next */
+#define QUEUE_TURNS 4096	  /* most flows checked for one packet; then a timer asks again at once */
 #define QUEUE_FLOWS_MAX (1 << 20) /* more than queue_flows has */
 
-/* Lets flows that are due take turns. */
+/* Moves flows that are due to the ring. */
 static __always_inline void held_release(struct queue *q, __u64 now_ns)
 {
 	struct queue_flow *f;
@@ -27,7 +27,7 @@ static __always_inline void held_release(struct queue *q, __u64 now_ns)
 	bpf_iter_num_destroy(&it);
 }
 
-/* Takes the flow whose turn it is, and says whether it was among the new ones; NULL: there is none. */
+/* Takes the flow whose turn it is, and whether it was a new one; NULL: there is none. */
 static __always_inline struct queue_flow *turn_next(struct queue *q, __u32 quantum, int *is_fresh)
 {
 	*is_fresh = queue_fresh_is_next(q->fresh_flows, q->ring_flows, q->fresh_bytes, quantum);
@@ -37,7 +37,7 @@ static __always_inline struct queue_flow *turn_next(struct queue *q, __u32 quant
 	return ring_pop(q);
 }
 
-/* Where a flow goes that has handed out a packet. */
+/* Where a flow goes after it has handed out a packet. */
 static __always_inline void turn_goes_on(struct queue *q, struct queue_flow *f, int is_fresh)
 {
 	if (is_fresh && f->packets)
@@ -49,8 +49,8 @@ static __always_inline void turn_goes_on(struct queue *q, struct queue_flow *f, 
 }
 
 /*
- * Lets the next flow have its turn: its first packet, or NULL where it has none that is due, or no credit. *done: there is
- * no flow, or one has handed out a packet.
+ * Gives the next flow its turn: its first packet, or NULL if none is due, or it has no credit. *done: there is no flow,
+ * or one has handed out a packet.
  */
 static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, __u32 quantum, int *done)
 {
@@ -80,7 +80,7 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, 
 	}
 	skb = flow_pop(f);
 	*done = 1;
-	if (!skb) { /* never: it has packets */
+	if (!skb) { /* unreachable: it has packets */
 		object_drop(f);
 		return NULL;
 	}
@@ -155,7 +155,7 @@ static __always_inline void queue_flush(struct Qdisc *sch)
 	bpf_iter_num_destroy(&it);
 }
 
-/* Makes the state of a qdisc, which begins with nothing. 0, or what `tc` is to say. */
+/* Makes the state of a qdisc, which starts empty. 0, or the error for `tc`. */
 static __always_inline int queue_make(struct Qdisc *sch, const void *blank)
 {
 	__u64 key = (__u64)sch;

@@ -2,12 +2,12 @@
 #ifndef SLUICE_ENQUEUE_BPF_H
 #define SLUICE_ENQUEUE_BPF_H
 /*
- * A packet comes. It goes behind those of its flow; a flow that is new goes behind other new ones, whenever its packet may
- * leave: the next dequeue looks.
+ * Enqueue. A packet goes behind those of its flow; a new flow goes behind other new ones, whenever its packet may
+ * leave: the next dequeue checks that.
  */
 #include "queue/flow.bpf.h"
 
-/* What is known of the packet. */
+/* The packet at hand. */
 struct queue_arrival {
 	struct queue_key key;
 	__u64 now_ns, wanted_ns;
@@ -15,7 +15,7 @@ struct queue_arrival {
 	__u32 packets; /* in the qdisc */
 };
 
-/* Takes the flow out of its slot: NULL where there is none. The caller has it until flow_put_back(). */
+/* Takes the flow out of its slot: NULL if there is none. The caller owns it until flow_put_back(). */
 static __always_inline struct queue_flow *flow_take(const struct queue_key *key)
 {
 	struct queue_slot *slot = bpf_map_lookup_elem(&queue_flows, key);
@@ -33,7 +33,7 @@ static __always_inline void flow_put_back(const struct queue_key *key, struct qu
 		object_drop(f);
 }
 
-/* Makes a flow with a slot that is empty. NULL, and why, where that is not possible. */
+/* Makes a flow with an empty slot. NULL, and the reason, if that is not possible. */
 static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, const struct queue_arrival *a,
 							   __u32 quantum, enum queue_verdict *verdict)
 {
@@ -63,13 +63,13 @@ static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, cons
 	return f;
 }
 
-/* Is the first packet of the flow not due? */
+/* Whether the first packet of the flow is not due. */
 static __always_inline int flow_is_held(const struct queue_flow *f, __u64 now_ns)
 {
 	return f->packets && f->first_ns > now_ns;
 }
 
-/* The flow of the FIFO that the packet goes to, or NULL; a->key becomes that FIFO's. */
+/* The flow of the packet's FIFO, or NULL; a->key becomes that FIFO's. */
 static __always_inline struct queue_flow *arrival_flow(struct queue_arrival *a)
 {
 	struct queue_flow *f = flow_take(&a->key);
@@ -106,7 +106,7 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, const st
 	return QUEUE_TAKEN;
 }
 
-/* What becomes of a packet, with which that is done. */
+/* Decides the fate of a packet, and carries it out. */
 static __always_inline enum queue_verdict arrival_take(struct queue *q, struct queue_arrival *a,
 						       const struct queue_limits *l, struct sk_buff *skb,
 						       struct bpf_sk_buff_ptr *to_free)
@@ -135,7 +135,7 @@ static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, st
 	enum queue_verdict verdict;
 	struct queue_arrival a = { .key = { .queue = (__u64)sch, .fifo = bpf_skb_get_hash(skb) } };
 
-	if (!q || !l) { /* never: init has made it */
+	if (!q || !l) { /* unreachable: init has made it */
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_DROP;
 	}

@@ -10,10 +10,10 @@
  *                        all -----> list of all flows
  *   queue_flows[flow] -> flow ----> list of packets
  *
- * A flow that has packets is in exactly one of the first three. When its last packet has left it stays in the ring for a
- * turn, and leaves it if it has still none then: so who comes back at once is not new again. The map and the list of all
- * flows hold it until it has been idle for QUEUE_IDLE_NS: with each flow that is made the list is looked through for
- * two steps (a clock: who is in use goes to the end).
+ * A flow that has packets is in exactly one of the first three. When its last packet has left it stays in the ring for
+ * a turn, and leaves it if it still has none then: so a flow that comes back at once is not new again. The map and the
+ * list of all flows hold it until it has been idle for QUEUE_IDLE_NS: each new flow advances through the list by two
+ * steps (a clock: flows in use go to the end).
  *
  * All programs of a qdisc run under its root lock. The locks here are for the verifier, which wants them around each access
  * to a list or tree, one at a time; nobody ever waits for them.
@@ -21,13 +21,13 @@
 #include "queue/kfuncs.bpf.h"
 #include "sluice/queue/queue.h"
 
-#define QUEUE_RECLAIM 16 /* flows that are looked at where there is no room for another one */
+#define QUEUE_RECLAIM 16 /* flows checked when there is no room for another one */
 
-/* A packet that waits. The kernel's own links in a packet are not a program's. */
+/* A packet that waits. Programs cannot use the kernel's own links in a packet. */
 struct queue_packet {
 	struct bpf_list_node in_flow;
 	struct sk_buff __kptr *skb;
-	__u64 departure_ns; /* CLOCK_MONOTONIC; none before that of the packet in front */
+	__u64 departure_ns; /* CLOCK_MONOTONIC; not before that of the packet in front */
 };
 
 struct queue_key {
@@ -37,11 +37,11 @@ struct queue_key {
 
 struct queue_flow {
 	struct queue_key key;
-	__u64 first_ns, last_ns; /* departure of its first packet and of its last, also when that has left */
-	__s64 credit;		 /* bytes that are left of its turn */
+	__u64 first_ns, last_ns; /* departure of its first packet and of its last, even if that has left */
+	__s64 credit;		 /* bytes left of its turn */
 	__u64 packets;
 	__u64 waits; /* it is in fresh, ring or held */
-	__u64 gone;  /* the map has it no more, or has another one under its key */
+	__u64 gone;  /* no longer in the map, or the map has another flow under its key */
 	struct bpf_rb_node in_held;
 	struct bpf_list_node in_list; /* fresh or ring */
 	struct bpf_list_node in_all;
@@ -60,9 +60,9 @@ struct queue {
 	__u32 parent; /* TC_H_ROOT, or a class of mq */
 	__u32 fresh_flows, ring_flows, held_flows;
 	__u32 pad;
-	__u64 beside;		       /* packets that went beside data that was held (QUEUE_SHORT) */
-	__u64 fresh_bytes;	       /* that new flows have sent since the others had a turn */
-	__u64 packets[QUEUE_VERDICTS]; /* that came, by what became of them */
+	__u64 beside;		       /* packets that overtook held data of their flow (QUEUE_SHORT) */
+	__u64 fresh_bytes;	       /* bytes that new flows have sent since the others had a turn */
+	__u64 packets[QUEUE_VERDICTS]; /* packets that came, by verdict */
 	struct bpf_spin_lock lock;
 	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
 	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
@@ -84,7 +84,7 @@ struct {
 } queues SEC(".maps");
 
 /*
- * The flows of all qdiscs that have packets, or had some a moment ago (QUEUE_IDLE_NS).
+ * The flows of all qdiscs that have packets, or had some within QUEUE_IDLE_NS.
  * writer: the qdisc; reader: the same
  * life:   see above; full: packets of further flows are dropped and counted (QUEUE_FLOWS_FULL)
  */
@@ -97,7 +97,7 @@ struct {
 } queue_flows SEC(".maps");
 
 /*
- * What all qdiscs allow.
+ * The limits of all qdiscs.
  * writer: the daemon, when it registers the qdisc; bpftool. reader: the qdisc, with each packet
  * life:   as long as the qdisc is registered
  */
@@ -130,7 +130,7 @@ static inline __u32 queue_bytes(const struct sk_buff *skb)
 	return ((const struct qdisc_skb_cb *)skb->cb)->pkt_len;
 }
 
-/* Puts a packet at the end. The flow has to be the caller's own. */
+/* Puts a packet at the end. The caller has to own the flow. */
 static __always_inline void flow_push(struct queue_flow *f, struct queue_packet *p, __u64 departure_ns)
 {
 	p->departure_ns = departure_ns;
@@ -167,7 +167,7 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f)
 	return skb;
 }
 
-/* --- where a flow is; each takes the caller's hold on the flow --- */
+/* --- the place of a flow; each takes over the caller's reference --- */
 
 static __always_inline void fresh_push(struct queue *q, struct queue_flow *f)
 {
@@ -177,7 +177,7 @@ static __always_inline void fresh_push(struct queue *q, struct queue_flow *f)
 	bpf_spin_unlock(&q->lock);
 }
 
-/* It goes on with its turn. */
+/* The flow continues its turn. */
 static __always_inline void fresh_keep(struct queue *q, struct queue_flow *f)
 {
 	q->fresh_flows++;
@@ -241,7 +241,7 @@ static __always_inline struct queue_flow *ring_pop(struct queue *q)
 	return object_of(node, struct queue_flow, in_list);
 }
 
-/* When the first of those that are held is due; 0: none is. */
+/* When the first held flow is due; 0: none is held. */
 static __always_inline __u64 held_next_ns(struct queue *q)
 {
 	struct bpf_rb_node *node;
@@ -255,7 +255,7 @@ static __always_inline __u64 held_next_ns(struct queue *q)
 	return at_ns;
 }
 
-/* The first of those that are held, if it is due by then, or NULL. */
+/* The first held flow, if it is due by then, or NULL. */
 static __always_inline struct queue_flow *held_pop(struct queue *q, __u64 due_ns)
 {
 	struct bpf_rb_node *node;
@@ -299,7 +299,7 @@ static __always_inline struct queue_flow *all_pop(struct queue *q)
 	return node ? object_of(node, struct queue_flow, in_all) : NULL;
 }
 
-/* Nobody finds it any more. */
+/* Removes the flow from the map. */
 static __always_inline void flow_forget(struct queue_flow *f)
 {
 	struct queue_key key = f->key;
@@ -308,7 +308,7 @@ static __always_inline void flow_forget(struct queue_flow *f)
 	object_drop(f);
 }
 
-/* Looks at the next of all flows, and forgets it if it is idle. */
+/* Checks the next of all flows, and forgets it if it is idle. */
 static __always_inline void all_step(struct queue *q, __u64 now_ns)
 {
 	struct queue_flow *f = all_pop(q);
@@ -324,8 +324,8 @@ static __always_inline void all_step(struct queue *q, __u64 now_ns)
 }
 
 /*
- * The map of flows is full: makes room by those that wait for a turn without packets, and by those that have none, however
- * long that has been so.
+ * The map of flows is full: removes flows that wait for a turn without packets, and empty ones, however briefly they
+ * have been so.
  */
 static __always_inline void all_reclaim(struct queue *q)
 {

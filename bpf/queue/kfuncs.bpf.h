@@ -2,8 +2,8 @@
 #ifndef SLUICE_KFUNCS_BPF_H
 #define SLUICE_KFUNCS_BPF_H
 /*
- * The kernel's functions and types that a qdisc in BPF is made of (Linux 6.16 and newer), declared by hand: vmlinux.h is
- * that of a kernel without them, and libbpf 1.1 does not know them.
+ * The kernel's functions and types for a qdisc in BPF (Linux 6.16 and newer), declared by hand: vmlinux.h is from a
+ * kernel without them, and libbpf 1.1 does not know them.
  */
 #include "lib/base.bpf.h"
 
@@ -11,7 +11,7 @@
 #define NET_XMIT_DROP 1
 #define ENOMEM 12
 
-/* The kernel tells these by name and size. */
+/* The kernel identifies these by name and size. */
 struct bpf_rb_root {
 	__u64 __opaque[2];
 } __attribute__((aligned(8)));
@@ -45,7 +45,7 @@ struct bpf_sk_buff_ptr {
 	struct sk_buff *skb;
 };
 
-/* What a tree or a list has in it: objects of that type, joined by that member. */
+/* The contents of a tree or a list: objects of that type, linked by that member. */
 #define CONTAINS(type, member) __attribute__((btf_decl_tag("contains:" #type ":" #member)))
 
 extern void *bpf_obj_new_impl(__u64 local_type_id, void *meta) __ksym __weak;
@@ -74,7 +74,7 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 #define object_new(type) ((type *)bpf_obj_new_impl(bpf_core_type_id_local(type), NULL))
 #define object_drop(object) bpf_obj_drop_impl(object, NULL)
 #define object_share(object) ((typeof(object))bpf_refcount_acquire_impl(object, NULL))
-/* The object that a node is part of. Told that this is not NULL, clang does not ask: the verifier takes that for a leak. */
+/* The object of a node. clang assumes that it is not NULL: on a check's NULL path the verifier would see a leak. */
 #define object_of(node, type, member)                                                        \
 	({                                                                                   \
 		type *_object = (type *)((void *)(node) - __builtin_offsetof(type, member)); \

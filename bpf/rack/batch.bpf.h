@@ -2,10 +2,9 @@
 #ifndef SLUICE_BATCH_BPF_H
 #define SLUICE_BATCH_BPF_H
 /*
- * A message of reports (WIRE_FEEDBACK), which a receiver's daemon sends for flows to which nothing goes back
- * (report.bpf.h), of credit for our VOQs (WIRE_CREDIT, credit.bpf.h), or of rates from the switch of this rack
- * (WIRE_RATE, rate.bpf.h). All of it is copied into the scratch
- * space, where the tag is computed over it; then each report is feedback to its flow, each credit its VOQ's.
+ * Messages of daemons: FEEDBACK, which a receiver's daemon sends for flows without packets back (report.bpf.h), CREDIT
+ * for our VOQs (credit.bpf.h), and RATE from the switch of this rack (rate.bpf.h). The whole message is copied into the
+ * scratch space, where the tag is computed; then each report is feedback to its flow, and each credit goes to its VOQ.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -23,7 +22,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-/* One report of a message of them; what the flow's own packets bring back would say the same. */
+/* One report of a FEEDBACK message; treated like an echo on the flow's own packets. */
 VERIFIED_ONCE int batch_report(ctx_t *ctx, const struct wire_report *r)
 {
 	struct scratch_space *space = scratch_get();
@@ -70,7 +69,7 @@ VERIFIED_ONCE int batch_report(ctx_t *ctx, const struct wire_report *r)
 	return 0;
 }
 
-/* What a message tells, one by one: a function of its own, which the verifier sees once, not once for each kind. */
+/* Takes the entries of a message one by one: a separate function, which is verified once, not once for each kind. */
 VERIFIED_ONCE int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat kind)
 {
 	struct scratch_space *space = scratch_get();
@@ -80,7 +79,7 @@ VERIFIED_ONCE int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat k
 	if (!m || !space)
 		return 0;
 	text = &space->batch;
-	/* Copied where it goes: a key on the stack would be 100 of the 512 bytes that all calls have together. */
+	/* Copied directly: a key on the stack would take 100 of the 512 bytes that all calls share. */
 	__builtin_memcpy(&space->from.key.local, &m->ip.dst, sizeof(m->ip.dst));
 	__builtin_memcpy(&space->from.key.remote, &m->ip.src, sizeof(m->ip.src));
 	for (i = 0; i < WIRE_REPORTS_MAX && i < m->hdr.max_hops; i++)
@@ -94,8 +93,8 @@ VERIFIED_ONCE int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat k
 }
 
 /*
- * A message of reports, credit or rates: no packet is in it, so it ends here, whatever becomes of it. Inlined: as a
- * function of its own it takes the stack past 512 bytes ("combined stack size of 5 calls is 544").
+ * Takes a FEEDBACK, CREDIT or RATE message: it carries no packet, so it ends here in any case. Inlined: as a separate
+ * function it takes the stack past 512 bytes ("combined stack size of 5 calls is 544").
  */
 static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg *m, struct host *h,
 						   const struct control *ctl)
@@ -113,7 +112,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 	text = &space->batch;
 	from = &space->from;
 	VERIFIER_FORGET(bytes);
-	if (bytes < sizeof(text->report[0]) || bytes > sizeof(text->report)) /* never */
+	if (bytes < sizeof(text->report[0]) || bytes > sizeof(text->report)) /* unreachable */
 		return STAT_RX_BAD_LENGTH;
 	if (ctx_load(ctx, m->offset + WIRE_HDR_BYTES, text->report, bytes))
 		return STAT_RX_TRUNCATED;
@@ -130,7 +129,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 	from->floor = auth_floor(h);
 	from->mode = ctl->mode;
 	from->trace = trace_is_on(ctl);
-	/* The others may be of a switch, by its own clock, in the name of the host. */
+	/* The others may come from a switch, by its own clock, in the name of the host. */
 	if (done == STAT_RX_FEEDBACK)
 		host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
 	batch_each(ctx, m, done);

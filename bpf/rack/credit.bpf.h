@@ -2,21 +2,22 @@
 #ifndef SLUICE_CREDIT_BPF_H
 #define SLUICE_CREDIT_BPF_H
 /*
- * HierCC (hiercc.h) at ingress: what arrives of the VOQs of other racks, and the credit that comes for ours.
+ * HierCC (hiercc.h) at ingress: arrivals of the VOQs of other racks, and credit for ours.
  *
- *  1. arrival_read() reads the VOQ block, and weighs the packet as its sender did: each segment of a GSO
- *     packet with all of its headers.
- *  2. arrival_see(), once the packet is known to be from where it says and to be new: the slot of the VOQ notes
- *     it, if the daemon watches that, and its port grants credit (grant.bpf.h); if not the daemon is told of the packet and
- *     makes what it needs.
- *  3. The daemon is also told of a pod's veth that is not the port by which its VOQ is granted credit: the
- *     first packet of a pod comes before it is known where the pod is.
+ *  1. arrival_read() reads the VOQ block, and counts the packet's bytes as its sender did: each segment of a GSO packet
+ *     with all of its headers.
+ *  2. arrival_see(), once the packet is known to be genuine and new: the slot of the VOQ notes it, if the daemon
+ *     watches the slot, and its port grants credit (grant.bpf.h); if not, the daemon is told of the packet and makes
+ *     the slot.
+ *  3. The daemon is also told of a pod's veth that is not the port by which its VOQ is granted credit: the first packet
+ *     of a pod comes before the pod's veth is known.
  *  4. The hop to a pod (pod.bpf.h) is left out of the telemetry while credit keeps that queue short.
- *  5. credit_take() is one entry of a message of credit (batch.bpf.h), and credit_rides() what came along with a packet.
+ *  5. credit_take() takes one entry of a CREDIT message (batch.bpf.h), and credit_rides() the credit that came with a
+ *    packet.
  *
- * The races: addresses of a slot are stored word by word, and all that send in one VOQ come from one rack to one
- * host or prefix: whichever is found there, credit goes to the right machines. Without a key two CPUs that get the same
- * message of credit both take it, and one of them finds that it says nothing new; with one see auth.bpf.h.
+ * The races: addresses of a slot are stored word by word, and all packets of one VOQ go from one rack to one host or
+ * prefix: whichever address is stored, credit goes to the right machines. Without a key two CPUs that get the same
+ * CREDIT message both take it, and one of them finds nothing new in it; with a key see auth.bpf.h.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -32,11 +33,11 @@
 #include "sluice/wire/wire.h"
 
 /*
- * S goes by when packets came to the VOQ. Those of a flow that its own clock holds leave later than what others sent
- * since: with 8 BDPs three TCPs that began together were at times taken for a sender that began anew.
+ * S follows the order in which packets entered the VOQ. Packets held by their flow's own clock leave later than others
+ * sent since: with 8 BDPs three TCPs that began together were at times taken for a sender that began anew.
  */
 #define ARRIVAL_REORDER_BDPS 64
-#define ARRIVAL_REORDER_MAX (1U << 30) /* of the 2^32 that S goes round in */
+#define ARRIVAL_REORDER_MAX (1U << 30) /* part of the 2^32 in which S wraps */
 
 static inline __u32 arrival_reorder(const struct flow *f)
 {
@@ -57,7 +58,7 @@ static inline __u32 arrival_header_bytes(ctx_t *ctx, const struct msg *m, const 
 	return doff ? bytes + (*doff >> 4) * 4 : 0;
 }
 
-/* What a packet weighs, as its sender counted it, into told. Returns whether that can be told. */
+/* Counts a packet's bytes as its sender did, into told. Returns whether that is possible. */
 static inline int arrival_weigh(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p, struct arrival_news *told)
 {
 	__u32 bytes = WIRE_ETH_BYTES + m->ip.total, ours = p->inner - WIRE_ETH_BYTES, segs = 1, payload, header;
@@ -79,9 +80,9 @@ static inline int arrival_weigh(ctx_t *ctx, const struct msg *m, const struct in
 }
 
 /*
- * What there is to say of a packet with a VOQ block, into space->news; its inner packet is sound. Returns whether
- * the block makes sense. The words of INT-MD that hops have added are in the bytes, too. A companion, and what is wrapped
- * of a flow that has them, has no bytes: S says what arrived.
+ * Fills space->news for a packet with a VOQ block; its inner packet was checked. Returns whether the block makes sense.
+ * The bytes include INT-MD words that hops have added. A companion, and a wrapped packet of a flow with companions, has
+ * no bytes: S stands for the arrivals.
  */
 VERIFIED_ONCE int arrival_read(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
@@ -116,7 +117,7 @@ VERIFIED_ONCE int arrival_read(ctx_t *ctx, const struct msg *m, const struct ing
 	return 1;
 }
 
-/* The packet of arrival_read(), which came by ifindex: f is the flow in the other direction. */
+/* Takes the packet of arrival_read(), which came by ifindex: f is the flow in the other direction. */
 VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 {
 	struct scratch_space *space = scratch_get();
@@ -128,15 +129,15 @@ VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 
 	if (!f || !space || !ctl)
 		return 0;
-	if (!ctl->tor) /* HierCC is off: nobody would grant it */
+	if (!ctl->tor) /* HierCC is off: no port would grant credit */
 		return 0;
-	if (f->path.hiercc == VOQS_TOR) /* the switch of this rack grants it */
+	if (f->path.hiercc == VOQS_TOR) /* the switch of this rack grants credit */
 		return 0;
 	told = &space->news;
 	slot = bpf_map_lookup_elem(&arrival_slots, &told->key);
 	if (slot)
 		a = bpf_map_lookup_elem(&arrivals, slot);
-	/* A merged VOQ is that of several hosts: no pod's queue is its own. */
+	/* A merged VOQ has several hosts: no pod's queue is its own. */
 	pod = told->key.prefixlen == 128 ? f->path.pod_ifindex : 0;
 	f->rx.voq_in = 1;
 	f->rx.voq_pod = pod && a && a->ifindex == pod;
@@ -168,13 +169,13 @@ VERIFIED_ONCE int arrival_see(struct flow *f, __u32 ifindex, __u64 now_ns)
 	return 0;
 }
 
-/* Whether telemetry is told of the hop to the pod: not where credit keeps its queue short. */
+/* Whether telemetry reports the hop to the pod: not while credit keeps its queue short. */
 static inline int arrival_needs_pod_hop(const struct flow *f, const struct control *ctl, __u64 now_ns)
 {
 	return f->path.pod_ifindex && !(f->rx.voq_pod && now_ns < ctl->credit_ns + ctl->credit_life_ns);
 }
 
-/* What was granted to one of our VOQs, in all. Its key is in the scratch space then. */
+/* Takes the total granted to one of our VOQs, whose key is in the scratch space. */
 VERIFIED_ONCE int credit_take(const struct wire_credit *c)
 {
 	struct scratch_space *space = scratch_get();
@@ -213,14 +214,14 @@ VERIFIED_ONCE int credit_take(const struct wire_credit *c)
 	}
 	voq_granter(v, c->flags & WIRE_CREDIT_ARRIVAL);
 	voq_first_hop(v, from->now_ns);
-	if (!CTX_IS_XDP) /* no host is behind a host */
+	if (!CTX_IS_XDP) /* there are no hosts behind a host */
 		voq_stop_news(v);
 	return 0;
 }
 
 /*
- * A struct wire_ride, as a number, that came along with a packet of `from`. The tag covers it, where there is one, and its
- * packet was not heard before; a total that repeats says nothing new.
+ * Takes a struct wire_ride, as a number, that came with a packet of `from`. A tag, if there is one, covers it, and its
+ * packet is fresh; a repeated total changes nothing.
  */
 VERIFIED_ONCE int credit_rides(const struct sluice_addr *from, __u64 ride, __u64 now_ns)
 {

@@ -2,13 +2,14 @@
 #ifndef SLUICE_GRANT_BPF_H
 #define SLUICE_GRANT_BPF_H
 /*
- * HierCC (hiercc_ring.h) where packets arrive: the port of a VOQ grants credit with each of them, while the daemon's lease
+ * HierCC (hiercc_ring.h) at packet arrival: the port of a VOQ grants credit with each of them, while the daemon's lease
  * runs. The daemon makes rings, lets them grant and repairs them (user/daemon/credits_ring.c).
  *
- *  1. grant_arrived(): a packet of a VOQ that is watched has been noted; what the port can give by then is dealt out.
- *  2. grant_ride(): a packet goes back to a rack, and takes along what its VOQ was granted. It is a moment to grant, too.
- *  3. grant_ask(): a VOQ that has heard nothing for long is told by the daemon, which is woken for it, once for each port at
- *     a time.
+ *  1. grant_arrived(): a packet of a watched VOQ has been noted; the port's credit is dealt out.
+ *  2. grant_ride(): a packet goes back to a rack, and takes its VOQ's granted total along. Credit is dealt out here,
+ *    too.
+ *  3. grant_ask(): a VOQ that has heard nothing for long is told by the daemon, which is woken for it, once for each
+ *     port at a time.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -21,11 +22,11 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-#define GRANT_QUIET_NS 20000 /* a daemon that is woken more often than this does nothing else */
+#define GRANT_QUIET_NS 20000 /* a daemon woken more often than this would do nothing else */
 
 /*
- * A turn of the WRR of a port, by its number: Linux 6.1 takes no pointer to a structure with an array of others. Whoever calls
- * is at the ring. Returns whether there may be another.
+ * A turn of the WRR of a port, by its number: Linux 6.1 takes no pointer to a structure with an array of others. The
+ * caller holds the ring. Returns whether there may be another.
  */
 VERIFIED_ONCE int grant_turn(__u32 ring)
 {
@@ -39,7 +40,7 @@ VERIFIED_ONCE int grant_turn(__u32 ring)
 	if (i == HIERCC_NONE)
 		return 0;
 	c = bpf_map_lookup_elem(&credits, &i);
-	if (!c) /* never: two that are at a ring may find a VOQ twice, but no other numbers than were put there */
+	if (!c) /* unreachable: two CPUs in a ring may find a VOQ twice, but only numbers that were put there */
 		return 1;
 	hiercc_ring_grant(&p->ring, &c->due, i);
 	hiercc_ring_note(&p->ring, &c->told, i);
@@ -54,7 +55,7 @@ static inline void grant_turns(__u32 ring)
 		;
 }
 
-/* The VOQ that was granted credit first and has not heard of it: if that was long ago the daemon is asked to tell. */
+/* Checks the first VOQ that has not heard of its credit: if it was granted long ago the daemon is asked to tell. */
 static inline void grant_ask(struct credit_ring *p, __u64 quiet_ns, __u64 now_ns)
 {
 	struct arrival_ask ask = {};
@@ -75,7 +76,7 @@ static inline void grant_ask(struct credit_ring *p, __u64 quiet_ns, __u64 now_ns
 	stats_count(STAT_ARRIVAL_ASK);
 }
 
-/* A packet of so many bytes of the VOQ in this slot was noted in a. What it claims is judged, and its port grants. */
+/* A packet of the VOQ in this slot was noted in a. Its claim is judged, and its port grants credit. */
 VERIFIED_ONCE int grant_arrived(struct arrival *a, __u32 slot, __u32 bytes, __u64 now_ns)
 {
 	struct credit_ring *p;
@@ -91,7 +92,7 @@ VERIFIED_ONCE int grant_arrived(struct arrival *a, __u32 slot, __u32 bytes, __u6
 	c = bpf_map_lookup_elem(&credits, &slot);
 	if (!p || !c || !hiercc_ring_leased(&p->ring, now_ns) || !hiercc_ring_enter(&p->ring, now_ns))
 		return 0;
-	/* The daemon takes a slot from its port while it is at the ring. */
+	/* The daemon removes a slot from its port while it holds the ring. */
 	if (READ_ONCE(a->watched) && READ_ONCE(a->ring) == ring) {
 		seen = hiercc_seen_now(&a->seen);
 		away = p->ring.turned_away;
@@ -108,9 +109,9 @@ VERIFIED_ONCE int grant_arrived(struct arrival *a, __u32 slot, __u32 bytes, __u6
 }
 
 /*
- * A packet of `local` goes back to the rack whose VOQ has this slot: the struct wire_ride for it, as a number, or 0. The slot
- * may have become another VOQ's: that of another destination tells nothing, and that of another rack no more than its
- * sender's S allows.
+ * A packet of `local` goes back to the rack whose VOQ has this slot: the struct wire_ride for it, as a number, or 0.
+ * The slot may have become another VOQ's: that of another destination yields nothing, and that of another rack no more
+ * than its sender's S allows.
  */
 VERIFIED_ONCE __u64 grant_ride(__u32 slot, const struct sluice_addr *local, __u64 now_ns)
 {

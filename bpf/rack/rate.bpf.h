@@ -4,13 +4,13 @@
 /*
  * HierCC at a host whose switch keeps the VOQs (tor.bpf.h; HierCC, section 3.3).
  *
- *  1. egress puts an empty VOQ block into what it sends, for the switch to fill in. One packet to each
- *     destination in every period of Equation 1 has a mark: it asks for R.
- *  2. The switch tells R in a message of its own, which is taken by batch.bpf.h. It holds for limit_ns: a switch
- *     that is silent, and a message that got lost, leave the flow to HPCC, or as it was, and never stop it.
+ *  1. egress puts an empty VOQ block into its packets, for the switch to fill in. One packet to each destination in
+ *     every period of Equation 1 has a mark: it asks for R.
+ *  2. The switch sends R in a RATE message, which batch.bpf.h takes. It is valid for limit_ns: a silent switch leaves
+ *     the flow to HPCC, a lost message leaves it as it was, and neither ever stops it.
  *
- * The host's entry in voqs has no more of a VOQ than R and its parameters. CPUs that read R while it is stored
- * find the one or the other.
+ * The host's entry in voqs has no more of a VOQ than R and its parameters. CPUs that read R while it is stored get the
+ * old or the new value.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -22,8 +22,8 @@
 #include "sluice/wire/wire.h"
 
 /*
- * The block of a packet of the flow, and R for it as the switch has told it. Where companions have the block S is what this
- * host has sent, by which it knows when the next is due; the switch writes its own.
+ * Makes the block of a packet of the flow, and sets its R as told by the switch. If companions carry the block S counts
+ * this host's sent bytes, which shows when the next companion is due; the switch writes its own S.
  */
 VERIFIED_ONCE int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct wire_voq *block)
 {
@@ -49,7 +49,7 @@ VERIFIED_ONCE int rate_ask(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 	return 0;
 }
 
-/* One entry of a message of rates. A stop is R_min: who does not send does not ask, either. */
+/* Takes one entry of a RATE message. A stop is stored as R_min: a stopped host would never ask again. */
 VERIFIED_ONCE int rate_take(const struct wire_rate *r)
 {
 	struct scratch_space *space = scratch_get();

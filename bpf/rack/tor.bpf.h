@@ -4,19 +4,19 @@
 /*
  * A switch as a ToR of HierCC, for hosts that send VOQ blocks for it to fill in (rate.bpf.h).
  *
- *  1. hop, at a port with `voqs: up`: the packet enters the VOQ of its destination as it would at egress
- *     (voq.bpf.h), its block is written in place, and it is held by its departure time, in fq.
- *     Where the host's data is beside its companions a companion has the block, and data that enters the VOQ is known by
- *     its addresses.
- *  2. A marked packet asks for R. The daemon is told by a ring and answers (user/daemon/tor.c). When the VOQ is to stop
- *     its hosts, or to let them go on, it is told so at once.
- *  3. `tor`, ingress of such a port: messages of credit that name this switch end here. They are addressed to a
- *     host, as whoever sends them knows only the addresses of packets.
- *  4. hop, at a port with `voqs: down`: what leaves is noted as at the ingress of a host (credit.bpf.h) and granted
- *     from this port's speed. Credit keeps its queue short, so it does not stamp what has credit.
+ *  1. hop, at a port with `voqs: up`: the packet enters the VOQ of its destination as it would at egress (voq.bpf.h),
+ *     its block is written in place, and its departure time holds it in fq. If the host uses companions, they carry the
+ *     block, and data that enters the VOQ is recognised by its addresses.
+ *  2. A marked packet asks for R. The daemon is told by a ring and answers (user/daemon/tor.c). When the VOQ stops its
+ *     hosts, or lets them continue, the daemon is told at once.
+ *  3. `tor`, ingress of such a port: CREDIT messages that name this switch end here. They are addressed to a host,
+ *     because their sender only knows the addresses of packets.
+ *  4. hop, at a port with `voqs: down`: leaving packets are noted as at the ingress of a host (credit.bpf.h) and
+ *     granted credit from this port's speed. Credit keeps its queue short, so it does not stamp packets that have
+ *     credit.
  *
- * A block is not covered by a tag: whoever can send through the switch can fill VOQs, as it can fill queues. What
- * is claimed of arrivals is bounded by what arrives (hiercc.h).
+ * A block is not covered by a tag: any host that can send through the switch can fill VOQs, as it can fill queues.
+ * Claims are bounded by the arrived bytes (hiercc.h).
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -34,9 +34,9 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-#define TOR_PAIR 0 /* in the place of a port, in tor_flows: a pair of hosts, and when a companion of them came last */
+#define TOR_PAIR 0 /* in tor_flows, instead of a port: a pair of hosts, and when their last companion came */
 
-/* A host wants to know R, which is in f. */
+/* A host asks for R, which is in f. */
 static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow *t, const struct msg *m, __u64 now_ns)
 {
 	struct scratch_space *space = scratch_get();
@@ -56,20 +56,20 @@ static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow 
 	voq_news_send(n);
 }
 
-/* Whether a message has a VOQ block that is of interest here: the answer to a companion only takes that of the asker back. */
+/* Whether a message has a VOQ block to handle here: the answer to a companion only returns the asker's block. */
 static inline int tor_is_due(const struct msg *m)
 {
 	return m->hdr.flags & WIRE_F_VOQ &&
 	       (wire_message(&m->hdr) == WIRE_DATA || (m->companion && wire_message(&m->hdr) == WIRE_PROBE));
 }
 
-/* Where the VOQ block of a packet is, which has one. */
+/* The offset of a packet's VOQ block, which it has. */
 static inline __u32 tor_block_at(const struct msg *m)
 {
 	return m->offset + wire_echo_offset(&m->hdr) - WIRE_VOQ_BYTES;
 }
 
-/* Reads of a packet with a VOQ block what arrival_weigh() wants to know. Returns whether it is sound. */
+/* Reads the inputs of arrival_weigh() from a packet with a VOQ block. Returns whether it is sound. */
 static inline int tor_read(struct __sk_buff *ctx, const struct msg *m, struct ingress_pkt *p)
 {
 	struct ip_info ip = {};
@@ -86,7 +86,7 @@ static inline int tor_read(struct __sk_buff *ctx, const struct msg *m, struct in
 }
 
 /*
- * The port that names a flow whose ports are at l4: that of the outer header which its host gives it where it wraps it.
+ * The port that identifies a flow whose ports are at l4: the source port of the outer header that its host would use.
  */
 static inline __be16 tor_port(struct __sk_buff *ctx, struct scratch_space *space, const struct msg *m, __u32 l4)
 {
@@ -104,7 +104,7 @@ static inline __be16 tor_port(struct __sk_buff *ctx, struct scratch_space *space
 	return egress_entropy(key);
 }
 
-/* The packet's flow, with whether this switch keeps VOQs for its destination; NULL: no. */
+/* The packet's flow, if this switch keeps VOQs for its destination; NULL: it does not. */
 static inline struct tor_flow *tor_flow_get(const struct msg *m, __be16 port, const struct control *ctl)
 {
 	struct peer_key pk = { .prefixlen = 128 };
@@ -133,7 +133,7 @@ static inline struct tor_flow *tor_flow_get(const struct msg *m, __be16 port, co
 	return t->hiercc == VOQS_HERE ? t : 0;
 }
 
-/* The same of a message. */
+/* The same for a message. */
 static inline __be16 tor_port_of(struct __sk_buff *ctx, struct scratch_space *space, const struct msg *m)
 {
 	const __be16 *port;
@@ -144,7 +144,7 @@ static inline __be16 tor_port_of(struct __sk_buff *ctx, struct scratch_space *sp
 	return port ? *port : 0;
 }
 
-/* What voq.bpf.h looks at of a flow, taken from t and put back there. */
+/* Copies the fields that voq.bpf.h uses of a flow from t, to be put back there. */
 static inline void tor_flow_take(struct flow *f, const struct tor_flow *t, __u32 ifindex, __u32 port_flags, int beside)
 {
 	f->path.telemetry = beside ? TELEMETRY_COMPANION : TELEMETRY_EVERY;
@@ -165,7 +165,7 @@ static inline void tor_flow_put(const struct flow *f, struct tor_flow *t)
 	t->voq_prefixlen = f->voq.prefixlen;
 }
 
-/* A packet that has entered the VOQ v is held as voq_out says, and behind the packets of its flow that came before. */
+/* Holds a packet that has entered the VOQ v until the departure in voq_out, and behind earlier packets of its flow. */
 static inline void tor_hold(struct __sk_buff *ctx, const struct voq *v, struct tor_flow *t, __u64 now_ns,
 			    const struct port *port)
 {
@@ -185,8 +185,8 @@ static inline void tor_hold(struct __sk_buff *ctx, const struct voq *v, struct t
 }
 
 /*
- * A packet of a host behind this switch leaves for another rack: into its VOQ. A companion adds no bytes, and says S of all
- * that went before; from it on what that host sends there is known to go by VOQs although it does not say so.
+ * A packet of a host behind this switch leaves for another rack: it enters its VOQ. A companion adds no bytes, and
+ * carries S of all earlier packets; from then on the host's plain data to there is known to use VOQs.
  */
 VERIFIED_APART int tor_up(struct __sk_buff *ctx, const struct msg *m)
 {
@@ -237,8 +237,8 @@ VERIFIED_APART int tor_up(struct __sk_buff *ctx, const struct msg *m)
 }
 
 /*
- * What a plain packet with payload, whose L4 header is at l4, weighs on the wire with all of its segments; 0: it has no
- * payload, or is not of TCP or UDP.
+ * The wire bytes of a plain packet, whose L4 header is at l4, in all its segments; 0: it has no payload, or is neither
+ * TCP nor UDP.
  */
 static inline __u32 tor_plain_bytes(struct __sk_buff *ctx, __u32 l4, __u8 proto)
 {
@@ -258,7 +258,7 @@ static inline __u32 tor_plain_bytes(struct __sk_buff *ctx, __u32 l4, __u8 proto)
 	return payload + segs * head;
 }
 
-/* Data that is beside its companions: into its VOQ, if its host has lately sent one to there. */
+/* Data of a host that uses companions enters its VOQ, if the host has lately sent a companion there. */
 VERIFIED_APART int tor_plain(struct __sk_buff *ctx, __u32 offset, __u16 proto)
 {
 	struct scratch_space *space = scratch_get();
@@ -299,10 +299,7 @@ VERIFIED_APART int tor_plain(struct __sk_buff *ctx, __u32 offset, __u16 proto)
 	return 0;
 }
 
-/*
- * A packet of a VOQ of another rack leaves for its host. Returns whether its port's queue is kept short by
- * credit.
- */
+/* A packet of a VOQ of another rack leaves for its host. Returns whether credit keeps its port's queue short. */
 VERIFIED_APART int tor_down(struct __sk_buff *ctx, const struct msg *m)
 {
 	struct peer_key pk = { .prefixlen = 128 };
@@ -317,7 +314,7 @@ VERIFIED_APART int tor_down(struct __sk_buff *ctx, const struct msg *m)
 	if (!space || !ctl || !ctl->tor || !port)
 		return 0;
 	block = pkt_bytes(ctx, tor_block_at(m), sizeof(*block));
-	if (!block || !block->tor) /* of the same rack, or of one without a ToR */
+	if (!block || !block->tor) /* from the same rack, or from one without a ToR */
 		return 0;
 	if (!tor_read(ctx, m, &space->ingress) || !arrival_read(ctx, m, &space->ingress))
 		return 0;

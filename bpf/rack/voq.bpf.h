@@ -2,18 +2,17 @@
 #ifndef SLUICE_VOQ_BPF_H
 #define SLUICE_VOQ_BPF_H
 /*
- * The sending half of HierCC (hiercc.h): what leaves to another rack goes by the VOQ of its destination,
- * which is one host.
+ * The sending half of HierCC (hiercc.h): packets to another rack use the VOQ of their destination, which is one host.
  *
- *  1. voq_get(): the VOQ, made by its first packet. When there is no room the one of all of the peer's
- *     prefix serves, which the daemon has made; its parameters come from here, too, with its first packet.
- *  2. voq_send(): S and F for the packet, and when its credit is expected. Packets are held by their
- *     departure time, so nothing is queued here.
- *  3. voq_first_hop(): Equation 1, R of each flow into the VOQ. The first hop of a host is the way from
- *     its sockets to here: W and R are computed for the flow at hand (flow_pace_bps(), flow_window_bytes()).
+ *  1. voq_get(): the VOQ, made by its first packet. Without room the VOQ of the peer's whole prefix serves, which the
+ *     daemon has made; its parameters are also set here, with its first packet.
+ *  2. voq_send(): S and F for the packet, and when its credit is expected. Their departure time holds packets, so
+ *     nothing is queued here.
+ *  3. voq_first_hop(): Equation 1, R of each flow into the VOQ. The first hop of a host is the path from its sockets to
+ *     here: W and R are computed for the flow at hand (flow_pace_bps(), flow_window_bytes()).
  *
- * CPUs share a VOQ: see hiercc.h for S, credit and clock. What Equation 1 goes by, and the parameters, are
- * under a try-lock like that of a flow.
+ * CPUs share a VOQ: see hiercc.h for S, credit and clock. The state of Equation 1 and the parameters are under a
+ * try-lock like that of a flow.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -28,7 +27,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-#define VOQ_ASK_AGAIN 1000 /* units of 2^20 ns: so long a flow without room for its VOQ does not ask */
+#define VOQ_ASK_AGAIN 1000 /* in units of 2^20 ns: how long a flow without room for its VOQ does not ask again */
 
 static inline int voq_trylock(struct voq *v)
 {
@@ -40,7 +39,7 @@ static inline void voq_unlock(struct voq *v)
 	__sync_fetch_and_and(&v->lock, 0);
 }
 
-/* The key of the VOQ to so many bits of an address. */
+/* The key of the VOQ to the first prefixlen bits of an address. */
 static inline void voq_name(struct voq_key *key, const struct sluice_addr *addr, __u32 prefixlen)
 {
 	__u32 *to = (__u32 *)&key->addr;
@@ -55,8 +54,8 @@ static inline void voq_name(struct voq_key *key, const struct sluice_addr *addr,
 }
 
 /*
- * Equation 1, with each packet and each message of credit: R for each flow of the VOQ, bits/s; 0 before the
- * first packet. Who finds the lock taken goes by the R of before. A stop is R_min: nobody would ask again.
+ * Equation 1, with each packet and each message of credit: R for each flow of the VOQ, bits/s; 0 before the first
+ * packet. If the lock is taken the previous R is used. A stop is R_min, not 0: a stopped host would never ask again.
  */
 VERIFIED_ONCE __u64 voq_first_hop(struct voq *v, __u64 now_ns)
 {
@@ -82,10 +81,7 @@ static inline void voq_news_send(const struct tor_news *n)
 		stats_count(STAT_TOR_LOST);
 }
 
-/*
- * Hosts behind a switch (tor.bpf.h) are told of a stop of their VOQ, or of its end, once; its key is in the
- * scratch space.
- */
+/* Tells hosts behind a switch (tor.bpf.h) once of a stop of their VOQ, or of its end; its key is in the scratch space. */
 VERIFIED_ONCE int voq_stop_news(struct voq *v)
 {
 	struct scratch_space *space = scratch_get();
@@ -110,12 +106,12 @@ VERIFIED_ONCE int voq_stop_news(struct voq *v)
 }
 
 /*
- * What a VOQ takes from the peer's prefix and the port that it leaves by; line * T < 2^37 * 2^26. RTT_hop is
- * T: a stack obeys its window, which takes hold as ACKs come in. With T/6, as between a host and a ToR, R is
- * computed anew before that, and the queue swings between nothing and V_high. The BDP from which q0 follows is
- * that of the slower end: an uplink is faster than what it leads to, and what stands in a VOQ has its departure,
- * which no credit corrects. With an uplink of twice the speed and its BDP the long flows beside a burst
- * (simulated) fell to 3 % of their rate, and not to 44 %.
+ * Sets a VOQ's parameters from the peer's prefix and the port that it leaves by; line * T < 2^37 * 2^26. RTT_hop is T:
+ * a stack obeys its window, which takes effect as ACKs come in. With T/6, as between a host and a ToR, R is recomputed
+ * before that, and the queue swings between nothing and V_high. The BDP from which q0 follows is that of the slower
+ * end: an uplink is faster than its destinations, and packets in a VOQ have their departures, which no credit corrects.
+ * With an uplink of twice the speed and its BDP the long flows beside a burst (simulated) fell to 3 % of their rate,
+ * and not to 44 %.
  */
 VERIFIED_ONCE int voq_params(struct voq *v, const struct peer *peer, const struct port *port)
 {
@@ -150,18 +146,18 @@ VERIFIED_ONCE int voq_params(struct voq *v, const struct peer *peer, const struc
 }
 
 /*
- * Credit says how it was granted. C0 is what a round of that takes: until the first comes it is that of grants with each
- * packet, a round trip; where it turns out to be granted once a period the VOQ has the period's more from its next packet on.
+ * Credit shows how it is granted, and C0 covers a round of it: until the first comes C0 is for grants with each packet,
+ * a round trip; if credit turns out to be granted once a period, C0 grows by the period from the next packet on.
  */
 static inline void voq_granter(struct voq *v, int arrival)
 {
 	if (v->by_period == !arrival)
 		return;
 	v->by_period = !arrival;
-	v->epoch = 0; /* none: params are computed anew */
+	v->epoch = 0; /* no epoch: params are computed anew */
 }
 
-/* Whether packets of the flow go by a VOQ, here or, as far as this host is concerned, at its switch. */
+/* Whether packets of the flow use a VOQ, here or, from this host's view, at its switch. */
 VERIFIED_ONCE int voq_is_due(struct flow *f)
 {
 	const struct control *ctl = control_get();
@@ -171,7 +167,7 @@ VERIFIED_ONCE int voq_is_due(struct flow *f)
 
 /*
  * The VOQ for a flow, whose key is in the scratch space then: made, or with the parameters of this epoch.
- * Returns 0 where there is none.
+ * Returns 0 if there is none.
  */
 VERIFIED_ONCE int voq_make(struct flow *f, const struct sluice_addr *remote, __u64 now_ns, __u32 epoch)
 {
@@ -227,7 +223,7 @@ VERIFIED_ONCE int voq_make(struct flow *f, const struct sluice_addr *remote, __u
 	return v->params.c0 != 0;
 }
 
-/* The VOQ by which a packet of the flow goes, its key in the scratch space; NULL: by none, HPCC is alone. */
+/* The VOQ of a packet of the flow, with its key in the scratch space; NULL: none, only HPCC applies. */
 static inline struct voq *voq_get(struct flow *f, const struct sluice_addr *remote, __u64 now_ns, __u32 epoch)
 {
 	struct scratch_space *space = scratch_get();
@@ -248,8 +244,8 @@ static inline struct voq *voq_get(struct flow *f, const struct sluice_addr *remo
 }
 
 /*
- * Credits have stopped: from here on W is all that holds the flow. It was not told of the port, and is what an empty
- * one may have; the flow goes on with its share of what credit came for. share * T < 2^27 * 2^30.
+ * Credits have stopped: from here on only W holds the flow. W does not know the port, and may be that of an empty one;
+ * the flow continues with its share of the last rate of credit. share * T < 2^27 * 2^30.
  */
 static inline void voq_alone_begins(struct flow *f, const struct voq *v)
 {
@@ -262,7 +258,7 @@ static inline void voq_alone_begins(struct flow *f, const struct voq *v)
 	flow_unlock(f);
 }
 
-/* S and F as packets say them, of the VOQ whose key is in the scratch space. */
+/* S and F as in packets of the VOQ whose key is in the scratch space. */
 static inline void voq_block(const struct flow *f, __u32 total, __u32 flows, struct scratch_space *space,
 			     const struct control *ctl)
 {
@@ -277,14 +273,14 @@ static inline void voq_block(const struct flow *f, __u32 total, __u32 flows, str
 								  WIRE_VOQ_BESIDE;
 }
 
-/* The block says that credit may come by echoes and companions: to a host, whose VOQs are here. */
+/* Marks the block: credit may come by echoes and companions, to a host whose VOQs are here. */
 static inline void voq_rides(const struct flow *f, struct scratch_space *space)
 {
 	if (f->path.hiercc == VOQS_HERE)
 		space->voq_out.block.flags |= WIRE_VOQ_RIDES;
 }
 
-/* A packet of bytes on the wire enters the VOQ; out says what came of it. */
+/* A packet of bytes on the wire enters the VOQ; the result is in out. */
 VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 bytes, struct voq_out *out)
 {
 	struct scratch_space *space = scratch_get();
@@ -328,7 +324,7 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 	return 0;
 }
 
-/* Bytes of S, as voq_out says it, that no companion has said; another CPU may have said more meanwhile. */
+/* Bytes of S, as in voq_out, that no companion has announced; another CPU may have announced more meanwhile. */
 static inline __u32 voq_untold(const struct voq *v, const struct voq_out *out)
 {
 	__s32 untold = bpf_ntohl(out->block.total) - READ_ONCE(v->beside_total);
@@ -336,7 +332,7 @@ static inline __u32 voq_untold(const struct voq *v, const struct voq_out *out)
 	return untold > 0 ? untold : 0;
 }
 
-/* A companion says S as voq_out does. */
+/* A companion announces the S of voq_out. */
 static inline void voq_said(struct voq *v, const struct voq_out *out, __u64 now_ns)
 {
 	WRITE_ONCE(v->beside_total, bpf_ntohl(out->block.total));
@@ -344,8 +340,8 @@ static inline void voq_said(struct voq *v, const struct voq_out *out, __u64 now_
 }
 
 /*
- * What a companion that is made of an ACK says of the VOQ of its flow: all that has been given a departure, and it leaves
- * with the last of that.
+ * The block of a companion made from an ACK: S covers all bytes that have a departure, and the companion leaves with
+ * the last of them.
  */
 VERIFIED_ONCE int voq_beside_ack(struct flow *f, const struct sluice_addr *remote)
 {

@@ -2,18 +2,18 @@
 #ifndef SLUICE_BUCKET_H
 #define SLUICE_BUCKET_H
 /*
- * A token bucket that nobody has to fill: its state is the time up to which its tokens have been spent. A token is
- * worth token_ns, and burst of them are kept at most. So a bucket that is all 0 is full.
+ * A token bucket that needs no refill: its state is the time up to which its tokens have been spent. A token is worth
+ * token_ns, and at most burst tokens are kept. So an all-zero bucket is full.
  */
 #include "sluice/types.h"
 
-/* PROBEs to addresses that were never heard, and answers to them, all together: */
-#define BUCKET_STRANGERS_NS (1000 * 1000ULL) /* 1,000 a second are 2 Mbit/s, and ask 10,000 new peers in 10 s; */
-#define BUCKET_STRANGERS_BURST 1000	     /*   1,000 peers that are new at once are asked at once */
+/* PROBEs to addresses that were never heard from, and answers to them, all together: */
+#define BUCKET_STRANGERS_NS (1000 * 1000ULL) /* 1,000 a second are 2 Mbit/s, and probe 10,000 new peers in 10 s */
+#define BUCKET_STRANGERS_BURST 1000	     /* 1,000 peers that appear together are probed at once */
 
 /*
- * Answers to a host that was heard. With a key: a million a second, which is what one CPU turns round, and 100 flows
- * whose T is 100 us. Without, where whoever can forge an address can have us answer there: a tenth of that.
+ * Answers to a host that was heard from. With a key: a million a second, as many as one CPU can turn around, and
+ * enough for 100 flows whose T is 100 us. Without one, where a forged address can aim our answers: a tenth.
  */
 #define BUCKET_HOST_KEY_NS 1000ULL
 #define BUCKET_HOST_NS (10 * 1000ULL)

@@ -26,9 +26,9 @@ static inline __u64 pacer_departure(__u64 now_ns, __u64 clock_ns, __u64 asked_ns
 }
 
 /*
- * How long what departs at `at_ns` has to wait. A wild time is no wait: one that is further ahead than UDP may bring its
- * clock, by 1 s of SO_TXTIME, twice a horizon of 1 s, 10 s for credit, and what its last packet costs. That is about
- * 48 s for 64 KB of UDP_SEGMENT at the lowest R, a segment of 1500 bytes in a T of 1 s.
+ * The wait of a packet that departs at `at_ns`. An absurd time means no wait: one further ahead than UDP can bring
+ * its clock, by 1 s of SO_TXTIME, twice a horizon of 1 s, 10 s for credit, and the cost of its last packet. That is
+ * about 48 s for 64 KB of UDP_SEGMENT at the lowest R, a segment of 1500 bytes in a T of 1 s.
  */
 #define PACER_WAIT_MAX_NS (1ULL << 36)
 

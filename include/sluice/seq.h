@@ -2,12 +2,12 @@
 #ifndef SLUICE_SEQ_H
 #define SLUICE_SEQ_H
 /*
- * The clock of sequences: CLOCK_MONOTONIC and a base that makes it real time (bpf/host/auth.bpf.h). Receivers keep
- * the highest sequence, so one wrong look at the clock could silence a host for as long as it was wrong by.
+ * The sequence clock: CLOCK_MONOTONIC and a base that makes it real time (bpf/host/auth.bpf.h). Receivers keep the
+ * highest sequence, so one wrong clock reading could silence a host for as long as the error.
  *
- *  1. A receiver learns nothing of a message from more than SEQ_AHEAD_NS ahead of its own clock.
- *  2. A base that is in use follows the clock forward, by no more than that. It never goes back, and it does not
- *     leap: a clock that does so is wrong as often as right. A fresh start takes what the clock says.
+ *  1. A receiver ignores the sequence of a message from more than SEQ_AHEAD_NS ahead of its own clock.
+ *  2. A base in use follows the clock forward, by at most that. It never goes back, and it does not leap: a clock that
+ *     leaps is wrong as often as right. A fresh start takes the clock as it is.
  *  3. A clock before SEQ_SET_NS was never set, as without a battery before NTP. From there the base leaps.
  */
 #include "sluice/once.h"
@@ -16,7 +16,7 @@
 #define SEQ_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
 #define SEQ_SET_NS (1767225600 * NSEC_PER_SEC) /* 2026-01-01: Sluice is no older */
 
-/* Would a message teach, by its sequence? own_ns: what a message of this host would have now. */
+/* Whether a sequence is too far ahead to be learnt. own_ns: the sequence that a message of this host would have now. */
 static inline int seq_is_future(__u64 seq, __u64 own_ns)
 {
 	return seq > own_ns + SEQ_AHEAD_NS;
@@ -25,9 +25,9 @@ static inline int seq_is_future(__u64 seq, __u64 own_ns)
 #define SEQ_TRIES 4
 
 /*
- * Makes seq the newest, by compare-and-swap, if it is newer than that, or, where that is 0, than floor. Returns whether
- * it did. seen: what the newest was before; where it returns 0, what it is. Another CPU that is faster SEQ_TRIES times
- * has made it newer as often: seq is taken for an old one then.
+ * Makes seq the newest, by compare-and-swap, if it exceeds *newest or, while that is 0, floor. Returns whether it did.
+ * *seen: the newest before, or the current one if 0 is returned. If other CPUs are faster SEQ_TRIES times, *newest has
+ * grown as often: seq then counts as old.
  */
 static inline int seq_take(__u64 *newest, __u64 floor, __u64 seq, __u64 *seen)
 {
@@ -46,13 +46,13 @@ static inline int seq_take(__u64 *newest, __u64 floor, __u64 seq, __u64 *seen)
 }
 
 enum seq_move {
-	SEQ_STAYS,   /* as always, but for steps of the clock */
+	SEQ_STAYS,   /* normal, except when the clock is stepped */
 	SEQ_FOLLOWS, /* the base moves forward to the clock */
-	SEQ_AHEAD,   /* it stays: the clock is ahead by more than a base moves, */
-	SEQ_BEHIND,  /*   or behind by so much that peers would not believe us if the clock were right */
+	SEQ_AHEAD,   /* it stays: the clock is ahead by more than a base moves */
+	SEQ_BEHIND,  /* it stays: the clock is so far behind that peers would not believe us if it were right */
 };
 
-/* What a base does that makes sequences of own_ns, when the clock says real_ns. */
+/* The move of a base that makes sequences of own_ns, when the clock reads real_ns. */
 static inline enum seq_move seq_base_move(__u64 own_ns, __u64 real_ns)
 {
 	if (own_ns < SEQ_SET_NS)

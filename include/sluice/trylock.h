@@ -2,9 +2,9 @@
 #ifndef SLUICE_TRYLOCK_H
 #define SLUICE_TRYLOCK_H
 /*
- * A lock in a map, between CPUs and the daemon: a time, that at which it was taken, and 0 where nobody has it. Nobody waits
- * for it: a packet that finds it taken leaves its work to the next packet. A holder that is gone holds it for TRYLOCK_NS,
- * and then it is broken: so what it protects must be sound in any mixture of two writers, though it may be wrong once.
+ * A lock in a map, between CPUs and the daemon: the time at which it was taken, 0 while it is free. Nobody waits for
+ * it: a packet that finds it taken leaves its work to the next packet. The lock of a holder that is gone is broken
+ * after TRYLOCK_NS: so the protected data must be sound in any mixture of two writers, though it may be wrong once.
  */
 #include "sluice/once.h"
 #include "sluice/types.h"
@@ -12,9 +12,9 @@
 #define TRYLOCK_NS (1U << 20) /* longer than any packet holds one */
 
 enum trylock {
-	TRYLOCK_TAKEN, /* by somebody else */
+	TRYLOCK_TAKEN, /* another holder has it */
 	TRYLOCK_OURS,
-	TRYLOCK_BROKEN, /* and it is ours */
+	TRYLOCK_BROKEN, /* taken from a holder that is gone: it is ours */
 };
 
 /* now_ns: CLOCK_MONOTONIC, > 0. */
@@ -32,7 +32,7 @@ static inline enum trylock trylock_enter(__u64 *lock_ns, __u64 now_ns)
 	return since ? TRYLOCK_BROKEN : TRYLOCK_OURS;
 }
 
-/* now_ns: as it was entered with. One that was broken meanwhile is another's, and stays so. */
+/* now_ns: as passed to trylock_enter(). A lock that was broken meanwhile belongs to another holder, and stays taken. */
 static inline void trylock_leave(__u64 *lock_ns, __u64 now_ns)
 {
 	__sync_val_compare_and_swap(lock_ns, now_ns, 0);

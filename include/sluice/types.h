@@ -2,9 +2,8 @@
 #ifndef SLUICE_TYPES_H
 #define SLUICE_TYPES_H
 /*
- * Integer types for code that is compiled twice, for BPF and for the host, and the two fixed-point
- * formats of the core. BPF has no floating point, so everything is unsigned integers whose type
- * carries the position of the binary point.
+ * Integer types for code that is compiled twice, for BPF and for the host, and the two fixed-point formats of the core.
+ * BPF has no floating point, so all numbers are unsigned integers whose type gives the position of the binary point.
  */
 #ifdef __bpf__
 #include "vmlinux.h"

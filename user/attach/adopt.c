@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Maps of another SLUICE_ABI become this one's, while that one's programs work on.
+ * Converts maps of another SLUICE_ABI to this one, while the programs of the other continue.
  *
- *  1. A daemon pins beside its maps how they are laid out: `layout`, its object's BTF. The BTF that the kernel keeps
- *     with a map would do, but takes CAP_SYS_ADMIN.
- *  2. Maps of the same layout are taken as they are. Of others there are new ones, filled member by member (layout.h),
- *     all pinned in `next`. Until here the other version loses nothing by an error.
- *  3. `next` is renamed to `new`: from now on the maps are this version's. Pin by pin they take the place of the
- *     others, which go to `old`. If the daemon dies in between, the next one goes on, of any version that has
- *     pin_swap.c.
- *  4. Programs are replaced; sockets of other network namespaces, which keep the old ones, are put in bypass. `old`
- *     goes.
+ *  1. A daemon pins the layout of its maps beside them: `layout`, its object's BTF. The BTF that the kernel keeps with
+ *     a map would do, but needs CAP_SYS_ADMIN.
+ *  2. Maps of the same layout are kept. The others are made anew, filled member by member (layout.h), and pinned in
+ *     `next`. Up to here the other version loses nothing on an error.
+ *  3. `next` is renamed to `new`: from now on the maps are this version's. Pin by pin they replace the others, which
+ *     move to `old`. If the daemon dies in between, the next one continues, if its version has pin_swap.c.
+ *  4. Programs are replaced; sockets of other network namespaces, which keep the old ones, are put in bypass. `old` is
+ *     removed.
  *
  * The races: between the copy of an entry and the replacement of the program, which is milliseconds, the old programs
  * write into maps that nobody reads any more. A flow's position goes back by the bytes it sent then, and a round of
- * HPCC is as much longer. An entry may be copied in the middle of a feedback: the next one corrects W.
+ * HPCC gets that much longer. An entry may be copied in the middle of a feedback: the next one corrects W.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -36,7 +35,7 @@ int adopt_open(struct dataplane *dp)
 	unsigned int i;
 
 	pin_path(next, sizeof(next), dp->pin_dir, "next");
-	if (!access(next, F_OK)) { /* adopt_recover() could not remove it, and libbpf would take its maps for ours */
+	if (!access(next, F_OK)) { /* adopt_recover() could not remove it, and libbpf would use its maps */
 		msg("%s: an upgrade that was interrupted left this directory: remove it, and start sluiced again",
 		    next);
 		return -EEXIST;
@@ -80,20 +79,20 @@ int adopt_fill(struct dataplane *dp)
 
 /* --- carry --- */
 
-/* All entries of a map, as they are now. */
+/* Copies all current entries of a map. */
 static int entries_carry(const struct adopt_map *m)
 {
 	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
 	char *from_keys = calloc(ADOPT_BATCH, m->key.from_bytes), *keys = calloc(ADOPT_BATCH, m->key.to_bytes);
 	char *from_values = calloc(ADOPT_BATCH, m->value.from_bytes), *values = calloc(ADOPT_BATCH, m->value.to_bytes);
-	__u32 cursor[16], count, i, to = bpf_map__fd(m->to); /* the cursor of some maps is a key */
+	__u32 cursor[16], count, i, to = bpf_map__fd(m->to); /* some maps use a key as cursor */
 	int err = !from_keys || !keys || !from_values || !values || m->key.from_bytes > sizeof(cursor) ? -ENOMEM : 0;
 	int first = 1, done = 0;
 
 	while (!err && !done) {
 		count = ADOPT_BATCH;
 		if (bpf_map_lookup_batch(m->fd, first ? NULL : cursor, cursor, from_keys, from_values, &count, NULL)) {
-			done = errno == ENOENT; /* the end; count entries came all the same */
+			done = errno == ENOENT; /* the end, though fewer than count entries came */
 			if (!done) {
 				err = -errno;
 				break;
@@ -123,8 +122,8 @@ static int entries_carry(const struct adopt_map *m)
 }
 
 /*
- * The counters, and at the end what the old programs have counted since. That adds to what new programs count
- * already: one of them may be lost while it is written, and a counter never goes back.
+ * Carries the counters, and at the end the increments of the old programs since. They are added to counters that new
+ * programs already use: an increment may be lost in a race, but a counter never goes back.
  */
 static int stats_carry(struct adopt *a, const struct adopt_map *m)
 {
@@ -170,7 +169,7 @@ static const struct adopt_map *map_of(const struct adopt *a, const char *name)
 	return &a->map[i];
 }
 
-/* The number that says whose the maps are: 0 is nobody's, for a reader of pins that are about to change places. */
+/* Sets the ABI number of the maps: 0 tells readers that the pins are about to be swapped. */
 static int abi_set(const struct adopt_map *control, __u32 abi)
 {
 	__u32 zero = 0;
@@ -178,7 +177,7 @@ static int abi_set(const struct adopt_map *control, __u32 abi)
 	int err = !entry ? -ENOMEM : bpf_map_lookup_elem(control->fd, &zero, entry) ? -errno : 0;
 
 	if (!err) {
-		memcpy(entry, &abi, sizeof(abi)); /* the first member, of any version */
+		memcpy(entry, &abi, sizeof(abi)); /* the first member in every version */
 		err = bpf_map_update_elem(control->fd, &zero, entry, BPF_ANY) ? -errno : 0;
 	}
 	free(entry);
@@ -196,7 +195,7 @@ int adopt_commit(struct dataplane *dp)
 
 	pin_path(next, sizeof(next), dp->pin_dir, "next");
 	pin_path(new, sizeof(new), dp->pin_dir, "new");
-	/* Counters last, as they are watched, and flows before them. */
+	/* Counters last, because they are watched, and flows before them. */
 	for (i = ADOPT_MAPS; !err && i-- > 0;) {
 		m = &a->map[i];
 		if (m->how == ADOPT_CARRIED && m != control)

@@ -2,7 +2,7 @@
 #ifndef SLUICE_ADOPT_INT_H
 #define SLUICE_ADOPT_INT_H
 /*
- * Shared by adopt.c (theory, begin, carry, commit, end), adopt_plan.c (which maps how) and pin_swap.c (pins, swap,
+ * Shared by adopt.c (theory, begin, carry, commit, end), adopt_plan.c (plan per map) and pin_swap.c (pins, swap,
  * recover).
  */
 #include <bpf/btf.h>
@@ -10,14 +10,14 @@
 #include "lib/layout.h"
 #include "lib/pins.h"
 
-#define ADOPT_DIR 300  /* below the pin directory, of less than 256 */
-#define ADOPT_PATH 600 /* with a name */
+#define ADOPT_DIR 300  /* below the pin directory, which has less than 256 */
+#define ADOPT_PATH 600 /* with a file name */
 
 enum adopt_how {
 	ADOPT_SHARED,  /* the same map */
 	ADOPT_CARRIED, /* entry by entry */
 	ADOPT_STATS,   /* counter by counter, by their names */
-	ADOPT_ANEW,    /* from the configuration, or by what comes */
+	ADOPT_ANEW,    /* filled from the configuration, or by traffic */
 };
 
 struct adopt_map {
@@ -32,17 +32,17 @@ struct adopt_map {
 #define ADOPT_MAPS (0 PINS(ADOPT_COUNT))
 
 struct adopt {
-	struct btf *btf, *own; /* the other version's, and this one's as it is published */
+	struct btf *btf, *own; /* of the other version, and of this one as published */
 	struct adopt_map map[ADOPT_MAPS];
-	struct control control;	 /* what is carried of it */
+	struct control control;	 /* its contents, in this layout */
 	int stat_from[STAT_MAX]; /* -1: the other version does not count it */
-	__u64 *stats;		 /* of each, and each CPU: what was carried */
+	__u64 *stats;		 /* per counter and CPU: the carried value */
 	int committed;
 };
 
 /* --- adopt_plan.c --- */
 
-/* The other version's control as it is now, in this one's layout. */
+/* Reads the other version's current control, in this one's layout. */
 int control_read(const struct adopt_map *m, struct control *control);
 
 /* --- pin_swap.c --- */
@@ -55,15 +55,15 @@ int pin_get(const char *dir, const char *name);
 /* Removes a directory below pin_dir, with the pins in it. */
 void dir_remove(const char *pin_dir, const char *name);
 /*
- * The pins in `new` take the place of the others. control comes last: it says whose the maps are. A daemon that was
- * killed after that has left a `new` without it.
+ * The pins in `new` replace the others. control comes last: it identifies the version. A daemon that was killed after
+ * that has left a `new` without it.
  */
 int pins_swap(const char *pin_dir);
-/* XDP programs are known by their counters: while those are still pinned. tc takes off telemetry meanwhile. */
+/* XDP programs are identified by their counters: call this while those are pinned. tc strips telemetry meanwhile. */
 void old_xdp_remove(const char *pin_dir);
 /*
- * The programs of the congestion control live as long as the sockets that use it, and read W in maps that nobody writes
- * any more: they go by Reno, and where flows are carried entry by entry (own_cc) receive windows are cut down to W.
+ * The programs of the congestion control live as long as the sockets that use it, and read W in maps that are no longer
+ * written: they fall back to Reno, and if flows are carried entry by entry (own_cc) receive windows are cut down to W.
  */
 void old_retire(const char *pin_dir);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which maps of another version are shared, carried or made anew, and what is said of it. */
+/* Decides which maps of another version are shared, carried or made anew, and reports it. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -23,9 +23,7 @@ static int is_daemons(const char *name)
 	return 0;
 }
 
-/*
- * Members that begin anew: a lock that was held, an entry half written, a claim that programs have to make themselves.
- */
+/* Members that restart: a lock that was held, a half-written entry, a claim that programs have to make themselves. */
 static const char *const *members_anew(const char *name)
 {
 	static const char *const flow[] = { "lock", "echo", "own_cc", "" }, *const voq[] = { "lock", "" };
@@ -84,7 +82,7 @@ static int map_plan(struct adopt *a, struct adopt_map *m, const char *dir, const
 		same &= stats_plan(a, to);
 		m->how = m->value.same ? ADOPT_STATS : ADOPT_ANEW;
 	} else if (!strcmp(m->name, "control")) {
-		same = 0; /* it says whose the maps are */
+		same = 0; /* it identifies the version */
 		m->how = ADOPT_CARRIED;
 	} else if (!*m->key.lost && m->value.n && !is_daemons(m->name)) {
 		m->how = ADOPT_CARRIED;
@@ -165,7 +163,7 @@ int adopt_plan(struct dataplane *dp)
 	}
 	plans_say(a, dp->pin_dir);
 	a->control.abi = SLUICE_ABI;
-	a->control.cc_abi = 0; /* whose it is, its maps were */
-	a->control.epoch++;    /* parameters are taken from peers anew */
+	a->control.cc_abi = 0; /* the previous owner's maps are gone */
+	a->control.epoch++;    /* parameters are read from peers anew */
 	return 0;
 }

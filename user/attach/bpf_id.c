@@ -26,7 +26,7 @@ __u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *ab
 		n = info.nr_map_ids < room ? info.nr_map_ids : room;
 		if (about)
 			*about = info;
-	} else if (err != -ENOENT && err != -EPERM) { /* it is gone, or takes CAP_SYS_ADMIN */
+	} else if (err != -ENOENT && err != -EPERM) { /* it is gone, or needs CAP_SYS_ADMIN */
 		msg("program %u: asking which maps it uses: %s: it counts as none of ours", prog_id, strerror(-err));
 	}
 	if (fd >= 0)

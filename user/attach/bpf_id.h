@@ -5,10 +5,10 @@
 #include "lib/pins.h"
 
 __u32 map_id(int fd); /* 0: unknown */
-/* The number of the counters, by which our XDP program is known; 0: unknown, which was said. */
+/* The id of the counters, which identifies our XDP program; 0: unknown, with a message. */
 __u32 counters_id(const struct pins *p);
 int prog_uses(__u32 prog_id, __u32 map_id);
-/* The numbers of the maps that a program holds, and, if about is not NULL, what it is; how many: 0 where it cannot be known. */
+/* The ids of the maps that a program holds, and its description unless about is NULL; their number, 0 if unknown. */
 __u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *about);
 /* The type of a program that uses the map, else 0, which is no type of ours. */
 __u32 prog_type_of_user(__u32 prog_id, __u32 map_id);

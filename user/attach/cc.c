@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The TCP congestion control: registered under the configured name, and the default or not. Where it takes the place of
- * another one's, whose maps are not written any more, sockets go over to it.
+ * The TCP congestion control: registered under the configured name, and made the default or not. When it replaces
+ * another one, whose maps are no longer written, sockets are moved to it.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -39,12 +39,12 @@ static int sysctl_write(const char *value)
 	return err;
 }
 
-/* Takes a map's congestion control from the kernel. Sockets that use it keep it until they end. */
+/* Removes a map's congestion control from the kernel. Sockets that use it keep it until they end. */
 static int map_unregister(int fd)
 {
 	__u32 zero = 0;
 
-	/* It may not be registered yet, or no more. */
+	/* It may not be registered yet, or no longer. */
 	return bpf_map_delete_elem(fd, &zero) && errno != ENOENT && errno != EINPROGRESS ? -errno : 0;
 }
 
@@ -62,7 +62,7 @@ int cc_unregister(const char *pin_dir)
 		close(fd);
 	if (err) {
 		msg("tcp: the congestion control that is pinned at %s stays registered: %s", path, strerror(-err));
-		return err; /* the pin stays, by which another try finds it */
+		return err; /* the pin stays, so another try finds it */
 	}
 	if (unlink(path))
 		msg("%s: removing the pin: %s: remove it", path, strerror(errno));
@@ -76,19 +76,19 @@ int cc_restore_default(struct control *ctl, const char *why)
 
 	if (!ctl->cc_default[0])
 		return 0;
-	/* Only if it is still what we set: an administrator's later choice stands. */
+	/* Only if it still has our value: an administrator's later choice stands. */
 	err = sysctl_read(now, sizeof(now));
 	if (err) {
 		msg("tcp: reading the default congestion control: %s: if it is %s, run 'sysctl net.ipv4.tcp_congestion_control=%s'",
 		    strerror(-err), ctl->cc_name, ctl->cc_default);
-		return err; /* and try again with the next SIGHUP */
+		return err; /* retried with the next SIGHUP */
 	}
 	if (!strcmp(now, ctl->cc_name)) {
 		err = sysctl_write(ctl->cc_default);
 		if (err) {
 			msg("tcp: default congestion control: stays %s: %s: run 'sysctl net.ipv4.tcp_congestion_control=%s'",
 			    now, strerror(-err), ctl->cc_default);
-			return err == -EROFS ? 0 : err; /* a container cannot */
+			return err == -EROFS ? 0 : err; /* not possible in a container */
 		}
 		msg_info("tcp: default congestion control: %s -> %s, %s", now, ctl->cc_default, why);
 	}
@@ -113,7 +113,7 @@ static int cc_pin(struct dataplane *dp)
 	return err;
 }
 
-/* The sockets of this network namespace; those of others keep what they have until they end. */
+/* Moves the sockets of this network namespace; those of others keep theirs until they end. */
 static void sockets_move(struct dataplane *dp, const char *from, const char *to)
 {
 	struct bpf_link *link = bpf_program__attach_iter(dp->skel->progs.cc_move, NULL);
@@ -140,10 +140,10 @@ int cc_register(struct dataplane *dp, const struct config *c)
 
 	if (cc_is_kept(ctl, c))
 		return 0;
-	/* One name, one congestion control: another version's has to go first, so that for a moment there is none. */
+	/* One name, one congestion control: another version's is removed first, so for a moment there is none. */
 	alone = c->tcp.name && (!ctl->cc_name[0] || !strcmp(ctl->cc_name, c->tcp.name));
 	if (alone) {
-		/* Pinned before it is registered: nobody could take away one that is registered and has no pin. */
+		/* Pinned before it is registered: without a pin it could not be removed. */
 		err = cc_unregister(dp->pin_dir) ?: cc_pin(dp);
 		if (err)
 			return err;
@@ -157,7 +157,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 			    err == -EEXIST ? ": the name is taken: choose another with tcp: name" : "");
 			return err;
 		}
-		/* It stays registered when we end; only deleting the map's element takes it away. */
+		/* It stays registered when the daemon ends; only deleting the map's element removes it. */
 		bpf_link__disconnect(link);
 		bpf_link__destroy(link);
 	}
@@ -175,7 +175,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		}
 	}
 	if (c->tcp.name && ctl->cc_name[0]) {
-		/* The default is the one of before, if it had that name: name it again. */
+		/* If the previous one has that name, setting it again selects it. */
 		if (!sysctl_read(now, sizeof(now)) && !strcmp(now, c->tcp.name))
 			sysctl_write(now);
 		sockets_move(dp, ctl->cc_name, c->tcp.name);
@@ -200,7 +200,7 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 	if (err || !strcmp(now, c->tcp.name))
 		return err;
 	err = sysctl_write(c->tcp.name);
-	if (err == -EROFS) { /* a container: all else is in place, and sockets may still choose it */
+	if (err == -EROFS) { /* a container: everything else is in place, and sockets may still choose it */
 		msg("tcp: default congestion control: stays %s, as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=%s",
 		    now, c->tcp.name);
 		return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The control map, by which the programs know what is in force, and the keys. */
+/* The control map, which tells the programs the current state, and the keys. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
 	__u64 now = now_ns(), real = realtime_ns(), own = ctl->seq_base_ns + now, off;
 	enum seq_move move = seq_base_move(own, real);
 
-	/* Of small steps only what somebody has seen: in each tick one, they would be a leap. */
+	/* Small steps only on request: one in each tick would add up to a leap. */
 	if (move == SEQ_FOLLOWS && (asked || own < SEQ_SET_NS)) {
 		if (!asked && c->keys.n)
 			msg_info("the clock was set: the sequences of authentication follow it");

@@ -3,13 +3,13 @@
  * From configuration to attached programs (programs.c, ports.c, port.c), and back.
  *
  *  1. The pin directory is the state that survives the daemon: maps, the struct_ops map, and (before Linux 6.2, with
- *     ports that stamp) the tracepoint links. What cannot be derived from the kernel is in the control and ports maps:
- *     who made the clsact qdisc, what the default congestion control was.
- *  2. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps. Of another version
- *     (adopt.c) it is replaced.
- *  3. A peer, or an interface, that the configuration has no more goes in two steps, so that nothing which is wrapped
- *     arrives unstripped: it leaves (the programs fall silent and strip on), and is gone when the other side must have
- *     noticed. That it leaves is in the maps: the next daemon completes what one that died began.
+ *     ports that stamp) the tracepoint links. State that cannot be derived from the kernel is in the control and ports
+ *     maps: who made the clsact qdisc, which default congestion control there was.
+ *  2. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps. That of another
+ *     version (adopt.c) is replaced.
+ *  3. A peer, or an interface, that is no longer configured goes in two steps, so that no wrapped packet arrives
+ *     unstripped: it leaves (the programs fall silent and continue to strip), and is removed when the other side must
+ *     have noticed. The maps record that it leaves: the next daemon completes the work of one that died.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -30,7 +30,7 @@ static int exit_code(int err, int undone)
 	return undone ? EXIT_ROLLED_BACK : EXIT_FAILED;
 }
 
-/* What an earlier daemon left in the pin directory: its maps are open, or dp->fresh says that there are none. */
+/* Opens the maps that an earlier daemon left in the pin directory; dp->fresh: there are none. */
 static int earlier_open(struct dataplane *dp, const struct config *c)
 {
 	int err = adopt_recover(c->pin_dir);
@@ -54,7 +54,7 @@ static int earlier_open(struct dataplane *dp, const struct config *c)
 		if (err)
 			return err;
 	}
-	/* Nothing but that there is nothing is a reason to begin anew: programs that run may hold what cannot be opened. */
+	/* Only a missing pin is a reason to start afresh: running programs may hold maps that cannot be opened. */
 	if (err && err != -ENOENT) {
 		msg("%s: opening the maps: %s: what the earlier daemon attached stays as it was", c->pin_dir, strerror(-err));
 		return err;
@@ -65,18 +65,18 @@ static int earlier_open(struct dataplane *dp, const struct config *c)
 	return 0;
 }
 
-/* The maps of the programs that were just loaded, with the control map filled in. */
+/* Opens the maps of the programs that were just loaded, with the control map filled in. */
 static int maps_open(struct dataplane *dp, const struct config *c)
 {
 	struct control ctl = { .abi = SLUICE_ABI, .mode = c->mode };
 	__u32 zero = 0;
 	int err = 0;
 
-	if (dp->lost) { /* what was missing was made with the programs */
+	if (dp->lost) { /* missing maps were made with the programs */
 		pins_close(&dp->pins);
 		err = pins_open(c->pin_dir, &dp->pins);
 	}
-	/* The abi is written before anyone may look. */
+	/* The abi is written before anyone may read. */
 	if (dp->fresh) {
 		err = bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY) ? -errno : 0;
 		err = err ?: pins_open(c->pin_dir, &dp->pins);
@@ -124,7 +124,7 @@ int dataplane_load(const struct config *c, struct dataplane **out)
 	return EXIT_DONE;
 close:
 	if (locked)
-		rmdir(c->pin_dir); /* as long as there is nothing in it */
+		rmdir(c->pin_dir); /* fails while there is something in it */
 	dataplane_close(dp);
 	return exit_code(err, 0);
 }
@@ -140,7 +140,7 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 	err = err ?: keys_apply(dp, c) ?: peers_apply(dp, c);
 	if (!err && dp->adopt)
 		err = adopt_commit(dp);
-	/* Another version's goes on until the programs are replaced, as it waits for RCU. */
+	/* Another version's continues until the programs are replaced, which waits for RCU. */
 	if (!err && !dp->adopt)
 		err = cc_register(dp, c);
 	if (!err)
@@ -179,7 +179,7 @@ int dataplane_undo(struct dataplane *dp, int err)
 		msg("the maps are this version's now; what was not replaced goes on by itself: start this version again, or the other");
 	else
 		msg("what the earlier daemon attached stays as it was");
-	rmdir(dp->pin_dir); /* as long as there is nothing in it */
+	rmdir(dp->pin_dir); /* fails while there is something in it */
 	dataplane_close(dp);
 	return exit_code(err, 0);
 }
@@ -190,7 +190,7 @@ int dataplane_prepare(struct dataplane *dp, struct config *c)
 	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: programs_add(dp, c);
 }
 
-/* An administrator who has just sent SIGHUP wants to see every complaint, even one that was printed a moment ago. */
+/* After SIGHUP an administrator expects every message, even one that was printed a moment ago. */
 static void limits_forget(struct dataplane *dp)
 {
 	dp->route_limit.next_ns = dp->pod_limit.next_ns = dp->htb_limit.next_ns = dp->limit.next_ns = 0;

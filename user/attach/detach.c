@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Takes everything of ours from the machine, by the maps if they can be read, else by what is attached (leftover.c). */
+/* Removes everything of ours from the machine, by the maps if readable, else by the attached programs (leftover.c). */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -22,11 +22,11 @@ int dataplane_detach(struct dataplane *dp)
 		}
 		err = ports_drop(dp, NULL);
 		err = cc_restore_default(ctl, "as it was before") ?: err;
-		cc_pin_restore(dp->pin_dir, ctl); /* somebody may have removed the pin, by which it is unregistered */
+		cc_pin_restore(dp->pin_dir, ctl); /* its pin, needed to unregister it, may have been removed */
 	}
 	err = cc_unregister(dp->pin_dir) ?: err;
 	queue_unregister(dp->pin_dir);
-	/* The pins say what there still is: another detach takes it off. */
+	/* The pins record what is left: another detach removes it. */
 	if (err)
 		msg("%s: not all could be taken off, and the pins stay: run 'sluiced --detach --pin-dir %s'",
 		    dp->pin_dir, dp->pin_dir);
@@ -37,8 +37,8 @@ int dataplane_detach(struct dataplane *dp)
 }
 
 /*
- * Goes by what is known without the layout of the maps. Egress goes first and ingress strips on, as with
- * bypass; clsact and the default congestion control stay, as their makers are not known.
+ * Detaches without the layout of the maps. Egress goes first and ingress continues to strip, as with bypass; clsact and
+ * the default congestion control stay, because their makers are not known.
  */
 static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, const char *what)
 {
@@ -89,7 +89,7 @@ int dataplane_detach_dir(const char *pin_dir)
 	err = pin_dir_lock(dp, pin_dir);
 	if (err)
 		goto close;
-	/* If the maps are neither version's, their counters say what is attached. */
+	/* If the maps are neither version's, their counters identify the attached programs. */
 	broken = adopt_recover(pin_dir) != 0;
 	if (!broken && pins_restore(pin_dir, NULL))
 		goto close;
@@ -108,7 +108,7 @@ int dataplane_detach_dir(const char *pin_dir)
 		err = pins_open_some(pin_dir, &dp->pins);
 	if (err == -ENOENT && l.interfaces)
 		return dataplane_detach_other(dp, &l, "incomplete");
-	/* -ENOENT: half of a start: only pins to remove */
+	/* -ENOENT: an incomplete start: only pins to remove */
 	if (!err || err == -ENOENT)
 		return dataplane_detach(dp);
 	msg("%s: %s", pin_dir, strerror(-err));

@@ -22,7 +22,7 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 	char name[IFNAMSIZ] = "?";
 	int err = bpf_tc_detach(&hook, &opts);
 
-	/* No such filter, no clsact, no such interface: there is nothing to be taken off. */
+	/* No such filter, clsact or interface: there is nothing to remove. */
 	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV)
 		return 0;
 	if_indextoname(ifindex, name);
@@ -44,7 +44,7 @@ int clsact_make(__u32 ifindex, int *made)
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 	int err = bpf_tc_hook_create(&hook);
 
-	/* The kernel's answer may have been lost after the qdisc was made. One in which there is nothing goes again. */
+	/* The kernel's answer may have been lost after the qdisc was made. An empty one is removed again. */
 	if (err && err != -EEXIST && !filters_count(ifindex))
 		bpf_tc_hook_destroy(&hook);
 	*made = !err;
@@ -56,7 +56,7 @@ int clsact_remove(__u32 ifindex)
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 
 	char name[IFNAMSIZ] = "?";
-	/* Somebody may have hung filters of their own into the qdisc that we made. */
+	/* Somebody may have added filters of their own to the qdisc that we made. */
 	int filters = filters_count(ifindex), err = filters < 0 ? filters : 0;
 
 	if (!filters)

@@ -8,12 +8,12 @@
 #define DP_TC_PRIORITY 0x5463
 #define DP_TC_HANDLE 1
 int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd);
-/* 0, also where there is none, or -errno with a message: it stays. */
+/* 0, also if there is none, or -errno with a message: it stays. */
 int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where);
 int filter_is_set(__u32 ifindex, enum bpf_tc_attach_point where);
 /* *made: there was none. */
 int clsact_make(__u32 ifindex, int *made);
-/* Unless somebody has hung filters of their own into it. As filter_remove(). */
+/* Unless somebody has added filters to it. Returns as filter_remove(). */
 int clsact_remove(__u32 ifindex);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What of ours is attached, by the counters that all of our programs use. This needs no ports map,
- * whose layout may be another version's, and sees other network namespaces too.
+ * Finds our attached programs by the counters that all of them use. This needs no ports map, whose layout may be
+ * another version's, and covers other network namespaces too.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -102,7 +102,7 @@ void leftover_find(const char *pin_dir, struct leftover *l)
 		links_each(leftover_count, l);
 }
 
-/* --- what is attached though its pins are gone --- */
+/* --- attached programs whose pins are gone --- */
 
 static __u32 pinned_map_id(const char *path)
 {
@@ -168,7 +168,7 @@ int left_filter_describe(struct left_filter *f, __u32 prog_id)
 	return f->stats_id ? 0 : -ENOENT;
 }
 
-/* The value begins with a count and the state, and has the name of what is registered. */
+/* The value begins with a count and the state, and has the name of the registered object. */
 int struct_ops_is_used(int fd, const char *name)
 {
 	enum { IN_USE = 1 }; /* BPF_STRUCT_OPS_STATE_INUSE, of the kernel's own headers */

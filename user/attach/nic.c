@@ -2,12 +2,12 @@
 /*
  * PFC of a NIC.
  *
- *  1. A NIC that does PFC takes the frames away from the wire, and stops its queues by itself: nothing is held
- *     a second time by departure times. It is told to do so for the lossless priorities, beside those that it had.
- *  2. What it had before is in pfc_ports, from before it is told: the next daemon and --detach find it there.
- *     What somebody else sets afterwards stands.
- *  3. Who runs DCBX below the driver knows better what the neighbour agreed to: then it is only asked.
- *  4. A driver may refuse, or do nothing and say that it did: what is so is asked afterwards.
+ *  1. A NIC that does PFC consumes the frames, and stops its queues by itself: departure times do not hold packets a
+ *     second time. It is configured for the lossless priorities, in addition to its previous ones.
+ *  2. Its previous setting is stored in pfc_ports before the change: the next daemon and --detach find it there. A
+ *     later change by somebody else stands.
+ *  3. If DCBX runs below the driver, that knows better what the neighbour agreed to: then the NIC is only queried.
+ *  4. A driver may refuse, or do nothing and report success: the result is read back.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -18,13 +18,13 @@
 
 #define PFC_F_NIC_ALL (PFC_F_NIC | PFC_F_NIC_LLD | PFC_F_NIC_SET)
 
-/* What it has enabled, without what it was told. */
+/* Its enabled priorities, without those that we added. */
 static __u8 nic_own(const struct dcb *d, const struct pfc_port *v)
 {
 	return v->flags & PFC_F_NIC_SET && d->pfc.pfc_en == v->nic_set ? v->nic_was : d->pfc.pfc_en;
 }
 
-/* -EINVAL with a message if it cannot. */
+/* Checks that the NIC can do this; -EINVAL with a message if not. */
 static int nic_room(const char *name, const struct dcb *d, __u8 lossless, __u8 own)
 {
 	char wanted[DCB_PRIORITIES_STRLEN], have[DCB_PRIORITIES_STRLEN];
@@ -86,7 +86,7 @@ int nic_plan(const char *name, struct pfc_port *v, int acts)
 	v->flags &= ~PFC_F_OBEY;
 	memset(v->obey, 0, sizeof(v->obey)); /* pfc_forget() */
 	if (verdict == DCB_NONE)
-		return 0; /* it has none to say now, in a reset for example: what is known stays */
+		return 0; /* it reports nothing now, in a reset for example: the known state stays */
 	err = nic_room(name, &d, v->lossless, own);
 	if (err)
 		return err;
@@ -103,7 +103,7 @@ int nic_plan(const char *name, struct pfc_port *v, int acts)
 	return 0;
 }
 
-/* Enables these priorities and no others; *was: those before. 0, also if it has nothing to say of them now, or -errno. */
+/* Enables these priorities and no others; *was: those before. 0, also if it reports nothing now, or -errno. */
 static int nic_write(const char *name, __u8 enabled, __u8 *was)
 {
 	struct dcb d;
@@ -152,7 +152,7 @@ void nic_restore(const char *name, const struct pfc_port *v)
 	__u8 was;
 	int err;
 
-	/* Only if it is still what it was told: an administrator's later choice stands. */
+	/* Only if it still has our setting: an administrator's later choice stands. */
 	if (!(v->flags & PFC_F_NIC_SET) || link_dcb_get(name, &d) || d.pfc.pfc_en != v->nic_set)
 		return;
 	err = nic_write(name, v->nic_was, &was);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The peers map, T as it was measured of peers, and the time for which peers and interfaces that leave the configuration linger. */
+/* The peers map, the measured T of peers, and the time for which leaving peers and interfaces linger. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* --- peers --- */
 
-/* Calls fn with each peer of the map; 0, or the first -errno, of fn or with a message. */
+/* Calls fn with each peer of the map; 0, or the first -errno, from fn or with a message. */
 static int peers_each(const struct dataplane *dp,
 		      int (*fn)(const struct dataplane *dp, const struct peer_key *key, struct peer *v, void *ctx),
 		      void *ctx)
@@ -29,7 +29,7 @@ static int peers_each(const struct dataplane *dp,
 	return err ?: more;
 }
 
-/* Are all addresses of a prefix those of a peer of the configuration? */
+/* Whether all addresses of a prefix belong to a peer of the configuration. */
 static int peer_is_covered(const struct config *c, const struct peer_key *key)
 {
 	unsigned int k;
@@ -92,7 +92,7 @@ static int peer_set(struct dataplane *dp, const struct config *c, const struct c
 
 	if (err != -ENOSPC)
 		return err;
-	/* Those that leave take the room of those that come. */
+	/* Leaving peers make room for new ones. */
 	peers_each(dp, peer_drop_covered, (void *)c);
 	peers_each(dp, peer_drop_leaving, NULL);
 	return bpf_map_update_elem(dp->pins.peers, &p->key, &v, BPF_ANY) ? -errno : 0;
@@ -103,7 +103,7 @@ struct rtts_ctx {
 	__u64 count_ns;
 };
 
-/* Tells c the T that this daemon, or an earlier one, has measured of the prefix. */
+/* Copies the T that this daemon, or an earlier one, has measured for the prefix to c. */
 static void peer_recall(struct dataplane *dp, const struct config *c, struct config_peer *p)
 {
 	__u64 max_ns = config_rtt_max_ns(c, p);
@@ -145,7 +145,7 @@ void dataplane_rtts_changed(struct dataplane *dp, const struct config *c)
 
 	if (err)
 		msg("ports: %s: flows are counted by the base RTT of before", strerror(-err));
-	dp->pins.ctl->epoch++; /* and no more: knobs stay as sluicectl set has them */
+	dp->pins.ctl->epoch++; /* and nothing else: knobs stay as sluicectl set them */
 }
 
 int peers_apply(struct dataplane *dp, struct config *c)
@@ -186,7 +186,7 @@ __u64 linger_ns(const struct dataplane *dp, struct leaving *l)
 
 	*l = (struct leaving){};
 	if (peers_each(dp, peer_linger, l))
-		l->peers++; /* what could not be read may leave */
+		l->peers++; /* an unreadable peer may leave */
 	silent_ns = DP_SILENT_RTTS * l->longest_ns;
 	return DP_LINGER_SILENCES * (silent_ns > DP_SILENT_NS ? silent_ns : DP_SILENT_NS);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The data plane of a pin directory: its lock, and what is closed with it. */
+/* The data plane of a pin directory: its lock, and everything closed with it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

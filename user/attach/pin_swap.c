@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pins of another version: read, exchanged for this one's, and removed. */
+/* Pins of another version: read, swapped for this one's, and removed. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -120,7 +120,7 @@ int adopt_layout_pin(struct dataplane *dp, const char *dir)
 	int fd, err;
 
 	pin_path(path, sizeof(path), dir, "layout");
-	if (!access(path, F_OK)) /* of the same ABI */
+	if (!access(path, F_OK)) /* another of the same ABI */
 		return 0;
 	btf = layout_published(bpf_object__btf(dp->skel->obj));
 	data = btf ? btf__raw_data(btf, &bytes) : NULL;
@@ -132,9 +132,9 @@ int adopt_layout_pin(struct dataplane *dp, const char *dir)
 	return err;
 }
 
-/* Another version may have had others, too; pins that are not Sluice's stay. */
+/* Another version may have had other pins, too; pins that are not Sluice's stay. */
 struct pins_of {
-	const char *dir, *to; /* to: where they go; NULL: nowhere */
+	const char *dir, *to; /* to: where they move; NULL: they are removed */
 	struct btf *btf;
 };
 
@@ -272,7 +272,7 @@ void adopt_pins_remove(const char *dir)
 	char path[ADOPT_PATH], where[ADOPT_DIR];
 	unsigned int i;
 
-	/* Between two versions pins of both are in dir, and the pins that are still to change places say which. */
+	/* Between two versions pins of both are in dir; those still to be swapped show which. */
 	foreign_pins_remove(dir, dir);
 	for (i = 0; i < sizeof(half_way) / sizeof(half_way[0]); i++) {
 		pin_path(where, sizeof(where), dir, half_way[i]);

@@ -4,10 +4,10 @@
  * namespace.
  *
  *  1. All of them are in the pods map, by which egress finds the sockets behind them.
- *  2. On a node those that lead to a pod CIDR, by a route or as ports of a bridge that one leads to,
- *     are a hop (pod.bpf.h) if they have a queue and its rate is known: a tbf, as the bandwidth plugin
- *     of CNI makes it. A veth without one cannot queue, and gets nothing of ours.
- *  3. What is there is read anew, in four dumps, at most once a second and only after a change.
+ *  2. On a node those that lead to a pod CIDR, by a route or as ports of a bridge with such a route, are a hop
+ *     (pod.bpf.h) if they have a queue and its rate is known: a tbf, as made by the CNI bandwidth plugin. A veth
+ *     without one cannot queue, and gets no program of ours.
+ *  3. The state is read anew, in four dumps, at most once a second and only after a change.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -90,7 +90,7 @@ static void pod_note_qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 
 			    pod_name(ifindex, name));
 }
 
-/* Makes the pods map say what there is. */
+/* Updates the pods map to the current links. */
 static void pods_apply(struct dataplane *dp, const struct pods_list *now)
 {
 	__u32 ifindex, next;
@@ -122,7 +122,7 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 
 	if (!if_indextoname(pod->ifindex, name) || link_get(name, &link) ||
 	    link.ifindex != pod->ifindex)
-		return -ENODEV; /* gone meanwhile */
+		return -ENODEV; /* it is gone meanwhile */
 	err = clsact_make(pod->ifindex, &made);
 	if (err)
 		return err;
@@ -143,9 +143,8 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 }
 
 /*
- * Puts pod_hop where the pod has a queue. Not before the second look: the bandwidth plugin may be about
- * to add a qdisc `ingress` behind the tbf, which would find our clsact in its place. Returns whether it
- * is there.
+ * Attaches pod_hop if the pod has a queue. Not before the second look: the bandwidth plugin may be about to add a qdisc
+ * `ingress` after the tbf, which our clsact would block. Returns whether it is attached.
  */
 static int pod_follow(struct dataplane *dp, const struct config *c, const struct pod_link *pod)
 {
@@ -158,7 +157,7 @@ static int pod_follow(struct dataplane *dp, const struct config *c, const struct
 		return 0;
 	had = had && !(port.flags & PORT_F_LEFT);
 	if (had && !(port.flags & PORT_F_POD))
-		return 0; /* the configuration's */
+		return 0; /* the configuration manages it */
 	if (had && was && was->bps == pod->bps)
 		return 1;
 	if (!had && (!was || !was->bps)) {
@@ -216,7 +215,7 @@ void pods_follow(struct dataplane *dp, const struct config *c)
 			if (p.now.link[i].bps)
 				stamped += pod_follow(dp, c, &p.now.link[i]);
 	}
-	if (err) { /* EINTR: it changed in the middle */
+	if (err) { /* EINTR: it changed during the dump */
 		if (err != -EINTR)
 			msg_limited(&dp->pod_limit, 60, "looking for pods: %s", strerror(-err));
 		dp->pods_changed = 1;

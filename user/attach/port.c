@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One interface: what is attached to it and known of it, and its end. */
+/* One interface: its attached programs and its state, and its end. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n)
 		map_remove(dp->pins.class_queues, "class_queues", &key);
 }
 
-/* Tells the data plane of the classes of a port; a queue that is known keeps its state. */
+/* Passes the classes of a port to the data plane; a known queue keeps its state. */
 static int classes_apply(struct dataplane *dp, const struct config_interface *i, __u32 ifindex, const struct port *port)
 {
 	static const struct class_queue empty;
@@ -45,7 +45,7 @@ static int classes_apply(struct dataplane *dp, const struct config_interface *i,
 
 /* --- its end --- */
 
-/* Its programs, routes and what is known of it, but for its entry and clsact. */
+/* Removes its programs, routes and state, except for its entry and clsact. */
 static int port_take_off(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
 	int pauses = ppfc_port_forget(&dp->pins, ifindex), err, e;
@@ -103,7 +103,7 @@ int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port)
 
 /* --- attaching --- */
 
-/* The program that takes in packets of a switch port; NULL: none has to. */
+/* The ingress program of a switch port; NULL: it needs none. */
 static struct bpf_program *switch_ingress(struct dataplane *dp, const struct config_interface *i)
 {
 	return i->voqs == PORT_F_VOQ_UP ? dp->of[SET_VOQS]->progs.tor : i->pfc ? dp->of[SET_PFC]->progs.pfc : NULL;
@@ -113,13 +113,13 @@ static struct bpf_program *switch_ingress(struct dataplane *dp, const struct con
 struct port_plan {
 	const struct config_interface *i;
 	struct link_info link;
-	struct port port, old; /* as it is to be, and as an earlier attachment left it */
+	struct port port, old; /* as planned, and as an earlier attachment left it */
 	int had;	       /* it is attached already */
-	int made;	       /* its clsact was made just now */
+	int made;	       /* its clsact was just made */
 	int had_pauses;
 };
 
-/* Looks at the interface, and at what of it is attached already. */
+/* Reads the interface, and its existing attachment. */
 static int port_find(struct dataplane *dp, const struct config *c, struct port_plan *p)
 {
 	const struct config_interface *i = p->i;
@@ -146,12 +146,12 @@ static int port_find(struct dataplane *dp, const struct config *c, struct port_p
 	return 0;
 }
 
-/* Routes of a host's interface to its peers, with room for telemetry, and no others of ours. */
+/* Makes routes of a host's interface to its peers, with room for telemetry, and removes our others. */
 static int port_routes(struct dataplane *dp, const struct config *c, struct port_plan *p)
 {
 	int err = routes_prepare(dp, &p->link, c), taken;
 
-	/* Once attached, packets that find no room pass plainly, and the rest has to go on. */
+	/* Once attached, packets that find no room pass plain, and the rest has to continue. */
 	if (err && !p->had)
 		return err;
 	taken = p->had ? route_remove_ours(p->link.ifindex, route_is_wanted, c) : 0;
@@ -164,7 +164,7 @@ static int port_routes(struct dataplane *dp, const struct config *c, struct port
 	return 0;
 }
 
-/* Its entries in the maps, which the programs look at from their first packet on. */
+/* Writes its map entries, which the programs read from their first packet on. */
 static int port_maps(struct dataplane *dp, const struct config *c, struct port_plan *p)
 {
 	const struct config_interface *i = p->i;
@@ -190,7 +190,7 @@ static int port_maps(struct dataplane *dp, const struct config *c, struct port_p
 	return ppfc_port_set(&dp->pins, c, i, &p->link, port);
 }
 
-/* Its filters. Ingress first: once egress asks peers whether they strip, so must we. */
+/* Attaches its filters. Ingress first: once egress asks peers whether they strip, so must we. */
 static int port_programs(struct dataplane *dp, struct port_plan *p)
 {
 	__u32 ifindex = p->link.ifindex;
@@ -221,7 +221,7 @@ static int port_programs(struct dataplane *dp, struct port_plan *p)
 	return err;
 }
 
-/* A host's interface takes telemetry off at XDP, where that can be had. */
+/* Moves the sink of a host's interface to XDP, if available. */
 static void port_xdp(struct dataplane *dp, const struct config *c, struct port_plan *p)
 {
 	p->port.flags |= xdp_apply(dp, c, p->i, &p->link, !p->had);

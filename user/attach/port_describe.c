@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An interface as configuration and kernel have it, and advice on its qdiscs. */
+/* An interface according to configuration and kernel, and advice on its qdiscs. */
 #include <errno.h>
 #include <net/if_arp.h>
 #include <string.h>
@@ -46,7 +46,7 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 		port->flags |= PORT_F_EDT;
 	if (i->classes_count)
 		port->flags |= PORT_F_CLASSES;
-	/* Below mq each queue has classes, and a backlog, of its own. */
+	/* Below mq each queue has its own classes and backlog. */
 	if (q.unreadable || ((i->classes_count || (i->role == PORT_F_SWITCH && i->pfc)) &&
 			     (!strcmp(q.root, "mq") || !strcmp(q.root, "mqprio"))))
 		port->flags |= PORT_F_NO_QUEUE;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interfaces: from their lines in the configuration to what is attached to them, and back.
+ * Interfaces: from their lines in the configuration to their attached programs, and back.
  *
- *  1. Filters have one fixed handle and priority, so attaching replaces what an earlier daemon left, without a gap, and
- *     detaching removes nothing but ours.
- *  2. A host's routes to its peers get an MTU that leaves room for telemetry; the route protocol says that they are
- *     ours.
- *  3. The ports map is what survives: who made the clsact qdisc, and what is attached where.
+ *  1. Filters have one fixed handle and priority, so attaching replaces an earlier daemon's filters, without a gap, and
+ *     detaching removes only ours.
+ *  2. A host's routes to its peers get an MTU that leaves room for telemetry; the route protocol marks them as ours.
+ *  3. The ports map survives: it records who made the clsact qdisc, and what is attached where.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -18,18 +17,15 @@
 #include "lib/maps.h"
 #include "lib/net.h"
 
-/* --- that have another name --- */
+/* --- renamed --- */
 
 struct name_ctx {
 	const char *configured;
-	char name[IFNAMSIZ]; /* what the interface is called now; "": there is none */
+	char name[IFNAMSIZ]; /* current name of the interface; "": there is none */
 	__u32 ifindex;
 };
 
-/*
- * By its number an interface is the same, whatever it is called; a number that was given away again has no filter of
- * ours.
- */
+/* The ifindex identifies an interface, whatever its name; a reused ifindex has no filter of ours. */
 static int port_is_named(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct name_ctx *n = ctx;
@@ -65,7 +61,7 @@ void ports_name(struct dataplane *dp, struct config *c, int anew)
 		if (err)
 			msg("%s: the ports map: %s: whether it has another name now is not known", i->configured,
 			    strerror(-err));
-		/* The configuration speaks of that one by its new name already, or of another that had it. */
+		/* The configuration already has that one's new name, or the old name belongs to another interface. */
 		name = !n.ifindex || name_is_configured(c, n.name) ? i->configured : n.name;
 		if (!strcmp(i->name, name) || config_interface_rename(c, i, name))
 			continue;
@@ -112,7 +108,7 @@ int ports_check(const struct dataplane *dp, const struct config *c)
 
 		err = link_get(c->interfaces[k].name, &link);
 		if (err == -ENODEV) {
-			err = 0; /* it is attached as soon as it is there */
+			err = 0; /* it is attached as soon as it appears */
 			continue;
 		}
 		if (err)

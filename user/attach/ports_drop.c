@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Interfaces that the configuration has no more, and those that went away. */
+/* Interfaces that are no longer configured, and those that went away. */
 #include <net/if.h>
 #include <string.h>
 #include "attach/bpf_id.h"
@@ -7,7 +7,7 @@
 #include "attach/ppfc_port.h"
 #include "lib/maps.h"
 
-/* The name that an interface had; NULL: it was none of the configuration. */
+/* The configured name of an interface; NULL: it was not configured. */
 static const char *port_known(const struct dataplane *dp, __u32 ifindex)
 {
 	unsigned int k;
@@ -21,15 +21,15 @@ static const char *port_known(const struct dataplane *dp, __u32 ifindex)
 struct drop_ctx {
 	struct dataplane *dp;
 	const struct config *c; /* NULL: drop all */
-	int err;		/* of the first that could not be taken off */
+	int err;		/* the first error of a detach */
 };
 
-/* --- that leave --- */
+/* --- leaving --- */
 
 /*
- * With the next epoch egress passes what leaves there as it is, so that flows know that nothing governs them, and
- * ingress, which strips on, answers nothing: peers that send there find us silent in a moment, and ports_leave() takes
- * the rest.
+ * From the next epoch egress passes packets there unchanged, so that flows know that nothing governs them, and ingress,
+ * which continues to strip, answers nothing: peers that send there soon find us silent, and ports_leave() removes the
+ * rest.
  */
 static int port_begin_to_leave(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
@@ -91,7 +91,7 @@ void ports_leave(struct dataplane *dp)
 	ports_count_leaving(dp);
 }
 
-/* --- that go --- */
+/* --- removal --- */
 
 static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 {
@@ -102,7 +102,7 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	int err;
 
 	if (port->flags & PORT_F_POD && d->c && d->c->node.uplink)
-		return 0; /* pods_follow() */
+		return 0; /* pods_follow() handles it */
 	if (!if_indextoname(ifindex, name)) {
 		msg_info("%s%sinterface %u went away: forgotten", known ?: "", known ? ": " : "", ifindex);
 		xdp_forget(ifindex, counters_id(&d->dp->pins));

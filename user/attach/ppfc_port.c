@@ -7,7 +7,7 @@
 #include "attach/ppfc_port.h"
 #include "lib/maps.h"
 
-/* A slot that no port has, 0 if there is none. */
+/* A free slot, 0 if there is none. */
 static __u32 slot_find(const struct pins *pins)
 {
 	__u64 taken = 1; /* slot 0 */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The BPF programs: which of them a configuration and this kernel want, loaded over the maps that are pinned or new.
+ * The BPF programs that a configuration and this kernel want, loaded over pinned or new maps.
  *
- *  1. They come in sets (dataplane_int.h). A start loads the sets that it wants in one object; a reload that wants
- *     more loads these in another one, over the same maps. None is unloaded before the end.
- *  2. The verifier takes a second of a CPU or more, so loading gives way to everybody else.
+ *  1. They come in sets (dataplane_int.h). A start loads its sets in one object; a reload that needs more loads these
+ *     in another one, over the same maps. None is unloaded before the end.
+ *  2. The verifier takes a second of a CPU or more, so loading gives way to all other work.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -22,8 +22,8 @@
 static char libbpf_reason[512];
 
 /*
- * libbpf talks a lot; it is heard one level lower. Of what it says the first complaint of the
- * verifier is kept, the line in front of its summary, to be the reason when a load fails.
+ * libbpf is verbose; its messages are logged one level lower. The verifier's first error, the line before its summary,
+ * is kept as the reason when a load fails.
  */
 static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -97,7 +97,7 @@ unsigned int sets_wanted(const struct config *c)
 	return sets;
 }
 
-/* Leaves out the programs that this kernel or this run does not want. */
+/* Disables the programs that this kernel or this run does not want. */
 static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 {
 	int kfunc = kernel_has_kfunc();
@@ -156,7 +156,7 @@ __u32 map_room(int fd, __u32 wanted, const char *key)
 	return info.max_entries;
 }
 
-/* Also where half of a start left it. */
+/* Also for a map that an incomplete start left. */
 static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const char *key)
 {
 	char path[512];
@@ -173,7 +173,7 @@ static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const 
 	return room;
 }
 
-/* Where the maps come from, and how large they are. */
+/* Sets the origin and the size of the maps. */
 static int maps_prepare(struct dataplane *dp, const struct config *c)
 {
 	struct sluice_bpf *s = dp->skel;
@@ -210,7 +210,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 	return err;
 }
 
-/* What to load for this configuration. */
+/* Decides what to load for this configuration. */
 static int programs_prepare(struct dataplane *dp, const struct config *c, const struct control *was)
 {
 	struct sluice_bpf *s = dp->skel;
@@ -247,7 +247,7 @@ struct loading {
 	int err;
 };
 
-/* The verifier takes a second of a CPU or more, which may be the only one: the traffic goes first. */
+/* The verifier takes a second of a CPU or more, possibly of the only one: the traffic goes first. */
 static void *load_behind_others(void *arg)
 {
 	struct loading *l = arg;
@@ -257,7 +257,7 @@ static void *load_behind_others(void *arg)
 	return NULL;
 }
 
-/* Loads what is open, and notes which sets are in it. A thread of its own: who may lower its priority may not raise it. */
+/* Loads an open object, and notes its sets. Runs in a thread, which may lower its priority, but not raise it again. */
 static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int sets)
 {
 	struct loading l = { .s = s };

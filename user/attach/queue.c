@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The qdisc `sluice`: registered under that name, for `tc qdisc replace dev X root sluice`, where this build and this kernel
- * have it. Everything else does without.
+ * The qdisc `sluice`: registered under that name, for `tc qdisc replace dev X root sluice`, if this build and this
+ * kernel support it. Nothing else depends on it.
  *
- *  1. A name is registered once on a machine: the daemon that is first has it, and its pin directory; others use it.
- *  2. It stays registered when the daemon ends, however it ends, and qdiscs go on. A qdisc that is in place keeps the code
- *     that it was made with, also when the name is gone or is another version's.
+ *  1. A name is registered once on a machine: by the first daemon, in its pin directory; others use it.
+ *  2. It stays registered when the daemon ends, however it ends, and qdiscs continue. An existing qdisc keeps the code
+ *     that it was made with, even when the name is gone or belongs to another version.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -40,7 +40,7 @@ static void queue_pins_remove(const char *pin_dir)
 	}
 }
 
-/* The name is free again; qdiscs that are in place stay. */
+/* Frees the name; existing qdiscs stay. */
 void queue_unregister(const char *pin_dir)
 {
 	int fd = queue_pin_get(pin_dir, "queue_ops"), queues = queue_pin_get(pin_dir, "queues");
@@ -73,7 +73,7 @@ void queue_register(const char *pin_dir)
 
 #else
 
-/* 0, or -errno and why. */
+/* 0, or -errno and the reason. */
 static int kernel_has_qdiscs(char *why, size_t size)
 {
 	int has = kernel_btf_has("bpf_struct_ops_Qdisc_ops", BTF_KIND_STRUCT);
@@ -86,7 +86,7 @@ static int kernel_has_qdiscs(char *why, size_t size)
 	return has < 0 ? has : -EOPNOTSUPP;
 }
 
-/* Loaded, with the limits in it. NULL: why says what is wrong. */
+/* The loaded object with its limits. NULL: why has the reason. */
 static struct sluice_queue_bpf *queue_load(char *why, size_t size)
 {
 	struct queue_limits limits = QUEUE_LIMITS_PRESET;
@@ -121,7 +121,7 @@ int queue_try(char *why, size_t size)
 	return 0;
 }
 
-/* Is it pinned there, by this version, and registered? */
+/* Whether it is pinned there, by this version, and registered. */
 static int queue_is_kept(const char *pin_dir)
 {
 	int fd = queue_pin_get(pin_dir, "queue_ops"), limits = queue_pin_get(pin_dir, "queue_limits");
@@ -154,7 +154,7 @@ static int queue_pin(struct sluice_queue_bpf *s, const char *pin_dir)
 	return 0;
 }
 
-/* Pinned before it is registered: nobody could take away one that is registered and has no pin. */
+/* Pinned before it is registered: without a pin it could not be removed. */
 void queue_register(const char *pin_dir)
 {
 	struct sluice_queue_bpf *s;
@@ -177,7 +177,7 @@ void queue_register(const char *pin_dir)
 	err = queue_pin(s, pin_dir);
 	link = err ? NULL : bpf_map__attach_struct_ops(s->maps.queue_ops);
 	if (link) {
-		/* It stays registered when we end; only deleting the map's element takes it away. */
+		/* It stays registered when the daemon ends; only deleting the map's element removes it. */
 		bpf_link__disconnect(link);
 		bpf_link__destroy(link);
 		msg_info("qdisc 'sluice': registered: 'tc qdisc replace dev ... root sluice' takes it");

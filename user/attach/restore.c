@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pins that are missing, while the programs that hold their maps run on.
+ * Restores missing pins, while the programs that hold their maps still run.
  *
- *  1. Programs say which maps they hold, by number, and maps say their names. A program is of a pin directory if it holds
- *     one of the maps that are pinned there; where nothing is, if it is attached at our place, is ours by name, and its
- *     counters are pinned nowhere and written by no daemon that lives.
- *  2. What is found is pinned again under its name, and the start, or the detach, goes on as if it had never been missing.
- *     The newest program counts: an adoption of another version may have left older ones with sockets.
- *  3. What no program holds is gone with its pin, and with it what it said. A start makes it anew.
+ *  1. Programs list their maps by id, and maps have names. A program belongs to a pin directory if it holds one of the
+ *     maps pinned there; if none is pinned, if it is attached at our place, has our name, and its counters are neither
+ *     pinned elsewhere nor written by a live daemon.
+ *  2. A map that is found is pinned again under its name, and the start, or the detach, continues as if it had never
+ *     been missing. The newest program counts: an adoption of another version may have left older ones with sockets.
+ *  3. A map that no program holds is gone with its pin, and so are its contents. A start makes it anew.
  *
- * Numbers take CAP_SYS_ADMIN, which the unit does not give.
+ * Ids need CAP_SYS_ADMIN, which the unit does not grant.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -23,22 +23,22 @@
 #include "attach/filter.h"
 #include "lib/layout.h"
 
-#define RESTORE_SILENCE_NS (3 * NSEC_PER_SEC) /* a daemon that lives writes its heartbeat once a second */
+#define RESTORE_SILENCE_NS (3 * NSEC_PER_SEC) /* a live daemon writes its heartbeat once a second */
 
 struct restore_pin {
 	const char *name;
-	__u32 pinned; /* number of the map; 0: none is pinned */
+	__u32 pinned; /* id of the map; 0: none is pinned */
 	__u32 found;
 	int missing;
 };
 
 struct restore {
 	const char *dir;
-	const struct config *config; /* NULL: of any interface of this network namespace */
+	const struct config *config; /* NULL: any interface of this network namespace */
 	struct restore_pin pin[PINS_COUNT];
-	__u32 orphan;  /* number of the counters of programs whose pins are all gone; 0: none */
-	int ambiguous; /* there are several */
-	int filters;   /* at our place, whosever they are */
+	__u32 orphan;  /* id of the counters of programs whose pins are all gone; 0: none */
+	int ambiguous; /* there are several such programs */
+	int filters;   /* filters at our place, of any owner */
 	int err;
 };
 
@@ -70,7 +70,7 @@ static struct restore_pin *pin_by_name(struct restore *r, const char *name)
 
 /* --- programs whose pins are all gone --- */
 
-/* A daemon that was killed a moment ago looks alive: one that is writes again. */
+/* A daemon that was killed a moment ago looks alive: a live one writes again. */
 static int filter_is_alive(__u32 prog_id)
 {
 	const struct timespec step = { 0, 200 * 1000 * 1000 };
@@ -116,7 +116,7 @@ static int interface_is_wanted(const struct restore *r, __u32 ifindex)
 	return wanted;
 }
 
-/* Filters at our place, which is all that can be seen of them without CAP_SYS_ADMIN. */
+/* Counts filters at our place, which is all that is visible without CAP_SYS_ADMIN. */
 static void filters_count_ours(__u32 ifindex, void *ctx)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_EGRESS);
@@ -164,7 +164,7 @@ static void map_take(struct restore *r, __u32 id)
 	close(fd);
 }
 
-/* Of each program that runs, the oldest first. */
+/* Visits each running program, the oldest first. */
 static int programs_look(struct restore *r)
 {
 	__u32 id = 0, maps[64], n, i;
@@ -278,7 +278,7 @@ int pins_restore(const char *dir, const struct config *c)
 			msg("%s/%s: %s", dir, names[i], strerror(-err));
 			return err;
 		}
-		/* A version before this map never had it. */
+		/* A version older than this map never had it. */
 		r.pin[i].missing = err == -ENOENT && (!layout || layout_knows(layout, names[i]));
 		missing += r.pin[i].missing;
 	}

@@ -23,7 +23,7 @@ static unsigned int route_room(const struct config *c, const struct config_peer 
 	       (p->hiercc ? WIRE_VOQ_BYTES : 0) + (c->keys.n ? WIRE_AUTH_BYTES : 0);
 }
 
-/* IPv6 wants 1280 bytes of every path; at an MTU of 1500 that leaves room for INT-MD of two or three hops. */
+/* IPv6 requires 1280 bytes of every path; at an MTU of 1500 that leaves room for INT-MD of two or three hops. */
 static unsigned int route_fits(const struct config *c, const struct config_peer *p, unsigned int mtu)
 {
 	unsigned int fits = mtu - route_room(c, p);
@@ -31,7 +31,7 @@ static unsigned int route_fits(const struct config *c, const struct config_peer 
 	return !peer_is_v4(p) && fits < ROUTE_V6_MIN && mtu > ROUTE_V6_MIN ? ROUTE_V6_MIN : fits;
 }
 
-/* True if the MTU of the route leaves no room for telemetry that travels in data. Then r gets one that does, and have is the one before. */
+/* True if the MTU of the route leaves no room for telemetry in data. Then r gets one that does, have the old one. */
 static int route_shrinks(const struct config *c, const struct config_peer *p, const struct link_info *link,
 			 struct route *r, unsigned int *have)
 {
@@ -65,7 +65,7 @@ int dataplane_route_refused(const struct config *c, const struct config_peer *p,
 	return 1;
 }
 
-/* Packets go as the administrator's routes say again. Ours on another interface is for its own turn. */
+/* Packets follow the administrator's routes again. Our route on another interface is handled there. */
 static int route_withdraw(struct dataplane *dp, const struct link_info *link, const struct config_peer *p,
 			  const struct route *ours, const char *why)
 {
@@ -85,7 +85,7 @@ static int route_withdraw(struct dataplane *dp, const struct link_info *link, co
 	return err;
 }
 
-/* Our route is what it should be, or becomes so. have: the MTU without it. */
+/* Makes our route correct, if it is not. have: the MTU without it. */
 static int route_set(struct dataplane *dp, const struct link_info *link, const struct config_peer *p,
 		     const struct route *r, const struct route *ours, unsigned int have)
 {
@@ -116,8 +116,8 @@ static int route_set(struct dataplane *dp, const struct link_info *link, const s
 }
 
 /*
- * The prefix has a route of ours, whose MTU leaves room, where and only where a wider one that does not covers it and
- * leaves by this interface. Both are looked at each time: the wider one is the administrator's to change.
+ * Gives the prefix a route of ours, whose MTU leaves room, exactly if a wider route without room covers it and leaves
+ * by this interface. Both are checked each time: the administrator may change the wider one.
  */
 static int route_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c,
 			 const struct config_peer *p)

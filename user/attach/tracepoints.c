@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The programs of the qdiscs' tracepoints, which are attached once for all ports. */
+/* The tracepoint programs of qdiscs, which are attached once for all ports. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
 
-/* Attaches two programs to the tracepoints of qdiscs, or takes them off; *have: this run attached them. */
+/* Attaches two programs to the tracepoints of qdiscs, or detaches them; *have: this run attached them. */
 static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *progs, int *have, int want)
 {
 	char path[512];
@@ -36,7 +36,7 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
 			msg("attaching %s: %s", bpf_program__name(progs[i]), strerror(-err));
 			return err;
 		}
-		unlink(path); /* an earlier daemon's; if it stays, pinning fails, which is said */
+		unlink(path); /* an earlier daemon's; if it stays, pinning fails with a message */
 		err = bpf_link__pin(link, path);
 		bpf_link__destroy(link);
 		if (err) {
@@ -49,8 +49,8 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
 }
 
 /*
- * Attached while there is a port that stamps, or one with classes or pauses, as they run for the packets of every
- * interface in every network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
+ * Attached only while there is a port that stamps, or one with classes or pauses, because they run for the packets of
+ * every interface in every network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
  */
 int tracepoints_apply(struct dataplane *dp, const struct config *c, int want)
 {

@@ -2,12 +2,12 @@
 /*
  * The sink at XDP, in front of tc.
  *
- *  1. tc ingress is attached in any case and takes off what XDP leaves. So a sink at XDP is a matter
- *     of speed: that it cannot be had is said and is no error, and it may be replaced in two steps.
- *  2. It goes through the dispatcher of libxdp, so that other programs that do likewise share the
- *     interface. Where the kernel or libxdp has none for it, it is attached alone, if nothing else is
- *     there. libxdp's calls wait for each other by a lock of its own.
- *  3. What is ours is known by the counters that it uses, as with the filters (leftover.c).
+ *  1. tc ingress is always attached and strips what XDP leaves. So a sink at XDP only adds speed: if it is not
+ *     available that is reported, not an error, and it may be replaced in two steps.
+ *  2. It goes through the dispatcher of libxdp, so that other programs that use it share the interface. If the kernel
+ *     or libxdp has no dispatcher, it is attached alone, if nothing else is there. libxdp's calls wait for each other
+ *     by a lock of its own.
+ *  3. Our program is identified by the counters that it uses, as with the filters (leftover.c).
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -22,7 +22,7 @@
 #include "attach/dataplane_int.h"
 #include "sluice_xdp.skel.h"
 
-/* Before programs that say nothing (50): they see what the sender sent. */
+/* Before programs without a priority (50): those see the packets as their sender made them. */
 #define XDP_RUN_PRIO 20
 #define XDP_PINS "/sys/fs/bpf/xdp"
 
@@ -94,7 +94,7 @@ void xdp_remove(__u32 ifindex, __u32 stats_id)
 	xdp_multiprog__close(mp);
 }
 
-/* The kernel takes the dispatcher along with the interface; libxdp's pins would hold our program. */
+/* The kernel removes the dispatcher with the interface; libxdp's pins would hold our program. */
 void xdp_forget(__u32 ifindex, __u32 stats_id)
 {
 	struct bpf_prog_info info;
@@ -123,7 +123,7 @@ void xdp_forget(__u32 ifindex, __u32 stats_id)
 			strcpy(end, "-link");
 			unlink(path);
 			*strrchr(path, '/') = 0;
-			rmdir(path); /* stays where others have pins in it */
+			rmdir(path); /* fails while others have pins in it */
 		}
 		close(fd);
 	}
@@ -131,9 +131,9 @@ void xdp_forget(__u32 ifindex, __u32 stats_id)
 }
 
 /*
- * With the driver, packets may be in fragments: large MTUs. Not behind it, where the kernel (6.18) hands
- * tc a packet without its Ethernet header (mac_len 0) after a program that takes fragments; it makes
- * them one piece for others.
+ * With the driver, packets may be in fragments: large MTUs. Not in generic mode: after a program that takes fragments
+ * the kernel (6.18) hands tc a packet without its Ethernet header (mac_len 0); for other programs it linearises
+ * packets.
  */
 static struct sluice_xdp_bpf *skel_open(struct dataplane *dp, const struct config *c,
 					enum xdp_attach_mode mode)
@@ -215,7 +215,7 @@ static void say_why(const char *name, enum xdp_attach_mode mode, int err)
 		    sink_name(mode), strerror(-err));
 }
 
-/* libxdp and we look programs up by their number, which takes CAP_SYS_ADMIN. */
+/* libxdp and we look programs up by id, which needs CAP_SYS_ADMIN. */
 static int numbers_are_allowed(void)
 {
 	__u32 id;
@@ -272,7 +272,7 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 			 was ? " -> " : "", sink_name(mode),
 			 alone ? ", alone: other XDP programs find the place taken" : "");
 	}
-	/* A virtual driver may need help at the other end, and a NIC takes the tag of a VLAN off. */
+	/* A virtual driver may need help at the other end, and a NIC strips VLAN tags. */
 	if (mode == XDP_MODE_SKB || (stack.device && !stack.vlans))
 		flags |= PORT_F_XDP_TX;
 	return flags | (mode == XDP_MODE_SKB ? PORT_F_XDP_GENERIC : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sluicectl bypass: passes every packet untouched, or works again. */
+/* sluicectl bypass: passes every packet untouched, or resumes normal work. */
 #include <stdio.h>
 #include <string.h>
 #include "ctl/show.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl check [FILE]: would sluiced start with this configuration here, and work? The file is read as sluiced
- * reads it; then comes what probe finds for its interfaces in their roles. Nothing is changed.
+ * sluicectl check [FILE]: whether sluiced would start here with this configuration, and work. The file is read as
+ * sluiced reads it, followed by probe's findings for its interfaces in their roles. Nothing is changed.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "ctl/show.h"
 #include "sluice/cc/base_rtt.h"
 
-/* The directory of the pins is made by sluiced, and not its parent. */
+/* sluiced makes the pin directory, but not its parent. */
 static void check_pin_dir(struct probe_report *r, const struct config *c)
 {
 	char path[256], mend[300], text[320], *parent;
@@ -33,7 +33,7 @@ static void check_pin_dir(struct probe_report *r, const struct config *c)
 	probe_report_add(r, "pin_dir", PROBE_MISSING, text, mend);
 }
 
-/* Does the NIC keep pauses? Says how. */
+/* Checks whether the NIC obeys pauses, and reports how. */
 static int check_nic(struct probe_report *r, const struct config *c, const struct config_interface *i,
 		     const char *check)
 {
@@ -69,7 +69,7 @@ static int check_nic(struct probe_report *r, const struct config *c, const struc
 	return 1;
 }
 
-/* Pauses are kept by fq, and sent by the length of a queue. */
+/* Pauses are obeyed by fq, and sent by queue length. */
 static void check_pauses(struct probe_report *r, const struct config *c, const struct config_interface *i)
 {
 	char check[64], text[160], mend[96];
@@ -97,7 +97,7 @@ static void check_pauses(struct probe_report *r, const struct config *c, const s
 	}
 }
 
-/* Each prefix wants one route, by an interface that is managed, to be given an MTU with room for telemetry. */
+/* Each prefix needs one route, by a managed interface, to give an MTU with room for telemetry. */
 static void check_peer(struct probe_report *r, const struct config *c, const struct config_peer *p)
 {
 	char check[96], text[ROUTE_STRLEN], name[IFNAMSIZ], change[ROUTE_STRLEN], mend[ROUTE_STRLEN + 32];
@@ -139,7 +139,7 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 	probe_report_advise(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
 }
 
-/* Compares T of each prefix with the one that a daemon which runs has measured, if there is one. */
+/* Compares T of each prefix with the T that a running daemon has measured, if there is one. */
 static void check_rtts(struct probe_report *r, const struct config *c)
 {
 	char check[96], text[192], mend[64], is[UNITS_STRLEN];
@@ -152,7 +152,7 @@ static void check_rtts(struct probe_report *r, const struct config *c)
 		return;
 	for (i = 0; i < c->peers_count; i++) {
 		p = &c->peers[i];
-		/* The map has the longest prefix that it has. */
+		/* The look-up finds the longest prefix in the map. */
 		if (bpf_map_lookup_elem(pins.peers, &p->key, &v) || v.prefixlen != p->key.prefixlen || !v.measured_ns)
 			continue;
 		units_time_format((v.measured_ns + 500) / 1000 * 1000, is);
@@ -172,7 +172,7 @@ static void check_rtts(struct probe_report *r, const struct config *c)
 	pins_close(&pins);
 }
 
-/* Does the congestion control's name belong to somebody else? */
+/* Checks whether the congestion control's name belongs to another program. */
 static void check_control(struct probe_report *r, const struct config *c)
 {
 	char names[1024] = " ", wanted[32], text[128];

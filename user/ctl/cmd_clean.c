@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl clean: what `sluiced --detach` does, and what that cannot find, because nothing is pinned any more: filters
- * at our place whose program is ours by name, and whose counters are pinned nowhere and written by no daemon that
- * lives. Those of other pin directories stay.
+ * sluicectl clean: does what `sluiced --detach` does, and removes what that cannot find, because its pins are gone:
+ * filters at our place whose program has our name, and whose counters are neither pinned nor written by a live daemon.
+ * Those of other pin directories stay.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "attach/filter.h"
 #include "ctl/show.h"
 
-#define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers go over to plain packets while we still strip */
+#define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers switch to plain packets while we still strip */
 #define CLEAN_ALIVE_NS (3 * NSEC_PER_SEC)
 
 struct clean {
@@ -88,7 +88,7 @@ static void clean_filters_report(struct clean *c)
 	}
 }
 
-/* In the order of a detach: what adds telemetry first, and what strips it last. */
+/* In the order of a detach: programs that add telemetry first, programs that strip it last. */
 static void clean_left(struct clean *c)
 {
 	const struct timespec linger = { 0, CLEAN_LINGER_NS };
@@ -113,7 +113,7 @@ static void clean_left(struct clean *c)
 		msg("clsact qdiscs, the default congestion control and PFC of NICs stay, for who made them so is not known: see 'tc qdisc show clsact', 'dcb pfc show dev ...' and 'sysctl net.ipv4.tcp_congestion_control'; set the last to another if it names Sluice's, for new connections would have the one that is gone");
 }
 
-/* A congestion control of ours that is pinned nowhere: whose it is cannot be told, so it is named only. */
+/* A congestion control of ours that is not pinned: its owner is unknown, so it is only reported. */
 static void clean_cc_report(struct clean *c)
 {
 	char detail[160], object[64], dir[128];
@@ -133,7 +133,7 @@ static void clean_cc_report(struct clean *c)
 	}
 }
 
-/* Somebody holds the lock of the pin directory. */
+/* Whether a process holds the lock of the pin directory. */
 static int pin_dir_is_used(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), used;
@@ -182,8 +182,8 @@ int cmd_clean(int argc, char **argv)
 		msg("clean takes only --dry-run (says what would go, and changes nothing)");
 		return EXIT_USAGE;
 	}
-	/* Programs that are attached can be looked at by CAP_SYS_ADMIN alone. */
-	libbpf_set_print(NULL); /* that there is no clsact is no news */
+	/* Only CAP_SYS_ADMIN can look at attached programs. */
+	libbpf_set_print(NULL); /* a missing clsact is expected */
 	caps_missing(caps, sizeof(caps), CAPS_LOAD | 1ULL << CAP_SYS_ADMIN);
 	if (*caps) {
 		msg("clean needs %s: run it as root", caps);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl flows: which flows (filters), in which order, how many, and once or again and again. The lines
- * are in flow_text.c and flow_json.c.
+ * sluicectl flows: selects flows by filters, order and number, and prints them once or repeatedly. The lines are in
+ * flow_text.c and flow_json.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "ctl/show.h"
 
 #define FLOWS_WIDE 132			   /* columns of a terminal that a line fits into */
-#define FLOWS_FIRST_NS (250 * 1000 * 1000) /* over which is measured what is sent, for what is shown first */
+#define FLOWS_FIRST_NS (250 * 1000 * 1000) /* time over which the sending rate is measured for the first output */
 
 static __u64 queue_of(const struct flow_row *r)
 {
@@ -87,7 +87,7 @@ void flow_list_sort(struct flow_list *l, const struct flow_sort *by, int up)
 /* --- arguments --- */
 
 struct flows_wish {
-	const struct flow_sort *sort; /* NULL: as in the map */
+	const struct flow_sort *sort; /* NULL: map order */
 	int up;			      /* smallest first */
 	struct peer_key peer;
 	int has_peer;
@@ -95,7 +95,7 @@ struct flows_wish {
 	const char *held_by;
 	unsigned int top; /* 0: all */
 	double watch_s;	  /* 0: once */
-	int measured;	  /* what they send is to be known: there are two looks or more */
+	int measured;	  /* sending rates are needed: there are two looks or more */
 };
 
 static int flows_sort_parse(struct flows_wish *w, const char *name)
@@ -195,7 +195,7 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 			err = number_parse("--top", optarg, 1U << 30, &w->top);
 			break;
 		case 'w':
-			/* Also as a word of its own, which getopt leaves to us. */
+			/* Also as a separate word, which getopt leaves to us. */
 			if (!optarg && optind < argc && argv[optind][0] != '-')
 				optarg = argv[optind++];
 			err = seconds_parse("--watch", optarg ?: "1", 3600, &w->watch_s);
@@ -208,7 +208,7 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		msg("flows takes options, not '%s': see sluicectl flows --help", argv[optind]);
 		err = -EINVAL;
 	}
-	/* The most active are those that send most: R of an idle flow is high. A screen may have no room for the others. */
+	/* The most active flows send most: R of an idle flow is high. A screen may have no room for the others. */
 	if (!err && !w->sort && (w->top || (w->watch_s && !out_json && isatty(STDOUT_FILENO))))
 		w->sort = &flow_sorts[0];
 	w->measured = w->watch_s || w->sort == &flow_sorts[0];
@@ -240,7 +240,7 @@ static void flows_filter(const struct flows_wish *w, struct flow_list *l)
 
 #define TIME_COLUMNS 25
 
-/* In front of each line where they are appended to what was printed before; of the heading that there is once. */
+/* The prefix of each line in a log: the time, or its title in front of the heading. */
 static void time_print(char *buf, size_t size, int heading)
 {
 	time_t t = time(NULL);
@@ -261,7 +261,7 @@ static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 
 	screen_size(&columns, &lines);
 	width = redraw || (columns && columns < FLOWS_WIDE) ? columns ?: 80 : 0;
-	/* The heading, the line that says how many are left out, and the cursor. */
+	/* The heading, the line with the number of omitted flows, and the cursor. */
 	if (redraw && lines > 4 && n > lines - 3)
 		n = lines - 3;
 	if (redraw)
@@ -300,7 +300,7 @@ static int flows_json(const struct flows_wish *w, const struct flow_list *l)
 	return EXIT_DONE;
 }
 
-/* One look. before: the last one, ordered; it becomes this one. The first of several shows nothing. */
+/* One look. before: the previous look, ordered, which this one replaces. The first of several shows nothing. */
 static int flows_look(const struct flows_wish *w, struct flow_list *before)
 {
 	struct flow_list l, shown;

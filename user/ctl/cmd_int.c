@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl int: the paths of flows by what telemetry tells of them. Flows of one pathID, with as many hops of the
- * same speeds, go one way; what its hops said last is what the newest feedback of any of them says. All flows are read
- * again and again, for a fifth of a second at most, until each path has had news: the rate of a hop is what its
- * counter did between two of them. As text a hop is a sentence whose words fit the terminal, so that text and JSON are apart.
+ * sluicectl int: the paths of flows, from their telemetry. Flows with the same pathID, number of hops and speeds share
+ * a path; the newest feedback of any of them has the latest reports of its hops. All flows are read repeatedly, for a
+ * fifth of a second at most, until each path has had news: the rate of a hop is the advance of its counter between two
+ * of them. As text a hop is a sentence whose words fit the terminal, so that text and JSON are apart.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,21 +14,21 @@
 #include "lib/names.h"
 
 #define PATHS_PAUSE_NS (5 * 1000 * 1000)
-#define PATHS_FOR_NS (200 * 1000 * 1000ULL) /* and two looks at least */
-#define PATHS_WIDE 110			    /* columns of a terminal that a line fits into */
-#define PATHS_OLD_NS (10 * NSEC_PER_SEC)    /* a flow without feedback for this time says nothing of its path now */
+#define PATHS_FOR_NS (200 * 1000 * 1000ULL) /* with at least two looks */
+#define PATHS_WIDE 110			    /* terminal columns that a line fits into */
+#define PATHS_OLD_NS (10 * NSEC_PER_SEC)    /* the path of a flow without feedback for this long is stale */
 
 struct path {
 	__u16 id;
 	__u8 hops, form;
-	struct flow flow; /* with the newest feedback */
+	struct flow flow; /* flow with the newest feedback */
 	unsigned int flows;
-	__u64 bytes[HPCC_MAX_HOPS], ns[HPCC_MAX_HOPS]; /* between the last two reports that were seen; ns 0: of none */
+	__u64 bytes[HPCC_MAX_HOPS], ns[HPCC_MAX_HOPS]; /* between the last two reports seen; ns 0: no rate */
 };
 
 struct paths {
 	struct path *path;
-	unsigned int n, old; /* flows without feedback of late */
+	unsigned int n, old; /* flows without recent feedback */
 };
 
 static unsigned int flow_hops(const struct flow *f)
@@ -38,7 +38,7 @@ static unsigned int flow_hops(const struct flow *f)
 	return n < HPCC_MAX_HOPS ? n : HPCC_MAX_HOPS;
 }
 
-/* Hops that are not told have no speeds to compare. */
+/* Hops that are not reported have no speeds to compare. */
 static int path_is(const struct path *p, const struct flow *f)
 {
 	unsigned int i;
@@ -73,7 +73,7 @@ static int paths_add(struct paths *s, const struct flow *f)
 	return 0;
 }
 
-/* The flow that has the news: of the same flow the news before. */
+/* Computes rates from a flow's news and the same flow's previous news. */
 static void path_rate(struct path *p, const struct flow_row *row, const struct flow_list *before)
 {
 	const struct flow_row *was = flow_list_row(before, &row->key);
@@ -92,7 +92,7 @@ static void path_rate(struct path *p, const struct flow_row *row, const struct f
 	}
 }
 
-/* Whether a path is left without a rate that will have one. */
+/* Whether some path that will have a rate lacks one. */
 static int paths_follow(struct paths *s, const struct flow_list *l, const struct flow_list *before)
 {
 	unsigned int i, k;
@@ -160,7 +160,7 @@ static void path_text(const struct path *p, __u64 now)
 
 	screen_size(&columns, &lines);
 	width = columns && columns < PATHS_WIDE ? 0 :
-						  10; /* words do not stand below each other where they do not fit */
+						  10; /* words are not aligned one below another if they do not fit */
 	snprintf(text, sizeof(text), "%u hop%s, %u flow%s, feedback %llu us ago", p->hops, PLURAL(p->hops), p->flows,
 		 PLURAL(p->flows), age_ns(now, p->flow.rx.fb_ns) / 1000);
 	words_print(text, printf("path 0x%03x:", p->id), 2);

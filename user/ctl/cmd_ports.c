@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl ports: pauses, both those that were heard and those that were sent, and the queues between them. As text that
- * is a sentence on the buffer, a table of the lossless priorities of all ports, and a table of NICs. As JSON all of a port
- * is in one object.
+ * sluicectl ports: pauses, received and sent, and the queues between them. As text: a sentence on the buffer, a table
+ * of the lossless priorities of all ports, and a table of NICs. As JSON each port is one object.
  */
 #include <bpf/bpf.h>
 #include <stdio.h>
 #include <string.h>
 #include "ctl/show.h"
 
-#define PORTS_ASLEEP_NS (100 * 1000 * 1000ULL) /* growth of a round longer ago is none */
+#define PORTS_ASLEEP_NS (100 * 1000 * 1000ULL) /* growth in a round longer ago counts as none */
 
 struct ports_row {
 	__u32 ifindex;
@@ -58,7 +57,7 @@ static const char *state_name(enum pfc_state state)
 	return state <= PFC_STORM ? names[state] : "unknown";
 }
 
-/* The pause that its neighbour has to keep to. */
+/* The pause that the neighbour has to obey. */
 static const char *told_name(const struct pfc_told *t)
 {
 	return t->xoff && t->until_ns > view.now ? "xoff" : t->predict_ns > view.now ? "predicted" : "-";
@@ -76,7 +75,7 @@ static __u64 told_left_ns(const struct pfc_told *t)
 	return xoff > predicted ? xoff : predicted;
 }
 
-/* Bytes that came in by the port and are here, and those that wait in its own queue. */
+/* Bytes that came in by the port and are still here, and bytes in its own queue. */
 static __u64 bytes_in(const struct ports_row *r, __u32 prio)
 {
 	__u64 bytes = 0;
@@ -111,7 +110,7 @@ static __u64 heard_left_ns(const struct ports_row *r, __u32 prio)
 	return left_ns(pfc_asked(&r->port.obey[prio], &r->port.params, view.now, 0));
 }
 
-/* Bytes of the queue by the port that they came in by. */
+/* Bytes of the queue by ingress port. */
 static void ports_by_ingress(const struct ports_row *r, __u32 prio)
 {
 	const struct pfc_slot *s = &view.slots[r->port.slot % PFC_SLOTS];
@@ -131,7 +130,7 @@ static __u64 sent_sum(const struct pfc_sent *s)
 	return s->xoffs + s->refreshes + s->xons + s->predicted;
 }
 
-/* Those of the pauses that were told where a packet came; the others were told in the daemon's rounds. */
+/* Pauses sent at packets; the others were sent in the daemon's rounds. */
 static void ports_at_packets(const struct pfc_sent *s)
 {
 	out_object("told_at_packets");
@@ -291,7 +290,7 @@ static int ports_json(void)
 	return out_done();
 }
 
-/* Of the priorities that are lossless, enabled, or were ever paused. */
+/* For priorities that are lossless, enabled, or were ever paused. */
 static void nics_print(void)
 {
 	__u32 k, prio, printed = 0;

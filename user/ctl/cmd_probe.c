@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl probe: what this kernel, its interfaces and their qdiscs can do. What can be tried is
- * tried and not guessed: the data plane is loaded (and thrown away), fq is set on the loopback device
- * of a network namespace that lasts as long as the question.
+ * sluicectl probe: the abilities of this kernel, its interfaces and their qdiscs. Features are tried where possible,
+ * not guessed: the data plane is loaded (and discarded), fq is set on the loopback device of a temporary network
+ * namespace.
  */
 #include <errno.h>
 #include <glob.h>
@@ -108,7 +108,7 @@ static int in_child(int (*fn)(void))
 	return WEXITSTATUS(status);
 }
 
-/* Nothing needs it: where it is missing fq does its work. */
+/* Nothing depends on it: without it fq does its work. */
 static void probe_queue(struct probe_report *r)
 {
 	char why[256], text[320];
@@ -118,7 +118,7 @@ static void probe_queue(struct probe_report *r)
 	probe_report_add(r, "qdisc sluice", PROBE_OK, text, NULL);
 }
 
-/* The kernel loads the module by itself, where it has it and may. */
+/* The kernel loads the module by itself, if it is installed and allowed. */
 static void probe_fq(struct probe_report *r, const char *release)
 {
 	char text[256], module[256];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl replay: recorded feedback through the core, to see what a flow would do and why.
+ * sluicectl replay: runs recorded feedback through the core, to show the decisions for a flow and their reasons.
  *
  *  1. The options become struct hpcc_params (replay_options.c).
- *  2. The header line says which column is what; their order is the file's affair (replay_csv.c).
+ *  2. The header line names the columns, in any order (replay_csv.c).
  *  3. Each further line becomes a struct hpcc_ack and goes through hpcc_new_ack(), the code of the
  *     data plane; the flow's state after it is one line of output.
  */
@@ -20,8 +20,8 @@
 #include "sluice/cc/rx.h"
 
 /*
- * With 24 bits of clock a step back of a may be a step forward of 16.8 ms - a. A packet overtaken
- * by others of its flow is late by RTTs; below this it is taken as such whatever its sequence says.
+ * With 24 bits of clock a step back of a may be a step forward of 16.8 ms - a. A packet overtaken by others of its flow
+ * is late by RTTs; a step back below this limit counts as such whatever its sequence.
  */
 #define REORDER_MIN_NS (1ULL << 20)
 #define REORDER_MAX_NS (1ULL << 22)
@@ -29,10 +29,10 @@
 struct replay {
 	struct csv csv;
 	unsigned long row_nr;
-	struct hpcc_params params, fixed; /* as they are now, and as the options say */
-	__u64 flows;			  /* N of params; 0: they are as the options say */
+	struct hpcc_params params, fixed; /* current, and as set by the options */
+	__u64 flows;			  /* N behind params; 0: params are as set by the options */
 	struct hpcc_state state;
-	struct csv_row recorded; /* the row whose hops the state holds */
+	struct csv_row recorded; /* the row whose hops are in the state */
 };
 
 static __u64 row_ts_ns(const struct csv_row *row, int hop)
@@ -51,13 +51,13 @@ static int row_is_whole(const struct csv_row *row)
 }
 
 /*
- * The time since the recorded row, which the core wants in order to count the wraps of 24 bits, and
- * with Sampling Frequency to know for how many feedbacks a row stands.
+ * The time since the recorded row, which the core needs to count the wraps of 24 bits and, with Sampling Frequency, the
+ * number of feedbacks that a row stands for.
  *
- * A column may say it, and whole clocks do. Cut ones do not: then the core takes the nearest, and a pause of more than
- * half the wrap would look like a step back and be skipped, as would what follows, until the clock
- * comes round to the old record. The sequence tells the two apart: what was sent later did not go
- * back by milliseconds. A pause of a whole wrap or more leaves no trace in a cut clock.
+ * A column may give it, and so do full-width clocks. Truncated clocks do not: then the core takes the nearest value,
+ * and a pause of more than half the wrap would look like a step back and be skipped, as would later rows, until the
+ * clock passes the old record again. The sequence distinguishes the two: a later packet did not go back by
+ * milliseconds. A pause of a whole wrap or more leaves no trace in a truncated clock.
  */
 static __s64 row_gap_ns(const struct replay *r, const struct csv_row *row)
 {
@@ -99,7 +99,7 @@ static void row_to_ack(const struct replay *r, const struct csv_row *row, struct
 	}
 }
 
-/* The form of CSV is that of the columns that were recorded, so it is apart from JSON. */
+/* The CSV output has the columns that were recorded, so it is separate from JSON. */
 static int row_print(const struct replay *r, const char *kind)
 {
 	const struct hpcc_state *st = &r->state;
@@ -134,7 +134,7 @@ static int row_print(const struct replay *r, const char *kind)
 	return err;
 }
 
-/* A reader that has seen enough, such as head, is no reason to complain. */
+/* A reader that has seen enough, such as head, is no error. */
 static int output_fail(int err)
 {
 	if (err != -EPIPE)
@@ -143,7 +143,7 @@ static int output_fail(int err)
 	return err;
 }
 
-/* W_AI by the N of the row, as of a flow whose receiver counts (sluicectl flows: N). */
+/* Sets W_AI by the N of the row, as for a flow whose receiver counts (sluicectl flows: N). */
 static void row_flows(struct replay *r, __u64 flows)
 {
 	if (flows == r->flows)
@@ -192,7 +192,7 @@ int cmd_replay(int argc, char **argv)
 	int code = EXIT_FAILED, err;
 	struct replay *r;
 
-	signal(SIGPIPE, SIG_IGN); /* a closed stdout is an error of a write, not a death */
+	signal(SIGPIPE, SIG_IGN); /* a closed stdout becomes a write error instead of killing the process */
 	r = calloc(1, sizeof(*r));
 	if (r)
 		r->csv.line = malloc(CSV_LINE_BYTES);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl set: the knobs of the control map, which programs look at with every packet. The daemon writes them
- * from its configuration when it starts, at SIGHUP, and when an interface changes: what is set here is for a try.
- * As text a knob is a word and its help, as JSON a value with a type, so the two forms are apart.
+ * sluicectl set: the knobs of the control map, which programs read with every packet. The daemon writes them from its
+ * configuration when it starts, at SIGHUP, and when an interface changes: values set here are temporary. As text a knob
+ * is a word and its help, as JSON a typed value, so the two forms are separate.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sluicectl stats: the counters. As text those that are not 0, each with what it counts. */
+/* sluicectl stats: the counters. As text those that are not 0, each with its explanation. */
 #include <stdio.h>
 #include <string.h>
 #include "ctl/show.h"

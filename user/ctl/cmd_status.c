@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl status: mode, daemon, interfaces and their classes. As text these are sentences, so text and JSON are apart:
- * they share few values in one form.
+ * sluicectl status: mode, daemon, interfaces and their classes. As text these are sentences, so text and JSON are
+ * separate: they share few values in one form.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -20,8 +20,8 @@
 struct status {
 	struct control ctl;
 	unsigned int flows;
-	double age_s; /* of the last sign of the daemon, */
-	int alive;    /*   which lives */
+	double age_s; /* age of the last sign of life of the daemon */
+	int alive;    /* the daemon is alive */
 };
 
 static int port_stamps(const struct port *port)
@@ -29,7 +29,7 @@ static int port_stamps(const struct port *port)
 	return !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD));
 }
 
-/* The place at which telemetry is stripped. */
+/* Where the port strips telemetry. */
 static const char *port_sink(const struct port *port)
 {
 	if (!(port->flags & PORT_F_XDP))
@@ -221,8 +221,8 @@ static int count_flow(const struct flow_key *key, const struct flow *f, void *ct
 }
 
 /*
- * A daemon that was killed has a fresh heartbeat for a while, and no process. That of one in another PID namespace (a
- * container) is not seen here: then the next heartbeat is waited for.
+ * A killed daemon has a fresh heartbeat for a while, but no process. The process of one in another PID namespace (a
+ * container) is not visible here: then this waits for the next heartbeat.
  */
 static int daemon_lives(const struct control *c)
 {

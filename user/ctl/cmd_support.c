@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl support [FILE]: what somebody else wants to see of this machine, in one tar archive.
+ * sluicectl support [FILE]: the state of this machine for somebody else to analyse, in one tar archive.
  *
- *  1. A table of commands, whose output are the files. Each has its time; what fails is in the archive all the same,
- *     with what it said, and is named at the end with what it lacked.
- *  2. The archive is written as it grows into a file without a name, which is given its name when it is whole: a
- *     full disk or a signal leaves nothing. The format is ustar (POSIX.1-1988, pax): a header of 512 bytes in front
- *     of each file, so neither a library nor a temporary directory is wanted.
- *  3. The key of authentication is never read; the configuration names its file. What looks like a key there all the
- *     same is left out.
+ *  1. A table of commands, whose output makes the files. Each has a time limit; a failed one is still in the archive,
+ *     with its messages, and is named at the end with its missing capabilities.
+ *  2. The archive is written into an unnamed file, which gets its name when it is complete: a full disk or a signal
+ *     leaves nothing. The format is ustar (POSIX.1-1988, pax): a header of 512 bytes in front of each file, so neither
+ *     a library nor a temporary directory is needed.
+ *  3. The authentication key is never read; the configuration names its file. Text there that looks like a key is left
+ *     out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@
 static const struct support_item {
 	const char *name;
 	const char *command; /* NULL: the configuration */
-	__u64 caps;	     /* without which it fails */
+	__u64 caps;	     /* capabilities without which it fails */
 } support_items[] = {
 	{ "version.txt", "\"$SLUICECTL\" --version; uname -a; cat /etc/os-release; date; uptime", 0 },
 	{ "config.yaml", NULL, 0 },
@@ -73,7 +73,7 @@ static const struct support_item {
 struct text {
 	char *at;
 	size_t n, room;
-	int cut; /* there was more */
+	int cut; /* the text was truncated */
 };
 
 struct support {
@@ -81,15 +81,15 @@ struct support {
 	int fd;
 	__u64 bytes;
 	struct text missing;
-	const char *file[SUPPORT_ITEMS + 1]; /* that are in the archive */
+	const char *file[SUPPORT_ITEMS + 1]; /* files in the archive */
 	struct {
 		const char *file;
 		char why[400];
-	} lack[2 * SUPPORT_ITEMS]; /* a command may fail, and its output be cut */
+	} lack[2 * SUPPORT_ITEMS]; /* a command may both fail and have its output truncated */
 	unsigned int files, lacks;
 };
 
-/* No more than SUPPORT_FILE_MAX. */
+/* Adds at most up to SUPPORT_FILE_MAX. */
 static int text_add(struct text *t, const char *from, size_t n)
 {
 	char *at;
@@ -148,7 +148,7 @@ static int support_add(struct support *s, const char *name, const struct text *t
 	snprintf(h.gid, sizeof(h.gid), "%07o", 0);
 	snprintf(h.size, sizeof(h.size), "%011lo", (unsigned long)t->n);
 	snprintf(h.mtime, sizeof(h.mtime), "%011lo", (unsigned long)time(NULL));
-	memset(h.sum, ' ', sizeof(h.sum)); /* as which it counts itself */
+	memset(h.sum, ' ', sizeof(h.sum)); /* the checksum counts itself as blanks */
 	for (i = 0; i < sizeof(h); i++)
 		sum += ((const unsigned char *)&h)[i];
 	snprintf(h.sum, sizeof(h.sum), "%06o", sum);
@@ -174,7 +174,7 @@ static int support_lacks(struct support *s, const char *name, const char *why)
 	return text_add(&s->missing, line, n < (int)sizeof(line) ? n : (int)sizeof(line) - 1);
 }
 
-/* Puts what it wrote into out. Returns its exit status, or -errno. */
+/* Runs a command, with its output in out. Returns its exit status, or -errno. */
 static int command_run(const char *command, struct text *out)
 {
 	char line[2048], buf[65536];
@@ -212,7 +212,7 @@ static int support_command(struct support *s, const struct support_item *i, stru
 	return support_lacks(s, i->name, why);
 }
 
-/* Nobody writes the key itself there; if somebody did, it goes no further. */
+/* Nobody should write the key itself there; if somebody did, it goes no further. */
 static void keys_remove(struct text *t)
 {
 	size_t i, digits = 0;
@@ -249,7 +249,7 @@ static int support_config(struct support *s, const char *name, struct text *out)
 
 static int support_collect(struct support *s)
 {
-	static const char end[1024]; /* of the archive */
+	static const char end[1024]; /* end of the archive */
 	const struct support_item *i;
 	const struct timespec second = { 1, 0 };
 	struct text out = {};
@@ -279,7 +279,7 @@ static int support_collect(struct support *s)
 
 /* --- the file --- */
 
-/* named: the file has its name from the beginning, where the file system knows none without. */
+/* named: the file has its name from the start, because the file system has no unnamed files. */
 static int archive_open(const char *path, int *named)
 {
 	char copy[4096];
@@ -315,7 +315,7 @@ static int support_run(struct support *s, const char *path)
 		return EXIT_FAILED;
 	}
 	err = support_collect(s);
-	/* Some file systems tell of a full disk only now. */
+	/* Some file systems report a full disk only now. */
 	if (!err && fsync(s->fd) && errno != EINVAL)
 		err = -errno;
 	if (!err && !named)

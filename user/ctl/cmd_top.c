@@ -2,7 +2,7 @@
 /*
  * sluicectl top: the whole screen, again every second: totals, ports with their queues, flows (top_draw.c).
  *
- * Keys sort; the same key again turns the order round. Nothing on the machine is changed.
+ * Keys sort; the same key again reverses the order. Nothing on the machine is changed.
  */
 #include <curses.h>
 #include <errno.h>
@@ -69,7 +69,7 @@ static void top_sort(struct top *t)
 	flow_list_sort(&sorted, t->sort, t->up);
 }
 
-/* 0, or what pins_open() or reading says. */
+/* 0, or the error of pins_open() or of reading. */
 static int top_read(struct top *t)
 {
 	struct flow_list l;
@@ -106,7 +106,7 @@ static void top_sort_by(struct top *t, const char *name)
 	top_sort(t);
 }
 
-/* Whether to go on. */
+/* Whether to continue. */
 static int top_key(struct top *t, int key)
 {
 	const struct top_key *k;
@@ -148,7 +148,7 @@ static int top_key(struct top *t, int key)
 	return 1;
 }
 
-/* Until q, or the terminal or the pins are gone: 0, or as top_read(). */
+/* Runs until q, or until the terminal or the pins are gone: 0, or as top_read(). */
 static int top_loop(struct top *t)
 {
 	struct pollfd in = { STDIN_FILENO, POLLIN, 0 };
@@ -227,7 +227,7 @@ int cmd_top(int argc, char **argv)
 	free(t.shown);
 	if (!err)
 		return EXIT_DONE;
-	/* Says why, now that the screen is ours again. */
+	/* Prints the reason, now that the screen is restored. */
 	err = show_open(&p);
 	if (!err)
 		pins_close(&p);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl trace: single decisions as they are made, as JSON lines, and the packets that they were for as pcapng.
+ * sluicectl trace: single decisions as they are made, as JSON lines, and their packets as pcapng.
  *
- *  1. The wish is put into the control map, and the programs put what fits it into a ring (bpf/host/trace.bpf.h).
- *  2. One process at a time reads the ring. Its claim is trace_until_ns, which it puts off while it lives: one
- *     that is killed has no claim after TRACE_LEASE_NS, and no more is recorded for it.
- *  3. A record becomes a line (trace_json.c), and, with that line as its comment, a packet: the frame number tells which.
+ *  1. The filter goes into the control map, and the programs put matching decisions into a ring (bpf/host/trace.bpf.h).
+ *  2. One process at a time reads the ring. Its claim is trace_until_ns, which it keeps extending: TRACE_LEASE_NS after
+ *     it was killed nothing more is recorded.
+ *  3. A record becomes a line (trace_json.c), and, with that line as its comment, a packet, identified by its frame
+ *    number.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -29,17 +30,17 @@
 
 struct tracer {
 	struct peer_key peer;		 /* prefixlen 0: any */
-	unsigned int port, every, count; /* 0: any; 1: all; 0: until it is ended */
-	double for_s;			 /* 0: until it is ended */
-	const char *path;		 /* NULL: no packets are kept */
+	unsigned int port, every, count; /* 0: any; 1: all; 0: until stopped */
+	double for_s;			 /* 0: until stopped */
+	const char *path;		 /* NULL: packets are not saved */
 	struct pins pins;
 	struct pcapng packets;
-	__u64 claim_ns; /* what trace_until_ns has to be */
+	__u64 claim_ns; /* the expected value of trace_until_ns */
 	__u64 end_ns;	/* 0: none */
-	__u64 idle_ns;	/* when it is said that nothing comes; 0: it was, or something came */
+	__u64 idle_ns;	/* when to report that nothing comes; 0: reported, or something came */
 	__s64 epoch_ns; /* from CLOCK_MONOTONIC to 1970 */
 	unsigned int frames;
-	int passing_over; /* what was left in the ring by others */
+	int passing_over; /* records left in the ring by earlier tracers */
 	int err;
 };
 
@@ -118,7 +119,7 @@ static int tracer_claim(struct tracer *t)
 		    ctl->trace_pid, TRACE_LEASE_NS / NSEC_PER_SEC);
 		return -EBUSY;
 	}
-	ctl->trace_on = 0; /* of one that was killed */
+	ctl->trace_on = 0; /* left by a killed tracer */
 	ctl->trace_pid = getpid();
 	return 0;
 }
@@ -193,7 +194,7 @@ static int record_write(struct tracer *t, const struct trace *r)
 	return err;
 }
 
-/* Of the ring. It is not left while there is something in it, so all that has a time is looked after here, too. */
+/* Takes a record of the ring. Reading does not end while the ring has records, so timed work is also done here. */
 static int record_take(void *ctx, void *data, size_t size)
 {
 	struct tracer *t = ctx;
@@ -207,7 +208,7 @@ static int record_take(void *ctx, void *data, size_t size)
 	return t->err || t->frames == t->count ? -ECANCELED : 0;
 }
 
-/* --- the whole --- */
+/* --- main --- */
 
 static __u64 lost_read(const struct tracer *t)
 {
@@ -217,7 +218,7 @@ static __u64 lost_read(const struct tracer *t)
 	return stats[STAT_TRACE_LOST];
 }
 
-/* Says once that there is nothing to see, and that the trace goes on. */
+/* Reports once that nothing matches, and that the trace continues. */
 static void idle_say(struct tracer *t, __u64 now)
 {
 	if (t->frames)
@@ -279,10 +280,10 @@ int cmd_trace(int argc, char **argv)
 
 	if (trace_parse(argc, argv, &t))
 		return EXIT_USAGE;
-	out_json = 1; /* without --json, too */
+	out_json = 1; /* even without --json */
 	if (show_open(&t.pins))
 		return EXIT_FAILED;
-	/* A reader that has seen enough, such as head, is an error of a write. */
+	/* A reader that has seen enough, such as head, becomes a write error. */
 	signal(SIGPIPE, SIG_IGN);
 	sigaction(SIGINT, &catch, NULL);
 	sigaction(SIGTERM, &catch, NULL);

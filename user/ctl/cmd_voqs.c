@@ -14,13 +14,13 @@ struct voqs_ctx {
 	unsigned int shown;
 };
 
-/* R that the switch of this rack told last, bits/s; 0: none, or too long ago. */
+/* R that the switch of this rack last told, bits/s; 0: none, or too long ago. */
 static __u64 voq_told(const struct voq *v, __u64 now)
 {
 	return v->told_ns && now < v->told_ns + v->params.limit_ns ? v->told_bps : 0;
 }
 
-/* The state in which its next packet finds it. */
+/* The state in which its next packet will find it. */
 static const char *voq_state(const struct voq *v, __u64 now)
 {
 	if (v->voq.last_ns + v->params.idle_ns < now)
@@ -86,7 +86,7 @@ static const struct table_column credit_columns[] = {
 	{ "STATE",        -6, 2, "state" },
 };
 /* clang-format on */
-#define COLUMNS 10 /* of both */
+#define COLUMNS 10 /* columns of both tables */
 
 static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 {
@@ -96,7 +96,7 @@ static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 	const char *state = voq_state(v, c->now);
 
 	if (!v->voq.last_ns)
-		return 0; /* that of a prefix, which nobody needed yet */
+		return 0; /* that of a prefix, not needed yet */
 	if (!strcmp(state, "idle") || !strcmp(state, "covered"))
 		waiting_ns = 0;
 	if (!c->shown++)
@@ -128,7 +128,7 @@ static int voq_show(const struct voq_key *k, const struct voq *v, void *ctx)
 	return 0;
 }
 
-/* The port that grants it: whether its packets may, and what went wrong there. Returns for how long they may. */
+/* The port that grants it: whether its packets may grant, and its errors. Returns how much longer they may. */
 static __u64 ring_show(const struct voqs_ctx *c, __u32 ring)
 {
 	struct credit_ring r = {};
@@ -162,7 +162,7 @@ static int arrival_show(const struct arrival_key *k, __u32 slot, void *ctx)
 	out_string("rack", inet_ntop(AF_INET, &k->tor, text, sizeof(text)));
 	out_string("destination", destination_format(&k->addr, k->prefixlen, text));
 	out_string("interface", interface_format(c->pins, a.ifindex, name));
-	/* Since the VOQ was seen first, or began anew: S itself is known by its low 32 bits. */
+	/* Since the VOQ was first seen, or began anew: only the low 32 bits of S itself are known. */
 	out_u64("sent_bytes", d.sent ? d.sent - HIERCC_TOTAL_FIRST : 0);
 	out_u64("granted_bytes", d.sent ? d.granted - HIERCC_TOTAL_FIRST : 0);
 	out_u64("due_bytes", d.sent > d.granted ? d.sent - d.granted : 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl why FLOW: what holds one flow back, in sentences.
+ * sluicectl why FLOW: explains in sentences why one flow is held back.
  *
- *  1. The flow is found by words of its line in `flows`.
- *  2. Its entry is looked at for a quarter of a second. One look says what its last packet waited for; many say
- *     what its packets wait for, how fast it sends, and how busy each port of its path is.
- *  3. What was seen becomes a verdict (enum why_verdict), and each verdict has its sentences (why_text.c).
+ *  1. The words of the arguments are matched with the lines of `flows`, to find the flow.
+ *  2. Its entry is sampled for a quarter of a second. One sample shows what its last packet waited for; many show what
+ *     its packets wait for, how fast it sends, and how busy each port of its path is.
+ *  3. The samples give a verdict (enum why_verdict), and each verdict has its sentences (why_text.c).
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -19,9 +19,9 @@
 
 #define WHY_LOOKS 50
 #define WHY_PAUSE_NS (5 * 1000 * 1000)
-#define WHY_NAMED 8 /* flows that are listed where several are meant */
+#define WHY_NAMED 8 /* most flows listed if several match */
 
-/* As JSON and the column WHY of `flows` name it, where that has a name for it. */
+/* The names in JSON and in the column WHY of `flows`, if that has a name. */
 static const char *const verdict_names[] = {
 	[WHY_CLOSED] = "closed",   [WHY_BYPASS] = "bypass", [WHY_PLAIN] = "plain",   [WHY_IDLE] = "idle",
 	[WHY_OBSERVE] = "observe", [WHY_START] = "start",   [WHY_CREDIT] = "credit", [WHY_HOP] = "hop",
@@ -31,7 +31,7 @@ static const char *const verdict_names[] = {
 
 /* --- 1. --- */
 
-/* True if word is an end of the flow, its address or its port (exact), or a part of the flow's line. */
+/* True if word matches an end of the flow, its address or its port (exact), or a part of the flow's line. */
 static int word_meets(const struct flow_key *k, const char *line, const char *word, int exact)
 {
 	const struct sluice_addr *addr[] = { &k->local, &k->remote };
@@ -67,7 +67,7 @@ static int flow_meets(const struct flow_key *k, int argc, char **argv, int exact
 	return 1;
 }
 
-/* Returns how many flows are meant, and finds one of them; named: where they are listed, or NULL. */
+/* Returns the number of matching flows, and one of them; named: where they are listed, or NULL. */
 static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv, int exact, int closed,
 				const struct flow_row **found, FILE *named)
 {
@@ -86,7 +86,7 @@ static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv
 	return n;
 }
 
-/* The one flow that is meant; says so if there is none, or several. A closed one only where nothing else is. */
+/* The one matching flow; reports if there is none, or several. A closed one only matches if no other does. */
 static const struct flow_row *flow_find(const struct flow_list *l, int argc, char **argv)
 {
 	const struct flow_row *found = NULL;
@@ -129,7 +129,7 @@ static void why_look(struct why *w, const struct flow *before)
 	}
 }
 
-/* 0, or -ENOENT: it was forgotten meanwhile. */
+/* 0, or -ENOENT: it was removed meanwhile. */
 static int why_watch(struct why *w, const struct pins *p)
 {
 	const struct timespec pause = { 0, WHY_PAUSE_NS };
@@ -194,17 +194,17 @@ static enum why_verdict why_judge(const struct why *w)
 	for (i = 1; i < FLOW_HOLDS; i++)
 		if (w->held[i] > w->held[most])
 			most = i;
-	/* A flow that waits in every fifth look counts as one that waits. */
+	/* A flow that waits in every fifth look counts as waiting. */
 	if (!most)
 		for (i = 1; i < FLOW_HOLDS; i++)
 			if (w->held[i] * 5 >= w->looks && (!most || w->held[i] > w->held[most]))
 				most = i;
-	/* R is never the bound of a VOQ's flow where HPCC is off. */
+	/* R never limits a VOQ's flow while HPCC is off. */
 	if (!f->path.hpcc_off && w->sent_bps > w->rate_bps + w->rate_bps / 2)
 		return WHY_UNHELD;
 	/*
-	 * A socket with our control is always behind its W, and R spreads what W lets it: what sends less than half of R
-	 * has other reasons, unless as much as W is under way.
+	 * A socket with our control is always limited by W, and R spreads its packets: a flow that sends less than half
+	 * of R has other reasons, unless as much as W is under way.
 	 */
 	if ((most == 1 || most == 5) && w->sent_bps * 2 < w->rate_bps)
 		return w->key.proto == IPPROTO_TCP && w->full * 2 >= w->looks ? WHY_WINDOW : WHY_NOTHING;
@@ -223,7 +223,7 @@ static enum why_verdict why_judge(const struct why *w)
 	return WHY_NOTHING;
 }
 
-/* T in force, and what was measured, where they do not agree. */
+/* T in force and the measured T, if they differ. */
 static void base_rtt_fill(struct why *w)
 {
 	const struct peer *p = &w->peer;
@@ -243,7 +243,7 @@ static void base_rtt_fill(struct why *w)
 			time_text(p->measured_ns, is), time_text(own_ns, other));
 }
 
-/* --- the whole --- */
+/* --- main --- */
 
 static int why_json(const struct why *w)
 {

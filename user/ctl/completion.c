@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The completion for bash, from the tables of commands, options and knobs. Of a command's arguments words in small
- * letters are offered as they are, IFACE is an interface, FILE and DIR are paths; the rest is up to the user.
+ * The completion for bash, from the tables of commands, options and knobs. Lower-case words in a command's arguments
+ * are offered as they are, IFACE is an interface, FILE and DIR are paths; the user types the rest.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ void completion_values(void)
 	puts("'\n\t\tcase $before in");
 }
 
-/* Does the help begin with a list of words? "sent, rate or last; ..." does, "a time of ..." does not. */
+/* Whether the help begins with a list of words: "sent, rate or last; ..." does, "a time of ..." does not. */
 static int is_list(const char *help)
 {
 	size_t n = strcspn(help, " ");

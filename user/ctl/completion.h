@@ -4,7 +4,7 @@
 /*
  * A completion for bash: begin, each command of the tables, end. Of a command: its arguments as in the help ("[IFACE]...",
  * "on|off", "FILE"), each option, then completion_values() and each option that takes a value, with its help: values
- * that are words are what that begins with, up to a semicolon ("drop or mark", "rate, hop or none; the column WHY").
+ * that are words are at its start, up to a semicolon ("drop or mark", "rate, hop or none; the column WHY").
  */
 void completion_begin(void);
 void completion_command(const char *name, const char *arguments);

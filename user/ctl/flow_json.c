@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A flow as JSON: more than its line says (flow_text.c), and in the units of the map. */
+/* A flow as JSON: more than its text line (flow_text.c), in the units of the map. */
 #include <arpa/inet.h>
 #include "ctl/show.h"
 #include "lib/names.h"

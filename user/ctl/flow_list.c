@@ -80,7 +80,7 @@ void flow_list_order(struct flow_list *l, const struct flow_list *before)
 		qsort(l->row, l->n, sizeof(*l->row), row_compare);
 	for (r = l->row; r < l->row + l->n; r++) {
 		was = before ? flow_list_row(before, &r->key) : NULL;
-		/* An entry that was forgotten and made again counts from 0. */
+		/* An entry that was removed and made again counts from 0. */
 		if (was && was->flow.tx.bytes > r->flow.tx.bytes)
 			was = NULL;
 		ns = before && was ? l->now_ns - before->now_ns : 0;
@@ -90,7 +90,7 @@ void flow_list_order(struct flow_list *l, const struct flow_list *before)
 			row_follow(r, was, l);
 			continue;
 		}
-		/* At the first look what it sends is not known, so what that makes of it is known at the second. */
+		/* The first look has no sending rates, so constraints that depend on them come with the second. */
 		if (before)
 			r->why = ns ? flow_holds(&r->key, &r->flow, &l->ctl, l->now_ns, r->sent_bps) :
 				      flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);

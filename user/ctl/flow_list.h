@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_FLOW_LIST_H
 #define SLUICE_FLOW_LIST_H
-/* All flows at one moment, for commands that look at them more than once. */
+/* All flows at one moment, for commands that read them more than once. */
 #include "lib/pins.h"
 
 struct flow_row {
 	struct flow_key key;
 	struct flow flow;
-	/* By the lists before, where there are some (flow_list_order): */
-	__u64 sent_bps;	 /* since the last; 0 where the flow was not in it */
-	const char *why; /* what holds it, and since when; another reason has to be there at two looks in a row */
+	/* From earlier lists, if any (flow_list_order): */
+	__u64 sent_bps;	 /* since the previous list; 0 if the flow was not in it */
+	const char *why; /* its constraint, and since when; a new reason has to be seen at two looks in a row */
 	__u64 why_since_ns;
-	const char *why_next; /* the other reason, seen once; NULL: none */
+	const char *why_next; /* a new reason, seen once; NULL: none */
 	__u64 why_next_ns;
-	int why_from_start; /* it was so at the first look */
+	int why_from_start; /* the reason was there at the first look */
 };
 
 struct flow_list {
@@ -23,17 +23,17 @@ struct flow_list {
 	struct control ctl;
 };
 
-/* Fills an empty list. 0, or -errno, and then it is empty. */
+/* Fills an empty list. 0, or -errno with an empty list. */
 int flow_list_read(struct flow_list *l, const struct pins *p);
 void flow_list_free(struct flow_list *l);
 
-/* By key, which flow_list_row() wants; sets what an earlier list, ordered too, is wanted for (NULL: this is the first). */
+/* Sorts by key, for flow_list_row(); fills in values that need an earlier list, also ordered (NULL: there is none). */
 void flow_list_order(struct flow_list *l, const struct flow_list *before);
 const struct flow_row *flow_list_row(const struct flow_list *l, const struct flow_key *k);
 
 /*
- * What hop i sent between two reports of it, in bytes, and how long that was. 0 where that cannot be told: another
- * path, no newer report, or a pause so long that its counter may have wrapped.
+ * Bytes that hop i sent between two reports of it, and the time between. 0 if unknown: another path, no newer report,
+ * or a pause long enough for its counter to wrap.
  */
 __u64 hop_sent(const struct flow *old, const struct flow *now, unsigned int i, __u64 *ns);
 

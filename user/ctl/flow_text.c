@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A flow in words: a line of a table, which has fewer columns where a screen is narrow. With 40 columns that is the remote
- * address, the local port, what the flow sends, what holds it, and since when.
+ * A flow in words: a line of a table, with fewer columns on a narrow screen. With 40 columns that is the remote
+ * address, the local port, the sending rate, the constraint, and its duration.
  */
 #include <arpa/inet.h>
 #include <limits.h>
@@ -36,13 +36,13 @@ enum when { ALWAYS, WATCHED, ONCE };
 
 struct column {
 	const char *title;
-	int width;    /* negative: to the left */
-	int from, to; /* columns of the screen with which it is there */
+	int width;    /* negative: left aligned */
+	int from, to; /* screen widths, in columns, with which it is shown */
 	enum when when;
 	void (*text)(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size);
 };
 
-/* The end of what does not fit says more than its beginning: the port is there. */
+/* Keeps the end of a text that does not fit: it has the port. */
 static void tail_copy(char *buf, size_t size, const char *text, size_t width)
 {
 	size_t n = strlen(text);
@@ -124,7 +124,7 @@ static void why_text(const struct flow_row *r, const struct flow_list *l, char *
 	snprintf(buf, size, "%s", row_why(r, l));
 }
 
-/* At most four letters; ">": at least, for it was so when the looks began. */
+/* At most four letters; ">": at least, because it was so at the first look. */
 static void since_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
 	__u64 s = age_ns(l->now_ns, r->why_since_ns) / NSEC_PER_SEC;
@@ -194,7 +194,7 @@ static void sharing_text(const struct flow_row *r, const struct flow_list *l, ch
 		snprintf(buf, size, "-");
 }
 
-/* With what else is special about its control; a space more in front of it. */
+/* With other special features of its control; preceded by one space more. */
 static void state_long_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
 	const struct flow *f = &r->flow;
@@ -230,7 +230,7 @@ static const struct column columns[] = {
 	{},
 };
 
-/* Where a line may be as long as it is. */
+/* For lines of unlimited length. */
 static const struct column wide_columns[] = {
 	{ "LOCAL -> REMOTE", -48, 0, INT_MAX, ALWAYS,  ends_text },
 	{ "SENT Mb/s",        10, 0, INT_MAX, WATCHED, sent_exact_text },

@@ -3,7 +3,7 @@
 #define SLUICE_FLOWS_H
 #include "ctl/flow_list.h"
 
-/* A value by which flows can be sorted, the largest first. */
+/* A value to sort flows by, the largest first. */
 struct flow_sort {
 	const char *name;
 	__u64 (*value)(const struct flow_row *r); /* NULL: by key */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Values with their keys, as JSON or as cells of a table. This is the only file that knows the library of JSON. */
+/* Values with their keys, as JSON or as cells of a table. Only this file uses the JSON library. */
 #include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 int out_json;
 
-static struct json_object *open_objects[OUT_DEPTH]; /* the first is the whole, each other is in the one before */
+static struct json_object *open_objects[OUT_DEPTH]; /* outermost first, each inside the one before */
 static unsigned int depth;
 
 static const struct table_column *columns; /* NULL: there is no table */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * pcapng (draft-ietf-opsawg-pcapng): a Section Header, an Interface Description in front of the first packet of each
- * interface, an Enhanced Packet Block for each packet. In the byte order of this machine, which the format allows.
+ * interface, an Enhanced Packet Block for each packet. The byte order is this machine's, which the format allows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,7 @@ static void put_option(struct pcapng *w, __u16 code, const void *value, __u16 by
 	put(w, value, bytes);
 }
 
-/* Whether all that was put got as far as the file, or the buffer in front of it. */
+/* Whether everything written reached the file, or its buffer. */
 static int put_result(struct pcapng *w)
 {
 	return ferror(w->to) ? -(errno ?: EIO) : 0;
@@ -86,7 +86,7 @@ int pcapng_open(struct pcapng *w, const char *path, __u32 snap_bytes)
 	put32(w, bytes);
 	put32(w, PCAPNG_BYTE_ORDER);
 	put32(w, 1);   /* version 1.0 */
-	put32(w, ~0U); /* the section's length is not told */
+	put32(w, ~0U); /* the section's length is not given */
 	put32(w, ~0U);
 	put_option(w, OPT_SECTION_APPLICATION, application, strlen(application));
 	put_option(w, OPT_END, "", 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_PCAPNG_H
 #define SLUICE_PCAPNG_H
-/* A capture as Wireshark reads it (pcapng), written packet by packet: what is there is whole at any time. */
+/* A capture for Wireshark (pcapng), written packet by packet: the file is complete at any time. */
 #include <linux/types.h>
 #include <stdio.h>
 
 struct pcapng {
 	FILE *to;
-	char (*name)[16]; /* of the interfaces that were told of */
+	char (*name)[16]; /* names of the interfaces seen so far */
 	unsigned int n;
 	__u32 snap_bytes;
 };
@@ -16,7 +16,7 @@ struct pcapng_packet {
 	const char *interface;
 	__u64 time_ns; /* since 1970 */
 	const void *data;
-	__u32 kept_bytes, bytes; /* what there is of it, and what there was */
+	__u32 kept_bytes, bytes; /* captured length, and original length */
 	int outbound;
 	const char *comment;
 };

@@ -6,23 +6,23 @@
 
 enum probe_result {
 	PROBE_OK,
-	PROBE_LESS,    /* works, with something missing */
+	PROBE_LESS,    /* works, but something is missing */
 	PROBE_MISSING, /* Sluice cannot work */
 };
 
 struct probe_report {
 	enum probe_result worst;
-	int found; /* interfaces were found, not named: one that is gone by now is no finding */
+	int found; /* the interfaces were found, not named: one that is gone by now is not reported */
 };
 
-/* mend: a command that does it, or NULL. */
+/* mend: a command that fixes it, or NULL. */
 void probe_report_add(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 		      const char *mend);
-/* The same where no command does it: what else is to be done. */
+/* The same if no command fixes it: advice in words. */
 void probe_report_advise(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 			 const char *advice);
 void probe_kernel(struct probe_report *r);
-/* Only for the roles (PORT_F_HOST, PORT_F_SWITCH); speed_bps: as configured, 0: the driver's. */
+/* Limited to the roles (PORT_F_HOST, PORT_F_SWITCH); speed_bps: as configured, 0: the driver's. */
 #define PROBE_ANY_ROLE (PORT_F_HOST | PORT_F_SWITCH)
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps);
 

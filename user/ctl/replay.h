@@ -9,9 +9,9 @@
 
 /* The subcommand `sluicectl replay`, argv[0] = "replay". Returns the exit code. */
 int cmd_replay(int argc, char **argv);
-/* Its i-th option, "--eta"; NULL: that was all. Good until the next call. */
+/* Its i-th option, "--eta"; NULL: there are no more. Valid until the next call. */
 const char *replay_option(unsigned int i);
-/* Sets out_json, too. Returns 0, -EINVAL, or 1 when the help was all that was wanted. */
+/* Also sets out_json. Returns 0, -EINVAL, or 1 if only the help was requested. */
 int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_params *params);
 
 #endif

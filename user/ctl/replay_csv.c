@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file of sluicectl replay. It is read once and never held, so its size does not matter. The price: rows before a bad
- * one have been printed when it is found. Every line printed is whole and right, and the exit code tells.
+ * The file of sluicectl replay. It is read once and never held, so its size does not matter. The price: rows before a
+ * bad one have been printed when it is found. Every printed line is whole and right; the exit code tells.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #define COL_OTHER (-1)
 
 static const struct column_kind {
-	const char *before, *after; /* the hop's number stands between */
+	const char *before, *after; /* the hop's number is between the two */
 	__u64 min, max;
 } column_kinds[] = {
 	[COL_ACK_SEQ] = { "ack_seq", NULL, 0, ~0ULL },
@@ -37,7 +37,7 @@ static int row_fail(const struct csv *c, const char *fmt, ...)
 {
 	va_list args;
 
-	fflush(stdout); /* what was decided before comes before */
+	fflush(stdout); /* earlier decisions come before the message */
 	va_start(args, fmt);
 	fprintf(stderr, REPLAY_ME "%s:%lu: ", c->name, c->line_nr);
 	vfprintf(stderr, fmt, args);
@@ -110,7 +110,7 @@ static const char *column_name(int column, char *name, size_t size)
 	return name;
 }
 
-/* Only chance needs a random number; N and the gap may be left out. */
+/* Only probabilistic variants need a random number; N and the gap are optional. */
 static int column_is_used(const struct csv *c, int column)
 {
 	if (column == COL_FLOWS)
@@ -146,7 +146,7 @@ static int header_parse(struct csv *c)
 	}
 	c->has_flows = field_of[COL_FLOWS] != COL_OTHER;
 	c->has_gap = field_of[COL_GAP] != COL_OTHER;
-	/* All of hop 0; of later hops everything or nothing, and none after one that is missing. */
+	/* All of hop 0; of later hops all or none, and none after a missing one. */
 	c->hops = 0;
 	for (hop = 0; hop < HPCC_MAX_HOPS; hop++)
 		for (column = COL_HOP; column < COL_HOP + HOP_COLS; column++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The options of sluicectl replay, which are parameters of the core. What the core could not hold is a usage error. */
+/* The options of sluicectl replay, parameters of the core. A value that the core cannot hold is a usage error. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -121,7 +121,7 @@ static int option_parse(const struct option_number *o, const char *text, double 
 	char *end;
 
 	*value = strtod(text, &end);
-	/* strtod() also likes blanks, "inf", "nan" and hexadecimal. */
+	/* strtod() also accepts blanks, "inf", "nan" and hexadecimal. */
 	if (end == text || *end || text[strspn(text, "0123456789.eE+-")])
 		return usage_fail("--%s %s: not a number: give %s number", o->name, text, o->whole ? "a whole" : "a");
 	if (!(*value >= o->min && *value <= o->max))

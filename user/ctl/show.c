@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The pinned maps for all commands: their place, and a message where they cannot be opened. */
+/* The pinned maps for all commands: their place, and a message if they cannot be opened. */
 #include <errno.h>
 #include <string.h>
 #include "ctl/show.h"

@@ -6,25 +6,25 @@
 
 extern const char *show_pin_dir; /* --pin-dir, or where sluiced pins its maps */
 
-/* Whether a command that takes no arguments has some; says so. */
+/* Whether a command without arguments was given some; reports it. */
 int arguments_refused(int argc, const char *command);
-/* The pinned maps; EXIT_DONE, or says why not and returns another code. */
+/* Opens the pinned maps; EXIT_DONE, or another code with a message. */
 int show_open(struct pins *p);
 
-/* A flow, in words and as JSON; all of it by its entry alone. */
+/* A flow, in words and as JSON, from its entry alone. */
 #define FLOW_STRLEN (2 * PREFIX_STRLEN + 32)
 const char *flow_format(const struct flow_key *k, char *buf);		  /* "LOCAL:PORT -> REMOTE:PORT" */
-const char *row_why(const struct flow_row *r, const struct flow_list *l); /* flow_why(), by what was seen before too */
+const char *row_why(const struct flow_row *r, const struct flow_list *l); /* flow_why(), with earlier looks */
 const char *flow_control(const struct flow *f);
 /*
- * Its line in the table, or the heading where row is NULL. watched: with what it sends now. width: columns of the screen;
- * 0: the line may be as long as it is.
+ * Its line in the table, or the heading if row is NULL. watched: with its current sending rate. width: columns of the
+ * screen; 0: unlimited.
  */
 void flow_line(const struct flow_row *row, const struct flow_list *l, int watched, int width, char *buf, size_t size);
-/* An element of the list that is open (out.h). */
+/* An element of the open list (out.h). */
 void flow_json(const struct flow_row *row, const struct flow_list *l, int watched);
 
-/* Of options, each with its message: a number from 1 to most, seconds from 0.1 to most, the value of --peer. 0 or -EINVAL. */
+/* Option values, with error messages: a number from 1 to most, seconds from 0.1 to most, --peer. 0 or -EINVAL. */
 int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value);
 int seconds_parse(const char *option, const char *text, unsigned int most, double *value);
 int peer_parse(const char *text, struct peer_key *peer);

@@ -20,7 +20,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *arguments;
 	const char *help;
-	/* The names of its options, where it reads all of them itself, --json and --help as well. NULL: those below. */
+	/* The names of its options, if it parses all of them itself, including --json and --help. NULL: those below. */
 	const char *(*option)(unsigned int i);
 } commands[] = {
 	COMMAND(probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to mend"),
@@ -162,7 +162,7 @@ static const struct command *command_find(const char *name)
 
 /* --- the command line --- */
 
-/* Options in front of the command, those behind it are its own. Returns -1 to go on with argv[optind], or an exit code. */
+/* Parses options before the command; later ones are its own. Returns -1 to go on with argv[optind], or an exit code. */
 static int options_take(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -207,13 +207,13 @@ static int options_take(int argc, char **argv)
 	return EXIT_USAGE;
 }
 
-/* argv: the command, and what stands behind it. --json, --pin-dir and --help are understood there, too. */
+/* argv: the command and its arguments, among which --json, --pin-dir and --help are also accepted. */
 static int command_call(const struct command *c, int argc, char **argv)
 {
 	char *args[64], named[32];
 	int n = 1, i;
 
-	/* Messages of getopt on the options of a command begin with this. */
+	/* getopt's messages on the options of a command begin with this. */
 	snprintf(named, sizeof(named), "sluicectl %s", c->name);
 	args[0] = named;
 	if (c->option && out_json)

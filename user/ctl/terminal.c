@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lines and tables for a terminal: one that is too narrow for all columns shows those that say most. */
+/* Lines and tables for a terminal: if it is too narrow for all columns the most important ones are shown. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "ctl/terminal.h"
 
-#define LAST_MIN 24   /* columns of the screen below which a line's last column goes to lines of its own, */
-#define LAST_INDENT 4 /* as far to the right */
+#define LAST_MIN 24   /* on a narrower screen a line's last column gets lines of its own */
+#define LAST_INDENT 4 /* indent of these lines */
 
 void screen_size(unsigned int *columns, unsigned int *lines)
 {
@@ -43,7 +43,7 @@ void words_print(const char *text, unsigned int at, unsigned int indent)
 	puts("");
 }
 
-/* The same words with one space in between, for where they do not line up anyway; what is in front of them stays. */
+/* Leaves one space between words, for lines that do not align anyway; leading blanks stay. */
 static void spaces_squeeze(char *text)
 {
 	char *to = text + strspn(text, " ");
@@ -81,7 +81,7 @@ static unsigned int column_width(const struct table_column *c)
 	return c->width < 0 ? -c->width : c->width;
 }
 
-/* The lowest rank that has no room on a screen of `room` columns; 0: it is no screen. */
+/* The lowest rank without room on a screen of `room` columns; 0: it is no screen. */
 static int rank_shown(const struct table_column *columns, unsigned int n, unsigned int room)
 {
 	unsigned int used = 0, i;
@@ -110,7 +110,7 @@ void table_line(const struct table_column *columns, unsigned int n, table_cell *
 			continue;
 		text = cells ? cells[i] : columns[i].title;
 		width = column_width(&columns[i]);
-		/* The end of what does not fit says more than its beginning. */
+		/* Keeps the end of a text that does not fit: it is more telling than the start. */
 		if (room && strlen(text) > width)
 			text += strlen(text) - width;
 		printf(columns[i].width < 0 ? "%s%-*s" : "%s%*s", first ? "" : " ", i + 1 < n || room ? (int)width : 0,

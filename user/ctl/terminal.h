@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_TERMINAL_H
 #define SLUICE_TERMINAL_H
-/* Lines for somebody who reads them on a terminal. Where stdout is none, a line is never broken. */
+/* Lines for reading on a terminal. If stdout is not a terminal, lines are never broken. */
 
-/* Of the terminal that stdout is; 0 and 0: it is none. */
+/* Size of the terminal at stdout; 0 and 0: it is none. */
 void screen_size(unsigned int *columns, unsigned int *lines);
 /*
- * The rest of a line of which at columns are printed. Words that do not fit into a terminal's line begin the next one,
- * behind indent columns; elsewhere a line is a line.
+ * Prints the rest of a line that already has `at` columns. Words that do not fit into a terminal's line begin the next
+ * one, after indent columns; elsewhere lines are not broken.
  */
 void words_print(const char *text, unsigned int at, unsigned int indent);
-/* A line whose last column has many words: they are kept within a terminal, if need be below what is left of them. */
+/* A line whose last column has many words: they are wrapped to fit a terminal, if necessary below the other columns. */
 void line_print(const char *left, const char *last);
 /*
- * A table. rank: 0 for the column that has to be there, then 1, 2, ..., each once: where a terminal has no room for all,
- * the highest are left out. Elsewhere a line is a line.
+ * A table. rank: 0 for the required column, then 1, 2, ..., each once: if a terminal has no room for all, the highest
+ * are left out. Elsewhere lines are not broken.
  */
 struct table_column {
 	const char *title;
-	int width; /* negative: to the left */
+	int width; /* negative: left aligned */
 	int rank;
 	const char *key; /* of the value that it shows, see out.h */
 };

@@ -6,14 +6,14 @@
 #include "ctl/show.h"
 #include "lib/net.h"
 
-#define TOP_PORTS 64 /* that are listed */
+#define TOP_PORTS 64 /* most ports listed */
 
 struct top_port {
 	__u32 ifindex;
 	struct port port;
 	struct link_load load;
 	__u64 tx_bps, rx_bps;
-	int here; /* in this network namespace */
+	int here; /* it is in this network namespace */
 };
 
 struct top {
@@ -24,7 +24,7 @@ struct top {
 	__u64 now_ns;
 	const struct flow_sort *sort;
 	int up, help, paused;
-	unsigned int first; /* flow that is shown first */
+	unsigned int first; /* first flow shown */
 	int colours;
 };
 

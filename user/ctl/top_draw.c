@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The screen of sluicectl top: totals, ports, flows, and the help in their place. Columns of a flow are in flow_text.c. */
+/* The screen of sluicectl top: totals, ports, flows, or the help instead. Columns of a flow are in flow_text.c. */
 #include <curses.h>
 #include <stdio.h>
 #include <string.h>

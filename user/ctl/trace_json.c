@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A recorded decision as a line of JSON: what was known, and what was decided by it. */
+/* A recorded decision as a line of JSON: its inputs, and its outcome. */
 #include <arpa/inet.h>
 #include "ctl/show.h"
 #include "ctl/trace_json.h"

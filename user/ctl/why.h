@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_WHY_H
 #define SLUICE_WHY_H
-/* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences that say so. */
+/* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences for that. */
 #include "ctl/show.h"
 
 enum why_verdict {
@@ -22,16 +22,16 @@ enum why_verdict {
 
 struct why {
 	struct flow_key key;
-	struct flow flow; /* as it was at the end */
+	struct flow flow; /* its entry at the end */
 	struct control ctl;
 	__u64 now_ns, took_ns;
-	unsigned int looks, held[FLOW_HOLDS], full; /* full: with as much as W under way */
+	unsigned int looks, held[FLOW_HOLDS], full; /* full: looks with as much as W under way */
 	__u64 sent_bps, rate_bps, under_way;	    /* R, and bytes without feedback: the mean of all looks */
 	__u64 feedbacks_per_s;
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
 	char port[16];
 	__u32 port_flags;
-	__u64 heard_ns;	  /* when its peer was heard last; 0: never */
+	__u64 heard_ns;	  /* when its peer was last heard from; 0: never */
 	int peer_strips;  /* its peer is known to strip telemetry */
 	struct peer peer; /* its prefix; t_ns 0: there is none */
 	__u64 short_ns;	  /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
@@ -46,11 +46,11 @@ struct why_line {
 	const char *text;
 };
 
-/* The time as a person reads it; returns buf, of 32 bytes. */
+/* The time in human-readable form; returns buf, of 32 bytes. */
 const char *time_text(__u64 ns, char *buf);
-/* How much of its speed a hop sends, from 0 to 1; -1: not known. */
+/* The used share of a hop's speed, from 0 to 1; -1: unknown. */
 double hop_busy(const struct why *w, unsigned int i);
-/* How many hops are told. */
+/* The number of hops reported. */
 unsigned int why_hops(const struct flow *f);
 
 /* The sentences of the verdict, in w. */

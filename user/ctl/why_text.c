@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sluicectl why: the sentences of a verdict, and what is printed. JSON has the same sentences, and more numbers. */
+/* sluicectl why: the sentences of a verdict, and the output. JSON has the same sentences, and more numbers. */
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "ctl/why.h"
 #include "lib/names.h"
 
-#define WHY_NARROW 60 /* columns of a terminal with fewer of which names have lines of their own */
+#define WHY_NARROW 60 /* narrower terminals have names on lines of their own */
 
 const char *time_text(__u64 ns, char *buf)
 {
@@ -76,13 +76,13 @@ static int is_unbound(const struct why *w)
 	return is_without_fq(w) && !w->flow.tx.own_cc;
 }
 
-/* Telemetry in the data is not put into tunnels' packets. */
+/* Telemetry in the data does not work for tunnels' packets. */
 static int is_tunnel_in_data(const struct why *w)
 {
 	return w->flow.tx.flags & FLOW_F_TUNNEL && w->flow.path.telemetry != TELEMETRY_COMPANION;
 }
 
-/* It sends, and its peer would strip telemetry: so it is the packets that have no room for it. */
+/* It sends, and its peer would strip telemetry: so its packets have no room for it. */
 static int is_without_room(const struct why *w)
 {
 	return w->peer_strips && w->now_ns < w->flow.tx.last_ns + NSEC_PER_SEC;
@@ -149,7 +149,7 @@ static const struct why_line nexts[] = {
 };
 /* clang-format on */
 
-/* The first of its verdict whose condition holds. */
+/* The first line of its verdict whose condition holds. */
 static const char *line_text(const struct why_line *line, const struct why *w)
 {
 	for (; line->text; line++)
@@ -158,7 +158,7 @@ static const char *line_text(const struct why_line *line, const struct why *w)
 	return "";
 }
 
-/* The port that limits it, where the hops are told. */
+/* The port that limits it, if the hops are reported. */
 static const char *because_text(const struct why *w)
 {
 	const struct flow *f = &w->flow;
@@ -231,7 +231,7 @@ static void word_set_time(struct words *s, const char *name, __u64 ns)
 	word_set(s, name, "%s", time_text(ns, t));
 }
 
-/* Of what it sends, and what it may. */
+/* Words for its sending rate and its limits. */
 static void rates_fill(struct words *s, const struct why *w)
 {
 	const struct flow *f = &w->flow;
@@ -257,7 +257,7 @@ static void rates_fill(struct words *s, const struct why *w)
 	word_set_time(s, "base", f->params.t_ns);
 }
 
-/* Of its bottleneck. */
+/* Words for its bottleneck. */
 static void hop_fill(struct words *s, const struct why *w)
 {
 	const struct flow *f = &w->flow;
@@ -279,7 +279,7 @@ static void hop_fill(struct words *s, const struct why *w)
 	word_set_time(s, "queue", w->hop_queue_ns[i]);
 }
 
-/* Of the algorithm that decides. */
+/* Words for the algorithm that decides. */
 static void control_fill(struct words *s, const struct why *w)
 {
 	const struct flow *f = &w->flow;
@@ -300,7 +300,7 @@ static void control_fill(struct words *s, const struct why *w)
 			" It is at its upper bound, what the port of this machine can have under way: HPCC asks for nothing less.");
 }
 
-/* The text with each {word} replaced; one that is not set is nothing. */
+/* The text with each {word} replaced; an unset one becomes empty. */
 static void sentence_make(char *buf, size_t size, const char *text, const struct words *s)
 {
 	size_t n = 0, len, i;
@@ -381,7 +381,7 @@ int why_print(const struct why *w)
 		why_line("", text);
 	}
 	if (f->tx.last_ns) {
-		/* Only bytes that were governed are counted: a plain flow has none to tell of. */
+		/* Only governed bytes are counted: a plain flow has none to report. */
 		n = snprintf(text, sizeof(text), "last packet %s ago", time_text(age_ns(w->now_ns, f->tx.last_ns), t));
 		if (f->tx.bytes)
 			snprintf(text + n, sizeof(text) - n, ", %llu bytes since the start", f->tx.bytes);

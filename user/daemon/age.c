@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Flows that are idle or closed are forgotten. */
+/* Forgets idle and closed flows. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 struct age_ctx {
 	struct age *age;
 	__u64 now_ns, timeout_ns;
-	__u32 flows; /* seen */
+	__u32 flows; /* flows seen */
 };
 
 static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
@@ -21,7 +21,7 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	__u64 last = f->tx.last_ns > f->rx.last_ns ? f->tx.last_ns : f->rx.last_ns;
 	__u64 limit = f->tx.flags & FLOW_F_CLOSED ? AGE_CLOSED_NS : x->timeout_ns;
 
-	/* All of a large map takes longer than a period of credit. */
+	/* A walk through a large map takes longer than a period of credit. */
 	if (x->flows++ % 64 == 0) {
 		credits_run(a->credits);
 		ppfc_run(a->ppfc);
@@ -29,7 +29,7 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	rtts_flow(a->rtts, key, f, x->now_ns);
 	if (a->watcher)
 		a->watcher->flow(a->watcher->ctx, key, f, x->now_ns);
-	if (a->crowded && f->rx.feedbacks < 2) /* at most the answer to one probe */
+	if (a->crowded && f->rx.feedbacks < 2) /* at most the answer to one PROBE */
 		limit = AGE_CROWDED_NS;
 	if (x->now_ns > last + limit) {
 		bpf_map_delete_elem(a->pins->flows, key);
@@ -40,8 +40,8 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 }
 
 /*
- * All of the flow map, unless it was empty and nothing has been put in since: a walk through one of a million entries
- * takes 2 ms, empty or not. The program that puts an entry in counts it afterwards, so what a walk did not see is counted by the next.
+ * Walks the flow map, unless it was empty and no entry was added since: a walk through one of a million entries takes 2
+ * ms, empty or not. A program counts an entry after adding it, so the next walk sees an entry that this one missed.
  */
 void age_tick(struct age *a, const struct config *c, __u64 now_ns)
 {
@@ -57,7 +57,7 @@ void age_tick(struct age *a, const struct config *c, __u64 now_ns)
 		msg_limited(&a->limit, 60, "looking for idle flows: %s", strerror(-err));
 	a->empty = !err && !x.flows;
 	a->made = made;
-	/* One-packet flows (a scan, a flood, a resolver) shall not keep others out. */
+	/* One-packet flows (a scan, a flood, a resolver) must not keep others out. */
 	a->crowded = x.flows > a->flows_room - a->flows_room / 8;
 	if (a->crowded)
 		msg_limited(

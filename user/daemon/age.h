@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_AGE_H
 #define SLUICE_AGE_H
-/* Once a second all flows: those that are idle or closed are forgotten, and the watcher sees them. */
+/* Once a second, all flows: idle and closed ones are forgotten, and the watcher sees them. */
 #include "daemon/credits.h"
 #include "daemon/ppfc.h"
 #include "daemon/rtts.h"
@@ -10,18 +10,18 @@
 #include "lib/pins.h"
 #include "lib/util.h"
 
-/* To be filled in: the first six. */
+/* The caller fills in the first six members. */
 struct age {
 	const struct pins *pins;
 	int rx_states;		 /* the map */
-	__u32 flows_room;	 /* of the map of flows */
-	struct credits *credits; /* these two run on meanwhile */
+	__u32 flows_room;	 /* capacity of the map of flows */
+	struct credits *credits; /* credits and the next are run in between */
 	struct ppfc *ppfc;
 	struct rtts *rtts;
 	const struct watcher *watcher; /* or NULL */
-	int crowded;		       /* the flow map was nearly full a tick ago */
-	int empty;		       /* it had no entry, */
-	__u64 made;		       /*   and this many had been made before it was looked through */
+	int crowded;		       /* the flow map was nearly full at the last tick */
+	int empty;		       /* the flow map had no entry */
+	__u64 made;		       /* entries made before the last walk */
 	struct msg_limit limit, crowded_limit;
 };
 

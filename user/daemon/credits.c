@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The credit scheduler: which VOQ of which rack may send how much more to the ports of this host. Credit is granted by the
- * packets that arrive (bpf/rack/grant.bpf.h); here is what lets them, and what is left for when none does.
+ * The credit scheduler: how much more each VOQ of each rack may send to the ports of this host. Arriving packets grant
+ * credit (bpf/rack/grant.bpf.h); this file enables that, and grants when no packets arrive.
  *
- *  1. A VOQ has a slot, its index in the maps arrivals (what came, and what is believed) and credits (what was
- *     granted). The first packet of a VOQ without a slot is told by a ring (news) and gets it one. The port that grants it
- *     has a ring of VOQs in the map credit_rings (credits_ring.c).
- *  2. Slots of which packets arrive are active, and watched: ingress notes S, F and bytes in their entries, and their port
- *     grants. Once a period, for each of them, the same is done here, and the lease is renewed without which packets
+ *  1. A VOQ has a slot, its index in the maps arrivals (arrived bytes and accepted claims) and credits (grants). The
+ *     first packet of a VOQ without a slot is reported by a ring (news), which gets it one. The port that grants it has
+ *     a ring of VOQs in the map credit_rings (credits_ring.c).
+ *  2. Slots with arriving packets are active, and watched: ingress notes S, F and bytes in their entries, and their
+ *     port grants. Once a period the same is done here for each of them, and the lease is renewed without which packets
  *     do not grant: they stop when this daemon is gone.
- *  3. Totals go to their racks, up to WIRE_REPORTS_MAX in one message: of those that have not heard of credit that they were
- *     granted, which packets ask for (struct arrival_ask), and once a round trip of all that have heard nothing (a
- *     message may get lost).
- *  4. A slot that has been silent for two epochs and is due nothing is not active any more: its next packet is news
- *     again. While nothing is active there is no timer. The work of a round is that of the active VOQs, however
- *     many there are.
- *  5. A slot that was idle for flow_timeout, or is the longest idle one when another is needed, is freed.
- *     An ingress program that holds its index at that moment notes a packet in an entry that is
- *     another's by then: less than debt_max, as any claim. It grants none: it looks again once it is at the ring.
- *  6. The port that grants a VOQ is the veth of its pod, where that has a queue, else the one by which it comes.
- *     Ingress tells when it knows a pod's veth, and tells again of a slot that is not watched: where a
- *     veth is gone its slots' watch is taken off.
+ *  3. Totals go to their racks, up to WIRE_REPORTS_MAX in one message: for VOQs that have not heard of their credit,
+ *     when packets ask for it (struct arrival_ask), and once a round trip for all that have heard nothing (a message
+ *     may get lost).
+ *  4. A slot that has been silent for two epochs and is due nothing becomes inactive: its next packet is news again.
+ *     While no slot is active there is no timer. Only active VOQs cost work in a round, however many others there are.
+ *  5. A slot that was idle for flow_timeout, or is the longest idle one when another is needed, is freed. An ingress
+ *     program that holds its index at that moment notes a packet in an entry that belongs to another VOQ by then: less
+ *     than debt_max, as any claim. It grants nothing: it checks again once it holds the ring.
+ *  6. The port that grants a VOQ is the veth of its pod, if that has a queue, else its ingress port. Ingress reports a
+ *     pod's veth when it knows it, and reports again for a slot that is not watched: when a veth is gone the watch on
+ *     its slots is removed.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -35,7 +34,7 @@
 #include "daemon/credits_int.h"
 #include "sluice/once.h"
 
-#define CREDITS_AGE_STEPS 16 /* how many CREDITS_AGE_STEP a tick takes */
+#define CREDITS_AGE_STEPS 16 /* number of CREDITS_AGE_STEP in a tick */
 
 /* --- messages --- */
 
@@ -56,7 +55,7 @@ static int told_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What a VOQ is told. */
+/* The message entry for a VOQ. */
 static struct wire_credit told_entry(struct credits *c, __u32 i)
 {
 	const struct arrival_key *key = &c->arrivals[i].key;
@@ -91,7 +90,7 @@ static void told_send(struct credits *c, const __u64 *told, __u32 n)
 	messages_send(c->messages, &m, c->config, c->pins->ctl->seq_base_ns);
 }
 
-/* Tells all slots that are to be told, rack by rack. */
+/* Sends the totals of all slots to be told, rack by rack. */
 static void credits_tell(struct credits *c)
 {
 	__u32 from, to;
@@ -115,7 +114,7 @@ static void round_begin(struct credits *c)
 	c->visited_count = 0;
 }
 
-/* Grants from the ports that were visited, and tells what is to be told. */
+/* Grants from the visited ports, and sends the totals. */
 static void round_end(struct credits *c)
 {
 	__u32 k;
@@ -135,7 +134,7 @@ int slot_rests(struct credits *c, __u32 i, __u64 now)
 	if (READ_ONCE(d->listed) || last + CREDITS_IDLE_EPOCHS * p->epoch_ns > now)
 		return 0;
 	slot_watch(c, i, 0);
-	/* A packet that came meanwhile would wait for the next one to be known. */
+	/* A packet that came meanwhile would stay unnoticed until the next one. */
 	if (READ_ONCE(a->seen.bytes) == READ_ONCE(d->bytes) && !READ_ONCE(d->listed))
 		return 1;
 	slot_watch(c, i, 1);
@@ -180,7 +179,7 @@ void credits_sleep(struct credits *c)
 	c->awake = 0;
 }
 
-/* News come at any time, and what packets ask for does not wait for the timer. */
+/* News come at any time, and requests of packets do not wait for the timer. */
 void credits_run(struct credits *c)
 {
 	__u64 ticks;

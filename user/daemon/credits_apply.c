@@ -26,7 +26,7 @@ void id_follow(struct credits *c)
 		if (c->config->interfaces[k].role == PORT_F_HOST)
 			name = c->config->interfaces[k].name;
 	if (!tor && ctl->tor)
-		return; /* an address that changes does not make it another rack */
+		return; /* a changed address does not make it another rack */
 	if (!tor && name && !link_address(name, &addr)) {
 		memcpy(&tor, &addr.b[12], sizeof(tor));
 		if (!addr_is_v4(&addr))
@@ -62,8 +62,8 @@ static struct port port_fastest(const struct credits *c)
 }
 
 /*
- * A VOQ from there may be due three times C0 of its sender. The sender derives C0 from its own port, which is taken to be
- * like ours if the configuration does not say. An older version has the C0 of a period, and is to be believed, too.
+ * A VOQ from this peer may be due three times its sender's C0. The sender derives C0 from its own port, which is
+ * assumed to be like ours unless configured. An older version has the C0 of a period, and must be accepted, too.
  */
 static void peer_params(const struct peer *v, const struct port *fastest, struct credit_peer *p)
 {
@@ -82,8 +82,8 @@ static void peer_params(const struct peer *v, const struct port *fastest, struct
 }
 
 /*
- * The VOQ that is for all of a peer's prefix, where there is no room for one of each host. Egress fills it in with
- * its first packet.
+ * Makes the VOQ of a peer's whole prefix, for use when there is no room for one per host. Egress fills it in with its
+ * first packet.
  */
 static void voq_make_merged(struct credits *c, const struct peer_key *prefix)
 {
@@ -96,7 +96,7 @@ static void voq_make_merged(struct credits *c, const struct peer_key *prefix)
 			    strerror(errno));
 }
 
-/* Others may go on sending, which is of no interest then: the ring stays full. */
+/* Other racks may continue to send, which does not matter then: the ring stays full. */
 static void credits_off(struct credits *c, int was)
 {
 	if (c->awake)
@@ -109,7 +109,7 @@ static void credits_off(struct credits *c, int was)
 	c->pins->ctl->credit_ns = 0;
 }
 
-/* The parameters of each peer, and for how long a credit lives. 0, or -ENOMEM. */
+/* Makes the parameters of each peer, and the lifetime of credit. 0, or -ENOMEM. */
 static int credit_peers_make(struct credits *c)
 {
 	const struct config *config = c->config;
@@ -137,7 +137,7 @@ static int credit_peers_make(struct credits *c)
 	return 0;
 }
 
-/* The ring has old news, which are dropped without a word. */
+/* The ring has old news, which are dropped silently. */
 static void credits_on(struct credits *c)
 {
 	c->enabled = 0;
@@ -149,7 +149,7 @@ static void credits_on(struct credits *c)
 		msg("HierCC: waiting for news of VOQs: %s: no credit is sent until a restart", strerror(errno));
 }
 
-/* Slots go to the peers of the new configuration; those that have none are freed. */
+/* Assigns slots to the peers of the new configuration; slots without a peer are freed. */
 static void credits_reload(struct credits *c)
 {
 	unsigned int k, i;
@@ -173,7 +173,7 @@ static void credits_reload(struct credits *c)
 		port_rate(c, k);
 	}
 	if (c->awake)
-		credits_wake(c); /* by its new period */
+		credits_wake(c); /* with its new period */
 }
 
 void credits_apply(struct credits *c, const struct config *config)
@@ -189,7 +189,7 @@ void credits_apply(struct credits *c, const struct config *config)
 	if (credit_peers_make(c)) {
 		msg("HierCC: %s: it is off until the next SIGHUP", strerror(ENOMEM));
 		c->enabled = 0;
-		credits_off(c, was); /* slots have peers of the configuration before */
+		credits_off(c, was); /* slots have peers of the previous configuration */
 		return;
 	}
 	if (config->tor || !was)

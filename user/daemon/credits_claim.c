@@ -4,7 +4,7 @@
 #include "daemon/credits_int.h"
 #include "sluice/once.h"
 
-#define CREDITS_REFUSED 4 /* claims within CREDITS_REFUSED_NS that are said: one is a sender's restart */
+#define CREDITS_REFUSED 4 /* claims reported within CREDITS_REFUSED_NS: a single one is a sender's restart */
 #define CREDITS_REFUSED_NS (10 * NSEC_PER_SEC)
 
 static void slot_refused(struct credits *c, __u32 i, const char *what, __u64 now)
@@ -28,7 +28,7 @@ static void slot_refused(struct credits *c, __u32 i, const char *what, __u64 now
 		tor, prefix_format(&to, dst), what, CREDITS_REFUSED, addr_format(&a->from, from));
 }
 
-/* Its sender really sent more than it was granted. */
+/* Reports that the sender really sent more than it was granted. */
 static void slot_overruns(struct credits *c, __u32 i)
 {
 	const struct arrival *a = &c->arrivals[i];
@@ -40,7 +40,7 @@ static void slot_overruns(struct credits *c, __u32 i)
 		addr_format(&a->from, from), a->params.c0);
 }
 
-/* S says at least what arrives, unless two send under one name. */
+/* S covers at least the arrivals, unless two send under one name. */
 static int slot_exceeds(struct slot *s, const struct hiercc_due *d, const struct hiercc_params *p)
 {
 	__u64 sent = d->sent - s->base_sent, came = d->bytes - s->base_bytes;
@@ -54,7 +54,7 @@ static int slot_exceeds(struct slot *s, const struct hiercc_due *d, const struct
 	return 0;
 }
 
-/* What has arrived since the last look, for the share of it that leaves by a pod's veth. */
+/* Counts the arrivals since the last look, to find the share that leaves by a pod's veth. */
 static void slot_weigh(struct credits *c, __u32 i, const struct hiercc_seen *seen)
 {
 	struct credit_port *port = &c->ports[c->slots[i].port];
@@ -67,7 +67,7 @@ static void slot_weigh(struct credits *c, __u32 i, const struct hiercc_seen *see
 	s->inner_bytes = inner;
 }
 
-/* Whoever judged them, a packet or this daemon: claims that were refused since the last look are said. */
+/* Reports claims refused since the last look, whether a packet or this daemon judged them. */
 static void slot_say(struct credits *c, __u32 i, const struct hiercc_claims *new, __u64 now)
 {
 	struct hiercc_claims *old = &c->slots[i].claims;
@@ -75,7 +75,7 @@ static void slot_say(struct credits *c, __u32 i, const struct hiercc_claims *new
 
 	for (k = 0; k < CREDITS_REFUSED && k < new->jumped - old->jumped; k++)
 		slot_refused(c, i, "what it says to have sent jumps, or is less than what arrives", now);
-	/* The VOQ of a prefix that several racks are in is seen by each in part. */
+	/* If several racks are in one prefix, each sees its VOQ in part. */
 	for (k = 0; k < CREDITS_REFUSED && k < new->unseen - old->unseen; k++)
 		if (c->arrivals[i].key.prefixlen == 128)
 			slot_refused(c, i, "it says to have sent more than arrives", now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ports by which VOQs arrive: their speeds and rates. */
+/* The ports that VOQs arrive by: their speeds and rates. */
 #include <bpf/bpf.h>
 #include <string.h>
 #include "daemon/credits_int.h"

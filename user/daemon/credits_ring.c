@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rings of ports (sluice/rack/hiercc_ring.h), which packets and this daemon share, one of them at a time. What packets
- * do with each that arrives is done here once a period: for VOQs of which nothing arrives any more.
+ * The rings of ports (sluice/rack/hiercc_ring.h), which packets and this daemon share, one at a time. The work of each
+ * arriving packet is repeated here once a period: for VOQs without further arrivals.
  */
 #include <string.h>
 #include "daemon/credits_int.h"
@@ -24,8 +24,8 @@ void ring_leave(struct credits *c, __u32 port, __u64 since)
 }
 
 /*
- * The lock of a CPU that was gone was broken, and it came back: VOQs may have got lost from the ring, or be in it twice. Those
- * that are due credit enter it anew.
+ * A broken lock's CPU came back: VOQs may be missing from the ring, or be in it twice. Those that are due credit enter
+ * it anew.
  */
 static void ring_repair(struct credits *c, __u32 port)
 {
@@ -55,7 +55,7 @@ void port_visit(struct credits *c, __u32 port, __u64 now)
 		return;
 	p->round = c->round;
 	c->visited[c->visited_count++] = port;
-	/* As long as a port that grants is not told of by its hops. */
+	/* For as long as hops do not report a port that grants credit. */
 	WRITE_ONCE(c->rings[port].ring.lease_ns, now + c->pins->ctl->credit_life_ns);
 }
 

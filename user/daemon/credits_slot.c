@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Slots of the VOQs that arrive: their lists, their making and end, and the news that need them. */
+/* Slots of arriving VOQs: their lists, their making and end, and the news that need them. */
 #include <bpf/bpf.h>
 #include <string.h>
 #include "daemon/credits_int.h"
@@ -59,7 +59,7 @@ void slot_free(struct credits *c, __u32 i)
 	list_append(c, &c->free, i);
 }
 
-/* A slot for a VOQ that has none, or CREDITS_NONE. */
+/* Makes a slot for a VOQ that has none, or returns CREDITS_NONE. */
 static __u32 slot_make(struct credits *c, const struct arrival_key *key)
 {
 	struct slot *s;
@@ -115,7 +115,7 @@ void slot_watch(struct credits *c, __u32 i, __u32 watched)
 	__atomic_store_n(&c->arrivals[i].watched, watched, __ATOMIC_SEQ_CST);
 }
 
-/* The port that grants a VOQ may turn out to be another one. */
+/* Moves a slot to another port, if that turns out to grant it. */
 static void slot_to_port(struct credits *c, __u32 i, __u32 port)
 {
 	struct slot *s = &c->slots[i];
@@ -151,7 +151,7 @@ void slots_forget(struct credits *c)
 
 /* --- news --- */
 
-/* A VOQ has credit to hear of, and so may others of its port. */
+/* A VOQ of this port, and maybe others, has credit to hear of. */
 static void ask_take(struct credits *c, __u32 i)
 {
 	if (i >= c->room || c->slots[i].state != SLOT_ACTIVE)
@@ -193,14 +193,14 @@ int news_take(void *ctx, void *data, size_t size)
 	}
 	s = &c->slots[i];
 	a = &c->arrivals[i];
-	/* A flow's first packet does not know of its pod yet. */
+	/* A flow's first packet does not know its pod yet. */
 	if (s->port == CREDITS_NONE || c->ports[port].flags & PORT_F_POD || !c->ports[s->port].speed_bps ||
 	    c->ports[s->port].ifindex != a->ifindex)
 		slot_to_port(c, i, port);
 	a->from = n->from;
 	a->to = n->to;
 	a->last_ns = now;
-	/* Also where ingress watches by now: this packet came before that. */
+	/* Also if ingress watches by now: this packet came before that. */
 	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets, a->params.debt_max);
 	__sync_fetch_and_add(&a->inner_bytes, n->bytes ? n->inner_bytes : bytes);
 	slot_watch(c, i, 1);

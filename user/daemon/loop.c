@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One epoll. An event is handled before the next one is asked for, so that the kernel decides whose turn it is. */
+/* One epoll. An event is handled before the next one is asked for, so the kernel decides the order. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Writing and sending of the daemon's own messages. */
+/* Writes and sends the daemon's own messages. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/ip.h>
@@ -126,7 +126,7 @@ int messages_open(struct messages **messages)
 		return -ENOMEM;
 	s->raw4 = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW);
 	s->raw6 = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW);
-	/* A kernel without IPv6 has nobody to send to there, either. */
+	/* A kernel without IPv6 has no IPv6 peers, either. */
 	if (s->raw4 < 0 ||
 	    (s->raw6 >= 0 && setsockopt(s->raw6, IPPROTO_IPV6, IPV6_HDRINCL, &one, sizeof(one)))) {
 		err = -errno;

@@ -3,8 +3,7 @@
 #define SLUICE_MESSAGES_H
 /*
  * The daemon's own messages (FEEDBACK, CREDIT, RATE): a program cannot make a packet, so they are sent from here.
- * Their source is an address that packets went to, which on a node is a pod's: hence raw sockets with the
- * header by us.
+ * Their source is an address that packets went to, which on a node is a pod's: hence raw sockets with our own header.
  */
 #include "lib/config.h"
 #include "sluice/wire/wire.h"
@@ -13,13 +12,13 @@
 struct message {
 	enum wire_msg type;
 	struct sluice_addr from, to;
-	__be32 tor; /* WIRE_CREDIT: for which rack */
+	__be32 tor; /* WIRE_CREDIT: the destination rack */
 	const void *entries;
 	unsigned int n;
 };
 
 /*
- * The message from the shim on, into buf of MESSAGE_MAX bytes. keys: n = 0 for none; seq: of authentication.
+ * Writes the message from the shim on into buf of MESSAGE_MAX bytes. keys: n = 0 for none; seq: for authentication.
  * Returns its length.
  */
 #define MESSAGE_MAX 1024
@@ -29,7 +28,7 @@ struct messages;
 
 int messages_open(struct messages **messages); /* 0, or -errno */
 void messages_close(struct messages *messages);
-/* seq_base_ns: of the control map. What cannot be sent is lost, and said. */
+/* seq_base_ns: of the control map. A message that cannot be sent is lost, and reported. */
 void messages_send(struct messages *messages, const struct message *m, const struct config *c,
 		   __u64 seq_base_ns);
 

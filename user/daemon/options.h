@@ -4,11 +4,11 @@
 /* The command line of sluiced. */
 
 struct options {
-	const char *config_path, *pin_dir; /* pin_dir: NULL if it is not given */
+	const char *config_path, *pin_dir; /* pin_dir: NULL if not given */
 	int check, detach;
 };
 
-/* -1: go on with what is in o; else the daemon ends with this exit code (EXIT_*). */
+/* -1: continue with o; else the daemon ends with this exit code (EXIT_*). */
 int options_parse(int argc, char **argv, struct options *o);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Opening and closing of the parts, and what they do once a second. */
+/* Opens and closes the parts, and runs their work once a second. */
 #include <string.h>
 #include "daemon/parts.h"
 
@@ -35,7 +35,7 @@ int parts_open(struct parts *p, const struct dataplane *dp, const struct config 
 
 void parts_close(struct parts *p)
 {
-	ppfc_close(p->ppfc); /* the first: what it lets go, bypass and a detach would not */
+	ppfc_close(p->ppfc); /* first: bypass and a detach would not release its pauses */
 	credits_close(p->credits);
 	tor_close(p->tor);
 	reports_close(p->reports);
@@ -59,7 +59,7 @@ void parts_report_to(struct parts *p, const struct watcher *w)
 	ppfc_watch(p->ppfc, w);
 }
 
-/* --- what the loop calls --- */
+/* --- callbacks of the loop --- */
 
 static void parts_reports(void *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_PARTS_H
 #define SLUICE_PARTS_H
-/* The daemon's work over the maps: what it sends, grants and pauses, and flows that are forgotten. */
+/* The daemon's work over the maps: messages, grants, pauses, and forgetting flows. */
 #include "attach/dataplane.h"
 #include "daemon/age.h"
 #include "daemon/loop.h"
@@ -11,7 +11,7 @@
 
 struct parts {
 	const struct pins *pins;
-	const struct config *config; /* in force; the caller's */
+	const struct config *config; /* in force; owned by the caller */
 	struct messages *messages;
 	struct reports *reports;
 	struct credits *credits;
@@ -21,16 +21,16 @@ struct parts {
 	struct age age;
 };
 
-/* Over the maps of dp, which stay open longer. 0, or -errno with a message: parts_close() closes what is open. */
+/* Opens the parts over the maps of dp, which stay open longer. 0, or -errno with a message: call parts_close(). */
 int parts_open(struct parts *p, const struct dataplane *dp, const struct config *c);
-/* Neighbours that are paused are let go. */
+/* Releases paused neighbours. */
 void parts_close(struct parts *p);
 
 /* Once a second. now_ns: of the tick. */
 void parts_tick(struct parts *p, __u64 now_ns);
-/* w is told from now on; NULL: nobody. */
+/* Sets the watcher; NULL: none. */
 void parts_report_to(struct parts *p, const struct watcher *w);
-/* The loop runs each part when it has something to do. 0, or -errno. */
+/* Adds the parts to the loop, which runs each when it has work. 0, or -errno. */
 int parts_watch(struct parts *p, struct loop *loop);
 
 #endif

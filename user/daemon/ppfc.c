@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The loop of a switch that pauses its neighbours. All bytes are the tracepoints' (bpf/pause/pfc.bpf.h), all decisions
- * sluice/pause/ppfc.h's and sluice/pause/pfc.h's.
+ * The loop of a switch that pauses its neighbours. All bytes come from the tracepoints (bpf/pause/pfc.bpf.h), all
+ * decisions from sluice/pause/ppfc.h and sluice/pause/pfc.h.
  *
- *  1. A port has a slot, its index in the map pfc_slots, which is mapped here: the bytes in its queue by the
- *     slot of the port by which they came, and the pauses that its own neighbour was told.
- *  2. A round reads the queues, each cell with its growth since the round before; predicts; and looks at the ingress
- *     counters. Each neighbour is told in one frame, past the qdisc.
- *  3. While all queues are short and nothing is in force there is no timer: the loop names a length, and the tracepoint
- *     of the first queue above it rings. The first round after that has no growth to go by: it looks at thresholds
- *     only.
- *  4. The bytes are read while they are written. Cells that do not fit together are a packet apart, once.
- *  5. Packets predict and compare with thresholds by themselves where they are put into a queue (bpf/pause/arrive.bpf.h),
- *     while the lease runs that this loop renews in each round and in each tick. Then a round is the second line: it ends XOFF,
- *     refreshes it, and does what packets could not. It predicts for no queue for which packets do.
+ *  1. A port has a slot, its index in the map pfc_slots, which is mapped here: the bytes in its queue by the slot of
+ *     their ingress port, and the pauses sent to its own neighbour.
+ *  2. A round reads the queues, each cell with its growth since the round before; predicts; and checks the ingress
+ *     counters. Each neighbour gets one frame, which bypasses the qdisc.
+ *  3. While all queues are short and nothing is in force there is no timer: the loop sets a length, and the tracepoint
+ *     of the first queue above it wakes it. The first round after that has no growth to use: it checks thresholds only.
+ *  4. The bytes are read while they are written. Inconsistent cells are a packet apart, once.
+ *  5. Packets predict and check thresholds themselves when they enter a queue (bpf/pause/arrive.bpf.h), while the lease
+ *     runs that this loop renews in each round and in each tick. Then a round is the second line: it ends XOFF,
+ *     refreshes it, and does what packets could not. It does not predict for queues whose packets do.
  *
  * A daemon that dies leaves no pause behind: the lease lapses, XOFF lasts for 100 frames, P-PFC's for as long as its queue.
  */
@@ -159,7 +158,7 @@ int ppfc_open(const struct pins *pins, int alarms_fd, struct ppfc **ppfc)
 		ppfc_close(p);
 		return err;
 	}
-	/* Pauses by an earlier daemon run out by themselves. */
+	/* Pauses from an earlier daemon run out by themselves. */
 	lease_end(p);
 	for (slot = 0; slot < PFC_SLOTS; slot++)
 		told_forget(&p->slots[slot]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_PPFC_LOOP_H
 #define SLUICE_PPFC_LOOP_H
-/* Pauses (sluice/pause/pfc.h, sluice/pause/ppfc.h): which ports have them, and what their neighbours are told. */
+/* Pauses (sluice/pause/pfc.h, sluice/pause/ppfc.h): the ports that have them, and the frames to their neighbours. */
 #include "daemon/watcher.h"
 #include "lib/config.h"
 #include "lib/pins.h"
@@ -10,23 +10,23 @@ struct ppfc;
 
 /* alarms_fd: the ring of queues that get long while the loop sleeps. 0, or -errno. */
 int ppfc_open(const struct pins *pins, int alarms_fd, struct ppfc **ppfc);
-/* Whom XOFF holds is let go. */
+/* Releases neighbours held by XOFF. */
 void ppfc_close(struct ppfc *p);
 
-/* A configuration, or ports that changed; it stays the caller's and in use until the next. */
+/* Applies a configuration, or changed ports; the caller keeps it valid until the next call. */
 void ppfc_apply(struct ppfc *p, const struct config *config);
 
 /*
- * To be waited for; then call ppfc_run(). While all queues are short nothing makes it ready. It may be called at
- * any time, and is within what takes long: nothing is done before its time.
+ * Wait for it, then call ppfc_run(). While all queues are short it never becomes ready. ppfc_run() may be called at any
+ * time, also during long operations: it does nothing before its time.
  */
 int ppfc_fd(const struct ppfc *p);
 void ppfc_run(struct ppfc *p);
 
-/* Once a second: says what the watchdog did, and reads what NICs did. */
+/* Once a second: reports the watchdog's actions, and reads the NICs' counters. */
 void ppfc_tick(struct ppfc *p);
 
-/* Who is told of pauses by prediction from now on; NULL: nobody. */
+/* Sets the watcher of predicted pauses; NULL: none. */
 void ppfc_watch(struct ppfc *p, const struct watcher *w);
 
 #endif

@@ -13,7 +13,7 @@
 #include "lib/maps.h"
 #include "lib/net.h"
 
-#define MTU_UNKNOWN 1500 /* of a link that is not there any more */
+#define MTU_UNKNOWN 1500 /* for a link that no longer exists */
 
 void told_forget(struct pfc_slot *s)
 {
@@ -73,7 +73,7 @@ static void ports_take(struct ppfc *p, int *obeys)
 			memset(&p->ports[slot], 0, sizeof(p->ports[slot]));
 }
 
-/* Only a daemon that pauses needs a socket, and may need a right for it. */
+/* Only a daemon that pauses needs a socket, and may lack the capability for it. */
 static int socket_open(struct ppfc *p)
 {
 	int one = 1;
@@ -113,7 +113,7 @@ void nics_follow(struct ppfc *p)
 	}
 }
 
-/* The headroom of all ports that pause, how many these are, and the speed of the fastest. */
+/* The headroom of all ports that pause, their number, and the speed of the fastest. */
 static __u64 headroom_sum(const struct ppfc *p, unsigned int *pausing, __u64 *fastest)
 {
 	unsigned int k, priorities = __builtin_popcount(p->config->lossless);
@@ -167,14 +167,14 @@ static void thresholds_apply(struct ppfc *p)
 			port->params.xoff = c->xoff_bytes;
 		}
 	}
-	/* Long before a queue is acted on, so that its growth is known by then. */
+	/* Well below the action threshold, so that the growth is known by then. */
 	p->wake_bytes = p->params.k_max / 4;
 	if (c->xoff_bytes && c->xoff_bytes / 4 < p->wake_bytes)
 		p->wake_bytes = c->xoff_bytes / 4;
 	p->wake_bytes += !p->wake_bytes;
 }
 
-/* The buffer, and the parameters that follow from it and from the ports. */
+/* Sets the buffer, and the parameters derived from it and from the ports. */
 static void params_apply(struct ppfc *p)
 {
 	const struct config *c = p->config;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the tracepoints count, put right. Each cell of a queue is also in three sums, kept beside it so that a packet has them
- * without a walk (bpf/pause/pfc.bpf.h). Where the two part (maps of an older version have no sums, a slot got another port, a
- * queue was forgotten here while a packet was counted) they stay apart by the same number of bytes; where a sum is read in the
- * middle of a packet they do not. So what is the same SUM_TIMES times is taken off.
+ * Corrects the counts of the tracepoints. Each cell of a queue is also in three sums, kept beside it so that a packet
+ * has them without a walk (bpf/pause/pfc.bpf.h). If the two diverge (maps of an older version have no sums, a slot got
+ * another port, a queue was forgotten here while a packet was counted) they differ by a constant number of bytes; if a
+ * sum is read in the middle of a packet they do not. So a difference seen SUM_TIMES times is subtracted.
  */
 #include <string.h>
 #include "daemon/ppfc_int.h"
@@ -62,8 +62,8 @@ static void cells_clear(struct ppfc *p, struct pfc_slot *s)
 }
 
 /*
- * Replacing a qdisc, or losing the link, throws a queue away without an event. A count that has not changed for a
- * second while the kernel reports an empty queue is reset.
+ * Replacing a qdisc, or losing the link, discards a queue without an event. A count that has not changed for a second
+ * while the kernel reports an empty queue is reset.
  */
 void queue_forget(struct ppfc *p, __u32 slot)
 {

@@ -3,7 +3,7 @@
 #define SLUICE_PPFC_INT_H
 /*
  * Shared by ppfc.c (theory, sleep, tick, begin and end), ppfc_round.c (a round, and the frames that it sends),
- * ppfc_packets.c (what packets do between rounds), ppfc_counts.c (what the tracepoints count) and ppfc_apply.c
+ * ppfc_packets.c (packets' decisions between rounds), ppfc_counts.c (the tracepoints' counts) and ppfc_apply.c
  * (configuration).
  */
 #include <bpf/libbpf.h>
@@ -14,7 +14,7 @@
 /* The share of a port in a queue. */
 struct cell {
 	__u32 bytes;
-	__s32 growth; /* since the round before */
+	__s32 growth; /* since the previous round */
 };
 
 struct ppfc_port {
@@ -24,14 +24,14 @@ struct ppfc_port {
 	__u8 mac[6];
 	char name[IFNAMSIZ];
 	struct pfc_params params;
-	struct pfc_frame frame; /* what its neighbour is to be told in this round */
-	/* What packets had told it by the last round, and by prediction */
+	struct pfc_frame frame; /* frame to its neighbour in this round */
+	/* Pauses sent to it at packets up to the last round, and predicted ones */
 	__u64 told_at_packets[PFC_PRIORITIES], predicted_at_packets[PFC_PRIORITIES];
 };
 
 #define SUM_TIMES 3
 
-/* By how much a sum of the tracepoints is off, and how often it was by that. */
+/* The error of a tracepoint sum, and how often it was the same. */
 struct sum_error {
 	__s64 bytes;
 	__u32 times;
@@ -49,24 +49,24 @@ struct ppfc {
 	struct ring_buffer *ring;
 	struct pfc_slot *slots; /* mapped */
 	struct ppfc_port ports[PFC_SLOTS];
-	__u32 used[PFC_SLOTS], count; /* slots of ports that are counted */
-	int enabled;		      /* there are ports whose neighbours are paused */
+	__u32 used[PFC_SLOTS], count; /* slots of counted ports */
+	int enabled;		      /* some ports pause their neighbours */
 	int awake;
 	struct ppfc_params params;
 	struct ppfc_random random;
 	__u64 shared;	  /* the buffer without headroom */
-	__u32 wake_bytes; /* of a queue */
+	__u32 wake_bytes; /* length of a queue that wakes the loop */
 	__u64 round_ns;
-	__u64 quiet_ns;						 /* since when all are short; 0: they are not */
-	struct cell cells[PFC_SLOTS][PFC_SLOTS][PFC_PRIORITIES]; /* egress, ingress */
+	__u64 quiet_ns;						 /* since when all queues are short; 0: they are not */
+	struct cell cells[PFC_SLOTS][PFC_SLOTS][PFC_PRIORITIES]; /* [egress][ingress][priority] */
 	struct ppfc_queue queues[PFC_SLOTS * PFC_PRIORITIES];
 	struct queue_name names[PFC_SLOTS * PFC_PRIORITIES];
 	__u32 queues_count;
 	__u64 totals[PFC_SLOTS]; /* as of the last tick */
 	struct sum_error queue_errors[PFC_SLOTS][PFC_PRIORITIES], ingress_errors[PFC_SLOTS][PFC_PRIORITIES], used_error;
-	__u64 storms[PFC_SLOTS][PFC_PRIORITIES]; /* as of the last tick; also of ports that are not counted */
+	__u64 storms[PFC_SLOTS][PFC_PRIORITIES]; /* as of the last tick; includes ports that are not counted */
 	const struct watcher *watcher;		 /* or NULL */
-	int silent[PFC_SLOTS];			 /* the NIC has no other counters: nic_follow() */
+	int silent[PFC_SLOTS];			 /* the NIC has no usable counters: nic_follow() */
 	struct msg_limit send_limit, storm_limit, buffer_limit, nic_limit;
 };
 
@@ -77,7 +77,7 @@ static inline int ppfc_acts(const struct pins *pins)
 
 /* --- ppfc.c --- */
 
-/* The length of a queue above which its tracepoint rings; 0: none does. */
+/* Sets the queue length at which the tracepoint wakes the loop; 0: never. */
 void alarms_set(struct ppfc *p, __u32 bytes);
 void ppfc_wake(struct ppfc *p);
 
@@ -85,36 +85,36 @@ void ppfc_wake(struct ppfc *p);
 
 void ppfc_round(struct ppfc *p);
 void frame_begin(struct ppfc_port *port);
-/* Sends the frames of all ports that have one to send. */
+/* Sends the pending frames of all ports. */
 void frames_send(struct ppfc *p);
 
 /* --- ppfc_packets.c --- */
 
-/* What packets have told the neighbour of the port before is none of this daemon's. */
+/* Ignores pauses that packets sent before this daemon. */
 void packets_begin(struct ppfc_port *port, const struct pfc_slot *s);
-/* Packets may pause for another while, if they may at all; */
+/* Extends the lease of packets, if they may pause at all. */
 void lease_extend(struct ppfc *p);
-/*   or no more. */
+/* Ends the lease of packets. */
 void lease_end(struct ppfc *p);
-/* What packets go by, of the configuration that is applied. */
+/* Sets the parameters that packets use, from the applied configuration. */
 void rule_apply(struct ppfc *p);
 /* Whether packets predict for the queue, so that a round does not. */
 int packets_predict(const struct ppfc *p, __u32 slot, __u32 prio, __u64 now);
-/* What packets have told since the last round is told again where their frames wait in a queue. */
+/* Repeats pauses that packets sent since the last round, if their frames wait in a queue. */
 void packets_follow(struct ppfc *p, __u64 now);
 
 /* --- ppfc_counts.c --- */
 
-/* Sums that were off by the same number of bytes SUM_TIMES times are put right. */
+/* Corrects sums that differed by the same number of bytes SUM_TIMES times. */
 void counts_settle(struct ppfc *p);
-/* Forgets a queue that was thrown away without an event. */
+/* Forgets a queue that was discarded without an event. */
 void queue_forget(struct ppfc *p, __u32 slot);
 
 /* --- ppfc_apply.c --- */
 
-/* Forgets all pauses that the neighbour was told. */
+/* Forgets all pauses sent to the neighbour. */
 void told_forget(struct pfc_slot *s);
-/* Reads what NICs that do PFC counted, and sees to it that they go on with it. */
+/* Reads the counters of NICs that do PFC, and restores their setting if it was lost. */
 void nics_follow(struct ppfc *p);
 
 #endif

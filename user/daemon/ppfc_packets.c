@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What packets do between two rounds (bpf/pause/arrive.bpf.h): what they go by, and what of it a round has to follow. */
+/* Packets' decisions between two rounds (bpf/pause/arrive.bpf.h): their parameters, and the follow-up in a round. */
 #include "daemon/ppfc_int.h"
 #include "lib/net.h"
 #include "sluice/once.h"
 
-#define MTU_UNKNOWN 1500 /* of a link that is not there any more */
+#define MTU_UNKNOWN 1500 /* for a link that no longer exists */
 /*
- * Asleep the loop renews it in ticks, once a second, and one may be late. Awake, in rounds: then it is no longer than the shortest
- * default of a neighbour's watchdog, or the pauses of a daemon that has died would look like a storm.
+ * While asleep the loop renews the lease in ticks, once a second, and one may be late. While awake, in rounds: then it
+ * is no longer than the shortest default of a neighbour's watchdog, or a dead daemon's pauses would look like a storm.
  */
 #define LEASE_ASLEEP_NS (3 * NSEC_PER_SEC)
 #define LEASE_AWAKE_NS (NSEC_PER_SEC / 10)
@@ -57,8 +57,8 @@ int packets_predict(const struct ppfc *p, __u32 slot, __u32 prio, __u64 now)
 	__u64 begun_ns = READ_ONCE(s->arrivals[prio].meter.begun_ns);
 
 	/*
-	 * A queue that grows has packets, and each ends a window that has lasted for long enough. Where a frame takes longer than a
-	 * round, a round sees as much, and draws among all ports: both predict, and a port is told once.
+	 * A growing queue has packets, and each ends a window that has lasted long enough. If a frame takes longer than
+	 * a round, a round sees as much, and draws among all ports: both predict, and a port is paused once.
 	 */
 	return begun_ns && s->window_ns < p->config->interval_ns &&
 	       (__s64)(now - begun_ns) < (__s64)(PPFC_WINDOWS_MAX * s->window_ns);
@@ -79,7 +79,7 @@ void packets_begin(struct ppfc_port *port, const struct pfc_slot *s)
 	}
 }
 
-/* The watcher hears of pauses that packets predicted, each with what the queue knew when its port was drawn. */
+/* Reports pauses predicted by packets to the watcher, each with the queue's state when its port was drawn. */
 static void packets_watch(struct ppfc *p, struct ppfc_port *port, const struct pfc_class *of, __u32 prio)
 {
 	__u64 *seen = &port->predicted_at_packets[prio], predicted = READ_ONCE(of->packets.predicted);
@@ -101,7 +101,7 @@ static void class_follow(struct ppfc *p, __u32 slot, __u32 prio, __u64 now)
 	if (told == port->told_at_packets[prio])
 		return;
 	port->told_at_packets[prio] = told;
-	/* Where nothing waits the frame has left. */
+	/* If nothing waits the frame has left. */
 	if (!READ_ONCE(p->slots[slot].total))
 		return;
 	xoff = of->told.xoff && of->told.until_ns > now ? of->told.until_ns - now : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A round: queues are read, predicted and compared with thresholds, and neighbours are told. */
+/* A round: queues are read, predicted and compared with thresholds, and neighbours are paused. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <string.h>
@@ -16,7 +16,7 @@ void frame_begin(struct ppfc_port *port)
 	pfc_build(&port->frame, port->mac);
 }
 
-/* Past the qdisc, in which it would wait behind the queue that it is about. */
+/* Bypasses the qdisc, where it would wait behind the very queue that it is about. */
 static void frame_send(struct ppfc *p, struct ppfc_port *port)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = port->ifindex };
@@ -80,7 +80,7 @@ static void queue_read(struct ppfc *p, __u32 out, __u32 prio)
 	of->out_growth = q->increment;
 }
 
-/* Reads all queues. Returns their bytes together, those of priorities that are not paused included. */
+/* Reads all queues. Returns their total bytes, including priorities that are not paused. */
 static __u64 queues_read(struct ppfc *p)
 {
 	__u64 used = 0;
@@ -99,7 +99,7 @@ static __u64 queues_read(struct ppfc *p)
 	return used;
 }
 
-/* Adds the bytes that ports under pause will bring to the queues for which they were paused. */
+/* Adds the bytes that paused ports will bring to the queues that they were paused for. */
 static void queues_expect(struct ppfc *p, __u64 now, __u64 elapsed_ns)
 {
 	__u32 q, k;
@@ -178,8 +178,8 @@ static void round_predict(struct ppfc *p, __u64 now, __u64 free, __u64 elapsed_n
 }
 
 /*
- * XOFF or XON of one priority. The frame leaves at the end of the round: XOFF that a packet sends between the two is lost to
- * the neighbour until it is refreshed.
+ * XOFF or XON of one priority. The frame leaves at the end of the round: an XOFF that a packet sends in between is
+ * overridden at the neighbour until it is refreshed.
  */
 static enum pfc_act class_threshold(struct pfc_class *of, const struct pfc_params *params, __u64 now, __u64 free,
 				    __u64 *pause_ns)

@@ -2,11 +2,10 @@
 /*
  * From the ring of reports to messages (WIRE_FEEDBACK).
  *
- *  1. The first report that comes arms a timer of a quarter of the shortest base RTT: what comes until then
- *     goes along. So the daemon wakes up twice for all flows of a round trip, and not at all where every flow
- *     has something to ride back on.
+ *  1. The first report arms a timer of a quarter of the shortest base RTT: reports until then go along. So the daemon
+ *     wakes up twice for all flows of a round trip, and not at all if every flow has packets going back.
  *  2. Reports are sorted by the pair of addresses; each message has those of one pair.
- *  3. What cannot be sent is lost, and said: the next round trip has another report.
+ *  3. A message that cannot be sent is lost, and reported: the next round trip has another report.
  */
 #include <arpa/inet.h>
 #include <bpf/libbpf.h>
@@ -19,7 +18,7 @@
 #include "daemon/reports.h"
 #include "sluice/wire/wire.h"
 
-#define REPORTS_HELD 4096 /* more in one go are sent in between */
+#define REPORTS_HELD 4096 /* beyond this number some are sent in between */
 #define REPORTS_WAIT_MIN_NS (50 * 1000ULL)
 #define REPORTS_WAIT_MAX_NS (1000 * 1000ULL)
 
@@ -29,7 +28,7 @@ struct reports {
 	int armed;
 	struct report *held;
 	unsigned int n;
-	/* While they are sent: */
+	/* Set while they are sent: */
 	const struct config *config;
 	__u64 seq_base_ns;
 	struct messages *messages;
@@ -50,7 +49,7 @@ void report_write(const struct report *r, __u64 now, struct wire_report *w)
 	memcpy(&w->value, &r->value, sizeof(w->value));
 }
 
-/* Up to WIRE_REPORTS_MAX of one pair of addresses. */
+/* Sends up to WIRE_REPORTS_MAX reports of one pair of addresses. */
 static void reports_send(struct reports *r, const struct report *report, unsigned int n)
 {
 	struct wire_report entries[WIRE_REPORTS_MAX];
@@ -112,7 +111,7 @@ void reports_read(struct reports *r, const struct config *c, __u64 seq_base_ns)
 	__u64 ticks;
 
 	if (!r->armed) {
-		/* Until then the ring is not looked at: it is not asked to wake us for each. */
+		/* Until then the ring is not watched: it must not wake us for each report. */
 		epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, ring_buffer__epoll_fd(r->ring), NULL);
 		once.it_value.tv_nsec = wait_ns(c);
 		timerfd_settime(r->timer_fd, 0, &once, NULL);

@@ -2,11 +2,11 @@
 /*
  * T of each prefix.
  *
- *  1. Flows note their smallest round trips (bpf/host/delay.bpf.h). Once a second those of each prefix become one T, with
- *     which base_rtt.h says why and when.
- *  2. It is in the entry of the prefix in the map peers, for who looks; and where base_rtt is auto it is the T in force:
- *     flows take it with their next packet, by the epoch, and what else follows from T is told as after a reload.
- *  3. The map outlives the daemon: the next one goes on from there, and so does a new configuration.
+ *  1. Flows note their smallest round trips (bpf/host/delay.bpf.h). Once a second those of each prefix become one T;
+ *     base_rtt.h has the rules.
+ *  2. It is stored in the prefix's entry in the peers map, for display; and if base_rtt is auto it is the T in force:
+ *     flows take it with their next packet, by the epoch, and values derived from T are updated.
+ *  3. The map outlives the daemon: the next one continues from there, and so does a new configuration.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,15 +15,15 @@
 #include "lib/prefixes.h"
 #include "sluice/cc/base_rtt.h"
 
-#define RTTS_SILENT_TICKS 20 /* with flows, and no round trip, before it is said */
+#define RTTS_SILENT_TICKS 20 /* ticks with flows but no round trip, before it is reported */
 
 struct rtts_peer {
-	struct peer_key key; /* the first: they are looked up by it */
-	unsigned int peer;   /* its place in the configuration */
+	struct peer_key key; /* first: the look-up key */
+	unsigned int peer;   /* its index in the configuration */
 	struct base_rtt rtt;
 	unsigned int silent; /* ticks in a row with flows and without a round trip */
-	int flows;	     /* it has some that have just sent */
-	int bounded;	     /* it was said that T would be longer if it might */
+	int flows;	     /* some of its flows have just sent */
+	int bounded;	     /* it was reported that another key limits T */
 };
 
 struct rtts {
@@ -65,7 +65,7 @@ int rtts_apply(struct rtts *r, const struct config *c)
 	return 0;
 }
 
-/* Hops are told, or U is, from which the queue follows. */
+/* Whether neither hops nor U, which shows the queue, are reported. */
 static int flow_is_blind(const struct flow *f)
 {
 	return !f->cc.hops && !f->rx.told_hops;
@@ -86,7 +86,7 @@ void rtts_flow(struct rtts *r, const struct flow_key *key, const struct flow *f,
 
 /* --- once in a second --- */
 
-/* Says once that another key does not let T be what was measured. */
+/* Reports once that another key keeps T below the measured value. */
 static __u64 rtt_bound(struct rtts_peer *p, const struct config *c, const struct config_peer *peer)
 {
 	char most[UNITS_STRLEN], is[UNITS_STRLEN];
@@ -118,7 +118,7 @@ static void rtt_say(const struct config_peer *peer, enum base_rtt_change change,
 						      "none was as short for a while, queues taken off");
 }
 
-/* No host there answers, or none that Sluice could time. */
+/* No host there answers, or none with a measurable round trip. */
 static void rtt_silent(struct rtts *r, struct rtts_peer *p, const struct config_peer *peer)
 {
 	p->silent = p->flows && !p->rtt.t_ns ? p->silent + 1 : 0;
@@ -132,7 +132,7 @@ static void rtt_silent(struct rtts *r, struct rtts_peer *p, const struct config_
 		peer->prefix);
 }
 
-/* 1: T in force is another one. */
+/* Returns 1 if the T in force has changed. */
 static int rtt_decide(struct rtts *r, struct rtts_peer *p, struct dataplane *dp, struct config *c, __u64 now_ns)
 {
 	struct config_peer *peer = &c->peers[p->peer];

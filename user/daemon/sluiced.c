@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The daemon: loads and attaches the data plane, then waits in one epoll for signals, changes of
- * links and qdiscs, feedback that has nothing to ride on, VOQs that want credit, hosts that ask for R, queues
- * that get long, the end of what leaves the configuration, and a timer of one
- * second. Packets do not need it: when it dies, HPCC goes on in the kernel, and the next daemon adopts
- * what is pinned.
+ * links and qdiscs, feedback without packets going back, VOQs that want credit, hosts that ask for R, queues that get
+ * long, the end of leaving peers and ports, and a timer of one second. Packets do not need it: when it dies, HPCC
+ * continues in the kernel, and the next daemon adopts the pins.
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,11 +32,11 @@ struct daemon {
 	int qdiscs_changed; /* since the last tick */
 	struct loop *loop;
 	int signal_fd, timer_fd, net_fd;
-	int watchdog; /* the service manager wants to hear from us */
-	struct control told; /* as it was told last: the knobs of sluicectl set, and bypass */
+	int watchdog;	     /* the service manager expects keepalives */
+	struct control told; /* as last reported: the knobs of sluicectl set, and bypass */
 };
 
-/* To the service manager, if there is one: with event in front, what is in force, whoever has set it. */
+/* Reports the current state to the service manager, if there is one: event in front, whatever its cause. */
 static void daemon_tell(struct daemon *d, const char *event)
 {
 	const struct control *ctl = dataplane_pins(d->dp)->ctl;
@@ -47,7 +46,7 @@ static void daemon_tell(struct daemon *d, const char *event)
 		   PLURAL(d->config->interfaces_count), mode_name(ctl->mode), ctl->bypass ? ", bypass on" : "");
 }
 
-/* Round trips are those of the prefixes of c. */
+/* Measures the round trips of the prefixes of c. */
 static void daemon_rtts(struct daemon *d, const struct config *c)
 {
 	int err = rtts_apply(d->parts.rtts, c);
@@ -56,7 +55,7 @@ static void daemon_rtts(struct daemon *d, const struct config *c)
 		msg("the prefixes whose round trips are measured: %s", strerror(-err));
 }
 
-/* A new configuration is taken whole or not at all. */
+/* A new configuration is applied completely or not at all. */
 static void daemon_reload_config(struct daemon *d)
 {
 	struct config *c;
@@ -78,7 +77,7 @@ static void daemon_reload_config(struct daemon *d)
 		config_free(c);
 		return;
 	}
-	d->parts.age.limit.next_ns = 0; /* a complaint that was printed a moment ago is printed again */
+	d->parts.age.limit.next_ns = 0; /* a message that was printed a moment ago is printed again */
 	err = dataplane_reload(d->dp, c);
 	daemon_rtts(d, c);
 	credits_apply(d->parts.credits, c);
@@ -94,7 +93,7 @@ static void daemon_reload_config(struct daemon *d)
 	d->parts.config = c;
 }
 
-/* A knob that was turned is in the journal, with whether it stands as the configuration has it. */
+/* Logs a changed knob, and whether it agrees with the configuration. */
 static void knob_look(const struct daemon *d, const struct knob *k, const struct control *ctl)
 {
 	__u64 was = field_get(&d->told, &k->control), is = field_get(ctl, &k->control);
@@ -108,7 +107,7 @@ static void knob_look(const struct daemon *d, const struct knob *k, const struct
 		msg_info("%s %llu -> %llu us, %s", k->name, was / 1000, is / 1000, by);
 }
 
-/* What the configuration, sluicectl set and bypass have turned is in the journal. Returns whether anything was. */
+/* Logs changes by the configuration, sluicectl set and bypass. Returns whether there were any. */
 static int daemon_look(const struct daemon *d)
 {
 	const struct control *ctl = dataplane_pins(d->dp)->ctl, *told = &d->told;
@@ -135,7 +134,7 @@ static void daemon_between(void *ctx)
 {
 	struct daemon *d = ctx;
 
-	ppfc_run(d->parts.ppfc); /* whose rounds do not wait for all interfaces */
+	ppfc_run(d->parts.ppfc); /* its rounds do not wait for all interfaces */
 }
 
 static void daemon_follow(struct daemon *d)
@@ -166,7 +165,7 @@ static void daemon_tick(struct daemon *d)
 		sd_notify(0, "WATCHDOG=1");
 }
 
-/* --- what the loop calls --- */
+/* --- callbacks of the loop --- */
 
 static void daemon_signalled(void *ctx)
 {
@@ -219,7 +218,7 @@ static void daemon_metrics(void *ctx)
 
 /* --- begin and end --- */
 
-/* Signals are blocked, links and qdiscs are watched, and a second is a tick: before anything is changed. */
+/* Blocks signals, watches links and qdiscs, and starts the tick of a second: before anything is changed. */
 static int daemon_fds(struct daemon *d)
 {
 	const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
@@ -284,7 +283,7 @@ static int daemon_open(struct daemon *d)
 	return EXIT_DONE;
 }
 
-/* What is waited for beside signals, links and time. 0, or -errno. */
+/* Adds the remaining events to the loop. 0, or -errno. */
 static int daemon_watch(struct daemon *d)
 {
 	int err = parts_watch(&d->parts, d->loop) ?: loop_add(d->loop, dataplane_linger_fd(d->dp), daemon_linger, d) ?:

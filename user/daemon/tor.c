@@ -2,10 +2,10 @@
 /*
  * R for the hosts behind this switch (HierCC, section 3.3).
  *
- *  1. hop tells by a ring that a host has asked, with R as it is then. The answer goes out when the ring has been
- *     read: all that one host is to know, up to WIRE_REPORTS_MAX entries, in one message.
- *  2. Who asked is remembered for TOR_ASKER_NS, by VOQ: when one is to stop, or may go on, all of them are told
- *     without being asked. A message that gets lost is made good by the answer to the next question.
+ *  1. hop reports by a ring that a host has asked, with the current R. The answer goes out when the ring has been read:
+ *     all entries for one host, up to WIRE_REPORTS_MAX, in one message.
+ *  2. Hosts that asked are remembered for TOR_ASKER_NS, by VOQ: when a VOQ stops its hosts, or lets them continue, all
+ *     of them are told unasked. The answer to the next question makes up for a lost message.
  *  3. A message comes in the name of the destination, which the host knows as a peer.
  */
 #include <arpa/inet.h>
@@ -16,12 +16,12 @@
 #include "lib/net.h"
 #include "daemon/tor.h"
 
-#define TOR_ASKERS 16384 /* pairs of host and destination; those above are told when they ask, and only then */
+#define TOR_ASKERS 16384 /* pairs of host and destination; further ones are told only when they ask */
 #define TOR_BUCKETS 4096
-#define TOR_ASKER_NS NSEC_PER_SEC /* a stopped host with a packet or two per ms is still known */
+#define TOR_ASKER_NS NSEC_PER_SEC /* a stopped host that sends a packet or two per ms is still known */
 #define TOR_ANSWERS 1024
 
-/* A host that asks, of a destination. */
+/* A host that asks about a destination. */
 struct asker {
 	struct asker *next;
 	struct voq_key voq;
@@ -41,7 +41,7 @@ struct tor {
 	struct asker *buckets[TOR_BUCKETS];
 	struct answer answers[TOR_ANSWERS];
 	unsigned int n;
-	const struct config *config; /* while tor_run() is at work */
+	const struct config *config; /* set while tor_run() runs */
 	__u64 seq_base_ns;
 	__u64 now_ns;
 	struct msg_limit full_limit;

@@ -3,13 +3,13 @@
 #define SLUICE_WATCHER_H
 #include "sluice/abi/abi.h"
 
-/* Sums up what the daemon comes across. All functions are set. */
+/* Callbacks that sum up the daemon's observations. All are set. */
 struct watcher {
 	void *ctx;
-	/* Once a second each flow, and each VOQ of this rack. */
+	/* Once a second, each flow, and each VOQ of this rack. */
 	void (*flow)(void *ctx, const struct flow_key *key, const struct flow *f, __u64 now_ns);
 	void (*voq)(void *ctx, const struct voq *v, __u64 now_ns);
-	/* Each pause by prediction, and how long the buffer would have lasted. */
+	/* Each predicted pause, and how long the buffer would have lasted. */
 	void (*predicted)(void *ctx, __u64 lead_ns);
 };
 

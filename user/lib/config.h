@@ -8,31 +8,31 @@
 #include "lib/names.h"
 #include "lib/util.h"
 
-#define CONFIG_PATH "/etc/sluice/sluice.yaml" /* unless --config names another */
-#define CONFIG_INTERFACES 64		      /* at most */
+#define CONFIG_PATH "/etc/sluice/sluice.yaml" /* default, overridden by --config */
+#define CONFIG_INTERFACES 64		      /* maximum number */
 #define CONFIG_POD_CIDRS 16
-#define CONFIG_PREFIX_MAX 64 /* characters */
+#define CONFIG_PREFIX_MAX 64 /* maximum length, characters */
 
-/* Where a host's sink is. */
+/* Where a host's sink runs. */
 enum config_xdp {
-	CONFIG_XDP_AUTO, /* at native XDP on a NIC that has it, else at tc */
+	CONFIG_XDP_AUTO, /* native XDP if the NIC supports it, else tc */
 	CONFIG_XDP_NATIVE,
 	CONFIG_XDP_GENERIC,
 	CONFIG_XDP_OFF,
 };
 
-/* What an interface does with pauses; each with what is above it. */
+/* What an interface does with pauses; each mode includes the ones above it. */
 enum config_pfc {
 	CONFIG_PFC_OFF,
-	CONFIG_PFC_OBEY,    /* its neighbour's */
-	CONFIG_PFC_PAUSE,   /* its neighbour, by thresholds */
-	CONFIG_PFC_PREDICT, /* its neighbour, by prediction */
+	CONFIG_PFC_OBEY,    /* obeys its neighbour's pauses */
+	CONFIG_PFC_PAUSE,   /* pauses its neighbour by thresholds */
+	CONFIG_PFC_PREDICT, /* pauses its neighbour by prediction */
 };
 
 /* A class of a switch port with several queues. */
 struct config_class {
-	__u64 dscp;	 /* bit n: DSCP n; 0: all that no other class has */
-	__u32 share_ppm; /* of the speed of the port */
+	__u64 dscp;	 /* bit n: DSCP n; 0: every DSCP that no other class has */
+	__u32 share_ppm; /* share of the port's speed */
 };
 
 /* A managed interface. */
@@ -46,29 +46,29 @@ struct config_interface {
 	__u32 voqs;		      /* of a switch as a ToR: PORT_F_VOQ_UP or PORT_F_VOQ_DOWN; 0: neither */
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;
-	char configured[IFNAMSIZ]; /* name as in the file, which it keeps while the interface is called otherwise */
+	char configured[IFNAMSIZ]; /* name as in the file, kept when the interface is renamed */
 };
 
-#define CONFIG_TELEMETRY_AUTO TELEMETRY_MODES /* by the encoding; of no peer once the file is loaded */
+#define CONFIG_TELEMETRY_AUTO TELEMETRY_MODES /* by the encoding; no peer has it once the file is loaded */
 
-/* A prefix. What its entry does not say is what the whole configuration says. */
+/* A prefix. Values that its entry lacks come from the whole configuration. */
 struct config_peer {
 	char prefix[CONFIG_PREFIX_MAX + 1]; /* as written in the file */
 	struct peer_key key;
-	__u64 base_rtt_ns; /* in force; with rtt_auto what was measured, or what times go by until then */
-	bool rtt_auto;	   /* once the file is loaded: T is measured */
-	__u64 measured_ns; /* T as it was measured, not of the file; 0: not yet */
+	__u64 base_rtt_ns; /* T in force; with rtt_auto the measured T, or the default until then */
+	bool rtt_auto;	   /* set when the file is loaded: T is measured */
+	__u64 measured_ns; /* T as measured, not from the file; 0: not yet */
 	unsigned int rtt_changes;
 	enum hpcc_variant variant;
 	enum rx_feedback feedback;
 	enum sluice_encoding encoding; /* how packets there carry telemetry */
 	enum telemetry_mode telemetry;
-	bool hpcc;		/* Algorithm 1 governs what is sent there */
-	enum voqs_where hiercc; /* HierCC governs what is sent there, by these VOQs */
-	__u64 port_bps;		/* of the ports of its hosts; 0: as fast as the port that leads there */
+	bool hpcc;		/* Algorithm 1 governs packets to it */
+	enum voqs_where hiercc; /* HierCC governs packets to it, with these VOQs */
+	__u64 port_bps;		/* speed of its hosts' ports; 0: that of the port that leads there */
 };
 
-/* Where Prometheus is served. */
+/* Where Prometheus metrics are served. */
 struct config_listen {
 	char text[108]; /* as written in the file */
 	struct sockaddr_storage at;
@@ -79,9 +79,9 @@ struct config_listen {
 struct config {
 	char *pin_dir;
 	enum sluice_mode mode;
-	unsigned int port; /* UDP, of telemetry */
+	unsigned int port; /* UDP port of telemetry */
 	unsigned int max_flows;
-	char *auth;	       /* "none", or the path of a key file; NULL: no interface is a host's */
+	char *auth;	       /* "none", or the path of a key file; NULL: no interface has the host role */
 	struct auth_keys keys; /* n = 0: none */
 	__u64 flow_timeout_ns;
 	struct {
@@ -105,8 +105,8 @@ struct config {
 		bool enabled;
 		unsigned int voqs;
 	} hiercc;
-	__be32 tor;	   /* 0: by the address of the first interface of a host */
-	double credit_eta; /* of a port, dealt out as credit */
+	__be32 tor;	   /* 0: the address of the first interface with the host role */
+	double credit_eta; /* share of a port dealt out as credit */
 	__u64 c0_bytes;	   /* 0: derived from the peer's port and base_rtt */
 	struct hiercc_tuning voq;
 	__u64 limit_ns; /* 0: derived from base_rtt */
@@ -117,7 +117,7 @@ struct config {
 	} swift;
 	__u64 target_ns; /* 0: derived from base_rtt */
 	struct {
-		bool mark; /* what is ECN capable, in the place of dropping it */
+		bool mark; /* mark ECN capable packets instead of dropping them */
 	} pacing;
 	__u64 horizon_ns; /* 0: one base RTT */
 	struct {
@@ -126,8 +126,8 @@ struct config {
 		bool seeded; /* false: the seed is a random one */
 	} pfc;
 	__u8 lossless;	      /* bit n: priority n */
-	__u64 buffer_bytes;   /* of pauses; 0: nobody is paused */
-	__u64 headroom_bytes; /* 0, as the three that follow: see ppfc_apply() */
+	__u64 buffer_bytes;   /* for pauses; 0: no neighbour is paused */
+	__u64 headroom_bytes; /* 0, as with the next three: see ppfc_apply() */
 	__u64 xoff_bytes;
 	__u64 k_max_bytes;
 	q24_t ppfc_r; /* R of Algorithm 2 */
@@ -137,15 +137,15 @@ struct config {
 	__u64 interval_ns;
 	__u64 watchdog_ns; /* 0: pfc_obey_init() */
 	struct {
-		char *uplink; /* NULL: this is no node of pods */
+		char *uplink; /* NULL: not a node of pods */
 		unsigned int id;
 		unsigned int pod_cidrs_count;
 	} node;
-	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count of them */
+	struct peer_key pod_cidrs[CONFIG_POD_CIDRS]; /* node.pod_cidrs_count entries */
 	struct {
 		bool wanted;
 		struct config_listen listen;
-		unsigned int flows; /* number of the busiest flows that are told one by one */
+		unsigned int flows; /* number of the busiest flows listed individually */
 	} metrics;
 	struct config_interface *interfaces;
 	unsigned int interfaces_count;
@@ -154,39 +154,39 @@ struct config {
 };
 
 /*
- * Reads and checks the whole file. On an error, says what is wrong and what to write instead, and
- * returns -EINVAL (or the error of opening the file) with *config untouched.
+ * Reads and checks the whole file. On an error, prints the mistake and what to write instead, and returns -EINVAL (or
+ * the error of opening the file) with *config untouched.
  */
 int config_load(const char *path, struct config **config);
 void config_free(struct config *config);
 
-/* Prints all keys, a line for each: key, values, default, what SIGHUP does with it, meaning; tabs in between. */
+/* Prints all keys, one a line: key, values, default, effect of SIGHUP, meaning; separated by tabs. */
 void config_keys_list(FILE *to);
 
-/* An interface of it is called otherwise now. */
+/* One of its interfaces was renamed. */
 int config_interface_rename(struct config *c, struct config_interface *i, const char *name);
 
-/* The parameters of a peer's prefix as the data plane wants them. */
+/* The parameters of a peer's prefix in the form of the data plane. */
 struct peer config_peer_value(const struct config *c, const struct config_peer *p);
 
-/* The longest T that other keys leave a prefix whose base_rtt is auto. */
+/* The longest T that other keys allow for a prefix whose base_rtt is auto. */
 __u64 config_rtt_max_ns(const struct config *c, const struct config_peer *p);
 
-/* How long receivers look for flows that are active. */
+/* Length of an epoch in which receivers count active flows. */
 __u64 config_count_ns(const struct config *c);
 
-/* Any peer, by VOQs of this machine? Then it deals out credit, too. */
+/* Whether any peer uses VOQs of this machine. If so it also deals out credit. */
 int config_hiercc(const struct config *c);
-/* Between two rounds of credit. */
+/* Time between two rounds of credit. */
 __u64 config_period_ns(const struct config *c);
 
-/* The bytes of the buffer that are kept for one priority of a port of bps bit/s. */
+/* The bytes of the buffer reserved for one priority of a port of bps bit/s. */
 __u64 config_headroom(const struct config *c, __u64 bps, __u32 mtu);
 
-/* Is this the interface that leads from a node of pods to the network? */
+/* Whether this is the interface that leads from a node of pods to the network. */
 int config_is_uplink(const struct config *c, const char *name);
 
-/* The classes of an interface of speed_bps, as the data plane wants them. */
+/* The classes of an interface of speed_bps in the form of the data plane. */
 void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v);
 
 #endif

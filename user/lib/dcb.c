@@ -74,13 +74,13 @@ int dcb_set_take(const struct nlmsghdr *nlh)
 	return err > 0 ? -EPROTO : err;
 }
 
-/* --- what follows --- */
+/* --- conclusions --- */
 
 enum dcb_verdict dcb_judge(const struct dcb *d, __u8 enabled)
 {
 	if (!d->has_pfc || !d->pfc.pfc_cap)
 		return DCB_NONE;
-	/* A driver that does not say leaves it to the host. */
+	/* A driver that does not report DCBX leaves it to the host. */
 	if (d->has_dcbx && (d->dcbx & DCB_CAP_DCBX_LLD_MANAGED || !(d->dcbx & DCB_CAP_DCBX_HOST)))
 		return DCB_LLD;
 	if (d->has_dcbx && !(d->dcbx & DCB_CAP_DCBX_VER_IEEE))
@@ -105,7 +105,7 @@ int dcb_counter(const char *name, unsigned int *priority, int *sent)
 	char way[2];
 	int end;
 
-	/* Those of mlx4_en. */
+	/* Counter names of mlx4_en. */
 	if (sscanf(name, "%1[rt]x_pause_prio_%u%n", way, priority, &end) != 2 || name[end] || *priority >= PFC_PRIORITIES)
 		return 0;
 	*sent = *way == 't';

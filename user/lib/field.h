@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_FIELD_H
 #define SLUICE_FIELD_H
-/* Members of structs that a table names: whole numbers of 1, 2, 4 or 8 bytes, without a sign. */
+/* Struct members that a table names: unsigned integers of 1, 2, 4 or 8 bytes. */
 #include <stddef.h>
 #include "sluice/types.h"
 

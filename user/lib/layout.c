@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Values of another version, by the names of their members. */
+/* Converts values of another version, by the names of their members. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/layout.h"
 
-#define LAYOUT_DEPTH 16 /* no struct of ours is nested as deeply */
+#define LAYOUT_DEPTH 16 /* deeper than any struct of ours */
 
 static const char *name_of(const struct btf *btf, __u32 offset)
 {
 	return btf__name_by_offset(btf, offset) ?: "";
 }
 
-/* Behind typedefs and qualifiers; NULL where there is no such type. */
+/* The type without typedefs and qualifiers; NULL if there is none. */
 static const struct btf_type *type_of(const struct btf *btf, __u32 *id)
 {
 	int real = btf__resolve_type(btf, *id);
@@ -35,7 +35,7 @@ const struct btf_member *layout_member(const struct btf *btf, __u32 id, const ch
 	return NULL;
 }
 
-/* Padding is not told of. */
+/* Padding is not listed. */
 static void note(char *list, size_t size, const char *path)
 {
 	const char *last = strrchr(path, '.');
@@ -72,12 +72,12 @@ static int copy_add(struct layout_plan *p, __u32 from, __u32 to, __u32 bytes)
 
 struct side {
 	const struct btf *btf;
-	__u32 id, at; /* the type at hand, and its first byte */
+	__u32 id, at; /* the current type, and its first byte */
 };
 
 static int plan_type(struct layout_plan *p, struct side from, struct side to, const char *path, int depth);
 
-/* A bit-field, which no map of ours has, is not carried. */
+/* Bit-fields, which no map of ours has, are not carried. */
 static int is_whole(const struct btf_member *m, const struct btf_type *t)
 {
 	__u32 i = m - btf_members(t);
@@ -144,7 +144,7 @@ static int plan_array(struct layout_plan *p, struct side from, struct side to, c
 	from.id = f->type;
 	to.id = t->type;
 	for (i = 0; !err && i < n; i++) {
-		err = plan_type(p, from, to, i ? "pad" : path, depth + 1); /* told once, of the first element */
+		err = plan_type(p, from, to, i ? "pad" : path, depth + 1); /* reported once, for the first element */
 		from.at += from_bytes;
 		to.at += to_bytes;
 	}
@@ -162,7 +162,7 @@ static int plan_type(struct layout_plan *p, struct side from, struct side to, co
 		return plan_struct(p, from, to, path, NULL, depth);
 	if (btf_is_array(f) && btf_is_array(t))
 		return plan_array(p, from, to, path, depth);
-	/* A number, whether it has names or not; or a union, of which nobody knows what is in it. */
+	/* A number, with or without enum names; or a union, whose content is unknown. */
 	if (from_bytes == to_bytes && (btf_is_union(f) == btf_is_union(t)) && !btf_is_struct(f) && !btf_is_struct(t) &&
 	    !btf_is_array(f) && !btf_is_array(t))
 		return copy_add(p, from.at, to.at, to_bytes);
@@ -207,7 +207,7 @@ void layout_free(struct layout_plan *p)
 	p->n = p->room = 0;
 }
 
-/* Maps are variables of a section of their own. */
+/* Maps are variables in a section of their own. */
 static const struct btf_type *map_var_find(const struct btf *btf, const char *name)
 {
 	int id = btf__find_by_name_kind(btf, ".maps", BTF_KIND_DATASEC);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names that last. An upgrade finds the members of a flow by name, and so does the way back to a version that knows no
- * groups. So what is pinned for other versions has the members of all groups in the flow itself: by the name that they had
- * before there were groups (up to SLUICE_ABI 14), and what is newer as "group.member". A member that moves to another group
- * keeps its name here.
+ * Lasting names. An upgrade finds the members of a flow by name, and so does a downgrade to a version without groups.
+ * So the BTF pinned for other versions has the members of all groups in the flow itself: by their names before there
+ * were groups (up to SLUICE_ABI 14), and newer ones as "group.member". A member that moves to another group keeps its
+ * name here.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static int is_group(const char *member)
 	return 0;
 }
 
-/* The name that lasts, or NULL: then it is "group.member". */
+/* The lasting name, or NULL: then it is "group.member". */
 static const char *name_find(const char *group, const char *member)
 {
 	unsigned int i;
@@ -101,7 +101,7 @@ static const char *name_find(const char *group, const char *member)
 	return NULL;
 }
 
-/* A member of the copy; adding to the copy moves what it had, so that each is looked up anew. */
+/* A member of the copy; adding to the copy moves its memory, so each is looked up anew. */
 static struct btf_member *member_at(const struct btf *btf, __u32 id, unsigned int i)
 {
 	return &btf_members(btf__type_by_id(btf, id))[i];
@@ -128,7 +128,7 @@ static int group_add(struct btf *btf, __u32 group_id, const char *group, __u32 b
 	return err;
 }
 
-/* A second struct flow at the end of the copy, without groups: its id, or -errno. */
+/* Adds a second struct flow to the end of the copy, without groups: its id, or -errno. */
 static int flow_flatten(struct btf *btf, __u32 id)
 {
 	unsigned int i, n = btf_vlen(btf__type_by_id(btf, id));

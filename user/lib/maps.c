@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Access to the entries of BPF maps that tells none from one that the kernel could not give. */
+/* Access to the entries of BPF maps that distinguishes a missing entry from an error of the kernel. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef SLUICE_NAMES_H
 #define SLUICE_NAMES_H
 /*
- * The names of enums, once: in the configuration, in what is printed, and as values of options. Each list gives the name
+ * The names of enums, in one place: for the configuration, for output, and for option values. Each list gives the name
  * of a value, the value of a name, and the words that a message offers.
  */
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct word {
 
 extern const struct word flag_words[];	    /* false, true */
 extern const struct word mode_words[];	    /* enum sluice_mode */
-extern const struct word beyond_words[];    /* 1: mark, in the place of dropping */
+extern const struct word beyond_words[];    /* 1: mark instead of dropping */
 extern const struct word telemetry_words[]; /* enum telemetry_mode */
 extern const struct word encoding_words[];  /* enum sluice_encoding */
 extern const struct word variant_words[];   /* enum hpcc_variant */
@@ -27,7 +27,7 @@ extern const struct word xdp_words[];	    /* enum config_xdp */
 extern const struct word pfc_words[];	    /* enum config_pfc */
 extern const struct word trust_words[];	    /* enum pfc_trust */
 
-/* The name of a value; "unknown" where it has none. */
+/* The name of a value; "unknown" if it has none. */
 const char *word_name(const struct word *words, unsigned int value);
 /* Returns 0, or -EINVAL without a change. */
 int word_parse(const struct word *words, const char *name, unsigned int *value);

@@ -52,7 +52,7 @@ static int control_map(struct pins *p)
 	return p->ctl->abi == SLUICE_ABI ? 0 : -EPROTO;
 }
 
-/* Which map is pinned as control; 0: none. 0, or -errno where that cannot be known. */
+/* The inode of the map pinned as control; 0: none. 0, or -errno if that cannot be determined. */
 static int control_pin(const char *dir, ino_t *pin)
 {
 	char path[512];
@@ -63,7 +63,7 @@ static int control_pin(const char *dir, ino_t *pin)
 	return *pin || errno == ENOENT ? 0 : -errno;
 }
 
-/* some: what is missing stays -1. */
+/* some: missing maps stay -1. */
 static int pins_open_all(const char *dir, struct pins *p, int some)
 {
 	ino_t was, now;
@@ -84,7 +84,7 @@ static int pins_open_all(const char *dir, struct pins *p, int some)
 	PINS(PINS_GET)
 #undef PINS_GET
 	err = p->control < 0 || p->ports < 0 || p->stats < 0 ? -ENOENT : control_map(p);
-	/* While a daemon of another version adopts them pins change places, this one last. */
+	/* While a daemon of another version adopts the maps, pins are swapped, this one last. */
 	if (!err)
 		err = control_pin(dir, &now);
 	if (!err && was != now)
@@ -126,7 +126,7 @@ void pins_close(struct pins *p)
 #undef PINS_CLOSE
 }
 
-/* So many of them from this one on. */
+/* Sums n counters starting at from. */
 static int stats_sum(const struct pins *p, __u32 from, __u32 n, __u64 *out)
 {
 	int cpus = libbpf_num_possible_cpus(), cpu;
@@ -180,7 +180,7 @@ enum flow_state flow_state(const struct flow *f, const struct control *ctl)
 	return ctl->mode == MODE_ENFORCE ? FLOW_GOVERNED : ctl->mode == MODE_DRY_RUN ? FLOW_DRY_RUN : FLOW_OBSERVED;
 }
 
-/* Does the next segment not fit into the receive window that was granted? */
+/* Whether the next segment exceeds the granted receive window. */
 static int flow_edge_near(const struct flow *f)
 {
 	return f->wnd.edge_ns && f->wnd.seq_known && (__s32)(f->wnd.edge - f->tx.seq_end) < (__s32)(f->tx.mss ?: 1);
@@ -209,7 +209,7 @@ const char *flow_protocol(const struct flow_key *k)
 
 const char *const flow_hold_names[FLOW_HOLDS] = { "none", "rate", "hop", "credit", "pause", "window" };
 
-/* What its last packet waited for. A socket that obeys W by itself waits before it makes one. */
+/* The constraint that held its last packet. A socket that obeys W itself waits before it makes a packet. */
 const char *flow_why(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now)
 {
 	enum flow_state state = flow_state(f, ctl);
@@ -221,7 +221,7 @@ const char *flow_why(const struct flow_key *k, const struct flow *f, const struc
 	return k->proto == IPPROTO_TCP && (f->tx.own_cc || flow_edge_near(f)) ? "window" : "none";
 }
 
-/* An entry is not read at one moment: its feedback may be newer than what it says to have sent. */
+/* An entry is not read atomically: its feedback may be newer than its count of sent bytes. */
 __u32 flow_under_way(const struct flow *f)
 {
 	__s32 bytes = (__u32)f->tx.bytes - f->rx.fb_seq;
@@ -229,7 +229,7 @@ __u32 flow_under_way(const struct flow *f)
 	return bytes > 0 ? bytes : 0;
 }
 
-/* More than twice W says nothing where packets without telemetry are among it. */
+/* More than twice W means nothing if it includes packets without telemetry. */
 int flow_fills_w(const struct flow *f, __u64 now)
 {
 	__u64 w = q12_to_bytes(f->cc.w), under_way = flow_under_way(f);
@@ -249,8 +249,8 @@ const char *flow_holds(const struct flow_key *k, const struct flow *f, const str
 }
 
 /*
- * A port whose speed is not in the table reports its bytes in proportion to the speed that it
- * announces (telemetry.h): only the time that they take is known as it is.
+ * A port whose speed is not in the table scales its bytes to the speed that it announces (telemetry.h): only the time
+ * that they take is exact.
  */
 __u64 hop_queue_ns(const struct hpcc_hop *h)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Entries by prefix, in which addresses are looked up: one search in those of each length. */
+/* Entries by prefix, for address look-ups: one search among those of each length. */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/prefixes.h"

@@ -6,7 +6,7 @@
 
 /* The order, for qsort(), of entries that begin with a struct peer_key: the longest prefix first. */
 int prefixes_order(const void *a, const void *b);
-/* Of n entries of that size in this order the one of the longest prefix that has the address, or NULL. */
+/* The longest prefix with the address among n entries of that size in this order, or NULL. */
 void *prefixes_find(void *entries, size_t n, size_t size, const struct sluice_addr *addr);
 
 #endif

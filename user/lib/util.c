@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Messages, units and addresses: what every other file needs. */
+/* Messages, units and addresses, used by all other files. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -28,7 +28,7 @@ void msg_init(const char *program)
 	struct stat st;
 
 	msg_program = program;
-	/* Children inherit the variable, also those whose stderr is something else. */
+	/* Children inherit the variable, even those whose stderr is another file. */
 	if (!journal || fstat(STDERR_FILENO, &st))
 		return;
 	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
@@ -128,7 +128,7 @@ const char *caps_missing(char *buf, size_t size, __u64 caps)
 
 	syscall(SYS_capget, &head, data);
 	have = (__u64)data[1].effective << 32 | data[0].effective;
-	/* Before Linux 5.8, and today too, this has the powers of the first two. */
+	/* Before Linux 5.8, and still today, this includes the first two. */
 	if (have & 1ULL << CAP_SYS_ADMIN)
 		have |= 1ULL << CAP_BPF | 1ULL << CAP_PERFMON;
 	*buf = 0;

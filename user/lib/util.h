@@ -12,7 +12,7 @@
 #define SLUICE_VERSION "0.1.0"
 #define SLUICE_PIN_DIR "/sys/fs/bpf/sluice"
 
-/* What a word ends with that counts n things. */
+/* The ending of a word that counts n things. */
 #define PLURAL(n) ((n) == 1 ? "" : "s")
 
 /* Exit codes of both programs. */
@@ -21,19 +21,19 @@ enum {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_UNSUPPORTED = 3, /* this kernel or device cannot do it */
-	EXIT_ROLLED_BACK = 4, /* failed half-way, and undone */
+	EXIT_ROLLED_BACK = 4, /* failed halfway, and undone */
 };
 
 /*
- * Talk goes to stderr with the program's name in front, and to the journal with a priority: what is wrong is a
- * warning, what was done is information. msg_debug() only after msg_verbose().
+ * Messages go to stderr with the program's name in front, and to the journal with a priority: problems as warnings,
+ * actions as information. msg_debug() only after msg_verbose().
  */
 void msg_init(const char *program);
 void msg_verbose(int on);
 void msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void msg_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void msg_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same message at most once in interval_s, with the number left out; state is the caller's. */
+/* The same message at most once in interval_s, with the number of omitted ones; state is the caller's. */
 struct msg_limit {
 	__u64 next_ns;
 	unsigned int left_out;
@@ -41,10 +41,10 @@ struct msg_limit {
 void msg_limited(struct msg_limit *l, unsigned int interval_s, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* All that was said, up to 4 KB, "; " in between. */
+/* All messages so far, up to 4 KB, joined by "; ". */
 const char *msg_said(void);
 
-/* The capabilities of these (bits of CAP_*) that this process lacks, as "CAP_BPF, CAP_NET_ADMIN"; "" if none. */
+/* Those of these capabilities (bits of CAP_*) that this process lacks, as "CAP_BPF, CAP_NET_ADMIN"; "" if none. */
 const char *caps_missing(char *buf, size_t size, __u64 caps);
 #define CAPS_READ (1ULL << CAP_BPF)
 #define CAPS_LOAD (1ULL << CAP_BPF | 1ULL << CAP_PERFMON | 1ULL << CAP_NET_ADMIN)
@@ -52,14 +52,14 @@ const char *caps_missing(char *buf, size_t size, __u64 caps);
 #define CAPS_RUN (CAPS_LOAD | 1ULL << CAP_NET_RAW)
 
 /*
- * Before keys are read: this process writes no core file, and nobody without CAP_SYS_PTRACE looks into its memory, not even
- * another process of the same user.
+ * To be called before keys are read: this process writes no core file, and only a process with CAP_SYS_PTRACE can read
+ * its memory, not even another one of the same user.
  */
 void memory_keep_private(void);
 
 __u64 now_ns(void); /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
 
-/* How old what happened at then_ns is: 0 if that never was (0), or after now_ns was read, as programs go on writing. */
+/* The age of an event at then_ns: 0 if it never happened (0), or came after now_ns was read, as programs keep writing. */
 static inline __u64 age_ns(__u64 now_ns, __u64 then_ns)
 {
 	return then_ns && then_ns < now_ns ? now_ns - then_ns : 0;
@@ -72,7 +72,7 @@ static inline __u64 age_ns(__u64 now_ns, __u64 then_ns)
 int units_speed(const char *s, __u64 *bps);
 int units_time(const char *s, __u64 *ns);
 int units_bytes(const char *s, __u64 *bytes);
-/* The same the other way round, in buf of UNITS_STRLEN, which is returned. */
+/* The reverse of the above, in buf of UNITS_STRLEN, which is returned. */
 #define UNITS_STRLEN 32
 const char *units_time_format(__u64 ns, char *buf);
 const char *units_bytes_format(__u64 bytes, char *buf);

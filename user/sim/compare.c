@@ -18,7 +18,7 @@
 
 static volatile sig_atomic_t interrupted;
 
-/* Ctrl-C ends the runs that go on; no further ones begin. */
+/* Ctrl-C ends the current runs; no further ones begin. */
 static void compare_interrupt(int signal)
 {
 	(void)signal;
@@ -32,7 +32,7 @@ static uint32_t cpus(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 }
 
-/* Cuts the list at its commas. Returns how many there are, or 0 with a message. */
+/* Splits the list at its commas. Returns the number of schemes, or 0 with a message. */
 static uint32_t schemes_read(char *text, struct compared *list)
 {
 	uint32_t n = 0;
@@ -85,7 +85,7 @@ static int run_wait(struct compared *list, uint32_t n)
 	return WEXITSTATUS(status);
 }
 
-/* Runs all. After one that failed, no further ones begin. Returns an exit status. */
+/* Runs all schemes. After a failure, no further ones begin. Returns an exit status. */
 static int runs_make(struct scenario *s, const struct wanted *w, struct compared *list, uint32_t n)
 {
 	uint32_t at_once = cpus() < n ? cpus() : n, i, running = 0;
@@ -111,7 +111,7 @@ static int runs_make(struct scenario *s, const struct wanted *w, struct compared
 	return status;
 }
 
-/* Reads the results. Returns how many there are: those of the first schemes, if Ctrl-C came before the last ones. */
+/* Reads the results. Returns their number: those of the first schemes, if Ctrl-C came before the last ones. */
 static uint32_t results_read(struct compared *list, uint32_t n)
 {
 	uint32_t i;
@@ -130,7 +130,7 @@ static uint32_t results_read(struct compared *list, uint32_t n)
 	return i;
 }
 
-/* A cell of the table; "-" where there is no such number. */
+/* A cell of the table; "-" if there is no such number. */
 static void cell(int width, int digits, double v)
 {
 	if (isnan(v))
@@ -194,7 +194,7 @@ static void results_print(const struct wanted *w, const struct compared *list, u
 	json_object_put(all);
 }
 
-/* Names the files of all runs. Those of a series that the user wants stay, and are named after the scheme. */
+/* Names the files of all runs. Files of a series that the user wants are kept, and named after the scheme. */
 static int files_name(const struct wanted *w, const char *directory, struct compared *list, uint32_t n)
 {
 	uint32_t i;

@@ -9,7 +9,7 @@
 
 #define COMPARED_MAX 16
 
-/* The run of one scheme. Its files are removed when all is printed. */
+/* The run of one scheme. Its files are removed after printing. */
 struct compared {
 	const char *scheme;
 	char json[128], series[160];
@@ -20,9 +20,9 @@ struct compared {
 /* Returns an exit status. */
 int compare_schemes(struct scenario *s, const struct wanted *w);
 
-/* Whether gnuplot is there, and the file can be written: 0, or -1 with a message. */
+/* Checks that gnuplot is there, and the file can be written: 0, or -1 with a message. */
 int picture_check(const char *file);
-/* Draws slowdown by size, and the longest queue as time goes on. Returns 0, or -1 with a message. */
+/* Draws slowdown by size, and the longest queue over time. Returns 0, or -1 with a message. */
 int picture_draw(const char *file, const struct compared *list, uint32_t count);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* See credit.h. Host ports are known by the number of their host, racks by the number of their leaf. */
+/* See credit.h. Host ports are identified by the number of their host, racks by the number of their leaf. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/credit_int.h"
@@ -8,13 +8,13 @@
 #include "sim/result.h"
 #include "sim/scheme.h"
 
-/* Of a rack, for one host of another. */
+/* The VOQ of a rack, for one host of another. */
 struct voq {
 	struct hiercc_voq voq;
 	struct hiercc_hop hop;
 	struct rx_counter counter;
-	uint32_t held;		      /* bytes that wait for their departure */
-	uint32_t *flows, flows_count; /* that passed it */
+	uint32_t held;		      /* bytes waiting for their departure */
+	uint32_t *flows, flows_count; /* flows that passed it */
 };
 
 struct credit_rules credit_rules;
@@ -22,7 +22,7 @@ struct credit_racks credit_racks;
 static struct hiercc_hop_params hop_params;
 static struct voq *voqs; /* [rack][host] */
 static uint32_t queue_max;
-static uint64_t queue_sum, queue_count; /* what packets found in their VOQs, with themselves */
+static uint64_t queue_sum, queue_count; /* bytes found in their VOQs by packets, themselves included */
 
 uint32_t credit_leaf(uint32_t host)
 {
@@ -59,7 +59,7 @@ struct json_object *credit_result(void)
 
 /* --- the sender's rack --- */
 
-/* The rate is at the flow when a packet would be. */
+/* The flow gets the rate after the delay of a packet. */
 static void flow_tell(const struct voq *v, uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
@@ -123,7 +123,7 @@ int credit_holds(uint32_t node, uint32_t i)
 	hiercc_send(&v->voq, &credit_racks.params, engine.now_ns, p->bytes, &total, &departure);
 	p->voq_total = total;
 	p->voq_flows = rx_counted(&v->counter);
-	/* Those of one flow stay in order. */
+	/* Packets of one flow stay in order. */
 	departure = departure > f->voq_left_ns ? departure : f->voq_left_ns;
 	f->voq_left_ns = departure;
 	v->held += p->bytes;
@@ -145,7 +145,7 @@ void credit_left(const struct sim_packet *p)
 
 /* --- all --- */
 
-/* The way between the racks that are furthest apart, without the links of hosts. */
+/* The delay between the racks that are furthest apart, without the hosts' links. */
 static uint64_t racks_way_ns(void)
 {
 	uint32_t port, to = net.hosts_count - 1, node = credit_leaf(0);
@@ -167,7 +167,7 @@ static void racks_number(void)
 	credit_racks.rack_of = grow(NULL, net.hosts_count, sizeof(*credit_racks.rack_of));
 	for (i = 0; i < net.hosts_count; i++) {
 		leaf = credit_leaf(i);
-		credit_racks.count += leaf != last; /* hosts of a leaf have numbers in a row */
+		credit_racks.count += leaf != last; /* hosts of a leaf are numbered consecutively */
 		credit_racks.rack_of[i] = credit_racks.count - 1;
 		if (leaf != last)
 			event_at(1, EVENT_GRANT, leaf);

@@ -4,10 +4,10 @@
  *
  *  1. credit_arrived(): a packet is noted, and with `arrival` its port grants what is due by then, as BPF would
  *     (hiercc_ring.h).
- *  2. credit_passes(): totals ride on what goes back to a rack.
- *  3. A VOQ that another's packet grants credit, and that was told nothing of late, is sent a message made of that packet.
- *  4. credit_on_grant(): the round of the daemon. With `arrival` it is the second line: it grants what packets have left
- *     over, and tells those to whom nothing went back.
+ *  2. credit_passes(): totals ride on packets back to a rack.
+ *  3. A VOQ that gets credit at another's packet, and was told nothing lately, is sent a message made from that packet.
+ *  4. credit_on_grant(): the round of the daemon. With `arrival` it is the second line: it grants the credit that
+ *     packets have left over, and tells racks without packets back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "sim/flow.h"
 #include "sim/result.h"
 
-/* Of a host: what is due to each rack. */
+/* The credit of a host, due to each rack. */
 struct grants {
 	struct hiercc_port port;
 	struct hiercc_ring ring;
@@ -29,14 +29,14 @@ struct grants {
 struct message {
 	uint32_t rack, host, total, due;
 	uint16_t at;
-	uint32_t next; /* of those that have arrived */
+	uint32_t next; /* next of the messages that have arrived */
 };
 
 static struct grants *grants;
 static struct message *messages;
 static uint32_t messages_count, messages_free = NONE;
 static uint64_t messages_sent, totals_ridden;
-static uint64_t spent_ns; /* on the messages of the current round */
+static uint64_t spent_ns; /* time spent on messages in the current round */
 
 static int is_between_racks(const struct sim_flow *f)
 {
@@ -65,7 +65,7 @@ static void total_told(uint32_t host, uint32_t rack)
 	hiercc_told(&grants[host].told[rack], &grants[host].due[rack], engine.now_ns);
 }
 
-/* A message, which may get lost, come twice or late. */
+/* Sends a message, which may be lost, repeated or late. */
 static void voq_tell(uint32_t host, uint32_t rack)
 {
 	int late = credit_rules.reorder && random_part() < credit_rules.reorder, times = 1;
@@ -90,9 +90,9 @@ void credit_on_message(uint32_t i)
 	credit_reaches(m.rack, m.host, m.total, m.due, m.at);
 }
 
-/* --- where packets arrive --- */
+/* --- at packet arrival --- */
 
-/* Grants by at most `steps` turns; who has not heard of such for long is told, one at a time. */
+/* Grants by at most `steps` turns; tells one VOQ at a time that has not heard of its credit for long. */
 static void ring_grant(uint32_t host, uint32_t steps)
 {
 	struct grants *g = &grants[host];
@@ -131,7 +131,7 @@ void credit_arrived(uint32_t node, const struct sim_packet *p)
 	hiercc_ring_leave(&g->ring, engine.now_ns);
 }
 
-/* What goes back is a moment at which to grant, too: the port goes on while nothing arrives at this leaf. */
+/* A packet going back also triggers grants: so the port continues while nothing arrives at this leaf. */
 static void ring_turn(uint32_t host)
 {
 	struct grants *g = &grants[host];
@@ -179,7 +179,7 @@ void credit_passes(uint32_t node, struct sim_packet *p)
 
 /* --- the daemon --- */
 
-/* One round for one host: what was noted is judged, credit is dealt out, and who sent of late is told. */
+/* One round for one host: judges the notes, deals out credit, and tells racks that sent lately. */
 static void host_grant(uint32_t host)
 {
 	struct grants *g = &grants[host];
@@ -197,7 +197,7 @@ static void host_grant(uint32_t host)
 			voq_tell(host, i);
 }
 
-/* The same where packets grant: the lease is renewed, and those are told to whom nothing went back. */
+/* The same when packets grant: renews the lease, and tells racks without packets back. */
 static void host_repair(uint32_t host)
 {
 	struct grants *g = &grants[host];

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "sim/csv.h"
 
-#define PATH_ROOM 128 /* of the names of members, which are ours */
+#define PATH_ROOM 128 /* room for a path of our member names */
 
 void csv_put(FILE *to, const char *text)
 {
@@ -20,7 +20,7 @@ void csv_put(FILE *to, const char *text)
 	putc('"', to);
 }
 
-/* What is at a path. The text has room for more behind its first length bytes. */
+/* Writes the value at a path. The text has room after its first length bytes. */
 static void flatten(FILE *to, struct json_object *o, char *path, size_t length)
 {
 	char *end = path + length;

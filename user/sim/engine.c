@@ -8,21 +8,21 @@
 
 #define WHEEL_BITS 16
 #define WHEEL_SLOTS (1U << WHEEL_BITS)
-#define WORDS (WHEEL_SLOTS / 64) /* of the lowest bitmap; each word has a bit in the next one */
+#define WORDS (WHEEL_SLOTS / 64) /* words of the lowest bitmap; each word has a bit in the next one */
 
 #define HEAP_WAYS 4
 
 struct event {
 	uint64_t ns;
 	uint32_t kind, number;
-	uint32_t next; /* in its slot, or of the free ones */
+	uint32_t next; /* next in its slot, or in the free list */
 };
 
 struct slot {
 	uint32_t first, last;
 };
 
-/* What is due later than the wheel reaches. Order breaks ties. */
+/* An event beyond the reach of the wheel. Order breaks ties. */
 struct later {
 	uint64_t ns, order;
 	uint32_t event;
@@ -55,7 +55,7 @@ void *list_add(void *list, uint32_t *count, size_t size)
 {
 	uint32_t n = *count;
 
-	/* The room is the next power of two. */
+	/* The capacity is the next power of two. */
 	if (!(n & (n - 1)))
 		list = grow(list, n ? 2 * (size_t)n : 1, size);
 	memset((char *)list + n * size, 0, size);
@@ -122,7 +122,7 @@ static void wheel_put(uint32_t i)
 	wheel_count++;
 }
 
-/* The first slot in use from `at` on, within the word of its own level; NONE: there is none. */
+/* The first slot in use from `at` on, within one word; NONE: there is none. */
 static uint32_t bits_from(uint64_t word, uint32_t at)
 {
 	word &= ~0ULL << at;
@@ -148,7 +148,7 @@ static uint32_t wheel_from(uint32_t at)
 	return mid * 64 + __builtin_ctzll(bits[mid]);
 }
 
-/* Takes the first event of the wheel, which is not empty. */
+/* Takes the first event of the wheel, which must not be empty. */
 static uint32_t wheel_take(void)
 {
 	uint32_t at = wheel_from(engine.now_ns & (WHEEL_SLOTS - 1)), i;
@@ -212,7 +212,7 @@ static uint32_t heap_take(void)
 	return event;
 }
 
-/* Moves to the wheel what it reaches by now, before anything is added behind it. */
+/* Moves events to the wheel as it reaches them, before new ones are added after them. */
 static void heap_near(void)
 {
 	while (heap_count && heap[0].ns - engine.now_ns < WHEEL_SLOTS)
@@ -247,10 +247,10 @@ void event_at(uint64_t ns, enum event_kind kind, uint32_t number)
 		heap_put(i);
 }
 
-/* The next event; NONE: nothing is due any more. */
+/* The next event; NONE: there are no more. */
 static uint32_t event_next(void)
 {
-	/* Nothing in the wheel: time goes on to the first of the others. */
+	/* The wheel is empty: time advances to the first event of the heap. */
 	if (!wheel_count && heap_count) {
 		engine.now_ns = heap[0].ns;
 		heap_near();

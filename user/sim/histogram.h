@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define HISTOGRAM_BITS 6
-#define HISTOGRAM_TOP 40 /* bits of a value; larger ones are in the last bucket */
+#define HISTOGRAM_TOP 40 /* bits of a value; larger values are in the last bucket */
 #define HISTOGRAM_BUCKETS ((HISTOGRAM_TOP - HISTOGRAM_BITS + 1) << HISTOGRAM_BITS)
 
 struct histogram {
@@ -29,7 +29,7 @@ static inline void histogram_add(struct histogram *h, uint64_t v)
 		h->max = v;
 }
 
-/* The value that a part of all does not exceed. */
+/* The value that this part of all values does not exceed. */
 double histogram_percentile(const struct histogram *h, double part);
 double histogram_mean(const struct histogram *h);
 

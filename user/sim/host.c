@@ -10,10 +10,10 @@
 
 struct sim_host {
 	uint32_t port;
-	uint32_t first, last;			  /* control packets that wait */
-	uint32_t *turns, turns_count, turns_room; /* flows that have something to send and a window for it */
+	uint32_t first, last;			  /* waiting control packets */
+	uint32_t *turns, turns_count, turns_room; /* flows with data to send and a window for it */
 	uint32_t turn;
-	uint64_t wake_ns; /* EVENT_HOST is due */
+	uint64_t wake_ns; /* when EVENT_HOST is due */
 };
 
 struct host_rules host_rules;
@@ -83,7 +83,7 @@ static int flow_may_send(const struct sim_flow *f)
 	return flow_has_more(f) && (!host_rules.windows || !f->window || flow_inflight(f) < f->window + slack);
 }
 
-/* Puts a flow in the list of those that take turns, and lets the host look at it. */
+/* Adds a flow to the list of those that take turns, and wakes the host. */
 static void flow_ready(uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
@@ -116,7 +116,7 @@ static uint64_t bps_least(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* The least of what congestion control, the first hop and the workload allow. */
+/* The lowest rate that congestion control, the first hop and the workload allow. */
 static uint64_t flow_bps(const struct sim_flow *f)
 {
 	return bps_least(bps_least(f->rate_bps, f->hop_bps), f->limit_bps);
@@ -132,8 +132,8 @@ void flow_rate_changed(uint32_t i)
 }
 
 /*
- * The packets of a burst leave in a row; then comes the time that all of them take at the flow's rate. A timer that is
- * late delays one burst, and not those after it.
+ * The packets of a burst leave back to back; then the flow waits for their time at its rate. A late timer delays one
+ * burst, not the later ones.
  */
 static void flow_pace(struct sim_flow *f, struct sim_packet *packet)
 {
@@ -193,7 +193,7 @@ static void control_queue(struct sim_host *h, uint32_t p)
 	h->last = p;
 }
 
-/* Takes the flow at a place of the list out of it; the last one comes into its place. */
+/* Removes the flow at this index of the list; the last one takes its place. */
 static void turn_remove(struct sim_host *h, uint32_t at)
 {
 	traffic.list[h->turns[at]].in_turn = 0;
@@ -222,7 +222,7 @@ uint32_t host_next(uint32_t number)
 			continue;
 		}
 		if (port_is_paused(&net.ports[h->port], f->class))
-			continue; /* the end of the pause looks again */
+			continue; /* the end of the pause checks again */
 		p = flow_send(i);
 		if (carriage_rules.at_data && carriage_is_due(f))
 			control_queue(h, companion_new(i));
@@ -258,7 +258,7 @@ void host_on_flow(uint32_t i)
 	flow_ready(i);
 }
 
-/* Sends again from what was acknowledged last. */
+/* Retransmits from the last acknowledged position. */
 static void flow_rewind(uint32_t i, uint64_t to, int timeout)
 {
 	struct sim_flow *f = &traffic.list[i];
@@ -287,7 +287,7 @@ void host_on_timer(uint32_t i)
 	flow_rewind(i, f->snd_una, 1);
 }
 
-/* --- what comes back --- */
+/* --- ACKs and the like --- */
 
 void host_control(uint32_t number, uint32_t p)
 {
@@ -295,7 +295,7 @@ void host_control(uint32_t number, uint32_t p)
 	port_kick(hosts[number].port);
 }
 
-/* Of a flow whose telemetry comes otherwise, an ACK only moves the window. */
+/* If a flow's telemetry comes otherwise, an ACK only moves the window. */
 static int ack_is_told(const struct sim_packet *ack)
 {
 	return !scheme->telemetry || ack->carries;
@@ -327,7 +327,7 @@ static void ack_take(uint32_t p)
 		scheme->ack(f, &ack);
 	if (carriage_rules.companions && !carriage_rules.at_data && carriage_is_due(f))
 		host_control(f->from, companion_new(ack.flow));
-	/* Once for each hole: until what is expected has come. */
+	/* Once for each hole: until the expected data has come. */
 	if (ack.kind == PACKET_NACK && !f->lost && !f->done_ns) {
 		f->lost = 1;
 		if (!host_rules.selective) {
@@ -350,7 +350,7 @@ void host_receive(uint32_t number, uint32_t p)
 		ack_take(p);
 }
 
-/* --- all --- */
+/* --- start --- */
 
 void hosts_begin(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The workload. Flows that are listed begin at their times; incasts and Poisson arrivals are drawn as time goes on, until
+ * The workload. Listed flows begin at their times; incasts and Poisson arrivals are drawn as time advances, until
  * run.time.
  */
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 struct running {
 	const struct load *load;
 	struct sizes sizes;
-	double mean_ns; /* between two arrivals */
-	double next_ns; /* the next one, with its fraction: the mean is right to less than a nanosecond */
+	double mean_ns; /* mean time between two arrivals */
+	double next_ns; /* time of the next one, with its fraction: the mean is right to less than a nanosecond */
 };
 
 static const struct scenario *scenario;
@@ -33,7 +33,7 @@ static uint32_t host_other_than(uint32_t host)
 	return other + (other >= host);
 }
 
-/* From the host `from` and those after it, round and round, but for the receiver itself. */
+/* Starts flows from the host `from` and those after it, cyclically, except for the receiver itself. */
 static void flows_start(uint32_t group, const struct running *r)
 {
 	const struct load *l = r->load;
@@ -50,7 +50,7 @@ static void flows_start(uint32_t group, const struct running *r)
 	}
 }
 
-/* Hosts that are drawn, each once, send to one that is drawn. */
+/* Drawn hosts, each once, send to another drawn host. */
 static void incast_start(uint32_t group, const struct running *r)
 {
 	uint32_t to = r->load->to_given ? r->load->to : random_uniform() * net.hosts_count;
@@ -85,7 +85,7 @@ void load_on_next(uint32_t i)
 	event_at(r->next_ns, EVENT_LOAD, i);
 }
 
-/* Bytes that arrive at once, as a mean, and so the time between two arrivals that makes the share. */
+/* Computes the mean bytes per arrival, and so the time between two arrivals that makes the share. */
 static void running_mean(struct running *r)
 {
 	const struct load *l = r->load;
@@ -114,7 +114,7 @@ static int load_check(const struct load *l)
 	return -1;
 }
 
-/* Flows that will begin, as a mean. */
+/* The expected number of flows. */
 static double running_flows(const struct running *r)
 {
 	double arrivals = (scenario->run.time_ns - (double)r->load->start_ns) / r->mean_ns;

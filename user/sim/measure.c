@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Samples as time goes on, and the result at the end: see measure.h. */
+/* Samples over time, and the result at the end: see measure.h. */
 #include "sim/carriage.h"
 #include "sim/credit.h"
 #include "sim/engine.h"
@@ -41,7 +41,7 @@ void measure_on_sample(uint32_t unused)
 		fair_sample();
 	}
 	series_sample();
-	/* A network that stands still ends all the same. */
+	/* A deadlocked network ends too. */
 	if (is_over() || (engine.now_ns >= scenario->run.time_ns && engine.now_ns >= 20 * scenario->run.time_ns)) {
 		engine.stopped = 1;
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Jain's index of what flows receive: see measure_rooms.h. */
+/* Jain's index of the flows' received bytes: see measure_rooms.h. */
 #include <math.h>
 #include <stdlib.h>
 #include "sim/engine.h"
@@ -7,21 +7,21 @@
 #include "sim/measure_rooms.h"
 
 #define JAIN_FAIR 0.95
-#define JAIN_ROUNDS 10 /* samples that a rate is the mean of */
-#define JAIN_HOLDS 5   /* such means in a row, after which it counts as fair */
+#define JAIN_ROUNDS 10 /* samples averaged for a rate */
+#define JAIN_HOLDS 5   /* means in a row after which the flows count as fair */
 
 static const struct scenario *scenario;
 static struct {
 	struct {
 		uint32_t flow;
-		uint64_t before; /* received, JAIN_ROUNDS samples ago */
+		uint64_t before; /* bytes received, JAIN_ROUNDS samples ago */
 	} * active;
-	uint32_t count_active, known, rounds; /* known: flows of the list that were looked at */
+	uint32_t count_active, known, rounds; /* known: flows of the list that were checked */
 	double sum, count, least;
 	uint32_t fair;	   /* means in a row above JAIN_FAIR */
-	uint64_t since_ns; /* when the first of them was over */
+	uint64_t since_ns; /* end of the first of them */
 	uint64_t
-		fair_ns; /* when it came to be fair after the last start, before any flow was done; NEVER_NS: not yet */
+		fair_ns; /* when the flows became fair after the last start, before any flow ended; NEVER_NS: not yet */
 	uint64_t last_start_ns;
 } jain;
 
@@ -32,7 +32,7 @@ void fair_begin(const struct scenario *s)
 	jain.least = 1;
 }
 
-/* Jain's index of what flows received since it was looked at last, while two or more go on. */
+/* Jain's index of the bytes that flows received since the last sample, while two or more are running. */
 void fair_sample(void)
 {
 	double sum = 0, squares = 0, index, got;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How long flows took: see measure_rooms.h. */
+/* Durations of flows: see measure_rooms.h. */
 #include <math.h>
 #include <stdlib.h>
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure_rooms.h"
 
-#define SHORT_BYTES 100e3 /* flows below that are short */
+#define SHORT_BYTES 100e3 /* flows below this size are short */
 
 static int compare(const void *a, const void *b)
 {
@@ -22,7 +22,7 @@ static double percentile(const double *sorted, uint32_t n, double part)
 	return n ? sorted[i ? i - 1 : 0] : NAN;
 }
 
-/* Whether a flow is of that load; NONE: of any. */
+/* Whether a flow belongs to that load; NONE: to any. */
 static int is_of(const struct sim_flow *f, uint32_t group)
 {
 	return group == NONE || f->group == group;

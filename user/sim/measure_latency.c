@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How long packets of data were on their way: see measure_rooms.h. */
+/* Latency of data packets: see measure_rooms.h. */
 #include "sim/engine.h"
 #include "sim/histogram.h"
 #include "sim/measure.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pauses, and what was in headroom and buffers: see measure_rooms.h. */
+/* Pauses, and the use of headroom and buffers: see measure_rooms.h. */
 #include "sim/engine.h"
 #include "sim/measure_rooms.h"
 #include "sim/net.h"
 #include "sim/port_name.h"
 
-/* How long the neighbour of a port held it. A pause that goes on counts until now. */
+/* How long its neighbour has paused the port. A current pause counts until now. */
 static uint64_t port_held_ns(const struct sim_port *p)
 {
 	uint64_t ns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Queues of the ports that are sampled, and what these ports sent: see measure_rooms.h. */
+/* Queues of the sampled ports, and the bytes that these ports sent: see measure_rooms.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 #include "sim/net.h"
 #include "sim/port_name.h"
 
-#define QUEUE_MAX (1U << 28) /* longer ones are counted as that */
-#define WORST_MAX 10	     /* ports that the result names */
+#define QUEUE_MAX (1U << 28) /* longer queues count as this */
+#define WORST_MAX 10	     /* ports named in the result */
 
 struct watched watched;
-/* Bytes that each had sent by the end of the warm-up, and by the end of run.time. */
+/* Bytes that each port had sent by the end of the warm-up, and by the end of run.time. */
 static uint64_t *tx_from, *tx_to;
-static uint64_t counted_ns; /* between the two */
+static uint64_t counted_ns; /* time between the two */
 static uint32_t *lengths;   /* samples of each length, in bytes */
 static uint64_t samples;
-static struct histogram *by_port; /* samples that are not zero */
+static struct histogram *by_port; /* nonzero samples */
 static double queue_sum;
 
 /* Fills the list of ports. Returns 0, or -1 with a message. */
@@ -58,7 +58,7 @@ int queues_begin(const struct scenario *s)
 		return -1;
 	tx_from = calloc(watched.count, sizeof(*tx_from));
 	tx_to = calloc(watched.count, sizeof(*tx_to));
-	lengths = calloc(QUEUE_MAX, sizeof(*lengths));	   /* of which only what is used takes memory */
+	lengths = calloc(QUEUE_MAX, sizeof(*lengths));	   /* only the used part takes memory */
 	by_port = calloc(watched.count, sizeof(*by_port)); /* as above */
 	if (!tx_from || !tx_to || !lengths || !by_port) {
 		msg("no memory for what is measured: %s", strerror(ENOMEM));
@@ -94,7 +94,7 @@ void queues_sample(void)
 	}
 }
 
-/* The length that a part of all samples does not exceed. */
+/* The length that this part of all samples does not exceed. */
 static uint32_t queue_percentile(double part)
 {
 	uint64_t seen = 0, wanted = ceil(part * samples);

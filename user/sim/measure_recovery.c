@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How soon endless flows have their rates back when a burst of others is over: see measure_rooms.h. */
+/* How soon endless flows regain their rates after a burst of others: see measure_rooms.h. */
 #include <math.h>
 #include <stdlib.h>
 #include "sim/engine.h"
@@ -7,10 +7,10 @@
 #include "sim/measure_rooms.h"
 #include "sim/scheme.h"
 
-#define BACK 0.95 /* of the rate before the burst */
-#define BACK_TS 3 /* T, over which the rate is a mean */
+#define BACK 0.95 /* share of the rate before the burst */
+#define BACK_TS 3 /* number of T over which the rate is averaged */
 
-/* What the endless flows of a load had received, once in a T. */
+/* Bytes that the endless flows of a load had received, once in a T. */
 struct moment {
 	uint64_t ns, received;
 };
@@ -63,7 +63,7 @@ static double rate_between(const struct moment *a, const struct moment *b)
 	return b->ns > a->ns ? (b->received - a->received) / (double)(b->ns - a->ns) : 0;
 }
 
-/* The first moment that is not before a time. */
+/* The first moment not before ns. */
 static uint32_t moment_at(const struct series *r, uint64_t ns)
 {
 	uint32_t i = 0;
@@ -73,7 +73,7 @@ static uint32_t moment_at(const struct series *r, uint64_t ns)
 	return i;
 }
 
-/* From the end of the burst; infinite: not by the end of the run. */
+/* Time from the end of the burst; infinite: not by the end of the run. */
 static double recovered_ns(const struct series *r, uint64_t begun_ns, uint64_t over_ns)
 {
 	uint32_t i, first = moment_at(r, begun_ns / 2), last = moment_at(r, begun_ns);

@@ -9,12 +9,12 @@
 #include "sim/memory.h"
 #include "sim/net.h"
 
-#define LINK_BYTES 24 /* while the network is built */
-#define FLOW_BYTES 40 /* of a flow: its first event, its place in what is measured */
+#define LINK_BYTES 24 /* per link, while the network is built */
+#define FLOW_BYTES 40 /* per flow: its first event, its place in the measurements */
 
-static double have; /* bytes; 0: it was not asked yet */
+static double have; /* bytes; 0: not determined yet */
 
-/* How large a network is. */
+/* The size of a network. */
 struct extent {
 	double hosts, racks, switches, links;
 };
@@ -48,7 +48,7 @@ static struct extent extent_of(const struct scenario *s)
 	return e;
 }
 
-/* Bytes that are available; as much as there is at all where the kernel does not say. */
+/* Available bytes; the total if the kernel does not report them. */
 static double available(void)
 {
 	FILE *f = fopen("/proc/meminfo", "re");
@@ -76,7 +76,7 @@ static void parts_of(const struct scenario *s, double flows, struct part parts[P
 
 	parts[PART_PORTS] = (struct part){
 		"hosts and ports",
-		/* Of its histogram, a port with a queue uses a page. */
+		/* A port with a queue uses a page of its histogram. */
 		(e.hosts + e.switches) * sizeof(struct sim_node) +
 			e.links * (2 * sizeof(struct sim_port) + LINK_BYTES) + e.hosts * 4096,
 		"fewer topology.hosts, leaves or pods",

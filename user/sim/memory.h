@@ -4,11 +4,11 @@
 #include "sim/scenario.h"
 
 /*
- * Whether the network and that many flows fit into the memory that was available when this was asked first. It counts what a
- * run takes at least: packets and long queues come on top. Returns 0, or -1 with a message.
+ * Checks that the network and `flows` flows fit into the memory that was available at the first call. It counts the minimum
+ * of a run: packets and long queues come on top. Returns 0, or -1 with a message.
  */
 int memory_check(const struct scenario *s, double flows);
-/* That many runs go on at once, and share it. */
+/* `runs` runs share the memory at once. */
 void memory_divide(__u32 runs);
 
 #endif

@@ -76,7 +76,7 @@ static void ports_lay(void)
 	free(used);
 }
 
-/* Most switches have the same ports for a host as for the one before it: then both routes share one list, the older one. */
+/* Most switches have the same ports for a host as for the previous one: then both routes share the older list. */
 static void route_share(struct route *r, const struct route *before)
 {
 	if (r->count != before->count ||
@@ -86,7 +86,7 @@ static void route_share(struct route *r, const struct route *before)
 	r->first = before->first;
 }
 
-/* By breadth, from the host: each switch takes the ports whose neighbours are one hop nearer. */
+/* Breadth-first from the host: each switch takes the ports whose neighbours are one hop nearer. */
 static int routes_to(uint32_t host, uint32_t *distance, uint32_t *order)
 {
 	uint32_t i, k, n, head = 0, tail = 0, start = net.hosts[host];
@@ -177,7 +177,7 @@ uint32_t net_port_to(uint32_t node, uint32_t host, uint32_t flow)
 
 	if (r->count == 1)
 		return net.paths[r->first];
-	/* Another one at each switch, or all flows that share one choice share all of them. */
+	/* A different hash at each switch, or all flows that share one choice share all of them. */
 	h = (flow + 1) * 0x9e3779b97f4a7c15ULL ^ (node + 1) * 0xc2b2ae3d27d4eb4fULL;
 	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ULL;
 	return net.paths[r->first + (h >> 32) % r->count];
@@ -272,8 +272,8 @@ static void wire_put(uint32_t port, uint32_t i, uint64_t left_ns)
 }
 
 /*
- * Sends one packet if the port is free. It is on the wire from now on, to arrive when its last bit has; EVENT_FREE comes
- * when that has left, if something waits by then.
+ * Sends one packet if the port is free. It is on the wire from now on, and arrives with its last bit; EVENT_FREE comes
+ * when that has left, if a packet waits by then.
  */
 void port_kick(uint32_t port)
 {
@@ -293,7 +293,7 @@ void port_kick(uint32_t port)
 	if (i == NONE)
 		return;
 	p = &net.ports[port];
-	/* Back to back, the fraction of a nanosecond that the last packet left over is not lost. */
+	/* Back to back, the last packet's fraction of a nanosecond is not lost. */
 	if (p->free_ps + 1000 > start_ps && p->free_ps < start_ps)
 		start_ps = p->free_ps;
 	p->free_ps = start_ps + port_time_ps(p, net.packets[i].bytes);

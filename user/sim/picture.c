@@ -9,7 +9,7 @@
 #include "sim/compare.h"
 #include "sim/result.h"
 
-/* Colours that people who cannot tell red from green can tell. */
+/* Colours that people with red-green blindness can distinguish. */
 static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
 				       "#e69f00", "#56b4e9", "#999999", "#000000" };
 #define COLOURS (sizeof(colours) / sizeof(*colours))
@@ -43,7 +43,7 @@ static struct json_object *classes_of(const struct compared *c)
 	return json_object_object_get(json_object_object_get(c->result, "all"), "slowdown_by_size");
 }
 
-/* "$size0", and the names of the classes in which some scheme has flows, from left to right. */
+/* "$size0", and the names of the size classes in which some scheme has flows, from left to right. */
 static void sizes_put(FILE *to, const struct compared *list, uint32_t n)
 {
 	size_t classes = json_object_array_length(classes_of(list)), i;
@@ -109,7 +109,7 @@ static void slowdown_plot(FILE *to, const struct compared *list, uint32_t n)
 }
 
 /*
- * The lines of a series that are drawn, as data of gnuplot. *last_us grows to the last time at which the queue is longer than
+ * Writes the drawn lines of a series as gnuplot data. *last_us grows to the last time at which the queue is longer than
  * `least`. Returns 0, or -1 with a message.
  */
 static int queue_data(FILE *to, const struct compared *c, uint32_t k, double least, double *last_us)

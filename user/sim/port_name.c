@@ -8,7 +8,7 @@
 #define KINDS 4
 
 static const char *const kinds[KINDS] = { "host", "leaf", "spine", "core" };
-/* Of each node: how far it is from the nearest host, and its number among those of its kind. */
+/* For each node: its distance to the nearest host, and its number within its kind. */
 static uint32_t *far, *number;
 
 static uint32_t kind_of(uint32_t node)

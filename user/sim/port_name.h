@@ -2,8 +2,8 @@
 #ifndef SLUICE_SIM_PORT_NAME_H
 #define SLUICE_SIM_PORT_NAME_H
 /*
- * Names of ports for people: "leaf-3:host-50" is the port of leaf 3 that leads to host 50. A leaf has hosts, a spine has leaves
- * below it, and a core is what is further up. Each kind is numbered from 0, across pods.
+ * Names of ports for people: "leaf-3:host-50" is the port of leaf 3 that leads to host 50. A leaf has hosts, a spine
+ * has leaves below it, and switches further up are cores. Each kind is numbered from 0, across pods.
  */
 #include <stdint.h>
 

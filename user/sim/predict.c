@@ -5,17 +5,17 @@
 #include "sim/engine.h"
 #include "sim/predict.h"
 
-#define PORTS_MAX 256 /* of a switch */
+#define PORTS_MAX 256 /* ports of a switch */
 #define FRAME_BYTES 84
 
-/* In an egress queue, of one ingress port and class. */
+/* The bytes in an egress queue from one ingress port, in one class. */
 struct cell {
-	uint32_t bytes, last; /* last: in the round before, or when the window began */
-	int32_t increment;    /* of the last window */
-	int marked;	      /* the next packet that comes from there is what a pause is made of */
+	uint32_t bytes, last; /* last: in the previous round, or at the start of the window */
+	int32_t increment;    /* in the last window */
+	int marked;	      /* the next packet from there becomes a pause */
 };
 
-/* An egress queue of a class, as packets see it that come into it. */
+/* An egress queue of a class, as arriving packets see it. */
 struct arrivals {
 	struct ppfc_meter meter;
 	uint32_t bytes;
@@ -26,7 +26,7 @@ struct predictor {
 	struct ppfc_random random;
 	struct cell *cells;	   /* [egress][ingress][class] */
 	struct arrivals *arrivals; /* [egress][class] */
-	uint64_t round_ns;	   /* when the last round was */
+	uint64_t round_ns;	   /* time of the last round */
 };
 
 struct predict_rules predict_rules;
@@ -110,7 +110,7 @@ static uint32_t queues_predict(const struct sim_node *n, uint32_t class, struct 
 
 			queues[out].bytes += c->bytes;
 			queues[out].increment += increment;
-			/* A port is expected back where it has something. */
+			/* A port with bytes in the queue is expected back. */
 			if (c->bytes || c->last)
 				queues[out].returning += ppfc_returning(&net.ports[n->ports_first + in].told[class],
 									engine.now_ns, increment, elapsed_ns);
@@ -208,7 +208,7 @@ static int queue_is_to_blame(const struct sim_node *n, uint32_t out, uint32_t cl
 	return ppfc_blames(&blame, &own, params, free, elapsed_ns);
 }
 
-/* A window of a queue begins: what each port added in the one before, and by Algorithm 2 which ports are marked. */
+/* Starts a window of a queue: notes each port's growth in the previous one, and marks ports by Algorithm 2. */
 static void window_turn(const struct sim_node *n, uint32_t out, uint32_t class, enum ppfc_step step, uint64_t free)
 {
 	struct predictor *p = &predictors[n - net.nodes];

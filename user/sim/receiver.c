@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Receivers: what comes in order and what does not, ACKs, NACKs and CNPs. See flow.h. */
+/* Receivers: data in order and out of order, ACKs, NACKs and CNPs. See flow.h. */
 #include <string.h>
 #include "sim/engine.h"
 #include "sim/flow.h"
@@ -7,7 +7,7 @@
 #include "sim/rivals.h"
 #include "sim/scheme.h"
 
-/* Adds what came out of order to what is held, and takes from there what fits at rcv_nxt by now. */
+/* Adds an out-of-order range to the held ones, and advances rcv_nxt over those that are next. */
 static void flow_hold(struct sim_flow *f, uint64_t from, uint64_t to)
 {
 	struct range *r = f->held;
@@ -40,7 +40,7 @@ static void flow_take_held(struct sim_flow *f)
 	}
 }
 
-/* Turns a packet round as what its sender hears. */
+/* Turns a packet round as the answer to its sender. */
 static void data_answer(uint32_t host, struct sim_packet *packet, enum packet_kind kind)
 {
 	struct sim_flow *f = &traffic.list[packet->flow];
@@ -72,7 +72,7 @@ static void cnp_send(uint32_t host, const struct sim_packet *packet)
 	host_control(host, p);
 }
 
-/* Turned round as it is: it says nothing about what arrived. */
+/* Turned round unchanged: it acknowledges nothing. */
 static void companion_answer(uint32_t host, struct sim_packet *packet)
 {
 	packet->kind = PACKET_ECHO;
@@ -83,7 +83,7 @@ static void companion_answer(uint32_t host, struct sim_packet *packet)
 	host_control(host, packet - net.packets);
 }
 
-/* Rx-HPCC: the window that the receiver has computed, when it is to be told. */
+/* Rx-HPCC: sends the window that the receiver has computed, when it is due. */
 static void window_send(uint32_t host, uint32_t p)
 {
 	uint32_t flow = net.packets[p].flow, answer;
@@ -101,7 +101,7 @@ static void window_send(uint32_t host, uint32_t p)
 	host_control(host, answer);
 }
 
-/* One ACK answers both: what telemetry the first one brought is not lost. */
+/* One ACK answers both: the telemetry of the first is kept. */
 static void ack_join(struct sim_packet *first, struct sim_packet *second)
 {
 	if (first->carries && !second->carries) {
@@ -113,7 +113,7 @@ static void ack_join(struct sim_packet *first, struct sim_packet *second)
 	packet_free(first - net.packets);
 }
 
-/* The packet waits for the next one, to be acknowledged with it, but not for ever. */
+/* The packet waits for the next one, to be acknowledged with it, for a limited time. */
 static void ack_wait(struct sim_flow *f, uint32_t p)
 {
 	uint64_t was = f->ack_ns;

@@ -5,10 +5,10 @@
 #include <json-c/json.h>
 #include <stdint.h>
 
-/* With six digits; null where the number is not finite. */
+/* With six digits; null if the number is not finite. */
 void result_number(struct json_object *o, const char *key, double v);
 void result_count(struct json_object *o, const char *key, uint64_t v);
-/* NAN where there is none. */
+/* NAN if there is none. */
 double result_get(struct json_object *o, const char *key);
 
 #endif

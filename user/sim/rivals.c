@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DCQCN, TIMELY, DCTCP and CUBIC, as their papers have them. Constants are those that 000, section 5.1, ran them with. */
+/* DCQCN, TIMELY, DCTCP and CUBIC, as in their papers. The constants are those of 000, section 5.1. */
 #include <math.h>
 #include "sim/engine.h"
 #include "sim/rivals.h"
 #include "sim/scheme.h"
 
 #define DCQCN_G (1 / 256.0)
-#define RATE_AI (50e6 / 25e9) /* of the port's speed, as is all that follows */
+#define RATE_AI (50e6 / 25e9) /* as a share of the port's speed, like the next ones */
 #define RATE_HAI (100e6 / 25e9)
 #define RATE_MIN (100e6 / 25e9)
 
@@ -50,7 +50,7 @@ void dcqcn_window_begin(struct sim_flow *f)
 	f->window = q12_to_bytes(scheme_rules.hpcc.w_init);
 }
 
-/* Alpha falls with each period that brought no CNP: all of them at once, as nobody looks in between. */
+/* Alpha falls with each period without a CNP: for all of them at once, because it is not read in between. */
 static void dcqcn_alpha(struct dcqcn *d)
 {
 	double periods = floor((engine.now_ns - d->alpha_ns) / (double)dcqcn_rules.alpha_ns);
@@ -74,7 +74,7 @@ void dcqcn_cnp(struct sim_flow *f)
 	d->timer_ns = engine.now_ns + dcqcn_rules.timer_ns;
 }
 
-/* Fast recovery, additive and hyper increase. At line rate nothing is left to do. */
+/* Fast recovery, additive and hyper increase. At line rate there is nothing to do. */
 void dcqcn_timer(struct sim_flow *f)
 {
 	struct dcqcn *d = &f->dcqcn;
@@ -110,7 +110,7 @@ void timely_window_begin(struct sim_flow *f)
 	f->window = q12_to_bytes(scheme_rules.hpcc.w_init);
 }
 
-/* Algorithm 1, once in what is on the way. */
+/* Algorithm 1, once per bytes in flight. */
 void timely_ack(struct sim_flow *f, const struct sim_packet *p)
 {
 	struct timely *t = &f->timely;
@@ -153,7 +153,7 @@ void dctcp_begin(struct sim_flow *f)
 	f->rate_bps = line_bps();
 }
 
-/* RFC 8257, section 3.3; as 000 has it, it begins with W_init and not with slow start. */
+/* RFC 8257, section 3.3; as in 000, it starts with W_init and not with slow start. */
 void dctcp_ack(struct sim_flow *f, const struct sim_packet *p)
 {
 	struct tcp *t = &f->tcp;
@@ -205,7 +205,7 @@ void cubic_ack(struct sim_flow *f, const struct sim_packet *p)
 	t->acked = f->snd_una;
 	if (!acked)
 		return;
-	/* A window that is not used does not grow (RFC 7661). */
+	/* An unused window does not grow (RFC 7661). */
 	if (flow_inflight(f) + acked + one < (t->window < t->threshold ? t->window / 2 : t->window))
 		return;
 	acked = acked / host_rules.payload * one;
@@ -229,7 +229,7 @@ void cubic_ack(struct sim_flow *f, const struct sim_packet *p)
 	f->window = t->window;
 }
 
-/* One decrease in a round trip, with fast convergence. */
+/* At most one decrease in a round trip, with fast convergence. */
 void cubic_loss(struct sim_flow *f, int timeout)
 {
 	struct tcp *t = &f->tcp;

@@ -29,7 +29,7 @@ uint64_t rtt_t_ns(void)
 	return !rtt.scenario ? 0 : rtt.prefix.t_ns ?: rtt.start_ns;
 }
 
-/* Not 0, which the core takes for never. */
+/* Not 0, which the core reads as never. */
 static uint64_t scaled_ns(void)
 {
 	return NS_PER_S + (double)engine.now_ns * NS_PER_S / rtt.scenario->hpcc.rtt_second_ns;

@@ -2,8 +2,8 @@
 #ifndef SLUICE_SIM_SCENARIO_H
 #define SLUICE_SIM_SCENARIO_H
 /*
- * What is simulated: a small YAML file, whose keys are the rows of scenario_keys.c, in which any value may be overridden
- * by SECTION.KEY=VALUE. Speeds in bit/s, times in ns, sizes in bytes.
+ * The scenario: a small YAML file, whose keys are the rows of scenario_keys.c. Any value may be overridden by
+ * SECTION.KEY=VALUE. Speeds in bit/s, times in ns, sizes in bytes.
  */
 #include "sluice/types.h"
 
@@ -19,18 +19,18 @@ enum moment_kind { MOMENT_ACK, MOMENT_DATA };
 
 /* One part of the workload. */
 struct load {
-	char *name; /* in the results */
+	char *name; /* name in the results */
 	__u8 kind;
 	__u8 class;
-	/* flows: count of them, from the host `from` and those after it, each to the host `to` */
+	/* flows: `count` flows, from the host `from` and those after it, each to the host `to` */
 	__u32 from, to, count, step;
 	__u8 to_given;	/* poisson: all flows go there */
-	__u32 together; /* that start at once; then the next ones, gap later */
+	__u32 together; /* flows that start at once; the next ones follow after gap */
 	__u64 start_ns, gap_ns, jitter_ns;
 	__u64 size; /* bytes; 0: endless, or by sizes */
 	__u64 rate; /* bit/s that each sends at most; 0: no limit */
 	/* incast: count hosts, drawn anew each time, send to one; poisson: from each host to any other */
-	double share; /* of the speed of all hosts, as the mean load */
+	double share; /* mean load as a share of the speed of all hosts */
 	char *sizes;  /* name of a distribution, or its file */
 	__u64 period_ns;
 };
@@ -39,7 +39,7 @@ struct scenario {
 	char *name;
 	struct {
 		__u8 kind;
-		__u32 hosts; /* of a leaf; of a star, of each side of a dumbbell, and of each switch of a parking lot: all */
+		__u32 hosts; /* of a leaf; of a star: all; of each side of a dumbbell; of each switch of a parking lot */
 		__u32 leaves, spines, pods, cores;
 		__u64 speed, uplink, core;
 		__u64 delay_ns, uplink_delay_ns;
@@ -82,13 +82,13 @@ struct scenario {
 	struct {
 		__u64 time_ns, warmup_ns, sample_ns, series_ns, seed;
 		__u8 drain;
-		char *queue; /* whose queues are sampled */
+		char *queue; /* ports whose queues are sampled */
 	} run;
 	struct load *loads;
 	__u32 loads_count;
 };
 
-/* Reads a file and then what overrides it. NULL, with a message of its line, if that is wrong. */
+/* Reads a file and then the overrides. NULL on an error, with a message that has its line. */
 struct scenario *scenario_load(const char *path, char **overrides, int count);
 void scenario_free(struct scenario *s);
 
@@ -97,7 +97,7 @@ int topology_build(const struct scenario *s);
 /* The least round trip of a full packet and its ACK between the hosts furthest apart, and the switches in between. */
 __u64 topology_rtt_ns(__u32 *hops);
 
-/* Starts the flows of a workload, now and as time goes on. Returns 0, or -1 with a message. */
+/* Starts the flows of a workload, now and as time advances. Returns 0, or -1 with a message. */
 int loads_begin(const struct scenario *s);
 void load_on_next(__u32 load); /* EVENT_LOAD */
 void loads_end(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The schemes of the papers, by the core of include/sluice, and the list of all. */
+/* The schemes of the papers, run by the core of include/sluice, and the list of all schemes. */
 #include <string.h>
 #include "sim/engine.h"
 #include "sim/rivals.h"
@@ -23,7 +23,7 @@ static void core_begin(struct sim_flow *f)
 	control_output(f);
 }
 
-/* What feedback_ack_make() of bpf/host/feedback.bpf.h makes of an echo. */
+/* The same conversion of an echo as feedback_ack_make() in bpf/host/feedback.bpf.h. */
 static void hpcc_ack_of(const struct sim_flow *f, const struct sim_packet *p, struct hpcc_ack *ack)
 {
 	uint32_t i;
@@ -56,7 +56,7 @@ static void hpcc_on_ack(struct sim_flow *f, const struct sim_packet *p)
 		control_output(f);
 }
 
-/* The target is by the hops of this flow's path: both ways' wires are in T already. */
+/* The target depends on the hops of this flow's path: T already has the wires of both directions. */
 static void swift_begin(struct sim_flow *f)
 {
 	core_begin(f);

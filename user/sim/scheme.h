@@ -2,8 +2,8 @@
 #ifndef SLUICE_SIM_SCHEME_H
 #define SLUICE_SIM_SCHEME_H
 /*
- * Congestion controls. Those of the papers are the core of include/sluice, unchanged; the others are here for comparison,
- * as their papers have them.
+ * Congestion controls. Those of the papers are the core of include/sluice, unchanged; the others are here for
+ * comparison, as in their papers.
  */
 #include "sim/flow.h"
 
@@ -13,21 +13,21 @@ struct scheme {
 	void (*ack)(struct sim_flow *f, const struct sim_packet *ack);
 	void (*cnp)(struct sim_flow *f);	       /* NULL: it has none */
 	void (*timer)(struct sim_flow *f);	       /* EVENT_SCHEME */
-	void (*loss)(struct sim_flow *f, int timeout); /* NULL: it goes on as before */
-	/* Data that carries telemetry is at its receiver. Returns W in bytes, if the sender is to be told, or 0. */
+	void (*loss)(struct sim_flow *f, int timeout); /* NULL: a loss changes nothing */
+	/* Data with telemetry has reached its receiver. Returns W in bytes, if it is to be reported, or 0. */
 	uint64_t (*arrive)(struct sim_flow *f, const struct sim_packet *p);
 	void (*sent)(struct sim_flow *f, uint32_t bytes);
-	int telemetry, ecn, cnps; /* what an ACK has to bring; the least time between two CNPs, us */
+	int telemetry, ecn, cnps; /* required of ACKs; the least time between two CNPs, us */
 	uint32_t variant;	  /* enum hpcc_variant */
 };
 
 extern const struct scheme schemes[];
-extern const struct scheme *scheme; /* of this run */
+extern const struct scheme *scheme; /* scheme of this run */
 
-/* What the scenario says, for all flows. */
+/* The parameters of the scenario, for all flows. */
 struct scheme_rules {
 	struct hpcc_params hpcc; /* T, W_init, W_min, W_AI, eta, maxStage */
-	uint32_t hops;		 /* of the longest path, for Swift's target */
+	uint32_t hops;		 /* hops of the longest path, for Swift's target */
 	int per_ack, per_rtt;	 /* HPCC as in Figure 13 of 000: W by each ACK only, or once in an RTT only */
 };
 extern struct scheme_rules scheme_rules;

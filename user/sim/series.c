@@ -13,9 +13,9 @@
 #include "sim/port_name.h"
 #include "sim/series.h"
 
-#define POINTS 1000 /* in run.time, if run.series does not say otherwise */
+#define POINTS 1000 /* number in run.time, unless run.series is set */
 
-/* A flow that was not done when it was looked at last, and what it had received by then. */
+/* A flow that was not done at the last look, and the bytes that it had received by then. */
 struct ongoing {
 	uint32_t flow;
 	uint64_t received;
@@ -24,14 +24,14 @@ struct ongoing {
 static const struct scenario *scenario;
 static const char *file;
 static FILE *to;
-static uint32_t ports_most, flows_most; /* that have lines of their own */
-static uint32_t every, rounds;		/* samples between two of the series */
+static uint32_t ports_most, flows_most; /* with lines of their own */
+static uint32_t every, rounds;		/* samples per point of the series */
 static uint64_t last_ns;
 static uint64_t last_pauses, last_dropped, last_marked;
 static uint64_t last_sent[SERIES_PORTS]; /* bytes */
 static struct ongoing *ongoing;
 static uint32_t ongoing_count, flows_known;
-static uint64_t *load_bytes; /* of each load, since the samples before */
+static uint64_t *load_bytes; /* of each load, since the previous point */
 
 static void series_put(const char *what, const char *which, double value)
 {

@@ -2,8 +2,7 @@
 #ifndef SLUICE_SIM_SERIES_H
 #define SLUICE_SIM_SERIES_H
 /*
- * What happens as time goes on: lines "time_us,what,which,value" of CSV, every run.series. Rates are means since the samples
- * before.
+ * Events over time: CSV lines "time_us,what,which,value", every run.series. Rates are means since the previous samples.
  *
  *	queue_bytes, tx_bps	of each sampled port; of the first SERIES_PORTS, if there are more
  *	queue_bytes_max		the longest queue of all sampled ports
@@ -17,12 +16,12 @@
 #define SERIES_FLOWS 32
 
 /*
- * Writes to that file; NULL: there is no series. In short: without single ports and flows. Returns 0, or -1 with a message.
- * After measure_begin().
+ * Writes to that file; NULL: there is no series. in_short: without single ports and flows. Returns 0, or -1 with a
+ * message. After measure_begin().
  */
 int series_begin(const struct scenario *s, const char *path, int in_short);
 void series_sample(void); /* every run.sample */
-/* Returns 0, or -1 with a message where not all could be written. */
+/* Returns 0, or -1 with a message if not everything could be written. */
 int series_end(void);
 
 #endif

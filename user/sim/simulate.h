@@ -3,16 +3,16 @@
 #define SLUICE_SIM_SIMULATE_H
 #include "sim/scenario.h"
 
-/* What the command line asks for besides the scenario. */
+/* Options of the command line besides the scenario. */
 struct wanted {
 	enum { AS_TABLE, AS_JSON, AS_CSV } result;
 	const char *series;  /* file */
 	int series_in_short; /* without single ports and flows */
-	char *schemes;	     /* that are compared, with commas in between; NULL: one run, of the scenario's scheme */
+	char *schemes;	     /* schemes to compare, separated by commas; NULL: one run, of the scenario's scheme */
 	const char *picture; /* file */
 };
 
-/* Runs a scenario, once in a process, and prints its result. Returns an exit status. */
+/* Runs a scenario, once per process, and prints its result. Returns an exit status. */
 int simulate(const struct scenario *s, const struct wanted *w);
 
 #endif

@@ -33,8 +33,8 @@ static const struct point ali_storage[] = {
 };
 
 /*
- * As the SIGCOMM 2015 paper, the flows of a cache follower inside of its data centre (Figure 6), in the points that the
- * authors of netbench read there, rounded.
+ * From the same SIGCOMM 2015 paper, the flows of a cache follower within its data centre (Figure 6), in the points that
+ * the authors of netbench read off, rounded.
  */
 static const struct point cache_follower[] = {
 	{ 100, 0 },	{ 335, 7.6 },	 { 450, 13.9 },	  { 730, 18.2 },   { 1320, 21 },    { 2400, 24.8 },
@@ -43,7 +43,7 @@ static const struct point cache_follower[] = {
 	{ 560e3, 94.2 }, { 1.02e6, 97.8 }, { 1.66e6, 99.1 }, { 2e6, 100 }, {},
 };
 
-/* VL2 (SIGCOMM 2009), data mining, in packets of 1460 bytes as pFabric (SIGCOMM 2013) has it. */
+/* VL2 (SIGCOMM 2009), data mining, in packets of 1460 bytes as in pFabric (SIGCOMM 2013). */
 static const struct point data_mining[] = {
 	{ 1460, 50 },	  { 2920, 60 },	    { 4380, 70 },    { 10220, 80 },	 { 389820, 90 },
 	{ 3.076e6, 95 }, { 97.33e6, 99 }, { 973.3e6, 100 }, {},
@@ -132,7 +132,7 @@ void sizes_free(struct sizes *s)
 	*s = (struct sizes){};
 }
 
-/* Between two points sizes are uniform. */
+/* Sizes are uniform between two points. */
 double sizes_mean(const struct sizes *s)
 {
 	double mean = s->bytes[0] * s->percent[0] / 100;

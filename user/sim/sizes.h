@@ -6,14 +6,14 @@
 
 struct sizes {
 	uint32_t count;
-	double *bytes, *percent; /* of flows that are at most as large; the last is 100 */
+	double *bytes, *percent; /* percentage of flows that are at most this large; the last is 100 */
 };
 
 /* Returns 0, or -1 with a message. */
 int sizes_load(const char *name, struct sizes *s);
 void sizes_free(struct sizes *s);
 double sizes_mean(const struct sizes *s);
-/* One of them, for a number of [0, 1). At least 1. */
+/* The size for a number in [0, 1). At least 1. */
 uint64_t sizes_draw(const struct sizes *s, double uniform);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sluice-sim: what a network of your own would do under Sluice, or under another control. See docs/simulator.md. */
+/* sluice-sim: simulates a network of your own under Sluice, or under another control. See docs/simulator.md. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static void sim_usage(FILE *to)
 	      to);
 }
 
-/* Ctrl-C: what was simulated so far is printed. */
+/* Ctrl-C: prints the results so far. */
 static void interrupt(int signal)
 {
 	(void)signal;
@@ -166,7 +166,7 @@ static void rules_take(const struct scenario *s)
 	};
 }
 
-/* T, and what follows from it: as flow_params() of bpf/host/flow.bpf.h does it. */
+/* T, and the values derived from it: like flow_params() of bpf/host/flow.bpf.h. */
 static void scheme_take(const struct scenario *s)
 {
 	struct hpcc_params *p = &scheme_rules.hpcc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a switch does with a packet: buffer, ECN, PFC and telemetry. See net.h. */
+/* A switch's work on a packet: buffer, ECN, PFC and telemetry. See net.h. */
 #include <stdlib.h>
 #include "sim/credit.h"
 #include "sim/engine.h"
@@ -19,7 +19,7 @@ static void stamp(struct sim_port *p, struct sim_packet *packet)
 	if (credit_rules.on && credit_rules.port_free && credit_is_rack_port(p->node, p - net.ports) &&
 	    packet->voq_flows)
 		return;
-	/* What came in for a port is what has left it, and what still waits. */
+	/* Bytes that came in for a port are those that have left it, plus those that still wait. */
 	packet->hop[packet->hops++] = telem_pack(p->speed, engine.now_ns, p->tx_bytes + (rules.rx_rate ? p->bytes : 0),
 						 p->queue[packet->class].bytes);
 	packet->path_id ^= p->id;
@@ -40,15 +40,15 @@ static int is_marked(const struct sim_port *p, const struct sim_packet *packet)
 
 /* --- pauses --- */
 
-/* A frame on its way. It has a place of its own on the wire, so that data does not delay it. */
+/* A frame under way. It does not share the wire with data, so data does not delay it. */
 struct pause {
-	uint32_t port, class; /* that is to obey */
+	uint32_t port, class; /* port and class that have to obey */
 	uint32_t quanta;
-	uint32_t next; /* of those that have arrived */
+	uint32_t next; /* next of the frames that have arrived */
 };
 static struct pause *pauses;
 static uint32_t pauses_count, pauses_free = NONE;
-static uint64_t round_spent_ns; /* on the pauses of the current round */
+static uint64_t round_spent_ns; /* time spent on pauses in the current round */
 
 static void pause_send(struct sim_port *p, uint32_t class, uint64_t ns)
 {
@@ -65,7 +65,7 @@ static void pause_send(struct sim_port *p, uint32_t class, uint64_t ns)
 	round_spent_ns += rules.round_ns ? rules.round_cost_ns : 0;
 }
 
-/* What was counted of a pause that now ends otherwise is taken back. */
+/* Undoes the accounting of a pause that now ends at another time. */
 void net_on_pause(uint32_t i)
 {
 	struct pause f = pauses[i];
@@ -90,7 +90,7 @@ static uint64_t buffer_free(const struct sim_node *n)
 	return n->used_bytes < n->buffer_bytes ? n->buffer_bytes - n->used_bytes : 0;
 }
 
-/* Tells the neighbour at an ingress port what its counter asks for. It is not let go while headroom is in use. */
+/* Pauses or resumes the neighbour at an ingress port, by its counter; no resume while headroom is in use. */
 static void pause_decide(struct sim_port *in, uint32_t class)
 {
 	uint64_t free = in->over_bytes[class] ? 0 : buffer_free(&net.nodes[in->node]);
@@ -111,7 +111,7 @@ static void pause_decide(struct sim_port *in, uint32_t class)
 	pause_send(in, class, ns);
 }
 
-/* A packet has come into a queue. The frame to its neighbour is made from it, and leaves at once. */
+/* A packet has entered a queue. The frame to its neighbour is made from it, and leaves at once. */
 static void pause_at_arrival(const struct sim_port *out, struct sim_port *in, uint32_t class)
 {
 	if (rules.predict)
@@ -120,7 +120,7 @@ static void pause_at_arrival(const struct sim_port *out, struct sim_port *in, ui
 	round_spent_ns = 0;
 }
 
-/* The least time that a pause of a port of the switch holds: before that it has to be told again. */
+/* The least time that a pause of a port of the switch holds: it has to be repeated before that. */
 static uint64_t pause_least_ns(const struct sim_node *n)
 {
 	uint64_t least = NEVER_NS;

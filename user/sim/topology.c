@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Networks of a few words. */
+/* Networks described by a few words. */
 #include <stdlib.h>
 #include "lib/util.h"
 #include "sim/engine.h"
@@ -47,7 +47,7 @@ static void parking(const struct scenario *s)
 	}
 }
 
-/* Leaves that are joined to each spine. spines[] takes the spines. */
+/* Joins leaves to each spine. spines[] gets the spines. */
 static void leaves_and_spines(const struct scenario *s, uint32_t *spines)
 {
 	uint32_t i, k;
@@ -63,7 +63,7 @@ static void leaves_and_spines(const struct scenario *s, uint32_t *spines)
 }
 
 /*
- * Pods of leaves and spines; the cores are dealt out to the spines of a pod in equal parts. 000, section 5.1: 5 pods of 4
+ * Pods of leaves and spines; the cores are divided equally among the spines of a pod. 000, section 5.1: 5 pods of 4
  * leaves with 16 hosts each and 4 spines, 16 cores.
  */
 static void fat_tree(const struct scenario *s)
@@ -119,7 +119,7 @@ int topology_build(const struct scenario *s)
 	return 0;
 }
 
-/* One way of so many bytes, by the first of the shortest paths. */
+/* The one-way delay of `bytes` bytes, by the first of the shortest paths. */
 static uint64_t way_ns(uint32_t from, uint32_t to, uint64_t bytes, uint32_t *hops)
 {
 	uint32_t port = net.nodes[net.hosts[from]].ports_first;

@@ -2,9 +2,9 @@
 #ifndef SLUICE_ABI_H
 #define SLUICE_ABI_H
 /*
- * What the BPF programs and the host see alike: keys and values of the pinned maps. SLUICE_ABI goes
- * up with every change of a layout here. A daemon carries entries of another number over by the names of members
- * (user/attach/adopt.c): what changes its meaning, or its unit, gets another name, and numbers of an enum stay what they are.
+ * The types that the BPF programs and the host share: keys and values of the pinned maps. SLUICE_ABI goes up with every
+ * layout change here. A daemon carries entries over from another ABI number by member name (user/attach/adopt.c): a
+ * member whose meaning or unit changes gets another name, and enum numbers stay what they are.
  */
 #include "sluice/abi/addr.h"
 #include "sluice/abi/class.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_ABI_ADDR_H
 #define SLUICE_ABI_ADDR_H
-/* Addresses in keys of maps. */
+/* Addresses in map keys. */
 #include "sluice/types.h"
 
 /* Addresses are IPv6; an IPv4 address is the mapped ::ffff:a.b.c.d. Network byte order. */

@@ -7,16 +7,16 @@
 
 #define CLASSES_MAX 8
 
-/* What a class of a port is sure of, and so reports as its speed. */
+/* The rate that a class of a port is guaranteed, and so reports as its speed. */
 struct class_share {
 	__u64 bps;
 	struct telem_speed speed;
 };
 
-/* The classes of a switch port. Written by the daemon, but for emptied_ns. */
+/* The classes of a switch port. Written by the daemon, except for emptied_ns. */
 struct port_classes {
 	__u64 netns_cookie; /* of the network namespace that the interface is in */
-	__u64 emptied_ns;   /* class_dequeue: when the root qdisc was empty last */
+	__u64 emptied_ns;   /* class_dequeue: when the root qdisc was last empty */
 	__u32 n;
 	__u8 of_dscp[64]; /* DSCP -> class, all below n */
 	__u32 pad;
@@ -30,22 +30,22 @@ struct class_key {
 
 #define CLASS_PACKETS 1024 /* a power of two */
 
-/* A packet that waits in the queue of its class. */
+/* A packet waiting in its class queue. */
 struct class_packet {
-	__u64 ns;    /* when it came */
-	__u32 bytes; /* what has not left of it */
-	__u32 id;    /* of its bytes; 0: several, for which there was no room of their own */
+	__u64 ns;    /* when it arrived */
+	__u32 bytes; /* its bytes that have not left yet */
+	__u32 id;    /* 0: several packets that had no entry of their own */
 };
 
-/* The queue of a class. Made by the daemon, written by class_enqueue and class_dequeue. */
+/* A class queue. Made by the daemon, written by class_enqueue and class_dequeue. */
 struct class_queue {
-	__u64 tx_bytes; /* what left */
+	__u64 tx_bytes; /* bytes that have left */
 	__u64 backlog_bytes;
-	__u64 sojourn_ns; /* of the packet that left last */
-	__u64 came_ns;	  /* when the last one came */
-	__u32 head;	  /* the packets that wait: from here, free running, */
-	__u32 tail;	  /*   to before this */
-	__u32 left_id;	  /* id of the packet that left last */
+	__u64 sojourn_ns; /* of the last packet that left */
+	__u64 came_ns;	  /* when the last packet arrived */
+	__u32 head;	  /* the waiting packets start here, free running */
+	__u32 tail;	  /* the waiting packets end before this */
+	__u32 left_id;	  /* id of the last packet that left */
 	__u32 pad;
 	struct class_packet packet[CLASS_PACKETS];
 };

@@ -2,10 +2,10 @@
 #ifndef SLUICE_STATS_H
 #define SLUICE_STATS_H
 /*
- * The one list of counters. From it come the enum that the BPF programs count with, the names that
- * `sluicectl stats` prints (text and JSON), and their explanations. Free running, per CPU.
- * X(symbol, name, kind, help). Every packet that a program sees ends in exactly one counter of the kind VERDICT; a
- * counter of the kind ALSO grows on top of that.
+ * The one list of counters. It generates the enum that the BPF programs count with, the names that `sluicectl stats`
+ * prints (text and JSON), and their explanations. Free running, per CPU. X(symbol, name, kind, help). Every packet
+ * that a program sees ends in exactly one counter of the kind VERDICT; a counter of the kind ALSO grows on top of
+ * that.
  */
 #define SLUICE_STATS(X)                                                                                                \
 	/* egress of a host */                                                                                         \
@@ -176,7 +176,7 @@ enum sluice_stat_kind {
 	STAT_KIND_ALSO,
 };
 
-/* The explanation as it is printed: STAT_TEXT(kind, help) in an X of the list. */
+/* The explanation as printed: STAT_TEXT(kind, help) in an X of the list. */
 #define STAT_TEXT(kind, help) STAT_TEXT_##kind help
 #define STAT_TEXT_VERDICT ""
 #define STAT_TEXT_ALSO "also: "

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_ABI_VOQ_H
 #define SLUICE_ABI_VOQ_H
-/* HierCC: VOQs at senders and switches, and what arrives of them. */
+/* HierCC: VOQs at senders and switches, and their arrivals at receivers. */
 #include "sluice/abi/addr.h"
 #include "sluice/cc/rx.h"
 #include "sluice/rack/hiercc.h"
 #include "sluice/types.h"
 
-/* Who keeps the VOQs by which packets to a peer leave. */
+/* Where the VOQs of packets to a peer are kept. */
 enum voqs_where {
-	VOQS_OFF,  /* nobody: there are none */
+	VOQS_OFF,  /* nowhere: there are none */
 	VOQS_HERE, /* this machine is the rack, or its switch */
 	VOQS_TOR,  /* the switch that this host is behind (bpf/rack/tor.bpf.h) */
 };
 
-/* The destination of a VOQ: one host, or all of a peer's prefix where there are too many of those. */
+/* The destination of a VOQ: one host, or a peer's whole prefix if it has too many hosts. */
 struct voq_key {
-	struct sluice_addr addr; /* 0 behind the prefix */
+	struct sluice_addr addr; /* 0 after the prefix */
 	__u32 prefixlen;	 /* 1..128; IPv4 prefixes plus 96 */
 };
 
@@ -30,36 +30,36 @@ struct voq {
 	__u64 credit_seq; /* ingress: sequence of the newest CREDIT, or RATE; 0: none yet */
 	__u64 alone;	  /* packets that left because credits had stopped */
 	__u32 epoch;	  /* of params */
-	__u32 ifindex;	  /* by which it leaves */
-	__u32 lock;	  /* 1 while a CPU is at hop or params */
-	__u32 told_stop;  /* switch: what the hosts were told last of hop.stopped */
-	__u64 asked_ns;	  /* VOQS_TOR: when R was asked for last; switch: likewise, by any host */
-	__u64 told_ns;	  /* VOQS_TOR, ingress: when R was told last, and told_bps is it; 0: there is none */
+	__u32 ifindex;	  /* port by which it leaves */
+	__u32 lock;	  /* 1 while a CPU uses hop or params */
+	__u32 told_stop;  /* switch: hop.stopped as last told to the hosts */
+	__u64 asked_ns;	  /* VOQS_TOR: when R was last asked for; switch: the same, by any host */
+	__u64 told_ns;	  /* VOQS_TOR, ingress: when told_bps, the last R, came; 0: there is none */
 	__u64 told_bps;
-	__u64 beside_ns;    /* egress: when a companion said S last, where data leaves as it is, */
-	__u32 beside_total; /*   and the low 32 bits of that */
-	__u32 by_period; /* ingress: 1: it is granted credit once a period only, by a daemon that does not say more */
+	__u64 beside_ns;    /* egress: when a companion last announced S, where data leaves as it is */
+	__u32 beside_total; /* the low 32 bits of S in that companion */
+	__u32 by_period;    /* ingress: 1: credit comes once a period only, from a daemon that tells no more */
 };
 
 /* A flow from a host behind this switch, by its outer header. */
 struct tor_flow_key {
 	struct sluice_addr src, dst;
-	__be16 port; /* UDP source: one for each flow; 0: the two hosts, where a companion tells of their flows */
+	__be16 port; /* UDP source port, one per flow; 0: the two hosts, where a companion reports their flows */
 	__u16 pad;
 };
 
-/* CPUs share it; who comes between counts a flow twice, or asks twice. */
+/* CPUs share it; a race counts a flow twice, or asks twice. */
 struct tor_flow {
 	__u64 asked_ns;		   /* when its host was last taken to ask; of two hosts: when the last companion came */
 	__u64 clock_ns;		   /* departure of its last packet */
-	__u32 epoch;		   /* in which peers was looked at; 0: never */
+	__u32 epoch;		   /* in which peers was last read; 0: never */
 	__u32 voq_mark, voq_asked; /* as in struct flow */
 	__u8 voq_merged, voq_prefixlen;
 	__u8 hiercc; /* enum voqs_where of its destination */
 	__u8 pad;
 };
 
-/* What the daemon of a switch is to tell: one host that has asked, or all that do, of a stop and its end. */
+/* News for the daemon of a switch to send: to one host that has asked, or to all that ask, about a stop and its end. */
 struct tor_news {
 	struct voq_key voq;
 	__u32 flags;		      /* TOR_NEWS_* */
@@ -78,25 +78,25 @@ struct arrival_key {
 };
 
 /*
- * What arrived of a VOQ. Slots are the daemon's; ingress writes those that are watched. What the daemon moves while a slot
- * is watched, ring and params, it moves while it is at the ring (hiercc_ring_enter()), as claims are counted.
+ * Arrivals of a VOQ. The daemon owns the slots; ingress writes those that are watched. The daemon changes ring and
+ * params of a watched slot only while it holds the ring (hiercc_ring_enter()); claims are counted the same way.
  */
 struct arrival {
 	struct hiercc_seen seen;
-	__u64 inner_bytes; /* what is left of seen.bytes behind the sink */
+	__u64 inner_bytes; /* inner bytes of seen.bytes, after the sink */
 	__u64 last_ns;
-	struct sluice_addr from; /* of the last packet: where credit is sent to, */
-	struct sluice_addr to;	 /*   and who says so */
+	struct sluice_addr from; /* source of the last packet: credit is sent to it */
+	struct sluice_addr to;	 /* destination of the last packet: credit is sent from it */
 	struct arrival_key key;	 /* daemon */
-	__u32 ifindex;		 /* daemon: the port that grants it */
-	__u32 watched;		 /* daemon: 0: it looks only when it is told of a packet (struct arrival_news) */
-	__u32 ring;		 /* daemon: of that port, in credit_rings */
+	__u32 ifindex;		 /* daemon: the port that grants its credit */
+	__u32 watched;		 /* daemon: 0: it looks only when told of a packet (struct arrival_news) */
+	__u32 ring;		 /* daemon: index of that port in credit_rings */
 	__u32 pad;
 	struct hiercc_claims claims;
 	struct hiercc_params params; /* daemon: of its peer */
 };
 
-/* What a VOQ is due, and what it has heard of that: of who is at its ring. */
+/* Credit due to a VOQ, and the credit that it was told of. Owned by the holder of its ring. */
 struct credit {
 	struct hiercc_due due;
 	struct hiercc_told told;
@@ -108,23 +108,23 @@ struct credit {
 struct credit_ring {
 	struct hiercc_ring ring;
 	__u32 ifindex; /* daemon */
-	__u32 asked; /* whoever is at the ring: the daemon was asked to tell (struct arrival_ask), and has not looked yet */
+	__u32 asked; /* holder of the ring: the daemon was asked to tell (struct arrival_ask), and has not looked yet */
 };
 
 /*
- * A packet of a VOQ that the daemon does not watch. Where it does, but ifindex is not that of the slot: bytes
- * and packets are 0, for the slot has them.
+ * A packet of a VOQ that the daemon does not watch. If it does watch, but ifindex differs from the slot's, bytes and
+ * packets are 0: the slot has counted them.
  */
 struct arrival_news {
 	struct arrival_key key;
 	struct sluice_addr from, to;
 	__u64 claim;		  /* S << 32 | F */
-	__u32 bytes, inner_bytes; /* 0 with packets: S says what arrived (hiercc_see()) */
+	__u32 bytes, inner_bytes; /* 0 with packets: S stands for the arrivals (hiercc_see()) */
 	__u32 packets;
-	__u32 ifindex; /* of the pod's veth, if that has a queue, or by which it came */
+	__u32 ifindex; /* of the pod's veth, if it has a queue, or else the ingress interface */
 };
 
-/* In the same ring as news, of another size: the port of this slot has credit to tell, to a VOQ that hears nothing. */
+/* In the same ring as news, told apart by size: the port of this slot has credit to tell to a VOQ that hears nothing. */
 struct arrival_ask {
 	__u32 slot;
 	__u32 pad;

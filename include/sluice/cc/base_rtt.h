@@ -2,45 +2,45 @@
 #ifndef SLUICE_BASE_RTT_H
 #define SLUICE_BASE_RTT_H
 /*
- * T as it is measured, for a prefix whose base_rtt is auto, and beside what is configured for the others.
+ * The measured T: used for a prefix whose base_rtt is auto, and shown beside the configured T of the others.
  *
- *  1. base_rtt_sample(): what one round trip says. It was long enough for T: T is at most that (most_ns). Without the
- *     queues that the hops on its way told of it would have taken less: T is at least that (least_ns), unless a queue was
- *     told too long. What tells no queues says nothing of the least; there BASE_RTT_NONE stands for it.
- *  2. T is of a full packet and its delayed ACK. A small packet of ours meets less of the wire: four times what a full
- *     packet takes at the slowest hop are added to its round trip, and two to that of a full packet. With that T is never
- *     below what a packet takes at each hop that is told and at the own port, whatever a forged answer claims.
- *  3. base_rtt_note() keeps the smallest of each flow, of BASE_RTT_HOLD_NS or a little more, so that who looks once in a
- *     second misses none.
- *  4. base_rtt_tick() decides for the prefix. T goes down at once: a round trip that was shorter proves it. It goes up when
- *     for a whole window nothing said otherwise, that is to the least_ns of the shortest round trip in it. So a queue that
- *     stands does not make T longer: it is told, and taken off; and T follows a route that became longer in
- *     BASE_RTT_BOUND_NS.
+ *  1. base_rtt_measure(): the bounds that one round trip sets. T is at most the round trip (most_ns). T is at least
+ *     the round trip less the queues that its hops reported (least_ns), unless a queue was reported too long. A path
+ *     that reports no queues gives no lower bound: BASE_RTT_NONE.
+ *  2. T covers a full packet and its delayed ACK. Our small packets serialise faster: a sample of one is extended by
+ *     four times the serialisation time of a full packet at the slowest hop, that of a full packet by two. So T is
+ *     never below the serialisation time of a packet at each reported hop and at the own port, whatever a forged
+ *     answer claims.
+ *  3. base_rtt_note() keeps the smallest sample of each flow for BASE_RTT_HOLD_NS or a little more, so that a reader
+ *     that looks once a second misses none.
+ *  4. base_rtt_tick() decides for the prefix. T goes down at once: a shorter round trip proves it. It goes up, to the
+ *     least_ns of the shortest round trip, if nothing contradicted it for a whole window. So a standing queue does
+ *     not make T longer: it is reported, and subtracted; and T follows a longer route within BASE_RTT_BOUND_NS.
  *
- * The window is for what nobody tells: queues on the way back, and hosts that were busy. At a T of 4 ms it has 2000 round
- * trips of each flow.
+ * The window covers delays that nobody reports: queues on the way back, and busy hosts. At a T of 4 ms it has 2000
+ * round trips of each flow.
  */
 #include "sluice/cc/hpcc_state.h"
 
 #define BASE_RTT_NONE 0xffffffffU
-#define BASE_RTT_MAX_NS 1000000000U /* as a T that is written */
+#define BASE_RTT_MAX_NS 1000000000U /* the largest configurable T */
 #define BASE_RTT_MIN_NS 1000U
-#define BASE_RTT_PACKETS_SMALL 4	    /* that T has more of than the round trip of a small packet, */
-#define BASE_RTT_PACKETS_FULL 2		    /*   and of a full one */
-#define BASE_RTT_UNIT_SHIFT 20		    /* of struct base_rtt_least: 2^20 ns */
-#define BASE_RTT_HOLD_NS (2 * NSEC_PER_SEC) /* more than a second between two looks, and one that is late */
+#define BASE_RTT_PACKETS_SMALL 4	    /* packet times that T has beyond the round trip of a small packet */
+#define BASE_RTT_PACKETS_FULL 2		    /* packet times that T has beyond the round trip of a full packet */
+#define BASE_RTT_UNIT_SHIFT 20		    /* unit of base_rtt_least.since: 2^20 ns */
+#define BASE_RTT_HOLD_NS (2 * NSEC_PER_SEC) /* more than the second between two looks, and covers a late look */
 #define BASE_RTT_FRESH_NS (BASE_RTT_HOLD_NS + 3 * NSEC_PER_SEC / 2)
 #define BASE_RTT_WINDOW_NS (8 * NSEC_PER_SEC)
-#define BASE_RTT_LOOKS 3 /* of flows that measured anew, in a window */
+#define BASE_RTT_LOOKS 3 /* looks at flows with new samples, in a window */
 #define BASE_RTT_STEP 16 /* T stays while it is off by less than this part of it */
-#define BASE_RTT_OFF 4	 /* a T that is written and off by more than this part is said */
-/* The rest of a window, a whole one, and what flows keep from before. */
+#define BASE_RTT_OFF 4	 /* a configured T that is off by more than this part is reported */
+/* The rest of a window, a whole one, and the samples that flows keep from before. */
 #define BASE_RTT_BOUND_NS (2 * BASE_RTT_WINDOW_NS + BASE_RTT_FRESH_NS + NSEC_PER_SEC)
 
 /*
- * Until there is a first round trip: the time of 10 packets at the own port, so that W_init is what TCP begins with on a
- * path of which it knows nothing (RFC 6928), and 10 us, for less is no round trip through two kernels. Where T is longer a
- * flow has less than its share for the moment. It makes no queue, as it would with a T that is too long.
+ * T until there is a first round trip: the time of 10 packets at the own port, so that W_init equals TCP's window on an
+ * unknown path (RFC 6928), but no less than 10 us, because no round trip through two kernels is shorter. If the real T
+ * is longer a flow gets less than its share for the moment, but makes no queue, as it would with a T that is too long.
  */
 #define BASE_RTT_START_PACKETS 10
 #define BASE_RTT_START_NS 10000U
@@ -58,9 +58,9 @@ struct base_rtt_sample {
 };
 
 /*
- * What a round trip of rtt_ns > 0 says of T, of a small packet or of a full one, which has so many bytes and the own port
- * that speed. told: the hops of ack are those of its way; without, queue_ns is what its queues took, or BASE_RTT_NONE.
- * Packets are below 2^17 bytes and queues below 2^27: the products are below 2^60.
+ * The bounds on T from a round trip of rtt_ns > 0 of a small packet or a full one; a full one has packet_bytes, and the
+ * own port sends at port_bps. told: the hops of ack are those of its path; otherwise queue_ns is the time in its
+ * queues, or BASE_RTT_NONE. Packets are below 2^17 bytes and queues below 2^27: the products are below 2^60.
  */
 static inline void base_rtt_measure(struct base_rtt_sample *s, const struct hpcc_ack *ack, int told, __u64 rtt_ns,
 				    __u64 queue_ns, __u32 packet_bytes, __u64 port_bps, int small)
@@ -94,10 +94,10 @@ static inline void base_rtt_measure(struct base_rtt_sample *s, const struct hpcc
 							   BASE_RTT_MAX_NS;
 }
 
-/* The smallest of a flow. */
+/* The smallest sample of a flow. */
 struct base_rtt_least {
 	struct base_rtt_sample ns;
-	__u32 since; /* the first of them, units of 2^20 ns */
+	__u32 since; /* time of the first sample, units of 2^20 ns */
 	__u32 pad;
 };
 
@@ -107,8 +107,8 @@ static inline __u32 base_rtt_units(__u64 ns)
 }
 
 /*
- * The shorter round trip counts whole, with its least: it met the least queue, and what its hops tell too long of a queue is
- * the least as well.
+ * Keeps the shorter round trip with its own least_ns: it met the shortest queue, and over-reported that queue the
+ * least.
  */
 static inline void base_rtt_less(struct base_rtt_sample *a, const struct base_rtt_sample *b)
 {
@@ -126,14 +126,14 @@ static inline void base_rtt_note(struct base_rtt_least *l, const struct base_rtt
 	l->since = base_rtt_units(now_ns);
 }
 
-/* Of a prefix. 0 in all members: nothing was measured. */
+/* The measured T of a prefix. All zero: nothing was measured. */
 struct base_rtt {
-	__u64 t_ns;		     /* T, as measured; 0: not yet */
-	__u64 low_ns;		     /* the smallest that it has been */
-	__u64 tick_ns, window_ns;    /* when the last tick was, and when the window began */
-	struct base_rtt_sample seen; /* since then; most_ns 0: nothing */
-	__u32 looks;		     /* that saw a flow with measurements of its own, which said the least, too */
-	__u32 looked;		     /* in this tick there was one */
+	__u64 t_ns;		     /* T as measured; 0: not yet */
+	__u64 low_ns;		     /* the smallest T so far */
+	__u64 tick_ns, window_ns;    /* time of the last tick, and start of the window */
+	struct base_rtt_sample seen; /* smallest since window_ns; most_ns 0: nothing */
+	__u32 looks;		     /* ticks that saw a flow with new samples and a lower bound */
+	__u32 looked;		     /* 1: this tick saw one */
 };
 
 enum base_rtt_change {
@@ -151,8 +151,8 @@ static inline void base_rtt_begin(struct base_rtt *b, __u64 now_ns)
 }
 
 /*
- * A flow has measured that. blind: on a path that tells no queues. T then grows only by what was measured while the flow
- * sent as little as it may, and to no more than twice the smallest: what stands there nobody can tell from a longer way.
+ * Takes a flow's smallest sample. blind: on a path that reports no queues. T then grows only from samples taken while
+ * the flow sent as little as it may, and to at most twice the smallest T: a queue there looks like a longer path.
  */
 static inline void base_rtt_look(struct base_rtt *b, const struct base_rtt_least *l, int blind, __u64 now_ns)
 {
@@ -178,7 +178,7 @@ static inline enum base_rtt_change base_rtt_set(struct base_rtt *b, __u64 t_ns, 
 	return how;
 }
 
-/* Once in a second, behind the looks. T is the smallest and the largest that fits; it is moved no further than it has to. */
+/* Once a second, after the looks. T is moved into the measured bounds, and no further than needed. */
 static inline enum base_rtt_change base_rtt_tick(struct base_rtt *b, __u64 now_ns)
 {
 	struct base_rtt_sample seen = b->seen;
@@ -200,7 +200,7 @@ static inline enum base_rtt_change base_rtt_tick(struct base_rtt *b, __u64 now_n
 	return base_rtt_set(b, seen.least_ns, BASE_RTT_LONGER);
 }
 
-/* Is a T that is written off by more than a quarter from what was measured, which is not 0? */
+/* Whether a configured T differs by more than a quarter from measured_ns, which is not 0. */
 static inline int base_rtt_is_off(__u64 t_ns, __u64 measured_ns)
 {
 	__u64 off = t_ns > measured_ns ? t_ns - measured_ns : measured_ns - t_ns;

@@ -6,15 +6,16 @@
  * place (HPCC++, section 6.1, allows probes that do).
  *
  *  1. A flow that ends with its first packets sends none.
- *  2. The first companions follow each other after a few packets. Two of them make a difference to compute U from, and the
- *     second one has to leave before the queue that it tells of stands in front of it. In an incast of 16 at 100 Gbit/s the
- *     p95 of the queue was 820 KB with a second one that waited for T, 172 with one behind 8 packets, and 98 with the first
- *     four behind 2 packets each. With the first eight so it was 265, for those behind them waited for T too soon.
- *  3. Then one in T, because W is committed once in T; and as many as the packets allow while U is above eta, because the
- *     queue that stands is what there is to tell; from a BDP on one behind every second packet. A round trip is a little
- *     more than T, so that the one behind a commit left before it and ends no round: where nobody else would, one leaves at
- *     once. Without it every second one committed, and a flow whose port became free took 30 ms at a T of 4 ms to use it,
- *     not 25.
+ *  2. The first companions follow each other after a few packets. Two of them make a difference to compute U from,
+ *     and the second one has to leave before the queue that it reports stands in front of it. In an incast of 16 at
+ *     100 Gbit/s the p95 of the queue was 820 KB with a second one that waited for T, 172 with one behind 8 packets,
+ *     and 98 with the first four behind 2 packets each. With the first eight so it was 265, because the companions
+ *     after them waited for T too soon.
+ *  3. Then one in T, because W is committed once in T; and while U is above eta as many as the packets allow, because
+ *     then there is a standing queue to report; from a BDP on one behind every second packet. A round trip takes a
+ *     little more than T, so a companion answered after a commit had left before it and ends no round: if no other
+ *     would end it, one leaves at once. Without that only every second companion committed, and a flow whose port
+ *     became free took 30 ms at a T of 4 ms to use it, not 25.
  *  4. A window of less than a few packets would wait for many T: after two any packet will do. Of 16 flows on a port of
  *     10 Gbit/s with a T of 30 us the queue's p99 was 39 KB without that, and 8 KB with it, as with telemetry in each packet.
  *
@@ -22,29 +23,29 @@
  */
 #include "sluice/cc/hpcc.h"
 
-#define COMPANION_AFTER 2   /* packets before the first one of a flow, and between the first ones */
-#define COMPANION_PACKETS 8 /* between two, later */
-#define COMPANION_EARLY 4   /* that come as soon as that */
-#define COMPANION_FIRST 8   /* that do not wait for T */
-#define COMPANION_LATE 2    /* T, after which any packet will do */
+#define COMPANION_AFTER 2   /* packets before the first companion of a flow, and between the first ones */
+#define COMPANION_PACKETS 8 /* packets between two, later */
+#define COMPANION_EARLY 4   /* companions spaced by COMPANION_AFTER */
+#define COMPANION_FIRST 8   /* companions that do not wait for T */
+#define COMPANION_LATE 2    /* T after which any packet triggers one */
 
 struct companion_params {
-	__u64 after;   /* bytes that a flow sends before its first one, and between the first ones; */
-	__u64 between; /*   between two, at least; */
-	__u64 busy;    /*   while U is above eta */
+	__u64 after;   /* bytes that a flow sends before its first one, and between the first ones */
+	__u64 between; /* bytes between two, at least */
+	__u64 busy;    /* bytes between two while U is above eta */
 	__u64 every_ns;
-	__u64 late_ns; /* after which one is due with any packet; 0: never */
-	__u32 first;   /* that do not wait for every_ns */
+	__u64 late_ns; /* after this, one is due with any packet; 0: never */
+	__u32 first;   /* companions that do not wait for every_ns */
 };
 
 struct companion_state {
-	__u64 left_ns; /* when the last one left, of the clock of now_ns, */
-	__u64 sent;    /* and what the flow had sent by then, bytes */
-	__u32 count;   /* that left; stops at the largest number */
-	__u32 began_us; /* when the flow's data began to leave (first.h), units of 2^10 ns; 0: it has not */
+	__u64 left_ns;	/* when the last one left, by the clock of now_ns */
+	__u64 sent;	/* bytes that the flow had sent by left_ns */
+	__u32 count;	/* companions that left; saturates */
+	__u32 began_us; /* when the flow's data began to leave (first.h), units of 2^10 ns; 0: not yet */
 };
 
-/* The defaults, for packets of that many bytes as `sent` counts them. */
+/* The defaults, for the size of a full packet as `sent` counts it. */
 static inline void companion_params_init(struct companion_params *c, __u32 packet, __u64 t_ns)
 {
 	*c = (struct companion_params){
@@ -57,25 +58,25 @@ static inline void companion_params_init(struct companion_params *c, __u32 packe
 	};
 }
 
-/* 1: a queue stands, for U is above eta; 2: it is of a BDP and more. */
+/* 1: a queue stands, because U is above eta; 2: it is a BDP or more. */
 static inline int companion_is_busy(const struct hpcc_state *cc, const struct hpcc_params *p)
 {
 	return !cc->hops || cc->u <= p->eta ? 0 : cc->u <= 2 * p->eta ? 1 : 2;
 }
 
-/* W was committed after the last one had left: none that is under way ends the round that has begun. */
+/* W was committed after the last one had left: no companion under way ends the round that has begun. */
 static inline int companion_is_spent(const struct companion_state *st, const struct hpcc_state *cc)
 {
 	return cc->last_update_seq >= st->sent;
 }
 
-/* Bytes between the last one and the next one, at least. */
+/* Fewest bytes between the last companion and the next one. */
 static inline __u64 companion_between(const struct companion_state *st, const struct companion_params *c, int busy)
 {
 	return st->count < COMPANION_EARLY || busy > 1 ? c->after : busy ? c->busy : c->between;
 }
 
-/* Whether a flow that has sent that many bytes is to send one now. `sent` that went back (a flow begun anew) asks for one. */
+/* Whether a flow that has sent `sent` bytes is to send one now. If `sent` went back (a flow begun anew), one is due. */
 static inline int companion_is_due(const struct companion_state *st, const struct companion_params *c,
 				   const struct hpcc_state *cc, const struct hpcc_params *p, __u64 sent, __u64 now_ns)
 {
@@ -91,9 +92,10 @@ static inline int companion_is_due(const struct companion_state *st, const struc
 }
 
 /*
- * Until when none is due, told at once when the last one left, so that packets in between need no look at the flow: until_ns,
- * and up to from_ns in any case; after that while fewer bytes than `most` were sent in all. As companion_is_due() says,
- * if U stays on its side of eta and of 2 eta and W is not committed meanwhile; whoever sees that has it told anew.
+ * How long no companion is due, computed when the last one left, so that packets in between need no look at the flow:
+ * never past until_ns; up to from_ns in any case, and after that while fewer than `most` bytes were sent in all. This
+ * agrees with companion_is_due() as long as U stays on its side of eta and of 2 eta and W is not committed; a caller
+ * that sees either change computes it anew.
  */
 struct companion_quiet {
 	__u64 most;
@@ -101,7 +103,7 @@ struct companion_quiet {
 	__u64 until_ns;
 };
 
-/* Of a flow that has sent its first one; before that nothing is quiet. */
+/* For a flow that has sent its first companion; before that nothing is quiet. */
 static inline void companion_quiet_init(struct companion_quiet *q, const struct companion_state *st,
 					const struct companion_params *c, const struct hpcc_state *cc,
 					const struct hpcc_params *p)
@@ -113,7 +115,7 @@ static inline void companion_quiet_init(struct companion_quiet *q, const struct 
 	q->until_ns = !st->count ? 0 : c->late_ns ? st->left_ns + c->late_ns : ~0ULL;
 }
 
-/* Whether none is due with a packet at now_ns, with which the flow will have sent that many bytes. */
+/* Whether none is due with a packet at now_ns that brings the flow's total to `sent` bytes. */
 static inline int companion_is_quiet(const struct companion_quiet *q, __u64 sent, __u64 now_ns)
 {
 	return now_ns < q->until_ns && (sent < q->most || now_ns < q->from_ns);

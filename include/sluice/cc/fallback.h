@@ -2,12 +2,12 @@
 #ifndef SLUICE_FALLBACK_H
 #define SLUICE_FALLBACK_H
 /*
- * When a flow goes by delay (Swift) because its path stamps nothing, and when by telemetry again.
+ * When a flow switches to delay control (Swift) because its path stamps nothing, and when back to telemetry.
  *
- * Both ways alike: FALLBACK_RUN feedbacks in a row that say so, over 16 RTTs, but 10 ms to 1 s. A
- * single feedback of the other kind begins the run anew, so a path of which some packets are
- * stamped and some are not stays with what it has. Feedback so rare that a run would take longer
- * decides by two after 1.5 s: a path that stamps again is back with HPCC within 2 s.
+ * Both switches take FALLBACK_RUN feedbacks in a row that agree, over 16 RTTs, but 10 ms to 1 s. A single feedback of
+ * the other kind restarts the run, so a path that stamps only some packets keeps its current control. If feedback is
+ * so rare that a run would take longer, two decide after 1.5 s: a path that stamps again is back with HPCC within 2
+ * s.
  */
 #include "sluice/cc/hpcc.h"
 
@@ -17,7 +17,7 @@
 #define FALLBACK_RARE_NS (NSEC_PER_SEC * 3 / 2)
 
 struct fallback {
-	__u64 since_ns; /* of the first feedback of the run */
+	__u64 since_ns; /* time of the first feedback of the run */
 	__u32 run;	/* feedbacks in a row that speak for the other control; stops at FALLBACK_RUN */
 	__u32 swift;	/* 1: Swift decides, 0: HPCC */
 };
@@ -29,8 +29,8 @@ enum fallback_verdict {
 };
 
 /*
- * A feedback came, with so many hops. On a change W, Wc and R go on; what HPCC knew of the path is
- * void, and U begins as it does in a new flow.
+ * Takes a feedback with `hops` hops. On a switch W, Wc and R are kept; HPCC's record of the path is void, and U
+ * starts as in a new flow.
  */
 static inline enum fallback_verdict fallback_feedback(struct fallback *f, struct hpcc_state *st, __u32 hops,
 						      __u64 now_ns, __u64 t_ns)

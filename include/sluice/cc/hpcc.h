@@ -16,15 +16,15 @@
  *
  * Open in the paper, and done here:
  *  - The first feedback of a flow, a changed pathID, a changed hop count or a hop of another speed:
- *    there is nothing to take a difference with. The hops are recorded and W stays (HPCC_FIRST); of
- *    another path U and incStage begin anew, too.
+ *    there is no earlier record to compare with. The hops are recorded and W stays (HPCC_FIRST); on another path U
+ *    and incStage also restart.
  *  - A hop whose clock stood still or went back (reordered feedback): the feedback is ignored and
  *    the older record kept (HPCC_SKIPPED), so nothing is ever divided by zero.
- *  - A pause (hpcc_paused()), or one longer than the hop's byte counter takes to wrap: recorded like
- *    a first feedback, because the difference no longer says anything.
- *  - A byte counter that went back: two CPUs read it and stamp in the other order, or it was estimated (pod.bpf.h).
- *    Modulo 2^27 that is nearly all of the counter, a U of hundreds, and W would be one packet. Nothing left
- *    in that time, and the next difference is from there.
+ *  - A pause (hpcc_paused()), or a gap in which the hop's byte counter may have wrapped: recorded like a first
+ *    feedback, because the difference is meaningless.
+ *  - A byte counter that went back, because two CPUs stamped out of order or it was estimated (pod.bpf.h): modulo
+ *    2^27 that is a nearly full wrap, a U of hundreds, and W would be one packet. It counts as nothing sent, and the
+ *    next difference starts there.
  *  - lastUpdateSeq before the first feedback: that one sets it to snd_nxt without an update, as the
  *    authors' simulator does, so the first commit is for a packet that was sent after the first
  *    feedback had come.
@@ -44,8 +44,8 @@ static inline __u64 hpcc_idle_ns(__u64 t_ns)
 }
 
 /*
- * Whether the flow paused in the dt_ns between two feedbacks. A W of less than a packet sends one in packet / W round trips:
- * of four times that nothing says that it paused. W < 2^28 there, dt_ns <= 2^30, T < 2^30: all products < 2^62.
+ * Whether the flow paused in the dt_ns between two feedbacks. A W below one packet sends one in packet / W round
+ * trips: a gap of up to four times that is no pause. W < 2^28 there, dt_ns <= 2^30, T < 2^30: all products < 2^62.
  */
 static inline int hpcc_paused(const struct hpcc_state *st, const struct hpcc_params *p, __u64 dt_ns)
 {
@@ -56,8 +56,8 @@ static inline int hpcc_paused(const struct hpcc_state *st, const struct hpcc_par
 }
 
 /*
- * Nanoseconds by the hop's clock between two reports; <= 0 when reordered. Of all values that agree
- * with the 24 bits on the wire the one nearest to the gap; without a gap, the one nearest to 0.
+ * Nanoseconds by the hop's clock between two reports; <= 0 when reordered. Picks the value that matches the 24 bits
+ * on the wire and is nearest to the gap, or to 0 if the gap is unknown.
  */
 static inline __s64 hpcc_elapsed(__u32 from_ns, __u32 to_ns, __s64 gap_ns)
 {
@@ -70,9 +70,9 @@ static inline __s64 hpcc_elapsed(__u32 from_ns, __u32 to_ns, __s64 gap_ns)
 }
 
 /*
- * Bytes that left a port of `bps` bit/s in dt_ns > 0, between two counts modulo 2^27; bps * dt_ns is at most what
- * makes them wrap. 0 where the count went back: of more than fits through the port in that time and less than
- * a wrap it is taken for what it is nearer to.
+ * Bytes that left a port of `bps` bit/s in dt_ns > 0, between two counts modulo 2^27; bps * dt_ns is at most one wrap.
+ * 0 if the count went back: a difference beyond what the port can send in that time is read as whichever is nearer,
+ * that maximum or a full wrap.
  */
 static inline __u64 hpcc_sent(__u32 from, __u32 to, __u64 bps, __u64 dt_ns)
 {
@@ -81,7 +81,7 @@ static inline __u64 hpcc_sent(__u32 from, __u32 to, __u64 bps, __u64 dt_ns)
 	return 2 * bytes * 8 * NSEC_PER_SEC > bps * dt_ns + (NSEC_PER_SEC * 8 << HPCC_TX_BITS) ? 0 : bytes;
 }
 
-/* The round that runs has lasted for ns more, < 2^64. */
+/* The current round has lasted ns longer; ns < 2^64. */
 static inline void hpcc_round_lasts(struct hpcc_state *st, __u64 ns)
 {
 	ns += st->round_ns;
@@ -130,8 +130,8 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 		tau = p->t_ns;
 	/*
 	 * U = (1 - tau/T) * U + tau/T * u; |u - U| <= 2^39, weight <= 2^24: product <= 2^63. The
-	 * sum keeps 48 fractional bits: with feedback every T/1000, steps cut to 24 bits would
-	 * leave U 3*10^-5 short of u for good, and Wc multiplies that up from RTT to RTT.
+	 * sum keeps 48 fractional bits: with feedback every T/1000, steps cut to 24 bits would leave U 3*10^-5 below
+	 * u for good, and Wc compounds that every RTT.
 	 */
 	weight = q24_ratio(tau, p->t_ns);
 	sum = st->u << 24 | st->u_frac;
@@ -146,8 +146,8 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 }
 
 /*
- * ComputeWind (Algorithm 1, lines 11-20) without the commit: W from Wc. Returns whether it came by
- * multiplication.
+ * ComputeWind (Algorithm 1, lines 11-20) without the commit: W from Wc. Returns whether W came from the
+ * multiplicative branch.
  */
 static inline int hpcc_window(struct hpcc_state *st, const struct hpcc_params *p, q12_t w_ai)
 {
@@ -156,9 +156,9 @@ static inline int hpcc_window(struct hpcc_state *st, const struct hpcc_params *p
 
 	if (multiplicative) {
 		/*
-		 * Wc * eta / U. Where that grows past w_init it is clamped below anyway; testing it
-		 * first keeps Wc * (eta/U) <= w_init * 2^24 < 2^63, and U = 0 away from the
-		 * division. Both products are windows times at most 1.0: < 2^63.
+		 * Wc * eta / U. Beyond w_init it is clamped below anyway; testing that first keeps Wc * (eta/U) <=
+		 * w_init * 2^24 < 2^63, and U = 0 away from the division. Both products are windows times at most
+		 * 1.0: < 2^63.
 		 */
 		if (st->u < p->eta && w * p->eta >= p->w_init * st->u)
 			w = p->w_init;
@@ -170,11 +170,11 @@ static inline int hpcc_window(struct hpcc_state *st, const struct hpcc_params *p
 }
 
 /*
- * Wc = W, and incStage, which counts round trips of T: where the hosts take as long as the network a round of feedback is
- * two or more of them, and a flow that bursts had cut stayed low for twice as long (simulated, 35 flows of 10 KB every 25 T
- * beside two long ones: use .61, not .64, at 10 Gbit/s, .57, not .74, at 100 Mbit/s). Not with a W below a packet, where all
- * that wait would multiply at once, unless less than half of the port is used: else 16 flows of 100 KB in that churn took
- * 147 T at 100 Mbit/s, not 108.
+ * Wc = W, and incStage, which counts round trips of T: if the hosts take as long as the network, a round of feedback
+ * is two or more of them, and a flow that was cut by bursts stayed low for twice as long (simulated, 35 flows of 10
+ * KB every 25 T beside two long ones: use .61, not .64, at 10 Gbit/s, .57, not .74, at 100 Mbit/s). Not with a W
+ * below a packet, where all waiting flows would multiply at once, unless less than half of the port is used: else 16
+ * flows of 100 KB in that churn took 147 T at 100 Mbit/s, not 108.
  */
 static inline void hpcc_commit(struct hpcc_state *st, const struct hpcc_params *p, int multiplicative)
 {
@@ -197,8 +197,8 @@ static inline void hpcc_wind(struct hpcc_state *st, const struct hpcc_params *p,
 }
 
 /*
- * L = ack.L (Algorithm 1, line 27): what the next feedback is compared with. A path that has changed takes all records along
- * (HPCC, section 3.2): U and incStage were of another one.
+ * L = ack.L (Algorithm 1, line 27): the record that the next feedback is compared with. If the path has changed, U
+ * and incStage belong to the old one and are reset (HPCC, section 3.2).
  */
 static inline void hpcc_record(struct hpcc_state *st, const struct hpcc_ack *ack)
 {
@@ -224,9 +224,9 @@ VERIFIED_ONCE enum hpcc_kind hpcc_observe(struct hpcc_state *st, const struct hp
 }
 
 /*
- * Whether a feedback that would commit a decrease is used: with a chance of Wc / w_init. Section
- * III.D disregards it if Wc < rand() % Max_Window; W, which is computed anew from Wc with every
- * feedback, follows all the same, and the next feedback has its own chance. Products < 2^63.
+ * Whether a feedback that would commit a decrease is used: with probability Wc / w_init. Section III.D disregards it
+ * if Wc < rand() % Max_Window; W, which every feedback computes anew from Wc, still follows, and the next feedback is
+ * drawn again. Products < 2^63.
  */
 static inline int hpcc_chance(const struct hpcc_state *st, const struct hpcc_params *p, __u32 random)
 {
@@ -246,9 +246,9 @@ static inline __u32 hpcc_queue(const struct hpcc_ack *ack)
 }
 
 /*
- * The number of feedbacks for which one stands: s is of ACKs of two packets, and where telemetry comes once
- * per RTT a decrease every s of it would be one every s RTTs. Between two feedbacks Wc * gap / T
- * was sent. Wc < 2^39, gap cut to 2^24 ns.
+ * The number of feedbacks that one stands for: s counts ACKs of two packets, and if telemetry comes once per RTT a
+ * decrease every s feedbacks would be one every s RTTs. Between two feedbacks Wc * gap / T was sent. Wc < 2^39, gap
+ * cut to 2^24 ns.
  */
 static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hpcc_params *p, __s64 gap_ns)
 {
@@ -260,9 +260,9 @@ static inline __u64 hpcc_stands_for(const struct hpcc_state *st, const struct hp
 
 /*
  * ComputeWind and commit with Variable AI and Sampling Frequency. A round, in which tokens are
- * made and an increase is committed, is an RTT as in Algorithm 1. A decrease is what makes W
- * smaller than Wc with the increase added, whatever U is: a flow below its share grows under
- * congestion, and that once per RTT. Returns whether Wc was committed.
+ * made and an increase is committed, is an RTT as in Algorithm 1. A decrease is any change that makes W, increase
+ * included, smaller than Wc, whatever U is: a flow below its share grows under congestion too, once per RTT. Returns
+ * whether Wc was committed.
  */
 static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
 				int round)
@@ -282,8 +282,8 @@ static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params 
 }
 
 /*
- * The consequences of a new U: W, the commit that the variant wants, R. *round: whether an RTT has ended;
- * cleared if it goes on all the same, because the feedback that ended it was not used.
+ * Applies a new U: W, the commit of the variant, R. *round: whether an RTT has ended; cleared if the round continues
+ * because the feedback that ended it was not used.
  */
 static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
 					 int *round)

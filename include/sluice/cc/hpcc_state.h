@@ -13,9 +13,9 @@
 #define HPCC_W_MAX_BYTES ((1ULL << 27) - 1) /* products in hpcc_wind() stay below 2^64 */
 #define HPCC_HIGH_AI_FACTOR 20		    /* 1 Gbit/s instead of 50 Mbit/s, as in section III.D */
 #define HPCC_VAI_N_MAX 3000		    /* Bank_Cap stays below 2^15 */
-#define HPCC_PAUSE_MAX_NS (1ULL << 30)	    /* no flow that is still sending is silent for longer */
-#define HPCC_FLOOR_AI 5			    /* W_AI, of hpcc_floor() */
-#define HPCC_W_MIN_BYTES 60		    /* of hpcc_w_min() */
+#define HPCC_PAUSE_MAX_NS (1ULL << 30)	    /* a flow that is still sending is never silent for longer */
+#define HPCC_FLOOR_AI 5			    /* multiple of W_AI in hpcc_floor() */
+#define HPCC_W_MIN_BYTES 60		    /* least W of hpcc_w_min() */
 #define HPCC_GAP_UNKNOWN (-0x7fffffffffffffffLL - 1)
 
 /* One hop's report, as parsed from either encoding. */
@@ -27,20 +27,20 @@ struct hpcc_hop {
 	__u32 pad;
 };
 
-/* The content of one acknowledgement: ack.L of Algorithm 1, and its place in time. */
+/* The content of one acknowledgement: ack.L of Algorithm 1, with its position and time. */
 struct hpcc_ack {
 	__u64 seq;     /* position in the flow of the packet that collected the hops */
 	__u64 snd_nxt; /* position after the last packet sent */
 	/*
 	 * Time between the arrivals, at the receiver, of the packets of this and of the last feedback,
-	 * by any clock that is not 24 bits wide; HPCC_GAP_UNKNOWN without one. It says how often the
-	 * hop's clock wrapped, if queueing changed by less than half the wrap (8.4 ms) in between.
+	 * by any clock wider than 24 bits; HPCC_GAP_UNKNOWN without one. It tells how often the hop's clock wrapped,
+	 * if queueing changed by less than half the wrap (8.4 ms) in between.
 	 */
 	__s64 gap_ns;
 	__u16 path_id;
 	__u8 hops; /* 0..HPCC_MAX_HOPS */
 	__u8 pad;
-	__u32 random; /* uniform in 32 bits; only HPCC_PROBABILISTIC looks at it */
+	__u32 random; /* uniform in 32 bits; only HPCC_PROBABILISTIC uses it */
 	struct hpcc_hop hop[HPCC_MAX_HOPS];
 };
 
@@ -48,12 +48,12 @@ struct hpcc_ack {
 enum hpcc_variant {
 	HPCC_PLAIN,	    /* Algorithm 1 as it is */
 	HPCC_HIGH_AI,	    /* a larger constant W_AI; differs in the parameters only */
-	HPCC_PROBABILISTIC, /* decreases are committed with a chance of Wc / w_init */
+	HPCC_PROBABILISTIC, /* decreases are committed with probability Wc / w_init */
 	HPCC_VAI_SF,	    /* Variable AI and Sampling Frequency */
 	HPCC_VARIANTS,
 };
 
-/* The same for all flows of a destination prefix and an interface. */
+/* Shared by all flows of a destination prefix and an interface. */
 struct hpcc_params {
 	__u64 t_ns;	       /* T: base RTT, > 0, < 2^30 */
 	q12_t w_init;	       /* B_nic * T; also the upper bound of W. At most HPCC_W_MAX_BYTES */
@@ -63,10 +63,10 @@ struct hpcc_params {
 	__u16 max_stage;       /* additive increases before a multiplicative one */
 	__u16 packet;	       /* a full packet on the wire, bytes; 0: W is at least one */
 	__u32 variant;	       /* enum hpcc_variant; others behave as HPCC_PLAIN */
-	struct vai_params vai; /* of HPCC_VAI_SF, in bytes of queue */
+	struct vai_params vai; /* for HPCC_VAI_SF, in bytes of queue */
 };
 
-/* Per flow. A caller of hpcc_new_ack() must be alone with it. */
+/* State of one flow. A caller of hpcc_new_ack() needs exclusive access. */
 struct hpcc_state {
 	q12_t w;	       /* W */
 	q12_t wc;	       /* Wc, the reference window */
@@ -76,10 +76,10 @@ struct hpcc_state {
 	__u16 path_id;
 	__u8 hops; /* 0: no feedback yet */
 	__u8 inc_stage;
-	__u32 u_frac;	 /* of U, the 24 bits below those of u */
-	__u8 bottleneck; /* index of the hop with the largest u, of those of the last feedback */
+	__u32 u_frac;	 /* the 24 bits of U below those of u */
+	__u8 bottleneck; /* index of the hop with the largest u in the last feedback */
 	__u8 pad[3];
-	__u32 round_ns; /* for how long the round that runs has lasted, by the clock of the last hop, <= HPCC_PAUSE_MAX_NS */
+	__u32 round_ns; /* length of the current round so far, by the clock of the last hop, <= HPCC_PAUSE_MAX_NS */
 	struct vai_state vai;
 	struct hpcc_hop last[HPCC_MAX_HOPS]; /* L */
 };
@@ -92,9 +92,9 @@ enum hpcc_kind {
 };
 
 /*
- * The default floor of W, for packets of that many bytes: a thousandth of the BDP, so that as many flows can share a port,
- * but no less than 60 bytes, and than a packet in half a second. Of 64 flows at 100 Mbit/s and 4 ms 12 to 60 bytes were the
- * same, and 200 were too many (simulated). T < 2^30.
+ * The default floor of W for a full packet of `packet` bytes: a thousandth of the BDP, so that a thousand flows can
+ * share a port, but no less than 60 bytes or a packet in half a second. With 64 flows at 100 Mbit/s and 4 ms, 12 to
+ * 60 bytes made no difference, and 200 were too many (simulated). T < 2^30.
  */
 static inline q12_t hpcc_w_min(q12_t w_init, __u32 packet, __u64 t_ns)
 {
@@ -106,10 +106,10 @@ static inline q12_t hpcc_w_min(q12_t w_init, __u32 packet, __u64 t_ns)
 }
 
 /*
- * The least W that feedback makes. While a queue drains each feedback cuts W again, and at the floor a flow hears once in
- * packet / W round trips: of 16 flows that had made a queue of 16 BDPs the last one was done 12 % later than with a floor of a
- * packet. Five W_AI are about a quarter of the flow's share, W_init * eta / N, so that they let a queue drain at three
- * quarters of the port's speed, and are heard of soon. Where N is not known they are no more than a packet.
+ * The smallest W that feedback sets. While a queue drains each feedback cuts W again, and at the floor a flow gets
+ * feedback once in packet / W round trips: of 16 flows that had made a queue of 16 BDPs the last one finished 12 %
+ * later than with a floor of a packet. Five W_AI are about a quarter of the flow's share, W_init * eta / N: a queue
+ * drains at three quarters of the port's speed, and feedback comes soon. If N is not known they are at most a packet.
  */
 static inline q12_t hpcc_floor(const struct hpcc_params *p)
 {
@@ -159,7 +159,7 @@ static inline void hpcc_cap(struct hpcc_state *st, const struct hpcc_params *p, 
 	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
 }
 
-/* Forgets the path, as where feedback is of another kind from now on: W goes on. */
+/* Forgets the path when feedback changes its kind: W is kept. */
 static inline void hpcc_forget(struct hpcc_state *st)
 {
 	st->hops = 0;
@@ -170,9 +170,9 @@ static inline void hpcc_forget(struct hpcc_state *st)
 }
 
 /*
- * Makes p, complete but for this, that of a variant. The defaults of section VI.A are for a BDP of
- * 50 KB, packets of 1 KB that are acknowledged one by one, W_AI = BDP/2000, and eta = 95 %; what
- * they are in terms of these holds for any other path, with N = w_init * (1 - eta) / W_AI:
+ * Sets the variant of p, which is complete otherwise. The defaults of section VI.A are for a BDP of 50 KB, packets of
+ * 1 KB that are acknowledged one by one, W_AI = BDP/2000, and eta = 95 %; expressed in those terms they hold for any
+ * other path, with N = w_init * (1 - eta) / W_AI:
  *
  *	Token_Thresh	50 KB	one BDP
  *	AI_DIV		1 KB	a queue of one BDP makes N/2 tokens: half the headroom, in W_AI

@@ -10,18 +10,18 @@
  *		no queue length leaves the network that it was measured in)
  *	window	the receiver does all and reports W, once per T
  *
- *  1. rx_new_int() is NewINT: it does not know the sequence at which an RTT begins, so it commits
- *     when T has passed, and says when W is to be reported, at most once per T.
+ *  1. rx_new_int() is NewINT: it does not know the sequence at which an RTT begins, so it commits when T has passed,
+ *     and tells when to report W, at most once per T.
  *  2. rx_ratio() is NewAck without MeasureInflight, for a U that was reported.
  *  3. rx_count() counts the flows that are active at the receiver's port, N, for W_AI (section 6.2,
  *     end). rx_own_port() says whether N is that of the bottleneck.
- *  4. What is reported comes from another host: rx_window() and rx_flows() clamp it at the sender
- *     and tell, so that absurd reports can be counted.
+ *  4. Reports come from another host: rx_window() and rx_flows() clamp them at the sender and return a verdict, so
+ *     that absurd reports can be counted.
  */
 #include "sluice/cc/hpcc.h"
 #include "sluice/once.h"
 
-/* How what arrives from a prefix is reported. */
+/* How arrivals from a prefix are reported. */
 enum rx_feedback {
 	RX_HOPS,
 	RX_RATIO,
@@ -29,15 +29,15 @@ enum rx_feedback {
 	RX_FEEDBACKS,
 };
 
-#define RX_FLOWS_MAX 16384U /* more active flows at one port are not believed */
+#define RX_FLOWS_MAX 16384U /* a report of more active flows at one port is not believed */
 #define RX_N_MAX (RX_FLOWS_MAX + RX_FLOWS_MAX / 2)
 #define RX_COUNT_RTTS 8	  /* a flow that was silent for longer than 8 to 16 RTTs is not active */
-#define RX_W_MIN_BYTES 64 /* the smallest Ethernet frame: nobody's W is below */
-#define RX_OWN_MAX 8	  /* feedbacks in a row after which it is certain where the bottleneck is */
+#define RX_W_MIN_BYTES 64 /* the smallest Ethernet frame: no sender's W is below */
+#define RX_OWN_MAX 8	  /* feedbacks in a row after which the place of the bottleneck is certain */
 
 struct rx_state {
-	struct hpcc_state cc; /* last_update_seq is not used */
-	__u64 last_update_ns; /* lastUpdateTime, of the clock of now_ns */
+	struct hpcc_state cc; /* last_update_seq is unused */
+	__u64 last_update_ns; /* lastUpdateTime, by the clock of now_ns */
 	__u64 last_report_ns;
 };
 
@@ -68,7 +68,7 @@ static inline enum hpcc_kind rx_adjust(struct rx_state *st, const struct hpcc_pa
 
 /*
  * NewINT (lines 28-34). ack: the hops that a packet brought, its gap, path and, for
- * HPCC_PROBABILISTIC, random; seq and snd_nxt are not looked at. *report: W is to be sent.
+ * HPCC_PROBABILISTIC, random; seq and snd_nxt are not used. *report: W is to be sent.
  */
 static inline enum hpcc_kind rx_new_int(struct rx_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
 					__u64 now_ns, int *report)
@@ -87,12 +87,12 @@ static inline enum hpcc_kind rx_new_int(struct rx_state *st, const struct hpcc_p
 enum rx_verdict {
 	RX_TAKEN,
 	RX_TOO_LOW,  /* the lower bound was taken instead */
-	RX_TOO_HIGH, /* likewise the upper */
+	RX_TOO_HIGH, /* the upper bound was taken instead */
 };
 
 /*
- * Sender: a reported W, in bytes of the wire, becomes the flow's. The receiver's bounds follow from
- * its own port and MTU: what is beyond ours and could be another's is clamped without a word.
+ * Sender: adopts a reported W, in wire bytes. The receiver's bounds follow from its own port and MTU: a W beyond our
+ * bounds that could be valid at its end is clamped silently.
  */
 static inline enum rx_verdict rx_window(struct hpcc_state *st, const struct hpcc_params *p, __u64 w_bytes)
 {
@@ -129,9 +129,9 @@ static inline enum rx_verdict rx_flows(struct hpcc_params *p, __u32 n)
 }
 
 /*
- * Sender: NewAck for a U that the receiver measured and smoothed. What VAI takes for the queue is told
- * from it: a bottleneck that has one sends at its speed, so U is 1 and the queue as a multiple of one
- * BDP. ack: its seq, snd_nxt, gap and random; its hops are written over.
+ * Sender: NewAck for a U that the receiver measured and smoothed. VAI's queue is derived from it: a bottleneck with a
+ * queue sends at its speed, so U is 1 plus the queue as a multiple of one BDP. ack: its seq, snd_nxt, gap and random
+ * are used; its hops are overwritten.
  */
 static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_params *p, struct hpcc_ack *ack, q24_t u)
 {
@@ -141,7 +141,7 @@ static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_p
 	st->u = u;
 	st->u_frac = 0;
 	ack->hops = 1;
-	/* u < 2^32, w_init < 2^27 bytes: the product < 2^59; what it may be is below 2^35 */
+	/* u < 2^32, w_init < 2^27 bytes: the product < 2^59; the quotient is below 2^35 */
 	ack->hop[0].qlen_bytes = 0;
 	if (u > Q24_ONE) {
 		__u64 qlen = (u - Q24_ONE) * (p->w_init >> 12) >> 24;
@@ -157,8 +157,8 @@ static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_p
 }
 
 /*
- * Receiver: what W of a flow is that has been on its way already, from the bytes that arrived in so
- * much time, for a state that begins now. bytes < 2^32, T < 2^30.
+ * Receiver: initial W of a state that begins while its flow is already under way, from the bytes that arrived in
+ * passed_ns. bytes < 2^32, T < 2^30.
  */
 static inline void rx_resume(struct rx_state *st, const struct hpcc_params *p, __u32 bytes, __u64 passed_ns)
 {
@@ -171,9 +171,9 @@ static inline void rx_resume(struct rx_state *st, const struct hpcc_params *p, _
 }
 
 /*
- * Whether the last hop is the bottleneck, as a number that goes up and down with each feedback: where
- * two hops are equally full the largest u is now one's and now the other's. Only at the ends is N
- * certain; in between the larger of both N is the safe one.
+ * Certainty that the last hop is the bottleneck, a number that goes up or down with each feedback: if two hops are
+ * equally full the largest u alternates between them. N is certain only at the ends of the range; in between the
+ * larger of both N is safe.
  */
 static inline __u8 rx_own_port(__u8 certainty, int last_hop)
 {
@@ -183,8 +183,8 @@ static inline __u8 rx_own_port(__u8 certainty, int last_hop)
 }
 
 /*
- * N of a bottleneck of so many bit/s (0: not known) in terms of W_init, which is of the sender's port. What
- * the flows of a slower one share is the headroom of its own BDP: W_init / BDP times less for each.
+ * N of a bottleneck of bps (0: not known), scaled to W_init, which belongs to the sender's port. Flows at a slower
+ * bottleneck share the headroom of its own BDP: each gets W_init / BDP times less.
  */
 static inline __u32 rx_flows_scale(const struct hpcc_params *p, __u32 n, __u64 bps)
 {
@@ -197,10 +197,9 @@ static inline __u32 rx_flows_scale(const struct hpcc_params *p, __u32 n, __u64 b
 }
 
 /*
- * N by which W_AI is to be: the one that is expected elsewhere, or one and a half times the one that is
- * counted. With N exactly the increases of all flows together fill what eta leaves free, and a queue
- * stands: of 64 flows at 100 Mbit/s and 40 ms p50 10 KB and p99 45 KB, with half of it added 4 and
- * 16 KB (tests/sim/check), and where W_AI is next to nothing 3 and 13 KB.
+ * N for W_AI: one and a half times the counted N if the bottleneck is the own port, else the expected N. With exactly
+ * N the increases of all flows fill the headroom of eta, and a queue stands: with 64 flows at 100 Mbit/s and 40 ms
+ * p50 10 KB and p99 45 KB, with half of N added 4 and 16 KB (tests/sim/check), and with a tiny W_AI 3 and 13 KB.
  */
 static inline __u32 rx_flows_choose(__u8 certainty, __u32 expected, __u32 counted)
 {
@@ -213,21 +212,21 @@ static inline __u32 rx_flows_choose(__u8 certainty, __u32 expected, __u32 counte
 }
 
 /*
- * Flows by epochs: those of the one that runs, and of the one before. An epoch lasts as long as is asked for, and until its
- * flows were seen twice each: of 64 flows that share a BDP of 4 packets each sends one in 15 RTTs, and 12 were counted in
- * 8. Its beginning and its count are one word, so that several CPUs may count, and each flow counts in one epoch.
+ * Active flows by epoch: the current one, and the one before. An epoch lasts at least the requested time, and until its
+ * flows were seen twice each: if 64 flows share a BDP of 4 packets each sends one in 15 RTTs, and 12 were counted in 8.
+ * Start and count are one word, so that several CPUs can count, and a flow counts once per epoch.
  */
 struct rx_counter {
-	__u64 now;    /* when it began, units of 2^10 ns, << 32 | flows seen in it so far */
+	__u64 now;    /* start of the epoch, units of 2^10 ns, << 32 | flows seen in it so far */
 	__u32 before; /* flows seen in the last epoch */
-	__u32 seen;   /* how often one was seen in the one that runs */
+	__u32 seen;   /* packets seen in the current epoch */
 };
 
 #define RX_COUNT_SHIFT 10
-#define RX_COUNT_LATE (1U << 16) /* a CPU whose clock is behind the beginning by less is late; others begin anew */
-#define RX_COUNT_LONGEST 32	 /* an epoch ends after that many times what is asked for, whatever was seen */
+#define RX_COUNT_LATE (1U << 16) /* a CPU whose clock is less than this behind the start is late; others restart */
+#define RX_COUNT_LONGEST 32	 /* an epoch ends after this multiple of the requested time, whatever was seen */
 
-/* Whether an epoch with that many flows is over after passed_ns. *idle: it was over long ago. */
+/* Whether an epoch with `flows` flows is over after passed_ns. *idle: it ended long ago. */
 static inline int rx_epoch_is_over(const struct rx_counter *c, __u32 flows, __u64 passed_ns, __u64 epoch_ns, int *idle)
 {
 	int told = c->seen >= 2 * flows;
@@ -247,18 +246,18 @@ static inline void rx_count(struct rx_counter *c, __u32 *mark, __u64 now_ns, __u
 		return;
 	if (!since || rx_epoch_is_over(c, word, (__u64)passed << RX_COUNT_SHIFT, epoch_ns, &idle)) {
 		if (__sync_val_compare_and_swap(&c->now, word, (__u64)now << 32) != word)
-			return; /* another CPU counted: the next packet tries again */
+			return; /* another CPU counted: the next packet retries */
 		c->before = since && !idle ? (__u32)word : 0;
 		c->seen = 0;
 		since = now;
 	}
-	c->seen++; /* several CPUs may lose one */
+	c->seen++; /* several CPUs may lose a count */
 	flow = READ_ONCE(*mark);
 	if (flow != since && __sync_val_compare_and_swap(mark, flow, since) == flow)
 		__sync_fetch_and_add(&c->now, 1);
 }
 
-/* N to report: an epoch that has just begun has not seen all yet. */
+/* N to report: an epoch that has just begun has not seen all flows yet. */
 static inline __u32 rx_counted(const struct rx_counter *c)
 {
 	__u32 active = READ_ONCE(c->now), before = c->before;

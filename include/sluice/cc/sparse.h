@@ -10,13 +10,13 @@
 enum telemetry_mode {
 	TELEMETRY_EVERY,      /* all with payload */
 	TELEMETRY_RTT,	      /* one in a round trip */
-	TELEMETRY_CONGESTION, /* the same, and all with payload while U is eta or more */
-	TELEMETRY_PROBE,      /* none: a PROBE does, one in a base RTT */
-	TELEMETRY_COMPANION,  /* none, and they leave as the stack made them: companions do (companion.h) */
+	TELEMETRY_CONGESTION, /* one in a round trip, and all with payload while U is eta or more */
+	TELEMETRY_PROBE,      /* none: a PROBE collects it, one in a base RTT */
+	TELEMETRY_COMPANION,  /* none, packets leave as the stack made them: companions collect it (companion.h) */
 	TELEMETRY_MODES,      /* others behave as TELEMETRY_EVERY */
 };
 
-/* Whether all packets with payload do now. */
+/* Whether all packets with payload collect telemetry now. */
 static inline int telemetry_is_dense(__u32 mode, const struct hpcc_state *st, const struct hpcc_params *p)
 {
 	switch (mode) {
@@ -32,11 +32,10 @@ static inline int telemetry_is_dense(__u32 mode, const struct hpcc_state *st, co
 }
 
 /*
- * Whether the next packet with payload does; the last that did left ago_ns ago, and there has been
- * feedback since then, or not. Once in a round trip is when the last is T ago and was answered: every T
- * would often be just before the feedback of the last commits W, and what left before that commits
- * nothing, so that W would be committed in every second round trip only. What gets no answer is asked
- * again after 2 T.
+ * Whether the next packet with payload collects telemetry; the last that did left ago_ns ago, and was answered or
+ * not. "Once in a round trip" means that the last is at least T old and was answered: a fixed T would often end just
+ * before the feedback of the last commits W, and packets that left before a commit commit nothing, so W would be
+ * committed only every second round trip. Without an answer telemetry is collected again after 2 T.
  */
 static inline int telemetry_is_due(__u32 mode, const struct hpcc_state *st, const struct hpcc_params *p, __u64 ago_ns,
 				   int answered)

@@ -13,22 +13,22 @@
  *  3. swift_new_ack(): commits Wc once per RTT; with HPCC_VAI_SF decreases every s samples, W_AI by
  *     tokens and always added, and no flow scaling.
  *
- * State is HPCC's: W, Wc, R, lastUpdateSeq and the tokens. So a flow goes from one to the other
- * with its window; the tokens, which are of ns here, do not go with it.
+ * State is HPCC's: W, Wc, R, lastUpdateSeq and the tokens. So a flow keeps its window when it switches between the
+ * two; the tokens, which count ns here, are not kept.
  */
 #include "sluice/cc/hpcc.h"
 
 #define SWIFT_BETA (Q24_ONE * 8 / 10) /* section III.D */
 #define SWIFT_MAX_MDF (Q24_ONE / 2)
-#define SWIFT_TAG 0x80 /* in vai.variant: of Swift */
+#define SWIFT_TAG 0x80 /* in vai.variant: the state is Swift's */
 #define SWIFT_DELAY_MAX_NS (1U << 30)
 
 struct swift_params {
-	__u32 target_ns;   /* of a round trip, with the hops' share, > 0, < 2^30 */
+	__u32 target_ns;   /* target for a round trip, with the hops' share, > 0, < 2^30 */
 	__u32 fs_range_ns; /* the most that flow scaling adds; 0: none */
 	__u32 fs_alpha_ns; /* added = alpha / sqrt(W / packet) - offset */
 	__u32 fs_offset_ns;
-	struct vai_params vai; /* of HPCC_VAI_SF, in ns of queueing */
+	struct vai_params vai; /* for HPCC_VAI_SF, in ns of queueing */
 };
 
 struct swift_ack {
@@ -48,7 +48,7 @@ VERIFIED_ONCE __u32 swift_sqrt(__u32 v)
 
 	for (i = 0; i < 16; i++) {
 		less = ~((rest - root - bit) >> 63); /* all ones where the digit is 1 */
-		VERIFIER_FORGET(less);		     /* or clang 19 makes a branch of it */
+		VERIFIER_FORGET(less);		     /* or clang 19 makes it a branch */
 		rest -= (root + bit) & less;
 		root = (root >> 1) + (bit & less);
 		bit >>= 2;
@@ -69,7 +69,7 @@ static inline __u32 swift_root_q8(q12_t w, __u32 packet)
 }
 
 /*
- * The defaults, of p, which is complete. The paper's path has 4 us and 50 KB:
+ * The defaults, derived from a complete p. The paper's path has 4 us and 50 KB:
  *
  *	target		5 us + 2 us a hop: here T + T/4 and T/4 a hop, as T has the hops' wires
  *	flow scaling	5 targets at most, between 0.1 and as many packets as the BDP has (50)
@@ -102,7 +102,7 @@ static inline void swift_params_init(struct swift_params *s, const struct hpcc_p
 	swift_params_target(s, p, t + t / 4 + hops * (t / 4));
 }
 
-/* Target of a window. alpha * 2^8 < 2^39. */
+/* Target delay for the current window. alpha * 2^8 < 2^39. */
 static inline __u32 swift_target(const struct swift_params *s, const struct hpcc_params *p, q12_t w)
 {
 	__u64 more;
@@ -115,8 +115,8 @@ static inline __u32 swift_target(const struct swift_params *s, const struct hpcc
 }
 
 /*
- * W from Wc. mdf = max(1 - beta * (delay - target) / delay, max_mdf), Q24; Wc * mdf < 2^63. Where
- * the paper adds W_AI "regardless of congestion" it is for HPCC_VAI_SF (section V.B).
+ * W from Wc. mdf = max(1 - beta * (delay - target) / delay, max_mdf), Q24; Wc * mdf < 2^63. The paper adds W_AI
+ * "regardless of congestion" for HPCC_VAI_SF only (section V.B).
  */
 static inline void swift_window(struct hpcc_state *st, const struct hpcc_params *p, __u32 delay_ns, __u32 target_ns,
 				q12_t w_ai)

@@ -9,12 +9,12 @@
  *     unequal: vai_round() turns it into tokens, once per RTT (Algorithm 1).
  *  2. vai_factor() spends them: W_AI is multiplied by the tokens at hand, up to a cap, divided by
  *     a dampener that grows while the queue stays (Algorithm 2).
- *  3. vai_commit(): decreases are committed every s feedbacks, so that who sends more gives
- *     way more often; increases stay once per RTT.
+ *  3. vai_commit(): decreases are committed every s feedbacks, so that a flow that sends more gives way more often;
+ *     increases stay once per RTT.
  *
- * Congestion is a queue in bytes (HPCC) or a delay in ns (Swift): all that differs is the unit.
+ * Congestion is a queue in bytes (HPCC) or a delay in ns (Swift): only the unit differs.
  *
- * What the paper leaves open, and what is done here:
+ * Open in the paper, and done here:
  *  - Algorithm 1 makes tokens of all of the congestion, the text of its excess: as printed.
  *  - The dampener keeps 8 fractional bits, and stops at VAI_DAMPENER_MAX.
  *  - Feedbacks count on while the rate does not fall: the first sign of congestion after s of them
@@ -25,7 +25,7 @@
 #define VAI_DAMPENER_ONE 256U
 #define VAI_DAMPENER_MAX (1U << 24)
 #define VAI_FACTOR_ONE 256U
-#define VAI_TOKENS_MAX ((1 << 15) - 1) /* that a bank holds, or one adjustment uses */
+#define VAI_TOKENS_MAX ((1 << 15) - 1) /* most tokens that a bank holds or one adjustment uses */
 
 struct vai_params {
 	__u32 token_thresh; /* Token_Thresh, bytes or ns, > 0 */
@@ -36,7 +36,7 @@ struct vai_params {
 	__u16 every;	    /* s: feedbacks between two decreases */
 };
 
-/* What the configuration sets of these; 0: as hpcc_params_variant() derives it. */
+/* The tunables from the configuration; 0: as hpcc_params_variant() derives it. */
 struct vai_tuning {
 	__u32 token_thresh;
 	__u32 ai_div;
@@ -60,15 +60,15 @@ struct vai_state {
 	__u32 measured; /* Measured_Congestion: the worst of this RTT, bytes or ns */
 	__u32 dampener_q8;
 	__u16 bank;	 /* AI_Bank, tokens */
-	__u16 feedbacks; /* since the last decrease; stops at s */
+	__u16 feedbacks; /* feedbacks since the last decrease; stops at s */
 	__u8 congested;	 /* above the target at some time in this RTT */
-	__u8 variant;	 /* of the parameters that this state belongs to */
+	__u8 variant;	 /* variant of the parameters that this state belongs to */
 	__u16 pad;
 };
 
 /*
- * One feedback: how much congestion it shows, and whether that is above the target. count: for how
- * many it stands, more than 1 where most packets bring none.
+ * Takes one feedback: the congestion that it shows, and whether that is above the target. count: the number of
+ * feedbacks it stands for, more than 1 if most packets bring none.
  */
 static inline void vai_observe(struct vai_state *v, const struct vai_params *p, __u32 congestion, int congested,
 			       __u64 count)

@@ -2,27 +2,27 @@
 #ifndef SLUICE_ARRIVE_H
 #define SLUICE_ARRIVE_H
 /*
- * P-PFC where a packet is put into the queue: ppfc.h without a round. A round looks at all queues at one time; here a
- * packet looks at its own, and at the others as they were last seen.
+ * P-PFC when a packet is enqueued: ppfc.h without a round. A round reads all queues at one time; here a packet reads
+ * its own, and the others as they were last seen.
  *
  *  1. ppfc_meter_step() measures the growth of a queue over windows that end with a packet.
  *  2. The packet that ends one predicts: ppfc_blame_add() of each other queue, and ppfc_blames(). That is Algorithm 1 for
  *     one queue, with the result of ppfc_predict().
- *  3. If the queue is to blame ppfc_draw_ports() marks ports, as Algorithm 2 draws them. The next packet of a port that is
- *     marked is what the frame to its neighbour is made of, if the port grows (ppfc_share_now()), with the duration as of
- *     then: ppfc_duration(), ppfc_tell(). What the next window draws takes the place of the marks.
+ *  3. If the queue is to blame ppfc_draw_ports() marks ports, as Algorithm 2 draws them. The next packet of a marked
+ *     port becomes the frame to its neighbour, if the port grows (ppfc_share_now()), with the duration as of then:
+ *     ppfc_duration(), ppfc_tell(). The draw of the next window replaces the marks.
  *
- * What was tried (simulated, 16:1; 40 Gbit/s and 4 MB, 100 Mbit/s and 500 KB, largest queue, KB): windows of the paper's
- * 1 us at 100 Mbit/s, where a frame takes 121: 500, for between two frames a port grows by one or none; of two frames
- * 333, of four 463, of one 189 to 328. At 40 Gbit/s all are alike (614 to 676). Marks only for ports that had grown when the
- * window ended: 251 and 702, not 230 and 652, as a port that comes back is told a window later.
+ * Variants tried (simulated, 16:1; 40 Gbit/s and 4 MB, 100 Mbit/s and 500 KB, largest queue, KB): windows of the
+ * paper's 1 us at 100 Mbit/s, where a frame takes 121: 500, because between two frames a port grows by one or none; of
+ * two frames 333, of four 463, of one 189 to 328. At 40 Gbit/s all are alike (614 to 676). Marks only for ports that
+ * had grown when the window ended: 251 and 702, not 230 and 652, as a port that comes back is told a window later.
  */
 #include "sluice/pause/ppfc.h"
 
 #define PPFC_WINDOW_NS 1000ULL /* the paper's interval */
-#define PPFC_WINDOWS_MAX 16    /* a window that has lasted for so many says nothing of now */
+#define PPFC_WINDOWS_MAX 16    /* a window that has lasted for more windows than this is stale */
 
-/* Growth is measured over that: the paper's interval, or a frame of the port where that takes longer. > 0 */
+/* The time over which growth is measured: the paper's interval, or a frame of the port where that takes longer. > 0 */
 static inline __u64 ppfc_window_ns(__u64 bps, __u32 frame)
 {
 	__u64 ns = pfc_bytes_ns(frame, bps);
@@ -34,19 +34,19 @@ static inline __u64 ppfc_window_ns(__u64 bps, __u32 frame)
 /* The growth of a queue; begins as zeros. */
 struct ppfc_meter {
 	__u64 begun_ns;	   /* when this window began; 0: none has */
-	__u32 begun_bytes; /* the queue then, < PFC_BYTES_MAX */
+	__u32 begun_bytes; /* the queue at that time, < PFC_BYTES_MAX */
 	__u32 elapsed_ns;  /* of the last whole window, < PFC_NS_MAX; 0: there is none */
-	__s32 increment;   /* of the queue in that */
+	__s32 increment;   /* growth of the queue in that window */
 	__u32 pad;
 };
 
 enum ppfc_step {
 	PPFC_STEP_NONE,
-	PPFC_STEP_BEGINS, /* anew: the first window, one that got too old, or the clock has jumped */
-	PPFC_STEP_ENDS,	  /* a window is whole, and the next begins */
+	PPFC_STEP_BEGINS, /* restart: the first window, one that got too old, or the clock has jumped */
+	PPFC_STEP_ENDS,	  /* a window is complete, and the next begins */
 };
 
-/* A packet comes. bytes: the queue with it, < PFC_BYTES_MAX; window_ns: ppfc_window_ns(). */
+/* A packet arrives. bytes: the queue with it, < PFC_BYTES_MAX; window_ns: ppfc_window_ns(). */
 static inline enum ppfc_step ppfc_meter_step(struct ppfc_meter *m, __u64 now_ns, __u32 bytes, __u64 window_ns)
 {
 	__u64 elapsed_ns = now_ns - m->begun_ns;
@@ -62,8 +62,8 @@ static inline enum ppfc_step ppfc_meter_step(struct ppfc_meter *m, __u64 now_ns,
 }
 
 /*
- * The growth of a queue in elapsed_ns, as of its last whole window, or since then if that is longer ago: a queue to which
- * nothing comes ends no window, and gets shorter. 2^30 * 2^31.
+ * The growth of a queue in elapsed_ns, by its last whole window, or by the current one if that is longer: a queue
+ * without arrivals ends no window, and gets shorter. 2^30 * 2^31.
  */
 static inline __s64 ppfc_meter_growth(const struct ppfc_meter *m, __u64 now_ns, __u32 bytes, __u64 elapsed_ns)
 {
@@ -84,8 +84,8 @@ static inline __s64 ppfc_meter_growth(const struct ppfc_meter *m, __u64 now_ns, 
 }
 
 /*
- * The queue of an egress port as a packet of another queue, or of it, sees it, but for what is to return to it: the caller
- * adds that, and then ppfc_seen_end().
+ * The queue of an egress port as a packet, of this queue or another, sees it, without the bytes that will return to it:
+ * the caller adds those, and then calls ppfc_seen_end().
  */
 static inline struct ppfc_queue ppfc_seen(const struct ppfc_meter *m, __u64 now_ns, __u32 bytes, __u64 bps,
 					  __u64 elapsed_ns)
@@ -95,7 +95,7 @@ static inline struct ppfc_queue ppfc_seen(const struct ppfc_meter *m, __u64 now_
 				    .bytes = bytes };
 }
 
-/* A queue that gets shorter because ports of it are paused will do so no more when they return. */
+/* A queue that gets shorter because some of its ports are paused will stop doing so when they return. */
 static inline void ppfc_seen_end(struct ppfc_queue *q)
 {
 	if (q->returning && q->increment < 0)
@@ -103,8 +103,8 @@ static inline void ppfc_seen_end(struct ppfc_queue *q)
 }
 
 /*
- * What a port has in the queue, as its packet at hand leaves it. begun_bytes: what it had when the window began; before: what
- * it added in the window before.
+ * The share of a port in the queue, its current packet included. begun_bytes: its bytes when the window began; before:
+ * its growth in the window before.
  */
 static inline struct ppfc_share ppfc_share_now(__u32 bytes, __u32 begun_bytes, __s32 before)
 {
@@ -113,13 +113,13 @@ static inline struct ppfc_share ppfc_share_now(__u32 bytes, __u32 begun_bytes, _
 	return (struct ppfc_share){ .increment = grew > before ? grew : before, .bytes = bytes };
 }
 
-/* Algorithm 1 for one queue, of which each of the others is told once. */
+/* Algorithm 1 for one queue; each of the others is added once. */
 struct ppfc_blame {
-	__s64 total;  /* growth of all, */
-	__s64 faster; /* and of those that are to blame before this one, with what leaves them */
+	__s64 total;  /* growth of all queues */
+	__s64 faster; /* growth of the queues to blame before this one, with the bytes that leave them */
 };
 
-/* before: of two that grow alike ppfc_predict() takes the first. */
+/* before: if two grow alike ppfc_predict() takes the first. */
 static inline void ppfc_blame_add(struct ppfc_blame *b, const struct ppfc_queue *own, const struct ppfc_queue *other,
 				  int before, const struct ppfc_params *p, __u64 elapsed_ns)
 {
@@ -130,7 +130,7 @@ static inline void ppfc_blame_add(struct ppfc_blame *b, const struct ppfc_queue 
 		b->faster += growth + ppfc_leaving(other, p, elapsed_ns);
 }
 
-/* Whether Algorithms 2 and 3 are to be run for the queue. All others were added. */
+/* Whether Algorithms 2 and 3 are to run for the queue. All others were added. */
 static inline int ppfc_blames(const struct ppfc_blame *b, const struct ppfc_queue *own, const struct ppfc_params *p,
 			      __u64 free, __u64 elapsed_ns)
 {

@@ -4,27 +4,26 @@
 /*
  * Priority-based flow control (IEEE 802.1Qbb; 802.1Q clause 36, 802.3 annex 31D), in integers.
  *
- *  1. The frame: pfc_build(), pfc_check(), and what is in it.
- *  2. Who pauses: pfc_ingress() sends XOFF and XON by the bytes that came in by a port and are still here.
- *     pfc_headroom() is the room for what still arrives after XOFF.
- *  3. Who obeys: pfc_hear() takes a frame, pfc_asked() is when a packet may leave, and goes into
- *     pacer_reserve() as the asked time: the flow's clock goes on from there, so that departures are
- *     spaced at R from the end of the pause.
+ *  1. The frame: pfc_build(), pfc_check(), and its contents.
+ *  2. The pausing side: pfc_ingress() sends XOFF and XON by the bytes that came in by a port and are still here.
+ *     pfc_headroom() is the room for bytes that still arrive after XOFF.
+ *  3. The obeying side: pfc_hear() takes a frame, pfc_asked() is when a packet may leave, and goes into pacer_reserve()
+ *     as the asked time: the flow's clock continues from there, so departures are spaced at R from the end of the
+ *     pause.
  *
- * What the standard leaves open, and what is done here:
- *  - A departure time cannot be taken back. XON lets go what comes after it; what was given the end of the
- *    pause before, and what follows it in its flow, waits for that end. So what Sluice itself sends
- *    is not 65535 quanta and an XON, but short pauses that are refreshed while they are needed (pause_ns).
- *  - What was given its departure before the pause began leaves in it: headroom has to have room for it, and
- *    it is part of d of ppfc.h. 16:1 at 100 Mbit/s (simulated): departures that are given 150
- *    us ahead make 183 KB of queue 227, 1 ms 473, against 531 to 703 of PFC.
- *  - Reserved bits of the class enable vector are to be 0; a frame with others is refused, not read
- *    without them: who sends them means something that is not known here. So is one that is
- *    neither 60 bytes long nor 64 (with its FCS).
+ * Open in the standard, and done here:
+ *  - A departure time cannot be revised. XON releases later packets; a packet scheduled for the end of the pause, and
+ *    those behind it in its flow, wait for that end. So Sluice does not send 65535 quanta and an XON, but short pauses
+ *    that are refreshed while they are needed (pause_ns).
+ *  - A packet scheduled before the pause began leaves in it: headroom has to cover it, and it is part of d of ppfc.h.
+ *    16:1 at 100 Mbit/s (simulated): departures that are given 150 us ahead make 183 KB of queue 227, 1 ms 473, against
+ *    531 to 703 of PFC.
+ *  - Reserved bits of the class enable vector are to be 0; a frame with other bits is refused, not read without them:
+ *    their meaning is not known here. A frame that is neither 60 bytes long nor 64 (with its FCS) is refused too.
  *  - Quanta of a class that is not enabled are ignored, as the standard says.
- *  - A pause without end (a storm: a broken NIC, a deadlock) is obeyed for storm_ns, counted from its first
- *    frame while each comes before the last has run out; then the class sends, and frames are ignored
- *    (PFC_STORM) until none came for restore_ns, or XON did. Nothing is dropped.
+ *  - A pause without end (a storm: a broken NIC, a deadlock) is obeyed for storm_ns, counted from its first frame as
+ *    long as each comes before the last has run out; then the class sends, and frames are ignored (PFC_STORM) until
+ *    none comes for restore_ns, or XON comes. Nothing is dropped.
  */
 #include "sluice/pacer.h"
 
@@ -35,15 +34,15 @@
 #define PFC_FCS_BYTES 4
 #define PFC_ETHERTYPE 0x8808 /* MAC control */
 #define PFC_OPCODE 0x0101
-#define PFC_OPCODE_PAUSE 0x0001 /* 802.3x, of the whole link */
+#define PFC_OPCODE_PAUSE 0x0001 /* 802.3x PAUSE for the whole link */
 
 #define PFC_BPS_MAX (1ULL << 40) /* 1.1 Tbit/s */
 #define PFC_BYTES_MAX (1ULL << 30)
-#define PFC_NS_MAX (1ULL << 31) /* of one measurement or pause; 2.1 s */
+#define PFC_NS_MAX (1ULL << 31) /* longest measurement or pause; 2.1 s */
 
 /* ---- Frame ---- */
 
-/* Bytes, big endian, as on the wire: no alignment, no byte order, the same in BPF. */
+/* Bytes in wire order: no alignment and no byte order to handle, the same in BPF. */
 struct pfc_frame {
 	__u8 dst[6];			/* 01:80:c2:00:00:01, which no bridge forwards */
 	__u8 src[6];			/* of the port that sends it */
@@ -71,7 +70,7 @@ static inline int pfc_is_group(const __u8 *mac)
 	return mac[0] == 0x01 && mac[1] == 0x80 && mac[2] == 0xc2 && !mac[3] && !mac[4] && mac[5] == 0x01;
 }
 
-/* bytes: of the frame as it was received; fewer than the struct has: nothing of it is read. */
+/* bytes: size of the frame as received; if it is smaller than the struct, nothing of it is read. */
 static inline enum pfc_check pfc_check(const struct pfc_frame *f, __u32 bytes)
 {
 	if (bytes < PFC_FRAME_BYTES)
@@ -91,7 +90,7 @@ static inline enum pfc_check pfc_check(const struct pfc_frame *f, __u32 bytes)
 	return PFC_OK;
 }
 
-/* Of a frame that was checked; prio < PFC_PRIORITIES. */
+/* For a frame that was checked; prio < PFC_PRIORITIES. */
 static inline int pfc_enabled(const struct pfc_frame *f, __u32 prio)
 {
 	return f->vector[1] >> prio & 1;
@@ -113,7 +112,7 @@ static inline void pfc_build(struct pfc_frame *f, const __u8 *src)
 		f->src[i] = src[i];
 }
 
-/* Pauses a class, or with 0 quanta lets it go; classes that are not named stay as they are. */
+/* Pauses a class, or resumes it with 0 quanta; other classes stay as they are. */
 static inline void pfc_set(struct pfc_frame *f, __u32 prio, __u32 quanta)
 {
 	f->vector[1] |= 1U << prio;
@@ -121,13 +120,13 @@ static inline void pfc_set(struct pfc_frame *f, __u32 prio, __u32 quanta)
 	f->quanta[prio][1] = quanta;
 }
 
-/* Quanta of a port of so many bit/s in ns, rounded up: nothing leaves too early. 2^16 * 2^39 = 2^55. */
+/* Quanta of a port of bps in ns, rounded up: nothing leaves too early. 2^16 * 2^39 = 2^55. */
 static inline __u64 pfc_quanta_ns(__u32 quanta, __u64 bps)
 {
 	return bps ? (quanta * PFC_QUANTUM_NSBPS + bps - 1) / bps : 0;
 }
 
-/* The quanta that last for at least so long, at most 65535. ns * bps < 65535 * 2^39. */
+/* The quanta that last for at least ns, at most 65535. ns * bps < 65535 * 2^39. */
 static inline __u32 pfc_ns_quanta(__u64 ns, __u64 bps)
 {
 	if (ns >= pfc_quanta_ns(PFC_QUANTA_MAX, bps))
@@ -135,20 +134,19 @@ static inline __u32 pfc_ns_quanta(__u64 ns, __u64 bps)
 	return (ns * bps + PFC_QUANTUM_NSBPS - 1) / PFC_QUANTUM_NSBPS;
 }
 
-/* ns that bytes, < PFC_BYTES_MAX, take at so many bit/s, rounded down: 2^30 * 2^33 = 2^63. */
+/* Time in ns of bytes < PFC_BYTES_MAX at bps, rounded down: 2^30 * 2^33 = 2^63. */
 static inline __u64 pfc_bytes_ns(__u64 bytes, __u64 bps)
 {
 	bytes = bytes < PFC_BYTES_MAX ? bytes : PFC_BYTES_MAX - 1;
 	return bps ? bytes * 8 * NSEC_PER_SEC / bps : 0;
 }
 
-/* ---- Who pauses ---- */
+/* ---- Pausing ---- */
 
 /*
- * What may still come in by a port after XOFF was decided: at its speed for the round trip to the
- * neighbour, react_ns of which are ours and its own (interval of the loop, departures that were given), a
- * frame that was just begun at either end, and the PFC frame with its preamble and gap. rtt and react below
- * PFC_NS_MAX together; bps / 1000 * ns < 2^30 * 2^31.
+ * Bytes that may still come in by a port after XOFF was decided: at its speed for the round trip to the neighbour and
+ * react_ns of both ends (interval of the loop, departures already scheduled), a frame just begun at either end, and the
+ * PFC frame with its preamble and gap. rtt and react below PFC_NS_MAX together; bps / 1000 * ns < 2^30 * 2^31.
  */
 static inline __u64 pfc_headroom(__u64 bps, __u64 rtt_ns, __u64 react_ns, __u32 mtu)
 {
@@ -161,14 +159,14 @@ static inline __u64 pfc_headroom(__u64 bps, __u64 rtt_ns, __u64 react_ns, __u32 
 
 struct pfc_params {
 	__u64 pause_ns; /* of XOFF; refreshed when half of it is over, (0, PFC_NS_MAX) */
-	q24_t alpha;	/* XOFF is at most the free shared buffer by this, < 64.0; 0: XOFF is fixed */
+	q24_t alpha;	/* XOFF is at most alpha times the free shared buffer, < 64.0; 0: XOFF is fixed */
 	__u32 xoff;	/* bytes of a port and priority, < PFC_BYTES_MAX */
-	__u32 gap;	/* XON is so far below XOFF */
+	__u32 gap;	/* XON is this far below XOFF */
 };
 
 /*
  * The defaults: XOFF when a port has as much of the shared buffer as is free (alpha 1), XON two frames below,
- * for 100 frames at a time, but for at least four rounds of the loop, which refreshes after half of them.
+ * for 100 frames at a time, but at least four rounds of the loop, which refreshes halfway through.
  */
 static inline void pfc_params_init(struct pfc_params *p, __u64 shared, __u64 bps, __u32 mtu, __u64 interval_ns)
 {
@@ -182,20 +180,20 @@ static inline void pfc_params_init(struct pfc_params *p, __u64 shared, __u64 bps
 }
 
 /*
- * What a neighbour was told, per ingress port and priority; begins as zeros. Written by one thread. predict_ns
- * is P-PFC's bit against repetition: it is set until then.
+ * Pauses sent to a neighbour, per ingress port and priority; starts as zeros. Written by one thread. predict_ns is
+ * P-PFC's bit against repetition: it is set until then.
  */
 struct pfc_told {
 	__u64 until_ns;	  /* when the pause of XOFF ends */
 	__u64 predict_ns; /* when the pause of P-PFC ends */
 	__u32 xoff;	  /* XOFF holds */
-	__u32 kbps;	  /* what the port added to the queue before the pause of P-PFC */
+	__u32 kbps;	  /* growth of the port's share of the queue before the pause of P-PFC */
 };
 
 enum pfc_act {
 	PFC_NOTHING,
 	PFC_XOFF,
-	PFC_REFRESH, /* XOFF again, before it runs out */
+	PFC_REFRESH, /* XOFF again, before the last one runs out */
 	PFC_XON,     /* *pause_ns is not 0 if a pause of P-PFC goes on */
 };
 
@@ -211,8 +209,8 @@ static inline __u64 pfc_threshold(const struct pfc_params *p, __u64 free)
 }
 
 /*
- * bytes: the ingress counter; free: of the shared buffer. What is returned is to be sent with a pause of
- * *pause_ns. A frame replaces the one before it, so neither cuts the other's pause short.
+ * bytes: the ingress counter; free: of the shared buffer. The caller sends the returned act with a pause of *pause_ns.
+ * A frame replaces the one before it, so neither cuts the other's pause short.
  */
 static inline enum pfc_act pfc_ingress(struct pfc_told *t, const struct pfc_params *p, __u64 now_ns, __u64 bytes,
 				       __u64 free, __u64 *pause_ns)
@@ -222,7 +220,7 @@ static inline enum pfc_act pfc_ingress(struct pfc_told *t, const struct pfc_para
 	enum pfc_act act = t->xoff ? PFC_REFRESH : PFC_XOFF;
 
 	*pause_ns = p->pause_ns > predicted ? p->pause_ns : predicted;
-	/* An empty counter ends XOFF whatever the threshold: with none there is nothing to wait for. */
+	/* An empty counter ends XOFF whatever the threshold: nothing is left to wait for. */
 	if (t->xoff && (bytes < xon || !bytes)) {
 		t->xoff = 0;
 		t->until_ns = 0;
@@ -236,7 +234,7 @@ static inline enum pfc_act pfc_ingress(struct pfc_told *t, const struct pfc_para
 	return act;
 }
 
-/* ---- Who obeys ---- */
+/* ---- Obeying ---- */
 
 struct pfc_obey_params {
 	__u64 bps;	  /* of the port, (0, PFC_BPS_MAX) */
@@ -244,7 +242,7 @@ struct pfc_obey_params {
 	__u64 restore_ns; /* silence after which frames are obeyed again */
 };
 
-/* Of four of the longest pauses a storm is made, but not in less than 100 ms. */
+/* A storm is longer than four of the longest pauses, and at least 100 ms. */
 static inline void pfc_obey_init(struct pfc_obey_params *p, __u64 bps)
 {
 	p->bps = !bps ? 1 : bps < PFC_BPS_MAX ? bps : PFC_BPS_MAX - 1;
@@ -256,20 +254,20 @@ static inline void pfc_obey_init(struct pfc_obey_params *p, __u64 bps)
 
 enum pfc_state {
 	PFC_OPEN,    /* never paused, or a storm is over */
-	PFC_PAUSED,  /* until until_ns; pfc_state() says when it ran out */
+	PFC_PAUSED,  /* paused until until_ns; pfc_state() tells when it has run out */
 	PFC_EXPIRED, /* the pause ran out */
 	PFC_RESUMED, /* XON ended it */
 	PFC_STORM,   /* the watchdog ended it, and frames are ignored */
 };
 
 /*
- * Per port and priority; begins as zeros. Frames are rare and of one queue of the port: the fields are stored
- * one by one, and who reads between two of them is wrong about one packet.
+ * Per port and priority; begins as zeros. Frames are rare and come by one queue of the port: the fields are stored one
+ * by one, and a reader between two stores is wrong about one packet.
  */
 struct pfc_obey {
 	__u64 until_ns; /* when the pause ends; 0: there is none */
 	__u64 since_ns; /* when it began */
-	__u64 heard_ns; /* the last frame that names the class */
+	__u64 heard_ns; /* time of the last frame that names the class */
 	__u32 state;	/* as of that frame */
 	__u32 pad;
 };
@@ -280,8 +278,8 @@ enum pfc_heard {
 	PFC_RESUMES,	   /* XON */
 	PFC_RESUMES_NONE,  /* XON, and nothing was paused */
 	PFC_STORM_BEGINS,  /* the pause has been in force for storm_ns */
-	PFC_STORM_IGNORED, /* and this is more of it */
-	PFC_STORM_ENDS,	   /* by XON */
+	PFC_STORM_IGNORED, /* more of the same storm */
+	PFC_STORM_ENDS,	   /* XON ended the storm */
 };
 
 /* The state as of now. */
@@ -291,13 +289,13 @@ static inline enum pfc_state pfc_state(const struct pfc_obey *o, const struct pf
 		return PFC_OPEN;
 	if (o->state != PFC_PAUSED)
 		return o->state;
-	/* Obeyed for storm_ns, and it would go on. */
+	/* Obeyed for storm_ns, and it would continue. */
 	if (o->until_ns > o->since_ns + p->storm_ns && now_ns >= o->since_ns + p->storm_ns)
 		return now_ns < o->heard_ns + p->restore_ns ? PFC_STORM : PFC_OPEN;
 	return now_ns < o->until_ns ? PFC_PAUSED : PFC_EXPIRED;
 }
 
-/* The quanta of a frame for this class. */
+/* Takes the quanta of a frame for this class. */
 static inline enum pfc_heard pfc_hear(struct pfc_obey *o, const struct pfc_obey_params *p, __u64 now_ns, __u32 quanta)
 {
 	enum pfc_state was = pfc_state(o, p, now_ns);
@@ -321,13 +319,13 @@ static inline enum pfc_heard pfc_hear(struct pfc_obey *o, const struct pfc_obey_
 	return was == PFC_PAUSED ? PFC_REFRESHES : PFC_PAUSES;
 }
 
-/* The port went down: what its neighbour said holds no more. */
+/* The port went down: pauses from its neighbour are void. */
 static inline void pfc_forget(struct pfc_obey *o)
 {
 	*o = (struct pfc_obey){};
 }
 
-/* When a packet of this class may leave, for pacer_reserve(); asked_ns: what the stack asked for. */
+/* When a packet of this class may leave, for pacer_reserve(); asked_ns: the departure that the stack asked for. */
 static inline __u64 pfc_asked(const struct pfc_obey *o, const struct pfc_obey_params *p, __u64 now_ns, __u64 asked_ns)
 {
 	__u64 until = o->until_ns, end = o->since_ns + p->storm_ns;

@@ -3,28 +3,29 @@
 #define SLUICE_PPFC_H
 /*
  * P-PFC (TPDS 2020, "P-PFC: Reducing Tail Latency with Predictive PFC in Lossless Data Center Networks"), in
- * integers: a switch sees by the growth of its queues that its buffer will run out, and pauses those who
- * fill it before standard PFC (pfc.h) would.
+ * integers: a switch sees from the growth of its queues that its buffer will run out, and pauses the ports that fill it
+ * before standard PFC (pfc.h) would.
  *
  *  1. Prediction (Algorithm 1): ppfc_predict() marks the egress queues that are acted on.
  *  2. Choice (Algorithm 2): ppfc_choose() draws ingress ports by their share of such a queue.
  *  3. Duration (Algorithm 3): ppfc_duration(), never above the bound of Theorem 3.2; ppfc_tell() notes it.
  *
- * A queue is of an egress port and priority; what is in it is known by ingress port. All counts are wire
- * bytes, of one thread (the daemon's loop), which measures the time between its rounds.
+ * A queue belongs to an egress port and priority; its bytes are counted by ingress port. All counts are wire bytes,
+ * kept by one thread (the daemon's loop), which measures the time between its rounds.
  *
- * What the paper leaves open, and what is done here (numbers: simulated, 40 Gbit/s, 4 MB shared, 16:1 of
- * 1 MB, senders that keep their rate, T = 200 us, where not said otherwise; PFC alone: 3974 KB):
+ * Open in the paper, and done here (numbers: simulated, 40 Gbit/s, 4 MB shared, 16:1 of 1 MB, senders that keep their
+ * rate, T = 200 us, where not said otherwise; PFC alone: 3974 KB):
  *  - remaining is printed as space / increment: intervals. Here it is ns, by the time that was
  *    measured: a loop that comes late sees a larger increment, not a faster one.
- *  - Who is under pause does not grow, but it will when that is over: what its port added before is expected
- *    back (ppfc_returning()), however long the pause. Without it a queue of ports that come and go by ones and twos
- *    grows too slowly to be seen until the buffer is nearly full: 3050 KB, not 604. If only pauses that end within T are
- *    counted, T has to be longer than a pause, which is as long as the queue: with Equation 5 3635 KB, not 1384.
- *  - T: Equation 5 is the time of the worst congestion, all ports into one, and what is measured a little below that is not
- *    acted on before the buffer is half full. The paper's 100 us are twice Equation 5 of its 4 MB shared, and nearly
- *    once that of its 9 MB, most of which is headroom. The default is twice Equation 5 of the buffer that there is
- *    (decisions at packet arrival, see arrive.h; 40 Gbit/s; senders begin within 0, 50 and 300 us; DCQCN as in Table 3; means of five):
+ *  - A paused port does not grow, but it will after the pause: its earlier growth is expected back (ppfc_returning()),
+ *    however long the pause. Without it a queue of ports that come and go by ones and twos grows too slowly to be seen
+ *    until the buffer is nearly full: 3050 KB, not 604. If only pauses that end within T are counted, T has to be
+ *    longer than a pause, which is as long as the queue: with Equation 5 3635 KB, not 1384.
+ *  - T: Equation 5 is the time of the worst congestion, all ports into one, and growth measured a little below that is
+ *    not acted on before the buffer is half full. The paper's 100 us are twice Equation 5 of its 4 MB shared, and
+ *    nearly once that of its 9 MB, most of which is headroom. The default is twice Equation 5 of the actual buffer
+ *    (decisions at packet arrival, see arrive.h; 40 Gbit/s; senders begin within 0, 50 and 300 us; DCQCN as in Table 3;
+ *    means of five):
  *
  *      T, by Equation 5   16:1, largest queue, KB    pauses of DCQCN at 4:1, 6:1, 16:1
  *      1                  2002, 2178, 2656           0, 0, 16
@@ -33,32 +34,30 @@
  *      3                  679, 733, 834              0, 6, 29
  *
  *    A queue of PFC has 3945 to 4006 KB there.
- *  - Which queue is to blame when the whole buffer is predicted to run out is not said; by the letter any that
- *    is above K_max. Queues are taken by growth, fastest first, until what the others grow by would
- *    not use the buffer up within T: so 4:1 beside 16:1 is left alone (section 5.4), though it is above
- *    K_max. What leaves the queues that were taken, as nobody adds to them, makes room for the others
- *    (ppfc_leaving()). A queue that gets shorter is not acted on, whatever is expected.
- *  - increment is that of what the port has in this queue, not of its ingress counter: who fills another
+ *  - The paper does not say which queue is to blame when the whole buffer is predicted to run out; taken literally, any
+ *    above K_max. Here queues are taken by growth, fastest first, until the growth of the others would not use the
+ *    buffer up within T: so 4:1 beside 16:1 is left alone (section 5.4), though it is above K_max. Bytes that leave the
+ *    taken queues, which nobody adds to, make room for the others (ppfc_leaving()). A queue that gets shorter is not
+ *    acted on, whatever is expected.
+ *  - increment is the growth of the port's bytes in this queue, not of its ingress counter: a port that fills another
  *    queue meanwhile is not to blame for this one.
  *  - A candidate grows by more than 0. Algorithm 2 has "> 1" (packets), section 4.3 "negative is ruled
  *    out".
- *  - Algorithm 2 does not end if those that grow hold less than R. Ports are drawn without putting back,
- *    those that do not grow count for R, too, and those under pause are not told again: so what one round
- *    draws is R of the queue, and a loop that is faster than the pause's way there and back
- *    does not pause all by and by.
- *  - Transmission_speed is not defined. With the egress port's, a port with 1/n of the queue is paused for the
- *    time in which 1/n of the queue leaves, all come back when it has hardly got shorter, and standard
- *    PFC does the work: 3855 KB. A port's bytes leave at its share of that speed, bytes / q. Longer
- *    pauses for larger shares (bytes * ports / speed) were tried: then ports with small shares are back
- *    sooner and told as often as others: rank correlation with the share 0.0, not 0.9 (Figure 9; T = 100
- *    us: 0.3; 100 Mbit/s: 0.6).
- *  - increment/speed is to "absorb the packets in flight", which are those of the way there and back, 2 d, not
- *    those of an interval: increment * 2 d / elapsed.
- *  - d of Theorem 3.2 is the way of the pause, without the interval: with half of that in it, 1 ms at 100
- *    Mbit/s cost 8 % of the throughput. v and q are those of the queue, v_r the speed of the egress
- *    port. If that is paused itself, v_r is less, and the bound errs on the safe side. The pause is rounded
- *    up to quanta, but stays below the bound: less than a quantum is no pause.
- *  - Whom standard PFC has paused is not told a second time: XON would be due before it ends.
+ *  - Algorithm 2 does not end if the growing ports hold less than R. Ports are drawn without replacement, those that do
+ *    not grow count for R, too, and paused ones are not told again: so one round draws R of the queue, and a loop that
+ *    is faster than the pause's round trip does not pause all ports by and by.
+ *  - Transmission_speed is not defined. With the egress port's speed, a port with 1/n of the queue is paused for the
+ *    time in which 1/n of the queue leaves, all come back when it has hardly got shorter, and standard PFC does the
+ *    work: 3855 KB. A port's bytes leave at its share of that speed, bytes / q. Longer pauses for larger shares (bytes
+ *    * ports / speed) were tried: then ports with small shares are back sooner and told as often as others: rank
+ *    correlation with the share 0.0, not 0.9 (Figure 9; T = 100 us: 0.3; 100 Mbit/s: 0.6).
+ *  - increment/speed is to "absorb the packets in flight", which are those of the round trip, 2 d, not those of an
+ *    interval: increment * 2 d / elapsed.
+ *  - d of Theorem 3.2 is the one-way delay of the pause, without the interval: with half of that included, 1 ms at 100
+ *    Mbit/s cost 8 % of the throughput. v and q are those of the queue, v_r the speed of the egress port. If that is
+ *    paused itself, v_r is less, and the bound errs on the safe side. The pause is rounded up to quanta, but stays
+ *    below the bound: less than a quantum is no pause.
+ *  - A port already paused by standard PFC is not paused again: its XON would come before our pause ends.
  *  - Random numbers: xorshift64*, from splitmix64 of the seed. The same calls give the same ports.
  */
 #include "sluice/pause/pfc.h"
@@ -71,11 +70,11 @@ struct ppfc_params {
 	__u64 t_thresh_ns; /* T_thresh: act if the buffer lasts for less; < PFC_NS_MAX */
 	__u64 d_ns;	   /* from the decision until the neighbour stops, < PFC_NS_MAX */
 	q24_t r;	   /* R, (0, 1.0] */
-	__u32 k_max;	   /* an egress queue that is not above is left alone, < PFC_BYTES_MAX */
+	__u32 k_max;	   /* an egress queue up to this is left alone, < PFC_BYTES_MAX */
 	__u32 pad;
 };
 
-/* Equation 5: the time in which all ports at their speed fill the buffer. 2^32 * 2^23 / kbit/s. */
+/* Equation 5: the time in which all ports at full speed fill the buffer. 2^32 * 2^23 / kbit/s. */
 static inline __u64 ppfc_t_min(__u64 buffer, __u32 ports, __u64 bps)
 {
 	__u64 kbps = bps / 1000 * ports, ns;
@@ -111,7 +110,7 @@ static inline void ppfc_params_init(struct ppfc_params *p, __u64 shared, __u64 a
 struct ppfc_queue {
 	__u64 bps;	 /* of the egress port, < PFC_BPS_MAX */
 	__s64 increment; /* growth since the last round, |x| < PFC_BYTES_MAX */
-	__s64 returning; /* what will be added when pauses end, in the time of a round: ppfc_returning() */
+	__s64 returning; /* growth to be added when pauses end, in the time of a round: ppfc_returning() */
 	__u32 bytes;	 /* < PFC_BYTES_MAX */
 	__u16 taken;	 /* result: is to blame */
 	__u16 acts;	 /* result: Algorithms 2 and 3 are to be run */
@@ -132,13 +131,13 @@ static inline __s64 ppfc_growth(const struct ppfc_queue *q)
 	return q->increment + q->returning;
 }
 
-/* A pause of P-PFC is in force. One that would last for longer than any is of a clock that has jumped back. */
+/* Whether a pause of P-PFC is in force. One longer than the maximum comes from a clock that has jumped back. */
 static inline int ppfc_pauses(const struct pfc_told *t, __u64 now_ns)
 {
 	return t->predict_ns > now_ns && t->predict_ns - now_ns < PFC_NS_MAX;
 }
 
-/* What a port under pause will add when it is over: what it did before, instead of its increment of now. */
+/* Growth that a paused port will add when its pause ends: its earlier growth, instead of its current increment. */
 static inline __s64 ppfc_returning(const struct pfc_told *t, __u64 now_ns, __s64 increment, __u64 elapsed_ns)
 {
 	__u64 then;
@@ -152,7 +151,7 @@ static inline __s64 ppfc_returning(const struct pfc_told *t, __u64 now_ns, __s64
 }
 
 /*
- * What leaves a queue in the time of a round, if nobody adds to it for T_thresh: what it has, at most at the port's
+ * Bytes that leave a queue in the time of a round, if nobody adds to it for T_thresh: its length, at most at the port's
  * speed. 2^30 * 2^31.
  */
 static inline __s64 ppfc_leaving(const struct ppfc_queue *q, const struct ppfc_params *p, __u64 elapsed_ns)
@@ -164,7 +163,7 @@ static inline __s64 ppfc_leaving(const struct ppfc_queue *q, const struct ppfc_p
 	return ns ? q->bytes * elapsed_ns / ns : 0;
 }
 
-/* free: of the shared buffer, bytes. Returns how many queues are acted on. */
+/* free: bytes of the shared buffer. Returns the number of queues that are acted on. */
 static inline __u32 ppfc_predict(struct ppfc_queue *queues, __u32 count, const struct ppfc_params *p, __u64 free,
 				 __u64 elapsed_ns)
 {
@@ -182,9 +181,9 @@ static inline __u32 ppfc_predict(struct ppfc_queue *queues, __u32 count, const s
 			if (!queues[i].taken && (!worst || ppfc_growth(&queues[i]) > ppfc_growth(worst)))
 				worst = &queues[i];
 		}
-		if (!worst) /* cannot be: k were taken */
+		if (!worst) /* unreachable: k were taken */
 			break;
-		/* Also who is not paused now, because it gets shorter or is not long, is to blame. */
+		/* A queue that is not acted on, because it shrinks or is short, can be to blame too. */
 		worst->taken = 1;
 		total -= ppfc_growth(worst) + ppfc_leaving(worst, p, elapsed_ns);
 		worst->acts = worst->bytes > p->k_max && worst->increment > 0;
@@ -195,10 +194,10 @@ static inline __u32 ppfc_predict(struct ppfc_queue *queues, __u32 count, const s
 
 /* ---- Algorithm 2 ---- */
 
-/* What an ingress port has in an egress queue, in one round. */
+/* The share of an ingress port in an egress queue, in one round. */
 struct ppfc_share {
 	__s64 increment; /* growth since the last round, |x| < PFC_BYTES_MAX */
-	__u32 bytes;	 /* < PFC_BYTES_MAX; all of a queue together, too */
+	__u32 bytes;	 /* < PFC_BYTES_MAX, and so is the sum over a queue */
 	__u32 drawn;	 /* result */
 };
 
@@ -215,7 +214,7 @@ static inline void ppfc_seed(struct ppfc_random *r, __u64 seed)
 	r->state = seed ? seed : 1;
 }
 
-/* Evenly in [0, below), below > 0. */
+/* Uniform in [0, below), below > 0. */
 static inline __u32 ppfc_draw(struct ppfc_random *r, __u32 below)
 {
 	r->state ^= r->state >> 12;
@@ -224,7 +223,7 @@ static inline __u32 ppfc_draw(struct ppfc_random *r, __u32 below)
 	return (r->state * 0x2545f4914f6cdd1dULL >> 32) * below >> 32;
 }
 
-/* Nothing is drawn; returns what all have together. */
+/* Clears all draws; returns the sum of the shares. */
 static inline __u64 ppfc_draw_begin(struct ppfc_share *shares, __u32 count)
 {
 	__u64 queue = 0;
@@ -237,13 +236,13 @@ static inline __u64 ppfc_draw_begin(struct ppfc_share *shares, __u32 count)
 	return queue;
 }
 
-/* Whether those that were drawn, and hold so much of the queue, are too few. queue < 2^30, << 24. */
+/* Whether the drawn ports, which hold `held` bytes of the queue, are too few. queue < 2^30, << 24. */
 static inline int ppfc_draws_on(__u64 held, __u64 queue, const struct ppfc_params *p)
 {
 	return held < queue && held << 24 <= queue * p->r;
 }
 
-/* Draws the one that has the byte `at` of those that were not drawn. Returns what it holds; 0: `at` is beyond all. */
+/* Draws the port that holds byte `at` among the undrawn ports. Returns its bytes; 0: `at` is beyond all. */
 static inline __u32 ppfc_draw_at(struct ppfc_share *shares, __u32 count, __u32 at)
 {
 	__u32 i;
@@ -261,8 +260,8 @@ static inline __u32 ppfc_draw_at(struct ppfc_share *shares, __u32 count, __u32 a
 }
 
 /*
- * Draws ports by their share of the queue until they hold more than R of it, whether they grow or not. The data plane has
- * this loop once more (pfc_ports_draw()): its verifier takes the one within it only as a function of its own.
+ * Draws ports by their share of the queue until they hold more than R of it, whether they grow or not. The data plane
+ * repeats this loop (pfc_ports_draw()): its verifier accepts the inner loop only as a separate function.
  */
 static inline void ppfc_draw_ports(struct ppfc_share *shares, __u32 count, const struct ppfc_params *p,
 				   struct ppfc_random *r)
@@ -274,7 +273,7 @@ static inline void ppfc_draw_ports(struct ppfc_share *shares, __u32 count, const
 		held += ppfc_draw_at(shares, count, ppfc_draw(r, queue - held));
 }
 
-/* The same, and drawn is set for those of them that grow. Returns how many. */
+/* The same, then drawn is left only on those that grow. Returns their number. */
 static inline __u32 ppfc_choose(struct ppfc_share *shares, __u32 count, const struct ppfc_params *p,
 				struct ppfc_random *r)
 {
@@ -290,7 +289,7 @@ static inline __u32 ppfc_choose(struct ppfc_share *shares, __u32 count, const st
 
 /* ---- Algorithm 3 ---- */
 
-/* What comes in ns at a growth of so much in elapsed_ns, < PFC_BYTES_MAX; 2^30 * 2^31. */
+/* Bytes that arrive in ns at a growth of increment in elapsed_ns, < PFC_BYTES_MAX; 2^30 * 2^31. */
 static inline __u64 ppfc_in_flight(__s64 increment, __u64 elapsed_ns, __u64 ns)
 {
 	__u64 bytes;
@@ -308,8 +307,8 @@ static inline __u64 ppfc_bound(const struct ppfc_queue *q, const struct ppfc_par
 }
 
 /*
- * The pause of a port that was drawn, in quanta of its own speed, port_bps: (bytes + in flight) by the share
- * of the egress port's speed that they leave at, bytes / q. in_flight * q < 2^30 * 2^30.
+ * The pause of a drawn port, in quanta of its own speed, port_bps: (bytes + in flight) divided by the share of the
+ * egress port's speed that they leave at, bytes / q. in_flight * q < 2^30 * 2^30.
  */
 static inline __u32 ppfc_duration(const struct ppfc_share *s, const struct ppfc_queue *q, const struct ppfc_params *p,
 				  __u64 elapsed_ns, __u64 port_bps)
@@ -319,14 +318,13 @@ static inline __u32 ppfc_duration(const struct ppfc_share *s, const struct ppfc_
 	__u32 quanta = pfc_ns_quanta(pfc_bytes_ns(bytes, q->bps), port_bps);
 	__u32 most = pfc_ns_quanta(ppfc_bound(q, p, elapsed_ns), port_bps);
 
-	/* Below, not at, the bound: rounded up to quanta, and one less. */
+	/* Below, not at, the bound: it was rounded up to quanta, so one less. */
 	most -= most > 0;
 	return quanta < most ? quanta : most;
 }
 
 /*
- * Whether a port that was drawn is to be told so; if so the pause is noted. Not while what it was told
- * last has not run out.
+ * Whether a drawn port is to be paused; if so the pause is noted. Not while its last pause has not run out.
  */
 static inline int ppfc_tell(struct pfc_told *t, __u64 now_ns, __u32 quanta, __u64 port_bps, const struct ppfc_share *s,
 			    __u64 elapsed_ns)

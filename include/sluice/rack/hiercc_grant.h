@@ -6,22 +6,23 @@
 #include "sluice/rack/hiercc_params.h"
 
 #define HIERCC_NONE 0xffffffffU
-#define HIERCC_PACKET_MIN 64 /* bytes of a packet with payload, about */
+#define HIERCC_PACKET_MIN 64 /* smallest packet with payload, bytes, approximately */
 
-/* The data plane's notes of a VOQ since the entry was made; begins as zeros. */
+/* The data plane's notes on a VOQ since the entry was made; starts as zeros. */
 struct hiercc_seen {
-	__u64 claim; /* S << 32 | F of the packet that is furthest */
-	__u64 bytes; /* that arrived, in all */
+	__u64 claim; /* S << 32 | F of the packet with the highest S */
+	__u64 bytes; /* bytes that arrived in total */
 	__u64 packets;
 };
 
 /*
- * A packet arrived, which says S (with itself) and F. One that was overtaken changes nothing; one that
- * is behind by reorder bytes or more is of a sender that began anew. CPUs share this: a packet that loses
- * the race is in the bytes all the same, and the next one says S again.
+ * Takes an arriving packet, which carries S (including itself) and F. An overtaken packet changes nothing; one that is
+ * behind by reorder bytes or more comes from a sender that began anew. CPUs share this: a packet that loses the race
+ * still counts in bytes, and the next one carries S again.
  *
- * With no bytes it is a companion of data that is not seen: what S got ahead is taken for what arrived, in packets of the
- * smallest size. One that is lost, late or loses the race is made up for by the next. Returns the bytes that are counted.
+ * Without bytes it is a companion of data that is not seen: the advance of S is taken for arrivals, in packets of the
+ * smallest size. The next companion makes up for one that is lost, late or loses the race. Returns the bytes that were
+ * counted.
  */
 static inline __u32 hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, __u32 bytes, __u32 packets,
 			       __u32 reorder)
@@ -49,9 +50,7 @@ static inline __u32 hiercc_see(struct hiercc_seen *s, __u32 total, __u32 flows, 
 	return bytes;
 }
 
-/*
- * A copy that what is noted meanwhile does not change. Bytes first: the claim is then of these or of later ones.
- */
+/* A copy that concurrent notes do not change. Bytes are read first: the claim then covers these or later ones. */
 static inline struct hiercc_seen hiercc_seen_now(const struct hiercc_seen *s)
 {
 	struct hiercc_seen seen;
@@ -62,32 +61,32 @@ static inline struct hiercc_seen hiercc_seen_now(const struct hiercc_seen *s)
 	return seen;
 }
 
-/* A VOQ as its port keeps it; begins as zeros. Written by one thread. */
+/* A VOQ as its port keeps it; starts as zeros. Written by one thread. */
 struct hiercc_due {
 	__u64 sent;		 /* S; 0: nothing is known yet */
-	__u64 granted;		 /* Csent: what the sender is told */
-	__u64 bytes, packets;	 /* of hiercc_seen, as far as they have been judged */
-	__u64 unseen;		 /* bytes of S that were not seen to arrive; 1/8 of what does is forgiven */
+	__u64 granted;		 /* Csent: the total told to the sender */
+	__u64 bytes, packets;	 /* of hiercc_seen, as far as they were judged */
+	__u64 unseen;		 /* bytes of S that did not arrive; 1/8 of those that do are forgiven */
 	__u64 epoch_ns;		 /* when this epoch began */
-	__u32 in_epoch, in_last; /* packets */
+	__u32 in_epoch, in_last; /* packets in this epoch and in the last */
 	__u32 flows;		 /* F as believed, 1..RX_FLOWS_MAX */
-	__u32 turn;		 /* bytes that are left of its turn in `round` */
-	__u32 next;		 /* in the port's ring; its own index if it is alone */
-	__u32 round;		 /* the last in which it had a turn; 0: none */
+	__u32 turn;		 /* bytes left of its turn in `round` */
+	__u32 next;		 /* next in the port's ring; its own index if it is alone */
+	__u32 round;		 /* the last round in which it had a turn; 0: none */
 	__u8 listed;		 /* 1: it is in a ring of its port */
 	__u8 pad[3];
-	__u32 held; /* bytes of S that are to arrive before they are granted (hiercc_ring.h) */
+	__u32 held; /* bytes of S that must arrive before they are granted (hiercc_ring.h) */
 };
 
-/* A downstream port. Its two rings have the VOQs that are due credit, and only those. */
+/* A downstream port. Its two rings hold exactly the VOQs that are due credit. */
 struct hiercc_port {
 	__u64 rate;   /* speed times eta, bytes/s, < HIERCC_RATE_MAX */
 	__u64 budget; /* bytes that may be granted now */
 	__u64 rest;   /* of a byte, in 10^-9 */
-	__u32 before; /* the VOQ before the one whose turn it is; HIERCC_NONE: the round is over */
-	__u32 done;   /* the last of those that have had all of this round; HIERCC_NONE: there are none */
+	__u32 before; /* the VOQ before the next in turn; HIERCC_NONE: the round is over */
+	__u32 done;   /* the last VOQ that is done with this round; HIERCC_NONE: there is none */
 	__u32 active; /* VOQs in both rings */
-	__u32 round;  /* > 0, of which both rings are */
+	__u32 round;  /* round of both rings, > 0 */
 	__u32 delta;  /* one credit, bytes, as in hiercc_params */
 };
 
@@ -99,20 +98,20 @@ static inline void hiercc_port_init(struct hiercc_port *port, __u64 rate)
 }
 
 enum hiercc_claim {
-	HIERCC_LEARNED, /* S got further, or stayed */
-	HIERCC_FIRST,	/* a VOQ that was not known, here or since a restart */
-	HIERCC_JUMPED,	/* a sender that began anew, or a claim that cannot be */
-	HIERCC_CUT,	/* more than the VOQ may be due was claimed */
+	HIERCC_LEARNED, /* S advanced, or stayed */
+	HIERCC_FIRST,	/* a VOQ that was not known, or not since a restart */
+	HIERCC_JUMPED,	/* a sender that began anew, or an impossible claim */
+	HIERCC_CUT,	/* the claim exceeded the most that a VOQ may be due */
 };
 
-/* Claims of a VOQ that were not believed. Written by whoever judges them, one at a time. */
+/* Claims of a VOQ that were not believed. Written by one judge at a time. */
 struct hiercc_claims {
 	__u64 jumped;
-	__u64 cut;    /* in all, */
-	__u64 unseen; /*   and those of them that are more than was seen to arrive */
+	__u64 cut;    /* bytes cut in total */
+	__u64 unseen; /* bytes of cut beyond those that arrived */
 };
 
-/* After hiercc_judge(). */
+/* Counts after hiercc_judge(). */
 static inline void hiercc_claims_count(struct hiercc_claims *c, const struct hiercc_due *d,
 				       const struct hiercc_params *p, enum hiercc_claim verdict)
 {
@@ -121,7 +120,7 @@ static inline void hiercc_claims_count(struct hiercc_claims *c, const struct hie
 	c->unseen += verdict == HIERCC_CUT && d->unseen == p->debt_max;
 }
 
-/* A ring is known by its last one, whose next is the first; HIERCC_NONE: it is empty. */
+/* A ring is identified by its last VOQ, whose next is the first; HIERCC_NONE: it is empty. */
 static inline void hiercc_ring_add(__u32 *last, struct hiercc_due *voqs, __u32 i)
 {
 	if (*last == HIERCC_NONE) {
@@ -133,7 +132,7 @@ static inline void hiercc_ring_add(__u32 *last, struct hiercc_due *voqs, __u32 i
 	*last = i;
 }
 
-/* Removes VOQ i, looking from the first one on. Returns true if it was there. */
+/* Removes VOQ i, searching from the first one. Returns true if it was there. */
 static inline int hiercc_ring_remove(__u32 *last, struct hiercc_due *voqs, __u32 i)
 {
 	__u32 before = *last;
@@ -151,9 +150,7 @@ static inline int hiercc_ring_remove(__u32 *last, struct hiercc_due *voqs, __u32
 	return 1;
 }
 
-/*
- * At the end of a ring: everybody else's turn comes first. A VOQ that comes back in a round has the rest of its turn.
- */
+/* Appends to a ring: all others have their turn first. A VOQ that comes back in a round has the rest of its turn. */
 static inline void hiercc_enlist(struct hiercc_port *port, struct hiercc_due *voqs, __u32 i)
 {
 	struct hiercc_due *d = &voqs[i];
@@ -165,7 +162,7 @@ static inline void hiercc_enlist(struct hiercc_port *port, struct hiercc_due *vo
 	port->active++;
 }
 
-/* Out of its ring. A VOQ that is not the first of this round is looked for in both. */
+/* Removes from its ring. A VOQ that is not the first of this round is searched for in both rings. */
 static inline void hiercc_unlist(struct hiercc_port *port, struct hiercc_due *voqs, __u32 i)
 {
 	struct hiercc_due *d = &voqs[i];
@@ -191,9 +188,9 @@ static inline void hiercc_count_packets(struct hiercc_due *d, const struct hierc
 }
 
 /*
- * All that was sent is taken as granted, except for the last `owed` bytes. Bytes that were claimed before and not seen
- * to arrive are not forgotten: a jump and a claim of debt_max, in turn, would be granted debt_max each time for two
- * packets of any size.
+ * Takes all sent bytes as granted, except for the last `owed`. Bytes that were claimed before and did not arrive are
+ * not forgotten: a jump and a claim of debt_max, in turn, would be granted debt_max each time for two packets of any
+ * size.
  */
 static inline void hiercc_begin(struct hiercc_due *d, const struct hiercc_params *p, __u32 total, __u64 owed)
 {
@@ -202,8 +199,8 @@ static inline void hiercc_begin(struct hiercc_due *d, const struct hiercc_params
 }
 
 /*
- * Judges what was noted of a VOQ since the last time; now_ns by a clock that does not go back. budget: bytes that
- * the port may grant by now, and many if its loop was late: its senders went on at their rates meanwhile.
+ * Judges the notes on a VOQ since the last call; now_ns by a clock that does not go back. budget: bytes that the port
+ * may grant by now, many if its loop was late: its senders continued at their rates meanwhile.
  */
 static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct hiercc_params *p,
 					     const struct hiercc_seen *seen, __u64 now_ns, __u64 budget)
@@ -214,7 +211,7 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 	enum hiercc_claim verdict = HIERCC_LEARNED;
 	__s64 ahead;
 
-	/* The data plane's entry was made anew: what it has is all new. */
+	/* The data plane's entry was made anew: all of its counts are new. */
 	if (seen->bytes < d->bytes || seen->packets < d->packets)
 		d->bytes = d->packets = 0;
 	arrived = seen->bytes - d->bytes;
@@ -229,7 +226,7 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 	if (!d->sent) {
 		if (!arrived)
 			return HIERCC_LEARNED;
-		owed = total < p->c0 ? total : p->c0; /* all of it, of one that has only just begun */
+		owed = total < p->c0 ? total : p->c0; /* everything, if the VOQ has only just begun */
 		hiercc_begin(d, p, total, owed > arrived ? owed : arrived);
 		verdict = HIERCC_FIRST;
 	} else if (ahead < -(__s64)p->debt_max || ahead > (__s64)(arrived + p->debt_max)) {
@@ -243,7 +240,7 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 		__u64 forgiven = arrived + arrived / 8;
 
 		d->unseen -= d->unseen < forgiven ? d->unseen : forgiven;
-		/* The excess is less than S got ahead: Csent stays below S and a credit. */
+		/* The excess is less than the advance of S: Csent stays below S plus a credit. */
 		if (d->unseen > p->debt_max) {
 			d->granted += d->unseen - p->debt_max;
 			d->unseen = p->debt_max;
@@ -258,8 +255,8 @@ static inline enum hiercc_claim hiercc_judge(struct hiercc_due *d, const struct 
 }
 
 /*
- * The same of VOQ i, which then is in the ring if it is due credit, after hiercc_budget(). voqs: all VOQs of the
- * port.
+ * The same for VOQ i, which is then in the ring if it is due credit. To be called after hiercc_budget(). voqs: all VOQs
+ * of the port.
  */
 static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hiercc_due *voqs, __u32 i,
 					     const struct hiercc_params *p, const struct hiercc_seen *seen,
@@ -273,8 +270,8 @@ static inline enum hiercc_claim hiercc_learn(struct hiercc_port *port, struct hi
 }
 
 /*
- * Time has passed: credit leaves at the port's rate. A loop that was away for longer than HIERCC_NS_MAX
- * grants for that long.
+ * Advances the budget: credit leaves at the port's rate. A loop that was away for longer than HIERCC_NS_MAX grants for
+ * that long.
  */
 static inline void hiercc_budget(struct hiercc_port *port, __u64 elapsed_ns)
 {
@@ -288,12 +285,12 @@ static inline void hiercc_budget(struct hiercc_port *port, __u64 elapsed_ns)
 }
 
 /*
- * The next VOQ that is granted credit, or HIERCC_NONE when the budget or what is due is at its end: to be called until
- * then, after which the totals of those that were named are sent, and, because a message may get lost, those of all
- * that sent anything in the last epoch. WRR, interleaved: a round is F credits for each VOQ, at most, and over when
- * every VOQ that is due any has had them; a call is one credit, or as many as an eighth of the budget has: within a
- * round it makes no difference how credit that is told at once is divided. Each call is one VOQ of the ring, so the
- * work is that of the active ones. Credit that nobody was due is not saved up, but for one.
+ * Grants credit to the next VOQ and returns it, or HIERCC_NONE when the budget or all that is due is used up. To be
+ * called until then; afterwards the totals of the returned VOQs are sent and, because a message may get lost, those of
+ * all that sent anything in the last epoch. WRR, interleaved: a round is at most F credits for each VOQ, and over when
+ * every VOQ that is due any has had them; a call grants one credit, or as many as an eighth of the budget holds: within
+ * a round the split of credit that is told at once makes no difference. Each call handles one VOQ of the ring, so only
+ * active VOQs cost work. Credit that nobody was due is not saved up, except for one.
  */
 static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *voqs)
 {
@@ -316,7 +313,7 @@ static inline __u32 hiercc_grant(struct hiercc_port *port, struct hiercc_due *vo
 		d->round = port->round;
 		d->turn = d->flows * delta; /* < 2^14 * 2^16 */
 	}
-	/* Whole credits: what is due < 2^28. */
+	/* Whole credits: the bytes due are < 2^28. */
 	due = d->sent > d->granted ? d->sent - d->granted : 0;
 	due = (due + delta - 1) / delta * delta;
 	bytes = due < d->turn ? due : d->turn;

@@ -8,7 +8,7 @@ struct hiercc_hop_params {
 	__u64 rate_line; /* R_line, bytes/s, < HIERCC_RATE_MAX */
 	__u64 rate_min;	 /* R_min, (0, R_line] */
 	__u64 rtt_ns;	 /* RTT_hop, > 0, < HIERCC_NS_MAX */
-	__u64 period_ns; /* of the measurement of rates, and of R: 1/beta RTT_hop */
+	__u64 period_ns; /* period of the rate measurement, and of R: 1/beta RTT_hop */
 	q24_t beta;	 /* (0, 1.0) */
 	__u32 q0;	 /* bytes, all < HIERCC_BYTES_MAX */
 	__u32 v_high;
@@ -23,14 +23,14 @@ struct hiercc_hop {
 	__u64 mark_ns; /* 0: never */
 	__u64 arrive;  /* R_arrive, bytes/s */
 	__u32 stopped;
-	__u8 settling; /* R is on its way to the senders: mark is to be set when it is there */
+	__u8 settling; /* R is on its way to the senders: mark is to be set when it gets there */
 	__u8 resumed;  /* R has not been computed since the last stop */
 	__u16 pad;
 };
 
 /*
- * Section 5, where 25 Gbit/s and 12 us are a BDP of 37.5 KB: q0 20 KB, V_high 70 KB, V_low 50 KB, beta
- * 0.2. R_min is one in 100. bdp: bytes, of the host's link and the RTT end to end.
+ * The values of section 5, whose 25 Gbit/s and 12 us are a BDP of 37.5 KB: q0 20 KB, V_high 70 KB, V_low 50 KB, beta
+ * 0.2. R_min is a hundredth. bdp: bytes, of the host's link and the end-to-end RTT.
  */
 static inline void hiercc_hop_params_init(struct hiercc_hop_params *p, __u64 rate_line, __u64 rtt_ns, __u64 bdp)
 {
@@ -47,7 +47,7 @@ static inline void hiercc_hop_params_init(struct hiercc_hop_params *p, __u64 rat
 	p->q_line = 1;
 }
 
-/* R is computed when a change of it has taken effect: every 1/beta round trips. */
+/* R is computed once its last change has taken effect: every 1/beta round trips. */
 static inline void hiercc_hop_tune(struct hiercc_hop_params *p, const struct hiercc_tuning *t)
 {
 	if (t->beta) {
@@ -57,7 +57,7 @@ static inline void hiercc_hop_tune(struct hiercc_hop_params *p, const struct hie
 	p->q0 = t->q0 ? t->q0 : p->q0;
 	p->v_high = t->v_high ? t->v_high : p->v_high;
 	p->v_low = t->v_low ? t->v_low : p->v_low;
-	/* One that is set may have passed a default that follows from the BDP. */
+	/* A configured value may exceed a default that follows from the BDP. */
 	if (p->v_low < p->q0)
 		p->v_low = p->q0;
 	if (p->v_high <= p->v_low)
@@ -70,9 +70,9 @@ static inline void hiercc_hop_init(struct hiercc_hop *h, const struct hiercc_hop
 }
 
 /*
- * R_arrive from S: whether a period is over and R is to be computed. The first RTT_hop of a period is not
- * measured: what arrives then was sent at the R before, and N = R_arrive / R would be of two rates.
- * arrived < 2^31, * 10^9 < 2^61.
+ * R_arrive from S: whether a period is over and R is to be computed. The first RTT_hop of a period is not measured:
+ * packets that arrive then were sent at the previous R, and N = R_arrive / R would mix two rates. arrived < 2^31, *
+ * 10^9 < 2^61.
  */
 static inline int hiercc_arrival(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u64 now_ns, __u64 sent)
 {
@@ -99,8 +99,8 @@ static inline int hiercc_arrival(struct hiercc_hop *h, const struct hiercc_hop_p
 }
 
 /*
- * The queue alone, with every packet: stops the senders above V_high and resumes below V_low with the
- * rate of before. Returns R, 0 for a stop.
+ * Checks the queue alone, at every packet: stops the senders above V_high and resumes them below V_low at the earlier
+ * rate. Returns R, 0 for a stop.
  */
 static inline __u64 hiercc_stop(struct hiercc_hop *h, const struct hiercc_hop_params *p, __u32 q_voq)
 {

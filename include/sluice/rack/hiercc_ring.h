@@ -4,66 +4,67 @@
 /*
  * HierCC (hiercc.h) at the receiver ToR, without a period: credit is granted where a packet of a VOQ arrives.
  *
- *  1. hiercc_ring_enter(): one CPU at a time is at a port, and only while the daemon's lease runs. A packet that finds the
- *     port taken waits for nobody: the next one says all that it would have said.
- *  2. hiercc_ring_clock(): the port's credit is advanced by the time that has really passed, one round trip at most.
- *  3. hiercc_ring_learn(): S, F and what arrived are judged, and the VOQ enters the ring if it is due credit.
+ *  1. hiercc_ring_enter(): one CPU at a time holds a port's ring, and only while the daemon's lease runs. A packet that
+ *     finds it taken does not wait: the next one carries all that it would have told.
+ *  2. hiercc_ring_clock(): the port's credit advances by the real time passed, one round trip at most.
+ *  3. hiercc_ring_learn(): S, F and the arrived bytes are judged, and the VOQ enters the ring if it is due credit.
  *  4. hiercc_ring_next() and hiercc_ring_grant(), HIERCC_STEPS times at most: the WRR of hiercc_grant(), in two queues of fixed
- *     size. The caller looks up what hiercc_due belongs to the number between the two, as each side has its own way to it.
- *  5. Totals ride on what goes back to that rack next. hiercc_ring_untold() and hiercc_ring_tells(): one VOQ a packet that has
- *     not heard of its credit is told by a message. Without that one in ten of the bursts of tests/sim/scenarios/racks.yaml
- *     left a long flow waiting for the daemon's round.
+ *     size. Between the two the caller looks up the hiercc_due of the number: the daemon and the data plane do so in
+ *     different ways.
+ *  5. Totals ride on the next packet back to that rack. hiercc_ring_untold() and hiercc_ring_tells(): per packet, one
+ *     VOQ that has not heard of its credit is told by a message. Without that one in ten of the bursts of
+ *     tests/sim/scenarios/racks.yaml left a long flow waiting for the daemon's round.
  *  6. hiercc_ring_leave().
  *
- * The daemon runs the same steps in its round, for VOQs of which nothing arrives any more. Whatever is in a ring is only numbers:
- * two CPUs at one port, after a lock was broken, can lose a VOQ or have it twice, but read and grant nothing that is not theirs;
- * hiercc_ring_clear() and each VOQ's next packet put it right.
+ * The daemon runs the same steps in its round, for VOQs without further arrivals. A ring holds only numbers: two CPUs
+ * at one port, after a lock was broken, can lose a VOQ or have it twice, but never read or grant anything that is not
+ * theirs; hiercc_ring_clear() and each VOQ's next packet put it right.
  *
- * A VOQ is granted no further than what arrived and C0, which is one round trip: S may say more, and what it says beyond that
- * has to arrive first (hiercc_due.held).
+ * A VOQ is granted at most its arrived bytes and C0, which is one round trip: S may claim more, and the excess has to
+ * arrive first (hiercc_due.held).
  */
 #include "sluice/rack/hiercc_grant.h"
 #include "sluice/verifier.h"
 #include "sluice/trylock.h"
 
 #define HIERCC_RING 256		    /* VOQs that are due credit from one port at once, a power of two */
-#define HIERCC_STEPS 4		    /* VOQs that one packet grants credit */
+#define HIERCC_STEPS 4		    /* VOQs that one packet grants credit to */
 #define HIERCC_SLICE_MAX (1U << 17) /* RX_FLOWS_MAX of them are below 2^32 */
-#define HIERCC_QUIET 4 /* parts of a round of credit: a VOQ that heard nothing for one is told by a message */
+#define HIERCC_QUIET 4 /* parts of a round of credit: a VOQ that heard nothing for one part is told by a message */
 
-/* VOQs in turn. */
+/* VOQs waiting for their turn. */
 struct hiercc_queue {
-	__u32 first, count; /* of slot, modulo HIERCC_RING */
+	__u32 first, count; /* positions in slot, modulo HIERCC_RING */
 	__u32 slot[HIERCC_RING];
 };
 
-/* What a VOQ has heard of its credit; begins as zeros, and belongs to the one that has entered its port. */
+/* The credit that a VOQ has heard of; starts as zeros, owned by the holder of its port's ring. */
 struct hiercc_told {
 	__u64 granted, at_ns;
 	__u32 waits; /* it is in hiercc_ring.untold */
 	__u32 pad;
 };
 
-/* A downstream port; begins with hiercc_ring_init(). All but lock_ns and lease_ns belongs to the one that has entered. */
+/* A downstream port; starts with hiercc_ring_init(). All except lock_ns and lease_ns belongs to the holder of the lock. */
 struct hiercc_ring {
-	__u64 lock_ns;	   /* since when somebody is at it; 0: nobody is */
-	__u64 lease_ns;	   /* daemon: until then packets may grant */
+	__u64 lock_ns;	   /* when the current holder took it; 0: free */
+	__u64 lease_ns;	   /* daemon: packets may grant until then */
 	__u64 clock_ns;	   /* the time up to which credit was counted; 0: none yet */
-	__u64 most_ns;	   /* daemon: that is counted at once, < HIERCC_NS_MAX */
+	__u64 most_ns;	   /* daemon: most time counted at once, < HIERCC_NS_MAX */
 	__u64 rate;	   /* daemon: speed times eta, bytes/s, < HIERCC_RATE_MAX */
 	__u64 budget;	   /* bytes that may be granted now */
-	__u64 rest;	   /* of a byte, in 10^-9 */
-	__u64 turned_away; /* packets of VOQs that found the ring full, */
-	__u64 broken;	   /* locks of a CPU that was gone, */
-	__u64 jumps;	   /* and times at which the clock went back, or on by more than most_ns while credit was due */
+	__u64 rest;	   /* fraction of a byte of budget, in 10^-9 */
+	__u64 turned_away; /* packets whose VOQ found the ring full */
+	__u64 broken;	   /* locks broken because their CPU was gone */
+	__u64 jumps;	   /* times at which the clock went back, or jumped by more than most_ns while credit was due */
 	__u32 delta;	   /* daemon: one credit, bytes */
-	__u32 slice;	   /* most that a step of this packet grants */
+	__u32 slice;	   /* most that one step grants at this packet */
 	__u32 round;	   /* > 0 */
-	__u32 turn;	   /* which of the two queues this round's are in; the other has those that are done */
-	__u32 credit;	   /* of this round, bytes: delta, or more where packets come in bulk (GRO): steps are few */
+	__u32 turn;	   /* the queue of the VOQs still in this round; the other queue has those that are done */
+	__u32 credit;	   /* of this round, bytes: delta, or more if packets come in bulk (GRO): steps are few */
 	__u32 pad;
 	struct hiercc_queue queue[2];
-	struct hiercc_queue untold; /* granted credit that they have not heard of */
+	struct hiercc_queue untold; /* VOQs with credit that they have not heard of */
 };
 
 static inline void hiercc_ring_init(struct hiercc_ring *r, __u64 rate, __u64 most_ns, __u32 delta)
@@ -77,7 +78,7 @@ static inline void hiercc_ring_init(struct hiercc_ring *r, __u64 rate, __u64 mos
 				   .round = 1 };
 }
 
-/* The port has another speed. Credit that is outstanding was granted at the old one: what is left of the budget is too. */
+/* Sets a new port speed. Outstanding credit was granted at the old speed, and so is the rest of the budget. */
 static inline void hiercc_ring_speed(struct hiercc_ring *r, __u64 rate)
 {
 	if (rate != r->rate)
@@ -85,7 +86,7 @@ static inline void hiercc_ring_speed(struct hiercc_ring *r, __u64 rate)
 	r->rate = rate < HIERCC_RATE_MAX ? rate : HIERCC_RATE_MAX - 1;
 }
 
-/* Returns whether the caller is at the port now; then hiercc_ring_leave() with the same time, which is > 0. */
+/* Returns whether the caller now holds the ring; it then calls hiercc_ring_leave() with the same time, which is > 0. */
 static inline int hiercc_ring_enter(struct hiercc_ring *r, __u64 now_ns)
 {
 	enum trylock got = trylock_enter(&r->lock_ns, now_ns);
@@ -94,13 +95,13 @@ static inline int hiercc_ring_enter(struct hiercc_ring *r, __u64 now_ns)
 	return got != TRYLOCK_TAKEN;
 }
 
-/* Nothing is done for one whose lock was broken. */
+/* Does nothing for a holder whose lock was broken. */
 static inline void hiercc_ring_leave(struct hiercc_ring *r, __u64 now_ns)
 {
 	trylock_leave(&r->lock_ns, now_ns);
 }
 
-/* Whether the daemon lets packets grant. It may have died, or have stopped: then they do not. */
+/* Whether the daemon lets packets grant: not after it has died or stopped. */
 static inline int hiercc_ring_leased(const struct hiercc_ring *r, __u64 now_ns)
 {
 	__u64 until = READ_ONCE(r->lease_ns);
@@ -114,9 +115,9 @@ static inline __u32 hiercc_ring_due(const struct hiercc_ring *r)
 }
 
 /*
- * Time has passed, and `bytes` have arrived in one packet: credit that nobody was due is not saved up, but for one and for the
- * time that this packet took to arrive. A clock that goes back stands still until it is where it was, unless it went back by
- * more than most_ns: then it begins there.
+ * Advances the budget for the time passed, when `bytes` have arrived in one packet: credit that nobody was due is not
+ * saved up, except for one and for the time that this packet took to arrive. If the clock goes back it counts nothing
+ * until it catches up, or restarts there after more than most_ns.
  */
 static inline void hiercc_ring_clock(struct hiercc_ring *r, __u64 now_ns, __u32 bytes)
 {
@@ -143,7 +144,7 @@ static inline void hiercc_ring_clock(struct hiercc_ring *r, __u64 now_ns, __u32 
 	bytes = bytes < HIERCC_BYTES_MAX ? bytes : HIERCC_BYTES_MAX - 1;
 	if (!due && r->budget > r->delta + bytes)
 		r->budget = r->delta + bytes;
-	/* What more there is than most_ns has nobody who wants it for long enough: steps are bounded. */
+	/* Budget beyond most_ns is dropped: steps are bounded, so it would not be used for long. */
 	more = r->rate * r->most_ns / NSEC_PER_SEC + r->delta;
 	r->budget = r->budget < more ? r->budget : more;
 	slice = r->delta ? r->budget / (HIERCC_STEPS * (__u64)r->delta) * r->delta : 0;
@@ -159,7 +160,7 @@ static inline int hiercc_queue_put(struct hiercc_queue *q, __u32 i)
 	return 1;
 }
 
-/* At the end: everybody else's turn comes first. One that comes back in a round has the rest of its turn. */
+/* Appends: all others have their turn first. A VOQ that comes back in a round has the rest of its turn. */
 static inline void hiercc_ring_enlist(struct hiercc_ring *r, struct hiercc_due *d, __u32 i)
 {
 	__u32 queue = r->turn ^ (d->round == r->round && !d->turn);
@@ -168,7 +169,7 @@ static inline void hiercc_ring_enlist(struct hiercc_ring *r, struct hiercc_due *
 		return;
 	VERIFIER_FORGET(
 		queue); /* Linux 6.1 loses the range of the exclusive or, and clang the mask of what it can prove */
-	/* Both have room for all: a VOQ that is done goes from one to the other. */
+	/* Both have room for all: a VOQ that is done moves from one to the other. */
 	if (hiercc_ring_due(r) >= HIERCC_RING || !hiercc_queue_put(&r->queue[queue & 1], i)) {
 		r->turned_away++;
 		return;
@@ -176,7 +177,7 @@ static inline void hiercc_ring_enlist(struct hiercc_ring *r, struct hiercc_due *
 	d->listed = 1;
 }
 
-/* What a VOQ may be granted now. < HIERCC_BYTES_MAX + what is late */
+/* Bytes that a VOQ may be granted now. < HIERCC_BYTES_MAX plus what is late */
 static inline __u64 hiercc_ring_owed(const struct hiercc_due *d)
 {
 	__u64 most = d->sent - d->held;
@@ -185,7 +186,7 @@ static inline __u64 hiercc_ring_owed(const struct hiercc_due *d)
 }
 
 /*
- * Judges what was noted of VOQ i, d, which then is in the ring if it is due credit. After hiercc_ring_clock().
+ * Judges the notes on VOQ i, d, which is then in the ring if it is due credit. To be called after hiercc_ring_clock().
  */
 static inline enum hiercc_claim hiercc_ring_learn(struct hiercc_ring *r, struct hiercc_due *d, __u32 i,
 						  const struct hiercc_params *p, const struct hiercc_seen *seen,
@@ -194,7 +195,7 @@ static inline enum hiercc_claim hiercc_ring_learn(struct hiercc_ring *r, struct 
 	enum hiercc_claim verdict = hiercc_judge(d, p, seen, now_ns, r->budget);
 	__u64 owed = hiercc_ring_owed(d);
 
-	if (verdict == HIERCC_FIRST) /* C0 that it may have used before is one that nobody saw */
+	if (verdict == HIERCC_FIRST) /* C0 that it may have used before, which did not arrive here */
 		d->unseen = owed > seen->bytes ? owed - seen->bytes : 0;
 	d->held = d->unseen > p->c0 ? d->unseen - p->c0 : 0;
 	if (hiercc_ring_owed(d))
@@ -202,7 +203,7 @@ static inline enum hiercc_claim hiercc_ring_learn(struct hiercc_ring *r, struct 
 	return verdict;
 }
 
-/* The VOQ whose turn it is, which hiercc_ring_grant() is to follow for; HIERCC_NONE: nobody is due any more, or no credit is. */
+/* The VOQ in turn, for which hiercc_ring_grant() is called next; HIERCC_NONE: no VOQ is due, or no credit is left. */
 static inline __u32 hiercc_ring_next(struct hiercc_ring *r)
 {
 	struct hiercc_queue *q;
@@ -216,7 +217,7 @@ static inline __u32 hiercc_ring_next(struct hiercc_ring *r)
 		r->credit = r->slice < most ? r->slice : most;
 	}
 	q = &r->queue[r->turn & 1];
-	if (q->count > HIERCC_RING) /* two were at it */
+	if (q->count > HIERCC_RING) /* two CPUs were here */
 		q->count = 0;
 	if (!q->count || r->budget < r->delta)
 		return HIERCC_NONE;
@@ -227,8 +228,8 @@ static inline __u32 hiercc_ring_next(struct hiercc_ring *r)
 }
 
 /*
- * Its credit: a turn of F credits a round, a slice at a time. Returns the bytes. The credit of a round is the slice with which
- * it began: a VOQ of one flow whose packets came 64 KB at a time was else granted 4 KB with each.
+ * Grants its credit: a turn of F credits a round, a slice at a time. Returns the bytes. The credit of a round is the
+ * slice with which it began: otherwise a VOQ of one flow whose packets came 64 KB at a time was granted 4 KB with each.
  */
 static inline __u32 hiercc_ring_grant(struct hiercc_ring *r, struct hiercc_due *d, __u32 i)
 {
@@ -252,14 +253,14 @@ static inline __u32 hiercc_ring_grant(struct hiercc_ring *r, struct hiercc_due *
 	return bytes;
 }
 
-/* A VOQ was granted credit that it has not heard of: it is looked at by and by, if nothing goes back to its rack before. */
+/* Queues a VOQ with credit that it has not heard of: it is told in turn, unless a packet back to its rack comes first. */
 static inline void hiercc_ring_note(struct hiercc_ring *r, struct hiercc_told *t, __u32 i)
 {
 	if (!t->waits && hiercc_queue_put(&r->untold, i))
 		t->waits = 1;
 }
 
-/* The VOQ that hiercc_ring_tells() is to be asked about, or HIERCC_NONE. */
+/* The VOQ for the next hiercc_ring_tells(), or HIERCC_NONE. */
 static inline __u32 hiercc_ring_untold(struct hiercc_ring *r)
 {
 	struct hiercc_queue *q = &r->untold;
@@ -270,8 +271,8 @@ static inline __u32 hiercc_ring_untold(struct hiercc_ring *r)
 }
 
 /*
- * Whether that VOQ is to be told now, by a message: it has not heard all, and nothing for quiet_ns. Then, and if it has heard
- * all, it makes room for the next one.
+ * Whether that VOQ is to be told now, by a message: it has not heard of all its credit, and heard nothing for quiet_ns.
+ * If so, or if it has heard of all, the next VOQ takes its place.
  */
 static inline int hiercc_ring_tells(struct hiercc_ring *r, const struct hiercc_due *d, struct hiercc_told *t,
 				    __u64 now_ns, __u64 quiet_ns)
@@ -287,14 +288,14 @@ static inline int hiercc_ring_tells(struct hiercc_ring *r, const struct hiercc_d
 	return !heard;
 }
 
-/* Its total is on its way. */
+/* Its total is under way. */
 static inline void hiercc_told(struct hiercc_told *t, const struct hiercc_due *d, __u64 now_ns)
 {
 	t->granted = d->granted;
 	t->at_ns = now_ns;
 }
 
-/* Daemon: takes VOQ i out, which is freed or has another port. Returns whether it was there. */
+/* Daemon: removes VOQ i, which is freed or has moved to another port. Returns whether it was there. */
 static inline int hiercc_ring_drop(struct hiercc_ring *r, struct hiercc_due *d, __u32 i)
 {
 	__u32 k, n, at, from, found = 0;
@@ -316,7 +317,7 @@ static inline int hiercc_ring_drop(struct hiercc_ring *r, struct hiercc_due *d, 
 	return found != 0;
 }
 
-/* Daemon: nobody is in the ring. Those that are due enter it with their next packet, once their `listed` is 0. */
+/* Daemon: empties the ring. VOQs that are due enter it with their next packet, once their `listed` is 0. */
 static inline void hiercc_ring_clear(struct hiercc_ring *r)
 {
 	r->queue[0].first = r->queue[0].count = 0;

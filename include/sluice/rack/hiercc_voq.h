@@ -1,42 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_HIERCC_VOQ_H
 #define SLUICE_HIERCC_VOQ_H
-/* HierCC (hiercc.h) at the sender ToR: the place of a packet in its VOQ, and credit that arrives. */
+/* HierCC (hiercc.h) at the sender ToR: the place of a packet in its VOQ, and arriving credit. */
 #include "sluice/once.h"
 #include "sluice/rack/hiercc_params.h"
 
-#define HIERCC_UNTOLD 8 /* one part in so many of C0 may be sent before a companion says so */
+#define HIERCC_UNTOLD 8 /* this fraction of C0 may be sent before a companion announces it */
 
 /*
- * A VOQ. CPUs share it: S is moved by fetch-and-add, credit and clock by compare-and-swap. The others are
- * hints that are stored one by one: a reader between two stores is off by one message, and only
- * for the packet at hand.
+ * A VOQ. CPUs share it: S is moved by fetch-and-add, credit and clock by compare-and-swap. The other members are hints,
+ * stored one by one: a reader between two stores is off by one message, and only for the packet at hand.
  */
 struct hiercc_voq {
 	__u64 sent;	 /* S: bytes that were given a departure */
 	__u64 credit;	 /* C without C0: granted in all; C0 + credit - sent is left */
-	__u64 clock_ns;	 /* when the last of its packets leaves */
+	__u64 clock_ns;	 /* departure of its last packet */
 	__u64 last_ns;	 /* arrival of the last packet; 0: none yet */
-	__u64 credit_ns; /* when credit last got further, less what the message was late; or C0 was given */
-	__u64 short_ns;	 /* since when packets have waited for credit that does not come; 0: none */
+	__u64 credit_ns; /* when credit last advanced, less the delay of the message; or C0 was given */
+	__u64 short_ns;	 /* since when packets have waited for overdue credit; 0: not at all */
 	__u64 rate;	 /* measured, bytes/s; 0: not known */
 	__u64 mark;	 /* credit at mark_ns, when the rate was last measured; mark_ns 0: never */
 	__u64 mark_ns;
-	__u32 due;	 /* the port owed it more than it had to give, when the rate was measured and since */
+	__u32 due;	 /* since the rate was measured, the port owed it more than it had to give */
 	__u16 mark_at;	 /* when that credit was granted, by the port's clock, units of HIERCC_AT_NS */
-	__u16 credit_at; /* when the last that got further was granted, by the same clock */
-	__u32 told;	 /* F as the receiver has heard it last, or is about to; 0: nothing yet */
+	__u16 credit_at; /* when the last advance was granted, by the same clock */
+	__u32 told;	 /* F as last told to the receiver, or about to be; 0: nothing yet */
 	__u32 pad;
 };
 
 enum hiercc_sent {
-	HIERCC_COVERED, /* credit was there; departs now or behind those that wait */
-	HIERCC_WAITS,	/* until credit is expected */
+	HIERCC_COVERED, /* credit was there: departs now or after those that wait */
+	HIERCC_WAITS,	/* departs when credit is expected */
 	HIERCC_ALONE,	/* credits have stopped: departs now */
 	HIERCC_LOST,	/* the clock was contended: departs now */
 };
 
-/* Begins a VOQ; now_ns > 0, as everywhere. */
+/* Starts a VOQ; now_ns > 0, as everywhere. */
 static inline void hiercc_voq_init(struct hiercc_voq *v, __u64 now_ns)
 {
 	*v = (struct hiercc_voq){
@@ -44,7 +43,7 @@ static inline void hiercc_voq_init(struct hiercc_voq *v, __u64 now_ns)
 	};
 }
 
-/* Back to C0. That two CPUs do so at once does no harm. */
+/* Back to C0. Two CPUs doing so at once do no harm. */
 static inline void hiercc_wake(struct hiercc_voq *v, __u64 now_ns)
 {
 	__u64 sent = READ_ONCE(v->sent), credit = READ_ONCE(v->credit);
@@ -57,7 +56,7 @@ static inline void hiercc_wake(struct hiercc_voq *v, __u64 now_ns)
 	v->mark_ns = 0;
 }
 
-/* Q_voq: bytes that were taken in and that credit does not cover, < HIERCC_BYTES_MAX. */
+/* Q_voq: bytes that entered and that credit does not cover, < HIERCC_BYTES_MAX. */
 static inline __u32 hiercc_queue(const struct hiercc_voq *v, const struct hiercc_params *p)
 {
 	__u64 covered = v->credit + p->c0, sent = v->sent;
@@ -67,13 +66,13 @@ static inline __u32 hiercc_queue(const struct hiercc_voq *v, const struct hiercc
 	return sent - covered < HIERCC_BYTES_MAX ? sent - covered : HIERCC_BYTES_MAX - 1;
 }
 
-/* R_credit: the rate at which credit came last, bytes/s, > 0. */
+/* R_credit: the latest rate of credit, bytes/s, > 0. */
 static inline __u64 hiercc_credit_rate(const struct hiercc_voq *v, const struct hiercc_params *p)
 {
 	return v->rate ? v->rate : p->rate_first;
 }
 
-/* The rate at which packets at the limit leave: as credit came, which for all VOQs is no more than the port's rate. */
+/* The rate at which packets at the limit leave: that of credit, which over all VOQs is at most the port's rate. */
 static inline __u64 hiercc_limit_rate(const struct hiercc_voq *v, const struct hiercc_params *p)
 {
 	__u64 rate = hiercc_credit_rate(v, p), least = p->rate_first / 16 + 1;
@@ -82,11 +81,10 @@ static inline __u64 hiercc_limit_rate(const struct hiercc_voq *v, const struct h
 }
 
 /*
- * When credit for `bytes` more than there is is expected, at most limit_ns after credit first
- * lacked. Credit at the measured rate goes on from the last message, but not for longer than two
- * windows without one: with one window and a tenth of all messages lost the port had up to 22 KB at p99,
- * with two 7. Where that rate is what the VOQ sent and not its share, credit for what it sends now comes a
- * round trip later, at up to rate_first. bytes < 2^27: * 10^9 < 2^57.
+ * When credit for `bytes` beyond the current credit is expected, at most limit_ns after credit first lacked. Credit at
+ * the measured rate continues from the last message, but for at most two windows without one: with one window and a
+ * tenth of all messages lost the port had up to 22 KB at p99, with two 7. If that rate is what the VOQ sent and not its
+ * share, credit for new packets comes a round trip later, at up to rate_first. bytes < 2^27: * 10^9 < 2^57.
  */
 static inline __u64 hiercc_expected(const struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
 				    __u64 short_ns, __u64 bytes)
@@ -108,8 +106,8 @@ static inline __u64 hiercc_expected(const struct hiercc_voq *v, const struct hie
 
 /*
  * A packet of `bytes` on the wire, < 2^20, enters the VOQ. *total: S after it, for its header;
- * *departure_ns: when it may leave, at most limit_ns from now, and maybe before others that came earlier: the caller
- * keeps those of one flow in order.
+ * *departure_ns: when it may leave, at most limit_ns from now, and possibly before others that entered earlier: the
+ * caller keeps those of one flow in order.
  */
 static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
 					   __u32 bytes, __u32 *total, __u64 *departure_ns)
@@ -140,7 +138,7 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
 
 		if (at >= end && seen >= end)
 			at = seen + bytes * NSEC_PER_SEC / hiercc_limit_rate(v, p);
-		/* The clock of another time, or of a limit that was longer, holds nobody. */
+		/* A clock from another time, or from a longer limit, holds no packet back. */
 		if (at > now_ns + p->limit_ns)
 			at = now_ns + p->limit_ns;
 		if ((at <= seen && seen <= now_ns + p->limit_ns) ||
@@ -153,8 +151,8 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
 }
 
 /*
- * Behind hiercc_send(): whether this packet is not to wait, because it tells F, which has doubled. Its S is
- * ahead by all of the queue, and is not to look like a jump.
+ * After hiercc_send(): whether this packet does not wait, because it announces F, which has doubled. Its S is ahead by
+ * the whole queue, and must not look like a jump.
  */
 static inline int hiercc_tells(struct hiercc_voq *v, const struct hiercc_params *p, __u32 flows)
 {
@@ -167,9 +165,9 @@ static inline int hiercc_tells(struct hiercc_voq *v, const struct hiercc_params 
 }
 
 /*
- * Where data leaves as it is, companions say S and F: whether one is due with the packet behind which `untold` bytes of S
- * were not said, for so long. What is not said is C0 that cannot be used; and a VOQ that sends seldom has a companion in a
- * round of credit, for all of its flows.
+ * If data leaves as it is, companions announce S and F: whether one is due with a packet when `untold` bytes of S were
+ * not announced for ago_ns. Unannounced bytes are C0 that cannot be used; and a VOQ that sends rarely has one companion
+ * in a round of credit, for all of its flows.
  */
 static inline int hiercc_says(const struct hiercc_params *p, __u32 untold, __u64 ago_ns)
 {
@@ -178,19 +176,19 @@ static inline int hiercc_says(const struct hiercc_params *p, __u32 untold, __u64
 
 enum hiercc_credit {
 	HIERCC_CREDITED,
-	HIERCC_OLD,   /* nothing new: repeated, or overtaken by a later one */
+	HIERCC_OLD,   /* nothing new: repeated, or overtaken by a later message */
 	HIERCC_AHEAD, /* more than was ever sent */
 	HIERCC_RACED, /* another CPU took a message: the next one has it all */
 };
 
 /*
- * The rate from what was granted since the mark, at least window_ns / 4 ago: the first credit after a
- * pause only sets the mark, or the pause would count. got < 2^31, * 10^9 < 2^61.
+ * The rate from the credit granted since the mark, at least window_ns / 4 ago: the first credit after a pause only sets
+ * the mark, or the pause would count. got < 2^31, * 10^9 < 2^61.
  *
- * The time between is that of the port's clock, where that has not gone round and says more than its unit: by
- * arrival three late messages in a row were a quarter of the rate, and what was given a departure by that
- * kept it. With a tenth of all messages late the receiver's port had a queue of 72 KB at p99, not 19
- * (simulated, at 100 Mbit/s and 4 ms; 6 without late messages).
+ * The time between is taken from the port's clock, if that has not wrapped and shows more than its unit: by arrival
+ * three late messages in a row made a quarter of the rate, and packets scheduled by that kept their departures. With a
+ * tenth of all messages late the receiver's port had a queue of 72 KB at p99, not 19 (simulated, at 100 Mbit/s and 4
+ * ms; 6 without late messages).
  */
 static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns, __u64 credit,
 				  int due, __u16 at)
@@ -208,7 +206,7 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 	granted_ns = (__u64)(__u16)(at - v->mark_at) * HIERCC_AT_NS;
 	if (passed < HIERCC_AT_NS << 15 && (passed + HIERCC_AT_NS <= granted_ns || granted_ns + HIERCC_AT_NS <= passed))
 		passed = granted_ns;
-	if (!due) /* also where it is too early to measure: a pause may follow */
+	if (!due) /* also if it is too early to measure: a pause may follow */
 		v->due = 0;
 	if (!passed || passed < p->window_ns / 4)
 		return;
@@ -217,7 +215,7 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 	sample = sample < HIERCC_RATE_MAX ? sample : HIERCC_RATE_MAX - 1;
 	/* 2^37 * 2^26 < 2^63 */
 	weight = passed < p->window_ns ? passed : p->window_ns;
-	due_throughout = due && v->due; /* else it is not known for how long something was */
+	due_throughout = due && v->due; /* else the duration of the debt is not known */
 	if (due_throughout || sample > old || (!v->rate && !due)) {
 		v->rate = (old * (p->window_ns - weight) + sample * weight) / p->window_ns;
 		v->rate = v->rate ? v->rate : 1;
@@ -229,8 +227,8 @@ static inline void hiercc_measure(struct hiercc_voq *v, const struct hiercc_para
 }
 
 /*
- * When the message would have come, had it taken as long as those before: else what waits is expected later, and
- * then leaves together. Each time 1/64 of the difference is forgotten, as clocks drift and paths change.
+ * When the message would have come with the delay of those before: otherwise waiting packets are expected later, and
+ * then leave together. Each time 1/64 of the difference is forgotten, as clocks drift and paths change.
  */
 static inline __u64 hiercc_came(const struct hiercc_voq *v, __u64 now_ns, __u16 at)
 {
@@ -242,8 +240,8 @@ static inline __u64 hiercc_came(const struct hiercc_voq *v, __u64 now_ns, __u16 
 }
 
 /*
- * A message of the receiver: the low 32 bits of Csent, whether Csent < S still, there (the port has
- * less to give than is asked of it, and the rate is the VOQ's share), and when that was so, by the port's clock.
+ * Takes a message of the receiver: the low 32 bits of Csent, whether Csent < S still, there (the port has less to give
+ * than was asked of it, and the rate is the VOQ's share), and the time of that, by the port's clock.
  */
 static inline enum hiercc_credit hiercc_credit(struct hiercc_voq *v, const struct hiercc_params *p, __u64 now_ns,
 					       __u32 total, int due, __u16 at)

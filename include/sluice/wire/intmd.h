@@ -15,7 +15,7 @@
  *   | Hop ML words of the newest hop, then of the one before, ...   |
  *
  * A hop's words stand in the order of the bitmap, the most significant bit first, then those of the
- * DS instruction, last the checksum complement. What Sluice asks for, 6 words a hop:
+ * DS instruction, last the checksum complement. Sluice asks for 6 words a hop:
  *
  *   node id | queue id 8, occupancy 24 | egress time 64 | txBytes | speed
  *
@@ -27,8 +27,8 @@
  *     header, and the header's flags; intmd_sink() reads the stack.
  *  2. The specification leaves units to the operator. Sluice's: bytes, ns, kbit/s, and of txBytes 128
  *     bytes, so that 32 bits of it wrap where the 20 of telemetry.h do, at any speed (intmd_pack).
- *  3. All ones is "no value": a word that a hop cannot fill. A real value of all ones goes less 1.
- *  4. Nothing here trusts the packet: whatever does not add up is a verdict, and changes nothing.
+ *  3. All ones is "no value": a word that a hop cannot fill. A real value of all ones is sent minus 1.
+ *  4. Nothing here trusts the packet: an inconsistency becomes a verdict, and changes nothing.
  */
 #include "sluice/cc/hpcc.h"
 #include "sluice/wire/telemetry.h"
@@ -41,17 +41,17 @@
 #define INTMD_M 0x02 /* a hop found no room within the MTU */
 #define INTMD_ML_MAX 31
 #define INTMD_HOP_BYTES_MAX (4 * INTMD_ML_MAX)
-#define INTMD_STRIDE_BYTES (4 * (INTMD_ML_MAX + 1)) /* what 5 bits of place can reach */
+#define INTMD_STRIDE_BYTES (4 * (INTMD_ML_MAX + 1)) /* reach of the 5 bits of place */
 #define INTMD_STACK_BYTES_MAX (INTMD_STRIDE_BYTES * HPCC_MAX_HOPS)
 
-/* Instruction bits (section 5.7) that Sluice fills; of the others a hop says all ones. */
+/* Instruction bits (section 5.7) that Sluice fills; a hop fills the others with all ones. */
 #define INTMD_I_NODE (1 << 15)
 #define INTMD_I_QUEUE (1 << 12)
 #define INTMD_I_EGRESS (1 << 10)
 #define INTMD_I_CHECKSUM 1
 #define INTMD_I_TWO_WORDS (7 << 9) /* bits 4 to 6: ingress and egress time, level 2 ports */
 
-#define INTMD_DOMAIN 0x534c /* of the DS instruction: */
+#define INTMD_DOMAIN 0x534c /* bits of the DS instruction: */
 #define INTMD_DS_TX (1 << 15)
 #define INTMD_DS_SPEED (1 << 14)
 
@@ -64,11 +64,11 @@
 
 #define INTMD_SHIM_TYPE_NPT (1 << 4 | 2 << 2) /* type 1; the next header has an IP protocol number: */
 #define INTMD_NEXT_SLUICE 253		      /* RFC 3692, section 2.1: for experiments */
-#define INTMD_SOURCE_BYTES (sizeof(struct wire_shim) + INTMD_HDR_BYTES) /* what a source puts in front */
+#define INTMD_SOURCE_BYTES (sizeof(struct wire_shim) + INTMD_HDR_BYTES) /* header bytes that a source prepends */
 
 /*
- * The most that an IP packet grows by on its way, without authentication: 228 bytes with IPv4. The
- * stack is in the place of the telemetry block.
+ * The most that an IP packet grows on its way, without authentication: 228 bytes with IPv4. The stack replaces the
+ * telemetry block.
  */
 #define INTMD_OVERHEAD_BYTES(outer_ip_bytes)                                                          \
 	(WIRE_OVERHEAD_BYTES(outer_ip_bytes) - WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + INTMD_SOURCE_BYTES + \
@@ -79,8 +79,8 @@ _Static_assert(INTMD_OVERHEAD_BYTES(20) == 228, "docs/protocol.md and the MTU ad
 enum intmd_verdict {
 	INTMD_OK,
 	INTMD_BAD_VERSION,
-	INTMD_BAD_LENGTH,    /* less than a header, more than a shim can say, no whole hops */
-	INTMD_BAD_ML,	     /* Hop ML is not what the instructions need */
+	INTMD_BAD_LENGTH,    /* less than a header, more than a shim can count, or a partial hop */
+	INTMD_BAD_ML,	     /* Hop ML does not match the instructions */
 	INTMD_HOPS_EXCEEDED, /* transit: no hop left; E was set */
 	INTMD_MTU_EXCEEDED,  /* transit: no room; M was set */
 	INTMD_TOO_MANY_HOPS, /* sink: more than HPCC_MAX_HOPS */
@@ -90,7 +90,7 @@ enum intmd_verdict {
 	INTMD_INCOMPLETE,    /* sink: parsed, but E or M says that hops are missing */
 };
 
-/* Where the words of a hop are, from its first; INTMD_NONE: not asked for. */
+/* Offsets of a hop's words, in words; INTMD_NONE: not asked for. */
 #define INTMD_NONE 0xff
 struct intmd_layout {
 	__u8 words; /* Hop ML */
@@ -98,7 +98,7 @@ struct intmd_layout {
 	__u8 pad[2];
 };
 
-/* What a hop knows of itself. */
+/* The values that a hop can report. */
 struct intmd_values {
 	__u64 ts_ns;
 	__u64 tx_bytes;
@@ -108,16 +108,16 @@ struct intmd_values {
 	__u8 queue_id;
 	__u8 pad[3];
 	__u16 serves;	 /* instruction bits that it can fill */
-	__u16 serves_ds; /* DS instruction bits likewise */
+	__u16 serves_ds; /* DS instruction bits that it can fill */
 };
 
-/* What a sink read: hop[0] is the first on the path. */
+/* The result of a sink: hop[0] is the first on the path. */
 struct intmd_path {
-	__u64 first_ts_ns; /* of hop[0], at full width: tells gaps that 24 bits cannot */
+	__u64 first_ts_ns; /* of hop[0], at full width: shows gaps that 24 bits cannot */
 	__u16 path_id;	   /* node ids, each folded to 12 bits, XORed */
 	__u8 hops;
 	__u8 discard;		       /* D: the packet is a copy */
-	__u32 tx_units[HPCC_MAX_HOPS]; /* txBytes as the hops said it; hop has the low bits */
+	__u32 tx_units[HPCC_MAX_HOPS]; /* txBytes as reported by the hops; hop has the low bits */
 	struct hpcc_hop hop[HPCC_MAX_HOPS];
 };
 
@@ -143,7 +143,7 @@ static inline void intmd_put32(__u8 *b, __u32 v)
 	intmd_put16(b + 2, v);
 }
 
-/* The header of a source whose path may have so many hops. discard: the packet is a copy. */
+/* The header of a source whose path may have max_hops hops. discard: the packet is a copy. */
 static inline void intmd_source(__u8 hdr[INTMD_HDR_BYTES], __u8 max_hops, int discard)
 {
 	hdr[0] = INTMD_VERSION << 4 | (discard ? INTMD_D : 0);
@@ -167,16 +167,16 @@ static inline __u32 intmd_words(__u32 bits)
 	return v * 0x01010101 >> 24 & 0xff;
 }
 
-/* Where the words of a bit begin, behind those of the bits above it. */
+/* Where the words of a bit begin, after those of the bits above it. */
 static inline __u8 intmd_place(__u32 bitmap, __u32 bit)
 {
 	return bitmap & bit ? intmd_words(bitmap & ~(2 * bit - 1)) : INTMD_NONE;
 }
 
 /*
- * Of a header. Bits that the specification reserves are one word each, as it wants it, and so are
- * the undefined ones of our domain. How many words another domain's instruction takes only Hop ML
- * tells: they are what it has beyond the others.
+ * The layout of a header. Bits that the specification reserves take one word each, as it demands, and so do the
+ * undefined ones of our domain. The words of another domain's instruction only show in Hop ML: they are those beyond
+ * the others.
  */
 static inline enum intmd_verdict intmd_layout(const __u8 hdr[INTMD_HDR_BYTES], struct intmd_layout *l)
 {
@@ -196,23 +196,22 @@ static inline enum intmd_verdict intmd_layout(const __u8 hdr[INTMD_HDR_BYTES], s
 	if (ours && ds & INTMD_DS_SPEED)
 		l->speed = words + !!(ds & INTMD_DS_TX);
 	if (ours)
-		words += intmd_words(ds & 0xff) + intmd_words(ds >> 8); /* none of them two */
+		words += intmd_words(ds & 0xff) + intmd_words(ds >> 8); /* no DS instruction takes two */
 	else if (ds && words + checksum < ml)
 		words = ml - checksum;
 	return words + checksum == ml && ml ? INTMD_OK : INTMD_BAD_ML;
 }
 
-/* A word, or all ones where there is no value. */
+/* A word, or all ones without a value. */
 static inline void intmd_put_value(__u8 *b, int known, __u32 v)
 {
 	intmd_put32(b, !known ? 0xffffffff : v == 0xffffffff ? v - 1 : v);
 }
 
 /*
- * A hop. shim_words: Length of the shim; room_bytes: by how much the packet may grow. With INTMD_OK
- * the first *bytes of out are to be inserted INTMD_HDR_BYTES behind the header's begin, and Length
- * and those of the outer headers go up by them. Otherwise nothing is inserted; hdr may have got a
- * flag.
+ * Acts as a hop. shim_words: Length of the shim; room_bytes: how much the packet may grow. With INTMD_OK the caller
+ * inserts the first *bytes of out INTMD_HDR_BYTES after the start of the header, and adds them to Length and to the
+ * lengths of the outer headers. Otherwise nothing is inserted; hdr may have a new flag.
  */
 static inline enum intmd_verdict intmd_transit(__u8 hdr[INTMD_HDR_BYTES], __u32 shim_words, __u32 room_bytes,
 					       const struct intmd_values *v, __u8 out[INTMD_HOP_BYTES_MAX],
@@ -234,7 +233,7 @@ static inline enum intmd_verdict intmd_transit(__u8 hdr[INTMD_HDR_BYTES], __u32 
 		hdr[0] |= INTMD_E;
 		return INTMD_HOPS_EXCEEDED;
 	}
-	/* What the shim cannot count is as good as no room. */
+	/* More than the shim can count is like no room. */
 	if (4U * l.words > room_bytes || shim_words + l.words > 255) {
 		hdr[0] |= INTMD_M;
 		return INTMD_MTU_EXCEEDED;
@@ -273,8 +272,8 @@ static inline __u32 intmd_get_value(const __u8 *b, __u32 place)
 }
 
 /*
- * A hop's words into hop. Clock and byte counter are cut to the core's widths, of which all
- * differences are modulo; a clock of 64 bits and a counter of 32 wrap at multiples of them.
+ * Reads a hop's words into hop. Clock and byte counter are cut to the core's widths, of which all differences are
+ * modulo; a clock of 64 bits and a counter of 32 wrap at multiples of them.
  */
 static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_layout *l, struct hpcc_hop *hop,
 					    __u64 *ts_ns, __u32 *tx_units, __u16 *path_id)
@@ -299,8 +298,8 @@ static inline enum intmd_verdict intmd_read(const __u8 *b, const struct intmd_la
 }
 
 /*
- * stack: what follows the header, bytes of it, in a buffer of INTMD_STACK_BYTES_MAX. path is whole
- * with INTMD_OK and INTMD_INCOMPLETE. No hops at all is a path that stamps nothing, and right.
+ * stack: the `bytes` after the header, in a buffer of INTMD_STACK_BYTES_MAX. path is complete with INTMD_OK and
+ * INTMD_INCOMPLETE. A stack without hops is valid: a path that stamps nothing.
  */
 static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], const __u8 *stack, __u32 bytes,
 					    struct intmd_path *path)
@@ -325,11 +324,11 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 	path->path_id = 0;
 	path->hops = hops;
 	path->discard = !!(hdr[0] & INTMD_D);
-	VERIFIER_FORGET(hops); /* or clang 19 leaves i < HPCC_MAX_HOPS away, which the verifier wants to see */
+	VERIFIER_FORGET(hops); /* or clang 19 removes i < HPCC_MAX_HOPS, which the verifier needs */
 	for (i = 0; i < HPCC_MAX_HOPS && i < hops; i++) {
-		/* The newest is on top, and the last on the path. */
+		/* The newest hop is on top, and the last on the path. */
 		at = bytes - (i + 1) * hop_bytes;
-		at &= (HPCC_MAX_HOPS - 1) * INTMD_STRIDE_BYTES - 1; /* it is: for the verifier, which cannot know */
+		at &= (HPCC_MAX_HOPS - 1) * INTMD_STRIDE_BYTES - 1; /* always true: for the verifier */
 		err = intmd_read(stack + at, &l, &path->hop[i], &ts_ns, &path->tx_units[i], &path->path_id);
 		if (err)
 			return err;
@@ -339,7 +338,7 @@ static inline enum intmd_verdict intmd_sink(const __u8 hdr[INTMD_HDR_BYTES], con
 	return hdr[0] & (INTMD_E | INTMD_M) ? INTMD_INCOMPLETE : INTMD_OK;
 }
 
-/* How a speed of a hop is announced in 64 bits. The factor is a multiple of 2^-12, 0.03 % too low. */
+/* How a hop's speed is announced in 64 bits. The factor is a multiple of 2^-12, 0.03 % too low. */
 static inline struct telem_speed intmd_speed(__u64 bps)
 {
 	struct telem_speed s = telem_speed_fit(bps);
@@ -349,8 +348,8 @@ static inline struct telem_speed intmd_speed(__u64 bps)
 }
 
 /*
- * A hop of the path as the 64 bits of telemetry.h, which is what echoes are made of. Where 32 bits of
- * units wrap, units * scale goes back by a multiple of 2^36: the 20 bits that are left go on unbroken.
+ * A hop of the path as the 64 bits of telemetry.h, the form of echoes. When 32 bits of units wrap, units * scale goes
+ * back by a multiple of 2^36: the remaining 20 bits continue without a break.
  */
 static inline __u64 intmd_pack(struct telem_speed s, const struct hpcc_hop *hop, __u32 tx_units)
 {

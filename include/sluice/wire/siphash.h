@@ -2,14 +2,14 @@
 #ifndef SLUICE_SIPHASH_H
 #define SLUICE_SIPHASH_H
 /*
- * SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) with a tag of 64 bits: what proves that a
- * message that changes state comes from somebody who has the key. Messages are whole 32-bit words, and
- * so many at most, which the caller says: the loop has an end that the verifier sees.
+ * SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) with a tag of 64 bits: it proves that a message that changes
+ * state comes from a holder of the key. Messages are whole 32-bit words, up to a maximum that the caller gives: the
+ * verifier sees where the loop ends.
  *
  * No branch and no address depends on the key or on the text; only the length, which is public.
  *
- * Each step can be undone: whoever has the state after text that he knows has the key. A text begins with addresses, so
- * a state that is kept from packet to packet is as secret as the key, and has no place in a map that is pinned.
+ * Each step can be undone: the state after a known text reveals the key. A text begins with addresses, so a state kept
+ * from packet to packet is as secret as the key, and must not be in a pinned map.
  */
 #include "sluice/types.h"
 
@@ -53,7 +53,7 @@ static inline void siphash_begin(__u64 v[4], const struct siphash_key *key)
 	v[3] = key->k1 ^ 0x7465646279746573ULL;
 }
 
-/* The tag, of so many words in all; m: the last of them, if they are odd in number, or 0. */
+/* The tag of a message of `words` words; m: the last of them, if their number is odd, or 0. */
 static inline __u64 siphash_end(__u64 v[4], __u64 m, __u32 words)
 {
 	int i;
@@ -66,8 +66,8 @@ static inline __u64 siphash_end(__u64 v[4], __u64 m, __u32 words)
 }
 
 /*
- * The tag of so many words, most at the most: a constant, the size of what word points to. word: the
- * message as it lies in memory, read by a little-endian machine.
+ * The tag of a message of `words` words, at most `most`: a constant, the size of the array at word. word: the message
+ * as it is in memory, read by a little-endian machine.
  */
 static inline __u64 siphash(const struct siphash_key *key, const __u32 *word, __u32 words, __u32 most)
 {

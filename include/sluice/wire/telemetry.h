@@ -11,9 +11,9 @@
  *    |  4   |          24            |                20                 |       16        |
  *    +------+------------------------+-----------------------------------+-----------------+
  *
- * B is an index into a table of 16 speeds: those that Linux names SPEED_* from 10 Mbit/s to
- * 800 Gbit/s. U depends only on qLen/B and txBytes/B, so a port of any other speed S announces the
- * next faster speed B of the table and multiplies what it reports by B/S: U comes out exact.
+ * B is an index into a table of 16 speeds: Linux's SPEED_* from 10 Mbit/s to 800 Gbit/s. U depends only on qLen/B and
+ * txBytes/B, so a port of any other speed S announces the next faster speed B of the table and multiplies what it
+ * reports by B/S: U comes out exact.
  */
 #include "sluice/types.h"
 #include "sluice/cc/hpcc.h"

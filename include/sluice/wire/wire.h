@@ -2,7 +2,7 @@
 #ifndef SLUICE_WIRE_H
 #define SLUICE_WIRE_H
 /*
- * What Sluice puts on the wire, version 4. docs/protocol.md has the pictures and test vectors.
+ * Sluice's wire format, version 4. docs/protocol.md has the pictures and test vectors.
  *
  *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [VOQ] | [echo] | [authentication] | inner packet
  *
@@ -18,11 +18,11 @@
 
 enum wire_msg {
 	WIRE_DATA = 1,	      /* carries a packet, its telemetry, and an echo for the reverse flow */
-	WIRE_PROBE = 2,	      /* "do you strip?": the inner packet is a copy, to be thrown away */
+	WIRE_PROBE = 2,	      /* "do you strip?": the inner packet is a copy, to be discarded */
 	WIRE_PROBE_REPLY = 3, /* "I do" */
-	WIRE_FEEDBACK = 4,    /* what the receiver of many flows has to say of them, by its daemon */
-	WIRE_CREDIT = 5,      /* what the ports of a rack have granted to the VOQs of another, by its daemon */
-	WIRE_RATE = 6,	      /* what a switch, as a ToR, tells a host behind it of its VOQs, by its daemon */
+	WIRE_FEEDBACK = 4,    /* reports of a receiver on many flows, from its daemon */
+	WIRE_CREDIT = 5,      /* credit that the ports of a rack have granted to VOQs of another, from its daemon */
+	WIRE_RATE = 6,	      /* state of VOQs for a host behind this switch as a ToR, from its daemon */
 };
 
 /*
@@ -65,13 +65,13 @@ struct wire_hdr {
 
 #define WIRE_F_ECHO 1
 #define WIRE_F_AUTH 2
-/* What is in the place of the echo's hops: one struct wire_value. Both at once: malformed. */
+/* The echo has one struct wire_value instead of hops. Both at once: malformed. */
 #define WIRE_F_WINDOW 4
 #define WIRE_F_RATIO 8
-#define WIRE_F_VOQ 16 /* the VOQ block is there, between telemetry and echo */
+#define WIRE_F_VOQ 16 /* there is a VOQ block, between telemetry and echo */
 /*
- * The last of the echo's hops is none, but a struct wire_ride. Only for those whose VOQ block says that they read it:
- * others find their lengths in order, and a hop that no path has.
+ * The last of the echo's hops is a struct wire_ride. Only for hosts whose VOQ block says that they read it: others
+ * would see valid lengths, and a hop that no path has.
  */
 #define WIRE_F_RIDE 32
 
@@ -87,10 +87,10 @@ struct wire_telem {
 
 /*
  * The VOQ by which this packet left its rack (HierCC, section 3.2). Like telemetry it is not covered by the
- * tag, so that a ToR may write it; what it claims is bounded by what arrives (hiercc.h).
+ * tag, so that a ToR may write it; its claims are bounded by the arrived bytes (hiercc.h).
  */
 struct wire_voq {
-	__be32 tor;	/* the sending ToR; 0: the host's switch is to fill all of this in but the mark */
+	__be32 tor;	/* the sending ToR; 0: the host's switch fills in everything except the mark */
 	__be32 total;	/* S, after this packet: the low 32 bits */
 	__be16 flows;	/* F */
 	__u8 prefixlen; /* of the VOQ's destination, 128 for one host; IPv4 prefixes plus 96 */
@@ -98,30 +98,29 @@ struct wire_voq {
 };
 
 #define WIRE_VOQ_MARK 1	  /* with tor 0: the host asks for R (HierCC, section 3.3) */
-#define WIRE_VOQ_BESIDE 2 /* data leaves without this block: S says what arrives */
-#define WIRE_VOQ_SWITCH 4 /* of a companion: the host has left it to its switch, so the tag does not cover it */
+#define WIRE_VOQ_BESIDE 2 /* data leaves without this block: S stands for the arrivals */
+#define WIRE_VOQ_SWITCH 4 /* of a companion: the host leaves it to its switch, so the tag does not cover it */
 #define WIRE_VOQ_RIDES 8  /* the sender takes credit from echoes, and from its companions when they come back */
 /*
- * Of a companion that comes back: `total` is Csent, and `flows` when it was granted (struct wire_credit), of the VOQ to who
- * answers, by the ToR `tor`.
+ * In a companion that comes back: `total` is Csent, and `flows` the time of the grant (struct wire_credit), of the VOQ
+ * to the host that answers, by the ToR `tor`.
  */
 #define WIRE_VOQ_CREDIT 16
-#define WIRE_VOQ_DUE 32 /* with that: Csent < S still */
+#define WIRE_VOQ_DUE 32 /* with WIRE_VOQ_CREDIT: Csent < S still */
 
 /* The last telemetry that the sender of this packet received on the reverse flow. */
 struct wire_echo {
 	__be32 seq;	  /* of the packet that collected it */
 	__be16 age;	  /* since its arrival, units of 1024 ns, saturated */
-	__be16 nhop_path; /* as in wire_telem; pathID is 0 where the hops are not told */
+	__be16 nhop_path; /* as in wire_telem; pathID is 0 if the hops are not reported */
 	__be16 flows;	  /* N: active flows at the receiver's port; 0: not told */
 	__be16 reserved;
 	__u8 hop[HPCC_MAX_HOPS][8];
 };
 
 /*
- * What the receiver has made of the hops, in the place of the first of them (HPCC++, sections 6.2 and
- * 9.1). With WIRE_F_WINDOW W, in wire bytes, and no flag. With WIRE_F_RATIO U in Q24, saturated, which
- * is smoothed over T by the receiver.
+ * The receiver's result in place of the first hop (HPCC++, sections 6.2 and 9.1). With WIRE_F_WINDOW it is W, in wire
+ * bytes, without flags. With WIRE_F_RATIO it is U in Q24, saturated, which the receiver smoothed over T.
  */
 struct wire_value {
 	__be32 value;
@@ -130,13 +129,10 @@ struct wire_value {
 
 #define WIRE_VALUE_LAST_HOP 1 /* the bottleneck is the last hop: the receiver's own port */
 
-/*
- * FEEDBACK: the echo of one flow, whose packets have had nothing to ride back on. What it
- * tells is U or W: hops are asked for by PROBEs.
- */
+/* FEEDBACK: the echo of one flow, for which no packet went back. It carries U or W: hops are requested by PROBEs. */
 struct wire_report {
 	__be16 port[2]; /* of the flow's packets: source, destination */
-	__u8 proto;	/* likewise */
+	__u8 proto;	/* of the flow's packets: IP protocol */
 	__u8 flags;	/* WIRE_F_WINDOW or WIRE_F_RATIO */
 	__be16 flows;
 	__be32 seq;
@@ -145,14 +141,14 @@ struct wire_report {
 	struct wire_value value;
 };
 
-#define WIRE_REPORTS_MAX 32 /* 792 bytes of message: any MTU has room for it */
+#define WIRE_REPORTS_MAX 32 /* a message of 792 bytes: it fits any MTU */
 
 /*
- * CREDIT: what has been granted to a VOQ of the ToR that this message goes to, in all. What is later says
- * all that was said before: lost, repeated and reordered messages cost nothing.
+ * CREDIT: the total granted to a VOQ of the ToR that this message goes to. A later message includes all earlier ones:
+ * lost, repeated and reordered messages cost nothing.
  */
 struct wire_credit {
-	__u8 addr[16];	/* the VOQ's destination, as in its packets, 0 behind the prefix */
+	__u8 addr[16];	/* the VOQ's destination, as in its packets, 0 after the prefix */
 	__be32 total;	/* Csent: the low 32 bits */
 	__u8 prefixlen; /* as in struct wire_voq */
 	__u8 flags;	/* WIRE_CREDIT_* */
@@ -163,8 +159,8 @@ struct wire_credit {
 #define WIRE_CREDIT_ARRIVAL 2 /* the port grants with each packet that arrives, and not once a period */
 
 /*
- * The same on what goes back to a rack anyway: the VOQ is that to the sender of this packet, or to so many bits of its
- * address. In the place of a hop of the echo, so that the tag covers it.
+ * The same on a packet that goes back to a rack anyway: the VOQ is that to the sender of this packet, or to prefixlen
+ * bits of its address. It replaces a hop of the echo, so that the tag covers it.
  */
 struct wire_ride {
 	__be32 total;
@@ -190,9 +186,9 @@ struct wire_rate {
  *
  *   Ethernet | IPv4 or IPv6 | companion | shim | header | telemetry | [VOQ] | [authentication]
  *
- * This stands in the place of the header of TCP or UDP, or of what a tunnel carries. No stack takes it for a packet of the flow: a TCP header of 0 words
- * and a UDP length of 4 are too short, which is looked at before ports, checksum and sequence numbers. The two checksum
- * fields are those that a NIC writes to if the packet is made of one whose checksum was left to it.
+ * It replaces the TCP or UDP header, or the content of a tunnel. No stack takes it for a packet of the flow: a TCP
+ * header of 0 words and a UDP length of 4 are too short, which is checked before ports, checksum and sequence numbers.
+ * A NIC writes to the two checksum fields if the packet is made from one whose checksum was left to it.
  */
 struct wire_companion {
 	__be16 port[2];	     /* of the flow: source, destination; swapped in the reply */
@@ -207,15 +203,15 @@ struct wire_companion {
 
 #define WIRE_COMPANION_LENGTH 4
 /*
- * Both ports, where the flow is a tunnel's and has none (IPIP, IPv6 in IPv4, GRE): no IP version in the first 4 bits, and no
- * GRE version in bits 13 to 15, so whatever takes the tunnel's headers off finds a packet that it throws away.
+ * Both ports if the flow is a tunnel's and has none (IPIP, IPv6 in IPv4, GRE): no IP version in the first 4 bits, and
+ * no GRE version in bits 13 to 15, so the tunnel's decapsulation discards the packet.
  */
 #define WIRE_COMPANION_NO_PORT 7
 #define WIRE_COMPANION_MARKER 0x534c4332U /* "SLC2" */
 
 /*
- * Who sent it, and when: the last block, so that telemetry has one place whether this is there or not.
- * The tag is SipHash-2-4 of the text below under the common key, as a number.
+ * Authenticates the sender and the time: the last block, so that telemetry keeps its place with or without it. The tag
+ * is SipHash-2-4 of the text below under the common key, as a number.
  */
 struct wire_auth {
 	__be32 seq_high; /* the sender's clock in ns: goes up from message to message of a flow */
@@ -225,15 +221,14 @@ struct wire_auth {
 };
 
 /*
- * What the tag covers, as the wire has it. Not the telemetry, which hops write in place. Echo hops
- * that are not there are not hashed. A companion has its VOQ in the place of the echo; zeros, if that is for a switch to
- * fill in.
+ * The text that the tag covers, in wire format: not the telemetry, which hops write in place. Absent echo hops are not
+ * hashed. A companion has its VOQ in the place of the echo; zeros if a switch fills it in.
  */
 struct wire_auth_text {
 	__u8 src[16]; /* of the outer header; IPv4 as ::ffff:a.b.c.d */
 	__u8 dst[16];
 	__be16 port[2]; /* of the inner packet: source, destination */
-	__u8 proto;	/* likewise */
+	__u8 proto;	/* of the inner packet: IP protocol */
 	__u8 pad[3];	/* 0 */
 	struct wire_hdr hdr;
 	__be32 seq_high;
@@ -241,7 +236,7 @@ struct wire_auth_text {
 	struct wire_echo echo;
 };
 
-/* The same of FEEDBACK, CREDIT and RATE: all of their entries. */
+/* The same for FEEDBACK, CREDIT and RATE: all of their entries. */
 struct wire_batch_text {
 	__u8 src[16];
 	__u8 dst[16];
@@ -272,7 +267,7 @@ struct wire_batch_text {
 	((outer_ip_bytes) + WIRE_UDP_BYTES + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS) + \
 	 WIRE_ECHO_BYTES(HPCC_MAX_HOPS))
 
-/* A companion is as long as this behind its IP header, or longer by VOQ or tag; nothing else is looked at as one. */
+/* A companion is this long after its IP header, or longer by VOQ or tag; no other length is parsed as one. */
 #define WIRE_COMPANION_BYTES (sizeof(struct wire_companion) + WIRE_HDR_BYTES + WIRE_TELEM_BYTES(HPCC_MAX_HOPS))
 
 _Static_assert(sizeof(struct wire_shim) == 4, "wire format");
@@ -292,14 +287,14 @@ _Static_assert(sizeof(struct wire_auth_text) == 108, "docs/protocol.md says so")
 _Static_assert(sizeof(struct wire_batch_text) == 816, "docs/protocol.md says so");
 _Static_assert(WIRE_OVERHEAD_BYTES(20) == 136, "docs/protocol.md and the MTU advice say so");
 
-/* What is wrong with a header, or WIRE_OK. */
+/* The error in a header, or WIRE_OK. */
 enum wire_check {
 	WIRE_OK,
 	WIRE_NOT_HPCC, /* a shim of another type, or with another next header */
 	WIRE_BAD_VERSION,
 	WIRE_BAD_MSG,
-	WIRE_BAD_HOPS,	 /* more hops than the format has room for, or reports */
-	WIRE_BAD_LENGTH, /* shim length disagrees with what the header announces */
+	WIRE_BAD_HOPS,	 /* more hops, or reports, than the format has room for */
+	WIRE_BAD_LENGTH, /* the shim length disagrees with the blocks in the header */
 };
 
 static inline int wire_message(const struct wire_hdr *h)
@@ -307,7 +302,7 @@ static inline int wire_message(const struct wire_hdr *h)
 	return h->version_msg & 0xf;
 }
 
-/* A message of the daemon's that carries no packet: max_hops of reports, credits or rates. */
+/* Whether it is a message of the daemon that carries no packet: max_hops reports, credits or rates. */
 static inline int wire_is_batch(const struct wire_hdr *h)
 {
 	return wire_message(h) >= WIRE_FEEDBACK && wire_message(h) <= WIRE_RATE;
@@ -329,13 +324,13 @@ static inline __u32 wire_length(const struct wire_hdr *h)
 	       (h->flags & WIRE_F_AUTH ? WIRE_AUTH_BYTES : 0);
 }
 
-/* Whether the tag covers the VOQ: of a companion, as no other PROBE has one. */
+/* Whether the tag covers the VOQ: only for a companion, because no other PROBE has one. */
 static inline int wire_signs_voq(const struct wire_hdr *h)
 {
 	return h->flags & WIRE_F_VOQ && wire_message(h) != WIRE_DATA && !(h->flags & WIRE_F_ECHO);
 }
 
-/* Words of the text that the tag of such a message covers. */
+/* Words of the text that the tag of this message covers. */
 static inline __u32 wire_auth_words(const struct wire_hdr *h)
 {
 	__u32 bytes = sizeof(struct wire_auth_text) - sizeof(struct wire_echo);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Requests, the clients that make them, and the socket at which they arrive. */
+/* Requests, the clients that make them, and the listening socket. */
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include "daemon/metrics/metrics_int.h"
 
-/* Places that are kept free: the library takes in up to 10 clients before it looks at those that are to go. */
+/* Places kept free: the library accepts up to 10 clients before it handles those that are dismissed. */
 #define METRICS_PLACES (METRICS_CLIENTS - 12)
-#define METRICS_ROUNDS 32 /* of serving, before others have their turn */
+#define METRICS_ROUNDS 32 /* rounds of serving before other work */
 #define METRICS_TIMEOUT_S 3
-#define METRICS_CLIENT_BYTES 8192 /* of a request and the head of its answer */
+#define METRICS_CLIENT_BYTES 8192 /* bytes of a request and the head of its answer */
 
 /* --- requests --- */
 
@@ -70,7 +70,7 @@ static struct sluice_addr client_addr(struct MHD_Connection *c)
 	return addr;
 }
 
-/* The number of clients of an address that have not been told to go. */
+/* The number of clients of an address that have not been dismissed. */
 static unsigned int clients_of(const struct metrics *m, const struct sluice_addr *addr)
 {
 	unsigned int i, n = 0;
@@ -82,8 +82,9 @@ static unsigned int clients_of(const struct metrics *m, const struct sluice_addr
 }
 
 /*
- * The oldest of the address that has most: its end of the connection is closed, and the library does the rest. An
- * address that has half of the places has most: the others are not counted then, which a flood would make expensive.
+ * Dismisses the oldest client of the address with the most clients: its end of the connection is closed, and the
+ * library does the rest. An address with half of the places has the most: others are not counted, which a flood would
+ * make expensive.
  */
 static void client_dismiss(struct metrics *m, const struct sluice_addr *newest)
 {
@@ -155,7 +156,7 @@ static void socket_stale_remove(const struct sockaddr_un *at)
 		close(fd);
 }
 
-/* Open, or -errno. */
+/* Opens the socket; returns it, or -errno. */
 static int listen_open(const struct metrics *m)
 {
 	const int one = 1;
@@ -168,7 +169,7 @@ static int listen_open(const struct metrics *m)
 		socket_stale_remove((const struct sockaddr_un *)&m->listen);
 	else
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	mask = umask(0117); /* owner and group */
+	mask = umask(0117); /* for owner and group */
 	err = bind(fd, (const struct sockaddr *)&m->listen, m->listen_len) || listen(fd, SOMAXCONN) ? -errno : 0;
 	umask(mask);
 	if (!err)
@@ -213,7 +214,7 @@ void http_close(struct metrics *m)
 	m->text = NULL;
 	if (!m->http)
 		return;
-	MHD_stop_daemon(m->http); /* closes the sockets, and with its epoll it leaves ours */
+	MHD_stop_daemon(m->http); /* closes the sockets, and its epoll leaves ours */
 	m->http = NULL;
 	if (m->listen.ss_family == AF_UNIX && unlink(((struct sockaddr_un *)&m->listen)->sun_path) && errno != ENOENT)
 		msg("metrics: removing the socket %s: %s: it stays, and nobody listens there; the next sluiced removes it",
@@ -225,7 +226,7 @@ void metrics_serve(struct metrics *m)
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 	int rounds = 0;
 
-	/* Serves the clients at hand for a bounded time: the rest comes back by the epoll. */
+	/* Serves the current clients for a bounded time: the epoll brings back the rest. */
 	while (m->http && MHD_run(m->http) == MHD_YES && rounds++ < METRICS_ROUNDS &&
 	       MHD_get_timeout(m->http, &wait_ms) == MHD_YES && !wait_ms)
 		;

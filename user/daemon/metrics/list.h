@@ -3,7 +3,7 @@
 #define SLUICE_METRICS_LIST_H
 
 /* clang-format off */
-/* All that is not a counter of stats.h, in the order in which it is told: X(symbol, name, type, help). */
+/* All metrics other than the counters of stats.h, in output order: X(symbol, name, type, help). */
 #define METRICS(X)                                                                                 \
 	X(INFO, "sluice_info", "gauge", "Always 1; the labels say what runs.")                     \
 	X(BYPASS, "sluice_bypass", "gauge", "1 while every packet is passed untouched.")           \

@@ -2,15 +2,15 @@
 /*
  * Metrics for Prometheus, by libmicrohttpd.
  *
- *  1. The tick of the daemon, once a second, looks at flows and VOQs anyway (to forget the idle ones). They
- *     are summed up here on the way: by state, by peer, the busiest, and into histograms. A request reads no flows.
- *  2. The text is made by the first request after a tick, and is the answer to all until the next one: a client that
- *     asks more often than once a second costs next to nothing, and learns nothing.
+ *  1. The tick of the daemon, once a second, walks flows and VOQs anyway (to forget idle ones). They are summed up here
+ *     in passing: by state, by peer, the busiest, and into histograms. A request reads no flows.
+ *  2. The first request after a tick makes the text, which answers all requests until the next tick: a client that asks
+ *     more than once a second costs next to nothing, and gets nothing new.
  *  3. The library runs in the daemon's own epoll and never waits. A client that does not read, or only connects, stays
- *     for METRICS_TIMEOUT_S at most, and shorter where places get scarce: a new client takes the place of the oldest
- *     one of the address that has most, so that a client that holds connections open keeps nobody waiting.
- *  4. Series are bounded: counters, managed ports, configured peers, and as many flows as the configuration asks for
- *     (none).
+ *     for METRICS_TIMEOUT_S at most, and less when places get scarce: a new client replaces the oldest one of the
+ *     address with the most clients, so that held connections keep nobody waiting.
+ *  4. Series are bounded: counters, managed ports, configured peers, and the configured number of flows (default:
+ *     none).
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,15 +30,15 @@ void metrics_tick(struct metrics *m)
 {
 	if (!m->wanted)
 		return;
-	if (m->fresh) /* no flow at all */
+	if (m->fresh) /* there were no flows */
 		tick_begin(m);
 	m->fresh = 1;
 	if (m->text)
-		MHD_destroy_response(m->text); /* those who are being sent it keep it */
+		MHD_destroy_response(m->text); /* clients still receiving it keep it */
 	m->text = NULL;
 	if (!m->http && !(++m->ticks % METRICS_RETRY_TICKS))
 		http_open(m);
-	metrics_serve(m); /* clients whose time is over */
+	metrics_serve(m); /* drops clients whose time is over */
 }
 
 int metrics_fd(const struct metrics *m)
@@ -61,7 +61,7 @@ void metrics_reload(struct metrics *m, const struct config *c)
 	m->listen = c->metrics.listen.at;
 	m->listen_len = c->metrics.listen.len;
 	snprintf(m->listen_text, sizeof(m->listen_text), "%s", c->metrics.listen.text);
-	m->limit.next_ns = 0; /* whoever has just written it wants to know */
+	m->limit.next_ns = 0; /* an administrator who has just written it wants to see errors */
 	tick_begin(m);
 	m->fresh = 1;
 	if (!m->http)
@@ -88,7 +88,7 @@ int metrics_open(const struct pins *pins, const struct config *c, struct metrics
 		free(m);
 		return -errno;
 	}
-	signal(SIGPIPE, SIG_IGN); /* a client that left */
+	signal(SIGPIPE, SIG_IGN); /* for a client that has left */
 	metrics_reload(m, c);
 	*metrics = m;
 	return 0;

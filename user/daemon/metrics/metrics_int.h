@@ -3,20 +3,20 @@
 #define SLUICE_METRICS_INT_H
 /*
  * Shared by the files of the metrics: metrics.c (theory, begin, tick, end), sums.c (the sums of a tick), text.c (the
- * text that is made of them) and http.c (requests and clients).
+ * text made from them) and http.c (requests and clients).
  */
 #include <microhttpd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include "daemon/metrics.h"
 
-/* Enough places that a client that has just connected is not the oldest again before its request is here. */
+/* Enough places that a client that has just connected is not yet the oldest when its request comes. */
 #define METRICS_CLIENTS 256
 #define METRICS_RETRY_TICKS 30
 #define METRICS_SENT_SLOTS (1 << 16)
 
 #define BUCKETS 19
-/* Bounds of buckets in ns; one more takes the rest. */
+/* Bounds of buckets in ns; one more bucket takes the rest. */
 extern const __u64 metrics_bounds[BUCKETS];
 
 struct histogram {
@@ -24,7 +24,7 @@ struct histogram {
 	double sum_s;
 };
 
-/* The bytes of a flow at the tick before. Of two flows in one slot neither is measured: flow_why() judges both. */
+/* The bytes of a flow at the previous tick. If two flows share a slot neither is measured: flow_why() judges both. */
 struct sent {
 	__u64 flow; /* hash of its key */
 	__u64 tx_bytes, at_ns;
@@ -33,7 +33,7 @@ struct sent {
 /* Sums of the flows to one prefix. */
 struct peer_sum {
 	struct peer_key key;
-	__u64 rtt_ns, measured_ns, rtt_changes; /* as the map of peers has them */
+	__u64 rtt_ns, measured_ns, rtt_changes; /* as in the peers map */
 	__u64 flows, held[FLOW_HOLDS], rate_bps, window_bytes, queue_ns, age_ns;
 	q24_t u;
 };
@@ -49,22 +49,22 @@ struct state_sum {
 	__u64 flows;
 };
 
-/* A connection, from the library's call at its start to that at its end. */
+/* A connection, from the library's callback at its start to that at its end. */
 struct client {
-	struct MHD_Connection *connection; /* NULL: a free place */
-	struct sluice_addr addr;	   /* 0: by a socket of the file system */
-	__u64 number;			   /* in the order in which they came */
+	struct MHD_Connection *connection; /* NULL: a free slot */
+	struct sluice_addr addr;	   /* 0: it came by a Unix socket */
+	__u64 number;			   /* in order of arrival */
 	int told_to_go;
 };
 
 struct metrics {
 	const struct pins *pins;
 	struct watcher watcher;
-	int epoll_fd; /* with that of http in it */
+	int epoll_fd; /* includes the epoll of http */
 	struct MHD_Daemon *http;
 	struct client client[METRICS_CLIENTS];
-	__u64 clients;		   /* that ever came */
-	struct MHD_Response *text; /* since the last tick; NULL: not asked for yet */
+	__u64 clients;		   /* clients that ever connected */
+	struct MHD_Response *text; /* since the last tick; NULL: not requested yet */
 	int wanted;
 	struct sockaddr_storage listen;
 	socklen_t listen_len;
@@ -73,30 +73,30 @@ struct metrics {
 	time_t start;
 	struct msg_limit limit;
 
-	/* Of the tick that runs, or ran last. */
+	/* Of the current tick, or the last one. */
 	int fresh; /* it begins */
 	struct control ctl;
 	struct state_sum state[FLOW_STATES];
-	struct peer_sum *peer; /* by prefix length, the longest first, then address */
+	struct peer_sum *peer; /* by prefix length, the longest first, then by address */
 	unsigned int peers;
-	struct top_flow *top; /* by bytes, most first */
+	struct top_flow *top; /* by bytes, descending */
 	unsigned int tops, tops_max;
-	struct sent *sent;				   /* METRICS_SENT_SLOTS */
-	struct histogram queue, age, pacing, credit, lead; /* since the start */
+	struct sent *sent;				   /* METRICS_SENT_SLOTS entries */
+	struct histogram queue, age, pacing, credit, lead; /* since the daemon's start */
 };
 
 /* --- sums.c --- */
 
-/* The watcher that sums up. */
+/* The watcher that makes the sums. */
 struct watcher sums_watcher(struct metrics *m);
 /* At the first flow of a tick. */
 void tick_begin(struct metrics *m);
-/* The peers of the configuration, and room for its busiest flows. */
+/* Takes the peers of the configuration, and makes room for its busiest flows. */
 void peers_take(struct metrics *m, const struct config *c);
 
 /* --- text.c --- */
 
-/* NULL where the counters cannot be read, or there is no memory. */
+/* NULL if the counters cannot be read, or there is no memory. */
 struct MHD_Response *text_make(struct metrics *m);
 
 /* --- http.c --- */

@@ -5,8 +5,8 @@
 #include "daemon/metrics/metrics_int.h"
 #include "lib/prefixes.h"
 
-#define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active that sent something within this */
-#define METRICS_PACKET_BYTES 1514	     /* a full packet, of which the wait for credit is told */
+#define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active if it sent within this time */
+#define METRICS_PACKET_BYTES 1514	     /* a full packet, whose wait for credit is reported */
 
 const __u64 metrics_bounds[BUCKETS] = { 1000,	  2000,	     5000,	10000,	   20000,     50000,	100000,
 					200000,	  500000,    1000000,	2000000,   5000000,   10000000, 20000000,
@@ -43,7 +43,7 @@ void tick_begin(struct metrics *m)
 	}
 }
 
-/* The queue by hops, or, where they are not told, by how much the round trip was longer than without queues. */
+/* The queue at the hops or, if they are not reported, the excess of the round trip over one without queues. */
 static __u64 queue_ns(const struct flow *f)
 {
 	if (f->fallback.swift && f->delay.sample_ns)
@@ -80,7 +80,7 @@ static __u64 key_hash(const struct flow_key *key)
 	return hash;
 }
 
-/* The place in flow_hold_names of that which holds a flow, by the bytes that it sent since the tick before. */
+/* The index in flow_hold_names of the constraint on a flow, by the bytes that it sent since the previous tick. */
 static unsigned int held_by(struct metrics *m, const struct flow_key *key, const struct flow *f, __u64 now)
 {
 	__u64 hash = key_hash(key);
@@ -138,7 +138,7 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 	p->age_ns = age > p->age_ns ? age : p->age_ns;
 }
 
-/* Only a VOQ whose packets wait for credit: not idle, not at the switch of this rack, and credits have not stopped. */
+/* Only counts a VOQ whose packets wait for credit: not idle, not at this rack's switch, and with credits flowing. */
 static void voq_seen(void *metrics, const struct voq *v, __u64 now)
 {
 	struct metrics *m = metrics;

@@ -86,7 +86,7 @@ static void text_daemon(FILE *f, const struct metrics *m)
 		metric_value(f, METRIC_FLOWS_LIMIT, info.max_entries);
 }
 
-/* The managed interfaces, and how many pods there are. */
+/* The managed interfaces, and the number of pods. */
 struct ports {
 	const struct pins *pins;
 	unsigned int n, pods;
@@ -95,12 +95,12 @@ struct ports {
 		struct port port;
 		struct port_classes classes;
 		struct class_queue queue[CLASSES_MAX];
-		int has_nic; /* that does PFC: */
+		int has_nic; /* the NIC does PFC */
 		struct pfc_nic nic;
 	} at[64];
 };
 
-/* Reads the counts of the NIC of a port; 0 if it does no PFC. */
+/* Reads the counters of a port's NIC; 0 if it does no PFC. */
 static int nic_read(const struct pins *pins, __u32 ifindex, struct pfc_nic *n)
 {
 	struct pfc_port v;

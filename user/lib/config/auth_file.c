@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The file with the keys of authentication: who can read it, who can replace it, and what is in it. */
+/* The file of authentication keys: its readers, its possible replacers, and its content. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,8 +27,8 @@ static int key_parse(const char *line, struct siphash_key *key)
 }
 
 /*
- * Whether nobody but root and this user can put another file in the place of this one: each directory above it is
- * theirs, and is written by nobody else, unless it is sticky, as /tmp is. path is without symbolic links.
+ * Checks that only root and this user can replace this file: they own each directory above it, and nobody else may
+ * write to it, unless it is sticky, as /tmp is. path is without symbolic links.
  */
 static int key_path_check(const char *path, const char *name, const char *file)
 {
@@ -65,7 +65,7 @@ static int key_path_check(const char *path, const char *name, const char *file)
 	return 0;
 }
 
-/* The links that lead to a file count as well as the file: a secret of Kubernetes has two of them. */
+/* The links to a file are checked as well as the file: a Kubernetes secret has two of them. */
 static int key_paths_check(const char *path, const char *name)
 {
 	char *file = realpath(name, NULL);
@@ -78,7 +78,7 @@ static int key_paths_check(const char *path, const char *name)
 	return err;
 }
 
-/* The keys of an open file; says what is wrong with it. */
+/* Reads the keys of an open file; reports what is wrong with it. */
 static int keys_read(const char *path, const char *name, FILE *f, struct auth_keys *keys)
 {
 	static const struct siphash_key zero;
@@ -161,7 +161,7 @@ int config_check_auth(const char *path, struct config *c)
 			close(fd);
 		return err;
 	}
-	setvbuf(f, NULL, _IONBF, 0); /* no copy of the keys that would outlive this */
+	setvbuf(f, NULL, _IONBF, 0); /* no copy of the keys in a buffer that would outlive this */
 	err = keys_read(path, c->auth, f, &c->keys);
 	fclose(f);
 	return err;

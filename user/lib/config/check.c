@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the values of the configuration want of each other, which no row of the keys says. */
+/* Checks of configuration values against each other, which the table of keys cannot express. */
 #include <errno.h>
 #include <string.h>
 #include "lib/config/check.h"
@@ -50,7 +50,7 @@ static int config_check_classes(const char *path, const struct config_interface 
 	return 0;
 }
 
-/* The keys that are for one role, and what a switch port needs. */
+/* Checks the keys that belong to one role, and the needs of a switch port. */
 static int config_check_role(const char *path, const struct config_interface *i)
 {
 	if (i->role == PORT_F_SWITCH && !i->id) {
@@ -162,8 +162,8 @@ static int config_check_pin_dir(const char *path, const struct config *c)
 }
 
 /*
- * INT-MD is in the data, a receiver that computes does so from what the data has, and HierCC holds a burst shorter, and
- * lost credit better, where each packet says S.
+ * INT-MD is in the data, a receiver that computes needs telemetry in the data, and HierCC handles bursts and lost
+ * credit better if each packet carries S.
  */
 static void config_choose_telemetry(struct config_peer *p)
 {
@@ -173,7 +173,7 @@ static void config_choose_telemetry(struct config_peer *p)
 		p->telemetry = in_data ? TELEMETRY_EVERY : TELEMETRY_COMPANION;
 }
 
-/* Each interface and each peer, and what they want of each other. */
+/* Checks each interface and each peer, and both against each other. */
 static int config_check_lists(const char *path, struct config *c)
 {
 	unsigned int i, hosts = 0, sending = 0;
@@ -196,7 +196,7 @@ static int config_check_lists(const char *path, struct config *c)
 	err = config_check_rounds(path, c) ?: config_check_voq(path, c) ?: config_check_pfc(path, c);
 	if (err)
 		return err;
-	/* One that obeys pauses may do nothing else. */
+	/* A port that only obeys pauses needs no peer. */
 	if (sending && !c->peers_count) {
 		config_bad(
 			path,

@@ -3,20 +3,20 @@
 #define SLUICE_CONFIG_CHECK_H
 #include "lib/config.h"
 
-/* All of these return 0, or say what is wrong and return -EINVAL, or the error of a file. path is that of the file. */
+/* All of these return 0, or -EINVAL with a message, or the error of a file. path is that of the file. */
 
-/* What the values want of each other. */
+/* Checks the values against each other. */
 int config_check(const char *path, struct config *c);
 /* The pauses: priorities, buffer, headroom. */
 int config_check_pfc(const char *path, const struct config *c);
-/* HierCC: times of a round of credit, thresholds of a VOQ, and what a switch as a ToR needs. */
+/* HierCC: times of a round of credit, thresholds of a VOQ, and the needs of a switch as a ToR. */
 int config_check_rounds(const char *path, const struct config *c);
 int config_check_voq(const char *path, const struct config *c);
 int config_check_tor(const char *path, const struct config *c);
 /* Reads the keys of authentication. */
 int config_check_auth(const char *path, struct config *c);
 
-/* Of a prefix whose base_rtt is auto what T is until it is measured. */
+/* Sets the T of a prefix whose base_rtt is auto until it is measured. */
 void config_rtt_begin(struct config_peer *p);
 
 /* A switch as a ToR: whether one of its interfaces has voqs. */
@@ -25,7 +25,7 @@ int config_is_tor(const struct config *c);
 /* How long a round of credit with this peer takes, and how long a packet waits for credit at most. */
 __u64 config_round_ns(const struct config *c, const struct config_peer *p);
 __u64 config_limit_ns(const struct config *c, const struct config_peer *p);
-#define CONFIG_LIMIT_ROUNDS_MIN 4 /* a shorter wait than credit takes to go round would never get any */
+#define CONFIG_LIMIT_ROUNDS_MIN 4 /* a wait shorter than a round of credit would never get any */
 #define CONFIG_PERIOD_MAX_NS (50 * 1000 * 1000ULL)
 
 #endif

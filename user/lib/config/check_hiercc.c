@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* HierCC: what the times of a round of credit and a switch as a ToR need. */
+/* HierCC: checks the times of a round of credit, and a switch as a ToR. */
 #include <errno.h>
 #include "lib/config/check.h"
 #include "lib/config/lines.h"
@@ -34,7 +34,7 @@ int config_check_rounds(const char *path, const struct config *c)
 	return 0;
 }
 
-/* Those that are set, in their order. One that is not follows from the BDP (hiercc_hop_tune()). */
+/* Checks the configured values, in their order. The others follow from the BDP (hiercc_hop_tune()). */
 int config_check_voq(const char *path, const struct config *c)
 {
 	const struct hiercc_tuning *t = &c->voq;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pauses: whether the buffer has room for what its ports are to hold. */
+/* Pauses: checks that the buffer has room for its ports. */
 #include <errno.h>
 #include "lib/config/check.h"
 #include "lib/config/lines.h"
@@ -16,7 +16,7 @@ static unsigned int pfc_count(const struct config *c, enum config_pfc least)
 	return n;
 }
 
-/* The buffer has to have room for more than what is still to come after XOFF. */
+/* The buffer has to have room for more than the bytes that arrive after XOFF. */
 static int config_check_buffer(const char *path, const struct config *c)
 {
 	unsigned int k, priorities = __builtin_popcount(c->lossless);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What follows from the configuration: the values that the data plane takes, and times that are not given. */
+/* Values derived from the configuration: the parameters of the data plane, and times that are not configured. */
 #include <string.h>
 #include "lib/config/check.h"
 #include "sluice/pause/ppfc.h"
 #include "sluice/wire/wire.h"
 
-#define CONFIG_FLOWS 12 /* N where nobody counts: see docs/limits.md */
+#define CONFIG_FLOWS 12 /* N if nobody counts: see docs/limits.md */
 #define CONFIG_LIMIT_NS (100 * 1000 * 1000ULL)
 #define CONFIG_LIMIT_ROUNDS 64
 #define CONFIG_PERIOD_NS (100 * 1000ULL) /* shorter is not worth the wake-ups */
-#define CONFIG_RTT_NS (100 * 1000ULL)	 /* what times go by before T is measured */
+#define CONFIG_RTT_NS (100 * 1000ULL)	 /* T for derived times before it is measured */
 #define DSCPS 64
 #define PPM 1000000
 
@@ -52,13 +52,13 @@ __u64 config_rtt_max_ns(const struct config *c, const struct config_peer *p)
 		return most;
 	if (c->limit_ns && c->limit_ns / CONFIG_LIMIT_ROUNDS_MIN < round)
 		round = c->limit_ns / CONFIG_LIMIT_ROUNDS_MIN;
-	if (!c->period_ns && round * 16 / 21 < most) /* a period of T / 4, as config_round_ns() has it */
+	if (!c->period_ns && round * 16 / 21 < most) /* a period of T / 4, as in config_round_ns() */
 		most = round * 16 / 21;
 	round = round > late ? round - late : 1;
 	return round < most ? round : most;
 }
 
-/* A timer is late by half a period at worst, if the daemon gets its CPU: a quarter on average. */
+/* A timer is late by at most half a period, if the daemon gets its CPU: a quarter on average. */
 __u64 config_round_ns(const struct config *c, const struct config_peer *p)
 {
 	return p->base_rtt_ns + config_period_ns(c) * 5 / 4;
@@ -86,7 +86,7 @@ int config_is_tor(const struct config *c)
 
 __u64 config_headroom(const struct config *c, __u64 bps, __u32 mtu)
 {
-	/* XOFF is sent at the packet that is too much, and waits for no round. */
+	/* XOFF is sent at the packet that exceeds the threshold, without waiting for a round. */
 	return c->headroom_bytes ?: pfc_headroom(bps, 2 * c->delay_ns, 0, mtu);
 }
 
@@ -107,7 +107,7 @@ void config_classes_value(const struct config_interface *i, __u64 speed_bps, str
 		for (k = 0; k < DSCPS; k++)
 			if (i->classes[n].dscp >> k & 1)
 				v->of_dscp[k] = n;
-		/* The rest counts for a port below 1 Mbit/s. A class reports at least 1 bit/s: nothing divides by 0. */
+		/* The remainder matters below 1 Mbit/s. A class reports at least 1 bit/s: nothing divides by 0. */
 		v->share[n].bps =
 			speed_bps / PPM * i->classes[n].share_ppm + speed_bps % PPM * i->classes[n].share_ppm / PPM;
 		if (!v->share[n].bps)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What can be said of the keys by their tables alone. */
+/* Output that the tables of keys alone provide. */
 #include <stdio.h>
 #include "lib/config.h"
 #include "lib/config/keys.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where in the configuration file a mistake is, and what its place takes instead. libcyaml reads the file into structs
- * and forgets the lines; its own words for a wrong type or name do not say what would be right. So the file is read
- * once more when something is wrong, as a tree of libyaml's, along the same schema.
+ * Finds the line of a mistake in the configuration file, and what to write there instead. libcyaml reads the file into
+ * structs and forgets the lines; its own messages for a wrong type or name do not tell what would be right. So on an
+ * error the file is read once more, as a tree of libyaml's, along the same schema.
  *
  *  1. `config_lint` compares the tree with the schema.
- *  2. `config_bad` goes down the tree by the words of its message, and finds the line.
+ *  2. `config_bad` follows the words of its message down the tree, and finds the line.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "lib/config/lines.h"
 #include "lib/util.h"
 
-#define DEPTH_MAX 8 /* of what is looked through: an alias may lead to what is above it */
+#define DEPTH_MAX 8 /* depth of the search: an alias may lead to its own ancestor */
 
 struct lint {
 	const char *path;
@@ -51,7 +51,7 @@ static unsigned int line_of(const yaml_node_t *n)
 
 /* ---- 1. ---- */
 
-/* where: the way to the node, "interfaces: eth0: ", or "". */
+/* where: the path to the node, "interfaces: eth0: ", or "". */
 static int lint_bad(const struct lint *l, const yaml_node_t *n, const char *where, const char *what)
 {
 	msg("%s: line %u: %s%s", l->path, line_of(n), where, what);
@@ -68,7 +68,7 @@ static void keys_list(const cyaml_schema_field_t *f, char *buf, size_t size)
 
 static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where);
 
-/* What a mapping has for this key, of its pairs before end; NULL: nothing. */
+/* The value of this key in a mapping, among its pairs before end; NULL: none. */
 static const yaml_node_t *value_of(struct lint *l, const yaml_node_t *n, const char *key, const yaml_node_pair_t *end)
 {
 	const yaml_node_pair_t *p;
@@ -136,7 +136,7 @@ static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schem
 		return lint_bad(l, n, where, what);
 	}
 	for (item = n->data.sequence.items.start; item < n->data.sequence.items.top; item++) {
-		/* An interface and a prefix go by what they begin with. */
+		/* An interface and a prefix are named by their first value. */
 		one = yaml_document_get_node(&l->doc, *item);
 		name = entry->type == CYAML_MAPPING && one->type == YAML_MAPPING_NODE ?
 			       scalar(value_of(l, one, entry->mapping.fields->key, one->data.mapping.pairs.top)) :
@@ -224,7 +224,7 @@ static const yaml_node_t *below(yaml_document_t *doc, const yaml_node_t *n, cons
 	return found;
 }
 
-/* Goes from *n to what the word names, the last of several ("is named twice"); its line, 0: nothing. */
+/* Steps from *n to the node that the word names, the last of several ("is named twice"); returns its line, 0: none. */
 static unsigned int step(yaml_document_t *doc, const yaml_node_t **n, const char *word)
 {
 	const yaml_node_t *here = *n, *entry;
@@ -253,8 +253,8 @@ static unsigned int step(yaml_document_t *doc, const yaml_node_t **n, const char
 }
 
 /*
- * The line that a message is about, which begins with the way to it: "interfaces: eth0: speed 'fast' is ...". Each word
- * is a key, or a value of an entry of a list; a value in quotes is looked for below. 0: the file does not say it.
+ * The line of a message, which begins with the path to it: "interfaces: eth0: speed 'fast' is ...". Each word is a key,
+ * or a value of an entry of a list; a value in quotes is searched for below. 0: the file does not have it.
  */
 static unsigned int config_line(const char *path, const char *message)
 {
@@ -272,7 +272,7 @@ static unsigned int config_line(const char *path, const char *message)
 		return 0;
 	}
 	n = yaml_document_get_root_node(&doc);
-	/* "mode 'fast' ..." and "port 70000 ..." end the way with their first word, "interfaces: " goes on. */
+	/* "mode 'fast' ..." and "port 70000 ..." end the path with their first word, "interfaces: " continues. */
 	while (n && next && s < end) {
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(s, " '"), s);
 		s += strlen(word);

@@ -5,14 +5,14 @@
 #include <cyaml/cyaml.h>
 
 /*
- * Checks the shape of the file at path by its schema: keys, lists, and lengths of texts. Says the first thing that is wrong
- * with its line and what to write instead, and returns -EINVAL; 0: nothing that is looked for here.
+ * Checks the shape of the file at path by its schema: keys, lists, and lengths of texts. Prints the first mistake with
+ * its line and what to write instead, and returns -EINVAL; 0: no such mistake.
  */
 int config_lint(const char *path, const cyaml_schema_value_t *schema);
 
 /*
- * Says what is wrong with a value of the file at path, with its line. The message begins with the way to the value:
- * "interfaces: eth0: speed 'fast' is ...".
+ * Reports a wrong value of the file at path, with its line. The message begins with the path to the value: "interfaces:
+ * eth0: speed 'fast' is ...".
  */
 void config_bad(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The configuration: read by its keys (tables.c), then config_check() holds the values against each other. */
+/* The configuration: read by its keys (tables.c), then config_check() checks the values against each other. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

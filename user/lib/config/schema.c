@@ -5,13 +5,13 @@
 #include "lib/config/schema.h"
 
 #define FIELDS_MAX 128 /* keys and ends of all tables */
-#define TABLES_MAX 8   /* of entries */
+#define TABLES_MAX 8   /* tables of entries */
 
 static cyaml_schema_field_t fields[FIELDS_MAX];
 static cyaml_schema_value_t entries[TABLES_MAX];
 static unsigned int fields_count, entries_count;
 static cyaml_schema_value_t schema;
-static const struct config_table *made; /* of which the schema is */
+static const struct config_table *made; /* the table that the schema was made from */
 
 static const cyaml_schema_value_t list_entry = {
 	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 1, CONFIG_TEXT_MAX),
@@ -52,7 +52,7 @@ static void schema_table(cyaml_schema_value_t *v, const struct config_table *t, 
 	unsigned int n = config_keys_count(t), i;
 	cyaml_schema_field_t *f = &fields[fields_count];
 
-	fields_count += n + 1; /* and an end, which is zero */
+	fields_count += n + 1; /* and an end marker, which is zero */
 	v->type = CYAML_MAPPING;
 	v->flags = flags;
 	v->data_size = n * sizeof(struct config_text);

@@ -5,9 +5,9 @@
 #include "lib/config/keys.h"
 
 /*
- * The file as libcyaml is to read it, into an array of struct config_text for each mapping: which keys there are, which
- * of them take a list or other keys, and how long texts are. What a text means is not its business. Made anew when it is
- * asked for by another table than the last time.
+ * The schema by which libcyaml reads the file, into an array of struct config_text for each mapping: the keys, which of
+ * them take a list or other keys, and the length of texts. It does not interpret texts. It is made anew when another
+ * table is passed than the last time.
  */
 const cyaml_schema_value_t *config_schema(const struct config_table *top);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From a file to a struct, by a table of keys: config_lint() checks its shape, libcyaml reads it as a tree of texts, and
- * each text gets its value by the row of its key; what the file does not say gets the default. Each complaint has its line.
+ * Reads a file into a struct, by a table of keys: config_lint() checks its shape, libcyaml reads it as a tree of texts,
+ * and each text gets its value by the row of its key; missing keys get the default. Each error message has its line.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void list_refuse(const struct tables *l, const struct config_key *k, cons
 		config_bad(l->path, "%s%s '%s' is not %s: write %s", where, k->one ?: k->name, text, k->range, advice);
 }
 
-/* One value of the file, or the default. */
+/* Takes one value of the file, or the default. */
 static int scalar_take(struct tables *l, const struct config_key *k, const char *text, void *of, const char *where)
 {
 	int err;
@@ -84,7 +84,7 @@ static int list_take(struct tables *l, const struct config_key *k, const struct 
 static int table_take(struct tables *l, const struct config_table *t, const struct config_text *texts, void *of,
 		      const char *where);
 
-/* The entries of a list, each with keys of its own. In messages an entry goes by the first of them, if that is a text. */
+/* Takes the entries of a list, each with its own keys. Messages name an entry by its first value, if that is text. */
 static int entries_take(struct tables *l, const struct config_key *k, const struct config_text *t, void *of,
 			const char *where)
 {
@@ -113,7 +113,7 @@ static int entries_take(struct tables *l, const struct config_key *k, const stru
 	return err;
 }
 
-/* Takes all keys of a table; texts is NULL where the file lacks the section. where: "interfaces: eth0: ", or "". */
+/* Takes all keys of a table; texts is NULL if the file lacks the section. where: "interfaces: eth0: ", or "". */
 static int table_take(struct tables *l, const struct config_table *t, const struct config_text *texts, void *of,
 		      const char *where)
 {
@@ -158,7 +158,7 @@ void tables_free(const struct config_table *t, void *of)
 	}
 }
 
-/* libcyaml's own words ("Unexpected key: ...", with line and column), under our name. */
+/* libcyaml's own messages ("Unexpected key: ...", with line and column), under our name. */
 static void tables_log(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
 {
 	char line[512];

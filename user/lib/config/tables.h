@@ -9,19 +9,19 @@ struct tables {
 	const char *path;
 	const struct config_table *top;
 	const char *kind;    /* in messages: "configuration" */
-	const char *instead; /* what to do about a file that cannot be read */
-	const char *page;    /* of the documentation that describes the keys */
-	/* of tables.c */
+	const char *instead; /* what to do if a file cannot be read */
+	const char *page;    /* documentation page that describes the keys */
+	/* private to tables.c */
 	void *into;
 	const char *
-		list; /* the way to the list of the entry at hand: its first value stands for the entry, right or wrong */
+		list; /* path to the list of the current entry, in messages: its first value stands for the entry, right or wrong */
 };
 
-/* Into a struct, zero before, that top's fields are of. Returns 0, or -errno; all but -ENOMEM has a message then. */
+/* Fills the zeroed struct of top's fields. Returns 0, or -errno, with a message unless it is -ENOMEM. */
 int tables_load(struct tables *t, void *into);
-/* Prints the keys, one a line: name, values, default, what SIGHUP does with it, meaning. */
+/* Prints the keys, one a line: name, values, default, effect of SIGHUP, meaning. */
 void tables_list(FILE *to, const struct config_table *top);
-/* Frees what the values own, not the struct. */
+/* Frees the memory that the values own, not the struct. */
 void tables_free(const struct config_table *t, void *of);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How each kind of value is written. */
+/* Parsers for each kind of value. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,7 @@ static int in_range(const struct config_key *k, double value)
 	return value >= k->min && (!k->max || value <= k->max);
 }
 
-/* Stores a value that was parsed with the result err. */
+/* Stores a parsed value; err is the parser's result. */
 static int value_store(const struct config_key *k, int err, __u64 value, void *of)
 {
 	if (!err && !in_range(k, value))
@@ -53,7 +53,7 @@ static int number_value(const struct config_key *k, const char *text, void *of)
 	return value_store(k, err, value, of);
 }
 
-/* A number, or 0 for auto. */
+/* Parses a number, or 0 for auto. */
 static int flows_value(const struct config_key *k, const char *text, void *of)
 {
 	__u64 value = 0;
@@ -115,7 +115,7 @@ static int time_value(const struct config_key *k, const char *text, void *of)
 	return value_store(k, err, ns, of);
 }
 
-/* A time, or 0 for auto. */
+/* Parses a time, or 0 for auto. */
 static int rtt_value(const struct config_key *k, const char *text, void *of)
 {
 	if (strcmp(text, "auto"))

@@ -59,7 +59,7 @@ static __u32 ethtool_count(int fd, struct ifreq ifr)
 	return ioctl(fd, SIOCETHTOOL, &ifr) ? 0 : e.i.data[0];
 }
 
-/* Adds up, because several counters may have one name. Returns how many of the names were known. */
+/* Adds up, because several counters may have one name. Returns how many of the names are known. */
 static unsigned int counters_take(const struct ethtool_gstrings *names, const struct ethtool_stats *stats, __u64 *sent,
 				  __u64 *received)
 {
@@ -94,7 +94,7 @@ int link_pfc_counters(const char *name, __u64 *sent, __u64 *received)
 	count = ethtool_count(fd, ifr);
 	if (!count)
 		goto close_fd;
-	/* The kernel writes as many as there are by then: room for more, should a queue have come. */
+	/* The kernel writes its current number of counters: room for more, in case a queue was added. */
 	names = calloc(1, sizeof(*names) + 2UL * count * ETH_GSTRING_LEN);
 	stats = calloc(1, sizeof(*stats) + 2UL * count * sizeof(stats->data[0]));
 	if (!names || !stats) {

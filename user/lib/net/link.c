@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Links: by ioctl, which, unlike sysfs, always speaks of the network namespace that we are in, and by rtnetlink what
- * ioctl does not tell.
+ * Links: by ioctl, which, unlike sysfs, always covers our own network namespace, and by rtnetlink for data that ioctl
+ * lacks.
  */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -25,7 +25,7 @@ static __u64 link_speed(int fd, struct ifreq ifr)
 		__u8 with_masks[sizeof(struct ethtool_link_settings) + 3 * 127 * sizeof(__u32)];
 	} e = { .s.cmd = ETHTOOL_GLINKSETTINGS };
 
-	/* Two calls: the first one says, as a negative number, how many words of masks there are. */
+	/* Two calls: the first returns, as a negative number, how many words of masks there are. */
 	ifr.ifr_data = (void *)&e;
 	if (ioctl(fd, SIOCETHTOOL, &ifr) || e.s.link_mode_masks_nwords >= 0)
 		return 0;
@@ -151,7 +151,7 @@ int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ct
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
 	m->ifi_family = AF_UNSPEC;
-	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS); /* two thirds of the answer */
+	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS); /* saves two thirds of the answer */
 	return nl_talk(nlh, behind_link, &b);
 }
 

@@ -9,7 +9,7 @@
 #include <time.h>
 #include "lib/net/netlink.h"
 
-/* The bytes of the fixed part of messages of this type: callbacks read it without a check of their own. */
+/* The size of the fixed part of messages of this type: callbacks read it without a check. */
 static size_t nl_head_bytes(__u16 type)
 {
 	switch (type) {
@@ -36,7 +36,7 @@ struct talk {
 	size_t head_bytes;
 };
 
-/* A message that is shorter than it has to be says nothing. */
+/* A message that is too short is skipped. */
 static int talk_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct talk *t = data;
@@ -73,7 +73,7 @@ int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 			break;
 		}
 		n = mnl_cb_run(buf, n, seq, port, talk_cb, &talk);
-		if (n < 0) /* as the message has it, which may be no error at all */
+		if (n < 0) /* from the message, where it may be no error at all */
 			err = errno > 0 && errno <= ERRNO_MAX ? -errno : -EPROTO;
 		if (n <= 0)
 			break;

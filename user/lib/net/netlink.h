@@ -8,11 +8,11 @@
 /* Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. */
 int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 
-/* The number in an attribute; 0 where it is too short for one. */
+/* The number in an attribute; 0 if it is too short for one. */
 __u32 attr_u32(const struct nlattr *a);
-/* The text in an attribute; "" where the text has no end. */
+/* The text in an attribute; "" if the text is not terminated. */
 const char *attr_str(const struct nlattr *a);
-/* A struct of the kernel's, which may be longer or shorter than ours: the members that it lacks are 0. */
+/* A kernel struct, which may be longer or shorter than ours: missing members are 0. */
 void attr_struct(const struct nlattr *attr, void *to, size_t size);
 
 #endif

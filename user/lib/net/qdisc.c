@@ -40,7 +40,7 @@ static int qdisc_cb(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-/* The kernel answers with the qdiscs of all interfaces, whatever the request says. */
+/* The kernel answers with the qdiscs of all interfaces, whatever the request asks for. */
 static int qdisc_dump(mnl_cb_t cb, void *data)
 {
 	char buf[MNL_NLMSG_HDRLEN + 64] = {};
@@ -99,7 +99,7 @@ static __u64 tbf_rate(const struct nlattr *options)
 	__u64 bytes = 0;
 
 	mnl_attr_for_each_nested (a, options) {
-		/* The second attribute follows where the first is too narrow for the rate. */
+		/* The second attribute follows if the first is too narrow for the rate. */
 		if (mnl_attr_get_type(a) == TCA_TBF_PARMS && mnl_attr_get_payload_len(a) >= sizeof(struct tc_tbf_qopt))
 			bytes = ((const struct tc_tbf_qopt *)mnl_attr_get_payload(a))->rate.rate;
 		if (mnl_attr_get_type(a) == TCA_TBF_RATE64 && mnl_attr_get_payload_len(a) >= sizeof(__u64))

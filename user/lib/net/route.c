@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Routes, by rtnetlink: how a prefix is written in them, and ours, which are copies of others with another MTU. */
+/* Routes, by rtnetlink: prefixes in routes, and our own routes, which are copies of others with another MTU. */
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
@@ -144,7 +144,7 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
 	int n;
 
 	n = sprintf(buf, "%s %s", prefix_format(prefix, text), route_hop_format(r, hop));
-	/* 'change' drops all that it is not told, and a route of another metric is another route. */
+	/* 'change' drops every attribute that is not repeated, and another metric makes another route. */
 	if (r->protocol == RTPROT_KERNEL)
 		n += sprintf(buf + n, " proto kernel");
 	else if (r->protocol != RTPROT_BOOT)

@@ -5,9 +5,9 @@
 #include <libmnl/libmnl.h>
 #include "lib/util.h"
 
-/* The address bytes of a prefix as its own family writes them, and how many bytes and bits those are. */
+/* The address bytes of a prefix as its own family writes them, and the numbers of those bytes and bits. */
 const __u8 *prefix_bytes(const struct peer_key *p, int *family, int *len, int *bits);
-/* Address bytes of an attribute, as a mapped address for IPv4; :: where it has fewer. */
+/* Address bytes of an attribute, as a mapped address for IPv4; :: if it is too short. */
 struct sluice_addr attr_addr(const struct nlattr *a, int family);
 /* Every route of a family, of all tables. */
 int routes_dump(int family, mnl_cb_t cb, void *data);

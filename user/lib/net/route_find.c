@@ -15,7 +15,7 @@ struct covering {
 	int best_len; /* -1: none yet */
 };
 
-/* A route by its own attributes; one that a copy of ours could not stand for has no interface. */
+/* A route by its own attributes; one that we could not copy has no interface. */
 struct route_msg {
 	struct route route;
 	struct sluice_addr dst;
@@ -78,17 +78,17 @@ static void route_parse(const struct nlmsghdr *nlh, int family, struct route_msg
 			break;
 		}
 	}
-	/* A route for one TOS, or from one prefix, covers a part of the packets: ours would take them from it. */
+	/* A route for one TOS, or from one source prefix, covers only some packets: ours would take them from it. */
 	if (rt->rtm_tos || rt->rtm_src_len) {
 		out->unclear = 1;
 		r->metric = 0;
 	}
-	/* Several next hops have no single interface; neither has unreachable (IPv6 says lo), nor a route that we cannot copy. */
+	/* Several next hops have no single interface; nor have unreachable (IPv6 says lo) and uncopyable routes. */
 	if (rt->rtm_type != RTN_UNICAST || out->unclear)
 		r->ifindex = 0;
 }
 
-/* True if the first dst_len bits of dst are those of bytes, which are the last len of an address. */
+/* True if the first dst_len bits of dst match bytes, the last len bytes of an address. */
 static int route_covers(const struct sluice_addr *dst, int dst_len, const __u8 *bytes, int len)
 {
 	int i;
@@ -108,7 +108,7 @@ static int covering_cb(const struct nlmsghdr *nlh, void *data)
 	int family, len, bits;
 	const __u8 *bytes = prefix_bytes(c->prefix, &family, &len, &bits);
 
-	/* A cloned route is what path MTU discovery or a redirect found out about one address. */
+	/* A cloned route is the result of path MTU discovery or a redirect for one address. */
 	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_family != family || rt->rtm_dst_len > bits ||
 	    rt->rtm_flags & RTM_F_CLONED)
 		return MNL_CB_OK;

@@ -31,7 +31,7 @@ static int net_change(__u16 type)
 	switch (type) {
 	case RTM_NEWLINK:
 	case RTM_DELLINK:
-		/* One that goes down takes its IPv4 routes along, of which the kernel says nothing. */
+		/* An interface that goes down takes its IPv4 routes along, which the kernel does not report. */
 		return NET_CHANGED_LINK | NET_CHANGED_ROUTE;
 	case RTM_NEWROUTE:
 	case RTM_DELROUTE:
@@ -48,7 +48,7 @@ int net_watch_read(int fd)
 	int changed = 0, left;
 	ssize_t n;
 
-	/* The state is read anew from the kernel after each change, so an overrun (ENOBUFS) is one more change. */
+	/* The state is read anew from the kernel after each change, so an overrun (ENOBUFS) is just one more change. */
 	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0 || (n < 0 && errno == ENOBUFS)) {
 		if (n < 0)
 			changed = NET_CHANGED_LINK | NET_CHANGED_ROUTE | NET_CHANGED_QDISC;
