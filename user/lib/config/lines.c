@@ -189,7 +189,7 @@ int config_lint(const char *path, const cyaml_schema_value_t *schema)
 		msg("%s: line %zu: this is not YAML: %s: write 'key: value', with spaces and no tabs in front", path,
 		    parser.problem_mark.line + 1, parser.problem ?: "it cannot be read");
 	if (err && err != -EINVAL) {
-		msg("%s: cannot read the configuration: %s: nothing was changed; try again, or name another file", path,
+		msg("%s: cannot read the configuration: %s: nothing was changed; try again, or give another file", path,
 		    strerror(-err));
 		return err;
 	}

@@ -13,7 +13,7 @@ int config_load(const char *path, struct config **config)
 		.path = path,
 		.top = &config_top,
 		.kind = "configuration",
-		.instead = "name one that is there",
+		.instead = "give another file",
 		.page = "docs/configuration.md",
 	};
 	struct config *c = calloc(1, sizeof(*c));
