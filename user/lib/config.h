@@ -100,7 +100,8 @@ struct config {
 	__u64 w_ai_bytes;   /* 0: derived from flows */
 	enum hpcc_variant variant;
 	enum rx_feedback feedback;
-	struct vai_tuning vai; /* of HPCC_VAI_SF */
+	enum vai_preset vai_preset;
+	struct vai_tuning vai; /* of HPCC_VAI_SF: only what the keys say; config_peer_value() adds the preset */
 	struct {
 		bool enabled;
 		unsigned int voqs;

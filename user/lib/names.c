@@ -37,6 +37,8 @@ const struct word variant_words[] = {
 	{},
 };
 
+const struct word vai_preset_words[] = { { "derived", VAI_DERIVED }, { "paper", VAI_PAPER }, {} };
+
 const struct word feedback_words[] = { { "hops", RX_HOPS }, { "ratio", RX_RATIO }, { "window", RX_WINDOW }, {} };
 
 const struct word hiercc_words[] = { { "false", VOQS_OFF }, { "true", VOQS_HERE }, { "tor", VOQS_TOR }, {} };

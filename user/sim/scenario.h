@@ -67,7 +67,7 @@ struct scenario {
 		double eta;
 		__u32 max_stage, flows, vai_every;
 		__u64 w_ai, w_min, t_ns, rtt_second_ns;
-		__u8 per_ack, per_rtt;
+		__u8 per_ack, per_rtt, vai;
 	} hpcc;
 	struct {
 		__u64 cnp_ns, alpha_ns, timer_ns;

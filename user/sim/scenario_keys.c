@@ -145,6 +145,8 @@ static const struct config_key hpcc_keys[] = {
 	PART("eta", hpcc.eta, 0.5, 1, "0.95", "target utilisation of a port"),
 	COUNT("max_stage", hpcc.max_stage, 0, 255, "5", "additive increases in a row before a multiplicative one"),
 	COUNT("flows", hpcc.flows, 1, 16777216, "100", "N: W_AI is W_init (1 - eta) / N"),
+	WORD("vai", hpcc.vai, vai_preset_words, "derived",
+	     "vai-sf: its parameters, derived from W_init and flows, or the paper's"),
 	COUNT("vai_every", hpcc.vai_every, 1, 10000, NULL,
 	      "vai-sf: s, feedbacks between two decreases; none: a tenth of the packets of W_init"),
 	BYTES("w_ai", hpcc.w_ai, NULL, "W_AI itself"),

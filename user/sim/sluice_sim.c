@@ -184,6 +184,8 @@ static void scheme_take(const struct scenario *s)
 	p->max_stage = s->hpcc.max_stage;
 	p->w_ai = s->hpcc.w_ai ? q12_from_bytes(s->hpcc.w_ai) : (p->w_init * (Q24_ONE - p->eta) >> 24) / s->hpcc.flows;
 	hpcc_params_variant(p, scheme->variant);
+	if (s->hpcc.vai == VAI_PAPER)
+		vai_tune(&p->vai, &VAI_TUNING_PAPER);
 	if (s->hpcc.vai_every)
 		p->vai.every = s->hpcc.vai_every;
 	host_rules.rto_ns = 20 * p->t_ns > NS_PER_MS ? 20 * p->t_ns : NS_PER_MS;

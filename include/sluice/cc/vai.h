@@ -46,6 +46,19 @@ struct vai_tuning {
 	__u16 every;
 };
 
+/* The values of tunables that the configuration does not give. */
+enum vai_preset {
+	VAI_DERIVED, /* from W_init and N: hpcc_params_variant() */
+	VAI_PAPER,   /* VAI_TUNING_PAPER */
+};
+
+/*
+ * The parameters with which the paper simulates HPCC (section VI.A: 100 Gbit/s, a BDP of 50 KB). Its Token_Thresh is the BDP, as
+ * derived. Swift keeps its own Token_Thresh and AI_DIV.
+ */
+#define VAI_TUNING_PAPER \
+	((struct vai_tuning){ .ai_div = 1000, .ai_cap = 100, .bank_cap = 1000, .dampener_div = 8, .every = 30 })
+
 static inline void vai_tune(struct vai_params *p, const struct vai_tuning *t)
 {
 	p->token_thresh = t->token_thresh ? t->token_thresh : p->token_thresh;

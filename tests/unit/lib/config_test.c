@@ -343,6 +343,35 @@ Test(config, peer__inherits_what_it_does_not_say, .init = said_begin)
 	config_free(c);
 }
 
+/* A key that is given stays; the preset fills in the others, Token_Thresh not being one of them. */
+Test(config, vai__preset_of_the_paper, .init = said_begin)
+{
+	static const struct vai_tuning none,
+		want = { .ai_div = 1000, .ai_cap = 100, .bank_cap = 500, .dampener_div = 8, .every = 30 };
+	static const struct {
+		const char *keys;
+		const struct vai_tuning *want;
+	} cases[] = { { "preset: paper, bank_cap: 500", &want }, { "preset: derived", &none } };
+	char path[64];
+	size_t i;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	for (i = 0; i < 2; i++) {
+		struct config *c = NULL;
+		struct peer p;
+
+		cr_assert(!ftruncate(file, 0) && !lseek(file, 0, SEEK_SET));
+		dprintf(file,
+			"auth: none\ninterfaces: [{name: eth0, role: host}]\npeers: [{prefix: 10.0.0.0/8, base_rtt: 30us}]\n"
+			"vai: {%s}\n",
+			cases[i].keys);
+		cr_assert(!config_load(path, &c));
+		p = config_peer_value(c, c->peers);
+		cr_expect_arr_eq(&p.vai, cases[i].want, sizeof(p.vai), "%s", cases[i].keys);
+		config_free(c);
+	}
+}
+
 /* Telemetry goes beside the data, but for INT-MD, which cannot. */
 Test(config, telemetry__goes_by_the_encoding, .init = said_begin)
 {

@@ -116,6 +116,21 @@ void config_classes_value(const struct config_interface *i, __u64 speed_bps, str
 	}
 }
 
+static struct vai_tuning config_vai(const struct config *c)
+{
+	const struct vai_tuning paper = VAI_TUNING_PAPER;
+	struct vai_tuning t = c->vai;
+
+	if (c->vai_preset == VAI_PAPER) {
+		t.ai_div = t.ai_div ?: paper.ai_div;
+		t.ai_cap = t.ai_cap ?: paper.ai_cap;
+		t.bank_cap = t.bank_cap ?: paper.bank_cap;
+		t.dampener_div = t.dampener_div ?: paper.dampener_div;
+		t.every = t.every ?: paper.every;
+	}
+	return t;
+}
+
 struct peer config_peer_value(const struct config *c, const struct config_peer *p)
 {
 	struct peer v = {
@@ -138,7 +153,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.hiercc = p->hiercc,
 		.prefixlen = p->key.prefixlen,
 		.voq_bps = p->port_bps,
-		.vai = c->vai,
+		.vai = config_vai(c),
 		.voq = c->voq,
 		.voq_c0 = c->c0_bytes,
 		.voq_limit_ns = config_limit_ns(c, p),

@@ -74,6 +74,10 @@ static const struct config_key hpcc_keys[] = {
 };
 
 static const struct config_key vai_keys[] = {
+	{ "preset", &config_word, FIELD(struct config, vai_preset), .words = vai_preset_words, .preset = "derived",
+	  .reload = "at once",
+	  .meaning = "the values of the keys below that are absent. derived: from W_init and flows, as each of them says. "
+		     "paper: those of the paper, which are for 100 Gbit/s and a BDP of 50 KB" },
 	{ "token_thresh", &config_bytes, FIELD(struct config, vai.token_thresh), .min = 1, .max = HPCC_W_MAX_BYTES,
 	  .range = "a number of bytes from 1B to 134MB", .example = "50KB", .otherwise = "W_init", .reload = "at once",
 	  .meaning = "Token_Thresh: a queue that is longer makes tokens" },
