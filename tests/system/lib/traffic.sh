@@ -124,7 +124,8 @@ bulk_stop() {
 
 # Nothing that is sent is under way, either.
 sockets_closed() {
-	! net_in "$BULK_NODE" ss -tnH state connected exclude time-wait exclude fin-wait-2 dst "$BULK_ADDRESS" | grep -q .
+	WAIT_SEEN=$(net_in "$BULK_NODE" ss -tinoH state connected exclude time-wait exclude fin-wait-2 dst "$BULK_ADDRESS" | tr "\n" ";")
+	[[ -z $WAIT_SEEN ]]
 }
 
 # Segments that TCP sent again and whose first copy had not arrived. Reordering, or a lower MTU, repeats what has.
