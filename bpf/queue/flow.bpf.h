@@ -299,12 +299,26 @@ static __always_inline struct queue_flow *all_pop(struct queue *q)
 	return node ? object_of(node, struct queue_flow, in_all) : NULL;
 }
 
+/*
+ * Removes the flow of a key from the map. The slot is emptied first: a deleted element keeps its pointer until its memory
+ * is used again, and with it the flow's packets. TCP never sends a packet again that is still in a queue.
+ */
+static __always_inline void slot_remove(const struct queue_key *key)
+{
+	struct queue_slot *slot = bpf_map_lookup_elem(&queue_flows, key);
+	struct queue_flow *f = slot ? bpf_kptr_xchg(&slot->flow, NULL) : NULL;
+
+	if (f)
+		object_drop(f);
+	bpf_map_delete_elem(&queue_flows, key);
+}
+
 /* Removes the flow from the map. */
 static __always_inline void flow_forget(struct queue_flow *f)
 {
 	struct queue_key key = f->key;
 
-	bpf_map_delete_elem(&queue_flows, &key);
+	slot_remove(&key);
 	object_drop(f);
 }
 
@@ -346,7 +360,7 @@ static __always_inline void all_reclaim(struct queue *q)
 		f->waits = 0;
 		f->gone = 1;
 		key = f->key;
-		bpf_map_delete_elem(&queue_flows, &key);
+		slot_remove(&key);
 		object_drop(f);
 	}
 	bpf_iter_num_destroy(&it);
