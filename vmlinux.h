@@ -278,6 +278,7 @@ struct qdisc_skb_head {
 /* In cb of a packet. */
 struct qdisc_skb_cb {
 	unsigned int pkt_len;
+	unsigned char data[20]; /* the five words of a tc program */
 };
 
 struct Qdisc {

@@ -20,6 +20,7 @@
 #include "sluice/abi/abi.h"
 #include "sluice/once.h"
 #include "sluice/pacer.h"
+#include "sluice/queue/queue.h"
 #include "sluice/types.h"
 
 /*
@@ -158,10 +159,29 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	return 0;
 }
 
-/* When it leaves fq, by the pacer's or TCP's own departure time; at once if the port does not honour it. */
+/*
+ * With the qdisc `sluice` credit is no departure time: the queue is told the VOQ, and when credit for the packet's bytes
+ * comes, and chooses which packet of the VOQ uses it. A VOQ is named by its address.
+ */
+static inline void queue_note_voq(struct __sk_buff *ctx, const struct voq *v, __u64 credit_ns)
+{
+	*(volatile __u64 *)&ctx->cb[0] = (__u64)v; /* whole: the verifier lets nobody calculate with an address */
+	*(volatile __u64 *)&ctx->cb[2] = credit_ns;
+	ctx->cb[4] = QUEUE_NOTE_MARK;
+}
+
+/* Other packets have none; the words may hold anything. */
+static inline void queue_note_none(struct __sk_buff *ctx)
+{
+	ctx->cb[4] = 0;
+}
+
+/* When it leaves the queue, by the pacer's or TCP's own departure time and its credit; at once if the port does not honour it. */
 static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
 {
-	return p->now_ns + (f->path.port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, ctx->tstamp) : 0);
+	__u64 at_ns = p->credit_ns > ctx->tstamp ? p->credit_ns : ctx->tstamp;
+
+	return p->now_ns + (f->path.port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, at_ns) : 0);
 }
 
 #endif

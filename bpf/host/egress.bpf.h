@@ -128,8 +128,16 @@ static __always_inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, s
 		limit_ns = v->params.limit_ns;
 		credit_ns = limit_ns ? space->voq_out.departure_ns : 0;
 	}
-	if (enforced)
-		egress_departure(ctx, p, f, credit_ns, limit_ns);
+	if (!enforced)
+		return STAT_TX_DATA;
+	if (credit_ns && f->path.port_flags & PORT_F_QUEUE) {
+		queue_note_voq(ctx, v, credit_ns);
+		p->credit_ns = credit_ns;
+		credit_ns = limit_ns = 0;
+	}
+	egress_departure(ctx, p, f, credit_ns, limit_ns);
+	if (p->credit_ns > p->now_ns && p->credit_ns > ctx->tstamp)
+		f->tx.held = HELD_CREDIT;
 	return STAT_TX_DATA;
 }
 
@@ -303,7 +311,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 	if (egress_is_udp_gso(ctx, p))
 		return STAT_TX_UDP_GSO;
-	if (encoding_taken(p))
+	/* Which packet of a VOQ uses a credit is not known yet. */
+	if (encoding_taken(p) && p->credit_ns <= p->now_ns)
 		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
 	verdict = egress_encap(ctx, p, f, ctl, &space->head, seq);
 	if (verdict == STAT_TX_DATA)
@@ -366,6 +375,7 @@ static inline int egress_handle(struct __sk_buff *ctx)
 	struct egress_pkt p = {};
 	int action, paused = 0;
 
+	queue_note_none(ctx);
 	quiet = ctl ? sock_is_quiet(ctx, ctl) : STAT_MAX;
 	if (quiet != STAT_MAX) {
 		stats_count(quiet);

@@ -65,6 +65,7 @@ struct egress_pkt {
 	__u32 wire_bytes;   /* bytes between outer headers and inner packet */
 	__u32 weight;	    /* wire bytes of all segments, including our headers */
 	__u64 pause_ns;	    /* end of the pause of its port; 0: there is none */
+	__u64 credit_ns;    /* when the queue expects credit for it; 0: its departure time says it, or it needs none */
 	__u32 echo_version; /* see egress_echo() */
 	__u8 tos;
 	__u8 df;

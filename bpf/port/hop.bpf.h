@@ -86,6 +86,7 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 
 static __always_inline int hop_handle(struct __sk_buff *ctx, int kernel_state)
 {
+	queue_note_none(ctx);
 	if (ctx->ingress_ifindex == ctx->ifindex) {
 		int action = pfc_note_take(ctx);
 

@@ -3,9 +3,11 @@
 #define SLUICE_DEQUEUE_BPF_H
 /*
  * Dequeue. Held flows that have become due go to the end of the ring; then the flow whose turn it is hands out its
- * first packet. If no flow is due a timer asks again when the first one is.
+ * first packet, or waits in its VOQ for credit. VOQs that have credit go first, but not indefinitely. If nothing is due
+ * a timer asks again when the first flow or VOQ is.
  */
 #include "queue/flow.bpf.h"
+#include "queue/voq.bpf.h"
 
 #define QUEUE_RELEASES 64	  /* most flows released with one packet; the others follow with the next */
 #define QUEUE_TURNS 4096	  /* most flows checked for one packet; then a timer asks again at once */
@@ -73,6 +75,10 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, 
 		held_push(q, f);
 		return NULL;
 	}
+	if (f->first_voq) {
+		voq_join(q, f, quantum, is_fresh);
+		return NULL;
+	}
 	if (f->credit <= 0) {
 		f->credit += quantum;
 		ring_push(q, f);
@@ -92,6 +98,30 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, 
 	return skb;
 }
 
+/* A packet of a VOQ that has credit, or of another flow that is due; NULL, and *done as in turn_take(). */
+static __always_inline struct sk_buff *queue_choose(struct queue *q, __u64 now_ns, __u32 quantum, int *done)
+{
+	struct sk_buff *skb;
+	int none = 0;
+
+	if (queue_fresh_is_next(q->waiting_voqs, q->fresh_flows + q->ring_flows, q->voq_bytes, quantum)) {
+		skb = voq_give(q, now_ns, quantum, &none);
+		if (!none) {
+			*done = skb != NULL;
+			return skb;
+		}
+	}
+	q->voq_bytes = 0;
+	return turn_take(q, now_ns, quantum, done);
+}
+
+static __always_inline __u64 queue_next_ns(struct queue *q)
+{
+	__u64 flow_ns = held_next_ns(q), voq_ns = gates_next_ns(q);
+
+	return flow_ns && (!voq_ns || flow_ns < voq_ns) ? flow_ns : voq_ns;
+}
+
 static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 {
 	const struct queue_limits *l = queue_limits_get();
@@ -107,7 +137,7 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 	held_release(q, now_ns);
 	bpf_iter_num_new(&it, 0, QUEUE_TURNS);
 	while (bpf_iter_num_next(&it)) {
-		skb = turn_take(q, now_ns, l->quantum, &done);
+		skb = queue_choose(q, now_ns, l->quantum, &done);
 		if (done)
 			break;
 	}
@@ -118,7 +148,7 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 		bpf_qdisc_bstats_update(sch, skb);
 		return skb;
 	}
-	next_ns = done ? held_next_ns(q) : now_ns;
+	next_ns = done ? queue_next_ns(q) : now_ns;
 	if (next_ns)
 		bpf_qdisc_watchdog_schedule(sch, next_ns, l->slack_ns);
 	return NULL;
@@ -129,6 +159,7 @@ static __always_inline void queue_flush(struct Qdisc *sch)
 {
 	struct queue *q = queue_get(sch);
 	struct queue_flow *f;
+	struct queue_voq *v;
 	struct bpf_iter_num it;
 
 	if (!q)
@@ -140,9 +171,18 @@ static __always_inline void queue_flush(struct Qdisc *sch)
 			f = ring_pop(q);
 		if (!f)
 			f = held_pop(q, ~0ULL);
-		if (!f)
+		if (f)
+			object_drop(f);
+		else if (!voq_flush_step(q))
 			break;
-		object_drop(f);
+	}
+	bpf_iter_num_destroy(&it);
+	bpf_iter_num_new(&it, 0, QUEUE_FLOWS_MAX);
+	while (bpf_iter_num_next(&it)) {
+		v = voqs_pop(q);
+		if (!v)
+			break;
+		voq_forget(v);
 	}
 	bpf_iter_num_destroy(&it);
 	bpf_iter_num_new(&it, 0, QUEUE_FLOWS_MAX);

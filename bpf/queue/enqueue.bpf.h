@@ -6,6 +6,7 @@
  * leave: the next dequeue checks that.
  */
 #include "queue/flow.bpf.h"
+#include "queue/voq.bpf.h"
 
 /* The packet at hand. */
 struct queue_arrival {
@@ -13,6 +14,8 @@ struct queue_arrival {
 	__u64 now_ns, wanted_ns;
 	__u32 bytes;
 	__u32 packets; /* in the qdisc */
+	struct queue_voq_key voq; /* voq.voq 0: none */
+	__u64 credit_ns;	  /* when it has credit there */
 };
 
 /* Takes the flow out of its slot: NULL if there is none. The caller owns it until flow_put_back(). */
@@ -82,8 +85,8 @@ static __always_inline struct queue_flow *arrival_flow(struct queue_arrival *a)
 }
 
 /* Puts a packet into its flow, or drops it; the flow is found as before. */
-static __always_inline enum queue_verdict arrival_push(struct queue *q, const struct queue_arrival *a,
-						       struct queue_flow *f, __u32 quantum, struct sk_buff *skb,
+static __always_inline enum queue_verdict arrival_push(struct queue *q, struct queue_arrival *a, struct queue_flow *f,
+						       __u32 quantum, struct sk_buff *skb,
 						       struct bpf_sk_buff_ptr *to_free)
 {
 	struct queue_packet *p = object_new(struct queue_packet);
@@ -96,12 +99,16 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, const st
 	skb = bpf_kptr_xchg(&p->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
+	if (a->voq.voq && !voq_enter(q, &a->voq, a->credit_ns, a->bytes)) {
+		a->voq.voq = 0;
+		a->wanted_ns = a->credit_ns > a->wanted_ns ? a->credit_ns : a->wanted_ns;
+	}
 	if (!f->waits) {
 		f->waits = 1;
 		f->credit = queue_credit_back(f->credit, quantum, a->now_ns, f->last_ns);
 		fresh_push(q, object_share(f));
 	}
-	flow_push(f, p, queue_departure_ns(a->wanted_ns, f->last_ns));
+	flow_push(f, p, queue_departure_ns(a->wanted_ns, f->last_ns), a->voq.voq, a->bytes);
 	flow_put_back(&a->key, f);
 	return QUEUE_TAKEN;
 }
@@ -128,6 +135,18 @@ static __always_inline enum queue_verdict arrival_take(struct queue *q, struct q
 	return verdict;
 }
 
+/* The VOQ that egress has named for the packet, if it did. */
+static __always_inline void arrival_voq(struct queue_arrival *a, const struct sk_buff *skb)
+{
+	const struct queue_note *n = (const void *)((const struct qdisc_skb_cb *)skb->cb)->data;
+
+	if (n->mark != QUEUE_NOTE_MARK)
+		return;
+	a->voq.queue = a->key.queue;
+	a->voq.voq = (__u64)n->voq_high << 32 | n->voq_low;
+	a->credit_ns = (__u64)n->credit_high << 32 | n->credit_low;
+}
+
 static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
 	const struct queue_limits *l = queue_limits_get();
@@ -143,6 +162,7 @@ static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, st
 	a.wanted_ns = queue_wanted_ns(a.now_ns, skb->tstamp);
 	a.bytes = queue_bytes(skb);
 	a.packets = sch->q.qlen;
+	arrival_voq(&a, skb);
 	verdict = arrival_take(q, &a, l, skb, to_free);
 	if (verdict < QUEUE_VERDICTS)
 		q->packets[verdict]++;

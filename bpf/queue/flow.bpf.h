@@ -8,9 +8,10 @@
  *                        ring ----> list of flows that take turns
  *                        held ----> tree of flows by the departure time of their first packet
  *                        all -----> list of all flows
+ *                        gates ---> tree of VOQs: see queue/voq.bpf.h
  *   queue_flows[flow] -> flow ----> list of packets
  *
- * A flow that has packets is in exactly one of the first three. When its last packet has left it stays in the ring for
+ * A flow that has packets is in exactly one of the first three, or waits for credit in its VOQ. When its last packet has left it stays in the ring for
  * a turn, and leaves it if it still has none then: so a flow that comes back at once is not new again. The map and the
  * list of all flows hold it until it has been idle for QUEUE_IDLE_NS: each new flow advances through the list by two
  * steps (a clock: flows in use go to the end).
@@ -20,6 +21,7 @@
  */
 #include "queue/kfuncs.bpf.h"
 #include "sluice/queue/queue.h"
+#include "sluice/queue/voq_clock.h"
 
 #define QUEUE_RECLAIM 16 /* flows checked when there is no room for another one */
 
@@ -28,6 +30,8 @@ struct queue_packet {
 	struct bpf_list_node in_flow;
 	struct sk_buff __kptr *skb;
 	__u64 departure_ns; /* CLOCK_MONOTONIC; not before that of the packet in front */
+	__u64 voq;	    /* its VOQ; 0: none */
+	__u64 bytes;
 };
 
 struct queue_key {
@@ -38,12 +42,13 @@ struct queue_key {
 struct queue_flow {
 	struct queue_key key;
 	__u64 first_ns, last_ns; /* departure of its first packet and of its last, even if that has left */
+	__u64 first_voq, first_bytes; /* of its first packet */
 	__s64 credit;		 /* bytes left of its turn */
 	__u64 packets;
 	__u64 waits; /* it is in fresh, ring or held */
 	__u64 gone;  /* no longer in the map, or the map has another flow under its key */
 	struct bpf_rb_node in_held;
-	struct bpf_list_node in_list; /* fresh or ring */
+	struct bpf_list_node in_list; /* fresh or ring, of the qdisc or of a VOQ */
 	struct bpf_list_node in_all;
 	struct bpf_list_head fifo CONTAINS(queue_packet, in_flow);
 	struct bpf_spin_lock lock; /* of fifo */
@@ -54,20 +59,49 @@ struct queue_slot {
 	struct queue_flow __kptr *flow;
 };
 
+/* A VOQ of HierCC (queue/voq.bpf.h). */
+struct queue_voq_key {
+	__u64 queue; /* of queues */
+	__u64 voq;   /* as egress names it */
+};
+
+struct queue_voq {
+	struct queue_voq_key key;
+	struct voq_clock clock;
+	__u64 gate_ns; /* when its first flow has credit; valid while it is in gates */
+	__u64 fresh_flows, ring_flows;
+	__u64 fresh_bytes; /* as in struct queue */
+	__u64 waits;	   /* it is in gates */
+	struct bpf_rb_node in_gates;
+	struct bpf_list_node in_voqs;
+	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
+	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
+	struct bpf_spin_lock lock; /* of fresh and ring */
+	struct bpf_refcount refs;
+};
+
+struct queue_voq_slot {
+	struct queue_voq __kptr *voq;
+};
+
 /* A qdisc. */
 struct queue {
 	__u32 ifindex;
 	__u32 parent; /* TC_H_ROOT, or a class of mq */
 	__u32 fresh_flows, ring_flows, held_flows;
-	__u32 pad;
+	__u32 waiting_voqs;	       /* those in gates */
 	__u64 beside;		       /* packets that overtook held data of their flow (QUEUE_SHORT) */
 	__u64 fresh_bytes;	       /* bytes that new flows have sent since the others had a turn */
+	__u64 voq_bytes;	       /* bytes that VOQs have sent since the others had a turn */
 	__u64 packets[QUEUE_VERDICTS]; /* packets that came, by verdict */
+	__u64 voq_packets;	       /* packets that have left by way of a VOQ */
 	struct bpf_spin_lock lock;
 	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
 	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
 	struct bpf_rb_root held CONTAINS(queue_flow, in_held);
 	struct bpf_list_head all CONTAINS(queue_flow, in_all);
+	struct bpf_rb_root gates CONTAINS(queue_voq, in_gates);
+	struct bpf_list_head voqs CONTAINS(queue_voq, in_voqs);
 };
 
 /*
@@ -131,16 +165,20 @@ static inline __u32 queue_bytes(const struct sk_buff *skb)
 }
 
 /* Puts a packet at the end. The caller has to own the flow. */
-static __always_inline void flow_push(struct queue_flow *f, struct queue_packet *p, __u64 departure_ns)
+static __always_inline void flow_push(struct queue_flow *f, struct queue_packet *p, __u64 departure_ns, __u64 voq,
+				      __u64 bytes)
 {
 	p->departure_ns = departure_ns;
-	if (!f->packets)
+	p->voq = voq;
+	p->bytes = bytes;
+	if (!f->packets) {
 		f->first_ns = departure_ns;
+		f->first_voq = voq;
+		f->first_bytes = bytes;
+	}
 	f->last_ns = departure_ns;
 	f->packets++;
-	bpf_spin_lock(&f->lock);
-	bpf_list_push_back_impl(&f->fifo, &p->in_flow, NULL, 0);
-	bpf_spin_unlock(&f->lock);
+	list_push_back(&f->lock, &f->fifo, &p->in_flow);
 }
 
 /* Takes the first packet out, or NULL. */
@@ -149,13 +187,17 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f)
 	struct bpf_list_node *node, *next;
 	struct sk_buff *skb = NULL;
 	struct queue_packet *p;
-	__u64 next_ns = 0;
+	__u64 next_ns = 0, voq = 0, bytes = 0;
 
 	bpf_spin_lock(&f->lock);
 	node = bpf_list_pop_front(&f->fifo);
 	next = bpf_list_front(&f->fifo);
-	if (next)
-		next_ns = object_of(next, struct queue_packet, in_flow)->departure_ns;
+	if (next) {
+		p = object_of(next, struct queue_packet, in_flow);
+		next_ns = p->departure_ns;
+		voq = p->voq;
+		bytes = p->bytes;
+	}
 	bpf_spin_unlock(&f->lock);
 	if (!node)
 		return NULL;
@@ -164,6 +206,8 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f)
 	object_drop(p);
 	f->packets--;
 	f->first_ns = next_ns;
+	f->first_voq = voq;
+	f->first_bytes = bytes;
 	return skb;
 }
 
@@ -172,34 +216,26 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f)
 static __always_inline void fresh_push(struct queue *q, struct queue_flow *f)
 {
 	q->fresh_flows++;
-	bpf_spin_lock(&q->lock);
-	bpf_list_push_back_impl(&q->fresh, &f->in_list, NULL, 0);
-	bpf_spin_unlock(&q->lock);
+	list_push_back(&q->lock, &q->fresh, &f->in_list);
 }
 
 /* The flow continues its turn. */
 static __always_inline void fresh_keep(struct queue *q, struct queue_flow *f)
 {
 	q->fresh_flows++;
-	bpf_spin_lock(&q->lock);
-	bpf_list_push_front_impl(&q->fresh, &f->in_list, NULL, 0);
-	bpf_spin_unlock(&q->lock);
+	list_push_front(&q->lock, &q->fresh, &f->in_list);
 }
 
 static __always_inline void ring_push(struct queue *q, struct queue_flow *f)
 {
 	q->ring_flows++;
-	bpf_spin_lock(&q->lock);
-	bpf_list_push_back_impl(&q->ring, &f->in_list, NULL, 0);
-	bpf_spin_unlock(&q->lock);
+	list_push_back(&q->lock, &q->ring, &f->in_list);
 }
 
 static __always_inline void ring_keep(struct queue *q, struct queue_flow *f)
 {
 	q->ring_flows++;
-	bpf_spin_lock(&q->lock);
-	bpf_list_push_front_impl(&q->ring, &f->in_list, NULL, 0);
-	bpf_spin_unlock(&q->lock);
+	list_push_front(&q->lock, &q->ring, &f->in_list);
 }
 
 static bool held_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
@@ -217,11 +253,8 @@ static __always_inline void held_push(struct queue *q, struct queue_flow *f)
 
 static __always_inline struct queue_flow *fresh_pop(struct queue *q)
 {
-	struct bpf_list_node *node;
+	struct bpf_list_node *node = list_pop(&q->lock, &q->fresh);
 
-	bpf_spin_lock(&q->lock);
-	node = bpf_list_pop_front(&q->fresh);
-	bpf_spin_unlock(&q->lock);
 	if (!node)
 		return NULL;
 	q->fresh_flows--;
@@ -230,11 +263,8 @@ static __always_inline struct queue_flow *fresh_pop(struct queue *q)
 
 static __always_inline struct queue_flow *ring_pop(struct queue *q)
 {
-	struct bpf_list_node *node;
+	struct bpf_list_node *node = list_pop(&q->lock, &q->ring);
 
-	bpf_spin_lock(&q->lock);
-	node = bpf_list_pop_front(&q->ring);
-	bpf_spin_unlock(&q->lock);
 	if (!node)
 		return NULL;
 	q->ring_flows--;
@@ -284,18 +314,13 @@ static __always_inline struct queue_flow *held_pop(struct queue *q, __u64 due_ns
 
 static __always_inline void all_push(struct queue *q, struct queue_flow *f)
 {
-	bpf_spin_lock(&q->lock);
-	bpf_list_push_back_impl(&q->all, &f->in_all, NULL, 0);
-	bpf_spin_unlock(&q->lock);
+	list_push_back(&q->lock, &q->all, &f->in_all);
 }
 
 static __always_inline struct queue_flow *all_pop(struct queue *q)
 {
-	struct bpf_list_node *node;
+	struct bpf_list_node *node = list_pop(&q->lock, &q->all);
 
-	bpf_spin_lock(&q->lock);
-	node = bpf_list_pop_front(&q->all);
-	bpf_spin_unlock(&q->lock);
 	return node ? object_of(node, struct queue_flow, in_all) : NULL;
 }
 

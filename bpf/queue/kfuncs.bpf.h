@@ -82,4 +82,26 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 		_object;                                                                     \
 	})
 
+/* The verifier wants a lock around each access to a list. lock, head, node: addresses; list_pop() may return NULL. */
+#define list_push_back(lock, head, node)                      \
+	do {                                                  \
+		bpf_spin_lock(lock);                          \
+		bpf_list_push_back_impl(head, node, NULL, 0); \
+		bpf_spin_unlock(lock);                        \
+	} while (0)
+#define list_push_front(lock, head, node)                      \
+	do {                                                   \
+		bpf_spin_lock(lock);                           \
+		bpf_list_push_front_impl(head, node, NULL, 0); \
+		bpf_spin_unlock(lock);                         \
+	} while (0)
+#define list_pop(lock, head)                      \
+	({                                        \
+		struct bpf_list_node *_node;      \
+		bpf_spin_lock(lock);              \
+		_node = bpf_list_pop_front(head); \
+		bpf_spin_unlock(lock);            \
+		_node;                            \
+	})
+
 #endif

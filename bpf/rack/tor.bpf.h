@@ -180,7 +180,11 @@ static inline void tor_hold(struct __sk_buff *ctx, const struct voq *v, struct t
 	if (departure_ns > now_ns + v->params.limit_ns)
 		departure_ns = now_ns + v->params.limit_ns;
 	t->clock_ns = departure_ns;
-	if (ctl->mode == MODE_ENFORCE && port->flags & PORT_F_EDT && departure_ns > now_ns)
+	if (ctl->mode != MODE_ENFORCE)
+		return;
+	if (port->flags & PORT_F_QUEUE)
+		queue_note_voq(ctx, v, departure_ns);
+	else if (port->flags & PORT_F_EDT && departure_ns > now_ns)
 		bpf_skb_set_tstamp(ctx, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
 }
 

@@ -80,6 +80,7 @@ struct run_spec {
 	__u32 ifindex;	       /* WORLD_IFINDEX */
 	__u32 ingress_ifindex; /* where it came in, if it is forwarded */
 	__u32 gso_size, gso_segs, wire_len, mark;
+	__u32 note; /* the last word that a packet has for programs, left over from somebody else */
 	int clone; /* of EGRESS: it is the copy of which a PROBE is made, or 1 and the enum probe_kind of a companion, 5 with a VOQ */
 	int marked; /* of INGRESS_XDP: it comes with the mark of what XDP has counted */
 	__u64 tstamp;

@@ -110,6 +110,45 @@ queue__is_deleted_under_traffic() {
 
 queue_is_gone() { [[ $(queue_count 1) == 0 && $(queue_flows) == 0 ]]; }
 
+# Milliseconds that ten transfers of 10 KB take beside the bulk flow.
+queue_short_ms() {
+	local i begun
+
+	begun=$(uptime_ms)
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		transfer h1 10.2.0.2 -p 5202 -n 10K
+	done
+	echo $(($(uptime_ms) - begun))
+}
+
+# With fq credit is a departure time, and a short flow waits behind all that the bulk flow has put into the VOQ.
+queue__of_a_voq_lets_a_short_flow_go_first() {
+	local ours fq
+
+	queue_needed
+	credits_config h1
+	credits_config h2
+	queue_up
+	daemon_start h2 sw
+	server h2
+	server h2 5202
+	bulk_start h1 10.2.0.2 -P 4
+	grows "packets that leave by way of a VOQ" 20 queue_count .voq_packets
+	grows "what is granted" 20 voq_of h1 10.2.0.2 .granted_bytes
+	ours=$(queue_short_ms)
+	bulk_unharmed
+	net_in h1 tc qdisc replace dev eth0 root fq || fail "tc does not install fq"
+	sleep 2
+	fq=$(queue_short_ms)
+	expect "ms of ten transfers, with fq $fq" "$ours" -lt "$fq"
+	queue_install
+	bulk_goes_on
+	grows "packets that leave by way of a VOQ" 20 queue_count .voq_packets
+	bulk_stop
+	wait_for 20 "tc shows that nothing waits" queue_is_empty
+	expect "VOQs that wait" "$(queue_count .waiting_voqs)" -eq 0
+}
+
 queue__drops_are_counted_by_reason() {
 	queue_up
 	daemon_start h2 sw

@@ -44,6 +44,8 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	port->netns_cookie = link->netns_cookie;
 	if (q.leaves && q.fq == q.leaves)
 		port->flags |= PORT_F_EDT;
+	if (q.leaves && q.ours == q.leaves)
+		port->flags |= PORT_F_QUEUE;
 	if (i->classes_count)
 		port->flags |= PORT_F_CLASSES;
 	/* Below mq each queue has its own classes and backlog. */

@@ -17,7 +17,7 @@
 #include "sluice/queue/queue.h"
 #include "sluice_queue.skel.h"
 
-static const char *const queue_pins[] = { "queue_ops", "queue_limits", "queues", "queue_flows" };
+static const char *const queue_pins[] = { "queue_ops", "queue_limits", "queues", "queue_flows", "queue_voqs" };
 #define QUEUE_PINS (sizeof(queue_pins) / sizeof(queue_pins[0]))
 
 static int queue_pin_get(const char *pin_dir, const char *name)
@@ -140,7 +140,7 @@ static int queue_is_kept(const char *pin_dir)
 static int queue_pin(struct sluice_queue_bpf *s, const char *pin_dir)
 {
 	struct bpf_map *const maps[QUEUE_PINS] = { s->maps.queue_ops, s->maps.queue_limits, s->maps.queues,
-						   s->maps.queue_flows };
+						   s->maps.queue_flows, s->maps.queue_voqs };
 	char path[512];
 	unsigned int i;
 	int err;

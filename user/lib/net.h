@@ -27,6 +27,7 @@ struct qdisc_info {
 	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
 	unsigned int leaves; /* qdiscs without children */
 	unsigned int fq;     /* leaves that are fq or sluice, which keep departure times */
+	unsigned int ours;   /* leaves that are sluice */
 	unsigned int
 		unreadable; /* leaves whose length cannot be read: noqueue, pfifo_fast; all if mq has more than PORT_QUEUES_MAX */
 	int ingress; /* there is an ingress qdisc instead of clsact */

@@ -23,6 +23,7 @@
 #define PORT_F_VOQ_DOWN 4096 /* of a switch: packets leaving by this port are granted credit */
 
 #define PORT_F_LEAVING 8192 /* no longer configured: packets leave plain, and arriving headers are stripped */
+#define PORT_F_QUEUE 32768  /* every leaf of the root qdisc is sluice: VOQs are queues there */
 #define PORT_F_LEFT 16384   /* it has left, except for the daemon's clsact qdisc: no role, no program of ours */
 
 #define PORT_QUEUES_MAX 64 /* transmit queues below mq, each of which is read for every stamp */

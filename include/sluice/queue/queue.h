@@ -24,12 +24,23 @@ struct queue_limits {
 	__u64 horizon_ns; /* a packet that would leave later is dropped */
 };
 
-#define QUEUE_VERSION 2 /* goes up with every change of bpf/queue or of this file */
+#define QUEUE_VERSION 3 /* goes up with every change of bpf/queue or of this file */
 #define QUEUE_LIMITS_PRESET                                                                            \
 	{                                                                                              \
 		.version = QUEUE_VERSION, .packets = 10000, .flow_packets = 1000, .quantum = 2 * 1514, \
 		.slack_ns = 10 * 1000, .horizon_ns = 10 * NSEC_PER_SEC                                 \
 	}
+
+/*
+ * What egress tells the queue of a packet, in the five words that a packet has for that (skb->cb): its VOQ, and when it
+ * has credit there.
+ */
+struct queue_note {
+	__u32 voq_low, voq_high;       /* a number that no other VOQ of this machine has; not 0 */
+	__u32 credit_low, credit_high; /* ns, CLOCK_MONOTONIC */
+	__u32 mark;		       /* QUEUE_NOTE_MARK; egress sets it to 0 where there is no VOQ */
+};
+#define QUEUE_NOTE_MARK 0x51bccede
 
 /* Size up to which packets overtake data of their flow: ACKs (IPv6 in a tunnel: 200), companions with five hops. */
 #define QUEUE_SHORT_BYTES 256

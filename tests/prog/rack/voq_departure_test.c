@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bpf/rack/voq.bpf.h: packets leave by their credit. */
 #include "voq_case.h"
+#include "sluice/queue/queue.h"
 
 TestSuite(voq_departure, .init = voq_make_world, .fini = world_drop, .timeout = 60);
 
@@ -223,6 +224,66 @@ Test(voq_departure, departure__only_in_mode_enforce_and_with_fq)
 		expect_eq(flow_get(s).tx.clock_ns, 0);
 		expect_counted(STAT_TX_DATA, STAT_TX_DATA);
 	}
+}
+
+static struct queue_note note_of(const struct result *r)
+{
+	struct queue_note n;
+
+	memcpy(&n, r->ctx.cb, sizeof(n));
+	return n;
+}
+
+/* The queue is told the VOQ and the time of credit; only R makes a departure time. Without the flag it is as with fq. */
+Test(voq_departure, departure__with_our_qdisc_credit_is_a_note)
+{
+	struct ip_spec s = { .payload = 1000 };
+	struct port port = port_usual();
+	int i;
+
+	FOR_V4_AND_V6 (v6)
+		for (i = 0; i < 2; i++) {
+			struct queue_note n;
+			struct result r;
+			__u64 credit_ns;
+
+			s.v6 = v6;
+			port.flags =
+				i ? port.flags | PORT_F_EDT | PORT_F_QUEUE : (port.flags | PORT_F_EDT) & ~PORT_F_QUEUE;
+			port_change(WORLD_IFINDEX, &port);
+			control_next_epoch();
+			voq_leaves(s);
+			credit_lacks(v6, 100000);
+			clocks_stop(s);
+			r = voq_leaves(s);
+			n = note_of(&r);
+			expect_eq(flow_get(s).tx.held, HELD_CREDIT);
+			if (!i) {
+				expect_between(r.ctx.tstamp, clock_ns(), clock_ns() + LIMIT_NS);
+				expect_eq(n.mark, 0);
+				continue;
+			}
+			credit_ns = (__u64)n.credit_high << 32 | n.credit_low;
+			expect_eq(n.mark, QUEUE_NOTE_MARK);
+			expect_eq(!n.voq_high && !n.voq_low, 0);
+			expect_between(credit_ns, clock_ns(), clock_ns() + LIMIT_NS);
+			expect_between(r.ctx.tstamp, 0, credit_ns - 1);
+		}
+}
+
+/* Words that others have left there name no VOQ. */
+Test(voq_departure, departure__of_no_voq_has_no_note)
+{
+	struct port port = port_usual();
+	struct frame other = frame_arp();
+	struct result r;
+
+	port.flags |= PORT_F_EDT | PORT_F_QUEUE;
+	port_change(WORLD_IFINDEX, &port);
+	r = run(EGRESS, &other, .note = QUEUE_NOTE_MARK);
+	expect_eq(note_of(&r).mark, 0);
+	r = run(HOP, &other, .note = QUEUE_NOTE_MARK);
+	expect_eq(note_of(&r).mark, 0);
 }
 
 /* Nothing of ours is in a packet to a peer that has not answered yet, and it uses C0 as all others. */

@@ -35,6 +35,7 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 		.gso_segs = s.gso_segs,
 		.wire_len = s.wire_len,
 		.mark = s.mark,
+		.cb[4] = s.note,
 		.tstamp = s.tstamp,
 	};
 	struct result r = {};

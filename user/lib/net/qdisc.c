@@ -79,6 +79,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 		if (k < l->n)
 			continue;
 		info->leaves++;
+		info->ours += !strcmp(l->q[i].kind, "sluice");
 		info->fq += !strcmp(l->q[i].kind, "fq") || !strcmp(l->q[i].kind, "sluice");
 		info->unreadable += !strcmp(l->q[i].kind, "noqueue") || !strcmp(l->q[i].kind, "pfifo_fast");
 	}
