@@ -69,6 +69,7 @@ config_broken() {
 	voqs 'sideways' is unknown: write up for a port to other racks, down for one to a host|P;interfaces: [{name: p1, role: switch, id: 1, voqs: sideways}];
 	voqs needs peers by whose base_rtt|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];
 	voqs needs peers by whose base_rtt|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];R;
+	base_rtt: auto: a switch measures no round trips|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];auth: none;hiercc: {enabled: true, id: 1};peers: [{prefix: 10.0.0.0/8, base_rtt: auto}];
 	voqs needs the number of this rack: write 'hiercc: {enabled: true, id: 1}'|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];R;hiercc: {enabled: true};
 	hiercc: tor is for the hosts behind this switch|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];auth: none;hiercc: {enabled: true, id: 1};peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 'fd00::/16', base_rtt: 2ms, hiercc: tor}];
 	auth is missing|P;interfaces: [{name: p1, role: switch, id: 1, voqs: up}];hiercc: {enabled: true, id: 1};peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}];

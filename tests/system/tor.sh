@@ -47,13 +47,15 @@ tor_config() {
 	done >>"$CASE_DIR/$ns.yaml"
 }
 
+TOR_RTT=2ms # of the hosts
+
 # tor_up [LINE]...: everything runs, with a server on h2 for each of the others.
 tor_up() {
 	local node
 
 	tor_net_up
 	for node in h1 h2 h3; do
-		host_config $node "peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, hiercc: tor}, {prefix: 'fd00::/16', base_rtt: 2ms, hiercc: tor}]" \
+		host_config $node "peers: [{prefix: 10.0.0.0/8, base_rtt: $TOR_RTT, hiercc: tor}, {prefix: 'fd00::/16', base_rtt: $TOR_RTT, hiercc: tor}]" \
 			"$@" >"$CASE_DIR/$node.yaml"
 	done
 	tor_config sw 1 p1 p3
@@ -116,6 +118,23 @@ tor__credit_flows_and_rates_are_told() {
 	# Its VOQs are at sw.
 	metric_soon sw sluice_voq_credit_delay_seconds_count 0
 	expect "samples of VOQs at h1" "$(metric h1 sluice_voq_credit_delay_seconds_count)" -eq 0
+}
+
+# Hosts measure T themselves; packets that wait in the switch's VOQs do not make it longer.
+tor__hosts_measure_t() {
+	TOR_RTT=auto
+	tor_up
+	bulk_start h1 10.2.0.2 -P 2
+	grows "packets that sw filled in" 20 stat_of sw tor_voq
+	grows "what was granted to sw" 20 voq_of sw 10.2.0.2 .granted_bytes
+	wait_for 20 "h1 goes by R" tor_is_told h1 10.2.0.2
+	# Four packets of 100 Mbit/s are half a millisecond.
+	rtt_soon "a path of three switches" 484 5000
+	wait_for 20 "flows that run have it" flows_have_t 400 5000
+	sleep 10
+	expect "T after a window of 8 s, in us" "$(rtt_of base_rtt_ns)" -le 5000
+	bulk_unharmed
+	bulk_stop
 }
 
 # Hosts' data is beside their companions: the switch knows it by those, holds it by credit, and says S in them.

@@ -66,11 +66,13 @@ int config_check_voq(const char *path, const struct config *c)
 int config_check_tor(const char *path, const struct config *c)
 {
 	const struct config_interface *tor = NULL;
-	unsigned int k;
+	unsigned int k, hosts = 0;
 
-	for (k = 0; k < c->interfaces_count; k++)
+	for (k = 0; k < c->interfaces_count; k++) {
 		if (c->interfaces[k].voqs)
 			tor = &c->interfaces[k];
+		hosts += c->interfaces[k].role == PORT_F_HOST;
+	}
 	if (!tor)
 		return 0;
 	if (!config_hiercc(c)) {
@@ -84,6 +86,13 @@ int config_check_tor(const char *path, const struct config *c)
 		if (c->peers[k].hiercc == VOQS_TOR) {
 			config_bad(path, "peers: %s: hiercc: tor is for the hosts behind this switch: write true here",
 				   c->peers[k].prefix);
+			return -EINVAL;
+		}
+		if (c->peers[k].hiercc && c->peers[k].rtt_auto && !hosts) {
+			config_bad(
+				path,
+				"peers: %s: base_rtt: auto: a switch measures no round trips: write that between the racks, as 'sluicectl status' of a host behind it has it",
+				c->peers[k].prefix);
 			return -EINVAL;
 		}
 	}
