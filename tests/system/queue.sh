@@ -169,6 +169,23 @@ queue__drops_are_counted_by_reason() {
 	wait_for 20 "tc shows that nothing waits" queue_is_empty
 }
 
+# A timer that comes 10 ms late delays what waits, and loses nothing.
+queue__timers_that_are_late() {
+	queue_up
+	daemon_start h2 sw
+	server h2
+	queue_limits 10000 1000 10000000
+	bulk_start h1 10.2.0.2 -P 4
+	governed_soon h1
+	bulk_unharmed
+	bulk_stop
+	bulk_udp_start h1 10.2.0.2 -b 20M -l 1200
+	grows "packets that are sent" 20 queue_tc packets
+	bulk_udp_stop
+	wait_for 20 "tc shows that nothing waits" queue_is_empty
+	expect "packets that tc counts as dropped" "$(queue_tc drops)" -eq 0
+}
+
 # The lengths of UDP datagrams in the order in which they come to the switch.
 queue_order() { tcpdump -r "$CASE_DIR/order.pcap" -n 2>/dev/null | sed -n 's/.*length \([0-9]*\)$/\1/p' | tr '\n' ' '; }
 
