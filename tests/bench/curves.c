@@ -57,7 +57,7 @@ static struct point *add(const char *curve, const char *name, unsigned int n, un
 	return p;
 }
 
-/* The same case with packets that tell of so many hops. A hop is stamped behind those that there are. */
+/* The same case with packets that carry n hops. A hop is stamped behind those that exist. */
 static void hops_set(struct point *p, unsigned int hops)
 {
 	unsigned int i;

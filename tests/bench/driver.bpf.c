@@ -11,7 +11,7 @@
  *  3. A clone has no socket, and its headers are copied by whoever writes to them, which those of a packet on its way
  *     through a switch are not. A program that leaves the length of its packets runs for the packet of the test run itself:
  *     driver_inside() takes the time as driver_xdp() does.
- *  4. What all have beside the program is the same for the empty program.
+ *  4. Everything besides the program is the same for the empty program.
  *  5. scene_set() makes the state of all flows what the case wants, without a new epoch, in which each packet would first
  *     look up its flow's parameters.
  */

@@ -17,9 +17,9 @@
 #define STRIDE 7919 /* a prime that divides no number of flows */
 #define BURSTS_MAX 4096
 #define XDP_SHARE \
-	4 /* one in so many of its packets is sent: for each burst of XDP the kernel changes code, and waits */
+	4 /* one in this many of its packets is sent: for each burst of XDP the kernel changes code, and waits */
 
-/* What each flow was told of hops until now, by whichever case: they go on, or they would be out of date. */
+/* The hops last reported to each flow, by any case: they advance, or they would be out of date. */
 static __u32 *visits[MOVES_VOQ + 1];
 
 static int compare(const void *a, const void *b)
@@ -136,7 +136,7 @@ static void frame_name(struct run *r, unsigned int n)
 	}
 }
 
-/* What of a burst is not as it is measured. */
+/* How a burst differs from the one that is measured. */
 enum { TO_MEASURE, TO_MAKE = 1 /* flows are in order */, AT_TC = 2 /* what XDP would do; see XDP_SHARE */ };
 
 /* The next burst, of flows in turn. */
@@ -236,7 +236,7 @@ static int scene_wears(const struct bench_case *c)
 	return c->scene.edt || c->scene.echoes || c->moves;
 }
 
-/* What another case left in the flows of the round that follows is cleared away, and hops have been told of. */
+/* Clears the state that another case left in the flows of the next round, and reports hops to them. */
 static void rehearse(struct run *r, unsigned int packets)
 {
 	__u32 turn = r->turn;

@@ -160,7 +160,7 @@ static void programs_load(unsigned int flows)
 		world_die("the ring");
 }
 
-/* What is sent to a device runs into entry(), and ends. */
+/* Packets sent to a device run into entry(), and end there. */
 static void device_attach(enum device device)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = world_ifindex(device), .attach_point = BPF_TC_EGRESS);

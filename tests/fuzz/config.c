@@ -47,7 +47,7 @@ int __wrap_open(const char *name, int flags, ...)
 	return key;
 }
 
-/* What the rest of the daemon makes of it at once. */
+/* The values that the rest of the daemon derives from it at once. */
 static void config_use(const struct config *c)
 {
 	struct port_classes classes;

@@ -61,7 +61,7 @@ void check_skipped(const char *fmt, ...)
 	exit(0);
 }
 
-/* What is wrong, for a case to return. */
+/* The complaint, for a case to return. */
 static const char *why(const char *fmt, ...)
 {
 	va_list ap;
@@ -128,7 +128,7 @@ static __u64 feedbacks_moved(void)
 
 static unsigned int arrived, round_no;
 
-/* All go on together. Who waits for long lets others have the CPU. */
+/* All go on together. A thread that waits for long yields the CPU. */
 static void meet(void)
 {
 	unsigned int mine = __atomic_load_n(&round_no, __ATOMIC_ACQUIRE), spins = 0;
@@ -266,7 +266,7 @@ static void port_becomes(__u32 flags)
 	port_change(WORLD_IFINDEX, &port);
 }
 
-/* The flow is there, and has sent so many bytes. */
+/* The flow exists, and has sent this many bytes. */
 static void flow_begins(struct ip_spec s, __u64 tx_bytes)
 {
 	struct frame out;
@@ -304,7 +304,7 @@ static struct frame from_b(struct wire_spec s, unsigned int payload)
 	return frame_wrap(&inner, s);
 }
 
-/* --- 1. the echo slot: what is sent was written whole --- */
+/* --- 1. the echo slot: a sent echo was written whole --- */
 
 static __u64 echo_hop(__u32 k, unsigned int i)
 {
@@ -484,7 +484,7 @@ static const char *feedback_case(void)
 	return stats_end(CPUS * BATCH);
 }
 
-/* --- 4. what is told of a flow is under a lock, too --- */
+/* --- 4. reports about a flow are under a lock, too --- */
 
 static void told_body(int me)
 {
@@ -639,7 +639,7 @@ static void newest_body(int me)
 	unsigned int i;
 
 	for (i = 0; i < BATCH / 8; i++) {
-		/* Who has the newer one changes. */
+		/* The side with the newer one changes. */
 		s.auth_seq = sequence + 1 + (me ^ (i & 1));
 		newest = sequence + 2;
 		data = from_b(s, 0);

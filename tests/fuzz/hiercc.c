@@ -101,7 +101,7 @@ static void sender(struct fuzz *f)
 
 /* ---- Receiver ---- */
 
-/* What a VOQ has been given, against what it may be. */
+/* The bytes granted to a VOQ, against their bound. */
 struct account {
 	struct hiercc_seen seen;
 	__u64 arrived; /* bytes, in all */
@@ -120,7 +120,7 @@ struct port {
 	__u64 budget, granted; /* bytes, in all */
 };
 
-/* Each VOQ that is due credit is in one of the rings, once; who is no longer due leaves it with its next turn. */
+/* Each VOQ that is due credit is in one of the rings, once; one that is no longer due leaves it with its next turn. */
 static void port_rings_hold(const struct port *p)
 {
 	__u32 last[2] = { p->port.before, p->port.done }, k, i, n, found = 0, count = 0;
@@ -221,13 +221,13 @@ static void port_grant(struct port *p)
 		if (++n == 64) /* enough of this budget: the work of one input is bounded */
 			return;
 	}
-	/* What nobody was due is not saved up. */
+	/* Credit that no VOQ was due is not saved up. */
 	FUZZ_ASSERT(p->port.budget <= DELTA || p->port.active);
 	FUZZ_ASSERT(p->port.budget < DELTA || !p->port.active);
 }
 
 /*
- * What arrived and an eighth of it, what is believed of a VOQ before anything is seen (C0, or what a message was
+ * The arrived bytes and an eighth of them, the bytes believed of a VOQ before anything is seen (C0, or what a message was
  * late for), once more what arrived where a sender seemed to begin anew, and a credit of rounding for each beginning.
  */
 static void port_sums_hold(const struct port *p)
@@ -276,7 +276,7 @@ static void receiver(struct fuzz *f)
 			if (fuzz_u8(f) < 16)
 				p.of[i].seen = (struct hiercc_seen){};
 			break;
-		case 4: /* what sent is silent, and is taken off the ring, as where its port is another's */
+		case 4: /* a VOQ that sent is silent, and leaves the ring, as it does if its port is another's */
 			if (fuzz_u8(f) < 16) {
 				hiercc_unlist(&p.port, p.due, i);
 				p.due[i] = (struct hiercc_due){};

@@ -55,7 +55,7 @@ static void sender_feedback(struct sender *s, struct fuzz *f)
 		FUZZ_ASSERT(kind == HPCC_FAST || s->ack.seq > was.last_update_seq);
 }
 
-/* A receiver tells U (rx_ratio), and what is told of it is bounded by 32 bits. */
+/* A receiver reports U (rx_ratio), which 32 bits bound. */
 static void sender_ratio(struct sender *s, struct fuzz *f)
 {
 	struct hpcc_state was = s->cc;

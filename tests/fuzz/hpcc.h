@@ -55,7 +55,7 @@ static inline void fuzz_hpcc_ack(struct fuzz *f, struct hpcc_ack *ack)
 			hop->tx_bytes += fuzz_in(f, 0, 1 << 28);
 			hop->qlen_bytes = fuzz_in(f, 0, (1 << 27) - 1);
 		}
-		/* What both encodings cut them to. */
+		/* The width to which both encodings cut them. */
 		hop->ts_ns &= HPCC_TS_MASK;
 		hop->tx_bytes &= HPCC_TX_MASK;
 		hop->qlen_bytes &= (1 << 27) - 1;
@@ -72,7 +72,7 @@ static inline void fuzz_hpcc_holds(const struct hpcc_state *st, const struct hpc
 	FUZZ_ASSERT(st->u <= 1ULL << 39 && st->u_frac < Q24_ONE);
 	FUZZ_ASSERT(st->hops <= HPCC_MAX_HOPS && st->bottleneck < HPCC_MAX_HOPS);
 	FUZZ_ASSERT(st->inc_stage <= p->max_stage);
-	/* What tokens there are was banked under a cap of this variant, of whatever N. */
+	/* The tokens were banked under a cap of this variant, with any N. */
 	FUZZ_ASSERT(st->vai.bank <= 10 * HPCC_VAI_N_MAX && st->vai.dampener_q8 <= VAI_DAMPENER_MAX);
 	FUZZ_ASSERT(vai_tokens(&st->vai, &p->vai) <= p->vai.ai_cap);
 	FUZZ_ASSERT(vai_factor(&st->vai, &p->vai) >= VAI_FACTOR_ONE && vai_factor(&st->vai, &p->vai) < 1 << 24);
@@ -105,7 +105,7 @@ static inline void fuzz_hpcc_window_holds(const struct hpcc_state *st, const str
 	FUZZ_ASSERT(st->w <= w + slack && st->w + slack >= w);
 }
 
-/* What a hop says of its use, by the text of Algorithm 1, line 4, each half saturated as q24_ratio() is. */
+/* The utilisation of a hop, by the text of Algorithm 1, line 4, each half saturated as q24_ratio() is. */
 static inline long double fuzz_hop_u(const struct hpcc_hop *old, const struct hpcc_hop *now,
 				     const struct hpcc_params *p, __s64 dt)
 {
@@ -153,7 +153,7 @@ static inline void fuzz_vai_holds(const struct vai_state *was, const struct vai_
 	FUZZ_ASSERT(v->feedbacks <= p->vai.every);
 }
 
-/* What a kind of feedback may have changed. */
+/* The fields that a kind of feedback may change. */
 static inline void fuzz_hpcc_kind_holds(const struct hpcc_state *was, const struct hpcc_state *st,
 					enum hpcc_kind kind)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel answers by netlink: links, qdiscs, filters, routes and PFC of NICs. A socket that is none gives the
+ * Answers of the kernel by netlink: links, qdiscs, filters, routes and PFC of NICs. A socket that is none gives the
  * input as the answer, message by message or as it is, and what lies behind its end must not be read. libmnl is not
  * compiled with sanitizers, so its getters check here that the attribute has what is taken from it.
  */
@@ -196,7 +196,7 @@ const char *__wrap_mnl_attr_get_str(const struct nlattr *a)
 
 /* --- what asks --- */
 
-static volatile __u64 sink; /* what is told is read to its end */
+static volatile __u64 sink; /* the answer is read to its end */
 
 static void pod(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx)
 {
@@ -234,7 +234,7 @@ static void covering(const struct peer_key *prefix)
 		FUZZ_ASSERT(strlen(text) < sizeof(text));
 		copy = r;
 		FUZZ_ASSERT(route_is_alike(&r, &copy));
-		/* What was taken goes back as it came. */
+		/* An accepted value goes back as it came. */
 		route_add(prefix, &r, 1);
 	}
 }

@@ -63,7 +63,7 @@ static const volatile __u64 *counters;
 static __u64 counted[STAT_MAX], moved[STAT_MAX];
 static const struct arrival *arrivals; /* mapped */
 
-/* What the programs find in the maps. */
+/* The content of the maps that the programs find. */
 static struct {
 	enum sluice_mode mode;
 	int bypass, keys, rwnd;
@@ -103,7 +103,7 @@ static int once_in(unsigned int n)
 
 /* --- complaints --- */
 
-/* What is at work, for a complaint. */
+/* The current step, for a complaint. */
 static struct {
 	enum program program;
 	unsigned long packet;
@@ -177,7 +177,7 @@ struct message {
 	int companion;	    /* it is one: its ports stand 20 bytes in front of the shim */
 	unsigned int ip;    /* of the outer header, */
 	unsigned int shim;  /*   and of Sluice's own shim, */
-	unsigned int intmd; /*   in front of which so many bytes are INT-MD */
+	unsigned int intmd; /*   preceded by this many bytes of INT-MD */
 	unsigned int bytes; /* from there to the inner packet */
 	unsigned int inner;
 	unsigned int hops, flags, echo_hops;
@@ -398,7 +398,7 @@ static int message_flow(const struct frame *f, const struct message *m, struct f
 
 static int map_flows, map_hosts, map_voqs, map_reports;
 
-/* What one packet can change: the flow, the host and the VOQ that it names, and all arrivals. */
+/* The state that one packet can change: the flow, the host and the VOQ that it names, and all arrivals. */
 struct state {
 	struct flow_key key;
 	struct flow flow;
@@ -431,7 +431,7 @@ static void state_same(const struct state *a, struct state *b)
 	check(!memcmp(a->arrival, b->arrival, sizeof(a->arrival)), REFUSED "was noted as an arrival");
 }
 
-/* What holds of a flow after any packet. */
+/* The invariants of a flow after any packet. */
 static void flow_check(const struct flow *f)
 {
 	check(!f->rx.lock, "the flow is locked");
@@ -1403,7 +1403,7 @@ static void header_flow(const struct frame *f, int arrives, struct flow_key *k)
 	memcpy(arrives ? &k->local_port : &k->remote_port, f->b + l4 + 2, 2);
 }
 
-/* Departure times are given in mode enforce only, and not for ever. */
+/* Departure times are set in mode enforce only, and are bounded. */
 static void check_departure(__u64 asked_ns, __u64 departure_ns, __u64 at_ns)
 {
 	if (departure_ns == asked_ns)
@@ -1413,7 +1413,7 @@ static void check_departure(__u64 asked_ns, __u64 departure_ns, __u64 at_ns)
 	      (long long)(departure_ns - at_ns));
 }
 
-/* What is believed of the others' clocks is at most a day ahead of this one, or not much more. */
+/* The believed clocks of others are at most about a day ahead of this one. */
 static void check_sequences(const struct state *s)
 {
 	__u64 most = SEQ_BASE_NS + clock_ns() + 2 * DAY_NS;

@@ -29,7 +29,7 @@ static void frame(struct fuzz *f)
 	FUZZ_ASSERT(pfc_check(&built, PFC_FRAME_BYTES) == PFC_OK && !memcmp(built.src, src, 6));
 	for (prio = 0; prio < PFC_PRIORITIES; prio++)
 		FUZZ_ASSERT(pfc_enabled(&built, prio) == (set >> prio & 1) && pfc_quanta(&built, prio) == quanta[prio]);
-	/* What others send: bytes of ours that are others. */
+	/* Messages of others: ours with other bytes. */
 	frame = built;
 	for (i = fuzz_u8(f) % 4; i; i--)
 		((__u8 *)&frame)[fuzz_u8(f) % sizeof(frame)] ^= fuzz_u8(f);
@@ -110,7 +110,7 @@ static void pauser(struct fuzz *f)
 			FUZZ_ASSERT(was.xoff && !t.xoff && bytes <= xoff);
 			break;
 		}
-		/* Neither cuts the other's pause short. */
+		/* Neither one cuts the other's pause short. */
 		if (act != PFC_NOTHING && t.predict_ns > now)
 			FUZZ_ASSERT(now + pause >= t.predict_ns);
 		if (act == PFC_XOFF || act == PFC_REFRESH)
@@ -214,7 +214,7 @@ static void predict_holds(struct fuzz *f, struct ppfc_queue *q, __u32 n, const s
 			FUZZ_ASSERT(!q[i].taken || q[k].taken || ppfc_growth(&q[i]) >= ppfc_growth(&q[k]));
 	}
 	FUZZ_ASSERT(acts == counted);
-	/* Nobody is to blame where the buffer lasts; and otherwise so many that it does, or all. */
+	/* No port is to blame if the buffer lasts; otherwise enough ports that it does, or all. */
 	if (ppfc_remaining(free, total, elapsed) >= p->t_thresh_ns)
 		FUZZ_ASSERT(!taken);
 	FUZZ_ASSERT(taken == n || ppfc_remaining(free, left, elapsed) >= p->t_thresh_ns);

@@ -5,7 +5,7 @@
 
 #define VOQS (HIERCC_RING + 8)
 
-/* What a VOQ has been given of the port's budget, against what it may be. */
+/* The part of the port's budget that a VOQ has been given, against its bound. */
 struct account {
 	struct hiercc_seen seen;
 	__u64 arrived, given;

@@ -83,7 +83,7 @@ static void receiver_count(struct receiver *r, struct fuzz *f)
 	FUZZ_ASSERT((__u32)r->counter.now == flows && rx_counted(&r->counter) == (flows > before ? flows : before));
 }
 
-/* The length of an epoch changes with a reload: what is counted meanwhile may be less, and is never more. */
+/* The length of an epoch changes with a reload: the count may be less meanwhile, and is never more. */
 static void receiver_count_anyhow(struct fuzz *f)
 {
 	struct rx_counter c = {};

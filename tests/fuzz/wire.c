@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is read from packets: headers of wire.h, telemetry of telemetry.h and intmd.h, and SipHash against a second
+ * Everything that is read from packets: headers of wire.h, telemetry of telemetry.h and intmd.h, and SipHash against a second
  * implementation, which reads bytes as the paper does.
  */
 #include <stdlib.h>
@@ -172,7 +172,7 @@ static void sink(struct fuzz *f)
 	free(stack);
 }
 
-/* A source, hops of ours, and the sink: what the hops knew comes out, first hop first. */
+/* A source, hops of ours, and the sink: the values of the hops come out, first hop first. */
 static void path(struct fuzz *f)
 {
 	__u8 hdr[INTMD_HDR_BYTES], stack[INTMD_STACK_BYTES_MAX], out[INTMD_HOP_BYTES_MAX];

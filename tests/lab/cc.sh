@@ -2,7 +2,7 @@
 # The congestion controls, in one table: name, what net.ipv4.tcp_congestion_control becomes ("-":
 # left alone), net.ipv4.tcp_ecn, where the bottleneck marks (in thousandths of the BDP, 0:
 # nowhere), where a sluiced runs (everywhere: in every namespace; hosts: in those of hosts only, so
-# that nothing is stamped and flows go by delay), its `hpcc: variant`, `feedback` and `telemetry` ("-":
+# that nothing is stamped and delay controls flows), its `hpcc: variant`, `feedback` and `telemetry` ("-":
 # the default).
 # sluice is what we recommend: the daemon's own defaults. In LAB=racks that is HPCC and HierCC together, hpcc
 # has the one and hiercc the other alone. sluice-every and hpcc-every have telemetry in each packet of data, as HierCC has
@@ -42,7 +42,7 @@ cc_field() {
 	awk -v cc="$1" -v column="$2" '$1 == cc { print $column }' <<<"$CC_TABLE"
 }
 
-# What this kernel has. TCP controls that are not the default have to be allowed before a
+# The controls of this kernel. TCP controls that are not the default have to be allowed before a
 # namespace may choose them; cc_restore puts the list back.
 cc_prepare() {
 	local cc tcp list=/proc/sys/net/ipv4/tcp_allowed_congestion_control
@@ -145,7 +145,7 @@ cc_start() {
 	cc_sluice_start "$@" "${hosts[@]}" "${switches[@]}"
 }
 
-# cc_collect CC DIR: what the control itself can tell at the end of a run, before cc_remove.
+# cc_collect CC DIR: the control's own figures at the end of a run, before cc_remove.
 cc_collect() {
 	local ns
 
@@ -173,7 +173,7 @@ cc_sluice_speed() {
 	echo "$(($1 / div))$unit"
 }
 
-# The classes of the bottleneck as sluiced is told of them, if it is.
+# The classes of the bottleneck in sluiced's configuration, if any.
 cc_sluice_classes() {
 	local i=0 share list=()
 
@@ -191,7 +191,7 @@ cc_sluice_hiercc() {
 	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
 }
 
-# cc_sluice_senders SPEED BASE_RTT CC: the senders of LAB=pfc, which obey; what has no DSCP is lossless.
+# cc_sluice_senders SPEED BASE_RTT CC: the senders of LAB=pfc, which obey; packets without a DSCP are lossless.
 cc_sluice_senders() {
 	local sender pauses=
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the programs of the lab share: time, namespaces, giving up. */
+/* Shared by the programs of the lab: time, namespaces, giving up. */
 #ifndef LAB_H
 #define LAB_H
 

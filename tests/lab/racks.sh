@@ -10,7 +10,7 @@
 # pods that follow each other are in different ones.
 #
 # With LOSE, REPEAT or REORDER the spine takes the CREDIT messages of r1 out of the rest, through an ifb
-# with a netem: what is late is so by three quarters of RTT, three grants as the daemons have them.
+# with a netem: late ones are late by three quarters of RTT, three grants as the daemons have them.
 
 racks_up() {
 	local i
@@ -95,7 +95,7 @@ racks_flows() {
 		echo "$((RACKS_START + LAB_TIME / 4 * 3)),${NET_SENDERS[i]},$sink,$LAB_INCAST"
 	done
 	((LAB_CHURN)) || return 0
-	# So many at once, every so often, that they make up their share of the port.
+	# Bursts of a size and a period that make up their share of the port.
 	share=$((RACKS_MOUSE * TRAFFIC_WIRE / TRAFFIC_PAYLOAD * 8))
 	mice=$((LAB_RATE / 1000 * LAB_CHURN / 1000 * RACKS_LOAD / 100 / share))
 	every=$LAB_CHURN

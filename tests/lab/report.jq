@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What tests/lab/report says in words and figures. Input: results.json. Arguments: $want, one of
+# The words and figures of tests/lab/report. Input: results.json. Arguments: $want, one of
 #	names	a line per run: directory, colour, name, base RTT, window measured
 #	plot	what the pictures need of the parameters, in a line
 #	fct	the ideal completion time, if there is one
@@ -96,7 +96,7 @@ def finite:
 # Which virtual machine ran it: they have the cloud kernels of Debian, and their host has another one.
 def vm: (.kernel // "") | tostring | select(test("cloud") and . != $here) | match("^[0-9]+\\.[0-9]+").string;
 
-# The command that repeats the run. What is the default today is said too: defaults change.
+# The command that repeats the run. It includes today's defaults, because defaults change.
 def command:
 	. as $all
 	| [
@@ -308,7 +308,7 @@ def table_text:
 # [{cc, value}] of the runs that have the value, in ascending order.
 def ranked(f): [runs[] | {cc: (.cc | named), value: f} | select(.value != null)] | sort_by(.value);
 
-# What the others are as a multiple of the least; nothing where that says nothing.
+# The others as a multiple of the least; empty if that is meaningless.
 def multiple($least; $enough):
 	(if $least < $enough then 1 else . / $least end)
 	| if . < 1.05 then "" else " (\(if . < 9.95 then fixed(1) else fixed(0) end) times as much)" end;

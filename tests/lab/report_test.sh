@@ -393,7 +393,7 @@ as much) and 600 KB with no pauses (bursts) (4.0 times as much)."
 	row burst-ppfc 90.0 150 150 150 95.1 0.999 0.998 4.03 0.07 12.0 12.0 7.00 12.0 13.0 40 0 0 17000 2 0 0 0
 }
 
-# wrong TEXT NAME=VALUE...: the lab refuses these parameters, and says so.
+# wrong TEXT NAME=VALUE...: the lab refuses these parameters with TEXT.
 wrong() {
 	local text=$1 status
 	shift

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The kinds of traffic but that of racks.sh and web.sh. Each returns when its measurement is over; what it started is left
-# to net_stop.
+# The kinds of traffic, except those of racks.sh and web.sh. Each returns when its measurement is over, and leaves the processes that
+# it started to net_stop.
 
 TRAFFIC_IPERF_PORT=5200
 # Wire bytes of a full packet and the payload in it (timestamps on).
@@ -65,9 +65,8 @@ traffic_servers() {
 	done
 }
 
-# traffic_client RAW I: the long flow of sender I, or so many of them as PARALLEL says, as soon as traffic_go has been called. CLASSES are dealt to the
-# senders in turn, by DSCP. In LAB=udp the
-# first TCP of them send TCP, the others their share of what is offered.
+# traffic_client RAW I: the long flow of sender I, or PARALLEL of them, as soon as traffic_go has been called. CLASSES are dealt to
+# the senders in turn, by DSCP. In LAB=udp the first TCP of them send TCP, the others their share of what is offered.
 traffic_client() {
 	local udp=() tos=() classes
 

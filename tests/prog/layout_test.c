@@ -160,7 +160,7 @@ Test(layout, a_lock_is_not_carried_and_padding_is_not_told_of, .init = make)
 	layout_free(&p);
 }
 
-/* Of what is pinned nobody knows who wrote it. */
+/* The writer of a pinned file is unknown. */
 Test(layout, a_layout_that_is_none, .init = make)
 {
 	struct layout_plan p;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What is done. An action ends when it is done: what came of it, traffic.sh and checks.sh look at.
+# The actions. An action ends when it is done: traffic.sh and checks.sh check its consequences.
 
 # action_do KIND [ARGUMENT]...: and what was lost meanwhile is put down to KIND.
 action_do() {

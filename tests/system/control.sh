@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What an operator changes while traffic flows: bypass, mode, configuration.
+# Changes by an operator while traffic flows: bypass, mode, configuration.
 
 control__bypass_on_and_off_under_load() {
 	local data
@@ -27,7 +27,7 @@ control__bypass_on_and_off_under_load() {
 	governed_soon h1
 	bulk_unharmed
 
-	# The other end: it strips, and says nothing, so that h1 takes it for a peer without Sluice.
+	# The other end strips, and sends nothing, so that h1 takes it for a peer without Sluice.
 	ctl h2 bypass on >/dev/null
 	wait_for 20 "h1 sends plain" control_plain h1
 	sleep 1

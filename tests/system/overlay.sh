@@ -5,7 +5,7 @@
 # The inside of a tunnel: h1 is 192.168.9.1 and fd09::1, h2 is .2 and ::2. Its sockets keep the control of pods, CUBIC.
 OVERLAY_INNER=192.168.9.2
 
-# What is in the VM beside its root file system (tests/run).
+# Files of the VM beside its root file system (tests/run).
 PATH=$PATH:$BUILD/vm-tools
 overlay_modules() {
 	local file

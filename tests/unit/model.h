@@ -49,7 +49,7 @@ struct model {
 };
 
 /*
- * What the implementation under test made of the same feedback. Algorithm 1 is discontinuous: at
+ * The result of the implementation under test for the same feedback. Algorithm 1 is discontinuous: at
  * U = eta, and where two hops are equally loaded but were seen over different times. Within
  * MODEL_TIE (relative) of such a point rounding may decide either way and both are right; there,
  * and only there, the model goes the way of the hint.

@@ -89,7 +89,7 @@ static void trace_load_step(struct trace *t, int i)
 	}
 }
 
-/* The queue over the time since the last report: what comes in, what fits out, what stays. */
+/* The queue over the time since the last report: bytes in, bytes out, bytes left. */
 static void trace_hop_step(struct trace *t, int i, double ts_ns)
 {
 	struct trace_hop *h = &t->now.hop[i];

@@ -23,7 +23,7 @@ static double jain_bin(const struct run *run, uint64_t from_us, uint64_t to_us)
 	return count < 2 ? -1 : jain(rate, count);
 }
 
-/* One number a second; what is left at the end counts from half a second on, or if it is all there
+/* One number a second; the rest at the end counts from half a second on, or if it is all there
  * is. */
 json_object *jain_seconds(const struct run *run)
 {

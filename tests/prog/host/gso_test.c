@@ -70,7 +70,7 @@ static void voqs_on(void)
 	control_next_epoch();
 }
 
-/* The packet is in its VOQ as a whole, and every segment says so. */
+/* The packet is in its VOQ as a whole, and every segment reports that. */
 Test(gso, segments__repeat_their_place_in_the_voq)
 {
 	link_make("");
@@ -183,7 +183,7 @@ Test(gso, segments__must_fit_one_by_one)
 	}
 }
 
-/* A length field has 16 bits. What would need more goes as it is. */
+/* A length field has 16 bits. A packet that would need more leaves plain. */
 Test(gso, too_long__to_the_byte)
 {
 	struct frame got;
@@ -218,7 +218,7 @@ Test(gso, too_long__to_the_byte)
 	}
 }
 
-/* BIG TCP: what the IP header cannot say the length of is no padding. */
+/* BIG TCP: bytes beyond the length in the IP header are no padding. */
 Test(gso, too_long__of_a_length_that_is_not_told)
 {
 	struct frame got;

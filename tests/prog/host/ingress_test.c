@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/ingress.bpf.h: what is not ours, or not sound. */
+/* bpf/host/ingress.bpf.h: packets that are not ours, or not valid. */
 #include <stdlib.h>
 
 #include "sluice/cc/hpcc.h"
@@ -258,7 +258,7 @@ SinkTest(ingress, truncated__inner_tcp_header)
 	}
 }
 
-/* What is not a plain IP packet inside cannot be checked, so nothing is stripped. */
+/* An inner packet that is not plain IP cannot be checked, so nothing is stripped. */
 SinkTest(ingress, mismatch__inner_is_not_plain_ip)
 {
 	struct frame inner = tcp(.reply = 1, .payload = 100), v6 = tcp(.v6 = 1, .reply = 1, .payload = 100), in;

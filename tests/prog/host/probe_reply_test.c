@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/probe.bpf.h: what an answer to a PROBE says. */
+/* bpf/host/probe.bpf.h: the content of an answer to a PROBE. */
 #include <bpf/bpf.h>
 
 #include "sluice/cc/hpcc.h"
@@ -72,7 +72,7 @@ SinkTest(probe_reply, probe_reply__shows_that_the_peer_strips)
 	}
 }
 
-/* What it met on its way is feedback like an echo, of TCP and of UDP. */
+/* The telemetry of its path is feedback like an echo, for TCP and for UDP. */
 SinkTest(probe_reply, probe_reply__is_what_hpcc_computes)
 {
 	int udp;

@@ -113,7 +113,7 @@ SinkTest(report_sender, ratio__is_what_the_core_makes_of_it)
 					 .echo_hop = { (__u64)us[i % 8] << 32 });
 				now = report_flow_of(v6);
 				expect_eq(now.cc.u, us[i % 8]);
-				if (variant == HPCC_VAI_SF) { /* goes by the time in between, too */
+				if (variant == HPCC_VAI_SF) { /* depends on the time in between, too */
 					expect_that(world_ended());
 					cr_assert(now.cc.w >= now.params.w_min && now.cc.w <= now.params.w_init);
 					continue;
@@ -162,7 +162,7 @@ SinkTest(report_sender, form__changes_in_mid_flow)
 			struct flow f = report_flow_of(v6);
 
 			fixture("IPv%d, step %u: form %u", v6 ? 6 : 4, i, order[i]);
-			f.cc.u = 0; /* what is left of it must do no harm */
+			f.cc.u = 0; /* the rest of it must do no harm */
 			f.cc.inc_stage = 4;
 			flow_change(v6, f);
 			for (k = 0; k < 2; k++) {

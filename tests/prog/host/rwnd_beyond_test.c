@@ -153,7 +153,7 @@ Test(rwnd_beyond, beyond__and_let_through)
 }
 
 /*
- * Where no windows come by any more nothing is held to the last one. What was sent meanwhile was granted by
+ * Where no windows come by any more nothing is held to the last one. Bytes sent meanwhile were granted by
  * somebody, and where the sender may go is not known again before its socket tells.
  */
 Test(rwnd_beyond, beyond__with_windows_that_come_by_another_way)
@@ -228,7 +228,7 @@ Test(rwnd_beyond, forged__acks_round_the_sequence_space)
 	}
 }
 
-/* One that is overtaken is no forgery, and takes nothing back. */
+/* An overtaken ACK is no forgery, and takes nothing back. */
 Test(rwnd_beyond, forged__is_not_what_was_overtaken)
 {
 	struct frame f = granted(0, USUAL_ACK - 0xffff, 1);

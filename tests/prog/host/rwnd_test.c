@@ -237,7 +237,7 @@ Test(rwnd, cut__after_a_new_handshake)
 	}
 }
 
-/* What has a socket of ours, is not known, or is switched off. */
+/* Flows with a socket of ours, unknown ones, and the key switched off. */
 Test(rwnd, cut__untouched)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -284,7 +284,7 @@ Test(rwnd, cut__untouched)
 	}
 }
 
-/* What ingress has let pass once it lets pass again, until egress says that there is something to cut. */
+/* Ingress keeps passing a flow that it passed once, until egress notes that there is something to cut. */
 Test(rwnd, cut__begins_when_the_flow_does)
 {
 	FOR_V4_AND_V6 (v6) {

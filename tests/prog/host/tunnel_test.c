@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tunnels: what goes through them knows nothing of Sluice, and their packets are flows of the outer headers, where telemetry
+ * Tunnels: the traffic inside knows nothing of Sluice, and their packets are flows of the outer headers, where telemetry
  * goes beside the data.
  */
 #include <string.h>
@@ -191,7 +191,7 @@ SinkTest(tunnel, companion__is_turned_round_and_heard)
 	}
 }
 
-/* What a stack might take for something else than a broken packet is no companion. */
+/* A packet that a stack might not take for a broken one is no companion. */
 SinkTest(tunnel, companion__with_ports)
 {
 	telemetry_beside();
@@ -309,7 +309,7 @@ Test(tunnel, vxlan__of_single_packets)
 	expect_counted_attached(STAT_TX_BESIDE, STAT_COMPANION_SENT);
 }
 
-/* A GSO packet's clone cannot be cut: what comes in next becomes the companion, once. */
+/* A GSO packet's clone cannot be cut: the next incoming packet becomes the companion, once. */
 Test(tunnel, vxlan__of_gso_packets)
 {
 	struct frame data, got, small = udp(.reply = 1, .sport = 4789, .dport = 4789, .payload = 60), large;
@@ -355,7 +355,7 @@ static void vxlan_send_short(int far)
 	cr_assert(!tunnel_catch(far, &got, 20), "%sa companion", world_fixture());
 }
 
-/* Nor is a short one cloned, of which the inner checksum would be written into the companion. */
+/* A short one is not cloned either: its inner checksum would be written into the companion. */
 Test(tunnel, vxlan__of_short_packets)
 {
 	struct frame got, small = udp(.reply = 1, .sport = 4789, .dport = 4789, .payload = 60);

@@ -90,7 +90,7 @@ Test(pfc_tell, clone__begins_as_a_frame_even_if_nothing_cuts_it)
 	}
 }
 
-/* A note for that port, of a packet of so many bytes, on all CPUs, for which one runs the program is not known. */
+/* A note for that port, of a packet of that length, on all CPUs, because the program may run on any. */
 static void note_set(__u32 ifindex, __u32 bytes)
 {
 	int fd = world_map("pfc_works"), cpus = libbpf_num_possible_cpus(), cpu;

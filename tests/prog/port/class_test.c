@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/port/class.bpf.h: what a port with several queues stamps, and the account that the tracepoints keep of
+ * bpf/port/class.bpf.h: the stamps of a port with several queues, and the account that the tracepoints keep of
  * each queue. The latter see the qdiscs of the whole machine, so the link has a number of its own.
  */
 #include <fcntl.h>
@@ -242,7 +242,7 @@ Test(class_queue, each_class__has_its_bytes_and_its_sojourn)
 		sent_ns = clock_ns();
 		send_frames(LINK_NEAR, 2, DSCP_BULK << 2, v6);
 		send_frames(LINK_NEAR, 3, 0, v6);
-		sent_ns = clock_ns() - sent_ns; /* what is sent later waits for less */
+		sent_ns = clock_ns() - sent_ns; /* a packet sent later waits for less */
 		q = class_queue_get(index, 0);
 		expect_eq(q.tx_bytes + q.backlog_bytes, (v6 + 1) * 3 * FRAME_BYTES);
 		q = settled(index, 1, (v6 + 1) * 2 * FRAME_BYTES);
@@ -256,7 +256,7 @@ Test(class_queue, each_class__has_its_bytes_and_its_sojourn)
 	}
 }
 
-/* The qdisc drops what it had taken, as codel does; what is taken off tells nobody. */
+/* The qdisc drops packets that it had accepted, as codel does; no event reports that. */
 Test(class_queue, packets_dropped_while_they_wait__are_forgotten)
 {
 	__u32 index = link_with_classes();

@@ -152,7 +152,7 @@ SinkTest(intmd_sink, sink__drops_a_copy)
 	}
 }
 
-/* A feedback that tells of another number of hops is a new beginning, and W stays. */
+/* A feedback with another number of hops is a new beginning, and W stays. */
 SinkTest(intmd_sink, sink__path_that_changes_its_length)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -53,7 +53,7 @@ Test(uplink_old, uplink__is_the_first_hop)
 	}
 }
 
-/* What waits in fq waits for its departure time. */
+/* Packets in fq wait for their departure time. */
 Test(uplink_old, uplink__with_fq_has_no_queue)
 {
 	struct frame in = tcp(.payload = 1000), want = wrap(&in, .room = 5, .seq = in.len + 84);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Feedback for several flows in one message: what ingress hands to the daemon, what the daemon makes of it
+ * Feedback for several flows in one message: the reports of ingress to the daemon, the message that the daemon makes of them
  * (user/daemon/reports.c), and what becomes of that at the senders. The messages come from B and are for A.
  */
 #include <string.h>

@@ -22,7 +22,7 @@ Test(tor_down, credit__for_this_switch_ends_here)
 	}
 }
 
-/* Nor is anything counted of what is none of its business. */
+/* Traffic that is not its own is not counted either. */
 Test(tor_down, credit__for_others_goes_on)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -45,7 +45,7 @@ Test(tor_down, credit__for_others_goes_on)
 			expect_verdict(r, VERDICT_PASS);
 			expect_frame(&r.out, &in[i]);
 		}
-		world_ended(); /* what is not of this switch is not counted */
+		world_ended(); /* traffic that is not of this switch is not counted */
 		expect_eq(voq_get(tor_to_b(v6)).voq.credit, FIRST);
 	}
 }
@@ -110,7 +110,7 @@ Test(tor_down, down__tells_of_what_arrives)
 	}
 }
 
-/* Credit keeps the queue short: nothing is said of it to HPCC. */
+/* Credit keeps the queue short: HPCC is told nothing of it. */
 Test(tor_down, down__does_not_stamp_what_has_credit)
 {
 	FOR_V4_AND_V6 (v6) {

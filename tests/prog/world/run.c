@@ -57,7 +57,7 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 	return r;
 }
 
-/* What XDP passes and has not counted goes on to tc, as it does on an interface. */
+/* Packets that XDP passes without counting go on to tc, as they do on an interface. */
 static struct result world_run_xdp(const struct frame *f, struct run_spec s)
 {
 	static const int verdicts[] = {

@@ -13,7 +13,7 @@ TestSuite(base_rtt, .timeout = 60);
 #define MBIT 1000000ULL
 #define WIRE_100MBIT_NS 121120 /* of a full packet */
 
-/* Two hops of 100 Mbit/s with so many bytes in front of the packet. */
+/* Two hops of 100 Mbit/s with these bytes in front of the packet. */
 static struct hpcc_ack two_hops(__u32 first, __u32 second)
 {
 	struct hpcc_ack ack = { .hops = 2 };
@@ -201,7 +201,7 @@ Test(base_rtt, base_rtt_tick__a_longer_route_within_the_bound_a_shorter_one_at_o
 				      (int)(BASE_RTT_BOUND_NS / NSEC_PER_SEC));
 		}
 	}
-	/* What flows keep is of two seconds, and a shorter one counts at once. */
+	/* Flows keep the least of two seconds, and a shorter one counts at once. */
 	second(&r, 9000000, 0);
 	cr_assert_eq(second(&r, 2000000, 0), BASE_RTT_SHORTER);
 	cr_assert_eq(r.b.t_ns, 2000000);
@@ -233,7 +233,7 @@ Test(base_rtt, base_rtt_look__blind_t_grows_to_twice_the_smallest)
 	for (i = 0; i < 300; i++)
 		second(&r, 4000000 + i * 100000, 0);
 	cr_assert(r.b.t_ns > 7000000 && r.b.t_ns <= 8000000);
-	/* What says no least makes it no longer. */
+	/* A report without a least does not make it longer. */
 	r = run_new();
 	second(&r, 4000000, 0);
 	for (i = 0; i < 60; i++) {

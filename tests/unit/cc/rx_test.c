@@ -110,7 +110,7 @@ Test(rx, rx_new_int__what_is_ignored_is_not_reported)
 	cr_expect_eq(r.report, 0);
 }
 
-/* The same telemetry, the same rounds: what the sender would have computed. */
+/* The same telemetry, the same rounds: the result that the sender would have computed. */
 Test(rx, rx_new_int__agrees_with_the_sender)
 {
 	unsigned short rng[3] = { 4, 5, 6 };

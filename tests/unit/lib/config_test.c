@@ -154,7 +154,7 @@ static double quantity_behind(const struct config_key *k, const char *text, cons
 	return value_take(k, number, &of) ? -1 : (double)field_get(&of, &k->field);
 }
 
-/* What a message says of the range is what the row has: the same, or rounded down by less than a hundredth. */
+/* The range in a message is that of the row: the same, or rounded down by less than a hundredth. */
 static void range_is_said(const struct config_table *t, const struct config_key *k, const char *section)
 {
 	static const char *const least[] = { "from ", "between " }, *const most[] = { " to ", " and ", "up to ",
@@ -226,7 +226,7 @@ static void file_write(const struct config_table *t, const struct config_key *k,
 		dprintf(file, "interfaces: [{name: p1, role: switch, id: 1}]\n");
 }
 
-/* What the configuration says of the file; "" if it takes it. */
+/* The error that loading the file gives; "" if it is accepted. */
 static const char *file_load(char *buf, size_t size)
 {
 	struct config *c = NULL;
@@ -292,7 +292,7 @@ static void example_is_loaded(const struct config_table *t, const struct config_
 {
 	char buf[1024];
 
-	/* What refers to an interface, a file or another key is for tests/system/config.sh. */
+	/* Keys that refer to an interface, a file or another key are for tests/system/config.sh. */
 	if (!strcmp(section, "node") || !strcmp(section, "classes") || t == &config_interface_table)
 		return;
 	file_write(t, k, section, example_of(k));

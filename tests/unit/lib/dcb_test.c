@@ -121,7 +121,7 @@ Test(dcb, get__answer_without_pfc)
 	cr_expect_eq(dcb_judge(&d, 8), DCB_NONE);
 }
 
-/* Wherever it ends: what is not whole is not there. */
+/* Wherever it ends: an incomplete attribute counts as absent. */
 Test(dcb, get__answer_cut_off)
 {
 	size_t length;

@@ -49,7 +49,7 @@ static int steps(struct arrivals *a)
 	return n;
 }
 
-/* The port goes on, and nothing arrives: for so many packets' time. */
+/* The port goes on, and nothing arrives: for the time of that many packets. */
 static void idle(struct arrivals *a, int packets)
 {
 	while (packets--) {

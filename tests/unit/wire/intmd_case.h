@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef INTMD_CASE_H
 #define INTMD_CASE_H
-/* What the tests of include/sluice/wire/intmd.h share: packets with INT-MD. */
+/* Shared by the tests of include/sluice/wire/intmd.h: packets with INT-MD. */
 #include "sluice/wire/intmd.h"
 
 /* A packet's header and stack. */
