@@ -14,8 +14,8 @@
  *
  * With BPS it is a flow of UDP that starts at BPS bit/s on the wire and stays there, as RDMA does until
  * its control reacts: full packets, one at a time, that the kernel gets when they are due. Its socket holds two,
- * so a port that is paused holds up no more, and what could not be sent meanwhile is not made up for. What is
- * lost is not sent again: such a flow ends with the last packet that arrived, `lost` says how many did not, and
+ * so a port that is paused holds up no more, and what could not be sent meanwhile is not made up for. Lost
+ * packets are not sent again: such a flow ends with the last packet that arrived, `lost` says how many did not, and
  * `held_us` how much longer its packets took to leave, from the first to the last, than at its speed. -l: when each of
  * the others left the sender's port, and how long it was on its way from there; two native uint64_t in microseconds.
  * The kernel noted both times (SO_TIMESTAMPING).

@@ -48,7 +48,7 @@ usage() {
 	  UPLINK=2            racks, fabric: speed of a node's uplink, in that of a server's link, which is RATE
 	  LONG=               racks, fabric: long flows, dealt to the racks in turn, or a list of how many each rack
 	                      has, as in 3,1; default: one of each pod, 2 with BURST or CHURN
-	  BURST=              racks, fabric (default: 16): so many flows of SIZE (default half a BDP) from all racks, that start
+	  BURST=              racks, fabric (default: 16): that many flows of SIZE (default half a BDP) from all racks, which start
 	                      together beside the long ones after half of TIME
 	  CHURN=              racks, fabric (default: 100ms): every so often (us ms s) as many flows of 10 KB at once as are 30 % of RATE
 	  HIERCC=             racks, fabric: keys of hiercc in sluiced's configuration, as in c0=36KB,period=500us
@@ -58,7 +58,7 @@ usage() {
 	  KILL=               racks: so long (us ms s) after the start the receiving node's sluiced is killed;
 	                      half a second later it is started again
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
-	  TCP=                udp: so many of the senders send TCP
+	  TCP=                udp: how many of the senders send TCP
 	  PODCC=cubic         node, racks, fabric: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
 	                      reno, or a list such as cubic,bbr
 	  APP=                node: web: curl gets a large file from an nginx in each sending pod but the last,

@@ -218,7 +218,7 @@ def figures($ports; $warmup; $together):
 		["queue KB", "ms>10p", "time until it is below 10 packets, ms",
 			(.queue_below_10_packets_us | number | ms), false],
 		["VOQ KB", "p50", "median, of the rack that has most", ([(.racks // [])[].voq_bytes.p50?] | max | kb), false],
-		["VOQ KB", "p99", "99 % of samples, likewise", ([(.racks // [])[].voq_bytes.p99?] | max | kb), false],
+		["VOQ KB", "p99", "99 % of samples", ([(.racks // [])[].voq_bytes.p99?] | max | kb), false],
 		["VOQ KB", "max", "maximum", ([(.racks // [])[].voq_bytes.max?] | max | kb), false],
 		["link", "use %", "wire utilisation, %", (.utilisation | number | percent), true],
 		($ports[] as $port | ([$all_ports[] | select(.port == $port)][0] // {}) as $p

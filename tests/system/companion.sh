@@ -35,8 +35,8 @@ companion__governs_data_that_leaves_as_it_is() {
 	done
 }
 
-# The sink goes while companions are on their way: h2's stack sees them then, and throws them away. What applications read
-# is what was sent.
+# The sink goes while companions are on their way: h2's stack sees them then, and throws them away. Applications read
+# exactly the sent bytes.
 companion__that_reaches_a_stack_harms_nothing() {
 	local got before
 

@@ -57,7 +57,7 @@ control__default_stays_where_proc_sys_is_read_only() {
 		bash "$BUILD/sluiced" --config "$CASE_DIR/h1.yaml" >"$CASE_DIR/h1.log" 2>&1 9>&- &
 	DAEMON[h1]=$!
 	wait_for 60 "sluiced is ready" daemon_ready_or_gone h1 0
-	expect_said h1 "as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=${CC}h1"
+	expect_said h1 "as /proc/sys is read-only here; to fix it, on the machine itself: sysctl net.ipv4.tcp_congestion_control=${CC}h1"
 	expect_said h1 "ready: 1 interface, mode enforce"
 	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" != ${CC}h1
 }

@@ -223,7 +223,7 @@ interface__mtu_falls_below_an_administrators_route() {
 check_says() {
 	ctl h1 check "$CASE_DIR/h1.yaml" >"$CASE_DIR/check.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status of check" $? -eq 3
-	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "to mend: $1"
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "to fix: $1"
 }
 
 # interface_refusal ROUTE...: with an earlier route for the prefix that has no room, sluiced refuses, leaves

@@ -213,14 +213,14 @@ operator__check_finds_what_is_missing_and_how_to_fix_it() {
 	ctl h1 check "$CASE_DIR/bad.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
 	expect "exit status with what is missing" $? -eq 3
 	expect "the interface" "$(found result eth9)" = missing
-	expect "a command that mends it" "$(found mend eth9)" = null
+	expect "a command that fixes it" "$(found mend eth9)" = null
 	expect "what to do about it" "$(found advice eth9)" has "name one that 'ip link' shows here"
 	expect "the pins" "$(found mend pin_dir)" = "mkdir -p /sys/fs/bpf/none"
 	expect "the peer" "$(found result "peer 10.0.0.0/8")" = less
 	expect "authentication" "$(found mend auth)" has "/etc/sluice/key"
 	ctl h1 check "$CASE_DIR/h1.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
 	expect "pacing" "$(found mend "eth0 pacing (host)")" = "tc qdisc replace dev eth0 root fq"
-	expect "findings without a way to mend them" \
+	expect "findings without a way to fix them" \
 		"$(jq -r '.[] | select(.result != "ok" and (.mend // .advice // "") == "") | .check' "$CASE_DIR/check.json")" = ""
 
 	echo "modes: x" >"$CASE_DIR/bad.yaml"

@@ -155,8 +155,8 @@ overlay__without_ports_and_without_companions() {
 	expect "flows of the tunnel" "$(ctl h1 flows --json | jq '[.[] | select(.protocol == "ipip")] | length')" -eq 0
 }
 
-# overlay_sink_goes [COUNTER]...: the sink goes while companions of a tunnel are on their way. What is read through it is what
-# was sent, and h2's stack threw companions away by these counters.
+# overlay_sink_goes [COUNTER]...: the sink goes while companions of a tunnel are on their way. The bytes read through it are
+# those that were sent, and h2's stack threw companions away by these counters.
 overlay_sink_goes() {
 	local reader before got
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sink at XDP, where it differs from tc. What they have in common is in ingress_test.c and round_trip_test.c.
+ * The sink at XDP, where it differs from tc. Their common tests are in ingress_test.c and round_trip_test.c.
  */
 #include <string.h>
 #include <unistd.h>
