@@ -10,7 +10,7 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # Pages, and what they name, lie as they do here: so their links lead somewhere.
-DOCS := README.md $(wildcard docs/*.md docs/pictures/*.svg) $(addprefix deploy/,grafana/dashboard.json prometheus/sluice.rules.yaml \
+DOCS := $(wildcard *.md docs/*.md docs/pictures/*.svg) $(addprefix deploy/,grafana/dashboard.json prometheus/sluice.rules.yaml \
 	schema/sluicectl.json systemd/xdp.conf wireshark/sluice.lua) $(wildcard deploy/scenarios/*.yaml)
 # The installed files, each with its place.
 INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(BINDIR)/sluice-sim \
