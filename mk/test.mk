@@ -58,7 +58,7 @@ $(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/packet.
 
 # --- fuzzers: each is linked with those files of user/ that it feeds ---
 
-# Where clang has no runtime none is built, and the tests say so.
+# Without a runtime of clang none is built, and the tests report that.
 FUZZERS := wire hpcc rx rtt hiercc ring ppfc config replay netlink rings
 FUZZ_CC = $(CLANG) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -Itests/fuzz $(INCLUDES)

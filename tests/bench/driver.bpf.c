@@ -230,7 +230,7 @@ static long rx_state_set(struct bpf_map *map, const struct flow_key *key, struct
 	return 0;
 }
 
-/* Nobody answers here, and 100 ms after its first data a host would count as silent. */
+/* No peer answers here, and 100 ms after its first data a host would count as silent. */
 static long host_set(struct bpf_map *map, const struct sluice_addr *key, struct host *h, void *unused)
 {
 	h->heard_ns = h->unanswered_ns = scene.now_ns + HEARD_AHEAD_NS;

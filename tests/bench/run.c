@@ -174,7 +174,7 @@ void run_flows_make(struct run *r)
 
 	world_scene(&r->c->scene, 1);
 	for (done = 0; done < r->flows; done += BURST) {
-		if (done % (64 * BURST) == 0) /* nobody is to fall silent meanwhile */
+		if (done % (64 * BURST) == 0) /* no peer is to fall silent meanwhile */
 			world_scene(&r->c->scene, 0);
 		burst_run(r, TO_MAKE | AT_TC);
 	}
@@ -206,7 +206,7 @@ static const char *const counters[] = {
 #undef RUN_NAME
 };
 
-/* Ends the program: the packets did not end as they should, but in these counters. */
+/* Ends the program: the packets ended in these counters, and not in the expected one. */
 static void astray(const struct run *r, const __u64 *before, __u64 sent)
 {
 	__u64 moved;
@@ -230,7 +230,7 @@ static void packets_run(struct run *r, unsigned int packets, int how)
 		burst_run(r, how);
 }
 
-/* Packets of the case change what it has to find. */
+/* Packets of the case change the state that it has to find. */
 static int scene_wears(const struct bench_case *c)
 {
 	return c->scene.edt || c->scene.echoes || c->moves;
@@ -266,7 +266,7 @@ void run_round(struct run *r, unsigned int round, unsigned int packets)
 	for (i = 0; i < bursts && i < BURSTS_MAX; i++)
 		ns[i] = burst_run(r, TO_MEASURE);
 	r->ns[round] = middle_mean(ns, i);
-	/* A pause, in which others had the CPU, makes the next feedback one of another kind. */
+	/* If others had the CPU for a while, the next feedback is of another kind. */
 	if (c->stat != STAT_MAX && world_counter(c->stat) - before[c->stat] < i * BURST * 9ULL / 10)
 		astray(r, before, i * BURST);
 }

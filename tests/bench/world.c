@@ -177,7 +177,7 @@ static void devices_make(void)
 {
 	if (unshare(CLONE_NEWNET))
 		world_die("a network namespace");
-	/* Without addresses of IPv6, or the devices would have something to say themselves. */
+	/* Without IPv6 addresses, or the devices would send packets of their own. */
 	sh("ip link add bench0 type veth peer name bench1 && ip link set bench0 addrgenmode none up && "
 	   "ip link set bench1 addrgenmode none up && "
 	   "tc qdisc add dev bench1 root tbf rate 100gbit burst 1mb limit 10mb");

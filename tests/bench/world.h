@@ -11,7 +11,7 @@
 
 struct bpf_program;
 
-/* Host 0 to n - 1 are peers at addresses of their own, which end in these three bytes. */
+/* Hosts 0 to n - 1 are peers with their own addresses, which end in these three bytes. */
 #define HOST_ADDRESS(n) (0x020001 + (n))
 #define HOSTS_MAX 131072
 

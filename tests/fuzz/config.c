@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The configuration: whatever the file says it is taken whole, or refused with a message; nothing leaks. */
+/* The configuration: any file is either applied as a whole or refused with a message; nothing leaks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -63,7 +63,7 @@ static inline __u64 fuzz_u64(struct fuzz *f)
 	return fuzz_bytes(f, 8);
 }
 
-/* Of every size alike, in [0, 2^63): the first byte says how many bits, and is all of a power of two. */
+/* Any size with the same chance, in [0, 2^63): the first byte gives the number of bits, and alone makes a power of two. */
 static inline __u64 fuzz_any(struct fuzz *f)
 {
 	__u8 bits = fuzz_u8(f) & 0x7f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HierCC, its three parts one by one: a VOQ that sends by credit, a port that grants some to senders which may lie in
+ * HierCC, its three parts one by one: a VOQ that sends by credit, a port that grants credit to senders which may lie in
  * all that they say, and the first hop, which makes R of a queue.
  */
 #include "fuzz.h"
@@ -36,7 +36,7 @@ static void voq_packet(struct hiercc_voq *v, const struct hiercc_params *p, stru
 	if (v->credit != was.credit) /* it was silent, and begins with C0 again */
 		FUZZ_ASSERT(was.last_ns + p->idle_ns < now && v->credit == was.sent);
 	FUZZ_ASSERT((verdict == HIERCC_COVERED) == (v->sent <= v->credit + p->c0));
-	FUZZ_ASSERT(verdict != HIERCC_LOST); /* one CPU races with nobody */
+	FUZZ_ASSERT(verdict != HIERCC_LOST); /* one CPU has no races */
 	if (verdict != HIERCC_WAITS)
 		FUZZ_ASSERT(at == now);
 	else
@@ -151,7 +151,7 @@ static void port_packet(struct port *p, struct fuzz *f, __u32 i)
 	__u8 shape = fuzz_u8(f);
 	__u32 bytes = fuzz_in(f, 1, (1 << 20) - 1), packets = 1 + fuzz_u8(f) % 64;
 
-	/* An honest one says S with itself; a liar anything, and best what is just believed, or is a jump. */
+	/* An honest one includes itself in S; a liar sends anything, preferably a value at the edge of belief, or a jump. */
 	switch (shape & 3) {
 	case 0:
 		a->claim += bytes;
@@ -328,7 +328,7 @@ static void hop(struct fuzz *f)
 		} else {
 			r = hiercc_rate(&h, &p, q, fuzz_in(f, 1, HIERCC_RATE_MAX - 1));
 			FUZZ_ASSERT(r == h.rate);
-			/* Fourfold at most, but for what a division cuts off. */
+			/* At most fourfold, apart from the rounding of a division. */
 			if (r && was)
 				FUZZ_ASSERT(r <= 4 * was + 3 && r + 1 >= was / 4);
 		}

@@ -18,7 +18,7 @@
 #include "attach/nic.h"
 #include "said.h"
 
-/* The socket, of which there is one at a time. */
+/* The socket; there is one at a time. */
 static struct fuzz in;
 static struct {
 	struct nlmsghdr asked;
@@ -94,7 +94,7 @@ static size_t message_put(char *buf, size_t room)
 	return sizeof(*nlh) + MNL_ALIGN(n);
 }
 
-/* libmnl takes a length for a signed number, and one of 2^31 for a message that fits. No kernel gives such. */
+/* libmnl treats a length as signed, and takes 2^31 for a message that fits. No kernel sends that. */
 static void lengths_mask(char *buf, size_t bytes)
 {
 	size_t at = 0;
@@ -142,7 +142,7 @@ ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t
 	return answer(buf, size);
 }
 
-/* The buffer is on a stack, which is used again. */
+/* The buffer is on a stack that is reused. */
 static void answer_end(void)
 {
 	if (nl.buf)
@@ -194,7 +194,7 @@ const char *__wrap_mnl_attr_get_str(const struct nlattr *a)
 	return text;
 }
 
-/* --- what asks --- */
+/* --- requests --- */
 
 static volatile __u64 sink; /* the answer is read to its end */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A receiver that makes U, or W, of what it is brought (rx.h), and that counts the flows which are active: against a
+ * A receiver that computes U, or W, from telemetry (rx.h), and that counts the active flows: against a
  * count that forgets nothing.
  */
 #include "hpcc.h"

@@ -116,7 +116,7 @@ cc_apply() {
 
 	permille=$(cc_field "$cc" 4)
 	if ((permille)); then
-		# Below two packets, each packet that finds another one would be marked.
+		# Below two packets, each packet that meets another one would be marked.
 		[[ $NET_HAS_NETEM ]] && base_us=$LAB_RTT
 		k_us=$((permille * base_us / 1000))
 		two_packets_us=$((2 * 1514 * 8 * 1000000 / LAB_RATE + 1))
@@ -126,7 +126,7 @@ cc_apply() {
 	[[ $LAB_ATTACH ]] || cc_start "$cc" "$base_us" "$dir"
 }
 
-# cc_daemons CC: whether there are daemons: of CC itself, or of who pauses and is paused.
+# cc_daemons CC: whether there are daemons: of CC itself, or of the ports that pause and are paused.
 cc_daemons() {
 	[[ $(cc_field "$1" 5) != - || $LAB_MECH == pfc || $LAB_MECH == ppfc ]]
 }
@@ -239,7 +239,7 @@ cc_sluice_config() {
 		cc_sluice_fabric "$1" "$ns" "$rtt"
 		return
 	elif [[ " ${NET_NODES[*]} " == *" $ns "* ]]; then
-		# A node has pods, whose sockets are not ours to choose for.
+		# A node has pods, whose congestion controls we do not choose.
 		for i in "${!NET_NODES[@]}"; do
 			[[ ${NET_NODES[i]} == "$ns" ]] &&
 				echo "node: {uplink: eth0, id: $((16 + i)), pod_cidrs: [$NET_POD_CIDR]}"
@@ -251,7 +251,7 @@ cc_sluice_config() {
 		cc_sluice_hiercc "$1"
 	elif [[ $ns == hosts ]]; then
 		cc_sluice_senders "$speed" "$rtt" "$1"
-		# Controls that are not ours obey, and that is all.
+		# Hosts with other controls only obey.
 		[[ $(cc_field "$1" 5) != - ]] || return 0
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		echo "tcp: {name: slab_${ns//-/_}, default: true}"
@@ -331,7 +331,7 @@ cc_sluice_spawn() {
 
 	[[ ($LAB == pfc || $LAB == fabric) && " ${NET_SWITCHES[*]} " == *" $1 "* ]] && first=(chrt --fifo 30)
 	: >"$2/sluiced-$1.log"
-	# Not among what net_stop ends: traffic stops first.
+	# Not among the processes that net_stop ends: traffic stops first.
 	nsenter --net="/run/netns/$NET_PREFIX$1" "${first[@]}" "$LAB_BUILD/sluiced" \
 		--config "$2/sluiced-$1.yaml" >"$2/sluiced-$1.log" 2>&1 9>&- &
 	CC_DAEMONS[$1]=$!
@@ -353,7 +353,7 @@ cc_sluice_wait() {
 	done
 }
 
-# Takes away what outlives the namespaces: the daemons and their pins.
+# Removes everything that outlives the namespaces: the daemons and their pins.
 cc_remove() {
 	local ns
 

@@ -96,7 +96,7 @@ static void flow_parse(const char *text)
 	flow_count++;
 }
 
-/* All packets that come to this host; read in the order of their arrival. */
+/* All packets to this host, read in the order of their arrival. */
 static void burst_listen(const struct flow *f, int index)
 {
 	int one = 1, room = 1 << 24, fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
@@ -264,7 +264,7 @@ static void burst_stamps(struct flow *f)
 	}
 }
 
-/* Hands over what is due, as long as the socket takes it. */
+/* Hands over packets that are due, as long as the socket accepts them. */
 static void burst_send(int index)
 {
 	static char payload[BURST_PAYLOAD];
@@ -298,7 +298,7 @@ static void burst_send(int index)
 	}
 }
 
-/* There is room again: on from here. Stamps to be read are an event, too. */
+/* There is room again: continue here. Pending time stamps are an event, too. */
 static void burst_resume(int index, uint32_t event)
 {
 	struct flow *f = &flows[index];

@@ -259,7 +259,7 @@ net_burst() {
 	echo $(($1 > late ? $1 : late))
 }
 
-# net_bottleneck SWITCH PORT: the egress queue that the lab is about.
+# net_bottleneck SWITCH PORT: the egress queue that the lab studies.
 net_bottleneck() {
 	NET_BOTTLENECKS+=("$1:$2")
 	[[ $LAB_CLASSES ]] && {

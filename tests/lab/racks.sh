@@ -102,7 +102,7 @@ racks_flows() {
 	if ((mice == 0)); then
 		mice=1 every=$((share * 100 / RACKS_LOAD * 1000 / (LAB_RATE / 1000)))
 	fi
-	# In LAB=fabric the last of them are to end although nothing slows the others down.
+	# In LAB=fabric the last of them have to end although nothing slows the others down.
 	((LAB_INCAST == 0)) || last=$((LAB_TIME - 500000))
 	for ((us = RACKS_START + LAB_TIME / 4, k = 0; us < last; us += every)); do
 		for ((i = 0; i < mice; i++, k++)); do
@@ -136,7 +136,7 @@ racks_run() {
 	sleep 0.2
 }
 
-# Of how many flows, the first, it is recorded what was received; mice are too many.
+# The number of flows, from the first, whose received bytes are recorded; there are too many mice.
 racks_recorded() {
 	[[ $LAB != fabric ]] || {
 		echo "$LAB_LONG"

@@ -11,7 +11,7 @@
 # 1. Figures come from results.json, never from the CSV files: page, table and closing notes agree.
 #    The CSV files give the pictures, and what results.json has no figure for.
 # 2. Whatever is missing is null on the way through and "-" or left out at the end: the report of a run
-#    that went half wrong is the one that is wanted most.
+#    that partly failed is needed most.
 # 3. A sentence sorts the runs by the figure that it is about. It has no winner in mind, so it stays true
 #    when Sluice loses.
 
@@ -183,7 +183,7 @@ def staggered: (duration_us("stagger") | positive) != null;
 def numbers_of(f): [(f // [])[] | number | values];
 def mean: if length > 0 then add / length else null end;
 # Finite flows have it for each tenth of a second. Beside a joiner that comes and goes, lab-sum finds one flow
-# in most seconds, which has nobody to share with.
+# in most seconds, which shares with no other.
 def jain: if .recovery_ms or .jain_100ms then [] else numbers_of(.jain) end;
 def jain_min: if .jain_100ms then .jain_100ms.min | number else jain | min end;
 def over_base($what):

@@ -5,7 +5,7 @@
 TRAFFIC_IPERF_PORT=5200
 # Wire bytes of a full packet and the payload in it (timestamps on).
 TRAFFIC_WIRE=1514 TRAFFIC_PAYLOAD=1448
-# Of a datagram that leaves room for telemetry: 1364 bytes with its headers.
+# The payload of a datagram that leaves room for telemetry: 1364 bytes with its headers.
 TRAFFIC_UDP_BYTES=1336
 
 traffic_run() {
@@ -81,7 +81,7 @@ traffic_client() {
 		-P "$LAB_PARALLEL" -t $((LAB_TIME / 1000000 + 120)) -i 0 "${udp[@]}" "${tos[@]}" >"$1/iperf-$2.log" 2>&1
 }
 
-# Opening the gate for writing wakes all that wait to read from it.
+# Opening the gate for writing wakes all of its readers.
 traffic_go() {
 	exec 7>"$1/gate"
 }

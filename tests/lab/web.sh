@@ -6,7 +6,7 @@
 # together had at the beginning and the end of the measurement, with the time of each (us).
 
 WEB_PORT=80 WEB_REDIS_PORT=6379
-# Of one redis-benchmark: few, for the last one is waited for, and not so few that connecting is
+# Requests of one redis-benchmark: few, because the last one is waited for, but not so few that connecting is
 # most of it. Its answers have this size.
 WEB_REQUESTS=20 WEB_VALUE_BYTES=1000
 WEB_DIR=

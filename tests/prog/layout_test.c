@@ -213,7 +213,7 @@ static const struct {
 	{ "voq_pod", 1 },
 };
 
-/* Whoever takes a member out, or gives it another size, has to say here that it is not carried any more. */
+/* A change that removes a member, or its size, has to state here that it is not carried any more. */
 Test(layout, what_is_published_of_a_flow_has_the_names_of_version_12)
 {
 	struct sluice_bpf *skel = sluice_bpf__open();

@@ -15,7 +15,7 @@
 #include "packet.h"
 #include "sluice/abi/abi.h"
 
-#define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter has its say */
+#define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter runs */
 #define VERDICT_DROP 2
 #define VERDICT_REDIRECT 7
 
@@ -153,7 +153,7 @@ const char *world_untouched(enum program p, const struct frame *f, enum sluice_s
 int world_map(const char *name); /* its fd */
 
 /*
- * The clock of the programs. It stands, but for a microsecond with each run, and passes as the test says, so that a
+ * The clock of the programs. It stands, except for a microsecond with each run, and passes as the test says, so that a
  * busy machine ages nothing; clock_release() lets CLOCK_MONOTONIC run, which attached programs and sockets need.
  */
 __u64 clock_ns(void);
@@ -207,7 +207,7 @@ struct voq_key voq_key_of(int v6, enum who who, __u32 prefixlen);
 int voq_exists(struct voq_key k);
 struct voq voq_get(struct voq_key k);
 void voq_set(struct voq_key k, const struct voq *v);
-/* Makes VOQs to nobody until there is room for no more, and takes one of them away again. */
+/* Makes VOQs to unused addresses until there is no more room, and removes one of them again. */
 void voqs_fill(void);
 void voqs_make_room(void);
 
@@ -232,7 +232,7 @@ int report_get(struct ip_spec s, struct rx_flow *r);
 void report_set(struct ip_spec s, const struct rx_flow *r);
 /* The reports of ingress to the daemon since the last call, up to most. */
 unsigned int reports_taken(struct report *out, unsigned int most);
-/* Somebody traces: trace_on and all that follows it in control, but for the pid. */
+/* A tracer is there: trace_on and all that follows it in control, except the pid. */
 void trace_set(const struct control *wish);
 /* The records since the last call, up to most. */
 unsigned int traces_taken(struct trace *out, unsigned int most);
@@ -279,7 +279,7 @@ void packet_send(int fd, const struct frame *f);
 void send_frames(const char *device, unsigned int n, __u8 tos, int v6);
 /* 0: nothing arrived in wait_ms. */
 int packet_catch(int fd, struct frame *f, int wait_ms);
-/* Hangs a program into tc of a device, behind those that are there; INGRESS_XDP into generic XDP. */
+/* Attaches a program to tc of a device, after the existing ones; INGRESS_XDP to generic XDP. */
 void link_attach(enum program p, const char *device, int ingress);
 
 #endif

@@ -91,7 +91,7 @@ requests_burst() {
 
 # --- pods and interfaces ---
 
-# Each pod sends to src and is sent something, and never says goodbye.
+# Each pod sends to src and receives from it, and never closes its connections.
 pod_add() {
 	pod_up h2 "pod$1" "$1" || fail "pod$1 cannot be made"
 	flow_server "pod$1" 5201

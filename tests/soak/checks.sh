@@ -8,7 +8,7 @@ declare -A HELD_FIRST=() HELD_LAST=() MEMORY_FIRST=() LINES_READ=()
 # test of 200 pods allows 512 KB; here there are as many kinds of tables again.
 MEMORY_KB=1024
 
-# Lines of a daemon that may complain, each with its reason.
+# Messages of a daemon that are allowed, each with its reason.
 SAID_EXPECTED='
 has MTU|room for telemetry:a route of the soak itself, after the MTU fell
 does not strip|silent|no longer answers:a peer was taken out, or its daemon was away
@@ -111,7 +111,7 @@ checkpoint_look() {
 
 # --- what is held ---
 
-# A daemon that was started again since may hold less, but none holds more: but for the objects that reloads loaded for what a
+# A daemon that was started again since may hold less, but none holds more, except the objects that reloads loaded for what a
 # start with less had not wanted (user/attach/programs.c), each with its constants and with all maps once more. All objects of
 # the machine are compared before the start and after the end only: until then sockets keep the congestion control with which
 # they were opened.
@@ -150,7 +150,7 @@ held_is() {
 
 pins_of() { [[ ! -d $PINS/ssys-$1 ]] || (cd "$PINS/ssys-$1" && find . -mindepth 1 | sort); }
 
-# Programs, maps and links of the whole machine; once the kernel has taken apart what nobody uses.
+# Programs, maps and links of the whole machine, once the kernel has freed the unused ones.
 bpf_numbers() {
 	local kind n
 

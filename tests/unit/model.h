@@ -4,7 +4,7 @@
 /*
  * Algorithm 1 of the HPCC paper (SIGCOMM 2019) in double precision, written from the paper: the
  * yardstick of the integer core. It knows nothing of the core's headers, of fixed point or of
- * fields that wrap: its input is what was really measured, at full width.
+ * fields that wrap: its input is the true measurements, at full width.
  */
 #define MODEL_HOPS 5
 

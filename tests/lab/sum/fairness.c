@@ -76,7 +76,7 @@ json_object *jain_100ms(const struct run *run)
 	return jain_json(&w);
 }
 
-/* Of the long flow and who has joined it, over the windows, from its start on, that it is there for as
+/* Of the long flow and the flow that joined it, over the windows, from its start on, that it is there for as
  * a whole; null where none stays for so long. */
 json_object *jain_joined(const struct run *run)
 {

@@ -2,8 +2,8 @@
 #ifndef LAB_SUM_H
 #define LAB_SUM_H
 /*
- * lab-sum: what a lab left (input, params, series, window, run), what is computed of it (statistics, json, and a file for
- * each kind of figure), and what is written (figures, pictures, table). See main.c.
+ * lab-sum: the data of a lab (input, params, series, window, run), computation (statistics, json, and a file for
+ * each kind of figure), and output (figures, pictures, table). See main.c.
  */
 #include <json-c/json.h>
 

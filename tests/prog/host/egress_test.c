@@ -381,7 +381,7 @@ Test(egress, spoofed__by_another_pod)
 	}
 }
 
-/* Only where both are pods is it sure that one of them is wrong. */
+/* It is certain that one of them is wrong only if both are pods. */
 Test(egress, spoofed__by_who_is_no_pod)
 {
 	hosts_strip();

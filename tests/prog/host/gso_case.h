@@ -22,7 +22,7 @@ void send_gso(int fd, struct ip_spec s, unsigned int payload, unsigned int gso_s
 struct frame segment(struct ip_spec s, unsigned int from, unsigned int bytes, int inner_id);
 /* The next frame is the PROBE of a packet with that payload, and any checksum. */
 void gso_expect_probe(int far, struct ip_spec s, unsigned int payload, __u32 seq);
-/* Egress at the near end, without TSO. Returns the socket to send by; *far is what catches at the other end. */
+/* Egress at the near end, without TSO. Returns the socket to send by; *far receives at the other end. */
 int gso_link(int *far);
 
 #endif

@@ -121,7 +121,7 @@ Test(gso_forwarded, checksum__of_a_wrapped_datagram)
 
 /*
  * A packet out of a VXLAN device is in a tunnel's headers already, and the kernel adds no second: it
- * leaves as it is, is not held, and does not make its peer unknown to everybody else.
+ * leaves as it is, is not held, and does not make its peer unknown to other flows.
  */
 Test(gso_forwarded, tunnel__of_the_kernel_is_left_alone)
 {

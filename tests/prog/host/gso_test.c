@@ -32,7 +32,7 @@ static void segments_carry_headers(struct ip_spec s)
 
 		fixture("IPv%d, segment %u", s.v6 ? 6 : 4, i + 1);
 		cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
-		/* Of an IPv4 header that must not be fragmented the identification is free. */
+		/* The identification of an IPv4 header that must not be fragmented is free. */
 		inner = segment(s, i * 1000, i < 4 ? 1000 : 300, s.v6 ? 0 : get16(got.b + at_hop(&got, 5) + 4));
 		want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq);
 		if (!s.v6) {
@@ -132,7 +132,7 @@ Test(gso, segments__of_udp_leave_as_they_are)
 	close(far);
 }
 
-/* Without our header nobody would say that they have arrived. */
+/* Without our header no peer would report their arrival. */
 Test(gso, segments__of_udp_are_in_no_voq)
 {
 	link_make("");
@@ -262,7 +262,7 @@ Test(gso, big_tcp__with_a_header_between)
 	expect_eq(flow_get(s).tx.bytes, 100000 + 100 * (14 + 40 + 20));
 }
 
-/* Extension headers that are others stay what they are. */
+/* Other extension headers stay unchanged. */
 Test(gso, extension__that_is_no_length)
 {
 	struct ip_spec s = { .v6 = 1, .jumbo = 1 };

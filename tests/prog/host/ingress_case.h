@@ -48,7 +48,7 @@ struct frame reply_of(struct ip_spec s, struct wire_spec w);
 enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int payload, enum sluice_mode mode);
 /* A port of 100 Gbit/s that sends at permille of its speed, with a queue. */
 void hop_advance(struct feedback *fb, unsigned int n, __u64 dt_ns, unsigned int permille, __u64 qlen_bytes);
-/* B was asked, a minute ago, and is silent since. */
+/* B was asked a minute ago, and has been silent since. */
 void host_asked(int v6);
 
 /* Three flows between A and B: all have been asked for, and only one is answered. */

@@ -8,7 +8,7 @@
 TestSuite(ingress, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 
-/* As expect_untouched(), and nobody and nothing is remembered. */
+/* As expect_untouched(), and no host and no flow is remembered. */
 #define expect_refused(frame, stat)                                            \
 	do {                                                                   \
 		expect_untouched(sink, frame, stat);                           \
@@ -185,7 +185,7 @@ SinkTest(ingress, mismatch__lengths)
 		in = whole;
 		put16(in.b + outer, get16(in.b + outer) + 4);
 		expect_refused(&in, STAT_RX_TRUNCATED);
-		/* both speak of bytes that are not there */
+		/* both refer to missing bytes */
 		put16(in.b + inner, get16(in.b + inner) + 4);
 		expect_refused(&in, STAT_RX_TRUNCATED);
 	}

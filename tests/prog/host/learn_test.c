@@ -250,7 +250,7 @@ SinkTest(learn, leaving__touches_no_flow)
 	}
 }
 
-/* Another port leaves, and that is nothing to this one. */
+/* Another port leaves, which does not affect this one. */
 SinkTest(learn, leaving__is_told_by_port)
 {
 	struct frame in = from_b(0, 100, .room = 5);

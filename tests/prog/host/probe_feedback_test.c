@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/probe.bpf.h: probes for want of feedback. */
+/* bpf/host/probe.bpf.h: probes if feedback is missing. */
 #include "egress_case.h"
 
 TestSuite(probe_feedback, .init = egress_make, .fini = world_drop, .timeout = 60);

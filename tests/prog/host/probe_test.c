@@ -50,7 +50,7 @@ Test(probe, probe__is_the_beginning_of_the_packet)
 	}
 }
 
-/* In bytes, of what is shortest and what is cut. */
+/* The bytes of the shortest one, and of one that is cut. */
 Test(probe, probe__golden)
 {
 	static const __u8 v4[] = {
@@ -143,7 +143,7 @@ Test(probe, probe__once_a_second_where_nothing_is_known)
 	}
 }
 
-/* Over a link that is down nobody was asked; and not every packet tries again. */
+/* Over a link that is down no PROBE left; and not every packet tries again. */
 Test(probe, probe__that_could_not_leave_asked_nobody)
 {
 	struct asker a = asker_make();
@@ -181,7 +181,7 @@ Test(probe, probe__that_the_queue_drops_asked_nobody)
 	expect_eq(host_get(0, HOST_B).asked_ns, 0);
 }
 
-/* When the address of this host was asked, that was never heard; 0: it was not. */
+/* When the address of this unheard host was asked; 0: never. */
 static __u64 asked_get(int v6, enum who who)
 {
 	struct sluice_addr a = addr_of(v6, who);

@@ -42,7 +42,7 @@ SinkTest(report_flows, flows__are_counted_at_the_port)
 	unsigned int i, round;
 
 	flow_arrives(0, 1);
-	expect_eq(flows_told(0, 1), 0); /* nobody counts */
+	expect_eq(flows_told(0, 1), 0); /* no host counts */
 	FOR_V4_AND_V6 (v6) {
 		port_counts(ENDLESS_NS, 0, 0);
 		for (round = 0; round < 3; round++)

@@ -128,7 +128,7 @@ SinkTest(report_sender, ratio__is_what_the_core_makes_of_it)
 	}
 }
 
-/* --- what is of no form, or of another than before --- */
+/* --- reports without a form, or in another form than before --- */
 
 SinkTest(report_sender, form__malformed_is_counted_and_ignored)
 {
@@ -150,7 +150,7 @@ SinkTest(report_sender, form__malformed_is_counted_and_ignored)
 	}
 }
 
-/* From each form to each other one: nothing of the old one is compared with. */
+/* From each form to each other one: no difference to the old one is taken. */
 SinkTest(report_sender, form__changes_in_mid_flow)
 {
 	static const __u8 order[] = { RX_HOPS, RX_WINDOW, RX_HOPS, RX_RATIO, RX_WINDOW, RX_RATIO, RX_HOPS };
@@ -202,7 +202,7 @@ SinkTest(report_sender, form__is_kept_where_nothing_is_stamped)
 	expect_eq(report_flow_of(0).cc.w, 500000ULL << 12);
 }
 
-/* The answer to a PROBE brings hops: they do not fight with W. */
+/* The answer to a PROBE brings hops: they do not conflict with W. */
 SinkTest(report_sender, probe_reply__is_left_alone_while_windows_come)
 {
 	struct ip_spec s = { .payload = 100 };
@@ -231,7 +231,7 @@ SinkTest(report_sender, probe_reply__is_left_alone_while_windows_come)
 	expect_eq(report_flow_of(0).cc.w, 500000ULL << 12);
 }
 
-/* Where W comes, which is every T and a little more, UDP asks after two. */
+/* W comes every T and a little more, so UDP sends a PROBE after two. */
 Test(report_sender, probe__of_udp_waits_for_the_next_window)
 {
 	struct ip_spec s = { .udp = 1, .payload = 100 };

@@ -134,7 +134,7 @@ SinkTest(report, unstamped__is_told_as_such)
 	}
 }
 
-/* A flow that has been on its way for long: W_init would be many times its share. */
+/* A flow that has run for a while: W_init would be many times its share. */
 SinkTest(report, window__of_a_flow_that_runs_begins_with_what_arrives)
 {
 	struct ip_spec s = {};

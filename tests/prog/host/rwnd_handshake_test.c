@@ -73,7 +73,7 @@ Test(rwnd_handshake, handshake__repeated)
 	}
 }
 
-/* Whoever can send a packet of the flow cannot change the scale of a connection that is there. */
+/* A sender of any packet of the flow cannot change the scale of an existing connection. */
 Test(rwnd_handshake, handshake__that_nobody_wanted)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -134,7 +134,7 @@ Test(rwnd, cut__edge_never_moves_left)
 	}
 }
 
-/* Granted is what the receiver granted, not what W would have allowed. */
+/* The edge is what the receiver granted, not what W would have allowed. */
 Test(rwnd, cut__edge_is_that_of_the_receiver)
 {
 	struct frame little = granted(0, USUAL_ACK, 2500), open = granted(0, USUAL_ACK, 60000);
@@ -279,7 +279,7 @@ Test(rwnd, cut__untouched)
 		fin = udp(.v6 = v6, .reply = 1, .payload = 100);
 		expect_untouched(INGRESS, &fin, STAT_RX_OTHER);
 		fixture("and the flow itself is cut");
-		control_next_epoch(); /* in this one its control was its own, for which there is no way back */
+		control_next_epoch(); /* in this epoch its control was its own, which is final */
 		expect_window(&f, 6000);
 	}
 }

@@ -97,7 +97,7 @@ Test(tunnel, packet__that_is_no_whole_one)
 	expect_eq(flows_count(), 0);
 }
 
-/* As UDP, it has no window, and what would wait too long is dropped. */
+/* Like UDP, it has no window, and packets that would wait too long are dropped. */
 Test(tunnel, packet__that_is_too_early)
 {
 	struct ip_spec s = { .tunnel = GRE, .payload = 1000 };
@@ -225,7 +225,7 @@ SinkTest(tunnel, companion__of_another_protocol)
 
 /* --- VXLAN as the kernel makes it --- */
 
-/* The next frame from the near end, but for errors that its stack reports. 0: there is none. */
+/* The next frame from the near end, except errors that its stack reports. 0: there is none. */
 static int tunnel_catch(int far, struct frame *f, int wait_ms)
 {
 	while (packet_catch(far, f, wait_ms))

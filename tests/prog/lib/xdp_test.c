@@ -129,7 +129,7 @@ Test(xdp, link__mark_is_believed_only_behind_a_sink_at_xdp)
 	expect_counted_attached(STAT_RX_DATA, STAT_RX_XDP, STAT_RX_OTHER);
 }
 
-/* The window is cut at tc, of what XDP stripped as of what came plain. */
+/* The window is cut at tc, both in packets that XDP stripped and in plain ones. */
 Test(xdp, link__cuts_the_window_of_what_was_stripped)
 {
 	struct frame there = tcp(.payload = 1000), inner = tcp(.reply = 1, .payload = 500), in, got;

@@ -24,7 +24,7 @@ TestSuite(class_queue, .init = make_tracepoints, .fini = world_drop, .timeout = 
 #define DSCP_BULK 8
 #define BULK_BPS 25000000000ULL
 
-/* Of 100 Gbit/s DSCP 8 has a quarter, all else the rest. */
+/* DSCP 8 has a quarter of 100 Gbit/s, all else the rest. */
 static struct port_classes classes_usual(void)
 {
 	struct port_classes c = { .n = 2 };
@@ -60,7 +60,7 @@ static void port_of_classes(__u32 flags)
 	struct port p = port_usual();
 
 	p.flags = PORT_F_SWITCH | PORT_F_CLASSES | flags;
-	p.tx_bytes = 9999999; /* of all, which nobody wants */
+	p.tx_bytes = 9999999; /* of all, which is unused */
 	p.backlog_bytes = 88888;
 	port_set(WORLD_IFINDEX, &p);
 	classes_set(WORLD_IFINDEX, &c);
@@ -134,7 +134,7 @@ Test(class, stamp__of_a_dscp_that_no_class_names)
 	expect_between(stamp_of(0, (DSCP_BULK >> 1) << 2, 0).tx_bytes, 128 * 1332, 128 * 1334);
 }
 
-/* The first that waits knows more of the queue than the last that left. */
+/* The first waiting packet tells more of the queue than the last that left. */
 Test(class, sojourn__is_that_of_the_head_where_it_is_longer)
 {
 	struct hpcc_hop hop;

@@ -75,7 +75,7 @@ Test(uplink_old, uplink__without_a_queue_is_no_hop)
 	expect_counted(STAT_TX_DATA, STAT_TX_NO_QUEUE);
 }
 
-/* The question weighs less than the packet that it is a copy of, as which it was charged. */
+/* The PROBE has fewer bytes than the packet that it is a copy of, whose bytes were charged. */
 Test(uplink_old, uplink__is_the_first_hop_of_a_question)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -231,7 +231,7 @@ SinkTest(batch, authentication)
 		run(sink, &good);
 		expect_counted(STAT_RX_FEEDBACK, STAT_RX_REPLAYED, STAT_RX_REPLAYED);
 		keys_set(&key, 0);
-		expect_untouched(sink, &good, STAT_RX_BAD_AUTH); /* nobody can tell whether it is right */
+		expect_untouched(sink, &good, STAT_RX_BAD_AUTH); /* it cannot be checked */
 		expect_eq(flow_at(v6, 0).rx.feedbacks, f.rx.feedbacks);
 	}
 }

@@ -357,7 +357,7 @@ SinkTest(credit, authentication)
 		run(sink, &in);
 		expect_counted(STAT_RX_CREDIT, STAT_RX_REPLAYED, STAT_RX_REPLAYED);
 		keys_set(&key, 0);
-		expect_untouched(sink, &in, STAT_RX_BAD_AUTH); /* nobody can tell whether it is right */
+		expect_untouched(sink, &in, STAT_RX_BAD_AUTH); /* it cannot be checked */
 		expect_eq(voq_at(v6, other).voq.credit, (1ULL << 32) + GRANTED + 5000);
 	}
 }

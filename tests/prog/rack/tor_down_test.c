@@ -72,7 +72,7 @@ Test(tor_down, credit__that_is_forged_goes_on)
 		/* It was signed by the clock of a switch: that of the host, in whose name it comes, is another. */
 		expect_eq(host_exists(v6, HOST_B), 0);
 		keys_set(&key, 0);
-		expect_untouched(TOR_INGRESS, &in, STAT_RX_BAD_AUTH); /* nobody can tell whether it is right */
+		expect_untouched(TOR_INGRESS, &in, STAT_RX_BAD_AUTH); /* it cannot be checked */
 	}
 }
 
@@ -99,7 +99,7 @@ Test(tor_down, down__tells_of_what_arrives)
 		expect_eq(memcmp(&news[0].key.addr, &b, 16), 0);
 		expect_eq(memcmp(&news[0].from, &a, 16), 0);
 		expect_eq(memcmp(&news[0].to, &b, 16), 0);
-		/* Of its own rack, or without a ToR. */
+		/* A packet of its own rack, or without a ToR. */
 		in = passing(.v6 = v6);
 		run(HOP_MAP, &in);
 		expect_counted(STAT_HOP_STAMPED);

@@ -20,7 +20,7 @@ struct voq_key voq_to_b(int v6);
 /* S and F, as the packet says them. */
 __u32 total_of(const struct frame *f);
 unsigned int flows_of(const struct frame *f);
-/* Nobody answers here: the peers are heard anew each time. */
+/* No peer answers here: they are heard anew each time. */
 struct result voq_leaves(struct ip_spec s);
 /* The VOQ's clock and the flow's are over: nothing waits for what went before. */
 void clocks_stop(struct ip_spec s);

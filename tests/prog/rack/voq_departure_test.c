@@ -144,7 +144,7 @@ Test(voq_departure, departure__idle_voq_has_c0_again)
 	expect_eq(v.voq.credit, FIRST + 1150);
 }
 
-/* Times from the future, as after a clock that went back, hold nobody for longer than the limit. */
+/* Times in the future, as after a clock that went back, hold no packet for longer than the limit. */
 Test(voq_departure, departure__clock_that_went_back)
 {
 	struct ip_spec s = { .payload = 1000 };

@@ -164,7 +164,7 @@ Test(voq_rate, rate__without_hpcc)
 	expect_eq(window_granted(s), 21 * 1000);
 }
 
-/* W of HPCC that is off holds nobody once R can have been told, however little was sent. */
+/* With HPCC off, W holds no flow once R can have arrived, even if little was sent. */
 Test(voq_rate, rate__without_hpcc_counts_from_the_first_feedback_on)
 {
 	struct ip_spec s = { .payload = 1000 };

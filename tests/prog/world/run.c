@@ -11,7 +11,7 @@
 enum program sink = INGRESS;
 unsigned int frames; /* run since the counters were looked at */
 
-/* As egress_probe() does it; on all CPUs, for which one runs the program is not known. */
+/* As egress_probe() does it; on all CPUs, because the program may run on any. */
 static void clone_set(__u32 ifindex, int clone)
 {
 	const __u32 note[] = { ifindex, 0, (clone - 1) & 3, clone > 4 };

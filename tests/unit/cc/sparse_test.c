@@ -267,7 +267,7 @@ Test(sparse, hpcc_new_ack__telemetry_only_with_congestion)
 	}
 }
 
-/* Beyond half the wrap the clock alone says "backwards": the gap is what tells. */
+/* Beyond half the wrap the clock alone means "backwards": the gap decides. */
 Test(sparse, hpcc_new_ack__gaps_beyond_half_the_wrap_need_the_gap)
 {
 	struct path s = path_new(100e6, 4000000), blind;

@@ -53,7 +53,7 @@ Test(vai_flow, hpcc_params_variant__scales_with_the_bdp)
 	}
 }
 
-/* Whatever the configuration holds: nothing to divide by is 0, nothing leaves its range. */
+/* With any configuration: no divisor is 0, nothing leaves its range. */
 Test(vai_flow, hpcc_params_variant__extremes)
 {
 	static const q12_t windows[] = { 0, 1, Q12_ONE, 1514 * Q12_ONE, HPCC_W_MAX_BYTES * Q12_ONE };

@@ -64,7 +64,7 @@ Test(config, keys__default_is_within_the_range)
 	cr_assert(rows > 50, "%u rows", rows);
 }
 
-/* Of words the last, with which no flag is off. */
+/* The last of the words, with which no flag is off. */
 static const char *example_of(const struct config_key *k)
 {
 	const struct word *w = k->words;
@@ -282,7 +282,7 @@ static void wrong_is_refused(const struct config_table *t, const struct config_k
 			refused_as(t, k, section, wrong[i].text);
 	if (k->max && bound_text(k, k->max + step_of(k), text, sizeof(text)))
 		refused_as(t, k, section, text);
-	/* Of a number 0 is the default, or has a message of its own. */
+	/* A 0 is the default, or has a message of its own. */
 	if (k->min && k->kind != &config_number && bound_text(k, k->min - step_of(k), text, sizeof(text)) &&
 	    !(k->zero && k->min == 1))
 		refused_as(t, k, section, text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Frames, quanta, and who pauses. */
+/* Frames, quanta, and pausing. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

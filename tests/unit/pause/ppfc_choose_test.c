@@ -139,7 +139,7 @@ Test(ppfc_choose, ppfc_duration__is_the_time_in_which_its_bytes_leave)
 	cr_expect_eq(ppfc_duration(&s, &q, &p, 1000, BPS), 0, "no speed, no pause");
 }
 
-/* Theorem 3.2, with real numbers, whatever comes. */
+/* Theorem 3.2, with real numbers, for any input. */
 Test(ppfc_choose, ppfc_duration__stays_below_the_bound)
 {
 	int i, some = 0;

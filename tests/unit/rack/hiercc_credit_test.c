@@ -132,7 +132,7 @@ Test(hiercc_credit, hiercc_credit__late_messages_hold_nothing_longer)
 	cr_expect_leq(now + (i + 4) * round - v[1].credit_ns, HIERCC_AT_NS);
 }
 
-/* Where the port's clock may have gone round ours is what there is. */
+/* If the port's clock may have wrapped, ours is used. */
 Test(hiercc_credit, hiercc_credit__a_round_of_the_ports_clock_is_not_counted_as_less)
 {
 	struct hiercc_params p = voq_params();
@@ -206,7 +206,7 @@ Test(hiercc_credit, hiercc_credit__a_pause_is_no_rate)
 	}
 }
 
-/* With each doubling, so seldom; not where S is so far ahead that it would be taken for a jump. */
+/* With each doubling, so rarely; not if S is so far ahead that it would be taken for a jump. */
 Test(hiercc_credit, hiercc_tells__when_f_has_doubled)
 {
 	static const struct {

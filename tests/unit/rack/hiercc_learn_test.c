@@ -64,7 +64,7 @@ Test(hiercc_learn, hiercc_learn__jumps_get_no_credit_for_what_does_not_arrive)
 	free(b);
 }
 
-/* A sender that heeds no credit. */
+/* A sender that ignores credit. */
 Test(hiercc_learn, hiercc_learn__nobody_is_due_more_than_debt_max)
 {
 	struct box *b = box_new();
@@ -232,7 +232,7 @@ Test(hiercc_learn, hiercc_see__who_was_overtaken_changes_no_total)
 	cr_expect_eq(s.claim, (__u64)(__u32)(100 - 5000) << 32 | 5, "so far back it is a new sender");
 }
 
-/* Both ends and a wire that loses, repeats and reorders a third of all: nobody stalls, all is granted. */
+/* Both ends and a wire that loses, repeats and reorders a third of all: no VOQ stalls, all is granted. */
 Test(hiercc_learn, hiercc__both_ends_agree_whatever_gets_lost)
 {
 	unsigned short rng[3] = { 3, 2, 1 };

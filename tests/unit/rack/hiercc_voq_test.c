@@ -220,7 +220,7 @@ Test(hiercc_voq, hiercc_send__who_was_silent_has_c0_again)
 	cr_expect_eq(v.rate, 0, "what was measured before says nothing");
 }
 
-/* A clock of another boot, or a limit that was longer, holds nobody. */
+/* A clock of another boot, or a limit that was longer, holds no packet. */
 Test(hiercc_voq, hiercc_send__survives_values_from_elsewhere)
 {
 	struct hiercc_params p = voq_params();

@@ -14,7 +14,7 @@ struct packet {
 struct intmd_values hop_values(int i);
 enum intmd_verdict transit(struct packet *p, __u32 room, const struct intmd_values *v);
 struct packet packet_after(int hops);
-/* Another question than Sluice's. */
+/* Other instructions than Sluice's. */
 void ask(struct packet *p, __u32 ml, __u32 bitmap, __u32 domain, __u32 ds);
 
 #endif
