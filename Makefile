@@ -4,9 +4,9 @@ CLANG ?= clang
 # In `make lab CC=sluice` CC is a list of congestion controls.
 COMPILER := $(if $(filter demo lab lab-shell,$(MAKECMDGOALS)),cc,$(CC))
 CFLAGS ?= -O2 -g
-# WERROR=1: a warning is an error. `make check` builds so, with each of two compilers; who builds with a third may see new ones.
+# WERROR=1: a warning is an error. `make check` builds so, with each of two compilers; a third compiler may see new ones.
 WARNINGS := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow $(if $(WERROR),-Werror)
-# Where it was built is not in what was built: the VM tier's figures depend on every byte.
+# The build directory is not in the binaries: the VM tier's figures depend on every byte.
 NOWHERE := "-ffile-prefix-map=$(CURDIR)=."
 override CFLAGS += $(NOWHERE)
 BPFTOOL ?= $(shell deploy/bpftool)

@@ -104,7 +104,7 @@ $(B)/sluice.yaml.5: docs/configuration.md deploy/man/yaml.awk
 	$(Q)mkdir -p $(B)
 	$(Q)awk -f deploy/man/yaml.awk $< >$@.tmp && mv $@.tmp $@
 
-# What a package was installed for is made again when a header of another version came with it; else a list is enough.
+# Files that a package was installed for are made again when a header of another version came with it; else a list is enough.
 compile_commands.json: ## for clangd: how each file of user/ and bpf/ is compiled
 	$(Q)tests/check/compile-commands $(COMPILER) "$(STD) $(CFLAGS) $(INCLUDES)" "$(BPF)" >$@.tmp && mv $@.tmp $@
 .PHONY: compile_commands.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What is installed where, and the Debian package.
+# Installation, and the Debian package.
 
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
@@ -10,9 +10,9 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # Pages, and what they name, lie as they do here: so their links lead somewhere.
-DOCS := README.md $(wildcard docs/*.md docs/pictures/*.svg) $(addprefix deploy/,grafana/dashboard.json prometheus/sluice.rules.yaml \
+DOCS := $(wildcard *.md docs/*.md docs/pictures/*.svg) $(addprefix deploy/,grafana/dashboard.json prometheus/sluice.rules.yaml \
 	schema/sluicectl.json systemd/xdp.conf wireshark/sluice.lua) $(wildcard deploy/scenarios/*.yaml)
-# What is installed, each with its place.
+# The installed files, each with its place.
 INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(BINDIR)/sluice-sim \
 	$(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 $(MANDIR)/man1/sluice-sim.1 \
 	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl $(addprefix $(DOCDIR)/,$(DOCS))

@@ -37,11 +37,11 @@ $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/un
 		$(addprefix user/lib/,$(CONFIG_USER) dcb.c names.c util.c))
 	$(call link,LD    )
 
-# The credit scheduler. In the program tests it goes by the clock that they hold.
+# The credit scheduler. In the program tests it uses the clock that they hold.
 CREDITS_USER := $(wildcard user/daemon/credits*.c)
 $(CREDITS_USER:%.c=$(B)/clocked/%.o): private EXTRA = '-Dnow_ns(...)=clock_ns(__VA_ARGS__)'
 
-# What tests/prog links beside itself.
+# The objects that tests/prog links beside its own.
 PROG_USER := $(CREDITS_USER) $(addprefix user/,$(addprefix lib/,$(CONFIG_USER) $(NET_USER) dcb.c layout.c layout_names.c maps.c pins.c util.c names.c) \
 	daemon/messages.c daemon/reports.c)
 PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c tests/prog/*/*.c)) $(PROG_USER)
@@ -58,7 +58,7 @@ $(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/packet.
 
 # --- fuzzers: each is linked with those files of user/ that it feeds ---
 
-# Where clang has no runtime none is built, and the tests say so.
+# Without a runtime of clang none is built, and the tests report that.
 FUZZERS := wire hpcc rx rtt hiercc ring ppfc config replay netlink rings
 FUZZ_CC = $(CLANG) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -Itests/fuzz $(INCLUDES)
@@ -132,7 +132,7 @@ bpf-diff: ## which BPF programs changed since a commit, by how many instructions
 
 # --- tiers ---
 
-# What the tiers with root run.
+# The programs that the tiers with root run.
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(PACKET_TOOLS) $(filter-out $(B)/stall.so,$(PRELOADED)) \
 	$(addprefix $(B)/,neighbour ask held notified pause veristat next/sluiced)
 PACKET_FUZZERS := $(B)/fuzz-packets $(B)/fuzz-cpus
@@ -146,7 +146,7 @@ test-fuzz: $(FUZZERS:%=$(B)/fuzz-%)
 	$(Q)tests/run fuzz
 test-soak test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(TEST_TOOLS)
 	$(Q)tests/run $*
-# What is compiled at all: `make check` does it with two compilers.
+# Everything that can be compiled: `make check` does it with two compilers.
 everything: lab-tools $(TEST_TOOLS:$(B)/next/sluiced=) $(B)/stall.so $(PACKET_FUZZERS) $(B)/veristat $(B)/bench-prog $(B)/bench-curves $(B)/bench-credits
 check: | $(B)/packages.check ## the rules that a machine can hold: two compilers, headers, layers, format, lint (two minutes, no root)
 	$(Q)tests/run check

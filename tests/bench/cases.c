@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The cases. Each names the counter that its packets must end in: a program that takes an early way out is fast, and
- * would be measured with pride.
+ * The cases. Each names the counter that its packets must end in: a program that exits early is fast, and
+ * its time would mean nothing.
  */
 #include "cases.h"
 

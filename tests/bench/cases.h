@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef CASES_H
 #define CASES_H
-/* What is measured: a program, the packets that it gets, and the scene that it finds. One row of cases.c each. */
+/* One measurement: a program, the packets that it gets, and the scene that it finds. One row of cases.c each. */
 #include "packet.h"
 #include "world.h"
 
-/* What goes on with each packet: the clocks of two hops, where they are, or S of the VOQ. */
+/* Fields that advance with each packet: the clocks of two hops, if present, or S of the VOQ. */
 enum moves { MOVES_NOTHING, MOVES_ECHO, MOVES_TELEM, MOVES_VOQ };
 
 struct bench_case {

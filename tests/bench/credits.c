@@ -129,7 +129,7 @@ static int u64_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* All that are active become idle, without waiting for it. */
+/* All active ones become idle, without waiting. */
 static void all_rest(void)
 {
 	__u32 k, i;

@@ -3,9 +3,9 @@
  * Cost against number: of flows whose packets take turns, of VOQs by which 100,000 flows leave, and of hops that a packet
  * tells of. As JSON. The method is that of prog.c: all points take turns in each round, the empty program is one of them.
  *
- *  1. Points of few flows are cold as far as the flows of others have driven them out; then all of them are touched
- *     once, so that what fits a cache is in it. Those of many flows fit none.
- *  2. VOQs: the same packets with VOQs and without, so that the hosts that there are as many of are in both.
+ *  1. Points of few flows are cold to the extent that other points' flows have evicted them; then all of them are touched
+ *     once, so that everything that fits a cache is in it. Many flows fit no cache.
+ *  2. VOQs: the same packets with VOQs and without, so that both include as many hosts.
  *  3. Hops: one flow, whose packets come in bursts.
  */
 #include <stdio.h>
@@ -57,7 +57,7 @@ static struct point *add(const char *curve, const char *name, unsigned int n, un
 	return p;
 }
 
-/* The same case with packets that tell of so many hops. A hop is stamped behind those that there are. */
+/* The same case with packets that carry n hops. A hop is stamped behind those that exist. */
 static void hops_set(struct point *p, unsigned int hops)
 {
 	unsigned int i;

@@ -11,7 +11,7 @@
  *  3. A clone has no socket, and its headers are copied by whoever writes to them, which those of a packet on its way
  *     through a switch are not. A program that leaves the length of its packets runs for the packet of the test run itself:
  *     driver_inside() takes the time as driver_xdp() does.
- *  4. What all have beside the program is the same for the empty program.
+ *  4. Everything besides the program is the same for the empty program.
  *  5. scene_set() makes the state of all flows what the case wants, without a new epoch, in which each packet would first
  *     look up its flow's parameters.
  */
@@ -230,7 +230,7 @@ static long rx_state_set(struct bpf_map *map, const struct flow_key *key, struct
 	return 0;
 }
 
-/* Nobody answers here, and 100 ms after its first data a host would count as silent. */
+/* No peer answers here, and 100 ms after its first data a host would count as silent. */
 static long host_set(struct bpf_map *map, const struct sluice_addr *key, struct host *h, void *unused)
 {
 	h->heard_ns = h->unanswered_ns = scene.now_ns + HEARD_AHEAD_NS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef DRIVER_H
 #define DRIVER_H
-/* What the benchmark and its BPF programs (driver.bpf.c) share. */
+/* Shared by the benchmark and its BPF programs (driver.bpf.c). */
 
 #define BURST 256      /* packets of one test run */
 #define HEAD_BYTES 256 /* of a packet that are put back in front of each pass */
@@ -12,7 +12,7 @@ struct head {
 	__u8 b[HEAD_BYTES];
 };
 
-/* What a program is to find in the state of all flows, VOQs and hosts. */
+/* The state of all flows, VOQs and hosts that a program is to find. */
 struct scene {
 	__u64 now_ns;
 	__u64 clock_ns; /* departure clock of each flow */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the programs of the data plane cost a packet, in nanoseconds. driver.bpf.c has the method.
+ * The cost of the data plane's programs for each packet, in nanoseconds. driver.bpf.c has the method.
  *
  *  1. Each case is measured warm, with bursts of one flow, and cold, with packets of many flows in turn whose state is in
  *     no cache.

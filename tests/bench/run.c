@@ -17,9 +17,9 @@
 #define STRIDE 7919 /* a prime that divides no number of flows */
 #define BURSTS_MAX 4096
 #define XDP_SHARE \
-	4 /* one in so many of its packets is sent: for each burst of XDP the kernel changes code, and waits */
+	4 /* one in this many of its packets is sent: for each burst of XDP the kernel changes code, and waits */
 
-/* What each flow was told of hops until now, by whichever case: they go on, or they would be out of date. */
+/* The hops last reported to each flow, by any case: they advance, or they would be out of date. */
 static __u32 *visits[MOVES_VOQ + 1];
 
 static int compare(const void *a, const void *b)
@@ -136,7 +136,7 @@ static void frame_name(struct run *r, unsigned int n)
 	}
 }
 
-/* What of a burst is not as it is measured. */
+/* How a burst differs from the one that is measured. */
 enum { TO_MEASURE, TO_MAKE = 1 /* flows are in order */, AT_TC = 2 /* what XDP would do; see XDP_SHARE */ };
 
 /* The next burst, of flows in turn. */
@@ -174,7 +174,7 @@ void run_flows_make(struct run *r)
 
 	world_scene(&r->c->scene, 1);
 	for (done = 0; done < r->flows; done += BURST) {
-		if (done % (64 * BURST) == 0) /* nobody is to fall silent meanwhile */
+		if (done % (64 * BURST) == 0) /* no peer is to fall silent meanwhile */
 			world_scene(&r->c->scene, 0);
 		burst_run(r, TO_MAKE | AT_TC);
 	}
@@ -206,7 +206,7 @@ static const char *const counters[] = {
 #undef RUN_NAME
 };
 
-/* Ends the program: the packets did not end as they should, but in these counters. */
+/* Ends the program: the packets ended in these counters, and not in the expected one. */
 static void astray(const struct run *r, const __u64 *before, __u64 sent)
 {
 	__u64 moved;
@@ -230,13 +230,13 @@ static void packets_run(struct run *r, unsigned int packets, int how)
 		burst_run(r, how);
 }
 
-/* Packets of the case change what it has to find. */
+/* Packets of the case change the state that it has to find. */
 static int scene_wears(const struct bench_case *c)
 {
 	return c->scene.edt || c->scene.echoes || c->moves;
 }
 
-/* What another case left in the flows of the round that follows is cleared away, and hops have been told of. */
+/* Clears the state that another case left in the flows of the next round, and reports hops to them. */
 static void rehearse(struct run *r, unsigned int packets)
 {
 	__u32 turn = r->turn;
@@ -266,7 +266,7 @@ void run_round(struct run *r, unsigned int round, unsigned int packets)
 	for (i = 0; i < bursts && i < BURSTS_MAX; i++)
 		ns[i] = burst_run(r, TO_MEASURE);
 	r->ns[round] = middle_mean(ns, i);
-	/* A pause, in which others had the CPU, makes the next feedback one of another kind. */
+	/* If others had the CPU for a while, the next feedback is of another kind. */
 	if (c->stat != STAT_MAX && world_counter(c->stat) - before[c->stat] < i * BURST * 9ULL / 10)
 		astray(r, before, i * BURST);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef RUN_H
 #define RUN_H
-/* One case with so many flows, measured again and again. */
+/* One case with n flows, measured again and again. */
 #include "cases.h"
 
 #define ROUNDS_MAX 1000
@@ -10,7 +10,7 @@
 struct run {
 	const struct bench_case *c;
 	unsigned int flows;  /* whose packets take turns, */
-	unsigned int hosts;  /*   at so many addresses */
+	unsigned int hosts;  /*   number of their addresses */
 	unsigned int settle; /* packets in front of those that count */
 	int cold;	     /* and before these all caches are emptied */
 
@@ -26,7 +26,7 @@ struct run {
 void run_begin(struct run *r);
 /* Makes its flows, with what they know after a first packet. */
 void run_flows_make(struct run *r);
-/* A round of so many packets; bursts are whole. */
+/* A round of n packets; bursts are whole. */
 void run_round(struct run *r, unsigned int round, unsigned int packets);
 
 /* These sort v. */

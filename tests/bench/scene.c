@@ -88,7 +88,7 @@ static void peer_choose(const char *prefix, unsigned int bits, const struct sett
 	map_set(world.sluice->maps.peers, &key, &peer);
 }
 
-/* Sixteen ports; what waits has come in by the other device. The queue does not grow, so nobody is paused. */
+/* Sixteen ports; the waiting packets came in by the other device. The queue does not grow, so nobody is paused. */
 static void pauses_choose(const struct settings *s)
 {
 	struct pfc_port p = { .flags = PFC_F_OBEY | PFC_F_COUNT | PFC_F_PAUSE | PFC_F_PREDICT, .lossless = 1 };

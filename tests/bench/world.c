@@ -160,7 +160,7 @@ static void programs_load(unsigned int flows)
 		world_die("the ring");
 }
 
-/* What is sent to a device runs into entry(), and ends. */
+/* Packets sent to a device run into entry(), and end there. */
 static void device_attach(enum device device)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = world_ifindex(device), .attach_point = BPF_TC_EGRESS);
@@ -177,7 +177,7 @@ static void devices_make(void)
 {
 	if (unshare(CLONE_NEWNET))
 		world_die("a network namespace");
-	/* Without addresses of IPv6, or the devices would have something to say themselves. */
+	/* Without IPv6 addresses, or the devices would send packets of their own. */
 	sh("ip link add bench0 type veth peer name bench1 && ip link set bench0 addrgenmode none up && "
 	   "ip link set bench1 addrgenmode none up && "
 	   "tc qdisc add dev bench1 root tbf rate 100gbit burst 1mb limit 10mb");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef WORLD_H
 #define WORLD_H
-/* What the programs of a benchmark find: their maps, two devices in a network namespace, hosts, and the scene of a case. */
+/* The world that the programs of a benchmark find: their maps, two devices in a network namespace, hosts, and the scene of a case. */
 #include <linux/types.h>
 
 #include "sluice/abi/abi.h" /* first: the skeletons use its structs */
@@ -11,11 +11,11 @@
 
 struct bpf_program;
 
-/* Host 0 to n - 1 are peers at addresses of their own, which end in these three bytes. */
+/* Hosts 0 to n - 1 are peers with their own addresses, which end in these three bytes. */
 #define HOST_ADDRESS(n) (0x020001 + (n))
 #define HOSTS_MAX 131072
 
-#define VOQ_TOR 0x0a010002 /* what arrives of one VOQ from there is watched */
+#define VOQ_TOR 0x0a010002 /* arrivals of one VOQ from there are watched */
 
 enum device { DEVICE_HOST, DEVICE_SWITCH /* with a queue that can be read */ };
 
@@ -36,7 +36,7 @@ void world_hosts(unsigned int n);
 
 struct settings {
 	int edt;    /* departure times are obeyed, and a flow's is ahead */
-	int voq;    /* packets go by VOQs, which have credit */
+	int voq;    /* packets use VOQs, which have credit */
 	int auth;   /* messages are authenticated */
 	int traced; /* each decision is recorded */
 	int stamp;  /* the port is a node's uplink */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef WORLD_INT_H
 #define WORLD_INT_H
-/* What world.c makes and scene.c uses. */
+/* Made by world.c, used by scene.c. */
 #include "world.h"
 
 #include "bench.skel.h"

@@ -43,7 +43,7 @@ static unsigned int stack_sum(const char *log)
 
 static int bill_print(const struct bill *b)
 {
-	const char *at = strstr(b->log, "\nprocessed "); /* Linux 7.2 has another line that ends so */
+	const char *at = strstr(b->log, "\nprocessed "); /* Linux 7.2 has another line with this ending */
 	unsigned int insns, peak;
 
 	if (!at || sscanf(at, "\nprocessed %u insns (limit %*u) max_states_per_insn %*u total_states %*u peak_states %u", &insns,
@@ -55,7 +55,7 @@ static int bill_print(const struct bill *b)
 	return 0;
 }
 
-/* Loads an object, and prints what each of its programs cost. Returns 0, or 1 with the reason said. */
+/* Loads an object, and prints what each of its programs cost. Returns 0, or 1 with a message. */
 static int object_bill(struct bpf_object *object)
 {
 	static struct bill bills[PROGRAMS];

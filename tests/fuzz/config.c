@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The configuration: whatever the file says it is taken whole, or refused with a message; nothing leaks. */
+/* The configuration: any file is either applied as a whole or refused with a message; nothing leaks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ int __wrap_open(const char *name, int flags, ...)
 	return key;
 }
 
-/* What the rest of the daemon makes of it at once. */
+/* The values that the rest of the daemon derives from it at once. */
 static void config_use(const struct config *c)
 {
 	struct port_classes classes;

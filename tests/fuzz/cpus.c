@@ -24,7 +24,7 @@
 
 #define CPUS 2
 #define BATCH 2000 /* runs of each CPU between two looks at the sums */
-#define MEETINGS 20 /* that are enough for a case, and */
+#define MEETINGS 20 /* enough for a case, and */
 #define PATIENCE 10 /*   times its share of the time that it may take for them */
 #define TOR 0x0a0b0c0d
 #define SLOT 1
@@ -61,7 +61,7 @@ void check_skipped(const char *fmt, ...)
 	exit(0);
 }
 
-/* What is wrong, for a case to return. */
+/* The complaint, for a case to return. */
 static const char *why(const char *fmt, ...)
 {
 	va_list ap;
@@ -128,7 +128,7 @@ static __u64 feedbacks_moved(void)
 
 static unsigned int arrived, round_no;
 
-/* All go on together. Who waits for long lets others have the CPU. */
+/* All go on together. A thread that waits for long yields the CPU. */
 static void meet(void)
 {
 	unsigned int mine = __atomic_load_n(&round_no, __ATOMIC_ACQUIRE), spins = 0;
@@ -157,7 +157,7 @@ static void *thread_main(void *arg)
 	CPU_ZERO(&one);
 	CPU_SET(t->me, &one);
 	sched_setaffinity(0, sizeof(one), &one);
-	/* On a loaded machine the two would seldom have their CPUs at the same time. */
+	/* On a loaded machine the two would rarely have their CPUs at the same time. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	meet();
 	t->body(t->me);
@@ -200,7 +200,7 @@ static void meet_and_count(int me)
 		met++;
 }
 
-/* --- what the packets said: each has a place, which begins where the one before it ends --- */
+/* --- the positions in packets: each begins where the one before it ends --- */
 
 struct place {
 	__u64 at;
@@ -266,7 +266,7 @@ static void port_becomes(__u32 flags)
 	port_change(WORLD_IFINDEX, &port);
 }
 
-/* The flow is there, and has sent so many bytes. */
+/* The flow exists, and has sent this many bytes. */
 static void flow_begins(struct ip_spec s, __u64 tx_bytes)
 {
 	struct frame out;
@@ -294,7 +294,7 @@ static void begin(void)
 	stats_note();
 }
 
-/* The sequence of authenticated messages; goes on over all cases. */
+/* The sequence of authenticated messages; continues through all cases. */
 static __u64 sequence = 1ULL << 40;
 
 static struct frame from_b(struct wire_spec s, unsigned int payload)
@@ -304,7 +304,7 @@ static struct frame from_b(struct wire_spec s, unsigned int payload)
 	return frame_wrap(&inner, s);
 }
 
-/* --- 1. the echo slot: what is sent was written whole --- */
+/* --- 1. the echo slot: a sent echo was written whole --- */
 
 static __u64 echo_hop(__u32 k, unsigned int i)
 {
@@ -376,7 +376,7 @@ static void clock_body(int me)
 			continue;
 		if (by_position)
 			place_add(get32(r.out.b + at_shim(&r.out) + 8), r.out.len, me);
-		else if (r.ctx.tstamp) /* else the clock was behind, or lost */
+		else if (r.ctx.tstamp) /* otherwise the clock was behind, or lost */
 			place_add(r.ctx.tstamp, (__u64)r.out.len * 8 * NSEC_PER_SEC / RATE_BPS, me);
 	}
 }
@@ -484,7 +484,7 @@ static const char *feedback_case(void)
 	return stats_end(CPUS * BATCH);
 }
 
-/* --- 4. what is told of a flow is under a lock, too --- */
+/* --- 4. reports about a flow are under a lock, too --- */
 
 static void told_body(int me)
 {
@@ -585,7 +585,7 @@ static const char *replay_xdp_case(void)
 	return replay_case_at(INGRESS_XDP);
 }
 
-/* Of our own PROBE the answer. */
+/* The answer to our own PROBE. */
 static void reply_body(int me)
 {
 	struct frame inner = tcp(.payload = 0), probe;
@@ -603,7 +603,7 @@ static void reply_body(int me)
 			frame_sign(&replayed, &key);
 		}
 		meet();
-		flow_get(a_to_b); /* or the CPU that wrote it has it first */
+		flow_get(a_to_b); /* or the CPU that wrote it gets it first */
 		meet();
 		run_timed(me, INGRESS, &replayed);
 		meet_and_count(me);
@@ -639,7 +639,7 @@ static void newest_body(int me)
 	unsigned int i;
 
 	for (i = 0; i < BATCH / 8; i++) {
-		/* Who has the newer one changes. */
+		/* The side with the newer one changes. */
 		s.auth_seq = sequence + 1 + (me ^ (i & 1));
 		newest = sequence + 2;
 		data = from_b(s, 0);

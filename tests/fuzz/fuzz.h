@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 /*
- * What the targets of libFuzzer share. A target reads its input as a sequence of operations: numbers come from the
+ * Shared by the targets of libFuzzer. A target reads its input as a sequence of operations: numbers come from the
  * front, and are 0 where the input has ended, so that every input means something and a shorter one means less.
  */
 #include <stdint.h>
@@ -63,7 +63,7 @@ static inline __u64 fuzz_u64(struct fuzz *f)
 	return fuzz_bytes(f, 8);
 }
 
-/* Of every size alike, in [0, 2^63): the first byte says how many bits, and is all of a power of two. */
+/* Any size with the same chance, in [0, 2^63): the first byte gives the number of bits, and alone makes a power of two. */
 static inline __u64 fuzz_any(struct fuzz *f)
 {
 	__u8 bits = fuzz_u8(f) & 0x7f;
@@ -73,7 +73,7 @@ static inline __u64 fuzz_any(struct fuzz *f)
 	return fuzz_bytes(f, (bits - 64 + 7) / 8) & ((1ULL << (bits - 64)) - 1);
 }
 
-/* In [least, most]. What is beyond comes from the remainder, so both ends are met often. */
+/* In [least, most]. Larger values are reduced to the remainder, so both ends occur often. */
 static inline __u64 fuzz_in(struct fuzz *f, __u64 least, __u64 most)
 {
 	__u64 v = fuzz_any(f);
@@ -90,7 +90,7 @@ static inline int fuzz_coin(struct fuzz *f)
 	return fuzz_u8(f) & 1;
 }
 
-/* The next bytes themselves, at most so many; *bytes: how many there are. */
+/* The next bytes themselves, at most that number; *bytes: how many there are. */
 static inline const uint8_t *fuzz_rest(struct fuzz *f, size_t most, size_t *bytes)
 {
 	const uint8_t *at = f->at;
@@ -101,7 +101,7 @@ static inline const uint8_t *fuzz_rest(struct fuzz *f, size_t most, size_t *byte
 	return at;
 }
 
-/* What an operation of the input is: one of n, or -1 when the input has ended. */
+/* The next operation of the input: one of n, or -1 when the input has ended. */
 static inline int fuzz_op(struct fuzz *f, int n)
 {
 	return f->left ? fuzz_u8(f) % n : -1;

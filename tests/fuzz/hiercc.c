@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HierCC, its three parts one by one: a VOQ that sends by credit, a port that grants some to senders which may lie in
+ * HierCC, its three parts one by one: a VOQ that sends by credit, a port that grants credit to senders which may lie in
  * all that they say, and the first hop, which makes R of a queue.
  */
 #include "fuzz.h"
@@ -36,7 +36,7 @@ static void voq_packet(struct hiercc_voq *v, const struct hiercc_params *p, stru
 	if (v->credit != was.credit) /* it was silent, and begins with C0 again */
 		FUZZ_ASSERT(was.last_ns + p->idle_ns < now && v->credit == was.sent);
 	FUZZ_ASSERT((verdict == HIERCC_COVERED) == (v->sent <= v->credit + p->c0));
-	FUZZ_ASSERT(verdict != HIERCC_LOST); /* one CPU races with nobody */
+	FUZZ_ASSERT(verdict != HIERCC_LOST); /* one CPU has no races */
 	if (verdict != HIERCC_WAITS)
 		FUZZ_ASSERT(at == now);
 	else
@@ -101,7 +101,7 @@ static void sender(struct fuzz *f)
 
 /* ---- Receiver ---- */
 
-/* What a VOQ has been given, against what it may be. */
+/* The bytes granted to a VOQ, against their bound. */
 struct account {
 	struct hiercc_seen seen;
 	__u64 arrived; /* bytes, in all */
@@ -120,7 +120,7 @@ struct port {
 	__u64 budget, granted; /* bytes, in all */
 };
 
-/* Each VOQ that is due credit is in one of the rings, once; who is no longer due leaves it with its next turn. */
+/* Each VOQ that is due credit is in one of the rings, once; one that is no longer due leaves it with its next turn. */
 static void port_rings_hold(const struct port *p)
 {
 	__u32 last[2] = { p->port.before, p->port.done }, k, i, n, found = 0, count = 0;
@@ -151,7 +151,7 @@ static void port_packet(struct port *p, struct fuzz *f, __u32 i)
 	__u8 shape = fuzz_u8(f);
 	__u32 bytes = fuzz_in(f, 1, (1 << 20) - 1), packets = 1 + fuzz_u8(f) % 64;
 
-	/* An honest one says S with itself; a liar anything, and best what is just believed, or is a jump. */
+	/* An honest one includes itself in S; a liar sends anything, preferably a value at the edge of belief, or a jump. */
 	switch (shape & 3) {
 	case 0:
 		a->claim += bytes;
@@ -221,13 +221,13 @@ static void port_grant(struct port *p)
 		if (++n == 64) /* enough of this budget: the work of one input is bounded */
 			return;
 	}
-	/* What nobody was due is not saved up. */
+	/* Credit that no VOQ was due is not saved up. */
 	FUZZ_ASSERT(p->port.budget <= DELTA || p->port.active);
 	FUZZ_ASSERT(p->port.budget < DELTA || !p->port.active);
 }
 
 /*
- * What arrived and an eighth of it, what is believed of a VOQ before anything is seen (C0, or what a message was
+ * The arrived bytes and an eighth of them, the bytes believed of a VOQ before anything is seen (C0, or what a message was
  * late for), once more what arrived where a sender seemed to begin anew, and a credit of rounding for each beginning.
  */
 static void port_sums_hold(const struct port *p)
@@ -276,7 +276,7 @@ static void receiver(struct fuzz *f)
 			if (fuzz_u8(f) < 16)
 				p.of[i].seen = (struct hiercc_seen){};
 			break;
-		case 4: /* what sent is silent, and is taken off the ring, as where its port is another's */
+		case 4: /* a VOQ that sent is silent, and leaves the ring, as it does if its port is another's */
 			if (fuzz_u8(f) < 16) {
 				hiercc_unlist(&p.port, p.due, i);
 				p.due[i] = (struct hiercc_due){};
@@ -328,7 +328,7 @@ static void hop(struct fuzz *f)
 		} else {
 			r = hiercc_rate(&h, &p, q, fuzz_in(f, 1, HIERCC_RATE_MAX - 1));
 			FUZZ_ASSERT(r == h.rate);
-			/* Fourfold at most, but for what a division cuts off. */
+			/* At most fourfold, apart from the rounding of a division. */
 			if (r && was)
 				FUZZ_ASSERT(r <= 4 * was + 3 && r + 1 >= was / 4);
 		}

@@ -55,7 +55,7 @@ static void sender_feedback(struct sender *s, struct fuzz *f)
 		FUZZ_ASSERT(kind == HPCC_FAST || s->ack.seq > was.last_update_seq);
 }
 
-/* A receiver tells U (rx_ratio), and what is told of it is bounded by 32 bits. */
+/* A receiver reports U (rx_ratio), which 32 bits bound. */
 static void sender_ratio(struct sender *s, struct fuzz *f)
 {
 	struct hpcc_state was = s->cc;
@@ -77,7 +77,7 @@ static void sender_ratio(struct sender *s, struct fuzz *f)
 		fuzz_hpcc_window_holds(&s->cc, &s->params, was.wc, was.inc_stage, s->params.w_ai);
 }
 
-/* A receiver tells W: absurd ones are said, and clamped. */
+/* A receiver reports W: absurd ones are reported as such, and clamped. */
 static void sender_window(struct sender *s, struct fuzz *f)
 {
 	__u64 w = fuzz_u32(f);
@@ -122,7 +122,7 @@ static void sender_delay(struct sender *s, struct fuzz *f)
 		return;
 	fuzz_hpcc_rate_holds(&s->cc, &s->params);
 	fuzz_vai_holds(&was.vai, &s->cc.vai, &s->params);
-	/* By half at most, and not at all below the target; not upwards above it, but for tokens and to the floor. */
+	/* W falls by at most half, and not below the target; above it W does not rise, except by tokens and up to the floor. */
 	FUZZ_ASSERT(s->cc.w + 1 >= was.wc / 2);
 	if (ack.delay_ns <= target || target >= SWIFT_DELAY_MAX_NS)
 		FUZZ_ASSERT(s->cc.w >= was.wc);
@@ -205,7 +205,7 @@ static void ratio_holds(struct fuzz *f)
 		return;
 	}
 	want = ((unsigned __int128)num << 24) / den;
-	/* 27 bits of the divisor are used at least: the rounding, and 2^-25 of a rest below 1. */
+	/* At least 27 bits of the divisor are used: the rounding, and 2^-25 of a rest below 1. */
 	FUZZ_ASSERT(r <= want + 2 && r + 2 >= want);
 }
 

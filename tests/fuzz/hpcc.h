@@ -22,12 +22,12 @@ static inline void fuzz_hpcc_params(struct fuzz *f, struct hpcc_params *p)
 	p->eta = fuzz_in(f, 1, Q24_ONE);
 	p->max_stage = fuzz_u8(f);
 	p->packet = fuzz_u16(f);
-	hpcc_params_variant(p, fuzz_u8(f) % (HPCC_VARIANTS + 1)); /* one that is not known, too */
+	hpcc_params_variant(p, fuzz_u8(f) % (HPCC_VARIANTS + 1)); /* also an unknown one */
 	FUZZ_ASSERT(p->vai.bank_cap < 1 << 15 && p->vai.token_thresh && p->vai.ai_div && p->vai.dampener_div);
 	FUZZ_ASSERT(p->w_ai <= p->w_init);
 }
 
-/* The hops go on from those of before, as ports do; any other number comes from a raw hop. */
+/* The hops continue from the previous ones, as ports do; any other number comes from a raw hop. */
 static inline void fuzz_hpcc_ack(struct fuzz *f, struct hpcc_ack *ack)
 {
 	__u8 shape = fuzz_u8(f);
@@ -40,7 +40,7 @@ static inline void fuzz_hpcc_ack(struct fuzz *f, struct hpcc_ack *ack)
 	if (shape & 16)
 		ack->path_id = fuzz_u16(f);
 	if (shape & 32)
-		ack->hops = fuzz_u8(f) % (HPCC_MAX_HOPS + 2); /* one too many, too */
+		ack->hops = fuzz_u8(f) % (HPCC_MAX_HOPS + 2); /* also one too many */
 	ack->random = fuzz_u32(f);
 	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++) {
 		struct hpcc_hop *hop = &ack->hop[i];
@@ -55,7 +55,7 @@ static inline void fuzz_hpcc_ack(struct fuzz *f, struct hpcc_ack *ack)
 			hop->tx_bytes += fuzz_in(f, 0, 1 << 28);
 			hop->qlen_bytes = fuzz_in(f, 0, (1 << 27) - 1);
 		}
-		/* What both encodings cut them to. */
+		/* The width to which both encodings cut them. */
 		hop->ts_ns &= HPCC_TS_MASK;
 		hop->tx_bytes &= HPCC_TX_MASK;
 		hop->qlen_bytes &= (1 << 27) - 1;
@@ -72,7 +72,7 @@ static inline void fuzz_hpcc_holds(const struct hpcc_state *st, const struct hpc
 	FUZZ_ASSERT(st->u <= 1ULL << 39 && st->u_frac < Q24_ONE);
 	FUZZ_ASSERT(st->hops <= HPCC_MAX_HOPS && st->bottleneck < HPCC_MAX_HOPS);
 	FUZZ_ASSERT(st->inc_stage <= p->max_stage);
-	/* What tokens there are was banked under a cap of this variant, of whatever N. */
+	/* The tokens were banked under a cap of this variant, with any N. */
 	FUZZ_ASSERT(st->vai.bank <= 10 * HPCC_VAI_N_MAX && st->vai.dampener_q8 <= VAI_DAMPENER_MAX);
 	FUZZ_ASSERT(vai_tokens(&st->vai, &p->vai) <= p->vai.ai_cap);
 	FUZZ_ASSERT(vai_factor(&st->vai, &p->vai) >= VAI_FACTOR_ONE && vai_factor(&st->vai, &p->vai) < 1 << 24);
@@ -105,7 +105,7 @@ static inline void fuzz_hpcc_window_holds(const struct hpcc_state *st, const str
 	FUZZ_ASSERT(st->w <= w + slack && st->w + slack >= w);
 }
 
-/* What a hop says of its use, by the text of Algorithm 1, line 4, each half saturated as q24_ratio() is. */
+/* The utilisation of a hop, by the text of Algorithm 1, line 4, each half saturated as q24_ratio() is. */
 static inline long double fuzz_hop_u(const struct hpcc_hop *old, const struct hpcc_hop *now,
 				     const struct hpcc_params *p, __s64 dt)
 {
@@ -116,7 +116,7 @@ static inline long double fuzz_hop_u(const struct hpcc_hop *old, const struct hp
 	return (queue < most ? queue : most) + (sent < most ? sent : most);
 }
 
-/* U by MeasureInflight, lines 1 to 10; of hops that are equally full it may be any one that decides. */
+/* U by MeasureInflight, lines 1 to 10; any of several equally full hops may decide. */
 static inline void fuzz_hpcc_u_holds(const struct hpcc_state *was, const struct hpcc_state *st,
 				     const struct hpcc_params *p, const struct hpcc_ack *ack)
 {
@@ -137,14 +137,14 @@ static inline void fuzz_hpcc_u_holds(const struct hpcc_state *was, const struct 
 
 		if (u[i] + 1e-6L + u[i] * 1e-6L < most)
 			continue;
-		/* All hops empty: nobody decides, and nothing is learnt. */
+		/* All hops empty: no hop decides, and nothing is learnt. */
 		want = most < 1e-6L && st->u == was->u ? before : before + (u[i] - before) * weight;
 		found = got <= want + 1e-6L * (1 + most + before) && got + 1e-6L * (1 + most + before) >= want;
 	}
 	FUZZ_ASSERT(found);
 }
 
-/* Tokens of one feedback: none are made but by the end of a round, and none are lost but by a commit. */
+/* Tokens of one feedback: only the end of a round makes some, and only a commit uses some. */
 static inline void fuzz_vai_holds(const struct vai_state *was, const struct vai_state *v, const struct hpcc_params *p)
 {
 	if (p->variant != HPCC_VAI_SF || was->variant != v->variant)
@@ -153,7 +153,7 @@ static inline void fuzz_vai_holds(const struct vai_state *was, const struct vai_
 	FUZZ_ASSERT(v->feedbacks <= p->vai.every);
 }
 
-/* What a kind of feedback may have changed. */
+/* The fields that a kind of feedback may change. */
 static inline void fuzz_hpcc_kind_holds(const struct hpcc_state *was, const struct hpcc_state *st,
 					enum hpcc_kind kind)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel answers by netlink: links, qdiscs, filters, routes and PFC of NICs. A socket that is none gives the
+ * Answers of the kernel by netlink: links, qdiscs, filters, routes and PFC of NICs. A socket that is none gives the
  * input as the answer, message by message or as it is, and what lies behind its end must not be read. libmnl is not
  * compiled with sanitizers, so its getters check here that the attribute has what is taken from it.
  */
@@ -18,7 +18,7 @@
 #include "attach/nic.h"
 #include "said.h"
 
-/* The socket, of which there is one at a time. */
+/* The socket; there is one at a time. */
 static struct fuzz in;
 static struct {
 	struct nlmsghdr asked;
@@ -94,7 +94,7 @@ static size_t message_put(char *buf, size_t room)
 	return sizeof(*nlh) + MNL_ALIGN(n);
 }
 
-/* libmnl takes a length for a signed number, and one of 2^31 for a message that fits. No kernel gives such. */
+/* libmnl treats a length as signed, and takes 2^31 for a message that fits. No kernel sends that. */
 static void lengths_mask(char *buf, size_t bytes)
 {
 	size_t at = 0;
@@ -142,7 +142,7 @@ ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t
 	return answer(buf, size);
 }
 
-/* The buffer is on a stack, which is used again. */
+/* The buffer is on a stack that is reused. */
 static void answer_end(void)
 {
 	if (nl.buf)
@@ -194,9 +194,9 @@ const char *__wrap_mnl_attr_get_str(const struct nlattr *a)
 	return text;
 }
 
-/* --- what asks --- */
+/* --- requests --- */
 
-static volatile __u64 sink; /* what is told is read to its end */
+static volatile __u64 sink; /* the answer is read to its end */
 
 static void pod(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx)
 {
@@ -234,7 +234,7 @@ static void covering(const struct peer_key *prefix)
 		FUZZ_ASSERT(strlen(text) < sizeof(text));
 		copy = r;
 		FUZZ_ASSERT(route_is_alike(&r, &copy));
-		/* What was taken goes back as it came. */
+		/* An accepted value goes back as it came. */
 		route_add(prefix, &r, 1);
 	}
 }

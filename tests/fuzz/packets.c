@@ -9,7 +9,7 @@
  *  3. After each packet check_packet() compares what happened with what docs/protocol.md and the counters say. It reads
  *     messages with a parser of its own, message_read(), and computes their tags itself.
  *
- * The programs read the clock, so an episode is repeated from its seed up to what depends on time.
+ * The programs read the clock, so a seed repeats an episode except for effects of time.
  *
  * usage: fuzz-packets [--seed N] [--count PACKETS] [--time SECONDS] [--verbose]
  */
@@ -57,13 +57,13 @@ static const struct {
 #undef STAT
 };
 
-static int also[STAT_MAX]; /* counted on top of the one that ends a packet */
+static int also[STAT_MAX]; /* counted in addition to the one that ends a packet */
 
 static const volatile __u64 *counters;
 static __u64 counted[STAT_MAX], moved[STAT_MAX];
 static const struct arrival *arrivals; /* mapped */
 
-/* What the programs find in the maps. */
+/* The content of the maps that the programs find. */
 static struct {
 	enum sluice_mode mode;
 	int bypass, keys, rwnd;
@@ -103,7 +103,7 @@ static int once_in(unsigned int n)
 
 /* --- complaints --- */
 
-/* What is at work, for a complaint. */
+/* The current step, for a complaint. */
 static struct {
 	enum program program;
 	unsigned long packet;
@@ -174,10 +174,10 @@ void check_skipped(const char *fmt, ...)
 
 struct message {
 	int v6, msg, batch;
-	int companion;	    /* it is one: its ports stand 20 bytes in front of the shim */
+	int companion;	    /* it is one: its ports are 20 bytes before the shim */
 	unsigned int ip;    /* of the outer header, */
 	unsigned int shim;  /*   and of Sluice's own shim, */
-	unsigned int intmd; /*   in front of which so many bytes are INT-MD */
+	unsigned int intmd; /*   preceded by this many bytes of INT-MD */
 	unsigned int bytes; /* from there to the inner packet */
 	unsigned int inner;
 	unsigned int hops, flags, echo_hops;
@@ -398,7 +398,7 @@ static int message_flow(const struct frame *f, const struct message *m, struct f
 
 static int map_flows, map_hosts, map_voqs, map_reports;
 
-/* What one packet can change: the flow, the host and the VOQ that it names, and all arrivals. */
+/* The state that one packet can change: the flow, the host and the VOQ that it names, and all arrivals. */
 struct state {
 	struct flow_key key;
 	struct flow flow;
@@ -431,7 +431,7 @@ static void state_same(const struct state *a, struct state *b)
 	check(!memcmp(a->arrival, b->arrival, sizeof(a->arrival)), REFUSED "was noted as an arrival");
 }
 
-/* What holds of a flow after any packet. */
+/* The invariants of a flow after any packet. */
 static void flow_check(const struct flow *f)
 {
 	check(!f->rx.lock, "the flow is locked");
@@ -1194,11 +1194,11 @@ static void same(struct frame *in, const struct frame *out)
 	check(in->len == out->len && !memcmp(in->b, out->b, in->len), "%s", frame_diff(in, out) ?: "length");
 }
 
-/* egress: `in` is what it was given, and comes to harm here. */
+/* egress: `in` is its input, and is modified here. */
 static void check_egress(struct frame *in, const struct frame *out, int stat, const struct run_spec *s)
 {
 	unsigned int ip = frame_is_v6(in) ? 40 : 20, total = ip == 40 ? 40 + get16(in->b + 18) : get16(in->b + 16);
-	/* Behind the IP packet; a length that cannot be is not believed. */
+	/* After the IP packet; an impossible length is not believed. */
 	unsigned int padding = total > ip && 14 + total < in->len ? in->len - 14 - total : 0;
 	struct message m;
 
@@ -1238,7 +1238,7 @@ static void check_hop(struct frame *in, struct frame *out, int stat)
 		check(m.flags & F_VOQ, "there is no VOQ block");
 		memcpy(in->b + at, out->b + out->len - in->len + at, 12);
 	}
-	if (m.intmd) { /* a VLAN tag may have come to lie beside the frame */
+	if (m.intmd) { /* a VLAN tag may have moved out of the frame */
 		check(out->len + 4 >= in->len && out->len <= in->len + INTMD_HOP_BYTES_MAX, "%u bytes of %u", out->len,
 		      in->len);
 		if (stat == STAT_HOP_STAMPED || stat == STAT_HOP_MTU || stat == STAT_HOP_FULL) {
@@ -1403,7 +1403,7 @@ static void header_flow(const struct frame *f, int arrives, struct flow_key *k)
 	memcpy(arrives ? &k->local_port : &k->remote_port, f->b + l4 + 2, 2);
 }
 
-/* Departure times are given in mode enforce only, and not for ever. */
+/* Departure times are set in mode enforce only, and are bounded. */
 static void check_departure(__u64 asked_ns, __u64 departure_ns, __u64 at_ns)
 {
 	if (departure_ns == asked_ns)
@@ -1413,7 +1413,7 @@ static void check_departure(__u64 asked_ns, __u64 departure_ns, __u64 at_ns)
 	      (long long)(departure_ns - at_ns));
 }
 
-/* What is believed of the others' clocks is at most a day ahead of this one, or not much more. */
+/* The believed clocks of others are at most about a day ahead of this one. */
 static void check_sequences(const struct state *s)
 {
 	__u64 most = SEQ_BASE_NS + clock_ns() + 2 * DAY_NS;
@@ -1459,7 +1459,7 @@ static void check_packet(enum program p, const struct frame *f, struct run_spec 
 	if (p == EGRESS && s.clone && !ended) { /* the clone that a PROBE is made of */
 		sent = r.verdict == (s.gso_segs > 1 ? VERDICT_REDIRECT : VERDICT_PASS);
 		check(sent || moved[STAT_PROBE_FAILED], "a clone was dropped in no counter");
-		/* Of IPv6 the first word is that of data, which need not have been noted here. */
+		/* With IPv6 the first word is that of data, which need not have been noted here. */
 		check(!sent || s.clone == 1 || (s.clone > 2 && frame_is_v6(f)) ||
 			      (message_read(&r.out, 14, &m) && m.companion && m.msg == 2),
 		      "it is no sound companion");
@@ -1632,7 +1632,7 @@ int main(int argc, char **argv)
 	setlinebuf(stdout);
 	world_make_with(.counters_mapped = 1);
 	counters = world_counters();
-	/* PROBEs leave by it, through egress again, and its queue can be read. Nobody has their addresses. */
+	/* PROBEs leave by it, through egress again, and its queue can be read. No host has their addresses. */
 	sh("ip link set lo up && tc qdisc replace dev lo root pfifo");
 	link_attach(EGRESS, "lo", 0);
 	arrivals = mmap(NULL, SLOTS * sizeof(*arrivals), PROT_READ, MAP_SHARED, world_map("arrivals"), 0);

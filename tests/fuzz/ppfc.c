@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pauses: frames, who pauses, who obeys (pfc.h), and the prediction of P-PFC (ppfc.h) with what bounds it. */
+/* Pauses: frames, pausing, obeying (pfc.h), and the prediction of P-PFC (ppfc.h) with its bounds. */
 #include "fuzz.h"
 #include "sluice/pause/arrive.h"
 
@@ -29,7 +29,7 @@ static void frame(struct fuzz *f)
 	FUZZ_ASSERT(pfc_check(&built, PFC_FRAME_BYTES) == PFC_OK && !memcmp(built.src, src, 6));
 	for (prio = 0; prio < PFC_PRIORITIES; prio++)
 		FUZZ_ASSERT(pfc_enabled(&built, prio) == (set >> prio & 1) && pfc_quanta(&built, prio) == quanta[prio]);
-	/* What others send: bytes of ours that are others. */
+	/* Messages of others: ours with other bytes. */
 	frame = built;
 	for (i = fuzz_u8(f) % 4; i; i--)
 		((__u8 *)&frame)[fuzz_u8(f) % sizeof(frame)] ^= fuzz_u8(f);
@@ -49,7 +49,7 @@ static void quanta_hold(__u64 ns, __u64 bps, __u32 quanta)
 		FUZZ_ASSERT(!q && !pfc_quanta_ns(quanta, bps));
 		return;
 	}
-	/* The fewest that last so long. */
+	/* The fewest that last that long. */
 	FUZZ_ASSERT(q == PFC_QUANTA_MAX || pfc_quanta_ns(q, bps) >= ns);
 	FUZZ_ASSERT(!q || (unsigned __int128)(q - 1) * PFC_QUANTUM_NSBPS < (unsigned __int128)ns * bps);
 	/* Nothing leaves too early. */
@@ -57,7 +57,7 @@ static void quanta_hold(__u64 ns, __u64 bps, __u32 quanta)
 		    (unsigned __int128)quanta * PFC_QUANTUM_NSBPS);
 }
 
-/* ---- Who pauses ---- */
+/* ---- Pausing ---- */
 
 static void pauser(struct fuzz *f)
 {
@@ -110,7 +110,7 @@ static void pauser(struct fuzz *f)
 			FUZZ_ASSERT(was.xoff && !t.xoff && bytes <= xoff);
 			break;
 		}
-		/* Neither cuts the other's pause short. */
+		/* Neither one cuts the other's pause short. */
 		if (act != PFC_NOTHING && t.predict_ns > now)
 			FUZZ_ASSERT(now + pause >= t.predict_ns);
 		if (act == PFC_XOFF || act == PFC_REFRESH)
@@ -118,7 +118,7 @@ static void pauser(struct fuzz *f)
 	}
 }
 
-/* ---- Who obeys ---- */
+/* ---- Obeying ---- */
 
 static void obeyer(struct fuzz *f)
 {
@@ -214,11 +214,11 @@ static void predict_holds(struct fuzz *f, struct ppfc_queue *q, __u32 n, const s
 			FUZZ_ASSERT(!q[i].taken || q[k].taken || ppfc_growth(&q[i]) >= ppfc_growth(&q[k]));
 	}
 	FUZZ_ASSERT(acts == counted);
-	/* Nobody is to blame where the buffer lasts; and otherwise so many that it does, or all. */
+	/* No port is to blame if the buffer lasts; otherwise enough ports that it does, or all. */
 	if (ppfc_remaining(free, total, elapsed) >= p->t_thresh_ns)
 		FUZZ_ASSERT(!taken);
 	FUZZ_ASSERT(taken == n || ppfc_remaining(free, left, elapsed) >= p->t_thresh_ns);
-	/* One queue alone comes to the same, where no sum leaves the range. */
+	/* One queue alone gives the same, if no sum leaves the range. */
 	for (i = 0; i < n; i++) {
 		struct ppfc_blame b = {};
 
@@ -280,7 +280,7 @@ static void choose_holds(struct fuzz *f, struct ppfc_queue *q, const struct ppfc
 	drawn = ppfc_choose(s, n, p, &r);
 	for (i = 0; i < n; i++) {
 		FUZZ_ASSERT(s[i].drawn <= 1);
-		/* Only who grows, and has something there. */
+		/* Only a port that grows, and has something in the queue. */
 		FUZZ_ASSERT(!s[i].drawn || (s[i].increment > 0 && s[i].bytes));
 		counted += s[i].drawn;
 		bps = fuzz_in(f, 1, PFC_BPS_MAX - 1);

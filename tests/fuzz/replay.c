@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (shape & 4)
 		argv[argc++] = "--json";
-	if (shape & 8) { /* a number of an option, or what is none */
+	if (shape & 8) { /* a number of an option, or something else */
 		size_t n;
 		const uint8_t *at = fuzz_rest(&f, more % 16, &n);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* HierCC where packets arrive: a port whose senders may lie in all that they say, whose clock jumps, and whose daemon dies. */
+/* HierCC at packet arrival: a port whose senders may lie about anything, whose clock jumps, and whose daemon dies. */
 #include "fuzz.h"
 #include "sluice/rack/hiercc.h"
 
 #define VOQS (HIERCC_RING + 8)
 
-/* What a VOQ has been given of the port's budget, against what it may be. */
+/* The part of the port's budget that a VOQ has been given, against its bound. */
 struct account {
 	struct hiercc_seen seen;
 	__u64 arrived, given;
@@ -90,7 +90,7 @@ static void packet(struct port *p, struct fuzz *f, __u32 i)
 	__u8 shape = fuzz_u8(f);
 	__u32 bytes = fuzz_in(f, 1, 1 << 17);
 
-	/* An honest one says S with itself; a liar anything, and best what is just believed. */
+	/* An honest one includes itself in S; a liar sends anything, preferably a value at the edge of belief. */
 	switch (shape & 3) {
 	case 0:
 		a->claim += bytes;
@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 3:
 			p.now_ns += fuzz_in(&f, 0, 1 << 20);
 			break;
-		case 4: /* somebody dies in there */
+		case 4: /* a CPU stops inside the lock */
 			hiercc_ring_enter(&p.ring, p.now_ns);
 			p.now_ns += TRYLOCK_NS;
 			break;

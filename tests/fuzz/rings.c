@@ -227,7 +227,7 @@ void __wrap_messages_send(struct messages *s, const struct message *m, const str
 	FUZZ_ASSERT(wire_message(&hdr) == (int)m->type && hdr.max_hops == m->n);
 }
 
-/* --- who reads --- */
+/* --- the reader --- */
 
 static struct config_peer peers[] = {
 	{ .key = { 104, { { [10] = 0xff, [11] = 0xff, [12] = 10 } } }, .base_rtt_ns = 100000 },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * T as it is measured (base_rtt.h): whatever answers and hops claim, and whatever the clock does, T is what a T may be, no
- * shorter than the wire, and moves no further than what was seen.
+ * T as it is measured (base_rtt.h): whatever answers and hops claim, and whatever the clock does, T stays in its range, is no
+ * shorter than the wire, and moves no further than the samples.
  */
 #include "hpcc.h"
 #include "sluice/cc/base_rtt.h"

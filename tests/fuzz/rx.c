@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A receiver that makes U, or W, of what it is brought (rx.h), and that counts the flows which are active: against a
+ * A receiver that computes U, or W, from telemetry (rx.h), and that counts the active flows: against a
  * count that forgets nothing.
  */
 #include "hpcc.h"
@@ -83,7 +83,7 @@ static void receiver_count(struct receiver *r, struct fuzz *f)
 	FUZZ_ASSERT((__u32)r->counter.now == flows && rx_counted(&r->counter) == (flows > before ? flows : before));
 }
 
-/* The length of an epoch changes with a reload: what is counted meanwhile may be less, and is never more. */
+/* The length of an epoch changes with a reload: the count may be less meanwhile, and is never more. */
 static void receiver_count_anyhow(struct fuzz *f)
 {
 	struct rx_counter c = {};

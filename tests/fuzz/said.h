@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef TESTS_FUZZ_SAID_H
 #define TESTS_FUZZ_SAID_H
-/* What the code under test prints goes nowhere, and is counted: whatever it refuses it has to say so. */
+/* Messages of the code under test go nowhere, and are counted: every refusal must have one. */
 #include "fuzz.h"
 
 static size_t said_bytes;

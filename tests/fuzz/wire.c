@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is read from packets: headers of wire.h, telemetry of telemetry.h and intmd.h, and SipHash against a second
+ * Everything that is read from packets: headers of wire.h, telemetry of telemetry.h and intmd.h, and SipHash against a second
  * implementation, which reads bytes as the paper does.
  */
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void header(struct fuzz *f)
 	__u32 bytes, echo;
 	__u8 *message;
 
-	if (fuzz_coin(f)) { /* else nearly none would be one */
+	if (fuzz_coin(f)) { /* otherwise hardly any would be one */
 		s.type_npt = WIRE_SHIM_TYPE_NPT;
 		h.version_msg = WIRE_VERSION << 4 | (h.version_msg & 0xf);
 		s.length_words = (wire_length(&h) - sizeof(s)) / 4;
@@ -71,12 +71,12 @@ static void telemetry(struct fuzz *f)
 	__u32 qlen = fuzz_u32(f), code;
 	struct hpcc_hop hop, later;
 
-	/* The slowest of the table that is not slower. */
+	/* The slowest speed of the table that is not below it. */
 	FUZZ_ASSERT(s.code < TELEM_SPEEDS && (table >= bps || s.code == TELEM_SPEEDS - 1));
 	FUZZ_ASSERT(!s.code || telem_speed_mbps(s.code - 1) * 1000000ULL < bps);
 	hop = telem_unpack(telem_pack(s, ts, tx, qlen));
 	FUZZ_ASSERT(hop.bps == table && hop.ts_ns == (ts & HPCC_TS_MASK) && hop.tx_bytes <= HPCC_TX_MASK);
-	/* Within a unit of what it is, until it is more than the field holds. */
+	/* Within a unit of its value, until it exceeds the field. */
 	want = (unsigned __int128)qlen * s.scale_q16 >> 16;
 	if (want > 0xffff * TELEM_QLEN_UNIT_BYTES)
 		FUZZ_ASSERT(hop.qlen_bytes == 0xffff * TELEM_QLEN_UNIT_BYTES);
@@ -128,7 +128,7 @@ static void path_holds(const struct intmd_path *path, enum intmd_verdict verdict
 	}
 }
 
-/* A header and a stack that anybody may have written: bytes of it, in a buffer of the size that sinks have. */
+/* A header and a stack of any origin: its bytes, in a buffer of the size that sinks have. */
 static void sink(struct fuzz *f)
 {
 	__u8 hdr[INTMD_HDR_BYTES], was[INTMD_HDR_BYTES], out[INTMD_HOP_BYTES_MAX];
@@ -172,7 +172,7 @@ static void sink(struct fuzz *f)
 	free(stack);
 }
 
-/* A source, hops of ours, and the sink: what the hops knew comes out, first hop first. */
+/* A source, hops of ours, and the sink: the values of the hops come out, first hop first. */
 static void path(struct fuzz *f)
 {
 	__u8 hdr[INTMD_HDR_BYTES], stack[INTMD_STACK_BYTES_MAX], out[INTMD_HOP_BYTES_MAX];
@@ -185,7 +185,7 @@ static void path(struct fuzz *f)
 	intmd_source(hdr, HPCC_MAX_HOPS, discard);
 	for (i = 0; i < hops; i++) {
 		intmd_values(f, &v[i]);
-		if (fuzz_coin(f)) { /* a hop of ours fills it all in */
+		if (fuzz_coin(f)) { /* a hop of ours fills in everything */
 			v[i].serves = INTMD_INSTRUCTIONS;
 			v[i].serves_ds = INTMD_DS_INSTRUCTIONS;
 		}

@@ -2,7 +2,7 @@
 # The congestion controls, in one table: name, what net.ipv4.tcp_congestion_control becomes ("-":
 # left alone), net.ipv4.tcp_ecn, where the bottleneck marks (in thousandths of the BDP, 0:
 # nowhere), where a sluiced runs (everywhere: in every namespace; hosts: in those of hosts only, so
-# that nothing is stamped and flows go by delay), its `hpcc: variant`, `feedback` and `telemetry` ("-":
+# that nothing is stamped and delay controls flows), its `hpcc: variant`, `feedback` and `telemetry` ("-":
 # the default).
 # sluice is what we recommend: the daemon's own defaults. In LAB=racks that is HPCC and HierCC together, hpcc
 # has the one and hiercc the other alone. sluice-every and hpcc-every have telemetry in each packet of data, as HierCC has
@@ -42,7 +42,7 @@ cc_field() {
 	awk -v cc="$1" -v column="$2" '$1 == cc { print $column }' <<<"$CC_TABLE"
 }
 
-# What this kernel has. TCP controls that are not the default have to be allowed before a
+# The controls of this kernel. TCP controls that are not the default have to be allowed before a
 # namespace may choose them; cc_restore puts the list back.
 cc_prepare() {
 	local cc tcp list=/proc/sys/net/ipv4/tcp_allowed_congestion_control
@@ -116,7 +116,7 @@ cc_apply() {
 
 	permille=$(cc_field "$cc" 4)
 	if ((permille)); then
-		# Below two packets, each packet that finds another one would be marked.
+		# Below two packets, each packet that meets another one would be marked.
 		[[ $NET_HAS_NETEM ]] && base_us=$LAB_RTT
 		k_us=$((permille * base_us / 1000))
 		two_packets_us=$((2 * 1514 * 8 * 1000000 / LAB_RATE + 1))
@@ -126,7 +126,7 @@ cc_apply() {
 	[[ $LAB_ATTACH ]] || cc_start "$cc" "$base_us" "$dir"
 }
 
-# cc_daemons CC: whether there are daemons: of CC itself, or of who pauses and is paused.
+# cc_daemons CC: whether there are daemons: of CC itself, or of the ports that pause and are paused.
 cc_daemons() {
 	[[ $(cc_field "$1" 5) != - || $LAB_MECH == pfc || $LAB_MECH == ppfc ]]
 }
@@ -145,7 +145,7 @@ cc_start() {
 	cc_sluice_start "$@" "${hosts[@]}" "${switches[@]}"
 }
 
-# cc_collect CC DIR: what the control itself can tell at the end of a run, before cc_remove.
+# cc_collect CC DIR: the control's own figures at the end of a run, before cc_remove.
 cc_collect() {
 	local ns
 
@@ -173,7 +173,7 @@ cc_sluice_speed() {
 	echo "$(($1 / div))$unit"
 }
 
-# The classes of the bottleneck as sluiced is told of them, if it is.
+# The classes of the bottleneck in sluiced's configuration, if any.
 cc_sluice_classes() {
 	local i=0 share list=()
 
@@ -191,7 +191,7 @@ cc_sluice_hiercc() {
 	echo "hiercc: {enabled: true, voqs: 256, port_speed: $(cc_sluice_speed "$LAB_RATE")$(sed 's/[^,][^,]*/, &/g; s/,,/,/g; s/=/: /g' <<<"$LAB_HIERCC")}"
 }
 
-# cc_sluice_senders SPEED BASE_RTT CC: the senders of LAB=pfc, which obey; what has no DSCP is lossless.
+# cc_sluice_senders SPEED BASE_RTT CC: the senders of LAB=pfc, which obey; packets without a DSCP are lossless.
 cc_sluice_senders() {
 	local sender pauses=
 
@@ -239,7 +239,7 @@ cc_sluice_config() {
 		cc_sluice_fabric "$1" "$ns" "$rtt"
 		return
 	elif [[ " ${NET_NODES[*]} " == *" $ns "* ]]; then
-		# A node has pods, whose sockets are not ours to choose for.
+		# A node has pods, whose congestion controls we do not choose.
 		for i in "${!NET_NODES[@]}"; do
 			[[ ${NET_NODES[i]} == "$ns" ]] &&
 				echo "node: {uplink: eth0, id: $((16 + i)), pod_cidrs: [$NET_POD_CIDR]}"
@@ -251,7 +251,7 @@ cc_sluice_config() {
 		cc_sluice_hiercc "$1"
 	elif [[ $ns == hosts ]]; then
 		cc_sluice_senders "$speed" "$rtt" "$1"
-		# Controls that are not ours obey, and that is all.
+		# Hosts with other controls only obey.
 		[[ $(cc_field "$1" 5) != - ]] || return 0
 	elif [[ " ${NET_HOSTS[*]} " == *" $ns "* ]]; then
 		echo "tcp: {name: slab_${ns//-/_}, default: true}"
@@ -331,7 +331,7 @@ cc_sluice_spawn() {
 
 	[[ ($LAB == pfc || $LAB == fabric) && " ${NET_SWITCHES[*]} " == *" $1 "* ]] && first=(chrt --fifo 30)
 	: >"$2/sluiced-$1.log"
-	# Not among what net_stop ends: traffic stops first.
+	# Not among the processes that net_stop ends: traffic stops first.
 	nsenter --net="/run/netns/$NET_PREFIX$1" "${first[@]}" "$LAB_BUILD/sluiced" \
 		--config "$2/sluiced-$1.yaml" >"$2/sluiced-$1.log" 2>&1 9>&- &
 	CC_DAEMONS[$1]=$!
@@ -353,7 +353,7 @@ cc_sluice_wait() {
 	done
 }
 
-# Takes away what outlives the namespaces: the daemons and their pins.
+# Removes everything that outlives the namespaces: the daemons and their pins.
 cc_remove() {
 	local ns
 

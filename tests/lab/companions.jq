@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What the companions of one run were, from the counters ($stats) and the flows ($flows) of its daemons; null: there were none.
+# The companions of one run, from the counters ($stats) and the flows ($flows) of its daemons; null: there were none.
 # A companion is 14 bytes of Ethernet, 20 of IPv4, and 76 behind that.
 def sum: add // 0;
 def round_to(n): . * n | round / n;

@@ -10,7 +10,7 @@
 #	hiercc  r1 grants the racks' VOQs credit, by the speed of its link
 #	ppfc    s1 pauses the racks before its buffer is full, and these obey
 #
-# A server's link has RATE, a rack's UPLINK times as much. What delays the ACKs is at r1, as in LAB=pfc. In one run: long
+# A server's link has RATE, a rack's UPLINK times as much. The delay of the ACKs is at r1, as in LAB=pfc. In one run: long
 # flows, churn from a quarter of TIME on, a burst at half of it, an incast of all pods at three quarters (racks_flows).
 #
 # Each of LOOPS is a run, of a control and a mechanism as the other labs have them: sluice is hpcc and hiercc together.

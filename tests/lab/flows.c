@@ -12,10 +12,10 @@
  * end_us, and the exit code is 1. One of 0 bytes has no end: it sends until -t. -r: each millisecond what has
  * been received of the first N flows, rows of native uint64_t: the time in microseconds, then the bytes of each.
  *
- * With BPS it is a flow of UDP that starts at so many bit/s on the wire and stays there, as RDMA does until
+ * With BPS it is a flow of UDP that starts at BPS bit/s on the wire and stays there, as RDMA does until
  * its control reacts: full packets, one at a time, that the kernel gets when they are due. Its socket holds two,
- * so a port that is paused holds up no more, and what could not be sent meanwhile is not made up for. What is
- * lost is not sent again: such a flow ends with the last packet that arrived, `lost` says how many did not, and
+ * so a port that is paused holds up no more, and what could not be sent meanwhile is not made up for. Lost
+ * packets are not sent again: such a flow ends with the last packet that arrived, `lost` says how many did not, and
  * `held_us` how much longer its packets took to leave, from the first to the last, than at its speed. -l: when each of
  * the others left the sender's port, and how long it was on its way from there; two native uint64_t in microseconds.
  * The kernel noted both times (SO_TIMESTAMPING).
@@ -36,7 +36,7 @@
 #define BURST_WIRE 1514	   /* and what it is on the wire */
 #define BURST_SOCKET 4608  /* room for two of them, the least that a socket may have */
 #define BURST_BATCH 32
-#define BURST_LOST_US 1000000 /* what has not come after so long, and no other one, will not */
+#define BURST_LOST_US 1000000 /* a packet that has not come after this time, while no other one came, is lost */
 
 enum { KIND_LISTEN, KIND_SEND, KIND_RECEIVE, KIND_BURST, KIND_ARRIVAL };
 
@@ -45,7 +45,7 @@ struct packet {
 	uint64_t sent_ns, received_ns;
 };
 
-/* What a packet says of itself. */
+/* The header of a packet's payload. */
 struct label {
 	uint32_t flow, number;
 };
@@ -96,7 +96,7 @@ static void flow_parse(const char *text)
 	flow_count++;
 }
 
-/* All packets that come to this host; read in the order of their arrival. */
+/* All packets to this host, read in the order of their arrival. */
 static void burst_listen(const struct flow *f, int index)
 {
 	int one = 1, room = 1 << 24, fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
@@ -264,7 +264,7 @@ static void burst_stamps(struct flow *f)
 	}
 }
 
-/* Hands over what is due, as long as the socket takes it. */
+/* Hands over packets that are due, as long as the socket accepts them. */
 static void burst_send(int index)
 {
 	static char payload[BURST_PAYLOAD];
@@ -298,7 +298,7 @@ static void burst_send(int index)
 	}
 }
 
-/* There is room again: on from here. Stamps to be read are an event, too. */
+/* There is room again: continue here. Pending time stamps are an event, too. */
 static void burst_resume(int index, uint32_t event)
 {
 	struct flow *f = &flows[index];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the programs of the lab share: time, namespaces, giving up. */
+/* Shared by the programs of the lab: time, namespaces, giving up. */
 #ifndef LAB_H
 #define LAB_H
 
@@ -17,7 +17,7 @@
 
 #define LAB_NETNS "/run/netns/slab-"
 
-/* A long flow has begun when its port carried more than the talk of iperf3 before its test. */
+/* A long flow has begun when its port carried more than iperf3's control messages before the test. */
 #define LAB_BEGUN_BYTES 8000
 
 __attribute__((format(printf, 1, 2), noreturn)) static inline void die(const char *format, ...)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Sourced by what touches namespaces (measure, shell): the parts, one lab at a time, nothing left
+# Sourced by scripts that touch namespaces (measure, shell): the parts, one lab at a time, nothing left
 # behind.
 
 LAB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -23,7 +23,7 @@ LAB_MECH= # of LAB=pfc and fabric: none, pfc or ppfc
 
 lab_say() { echo "$*" >&2; }
 
-# Whatever happened, nothing is left; harmless when there is nothing.
+# Removes everything, whatever happened; harmless when there is nothing.
 lab_down() {
 	net_stop
 	web_clean

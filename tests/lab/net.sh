@@ -3,7 +3,7 @@
 # what with net_host, net_switch, net_link and net_route; net_commit then does it, one batch a
 # namespace.
 #
-# What a topology leaves behind for the rest of the lab:
+# Variables that a topology sets for the rest of the lab:
 #   NET_HOSTS         every host: senders, receivers, the probe (names without the prefix slab-)
 #   NET_NODES         those of them that route, for the pods behind them
 #   NET_PODS          every pod
@@ -162,7 +162,7 @@ net_port() {
 	return 0
 }
 
-# net_wire SWITCH PORT: what comes in by the port comes at NET_LINK_RATE, one packet after the other.
+# net_wire SWITCH PORT: packets come in by the port at NET_LINK_RATE, one packet after the other.
 net_wire() {
 	local ifb=wire$((NET_WIRES++))
 
@@ -259,7 +259,7 @@ net_burst() {
 	echo $(($1 > late ? $1 : late))
 }
 
-# net_bottleneck SWITCH PORT: the egress queue that the lab is about.
+# net_bottleneck SWITCH PORT: the egress queue that the lab studies.
 net_bottleneck() {
 	NET_BOTTLENECKS+=("$1:$2")
 	[[ $LAB_CLASSES ]] && {

@@ -9,7 +9,7 @@
 #
 # With OVERLAY=vxlan each of n1 ... nN and np has a tunnel to r1, in which its pods' packets are.
 #
-# With APP=web r1 has the pods get, where curl runs, and ask, where redis-benchmark does; redis is in
+# With APP=web r1 has the pods get, which runs curl, and ask, which runs redis-benchmark; redis is in
 # the last sending pod.
 NODE_PROBE=251 # above LAB_MAX_SENDERS
 

@@ -4,7 +4,7 @@
 # Afterwards the numbers are in LAB_* variables in one unit each (bits/s, microseconds, bytes).
 
 LAB_MAX_SENDERS=250
-# What a lab in a VM is told of its environment; CC and MECH are given for each of its runs.
+# The variables of the environment that a lab in a VM gets; CC and MECH are given for each of its runs.
 PARAMS_NAMES="LAB SENDERS RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL RATE RTT BUFFER TIME WARMUP
 	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH OVERLAY CLASSES BORROW BLIND AUTH
 	RATES HEADROOM PFC SHAPE CORE NIC GSO QUEUE LOOPS INCAST"
@@ -48,7 +48,7 @@ usage() {
 	  UPLINK=2            racks, fabric: speed of a node's uplink, in that of a server's link, which is RATE
 	  LONG=               racks, fabric: long flows, dealt to the racks in turn, or a list of how many each rack
 	                      has, as in 3,1; default: one of each pod, 2 with BURST or CHURN
-	  BURST=              racks, fabric (default: 16): so many flows of SIZE (default half a BDP) from all racks, that start
+	  BURST=              racks, fabric (default: 16): that many flows of SIZE (default half a BDP) from all racks, which start
 	                      together beside the long ones after half of TIME
 	  CHURN=              racks, fabric (default: 100ms): every so often (us ms s) as many flows of 10 KB at once as are 30 % of RATE
 	  HIERCC=             racks, fabric: keys of hiercc in sluiced's configuration, as in c0=36KB,period=500us
@@ -58,7 +58,7 @@ usage() {
 	  KILL=               racks: so long (us ms s) after the start the receiving node's sluiced is killed;
 	                      half a second later it is started again
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
-	  TCP=                udp: so many of the senders send TCP
+	  TCP=                udp: how many of the senders send TCP
 	  PODCC=cubic         node, racks, fabric: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
 	                      reno, or a list such as cubic,bbr
 	  APP=                node: web: curl gets a large file from an nginx in each sending pod but the last,
@@ -385,7 +385,7 @@ params_pfc_groups() {
 		"has $LAB_PFC_PORTS ports, for all senders and a receiver of each group"
 }
 
-# So many ports sluiced pauses and is paused on.
+# Most ports on which sluiced can pause and be paused.
 LAB_PFC_PORTS=63
 
 params_pfc() {
@@ -434,7 +434,7 @@ params_pfc() {
 	params_pfc_port
 }
 
-# What a switch that pauses is told.
+# The configuration of a switch that pauses.
 params_pfc_port() {
 	LAB_HEADROOM=$(params_bytes HEADROOM "${HEADROOM:-10kb}" 10kb) || exit 2
 	params_range HEADROOM "${HEADROOM:-10kb}" "$LAB_HEADROOM" 1514 100000000 bytes
@@ -443,7 +443,7 @@ params_pfc_port() {
 		params_bad "PFC=$LAB_PFC is no list of KEY=VALUE; example: PFC=t_thresh=10ms,interval=200us"
 }
 
-# What they send, and what becomes of their credit.
+# The senders' traffic, and the loss of their credit.
 params_racks() {
 	LAB_BURST=0 LAB_BURST_BYTES=0 LAB_CHURN=0 LAB_LOSE=0 LAB_REPEAT=0 LAB_REORDER=0 LAB_KILL=0 LAB_LONGS='' LAB_HIERCC=
 	((LAB_RACKS)) || return 0
@@ -586,7 +586,7 @@ params_classes() {
 	[[ " $LAB_CCS " != *" dctcp "* ]] || params_bad "CLASSES=$CLASSES: the marks of dctcp want one queue"
 }
 
-# What the aggregator needs to know, one key=value a line.
+# The input of the aggregator, one key=value a line.
 params_write() {
 	cat <<-END
 	lab=$LAB

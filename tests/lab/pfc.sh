@@ -12,7 +12,7 @@
 # the senders of a switch use in turn (003, Figure 14).
 #
 # All senders are in one namespace, each with a link of its own, so that one daemon obeys for all of them. Those of the
-# switches have all ports but the probe's. What delays the ACKs is at the receivers: between the switches
+# switches have all ports but the probe's. The delay of the ACKs is at the receivers: between the switches
 # and the senders it would delay pauses, too.
 
 PFC_START_US=20000
@@ -122,7 +122,7 @@ pfc_ports() {
 	done
 }
 
-# pfc_rate I: what sender I sends at most, in bit/s.
+# pfc_rate I: the most that sender I sends, in bit/s.
 pfc_rate() {
 	local rates=()
 

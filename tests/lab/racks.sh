@@ -10,7 +10,7 @@
 # pods that follow each other are in different ones.
 #
 # With LOSE, REPEAT or REORDER the spine takes the CREDIT messages of r1 out of the rest, through an ifb
-# with a netem: what is late is so by three quarters of RTT, three grants as the daemons have them.
+# with a netem: late ones are late by three quarters of RTT, three grants as the daemons have them.
 
 racks_up() {
 	local i
@@ -95,14 +95,14 @@ racks_flows() {
 		echo "$((RACKS_START + LAB_TIME / 4 * 3)),${NET_SENDERS[i]},$sink,$LAB_INCAST"
 	done
 	((LAB_CHURN)) || return 0
-	# So many at once, every so often, that they make up their share of the port.
+	# Bursts of a size and a period that make up their share of the port.
 	share=$((RACKS_MOUSE * TRAFFIC_WIRE / TRAFFIC_PAYLOAD * 8))
 	mice=$((LAB_RATE / 1000 * LAB_CHURN / 1000 * RACKS_LOAD / 100 / share))
 	every=$LAB_CHURN
 	if ((mice == 0)); then
 		mice=1 every=$((share * 100 / RACKS_LOAD * 1000 / (LAB_RATE / 1000)))
 	fi
-	# In LAB=fabric the last of them are to end although nothing slows the others down.
+	# In LAB=fabric the last of them have to end although nothing slows the others down.
 	((LAB_INCAST == 0)) || last=$((LAB_TIME - 500000))
 	for ((us = RACKS_START + LAB_TIME / 4, k = 0; us < last; us += every)); do
 		for ((i = 0; i < mice; i++, k++)); do
@@ -136,7 +136,7 @@ racks_run() {
 	sleep 0.2
 }
 
-# Of how many flows, the first, it is recorded what was received; mice are too many.
+# The number of flows, from the first, whose received bytes are recorded; there are too many mice.
 racks_recorded() {
 	[[ $LAB != fabric ]] || {
 		echo "$LAB_LONG"

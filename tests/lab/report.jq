@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What tests/lab/report says in words and figures. Input: results.json. Arguments: $want, one of
+# The words and figures of tests/lab/report. Input: results.json. Arguments: $want, one of
 #	names	a line per run: directory, colour, name, base RTT, window measured
 #	plot	what the pictures need of the parameters, in a line
 #	fct	the ideal completion time, if there is one
@@ -11,7 +11,7 @@
 # 1. Figures come from results.json, never from the CSV files: page, table and closing notes agree.
 #    The CSV files give the pictures, and what results.json has no figure for.
 # 2. Whatever is missing is null on the way through and "-" or left out at the end: the report of a run
-#    that went half wrong is the one that is wanted most.
+#    that partly failed is needed most.
 # 3. A sentence sorts the runs by the figure that it is about. It has no winner in mind, so it stays true
 #    when Sluice loses.
 
@@ -96,7 +96,7 @@ def finite:
 # Which virtual machine ran it: they have the cloud kernels of Debian, and their host has another one.
 def vm: (.kernel // "") | tostring | select(test("cloud") and . != $here) | match("^[0-9]+\\.[0-9]+").string;
 
-# The command that repeats the run. What is the default today is said too: defaults change.
+# The command that repeats the run. It includes today's defaults, because defaults change.
 def command:
 	. as $all
 	| [
@@ -183,7 +183,7 @@ def staggered: (duration_us("stagger") | positive) != null;
 def numbers_of(f): [(f // [])[] | number | values];
 def mean: if length > 0 then add / length else null end;
 # Finite flows have it for each tenth of a second. Beside a joiner that comes and goes, lab-sum finds one flow
-# in most seconds, which has nobody to share with.
+# in most seconds, which shares with no other.
 def jain: if .recovery_ms or .jain_100ms then [] else numbers_of(.jain) end;
 def jain_min: if .jain_100ms then .jain_100ms.min | number else jain | min end;
 def over_base($what):
@@ -218,7 +218,7 @@ def figures($ports; $warmup; $together):
 		["queue KB", "ms>10p", "time until it is below 10 packets, ms",
 			(.queue_below_10_packets_us | number | ms), false],
 		["VOQ KB", "p50", "median, of the rack that has most", ([(.racks // [])[].voq_bytes.p50?] | max | kb), false],
-		["VOQ KB", "p99", "99 % of samples, likewise", ([(.racks // [])[].voq_bytes.p99?] | max | kb), false],
+		["VOQ KB", "p99", "99 % of samples", ([(.racks // [])[].voq_bytes.p99?] | max | kb), false],
 		["VOQ KB", "max", "maximum", ([(.racks // [])[].voq_bytes.max?] | max | kb), false],
 		["link", "use %", "wire utilisation, %", (.utilisation | number | percent), true],
 		($ports[] as $port | ([$all_ports[] | select(.port == $port)][0] // {}) as $p
@@ -308,7 +308,7 @@ def table_text:
 # [{cc, value}] of the runs that have the value, in ascending order.
 def ranked(f): [runs[] | {cc: (.cc | named), value: f} | select(.value != null)] | sort_by(.value);
 
-# What the others are as a multiple of the least; nothing where that says nothing.
+# The others as a multiple of the least; empty if that is meaningless.
 def multiple($least; $enough):
 	(if $least < $enough then 1 else . / $least end)
 	| if . < 1.05 then "" else " (\(if . < 9.95 then fixed(1) else fixed(0) end) times as much)" end;

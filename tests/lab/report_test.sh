@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Tests tests/lab/report with made-up labs, and what tests/lab/lab says to wrong parameters: one line per case, "ok NAME" or "not ok NAME", and what was expected
+# Tests tests/lab/report with made-up labs, and the answers of tests/lab/lab to wrong parameters: one line per case, "ok NAME" or "not ok NAME", and what was expected
 # on stderr. Needs what the report needs. Exit status: 0 all ok, 1 not.
 
 # shellcheck disable=SC2317 # the cases are called by name
@@ -361,7 +361,7 @@ page__racks() {
 	has "$PAGE" "10 %, 0 %, 0 %"
 	report_run 0 --table "$DIR"
 	row hiercc 0.0 6.1 6.1 6.1 85.0 98.4 26.7 30.0 31.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 12.0 40.5 40.5 4.20 0 0
-	# Elsewhere there is nothing of it.
+	# Other reports have none of it.
 	four_make
 	report_run 0 --table "$DIR"
 	[[ $OUT != *VOQ* && $OUT != *burst* ]] || problem "a star has columns of racks: $OUT"
@@ -393,7 +393,7 @@ as much) and 600 KB with no pauses (bursts) (4.0 times as much)."
 	row burst-ppfc 90.0 150 150 150 95.1 0.999 0.998 4.03 0.07 12.0 12.0 7.00 12.0 13.0 40 0 0 17000 2 0 0 0
 }
 
-# wrong TEXT NAME=VALUE...: the lab refuses these parameters, and says so.
+# wrong TEXT NAME=VALUE...: the lab refuses these parameters with TEXT.
 wrong() {
 	local text=$1 status
 	shift

@@ -13,7 +13,7 @@
  *    DIR/ports.bin). Both are rows of native uint64_t: the time in microseconds, then three
  *    numbers a queue or one a port.
  * 3. It ends on SIGTERM, or -t US after the last -r port began to carry data, which it says on
- *    stdout. SIGUSR1 is a mark: its time is said there, too. With -m the -t US begin no earlier.
+ *    stdout. SIGUSR1 is a mark: its time is printed there, too. With -m the -t US begin no earlier.
  * 4. Each tick, too, of every pinned map -v of VOQs: DIR/voqs.bin, three numbers a map: bytes that no credit
  *    covers, credit, and packets that left because there was no more of it; the sums of all its VOQs.
  * 5. With -p, where the pins of switches are that pause their neighbours (PINS/slab-SWITCH), each tick what every -r

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The kinds of traffic but that of racks.sh and web.sh. Each returns when its measurement is over; what it started is left
-# to net_stop.
+# The kinds of traffic, except those of racks.sh and web.sh. Each returns when its measurement is over, and leaves the processes that
+# it started to net_stop.
 
 TRAFFIC_IPERF_PORT=5200
 # Wire bytes of a full packet and the payload in it (timestamps on).
 TRAFFIC_WIRE=1514 TRAFFIC_PAYLOAD=1448
-# Of a datagram that leaves room for telemetry: 1364 bytes with its headers.
+# The payload of a datagram that leaves room for telemetry: 1364 bytes with its headers.
 TRAFFIC_UDP_BYTES=1336
 
 traffic_run() {
@@ -65,9 +65,8 @@ traffic_servers() {
 	done
 }
 
-# traffic_client RAW I: the long flow of sender I, or so many of them as PARALLEL says, as soon as traffic_go has been called. CLASSES are dealt to the
-# senders in turn, by DSCP. In LAB=udp the
-# first TCP of them send TCP, the others their share of what is offered.
+# traffic_client RAW I: the long flow of sender I, or PARALLEL of them, as soon as traffic_go has been called. CLASSES are dealt to
+# the senders in turn, by DSCP. In LAB=udp the first TCP of them send TCP, the others their share of what is offered.
 traffic_client() {
 	local udp=() tos=() classes
 
@@ -82,7 +81,7 @@ traffic_client() {
 		-P "$LAB_PARALLEL" -t $((LAB_TIME / 1000000 + 120)) -i 0 "${udp[@]}" "${tos[@]}" >"$1/iperf-$2.log" 2>&1
 }
 
-# Opening the gate for writing wakes all that wait to read from it.
+# Opening the gate for writing wakes all of its readers.
 traffic_go() {
 	exec 7>"$1/gate"
 }

@@ -2,12 +2,12 @@
 # APP=web: curl gets a large file from each sending pod's nginx, to the pod get of r1, while
 # redis-benchmark in the pod ask of r1 asks a redis-server in NET_REDIS, through the same bottleneck.
 #
-# What it leaves in RAW: redis.log, everything redis-benchmark said; bulk, the bytes that all curls
+# Files that it leaves in RAW: redis.log, everything redis-benchmark said; bulk, the bytes that all curls
 # together had at the beginning and the end of the measurement, with the time of each (us).
 
 WEB_PORT=80 WEB_REDIS_PORT=6379
-# Of one redis-benchmark: few, for the last one is waited for, and not so few that connecting is
-# most of it. What it answers is of this size.
+# Requests of one redis-benchmark: few, because the last one is waited for, but not so few that connecting is
+# most of it. Its answers have this size.
 WEB_REQUESTS=20 WEB_VALUE_BYTES=1000
 WEB_DIR=
 
@@ -83,7 +83,7 @@ web_ask() {
 	return "${PIPESTATUS[0]}"
 }
 
-# web_bulk RAW: what the curls have written so far.
+# web_bulk RAW: the bytes that the curls have written so far.
 web_bulk() {
 	local pid bytes=0 io
 

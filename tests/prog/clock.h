@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The programs as the program tests load them, which the compiler is told to begin with this file: what ships, but for
- * the clock. It is the kernel's, or one that the test moves (world.h): what a busy machine does in between is no input
+ * The programs as the program tests load them, which the compiler is told to begin with this file: the shipped programs, except for
+ * the clock. It is the kernel's, or one that the test moves (world.h): a busy machine between two steps is no input
  * of a test then. A product and a sum, for a branch would be two paths to the verifier.
  */
 #include "vmlinux.h"

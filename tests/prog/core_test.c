@@ -155,7 +155,7 @@ static void agree(const char *name, void (*here)(struct core_case *))
 		cr_assert(!memcmp(&want, &core->bss->core_case, sizeof(want)),
 			  "%s, round %d: verdict %d in the kernel, %d here", name, i, core->bss->core_case.verdict,
 			  want.verdict);
-		/* What rx_flows() and hpcc_params_variant() made of it must be in its ranges. */
+		/* The results of rx_flows() and hpcc_params_variant() must be in their ranges. */
 		if (!want.params.w_ai || want.params.variant >= HPCC_VARIANTS)
 			case_begin(&want);
 	}

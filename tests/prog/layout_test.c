@@ -160,7 +160,7 @@ Test(layout, a_lock_is_not_carried_and_padding_is_not_told_of, .init = make)
 	layout_free(&p);
 }
 
-/* Of what is pinned nobody knows who wrote it. */
+/* The writer of a pinned file is unknown. */
 Test(layout, a_layout_that_is_none, .init = make)
 {
 	struct layout_plan p;
@@ -213,7 +213,7 @@ static const struct {
 	{ "voq_pod", 1 },
 };
 
-/* Whoever takes a member out, or gives it another size, has to say here that it is not carried any more. */
+/* A change that removes a member, or its size, has to state here that it is not carried any more. */
 Test(layout, what_is_published_of_a_flow_has_the_names_of_version_12)
 {
 	struct sluice_bpf *skel = sluice_bpf__open();

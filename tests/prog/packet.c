@@ -131,7 +131,7 @@ static __u16 transport_checksum(const struct frame *f, __u8 proto, unsigned int 
 
 	sum = sum_bytes(sum, ip + (v6 ? 8 : 12), v6 ? 32 : 8);
 	sum = sum_fold(sum_bytes(sum, f->b + f->len - len, len));
-	return proto == 17 && !sum ? 0xffff : sum; /* 0 would say that there is none */
+	return proto == 17 && !sum ? 0xffff : sum; /* 0 would mean that there is none */
 }
 
 void frame_fix(struct frame *f)

@@ -14,7 +14,7 @@
 
 #include "sluice/wire/siphash.h" /* whose test vectors are its authors' */
 
-#define FRAME_MAX 3500 /* what one BPF_PROG_TEST_RUN takes in, and what egress adds to it */
+#define FRAME_MAX 3500 /* the longest input of a BPF_PROG_TEST_RUN, and what egress adds to it */
 
 struct frame {
 	unsigned int len;
@@ -60,7 +60,7 @@ struct frame frame_of(struct ip_spec s);
 struct frame frame_ip(int v6, __u8 proto, const void *bytes, unsigned int len);
 struct frame frame_arp(void);
 
-/* What can be done to a frame that has one IP header. Each keeps lengths and checksums right. */
+/* Changes of a frame that has one IP header. Each keeps lengths and checksums right. */
 struct frame frame_with_ipv4_option(struct frame f);
 struct frame frame_with_fragment(struct frame f, int more, unsigned int offset_bytes);
 struct frame frame_with_extension(struct frame f, __u8 next_header);
@@ -70,7 +70,7 @@ struct frame frame_with_ecn(struct frame f, __u8 ecn);
 void frame_fix(struct frame *f);
 struct frame frame_cut(struct frame f, unsigned int len);
 
-/* What Sluice puts in front of a packet, and what is in it. */
+/* The headers that Sluice puts in front of a packet, and their content. */
 struct wire_spec {
 	__u8 msg;     /* 1: DATA */
 	__u8 version; /* 4 */
@@ -99,7 +99,7 @@ struct wire_spec {
 	__u16 echo_path;
 	__u16 echo_flows;
 	__u64 echo_hop[5];
-	__u8 window, ratio; /* what the first of them is instead */
+	__u8 window, ratio; /* the value of the first of them instead */
 	__u64 ride;	    /* credit, behind them: total, time, prefix length, flags; 0: none */
 
 	const struct siphash_key *key; /* it is authenticated */
@@ -130,7 +130,7 @@ struct int_hop {
 #define INT_HOPS 8
 #define NEXT_SLUICE 253
 
-/* What stands in front of Sluice's shim in the other encoding. */
+/* The headers in front of Sluice's shim in the other encoding. */
 struct int_spec {
 	__u8 flags;   /* of the first byte: D 8, E 4, M 2 */
 	__u8 version; /* 2 */
@@ -152,7 +152,7 @@ struct frame frame_with_int(struct frame f, struct int_spec s);
 /* Puts the right tag into a message that is authenticated, after a change. */
 void frame_sign(struct frame *f, const struct siphash_key *key);
 
-/* What is sent with f to ask: its first bytes up to the 20th behind its IP header, and room for 5. */
+/* The PROBE of f: its first bytes up to the 20th behind its IP header, and room for 5 hops. */
 struct frame frame_probe(const struct frame *f, __u16 sport, __u32 seq);
 /* A probe as it comes back: addresses swapped, another message type, all else as it was. */
 struct frame frame_turned(struct frame probe);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the source through two switches to the sink: what the sink's stack gets is what the source's
+ * From the source through two switches to the sink: the sink's stack gets the same as the source's
  * stack sent, byte for byte, and what was collected on the way arrives where it belongs.
  */
 #include <string.h>

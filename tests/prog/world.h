@@ -15,7 +15,7 @@
 #include "packet.h"
 #include "sluice/abi/abi.h"
 
-#define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter has its say */
+#define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter runs */
 #define VERDICT_DROP 2
 #define VERDICT_REDIRECT 7
 
@@ -46,7 +46,7 @@ extern enum program sink;
 	}                                 \
 	static void suite##_##name(void)
 
-/* What a world has otherwise than usual; zero means the usual. */
+/* The options of a world; zero means the default. */
 struct world_spec {
 	unsigned int flows;  /* for how many there is room in the maps of flows */
 	__u16 wire_port;     /* the UDP port of Sluice's messages */
@@ -154,7 +154,7 @@ const char *world_untouched(enum program p, const struct frame *f, enum sluice_s
 int world_map(const char *name); /* its fd */
 
 /*
- * The clock of the programs. It stands, but for a microsecond with each run, and passes as the test says, so that a
+ * The clock of the programs. It stands, except for a microsecond with each run, and passes as the test says, so that a
  * busy machine ages nothing; clock_release() lets CLOCK_MONOTONIC run, which attached programs and sockets need.
  */
 __u64 clock_ns(void);
@@ -168,7 +168,7 @@ void rwnd_set(int on);
 void pod_set(__u32 ifindex);
 /* How long UDP waits (0: a base RTT), and whether what would wait longer is marked. 10 ms, no. */
 void horizon_set(__u64 ns, int mark);
-/* Messages are authenticated with so many keys; 0: they are not. */
+/* Messages are authenticated with n keys; 0: they are not. */
 void keys_set(const struct siphash_key *key, unsigned int n);
 /* How far the clock of sequences is ahead. */
 void seq_base_set(__u64 ns);
@@ -201,14 +201,14 @@ void port_leaves(__u32 ifindex, int leave);
 /* Flows to all peers ask for telemetry in this encoding from now on. */
 void encoding_set(enum sluice_encoding encoding);
 
-/* This machine as a rack; 0: packets go by no VOQs. */
+/* This machine as a rack; 0: packets use no VOQs. */
 void tor_set(__u32 tor);
-/* The VOQ to so many bits of a host's address. */
+/* The VOQ to the first prefixlen bits of a host's address. */
 struct voq_key voq_key_of(int v6, enum who who, __u32 prefixlen);
 int voq_exists(struct voq_key k);
 struct voq voq_get(struct voq_key k);
 void voq_set(struct voq_key k, const struct voq *v);
-/* Makes VOQs to nobody until there is room for no more, and takes one of them away again. */
+/* Makes VOQs to unused addresses until there is no more room, and removes one of them again. */
 void voqs_fill(void);
 void voqs_make_room(void);
 
@@ -216,7 +216,7 @@ void voqs_make_room(void);
 struct sluice_addr addr_of(int v6, enum who who);
 
 /*
- * A message of n entries of 24 bytes from B to A, from the shim on, so many bytes with the tag at its end: signs
+ * A message of n entries of 24 bytes from B to A, of `bytes` from the shim to the end of the tag: signs
  * it, and the packet that it comes in.
  */
 void batch_sign(__u8 *at, unsigned int bytes, unsigned int n, int v6, const struct siphash_key *key, __u64 seq);
@@ -228,14 +228,14 @@ int flow_exists(struct ip_spec s);
 struct flow flow_get(struct ip_spec s);
 void flow_set(struct ip_spec s, const struct flow *f);
 unsigned int flows_count(void);
-/* What the receiver of the reverse of such a flow has computed. Returns whether there is anything. */
+/* The report that the receiver of the reverse of such a flow has computed. Returns whether there is one. */
 int report_get(struct ip_spec s, struct rx_flow *r);
 void report_set(struct ip_spec s, const struct rx_flow *r);
-/* What ingress has handed to the daemon since the last time, up to most. */
+/* The reports of ingress to the daemon since the last call, up to most. */
 unsigned int reports_taken(struct report *out, unsigned int most);
-/* Somebody traces: trace_on and all that follows it in control, but for the pid. */
+/* A tracer is there: trace_on and all that follows it in control, except the pid. */
 void trace_set(const struct control *wish);
-/* What was recorded since the last time, up to most. */
+/* The records since the last call, up to most. */
 unsigned int traces_taken(struct trace *out, unsigned int most);
 /* The daemon deals out credit: it did so at credit_ns, and that holds for life_ns. */
 void credit_alive(__u64 credit_ns, __u64 life_ns);
@@ -247,10 +247,10 @@ void credit_set(__u32 slot, const struct credit *c);
 struct credit credit_get(__u32 slot);
 void ring_set(__u32 port, const struct credit_ring *r);
 struct credit_ring ring_get(__u32 port);
-/* What ingress has told the daemon of VOQs since the last time, up to most. */
+/* The notes of ingress to the daemon on VOQs since the last call, up to most. */
 unsigned int news_taken(struct arrival_news *out, unsigned int most);
 unsigned int asks_to_tell(struct arrival_ask *out, unsigned int most);
-/* What hop, or the ingress of a switch, has told its daemon. */
+/* The notes of hop, or of a switch's ingress, to its daemon. */
 unsigned int asks_taken(struct tor_news *out, unsigned int most);
 int host_exists(int v6, enum who who);
 struct host host_get(int v6, enum who who);
@@ -270,7 +270,7 @@ void flow_runs_of(struct ip_spec s, __u64 tx_bytes);
 void sh(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A veth pair without any address; the near end is a host port. Returns its ifindex. */
 __u32 link_make(const char *near_options);
-/* What tc says of the root qdisc of a device, or of all below mq. Needs jq. */
+/* tc's figures of the root qdisc of a device, or of all below mq. Needs jq. */
 void qdisc_stats(const char *device, __u64 *tx_bytes, __u64 *backlog_bytes);
 /* Sends a frame from, and catches the next one that arrives at, an end of the link. */
 int packet_socket(const char *device);
@@ -280,7 +280,7 @@ void packet_send(int fd, const struct frame *f);
 void send_frames(const char *device, unsigned int n, __u8 tos, int v6);
 /* 0: nothing arrived in wait_ms. */
 int packet_catch(int fd, struct frame *f, int wait_ms);
-/* Hangs a program into tc of a device, behind those that are there; INGRESS_XDP into generic XDP. */
+/* Attaches a program to tc of a device, after the existing ones; INGRESS_XDP to generic XDP. */
 void link_attach(enum program p, const char *device, int ingress);
 
 #endif

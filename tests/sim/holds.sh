@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What each check of the simulations says; status is 1 when one of them did not hold.
+# The result of each check of the simulations; status is 1 when one of them did not hold.
 status=0
 
 # holds NAME CONDITION FIGURES: a condition of awk.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What is done. An action ends when it is done: what came of it, traffic.sh and checks.sh look at.
+# The actions. An action ends when it is done: traffic.sh and checks.sh check its consequences.
 
 # action_do KIND [ARGUMENT]...: and what was lost meanwhile is put down to KIND.
 action_do() {
@@ -91,7 +91,7 @@ requests_burst() {
 
 # --- pods and interfaces ---
 
-# Each pod sends to src and is sent something, and never says goodbye.
+# Each pod sends to src and receives from it, and never closes its connections.
 pod_add() {
 	pod_up h2 "pod$1" "$1" || fail "pod$1 cannot be made"
 	flow_server "pod$1" 5201

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What has to be so when everything was put back: at the start, every so many actions, and at the end.
+# Conditions that hold when everything was put back: at the start, every few actions, and at the end.
 
 CHECKPOINTS=0
 declare -A HELD_FIRST=() HELD_LAST=() MEMORY_FIRST=() LINES_READ=()
 
-# Heap that a reload or a hundred pods left in pieces stays with the process; what leaks, grows with each action. The system
+# Heap that a reload or a hundred pods left in pieces stays with the process; a leak grows with each action. The system
 # test of 200 pods allows 512 KB; here there are as many kinds of tables again.
 MEMORY_KB=1024
 
-# Lines of a daemon that may complain, each with its reason.
+# Messages of a daemon that are allowed, each with its reason.
 SAID_EXPECTED='
 has MTU|room for telemetry:a route of the soak itself, after the MTU fell
 does not strip|silent|no longer answers:a peer was taken out, or its daemon was away
@@ -68,7 +68,7 @@ checkpoint() {
 		# shellcheck disable=SC2086
 		action_do $line
 	done
-	# What sluicectl set is written over.
+	# The values of sluicectl set are overwritten.
 	for node in $SOAK_NODES; do
 		action_do config_reload "$node"
 	done
@@ -80,7 +80,7 @@ checkpoint() {
 	((++CHECKPOINTS))
 }
 
-# What came and goes by itself is over.
+# Temporary states are over.
 flows_end() {
 	local pid
 
@@ -111,7 +111,7 @@ checkpoint_look() {
 
 # --- what is held ---
 
-# A daemon that was started again since may hold less, but none holds more: but for the objects that reloads loaded for what a
+# A daemon that was started again since may hold less, but none holds more, except the objects that reloads loaded for what a
 # start with less had not wanted (user/attach/programs.c), each with its constants and with all maps once more. All objects of
 # the machine are compared before the start and after the end only: until then sockets keep the congestion control with which
 # they were opened.
@@ -150,7 +150,7 @@ held_is() {
 
 pins_of() { [[ ! -d $PINS/ssys-$1 ]] || (cd "$PINS/ssys-$1" && find . -mindepth 1 | sort); }
 
-# Programs, maps and links of the whole machine; once the kernel has taken apart what nobody uses.
+# Programs, maps and links of the whole machine, once the kernel has freed the unused ones.
 bpf_numbers() {
 	local kind n
 
@@ -174,7 +174,7 @@ memory_look() {
 	((kb <= MEMORY_FIRST[$pid] + MEMORY_KB)) || complain memory "sluiced of $node: ${MEMORY_FIRST[$pid]} -> $kb KB"
 }
 
-# --- what is said ---
+# --- messages ---
 
 said_look() {
 	local node=$1 log=$CASE_DIR/$1.log from=${LINES_READ[$1]:-0} expected
@@ -278,7 +278,7 @@ FLOWS_MOST=16 # two for each of 7 connections (iperf3 has one of control), and 2
 
 # --- the network ---
 
-# What an administrator sees, without what changes by itself: numbers of programs and interfaces.
+# An administrator's view, without numbers that change by themselves: those of programs and interfaces.
 space_state() {
 	net_state "$1" | sed -E 's/ (id|tag|prog_id) [0-9a-f]+//g; s/ jited//; s/prog\/xdp id [0-9]+/xdp/; s/:\[[0-9]+\]//; s/@if[0-9]+//; s/^[0-9]+: //
 		s/link-netns(id)? [^ ]+//; s/expires [0-9]+sec//; s/ (linkdown|dead)//g; s/state (UP|DOWN|UNKNOWN|LOWERLAYERDOWN)//; s/(cache|backlog) .*//' | sort -u

@@ -9,7 +9,7 @@
 
 SOAK_NODES="h1 h2 sw"
 SOAK_SPACES="h1 h2 sw pod1 src"
-declare -A CONF=() # "node key": what the configuration of a node says
+declare -A CONF=() # "node key": the value in the configuration of a node
 
 soak_net_up() {
 	local node
@@ -42,7 +42,7 @@ soak_root() {
 	net_in "$1" tc qdisc add dev eth0 root handle 1: $kind
 }
 
-# What sw knows of the pods of node N: gone when its port was down.
+# The routes of sw to the pods of node N: gone when its port was down.
 soak_node_route() {
 	net_in sw ip route replace "10.244.$1.0/24" via "10.$1.0.2" &&
 		net_in sw ip -6 route replace "fd00:244:$1::/64" via "fd00:$1::2"
@@ -85,7 +85,7 @@ conf() { echo "${CONF[$1 $2]:-$3}"; }
 
 conf_is() { [[ $(conf "$1" "$2" "$3") == "$3" ]]; }
 
-# What is not as it is at the start: a loss may be that of a state and not of the action.
+# The settings that differ from the start: a loss may be due to a state and not to the action.
 conf_unusual() {
 	local key
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What is done next: drawn from the seed, and from what was drawn before.
+# The next action: drawn from the seed and the actions before.
 #
 # The plan keeps its own picture of what there is (pods, eth1, what is switched on). It never looks at the network, so that
 # a run that goes wrong goes on with the same actions.
@@ -39,8 +39,8 @@ mtu_set 2
 link_flap 3
 "
 
-# What loses packets without Sluice too. In mtu_set those that are larger are on their way, and fq and tbf that are replaced
-# take their packets along.
+# Actions that lose packets without Sluice too. In mtu_set larger packets are on their way, and an fq or tbf that is replaced
+# takes its packets along.
 PLAN_APART=" rate_set root_replace mtu_set link_flap "
 
 declare -A PICTURE=() # "node key": as CONF, of the plan
@@ -90,7 +90,7 @@ plan_next() {
 	PLANNED_PAUSE_MS=$((100 + DRAWN))
 }
 
-# plan_reset: what puts everything back; one action for each thing that is not as it was. PLANNED_BACK: a line each.
+# plan_reset: the actions that put everything back; one for each thing that is not as it was. PLANNED_BACK: a line each.
 plan_reset() {
 	local key node n
 

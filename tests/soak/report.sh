@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What was seen, and the table at the end.
+# The observations, and the table at the end.
 
 declare -A TIMES=() LOSSES=() WORST=() BROKEN=()
 COMPLAINTS=()
@@ -40,7 +40,7 @@ wait_for() {
 	done
 }
 
-# report_lost KIND SEGMENTS [WHEN]: of the action that was done last. Fewer than none: what was sent twice has arrived twice.
+# report_lost KIND SEGMENTS [WHEN]: of the action that was done last. Fewer than none: bytes that were sent twice arrived twice.
 report_lost() {
 	(($2)) || return 0
 	LOSSES[$1]=$((${LOSSES[$1]:-0} + $2))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What goes on all the time: a bulk flow in each direction (iperf3), UDP (iperf3 -u), and requests (redis) to a pod. None of
+# The permanent traffic: a bulk flow in each direction (iperf3), UDP (iperf3 -u), and requests (redis) to a pod. None of
 # these connections may end, and each has to move after each action. Their windows are small, so that no queue overflows where
-# nobody governs them: what is lost then was lost by Sluice.
+# nothing governs them: any loss then is Sluice's.
 
 REDIS=10.244.2.1
 LIVES=() # pids of what must live
@@ -110,7 +110,7 @@ traffic_goes_on() {
 declare -A SAID_ENDED=()
 
 # traffic_lost: LOST segments that TCP sent again and that had not arrived, between h1 and what lives for the whole soak.
-# src and the pods that pass are not in it: what they counted goes with them.
+# src and the pods that pass are not in it: their counters go with them.
 traffic_lost() {
 	local node
 	declare -A again had told
@@ -127,7 +127,7 @@ traffic_lost() {
 		again[h2] + again[pod1] - (had[h1] > told[h2] + told[pod1] ? had[h1] : told[h2] + told[pod1])))
 }
 
-# traffic_lost_is BEFORE: what is sent twice also arrives twice, a little later.
+# traffic_lost_is BEFORE: bytes that are sent twice also arrive twice, a little later.
 traffic_lost_is() {
 	local tries
 
@@ -139,7 +139,7 @@ traffic_lost_is() {
 	done
 }
 
-# What an action of the other kind loses is sent again before the next one begins.
+# Packets that an action of the other kind loses are sent again before the next one begins.
 traffic_settle() {
 	local before tries
 

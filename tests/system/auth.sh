@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Keys: who has the same one, who has not, how they are exchanged, and what is no key.
+# Keys: hosts with the same one and with different ones, how keys are exchanged, and files that are no key.
 
 AUTH_KEY=00112233445566778899aabbccddeeff
 
@@ -49,7 +49,7 @@ auth__keys_are_exchanged_under_load() {
 }
 
 # A host with another key is one without Sluice, until it has the right one.
-auth__another_key_is_served_plainly() {
+auth__another_key_gets_plain_packets() {
 	net_up
 	auth_keys h1 $KEY
 	auth_keys h2 $AUTH_KEY
@@ -71,7 +71,7 @@ auth__another_key_is_served_plainly() {
 	bulk_stop
 }
 
-auth__none_and_a_key_are_served_plainly() {
+auth__none_and_a_key_get_plain_packets() {
 	net_up
 	host_config h1 "auth: none" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
@@ -163,7 +163,7 @@ auth__key_files_that_are_refused() {
 	expect "status" "$(status_of h1 .authenticated)" = true
 }
 
-# auth_clock SECONDS: what h1's sluiced takes for real time, a number or "right".
+# auth_clock SECONDS: the real time as h1's sluiced sees it, a number or "right".
 auth_clock() {
 	if [[ $1 == right ]]; then rm -f "$CASE_DIR/clock"; else echo "$1" >"$CASE_DIR/clock"; fi
 }
@@ -179,7 +179,7 @@ auth_start_h1() {
 
 AUTH_2099=4070908800
 
-# A clock that leaps while sluiced runs changes nothing; of one that leapt before, peers say so, and nothing is lost.
+# A clock that leaps while sluiced runs changes nothing; peers report one that leapt before, and nothing is lost.
 auth__a_clock_in_2099() {
 	net_up
 	auth_start_h1
@@ -235,7 +235,7 @@ auth__a_clock_that_was_never_set() {
 	bulk_stop
 }
 
-# A daemon started by hand has no unit that forbids it: no core, and no look into its memory by who has only the same user.
+# A daemon started by hand has no unit that forbids it: no core, and no access to its memory by another process of the same user.
 auth__no_core_holds_the_key() {
 	net_up
 	daemon_start h1
@@ -249,7 +249,7 @@ auth__no_core_holds_the_key() {
 
 # --- attacks ---
 
-# Whom, from which port: tests/system/tor.sh has others.
+# The target and the port: tests/system/tor.sh has others.
 ATTACK_NODE=h1 ATTACK_FROM=sw ATTACK_PORT=p1
 
 # attack KIND COUNT [KEY]: tests/system/tools/attack.c, at the switch port to h1.
@@ -308,7 +308,7 @@ attack_is_quiet() {
 
 FEEDBACK="fb_first fb_fast fb_full fb_skipped fb_contended fb_swift fb_no_flow"
 
-# h2 sends nothing with our header but echoes, one in each. On one CPU: an echo that comes late counts as replayed, too.
+# Every message of h2 with our header is an echo. On one CPU: an echo that comes late counts as replayed, too.
 auth__attacks_do_not_move_a_flow_that_runs() {
 	local address
 
@@ -337,8 +337,8 @@ auth__attacks_do_not_move_a_flow_that_runs() {
 	done
 }
 
-# The sender is stopped, so that nothing else is there that could move it. That the attacks would, if they had
-# the key, is seen last.
+# The sender is stopped, so that nothing else is there that could move it. The attacks would move it if they had
+# the key: the last step shows that.
 auth__attacks_leave_a_flow_byte_by_byte() {
 	local before
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Ports with several queues: what the daemon makes of `classes`, and that flows obey their class.
+# Ports with several queues: the daemon applies `classes`, and flows obey their class.
 
 # classes_config SHARE: of p2, DSCP 8 has a class of SHARE percent and all else 90.
 classes_config() {
@@ -8,7 +8,7 @@ classes_config() {
 
 classes_links() { (cd "$PINS/ssys-sw" && printf '%s\n' class_*queue | sort | xargs); }
 
-# The queue of p2 is one tbf; what is told apart here is what a flow of each class hears of it.
+# The queue of p2 is one tbf; the cases differ in what a flow of each class hears of it.
 classes__are_stamped_and_follow_the_file() {
 	net_up
 	classes_config 10 >"$CASE_DIR/sw.yaml"

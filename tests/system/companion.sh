@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Telemetry beside the data: packets leave as the stack made them, and companions are asked how full the path is.
 
-# Of both hosts.
+# For both hosts.
 companion_config() {
 	host_config h1 "hpcc: {telemetry: companion}" >"$CASE_DIR/h1.yaml"
 	host_config h2 "hpcc: {telemetry: companion}" >"$CASE_DIR/h2.yaml"
@@ -35,8 +35,8 @@ companion__governs_data_that_leaves_as_it_is() {
 	done
 }
 
-# The sink goes while companions are on their way: h2's stack sees them then, and throws them away. What applications read
-# is what was sent.
+# The sink goes while companions are on their way: h2's stack sees them then, and throws them away. Applications read
+# exactly the sent bytes.
 companion__that_reaches_a_stack_harms_nothing() {
 	local got before
 
@@ -75,7 +75,7 @@ companion_sink_goes() {
 	net_in h2 tc qdisc del dev eth0 clsact
 }
 
-# Of the GSO packet that a companion is cloned from the shaper would drop all: it has room for one packet.
+# The shaper would drop the whole GSO packet from which a companion is cloned: it has room for one packet.
 companion__of_gso_passes_a_shaper_with_a_small_burst() {
 	net_up without-fq
 	net_in h1 tc qdisc replace dev eth0 root tbf rate 50mbit burst 1600 limit 1mb || fail "tbf"
@@ -113,7 +113,7 @@ for i in range(int(sys.argv[1])):
 ' "$1" "$2" 2>"$CASE_DIR/mice.log" || fail "sending: $(tail -n 1 "$CASE_DIR/mice.log")"
 }
 
-# One in which a companion would be a third of what is sent.
+# A flow in which companions would be a third of the bytes.
 companion__is_not_sent_for_flows_of_two_packets() {
 	local sent made began
 
@@ -151,7 +151,7 @@ while time.monotonic() < end:
     n += 32
     time.sleep(0.01)
 print(n)'
-# Prints how many datagrams came until for 2 s there was none.
+# Prints how many datagrams came until none came for 2 s.
 COMPANION_RECEIVER='
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -181,12 +181,12 @@ companion__governs_groups_of_datagrams() {
 	same "datagrams sent and received" "$CASE_DIR/sent" "$CASE_DIR/received"
 	expect "groups that left" "$(stat_of h1 tx_beside)" -ge $(($(<"$CASE_DIR/sent") / 32 - 1))
 	expect "feedback of that flow" "$(flow_of h1 '"\(.protocol) \(.feedbacks > 20)"')" = "udp true"
-	# What it sent is counted datagram by datagram: 42 bytes of headers each.
+	# Its bytes are counted datagram by datagram: 42 bytes of headers each.
 	expect "bytes that the flow sent" "$(flow_of h1 .tx_bytes)" -ge $(($(<"$CASE_DIR/sent") * 1442 - 2 * 32 * 1442))
 	expect "datagrams left to themselves" "$(stat_of h1 tx_udp_gso tx_mtu)" -eq 0
 }
 
-# BIG TCP: packets of more than 64 KB, which by IPv6 have a header between. The link is fast enough for TCP to make such.
+# BIG TCP: packets of more than 64 KB, which with IPv6 have an extra header. The link is fast enough for TCP to make such.
 companion__governs_big_tcp() {
 	local NET_RATE=10gbit NET_BURST=4000000
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What an operator changes while traffic flows: bypass, mode, configuration.
+# Changes by an operator while traffic flows: bypass, mode, configuration.
 
 control__bypass_on_and_off_under_load() {
 	local data
@@ -27,7 +27,7 @@ control__bypass_on_and_off_under_load() {
 	governed_soon h1
 	bulk_unharmed
 
-	# The other end: it strips, and says nothing, so that h1 takes it for a peer without Sluice.
+	# The other end strips, and sends nothing, so that h1 takes it for a peer without Sluice.
 	ctl h2 bypass on >/dev/null
 	wait_for 20 "h1 sends plain" control_plain h1
 	sleep 1
@@ -57,7 +57,7 @@ control__default_stays_where_proc_sys_is_read_only() {
 		bash "$BUILD/sluiced" --config "$CASE_DIR/h1.yaml" >"$CASE_DIR/h1.log" 2>&1 9>&- &
 	DAEMON[h1]=$!
 	wait_for 60 "sluiced is ready" daemon_ready_or_gone h1 0
-	expect_said h1 "as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=${CC}h1"
+	expect_said h1 "as /proc/sys is read-only here; to fix it, on the machine itself: sysctl net.ipv4.tcp_congestion_control=${CC}h1"
 	expect_said h1 "ready: 1 interface, mode enforce"
 	expect "default congestion control" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" != ${CC}h1
 }

@@ -47,7 +47,7 @@ crash__kill_9_and_restart_under_load() {
 	state_back "$objects" h1 sw h2
 }
 
-# To add or remove a clsact qdisc the kernel takes the device's queues down for a moment and empties them
+# When a clsact qdisc is added or removed, the kernel takes the device's queues down for a moment and empties them
 # (dev_deactivate() in qdisc_graft()), and a lower MTU makes TCP send again what is under way. Where both were
 # prepared, attaching and detaching lose nothing.
 crash__attach_and_detach_under_load_lose_nothing_where_prepared() {
@@ -86,7 +86,7 @@ crash__attach_and_detach_under_load_lose_nothing_where_prepared() {
 
 crash_plain() { [[ $(flow_of "$1" .telemetry) == false ]]; }
 
-# What kill -9 leaves is taken off without a configuration, and running daemons are left alone.
+# Programs that kill -9 leaves attached are removed without a configuration, and running daemons are left alone.
 crash__detach_after_kill_9() {
 	local objects=$CASE_DIR/objects.txt
 
@@ -163,7 +163,7 @@ crash__start_without_one_of_the_interfaces() {
 	net_link 1 || fail "the link cannot be made again"
 	wait_for 20 "sw says that it is back" said sw "p1: is there again"
 	status_soon sw "interfaces of sw" '.interfaces | length' 2
-	# So it is with SIGHUP.
+	# The same with SIGHUP.
 	{ switch_config && echo '  - {name: p3, role: switch, speed: 1Gbit, id: 3}'; } >"$CASE_DIR/sw.yaml"
 	daemon_hup sw "reloaded"
 	expect_said sw "p3: attached as soon as it is there"
@@ -196,7 +196,7 @@ crash__start_with_another_name_of_congestion_control() {
 	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default"
 }
 
-# Maps of another version that does not say how they are laid out are not touched. What can be told without it is taken off.
+# Maps of another version without a description of their layout are not touched. Everything recognisable without it is removed.
 crash__pins_of_another_version() {
 	local value
 
@@ -222,7 +222,7 @@ crash__pins_of_another_version() {
 	crash_detach_other "$BUILD"
 }
 
-# crash_detach_other DIR: what h1 has is of another version than DIR/sluiced, which leaves nothing of it all the same.
+# crash_detach_other DIR: the state of h1 is of another version than DIR/sluiced, which still removes all of it.
 crash_detach_other() {
 	net_in h1 "$1/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach" $? -eq 0
@@ -234,7 +234,7 @@ crash_detach_other() {
 # pin_number NODE NAME: of the map that is pinned.
 pin_number() { bpftool -j map show pinned "$PINS/ssys-$1/$2" | jq .id; }
 
-# Each pin alone, and all of them, is found again by what the programs that run hold: the flow does not notice.
+# Each pin alone, and all of them, is found again through the running programs: the flow does not notice.
 crash__pins_that_are_missing() {
 	local name number names lost='' objects=$CASE_DIR/objects.txt
 
@@ -308,7 +308,7 @@ crash__detach_with_pins_missing() {
 		leftovers_none
 		state_back "$objects" h1
 	done
-	# A daemon that lives is not taken for one that left something, though its pins are gone.
+	# A running daemon is not taken for a dead one, though its pins are gone.
 	daemon_start h1
 	rm "$PINS"/ssys-h1/*
 	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
@@ -321,7 +321,7 @@ crash__detach_with_pins_missing() {
 	state_back "$objects" h1
 }
 
-# Without CAP_SYS_ADMIN, as its unit starts it, what cannot be looked for is said, and the rest is adopted.
+# Without CAP_SYS_ADMIN, as its unit starts it, a message names what it cannot look for, and the rest is adopted.
 crash__pins_missing_without_the_right_to_look() {
 	setpriv --version >/dev/null 2>&1 || skip "no setpriv to take CAP_SYS_ADMIN away"
 	net_up
@@ -343,7 +343,7 @@ crash__pins_missing_without_the_right_to_look() {
 	bulk_stop
 }
 
-# There the interfaces of that number are others'.
+# In that namespace, interfaces with these numbers are others'.
 crash__detach_in_another_namespace_is_refused() {
 	local version
 
@@ -368,7 +368,7 @@ crash__detach_in_another_namespace_is_refused() {
 		[[ ! -e $PINS/ssys-h1 ]] || fail "pins are left"
 		daemon_stop sw
 	done
-	# A namespace that is gone has nothing to be refused for.
+	# If the namespace is gone, there is no reason to refuse.
 	daemon_start h1
 	daemon_kill h1
 	ip netns del "${NET_PREFIX}h1"

@@ -24,7 +24,7 @@ voq_of() { ctl "$1" voqs --json | jq -r "map(select(.destination == \"$2\"))[0] 
 
 credit_of() { ctl "$1" credits --json | jq -r "map(select(.destination == \"$2\"))[0] | $3"; }
 
-# voq_soon NODE DESTINATION FIELD VALUE, likewise.
+# voq_soon NODE DESTINATION FIELD VALUE: the same for a VOQ.
 voq_soon() { wait_for 20 "$3 of the VOQ from $1 to $2 is $4" voq_is "$@"; }
 
 voq_is() { [[ $(voq_of "$1" "$2" "$3") == "$4" ]]; }
@@ -60,12 +60,12 @@ credits__voqs_come_up_at_both_sides() {
 	# Without fq nothing is held.
 	[[ ! $NET_FQ ]] || expect "claims beyond C0" "$(ctl h2 credits --json | jq 'map(.claims_cut) | add')" -eq 0
 	expect "what h2 says" "$(<"$CASE_DIR/h2.log")" has-no "rack 10.1.0.2"
-	# All but what a busy machine kept from its first segment for 8 ms (limit 77).
+	# All except segments that a busy machine delayed for 8 ms after the first one (limit 77).
 	late=$(($(voq_of h1 10.2.0.2 .sent_bytes) - $(credit_of h2 10.2.0.2 .arrived_bytes)))
 	expect "S that did not arrive" $late -ge 0
 	expect "and was not late either" $late -le $(($(stat_of h2 rx_replayed) * 1514))
 	expect "credit that was refused" "$(stat_of h1 credit_ahead credit_no_voq)" -eq 0
-	# rx_replayed has an echo that came late, too. Each message is of one VOQ.
+	# rx_replayed also counts echoes that came late. Each message is of one VOQ.
 	expect "credit neither taken nor old" "$(ctl h1 stats --json | jq '.rx_credit + .rx_ride - .credit_taken - .credit_old')" -eq 0
 	expect "packets without credit" "$(stat_of h1 voq_alone voq_full)" -eq 0
 	expect "as text" "$(ctl h1 voqs)" has 10.2.0.2
@@ -73,7 +73,7 @@ credits__voqs_come_up_at_both_sides() {
 	nothing_lost || fail "packets were lost"
 }
 
-# Data leaves as it was made, and companions say S and F: credit is granted for what they say, and no claim is refused.
+# Data leaves as it was made, and companions carry S and F: credit is granted for these, and no claim is refused.
 credits__voqs_ride_on_companions() {
 	local address
 
@@ -103,7 +103,7 @@ credits__voqs_ride_on_companions() {
 	nothing_lost || fail "packets were lost"
 }
 
-# The same with companions, which go on to say S while nobody grants: the next daemon takes it from there.
+# The same with companions, which keep reporting S while no daemon grants: the next daemon continues from there.
 credits__daemon_is_killed_beside_companions() {
 	local before
 
@@ -125,7 +125,7 @@ credits__daemon_is_killed_beside_companions() {
 	bulk_stop
 }
 
-# The receiver's daemon is killed: what is sent goes on by HPCC alone; the next one grants again.
+# The receiver's daemon is killed: traffic goes on by HPCC alone; the next daemon grants again.
 credits__daemon_is_killed_and_comes_back() {
 	local before
 
@@ -192,8 +192,8 @@ credits__alone_without_hpcc() {
 	bulk_stop
 }
 
-# Two hosts that say to be one rack, and send to the same destination.
-credits__two_racks_with_one_id_are_said() {
+# Two hosts that claim to be one rack, and send to the same destination.
+credits__two_racks_with_one_id_are_reported() {
 	local NET_NODES="h1 sw h2 h3"
 
 	net_up
@@ -242,7 +242,7 @@ credits__more_destinations_than_voqs() {
 	expect "credit that was refused" "$(stat_of h1 credit_ahead)" -eq 0
 }
 
-# Nobody is there: what goes there has a VOQ, which is granted nothing and forgotten.
+# No host is there: traffic to it has a VOQ, which is granted nothing and forgotten.
 credits__unknown_destination_is_granted_nothing() {
 	credits_up "flow_timeout: 1s"
 	net_in h1 bash -c 'for ((i = 0; i < 20; i++)); do echo >/dev/udp/10.2.0.99/9 && sleep 0.05; done'
@@ -252,8 +252,8 @@ credits__unknown_destination_is_granted_nothing() {
 	wait_for 30 "h1 forgets" voqs_none
 }
 
-# What is looked at is written meanwhile, so it may be younger than the look. Here all of it is, by a clock that is behind.
-credits__what_is_younger_than_the_look_has_no_age() {
+# The entries are written while they are read, so one may be younger than the reader's time. Here all are, by a clock that is behind.
+credits__entries_younger_than_the_read_have_no_age() {
 	local look
 
 	credits_up
@@ -274,7 +274,7 @@ credits__what_is_younger_than_the_look_has_no_age() {
 # Voluntary context switches of a daemon.
 wakes_of() { awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/${DAEMON[$1]}/status"; }
 
-# Once nothing is active any more a daemon wakes up once a second, and what an event needs.
+# Once nothing is active any more, a daemon wakes up once a second, and for events.
 credits__idle_daemon_sleeps() {
 	local before
 

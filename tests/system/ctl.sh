@@ -67,7 +67,7 @@ ctl__commands_in_text_and_json() {
 	ctl_json 'map(select(.check == "data plane" and .result == "ok")) | length == 1' probe --json
 	ctl_json 'map(select(.check == "eth0 mtu" and (.detail | contains("1364")))) | length == 1' probe eth0 --json
 	ctl_text "eth0" probe
-	# What probe tries leaves nothing.
+	# The tries of probe leave nothing behind.
 	bulk_goes_on
 	bulk_stop
 }
@@ -125,7 +125,7 @@ ctl__as_nobody() {
 	expect "exit status of sluiced as nobody" $? -eq 1
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "it needs CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, CAP_NET_RAW: run it as root"
 	! compgen -G "$PINS/ssys-nobody/*" >/dev/null || fail "it left pins"
-	# Where everybody may look for the pins, and where nobody may.
+	# With pins that everybody may read, and with pins that nobody may.
 	as_nobody sluiced --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status of --detach as nobody" $? -eq 1
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "--detach needs CAP_BPF, CAP_NET_ADMIN: run it as root"

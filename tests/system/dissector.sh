@@ -5,7 +5,7 @@ DISSECTOR=$SYSTEM_DIR/../../deploy/wireshark/sluice.lua
 DISSECTOR_DOCS=$SYSTEM_DIR/../../docs/protocol.md
 
 # dissected CAPTURE OPTION...: tshark with the dissector; that has to be without an error of its own. As nobody, who may not
-# see the files' directories: as root tshark 4.4 loads no script, without a word. What 4.0 calls 1, 4.4 calls True.
+# see the files' directories: as root tshark 4.4 loads no script, without a word. A 1 of 4.0 is True in 4.4.
 dissected() {
 	local capture=$1
 
@@ -158,7 +158,7 @@ dissector__reads_int_md() {
 	dissector_wire_is_read 'sluice.intmd.kbps == 100000 && sluice.intmd.node == 2'
 }
 
-# The filter is that of docs/limits.md.
+# The filter is from docs/limits.md.
 dissector__reads_companions() {
 	local wire=$CASE_DIR/wire.pcap proto
 	local DISSECTOR_FILTER='ip[28:4] = 0x534c4332 or ip6[48:4] = 0x534c4332'

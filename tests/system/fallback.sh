@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Paths of which no port stamps: flows go by delay, and by telemetry again as soon as there is some.
+# Paths without a port that stamps: delay controls the flows, and telemetry again as soon as there is some.
 
 # Four connections, so that together they are more than the path holds: W_init is 25,000 bytes each.
 fallback_starts() {
@@ -46,7 +46,7 @@ fallback__of_a_path_that_stamps_nothing_and_then_does() {
 	done
 }
 
-# And taken off while it decides.
+# And stopped while it decides.
 fallback__switched_off_keeps_the_first_window() {
 	net_up
 	host_config h1 "swift: {fallback: false}" >"$CASE_DIR/h1.yaml"
@@ -71,7 +71,7 @@ fallback__switched_off_keeps_the_first_window() {
 	bulk_stop
 }
 
-# Nothing replies to it: what its probes take is all that there is. The base RTT is 2 ms.
+# Nothing replies to it: the RTT of its probes is the only measurement. The base RTT is 2 ms.
 fallback__of_udp_without_replies() {
 	local asked began
 

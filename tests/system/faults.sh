@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Each call of the daemon to the kernel fails once (fault.c): it ends with nothing left, or all is in place, or what was
+# Each call of the daemon to the kernel fails once (fault.c): it ends with nothing left, or everything is in place, or what was
 # attached before stays; it says so; it never crashes and never hangs.
 #
 # A case takes as many calls as it can in FAULTS_SECONDS, one of each kind first, in an order that FAULTS_SEED gives: 1 if it
 # says none, as a draw must not decide whether a commit passes. By hand: FAULTS=all takes all of them, FAULTS='17 300' the
-# ones of these numbers, and FAULTS_KEEP=FILE collects what was found. What is not said although it failed has its reason in
+# ones of these numbers, and FAULTS_KEEP=FILE collects what was found. A failure without a message has its reason in
 # faults.silent.
 
 # The seed of this run, which each case prints.
@@ -20,7 +20,7 @@ faults_daemon() {
 	DAEMON[h1]=$!
 }
 
-# What there is of Sluice, without numbers that change with each start.
+# All traces of Sluice, without numbers that change with each start.
 faults_state() {
 	{
 		net_in h1 tc qdisc show | grep clsact
@@ -34,7 +34,7 @@ faults_state() {
 	} | sed -E 's/:\[[0-9]+\]//; s/ id [0-9]+//; s/ tag [0-9a-f]+//; s/ jited//; s/ name [a-z_]+//; s/ expires [0-9]+sec//'
 }
 
-# What the maps keep for a later daemon, which has to undo it; nothing where they were made without their BTF.
+# The records in the maps for a later daemon, which has to undo them; empty if the maps were made without their BTF.
 faults_kept() {
 	{
 		bpftool -j map dump pinned "$PINS/ssys-h1/ports"
@@ -90,10 +90,10 @@ faults_found() {
 		tee -a "$CASE_DIR/found" ${FAULTS_KEEP:+"$FAULTS_KEEP"} >/dev/null
 }
 
-# What the daemon said that it does not say when nothing fails.
+# The daemon's messages that it does not print when nothing fails.
 faults_unusual() { grep -a -v -F -x -f "$CASE_DIR/normal" "$CASE_DIR/h1.log"; }
 
-# Something was said that is not said otherwise, or it is known why not.
+# There is a message that is not printed otherwise, or a known reason for silence.
 faults_said() {
 	local pattern
 
@@ -170,7 +170,7 @@ faults_cc_remove() {
 	done
 }
 
-# By the shell, whatever the daemon left.
+# The shell removes whatever the daemon left.
 faults_reset() {
 	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >/dev/null 2>&1
 	pins_remove
@@ -375,7 +375,7 @@ faults__of_a_reload() {
 
 # --- an orderly end, and a detach of what a crash left ---
 
-# What was left is named, and can be taken off by another detach.
+# The remains are named, and another detach can remove them.
 faults_after_detach() {
 	faults_said
 	if faults_differs off; then

@@ -6,7 +6,7 @@ feedback_of_udp() { ctl h1 flows --json | jq "map(select(.protocol == \"udp\" an
 feedback_is_window() { (($(feedback_of_udp) >= $1)); }
 
 # The receiver's daemon sends that of all flows together; without it the senders' PROBEs bring hops as ever.
-# So much that packets of several flows arrive while reports wait for each other (a quarter of the base RTT), also where
+# Enough that packets of several flows arrive while reports wait for each other (a quarter of the base RTT), also where
 # each stream of iperf3 has a thread.
 feedback__of_udp_without_replies_comes_from_the_daemon() {
 	local address

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Senders that are nobody, and many of them.
+# Many senders with invented addresses.
 
 FLOOD=${FLOOD:-20000} # more than the addresses that are remembered
 
@@ -10,12 +10,12 @@ flood() {
 # The sequence below which h1 takes nothing of h2, for a flow that it does not know.
 flood_floor() { bpftool -j map dump pinned "$PINS/ssys-h1/hosts" | jq '[.[].formatted.value.rx_seq] | max // 0'; }
 
-# What h1 has sent by its port, in bytes.
+# The bytes that h1 has sent by its port.
 flood_sent() { net_in h1 ip -s -j link show dev eth0 | jq ".[].stats64.tx.bytes"; }
 
 flood_over() { (($(net_in h1 awk '/^Tcp: [0-9]/ { print $15 }' /proc/net/snmp) >= $1)); }
 
-# Of SYNs to a closed port nothing is left, and h1 asks none of their addresses.
+# SYNs to a closed port leave no state, and h1 probes none of their addresses.
 flood__of_syns_makes_no_flow_and_no_probe() {
 	local floor made probes sent
 

@@ -46,7 +46,7 @@ flows__of_one_packet_keep_nobody_out() {
 	host_config h1 "max_flows: 64" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
 	server h2
-	# Of bash: a datagram to each port.
+	# With bash: a datagram to each port.
 	for ((port = 10000; port < 10200; port++)); do
 		echo "echo >/dev/udp/10.2.0.2/$port"
 	done >"$CASE_DIR/flood.sh"

@@ -48,7 +48,7 @@ forged__companions_are_refused_where_there_is_a_key() {
 		loop p1 h1 rx_probe_old
 		loop p2 h2 rx_probe_reply
 	END
-	# Of what comes back to its sender one is answered.
+	# Of the companions that come back to their sender one is answered.
 	expect "flows" "$(forged_flows)" -le $((flows + 1))
 	expect "peers that fell silent" "$(stat_of h1 peer_silent)" -eq 0
 	bulk_unharmed
@@ -63,7 +63,7 @@ forged__companions_of_strangers_are_answered_within_bounds() {
 
 	forged_up "auth: none"
 	for kind in "replay p2" "ports p2" "stranger p2 20000" "cut p2" "loop p1" "loop p2"; do
-		# First what is asked and then what is answered, and the other way round at the end: no answer without its question.
+		# Questions are counted before answers, and after them at the end: no answer without its question.
 		asked=$(stat_of h1 companion_sent probe_sent) before=$(stat_of h2 rx_probe) limited=$(stat_of h2 rx_probe_limited)
 		began=$(uptime_ms) flows=$(stat_of h2 flow_made)
 		# shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Interfaces that change under the daemon: away and back, down and up, other qdiscs, MTUs, routes, filters.
 
-# A deleted veth takes its filters, routes and switch port along; what comes back under its name is managed again.
+# A deleted veth takes its filters, routes and switch port along; an interface that comes back under its name is managed again.
 interface__goes_away_under_load_and_comes_back() {
 	local link
 
@@ -96,8 +96,8 @@ interface__qdisc_is_replaced() {
 	bulk_stop
 }
 
-# What a switch port lacks to be stamped is said when it begins, and when it is over.
-interface__queue_that_cannot_be_read_is_said() {
+# A switch port that cannot be stamped is reported when that begins, and when it is over.
+interface__queue_that_cannot_be_read_is_reported() {
 	net_up
 	daemon_start sw
 	net_in sw tc qdisc replace dev p2 root noqueue
@@ -107,7 +107,7 @@ interface__queue_that_cannot_be_read_is_said() {
 }
 
 # A part of them would be no queue length.
-interface__more_transmit_queues_than_are_read_are_said() {
+interface__more_transmit_queues_than_are_read_are_reported() {
 	net_up
 	net_in sw ip link add dev many0 numtxqueues 100 numrxqueues 1 type veth peer name many1 &&
 		net_in sw ip link set many0 up && net_in sw ip link set many1 up &&
@@ -120,7 +120,7 @@ interface__more_transmit_queues_than_are_read_are_said() {
 	wait_for 20 "sluiced says that it is read" said sw "many0: queue: could not be read -> read"
 }
 
-# A switch with a port whose speed is what ethtool last said.
+# A switch with a port whose speed is the last one from ethtool.
 interface_tap_up() {
 	need ethtool
 	[[ -c /dev/net/tun ]] || skip "no tap device in this kernel"
@@ -143,8 +143,8 @@ interface__speed_changes() {
 	daemon_stop sw
 }
 
-# A driver without a link tells none: a port keeps what it had, over a reload and over a crash of sluiced.
-interface__speed_that_is_not_told_any_more_stays() {
+# A driver without a link reports no speed: a port keeps its last one, over a reload and over a crash of sluiced.
+interface__speed_that_is_no_longer_known_stays() {
 	interface_tap_up
 	net_in sw ethtool -s tap0 speed 0
 	expect "what the driver says" "$(net_in sw ethtool tap0 2>&1)" has-no "1000Mb/s"
@@ -191,7 +191,7 @@ interface__mtu_changes_under_load() {
 
 interface_why_says() { ctl h1 why ":$(bulk_port)" --json | grep -q "$1"; }
 
-# An administrator's route that has no room any more is not touched: what does not fit goes without telemetry, and the
+# An administrator's route that has no room any more is not touched: packets that do not fit go without telemetry, and the
 # rest of the daemon goes on.
 interface__mtu_falls_below_an_administrators_route() {
 	local started=$SECONDS
@@ -223,11 +223,11 @@ interface__mtu_falls_below_an_administrators_route() {
 check_says() {
 	ctl h1 check "$CASE_DIR/h1.yaml" >"$CASE_DIR/check.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status of check" $? -eq 3
-	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "to mend: $1"
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "to fix: $1"
 }
 
 # interface_refusal ROUTE...: with an earlier route for the prefix that has no room, sluiced refuses, leaves
-# nothing, and names a command that mends it.
+# nothing, and names a command that fixes it.
 interface_refusal() {
 	local command
 
@@ -253,7 +253,7 @@ interface__route_without_room_is_refused_with_the_remedy() {
 	interface_refusal fd00::/16 via fd00:1::1 metric 1024
 	expect "the gateway is still there" "$(net_route h1 10.0.0.0/8)" has "via 10.1.0.1 dev eth0"
 	expect "the gateway is still there" "$(net_route h1 fd00::/16)" has "via fd00:1::1 dev eth0"
-	# What the administrator gave room is not sluiced's to take away.
+	# sluiced does not remove the room that the administrator made.
 	net_state h1 >"$CASE_DIR/before.txt"
 	daemon_start h1 h2 sw
 	server h2
@@ -285,7 +285,7 @@ interface__connected_route_without_room_is_refused_with_the_remedy() {
 	expect "source address of the route" "$(net_in h1 ip route get 10.1.0.1)" has "src 10.1.0.2"
 }
 
-# A route of one's own with one of the gateways would take the traffic from the others.
+# A route of our own over one of the gateways would take the traffic from the others.
 interface__prefix_with_several_next_hops_gets_no_route() {
 	telemetry_in_data
 	net_up
@@ -341,7 +341,7 @@ interface__next_hop_changes_under_load() {
 	route_soon fd00::/16 "via fd00:1::fe dev eth0"
 	expect "room" "$(net_route h1 10.0.0.0/8) " has "mtu 1348 "
 	expect_said h1 "eth0: route to 10.0.0.0/8: via 10.1.0.1 dev eth0 mtu 1348 -> via 10.1.0.254 dev eth0 mtu 1348"
-	# The old one takes nothing any more.
+	# The old one gets no more packets.
 	net_in h1 ip neighbour replace 10.1.0.1 lladdr 02:00:0a:00:01:77 nud permanent dev eth0
 	net_in h1 ip neighbour replace fd00:1::1 lladdr 02:00:0a:00:01:77 nud permanent dev eth0
 	bulk_goes_on
@@ -361,7 +361,7 @@ interface__next_hop_changes_under_load() {
 	state_back "$CASE_DIR/objects.txt" h1
 }
 
-# Ours is there as long as what it was made from would send packets the same way without room.
+# Our route exists as long as the one that it was made from would send packets the same way without room.
 interface__route_goes_with_the_one_that_covers_it() {
 	telemetry_in_data
 	net_up
@@ -411,7 +411,7 @@ interface__route_goes_when_the_one_that_covers_it_gets_a_second_next_hop() {
 	route_soon fd00::/16 "via fd00:1::fe dev eth0"
 }
 
-# A routing daemon's, as of a metric that ours would be preferred to.
+# A route of a routing daemon, with a metric over which ours would be preferred.
 interface__route_gives_way_to_another_of_its_prefix() {
 	telemetry_in_data
 	net_up
@@ -433,7 +433,7 @@ interface__route_gives_way_to_another_of_its_prefix() {
 
 interface_v6_is_theirs() { [[ $(net_route h1 fd00::/16) != *"proto 83"* ]]; }
 
-# What peers, and their access lists, know the host by.
+# The source address by which peers, and their access lists, know the host.
 interface__route_keeps_the_source_address() {
 	telemetry_in_data
 	net_up
@@ -451,7 +451,7 @@ interface__route_keeps_the_source_address() {
 	interface_settled
 }
 
-# As where hosts have addresses of /32, and a gateway beyond them.
+# As in networks whose hosts have /32 addresses, and a gateway beyond them.
 interface__route_keeps_onlink() {
 	telemetry_in_data
 	net_up
@@ -500,7 +500,7 @@ interface__route_for_some_packets_only_is_left_alone() {
 	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
 }
 
-# The kernel says nothing of the IPv4 routes that go with an interface.
+# The kernel sends no event for the IPv4 routes that go with an interface.
 interface__route_comes_when_the_preferred_interface_goes_down() {
 	telemetry_in_data
 	net_up
@@ -517,7 +517,7 @@ interface__route_comes_when_the_preferred_interface_goes_down() {
 	route_soon 10.0.0.0/8 "via 10.1.0.1 dev eth0"
 }
 
-# A route without it would have every peer looked for on the link.
+# Without onlink every peer would be looked up on the link.
 interface__next_hop_of_the_other_family_is_left_alone() {
 	telemetry_in_data
 	net_up
@@ -536,7 +536,7 @@ interface__next_hop_of_the_other_family_is_left_alone() {
 	interface_settled
 }
 
-# It takes the place of clsact and has no egress.
+# An ingress qdisc takes the place of clsact and has no egress.
 interface__with_an_ingress_qdisc_is_refused_with_the_remedy() {
 	net_up
 	net_in h1 tc qdisc add dev eth0 ingress || fail "no qdisc ingress here"
@@ -550,7 +550,7 @@ interface__with_an_ingress_qdisc_is_refused_with_the_remedy() {
 	daemon_start h1
 }
 
-# What a new interface cannot do is seen before anything of the new configuration is taken.
+# A missing capability of a new interface is found before anything of the new configuration is applied.
 interface__reload_with_one_that_cannot_be_used_changes_nothing() {
 	net_up
 	daemon_start h1
@@ -609,7 +609,7 @@ interface__filters_of_somebody_else_stay_and_work() {
 	state_back "$CASE_DIR/objects.txt" h1
 }
 
-# A clsact qdisc that sluiced made stays when somebody hung a filter into it meanwhile.
+# A clsact qdisc that sluiced made stays if somebody added a filter to it meanwhile.
 interface__filters_that_came_later_stay() {
 	net_up
 	daemon_start h1
@@ -622,7 +622,7 @@ interface__filters_that_came_later_stay() {
 	expect "our filters" "$(net_in h1 tc filter show dev eth0 egress)" has-no "bpf"
 }
 
-# What only the new role needs is loaded by then, over the same maps.
+# The programs that only the new role needs are loaded by then, over the same maps.
 interface__takes_another_role_with_a_reload() {
 	local role
 

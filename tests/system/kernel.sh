@@ -30,7 +30,7 @@ kernel__without_btf_is_not_supported() {
 	expect "exit status of probe --json" $? -eq 3
 	expect "JSON" "$(jq -r '.[] | select(.check == "btf") | .result + " " + .advice' "$CASE_DIR/probe.json")" has \
 		"missing boot a kernel with CONFIG_DEBUG_INFO_BTF=y"
-	# Here it is, so it was the lack of it.
+	# Here it is visible, so the lack of it was the cause.
 	daemon_start h1
 }
 
@@ -46,7 +46,7 @@ kernel__without_bpffs_says_what_to_mount() {
 		"missing mount -t bpf bpf /sys/fs/bpf"
 }
 
-# What probe says of this kernel agrees with what the other cases find.
+# The findings of probe on this kernel agree with those of the other cases.
 kernel__probe_says_what_is_there() {
 	local fq=less
 
@@ -76,7 +76,7 @@ kernel__probe_says_what_is_there() {
 	expect "of a link that is down" "$(kernel_probed down0 '.result + " " + .mend')" = "less ip link set dev down0 up"
 }
 
-# Before Linux 6.2 the tracepoints hear every packet of the machine: a host has no use for them.
+# Before Linux 6.2 the tracepoints see every packet of the machine: a host has no use for them.
 kernel__tracepoints_are_for_switch_ports() {
 	net_up
 	net_in h1 "$BUILD/sluicectl" probe --json eth0 >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"

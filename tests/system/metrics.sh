@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The endpoint for Prometheus: what it says, and what clients and neighbours cannot do to it.
+# The endpoint for Prometheus: its content, and its safety from clients and neighbours.
 
 METRICS=127.0.0.1:9463
 
@@ -125,7 +125,7 @@ lead_is_of_each_pause() {
 	[[ $(metric sw sluice_pfc_prediction_lead_seconds_count) == $(ports_of sw p1 .predicted) ]]
 }
 
-# What is served is all of the list and nothing else, and in order.
+# The endpoint serves exactly the list, and in order.
 metrics__pass_promtool() {
 	local promtool
 
@@ -187,7 +187,7 @@ metrics__bad_clients() {
 	done
 	expect "heartbeat" "$(status_of h1 .daemon_alive)" = true
 	daemon_hup h1 reloaded
-	bulk_goes_on # what is sent twice tells nothing here: the clients' own SYNs are among it
+	bulk_goes_on # retransmissions prove nothing here: the clients' own SYNs are among them
 	kill -KILL $threads
 	wait $threads 2>/dev/null
 	wait_for 20 "it is served again" metrics_of h1 >/dev/null
@@ -237,7 +237,7 @@ metrics__idle_clients_block_nobody() {
 metrics_clients() { (($(net_in "$1" ss -tnH state established "dport = :${METRICS#*:}" | wc -l) >= $2)); }
 metrics_files() { (($(find "/proc/${DAEMON[$1]}/fd" | wc -l) <= $2)); }
 
-# Who is in the way is named, all else goes on, and a SIGHUP tries again.
+# The process that holds the address is named, everything else goes on, and a SIGHUP tries again.
 metrics__port_is_taken() {
 	local taker
 

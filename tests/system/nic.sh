@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A NIC that does PFC itself, which eth0 of h1 is taken for (dcbnic.c): what it is told, when, and what is left of it.
+# A NIC that does PFC itself, which eth0 of h1 is taken for (dcbnic.c): the settings that it gets, when, and what is left of them.
 
 # nic_make CAPABILITY ENABLED DCBX [REFUSAL]: the latter in hexadecimal; 09: the host runs DCBX, by IEEE 802.1Qaz.
 nic_make() {
@@ -28,7 +28,7 @@ nic_tells() { [[ $(nic_of "$1") == "$2" ]]; }
 
 nic_tells_soon() { wait_for 20 "$1 is $2" nic_tells "$1" "$2"; }
 
-# It is told to, what it counts is shown, and what comes past it is not obeyed a second time.
+# It is told to, its counters are shown, and a pause that comes past it is not obeyed a second time.
 nic__obeys_by_itself() {
 	nic_make 8 00 09
 	net_up without-fq
@@ -86,7 +86,7 @@ nic__is_put_back_after_a_crash() {
 	with_nic net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1 9>&- ||
 		fail "--detach: $(<"$CASE_DIR/detach.log")"
 	expect "PFC of the NIC" "$(nic_enabled)" = 20
-	# What somebody else says later stands, and is not fought.
+	# A later setting by somebody else stays.
 	with_nic daemon_start h1
 	nic_change 3 40
 	wait_for 20 "the daemon says so" said h1 "PFC of its NIC is enabled for priorities 6 by now, and 3 are to be lossless"
@@ -126,7 +126,7 @@ nic__follows_what_is_wanted() {
 	daemon_stop h1
 }
 
-# Too much is asked of it, it refuses, or it says that it did and did not.
+# Too many priorities are requested, it refuses, or it falsely reports success.
 nic__that_refuses_pfc_ends_the_start_and_keeps_its_settings() {
 	nic_make 2 80 09
 	net_up
@@ -139,7 +139,7 @@ nic__that_refuses_pfc_ends_the_start_and_keeps_its_settings() {
 	pfc_host >"$CASE_DIR/h1.yaml"
 	with_nic daemon_start h1
 	expect "PFC of the NIC" "$(nic_enabled)" = 88
-	# Of a reload that asks for too much nothing is done.
+	# A reload that requests too many changes nothing.
 	pfc_host "lossless: [3, 4]" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "the configuration in force stays as it is"
 	expect "PFC of the NIC" "$(nic_enabled)" = 88
@@ -155,7 +155,7 @@ nic__that_refuses_pfc_ends_the_start_and_keeps_its_settings() {
 }
 
 # Firmware runs DCBX, or the host does so in the version before IEEE: it is only asked.
-nic__whose_dcbx_says_so() {
+nic__whose_dcbx_decides() {
 	nic_make 8 10 08
 	net_up
 	pfc_host >"$CASE_DIR/h1.yaml"
@@ -174,7 +174,7 @@ nic__whose_dcbx_says_so() {
 	nic_make 8 00 05
 	with_nic daemon_start h1
 	expect_said h1 "in the CEE version of DCBX: priorities none"
-	# Handed to the host it is told at SIGHUP.
+	# Once it is handed to the host, it is configured at SIGHUP.
 	nic_change 4 09
 	daemon_hup h1 reloaded
 	expect "PFC of the NIC" "$(nic_enabled)" = 08
@@ -182,7 +182,7 @@ nic__whose_dcbx_says_so() {
 	expect "PFC of the NIC" "$(nic_enabled)" = 00
 }
 
-# What Sluice has to say leaves by its port as before, and what waits there is counted.
+# Sluice's own packets leave by its port as before, and packets that wait there are counted.
 nic__of_a_switch_goes_on_pausing() {
 	nic_make 8 00 09
 	nic_change 1 p1
@@ -192,7 +192,7 @@ nic__of_a_switch_goes_on_pausing() {
 	sed -i 's/^mode: enforce/mode: observe/' "$CASE_DIR/h1.yaml"
 	with_nic daemon_start sw
 	daemon_start h1
-	# switch_config has no mode, which is the default.
+	# switch_config sets no mode, so it has the default.
 	expect "PFC of the NIC" "$(nic_enabled)" = 08
 	expect "state of p1" "$(ports_of sw p1 .state)" = nic
 	expect "state of p2, a veth" "$(ports_of sw p2 .state)" = open

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What an operator asks of sluicectl about running traffic. Text and JSON by ctl_text and ctl_json of ctl.sh.
+# An operator's questions to sluicectl about running traffic. Text and JSON by ctl_text and ctl_json of ctl.sh.
 
 # operator_up [LINE of h1's configuration]...: hosts and switch, and a server on h2. With OPERATOR_NET for net_up.
 operator_up() {
@@ -103,7 +103,7 @@ operator__why_of_a_flow_that_goes_plain() {
 	bulk_start h1 10.2.0.2
 	wait_for 20 "the flow is plain" why_is plain
 	ctl_text "not known to strip" why ":$(bulk_port)"
-	# Its bytes are not counted, so nothing is said of them.
+	# Its bytes are not counted, so none are shown.
 	expect "what it says was sent" "$(grep '^sent' "$CASE_DIR/ctl.txt")" = "$(grep -o '^sent  *last packet [0-9.]* [mun]*s ago' "$CASE_DIR/ctl.txt")"
 	bulk_stop
 }
@@ -194,7 +194,7 @@ operator__set_turns_knobs_until_the_configuration_comes_back() {
 # found FINDING CHECK: of the JSON of check.
 found() { jq -r ".[] | select(.check == \"$2\") | .$1" "$CASE_DIR/check.json"; }
 
-operator__check_finds_what_is_missing_and_how_to_mend_it() {
+operator__check_finds_what_is_missing_and_how_to_fix_it() {
 	net_up
 	host_config h1 >"$CASE_DIR/h1.yaml"
 	ctl h1 check "$CASE_DIR/h1.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
@@ -213,14 +213,14 @@ operator__check_finds_what_is_missing_and_how_to_mend_it() {
 	ctl h1 check "$CASE_DIR/bad.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
 	expect "exit status with what is missing" $? -eq 3
 	expect "the interface" "$(found result eth9)" = missing
-	expect "a command that mends it" "$(found mend eth9)" = null
+	expect "a command that fixes it" "$(found mend eth9)" = null
 	expect "what to do about it" "$(found advice eth9)" has "name one that 'ip link' shows here"
 	expect "the pins" "$(found mend pin_dir)" = "mkdir -p /sys/fs/bpf/none"
 	expect "the peer" "$(found result "peer 10.0.0.0/8")" = less
 	expect "authentication" "$(found mend auth)" has "/etc/sluice/key"
 	ctl h1 check "$CASE_DIR/h1.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
 	expect "pacing" "$(found mend "eth0 pacing (host)")" = "tc qdisc replace dev eth0 root fq"
-	expect "findings without a way to mend them" \
+	expect "findings without a way to fix them" \
 		"$(jq -r '.[] | select(.result != "ok" and (.mend // .advice // "") == "") | .check' "$CASE_DIR/check.json")" = ""
 
 	echo "modes: x" >"$CASE_DIR/bad.yaml"
@@ -239,7 +239,7 @@ operator__check_finds_what_is_missing_and_how_to_mend_it() {
 
 filters_of() { net_in h1 tc filter show dev eth0 egress 2>/dev/null; net_in h1 tc filter show dev eth0 ingress 2>/dev/null; }
 
-operator__clean_takes_off_what_was_left() {
+operator__clean_removes_what_was_left() {
 	local before
 
 	net_up
@@ -317,7 +317,7 @@ operator__top_as_nobody() {
 	expect "what it says" "$(<"$CASE_DIR/top.txt")" has "CAP_BPF"
 }
 
-# top_shows COLUMNS [NODE] [TERMINAL]: what it draws until q is pressed; the keys sort, turn the order round, and show the
+# top_shows COLUMNS [NODE] [TERMINAL]: the screen until q is pressed; the keys sort, turn the order round, and show the
 # help. TERMINAL is variables of its environment.
 top_shows() {
 	{
@@ -356,7 +356,7 @@ operator__top_fills_a_terminal() {
 	bulk_stop
 }
 
-# coloured [COLOUR]: what top has drawn switches to a colour of the foreground (0 to 7: 1 is red), or is any set.
+# coloured [COLOUR]: the output of top switches to a colour of the foreground (0 to 7: 1 is red), or is any set.
 coloured() { grep -qE $'\x1b\\[([0-9]+;)*'"3${1:-[0-9]}(;[0-9]+)*m" "$CASE_DIR/top.txt"; }
 
 operator__top_has_colours_unless_told_not_to() {
@@ -419,7 +419,7 @@ operator__top_is_drawn_again() {
 	bulk_stop
 }
 
-# on_terminal COLUMNS SECONDS ARGUMENT...: what sluicectl of h1, or TERMINAL_NODE, prints on a terminal so wide.
+# on_terminal COLUMNS SECONDS ARGUMENT...: the output of sluicectl on h1, or TERMINAL_NODE, on a terminal of that width.
 on_terminal() {
 	local columns=$1 seconds=$2 node=${TERMINAL_NODE:-h1}
 
@@ -443,7 +443,7 @@ fits_terminals() {
 	done
 }
 
-# Who is slow, why, and since when, also where a line does not fit.
+# The slow flows, why, and since when, also if a line does not fit.
 operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 	local columns port watch
 
@@ -451,7 +451,7 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 	operator_up
 	bulk_start h1 10.2.0.2 -b 1M
 	port=$(bulk_port)
-	# It sends a tenth of its W: what it waits for is its application, though its socket obeys W.
+	# It sends a tenth of its W: it waits for its application, though its socket obeys W.
 	timeout 5 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
 		>"$CASE_DIR/watch.json"
 	jq -c ".[] | select(.local_port == $port)" "$CASE_DIR/watch.json" >"$CASE_DIR/flow.json"
@@ -493,7 +493,7 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 	bulk_stop
 }
 
-# What has a sentence at the end of its lines: it goes on in the next.
+# Output with a sentence at the end of its lines: the sentence continues in the next line.
 operator__sentences_fit_a_narrow_terminal() {
 	net_up
 	switch_config | sed '/name: p2/s/}/, classes: [{share: 90%}, {dscp: [8], share: 10%}]}/' >"$CASE_DIR/sw.yaml"
@@ -558,7 +558,7 @@ operator__support_packs_everything_but_the_key() {
 	expect "its size" "$(jq .size_bytes "$CASE_DIR/ctl.json")" -eq "$(stat -c %s "$CASE_DIR/support.tar")"
 	tar tf "$CASE_DIR/support.tar" | sed 's|sluice-support/||' >"$CASE_DIR/files.txt" || fail "tar cannot read it"
 	expect "its files" "$(jq -r '.files[]' "$CASE_DIR/ctl.json")" = "$(<"$CASE_DIR/files.txt")"
-	# As docs/sluicectl.md says; what a machine lacks is in MISSING.txt besides.
+	# As docs/sluicectl.md says; MISSING.txt also lists what the machine lacks.
 	expect "the files that it is to have" "$(grep -vx MISSING.txt "$CASE_DIR/files.txt" | sort | xargs)" = "bpftool-link.txt \
 bpftool-map.txt bpftool-net.txt bpftool-prog.txt bpftool-struct_ops.txt config.yaml credits.json flows.json int.json \
 ip-link.txt ip-route.txt kernel.log ports.json probe.json set.json sluiced.log ss.txt stats-1.json stats-2.json status.json \
@@ -648,7 +648,7 @@ schema() {
 	jq -r --slurpfile schema "$SCHEMA" --arg want "$1" --arg command "$2" -f "$SYSTEM_DIR/lib/schema.jq"
 }
 
-# json_soon KEY NODE COMMAND...: what it prints comes to have KEY.
+# json_soon KEY NODE COMMAND...: its output comes to have KEY.
 json_soon() { wait_for 20 "$1 in what $3 prints" json_has "$@"; }
 
 json_has() {
@@ -657,7 +657,7 @@ json_has() {
 }
 
 # Every command, over networks in which every key has a reason to be there.
-operator__json_is_as_its_schema_says() {
+operator__json_matches_its_schema() {
 	local command peers="{prefix: 10.0.0.0/8, base_rtt: 2ms, hiercc: true}, {prefix: 'fd00::/16', base_rtt: 2ms}"
 
 	need timeout
@@ -666,7 +666,7 @@ operator__json_is_as_its_schema_says() {
 		host_config $command "hpcc: {variant: vai-sf}" "peers: [$peers]" |
 			sed '/^interfaces:/s/}]/, pfc: obey}]/' >"$CASE_DIR/$command.yaml"
 	done
-	# Nothing stamps what h2 sends: that goes by delay.
+	# Nothing stamps packets of h2: delay controls its flows.
 	switch_config | sed "/name: p1/d; /name: p2/s/}/, classes: [{share: 90%}, {dscp: [8], share: 10%}]}/" >"$CASE_DIR/sw.yaml"
 	daemon_start h1 h2 sw
 	server h1
@@ -704,11 +704,11 @@ operator__json_is_as_its_schema_says() {
 	json_of h1 probe
 	sed 's/^auth: .*/auth: none/' "$CASE_DIR/h1.yaml" >"$CASE_DIR/none.yaml"
 	json_of h1 check "$CASE_DIR/none.yaml"
-	# Of another pin directory than that of the filters that it finds.
+	# With another pin directory than that of the filters that it finds.
 	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-none" --json clean --dry-run >"$CASE_DIR/clean.json"
 	expect "what is not as the schema says of clean" "$(schema errors clean <"$CASE_DIR/clean.json" 2>&1)" = ""
 	schema seen clean <"$CASE_DIR/clean.json" >>"$CASE_DIR/keys_seen"
-	# Without the programs that it wants to ask.
+	# Without the programs that it wants to run.
 	net_in h1 env PATH=/nowhere "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json support "$CASE_DIR/support.tar" \
 		>"$CASE_DIR/support.json" 2>"$CASE_DIR/ctl.log"
 	expect "what is not as the schema says of support" "$(schema errors support <"$CASE_DIR/support.json" 2>&1)" = ""
@@ -718,7 +718,7 @@ operator__json_is_as_its_schema_says() {
 	json_of - replay --variant vai-sf "$CASE_DIR/trace.csv"
 	bulk_stop
 	schema keys - <<<null | sort -u >"$CASE_DIR/keys"
-	# Of a buffer that gets full pfc.sh has a case, nic.sh of NICs, trace.sh of the variant probabilistic.
+	# pfc.sh has a case for a buffer that gets full, nic.sh for NICs, trace.sh for the variant probabilistic.
 	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -v "^pfc_nic" | xargs)" = \
 		"pfc_buffer.remaining_ns pfc_port.nic trace_feedback.random"
 }

@@ -5,7 +5,7 @@
 # The inside of a tunnel: h1 is 192.168.9.1 and fd09::1, h2 is .2 and ::2. Its sockets keep the control of pods, CUBIC.
 OVERLAY_INNER=192.168.9.2
 
-# What is in the VM beside its root file system (tests/run).
+# Files of the VM beside its root file system (tests/run).
 PATH=$PATH:$BUILD/vm-tools
 overlay_modules() {
 	local file
@@ -155,8 +155,8 @@ overlay__without_ports_and_without_companions() {
 	expect "flows of the tunnel" "$(ctl h1 flows --json | jq '[.[] | select(.protocol == "ipip")] | length')" -eq 0
 }
 
-# overlay_sink_goes [COUNTER]...: the sink goes while companions of a tunnel are on their way. What is read through it is what
-# was sent, and h2's stack threw companions away by these counters.
+# overlay_sink_goes [COUNTER]...: the sink goes while companions of a tunnel are on their way. The bytes read through it are
+# those that were sent, and h2's stack threw companions away by these counters.
 overlay_sink_goes() {
 	local reader before got
 

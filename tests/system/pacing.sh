@@ -49,7 +49,7 @@ pacing_is_even() {
 }
 
 # pacing_resumes FILE RATE PAUSE_MS: the longest gap is that long, and the packets after it are never more than one ahead
-# of R from there on: what comes late, as when a daemon's tick had the CPU, is followed at once by the next.
+# of R from there on: a late packet, as when a daemon's tick had the CPU, is followed at once by the next.
 pacing_resumes() {
 	local figures
 
@@ -68,12 +68,12 @@ pacing_resumes() {
 }
 
 # Full packets: the route leaves 152 bytes of the MTU, of which 52 are for an echo. The path stamps nothing, so R stays
-# what it begins with: the speed of the port.
+# the initial rate: the speed of the port.
 #
 # One virtual CPU of 1 instruction a nanosecond is all of the network, and whatever else it does at the time of a
 # departure delays it. So there are few PROBEs (base_rtt), and no tag is computed (auth). The sender sends several packets
 # at once (a timer's microseconds), and its socket (-w) has room for all that fq holds, up to the horizon: it never waits.
-# fq does not collect timers: its default timer_slack of 10 us shows up as 10 us of jitter. What is left is the tick, 3 to
+# fq does not collect timers: its default timer_slack of 10 us shows up as 10 us of jitter. The rest is the tick, 3 to
 # 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.2 % of a gap from build to build, where we aim at 5 %.
 # While anything spins, in whatever scheduling class, the CPU is never idle and the tick takes longer: 10 to 11 %.
 pacing__one_flow_leaves_evenly() {
@@ -108,7 +108,7 @@ pacing_rates_are_kept() {
 	done
 }
 
-# Who was paused goes on at R from the end of the pause, and does not make up for it.
+# A flow that was paused goes on at R from the end of the pause, and does not make up for it.
 pacing__of_a_pause_begins_at_its_end() {
 	local capture
 

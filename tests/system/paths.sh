@@ -58,7 +58,8 @@ paths__end_at_a_peer_without_sluice() {
 	bulk_stop
 }
 
-# A router that drops what it does not know: the peer counts as silent, data goes on without control, and sluicectl says so.
+# A router that drops packets that it does not know: the peer counts as silent, data goes on without control, and sluicectl
+# reports it.
 paths__that_drop_companions_pass_data() {
 	local address
 
@@ -103,7 +104,7 @@ paths_without_companions() {
 	daemon_stop h1 h2 sw
 }
 
-# A router that writes its own address in the place of h1's. What Sluice asks does not fit its packet then, or is answered to
+# A router that writes its own address in the place of h1's. A PROBE does not fit its packet then, or is answered to
 # the router: flows go plain, and data arrives whole both ways, with a key and without.
 paths__with_address_translation_pass_data() {
 	local auth

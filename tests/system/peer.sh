@@ -2,7 +2,7 @@
 # Peers that do not strip telemetry: that never did, and that stop.
 
 # Nobody at h2. TCP is as fast as without Sluice, and h1 asks from time to time.
-peer__without_sluice_is_served_plainly() {
+peer__without_sluice_gets_plain_packets() {
 	net_up
 	server h2
 	# No more than what fits into the switch's buffer however fast it starts.
@@ -31,7 +31,7 @@ peer_is_as_fast() {
 	(($(jq '.end.sum_sent.seconds * 1000 | round' "$TRANSFER") < 2 * PEER_PLAIN))
 }
 
-# h2's sluiced is killed and its filters are removed by hand: what h1 sends is thrown away there, until h1 sees that
+# h2's sluiced is killed and its filters are removed by hand: packets of h1 are dropped there, until h1 sees that
 # nothing comes back.
 peer__that_stops_stripping_in_mid_transfer() {
 	net_up
@@ -43,7 +43,7 @@ peer__that_stops_stripping_in_mid_transfer() {
 	bulk_stop
 }
 
-# What h1 sends meanwhile goes out plainly; the next sluiced adopts h2's maps and is heard of again.
+# Meanwhile h1 sends plain packets; the next sluiced adopts h2's maps and is heard of again.
 peer_lost_and_found() {
 	daemon_kill h2
 	net_in h2 tc qdisc del dev eth0 clsact

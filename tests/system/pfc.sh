@@ -35,7 +35,7 @@ pfc_backlog() { net_in sw tc -s -j qdisc show dev "$1" root | jq '.[0].backlog';
 
 pfc_waits() { (($(pfc_backlog "$1") > $2)); }
 
-# The sum is what tc says: between two readings of it, as the queue goes on.
+# The sum agrees with tc: it is between two readings, because the queue moves on.
 pfc_is_exact() {
 	local before now after
 
@@ -52,8 +52,8 @@ pfc_send() {
 
 pfc_received() { net_in sw ip -s -j link show dev p1 | jq '.[0].stats64.rx.packets'; }
 
-# What comes in at 150 Mbit/s and leaves at 100 is counted, and its sender is told: first by prediction.
-pfc__switch_pauses_who_fills_it() {
+# Traffic that comes in at 150 Mbit/s and leaves at 100 is counted, and its sender is paused: first by prediction.
+pfc__switch_pauses_the_ports_that_fill_it() {
 	local capture quanta
 
 	need tcpdump tshark
@@ -96,7 +96,7 @@ pfc__switch_pauses_who_fills_it() {
 
 test_total() { [[ $(pfc_total "$1") == "$2" ]]; }
 
-# What is not lossless, and a switch that only obeys, pauses nobody; a reload changes that.
+# Traffic that is not lossless, and a switch that only obeys, pauses no neighbour; a reload changes that.
 pfc__follows_the_file() {
 	net_up without-fq
 	pfc_switch obey "buffer: 200KB" >"$CASE_DIR/sw.yaml"
@@ -129,7 +129,7 @@ pfc__host_notes_what_it_hears() {
 	pfc_host "watchdog: 300ms" >"$CASE_DIR/h1.yaml"
 	daemon_start h1
 	ports_soon h1 eth0 .state open
-	# A veth has no NIC that does PFC, and nobody makes words of it.
+	# A veth has no PFC in hardware, and no message mentions it.
 	expect "NIC of h1" "$(ctl h1 ports --json | jq ".ports[0] | has(\"nic\")")" = false
 	expect "what h1 says of NICs" "$(grep -c NIC "$CASE_DIR/h1.log")" -eq 0
 	pfc_send 8 65535
@@ -145,13 +145,13 @@ pfc__host_notes_what_it_hears() {
 	expect "pauses heard" "$(ports_of h1 eth0 .heard)" -eq 1
 	pfc_send 8 10
 	ports_soon h1 eth0 .state expired
-	# 65535 quanta for ever: 335 ms each.
+	# 65535 quanta, without end: 335 ms each.
 	pfc_send 8 65535 20 100000
 	ports_soon h1 eth0 .state storm
 	wait_for 20 "the daemon says so" said h1 "has paused it for 300 ms without a break"
 	expect "storms" "$(ports_of h1 eth0 .storms)" -ge 1
 	ports_soon h1 eth0 .state open
-	# With the link goes what was heard over it.
+	# The pauses heard over a link go with it.
 	pfc_send 8 65535
 	net_in sw ip link set p1 down
 	wait_for 20 "the port is down" pfc_port_is h1 .down true
@@ -168,7 +168,7 @@ pfc__host_notes_what_it_hears() {
 
 pfc_port_is() { [[ $(ctl "$1" ports --json | jq -r ".ports[0] | $2") == "$3" ]]; }
 
-# The priority of a VLAN's tag, as a bridge forwards it; and what was taken out of its tag has none, also on a kernel that
+# The priority of a VLAN's tag, as a bridge forwards it; and a packet whose tag was removed has none, also on a kernel that
 # leaves the number behind.
 pfc__priority_of_a_vlan_tag() {
 	local node
@@ -218,7 +218,7 @@ pfc__daemon_dies_and_its_pauses_run_out() {
 	grows "pauses heard" 20 ports_of h1 eth0 .heard
 	wait_for 20 "the sum is the backlog" pfc_is_exact p2
 	bulk_udp_stop
-	# An orderly end lets go whom XOFF holds.
+	# An orderly end releases the neighbours that XOFF holds.
 	daemon_stop sw h1
 }
 
@@ -234,13 +234,13 @@ pfc__paused_flow_waits_with_fq() {
 	bulk_start h1 10.2.0.2 -S $PFC_TOS
 	governed_soon h1
 	grows "packets at p1" 20 pfc_received
-	pfc_send 8 65535 4 100000 & # 300 ms and 335
-	sleep 0.05 # what had its departure leaves
+	pfc_send 8 65535 4 100000 & # 300 ms and 335 ms
+	sleep 0.05 # packets that had their departure leave
 	before=$(pfc_received)
 	sleep 0.2
 	during=$(pfc_received)
 	wait $!
-	expect "packets in 200 ms of the pause" $((during - before)) -le 20 # of 1600: what other priorities have to say
+	expect "packets in 200 ms of the pause" $((during - before)) -le 20 # of 1600: packets of other priorities
 	expect "packets given the end of a pause" "$(stat_of h1 pfc_held)" -ge 1
 	grows "packets at p1" 20 pfc_received
 	port=$(bulk_port)
@@ -254,7 +254,7 @@ pfc__paused_flow_waits_with_fq() {
 	daemon_stop h1 h2 sw
 }
 
-# While it is paused for 800 ms, of which sluicectl looks for 250.
+# It is paused for 800 ms, during 250 of which sluicectl samples it.
 pfc_is_why() {
 	local status
 
@@ -266,8 +266,8 @@ pfc_is_why() {
 	return $status
 }
 
-# What takes pauses in at a switch port is taken off like the rest, when its daemon is dead and its pins are gone.
-pfc__clean_takes_off_what_a_killed_daemon_left() {
+# The program that obeys pauses at a switch port is removed like the rest if its daemon is dead and its pins are gone.
+pfc__clean_removes_what_a_killed_daemon_left() {
 	net_up
 	pfc_switch ppfc "buffer: 400KB" >"$CASE_DIR/sw.yaml"
 	daemon_start sw

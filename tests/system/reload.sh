@@ -59,7 +59,7 @@ reload_plain() {
 }
 
 RELOAD_OTHER_PEERS="peers: [{prefix: 'fd00::/16', base_rtt: 2ms}]"
-# What leaves stays for 12 of the longest base RTT: long enough to be looked at.
+# An entry that leaves stays for 12 of the longest base RTT: long enough to be seen.
 RELOAD_SLOW="peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 'fd00::/16', base_rtt: 800ms}]"
 RELOAD_SLOW_OTHER="peers: [{prefix: 'fd00::/16', base_rtt: 800ms}]"
 RELOAD_OTHER_PORTS="interfaces: [{name: eth9, role: host, speed: 1Gbit}]"
@@ -151,7 +151,7 @@ reload__peer_comes_back_before_it_is_gone() {
 	bulk_stop
 }
 
-# What a wider prefix takes over does not leave, be it of the new configuration or of both.
+# A prefix that a wider one takes over does not leave, whether the wider one is new or was there before.
 reload__prefix_within_another_leaves_at_once() {
 	local narrow="{prefix: 10.2.0.0/16, base_rtt: 2ms}"
 
@@ -316,7 +316,7 @@ reload__renamed_interface_is_adopted() {
 	bulk_stop
 }
 
-# Another interface takes the name. The one that is attached stays until the next SIGHUP, which goes by names.
+# Another interface takes the name. The one that is attached stays until the next SIGHUP, which uses names.
 reload__name_is_taken_by_another_interface() {
 	reload_up
 	reload_rename

@@ -16,7 +16,7 @@ rtt_between() {
 # rtt_soon WHAT LEAST MOST: T comes to be one of these us. The bound is 21 s.
 rtt_soon() { wait_for 60 "T of $1 is one of $2 to $3 us" rtt_between "$2" "$3"; }
 
-# What comes to h1 is late by so much, with a queue of its own that holds it.
+# Delays packets to h1 by DELAY, in a queue of their own.
 rtt_delay() {
 	net_in sw tc qdisc replace dev p1 parent 1:1 handle 10: netem delay "$1" limit 10000 ||
 		skip "no netem here"
@@ -77,7 +77,7 @@ rtt__auto_follows_a_route_that_becomes_longer_and_shorter() {
 	daemons_stop
 }
 
-rtt__one_that_is_written_and_wrong_is_said() {
+rtt__configured_one_that_is_wrong_is_reported() {
 	net_up
 	host_config h1 "peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
@@ -101,7 +101,7 @@ rtt__one_that_is_written_and_wrong_is_said() {
 rtt_measured() { (($(rtt_of measured_rtt_ns) > 0)); }
 
 # Nobody at the other end who answers.
-rtt__auto_of_hosts_that_answer_nothing_is_said() {
+rtt__auto_of_hosts_that_never_answer_is_reported() {
 	net_up
 	host_config h1 "$RTT_AUTO" >"$CASE_DIR/h1.yaml"
 	daemon_start h1 sw

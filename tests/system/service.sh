@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What the systemd unit promises: its capabilities are enough, and the service manager is told.
+# The promises of the systemd unit: its capabilities are enough, and the service manager is notified.
 
 # service_spawn NODE [VARIABLE=VALUE]...: as the unit starts it, with no capability that it does not name.
 service_spawn() {
@@ -17,7 +17,7 @@ service_spawn() {
 	kill -0 "${DAEMON[$ns]}" 2>/dev/null || fail "sluiced of $ns ended: $(tail -n 1 "$CASE_DIR/$ns.log")"
 }
 
-# Start, crash, adoption, reload and end; XDP is the one thing that takes more, and it is said.
+# Start, crash, adoption, reload and end; only XDP needs more, and the log says so.
 service__capabilities_are_enough() {
 	local node
 

@@ -70,7 +70,7 @@ tor_h3_start() {
 	H3=$!
 }
 
-# R that a host was told, 0 where it goes by none.
+# The R that a host was told, 0 if it has none.
 tor_told() { voq_of "$1" "$2" '.told_rate_bps'; }
 
 tor_is_told() { (($(tor_told "$1" "$2") > 0)); }
@@ -78,7 +78,7 @@ tor_is_told() { (($(tor_told "$1" "$2") > 0)); }
 tor_is_not_told() { (($(tor_told "$1" "$2") == 0)); }
 
 # Both hosts send: the switch holds by credit, tells R, and both obey it.
-tor__credit_flows_and_rates_are_told() {
+tor__credit_is_granted_and_rates_are_sent() {
 	local address node
 
 	tor_up "metrics: {}"
@@ -196,7 +196,7 @@ tor__daemons_are_killed_and_come_back() {
 	expect "credit that was refused" "$(stat_of sw credit_ahead)" -eq 0
 }
 
-# What the switch is granted and what it tells a host, with the sender stopped: without the key nobody moves either.
+# The credit of the switch and the R that it reports to a host, with the sender stopped: without the key neither can be changed.
 tor__attacks_leave_voqs_byte_by_byte() {
 	local message kind
 

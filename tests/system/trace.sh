@@ -13,7 +13,7 @@ trace_start() {
 
 trace_began() { ! kill -0 "$TRACE" 2>/dev/null || trace_is_on "$1"; }
 
-# What control says of it: trace_control NODE FIELD.
+# A field of the control map: trace_control NODE FIELD.
 trace_control() { bpftool -j map dump pinned "$PINS/ssys-$1/control" | jq ".[0].formatted.value.$2"; }
 trace_is_on() { (($(trace_control "$1" trace_on))); }
 trace_is_off() { ! trace_is_on "$1"; }
@@ -87,7 +87,7 @@ trace__is_what_leaves_and_what_it_was_decided_by() {
 	bulk_stop
 }
 
-# What replay makes of the feedback of a flow is what was decided, to the last digit: as docs/sluicectl.md does it.
+# The replay of a flow's feedback gives the decisions of the kernel, to the last digit: as docs/sluicectl.md does it.
 trace__can_be_replayed() {
 	local port
 
@@ -138,7 +138,7 @@ trace__has_what_is_held_and_dropped_with_fq() {
 	bulk_udp_stop
 }
 
-trace__one_at_a_time_and_not_for_ever() {
+trace__one_at_a_time_and_for_a_limited_time() {
 	local killed
 
 	trace_network
@@ -160,7 +160,7 @@ trace__one_at_a_time_and_not_for_ever() {
 	kill -KILL "$killed"
 	wait "$killed" 2>/dev/null
 	wait_for 10 "it is off again" trace_is_off h1
-	# What nobody has read is not the next one's.
+	# Records that nobody has read do not go to the next tracer.
 	trace_start h1 next --count 50
 	trace_end next
 	expect "lines" "$(trace_lines next)" -eq 50
@@ -213,7 +213,7 @@ trace__says_what_is_wrong() {
 	expect "exit status on a full disk" $? -eq 1
 	umount "$CASE_DIR/small"
 	expect "what it says on a full disk" "$(<"$CASE_DIR/ctl.log")" has "No space left on device"
-	# Who reads no more ends it.
+	# A reader that closes its end stops it.
 	ctl h1 trace 2>"$CASE_DIR/ctl.log" | head -n 3 >"$CASE_DIR/three.json"
 	expect "lines" "$(trace_lines three)" -eq 3
 	trace_is_off h1 || fail "it is on without a reader"

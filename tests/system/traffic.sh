@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Packets of every kind through attached hosts and switch ports.
 
-# What must not happen to well-formed packets.
+# Counters that well-formed packets must not move.
 traffic_complaints() {
 	echo $(($(stat_of h1 tx_encap_failed tx_mtu tx_no_port rx_truncated rx_not_hpcc rx_bad_version rx_bad_msg \
 		rx_bad_hops rx_bad_length rx_foreign rx_mismatch rx_strip_failed rx_bad_telem rx_bad_voq rx_no_auth rx_bad_auth fb_no_flow) +
@@ -73,7 +73,7 @@ traffic__tcp_over_ipv6_is_governed() {
 	traffic_is_governed fd00:2::2
 }
 
-# What ss says of the bulk connection: R of the socket, and the most that its owner allows, in bit/s.
+# The bulk connection, by ss: R of the socket, and the most that its owner allows, in bit/s.
 traffic_pacing() {
 	net_in h1 ss -tinH "dst $BULK_ADDRESS" | awk -v n="$1" '
 		{ for (i = 1; i < NF; i++) if ($i == "pacing_rate") split($(i + 1), rate, "/")
@@ -206,7 +206,7 @@ traffic_udp_is_governed() {
 	expect "companions of it" "$(stat_of h1 companion_sent)" -ge 10
 }
 
-# What is held leaves by R; the rest is dropped here, and not in the switch.
+# Held packets leave at R; the rest is dropped here, and not in the switch.
 traffic_udp_is_held() {
 	net_has_qdisc fq || skip "no fq in this kernel"
 	traffic_udp_is_governed "$1"
@@ -224,7 +224,7 @@ traffic__udp_over_ipv6_is_governed() {
 	traffic_udp_is_held fd00:2::2
 }
 
-# R is told, and nothing holds them to it.
+# R is shown, and nothing holds them to it.
 traffic__udp_without_fq_is_counted() {
 	local address
 
@@ -241,7 +241,7 @@ traffic__udp_without_fq_is_counted() {
 	done
 }
 
-# The base RTT is 2 ms. What asks for the host, once a second, asks for the flow too.
+# The base RTT is 2 ms. The PROBE for the host, once a second, is the flow's too.
 traffic__udp_asks_at_most_once_in_a_base_rtt() {
 	local asked began
 
@@ -355,7 +355,7 @@ traffic__fragments_pass_untouched() {
 }
 
 # Each packet that leaves by the interface is in exactly one counter whose explanation does not begin with "also:"; or
-# it is a PROBE, of which the other counters know nothing. What is dropped (tx_horizon) does not leave.
+# it is a PROBE, which the other counters do not have. A dropped packet (tx_horizon) does not leave.
 traffic__every_packet_is_in_one_counter() {
 	net_up
 	net_in h1 ip link set eth0 gso_max_segs 1

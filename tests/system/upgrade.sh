@@ -36,7 +36,7 @@ upgrade_udp_stop() {
 	wait $UDP
 	wait_for 20 "the server tells of the datagrams" grep -q '"end"' "$CASE_DIR/udp-server.json"
 	expect "datagrams that came" "$(jq '[.intervals[].sum.packets] | add' "$CASE_DIR/udp-server.json")" -gt 1000
-	# What came and found iperf3 asleep is not the network's.
+	# Datagrams that iperf3 was too slow to read were not lost by the network.
 	expect "datagrams that did not, but for those that iperf3 was too slow for" "$(($(jq '[.intervals[].sum.lost_packets] | add' \
 		"$CASE_DIR/udp-server.json") - $(net_snmp h2 Udp.RcvbufErrors)))" -le 0
 }
@@ -67,7 +67,7 @@ upgrade_node() {
 		wait_for 20 "the socket has W of the new maps" upgrade_socket_obeys
 	fi
 	bulk_unharmed
-	# What was the other version's alone is gone, also what its congestion control held.
+	# Everything that only the other version had is gone, also the resources of its congestion control.
 	bpf_of "$node" | comm -13 - "$CASE_DIR/of-before.txt" >"$CASE_DIR/of-gone.txt"
 	wait_for 300 "the BPF objects of the other version are gone (left.txt)" bpf_none_left "$CASE_DIR/of-gone.txt"
 }
@@ -102,7 +102,7 @@ upgrade__and_downgrade_under_traffic() {
 	done
 	expect_said h1 "begins at 0, as the other version does not know it, or not in that form: rx.next_ns, fb_came_ns"
 	expect "counter that the other version does not know" "$(stat_of h1 next_news)" -eq 0
-	# Who is an upgrade older knows the flow still.
+	# The version before the upgrade still knows the flow.
 	for node in sw h2 h1; do
 		upgrade_node $node "$NOW"
 		expect_said $node "of another version (ABI $((abi + 1)))"
@@ -200,7 +200,7 @@ upgrade__killed_half_way() {
 	wait_for 300 "the BPF objects of the daemons are gone (left.txt)" bpf_none_left "$CASE_DIR/objects.txt"
 }
 
-# Where what a kill left cannot be completed either, --detach goes by the counters; and where somebody took a pin away.
+# If an interrupted upgrade cannot be completed either, --detach uses the counters, also if somebody removed a pin.
 upgrade__detach_of_what_cannot_be_completed() {
 	local what says at
 
@@ -238,7 +238,7 @@ upgrade__detach_of_what_cannot_be_completed() {
 	done
 }
 
-# What fails before the maps change places has changed nothing, and says what to do.
+# A failure before the maps are swapped has changed nothing, and its message says what to do.
 upgrade__that_fails_changes_nothing() {
 	local at
 

@@ -90,14 +90,14 @@ xdp_strips_all() {
 	expect "what XDP did on $1" "$(stat_of "$1" rx_xdp)" -ge "$data"
 }
 
-xdp__native_takes_telemetry_off() {
+xdp__native_strips_telemetry() {
 	xdp_up native
 	xdp_works native "native XDP"
 	daemon_stop h1 h2 sw
 	expect "XDP after the stop" "$(net_in h2 ip link show eth0)" has-no xdp
 }
 
-xdp__generic_takes_telemetry_off() {
+xdp__generic_strips_telemetry() {
 	xdp_up generic
 	xdp_works generic "generic XDP"
 	daemon_stop h1 h2 sw
@@ -144,7 +144,7 @@ xdp__auto_on_a_virtual_link_is_tc() {
 	expect "XDP" "$(net_in h1 ip link show eth0)" has-no xdp
 }
 
-# What XDP learns it has to tell where the daemon and the programs at tc look: all maps are one and the same.
+# XDP has to store its findings where the daemon and the programs at tc look: they share all maps.
 xdp__shares_all_maps_with_tc() {
 	local at_xdp at_tc
 
@@ -229,7 +229,7 @@ xdp__kill_9_and_restart_under_load() {
 
 xdp_prog() { net_in "$1" bpftool -j net show dev eth0 | jq '.[0].xdp[0].id'; }
 
-# What is ours is known by its counters, also where the maps are of another version.
+# Our program is recognised by its counters, also if the maps are of another version.
 xdp__pins_of_another_version() {
 	local value
 
@@ -247,7 +247,7 @@ xdp__pins_of_another_version() {
 	! compgen -G "$PINS/xdp/dispatch-*" >/dev/null || fail "libxdp's pins are left"
 }
 
-# libxdp's pins would hold our programs for ever.
+# libxdp's pins would hold our programs permanently.
 xdp__interface_goes_away() {
 	net_up
 	xdp_config h1 native >"$CASE_DIR/h1.yaml"

@@ -8,7 +8,7 @@
 #define TOKEN_NS 1000
 #define BURST 5
 
-/* How many of n tokens at now there are; the state goes on. */
+/* The number of the n tokens that are there at now; the state advances. */
 static unsigned int taken(__u64 *spent_ns, __u64 now_ns, unsigned int n)
 {
 	unsigned int got = 0;
@@ -52,7 +52,7 @@ Test(bucket, spend__keeps_no_more_than_burst)
 	cr_assert_eq(taken(&spent_ns, 1000000 + 1000 * TOKEN_NS, 100), BURST);
 }
 
-/* The clock begins with the machine: before burst tokens are worth of it there are fewer. */
+/* The clock begins with the machine: until it has run for a burst's time there are fewer tokens. */
 Test(bucket, spend__soon_after_boot)
 {
 	__u64 spent_ns = 0;

@@ -22,7 +22,7 @@ static int paused(const struct model *m, const struct model_params *p, double dt
 }
 
 /*
- * What the paper leaves open (ALGORITHMS.md, section 1): whether there is anything to take a
+ * Left open by the paper (ALGORITHMS.md, section 1): whether there is anything to take a
  * difference with. MODEL_FAST: there is. When hops disagree, the first on the path decides.
  */
 static enum model_kind comparable(const struct model *m, const struct model_params *p, const struct model_ack *ack)

@@ -4,7 +4,7 @@
 /*
  * Algorithm 1 of the HPCC paper (SIGCOMM 2019) in double precision, written from the paper: the
  * yardstick of the integer core. It knows nothing of the core's headers, of fixed point or of
- * fields that wrap: its input is what was really measured, at full width.
+ * fields that wrap: its input is the true measurements, at full width.
  */
 #define MODEL_HOPS 5
 
@@ -49,7 +49,7 @@ struct model {
 };
 
 /*
- * What the implementation under test made of the same feedback. Algorithm 1 is discontinuous: at
+ * The result of the implementation under test for the same feedback. Algorithm 1 is discontinuous: at
  * U = eta, and where two hops are equally loaded but were seen over different times. Within
  * MODEL_TIE (relative) of such a point rounding may decide either way and both are right; there,
  * and only there, the model goes the way of the hint.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The clock of sequences: what is believed of a message's, and what a base does when the clock was set. */
+/* The clock of sequences: which sequences are believed, and how a base reacts when the clock was set. */
 #include <criterion/criterion.h>
 
 #include "sluice/seq.h"

@@ -79,7 +79,7 @@ static void trace_load_step(struct trace *t, int i)
 		t->load[i] = trace_random(t, 0.2, 1);
 		if (trace_chance(t, 0.005))
 			h->qlen_bytes += bdp * trace_random_log(t, 1, 400);
-		/* A switch that drops what is too much, so that the queue ends some day. */
+		/* A switch that drops excess bytes, so that the queue ends some time. */
 		if (trace_chance(t, 0.01))
 			h->qlen_bytes *= trace_random(t, 0, 0.5);
 		break;
@@ -89,7 +89,7 @@ static void trace_load_step(struct trace *t, int i)
 	}
 }
 
-/* The queue over the time since the last report: what comes in, what fits out, what stays. */
+/* The queue over the time since the last report: bytes in, bytes out, bytes left. */
 static void trace_hop_step(struct trace *t, int i, double ts_ns)
 {
 	struct trace_hop *h = &t->now.hop[i];

@@ -2,7 +2,7 @@
 #ifndef SLUICE_TEST_TRACE_H
 #define SLUICE_TEST_TRACE_H
 /*
- * Random feedback of a flow whose path is up to five fluid queues: what was really measured, at
+ * Random feedback of a flow whose path is up to five fluid queues: the true measurements, at
  * full width. Tests cut it to the fields of the wire for the core and leave it whole for the model.
  */
 #include <stdint.h>

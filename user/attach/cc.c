@@ -201,7 +201,7 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 		return err;
 	err = sysctl_write(c->tcp.name);
 	if (err == -EROFS) { /* a container: everything else is in place, and sockets may still choose it */
-		msg("tcp: default congestion control: stays %s, as /proc/sys is read-only here; to mend, on the machine itself: sysctl net.ipv4.tcp_congestion_control=%s",
+		msg("tcp: default congestion control: stays %s, as /proc/sys is read-only here; to fix it, on the machine itself: sysctl net.ipv4.tcp_congestion_control=%s",
 		    now, c->tcp.name);
 		return 0;
 	}

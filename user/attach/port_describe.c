@@ -67,30 +67,30 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 		return;
 	}
 	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
-		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to mend: see 'A port with several queues' in docs/configuration.md",
+		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to fix: see 'A port with several queues' in docs/configuration.md",
 		    i->name, q.root[0] ? q.root : "none as long as it is down");
 		return;
 	}
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
-		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to mend: tc qdisc replace dev %s root fq",
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to fix: tc qdisc replace dev %s root fq",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (i->pfc && i->role == PORT_F_SWITCH && port->flags & PORT_F_NO_QUEUE) {
-		msg("%s: pfc needs one root qdisc whose length can be read, and it is %s: what waits there is not counted, and its neighbour is not paused; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
+		msg("%s: pfc needs one root qdisc whose length can be read, and it is %s: what waits there is not counted, and its neighbour is not paused; to fix: tc qdisc replace dev %s root fq (or tbf, htb)",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 		return;
 	}
 	if (i->pfc && !by_nic && !(port->flags & PORT_F_EDT))
-		msg("%s: not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour are counted and hold nothing (pfc_unheld); to mend: tc qdisc replace dev %s root fq, or with fq below tbf or htb",
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour are counted and hold nothing (pfc_unheld); to fix: tc qdisc replace dev %s root fq, or with fq below tbf or htb",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (port->flags & PORT_F_VOQ_UP && !(port->flags & PORT_F_EDT))
-		msg("%s: not every leaf of its qdiscs is fq (root: %s): VOQs are filled in there and hold nothing; to mend: tc qdisc replace dev %s root fq",
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): VOQs are filled in there and hold nothing; to fix: tc qdisc replace dev %s root fq",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP)) || !(port->flags & PORT_F_NO_QUEUE))
 		return;
 	if (q.leaves > PORT_QUEUES_MAX)
-		msg("%s: %u transmit queues below %s, of which %u at most can be read for every packet: packets pass without its stamp; to mend: ethtool -L %s combined %u, or one root qdisc",
+		msg("%s: %u transmit queues below %s, of which %u at most can be read for every packet: packets pass without its stamp; to fix: ethtool -L %s combined %u, or one root qdisc",
 		    i->name, q.leaves, q.root, PORT_QUEUES_MAX, i->name, PORT_QUEUES_MAX);
 	else
-		msg("%s: the queue of %s cannot be read: packets pass without its stamp; to mend: tc qdisc replace dev %s root fq (or tbf, htb)",
+		msg("%s: the queue of %s cannot be read: packets pass without its stamp; to fix: tc qdisc replace dev %s root fq (or tbf, htb)",
 		    i->name, q.root, i->name);
 }

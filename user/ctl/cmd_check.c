@@ -220,7 +220,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 	if (c->auth && !strcmp(c->auth, "none"))
 		probe_report_add(
 			r, "auth", PROBE_LESS,
-			"none: whoever can send to this host can tell it how fast to send; a key, the same on all hosts, mends it with auth: /etc/sluice/key",
+			"none: whoever can send to this host can tell it how fast to send; a key, the same on all hosts, fixes it with auth: /etc/sluice/key",
 			"(umask 077; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n' >/etc/sluice/key)");
 }
 

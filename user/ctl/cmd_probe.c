@@ -37,7 +37,7 @@ static void report_put(struct probe_report *r, const char *check, enum probe_res
 		snprintf(left, sizeof(left), "%-8s %-24s ", words[result], check);
 		line_print(left, detail);
 		snprintf(left, sizeof(left), "%34s", "");
-		snprintf(last, sizeof(last), "to mend: %s", mend ?: "");
+		snprintf(last, sizeof(last), "to fix: %s", mend ?: "");
 		if (mend && *mend)
 			line_print(left, last);
 		snprintf(last, sizeof(last), "to do: %s", advice ?: "");

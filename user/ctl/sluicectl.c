@@ -23,7 +23,7 @@ static const struct command {
 	/* The names of its options, if it parses all of them itself, including --json and --help. NULL: those below. */
 	const char *(*option)(unsigned int i);
 } commands[] = {
-	COMMAND(probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to mend"),
+	COMMAND(probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to fix them"),
 	COMMAND(check, "[FILE]", "a configuration, and whether its interfaces can do what it wants"),
 	COMMAND(status, "", "mode, daemon, interfaces"),
 	COMMAND(flows, "[OPTION]...", "window, rate and last telemetry of every flow"),
@@ -56,12 +56,12 @@ static const struct command_option {
 	{ cmd_flows, "--peer", "PREFIX", "whose remote address is or lies there" },
 	{ cmd_flows, "--port", "N", "whose local or remote port it is" },
 	{ cmd_flows, "--held-by", "WHY", "rate, hop, credit, pause, window or none; the column WHY" },
-	{ cmd_flows, "--top", "N", "only so many (those that send most, or by --sort)" },
+	{ cmd_flows, "--top", "N", "only N flows (those that send most, or by --sort)" },
 	{ cmd_flows, "--watch", "[SECONDS]",
 	  "again and again, with what each sends: a terminal is redrawn, else lines with their time" },
 	{ cmd_trace, "--peer", "PREFIX", "of flows whose remote address is or lies there" },
 	{ cmd_trace, "--port", "N", "of flows whose local or remote port it is" },
-	{ cmd_trace, "--every", "N", "one of so many, by chance" },
+	{ cmd_trace, "--every", "N", "one of N, by chance" },
 	{ cmd_trace, "--count", "N", "no more than that" },
 	{ cmd_trace, "--for", "SECONDS", "no longer than that; else until it is interrupted" },
 	{ cmd_trace, "--write", "FILE",

@@ -21,7 +21,7 @@ enum config_xdp {
 	CONFIG_XDP_OFF,
 };
 
-/* What an interface does with pauses; each mode includes the ones above it. */
+/* How an interface treats pauses; each mode includes the ones above it. */
 enum config_pfc {
 	CONFIG_PFC_OFF,
 	CONFIG_PFC_OBEY,    /* obeys its neighbour's pauses */

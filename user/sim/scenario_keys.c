@@ -216,7 +216,7 @@ static const struct config_key load_keys[] = {
 	  .meaning = "the host that receives; poisson, incast: none: any, drawn anew each time" },
 	COUNT("step", step, 1, 99999, "1", "flows: from one sender to the next"),
 	COUNT("count", count, 1, 1000000, "1", "flows, or hosts that send at once to one"),
-	COUNT("together", together, 1, 1000000, "1000000", "flows: of which so many begin together"),
+	COUNT("together", together, 1, 1000000, "1000000", "flows: how many of them begin together"),
 	TIME("gap", gap_ns, NULL, "flows: until the next ones begin"),
 	TIME("start", start_ns, NULL, "when the first begin"),
 	TIME("jitter", jitter_ns, NULL, "flows: each begins later, at random, by up to that"),

@@ -47,7 +47,8 @@
 	X(VOQ_WAITS, "voq_waits", ALSO, "packets given a departure by when their VOQ's credit is expected")            \
 	X(VOQ_ALONE, "voq_alone", ALSO, "packets that left without credit, for it had stopped")                        \
 	X(VOQ_FULL, "voq_full", ALSO, "packets that went by no VOQ: there was no room for one")                        \
-	X(VOQ_MERGED, "voq_merged", ALSO, "packets that went by the VOQ of all their prefix: likewise")                \
+	X(VOQ_MERGED, "voq_merged", ALSO,                                                                              \
+	  "packets that went by the VOQ of their whole prefix: there was no room for another")                         \
 	X(VOQ_ASKED, "voq_asked", ALSO, "packets that ask the switch of this rack for R")                              \
 	X(TX_NO_QUEUE, "tx_no_queue", ALSO, "packets without the uplink's own hop: its queue cannot be read")          \
 	X(PROBE_FAILED, "probe_failed", ALSO,                                                                          \
@@ -68,7 +69,7 @@
 	X(PFC_UNTOLD, "pfc_untold", ALSO, "PFC frames that could not be made of a packet, or did not reach the qdisc") \
 	X(HOP_CREDIT, "hop_credit", VERDICT, "packets not stamped: credit keeps the queue of that port short")         \
 	X(TOR_VOQ, "tor_voq", ALSO, "packets of hosts behind this switch that went by its VOQs")                       \
-	X(TOR_ASKED, "tor_asked", ALSO, "likewise, those by which a host asked for R")                                 \
+	X(TOR_ASKED, "tor_asked", ALSO, "packets of hosts behind this switch that ask for R")                          \
 	X(TOR_LOST, "tor_lost", ALSO, "what hosts were not told: the daemon does not keep up, or is away")             \
 	/* egress of a pod's veth */                                                                                   \
 	X(POD_SAMPLED, "pod_sampled", VERDICT, "packets to pods, before which the queue of the pod's veth was read")   \
@@ -141,7 +142,8 @@
 	X(FB_TO_HPCC, "fb_to_hpcc", ALSO, "flows that came back from it: telemetry again")                             \
 	X(FB_REPORTED, "fb_reported", ALSO, "feedback in messages for several flows")                                  \
 	X(FB_HANDED, "fb_handed", ALSO, "feedback left to the daemon: nothing goes back to that flow")                 \
-	X(FB_RING_FULL, "fb_ring_full", ALSO, "likewise, but lost: the daemon does not keep up, or is away")           \
+	X(FB_RING_FULL, "fb_ring_full", ALSO,                                                                          \
+	  "feedback for the daemon that was lost: it does not keep up, or is away")                                    \
 	X(CREDIT_TAKEN, "credit_taken", ALSO, "totals of credit that got a VOQ further")                               \
 	X(CREDIT_OLD, "credit_old", ALSO, "totals of credit that said nothing new")                                    \
 	X(CREDIT_AHEAD, "credit_ahead", ALSO, "totals of credit refused: more than was ever sent")                     \
@@ -149,7 +151,8 @@
 	X(RATE_TAKEN, "rate_taken", ALSO, "rates that the switch of this rack told")                                   \
 	X(RATE_NO_VOQ, "rate_no_voq", ALSO, "rates for a destination that was not asked for")                          \
 	X(ARRIVAL_NEWS, "arrival_news", ALSO, "packets of VOQs of which the daemon was told")                          \
-	X(ARRIVAL_LOST, "arrival_lost", ALSO, "likewise, but lost: the daemon does not keep up, or is away")           \
+	X(ARRIVAL_LOST, "arrival_lost", ALSO,                                                                          \
+	  "packets of VOQs of which it could not be told: the daemon does not keep up, or is away")                    \
 	X(ARRIVAL_ASK, "arrival_ask", ALSO, "times the daemon was asked to tell of credit that packets had granted")   \
 	X(ARRIVAL_AWAY, "arrival_away", ALSO, "packets of VOQs that found no room in the ring of their port")          \
 	X(TX_RIDE, "tx_ride", ALSO, "totals of credit that went back with an echo, or with an answer")                 \

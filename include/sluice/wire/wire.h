@@ -282,7 +282,7 @@ _Static_assert(sizeof(struct wire_companion) == 20, "a header of TCP");
 _Static_assert(WIRE_COMPANION_BYTES == 76, "docs/protocol.md says so");
 _Static_assert(sizeof(struct wire_credit) == WIRE_REPORT_BYTES, "read as reports are");
 _Static_assert(sizeof(struct wire_ride) == WIRE_HOP_BYTES, "in its place");
-_Static_assert(sizeof(struct wire_rate) == WIRE_REPORT_BYTES, "likewise");
+_Static_assert(sizeof(struct wire_rate) == WIRE_REPORT_BYTES, "docs/protocol.md says so");
 _Static_assert(sizeof(struct wire_auth_text) == 108, "docs/protocol.md says so");
 _Static_assert(sizeof(struct wire_batch_text) == 816, "docs/protocol.md says so");
 _Static_assert(WIRE_OVERHEAD_BYTES(20) == 136, "docs/protocol.md and the MTU advice say so");

@@ -23,7 +23,7 @@ static double jain_bin(const struct run *run, uint64_t from_us, uint64_t to_us)
 	return count < 2 ? -1 : jain(rate, count);
 }
 
-/* One number a second; what is left at the end counts from half a second on, or if it is all there
+/* One number a second; the rest at the end counts from half a second on, or if it is all there
  * is. */
 json_object *jain_seconds(const struct run *run)
 {
@@ -76,7 +76,7 @@ json_object *jain_100ms(const struct run *run)
 	return jain_json(&w);
 }
 
-/* Of the long flow and who has joined it, over the windows, from its start on, that it is there for as
+/* Of the long flow and the flow that joined it, over the windows, from its start on, that it is there for as
  * a whole; null where none stays for so long. */
 json_object *jain_joined(const struct run *run)
 {

@@ -44,7 +44,7 @@ static json_object *rates_figures(const struct run *run)
 	return rates;
 }
 
-/* Flows of one size. What would be ideal is known where all of them share one port. */
+/* Flows of one size. The ideal is known if all of them share one port. */
 static void sized_figures(json_object *object, const struct lab *lab, const struct run *run)
 {
 	double wire = (double)run->flows * lab->size_bytes * PACKET_WIRE / PACKET_PAYLOAD;

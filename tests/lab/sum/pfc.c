@@ -41,7 +41,7 @@ static json_object *pauses_add(json_object *object, const char *key, const doubl
 }
 
 /*
- * What the switch sent: all together, to each group, to each port. sent: pauses that are no repetition. rank: of
+ * The pauses of the switch: all together, to each group, to each port. sent: pauses that are no repetition. rank: of
  * those of the first group, the correlation with the share of the queue; rank_rate: with the sender's rate. last_us:
  * when the last of them was seen. NULL: nothing was noted.
  */
@@ -84,7 +84,7 @@ json_object *pauses_figures(const struct lab *lab, const struct run *run)
 		snprintf(name, sizeof(name), "r%d", ++number);
 		pauses_add(groups, name, group);
 	}
-	/* What is left is of ports between switches. */
+	/* The rest are ports between switches. */
 	for (; fgets(line, sizeof(line), file); core++) {
 		if (sscanf(line, "%31[^,],%lf,%lf,%lf,%lf,%lf", name, &group[0], &group[1], &group[2], &group[3],
 			   &group[4]) != 6)

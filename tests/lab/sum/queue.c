@@ -127,7 +127,7 @@ json_object *ports_figures(const struct lab *lab, const struct run *run)
 	return array;
 }
 
-/* NAME=PERCENT ...: what each class of the bottleneck made of its share. */
+/* NAME=PERCENT ...: how much of its share each class of the bottleneck used. */
 json_object *classes_figures(const struct lab *lab, const struct run *run)
 {
 	json_object *array = json_object_new_array();

@@ -15,7 +15,7 @@ static uint64_t flows_start(const struct run *run, uint64_t bytes)
 	return run->to_us;
 }
 
-/* What the long flows got together. */
+/* The sum of the long flows. */
 static double longs_rate_bps(const struct run *run, uint64_t from_us, uint64_t to_us)
 {
 	double sum = 0;

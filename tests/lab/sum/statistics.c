@@ -27,7 +27,7 @@ double jain(const double *rate, int count)
 	return squares > 0 ? sum * sum / (count * squares) : 1;
 }
 
-/* Of a value among n: how many are below it, and half of those that are equal. */
+/* The rank of a value among n: those below it, and half of the equal ones. */
 static double rank(const double *value, int n, int i)
 {
 	int k, below = 0, same = 0;

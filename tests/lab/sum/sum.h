@@ -2,8 +2,8 @@
 #ifndef LAB_SUM_H
 #define LAB_SUM_H
 /*
- * lab-sum: what a lab left (input, params, series, window, run), what is computed of it (statistics, json, and a file for
- * each kind of figure), and what is written (figures, pictures, table). See main.c.
+ * lab-sum: the data of a lab (input, params, series, window, run), computation (statistics, json, and a file for
+ * each kind of figure), and output (figures, pictures, table). See main.c.
  */
 #include <json-c/json.h>
 
@@ -98,7 +98,7 @@ uint64_t *series_row(const struct series *series, size_t row);
 uint64_t series_end_us(const struct series *series);
 /* A counter at any time, evenly between two samples. */
 double series_at(const struct series *series, size_t column, double us);
-/* What a port carried per second between two times. */
+/* The bytes per second that a port carried between two times. */
 double port_rate_bps(const struct run *run, int port, double from_us, double to_us);
 /* When the port began to carry a long flow; 0: it did not. */
 uint64_t port_begun_us(const struct run *run, int port);
@@ -147,7 +147,7 @@ void fairness_figures(json_object *object, const struct lab *lab, const struct r
 /* --- queue.c --- */
 
 json_object *queue_figures(const struct run *run, int queue, uint64_t *start_max);
-/* What left the port. */
+/* The bytes that left the port. */
 double queue_rate_bps(const struct run *run, int queue, uint64_t from_us, uint64_t to_us);
 uint64_t queue_drops(const struct run *run, int queue);
 /* When, after its peak, the queue was at most `bytes`; from zero, in microseconds. */

@@ -11,7 +11,7 @@ static double member(json_object *object, const char *key, const char *inner)
 	return json_object_get_double(value);
 }
 
-/* Least, mean and most of an array; what is null in it is left out. */
+/* Least, mean and most of an array; nulls are left out. */
 static void array_figures(json_object *array, double *min, double *mean, double *max)
 {
 	size_t i, count = 0;
@@ -50,7 +50,7 @@ static void table_array(const char *label, json_object *array, const char *forma
 		printf(" ...");
 }
 
-/* Of racks: what the others have not. */
+/* LAB=racks: the columns that the others do not have. */
 static void table_racks(const struct lab *lab, json_object *run)
 {
 	json_object *racks = json_object_object_get(run, "racks"), *back;
@@ -92,7 +92,7 @@ static void table_racks(const struct lab *lab, json_object *run)
 	printf(" KB");
 }
 
-/* Of LAB=pfc: what packets and senders waited for. */
+/* LAB=pfc: how long packets and senders waited. */
 static void table_pauses(json_object *run)
 {
 	json_object *pauses = json_object_object_get(run, "pauses");

@@ -2,7 +2,7 @@
 #ifndef AUTH_CASE_H
 #define AUTH_CASE_H
 /*
- * What the tests of bpf/host/auth.bpf.h share: messages with tags, and what must not have been learnt. The frames come from B
+ * Shared by the tests of bpf/host/auth.bpf.h: messages with tags, and the state that must not change. The frames come from B
  * and are for A, and the flow that they change is A to B.
  */
 #include "world.h"

@@ -38,7 +38,7 @@ SinkTest(auth_probe, probe__is_answered_with_a_tag_of_its_own)
 	}
 }
 
-/* PROBEs of two flows that overtake each other are answered both, each once; what is a second older is not. */
+/* PROBEs of two flows that overtake each other are both answered, each once; one that is a second older is not. */
 SinkTest(auth_probe, probe__is_answered_once)
 {
 	const __u64 now = 100 * NSEC_PER_SEC;
@@ -127,7 +127,7 @@ Test(auth_probe, probe__is_left_to_tc_where_nothing_can_be_sent_back)
 	}
 }
 
-/* What A asks, and B answers. */
+/* The PROBE of A, and the answer of B. */
 SinkTest(auth_probe, probe_reply__counts_once)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -173,7 +173,7 @@ SinkTest(auth_probe, probe_reply__counts_once)
 	}
 }
 
-/* One whose question was asked by a clock that is no more. */
+/* An answer whose PROBE was sent under a clock that has been set since. */
 SinkTest(auth_probe, probe_reply__from_the_future)
 {
 	struct frame data = frame_of(auth_forward(0)), reply;

@@ -251,7 +251,7 @@ SinkTest(auth, tag__covers_every_bit)
 	}
 }
 
-/* What hops write in place cannot be covered. */
+/* The tag cannot cover the fields that hops write in place. */
 SinkTest(auth, tag__does_not_cover_what_hops_write)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -301,7 +301,7 @@ SinkTest(auth, attack__changes_nothing)
 			case 0: /* forged */
 				put64(in.b + at_auth(&in) + 8, (__u64)rand() << 32 | rand());
 				break;
-			case 1: /* what was sent, with a bit changed */
+			case 1: /* the sent message, with a bit changed */
 				in = recorded[live - 1];
 				do
 					at = rand() % in.len;

@@ -197,7 +197,7 @@ Test(companion, companion__of_an_ack)
 	}
 }
 
-/* What has an echo to take along is wrapped, as it would be for any peer. */
+/* A packet with an echo to carry is wrapped, as it would be for any peer. */
 Test(companion, data__with_an_echo_is_wrapped)
 {
 	struct ip_spec s = { .payload = 500 };
@@ -212,7 +212,7 @@ Test(companion, data__with_an_echo_is_wrapped)
 	cr_assert(r.out.len > in.len);
 }
 
-/* Neither a packet that telemetry would make too long for the MTU, nor one of the MTU, is any different. */
+/* A packet that telemetry would make too long for the MTU is no different, nor is one of the MTU. */
 Test(companion, data__needs_no_room)
 {
 	struct port p = port_usual();
@@ -323,7 +323,7 @@ SinkTest(companion, reply__is_feedback)
 	}
 }
 
-/* What is nearly one is a packet of somebody's, and no business of ours. */
+/* A packet that almost is a companion is someone else's, and is left alone. */
 SinkTest(companion, companion__that_is_none)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -369,7 +369,7 @@ SinkTest(companion, companion__damaged)
 	}
 }
 
-/* What is not answered, of addresses that were never heard, makes no flow. */
+/* Unanswered companions from addresses that were never heard make no flow. */
 SinkTest(companion, companion__answers_are_limited)
 {
 	const __u64 spent_ns = clock_ns() + 3600000000000ULL;

@@ -190,7 +190,7 @@ SinkTest(delay, sample__of_any_of_the_four)
 	}
 }
 
-/* What was not sent since is no sample, whatever an earlier one left there. */
+/* A packet that was not sent since is no sample, whatever an earlier one left there. */
 SinkTest(delay, sample__none_of_an_earlier_row)
 {
 	struct flow f;
@@ -235,7 +235,7 @@ SinkTest(delay, sample__positions_wrap)
 	expect_between(flow_get(data).delay.sample_ns, 3 * MS, 1000 * MS);
 }
 
-/* A packet's position may be the probe's: each is told by how its feedback comes. */
+/* A packet's position may equal the probe's: the way its feedback comes distinguishes them. */
 SinkTest(delay, sample__of_a_probe_is_its_own)
 {
 	struct frame inner = frame_cut(frame_of(datagram), 14 + 20 + 20), probe, in;

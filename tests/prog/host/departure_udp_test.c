@@ -212,7 +212,7 @@ Test(departure_udp, departure_udp__of_a_wild_clock)
 	expect_counted(STAT_TX_HORIZON);
 }
 
-/* No room for telemetry, or nobody to strip it: there is no feedback, and R says nothing. */
+/* No room for telemetry, or no peer that strips it: there is no feedback, and R means nothing. */
 Test(departure_udp, departure_udp__what_leaves_plain_is_not_held)
 {
 	struct ip_spec s = { .udp = 1, .payload = 1000 };

@@ -70,7 +70,7 @@ SinkTest(echo_slot, slot__is_left_alone_while_another_cpu_writes)
 	expect_counted(STAT_RX_DATA, STAT_RX_DATA);
 }
 
-/* An ACK has no telemetry; what waits in the slot stays. */
+/* An ACK has no telemetry; the echo in the slot stays. */
 SinkTest(echo_slot, slot__is_not_touched_by_an_ack)
 {
 	struct frame in = from_b(0, 500, .room = 5, .nhop = 1, .seq = 3), ack;
@@ -83,7 +83,7 @@ SinkTest(echo_slot, slot__is_not_touched_by_an_ack)
 	expect_counted(STAT_RX_DATA, STAT_RX_DATA, STAT_FB_FIRST);
 }
 
-/* What waits to be echoed waits on. */
+/* The waiting echo keeps waiting. */
 SinkTest(echo_slot, bare_data__leaves_the_echo_as_it_is)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/echo.bpf.h: the echo goes out with data. What comes into its slot is in echo_slot_test.c. */
+/* bpf/host/echo.bpf.h: the echo goes out with data. How its slot is filled is in echo_slot_test.c. */
 #include "egress_case.h"
 
 TestSuite(echo, .init = egress_make, .fini = world_drop, .timeout = 60);

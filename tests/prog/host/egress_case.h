@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef EGRESS_CASE_H
 #define EGRESS_CASE_H
-/* What the tests of egress share. The peers strip telemetry unless a test says otherwise. */
+/* Shared by the tests of egress. The peers strip telemetry unless a test says otherwise. */
 #include "world.h"
 
 /* A world whose hosts A and B are known to strip. */
 void egress_make(void);
 /* The source port of the outer UDP header. */
 __u16 source_port(const struct frame *f);
-/* That port of the packet that in becomes. */
+/* The outer source port of the packet that egress makes of `in`. */
 __u16 entropy_of(const struct frame *in);
 /* Three hops have been collected by a packet of the reverse flow that arrived age_ns ago. */
 void echo_waits(struct ip_spec s, __u64 age_ns);

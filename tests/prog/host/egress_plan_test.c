@@ -229,7 +229,7 @@ Test(egress_plan, telemetry__and_what_a_segment_weighs)
 	}
 }
 
-/* What nobody answers says nothing about whether the peer lives. */
+/* An unanswered packet says nothing about whether the peer lives. */
 Test(egress_plan, telemetry__silence_begins_with_what_asks_for_an_answer)
 {
 	struct ip_spec s = { .payload = 300 };
@@ -367,7 +367,7 @@ Test(egress_plan, telemetry_rtt__asks_for_udp_that_gets_no_feedback)
 	}
 }
 
-/* What has no payload loads no queue that is to be asked about. */
+/* A packet without payload loads no queue, so no PROBE is needed. */
 Test(egress_plan, telemetry_probe__not_with_an_ack)
 {
 	struct asker a = asker_make();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/egress.bpf.h: what leaves a host as it is. */
+/* bpf/host/egress.bpf.h: packets that leave a host unchanged. */
 #include "egress_case.h"
 
 TestSuite(egress, .init = egress_make, .fini = world_drop, .timeout = 60);
@@ -243,7 +243,7 @@ Test(egress, leaving_peer__is_sent_nothing)
 	}
 }
 
-/* So it is with an interface. */
+/* The same for an interface. */
 Test(egress, leaving_port__wraps_nothing)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -381,7 +381,7 @@ Test(egress, spoofed__by_another_pod)
 	}
 }
 
-/* Only where both are pods is it sure that one of them is wrong. */
+/* It is certain that one of them is wrong only if both are pods. */
 Test(egress, spoofed__by_who_is_no_pod)
 {
 	hosts_strip();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/encap.bpf.h: what is put in front of a packet. */
+/* bpf/host/encap.bpf.h: the headers in front of a packet. */
 #include <string.h>
 
 #include "egress_case.h"

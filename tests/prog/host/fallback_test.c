@@ -81,7 +81,7 @@ SinkTest(fallback, fallback__over_and_back)
 	expect_eq(flow_get(data).cc.u, Q24_ONE);
 }
 
-/* Some packets are stamped and some are not: who decides goes on, and delay is taken of both. */
+/* Some packets are stamped and some are not: the control stays, and delay is measured of both. */
 SinkTest(fallback, fallback__of_a_path_that_stamps_now_and_then)
 {
 	__u32 ts = 1000;
@@ -143,7 +143,7 @@ SinkTest(fallback, fallback__off_keeps_w)
 	expect_eq(flow_get(data).cc.w, f.params.w_init);
 }
 
-/* In mode observe the delay is measured, and who would decide is told. */
+/* In mode observe the delay is measured, and the control that would decide is shown. */
 SinkTest(fallback, fallback__observed)
 {
 	control_set(MODE_OBSERVE, 0);

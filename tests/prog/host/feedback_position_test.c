@@ -42,7 +42,7 @@ SinkTest(feedback_position, feedback__after_the_hops_clock_wrapped)
 	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_SKIPPED);
 }
 
-/* 32 bits of the position come back; what was sent meanwhile says the rest. */
+/* 32 bits of the position come back; the bytes sent meanwhile give the rest. */
 SinkTest(feedback_position, feedback__position_beyond_4_gb)
 {
 	static const __u64 sent[] = { 0x1ffffff00, 0x200000000, 0x2000000ff };
@@ -148,7 +148,7 @@ SinkTest(feedback_position, feedback__round_ends_before_what_still_waits)
 }
 
 /*
- * What waits is told from the clock and R. After R has risen that is more than was ever sent: the
+ * The waiting bytes follow from the clock and R. After R has risen they are more than was ever sent: the
  * round then ends with the packet whose feedback this is, and not before the flow began.
  */
 SinkTest(feedback_position, feedback__round_when_more_seems_to_wait_than_was_sent)

@@ -81,7 +81,7 @@ SinkTest(feedback, feedback__is_what_the_peers_variant_computes)
 	}
 }
 
-/* Of the decreases of a flow with 1/8 of the largest window one in eight is committed. */
+/* A flow with 1/8 of the largest window commits one decrease in eight. */
 SinkTest(feedback, feedback__probabilistic)
 {
 	struct feedback fb = { .hops = 1, .seq = 20000, .hop = { ingress_hop_of(12, 0, 0, 0) } };

@@ -144,7 +144,7 @@ Test(first, first__udp_brings_a_window_before_its_first_feedback)
 	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
 }
 
-/* Of a path that tells nothing the share ends, and does not come back when the units of its time wrap. */
+/* On a path without feedback the share ends, and does not come back when the units of its time wrap. */
 Test(first, first__ends_where_nothing_is_told)
 {
 	struct ip_spec s = { .udp = 1, .sport = 2002, .payload = 1000 };
@@ -180,7 +180,7 @@ Test(first_unknown, first__udp_to_an_unknown_peer)
 	expect_verdict(run(EGRESS, &in, .ifindex = a.ifindex), VERDICT_PASS);
 }
 
-/* How long a packet takes of the flow's clock while so much is under way, in terms of R. */
+/* The time that a packet takes of the flow's clock with that many bytes under way, in terms of R. */
 static double slower(struct ip_spec s, __u32 under_way)
 {
 	struct frame in = frame_of(s);

@@ -92,7 +92,7 @@ Test(flow, flow__takes_the_tokens_of_its_peer)
 	expect_eq(vai.ai_cap, 12);
 	expect_eq(vai.dampener_div, 13);
 	expect_eq(vai.every, 14);
-	expect_eq(vai.token_thresh, 12500000); /* a BDP, as ever */
+	expect_eq(vai.token_thresh, 12500000); /* a BDP, as usual */
 }
 
 Test(flow, flow__window_has_bounds)
@@ -145,7 +145,7 @@ Test(flow, flow__takes_new_parameters_with_a_new_epoch)
 	expect_counted(STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA, STAT_TX_DATA);
 }
 
-/* Of the longest prefix; with the next epoch a flow that runs changes over, and keeps its window. */
+/* The longest prefix counts; with the next epoch a running flow changes over, and keeps its window. */
 Test(flow, flow__takes_its_peers_variant)
 {
 	struct peer peer = peer_usual();
@@ -202,7 +202,7 @@ Test(flow, flow__fin_and_rst_close_it)
 	expect_counted(STAT_TX_DATA, STAT_TX_PLAIN_ACK, STAT_TX_DATA, STAT_TX_HANDSHAKE);
 }
 
-/* It answers whoever sends a SYN to a port where nobody listens. */
+/* The stack answers a SYN to a port without a listener. */
 Test(flow, flow__rst_makes_none)
 {
 	static const __u8 flags[] = { RST, RST | ACK };

@@ -57,7 +57,7 @@ static struct frame unfinished(struct ip_spec s, unsigned int payload)
 	unsigned int l3 = 14 + (s.v6 ? 40 : 20), l4 = l3 + (s.jumbo ? 8 : 0), len = head.len - l4 + payload, i;
 	__u32 sum = (s.udp ? 17 : 6) + len;
 
-	/* Of a packet that is longer than the field can say (BIG TCP) the length is 0. */
+	/* A packet that is longer than the field allows (BIG TCP) has the length 0. */
 	if (s.v6)
 		put16(head.b + 18, len <= 0xffff ? len : 0);
 	else

@@ -9,7 +9,7 @@
 #include "world.h"
 
 void gso_make(void);
-/* Neither segmentation nor checksums by the device: the kernel does both in front of it. */
+/* The device does no segmentation and no checksums: the kernel does both in front of it. */
 void tso_off(int fd, const char *device);
 /* A packet socket whose frames may be larger than the MTU. */
 int gso_socket(const char *device);
@@ -20,9 +20,9 @@ int gso_socket(const char *device);
 void send_gso(int fd, struct ip_spec s, unsigned int payload, unsigned int gso_size);
 /* One segment as it must leave: the inner packet that would have been sent without GSO. */
 struct frame segment(struct ip_spec s, unsigned int from, unsigned int bytes, int inner_id);
-/* The next frame is the PROBE of a packet of so many bytes of payload, whose checksum is anything. */
+/* The next frame is the PROBE of a packet with that payload, and any checksum. */
 void gso_expect_probe(int far, struct ip_spec s, unsigned int payload, __u32 seq);
-/* Egress at the near end, without TSO. Returns the socket to send by; *far is what catches at the other end. */
+/* Egress at the near end, without TSO. Returns the socket to send by; *far receives at the other end. */
 int gso_link(int *far);
 
 #endif

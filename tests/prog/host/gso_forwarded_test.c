@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What was stripped and is forwarded, or sent into a tunnel, still becomes segments with right checksums. */
+/* A stripped packet that is forwarded, or sent into a tunnel, still becomes segments with right checksums. */
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
@@ -120,8 +120,8 @@ Test(gso_forwarded, checksum__of_a_wrapped_datagram)
 }
 
 /*
- * What comes out of a VXLAN device is in a tunnel's headers already, and the kernel adds no second: it
- * leaves as it is, is not held, and does not make its peer unknown to everybody else.
+ * A packet out of a VXLAN device is in a tunnel's headers already, and the kernel adds no second: it
+ * leaves as it is, is not held, and does not make its peer unknown to other flows.
  */
 Test(gso_forwarded, tunnel__of_the_kernel_is_left_alone)
 {

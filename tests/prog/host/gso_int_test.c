@@ -14,7 +14,7 @@
 
 TestSuite(gso_int, .init = gso_make, .fini = world_drop, .timeout = 60);
 
-/* Of a packet of many segments one small question, and of one whose checksum is not there yet. */
+/* One small PROBE for a packet of many segments, and for one whose checksum is not computed yet. */
 Test(gso_int, probe__of_a_packet_that_is_not_finished)
 {
 	static const struct {

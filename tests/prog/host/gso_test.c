@@ -32,7 +32,7 @@ static void segments_carry_headers(struct ip_spec s)
 
 		fixture("IPv%d, segment %u", s.v6 ? 6 : 4, i + 1);
 		cr_assert(packet_catch(far, &got, 1000), "%smissing", world_fixture());
-		/* Of an IPv4 header that must not be fragmented the identification is free. */
+		/* The identification of an IPv4 header that must not be fragmented is free. */
 		inner = segment(s, i * 1000, i < 4 ? 1000 : 300, s.v6 ? 0 : get16(got.b + at_hop(&got, 5) + 4));
 		want = wrap(&inner, .sport = get16(got.b + at_udp(&got)), .room = 5, .seq = seq);
 		if (!s.v6) {
@@ -70,7 +70,7 @@ static void voqs_on(void)
 	control_next_epoch();
 }
 
-/* The packet is in its VOQ as a whole, and every segment says so. */
+/* The packet is in its VOQ as a whole, and every segment reports that. */
 Test(gso, segments__repeat_their_place_in_the_voq)
 {
 	link_make("");
@@ -132,7 +132,7 @@ Test(gso, segments__of_udp_leave_as_they_are)
 	close(far);
 }
 
-/* Without our header nobody would say that they have arrived. */
+/* Without our header no peer would report their arrival. */
 Test(gso, segments__of_udp_are_in_no_voq)
 {
 	link_make("");
@@ -183,7 +183,7 @@ Test(gso, segments__must_fit_one_by_one)
 	}
 }
 
-/* A length field has 16 bits. What would need more goes as it is. */
+/* A length field has 16 bits. A packet that would need more leaves plain. */
 Test(gso, too_long__to_the_byte)
 {
 	struct frame got;
@@ -218,7 +218,7 @@ Test(gso, too_long__to_the_byte)
 	}
 }
 
-/* BIG TCP: what the IP header cannot say the length of is no padding. */
+/* BIG TCP: bytes beyond the length in the IP header are no padding. */
 Test(gso, too_long__of_a_length_that_is_not_told)
 {
 	struct frame got;
@@ -262,7 +262,7 @@ Test(gso, big_tcp__with_a_header_between)
 	expect_eq(flow_get(s).tx.bytes, 100000 + 100 * (14 + 40 + 20));
 }
 
-/* Extension headers that are others stay what they are. */
+/* Other extension headers stay unchanged. */
 Test(gso, extension__that_is_no_length)
 {
 	struct ip_spec s = { .v6 = 1, .jumbo = 1 };

@@ -2,7 +2,7 @@
 #ifndef INGRESS_CASE_H
 #define INGRESS_CASE_H
 /*
- * What the tests of ingress share. The frames come from B and are for A, so the flow whose telemetry they carry is B to A, and
+ * Shared by the tests of ingress. The frames come from B and are for A, so the flow whose telemetry they carry is B to A, and
  * the flow that they have feedback for, and into whose echo slot their telemetry goes, is A to B.
  */
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "sluice/cc/hpcc.h"
 #include "world.h"
 
-/* What B sends: a wrapped reply of so many bytes. */
+/* A wrapped reply of B with that payload. */
 #define from_b(v6_, payload_, ...)                                                     \
 	({                                                                             \
 		struct frame inner_ = tcp(.v6 = v6_, .reply = 1, .payload = payload_); \
@@ -25,7 +25,7 @@ void ingress_flow_runs(int v6, __u64 tx_bytes);
 /* One hop's report as the wire has it, put together from the picture in telemetry.h. */
 __u64 ingress_hop_of(unsigned int code, __u64 ts_ns, __u64 tx_bytes, __u64 qlen_bytes);
 
-/* What the programs must make of an echo, by the same header on the host. */
+/* The result that the programs must have for an echo, by the same header on the host. */
 struct feedback {
 	unsigned int hops;
 	__u16 path;
@@ -48,7 +48,7 @@ struct frame reply_of(struct ip_spec s, struct wire_spec w);
 enum hpcc_kind expect_feedback(const struct feedback *fb, unsigned int payload, enum sluice_mode mode);
 /* A port of 100 Gbit/s that sends at permille of its speed, with a queue. */
 void hop_advance(struct feedback *fb, unsigned int n, __u64 dt_ns, unsigned int permille, __u64 qlen_bytes);
-/* B was asked, a minute ago, and is silent since. */
+/* B was asked a minute ago, and has been silent since. */
 void host_asked(int v6);
 
 /* Three flows between A and B: all have been asked for, and only one is answered. */
@@ -59,7 +59,7 @@ struct memory {
 	struct host host;
 };
 
-/* What is known of the three flows and of B. */
+/* The state of the three flows and of B. */
 struct memory remember(int v6);
 /* All three flows run, and B was asked. */
 void three_flows(int v6);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/ingress.bpf.h: what is not ours, or not sound. */
+/* bpf/host/ingress.bpf.h: packets that are not ours, or not valid. */
 #include <stdlib.h>
 
 #include "sluice/cc/hpcc.h"
@@ -8,7 +8,7 @@
 TestSuite(ingress, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(ingress_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 
-/* As expect_untouched(), and nobody and nothing is remembered. */
+/* As expect_untouched(), and no host and no flow is remembered. */
 #define expect_refused(frame, stat)                                            \
 	do {                                                                   \
 		expect_untouched(sink, frame, stat);                           \
@@ -185,7 +185,7 @@ SinkTest(ingress, mismatch__lengths)
 		in = whole;
 		put16(in.b + outer, get16(in.b + outer) + 4);
 		expect_refused(&in, STAT_RX_TRUNCATED);
-		/* both speak of bytes that are not there */
+		/* both refer to missing bytes */
 		put16(in.b + inner, get16(in.b + inner) + 4);
 		expect_refused(&in, STAT_RX_TRUNCATED);
 	}
@@ -258,7 +258,7 @@ SinkTest(ingress, truncated__inner_tcp_header)
 	}
 }
 
-/* What is not a plain IP packet inside cannot be checked, so nothing is stripped. */
+/* An inner packet that is not plain IP cannot be checked, so nothing is stripped. */
 SinkTest(ingress, mismatch__inner_is_not_plain_ip)
 {
 	struct frame inner = tcp(.reply = 1, .payload = 100), v6 = tcp(.v6 = 1, .reply = 1, .payload = 100), in;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/learn.bpf.h: what is learnt from a packet, and where nothing may be learnt. */
+/* bpf/host/learn.bpf.h: learning from a packet, and the packets from which nothing may be learnt. */
 #include <string.h>
 
 #include "sluice/cc/hpcc.h"
@@ -250,7 +250,7 @@ SinkTest(learn, leaving__touches_no_flow)
 	}
 }
 
-/* Another port leaves, and that is nothing to this one. */
+/* Another port leaves, which does not affect this one. */
 SinkTest(learn, leaving__is_told_by_port)
 {
 	struct frame in = from_b(0, 100, .room = 5);
@@ -265,7 +265,7 @@ SinkTest(learn, leaving__is_told_by_port)
 	port_remove(WORLD_IFINDEX + 1);
 }
 
-/* Whether a peer that comes back still strips nobody knows: it is asked. What it sends says so, too. */
+/* A peer that comes back may not strip any more: it is asked. Its own messages answer that, too. */
 SinkTest(learn, leaving__peer_is_to_be_asked_again)
 {
 	FOR_V4_AND_V6 (v6) {

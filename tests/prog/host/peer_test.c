@@ -37,7 +37,7 @@ Test(peer, unknown_peer__becomes_known_when_it_is_heard)
 	expect_eq(flow_get((struct ip_spec){}).tx.flags & FLOW_F_TELEM, FLOW_F_TELEM);
 }
 
-/* For a time nobody could see whether it stopped: only what it said since counts. */
+/* For a time a stop could not be noticed: only its later messages count. */
 Test(peer, doubt__asks_a_known_peer_and_sends_plainly_until_it_answers)
 {
 	struct asker a = asker_make();
@@ -80,7 +80,7 @@ Test(peer, silence__begins_with_the_first_data)
 	expect_eq(host_get(0, HOST_B).unanswered_ns, first);
 }
 
-/* Nobody answers what he never got as Sluice's. */
+/* A host does not answer packets that it never got as Sluice's. */
 Test(peer, silence__does_not_begin_with_what_leaves_plain)
 {
 	struct frame data = tcp(.payload = 1000), dgram = udp(.payload = 1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/probe.bpf.h: a PROBE is turned round. */
+/* bpf/host/probe.bpf.h: a PROBE is answered. */
 #include <bpf/bpf.h>
 
 #include "sluice/cc/hpcc.h"

@@ -44,7 +44,7 @@ Test(probe_copy, probe_copy__takes_no_echo)
 	expect_eq(flow_get(s).echo.sent, flow_get(s).echo.version);
 }
 
-/* What an earlier packet of the same CPU left in the scratch space is not in it. */
+/* Bytes that an earlier packet left in the CPU's scratch space are not in it. */
 Test(probe_copy, probe_copy__has_clean_room)
 {
 	struct ip_spec s = { .udp = 1 };
@@ -63,7 +63,7 @@ Test(probe_copy, probe_copy__has_clean_room)
 	expect_frame(&r.out, &want);
 }
 
-/* What cannot become a PROBE must not leave as a second copy of the packet. */
+/* A clone that cannot become a PROBE must not leave as a second copy of the packet. */
 Test(probe_copy, probe_copy__that_cannot_be_wrapped_is_dropped)
 {
 	struct frame in = udp(.payload = 100);
@@ -84,7 +84,7 @@ Test(probe_copy, probe_copy__that_cannot_be_wrapped_is_dropped)
 	expect_counted_attached(STAT_PROBE_FAILED);
 }
 
-/* A sender sets any mark; what once told the copy is one like others. */
+/* A sender may set any mark; the one that once identified the copy is like any other. */
 Test(probe_copy, probe_copy__is_not_told_by_a_mark)
 {
 	static const __u32 marks[] = { 7, 0x51d1ce5e };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/probe.bpf.h: probes for want of feedback. */
+/* bpf/host/probe.bpf.h: probes if feedback is missing. */
 #include "egress_case.h"
 
 TestSuite(probe_feedback, .init = egress_make, .fini = world_drop, .timeout = 60);
@@ -72,7 +72,7 @@ Test(probe_feedback, feedback_probe__not_while_there_is_feedback)
 	expect_counted(STAT_TX_DATA);
 }
 
-/* Its ACKs bring feedback; what it asks is only whether the peer strips. */
+/* Its ACKs bring feedback; it only asks whether the peer strips. */
 Test(probe_feedback, feedback_probe__never_of_tcp)
 {
 	struct asker a = asker_slow();
@@ -101,7 +101,7 @@ Test(probe_feedback, feedback_probe__each_flow_has_its_own)
 	expect_counted(STAT_TX_DATA, STAT_PROBE_SENT, STAT_TX_DATA, STAT_PROBE_SENT);
 }
 
-/* What is asked of the host is asked for the flow as well: one question, not two. */
+/* The PROBE to the host is the flow's as well: one PROBE, not two. */
 Test(probe_feedback, feedback_probe__is_the_question_too)
 {
 	struct asker a = asker_slow();

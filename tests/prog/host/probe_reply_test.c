@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/probe.bpf.h: what an answer to a PROBE says. */
+/* bpf/host/probe.bpf.h: the content of an answer to a PROBE. */
 #include <bpf/bpf.h>
 
 #include "sluice/cc/hpcc.h"
@@ -8,7 +8,7 @@
 TestSuite(probe_reply, .init = world_make, .fini = world_drop, .timeout = 60);
 TestSuite(probe_reply_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 
-/* Of an address that was never heard only that is known. */
+/* Of an unheard address, only this is known. */
 SinkTest(probe_reply, probe_reply__of_one_that_was_never_heard)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -72,7 +72,7 @@ SinkTest(probe_reply, probe_reply__shows_that_the_peer_strips)
 	}
 }
 
-/* What it met on its way is feedback like an echo, of TCP and of UDP. */
+/* The telemetry of its path is feedback like an echo, for TCP and for UDP. */
 SinkTest(probe_reply, probe_reply__is_what_hpcc_computes)
 {
 	int udp;
@@ -157,7 +157,7 @@ SinkTest(probe_reply, probe_reply__not_while_another_cpu_has_the_flow)
 	expect_eq(flow_get(s).rx.feedbacks, 0);
 }
 
-/* A flow that asks for feedback asks, whether or not anybody had to be asked what he can. */
+/* A flow that needs feedback sends a PROBE, whether or not its host had to be asked. */
 SinkTest(probe_reply, probe_reply__to_a_flow_that_asked_for_feedback)
 {
 	__u32 ifindex = link_make("");

@@ -9,7 +9,7 @@ TestSuite(probe, .init = egress_make, .fini = world_drop, .timeout = 60);
 
 /*
  * The question is the beginning of the packet in a PROBE with room for five hops; the packet itself
- * goes on as it was. Between headers and payload nothing is told apart: 20 bytes behind the IP header.
+ * goes on as it was. Headers and payload are not distinguished: 20 bytes behind the IP header.
  */
 Test(probe, probe__is_the_beginning_of_the_packet)
 {
@@ -50,7 +50,7 @@ Test(probe, probe__is_the_beginning_of_the_packet)
 	}
 }
 
-/* In bytes, of what is shortest and what is cut. */
+/* The bytes of the shortest one, and of one that is cut. */
 Test(probe, probe__golden)
 {
 	static const __u8 v4[] = {
@@ -143,7 +143,7 @@ Test(probe, probe__once_a_second_where_nothing_is_known)
 	}
 }
 
-/* Over a link that is down nobody was asked; and not every packet tries again. */
+/* Over a link that is down no PROBE left; and not every packet tries again. */
 Test(probe, probe__that_could_not_leave_asked_nobody)
 {
 	struct asker a = asker_make();
@@ -181,7 +181,7 @@ Test(probe, probe__that_the_queue_drops_asked_nobody)
 	expect_eq(host_get(0, HOST_B).asked_ns, 0);
 }
 
-/* When the address of this host was asked, that was never heard; 0: it was not. */
+/* When the address of this unheard host was asked; 0: never. */
 static __u64 asked_get(int v6, enum who who)
 {
 	struct sluice_addr a = addr_of(v6, who);
@@ -191,7 +191,7 @@ static __u64 asked_get(int v6, enum who who)
 	return ns;
 }
 
-/* The first packet behind the handshake asks. Room for what is heard is not taken by it. */
+/* The first packet after the handshake asks. It takes no entry of the hosts map. */
 Test(probe, probe__asks_with_the_first_packet_to_a_new_host)
 {
 	static const __u8 quiet[] = { SYN, SYN | ACK, RST, RST | ACK };
@@ -275,7 +275,7 @@ Test(probe, probe__asks_a_known_peer_not_heard_for_a_second)
 }
 
 /*
- * The position is that of what has left: what was sent, without what waits in fq. At 80 Gbit/s 50 ms
+ * The position counts bytes that have left: those sent, without those that wait in fq. At 80 Gbit/s 50 ms
  * are 500 MB; the test takes some of that time.
  */
 Test(probe, probe__position_is_of_what_has_left)

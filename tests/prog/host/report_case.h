@@ -2,13 +2,13 @@
 #ifndef REPORT_CASE_H
 #define REPORT_CASE_H
 /*
- * What the tests of feedback that is U or W, and of N, share: packets whose receiver computes for their sender. The frames come
- * from B and are for A: what A tells of them waits in the flow A to B, and so does what B tells of it.
+ * Shared by the tests of feedback that is U or W, and of N: packets whose receiver computes for their sender. The frames come
+ * from B and are for A: A's report on them waits in the flow A to B, and so does B's report on that flow.
  */
 #include "sluice/cc/rx.h"
 #include "world.h"
 
-#define LONG_T_NS 200000000ULL /* longer than a test: what is due once per T is due once */
+#define LONG_T_NS 200000000ULL /* longer than a test: an event due once per T is due once */
 
 /* The peers compute this form of feedback, with this base RTT. */
 void peers_tell(enum rx_feedback feedback, __u64 t_ns);

@@ -42,7 +42,7 @@ SinkTest(report_flows, flows__are_counted_at_the_port)
 	unsigned int i, round;
 
 	flow_arrives(0, 1);
-	expect_eq(flows_told(0, 1), 0); /* nobody counts */
+	expect_eq(flows_told(0, 1), 0); /* no host counts */
 	FOR_V4_AND_V6 (v6) {
 		port_counts(ENDLESS_NS, 0, 0);
 		for (round = 0; round < 3; round++)
@@ -173,7 +173,7 @@ SinkTest(report_flows, flows__set_w_ai_where_the_last_hop_is_the_bottleneck)
 	expect_flows(100);
 }
 
-/* A flow of which probes are the telemetry is told N by their answers. */
+/* A flow whose telemetry is probes gets N with their answers. */
 SinkTest(report_flows, flows__are_told_by_the_answer_to_a_probe)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -113,7 +113,7 @@ SinkTest(report_sender, ratio__is_what_the_core_makes_of_it)
 					 .echo_hop = { (__u64)us[i % 8] << 32 });
 				now = report_flow_of(v6);
 				expect_eq(now.cc.u, us[i % 8]);
-				if (variant == HPCC_VAI_SF) { /* goes by the time in between, too */
+				if (variant == HPCC_VAI_SF) { /* depends on the time in between, too */
 					expect_that(world_ended());
 					cr_assert(now.cc.w >= now.params.w_min && now.cc.w <= now.params.w_init);
 					continue;
@@ -128,7 +128,7 @@ SinkTest(report_sender, ratio__is_what_the_core_makes_of_it)
 	}
 }
 
-/* --- what is of no form, or of another than before --- */
+/* --- reports without a form, or in another form than before --- */
 
 SinkTest(report_sender, form__malformed_is_counted_and_ignored)
 {
@@ -150,7 +150,7 @@ SinkTest(report_sender, form__malformed_is_counted_and_ignored)
 	}
 }
 
-/* From each form to each other one: nothing of the old one is compared with. */
+/* From each form to each other one: no difference to the old one is taken. */
 SinkTest(report_sender, form__changes_in_mid_flow)
 {
 	static const __u8 order[] = { RX_HOPS, RX_WINDOW, RX_HOPS, RX_RATIO, RX_WINDOW, RX_RATIO, RX_HOPS };
@@ -162,7 +162,7 @@ SinkTest(report_sender, form__changes_in_mid_flow)
 			struct flow f = report_flow_of(v6);
 
 			fixture("IPv%d, step %u: form %u", v6 ? 6 : 4, i, order[i]);
-			f.cc.u = 0; /* what is left of it must do no harm */
+			f.cc.u = 0; /* the rest of it must do no harm */
 			f.cc.inc_stage = 4;
 			flow_change(v6, f);
 			for (k = 0; k < 2; k++) {
@@ -202,7 +202,7 @@ SinkTest(report_sender, form__is_kept_where_nothing_is_stamped)
 	expect_eq(report_flow_of(0).cc.w, 500000ULL << 12);
 }
 
-/* The answer to a PROBE brings hops: they do not fight with W. */
+/* The answer to a PROBE brings hops: they do not conflict with W. */
 SinkTest(report_sender, probe_reply__is_left_alone_while_windows_come)
 {
 	struct ip_spec s = { .payload = 100 };
@@ -231,7 +231,7 @@ SinkTest(report_sender, probe_reply__is_left_alone_while_windows_come)
 	expect_eq(report_flow_of(0).cc.w, 500000ULL << 12);
 }
 
-/* Where W comes, which is every T and a little more, UDP asks after two. */
+/* W comes every T and a little more, so UDP sends a PROBE after two. */
 Test(report_sender, probe__of_udp_waits_for_the_next_window)
 {
 	struct ip_spec s = { .udp = 1, .payload = 100 };

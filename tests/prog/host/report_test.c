@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/report.bpf.h: what the receiver computes, and tells. */
+/* bpf/host/report.bpf.h: the receiver's computations and reports. */
 #include <string.h>
 
 #include "sluice/cc/rx.h"
@@ -115,7 +115,7 @@ SinkTest(report, ratio__is_u_with_every_telemetry)
 	}
 }
 
-/* The sender goes by delay there: it must hear so. */
+/* Delay controls the sender there: the report must say so. */
 SinkTest(report, unstamped__is_told_as_such)
 {
 	unsigned int form, i;
@@ -134,7 +134,7 @@ SinkTest(report, unstamped__is_told_as_such)
 	}
 }
 
-/* A flow that has been on its way for long: W_init would be many times its share. */
+/* A flow that has run for a while: W_init would be many times its share. */
 SinkTest(report, window__of_a_flow_that_runs_begins_with_what_arrives)
 {
 	struct ip_spec s = {};

@@ -113,7 +113,7 @@ Test(rwnd_ask, ask__the_socket)
 		cr_assert(!getsockopt(a, IPPROTO_TCP, TCP_INFO, &info, &info_len));
 		cr_assert(info.tcpi_snd_wscale > 0 && info.tcpi_snd_wscale != info.tcpi_rcv_wscale,
 			  "scales %u and %u prove nothing", info.tcpi_snd_wscale, info.tcpi_rcv_wscale);
-		data_leaves(v6, 4711); /* of nobody's veth */
+		data_leaves(v6, 4711); /* of an unknown veth */
 		expect_eq(rwnd_flow_of(v6).wnd.wscale_known, 0);
 		data_leaves(v6, 0);
 		expect_scale(v6, info.tcpi_snd_wscale);
@@ -125,7 +125,7 @@ Test(rwnd_ask, ask__the_socket)
 	}
 }
 
-/* A listener at the address has no scale to tell: the connection is not its. */
+/* A listener at the address has no scale: the connection is not its own. */
 Test(rwnd_ask, ask__not_a_listener)
 {
 	addresses_make();

@@ -153,8 +153,8 @@ Test(rwnd_beyond, beyond__and_let_through)
 }
 
 /*
- * Where no windows come by any more nothing is held to the last one. What was sent meanwhile was granted by
- * somebody, and where the sender may go is not known again before its socket tells.
+ * Where no windows come by any more nothing is held to the last one. Bytes sent meanwhile were granted by
+ * somebody, and the sender's limit is unknown until its socket tells.
  */
 Test(rwnd_beyond, beyond__with_windows_that_come_by_another_way)
 {
@@ -176,7 +176,7 @@ Test(rwnd_beyond, beyond__with_windows_that_come_by_another_way)
 
 /* --- windows in segments that somebody else sends: RFC 5961, 5.2 --- */
 
-/* Nothing of the flow's state is changed by the ACK; its window is cut like any other. */
+/* The ACK changes no state of the flow; its window is cut like any other. */
 static void expect_refused(int v6, __u32 ack, __u16 window)
 {
 	struct frame f = granted(v6, ack, window);
@@ -192,7 +192,7 @@ static void expect_refused(int v6, __u32 ack, __u16 window)
 	cr_assert(!memcmp(&before, &after, sizeof(before)), "%sthe flow has changed", world_fixture());
 }
 
-/* Three forged ACKs carried the edge round the sequence space, and nothing left any more. */
+/* Three forged ACKs once moved the edge round the sequence space, and nothing left any more. */
 Test(rwnd_beyond, forged__acks_round_the_sequence_space)
 {
 	static const __u16 windows[] = { 0, 1, 0xffff };
@@ -228,7 +228,7 @@ Test(rwnd_beyond, forged__acks_round_the_sequence_space)
 	}
 }
 
-/* One that is overtaken is no forgery, and takes nothing back. */
+/* An overtaken ACK is no forgery, and takes nothing back. */
 Test(rwnd_beyond, forged__is_not_what_was_overtaken)
 {
 	struct frame f = granted(0, USUAL_ACK - 0xffff, 1);

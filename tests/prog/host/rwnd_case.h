@@ -2,7 +2,7 @@
 #ifndef RWND_CASE_H
 #define RWND_CASE_H
 /*
- * What the tests of bpf/host/rwnd.bpf.h share: handshakes, and flows whose window is cut. A is the local side, so what B sends
+ * Shared by the tests of bpf/host/rwnd.bpf.h: handshakes, and flows whose window is cut. A is the local side, so what B sends
  * arrives at ingress, and the flow whose window that grants is A to B.
  */
 #include "world.h"
@@ -31,11 +31,11 @@ void flow_sends_more(int v6, __u32 end);
 /* A flow whose window is w_bytes and whose peer's windows have this scale. All that it sent is acknowledged. */
 struct flow flow_governed(int v6, unsigned int w_bytes, unsigned int scale);
 struct frame with_window(struct frame f, __u16 window);
-/* What B acknowledges and grants, with time stamps and SACK. */
+/* An ACK of B with its window, time stamps and SACK. */
 struct frame granted(int v6, __u32 ack, __u16 window);
 /* Runs f through ingress: its window must become this, and nothing else must change. */
 void expect_window(const struct frame *f, __u16 window);
-/* What f grants after ingress, in the window's unit. */
+/* The window of f after ingress, in its unit. */
 __u16 window_of(const struct frame *f);
 
 #endif

@@ -32,7 +32,7 @@ Test(rwnd_handshake, handshake__of_a_server)
 
 		for (scale = 0; scale <= 14; scale++) {
 			syn_arrives(v6, scale, 0);
-			if (scale) /* that of the connection before */
+			if (scale) /* the scale of the connection before */
 				expect_scale(v6, scale - 1);
 			else /* no flow before our side has answered */
 				expect_eq(flow_exists((struct ip_spec){ .v6 = v6 }), 0);
@@ -73,7 +73,7 @@ Test(rwnd_handshake, handshake__repeated)
 	}
 }
 
-/* Whoever can send a packet of the flow cannot change the scale of a connection that is there. */
+/* A sender of any packet of the flow cannot change the scale of an existing connection. */
 Test(rwnd_handshake, handshake__that_nobody_wanted)
 {
 	FOR_V4_AND_V6 (v6) {

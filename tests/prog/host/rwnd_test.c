@@ -134,7 +134,7 @@ Test(rwnd, cut__edge_never_moves_left)
 	}
 }
 
-/* Granted is what the receiver granted, not what W would have allowed. */
+/* The edge is what the receiver granted, not what W would have allowed. */
 Test(rwnd, cut__edge_is_that_of_the_receiver)
 {
 	struct frame little = granted(0, USUAL_ACK, 2500), open = granted(0, USUAL_ACK, 60000);
@@ -237,7 +237,7 @@ Test(rwnd, cut__after_a_new_handshake)
 	}
 }
 
-/* What has a socket of ours, is not known, or is switched off. */
+/* Flows with a socket of ours, unknown ones, and the key switched off. */
 Test(rwnd, cut__untouched)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -279,12 +279,12 @@ Test(rwnd, cut__untouched)
 		fin = udp(.v6 = v6, .reply = 1, .payload = 100);
 		expect_untouched(INGRESS, &fin, STAT_RX_OTHER);
 		fixture("and the flow itself is cut");
-		control_next_epoch(); /* in this one its control was its own, for which there is no way back */
+		control_next_epoch(); /* in this epoch its control was its own, which is final */
 		expect_window(&f, 6000);
 	}
 }
 
-/* What ingress has let pass once it lets pass again, until egress says that there is something to cut. */
+/* Ingress keeps passing a flow that it passed once, until egress notes that there is something to cut. */
 Test(rwnd, cut__begins_when_the_flow_does)
 {
 	FOR_V4_AND_V6 (v6) {

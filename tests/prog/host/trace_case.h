@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef TRACE_CASE_H
 #define TRACE_CASE_H
-/* What the tests of records share: flows that somebody traces, and the records of them. */
+/* Shared by the tests of records: flows that somebody traces, and the records of them. */
 #include "sluice/cc/rx.h"
 #include "world.h"
 

@@ -128,7 +128,7 @@ SinkTest(trace_feedback, feedback__for_several_flows)
 	}
 }
 
-/* Data that brings no feedback is no decision, nor is feedback that was not looked at. */
+/* Data without feedback is no decision, and neither is skipped feedback. */
 SinkTest(trace_feedback, feedback__only_what_was_decided)
 {
 	struct frame inner = tcp(.reply = 1, .payload = 500), in = wrap(&inner, .room = 5, .nhop = 1, .seq = 1);

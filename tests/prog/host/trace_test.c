@@ -84,7 +84,7 @@ Test(trace, departure__held_by_the_rate)
 	cr_assert(r.departure.departure_ns > r.ns);
 }
 
-/* What observes has decided nothing. */
+/* In mode observe nothing is decided. */
 Test(trace, departure__held_by_its_socket)
 {
 	struct frame in = frame_of(a_to_b);

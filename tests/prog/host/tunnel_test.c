@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tunnels: what goes through them knows nothing of Sluice, and their packets are flows of the outer headers, where telemetry
+ * Tunnels: the traffic inside knows nothing of Sluice, and their packets are flows of the outer headers, where telemetry
  * goes beside the data.
  */
 #include <string.h>
@@ -97,7 +97,7 @@ Test(tunnel, packet__that_is_no_whole_one)
 	expect_eq(flows_count(), 0);
 }
 
-/* As UDP, it has no window, and what would wait too long is dropped. */
+/* Like UDP, it has no window, and packets that would wait too long are dropped. */
 Test(tunnel, packet__that_is_too_early)
 {
 	struct ip_spec s = { .tunnel = GRE, .payload = 1000 };
@@ -191,7 +191,7 @@ SinkTest(tunnel, companion__is_turned_round_and_heard)
 	}
 }
 
-/* What a stack might take for something else than a broken packet is no companion. */
+/* A packet that a stack might not take for a broken one is no companion. */
 SinkTest(tunnel, companion__with_ports)
 {
 	telemetry_beside();
@@ -225,7 +225,7 @@ SinkTest(tunnel, companion__of_another_protocol)
 
 /* --- VXLAN as the kernel makes it --- */
 
-/* The next frame from the near end, but for errors that its stack reports. 0: there is none. */
+/* The next frame from the near end, except errors that its stack reports. 0: there is none. */
 static int tunnel_catch(int far, struct frame *f, int wait_ms)
 {
 	while (packet_catch(far, f, wait_ms))
@@ -309,7 +309,7 @@ Test(tunnel, vxlan__of_single_packets)
 	expect_counted_attached(STAT_TX_BESIDE, STAT_COMPANION_SENT);
 }
 
-/* A GSO packet's clone cannot be cut: what comes in next becomes the companion, once. */
+/* A GSO packet's clone cannot be cut: the next incoming packet becomes the companion, once. */
 Test(tunnel, vxlan__of_gso_packets)
 {
 	struct frame data, got, small = udp(.reply = 1, .sport = 4789, .dport = 4789, .payload = 60), large;
@@ -355,7 +355,7 @@ static void vxlan_send_short(int far)
 	cr_assert(!tunnel_catch(far, &got, 20), "%sa companion", world_fixture());
 }
 
-/* Nor is a short one cloned, of which the inner checksum would be written into the companion. */
+/* A short one is not cloned either: its inner checksum would be written into the companion. */
 Test(tunnel, vxlan__of_short_packets)
 {
 	struct frame got, small = udp(.reply = 1, .sport = 4789, .dport = 4789, .payload = 60);

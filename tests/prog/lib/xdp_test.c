@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sink at XDP: what is its own. That it does what tc does is in ingress_test.c and round_trip_test.c.
+ * The sink at XDP, where it differs from tc. Their common tests are in ingress_test.c and round_trip_test.c.
  */
 #include <string.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ Test(xdp, counted__only_what_was_stripped)
 	}
 }
 
-/* What the other end of a veth sends by XDP_TX may come with metadata, and so with our mark. */
+/* Packets that the other end of a veth sends by XDP_TX may come with metadata, and so with our mark. */
 Test(xdp, counted__mark_that_comes_along_is_taken_away)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -68,7 +68,7 @@ Test(xdp, counted__mark_that_comes_along_is_taken_away)
 	}
 }
 
-/* So long that headers and payload do not lie in one piece. */
+/* Long enough that headers and payload are not contiguous. */
 Test(xdp_frags, strip__of_a_jumbo_frame_in_fragments)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -81,7 +81,7 @@ Test(xdp_frags, strip__of_a_jumbo_frame_in_fragments)
 	}
 }
 
-/* Over a device: what XDP counted comes to tc, which knows it by its mark and does not count again. */
+/* Over a device: packets that XDP counted come to tc, which knows them by their mark and does not count again. */
 Test(xdp, link__counts_a_packet_once)
 {
 	struct frame inner, in, got;
@@ -129,7 +129,7 @@ Test(xdp, link__mark_is_believed_only_behind_a_sink_at_xdp)
 	expect_counted_attached(STAT_RX_DATA, STAT_RX_XDP, STAT_RX_OTHER);
 }
 
-/* The window is cut at tc, of what XDP stripped as of what came plain. */
+/* The window is cut at tc, both in packets that XDP stripped and in plain ones. */
 Test(xdp, link__cuts_the_window_of_what_was_stripped)
 {
 	struct frame there = tcp(.payload = 1000), inner = tcp(.reply = 1, .payload = 500), in, got;

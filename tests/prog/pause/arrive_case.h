@@ -2,7 +2,7 @@
 #ifndef ARRIVE_CASE_H
 #define ARRIVE_CASE_H
 /*
- * What the tests of pauses at packets share: a switch, what comes in by the link leaves by the world's port. 20 ms pass on the
+ * Shared by the tests of pauses at packets: a switch whose packets from the link leave by the world's port. 20 ms pass on the
  * clock where a frame is waited for in vain, so pauses are longer than that.
  */
 #include "pfc_case.h"
@@ -28,7 +28,7 @@ struct arrivals arrivals_make(void);
 void port_pauses(__u32 ifindex, __u32 slot);
 /* Packets may pause for that long from now on; 0: they may not. */
 void lease_set(struct arrivals *a, __u64 ns);
-/* So much of a port and the lossless priority waits at the world's port. */
+/* That many bytes of a port and the lossless priority wait at the world's port. */
 void waits(struct arrivals *a, __u32 in, __u64 bytes);
 /* A packet begins a window, and then the queue grows: the next one ends it, and its port is to be told. */
 void grow(struct arrivals *a, const struct frame *in);

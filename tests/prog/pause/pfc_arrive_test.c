@@ -96,7 +96,7 @@ Test(pfc_arrive, priority__that_is_not_lossless)
 	expect_eq(told(IN).packets.predicted, 0);
 }
 
-/* Of two ports that have alike in the queue both may be drawn: only the one whose packet comes is told by it. */
+/* Of two ports with the same share of the queue either may be drawn: only the one whose packet comes is paused by it. */
 Test(pfc_arrive, port__whose_packet_it_is_not_is_untouched)
 {
 	struct arrivals a = arrivals_make();
@@ -122,7 +122,7 @@ Test(pfc_arrive, port__whose_packet_it_is_not_is_untouched)
 	expect_no_note();
 }
 
-/* Whoever finds a lock taken leaves it to the next packet; one that is held for too long is broken. */
+/* A packet that finds the lock taken leaves the work to the next one; a lock that is held for too long is broken. */
 Test(pfc_arrive, lock__that_is_taken)
 {
 	struct arrivals a = arrivals_make();
@@ -193,7 +193,7 @@ Test(pfc_arrive, threshold__is_crossed_by_a_packet)
 	expect_pause(&a, 0);
 }
 
-/* What is free is what the threshold goes by: with alpha 1 a port has half of the buffer. */
+/* The threshold follows the free buffer: with alpha 1 a port has half of it. */
 Test(pfc_arrive, threshold__is_what_is_free)
 {
 	struct arrivals a = arrivals_make();
@@ -210,7 +210,7 @@ Test(pfc_arrive, threshold__is_what_is_free)
 	expect_eq(told(IN).packets.xoffs, 1);
 }
 
-/* 63 ports, all in one queue: Algorithm 2 marks those that hold more than R of it, but for the one whose packet it is. */
+/* 63 ports, all in one queue: Algorithm 2 marks those that hold more than R of it, except the one whose packet it is. */
 Test(pfc_arrive, ports__as_many_as_there_are_slots)
 {
 	struct arrivals a = arrivals_make();

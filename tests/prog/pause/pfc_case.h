@@ -2,7 +2,7 @@
 #ifndef PFC_CASE_H
 #define PFC_CASE_H
 /*
- * What the tests of ports with pauses share. The tracepoints see the qdiscs of the whole machine, so the links have numbers of
+ * Shared by the tests of ports with pauses. The tracepoints see the qdiscs of the whole machine, so the links have numbers of
  * their own.
  */
 #include "world.h"
@@ -15,7 +15,7 @@ void pfc_make(void);
 struct pfc_port pauses_usual(void);
 /* The port obeys, and has fq. */
 void port_obeys(enum sluice_mode mode);
-/* The priority is paused until so many ns from now; returns that time. */
+/* Pauses the priority for that many ns; returns the end of the pause. */
 __u64 pause_for(__u64 ns);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/pause/pfc.bpf.h: what leaves by a port that is paused. */
+/* bpf/pause/pfc.bpf.h: packets that leave by a paused port. */
 #include <net/if.h>
 #include <sys/socket.h>
 
@@ -63,7 +63,7 @@ Test(pfc_flow, paused_flow__keeps_its_clock)
 	expect_eq(run(EGRESS, &in).ctx.tstamp, end + 2 * MS);
 }
 
-/* The horizon begins where the pause ends: what waits in it is not early. */
+/* The horizon begins where the pause ends: a packet that waits for it is not early. */
 Test(pfc_flow, paused_flow__of_udp_is_dropped_beyond_the_horizon_only)
 {
 	struct ip_spec s = { .udp = 1, .payload = 1000, .tos = TOS };

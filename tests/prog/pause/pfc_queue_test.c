@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/pause/pfc.bpf.h: what waits of each ingress port and priority, exactly, and the alarm. */
+/* bpf/pause/pfc.bpf.h: the waiting bytes of each ingress port and priority, exactly, and the alarm. */
 #include <net/if.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ static void counted_port(__u32 ifindex, __u32 slot)
 	pauses_set(ifindex, &p);
 }
 
-/* What comes in by the near end of the link leaves by a slow one. Returns the ifindex of the near end. */
+/* Packets that come in by the near end of the link leave by a slow port. Returns the ifindex of the near end. */
 static __u32 bridge_make(void)
 {
 	char options[32];
@@ -93,7 +93,7 @@ Test(pfc_queue, cells__are_of_ingress_port_and_priority)
 	expect_eq(s.bytes[IN_SLOT][LOSSLESS] + s.bytes[0][LOSSLESS] + s.bytes[IN_SLOT][7] + s.bytes[IN_SLOT][0], 0);
 }
 
-/* What the qdisc refuses is not counted; what it throws away with itself is found out by the next packet. */
+/* Packets that the qdisc refuses are not counted; the next packet reveals those that it discards when it is removed. */
 Test(pfc_queue, total__is_the_backlog_whatever_is_dropped)
 {
 	__u64 until;

@@ -8,7 +8,7 @@
 
 TestSuite(pfc_tell, .init = pfc_make, .fini = world_drop, .timeout = 60);
 
-/* Whatever the packet, which goes on as it was. Those of many segments are the system tests' and the lab's. */
+/* For any packet, which continues unchanged. System tests and the lab have those of many segments. */
 Test(pfc_tell, frame__is_made_of_a_packet)
 {
 	static const struct ip_spec cases[] = {
@@ -60,7 +60,7 @@ Test(pfc_tell, frame__that_cannot_leave_tells_nobody)
 	expect_no_note();
 }
 
-/* Nobody takes for data what leaves by a port from which somebody has removed the program. */
+/* A frame that leaves by a port whose program was removed is not taken for data. */
 Test(pfc_tell, clone__begins_as_a_frame_even_if_nothing_cuts_it)
 {
 	struct arrivals a = arrivals_make();
@@ -90,7 +90,7 @@ Test(pfc_tell, clone__begins_as_a_frame_even_if_nothing_cuts_it)
 	}
 }
 
-/* A note for that port, of a packet of so many bytes, on all CPUs, for which one runs the program is not known. */
+/* A note for that port, of a packet of that length, on all CPUs, because the program may run on any. */
 static void note_set(__u32 ifindex, __u32 bytes)
 {
 	int fd = world_map("pfc_works"), cpus = libbpf_num_possible_cpus(), cpu;

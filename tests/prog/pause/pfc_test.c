@@ -151,7 +151,7 @@ Test(pfc, frame__of_a_priority_that_is_not_lossless)
 		expect_eq(p.obey[prio].state, prio == LOSSLESS ? PFC_PAUSED : PFC_OPEN);
 }
 
-/* 65535 quanta for ever. */
+/* 65535 quanta, without end. */
 Test(pfc, storm__is_not_obeyed)
 {
 	struct frame f = frame_pfc(1 << LOSSLESS, LOSSLESS, 0xffff), in = udp(.payload = 1000, .tos = TOS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/port/class.bpf.h: what a port with several queues stamps, and the account that the tracepoints keep of
+ * bpf/port/class.bpf.h: the stamps of a port with several queues, and the account that the tracepoints keep of
  * each queue. The latter see the qdiscs of the whole machine, so the link has a number of its own.
  */
 #include <fcntl.h>
@@ -24,7 +24,7 @@ TestSuite(class_queue, .init = make_tracepoints, .fini = world_drop, .timeout = 
 #define DSCP_BULK 8
 #define BULK_BPS 25000000000ULL
 
-/* Of 100 Gbit/s DSCP 8 has a quarter, all else the rest. */
+/* DSCP 8 has a quarter of 100 Gbit/s, all else the rest. */
 static struct port_classes classes_usual(void)
 {
 	struct port_classes c = { .n = 2 };
@@ -60,7 +60,7 @@ static void port_of_classes(__u32 flags)
 	struct port p = port_usual();
 
 	p.flags = PORT_F_SWITCH | PORT_F_CLASSES | flags;
-	p.tx_bytes = 9999999; /* of all, which nobody wants */
+	p.tx_bytes = 9999999; /* of all, which is unused */
 	p.backlog_bytes = 88888;
 	port_set(WORLD_IFINDEX, &p);
 	classes_set(WORLD_IFINDEX, &c);
@@ -134,7 +134,7 @@ Test(class, stamp__of_a_dscp_that_no_class_names)
 	expect_between(stamp_of(0, (DSCP_BULK >> 1) << 2, 0).tx_bytes, 128 * 1332, 128 * 1334);
 }
 
-/* The first that waits knows more of the queue than the last that left. */
+/* The first waiting packet tells more of the queue than the last that left. */
 Test(class, sojourn__is_that_of_the_head_where_it_is_longer)
 {
 	struct hpcc_hop hop;
@@ -242,7 +242,7 @@ Test(class_queue, each_class__has_its_bytes_and_its_sojourn)
 		sent_ns = clock_ns();
 		send_frames(LINK_NEAR, 2, DSCP_BULK << 2, v6);
 		send_frames(LINK_NEAR, 3, 0, v6);
-		sent_ns = clock_ns() - sent_ns; /* what is sent later waits for less */
+		sent_ns = clock_ns() - sent_ns; /* a packet sent later waits for less */
 		q = class_queue_get(index, 0);
 		expect_eq(q.tx_bytes + q.backlog_bytes, (v6 + 1) * 3 * FRAME_BYTES);
 		q = settled(index, 1, (v6 + 1) * 2 * FRAME_BYTES);
@@ -256,7 +256,7 @@ Test(class_queue, each_class__has_its_bytes_and_its_sojourn)
 	}
 }
 
-/* The qdisc drops what it had taken, as codel does; what is taken off tells nobody. */
+/* The qdisc drops packets that it had accepted, as codel does; no event reports that. */
 Test(class_queue, packets_dropped_while_they_wait__are_forgotten)
 {
 	__u32 index = link_with_classes();

@@ -2,7 +2,7 @@
 #ifndef HOP_CASE_H
 #define HOP_CASE_H
 /*
- * What the tests of a hop share. hop_map takes the state of the queue from the ports map, so its stamps can be told in
+ * Shared by the tests of a hop. hop_map takes the state of the queue from the ports map, so its stamps can be told in
  * advance; hop reads it from the qdisc.
  */
 #include "world.h"

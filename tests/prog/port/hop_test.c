@@ -92,7 +92,7 @@ Test(hop, stamp__of_several_switches)
 	}
 }
 
-/* Of data, of TCP or UDP, and of a question; the answer brings back what the question collected. */
+/* In data of TCP and UDP, and in a PROBE; its answer brings back the hops that it collected. */
 Test(hop, stamp__of_every_message_that_has_room)
 {
 	port_of_switch(TX_BYTES, BACKLOG_BYTES);

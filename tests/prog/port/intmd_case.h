@@ -2,7 +2,7 @@
 #ifndef INTMD_CASE_H
 #define INTMD_CASE_H
 /*
- * What the tests of INT-MD share: peers that are asked for it, a port of a switch, and what a hop must have added. The bytes
+ * Shared by the tests of INT-MD: peers that are asked for it, a port of a switch, and the bytes that a hop must have added. The bytes
  * are put together by packet.c from the pictures.
  */
 #include "world.h"

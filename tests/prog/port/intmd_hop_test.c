@@ -65,7 +65,7 @@ Test(intmd_hop, hop__without_room_in_the_mtu_sets_m)
 	}
 }
 
-/* What it does not know, it says all ones for; what is asked of another domain likewise. */
+/* It fills unknown values with all ones, and also values that are requested of another domain. */
 Test(intmd_hop, hop__all_ones_for_what_it_cannot_serve)
 {
 	FOR_V4_AND_V6 (v6) {

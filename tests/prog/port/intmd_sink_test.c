@@ -64,7 +64,7 @@ SinkTest(intmd_sink, sink__ignores_what_it_cannot_read)
 	}
 }
 
-/* As long as a shim can say: 252 words of stack. */
+/* The longest that a shim can state: 252 words of stack. */
 SinkTest(intmd_sink, sink__strips_the_longest_stack)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -152,7 +152,7 @@ SinkTest(intmd_sink, sink__drops_a_copy)
 	}
 }
 
-/* A feedback that tells of another number of hops is a new beginning, and W stays. */
+/* A feedback with another number of hops is a new beginning, and W stays. */
 SinkTest(intmd_sink, sink__path_that_changes_its_length)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -210,7 +210,7 @@ SinkTest(intmd_sink, sink__bypass)
 	expect_verdict(run(sink, &in), VERDICT_DROP);
 }
 
-/* Whatever stands there, one counter ends it and nothing breaks. */
+/* Any content ends in one counter, and nothing breaks. */
 SinkTest(intmd_sink, noise__ends_in_one_counter)
 {
 	unsigned short seed[3] = { 1, 2, 3 };

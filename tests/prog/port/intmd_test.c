@@ -62,7 +62,7 @@ SinkTest(intmd, trip__every_size_comes_out_as_it_went_in)
 	}
 }
 
-/* With the program that looks at the qdisc: what it says is the test of hop_test.c; here that it fits. */
+/* With the program that reads the qdisc: hop_test.c tests its values; here, that they fit. */
 Test(intmd, trip__through_hop)
 {
 	__u32 ifindex;
@@ -85,7 +85,7 @@ Test(intmd, trip__through_hop)
 	}
 }
 
-/* What two hops said, in the echo of the next packet and in Algorithm 1. */
+/* The stamps of two hops, in the echo of the next packet and in Algorithm 1. */
 static void telemetry_arrives(int v6, int authenticated)
 {
 	struct ip_spec there = { .v6 = v6, .payload = 900 }, back = { .v6 = v6, .reply = 1 };
@@ -243,7 +243,7 @@ SinkTest(intmd, probe__comes_back_without_int)
 	probe_returns(1, 1);
 }
 
-/* What a probe brought and nobody can read is refused by whoever asked. */
+/* Unreadable telemetry of a PROBE is refused by the host that asked. */
 SinkTest(intmd, probe__with_what_cannot_be_read)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -2,7 +2,7 @@
 #ifndef POD_CASE_H
 #define POD_CASE_H
 /*
- * What the tests of a node of pods share. A is a pod of this node and B somewhere else, so what B sends arrives for A, and the
+ * Shared by the tests of a node of pods. A is a pod of this node and B somewhere else, so packets of B arrive for A, and the
  * flow that it teaches something is A to B.
  */
 #include "world.h"
@@ -16,7 +16,7 @@ void pod_make_old(void);
 #define STAMP_TS (0xffffffULL << 36)
 
 void expect_time(__u64 stamp, __u64 before, __u64 after);
-/* What B sends to the pod, with so many hops. */
+/* A packet from B to the pod, with nhop hops. */
 struct frame from_b(int v6, __u8 room, __u8 nhop);
 
 #endif

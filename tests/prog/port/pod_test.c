@@ -220,7 +220,7 @@ Test(pod, echo__full_packet)
 	expect_eq(flow_get(a_to_b).echo.hop[4], 0x5555);
 }
 
-/* What lay in the queue has been leaving it at the port's speed since. */
+/* The queue has been draining at the port's speed since. */
 Test(pod, echo__drains_the_queue_up_to_now)
 {
 	struct port p = pod_port();

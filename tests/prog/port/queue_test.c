@@ -103,7 +103,7 @@ Test(queue, qdisc__below_mq_the_sum_of_the_queues)
 	expect_between((stamp & 0xffff) * 80, 38000, 60000);
 }
 
-/* What ethtool -L does. */
+/* As ethtool -L does. */
 static void link_queues_use(unsigned int n)
 {
 	struct ethtool_channels c = { .cmd = ETHTOOL_GCHANNELS };
@@ -151,7 +151,7 @@ Test(queue, qdisc__that_cannot_be_read)
 	expect_untouched(HOP, &f, STAT_HOP_NO_QUEUE, .ifindex = ifindex);
 }
 
-/* There is no queue, and nobody counts: a stamp would say that the port is idle. */
+/* There is no queue and no count: a stamp would say that the port is idle. */
 Test(queue, qdisc__noqueue)
 {
 	struct frame inner = tcp(.payload = 700), f = wrap(&inner, .room = 5);

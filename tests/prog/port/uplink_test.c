@@ -53,7 +53,7 @@ Test(uplink_old, uplink__is_the_first_hop)
 	}
 }
 
-/* What waits in fq waits for its departure time. */
+/* Packets in fq wait for their departure time. */
 Test(uplink_old, uplink__with_fq_has_no_queue)
 {
 	struct frame in = tcp(.payload = 1000), want = wrap(&in, .room = 5, .seq = in.len + 84);
@@ -75,7 +75,7 @@ Test(uplink_old, uplink__without_a_queue_is_no_hop)
 	expect_counted(STAT_TX_DATA, STAT_TX_NO_QUEUE);
 }
 
-/* The question weighs less than the packet that it is a copy of, as which it was charged. */
+/* The PROBE has fewer bytes than the packet that it is a copy of, whose bytes were charged. */
 Test(uplink_old, uplink__is_the_first_hop_of_a_question)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -57,7 +57,7 @@ SinkTest(arrival_pod, pod_hop__only_where_no_credit_keeps_its_queue)
 		credit_alive(clock_ns() - hour, hour - 1);
 		run(sink, &in);
 		expect_counted(STAT_RX_DATA, STAT_RX_POD_HOP);
-		/* What comes by no VOQ is kept by HPCC alone; */
+		/* Traffic without a VOQ is held by HPCC alone; */
 		credit_alive(clock_ns(), hour);
 		in = tcp(.v6 = v6, .reply = 1, .payload = 500);
 		in = wrap(&in, .room = 5, .nhop = 1, .hop = { 0x1111 });
@@ -120,11 +120,11 @@ SinkTest(arrival_pod, news__name_the_pods_port)
 		expect_eq(news_taken(news, 2), 2);
 		expect_eq(news[0].ifindex, WORLD_IFINDEX);
 		expect_eq(news[1].ifindex, POD_IFINDEX);
-		/* That of a prefix is of many pods. */
+		/* The VOQ of a prefix belongs to many pods. */
 		run(sink, &merged);
 		expect_eq(news_taken(news, 2), 1);
 		expect_eq(news[0].ifindex, WORLD_IFINDEX);
-		/* The daemon took it for the uplink's: its bytes are in the slot, and the port is told. */
+		/* The daemon took it for the uplink's: its bytes are in the slot, with the port. */
 		slot_make(v6, 128, 1);
 		expect_counted(STAT_RX_DATA, STAT_RX_DATA, STAT_RX_DATA, STAT_ARRIVAL_NEWS, STAT_ARRIVAL_NEWS,
 			       STAT_ARRIVAL_NEWS, STAT_RX_POD_HOP, STAT_RX_POD_HOP);

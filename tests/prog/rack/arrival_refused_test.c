@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/rack/credit.bpf.h: what arrives and changes nothing. */
+/* bpf/rack/credit.bpf.h: arrivals that change nothing. */
 #include "credit_case.h"
 
 static void make_small(void)
@@ -52,7 +52,7 @@ SinkTest(arrival_refused, forged_claim__is_noted_as_it_came)
 	expect_seen(1, in.len, inner_bytes(&in), 0x7fffffffULL << 32 | 0xffff);
 }
 
-/* What is not to be believed is as if nothing had come. */
+/* A message that must not be believed changes nothing. */
 static void expect_nothing(int v6)
 {
 	struct arrival_news news[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/rack/credit.bpf.h: what arrives from a VOQ is noted for the daemon. */
+/* bpf/rack/credit.bpf.h: arrivals from a VOQ are noted for the daemon. */
 #include <string.h>
 
 #include "credit_case.h"
@@ -34,7 +34,7 @@ SinkTest(arrival, watched__is_noted)
 		expect_addr(&a.to, v6, HOST_A);
 		expect_eq(a.watched, 1);
 		expect_eq(flow_get(*credit_forward(v6)).rx.voq_in, 1);
-		/* The telemetry is told as ever. */
+		/* The telemetry is echoed as always. */
 		expect_eq(flow_get(*credit_forward(v6)).echo.hop[0], 0x1111);
 
 		in = arriving(.v6 = v6, .total = S_FIRST + 1000, .flows = 8, .payload = 100);
@@ -116,7 +116,7 @@ Test(arrival, gso__counts_as_on_the_wire)
 	}
 }
 
-/* Nothing is known of the VOQ, or it has a slot that the daemon does not look at: it is told. */
+/* The VOQ is unknown, or has a slot that the daemon does not read: the daemon is told. */
 SinkTest(arrival, unwatched__is_news)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -146,7 +146,7 @@ SinkTest(arrival, unwatched__is_news)
 	}
 }
 
-/* A machine without HierCC is no rack: nobody is told. */
+/* A machine without HierCC is no rack: the daemon is not told. */
 SinkTest(arrival, without_hiercc__is_no_news)
 {
 	FOR_V4_AND_V6 (v6) {

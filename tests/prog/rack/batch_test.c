@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Feedback for several flows in one message: what ingress hands to the daemon, what the daemon makes of it
+ * Feedback for several flows in one message: the reports of ingress to the daemon, the message that the daemon makes of them
  * (user/daemon/reports.c), and what becomes of that at the senders. The messages come from B and are for A.
  */
 #include <string.h>
@@ -231,7 +231,7 @@ SinkTest(batch, authentication)
 		run(sink, &good);
 		expect_counted(STAT_RX_FEEDBACK, STAT_RX_REPLAYED, STAT_RX_REPLAYED);
 		keys_set(&key, 0);
-		expect_untouched(sink, &good, STAT_RX_BAD_AUTH); /* nobody can tell whether it is right */
+		expect_untouched(sink, &good, STAT_RX_BAD_AUTH); /* it cannot be checked */
 		expect_eq(flow_at(v6, 0).rx.feedbacks, f.rx.feedbacks);
 	}
 }

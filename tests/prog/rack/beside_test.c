@@ -31,7 +31,7 @@ static void rounds_are_long(int v6)
 	voq_set(voq_to_b(v6), &v);
 }
 
-/* What the flow itself wants to know is not due for now. */
+/* The flow's own companion is not due for now. */
 static void flow_asks_nothing(struct ip_spec s)
 {
 	struct flow f = flow_get(s);
@@ -94,7 +94,7 @@ Test(beside, s__is_on_companions)
 	}
 }
 
-/* A VOQ that sends little says so once in a round of credit. */
+/* A VOQ that sends little reports once in a round of credit. */
 Test(beside, s__is_said_in_each_round_of_credit)
 {
 	struct asker a = asker_make();
@@ -147,7 +147,7 @@ Test(beside, s__is_on_a_companion_of_an_ack)
 	}
 }
 
-/* What is wrapped because it has an echo to take along says that S stands for what arrives. */
+/* A packet that is wrapped to carry an echo reports that S stands for the arrivals. */
 Test(beside, s__of_data_with_an_echo)
 {
 	struct ip_spec s = { .payload = 100 };
@@ -163,7 +163,7 @@ Test(beside, s__of_data_with_an_echo)
 	expect_eq(r.out.b[at_voq(&r.out) + 11], BESIDE | RIDES);
 }
 
-/* What credit does not cover waits, and leaves as it was made. */
+/* A packet that credit does not cover waits, and leaves unchanged. */
 Test(beside, data__waits_for_credit)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -213,7 +213,7 @@ static void expect_arrived(__u64 bytes, __u64 packets, __u64 claim)
 	expect_eq(a.seen.claim, claim);
 }
 
-/* S goes on by what it says; what is repeated, or late, adds nothing. */
+/* S advances to the reported value; a repeated or late report adds nothing. */
 SinkTest(beside, companion__says_what_arrived)
 {
 	FOR_V4_AND_V6 (v6) {

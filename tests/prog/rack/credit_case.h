@@ -2,7 +2,7 @@
 #ifndef CREDIT_CASE_H
 #define CREDIT_CASE_H
 /*
- * What the tests of bpf/rack/credit.bpf.h share: packets from a VOQ, and the slots that note them. B sends to A: the flow that
+ * Shared by the tests of bpf/rack/credit.bpf.h: packets from a VOQ, and the slots that note them. B sends to A: the flow that
  * is taught something is A to B, and the VOQs for which credit comes are those of A to B.
  */
 #include "world.h"
@@ -19,7 +19,7 @@ static const struct ip_spec a_to_b, a_to_b_v6 = { .v6 = 1 };
 
 const struct ip_spec *credit_forward(int v6);
 
-/* B's packet for A of a VOQ: what stands in it, and what it weighs. */
+/* B's packet for A of a VOQ: the fields of its block, and its length. */
 struct arriving {
 	int v6;
 	__u32 total; /* S_FIRST */
@@ -40,7 +40,7 @@ struct arrival_key key_of(int v6, __u32 prefixlen);
 /* The daemon has a slot for the VOQ to A, or its prefix. */
 void slot_make(int v6, __u32 prefixlen, __u32 watched);
 __u32 inner_bytes(const struct frame *f);
-/* The slot has so many packets and bytes, and the claim of the packet that is furthest. */
+/* The slot has these packets and bytes, and the claim of the furthest packet. */
 void expect_seen(__u64 packets, __u64 bytes, __u64 inner, __u64 claim);
 
 #define RING 3		 /* the port of SLOT */

@@ -73,9 +73,9 @@ static struct frame frame_message(const struct message *m)
 }
 
 #define SENT 1000000 /* bytes that a VOQ has sent, and */
-#define GRANTED 900000 /* of which so many were granted */
+#define GRANTED 900000 /* the bytes of these that were granted */
 
-/* A VOQ to B that has sent something, with the first total of its credit so many bytes from where totals wrap. */
+/* A VOQ to B that has sent something; the first total of its credit is that far from where totals wrap. */
 static void voq_make(int v6, struct one o, __u64 from)
 {
 	struct voq_key k = voq_of(v6, &o);
@@ -122,7 +122,7 @@ SinkTest(credit, taken)
 	}
 }
 
-/* That the port has no more to give is said along with the total, and kept with the rate that is measured. */
+/* The total comes with the note that the port has no more to give, which is kept with the measured rate. */
 SinkTest(credit, due__is_kept)
 {
 	for (int due = 0; due < 2; due++) {
@@ -141,7 +141,7 @@ SinkTest(credit, due__is_kept)
 		v = voq_get(k);
 		expect_eq(v.voq.due, due);
 		expect_eq(v.voq.mark_at, 4711);
-		/* With nothing due at the mark it is not known. */
+		/* With nothing due at the mark the rate is unknown. */
 		expect_between(v.voq.rate, !due, due ? 0 : v.params.rate_first);
 	}
 }
@@ -157,7 +157,7 @@ SinkTest(credit, total__behind_a_wrap)
 	expect_eq(voq_at(0, TO_B).voq.credit, (5ULL << 32) + 999);
 }
 
-/* Without a key: what is repeated, or was overtaken, says nothing new. */
+/* Without a key: a repeated or overtaken message says nothing new. */
 SinkTest(credit, old__changes_nothing)
 {
 	struct message m = { .n = 1, .one = { { .total = GRANTED + 50000 } } };
@@ -334,7 +334,7 @@ SinkTest(credit, authentication)
 		run(sink, &good);
 		expect_counted(STAT_RX_CREDIT, STAT_CREDIT_TAKEN, STAT_CREDIT_TAKEN);
 		expect_eq(voq_at(v6, TO_B).credit_seq, 1ULL << 40);
-		/* The same again; what is older and says more, for one VOQ of the two. */
+		/* The same again; an older message with a larger total, for one VOQ of the two. */
 		run(sink, &good);
 		expect_counted(STAT_RX_CREDIT, STAT_RX_REPLAYED, STAT_RX_REPLAYED);
 		after = voq_at(v6, other);
@@ -357,7 +357,7 @@ SinkTest(credit, authentication)
 		run(sink, &in);
 		expect_counted(STAT_RX_CREDIT, STAT_RX_REPLAYED, STAT_RX_REPLAYED);
 		keys_set(&key, 0);
-		expect_untouched(sink, &in, STAT_RX_BAD_AUTH); /* nobody can tell whether it is right */
+		expect_untouched(sink, &in, STAT_RX_BAD_AUTH); /* it cannot be checked */
 		expect_eq(voq_at(v6, other).voq.credit, (1ULL << 32) + GRANTED + 5000);
 	}
 }

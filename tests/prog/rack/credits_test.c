@@ -383,7 +383,7 @@ Test(credits, claims__of_what_nobody_saw)
 	}
 	expect_between(a->claims.cut, 4, 10);
 	expect_eq(a->claims.jumped, 0);
-	expect_between(due_of(slot), 0, most + 2 * HIERCC_DELTA_BYTES); /* what the port could have granted by now */
+	expect_between(due_of(slot), 0, most + 2 * HIERCC_DELTA_BYTES); /* the most that the port can have granted */
 	expect_between(due(slot)->flows, 1, 11);
 }
 
@@ -401,7 +401,7 @@ Test(credits, honest__claims_are_not_refused)
 	expect_eq((__u32)due(slot)->sent, (__u32)(0xfffff000 + 200 * 2000));
 }
 
-/* Of the daemon: what came meanwhile is unknown, and not granted. */
+/* Of the daemon: the arrivals meanwhile are unknown, and not granted. */
 Test(credits, restart__is_no_flood)
 {
 	__u32 slot = told(news_of(1, 1, S_BEGIN, 1, 1000));

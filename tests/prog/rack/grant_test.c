@@ -63,7 +63,7 @@ SinkTest(grant, without_lease__is_noted_only)
 	expect_eq(ring_get(RING).ring.lock_ns, 0);
 }
 
-/* Of a port that is no ring's. */
+/* Of a port without a ring. */
 SinkTest(grant, without_ring__is_noted_only)
 {
 	struct arrival a = arrival_get(SLOT);

@@ -120,7 +120,7 @@ SinkTest(rate, told__with_a_key)
 		expect_counted(STAT_RX_RATE, STAT_RX_REPLAYED);
 		keys_set(&key, 0);
 		in = message(.v6 = v6, .value = 1, .key = &key, .auth_seq = (1ULL << 40) + 1);
-		expect_untouched(sink, &in, STAT_RX_BAD_AUTH); /* nobody can tell whether it is right */
+		expect_untouched(sink, &in, STAT_RX_BAD_AUTH); /* it cannot be checked */
 		expect_eq(voq_get(tor_to_b(v6)).told_bps, 5000000000ULL);
 	}
 }

@@ -55,7 +55,7 @@ SinkTest(ride, echo__takes_credit_along)
 	expect_eq(get64(r.out.b + at_echo(&r.out) + 12), 0x1111);
 }
 
-/* A rack that does not say that it takes it, as older versions do not, is told by messages. */
+/* A rack that does not announce support, such as an older version, gets messages. */
 SinkTest(ride, echo__without_credit)
 {
 	struct frame in = arriving();
@@ -86,7 +86,7 @@ SinkTest(ride, echo__without_credit)
 	}
 }
 
-/* Another CPU is at the port: what it has granted is told all the same. */
+/* Another CPU is at the port: the credit that it has granted is told all the same. */
 SinkTest(ride, echo__beside_another_cpu)
 {
 	struct frame in = arriving(.rides = 1);

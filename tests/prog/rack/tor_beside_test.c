@@ -27,7 +27,7 @@ static void expect_said(const struct frame *f, __u32 total, __u16 flows, __u8 fl
 	expect_eq(p[11], flags);
 }
 
-/* A companion tells of its host's data, which is in the VOQ from then on; the next one says S of that. */
+/* A companion reports its host's data, which is in the VOQ from then on; the next one carries that S. */
 Test(tor_beside, up__data_is_known_by_its_companions)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -2,7 +2,7 @@
 #ifndef TOR_CASE_H
 #define TOR_CASE_H
 /*
- * What the tests of a switch as a ToR of HierCC, and of the hosts behind it, share. A sends to B: the switch has A below and B
+ * Shared by the tests of a switch as a ToR of HierCC, and of the hosts behind it. A sends to B: the switch has A below and B
  * above it, or, as receiver, the other way round. C0 is 3000 bytes, the limit 5 s.
  */
 #include "world.h"

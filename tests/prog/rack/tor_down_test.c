@@ -22,7 +22,7 @@ Test(tor_down, credit__for_this_switch_ends_here)
 	}
 }
 
-/* Nor is anything counted of what is none of its business. */
+/* Traffic that is not its own is not counted either. */
 Test(tor_down, credit__for_others_goes_on)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -45,7 +45,7 @@ Test(tor_down, credit__for_others_goes_on)
 			expect_verdict(r, VERDICT_PASS);
 			expect_frame(&r.out, &in[i]);
 		}
-		world_ended(); /* what is not of this switch is not counted */
+		world_ended(); /* traffic that is not of this switch is not counted */
 		expect_eq(voq_get(tor_to_b(v6)).voq.credit, FIRST);
 	}
 }
@@ -72,7 +72,7 @@ Test(tor_down, credit__that_is_forged_goes_on)
 		/* It was signed by the clock of a switch: that of the host, in whose name it comes, is another. */
 		expect_eq(host_exists(v6, HOST_B), 0);
 		keys_set(&key, 0);
-		expect_untouched(TOR_INGRESS, &in, STAT_RX_BAD_AUTH); /* nobody can tell whether it is right */
+		expect_untouched(TOR_INGRESS, &in, STAT_RX_BAD_AUTH); /* it cannot be checked */
 	}
 }
 
@@ -99,7 +99,7 @@ Test(tor_down, down__tells_of_what_arrives)
 		expect_eq(memcmp(&news[0].key.addr, &b, 16), 0);
 		expect_eq(memcmp(&news[0].from, &a, 16), 0);
 		expect_eq(memcmp(&news[0].to, &b, 16), 0);
-		/* Of its own rack, or without a ToR. */
+		/* A packet of its own rack, or without a ToR. */
 		in = passing(.v6 = v6);
 		run(HOP_MAP, &in);
 		expect_counted(STAT_HOP_STAMPED);
@@ -110,7 +110,7 @@ Test(tor_down, down__tells_of_what_arrives)
 	}
 }
 
-/* Credit keeps the queue short: nothing is said of it to HPCC. */
+/* Credit keeps the queue short: HPCC is told nothing of it. */
 Test(tor_down, down__does_not_stamp_what_has_credit)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -49,7 +49,7 @@ Test(tor, up__counts_flows_by_their_entropy)
 	}
 }
 
-/* What credit does not cover waits in fq until it is expected; nothing waits where nobody would obey. */
+/* A packet that credit does not cover waits in fq until it is expected; nothing waits if departure times are not obeyed. */
 Test(tor, up__holds_what_has_no_credit)
 {
 	FOR_V4_AND_V6 (v6) {
@@ -93,7 +93,7 @@ Test(tor, up__keeps_a_flow_in_order)
 	}
 }
 
-/* What waits in fq is no queue of the port: its stamp says 0. */
+/* The packets in fq are no queue of the port: its stamp says 0. */
 Test(tor, up__does_not_stamp_what_waits)
 {
 	struct port port = port_usual();
@@ -165,7 +165,7 @@ Test(tor, mark__is_told_to_the_daemon)
 	}
 }
 
-/* Of a stop and of its end the daemon is told once, if a host has asked. */
+/* The daemon is told of a stop and of its end once, if a host has asked. */
 Test(tor, stop__is_told_without_being_asked)
 {
 	FOR_V4_AND_V6 (v6) {

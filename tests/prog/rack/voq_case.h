@@ -2,7 +2,7 @@
 #ifndef VOQ_CASE_H
 #define VOQ_CASE_H
 /*
- * What the tests of VOQs at a sender share. A sends to B, whose prefixes have HierCC with a C0 of 3000 bytes and a limit of 5 s;
+ * Shared by the tests of VOQs at a sender. A sends to B, whose prefixes have HierCC with a C0 of 3000 bytes and a limit of 5 s;
  * its port has 100 Gbit/s and fq, and the mode is enforce unless a test says otherwise.
  */
 #include "world.h"
@@ -20,11 +20,11 @@ struct voq_key voq_to_b(int v6);
 /* S and F, as the packet says them. */
 __u32 total_of(const struct frame *f);
 unsigned int flows_of(const struct frame *f);
-/* Nobody answers here: the peers are heard anew each time. */
+/* No peer answers here: they are heard anew each time. */
 struct result voq_leaves(struct ip_spec s);
 /* The VOQ's clock and the flow's are over: nothing waits for what went before. */
 void clocks_stop(struct ip_spec s);
-/* Credit for all that was sent, but for so many bytes, and for C0. */
+/* Credit for all that was sent, except these bytes and C0. */
 void credit_lacks(int v6, __u64 bytes);
 /* R of the VOQ, which is not computed anew for now. */
 void hop_rate_is(int v6, __u64 rate);

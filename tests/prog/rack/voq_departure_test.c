@@ -73,7 +73,7 @@ Test(voq_departure, departure__not_before_the_flows_clock)
 	expect_between(voq_get(voq_to_b(0)).voq.clock_ns, 1, clock_ns() + 100 * MS);
 }
 
-/* Nor at the horizon of the flow's clock, which is 12 ms. */
+/* The horizon of the flow's clock, 12 ms, does not drop it either. */
 Test(voq_departure, departure__never_after_the_limit)
 {
 	struct ip_spec s = { .payload = 1000 };
@@ -145,7 +145,7 @@ Test(voq_departure, departure__idle_voq_has_c0_again)
 	expect_eq(v.voq.credit, FIRST + 1150);
 }
 
-/* Times from the future, as after a clock that went back, hold nobody for longer than the limit. */
+/* Times in the future, as after a clock that went back, hold no packet for longer than the limit. */
 Test(voq_departure, departure__clock_that_went_back)
 {
 	struct ip_spec s = { .payload = 1000 };
@@ -171,7 +171,7 @@ Test(voq_departure, departure__clock_that_went_back)
 	expect_between(v.hop.mark_ns, 1, clock_ns());
 }
 
-/* What is dropped was never there. */
+/* A dropped packet counts as never sent. */
 Test(voq_departure, departure__beyond_the_horizon_of_udp_is_not_in_s)
 {
 	struct ip_spec s = { .udp = 1, .payload = 1000 };

@@ -46,7 +46,7 @@ Test(voq_rate, rate__paces_udp)
 	expect_eq(flow_get(s).tx.held, HELD_RATE);
 }
 
-/* TCP hears of it by its window: what has come is in the VOQ, and must not keep a departure at a low R. */
+/* TCP gets R by its window: packets already in the VOQ must not keep a departure at a low R. */
 Test(voq_rate, rate__is_not_that_of_the_clock_of_tcp)
 {
 	struct ip_spec s = { .payload = 1000 };
@@ -68,7 +68,7 @@ Test(voq_rate, rate__is_not_that_of_the_clock_of_tcp)
 	expect_eq(flow_get(s).tx.held, HELD_RATE);
 }
 
-/* What B grants of 60000 bytes, to a flow with segments of 1000 bytes that weigh 1200. */
+/* B's receive window of 60000 bytes after the cut, for a flow with segments of 1000 bytes that take 1200. */
 static unsigned int window_granted(struct ip_spec s)
 {
 	struct frame ack = tcp(.reply = 1);
@@ -164,7 +164,7 @@ Test(voq_rate, rate__without_hpcc)
 	expect_eq(window_granted(s), 21 * 1000);
 }
 
-/* W of HPCC that is off holds nobody once R can have been told, however little was sent. */
+/* With HPCC off, W holds no flow once R can have arrived, even if little was sent. */
 Test(voq_rate, rate__without_hpcc_counts_from_the_first_feedback_on)
 {
 	struct ip_spec s = { .payload = 1000 };

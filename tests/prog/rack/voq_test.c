@@ -303,7 +303,7 @@ Test(voq, off__leaves_all_as_it_was)
 	}
 }
 
-/* What a VOQ had told before it was switched off holds nobody. */
+/* The R that a VOQ reported before HierCC was switched off holds no flow. */
 Test(voq, off__rate_of_before_is_void)
 {
 	struct ip_spec s = { .payload = 1000 };

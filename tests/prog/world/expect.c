@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What must have happened: the counters, the frame, and the complaint where it did not. */
+/* Expectations: the counters, the frame, and the complaint if they differ. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -86,7 +86,7 @@ void packet_send(int fd, const struct frame *f)
 void send_frames(const char *device, unsigned int n, __u8 tos, int v6)
 {
 	struct frame f = udp(.v6 = v6, .dport = 53, .payload = FRAME_BYTES - (v6 ? 62 : 42), .tos = tos);
-	/* What waits is charged to the socket, which would block. */
+	/* Waiting packets are charged to the socket, which would block. */
 	int fd = link_socket_at(device, 0, SO_SNDBUFFORCE);
 
 	while (n--)

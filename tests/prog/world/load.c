@@ -128,7 +128,7 @@ const void *world_counters(void)
 /*
  * Some sandboxes run no tracing program while a process of theirs is on the CPU, so that what an interrupt does
  * on top of it goes unseen, here the dequeue of a packet that had to wait. Timers run where they were armed: on
- * the CPU of who sends, which this keeps to itself as long as it does not sleep.
+ * the sender's CPU, which this process keeps to itself as long as it does not sleep.
  */
 static void keep_the_cpu(void)
 {

@@ -11,7 +11,7 @@
 enum program sink = INGRESS;
 unsigned int frames; /* run since the counters were looked at */
 
-/* As egress_probe() does it; on all CPUs, for which one runs the program is not known. */
+/* As egress_probe() does it; on all CPUs, because the program may run on any. */
 static void clone_set(__u32 ifindex, int clone)
 {
 	const __u32 note[] = { ifindex, 0, (clone - 1) & 3, clone > 4 };
@@ -58,7 +58,7 @@ static struct result world_run_skb(enum program p, const struct frame *f, struct
 	return r;
 }
 
-/* What XDP passes and has not counted goes on to tc, as it does on an interface. */
+/* Packets that XDP passes without counting go on to tc, as they do on an interface. */
 static struct result world_run_xdp(const struct frame *f, struct run_spec s)
 {
 	static const int verdicts[] = {

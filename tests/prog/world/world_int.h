@@ -2,7 +2,7 @@
 #ifndef WORLD_INT_H
 #define WORLD_INT_H
 /*
- * What the files of the world share and the tests do not see. A file takes from those above it: load, run (a frame through
+ * Shared by the files of the world; the tests do not see it. A file takes from those above it: load, run (a frame through
  * a program), expect (counters and complaints); one for each kind of map entries: control, ports, peers, flows, voqs; and
  * below all of them maps and clock.
  */
@@ -25,7 +25,7 @@ void clock_hold(void);
 extern unsigned int frames;
 /* Entries of the flow map then, and those that a test has put there since. */
 extern unsigned int flows_known;
-/* What fixture() said, with a colon behind it. */
+/* The text of fixture(), followed by a colon. */
 extern char fixture_text[256];
 
 /* The test fails where this does. */

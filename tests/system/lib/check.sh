@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What a case says: that something is so, that it comes to be so, or that it cannot be found out here.
+# The statements of a case: something is so, it becomes so, or it cannot be tested here.
 # These end the case, so they are called from its own shell and never inside $().
 
 fail() {

@@ -178,7 +178,7 @@ counted() { (($(stat_of "$1" "${@:3}") > $2)); }
 
 status_of() { ctl "$1" status --json | jq -r "$2"; }
 
-# status_soon NODE WHAT FIELD VALUE: status_of comes to be VALUE. What the daemon says it does, it does next.
+# status_soon NODE WHAT FIELD VALUE: status_of comes to be VALUE. The daemon prints an action, and then does it.
 status_soon() { wait_for 20 "$2 is $4" status_is "$1" "$3" "$4"; }
 
 status_is() { WAIT_SEEN=$(status_of "$1" "$2") && [[ $WAIT_SEEN == "$3" ]]; }

@@ -161,7 +161,7 @@ processes_end() {
 	done
 }
 
-# net_state NODE: what an administrator sees of a node's network, without counters.
+# net_state NODE: an administrator's view of a node's network, without counters.
 net_state() {
 	local device hook
 
@@ -178,7 +178,7 @@ net_state() {
 	net_in "$1" ip route show table all
 	net_in "$1" ip -6 route show table all
 	net_in "$1" ip rule show
-	# What every registered congestion control of the machine changes is not this namespace's state.
+	# Settings that any registered congestion control of the machine changes are not this namespace's state.
 	net_in "$1" grep -rsH . /proc/sys/net |
 		grep -vE '/tcp_(available|allowed)_congestion_control:|/nf_conntrack_count:' | sort
 }

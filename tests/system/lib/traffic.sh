@@ -62,7 +62,7 @@ bulk_start() {
 	wait_for 30 "the bulk flow moves" bulk_moves
 }
 
-# bulk_udp_start NODE ADDRESS OPTION...: the same by UDP. What it loses is its own affair.
+# bulk_udp_start NODE ADDRESS OPTION...: the same by UDP. Its losses do not matter.
 bulk_udp_start() {
 	local ns=$1 address=$2
 
@@ -86,7 +86,7 @@ bulk_acked() {
 
 bulk_moves() { (($(bulk_acked) > 100000)); }
 
-# What ss says of a field of the bulk connection: bulk_field cwnd.
+# A field of the bulk connection, by ss: bulk_field cwnd.
 bulk_field() {
 	net_in "$BULK_NODE" ss -tinH "dst $BULK_ADDRESS" | awk -v field="$1:" '
 		{ bytes = 0; value = ""
@@ -131,7 +131,7 @@ sockets_closed() {
 # Segments that TCP sent again and whose first copy had not arrived. Reordering, or a lower MTU, repeats what has.
 lost() { echo $(($(lost_from h1 h2) + $(lost_from h2 h1))); }
 
-# The receiver counts the packets that it had already, and says so (DSACK), but not always: a busy one may send an
+# The receiver counts the packets that it had already, and reports them (DSACK), but not always: a busy one may send an
 # ACK without it. The sender counts the segments of which it was told. Neither is more than there were.
 lost_from() {
 	local had told

@@ -14,7 +14,7 @@
  *	key      newer, of another echo, with the right tag of KEY (32 hex digits)
  *	bare     the same without authentication
  *	address  from the next address of the same network, tag and all as it was
- *	stranger likewise, from 192.0.2.1 (2001:db8::1)
+ *	stranger the same, from 192.0.2.1 (2001:db8::1)
  * Exit status: 0, or 1 with the reason.
  */
 #include <arpa/inet.h>

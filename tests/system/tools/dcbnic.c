@@ -28,7 +28,7 @@ struct nic {
 	int enabled_at; /* in the file */
 };
 
-/* What the next recvmsg() gives: an answer, and after that of RTM_SETDCB the ACK. */
+/* The message that the next recvmsg() gives: an answer, and after that of RTM_SETDCB the ACK. */
 static struct {
 	int fd;
 	unsigned int count, next;

@@ -6,8 +6,8 @@
  *     RELOADING to READY, `stop` from STOPPING on; in between `idle`. --detach says nothing: all of it is `start`.
  *  2. FAULT_PLAN has one line, "PHASE N": the N-th call of that phase fails; N = 0: none, and each call is written to
  *     FAULT_LOG as "PHASE N KIND DETAIL". The plan is read when a phase begins, so one daemon serves for many reloads.
- *     What was made to fail is written there in any case.
- *  3. libbpf calls bpf() by syscall(2). What glibc calls by itself (in fopen, getifaddrs, glob) fails with the function as a whole.
+ *     The injected failures are written there in any case.
+ *  3. libbpf calls bpf() by syscall(2). Calls that glibc makes by itself (in fopen, getifaddrs, glob) fail with the function as a whole.
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A sender that is nobody: SYNs to h1 (lib/net.sh) from addresses and ports that it makes up, out of a device, past
+ * A sender of invented identity: SYNs to h1 (lib/net.sh) from addresses and ports that it makes up, out of a device, past
  * its queue.
  *
  * usage: flood DEVICE PORT COUNT

@@ -101,7 +101,7 @@ static struct frame syn_make(void)
 	return f;
 }
 
-/* What the other end sent: of the connection, or as Sluice wraps it. */
+/* The packets of the other end: of the connection, or as Sluice wraps them. */
 static struct frame sent_make(int outer)
 {
 	struct frame f = segment(ACK, 100, 1);

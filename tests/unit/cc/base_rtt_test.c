@@ -13,7 +13,7 @@ TestSuite(base_rtt, .timeout = 60);
 #define MBIT 1000000ULL
 #define WIRE_100MBIT_NS 121120 /* of a full packet */
 
-/* Two hops of 100 Mbit/s with so many bytes in front of the packet. */
+/* Two hops of 100 Mbit/s with these bytes in front of the packet. */
 static struct hpcc_ack two_hops(__u32 first, __u32 second)
 {
 	struct hpcc_ack ack = { .hops = 2 };
@@ -57,7 +57,7 @@ Test(base_rtt, base_rtt_measure__queues_that_are_told_are_taken_off)
 
 	cr_assert_eq(s.most_ns, 6500 * US + 4 * WIRE_100MBIT_NS);
 	cr_assert_eq(s.least_ns, 3500 * US + 4 * WIRE_100MBIT_NS);
-	/* A queue that was told too long leaves no less than what the wire takes. */
+	/* A queue that was reported too long leaves no less than the time of the wire. */
 	s = told(12500000, 0, 6500 * US, 1);
 	cr_assert_eq(s.least_ns, 4 * WIRE_100MBIT_NS);
 }
@@ -75,7 +75,7 @@ Test(base_rtt, base_rtt_measure__no_answer_is_faster_than_the_wire)
 	base_rtt_measure(&s, &ack, 1, 1, 0, PACKET, 100 * MBIT, 1);
 	cr_assert_geq(s.most_ns, WIRE_100MBIT_NS);
 	cr_assert_geq(s.least_ns, WIRE_100MBIT_NS);
-	/* A port whose speed is not known, and hops that say none. */
+	/* A port whose speed is unknown, and hops without a speed. */
 	memset(&ack, 0, sizeof(ack));
 	ack.hops = 5;
 	base_rtt_measure(&s, &ack, 1, 1, 0, PACKET, 0, 1);
@@ -201,7 +201,7 @@ Test(base_rtt, base_rtt_tick__a_longer_route_within_the_bound_a_shorter_one_at_o
 				      (int)(BASE_RTT_BOUND_NS / NSEC_PER_SEC));
 		}
 	}
-	/* What flows keep is of two seconds, and a shorter one counts at once. */
+	/* Flows keep the least of two seconds, and a shorter one counts at once. */
 	second(&r, 9000000, 0);
 	cr_assert_eq(second(&r, 2000000, 0), BASE_RTT_SHORTER);
 	cr_assert_eq(r.b.t_ns, 2000000);
@@ -233,7 +233,7 @@ Test(base_rtt, base_rtt_look__blind_t_grows_to_twice_the_smallest)
 	for (i = 0; i < 300; i++)
 		second(&r, 4000000 + i * 100000, 0);
 	cr_assert(r.b.t_ns > 7000000 && r.b.t_ns <= 8000000);
-	/* What says no least makes it no longer. */
+	/* A report without a least does not make it longer. */
 	r = run_new();
 	second(&r, 4000000, 0);
 	for (i = 0; i < 60; i++) {
@@ -252,7 +252,7 @@ Test(base_rtt, base_rtt_tick__a_clock_that_jumps_is_survived)
 	int i;
 
 	second(&r, 4000000, 0);
-	r.now_ns -= 4000 * NSEC_PER_SEC; /* no clock of ours does this */
+	r.now_ns -= 4000 * NSEC_PER_SEC; /* our clocks never do this */
 	second(&r, 4000000, 0);
 	cr_assert_eq(r.b.t_ns, 4000000);
 	r.now_ns += 100000 * NSEC_PER_SEC;
@@ -262,7 +262,7 @@ Test(base_rtt, base_rtt_tick__a_clock_that_jumps_is_survived)
 	cr_assert_leq(seconds_until(&r, 9000000, 0), (int)(BASE_RTT_BOUND_NS / NSEC_PER_SEC));
 }
 
-/* Any numbers at all: T stays what a T may be. */
+/* Any numbers at all: T stays in its range. */
 Test(base_rtt, base_rtt_tick__whatever_is_forged)
 {
 	struct run r = run_new();

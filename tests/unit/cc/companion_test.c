@@ -24,7 +24,7 @@ static struct flow flow_new(void)
 	return f;
 }
 
-/* Sends packets, so many ns apart. Returns how many companions left. */
+/* Sends packets, that many ns apart. Returns the number of companions that left. */
 static int flow_send(struct flow *f, int packets, __u64 apart_ns)
 {
 	int companions = 0;
@@ -134,7 +134,7 @@ Test(companion, companion_is_due__asks_for_one_when_a_flow_has_begun_anew)
 	cr_expect_eq(flow_send(&f, 1, 0), 1);
 }
 
-/* What is quiet is not due, and the other way round, packet by packet. */
+/* A quiet packet is not due, and one that is not quiet is, packet by packet. */
 Test(companion, companion_is_quiet__as_is_due_says)
 {
 	const q24_t us[] = { Q24_ONE / 2, Q24_ONE, 2 * Q24_ONE };

@@ -15,7 +15,7 @@ struct run {
 	__u64 now_ns, t_ns;
 };
 
-/* Feedbacks until the control changes, every so often; how many it took, 0 for never. */
+/* Sends feedbacks at an interval until the control changes; returns their number, 0 for never. */
 static int feedbacks(struct run *r, __u32 hops, __u64 every_ns, enum fallback_verdict want)
 {
 	int i;

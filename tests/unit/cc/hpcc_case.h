@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef HPCC_CASE_H
 #define HPCC_CASE_H
-/* What the tests of include/sluice/cc/hpcc.h share: a flow, and feedback to it. */
+/* Shared by the tests of include/sluice/cc/hpcc.h: a flow, and feedback to it. */
 #include "sluice/cc/hpcc.h"
 #include "sluice/wire/telemetry.h"
 #include "model.h"

@@ -70,7 +70,7 @@ static void params_random(struct comparison *c, struct trace *t)
 					.packet = m->packet };
 }
 
-/* What holds after every feedback, whatever it said. */
+/* The invariants after every feedback, whatever its content. */
 static void expect_sane(const struct comparison *c, const struct hpcc_state *st)
 {
 	cr_assert(st->w >= c->core.w_min && st->w <= c->core.w_init);

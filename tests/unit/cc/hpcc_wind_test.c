@@ -148,7 +148,7 @@ Test(hpcc_wind, hpcc_wind__stays_between_w_min_and_w_init)
 	cr_expect_eq(st.w, params.w_init, "by a U of 0");
 }
 
-/* All of its range against floating point: the products must not pass 2^64. */
+/* Its whole range against floating point: the products must not exceed 2^64. */
 Test(hpcc_wind, hpcc_wind__largest_values)
 {
 	static const double windows[] = { 0.1, 0.6, 1, 1.49, 64, 1500, 52000, 1e6, HPCC_W_MAX_BYTES };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef RX_CASE_H
 #define RX_CASE_H
-/* What the tests of include/sluice/cc/rx.h share. */
+/* Shared by the tests of include/sluice/cc/rx.h. */
 #include "sluice/cc/rx.h"
 
 /* The flow of the paper's simulations: 100 Gbit/s, 4.16 us, 52000 bytes. */

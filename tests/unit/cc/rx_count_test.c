@@ -107,7 +107,7 @@ Test(rx_count, rx_count__flows_of_less_than_a_packet)
 	for (i = 0; i < 64 * 8; i++)
 		rx_count(&c, &mark[i % 64], now += epoch_ns / 32, epoch_ns);
 	cr_expect_eq(rx_counted(&c), 64);
-	/* Flows that are seen once and never again do not hold it for ever. */
+	/* Flows that are seen once and never again do not hold it permanently. */
 	for (i = 0; i < 64 * RX_COUNT_LONGEST; i++) {
 		mark[i % 64] = 0;
 		rx_count(&c, &mark[i % 64], now += epoch_ns / 32, epoch_ns);
@@ -118,7 +118,7 @@ Test(rx_count, rx_count__flows_of_less_than_a_packet)
 	cr_expect_eq(rx_counted(&c), 1, "after silence");
 }
 
-/* A clock that says something from long ago begins anew; one that is a little behind is late. */
+/* A clock that is far behind begins anew; one that is a little behind is late. */
 Test(rx_count, rx_count__clocks_that_jump)
 {
 	__u64 epoch_ns = 1000000, now = 1ULL << 43;

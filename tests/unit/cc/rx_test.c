@@ -110,7 +110,7 @@ Test(rx, rx_new_int__what_is_ignored_is_not_reported)
 	cr_expect_eq(r.report, 0);
 }
 
-/* The same telemetry, the same rounds: what the sender would have computed. */
+/* The same telemetry, the same rounds: the result that the sender would have computed. */
 Test(rx, rx_new_int__agrees_with_the_sender)
 {
 	unsigned short rng[3] = { 4, 5, 6 };
@@ -160,7 +160,7 @@ Test(rx, rx_new_int__says_which_hop_is_the_bottleneck)
 	}
 }
 
-/* With the receiver's U the sender comes to what it would have come to with the hops. */
+/* With the receiver's U the sender has the same result as with the hops. */
 Test(rx, rx_ratio__agrees_with_the_sender)
 {
 	unsigned short rng[3] = { 7, 8, 9 };
@@ -210,7 +210,7 @@ Test(rx, rx_ratio__vai_takes_the_queue_from_u)
 	cr_expect_eq(ack.hop[0].qlen_bytes, (1 << 27) - 1, "saturated, as the hops' is");
 }
 
-/* Whatever comes: nothing is divided by zero, and W stays within its bounds. */
+/* With any input: nothing is divided by zero, and W stays within its bounds. */
 Test(rx, rx_ratio__any_u)
 {
 	static const q24_t us[] = { 0, 1, Q24_ONE - 1, Q24_ONE, 0x7fffffff, 0xffffffff };

@@ -77,7 +77,7 @@ static enum hpcc_kind feed_back(struct path *s, __u32 qlen, __s64 noise_ns)
 	return kind;
 }
 
-/* From several a T to one in 8 T: what the wire cuts off changes nothing, however queues vary. */
+/* From several a T to one in 8 T: the bits that the wire cuts off change nothing, however queues vary. */
 Test(sparse, hpcc_new_ack__agrees_with_the_paper_at_any_distance)
 {
 	static const double gaps[] = { 0.3, 0.999, 1, 1.001, 2, 3, 5, 7.9 };
@@ -143,7 +143,7 @@ Test(sparse, hpcc_new_ack__a_gap_of_t_or_more_forgets)
 }
 
 /*
- * One packet per T is asked: what commits was sent after the last commit, so that it saw the
+ * One packet per T is asked: the one that commits was sent after the last commit, so that it saw the
  * network with it. Where queues make the RTT longer than T, that is not every one of them.
  */
 Test(sparse, hpcc_new_ack__one_commit_per_rtt_also_when_asked_once_per_t)
@@ -267,7 +267,7 @@ Test(sparse, hpcc_new_ack__telemetry_only_with_congestion)
 	}
 }
 
-/* Beyond half the wrap the clock alone says "backwards": the gap is what tells. */
+/* Beyond half the wrap the clock alone means "backwards": the gap decides. */
 Test(sparse, hpcc_new_ack__gaps_beyond_half_the_wrap_need_the_gap)
 {
 	struct path s = path_new(100e6, 4000000), blind;

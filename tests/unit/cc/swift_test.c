@@ -93,7 +93,7 @@ Test(swift, swift_params_init__scales_with_t)
 	cr_expect_eq(s.vai.ai_div, 30000);
 }
 
-/* A target of one's own moves all that is told from it, and nothing else. */
+/* A configured target moves everything derived from it, and nothing else. */
 Test(swift, swift_params_target__in_the_place_of_the_default)
 {
 	struct hpcc_params p = params_of(HPCC_VAI_SF);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef VAI_CASE_H
 #define VAI_CASE_H
-/* What the tests of include/sluice/cc/vai.h share. */
+/* Shared by the tests of include/sluice/cc/vai.h. */
 #include "sluice/cc/hpcc.h"
 #include "model.h"
 #include "trace.h"

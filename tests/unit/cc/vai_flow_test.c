@@ -53,7 +53,7 @@ Test(vai_flow, hpcc_params_variant__scales_with_the_bdp)
 	}
 }
 
-/* Whatever the configuration holds: nothing to divide by is 0, nothing leaves its range. */
+/* With any configuration: no divisor is 0, nothing leaves its range. */
 Test(vai_flow, hpcc_params_variant__extremes)
 {
 	static const q12_t windows[] = { 0, 1, Q12_ONE, 1514 * Q12_ONE, HPCC_W_MAX_BYTES * Q12_ONE };
@@ -115,7 +115,7 @@ static struct run run_new(enum hpcc_variant variant)
 	return r;
 }
 
-/* One more feedback, T/10 later, with the port loaded so and a queue of so many bytes. */
+/* One more feedback, T/10 later, with that load of the port and that queue in bytes. */
 static enum hpcc_kind run_ack(struct run *r, double load, __u32 qlen)
 {
 	r->ack.seq += 1000;
@@ -145,7 +145,7 @@ Test(vai_flow, hpcc_new_ack__decreases_come_every_s_feedbacks_and_increases_ever
 		cr_expect_eq(run_ack(&r, 0.1, 0), i % 11 ? HPCC_FAST : HPCC_FULL, "feedback %d", i);
 }
 
-/* Who is so far below its share that W_AI outweighs the decrease grows once per RTT. */
+/* A flow so far below its share that W_AI outweighs the decrease grows once per RTT. */
 Test(vai_flow, hpcc_new_ack__growth_under_congestion_is_an_increase)
 {
 	struct run r = run_new(HPCC_VAI_SF);

@@ -69,7 +69,7 @@ struct result replay_to(int out_fd, FILE *in, const char *const *args)
 		dup2(out_fd >= 0 ? out_fd : fileno(out), STDOUT_FILENO);
 		dup2(fileno(err), STDERR_FILENO);
 		code = cmd_replay(argc, argv);
-		/* The leak check has much to say even when there is none. */
+		/* The leak check prints a lot even if there is no leak. */
 		cr_assert_not_null(freopen("/dev/null", "w", stderr));
 		_exit(__lsan_do_recoverable_leak_check() ? LEAKED : code);
 	}

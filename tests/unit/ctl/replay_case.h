@@ -2,7 +2,7 @@
 #ifndef REPLAY_CASE_H
 #define REPLAY_CASE_H
 /*
- * What the tests of sluicectl replay share: the command as it is called, with arguments, files and exit code. Each call runs in
+ * Shared by the tests of sluicectl replay: the command as it is called, with arguments, files and exit code. Each call runs in
  * a process of its own with its standard streams in files.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What goes in. */
+/* sluicectl replay: its input. */
 #include <criterion/criterion.h>
 #include <json-c/json.h>
 #include <stdarg.h>
@@ -115,7 +115,7 @@ Test(replay_input, cmd_replay__pauses_and_steps_back)
 	}
 }
 
-/* Who knows the gap tells a pause of 15.8 ms from a step back of 1 ms, which the clock of 24 bits does not. */
+/* With the gap a pause of 15.8 ms differs from a step back of 1 ms; the clock of 24 bits alone cannot tell. */
 Test(replay_input, cmd_replay__gap)
 {
 	static const struct {

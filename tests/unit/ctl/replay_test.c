@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What comes out. */
+/* sluicectl replay: its output. */
 #include <criterion/criterion.h>
 #include <json-c/json.h>
 #include <stdarg.h>
@@ -248,7 +248,7 @@ Test(replay, cmd_replay__chance)
 		cr_expect_eq(r.code, 0, "%s", r.err);
 		cr_expect_not_null(strstr(r.out, t[i].line), "%s: %s", t[i].random, r.out);
 		result_free(&r);
-		/* Who leaves nothing to chance does not look at it. */
+		/* Variants without chance do not look at it. */
 		r = REPLAY(text, "-");
 		cr_expect_not_null(strstr(r.out, "\n4,full,"), "%s", r.out);
 		result_free(&r);

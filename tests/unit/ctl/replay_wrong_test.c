@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is wrong is said, with its place. */
+/* sluicectl replay: errors are reported, with their place. */
 #include <criterion/criterion.h>
 #include <json-c/json.h>
 #include <stdarg.h>

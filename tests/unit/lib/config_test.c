@@ -64,7 +64,7 @@ Test(config, keys__default_is_within_the_range)
 	cr_assert(rows > 50, "%u rows", rows);
 }
 
-/* Of words the last, with which no flag is off. */
+/* The last of the words, with which no flag is off. */
 static const char *example_of(const struct config_key *k)
 {
 	const struct word *w = k->words;
@@ -154,7 +154,7 @@ static double quantity_behind(const struct config_key *k, const char *text, cons
 	return value_take(k, number, &of) ? -1 : (double)field_get(&of, &k->field);
 }
 
-/* What a message says of the range is what the row has: the same, or rounded down by less than a hundredth. */
+/* The range in a message is that of the row: the same, or rounded down by less than a hundredth. */
 static void range_is_said(const struct config_table *t, const struct config_key *k, const char *section)
 {
 	static const char *const least[] = { "from ", "between " }, *const most[] = { " to ", " and ", "up to ",
@@ -226,7 +226,7 @@ static void file_write(const struct config_table *t, const struct config_key *k,
 		dprintf(file, "interfaces: [{name: p1, role: switch, id: 1}]\n");
 }
 
-/* What the configuration says of the file; "" if it takes it. */
+/* The error that loading the file gives; "" if it is accepted. */
 static const char *file_load(char *buf, size_t size)
 {
 	struct config *c = NULL;
@@ -282,7 +282,7 @@ static void wrong_is_refused(const struct config_table *t, const struct config_k
 			refused_as(t, k, section, wrong[i].text);
 	if (k->max && bound_text(k, k->max + step_of(k), text, sizeof(text)))
 		refused_as(t, k, section, text);
-	/* Of a number 0 is the default, or has a message of its own. */
+	/* A 0 is the default, or has a message of its own. */
 	if (k->min && k->kind != &config_number && bound_text(k, k->min - step_of(k), text, sizeof(text)) &&
 	    !(k->zero && k->min == 1))
 		refused_as(t, k, section, text);
@@ -292,7 +292,7 @@ static void example_is_loaded(const struct config_table *t, const struct config_
 {
 	char buf[1024];
 
-	/* What refers to an interface, a file or another key is for tests/system/config.sh. */
+	/* Keys that refer to an interface, a file or another key are for tests/system/config.sh. */
 	if (!strcmp(section, "node") || !strcmp(section, "classes") || t == &config_interface_table)
 		return;
 	file_write(t, k, section, example_of(k));

@@ -12,7 +12,7 @@
 #define DCB_HOST_IEEE (DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE)
 #define SEQ 0x11223344
 
-/* Of struct ieee_pfc what is behind pfc_cap, pfc_en, mbc and delay. */
+/* The part of struct ieee_pfc after pfc_cap, pfc_en, mbc and delay. */
 #define PAD4 0, 0, 0, 0
 #define PAD8 PAD4, PAD4
 #define NONE3 PAD8, PAD8, PAD8
@@ -121,7 +121,7 @@ Test(dcb, get__answer_without_pfc)
 	cr_expect_eq(dcb_judge(&d, 8), DCB_NONE);
 }
 
-/* Wherever it ends: what is not whole is not there. */
+/* Wherever it ends: an incomplete attribute counts as absent. */
 Test(dcb, get__answer_cut_off)
 {
 	size_t length;
@@ -175,7 +175,7 @@ Test(dcb, set__answer)
 	cr_expect_eq(set_taken(0), 0);
 	cr_expect_eq(set_taken(0xea), -EINVAL);
 	cr_expect_eq(set_taken(0xa1), -EOPNOTSUPP);
-	cr_expect_eq(set_taken(1), -EPROTO); /* of no kernel */
+	cr_expect_eq(set_taken(1), -EPROTO); /* from no kernel */
 	cr_expect_eq(dcb_set_take(nlh), -EPROTO);
 	free(nlh);
 }

@@ -53,7 +53,7 @@ Test(arrive, ppfc_meter_step__a_clock_that_jumps_begins_anew)
 	cr_expect_eq(ppfc_meter_step(&m, 5, 9000, 1000), PPFC_STEP_BEGINS, "around");
 }
 
-/* The port gets slower, and with it the window longer: what was measured is by time, and stays right. */
+/* The port gets slower, and with it the window longer: measurements are per time, and stay right. */
 Test(arrive, ppfc_meter_step__a_port_may_change_its_speed)
 {
 	struct ppfc_meter m = {};

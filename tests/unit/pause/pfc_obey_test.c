@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who obeys: pauses that run out, XON, and storms. */
+/* Obeying: pauses that run out, XON, and storms. */
 #include <criterion/criterion.h>
 
 #include "sluice/pause/ppfc.h"
@@ -69,7 +69,7 @@ Test(pfc_obey, pfc_hear__xon_ends_a_pause_and_is_told_from_its_end)
 	cr_expect_eq(pfc_hear(&o, &p, START + 2 * MS, 0), PFC_RESUMES_NONE);
 }
 
-/* 65535 quanta again and again, for ever. */
+/* 65535 quanta again and again, without end. */
 Test(pfc_obey, pfc_hear__a_storm_ends_in_its_own_state)
 {
 	struct pfc_obey_params p = obey_params(BPS);
@@ -151,7 +151,7 @@ Test(pfc_obey, pfc_forget__a_port_that_went_down_is_not_paused)
 	cr_expect_eq(pfc_asked(&o, &p, START, 0), 0);
 }
 
-/* What came during the pause leaves at R from its end on, not at once. */
+/* Packets that came during the pause leave at R from its end on, not at once. */
 Test(pfc_obey, pfc_asked__departures_are_spaced_from_the_end)
 {
 	struct pfc_obey_params p = obey_params(LAB_BPS);

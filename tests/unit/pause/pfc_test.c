@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Frames, quanta, and who pauses. */
+/* Frames, quanta, and pausing. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +143,7 @@ Test(pfc, frames_are_what_tshark_calls_pfc)
 		     "-e macc.cbfc.pause_time.c3 -e macc.cbfc.pause_time.c5 -e eth.dst",
 		     "MAC CTRL,0x0101,0x0029,0,65535,258,01:80:c2:00:00:01");
 	tshark_reads(dir, &f, "-e macc.cbfc.enbv.not_zero -e macc.dst_address_invalid -e macc.opcode.unknown", ",,");
-	/* What we refuse it complains about, too. */
+	/* It also reports each refusal. */
 	f.vector[0] = 1;
 	tshark_reads(dir, &f, "-e _ws.expert.message", "8 MSbs of ENBV must be 0");
 	snprintf(command, sizeof(command), "rm -r %s", dir);

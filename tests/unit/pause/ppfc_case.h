@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef PPFC_CASE_H
 #define PPFC_CASE_H
-/* What the tests of include/sluice/pause share. */
+/* Shared by the tests of include/sluice/pause. */
 #include "sluice/pause/ppfc.h"
 
 #define BPS 40000000000ULL

@@ -29,7 +29,7 @@ Test(ppfc_choose, ppfc_seed__the_same_seed_gives_the_same_ports)
 	cr_expect_eq(ppfc_draw(&a, 1), 0);
 }
 
-/* What a seed draws is part of the interface: a run can be repeated elsewhere. */
+/* The draws of a seed are part of the interface: a run can be repeated elsewhere. */
 Test(ppfc_choose, ppfc_draw__golden)
 {
 	static const __u32 want[] = { 294046, 843291, 371413, 231147, 859043, 2048, 125953, 587615 };
@@ -139,7 +139,7 @@ Test(ppfc_choose, ppfc_duration__is_the_time_in_which_its_bytes_leave)
 	cr_expect_eq(ppfc_duration(&s, &q, &p, 1000, BPS), 0, "no speed, no pause");
 }
 
-/* Theorem 3.2, with real numbers, whatever comes. */
+/* Theorem 3.2, with real numbers, for any input. */
 Test(ppfc_choose, ppfc_duration__stays_below_the_bound)
 {
 	int i, some = 0;
@@ -175,7 +175,7 @@ Test(ppfc_choose, ppfc_duration__costs_no_throughput)
 		struct ppfc_queue q = queue(200001 + any() % 4000000, 1 + any() % (80 * elapsed));
 		struct ppfc_share s = { .bytes = 1 + any() % q.bytes, .increment = 1 + any() % q.increment };
 		__u64 pause = pfc_quanta_ns(ppfc_duration(&s, &q, &p, elapsed, BPS), BPS);
-		/* What is there when the last bytes have come, 2 d on: they may stop growing after d. */
+		/* The queue when the last bytes have come, 2 d later: it may stop growing after d. */
 		long double there = q.bytes + (long double)q.increment * p.d_ns / elapsed;
 
 		cr_assert(there * 8e9L / BPS + 1 > pause);

@@ -87,7 +87,7 @@ Test(ppfc, ppfc_predict__who_is_not_to_blame_is_left_alone)
 	cr_expect(q[2].acts && q[1].acts && !q[0].acts);
 }
 
-/* 16:1 is under pause: what is predicted is its return, and 4:1 is not to blame for that. */
+/* 16:1 is paused: the prediction is its return, and 4:1 is not to blame for that. */
 Test(ppfc, ppfc_predict__nobody_stands_in_for_who_is_under_pause)
 {
 	struct ppfc_params p = ppfc_params_usual();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* VOQs whose data leaves as it is: companions say S, and S says what arrived. */
+/* VOQs whose data leaves as it is: companions carry S, and S stands for the arrivals. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef HIERCC_CASE_H
 #define HIERCC_CASE_H
-/* What the tests of include/sluice/rack/hiercc.h share: a VOQ, and a receiver with many. */
+/* Shared by the tests of include/sluice/rack/hiercc.h: a VOQ, and a receiver with many. */
 #include "sluice/rack/hiercc.h"
 
 #define PACKET 1462

@@ -123,7 +123,7 @@ Test(hiercc_credit, hiercc_credit__late_messages_hold_nothing_longer)
 	}
 	cr_expect_float_eq((double)at[1] - at[0], 5. * round / 64, 2., "%llu, %llu", at[0], at[1]);
 
-	/* What is forgotten each time gets over a path that has become longer. */
+	/* Forgetting a part each time adapts to a path that has become longer. */
 	for (i = 1; i < 1000; i++) {
 		total += round;
 		v[1].sent = total + p.c0;
@@ -132,7 +132,7 @@ Test(hiercc_credit, hiercc_credit__late_messages_hold_nothing_longer)
 	cr_expect_leq(now + (i + 4) * round - v[1].credit_ns, HIERCC_AT_NS);
 }
 
-/* Where the port's clock may have gone round ours is what there is. */
+/* If the port's clock may have wrapped, ours is used. */
 Test(hiercc_credit, hiercc_credit__a_round_of_the_ports_clock_is_not_counted_as_less)
 {
 	struct hiercc_params p = voq_params();
@@ -152,7 +152,7 @@ Test(hiercc_credit, hiercc_credit__a_round_of_the_ports_clock_is_not_counted_as_
 	}
 }
 
-/* What it got when the port had no more to give is what it can have, until the port has less. */
+/* The rate that it got when the port had no more to give is the rate that it can have, until the port has less. */
 Test(hiercc_credit, hiercc_credit__only_what_was_due_lowers_the_rate)
 {
 	struct hiercc_params p = voq_params();
@@ -179,7 +179,7 @@ Test(hiercc_credit, hiercc_credit__only_what_was_due_lowers_the_rate)
 }
 
 /*
- * A burst every so often, of which the port has all granted each time: the first credit of the next one, with more
+ * A burst in each period, all of which the port has granted each time: the first credit of the next one, with more
  * due, is not the rate of the pause. 37 flows of 10 KB every 100 ms waited for the limit by that. The message with which
  * all is granted may come too early to measure a rate.
  */
@@ -206,7 +206,7 @@ Test(hiercc_credit, hiercc_credit__a_pause_is_no_rate)
 	}
 }
 
-/* With each doubling, so seldom; not where S is so far ahead that it would be taken for a jump. */
+/* With each doubling, so rarely; not if S is so far ahead that it would be taken for a jump. */
 Test(hiercc_credit, hiercc_tells__when_f_has_doubled)
 {
 	static const struct {
@@ -231,7 +231,7 @@ Test(hiercc_credit, hiercc_tells__when_f_has_doubled)
 	cr_expect_not(hiercc_tells(&v, &p, 400), "not before the queue is shorter");
 }
 
-/* What came while nothing was due at first says nothing of what the VOQ can have. */
+/* Credit that came while nothing was due at first says nothing of what the VOQ can have. */
 Test(hiercc_credit, hiercc_credit__due_at_the_end_is_no_rate)
 {
 	struct hiercc_params p = voq_params();

@@ -172,7 +172,7 @@ Test(hiercc_grant, hiercc_grant__the_ring_has_who_is_due_and_nobody_else)
 	free(b);
 }
 
-/* Of any ten credits in a row, each of ten VOQs with F = 9 has one: what it measures is the same all the time. */
+/* Of any ten credits in a row, each of ten VOQs with F = 9 has one: its measurement stays the same. */
 Test(hiercc_grant, hiercc_grant__credits_of_a_round_are_interleaved)
 {
 	struct box *b = box_new();
@@ -196,7 +196,7 @@ Test(hiercc_grant, hiercc_grant__credits_of_a_round_are_interleaved)
 	free(b);
 }
 
-/* Who is due little at a time, but often, has no turn twice in a round: of VOQ 0 a fourth of the port arrives. */
+/* A VOQ that is due little at a time, but often, has no two turns in a round: a fourth of the port arrives from VOQ 0. */
 Test(hiercc_grant, hiercc_grant__one_that_comes_back_has_had_its_turn)
 {
 	struct box *b = box_new();
@@ -223,7 +223,7 @@ Test(hiercc_grant, hiercc_grant__one_that_comes_back_has_had_its_turn)
 	free(b);
 }
 
-/* What is left of a turn is for the same round. */
+/* The rest of a turn is for the same round. */
 Test(hiercc_grant, hiercc_grant__a_turn_goes_on_after_a_break)
 {
 	struct box *b = box_new();

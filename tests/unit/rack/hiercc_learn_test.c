@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The receiver: what it learns of what was sent, and how it is bounded. */
+/* The receiver: its knowledge of what was sent, and the bounds of that. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ Test(hiercc_learn, hiercc_learn__jumps_get_no_credit_for_what_does_not_arrive)
 	free(b);
 }
 
-/* A sender that heeds no credit. */
+/* A sender that ignores credit. */
 Test(hiercc_learn, hiercc_learn__nobody_is_due_more_than_debt_max)
 {
 	struct box *b = box_new();
@@ -83,7 +83,7 @@ Test(hiercc_learn, hiercc_learn__nobody_is_due_more_than_debt_max)
 }
 
 /*
- * A loop that was late by twice what debt_max leaves for lost messages: who went on at the port's rate is not cut. Who sends
+ * A loop that was late by twice what debt_max leaves for lost messages: a sender that went on at the port's rate is not cut. One that sends
  * more than that is.
  */
 Test(hiercc_learn, hiercc_learn__a_late_loop_cuts_nobody)
@@ -208,7 +208,7 @@ Test(hiercc_learn, hiercc_learn__f_is_no_more_than_the_packets)
 	hiercc_see(&b->seen[0], 13000, ~0U, 1000, ~0U, 1);
 	box_learn(b, 0);
 	cr_expect_eq(b->due[0].flows, RX_FLOWS_MAX);
-	/* An epoch later, and one more: who was silent has one. */
+	/* An epoch later, and one more: a VOQ that was silent has one. */
 	b->now += 3 * b->p.epoch_ns;
 	box_see(b, 0, 14000, 65535, 1000);
 	box_learn(b, 0);
@@ -232,7 +232,7 @@ Test(hiercc_learn, hiercc_see__who_was_overtaken_changes_no_total)
 	cr_expect_eq(s.claim, (__u64)(__u32)(100 - 5000) << 32 | 5, "so far back it is a new sender");
 }
 
-/* Both ends and a wire that loses, repeats and reorders a third of all: nobody stalls, all is granted. */
+/* Both ends and a wire that loses, repeats and reorders a third of all: no VOQ stalls, all is granted. */
 Test(hiercc_learn, hiercc__both_ends_agree_whatever_gets_lost)
 {
 	unsigned short rng[3] = { 3, 2, 1 };

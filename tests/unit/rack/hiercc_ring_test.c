@@ -49,7 +49,7 @@ static int steps(struct arrivals *a)
 	return n;
 }
 
-/* The port goes on, and nothing arrives: for so many packets' time. */
+/* The port goes on, and nothing arrives: for the time of that many packets. */
 static void idle(struct arrivals *a, int packets)
 {
 	while (packets--) {
@@ -184,7 +184,7 @@ Test(hiercc_ring, hiercc_ring_leased__nothing_is_granted_when_the_lease_is_over)
 	free(a);
 }
 
-/* Died between the lease and the grants: a lease has an end, and so has a lock. */
+/* A CPU that died between the lease and the grants: both the lease and the lock end. */
 Test(hiercc_ring, hiercc_ring_enter__a_lock_of_one_that_is_gone_is_broken)
 {
 	struct arrivals *a = arrivals_new();

@@ -111,7 +111,7 @@ Test(hiercc_voq, hiercc_send__goes_on_at_the_measured_rate_from_the_last_message
 	cr_expect_eq(s.at, now + 38000, "but not for longer than two windows: 32 KB from 24 us ago on");
 }
 
-/* What is granted to one that asked for little says nothing of what it could have. */
+/* Credit granted to one that asked for little says nothing of what it could have. */
 Test(hiercc_voq, hiercc_send__a_rate_that_is_only_ones_own_is_not_believed)
 {
 	struct hiercc_params p = voq_params();
@@ -136,7 +136,7 @@ Test(hiercc_voq, hiercc_send__a_rate_that_is_only_ones_own_is_not_believed)
 	cr_expect_float_eq(at[1], 1e5, 1e4, "the port has no more to give: %llu", at[1]);
 }
 
-/* What waits when credits stop leaves as credit came, or at a 16th of rate_first, where its own limit allows that. */
+/* Packets that wait when credits stop leave as credit came, or at a 16th of rate_first, where its own limit allows that. */
 Test(hiercc_voq, hiercc_send__at_the_limit_what_waits_is_spaced)
 {
 	struct hiercc_params p = voq_params();
@@ -220,7 +220,7 @@ Test(hiercc_voq, hiercc_send__who_was_silent_has_c0_again)
 	cr_expect_eq(v.rate, 0, "what was measured before says nothing");
 }
 
-/* A clock of another boot, or a limit that was longer, holds nobody. */
+/* A clock of another boot, or a limit that was longer, holds no packet. */
 Test(hiercc_voq, hiercc_send__survives_values_from_elsewhere)
 {
 	struct hiercc_params p = voq_params();
@@ -277,7 +277,7 @@ Test(hiercc_voq, hiercc_send__agrees_with_the_line_in_double)
 	}
 }
 
-/* What came when the rate was lower, and waits until then, holds nobody up once credit comes sooner. */
+/* A packet that came when the rate was lower, and waits until then, delays no other once credit comes sooner. */
 Test(hiercc_voq, hiercc_send__credit_that_came_early_is_used_at_once)
 {
 	struct hiercc_params p = voq_params();

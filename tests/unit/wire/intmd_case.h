@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef INTMD_CASE_H
 #define INTMD_CASE_H
-/* What the tests of include/sluice/wire/intmd.h share: packets with INT-MD. */
+/* Shared by the tests of include/sluice/wire/intmd.h: packets with INT-MD. */
 #include "sluice/wire/intmd.h"
 
 /* A packet's header and stack. */
@@ -14,7 +14,7 @@ struct packet {
 struct intmd_values hop_values(int i);
 enum intmd_verdict transit(struct packet *p, __u32 room, const struct intmd_values *v);
 struct packet packet_after(int hops);
-/* Another question than Sluice's. */
+/* Other instructions than Sluice's. */
 void ask(struct packet *p, __u32 ml, __u32 bitmap, __u32 domain, __u32 ds);
 
 #endif

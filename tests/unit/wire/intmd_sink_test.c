@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* INT-MD at the sink: what the hops said. */
+/* INT-MD at the sink: the stamps of the hops. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

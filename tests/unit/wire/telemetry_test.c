@@ -152,7 +152,7 @@ Test(telemetry, telem_pack__saturates_the_queue)
 	cr_expect_eq(telem_pack(tenfold, 0, 0, ~0U), 0x000000000000ffff);
 }
 
-/* What a port at bps says about two moments, through the wire and MeasureInflight. */
+/* The stamps of a port at bps at two moments, through the wire and MeasureInflight. */
 static double u_measured(__u64 bps, __u64 t_ns, __u64 dt_ns, __u64 tx0, __u64 tx1, __u32 qlen)
 {
 	struct hpcc_params p = { .t_ns = t_ns, .w_init = q12_from_bytes(100000), .eta = Q24_ONE };

@@ -195,8 +195,8 @@ static const struct config_key pfc_keys[] = {
 		     "of a link" },
 	{ "trust", &config_word, FIELD(struct config, pfc.trust), .words = trust_words, .preset = "dscp",
 	  .reload = "at once",
-	  .meaning = "where a packet's priority is from: its DSCP divided by 8, or its VLAN tag. What has "
-		     "neither has priority 0" },
+	  .meaning = "where a packet's priority is from: its DSCP divided by 8, or its VLAN tag. A "
+		     "packet with neither has priority 0" },
 	{ "buffer", &config_bytes, FIELD(struct config, buffer_bytes), .min = 1, .max = CONFIG_PFC_BUFFER_MAX,
 	  .range = "a number of bytes up to 1GB", .example = "500KB", .otherwise = "required with pfc or ppfc",
 	  .reload = "at once",
@@ -332,8 +332,8 @@ static const struct config_key top_keys[] = {
 	  .range = "a list of 1 to 1024",
 	  .otherwise = "required with a host interface, unless all it does is pfc: obey; and with voqs",
 	  .reload = "at once",
-	  .meaning = "to whom telemetry may be sent, and from whom it is accepted. The longest prefix that "
-		     "matches counts" },
+	  .meaning = "the hosts to which telemetry may be sent, and from which it is accepted. The longest "
+		     "prefix that matches counts" },
 	{}
 };
 

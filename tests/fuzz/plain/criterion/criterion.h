@@ -2,7 +2,7 @@
 #ifndef PLAIN_CRITERION_H
 #define PLAIN_CRITERION_H
 /*
- * Stands in front of Criterion for programs that are no tests of its, but use tests/prog/world/: what fails there ends
+ * Replaces Criterion in programs that are not its tests, but use tests/prog/world/: a failure there ends
  * the program, and the program says in check_failed() and check_skipped() what it was doing.
  */
 #include <stdarg.h>
