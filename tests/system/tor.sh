@@ -128,9 +128,9 @@ tor__hosts_measure_t() {
 	grows "packets that sw filled in" 20 stat_of sw tor_voq
 	grows "what was granted to sw" 20 voq_of sw 10.2.0.2 .granted_bytes
 	wait_for 20 "h1 goes by R" tor_is_told h1 10.2.0.2
-	# Four packets of 100 Mbit/s are half a millisecond.
-	rtt_soon "a path of three switches" 484 5000
-	wait_for 20 "flows that run have it" flows_have_t 400 5000
+	# Telemetry in full packets: two more of 100 Mbit/s are a quarter of a millisecond.
+	rtt_soon "a path of two switches" 240 5000
+	wait_for 20 "flows that run have it" flows_have_t 200 5000
 	sleep 10
 	expect "T after a window of 8 s, in us" "$(rtt_of base_rtt_ns)" -le 5000
 	bulk_unharmed
