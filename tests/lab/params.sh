@@ -91,8 +91,8 @@ usage() {
 	                      up: GRO, but LRO in its place at hosts with vmxnet3
 	  GSO=on              stacks build packets of up to 64 KB, fq holds them whole, and devices cut them into MTUs in
 	                      front of the wire; off: stacks build packets of one MTU
-	  QUEUE=fq            what holds packets until their departure time: fq, or sluice, with VM=7.2: our own qdisc, at every
-	                      interface of a namespace with a sluiced whose root qdisc would be fq
+	  QUEUE=auto          what holds packets until their departure time: fq, or sluice, with VM=7.2: our own qdisc, at every
+	                      interface of a namespace with a sluiced whose root qdisc would be fq; auto: sluice where it can be had
 	  SEED=1              of everything random in the virtual machine: the same seed, the same figures
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
@@ -277,8 +277,12 @@ params_read() {
 	off) ;;
 	*) params_bad "GSO=$GSO is not known: on or off" ;;
 	esac
-	LAB_QUEUE=${QUEUE:-fq}
-	[[ $LAB_QUEUE =~ ^(fq|sluice)$ ]] || params_bad "QUEUE=$LAB_QUEUE is not known: fq or sluice"
+	LAB_QUEUE=${QUEUE:-auto}
+	[[ $LAB_QUEUE =~ ^(auto|fq|sluice)$ ]] || params_bad "QUEUE=$LAB_QUEUE is not known: auto, fq or sluice"
+	if [[ $LAB_QUEUE == auto ]]; then
+		LAB_QUEUE=fq
+		[[ $LAB_VM != 7.* || ! $LAB_GSO ]] || LAB_QUEUE=sluice
+	fi
 	[[ $LAB_QUEUE == fq || $LAB_VM != 6.* ]] ||
 		params_bad "QUEUE=$LAB_QUEUE is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2"
 	[[ $LAB_QUEUE == fq || $LAB_GSO ]] ||
@@ -294,7 +298,7 @@ params_read() {
 	[[ $LAB_GROUPS == *" "* ]] && LAB_NAME+=-groups
 	[[ $LAB == pfc && $LAB_SHAPE != star ]] && LAB_NAME+=-$LAB_SHAPE
 	[[ $LAB_NIC == veth ]] || LAB_NAME+=-$LAB_NIC
-	[[ $LAB_QUEUE == fq ]] || LAB_NAME+=-queue
+	[[ ${QUEUE:-auto} == auto ]] || LAB_NAME+=-$LAB_QUEUE
 	LAB_NAME+=${LAB_CLASSES:+-classes}${LAB_APP:+-$LAB_APP}${LAB_ATTACH:+-$LAB_ATTACH}${LAB_OVERLAY:+-$LAB_OVERLAY}
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||

@@ -412,9 +412,21 @@ params__fabric() {
 	wrong "INCAST=25kb is what a flow of BURST has" LAB=fabric INCAST=25kb
 	wrong "INCAST=10kb is what a flow of CHURN has" LAB=fabric INCAST=10kb
 	wrong "GSO=yes is not known: on or off" GSO=yes
-	wrong "QUEUE=cake is not known: fq or sluice" QUEUE=cake
+	wrong "QUEUE=cake is not known: auto, fq or sluice" QUEUE=cake
 	wrong "QUEUE=sluice is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2" QUEUE=sluice VM=6.12
 	wrong "QUEUE=sluice is no qdisc below a tbf" QUEUE=sluice VM=7.2 GSO=off
+}
+
+# queue_of NAME=VALUE...: the qdisc that a lab with these parameters has.
+queue_of() {
+	env "$@" bash -c '. "$0/cc.sh"; . "$0/params.sh"; params_read && echo "$LAB_QUEUE"' "${REPORT%/*}"
+}
+
+params__queue_is_ours_where_it_can_be_had() {
+	says "$(queue_of VM=7.2)" sluice
+	says "$(queue_of VM=7.2 QUEUE=fq)" fq
+	says "$(queue_of VM=7.2 GSO=off)" fq
+	says "$(queue_of VM=6.12)" fq
 }
 
 params__pauses() {
@@ -542,7 +554,7 @@ errors__say_what_to_do() {
 }
 
 for name in table__four page__four page__sluice_loses page__single page__missing_series page__no_samples \
-	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__fabric page__racks page__pauses params__pauses params__fabric params__seed page__flows_1_and_64 \
+	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__fabric page__racks page__pauses params__pauses params__fabric params__seed params__queue_is_ours_where_it_can_be_had page__flows_1_and_64 \
 	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"
