@@ -2,13 +2,52 @@
 /* An interface according to configuration and kernel, and advice on its qdiscs. */
 #include <errno.h>
 #include <net/if_arp.h>
+#include <stdio.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
 #include "lib/net.h"
 
+/* Whether an interface cannot be used as it is, and why. */
+static int port_refused(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
+			__u64 speed_bps, char *why)
+{
+	if (link->type != ARPHRD_ETHER) {
+		snprintf(why, REFUSAL_STRLEN, "is not an Ethernet device: name one that is");
+		return -EOPNOTSUPP;
+	}
+	if (q->ingress) {
+		snprintf(
+			why, REFUSAL_STRLEN,
+			"has a qdisc 'ingress' where clsact has to be, which can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
+			i->name, i->name);
+		return -EBUSY;
+	}
+	if (!speed_bps) {
+		snprintf(why, REFUSAL_STRLEN,
+			 "the driver does not know the speed: write 'speed: 25Gbit' for this interface");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int dataplane_interface_refused(const struct config_interface *i, char *why)
+{
+	struct link_info link;
+	struct qdisc_info q;
+	int err = link_get(i->name, &link) ?: qdisc_get(link.ifindex, &q);
+
+	if (!err)
+		return port_refused(i, &link, &q, i->speed_bps ?: link.speed_bps, why);
+	snprintf(why, REFUSAL_STRLEN, "%s",
+		 err == -ENODEV ? "no such interface: name one that 'ip link' shows here, or make it first" :
+				  strerror(-err));
+	return err;
+}
+
 int port_describe(const struct config *c, const struct config_interface *i, const struct link_info *link,
 		  struct port *port)
 {
+	char why[REFUSAL_STRLEN];
 	struct qdisc_info q;
 	int err = qdisc_get(link->ifindex, &q);
 
@@ -16,19 +55,11 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
 		return err;
 	}
-	if (link->type != ARPHRD_ETHER) {
-		msg("%s: is not an Ethernet device: name one that is", i->name);
-		return -EOPNOTSUPP;
-	}
-	if (q.ingress) {
-		msg("%s: has a qdisc 'ingress' where clsact has to be, which can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
-		    i->name, i->name, i->name);
-		return -EBUSY;
-	}
 	port->speed_bps = i->speed_bps ?: link->speed_bps ?: port->speed_bps;
-	if (!port->speed_bps) {
-		msg("%s: the driver does not know the speed: write 'speed: 25Gbit' for this interface", i->name);
-		return -EINVAL;
+	err = port_refused(i, link, &q, port->speed_bps, why);
+	if (err) {
+		msg("%s: %s", i->name, why);
+		return err;
 	}
 	port->speed = telem_speed_fit(port->speed_bps);
 	port->mtu = link->mtu;

@@ -97,26 +97,32 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 	return err ?: failed;
 }
 
+/* One that is not there is attached as soon as it appears. */
+static int port_check(const struct dataplane *dp, const struct config *c, const struct config_interface *i)
+{
+	struct port port = {};
+	struct link_info link;
+	int err = link_get(i->name, &link);
+
+	if (err == -ENODEV)
+		return 0;
+	if (err) {
+		msg("%s: looking at the interface: %s", i->name, strerror(-err));
+		return err;
+	}
+	if (map_find(dp->pins.ports, "ports", &link.ifindex, &port) < 0)
+		return -EIO;
+	return port_describe(c, i, &link, &port);
+}
+
 int ports_check(const struct dataplane *dp, const struct config *c)
 {
-	struct link_info link;
 	unsigned int k;
-	int err = 0;
+	int err = 0, e;
 
-	for (k = 0; !err && k < c->interfaces_count; k++) {
-		struct port port = {};
-
-		err = link_get(c->interfaces[k].name, &link);
-		if (err == -ENODEV) {
-			err = 0; /* it is attached as soon as it appears */
-			continue;
-		}
-		if (err)
-			msg("%s: looking at the interface: %s", c->interfaces[k].name, strerror(-err));
-		else if (map_find(dp->pins.ports, "ports", &link.ifindex, &port) < 0)
-			err = -EIO;
-		else
-			err = port_describe(c, &c->interfaces[k], &link, &port);
+	for (k = 0; k < c->interfaces_count; k++) {
+		e = port_check(dp, c, &c->interfaces[k]);
+		err = err ?: e;
 	}
 	return err;
 }
