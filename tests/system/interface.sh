@@ -138,8 +138,39 @@ interface__speed_changes() {
 	interface_tap_up
 	net_in sw ethtool -s tap0 speed 100 duplex full
 	net_in sw ip link set tap0 up
-	wait_for 20 "sluiced says so" said sw "tap0: speed: 1000 -> 100 Mbit/s, by the driver"
+	wait_for 20 "sluiced says so" said sw "tap0: speed: 1000 -> 100 Mbit/s, by the driver or the shaper at its root"
 	status_soon sw "bit/s of the port" '.interfaces[0].speed_bps' 100000000
+	daemon_stop sw
+}
+
+# interface_speed_soon MBIT: of port p2, which the configuration leaves to the driver and the shaper.
+interface_speed_soon() { status_soon sw "bit/s of p2" '[.interfaces[] | select(.name == "p2")][0].speed_bps' "${1}000000"; }
+
+# A veth says 10 Gbit/s, and its shaper what it sends.
+interface__speed_is_that_of_the_shaper_at_its_root() {
+	net_up
+	printf "%s\n" "pin_dir: $PINS/ssys-sw" "interfaces: [{name: p1, role: switch, id: 1, speed: 200Mbit}, {name: p2, role: switch, id: 2}]" >"$CASE_DIR/sw.yaml"
+	ctl sw check "$CASE_DIR/sw.yaml" | tr -s ' \n' ' ' >"$CASE_DIR/check.txt"
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "ok p2 speed 100 Mbit/s by the tbf at its root"
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "less p1 speed 200 Mbit/s by the configuration to do: the shaper at its root sends less"
+	daemon_start sw
+	interface_speed_soon 100
+	expect_said sw "p2: speed 100 Mbit/s, by the tbf at its root; the driver says 10000"
+	expect_said sw "p1: speed is 200 Mbit/s in the configuration, and the tbf at its root sends no more than 100"
+	net_in sw tc qdisc change dev p2 root tbf rate 60mbit burst 5000 limit 1000000
+	interface_speed_soon 60
+	wait_for 20 "sluiced says so" said sw "p2: speed: 100 -> 60 Mbit/s, by the driver or the shaper at its root"
+	net_in sw tc qdisc replace dev p2 root pfifo
+	interface_speed_soon 10000
+	net_in sw tc qdisc replace dev p2 root handle 1: htb default 10
+	net_in sw tc class add dev p2 parent 1: classid 1:1 htb rate 80mbit ceil 90mbit
+	net_in sw tc class add dev p2 parent 1:1 classid 1:10 htb rate 10mbit ceil 90mbit
+	interface_speed_soon 80
+	net_in sw tc class change dev p2 parent 1: classid 1:1 htb rate 40mbit
+	interface_speed_soon 40
+	# Above 2^32 byte/s, in the wide attribute.
+	net_in sw tc class add dev p2 parent 1: classid 1:2 htb rate 3gbit
+	interface_speed_soon 3040
 	daemon_stop sw
 }
 
@@ -148,7 +179,7 @@ interface__speed_that_is_not_told_any_more_stays() {
 	interface_tap_up
 	net_in sw ethtool -s tap0 speed 0
 	expect "what the driver says" "$(net_in sw ethtool tap0 2>&1)" has-no "1000Mb/s"
-	net_in sw tc qdisc replace dev tap0 root tbf rate 50mbit burst 5000 limit 100000
+	net_in sw tc qdisc replace dev tap0 root pfifo
 	daemon_hup sw reloaded
 	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 1000000000
 	daemon_kill sw

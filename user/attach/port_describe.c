@@ -7,6 +7,16 @@
 #include "attach/dataplane_int.h"
 #include "lib/net.h"
 
+__u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
+		 __u64 known_bps)
+{
+	__u64 bps = link->speed_bps ?: known_bps;
+
+	if (i->speed_bps)
+		return i->speed_bps;
+	return q->shaper_bps && (!bps || q->shaper_bps < bps) ? q->shaper_bps : bps;
+}
+
 /* Whether an interface cannot be used as it is, and why. */
 static int port_refused(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
 			__u64 speed_bps, char *why)
@@ -37,10 +47,8 @@ int dataplane_interface_refused(const struct config_interface *i, char *why)
 	int err = link_get(i->name, &link) ?: qdisc_get(link.ifindex, &q);
 
 	if (!err)
-		return port_refused(i, &link, &q, i->speed_bps ?: link.speed_bps, why);
-	snprintf(why, REFUSAL_STRLEN, "%s",
-		 err == -ENODEV ? "no such interface: name one that 'ip link' shows here, or make it first" :
-				  strerror(-err));
+		return port_refused(i, &link, &q, port_speed(i, &link, &q, 0), why);
+	snprintf(why, REFUSAL_STRLEN, "looking at the interface: %s", strerror(-err));
 	return err;
 }
 
@@ -55,7 +63,7 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
 		return err;
 	}
-	port->speed_bps = i->speed_bps ?: link->speed_bps ?: port->speed_bps;
+	port->speed_bps = port_speed(i, link, &q, port->speed_bps);
 	err = port_refused(i, link, &q, port->speed_bps, why);
 	if (err) {
 		msg("%s: %s", i->name, why);
@@ -84,6 +92,20 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	return 0;
 }
 
+/* A speed that is not the interface's own is worth a line: queue and rate are judged by it. */
+static void port_advise_speed(const struct config_interface *i, const struct port *port, const struct link_info *link,
+			      const struct qdisc_info *q)
+{
+	if (!q->shaper_bps)
+		return;
+	if (!i->speed_bps && port->speed_bps == q->shaper_bps)
+		msg_info("%s: speed %.6g Mbit/s, by the %s at its root; the driver says %.6g", i->name,
+			 port->speed_bps / 1e6, q->root, link->speed_bps / 1e6);
+	if (i->speed_bps > q->shaper_bps)
+		msg("%s: speed is %.6g Mbit/s in the configuration, and the %s at its root sends no more than %.6g: its queue is not kept low; leave 'speed' out, or write the rate of that",
+		    i->name, i->speed_bps / 1e6, q->root, q->shaper_bps / 1e6);
+}
+
 void port_advise(const struct config_interface *i, const struct port *port, int by_nic)
 {
 	struct link_info link;
@@ -95,6 +117,7 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 		msg("%s: reading the qdiscs: %s: whether they suit is not said", i->name, strerror(-err));
 		return;
 	}
+	port_advise_speed(i, port, &link, &q);
 	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
 		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to mend: see 'A port with several queues' in docs/configuration.md",
 		    i->name, q.root[0] ? q.root : "none as long as it is down");

@@ -165,8 +165,9 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 			msg_info("%s: MTU: %u -> %u, by the interface: routes to peers go by it", i->name, port.mtu,
 				 now.mtu);
 		if (now.speed_bps != port.speed_bps)
-			msg_info("%s: speed: %.0f -> %.0f Mbit/s, by the driver: first windows and R go by it", i->name,
-				 port.speed_bps / 1e6, now.speed_bps / 1e6);
+			msg_info(
+				"%s: speed: %.6g -> %.6g Mbit/s, by the driver or the shaper at its root: first windows and R go by it",
+				i->name, port.speed_bps / 1e6, now.speed_bps / 1e6);
 		if ((now.flags ^ port.flags) & PORT_F_NO_QUEUE && now.flags & (PORT_F_SWITCH | PORT_F_STAMP))
 			msg_info("%s: queue: %s (the qdisc changed)", i->name,
 				 now.flags & PORT_F_NO_QUEUE ?

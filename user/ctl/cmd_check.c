@@ -203,11 +203,13 @@ static void check_config(struct probe_report *r, const struct config *c)
 	char why[REFUSAL_STRLEN];
 	unsigned int i;
 	__u32 roles;
+	int err;
 
 	check_pin_dir(r, c);
 	check_control(r, c);
 	for (i = 0; i < c->interfaces_count; i++) {
-		if (dataplane_interface_refused(&c->interfaces[i], why)) {
+		err = dataplane_interface_refused(&c->interfaces[i], why);
+		if (err && err != -ENODEV) {
 			probe_report_add(r, c->interfaces[i].name, PROBE_MISSING, why, NULL);
 			continue;
 		}
