@@ -6,7 +6,7 @@
 #include "lib/net/netlink.h"
 
 /* A second attribute has the rate if the first is too narrow for it. */
-static __u64 rate_of(const struct nlattr *options, __u16 narrow, __u16 wide)
+static __u64 shaper_rate(const struct nlattr *options, __u16 narrow, __u16 wide)
 {
 	const struct nlattr *a;
 	__u64 bytes = 0, more = 0;
@@ -23,7 +23,7 @@ static __u64 rate_of(const struct nlattr *options, __u16 narrow, __u16 wide)
 
 __u64 tbf_rate(const struct nlattr *options)
 {
-	return rate_of(options, TCA_TBF_PARMS, TCA_TBF_RATE64);
+	return shaper_rate(options, TCA_TBF_PARMS, TCA_TBF_RATE64);
 }
 
 /* A class without a parent has nobody to borrow from: it sends at its rate, whatever its ceil is. */
@@ -37,7 +37,7 @@ static int htb_class(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_OK;
 	mnl_attr_for_each (a, nlh, sizeof(*tc))
 		if (mnl_attr_get_type(a) == TCA_OPTIONS)
-			*sum += rate_of(a, TCA_HTB_PARMS, TCA_HTB_RATE64);
+			*sum += shaper_rate(a, TCA_HTB_PARMS, TCA_HTB_RATE64);
 	return MNL_CB_OK;
 }
 
