@@ -280,6 +280,64 @@ config__broken_files_are_refused() {
 	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
 }
 
+# config_names FILE LINE...: all of these mistakes, by sluiced and by check; and what the file holds comes from stdin.
+config_names() {
+	local file=$CASE_DIR/$1.yaml line
+
+	shift
+	cat >"$file"
+	"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1
+	expect "exit status of --check" $? -eq 1
+	"$BUILD/sluicectl" check "$file" >"$CASE_DIR/check.txt" 2>&1
+	expect "exit status of check" $? -eq 1
+	"$BUILD/sluicectl" --json check "$file" >"$CASE_DIR/check.json" 2>/dev/null
+	for line in "$@"; do
+		expect "what --check says" "$(<"$CASE_DIR/said.log")" has "$line"
+		expect "what check says" "$(<"$CASE_DIR/check.txt")" has "$line"
+		expect "what check says in JSON" "$(jq -r .[0].detail "$CASE_DIR/check.json")" has "$line"
+	done
+	expect "mistakes" "$(wc -l <"$CASE_DIR/said.log")" -eq $#
+}
+
+# Three kinds, one after the other: the shape of the file, its values, and what values say together.
+config__every_mistake_is_named() {
+	config_names shape "line 1: 'colour' is no key" "line 2: mode: takes one value" "line 4: interfaces: eth0: 'kind' is no key" \
+		"line 5: interfaces: name is missing" \
+		"line 5: interfaces: role is missing" "line 6: auth: what is there has 0" <<-'END'
+	colour: green
+	mode: [enforce]
+	interfaces:
+	  - {name: eth0, role: host, kind: fast}
+	  - {id: 1}
+	auth: ''
+	END
+	config_names values "line 1: mode 'fast'" "line 3: interfaces: eth0: role 'router'" "line 3: interfaces: eth0: speed 'fast'" \
+		"line 5: pfc: lossless: priority 8" "line 5: pfc: lossless: priority 9" "line 7: peers: prefix '10.0.0.1/8'" "line 8: peers: 10.2.0.0/16: base_rtt '2s'" <<-'END'
+	mode: fast
+	interfaces:
+	  - {name: eth0, role: router, speed: fast}
+	pfc:
+	  lossless: [8, 9]
+	peers:
+	  - {prefix: 10.0.0.1/8, base_rtt: 1ms}
+	  - {prefix: 10.2.0.0/16, base_rtt: 2s}
+	END
+	config_names together "line 1: pin_dir '/tmp/x'" "line 3: interfaces: p1: a switch port needs an id" "line 4: interfaces: p2: xdp is for the role host" "line 5: interfaces: eth0: classes are for the role switch" \
+		"line 7: peers: 10.1.0.0/16: neither hpcc nor hiercc" "line 9: peers: 10.2.0.0/16 is named twice" \
+		"line 10: node: uplink 'eth1' is not one of" "node: id 0" "auth is missing" <<-'END'
+	pin_dir: /tmp/x
+	interfaces:
+	  - {name: p1, role: switch}
+	  - {name: p2, role: switch, id: 2, xdp: native}
+	  - {name: eth0, role: host, classes: [{share: 70%}]}
+	peers:
+	  - {prefix: 10.1.0.0/16, base_rtt: 2ms, hpcc: false}
+	  - {prefix: 10.2.0.0/16, base_rtt: 2ms}
+	  - {prefix: 10.2.0.0/16, base_rtt: 1ms}
+	node: {uplink: eth1, pod_cidrs: [10.9.0.0/16]}
+	END
+}
+
 config__unreadable_file_is_refused() {
 	nobody_can
 	host_config h1 >"$WORK/unreadable.yaml"

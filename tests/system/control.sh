@@ -189,7 +189,7 @@ control__interfaces_and_peers_by_sighup() {
 	host_config h1 "peers: [{prefix: 10.0.0.0/8, base_rtt: 3ms, variant: vai-sf, telemetry: rtt}]" >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "reloaded"
 	expect "route of the prefix that is gone" "$(net_route h1 fd00::/16)" = ""
-	expect_said h1 "eth0: routes of ours: 1 removed, as their prefixes are no peers of the configuration any more"
+	expect_said h1 "eth0: routes of ours: 1 removed, as no peer of the configuration needs them any more"
 	expect "route of the prefix that stays" "$(net_route h1 10.0.0.0/8)" has "mtu 1348"
 	bulk_start h1 10.2.0.2
 	flow_soon h1 "base RTT" .base_rtt_ns 3000000

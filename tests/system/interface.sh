@@ -138,8 +138,39 @@ interface__speed_changes() {
 	interface_tap_up
 	net_in sw ethtool -s tap0 speed 100 duplex full
 	net_in sw ip link set tap0 up
-	wait_for 20 "sluiced says so" said sw "tap0: speed: 1000 -> 100 Mbit/s, by the driver"
+	wait_for 20 "sluiced says so" said sw "tap0: speed: 1000 -> 100 Mbit/s, by the driver or the shaper at its root"
 	status_soon sw "bit/s of the port" '.interfaces[0].speed_bps' 100000000
+	daemon_stop sw
+}
+
+# interface_speed_soon MBIT: of port p2, which the configuration leaves to the driver and the shaper.
+interface_speed_soon() { status_soon sw "bit/s of p2" '[.interfaces[] | select(.name == "p2")][0].speed_bps' "${1}000000"; }
+
+# A veth says 10 Gbit/s, and its shaper what it sends.
+interface__speed_is_that_of_the_shaper_at_its_root() {
+	net_up
+	printf "%s\n" "pin_dir: $PINS/ssys-sw" "interfaces: [{name: p1, role: switch, id: 1, speed: 200Mbit}, {name: p2, role: switch, id: 2}]" >"$CASE_DIR/sw.yaml"
+	ctl sw check "$CASE_DIR/sw.yaml" | tr -s ' \n' ' ' >"$CASE_DIR/check.txt"
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "ok p2 speed 100 Mbit/s by the tbf at its root"
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "less p1 speed 200 Mbit/s by the configuration to do: the shaper at its root sends less"
+	daemon_start sw
+	interface_speed_soon 100
+	expect_said sw "p2: speed 100 Mbit/s, by the tbf at its root; the driver says 10000"
+	expect_said sw "p1: speed is 200 Mbit/s in the configuration, and the tbf at its root sends no more than 100"
+	net_in sw tc qdisc change dev p2 root tbf rate 60mbit burst 5000 limit 1000000
+	interface_speed_soon 60
+	wait_for 20 "sluiced says so" said sw "p2: speed: 100 -> 60 Mbit/s, by the driver or the shaper at its root"
+	net_in sw tc qdisc replace dev p2 root pfifo
+	interface_speed_soon 10000
+	net_in sw tc qdisc replace dev p2 root handle 1: htb default 10
+	net_in sw tc class add dev p2 parent 1: classid 1:1 htb rate 80mbit ceil 90mbit
+	net_in sw tc class add dev p2 parent 1:1 classid 1:10 htb rate 10mbit ceil 90mbit
+	interface_speed_soon 80
+	net_in sw tc class change dev p2 parent 1: classid 1:1 htb rate 40mbit
+	interface_speed_soon 40
+	# Above 2^32 byte/s, in the wide attribute.
+	net_in sw tc class add dev p2 parent 1: classid 1:2 htb rate 3gbit
+	interface_speed_soon 3040
 	daemon_stop sw
 }
 
@@ -148,7 +179,7 @@ interface__speed_that_is_no_longer_known_stays() {
 	interface_tap_up
 	net_in sw ethtool -s tap0 speed 0
 	expect "what the driver says" "$(net_in sw ethtool tap0 2>&1)" has-no "1000Mb/s"
-	net_in sw tc qdisc replace dev tap0 root tbf rate 50mbit burst 5000 limit 100000
+	net_in sw tc qdisc replace dev tap0 root pfifo
 	daemon_hup sw reloaded
 	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 1000000000
 	daemon_kill sw
@@ -266,23 +297,118 @@ interface__route_without_room_is_refused_with_the_remedy() {
 	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
 }
 
-# The prefix of the interface's own addresses.
-interface__connected_route_without_room_is_refused_with_the_remedy() {
-	local command
-
+# The prefix of the interface's own addresses, as on a flat subnet: its halves get routes of ours, with check, start
+# and reload of one mind.
+interface__connected_subnet_gets_routes_for_its_halves() {
 	telemetry_in_data
 	net_up
-	host_config h1 "peers: [{prefix: 10.1.0.0/24, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
 	net_state h1 >"$CASE_DIR/before.txt"
-	daemon_fails h1 4 "10.1.0.0/24 has MTU 1500" "nothing is left attached"
+	host_config h1 "peers: [{prefix: 10.1.0.0/24, base_rtt: 2ms}, {prefix: 'fd00:1::/64', base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+	ctl h1 check "$CASE_DIR/h1.yaml" >"$CASE_DIR/check.txt"
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has-no "has MTU 1500"
+	daemon_start h1
+	expect "the kernel's route" "$(net_route h1 10.1.0.0/24)" = "10.1.0.0/24 dev eth0 proto kernel scope link src 10.1.0.2 "
+	expect "ours" "$(net_route h1 10.1.0.0/25)" has "dev eth0 proto 83 scope link src 10.1.0.2 mtu 1348"
+	expect "ours" "$(net_route h1 10.1.0.128/25)" has "dev eth0 proto 83 scope link src 10.1.0.2 mtu 1348"
+	expect "ours" "$(net_route h1 fd00:1::/65)" has "dev eth0 proto 83 metric 1024 mtu 1328"
+	expect "ours" "$(net_route h1 fd00:1:0:0:8000::/65)" has "dev eth0 proto 83 metric 1024 mtu 1328"
+	expect "source address and MTU" "$(net_in h1 ip route get 10.1.0.1)" has "src 10.1.0.2"
+	interface_settled
+	# One of an administrator within the prefix goes before.
+	net_in h1 ip route replace 10.1.0.0/25 dev eth0 mtu 1200
+	interface_settled
+	net_in h1 ip route del 10.1.0.0/25 dev eth0 mtu 1200
+	route_soon 10.1.0.0/25 "proto 83"
+	net_in h1 ip link set eth0 mtu 1400
+	route_soon 10.1.0.128/25 "mtu 1248"
+	net_in h1 ip link set eth0 mtu 1500
+	route_soon 10.1.0.128/25 "mtu 1348"
+	daemon_kill h1
+	daemon_start h1
+	interface_settled
+	# One half is a prefix of its own, and the subnet is not one any more: the other half's route goes.
+	host_config h1 "peers: [{prefix: 10.1.0.0/25, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	route_soon 10.1.0.128/25
+	route_soon fd00:1::/65
+	expect "ours" "$(net_route h1 10.1.0.0/25)" has "mtu 1348"
+	host_config h1 "peers: [{prefix: 10.1.0.0/24, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	expect "ours" "$(net_route h1 10.1.0.128/25)" has "mtu 1348"
+	# Room in the kernel's route leaves ours without work.
+	net_in h1 ip route change 10.1.0.0/24 dev eth0 proto kernel src 10.1.0.2 mtu 1348
+	route_soon 10.1.0.0/25
+	route_soon 10.1.0.128/25
+	net_in h1 ip route change 10.1.0.0/24 dev eth0 proto kernel src 10.1.0.2
+	route_soon 10.1.0.0/25 "proto 83"
+	daemon_stop h1
 	net_state h1 >"$CASE_DIR/after.txt"
 	same "what tc, ip and sysctl show" "$CASE_DIR/before.txt" "$CASE_DIR/after.txt"
-	command=$(sed -n "s/.*run '\(ip route change [^']*\)'.*/\1/p" "$CASE_DIR/h1-fails.log" | head -n 1)
-	check_says "$command"
-	# shellcheck disable=SC2086
-	net_in h1 $command || fail "'$command' does not work"
+}
+
+# Without a switch: everybody's first setup, with telemetry beside the data and in it.
+interface_flat() {
+	ip link add flat0 netns "${NET_PREFIX}h1" type veth peer name flat0 netns "${NET_PREFIX}h2"
+	net_in h1 ip address add 10.7.0.1/24 dev flat0
+	net_in h2 ip address add 10.7.0.2/24 dev flat0
+	net_in h1 ip link set flat0 up
+	net_in h2 ip link set flat0 up
+	for ns in h1 h2; do
+		net_in $ns tc qdisc replace dev flat0 root tbf rate 100mbit burst 5000 limit 1000000
+		host_config $ns "interfaces: [{name: flat0, role: host, speed: 100Mbit}]" \
+			"peers: [{prefix: 10.7.0.0/24, base_rtt: 2ms}]" >"$CASE_DIR/$ns.yaml"
+		net_in $ns ip route show >"$CASE_DIR/$ns-routes.txt"
+	done
+}
+
+interface__flat_subnet_needs_no_route_for_companions() {
+	net_up
+	interface_flat
+	daemon_start h1 h2
+	server h2
+	bulk_start h1 10.7.0.2
+	grows "feedback, of delay: nothing stamps here" 20 flow_of h1 .feedbacks
+	bulk_stop
+	net_in h1 ip route show >"$CASE_DIR/routes.txt"
+	same "the routes" "$CASE_DIR/h1-routes.txt" "$CASE_DIR/routes.txt"
+	daemon_stop h1 h2
+}
+
+interface__flat_subnet_has_room_for_telemetry_in_data() {
+	telemetry_in_data
+	net_up
+	interface_flat
+	daemon_start h1 h2
+	server h2
+	bulk_start h1 10.7.0.2
+	grows "packets with telemetry" 20 stat_of h1 tx_data
+	grows "feedback" 20 flow_of h1 .feedbacks
+	expect "packets without room" "$(stat_of h1 tx_mtu)" -eq 0
+	bulk_stop
+	daemon_stop h1 h2
+	net_in h1 ip route show >"$CASE_DIR/routes.txt"
+	same "the routes" "$CASE_DIR/h1-routes.txt" "$CASE_DIR/routes.txt"
+}
+
+# What a start refuses is refused by a reload and by check too, every line of it.
+interface__reload_and_check_refuse_what_a_start_refuses() {
+	telemetry_in_data
+	net_up
 	daemon_start h1
-	expect "source address of the route" "$(net_in h1 ip route get 10.1.0.1)" has "src 10.1.0.2"
+	net_in h1 ip route add 10.9.0.0/16 via 10.1.0.1
+	net_in h1 ip route add 10.8.0.0/16 via 10.1.0.1
+	host_config h1 "peers: [{prefix: 10.9.0.0/16, base_rtt: 2ms}, {prefix: 10.8.0.0/16, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 "stays as it is"
+	expect_said h1 "run 'ip route change 10.9.0.0/16 via 10.1.0.1 dev eth0 mtu 1348'"
+	expect_said h1 "run 'ip route change 10.8.0.0/16 via 10.1.0.1 dev eth0 mtu 1348'"
+	expect "the route of the configuration in force" "$(net_route h1 10.0.0.0/8)" has "proto 83"
+	check_says "ip route change 10.9.0.0/16 via 10.1.0.1 dev eth0 mtu 1348"
+	expect "what check says" "$(<"$CASE_DIR/check.txt")" has "ip route change 10.8.0.0/16 via 10.1.0.1 dev eth0 mtu 1348"
+	daemon_stop h1
+	daemon_fails h1 4 "ip route change 10.9.0.0/16" "ip route change 10.8.0.0/16" "nothing is left attached"
+	net_in h1 tc qdisc add dev eth0 ingress
+	check_says "ip route change 10.9.0.0/16 via 10.1.0.1 dev eth0 mtu 1348"
+	expect "what check says" "$(tr -s ' \n' ' ' <"$CASE_DIR/check.txt")" has "missing eth0 has a qdisc 'ingress'"
 }
 
 # A route of our own over one of the gateways would take the traffic from the others.

@@ -104,6 +104,26 @@ node_queue_bytes() {
 # node_hops NODE N: the flow's telemetry shows N hops.
 node_hops() { flow_soon "$1" "hops of the flow" '.hops | length' "$2"; }
 
+# The wire has a table of speeds: 50 Mbit/s are told as 100, with bytes scaled alike. The uplink is this machine's.
+node__why_and_int_know_the_speed_of_the_uplink() {
+	node_up h1 without-fq
+	net_in h1 tc qdisc replace dev eth0 root tbf rate 50mbit burst 5000 limit 1000000
+	node_config h1 "interfaces: [{name: eth0, role: host}]"
+	daemon_start h1 h2 sw
+	expect "its speed" "$(status_of h1 '.interfaces[0].speed_bps')" -eq 50000000
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	node_hops h1 2
+	expect "speed of the first hop as told" "$(flow_of h1 '.hops[0].speed_bps')" -eq 100000000
+	ctl_json '.hops[0].speed_bps == 50000000 and (.hops[0].speed_is_bound | not) and .hops[1].speed_bps == 100000000 and
+		.hops[1].speed_is_bound and .hops[0].tx_rate_bps < 60000000' why ":$(bulk_port)" --json
+	ctl_text "which is eth0 of this machine: a port of 50 Mbit/s that sends" why ":$(bulk_port)"
+	ctl_text "hop 2 of 2: up to 100 Mbit/s, is " why ":$(bulk_port)"
+	ctl_text "50 Mbit/s" int
+	ctl_json '.[0].hops[0].speed_bps == 50000000 and .[0].hops[1].speed_is_bound' int --json
+}
+
 # Pods that were there before and that come later, with a route of their own or at a bridge; only a tbf is a hop.
 node__veths_with_a_queue_are_found_and_stamped() {
 	node_up h2 without-fq

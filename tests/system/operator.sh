@@ -35,6 +35,18 @@ why_of_what_ended() {
 	why_is closed "$(ctl h1 flows --json | jq -r 'map(select(.state == "closed"))[0].local_port')"
 }
 
+# A speed that the shaper of the port does not reach: nothing else would say why its queue is long.
+operator__why_sees_a_queue_at_a_port_that_is_not_busy() {
+	net_up without-fq
+	switch_config | sed 's/name: p2, role: switch, speed: 100mbit/name: p2, role: switch, speed: 1Gbit/I' >"$CASE_DIR/sw.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	wait_for 20 "why names the queue" operator_why_says "Packets wait there though the port is less than half busy"
+}
+
+operator_why_says() { [[ $(ctl h1 why ":$(bulk_port)" --json | jq -r .because) == *"$1"* ]]; }
+
 operator__why_names_what_holds_a_flow() {
 	local port OPERATOR_NET=without-fq # with it R holds them
 

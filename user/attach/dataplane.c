@@ -131,12 +131,14 @@ close:
 
 int dataplane_attach(struct dataplane *dp, struct config *c)
 {
-	int err = 0;
+	int err;
 
-	if (!dp->fresh) {
+	if (!dp->fresh)
 		ports_name(dp, c, 1);
-		err = ports_check(dp, c);
-	}
+	err = ports_check(dp, c);
+	/* What an earlier daemon attached is not given up because somebody changed a route meanwhile. */
+	if (!err && dp->fresh)
+		err = routes_check(c);
 	err = err ?: keys_apply(dp, c) ?: peers_apply(dp, c);
 	if (!err && dp->adopt)
 		err = adopt_commit(dp);
@@ -187,7 +189,7 @@ int dataplane_undo(struct dataplane *dp, int err)
 int dataplane_prepare(struct dataplane *dp, struct config *c)
 {
 	ports_name(dp, c, 1);
-	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: programs_add(dp, c);
+	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: routes_check(c) ?: programs_add(dp, c);
 }
 
 /* After SIGHUP an administrator expects every message, even one that was printed a moment ago. */

@@ -90,11 +90,16 @@ int kernel_has_kfunc(void);   /* bpf_cast_to_kern_ctx: a program may read the qd
 int kernel_has_tcp_ops(void); /* a TCP congestion control can be a BPF program */
 
 /*
- * Whether a first start would be refused, because the route r to a peer has exactly its prefix, is not ours, and leaves
- * no room for telemetry. If so r gets an MTU that does, and why (of ROUTE_STRLEN) the explanation.
+ * Why a first start is refused: `sluicectl check` asks the same functions as start and reload. -errno, and why (of
+ * REFUSAL_STRLEN) has the reason; 0: it is not.
  */
-int dataplane_route_refused(const struct config *c, const struct config_peer *p, const struct link_info *link,
-			    struct route *r, char *why);
+#define REFUSAL_STRLEN ROUTE_STRLEN
+int dataplane_interface_refused(const struct config_interface *i, char *why);
+/* The speed of a port: as configured, or that of a shaper at its root, or the driver's; known_bps if that tells none. */
+__u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
+		 __u64 known_bps);
+/* The route to a peer has exactly its prefix and leaves no room for telemetry. fix: the arguments of 'ip route change'. */
+int dataplane_peer_refused(const struct config *c, const struct config_peer *p, char *why, char *fix);
 
 /* Loads all programs that this kernel supports and discards them: 0, or -errno. */
 int programs_try(void);

@@ -140,12 +140,14 @@ int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
 
 /* --- routes.c --- */
 
+/* Whether a start or reload is refused because of a route to a peer: all of them, with messages. */
+int routes_check(const struct config *c);
 /* Prepares the route of every peer, even if one fails. Returns the first error. */
 int routes_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c);
 /* Gives room to routes that came after their interface, or after it came back. */
 void routes_follow(struct dataplane *dp, const struct config *c);
-/* For route_remove_ours(): the prefix is that of a peer of ctx, a configuration. */
-int route_is_wanted(const struct peer_key *prefix, const void *ctx);
+/* Removes those of our routes by the interface that no peer of the configuration needs. */
+void routes_clean(const struct link_info *link, const struct config *c);
 /* Removes all routes of ours that leave by the interface. */
 int routes_remove(__u32 ifindex);
 
@@ -189,7 +191,7 @@ void ports_leave(struct dataplane *dp);
 
 /* --- ports.c --- */
 
-/* Whether an interface would be refused; reports it, before anything is changed. */
+/* Whether interfaces would be refused: reports all of them, before anything is changed. */
 int ports_check(const struct dataplane *dp, const struct config *c);
 /*
  * A missing interface is an error only if nothing is attached yet (must_exist). A start ends at the first error; a

@@ -149,18 +149,13 @@ static int port_find(struct dataplane *dp, const struct config *c, struct port_p
 /* Makes routes of a host's interface to its peers, with room for telemetry, and removes our others. */
 static int port_routes(struct dataplane *dp, const struct config *c, struct port_plan *p)
 {
-	int err = routes_prepare(dp, &p->link, c), taken;
+	int err = routes_prepare(dp, &p->link, c);
 
 	/* Once attached, packets that find no room pass plain, and the rest has to continue. */
 	if (err && !p->had)
 		return err;
-	taken = p->had ? route_remove_ours(p->link.ifindex, route_is_wanted, c) : 0;
-	if (taken < 0)
-		msg("%s: removing routes of ours whose prefixes are no peers any more: %s: the next SIGHUP tries again",
-		    p->i->name, strerror(-taken));
-	if (taken > 0)
-		msg_info("%s: routes of ours: %d removed, as their prefixes are no peers of the configuration any more",
-			 p->i->name, taken);
+	if (p->had)
+		routes_clean(&p->link, c);
 	return 0;
 }
 

@@ -2,13 +2,60 @@
 /* An interface according to configuration and kernel, and advice on its qdiscs. */
 #include <errno.h>
 #include <net/if_arp.h>
+#include <stdio.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
 #include "lib/net.h"
 
+__u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
+		 __u64 known_bps)
+{
+	__u64 bps = link->speed_bps ?: known_bps;
+
+	if (i->speed_bps)
+		return i->speed_bps;
+	return q->shaper_bps && (!bps || q->shaper_bps < bps) ? q->shaper_bps : bps;
+}
+
+/* Whether an interface cannot be used as it is, and why. */
+static int port_refused(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
+			__u64 speed_bps, char *why)
+{
+	if (link->type != ARPHRD_ETHER) {
+		snprintf(why, REFUSAL_STRLEN, "is not an Ethernet device: name one that is");
+		return -EOPNOTSUPP;
+	}
+	if (q->ingress) {
+		snprintf(
+			why, REFUSAL_STRLEN,
+			"has a qdisc 'ingress' where clsact has to be, which can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
+			i->name, i->name);
+		return -EBUSY;
+	}
+	if (!speed_bps) {
+		snprintf(why, REFUSAL_STRLEN,
+			 "the driver does not know the speed: write 'speed: 25Gbit' for this interface");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int dataplane_interface_refused(const struct config_interface *i, char *why)
+{
+	struct link_info link;
+	struct qdisc_info q;
+	int err = link_get(i->name, &link) ?: qdisc_get(link.ifindex, &q);
+
+	if (!err)
+		return port_refused(i, &link, &q, port_speed(i, &link, &q, 0), why);
+	snprintf(why, REFUSAL_STRLEN, "looking at the interface: %s", strerror(-err));
+	return err;
+}
+
 int port_describe(const struct config *c, const struct config_interface *i, const struct link_info *link,
 		  struct port *port)
 {
+	char why[REFUSAL_STRLEN];
 	struct qdisc_info q;
 	int err = qdisc_get(link->ifindex, &q);
 
@@ -16,19 +63,11 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
 		return err;
 	}
-	if (link->type != ARPHRD_ETHER) {
-		msg("%s: is not an Ethernet device: name one that is", i->name);
-		return -EOPNOTSUPP;
-	}
-	if (q.ingress) {
-		msg("%s: has a qdisc 'ingress' where clsact has to be, which can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
-		    i->name, i->name, i->name);
-		return -EBUSY;
-	}
-	port->speed_bps = i->speed_bps ?: link->speed_bps ?: port->speed_bps;
-	if (!port->speed_bps) {
-		msg("%s: the driver does not know the speed: write 'speed: 25Gbit' for this interface", i->name);
-		return -EINVAL;
+	port->speed_bps = port_speed(i, link, &q, port->speed_bps);
+	err = port_refused(i, link, &q, port->speed_bps, why);
+	if (err) {
+		msg("%s: %s", i->name, why);
+		return err;
 	}
 	port->speed = telem_speed_fit(port->speed_bps);
 	port->mtu = link->mtu;
@@ -55,6 +94,20 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	return 0;
 }
 
+/* A speed that is not the interface's own is worth a line: queue and rate are judged by it. */
+static void port_advise_speed(const struct config_interface *i, const struct port *port, const struct link_info *link,
+			      const struct qdisc_info *q)
+{
+	if (!q->shaper_bps)
+		return;
+	if (!i->speed_bps && port->speed_bps == q->shaper_bps)
+		msg_info("%s: speed %.6g Mbit/s, by the %s at its root; the driver says %.6g", i->name,
+			 port->speed_bps / 1e6, q->root, link->speed_bps / 1e6);
+	if (i->speed_bps > q->shaper_bps)
+		msg("%s: speed is %.6g Mbit/s in the configuration, and the %s at its root sends no more than %.6g: its queue is not kept low; leave 'speed' out, or write the rate of that",
+		    i->name, i->speed_bps / 1e6, q->root, q->shaper_bps / 1e6);
+}
+
 void port_advise(const struct config_interface *i, const struct port *port, int by_nic)
 {
 	struct link_info link;
@@ -66,6 +119,7 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 		msg("%s: reading the qdiscs: %s: whether they suit is not said", i->name, strerror(-err));
 		return;
 	}
+	port_advise_speed(i, port, &link, &q);
 	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
 		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to fix: see 'A port with several queues' in docs/configuration.md",
 		    i->name, q.root[0] ? q.root : "none as long as it is down");

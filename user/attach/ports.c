@@ -97,26 +97,32 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 	return err ?: failed;
 }
 
+/* One that is not there is attached as soon as it appears. */
+static int port_check(const struct dataplane *dp, const struct config *c, const struct config_interface *i)
+{
+	struct port port = {};
+	struct link_info link;
+	int err = link_get(i->name, &link);
+
+	if (err == -ENODEV)
+		return 0;
+	if (err) {
+		msg("%s: looking at the interface: %s", i->name, strerror(-err));
+		return err;
+	}
+	if (map_find(dp->pins.ports, "ports", &link.ifindex, &port) < 0)
+		return -EIO;
+	return port_describe(c, i, &link, &port);
+}
+
 int ports_check(const struct dataplane *dp, const struct config *c)
 {
-	struct link_info link;
 	unsigned int k;
-	int err = 0;
+	int err = 0, e;
 
-	for (k = 0; !err && k < c->interfaces_count; k++) {
-		struct port port = {};
-
-		err = link_get(c->interfaces[k].name, &link);
-		if (err == -ENODEV) {
-			err = 0; /* it is attached as soon as it appears */
-			continue;
-		}
-		if (err)
-			msg("%s: looking at the interface: %s", c->interfaces[k].name, strerror(-err));
-		else if (map_find(dp->pins.ports, "ports", &link.ifindex, &port) < 0)
-			err = -EIO;
-		else
-			err = port_describe(c, &c->interfaces[k], &link, &port);
+	for (k = 0; k < c->interfaces_count; k++) {
+		e = port_check(dp, c, &c->interfaces[k]);
+		err = err ?: e;
 	}
 	return err;
 }
@@ -159,8 +165,9 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 			msg_info("%s: MTU: %u -> %u, by the interface: routes to peers go by it", i->name, port.mtu,
 				 now.mtu);
 		if (now.speed_bps != port.speed_bps)
-			msg_info("%s: speed: %.0f -> %.0f Mbit/s, by the driver: first windows and R go by it", i->name,
-				 port.speed_bps / 1e6, now.speed_bps / 1e6);
+			msg_info(
+				"%s: speed: %.6g -> %.6g Mbit/s, by the driver or the shaper at its root: first windows and R go by it",
+				i->name, port.speed_bps / 1e6, now.speed_bps / 1e6);
 		if ((now.flags ^ port.flags) & PORT_F_NO_QUEUE && now.flags & (PORT_F_SWITCH | PORT_F_STAMP))
 			msg_info("%s: queue: %s (the qdisc changed)", i->name,
 				 now.flags & PORT_F_NO_QUEUE ?

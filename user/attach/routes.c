@@ -54,15 +54,57 @@ static const char *route_has_no_room(const struct config *c, const struct config
 	return buf;
 }
 
-int dataplane_route_refused(const struct config *c, const struct config_peer *p, const struct link_info *link,
-			    struct route *r, char *why)
+/*
+ * True if r, which has exactly the prefix of the peer, is that of a directly connected subnet. It stays as it is, and
+ * the two halves of the prefix get routes of ours, which are narrower.
+ */
+static int route_is_halved(const struct route *r, const struct config_peer *p)
 {
-	unsigned int have;
+	return r->exact && !r->has_gateway && p->key.prefixlen < 128;
+}
 
-	if (!r->exact || !route_shrinks(c, p, link, r, &have))
+static struct config_peer peer_half(const struct config_peer *p, int upper)
+{
+	struct config_peer half = *p;
+	__u32 bit = half.key.prefixlen++;
+
+	if (upper)
+		half.key.addr.b[bit / 8] |= 0x80 >> bit % 8;
+	return half;
+}
+
+int dataplane_peer_refused(const struct config *c, const struct config_peer *p, char *why, char *fix)
+{
+	char name[IFNAMSIZ];
+	struct link_info link;
+	unsigned int have, k;
+	struct route r;
+
+	if (route_covering(&p->key, &r, NULL) || !r.exact || route_is_halved(&r, p) || !if_indextoname(r.ifindex, name))
 		return 0;
-	route_has_no_room(c, p, link, have, why);
-	return 1;
+	for (k = 0; k < c->interfaces_count; k++)
+		if (!strcmp(c->interfaces[k].name, name) && c->interfaces[k].role == PORT_F_HOST)
+			break;
+	if (k == c->interfaces_count || link_get(name, &link) || !route_shrinks(c, p, &link, &r, &have))
+		return 0;
+	route_has_no_room(c, p, &link, have, why);
+	route_format(&p->key, &r, fix);
+	return -EMSGSIZE;
+}
+
+int routes_check(const struct config *c)
+{
+	char why[REFUSAL_STRLEN], fix[ROUTE_STRLEN];
+	unsigned int k;
+	int err = 0, e;
+
+	for (k = 0; k < c->peers_count; k++) {
+		e = dataplane_peer_refused(c, &c->peers[k], why, fix);
+		if (e)
+			msg("%s: run 'ip route change %s'", why, fix);
+		err = err ?: e;
+	}
+	return err;
 }
 
 /* Packets follow the administrator's routes again. Our route on another interface is handled there. */
@@ -115,6 +157,39 @@ static int route_set(struct dataplane *dp, const struct link_info *link, const s
 	return 0;
 }
 
+static const struct config_peer *peer_of(const struct config *c, const struct peer_key *key)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count; k++)
+		if (!memcmp(key, &c->peers[k].key, sizeof(*key)))
+			return &c->peers[k];
+	return NULL;
+}
+
+/* A half that is a peer itself, or that other routes lead to, is handled there. */
+static int route_prepare_halves(struct dataplane *dp, const struct link_info *link, const struct config *c,
+				const struct config_peer *p)
+{
+	struct route r, ours;
+	unsigned int have;
+	int upper, err = 0, e;
+
+	for (upper = 0; upper < 2; upper++) {
+		struct config_peer half = peer_half(p, upper);
+
+		if (peer_of(c, &half.key))
+			continue;
+		e = route_covering(&half.key, &r, &ours);
+		if (!e && !r.exact && r.ifindex == link->ifindex && route_shrinks(c, p, link, &r, &have))
+			e = route_set(dp, link, &half, &r, &ours, have);
+		else if (!e || e == -ENETUNREACH)
+			e = route_withdraw(dp, link, &half, &ours, "another route leads there");
+		err = err ?: e;
+	}
+	return err;
+}
+
 /*
  * Gives the prefix a route of ours, whose MTU leaves room, exactly if a wider route without room covers it and leaves
  * by this interface. Both are checked each time: the administrator may change the wider one.
@@ -150,6 +225,8 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 	if (!r.exact)
 		return route_set(dp, link, p, &r, &ours, have);
 	err = route_withdraw(dp, link, p, &ours, "there is another to exactly that prefix");
+	if (route_is_halved(&r, p))
+		return err ?: route_prepare_halves(dp, link, c, p);
 	msg_limited(&dp->route_limit, 60, "%s: %s: run 'ip route change %s'", link->name,
 		    route_has_no_room(c, p, link, have, why), route_format(&p->key, &r, change));
 	return err ?: -EMSGSIZE;
@@ -167,25 +244,55 @@ int routes_prepare(struct dataplane *dp, const struct link_info *link, const str
 	return err;
 }
 
+struct wanted {
+	const struct config *c;
+	const struct link_info *link;
+};
+
+/* Whether a prefix is that of a peer, or half of that of a peer in a directly connected subnet. */
+static int route_is_wanted(const struct peer_key *prefix, const void *ctx)
+{
+	const struct wanted *w = ctx;
+	const struct config_peer *p = peer_of(w->c, prefix);
+	struct peer_key whole = *prefix;
+	unsigned int have;
+	struct route r;
+
+	if (p)
+		return 1;
+	if (!whole.prefixlen)
+		return 0;
+	whole.prefixlen--;
+	whole.addr.b[whole.prefixlen / 8] &= ~(0x80 >> whole.prefixlen % 8);
+	p = peer_of(w->c, &whole);
+	return p && !route_covering(&whole, &r, NULL) && r.ifindex == w->link->ifindex && route_is_halved(&r, p) &&
+	       route_shrinks(w->c, p, w->link, &r, &have);
+}
+
+void routes_clean(const struct link_info *link, const struct config *c)
+{
+	const struct wanted w = { c, link };
+	int removed = route_remove_ours(link->ifindex, route_is_wanted, &w);
+
+	if (removed < 0)
+		msg("%s: removing routes of ours that no peer needs any more: %s: the next SIGHUP tries again",
+		    link->name, strerror(-removed));
+	if (removed > 0)
+		msg_info("%s: routes of ours: %d removed, as no peer of the configuration needs them any more",
+			 link->name, removed);
+}
+
 void routes_follow(struct dataplane *dp, const struct config *c)
 {
 	struct link_info link;
 	unsigned int k;
 
-	for (k = 0; k < c->interfaces_count; k++)
-		if (c->interfaces[k].role == PORT_F_HOST && !link_get(c->interfaces[k].name, &link))
-			routes_prepare(dp, &link, c);
-}
-
-int route_is_wanted(const struct peer_key *prefix, const void *ctx)
-{
-	const struct config *c = ctx;
-	unsigned int k;
-
-	for (k = 0; k < c->peers_count; k++)
-		if (!memcmp(prefix, &c->peers[k].key, sizeof(*prefix)))
-			return 1;
-	return 0;
+	for (k = 0; k < c->interfaces_count; k++) {
+		if (c->interfaces[k].role != PORT_F_HOST || link_get(c->interfaces[k].name, &link))
+			continue;
+		routes_prepare(dp, &link, c);
+		routes_clean(&link, c);
+	}
 }
 
 int routes_remove(__u32 ifindex)

@@ -100,8 +100,7 @@ static void check_pauses(struct probe_report *r, const struct config *c, const s
 /* Each prefix needs one route, by a managed interface, to give an MTU with room for telemetry. */
 static void check_peer(struct probe_report *r, const struct config *c, const struct config_peer *p)
 {
-	char check[96], text[ROUTE_STRLEN], name[IFNAMSIZ], change[ROUTE_STRLEN], mend[ROUTE_STRLEN + 32];
-	struct link_info link;
+	char check[96], text[REFUSAL_STRLEN], name[IFNAMSIZ], change[ROUTE_STRLEN], mend[ROUTE_STRLEN + 32];
 	struct route route;
 	unsigned int k;
 	int err = route_covering(&p->key, &route, NULL);
@@ -124,8 +123,8 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 		if (!strcmp(c->interfaces[k].name, name))
 			break;
 	if (k < c->interfaces_count && c->interfaces[k].role == PORT_F_HOST) {
-		if (!link_get(name, &link) && dataplane_route_refused(c, p, &link, &route, text)) {
-			snprintf(mend, sizeof(mend), "ip route change %s", route_format(&p->key, &route, change));
+		if (dataplane_peer_refused(c, p, text, change)) {
+			snprintf(mend, sizeof(mend), "ip route change %s", change);
 			probe_report_add(r, check, PROBE_MISSING, text, mend);
 			return;
 		}
@@ -201,12 +200,19 @@ static void check_control(struct probe_report *r, const struct config *c)
 
 static void check_config(struct probe_report *r, const struct config *c)
 {
+	char why[REFUSAL_STRLEN];
 	unsigned int i;
 	__u32 roles;
+	int err;
 
 	check_pin_dir(r, c);
 	check_control(r, c);
 	for (i = 0; i < c->interfaces_count; i++) {
+		err = dataplane_interface_refused(&c->interfaces[i], why);
+		if (err && err != -ENODEV) {
+			probe_report_add(r, c->interfaces[i].name, PROBE_MISSING, why, NULL);
+			continue;
+		}
 		roles = c->interfaces[i].role;
 		/* The first hop of a node of pods stamps. */
 		if (config_is_uplink(c, c->interfaces[i].name))

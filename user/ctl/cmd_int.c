@@ -24,6 +24,7 @@ struct path {
 	struct flow flow; /* flow with the newest feedback */
 	unsigned int flows;
 	__u64 bytes[HPCC_MAX_HOPS], ns[HPCC_MAX_HOPS]; /* between the last two reports seen; ns 0: no rate */
+	int own; /* the first hop is the port of this machine, and its speed and bytes are the real ones */
 };
 
 struct paths {
@@ -114,6 +115,7 @@ static int paths_read(struct paths *s, const struct pins *p)
 	__u64 until = now_ns() + PATHS_FOR_NS;
 	unsigned int i;
 	int err = flow_list_read(&before, p), wanted;
+	double ratio;
 
 	if (err)
 		return err;
@@ -137,6 +139,12 @@ static int paths_read(struct paths *s, const struct pins *p)
 		before = l;
 	}
 	flow_list_free(&before);
+	for (i = 0; i < s->n; i++) {
+		ratio = hop_own(p, &s->path[i].flow);
+		s->path[i].own = ratio > 0;
+		if (s->path[i].own)
+			s->path[i].bytes[0] *= ratio;
+	}
 	return err;
 }
 
@@ -155,8 +163,9 @@ static __u64 path_rate_bps(const struct path *p, unsigned int i)
 static void path_text(const struct path *p, __u64 now)
 {
 	const struct hpcc_hop *h = p->flow.cc.last;
-	unsigned int i, columns, lines, width;
-	char rate[40], text[160];
+	unsigned int i, columns, lines;
+	int width;
+	char rate[HOP_STRLEN], speed[HOP_STRLEN], text[2 * HOP_STRLEN + 64];
 
 	screen_size(&columns, &lines);
 	width = columns && columns < PATHS_WIDE ? 0 :
@@ -169,12 +178,16 @@ static void path_text(const struct path *p, __u64 now)
 		words_print(text, printf("  "), 2);
 	}
 	for (i = 0; i < p->flow.cc.hops && i < HPCC_MAX_HOPS; i++) {
-		snprintf(rate, sizeof(rate), "%s", "no second report");
-		if (p->ns[i])
-			snprintf(rate, sizeof(rate), "%*.3f Mbit/s (%*.0f %%)", width, path_rate_bps(p, i) / 1e6,
-				 width ? 3 : 0, path_rate_bps(p, i) * 100. / h[i].bps);
-		snprintf(text, sizeof(text), "%*.0f Mbit/s%s sends %s%s queue %*u bytes, %llu us%s", width,
-			 h[i].bps / 1e6, width ? " " : ",", rate, width ? " " : ",", width ? 8 : 0, h[i].qlen_bytes,
+		hop_speed_text(h[i].bps, p->own && !i, speed);
+		if (!p->ns[i])
+			snprintf(rate, sizeof(rate), "no second report");
+		else if (p->own && !i)
+			snprintf(rate, sizeof(rate), "sends %.3f Mbit/s (%.0f %%)", path_rate_bps(p, i) / 1e6,
+				 path_rate_bps(p, i) * 100. / h[i].bps);
+		else
+			snprintf(rate, sizeof(rate), "is %.0f %% busy", path_rate_bps(p, i) * 100. / h[i].bps);
+		snprintf(text, sizeof(text), "%*s%s %*s%s queue %*u bytes, %llu us%s", 2 * width, speed,
+			 width ? " " : ",", -3 * width, rate, width ? "" : ",", width ? 8 : 0, h[i].qlen_bytes,
 			 hop_queue_ns(&h[i]) / 1000, i == p->flow.cc.bottleneck ? "  <- bottleneck" : "");
 		words_print(text, printf("  hop %u  ", i + 1), 9);
 	}
@@ -196,6 +209,7 @@ static void path_json(const struct path *p, __u64 now)
 		out_object(NULL);
 		out_u64("hop", i + 1);
 		out_u64("speed_bps", h[i].bps);
+		out_bool("speed_is_bound", !p->own || i);
 		if (p->ns[i])
 			out_u64("tx_rate_bps", path_rate_bps(p, i));
 		out_u64("qlen_bytes", h[i].qlen_bytes);

@@ -201,10 +201,12 @@ void probe_kernel(struct probe_report *r)
 
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps)
 {
+	const struct config_interface i = { .speed_bps = speed_bps };
 	struct link_info link;
 	struct qdisc_info q;
 	char check[64], text[256], mend[256];
 	int err = link_get(name, &link);
+	__u64 bps;
 
 	snprintf(check, sizeof(check), "%s", name);
 	if (!err)
@@ -235,9 +237,16 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 		return;
 	}
 	snprintf(check, sizeof(check), "%s speed", name);
-	snprintf(text, sizeof(text), "%.0f Mbit/s by %s", (speed_bps ?: link.speed_bps) / 1e6,
-		 speed_bps ? "the configuration" : "the driver");
-	if (speed_bps || link.speed_bps)
+	bps = port_speed(&i, &link, &q, 0);
+	snprintf(text, sizeof(text), "%.6g Mbit/s by the %s%s", bps / 1e6,
+		 speed_bps	       ? "configuration" :
+		 bps == link.speed_bps ? "driver" :
+					 q.root,
+		 speed_bps || bps == link.speed_bps ? "" : " at its root");
+	if (speed_bps > q.shaper_bps && q.shaper_bps)
+		probe_report_advise(r, check, PROBE_LESS, text,
+				    "the shaper at its root sends less: leave speed out, or write the rate of that");
+	else if (bps)
 		probe_report_add(r, check, PROBE_OK, text, NULL);
 	else
 		probe_report_advise(r, check, roles == PROBE_ANY_ROLE ? PROBE_LESS : PROBE_MISSING,

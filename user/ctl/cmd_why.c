@@ -18,6 +18,7 @@
 #include "sluice/cc/base_rtt.h"
 
 #define WHY_LOOKS 50
+#define WHY_QUEUED_BYTES 3000 /* more than a packet that is just being sent */
 #define WHY_PAUSE_NS (5 * 1000 * 1000)
 #define WHY_NAMED 8 /* most flows listed if several match */
 
@@ -124,6 +125,7 @@ static void why_look(struct why *w, const struct flow *before)
 		bytes = hop_sent(before, &w->flow, i, &ns);
 		w->hop_bytes[i] += bytes;
 		w->hop_ns[i] += ns;
+		w->hop_queued[i] += w->flow.cc.last[i].qlen_bytes > WHY_QUEUED_BYTES;
 		if (hop_queue_ns(&w->flow.cc.last[i]) > w->hop_queue_ns[i])
 			w->hop_queue_ns[i] = hop_queue_ns(&w->flow.cc.last[i]);
 	}
@@ -140,6 +142,7 @@ static int why_watch(struct why *w, const struct pins *p)
 	struct host host;
 	struct port port;
 	struct voq voq;
+	double ratio;
 	int i;
 
 	for (i = 0; i < WHY_LOOKS; i++) {
@@ -169,6 +172,10 @@ static int why_watch(struct why *w, const struct pins *p)
 		snprintf(w->port, sizeof(w->port), "%s", port.name);
 		w->port_flags = port.flags;
 	}
+	ratio = hop_own(p, &w->flow);
+	w->own = ratio > 0;
+	if (w->own)
+		w->hop_bytes[0] *= ratio;
 	return 0;
 }
 
@@ -287,6 +294,7 @@ static int why_json(const struct why *w)
 		out_object(NULL);
 		out_u64("hop", i + 1);
 		out_u64("speed_bps", f->cc.last[i].bps);
+		out_bool("speed_is_bound", !w->own || i);
 		out_u64("qlen_bytes", f->cc.last[i].qlen_bytes);
 		out_u64("queue_ns", hop_queue_ns(&f->cc.last[i]));
 		out_u64("queue_max_ns", w->hop_queue_ns[i]);

@@ -24,6 +24,15 @@ void flow_line(const struct flow_row *row, const struct flow_list *l, int watche
 /* An element of the open list (out.h). */
 void flow_json(const struct flow_row *row, const struct flow_list *l, int watched);
 
+/*
+ * Puts what a port of this machine really has in place of what telemetry tells of the first hop: speed and queue.
+ * Returns the ratio of real to told bytes, 0 if the first hop is elsewhere or not known.
+ */
+double hop_own(const struct pins *p, struct flow *f);
+/* "50 Mbit/s", or "up to 100 Mbit/s" of a port elsewhere; returns buf, of HOP_STRLEN bytes. */
+#define HOP_STRLEN 48
+const char *hop_speed_text(__u64 bps, int own, char *buf);
+
 /* Option values, with error messages: a number from 1 to most, seconds from 0.1 to most, --peer. 0 or -EINVAL. */
 int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value);
 int seconds_parse(const char *option, const char *text, unsigned int most, double *value);

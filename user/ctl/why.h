@@ -29,6 +29,8 @@ struct why {
 	__u64 sent_bps, rate_bps, under_way;	    /* R, and bytes without feedback: the mean of all looks */
 	__u64 feedbacks_per_s;
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
+	unsigned int hop_queued[HPCC_MAX_HOPS]; /* looks in which packets waited there */
+	int own; /* the first hop is the port of this machine, and its speed and bytes are the real ones */
 	char port[16];
 	__u32 port_flags;
 	__u64 heard_ns;	  /* when its peer was last heard from; 0: never */
@@ -50,6 +52,10 @@ struct why_line {
 const char *time_text(__u64 ns, char *buf);
 /* The used share of a hop's speed, from 0 to 1; -1: unknown. */
 double hop_busy(const struct why *w, unsigned int i);
+/* The same in words; returns buf, of HOP_STRLEN bytes. */
+const char *hop_busy_text(const struct why *w, unsigned int i, char *buf);
+/* Whether packets wait at a hop that sends less than half of its speed. */
+int hop_is_shaped(const struct why *w, unsigned int i);
 /* The number of hops reported. */
 unsigned int why_hops(const struct flow *f);
 

@@ -25,22 +25,15 @@ static double mbit(__u64 bps)
 	return bps / 1e6;
 }
 
-double hop_busy(const struct why *w, unsigned int i)
-{
-	return w->hop_ns[i] ? w->hop_bytes[i] * 8e9 / w->hop_ns[i] / w->flow.cc.last[i].bps : -1;
-}
-
-unsigned int why_hops(const struct flow *f)
-{
-	return f->cc.hops < HPCC_MAX_HOPS ? f->cc.hops : HPCC_MAX_HOPS;
-}
-
 /* --- the sentences: each {word} is replaced, see the words below --- */
 
 #define AS_MEANT "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it."
 #define BELOW                                                                                                         \
 	"W is never lower: more flows share that port than it carries, or packets that nothing paces fill its queue " \
 	"(docs/limits.md, 22). sluicectl int shows how many flows share it."
+#define SHAPED                                                                                                      \
+	" Packets wait there though the port is less than half busy: a shaper or pauses hold it below that speed. " \
+	"The speed of its interface has to be what it really sends (docs/configuration.md, interfaces: speed)."
 #define ASK_SOCKET "ss -tinm shows the socket: rwnd_limited, sndbuf_limited, app_limited, retransmissions."
 
 static int is_lowest(const struct why *w)
@@ -170,7 +163,7 @@ static const char *because_text(const struct why *w)
 	if (f->fallback.swift)
 		return "No port of its path stamps telemetry, so it goes by delay: the last round trip took {delay}, the target is {target}.";
 	if (why_hops(f))
-		return "The bottleneck of its path is hop {hop} of {hops}{where}: a port of {speed} Mbit/s that{busy} has a queue of up to {queue}.";
+		return "The bottleneck of its path is hop {hop} of {hops}{where}: a port of {speed} that {busy} and has a queue of up to {queue}.{shaped}";
 	if (f->rx.told_hops)
 		return "Its receiver tells {form} and not the hops: ask there which port is the bottleneck.";
 	return "";
@@ -208,7 +201,7 @@ struct words {
 	unsigned int n;
 	struct {
 		const char *name;
-		char text[128];
+		char text[256];
 	} word[32];
 };
 
@@ -262,20 +255,19 @@ static void hop_fill(struct words *s, const struct why *w)
 {
 	const struct flow *f = &w->flow;
 	unsigned int hops = why_hops(f), i = f->cc.bottleneck < hops ? f->cc.bottleneck : 0;
-	char busy[64] = "";
+	char text[HOP_STRLEN];
 
 	word_set(s, "form", "%s", feedback_name(f->rx.form));
 	word_set(s, "hop", "%u", i + 1);
 	word_set(s, "hops", "%u", hops);
-	word_set(s, "speed", "%.0f", mbit(f->cc.last[i].bps));
+	word_set(s, "speed", "%s", hop_speed_text(f->cc.last[i].bps, w->own && !i, text));
 	if (!i && w->port_flags & PORT_F_STAMP)
 		word_set(s, "where", ", which is %s of this machine", w->port);
 	else if (i + 1 == hops)
 		word_set(s, "where", hops == 1 ? ", the only one that stamps" : ", the last one before its receiver");
-	if (hop_busy(w, i) >= 0)
-		snprintf(busy, sizeof(busy), " sends %.1f Mbit/s (%.0f %% of it) and",
-			 hop_busy(w, i) * mbit(f->cc.last[i].bps), hop_busy(w, i) * 100);
-	word_set(s, "busy", "%s", busy);
+	word_set(s, "busy", "%s", hop_busy_text(w, i, text));
+	if (hop_is_shaped(w, i))
+		word_set(s, "shaped", "%s", SHAPED);
 	word_set_time(s, "queue", w->hop_queue_ns[i]);
 }
 
@@ -352,7 +344,7 @@ static void why_line(const char *name, const char *text)
 int why_print(const struct why *w)
 {
 	const struct flow *f = &w->flow;
-	char line[FLOW_STRLEN], t[32], busy[48], text[256];
+	char line[FLOW_STRLEN], t[32], busy[HOP_STRLEN], speed[HOP_STRLEN], text[256];
 	unsigned int i;
 	int n;
 
@@ -367,17 +359,14 @@ int why_print(const struct why *w)
 	if (f->rx.fb_ns) {
 		snprintf(text, sizeof(text), "%s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s",
 			 time_text(age_ns(w->now_ns, f->rx.fb_ns), t), f->rx.feedbacks, w->feedbacks_per_s,
-			 f->cc.path_id, time_text(f->params.t_ns, busy));
+			 f->cc.path_id, time_text(f->params.t_ns, speed));
 		why_line("feedback", text);
 	}
 	for (i = 0; i < why_hops(f); i++) {
-		snprintf(busy, sizeof(busy), "not seen twice");
-		if (hop_busy(w, i) >= 0)
-			snprintf(busy, sizeof(busy), "sends %.1f Mbit/s (%.0f %%)",
-				 hop_busy(w, i) * mbit(f->cc.last[i].bps), hop_busy(w, i) * 100);
-		snprintf(text, sizeof(text), "hop %u of %u: %.0f Mbit/s, %s, queue %u bytes, up to %s%s", i + 1,
-			 f->cc.hops, mbit(f->cc.last[i].bps), busy, f->cc.last[i].qlen_bytes,
-			 time_text(w->hop_queue_ns[i], t), i == f->cc.bottleneck ? " <- bottleneck" : "");
+		snprintf(text, sizeof(text), "hop %u of %u: %s, %s, queue %u bytes, up to %s%s", i + 1, f->cc.hops,
+			 hop_speed_text(f->cc.last[i].bps, w->own && !i, speed), hop_busy_text(w, i, busy),
+			 f->cc.last[i].qlen_bytes, time_text(w->hop_queue_ns[i], t),
+			 i == f->cc.bottleneck ? " <- bottleneck" : "");
 		why_line("", text);
 	}
 	if (f->tx.last_ns) {

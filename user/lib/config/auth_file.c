@@ -86,8 +86,8 @@ static int keys_read(const char *path, const char *name, FILE *f, struct auth_ke
 	struct stat st;
 
 	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode)) {
-		config_bad(path, "auth: %s is not a file: write the path of one with a line of 32 hex digits", name);
-		return -EINVAL;
+		return config_bad(path, "auth: %s is not a file: write the path of one with a line of 32 hex digits",
+				  name);
 	}
 	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
 		config_bad(path,
@@ -108,25 +108,22 @@ static int keys_read(const char *path, const char *name, FILE *f, struct auth_ke
 		line[strcspn(line, "\n")] = 0;
 		if (keys->n == 2 || key_parse(line, &keys->key[keys->n])) {
 			explicit_bzero(line, sizeof(line));
-			config_bad(
+			return config_bad(
 				path,
 				"auth: %s: line %u is not a key, or one too many: write one line of 32 hex digits, or two while keys are exchanged",
 				name, keys->n + 1);
-			return -EINVAL;
 		}
 		if (!memcmp(&keys->key[keys->n], &zero, sizeof(zero))) {
-			config_bad(
+			return config_bad(
 				path,
 				"auth: %s: line %u is all zeros, which everybody guesses: write 32 hex digits at random, as docs/configuration.md makes them",
 				name, keys->n + 1);
-			return -EINVAL;
 		}
 		keys->n++;
 	}
 	explicit_bzero(line, sizeof(line));
 	if (!keys->n) {
-		config_bad(path, "auth: %s is empty: write one line of 32 hex digits", name);
-		return -EINVAL;
+		return config_bad(path, "auth: %s is empty: write one line of 32 hex digits", name);
 	}
 	return 0;
 }
@@ -137,26 +134,24 @@ int config_check_auth(const char *path, struct config *c)
 	int fd, err;
 
 	if (!c->auth) {
-		config_bad(
+		return config_bad(
 			path,
 			"auth is missing: write 'auth: /etc/sluice/key', a file with the key of all hosts, or 'auth: none', with which whoever can send to this host can tell it how fast to send");
-		return -EINVAL;
 	}
 	if (!strcmp(c->auth, "none"))
 		return 0;
 	if (c->auth[0] != '/') {
-		config_bad(path,
-			   "auth '%s' is neither none nor a path that begins with /: write for example /etc/sluice/key",
-			   c->auth);
-		return -EINVAL;
+		return config_bad(
+			path,
+			"auth '%s' is neither none nor a path that begins with /: write for example /etc/sluice/key",
+			c->auth);
 	}
 	fd = open(c->auth, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	f = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!f) {
-		err = -errno;
-		config_bad(path,
-			   "auth: %s: %s: write the path of a file that can be read, with a line of 32 hex digits",
-			   c->auth, strerror(-err));
+		err = config_bad(
+			path, "auth: %s: %s: write the path of a file that can be read, with a line of 32 hex digits",
+			c->auth, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return err;
@@ -164,5 +159,5 @@ int config_check_auth(const char *path, struct config *c)
 	setvbuf(f, NULL, _IONBF, 0); /* no copy of the keys in a buffer that would outlive this */
 	err = keys_read(path, c->auth, f, &c->keys);
 	fclose(f);
-	return err;
+	return err ? -EINVAL : 0;
 }

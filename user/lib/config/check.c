@@ -13,87 +13,83 @@ static int config_check_classes(const char *path, const struct config_interface 
 	unsigned int n, others = 0;
 	__u64 seen = 0, twice;
 	__u32 sum = 0;
+	int err = 0;
 
 	if (i->classes_count && i->role != PORT_F_SWITCH) {
-		config_bad(
+		err |= config_bad(
 			path,
 			"interfaces: %s: classes are for the role switch: what a host sends waits in its fq; leave them out",
 			i->name);
-		return -EINVAL;
 	}
 	for (n = 0; n < i->classes_count; n++) {
 		const struct config_class *c = &i->classes[n];
 
 		sum += c->share_ppm;
 		if (!c->dscp && others) {
-			config_bad(
+			err |= config_bad(
 				path,
 				"interfaces: %s: classes: %u and %u have no dscp: one class without takes all DSCPs that no other names; write dscp: [8] for example in the other",
 				i->name, others, n + 1);
-			return -EINVAL;
 		}
 		if (!c->dscp)
 			others = n + 1;
 		twice = seen & c->dscp;
 		if (twice) {
-			config_bad(path, "interfaces: %s: classes: dscp %u is named twice: leave one", i->name,
-				   __builtin_ctzll(twice));
-			return -EINVAL;
+			err |= config_bad(path, "interfaces: %s: classes: dscp %u is named twice: leave one", i->name,
+					  __builtin_ctzll(twice));
 		}
 		seen |= c->dscp;
 	}
 	if (sum > PPM) {
-		config_bad(path, "interfaces: %s: classes: the shares sum to %.4g%%: write at most 100%%", i->name,
-			   sum * 100. / PPM);
-		return -EINVAL;
+		err |= config_bad(path, "interfaces: %s: classes: the shares sum to %.4g%%: write at most 100%%",
+				  i->name, sum * 100. / PPM);
 	}
-	return 0;
+	return err;
 }
 
 /* Checks the keys that belong to one role, and the needs of a switch port. */
 static int config_check_role(const char *path, const struct config_interface *i)
 {
+	int err = 0;
+
 	if (i->role == PORT_F_SWITCH && !i->id) {
-		config_bad(path,
-			   "interfaces: %s: a switch port needs an id that no other switch has: write one from 1 to %u",
-			   i->name, WIRE_PATH_MASK);
-		return -EINVAL;
+		err |= config_bad(
+			path,
+			"interfaces: %s: a switch port needs an id that no other switch has: write one from 1 to %u",
+			i->name, WIRE_PATH_MASK);
 	}
 	if (i->role == PORT_F_SWITCH && i->xdp != CONFIG_XDP_AUTO && i->xdp != CONFIG_XDP_OFF) {
-		config_bad(path,
-			   "interfaces: %s: xdp is for the role host: a switch port takes nothing off; leave it out",
-			   i->name);
-		return -EINVAL;
+		err |= config_bad(
+			path, "interfaces: %s: xdp is for the role host: a switch port takes nothing off; leave it out",
+			i->name);
 	}
 	if (i->role == PORT_F_HOST && i->pfc > CONFIG_PFC_OBEY) {
-		config_bad(
+		err |= config_bad(
 			path,
 			"interfaces: %s: pfc: %s is for the role switch: a host has no buffer that others fill; write obey or off",
 			i->name, word_name(pfc_words, i->pfc));
-		return -EINVAL;
 	}
 	if (i->role == PORT_F_HOST && i->voqs) {
-		config_bad(
+		err |= config_bad(
 			path,
 			"interfaces: %s: voqs is for the role switch: a host that is its own rack writes 'hiercc: {enabled: true}', one behind a switch 'hiercc: tor' for its peers",
 			i->name);
-		return -EINVAL;
 	}
-	return config_check_classes(path, i);
+	return err | config_check_classes(path, i);
 }
 
 static int config_check_interface(const char *path, const struct config *c, unsigned int n)
 {
 	const struct config_interface *i = &c->interfaces[n];
 	unsigned int k;
+	int err = 0;
 
 	for (k = 0; k < n; k++) {
 		if (!strcmp(i->name, c->interfaces[k].name)) {
-			config_bad(path, "interfaces: %s is named twice: leave one", i->name);
-			return -EINVAL;
+			err |= config_bad(path, "interfaces: %s is named twice: leave one", i->name);
 		}
 	}
-	return config_check_role(path, i);
+	return err | config_check_role(path, i);
 }
 
 static int config_check_peer(const char *path, const struct config *c, unsigned int n)
@@ -101,64 +97,61 @@ static int config_check_peer(const char *path, const struct config *c, unsigned 
 	const struct config_peer *p = &c->peers[n];
 	char target[UNITS_STRLEN], rtt[UNITS_STRLEN];
 	unsigned int k;
+	int err = 0;
 
 	if (c->target_ns && c->target_ns <= p->base_rtt_ns) {
-		config_bad(
+		err |= config_bad(
 			path,
 			"swift: target '%s' is not more than the base_rtt of %s, %s: no queue at all would be above it; leave it out, or write a time above every base_rtt",
 			units_time_format(c->target_ns, target), p->prefix, units_time_format(p->base_rtt_ns, rtt));
-		return -EINVAL;
 	}
 	if (!p->hpcc && !p->hiercc) {
-		config_bad(
+		err |= config_bad(
 			path,
 			"peers: %s: neither hpcc nor hiercc: nothing would govern what is sent there; write one of them as true, or leave the prefix out",
 			p->prefix);
-		return -EINVAL;
 	}
 	if (p->telemetry == TELEMETRY_COMPANION && p->encoding == ENCODING_INT_MD) {
-		config_bad(
+		err |= config_bad(
 			path,
 			"peers: %s: telemetry 'companion' and encoding 'int-md': that travels in packets of data, and they leave as they are; write another telemetry, or no int-md",
 			p->prefix);
-		return -EINVAL;
 	}
 	for (k = 0; k < n; k++) {
 		if (!memcmp(&p->key, &c->peers[k].key, sizeof(p->key))) {
-			config_bad(path, "peers: %s is named twice: leave one", p->prefix);
-			return -EINVAL;
+			err |= config_bad(path, "peers: %s is named twice: leave one", p->prefix);
 		}
 	}
-	return 0;
+	return err;
 }
 
 static int config_check_node(const char *path, const struct config *c)
 {
 	unsigned int i;
+	int err = 0;
 
 	for (i = 0; i < c->interfaces_count && !config_is_uplink(c, c->interfaces[i].name); i++)
 		;
 	if (i == c->interfaces_count || c->interfaces[i].role != PORT_F_HOST) {
-		config_bad(
+		err |= config_bad(
 			path,
 			"node: uplink '%s' is not one of the interfaces with role host: write the one that leads to the network",
 			c->node.uplink);
-		return -EINVAL;
 	}
 	if (!c->node.id) {
-		config_bad(path, "node: id 0: write one from 1 to %u, different from that of other nodes and switches",
-			   WIRE_PATH_MASK);
-		return -EINVAL;
+		err |= config_bad(path,
+				  "node: id 0: write one from 1 to %u, different from that of other nodes and switches",
+				  WIRE_PATH_MASK);
 	}
-	return 0;
+	return err;
 }
 
 static int config_check_pin_dir(const char *path, const struct config *c)
 {
 	if (!strncmp(c->pin_dir, "/sys/fs/bpf/", 12) && c->pin_dir[12] && !strstr(c->pin_dir, ".."))
 		return 0;
-	config_bad(path, "pin_dir '%s' is not below /sys/fs/bpf: write for example %s", c->pin_dir, SLUICE_PIN_DIR);
-	return -EINVAL;
+	return config_bad(path, "pin_dir '%s' is not below /sys/fs/bpf: write for example %s", c->pin_dir,
+			  SLUICE_PIN_DIR);
 }
 
 /*
@@ -177,44 +170,36 @@ static void config_choose_telemetry(struct config_peer *p)
 static int config_check_lists(const char *path, struct config *c)
 {
 	unsigned int i, hosts = 0, sending = 0;
-	int err;
+	int err = 0;
 
 	for (i = 0; i < c->interfaces_count; i++) {
-		err = config_check_interface(path, c, i);
-		if (err)
-			return err;
+		err |= config_check_interface(path, c, i);
 		hosts += c->interfaces[i].role == PORT_F_HOST;
 		sending += c->interfaces[i].role == PORT_F_HOST && c->interfaces[i].pfc == CONFIG_PFC_OFF;
 	}
 	for (i = 0; i < c->peers_count; i++) {
 		config_choose_telemetry(&c->peers[i]);
 		config_rtt_begin(&c->peers[i]);
-		err = config_check_peer(path, c, i);
-		if (err)
-			return err;
+		err |= config_check_peer(path, c, i);
 	}
-	err = config_check_rounds(path, c) ?: config_check_voq(path, c) ?: config_check_pfc(path, c);
-	if (err)
-		return err;
+	err |= config_check_rounds(path, c) | config_check_voq(path, c) | config_check_pfc(path, c);
 	/* A port that only obeys pauses needs no peer. */
-	if (sending && !c->peers_count) {
-		config_bad(
+	if (sending && !c->peers_count)
+		err |= config_bad(
 			path,
 			"a host interface needs peers: name the prefixes to which telemetry may be sent, or write 'pfc: obey' if it does no more than that");
-		return -EINVAL;
-	}
-	err = config_check_tor(path, c);
-	if (err)
-		return err;
-	return (hosts && c->peers_count) || config_is_tor(c) ? config_check_auth(path, c) : 0;
+	err |= config_check_tor(path, c);
+	if ((hosts && c->peers_count) || config_is_tor(c))
+		return err | config_check_auth(path, c);
+	return err;
 }
 
 int config_check(const char *path, struct config *c)
 {
-	int err = config_check_pin_dir(path, c) ?: config_check_lists(path, c);
+	int err = config_check_pin_dir(path, c) | config_check_lists(path, c);
 
-	if (!err && c->node.uplink)
-		err = config_check_node(path, c);
+	if (c->node.uplink)
+		err |= config_check_node(path, c);
 	if (!err && c->tcp.make_default && !c->tcp.name) {
 		c->tcp.name = strdup("sluice");
 		err = c->tcp.name ? 0 : -ENOMEM;

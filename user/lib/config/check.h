@@ -3,7 +3,7 @@
 #define SLUICE_CONFIG_CHECK_H
 #include "lib/config.h"
 
-/* All of these return 0, or -EINVAL with a message, or the error of a file. path is that of the file. */
+/* All of these report every mistake and return -EINVAL, or 0. path is that of the file. */
 
 /* Checks the values against each other. */
 int config_check(const char *path, struct config *c);

@@ -28,20 +28,18 @@ static int config_check_buffer(const char *path, const struct config *c)
 		if (c->interfaces[k].pfc >= CONFIG_PFC_PAUSE)
 			headroom += priorities * config_headroom(c, c->interfaces[k].speed_bps, CONFIG_PFC_MTU);
 	if (headroom >= c->buffer_bytes) {
-		config_bad(
+		return config_bad(
 			path,
 			"pfc: buffer '%s' is no more than the headroom of its ports, %llu bytes, for what comes in by them after XOFF: write more, fewer priorities (lossless), or a shorter delay",
 			units_bytes_format(c->buffer_bytes, text), headroom);
-		return -EINVAL;
 	}
 	most = c->buffer_bytes - headroom;
 	xoff = c->xoff_bytes >= most;
 	if (xoff || c->k_max_bytes >= most) {
-		config_bad(
+		return config_bad(
 			path,
 			"pfc: %s '%s' is not less than what the headroom leaves of the buffer, %llu bytes: it would never be reached; write less",
 			xoff ? "xoff" : "k_max", units_bytes_format(xoff ? c->xoff_bytes : c->k_max_bytes, text), most);
-		return -EINVAL;
 	}
 	return 0;
 }
@@ -49,16 +47,14 @@ static int config_check_buffer(const char *path, const struct config *c)
 int config_check_pfc(const char *path, const struct config *c)
 {
 	if (pfc_count(c, CONFIG_PFC_OBEY) >= PFC_SLOTS) {
-		config_bad(path, "interfaces: more than %u have pfc: leave it out at some", PFC_SLOTS - 1);
-		return -EINVAL;
+		return config_bad(path, "interfaces: more than %u have pfc: leave it out at some", PFC_SLOTS - 1);
 	}
 	if (!pfc_count(c, CONFIG_PFC_PAUSE))
 		return 0;
 	if (!c->buffer_bytes) {
-		config_bad(
+		return config_bad(
 			path,
 			"pfc: buffer is missing: write what the egress queues of the ports with pfc hold together before they drop, for example the sum of their limits: 'pfc: {buffer: 500KB}'");
-		return -EINVAL;
 	}
 	return config_check_buffer(path, c);
 }

@@ -34,9 +34,10 @@ static const struct config_key interface_keys[] = {
 	  .meaning = "host: source and sink of telemetry. switch: stamps what leaves by this port" },
 	{ "speed", &config_speed, FIELD(struct config_interface, speed_bps), .min = CONFIG_SPEED_MIN_BPS,
 	  .max = CONFIG_SPEED_MAX_BPS, .range = "a speed from 100 kbit/s to 1 Tbit/s", .example = "25Gbit",
-	  .otherwise = "what the driver says", .reload = "at once",
-	  .meaning = "the rate at which the port really sends: that of tbf or htb if there is one, and always "
-		     "on virtual links, whose drivers say 10 Gbit/s or nothing" },
+	  .otherwise = "the rate of a tbf or htb at its root, or what the driver says if that is less",
+	  .reload = "at once",
+	  .meaning = "the rate at which the port really sends. Write it for virtual links without such a shaper, whose "
+		     "drivers say 10 Gbit/s or nothing, and if the shaper is below mq or elsewhere" },
 	{ "id", &config_number, FIELD(struct config_interface, id), .max = WIRE_PATH_MASK,
 	  .range = "a number from 1 to 4095", .note = "up to 4095 and unused on a host",
 	  .refusal = "is none: a switch port needs an id that no other switch has", .example = "1",

@@ -4,7 +4,7 @@
  * structs and forgets the lines; its own messages for a wrong type or name do not tell what would be right. So on an
  * error the file is read once more, as a tree of libyaml's, along the same schema.
  *
- *  1. `config_lint` compares the tree with the schema.
+ *  1. `config_lint` compares the tree with the schema. Its errors are all -EINVAL, so they can be or-ed.
  *  2. `config_bad` follows the words of its message down the tree, and finds the line.
  */
 #include <errno.h>
@@ -82,42 +82,45 @@ static const yaml_node_t *value_of(struct lint *l, const yaml_node_t *n, const c
 	return NULL;
 }
 
-static int lint_mapping(struct lint *l, const yaml_node_t *n, const cyaml_schema_field_t *fields, const char *where)
+static int lint_pair(struct lint *l, const yaml_node_t *n, const yaml_node_pair_t *p,
+		     const cyaml_schema_field_t *fields, const char *where)
 {
+	const yaml_node_t *key = yaml_document_get_node(&l->doc, p->key);
 	char what[512], list[320], below[192];
 	const cyaml_schema_field_t *f;
-	const yaml_node_t *key, *value;
-	const yaml_node_pair_t *p;
-	const char *name;
-	int err;
+	const char *name = scalar(key) ?: "";
 
-	for (p = n->data.mapping.pairs.start; p < n->data.mapping.pairs.top; p++) {
-		key = yaml_document_get_node(&l->doc, p->key);
-		value = yaml_document_get_node(&l->doc, p->value);
-		name = scalar(key) ?: "";
-		for (f = fields; f->key && strcmp(f->key, name); f++)
-			;
-		if (!f->key) {
-			keys_list(fields, list, sizeof(list));
-			snprintf(what, sizeof(what), "'%.64s' is no key here: write %s", name, list);
-			return lint_bad(l, key, where, what);
-		}
-		if (value_of(l, n, name, p)) {
-			snprintf(what, sizeof(what), "%s is named twice: leave one", name);
-			return lint_bad(l, key, where, what);
-		}
-		snprintf(below, sizeof(below), "%s%s: ", where, name);
-		err = lint_value(l, value, &f->value, below);
-		if (err)
-			return err;
+	for (f = fields; f->key && strcmp(f->key, name); f++)
+		;
+	if (!f->key) {
+		keys_list(fields, list, sizeof(list));
+		snprintf(what, sizeof(what), "'%.64s' is no key here: write %s", name, list);
+		return lint_bad(l, key, where, what);
 	}
+	if (value_of(l, n, name, p)) {
+		snprintf(what, sizeof(what), "%s is named twice: leave one", name);
+		return lint_bad(l, key, where, what);
+	}
+	snprintf(below, sizeof(below), "%s%s: ", where, name);
+	return lint_value(l, yaml_document_get_node(&l->doc, p->value), &f->value, below);
+}
+
+static int lint_mapping(struct lint *l, const yaml_node_t *n, const cyaml_schema_field_t *fields, const char *where)
+{
+	const yaml_node_pair_t *p;
+	const cyaml_schema_field_t *f;
+	char what[512];
+	int err = 0;
+
+	for (p = n->data.mapping.pairs.start; p < n->data.mapping.pairs.top; p++)
+		err |= lint_pair(l, n, p, fields, where);
 	for (f = fields; f->key; f++) {
 		if (f->value.flags & CYAML_FLAG_OPTIONAL || value_of(l, n, f->key, n->data.mapping.pairs.top))
 			continue;
 		snprintf(what, sizeof(what), "%s is missing: write '%s: ...'", f->key, f->key);
-		return lint_bad(l, n, where, what);
+		err |= lint_bad(l, n, where, what);
 	}
-	return 0;
+	return err;
 }
 
 static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
@@ -128,7 +131,7 @@ static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schem
 	char what[192], named[192];
 	const yaml_node_t *one;
 	const char *name;
-	int err;
+	int err = 0;
 
 	if (count < v->sequence.min || count > v->sequence.max) {
 		snprintf(what, sizeof(what), "has %ld entries: write %u to %u%s", count, v->sequence.min,
@@ -142,11 +145,9 @@ static int lint_sequence(struct lint *l, const yaml_node_t *n, const cyaml_schem
 			       scalar(value_of(l, one, entry->mapping.fields->key, one->data.mapping.pairs.top)) :
 			       NULL;
 		snprintf(named, sizeof(named), name ? "%s%.64s: " : "%s", where, name);
-		err = lint_value(l, one, entry, named);
-		if (err)
-			return err;
+		err |= lint_value(l, one, entry, named);
 	}
-	return 0;
+	return err;
 }
 
 static int lint_value(struct lint *l, const yaml_node_t *n, const cyaml_schema_value_t *v, const char *where)
@@ -293,7 +294,7 @@ static unsigned int config_line(const char *path, const char *message)
 	return line;
 }
 
-void config_bad(const char *path, const char *fmt, ...)
+int config_bad(const char *path, const char *fmt, ...)
 {
 	char text[512];
 	unsigned int line;
@@ -307,4 +308,5 @@ void config_bad(const char *path, const char *fmt, ...)
 		msg("%s: line %u: %s", path, line, text);
 	else
 		msg("%s: %s", path, text);
+	return -EINVAL;
 }

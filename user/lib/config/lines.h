@@ -5,15 +5,15 @@
 #include <cyaml/cyaml.h>
 
 /*
- * Checks the shape of the file at path by its schema: keys, lists, and lengths of texts. Prints the first mistake with
- * its line and what to write instead, and returns -EINVAL; 0: no such mistake.
+ * Checks the shape of the file at path by its schema: keys, lists, and lengths of texts. Prints every mistake with its
+ * line and what to write instead, and returns -EINVAL; 0: no such mistake.
  */
 int config_lint(const char *path, const cyaml_schema_value_t *schema);
 
 /*
- * Reports a wrong value of the file at path, with its line. The message begins with the path to the value: "interfaces:
+ * Reports a wrong value of the file at path, with its line, and returns -EINVAL. The message begins with the path to the value: "interfaces:
  * eth0: speed 'fast' is ...".
  */
-void config_bad(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int config_bad(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

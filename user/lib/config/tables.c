@@ -51,6 +51,12 @@ static void list_refuse(const struct tables *l, const struct config_key *k, cons
 		config_bad(l->path, "%s%s '%s' is not %s: write %s", where, k->one ?: k->name, text, k->range, advice);
 }
 
+/* The error of several values: each has been reported, and a lack of memory ends all. */
+static int worse(int a, int b)
+{
+	return a == -ENOMEM || !b ? a : b;
+}
+
 /* Takes one value of the file, or the default. */
 static int scalar_take(struct tables *l, const struct config_key *k, const char *text, void *of, const char *where)
 {
@@ -71,12 +77,13 @@ static int list_take(struct tables *l, const struct config_key *k, const struct 
 {
 	char *const preset = (char *)k->preset, *const *texts = t->is ?: &preset;
 	unsigned int n = t->is ? t->count : !!preset, i;
-	int err = 0;
+	int err = 0, e;
 
-	for (i = 0; i < n && !err; i++) {
-		err = k->kind->add(k, texts[i], of);
-		if (err)
-			list_refuse(l, k, texts[i], where, err);
+	for (i = 0; i < n; i++) {
+		e = k->kind->add(k, texts[i], of);
+		if (e)
+			list_refuse(l, k, texts[i], where, e);
+		err = worse(err, e);
 	}
 	return err;
 }
@@ -102,13 +109,13 @@ static int entries_take(struct tables *l, const struct config_key *k, const stru
 		return -ENOMEM;
 	*(void **)field_at(of, &k->field) = list;
 	field_set(of, &k->count, t->count);
-	for (i = 0; i < t->count && !err; i++, texts += n, list += k->table->size) {
+	for (i = 0; i < t->count && err != -ENOMEM; i++, texts += n, list += k->table->size) {
 		name = k->table->keys[0].kind->parse ? texts[0].is : NULL;
 		snprintf(named, sizeof(named), name ? "%s%.64s: " : "%s", where, name);
 		if (name && k->label.size)
 			snprintf(field_at(list, &k->label), k->label.size, "%s", name);
 		l->list = where;
-		err = table_take(l, k->table, texts, list, named);
+		err = worse(err, table_take(l, k->table, texts, list, named));
 	}
 	return err;
 }
@@ -120,22 +127,23 @@ static int table_take(struct tables *l, const struct config_table *t, const stru
 	static const struct config_text absent;
 	const struct config_key *k;
 	char below[WHERE_MAX];
-	int err = 0;
+	int err = 0, e;
 
-	for (k = t->keys; k->name && !err; k++) {
+	for (k = t->keys; k->name && err != -ENOMEM; k++) {
 		const struct config_text *text = texts ? texts++ : &absent;
 
 		if (text->is && k->given.size)
 			field_set(of, &k->given, 1);
 		snprintf(below, sizeof(below), "%s%s: ", where, k->name);
 		if (k->kind->parse)
-			err = scalar_take(l, k, text->is, of, t->size && k == t->keys ? l->list : where);
+			e = scalar_take(l, k, text->is, of, t->size && k == t->keys ? l->list : where);
 		else if (k->kind->add)
-			err = list_take(l, k, text, of, where);
+			e = list_take(l, k, text, of, where);
 		else if (k->table->size)
-			err = entries_take(l, k, text, of, below);
+			e = entries_take(l, k, text, of, below);
 		else
-			err = table_take(l, k->table, text->is, of, below);
+			e = table_take(l, k->table, text->is, of, below);
+		err = worse(err, e);
 	}
 	return err;
 }

@@ -15,6 +15,7 @@
 struct qdisc_list {
 	__u32 ifindex;
 	unsigned int n;
+	__u64 tbf_bps; /* of the root */
 	struct {
 		__u32 handle, parent;
 		char kind[16];
@@ -25,7 +26,7 @@ static int qdisc_cb(const struct nlmsghdr *nlh, void *data)
 {
 	struct qdisc_list *l = data;
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *a;
+	const struct nlattr *a, *options = NULL;
 
 	if (nlh->nlmsg_type != RTM_NEWQDISC || (__u32)tc->tcm_ifindex != l->ifindex ||
 	    l->n == sizeof(l->q) / sizeof(l->q[0]))
@@ -35,7 +36,11 @@ static int qdisc_cb(const struct nlmsghdr *nlh, void *data)
 	mnl_attr_for_each (a, nlh, sizeof(*tc)) {
 		if (mnl_attr_get_type(a) == TCA_KIND)
 			strncpy(l->q[l->n].kind, attr_str(a), sizeof(l->q[0].kind) - 1);
+		if (mnl_attr_get_type(a) == TCA_OPTIONS)
+			options = a;
 	}
+	if (tc->tcm_parent == TC_H_ROOT && options && !strcmp(l->q[l->n].kind, "tbf"))
+		l->tbf_bps = tbf_rate(options);
 	l->n++;
 	return MNL_CB_OK;
 }
@@ -85,6 +90,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 	}
 	if (info->leaves > PORT_QUEUES_MAX && (!strcmp(info->root, "mq") || !strcmp(info->root, "mqprio")))
 		info->unreadable = info->leaves;
+	info->shaper_bps = strcmp(info->root, "htb") ? l->tbf_bps : htb_rate(ifindex);
 	free(l);
 	return err;
 }
@@ -93,21 +99,6 @@ struct qdiscs_ctx {
 	void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx);
 	void *ctx;
 };
-
-static __u64 tbf_rate(const struct nlattr *options)
-{
-	const struct nlattr *a;
-	__u64 bytes = 0;
-
-	mnl_attr_for_each_nested (a, options) {
-		/* The second attribute follows if the first is too narrow for the rate. */
-		if (mnl_attr_get_type(a) == TCA_TBF_PARMS && mnl_attr_get_payload_len(a) >= sizeof(struct tc_tbf_qopt))
-			bytes = ((const struct tc_tbf_qopt *)mnl_attr_get_payload(a))->rate.rate;
-		if (mnl_attr_get_type(a) == TCA_TBF_RATE64 && mnl_attr_get_payload_len(a) >= sizeof(__u64))
-			bytes = mnl_attr_get_u64(a);
-	}
-	return bytes * 8;
-}
 
 static int qdiscs_cb(const struct nlmsghdr *nlh, void *data)
 {
