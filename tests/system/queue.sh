@@ -27,7 +27,7 @@ queue_is_known() { net_in h1 tc qdisc replace dev lo root sluice 2>>"$CASE_DIR/t
 
 # queue_count FIELD: of the qdiscs that there are, by the map; a jq expression.
 queue_count() {
-	bpftool -j map dump pinned "$PINS/ssys-h1/queues" | jq "[.[].formatted.value | $1] | add // 0"
+	bpftool -j map dump pinned "$PINS/ssys-h1/queues" | jq "[.[].formatted.value.seen | $1] | add // 0"
 }
 
 queue_flows() { bpftool -j map dump pinned "$PINS/ssys-h1/queue_flows" | jq length; }
@@ -40,7 +40,7 @@ bytes_of() { echo $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 
 # queue_limits PACKETS FLOW_PACKETS SLACK_NS: the others as they are.
 queue_limits() {
 	# shellcheck disable=SC2046 # bytes
-	bpftool map update pinned "$PINS/ssys-${4:-h1}/queue_limits" key 0 0 0 0 value $(bytes_of 1) $(bytes_of "$1") \
+	bpftool map update pinned "$PINS/ssys-${4:-h1}/queue_limits" key 0 0 0 0 value $(bytes_of 2) $(bytes_of "$1") \
 		$(bytes_of "$2") $(bytes_of 3028) $(bytes_of "$3") 0 0 0 0 $(bytes_of 1410065408) $(bytes_of 2) ||
 		fail "the limits cannot be set"
 }
@@ -169,7 +169,7 @@ queue__below_mq_has_one_for_each_queue() {
 	done
 	expect "qdiscs in its map" "$(queue_count 1)" -eq 4
 	expect "classes of mq that they have" "$(bpftool -j map dump pinned "$PINS/ssys-h1/queues" |
-		jq -c '[.[].formatted.value.parent] | sort')" = '[65537,65538,65539,65540]'
+		jq -c '[.[].formatted.value.seen.parent] | sort')" = '[65537,65538,65539,65540]'
 	net_in h1 ip address add 10.9.0.1/24 dev many0
 	net_in h1 ip neighbour add 10.9.0.2 lladdr 02:00:00:00:00:01 dev many0
 	net_in h1 ping -c 5 -i 0.1 -W 0.1 10.9.0.2 >/dev/null

@@ -24,7 +24,7 @@ struct queue_limits {
 	__u64 horizon_ns; /* a packet that would leave later is dropped */
 };
 
-#define QUEUE_VERSION 1 /* goes up with every change of bpf/queue or of this file */
+#define QUEUE_VERSION 2 /* goes up with every change of bpf/queue or of this file */
 #define QUEUE_LIMITS_PRESET                                                                            \
 	{                                                                                              \
 		.version = QUEUE_VERSION, .packets = 10000, .flow_packets = 1000, .quantum = 2 * 1514, \
@@ -52,6 +52,25 @@ enum queue_verdict {
 	QUEUE_MEMORY,	  /* there is no memory for it */
 	QUEUE_VERDICTS,
 };
+
+/* What anybody may know of a qdisc: the start of its entry in the map `queues`. */
+struct queue_seen {
+	__u64 netns_cookie; /* of the network namespace that the interface is in */
+	__u32 ifindex;
+	__u32 parent; /* TC_H_ROOT, or a class of mq */
+	__u32 fresh_flows, ring_flows, held_flows;
+	__u32 pad;
+	__u64 next_ns;	   /* when the first held packet is due, as of the last time when none was; 0: none is held */
+	__u64 beside;	   /* packets that overtook held data of their flow (QUEUE_SHORT) */
+	__u64 fresh_bytes; /* bytes that new flows have sent since the others had a turn */
+	__u64 packets[QUEUE_VERDICTS]; /* packets that came, by verdict */
+};
+
+/* How much longer the first held packet waits; 0: none is held. */
+static inline __u64 queue_held_ns(const struct queue_seen *q, __u64 now_ns)
+{
+	return q->held_flows && q->next_ns > now_ns ? q->next_ns - now_ns : 0;
+}
 
 /* The two FIFOs of a flow. */
 enum queue_lane {
