@@ -3,6 +3,7 @@
 #define SLUICE_WHY_H
 /* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences for that. */
 #include "ctl/show.h"
+#include "lib/queues.h"
 
 enum why_verdict {
 	WHY_CLOSED,
@@ -31,12 +32,16 @@ struct why {
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
 	char port[16];
 	__u32 port_flags;
-	__u64 heard_ns;	  /* when its peer was last heard from; 0: never */
-	int peer_strips;  /* its peer is known to strip telemetry */
-	struct peer peer; /* its prefix; t_ns 0: there is none */
-	__u64 short_ns;	  /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
+	__u64 heard_ns;		 /* when its peer was last heard from; 0: never */
+	int peer_strips;	 /* its peer is known to strip telemetry */
+	struct peer peer;	 /* its prefix; t_ns 0: there is none */
+	__u64 short_ns;		 /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
+	struct queue_seen queue; /* the qdiscs `sluice` of its interface: their sum */
+	__u64 netns_cookie;	 /* of its interface */
+	unsigned int queues;	 /* the number of them; 0: it has none, or they cannot be read */
+	__u64 queue_drops;	 /* packets that they dropped during the looks, of whichever flow */
 	enum why_verdict verdict;
-	char answer[512], because[512], decision[512], next[512], base_rtt[512];
+	char answer[512], because[512], decision[512], next[512], base_rtt[512], queue_line[512];
 };
 
 /* A sentence for a verdict. */
@@ -52,6 +57,11 @@ const char *time_text(__u64 ns, char *buf);
 double hop_busy(const struct why *w, unsigned int i);
 /* The number of hops reported. */
 unsigned int why_hops(const struct flow *f);
+
+/* Reads the qdiscs `sluice` of its interface; the second time, also what they dropped since the first. */
+void why_queues(struct why *w);
+/* Their sentence, in w. */
+void queue_sentence(struct why *w);
 
 /* The sentences of the verdict, in w. */
 void why_sentences(struct why *w);
