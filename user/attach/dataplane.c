@@ -133,10 +133,12 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 {
 	int err = 0;
 
+	queue_register(dp);
 	if (!dp->fresh) {
 		ports_name(dp, c, 1);
 		err = ports_check(dp, c);
 	}
+	err = err ?: queues_check(dp, c);
 	err = err ?: keys_apply(dp, c) ?: peers_apply(dp, c);
 	if (!err && dp->adopt)
 		err = adopt_commit(dp);
@@ -149,10 +151,8 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 		err = cc_register(dp, c);
 	if (!err)
 		err = cc_default_apply(dp, c);
-	if (!err) {
+	if (!err)
 		pods_follow(dp, c);
-		queue_register(dp->pin_dir);
-	}
 	return err;
 }
 
@@ -187,7 +187,7 @@ int dataplane_undo(struct dataplane *dp, int err)
 int dataplane_prepare(struct dataplane *dp, struct config *c)
 {
 	ports_name(dp, c, 1);
-	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: programs_add(dp, c);
+	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: queues_check(dp, c) ?: programs_add(dp, c);
 }
 
 /* After SIGHUP an administrator expects every message, even one that was printed a moment ago. */

@@ -45,6 +45,10 @@ static const struct config_key interface_keys[] = {
 	{ "xdp", &config_word, FIELD(struct config_interface, xdp), .words = xdp_words,
 	  .note = "a host's only", .preset = "auto", .reload = "at once",
 	  .meaning = "where telemetry is taken off: XDP" },
+	{ "queue", &config_word, FIELD(struct config_interface, queue), .words = queue_words,
+	  .note = "without classes: sluice", .preset = "auto", .reload = "at once; what waits in the qdisc is lost",
+	  .meaning = "sluice: the daemon installs its own qdisc, and puts the previous one back. fq, and for now auto: "
+		     "the qdisc is left alone, and fq is advised where it is missing" },
 	{ "pfc", &config_word, FIELD(struct config_interface, pfc), .words = pfc_words,
 	  .note = "a switch's only: pfc and ppfc", .preset = "off", .reload = "at once",
 	  .meaning = "pauses: those of the neighbour are obeyed; it is paused by thresholds; and by "
