@@ -32,10 +32,10 @@ static __always_inline void held_release(struct queue *q, __u64 now_ns)
 /* Takes the flow whose turn it is, and whether it was a new one; NULL: there is none. */
 static __always_inline struct queue_flow *turn_next(struct queue *q, __u32 quantum, int *is_fresh)
 {
-	*is_fresh = queue_fresh_is_next(q->fresh_flows, q->ring_flows, q->fresh_bytes, quantum);
+	*is_fresh = queue_fresh_is_next(q->seen.fresh_flows, q->seen.ring_flows, q->seen.fresh_bytes, quantum);
 	if (*is_fresh)
 		return fresh_pop(q);
-	q->fresh_bytes = 0;
+	q->seen.fresh_bytes = 0;
 	return ring_pop(q);
 }
 
@@ -93,7 +93,7 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, 
 	bytes = queue_bytes(skb);
 	f->credit -= bytes;
 	if (is_fresh)
-		q->fresh_bytes += bytes;
+		q->seen.fresh_bytes += bytes;
 	turn_goes_on(q, f, is_fresh);
 	return skb;
 }
@@ -104,14 +104,15 @@ static __always_inline struct sk_buff *queue_choose(struct queue *q, __u64 now_n
 	struct sk_buff *skb;
 	int none = 0;
 
-	if (queue_fresh_is_next(q->waiting_voqs, q->fresh_flows + q->ring_flows, q->voq_bytes, quantum)) {
+	if (queue_fresh_is_next(q->seen.waiting_voqs, q->seen.fresh_flows + q->seen.ring_flows, q->seen.voq_bytes,
+				quantum)) {
 		skb = voq_give(q, now_ns, quantum, &none);
 		if (!none) {
 			*done = skb != NULL;
 			return skb;
 		}
 	}
-	q->voq_bytes = 0;
+	q->seen.voq_bytes = 0;
 	return turn_take(q, now_ns, quantum, done);
 }
 
@@ -149,6 +150,7 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 		return skb;
 	}
 	next_ns = done ? queue_next_ns(q) : now_ns;
+	q->seen.next_ns = next_ns;
 	if (next_ns)
 		bpf_qdisc_watchdog_schedule(sch, next_ns, l->slack_ns);
 	return NULL;
@@ -206,8 +208,9 @@ static __always_inline int queue_make(struct Qdisc *sch, const void *blank)
 		return err;
 	q = queue_get(sch);
 	if (q) {
-		q->ifindex = sch->dev_queue->dev->ifindex;
-		q->parent = sch->parent;
+		q->seen.netns_cookie = sch->dev_queue->dev->nd_net.net->net_cookie;
+		q->seen.ifindex = sch->dev_queue->dev->ifindex;
+		q->seen.parent = sch->parent;
 	}
 	return 0;
 }

@@ -165,12 +165,12 @@ static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, st
 	arrival_voq(&a, skb);
 	verdict = arrival_take(q, &a, l, skb, to_free);
 	if (verdict < QUEUE_VERDICTS)
-		q->packets[verdict]++;
+		q->seen.packets[verdict]++;
 	if (verdict != QUEUE_TAKEN) {
 		sch->qstats.drops++;
 		return NET_XMIT_DROP;
 	}
-	q->beside += a.key.fifo >> 32;
+	q->seen.beside += a.key.fifo >> 32;
 	sch->q.qlen++;
 	sch->qstats.backlog += a.bytes;
 	return NET_XMIT_SUCCESS;

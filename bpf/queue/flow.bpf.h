@@ -86,15 +86,7 @@ struct queue_voq_slot {
 
 /* A qdisc. */
 struct queue {
-	__u32 ifindex;
-	__u32 parent; /* TC_H_ROOT, or a class of mq */
-	__u32 fresh_flows, ring_flows, held_flows;
-	__u32 waiting_voqs;	       /* those in gates */
-	__u64 beside;		       /* packets that overtook held data of their flow (QUEUE_SHORT) */
-	__u64 fresh_bytes;	       /* bytes that new flows have sent since the others had a turn */
-	__u64 voq_bytes;	       /* bytes that VOQs have sent since the others had a turn */
-	__u64 packets[QUEUE_VERDICTS]; /* packets that came, by verdict */
-	__u64 voq_packets;	       /* packets that have left by way of a VOQ */
+	struct queue_seen seen;
 	struct bpf_spin_lock lock;
 	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
 	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
@@ -106,7 +98,7 @@ struct queue {
 
 /*
  * The qdiscs, by the kernel's address of them.
- * writer: the qdisc; reader: the same, bpftool
+ * writer: the qdisc; reader: the same, the daemon, sluicectl queue (the start of an entry)
  * life:   that of the qdisc; full: no more qdiscs of the kind can be made
  */
 struct {
@@ -215,26 +207,26 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f)
 
 static __always_inline void fresh_push(struct queue *q, struct queue_flow *f)
 {
-	q->fresh_flows++;
+	q->seen.fresh_flows++;
 	list_push_back(&q->lock, &q->fresh, &f->in_list);
 }
 
 /* The flow continues its turn. */
 static __always_inline void fresh_keep(struct queue *q, struct queue_flow *f)
 {
-	q->fresh_flows++;
+	q->seen.fresh_flows++;
 	list_push_front(&q->lock, &q->fresh, &f->in_list);
 }
 
 static __always_inline void ring_push(struct queue *q, struct queue_flow *f)
 {
-	q->ring_flows++;
+	q->seen.ring_flows++;
 	list_push_back(&q->lock, &q->ring, &f->in_list);
 }
 
 static __always_inline void ring_keep(struct queue *q, struct queue_flow *f)
 {
-	q->ring_flows++;
+	q->seen.ring_flows++;
 	list_push_front(&q->lock, &q->ring, &f->in_list);
 }
 
@@ -245,7 +237,7 @@ static bool held_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 
 static __always_inline void held_push(struct queue *q, struct queue_flow *f)
 {
-	q->held_flows++;
+	q->seen.held_flows++;
 	bpf_spin_lock(&q->lock);
 	bpf_rbtree_add_impl(&q->held, &f->in_held, held_is_before, NULL, 0);
 	bpf_spin_unlock(&q->lock);
@@ -257,7 +249,7 @@ static __always_inline struct queue_flow *fresh_pop(struct queue *q)
 
 	if (!node)
 		return NULL;
-	q->fresh_flows--;
+	q->seen.fresh_flows--;
 	return object_of(node, struct queue_flow, in_list);
 }
 
@@ -267,7 +259,7 @@ static __always_inline struct queue_flow *ring_pop(struct queue *q)
 
 	if (!node)
 		return NULL;
-	q->ring_flows--;
+	q->seen.ring_flows--;
 	return object_of(node, struct queue_flow, in_list);
 }
 
@@ -306,7 +298,7 @@ static __always_inline struct queue_flow *held_pop(struct queue *q, __u64 due_ns
 	bpf_spin_unlock(&q->lock);
 	if (!node)
 		return NULL;
-	q->held_flows--;
+	q->seen.held_flows--;
 	return object_of(node, struct queue_flow, in_held);
 }
 

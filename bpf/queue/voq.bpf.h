@@ -134,7 +134,7 @@ static bool gate_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 
 static __always_inline void gates_push(struct queue *q, struct queue_voq *v)
 {
-	q->waiting_voqs++;
+	q->seen.waiting_voqs++;
 	bpf_spin_lock(&q->lock);
 	bpf_rbtree_add_impl(&q->gates, &v->in_gates, gate_is_before, NULL, 0);
 	bpf_spin_unlock(&q->lock);
@@ -175,7 +175,7 @@ static __always_inline struct queue_voq *gates_pop(struct queue *q, __u64 due_ns
 	bpf_spin_unlock(&q->lock);
 	if (!node)
 		return NULL;
-	q->waiting_voqs--;
+	q->seen.waiting_voqs--;
 	return object_of(node, struct queue_voq, in_gates);
 }
 
@@ -319,8 +319,8 @@ static __always_inline struct sk_buff *voq_give(struct queue *q, __u64 now_ns, _
 		skb = flow_pop(f);
 		voq_clock_take(&v->clock, bytes);
 		f->credit -= bytes;
-		q->voq_bytes += bytes;
-		q->voq_packets++;
+		q->seen.voq_bytes += bytes;
+		q->seen.voq_packets++;
 		v->fresh_bytes = is_fresh ? v->fresh_bytes + bytes : 0;
 		voq_goes_on(q, v, f, now_ns, is_fresh);
 	}

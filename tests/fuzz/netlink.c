@@ -15,6 +15,7 @@
 
 #include "lib/dcb.h"
 #include "lib/net.h"
+#include "lib/qdisc_tree.h"
 #include "attach/nic.h"
 #include "said.h"
 
@@ -260,6 +261,14 @@ static void nic(__u8 lossless)
 	nic_restore("eth0", &v);
 }
 
+static void tree_check(struct qdisc_tree *t)
+{
+	FUZZ_ASSERT(memchr(t->root.kind, 0, sizeof(t->root.kind)) && memchr(t->child.kind, 0, sizeof(t->child.kind)));
+	FUZZ_ASSERT(t->root.options_len <= QDISC_OPTIONS_MAX && t->child.options_len <= QDISC_OPTIONS_MAX);
+	FUZZ_ASSERT(t->root.handle || !t->children);
+	free(t);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -273,6 +282,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct peer_key prefix[2] = { { 104, { { [10] = 0xff, [11] = 0xff, [12] = 10 } } }, { 16, { { 0xfd } } } };
+	struct qdisc_waits waits[3];
+	struct qdisc_tree *tree;
 	struct link_stack stack;
 	struct link_load load;
 	struct qdisc_info info;
@@ -289,9 +300,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 1:
 			qdisc_get(2, &info);
 			FUZZ_ASSERT(memchr(info.root, 0, sizeof(info.root)) && info.fq <= info.leaves);
+			if (!qdisc_tree_get(2, &tree))
+				tree_check(tree);
 			break;
 		case 2:
 			qdiscs_each(qdisc, NULL);
+			n = qdiscs_waiting("sluice", waits, sizeof(waits) / sizeof(waits[0]));
+			FUZZ_ASSERT(n <= (int)(sizeof(waits) / sizeof(waits[0])));
 			break;
 		case 3:
 			n = filters_count(2);

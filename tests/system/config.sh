@@ -53,6 +53,8 @@ config_broken() {
 	'yes' is not known: write |P;interfaces: [{name: eth0, role: host, xdp: yes}];R;
 	'intmd' is not known: write |P;I;R;hpcc: {encoding: intmd};
 	'md' is not known: write |P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, encoding: md}];
+	queue 'pfifo' is not known: write auto, sluice or fq|P;interfaces: [{name: eth0, role: host, queue: pfifo}];R;
+	queue: sluice replaces the root qdisc, and classes are the queues of one: leave out queue, or classes|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, classes: [{share: 70%}]}];
 	xdp is for the role host|P;interfaces: [{name: p1, role: switch, id: 1, xdp: native}];
 	classes are for the role switch|P;interfaces: [{name: eth0, role: host, classes: [{share: 70%}]}];R;
 	share is missing: write 'share: ...'|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{dscp: [8]}]}];
@@ -354,6 +356,7 @@ config__sound_files_pass_the_check() {
 	for text in "$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS" \
 		"interfaces: [{name: p1, role: switch, id: 4095}]" \
 		"interfaces: [{name: eth0, role: host, pfc: obey}]" \
+		"interfaces: [{name: p1, role: switch, id: 1, queue: sluice}, {name: p2, role: switch, id: 1, queue: fq, classes: [{share: 50%}]}, {name: p3, role: switch, id: 1, queue: auto}]" \
 		"interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, fixed: 1ms}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \

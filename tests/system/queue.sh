@@ -27,7 +27,7 @@ queue_is_known() { net_in h1 tc qdisc replace dev lo root sluice 2>>"$CASE_DIR/t
 
 # queue_count FIELD: of the qdiscs that there are, by the map; a jq expression.
 queue_count() {
-	bpftool -j map dump pinned "$PINS/ssys-h1/queues" | jq "[.[].formatted.value | $1] | add // 0"
+	bpftool -j map dump pinned "$PINS/ssys-h1/queues" | jq "[.[].formatted.value.seen | $1] | add // 0"
 }
 
 queue_flows() { bpftool -j map dump pinned "$PINS/ssys-h1/queue_flows" | jq length; }
@@ -40,7 +40,7 @@ bytes_of() { echo $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 
 # queue_limits PACKETS FLOW_PACKETS SLACK_NS: the others as they are.
 queue_limits() {
 	# shellcheck disable=SC2046 # bytes
-	bpftool map update pinned "$PINS/ssys-${4:-h1}/queue_limits" key 0 0 0 0 value $(bytes_of 1) $(bytes_of "$1") \
+	bpftool map update pinned "$PINS/ssys-${4:-h1}/queue_limits" key 0 0 0 0 value $(bytes_of 2) $(bytes_of "$1") \
 		$(bytes_of "$2") $(bytes_of 3028) $(bytes_of "$3") 0 0 0 0 $(bytes_of 1410065408) $(bytes_of 2) ||
 		fail "the limits cannot be set"
 }
@@ -225,7 +225,7 @@ queue__below_mq_has_one_for_each_queue() {
 	done
 	expect "qdiscs in its map" "$(queue_count 1)" -eq 4
 	expect "classes of mq that they have" "$(bpftool -j map dump pinned "$PINS/ssys-h1/queues" |
-		jq -c '[.[].formatted.value.parent] | sort')" = '[65537,65538,65539,65540]'
+		jq -c '[.[].formatted.value.seen.parent] | sort')" = '[65537,65538,65539,65540]'
 	net_in h1 ip address add 10.9.0.1/24 dev many0
 	net_in h1 ip neighbour add 10.9.0.2 lladdr 02:00:00:00:00:01 dev many0
 	net_in h1 ping -c 5 -i 0.1 -W 0.1 10.9.0.2 >/dev/null
@@ -250,4 +250,268 @@ queue__one_flow_leaves_evenly() {
 	100 1500 8 10ms 8000
 	200 3000 13 5ms 2000
 	END
+}
+
+# --- by the key `queue` of an interface ---
+
+# queue_config QUEUE [LINE]...: h1 with it at eth0.
+queue_config() {
+	local queue=$1
+
+	shift
+	host_config h1 "interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}, queue: $queue}]" "$@" >"$CASE_DIR/h1.yaml"
+}
+
+queue_root() { net_in h1 tc qdisc show dev "${1:-eth0}" | grep -v ' clsact '; }
+
+queue_root_is() { WAIT_SEEN=$(queue_root) && [[ $WAIT_SEEN == *"$1"* ]]; }
+
+# queue_keyed: the usual network, and a daemon of h1 that installs it.
+queue_keyed() {
+	queue_needed
+	net_up
+	queue_config sluice
+}
+
+queue_registered() { [[ -e $PINS/ssys-h1/queues ]] || skip "another daemon has registered the qdisc"; }
+
+# Whatever the kernel: where it has no qdiscs in BPF a start and a reload are refused, and nothing is changed.
+queue__is_refused_where_the_kernel_lacks_it() {
+	local detail before
+
+	detail=$("$BUILD/sluicectl" probe --json lo | jq -r '.[] | select(.check == "qdisc sluice") | .detail')
+	[[ $detail != loads ]] || skip "this kernel has it"
+	net_up
+	before=$(queue_root)
+	queue_config sluice
+	daemon_fails h1 3 "eth0: 'queue: sluice': ${detail#*needed: }: write 'queue: fq' for this interface" "nothing is left attached"
+	expect "the qdiscs after it" "$(queue_root)" = "$before"
+	queue_config auto
+	daemon_start h1
+	queue_config sluice
+	daemon_hup h1 "the configuration in force stays as it is"
+	expect_said h1 "eth0: 'queue: sluice': "
+	expect "the qdiscs after a reload" "$(queue_root)" = "$before"
+	! ctl h1 queue 2>"$CASE_DIR/queue.txt" || fail "sluicectl queue shows one"
+	expect "what sluicectl queue says" "$(<"$CASE_DIR/queue.txt")" has "'sluicectl probe' says"
+	daemon_stop h1
+}
+
+queue__is_installed_and_put_back() {
+	local before
+
+	queue_keyed
+	net_in h1 tc qdisc replace dev eth0 root handle 20: fq limit 5000 flow_limit 50 quantum 3000
+	before=$(queue_root)
+	daemon_start h1
+	queue_registered
+	expect_said h1 "eth0: qdisc: fq -> sluice"
+	expect "the qdisc of eth0" "$(queue_root)" has "qdisc sluice 5463: root"
+	expect "departure times in the status" "$(status_of h1 '.interfaces[0].edt')" = true
+
+	# Another daemon adopts it, and what was there before.
+	daemon_kill h1
+	daemon_start h1
+	expect "how often it was installed" "$(grep -c 'eth0: qdisc: ' "$CASE_DIR/h1.log")" -eq 1
+	expect "the qdisc of eth0 after a crash" "$(queue_root)" has "qdisc sluice 5463: root"
+	daemon_stop h1
+	expect_said h1 "eth0: qdisc: sluice -> fq, as before"
+	expect "the qdisc of eth0 at the end" "$(queue_root)" = "$before"
+
+	# That of the kernel comes back by itself; --detach does what a daemon would.
+	net_in h1 tc qdisc del dev eth0 root
+	before=$(queue_root)
+	daemon_start h1
+	expect_said h1 "eth0: qdisc: the kernel's default -> sluice"
+	daemon_kill h1
+	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.txt" 2>&1 || fail "--detach: $(<"$CASE_DIR/detach.txt")"
+	expect "the qdisc of eth0 after --detach" "$(queue_root)" = "$before"
+
+	# Without the pins nobody knows what was there.
+	net_in h1 tc qdisc replace dev eth0 root pfifo
+	daemon_start h1
+	daemon_kill h1
+	bpftool map delete pinned "$PINS/ssys-h1/queue_ops" key 0 0 0 0
+	bpftool map delete pinned "$PINS/ssys-h1/tcp_cc" key 0 0 0 0
+	rm -rf "${PINS:?}/ssys-h1"
+	sleep 4 # a daemon that was killed a moment ago may be alive
+	expect "what clean would do" "$(ctl h1 clean --dry-run 2>&1)" has "eth0 qdisc"
+	expect "the qdisc of eth0 after a dry run" "$(queue_root)" has "qdisc sluice 5463: root"
+	expect "what clean says" "$(ctl h1 clean 2>&1)" has "eth0 qdisc"
+	expect "the qdisc of eth0 after clean" "$(queue_root)" = "$before"
+}
+
+queue__changes_with_a_reload() {
+	local before
+
+	queue_keyed
+	before=$(queue_root)
+	queue_config fq
+	daemon_start h1
+	queue_registered
+	expect "the qdisc of eth0 with queue: fq" "$(queue_root)" = "$before"
+	queue_config sluice
+	daemon_hup h1 "reloaded"
+	expect "the qdisc of eth0 with queue: sluice" "$(queue_root)" has "qdisc sluice 5463: root"
+	queue_config auto
+	daemon_hup h1 "reloaded"
+	expect "the qdisc of eth0 with queue: auto" "$(queue_root)" = "$before"
+
+	# What limits a rate is not replaced, whether at a reload or at a start.
+	net_in h1 tc qdisc replace dev eth0 root handle 30: tbf rate 50mbit burst 10kb limit 100000
+	before=$(queue_root)
+	queue_config sluice
+	daemon_hup h1 "the configuration in force stays as it is"
+	expect_said h1 "eth0: 'queue: sluice' cannot replace its root qdisc tbf and put it back later: write 'queue: fq'"
+	expect "the qdisc of eth0" "$(queue_root)" = "$before"
+	daemon_stop h1
+	daemon_fails h1 4 "cannot replace its root qdisc tbf" "nothing is left attached"
+	expect "the qdisc of eth0 after a start" "$(queue_root)" = "$before"
+}
+
+queue__of_somebody_else_stays() {
+	queue_keyed
+	daemon_start h1
+	queue_registered
+	net_in h1 tc qdisc replace dev eth0 root handle 40: pfifo limit 77
+	wait_for 20 "it is noticed" said h1 "eth0: somebody replaced its qdisc 'sluice' by pfifo: that stays"
+	sleep 2
+	expect "the qdisc of eth0" "$(queue_root)" has "qdisc pfifo 40: root"
+	expect "how often that is said" "$(grep -c "somebody replaced" "$CASE_DIR/h1.log")" -eq 1
+	daemon_hup h1 "eth0: qdisc: pfifo -> sluice"
+	net_in h1 tc qdisc del dev eth0 root
+	wait_for 20 "it is noticed" said h1 "eth0: somebody replaced its qdisc 'sluice' by the kernel's default"
+	daemon_hup h1 "eth0: qdisc: the kernel's default -> sluice"
+
+	# One that somebody has installed by hand is as good, and theirs.
+	queue_install
+	wait_for 20 "it is noticed" said h1 "somebody replaced its qdisc 'sluice' by sluice"
+	daemon_hup h1 "reloaded"
+	expect "the qdisc of eth0" "$(queue_root)" has "qdisc sluice 10: root"
+	daemon_stop h1
+	expect "the qdisc of eth0 at the end" "$(queue_root)" has "qdisc sluice 10: root"
+}
+
+# It loses what waits, as tc does: what iperf3 counts as lost, with two reloads and with tc by hand.
+queue__changes_under_traffic() {
+	local how lost=() sent
+
+	queue_keyed
+	daemon_start h1
+	queue_registered
+	daemon_start h2 sw
+	server h2
+	for how in reload tc; do
+		net_exec h1 iperf3 -J -u -b 50M -l 1200 -t 6 -c 10.2.0.2 >"$CASE_DIR/udp.json" 2>>"$CASE_DIR/iperf3.log" 9>&- &
+		BULK=$!
+		sleep 2
+		if [[ $how == reload ]]; then
+			queue_config fq
+			daemon_hup h1 "eth0: qdisc: sluice -> "
+			sleep 1
+			queue_config sluice
+			daemon_hup h1 "reloaded"
+			queue_config auto
+			sleep 1
+			daemon_hup h1 "reloaded"
+		else
+			net_in h1 tc qdisc replace dev eth0 root sluice
+			sleep 1
+			net_in h1 tc qdisc replace dev eth0 root fq
+			sleep 1
+			net_in h1 tc qdisc replace dev eth0 root sluice
+		fi
+		wait $BULK || fail "iperf3: $(jq -r .error "$CASE_DIR/udp.json")"
+		lost+=("$(jq .end.sum.lost_packets "$CASE_DIR/udp.json")")
+		sent=$(jq .end.sum.packets "$CASE_DIR/udp.json")
+		expect "datagrams that were sent" "$sent" -ge 1000
+	done
+	echo "# lost of $sent datagrams: ${lost[0]} with three reloads, ${lost[1]} with three 'tc qdisc replace'"
+	expect "datagrams that reloads lose, beside ${lost[1]} of tc" "${lost[0]}" -le $((2 * lost[1] + 20))
+	servers_stop
+}
+
+queue__of_the_key_is_below_each_class_of_mq() {
+	local before
+
+	queue_needed
+	net_up
+	net_in h1 ip link add many0 numtxqueues 4 type veth peer name many1 numrxqueues 4 &&
+		net_in h1 ip link set many0 up && net_in h1 ip link set many1 up &&
+		net_in h1 tc qdisc replace dev many0 root handle 1: mq || skip "no veth with several transmit queues"
+	for i in 1 2 3 4; do
+		net_in h1 tc qdisc replace dev many0 parent 1:$i fq limit 4000 || fail "tc"
+	done
+	host_config h1 "interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}}, {name: many0, role: host, speed: ${NET_RATE^}, queue: sluice}]" >"$CASE_DIR/h1.yaml"
+	before=$(queue_root many0 | sed 's/fq [0-9a-f]*:/fq/' | sort)
+	daemon_start h1
+	queue_registered
+	expect_said h1 "many0: qdisc: mq with fq -> sluice"
+	expect "the root" "$(queue_root many0)" has "qdisc mq 5463: root"
+	expect "classes of mq in sluicectl queue" "$(ctl h1 queue many0 --json | jq -c '[.[].class]')" = \
+		'["5463:1","5463:2","5463:3","5463:4"]'
+	net_in h1 tc qdisc replace dev many0 parent 5463:2 pfifo
+	wait_for 20 "it is noticed" said h1 "many0: somebody put other qdiscs in the place of 'sluice' below 1 classes of mq"
+	daemon_hup h1 "reloaded"
+	expect "qdiscs in its map" "$(queue_count 1)" -eq 4
+	daemon_stop h1
+	expect "the qdiscs at the end" "$(queue_root many0 | sed 's/fq [0-9a-f]*:/fq/' | sort)" = "$before"
+	# The kernel's own mq comes back by itself.
+	net_in h1 tc qdisc del dev many0 root
+	net_in h1 tc qdisc replace dev many0 root handle 1: mq
+	before=$(queue_root many0 | sort)
+	daemon_start h1
+	expect "qdiscs in its map" "$(queue_count 1)" -eq 4
+	daemon_stop h1
+	expect "the qdiscs at the end" "$(queue_root many0 | sort)" = "$before"
+}
+
+queue__is_shown() {
+	[[ -x $BUILD/held ]] || skip "no build/held here: make build/held"
+	queue_keyed
+	queue_config sluice 'mode: observe' # their times are their own
+	daemon_start h1
+	queue_registered
+	net_in h1 "$BUILD/held" 10.1.0.1 9 1500 || fail "held: it does not send"
+	ctl h1 queue --json >"$CASE_DIR/queue.json"
+	expect "what is not as the schema says" "$(schema errors queue <"$CASE_DIR/queue.json" 2>&1)" = ""
+	# A question to the peer may wait with the datagram that it left with.
+	expect "what is shown" "$(jq -c '.[] | [.interface, .class, .beside_packets, .packets.full]' "$CASE_DIR/queue.json")" = \
+		'["eth0","root",1,0]'
+	expect "packets that wait" "$(jq '.[0].waiting_packets' "$CASE_DIR/queue.json")" -ge 2
+	expect "flows that are held" "$(jq '.[0].held_flows' "$CASE_DIR/queue.json")" -ge 1
+	expect "for how long the first is held" "$(jq '.[0].held_for_ns' "$CASE_DIR/queue.json")" -gt 0
+	expect "for how long the first is held" "$(jq '.[0].held_for_ns' "$CASE_DIR/queue.json")" -le 1500000000
+	expect "bytes that wait" "$(jq '.[0].waiting_bytes' "$CASE_DIR/queue.json")" -ge 2001
+	expect "the table" "$(ctl h1 queue eth0)" has "eth0     root"
+	! ctl h1 queue lo 2>"$CASE_DIR/none.txt" || fail "lo has one"
+	expect "what it says of lo" "$(<"$CASE_DIR/none.txt")" has "lo does not have the qdisc 'sluice': write 'queue: sluice'"
+	# Another network namespace has none, although the map is the machine's.
+	! net_in h2 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" queue 2>"$CASE_DIR/none.txt" || fail "h2 has one"
+	expect "what it says in h2" "$(<"$CASE_DIR/none.txt")" has "the interfaces here do not have the qdisc 'sluice'"
+	daemon_stop h1
+}
+
+queue__is_named_by_why_and_counted_in_the_metrics() {
+	queue_needed
+	net_up
+	queue_config sluice 'metrics: {flows: 1}'
+	daemon_start h1
+	queue_registered
+	daemon_start h2 sw
+	server h2
+	bulk_udp_start h1 10.2.0.2 -b 150M -l 1200
+	governed_soon h1
+	metric_soon h1 'sluice_port_queue_packets_total{port="eth0",verdict="taken"}' 1
+	expect "the metric of a reason" "$(metric h1 'sluice_port_queue_packets_total{port="eth0",verdict="flow_full"}')" -eq 0
+	ctl h1 why "$(flow_of h1 '"\(.local):\(.local_port)"')" --json >"$CASE_DIR/why.json" || fail "why"
+	expect "the qdisc in sluicectl why" "$(jq -r .queue "$CASE_DIR/why.json")" has "The qdisc sluice of eth0 holds "
+	expect "what it says of drops" "$(jq -r .queue "$CASE_DIR/why.json")" has-no dropped
+	queue_limits 10000 1 10000
+	sleep 1
+	ctl h1 why "$(flow_of h1 '"\(.local):\(.local_port)"')" --json >"$CASE_DIR/why.json" || fail "why"
+	expect "the qdisc in sluicectl why" "$(jq -r .queue "$CASE_DIR/why.json")" has " beyond the limit of their flow."
+	metric_soon h1 'sluice_port_queue_packets_total{port="eth0",verdict="flow_full"}' 1
+	bulk_udp_stop
+	servers_stop
 }

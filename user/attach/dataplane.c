@@ -133,12 +133,14 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 {
 	int err;
 
+	queue_register(dp);
 	if (!dp->fresh)
 		ports_name(dp, c, 1);
 	err = ports_check(dp, c);
 	/* What an earlier daemon attached is not given up because somebody changed a route meanwhile. */
 	if (!err && dp->fresh)
 		err = routes_check(c);
+	err = err ?: queues_check(dp, c);
 	err = err ?: keys_apply(dp, c) ?: peers_apply(dp, c);
 	if (!err && dp->adopt)
 		err = adopt_commit(dp);
@@ -151,10 +153,8 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 		err = cc_register(dp, c);
 	if (!err)
 		err = cc_default_apply(dp, c);
-	if (!err) {
+	if (!err)
 		pods_follow(dp, c);
-		queue_register(dp->pin_dir);
-	}
 	return err;
 }
 
@@ -189,7 +189,11 @@ int dataplane_undo(struct dataplane *dp, int err)
 int dataplane_prepare(struct dataplane *dp, struct config *c)
 {
 	ports_name(dp, c, 1);
-	return nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: routes_check(c) ?: programs_add(dp, c);
+	return nic_check(&dp->pins, c)	   ?:
+		       ports_check(dp, c)  ?:
+		       queues_check(dp, c) ?:
+		       routes_check(c)	   ?:
+					     programs_add(dp, c);
 }
 
 /* After SIGHUP an administrator expects every message, even one that was printed a moment ago. */

@@ -4,7 +4,7 @@
 /*
  * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c,
  * routes.c, port_describe.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
- * leftover.c, detach.c, xdp.c, queue.c.
+ * leftover.c, detach.c, xdp.c, queue.c, queue_apply.c.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -56,6 +56,8 @@ struct dataplane {
 	int tracepoints;       /* this run attached the tracepoints of backlog */
 	int class_tracepoints; /* this run attached the tracepoints of classes */
 	int pfc_tracepoints;   /* this run attached the tracepoints of pauses */
+	char queue_why[256];   /* why there is no qdisc `sluice`; "": there is */
+	int queue_is_new;      /* this run registered it */
 	int running;	       /* the attached programs are this run's */
 	int linger_fd;	       /* a timer: when leaving peers and ports are removed */
 	struct {
@@ -272,10 +274,22 @@ void xdp_forget(__u32 ifindex, __u32 stats_id);
 
 /* --- queue.c: the qdisc `sluice` --- */
 
-/* Registers and pins it if possible; otherwise prints the reason, if it can be fixed. */
-void queue_register(const char *pin_dir);
+/* Registers and pins it if possible; otherwise fills queue_why, and prints that if it can be fixed. */
+void queue_register(struct dataplane *dp);
 /* Removes the name and the pins, if there are any. Qdiscs that are in place continue. */
 void queue_unregister(const char *pin_dir);
+
+/* --- queue_apply.c: interfaces with `queue: sluice` --- */
+
+/* Whether one of them would be refused; reports it, before anything is changed. */
+int queues_check(const struct dataplane *dp, const struct config *c);
+/*
+ * Installs it where the configuration wants it, and puts the previous qdisc back where we have installed it and the
+ * configuration (NULL: none) does not want it. The first error, with a message.
+ */
+int queues_apply(struct dataplane *dp, const struct config *c);
+/* Serves interfaces and transmit queues that came, and reports what somebody else replaced. */
+void queues_follow(struct dataplane *dp, const struct config *c);
 
 /* --- restore.c --- */
 

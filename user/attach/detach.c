@@ -25,6 +25,7 @@ int dataplane_detach(struct dataplane *dp)
 		cc_pin_restore(dp->pin_dir, ctl); /* its pin, needed to unregister it, may have been removed */
 	}
 	err = cc_unregister(dp->pin_dir) ?: err;
+	err = queues_apply(dp, NULL) ?: err;
 	queue_unregister(dp->pin_dir);
 	/* The pins record what is left: another detach removes it. */
 	if (err)
@@ -52,6 +53,7 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, cons
 	if (l->old_id)
 		xdp_forget(0, l->old_id);
 	links_each(leftover_ingress_remove, l);
+	queues_apply(dp, NULL);
 	queue_unregister(dp->pin_dir);
 	err = cc_unregister(dp->pin_dir);
 	if (err) {

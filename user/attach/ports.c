@@ -84,6 +84,10 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 	err = tracepoints_apply(dp, c, 1);
 	if (err)
 		return err;
+	err = queues_apply(dp, c);
+	if (err && !dp->running)
+		return err;
+	failed = err;
 	for (k = 0; k < c->interfaces_count; k++) {
 		err = port_add(dp, c, &c->interfaces[k]);
 		if (err == -ENODEV && !must_exist)
@@ -135,6 +139,7 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 	int changed = 0, found;
 
 	ports_drop(dp, c);
+	queues_follow(dp, c);
 	for (k = 0; k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
 

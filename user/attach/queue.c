@@ -66,9 +66,9 @@ int queue_try(char *why, size_t size)
 	return -EOPNOTSUPP;
 }
 
-void queue_register(const char *pin_dir)
+void queue_register(struct dataplane *dp)
 {
-	(void)pin_dir;
+	queue_try(dp->queue_why, sizeof(dp->queue_why));
 }
 
 #else
@@ -155,39 +155,44 @@ static int queue_pin(struct sluice_queue_bpf *s, const char *pin_dir)
 }
 
 /* Pinned before it is registered: without a pin it could not be removed. */
-void queue_register(const char *pin_dir)
+void queue_register(struct dataplane *dp)
 {
 	struct sluice_queue_bpf *s;
 	struct bpf_link *link;
-	char why[256];
+	char *why = dp->queue_why;
 	int err;
 
-	if (kernel_has_qdiscs(why, sizeof(why)) || queue_is_kept(pin_dir))
+	*why = 0;
+	if (kernel_has_qdiscs(why, sizeof(dp->queue_why)) || queue_is_kept(dp->pin_dir))
 		return;
-	queue_unregister(pin_dir);
+	queue_unregister(dp->pin_dir);
 	if (struct_ops_find("queue_ops", "sluice")) {
 		msg_debug("qdisc 'sluice': another daemon has registered it");
 		return;
 	}
-	s = queue_load(why, sizeof(why));
+	s = queue_load(why, sizeof(dp->queue_why));
 	if (!s) {
 		msg("qdisc 'sluice': %s; fq and all else are as they were", why);
 		return;
 	}
-	err = queue_pin(s, pin_dir);
+	err = queue_pin(s, dp->pin_dir);
 	link = err ? NULL : bpf_map__attach_struct_ops(s->maps.queue_ops);
 	if (link) {
 		/* It stays registered when the daemon ends; only deleting the map's element removes it. */
 		bpf_link__disconnect(link);
 		bpf_link__destroy(link);
-		msg_info("qdisc 'sluice': registered: 'tc qdisc replace dev ... root sluice' takes it");
+		dp->queue_is_new = 1;
+		msg_info(
+			"qdisc 'sluice': registered: 'queue: sluice', or 'tc qdisc replace dev ... root sluice', takes it");
 	} else {
 		err = err ?: -errno;
-		if (err == -EEXIST)
+		if (err == -EEXIST) {
 			msg_debug("qdisc 'sluice': another daemon has registered it");
-		else
-			msg("qdisc 'sluice': registering it: %s; fq and all else are as they were", strerror(-err));
-		queue_pins_remove(pin_dir);
+		} else {
+			snprintf(why, sizeof(dp->queue_why), "registering it: %s", strerror(-err));
+			msg("qdisc 'sluice': %s; fq and all else are as they were", why);
+		}
+		queue_pins_remove(dp->pin_dir);
 	}
 	sluice_queue_bpf__destroy(s);
 }

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "lib/config.h"
 #include "attach/dataplane.h"
+#include "attach/queue_root.h"
 #include "lib/dcb.h"
 #include "lib/net.h"
 #include "ctl/probe.h"
@@ -95,6 +97,34 @@ static void check_pauses(struct probe_report *r, const struct config *c, const s
 	} else {
 		probe_report_add(r, check, PROBE_OK, "pauses are kept by fq", NULL);
 	}
+}
+
+/* Whether 'queue: sluice' would be refused. */
+static void check_queue(struct probe_report *r, const struct config_interface *i)
+{
+	char check[64], why[256], text[352], mend[96], root[48];
+	struct qdisc_tree *t;
+	struct link_info link;
+
+	if (i->queue != CONFIG_QUEUE_SLUICE)
+		return;
+	snprintf(check, sizeof(check), "%s qdisc", i->name);
+	if (queue_try(why, sizeof(why))) {
+		snprintf(text, sizeof(text), "'queue: sluice' is refused: %s", why);
+		probe_report_advise(r, check, PROBE_MISSING, text, "write 'queue: fq' for this interface");
+		return;
+	}
+	if (link_get(i->name, &link) || qdisc_tree_get(link.ifindex, &t))
+		return;
+	if (root_is_ours(t) || root_is_sluice(t) || root_is_replaceable(t)) {
+		probe_report_add(r, check, PROBE_OK, "sluiced installs 'sluice', and puts back what was there", NULL);
+	} else {
+		snprintf(text, sizeof(text), "'queue: sluice' is refused: the root qdisc %s could not be put back",
+			 root_format(&t->root, &t->child, root, sizeof(root)));
+		snprintf(mend, sizeof(mend), "tc qdisc del dev %s root", i->name);
+		probe_report_add(r, check, PROBE_MISSING, text, mend);
+	}
+	free(t);
 }
 
 /* Each prefix needs one route, by a managed interface, to give an MTU with room for telemetry. */
@@ -219,6 +249,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 			roles |= PORT_F_SWITCH;
 		probe_interface(r, c->interfaces[i].name, roles, c->interfaces[i].speed_bps);
 		check_pauses(r, c, &c->interfaces[i]);
+		check_queue(r, &c->interfaces[i]);
 	}
 	for (i = 0; i < c->peers_count; i++)
 		check_peer(r, c, &c->peers[i]);

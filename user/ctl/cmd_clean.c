@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "attach/queue_root.h"
 #include "ctl/show.h"
 
 #define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers switch to plain packets while we still strip */
@@ -113,6 +114,35 @@ static void clean_left(struct clean *c)
 		msg("clsact qdiscs, the default congestion control and PFC of NICs stay, for who made them so is not known: see 'tc qdisc show clsact', 'dcb pfc show dev ...' and 'sysctl net.ipv4.tcp_congestion_control'; set the last to another if it names Sluice's, for new connections would have the one that is gone");
 }
 
+/* Whether a daemon or a pin directory has filters at the interface, and so knows what was there before. */
+static int is_owned(const struct clean *c, __u32 ifindex)
+{
+	const struct left_filter *f;
+
+	for (f = c->filter; f < c->filter + c->n; f++)
+		if (f->ifindex == ifindex && !filter_is_left(f))
+			return 1;
+	return 0;
+}
+
+/* Our root qdisc. What the pins know is put back already; else the kernel's default comes back. */
+static void clean_queue(__u32 ifindex, void *ctx)
+{
+	char object[64], name[IFNAMSIZ] = "?",
+			 detail[96] = "'sluice', which nobody looks after; the kernel's default comes back";
+	struct clean *c = ctx;
+	int err;
+
+	if (!queue_is_left(ifindex) || is_owned(c, ifindex))
+		return;
+	if_indextoname(ifindex, name);
+	snprintf(object, sizeof(object), "%s qdisc", name);
+	err = c->dry ? 0 : qdisc_root_delete(ifindex);
+	if (err)
+		snprintf(detail, sizeof(detail), "%s: run 'tc qdisc del dev %s root'", strerror(-err), name);
+	clean_report(c, object, detail, !err);
+}
+
 /* A congestion control of ours that is not pinned: its owner is unknown, so it is only reported. */
 static void clean_cc_report(struct clean *c)
 {
@@ -168,6 +198,7 @@ static int clean_run(struct clean *c)
 	if (pins)
 		clean_report(c, dir, "pins, and by them routes, congestion control, tracepoints, XDP", 1);
 	clean_filters_report(c);
+	links_each(clean_queue, c);
 	clean_cc_report(c);
 	return EXIT_DONE;
 }

@@ -145,6 +145,13 @@ static int why_watch(struct why *w, const struct pins *p)
 	double ratio;
 	int i;
 
+	snprintf(w->port, sizeof(w->port), "its port");
+	if (!bpf_map_lookup_elem(p->ports, &w->flow.path.ifindex, &port)) {
+		snprintf(w->port, sizeof(w->port), "%s", port.name);
+		w->port_flags = port.flags;
+		w->netns_cookie = port.netns_cookie;
+	}
+	why_queues(w);
 	for (i = 0; i < WHY_LOOKS; i++) {
 		nanosleep(&pause, NULL);
 		before = w->flow;
@@ -167,15 +174,11 @@ static int why_watch(struct why *w, const struct pins *p)
 		w->peer = (struct peer){};
 	if (w->flow.path.hiercc && !w->flow.voq.merged && !bpf_map_lookup_elem(p->voqs, &voq_key, &voq))
 		w->short_ns = voq.voq.short_ns;
-	snprintf(w->port, sizeof(w->port), "its port");
-	if (!bpf_map_lookup_elem(p->ports, &w->flow.path.ifindex, &port)) {
-		snprintf(w->port, sizeof(w->port), "%s", port.name);
-		w->port_flags = port.flags;
-	}
 	ratio = hop_own(p, &w->flow);
 	w->own = ratio > 0;
 	if (w->own)
 		w->hop_bytes[0] *= ratio;
+	why_queues(w);
 	return 0;
 }
 
@@ -267,6 +270,7 @@ static int why_json(const struct why *w)
 	out_string("because", w->because);
 	out_string("decision", w->decision);
 	out_string("next", w->next);
+	out_string("queue", w->queue_line);
 	out_string("control", flow_control(f));
 	out_u64("sent_bps", w->sent_bps);
 	out_u64("rate_bps", f->cc.rate_bps);

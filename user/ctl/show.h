@@ -42,6 +42,7 @@ int cmd_status(int argc, char **argv);
 int cmd_flows(int argc, char **argv);
 int cmd_voqs(int argc, char **argv);
 int cmd_credits(int argc, char **argv);
+int cmd_queue(int argc, char **argv);
 int cmd_ports(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_bypass(int argc, char **argv);

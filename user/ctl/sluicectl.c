@@ -33,6 +33,7 @@ static const struct command {
 	COMMAND(top, "", "totals, ports with their queues and flows on the whole screen"),
 	COMMAND(voqs, "", "HierCC: what goes to other racks, its credit and queue"),
 	COMMAND(credits, "", "HierCC: what comes from other racks, and what it was granted"),
+	COMMAND(queue, "[IFACE]", "the qdiscs `sluice`: flows, packets that wait, the first departure, drops"),
 	COMMAND(ports, "", "pauses by port and priority: queues, what was heard, what was sent"),
 	COMMAND(stats, "[--all]", "counters, one for each thing that can happen to a packet"),
 	COMMAND(set, "[KEY VALUE]",

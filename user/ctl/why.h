@@ -3,6 +3,7 @@
 #define SLUICE_WHY_H
 /* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences for that. */
 #include "ctl/show.h"
+#include "lib/queues.h"
 
 enum why_verdict {
 	WHY_CLOSED,
@@ -33,12 +34,16 @@ struct why {
 	int own; /* the first hop is the port of this machine, and its speed and bytes are the real ones */
 	char port[16];
 	__u32 port_flags;
-	__u64 heard_ns;	  /* when its peer was last heard from; 0: never */
-	int peer_strips;  /* its peer is known to strip telemetry */
-	struct peer peer; /* its prefix; t_ns 0: there is none */
-	__u64 short_ns;	  /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
+	__u64 heard_ns;		 /* when its peer was last heard from; 0: never */
+	int peer_strips;	 /* its peer is known to strip telemetry */
+	struct peer peer;	 /* its prefix; t_ns 0: there is none */
+	__u64 short_ns;		 /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
+	struct queue_seen queue; /* the qdiscs `sluice` of its interface: their sum */
+	__u64 netns_cookie;	 /* of its interface */
+	unsigned int queues;	 /* the number of them; 0: it has none, or they cannot be read */
+	__u64 queue_drops;	 /* packets that they dropped during the looks, of whichever flow */
 	enum why_verdict verdict;
-	char answer[512], because[512], decision[512], next[512], base_rtt[512];
+	char answer[512], because[512], decision[512], next[512], base_rtt[512], queue_line[512];
 };
 
 /* A sentence for a verdict. */
@@ -58,6 +63,11 @@ const char *hop_busy_text(const struct why *w, unsigned int i, char *buf);
 int hop_is_shaped(const struct why *w, unsigned int i);
 /* The number of hops reported. */
 unsigned int why_hops(const struct flow *f);
+
+/* Reads the qdiscs `sluice` of its interface; the second time, also what they dropped since the first. */
+void why_queues(struct why *w);
+/* Their sentence, in w. */
+void queue_sentence(struct why *w);
 
 /* The sentences of the verdict, in w. */
 void why_sentences(struct why *w);

@@ -99,7 +99,7 @@ static const struct why_line answers[] = {
 	{ WHY_PAUSE, NULL, "Pauses (PFC) that the neighbour of {port} asks for. It sends {sent} Mbit/s." },
 	{ WHY_HOP, NULL, "R of its first hop (HierCC, Equation 1), {hop_rate} Mbit/s: its share of what its VOQ may send. "
 		"It sends {sent} Mbit/s." },
-	{ WHY_RATE, NULL, "{whose}, {rate} Mbit/s: its packets wait in fq of {port} for their departure time. It sends {sent} Mbit/s." },
+	{ WHY_RATE, NULL, "{whose}, {rate} Mbit/s: its packets wait in {qdisc} of {port} for their departure time. It sends {sent} Mbit/s." },
 	{ WHY_WINDOW, NULL, "Its window W, {w} bytes ({by}): that much is under way and not acknowledged. It sends {sent} Mbit/s, "
 		"R is {rate}." },
 	{ WHY_UNHELD, NULL, "Nothing: it sends {sent} Mbit/s, though R is {rate} and W {w} bytes. Its socket does not obey W, and no "
@@ -236,6 +236,7 @@ static void rates_fill(struct words *s, const struct why *w)
 	word_set(s, "mtu", "%u", f->path.mtu);
 	word_set(s, "mode", "%s", mode_name(w->ctl.mode));
 	word_set(s, "port", "%s", w->port);
+	word_set(s, "qdisc", "%s", w->queues ? "the qdisc sluice" : "fq");
 	word_set(s, "sent", "%.1f", mbit(w->sent_bps));
 	word_set(s, "rate", "%.1f", mbit(w->rate_bps));
 	word_set(s, "hop_rate", "%.1f", mbit(f->voq.rate_bps));
@@ -321,6 +322,7 @@ void why_sentences(struct why *w)
 	sentence_make(w->because, sizeof(w->because), because_text(w), &s);
 	sentence_make(w->decision, sizeof(w->decision), decision_text(w), &s);
 	sentence_make(w->next, sizeof(w->next), line_text(nexts, w), &s);
+	queue_sentence(w);
 }
 
 /* --- output --- */
@@ -356,6 +358,7 @@ int why_print(const struct why *w)
 	why_line("decision", w->decision);
 	why_line("next", w->next);
 	why_line("base RTT", w->base_rtt);
+	why_line("queue", w->queue_line);
 	if (f->rx.fb_ns) {
 		snprintf(text, sizeof(text), "%s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s",
 			 time_text(age_ns(w->now_ns, f->rx.fb_ns), t), f->rx.feedbacks, w->feedbacks_per_s,

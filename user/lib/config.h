@@ -29,6 +29,13 @@ enum config_pfc {
 	CONFIG_PFC_PREDICT, /* pauses its neighbour by prediction */
 };
 
+/* Who looks after the qdisc of an interface. */
+enum config_queue {
+	CONFIG_QUEUE_AUTO,   /* as with fq */
+	CONFIG_QUEUE_SLUICE, /* the daemon installs its own, and puts the previous one back */
+	CONFIG_QUEUE_FQ,     /* the administrator */
+};
+
 /* A class of a switch port with several queues. */
 struct config_class {
 	__u64 dscp;	 /* bit n: DSCP n; 0: every DSCP that no other class has */
@@ -43,6 +50,7 @@ struct config_interface {
 	unsigned int id; /* switch id, 12 bits */
 	enum config_xdp xdp;
 	enum config_pfc pfc;
+	enum config_queue queue;
 	__u32 voqs;		      /* of a switch as a ToR: PORT_F_VOQ_UP or PORT_F_VOQ_DOWN; 0: neither */
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;

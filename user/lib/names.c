@@ -63,6 +63,13 @@ const struct word pfc_words[] = {
 	{},
 };
 
+const struct word queue_words[] = {
+	{ "auto", CONFIG_QUEUE_AUTO },
+	{ "sluice", CONFIG_QUEUE_SLUICE },
+	{ "fq", CONFIG_QUEUE_FQ },
+	{},
+};
+
 const struct word trust_words[] = { { "dscp", PFC_TRUST_DSCP }, { "pcp", PFC_TRUST_PCP }, {} };
 
 const char *word_name(const struct word *words, unsigned int value)

@@ -24,7 +24,7 @@ struct queue_limits {
 	__u64 horizon_ns; /* a packet that would leave later is dropped */
 };
 
-#define QUEUE_VERSION 3 /* goes up with every change of bpf/queue or of this file */
+#define QUEUE_VERSION 4 /* goes up with every change of bpf/queue or of this file */
 #define QUEUE_LIMITS_PRESET                                                                            \
 	{                                                                                              \
 		.version = QUEUE_VERSION, .packets = 10000, .flow_packets = 1000, .quantum = 2 * 1514, \
@@ -63,6 +63,27 @@ enum queue_verdict {
 	QUEUE_MEMORY,	  /* there is no memory for it */
 	QUEUE_VERDICTS,
 };
+
+/* What anybody may know of a qdisc: the start of its entry in the map `queues`. */
+struct queue_seen {
+	__u64 netns_cookie; /* of the network namespace that the interface is in */
+	__u32 ifindex;
+	__u32 parent; /* TC_H_ROOT, or a class of mq */
+	__u32 fresh_flows, ring_flows, held_flows;
+	__u32 waiting_voqs; /* with flows that are due, and wait for credit */
+	__u64 next_ns;	    /* when the first held packet is due, as of the last time when none was; 0: none is held */
+	__u64 beside;	    /* packets that overtook held data of their flow (QUEUE_SHORT) */
+	__u64 fresh_bytes;  /* bytes that new flows have sent since the others had a turn */
+	__u64 voq_bytes;    /* bytes that VOQs have sent since the others had a turn */
+	__u64 packets[QUEUE_VERDICTS]; /* packets that came, by verdict */
+	__u64 voq_packets;	       /* packets that have left by way of a VOQ */
+};
+
+/* How much longer the first packet waits that is held, or has no credit; 0: none does. */
+static inline __u64 queue_held_ns(const struct queue_seen *q, __u64 now_ns)
+{
+	return (q->held_flows || q->waiting_voqs) && q->next_ns > now_ns ? q->next_ns - now_ns : 0;
+}
 
 /* The two FIFOs of a flow. */
 enum queue_lane {

@@ -397,3 +397,29 @@ Test(config, telemetry__goes_by_the_encoding, .init = said_begin)
 	cr_expect_eq(c->peers[5].telemetry, TELEMETRY_EVERY);
 	config_free(c);
 }
+
+/* Who looks after the qdisc: nobody does, if it is not said. */
+Test(config, queue__is_left_alone_by_default, .init = said_begin)
+{
+	struct config *c = NULL;
+	char path[64];
+
+	dprintf(file, "interfaces:\n"
+		      "  - {name: p1, role: switch, id: 1}\n"
+		      "  - {name: p2, role: switch, id: 1, queue: sluice}\n"
+		      "  - {name: p3, role: switch, id: 1, queue: fq, classes: [{share: 70%%}]}\n");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	cr_assert(!config_load(path, &c));
+	cr_expect_eq(c->interfaces[0].queue, CONFIG_QUEUE_AUTO);
+	cr_expect_eq(c->interfaces[1].queue, CONFIG_QUEUE_SLUICE);
+	cr_expect_eq(c->interfaces[2].queue, CONFIG_QUEUE_FQ);
+	config_free(c);
+}
+
+Test(config, queue__of_ours_has_no_classes, .init = said_begin)
+{
+	char buf[1024];
+
+	dprintf(file, "interfaces: [{name: p1, role: switch, id: 1, queue: sluice, classes: [{share: 70%%}]}]\n");
+	cr_expect(strstr(file_load(buf, sizeof(buf)), "leave out queue, or classes"), "%s", buf);
+}

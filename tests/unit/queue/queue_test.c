@@ -89,3 +89,13 @@ Test(queue, queue_is_idle__of_one_whose_last_packet_left_long_ago)
 	cr_expect(queue_is_idle(NOW + QUEUE_IDLE_NS + 1, NOW));
 	cr_expect(queue_is_idle(NOW + QUEUE_IDLE_NS, 0), "it has never sent anything");
 }
+
+Test(queue, queue_held_ns__is_of_what_is_held_now)
+{
+	struct queue_seen q = { .held_flows = 1, .next_ns = NOW + 5 };
+
+	cr_expect_eq(queue_held_ns(&q, NOW), 5);
+	cr_expect_eq(queue_held_ns(&q, NOW + 6), 0, "it is due, and has not left");
+	q.held_flows = 0;
+	cr_expect_eq(queue_held_ns(&q, NOW), 0, "it has left, and no timer was set since");
+}

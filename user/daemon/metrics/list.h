@@ -33,6 +33,8 @@
 	X(NIC_REQUESTS, "sluice_port_nic_pfc_requests_total", "counter", "PFC frames that the NIC of an interface sent by itself.") \
 	X(NIC_INDICATIONS, "sluice_port_nic_pfc_indications_total", "counter",                     \
 	  "PFC frames that the NIC of an interface received and obeyed by itself.")                \
+	X(QUEUE_PACKETS, "sluice_port_queue_packets_total", "counter",                             \
+	  "Packets that came to the qdiscs sluice of a port, by what became of them (docs/queue.md).") \
 	X(PODS, "sluice_pods", "gauge", "Pods whose own queue is read.")                           \
 	X(PEER_FLOWS, "sluice_peer_flows", "gauge", "Active flows to a prefix of the configuration.") \
 	X(PEER_HELD, "sluice_peer_held_flows", "gauge", "Its active flows with feedback, by what holds them, as in sluicectl top.") \

@@ -80,6 +80,7 @@ int metrics_open(const struct pins *pins, const struct config *c, struct metrics
 		return -ENOMEM;
 	}
 	m->pins = pins;
+	snprintf(m->pin_dir, sizeof(m->pin_dir), "%s", c->pin_dir);
 	m->watcher = sums_watcher(m);
 	m->start = time(NULL);
 	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -59,6 +59,7 @@ struct client {
 
 struct metrics {
 	const struct pins *pins;
+	char pin_dir[256];
 	struct watcher watcher;
 	int epoll_fd; /* includes the epoll of http */
 	struct MHD_Daemon *http;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "daemon/metrics/list.h"
 #include "daemon/metrics/metrics_int.h"
+#include "lib/queues.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
@@ -159,6 +160,28 @@ static double class_value(enum metric n, const struct class_queue *q)
 	return n == METRIC_CLASS_BACKLOG ? q->backlog_bytes : n == METRIC_CLASS_TX ? q->tx_bytes : q->sojourn_ns / 1e9;
 }
 
+/* The qdiscs sluice: one series for each port that has them, and verdict. */
+static void text_queues(FILE *f, const struct metrics *m, const struct ports *p)
+{
+	struct queue_seen *list, sum;
+	unsigned int i, k, n, from, to;
+
+	metric_head(f, METRIC_QUEUE_PACKETS);
+	if (!p->n || queues_list(m->pin_dir, p->at[0].port.netns_cookie, 0, &list, &n))
+		return;
+	for (i = 0; i < p->n; i++) {
+		for (from = 0; from < n && list[from].ifindex != p->at[i].ifindex; from++)
+			;
+		for (to = from; to < n && list[to].ifindex == p->at[i].ifindex; to++)
+			;
+		queues_sum(list + from, to - from, 0, &sum);
+		for (k = 0; from < to && k < QUEUE_VERDICTS; k++)
+			fprintf(f, "%s{port=\"%s\",verdict=\"%s\"} %llu\n", about[METRIC_QUEUE_PACKETS].name,
+				p->at[i].port.name, queue_verdict_names[k], sum.packets[k]);
+	}
+	free(list);
+}
+
 static void text_ports(FILE *f, const struct metrics *m)
 {
 	struct ports *p = calloc(1, sizeof(*p));
@@ -190,6 +213,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 					n == METRIC_NIC_REQUESTS ? p->at[i].nic.requests[k] :
 								   p->at[i].nic.indications[k]);
 	}
+	text_queues(f, m, p);
 	metric_value(f, METRIC_PODS, p->pods);
 	free(p);
 }

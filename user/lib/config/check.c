@@ -21,6 +21,13 @@ static int config_check_classes(const char *path, const struct config_interface 
 			"interfaces: %s: classes are for the role switch: what a host sends waits in its fq; leave them out",
 			i->name);
 	}
+	if (i->classes_count && i->queue == CONFIG_QUEUE_SLUICE) {
+		config_bad(
+			path,
+			"interfaces: %s: queue: sluice replaces the root qdisc, and classes are the queues of one: leave out queue, or classes",
+			i->name);
+		return -EINVAL;
+	}
 	for (n = 0; n < i->classes_count; n++) {
 		const struct config_class *c = &i->classes[n];
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_QDISC_TREE_H
+#define SLUICE_QDISC_TREE_H
+/* The root qdisc of an interface, with the qdiscs below mq: read, replaced, deleted. */
+#include <linux/types.h>
+
+#define QDISC_OPTIONS_MAX 256
+
+/* A qdisc as the kernel describes it, which is also how it is made. kind "": there is none that anybody chose. */
+struct qdisc {
+	__u32 handle; /* 0: the kernel made it by itself */
+	char kind[16];
+	__u16 options_len;
+	__u16 options_cut; /* the options are longer than QDISC_OPTIONS_MAX */
+	__u8 options[QDISC_OPTIONS_MAX] __attribute__((aligned(4)));
+};
+
+#define QDISC_CHILDREN_MAX 1024
+
+struct qdisc_tree {
+	struct qdisc root;
+	struct qdisc child;    /* the first below the root */
+	unsigned int children; /* number of qdiscs directly below the root; not of one that the kernel made */
+	unsigned int deeper;   /* number of qdiscs below those */
+	int differ;	       /* the children are not of one kind with the same options */
+	struct {
+		__u32 parent; /* its class */
+		char kind[16];
+		int chosen; /* not made by the kernel by itself */
+	} at[QDISC_CHILDREN_MAX];
+};
+
+/* Both return 0 or -errno; the caller frees *tree. */
+int qdisc_tree_get(__u32 ifindex, struct qdisc_tree **tree);
+/* Puts a qdisc of this kind at parent (TC_H_ROOT or a class), whatever is there. handle 0: the kernel chooses. */
+int qdisc_set(__u32 ifindex, __u32 parent, __u32 handle, const struct qdisc *q);
+/* Deletes the root qdisc: the kernel puts its default in its place. 0 also if there is none. */
+int qdisc_root_delete(__u32 ifindex);
+
+/* What waits in a qdisc. */
+struct qdisc_waits {
+	__u32 ifindex, parent;
+	__u32 packets, bytes;
+};
+/* All qdiscs of a kind, at most max; the number of them, or -errno. */
+int qdiscs_waiting(const char *kind, struct qdisc_waits *list, unsigned int max);
+
+#endif
