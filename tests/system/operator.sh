@@ -499,7 +499,7 @@ operator__a_narrow_terminal_says_who_why_and_for_how_long() {
 		expect "words of why in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "up to"
 		on_terminal $columns 5 int
 		expect "columns of int in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
-		expect "words of int in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "hop 1 100 Mbit/s, sends"
+		expect "words of int in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has "hop 1 up to 100 Mbit/s, is"
 		expect "words of int in $columns" "$(xargs <"$CASE_DIR/terminal.txt")" has " us <- bottleneck"
 	done
 	bulk_stop

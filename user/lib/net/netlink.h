@@ -8,9 +8,9 @@
 /* Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. */
 int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 
-/* Rates of shapers (shaper.c), in bit/s: of a tbf, from its TCA_OPTIONS, and of an interface's root htb; 0: none. */
+/* Rates of shapers (shaper.c): of a tbf, from its TCA_OPTIONS, and of an interface's root htb: 0, or -errno. */
 __u64 tbf_rate(const struct nlattr *options);
-__u64 htb_rate(__u32 ifindex);
+int htb_rate(__u32 ifindex, __u64 *bps);
 
 /* The number in an attribute; 0 if it is too short for one. */
 __u32 attr_u32(const struct nlattr *a);

@@ -90,7 +90,9 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 	}
 	if (info->leaves > PORT_QUEUES_MAX && (!strcmp(info->root, "mq") || !strcmp(info->root, "mqprio")))
 		info->unreadable = info->leaves;
-	info->shaper_bps = strcmp(info->root, "htb") ? l->tbf_bps : htb_rate(ifindex);
+	info->shaper_bps = l->tbf_bps;
+	if (!err && !strcmp(info->root, "htb"))
+		err = htb_rate(ifindex, &info->shaper_bps);
 	free(l);
 	return err;
 }

@@ -41,17 +41,17 @@ static int htb_class(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-__u64 htb_rate(__u32 ifindex)
+int htb_rate(__u32 ifindex, __u64 *bps)
 {
 	char buf[MNL_NLMSG_HDRLEN + 64] = {};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct tcmsg *tc;
-	__u64 sum = 0;
 
+	*bps = 0;
 	nlh->nlmsg_type = RTM_GETTCLASS;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
 	tc->tcm_family = AF_UNSPEC;
 	tc->tcm_ifindex = ifindex;
-	return nl_talk(nlh, htb_class, &sum) ? 0 : sum;
+	return nl_talk(nlh, htb_class, bps);
 }
