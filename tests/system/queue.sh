@@ -286,6 +286,8 @@ queue__is_refused_where_the_kernel_lacks_it() {
 	queue_config sluice
 	daemon_fails h1 3 "eth0: 'queue: sluice': ${detail#*needed: }: write 'queue: fq' for this interface" "nothing is left attached"
 	expect "the qdiscs after it" "$(queue_root)" = "$before"
+	net_in h1 "$BUILD/sluicectl" check --json "$CASE_DIR/h1.yaml" >"$CASE_DIR/check.json"
+	expect "what sluicectl check finds" "$(jq -r '.[] | select(.check == "eth0 qdisc") | .result' "$CASE_DIR/check.json")" = missing
 	queue_config auto
 	daemon_start h1
 	queue_config sluice

@@ -23,9 +23,13 @@ static const char *const queue_pins[] = { "queue_ops", "queue_limits", "queues",
 static int queue_pin_get(const char *pin_dir, const char *name)
 {
 	char path[512];
+	int fd;
 
 	pin_path(path, sizeof(path), pin_dir, name);
-	return bpf_obj_get(path);
+	fd = bpf_obj_get(path);
+	if (fd < 0 && errno != ENOENT)
+		msg("%s: %s: the qdisc that is pinned there is left as it is", path, strerror(errno));
+	return fd;
 }
 
 static void queue_pins_remove(const char *pin_dir)
