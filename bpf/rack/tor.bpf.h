@@ -25,6 +25,7 @@
 #include "rack/batch.bpf.h"
 #include "rack/credit.bpf.h"
 #include "rack/voq.bpf.h"
+#include "host/departure.bpf.h"
 #include "host/encap.bpf.h"
 #include "host/peer.bpf.h"
 #include "sluice/abi/abi.h"

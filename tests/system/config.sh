@@ -370,7 +370,7 @@ config__sound_files_pass_the_check() {
 	! pins_left || fail "--check made pins"
 }
 
-# What only the machine can tell: undone, and nothing is left.
+# Mistakes that only the machine can see: the start is undone, and nothing is left.
 config__that_does_not_fit_the_machine_is_rolled_back() {
 	net_up
 	net_in h1 ip link add bridge0 type bridge || fail "no bridge in this kernel"

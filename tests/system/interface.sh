@@ -390,7 +390,7 @@ interface__flat_subnet_has_room_for_telemetry_in_data() {
 	same "the routes" "$CASE_DIR/h1-routes.txt" "$CASE_DIR/routes.txt"
 }
 
-# What a start refuses is refused by a reload and by check too, every line of it.
+# A reload and check refuse all that a start refuses, and name every line of it.
 interface__reload_and_check_refuse_what_a_start_refuses() {
 	telemetry_in_data
 	net_up

@@ -179,7 +179,7 @@ node__veths_with_a_queue_are_found_and_stamped() {
 	expect "telemetry without room" "$(stat_of h2 rx_pod_full)" -eq 0
 }
 
-# What is no pod's: another namespace's end outside of the CIDRs, and a veth pair within the node.
+# Veths that are no pod's: another namespace's end outside of the CIDRs, and a pair within the node.
 node__other_veths_are_left_alone() {
 	node_up h2 without-fq
 	node_pod h2 pod1 11

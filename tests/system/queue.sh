@@ -359,7 +359,7 @@ queue__changes_with_a_reload() {
 	daemon_hup h1 "reloaded"
 	expect "the qdisc of eth0 with queue: auto" "$(queue_root)" = "$before"
 
-	# What limits a rate is not replaced, whether at a reload or at a start.
+	# A qdisc that limits a rate is not replaced, whether at a reload or at a start.
 	net_in h1 tc qdisc replace dev eth0 root handle 30: tbf rate 50mbit burst 10kb limit 100000
 	before=$(queue_root)
 	queue_config sluice

@@ -137,7 +137,7 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 	if (!dp->fresh)
 		ports_name(dp, c, 1);
 	err = ports_check(dp, c);
-	/* What an earlier daemon attached is not given up because somebody changed a route meanwhile. */
+	/* A data plane of an earlier daemon is not given up because somebody changed a route meanwhile. */
 	if (!err && dp->fresh)
 		err = routes_check(c);
 	err = err ?: queues_check(dp, c);

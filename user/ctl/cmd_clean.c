@@ -125,7 +125,7 @@ static int is_owned(const struct clean *c, __u32 ifindex)
 	return 0;
 }
 
-/* Our root qdisc. What the pins know is put back already; else the kernel's default comes back. */
+/* Our root qdisc. The qdiscs that the pins know are put back already; else the kernel's default comes back. */
 static void clean_queue(__u32 ifindex, void *ctx)
 {
 	char object[64], name[IFNAMSIZ] = "?",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Hops as telemetry tells them. A speed that is not in the table of telemetry.h is told as the next one that is, with
- * bytes scaled alike: times and shares are exact, speeds and bytes are not. What a port of this machine really sends is
+ * bytes scaled alike: times and shares are exact, speeds and bytes are not. The real speed of a port of this machine is
  * in the ports map; of a port elsewhere the told speed is an upper bound.
  */
 #include <bpf/bpf.h>

@@ -32,8 +32,8 @@ struct queue_limits {
 	}
 
 /*
- * What egress tells the queue of a packet, in the five words that a packet has for that (skb->cb): its VOQ, and when it
- * has credit there.
+ * A note of egress for the queue, in the five words that a packet has for that (skb->cb): its VOQ, and when it has credit
+ * there.
  */
 struct queue_note {
 	__u32 voq_low, voq_high;       /* a number that no other VOQ of this machine has; not 0 */
@@ -64,7 +64,7 @@ enum queue_verdict {
 	QUEUE_VERDICTS,
 };
 
-/* What anybody may know of a qdisc: the start of its entry in the map `queues`. */
+/* The readable part of a qdisc: the start of its entry in the map `queues`. */
 struct queue_seen {
 	__u64 netns_cookie; /* of the network namespace that the interface is in */
 	__u32 ifindex;

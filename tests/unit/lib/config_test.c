@@ -398,7 +398,7 @@ Test(config, telemetry__goes_by_the_encoding, .init = said_begin)
 	config_free(c);
 }
 
-/* Who looks after the qdisc: nobody does, if it is not said. */
+/* Without the key sluiced leaves the qdisc alone. */
 Test(config, queue__is_left_alone_by_default, .init = said_begin)
 {
 	struct config *c = NULL;
