@@ -734,3 +734,18 @@ operator__json_matches_its_schema() {
 	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -vE "^(pfc_nic|queue\.)" | xargs)" = \
 		"pfc_buffer.remaining_ns pfc_port.nic trace_feedback.random"
 }
+
+# The lines of the README as they stand there, in namespaces of their own.
+operator__lines_of_the_readme_govern_a_flow() {
+	local readme=$SYSTEM_DIR/../../README.md dir=$CASE_DIR/readme
+
+	[[ -f $readme ]] || skip "no README here"
+	mkdir "$dir" && ln -s "$BUILD" "$dir/build"
+	sed -n '/^## A governed flow/,/^## Use it/s/^    //p' "$readme" >"$dir/lines.sh"
+	expect "lines of it" "$(wc -l <"$dir/lines.sh")" -le 22
+	(cd "$dir" && unshare --pid --fork --kill-child --mount-proc bash lines.sh >out.txt 2>&1 </dev/null 9>&-)
+	rm -rf "$PINS"/{h1,h2,sw}
+	expect "governed flows whose path has a stamp, and at most 500 us of queue" \
+		"$(awk '$NF == "governed" && $7 == 1 && $8 <= 500' "$dir/out.txt" | wc -l)" -ge 1
+	expect "what the port dropped" "$(grep -A 1 "^qdisc tbf" "$dir/out.txt")" has "dropped 0"
+}
