@@ -75,21 +75,36 @@ static struct config_peer peer_half(const struct config_peer *p, int upper)
 
 int dataplane_peer_refused(const struct config *c, const struct config_peer *p, char *why, char *fix)
 {
-	char name[IFNAMSIZ];
+	char name[IFNAMSIZ], text[PREFIX_STRLEN];
 	struct link_info link;
 	unsigned int have, k;
 	struct route r;
+	int err = route_covering(&p->key, &r, NULL);
 
-	if (route_covering(&p->key, &r, NULL) || !r.exact || route_is_halved(&r, p) || !if_indextoname(r.ifindex, name))
+	*fix = '\0';
+	if (err == -ENETUNREACH)
+		return 0;
+	if (err)
+		goto unknown;
+	if (!r.exact || route_is_halved(&r, p) || !if_indextoname(r.ifindex, name))
 		return 0;
 	for (k = 0; k < c->interfaces_count; k++)
 		if (!strcmp(c->interfaces[k].name, name) && c->interfaces[k].role == PORT_F_HOST)
 			break;
-	if (k == c->interfaces_count || link_get(name, &link) || !route_shrinks(c, p, &link, &r, &have))
+	if (k == c->interfaces_count)
+		return 0;
+	err = link_get(name, &link);
+	if (err)
+		goto unknown;
+	if (!route_shrinks(c, p, &link, &r, &have))
 		return 0;
 	route_has_no_room(c, p, &link, have, why);
 	route_format(&p->key, &r, fix);
 	return -EMSGSIZE;
+unknown:
+	prefix_format(&p->key, text);
+	snprintf(why, REFUSAL_STRLEN, "%s: looking at its route: %s", text, strerror(-err));
+	return err;
 }
 
 int routes_check(const struct config *c)
@@ -100,8 +115,10 @@ int routes_check(const struct config *c)
 
 	for (k = 0; k < c->peers_count; k++) {
 		e = dataplane_peer_refused(c, &c->peers[k], why, fix);
-		if (e)
+		if (e && *fix)
 			msg("%s: run 'ip route change %s'", why, fix);
+		else if (e)
+			msg("%s", why);
 		err = err ?: e;
 	}
 	return err;
@@ -181,9 +198,13 @@ static int route_prepare_halves(struct dataplane *dp, const struct link_info *li
 		if (peer_of(c, &half.key))
 			continue;
 		e = route_covering(&half.key, &r, &ours);
+		if (e && e != -ENETUNREACH) {
+			msg("%s: reading the routes: %s", link->name, strerror(-e));
+			return e;
+		}
 		if (!e && !r.exact && r.ifindex == link->ifindex && route_shrinks(c, p, link, &r, &have))
 			e = route_set(dp, link, &half, &r, &ours, have);
-		else if (!e || e == -ENETUNREACH)
+		else
 			e = route_withdraw(dp, link, &half, &ours, "another route leads there");
 		err = err ?: e;
 	}
@@ -257,6 +278,7 @@ static int route_is_wanted(const struct peer_key *prefix, const void *ctx)
 	struct peer_key whole = *prefix;
 	unsigned int have;
 	struct route r;
+	int err;
 
 	if (p)
 		return 1;
@@ -265,8 +287,12 @@ static int route_is_wanted(const struct peer_key *prefix, const void *ctx)
 	whole.prefixlen--;
 	whole.addr.b[whole.prefixlen / 8] &= ~(0x80 >> whole.prefixlen % 8);
 	p = peer_of(w->c, &whole);
-	return p && !route_covering(&whole, &r, NULL) && r.ifindex == w->link->ifindex && route_is_halved(&r, p) &&
-	       route_shrinks(w->c, p, w->link, &r, &have);
+	if (!p)
+		return 0;
+	err = route_covering(&whole, &r, NULL);
+	if (err) /* if the routes cannot be read it stays */
+		return err != -ENETUNREACH;
+	return r.ifindex == w->link->ifindex && route_is_halved(&r, p) && route_shrinks(w->c, p, w->link, &r, &have);
 }
 
 void routes_clean(const struct link_info *link, const struct config *c)

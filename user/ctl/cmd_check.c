@@ -155,7 +155,7 @@ static void check_peer(struct probe_report *r, const struct config *c, const str
 	if (k < c->interfaces_count && c->interfaces[k].role == PORT_F_HOST) {
 		if (dataplane_peer_refused(c, p, text, change)) {
 			snprintf(mend, sizeof(mend), "ip route change %s", change);
-			probe_report_add(r, check, PROBE_MISSING, text, mend);
+			probe_report_add(r, check, PROBE_MISSING, text, *change ? mend : NULL);
 			return;
 		}
 		snprintf(text, sizeof(text), "routed by %s", name);
