@@ -72,8 +72,8 @@ usage() {
 	  BLIND=              with CLASSES: 1: sluiced is not told of them, and stamps the whole port
 	  SENDERS=8           senders (dumbbell: 3, dealt to the paths A, B, C in turn; udp, node: 4; racks: all pods;
 	                      pfc: 16, or a list as 16,4,1: groups, each with a receiver of its own)
-	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit)
-	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s)
+	  RATE=100mbit        speed of the bottlenecks and of each host's link (bit kbit mbit gbit); pfc: 10mbit
+	  RTT=4ms             base round trip, added on the path of the ACKs (us ms s); pfc: 40ms
 	  BUFFER=1mb          buffer of each bottleneck (b kb mb, 1 kb = 1000 bytes); pfc, fabric: of all, default 10 BDP
 	  TIME=10             seconds measured; finite flows have this or a multiple of the ideal
 	  WARMUP=             left out of the figures; default 20 RTTs, 0 where flows are finite
@@ -188,6 +188,8 @@ params_read() {
 		params_bad "OFFER and TCP are for LAB=udp"
 	fi
 
+	# Sixteen senders of UDP at 100 Mbit/s are more packets than one virtual CPU forwards: the queue would grow at its pace.
+	[[ $LAB != pfc ]] || RATE=${RATE:-10mbit} RTT=${RTT:-40ms}
 	LAB_RATE=$(params_rate RATE "${RATE:-100mbit}" 100mbit) || exit 2
 	params_range RATE "${RATE:-100mbit}" "$LAB_RATE" 100000 100000000000 bit/s
 	LAB_RTT=$(params_time RTT "${RTT:-4ms}" 4ms) || exit 2
