@@ -376,7 +376,7 @@ static void paused_read(struct group *group, uint64_t elapsed_us)
 			const volatile struct pfc_class *c = &t->slots[t->slot].of[prio];
 
 			paused |= c->told.predict_ns > now || (c->told.xoff && c->told.until_ns > now);
-			sent += c->predicted + c->xoffs + c->packets.predicted + c->packets.xoffs;
+			sent += c->xoffs + c->packets.predicted + c->packets.xoffs;
 		}
 		if (sent != t->told)
 			pause_last_us = now / 1000;
@@ -419,7 +419,7 @@ static void told_write(const struct group *group, FILE *file)
 		for (prio = 0; prio < PFC_PRIORITIES; prio++) {
 			const volatile struct pfc_class *c = &t->slots[t->slot].of[prio];
 
-			predicted += c->predicted + c->packets.predicted;
+			predicted += c->packets.predicted;
 			xoffs += c->xoffs + c->packets.xoffs;
 			refreshes += c->refreshes + c->packets.refreshes;
 			xons += c->xons + c->packets.xons;

@@ -183,7 +183,7 @@ static void priority_put(const struct ports_row *r, __u32 prio)
 	out_u64("refreshes", of->refreshes + of->packets.refreshes);
 	out_cell("sent", "%llu", of->xoffs + of->refreshes + of->packets.xoffs + of->packets.refreshes);
 	out_u64("xons", of->xons + of->packets.xons);
-	out_u64("predicted", of->predicted + of->packets.predicted);
+	out_u64("predicted", of->packets.predicted);
 	out_cell("at_packets", "%llu", sent_sum(&of->packets));
 	if (out_json)
 		ports_at_packets(&of->packets);

@@ -211,7 +211,6 @@ static void seed_apply(struct ppfc *p)
 		seed = p->config->pfc.seed;
 	else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = now_ns();
-	ppfc_seed(&p->random, seed);
 	for (slot = 0; slot < PFC_SLOTS; slot++)
 		for (prio = 0; prio < PFC_PRIORITIES; prio++)
 			ppfc_seed(&p->slots[slot].arrivals[prio].random, seed + 1 + slot * PFC_PRIORITIES + prio);

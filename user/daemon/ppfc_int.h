@@ -53,7 +53,6 @@ struct ppfc {
 	int enabled;		      /* some ports pause their neighbours */
 	int awake;
 	struct ppfc_params params;
-	struct ppfc_random random;
 	__u64 shared;	  /* the buffer without headroom */
 	__u32 wake_bytes; /* length of a queue that wakes the loop */
 	__u64 round_ns;
@@ -98,8 +97,6 @@ void lease_extend(struct ppfc *p);
 void lease_end(struct ppfc *p);
 /* Sets the parameters that packets use, from the applied configuration. */
 void rule_apply(struct ppfc *p);
-/* Whether packets predict for the queue, so that a round does not. */
-int packets_predict(const struct ppfc *p, __u32 slot, __u32 prio, __u64 now);
 /* Repeats pauses that packets sent since the last round, if their frames wait in a queue. */
 void packets_follow(struct ppfc *p, __u64 now);
 

@@ -51,19 +51,6 @@ void rule_apply(struct ppfc *p)
 	lease_extend(p);
 }
 
-int packets_predict(const struct ppfc *p, __u32 slot, __u32 prio, __u64 now)
-{
-	const struct pfc_slot *s = &p->slots[slot];
-	__u64 begun_ns = READ_ONCE(s->arrivals[prio].meter.begun_ns);
-
-	/*
-	 * A growing queue has packets, and each ends a window that has lasted long enough. If a frame takes longer than
-	 * a round, a round sees as much, and draws among all ports: both predict, and a port is paused once.
-	 */
-	return begun_ns && s->window_ns < p->config->interval_ns &&
-	       (__s64)(now - begun_ns) < (__s64)(PPFC_WINDOWS_MAX * s->window_ns);
-}
-
 static __u64 told_at_packets(const struct pfc_class *of)
 {
 	return of->packets.predicted + of->packets.xoffs + of->packets.refreshes + of->packets.xons;

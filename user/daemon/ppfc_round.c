@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A round: queues are read, predicted and compared with thresholds, and neighbours are paused. */
+/* A round: queues are read and compared with thresholds, and neighbours are paused. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <string.h>
@@ -118,50 +118,8 @@ static void queues_expect(struct ppfc *p, __u64 now, __u64 elapsed_ns)
 	}
 }
 
-/* Algorithms 2 and 3 for one queue. */
-static void queue_pause(struct ppfc *p, __u32 n, __u64 now, __u64 elapsed_ns)
-{
-	const struct queue_name *name = &p->names[n];
-	struct ppfc_share shares[PFC_SLOTS];
-	__u32 slots[PFC_SLOTS], count = 0, k, quanta;
-	__u64 lock_ns;
-	int tells;
-
-	for (k = 0; k < p->count; k++) {
-		const struct cell *c = &p->cells[name->slot][p->used[k]][name->prio];
-
-		if (!port_does(&p->ports[p->used[k]], PFC_F_PREDICT))
-			continue;
-		slots[count] = p->used[k];
-		shares[count++] = (struct ppfc_share){ .increment = c->growth, .bytes = c->bytes };
-	}
-	ppfc_choose(shares, count, &p->params, &p->random);
-	for (k = 0; k < count; k++) {
-		struct ppfc_port *port = &p->ports[slots[k]];
-		struct pfc_class *of = &p->slots[slots[k]].of[name->prio];
-
-		if (!shares[k].drawn)
-			continue;
-		quanta = ppfc_duration(&shares[k], &p->queues[n], &p->params, elapsed_ns, port->bps);
-		if (p->config->fixed_ns)
-			quanta = pfc_ns_quanta(p->config->fixed_ns, port->bps);
-		lock_ns = now_ns();
-		if (trylock_enter(&of->lock_ns, lock_ns) == TRYLOCK_TAKEN)
-			continue;
-		tells = ppfc_tell(&of->told, now, quanta, port->bps, &shares[k], elapsed_ns);
-		if (tells)
-			of->paused_for = name->slot;
-		trylock_leave(&of->lock_ns, lock_ns);
-		if (!tells)
-			continue;
-		of->predicted++;
-		if (p->watcher)
-			p->watcher->predicted(p->watcher->ctx, p->slots[0].remaining_ns);
-		pfc_set(&port->frame, name->prio, quanta);
-	}
-}
-
-static void round_predict(struct ppfc *p, __u64 now, __u64 free, __u64 elapsed_ns)
+/* How long the free buffer would last. */
+static __u64 round_remaining(struct ppfc *p, __u64 now, __u64 free, __u64 elapsed_ns)
 {
 	__s64 growth = 0;
 	__u32 q;
@@ -169,12 +127,7 @@ static void round_predict(struct ppfc *p, __u64 now, __u64 free, __u64 elapsed_n
 	queues_expect(p, now, elapsed_ns);
 	for (q = 0; q < p->queues_count; q++)
 		growth += ppfc_growth(&p->queues[q]);
-	p->slots[0].remaining_ns = ppfc_remaining(free, growth, elapsed_ns);
-	if (!ppfc_predict(p->queues, p->queues_count, &p->params, free, elapsed_ns))
-		return;
-	for (q = 0; q < p->queues_count; q++)
-		if (p->queues[q].acts && !packets_predict(p, p->names[q].slot, p->names[q].prio, now))
-			queue_pause(p, q, now, elapsed_ns);
+	return ppfc_remaining(free, growth, elapsed_ns);
 }
 
 /*
@@ -243,10 +196,8 @@ void ppfc_round(struct ppfc *p)
 	lease_extend(p);
 	used = queues_read(p);
 	free = p->shared > used ? p->shared - used : 0;
-	p->slots[0].remaining_ns = PPFC_NEVER;
+	p->slots[0].remaining_ns = elapsed_ns ? round_remaining(p, now, free, elapsed_ns) : PPFC_NEVER;
 	packets_follow(p, now);
-	if (elapsed_ns)
-		round_predict(p, now, free, elapsed_ns);
 	for (k = 0; k < p->count; k++)
 		if (port_does(&p->ports[p->used[k]], PFC_F_PAUSE))
 			in_force |= port_threshold(p, p->used[k], now, free);

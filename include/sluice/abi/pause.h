@@ -55,8 +55,8 @@ struct pfc_class {
 	__s64 in_growth; /* growth of in_bytes in the last round */
 	__u64 out_bytes; /* the egress queue, bytes */
 	__s64 out_growth;
-	__u64 xoffs, refreshes, xons, predicted; /* sent in rounds */
-	struct pfc_sent packets;		 /* sent at packets */
+	__u64 xoffs, refreshes, xons; /* sent in rounds */
+	struct pfc_sent packets;      /* sent at packets */
 	__u64 lock_ns;
 	__u32 paused_for; /* slot of the queue for which P-PFC paused it last */
 	__u32 pad;
@@ -128,6 +128,6 @@ struct pfc_slot {
 };
 
 _Static_assert(sizeof(struct pfc_port) == 504, "pfc port");
-_Static_assert(sizeof(struct pfc_slot) == PFC_SLOTS * 64 + 6136, "pfc slot");
+_Static_assert(sizeof(struct pfc_slot) == PFC_SLOTS * 64 + 6072, "pfc slot");
 
 #endif

@@ -10,8 +10,9 @@
  *  2. Choice (Algorithm 2): ppfc_choose() draws ingress ports by their share of such a queue.
  *  3. Duration (Algorithm 3): ppfc_duration(), never above the bound of Theorem 3.2; ppfc_tell() notes it.
  *
- * A queue belongs to an egress port and priority; its bytes are counted by ingress port. All counts are wire bytes,
- * kept by one thread (the daemon's loop), which measures the time between its rounds.
+ * A queue belongs to an egress port and priority; its bytes are counted by ingress port. All counts are wire bytes.
+ * This is the algorithm in rounds, as the paper has it; the simulator runs it so. The data plane runs the same when a
+ * packet is enqueued (arrive.h).
  *
  * Open in the paper, and done here (numbers: simulated, 40 Gbit/s, 4 MB shared, 16:1 of 1 MB, senders that keep their
  * rate, T = 200 us, where not said otherwise; PFC alone: 3974 KB):

@@ -26,7 +26,6 @@ Test(pfc_arrive, window__that_ends_marks_and_tells)
 	arrive(&a, &in);
 	expect_counted(STAT_HOP_OTHER, STAT_PFC_TOLD);
 	expect_eq(told(IN).packets.predicted, 1);
-	expect_eq(told(IN).predicted, 0);
 	expect_eq(told(IN).paused_for, SLOT);
 	expect_eq(told(IN).lock_ns, 0);
 	expect_eq(pauses_slot(SLOT).arrivals[LOSSLESS].marked >> IN & 1, 0);
