@@ -28,8 +28,8 @@ containerd_image() {
 	tar -C "$dir" -cf "$CASE_DIR/image.tar" manifest.json config.json layer.tar || fail "no image"
 }
 
-# containerd_start: on h2, with a mount namespace of its own, in which /run is empty but for the network namespaces. What it
-# mounts goes with it.
+# containerd_start: on h2, with a mount namespace of its own, in which /run is empty but for the network namespaces. Its mounts
+# go with it.
 containerd_start() {
 	local dir=$CASE_DIR/containerd
 

@@ -74,7 +74,7 @@ plugins__pod_at_a_bridge_is_governed() {
 	grows "hops to pods" 20 stat_of h2 rx_pod_hop
 	bulk_unharmed
 	bulk_stop
-	# What the pod sends is held by its receive window, at the bridge.
+	# The other direction, behind the bridge: the pod's receive window holds it.
 	bulk_start h1 "$POD_IP" --bidir
 	governed_soon h2
 	expect "whose flow" "$(flow_of h2 .local)" = "$POD_IP"
