@@ -14,18 +14,27 @@ MULTIPATH_PORT=9000
 multipath_up() {
 	local n
 
-	net_up
-	ip netns add "${NET_PREFIX}s2" && net_in s2 ip link set lo up &&
-		net_in sw ip link set p2 netns "${NET_PREFIX}s2" && net_ends s2 p2 _ 2 1 2 || fail "the second router cannot be set up"
-	for n in 3 4; do
-		ip link add "p$n" netns "${NET_PREFIX}sw" address "02:00:0a:00:0$n:01" type veth \
-			peer name "p$n" netns "${NET_PREFIX}s2" address "02:00:0a:00:0$n:02" &&
-			net_ends sw "p$n" _ $n 1 2 && net_ends s2 "p$n" _ $n 2 1 && net_queue "p$n" || fail "way $n cannot be set up"
-	done
+	multipath_links
 	multipath_routes sw 2 2 && multipath_routes s2 1 1 || fail "the ways cannot be set up"
 	for n in h1 h2; do
 		host_config $n "hpcc: {telemetry: companion}" \
 			"peers: [{prefix: 10.0.0.0/8, base_rtt: 20ms}, {prefix: 'fd00::/16', base_rtt: 20ms}]" >"$CASE_DIR/$n.yaml"
+	done
+}
+
+# multipath_links: the routers and their ways, without routes; sw stamps both.
+multipath_links() {
+	local n
+
+	net_up
+	ip netns add "${NET_PREFIX}s2" && net_in s2 ip link set lo up &&
+		net_in sw ip link set p2 netns "${NET_PREFIX}s2" && net_ends s2 p2 _ 2 1 2 || fail "the second router cannot be set up"
+	# shellcheck disable=SC2016
+	net_in s2 bash -c 'cd /proc/sys/net && echo 1 >ipv4/ip_forward && echo 1 >ipv6/conf/all/forwarding' || fail "s2 cannot route"
+	for n in 3 4; do
+		ip link add "p$n" netns "${NET_PREFIX}sw" address "02:00:0a:00:0$n:01" type veth \
+			peer name "p$n" netns "${NET_PREFIX}s2" address "02:00:0a:00:0$n:02" &&
+			net_ends sw "p$n" _ $n 1 2 && net_ends s2 "p$n" _ $n 2 1 && net_queue "p$n" || fail "way $n cannot be set up"
 	done
 	cat >"$CASE_DIR/sw.yaml" <<-END
 		pin_dir: $PINS/ssys-sw
@@ -39,8 +48,7 @@ multipath_up() {
 multipath_routes() {
 	net_in "$1" ip route add "10.$2.0.0/24" nexthop via "10.3.0.$3" nexthop via "10.4.0.$3" &&
 		net_in "$1" ip route add "fd00:$2::/64" nexthop via "fd00:3::$3" nexthop via "fd00:4::$3" &&
-		net_in "$1" bash -c 'cd /proc/sys/net && echo 1 >ipv4/ip_forward && echo 1 >ipv6/conf/all/forwarding &&
-			echo 3 >ipv4/fib_multipath_hash_policy && echo 3 >ipv6/fib_multipath_hash_policy &&
+		net_in "$1" bash -c 'cd /proc/sys/net && echo 3 >ipv4/fib_multipath_hash_policy && echo 3 >ipv6/fib_multipath_hash_policy &&
 			echo $((0x37)) >ipv4/fib_multipath_hash_fields && echo $((0x3f)) >ipv6/fib_multipath_hash_fields' 2>"$CASE_DIR/ways.log"
 }
 
