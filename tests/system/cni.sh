@@ -86,22 +86,39 @@ cni__pods_of_ptp_with_a_rate_are_stamped() {
 	daemon_stop h2
 }
 
-# With both rates the plugin puts a qdisc ingress in the place of clsact: no stamp, which is said, and the rest goes on
-# (docs/limits.md).
-cni__pod_with_both_rates_is_governed_without_its_stamp() {
+# With both rates the plugin puts a qdisc ingress in the place of clsact: the program is attached by tcx, and both rates hold.
+cni__pod_with_both_rates_is_stamped() {
+	local ids
+
+	need_tcx
 	cni_up
 	net_has_link ifb || skip "no ifb in this kernel"
 	node_config h2
 	daemon_start h1 h2 sw
-	cni_pod pod1 ingressRate 50000000 ingressBurst 40000 egressRate 50000000 egressBurst 40000
+	cni_pod pod1 ingressRate 50000000 ingressBurst 40000 egressRate 30000000 egressBurst 40000
 	expect "the qdisc of the plugin" "$(net_in h2 tc qdisc show dev "$POD_VETH")" has "qdisc ingress"
-	wait_for 20 "sluiced says so" said h2 "$POD_VETH: has a qdisc 'ingress', in the place of clsact: the pod behind it gets no stamp"
+	node_pods_soon h2 "$POD_VETH"
+	expect "bit/s of its port" "$(cni_speed "$POD_VETH")" -eq 50000000
+	expect "how it is attached" "$(tcx_attached h2 "$POD_VETH")" = tcx
 	expect "filters of the plugin" "$(net_in h2 tc filter show dev "$POD_VETH" ingress)" has "mirred"
 	server pod1
 	bulk_start h1 "$POD_IP"
-	node_hops h1 1
-	grows "feedback" 20 flow_of h1 .feedbacks
+	governed_soon h1
+	node_hops h1 2
+	ctl_text "hop 2 of 2: up to 100 Mbit/s, is " why ":$(bulk_port)"
+	ids=$(tcx_ids h2)
+	daemon_kill h2
+	grows "hops to pods without a daemon" 20 stat_of h2 rx_pod_hop
+	daemon_start h2
+	node_pods_soon h2 "$POD_VETH"
+	expect "the link after it" "$(tcx_ids h2)" = "$ids"
+	grows "hops to pods" 20 stat_of h2 rx_pod_hop
+	bulk_unharmed
 	bulk_stop
+	server h1 5202
+	transfer pod1 10.1.0.2 -p 5202 -t 3
+	expect "bit/s that the pod sends" "$(jq '.end.sum_received.bits_per_second | floor' "$TRANSFER")" -lt 36000000
 	cni_pod_ends pod1
+	tcx_pins_soon h2 ""
 	daemon_stop h2
 }

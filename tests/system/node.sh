@@ -305,17 +305,81 @@ node__filters_of_somebody_else_on_a_veth_stay() {
 	state_back "$CASE_DIR/objects.txt" h2
 }
 
+# It can be made again as it was.
+node_numbered_queue() {
+	net_in h2 tc qdisc add dev to-pod1 root handle 85: tbf rate 20mbit burst 5000 limit 1000000 || fail "no tbf here"
+}
+
 # The bandwidth plugin's other half, the ifb, has a qdisc ingress in the place of clsact.
-node__veth_with_an_ingress_qdisc_is_said() {
+node__veth_with_an_ingress_qdisc_is_stamped_by_tcx() {
+	local ids
+
+	need_tcx
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	node_numbered_queue
+	tcx_ingress h2 to-pod1
+	state_keep h2
+	node_config h2
+	daemon_start h1 h2 sw
+	node_pods_soon h2 to-pod1
+	expect "how it is attached" "$(tcx_attached h2 to-pod1)" = tcx
+	expect "links" "$(tcx_pins h2)" = egress
+	bpf_of h2 >"$CASE_DIR/objects.txt"
+	ids=$(tcx_ids h2)
+	server pod1
+	bulk_start h1 10.244.2.11
+	node_hops h1 2
+	wait_for 20 "the queue is below 10 packets" node_queue_is_short h2 pod1
+	grows "bytes that the filter sees" 20 tcx_hits h2 to-pod1
+	daemon_kill h2
+	grows "hops to pods without a daemon" 20 stat_of h2 rx_pod_hop
+	daemon_start h2
+	bpf_of h2 >>"$CASE_DIR/objects.txt"
+	sort -o "$CASE_DIR/objects.txt" -u "$CASE_DIR/objects.txt"
+	node_pods_soon h2 to-pod1
+	expect "the link after it" "$(tcx_ids h2)" = "$ids"
+	grows "hops to pods" 20 stat_of h2 rx_pod_hop
+	# Without its queue, and as no node at all.
+	net_in h2 tc qdisc del dev to-pod1 root
+	tcx_pins_soon h2 ""
+	node_numbered_queue
+	tcx_pins_soon h2 egress
+	host_config h2 >"$CASE_DIR/h2.yaml"
+	daemon_hup h2 reloaded
+	tcx_pins_soon h2 ""
+	node_config h2
+	daemon_hup h2 reloaded
+	tcx_pins_soon h2 egress
+	bulk_goes_on
+	bulk_stop
+	daemon_stop h2
+	state_back "$CASE_DIR/objects.txt" h2
+	daemon_start h2
+	tcx_pins_soon h2 egress
+	net_in h2 ip link del to-pod1
+	tcx_pins_soon h2 ""
+}
+
+node__veth_with_an_ingress_qdisc_is_said_by_an_older_kernel() {
+	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
 	node_up h2 without-fq
 	node_pod h2 pod1 11
 	node_queue h2 pod1 20mbit
 	net_in h2 tc qdisc add dev to-pod1 ingress || fail "no qdisc ingress here"
 	node_config h2
-	daemon_start h2
-	wait_for 20 "sluiced says so" said h2 "has a qdisc 'ingress', in the place of clsact"
+	daemon_start h1 sw
+	tcx_lacking daemon_start h2
+	wait_for 20 "sluiced says so" said h2 "has a qdisc 'ingress' in the place of clsact, and this kernel has no tcx"
 	expect "pods that are stamped" "$(node_pods h2)" = ""
 	expect "its qdisc ingress" "$(net_in h2 tc qdisc show dev to-pod1)" has "qdisc ingress"
+	server pod1
+	bulk_start h1 10.244.2.11
+	node_hops h1 1
+	grows "feedback" 20 flow_of h1 .feedbacks
+	ctl_text "hop 1 of 1" why ":$(bulk_port)"
+	expect "what why says of a pod that is not stamped" "$(ctl h1 why ":$(bulk_port)")" has-no "hop 2"
+	bulk_stop
 }
 
 node__htb_without_a_known_rate_is_reported_once() {

@@ -4,7 +4,7 @@
 /*
  * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c,
  * routes.c, port_describe.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
- * leftover.c, detach.c, xdp.c, queue.c, queue_apply.c.
+ * leftover.c, detach.c, tcx.c, xdp.c, queue.c, queue_apply.c.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct pod_link {
 	__u32 ifindex, master;
 	__s32 netnsid;
 	int routed;  /* a pod CIDR is routed to it */
-	int ingress; /* it has a qdisc `ingress`, which takes the place of clsact */
+	int ingress; /* it has a qdisc `ingress`, which takes the place of clsact: programs are attached by tcx */
 	__u64 bps;   /* rate of its tbf; 0: none */
 };
 
@@ -308,9 +308,10 @@ void cc_pin_restore(const char *dir, const struct control *ctl);
  */
 int map_owner_find(const char *name, __u32 map, char *dir, size_t size);
 
-/* A filter at our place whose program is ours by name. */
+/* A filter at our place, or a link at tcx, whose program is ours by name. */
 struct left_filter {
 	__u32 ifindex, stats_id;
+	__u32 tcx_prog; /* at tcx: the program; 0: it is a filter */
 	enum bpf_tc_attach_point where;
 	char program[16], owner[256]; /* where its counters are pinned; "": nowhere */
 	__u64 heartbeat_ns;	      /* when the daemon whose maps it holds was last alive */
@@ -327,6 +328,7 @@ __u32 struct_ops_by_name(const char *name); /* 0: none */
 __u32 struct_ops_find(const char *map, const char *name);
 
 struct leftover {
+	const char *pin_dir;
 	__u32 stats_id;
 	__u32 old_id;	/* of older counters, whose programs a killed adoption has not replaced; 0: none */
 	int interfaces; /* of this network namespace */

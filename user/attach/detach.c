@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "attach/tcx.h"
 
 int dataplane_detach(struct dataplane *dp)
 {
@@ -69,12 +70,26 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, cons
 	return EXIT_DONE;
 }
 
+/* Whether the interfaces are in another network namespace. The programs of dead links do not count, and go with them. */
+static int is_elsewhere(const struct leftover *l, int dead)
+{
+	const struct timespec step = { 0, 50 * 1000 * 1000 };
+	int tries = dead ? 60 : 1;
+
+	while (!l->interfaces && leftover_anywhere(l)) {
+		if (--tries == 0)
+			return 1;
+		nanosleep(&step, NULL);
+	}
+	return 0;
+}
+
 int dataplane_detach_dir(const char *pin_dir)
 {
 	struct dataplane *dp;
 	struct leftover l;
 	char caps[96];
-	int err, broken;
+	int err, broken, dead;
 
 	if (access(pin_dir, F_OK) && errno == ENOENT) {
 		msg("%s: nothing is pinned there", pin_dir);
@@ -95,8 +110,9 @@ int dataplane_detach_dir(const char *pin_dir)
 	broken = adopt_recover(pin_dir) != 0;
 	if (!broken && pins_restore(pin_dir, NULL))
 		goto close;
+	dead = tcx_dead_remove(pin_dir);
 	leftover_find(pin_dir, &l);
-	if (!l.interfaces && leftover_anywhere(&l)) {
+	if (is_elsewhere(&l, dead)) {
 		msg("%s: its interfaces are in another network namespace: run this there (nsenter --net=/run/netns/NAME, or --net --target PID); nothing was changed",
 		    pin_dir);
 		goto close;

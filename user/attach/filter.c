@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Our filters, and the clsact qdisc in which they are. */
+/* Our programs at an interface, and the clsact qdisc in which they are unless they are at tcx. */
 #include <errno.h>
 #include <string.h>
 #include "attach/filter.h"
+#include "attach/tcx.h"
 #include "lib/net.h"
 #include "lib/util.h"
 
-int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
+static int clsact_filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY, .prog_fd = prog_fd,
@@ -15,7 +16,7 @@ int filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
 	return bpf_tc_attach(&hook, &opts);
 }
 
-int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
+int clsact_filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
@@ -31,12 +32,41 @@ int filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 	return err;
 }
 
-int filter_is_set(__u32 ifindex, enum bpf_tc_attach_point where)
+int clsact_filter_find(__u32 ifindex, enum bpf_tc_attach_point where, __u32 *prog_id)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	int err = bpf_tc_query(&hook, &opts);
 
-	return !bpf_tc_query(&hook, &opts);
+	*prog_id = opts.prog_id;
+	return err == -EINVAL ? -ENOENT : err; /* no clsact */
+}
+
+int filter_set(const char *pin_dir, __u32 ifindex, enum bpf_tc_attach_point where, int prog_fd, int tcx)
+{
+	int err = 0;
+
+	if (tcx)
+		return tcx_set(pin_dir, ifindex, where, prog_fd);
+	/* While one takes over from the other, a packet may be stripped twice, but not stamped or wrapped twice. */
+	if (where == BPF_TC_EGRESS)
+		err = tcx_remove(pin_dir, ifindex, where);
+	err = err ?: clsact_filter_set(ifindex, where, prog_fd);
+	return err ?: tcx_remove(pin_dir, ifindex, where);
+}
+
+int filter_remove(const char *pin_dir, __u32 ifindex, enum bpf_tc_attach_point where)
+{
+	int err = tcx_remove(pin_dir, ifindex, where);
+
+	return clsact_filter_remove(ifindex, where) ?: err;
+}
+
+int filter_find(const char *pin_dir, __u32 ifindex, enum bpf_tc_attach_point where, __u32 *prog_id)
+{
+	if (!tcx_find(pin_dir, ifindex, where, prog_id))
+		return 0;
+	return clsact_filter_find(ifindex, where, prog_id);
 }
 
 int clsact_make(__u32 ifindex, int *made)

@@ -16,16 +16,13 @@
 
 static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, const struct leftover *l)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
+	__u32 prog_id;
+	int err = filter_find(l->pin_dir, ifindex, where, &prog_id);
 
-	int err = bpf_tc_query(&hook, &opts);
-
-	if (err && err != -ENOENT && err != -EINVAL) /* no such filter, or no clsact */
+	if (err && err != -ENOENT)
 		msg("interface %u: reading its %s filters: %s: they count as none of ours", ifindex,
 		    where == BPF_TC_EGRESS ? "egress" : "ingress", strerror(-err));
-	return !err &&
-	       (prog_uses(opts.prog_id, l->stats_id) || (l->old_id && prog_uses(opts.prog_id, l->old_id)));
+	return !err && (prog_uses(prog_id, l->stats_id) || (l->old_id && prog_uses(prog_id, l->old_id)));
 }
 
 static void leftover_count(__u32 ifindex, void *ctx)
@@ -51,7 +48,7 @@ void leftover_egress_remove(__u32 ifindex, void *ctx)
 	const struct leftover *l = ctx;
 
 	if (filter_is_ours(ifindex, BPF_TC_EGRESS, l))
-		filter_remove(ifindex, BPF_TC_EGRESS);
+		filter_remove(l->pin_dir, ifindex, BPF_TC_EGRESS);
 }
 
 void leftover_xdp_remove(__u32 ifindex, void *ctx)
@@ -69,7 +66,7 @@ void leftover_ingress_remove(__u32 ifindex, void *ctx)
 
 	if (!filter_is_ours(ifindex, BPF_TC_INGRESS, l))
 		return;
-	filter_remove(ifindex, BPF_TC_INGRESS);
+	filter_remove(l->pin_dir, ifindex, BPF_TC_INGRESS);
 	route_remove_ours(ifindex, NULL, NULL);
 }
 
@@ -96,6 +93,7 @@ static __u32 pinned_id(const char *dir, const char *name)
 void leftover_find(const char *pin_dir, struct leftover *l)
 {
 	memset(l, 0, sizeof(*l));
+	l->pin_dir = pin_dir;
 	l->stats_id = pinned_id(pin_dir, "stats");
 	l->old_id = pinned_id(pin_dir, "old/stats");
 	if (l->stats_id || l->old_id)

@@ -13,6 +13,7 @@
 #include "attach/adopt_int.h"
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
+#include "attach/tcx.h"
 #include "lib/layout.h"
 #include "lib/net.h"
 
@@ -266,6 +267,12 @@ static void foreign_pins_remove(const char *dir, const char *where)
 	btf__free(p.btf);
 }
 
+static void tcx_unlink(const char *name, void *dir)
+{
+	if (tcx_pin_is(name))
+		entry_unlink(name, dir);
+}
+
 void adopt_pins_remove(const char *dir)
 {
 	static const char *const half_way[] = { "next", "new", "old" };
@@ -281,6 +288,7 @@ void adopt_pins_remove(const char *dir)
 	dir_remove(dir, "next");
 	dir_remove(dir, "new");
 	old_retire(dir);
+	dir_each(dir, tcx_unlink, (void *)dir);
 	for (i = 0; i < sizeof(pin_names) / sizeof(pin_names[0]); i++) {
 		pin_path(path, sizeof(path), dir, pin_names[i]);
 		if (unlink(path) && errno != ENOENT)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "attach/tcx.h"
 #include "lib/net.h"
 
 static int pod_compare(const void *a, const void *b)
@@ -118,15 +119,20 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 {
 	char name[IFNAMSIZ];
 	struct link_info link;
-	int err, made = 0;
+	int err, made = 0, tcx = pod->ingress || port->flags & PORT_F_TCX;
 
 	if (!if_indextoname(pod->ifindex, name) || link_get(name, &link) ||
 	    link.ifindex != pod->ifindex)
 		return -ENODEV; /* it is gone meanwhile */
-	err = clsact_make(pod->ifindex, &made);
+	if (tcx && !kernel_has_tcx())
+		return -EBUSY;
+	err = tcx ? 0 : clsact_make(pod->ifindex, &made);
 	if (err)
 		return err;
-	port->flags = PORT_F_POD | (port->flags & PORT_F_OUR_CLSACT) | (made ? PORT_F_OUR_CLSACT : 0);
+	if (tcx)
+		port->flags = PORT_F_POD | PORT_F_TCX;
+	else
+		port->flags = PORT_F_POD | (port->flags & PORT_F_OUR_CLSACT) | (made ? PORT_F_OUR_CLSACT : 0);
 	port->speed_bps = pod->bps;
 	port->speed = telem_speed_fit(pod->bps);
 	port->mtu = link.mtu;
@@ -136,7 +142,8 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 	memcpy(port->name, link.name, sizeof(port->name));
 	err = bpf_map_update_elem(dp->pins.ports, &pod->ifindex, port, BPF_ANY) ? -errno : 0;
 	if (!err)
-		err = filter_set(pod->ifindex, BPF_TC_EGRESS, bpf_program__fd(dp->of[SET_PODS]->progs.pod_hop));
+		err = filter_set(dp->pin_dir, pod->ifindex, BPF_TC_EGRESS,
+				 bpf_program__fd(dp->of[SET_PODS]->progs.pod_hop), tcx);
 	if (err)
 		port_remove(dp, pod->ifindex, port);
 	return err;
@@ -158,17 +165,18 @@ static int pod_follow(struct dataplane *dp, const struct config *c, const struct
 	had = had && !(port.flags & PORT_F_LEFT);
 	if (had && !(port.flags & PORT_F_POD))
 		return 0; /* the configuration manages it */
-	if (had && was && was->bps == pod->bps)
+	if (had && was && was->bps == pod->bps && (!pod->ingress || port.flags & PORT_F_TCX))
 		return 1;
 	if (!had && (!was || !was->bps)) {
 		dp->pods_changed = 1;
 		return 0;
 	}
-	err = pod->ingress ? -EBUSY : pod_attach(dp, c, pod, &port);
+	err = pod_attach(dp, c, pod, &port);
 	if (err == -EBUSY)
-		msg_limited(&dp->pod_limit, 60,
-			    "%s: has a qdisc 'ingress', in the place of clsact: the pod behind it gets no stamp",
-			    pod_name(pod->ifindex, name));
+		msg_limited(
+			&dp->pod_limit, 60,
+			"%s: has a qdisc 'ingress' in the place of clsact, and this kernel has no tcx (Linux 6.6 has): the pod behind it gets no stamp",
+			pod_name(pod->ifindex, name));
 	else if (err == -E2BIG)
 		msg_limited(&dp->pod_limit, 60,
 			    "more pods with a queue than the %u that find room: the others get no stamp", PORTS_MAX);

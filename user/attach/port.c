@@ -50,16 +50,16 @@ static int port_take_off(struct dataplane *dp, __u32 ifindex, const struct port 
 {
 	int pauses = ppfc_port_forget(&dp->pins, ifindex), err, e;
 
-	err = filter_remove(ifindex, BPF_TC_EGRESS);
+	err = filter_remove(dp->pin_dir, ifindex, BPF_TC_EGRESS);
 	if (port->flags & PORT_F_HOST) {
 		xdp_remove(ifindex, counters_id(&dp->pins));
-		e = filter_remove(ifindex, BPF_TC_INGRESS);
+		e = filter_remove(dp->pin_dir, ifindex, BPF_TC_INGRESS);
 		err = err ?: e;
 		e = routes_remove(ifindex);
 		err = err ?: e;
 	}
 	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses)) {
-		e = filter_remove(ifindex, BPF_TC_INGRESS);
+		e = filter_remove(dp->pin_dir, ifindex, BPF_TC_INGRESS);
 		err = err ?: e;
 	}
 	if (!err)
@@ -143,6 +143,8 @@ static int port_find(struct dataplane *dp, const struct config *c, struct port_p
 		port_vacate(dp, p->link.ifindex, &p->old);
 		p->had = 0;
 	}
+	if (p->had && dp->running) /* moving to clsact would empty its queue */
+		p->port.flags |= p->old.flags & PORT_F_TCX;
 	return 0;
 }
 
@@ -157,6 +159,25 @@ static int port_routes(struct dataplane *dp, const struct config *c, struct port
 	if (p->had)
 		routes_clean(&p->link, c);
 	return 0;
+}
+
+/* Makes its clsact, unless a qdisc `ingress` is there. That has replaced ours, if we made one. */
+static int port_clsact(struct port_plan *p)
+{
+	int err;
+
+	if (p->port.flags & PORT_F_TCX) {
+		p->old.flags &= ~PORT_F_OUR_CLSACT;
+		if (!(p->old.flags & PORT_F_TCX))
+			msg_info("%s: attached by tcx, because a qdisc 'ingress' has the place of clsact", p->i->name);
+		return 0;
+	}
+	err = clsact_make(p->link.ifindex, &p->made);
+	if (err)
+		msg("%s: adding the clsact qdisc: %s", p->i->name, strerror(-err));
+	else if (p->made || p->old.flags & PORT_F_OUR_CLSACT)
+		p->port.flags |= PORT_F_OUR_CLSACT;
+	return err;
 }
 
 /* Writes its map entries, which the programs read from their first packet on. */
@@ -189,30 +210,31 @@ static int port_maps(struct dataplane *dp, const struct config *c, struct port_p
 static int port_programs(struct dataplane *dp, struct port_plan *p)
 {
 	__u32 ifindex = p->link.ifindex;
+	int tcx = p->port.flags & PORT_F_TCX, err = 0;
 	struct bpf_program *in;
 	struct sluice_bpf *s;
-	int err = 0;
 
 	if (p->i->role == PORT_F_HOST) {
 		if (!p->had || p->old.flags & PORT_F_LEAVING)
 			dp->pins.ctl->doubt_ns = now_ns();
 		s = dp->of[SET_HOST];
-		err = filter_set(ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress));
+		err = filter_set(dp->pin_dir, ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress), tcx);
 		if (!err)
-			err = filter_set(ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress));
+			err = filter_set(dp->pin_dir, ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress), tcx);
 	} else {
 		s = dp->of[SET_SWITCH];
 		in = switch_ingress(dp, p->i);
 		if (in)
-			err = filter_set(ifindex, BPF_TC_INGRESS, bpf_program__fd(in));
+			err = filter_set(dp->pin_dir, ifindex, BPF_TC_INGRESS, bpf_program__fd(in), tcx);
 		else if (p->old.flags & PORT_F_VOQ_UP || p->had_pauses)
-			filter_remove(ifindex, BPF_TC_INGRESS);
+			filter_remove(dp->pin_dir, ifindex, BPF_TC_INGRESS);
 		if (!err)
-			err = filter_set(ifindex, BPF_TC_EGRESS,
-					 bpf_program__fd(s->rodata->qdisc_kfuncs ? s->progs.hop : s->progs.hop_map));
+			err = filter_set(dp->pin_dir, ifindex, BPF_TC_EGRESS,
+					 bpf_program__fd(s->rodata->qdisc_kfuncs ? s->progs.hop : s->progs.hop_map),
+					 tcx);
 	}
 	if (err)
-		msg("%s: attaching the filter: %s", p->i->name, strerror(-err));
+		msg("%s: attaching the %s: %s", p->i->name, tcx ? "tcx link" : "filter", strerror(-err));
 	return err;
 }
 
@@ -237,13 +259,9 @@ int port_add(struct dataplane *dp, const struct config *c, const struct config_i
 		if (err)
 			goto remove;
 	}
-	err = clsact_make(p.link.ifindex, &p.made);
-	if (err) {
-		msg("%s: adding the clsact qdisc: %s", i->name, strerror(-err));
+	err = port_clsact(&p);
+	if (err)
 		goto remove;
-	}
-	if (p.made || p.old.flags & PORT_F_OUR_CLSACT)
-		p.port.flags |= PORT_F_OUR_CLSACT;
 	err = port_maps(dp, c, &p) ?: port_programs(dp, &p);
 	if (err)
 		goto remove;
@@ -256,8 +274,7 @@ int port_add(struct dataplane *dp, const struct config *c, const struct config_i
 	return 0;
 remove:
 	if (!p.had) {
-		if (p.made || p.old.flags & PORT_F_OUR_CLSACT)
-			p.port.flags |= PORT_F_OUR_CLSACT;
+		p.port.flags |= p.old.flags & PORT_F_OUR_CLSACT;
 		port_remove(dp, p.link.ifindex, &p.port);
 	}
 	return err;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
+#include "attach/tcx.h"
 #include "lib/net.h"
 
 __u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
@@ -25,10 +26,10 @@ static int port_refused(const struct config_interface *i, const struct link_info
 		snprintf(why, REFUSAL_STRLEN, "is not an Ethernet device: name one that is");
 		return -EOPNOTSUPP;
 	}
-	if (q->ingress) {
+	if (q->ingress && !kernel_has_tcx()) {
 		snprintf(
 			why, REFUSAL_STRLEN,
-			"has a qdisc 'ingress' where clsact has to be, which can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
+			"has a qdisc 'ingress' where clsact has to be, and this kernel has no tcx (Linux 6.6 has); clsact can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
 			i->name, i->name);
 		return -EBUSY;
 	}
@@ -81,6 +82,8 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	memcpy(port->name, link->name, sizeof(port->name));
 	memcpy(port->configured, i->configured, sizeof(port->configured));
 	port->netns_cookie = link->netns_cookie;
+	if (q.ingress)
+		port->flags |= PORT_F_TCX;
 	if (q.leaves && q.fq == q.leaves)
 		port->flags |= PORT_F_EDT;
 	if (q.leaves && q.ours == q.leaves)

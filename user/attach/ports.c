@@ -5,7 +5,7 @@
  *  1. Filters have one fixed handle and priority, so attaching replaces an earlier daemon's filters, without a gap, and
  *     detaching removes only ours.
  *  2. A host's routes to its peers get an MTU that leaves room for telemetry; the route protocol marks them as ours.
- *  3. The ports map survives: it records who made the clsact qdisc, and what is attached where.
+ *  3. The ports map survives: it records who made the clsact qdisc, and what is attached where and how.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 /* --- renamed --- */
 
 struct name_ctx {
-	const char *configured;
+	const char *configured, *pin_dir;
 	char name[IFNAMSIZ]; /* current name of the interface; "": there is none */
 	__u32 ifindex;
 };
@@ -29,9 +29,10 @@ struct name_ctx {
 static int port_is_named(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct name_ctx *n = ctx;
+	__u32 prog_id;
 
 	if (!(port->flags & (PORT_F_POD | PORT_F_LEAVING | PORT_F_LEFT)) && !strcmp(port->configured, n->configured) &&
-	    filter_is_set(ifindex, BPF_TC_EGRESS) && if_indextoname(ifindex, n->name))
+	    !filter_find(n->pin_dir, ifindex, BPF_TC_EGRESS, &prog_id) && if_indextoname(ifindex, n->name))
 		n->ifindex = ifindex;
 	return 0;
 }
@@ -53,7 +54,7 @@ void ports_name(struct dataplane *dp, struct config *c, int anew)
 
 	for (k = 0; k < c->interfaces_count; k++) {
 		struct config_interface *i = &c->interfaces[k];
-		struct name_ctx n = { .configured = i->configured };
+		struct name_ctx n = { .configured = i->configured, .pin_dir = dp->pin_dir };
 		int err = 0;
 
 		if (!anew || !if_nametoindex(i->configured))
@@ -158,7 +159,8 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 		now = port;
 		if (port_describe(c, i, &link, &now))
 			continue;
-		now.flags |= port.flags & (PORT_F_OUR_CLSACT | PORT_F_XDP | PORT_F_XDP_GENERIC | PORT_F_XDP_TX);
+		now.flags |=
+			port.flags & (PORT_F_OUR_CLSACT | PORT_F_TCX | PORT_F_XDP | PORT_F_XDP_GENERIC | PORT_F_XDP_TX);
 		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps &&
 		    !strcmp(now.name, port.name) && !strcmp(now.configured, port.configured) &&
 		    ppfc_port_follows(&dp->pins, link.ifindex, link.up))

@@ -5,6 +5,7 @@
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/ppfc_port.h"
+#include "attach/tcx.h"
 #include "lib/maps.h"
 
 /* The configured name of an interface; NULL: it was not configured. */
@@ -106,6 +107,8 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	if (!if_indextoname(ifindex, name)) {
 		msg_info("%s%sinterface %u went away: forgotten", known ?: "", known ? ": " : "", ifindex);
 		xdp_forget(ifindex, counters_id(&d->dp->pins));
+		tcx_remove(d->dp->pin_dir, ifindex, BPF_TC_EGRESS);
+		tcx_remove(d->dp->pin_dir, ifindex, BPF_TC_INGRESS);
 		map_remove(d->dp->pins.ports, "ports", &ifindex);
 		classes_forget(d->dp, ifindex, 0);
 		ppfc_port_forget(&d->dp->pins, ifindex);

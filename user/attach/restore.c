@@ -89,16 +89,14 @@ static int filter_is_alive(__u32 prog_id)
 
 static void orphan_find(__u32 ifindex, enum bpf_tc_attach_point where, struct restore *r)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
 	struct left_filter f = { .ifindex = ifindex, .where = where };
+	__u32 prog_id;
+	int err = filter_find(r->dir, ifindex, where, &prog_id);
 
-	int err = bpf_tc_query(&hook, &opts);
-
-	if (err && err != -ENOENT && err != -EINVAL) /* no such filter, or no clsact */
+	if (err && err != -ENOENT)
 		r->err = err;
-	if (err || left_filter_describe(&f, opts.prog_id) || f.stats_id == r->orphan ||
-	    map_owner_find("stats", f.stats_id, f.owner, sizeof(f.owner)) || filter_is_alive(opts.prog_id))
+	if (err || left_filter_describe(&f, prog_id) || f.stats_id == r->orphan ||
+	    map_owner_find("stats", f.stats_id, f.owner, sizeof(f.owner)) || filter_is_alive(prog_id))
 		return;
 	r->ambiguous = r->orphan != 0;
 	r->orphan = f.stats_id;
@@ -119,12 +117,11 @@ static int interface_is_wanted(const struct restore *r, __u32 ifindex)
 /* Counts filters at our place, which is all that is visible without CAP_SYS_ADMIN. */
 static void filters_count_ours(__u32 ifindex, void *ctx)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_EGRESS);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
 	struct restore *r = ctx;
+	__u32 prog_id;
 
 	if (interface_is_wanted(r, ifindex))
-		r->filters += !bpf_tc_query(&hook, &opts);
+		r->filters += !filter_find(r->dir, ifindex, BPF_TC_EGRESS, &prog_id);
 }
 
 static void orphans_find(__u32 ifindex, void *ctx)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * sluicectl clean: does what `sluiced --detach` does, and removes what that cannot find, because its pins are gone:
- * filters at our place whose program has our name, and whose counters are neither pinned nor written by a live daemon.
+ * filters at our place, and links at tcx, whose program has our name, and whose counters are neither pinned nor written by a live daemon.
  * Those of other pin directories stay.
  */
 #include <bpf/bpf.h>
@@ -15,6 +15,7 @@
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
 #include "attach/queue_root.h"
+#include "attach/tcx.h"
 #include "ctl/show.h"
 
 #define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers switch to plain packets while we still strip */
@@ -26,13 +27,11 @@ struct clean {
 	int dry, err;
 };
 
-static void filter_find(__u32 ifindex, enum bpf_tc_attach_point where, struct clean *c)
+static void filter_note(struct clean *c, struct left_filter f, __u32 prog_id)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
-	struct left_filter f = { .ifindex = ifindex, .where = where }, *list;
+	struct left_filter *list;
 
-	if (bpf_tc_query(&hook, &opts) || left_filter_describe(&f, opts.prog_id))
+	if (left_filter_describe(&f, prog_id))
 		return;
 	map_owner_find("stats", f.stats_id, f.owner, sizeof(f.owner));
 	list = realloc(c->filter, (c->n + 1) * sizeof(f));
@@ -44,10 +43,26 @@ static void filter_find(__u32 ifindex, enum bpf_tc_attach_point where, struct cl
 	c->filter[c->n++] = f;
 }
 
+static void filters_note(struct clean *c, __u32 ifindex, enum bpf_tc_attach_point where)
+{
+	__u32 id, ids[TCX_PROGRAMS_MAX];
+	int n = tcx_programs(ifindex, where, ids), i;
+
+	if (!clsact_filter_find(ifindex, where, &id))
+		filter_note(c, (struct left_filter){ .ifindex = ifindex, .where = where }, id);
+	for (i = 0; i < n; i++)
+		filter_note(c, (struct left_filter){ .ifindex = ifindex, .where = where, .tcx_prog = ids[i] }, ids[i]);
+}
+
 static void filters_find(__u32 ifindex, void *ctx)
 {
-	filter_find(ifindex, BPF_TC_EGRESS, ctx);
-	filter_find(ifindex, BPF_TC_INGRESS, ctx);
+	filters_note(ctx, ifindex, BPF_TC_EGRESS);
+	filters_note(ctx, ifindex, BPF_TC_INGRESS);
+}
+
+static int filter_take_off(const struct left_filter *f)
+{
+	return f->tcx_prog ? tcx_detach(f->tcx_prog) : clsact_filter_remove(f->ifindex, f->where);
 }
 
 static int filter_is_left(const struct left_filter *f)
@@ -77,7 +92,8 @@ static void clean_filters_report(struct clean *c)
 		mine = !strcmp(f->owner, show_pin_dir);
 		snprintf(object, sizeof(object), "%s %s", if_indextoname(f->ifindex, name) ?: "?",
 			 f->where == BPF_TC_EGRESS ? "egress" : "ingress");
-		snprintf(detail, sizeof(detail), "filter with program %s%s%s%s", f->program,
+		snprintf(detail, sizeof(detail), "%s with program %s%s%s%s", f->tcx_prog ? "tcx link" : "filter",
+			 f->program,
 			 *f->owner	   ? " of " :
 			 filter_is_left(f) ? ", pinned nowhere and without a daemon" :
 					     " of a sluiced that runs",
@@ -98,7 +114,7 @@ static void clean_left(struct clean *c)
 
 	for (f = c->filter; f < end; f++)
 		if (filter_is_left(f) && f->where == BPF_TC_EGRESS)
-			removed |= !filter_remove(f->ifindex, f->where);
+			removed |= !filter_take_off(f);
 	if (removed)
 		nanosleep(&linger, NULL);
 	for (f = c->filter; f < end; f++) {
@@ -106,7 +122,7 @@ static void clean_left(struct clean *c)
 			continue;
 		xdp_remove(f->ifindex, f->stats_id);
 		xdp_forget(0, f->stats_id);
-		filter_remove(f->ifindex, f->where);
+		filter_take_off(f);
 		route_remove_ours(f->ifindex, NULL, NULL);
 		removed = 1;
 	}

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attach/dataplane.h"
+#include "attach/tcx.h"
 #include "lib/net.h"
 #include "ctl/probe.h"
 #include "ctl/show.h"
@@ -171,6 +172,10 @@ void probe_kernel(struct probe_report *r)
 		probe_report_add(r, "bpffs", PROBE_OK, "/sys/fs/bpf", NULL);
 	probe_report_add(r, "queue length", PROBE_OK,
 			 kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints", NULL);
+	probe_report_add(r, "tcx", PROBE_OK,
+			 kernel_has_tcx() ? "used where a qdisc 'ingress' has the place of clsact" :
+					    "none: an interface with a qdisc 'ingress' is refused (Linux 6.6 has it)",
+			 NULL);
 	probe_report_advise(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
 			    cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",
 			    cc > 0 ? NULL : "boot a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");
@@ -197,6 +202,22 @@ void probe_kernel(struct probe_report *r)
 	}
 	probe_fq(r, u.release);
 	probe_queue(r);
+}
+
+/* Reports a qdisc `ingress` of an interface; whether it can be managed nevertheless. */
+static int probe_tcx(struct probe_report *r, const char *name)
+{
+	char mend[64];
+
+	if (kernel_has_tcx()) {
+		probe_report_add(r, name, PROBE_OK, "a qdisc 'ingress' has the place of clsact: attached by tcx", NULL);
+		return 1;
+	}
+	snprintf(mend, sizeof(mend), "tc qdisc del dev %s ingress", name);
+	probe_report_add(r, name, PROBE_LESS,
+			 "a qdisc 'ingress' where clsact has to be, and no tcx in this kernel (Linux 6.6 has it)",
+			 mend);
+	return 0;
 }
 
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps)
@@ -231,11 +252,8 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 		probe_report_add(r, check, PROBE_LESS, "the link is down, and has no qdisc until it is up", mend);
 		return;
 	}
-	if (q.ingress) {
-		snprintf(mend, sizeof(mend), "tc qdisc del dev %s ingress", name);
-		probe_report_add(r, check, PROBE_LESS, "a qdisc 'ingress' where clsact has to be", mend);
+	if (q.ingress && !probe_tcx(r, name))
 		return;
-	}
 	snprintf(check, sizeof(check), "%s speed", name);
 	bps = port_speed(&i, &link, &q, 0);
 	snprintf(text, sizeof(text), "%.6g Mbit/s by the %s%s", bps / 1e6,

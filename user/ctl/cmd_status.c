@@ -76,6 +76,7 @@ static int interface_json(__u32 ifindex, const struct port *port, void *ctx)
 	out_bool("edt", port->flags & PORT_F_EDT);
 	out_u64("switch_id", port->switch_id);
 	out_bool("stamps", port_stamps(port));
+	out_string("attached_by", port->flags & PORT_F_TCX ? "tcx" : "clsact");
 	if (port->flags & PORT_F_HOST)
 		out_string("sink", port_sink(port));
 	classes_json(ctx, ifindex);
@@ -156,10 +157,10 @@ static int interface_print(__u32 ifindex, const struct port *port, void *ctx)
 	if (port_stamps(port))
 		snprintf(id, sizeof(id), "  id %u", port->switch_id);
 	snprintf(left, sizeof(left), "  %-16s %-6s %8.0f Mbit/s  ", port->name, port_role(port), port->speed_bps / 1e6);
-	snprintf(text, sizeof(text), "MTU %u  %s%s%s%s%s", port->mtu,
+	snprintf(text, sizeof(text), "MTU %u  %s%s%s%s%s%s", port->mtu,
 		 port->flags & PORT_F_EDT ? "paced by departure time" : "no fq", id,
 		 port->flags & PORT_F_HOST ? "  sink at " : "", port->flags & PORT_F_HOST ? port_sink(port) : "",
-		 port->flags & PORT_F_LEAVING ? "  leaving" : "");
+		 port->flags & PORT_F_TCX ? "  attached by tcx" : "", port->flags & PORT_F_LEAVING ? "  leaving" : "");
 	line_print(left, text);
 	classes_print(ctx, ifindex);
 	return 0;

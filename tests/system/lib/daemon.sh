@@ -191,7 +191,7 @@ bpf_of() {
 
 	for ns in "$@"; do
 		sed -n 's/^\(prog\|map\|link\)_id:[ \t]*/\1 /p' "/proc/${DAEMON[$ns]}/fdinfo/"*
-		for path in "$PINS/ssys-$ns"/{backlog,class,pfc}_{en,de}queue; do
+		for path in "$PINS/ssys-$ns"/{backlog,class,pfc}_{en,de}queue "$PINS/ssys-$ns"/tcx_*; do
 			[[ -e $path ]] && bpftool -j link show pinned "$path" | jq -r '"link \(.id)"'
 		done
 	done | sort -u

@@ -6,6 +6,7 @@
  * ACCIDENT_REALTIME CLOCK_REALTIME is the number of seconds in it, for as long as there is such a file.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -52,6 +53,18 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	return err;
 }
 
+__s32 btf__find_by_name_kind(const struct btf *btf, const char *name, __u32 kind)
+{
+	char lacking[64] = "";
+
+	sscanf(getenv("ACCIDENT") ?: "", "lack %63s", lacking);
+	if (!strcmp(name, lacking)) {
+		errno = ENOENT;
+		return -ENOENT;
+	}
+	return REAL(btf__find_by_name_kind)(btf, name, kind);
+}
+
 int rename(const char *from, const char *to)
 {
 	return accident("rename") ? -1 : REAL(rename)(from, to);
@@ -70,6 +83,11 @@ int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *co
 int bpf_tc_attach(const struct bpf_tc_hook *hook, struct bpf_tc_opts *opts)
 {
 	return accident("bpf_tc_attach") ? -ENOMEM : REAL(bpf_tc_attach)(hook, opts);
+}
+
+int bpf_link_create(int prog_fd, int target_fd, enum bpf_attach_type type, const struct bpf_link_create_opts *opts)
+{
+	return accident("bpf_link_create") ? -ENOMEM : REAL(bpf_link_create)(prog_fd, target_fd, type, opts);
 }
 
 struct bpf_link *bpf_map__attach_struct_ops(const struct bpf_map *map)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Somebody else's programs at the hooks that Sluice uses: they count packets, drop what is for one
+ * Somebody else's programs at the hooks that Sluice uses: they count packets, and those that are TCP, drop what is for one
  * port of TCP, as a network policy does, and leave all others to the next program.
  */
 #include "vmlinux.h"
@@ -12,7 +12,7 @@
 #define TC_ACT_SHOT 2
 
 const volatile __u16 drop_port;
-__u64 seen, dropped;
+__u64 seen, tcp, dropped;
 
 /* Ethernet, IPv4 without options, TCP: whether it is for the port. */
 static inline int neighbour_drops(void *data, void *end)
@@ -20,8 +20,10 @@ static inline int neighbour_drops(void *data, void *end)
 	const __u8 *b = data;
 
 	__sync_fetch_and_add(&seen, 1);
-	if (data + 38 > end || b[12] != 8 || b[13] || b[14] != 0x45 || b[23] != IPPROTO_TCP ||
-	    (b[36] << 8 | b[37]) != drop_port)
+	if (data + 38 > end || b[12] != 8 || b[13] || b[14] != 0x45 || b[23] != IPPROTO_TCP)
+		return 0;
+	__sync_fetch_and_add(&tcp, 1);
+	if ((b[36] << 8 | b[37]) != drop_port)
 		return 0;
 	__sync_fetch_and_add(&dropped, 1);
 	return 1;

@@ -4,7 +4,7 @@
  * usage: neighbour HOOK DEVICE PORT FILE
  * HOOK: xdp-native, xdp-generic (by libxdp); tcx-ingress, tcx-egress; ingress:PRIORITY, egress:PRIORITY
  * (clsact, which has to be there). PORT: of TCP, whose packets are dropped. FILE: has, 20 times a second,
- * {"seen": N, "dropped": N}.
+ * {"seen": N, "tcp": N, "dropped": N}.
  * Exit status: 0, or 1 if it could not be attached, with the reason.
  */
 #include <bpf/bpf.h>
@@ -46,7 +46,7 @@ static int report(const struct neighbour_bpf *s, const char *file)
 	f = fopen(fresh, "w");
 	if (!f)
 		return -errno;
-	fprintf(f, "{\"seen\": %llu, \"dropped\": %llu}\n", now.seen, now.dropped);
+	fprintf(f, "{\"seen\": %llu, \"tcp\": %llu, \"dropped\": %llu}\n", now.seen, now.tcp, now.dropped);
 	fclose(f);
 	return rename(fresh, file) ? -errno : 0;
 }
