@@ -43,7 +43,8 @@ ctl__commands_in_text_and_json() {
 	ctl_text "mode enforce, pins in $PINS/ssys-h1" status
 	wait_for 20 "the text says that it runs" ctl_says_running "sluiced: running, pid ${DAEMON[h1]}"
 	ctl_json "(keys | sort) == ([\"version\", \"abi\", \"mode\", \"bypass\", \"authenticated\", \"daemon_pid\", \"heartbeat_age_s\",
-		\"daemon_alive\", \"congestion_control\", \"flows\", \"interfaces\", \"peers\"] | sort) and .mode == \"enforce\" and
+		\"daemon_alive\", \"daemon_state\", \"daemon_version\", \"daemon_uptime_s\", \"daemon_replaced\", \"configuration\",
+		\"congestion_control\", \"flows\", \"interfaces\", \"peers\", \"hosts\", \"changes\", \"warnings\"] | sort) and .mode == \"enforce\" and
 		.bypass == false and .daemon_pid == ${DAEMON[h1]} and .heartbeat_age_s < 30 and
 		.congestion_control == \"${CC}h1\" and .flows >= 1 and .interfaces[0].name == \"eth0\" and
 		.interfaces[0].role == \"host\" and .interfaces[0].speed_bps == 100000000 and

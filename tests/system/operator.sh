@@ -528,7 +528,7 @@ operator__sentences_fit_a_narrow_terminal() {
 	daemon_start h1
 }
 
-# As docs/inspect.md has it: every pinned map, with its members by name. A ring has no entries, and layout is none's but ours.
+# As docs/inspect.md has it: every pinned map, with its members by name. A ring has no entries, and layout and daemon are none's but ours.
 operator__every_pinned_map_can_be_read_by_bpftool() {
 	local path name type formatted
 
@@ -545,7 +545,7 @@ operator__every_pinned_map_can_be_read_by_bpftool() {
 			bpftool -j map dump pinned "$path" >"$CASE_DIR/dump.json" 2>"$CASE_DIR/dump.log" ||
 				fail "bpftool cannot read $path: $(<"$CASE_DIR/dump.log")"
 			formatted=$(jq -r 'if length == 0 then "empty" else all(has("formatted")) end' "$CASE_DIR/dump.json")
-			[[ $name == layout ]] || expect "entries of $path by the names of their members" "$formatted" != false
+			[[ $name == @(layout|daemon) ]] || expect "entries of $path by the names of their members" "$formatted" != false
 			[[ $name != @(flows|control|ports|stats|peers|hosts) || $path == *-sw/@(flows|peers|hosts) ]] ||
 				expect "entries of $path" "$formatted" = true
 			;;
@@ -730,8 +730,9 @@ operator__json_matches_its_schema() {
 	json_of - replay --variant vai-sf "$CASE_DIR/trace.csv"
 	bulk_stop
 	schema keys - <<<null | sort -u >"$CASE_DIR/keys"
-	# pfc.sh has a case for a buffer that gets full, nic.sh for NICs, queue.sh for qdiscs, trace.sh for the variant probabilistic.
-	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -vE "^(pfc_nic|queue\.)" | xargs)" = \
+	# pfc.sh has a case for a buffer that gets full, nic.sh for NICs, queue.sh for qdiscs, trace.sh for the variant
+	# probabilistic, health.sh for what is wrong.
+	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -vE "^(pfc_nic|queue\.|hosts_plain|status_warning)" | xargs)" = \
 		"pfc_buffer.remaining_ns pfc_port.nic trace_feedback.random"
 }
 

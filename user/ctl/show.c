@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "ctl/show.h"
+#include "lib/record.h"
 
 const char *show_pin_dir = SLUICE_PIN_DIR;
 
@@ -12,6 +13,19 @@ int arguments_refused(int argc, const char *command)
 		return 0;
 	msg("%s takes no arguments", command);
 	return 1;
+}
+
+/* The maps are another version's, whose number is in the record of its daemon. */
+static void version_refuse(void)
+{
+	struct daemon_record r;
+	int whole;
+
+	if (record_read(show_pin_dir, &r, &whole))
+		msg("%s: the maps there are of another version of Sluice: use its own sluicectl", show_pin_dir);
+	else
+		msg("%s: the maps there are of another version of Sluice, %s, and this sluicectl is %s: use its own sluicectl",
+		    show_pin_dir, r.head.version, SLUICE_VERSION);
 }
 
 int show_open(struct pins *p)
@@ -28,7 +42,7 @@ int show_open(struct pins *p)
 		msg("%s: not allowed: reading BPF maps needs root, or %s%sread and write access to what is pinned there (CAP_DAC_OVERRIDE)",
 		    show_pin_dir, caps, *caps ? " and " : "");
 	else if (err == -EPROTO)
-		msg("%s: the maps there are of another version of Sluice: use its own sluicectl", show_pin_dir);
+		version_refuse();
 	else
 		msg("%s: %s", show_pin_dir, strerror(-err));
 	return EXIT_FAILED;

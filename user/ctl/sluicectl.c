@@ -25,7 +25,7 @@ static const struct command {
 } commands[] = {
 	COMMAND(probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to fix them"),
 	COMMAND(check, "[FILE]", "a configuration, and whether its interfaces can do what it wants"),
-	COMMAND(status, "", "mode, daemon, interfaces"),
+	COMMAND(status, "", "the page of health: daemon, interfaces, peers, changes, warnings"),
 	COMMAND(flows, "[OPTION]...", "window, rate and last telemetry of every flow"),
 	COMMAND(why, "FLOW", "what holds a flow back, its last feedback and what was decided by it"),
 	COMMAND(trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets"),
