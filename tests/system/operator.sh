@@ -238,7 +238,7 @@ operator__check_finds_what_is_missing_and_how_to_fix_it() {
 	echo "modes: x" >"$CASE_DIR/bad.yaml"
 	ctl h1 check "$CASE_DIR/bad.yaml" --json >"$CASE_DIR/check.json" 2>"$CASE_DIR/ctl.log"
 	expect "exit status with a broken file" $? -eq 1
-	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "'modes' is no key here: write pin_dir"
+	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "'modes' is no key here (did you mean mode?): write pin_dir"
 	expect "the same in JSON, with the line" "$(found detail configuration)" has "line 1: 'modes'"
 	ctl_refuses 1 "cannot read the configuration" check "$CASE_DIR/none.yaml"
 	ctl_refuses 2 "usage: sluicectl check [FILE]" check one two
@@ -362,6 +362,9 @@ operator__top_fills_a_terminal() {
 	expect "exit status of top with 40 columns" $? -eq 0
 	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "LPORT Mbit/s WHY     FOR"
 	expect "what it draws in 40 columns" "$(<"$CASE_DIR/top.txt")" has "$(bulk_port)"
+	# Lines that are as long as this terminal is wide, or longer, are cut.
+	top_shows 80 sw
+	expect "what it draws of a switch in 80 columns" "$(<"$CASE_DIR/top.txt")" has "is in its ports, voqs and credits"
 	top_shows 100 sw
 	expect "what it draws of a switch" "$(<"$CASE_DIR/top.txt")" has "what a switch forwards is in its ports"
 	expect "its ports" "$(<"$CASE_DIR/top.txt")" has p2
@@ -573,9 +576,9 @@ operator__support_packs_everything_but_the_key() {
 	# As docs/sluicectl.md says; MISSING.txt also lists what the machine lacks.
 	expect "the files that it is to have" "$(grep -vx MISSING.txt "$CASE_DIR/files.txt" | sort | xargs)" = "bpftool-link.txt \
 bpftool-map.txt bpftool-net.txt bpftool-prog.txt bpftool-struct_ops.txt config.yaml credits.json flows.json int.json \
-ip-link.txt ip-route.txt kernel.log ports.json probe.json set.json sluiced.log ss.txt stats-1.json stats-2.json status.json \
+ip-link.txt ip-route.txt kernel.log ports.json probe.json queue.json set.json sluiced.log ss.txt stats-1.json stats-2.json status.json \
 sysctl.txt tc-filter.txt tc-qdisc.txt version.txt voqs.json"
-	for file in probe status flows int voqs credits set stats-1 stats-2; do
+	for file in probe status flows int voqs credits ports queue set stats-1 stats-2; do
 		archived "$file.json" | jq -e . >/dev/null || fail "$file.json is not JSON"
 	done
 	expect "counters the second time" "$(archived stats-2.json | jq .tx_beside)" -gt "$(archived stats-1.json | jq .tx_beside)"

@@ -186,14 +186,14 @@ static void hosts_print(const struct pins *p, const struct hosts_seen *h)
 static void change_print(const char *kind, const char *object, const char *was, const char *is, void *ctx)
 {
 	struct status *s = ctx;
-	char left[64], text[256];
+	char left[128], text[256];
 
 	if (!s->headed)
 		line_print("", "changed on this machine (a stop of sluiced, or sluiced --detach, undoes it):");
 	if (++s->headed > STATUS_CHANGES)
 		return;
-	snprintf(left, sizeof(left), "  %-8s ", kind);
-	snprintf(text, sizeof(text), "%s: %s%s%s", object, was, *was ? " -> " : "", is);
+	snprintf(left, sizeof(left), "  %-8s %s: ", kind, object);
+	snprintf(text, sizeof(text), "%s%s%s", was, *was ? " -> " : "", is);
 	line_print(left, text);
 }
 

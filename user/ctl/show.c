@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "ctl/show.h"
+#include "lib/bpffs.h"
 #include "lib/record.h"
 
 const char *show_pin_dir = SLUICE_PIN_DIR;
@@ -31,12 +32,17 @@ static void version_refuse(void)
 int show_open(struct pins *p)
 {
 	int err = pins_open(show_pin_dir, p);
+	enum bpffs_state state;
 	char caps[64];
 
 	if (!err)
 		return EXIT_DONE;
 	caps_missing(caps, sizeof(caps), CAPS_READ);
-	if (err == -ENOENT)
+	state = bpffs_state();
+	if (err == -ENOENT && state != BPFFS_MOUNTED && !strncmp(show_pin_dir, "/sys/fs/bpf/", 12))
+		msg("%s: nothing is pinned there, and %s: run %s'%s'", show_pin_dir, bpffs_what[state],
+		    state == BPFFS_HIDDEN ? "it by " : "", bpffs_fix[state]);
+	else if (err == -ENOENT)
 		msg("%s: nothing is pinned there: is sluiced running? (--pin-dir DIR for another place)", show_pin_dir);
 	else if (err == -EPERM || err == -EACCES)
 		msg("%s: not allowed: reading BPF maps needs root, or %s%sread and write access to what is pinned there (CAP_DAC_OVERRIDE)",
