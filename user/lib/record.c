@@ -2,6 +2,7 @@
 /* The record of a daemon in its pin directory, and what recognises a changed file. */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,19 +107,22 @@ void path_absolute(const char *path, char *absolute)
 
 int file_digest(const char *path, __u64 *digest)
 {
-	FILE *f = fopen(path, "re");
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = fd < 0 ? -errno : 0; /* a FIFO would wait */
 	__u64 d = DIGEST_START;
 	unsigned char buf[4096];
-	size_t n, i;
-	int err;
+	struct stat st;
+	ssize_t n = 0, i;
 
-	if (!f)
-		return -errno;
-	while ((n = fread(buf, 1, sizeof(buf), f)) > 0)
+	if (err)
+		return err;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		err = -EINVAL;
+	while (!err && (n = read(fd, buf, sizeof(buf))) > 0)
 		for (i = 0; i < n; i++)
 			d = (d ^ buf[i]) * DIGEST_PRIME;
-	err = ferror(f) ? -EIO : 0;
-	fclose(f);
+	if (n < 0)
+		err = -errno;
+	close(fd);
 	if (!err)
 		*digest = d;
 	return err;
