@@ -43,7 +43,8 @@ ctl__commands_in_text_and_json() {
 	ctl_text "mode enforce, pins in $PINS/ssys-h1" status
 	wait_for 20 "the text says that it runs" ctl_says_running "sluiced: running, pid ${DAEMON[h1]}"
 	ctl_json "(keys | sort) == ([\"version\", \"abi\", \"mode\", \"bypass\", \"authenticated\", \"daemon_pid\", \"heartbeat_age_s\",
-		\"daemon_alive\", \"congestion_control\", \"flows\", \"interfaces\", \"peers\"] | sort) and .mode == \"enforce\" and
+		\"daemon_alive\", \"daemon_state\", \"daemon_version\", \"daemon_uptime_s\", \"daemon_replaced\", \"configuration\",
+		\"congestion_control\", \"flows\", \"interfaces\", \"peers\", \"hosts\", \"changes\", \"warnings\"] | sort) and .mode == \"enforce\" and
 		.bypass == false and .daemon_pid == ${DAEMON[h1]} and .heartbeat_age_s < 30 and
 		.congestion_control == \"${CC}h1\" and .flows >= 1 and .interfaces[0].name == \"eth0\" and
 		.interfaces[0].role == \"host\" and .interfaces[0].speed_bps == 100000000 and
@@ -83,6 +84,8 @@ ctl__commands_may_be_shortened() {
 	ctl h1 stat >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status of sluicectl stat" $? -eq 2
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "'stat' may be status or stats"
+	ctl_refuses 2 "'flwos' is not a command: did you mean flows? See sluicectl --help" flwos
+	ctl_refuses 2 "'xyzzy' is not a command: see sluicectl --help" xyzzy
 	ctl h1 '' >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status of sluicectl ''" $? -eq 2
 }
@@ -167,4 +170,41 @@ ctl__replay_as_nobody() {
 	as_nobody sluicectl replay "$WORK/broken.csv" >"$CASE_DIR/out.csv" 2>"$CASE_DIR/ctl.log"
 	expect "exit status with a broken file" $? -eq 1
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "broken.csv:1: no column"
+}
+
+# A link that was up and is down has a qdisc, and is named as down. The command that is advised works on this kernel.
+ctl__probe_of_a_link_that_is_down() {
+	local fix
+
+	net_up
+	ctl_text "ok       eth0 speed" probe eth0
+	expect "what it says of the link" "$(<"$CASE_DIR/ctl.txt")" has-no "eth0 link"
+	fix=$(sed -n '/eth0 queue (switch)/{n;s/^ *to fix: //p}' "$CASE_DIR/ctl.txt")
+	# shellcheck disable=SC2086
+	[[ ! $fix ]] || net_in h1 $fix || fail "what probe advises does not work: $fix"
+	ctl_json 'map(select(.check == "eth0 queue (switch)" and .result == "ok")) | length == 1' probe eth0 --json
+	net_in h1 ip link set eth0 down
+	ctl_text "down: its speed and qdisc may be others once it is up" probe eth0
+	ctl_json 'map(select(.check == "eth0 link" and .result == "less" and .mend == "ip link set dev eth0 up")) | length == 1' probe eth0 --json
+}
+
+# ctl_beside_bpffs WORDS COMMANDS: all three programs say WORDS after COMMANDS have changed the mounts of a namespace.
+ctl_beside_bpffs() {
+	local script="$2; for run in 'sluiced --config $CASE_DIR/h1.yaml' 'sluicectl --pin-dir $PINS/ssys-h1 status' 'sluicectl probe'; do
+		$BUILD/\$run; done"
+
+	net_in h1 unshare --mount --pid --fork bash -c "$script" >"$CASE_DIR/ctl.txt" 2>&1 9>&-
+	expect "programs that say so after $2" "$(grep -cF -- "$1" "$CASE_DIR/ctl.txt")" -eq 3
+}
+
+ctl__says_how_to_get_a_bpffs() {
+	net_up
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	ctl_beside_bpffs "/sys/fs/bpf is hidden here, as by 'ip netns exec'" "umount -l -R /sys; mount -t sysfs sysfs /sys"
+	expect "what they say" "$(grep -c "by 'nsenter --net=/run/netns/NAME'" "$CASE_DIR/ctl.txt")" -eq 3
+	ctl_beside_bpffs "/sys/fs/bpf is not a BPF file system" "umount -l -R /sys; mount -t sysfs sysfs /sys; mount -t proc proc /proc"
+	expect "what they say" "$(grep -cE "(run|to fix:) '?mount -t bpf bpf /sys/fs/bpf" "$CASE_DIR/ctl.txt")" -eq 3
+	ctl_beside_bpffs "/sys is not mounted" "mount -t tmpfs none /sys"
+	expect "what they say" "$(grep -c "mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf" "$CASE_DIR/ctl.txt")" -eq 3
+	expect "BTF that a missing /sys lacks" "$(<"$CASE_DIR/ctl.txt")" has-no CONFIG_DEBUG_INFO_BTF
 }

@@ -6,24 +6,24 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
-
-#define DP_BPFFS_MAGIC 0xcafe4a11
+#include "lib/bpffs.h"
 
 int pin_dir_lock(struct dataplane *dp, const char *dir)
 {
-	struct statfs fs;
+	enum bpffs_state state = bpffs_state();
 	int err, made;
 
 	if (strlen(dir) >= sizeof(dp->pin_dir))
 		return -ENAMETOOLONG;
 	strcpy(dp->pin_dir, dir);
-	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != DP_BPFFS_MAGIC) {
-		msg("/sys/fs/bpf is not a BPF file system: mount -t bpf bpf /sys/fs/bpf");
+	if (state == BPFFS_HIDDEN)
+		msg("%s: run it by '%s', which leaves /sys as it is", bpffs_what[state], bpffs_fix[state]);
+	else if (state != BPFFS_MOUNTED)
+		msg("%s: run '%s'", bpffs_what[state], bpffs_fix[state]);
+	if (state != BPFFS_MOUNTED)
 		return -ENOENT;
-	}
 	made = !mkdir(dir, 0700);
 	if (!made && errno != EEXIST) {
 		err = -errno;

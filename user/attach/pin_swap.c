@@ -30,6 +30,7 @@ const char *const pin_names[] = {
 	"pfc_enqueue",
 	"pfc_dequeue",
 	"layout",
+	"daemon",
 };
 
 static int pin_is_ours(const char *name)

@@ -84,6 +84,27 @@ static int was_write(int fd, __u32 ifindex, const struct queue_was *was)
 	return err;
 }
 
+void queue_was_each(const char *pin_dir,
+		    void (*fn)(__u32 ifindex, const struct qdisc *root, const struct qdisc *child, void *ctx),
+		    void *ctx)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info), key, *last = NULL;
+	struct queue_was was;
+	char path[512];
+	int fd;
+
+	pin_path(path, sizeof(path), pin_dir, "queue_was");
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.value_size == sizeof(was))
+		for (; !bpf_map_get_next_key(fd, last, &key); last = &key)
+			if (!bpf_map_lookup_elem(fd, &key, &was) && !was.taken)
+				fn(key, &was.root, &was.child, ctx);
+	close(fd);
+}
+
 /* --- install --- */
 
 static int queue_refuse(const char *name, const struct qdisc_tree *t)

@@ -20,6 +20,11 @@ int root_put_back(__u32 ifindex, const struct qdisc *root, const struct qdisc *c
 /* Puts `sluice` below each class of our mq that has another; all: also where somebody chose that. */
 int classes_fill(__u32 ifindex, const struct qdisc_tree *t, int all);
 
+/* Calls fn with what was there before, for each interface whose root qdisc the daemon of this directory has replaced. */
+void queue_was_each(const char *pin_dir,
+		    void (*fn)(__u32 ifindex, const struct qdisc *root, const struct qdisc *child, void *ctx),
+		    void *ctx);
+
 /* Whether the interface has ours. */
 int queue_is_left(__u32 ifindex);
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <glob.h>
 #include <libmnl/libmnl.h>
-#include <linux/magic.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if_arp.h>
@@ -16,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attach/dataplane.h"
 #include "attach/tcx.h"
+#include "lib/bpffs.h"
 #include "lib/net.h"
 #include "ctl/probe.h"
 #include "ctl/show.h"
@@ -130,6 +129,7 @@ static void probe_fq(struct probe_report *r, const char *release)
 		probe_report_add(r, "fq", PROBE_OK, "available", NULL);
 		return;
 	}
+	r->no_fq = 1;
 	snprintf(text, sizeof(text), "not available: %s: only TCP sockets are paced, by TCP itself", strerror(err));
 	snprintf(module, sizeof(module), "/lib/modules/%s/kernel/net/sched/sch_fq.ko*", release);
 	if (glob(module, 0, NULL, &found))
@@ -140,12 +140,24 @@ static void probe_fq(struct probe_report *r, const char *release)
 	globfree(&found);
 }
 
+static void probe_bpffs(struct probe_report *r)
+{
+	enum bpffs_state state = bpffs_state();
+
+	if (state == BPFFS_HIDDEN)
+		probe_report_advise(r, "bpffs", PROBE_MISSING, bpffs_what[state],
+				    "run it by 'nsenter --net=/run/netns/NAME', which leaves /sys as it is");
+	else
+		probe_report_add(r, "bpffs", state == BPFFS_MOUNTED ? PROBE_OK : PROBE_MISSING,
+				 state == BPFFS_MOUNTED ? "/sys/fs/bpf" : bpffs_what[state], bpffs_fix[state]);
+}
+
 static void probe_btf_lacks(struct probe_report *r)
 {
-	struct statfs fs;
+	enum bpffs_state state = bpffs_state();
 
-	if (statfs("/sys", &fs) || fs.f_type != SYSFS_MAGIC)
-		probe_report_add(r, "btf", PROBE_MISSING, "/sys is not mounted", "mount -t sysfs sysfs /sys");
+	if (state == BPFFS_NO_SYS)
+		probe_report_add(r, "btf", PROBE_MISSING, bpffs_what[state], bpffs_fix[state]);
 	else
 		probe_report_advise(r, "btf", PROBE_MISSING, "no /sys/kernel/btf/vmlinux",
 				    "boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
@@ -155,7 +167,6 @@ void probe_kernel(struct probe_report *r)
 {
 	int kfunc = kernel_has_kfunc(), cc = kernel_has_tcp_ops(), err;
 	struct utsname u;
-	struct statfs fs;
 	char text[256], detail[320];
 
 	uname(&u);
@@ -165,11 +176,7 @@ void probe_kernel(struct probe_report *r)
 		return;
 	}
 	probe_report_add(r, "btf", PROBE_OK, "/sys/kernel/btf/vmlinux", NULL);
-	if (statfs("/sys/fs/bpf", &fs) || (__u32)fs.f_type != 0xcafe4a11)
-		probe_report_add(r, "bpffs", PROBE_MISSING, "/sys/fs/bpf is not a BPF file system",
-				 "mount -t bpf bpf /sys/fs/bpf");
-	else
-		probe_report_add(r, "bpffs", PROBE_OK, "/sys/fs/bpf", NULL);
+	probe_bpffs(r);
 	probe_report_add(r, "queue length", PROBE_OK,
 			 kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints", NULL);
 	probe_report_add(r, "tcx", PROBE_OK,
@@ -220,6 +227,23 @@ static int probe_tcx(struct probe_report *r, const char *name)
 	return 0;
 }
 
+/* A host's interface: departure times are honoured where every leaf is fq. */
+static void probe_pacing(struct probe_report *r, const char *name, const struct qdisc_info *q)
+{
+	char check[64], text[256], mend[256];
+
+	snprintf(check, sizeof(check), "%s pacing (host)", name);
+	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq", q->root, q->fq, q->leaves);
+	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
+	if (q->leaves && q->fq == q->leaves)
+		probe_report_add(r, check, PROBE_OK, text, NULL);
+	else if (r->no_fq)
+		probe_report_advise(r, check, PROBE_LESS, text,
+				    "see fq above; without it only TCP sockets are paced, by TCP itself");
+	else
+		probe_report_add(r, check, PROBE_LESS, text, mend);
+}
+
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps)
 {
 	const struct config_interface i = { .speed_bps = speed_bps };
@@ -252,6 +276,11 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 		probe_report_add(r, check, PROBE_LESS, "the link is down, and has no qdisc until it is up", mend);
 		return;
 	}
+	if (!link.up) {
+		snprintf(check, sizeof(check), "%s link", name);
+		snprintf(mend, sizeof(mend), "ip link set dev %s up", name);
+		probe_report_add(r, check, PROBE_LESS, "down: its speed and qdisc may be others once it is up", mend);
+	}
 	if (q.ingress && !probe_tcx(r, name))
 		return;
 	snprintf(check, sizeof(check), "%s speed", name);
@@ -278,11 +307,7 @@ void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u6
 	probe_report_add(r, check, PROBE_OK, text, NULL);
 	if (!(roles & PORT_F_HOST))
 		goto queue;
-	snprintf(check, sizeof(check), "%s pacing (host)", name);
-	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq", q.root, q.fq, q.leaves);
-	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
-	probe_report_add(r, check, q.leaves && q.fq == q.leaves ? PROBE_OK : PROBE_LESS, text,
-			 q.leaves && q.fq == q.leaves ? NULL : mend);
+	probe_pacing(r, name, &q);
 queue:
 	if (!(roles & PORT_F_SWITCH))
 		return;
@@ -292,7 +317,7 @@ queue:
 		 !err			    ? "its length can be read" :
 		 q.leaves > PORT_QUEUES_MAX ? "more than 64 transmit queues: they are not read for every packet" :
 					      "its length cannot be read, as that of fq, tbf or htb can");
-	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
+	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root %s", name, r->no_fq ? "pfifo" : "fq");
 	probe_report_add(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? mend : NULL);
 }
 

@@ -109,6 +109,12 @@ int cmd_queue(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	err = queues_list(show_pin_dir, link.netns_cookie, argc > 1 ? link.ifindex : 0, &list, &n);
+	/* To a program an empty list says as much as the sentence. */
+	if (out_json && argc == 1 && ((!err && !n) || err == -ENOENT)) {
+		free(list);
+		out_array(NULL);
+		return out_done();
+	}
 	if (err || !n) {
 		queue_none(err, argc > 1 ? link.name : NULL);
 		free(list);

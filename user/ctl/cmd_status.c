@@ -1,132 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl status: mode, daemon, interfaces and their classes. As text these are sentences, so text and JSON are
- * separate: they share few values in one form.
+ * sluicectl status: the page of health: daemon, mode, interfaces, peers, what was changed on this machine, warnings. As
+ * text these are sentences, so text and JSON are separate: they share few values in one form.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include "ctl/show.h"
+#include "ctl/status.h"
 #include "lib/names.h"
 #include "sluice/cc/base_rtt.h"
-#include "sluice/once.h"
 
-#define STATUS_ALIVE_NS (3 * NSEC_PER_SEC)
-#define STATUS_BEAT_NS (3 * NSEC_PER_SEC / 2) /* the daemon's heartbeat is once a second */
+#define STATUS_CHANGES 16 /* most changes that the text has: a route for each peer is many */
 
-struct status {
-	struct control ctl;
-	unsigned int flows;
-	double age_s; /* age of the last sign of life of the daemon */
-	int alive;    /* the daemon is alive */
-};
-
-static int port_stamps(const struct port *port)
+int port_stamps(const struct port *port)
 {
 	return !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD));
 }
 
-/* Where the port strips telemetry. */
-static const char *port_sink(const struct port *port)
+const char *port_sink(const struct port *port)
 {
 	if (!(port->flags & PORT_F_XDP))
 		return "tc";
 	return port->flags & PORT_F_XDP_GENERIC ? "generic XDP" : "native XDP";
 }
-
-/* --- JSON --- */
-
-static void classes_json(const struct pins *p, __u32 ifindex)
-{
-	struct class_key key = { .ifindex = ifindex };
-	struct port_classes c;
-	struct class_queue q;
-
-	if (bpf_map_lookup_elem(p->classes, &ifindex, &c))
-		return;
-	out_array("classes");
-	for (; key.class < c.n && key.class < CLASSES_MAX; key.class ++) {
-		if (bpf_map_lookup_elem(p->class_queues, &key, &q))
-			continue;
-		out_object(NULL);
-		out_u64("class", key.class + 1);
-		out_u64("share_bps", c.share[key.class].bps);
-		out_u64("tx_bytes", q.tx_bytes);
-		out_u64("backlog_bytes", q.backlog_bytes);
-		out_u64("sojourn_ns", q.sojourn_ns);
-		out_end();
-	}
-	out_end();
-}
-
-static int interface_json(__u32 ifindex, const struct port *port, void *ctx)
-{
-	if (port->flags & PORT_F_LEFT)
-		return 0;
-	out_object(NULL);
-	out_string("name", port->name);
-	out_u64("ifindex", ifindex);
-	out_string("role", port_role(port));
-	out_u64("speed_bps", port->speed_bps);
-	out_u64("mtu_bytes", port->mtu);
-	out_bool("leaving", port->flags & PORT_F_LEAVING);
-	out_bool("edt", port->flags & PORT_F_EDT);
-	out_u64("switch_id", port->switch_id);
-	out_bool("stamps", port_stamps(port));
-	out_string("attached_by", port->flags & PORT_F_TCX ? "tcx" : "clsact");
-	if (port->flags & PORT_F_HOST)
-		out_string("sink", port_sink(port));
-	classes_json(ctx, ifindex);
-	out_end();
-	return 0;
-}
-
-static int peer_json(const struct peer_key *key, const struct peer *v, void *ctx)
-{
-	char prefix[PREFIX_STRLEN];
-
-	(void)ctx;
-	out_object(NULL);
-	out_string("prefix", prefix_format(key, prefix));
-	out_u64("base_rtt_ns", v->t_auto && !v->measured_ns ? 0 : v->t_ns);
-	out_bool("base_rtt_auto", v->t_auto);
-	out_u64("measured_rtt_ns", v->measured_ns);
-	out_u64("measured_rtt_changes", v->t_changes);
-	out_bool("leaving", v->leaving);
-	out_end();
-	return 0;
-}
-
-static int status_json(struct pins *p, const struct status *s)
-{
-	const struct control *c = &s->ctl;
-	char rack[INET_ADDRSTRLEN];
-
-	out_object(NULL);
-	out_string("version", SLUICE_VERSION);
-	out_u64("abi", c->abi);
-	out_string("mode", mode_name(c->mode));
-	out_bool("bypass", c->bypass);
-	out_bool("authenticated", c->auth);
-	out_u64("daemon_pid", c->pid);
-	out_double("heartbeat_age_s", s->age_s);
-	out_bool("daemon_alive", s->alive);
-	out_string("congestion_control", c->cc_name);
-	out_u64("flows", s->flows);
-	if (c->tor)
-		out_string("rack", inet_ntop(AF_INET, &c->tor, rack, sizeof(rack)));
-	out_array("interfaces");
-	pins_each_port(p, interface_json, p);
-	out_end();
-	out_array("peers");
-	pins_each_peer(p, peer_json, NULL);
-	return out_done();
-}
-
-/* --- text --- */
 
 static void classes_print(const struct pins *p, __u32 ifindex)
 {
@@ -188,28 +87,156 @@ static int peer_print(const struct peer_key *key, const struct peer *v, void *ct
 	return 0;
 }
 
-static int status_print(struct pins *p, const struct status *s)
+/* "since 2026-11-26 18:40:12 (2 min)"; buf of SINCE_STRLEN. */
+#define SINCE_STRLEN 64
+static const char *since_format(__u64 age, char *buf)
 {
+	static const struct {
+		const char *name;
+		unsigned int s;
+	} units[] = { { "days", 86400 }, { "h", 3600 }, { "min", 60 }, { "s", 1 } };
+	unsigned int s = age / NSEC_PER_SEC, i = 0;
+	struct timespec now;
+	char text[32];
+	struct tm tm;
+	time_t then;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	then = (now.tv_sec * NSEC_PER_SEC + now.tv_nsec - age) / NSEC_PER_SEC;
+	while (i < 3 && s < 2 * units[i].s)
+		i++;
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", localtime_r(&then, &tm));
+	snprintf(buf, SINCE_STRLEN, "since %s (%u %s)", text, s / units[i].s, units[i].name);
+	return buf;
+}
+
+static void daemon_print(const struct status *s)
+{
+	const struct daemon_seen *d = &s->daemon;
+	__u32 pid = d->pid ?: s->ctl.pid;
+	char text[256], since[SINCE_STRLEN];
+
+	switch (d->state) {
+	case DAEMON_RUNS:
+		snprintf(text, sizeof(text), "running, pid %u%s%s%s", pid, d->pid ? "" : " of another PID namespace",
+			 d->recorded ? ", " : "",
+			 d->recorded ? since_format(age_ns(d->now_ns, d->record.head.started_ns), since) : "");
+		break;
+	case DAEMON_STARTS:
+		snprintf(text, sizeof(text), "starting, pid %u: packets go on without it meanwhile", pid);
+		break;
+	case DAEMON_HANGS:
+		snprintf(
+			text, sizeof(text),
+			"hung, pid %u: the process is there, and gave no sign for %.0f s: it is stopped, or busy with a reload; if that lasts, kill -9 it and start it again",
+			pid, d->age_ns / 1e9);
+		break;
+	default:
+		snprintf(
+			text, sizeof(text),
+			"not running, no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them",
+			d->age_ns / 1e9, s->ctl.pid);
+	}
+	line_print("sluiced: ", text);
+	if (d->recorded && strcmp(d->record.head.version, SLUICE_VERSION) != 0) {
+		snprintf(text, sizeof(text), "sluiced is %s, this sluicectl is %s: use the same of both",
+			 d->record.head.version, SLUICE_VERSION);
+		line_print("version: ", text);
+	}
+	if (d->replaced)
+		line_print("program: ", "the file of sluiced was replaced since it started: systemctl restart sluiced");
+}
+
+/* One of the files that the daemon has read, unless it is as it was. */
+static void file_print(const struct status *s, const char *left, const char *path, enum file_state state)
+{
+	char text[RECORD_PATH + 160];
+
+	if (s->daemon.state == DAEMON_GONE || (state != FILE_CHANGED && state != FILE_UNREADABLE))
+		return;
+	if (state == FILE_CHANGED)
+		snprintf(
+			text, sizeof(text),
+			"%s has changed since it was read: 'systemctl reload sluiced', or kill -HUP %u, reads it again",
+			path, s->daemon.pid ?: s->ctl.pid);
+	else
+		snprintf(text, sizeof(text),
+			 "%s, which sluiced has read, cannot be read here: see whether it is still there", path);
+	line_print(left, text);
+}
+
+/* A switch has no peers, unless it is a ToR. */
+static void hosts_print(const struct pins *p, const struct hosts_seen *h)
+{
+	struct peer_key first;
+	char text[512];
+	enum host_plain i;
+	int n;
+
+	if (bpf_map_get_next_key(p->peers, NULL, &first))
+		return;
+	n = snprintf(text, sizeof(text), "%u strip%s telemetry", h->strip, h->strip == 1 ? "s" : "");
+	for (i = 0; i < HOST_PLAIN_REASONS; i++)
+		if (h->plain[i])
+			n += snprintf(text + n, sizeof(text) - n, "; plain: %u %s (%s)", h->plain[i],
+				      host_plain_names[i], host_plain_hints[i]);
+	line_print("peers: ", text);
+}
+
+static void change_print(const char *kind, const char *object, const char *was, const char *is, void *ctx)
+{
+	struct status *s = ctx;
+	char left[128], text[256];
+
+	if (!s->headed)
+		line_print("", "changed on this machine (a stop of sluiced, or sluiced --detach, undoes it):");
+	if (++s->headed > STATUS_CHANGES)
+		return;
+	snprintf(left, sizeof(left), "  %-8s %s: ", kind, object);
+	snprintf(text, sizeof(text), "%s%s%s", was, *was ? " -> " : "", is);
+	line_print(left, text);
+}
+
+static void warning_print(const char *counter, __u64 n, __u64 over_ns, const char *text, void *ctx)
+{
+	struct status *s = ctx;
+	char left[96] = "  ";
+
+	if (!s->headed++)
+		puts("warnings:");
+	if (counter)
+		snprintf(left, sizeof(left), "  %s +%llu in %.0f s: ", counter, n, over_ns / 1e9);
+	line_print(left, text);
+}
+
+static int status_print(struct pins *p, struct status *s)
+{
+	const struct daemon_head *h = &s->daemon.record.head;
 	const struct control *c = &s->ctl;
 	char rack[INET_ADDRSTRLEN], text[512];
 
 	snprintf(text, sizeof(text), "mode %s%s, pins in %s", mode_name(c->mode), c->bypass ? ", BYPASS ON" : "",
 		 show_pin_dir);
 	line_print("", text);
-	if (s->alive)
-		snprintf(text, sizeof(text), "running, pid %u", c->pid);
-	else
-		snprintf(text, sizeof(text),
-			 "no sign for %.0f s (was pid %u): packets go on without it; start it again to adopt them",
-			 s->age_s, c->pid);
-	line_print("sluiced: ", text);
+	daemon_print(s);
+	file_print(s, "configuration: ", h->config_path, s->config);
+	file_print(s, "key: ", h->key_path, s->key);
 	if (c->tor)
 		printf("HierCC: rack %s\n", inet_ntop(AF_INET, &c->tor, rack, sizeof(rack)));
 	printf("congestion control: %s\nauthentication: %s\nflows: %u\ninterfaces:\n",
 	       c->cc_name[0] ? c->cc_name : "none", c->auth ? "with a key" : "none", s->flows);
 	pins_each_port(p, interface_print, p);
-	puts("peers:");
+	hosts_print(p, &s->hosts);
 	pins_each_peer(p, peer_print, NULL);
+	s->headed = 0;
+	changes_each(p, show_pin_dir, change_print, s);
+	if (s->headed > STATUS_CHANGES) {
+		snprintf(text, sizeof(text), "  and %u more: sluicectl --json status has them all",
+			 s->headed - STATUS_CHANGES);
+		line_print("", text);
+	}
+	s->headed = 0;
+	warnings_each(p, &s->daemon, s->flows, warning_print, s);
 	return EXIT_DONE;
 }
 
@@ -219,24 +246,6 @@ static int count_flow(const struct flow_key *key, const struct flow *f, void *ct
 	(void)f;
 	++*(unsigned int *)ctx;
 	return 0;
-}
-
-/*
- * A killed daemon has a fresh heartbeat for a while, but no process. The process of one in another PID namespace (a
- * container) is not visible here: then this waits for the next heartbeat.
- */
-static int daemon_lives(const struct control *c)
-{
-	__u64 last_ns = READ_ONCE(c->heartbeat_ns), end_ns = now_ns() + STATUS_BEAT_NS;
-	const struct timespec pause = { 0, NSEC_PER_SEC / 20 };
-
-	if (age_ns(now_ns(), last_ns) >= STATUS_ALIVE_NS)
-		return 0;
-	if (!kill(c->pid, 0) || errno != ESRCH)
-		return 1;
-	while (READ_ONCE(c->heartbeat_ns) == last_ns && now_ns() < end_ns)
-		nanosleep(&pause, NULL);
-	return READ_ONCE(c->heartbeat_ns) != last_ns;
 }
 
 int cmd_status(int argc, char **argv)
@@ -252,9 +261,11 @@ int cmd_status(int argc, char **argv)
 	if (err)
 		return err;
 	pins_each_flow(&p, count_flow, &s.flows);
-	s.alive = daemon_lives(p.ctl);
+	daemon_see(&s.daemon, show_pin_dir, p.ctl);
 	s.ctl = *p.ctl;
-	s.age_s = age_ns(now_ns(), s.ctl.heartbeat_ns) / 1e9;
+	s.config = config_file_state(&s.daemon);
+	s.key = key_file_state(&s.daemon);
+	hosts_see(&s.hosts, &p);
 	err = out_json ? status_json(&p, &s) : status_print(&p, &s);
 	pins_close(&p);
 	return err;

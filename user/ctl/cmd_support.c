@@ -46,6 +46,7 @@ static const struct support_item {
 	{ "voqs.json", CTL "voqs --json", CAPS_READ },
 	{ "credits.json", CTL "credits --json", CAPS_READ },
 	{ "ports.json", CTL "ports --json", CAPS_READ },
+	{ "queue.json", CTL "queue --json", CAPS_READ },
 	{ "set.json", CTL "set --json", CAPS_READ },
 	{ "ip-link.txt", "ip -d -s link && ip address", 0 },
 	{ "ip-route.txt", "ip rule && ip route show table all && ip -6 route show table all", 0 },

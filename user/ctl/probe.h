@@ -12,6 +12,7 @@ enum probe_result {
 
 struct probe_report {
 	enum probe_result worst;
+	int no_fq; /* this kernel has no fq */
 	int found; /* the interfaces were found, not named: one that is gone by now is not reported */
 };
 

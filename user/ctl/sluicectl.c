@@ -9,6 +9,7 @@
 #include "ctl/replay.h"
 #include "ctl/show.h"
 #include "lib/knobs.h"
+#include "lib/names.h"
 #include "lib/util.h"
 
 /* clang-format off */
@@ -25,7 +26,7 @@ static const struct command {
 } commands[] = {
 	COMMAND(probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to fix them"),
 	COMMAND(check, "[FILE]", "a configuration, and whether its interfaces can do what it wants"),
-	COMMAND(status, "", "mode, daemon, interfaces"),
+	COMMAND(status, "", "the page of health: daemon, interfaces, peers, changes, warnings"),
 	COMMAND(flows, "[OPTION]...", "window, rate and last telemetry of every flow"),
 	COMMAND(why, "FLOW", "what holds a flow back, its last feedback and what was decided by it"),
 	COMMAND(trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets"),
@@ -141,6 +142,20 @@ static void usage(FILE *to)
 	      to);
 }
 
+static void command_unknown(const char *name)
+{
+	const struct command *c;
+	struct nearest n;
+
+	nearest_begin(&n, name);
+	for (c = commands; c->name; c++)
+		nearest_offer(&n, c->name);
+	if (n.best)
+		msg("'%s' is not a command: did you mean %s? See sluicectl --help", name, n.best);
+	else
+		msg("'%s' is not a command: see sluicectl --help", name);
+}
+
 static const struct command *command_find(const char *name)
 {
 	const struct command *c, *found = NULL;
@@ -157,7 +172,7 @@ static const struct command *command_find(const char *name)
 		found = c;
 	}
 	if (!found)
-		msg("'%s' is not a command: see sluicectl --help", name);
+		command_unknown(name);
 	return found;
 }
 

@@ -37,8 +37,8 @@ static int totals_draw(const struct top *t)
 		sent += t->flows.row[i].sent_bps;
 		plain += !(t->flows.row[i].flow.tx.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
 	}
-	snprintf(text, sizeof(text), "%s%s  %u flows  %.1f Mbit/s%s", mode_name(c->mode), c->bypass ? ", BYPASS" : "",
-		 t->flows.n, sent / 1e6, t->paused ? "  PAUSED" : "");
+	snprintf(text, sizeof(text), "%s%s  %u flow%s  %.1f Mbit/s%s", mode_name(c->mode), c->bypass ? ", BYPASS" : "",
+		 t->flows.n, PLURAL(t->flows.n), sent / 1e6, t->paused ? "  PAUSED" : "");
 	if (plain)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "  %u plain", plain);
 	if (c->bypass)
@@ -111,8 +111,10 @@ static void flows_draw(const struct top *t, int y)
 	attron(A_REVERSE);
 	flow_draw(t, y++, NULL);
 	attroff(A_REVERSE);
-	if (!t->flows.n)
-		line_put(y, "no flows from or to here; what a switch forwards is in its ports, voqs and credits");
+	if (!t->flows.n) {
+		line_put(y, "no flows from or to here");
+		line_put(y + 1, "what a switch forwards is in its ports, voqs and credits");
+	}
 	for (i = t->first; t->shown && i < t->flows.n && y < LINES - 1; i++, y++) {
 		odd = !(t->shown[i].flow.tx.flags & (FLOW_F_TELEM | FLOW_F_CLOSED));
 		if (odd)

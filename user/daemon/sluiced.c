@@ -19,6 +19,7 @@
 #include "daemon/metrics.h"
 #include "daemon/options.h"
 #include "daemon/parts.h"
+#include "daemon/recorder.h"
 #include "lib/config.h"
 #include "lib/knobs.h"
 #include "lib/net.h"
@@ -29,6 +30,7 @@ struct daemon {
 	struct dataplane *dp;
 	struct parts parts;
 	struct metrics *metrics;
+	struct recorder recorder;
 	int qdiscs_changed; /* since the last tick */
 	struct loop *loop;
 	int signal_fd, timer_fd, net_fd;
@@ -61,6 +63,7 @@ static void daemon_reload_config(struct daemon *d)
 	struct config *c;
 	int err;
 
+	recorder_look(&d->recorder, d->config_path);
 	if (config_load(d->config_path, &c)) {
 		msg("the configuration in force stays as it is");
 		return;
@@ -88,6 +91,7 @@ static void daemon_reload_config(struct daemon *d)
 	else
 		msg_info("reloaded %s", d->config_path);
 	metrics_reload(d->metrics, c);
+	recorder_commit(&d->recorder, dataplane_pins(d->dp), c);
 	config_free(d->config);
 	d->config = c;
 	d->parts.config = c;
@@ -161,6 +165,7 @@ static void daemon_tick(struct daemon *d)
 	if (daemon_look(d))
 		daemon_tell(d, "");
 	metrics_tick(d->metrics);
+	recorder_tick(&d->recorder, dataplane_pins(d->dp), d->config, now);
 	if (d->watchdog)
 		sd_notify(0, "WATCHDOG=1");
 }
@@ -276,6 +281,7 @@ static int daemon_open(struct daemon *d)
 	credits_apply(d->parts.credits, d->config);
 	dataplane_commit(d->dp, d->config);
 	ppfc_apply(d->parts.ppfc, d->config);
+	recorder_commit(&d->recorder, dataplane_pins(d->dp), d->config);
 	msg_info("ready: %u interface%s, mode %s, pins in %s", d->config->interfaces_count,
 		 PLURAL(d->config->interfaces_count), mode_name(d->config->mode), d->config->pin_dir);
 	d->watchdog = sd_watchdog_enabled(0, NULL) > 0;
@@ -355,6 +361,7 @@ int main(int argc, char **argv)
 	if (o.detach)
 		return dataplane_detach_dir(o.pin_dir ?: SLUICE_PIN_DIR);
 	d.config_path = o.config_path;
+	recorder_look(&d.recorder, d.config_path);
 	if (config_load(d.config_path, &d.config))
 		return EXIT_FAILED;
 	if (o.check)

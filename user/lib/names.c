@@ -129,3 +129,54 @@ const char *kind_name(enum hpcc_kind kind)
 
 	return word_name(words, kind);
 }
+
+#define NEAREST_CHARS 24 /* a longer name is taken for something else */
+
+static unsigned int least(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * The number of edits from a to b: a letter more, less or other, or two neighbours swapped (the optimal string alignment
+ * distance). Both have at most NEAREST_CHARS letters.
+ */
+static unsigned int edits_between(const char *a, const char *b)
+{
+	unsigned int d[NEAREST_CHARS + 1][NEAREST_CHARS + 1], n = strlen(a), m = strlen(b), i, j;
+
+	for (i = 0; i <= n; i++)
+		d[i][0] = i;
+	for (j = 0; j <= m; j++)
+		d[0][j] = j;
+	for (i = 1; i <= n; i++) {
+		for (j = 1; j <= m; j++) {
+			d[i][j] = least(d[i - 1][j], d[i][j - 1]) + 1;
+			d[i][j] = least(d[i][j], d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+		}
+	}
+	return d[n][m];
+}
+
+/* A third of the letters may be wrong, two at most. */
+void nearest_begin(struct nearest *n, const char *name)
+{
+	unsigned int most = strlen(name) / 3;
+
+	*n = (struct nearest){ .name = name, .edits = least(most, 2) + 1 };
+}
+
+void nearest_offer(struct nearest *n, const char *candidate)
+{
+	unsigned int edits;
+
+	if (strlen(n->name) > NEAREST_CHARS || strlen(candidate) > NEAREST_CHARS)
+		return;
+	edits = edits_between(n->name, candidate);
+	if (edits >= n->edits)
+		return;
+	n->edits = edits;
+	n->best = candidate;
+}

@@ -36,6 +36,17 @@ int word_parse(const struct word *words, const char *name, unsigned int *value);
 /* "hops, ratio or window", in buf. */
 const char *words_list(const struct word *words, char *buf, size_t size);
 
+/*
+ * The name that a mistyped one is closest to: begin with the mistyped name, offer each that there is; best: NULL if none
+ * is close.
+ */
+struct nearest {
+	const char *name, *best;
+	unsigned int edits; /* from name to best */
+};
+void nearest_begin(struct nearest *n, const char *name);
+void nearest_offer(struct nearest *n, const char *candidate);
+
 const char *mode_name(unsigned int mode);
 const char *telemetry_name(unsigned int telemetry);
 const char *variant_name(unsigned int variant);

@@ -92,6 +92,8 @@ const char *route_hop_format(const struct route *r, char *buf);
  */
 int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx),
 		      const void *ctx);
+/* Calls fn for each of them in the main table, of this network namespace. 0, or -errno. */
+int route_each_ours(void (*fn)(const struct peer_key *prefix, __u32 ifindex, __u32 mtu, void *ctx), void *ctx);
 
 /*
  * Every link whose other end is in another network namespace, with this namespace's number for that one, and the bridge

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <yaml.h>
 #include "lib/config/lines.h"
+#include "lib/names.h"
 #include "lib/util.h"
 
 #define DEPTH_MAX 8 /* depth of the search: an alias may lead to its own ancestor */
@@ -89,12 +90,17 @@ static int lint_pair(struct lint *l, const yaml_node_t *n, const yaml_node_pair_
 	char what[512], list[320], below[192];
 	const cyaml_schema_field_t *f;
 	const char *name = scalar(key) ?: "";
+	struct nearest near;
 
 	for (f = fields; f->key && strcmp(f->key, name); f++)
 		;
 	if (!f->key) {
+		nearest_begin(&near, name);
+		for (f = fields; f->key; f++)
+			nearest_offer(&near, f->key);
 		keys_list(fields, list, sizeof(list));
-		snprintf(what, sizeof(what), "'%.64s' is no key here: write %s", name, list);
+		snprintf(what, sizeof(what), "'%.64s' is no key here%s%s%s: write %s", name,
+			 near.best ? " (did you mean " : "", near.best ?: "", near.best ? "?)" : "", list);
 		return lint_bad(l, key, where, what);
 	}
 	if (value_of(l, n, name, p)) {

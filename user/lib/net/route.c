@@ -156,56 +156,97 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
 }
 
 struct our_routes {
-	__u32 ifindex;
+	__u32 ifindex; /* 0: any */
 	unsigned int n;
-	struct peer_key prefix[1024];
+	struct our_route {
+		struct peer_key prefix;
+		__u32 ifindex, mtu;
+	} route[1024];
 };
+
+static __u32 attr_mtu(const struct nlattr *metrics)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested (a, metrics)
+		if (mnl_attr_get_type(a) == RTAX_MTU)
+			return attr_u32(a);
+	return 0;
+}
 
 static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	struct our_routes *o = data;
-	struct peer_key key = {};
+	struct our_route r = {};
 	const struct nlattr *a;
-	__u32 ifindex = 0, table = rt->rtm_table;
+	__u32 table = rt->rtm_table;
 
 	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO || rt->rtm_flags & RTM_F_CLONED ||
-	    rt->rtm_dst_len > (rt->rtm_family == AF_INET ? 32 : 128) ||
-	    o->n == sizeof(o->prefix) / sizeof(o->prefix[0]))
+	    rt->rtm_dst_len > (rt->rtm_family == AF_INET ? 32 : 128) || o->n == sizeof(o->route) / sizeof(o->route[0]))
 		return MNL_CB_OK;
 	mnl_attr_for_each (a, nlh, sizeof(*rt)) {
 		if (mnl_attr_get_type(a) == RTA_OIF)
-			ifindex = attr_u32(a);
+			r.ifindex = attr_u32(a);
 		if (mnl_attr_get_type(a) == RTA_DST)
-			key.addr = attr_addr(a, rt->rtm_family);
+			r.prefix.addr = attr_addr(a, rt->rtm_family);
 		if (mnl_attr_get_type(a) == RTA_TABLE)
 			table = attr_u32(a);
+		if (mnl_attr_get_type(a) == RTA_METRICS)
+			r.mtu = attr_mtu(a);
 	}
-	if (ifindex != o->ifindex || table != RT_TABLE_MAIN)
+	if ((o->ifindex && r.ifindex != o->ifindex) || table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
-	key.prefixlen = rt->rtm_dst_len + (rt->rtm_family == AF_INET ? 96 : 0);
-	o->prefix[o->n++] = key;
+	r.prefix.prefixlen = rt->rtm_dst_len + (rt->rtm_family == AF_INET ? 96 : 0);
+	o->route[o->n++] = r;
 	return MNL_CB_OK;
+}
+
+/* Those by the interface; 0: by any. The caller frees them. NULL: *err has the reason. */
+static struct our_routes *our_routes_read(__u32 ifindex, int *err)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct our_routes *o = calloc(1, sizeof(*o));
+	unsigned int i;
+
+	*err = o ? 0 : -ENOMEM;
+	if (!o)
+		return NULL;
+	o->ifindex = ifindex;
+	for (i = 0; i < 2 && !*err; i++)
+		*err = routes_dump(families[i], our_routes_cb, o);
+	if (!*err)
+		return o;
+	free(o);
+	return NULL;
 }
 
 int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx), const void *ctx)
 {
-	static const int families[] = { AF_INET, AF_INET6 };
-	struct our_routes *o = calloc(1, sizeof(*o));
-	int err = 0, removed = 0;
+	struct our_routes *o;
+	int err, removed = 0;
 	unsigned int i;
 
-	if (!o)
-		return -ENOMEM;
-	o->ifindex = ifindex;
-	for (i = 0; i < 2 && !err; i++)
-		err = routes_dump(families[i], our_routes_cb, o);
-	for (i = 0; i < o->n && !err; i++) {
-		if (keep && keep(&o->prefix[i], ctx))
+	o = our_routes_read(ifindex, &err);
+	for (i = 0; !err && i < o->n; i++) {
+		if (keep && keep(&o->route[i].prefix, ctx))
 			continue;
-		err = route_remove(&o->prefix[i], ifindex);
+		err = route_remove(&o->route[i].prefix, ifindex);
 		removed += !err;
 	}
 	free(o);
 	return err ?: removed;
+}
+
+int route_each_ours(void (*fn)(const struct peer_key *prefix, __u32 ifindex, __u32 mtu, void *ctx), void *ctx)
+{
+	struct our_routes *o;
+	unsigned int i;
+	int err;
+
+	o = our_routes_read(0, &err);
+	for (i = 0; o && i < o->n; i++)
+		fn(&o->route[i].prefix, o->route[i].ifindex, o->route[i].mtu, ctx);
+	free(o);
+	return err;
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_STATUS_H
+#define SLUICE_STATUS_H
+/* State for the page of health, and its two forms. */
+#include "ctl/health.h"
+
+struct status {
+	struct control ctl;
+	unsigned int flows;
+	struct daemon_seen daemon;
+	enum file_state config, key;
+	struct hosts_seen hosts;
+	unsigned int headed; /* lines of the list that is being printed */
+};
+
+/* Whether packets that leave by the port get its stamp. */
+int port_stamps(const struct port *port);
+/* Where the port strips telemetry. */
+const char *port_sink(const struct port *port);
+
+int status_json(struct pins *p, const struct status *s);
+
+#endif
