@@ -158,8 +158,8 @@ upgrade__killed_half_way() {
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
-	# Two for each pin, but for the one of the congestion control, and control is the last of them.
-	last=$((1 + 2 * $(find "$PINS/ssys-h1" -mindepth 1 -maxdepth 1 ! -name tcp_cc | wc -l)))
+	# Two for each pin, but for those of the congestion control and of the daemon's record; control is the last of them.
+	last=$((1 + 2 * $(find "$PINS/ssys-h1" -mindepth 1 -maxdepth 1 ! -name tcp_cc ! -name daemon | wc -l)))
 	port=$(flow_of h1 .local_port)
 	# The second rmdir is that of new, when all pins have changed places; the first looks for an earlier next.
 	for at in "rename 1" "rename 2" "rename 3" "rename 20" "rename $((last - 1))" "rename $last" "rmdir 2" \

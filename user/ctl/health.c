@@ -15,7 +15,7 @@ const char *const file_state_names[FILE_STATES] = {
 	[FILE_UNKNOWN] = "unknown",
 };
 
-/* The path as the daemon sees it, who may be in a container. */
+/* The path as the daemon sees it, which may be in a container. */
 static void daemon_file(const struct daemon_seen *d, const char *path, char *file, size_t size)
 {
 	snprintf(file, size, "/proc/%u/root%s", d->pid, path);

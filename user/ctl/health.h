@@ -44,7 +44,7 @@ void warnings_each(const struct pins *p, const struct daemon_seen *d, unsigned i
 
 /*
  * Calls fn for each change of ours to this machine, in this network namespace. was: "" if it is an addition. kind:
- * "clsact", "filters", "xdp", "qdisc", "pfc", "route" or "sysctl".
+ * "clsact", "filters", "tcx", "xdp", "qdisc", "pfc", "route" or "sysctl".
  */
 typedef void (*change_fn)(const char *kind, const char *object, const char *was, const char *is, void *ctx);
 void changes_each(const struct pins *p, const char *pin_dir, change_fn fn, void *ctx);

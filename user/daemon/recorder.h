@@ -8,8 +8,9 @@
 
 struct recorder {
 	struct daemon_record record;
-	char path[RECORD_PATH]; /* of the file that recorder_look() saw, and its digest */
-	__u64 seen;
+	char path[RECORD_PATH]; /* of the file that recorder_look() saw, */
+	__u64 seen;		/* its digest, */
+	int seen_err;		/* or why there is none */
 	struct msg_limit limit;
 };
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include "lib/record.h"
 
-#define RECORD_PIN "daemon"
 #define DIGEST_START 0xcbf29ce484222325ULL /* FNV-1a, 64 bits */
 #define DIGEST_PRIME 0x100000001b3ULL
 

@@ -6,6 +6,7 @@
 
 #define RECORD_FORM 1 /* goes up with every change of struct daemon_head */
 #define RECORD_PATH 256
+#define RECORD_PIN "daemon"
 
 /* The first part of the record: sluicectl of another version reads it, too. */
 struct daemon_head {
@@ -40,7 +41,7 @@ int record_read(const char *pin_dir, struct daemon_record *r, int *whole);
 void path_absolute(const char *path, char *absolute);
 /* A digest of the content, to recognise a change. 0, or -errno. */
 int file_digest(const char *path, __u64 *digest);
-/* Time of the last change since 1970; 0 if there is no such file. */
+/* Time of the last change since 1970; 0 if it cannot be read: errno has the reason. */
 __s64 file_mtime_ns(const char *path);
 
 #endif
