@@ -84,7 +84,7 @@ $(B)/bench.bpf.o: tests/bench/driver.bpf.c | $(B)/packages.build
 	$(call bpf)
 $(B)/edt.bpf.o: tests/bench/edt.bpf.c | $(B)/packages.build
 	$(call bpf)
-$(B)/neighbour.bpf.o: tests/system/tools/neighbour.bpf.c | $(B)/packages.build
+$(B)/neighbour.bpf.o $(B)/noted.bpf.o: $(B)/%.bpf.o: tests/system/tools/%.bpf.c | $(B)/packages.build
 	$(call bpf)
 
 $(B)/%.skel.h: $(B)/%.bpf.o

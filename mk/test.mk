@@ -134,7 +134,7 @@ bpf-diff: ## which BPF programs changed since a commit, by how many instructions
 
 # The programs that the tiers with root run.
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(PACKET_TOOLS) $(filter-out $(B)/stall.so,$(PRELOADED)) \
-	$(addprefix $(B)/,neighbour ask held notified pause veristat next/sluiced)
+	$(addprefix $(B)/,neighbour ask held noted.bpf.o notified pause veristat next/sluiced)
 PACKET_FUZZERS := $(B)/fuzz-packets $(B)/fuzz-cpus
 test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(PACKET_FUZZERS) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, soak and lab in VMs of three kernels (as root; 40 minutes with 2 CPUs; ALL=1: two hours)
 	$(Q)tests/run

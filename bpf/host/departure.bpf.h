@@ -20,7 +20,7 @@
 #include "sluice/abi/abi.h"
 #include "sluice/once.h"
 #include "sluice/pacer.h"
-#include "sluice/queue/queue.h"
+#include "sluice/queue/note.h"
 #include "sluice/types.h"
 
 /*
@@ -82,7 +82,7 @@ static inline int egress_is_beyond_first(const struct egress_pkt *p, const struc
  * UDP and tunnels have none: a packet that would wait for longer than the horizon, a base RTT unless configured, is
  * dropped or, if the policy is to mark and the packet is ECN capable, is marked and waits up to twice as long. If the
  * socket paces itself only the wait beyond that counts. The remainder of a pause (until pause_ns) does not count
- * either. A departure time cannot be revised, so a far horizon also means a slow reaction. At an R of less than a
+ * either. fq cannot revise a departure time, so a far horizon also means a slow reaction. At an R of less than a
  * packet in the horizon one packet waits for another.
  */
 static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, const struct flow *f,
@@ -120,6 +120,33 @@ static inline __u64 departure_asked_ns(__u64 socket_ns, __u64 pause_ns, __u64 cr
 }
 
 /*
+ * With the qdisc `sluice` credit is no departure time: the queue is told the VOQ, and when credit for the packet's bytes
+ * comes, and chooses which packet of the VOQ uses it. A VOQ is named by its address.
+ */
+static inline void queue_note_voq(struct __sk_buff *ctx, const struct voq *v, __u64 credit_ns)
+{
+	*(volatile __u64 *)&ctx->cb[0] = (__u64)v; /* whole: the verifier lets nobody calculate with an address */
+	ctx->cb[2] = queue_note_credit(credit_ns);
+	ctx->cb[3] = 0;
+	ctx->cb[4] = QUEUE_NOTE_MARK;
+}
+
+/* The queue is told the R of HPCC behind a departure time; that of Equation 1 changes with nearly each packet. */
+static inline void queue_note_rate(struct __sk_buff *ctx, const struct egress_pkt *p, __u32 kbps, __u64 patience_ns)
+{
+	if (!p->credit_ns)
+		*(volatile __u64 *)&ctx->cb[0] = 0;
+	ctx->cb[3] = kbps;
+	ctx->cb[4] = QUEUE_NOTE_MARK | queue_note_patience(patience_ns);
+}
+
+/* Other packets have none; the words may hold anything. */
+static inline void queue_note_none(struct __sk_buff *ctx)
+{
+	ctx->cb[4] = 0;
+}
+
+/*
  * The departure time of the packet, from all four constraints. credit_ns: when credit is expected, at most limit_ns
  * from now; both 0: it needs none.
  */
@@ -127,7 +154,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 				   __u64 limit_ns)
 {
 	const struct control *ctl = control_get();
-	__u64 horizon, from, asked, rate, t;
+	__u64 horizon, from, asked, rate, own_bps, t;
 	int udp;
 
 	if (!p || !f || !ctl)
@@ -139,7 +166,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 		return 0;
 	}
 	from = egress_from_ns(ctx, p);
-	rate = flow_clock_bps(f, udp);
+	rate = own_bps = flow_clock_bps(f, udp);
 	if (udp)
 		rate = flow_overdue_bps(f, rate, p->now_ns);
 	horizon = udp ? 2 * (ctl->horizon_ns ?: f->params.t_ns) : 2 * f->params.t_ns + PACER_HORIZON_NS;
@@ -152,28 +179,14 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 		     t == credit_ns	     ? HELD_CREDIT :
 		     rate == flow_hop_bps(f) ? HELD_HOP :
 					       HELD_RATE;
+	if (f->path.port_flags & PORT_F_QUEUE && asked <= p->now_ns && from == p->now_ns)
+		queue_note_rate(ctx, p, own_bps == f->cc.rate_bps ? pacer_kbps(own_bps) : 0,
+				udp ? horizon + 2 * pacer_cost_ns(p->weight, rate) : 0);
 	if (t > p->now_ns) {
 		bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
 		stats_count(STAT_PACED);
 	}
 	return 0;
-}
-
-/*
- * With the qdisc `sluice` credit is no departure time: the queue is told the VOQ, and when credit for the packet's bytes
- * comes, and chooses which packet of the VOQ uses it. A VOQ is named by its address.
- */
-static inline void queue_note_voq(struct __sk_buff *ctx, const struct voq *v, __u64 credit_ns)
-{
-	*(volatile __u64 *)&ctx->cb[0] = (__u64)v; /* whole: the verifier lets nobody calculate with an address */
-	*(volatile __u64 *)&ctx->cb[2] = credit_ns;
-	ctx->cb[4] = QUEUE_NOTE_MARK;
-}
-
-/* Other packets have none; the words may hold anything. */
-static inline void queue_note_none(struct __sk_buff *ctx)
-{
-	ctx->cb[4] = 0;
 }
 
 /* When it leaves the queue, by the pacer's or TCP's own departure time and its credit; at once if the port does not honour it. */

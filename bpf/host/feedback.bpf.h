@@ -180,6 +180,16 @@ VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, str
 	return kind;
 }
 
+/* R was was_bps. The qdisc `sluice` spaces the packets that wait by the new one (pace.h), and so does the flow's clock. */
+static inline void feedback_clock(struct flow *f, __u64 now_ns, __u64 was_bps)
+{
+	__u64 seen = READ_ONCE(f->tx.clock_ns);
+	__u32 was = pacer_kbps(was_bps), is = pacer_kbps(f->cc.rate_bps);
+
+	if (f->path.port_flags & PORT_F_QUEUE && f->tx.held == HELD_RATE && was && is)
+		__sync_val_compare_and_swap(&f->tx.clock_ns, seen, pacer_rescaled(now_ns, seen, was, is));
+}
+
 /* Counts the fate of feedback, for a flow that is on Swift or not. */
 static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind, int swift)
 {
@@ -209,6 +219,7 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	struct scratch_space *space = scratch_get();
 	enum fallback_verdict change = FALLBACK_STAY;
 	enum sluice_stat absurd = STAT_MAX;
+	__u64 was_bps;
 	struct hpcc_ack *ack;
 	__u32 delay_ns = 0, swift;
 	enum hpcc_kind kind;
@@ -245,7 +256,9 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	swift = f->fallback.swift;
 	if (fb->trace)
 		trace_feedback_before(f, delay_ns);
+	was_bps = f->cc.rate_bps;
 	kind = feedback_decide(f, fb, ack, delay_ns);
+	feedback_clock(f, fb->now_ns, was_bps);
 	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
 		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops, flow_bottleneck_bps(&f->cc));
 	if (kind != HPCC_SKIPPED) {

@@ -6,7 +6,7 @@
  * first packet, or waits in its VOQ for credit. VOQs that have credit go first, but not indefinitely. If nothing is due
  * a timer asks again when the first flow or VOQ is.
  */
-#include "queue/flow.bpf.h"
+#include "queue/fifo.bpf.h"
 #include "queue/voq.bpf.h"
 
 #define QUEUE_RELEASES 64	  /* most flows released with one packet; the others follow with the next */
@@ -50,11 +50,26 @@ static __always_inline void turn_goes_on(struct queue *q, struct queue_flow *f, 
 		ring_keep(q, f);
 }
 
+/* Drops the first packet of the flow: it would leave too late. Others wait behind it. */
+static __always_inline void turn_drop(struct queue *q, struct Qdisc *sch, struct queue_flow *f)
+{
+	struct sk_buff *skb = flow_pop(f, 1);
+
+	if (!skb)
+		return;
+	q->seen.packets[QUEUE_STALE]++;
+	sch->q.qlen--;
+	sch->qstats.backlog -= queue_bytes(skb);
+	sch->qstats.drops++;
+	bpf_kfree_skb(skb);
+}
+
 /*
  * Gives the next flow its turn: its first packet, or NULL if none is due, or it has no credit. *done: there is no flow,
  * or one has handed out a packet.
  */
-static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, __u32 quantum, int *done)
+static __always_inline struct sk_buff *turn_take(struct queue *q, struct Qdisc *sch, __u64 now_ns, __u32 quantum,
+						 int *done)
 {
 	struct sk_buff *skb;
 	struct queue_flow *f;
@@ -71,6 +86,11 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, 
 		object_drop(f);
 		return NULL;
 	}
+	if (flow_is_stale(f)) {
+		turn_drop(q, sch, f);
+		turn_goes_on(q, f, is_fresh);
+		return NULL;
+	}
 	if (f->first_ns > now_ns) {
 		held_push(q, f);
 		return NULL;
@@ -84,7 +104,7 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, 
 		ring_push(q, f);
 		return NULL;
 	}
-	skb = flow_pop(f);
+	skb = flow_pop(f, 0);
 	*done = 1;
 	if (!skb) { /* unreachable: it has packets */
 		object_drop(f);
@@ -99,7 +119,8 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, __u64 now_ns, 
 }
 
 /* A packet of a VOQ that has credit, or of another flow that is due; NULL, and *done as in turn_take(). */
-static __always_inline struct sk_buff *queue_choose(struct queue *q, __u64 now_ns, __u32 quantum, int *done)
+static __always_inline struct sk_buff *queue_choose(struct queue *q, struct Qdisc *sch, __u64 now_ns, __u32 quantum,
+						    int *done)
 {
 	struct sk_buff *skb;
 	int none = 0;
@@ -113,7 +134,7 @@ static __always_inline struct sk_buff *queue_choose(struct queue *q, __u64 now_n
 		}
 	}
 	q->seen.voq_bytes = 0;
-	return turn_take(q, now_ns, quantum, done);
+	return turn_take(q, sch, now_ns, quantum, done);
 }
 
 static __always_inline __u64 queue_next_ns(struct queue *q)
@@ -138,7 +159,7 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 	held_release(q, now_ns);
 	bpf_iter_num_new(&it, 0, QUEUE_TURNS);
 	while (bpf_iter_num_next(&it)) {
-		skb = queue_choose(q, now_ns, l->quantum, &done);
+		skb = queue_choose(q, sch, now_ns, l->quantum, &done);
 		if (done)
 			break;
 	}

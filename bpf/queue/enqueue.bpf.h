@@ -5,8 +5,9 @@
  * Enqueue. A packet goes behind those of its flow; a new flow goes behind other new ones, whenever its packet may
  * leave: the next dequeue checks that.
  */
-#include "queue/flow.bpf.h"
+#include "queue/fifo.bpf.h"
 #include "queue/voq.bpf.h"
+#include "sluice/queue/note.h"
 
 /* The packet at hand. */
 struct queue_arrival {
@@ -14,6 +15,8 @@ struct queue_arrival {
 	__u64 now_ns, wanted_ns;
 	__u32 bytes;
 	__u32 packets; /* in the qdisc */
+	__u32 kbps;    /* R behind wanted_ns; 0: something else is */
+	__u64 patience_ns;
 	struct queue_voq_key voq; /* voq.voq 0: none */
 	__u64 credit_ns;	  /* when it has credit there */
 };
@@ -61,7 +64,7 @@ static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, cons
 	f->key = *key;
 	f->credit = queue_credit_first(quantum);
 	f->packets = f->waits = f->gone = 0;
-	f->first_ns = f->last_ns = 0;
+	f->first_ns = f->pace.left_ns = f->pace.tail_ns = f->pace.kbps = 0;
 	all_push(q, object_share(f));
 	return f;
 }
@@ -90,6 +93,8 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, struct q
 						       struct bpf_sk_buff_ptr *to_free)
 {
 	struct queue_packet *p = object_new(struct queue_packet);
+	struct pace pace;
+	struct pace_gap gap;
 
 	if (!p) {
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -102,13 +107,17 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, struct q
 	if (a->voq.voq && !voq_enter(q, &a->voq, a->credit_ns, a->bytes)) {
 		a->voq.voq = 0;
 		a->wanted_ns = a->credit_ns > a->wanted_ns ? a->credit_ns : a->wanted_ns;
+		a->kbps = 0;
 	}
 	if (!f->waits) {
 		f->waits = 1;
-		f->credit = queue_credit_back(f->credit, quantum, a->now_ns, f->last_ns);
+		f->credit = queue_credit_back(f->credit, quantum, a->now_ns, f->pace.left_ns);
 		fresh_push(q, object_share(f));
 	}
-	flow_push(f, p, queue_departure_ns(a->wanted_ns, f->last_ns), a->voq.voq, a->bytes);
+	pace = f->pace; /* on the stack, as a VOQ's clock */
+	pace_enter(&pace, &gap, a->now_ns, a->wanted_ns, a->kbps, a->voq.voq ? 0 : a->patience_ns);
+	f->pace = pace;
+	flow_push(f, p, &gap, a->voq.voq, a->bytes);
 	flow_put_back(&a->key, f);
 	return QUEUE_TAKEN;
 }
@@ -135,16 +144,18 @@ static __always_inline enum queue_verdict arrival_take(struct queue *q, struct q
 	return verdict;
 }
 
-/* The VOQ that egress has named for the packet, if it did. */
-static __always_inline void arrival_voq(struct queue_arrival *a, const struct sk_buff *skb)
+/* Reads what egress has noted for the packet, if it has. */
+static __always_inline void arrival_note(struct queue_arrival *a, const struct sk_buff *skb)
 {
 	const struct queue_note *n = (const void *)((const struct qdisc_skb_cb *)skb->cb)->data;
 
-	if (n->mark != QUEUE_NOTE_MARK)
+	if (!queue_note_is_valid(n))
 		return;
+	a->kbps = n->kbps;
+	a->patience_ns = queue_note_patience_ns(n->mark);
 	a->voq.queue = a->key.queue;
 	a->voq.voq = (__u64)n->voq_high << 32 | n->voq_low;
-	a->credit_ns = (__u64)n->credit_high << 32 | n->credit_low;
+	a->credit_ns = queue_note_credit_ns(n->credit, a->now_ns);
 }
 
 static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
@@ -162,7 +173,7 @@ static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, st
 	a.wanted_ns = queue_wanted_ns(a.now_ns, skb->tstamp);
 	a.bytes = queue_bytes(skb);
 	a.packets = sch->q.qlen;
-	arrival_voq(&a, skb);
+	arrival_note(&a, skb);
 	verdict = arrival_take(q, &a, l, skb, to_free);
 	if (verdict < QUEUE_VERDICTS)
 		q->seen.packets[verdict]++;

@@ -20,6 +20,7 @@
  * to a list or tree, one at a time; nobody ever waits for them.
  */
 #include "queue/kfuncs.bpf.h"
+#include "sluice/queue/pace.h"
 #include "sluice/queue/queue.h"
 #include "sluice/queue/voq_clock.h"
 
@@ -29,8 +30,8 @@
 struct queue_packet {
 	struct bpf_list_node in_flow;
 	struct sk_buff __kptr *skb;
-	__u64 departure_ns; /* CLOCK_MONOTONIC; not before that of the packet in front */
-	__u64 voq;	    /* its VOQ; 0: none */
+	struct pace_gap gap;
+	__u64 voq; /* its VOQ; 0: none */
 	__u64 bytes;
 };
 
@@ -41,8 +42,9 @@ struct queue_key {
 
 struct queue_flow {
 	struct queue_key key;
-	__u64 first_ns, last_ns; /* departure of its first packet and of its last, even if that has left */
-	__u64 first_voq, first_bytes; /* of its first packet */
+	struct pace pace;
+	__u64 first_ns;				      /* departure of its first packet, CLOCK_MONOTONIC */
+	__u64 first_voq, first_bytes, first_until_ns; /* of its first packet */
 	__s64 credit;		 /* bytes left of its turn */
 	__u64 packets;
 	__u64 waits; /* it is in fresh, ring or held */
@@ -146,61 +148,6 @@ static inline struct queue *queue_get(struct Qdisc *sch)
 	__u64 key = (__u64)sch;
 
 	return bpf_map_lookup_elem(&queues, &key);
-}
-
-/* --- a flow's packets --- */
-
-/* Bytes as the qdisc charges them: those on the wire, headers of all segments counted. */
-static inline __u32 queue_bytes(const struct sk_buff *skb)
-{
-	return ((const struct qdisc_skb_cb *)skb->cb)->pkt_len;
-}
-
-/* Puts a packet at the end. The caller has to own the flow. */
-static __always_inline void flow_push(struct queue_flow *f, struct queue_packet *p, __u64 departure_ns, __u64 voq,
-				      __u64 bytes)
-{
-	p->departure_ns = departure_ns;
-	p->voq = voq;
-	p->bytes = bytes;
-	if (!f->packets) {
-		f->first_ns = departure_ns;
-		f->first_voq = voq;
-		f->first_bytes = bytes;
-	}
-	f->last_ns = departure_ns;
-	f->packets++;
-	list_push_back(&f->lock, &f->fifo, &p->in_flow);
-}
-
-/* Takes the first packet out, or NULL. */
-static __always_inline struct sk_buff *flow_pop(struct queue_flow *f)
-{
-	struct bpf_list_node *node, *next;
-	struct sk_buff *skb = NULL;
-	struct queue_packet *p;
-	__u64 next_ns = 0, voq = 0, bytes = 0;
-
-	bpf_spin_lock(&f->lock);
-	node = bpf_list_pop_front(&f->fifo);
-	next = bpf_list_front(&f->fifo);
-	if (next) {
-		p = object_of(next, struct queue_packet, in_flow);
-		next_ns = p->departure_ns;
-		voq = p->voq;
-		bytes = p->bytes;
-	}
-	bpf_spin_unlock(&f->lock);
-	if (!node)
-		return NULL;
-	p = object_of(node, struct queue_packet, in_flow);
-	skb = bpf_kptr_xchg(&p->skb, skb);
-	object_drop(p);
-	f->packets--;
-	f->first_ns = next_ns;
-	f->first_voq = voq;
-	f->first_bytes = bytes;
-	return skb;
 }
 
 /* --- the place of a flow; each takes over the caller's reference --- */
@@ -348,7 +295,7 @@ static __always_inline void all_step(struct queue *q, __u64 now_ns)
 		return;
 	if (f->gone)
 		object_drop(f);
-	else if (f->waits || !queue_is_idle(now_ns, f->last_ns))
+	else if (f->waits || !queue_is_idle(now_ns, f->pace.left_ns))
 		all_push(q, f);
 	else
 		flow_forget(f);

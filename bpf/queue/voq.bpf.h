@@ -12,7 +12,7 @@
  * Credit belongs to the VOQ (sluice/queue/voq_clock.h): whichever flow has its turn uses the earliest. Flows take turns
  * by deficit round robin, a new one first. A VOQ is kept until it has been empty when another one is made.
  */
-#include "queue/flow.bpf.h"
+#include "queue/fifo.bpf.h"
 
 /*
  * The VOQs of all qdiscs.
@@ -316,7 +316,7 @@ static __always_inline struct sk_buff *voq_give(struct queue *q, __u64 now_ns, _
 			voq_ring_keep(v, f);
 	} else if (f) {
 		bytes = f->first_bytes;
-		skb = flow_pop(f);
+		skb = flow_pop(f, 0);
 		voq_clock_take(&v->clock, bytes);
 		f->credit -= bytes;
 		q->seen.voq_bytes += bytes;

@@ -25,6 +25,26 @@ static inline __u64 pacer_departure(__u64 now_ns, __u64 clock_ns, __u64 asked_ns
 	return asked_ns > t ? asked_ns : t;
 }
 
+/* R in kbit/s, at least 1; 0 stays 0. */
+static inline __u32 pacer_kbps(__u64 rate_bps)
+{
+	__u64 kbps = rate_bps / 1000;
+
+	return kbps >> 32 ? ~0U : kbps ?: !!rate_bps;
+}
+
+/* A gap that was computed at an R of was_kbps, at is_kbps, not 0. 4 s and more stay. */
+static inline __u64 pacer_rescaled_gap(__u64 gap_ns, __u32 was_kbps, __u32 is_kbps)
+{
+	return was_kbps == is_kbps || gap_ns >> 32 ? gap_ns : gap_ns * was_kbps / is_kbps;
+}
+
+/* A clock that is ahead of now_ns, after R has changed: what it has reserved takes longer, or less long. */
+static inline __u64 pacer_rescaled(__u64 now_ns, __u64 clock_ns, __u32 was_kbps, __u32 is_kbps)
+{
+	return clock_ns > now_ns ? now_ns + pacer_rescaled_gap(clock_ns - now_ns, was_kbps, is_kbps) : clock_ns;
+}
+
 /*
  * The wait of a packet that departs at `at_ns`. An absurd time means no wait: one further ahead than UDP can bring
  * its clock, by 1 s of SO_TXTIME, twice a horizon of 1 s, 10 s for credit, and the cost of its last packet. That is

@@ -14,6 +14,7 @@
 
 #include "packet.h"
 #include "sluice/abi/abi.h"
+#include "sluice/queue/note.h"
 
 #define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter runs */
 #define VERDICT_DROP 2
@@ -96,6 +97,8 @@ struct result {
 };
 
 struct result world_run(enum program p, const struct frame *f, struct run_spec s);
+/* The note for the qdisc `sluice`. */
+struct queue_note note_of(const struct result *r);
 #define run(program, frame, ...) world_run(program, frame, (struct run_spec){ __VA_ARGS__ })
 
 /* --- what must have happened; the macros name the line of the test --- */

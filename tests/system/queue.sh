@@ -215,6 +215,72 @@ queue__short_packets_do_not_wait_behind_data_that_is_held() {
 		awk 'NR == 2 { split($1, t, ":"); print int(t[3] * 1000) }')" -ge 300
 }
 
+# noted_payload MS KBPS PATIENCE_MS: what tests/system/tools/noted.bpf.c reads, as printf writes it.
+noted_payload() {
+	local n
+
+	for n in $(($1 * 1000)) "$2" $(($3 * 1000)); do
+		printf '\\x%02x' $((n >> 24 & 255)) $((n >> 16 & 255)) $((n >> 8 & 255)) $((n & 255))
+	done
+}
+
+# noted_times: ms of each datagram behind the first.
+noted_times() {
+	tcpdump -r "$CASE_DIR/noted.pcap" -n -ttttt 2>/dev/null |
+		awk '{ split($1, t, ":"); printf "%d ", int((t[1] * 3600 + t[2] * 60 + t[3]) * 1000 + .5) }'
+}
+
+noted_are() { WAIT_SEEN=$(noted_times) && [[ $(wc -w <<<"$WAIT_SEEN") == "$1" ]]; }
+
+# queue_noted COUNT DATAGRAM...: sends datagrams of one flow, each MS,KBPS,PATIENCE_MS, until COUNT have come.
+queue_noted() {
+	local capture count=$1 datagram payloads=()
+
+	shift
+	for datagram; do
+		# shellcheck disable=SC2086 # three words
+		payloads+=("$(noted_payload ${datagram//,/ })")
+	done
+	rm -f "$CASE_DIR/noted.pcap"
+	net_exec sw tcpdump -Z root -i p1 -Q in -U -w "$CASE_DIR/noted.pcap" 'udp dst port 9' 2>"$CASE_DIR/tcpdump.log" 9>&- &
+	capture=$!
+	wait_for 20 "tcpdump listens" grep -q "listening" "$CASE_DIR/tcpdump.log"
+	# shellcheck disable=SC2016 # of the other shell
+	net_in h1 bash -c 'exec 7>/dev/udp/10.1.0.1/9; for p; do printf "$p" >&7; done' - "${payloads[@]}" ||
+		fail "the datagrams are not sent"
+	wait_for 20 "$count datagrams come" noted_are "$count"
+	kill "$capture"
+	wait "$capture" 2>/dev/null
+}
+
+# Packets that wait leave by R as it has become; when it has fallen datagrams that would wait too long are dropped, but for the last.
+queue__packets_that_wait_follow_r() {
+	local times
+
+	need tcpdump
+	[[ -e $BUILD/noted.bpf.o ]] || skip "no build/noted.bpf.o here: make build/noted.bpf.o"
+	queue_needed
+	host_config h1 'mode: observe' >"$CASE_DIR/h1.yaml"
+	queue_up
+	net_in h1 tc filter add dev eth0 egress prio 60000 bpf da obj "$BUILD/noted.bpf.o" sec tc 2>"$CASE_DIR/tc.log" ||
+		fail "tc does not attach noted.bpf.o: $(<"$CASE_DIR/tc.log")"
+	# Four that are 200 ms apart, and a fifth that brings four times their R: egress's clock has come down to 200 ms.
+	queue_noted 5 200,1000,0 400,1000,0 600,1000,0 800,1000,0 250,4000,0
+	read -ra times < <(noted_times)
+	expect "ms from the first to the second, 50 at the new R" "${times[1]}" -ge 45
+	expect "ms from the first to the fourth, 150 at the new R" "${times[3]}" -le 160
+	expect "packets dropped since they would leave too late" "$(queue_count '.packets[6]')" -eq 0
+
+	# Four that are 50 ms apart and may wait for 300 ms, and a fifth with a quarter of their R.
+	queue_noted 3 50,4000,300 100,4000,300 150,4000,300 200,4000,300 1000,1000,0
+	read -ra times < <(noted_times)
+	expect "ms from the first to the second, 200 at the new R" "${times[1]}" -ge 195
+	expect "packets dropped since they would leave too late" "$(queue_count '.packets[6]')" -eq 2
+	expect "packets that tc counts as dropped" "$(queue_tc drops)" -eq 2
+	wait_for 20 "tc shows that nothing waits" queue_is_empty
+	net_in h1 tc filter del dev eth0 egress prio 60000
+}
+
 queue__below_mq_has_one_for_each_queue() {
 	queue_needed
 	net_up

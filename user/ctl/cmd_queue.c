@@ -28,7 +28,8 @@ static const struct table_column queue_columns[] = {
 	{ "FLOW FULL",  10, 11, "flow_full" },
 	{ "FLOWS FULL", 11, 12, "flows_full" },
 	{ "BEYOND",      8, 13, "beyond" },
-	{ "MEMORY",     -6, 14, "memory" },
+	{ "MEMORY",      8, 14, "memory" },
+	{ "STALE",      -6, 16, "stale" },
 };
 /* clang-format on */
 #define COLUMNS (sizeof(queue_columns) / sizeof(queue_columns[0]))

@@ -11,6 +11,7 @@
 const char *const queue_verdict_names[QUEUE_VERDICTS] = {
 	[QUEUE_TAKEN] = "taken",	   [QUEUE_FULL] = "full",     [QUEUE_FLOW_FULL] = "flow_full",
 	[QUEUE_FLOWS_FULL] = "flows_full", [QUEUE_BEYOND] = "beyond", [QUEUE_MEMORY] = "memory",
+	[QUEUE_STALE] = "stale",
 };
 
 const char *const queue_verdict_help[QUEUE_VERDICTS] = {
@@ -20,6 +21,7 @@ const char *const queue_verdict_help[QUEUE_VERDICTS] = {
 	[QUEUE_FLOWS_FULL] = "beyond the limit of flows",
 	[QUEUE_BEYOND] = "beyond the horizon",
 	[QUEUE_MEMORY] = "without memory",
+	[QUEUE_STALE] = "too late for their horizon, since R had fallen",
 };
 
 static int queues_open(const char *pin_dir, const char *name, struct bpf_map_info *info)

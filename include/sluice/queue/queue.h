@@ -24,23 +24,12 @@ struct queue_limits {
 	__u64 horizon_ns; /* a packet that would leave later is dropped */
 };
 
-#define QUEUE_VERSION 4 /* goes up with every change of bpf/queue or of this file */
+#define QUEUE_VERSION 5 /* goes up with every change of bpf/queue or of this file */
 #define QUEUE_LIMITS_PRESET                                                                            \
 	{                                                                                              \
 		.version = QUEUE_VERSION, .packets = 10000, .flow_packets = 1000, .quantum = 2 * 1514, \
 		.slack_ns = 10 * 1000, .horizon_ns = 10 * NSEC_PER_SEC                                 \
 	}
-
-/*
- * A note of egress for the queue, in the five words that a packet has for that (skb->cb): its VOQ, and when it has credit
- * there.
- */
-struct queue_note {
-	__u32 voq_low, voq_high;       /* a number that no other VOQ of this machine has; not 0 */
-	__u32 credit_low, credit_high; /* ns, CLOCK_MONOTONIC */
-	__u32 mark;		       /* QUEUE_NOTE_MARK; egress sets it to 0 where there is no VOQ */
-};
-#define QUEUE_NOTE_MARK 0x51bccede
 
 /* Size up to which packets overtake data of their flow: ACKs (IPv6 in a tunnel: 200), companions with five hops. */
 #define QUEUE_SHORT_BYTES 256
@@ -61,6 +50,7 @@ enum queue_verdict {
 	QUEUE_FLOWS_FULL, /* all qdiscs together are at the flow limit */
 	QUEUE_BEYOND,	  /* it would leave beyond the horizon */
 	QUEUE_MEMORY,	  /* there is no memory for it */
+	QUEUE_STALE,	  /* it was taken; R has fallen since, and it would leave too late (pace.h) */
 	QUEUE_VERDICTS,
 };
 
@@ -114,12 +104,6 @@ static inline enum queue_verdict queue_admit(const struct queue_limits *l, __u64
 	if (wanted_ns - now_ns > l->horizon_ns)
 		return QUEUE_BEYOND;
 	return QUEUE_TAKEN;
-}
-
-/* When it may leave: not before the packet in front of it. */
-static inline __u64 queue_departure_ns(__u64 wanted_ns, __u64 last_ns)
-{
-	return wanted_ns > last_ns ? wanted_ns : last_ns;
 }
 
 /* The credit of a new flow. */

@@ -132,6 +132,46 @@ SinkTest(feedback, feedback__moves_w_and_r_by_the_paper)
 	expect_eq(f.cc.last_update_seq, 2000000);
 }
 
+/* The clock of a flow that is held for 2 s by R, at a port with these flags, after R has been halved. */
+static void expect_clock(__u32 port_flags, enum flow_held held, __u64 ahead_ns)
+{
+	struct feedback fb = { .hops = 1, .seq = 1000, .hop = { ingress_hop_of(12, 0, 0, 0) } };
+	__u64 begun, took;
+	struct flow f;
+
+	ingress_flow_runs(0, 1000000);
+	expect_feedback(&fb, 0, MODE_DRY_RUN);
+	hop_advance(&fb, 0, 1000000, 1900, 0);
+	fb.gap_ns = 1000000;
+	fb.seq = 1000001;
+	f = flow_get(a_to_b);
+	f.tx.bytes = fb.seq; /* what waits does not count as under way */
+	f.path.port_flags |= port_flags;
+	f.tx.held = held;
+	begun = clock_ns();
+	f.tx.clock_ns = begun + 2000 * MS;
+	flow_set(a_to_b, &f);
+	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FULL);
+	took = clock_ns() - begun;
+	expect_between(flow_get(a_to_b).tx.clock_ns, begun + ahead_ns - took - MS, begun + ahead_ns + MS);
+}
+
+SinkTest(feedback, feedback__leaves_the_clock_of_packets_that_fq_holds)
+{
+	expect_clock(0, HELD_RATE, 2000 * MS);
+}
+
+/* The qdisc `sluice` spaces them by the new R: 12.5 MB by 6.256. */
+SinkTest(feedback, feedback__moves_the_clock_of_packets_that_sluice_holds)
+{
+	expect_clock(PORT_F_QUEUE, HELD_RATE, 3996 * MS);
+}
+
+SinkTest(feedback, feedback__leaves_the_clock_of_a_pause)
+{
+	expect_clock(PORT_F_QUEUE, HELD_PAUSE, 2000 * MS);
+}
+
 SinkTest(feedback, feedback__kinds_that_change_nothing)
 {
 	struct feedback fb = { .hops = 2, .path = 5, .seq = 1000 }, same;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bpf/rack/voq.bpf.h: packets leave by their credit. */
 #include "voq_case.h"
-#include "sluice/queue/queue.h"
 
 TestSuite(voq_departure, .init = voq_make_world, .fini = world_drop, .timeout = 60);
 
@@ -226,14 +225,6 @@ Test(voq_departure, departure__only_in_mode_enforce_and_with_fq)
 	}
 }
 
-static struct queue_note note_of(const struct result *r)
-{
-	struct queue_note n;
-
-	memcpy(&n, r->ctx.cb, sizeof(n));
-	return n;
-}
-
 /* The queue is told the VOQ and the time of credit; only R makes a departure time. Without the flag it is as with fq. */
 Test(voq_departure, departure__with_our_qdisc_credit_is_a_note)
 {
@@ -263,8 +254,8 @@ Test(voq_departure, departure__with_our_qdisc_credit_is_a_note)
 				expect_eq(n.mark, 0);
 				continue;
 			}
-			credit_ns = (__u64)n.credit_high << 32 | n.credit_low;
-			expect_eq(n.mark, QUEUE_NOTE_MARK);
+			credit_ns = queue_note_credit_ns(n.credit, clock_ns());
+			expect_eq(queue_note_is_valid(&n), 1);
 			expect_eq(!n.voq_high && !n.voq_low, 0);
 			expect_between(credit_ns, clock_ns(), clock_ns() + LIMIT_NS);
 			expect_between(r.ctx.tstamp, 0, credit_ns - 1);

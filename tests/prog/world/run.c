@@ -112,3 +112,11 @@ struct result world_run(enum program p, const struct frame *f, struct run_spec s
 		return world_run_xdp(f, s);
 	return world_run_skb(p, f, s);
 }
+
+struct queue_note note_of(const struct result *r)
+{
+	struct queue_note n;
+
+	memcpy(&n, r->ctx.cb, sizeof(n));
+	return n;
+}

@@ -49,13 +49,6 @@ Test(queue, queue_admit__by_a_limit_of_one_takes_one)
 	cr_expect_eq(queue_admit(&one, NOW, NOW, 1, 0), QUEUE_FULL);
 }
 
-Test(queue, queue_departure_ns__is_never_before_what_came_earlier)
-{
-	cr_expect_eq(queue_departure_ns(LATER, NOW), LATER);
-	cr_expect_eq(queue_departure_ns(NOW, LATER), LATER, "as when W of a flow is no longer governed");
-	cr_expect_eq(queue_departure_ns(NOW, 0), NOW, "the first of a flow");
-}
-
 Test(queue, queue_fresh_is_next__is_not_so_for_ever)
 {
 	__u64 most = limits.quantum * QUEUE_FRESH_QUANTA;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_QUEUE_NOTE_H
+#define SLUICE_QUEUE_NOTE_H
+/*
+ * The note that egress leaves with a packet for the qdisc `sluice`, in the five words that a packet has for that
+ * (skb->cb): its VOQ and when it has credit there, the R that gave it its departure time, and how long it may wait.
+ */
+#include "sluice/types.h"
+
+struct queue_note {
+	__u32 voq_low, voq_high; /* a number that no other VOQ of this machine has; both 0: it uses none */
+	__u32 credit;		 /* when it has credit there: CLOCK_MONOTONIC in units of 16 ns, modulo 2^32 */
+	__u32 kbps;		 /* R of the clock that gave it its departure time; 0: something else did */
+	__u32 mark; /* QUEUE_NOTE_MARK and, in the lower half, its patience; anything else: there is no note */
+};
+
+#define QUEUE_NOTE_MARK 0x51bd0000U
+#define QUEUE_NOTE_LOW 0xffffU
+#define QUEUE_NOTE_CREDIT_SHIFT 4    /* 16 ns: 34 s either way, where credit comes within 10 s */
+#define QUEUE_NOTE_PATIENCE_SHIFT 14 /* 16.4 us: up to 1.07 s */
+
+static inline int queue_note_is_valid(const struct queue_note *n)
+{
+	return (n->mark & ~QUEUE_NOTE_LOW) == QUEUE_NOTE_MARK;
+}
+
+static inline __u32 queue_note_credit(__u64 credit_ns)
+{
+	return credit_ns >> QUEUE_NOTE_CREDIT_SHIFT;
+}
+
+/* The time of credit again, within 16 ns. now_ns: less than 34 s from it. */
+static inline __u64 queue_note_credit_ns(__u32 credit, __u64 now_ns)
+{
+	__s32 ahead = credit - queue_note_credit(now_ns);
+
+	return now_ns + (__s64)ahead * (1 << QUEUE_NOTE_CREDIT_SHIFT);
+}
+
+/* How long a packet may wait, rounded up; 0: as long as it takes, and so for more than 1.07 s. */
+static inline __u32 queue_note_patience(__u64 ns)
+{
+	__u64 units = (ns + (1 << QUEUE_NOTE_PATIENCE_SHIFT) - 1) >> QUEUE_NOTE_PATIENCE_SHIFT;
+
+	return units <= QUEUE_NOTE_LOW ? units : 0;
+}
+
+static inline __u64 queue_note_patience_ns(__u32 mark)
+{
+	return (__u64)(mark & QUEUE_NOTE_LOW) << QUEUE_NOTE_PATIENCE_SHIFT;
+}
+
+#endif
