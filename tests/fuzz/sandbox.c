@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	FUZZ_ASSERT(memchr(s.name, 0, sizeof(s.name)) && memchr(s.namespace, 0, sizeof(s.namespace)));
 	FUZZ_ASSERT(memchr(s.netns, 0, sizeof(s.netns)) && s.netns[0] == '/');
-	FUZZ_ASSERT(is_name(s.name, POD_NAME_MAX) && is_name(s.namespace, POD_NAMESPACE_MAX) && !strchr(s.namespace, '.'));
+	FUZZ_ASSERT(is_name(s.name, POD_NAME_MAX) && is_name(s.namespace, POD_NAMESPACE_MAX) &&
+		    !strchr(s.namespace, '.'));
 	return 0;
 }

@@ -21,7 +21,7 @@ pods_bundle() {
 }
 
 # pods_ctl ARGUMENT...: sluicectl of h2, with these bundles.
-pods_ctl() { ctl h2 --pods-dir "$CASE_DIR/bundles" "$@"; }
+pods_ctl() { ctl h2 --bundles "$CASE_DIR/bundles" "$@"; }
 
 # pods_transfer POD ADDRESS: a connection, whose flow h2 keeps for a while.
 pods_transfer() {
@@ -109,14 +109,14 @@ shop/web to-pod1 10.244.2.11;test-2/node-exporter.v1-7d9fxcfb9b-x2x7q to-pod4 10
 }
 
 ctl_of_elsewhere() {
-	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" --pods-dir "$CASE_DIR/bundles" "$@"
+	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" --bundles "$CASE_DIR/bundles" "$@"
 }
 
 # A sandbox that is removed with its network namespace, and one whose files alone are left; a watch goes on.
 pods__pod_that_goes_leaves_its_addresses() {
 	pods_up
 	pods_bundles
-	net_exec h2 timeout 100 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" --pods-dir "$CASE_DIR/bundles" flows --json --watch 0.5 \
+	net_exec h2 timeout 100 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" --bundles "$CASE_DIR/bundles" flows --json --watch 0.5 \
 		--pod db-0 >"$CASE_DIR/watch.json" 9>&- &
 	wait_for 20 "the watch shows the flows of db-0" grep -q '"pod":"db-0"' "$CASE_DIR/watch.json"
 	rm -r "$CASE_DIR/bundles/pod3"
@@ -142,7 +142,7 @@ pods__without_a_runtime_addresses_are_shown() {
 	expect "names" "$(pods_named 10.244.2.11)" = none
 	expect "the table" "$(pods_ctl flows 2>&1)" has-no POD
 	expect "what flows says" "$(pods_ctl flows 2>&1 >/dev/null)" = ""
-	pods_refuses "--pod: $CASE_DIR/bundles is not there: --pods-dir names the directory of a runtime's bundles" flows --pod web
+	pods_refuses "--pod: $CASE_DIR/bundles is not there: --bundles names the directory of a runtime's bundles" flows --pod web
 	pods_ctl pods >"$CASE_DIR/ctl.txt" 2>"$CASE_DIR/ctl.log"
 	expect "exit status of pods" $? -eq 0
 	expect "pods" "$(<"$CASE_DIR/ctl.txt")" = ""
@@ -230,7 +230,7 @@ pods_top() {
 		sleep 1.5
 		printf q
 	} | timeout 30 script -qec "stty cols $columns rows 30; TERM=xterm NO_COLOR=1 nsenter --net=/run/netns/${NET_PREFIX}h2 \
-		$BUILD/sluicectl --pin-dir $PINS/ssys-h2 --pods-dir $CASE_DIR/bundles top $*" /dev/null >"$CASE_DIR/top.txt" 2>&1 9>&-
+		$BUILD/sluicectl --pin-dir $PINS/ssys-h2 --bundles $CASE_DIR/bundles top $*" /dev/null >"$CASE_DIR/top.txt" 2>&1 9>&-
 }
 
 # Two thousand containers: their names are read in a moment.
@@ -249,7 +249,7 @@ pods__many_pods_are_read_soon() {
 	expect "ms that flows took" $(($(uptime_ms) - started)) -lt 20000
 }
 
-# What containerd itself writes for a container with the annotations of a sandbox.
+# The bundle that containerd itself writes for a container with the annotations of a sandbox.
 pods__containerd_writes_what_is_read() {
 	local dir
 
@@ -267,13 +267,13 @@ pods__containerd_writes_what_is_read() {
 	wait_for 20 "iperf3 listens in the container" server_listens pod1 $TRAFFIC_PORT
 	transfer h1 "$POD_IP" -R -t 1
 	dir=$CASE_DIR/containerd/state/io.containerd.runtime.v2.task/ns${CC%_}
-	expect "its flows" "$(ctl h2 --pods-dir "$dir" flows --json --pod web | jq -r '[.[] | "\(.local) \(.namespace)/\(.pod)"] | unique | join(";")')" = \
+	expect "its flows" "$(ctl h2 --bundles "$dir" flows --json --pod web | jq -r '[.[] | "\(.local) \(.namespace)/\(.pod)"] | unique | join(";")')" = \
 		"$POD_IP shop/web"
 	containerd_ctl task kill --signal KILL pod1 || fail "ctr task kill: $(<"$CASE_DIR/ctr.log")"
 	wait_for 20 "the container ends" containerd_stopped
 	containerd_ctl task rm pod1
 	containerd_ctl container rm pod1 || fail "ctr container rm: $(<"$CASE_DIR/ctr.log")"
-	expect "pods" "$(ctl h2 --pods-dir "$dir" --json pods | jq '.pods | length')" -eq 0
+	expect "pods" "$(ctl h2 --bundles "$dir" --json pods | jq '.pods | length')" -eq 0
 	cni_pod_ends pod1
 	ip netns del "${NET_PREFIX}pod1"
 	containerd_end

@@ -43,13 +43,13 @@ static unsigned int skipped_of(const struct pods *p, const struct skipped *s)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;
+	const struct pod *x = a, *y = b;
 
 	return strcmp(x->namespace, y->namespace) ?: strcmp(x->name, y->name);
 }
 
 /* Its links and addresses: all of them as JSON, and the first of each in the table. */
-static void pod_put(const struct pods *p, const struct pod *pod)
+static void pod_row(const struct pods *p, const struct pod *pod)
 {
 	char name[IFNAMSIZ], addr[PREFIX_STRLEN];
 	unsigned int i, n;
@@ -59,7 +59,7 @@ static void pod_put(const struct pods *p, const struct pod *pod)
 	out_string("namespace", pod->namespace);
 	out_array("interfaces");
 	for (i = 0; i < p->veths; i++) {
-		if (p->veth[i].pod != pod || !if_indextoname(p->veth[i].ifindex, name))
+		if (p->veth[i].netnsid != pod->netnsid || !if_indextoname(p->veth[i].ifindex, name))
 			continue;
 		if (out_json)
 			out_string(NULL, name);
@@ -69,7 +69,7 @@ static void pod_put(const struct pods *p, const struct pod *pod)
 	out_end();
 	out_array("addresses");
 	for (i = 0, n = 0; i < p->addresses; i++) {
-		if (p->address[i].pod != pod)
+		if (p->address[i].pod->netnsid != pod->netnsid)
 			continue;
 		addr_format(&p->address[i].addr, addr);
 		if (out_json)
@@ -83,18 +83,18 @@ static void pod_put(const struct pods *p, const struct pod *pod)
 
 static int pods_put(const struct pods *p)
 {
-	const struct pod **sorted = calloc(p->n ?: 1, sizeof(*sorted));
+	struct pod *sorted = calloc(p->n ?: 1, sizeof(*sorted));
 	unsigned int i;
 
 	if (!sorted)
 		return -1;
-	for (i = 0; i < p->n; i++)
-		sorted[i] = &p->pod[i];
-	qsort(sorted, p->n, sizeof(*sorted), by_name);
-	if (p->n)
+	if (p->n) {
+		memcpy(sorted, p->pod, p->n * sizeof(*sorted));
+		qsort(sorted, p->n, sizeof(*sorted), by_name);
 		out_table(pod_columns, POD_TABLE);
+	}
 	for (i = 0; i < p->n; i++)
-		pod_put(p, sorted[i]);
+		pod_row(p, &sorted[i]);
 	free(sorted);
 	return 0;
 }

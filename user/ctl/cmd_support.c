@@ -29,7 +29,7 @@
 #define SUPPORT_FILE_MAX (SUPPORT_FILE_MIB << 20)
 #define SUPPORT_KEY_DIGITS 32
 
-#define CTL "\"$SLUICECTL\" --pin-dir \"$SLUICE_PINS\" ${SLUICE_PODS:+--pods-dir \"$SLUICE_PODS\"} "
+#define CTL "\"$SLUICECTL\" --pin-dir \"$SLUICE_PINS\" ${SLUICE_BUNDLES:+--bundles \"$SLUICE_BUNDLES\"} "
 #define CAP(name) (1ULL << CAP_##name)
 
 static const struct support_item {
@@ -388,7 +388,7 @@ int cmd_support(int argc, char **argv)
 	self[n > 0 ? n : 0] = 0;
 	setenv("SLUICECTL", self, 1);
 	setenv("SLUICE_PINS", show_pin_dir, 1);
-	setenv("SLUICE_PODS", show_pods_dir ?: "", 1);
+	setenv("SLUICE_BUNDLES", show_bundles_dir ?: "", 1);
 	snprintf(sbin, sizeof(sbin), "%s:/usr/sbin:/sbin", getenv("PATH") ?: "/usr/bin:/bin");
 	setenv("PATH", sbin, 1);
 	err = support_run(&s, path) ?: support_done(&s, path);

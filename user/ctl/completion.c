@@ -18,13 +18,13 @@ void completion_begin(void)
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= words= i\n"
 	      "\n"
 	      "\tCOMPREPLY=()\n"
-	      "\tif [[ $before == --pin-dir || $before == --pods-dir ]]; then\n"
+	      "\tif [[ $before == --pin-dir || $before == --bundles ]]; then\n"
 	      "\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n"
 	      "\t\treturn\n"
 	      "\tfi\n"
 	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	      "\t\tcase ${COMP_WORDS[i]} in\n"
-	      "\t\t--pin-dir | --pods-dir) ((i++)) ;;\n"
+	      "\t\t--pin-dir | --bundles) ((i++)) ;;\n"
 	      "\t\t-*) ;;\n"
 	      "\t\t*) command=${COMP_WORDS[i]}; break ;;\n"
 	      "\t\tesac\n"
@@ -40,7 +40,7 @@ void completion_command(const char *name, const char *arguments)
 
 	snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", name);
 	snprintf(copy, sizeof(copy), "%s", arguments);
-	printf("\t%s)\n\t\twords='--json --pin-dir --pods-dir --help", name);
+	printf("\t%s)\n\t\twords='--json --pin-dir --bundles --help", name);
 	for (word = strtok_r(copy, "[]| .", &save); word; word = strtok_r(NULL, "[]| .", &save)) {
 		if (islower(word[0]))
 			printf(" %s", word);
@@ -98,7 +98,7 @@ void completion_command_end(const char *arguments)
 
 void completion_end(void)
 {
-	printf("\t'')\n\t\twords='%s --json --pin-dir --pods-dir --verbose --help --version'\n\t\t;;\n", names + 1);
+	printf("\t'')\n\t\twords='%s --json --pin-dir --bundles --verbose --help --version'\n\t\t;;\n", names + 1);
 	fputs("\tesac\n"
 	      "\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
 	      "}\n"

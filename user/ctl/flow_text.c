@@ -257,7 +257,7 @@ static const struct column wide_columns[] = {
 #define POD_COLUMNS 30 /* in these at least */
 
 /* The pod, at the end of the line: it has all of the rest of a screen, and the end of a name that does not fit. */
-static void pod_put(const struct flow_row *r, const struct flow_list *l, size_t width, char *buf, size_t size)
+static void pod_column_put(const struct flow_row *r, const struct flow_list *l, size_t width, char *buf, size_t size)
 {
 	const struct pod *pod = r ? row_pod(r, l) : NULL;
 	char text[POD_STRLEN];
@@ -295,5 +295,5 @@ void flow_line(const struct flow_row *r, const struct flow_list *l, int watched,
 			return;
 	}
 	if (named)
-		pod_put(r, l, screen, buf, size);
+		pod_column_put(r, l, screen, buf, size);
 }

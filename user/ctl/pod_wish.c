@@ -42,11 +42,11 @@ void pods_none_say(const char *option, const struct pods *p)
 	if (p->elsewhere)
 		msg("%s: the interfaces of %s are in another network namespace: run sluicectl there", option,
 		    show_pin_dir);
-	else if (!p->seen.directories && show_pods_dir)
-		msg("%s: %s is not there: --pods-dir names the directory of a runtime's bundles", option,
-		    show_pods_dir);
+	else if (!p->seen.directories && show_bundles_dir)
+		msg("%s: %s is not there: --bundles names the directory of a runtime's bundles", option,
+		    show_bundles_dir);
 	else if (!p->seen.directories)
-		msg("%s: no pod is known here: neither containerd (%s) nor k3s nor CRI-O (%s) has containers; name another directory with --pods-dir, or mount it, in a container",
+		msg("%s: no pod is known here: neither containerd (%s) nor k3s nor CRI-O (%s) has containers; name another directory with --bundles, or mount it, in a container",
 		    option, dirs[0], dirs[2]);
 	else if (skipped)
 		msg("%s: no pod is known here, and %u descriptions were skipped: 'sluicectl pods' says why", option,

@@ -22,7 +22,7 @@
 #define PODS_AGE_NS (5 * NSEC_PER_SEC) /* they are not read again before */
 #define PODS_SHARE 20		       /* and reading takes no more than this part of the time */
 
-const char *show_pods_dir;
+const char *show_bundles_dir;
 
 const char *const *pods_dirs(void)
 {
@@ -34,8 +34,8 @@ const char *const *pods_dirs(void)
 	};
 	static const char *given[2];
 
-	given[0] = show_pods_dir;
-	return show_pods_dir ? given : known;
+	given[0] = show_bundles_dir;
+	return show_bundles_dir ? given : known;
 }
 
 /* --- reading --- */
@@ -135,7 +135,7 @@ static int by_address(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct sluice_addr));
 }
 
-static int is_here(__u32 ifindex, const struct port *port, void *ctx)
+static int port_here(__u32 ifindex, const struct port *port, void *ctx)
 {
 	__u64 *own = ctx;
 
@@ -145,7 +145,7 @@ static int is_here(__u32 ifindex, const struct port *port, void *ctx)
 }
 
 /* Whether the interfaces of the pins are in another network namespace: numbers of interfaces mean others there. */
-static int is_elsewhere(const struct pins *pins)
+static int pods_elsewhere(const struct pins *pins)
 {
 	__u64 own[2] = {};
 	struct link_info lo;
@@ -153,7 +153,7 @@ static int is_elsewhere(const struct pins *pins)
 	if (!pins || link_get("lo", &lo))
 		return 0;
 	own[0] = lo.netns_cookie;
-	return !pins_each_port(pins, is_here, own) && own[1];
+	return !pins_each_port(pins, port_here, own) && own[1];
 }
 
 /* Removes the pods to which no link leads, and notes the links of the others. */
@@ -208,7 +208,7 @@ void pods_read(struct pods *p, const struct pins *pins)
 	if (from < p->next_ns)
 		return;
 	pods_free(p);
-	p->elsewhere = is_elsewhere(pins);
+	p->elsewhere = pods_elsewhere(pins);
 	if (!p->elsewhere)
 		pods_read_now(p);
 	to = now_ns();

@@ -10,7 +10,7 @@
 #include "lib/sandbox.h"
 
 extern const char
-	*show_pods_dir; /* --pods-dir: the directory of bundles, in place of those of known runtimes; or NULL */
+	*show_bundles_dir; /* --bundles: the directory of bundles, in place of those of known runtimes; or NULL */
 
 struct pod {
 	char name[POD_NAME_MAX + 1];

@@ -135,13 +135,13 @@ static void usage(FILE *to)
 {
 	const struct command *c;
 
-	fputs("usage: sluicectl [--json] [--pin-dir DIR] [--pods-dir DIR] COMMAND [ARGUMENT]...\n\n", to);
+	fputs("usage: sluicectl [--json] [--pin-dir DIR] [--bundles DIR] COMMAND [ARGUMENT]...\n\n", to);
 	for (c = commands; c->name; c++)
 		fprintf(to, "  %-8s %-18s %s\n", c->name, c->arguments, c->help);
 	fputs("\n"
 	      "  --json          output as JSON; keys carry their unit\n"
 	      "  --pin-dir DIR   where the maps are pinned (" SLUICE_PIN_DIR ")\n"
-	      "  --pods-dir DIR  where the container runtime has a directory for each container, if not where containerd,\n"
+	      "  --bundles DIR   where the container runtime has a directory for each container, if not where containerd,\n"
 	      "                  k3s and CRI-O have it\n"
 	      "  --completion    a completion for bash, for its directory or: source <(sluicectl --completion)\n"
 	      "  --verbose       also say what libbpf says\n"
@@ -192,10 +192,10 @@ static const struct command *command_find(const char *name)
 static int options_take(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },	      { "pin-dir", required_argument, NULL, 'p' },
-		{ "pods-dir", required_argument, NULL, 'P' }, { "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },	      { "version", no_argument, NULL, 'V' },
-		{ "completion", no_argument, NULL, 'c' },     {},
+		{ "json", no_argument, NULL, 'j' },	     { "pin-dir", required_argument, NULL, 'p' },
+		{ "bundles", required_argument, NULL, 'P' }, { "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },	     { "version", no_argument, NULL, 'V' },
+		{ "completion", no_argument, NULL, 'c' },    {},
 	};
 	int opt;
 
@@ -208,7 +208,7 @@ static int options_take(int argc, char **argv)
 			show_pin_dir = optarg;
 			break;
 		case 'P':
-			show_pods_dir = optarg;
+			show_bundles_dir = optarg;
 			break;
 		case 'v':
 			msg_verbose(1);
@@ -233,7 +233,7 @@ static int options_take(int argc, char **argv)
 	return EXIT_USAGE;
 }
 
-/* argv: the command and its arguments, among which --json, --pin-dir, --pods-dir and --help are also accepted. */
+/* argv: the command and its arguments, among which --json, --pin-dir, --bundles and --help are also accepted. */
 static int command_call(const struct command *c, int argc, char **argv)
 {
 	char *args[64], named[32];
@@ -249,8 +249,8 @@ static int command_call(const struct command *c, int argc, char **argv)
 			out_json = 1;
 		} else if (!strcmp(argv[i], "--pin-dir") && i + 1 < argc) {
 			show_pin_dir = argv[++i];
-		} else if (!strcmp(argv[i], "--pods-dir") && i + 1 < argc) {
-			show_pods_dir = argv[++i];
+		} else if (!strcmp(argv[i], "--bundles") && i + 1 < argc) {
+			show_bundles_dir = argv[++i];
 		} else if ((!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) && !c->option) {
 			command_usage(c);
 			return EXIT_DONE;

@@ -24,7 +24,7 @@ enum why_verdict {
 
 struct why {
 	struct flow_key key;
-	struct flow flow; /* its entry at the end */
+	struct flow flow;      /* its entry at the end */
 	const struct pod *pod; /* NULL: it is no pod's, or has no name */
 	struct control ctl;
 	__u64 now_ns, took_ns;

@@ -137,7 +137,7 @@ struct sandbox_walk {
 	struct sandbox sandbox;
 };
 
-/* The config.json of a bundle, or -errno. What is not a file is not waited for. */
+/* The config.json of a bundle, or -errno. Anything but a file is not waited for. */
 static int bundle_open(int dir, const char *id)
 {
 	static const char *const files[] = { "config.json", "userdata/config.json" };
