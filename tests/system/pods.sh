@@ -23,12 +23,16 @@ pods_bundle() {
 # pods_ctl ARGUMENT...: sluicectl of h2, with these bundles.
 pods_ctl() { ctl h2 --bundles "$CASE_DIR/bundles" "$@"; }
 
-# pods_transfer POD ADDRESS: a connection, whose flow h2 keeps for a while.
-pods_transfer() {
-	server "$1"
-	transfer h1 "$2" -R -t 1
-	servers_stop
+# pods_connect POD ADDRESS: a connection that h1 keeps open, with a byte now and then: one flow of the pod.
+pods_connect() {
+	server_listens "$1" $TRAFFIC_PORT || server "$1"
+	# shellcheck disable=SC2016
+	net_exec h1 bash -c 'exec 3<>"/dev/tcp/$0/$1" && for ((i = 0; i < 36; i++)); do printf x >&3 && sleep 5; done' "$2" \
+		$TRAFFIC_PORT 9>&- &
+	wait_for 20 "h2 has a flow of $2" pods_has_flow "$2"
 }
+
+pods_has_flow() { [[ $(ctl h2 flows --json | jq "[.[] | select(.local == \"$1\")] | length") != 0 ]]; }
 
 # pods_named ADDRESS ARGUMENT...: "namespace/name" of the pod whose address it is, once for each name that its flows have.
 pods_named() {
@@ -49,15 +53,15 @@ pods_up() {
 	node_up h2 without-fq
 	node_pod h2 pod1 11
 	node_pod h2 pod2 12
-	node_config h2
+	node_config h2 "flow_timeout: 300s"
 	daemon_start h1 h2 sw
-	pods_transfer pod1 10.244.2.11
-	pods_transfer pod2 10.244.2.12
-	pods_transfer pod2 fd00:244:2::12
+	pods_connect pod1 10.244.2.11
+	pods_connect pod2 10.244.2.12
+	pods_connect pod2 fd00:244:2::12
 	node_bridge_pod h2 pod3 13
 	node_bridge_pod h2 pod4 14
-	pods_transfer pod3 10.244.2.13
-	pods_transfer pod4 10.244.2.14
+	pods_connect pod3 10.244.2.13
+	pods_connect pod4 10.244.2.14
 }
 
 pods_bundles() {
@@ -83,12 +87,11 @@ pods__flows_have_the_names_of_their_pods() {
 	expect "flows of web from elsewhere" "$(pods_ctl flows --pod web --peer 10.9.9.9)" = "no flows of these"
 	expect "the table" "$(pods_ctl flows --pod db-0 | sed -n 's/ *$//; s/.* //p' | sort -u | xargs)" = "POD shop/db-0"
 	# One flow, by its pod, and by a part of its line.
-	expect "why, of the flow that is not closed" "$(pods_ctl why --json --pod db-0 | jq -r .flow)" has "10.244.2.13:5201 -> 10.1.0.2:"
+	expect "why, of the only flow of a pod" "$(pods_ctl why --json --pod db-0 | jq -r '"\(.flow) \(.namespace)/\(.pod)"')" = \
+		"$(pods_ctl flows --json --pod db-0 | jq -r '.[0] | "\(.local):\(.local_port) -> \(.remote):\(.remote_port) shop/db-0"')"
+	expect "why as text" "$(pods_ctl why --pod db-0)" has "pod        shop/db-0"
+	expect "why of one of two" "$(pods_ctl why --json --pod web --namespace test-2 10.244.2.12 | jq -r .flow)" has "10.244.2.12:5201 -> "
 	pods_refuses "flows have that in their line: write a part of one of them" why --pod web
-	expect "why" "$(pods_ctl why --json --pod db-0 --namespace shop :"$(pods_ctl flows --json --pod db-0 | jq '.[0].remote_port')" |
-		jq -r '"\(.namespace)/\(.pod)"')" = shop/db-0
-	expect "why as text" "$(pods_ctl why --pod db-0 ":$(pods_ctl flows --json --pod db-0 | jq '.[0].remote_port')")" has \
-		"pod        shop/db-0"
 	pods_refuses "no flow has that in its line" why --pod db-0 10.244.2.11
 	# Names that are not here.
 	pods_refuses "--pod 'wbe' is not here: did you mean web? 'sluicectl pods' lists all" flows --pod wbe
@@ -119,6 +122,7 @@ pods__pod_that_goes_leaves_its_addresses() {
 	net_exec h2 timeout 100 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" --bundles "$CASE_DIR/bundles" flows --json --watch 0.5 \
 		--pod db-0 >"$CASE_DIR/watch.json" 9>&- &
 	wait_for 20 "the watch shows the flows of db-0" grep -q '"pod":"db-0"' "$CASE_DIR/watch.json"
+	servers_stop
 	rm -r "$CASE_DIR/bundles/pod3"
 	ip netns del "${NET_PREFIX}pod3"
 	expect "the name of its flows" "$(pods_named 10.244.2.13)" = none
@@ -188,9 +192,9 @@ pods__hostile_files_are_skipped_and_counted() {
 pods__address_of_two_pods_names_neither() {
 	node_up h2 without-fq
 	node_bridge_pod h2 pod3 13
-	node_config h2
+	node_config h2 "flow_timeout: 300s"
 	daemon_start h1 h2 sw
-	pods_transfer pod3 10.244.2.13
+	pods_connect pod3 10.244.2.13
 	pods_bundle pod3 db-0 shop
 	expect "a pod" "$(pods_named 10.244.2.13)" = shop/db-0
 	node_bridge_pod h2 pod4 14
@@ -198,6 +202,27 @@ pods__address_of_two_pods_names_neither() {
 	expect "the pod beside another" "$(pods_named 10.244.2.13)" = shop/db-0
 	net_in pod4 ip address add 10.244.2.13/32 dev eth0
 	expect "two of one address" "$(pods_named 10.244.2.13)" = none
+}
+
+# pods_ctl_with CAPABILITIES ARGUMENT...: as root of a container.
+pods_ctl_with() {
+	net_in h2 setpriv --bounding-set "-all,$1" --inh-caps -all "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" \
+		--bundles "$CASE_DIR/bundles" "${@:2}"
+}
+
+# The capabilities of the DaemonSet: it need not enter the network namespaces of pods. Without NET_ADMIN a veth still has a name.
+pods__capabilities_of_the_daemonset_suffice() {
+	setpriv --version >/dev/null 2>&1 || skip "no setpriv to take capabilities away"
+	pods_up
+	pods_bundles
+	pods_ctl_with +bpf,+perfmon,+net_admin,+net_raw flows --json >"$CASE_DIR/ctl.json" || fail "flows ends with $?"
+	expect "flows without a name" "$(jq '[.[] | select(.pod | not)] | length' "$CASE_DIR/ctl.json")" -eq 0
+	expect "their pods" "$(jq -r '[.[] | "\(.namespace)/\(.pod)"] | unique | join(" ")' "$CASE_DIR/ctl.json")" = \
+		"shop/db-0 shop/web test-2/node-exporter.v1-7d9fxcfb9b-x2x7q test-2/web"
+	pods_ctl_with +bpf flows --json >"$CASE_DIR/ctl.json" || fail "flows without NET_ADMIN ends with $?"
+	expect "their pods without NET_ADMIN" "$(jq -r '[.[] | select(.pod) | "\(.namespace)/\(.pod)"] | unique | join(" ")' \
+		"$CASE_DIR/ctl.json")" = "shop/web test-2/web"
+	expect "what pods says without it" "$(pods_ctl_with +bpf pods 2>&1)" has "the addresses of 4 pods cannot be read: that needs CAP_NET_ADMIN"
 }
 
 pods__top_shows_pods() {
@@ -265,7 +290,7 @@ pods__containerd_writes_what_is_read() {
 		--annotation io.kubernetes.cri.sandbox-namespace=shop sluice.test/iperf3:1 pod1 iperf3 -s ||
 		fail "ctr run: $(<"$CASE_DIR/ctr.log")"
 	wait_for 20 "iperf3 listens in the container" server_listens pod1 $TRAFFIC_PORT
-	transfer h1 "$POD_IP" -R -t 1
+	pods_connect pod1 "$POD_IP"
 	dir=$CASE_DIR/containerd/state/io.containerd.runtime.v2.task/ns${CC%_}
 	expect "its flows" "$(ctl h2 --bundles "$dir" flows --json --pod web | jq -r '[.[] | "\(.local) \(.namespace)/\(.pod)"] | unique | join(";")')" = \
 		"$POD_IP shop/web"

@@ -332,7 +332,7 @@ static int why_parse(int argc, char **argv, struct pod_wish *pod)
 			return -EINVAL;
 	if (optind < argc || pod_wish_given(pod))
 		return 0;
-	msg("usage: sluicectl why [OPTION]... FLOW: words of its line in 'sluicectl flows', as 10.1.0.2:45001, or :5201");
+	msg("usage: sluicectl why FLOW: words of its line in 'sluicectl flows', as 10.1.0.2:45001, or :5201; or why --pod POD [FLOW]");
 	return -EINVAL;
 }
 

@@ -105,7 +105,7 @@ int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ct
 int netns_id(int fd, __s32 *id);
 /*
  * Calls fn for each address in the network namespace with this number, except for those of a link or a host. 0, or
- * -errno; -EPERM: it needs CAP_NET_ADMIN.
+ * -errno; -EACCES: it needs CAP_NET_ADMIN.
  */
 int netns_addresses(__s32 id, void (*fn)(const struct sluice_addr *addr, void *ctx), void *ctx);
 

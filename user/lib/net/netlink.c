@@ -51,6 +51,18 @@ static int talk_cb(const struct nlmsghdr *nlh, void *data)
 	return t->cb(nlh, t->data);
 }
 
+/* The error with which a dump ends, which libmnl does not look at; 0: none. */
+static int dump_error(const void *buf, int n)
+{
+	const struct nlmsghdr *nlh;
+	int err = 0;
+
+	for (nlh = buf; mnl_nlmsg_ok(nlh, n) && !err; nlh = mnl_nlmsg_next(nlh, &n))
+		if (nlh->nlmsg_type == NLMSG_DONE && mnl_nlmsg_get_payload_len(nlh) >= sizeof(int))
+			err = *(const int *)mnl_nlmsg_get_payload(nlh);
+	return err < 0 && err >= -ERRNO_MAX ? err : 0;
+}
+
 static int nl_exchange(struct nlmsghdr *nlh, mnl_cb_t cb, void *data, int strict)
 {
 	char buf[32768];
@@ -81,6 +93,7 @@ static int nl_exchange(struct nlmsghdr *nlh, mnl_cb_t cb, void *data, int strict
 			err = -errno;
 			break;
 		}
+		err = strict ? dump_error(buf, n) : 0;
 		n = mnl_cb_run(buf, n, seq, port, talk_cb, &talk);
 		if (n < 0) /* from the message, where it may be no error at all */
 			err = errno > 0 && errno <= ERRNO_MAX ? -errno : -EPROTO;
