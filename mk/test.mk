@@ -34,7 +34,7 @@ $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
 $(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lcyaml -lyaml -lm
 $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) \
-		$(addprefix user/lib/,$(CONFIG_USER) dcb.c names.c util.c))
+		$(addprefix user/lib/,$(CONFIG_USER) dcb.c names.c sandbox.c util.c))
 	$(call link,LD    )
 
 # The credit scheduler. In the program tests it uses the clock that they hold.
@@ -59,7 +59,7 @@ $(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/packet.
 # --- fuzzers: each is linked with those files of user/ that it feeds ---
 
 # Without a runtime of clang none is built, and the tests report that.
-FUZZERS := wire hpcc rx rtt hiercc ring ppfc config replay netlink rings
+FUZZERS := wire hpcc rx rtt hiercc ring ppfc config replay netlink rings sandbox
 FUZZ_CC = $(CLANG) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -Itests/fuzz $(INCLUDES)
 comma := ,
@@ -73,8 +73,10 @@ $(B)/fuzz-config: private WITH = $(call wrapped,open) -lcyaml -lyaml -lm
 $(B)/fuzz-replay: $(REPLAY_USER) user/lib/names.c
 $(B)/fuzz-replay: private WITH = -ljson-c -lm
 $(B)/fuzz-netlink: $(addprefix user/,$(addprefix lib/,$(NET_USER) dcb.c util.c) attach/nic.c)
-$(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind get_portid sendto recvfrom close) \
+$(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind setsockopt get_portid sendto recvfrom close) \
 	$(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
+$(B)/fuzz-sandbox: user/lib/sandbox.c
+$(B)/fuzz-sandbox: private WITH = -ljson-c
 $(B)/fuzz-rings: $(CREDITS_USER) $(addprefix user/,$(addprefix daemon/,reports.c tor.c messages.c) \
 	$(addprefix lib/,$(CONFIG_USER) maps.c util.c names.c))
 $(B)/fuzz-rings: private WITH = $(call wrapped,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm

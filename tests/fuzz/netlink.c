@@ -29,6 +29,7 @@ static struct {
 
 struct mnl_socket *__wrap_mnl_socket_open2(int bus, int flags);
 int __wrap_mnl_socket_bind(struct mnl_socket *s, unsigned int groups, pid_t pid);
+int __wrap_mnl_socket_setsockopt(const struct mnl_socket *s, int type, void *buf, socklen_t len);
 unsigned int __wrap_mnl_socket_get_portid(const struct mnl_socket *s);
 ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *s, const void *req, size_t bytes);
 ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t size);
@@ -55,6 +56,15 @@ int __wrap_mnl_socket_bind(struct mnl_socket *s, unsigned int groups, pid_t pid)
 	(void)s;
 	(void)groups;
 	(void)pid;
+	return 0;
+}
+
+int __wrap_mnl_socket_setsockopt(const struct mnl_socket *s, int type, void *buf, socklen_t len)
+{
+	(void)s;
+	(void)type;
+	(void)buf;
+	(void)len;
 	return 0;
 }
 
@@ -211,6 +221,12 @@ static void qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, 
 	sink = ifindex + parent + strlen(kind) + tbf_bps;
 }
 
+static void address(const struct sluice_addr *addr, void *ctx)
+{
+	(void)ctx;
+	sink = addr->b[15];
+}
+
 static void route_met(__u32 ifindex, void *ctx)
 {
 	(void)ctx;
@@ -289,6 +305,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct qdisc_info info;
 	struct dcb d;
 	int op, n;
+	__s32 id;
 
 	in = (struct fuzz){ data, size };
 	said_bytes = 0;
@@ -296,6 +313,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		switch (op) {
 		case 0:
 			links_behind(pod, NULL);
+			netns_id(0, &id);
+			netns_addresses(1, address, NULL);
 			break;
 		case 1:
 			qdisc_get(2, &info);

@@ -580,9 +580,9 @@ operator__support_packs_everything_but_the_key() {
 	# As docs/sluicectl.md says; MISSING.txt also lists what the machine lacks.
 	expect "the files that it is to have" "$(grep -vx MISSING.txt "$CASE_DIR/files.txt" | sort | xargs)" = "bpftool-link.txt \
 bpftool-map.txt bpftool-net.txt bpftool-prog.txt bpftool-struct_ops.txt config.yaml credits.json flows.json int.json \
-ip-link.txt ip-route.txt kernel.log ports.json probe.json queue.json set.json sluiced.log ss.txt stats-1.json stats-2.json status.json \
+ip-link.txt ip-route.txt kernel.log pods.json ports.json probe.json queue.json set.json sluiced.log ss.txt stats-1.json stats-2.json status.json \
 sysctl.txt tc-filter.txt tc-qdisc.txt version.txt voqs.json"
-	for file in probe status flows int voqs credits ports queue set stats-1 stats-2; do
+	for file in probe status flows int voqs credits pods ports queue set stats-1 stats-2; do
 		archived "$file.json" | jq -e . >/dev/null || fail "$file.json is not JSON"
 	done
 	expect "counters the second time" "$(archived stats-2.json | jq .tx_beside)" -gt "$(archived stats-1.json | jq .tx_beside)"
@@ -714,6 +714,7 @@ operator__json_matches_its_schema() {
 	json_of h1 status
 	json_of sw status
 	json_of h1 stats
+	json_of h1 pods
 	json_of h1 set
 	json_of h1 set mode enforce
 	json_of h1 set receive_window true
@@ -738,8 +739,8 @@ operator__json_matches_its_schema() {
 	bulk_stop
 	schema keys - <<<null | sort -u >"$CASE_DIR/keys"
 	# pfc.sh has a case for a buffer that gets full, nic.sh for NICs, queue.sh for qdiscs, trace.sh for the variant
-	# probabilistic, health.sh for what is wrong.
-	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -vE "^(pfc_nic|queue\.|hosts_plain|status_warning)" | xargs)" = \
+	# probabilistic, health.sh for what is wrong, pods.sh for names of pods.
+	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -vE "^(pfc_nic|queue\.|pod\.|hosts_plain|status_warning)|\.(pod|namespace)$" | xargs)" = \
 		"pfc_buffer.remaining_ns pfc_port.nic trace_feedback.random"
 }
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "ctl/flows.h"
+#include "ctl/pods.h"
 #include "ctl/show.h"
 
 #define FLOWS_WIDE 132			   /* columns of a terminal that a line fits into */
@@ -93,6 +94,7 @@ struct flows_wish {
 	int has_peer;
 	unsigned int port; /* 0: any */
 	const char *held_by;
+	struct pod_wish pod;
 	unsigned int top; /* 0: all */
 	double watch_s;	  /* 0: once */
 	int measured;	  /* sending rates are needed: there are two looks or more */
@@ -170,6 +172,7 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		{ "peer", required_argument, NULL, 'p' },
 		{ "port", required_argument, NULL, 'P' },
 		{ "held-by", required_argument, NULL, 'h' },
+		POD_OPTIONS,
 		{ "top", required_argument, NULL, 't' },
 		{ "watch", optional_argument, NULL, 'w' },
 		{},
@@ -201,7 +204,7 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 			err = seconds_parse("--watch", optarg ?: "1", 3600, &w->watch_s);
 			break;
 		default:
-			err = -EINVAL;
+			err = pod_wish_take(&w->pod, opt, optarg) ? 0 : -EINVAL;
 		}
 	}
 	if (!err && optind < argc) {
@@ -221,7 +224,8 @@ static int flows_wants(const struct flows_wish *w, const struct flow_list *l, co
 {
 	return (!w->has_peer || addr_in_prefix(&r->key.remote, &w->peer)) &&
 	       (!w->port || ntohs(r->key.local_port) == w->port || ntohs(r->key.remote_port) == w->port) &&
-	       (!w->held_by || !strcmp(w->held_by, row_why(r, l)));
+	       (!w->held_by || !strcmp(w->held_by, row_why(r, l))) &&
+	       (!pod_wish_given(&w->pod) || pod_wish_meets(&w->pod, row_pod(r, l)));
 }
 
 static void flows_filter(const struct flows_wish *w, struct flow_list *l)
@@ -269,7 +273,8 @@ static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 	if (log)
 		time_print(prefix, sizeof(prefix), 0);
 	if (!l->n)
-		printf("%sno flows%s\n", prefix, w->has_peer || w->port || w->held_by ? " of these" : "");
+		printf("%sno flows%s\n", prefix,
+		       w->has_peer || w->port || w->held_by || pod_wish_given(&w->pod) ? " of these" : "");
 	for (i = 0; i <= n && l->n; i++) {
 		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, width, line, sizeof(line));
 		if (columns && redraw && strlen(line) > columns)
@@ -300,6 +305,18 @@ static int flows_json(const struct flows_wish *w, const struct flow_list *l)
 	return EXIT_DONE;
 }
 
+/* The pods that flows are of. Once one was there, it may go. */
+static struct pods pods;
+
+static int flows_name(const struct flows_wish *w, struct flow_list *l, const struct pins *p)
+{
+	int first = !pods.next_ns;
+
+	pods_read(&pods, p);
+	l->pods = &pods;
+	return first ? pod_wish_check(&w->pod, &pods) : 0;
+}
+
 /* One look. before: the previous look, ordered, which this one replaces. The first of several shows nothing. */
 static int flows_look(const struct flows_wish *w, struct flow_list *before)
 {
@@ -310,11 +327,13 @@ static int flows_look(const struct flows_wish *w, struct flow_list *before)
 	if (err)
 		return err;
 	err = flow_list_read(&l, &p);
-	pins_close(&p);
-	if (err) {
+	if (err)
 		msg("reading the flows: %s", strerror(-err));
+	else if ((err = flows_name(w, &l, &p)))
+		flow_list_free(&l);
+	pins_close(&p);
+	if (err)
 		return EXIT_FAILED;
-	}
 	if (w->measured)
 		flow_list_order(&l, quiet ? NULL : before);
 	if (quiet) {
@@ -353,19 +372,19 @@ int cmd_flows(int argc, char **argv)
 		return EXIT_USAGE;
 	pause.tv_sec = w.watch_s;
 	pause.tv_nsec = (w.watch_s - pause.tv_sec) * 1e9;
-	if (w.measured) {
-		err = flows_look(&w, &before);
-		if (err)
-			return err;
+	err = w.measured ? flows_look(&w, &before) : 0;
+	if (!err && w.measured)
 		nanosleep(&first, NULL);
-	}
-	do {
+	while (!err) {
 		err = flows_look(&w, &before);
 		if (!err && (fflush(stdout) || ferror(stdout))) {
 			msg("writing: %s", strerror(errno));
 			err = EXIT_FAILED;
 		}
-	} while (!err && w.watch_s && !nanosleep(&pause, NULL));
+		if (!w.watch_s || nanosleep(&pause, NULL))
+			break;
+	}
 	flow_list_free(&before);
+	pods_free(&pods);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <stdio.h>
 #include <string.h>
+#include "ctl/pods.h"
 #include "ctl/show.h"
 
 #define PORTS_ASLEEP_NS (100 * 1000 * 1000ULL) /* growth in a round longer ago counts as none */
@@ -20,6 +21,7 @@ struct ports_view {
 	struct ports_row rows[PFC_SLOTS];
 	__u32 count;
 	struct pfc_slot slots[PFC_SLOTS];
+	struct pods pods;
 	__u64 now;
 	int asleep;
 };
@@ -46,6 +48,7 @@ static void ports_read(const struct pins *p)
 	}
 	for (slot = 0; slot < PFC_SLOTS; slot++)
 		bpf_map_lookup_elem(p->pfc_slots, &slot, &view.slots[slot]);
+	pods_read(&view.pods, p);
 	view.now = now_ns();
 	view.asleep = view.now > view.slots[0].round_ns + PORTS_ASLEEP_NS;
 }
@@ -160,12 +163,15 @@ static const struct table_column port_columns[] = {
 	{ "HEARD",      7,  7, "heard" },
 	{ "XON",        7, 14, "resumed" },
 	{ "STORMS",     6, 15, "storms" },
+	{ "POD",      -24, 17, "pod" }, /* if there are pods */
 };
 #define PORT_COLUMNS (sizeof(port_columns) / sizeof(port_columns[0]))
 /* clang-format on */
 
 static void priority_put(const struct ports_row *r, __u32 prio)
 {
+	const struct pod *pod = pods_find_link(&view.pods, r->ifindex);
+	char text[POD_STRLEN];
 	const struct pfc_class *of = &view.slots[r->port.slot % PFC_SLOTS].of[prio];
 
 	out_row();
@@ -194,6 +200,8 @@ static void priority_put(const struct ports_row *r, __u32 prio)
 	out_u64("heard", r->port.heard[prio]);
 	out_u64("resumed", r->port.resumed[prio]);
 	out_u64("storms", r->port.storms[prio]);
+	if (pod)
+		out_cell("pod", "%s", pod_format(pod, text));
 	out_row_end();
 }
 
@@ -254,6 +262,7 @@ static void port_json(const struct ports_row *r)
 
 	out_object(NULL);
 	out_string("name", r->name);
+	pod_json(pods_find_link(&view.pods, r->ifindex));
 	out_bool("obeys", r->port.flags & (PFC_F_OBEY | PFC_F_NIC));
 	out_bool("pauses", r->port.flags & PFC_F_PAUSE);
 	out_bool("predicts", r->port.flags & PFC_F_PREDICT);
@@ -351,7 +360,7 @@ int cmd_ports(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	buffer_print();
-	out_table(port_columns, PORT_COLUMNS);
+	out_table(port_columns, PORT_COLUMNS - !view.pods.n);
 	for (k = 0; k < view.count; k++)
 		for (prio = 0; prio < PFC_PRIORITIES; prio++)
 			if (view.rows[k].port.lossless >> prio & 1)

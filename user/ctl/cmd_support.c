@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/config.h"
+#include "ctl/pods.h"
 #include "ctl/show.h"
 
 #define SUPPORT_SECONDS "60" /* for each command */
@@ -28,7 +29,7 @@
 #define SUPPORT_FILE_MAX (SUPPORT_FILE_MIB << 20)
 #define SUPPORT_KEY_DIGITS 32
 
-#define CTL "\"$SLUICECTL\" --pin-dir \"$SLUICE_PINS\" "
+#define CTL "\"$SLUICECTL\" --pin-dir \"$SLUICE_PINS\" ${SLUICE_BUNDLES:+--bundles \"$SLUICE_BUNDLES\"} "
 #define CAP(name) (1ULL << CAP_##name)
 
 static const struct support_item {
@@ -45,6 +46,7 @@ static const struct support_item {
 	{ "int.json", CTL "int --json", CAPS_READ },
 	{ "voqs.json", CTL "voqs --json", CAPS_READ },
 	{ "credits.json", CTL "credits --json", CAPS_READ },
+	{ "pods.json", CTL "pods --json", 0 },
 	{ "ports.json", CTL "ports --json", CAPS_READ },
 	{ "queue.json", CTL "queue --json", CAPS_READ },
 	{ "set.json", CTL "set --json", CAPS_READ },
@@ -386,6 +388,7 @@ int cmd_support(int argc, char **argv)
 	self[n > 0 ? n : 0] = 0;
 	setenv("SLUICECTL", self, 1);
 	setenv("SLUICE_PINS", show_pin_dir, 1);
+	setenv("SLUICE_BUNDLES", show_bundles_dir ?: "", 1);
 	snprintf(sbin, sizeof(sbin), "%s:/usr/sbin:/sbin", getenv("PATH") ?: "/usr/bin:/bin");
 	setenv("PATH", sbin, 1);
 	err = support_run(&s, path) ?: support_done(&s, path);

@@ -80,6 +80,9 @@ static int top_read(struct top *t)
 		return err;
 	err = flow_list_read(&l, &p);
 	if (!err) {
+		pods_read(&t->pods, &p);
+		l.pods = &t->pods;
+		flow_list_keep(&l, &t->pod);
 		flow_list_order(&l, t->flows.now_ns ? &t->flows : NULL);
 		flow_list_free(&t->flows);
 		t->flows = l;
@@ -176,6 +179,27 @@ static int top_loop(struct top *t)
 	}
 }
 
+static int top_parse(int argc, char **argv, struct pod_wish *pod)
+{
+	static const struct option options[] = { POD_OPTIONS, {} };
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1)
+		if (!pod_wish_take(pod, opt, optarg))
+			return -EINVAL;
+	if (optind == argc && !out_json)
+		return 0;
+	msg("top takes only options and fills a terminal: for the rest there is sluicectl flows --watch, with --json too");
+	return -EINVAL;
+}
+
+static void top_free(struct top *t)
+{
+	flow_list_free(&t->flows);
+	free(t->shown);
+	pods_free(&t->pods);
+}
+
 int cmd_top(int argc, char **argv)
 {
 	struct top t = { .sort = flow_sorts };
@@ -183,11 +207,8 @@ int cmd_top(int argc, char **argv)
 	struct pins p;
 	int err;
 
-	(void)argv;
-	if (argc > 1 || out_json) {
-		msg("top takes no arguments and fills a terminal: for the rest there is sluicectl flows --watch, with --json too");
+	if (top_parse(argc, argv, &t.pod))
 		return EXIT_USAGE;
-	}
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
 		msg("top wants a terminal: use sluicectl flows --watch");
 		return EXIT_FAILED;
@@ -199,6 +220,10 @@ int cmd_top(int argc, char **argv)
 	err = top_read(&t);
 	if (err) {
 		msg("reading the maps: %s", strerror(-err));
+		return EXIT_FAILED;
+	}
+	if (pod_wish_check(&t.pod, &t.pods)) {
+		top_free(&t);
 		return EXIT_FAILED;
 	}
 	setlocale(LC_ALL, "");
@@ -223,8 +248,7 @@ int cmd_top(int argc, char **argv)
 	err = top_loop(&t);
 	endwin();
 	delscreen(screen);
-	flow_list_free(&t.flows);
-	free(t.shown);
+	top_free(&t);
 	if (!err)
 		return EXIT_DONE;
 	/* Prints the reason, now that the screen is restored. */

@@ -2,7 +2,8 @@
 /*
  * sluicectl why FLOW: explains in sentences why one flow is held back.
  *
- *  1. The words of the arguments are matched with the lines of `flows`, to find the flow.
+ *  1. The words of the arguments are matched with the lines of `flows`, to find the flow, among those of a pod if one is
+ *     named.
  *  2. Its entry is sampled for a quarter of a second. One sample shows what its last packet waited for; many show what
  *     its packets wait for, how fast it sends, and how busy each port of its path is.
  *  3. The samples give a verdict (enum why_verdict), and each verdict has its sentences (why_text.c).
@@ -99,10 +100,14 @@ static const struct flow_row *flow_find(const struct flow_list *l, int argc, cha
 	if (n == 1)
 		return found;
 	if (!n) {
-		msg("no flow has that in its line%s: see 'sluicectl flows'", l->n ? "" : ", for there are none");
+		if (argc)
+			msg("no flow has that in its line%s: see 'sluicectl flows'",
+			    l->n ? "" : ", for there are none");
+		else
+			msg("that pod has no flow: see 'sluicectl flows'");
 		return NULL;
 	}
-	msg("%u flows have that in their line: write more of one of them, for example of", n);
+	msg("%u flows have that in their line: write %s of one of them, for example of", n, argc ? "more" : "a part");
 	flows_meant(l, argc, argv, how - 1 < 2, (how - 1) & 1, &found, stderr);
 	return NULL;
 }
@@ -264,6 +269,7 @@ static int why_json(const struct why *w)
 	out_object(NULL);
 	out_string("flow", flow_format(&w->key, text));
 	out_string("protocol", flow_protocol(&w->key));
+	pod_json(w->pod);
 	out_string("state", flow_state_names[flow_state(f, &w->ctl)]);
 	out_string("held_by", verdict_names[w->verdict]);
 	out_string("answer", w->answer);
@@ -316,18 +322,54 @@ static int why_json(const struct why *w)
 	return out_done();
 }
 
-int cmd_why(int argc, char **argv)
+static int why_parse(int argc, char **argv, struct pod_wish *pod)
+{
+	static const struct option options[] = { POD_OPTIONS, {} };
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1)
+		if (!pod_wish_take(pod, opt, optarg))
+			return -EINVAL;
+	if (optind < argc || pod_wish_given(pod))
+		return 0;
+	msg("usage: sluicectl why FLOW: words of its line in 'sluicectl flows', as 10.1.0.2:45001, or :5201; or why --pod POD [FLOW]");
+	return -EINVAL;
+}
+
+/* Finds the flow, and watches it. */
+static int why_look_for(struct why *w, struct flow_list *l, const struct pins *p, char **words, int count,
+			const struct pod_wish *pod)
 {
 	const struct flow_row *row;
+	int err;
+
+	if (pod_wish_check(pod, l->pods))
+		return -ENOENT;
+	flow_list_keep(l, pod);
+	row = flow_find(l, count, words);
+	if (!row)
+		return -ENOENT;
+	w->key = row->key;
+	w->flow = row->flow;
+	w->ctl = l->ctl;
+	w->pod = row_pod(row, l);
+	err = why_watch(w, p);
+	if (err)
+		msg("it is over, and forgotten");
+	return err;
+}
+
+int cmd_why(int argc, char **argv)
+{
+	struct pod_wish pod = {};
+	struct pods pods = {};
 	struct flow_list l;
 	struct why w = {};
 	struct pins p;
 	int err;
 
-	if (argc < 2) {
-		msg("usage: sluicectl why FLOW: words of its line in 'sluicectl flows', as 10.1.0.2:45001, or :5201");
+	if (why_parse(argc, argv, &pod))
 		return EXIT_USAGE;
-	}
 	err = show_open(&p);
 	if (err)
 		return err;
@@ -337,23 +379,19 @@ int cmd_why(int argc, char **argv)
 		pins_close(&p);
 		return EXIT_FAILED;
 	}
-	row = flow_find(&l, argc - 1, argv + 1);
-	if (row) {
-		w.key = row->key;
-		w.flow = row->flow;
-		w.ctl = l.ctl;
-	}
-	err = row ? why_watch(&w, &p) : -ENOENT;
-	if (row && err)
-		msg("it is over, and forgotten");
+	pods_read(&pods, &p);
+	l.pods = &pods;
+	err = why_look_for(&w, &l, &p, argv + optind, argc - optind, &pod);
 	flow_list_free(&l);
 	pins_close(&p);
-	if (err)
-		return EXIT_FAILED;
-	w.verdict = why_judge(&w);
-	why_sentences(&w);
-	base_rtt_fill(&w);
-	if (out_json)
-		return why_json(&w);
-	return why_print(&w);
+	if (!err) {
+		w.verdict = why_judge(&w);
+		why_sentences(&w);
+		base_rtt_fill(&w);
+		err = out_json ? why_json(&w) : why_print(&w);
+	} else {
+		err = EXIT_FAILED;
+	}
+	pods_free(&pods);
+	return err;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The completion for bash, from the tables of commands, options and knobs. Lower-case words in a command's arguments
- * are offered as they are, IFACE is an interface, FILE and DIR are paths; the user types the rest.
+ * are offered as they are, IFACE is an interface, FILE and DIR are paths, POD and NS, a namespace, are those of the pods that
+ * are here; the user types the rest.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -17,13 +18,13 @@ void completion_begin(void)
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= words= i\n"
 	      "\n"
 	      "\tCOMPREPLY=()\n"
-	      "\tif [[ $before == --pin-dir ]]; then\n"
+	      "\tif [[ $before == --pin-dir || $before == --bundles ]]; then\n"
 	      "\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n"
 	      "\t\treturn\n"
 	      "\tfi\n"
 	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	      "\t\tcase ${COMP_WORDS[i]} in\n"
-	      "\t\t--pin-dir) ((i++)) ;;\n"
+	      "\t\t--pin-dir | --bundles) ((i++)) ;;\n"
 	      "\t\t-*) ;;\n"
 	      "\t\t*) command=${COMP_WORDS[i]}; break ;;\n"
 	      "\t\tesac\n"
@@ -39,7 +40,7 @@ void completion_command(const char *name, const char *arguments)
 
 	snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", name);
 	snprintf(copy, sizeof(copy), "%s", arguments);
-	printf("\t%s)\n\t\twords='--json --pin-dir --help", name);
+	printf("\t%s)\n\t\twords='--json --pin-dir --bundles --help", name);
 	for (word = strtok_r(copy, "[]| .", &save); word; word = strtok_r(NULL, "[]| .", &save)) {
 		if (islower(word[0]))
 			printf(" %s", word);
@@ -72,6 +73,11 @@ void completion_value(const char *option, const char *value, const char *help)
 		printf("\t\t%s) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n", option);
 		return;
 	}
+	if (!strcmp(value, "POD") || !strcmp(value, "NS")) {
+		printf("\t\t%s) words=$(sluicectl pods 2>/dev/null | awk 'NR > 1 { print $%d }') ;;\n", option,
+		       value[0] == 'P' ? 1 : 2);
+		return;
+	}
 	printf("\t\t%s) words='", option);
 	snprintf(copy, sizeof(copy), "%.*s", (int)strcspn(help, ";"), is_list(help) ? help : "");
 	for (word = strtok_r(copy, ", ", &save); word; word = strtok_r(NULL, ", ", &save))
@@ -92,7 +98,7 @@ void completion_command_end(const char *arguments)
 
 void completion_end(void)
 {
-	printf("\t'')\n\t\twords='%s --json --pin-dir --verbose --help --version'\n\t\t;;\n", names + 1);
+	printf("\t'')\n\t\twords='%s --json --pin-dir --bundles --verbose --help --version'\n\t\t;;\n", names + 1);
 	fputs("\tesac\n"
 	      "\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
 	      "}\n"

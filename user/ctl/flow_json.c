@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A flow as JSON: more than its text line (flow_text.c), in the units of the map. */
 #include <arpa/inet.h>
+#include "ctl/pods.h"
 #include "ctl/show.h"
 #include "lib/names.h"
 
@@ -18,6 +19,7 @@ void flow_json(const struct flow_row *row, const struct flow_list *l, int watche
 	out_string("remote", addr_format(&k->remote, buf));
 	out_u64("remote_port", ntohs(k->remote_port));
 	out_string("protocol", flow_protocol(k));
+	pod_json(row_pod(row, l));
 	out_string("state", flow_state_names[flow_state(f, &l->ctl)]);
 	out_string("control", flow_control(f));
 	out_string("why", row_why(row, l));

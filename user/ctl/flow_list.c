@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ctl/pods.h"
 #include "ctl/show.h"
 
 static int flow_list_add(const struct flow_key *key, const struct flow *f, void *ctx)
@@ -37,6 +38,16 @@ void flow_list_free(struct flow_list *l)
 {
 	free(l->row);
 	memset(l, 0, sizeof(*l));
+}
+
+void flow_list_keep(struct flow_list *l, const struct pod_wish *pod)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < l->n && pod_wish_given(pod); i++)
+		if (pod_wish_meets(pod, row_pod(&l->row[i], l)))
+			l->row[n++] = l->row[i];
+	l->n = pod_wish_given(pod) ? n : l->n;
 }
 
 static int row_compare(const void *a, const void *b)

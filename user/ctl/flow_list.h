@@ -16,16 +16,22 @@ struct flow_row {
 	int why_from_start; /* the reason was there at the first look */
 };
 
+struct pods;
+struct pod_wish;
+
 struct flow_list {
 	struct flow_row *row;
 	unsigned int n, room;
 	__u64 now_ns;
 	struct control ctl;
+	const struct pods *pods; /* by which the flows of pods are named; NULL: they are not */
 };
 
 /* Fills an empty list. 0, or -errno with an empty list. */
 int flow_list_read(struct flow_list *l, const struct pins *p);
 void flow_list_free(struct flow_list *l);
+/* Removes the flows of other pods, if one is wished. */
+void flow_list_keep(struct flow_list *l, const struct pod_wish *pod);
 
 /* Sorts by key, for flow_list_row(); fills in values that need an earlier list, also ordered (NULL: there is none). */
 void flow_list_order(struct flow_list *l, const struct flow_list *before);

@@ -8,12 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 #include "lib/config.h"
+#include "ctl/pods.h"
 #include "ctl/show.h"
 #include "lib/names.h"
 
 const char *row_why(const struct flow_row *r, const struct flow_list *l)
 {
 	return r->why ?: flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
+}
+
+const struct pod *row_pod(const struct flow_row *r, const struct flow_list *l)
+{
+	return l->pods ? pods_find_flow(l->pods, &r->key, &r->flow) : NULL;
 }
 
 const char *flow_control(const struct flow *f)
@@ -247,13 +253,38 @@ static const struct column wide_columns[] = {
 };
 /* clang-format on */
 
+#define POD_FROM 110   /* the screen width with which the pod is shown, */
+#define POD_COLUMNS 30 /* in these at least */
+
+/* The pod, at the end of the line: it has all of the rest of a screen, and the end of a name that does not fit. */
+static void pod_column_put(const struct flow_row *r, const struct flow_list *l, size_t width, char *buf, size_t size)
+{
+	const struct pod *pod = r ? row_pod(r, l) : NULL;
+	char text[POD_STRLEN];
+	size_t n = strlen(buf);
+
+	if (r)
+		snprintf(text, sizeof(text), "-");
+	else
+		snprintf(text, sizeof(text), "POD");
+	if (pod)
+		pod_format(pod, text);
+	if (n + 2 > size)
+		return;
+	buf[n++] = ' ';
+	tail_copy(buf + n, size - n, text, width > n ? width - n : POD_STRLEN);
+}
+
 void flow_line(const struct flow_row *r, const struct flow_list *l, int watched, int width, char *buf, size_t size)
 {
+	int named = l->pods && l->pods->n && (!width || width >= POD_FROM), screen = width;
 	const struct column *c;
 	char cell[FLOW_STRLEN];
 	size_t n = 0;
 
 	*buf = 0;
+	if (named && width)
+		width -= POD_COLUMNS;
 	for (c = width ? columns : wide_columns; c->title; c++) {
 		if (width < c->from || width > c->to || c->when == (watched ? ONCE : WATCHED))
 			continue;
@@ -263,4 +294,6 @@ void flow_line(const struct flow_row *r, const struct flow_list *l, int watched,
 		if (n >= size)
 			return;
 	}
+	if (named)
+		pod_column_put(r, l, screen, buf, size);
 }

@@ -8,7 +8,7 @@
 #include "lib/util.h"
 
 #define OUT_DEPTH 8
-#define OUT_COLUMNS 16
+#define OUT_COLUMNS 20
 
 int out_json;
 

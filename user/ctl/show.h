@@ -16,6 +16,9 @@ int show_open(struct pins *p);
 const char *flow_format(const struct flow_key *k, char *buf);		  /* "LOCAL:PORT -> REMOTE:PORT" */
 const char *row_why(const struct flow_row *r, const struct flow_list *l); /* flow_why(), with earlier looks */
 const char *flow_control(const struct flow *f);
+struct pod;
+const struct pod *row_pod(const struct flow_row *r,
+			  const struct flow_list *l); /* NULL: it is no pod's, or has no name */
 /*
  * Its line in the table, or the heading if row is NULL. watched: with its current sending rate. width: columns of the
  * screen; 0: unlimited.
@@ -43,6 +46,7 @@ int cmd_flows(int argc, char **argv);
 int cmd_voqs(int argc, char **argv);
 int cmd_credits(int argc, char **argv);
 int cmd_queue(int argc, char **argv);
+int cmd_pods(int argc, char **argv);
 int cmd_ports(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_bypass(int argc, char **argv);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "ctl/completion.h"
+#include "ctl/pods.h"
 #include "lib/config.h"
 #include "ctl/probe.h"
 #include "ctl/replay.h"
@@ -28,13 +29,14 @@ static const struct command {
 	COMMAND(check, "[FILE]", "a configuration, and whether its interfaces can do what it wants"),
 	COMMAND(status, "", "the page of health: daemon, interfaces, peers, changes, warnings"),
 	COMMAND(flows, "[OPTION]...", "window, rate and last telemetry of every flow"),
-	COMMAND(why, "FLOW", "what holds a flow back, its last feedback and what was decided by it"),
+	COMMAND(why, "[OPTION]... FLOW", "what holds a flow back, its last feedback and what was decided by it"),
 	COMMAND(trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets"),
 	COMMAND(int, "", "the hops of every path: speed, rate, queue, and how many flows go there"),
-	COMMAND(top, "", "totals, ports with their queues and flows on the whole screen"),
+	COMMAND(top, "[OPTION]...", "totals, ports with their queues and flows on the whole screen"),
 	COMMAND(voqs, "", "HierCC: what goes to other racks, its credit and queue"),
 	COMMAND(credits, "", "HierCC: what comes from other racks, and what it was granted"),
 	COMMAND(queue, "[IFACE]", "the qdiscs `sluice`: flows, packets that wait, the first departure, drops"),
+	COMMAND(pods, "", "the pods of this machine by name, as its container runtime describes them"),
 	COMMAND(ports, "", "pauses by port and priority: queues, what was heard, what was sent"),
 	COMMAND(stats, "[--all]", "counters, one for each thing that can happen to a packet"),
 	COMMAND(set, "[KEY VALUE]",
@@ -58,9 +60,15 @@ static const struct command_option {
 	{ cmd_flows, "--peer", "PREFIX", "whose remote address is or lies there" },
 	{ cmd_flows, "--port", "N", "whose local or remote port it is" },
 	{ cmd_flows, "--held-by", "WHY", "rate, hop, credit, pause, window or none; the column WHY" },
+	{ cmd_flows, "--pod", "POD", "of the pod of this name" },
+	{ cmd_flows, "--namespace", "NS", "of the pods in this namespace of Kubernetes" },
 	{ cmd_flows, "--top", "N", "only N flows (those that send most, or by --sort)" },
 	{ cmd_flows, "--watch", "[SECONDS]",
 	  "again and again, with what each sends: a terminal is redrawn, else lines with their time" },
+	{ cmd_why, "--pod", "POD", "a flow of the pod of this name; its only one without FLOW" },
+	{ cmd_why, "--namespace", "NS", "a flow of the pods in this namespace of Kubernetes" },
+	{ cmd_top, "--pod", "POD", "only flows of the pod of this name" },
+	{ cmd_top, "--namespace", "NS", "only flows of the pods in this namespace of Kubernetes" },
 	{ cmd_trace, "--peer", "PREFIX", "of flows whose remote address is or lies there" },
 	{ cmd_trace, "--port", "N", "of flows whose local or remote port it is" },
 	{ cmd_trace, "--every", "N", "one of N, by chance" },
@@ -127,12 +135,14 @@ static void usage(FILE *to)
 {
 	const struct command *c;
 
-	fputs("usage: sluicectl [--json] [--pin-dir DIR] COMMAND [ARGUMENT]...\n\n", to);
+	fputs("usage: sluicectl [--json] [--pin-dir DIR] [--bundles DIR] COMMAND [ARGUMENT]...\n\n", to);
 	for (c = commands; c->name; c++)
 		fprintf(to, "  %-8s %-18s %s\n", c->name, c->arguments, c->help);
 	fputs("\n"
 	      "  --json          output as JSON; keys carry their unit\n"
 	      "  --pin-dir DIR   where the maps are pinned (" SLUICE_PIN_DIR ")\n"
+	      "  --bundles DIR   where the container runtime has a directory for each container, if not where containerd,\n"
+	      "                  k3s and CRI-O have it\n"
 	      "  --completion    a completion for bash, for its directory or: source <(sluicectl --completion)\n"
 	      "  --verbose       also say what libbpf says\n"
 	      "  --help, --version; help COMMAND\n"
@@ -182,13 +192,10 @@ static const struct command *command_find(const char *name)
 static int options_take(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "pin-dir", required_argument, NULL, 'p' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ "completion", no_argument, NULL, 'c' },
-		{},
+		{ "json", no_argument, NULL, 'j' },	     { "pin-dir", required_argument, NULL, 'p' },
+		{ "bundles", required_argument, NULL, 'P' }, { "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },	     { "version", no_argument, NULL, 'V' },
+		{ "completion", no_argument, NULL, 'c' },    {},
 	};
 	int opt;
 
@@ -199,6 +206,9 @@ static int options_take(int argc, char **argv)
 			break;
 		case 'p':
 			show_pin_dir = optarg;
+			break;
+		case 'P':
+			show_bundles_dir = optarg;
 			break;
 		case 'v':
 			msg_verbose(1);
@@ -223,7 +233,7 @@ static int options_take(int argc, char **argv)
 	return EXIT_USAGE;
 }
 
-/* argv: the command and its arguments, among which --json, --pin-dir and --help are also accepted. */
+/* argv: the command and its arguments, among which --json, --pin-dir, --bundles and --help are also accepted. */
 static int command_call(const struct command *c, int argc, char **argv)
 {
 	char *args[64], named[32];
@@ -239,6 +249,8 @@ static int command_call(const struct command *c, int argc, char **argv)
 			out_json = 1;
 		} else if (!strcmp(argv[i], "--pin-dir") && i + 1 < argc) {
 			show_pin_dir = argv[++i];
+		} else if (!strcmp(argv[i], "--bundles") && i + 1 < argc) {
+			show_bundles_dir = argv[++i];
 		} else if ((!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) && !c->option) {
 			command_usage(c);
 			return EXIT_DONE;

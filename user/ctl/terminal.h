@@ -22,7 +22,7 @@ struct table_column {
 	int rank;
 	const char *key; /* of the value that it shows, see out.h */
 };
-typedef char table_cell[64];
+typedef char table_cell[320]; /* a pod with its namespace is the longest text */
 void table_line(const struct table_column *columns, unsigned int n, table_cell *cells); /* NULL: the titles */
 
 #endif

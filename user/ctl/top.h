@@ -3,6 +3,7 @@
 #define SLUICE_TOP_H
 /* State of `sluicectl top`, and the drawing of its screen. */
 #include "ctl/flows.h"
+#include "ctl/pods.h"
 #include "ctl/show.h"
 #include "lib/net.h"
 
@@ -19,6 +20,8 @@ struct top_port {
 struct top {
 	struct flow_list flows; /* ordered by key */
 	struct flow_row *shown; /* the same, as sorted */
+	struct pods pods;
+	struct pod_wish pod; /* whose flows are shown */
 	struct top_port port[TOP_PORTS];
 	unsigned int ports, ports_all;
 	__u64 now_ns;

@@ -39,6 +39,9 @@ static int totals_draw(const struct top *t)
 	}
 	snprintf(text, sizeof(text), "%s%s  %u flow%s  %.1f Mbit/s%s", mode_name(c->mode), c->bypass ? ", BYPASS" : "",
 		 t->flows.n, PLURAL(t->flows.n), sent / 1e6, t->paused ? "  PAUSED" : "");
+	if (pod_wish_given(&t->pod))
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "  of %s%s%s", t->pod.namespace ?: "",
+			 t->pod.namespace ? "/" : "", t->pod.name ?: "*");
 	if (plain)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "  %u plain", plain);
 	if (c->bypass)
@@ -55,12 +58,25 @@ static int totals_draw(const struct top *t)
 	return 2;
 }
 
+#define PORT_POD_FROM 90 /* the screen width with which a port's pod is shown */
+
+/* The pod behind a port, at the end of its line; NULL: the title. */
+static void port_pod_add(const struct top *t, const struct top_port *p, char *text, size_t size)
+{
+	const struct pod *pod = p ? pods_find_link(&t->pods, p->ifindex) : NULL;
+	size_t n = strlen(text);
+	char name[POD_STRLEN];
+
+	if (COLS >= PORT_POD_FROM && t->pods.n && (!p || pod))
+		snprintf(text + n, size - n, "  %s", pod ? pod_format(pod, name) : "POD");
+}
+
 static int ports_draw(const struct top *t, int y)
 {
 	const struct top_port *p;
 	int most = t->flows.n ? LINES / 3 : LINES - y - 4, full;
 	__u64 queue_us;
-	char text[256], name[16];
+	char text[512], name[16];
 	unsigned int i;
 
 	attron(A_REVERSE);
@@ -69,6 +85,7 @@ static int ports_draw(const struct top *t, int y)
 	else
 		snprintf(text, sizeof(text), "%-16s %9s %5s %9s %9s %12s", "PORT", "TX Mb/s", "LOAD", "QUEUE us",
 			 "RX Mb/s", "QUEUE BYTES");
+	port_pod_add(t, NULL, text, sizeof(text));
 	line_put(y++, text);
 	attroff(A_REVERSE);
 	for (i = 0; i < t->ports && (int)i < most; i++) {
@@ -86,6 +103,7 @@ static int ports_draw(const struct top *t, int y)
 		else
 			snprintf(text, sizeof(text), "%-16s %9.1f %4d%% %9llu %9.1f %12llu", name, p->tx_bps / 1e6,
 				 full, queue_us, p->rx_bps / 1e6, p->load.backlog_bytes);
+		port_pod_add(t, p, text, sizeof(text));
 		line_put(y++, text);
 	}
 	if (t->ports_all > i) {
@@ -112,7 +130,7 @@ static void flows_draw(const struct top *t, int y)
 	flow_draw(t, y++, NULL);
 	attroff(A_REVERSE);
 	if (!t->flows.n) {
-		line_put(y, "no flows from or to here");
+		line_put(y, pod_wish_given(&t->pod) ? "no flows of these pods" : "no flows from or to here");
 		line_put(y + 1, "what a switch forwards is in its ports, voqs and credits");
 	}
 	for (i = t->first; t->shown && i < t->flows.n && y < LINES - 1; i++, y++) {

@@ -2,6 +2,7 @@
 #ifndef SLUICE_WHY_H
 #define SLUICE_WHY_H
 /* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences for that. */
+#include "ctl/pods.h"
 #include "ctl/show.h"
 #include "lib/queues.h"
 
@@ -23,7 +24,8 @@ enum why_verdict {
 
 struct why {
 	struct flow_key key;
-	struct flow flow; /* its entry at the end */
+	struct flow flow;      /* its entry at the end */
+	const struct pod *pod; /* NULL: it is no pod's, or has no name */
 	struct control ctl;
 	__u64 now_ns, took_ns;
 	unsigned int looks, held[FLOW_HOLDS], full; /* full: looks with as much as W under way */

@@ -346,13 +346,15 @@ static void why_line(const char *name, const char *text)
 int why_print(const struct why *w)
 {
 	const struct flow *f = &w->flow;
-	char line[FLOW_STRLEN], t[32], busy[HOP_STRLEN], speed[HOP_STRLEN], text[256];
+	char line[FLOW_STRLEN], t[32], busy[HOP_STRLEN], speed[HOP_STRLEN], text[256], pod[POD_STRLEN];
 	unsigned int i;
 	int n;
 
 	snprintf(text, sizeof(text), "%s  (%s, %s)", flow_format(&w->key, line), flow_protocol(&w->key),
 		 flow_state_names[flow_state(f, &w->ctl)]);
 	words_print(text, 0, 0);
+	if (w->pod)
+		why_line("pod", pod_format(w->pod, pod));
 	why_line("held by", w->answer);
 	why_line("because", w->because);
 	why_line("decision", w->decision);

@@ -101,6 +101,14 @@ int route_each_ours(void (*fn)(const struct peer_key *prefix, __u32 ifindex, __u
  */
 int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx), void *ctx);
 
+/* This namespace's number for the network namespace of fd: 0, or -ENOENT: no link leads there; or -errno. */
+int netns_id(int fd, __s32 *id);
+/*
+ * Calls fn for each address in the network namespace with this number, except for those of a link or a host. 0, or
+ * -errno; -EACCES: it needs CAP_NET_ADMIN.
+ */
+int netns_addresses(__s32 id, void (*fn)(const struct sluice_addr *addr, void *ctx), void *ctx);
+
 /*
  * The interface of every route of the table main whose destination is within one of the prefixes or covers one, except
  * for default and multipath routes.

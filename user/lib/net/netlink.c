@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/dcbnl.h>
+#include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,10 @@ static size_t nl_head_bytes(__u16 type)
 	case RTM_DELROUTE:
 	case RTM_GETROUTE:
 		return sizeof(struct rtmsg);
+	case RTM_GETADDR:
+		return sizeof(struct ifaddrmsg);
+	case RTM_GETNSID:
+		return sizeof(struct rtgenmsg);
 	case RTM_GETDCB:
 	case RTM_SETDCB:
 		return sizeof(struct dcbmsg);
@@ -46,7 +51,19 @@ static int talk_cb(const struct nlmsghdr *nlh, void *data)
 	return t->cb(nlh, t->data);
 }
 
-int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
+/* The error with which a dump ends, which libmnl does not look at; 0: none. */
+static int dump_error(const void *buf, int n)
+{
+	const struct nlmsghdr *nlh;
+	int err = 0;
+
+	for (nlh = buf; mnl_nlmsg_ok(nlh, n) && !err; nlh = mnl_nlmsg_next(nlh, &n))
+		if (nlh->nlmsg_type == NLMSG_DONE && mnl_nlmsg_get_payload_len(nlh) >= sizeof(int))
+			err = *(const int *)mnl_nlmsg_get_payload(nlh);
+	return err < 0 && err >= -ERRNO_MAX ? err : 0;
+}
+
+static int nl_exchange(struct nlmsghdr *nlh, mnl_cb_t cb, void *data, int strict)
 {
 	char buf[32768];
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
@@ -57,6 +74,10 @@ int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 	if (!nl)
 		return -errno;
 	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0) {
+		err = -errno;
+		goto close_nl;
+	}
+	if (strict && mnl_socket_setsockopt(nl, NETLINK_GET_STRICT_CHK, &strict, sizeof(strict))) {
 		err = -errno;
 		goto close_nl;
 	}
@@ -72,6 +93,7 @@ int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 			err = -errno;
 			break;
 		}
+		err = strict ? dump_error(buf, n) : 0;
 		n = mnl_cb_run(buf, n, seq, port, talk_cb, &talk);
 		if (n < 0) /* from the message, where it may be no error at all */
 			err = errno > 0 && errno <= ERRNO_MAX ? -errno : -EPROTO;
@@ -83,6 +105,16 @@ int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 close_nl:
 	mnl_socket_close(nl);
 	return err;
+}
+
+int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
+{
+	return nl_exchange(nlh, cb, data, 0);
+}
+
+int nl_talk_strict(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
+{
+	return nl_exchange(nlh, cb, data, 1);
 }
 
 __u32 attr_u32(const struct nlattr *a)

@@ -7,6 +7,8 @@
 
 /* Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. */
 int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
+/* The same for a dump whose attributes the kernel checks, instead of ignoring those that it does not know. */
+int nl_talk_strict(struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 
 /* Rates of shapers (shaper.c): of a tbf, from its TCA_OPTIONS, and of an interface's root htb: 0, or -errno. */
 __u64 tbf_rate(const struct nlattr *options);
