@@ -158,7 +158,7 @@ dissector__reads_int_md() {
 	dissector_wire_is_read 'sluice.intmd.kbps == 100000 && sluice.intmd.node == 2'
 }
 
-# The filter is from docs/limits.md.
+# The filter is from docs/inspect.md.
 dissector__reads_companions() {
 	local wire=$CASE_DIR/wire.pcap proto
 	local DISSECTOR_FILTER='ip[28:4] = 0x534c4332 or ip6[48:4] = 0x534c4332'
