@@ -28,7 +28,7 @@ static const struct command {
 	COMMAND(check, "[FILE]", "a configuration, and whether its interfaces can do what it wants"),
 	COMMAND(status, "", "the page of health: daemon, interfaces, peers, changes, warnings"),
 	COMMAND(flows, "[OPTION]...", "window, rate and last telemetry of every flow"),
-	COMMAND(why, "FLOW", "what holds a flow back, its last feedback and what followed from it"),
+	COMMAND(why, "FLOW", "what holds a flow back, its last feedback and what was decided by it"),
 	COMMAND(trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets"),
 	COMMAND(int, "", "the hops of every path: speed, rate, queue, and how many flows go there"),
 	COMMAND(top, "", "totals, ports with their queues and flows on the whole screen"),
