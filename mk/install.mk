@@ -34,7 +34,10 @@ uninstall: ## remove what install installed, with the same variables; the config
 	test ! -d $(DESTDIR)$(DOCDIR) || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
 	test ! -d $(DESTDIR)/etc/sluice || rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/sluice
 
+site: | $(B)/packages.site ## these pages as a site, in build/site
+	$(Q)deploy/site/build $(DOCS)
+
 deb: all | $(B)/packages.deb ## a Debian package, in build/deb
 	$(Q)deploy/deb
 
-.PHONY: install uninstall deb
+.PHONY: install uninstall deb site

@@ -123,7 +123,7 @@ struct feedback {
 	__u16 nhop_path;
 	__u16 flows; /* N; 0: not told */
 	__u8 hops;
-	__u8 probe; /* it came in the answer to a PROBE */
+	__u8 probe; /* it came in the reply to a PROBE */
 	__u8 form;  /* enum rx_feedback; unless RX_HOPS there is one hop, which is a struct wire_value */
 	__u8 trace; /* the decision is noted for trace_feedback_put() */
 	__be64 hop[HPCC_MAX_HOPS];

@@ -2,7 +2,7 @@
 #ifndef SLUICE_CLASS_BPF_H
 #define SLUICE_CLASS_BPF_H
 /*
- * A port with several queues (002): each class of packets reports its own queue, as if it were a port with the class's
+ * A port with several queues (HPCC++): each class of packets reports its own queue, as if it were a port with the class's
  * guaranteed rate as its speed.
  *
  *  1. A packet's DSCP determines its class, here as in the filters that put it into its queue.

@@ -3,7 +3,7 @@
 #define SLUICE_HOP_BPF_H
 /*
  * tc egress of a switch port: one hop writes {B, ts, txBytes, qLen} into the room that the source
- * left (000, section 4.1 and Figure 7), adds 1 to nHop and XORs its id into pathID.
+ * left (HPCC, section 4.1 and Figure 7), adds 1 to nHop and XORs its id into pathID.
  *
  * clsact runs before the qdisc, so this is the state of the port at enqueue: qLen counts the bytes in front of the
  * packet, txBytes those that have left the qdisc, ts is now. The paper stamps at dequeue; the difference of two

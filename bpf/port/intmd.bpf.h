@@ -14,7 +14,7 @@
  *     on. An unreadable stack is counted by reason, and the packet is still stripped. If E or M shows that hops are
  *     missing, the present ones count: so a source sees that the path is longer than it thought, and asks for more.
  *  4. A PROBE has room for the hpcc encoding as well: the sink writes its result there, and removes the INT-MD before
- *     it turns the packet round. So no hop that knows INT but not Sluice can write into the answer.
+ *     it turns the packet round. So no hop that knows INT but not Sluice can write into the reply.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"

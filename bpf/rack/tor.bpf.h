@@ -57,7 +57,7 @@ static inline void tor_ask(const struct flow *f, struct voq *v, struct tor_flow 
 	voq_news_send(n);
 }
 
-/* Whether a message has a VOQ block to handle here: the answer to a companion only returns the asker's block. */
+/* Whether a message has a VOQ block to handle here: the reply to a companion only returns the asker's block. */
 static inline int tor_is_due(const struct msg *m)
 {
 	return m->hdr.flags & WIRE_F_VOQ &&

@@ -29,6 +29,7 @@ BEGIN {
 	      ".Ql sluiced --check -c FILE\nchecks only."
 }
 /^## / {
+	if (part == "## Keys") print ".El"
 	part = $0
 	if (part == "## Units") print ".Ss Units\n.Bl -tag -width Ds"
 	else if (part == "## Keys") print ".Ss Keys\n.Bl -tag -width Ds"
@@ -42,7 +43,7 @@ part == "## Keys" && /^\| `/ {
 	print ".br"
 	line("Value: " plain($3) ". Default: " ($4 == "" ? "none" : plain($4)) ". SIGHUP: " ($5 == "" ? "-" : plain($5)) ".")
 }
-(part == "## Units" || part == "## Keys") && /^The unit is required|^"Refused"/ { print ".El"; part = "" }
+part == "## Units" && /^The unit is required/ { print ".El"; part = "" }
 END {
 	print ".Sh EXAMPLES\nA host:\n.Bd -literal -offset indent"
 	print "mode: dry-run\nauth: /etc/sluice/key\ntcp: {default: true}\nmetrics: {}"

@@ -7,13 +7,13 @@
  */
 #include "sluice/types.h"
 
-/* PROBEs to addresses that were never heard from, and answers to them, all together: */
+/* PROBEs to addresses that were never heard from, and replies to them, all together: */
 #define BUCKET_STRANGERS_NS (1000 * 1000ULL) /* 1,000 a second are 2 Mbit/s, and probe 10,000 new peers in 10 s */
 #define BUCKET_STRANGERS_BURST 1000	     /* 1,000 peers that appear together are probed at once */
 
 /*
  * Answers to a host that was heard from. With a key: a million a second, as many as one CPU can turn around, and
- * enough for 100 flows whose T is 100 us. Without one, where a forged address can aim our answers: a tenth.
+ * enough for 100 flows whose T is 100 us. Without one, where a forged address can aim our replies: a tenth.
  */
 #define BUCKET_HOST_KEY_NS 1000ULL
 #define BUCKET_HOST_NS (10 * 1000ULL)

@@ -6,7 +6,7 @@
  *     hop and ingress. It is damaged in up to three places, in many cases signed again afterwards.
  *  2. The programs find what earlier frames have left: flows, hosts, VOQs. Every now and then the configuration changes
  *     under them. An episode is EPISODE packets from one seed, and begins with empty maps.
- *  3. After each packet check_packet() compares what happened with what docs/protocol.md and the counters say. It reads
+ *  3. After each packet check_packet() compares what happened with what docs/processing.md and the counters say. It reads
  *     messages with a parser of its own, message_read(), and computes their tags itself.
  *
  * The programs read the clock, so a seed repeats an episode except for effects of time.
@@ -170,7 +170,7 @@ void check_skipped(const char *fmt, ...)
 			check_failed(__VA_ARGS__); \
 	} while (0)
 
-/* --- messages, as docs/protocol.md has them --- */
+/* --- messages, as docs/protocol.md and docs/messages.md have them --- */
 
 struct message {
 	int v6, msg, batch;

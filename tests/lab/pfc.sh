@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Many to one through switches whose buffers are to last (003, section 5), with a run for each of MECH. A list in
-# SENDERS is groups, each with a receiver of its own (003, Figure 8). SHAPE:
+# Many to one through switches whose buffers are to last (P-PFC, section 5), with a run for each of MECH. A list in
+# SENDERS is groups, each with a receiver of its own (P-PFC, Figure 8). SHAPE:
 #
 # star	       +--e1--p1--+    +--q1 (tbf RATE)-- r1   group 1
 #	hosts -+--e2--p2--+-- s1 --q2 (tbf RATE)-- r2   group 2
 #	       +--eN--pN--+
 #	             probe
 #
-# dumbbell: the receivers are on s2, and s1:c2 (tbf CORE x RATE) leads there (003, Figure 13).
+# dumbbell: the receivers are on s2, and s1:c2 (tbf CORE x RATE) leads there (P-PFC, Figure 13).
 # spine: senders on s1 and s2 in turn, receivers on s3, and each of these has a link to the spines s4 and s5, which
-# the senders of a switch use in turn (003, Figure 14).
+# the senders of a switch use in turn (P-PFC, Figure 14).
 #
 # All senders are in one namespace, each with a link of its own, so that one daemon obeys for all of them. Those of the
 # switches have all ports but the probe's. The delay of the ACKs is at the receivers: between the switches

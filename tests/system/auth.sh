@@ -159,7 +159,7 @@ auth__key_files_that_are_refused() {
 	auth_config h1
 	daemon_start h1
 	auth_keys h1 bad
-	daemon_hup h1 "the configuration in force stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	expect "status" "$(status_of h1 .authenticated)" = true
 }
 

@@ -365,7 +365,7 @@ config__sound_files_pass_the_check() {
 		"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1
 		status=$?
 		expect "exit status of --check with $text: $(<"$CASE_DIR/said.log")" $status -eq 0
-		expect "what it says" "$(<"$CASE_DIR/said.log")" = "sluiced: $file: in order"
+		expect "what it says" "$(<"$CASE_DIR/said.log")" = "sluiced: $file: valid"
 	done
 	! pins_left || fail "--check made pins"
 }

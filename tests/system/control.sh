@@ -149,7 +149,7 @@ control__broken_file_at_sighup_changes_nothing() {
 	net_state h1 >"$CASE_DIR/before.txt"
 
 	host_config h1 "mode: observe" "colour: green" >"$CASE_DIR/h1.yaml"
-	daemon_hup h1 "the configuration in force stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	expect_said h1 "colour"
 	expect "mode" "$(status_of h1 .mode)" = enforce
 	host_config h1 "max_flows: 5" >"$CASE_DIR/h1.yaml"
@@ -178,7 +178,7 @@ control__interfaces_and_peers_by_sighup() {
 	switch_config | grep -v p1 >"$CASE_DIR/sw.yaml"
 	daemon_hup sw "reloaded"
 	expect "interfaces of sw" "$(status_of sw '[.interfaces[].name] | join(" ")')" = p2
-	expect_said sw "p1: switch -> detached, as the configuration has it no more"
+	expect_said sw "p1: switch -> detached: no longer in the configuration"
 	expect "filters of p1" "$(net_in sw tc filter show dev p1 egress)" = ""
 	expect "filters of p2" "$(net_in sw tc filter show dev p2 egress)" has hop
 	server h2

@@ -96,7 +96,7 @@ crash__detach_after_kill_9() {
 	bpf_of h1 >"$objects"
 	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach beside a running sluiced" $? -eq 1
-	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "another sluiced works there"
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "another sluiced is running there"
 	expect "mode, which is still there" "$(status_of h1 .mode)" = enforce
 	daemon_kill h1
 	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
@@ -115,7 +115,7 @@ crash__second_sluiced_is_refused() {
 	bulk_start h1 10.2.0.2
 	governed_soon h1
 	net_state h1 >"$CASE_DIR/first.txt"
-	daemon_fails h1 1 "another sluiced works there"
+	daemon_fails h1 1 "another sluiced is running there"
 	net_state h1 >"$CASE_DIR/second.txt"
 	same "what tc, ip and sysctl show, before and after the second start" "$CASE_DIR/first.txt" 		"$CASE_DIR/second.txt"
 	expect "process in the status" "$(status_of h1 .daemon_pid)" -eq "${DAEMON[h1]}"
@@ -161,12 +161,12 @@ crash__start_without_one_of_the_interfaces() {
 	expect_said sw "p1: no such interface"
 	status_soon sw "interfaces of sw" '[.interfaces[].name] | join(" ")' p2
 	net_link 1 || fail "the link cannot be made again"
-	wait_for 20 "sw says that it is back" said sw "p1: is there again"
+	wait_for 20 "sw says that it is back" said sw "p1: reappeared"
 	status_soon sw "interfaces of sw" '.interfaces | length' 2
 	# The same with SIGHUP.
 	{ switch_config && echo '  - {name: p3, role: switch, speed: 1Gbit, id: 3}'; } >"$CASE_DIR/sw.yaml"
 	daemon_hup sw "reloaded"
-	expect_said sw "p3: attached as soon as it is there"
+	expect_said sw "p3: will be attached as soon as it exists"
 }
 
 # The congestion control of the crashed one goes, and the default does not point to it.
@@ -313,7 +313,7 @@ crash__detach_with_pins_missing() {
 	rm "$PINS"/ssys-h1/*
 	net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach beside a daemon" $? -eq 1
-	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "another sluiced works there"
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "another sluiced is running there"
 	kill -TERM "${DAEMON[h1]}"
 	wait_for 30 "sluiced of h1 ends" daemon_gone h1
 	unset "DAEMON[h1]"
@@ -336,7 +336,7 @@ crash__pins_missing_without_the_right_to_look() {
 		>>"$CASE_DIR/h1.log" 2>&1 9>&- &
 	DAEMON[h1]=$!
 	wait_for 60 "sluiced of h1 is ready" daemon_ready_or_gone h1 0
-	expect_said h1 "missing: peers, trace: looking for these maps among those of the programs that run takes CAP_SYS_ADMIN"
+	expect_said h1 "missing: peers, trace: finding these maps among those of running programs needs CAP_SYS_ADMIN"
 	expect_said h1 "adopting the maps"
 	governed_soon h1
 	bulk_unharmed

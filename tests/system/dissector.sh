@@ -2,7 +2,7 @@
 # The dissector for Wireshark reads what is on the wire, what the documentation shows, and what is broken.
 
 DISSECTOR=$SYSTEM_DIR/../../deploy/wireshark/sluice.lua
-DISSECTOR_DOCS=$SYSTEM_DIR/../../docs/protocol.md
+DISSECTOR_DOCS=$SYSTEM_DIR/../../docs/vectors.md
 
 # dissected CAPTURE OPTION...: tshark with the dissector; that has to be without an error of its own. As nobody, who may not
 # see the files' directories: as root tshark 4.4 loads no script, without a word. A 1 of 4.0 is True in 4.4.
@@ -21,7 +21,7 @@ dissected_cleanly() {
 # dissected_count CAPTURE FILTER: frames for which FILTER is true.
 dissected_count() { dissected "$1" -Y "$2" -T fields -e frame.number | wc -l; }
 
-# dissector_vectors [SED]...: the test vectors of docs/protocol.md as CASE_DIR/vectors.pcap, after these edits.
+# dissector_vectors [SED]...: the test vectors of docs/vectors.md as CASE_DIR/vectors.pcap, after these edits.
 dissector_vectors() {
 	awk '/^```/ { inside = !inside; next }
 	     inside && /^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]  / { print substr($0, 1, 53) }' "$DISSECTOR_DOCS" |
@@ -158,7 +158,7 @@ dissector__reads_int_md() {
 	dissector_wire_is_read 'sluice.intmd.kbps == 100000 && sluice.intmd.node == 2'
 }
 
-# The filter is from docs/limits.md.
+# The filter is from docs/inspect.md.
 dissector__reads_companions() {
 	local wire=$CASE_DIR/wire.pcap proto
 	local DISSECTOR_FILTER='ip[28:4] = 0x534c4332 or ip6[48:4] = 0x534c4332'

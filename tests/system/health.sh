@@ -70,7 +70,7 @@ health__a_changed_configuration_is_named() {
 	status_soon h1 "the file" .configuration.file_state "as read"
 	# One that is refused is not read, as far as the daemon goes.
 	echo "colour: green" >>"$CASE_DIR/h1.yaml"
-	daemon_hup h1 "the configuration in force stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	expect "the file after a refused reload" "$(status_of h1 .configuration.file_state)" = changed
 	sed -i '/colour/d' "$CASE_DIR/h1.yaml"
 	expect "the file as it was" "$(status_of h1 .configuration.file_state)" = "as read"

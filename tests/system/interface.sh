@@ -18,8 +18,8 @@ interface__goes_away_under_load_and_comes_back() {
 	status_soon h1 "interfaces of h1" '.interfaces | length' 0
 	status_soon sw "interfaces of sw" '[.interfaces[].name] | join(" ")' p2
 	net_link 1 || fail "the link cannot be made again"
-	wait_for 20 "h1 says that it is back" said h1 "eth0: is there again"
-	wait_for 20 "sw says so too" said sw "p1: is there again"
+	wait_for 20 "h1 says that it is back" said h1 "eth0: reappeared"
+	wait_for 20 "sw says so too" said sw "p1: reappeared"
 	status_soon sw "interfaces of sw" '.interfaces | length' 2
 	wait_for 20 "routes with room for telemetry" interface_room 10.0.0.0/8 1348
 	wait_for 20 "and for IPv6" interface_room fd00::/16 1328
@@ -673,14 +673,14 @@ interface__reload_with_one_that_cannot_be_used_changes_nothing() {
 	net_in h1 tc qdisc add dev eth9 ingress || fail "no qdisc ingress here"
 	host_config h1 "mode: dry-run" "peers: [{prefix: 10.0.0.0/9, base_rtt: 3ms}]" \
 		"interfaces: [{name: eth9, role: host, speed: 1Gbit}]" >"$CASE_DIR/h1.yaml"
-	daemon_hup h1 "the configuration in force stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	expect_said h1 "eth9: has a qdisc 'ingress'"
 	expect "mode" "$(status_of h1 .mode)" = enforce
 	expect "interfaces" "$(status_of h1 '[.interfaces[].name] | join(" ")')" = eth0
 	expect "route of the new prefix" "$(net_route h1 10.0.0.0/9)" = ""
 	net_in h1 tc qdisc del dev eth9 ingress
 	daemon_hup h1 "reloaded"
-	expect_said h1 "eth9: attached, as the configuration has it: host"
+	expect_said h1 "eth9: attached (configured): host"
 	status_soon h1 "interfaces then" '[.interfaces[].name] | join(" ")' eth9
 }
 

@@ -141,7 +141,7 @@ nic__that_refuses_pfc_ends_the_start_and_keeps_its_settings() {
 	expect "PFC of the NIC" "$(nic_enabled)" = 88
 	# A reload that requests too many changes nothing.
 	pfc_host "lossless: [3, 4]" >"$CASE_DIR/h1.yaml"
-	daemon_hup h1 "the configuration in force stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	expect "PFC of the NIC" "$(nic_enabled)" = 88
 	expect "lossless priorities" "$(nic_of '[.priorities[].priority] | @csv')" = 3
 	daemon_stop h1

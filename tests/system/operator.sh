@@ -260,7 +260,7 @@ operator__clean_removes_what_was_left() {
 
 	net_up
 	daemon_start h1
-	ctl_refuses 1 "a sluiced works there" clean
+	ctl_refuses 1 "a sluiced is running there" clean
 	daemon_kill h1
 	before=$(filters_of)
 	expect "filters that are left" "$before" != ""

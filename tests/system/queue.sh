@@ -360,7 +360,7 @@ queue__is_refused_where_the_kernel_lacks_it() {
 	queue_config auto
 	daemon_start h1
 	queue_config sluice
-	daemon_hup h1 "the configuration in force stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	expect_said h1 "eth0: 'queue: sluice': "
 	expect "the qdiscs after a reload" "$(queue_root)" = "$before"
 	! ctl h1 queue 2>"$CASE_DIR/queue.txt" || fail "sluicectl queue shows one"
@@ -432,7 +432,7 @@ queue__changes_with_a_reload() {
 	net_in h1 tc qdisc replace dev eth0 root handle 30: tbf rate 50mbit burst 10kb limit 100000
 	before=$(queue_root)
 	queue_config sluice
-	daemon_hup h1 "the configuration in force stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	expect_said h1 "eth0: 'queue: sluice' cannot replace its root qdisc tbf and put it back later: write 'queue: fq'"
 	expect "the qdisc of eth0" "$(queue_root)" = "$before"
 	daemon_stop h1

@@ -175,7 +175,7 @@ reload__interface_leaves_without_loss() {
 	reload_with "$RELOAD_OTHER_PORTS"
 	reload_plain
 	reload_port_gone
-	expect_said h1 "eth0: host -> detached, as the configuration has it no more"
+	expect_said h1 "eth0: host -> detached: no longer in the configuration"
 	expect "filters of eth0" "$(net_in h1 tc filter show dev eth0 ingress)$(net_in h1 tc filter show dev eth0 egress)" = ""
 	reload_unharmed
 	reload_back
@@ -277,7 +277,7 @@ reload__sink_at_xdp_leaves_without_loss() {
 
 reload_rename() {
 	net_in h1 ip link set eth0 name eth7 2>/dev/null || skip "an interface that is up cannot be renamed in this kernel"
-	wait_for 20 "sluiced says that it has another name" said h1 "eth0: is called eth7 now"
+	wait_for 20 "sluiced says that it has another name" said h1 "eth0: is now called eth7"
 	status_soon h1 "name of the interface" '.interfaces[0].name' eth7
 }
 

@@ -28,7 +28,7 @@ service__capabilities_are_enough() {
 	switch_config >"$CASE_DIR/sw.yaml"
 	service_spawn h1
 	service_spawn sw
-	expect_said h1 "telemetry is taken off at tc: XDP takes CAP_SYS_ADMIN"
+	expect_said h1 "telemetry is stripped at tc: XDP needs CAP_SYS_ADMIN"
 	daemon_start h2
 	server h2
 	bulk_start h1 10.2.0.2
@@ -68,7 +68,7 @@ service__manager_is_told() {
 	wait_for 10 "it is told of the reload" grep -q "^RELOADING=1;MONOTONIC_USEC=[0-9]" "$told"
 	wait_for 10 "and of its end" grep -qx "READY=1;STATUS=1 interface, mode observe" "$told"
 	echo colour: green >>"$CASE_DIR/h1.yaml"
-	daemon_hup h1 "the configuration in force stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	wait_for 10 "also of one that failed" service_told "$told" "^READY=1;STATUS=1 interface, mode observe" 2
 	ctl h1 set mode dry-run >/dev/null 2>&1
 	wait_for 10 "it is told of a mode that was set" grep -qx "STATUS=1 interface, mode dry-run" "$told"
@@ -78,7 +78,7 @@ service__manager_is_told() {
 	ctl h1 bypass off >/dev/null
 	ctl h1 set mode observe >/dev/null 2>&1
 	wait_for 10 "and of the way back" grep -qx "STATUS=1 interface, mode observe" "$told"
-	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "mode dry-run -> observe, as the configuration has it"
+	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "mode dry-run -> observe, by the configuration"
 	ctl h1 set receive_window false >/dev/null 2>&1
 	wait_for 10 "the journal has the window" said h1 "receive_window true -> false, by sluicectl set"
 	ctl h1 set horizon 7ms >/dev/null 2>&1
@@ -86,9 +86,9 @@ service__manager_is_told() {
 	ctl h1 set beyond mark >/dev/null 2>&1
 	wait_for 10 "the journal has what is beyond" said h1 "beyond drop -> mark, by sluicectl set"
 	host_config h1 'mode: observe' >"$CASE_DIR/h1.yaml"
-	daemon_hup h1 "beyond mark -> drop, as the configuration has it"
-	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "horizon 7000 -> 0 us, as the configuration has it"
-	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "receive_window false -> true, as the configuration has it"
+	daemon_hup h1 "beyond mark -> drop, by the configuration"
+	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "horizon 7000 -> 0 us, by the configuration"
+	expect "the journal" "$(<"$CASE_DIR/h1.log")" has "receive_window false -> true, by the configuration"
 	daemon_stop h1
 	wait_for 10 "it is told of the end" grep -qx "STOPPING=1" "$told"
 	kill $manager

@@ -187,7 +187,7 @@ tcx__interface_that_is_deleted_leaves_no_pin() {
 	wait_for 20 "sluiced says that it went away" said h1 "eth9: interface"
 	tcx_pins_soon h1 ""
 	tcx_second
-	wait_for 20 "sluiced says that it is back" said h1 "eth9: is there again"
+	wait_for 20 "sluiced says that it is back" said h1 "eth9: reappeared"
 	tcx_pins_soon h1 "egress ingress"
 	daemon_kill h1
 	net_in h1 ip link del eth9

@@ -100,7 +100,7 @@ upgrade__and_downgrade_under_traffic() {
 		expect "exit status of the other sluicectl" $? -eq 1
 		expect "what it says" "$(<"$CASE_DIR/status.log")" has "of another version"
 	done
-	expect_said h1 "begins at 0, as the other version does not know it, or not in that form: rx.next_ns, fb_came_ns"
+	expect_said h1 "begins at 0, because the other version does not know it in that form: rx.next_ns, fb_came_ns"
 	expect "counter that the other version does not know" "$(stat_of h1 next_news)" -eq 0
 	# The version before the upgrade still knows the flow.
 	for node in sw h2 h1; do

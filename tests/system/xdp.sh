@@ -139,7 +139,7 @@ xdp__windows_are_cut_behind_it() {
 # On a virtual link it is not what one gets unasked: the other end would lose its segmentation offload.
 xdp__auto_on_a_virtual_link_is_tc() {
 	xdp_up auto
-	expect_said h1 "eth0: a virtual link: telemetry is taken off at tc, not at XDP"
+	expect_said h1 "eth0: a virtual link: telemetry is stripped at tc, not at XDP"
 	expect "sink" "$(sink_of h1)" = tc
 	expect "XDP" "$(net_in h1 ip link show eth0)" has-no xdp
 }
@@ -183,7 +183,7 @@ xdp__follows_sighup() {
 		sink="$word XDP"
 		[[ $word == native || $word == generic ]] || sink=tc
 		expect "sink with xdp: $word" "$(sink_of h2)" = "$sink"
-		[[ $was == tc || $sink == "$was" ]] || expect_said h2 "eth0: telemetry is taken off at $was -> $sink"
+		[[ $was == tc || $sink == "$was" ]] || expect_said h2 "eth0: telemetry is stripped at $was -> $sink"
 		was=$sink
 		[[ $sink != tc ]] || expect "XDP with $word" "$(net_in h2 ip link show eth0)" has-no xdp
 		grows "packets stripped with xdp: $word" 20 stat_of h2 rx_data
@@ -257,7 +257,7 @@ xdp__interface_goes_away() {
 	wait_for 20 "h1 says that it went away" said h1 "went away"
 	wait_for 20 "no dispatcher is left" xdp_no_dispatcher
 	net_link 1 || fail "the link cannot be made again"
-	wait_for 20 "h1 says that it is back" said h1 "eth0: is there again"
+	wait_for 20 "h1 says that it is back" said h1 "eth0: reappeared"
 	status_soon h1 "sink" '.interfaces[0].sink' "native XDP"
 }
 

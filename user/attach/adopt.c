@@ -108,7 +108,7 @@ static int entries_carry(const struct adopt_map *m)
 		if (count && bpf_map_update_batch(to, keys, values, &count, &opts)) {
 			err = -errno;
 			if (err == -E2BIG) {
-				msg("%s: has less room here: what does not fit begins anew", m->name);
+				msg("%s: has less room here: entries that do not fit begin anew", m->name);
 				err = 0;
 				done = 1;
 			}

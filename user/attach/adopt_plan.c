@@ -123,13 +123,13 @@ static void plans_say(const struct adopt *a, const char *dir)
 		const struct adopt_map *m = &a->map[i];
 
 		if (m->how == ADOPT_ANEW && (*m->key.lost || *m->value.lost) && !is_daemons(m->name))
-			msg_info("%s: its entries cannot be carried, as it lacks %s%s%s: what they said is learnt anew",
+			msg_info("%s: its entries cannot be carried, because it lacks %s%s%s: they are learned again",
 				 m->name, m->key.lost, *m->key.lost && *m->value.lost ? ", " : "", m->value.lost);
 		if (m->how == ADOPT_CARRIED && *m->value.lost)
-			msg_info("%s: not carried, as it is not known here, or not in that form: %s", m->name,
+			msg_info("%s: not carried, because this version does not know it in that form: %s", m->name,
 				 m->value.lost);
 		if (m->how == ADOPT_CARRIED && *m->value.added)
-			msg_info("%s: begins at 0, as the other version does not know it, or not in that form: %s",
+			msg_info("%s: begins at 0, because the other version does not know it in that form: %s",
 				 m->name, m->value.added);
 	}
 }

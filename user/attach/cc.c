@@ -124,7 +124,7 @@ static void sockets_move(struct dataplane *dp, const char *from, const char *to)
 	while (fd >= 0 && ((n = read(fd, buf, sizeof(buf))) > 0 || (n < 0 && errno == EAGAIN)))
 		;
 	if (n < 0)
-		msg("tcp: sockets of the earlier '%s' do not go over to '%s': %s: they go by Reno and their receive window until they end",
+		msg("tcp: sockets of the earlier '%s' do not go over to '%s': %s: they run Reno, held by their receive window, until they end",
 		    from, to, strerror(errno));
 	if (fd >= 0)
 		close(fd);
@@ -162,7 +162,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		bpf_link__destroy(link);
 	}
 	if (ctl->cc_name[0] && !alone) {
-		msg_info("tcp: congestion control: %s -> %s, as the configuration has it", ctl->cc_name,
+		msg_info("tcp: congestion control: %s -> %s, by the configuration", ctl->cc_name,
 			 c->tcp.name ?: "none");
 		cc_restore_default(ctl, "which was there before");
 		err = cc_unregister(dp->pin_dir);

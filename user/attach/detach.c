@@ -30,7 +30,7 @@ int dataplane_detach(struct dataplane *dp)
 	queue_unregister(dp->pin_dir);
 	/* The pins record what is left: another detach removes it. */
 	if (err)
-		msg("%s: not all could be taken off, and the pins stay: run 'sluiced --detach --pin-dir %s'",
+		msg("%s: not everything could be removed, so the pins stay: run 'sluiced --detach --pin-dir %s'",
 		    dp->pin_dir, dp->pin_dir);
 	else
 		adopt_pins_remove(dp->pin_dir);

@@ -27,7 +27,7 @@ int clsact_filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV)
 		return 0;
 	if_indextoname(ifindex, name);
-	msg("%s: taking off the %s filter: %s: it stays", name, where == BPF_TC_EGRESS ? "egress" : "ingress",
+	msg("%s: removing the %s filter: %s: it stays", name, where == BPF_TC_EGRESS ? "egress" : "ingress",
 	    strerror(-err));
 	return err;
 }

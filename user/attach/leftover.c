@@ -80,12 +80,12 @@ static __u32 pinned_id(const char *dir, const char *name)
 	fd = bpf_obj_get(path);
 	if (fd < 0) {
 		if (errno != ENOENT)
-			msg("%s: %s: filters are not looked for by it", path, strerror(errno));
+			msg("%s: %s: its filters are not looked for", path, strerror(errno));
 		return 0;
 	}
 	id = map_id(fd);
 	if (!id)
-		msg("%s: asking for its number: %s: filters are not looked for by it", path, strerror(errno));
+		msg("%s: asking for its number: %s: its filters are not looked for", path, strerror(errno));
 	close(fd);
 	return id;
 }

@@ -192,8 +192,9 @@ int nic_follow(const char *name, struct pfc_port *v, int acts, struct pfc_nic *n
 	if (acts != !!(v->flags & PFC_F_NIC_SET) && dcb_judge(&d, v->lossless | nic_own(&d, v)) == DCB_SETTABLE)
 		return !nic_plan(name, v, acts);
 	if (acts && v->lossless & ~d.pfc.pfc_en)
-		msg_limited(limit, 60,
-			    "%s: PFC of its NIC is enabled for priorities %s by now, and %s are to be lossless: somebody changed it, and it stays so until SIGHUP, or until the interface changes",
-			    name, dcb_priorities_format(d.pfc.pfc_en, have), dcb_priorities_format(v->lossless, wanted));
+		msg_limited(
+			limit, 60,
+			"%s: PFC of its NIC is enabled for priorities %s by now, and %s are to be lossless: somebody changed it, and it stays until SIGHUP, or until the interface changes",
+			name, dcb_priorities_format(d.pfc.pfc_en, have), dcb_priorities_format(v->lossless, wanted));
 	return 0;
 }

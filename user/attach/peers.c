@@ -61,7 +61,7 @@ static int peer_leave(const struct dataplane *dp, const struct peer_key *key, st
 	v->leaving = 1;
 	err = bpf_map_update_elem(dp->pins.peers, key, v, BPF_EXIST) ? -errno : 0;
 	if (err)
-		msg("peers: %s, which the configuration does not have any more: %s: it stays a peer until the next SIGHUP",
+		msg("peers: %s, which is no longer in the configuration: %s: it stays a peer until the next SIGHUP",
 		    prefix_format(key, text), strerror(-err));
 	return err;
 }
@@ -123,7 +123,7 @@ int dataplane_peer_changed(struct dataplane *dp, const struct config *c, const s
 	int err = peer_set(dp, c, p);
 
 	if (err)
-		msg("peers: %s: %s: its round trip as measured is not told", p->prefix, strerror(-err));
+		msg("peers: %s: %s: its measured round trip is not published", p->prefix, strerror(-err));
 	return err;
 }
 

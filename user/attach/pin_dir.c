@@ -33,7 +33,7 @@ int pin_dir_lock(struct dataplane *dp, const char *dir)
 	dp->lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dp->lock_fd < 0) {
 		err = -errno;
-		msg("%s: %s: run it as root, or as who owns it", dir, strerror(-err));
+		msg("%s: %s: run it as root, or as its owner", dir, strerror(-err));
 		if (made)
 			rmdir(dir);
 		return err;
@@ -46,7 +46,7 @@ int pin_dir_lock(struct dataplane *dp, const char *dir)
 				rmdir(dir);
 			return err;
 		}
-		msg("%s: another sluiced works there: stop it, or give this one another pin_dir", dir);
+		msg("%s: another sluiced is running there: stop it, or give this one another pin_dir", dir);
 		return -EBUSY;
 	}
 	return 0;

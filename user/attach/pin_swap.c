@@ -150,7 +150,7 @@ static void foreign_remove(const char *name, void *ctx)
 	pin_path(path, sizeof(path), p->dir, name);
 	pin_path(to, sizeof(to), p->to ?: "", name);
 	if (p->to ? rename(path, to) : unlink(path))
-		msg("%s: %s: remove it, it is of another version", path, strerror(errno));
+		msg("%s: %s: remove it: it is of another version", path, strerror(errno));
 }
 
 /* --- from one to the other --- */

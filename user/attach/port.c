@@ -243,7 +243,7 @@ static void port_xdp(struct dataplane *dp, const struct config *c, struct port_p
 {
 	p->port.flags |= xdp_apply(dp, c, p->i, &p->link, !p->had);
 	if (bpf_map_update_elem(dp->pins.ports, &p->link.ifindex, &p->port, BPF_EXIST))
-		msg("%s: the ports map: %s: sluicectl does not know where telemetry is taken off", p->i->name,
+		msg("%s: the ports map: %s: sluicectl does not know where telemetry is stripped", p->i->name,
 		    strerror(errno));
 }
 
@@ -268,7 +268,7 @@ int port_add(struct dataplane *dp, const struct config *c, const struct config_i
 	if (i->role == PORT_F_HOST)
 		port_xdp(dp, c, &p);
 	if ((!p.had || p.old.flags & PORT_F_LEAVING) && dp->running)
-		msg_info("%s: attached, as the configuration has it: %s", i->name, port_role(&p.port));
+		msg_info("%s: attached (configured): %s", i->name, port_role(&p.port));
 	if (!p.had)
 		port_advise(i, &p.port, ppfc_port_by_nic(&dp->pins, p.link.ifindex));
 	return 0;

@@ -107,7 +107,7 @@ static void port_advise_speed(const struct config_interface *i, const struct por
 		msg_info("%s: speed %.6g Mbit/s, by the %s at its root; the driver says %.6g", i->name,
 			 port->speed_bps / 1e6, q->root, link->speed_bps / 1e6);
 	if (i->speed_bps > q->shaper_bps)
-		msg("%s: speed is %.6g Mbit/s in the configuration, and the %s at its root sends no more than %.6g: its queue is not kept low; leave 'speed' out, or write the rate of that",
+		msg("%s: speed is %.6g Mbit/s in the configuration, and the %s at its root sends no more than %.6g: its queue is not kept low; leave 'speed' out, or write the shaper's rate",
 		    i->name, i->speed_bps / 1e6, q->root, q->shaper_bps / 1e6);
 }
 
@@ -119,7 +119,7 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 
 	err = link_get(i->name, &link) ?: qdisc_get(link.ifindex, &q);
 	if (err) {
-		msg("%s: reading the qdiscs: %s: whether they suit is not said", i->name, strerror(-err));
+		msg("%s: reading the qdiscs: %s: they are not checked", i->name, strerror(-err));
 		return;
 	}
 	port_advise_speed(i, port, &link, &q);

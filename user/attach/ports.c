@@ -60,14 +60,13 @@ void ports_name(struct dataplane *dp, struct config *c, int anew)
 		if (!anew || !if_nametoindex(i->configured))
 			err = pins_each_port(&dp->pins, port_is_named, &n);
 		if (err)
-			msg("%s: the ports map: %s: whether it has another name now is not known", i->configured,
-			    strerror(-err));
+			msg("%s: the ports map: %s: it may have another name now", i->configured, strerror(-err));
 		/* The configuration already has that one's new name, or the old name belongs to another interface. */
 		name = !n.ifindex || name_is_configured(c, n.name) ? i->configured : n.name;
 		if (!strcmp(i->name, name) || config_interface_rename(c, i, name))
 			continue;
 		if (strcmp(name, i->configured))
-			msg("%s: is called %s now, and stays what it is: write %s in the configuration and send SIGHUP; with the next SIGHUP or start an interface that is called %s comes first",
+			msg("%s: is now called %s, and keeps its role: write %s in the configuration and send SIGHUP; with the next SIGHUP or start an interface called %s comes first",
 			    i->configured, name, name, i->configured);
 		else
 			msg_info("%s: is the name in the configuration of an interface again", name);
@@ -92,7 +91,7 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 	for (k = 0; k < c->interfaces_count; k++) {
 		err = port_add(dp, c, &c->interfaces[k]);
 		if (err == -ENODEV && !must_exist)
-			msg("%s: attached as soon as it is there", c->interfaces[k].name);
+			msg("%s: will be attached as soon as it exists", c->interfaces[k].name);
 		else if (err && !dp->running)
 			return err;
 		else if (err)
@@ -151,7 +150,7 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 		if (found < 0)
 			continue;
 		if (!found) {
-			msg_info("%s: is there again", i->name);
+			msg_info("%s: reappeared", i->name);
 			port_add(dp, c, i);
 			changed = 1;
 			continue;
@@ -169,11 +168,11 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 			msg_info("%s: departure times: %s (the qdisc changed)", i->name,
 				 now.flags & PORT_F_EDT ? "off -> on" : "on -> off");
 		if (now.mtu != port.mtu)
-			msg_info("%s: MTU: %u -> %u, by the interface: routes to peers go by it", i->name, port.mtu,
+			msg_info("%s: MTU: %u -> %u, by the interface: routes to peers follow it", i->name, port.mtu,
 				 now.mtu);
 		if (now.speed_bps != port.speed_bps)
 			msg_info(
-				"%s: speed: %.6g -> %.6g Mbit/s, by the driver or the shaper at its root: first windows and R go by it",
+				"%s: speed: %.6g -> %.6g Mbit/s, by the driver or the shaper at its root: first windows and R follow it",
 				i->name, port.speed_bps / 1e6, now.speed_bps / 1e6);
 		if ((now.flags ^ port.flags) & PORT_F_NO_QUEUE && now.flags & (PORT_F_SWITCH | PORT_F_STAMP))
 			msg_info("%s: queue: %s (the qdisc changed)", i->name,

@@ -54,8 +54,7 @@ static void ports_count_leaving(struct dataplane *dp)
 
 	err = pins_each_port(&dp->pins, port_count_leaving, &n);
 	if (err) {
-		msg("ports: reading the map: %s: whether an interface leaves is looked at with the next SIGHUP",
-		    strerror(-err));
+		msg("ports: reading the map: %s: the next SIGHUP looks for interfaces that leave", strerror(-err));
 		return;
 	}
 	dp->pins.ctl->ports_leaving = n;
@@ -69,7 +68,7 @@ static int port_detach(struct dataplane *dp, __u32 ifindex, const struct port *p
 		return port_remove(dp, ifindex, port);
 	err = port_vacate(dp, ifindex, port);
 	if (!err)
-		msg_info("%s: %s -> detached, as the configuration has it no more", name, port_role(port));
+		msg_info("%s: %s -> detached: no longer in the configuration", name, port_role(port));
 	return err;
 }
 
@@ -135,7 +134,7 @@ int ports_drop(struct dataplane *dp, const struct config *c)
 	int err = pins_each_port(&dp->pins, port_drop, &d);
 
 	if (err)
-		msg("ports: reading the map: %s: interfaces that the configuration does not have any more stay attached",
+		msg("ports: reading the map: %s: interfaces that are no longer in the configuration stay attached",
 		    strerror(-err));
 	ports_count_leaving(dp);
 	return err ?: d.err;

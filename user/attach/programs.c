@@ -147,7 +147,8 @@ __u32 map_room(int fd, __u32 wanted, const char *key)
 	if (fd < 0)
 		return wanted;
 	if (bpf_obj_get_info_by_fd(fd, &info, &len)) {
-		msg("%s: asking how large its map is: %s: it is taken to be as the configuration has it", key, strerror(errno));
+		msg("%s: asking how large its map is: %s: assuming the size in the configuration", key,
+		    strerror(errno));
 		return wanted;
 	}
 	if (info.max_entries != wanted)
@@ -166,7 +167,7 @@ static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const 
 	pin_path(path, sizeof(path), dir, name);
 	fd = bpf_obj_get(path);
 	if (fd < 0 && errno != ENOENT)
-		msg("%s: %s: the map is taken to be as large as the configuration has it (%s)", path, strerror(errno), key);
+		msg("%s: %s: assuming the size in the configuration (%s)", path, strerror(errno), key);
 	room = map_room(fd, wanted, key);
 	if (fd >= 0)
 		close(fd);

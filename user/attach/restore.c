@@ -219,7 +219,7 @@ static void cc_restore(const struct restore *r)
 	fd = bpf_obj_get(path);
 	if (fd < 0) {
 		if (errno != ENOENT)
-			msg("%s: %s: whether a congestion control lost its pin is not looked at", path, strerror(errno));
+			msg("%s: %s: congestion controls without a pin are not looked for", path, strerror(errno));
 		return;
 	}
 	err = bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : info.value_size != sizeof(ctl) ? -EPROTO : 0;
@@ -229,7 +229,7 @@ static void cc_restore(const struct restore *r)
 	if (!err && ctl.abi == SLUICE_ABI && ctl.cc_name[0])
 		cc_pin_restore(r->dir, &ctl);
 	else if (err && err != -EPROTO) /* of another version */
-		msg("%s: %s: whether a congestion control lost its pin is not looked at", path, strerror(-err));
+		msg("%s: %s: congestion controls without a pin are not looked for", path, strerror(-err));
 }
 
 static void missing_say(const struct restore *r, int looked)
@@ -246,9 +246,9 @@ static void missing_say(const struct restore *r, int looked)
 	if (!*list)
 		return;
 	if (looked)
-		msg("%s: missing, with no program that runs that holds the map: %s: what they said is lost", r->dir, list);
+		msg("%s: missing, and no running program holds the map: %s: their content is lost", r->dir, list);
 	else
-		msg("%s: missing: %s: looking for these maps among those of the programs that run takes CAP_SYS_ADMIN: what they said is lost; 'sluiced --detach --pin-dir %s' as root before a start loses no packets",
+		msg("%s: missing: %s: finding these maps among those of running programs needs CAP_SYS_ADMIN: their content is lost; 'sluiced --detach --pin-dir %s' as root before a start loses no packets",
 		    r->dir, list, r->dir);
 }
 
@@ -301,7 +301,7 @@ int pins_restore(const char *dir, const struct config *c)
 			return r.err;
 		}
 		if (r.ambiguous) {
-			msg("%s: nothing is pinned there, and filters of more than one sluiced are pinned nowhere: 'sluicectl clean' takes them off",
+			msg("%s: nothing is pinned there, and filters of more than one sluiced are pinned nowhere: 'sluicectl clean' removes them",
 			    dir);
 			return -EEXIST;
 		}

@@ -89,7 +89,7 @@ void xdp_remove(__u32 ifindex, __u32 stats_id)
 	p = program_find(mp, stats_id);
 	err = p ? xdp_program__detach(p, ifindex, xdp_multiprog__attach_mode(mp), 0) : 0;
 	if (err)
-		msg("interface %u: taking our XDP program off: %s: see 'xdp-loader status' and 'xdp-loader unload'",
+		msg("interface %u: removing our XDP program: %s: see 'xdp-loader status' and 'xdp-loader unload'",
 		    ifindex, strerror(-err));
 	xdp_multiprog__close(mp);
 }
@@ -206,13 +206,13 @@ static const char *sink_name(enum xdp_attach_mode mode)
 static void say_why(const char *name, enum xdp_attach_mode mode, int err)
 {
 	if (err == -EBUSY || err == -EEXIST)
-		msg("%s: another XDP program is there, and cannot be shared with: telemetry is taken off at tc; to have it at XDP, load that program with xdp-loader (libxdp 1.5.5 or newer), or take it off, and send SIGHUP",
+		msg("%s: another XDP program is there, and cannot be shared with: telemetry is stripped at tc; to strip it at XDP, load that program with xdp-loader (libxdp 1.5.5 or newer), or remove it, and send SIGHUP",
 		    name);
 	else if (err == -EOPNOTSUPP)
-		msg("%s: its driver has no %s: telemetry is taken off at tc", name, sink_name(mode));
+		msg("%s: its driver has no %s: telemetry is stripped at tc", name, sink_name(mode));
 	else
-		msg("%s: attaching to %s: %s: telemetry is taken off at tc; --verbose shows more", name,
-		    sink_name(mode), strerror(-err));
+		msg("%s: attaching to %s: %s: telemetry is stripped at tc; --verbose shows more", name, sink_name(mode),
+		    strerror(-err));
 }
 
 /* libxdp and we look programs up by id, which needs CAP_SYS_ADMIN. */
@@ -246,16 +246,16 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 		now = XDP_MODE_UNSPEC;
 	}
 	if (!mode && was)
-		msg_info("%s: telemetry is taken off at %s -> %s, as xdp in the configuration has it", i->name,
+		msg_info("%s: telemetry is stripped at %s -> %s, by 'xdp' in the configuration", i->name,
 			 sink_name(was), sink_name(mode));
 	if (!mode) {
 		if (loud && i->xdp == CONFIG_XDP_AUTO)
-			msg_info("%s: a virtual link: telemetry is taken off at tc, not at XDP", i->name);
+			msg_info("%s: a virtual link: telemetry is stripped at tc, not at XDP", i->name);
 		return 0;
 	}
 	if (!numbers_are_allowed()) {
 		if (loud)
-			msg("%s: telemetry is taken off at tc: XDP takes CAP_SYS_ADMIN, which sluiced was not given: see docs/service.md",
+			msg("%s: telemetry is stripped at tc: XDP needs CAP_SYS_ADMIN, which sluiced does not have: see docs/service.md",
 			    i->name);
 		return 0;
 	}
@@ -268,9 +268,8 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 			return 0;
 		}
 		mode_now(link->ifindex, stats, &alone);
-		msg_info("%s: telemetry is taken off at %s%s%s%s", i->name, was ? sink_name(was) : "",
-			 was ? " -> " : "", sink_name(mode),
-			 alone ? ", alone: other XDP programs find the place taken" : "");
+		msg_info("%s: telemetry is stripped at %s%s%s%s", i->name, was ? sink_name(was) : "", was ? " -> " : "",
+			 sink_name(mode), alone ? ", alone: other XDP programs find the place taken" : "");
 	}
 	/* A virtual driver may need help at the other end, and a NIC strips VLAN tags. */
 	if (mode == XDP_MODE_SKB || (stack.device && !stack.vlans))

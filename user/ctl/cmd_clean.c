@@ -197,7 +197,7 @@ static int clean_run(struct clean *c)
 	int pins = !access(dir, F_OK), err = EXIT_DONE;
 
 	if (pin_dir_is_used(dir)) {
-		msg("%s: a sluiced works there: stop it (SIGTERM), which takes everything off by itself", dir);
+		msg("%s: a sluiced is running there: stop it (SIGTERM), which removes everything by itself", dir);
 		return EXIT_FAILED;
 	}
 	links_each(filters_find, c);

@@ -42,7 +42,7 @@ static const struct command {
 	COMMAND(set, "[KEY VALUE]",
 		"the knobs that can be turned while it runs, until the configuration is read again"),
 	COMMAND(bypass, "on|off", "pass every packet untouched, or work again"),
-	COMMAND(clean, "[--dry-run]", "take off what a sluiced left that is gone"),
+	COMMAND(clean, "[--dry-run]", "remove what a sluiced that is gone left"),
 	COMMAND(support, "[OPTION]... [FILE]", "all that others want to see of this machine, in one archive"),
 	{ "replay", cmd_replay, "[OPTION]... FILE", "recorded feedback through Algorithm 1 (no root)", replay_option },
 	{},

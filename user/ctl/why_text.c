@@ -27,7 +27,7 @@ static double mbit(__u64 bps)
 
 /* --- the sentences: each {word} is replaced, see the words below --- */
 
-#define AS_MEANT "This is as meant: the path carries no more for it. sluicectl int shows how many flows share it."
+#define AS_MEANT "This is intended: the path carries no more for it. sluicectl int shows how many flows share it."
 #define BELOW                                                                                                         \
 	"W is never lower: more flows share that port than it carries, or packets that nothing paces fill its queue " \
 	"(docs/limits.md, 22). sluicectl int shows how many flows share it."
@@ -84,15 +84,15 @@ static int is_without_room(const struct why *w)
 /* clang-format off */
 static const struct why_line answers[] = {
 	{ WHY_CLOSED, NULL, "Nothing: it is over (a FIN or RST left)." },
-	{ WHY_BYPASS, NULL, "Nothing of Sluice: bypass is on, its packets pass untouched." },
-	{ WHY_PLAIN, is_tunnel_in_data, "Nothing of Sluice: it goes without telemetry, because it is a tunnel's, and telemetry in the data "
+	{ WHY_BYPASS, NULL, "Not Sluice: bypass is on, and its packets pass untouched." },
+	{ WHY_PLAIN, is_tunnel_in_data, "Not Sluice: it goes without telemetry, because it is a tunnel's, and telemetry in the data "
 		"is for TCP and UDP only." },
-	{ WHY_PLAIN, is_without_room, "Nothing of Sluice: it goes without telemetry, because its packets have no room for it within the "
+	{ WHY_PLAIN, is_without_room, "Not Sluice: it goes without telemetry, because its packets have no room for it within the "
 		"MTU of {mtu} bytes." },
-	{ WHY_PLAIN, NULL, "Nothing of Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}." },
-	{ WHY_IDLE, NULL, "Nothing of Sluice: it has sent nothing for {idle}, so it is its application that waits, or its peer that "
-		"does not read or acknowledge." },
-	{ WHY_OBSERVE, NULL, "Nothing of Sluice: mode {mode}. It sends {sent} Mbit/s; what was computed for it is {rate} Mbit/s." },
+	{ WHY_PLAIN, NULL, "Not Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}." },
+	{ WHY_IDLE, NULL, "Not Sluice: it has sent nothing for {idle}. Its application waits, or its peer does not read or "
+		"acknowledge." },
+	{ WHY_OBSERVE, NULL, "Not Sluice: mode {mode}. It sends {sent} Mbit/s; the rate computed for it is {rate} Mbit/s." },
 	{ WHY_START, NULL, "Its first window, {w} bytes: no feedback came yet." },
 	{ WHY_CREDIT, NULL, "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants{short}. "
 		"It sends {sent} Mbit/s." },
@@ -104,7 +104,7 @@ static const struct why_line answers[] = {
 		"R is {rate}." },
 	{ WHY_UNHELD, NULL, "Nothing: it sends {sent} Mbit/s, though R is {rate} and W {w} bytes. Its socket does not obey W, and no "
 		"departure time or receive window holds it." },
-	{ WHY_NOTHING, NULL, "Nothing of Sluice: it sends {sent} Mbit/s and might send {rate} (R). Its application gives it no more, "
+	{ WHY_NOTHING, NULL, "Not Sluice: it sends {sent} Mbit/s and might send {rate} (R). Its application gives it no more, "
 		"or its receiver takes no more." },
 	{},
 };
@@ -114,11 +114,11 @@ static const struct why_line nexts[] = {
 	{ WHY_PLAIN, is_tunnel_in_data, "telemetry: companion of that peer governs tunnels, too (docs/configuration.md, 'Tunnels')." },
 	{ WHY_PLAIN, is_without_room, "A lower MTU of the route makes room (docs/configuration.md, 'Routes'), and telemetry: companion of "
 		"that peer needs none. sluicectl stats (tx_mtu) counts such packets." },
-	{ WHY_PLAIN, NULL, "Does Sluice run on the peer, and does UDP to Sluice's port get there? sluicectl stats (tx_peer_unknown, "
+	{ WHY_PLAIN, NULL, "Check that Sluice runs on the peer, and that UDP to Sluice's port gets there: sluicectl stats (tx_peer_unknown, "
 		"peer_silent, probe_sent); docs/troubleshooting.md, 'A flow is \"plain\"'." },
 	{ WHY_IDLE, NULL, ASK_SOCKET },
 	{ WHY_OBSERVE, NULL, "mode: enforce in the configuration, or for a try sluicectl set mode enforce." },
-	{ WHY_START, NULL, "If that lasts: do switches stamp, does its peer answer? docs/troubleshooting.md, 'No feedback yet'." },
+	{ WHY_START, NULL, "If that lasts, check that switches stamp and that its peer answers: docs/troubleshooting.md, 'No feedback yet'." },
 	{ WHY_CREDIT, NULL, "sluicectl voqs here shows the VOQ, sluicectl credits on the receiver who else has a share of its port." },
 	{ WHY_PAUSE, NULL, "sluicectl ports here shows what was heard, and at the neighbour, if that is a switch with Sluice, "
 		"which queue is long." },
@@ -126,7 +126,7 @@ static const struct why_line nexts[] = {
 	{ WHY_RATE, is_lowest, BELOW },
 	{ WHY_WINDOW, is_lowest, BELOW },
 	{ WHY_WINDOW, is_queued, "Its round trip takes about {rtt}, by what is under way and what it sends: most of that is the "
-		"queue of that port, and others fill it. Who is plain, bypassed or without fq there? sluicectl top at the other "
+		"queue of that port, and others fill it: look for plain or bypassed hosts, and hosts without fq, with sluicectl top at the other "
 		"senders." },
 	{ WHY_WINDOW, is_late, "Its round trip takes about {rtt}, by what is under way and what it sends, and base_rtt of its "
 		"peer is {base}: set base_rtt to what ping takes on the empty path, or find what is late with its ACKs." },
@@ -159,13 +159,13 @@ static const char *because_text(const struct why *w)
 	if (w->verdict == WHY_CLOSED || w->verdict == WHY_IDLE)
 		return "";
 	if (w->verdict == WHY_PLAIN)
-		return w->heard_ns ? "Its peer was heard last {heard} ago." : "Its peer was never heard.";
+		return w->heard_ns ? "Its peer was last heard {heard} ago." : "Its peer was never heard.";
 	if (f->fallback.swift)
-		return "No port of its path stamps telemetry, so it goes by delay: the last round trip took {delay}, the target is {target}.";
+		return "No port of its path stamps telemetry, so it is controlled by delay: the last round trip took {delay}, the target is {target}.";
 	if (why_hops(f))
 		return "The bottleneck of its path is hop {hop} of {hops}{where}: a port of {speed} that {busy} and has a queue of up to {queue}.{shaped}";
 	if (f->rx.told_hops)
-		return "Its receiver tells {form} and not the hops: ask there which port is the bottleneck.";
+		return "Its receiver reports {form} and not the hops: ask there which port is the bottleneck.";
 	return "";
 }
 
@@ -187,7 +187,7 @@ static const char *decision_text(const struct why *w)
 	if (f->fallback.swift)
 		return "The delay ({delay}) is below the target ({target}): W goes up; now {w} bytes.{bound}";
 	if (f->rx.form == RX_WINDOW)
-		return "Its receiver decides: W = {w} bytes, as it told.{bound}";
+		return "Its receiver decides: W = {w} bytes.{bound}";
 	if (f->cc.u >= f->params.eta)
 		return "U = {u} is above the target of {eta}: W = Wc x {eta} / {u} + W_AI ({ai} bytes); now {w} bytes.{bound}";
 	if (f->cc.inc_stage >= f->params.max_stage)

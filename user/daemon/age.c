@@ -29,7 +29,7 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 	rtts_flow(a->rtts, key, f, x->now_ns);
 	if (a->watcher)
 		a->watcher->flow(a->watcher->ctx, key, f, x->now_ns);
-	if (a->crowded && f->rx.feedbacks < 2) /* at most the answer to one PROBE */
+	if (a->crowded && f->rx.feedbacks < 2) /* at most the reply to one PROBE */
 		limit = AGE_CROWDED_NS;
 	if (x->now_ns > last + limit) {
 		bpf_map_delete_elem(a->pins->flows, key);

@@ -128,7 +128,7 @@ static void rtt_silent(struct rtts *r, struct rtts_peer *p, const struct config_
 	p->silent = 0;
 	msg_limited(
 		&r->silent, 600,
-		"peers: %s: base_rtt auto: flows go there for 20 s, and no round trip could be measured: first windows are those of 10 packets; write base_rtt if it stays so, and see sluicectl stats (rx_probe_reply, fb_skipped)",
+		"peers: %s: base_rtt auto: flows have gone there for 20 s, and no round trip could be measured: first windows are those of 10 packets; write base_rtt if it stays like this, and see sluicectl stats (rx_probe_reply, fb_skipped)",
 		peer->prefix);
 }
 

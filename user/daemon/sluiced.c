@@ -65,18 +65,18 @@ static void daemon_reload_config(struct daemon *d)
 
 	recorder_look(&d->recorder, d->config_path);
 	if (config_load(d->config_path, &c)) {
-		msg("the configuration in force stays as it is");
+		msg("keeping the current configuration");
 		return;
 	}
 	if (strcmp(c->pin_dir, d->config->pin_dir) || c->port != d->config->port ||
 	    strcmp(c->tcp.name ?: "", d->config->tcp.name ?: "")) {
-		msg("%s: pin_dir, port and tcp: name change only with a restart: the configuration in force stays as it is",
+		msg("%s: pin_dir, port and tcp: name change only with a restart: keeping the current configuration",
 		    d->config_path);
 		config_free(c);
 		return;
 	}
 	if (dataplane_prepare(d->dp, c)) {
-		msg("the configuration in force stays as it is");
+		msg("keeping the current configuration");
 		config_free(c);
 		return;
 	}
@@ -101,7 +101,7 @@ static void daemon_reload_config(struct daemon *d)
 static void knob_look(const struct daemon *d, const struct knob *k, const struct control *ctl)
 {
 	__u64 was = field_get(&d->told, &k->control), is = field_get(ctl, &k->control);
-	const char *by = is == field_get(d->config, &k->config) ? "as the configuration has it" : "by sluicectl set";
+	const char *by = is == field_get(d->config, &k->config) ? "by the configuration" : "by sluicectl set";
 
 	if (was == is)
 		return;
@@ -365,7 +365,7 @@ int main(int argc, char **argv)
 	if (config_load(d.config_path, &d.config))
 		return EXIT_FAILED;
 	if (o.check)
-		msg_info("%s: in order", d.config_path);
+		msg_info("%s: valid", d.config_path);
 	err = o.check ? EXIT_DONE : daemon_run(&d);
 	config_free(d.config); /* wipes the keys */
 	return err;

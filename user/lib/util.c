@@ -102,7 +102,7 @@ void msg_limited(struct msg_limit *l, unsigned int interval_s, const char *fmt, 
 	msg_print(LOG_WARNING, fmt, ap);
 	va_end(ap);
 	if (l->left_out)
-		msg("(the same %u times more since it was last said)", l->left_out);
+		msg("(repeated %u more times since the last message)", l->left_out);
 	l->left_out = 0;
 	l->next_ns = now + interval_s * NSEC_PER_SEC;
 }

@@ -121,7 +121,7 @@ extern struct sim_net net;
 /* The behaviour of all switches. */
 struct switch_rules {
 	int stamp_enqueue; /* telemetry shows the moment when a packet enters the queue */
-	int rx_rate; /* telemetry counts the bytes that came in for the port, not those that left (000, section 3.4) */
+	int rx_rate; /* telemetry counts the bytes that came in for the port, not those that left (HPCC, section 3.4) */
 	int ecn;
 	int pfc, predict;
 	int arrival;		   /* pauses are decided when a packet enters the buffer, not only in rounds */

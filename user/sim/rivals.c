@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DCQCN, TIMELY, DCTCP and CUBIC, as in their papers. The constants are those of 000, section 5.1. */
+/* DCQCN, TIMELY, DCTCP and CUBIC, as in their papers. The constants are those of HPCC, section 5.1. */
 #include <math.h>
 #include "sim/engine.h"
 #include "sim/rivals.h"

@@ -4,7 +4,7 @@
 /* Other controls, for comparison: DCQCN (SIGCOMM 2015), TIMELY (SIGCOMM 2015), DCTCP (RFC 8257) and CUBIC (RFC 9438). */
 #include "sim/flow.h"
 
-/* At most one CNP of a flow, and one decrease, in that time: T_d of 000, section 5.1. */
+/* At most one CNP of a flow, and one decrease, in that time: T_d of HPCC, section 5.1. */
 struct dcqcn_rules {
 	uint64_t cnp_ns;   /* least time between two CNPs for a flow */
 	uint64_t alpha_ns; /* time between two updates of alpha */
@@ -14,7 +14,7 @@ struct dcqcn_rules {
 extern struct dcqcn_rules dcqcn_rules;
 
 void dcqcn_begin(struct sim_flow *f);
-void dcqcn_window_begin(struct sim_flow *f); /* and at most W_init in flight, as in 000, Figure 11 */
+void dcqcn_window_begin(struct sim_flow *f); /* and at most W_init in flight, as in HPCC, Figure 11 */
 void dcqcn_cnp(struct sim_flow *f);
 void dcqcn_timer(struct sim_flow *f);
 void timely_begin(struct sim_flow *f);

@@ -63,7 +63,7 @@ static void leaves_and_spines(const struct scenario *s, uint32_t *spines)
 }
 
 /*
- * Pods of leaves and spines; the cores are divided equally among the spines of a pod. 000, section 5.1: 5 pods of 4
+ * Pods of leaves and spines; the cores are divided equally among the spines of a pod. HPCC, section 5.1: 5 pods of 4
  * leaves with 16 hosts each and 4 spines, 16 cores.
  */
 static void fat_tree(const struct scenario *s)

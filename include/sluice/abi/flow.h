@@ -129,7 +129,7 @@ struct flow_rx {
 	__u8 told_hops;	 /* hops of its path, where the hops themselves are not reported */
 	__u8 own_port;	 /* how certain it is that the last hop is the bottleneck (rx.h) */
 	__u8 kept;	 /* there is an entry in rx_states */
-	__u8 fb_probe;	 /* the last feedback was the answer to a PROBE */
+	__u8 fb_probe;	 /* the last feedback came in the reply to a PROBE */
 	__u8 voq_in;	 /* packets of the reverse flow carry a VOQ block */
 	__u8 voq_pod;	 /* the reverse flow's credit is granted by the pod's veth */
 	__u8 pad;

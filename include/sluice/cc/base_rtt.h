@@ -10,7 +10,7 @@
  *  2. T covers a full packet and its delayed ACK. Our small packets serialise faster: a sample of one is extended by
  *     four times the serialisation time of a full packet at the slowest hop, that of a full packet by two. So T is
  *     never below the serialisation time of a packet at each reported hop and at the own port, whatever a forged
- *     answer claims.
+ *     reply claims.
  *  3. base_rtt_note() keeps the smallest sample of each flow for BASE_RTT_HOLD_NS or a little more, so that a reader
  *     that looks once a second misses none.
  *  4. base_rtt_tick() decides for the prefix. T goes down at once: a shorter round trip proves it. It goes up, to the

@@ -2,24 +2,24 @@
 #ifndef SLUICE_COMPANION_H
 #define SLUICE_COMPANION_H
 /*
- * When a flow sends a companion: a small packet on the path and in the queue of its data that collects telemetry in their
- * place (HPCC++, section 6.1, allows probes that do).
+ * When a flow sends a companion: a small packet on the path and in the queue of the flow's data, which collects
+ * telemetry in the place of the data (HPCC++, section 6.1, allows such probes).
  *
  *  1. A flow that ends with its first packets sends none.
- *  2. The first companions follow each other after a few packets. Two of them make a difference to compute U from,
- *     and the second one has to leave before the queue that it reports stands in front of it. In an incast of 16 at
- *     100 Gbit/s the p95 of the queue was 820 KB with a second one that waited for T, 172 with one behind 8 packets,
- *     and 98 with the first four behind 2 packets each. With the first eight so it was 265, because the companions
- *     after them waited for T too soon.
- *  3. Then one in T, because W is committed once in T; and while U is above eta as many as the packets allow, because
- *     then there is a standing queue to report; from a BDP on one behind every second packet. A round trip takes a
- *     little more than T, so a companion answered after a commit had left before it and ends no round: if no other
- *     would end it, one leaves at once. Without that only every second companion committed, and a flow whose port
- *     became free took 30 ms at a T of 4 ms to use it, not 25.
- *  4. A window of less than a few packets would wait for many T: after two any packet will do. Of 16 flows on a port of
- *     10 Gbit/s with a T of 30 us the queue's p99 was 39 KB without that, and 8 KB with it, as with telemetry in each packet.
+ *  2. The first companions follow each other after a few packets. U is computed from two of them, and the second one
+ *     has to leave before the queue that it reports delays it. In an incast of 16 at 100 Gbit/s the p95 of the queue
+ *     was 820 KB if the second one waited for T, 172 KB if it left 8 packets later, and 98 KB with the first four 2
+ *     packets apart. With the first eight 2 packets apart it was 265 KB: those after them waited for T too soon.
+ *  3. After that one leaves per T, because W is committed once per T. While U is above eta a queue stands, so as many
+ *     leave as the packets allow; with a queue of a BDP or more, one behind every second packet. A round trip takes a
+ *     little more than T, so a companion that comes back after a commit had left before it and ends no round: if no
+ *     other one would end it, one leaves at once. Without that only every second companion committed, and a flow
+ *     whose port became free took 30 ms at a T of 4 ms to use it, not 25.
+ *  4. A window of less than a few packets would wait for many T, so after two T any packet triggers one. Of 16 flows
+ *     on a port of 10 Gbit/s with a T of 30 us the queue's p99 was 39 KB without that, and 8 KB with it, as with
+ *     telemetry in each packet.
  *
- * docs/papers.md has what was simulated.
+ * docs/papers.md has the simulations.
  */
 #include "sluice/cc/hpcc.h"
 

@@ -3,7 +3,7 @@
 #define SLUICE_FIRST_H
 /*
  * First windows. A flow without feedback has W_init under way, the bytes that its port can send in one T (HPCC,
- * section 3.2). Flows of one port that begin within one T, and until feedback comes, share it: each of n has W_init /
+ * section 3.2). Flows of one port that begin within one T, and before feedback comes, share it: each of n has W_init /
  * n. The port sends no more in a T anyway, but the rest of their windows would follow in the next ones, whatever the
  * first feedback says: 64 flows of 8 hosts that begin together brought 64 BDPs. If another flow to the same host
  * already has W from feedback, that is the window: the path is known. It is two packets at least, because two leave

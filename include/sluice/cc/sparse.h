@@ -35,7 +35,7 @@ static inline int telemetry_is_dense(__u32 mode, const struct hpcc_state *st, co
  * Whether the next packet with payload collects telemetry; the last that did left ago_ns ago, and was answered or
  * not. "Once in a round trip" means that the last is at least T old and was answered: a fixed T would often end just
  * before the feedback of the last commits W, and packets that left before a commit commit nothing, so W would be
- * committed only every second round trip. Without an answer telemetry is collected again after 2 T.
+ * committed only every second round trip. Without a reply telemetry is collected again after 2 T.
  */
 static inline int telemetry_is_due(__u32 mode, const struct hpcc_state *st, const struct hpcc_params *p, __u64 ago_ns,
 				   int answered)

@@ -2,7 +2,7 @@
 #ifndef SLUICE_WIRE_H
 #define SLUICE_WIRE_H
 /*
- * Sluice's wire format, version 4. docs/protocol.md has the pictures and test vectors.
+ * Sluice's wire format, version 4. docs/protocol.md has the pictures, docs/vectors.md the test vectors.
  *
  *   Ethernet | outer IPv4 or IPv6 | UDP | shim | header | [telemetry] | [VOQ] | [echo] | [authentication] | inner packet
  *
@@ -279,12 +279,12 @@ _Static_assert(sizeof(struct wire_auth) == 16, "wire format");
 _Static_assert(sizeof(struct wire_report) == 24, "wire format");
 _Static_assert(sizeof(struct wire_voq) == 12, "wire format");
 _Static_assert(sizeof(struct wire_companion) == 20, "a header of TCP");
-_Static_assert(WIRE_COMPANION_BYTES == 76, "docs/protocol.md says so");
+_Static_assert(WIRE_COMPANION_BYTES == 76, "docs/messages.md says so");
 _Static_assert(sizeof(struct wire_credit) == WIRE_REPORT_BYTES, "read as reports are");
 _Static_assert(sizeof(struct wire_ride) == WIRE_HOP_BYTES, "in its place");
-_Static_assert(sizeof(struct wire_rate) == WIRE_REPORT_BYTES, "docs/protocol.md says so");
-_Static_assert(sizeof(struct wire_auth_text) == 108, "docs/protocol.md says so");
-_Static_assert(sizeof(struct wire_batch_text) == 816, "docs/protocol.md says so");
+_Static_assert(sizeof(struct wire_rate) == WIRE_REPORT_BYTES, "docs/messages.md says so");
+_Static_assert(sizeof(struct wire_auth_text) == 108, "docs/authentication.md says so");
+_Static_assert(sizeof(struct wire_batch_text) == 816, "docs/authentication.md says so");
 _Static_assert(WIRE_OVERHEAD_BYTES(20) == 136, "docs/protocol.md and the MTU advice say so");
 
 /* The error in a header, or WIRE_OK. */

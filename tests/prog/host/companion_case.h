@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef COMPANION_CASE_H
 #define COMPANION_CASE_H
-/* Companions as docs/protocol.md has them, for the tests of who makes, stamps and answers them. */
+/* Companions as docs/messages.md has them, for the tests of who makes, stamps and answers them. */
 #include "egress_case.h"
 
 #define COMPANION_VOQ 76 /* where the VOQ is, if there is one; of its flags: */

@@ -19,7 +19,7 @@ TestSuite(batch_xdp, .init = world_make, .fini = world_drop, .timeout = 60);
 
 static const struct siphash_key key = { 3, 4 }, other_key = { 5, 6 };
 
-/* One report, as in docs/protocol.md. */
+/* One report, as in docs/messages.md. */
 struct one {
 	__u16 sport; /* PORT_A */
 	__u8 proto;  /* 6 */

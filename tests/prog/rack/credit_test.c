@@ -9,7 +9,7 @@ TestSuite(credit_xdp, .init = credit_make, .fini = world_drop, .timeout = 60);
 
 #define F_DUE 1
 
-/* One credit, as in docs/protocol.md: to B, or a prefix of it. */
+/* One credit, as in docs/messages.md: to B, or a prefix of it. */
 struct one {
 	__u32 total, prefixlen; /* 128 */
 	__u8 flags;

@@ -37,7 +37,7 @@ struct frame frame_passing(struct passing p);
 
 void expect_block(const struct frame *f, __u32 tor, __u32 total, __u16 flows, __u8 prefixlen, __u8 flags);
 
-/* One entry, as in docs/protocol.md, from B to A, of the destination B. */
+/* One entry, as in docs/messages.md, from B to A, of the destination B. */
 struct message {
 	int v6;
 	__u8 type; /* 6: RATE */

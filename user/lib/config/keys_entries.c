@@ -44,7 +44,7 @@ static const struct config_key interface_keys[] = {
 	  .advice = "one from 1 to 4095", .otherwise = "required on a switch", .reload = "at once",
 	  .meaning = "goes into pathID. Different for each switch; ports of one switch may share it" },
 	{ "xdp", &config_word, FIELD(struct config_interface, xdp), .words = xdp_words, .note = "a host's only",
-	  .preset = "auto", .reload = "at once", .meaning = "where telemetry is taken off: XDP" },
+	  .preset = "auto", .reload = "at once", .meaning = "where telemetry is stripped: XDP" },
 	{ "queue", &config_word, FIELD(struct config_interface, queue), .words = queue_words,
 	  .note = "without classes: sluice", .preset = "auto", .reload = "at once; what waits in the qdisc is lost",
 	  .meaning = "sluice: the daemon installs its own qdisc, and puts the previous one back. fq, and for now auto: "
