@@ -136,11 +136,14 @@ cgroups_make() {
 	done
 }
 
+# A cgroup is busy for a moment after its last process.
 cgroups_remove() {
-	local dir
+	local dir tries=0
 
 	for dir in /sys/fs/cgroup/*/sluice-node*; do
-		[[ ! -d $dir ]] || find "$dir" -depth -type d -exec rmdir {} +
+		until [[ ! -d $dir ]] || find "$dir" -depth -type d -exec rmdir {} + 2>/dev/null || ((tries++ > 50)); do
+			sleep 0.1
+		done
 	done
 }
 
@@ -155,7 +158,7 @@ node_is_ready() {
 node_routed() {
 	local cidr
 
-	cidr=$(kube get node "$1" -o jsonpath='{.spec.podCIDR}')
+	cidr=$(kube get node "$1" -o jsonpath='{.spec.podCIDR}' 2>/dev/null)
 	[[ $cidr ]] && net_in sw ip route replace "$cidr" via "${ADDRESS[$1]}"
 }
 
@@ -178,18 +181,39 @@ cluster_up() {
 	done
 }
 
-# cluster_down: everything of the cluster, whoever started it, except for $RUN.
-cluster_down() {
-	local pid
+# Of this run, or of one that was killed: nothing but the cluster's processes is in these namespaces.
+processes() {
+	local path
 
-	for pid in "${MACHINE[@]}"; do
-		kill -KILL "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
+	for path in "/run/netns/$NET_PREFIX"*; do
+		[[ ! -e $path ]] || ip netns pids "${path##*/}" 2>/dev/null
 	done
-	MACHINE=()
+}
+
+processes_end() {
+	local pids tries=0
+
+	while mapfile -t pids < <(processes) && ((${#pids[@]} && tries++ < 100)); do
+		kill -KILL "${pids[@]}" 2>/dev/null
+		sleep 0.1
+	done
+}
+
+# cluster_down: everything but $RUN.
+cluster_down() {
 	switch_stop
+	processes_end
+	wait
+	MACHINE=()
 	net_down
+	rm -rf "$SWITCH_PINS"
 	cgroups_remove
+	! cluster_left || echo "cluster: not removed: $(cluster_left)" >&2
+}
+
+# What a cluster leaves outside of $RUN.
+cluster_left() {
+	compgen -G "/run/netns/$NET_PREFIX*" || compgen -G "/sys/fs/cgroup/*/sluice-node*" || compgen -G "$SWITCH_PINS"
 }
 
 # --- the switch ---
@@ -203,7 +227,7 @@ switch_start() {
 		  - {name: p1, role: switch, speed: ${NET_RATE^}, id: 1}
 		  - {name: p2, role: switch, speed: ${NET_RATE^}, id: 2}
 	END
-	net_in sw "$BUILD/sluiced" --config "$RUN/sw.yaml" >"$RUN/sw.log" 2>&1 9>&- &
+	nsenter --net="/run/netns/${NET_PREFIX}sw" "$BUILD/sluiced" --config "$RUN/sw.yaml" >"$RUN/sw.log" 2>&1 9>&- &
 	SWITCH=$!
 	wait_for 60 "sluiced of the switch is ready" grep -q '^sluiced: ready' "$RUN/sw.log"
 }
