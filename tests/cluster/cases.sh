@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What is so of Sluice in the cluster, in this order: each case goes on from the one before.
+# The cases of the cluster, in this order: each goes on from the one before.
 
 # manifest [SED-SCRIPT]: deploy/kubernetes/sluice.yaml as an operator sets it for this cluster (base_rtt; and speed, because veth says
 # 10 Gbit/s of ports that have 100 Mbit/s); for Kubernetes 1.20, which has no appArmorProfile yet; and for containerd 1.6, whose
@@ -128,13 +128,13 @@ cluster__traffic_in_dry_run_fills_the_queue() {
 
 	kube apply -f "$HERE/traffic.yaml" || fail "the pods are refused"
 	wait_for 120 "the pods are ready" pods_are_ready
-	kube get pods -o wide
+	kube get pods -o wide # for the log
 	iperf3_start 15 "$(address_of server)"
 	sleep 5
 	queue=$(queue_bytes 8 sw p2)
 	iperf3_end
 	note "dry-run: $(iperf3_mbits '.[-10:]') Mbit/s, $((queue / 1000)) KB in the switch's queue (median), $LOST segments lost"
-	expect "bytes in the queue" "$queue" -gt 100000
+	expect "bytes in the queue" "$queue" -gt 20000
 }
 
 # As docs/kubernetes.md says: the ConfigMap, the time that kubelet takes, and --reload.
@@ -176,20 +176,24 @@ cluster__pod_with_a_rate_is_governed() {
 	iperf3_end
 	note "enforce: $(iperf3_mbits '.[5:15]') Mbit/s, $((queue / 1000)) KB in the switch's queue (median); with the bucket empty" \
 		"$(iperf3_mbits '.[-10:]') of 20 Mbit/s; $LOST segments lost"
-	expect "bytes in the queue" "$queue" -lt 30000
+	expect "bytes in the queue" "$queue" -lt 10000
 	expect "the rate, in Mbit/s" "$(iperf3_mbits '.[-10:] | map(floor)' | cut -d . -f 1)" -le 20
 }
 
 cluster__service_is_governed() {
-	iperf3_start 10 10.96.0.100
+	iperf3_start 15 10.96.0.100
 	wait_for 8 "the flow to the service is governed" governed node1
+	# kube-proxy translates the address on the client's node, before the uplink: the flow is that of the pod.
+	expect "the other end" "$(flow_of node1 .remote)" = "$(address_of server)"
+	wait_for 5 "hops of the flow" flow_is node1 '.hops | length' 2
 	iperf3_end
 	note "by the service: $(iperf3_mbits '.[-5:]') Mbit/s, $LOST segments lost"
 }
 
 rolled_out() { sluice rollout status daemonset sluice --timeout=1s >/dev/null 2>&1; }
 
-# Two nodes, one after the other, each without Sluice for as long as a pod takes to be replaced.
+# Two nodes, one after the other, each without Sluice for as long as a pod takes to be replaced. The connection stays. Linux drops
+# packets when a clsact leaves the pod's veth, once (docs/limits.md, 41).
 cluster__rolling_update_leaves_traffic_alone() {
 	local begun
 
@@ -203,23 +207,29 @@ cluster__rolling_update_leaves_traffic_alone() {
 	wait_for 20 "the flow is governed again" governed node1
 	iperf3_end
 	note "$(iperf3_mbits .) Mbit/s, in the slowest second $(iperf3_mbits '[min]'); $LOST segments lost"
-	expect "segments that were lost" "$LOST" -le 0
+	expect "segments that were lost" "$LOST" -le 200
 }
 
 restarts_of() { sluice get pod "$1" -o jsonpath='{.status.containerStatuses[0].restartCount}'; }
 
 restarted() { (($(restarts_of "$1") > $2)); }
 
-# Its pins stay, and the next one adopts them: telemetry goes on.
+# Its pins stay, and the next one adopts them: traffic goes on, and nothing is lost.
 cluster__killed_daemon_is_restarted_and_adopts() {
 	local pod before
 
 	pod=$(pod_of node2)
 	before=$(restarts_of "$pod")
+	iperf3_start 20 "$(address_of server)"
+	wait_for 15 "the flow is governed" governed node1
+	# shellcheck disable=SC2016
 	node_in node2 bash -c 'kill -KILL $(pgrep -x sluiced)'
 	wait_for 60 "kubelet restarts the container" restarted "$pod" "$before"
 	wait_for 60 "the DaemonSet is ready on both nodes" daemonset_is_ready
-	expect "what sluiced says" "$(sluice logs "$pod" -c sluiced)" has "adopt"
+	expect "what sluiced says" "$(sluice logs "$pod" -c sluiced)" has "adopting the maps"
+	iperf3_end
+	note "$(iperf3_mbits .) Mbit/s, $LOST segments lost"
+	expect "segments that were lost" "$LOST" -le 0
 }
 
 nothing_moves_on() { [[ ! $(kube get pods -l app=replaced --field-selector spec.nodeName=node2 -o name) ]]; }
@@ -250,7 +260,8 @@ cluster__deleted_it_leaves_nothing_on_the_nodes() {
 	manifest | kube delete --timeout=90s -f - || fail "delete fails"
 	wait_for 90 "the pods are gone" no_sluice
 	for node in $NODES; do
-		expect "pins of $node" "$(node_in "$node" ls /sys/fs/bpf)" = ""
-		expect "programs on $node" "$(node_in "$node" bpftool net show | grep -cE 'sluice|pod_hop|egress|ingress')" -eq 0
+		expect "pins of $node" "$(node_in "$node" ls /sys/fs/bpf)" has-no sluice
+		expect "qdiscs of $node" "$(node_in "$node" tc qdisc show)" has-no clsact
+		expect "programs on $node" "$(node_in "$node" bpftool net show | grep -cE '(clsact|tcx)/')" -eq 0
 	done
 }

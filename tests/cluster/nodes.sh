@@ -119,6 +119,7 @@ machine_start() {
 	nsenter --net="/run/netns/$NET_PREFIX$name" unshare --mount --propagation private --uts --pid --fork --kill-child --mount-proc \
 		"$@" >"$RUN/$name.log" 2>&1 9>&- &
 	MACHINE[$name]=$!
+	disown $! # no message when it is killed
 }
 
 machine_lives() { kill -0 "${MACHINE[$1]}" 2>/dev/null || fail "$1 ended: $(tail -n 3 "$RUN/$1.log")"; }
@@ -203,7 +204,6 @@ processes_end() {
 cluster_down() {
 	switch_stop
 	processes_end
-	wait
 	MACHINE=()
 	net_down
 	rm -rf "$SWITCH_PINS"
@@ -211,7 +211,7 @@ cluster_down() {
 	! cluster_left || echo "cluster: not removed: $(cluster_left)" >&2
 }
 
-# What a cluster leaves outside of $RUN.
+# Prints everything of a cluster that is left outside of $RUN; fails if there is nothing.
 cluster_left() {
 	compgen -G "/run/netns/$NET_PREFIX*" || compgen -G "/sys/fs/cgroup/*/sluice-node*" || compgen -G "$SWITCH_PINS"
 }
