@@ -200,20 +200,21 @@ processes_end() {
 	done
 }
 
-# cluster_down: everything but $RUN.
+# cluster_down: everything but $RUN. Fails, and says what it is, if something is left.
 cluster_down() {
+	local left
+
 	switch_stop
 	processes_end
 	MACHINE=()
 	net_down
 	rm -rf "$SWITCH_PINS"
 	cgroups_remove
-	! cluster_left || echo "cluster: not removed: $(cluster_left)" >&2
-}
-
-# Prints everything of a cluster that is left outside of $RUN; fails if there is nothing.
-cluster_left() {
-	compgen -G "/run/netns/$NET_PREFIX*" || compgen -G "/sys/fs/cgroup/*/sluice-node*" || compgen -G "$SWITCH_PINS"
+	left=$(compgen -G "/run/netns/$NET_PREFIX*"; compgen -G "/sys/fs/cgroup/*/sluice-node*"; compgen -G "$SWITCH_PINS")
+	[[ ! $left ]] || {
+		echo "not ok cluster: this is left of it: ${left//$'\n'/ }"
+		return 1
+	}
 }
 
 # --- the switch ---
