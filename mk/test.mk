@@ -154,7 +154,9 @@ check: | $(B)/packages.check ## the rules that a machine can hold: two compilers
 	$(Q)tests/run check
 format: ## format what is changed: all of each C file that differs from HEAD
 	$(Q)git diff --name-only HEAD -- '*.c' '*.h' | grep -vx vmlinux.h | xargs -r clang-format -i
+cluster: all | $(B)/packages.lab ## Sluice on Kubernetes: two nodes in namespaces, seven minutes; the first time up to half an hour (as root; KEEP=1: look around)
+	$(Q)tests/cluster/run $(if $(KEEP),--keep)
 soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
 	$(Q)tests/soak/run --time $(or $(TIME),300) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE))
 
-.PHONY: lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff soak test test-unit test-packets test-fuzz
+.PHONY: cluster lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff soak test test-unit test-packets test-fuzz

@@ -11,7 +11,8 @@ REPO_DIR=$(cd "$VM_DIR/../.." && pwd)
 BUILD_DIR=$REPO_DIR/build/vm
 VM_VERSIONS="6.1 6.12 7.2"
 
-say() { echo "vm: $*" >&2; }
+SAYS=${SAYS:-vm}
+say() { echo "$SAYS: $*" >&2; }
 
 # die MESSAGE...: the first line says what failed, further ones what to do about it.
 die()
@@ -19,7 +20,7 @@ die()
 	local line
 
 	for line in "$@"; do
-		echo "vm: $line" >&2
+		echo "$SAYS: $line" >&2
 	done
 	exit "${EXIT_CODE:-1}"
 }
@@ -52,7 +53,7 @@ need_version()
 libs_of()
 {
 	{ ldd "$@" 2>/dev/null || true; } |
-		awk '$2 == "=>" && $3 == "not" { print "vm: library " $1 " not found" > "/dev/stderr" }
+		awk '$2 == "=>" && $3 == "not" { print "library " $1 " not found" > "/dev/stderr" }
 		     $2 == "=>" && $3 ~ /^\// { print $3 }
 		     $1 ~ /^\// && $2 ~ /^\(/ { print $1 }' | sort -u
 }
