@@ -258,7 +258,7 @@ crash__pins_that_are_missing() {
 		if said h1 "h1/$name: is missing: the programs that run hold its map, which is pinned again"; then
 			expect "number of $name" "$(pin_number h1 "$name")" -eq "$number"
 		elif [[ $name != @(layout|daemon) ]]; then
-			expect_said h1 "missing, with no program that runs that holds the map: $name:"
+			expect_said h1 "missing, and no running program holds the map: $name:"
 			lost+=" $name"
 		fi
 		expect_said h1 "adopting the maps in $PINS/ssys-h1"

@@ -398,7 +398,7 @@ interface__reload_and_check_refuse_what_a_start_refuses() {
 	net_in h1 ip route add 10.9.0.0/16 via 10.1.0.1
 	net_in h1 ip route add 10.8.0.0/16 via 10.1.0.1
 	host_config h1 "peers: [{prefix: 10.9.0.0/16, base_rtt: 2ms}, {prefix: 10.8.0.0/16, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
-	daemon_hup h1 "stays as it is"
+	daemon_hup h1 "keeping the current configuration"
 	expect_said h1 "run 'ip route change 10.9.0.0/16 via 10.1.0.1 dev eth0 mtu 1348'"
 	expect_said h1 "run 'ip route change 10.8.0.0/16 via 10.1.0.1 dev eth0 mtu 1348'"
 	expect "the route of the configuration in force" "$(net_route h1 10.0.0.0/8)" has "proto 83"
