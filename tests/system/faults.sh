@@ -303,7 +303,7 @@ faults_reload() {
 	faults_until faults_reloaded_or_gone "$before" && ! daemon_gone h1
 }
 
-faults_reloads() { grep -c -e '^sluiced: reload' -e 'stays as it is$' "$CASE_DIR/h1.log"; }
+faults_reloads() { grep -c -e '^sluiced: reload' -e 'keeping the current configuration$' "$CASE_DIR/h1.log"; }
 faults_reloaded_or_gone() { (($(faults_reloads) > $1)) || daemon_gone h1; }
 
 # To other peers and back, with the fault on the way there.
