@@ -280,7 +280,8 @@ node__a_crash_and_an_orderly_end() {
 	sort -o "$CASE_DIR/objects.txt" -u "$CASE_DIR/objects.txt"
 	node_pods_soon h2 to-pod1
 	grows "hops to pods" 20 stat_of h2 rx_pod_hop
-	expect "our filters on the veth" "$(net_in h2 tc filter show dev to-pod1 egress | grep -c 'handle 0x1 pod_hop')" -eq 1
+	expect "our programs on the veth" "$(($(net_in h2 tc filter show dev to-pod1 egress | grep -c 'handle 0x1 pod_hop') +
+		$(tcx_pins h2 | wc -w)))" -eq 1
 	bulk_stop
 	daemon_stop h2
 	state_back "$CASE_DIR/objects.txt" h2
@@ -506,7 +507,7 @@ node__pods_come_and_go_under_load() {
 	server pod1
 	bulk_start h1 10.244.2.250
 	node_hops h1 2
-	BULK_LOST=$(lost) # what waited in the queue of pod1 when it got its clsact is lost
+	BULK_LOST=$(lost) # before Linux 6.6 what waited in the queue of pod1 when it got its clsact is lost
 	for ((first = 1; first <= 240; first += 40)); do
 		((talk = first + 3, last = first + 39))
 		for ((i = first; i <= talk; i++)); do

@@ -114,12 +114,23 @@ static void pods_apply(struct dataplane *dp, const struct pods_list *now)
 	}
 }
 
+/*
+ * Whether pod_hop is attached by tcx: where the kernel has it, and nothing of ours is at clsact there already. A clsact
+ * that comes or goes empties the pod's queue, and fills the bucket of its tbf.
+ */
+static int pod_takes_tcx(const struct pod_link *pod, const struct port *port)
+{
+	int at_clsact = port->flags & PORT_F_POD && !(port->flags & PORT_F_TCX);
+
+	return pod->ingress || port->flags & PORT_F_TCX || (!at_clsact && kernel_has_tcx());
+}
+
 static int pod_attach(struct dataplane *dp, const struct config *c, const struct pod_link *pod,
 		      struct port *port)
 {
 	char name[IFNAMSIZ];
 	struct link_info link;
-	int err, made = 0, tcx = pod->ingress || port->flags & PORT_F_TCX;
+	int err, made = 0, tcx = pod_takes_tcx(pod, port);
 
 	if (!if_indextoname(pod->ifindex, name) || link_get(name, &link) ||
 	    link.ifindex != pod->ifindex)

@@ -36,7 +36,11 @@ struct tcx_info {
 
 int kernel_has_tcx(void)
 {
-	return kernel_btf_has("tcx_link", BTF_KIND_STRUCT) > 0;
+	static int has = -1; /* asked for each pod; reading the kernel's BTF takes time */
+
+	if (has < 0)
+		has = kernel_btf_has("tcx_link", BTF_KIND_STRUCT) > 0;
+	return has;
 }
 
 static enum bpf_attach_type tcx_place(enum bpf_tc_attach_point where)

@@ -180,7 +180,7 @@ void probe_kernel(struct probe_report *r)
 	probe_report_add(r, "queue length", PROBE_OK,
 			 kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints", NULL);
 	probe_report_add(r, "tcx", PROBE_OK,
-			 kernel_has_tcx() ? "used where a qdisc 'ingress' has the place of clsact" :
+			 kernel_has_tcx() ? "used for pods' veths, and where a qdisc 'ingress' has the place of clsact" :
 					    "none: an interface with a qdisc 'ingress' is refused (Linux 6.6 has it)",
 			 NULL);
 	probe_report_advise(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
