@@ -125,8 +125,7 @@ static int pod_takes_tcx(const struct pod_link *pod, const struct port *port)
 	return pod->ingress || port->flags & PORT_F_TCX || (!at_clsact && kernel_has_tcx());
 }
 
-static int pod_attach(struct dataplane *dp, const struct config *c, const struct pod_link *pod,
-		      struct port *port)
+static int pod_attach(struct dataplane *dp, const struct config *c, const struct pod_link *pod, struct port *port)
 {
 	char name[IFNAMSIZ];
 	struct link_info link;
