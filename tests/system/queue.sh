@@ -281,6 +281,77 @@ queue__packets_that_wait_follow_r() {
 	net_in h1 tc filter del dev eth0 egress prio 60000
 }
 
+# queue_jain FLOWS PACKETS: of the first PACKETS of the capture, the Jain index of what each of FLOWS has.
+queue_jain() {
+	tcpdump -r "$CASE_DIR/many.pcap" -n 2>/dev/null | head -n "$2" | awk -v flows="$1" '
+		{ n[$3]++ }
+		END { for (f in n) { sum += n[f]; squares += n[f] * n[f] } printf "%d\n", 1000 * sum * sum / (flows * squares) }'
+}
+
+queue_many_came() { WAIT_SEEN=$(queue_count '.packets[0]') && queue_is_empty; }
+
+# queue_hold MS: 60 packets of each of a thousand flows wait in it, to leave in MS.
+queue_hold() {
+	net_in h1 bash -c "ulimit -n 2000; exec $BUILD/held 10.1.0.1 9 $1 1000 60" || fail "held: it does not send"
+	expect "packets that wait" "$(queue_tc qlen)" -ge 60000
+}
+
+# Packets that the kernel has, within some hundred: objects in the caches of CPUs count, too.
+kernel_packets() { awk '$1 == "skbuff_head_cache" { print $2 }' /proc/slabinfo; }
+
+kernel_packets_are() { WAIT_SEEN=$(kernel_packets) && ((WAIT_SEEN <= $1 + 2000)); }
+
+# What it deletes, resets or hands out does not stay in the kernel's memory.
+queue__leaks_no_packet() {
+	local before
+
+	[[ -x $BUILD/held ]] || skip "no build/held here: make build/held"
+	host_config h1 'mode: observe' >"$CASE_DIR/h1.yaml"
+	queue_up
+	[[ $(kernel_packets) ]] || skip "this kernel does not count its packets in /proc/slabinfo"
+	queue_limits 100000 1000 1
+	before=$(kernel_packets)
+	queue_hold 9000
+	expect "packets of the kernel while they wait" "$(kernel_packets)" -ge $((before + 58000))
+	net_in h1 tc qdisc del dev eth0 root || fail "deleting it"
+	wait_for 20 "the kernel has $before packets again, after a deletion" kernel_packets_are "$before"
+	queue_install
+	queue_hold 9000
+	net_in h1 ip link set eth0 down && net_in h1 ip link set eth0 up
+	wait_for 20 "the kernel has $before packets again, after a reset" kernel_packets_are "$before"
+	queue_hold 4000
+	wait_for 20 "all have left" queue_many_came
+	wait_for 20 "the kernel has $before packets again, after all have left" kernel_packets_are "$before"
+	expect "flows in its map" "$(queue_flows)" -ge 1
+	net_in h1 tc qdisc del dev eth0 root || fail "deleting it"
+	expect "flows in its map when it is deleted" "$(queue_flows)" -eq 0
+}
+
+# A thousand flows with 60 packets each become due at once. New ones have five quanta; half of all is out when each has 30.
+queue__thousand_flows_leave_in_turns() {
+	local capture lost jain
+
+	need tcpdump
+	[[ -x $BUILD/held ]] || skip "no build/held here: make build/held"
+	host_config h1 'mode: observe' >"$CASE_DIR/h1.yaml"
+	queue_up
+	queue_limits 100000 1000 1
+	net_exec sw tcpdump -Z root -B 65536 -s 48 -i p1 -Q in -w "$CASE_DIR/many.pcap" 'udp dst port 9' 2>"$CASE_DIR/tcpdump.log" 9>&- &
+	capture=$!
+	wait_for 20 "tcpdump listens" grep -q "listening" "$CASE_DIR/tcpdump.log"
+	queue_hold 4000
+	wait_for 20 "all have left" queue_many_came
+	sleep 1
+	kill "$capture"
+	wait "$capture" 2>/dev/null
+	lost=$(sed -n 's/^\([0-9]*\) packets dropped by kernel/\1/p' "$CASE_DIR/tcpdump.log")
+	expect "packets that tcpdump missed" "$lost" -eq 0
+	jain=$(queue_jain 1000 30000)
+	echo "# Jain index of the first 30000 packets of 1000 flows: $jain thousandths"
+	expect "Jain index of the first 30000, in thousandths" "$jain" -ge 990
+	expect "packets that tc counts as dropped" "$(queue_tc drops)" -eq 0
+}
+
 queue__below_mq_has_one_for_each_queue() {
 	queue_needed
 	net_up

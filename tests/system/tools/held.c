@@ -2,6 +2,7 @@
 /*
  * held ADDRESS PORT WAIT_MS: three datagrams of one flow, of 1000, 1001 and 64 bytes: the first is to leave in WAIT_MS
  * (SO_TXTIME), the others have no time of their own.
+ * held ADDRESS PORT WAIT_MS FLOWS COUNT: COUNT datagrams of 1000 bytes of each of FLOWS flows, all to leave in WAIT_MS.
  */
 #include <arpa/inet.h>
 #include <linux/net_tstamp.h>
@@ -43,22 +44,51 @@ static int send_one(int fd, struct sockaddr_in *to, size_t bytes, unsigned long 
 	return sendmsg(fd, &m, 0) < 0;
 }
 
-int main(int argc, char **argv)
+/* A socket that may say when, or -1. */
+static int socket_make(void)
 {
 	struct sock_txtime txtime = { .clockid = CLOCK_MONOTONIC };
-	struct sockaddr_in to = { .sin_family = AF_INET };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), bytes = 1 << 22;
 
-	if (argc != 4 || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1) {
-		fprintf(stderr, "usage: held ADDRESS PORT WAIT_MS\n");
+	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime)) ||
+			setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes))))
+		return -1;
+	return fd;
+}
+
+static int send_many(struct sockaddr_in *to, unsigned long flows, unsigned long count, unsigned long long at_ns)
+{
+	unsigned long flow, i;
+	int fd;
+
+	for (flow = 0; flow < flows; flow++) {
+		fd = socket_make();
+		for (i = 0; i < count; i++)
+			if (fd < 0 || send_one(fd, to, 1000, at_ns))
+				return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	unsigned long long at_ns;
+	int fd, failed;
+
+	if ((argc != 4 && argc != 6) || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1) {
+		fprintf(stderr, "usage: held ADDRESS PORT WAIT_MS [FLOWS COUNT]\n");
 		return 2;
 	}
 	to.sin_port = htons(strtoul(argv[2], NULL, 10));
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime)) ||
-	    send_one(fd, &to, 1000, clock_ns() + strtoull(argv[3], NULL, 10) * 1000000) || send_one(fd, &to, 1001, 0) ||
-	    send_one(fd, &to, 64, 0)) {
-		perror("held");
-		return 1;
+	at_ns = clock_ns() + strtoull(argv[3], NULL, 10) * 1000000;
+	if (argc == 6) {
+		failed = send_many(&to, strtoul(argv[4], NULL, 10), strtoul(argv[5], NULL, 10), at_ns);
+	} else {
+		fd = socket_make();
+		failed = fd < 0 || send_one(fd, &to, 1000, at_ns) || send_one(fd, &to, 1001, 0) || send_one(fd, &to, 64, 0);
 	}
-	return 0;
+	if (failed)
+		perror("held");
+	return failed;
 }
