@@ -144,19 +144,38 @@ static __always_inline __u64 queue_next_ns(struct queue *q)
 	return flow_ns && (!voq_ns || flow_ns < voq_ns) ? flow_ns : voq_ns;
 }
 
+/* Counts a packet that leaves, and returns it. */
+static __always_inline struct sk_buff *queue_hand_out(struct Qdisc *sch, struct sk_buff *skb)
+{
+	sch->q.qlen--;
+	sch->qstats.backlog -= queue_bytes(skb);
+	bpf_qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
 static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 {
-	const struct queue_limits *l = queue_limits_get();
-	struct queue *q = queue_get(sch);
+	const struct queue_limits *l;
 	struct sk_buff *skb = NULL;
 	struct bpf_iter_num it;
 	__u64 now_ns, next_ns;
+	struct queue *q;
 	int done = 0;
 
-	if (!q || !l || !sch->q.qlen)
+	if (!sch->q.qlen)
 		return NULL;
+	l = queue_limits_get();
+	q = queue_get(sch);
+	if (!q || !l)
+		return NULL;
+	skb = bpf_kptr_xchg(&q->direct, skb);
+	if (skb)
+		return queue_hand_out(sch, skb);
 	now_ns = bpf_ktime_get_ns();
-	held_release(q, now_ns);
+	if (q->armed_ns > now_ns && !q->seen.fresh_flows && !q->seen.ring_flows)
+		return NULL;
+	if (q->seen.held_flows)
+		held_release(q, now_ns);
 	bpf_iter_num_new(&it, 0, QUEUE_TURNS);
 	while (bpf_iter_num_next(&it)) {
 		skb = queue_choose(q, sch, now_ns, l->quantum, &done);
@@ -164,14 +183,10 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 			break;
 	}
 	bpf_iter_num_destroy(&it);
-	if (skb) {
-		sch->q.qlen--;
-		sch->qstats.backlog -= queue_bytes(skb);
-		bpf_qdisc_bstats_update(sch, skb);
-		return skb;
-	}
+	if (skb)
+		return queue_hand_out(sch, skb);
 	next_ns = done ? queue_next_ns(q) : now_ns;
-	q->seen.next_ns = next_ns;
+	q->seen.next_ns = q->armed_ns = next_ns;
 	if (next_ns)
 		bpf_qdisc_watchdog_schedule(sch, next_ns, l->slack_ns);
 	return NULL;
@@ -181,12 +196,17 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 static __always_inline void queue_flush(struct Qdisc *sch)
 {
 	struct queue *q = queue_get(sch);
+	struct sk_buff *skb = NULL;
 	struct queue_flow *f;
 	struct queue_voq *v;
 	struct bpf_iter_num it;
 
 	if (!q)
 		return;
+	q->armed_ns = 0;
+	skb = bpf_kptr_xchg(&q->direct, skb);
+	if (skb)
+		bpf_kfree_skb(skb);
 	bpf_iter_num_new(&it, 0, QUEUE_FLOWS_MAX);
 	while (bpf_iter_num_next(&it)) {
 		f = fresh_pop(q);

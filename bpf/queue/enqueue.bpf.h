@@ -12,6 +12,7 @@
 /* The packet at hand. */
 struct queue_arrival {
 	struct queue_key key;
+	struct queue_slot *slot; /* of key, if there is one */
 	__u64 now_ns, wanted_ns;
 	__u32 bytes;
 	__u32 packets; /* in the qdisc */
@@ -22,26 +23,23 @@ struct queue_arrival {
 };
 
 /* Takes the flow out of its slot: NULL if there is none. The caller owns it until flow_put_back(). */
-static __always_inline struct queue_flow *flow_take(const struct queue_key *key)
+static __always_inline struct queue_flow *flow_take(struct queue_arrival *a)
 {
-	struct queue_slot *slot = bpf_map_lookup_elem(&queue_flows, key);
-
-	return slot ? bpf_kptr_xchg(&slot->flow, NULL) : NULL;
+	a->slot = bpf_map_lookup_elem(&queue_flows, &a->key);
+	return a->slot ? bpf_kptr_xchg(&a->slot->flow, NULL) : NULL;
 }
 
-static __always_inline void flow_put_back(const struct queue_key *key, struct queue_flow *f)
+static __always_inline void flow_put_back(struct queue_arrival *a, struct queue_flow *f)
 {
-	struct queue_slot *slot = bpf_map_lookup_elem(&queue_flows, key);
-
-	if (slot)
-		f = bpf_kptr_xchg(&slot->flow, f);
+	if (a->slot)
+		f = bpf_kptr_xchg(&a->slot->flow, f);
 	if (f) /* for the verifier: the slot is there, and empty */
 		object_drop(f);
 }
 
 /* Makes a flow with an empty slot. NULL, and the reason, if that is not possible. */
-static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, const struct queue_arrival *a,
-							   __u32 quantum, enum queue_verdict *verdict)
+static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, struct queue_arrival *a, __u32 quantum,
+							   enum queue_verdict *verdict)
 {
 	const struct queue_key *key = &a->key;
 	struct queue_slot empty = {};
@@ -66,6 +64,7 @@ static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, cons
 	f->packets = f->waits = f->gone = 0;
 	f->first_ns = f->pace.left_ns = f->pace.tail_ns = f->pace.kbps = 0;
 	all_push(q, object_share(f));
+	a->slot = bpf_map_lookup_elem(&queue_flows, key);
 	return f;
 }
 
@@ -78,13 +77,13 @@ static __always_inline int flow_is_held(const struct queue_flow *f, __u64 now_ns
 /* The flow of the packet's FIFO, or NULL; a->key becomes that FIFO's. */
 static __always_inline struct queue_flow *arrival_flow(struct queue_arrival *a)
 {
-	struct queue_flow *f = flow_take(&a->key);
+	struct queue_flow *f = flow_take(a);
 
 	if (!f || queue_lane(a->now_ns, a->wanted_ns, a->bytes, flow_is_held(f, a->now_ns)) == QUEUE_DATA)
 		return f;
-	flow_put_back(&a->key, f);
+	flow_put_back(a, f);
 	a->key.fifo |= (__u64)QUEUE_SHORT << 32;
-	return flow_take(&a->key);
+	return flow_take(a);
 }
 
 /* Puts a packet into its flow, or drops it; the flow is found as before. */
@@ -98,7 +97,7 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, struct q
 
 	if (!p) {
 		bpf_qdisc_skb_drop(skb, to_free);
-		flow_put_back(&a->key, f);
+		flow_put_back(a, f);
 		return QUEUE_MEMORY;
 	}
 	skb = bpf_kptr_xchg(&p->skb, skb);
@@ -118,7 +117,7 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, struct q
 	pace_enter(&pace, &gap, a->now_ns, a->wanted_ns, a->kbps, a->voq.voq ? 0 : a->patience_ns);
 	f->pace = pace;
 	flow_push(f, p, &gap, a->voq.voq, a->bytes);
-	flow_put_back(&a->key, f);
+	flow_put_back(a, f);
 	return QUEUE_TAKEN;
 }
 
@@ -133,7 +132,7 @@ static __always_inline enum queue_verdict arrival_take(struct queue *q, struct q
 	if (verdict != QUEUE_TAKEN) {
 		bpf_qdisc_skb_drop(skb, to_free);
 		if (f)
-			flow_put_back(&a->key, f);
+			flow_put_back(a, f);
 		return verdict;
 	}
 	if (!f)
@@ -158,12 +157,41 @@ static __always_inline void arrival_note(struct queue_arrival *a, const struct s
 	a->credit_ns = queue_note_credit_ns(n->credit, a->now_ns);
 }
 
+/*
+ * Whether the packet is the next one to leave in any case: it is due, no flow has a turn or is due for one, and none of its
+ * own flow waits. Then it needs no flow.
+ */
+static __always_inline int arrival_is_next(const struct queue *q, struct queue_arrival *a)
+{
+	int held = q->seen.held_flows || q->seen.waiting_voqs, waits;
+	struct queue_flow *f;
+
+	if (a->wanted_ns > a->now_ns || a->voq.voq || q->seen.fresh_flows || q->seen.ring_flows || q->direct ||
+	    (held && q->armed_ns <= a->now_ns))
+		return 0;
+	f = a->packets ? flow_take(a) : NULL;
+	if (!f)
+		return 1;
+	waits = f->packets != 0;
+	flow_put_back(a, f);
+	return !waits;
+}
+
+static __always_inline enum queue_verdict arrival_direct(struct queue *q, struct sk_buff *skb,
+							 struct bpf_sk_buff_ptr *to_free)
+{
+	skb = bpf_kptr_xchg(&q->direct, skb);
+	if (skb) /* unreachable: there was none */
+		bpf_qdisc_skb_drop(skb, to_free);
+	return QUEUE_TAKEN;
+}
+
 static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
 	const struct queue_limits *l = queue_limits_get();
 	struct queue *q = queue_get(sch);
 	enum queue_verdict verdict;
-	struct queue_arrival a = { .key = { .queue = (__u64)sch, .fifo = bpf_skb_get_hash(skb) } };
+	struct queue_arrival a = { .key = { .queue = (__u64)sch } };
 
 	if (!q || !l) { /* unreachable: init has made it */
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -174,7 +202,14 @@ static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, st
 	a.bytes = queue_bytes(skb);
 	a.packets = sch->q.qlen;
 	arrival_note(&a, skb);
-	verdict = arrival_take(q, &a, l, skb, to_free);
+	if (a.packets)
+		a.key.fifo = bpf_skb_get_hash(skb);
+	if (a.packets < l->packets && arrival_is_next(q, &a)) {
+		verdict = arrival_direct(q, skb, to_free);
+	} else {
+		a.key.fifo = bpf_skb_get_hash(skb);
+		verdict = arrival_take(q, &a, l, skb, to_free);
+	}
 	if (verdict < QUEUE_VERDICTS)
 		q->seen.packets[verdict]++;
 	if (verdict != QUEUE_TAKEN) {

@@ -4,7 +4,8 @@
 /*
  * The flows of a qdisc, and their packets.
  *
- *   queues[qdisc]        fresh ---> list of flows that are new
+ *   queues[qdisc]        direct --> a packet that is due while no flow has a turn: it leaves next
+ *                        fresh ---> list of flows that are new
  *                        ring ----> list of flows that take turns
  *                        held ----> tree of flows by the departure time of their first packet
  *                        all -----> list of all flows
@@ -89,6 +90,8 @@ struct queue_voq_slot {
 /* A qdisc. */
 struct queue {
 	struct queue_seen seen;
+	struct sk_buff __kptr *direct; /* the packet that leaves next, without a flow */
+	__u64 armed_ns;		       /* nothing held is due before, and the timer is set to it; 0: not known */
 	struct bpf_spin_lock lock;
 	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
 	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
@@ -185,6 +188,7 @@ static bool held_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 static __always_inline void held_push(struct queue *q, struct queue_flow *f)
 {
 	q->seen.held_flows++;
+	q->armed_ns = 0;
 	bpf_spin_lock(&q->lock);
 	bpf_rbtree_add_impl(&q->held, &f->in_held, held_is_before, NULL, 0);
 	bpf_spin_unlock(&q->lock);

@@ -135,6 +135,7 @@ static bool gate_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 static __always_inline void gates_push(struct queue *q, struct queue_voq *v)
 {
 	q->seen.waiting_voqs++;
+	q->armed_ns = 0;
 	bpf_spin_lock(&q->lock);
 	bpf_rbtree_add_impl(&q->gates, &v->in_gates, gate_is_before, NULL, 0);
 	bpf_spin_unlock(&q->lock);

@@ -352,6 +352,33 @@ queue__thousand_flows_leave_in_turns() {
 	expect "packets that tc counts as dropped" "$(queue_tc drops)" -eq 0
 }
 
+# ns_of_a_datagram KIND HELD: of 16 flows in turn, with that qdisc, beside so many flows that wait in it. In a VM whose clock
+# counts instructions a ns is one.
+ns_of_a_datagram() {
+	net_in h1 tc qdisc replace dev eth0 root "$1" 2>>"$CASE_DIR/tc.log" || skip "no $1 here"
+	(($2 == 0)) || net_in h1 bash -c "ulimit -n 20000; exec $BUILD/held 10.99.0.2 9 9000 $2 1" || fail "held: it does not send"
+	net_in h1 "$BUILD/held" 10.99.0.1 9 0 16 500 || fail "held: it does not send"
+}
+
+# A packet that is due while no flow has a turn needs none, and costs the same however many flows wait.
+queue__costs_of_a_packet() {
+	local none held fq ours
+
+	[[ -x $BUILD/held ]] || skip "no build/held here: make build/held"
+	host_config h1 'mode: observe' >"$CASE_DIR/h1.yaml"
+	queue_up
+	ctl h1 bypass on >/dev/null
+	net_in sw ip route add blackhole 10.99.0.0/16
+	[[ $(uname -r) == 7.* && $(nproc) == 1 ]] || skip "a ns is an instruction only in the VM of 7.2"
+	none=$(ns_of_a_datagram pfifo 0)
+	for held in 0 1 1000 5000; do
+		fq=$(ns_of_a_datagram fq $held)
+		ours=$(ns_of_a_datagram sluice $held)
+		echo "# beside $held flows that wait, beyond the $none of pfifo: sluice $((ours - none)), fq $((fq - none))"
+		expect "instructions of sluice beside $held flows" $((ours - none)) -le $((held ? 1500 : 1000))
+	done
+}
+
 queue__below_mq_has_one_for_each_queue() {
 	queue_needed
 	net_up

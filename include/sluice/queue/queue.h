@@ -24,7 +24,7 @@ struct queue_limits {
 	__u64 horizon_ns; /* a packet that would leave later is dropped */
 };
 
-#define QUEUE_VERSION 5 /* goes up with every change of bpf/queue or of this file */
+#define QUEUE_VERSION 6 /* goes up with every change of bpf/queue or of this file */
 #define QUEUE_LIMITS_PRESET                                                                            \
 	{                                                                                              \
 		.version = QUEUE_VERSION, .packets = 10000, .flow_packets = 1000, .quantum = 2 * 1514, \
