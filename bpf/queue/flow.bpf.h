@@ -46,7 +46,7 @@ struct queue_flow {
 	struct pace pace;
 	__u64 first_ns;				      /* departure of its first packet, CLOCK_MONOTONIC */
 	__u64 first_voq, first_bytes, first_until_ns; /* of its first packet */
-	__s64 credit;		 /* bytes left of its turn */
+	__s64 credit;				      /* bytes left of its turn */
 	__u64 packets;
 	__u64 waits; /* it is in fresh, ring or held */
 	__u64 gone;  /* no longer in the map, or the map has another flow under its key */

@@ -301,7 +301,7 @@ kernel_packets() { awk '$1 == "skbuff_head_cache" { print $2 }' /proc/slabinfo; 
 
 kernel_packets_are() { WAIT_SEEN=$(kernel_packets) && ((WAIT_SEEN <= $1 + 2000)); }
 
-# What it deletes, resets or hands out does not stay in the kernel's memory.
+# Packets that it deletes, resets or hands out do not stay in the memory of the kernel.
 queue__leaks_no_packet() {
 	local before
 
@@ -352,7 +352,7 @@ queue__thousand_flows_leave_in_turns() {
 	expect "packets that tc counts as dropped" "$(queue_tc drops)" -eq 0
 }
 
-# ns_of_a_datagram KIND HELD: of 16 flows in turn, with that qdisc, beside so many flows that wait in it. In a VM whose clock
+# ns_of_a_datagram KIND HELD: of 16 flows in turn, with that qdisc, beside HELD flows that wait in it. In a VM whose clock
 # counts instructions a ns is one.
 ns_of_a_datagram() {
 	net_in h1 tc qdisc replace dev eth0 root "$1" 2>>"$CASE_DIR/tc.log" || skip "no $1 here"

@@ -68,7 +68,8 @@ static int send_many(struct sockaddr_in *to, unsigned long flows, unsigned long 
 
 	for (flow = 0; flow < flows && flow < FLOWS_MAX; flow++) {
 		fd[flow] = socket_make();
-		if (fd[flow] < 0 || connect(fd[flow], (struct sockaddr *)to, sizeof(*to)) || send_one(fd[flow], to, 1000, at_ns))
+		if (fd[flow] < 0 || connect(fd[flow], (struct sockaddr *)to, sizeof(*to)) ||
+		    send_one(fd[flow], to, 1000, at_ns))
 			return 1;
 	}
 	begun_ns = clock_ns();
@@ -97,7 +98,8 @@ int main(int argc, char **argv)
 		failed = send_many(&to, strtoul(argv[4], NULL, 10), strtoul(argv[5], NULL, 10), at_ns);
 	} else {
 		fd = socket_make();
-		failed = fd < 0 || send_one(fd, &to, 1000, at_ns) || send_one(fd, &to, 1001, 0) || send_one(fd, &to, 64, 0);
+		failed = fd < 0 || send_one(fd, &to, 1000, at_ns) || send_one(fd, &to, 1001, 0) ||
+			 send_one(fd, &to, 64, 0);
 	}
 	if (failed)
 		perror("held");
