@@ -744,15 +744,18 @@ operator__json_matches_its_schema() {
 		"pfc_buffer.remaining_ns pfc_port.nic trace_feedback.random"
 }
 
-# Runs the lines in namespaces of their own, of processes too, and ends the daemons. Whether a flow is governed whose path has a stamp, and at most 5 ms of queue.
+# Runs the lines in namespaces of their own, of processes too, and ends the daemons. Whether a flow is governed
+# whose path has a stamp and at most 5 ms of queue, and the port dropped nothing.
 operator_readme_governs() {
 	(cd "$1" && unshare --mount --pid --fork --kill-child --mount-proc bash -c 'mkdir -p /run/netns &&
 		mount -t tmpfs none /run/netns && mount -t bpf bpf /sys/fs/bpf && . ./lines.sh
 		pkill -x sluiced; while pgrep -x sluiced; do sleep 0.1; done' >out.txt 2>&1 </dev/null 9>&-)
-	(($(awk '$NF == "governed" && $7 == 1 && $8 <= 5000' "$1/out.txt" | wc -l) >= 1))
+	(($(awk '$NF == "governed" && $7 == 1 && $8 <= 5000' "$1/out.txt" | wc -l) >= 1)) &&
+		[[ $(grep -A 1 "^qdisc tbf" "$1/out.txt") == *"dropped 0"* ]]
 }
 
-# The lines of the README as they stand there. Their sleeps may be too short where others have the CPU: three times.
+# The lines of the README as they stand there. Where others have the CPU their sleeps may be too short, and feedback so late that
+# the port drops: three times.
 operator__lines_of_the_readme_govern_a_flow() {
 	local readme=$SYSTEM_DIR/../../README.md dir=$CASE_DIR/readme
 
@@ -761,6 +764,5 @@ operator__lines_of_the_readme_govern_a_flow() {
 	sed -n '/^## A governed flow/,/^## Use it/s/^    //p' "$readme" >"$dir/lines.sh"
 	expect "lines of it" "$(wc -l <"$dir/lines.sh")" -le 22
 	operator_readme_governs "$dir" || operator_readme_governs "$dir" || operator_readme_governs "$dir" ||
-		fail "no flow is governed: $(tail -n 5 "$dir/out.txt")"
-	expect "what the port dropped" "$(grep -A 1 "^qdisc tbf" "$dir/out.txt")" has "dropped 0"
+		fail "no flow is governed, or the port dropped: $(tail -n 5 "$dir/out.txt")"
 }
