@@ -71,9 +71,27 @@ extern void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_f
 extern void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, __u64 expire, __u64 delta_ns) __ksym __weak;
 extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksym __weak;
 
+/*
+ * Keeps clang from making one call out of two. The verifier writes an object's layout (where its reference count is) into
+ * the call, once: of two types that come to the same call one would get the other's.
+ */
+#define object_apart() asm volatile("" : : "i"(__COUNTER__))
+
 #define object_new(type) ((type *)bpf_obj_new_impl(bpf_core_type_id_local(type), NULL))
-#define object_drop(object) bpf_obj_drop_impl(object, NULL)
-#define object_share(object) ((typeof(object))bpf_refcount_acquire_impl(object, NULL))
+#define object_drop(object)                      \
+	do {                                     \
+		object_apart();                  \
+		bpf_obj_drop_impl(object, NULL); \
+		object_apart();                  \
+	} while (0)
+#define object_share(object)                                                       \
+	({                                                                         \
+		typeof(object) _shared;                                            \
+		object_apart();                                                    \
+		_shared = (typeof(object))bpf_refcount_acquire_impl(object, NULL); \
+		object_apart();                                                    \
+		_shared;                                                           \
+	})
 /* The object of a node. clang assumes that it is not NULL: on a check's NULL path the verifier would see a leak. */
 #define object_of(node, type, member)                                                        \
 	({                                                                                   \
@@ -86,13 +104,17 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 #define list_push_back(lock, head, node)                      \
 	do {                                                  \
 		bpf_spin_lock(lock);                          \
+		object_apart();                               \
 		bpf_list_push_back_impl(head, node, NULL, 0); \
+		object_apart();                               \
 		bpf_spin_unlock(lock);                        \
 	} while (0)
 #define list_push_front(lock, head, node)                      \
 	do {                                                   \
 		bpf_spin_lock(lock);                           \
+		object_apart();                                \
 		bpf_list_push_front_impl(head, node, NULL, 0); \
+		object_apart();                                \
 		bpf_spin_unlock(lock);                         \
 	} while (0)
 #define list_pop(lock, head)                      \
