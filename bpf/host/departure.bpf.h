@@ -5,7 +5,7 @@
  * When a packet leaves. Packets wait in fq for a departure time, which is the latest of four:
  *
  *  1. now, or the time set by a UDP socket that paces itself (SO_TXTIME);
- *  2. the end of a pause of the port (P-PFC);
+ *  2. the end of a pause of the port (P-PFC), unless the qdisc obeys pauses itself;
  *  3. the time at which its VOQ expects credit for it (HierCC);
  *  4. the flow's clock, which advances by the packet's length at R (HPCC, or Equation 1 of HierCC).
  *
@@ -17,6 +17,7 @@
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "host/flow.bpf.h"
+#include "pause/pfc.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/once.h"
 #include "sluice/pacer.h"
@@ -57,6 +58,13 @@ static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns,
 	return now_ns;
 }
 
+/* Fills in the pauses that apply to the packet. */
+static inline void egress_pause(struct __sk_buff *ctx, struct egress_pkt *p, const struct control *ctl)
+{
+	if (ctl->pfc)
+		pfc_look(ctx, &p->pause, p->tos);
+}
+
 /* Earliest departure requested by the sender: now, or the SO_TXTIME of a self-paced UDP socket. */
 static inline __u64 egress_from_ns(const struct __sk_buff *ctx, const struct egress_pkt *p)
 {
@@ -81,7 +89,7 @@ static inline int egress_is_beyond_first(const struct egress_pkt *p, const struc
  * Whether the packet would have to wait beyond the horizon. TCP has its own window, so its clock is never far ahead.
  * UDP and tunnels have none: a packet that would wait for longer than the horizon, a base RTT unless configured, is
  * dropped or, if the policy is to mark and the packet is ECN capable, is marked and waits up to twice as long. If the
- * socket paces itself only the wait beyond that counts. The remainder of a pause (until pause_ns) does not count
+ * socket paces itself only the wait beyond that counts. The remainder of a pause does not count
  * either. fq cannot revise a departure time, so a far horizon also means a slow reaction. At an R of less than a
  * packet in the horizon one packet waits for another.
  */
@@ -95,8 +103,8 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, c
 	if (egress_is_beyond_first(p, f))
 		return 1;
 	from_ns = egress_from_ns(ctx, p);
-	if (from_ns < p->pause_ns)
-		from_ns = p->pause_ns;
+	if (from_ns < p->pause.departure_ns)
+		from_ns = p->pause.departure_ns;
 	ahead = flow_waits_ns(f, from_ns);
 	cost_ns = pacer_cost_ns(p->weight, flow_clock_bps(f, 1));
 	if (horizon < cost_ns)
@@ -170,15 +178,18 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	if (udp)
 		rate = flow_overdue_bps(f, rate, p->now_ns);
 	horizon = udp ? 2 * (ctl->horizon_ns ?: f->params.t_ns) : 2 * f->params.t_ns + PACER_HORIZON_NS;
-	if (p->pause_ns > from)
-		horizon += p->pause_ns - from;
-	asked = departure_asked_ns(ctx->tstamp, p->pause_ns, credit_ns);
+	if (p->pause.departure_ns > from)
+		horizon += p->pause.departure_ns - from;
+	asked = departure_asked_ns(ctx->tstamp, p->pause.departure_ns, credit_ns);
 	t = pacer_reserve(&f->tx.clock_ns, from, asked, p->weight, rate, horizon + limit_ns);
-	f->tx.held = t <= from		     ? HELD_NOT :
-		     p->pause_ns > from	     ? HELD_PAUSE :
-		     t == credit_ns	     ? HELD_CREDIT :
-		     rate == flow_hop_bps(f) ? HELD_HOP :
-					       HELD_RATE;
+	if (ctl->pfc)
+		f->tx.flags =
+			(f->tx.flags & ~FLOW_F_PAUSE) | p->pause.note >> (QUEUE_NOTE_CLASS_SHIFT - FLOW_F_PAUSE_SHIFT);
+	f->tx.held = p->pause.until_ns > from ? HELD_PAUSE :
+		     t <= from		      ? HELD_NOT :
+		     t == credit_ns	      ? HELD_CREDIT :
+		     rate == flow_hop_bps(f)  ? HELD_HOP :
+						HELD_RATE;
 	if (f->path.port_flags & PORT_F_QUEUE && asked <= p->now_ns && from == p->now_ns)
 		queue_note_rate(ctx, p, own_bps == f->cc.rate_bps ? pacer_kbps(own_bps) : 0,
 				udp ? horizon + 2 * pacer_cost_ns(p->weight, rate) : 0);

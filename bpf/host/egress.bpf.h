@@ -117,7 +117,7 @@ static __always_inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, s
 	__u64 credit_ns = 0, limit_ns = 0;
 	__u32 at = p->telem_bytes;
 
-	p->pause_ns = enforced && ctl->pfc ? pfc_until(ctx, p->tos) : 0;
+	egress_pause(ctx, p, ctl);
 	if (enforced && egress_is_early(ctx, p, f, ctl))
 		return STAT_TX_HORIZON;
 	if (v) {
@@ -253,7 +253,7 @@ static inline enum sluice_stat egress_quiet(struct __sk_buff *ctx, struct egress
 					    const struct control *ctl)
 {
 	if (ctl->mode == MODE_ENFORCE) {
-		p->pause_ns = ctl->pfc ? pfc_until(ctx, p->tos) : 0;
+		egress_pause(ctx, p, ctl);
 		if (egress_is_early(ctx, p, f, ctl))
 			return STAT_TX_HORIZON;
 		egress_departure(ctx, p, f, 0, 0);
@@ -311,7 +311,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 	if (egress_is_udp_gso(ctx, p))
 		return STAT_TX_UDP_GSO;
-	if (encoding_taken(p) && p->credit_ns <= p->now_ns) /* else the queue decides when it leaves */
+	if (encoding_taken(p) && p->credit_ns <= p->now_ns &&
+	    !(p->pause.note && p->pause.until_ns)) /* else the queue decides */
 		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
 	verdict = egress_encap(ctx, p, f, ctl, &space->head, seq);
 	if (verdict == STAT_TX_DATA)

@@ -46,6 +46,14 @@ struct intmd_space {
 	struct telem_speed fit[HPCC_MAX_HOPS];
 };
 
+/* What the pauses of its port mean for a packet. */
+struct pfc_wait {
+	__u64 until_ns;	    /* end of the pause of its priority; 0: there is none */
+	__u64 departure_ns; /* it leaves no earlier; 0: there is no pause, or the qdisc obeys it */
+	__u32 note;	    /* queue_note_class(), if the qdisc obeys; 0: egress delays the packet */
+	__u32 pad;
+};
+
 /* An outgoing packet on its way through the stages. */
 struct egress_pkt {
 	struct flow_key key;
@@ -64,7 +72,7 @@ struct egress_pkt {
 	__u32 outer_bytes;  /* outer headers, including INT-MD */
 	__u32 wire_bytes;   /* bytes between outer headers and inner packet */
 	__u32 weight;	    /* wire bytes of all segments, including our headers */
-	__u64 pause_ns;	    /* end of the pause of its port; 0: there is none */
+	struct pfc_wait pause; /* of its port */
 	__u64 credit_ns;    /* when the queue expects credit for it; 0: its departure time says it, or it needs none */
 	__u32 echo_version; /* see egress_echo() */
 	__u8 tos;

@@ -371,7 +371,7 @@ VERIFIED_ONCE int pfc_arrive(struct __sk_buff *ctx)
 {
 	const struct control *ctl = control_get();
 	const struct pfc_port *p;
-	__u64 now_ns, until;
+	__u64 now_ns;
 	__u32 prio;
 
 	if (!ctl || !ctl->pfc || ctl->bypass)
@@ -383,9 +383,8 @@ VERIFIED_ONCE int pfc_arrive(struct __sk_buff *ctx)
 	if (prio >= PFC_PRIORITIES || !(p->lossless >> prio & 1))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	until = ctl->mode == MODE_ENFORCE ? pfc_asked(&p->obey[prio], &p->params, now_ns, 0) : 0;
-	if (until > now_ns)
-		pfc_hold_until(ctx, until);
+	if (ctl->mode == MODE_ENFORCE)
+		pfc_obey(ctx, p, prio, now_ns);
 	return pfc_decide(ctx, p, prio, now_ns);
 }
 

@@ -3,7 +3,7 @@
 #define SLUICE_DEQUEUE_BPF_H
 /*
  * Dequeue. Held flows that have become due go to the end of the ring; then the flow whose turn it is hands out its
- * first packet, or waits in its VOQ for credit. VOQs that have credit go first, but not indefinitely. If nothing is due
+ * first packet, or waits for the end of a pause, or in its VOQ for credit. VOQs that have credit go first, but not indefinitely. If nothing is due
  * a timer asks again when the first flow or VOQ is.
  */
 #include "queue/fifo.bpf.h"
@@ -95,6 +95,11 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, struct Qdisc *
 		held_push(q, f);
 		return NULL;
 	}
+	if (pauses_hold(q, f->first_prios, now_ns)) {
+		q->seen.pauses++;
+		paused_push(q, f);
+		return NULL;
+	}
 	if (f->first_voq) {
 		voq_join(q, f, quantum, is_fresh);
 		return NULL;
@@ -137,11 +142,15 @@ static __always_inline struct sk_buff *queue_choose(struct queue *q, struct Qdis
 	return turn_take(q, sch, now_ns, quantum, done);
 }
 
-static __always_inline __u64 queue_next_ns(struct queue *q)
+/* The earlier of two times; 0: never. */
+static __always_inline __u64 earlier_ns(__u64 a_ns, __u64 b_ns)
 {
-	__u64 flow_ns = held_next_ns(q), voq_ns = gates_next_ns(q);
+	return a_ns && (!b_ns || a_ns < b_ns) ? a_ns : b_ns;
+}
 
-	return flow_ns && (!voq_ns || flow_ns < voq_ns) ? flow_ns : voq_ns;
+static __always_inline __u64 queue_next_ns(struct queue *q, __u64 now_ns)
+{
+	return earlier_ns(earlier_ns(held_next_ns(q), gates_next_ns(q)), paused_next_ns(q, now_ns));
 }
 
 /* Counts a packet that leaves, and returns it. */
@@ -176,6 +185,8 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 		return NULL;
 	if (q->seen.held_flows)
 		held_release(q, now_ns);
+	if (q->seen.paused_flows)
+		paused_release(q, now_ns);
 	bpf_iter_num_new(&it, 0, QUEUE_TURNS);
 	while (bpf_iter_num_next(&it)) {
 		skb = queue_choose(q, sch, now_ns, l->quantum, &done);
@@ -185,7 +196,7 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 	bpf_iter_num_destroy(&it);
 	if (skb)
 		return queue_hand_out(sch, skb);
-	next_ns = done ? queue_next_ns(q) : now_ns;
+	next_ns = done ? queue_next_ns(q, now_ns) : now_ns;
 	q->seen.next_ns = q->armed_ns = next_ns;
 	if (next_ns)
 		bpf_qdisc_watchdog_schedule(sch, next_ns, l->slack_ns);
@@ -203,7 +214,9 @@ static __always_inline void queue_flush(struct Qdisc *sch)
 
 	if (!q)
 		return;
-	q->armed_ns = 0;
+	q->armed_ns = q->resuming = 0;
+	q->seen.paused = 0;
+	pauses_forget(q);
 	skb = bpf_kptr_xchg(&q->direct, skb);
 	if (skb)
 		bpf_kfree_skb(skb);
@@ -214,6 +227,8 @@ static __always_inline void queue_flush(struct Qdisc *sch)
 			f = ring_pop(q);
 		if (!f)
 			f = held_pop(q, ~0ULL);
+		if (!f)
+			f = paused_pop(q);
 		if (f)
 			object_drop(f);
 		else if (!voq_flush_step(q))
@@ -252,6 +267,7 @@ static __always_inline int queue_make(struct Qdisc *sch, const void *blank)
 		q->seen.netns_cookie = sch->dev_queue->dev->nd_net.net->net_cookie;
 		q->seen.ifindex = sch->dev_queue->dev->ifindex;
 		q->seen.parent = sch->parent;
+		pauses_begin(q);
 	}
 	return 0;
 }
@@ -259,8 +275,11 @@ static __always_inline int queue_make(struct Qdisc *sch, const void *blank)
 static __always_inline void queue_unmake(struct Qdisc *sch)
 {
 	__u64 key = (__u64)sch;
+	struct queue *q = queue_get(sch);
 
 	queue_flush(sch);
+	if (q)
+		pauses_end(q);
 	bpf_map_delete_elem(&queues, &key);
 }
 

@@ -17,6 +17,7 @@ struct queue_arrival {
 	__u32 bytes;
 	__u32 packets; /* in the qdisc */
 	__u32 kbps;    /* R behind wanted_ns; 0: something else is */
+	__u32 prios;   /* bit n: pauses of priority n hold it */
 	__u64 patience_ns;
 	struct queue_voq_key voq; /* voq.voq 0: none */
 	__u64 credit_ns;	  /* when it has credit there */
@@ -62,7 +63,7 @@ static __always_inline struct queue_flow *queue_flow_begin(struct queue *q, stru
 	f->key = *key;
 	f->credit = queue_credit_first(quantum);
 	f->packets = f->waits = f->gone = 0;
-	f->first_ns = f->pace.left_ns = f->pace.tail_ns = f->pace.kbps = 0;
+	f->first_ns = f->pace.left_ns = f->pace.tail_ns = f->pace.late_ns = f->pace.paused_ns = f->pace.kbps = 0;
 	all_push(q, object_share(f));
 	a->slot = bpf_map_lookup_elem(&queue_flows, key);
 	return f;
@@ -116,7 +117,7 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, struct q
 	pace = f->pace; /* on the stack, as a VOQ's clock */
 	pace_enter(&pace, &gap, a->now_ns, a->wanted_ns, a->kbps, a->voq.voq ? 0 : a->patience_ns);
 	f->pace = pace;
-	flow_push(f, p, &gap, a->voq.voq, a->bytes);
+	flow_push(f, p, &gap, a->voq.voq, a->prios, a->bytes);
 	flow_put_back(a, f);
 	return QUEUE_TAKEN;
 }
@@ -151,6 +152,7 @@ static __always_inline void arrival_note(struct queue_arrival *a, const struct s
 	if (!queue_note_is_valid(n))
 		return;
 	a->kbps = n->kbps;
+	a->prios = queue_note_priorities(n->mark);
 	a->patience_ns = queue_note_patience_ns(n->mark);
 	a->voq.queue = a->key.queue;
 	a->voq.voq = (__u64)n->voq_high << 32 | n->voq_low;
@@ -158,16 +160,16 @@ static __always_inline void arrival_note(struct queue_arrival *a, const struct s
 }
 
 /*
- * Whether the packet is the next one to leave in any case: it is due, no flow has a turn or is due for one, and none of its
- * own flow waits. Then it needs no flow.
+ * Whether the packet is the next one to leave in any case: it is due and not paused, no flow has a turn or is due for one,
+ * and none of its own flow waits. Then it needs no flow.
  */
 static __always_inline int arrival_is_next(const struct queue *q, struct queue_arrival *a)
 {
-	int held = q->seen.held_flows || q->seen.waiting_voqs, waits;
+	int held = q->seen.held_flows || q->seen.waiting_voqs || q->seen.paused_flows, waits;
 	struct queue_flow *f;
 
 	if (a->wanted_ns > a->now_ns || a->voq.voq || q->seen.fresh_flows || q->seen.ring_flows || q->direct ||
-	    (held && q->armed_ns <= a->now_ns))
+	    (held && q->armed_ns <= a->now_ns) || pauses_hold(q, a->prios, a->now_ns))
 		return 0;
 	f = a->packets ? flow_take(a) : NULL;
 	if (!f)

@@ -12,14 +12,18 @@ static inline __u32 queue_bytes(const struct sk_buff *skb)
 
 /* Puts a packet at the end. The caller has to own the flow. */
 static __always_inline void flow_push(struct queue_flow *f, struct queue_packet *p, const struct pace_gap *gap,
-				      __u64 voq, __u64 bytes)
+				      __u64 voq, __u64 prios, __u64 bytes)
 {
 	p->gap = *gap;
 	p->voq = voq;
+	p->prios = prios;
 	p->bytes = bytes;
 	if (!f->packets) {
 		f->first_ns = gap->departure_ns > f->pace.left_ns ? gap->departure_ns : f->pace.left_ns;
+		if (f->pace.late_ns > f->first_ns - gap->departure_ns)
+			f->pace.late_ns = f->first_ns - gap->departure_ns;
 		f->first_voq = voq;
+		f->first_prios = prios;
 		f->first_bytes = bytes;
 		f->first_until_ns = gap->until_ns;
 	}
@@ -35,7 +39,7 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 	struct pace_gap gap = {};
 	struct queue_packet *p;
 	struct pace pace;
-	__u64 voq = 0, bytes = 0;
+	__u64 voq = 0, prios = 0, bytes = 0;
 
 	bpf_spin_lock(&f->lock);
 	node = bpf_list_pop_front(&f->fifo);
@@ -44,6 +48,7 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 		p = object_of(next, struct queue_packet, in_flow);
 		gap = p->gap;
 		voq = p->voq;
+		prios = p->prios;
 		bytes = p->bytes;
 	}
 	bpf_spin_unlock(&f->lock);
@@ -58,8 +63,10 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 	if (next) {
 		pace = f->pace; /* on the stack, as a VOQ's clock */
 		f->first_ns = pace_front(&pace, &gap);
+		f->pace.late_ns = pace.late_ns;
 	}
 	f->first_voq = voq;
+	f->first_prios = prios;
 	f->first_bytes = bytes;
 	f->first_until_ns = gap.until_ns;
 	return skb;
@@ -68,7 +75,7 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 /* Whether the first packet of the flow would leave too late for it. */
 static inline int flow_is_stale(const struct queue_flow *f)
 {
-	return pace_is_stale(f->first_until_ns, f->first_ns, f->packets > 1);
+	return pace_is_stale(&f->pace, f->first_until_ns, f->first_ns, f->packets > 1);
 }
 
 #endif

@@ -10,18 +10,20 @@
  *                        held ----> tree of flows by the departure time of their first packet
  *                        all -----> list of all flows
  *                        gates ---> tree of VOQs: see queue/voq.bpf.h
+ *                        paused --> list of flows that a pause holds: see queue/paused.bpf.h
  *   queue_flows[flow] -> flow ----> list of packets
  *
- * A flow that has packets is in exactly one of the first three, or waits for credit in its VOQ. When its last packet has left it stays in the ring for
- * a turn, and leaves it if it still has none then: so a flow that comes back at once is not new again. The map and the
- * list of all flows hold it until it has been idle for QUEUE_IDLE_NS: each new flow advances through the list by two
- * steps (a clock: flows in use go to the end).
+ * A flow that has packets is in exactly one of fresh, ring, held and paused, or waits for credit in its VOQ. When its last
+ * packet has left it stays in the ring for a turn, and leaves it if it still has none then: so a flow that comes back at
+ * once is not new again. The map and the list of all flows hold it until it has been idle for QUEUE_IDLE_NS: each new flow
+ * advances through the list by two steps (a clock: flows in use go to the end).
  *
  * All programs of a qdisc run under its root lock. The locks here are for the verifier, which wants them around each access
  * to a list or tree, one at a time; nobody ever waits for them.
  */
 #include "queue/kfuncs.bpf.h"
 #include "sluice/queue/pace.h"
+#include "sluice/queue/pauses.h"
 #include "sluice/queue/queue.h"
 #include "sluice/queue/voq_clock.h"
 
@@ -32,7 +34,8 @@ struct queue_packet {
 	struct bpf_list_node in_flow;
 	struct sk_buff __kptr *skb;
 	struct pace_gap gap;
-	__u64 voq; /* its VOQ; 0: none */
+	__u64 voq;   /* its VOQ; 0: none */
+	__u64 prios; /* bit n: pauses of priority n hold it */
 	__u64 bytes;
 };
 
@@ -45,13 +48,13 @@ struct queue_flow {
 	struct queue_key key;
 	struct pace pace;
 	__u64 first_ns;				      /* departure of its first packet, CLOCK_MONOTONIC */
-	__u64 first_voq, first_bytes, first_until_ns; /* of its first packet */
+	__u64 first_voq, first_prios, first_bytes, first_until_ns; /* of its first packet */
 	__s64 credit;				      /* bytes left of its turn */
 	__u64 packets;
-	__u64 waits; /* it is in fresh, ring or held */
+	__u64 waits; /* it is in fresh, ring, held, paused or a VOQ */
 	__u64 gone;  /* no longer in the map, or the map has another flow under its key */
 	struct bpf_rb_node in_held;
-	struct bpf_list_node in_list; /* fresh or ring, of the qdisc or of a VOQ */
+	struct bpf_list_node in_list; /* fresh or ring, of the qdisc or of a VOQ, or paused */
 	struct bpf_list_node in_all;
 	struct bpf_list_head fifo CONTAINS(queue_packet, in_flow);
 	struct bpf_spin_lock lock; /* of fifo */
@@ -92,6 +95,7 @@ struct queue {
 	struct queue_seen seen;
 	struct sk_buff __kptr *direct; /* the packet that leaves next, without a flow */
 	__u64 armed_ns;		       /* nothing held is due before, and the timer is set to it; 0: not known */
+	__u64 resuming;		       /* flows of paused that are still to be checked, because a pause has ended */
 	struct bpf_spin_lock lock;
 	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
 	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
@@ -99,6 +103,7 @@ struct queue {
 	struct bpf_list_head all CONTAINS(queue_flow, in_all);
 	struct bpf_rb_root gates CONTAINS(queue_voq, in_gates);
 	struct bpf_list_head voqs CONTAINS(queue_voq, in_voqs);
+	struct bpf_list_head paused CONTAINS(queue_flow, in_list);
 };
 
 /*

@@ -12,7 +12,7 @@
  * Credit belongs to the VOQ (sluice/queue/voq_clock.h): whichever flow has its turn uses the earliest. Flows take turns
  * by deficit round robin, a new one first. A VOQ is kept until it has been empty when another one is made.
  */
-#include "queue/fifo.bpf.h"
+#include "queue/paused.bpf.h"
 
 /*
  * The VOQs of all qdiscs.
@@ -310,6 +310,9 @@ static __always_inline struct sk_buff *voq_give(struct queue *q, __u64 now_ns, _
 	if (f && f->credit <= 0) {
 		f->credit = v->ring_flows ? f->credit + quantum : quantum; /* alone it need not wait for its turn */
 		voq_ring_push(v, f);
+	} else if (f && pauses_hold(q, f->first_prios, now_ns)) {
+		q->seen.pauses++;
+		paused_push(q, f);
 	} else if (f && voq_clock_when_ns(&v->clock, f->first_bytes) > now_ns) {
 		if (is_fresh)
 			voq_fresh_keep(v, f);

@@ -15,6 +15,7 @@
 #include "packet.h"
 #include "sluice/abi/abi.h"
 #include "sluice/queue/note.h"
+#include "sluice/queue/pauses.h"
 
 #define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter runs */
 #define VERDICT_DROP 2
@@ -191,6 +192,9 @@ struct class_queue class_queue_get(__u32 ifindex, __u32 class);
 /* A port with pauses; n: how many obey them. */
 void pauses_set(__u32 ifindex, const struct pfc_port *pauses);
 struct pfc_port pauses_get(__u32 ifindex);
+/* The pauses that the qdisc of an interface of the network namespace 0 obeys. */
+void queue_pauses_set(__u32 ifindex, const struct queue_pauses *p);
+struct queue_pauses queue_pauses_get(__u32 ifindex);
 void pauses_count(__u32 n);
 struct pfc_slot pauses_slot(__u32 slot);
 void pauses_slot_set(__u32 slot, const struct pfc_slot *s);

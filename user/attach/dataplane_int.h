@@ -279,6 +279,11 @@ void queue_register(struct dataplane *dp);
 /* Removes the name and the pins, if there are any. Qdiscs that are in place continue. */
 void queue_unregister(const char *pin_dir);
 
+/* --- queue_pauses.c --- */
+
+/* Makes the programs use the map of pauses that a registered qdisc uses, if there is one. 0, or -errno. */
+int queue_pauses_share(struct sluice_bpf *s, const char *pin_dir);
+
 /* --- queue_apply.c: interfaces with `queue: sluice` --- */
 
 /* Whether one of them would be refused; reports it, before anything is changed. */

@@ -208,7 +208,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 		err = bpf_map__set_max_entries(s->maps.arrivals, room);
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.credits, room);
-	return err;
+	return err ?: queue_pauses_share(s, dp->pin_dir);
 }
 
 /* Decides what to load for this configuration. */

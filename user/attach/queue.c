@@ -15,9 +15,11 @@
 #include <unistd.h>
 #include "attach/dataplane_int.h"
 #include "sluice/queue/queue.h"
+#include "sluice.skel.h"
 #include "sluice_queue.skel.h"
 
-static const char *const queue_pins[] = { "queue_ops", "queue_limits", "queues", "queue_flows", "queue_voqs" };
+static const char *const queue_pins[] = { "queue_ops",	 "queue_limits", "queues",
+					  "queue_flows", "queue_voqs",	 "queue_pauses" };
 #define QUEUE_PINS (sizeof(queue_pins) / sizeof(queue_pins[0]))
 
 static int queue_pin_get(const char *pin_dir, const char *name)
@@ -90,8 +92,8 @@ static int kernel_has_qdiscs(char *why, size_t size)
 	return has < 0 ? has : -EOPNOTSUPP;
 }
 
-/* The loaded object with its limits. NULL: why has the reason. */
-static struct sluice_queue_bpf *queue_load(char *why, size_t size)
+/* The loaded object with its limits. pauses: the map that ingress writes, -1: its own. NULL: why has the reason. */
+static struct sluice_queue_bpf *queue_load(int pauses, char *why, size_t size)
 {
 	struct queue_limits limits = QUEUE_LIMITS_PRESET;
 	struct sluice_queue_bpf *s;
@@ -100,7 +102,10 @@ static struct sluice_queue_bpf *queue_load(char *why, size_t size)
 
 	libbpf_init();
 	s = sluice_queue_bpf__open();
-	err = s ? sluice_queue_bpf__load(s) : -errno;
+	err = s ? 0 : -errno;
+	if (!err && pauses >= 0)
+		err = bpf_map__reuse_fd(s->maps.queue_pauses, pauses);
+	err = err ?: sluice_queue_bpf__load(s);
 	if (!err && bpf_map_update_elem(bpf_map__fd(s->maps.queue_limits), &zero, &limits, BPF_ANY))
 		err = -errno;
 	if (!err)
@@ -118,7 +123,7 @@ int queue_try(char *why, size_t size)
 
 	if (err)
 		return err;
-	s = queue_load(why, size);
+	s = queue_load(-1, why, size);
 	if (!s)
 		return -errno;
 	sluice_queue_bpf__destroy(s);
@@ -143,8 +148,8 @@ static int queue_is_kept(const char *pin_dir)
 
 static int queue_pin(struct sluice_queue_bpf *s, const char *pin_dir)
 {
-	struct bpf_map *const maps[QUEUE_PINS] = { s->maps.queue_ops, s->maps.queue_limits, s->maps.queues,
-						   s->maps.queue_flows, s->maps.queue_voqs };
+	struct bpf_map *const maps[QUEUE_PINS] = { s->maps.queue_ops,	s->maps.queue_limits, s->maps.queues,
+						   s->maps.queue_flows, s->maps.queue_voqs,   s->maps.queue_pauses };
 	char path[512];
 	unsigned int i;
 	int err;
@@ -174,7 +179,7 @@ void queue_register(struct dataplane *dp)
 		msg_debug("qdisc 'sluice': another daemon has registered it");
 		return;
 	}
-	s = queue_load(why, sizeof(dp->queue_why));
+	s = queue_load(bpf_map__fd(dp->skel->maps.queue_pauses), why, sizeof(dp->queue_why));
 	if (!s) {
 		msg("qdisc 'sluice': %s; fq and all else are as they were", why);
 		return;

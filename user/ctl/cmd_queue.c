@@ -22,6 +22,7 @@ static const struct table_column queue_columns[] = {
 	{ "HELD",        6,  5, "held_flows" },
 	{ "NEXT us",    10,  6, "next" },
 	{ "VOQS",        6, 15, "waiting_voqs" },
+	{ "PAUSED",      7, 17, "paused_flows" },
 	{ "BESIDE",     10, 10, "beside_packets" },
 	{ "TAKEN",      12,  7, "taken" },
 	{ "FULL",        8,  2, "full" },
@@ -65,6 +66,8 @@ static void queue_show(const struct queue_seen *q, const struct qdisc_waits *w, 
 		out_cell("next", "%llu", held_ns / 1000);
 	out_u64("waiting_voqs", q->waiting_voqs);
 	out_u64("voq_packets", q->voq_packets);
+	out_u64("paused_flows", q->paused_flows);
+	out_u64("pauses", q->pauses);
 	out_u64("beside_packets", q->beside);
 	out_object("packets");
 	for (i = 0; i < QUEUE_VERDICTS; i++)

@@ -114,9 +114,10 @@ static const struct flow_row *flow_find(const struct flow_list *l, int argc, cha
 
 /* --- 2. --- */
 
-static void why_look(struct why *w, const struct flow *before)
+static void why_look(struct why *w, const struct pins *p, const struct flow *before)
 {
-	const char *held = flow_why(&w->key, &w->flow, &w->ctl, now_ns());
+	const char *held = flow_is_paused(p, &w->flow, now_ns()) ? flow_hold_names[HELD_PAUSE] :
+								   flow_why(&w->key, &w->flow, &w->ctl, now_ns());
 	unsigned int i;
 	__u64 ns, bytes;
 
@@ -162,7 +163,7 @@ static int why_watch(struct why *w, const struct pins *p)
 		before = w->flow;
 		if (bpf_map_lookup_elem(p->flows, &w->key, &w->flow))
 			return -errno;
-		why_look(w, &before);
+		why_look(w, p, &before);
 	}
 	w->now_ns = now_ns();
 	w->took_ns = w->now_ns - from_ns;

@@ -23,12 +23,15 @@ static int flow_list_add(const struct flow_key *key, const struct flow *f, void 
 
 int flow_list_read(struct flow_list *l, const struct pins *p)
 {
+	unsigned int i;
 	int err;
 
 	memset(l, 0, sizeof(*l));
 	l->ctl = *p->ctl;
 	err = pins_each_flow(p, flow_list_add, l);
 	l->now_ns = now_ns();
+	for (i = 0; i < l->n; i++)
+		l->row[i].paused = flow_is_paused(p, &l->row[i].flow, l->now_ns);
 	if (err)
 		flow_list_free(l);
 	return err;

@@ -7,6 +7,7 @@
 struct flow_row {
 	struct flow_key key;
 	struct flow flow;
+	int paused; /* flow_is_paused() */
 	/* From earlier lists, if any (flow_list_order): */
 	__u64 sent_bps;	 /* since the previous list; 0 if the flow was not in it */
 	const char *why; /* its constraint, and since when; a new reason has to be seen at two looks in a row */

@@ -14,7 +14,7 @@
 
 const char *row_why(const struct flow_row *r, const struct flow_list *l)
 {
-	return r->why ?: flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
+	return r->paused ? flow_hold_names[HELD_PAUSE] : r->why ?: flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
 }
 
 const struct pod *row_pod(const struct flow_row *r, const struct flow_list *l)

@@ -32,14 +32,17 @@ void why_queues(struct why *w)
 void queue_sentence(struct why *w)
 {
 	__u64 held_ns = queue_held_ns(&w->queue, w->now_ns);
-	char held[32], took[32];
+	unsigned int flows = w->queue.held_flows + w->queue.paused_flows;
+	char held[32], took[32], paused[48] = "";
 	size_t n;
 	int i;
 
 	if (!w->queues)
 		return;
-	snprintf(w->queue_line, sizeof(w->queue_line), "The qdisc sluice of %s holds %u flow%s%s%s.", w->port,
-		 w->queue.held_flows, PLURAL(w->queue.held_flows), held_ns ? ", the first for another " : "",
+	if (w->queue.paused_flows)
+		snprintf(paused, sizeof(paused), ", %u of them for a pause", w->queue.paused_flows);
+	snprintf(w->queue_line, sizeof(w->queue_line), "The qdisc sluice of %s holds %u flow%s%s%s%s.", w->port, flows,
+		 PLURAL(flows), paused, held_ns ? ", the first for another " : "",
 		 held_ns ? time_text(held_ns, held) : "");
 	n = strlen(w->queue_line);
 	if (w->queue_drops)

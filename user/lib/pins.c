@@ -221,6 +221,15 @@ const char *flow_why(const struct flow_key *k, const struct flow *f, const struc
 	return k->proto == IPPROTO_TCP && (f->tx.own_cc || flow_edge_near(f)) ? "window" : "none";
 }
 
+int flow_is_paused(const struct pins *p, const struct flow *f, __u64 now)
+{
+	__u32 class = (f->tx.flags & FLOW_F_PAUSE) >> FLOW_F_PAUSE_SHIFT;
+	struct pfc_port port;
+
+	return class && class <= PFC_PRIORITIES && !bpf_map_lookup_elem(p->pfc_ports, &f->path.ifindex, &port) &&
+	       pfc_asked(&port.obey[class - 1], &port.params, now, 0) > now;
+}
+
 /* An entry is not read atomically: its feedback may be newer than its count of sent bytes. */
 __u32 flow_under_way(const struct flow *f)
 {

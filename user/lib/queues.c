@@ -110,6 +110,7 @@ void queues_sum(const struct queue_seen *list, unsigned int n, __u64 now_ns, str
 		sum->fresh_flows += list[i].fresh_flows;
 		sum->ring_flows += list[i].ring_flows;
 		sum->held_flows += list[i].held_flows;
+		sum->paused_flows += list[i].paused_flows;
 		sum->beside += list[i].beside;
 		for (k = 0; k < QUEUE_VERDICTS; k++)
 			sum->packets[k] += list[i].packets[k];

@@ -63,7 +63,7 @@
 	X(HOP_MTU, "hop_mtu", VERDICT, "INT-MD packets that the MTU had no room to make longer by one more hop")       \
 	X(HOP_BAD, "hop_bad", VERDICT, "packets with a malformed telemetry header, forwarded as they are")             \
 	X(HOP_NO_QUEUE, "hop_no_queue", VERDICT, "packets not stamped: the queue cannot be read")                      \
-	X(PFC_HELD, "pfc_held", ALSO, "packets that were given the end of a pause as their departure")                 \
+	X(PFC_HELD, "pfc_held", ALSO, "packets that left the stack in a pause, and wait for its end")                  \
 	X(PFC_UNHELD, "pfc_unheld", ALSO, "packets that left in a pause: the port has no fq, or they are not IP")      \
 	X(PFC_TOLD, "pfc_told", ALSO, "PFC frames made of packets as they came, to the neighbours that sent them")     \
 	X(PFC_UNTOLD, "pfc_untold", ALSO, "PFC frames that could not be made of a packet, or did not reach the qdisc") \

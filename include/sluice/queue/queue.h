@@ -24,7 +24,7 @@ struct queue_limits {
 	__u64 horizon_ns; /* a packet that would leave later is dropped */
 };
 
-#define QUEUE_VERSION 6 /* goes up with every change of bpf/queue or of this file */
+#define QUEUE_VERSION 7 /* goes up with every change of bpf/queue or of this file */
 #define QUEUE_LIMITS_PRESET                                                                            \
 	{                                                                                              \
 		.version = QUEUE_VERSION, .packets = 10000, .flow_packets = 1000, .quantum = 2 * 1514, \
@@ -67,12 +67,15 @@ struct queue_seen {
 	__u64 voq_bytes;    /* bytes that VOQs have sent since the others had a turn */
 	__u64 packets[QUEUE_VERDICTS]; /* packets that came, by verdict */
 	__u64 voq_packets;	       /* packets that have left by way of a VOQ */
+	__u32 paused_flows;	       /* flows that are due, and wait for the end of a pause (pauses.h) */
+	__u32 paused;		       /* bit n: pauses of priority n hold some of them */
+	__u64 pauses;		       /* times that a pause has held a flow */
 };
 
-/* How much longer the first packet waits that is held, or has no credit; 0: none does. */
+/* How much longer the first packet waits that is held, has no credit, or is paused; 0: none does. */
 static inline __u64 queue_held_ns(const struct queue_seen *q, __u64 now_ns)
 {
-	return (q->held_flows || q->waiting_voqs) && q->next_ns > now_ns ? q->next_ns - now_ns : 0;
+	return (q->held_flows || q->waiting_voqs || q->paused_flows) && q->next_ns > now_ns ? q->next_ns - now_ns : 0;
 }
 
 /* The two FIFOs of a flow. */

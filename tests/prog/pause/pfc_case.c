@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <net/if.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "pfc_case.h"
@@ -8,6 +9,19 @@ void pfc_make(void)
 {
 	world_make();
 	hosts_strip();
+}
+
+struct frame frame_pfc(__u16 vector, unsigned int prio, __u16 quanta)
+{
+	static const __u8 head[] = { 0x01, 0x80, 0xc2, 0, 0, 0x01, 2, 0, 0, 0, 0, 9, 0x88, 0x08, 0x01, 0x01 };
+	struct frame f = { .len = 60 };
+
+	memcpy(f.b, head, sizeof(head));
+	f.b[16] = vector >> 8;
+	f.b[17] = vector;
+	f.b[18 + 2 * prio] = quanta >> 8;
+	f.b[19 + 2 * prio] = quanta;
+	return f;
 }
 
 struct pfc_port pauses_usual(void)

@@ -13,6 +13,8 @@
 
 void pfc_make(void);
 struct pfc_port pauses_usual(void);
+/* As in Figure 31D-1 of 802.3, byte by byte. */
+struct frame frame_pfc(__u16 vector, unsigned int prio, __u16 quanta);
 /* The port obeys, and has fq. */
 void port_obeys(enum sluice_mode mode);
 /* Pauses the priority for that many ns; returns the end of the pause. */

@@ -85,6 +85,22 @@ struct pfc_port pauses_get(__u32 ifindex)
 	return p;
 }
 
+void queue_pauses_set(__u32 ifindex, const struct queue_pauses *p)
+{
+	struct queue_port key = { .ifindex = ifindex };
+
+	map_set(skel->maps.queue_pauses, &key, p);
+}
+
+struct queue_pauses queue_pauses_get(__u32 ifindex)
+{
+	struct queue_port key = { .ifindex = ifindex };
+	struct queue_pauses p = {};
+
+	cr_assert(map_get(skel->maps.queue_pauses, &key, &p));
+	return p;
+}
+
 struct pfc_slot pauses_slot(__u32 slot)
 {
 	struct pfc_slot s = {};

@@ -3,9 +3,11 @@
 
 #include "sluice/queue/note.h"
 #include "sluice/queue/pace.h"
+#include "sluice/queue/pauses.h"
 
 TestSuite(pace, .timeout = 20);
 TestSuite(note, .timeout = 20);
+TestSuite(pauses, .timeout = 20);
 
 #define NOW 1000000000ULL
 #define US 1000ULL
@@ -94,10 +96,10 @@ Test(pace, pace_is_stale__spares_the_last_packet)
 	p.kbps = R / 4;
 	t = pace_front(&p, &g[1]);
 	cr_expect_eq(t, NOW + 400 * US);
-	cr_expect(pace_is_stale(g[1].until_ns, t, 2));
-	cr_expect_not(pace_is_stale(g[1].until_ns, t, 0), "R of less than a packet in the horizon");
-	cr_expect_not(pace_is_stale(g[1].until_ns, NOW + 250 * US, 2));
-	cr_expect_not(pace_is_stale(0, ~0ULL, 2), "no limit");
+	cr_expect(pace_is_stale(&p, g[1].until_ns, t, 2));
+	cr_expect_not(pace_is_stale(&p, g[1].until_ns, t, 0), "R of less than a packet in the horizon");
+	cr_expect_not(pace_is_stale(&p, g[1].until_ns, NOW + 250 * US, 2));
+	cr_expect_not(pace_is_stale(&p, 0, ~0ULL, 2), "no limit");
 }
 
 Test(pace, pacer_rescaled__changes_what_lies_ahead_only)
@@ -149,6 +151,90 @@ Test(note, queue_note_is_valid__of_ours_only)
 	cr_expect(queue_note_is_valid(&n));
 	n.mark = 0;
 	cr_expect_not(queue_note_is_valid(&n));
-	n.mark = 0x51bccede; /* of version 4 */
+	n.mark = 0x51bd0007; /* of version 6 */
 	cr_expect_not(queue_note_is_valid(&n));
+}
+
+Test(note, queue_note_class__is_beside_the_patience)
+{
+	struct queue_note n = { .mark = QUEUE_NOTE_MARK | queue_note_patience(NSEC_PER_SEC) };
+	__u32 prio;
+
+	cr_expect_eq(queue_note_priorities(n.mark), 0);
+	for (prio = 0; prio < PFC_PRIORITIES; prio++) {
+		n.mark = QUEUE_NOTE_MARK | queue_note_class(prio) | queue_note_patience(NSEC_PER_SEC);
+		cr_expect(queue_note_is_valid(&n));
+		cr_expect_eq(queue_note_priorities(n.mark), 1U << prio);
+		cr_expect_geq(queue_note_patience_ns(n.mark), NSEC_PER_SEC);
+	}
+	cr_expect_eq(queue_note_priorities(~0U), 0, "no such priority");
+}
+
+/* A pause of 1 ms, in which four packets become due. */
+Test(pace, pace_resume__is_late_and_catches_up_at_twice_the_rate)
+{
+	struct pace_gap g[4];
+	struct pace p;
+	__u64 first;
+	int i;
+
+	enter_four(&p, g, 0);
+	first = pace_resume(&p, NOW, NOW + 1000 * US);
+	cr_expect_eq(first, NOW + 1000 * US);
+	for (i = 1; i < 4; i++) {
+		p.left_ns = first;
+		first = pace_front(&p, &g[i]);
+		cr_expect_eq(first, NOW + 1000 * US + i * 50 * US, "packet %d", i);
+	}
+	cr_expect_eq(p.late_ns, 850 * US);
+	cr_expect_eq(pace_resume(&p, first, first - 1), first, "not due yet: the pause did not hold it");
+	cr_expect_eq(p.late_ns, 850 * US);
+}
+
+Test(pace, pace_front__is_on_time_again_when_it_has_caught_up)
+{
+	struct pace_gap g[4];
+	struct pace p;
+
+	enter_four(&p, g, 0);
+	p.left_ns = pace_resume(&p, NOW, NOW + 70 * US);
+	p.left_ns = pace_front(&p, &g[1]);
+	cr_expect_eq(p.left_ns, NOW + 120 * US);
+	p.left_ns = pace_front(&p, &g[2]);
+	cr_expect_eq(p.left_ns, NOW + 200 * US, "as egress said");
+	cr_expect_eq(p.late_ns, 0);
+}
+
+Test(pace, pace_is_stale__does_not_count_pauses)
+{
+	struct pace_gap g[4], later;
+	struct pace p;
+	__u64 first;
+
+	enter_four(&p, g, 400 * US);
+	first = pace_resume(&p, NOW + 100 * US, NOW + 1000 * US);
+	cr_expect_not(pace_is_stale(&p, g[1].until_ns, first, 2));
+	cr_expect(pace_is_stale(&p, g[1].until_ns, first + 301 * US, 2), "by anything else it is");
+	pace_enter(&p, &later, first, first, R,
+		   400 * US); /* it comes after the pause, and waits for those that were late */
+	cr_expect_not(pace_is_stale(&p, later.until_ns, first + 900 * US, 2));
+}
+
+Test(pauses, queue_pauses_over__are_those_whose_time_has_come)
+{
+	struct queue_pauses p = { .until_ns = { NOW - 1, NOW, NOW + 1, 0, NOW + 70 * US } };
+
+	cr_expect_eq(queue_pauses_over(&p, 0xff, NOW), 0xff & ~(1 << 2 | 1 << 4));
+	cr_expect_eq(queue_pauses_over(&p, 1 << 2, NOW), 0);
+	cr_expect_eq(queue_pauses_over(&p, 1 << 2, NOW + 1), 1 << 2);
+}
+
+Test(pauses, queue_pauses_next_ns__is_the_first_end_or_the_next_look)
+{
+	struct queue_pauses p = { .until_ns = { NOW + 10 * US, NOW + 20 * US, NOW - 5, NOW + NSEC_PER_SEC } };
+
+	cr_expect_eq(queue_pauses_next_ns(&p, 1 << 1, NOW), NOW + 20 * US);
+	cr_expect_eq(queue_pauses_next_ns(&p, 1 << 0 | 1 << 1, NOW), NOW + 10 * US);
+	cr_expect_eq(queue_pauses_next_ns(&p, 1 << 2, NOW), NOW, "never in the past");
+	cr_expect_eq(queue_pauses_next_ns(&p, 1 << 3, NOW), NOW + QUEUE_PAUSE_POLL_NS, "XON may come");
 }
