@@ -148,11 +148,6 @@ static __always_inline __u64 earlier_ns(__u64 a_ns, __u64 b_ns)
 	return a_ns && (!b_ns || a_ns < b_ns) ? a_ns : b_ns;
 }
 
-static __always_inline __u64 queue_next_ns(struct queue *q, __u64 now_ns)
-{
-	return earlier_ns(earlier_ns(held_next_ns(q), gates_next_ns(q)), paused_next_ns(q, now_ns));
-}
-
 /* Counts a packet that leaves, and returns it. */
 static __always_inline struct sk_buff *queue_hand_out(struct Qdisc *sch, struct sk_buff *skb)
 {
@@ -196,8 +191,9 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 	bpf_iter_num_destroy(&it);
 	if (skb)
 		return queue_hand_out(sch, skb);
-	next_ns = done ? queue_next_ns(q, now_ns) : now_ns;
-	q->seen.next_ns = q->armed_ns = next_ns;
+	next_ns = done ? earlier_ns(held_next_ns(q), gates_next_ns(q)) : now_ns;
+	q->seen.next_ns = next_ns;
+	q->armed_ns = next_ns = earlier_ns(next_ns, paused_next_ns(q, now_ns));
 	if (next_ns)
 		bpf_qdisc_watchdog_schedule(sch, next_ns, l->slack_ns);
 	return NULL;

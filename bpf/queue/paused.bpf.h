@@ -117,8 +117,10 @@ static __always_inline void paused_release(struct queue *q, __u64 now_ns)
 	bpf_iter_num_new(&it, 0, QUEUE_RESUMES);
 	while (bpf_iter_num_next(&it)) {
 		f = q->resuming ? paused_pop(q) : NULL;
-		if (!f)
+		if (!f) {
+			q->resuming = 0;
 			break;
+		}
 		q->resuming--;
 		if (f->first_prios & ~(__u64)over)
 			paused_push(q, f);

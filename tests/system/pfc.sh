@@ -295,17 +295,17 @@ pfc__xon_releases_what_waits_in_sluice() {
 	queue_registered
 	daemon_start h2 sw
 	server h2
-	bulk_start h1 10.2.0.2 -S $PFC_TOS
-	governed_soon h1
-	grows "packets at p1" 20 pfc_received
 	pfc_queue fq >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "reloaded"
-	bulk_goes_on
+	bulk_start h1 10.2.0.2 -S $PFC_TOS
+	governed_soon h1
 	pfc_xon_us
 	fq=$PFC_XON_US
+	bulk_stop
 	pfc_queue sluice >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "reloaded"
-	bulk_goes_on
+	bulk_start h1 10.2.0.2 -S $PFC_TOS
+	governed_soon h1
 	pfc_xon_us
 	echo "# us from XON to the next packet: $PFC_XON_US with sluice, $fq with fq; $PFC_DURING packets in 50 ms of the pause"
 	expect "us with fq, where packets wait for the end of the pause" "$fq" -ge 100000

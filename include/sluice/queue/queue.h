@@ -72,10 +72,10 @@ struct queue_seen {
 	__u64 pauses;		       /* times that a pause has held a flow */
 };
 
-/* How much longer the first packet waits that is held, has no credit, or is paused; 0: none does. */
+/* How much longer the first packet waits that is held, or has no credit; 0: none does. */
 static inline __u64 queue_held_ns(const struct queue_seen *q, __u64 now_ns)
 {
-	return (q->held_flows || q->waiting_voqs || q->paused_flows) && q->next_ns > now_ns ? q->next_ns - now_ns : 0;
+	return (q->held_flows || q->waiting_voqs) && q->next_ns > now_ns ? q->next_ns - now_ns : 0;
 }
 
 /* The two FIFOs of a flow. */
