@@ -9,7 +9,7 @@
 #include "lib/maps.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
-#include "sluice/queue/pauses.h"
+#include "sluice/pause/qdisc.h"
 #include "sluice/rack/hiercc.h"
 
 /*

@@ -8,7 +8,7 @@
  *     noted by priority, and consumed, as by a MAC. A malformed frame changes nothing, is counted, and goes on.
  *  2. Egress and hop: a packet that leaves in a pause gets the end of it as its departure. The clock of a flow
  *     continues from there (egress_departure()); a packet without a clock leaves when the pause ends (pfc_hold()). Where
- *     the interface has the qdisc `sluice` the packet gets its priority instead, and the qdisc obeys (queue/pauses.h).
+ *     the interface has the qdisc `sluice` the packet gets its priority instead, and the qdisc obeys (pause/qdisc.h).
  *  3. The tracepoints of the root qdisc count the bytes in a queue by ingress port and priority. Packets (arrive.bpf.h)
  *     and the daemon (user/daemon/ppfc.c) read the counts and pause the neighbours.
  *
@@ -26,7 +26,7 @@
 #include "sluice/once.h"
 #include "sluice/pause/pfc.h"
 #include "sluice/queue/note.h"
-#include "sluice/queue/pauses.h"
+#include "sluice/pause/qdisc.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 

@@ -23,7 +23,7 @@
  */
 #include "queue/kfuncs.bpf.h"
 #include "sluice/queue/pace.h"
-#include "sluice/queue/pauses.h"
+#include "sluice/pause/qdisc.h"
 #include "sluice/queue/queue.h"
 #include "sluice/queue/voq_clock.h"
 

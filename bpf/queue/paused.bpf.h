@@ -2,7 +2,7 @@
 #ifndef SLUICE_PAUSED_BPF_H
 #define SLUICE_PAUSED_BPF_H
 /*
- * Flows that a pause of the port holds (sluice/queue/pauses.h). The note of a packet has its priority, and queue_pauses
+ * Flows that a pause of the port holds (sluice/pause/qdisc.h). The note of a packet has its priority, and queue_pauses
  * when that may leave:
  *
  *   due, its priority is paused   -> paused, a list of all such flows

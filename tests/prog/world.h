@@ -15,7 +15,7 @@
 #include "packet.h"
 #include "sluice/abi/abi.h"
 #include "sluice/queue/note.h"
-#include "sluice/queue/pauses.h"
+#include "sluice/pause/qdisc.h"
 
 #define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter runs */
 #define VERDICT_DROP 2

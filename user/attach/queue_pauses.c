@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The map by which ingress tells the qdiscs `sluice` of pauses (sluice/queue/pauses.h). Whoever registers the qdisc pins
+ * The map by which ingress tells the qdiscs `sluice` of pauses (sluice/pause/qdisc.h). Whoever registers the qdisc pins
  * it beside the qdisc's other maps. Programs of other daemons on the machine use it, too: they find it among the maps of
  * the registered qdisc's program.
  */
@@ -12,7 +12,7 @@
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "sluice.skel.h"
-#include "sluice/queue/pauses.h"
+#include "sluice/pause/qdisc.h"
 
 static int map_is_pauses(int fd)
 {

@@ -12,7 +12,7 @@
  *     pause.
  *
  * Open in the standard, and done here:
- *  - A departure time cannot be revised, except in the qdisc `sluice` (queue/pauses.h). XON releases later packets; a packet scheduled for the end of the pause, and
+ *  - A departure time cannot be revised, except in the qdisc `sluice` (pause/qdisc.h). XON releases later packets; a packet scheduled for the end of the pause, and
  *    those behind it in its flow, wait for that end. So Sluice does not send 65535 quanta and an XON, but short pauses
  *    that are refreshed while they are needed (pause_ns).
  *  - A packet scheduled before the pause began leaves in it: headroom has to cover it, and it is part of d of ppfc.h.

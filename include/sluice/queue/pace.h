@@ -17,7 +17,7 @@
  * After R has fallen a datagram may wait for longer than it was allowed to: it is dropped when it comes to the front,
  * unless it is the last one of its flow. So UDP never waits beyond its horizon, at whatever R.
  *
- * A pause (pauses.h) makes the flow late against egress's clock, which does not know of it. The flow catches up at no
+ * A pause (pause/qdisc.h) makes the flow late against egress's clock, which does not know of it. The flow catches up at no
  * more than 2R, instead of sending all that became due in the pause at once; and no packet is stale because of a pause.
  */
 #include "sluice/pacer.h"

@@ -67,7 +67,7 @@ struct queue_seen {
 	__u64 voq_bytes;    /* bytes that VOQs have sent since the others had a turn */
 	__u64 packets[QUEUE_VERDICTS]; /* packets that came, by verdict */
 	__u64 voq_packets;	       /* packets that have left by way of a VOQ */
-	__u32 paused_flows;	       /* flows that are due, and wait for the end of a pause (pauses.h) */
+	__u32 paused_flows;	       /* flows that are due, and wait for the end of a pause (pause/qdisc.h) */
 	__u32 paused;		       /* bit n: pauses of priority n hold some of them */
 	__u64 pauses;		       /* times that a pause has held a flow */
 };

@@ -32,7 +32,8 @@ Test(pfc_sluice, pause__and_its_end_are_told_to_the_qdisc)
 
 	queue_obeys();
 	run(INGRESS, &f);
-	expect_eq(queue_pauses_get(WORLD_IFINDEX).until_ns[LOSSLESS], pauses_get(WORLD_IFINDEX).obey[LOSSLESS].until_ns);
+	expect_eq(queue_pauses_get(WORLD_IFINDEX).until_ns[LOSSLESS],
+		  pauses_get(WORLD_IFINDEX).obey[LOSSLESS].until_ns);
 	for (i = 0; i < PFC_PRIORITIES; i++)
 		if (i != LOSSLESS)
 			expect_eq(queue_pauses_get(WORLD_IFINDEX).until_ns[i], 0);

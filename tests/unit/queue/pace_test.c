@@ -3,7 +3,7 @@
 
 #include "sluice/queue/note.h"
 #include "sluice/queue/pace.h"
-#include "sluice/queue/pauses.h"
+#include "sluice/pause/qdisc.h"
 
 TestSuite(pace, .timeout = 20);
 TestSuite(note, .timeout = 20);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_QUEUE_PAUSES_H
-#define SLUICE_QUEUE_PAUSES_H
+#ifndef SLUICE_PAUSE_QDISC_H
+#define SLUICE_PAUSE_QDISC_H
 /*
  * Pauses (sluice/pause/pfc.h) that the qdisc `sluice` obeys when a packet is about to leave. A departure time cannot be
  * taken back, so with fq a pause that XON ends early goes on for the packets that it has delayed, and one that begins does
@@ -27,8 +27,9 @@ struct queue_port {
 };
 
 struct queue_pauses {
-	__u64 until_ns[PFC_PRIORITIES]; /* when the pause of a priority ends, CLOCK_MONOTONIC; in the past: there is none */
-	__u64 qdiscs;			/* of this interface; several below mq */
+	__u64 until_ns
+		[PFC_PRIORITIES]; /* when the pause of a priority ends, CLOCK_MONOTONIC; in the past: there is none */
+	__u64 qdiscs;		  /* of this interface; several below mq */
 };
 
 /* The classes in wanted (bit n: priority n) that are not paused. */
