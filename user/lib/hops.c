@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a hop sent, by its reports in two feedbacks. */
+/* The bytes that a hop sent, by its reports in two feedbacks. */
 #include "lib/hops.h"
 
 __u64 hop_sent(const struct flow *old, const struct flow *now, unsigned int i, __u64 *ns)
