@@ -38,7 +38,7 @@ struct encoder {
 	fBuf_t *buf;
 	fbTemplate_t *hop;
 	GError *error;
-	__u32 domain, pen;
+	__u32 domain;
 	encoder_send *send;
 	void *ctx;
 	unsigned int records; /* in the message that is being filled */
@@ -177,7 +177,6 @@ struct encoder *encoder_new(__u32 domain, __u32 pen, encoder_send *send, void *c
 
 	e->model = fbInfoModelAlloc();
 	e->domain = domain;
-	e->pen = pen;
 	e->send = send;
 	e->ctx = ctx;
 	for (i = 0; i < ELEMENTS; i++) {
@@ -229,8 +228,7 @@ static void template_send(struct encoder *e, __u16 id)
 
 void encoder_templates(struct encoder *e)
 {
-	unsigned int i;
-	__u16 id;
+	unsigned int i, id;
 
 	/* Elements first: a template tells no type. */
 	template_send(e, TEMPLATE_ELEMENT);
