@@ -13,7 +13,7 @@ BPFTOOL ?= $(shell deploy/bpftool)
 B := build
 Q := $(if $(V),,@)
 
-all: $(B)/sluiced $(B)/sluicectl $(B)/sluice-sim $(B)/sluice.yaml.5 ## build the daemon, the tool and the simulator (default)
+all: $(B)/sluiced $(B)/sluicectl $(B)/sluice-sim $(B)/sluice-ipfix $(B)/sluice.yaml.5 ## build the daemon, the tool, the simulator and the exporter (default)
 
 include mk/build.mk mk/test.mk mk/install.mk
 

@@ -7,9 +7,10 @@ LIBS := -lxdp -lbpf -lcyaml -lyaml -lmnl -ljson-c -lm
 
 # Links $(1), which is what a program is called in the list of steps, from the C files and objects it depends on.
 # EXTRA: its own flags; WITH: its own libraries.
+linking = $(COMPILER) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) $(INCLUDES) $(EXTRA) $(LDFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(WITH)
 define link
 	@echo "  $(1) $@"
-	$(Q)$(COMPILER) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) $(INCLUDES) $(EXTRA) $(LDFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(WITH)
+	$(Q)$(linking)
 endef
 
 # --- the programs: user/lib and user/attach are what several need ---
@@ -29,6 +30,17 @@ $(B)/sluicectl: $(call objects,ctl) $(LIBSLUICE)
 $(B)/sluice-sim: private WITH = -lcyaml -lyaml -lmnl -ljson-c -lm
 $(B)/sluice-sim: $(call objects,sim) $(LIBSLUICE)
 	$(call link,LD    )
+
+# The exporter needs libraries that nothing else does. Without them it is left out, and the next make looks for them again.
+FIXBUF = $(shell pkg-config $(1) libfixbuf)
+$(B)/sluice-ipfix: private EXTRA = $(call FIXBUF,--cflags)
+$(B)/sluice-ipfix: private WITH = $(call FIXBUF,--libs) -lbpf -lmnl -lm
+$(B)/sluice-ipfix: $(wildcard user/ipfix/*.c user/ipfix/*.h user/lib/*.h include/sluice/*.h include/sluice/*/*.h) $(LIBSLUICE) | $(B)/packages.build
+	$(Q)if pkg-config --exists 'libfixbuf >= 2.3'; then \
+		echo "  LD     $@" && $(linking); \
+	else \
+		echo "  LEFT   $@: the IPFIX exporter is left out: it needs libfixbuf 2.3 or newer (libfixbuf-dev)" && rm -f $@; \
+	fi
 
 $(B)/%.o: user/%.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/sluice_queue.skel.h
 	@echo "  CC     $<"

@@ -14,6 +14,7 @@ DOCS := $(wildcard *.md docs/*.md docs/pictures/*.svg) $(addprefix deploy/,grafa
 	schema/sluicectl.json systemd/xdp.conf wireshark/sluice.lua) $(wildcard deploy/scenarios/*.yaml)
 # The installed files, each with its place.
 INSTALLED := $(SBINDIR)/sluiced $(SBINDIR)/sluicectl $(BINDIR)/sluice-sim \
+	$(SBINDIR)/sluice-ipfix $(MANDIR)/man8/sluice-ipfix.8 $(UNITDIR)/sluice-ipfix@.service \
 	$(MANDIR)/man8/sluiced.8 $(MANDIR)/man8/sluicectl.8 $(MANDIR)/man1/sluice-sim.1 \
 	$(MANDIR)/man5/sluice.yaml.5 $(UNITDIR)/sluiced.service $(COMPLETIONDIR)/sluicectl $(addprefix $(DOCDIR)/,$(DOCS))
 
@@ -26,6 +27,12 @@ install: all ## install under $(DESTDIR)$(PREFIX)
 	for file in $(DOCS); do install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit; done
 	install -d $(DESTDIR)/etc/sluice $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR)
 	sed 's|/usr/local/sbin|$(SBINDIR)|' deploy/systemd/sluiced.service >$(DESTDIR)$(UNITDIR)/sluiced.service
+	if test -s $(B)/sluice-ipfix; then \
+		install -m 755 -t $(DESTDIR)$(SBINDIR) $(B)/sluice-ipfix && \
+		install -m 644 -t $(DESTDIR)$(MANDIR)/man8 deploy/man/sluice-ipfix.8 && \
+		sed 's|/usr/local/sbin|$(SBINDIR)|' deploy/systemd/sluice-ipfix@.service >$(DESTDIR)$(UNITDIR)/sluice-ipfix@.service && \
+		chmod 644 $(DESTDIR)$(UNITDIR)/sluice-ipfix@.service; \
+	fi
 	$(B)/sluicectl --completion >$(DESTDIR)$(COMPLETIONDIR)/sluicectl
 	chmod 644 $(DESTDIR)$(UNITDIR)/sluiced.service $(DESTDIR)$(COMPLETIONDIR)/sluicectl
 

@@ -14,6 +14,7 @@
 #include "ctl/flows.h"
 #include "ctl/pods.h"
 #include "ctl/show.h"
+#include "lib/arguments.h"
 
 #define FLOWS_WIDE 132			   /* columns of a terminal that a line fits into */
 #define FLOWS_FIRST_NS (250 * 1000 * 1000) /* time over which the sending rate is measured for the first output */
@@ -116,21 +117,6 @@ static int flows_sort_parse(struct flows_wish *w, const char *name)
 	return -EINVAL;
 }
 
-int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value)
-{
-	unsigned long n;
-	char *end;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || !n || n > most) {
-		msg("%s '%s' is not a number from 1 to %u", option, text, most);
-		return -EINVAL;
-	}
-	*value = n;
-	return 0;
-}
-
 int peer_parse(const char *text, struct peer_key *peer)
 {
 	int err = prefix_parse(text, peer);
@@ -151,17 +137,6 @@ static int held_by_parse(struct flows_wish *w, const char *name)
 	if (w->held_by)
 		return 0;
 	msg("--held-by '%s' is unknown: write rate, hop, credit, pause, window or none, as in the column WHY", name);
-	return -EINVAL;
-}
-
-int seconds_parse(const char *option, const char *text, unsigned int most, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	if (end != text && !*end && *value >= 0.1 && *value <= most)
-		return 0;
-	msg("%s '%s' is not a number of seconds from 0.1 to %u: write for example 2", option, text, most);
 	return -EINVAL;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include "ctl/show.h"
+#include "lib/hops.h"
 #include "lib/names.h"
 
 #define PATHS_PAUSE_NS (5 * 1000 * 1000)

@@ -22,6 +22,7 @@
 #include "ctl/pcapng.h"
 #include "ctl/show.h"
 #include "ctl/trace_json.h"
+#include "lib/arguments.h"
 #include "sluice/once.h"
 
 #define TRACE_POLL_MS 200

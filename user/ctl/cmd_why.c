@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 #include "ctl/why.h"
+#include "lib/hops.h"
 #include "sluice/cc/base_rtt.h"
 
 #define WHY_LOOKS 50

@@ -38,10 +38,4 @@ void flow_list_keep(struct flow_list *l, const struct pod_wish *pod);
 void flow_list_order(struct flow_list *l, const struct flow_list *before);
 const struct flow_row *flow_list_row(const struct flow_list *l, const struct flow_key *k);
 
-/*
- * Bytes that hop i sent between two reports of it, and the time between. 0 if unknown: another path, no newer report,
- * or a pause long enough for its counter to wrap.
- */
-__u64 hop_sent(const struct flow *old, const struct flow *now, unsigned int i, __u64 *ns);
-
 #endif

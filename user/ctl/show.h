@@ -36,9 +36,7 @@ double hop_own(const struct pins *p, struct flow *f);
 #define HOP_STRLEN 48
 const char *hop_speed_text(__u64 bps, int own, char *buf);
 
-/* Option values, with error messages: a number from 1 to most, seconds from 0.1 to most, --peer. 0 or -EINVAL. */
-int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value);
-int seconds_parse(const char *option, const char *text, unsigned int most, double *value);
+/* The value of --peer, with an error message: 0 or -EINVAL. */
 int peer_parse(const char *text, struct peer_key *peer);
 
 int cmd_status(int argc, char **argv);

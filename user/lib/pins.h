@@ -31,6 +31,8 @@ struct pins {
  * maps are of another SLUICE_ABI. On an error nothing is open.
  */
 int pins_open(const char *dir, struct pins *p);
+/* Says why pins_open() failed with err, and what to do. */
+void pins_refused(const char *dir, int err);
 /* Opens the maps that exist, at least those needed to adopt or detach: control, ports, stats. */
 int pins_open_some(const char *dir, struct pins *p);
 void pins_close(struct pins *p);
