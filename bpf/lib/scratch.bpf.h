@@ -46,7 +46,7 @@ struct intmd_space {
 	struct telem_speed fit[HPCC_MAX_HOPS];
 };
 
-/* What the pauses of its port mean for a packet. */
+/* The pauses of its port, as they apply to a packet. */
 struct pfc_wait {
 	__u64 until_ns;	    /* end of the pause of its priority; 0: there is none */
 	__u64 departure_ns; /* it leaves no earlier; 0: there is no pause, or the qdisc obeys it */

@@ -146,7 +146,7 @@ static inline int pfc_handle(struct __sk_buff *ctx)
 
 /* ---- 2. Obeying ---- */
 
-/* Fills in what pauses mean for a packet of a lossless priority. */
+/* Fills in how pauses apply to a packet of a lossless priority. */
 static inline void pfc_wait_fill(struct pfc_wait *w, const struct pfc_port *p, __u32 ifindex, __u32 prio, __u64 now_ns)
 {
 	__u64 until_ns = pfc_asked(&p->obey[prio], &p->params, now_ns, 0);
@@ -158,7 +158,7 @@ static inline void pfc_wait_fill(struct pfc_wait *w, const struct pfc_port *p, _
 		w->departure_ns = w->until_ns;
 }
 
-/* Fills in what pauses mean for a packet with this type of service. */
+/* Fills in how pauses apply to a packet with this type of service. */
 VERIFIED_ONCE int pfc_look(struct __sk_buff *ctx, struct pfc_wait *w, __u32 tos)
 {
 	const struct control *ctl = control_get();
