@@ -26,4 +26,4 @@ help: ## this list
 .PHONY: all clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(B) \( -path '$(B)/bpf-diff' -o -path '$(B)/cluster' \) -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(B) \( -path '$(B)/bpf-diff' -o -path '$(B)/cluster' -o -path '$(B)/release' \) -prune -o -name '*.d' -print 2>/dev/null)

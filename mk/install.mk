@@ -47,4 +47,13 @@ site: | $(B)/packages.site ## these pages as a site, in build/site
 deb: all | $(B)/packages.deb ## a Debian package, in build/deb
 	$(Q)deploy/deb
 
-.PHONY: install uninstall deb site
+# Of HEAD, and the same bytes each time: times are those of the commit.
+VERSION = $(shell sed -n 's/.*SLUICE_VERSION "\(.*\)"/\1/p' user/lib/util.h)
+dist: ## the source tarball of HEAD, in build/release
+	$(Q)mkdir -p $(B)/release
+	$(Q)git -c tar.tar.gz.command='gzip -9n' archive --prefix=sluice-$(VERSION)/ -o $(B)/release/sluice-$(VERSION).tar.gz HEAD
+
+release: | $(B)/packages.release ## that and packages of Debian 12 and 13, from fresh roots: make release [SUITES=bookworm] (as root; 10 to 20 minutes)
+	$(Q)deploy/release $(SUITES)
+
+.PHONY: install uninstall deb dist release site
