@@ -372,6 +372,11 @@ struct tcp_sock {
 	struct tcp_options_received rx_opt;
 	__u16 tcp_header_len;
 	__u32 mss_cache;
+	__u32 packets_out;
+	__u32 sacked_out;
+	__u32 lost_out;
+	__u32 retrans_out;
+	__u32 srtt_us;
 	__u32 snd_cwnd;
 	__u32 snd_ssthresh;
 	__u32 snd_cwnd_clamp;

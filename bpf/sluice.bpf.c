@@ -139,6 +139,7 @@ SEC("struct_ops/cc_segments")
 __u32 BPF_PROG(cc_segments, struct sock *sk)
 {
 	cc_first(sk, 0);
+	cc_leaves(sk);
 	return 1;
 }
 

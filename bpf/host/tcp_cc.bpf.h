@@ -8,7 +8,8 @@
  *  1. Ingress has run Algorithm 1 on the echo that the ACK brought before TCP sees the ACK, so
  *     cong_control() finds the decision in the flow map.
  *  2. W and R count wire bytes, TCP counts payload: cc_segment() converts. The window is rounded up to whole segments,
- *     plus the one that a receiver with delayed ACKs holds unacknowledged; the rate R = W/T does the fine control.
+ *     plus the one that a receiver with delayed ACKs holds unacknowledged; the rate R = W/T does the fine control. With
+ *     round trips much shorter than T the window is smaller (near.h).
  *  3. While Sluice does not govern (bypass, another mode, a peer that does not strip) the socket behaves as under Reno,
  *     by the kernel's own functions.
  *
@@ -21,6 +22,7 @@
 #include "host/flow.bpf.h"
 #include "host/quiet.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/cc/near.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
@@ -46,6 +48,8 @@ struct cc_priv {
 	__u32 delivered; /* tp->delivered at the last ACK */
 	__u32 governed;	 /* the window is Sluice's, not Reno's */
 	__u32 heard;	 /* its first feedback has come */
+	__u32 segments;	 /* W */
+	__u32 near;	 /* a smaller window that its round trips need (near.h); 0: none */
 };
 
 static inline struct tcp_sock *cc_tcp(struct sock *sk)
@@ -102,22 +106,53 @@ static inline void cc_pace(struct sock *sk, unsigned long bytes_per_s)
 	sk->sk_pacing_rate = bytes_per_s < most ? bytes_per_s : most;
 }
 
+/*
+ * The window that the socket has now: W, or, if its round trips are near, what R needs, and as data goes on to leave,
+ * half as much beyond what is under way. So no packet is longer than that half, and W can still be under way if ACKs
+ * are late.
+ */
+static inline void cc_window(struct sock *sk)
+{
+	const struct cc_priv *priv = cc_priv(sk);
+	struct tcp_sock *tp = cc_tcp(sk);
+	__u32 most = priv->segments, beyond;
+
+	if (priv->near && priv->near < most) {
+		beyond = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out + priv->near / 2;
+		beyond = beyond > priv->near ? beyond : priv->near;
+		most = beyond < most ? beyond : most;
+	}
+	tp->snd_cwnd = most < tp->snd_cwnd_clamp ? most : tp->snd_cwnd_clamp;
+}
+
 static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct flow *f)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	__u32 segment = cc_segment(sk, key, f);
-	__u64 rate, pace_bps = flow_pace_bps(f), segments = flow_segments(f, segment);
+	__u64 rate, pace_bps = flow_pace_bps(f), near = 0;
+	struct cc_priv *priv = cc_priv(sk);
 
 	f->tx.own_cc = 1;
 	sock_note_hear(sk, f);
-	tp->snd_cwnd = segments < tp->snd_cwnd_clamp ? segments : tp->snd_cwnd_clamp;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
 	rate = pace_bps * tp->mss_cache / segment / 8;
 	if (f->cc.w == f->params.w_init && pace_bps == f->cc.rate_bps && rate > CC_TIMER_RATE)
 		rate = CC_UNLIMITED;
+	else if (priv->heard) /* srtt_us counts eighths */
+		near = near_window_bytes(pace_bps, tp->srtt_us >> 3, segment) / segment;
+	priv->segments = flow_segments(f, segment);
+	priv->near = near < priv->segments ? near : 0;
+	cc_window(sk);
 	cc_pace(sk, rate);
+}
+
+/* The socket may send: with near round trips its window goes on with what is under way. */
+static inline void cc_leaves(struct sock *sk)
+{
+	if (cc_priv(sk)->near)
+		cc_window(sk);
 }
 
 static inline int cc_enforced(void)
@@ -137,6 +172,7 @@ static inline void cc_open(struct sock *sk)
 	priv->delivered = cc_tcp(sk)->delivered;
 	priv->governed = 0;
 	priv->heard = 0;
+	priv->near = 0;
 	if (!cc_enforced() || !cc_key(sk, &key))
 		return;
 	/* The handshake went out plain; the peer shows whether data will be wrapped. */
@@ -190,6 +226,7 @@ static inline void cc_acked(struct sock *sk)
 	}
 	if (priv->governed) {
 		priv->governed = 0;
+		priv->near = 0;
 		tp->snd_ssthresh = tp->snd_cwnd;
 		cc_pace(sk, CC_UNLIMITED);
 	}

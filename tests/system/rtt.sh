@@ -114,3 +114,20 @@ rtt__auto_of_hosts_that_never_answer_is_reported() {
 	bulk_stop
 	daemons_stop
 }
+
+# W of 50 ms at 100 Mbit/s are 412 packets, of which a fraction of a millisecond needs few.
+rtt__a_t_far_beyond_the_round_trips_leaves_the_window_small() {
+	net_up
+	host_config h1 "peers: [{prefix: 10.0.0.0/8, base_rtt: 50ms}, {prefix: 'fd00::/16', base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	grows "feedback" 20 flow_of h1 .feedbacks
+	expect "W" "$(flow_of h1 .w_bytes)" -ge 300000
+	wait_for 60 "the window is that of its round trips" control_cwnd_at_most 60
+	expect "W" "$(flow_of h1 .w_bytes)" -ge 300000
+	bulk_goes_on
+	bulk_stop
+	daemons_stop
+}
