@@ -66,12 +66,12 @@ struct egress_pkt {
 	__u32 pad_bytes;   /* Ethernet padding after the IP packet; it stays there */
 	/* Bytes of each block in front of it; 0: no such block */
 	__u32 telem_bytes, voq_bytes, echo_bytes, auth_bytes;
-	__u32 intmd;	    /* bytes of INT-MD */
-	__u32 growth;	    /* most that hops may lengthen it */
-	__u32 room;	    /* hops that telemetry has room for */
-	__u32 outer_bytes;  /* outer headers, including INT-MD */
-	__u32 wire_bytes;   /* bytes between outer headers and inner packet */
-	__u32 weight;	    /* wire bytes of all segments, including our headers */
+	__u32 intmd;	       /* bytes of INT-MD */
+	__u32 growth;	       /* most that hops may lengthen it */
+	__u32 room;	       /* hops that telemetry has room for */
+	__u32 outer_bytes;     /* outer headers, including INT-MD */
+	__u32 wire_bytes;      /* bytes between outer headers and inner packet */
+	__u32 weight;	       /* wire bytes of all segments, including our headers */
 	struct pfc_wait pause; /* of its port */
 	__u64 credit_ns;    /* when the queue expects credit for it; 0: its departure time says it, or it needs none */
 	__u32 echo_version; /* see egress_echo() */

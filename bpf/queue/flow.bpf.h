@@ -47,9 +47,9 @@ struct queue_key {
 struct queue_flow {
 	struct queue_key key;
 	struct pace pace;
-	__u64 first_ns;				      /* departure of its first packet, CLOCK_MONOTONIC */
+	__u64 first_ns;						   /* departure of its first packet, CLOCK_MONOTONIC */
 	__u64 first_voq, first_prios, first_bytes, first_until_ns; /* of its first packet */
-	__s64 credit;				      /* bytes left of its turn */
+	__s64 credit;						   /* bytes left of its turn */
 	__u64 packets;
 	__u64 waits; /* it is in fresh, ring, held, paused or a VOQ */
 	__u64 gone;  /* no longer in the map, or the map has another flow under its key */

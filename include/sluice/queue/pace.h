@@ -23,9 +23,9 @@
 #include "sluice/pacer.h"
 
 struct pace {
-	__u64 left_ns; /* departure of the last packet that has left */
-	__u64 tail_ns; /* departure of the last packet that came, by egress's clock at R */
-	__u64 late_ns; /* how far it is behind egress's clock, because of pauses */
+	__u64 left_ns;	 /* departure of the last packet that has left */
+	__u64 tail_ns;	 /* departure of the last packet that came, by egress's clock at R */
+	__u64 late_ns;	 /* how far it is behind egress's clock, because of pauses */
 	__u64 paused_ns; /* of all pauses so far */
 	__u32 kbps;	 /* R of the newest packet that has one; 0: none had */
 };
