@@ -16,6 +16,7 @@
 #include "host/egress.bpf.h"
 #include "host/ingress.bpf.h"
 #include "host/tcp_cc.bpf.h"
+#include "pause/count.bpf.h"
 #include "pause/pfc.bpf.h"
 #include "port/backlog.bpf.h"
 #include "port/class.bpf.h"

@@ -200,6 +200,12 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	return 0;
 }
 
+/* Whether the queue decides when it leaves, by credit or the end of a pause, and not its departure time. */
+static inline int egress_queue_decides(const struct egress_pkt *p)
+{
+	return p->credit_ns > p->now_ns || (p->pause.note && p->pause.until_ns);
+}
+
 /* When it leaves the queue, by the pacer's or TCP's own departure time and its credit; at once if the port does not honour it. */
 static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
 {

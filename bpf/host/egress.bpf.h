@@ -311,8 +311,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	}
 	if (egress_is_udp_gso(ctx, p))
 		return STAT_TX_UDP_GSO;
-	if (encoding_taken(p) && p->credit_ns <= p->now_ns &&
-	    !(p->pause.note && p->pause.until_ns)) /* else the queue decides */
+	if (encoding_taken(p) && !egress_queue_decides(p))
 		delay_note(f, seq, p->now_ns, egress_leaves_ns(ctx, p, f));
 	verdict = egress_encap(ctx, p, f, ctl, &space->head, seq);
 	if (verdict == STAT_TX_DATA)

@@ -24,7 +24,7 @@
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
-#include "pause/pfc.bpf.h"
+#include "pause/count.bpf.h"
 #include "pause/tell.bpf.h"
 #include "port/class.bpf.h"
 #include "sluice/abi/abi.h"

@@ -22,8 +22,8 @@
  * to a list or tree, one at a time; nobody ever waits for them.
  */
 #include "queue/kfuncs.bpf.h"
-#include "sluice/queue/pace.h"
 #include "sluice/pause/qdisc.h"
+#include "sluice/queue/pace.h"
 #include "sluice/queue/queue.h"
 #include "sluice/queue/voq_clock.h"
 

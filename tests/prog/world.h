@@ -14,8 +14,8 @@
 
 #include "packet.h"
 #include "sluice/abi/abi.h"
-#include "sluice/queue/note.h"
 #include "sluice/pause/qdisc.h"
+#include "sluice/queue/note.h"
 
 #define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter runs */
 #define VERDICT_DROP 2

@@ -12,9 +12,9 @@
  *     pause.
  *
  * Open in the standard, and done here:
- *  - A departure time cannot be revised, except in the qdisc `sluice` (pause/qdisc.h). XON releases later packets; a packet scheduled for the end of the pause, and
+ *  - A departure time cannot be revised. XON releases later packets; a packet scheduled for the end of the pause, and
  *    those behind it in its flow, wait for that end. So Sluice does not send 65535 quanta and an XON, but short pauses
- *    that are refreshed while they are needed (pause_ns).
+ *    that are refreshed while they are needed (pause_ns). The qdisc `sluice` obeys at dequeue instead (qdisc.h).
  *  - A packet scheduled before the pause began leaves in it: headroom has to cover it, and it is part of d of ppfc.h.
  *    16:1 at 100 Mbit/s (simulated): departures that are given 150 us ahead make 183 KB of queue 227, 1 ms 473, against
  *    531 to 703 of PFC.

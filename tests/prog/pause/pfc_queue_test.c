@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/pause/pfc.bpf.h: the waiting bytes of each ingress port and priority, exactly, and the alarm. */
+/* bpf/pause/count.bpf.h: the waiting bytes of each ingress port and priority, exactly, and the alarm. */
 #include <net/if.h>
 #include <stdio.h>
 #include <sys/socket.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <criterion/criterion.h>
 
+#include "sluice/pause/qdisc.h"
 #include "sluice/queue/note.h"
 #include "sluice/queue/pace.h"
-#include "sluice/pause/qdisc.h"
 
 TestSuite(pace, .timeout = 20);
 TestSuite(note, .timeout = 20);
