@@ -103,6 +103,19 @@ ctl__without_pins() {
 	call 1 "" sluicectl --pin-dir /tmp status
 }
 
+# The version is the last that a daemon writes when it makes its maps, or takes over those of another version.
+ctl__while_a_daemon_starts() {
+	local dir=$PINS/ssys-none command
+
+	need bpftool
+	mkdir "$dir" && bpftool map create "$dir/control" type array key 4 value 64 entries 1 name control || fail "no map"
+	for command in status flows stats; do
+		call 1 "$dir: sluiced is starting there, or takes over from another version: try again in a moment" \
+			sluicectl --pin-dir "$dir" $command
+	done
+	rm -r "$dir"
+}
+
 ctl__as_nobody() {
 	local command
 
