@@ -95,3 +95,28 @@ pause_is_told_by_why() {
 	wait $!
 	return $status
 }
+
+# pause_users ID: how many programs at ingress have the map.
+pause_users() { bpftool -j prog show | jq "[.[] | select(.name == \"ingress\" and (.map_ids // [] | index($1)))] | length"; }
+
+# The name of the qdisc is the machine's, and any daemon's ingress may hear a pause for it.
+queue__pauses_are_told_by_each_daemon() {
+	local id
+
+	queue_needed
+	net_up
+	daemon_start h1
+	queue_registered
+	daemon_start h2
+	id=$(bpftool -j map show pinned "$PINS/ssys-h1/queue_pauses" | jq .id)
+	expect "daemons whose ingress tells the qdisc" "$(pause_users "$id")" -eq 2
+	queue_install
+	expect "interfaces with pauses of their own" "$(bpftool -j map dump pinned "$PINS/ssys-h1/queue_pauses" | jq length)" -eq 1
+	daemon_kill h1
+	daemon_start h1
+	expect "daemons whose ingress tells the qdisc, after a crash" "$(pause_users "$id")" -eq 2
+	net_in h1 tc qdisc del dev eth0 root
+	expect "interfaces with pauses of their own" "$(bpftool -j map dump pinned "$PINS/ssys-h1/queue_pauses" | jq length)" -eq 0
+	daemon_stop h2 h1
+	[[ ! -e $PINS/ssys-h1/queue_pauses ]] || fail "the pin of the map is left"
+}
