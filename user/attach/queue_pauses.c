@@ -5,6 +5,7 @@
  * the registered qdisc's program.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
@@ -33,6 +34,12 @@ static int pauses_or_close(int fd)
 	return -ENOENT;
 }
 
+static void pauses_untold(const char *what)
+{
+	msg("the map of pauses of another daemon's qdisc 'sluice': %s: %s: that qdisc is not told of pauses, which egress obeys instead",
+	    what, strerror(errno));
+}
+
 /* The map of a program of the qdisc, or a negative number. */
 static int pauses_of_program(__u32 prog_id)
 {
@@ -44,7 +51,10 @@ static int pauses_of_program(__u32 prog_id)
 	if (info.type != BPF_PROG_TYPE_STRUCT_OPS || strcmp(info.name, "queue_dequeue") != 0)
 		return -ENOENT;
 	for (i = 0; i < n; i++) {
-		fd = pauses_or_close(bpf_map_get_fd_by_id(maps[i]));
+		fd = bpf_map_get_fd_by_id(maps[i]);
+		if (fd < 0)
+			pauses_untold("opening a map of its program");
+		fd = pauses_or_close(fd);
 		if (fd >= 0)
 			return fd;
 	}
@@ -57,7 +67,7 @@ static int pauses_of_other_daemon(void)
 	int newest = -ENOENT, fd;
 	__u32 id = 0;
 
-	if (!struct_ops_find("queue_ops", "sluice"))
+	if (kernel_btf_has("bpf_struct_ops_Qdisc_ops", BTF_KIND_STRUCT) <= 0 || !struct_ops_find("queue_ops", "sluice"))
 		return -ENOENT;
 	while (!bpf_prog_get_next_id(id, &id)) {
 		fd = pauses_of_program(id);
@@ -67,6 +77,8 @@ static int pauses_of_other_daemon(void)
 			close(newest);
 		newest = fd;
 	}
+	if (errno != ENOENT)
+		pauses_untold("looking for its program");
 	return newest;
 }
 
