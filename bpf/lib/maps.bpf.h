@@ -6,10 +6,9 @@
  * The daemon pins them by name in its pin directory (/sys/fs/bpf/sluice) and sets their sizes.
  */
 #include "lib/base.bpf.h"
-#include "lib/maps.bpf.h"
+#include "lib/queue_maps.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
-#include "sluice/pause/qdisc.h"
 #include "sluice/rack/hiercc.h"
 
 /*
@@ -309,17 +308,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct pfc_port);
 } pfc_ports SEC(".maps");
-
-/*
- * The pauses that qdiscs `sluice` obey, by interface: bpf/queue/paused.bpf.h has the same map, and says who writes it.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, QUEUE_PAUSES_PORTS);
-	__type(key, struct queue_port);
-	__type(value, struct queue_pauses);
-} queue_pauses SEC(".maps");
 
 /*
  * writer: pfc_enqueue and pfc_dequeue, and the daemon through mmap, each its own fields (abi.h)

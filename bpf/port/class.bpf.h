@@ -6,9 +6,9 @@
  * guaranteed rate as its speed.
  *
  *  1. A packet's DSCP determines its class, here as in the filters that put it into its queue.
- *  2. Root qdiscs report all their classes together, and the state of one class is private to each kind of qdisc. So
- *     the tracepoints watch every packet that the root qdisc takes in and hands out, and list those that wait in each
- *     class, with arrival time and length.
+ *  2. The qdisc `sluice` counts its classes itself (queue/class.bpf.h). Other root qdiscs report all their classes
+ *     together, and the state of one class is private to each kind of qdisc. So the tracepoints watch every packet that
+ *     the root qdisc takes in and hands out, and list those that wait in each class, with arrival time and length.
  *  3. `hop` stamps the class of its packet: B is the share, txBytes the bytes that left the class. qLen is the sojourn
  *     time times B, so that HPCC's qLen / (B * T) becomes sojourn / T.
  *
@@ -23,6 +23,7 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "port/queue.bpf.h"
+#include "port/skb.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/types.h"
 
@@ -30,43 +31,10 @@
 #define CLASS_BULK 64	    /* packets that a qdisc hands out at once */
 #define CLASS_SOJOURN_MAX_NS NSEC_PER_SEC
 
-/* A packet as the tracepoints see it. */
-struct class_skb {
-	__u32 bytes; /* bytes charged by the qdisc */
-	__u32 id;    /* from the address of its bytes: until it is freed no other packet has it */
-	__u8 tos;
-	__u8 pad[7];
-};
-
-/* The type of service, from the first two bytes of an IP header. */
-VERIFIED_ONCE int class_tos(__u32 first, __u32 second)
+/* The queue of a class, as the tracepoints see it; made by the daemon. */
+static inline struct class_queue *class_queue_get(const struct port_classes *pc, __u32 ifindex, __u32 class)
 {
-	return first >> 4 == 6 ? (first & 0xf) << 4 | second >> 4 : first >> 4 == 4 ? second : 0;
-}
-
-/*
- * A packet may be gone (a tbf that has cut it into segments frees it before the tracepoint), and an empty qdisc hands
- * out NULL: it is read by probe reads, which may fail.
- */
-static inline void class_skb_read(struct sk_buff *skb, struct class_skb *out)
-{
-	__u32 offset = BPF_CORE_READ(skb, network_header);
-	unsigned char *head = BPF_CORE_READ(skb, head);
-	__u16 proto = bpf_ntohs(BPF_CORE_READ(skb, protocol));
-	__u8 ip[2] = {};
-
-	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD)
-		offset += 4;					  /* a VLAN tag inside the frame */
-	bpf_core_read(&out->bytes, sizeof(out->bytes), &skb->cb); /* qdisc_skb_cb.pkt_len */
-	bpf_probe_read_kernel(ip, sizeof(ip), head + offset);
-	out->tos = class_tos(ip[0], ip[1]);
-	out->id = (unsigned long)head >> 6;
-}
-
-/* The queue of a class, made by the daemon. */
-static inline struct class_queue *class_queue_get(const struct port_classes *pc, __u32 ifindex, __u8 tos)
-{
-	struct class_key key = { .ifindex = ifindex, .class = pc->of_dscp[tos >> 2] };
+	struct class_key key = { .ifindex = ifindex, .class = class };
 
 	return bpf_map_lookup_elem(&class_queues, &key);
 }
@@ -179,7 +147,7 @@ static inline int class_enqueued(struct Qdisc *q, struct sk_buff *skb)
 	if (!pc)
 		return 0;
 	class_skb_read(skb, &s);
-	class_came(class_queue_get(pc, ifindex, s.tos), &s, pc->emptied_ns);
+	class_came(class_queue_get(pc, ifindex, pc->of_dscp[s.tos >> 2]), &s, pc->emptied_ns);
 	return 0;
 }
 
@@ -200,7 +168,7 @@ static inline int class_dequeued(struct Qdisc *q, int packets, struct sk_buff *s
 		class_skb_read(skb, &s);
 		if (!s.bytes) /* NULL, when the verifier finds the check above redundant */
 			break;
-		class_left(class_queue_get(pc, ifindex, s.tos), &s);
+		class_left(class_queue_get(pc, ifindex, pc->of_dscp[s.tos >> 2]), &s);
 		skb = BPF_CORE_READ(skb, next);
 	}
 	if (!q->qstats.backlog)
@@ -210,42 +178,60 @@ static inline int class_dequeued(struct Qdisc *q, int packets, struct sk_buff *s
 
 /*
  * The sojourn time of the packet that left last. That reflects the queue at its arrival, so the age of the first
- * waiting packet is used if it is longer; 0 if no packet waits.
+ * waiting packet is used if it is longer.
  */
-static inline __u64 class_sojourn(struct class_queue *cq, __u64 emptied_ns)
+static inline __u64 class_sojourn(__u64 sojourn_ns, __u64 first_ns)
 {
-	__u64 now_ns = bpf_ktime_get_ns(), waits_ns = 0, ns;
+	__u64 now_ns = bpf_ktime_get_ns();
 
-	if (!cq->backlog_bytes || class_is_stale(cq, emptied_ns))
+	if (now_ns > first_ns && now_ns - first_ns > sojourn_ns)
+		sojourn_ns = now_ns - first_ns;
+	return sojourn_ns < CLASS_SOJOURN_MAX_NS ? sojourn_ns : CLASS_SOJOURN_MAX_NS;
+}
+
+/* What has left the class, and the sojourn time in it, 0 if no packet waits. 0: both are set. */
+static inline int class_state(const struct port_classes *pc, __u32 ifindex, __u32 class, __u64 *tx_bytes,
+			      __u64 *sojourn_ns)
+{
+	struct queue_class_key key = {
+		.port = { .netns_cookie = pc->netns_cookie, .ifindex = ifindex },
+		.class = class,
+	};
+	struct class_seen *seen = bpf_map_lookup_elem(&queue_classes, &key);
+	struct class_queue *cq;
+
+	if (seen) { /* the qdisc `sluice` has the classes */
+		*tx_bytes = seen->tx_bytes;
+		*sojourn_ns = seen->backlog_bytes ? class_sojourn(seen->sojourn_ns, seen->first_ns) : 0;
 		return 0;
-	ns = class_packet_at(cq, cq->head)->ns;
-	if (now_ns > ns)
-		waits_ns = now_ns - ns;
-	if (cq->sojourn_ns > waits_ns)
-		waits_ns = cq->sojourn_ns;
-	return waits_ns < CLASS_SOJOURN_MAX_NS ? waits_ns : CLASS_SOJOURN_MAX_NS;
+	}
+	cq = class_queue_get(pc, ifindex, class);
+	if (!cq)
+		return -ENOTSUP;
+	*tx_bytes = cq->tx_bytes;
+	*sojourn_ns = cq->backlog_bytes && !class_is_stale(cq, pc->emptied_ns) ?
+			      class_sojourn(cq->sojourn_ns, class_packet_at(cq, cq->head)->ns) :
+			      0;
+	return 0;
 }
 
 /* The state of the queue for packets with this type of service. */
 static inline int class_read(__u32 ifindex, __u8 tos, struct qdisc_state *s)
 {
 	struct port_classes *pc = bpf_map_lookup_elem(&classes, &ifindex);
-	struct class_queue *cq;
-	__u64 bytes;
+	__u64 bytes, sojourn_ns;
 	__u32 n;
 
 	if (!pc)
 		return -ENOTSUP;
-	cq = class_queue_get(pc, ifindex, tos);
 	n = pc->of_dscp[tos >> 2];
-	if (!cq || n >= CLASSES_MAX)
+	if (n >= CLASSES_MAX || class_state(pc, ifindex, n, &s->tx_bytes, &sojourn_ns))
 		return -ENOTSUP;
 	s->bps = pc->share[n].bps;
 	s->speed = pc->share[n].speed;
 	s->queue = n;
-	s->tx_bytes = cq->tx_bytes;
 	/* bytes/ms * ns < 2^27 * 2^30 */
-	bytes = pc->share[n].bps / 8000 * class_sojourn(cq, pc->emptied_ns) / 1000000;
+	bytes = pc->share[n].bps / 8000 * sojourn_ns / 1000000;
 	s->backlog_bytes = bytes < 0xffffffff ? bytes : 0xffffffff;
 	return 0;
 }

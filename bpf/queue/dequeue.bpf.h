@@ -4,8 +4,10 @@
 /*
  * Dequeue. Held flows that have become due go to the end of the ring; then the flow whose turn it is hands out its
  * first packet, or waits for the end of a pause, or in its VOQ for credit. VOQs that have credit go first, but not indefinitely. If nothing is due
- * a timer asks again when the first flow or VOQ is.
+ * a timer asks again when the first flow or VOQ is. A port with a rate gives nothing until it is free again; one with
+ * classes has no flows (class.bpf.h).
  */
+#include "queue/class.bpf.h"
 #include "queue/fifo.bpf.h"
 #include "queue/voq.bpf.h"
 
@@ -148,11 +150,16 @@ static __always_inline __u64 earlier_ns(__u64 a_ns, __u64 b_ns)
 	return a_ns && (!b_ns || a_ns < b_ns) ? a_ns : b_ns;
 }
 
-/* Counts a packet that leaves, and returns it. */
-static __always_inline struct sk_buff *queue_hand_out(struct Qdisc *sch, struct sk_buff *skb)
+/* Counts a packet that leaves, and returns it. setup: of the port; NULL: it has none. */
+static __always_inline struct sk_buff *queue_hand_out(struct queue *q, struct Qdisc *sch, struct sk_buff *skb,
+						      const struct queue_setup *setup, __u64 now_ns)
 {
+	__u32 bytes = queue_bytes(skb);
+
+	if (setup && setup->bps)
+		shaper_take(&q->free_ns, now_ns, setup->bps, bytes);
 	sch->q.qlen--;
-	sch->qstats.backlog -= queue_bytes(skb);
+	sch->qstats.backlog -= bytes;
 	bpf_qdisc_bstats_update(sch, skb);
 	return skb;
 }
@@ -190,12 +197,49 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 	}
 	bpf_iter_num_destroy(&it);
 	if (skb)
-		return queue_hand_out(sch, skb);
-	next_ns = done ? earlier_ns(held_next_ns(q), gates_next_ns(q)) : now_ns;
-	q->seen.next_ns = next_ns;
-	q->armed_ns = next_ns = earlier_ns(next_ns, paused_next_ns(q, now_ns));
+		return skb;
+	q->seen.next_ns = done ? earlier_ns(held_next_ns(q), gates_next_ns(q)) : now_ns;
+	q->armed_ns = *next_ns = earlier_ns(q->seen.next_ns, paused_next_ns(q, now_ns));
+	return NULL;
+}
+
+static __always_inline void queue_wake_at(struct Qdisc *sch, __u64 at_ns)
+{
+	const struct queue_limits *l = queue_limits_get();
+
+	if (l)
+		bpf_qdisc_watchdog_schedule(sch, at_ns, l->slack_ns);
+}
+
+static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
+{
+	const struct queue_setup *setup;
+	struct sk_buff *skb = NULL;
+	__u64 now_ns, next_ns = 0;
+	struct queue *q;
+
+	if (!sch->q.qlen)
+		return NULL;
+	q = queue_get(sch);
+	if (!q)
+		return NULL;
+	setup = q->has_setup ? setup_get(q) : NULL;
+	now_ns = bpf_ktime_get_ns();
+	if (q->free_ns > now_ns && setup && setup->bps) {
+		queue_wake_at(sch, q->free_ns);
+		return NULL;
+	}
+	skb = bpf_kptr_xchg(&q->direct, skb);
+	if (skb)
+		return queue_hand_out(q, sch, skb, setup, now_ns);
+	if (setup && q->seen.classes)
+		skb = class_give(q, setup, sch, now_ns, &next_ns);
+	else
+		skb = flows_give(q, sch, now_ns, &next_ns);
+	if (skb)
+		return queue_hand_out(q, sch, skb, setup, now_ns);
 	if (next_ns)
-		bpf_qdisc_watchdog_schedule(sch, next_ns, l->slack_ns);
+		queue_wake_at(sch, next_ns);
 	return NULL;
 }
 
@@ -210,7 +254,7 @@ static __always_inline void queue_flush(struct Qdisc *sch)
 
 	if (!q)
 		return;
-	q->armed_ns = q->resuming = 0;
+	q->armed_ns = q->resuming = q->free_ns = 0;
 	q->seen.paused = 0;
 	pauses_forget(q);
 	skb = bpf_kptr_xchg(&q->direct, skb);
@@ -227,7 +271,7 @@ static __always_inline void queue_flush(struct Qdisc *sch)
 			f = paused_pop(q);
 		if (f)
 			object_drop(f);
-		else if (!voq_flush_step(q))
+		else if (!voq_flush_step(q) && !class_flush_step(q, sch))
 			break;
 	}
 	bpf_iter_num_destroy(&it);
@@ -264,8 +308,9 @@ static __always_inline int queue_make(struct Qdisc *sch, const void *blank)
 		q->seen.ifindex = sch->dev_queue->dev->ifindex;
 		q->seen.parent = sch->parent;
 		pauses_begin(q);
+		err = classes_make(q, sch);
 	}
-	return 0;
+	return err;
 }
 
 static __always_inline void queue_unmake(struct Qdisc *sch)
@@ -275,7 +320,7 @@ static __always_inline void queue_unmake(struct Qdisc *sch)
 
 	queue_flush(sch);
 	if (q)
-		pauses_end(q);
+		classes_unmake(q, sch, pauses_end(q));
 	bpf_map_delete_elem(&queues, &key);
 }
 

@@ -3,8 +3,9 @@
 #define SLUICE_ENQUEUE_BPF_H
 /*
  * Enqueue. A packet goes behind those of its flow; a new flow goes behind other new ones, whenever its packet may
- * leave: the next dequeue checks that.
+ * leave: the next dequeue checks that. With classes it goes behind those of its class.
  */
+#include "queue/class.bpf.h"
 #include "queue/fifo.bpf.h"
 #include "queue/voq.bpf.h"
 #include "sluice/queue/note.h"
@@ -160,8 +161,8 @@ static __always_inline void arrival_note(struct queue_arrival *a, const struct s
 }
 
 /*
- * Whether the packet is the next one to leave in any case: it is due and not paused, no flow has a turn or is due for one,
- * and none of its own flow waits. Then it needs no flow.
+ * Whether the packet is the next one to leave in any case: it is due and not paused, the port is free, no flow has a turn
+ * or is due for one, and none of its own flow waits. Then it needs no flow.
  */
 static __always_inline int arrival_is_next(const struct queue *q, struct queue_arrival *a)
 {
@@ -169,7 +170,7 @@ static __always_inline int arrival_is_next(const struct queue *q, struct queue_a
 	struct queue_flow *f;
 
 	if (a->wanted_ns > a->now_ns || a->voq.voq || q->seen.fresh_flows || q->seen.ring_flows || q->direct ||
-	    (held && q->armed_ns <= a->now_ns) || pauses_hold(q, a->prios, a->now_ns))
+	    q->free_ns > a->now_ns || (held && q->armed_ns <= a->now_ns) || pauses_hold(q, a->prios, a->now_ns))
 		return 0;
 	f = a->packets ? flow_take(a) : NULL;
 	if (!f)
@@ -188,14 +189,28 @@ static __always_inline enum queue_verdict arrival_direct(struct queue *q, struct
 	return QUEUE_TAKEN;
 }
 
+/* Puts the packet into a flow, or in front of all. */
+static __always_inline enum queue_verdict arrival_into_flow(struct queue *q, struct queue_arrival *a,
+							    const struct queue_limits *l, struct sk_buff *skb,
+							    struct bpf_sk_buff_ptr *to_free)
+{
+	if (a->packets)
+		a->key.fifo = bpf_skb_get_hash(skb);
+	if (a->packets < l->packets && arrival_is_next(q, a))
+		return arrival_direct(q, skb, to_free);
+	a->key.fifo = bpf_skb_get_hash(skb);
+	return arrival_take(q, a, l, skb, to_free);
+}
+
 static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
 	const struct queue_limits *l = queue_limits_get();
 	struct queue *q = queue_get(sch);
+	const struct queue_setup *setup = q && q->has_setup ? setup_get(q) : NULL;
 	enum queue_verdict verdict;
 	struct queue_arrival a = { .key = { .queue = (__u64)sch } };
 
-	if (!q || !l) { /* unreachable: init has made it */
+	if (!q || !l || (q->seen.classes && !setup)) { /* unreachable: init has made it */
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_DROP;
 	}
@@ -204,13 +219,13 @@ static __always_inline int queue_take(struct sk_buff *skb, struct Qdisc *sch, st
 	a.bytes = queue_bytes(skb);
 	a.packets = sch->q.qlen;
 	arrival_note(&a, skb);
-	if (a.packets)
-		a.key.fifo = bpf_skb_get_hash(skb);
-	if (a.packets < l->packets && arrival_is_next(q, &a)) {
-		verdict = arrival_direct(q, skb, to_free);
+	if (setup && q->seen.classes) {
+		verdict = class_take(q, setup, l, skb, a.now_ns, a.bytes, a.prios, sch, to_free);
+	} else if (setup && setup->limit_bytes && sch->qstats.backlog + a.bytes > setup->limit_bytes) {
+		bpf_qdisc_skb_drop(skb, to_free);
+		verdict = QUEUE_FULL;
 	} else {
-		a.key.fifo = bpf_skb_get_hash(skb);
-		verdict = arrival_take(q, &a, l, skb, to_free);
+		verdict = arrival_into_flow(q, &a, l, skb, to_free);
 	}
 	if (verdict < QUEUE_VERDICTS)
 		q->seen.packets[verdict]++;

@@ -24,6 +24,7 @@
 #include "queue/kfuncs.bpf.h"
 #include "sluice/pause/qdisc.h"
 #include "sluice/queue/pace.h"
+#include "sluice/queue/port.h"
 #include "sluice/queue/queue.h"
 #include "sluice/queue/voq_clock.h"
 
@@ -90,9 +91,18 @@ struct queue_voq_slot {
 	struct queue_voq __kptr *voq;
 };
 
+/* The classes of a qdisc that has some (queue/class.bpf.h). */
+struct queue_classes {
+	struct class_turns turns;
+	__u64 first_prios[CLASSES_MAX]; /* of the first packet of a class, as in struct queue_packet */
+};
+
 /* A qdisc. */
 struct queue {
 	struct queue_seen seen;
+	__u64 has_setup; /* there is an entry of queue_ports */
+	__u64 free_ns;	 /* when the port is free for the next packet, if it has a rate */
+	struct queue_classes classes;
 	struct sk_buff __kptr *direct; /* the packet that leaves next, without a flow */
 	__u64 armed_ns;		       /* nothing held is due before, and the timer is set to it; 0: not known */
 	__u64 resuming;		       /* flows of paused that are still to be checked, because a pause has ended */

@@ -10,22 +10,10 @@
  *
  * A flow that waits for credit is checked when its VOQ has some, and joins the VOQ again after the pause.
  */
+#include "lib/queue_maps.bpf.h"
 #include "queue/fifo.bpf.h"
 
 #define QUEUE_RESUMES 64 /* most flows checked with one packet; the others follow with the next */
-
-/*
- * The pauses of interfaces that have the qdisc.
- * writer: the qdisc makes and deletes an entry, ingress of the daemon's programs writes it (pfc.bpf.h); reader: the qdisc
- * life:   that of the interface's qdiscs; full: packets are delayed by egress, as with fq
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, QUEUE_PAUSES_PORTS);
-	__type(key, struct queue_port);
-	__type(value, struct queue_pauses);
-} queue_pauses SEC(".maps");
 
 static __always_inline struct queue_pauses *pauses_get(const struct queue *q)
 {
@@ -54,13 +42,16 @@ static __always_inline void pauses_begin(const struct queue *q)
 		__sync_fetch_and_add(&p->qdiscs, 1);
 }
 
-static __always_inline void pauses_end(const struct queue *q)
+/* Returns whether it was the last one of the interface. */
+static __always_inline int pauses_end(const struct queue *q)
 {
 	struct queue_port key = { .netns_cookie = q->seen.netns_cookie, .ifindex = q->seen.ifindex };
 	struct queue_pauses *p = pauses_get(q);
 
-	if (p && __sync_fetch_and_add(&p->qdiscs, -1) <= 1)
-		bpf_map_delete_elem(&queue_pauses, &key);
+	if (p && __sync_fetch_and_add(&p->qdiscs, -1) > 1)
+		return 0;
+	bpf_map_delete_elem(&queue_pauses, &key);
+	return 1;
 }
 
 /* The kernel empties the qdisc, because the link is down for example: pauses from the neighbour are void. */

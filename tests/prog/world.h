@@ -15,6 +15,7 @@
 #include "packet.h"
 #include "sluice/abi/abi.h"
 #include "sluice/pause/qdisc.h"
+#include "sluice/queue/port.h"
 #include "sluice/queue/note.h"
 
 #define VERDICT_PASS (-1) /* TC_ACT_UNSPEC: the next filter runs */

@@ -54,7 +54,13 @@ config_broken() {
 	'intmd' is not known: write |P;I;R;hpcc: {encoding: intmd};
 	'md' is not known: write |P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, encoding: md}];
 	queue 'pfifo' is not known: write auto, sluice or fq|P;interfaces: [{name: eth0, role: host, queue: pfifo}];R;
-	queue: sluice replaces the root qdisc, and classes are the queues of one: leave out queue, or classes|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, classes: [{share: 70%}]}];
+	voqs need departure times, and with classes a packet leaves in the turn of its class: leave out voqs, or classes|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, voqs: down, classes: [{share: 70%}]}];
+	strict is for queue: sluice|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{share: 70%, strict: true}]}];
+	rate is for queue: sluice, which enforces it: write queue: sluice, or speed|P;interfaces: [{name: p1, role: switch, id: 1, rate: 50Mbit}];
+	limit is for queue: sluice with a rate or classes: write them|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, limit: 50KB}];
+	speed is more than rate, so its queue is not kept low: leave speed out|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, speed: 100Mbit, rate: 50Mbit}];
+	rate '50' is not a speed|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, rate: 50}];
+	limit '100B' is not|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, rate: 50Mbit, limit: 100B}];
 	xdp is for the role host|P;interfaces: [{name: p1, role: switch, id: 1, xdp: native}];
 	classes are for the role switch|P;interfaces: [{name: eth0, role: host, classes: [{share: 70%}]}];R;
 	share is missing: write 'share: ...'|P;interfaces: [{name: p1, role: switch, id: 1, classes: [{dscp: [8]}]}];
@@ -357,6 +363,7 @@ config__sound_files_pass_the_check() {
 		"interfaces: [{name: p1, role: switch, id: 4095}]" \
 		"interfaces: [{name: eth0, role: host, pfc: obey}]" \
 		"interfaces: [{name: p1, role: switch, id: 1, queue: sluice}, {name: p2, role: switch, id: 1, queue: fq, classes: [{share: 50%}]}, {name: p3, role: switch, id: 1, queue: auto}]" \
+		"interfaces: [{name: p1, role: switch, id: 1, queue: sluice, rate: 50Mbit, limit: 50KB, classes: [{dscp: [46], share: 10%, strict: true}, {share: 50%}]}]" \
 		"interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, fixed: 1ms}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \

@@ -279,10 +279,20 @@ void queue_register(struct dataplane *dp);
 /* Removes the name and the pins, if there are any. Qdiscs that are in place continue. */
 void queue_unregister(const char *pin_dir);
 
-/* --- queue_pauses.c --- */
+/* --- queue_shared.c --- */
 
-/* Makes the programs use the map of pauses that a registered qdisc uses, if there is one. 0, or -errno. */
-int queue_pauses_share(struct sluice_bpf *s, const char *pin_dir);
+/* Makes the programs use the maps of a registered qdisc, if there is one: pauses, setups, classes. 0, or -errno. */
+int queue_maps_share(struct sluice_bpf *s, const char *pin_dir);
+/* Makes the object of the qdisc use those of the programs, before it is loaded. 0, or -errno. */
+int queue_maps_take(struct bpf_object *queue, struct sluice_bpf *s);
+
+/* --- queue_setup.c: rate, limit and classes of a port, for its qdisc --- */
+
+/* Whether the qdisc has to be made anew for what the configuration says. */
+int queue_setup_differs(struct dataplane *dp, const struct config_interface *i, const struct link_info *link);
+/* Writes or removes the setup. 0, or -errno with a message. */
+int queue_setup_apply(struct dataplane *dp, const struct config_interface *i, const struct link_info *link);
+void queue_setup_remove(struct dataplane *dp, const struct link_info *link);
 
 /* --- queue_apply.c: interfaces with `queue: sluice` --- */
 

@@ -25,18 +25,21 @@ void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n)
 		map_remove(dp->pins.class_queues, "class_queues", &key);
 }
 
-/* Passes the classes of a port to the data plane; a known queue keeps its state. */
+/*
+ * Passes the classes of a port to the data plane; a known queue keeps its state. The qdisc `sluice` has the queues of its
+ * classes itself.
+ */
 static int classes_apply(struct dataplane *dp, const struct config_interface *i, __u32 ifindex, const struct port *port)
 {
 	static const struct class_queue empty;
 	struct port_classes v = { .netns_cookie = port->netns_cookie };
 	struct class_key key = { .ifindex = ifindex };
 
-	classes_forget(dp, ifindex, i->classes_count);
+	classes_forget(dp, ifindex, i->queue == CONFIG_QUEUE_SLUICE ? 0 : i->classes_count);
 	if (!i->classes_count)
 		return 0;
 	config_classes_value(i, port->speed_bps, &v);
-	for (; key.class < v.n; key.class ++) {
+	for (; i->queue != CONFIG_QUEUE_SLUICE && key.class < v.n; key.class ++) {
 		if (bpf_map_update_elem(dp->pins.class_queues, &key, &empty, BPF_NOEXIST) && errno != EEXIST)
 			return -errno;
 	}

@@ -15,6 +15,8 @@ __u64 port_speed(const struct config_interface *i, const struct link_info *link,
 
 	if (i->speed_bps)
 		return i->speed_bps;
+	if (i->rate_bps)
+		return i->rate_bps;
 	return q->shaper_bps && (!bps || q->shaper_bps < bps) ? q->shaper_bps : bps;
 }
 
@@ -84,7 +86,8 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	port->netns_cookie = link->netns_cookie;
 	if (q.ingress)
 		port->flags |= PORT_F_TCX;
-	if (q.leaves && q.fq == q.leaves)
+	/* The qdisc `sluice` with classes has no departure times; it obeys pauses all the same. */
+	if (q.leaves && q.fq == q.leaves && !(i->classes_count && i->queue == CONFIG_QUEUE_SLUICE))
 		port->flags |= PORT_F_EDT;
 	if (q.leaves && q.ours == q.leaves)
 		port->flags |= PORT_F_QUEUE;
@@ -136,7 +139,7 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 		return;
 	}
-	if (i->pfc && !by_nic && !(port->flags & PORT_F_EDT))
+	if (i->pfc && !by_nic && !(port->flags & (PORT_F_EDT | PORT_F_QUEUE)))
 		msg("%s: not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour are counted and hold nothing (pfc_unheld); to fix: tc qdisc replace dev %s root fq, or with fq below tbf or htb",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
 	if (port->flags & PORT_F_VOQ_UP && !(port->flags & PORT_F_EDT))

@@ -89,7 +89,7 @@ unsigned int sets_wanted(const struct config *c)
 			sets |= SET_BIT(SET_SWITCH) | SET_BIT(SET_BACKLOG);
 		if (i->voqs == PORT_F_VOQ_UP)
 			sets |= SET_BIT(SET_VOQS);
-		if (i->classes_count)
+		if (i->classes_count && i->queue != CONFIG_QUEUE_SLUICE)
 			sets |= SET_BIT(SET_CLASSES);
 		if (i->pfc && i->role == PORT_F_SWITCH)
 			sets |= SET_BIT(SET_PFC);
@@ -208,7 +208,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 		err = bpf_map__set_max_entries(s->maps.arrivals, room);
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.credits, room);
-	return err ?: queue_pauses_share(s, dp->pin_dir);
+	return err ?: queue_maps_share(s, dp->pin_dir);
 }
 
 /* Decides what to load for this configuration. */

@@ -18,8 +18,8 @@
 #include "sluice.skel.h"
 #include "sluice_queue.skel.h"
 
-static const char *const queue_pins[] = { "queue_ops",	 "queue_limits", "queues",
-					  "queue_flows", "queue_voqs",	 "queue_pauses" };
+static const char *const queue_pins[] = { "queue_ops",	"queue_limits", "queues",      "queue_flows",
+					  "queue_voqs", "queue_pauses", "queue_ports", "queue_classes" };
 #define QUEUE_PINS (sizeof(queue_pins) / sizeof(queue_pins[0]))
 
 static int queue_pin_get(const char *pin_dir, const char *name)
@@ -92,8 +92,8 @@ static int kernel_has_qdiscs(char *why, size_t size)
 	return has < 0 ? has : -EOPNOTSUPP;
 }
 
-/* The loaded object with its limits. pauses: the map that ingress writes, -1: its own. NULL: why has the reason. */
-static struct sluice_queue_bpf *queue_load(int pauses, char *why, size_t size)
+/* The loaded object with its limits. shared: has the maps that it shares, NULL: its own. NULL: why has the reason. */
+static struct sluice_queue_bpf *queue_load(struct sluice_bpf *shared, char *why, size_t size)
 {
 	struct queue_limits limits = QUEUE_LIMITS_PRESET;
 	struct sluice_queue_bpf *s;
@@ -103,8 +103,8 @@ static struct sluice_queue_bpf *queue_load(int pauses, char *why, size_t size)
 	libbpf_init();
 	s = sluice_queue_bpf__open();
 	err = s ? 0 : -errno;
-	if (!err && pauses >= 0)
-		err = bpf_map__reuse_fd(s->maps.queue_pauses, pauses);
+	if (!err && shared)
+		err = queue_maps_take(s->obj, shared);
 	err = err ?: sluice_queue_bpf__load(s);
 	if (!err && bpf_map_update_elem(bpf_map__fd(s->maps.queue_limits), &zero, &limits, BPF_ANY))
 		err = -errno;
@@ -123,7 +123,7 @@ int queue_try(char *why, size_t size)
 
 	if (err)
 		return err;
-	s = queue_load(-1, why, size);
+	s = queue_load(NULL, why, size);
 	if (!s)
 		return -errno;
 	sluice_queue_bpf__destroy(s);
@@ -148,15 +148,15 @@ static int queue_is_kept(const char *pin_dir)
 
 static int queue_pin(struct sluice_queue_bpf *s, const char *pin_dir)
 {
-	struct bpf_map *const maps[QUEUE_PINS] = { s->maps.queue_ops,	s->maps.queue_limits, s->maps.queues,
-						   s->maps.queue_flows, s->maps.queue_voqs,   s->maps.queue_pauses };
+	struct bpf_map *map;
 	char path[512];
 	unsigned int i;
 	int err;
 
 	for (i = 0; i < QUEUE_PINS; i++) {
+		map = bpf_object__find_map_by_name(s->obj, queue_pins[i]);
 		pin_path(path, sizeof(path), pin_dir, queue_pins[i]);
-		err = bpf_map__pin(maps[i], path);
+		err = map ? bpf_map__pin(map, path) : -ENOENT;
 		if (err)
 			return err;
 	}
@@ -179,7 +179,7 @@ void queue_register(struct dataplane *dp)
 		msg_debug("qdisc 'sluice': another daemon has registered it");
 		return;
 	}
-	s = queue_load(bpf_map__fd(dp->skel->maps.queue_pauses), why, sizeof(dp->queue_why));
+	s = queue_load(dp->skel, why, sizeof(dp->queue_why));
 	if (!s) {
 		msg("qdisc 'sluice': %s; fq and all else are as they were", why);
 		return;

@@ -119,7 +119,8 @@ static int queue_refuse(const char *name, const struct qdisc_tree *t)
 }
 
 /* Remembers what is there, and replaces it. */
-static int queue_replace(int fd, const char *name, __u32 ifindex, const struct qdisc_tree *t)
+static int queue_replace(struct dataplane *dp, int fd, const struct config_interface *i, const struct link_info *link,
+			 const struct qdisc_tree *t)
 {
 	struct queue_was was = { .version = QUEUE_WAS_VERSION, .root = t->root };
 	char what[48];
@@ -127,42 +128,50 @@ static int queue_replace(int fd, const char *name, __u32 ifindex, const struct q
 
 	if (!strcmp(t->root.kind, "mq"))
 		was.child = t->child;
-	err = was_write(fd, ifindex, &was);
+	err = was_write(fd, link->ifindex, &was);
 	if (err)
 		return err;
-	err = root_install(ifindex);
+	err = queue_setup_apply(dp, i, link) ?: root_install(link->ifindex, config_has_setup(i));
 	root_format(&was.root, &was.child, what, sizeof(what));
 	if (!err) {
-		msg_info("%s: qdisc: %s -> sluice, by 'queue: sluice'", name, what);
+		msg_info("%s: qdisc: %s -> sluice, by 'queue: sluice'", i->name, what);
 		return 0;
 	}
-	back = root_put_back(ifindex, &was.root, &was.child);
-	msg("%s: installing the qdisc 'sluice': %s%s: %s", name, strerror(-err),
+	queue_setup_remove(dp, link);
+	back = root_put_back(link->ifindex, &was.root, &was.child);
+	msg("%s: installing the qdisc 'sluice': %s%s: %s", i->name, strerror(-err),
 	    err == -ENOENT ? " (its name is registered no more: start sluiced again)" : "",
 	    back ? "run 'tc qdisc del dev ... root'" : "the previous one stays");
-	map_remove(fd, "queue_was", &ifindex);
+	map_remove(fd, "queue_was", &link->ifindex);
 	return err;
 }
 
-/* Ours is there: with the code that is registered, and below each class. */
-static int queue_renew(struct dataplane *dp, int fd, const char *name, __u32 ifindex, const struct qdisc_tree *t)
+/* Ours is there: with the code that is registered, below each class, and with the setup of the configuration. */
+static int queue_renew(struct dataplane *dp, int fd, const struct config_interface *i, const struct link_info *link,
+		       const struct qdisc_tree *t)
 {
 	struct queue_was was = { .version = QUEUE_WAS_VERSION };
-	int known = map_find(fd, "queue_was", &ifindex, &was), err;
+	int known = map_find(fd, "queue_was", &link->ifindex, &was), err;
 
 	if (known < 0)
 		return known;
 	if (!known)
 		msg("%s: has the qdisc 'sluice' of an earlier sluiced, and what it replaced is not known: the kernel's default comes back",
-		    name);
+		    i->name);
 	was.taken = was.strays = 0;
-	err = was_write(fd, ifindex, &was);
-	if (!err && dp->queue_is_new) /* the installed one has the code of another version */
-		err = qdisc_root_delete(ifindex) ?: root_install(ifindex);
-	else if (!err)
-		err = classes_fill(ifindex, t, 1);
+	err = was_write(fd, link->ifindex, &was);
 	if (err)
-		msg("%s: installing the qdisc 'sluice': %s", name, strerror(-err));
+		return err;
+	/* The installed one has the code of another version, or other classes. */
+	if (dp->queue_is_new || queue_setup_differs(dp, i, link))
+		err = qdisc_root_delete(link->ifindex) ?: queue_setup_apply(dp, i, link) ?: root_install(link->ifindex,
+													config_has_setup(i));
+	else if (config_has_setup(i))
+		err = queue_setup_apply(dp, i, link);
+	else
+		err = classes_fill(link->ifindex, t, 1);
+	if (err)
+		msg("%s: installing the qdisc 'sluice': %s", i->name, strerror(-err));
 	return err;
 }
 
@@ -182,11 +191,11 @@ static int queue_install(struct dataplane *dp, int fd, const struct config_inter
 		return err;
 	}
 	if (root_is_ours(t))
-		err = queue_renew(dp, fd, i->name, link.ifindex, t);
+		err = queue_renew(dp, fd, i, &link, t);
 	else if (root_is_sluice(t))
 		err = was_write(fd, link.ifindex, &taken); /* somebody's own: it stays at the end, too */
 	else if (root_is_replaceable(t))
-		err = queue_replace(fd, i->name, link.ifindex, t);
+		err = queue_replace(dp, fd, i, &link, t);
 	else
 		err = queue_refuse(i->name, t);
 	free(t);
@@ -316,7 +325,7 @@ static void queue_follow(int fd, const char *name, __u32 ifindex, struct queue_w
 		    name, strays);
 		was->strays = strays;
 		was_write(fd, ifindex, was);
-	} else if (classes_fill(ifindex, t, 0)) { /* transmit queues that were added */
+	} else if (!strcmp(t->root.kind, "mq") && classes_fill(ifindex, t, 0)) { /* transmit queues that were added */
 		msg("%s: a new transmit queue has no qdisc 'sluice': send SIGHUP", name);
 	}
 	free(t);

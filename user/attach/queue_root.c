@@ -70,12 +70,12 @@ int classes_fill(__u32 ifindex, const struct qdisc_tree *t, int all)
 	return err;
 }
 
-int root_install(__u32 ifindex)
+int root_install(__u32 ifindex, int alone)
 {
 	struct qdisc_tree *t;
-	int err = qdisc_set(ifindex, TC_H_ROOT, QUEUE_HANDLE, &mq);
+	int err = alone ? -EOPNOTSUPP : qdisc_set(ifindex, TC_H_ROOT, QUEUE_HANDLE, &mq);
 
-	if (err == -EOPNOTSUPP) /* it has one transmit queue */
+	if (err == -EOPNOTSUPP) /* or it has one transmit queue */
 		return qdisc_set(ifindex, TC_H_ROOT, QUEUE_HANDLE, &sluice);
 	err = err ?: qdisc_tree_get(ifindex, &t);
 	if (err)

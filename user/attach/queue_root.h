@@ -13,8 +13,8 @@ int root_is_replaceable(const struct qdisc_tree *t);
 /* "mq with fq", "fq", "the kernel's default". */
 const char *root_format(const struct qdisc *root, const struct qdisc *child, char *buf, size_t size);
 
-/* These return 0 or -errno. Ours in the place of any other: */
-int root_install(__u32 ifindex);
+/* These return 0 or -errno. Ours in the place of any other; alone: no mq above it, as one qdisc has the rate and classes of a port. */
+int root_install(__u32 ifindex, int alone);
 /* The previous one, with what was below it, in the place of ours. */
 int root_put_back(__u32 ifindex, const struct qdisc *root, const struct qdisc *child);
 /* Puts `sluice` below each class of our mq that has another; all: also where somebody chose that. */

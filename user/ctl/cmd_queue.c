@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl/show.h"
+#include "lib/classes.h"
 #include "lib/net.h"
 #include "lib/qdisc_tree.h"
 #include "lib/queues.h"
@@ -76,6 +77,33 @@ static void queue_show(const struct queue_seen *q, const struct qdisc_waits *w, 
 	out_row_end();
 }
 
+/* The classes of a switch port (sluice/queue/port.h), each as a row of its own. */
+static void queue_classes_show(const struct queue_seen *q)
+{
+	struct class_seen seen[CLASSES_MAX];
+	char name[IFNAMSIZ] = "?", text[32];
+	unsigned int n, i;
+
+	n = classes_of_queue(show_pin_dir, q, seen);
+	if_indextoname(q->ifindex, name);
+	for (i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "class %u", i + 1);
+		out_row();
+		out_string("interface", name);
+		out_string("class", text);
+		out_u64("waiting_packets", seen[i].backlog_packets);
+		out_u64("waiting_bytes", seen[i].backlog_bytes);
+		out_u64("sojourn_ns", seen[i].sojourn_ns);
+		out_u64("tx_packets", seen[i].tx_packets);
+		out_u64("tx_bytes", seen[i].tx_bytes);
+		out_object("packets");
+		out_u64(queue_verdict_names[QUEUE_TAKEN], seen[i].tx_packets + seen[i].backlog_packets);
+		out_u64(queue_verdict_names[QUEUE_FULL], seen[i].full);
+		out_end();
+		out_row_end();
+	}
+}
+
 /* Reports why there is nothing to show. */
 static void queue_none(int err, const char *name)
 {
@@ -129,8 +157,10 @@ int cmd_queue(int argc, char **argv)
 		msg("reading the qdiscs: %s: what waits in them is not known", strerror(-waiting));
 	out_array(NULL);
 	out_table(queue_columns, COLUMNS);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		queue_show(&list[i], waits_find(waits, waiting, &list[i]), now);
+		queue_classes_show(&list[i]);
+	}
 	free(list);
 	return out_done();
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include "ctl/show.h"
 #include "ctl/status.h"
+#include "lib/classes.h"
 #include "lib/names.h"
 #include "sluice/cc/base_rtt.h"
 
@@ -29,20 +30,15 @@ const char *port_sink(const struct port *port)
 
 static void classes_print(const struct pins *p, __u32 ifindex)
 {
-	struct class_key key = { .ifindex = ifindex };
+	struct class_seen seen[CLASSES_MAX];
 	char left[64], text[128];
 	struct port_classes c;
-	struct class_queue q;
+	unsigned int n = classes_get(p, show_pin_dir, ifindex, &c, seen), i;
 
-	if (bpf_map_lookup_elem(p->classes, &ifindex, &c))
-		return;
-	for (; key.class < c.n && key.class < CLASSES_MAX; key.class ++) {
-		if (bpf_map_lookup_elem(p->class_queues, &key, &q))
-			continue;
-		snprintf(left, sizeof(left), "    class %-10u %15.0f Mbit/s  ", key.class + 1,
-			 c.share[key.class].bps / 1e6);
-		snprintf(text, sizeof(text), "backlog %llu bytes, sojourn %llu us", q.backlog_bytes,
-			 q.sojourn_ns / 1000);
+	for (i = 0; i < n; i++) {
+		snprintf(left, sizeof(left), "    class %-10u %15.0f Mbit/s  ", i + 1, c.share[i].bps / 1e6);
+		snprintf(text, sizeof(text), "backlog %llu bytes, sojourn %llu us", seen[i].backlog_bytes,
+			 seen[i].sojourn_ns / 1000);
 		line_print(left, text);
 	}
 }

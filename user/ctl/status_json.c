@@ -4,26 +4,25 @@
 #include <bpf/bpf.h>
 #include "ctl/show.h"
 #include "ctl/status.h"
+#include "lib/classes.h"
 #include "lib/names.h"
 
 static void classes_json(const struct pins *p, __u32 ifindex)
 {
-	struct class_key key = { .ifindex = ifindex };
+	struct class_seen seen[CLASSES_MAX];
 	struct port_classes c;
-	struct class_queue q;
+	unsigned int n = classes_get(p, show_pin_dir, ifindex, &c, seen), i;
 
-	if (bpf_map_lookup_elem(p->classes, &ifindex, &c))
+	if (!n)
 		return;
 	out_array("classes");
-	for (; key.class < c.n && key.class < CLASSES_MAX; key.class ++) {
-		if (bpf_map_lookup_elem(p->class_queues, &key, &q))
-			continue;
+	for (i = 0; i < n; i++) {
 		out_object(NULL);
-		out_u64("class", key.class + 1);
-		out_u64("share_bps", c.share[key.class].bps);
-		out_u64("tx_bytes", q.tx_bytes);
-		out_u64("backlog_bytes", q.backlog_bytes);
-		out_u64("sojourn_ns", q.sojourn_ns);
+		out_u64("class", i + 1);
+		out_u64("share_bps", c.share[i].bps);
+		out_u64("tx_bytes", seen[i].tx_bytes);
+		out_u64("backlog_bytes", seen[i].backlog_bytes);
+		out_u64("sojourn_ns", seen[i].sojourn_ns);
 		out_end();
 	}
 	out_end();

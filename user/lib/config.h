@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include "lib/names.h"
 #include "lib/util.h"
+#include "sluice/queue/port.h"
 
 #define CONFIG_PATH "/etc/sluice/sluice.yaml" /* default, overridden by --config */
 #define CONFIG_INTERFACES 64		      /* maximum number */
@@ -36,10 +37,13 @@ enum config_queue {
 	CONFIG_QUEUE_FQ,     /* the administrator */
 };
 
+#define CONFIG_LIMIT_BYTES 1000000
+
 /* A class of a switch port with several queues. */
 struct config_class {
 	__u64 dscp;	 /* bit n: DSCP n; 0: every DSCP that no other class has */
 	__u32 share_ppm; /* share of the port's speed */
+	bool strict;	 /* leaves before the classes that share; with queue: sluice */
 };
 
 /* A managed interface. */
@@ -51,6 +55,8 @@ struct config_interface {
 	enum config_xdp xdp;
 	enum config_pfc pfc;
 	enum config_queue queue;
+	__u64 rate_bps;		      /* with queue: sluice: at which it sends; 0: as fast as the interface does */
+	__u64 limit_bytes;	      /* what may wait then, in each class; 0: CONFIG_LIMIT_BYTES */
 	__u32 voqs;		      /* of a switch as a ToR: PORT_F_VOQ_UP or PORT_F_VOQ_DOWN; 0: neither */
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;
@@ -197,5 +203,8 @@ int config_is_uplink(const struct config *c, const char *name);
 
 /* The classes of an interface of speed_bps in the form of the data plane. */
 void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v);
+/* Whether its qdisc `sluice` has a rate or classes, and what the qdisc is told then. */
+int config_has_setup(const struct config_interface *i);
+void config_setup_value(const struct config_interface *i, struct queue_setup *v);
 
 #endif

@@ -18,13 +18,6 @@
 #include "sluice/types.h"
 
 #define QUEUE_PAUSE_POLL_NS (50 * 1000ULL)
-#define QUEUE_PAUSES_PORTS 4096 /* as many as qdiscs */
-
-struct queue_port {
-	__u64 netns_cookie; /* of the network namespace that the interface is in */
-	__u32 ifindex;
-	__u32 pad;
-};
 
 struct queue_pauses {
 	__u64 until_ns

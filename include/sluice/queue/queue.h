@@ -24,7 +24,7 @@ struct queue_limits {
 	__u64 horizon_ns; /* a packet that would leave later is dropped */
 };
 
-#define QUEUE_VERSION 7 /* goes up with every change of bpf/queue or of this file */
+#define QUEUE_VERSION 8 /* goes up with every change of bpf/queue or of this file */
 #define QUEUE_LIMITS_PRESET                                                                            \
 	{                                                                                              \
 		.version = QUEUE_VERSION, .packets = 10000, .flow_packets = 1000, .quantum = 2 * 1514, \
@@ -69,7 +69,9 @@ struct queue_seen {
 	__u64 voq_packets;	       /* packets that have left by way of a VOQ */
 	__u32 paused_flows;	       /* flows that are due, and wait for the end of a pause (pause/qdisc.h) */
 	__u32 paused;		       /* bit n: pauses of priority n hold some of them */
-	__u64 pauses;		       /* times that a pause has held a flow */
+	__u64 pauses;		       /* times that a pause has held a flow, or a class */
+	__u32 classes;		       /* 0: none; flows take turns (port.h) */
+	__u32 waiting_classes;	       /* bit n: packets wait in class n */
 };
 
 /* How much longer the first packet waits that is held, or has no credit; 0: none does. */

@@ -416,10 +416,42 @@ Test(config, queue__is_left_alone_by_default, .init = said_begin)
 	config_free(c);
 }
 
-Test(config, queue__of_ours_has_no_classes, .init = said_begin)
+/* The setup of the first interface of a file. */
+static struct queue_setup setup_of(const char *interfaces)
 {
-	char buf[1024];
+	struct queue_setup v = {};
+	struct config *c = NULL;
+	char path[64];
 
-	dprintf(file, "interfaces: [{name: p1, role: switch, id: 1, queue: sluice, classes: [{share: 70%%}]}]\n");
-	cr_expect(strstr(file_load(buf, sizeof(buf)), "leave out queue, or classes"), "%s", buf);
+	cr_assert(!ftruncate(file, 0) && !lseek(file, 0, SEEK_SET));
+	dprintf(file, "interfaces: [%s]\n", interfaces);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	cr_assert(!config_load(path, &c), "%s", interfaces);
+	if (config_has_setup(&c->interfaces[0]))
+		config_setup_value(&c->interfaces[0], &v);
+	config_free(c);
+	return v;
+}
+
+Test(config, setup__is_what_the_qdisc_is_told, .init = said_begin)
+{
+	struct queue_setup v;
+
+	v = setup_of("{name: p1, role: switch, id: 1, queue: sluice, classes: [{dscp: [46], share: 10%, strict: true}, "
+		     "{share: 60%}, {dscp: [8, 10], share: 30%}]}");
+	cr_expect_eq(v.bps, 0);
+	cr_expect_eq(v.limit_bytes, CONFIG_LIMIT_BYTES);
+	cr_expect_eq(v.classes, 3);
+	cr_expect_eq(v.strict, 1);
+	cr_expect(v.share[0] == 100000 && v.share[1] == 600000 && v.share[2] == 300000);
+	cr_expect(v.of_dscp[46] == 0 && v.of_dscp[0] == 1 && v.of_dscp[63] == 1 && v.of_dscp[8] == 2 &&
+		  v.of_dscp[10] == 2);
+	v = setup_of("{name: p1, role: switch, id: 1, queue: sluice, rate: 50Mbit, limit: 200KB}");
+	cr_expect_eq(v.bps, 50000000);
+	cr_expect_eq(v.limit_bytes, 200000);
+	cr_expect_eq(v.classes, 0);
+	v = setup_of("{name: p1, role: switch, id: 1, queue: sluice}");
+	cr_expect_eq(v.limit_bytes, 0, "it has none");
+	v = setup_of("{name: p1, role: switch, id: 1, queue: fq, classes: [{share: 70%}]}");
+	cr_expect_eq(v.classes, 0, "another qdisc's");
 }

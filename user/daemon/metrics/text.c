@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "daemon/metrics/list.h"
 #include "daemon/metrics/metrics_int.h"
+#include "lib/classes.h"
 #include "lib/queues.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -90,12 +91,14 @@ static void text_daemon(FILE *f, const struct metrics *m)
 /* The managed interfaces, and the number of pods. */
 struct ports {
 	const struct pins *pins;
+	const char *pin_dir;
 	unsigned int n, pods;
 	struct {
 		__u32 ifindex;
 		struct port port;
 		struct port_classes classes;
-		struct class_queue queue[CLASSES_MAX];
+		struct class_seen queue[CLASSES_MAX];
+		unsigned int classes_n;
 		int has_nic; /* the NIC does PFC */
 		struct pfc_nic nic;
 	} at[64];
@@ -117,7 +120,6 @@ static int nic_read(const struct pins *pins, __u32 ifindex, struct pfc_nic *n)
 static int metrics_port_read(__u32 ifindex, const struct port *port, void *ctx)
 {
 	struct ports *p = ctx;
-	struct class_key key = { .ifindex = ifindex };
 
 	if (port->flags & PORT_F_LEFT)
 		return 0;
@@ -129,11 +131,7 @@ static int metrics_port_read(__u32 ifindex, const struct port *port, void *ctx)
 		return 0;
 	p->at[p->n].ifindex = ifindex;
 	p->at[p->n].port = *port;
-	if (bpf_map_lookup_elem(p->pins->classes, &ifindex, &p->at[p->n].classes) ||
-	    p->at[p->n].classes.n > CLASSES_MAX)
-		p->at[p->n].classes.n = 0;
-	for (; key.class < p->at[p->n].classes.n; key.class ++)
-		bpf_map_lookup_elem(p->pins->class_queues, &key, &p->at[p->n].queue[key.class]);
+	p->at[p->n].classes_n = classes_get(p->pins, p->pin_dir, ifindex, &p->at[p->n].classes, p->at[p->n].queue);
 	p->at[p->n].has_nic = nic_read(p->pins, ifindex, &p->at[p->n].nic);
 	p->n++;
 	return 0;
@@ -155,7 +153,7 @@ static double port_value(enum metric n, const struct port *p)
 	}
 }
 
-static double class_value(enum metric n, const struct class_queue *q)
+static double class_value(enum metric n, const struct class_seen *q)
 {
 	return n == METRIC_CLASS_BACKLOG ? q->backlog_bytes : n == METRIC_CLASS_TX ? q->tx_bytes : q->sojourn_ns / 1e9;
 }
@@ -190,6 +188,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 	if (!p)
 		return;
 	p->pins = m->pins;
+	p->pin_dir = m->pin_dir;
 	pins_each_port(m->pins, metrics_port_read, p);
 	for (n = METRIC_PORT_SPEED; n <= METRIC_PORT_FLOWS; n++) {
 		metric_head(f, n);
@@ -200,7 +199,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 	for (n = METRIC_CLASS_BACKLOG; n <= METRIC_CLASS_TX; n++) {
 		metric_head(f, n);
 		for (i = 0; i < p->n; i++)
-			for (k = 0; k < p->at[i].classes.n; k++)
+			for (k = 0; k < p->at[i].classes_n; k++)
 				fprintf(f, "%s{port=\"%s\",class=\"%u\"} %.15g\n", about[n].name, p->at[i].port.name,
 					k + 1, class_value(n, &p->at[i].queue[k]));
 	}

@@ -21,17 +21,22 @@ static int config_check_classes(const char *path, const struct config_interface 
 			"interfaces: %s: classes are for the role switch: what a host sends waits in its fq; leave them out",
 			i->name);
 	}
-	if (i->classes_count && i->queue == CONFIG_QUEUE_SLUICE) {
-		config_bad(
+	if (i->classes_count && i->queue == CONFIG_QUEUE_SLUICE && i->voqs) {
+		err |= config_bad(
 			path,
-			"interfaces: %s: queue: sluice replaces the root qdisc, and classes are the queues of one: leave out queue, or classes",
+			"interfaces: %s: voqs need departure times, and with classes a packet leaves in the turn of its class: leave out voqs, or classes",
 			i->name);
-		return -EINVAL;
 	}
 	for (n = 0; n < i->classes_count; n++) {
 		const struct config_class *c = &i->classes[n];
 
 		sum += c->share_ppm;
+		if (c->strict && i->queue != CONFIG_QUEUE_SLUICE) {
+			err |= config_bad(
+				path,
+				"interfaces: %s: classes: strict is for queue: sluice: with other qdiscs the operator's decides; write queue: sluice, or leave strict out",
+				i->name);
+		}
 		if (!c->dscp && others) {
 			err |= config_bad(
 				path,
@@ -50,6 +55,32 @@ static int config_check_classes(const char *path, const struct config_interface 
 	if (sum > PPM) {
 		err |= config_bad(path, "interfaces: %s: classes: the shares sum to %.4g%%: write at most 100%%",
 				  i->name, sum * 100. / PPM);
+	}
+	return err;
+}
+
+/* Checks what only the qdisc `sluice` does. */
+static int config_check_queue(const char *path, const struct config_interface *i)
+{
+	int err = 0;
+
+	if (i->rate_bps && i->queue != CONFIG_QUEUE_SLUICE) {
+		err |= config_bad(
+			path,
+			"interfaces: %s: rate is for queue: sluice, which enforces it: write queue: sluice, or speed in the place of rate if another qdisc does",
+			i->name);
+	}
+	if (i->limit_bytes && !config_has_setup(i)) {
+		err |= config_bad(
+			path,
+			"interfaces: %s: limit is for queue: sluice with a rate or classes: write them, or leave limit out",
+			i->name);
+	}
+	if (i->rate_bps && i->speed_bps > i->rate_bps) {
+		err |= config_bad(
+			path,
+			"interfaces: %s: speed is more than rate, so its queue is not kept low: leave speed out, or write the rate",
+			i->name);
 	}
 	return err;
 }
@@ -82,7 +113,7 @@ static int config_check_role(const char *path, const struct config_interface *i)
 			"interfaces: %s: voqs is for the role switch: a host that is its own rack writes 'hiercc: {enabled: true}', one behind a switch 'hiercc: tor' for its peers",
 			i->name);
 	}
-	return err | config_check_classes(path, i);
+	return err | config_check_queue(path, i) | config_check_classes(path, i);
 }
 
 static int config_check_interface(const char *path, const struct config *c, unsigned int n)

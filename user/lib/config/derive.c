@@ -95,24 +95,52 @@ int config_is_uplink(const struct config *c, const char *name)
 	return c->node.uplink && !strcmp(c->node.uplink, name);
 }
 
-void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v)
+/* The class of each DSCP. */
+static void config_dscps(const struct config_interface *i, __u8 *of_dscp)
 {
 	unsigned int n, k;
 
-	v->n = i->classes_count;
 	for (n = 0; n < i->classes_count; n++)
 		if (!i->classes[n].dscp)
-			memset(v->of_dscp, n, sizeof(v->of_dscp)); /* else the first */
-	for (n = 0; n < i->classes_count; n++) {
+			memset(of_dscp, n, DSCPS); /* else the first */
+	for (n = 0; n < i->classes_count; n++)
 		for (k = 0; k < DSCPS; k++)
 			if (i->classes[n].dscp >> k & 1)
-				v->of_dscp[k] = n;
+				of_dscp[k] = n;
+}
+
+void config_classes_value(const struct config_interface *i, __u64 speed_bps, struct port_classes *v)
+{
+	unsigned int n;
+
+	v->n = i->classes_count;
+	config_dscps(i, v->of_dscp);
+	for (n = 0; n < i->classes_count; n++) {
 		/* The remainder matters below 1 Mbit/s. A class reports at least 1 bit/s: nothing divides by 0. */
 		v->share[n].bps =
 			speed_bps / PPM * i->classes[n].share_ppm + speed_bps % PPM * i->classes[n].share_ppm / PPM;
 		if (!v->share[n].bps)
 			v->share[n].bps = 1;
 		v->share[n].speed = telem_speed_fit(v->share[n].bps);
+	}
+}
+
+int config_has_setup(const struct config_interface *i)
+{
+	return i->queue == CONFIG_QUEUE_SLUICE && (i->rate_bps || i->classes_count);
+}
+
+void config_setup_value(const struct config_interface *i, struct queue_setup *v)
+{
+	unsigned int n;
+
+	v->bps = i->rate_bps;
+	v->limit_bytes = i->limit_bytes ?: CONFIG_LIMIT_BYTES;
+	v->classes = i->classes_count;
+	config_dscps(i, v->of_dscp);
+	for (n = 0; n < i->classes_count; n++) {
+		v->share[n] = i->classes[n].share_ppm;
+		v->strict |= i->classes[n].strict ? 1U << n : 0;
 	}
 }
 

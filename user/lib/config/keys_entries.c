@@ -20,6 +20,10 @@ static const struct config_key class_keys[] = {
 	  .example = "30%", .reload = "at once",
 	  .meaning = "what the class is sure of when all others have something to send: its weight in DWRR, "
 		     "its rate in htb" },
+	{ "strict", &config_word, FIELD(struct config_class, strict), .words = flag_words, .preset = "false",
+	  .note = "with queue: sluice", .reload = "at once",
+	  .meaning = "true: its packets leave before those of all classes that are not strict; of several such "
+		     "classes the first leaves first" },
 	{}
 };
 
@@ -46,9 +50,18 @@ static const struct config_key interface_keys[] = {
 	{ "xdp", &config_word, FIELD(struct config_interface, xdp), .words = xdp_words, .note = "a host's only",
 	  .preset = "auto", .reload = "at once", .meaning = "where telemetry is stripped: XDP" },
 	{ "queue", &config_word, FIELD(struct config_interface, queue), .words = queue_words,
-	  .note = "without classes: sluice", .preset = "auto", .reload = "at once; what waits in the qdisc is lost",
+	  .preset = "auto", .reload = "at once; what waits in the qdisc is lost",
 	  .meaning = "sluice: the daemon installs its own qdisc, and puts the previous one back. fq, and for now auto: "
 		     "the qdisc is left alone, and fq is advised where it is missing" },
+	{ "rate", &config_speed, FIELD(struct config_interface, rate_bps), .min = CONFIG_SPEED_MIN_BPS,
+	  .max = CONFIG_SPEED_MAX_BPS, .range = "a speed from 100 kbit/s to 1 Tbit/s", .note = "with queue: sluice",
+	  .example = "100Mbit", .otherwise = "as fast as the interface takes packets",
+	  .reload = "at once; where there was none before, what waits in the qdisc is lost",
+	  .meaning = "the qdisc sends no faster, as tbf. It is also the speed, unless that is written" },
+	{ "limit", &config_bytes, FIELD(struct config_interface, limit_bytes), .min = 1514, .max = 1000000000,
+	  .range = "a number of bytes from 1514 to 1GB", .note = "with rate, or with classes and queue: sluice",
+	  .example = "500KB", .otherwise = "1MB", .reload = "at once",
+	  .meaning = "what may wait in the qdisc, or in each of its classes" },
 	{ "pfc", &config_word, FIELD(struct config_interface, pfc), .words = pfc_words,
 	  .note = "a switch's only: pfc and ppfc", .preset = "off", .reload = "at once",
 	  .meaning = "pauses: those of the neighbour are obeyed; it is paused by thresholds; and by "
