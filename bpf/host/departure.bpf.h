@@ -129,14 +129,14 @@ static inline __u64 departure_asked_ns(__u64 socket_ns, __u64 pause_ns, __u64 cr
 
 /*
  * With the qdisc `sluice` credit is no departure time: the queue is told the VOQ, and when credit for the packet's bytes
- * comes, and chooses which packet of the VOQ uses it. A VOQ is named by its address.
+ * comes, and chooses which packet of the VOQ uses it. A VOQ is named by its address. young: 0 or QUEUE_NOTE_YOUNG
  */
-static inline void queue_note_voq(struct __sk_buff *ctx, const struct voq *v, __u64 credit_ns)
+static inline void queue_note_voq(struct __sk_buff *ctx, const struct voq *v, __u64 credit_ns, __u32 young)
 {
 	*(volatile __u64 *)&ctx->cb[0] = (__u64)v; /* whole: the verifier lets nobody calculate with an address */
 	ctx->cb[2] = queue_note_credit(credit_ns);
 	ctx->cb[3] = 0;
-	ctx->cb[4] = QUEUE_NOTE_MARK;
+	ctx->cb[4] = QUEUE_NOTE_MARK | young;
 }
 
 /* The queue is told the R of HPCC behind a departure time; that of Equation 1 changes with nearly each packet. */
@@ -145,7 +145,7 @@ static inline void queue_note_rate(struct __sk_buff *ctx, const struct egress_pk
 	if (!p->credit_ns)
 		*(volatile __u64 *)&ctx->cb[0] = 0;
 	ctx->cb[3] = kbps;
-	ctx->cb[4] = QUEUE_NOTE_MARK | queue_note_patience(patience_ns);
+	ctx->cb[4] = QUEUE_NOTE_MARK | p->young | queue_note_patience(patience_ns);
 }
 
 /* Other packets have none; the words may hold anything. */

@@ -48,8 +48,7 @@
 #include "sluice/wire/wire.h"
 
 #define COMPANION_COPY_SEGMENTS 3 /* segments of a GSO packet that are copied for a companion */
-#define EGRESS_OWNER_NS \
-	(1000 * 1000 * 1000ULL) /* a flow belongs to the pod that sent it until it has been silent for this long */
+#define EGRESS_OWNER_NS NSEC_PER_SEC /* a flow belongs to the pod that sent it until it has been silent for this long */
 
 /*
  * Whether a pod uses a flow of another one: by forging its address it would use up that pod's rate, and be taken for
@@ -124,6 +123,7 @@ static __always_inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, s
 		VERIFIER_AT_MOST(at, sizeof(struct wire_telem), STAT_TX_ENCAP_FAILED);
 		voq_send(f, v, p->now_ns, p->weight, &space->voq_out);
 		voq_rides(f, space);
+		voq_hurries(p, f, v, &space->voq_out);
 		*(struct wire_voq *)(space->head.blocks + at) = space->voq_out.block;
 		limit_ns = v->params.limit_ns;
 		credit_ns = limit_ns ? space->voq_out.departure_ns : 0;
@@ -131,7 +131,7 @@ static __always_inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, s
 	if (!enforced)
 		return STAT_TX_DATA;
 	if (credit_ns && f->path.port_flags & PORT_F_QUEUE) {
-		queue_note_voq(ctx, v, credit_ns);
+		queue_note_voq(ctx, v, credit_ns, p->young);
 		p->credit_ns = credit_ns;
 		credit_ns = limit_ns = 0;
 	}

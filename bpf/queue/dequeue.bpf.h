@@ -103,7 +103,7 @@ static __always_inline struct sk_buff *turn_take(struct queue *q, struct Qdisc *
 		return NULL;
 	}
 	if (f->first_voq) {
-		voq_join(q, f, quantum, is_fresh);
+		voq_join(q, f, quantum);
 		return NULL;
 	}
 	if (f->credit <= 0) {
@@ -164,26 +164,15 @@ static __always_inline struct sk_buff *queue_hand_out(struct queue *q, struct Qd
 	return skb;
 }
 
-static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
+/* A packet of a flow that may leave; NULL: there is none, and *next_ns is when to look again, 0: nothing waits. */
+static __always_inline struct sk_buff *flows_give(struct queue *q, struct Qdisc *sch, __u64 now_ns, __u64 *next_ns)
 {
-	const struct queue_limits *l;
+	const struct queue_limits *l = queue_limits_get();
 	struct sk_buff *skb = NULL;
 	struct bpf_iter_num it;
-	__u64 now_ns, next_ns;
-	struct queue *q;
 	int done = 0;
 
-	if (!sch->q.qlen)
-		return NULL;
-	l = queue_limits_get();
-	q = queue_get(sch);
-	if (!q || !l)
-		return NULL;
-	skb = bpf_kptr_xchg(&q->direct, skb);
-	if (skb)
-		return queue_hand_out(sch, skb);
-	now_ns = bpf_ktime_get_ns();
-	if (q->armed_ns > now_ns && !q->seen.fresh_flows && !q->seen.ring_flows)
+	if (!l || (q->armed_ns > now_ns && !q->seen.fresh_flows && !q->seen.ring_flows))
 		return NULL;
 	if (q->seen.held_flows)
 		held_release(q, now_ns);

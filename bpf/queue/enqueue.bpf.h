@@ -22,6 +22,7 @@ struct queue_arrival {
 	__u64 patience_ns;
 	struct queue_voq_key voq; /* voq.voq 0: none */
 	__u64 credit_ns;	  /* when it has credit there */
+	__u32 young;		  /* it goes before the others there */
 };
 
 /* Takes the flow out of its slot: NULL if there is none. The caller owns it until flow_put_back(). */
@@ -118,7 +119,12 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, struct q
 	pace = f->pace; /* on the stack, as a VOQ's clock */
 	pace_enter(&pace, &gap, a->now_ns, a->wanted_ns, a->kbps, a->voq.voq ? 0 : a->patience_ns);
 	f->pace = pace;
-	flow_push(f, p, &gap, a->voq.voq, a->prios, a->bytes);
+	p->voq = a->voq.voq;
+	p->credit_ns = a->credit_ns;
+	p->young = a->young;
+	p->prios = a->prios;
+	p->bytes = a->bytes;
+	flow_push(f, p, &gap);
 	flow_put_back(a, f);
 	return QUEUE_TAKEN;
 }
@@ -158,6 +164,7 @@ static __always_inline void arrival_note(struct queue_arrival *a, const struct s
 	a->voq.queue = a->key.queue;
 	a->voq.voq = (__u64)n->voq_high << 32 | n->voq_low;
 	a->credit_ns = queue_note_credit_ns(n->credit, a->now_ns);
+	a->young = n->mark & QUEUE_NOTE_YOUNG;
 }
 
 /*

@@ -10,21 +10,19 @@ static inline __u32 queue_bytes(const struct sk_buff *skb)
 	return ((const struct qdisc_skb_cb *)skb->cb)->pkt_len;
 }
 
-/* Puts a packet at the end. The caller has to own the flow. */
-static __always_inline void flow_push(struct queue_flow *f, struct queue_packet *p, const struct pace_gap *gap,
-				      __u64 voq, __u64 prios, __u64 bytes)
+/* Puts a packet at the end; its VOQ, priorities and bytes are set. The caller has to own the flow. */
+static __always_inline void flow_push(struct queue_flow *f, struct queue_packet *p, const struct pace_gap *gap)
 {
 	p->gap = *gap;
-	p->voq = voq;
-	p->prios = prios;
-	p->bytes = bytes;
 	if (!f->packets) {
 		f->first_ns = gap->departure_ns > f->pace.left_ns ? gap->departure_ns : f->pace.left_ns;
 		if (f->pace.late_ns > f->first_ns - gap->departure_ns)
 			f->pace.late_ns = f->first_ns - gap->departure_ns;
-		f->first_voq = voq;
-		f->first_prios = prios;
-		f->first_bytes = bytes;
+		f->first_voq = p->voq;
+		f->first_credit_ns = p->credit_ns;
+		f->first_young = p->young;
+		f->first_prios = p->prios;
+		f->first_bytes = p->bytes;
 		f->first_until_ns = gap->until_ns;
 	}
 	f->packets++;
@@ -34,12 +32,12 @@ static __always_inline void flow_push(struct queue_flow *f, struct queue_packet 
 /* Takes the first packet out, or NULL, and decides when the next one leaves. stale: it is dropped, and takes no time. */
 static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 {
+	__u64 voq = 0, credit_ns = 0, young = 0, prios = 0, bytes = 0;
 	struct bpf_list_node *node, *next;
 	struct sk_buff *skb = NULL;
 	struct pace_gap gap = {};
 	struct queue_packet *p;
 	struct pace pace;
-	__u64 voq = 0, prios = 0, bytes = 0;
 
 	bpf_spin_lock(&f->lock);
 	node = bpf_list_pop_front(&f->fifo);
@@ -48,6 +46,8 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 		p = object_of(next, struct queue_packet, in_flow);
 		gap = p->gap;
 		voq = p->voq;
+		credit_ns = p->credit_ns;
+		young = p->young;
 		prios = p->prios;
 		bytes = p->bytes;
 	}
@@ -66,6 +66,8 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 		f->pace.late_ns = pace.late_ns;
 	}
 	f->first_voq = voq;
+	f->first_credit_ns = credit_ns;
+	f->first_young = young;
 	f->first_prios = prios;
 	f->first_bytes = bytes;
 	f->first_until_ns = gap.until_ns;

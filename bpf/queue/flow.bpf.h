@@ -36,6 +36,7 @@ struct queue_packet {
 	struct sk_buff __kptr *skb;
 	struct pace_gap gap;
 	__u64 voq;   /* its VOQ; 0: none */
+	__u64 credit_ns, young; /* in its VOQ: when it has credit by its place, and whether it goes before the others */
 	__u64 prios; /* bit n: pauses of priority n hold it */
 	__u64 bytes;
 };
@@ -49,13 +50,13 @@ struct queue_flow {
 	struct queue_key key;
 	struct pace pace;
 	__u64 first_ns;						   /* departure of its first packet, CLOCK_MONOTONIC */
-	__u64 first_voq, first_prios, first_bytes, first_until_ns; /* of its first packet */
+	__u64 first_voq, first_credit_ns, first_young, first_prios, first_bytes, first_until_ns; /* of its first packet */
 	__s64 credit;						   /* bytes left of its turn */
 	__u64 packets;
 	__u64 waits; /* it is in fresh, ring, held, paused or a VOQ */
 	__u64 gone;  /* no longer in the map, or the map has another flow under its key */
-	struct bpf_rb_node in_held;
-	struct bpf_list_node in_list; /* fresh or ring, of the qdisc or of a VOQ, or paused */
+	struct bpf_rb_node in_tree;   /* held, or the tree of a VOQ */
+	struct bpf_list_node in_list; /* fresh, of the qdisc or of a VOQ, ring, or paused */
 	struct bpf_list_node in_all;
 	struct bpf_list_head fifo CONTAINS(queue_packet, in_flow);
 	struct bpf_spin_lock lock; /* of fifo */
@@ -76,14 +77,14 @@ struct queue_voq {
 	struct queue_voq_key key;
 	struct voq_clock clock;
 	__u64 gate_ns; /* when its first flow has credit; valid while it is in gates */
-	__u64 fresh_flows, ring_flows;
-	__u64 fresh_bytes; /* as in struct queue */
+	__u64 young_flows, flows;
+	__u64 young_bytes; /* that young flows have sent since the others had a turn */
 	__u64 waits;	   /* it is in gates */
 	struct bpf_rb_node in_gates;
 	struct bpf_list_node in_voqs;
-	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
-	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
-	struct bpf_spin_lock lock; /* of fresh and ring */
+	struct bpf_list_head young CONTAINS(queue_flow, in_list);
+	struct bpf_rb_root others CONTAINS(queue_flow, in_tree);
+	struct bpf_spin_lock lock; /* of young and others */
 	struct bpf_refcount refs;
 };
 
@@ -109,7 +110,7 @@ struct queue {
 	struct bpf_spin_lock lock;
 	struct bpf_list_head fresh CONTAINS(queue_flow, in_list);
 	struct bpf_list_head ring CONTAINS(queue_flow, in_list);
-	struct bpf_rb_root held CONTAINS(queue_flow, in_held);
+	struct bpf_rb_root held CONTAINS(queue_flow, in_tree);
 	struct bpf_list_head all CONTAINS(queue_flow, in_all);
 	struct bpf_rb_root gates CONTAINS(queue_voq, in_gates);
 	struct bpf_list_head voqs CONTAINS(queue_voq, in_voqs);
@@ -197,7 +198,7 @@ static __always_inline void ring_keep(struct queue *q, struct queue_flow *f)
 
 static bool held_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 {
-	return object_of(a, struct queue_flow, in_held)->first_ns < object_of(b, struct queue_flow, in_held)->first_ns;
+	return object_of(a, struct queue_flow, in_tree)->first_ns < object_of(b, struct queue_flow, in_tree)->first_ns;
 }
 
 static __always_inline void held_push(struct queue *q, struct queue_flow *f)
@@ -205,7 +206,7 @@ static __always_inline void held_push(struct queue *q, struct queue_flow *f)
 	q->seen.held_flows++;
 	q->armed_ns = 0;
 	bpf_spin_lock(&q->lock);
-	bpf_rbtree_add_impl(&q->held, &f->in_held, held_is_before, NULL, 0);
+	bpf_rbtree_add_impl(&q->held, &f->in_tree, held_is_before, NULL, 0);
 	bpf_spin_unlock(&q->lock);
 }
 
@@ -238,7 +239,7 @@ static __always_inline __u64 held_next_ns(struct queue *q)
 	bpf_spin_lock(&q->lock);
 	node = bpf_rbtree_first(&q->held);
 	if (node)
-		at_ns = object_of(node, struct queue_flow, in_held)->first_ns;
+		at_ns = object_of(node, struct queue_flow, in_tree)->first_ns;
 	bpf_spin_unlock(&q->lock);
 	return at_ns;
 }
@@ -255,17 +256,17 @@ static __always_inline struct queue_flow *held_pop(struct queue *q, __u64 due_ns
 		bpf_spin_unlock(&q->lock);
 		return NULL;
 	}
-	f = object_of(node, struct queue_flow, in_held);
+	f = object_of(node, struct queue_flow, in_tree);
 	if (f->first_ns > due_ns) {
 		bpf_spin_unlock(&q->lock);
 		return NULL;
 	}
-	node = bpf_rbtree_remove(&q->held, &f->in_held);
+	node = bpf_rbtree_remove(&q->held, &f->in_tree);
 	bpf_spin_unlock(&q->lock);
 	if (!node)
 		return NULL;
 	q->seen.held_flows--;
-	return object_of(node, struct queue_flow, in_held);
+	return object_of(node, struct queue_flow, in_tree);
 }
 
 /* --- all flows --- */

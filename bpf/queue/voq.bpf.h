@@ -5,12 +5,14 @@
  * VOQs as queues. A packet that egress has put into a VOQ names it, and the time of its credit (struct queue_note). Its
  * flow is held until its own departure time, and then waits in the VOQ:
  *
- *   queue_voqs[VOQ] -> VOQ ----> lists of flows that are due, and wait for credit (fresh, ring)
+ *   queue_voqs[VOQ] -> VOQ ----> flows that are due, and wait for credit: a list of young ones, a tree of the others
  *   queues[qdisc]      gates --> tree of VOQs that have such flows, by the time when the first one has credit
  *                      voqs ---> list of all VOQs
  *
- * Credit belongs to the VOQ (sluice/queue/voq_clock.h): whichever flow has its turn uses the earliest. Flows take turns
- * by deficit round robin, a new one first. A VOQ is kept until it has been empty when another one is made.
+ * Credit belongs to the VOQ (sluice/queue/voq_clock.h): whichever flow has its turn uses the earliest. What a flow sends
+ * first goes before the others (queue_is_young()). Those leave in the order in which their packets entered: the S of a
+ * packet claims all bytes that entered before it, and the receiver grants what is claimed (hiercc_overtakes()). A VOQ is
+ * kept until it has been empty when another one is made.
  */
 #include "queue/paused.bpf.h"
 
@@ -101,7 +103,7 @@ static __always_inline struct queue_voq *voq_begin(struct queue *q, const struct
 		return NULL;
 	}
 	v->key = *key;
-	v->gate_ns = v->fresh_flows = v->ring_flows = v->fresh_bytes = v->waits = v->clock.n = 0;
+	v->gate_ns = v->young_flows = v->flows = v->young_bytes = v->waits = v->clock.n = 0;
 	for (i = 0; i < VOQ_SPANS; i++)
 		v->clock.span[i].from_ns = v->clock.span[i].to_ns = v->clock.span[i].bytes = 0;
 	voqs_push(q, object_share(v));
@@ -182,71 +184,88 @@ static __always_inline struct queue_voq *gates_pop(struct queue *q, __u64 due_ns
 
 /* --- flows that wait in a VOQ; each takes over the caller's reference to the flow --- */
 
-static __always_inline void voq_fresh_push(struct queue_voq *v, struct queue_flow *f)
+static bool credit_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 {
-	v->fresh_flows++;
-	list_push_back(&v->lock, &v->fresh, &f->in_list);
+	return object_of(a, struct queue_flow, in_tree)->first_credit_ns <
+	       object_of(b, struct queue_flow, in_tree)->first_credit_ns;
 }
 
-/* The flow continues its turn. */
-static __always_inline void voq_fresh_keep(struct queue_voq *v, struct queue_flow *f)
+/* A flow joins those that wait. again: it has handed out a packet, or has had no credit, and keeps its turn. */
+static __always_inline void voq_push(struct queue_voq *v, struct queue_flow *f, int again)
 {
-	v->fresh_flows++;
-	list_push_front(&v->lock, &v->fresh, &f->in_list);
-}
-
-static __always_inline void voq_ring_push(struct queue_voq *v, struct queue_flow *f)
-{
-	v->ring_flows++;
-	list_push_back(&v->lock, &v->ring, &f->in_list);
-}
-
-static __always_inline void voq_ring_keep(struct queue_voq *v, struct queue_flow *f)
-{
-	v->ring_flows++;
-	list_push_front(&v->lock, &v->ring, &f->in_list);
-}
-
-/* Takes the flow whose turn it is, and whether it was a new one; NULL: there is none. */
-static __always_inline struct queue_flow *voq_turn(struct queue_voq *v, int is_fresh)
-{
-	struct bpf_list_node *node;
-
+	if (f->first_young) {
+		v->young_flows++;
+		if (again)
+			list_push_front(&v->lock, &v->young, &f->in_list);
+		else
+			list_push_back(&v->lock, &v->young, &f->in_list);
+		return;
+	}
+	v->flows++;
 	bpf_spin_lock(&v->lock);
-	node = is_fresh ? bpf_list_pop_front(&v->fresh) : bpf_list_pop_front(&v->ring);
+	bpf_rbtree_add_impl(&v->others, &f->in_tree, credit_is_before, NULL, 0);
 	bpf_spin_unlock(&v->lock);
+}
+
+static __always_inline struct queue_flow *voq_pop_young(struct queue_voq *v)
+{
+	struct bpf_list_node *node = list_pop(&v->lock, &v->young);
+
 	if (!node)
 		return NULL;
-	if (is_fresh)
-		v->fresh_flows--;
-	else
-		v->ring_flows--;
+	v->young_flows--;
 	return object_of(node, struct queue_flow, in_list);
 }
 
-/* Bytes of the first packet of the flow that has the next turn; 0: no flow waits. */
-static __always_inline __u64 voq_next_bytes(struct queue_voq *v, int is_fresh)
+static __always_inline struct queue_flow *voq_pop_other(struct queue_voq *v)
 {
-	struct bpf_list_node *node;
+	struct bpf_rb_node *node;
+
+	bpf_spin_lock(&v->lock);
+	node = bpf_rbtree_first(&v->others);
+	if (!node) {
+		bpf_spin_unlock(&v->lock);
+		return NULL;
+	}
+	node = bpf_rbtree_remove(&v->others, node);
+	bpf_spin_unlock(&v->lock);
+	if (!node)
+		return NULL;
+	v->flows--;
+	return object_of(node, struct queue_flow, in_tree);
+}
+
+/* Bytes of the first packet of the flow that has the next turn; 0: no flow waits. */
+static __always_inline __u64 voq_next_bytes(struct queue_voq *v, int is_young)
+{
+	struct bpf_list_node *young;
+	struct bpf_rb_node *other;
 	__u64 bytes = 0;
 
 	bpf_spin_lock(&v->lock);
-	node = is_fresh ? bpf_list_front(&v->fresh) : bpf_list_front(&v->ring);
-	if (node)
-		bytes = object_of(node, struct queue_flow, in_list)->first_bytes;
+	if (is_young) {
+		young = bpf_list_front(&v->young);
+		if (young)
+			bytes = object_of(young, struct queue_flow, in_list)->first_bytes;
+	} else {
+		other = bpf_rbtree_first(&v->others);
+		if (other)
+			bytes = object_of(other, struct queue_flow, in_tree)->first_bytes;
+	}
 	bpf_spin_unlock(&v->lock);
 	return bytes;
 }
 
-static __always_inline int voq_fresh_is_next(const struct queue_voq *v, __u32 quantum)
+/* Many young flows do not starve the others, as in queue_fresh_is_next(). */
+static __always_inline int voq_young_is_next(const struct queue_voq *v, __u32 quantum)
 {
-	return queue_fresh_is_next(v->fresh_flows != 0, v->ring_flows != 0, v->fresh_bytes, quantum);
+	return queue_fresh_is_next(v->young_flows != 0, v->flows != 0, v->young_bytes, quantum);
 }
 
 /* Puts the VOQ into gates if flows wait in it. Takes over the caller's reference. */
 static __always_inline void voq_waits(struct queue *q, struct queue_voq *v, __u32 quantum)
 {
-	__u64 bytes = voq_next_bytes(v, voq_fresh_is_next(v, quantum));
+	__u64 bytes = voq_next_bytes(v, voq_young_is_next(v, quantum));
 
 	v->waits = bytes != 0;
 	v->gate_ns = voq_clock_when_ns(&v->clock, bytes);
@@ -257,7 +276,7 @@ static __always_inline void voq_waits(struct queue *q, struct queue_voq *v, __u3
 }
 
 /* A flow whose first packet is due waits for credit. */
-static __always_inline void voq_join(struct queue *q, struct queue_flow *f, __u32 quantum, int is_fresh)
+static __always_inline void voq_join(struct queue *q, struct queue_flow *f, __u32 quantum)
 {
 	struct queue_voq_key key = { .queue = f->key.queue, .voq = f->first_voq };
 	struct queue_voq *v = voq_take(&key);
@@ -267,29 +286,21 @@ static __always_inline void voq_join(struct queue *q, struct queue_flow *f, __u3
 		ring_push(q, f);
 		return;
 	}
-	if (is_fresh)
-		voq_fresh_push(v, f);
-	else
-		voq_ring_push(v, f);
+	voq_push(v, f, 0);
 	if (!v->waits)
 		voq_waits(q, object_share(v), quantum);
 	voq_put_back(&key, v);
 }
 
 /* Where a flow of the VOQ goes after it has handed out a packet. */
-static __always_inline void voq_goes_on(struct queue *q, struct queue_voq *v, struct queue_flow *f, __u64 now_ns,
-					int is_fresh)
+static __always_inline void voq_goes_on(struct queue *q, struct queue_voq *v, struct queue_flow *f, __u64 now_ns)
 {
 	if (!f->packets || f->first_voq != v->key.voq)
 		ring_push(q, f);
 	else if (f->first_ns > now_ns)
 		held_push(q, f);
-	else if (f->credit <= 0)
-		voq_ring_push(v, f);
-	else if (is_fresh)
-		voq_fresh_keep(v, f);
 	else
-		voq_ring_keep(v, f);
+		voq_push(v, f, 1);
 }
 
 /* Gives the first VOQ that has credit its turn: a packet of its next flow, or NULL. *none: no VOQ has credit. */
@@ -299,34 +310,27 @@ static __always_inline struct sk_buff *voq_give(struct queue *q, __u64 now_ns, _
 	struct sk_buff *skb = NULL;
 	struct queue_flow *f;
 	__u64 bytes;
-	int is_fresh;
+	int is_young;
 
 	if (!v) {
 		*none = 1;
 		return NULL;
 	}
-	is_fresh = voq_fresh_is_next(v, quantum);
-	f = voq_turn(v, is_fresh);
-	if (f && f->credit <= 0) {
-		f->credit = v->ring_flows ? f->credit + quantum : quantum; /* alone it need not wait for its turn */
-		voq_ring_push(v, f);
-	} else if (f && pauses_hold(q, f->first_prios, now_ns)) {
+	is_young = voq_young_is_next(v, quantum);
+	f = is_young ? voq_pop_young(v) : voq_pop_other(v);
+	if (f && pauses_hold(q, f->first_prios, now_ns)) {
 		q->seen.pauses++;
 		paused_push(q, f);
 	} else if (f && voq_clock_when_ns(&v->clock, f->first_bytes) > now_ns) {
-		if (is_fresh)
-			voq_fresh_keep(v, f);
-		else
-			voq_ring_keep(v, f);
+		voq_push(v, f, 1);
 	} else if (f) {
 		bytes = f->first_bytes;
 		skb = flow_pop(f, 0);
 		voq_clock_take(&v->clock, bytes);
-		f->credit -= bytes;
 		q->seen.voq_bytes += bytes;
 		q->seen.voq_packets++;
-		v->fresh_bytes = is_fresh ? v->fresh_bytes + bytes : 0;
-		voq_goes_on(q, v, f, now_ns, is_fresh);
+		v->young_bytes = is_young ? v->young_bytes + bytes : 0;
+		voq_goes_on(q, v, f, now_ns);
 	}
 	voq_waits(q, v, quantum);
 	return skb;
@@ -340,7 +344,9 @@ static __always_inline int voq_flush_step(struct queue *q)
 
 	if (!v)
 		return 0;
-	f = voq_turn(v, v->fresh_flows != 0);
+	f = voq_pop_young(v);
+	if (!f)
+		f = voq_pop_other(v);
 	if (f)
 		object_drop(f);
 	voq_waits(q, v, 0);

@@ -184,7 +184,7 @@ static inline void tor_hold(struct __sk_buff *ctx, const struct voq *v, struct t
 	if (ctl->mode != MODE_ENFORCE)
 		return;
 	if (port->flags & PORT_F_QUEUE)
-		queue_note_voq(ctx, v, departure_ns);
+		queue_note_voq(ctx, v, departure_ns, 0);
 	else if (port->flags & PORT_F_EDT && departure_ns > now_ns)
 		bpf_skb_set_tstamp(ctx, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
 }

@@ -23,6 +23,8 @@
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
 #include "sluice/once.h"
+#include "sluice/queue/note.h"
+#include "sluice/queue/queue.h"
 #include "sluice/rack/hiercc.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
@@ -322,6 +324,18 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 		stats_count(STAT_VOQ_WAITS);
 	}
 	return 0;
+}
+
+/* With the qdisc `sluice` what a flow sends first goes before the others of the VOQ. */
+static inline void voq_hurries(struct egress_pkt *p, struct flow *f, const struct voq *v, struct voq_out *out)
+{
+	__u32 total = bpf_ntohl(out->block.total);
+
+	if (!(f->path.port_flags & PORT_F_QUEUE) || f->path.hiercc != VOQS_HERE ||
+	    !queue_is_young(&f->voq.burst, p->now_ns, f->tx.clock_ns, p->weight))
+		return;
+	p->young = QUEUE_NOTE_YOUNG;
+	out->block.total = bpf_htonl(hiercc_overtakes(&v->voq, &v->params, total));
 }
 
 /* Bytes of S, as in voq_out, that no companion has announced; another CPU may have announced more meanwhile. */

@@ -168,7 +168,7 @@ struct flow_voq {
 	__u32 asked;	/* when a VOQ was last looked for, units of 2^20 ns */
 	__u8 merged;	/* 1: its destination got no VOQ of its own */
 	__u8 prefixlen; /* of its VOQ, if merged */
-	__u8 pad[2];
+	__u16 burst;	/* egress, with the qdisc sluice: bytes since it was silent, at most 65535: queue_is_young() */
 	__u32 count_mark; /* ingress, compare-and-swap: epoch in which the reverse flow was counted */
 };
 

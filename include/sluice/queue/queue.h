@@ -39,6 +39,8 @@ struct queue_limits {
 #define QUEUE_FRESH_QUANTA 16
 /* A flow that has sent nothing for this long has its debt cancelled, as in fq. */
 #define QUEUE_REFILL_NS (40 * 1000 * 1000ULL)
+/* What a flow sends to a VOQ first goes before the others there: TCP's first window, with headers and telemetry. */
+#define QUEUE_YOUNG_BYTES (16 * 1514)
 /* A flow that has sent nothing for this long is forgotten, with its credit. */
 #define QUEUE_IDLE_NS (3 * NSEC_PER_SEC)
 
@@ -121,6 +123,20 @@ static inline __s64 queue_credit_first(__u32 quantum)
 static inline __s64 queue_credit_back(__s64 credit, __u32 quantum, __u64 now_ns, __u64 last_ns)
 {
 	return credit < (__s64)quantum && now_ns > last_ns && now_ns - last_ns > QUEUE_REFILL_NS ? quantum : credit;
+}
+
+/*
+ * Whether a packet of bytes goes before the others of its VOQ. *burst: bytes that the flow has sent since it was silent for
+ * QUEUE_REFILL_NS; clock_ns: when it may send again after its last packet, by R.
+ */
+static inline int queue_is_young(__u16 *burst, __u64 now_ns, __u64 clock_ns, __u32 bytes)
+{
+	__u32 sent = *burst + bytes;
+
+	if (now_ns > clock_ns && now_ns - clock_ns > QUEUE_REFILL_NS)
+		sent = bytes;
+	*burst = sent < 0xffff ? sent : 0xffff;
+	return sent <= QUEUE_YOUNG_BYTES;
 }
 
 /* Whether it has been idle long enough to be forgotten. last_ns: departure time of its last packet. */

@@ -151,6 +151,18 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
 }
 
 /*
+ * After hiercc_send(): S for a packet that leaves before others which entered earlier, so that it does not claim their
+ * bytes: the port grants what S claims, and would have as much under way as waits here. Nothing leaves beyond the
+ * credit, so no more than that has left; what this packet adds is in the S of the next one that keeps its place.
+ */
+static inline __u32 hiercc_overtakes(const struct hiercc_voq *v, const struct hiercc_params *p, __u32 total)
+{
+	__u32 covered = READ_ONCE(v->credit) + p->c0;
+
+	return (__s32)(total - covered) > 0 ? covered : total;
+}
+
+/*
  * After hiercc_send(): whether this packet does not wait, because it announces F, which has doubled. Its S is ahead by
  * the whole queue, and must not look like a jump.
  */

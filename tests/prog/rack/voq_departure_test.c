@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bpf/rack/voq.bpf.h: packets leave by their credit. */
+#include "sluice/queue/queue.h"
 #include "voq_case.h"
 
 TestSuite(voq_departure, .init = voq_make_world, .fini = world_drop, .timeout = 60);
@@ -260,6 +261,38 @@ Test(voq_departure, departure__with_our_qdisc_credit_is_a_note)
 			expect_between(credit_ns, clock_ns(), clock_ns() + LIMIT_NS);
 			expect_between(r.ctx.tstamp, 0, credit_ns - 1);
 		}
+}
+
+/* With our qdisc what a flow sends first overtakes the others, and its S claims no byte that still waits. */
+Test(voq_departure, departure__with_our_qdisc_a_short_flow_overtakes)
+{
+	struct ip_spec s = { .payload = 1000 };
+	struct port port = port_usual();
+
+	port.flags |= PORT_F_EDT | PORT_F_QUEUE;
+	port_change(WORLD_IFINDEX, &port);
+	control_next_epoch();
+	FOR_V4_AND_V6 (v6) {
+		struct result r;
+		struct flow f;
+		struct voq v;
+
+		s.v6 = v6;
+		voq_leaves(s);
+		credit_lacks(v6, 100000);
+		r = voq_leaves(s);
+		v = voq_get(voq_to_b(v6));
+		expect_eq(note_of(&r).mark & QUEUE_NOTE_YOUNG, QUEUE_NOTE_YOUNG);
+		expect_eq(total_of(&r.out), (__u32)v.voq.credit + v.params.c0);
+		f = flow_get(s);
+		f.voq.burst = QUEUE_YOUNG_BYTES;
+		f.tx.clock_ns = clock_ns();
+		flow_set(s, &f);
+		r = voq_leaves(s);
+		v = voq_get(voq_to_b(v6));
+		expect_eq(note_of(&r).mark & QUEUE_NOTE_YOUNG, 0);
+		expect_eq(total_of(&r.out), (__u32)v.voq.sent);
+	}
 }
 
 /* Words that others have left there name no VOQ. */

@@ -137,8 +137,8 @@ Test(note, queue_note_credit_ns__is_within_16_ns)
 Test(note, queue_note_patience__is_rounded_up_and_endless_beyond_a_second)
 {
 	cr_expect_eq(queue_note_patience(0), 0);
-	cr_expect_eq(queue_note_patience_ns(QUEUE_NOTE_MARK | queue_note_patience(1)), 16384);
-	cr_expect_eq(queue_note_patience_ns(QUEUE_NOTE_MARK | queue_note_patience(13 * US)), 16384);
+	cr_expect_eq(queue_note_patience_ns(QUEUE_NOTE_MARK | queue_note_patience(1)), 32768);
+	cr_expect_eq(queue_note_patience_ns(QUEUE_NOTE_MARK | queue_note_patience(13 * US)), 32768);
 	cr_expect_geq(queue_note_patience_ns(queue_note_patience(NSEC_PER_SEC)), NSEC_PER_SEC);
 	cr_expect_eq(queue_note_patience(1200000000ULL), 0);
 	cr_expect_eq(queue_note_patience(~0ULL >> 1), 0);
@@ -151,7 +151,7 @@ Test(note, queue_note_is_valid__of_ours_only)
 	cr_expect(queue_note_is_valid(&n));
 	n.mark = 0;
 	cr_expect_not(queue_note_is_valid(&n));
-	n.mark = 0x51bd0007; /* of version 6 */
+	n.mark = 0x51c00007; /* of version 7 */
 	cr_expect_not(queue_note_is_valid(&n));
 }
 
@@ -168,6 +168,10 @@ Test(note, queue_note_class__is_beside_the_patience)
 		cr_expect_geq(queue_note_patience_ns(n.mark), NSEC_PER_SEC);
 	}
 	cr_expect_eq(queue_note_priorities(~0U), 0, "no such priority");
+	n.mark |= QUEUE_NOTE_YOUNG;
+	cr_expect(queue_note_is_valid(&n));
+	cr_expect_eq(queue_note_priorities(n.mark), 1U << (PFC_PRIORITIES - 1));
+	cr_expect_eq(queue_note_patience_ns(n.mark), queue_note_patience_ns(queue_note_patience(NSEC_PER_SEC)));
 }
 
 /* A pause of 1 ms, in which four packets become due. */

@@ -92,3 +92,22 @@ Test(queue, queue_held_ns__is_of_what_is_held_now)
 	q.held_flows = 0;
 	cr_expect_eq(queue_held_ns(&q, NOW), 0, "it has left, and no timer was set since");
 }
+
+Test(queue, queue_is_young__is_what_a_flow_sends_first_and_again_after_silence)
+{
+	const __u64 now = NSEC_PER_SEC;
+	__u16 burst = 0;
+	int i;
+
+	for (i = 0; i < 16; i++)
+		cr_expect(queue_is_young(&burst, now, now, 1514), "packet %d", i);
+	cr_expect_not(queue_is_young(&burst, now, now, 1514));
+	cr_expect_not(queue_is_young(&burst, now + QUEUE_REFILL_NS, now, 64), "not silent for long enough");
+	for (i = 0; i < 1000; i++)
+		queue_is_young(&burst, now, now + NSEC_PER_SEC, 65226);
+	cr_expect_eq(burst, 0xffff, "it does not wrap");
+	cr_expect(queue_is_young(&burst, now + QUEUE_REFILL_NS + 1, now, 1514));
+	cr_expect_eq(burst, 1514);
+	burst = 0;
+	cr_expect_not(queue_is_young(&burst, now, now, 65226), "a large packet is no short flow");
+}

@@ -376,3 +376,18 @@ Test(hiercc_voq, hiercc_send__is_shared_by_cpus)
 		cr_expect_eq(crowd[i].back, 0);
 	cr_expect_leq(v.credit, v.sent);
 }
+
+/* The S of a packet that leaves first does not claim what still waits. */
+Test(hiercc_voq, hiercc_overtakes__claims_no_more_than_the_credit)
+{
+	struct hiercc_params p = voq_params();
+	struct hiercc_voq v = voq();
+	struct sent s;
+
+	s = voq_send(&v, &p, START, 1514);
+	cr_expect_eq(hiercc_overtakes(&v, &p, s.total), s.total, "all that entered has credit");
+	s = voq_send(&v, &p, START, p.c0 - 1514);
+	cr_expect_eq(hiercc_overtakes(&v, &p, s.total), s.total);
+	s = voq_send(&v, &p, START, 50000);
+	cr_expect_eq(hiercc_overtakes(&v, &p, s.total), s.total - 50000);
+}
