@@ -47,7 +47,7 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-#define COMPANION_COPY_SEGMENTS 3 /* segments of a GSO packet that are copied for a companion */
+#define COMPANION_COPY_SEGMENTS 3    /* segments of a GSO packet that are copied for a companion */
 #define EGRESS_OWNER_NS NSEC_PER_SEC /* a flow belongs to the pod that sent it until it has been silent for this long */
 
 /*

@@ -22,8 +22,8 @@
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
+#include "lib/skb.bpf.h"
 #include "port/queue.bpf.h"
-#include "port/skb.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/types.h"
 
@@ -189,7 +189,7 @@ static inline __u64 class_sojourn(__u64 sojourn_ns, __u64 first_ns)
 	return sojourn_ns < CLASS_SOJOURN_MAX_NS ? sojourn_ns : CLASS_SOJOURN_MAX_NS;
 }
 
-/* What has left the class, and the sojourn time in it, 0 if no packet waits. 0: both are set. */
+/* Sets the bytes that have left the class, and the sojourn time in it, 0 if no packet waits. 0, or -ENOTSUP. */
 static inline int class_state(const struct port_classes *pc, __u32 ifindex, __u32 class, __u64 *tx_bytes,
 			      __u64 *sojourn_ns)
 {

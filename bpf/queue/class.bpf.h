@@ -11,7 +11,7 @@
  * A pause holds a class whose first packet is of a paused priority.
  */
 #include "lib/queue_maps.bpf.h"
-#include "port/skb.bpf.h"
+#include "lib/skb.bpf.h"
 #include "queue/flow.bpf.h"
 #include "queue/paused.bpf.h"
 
@@ -83,7 +83,7 @@ static __always_inline __u32 class_of(const struct queue *q, const struct queue_
 
 	class_skb_read(skb, &k);
 	class = setup->of_dscp[k.tos >> 2];
-	return class < q->seen.classes && class < CLASSES_MAX ? class : 0;
+	return class < q->seen.classes && class < QUEUE_CLASSES ? class : 0;
 }
 
 /* Puts a packet into the FIFO of its class, or drops it. */
@@ -97,7 +97,7 @@ static __always_inline enum queue_verdict class_take(struct queue *q, const stru
 	struct queue_fifo *fifo = class_fifo_get(sch, class);
 	struct class_waiter *w;
 
-	if (class >= CLASSES_MAX || !seen || !fifo) { /* unreachable: init has made them */
+	if (class >= QUEUE_CLASSES || !seen || !fifo) { /* unreachable: init has made them */
 		bpf_qdisc_skb_drop(skb, to_free);
 		return QUEUE_MEMORY;
 	}
@@ -135,7 +135,7 @@ static __always_inline __u32 classes_ready(const struct queue *q, __u64 now_ns, 
 {
 	__u32 ready = q->seen.waiting_classes, prios, i;
 
-	for (i = 0; i < CLASSES_MAX; i++) {
+	for (i = 0; i < QUEUE_CLASSES; i++) {
 		prios = q->classes.first_prios[i];
 		if (!(ready >> i & 1) || !pauses_hold(q, prios, now_ns))
 			continue;
@@ -156,7 +156,7 @@ static __always_inline struct sk_buff *class_pop(struct queue *q, struct Qdisc *
 	struct sk_buff *skb = NULL;
 	struct class_waiter *w;
 
-	if (class >= CLASSES_MAX || !seen || !fifo)
+	if (class >= QUEUE_CLASSES || !seen || !fifo)
 		return NULL;
 	bpf_spin_lock(&fifo->lock);
 	node = bpf_list_pop_front(&fifo->packets);
@@ -192,7 +192,7 @@ static __always_inline struct sk_buff *class_give(struct queue *q, const struct 
 	__u32 paused = 0, class = class_turns_next(&q->classes.turns, classes_ready(q, now_ns, &paused), setup->strict);
 	const struct queue_pauses *p;
 
-	if (class < CLASSES_MAX)
+	if (class < QUEUE_CLASSES)
 		return class_pop(q, sch, class, now_ns, setup->share[class] ?: QUEUE_SHARE_ALL);
 	if (!paused)
 		return NULL;
@@ -208,7 +208,7 @@ static __always_inline int class_flush_step(struct queue *q, struct Qdisc *sch)
 	struct sk_buff *skb;
 	__u32 class = class_turns_next(&q->classes.turns, q->seen.waiting_classes, 0);
 
-	if (class >= CLASSES_MAX)
+	if (class >= QUEUE_CLASSES)
 		return 0;
 	skb = class_pop(q, sch, class, 0, QUEUE_SHARE_ALL);
 	if (skb)
@@ -230,7 +230,7 @@ static __always_inline int classes_make(struct queue *q, struct Qdisc *sch)
 	if (!setup)
 		return 0;
 	q->has_setup = 1;
-	for (i = 0; i < CLASSES_MAX && i < setup->classes; i++) {
+	for (i = 0; i < QUEUE_CLASSES && i < setup->classes; i++) {
 		fifo.class = seen.class = i;
 		err = bpf_map_update_elem(&queue_fifos, &fifo, queue_fifo_blank, BPF_ANY);
 		if (!err)
@@ -251,7 +251,7 @@ static __always_inline void classes_unmake(struct queue *q, struct Qdisc *sch, i
 	};
 	__u32 i;
 
-	for (i = 0; i < CLASSES_MAX && i < q->seen.classes; i++) {
+	for (i = 0; i < QUEUE_CLASSES && i < q->seen.classes; i++) {
 		fifo.class = seen.class = i;
 		bpf_map_delete_elem(&queue_fifos, &fifo);
 		if (last)

@@ -35,9 +35,9 @@ struct queue_packet {
 	struct bpf_list_node in_flow;
 	struct sk_buff __kptr *skb;
 	struct pace_gap gap;
-	__u64 voq;   /* its VOQ; 0: none */
+	__u64 voq;		/* its VOQ; 0: none */
 	__u64 credit_ns, young; /* in its VOQ: when it has credit by its place, and whether it goes before the others */
-	__u64 prios; /* bit n: pauses of priority n hold it */
+	__u64 prios;		/* bit n: pauses of priority n hold it */
 	__u64 bytes;
 };
 
@@ -49,12 +49,13 @@ struct queue_key {
 struct queue_flow {
 	struct queue_key key;
 	struct pace pace;
-	__u64 first_ns;						   /* departure of its first packet, CLOCK_MONOTONIC */
-	__u64 first_voq, first_credit_ns, first_young, first_prios, first_bytes, first_until_ns; /* of its first packet */
-	__s64 credit;						   /* bytes left of its turn */
+	__u64 first_ns; /* departure of its first packet, CLOCK_MONOTONIC */
+	__u64 first_voq, first_credit_ns, first_young, first_prios, first_bytes,
+		first_until_ns; /* of its first packet */
+	__s64 credit;		/* bytes left of its turn */
 	__u64 packets;
-	__u64 waits; /* it is in fresh, ring, held, paused or a VOQ */
-	__u64 gone;  /* no longer in the map, or the map has another flow under its key */
+	__u64 waits;		      /* it is in fresh, ring, held, paused or a VOQ */
+	__u64 gone;		      /* no longer in the map, or the map has another flow under its key */
 	struct bpf_rb_node in_tree;   /* held, or the tree of a VOQ */
 	struct bpf_list_node in_list; /* fresh, of the qdisc or of a VOQ, ring, or paused */
 	struct bpf_list_node in_all;
@@ -95,7 +96,7 @@ struct queue_voq_slot {
 /* The classes of a qdisc that has some (queue/class.bpf.h). */
 struct queue_classes {
 	struct class_turns turns;
-	__u64 first_prios[CLASSES_MAX]; /* of the first packet of a class, as in struct queue_packet */
+	__u64 first_prios[QUEUE_CLASSES]; /* of the first packet of a class, as in struct queue_packet */
 };
 
 /* A qdisc. */

@@ -9,9 +9,9 @@
  *   queues[qdisc]      gates --> tree of VOQs that have such flows, by the time when the first one has credit
  *                      voqs ---> list of all VOQs
  *
- * Credit belongs to the VOQ (sluice/queue/voq_clock.h): whichever flow has its turn uses the earliest. What a flow sends
- * first goes before the others (queue_is_young()). Those leave in the order in which their packets entered: the S of a
- * packet claims all bytes that entered before it, and the receiver grants what is claimed (hiercc_overtakes()). A VOQ is
+ * Credit belongs to the VOQ (sluice/queue/voq_clock.h): whichever flow has its turn uses the earliest. The first packets
+ * of a flow go before the others (queue_is_young()). Those leave in the order in which their packets entered: the S of a
+ * packet claims all bytes that entered before it, and the receiver grants what is claimed (hiercc_claim()). A VOQ is
  * kept until it has been empty when another one is made.
  */
 #include "queue/paused.bpf.h"

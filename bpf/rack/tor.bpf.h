@@ -347,8 +347,8 @@ static inline int tor_packet(struct __sk_buff *ctx)
 	if (!ctl || !space || ctl->bypass || !ctl->tor)
 		return TC_ACT_UNSPEC;
 	m = &space->msg;
-	if (!msg_may_be_ours(ctx, WIRE_ETH_BYTES, bpf_ntohs(ctx->protocol)) ||
-	    msg_parse(ctx, &space->msg) != MSG_OK || wire_message(&m->hdr) != WIRE_CREDIT || m->hdr.seq != ctl->tor)
+	if (!msg_may_be_ours(ctx, WIRE_ETH_BYTES, bpf_ntohs(ctx->protocol)) || msg_parse(ctx, &space->msg) != MSG_OK ||
+	    wire_message(&m->hdr) != WIRE_CREDIT || m->hdr.seq != ctl->tor)
 		return TC_ACT_UNSPEC;
 	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
 	m->quiet = 0;

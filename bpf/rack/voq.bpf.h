@@ -327,15 +327,15 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 }
 
 /* With the qdisc `sluice` what a flow sends first goes before the others of the VOQ. */
-static inline void voq_hurries(struct egress_pkt *p, struct flow *f, const struct voq *v, struct voq_out *out)
+static inline void voq_hurries(struct egress_pkt *p, struct flow *f, struct voq *v, struct voq_out *out)
 {
 	__u32 total = bpf_ntohl(out->block.total);
 
-	if (!(f->path.port_flags & PORT_F_QUEUE) || f->path.hiercc != VOQS_HERE ||
-	    !queue_is_young(&f->voq.burst, p->now_ns, f->tx.clock_ns, p->weight))
+	if (!(f->path.port_flags & PORT_F_QUEUE) || f->path.hiercc != VOQS_HERE)
 		return;
-	p->young = QUEUE_NOTE_YOUNG;
-	out->block.total = bpf_htonl(hiercc_overtakes(&v->voq, &v->params, total));
+	if (queue_is_young(&f->voq.burst, p->now_ns, f->tx.clock_ns, p->weight))
+		p->young = QUEUE_NOTE_YOUNG;
+	out->block.total = bpf_htonl(hiercc_claim(&v->voq, &v->params, total, p->young != 0));
 }
 
 /* Bytes of S, as in voq_out, that no companion has announced; another CPU may have announced more meanwhile. */

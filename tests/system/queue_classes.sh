@@ -177,7 +177,7 @@ queue__pauses_hold_a_class() {
 	server h2
 	server h2 5301
 	port_flow free -u -b 20M -l 1200
-	port_flow held -u -b 20M -l 1200 -p 5301 -S 96
+	port_flow held -u -b 2M -l 1200 -p 5301 -S 96
 	grows "bytes of the class of DSCP 24" 20 port_class_tx 1
 	net_in h2 "$BUILD/pause" eth0 8 65535 20 100000 &
 	PORT_PAUSE=$!

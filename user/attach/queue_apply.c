@@ -164,8 +164,9 @@ static int queue_renew(struct dataplane *dp, int fd, const struct config_interfa
 		return err;
 	/* The installed one has the code of another version, or other classes. */
 	if (dp->queue_is_new || queue_setup_differs(dp, i, link))
-		err = qdisc_root_delete(link->ifindex) ?: queue_setup_apply(dp, i, link) ?: root_install(link->ifindex,
-													config_has_setup(i));
+		err = qdisc_root_delete(link->ifindex)	     ?:
+			      queue_setup_apply(dp, i, link) ?:
+							       root_install(link->ifindex, config_has_setup(i));
 	else if (config_has_setup(i))
 		err = queue_setup_apply(dp, i, link);
 	else

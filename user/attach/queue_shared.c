@@ -36,9 +36,8 @@ static int shared_or_close(const struct shared *m, int fd)
 
 	if (fd < 0)
 		return fd;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, m->name) &&
-	    info.type == BPF_MAP_TYPE_HASH && info.key_size == m->key_size && info.value_size == m->value_size &&
-	    info.max_entries == QUEUE_PORTS_MAX)
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, m->name) && info.type == BPF_MAP_TYPE_HASH &&
+	    info.key_size == m->key_size && info.value_size == m->value_size && info.max_entries == QUEUE_PORTS_MAX)
 		return fd;
 	close(fd);
 	return -ENOENT;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "lib/classes.h"
 
-#define QUEUE_CLASSES "queue_classes"
+#define CLASSES_PIN "queue_classes"
 
 /* fd, if it is the map of classes of qdiscs, or -1. */
 static int classes_or_close(int fd)
@@ -17,7 +17,7 @@ static int classes_or_close(int fd)
 
 	if (fd < 0)
 		return -1;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, QUEUE_CLASSES) &&
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, CLASSES_PIN) &&
 	    info.key_size == sizeof(struct queue_class_key) && info.value_size == sizeof(struct class_seen))
 		return fd;
 	close(fd);
@@ -31,7 +31,7 @@ static int classes_open(const char *pin_dir)
 	char path[512];
 	__u32 id = 0;
 
-	snprintf(path, sizeof(path), "%s/" QUEUE_CLASSES, pin_dir);
+	snprintf(path, sizeof(path), "%s/" CLASSES_PIN, pin_dir);
 	fd = classes_or_close(bpf_obj_get(path));
 	if (fd >= 0)
 		return fd;

@@ -14,9 +14,9 @@
  *
  * Sizes in bytes, rates in bit/s, times in ns.
  */
-#include "sluice/abi/class.h"
 #include "sluice/types.h"
 
+#define QUEUE_CLASSES 8	     /* most of a port: CLASSES_MAX */
 #define QUEUE_PORTS_MAX 4096 /* interfaces of the machine: as many as qdiscs */
 #define SHAPER_LATE_NS (50 * 1000ULL)
 #define QUEUE_SHARE_ALL 1000000 /* the share of a class that has the whole port */
@@ -28,13 +28,13 @@ struct queue_port {
 	__u32 pad;
 };
 
-/* What the configuration says of a port. */
+/* The rate, limit and classes of a port by its configuration. */
 struct queue_setup {
 	__u64 bps;	   /* 0: as fast as the interface takes packets */
 	__u64 limit_bytes; /* what may wait in a class, or without classes in the qdisc; 0: no such limit */
-	__u32 classes;	   /* up to CLASSES_MAX; 0: none, flows take turns */
+	__u32 classes;	   /* up to QUEUE_CLASSES; 0: none, flows take turns */
 	__u32 strict;	   /* bit n: class n */
-	__u32 share[CLASSES_MAX];
+	__u32 share[QUEUE_CLASSES];
 	__u8 of_dscp[64]; /* DSCP -> class, all below `classes` */
 };
 
@@ -70,27 +70,27 @@ static inline void shaper_take(__u64 *next_ns, __u64 now_ns, __u64 bps, __u32 by
 
 struct class_turns {
 	__u64 now_tag; /* start tag of the packet that left last */
-	__u64 start_tag[CLASSES_MAX];
+	__u64 start_tag[QUEUE_CLASSES];
 };
 
-/* A packet comes to a class in which none waits. class: below CLASSES_MAX */
+/* A packet comes to a class in which none waits. class: below QUEUE_CLASSES */
 static inline void class_turns_enter(struct class_turns *t, __u32 class)
 {
 	if (t->start_tag[class] < t->now_tag)
 		t->start_tag[class] = t->now_tag;
 }
 
-/* The class that leaves next of those in ready (bit n: class n); CLASSES_MAX: there is none. */
+/* The class that leaves next of those in ready (bit n: class n); QUEUE_CLASSES: there is none. */
 static inline __u32 class_turns_next(const struct class_turns *t, __u32 ready, __u32 strict)
 {
-	__u32 i, best = CLASSES_MAX;
+	__u32 i, best = QUEUE_CLASSES;
 
-	for (i = 0; i < CLASSES_MAX; i++) {
+	for (i = 0; i < QUEUE_CLASSES; i++) {
 		if (!(ready >> i & 1))
 			continue;
 		if (strict >> i & 1)
 			return i;
-		if (best == CLASSES_MAX || t->start_tag[i] < t->start_tag[best])
+		if (best == QUEUE_CLASSES || t->start_tag[i] < t->start_tag[best])
 			best = i;
 	}
 	return best;
@@ -103,6 +103,6 @@ static inline void class_turns_take(struct class_turns *t, __u32 class, __u32 sh
 	t->start_tag[class] += (__u64)bytes * QUEUE_SHARE_ALL / share;
 }
 
-_Static_assert(sizeof(struct queue_setup) == 24 + 4 * CLASSES_MAX + 64, "queue setup");
+_Static_assert(sizeof(struct queue_setup) == 24 + 4 * QUEUE_CLASSES + 64, "queue setup");
 
 #endif

@@ -39,7 +39,7 @@ struct queue_limits {
 #define QUEUE_FRESH_QUANTA 16
 /* A flow that has sent nothing for this long has its debt cancelled, as in fq. */
 #define QUEUE_REFILL_NS (40 * 1000 * 1000ULL)
-/* What a flow sends to a VOQ first goes before the others there: TCP's first window, with headers and telemetry. */
+/* The first bytes of a flow, which go before the others of a VOQ: TCP's first window, with headers and telemetry. */
 #define QUEUE_YOUNG_BYTES (16 * 1514)
 /* A flow that has sent nothing for this long is forgotten, with its credit. */
 #define QUEUE_IDLE_NS (3 * NSEC_PER_SEC)

@@ -25,7 +25,7 @@ struct hiercc_voq {
 	__u16 mark_at;	 /* when that credit was granted, by the port's clock, units of HIERCC_AT_NS */
 	__u16 credit_at; /* when the last advance was granted, by the same clock */
 	__u32 told;	 /* F as last told to the receiver, or about to be; 0: nothing yet */
-	__u32 pad;
+	__u32 kept;	 /* S of the last packet that keeps its place, its lower half: see hiercc_claim() */
 };
 
 enum hiercc_sent {
@@ -151,15 +151,20 @@ static inline enum hiercc_sent hiercc_send(struct hiercc_voq *v, const struct hi
 }
 
 /*
- * After hiercc_send(): S for a packet that leaves before others which entered earlier, so that it does not claim their
- * bytes: the port grants what S claims, and would have as much under way as waits here. Nothing leaves beyond the
- * credit, so no more than that has left; what this packet adds is in the S of the next one that keeps its place.
+ * After hiercc_send(): the S that a packet claims where some packets leave before others which entered earlier. overtakes:
+ * this one does. It must not claim the bytes of those that it leaves behind: the port grants what S claims, and would
+ * have as much under way as waits here. Nothing leaves beyond the credit, so no more than that has left; what the
+ * packet adds is in the S of the next one that keeps its place. If no such packet waits, nothing is overtaken.
  */
-static inline __u32 hiercc_overtakes(const struct hiercc_voq *v, const struct hiercc_params *p, __u32 total)
+static inline __u32 hiercc_claim(struct hiercc_voq *v, const struct hiercc_params *p, __u32 total, int overtakes)
 {
 	__u32 covered = READ_ONCE(v->credit) + p->c0;
 
-	return (__s32)(total - covered) > 0 ? covered : total;
+	if (!overtakes) {
+		WRITE_ONCE(v->kept, total);
+		return total;
+	}
+	return (__s32)(total - covered) > 0 && (__s32)(READ_ONCE(v->kept) - covered) > 0 ? covered : total;
 }
 
 /*

@@ -51,7 +51,7 @@ static void turns_run(struct class_turns *t, __u32 ready, const __u32 *share, co
 
 	while (n--) {
 		class = class_turns_next(t, ready, 0);
-		cr_assert_lt(class, CLASSES_MAX);
+		cr_assert_lt(class, QUEUE_CLASSES);
 		class_turns_take(t, class, share[class], bytes[class]);
 		sent[class] += bytes[class];
 	}
@@ -59,9 +59,9 @@ static void turns_run(struct class_turns *t, __u32 ready, const __u32 *share, co
 
 Test(turns, class_turns_next__gives_the_shares)
 {
-	const __u32 share[CLASSES_MAX] = { 70 * PERCENT, 25 * PERCENT, 5 * PERCENT };
-	const __u32 bytes[CLASSES_MAX] = { 1514, 65226, 64 }; /* whatever the packets are */
-	__u64 sent[CLASSES_MAX] = {}, all;
+	const __u32 share[QUEUE_CLASSES] = { 70 * PERCENT, 25 * PERCENT, 5 * PERCENT };
+	const __u32 bytes[QUEUE_CLASSES] = { 1514, 65226, 64 }; /* whatever the packets are */
+	__u64 sent[QUEUE_CLASSES] = {}, all;
 	struct class_turns t = {};
 
 	turns_run(&t, 7, share, bytes, 1000000, sent);
@@ -73,9 +73,9 @@ Test(turns, class_turns_next__gives_the_shares)
 
 Test(turns, class_turns_enter__saves_nothing_for_a_class_that_was_idle)
 {
-	const __u32 share[CLASSES_MAX] = { 50 * PERCENT, 50 * PERCENT };
-	const __u32 bytes[CLASSES_MAX] = { 1500, 1500 };
-	__u64 sent[CLASSES_MAX] = {};
+	const __u32 share[QUEUE_CLASSES] = { 50 * PERCENT, 50 * PERCENT };
+	const __u32 bytes[QUEUE_CLASSES] = { 1500, 1500 };
+	__u64 sent[QUEUE_CLASSES] = {};
 	struct class_turns t = {};
 
 	turns_run(&t, 1, share, bytes, 1000, sent);
@@ -92,7 +92,7 @@ Test(turns, class_turns_next__strict_classes_leave_first_in_their_order)
 	cr_expect_eq(class_turns_next(&t, 7, 1 << 1 | 1 << 2), 1);
 	cr_expect_eq(class_turns_next(&t, 5, 1 << 1 | 1 << 2), 2);
 	cr_expect_eq(class_turns_next(&t, 1, 1 << 1 | 1 << 2), 0);
-	cr_expect_eq(class_turns_next(&t, 0, 1 << 1), CLASSES_MAX);
+	cr_expect_eq(class_turns_next(&t, 0, 1 << 1), QUEUE_CLASSES);
 }
 
 Test(turns, class_turns__smallest_share_and_largest_packet)

@@ -378,16 +378,20 @@ Test(hiercc_voq, hiercc_send__is_shared_by_cpus)
 }
 
 /* The S of a packet that leaves first does not claim what still waits. */
-Test(hiercc_voq, hiercc_overtakes__claims_no_more_than_the_credit)
+Test(hiercc_voq, hiercc_claim__of_one_that_overtakes_is_no_more_than_the_credit)
 {
 	struct hiercc_params p = voq_params();
 	struct hiercc_voq v = voq();
 	struct sent s;
 
 	s = voq_send(&v, &p, START, 1514);
-	cr_expect_eq(hiercc_overtakes(&v, &p, s.total), s.total, "all that entered has credit");
+	cr_expect_eq(hiercc_claim(&v, &p, s.total, 1), s.total, "all that entered has credit");
 	s = voq_send(&v, &p, START, p.c0 - 1514);
-	cr_expect_eq(hiercc_overtakes(&v, &p, s.total), s.total);
+	cr_expect_eq(hiercc_claim(&v, &p, s.total, 0), s.total);
+	s = voq_send(&v, &p, START, 10000);
+	cr_expect_eq(hiercc_claim(&v, &p, s.total, 1), s.total, "only such packets wait");
 	s = voq_send(&v, &p, START, 50000);
-	cr_expect_eq(hiercc_overtakes(&v, &p, s.total), s.total - 50000);
+	cr_expect_eq(hiercc_claim(&v, &p, s.total, 0), s.total);
+	s = voq_send(&v, &p, START, 1514);
+	cr_expect_eq(hiercc_claim(&v, &p, s.total, 1), s.total - 61514, "10000 and 50000 wait before it");
 }

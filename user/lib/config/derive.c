@@ -125,6 +125,8 @@ void config_classes_value(const struct config_interface *i, __u64 speed_bps, str
 	}
 }
 
+_Static_assert(QUEUE_CLASSES == CLASSES_MAX, "classes of the qdisc");
+
 int config_has_setup(const struct config_interface *i)
 {
 	return i->queue == CONFIG_QUEUE_SLUICE && (i->rate_bps || i->classes_count);

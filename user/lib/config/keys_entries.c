@@ -49,8 +49,8 @@ static const struct config_key interface_keys[] = {
 	  .meaning = "goes into pathID. Different for each switch; ports of one switch may share it" },
 	{ "xdp", &config_word, FIELD(struct config_interface, xdp), .words = xdp_words, .note = "a host's only",
 	  .preset = "auto", .reload = "at once", .meaning = "where telemetry is stripped: XDP" },
-	{ "queue", &config_word, FIELD(struct config_interface, queue), .words = queue_words,
-	  .preset = "auto", .reload = "at once; what waits in the qdisc is lost",
+	{ "queue", &config_word, FIELD(struct config_interface, queue), .words = queue_words, .preset = "auto",
+	  .reload = "at once; what waits in the qdisc is lost",
 	  .meaning = "sluice: the daemon installs its own qdisc, and puts the previous one back. fq, and for now auto: "
 		     "the qdisc is left alone, and fq is advised where it is missing" },
 	{ "rate", &config_speed, FIELD(struct config_interface, rate_bps), .min = CONFIG_SPEED_MIN_BPS,

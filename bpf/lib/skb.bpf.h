@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_SKB_BPF_H
 #define SLUICE_SKB_BPF_H
-/* What the kernel's own struct of a packet says, for the tracepoints of qdiscs and for the qdisc `sluice`. */
+/* Fields of the kernel's own struct of a packet, for the tracepoints of qdiscs and for the qdisc `sluice`. */
 #include "lib/base.bpf.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
