@@ -31,6 +31,12 @@ static void metric_head(FILE *f, enum metric n)
 	head(f, about[n].name, about[n].type, about[n].help);
 }
 
+const char *metric_begin(FILE *f, enum metric n)
+{
+	metric_head(f, n);
+	return about[n].name;
+}
+
 static void metric_value(FILE *f, enum metric n, double v)
 {
 	metric_head(f, n);
@@ -90,6 +96,7 @@ static void text_daemon(FILE *f, const struct metrics *m)
 /* The managed interfaces, and the number of pods. */
 struct ports {
 	const struct pins *pins;
+	struct pods_told *told;
 	unsigned int n, pods;
 	struct {
 		__u32 ifindex;
@@ -123,6 +130,7 @@ static int metrics_port_read(__u32 ifindex, const struct port *port, void *ctx)
 		return 0;
 	if (port->flags & PORT_F_POD) {
 		p->pods++;
+		pods_told_port(p->told, ifindex, port);
 		return 0;
 	}
 	if (p->n == sizeof(p->at) / sizeof(p->at[0]))
@@ -190,6 +198,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 	if (!p)
 		return;
 	p->pins = m->pins;
+	p->told = m->pods;
 	pins_each_port(m->pins, metrics_port_read, p);
 	for (n = METRIC_PORT_SPEED; n <= METRIC_PORT_FLOWS; n++) {
 		metric_head(f, n);
@@ -215,6 +224,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 	}
 	text_queues(f, m, p);
 	metric_value(f, METRIC_PODS, p->pods);
+	pods_told_text(f, m);
 	free(p);
 }
 
