@@ -311,7 +311,7 @@ int pod_names_find(struct pod_names *n, __s32 netnsid, struct pod_name *name)
 	if (!n->by_netns || !n->named)
 		return 0;
 	end = n->by_netns + n->named;
-	at = bsearch(&wanted, n->by_netns, n->named, sizeof(*at), by_netnsid);
+	at = bsearch(&wanted, n->by_netns, n->named, sizeof(struct bundle *), by_netnsid);
 	while (at && at > n->by_netns && at[-1]->netnsid == netnsid)
 		at--;
 	for (; at && at < end && (*at)->netnsid == netnsid; at++) {
