@@ -219,6 +219,9 @@ config_broken() {
 	metrics: listen '/run/' is neither|P;I;R;metrics: {listen: /run/};
 	metrics: flows 101 is more than 100|P;I;R;metrics: {flows: 101};
 	is not a number: write digits|P;I;R;metrics: {flows: -1};
+	metrics: pods 501 is more than 500|P;I;R;metrics: {pods: 501};
+	metrics: pods needs the section node, by which pods are found: write that, or leave pods away|P;I;R;metrics: {pods: 5};
+	metrics: bundles 'k8s.io' is not an absolute path: write for example /run/|P;I;R;metrics: {bundles: k8s.io};
 	mode 'fast' is unknown: write observe, dry-run or enforce|P;I;R;mode: fast;
 	port 70000 is not a UDP port|P;I;R;port: 70000;
 	'many' is not a number: write digits|P;I;R;max_flows: many;

@@ -26,16 +26,10 @@ const char *show_bundles_dir;
 
 const char *const *pods_dirs(void)
 {
-	static const char *const known[] = {
-		"/run/containerd/io.containerd.runtime.v2.task/k8s.io",
-		"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io",
-		"/run/containers/storage/overlay-containers", /* CRI-O */
-		NULL,
-	};
 	static const char *given[2];
 
 	given[0] = show_bundles_dir;
-	return show_bundles_dir ? given : known;
+	return show_bundles_dir ? given : sandbox_dirs;
 }
 
 /* --- reading --- */

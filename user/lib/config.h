@@ -12,6 +12,7 @@
 #define CONFIG_PATH "/etc/sluice/sluice.yaml" /* default, overridden by --config */
 #define CONFIG_INTERFACES 64		      /* maximum number */
 #define CONFIG_POD_CIDRS 16
+#define METRICS_PODS_MAX 500
 #define CONFIG_PREFIX_MAX 64 /* maximum length, characters */
 
 /* Where a host's sink runs. */
@@ -161,6 +162,8 @@ struct config {
 		bool wanted;
 		struct config_listen listen;
 		unsigned int flows; /* number of the busiest flows listed individually */
+		unsigned int pods;  /* the same of pods with a queue */
+		char *bundles;	    /* directory of a container runtime; NULL: the known ones */
 	} metrics;
 	struct config_interface *interfaces;
 	unsigned int interfaces_count;

@@ -23,6 +23,13 @@ static const struct runtime_keys {
 	{ "io.kubernetes.cri-o.ContainerType", "io.kubernetes.cri-o.KubeName", "io.kubernetes.cri-o.Namespace" },
 };
 
+const char *const sandbox_dirs[] = {
+	"/run/containerd/io.containerd.runtime.v2.task/k8s.io",
+	"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io",
+	"/run/containers/storage/overlay-containers", /* CRI-O */
+	NULL,
+};
+
 #define RUNTIME_KEYS (sizeof(runtime_keys) / sizeof(runtime_keys[0]))
 
 /* --- the text --- */
@@ -179,38 +186,34 @@ static ssize_t file_read(int fd, char *text, size_t size)
 	return used;
 }
 
-static void bundle_read(struct sandbox_walk *w, int dir, const char *id)
+enum sandbox_kind sandbox_read(int dir, const char *id, char *text, struct sandbox *s)
 {
-	struct sandboxes_seen *seen = w->seen;
 	int fd = bundle_open(dir, id);
 	ssize_t n;
 
-	/* No bundle, or one that is being made or removed. */
 	if (fd == -ENOENT || fd == -ENOTDIR)
-		return;
-	n = fd < 0 ? fd : file_read(fd, w->text, SANDBOX_FILE_MAX);
+		return SANDBOX_ABSENT;
+	n = fd < 0 ? fd : file_read(fd, text, SANDBOX_FILE_MAX);
 	if (fd >= 0)
 		close(fd);
-	if (n < 0) {
-		seen->large += n == -EFBIG;
-		seen->unreadable += n != -EFBIG;
-		return;
-	}
-	switch (sandbox_parse(w->text, n, &w->sandbox)) {
-	case SANDBOX_POD:
-		seen->pods++;
+	if (n < 0)
+		return n == -EFBIG ? SANDBOX_LARGE : SANDBOX_UNREADABLE;
+	return sandbox_parse(text, n, s);
+}
+
+static void bundle_read(struct sandbox_walk *w, int dir, const char *id)
+{
+	struct sandboxes_seen *seen = w->seen;
+	enum sandbox_kind kind = sandbox_read(dir, id, w->text, &w->sandbox);
+
+	seen->pods += kind == SANDBOX_POD;
+	seen->host += kind == SANDBOX_HOST;
+	seen->other += kind == SANDBOX_OTHER;
+	seen->malformed += kind == SANDBOX_MALFORMED;
+	seen->large += kind == SANDBOX_LARGE;
+	seen->unreadable += kind == SANDBOX_UNREADABLE;
+	if (kind == SANDBOX_POD)
 		w->fn(&w->sandbox, w->ctx);
-		break;
-	case SANDBOX_HOST:
-		seen->host++;
-		break;
-	case SANDBOX_OTHER:
-		seen->other++;
-		break;
-	case SANDBOX_MALFORMED:
-		seen->malformed++;
-		break;
-	}
 }
 
 static void bundles_read(struct sandbox_walk *w, const char *path)

@@ -25,10 +25,23 @@ enum sandbox_kind {
 	SANDBOX_HOST,	   /* a pod in the network namespace of its node, or without the path of its own */
 	SANDBOX_OTHER,	   /* a container that is no sandbox of Kubernetes */
 	SANDBOX_MALFORMED, /* no JSON, or a name that Kubernetes does not allow */
+	/* Of files alone. */
+	SANDBOX_ABSENT,	    /* no bundle, or one that is being made or removed */
+	SANDBOX_LARGE,	    /* more than SANDBOX_FILE_MAX bytes */
+	SANDBOX_UNREADABLE, /* it cannot be read */
 };
+
+/* The directories of bundles of containerd, k3s and CRI-O; NULL is behind the last. */
+extern const char *const sandbox_dirs[];
 
 /* Reads the text of a config.json. */
 enum sandbox_kind sandbox_parse(const char *text, size_t n, struct sandbox *s);
+
+/*
+ * Reads the file of the bundle id in an open directory: config.json, or userdata/config.json (CRI-O). text: room for
+ * SANDBOX_FILE_MAX bytes.
+ */
+enum sandbox_kind sandbox_read(int dir, const char *id, char *text, struct sandbox *s);
 
 /* The number of bundles of each sort. */
 struct sandboxes_seen {
@@ -40,7 +53,7 @@ struct sandboxes_seen {
 
 /*
  * Calls fn for the sandbox of each pod with a network namespace of its own. dirs: directories of bundles, NULL at their
- * end. One that does not exist has none. Of a bundle DIR/ID the file is config.json, or userdata/config.json (CRI-O).
+ * end. One that does not exist has none.
  */
 void sandboxes_each(const char *const *dirs, void (*fn)(const struct sandbox *s, void *ctx), void *ctx,
 		    struct sandboxes_seen *seen);

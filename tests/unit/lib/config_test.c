@@ -295,6 +295,8 @@ static void example_is_loaded(const struct config_table *t, const struct config_
 	/* Keys that refer to an interface, a file or another key are for tests/system/config.sh. */
 	if (!strcmp(section, "node") || !strcmp(section, "classes") || t == &config_interface_table)
 		return;
+	if (!strcmp(section, "metrics") && !strcmp(k->name, "pods")) /* it needs node */
+		return;
 	file_write(t, k, section, example_of(k));
 	cr_assert_str_empty(file_load(buf, sizeof(buf)), "%s: %s: %s: %s", section, k->name, example_of(k), buf);
 }

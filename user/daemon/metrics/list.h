@@ -36,6 +36,11 @@
 	X(QUEUE_PACKETS, "sluice_port_queue_packets_total", "counter",                             \
 	  "Packets that came to the qdiscs sluice of a port, by what became of them (docs/queue.md).") \
 	X(PODS, "sluice_pods", "gauge", "Pods whose own queue is read.")                           \
+	X(POD_SPEED, "sluice_pod_speed_bytes_per_second", "gauge", "Rate of the queue in front of one of the busiest pods.") \
+	X(POD_TX, "sluice_pod_tx_bytes_total", "counter", "Wire bytes that left this queue to the pod, as of the last packet to it.") \
+	X(POD_BACKLOG, "sluice_pod_backlog_bytes", "gauge", "Bytes in this queue, as the senders are told.") \
+	X(POD_FLOWS, "sluice_pod_flows", "gauge", "Active flows of the pod.")                      \
+	X(POD_HELD, "sluice_pod_held_flows", "gauge", "Its active flows with feedback, by what holds them, as in sluicectl top.") \
 	X(PEER_FLOWS, "sluice_peer_flows", "gauge", "Active flows to a prefix of the configuration.") \
 	X(PEER_HELD, "sluice_peer_held_flows", "gauge", "Its active flows with feedback, by what holds them, as in sluicectl top.") \
 	X(PEER_RATE, "sluice_peer_rate_bytes_per_second", "gauge", "Sum of R of its active flows with feedback.") \

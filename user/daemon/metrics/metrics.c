@@ -9,8 +9,8 @@
  *  3. The library runs in the daemon's own epoll and never waits. A client that does not read, or only connects, stays
  *     for METRICS_TIMEOUT_S at most, and less when places get scarce: a new client replaces the oldest one of the
  *     address with the most clients, so that held connections keep nobody waiting.
- *  4. Series are bounded: counters, managed ports, configured peers, and the configured number of flows (default:
- *     none).
+ *  4. Series are bounded: counters, managed ports, configured peers, and the configured numbers of flows and pods
+ *     (default: none).
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,6 +33,7 @@ void metrics_tick(struct metrics *m)
 	if (m->fresh) /* there were no flows */
 		tick_begin(m);
 	m->fresh = 1;
+	pods_told_tick(m->pods);
 	if (m->text)
 		MHD_destroy_response(m->text); /* clients still receiving it keep it */
 	m->text = NULL;
@@ -55,8 +56,10 @@ void metrics_reload(struct metrics *m, const struct config *c)
 		msg_info("metrics: no longer at %s", m->listen_text);
 	}
 	m->wanted = wanted;
-	if (!wanted)
+	if (!wanted) {
+		pods_told_free(m);
 		return;
+	}
 	peers_take(m, c);
 	m->listen = c->metrics.listen.at;
 	m->listen_len = c->metrics.listen.len;
@@ -104,5 +107,6 @@ void metrics_close(struct metrics *m)
 	free(m->peer);
 	free(m->top);
 	free(m->sent);
+	pods_told_free(m);
 	free(m);
 }

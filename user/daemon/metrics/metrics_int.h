@@ -3,12 +3,13 @@
 #define SLUICE_METRICS_INT_H
 /*
  * Shared by the files of the metrics: metrics.c (theory, begin, tick, end), sums.c (the sums of a tick), text.c (the
- * text made from them) and http.c (requests and clients).
+ * text made from them), pods.c (the busiest pods) and http.c (requests and clients).
  */
 #include <microhttpd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include "daemon/metrics.h"
+#include "daemon/metrics/list.h"
 
 /* Enough places that a client that has just connected is not yet the oldest when its request comes. */
 #define METRICS_CLIENTS 256
@@ -43,6 +44,8 @@ struct top_flow {
 	const char *held; /* NULL: no feedback */
 	__u64 tx_bytes, rate_bps, window_bytes, queue_ns;
 };
+
+struct pods_told;
 
 struct state_sum {
 	const char *name;
@@ -82,6 +85,7 @@ struct metrics {
 	unsigned int peers;
 	struct top_flow *top; /* by bytes, descending */
 	unsigned int tops, tops_max;
+	struct pods_told *pods;				   /* NULL: pods are not told one by one */
 	struct sent *sent;				   /* METRICS_SENT_SLOTS entries */
 	struct histogram queue, age, pacing, credit, lead; /* since the daemon's start */
 };
@@ -95,7 +99,25 @@ void tick_begin(struct metrics *m);
 /* Takes the peers of the configuration, and makes room for its busiest flows. */
 void peers_take(struct metrics *m, const struct config *c);
 
+/* --- pods.c --- */
+
+/* Makes room for the busiest pods of the configuration. */
+void pods_told_take(struct metrics *m, const struct config *c);
+void pods_told_free(struct metrics *m);
+/* At the first flow of a tick. */
+void pods_told_begin(struct pods_told *p);
+/* An active flow. held: index in flow_hold_names; -1: it has no feedback. */
+void pods_told_flow(struct pods_told *p, const struct flow *f, int held);
+/* After all flows of a tick. */
+void pods_told_tick(struct pods_told *p);
+/* A veth with a queue, while the text is made. */
+void pods_told_port(struct pods_told *p, __u32 ifindex, const struct port *port);
+void pods_told_text(FILE *f, const struct metrics *m);
+
 /* --- text.c --- */
+
+/* The name of a metric, after its HELP and TYPE were printed. */
+const char *metric_begin(FILE *f, enum metric n);
 
 /* NULL if the counters cannot be read, or there is no memory. */
 struct MHD_Response *text_make(struct metrics *m);

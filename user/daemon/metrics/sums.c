@@ -31,6 +31,7 @@ void tick_begin(struct metrics *m)
 	m->ctl = *m->pins->ctl;
 	memset(m->state, 0, sizeof(m->state));
 	m->tops = 0;
+	pods_told_begin(m->pods);
 	for (i = 0; i < m->peers; i++) {
 		struct peer_sum *p = &m->peer[i];
 
@@ -123,6 +124,7 @@ static void flow_seen(void *metrics, const struct flow_key *key, const struct fl
 			histogram_add(&m->queue, queue);
 	}
 	held = held_by(m, key, f, now);
+	pods_told_flow(m->pods, f, f->rx.fb_ns ? (int)held : -1);
 	top_add(m, key, f, queue, f->rx.fb_ns ? flow_hold_names[held] : NULL);
 	p = prefixes_find(m->peer, m->peers, sizeof(*m->peer), &key->remote);
 	if (!p)
@@ -174,6 +176,7 @@ void peers_take(struct metrics *m, const struct config *c)
 	m->tops = m->tops_max = m->peers = 0;
 	m->peer = calloc(c->peers_count + 1, sizeof(*m->peer));
 	m->top = calloc(c->metrics.flows + 1, sizeof(*m->top));
+	pods_told_take(m, c);
 	if (!m->peer || !m->top)
 		return;
 	m->tops_max = c->metrics.flows;

@@ -32,6 +32,12 @@ static void metric_head(FILE *f, enum metric n)
 	head(f, about[n].name, about[n].type, about[n].help);
 }
 
+const char *metric_begin(FILE *f, enum metric n)
+{
+	metric_head(f, n);
+	return about[n].name;
+}
+
 static void metric_value(FILE *f, enum metric n, double v)
 {
 	metric_head(f, n);
@@ -92,6 +98,7 @@ static void text_daemon(FILE *f, const struct metrics *m)
 struct ports {
 	const struct pins *pins;
 	const char *pin_dir;
+	struct pods_told *told;
 	unsigned int n, pods;
 	struct {
 		__u32 ifindex;
@@ -125,6 +132,7 @@ static int metrics_port_read(__u32 ifindex, const struct port *port, void *ctx)
 		return 0;
 	if (port->flags & PORT_F_POD) {
 		p->pods++;
+		pods_told_port(p->told, ifindex, port);
 		return 0;
 	}
 	if (p->n == sizeof(p->at) / sizeof(p->at[0]))
@@ -189,6 +197,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 		return;
 	p->pins = m->pins;
 	p->pin_dir = m->pin_dir;
+	p->told = m->pods;
 	pins_each_port(m->pins, metrics_port_read, p);
 	for (n = METRIC_PORT_SPEED; n <= METRIC_PORT_FLOWS; n++) {
 		metric_head(f, n);
@@ -214,6 +223,7 @@ static void text_ports(FILE *f, const struct metrics *m)
 	}
 	text_queues(f, m, p);
 	metric_value(f, METRIC_PODS, p->pods);
+	pods_told_text(f, m);
 	free(p);
 }
 

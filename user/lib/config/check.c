@@ -184,6 +184,20 @@ static int config_check_node(const char *path, const struct config *c)
 	return err;
 }
 
+static int config_check_metrics(const char *path, const struct config *c)
+{
+	int err = 0;
+
+	if (c->metrics.pods && !c->node.uplink)
+		err |= config_bad(
+			path,
+			"metrics: pods needs the section node, by which pods are found: write that, or leave pods away");
+	if (c->metrics.bundles && c->metrics.bundles[0] != '/')
+		err |= config_bad(path, "metrics: bundles '%s' is not an absolute path: write for example %s",
+				  c->metrics.bundles, "/run/containerd/io.containerd.runtime.v2.task/k8s.io");
+	return err;
+}
+
 static int config_check_pin_dir(const char *path, const struct config *c)
 {
 	if (!strncmp(c->pin_dir, "/sys/fs/bpf/", 12) && c->pin_dir[12] && !strstr(c->pin_dir, ".."))
@@ -234,7 +248,7 @@ static int config_check_lists(const char *path, struct config *c)
 
 int config_check(const char *path, struct config *c)
 {
-	int err = config_check_pin_dir(path, c) | config_check_lists(path, c);
+	int err = config_check_pin_dir(path, c) | config_check_lists(path, c) | config_check_metrics(path, c);
 
 	if (c->node.uplink)
 		err |= config_check_node(path, c);

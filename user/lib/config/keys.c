@@ -261,6 +261,14 @@ static const struct config_key metrics_keys[] = {
 	  .example = "10", .preset = "0", .reload = "at once",
 	  .meaning = "number of the busiest flows that are told one by one, each as a series of its own; "
 		     "the dashboard shows those of 16" },
+	{ "pods", &config_number, FIELD(struct config, metrics.pods), .max = METRICS_PODS_MAX,
+	  .range = "a number from 0 to 500", .example = "16", .preset = "0", .reload = "at once",
+	  .meaning = "number of the busiest pods with a queue that are told one by one, on a node: "
+		     "rate, bytes, queue, flows and what holds them" },
+	{ "bundles", &config_string, FIELD(struct config, metrics.bundles), .most = 200,
+	  .range = "the path of a directory", .example = "/run/containerd/io.containerd.runtime.v2.task/k8s.io",
+	  .otherwise = "those of containerd, k3s and CRI-O", .reload = "at once",
+	  .meaning = "where the container runtime has its OCI bundles, which have the names of pods" },
 	{}
 };
 
