@@ -571,7 +571,7 @@ if $want == "names" then
 elif $want == "plot" then
 	[.lab // "star", (param("rate_bps") // 0 | round), (duration_us("rtt") // 0 | round),
 	 (param("buffer_bytes") // 0) / 1000, (param("rate_bps") // 0) * (bases[-1] // duration_us("rtt") // 0) / 8e9,
-	 (if joining then 0 else 1 end), (ports_more | length)] | @tsv
+	 (if joining then 0 else 1 end), (if finite then 0 else 1 end), (ports_more | length)] | @tsv
 elif $want == "fct" then ideal_ms | values
 elif $want == "done" then runs[] | [(.fct_ms // [])[] | numbers] | sort | map(tostring) | join(" ")
 elif $want == "table" then table_text
