@@ -3,7 +3,7 @@
 #	names	a line per run: directory, colour, name, base RTT, window measured
 #	plot	what the pictures need of the parameters, in a line
 #	fct	the ideal completion time, if there is one
-#	done	a line per run: the completion times of its flows in ascending order, with a space between
+#	completed	a line per run: the completion times of its flows in ascending order, with a space between
 #	table	the table of figures for the terminal: tab separated, "-" where nothing was measured
 #	page	the HTML page; a line "@include NAME" stands for a picture
 # $here is the kernel of this machine; $sampled tells for each run whether its queue was sampled at all. For
@@ -573,6 +573,6 @@ elif $want == "plot" then
 	 (param("buffer_bytes") // 0) / 1000, (param("rate_bps") // 0) * (bases[-1] // duration_us("rtt") // 0) / 8e9,
 	 (if joining then 0 else 1 end), (if finite then 0 else 1 end), (ports_more | length)] | @tsv
 elif $want == "fct" then ideal_ms | values
-elif $want == "done" then runs[] | [(.fct_ms // [])[] | numbers] | sort | map(tostring) | join(" ")
+elif $want == "completed" then runs[] | [(.fct_ms // [])[] | numbers] | sort | map(tostring) | join(" ")
 elif $want == "table" then table_text
 else page end

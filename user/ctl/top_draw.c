@@ -7,7 +7,7 @@
 #include "lib/names.h"
 
 #define TOP_ALIVE_NS (3 * NSEC_PER_SEC)
-#define TOP_AIRY     16 /* screens with more lines have an empty one between ports and flows */
+#define TOP_AIRY 16 /* screens with more lines have an empty one between ports and flows */
 
 static void colour_on(const struct top *t, int pair)
 {
@@ -194,7 +194,8 @@ void top_draw(const struct top *t)
 		y = totals_draw(t);
 		y = ports_draw(t, y);
 		flows_draw(t, y + (LINES > TOP_AIRY));
-		snprintf(text, sizeof(text), "q quit  h help  sorted by %s%s", t->sort->name, t->up ? ", smallest first" : "");
+		snprintf(text, sizeof(text), "q quit  h help  sorted by %s%s", t->sort->name,
+			 t->up ? ", smallest first" : "");
 		line_put(LINES - 1, text);
 	}
 	refresh();
