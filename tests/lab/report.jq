@@ -3,6 +3,7 @@
 #	names	a line per run: directory, colour, name, base RTT, window measured
 #	plot	what the pictures need of the parameters, in a line
 #	fct	the ideal completion time, if there is one
+#	completed	a line per run: the completion times of its flows in ascending order, with a space between
 #	table	the table of figures for the terminal: tab separated, "-" where nothing was measured
 #	page	the HTML page; a line "@include NAME" stands for a picture
 # $here is the kernel of this machine; $sampled tells for each run whether its queue was sampled at all. For
@@ -13,59 +14,11 @@
 # 2. Whatever is missing is null on the way through and "-" or left out at the end: the report of a run
 #    that partly failed is needed most.
 # 3. A sentence sorts the runs by the figure that it is about. It has no winner in mind, so it stays true
-#    when Sluice loses.
+#    when Sluice loses. Tables, legends and panels have Sluice first, and its curve is on top.
+# 4. Figures have three significant digits; results.json has all of them.
 
-# ---- numbers into text ----
-
-def number: if type == "number" then . elif type == "string" then (tonumber? // null) else null end;
-
-def fixed($digits):
-	if . == null then "-" else
-		(if . < 0 then "-" else "" end) as $sign
-		| (fabs * pow(10; $digits) | round | tostring)
-		| until(length > $digits; "0" + .)
-		| if $digits == 0 then $sign + . else $sign + .[:-$digits] + "." + .[-$digits:] end
-	end;
-# About three significant digits: what a reader compares.
-def short:
-	if . == null then "-" elif fabs < 9.995 then fixed(2) elif fabs < 99.95 then fixed(1) else fixed(0) end;
-def trimmed: if test("\\.") then sub("\\.?0+$"; "") else . end;
-def kb: if . == null then "-" else . / 1000 | if fabs < 99.95 then fixed(1) else fixed(0) end end;
-def ms: if . == null then "-" else . / 1000 | short end;
-def mbit: if . == null then "-" else . / 1000000 | short end;
-def percent: if . == null then "-" else . * 100 | fixed(1) end;
-
-# In the largest unit that needs no more than three decimals.
-def scaled($units; $space):
-	round as $n
-	| ([$units[] | select($n >= .[1] and ($n * 1000) % .[1] == 0)][0] // $units[-1]) as $unit
-	| "\($n / $unit[1] | fixed(3) | trimmed)\($space)\($unit[0])";
-def rate_make: scaled([["gbit", 1e9], ["mbit", 1e6], ["kbit", 1e3], ["bit", 1]]; "");
-def rate_said: scaled([["Gbit/s", 1e9], ["Mbit/s", 1e6], ["kbit/s", 1e3], ["bit/s", 1]]; " ");
-def time_make: scaled([["s", 1e6], ["ms", 1e3], ["us", 1]]; "");
-def time_said: scaled([["s", 1e6], ["ms", 1e3], ["µs", 1]]; " ");
-def bytes_make: scaled([["mb", 1e6], ["kb", 1e3], ["b", 1]]; "");
-def bytes_said: scaled([["MB", 1e6], ["KB", 1e3], ["B", 1]]; " ");
-
-def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .[-1] end;
-def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
-
-def named_cc: {burst: "bursts", sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", hpcc: "plain HPCC", hiercc: "HierCC alone",
-	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC", "hpcc-ratio": "HPCC by ratio",
-	"hpcc+hiercc": "HPCC and HierCC", "hpcc+ppfc": "HPCC and P-PFC", "hiercc+ppfc": "HierCC and P-PFC", ppfc: "P-PFC alone",
-	"hpcc+hiercc+ppfc": "all three loops"}[.] // .;
-
-# A run of LAB=pfc has the name of its mechanism, too.
-def named:
-	(capture("^(?<cc>.*)-(?<mech>none|pfc|ppfc)$") // null) as $run
-	| if $run then {none: "no pauses", pfc: "PFC", ppfc: "P-PFC"}[$run.mech] + " (\($run.cc | named_cc))"
-	  else named_cc end;
-
-# A full packet on the wire: 1500 bytes of IP and an Ethernet header.
-def packet: 1514;
-def packets:
-	if . == 0 then "empty" elif . < packet then "less than a full packet"
-	else . / packet | round | plural("full packet") end;
+include "report_text";
+include "report_topology";
 
 # ---- parameters ----
 
@@ -81,6 +34,9 @@ def duration_us($name):
 # How many senders each receiver of LAB=pfc has.
 def groups: .params.groups | arrays // null;
 
+# Variants, too, and with a mechanism.
+def ours: .cc | startswith("sluice");
+
 # Its runs are named by their loops.
 def is_fabric: .lab == "fabric";
 
@@ -88,7 +44,8 @@ def runs: is_fabric as $fabric | .runs | to_entries | map(.key as $i | .value
 	| if .mech and ($fabric | not) then .cc += "-" + .mech else . end
 	# A percentile of nothing is written as 0; no round trip takes no time.
 	| if $sampled[$i] == false then .queue_bytes = null | .queue_start_max_bytes = null else . end
-	| if (.probe_us // {}).p50 == 0 then .probe_us |= {base} else . end);
+	| if (.probe_us // {}).p50 == 0 then .probe_us |= {base} else . end)
+	| sort_by(ours | not);
 def finite:
 	(param("size_bytes") | positive) != null or (param("join_bytes") | positive) != null
 	or any(runs[]; (.fct_ms // []) | length > 0);
@@ -140,23 +97,25 @@ def base_said:
 	  elif $base != null and $base < $asked / 2 then "\($base | time_said), not \($asked | time_said)"
 	  else $asked | time_said end;
 
+def missing_said: [(.missing // [])[] | if type == "object" then (.cc // .name // "?") else . end | tostring];
+
 def described:
 	. as $all | (["lose", "repeat", "reorder"] | map(. as $what | $all | param($what + "_percent") // 0)) as $impaired
 	| param("servers") as $servers | param("uplink") as $uplink
 	| (param("burst_bytes") | positive | if . then bytes_said else null end) as $burst_bytes | [
 		["senders", param("senders")],
-		["of groups with a receiver each", (groups | values | select(length > 1) | join(" + "))],
+		["senders of each receiver", (groups | values | select(length > 1) | join(" + "))],
 		["switches", (.params.shape | strings | select(. != "star"))],
-		["links between them, times the link rate", param("core")],
-		["their rates", (.params.rates | strings | select(. != "1" and . != ""))],
-		["headroom of a port", (param("headroom_bytes") | values | bytes_said)],
-		["keys of pfc", (.params.pfc | strings | select(. != ""))],
-		["racks", (param("racks") | values | "\(.) of \($servers | plural("pod")), uplinks \($uplink) times as fast")],
+		["links between switches, times the link rate", param("core")],
+		["rates of the senders' links, in proportion", (.params.rates | strings | select(. != "1" and . != ""))],
+		["headroom per port", (param("headroom_bytes") | values | bytes_said)],
+		["settings of pfc", (.params.pfc | strings | select(. != ""))],
+		["racks", (param("racks") | values | "\(.) with \($servers | plural("pod")) each, uplinks \($uplink) times as fast")],
 		["burst", (param("burst") | positive | values | "\(plural("flow")) of \($burst_bytes)")],
 		["10 KB flows, 30 % of the link, every", (duration_us("churn") | positive | values | time_said)],
-		["incast at three quarters of the time, each pod", (param("incast_bytes") | positive | values | bytes_said)],
-		["keys of hiercc", (.params.hiercc | strings | select(. != ""))],
-		["credit lost, repeated, late", (if $impaired == [0, 0, 0] then null else $impaired | map("\(.) %") | join(", ") end)],
+		["incast, per pod", (param("incast_bytes") | positive | values | bytes_said)],
+		["settings of hiercc", (.params.hiercc | strings | select(. != ""))],
+		["CREDIT lost, repeated, late", (if $impaired == [0, 0, 0] then null else $impaired | map("\(.) %") | join(", ") end)],
 		["receiver's daemon killed after", (duration_us("kill") | positive | values | time_said)],
 		["link rate", (param("rate_bps") | values | rate_said)],
 		["base RTT", base_said],
@@ -167,13 +126,11 @@ def described:
 		["time", (duration_us("time") | values | time_said)],
 		["warm-up", (duration_us("warmup") | positive | values | time_said)],
 		["authentication", (if (.params // {}).auth == true then "with a key" else null end)],
-		["packets of up to 64 KB in the stacks (GSO)", ((.params // {}).gso | booleans | if . then "yes" else "no" end)],
-		["departure times are kept by", (.params.queue | strings)],
+		["GSO", ((.params // {}).gso | booleans | if . then "on" else "off" end)],
+		["qdisc of the hosts", (.params.queue | strings | select(. as $queue | $all | missing_said | index([$queue]) | not))],
 		["kernel", (.kernel | strings)],
 		["seed", (if vm then param("seed") else null end)]
 	] | map(select(.[1] != null));
-
-def missing_said: [(.missing // [])[] | if type == "object" then (.cc // .name // "?") else . end | tostring];
 
 # ---- figures ----
 
@@ -234,6 +191,7 @@ def figures($ports; $warmup; $together):
 		["probe ms", "+p50", "median, over the base", (over_base("p50") | ms), true],
 		["probe ms", "+p99", "99 % of requests, over the base", (over_base("p99") | ms), true],
 		["probe ms", "+max", "maximum, over the base", (over_base("max") | ms), true],
+		["probe ms", "lost", "requests without an answer, count", ($probe.lost | number | fixed(0)), false],
 		["packet ms", "p50", "median", ($latency.p50 | number | ms), false],
 		["packet ms", "p99", "99 % of packets", ($latency.p99 | number | ms), false],
 		["packet ms", "max", "maximum", ($latency.max | number | ms), false],
@@ -242,7 +200,6 @@ def figures($ports; $warmup; $together):
 		["pauses", "again", "of those, repeated before they ran out", ($pauses.refreshes | number | fixed(0)), false],
 		["pauses", "ms", "all ports together, ms", ($pauses.paused_us | number | ms), false],
 		["pauses", "ports", "ports that were paused", ([($pauses.ports // [])[] | select(.sent > 0)] | if $pauses == {} then null else length end | fixed(0)), false],
-		["probe ms", "lost", "requests without an answer, count", ($probe.lost | number | fixed(0)), false],
 		["flows done ms", "p50", "median flow", (fct_median | short), false],
 		["flows done ms", "p99", "99 % of the flows", ((.fct_us // {}).p99 | number | ms), false],
 		["flows done ms", "last", "slowest flow", (fct_last | short), false],
@@ -337,7 +294,7 @@ def sentence_queue(f):
 def sentence_start:
 	[$stats[] | select(.start_peak_bytes != null)] | sort_by(.start_peak_bytes)
 	| "In the first \($plan.start_window_us | time_said) the queue peaks at "
-	+ (map("\(.start_peak_bytes | kb) KB with \(.cc | named) (after \(.start_peak_us | ms) ms)") | listed) + ".";
+	+ (map("\(.start_peak_bytes | kb) KB with \(.cc | named) (after \(.start_peak_us / 1000 | long_said))") | listed) + ".";
 
 # {path: mean rate} of a run whose flows take several paths, and of others nothing.
 def paths_said:
@@ -386,8 +343,8 @@ def sentence_panel($flows):
 		(if $jain == null or $flows < 2 or $paths != [] then empty
 		 else "Jain index at least \($jain | fixed(3))" end),
 		(if ($fct | length) == 0 then empty
-		 elif ($fct | length) == 1 then "a flow done in \($fct[0] | short) ms"
-		 else "\($fct | length) flows done in \($fct[0] | short) to \($fct[-1] | short) ms" end)
+		 elif ($fct | length) == 1 then "a flow done in \($fct[0] | long_said)"
+		 else "\($fct | length) flows done in \($fct[0] | long_said) to \($fct[-1] | long_said)" end)
 	] | join("; ");
 
 def sentence_probe:
@@ -395,7 +352,7 @@ def sentence_probe:
 	| bases as $bases
 	| if $r == [] then "The probe has no answers in this run."
 	  else "99 of 100 requests take at most "
-		+ ([$r[] | "\(.value | ms) ms longer with \(.cc)"] | listed)
+		+ ([$r[] | "\(.value / 1000 | long_said) longer with \(.cc)"] | listed)
 		+ " than the base round trip of "
 		+ (($bases[0] | ms) as $low | ($bases[-1] | ms) as $high
 			| if $low == $high then "\($low) ms." else "\($low) to \($high) ms." end)
@@ -413,9 +370,9 @@ def sentence_fct:
 	| (if $r == [] then "No flow was completed in this run."
 	   elif joining then
 		"A flow of \(param("join_bytes") | bytes_said) that joins a long one takes up to "
-		+ ([$r[] | "\(.value | short) ms with \(.cc)"] | listed)
+		+ ([$r[] | "\(.value | long_said) with \(.cc)"] | listed)
 		+ (if $back == [] then "." else "; when it has left, the long one needs up to "
-			+ ([$back[] | "\(.value | short) ms with \(.cc)"] | listed)
+			+ ([$back[] | "\(.value | long_said) with \(.cc)"] | listed)
 			+ " to be back at 95 % of its rate." end)
 	   elif staggered and $slow != [] then
 		"On average a flow takes "
@@ -424,13 +381,35 @@ def sentence_fct:
 	   else
 		(if ($counts | unique) == [1] then "The flow" else "The last of the \($counts | max) flows" end)
 		+ " is complete after "
-		+ ($r | map("\(.value | short) ms with \(.cc)"
+		+ ($r | map("\(.value | long_said) with \(.cc)"
 			+ (if $ideal then " (\(.value / $ideal | fixed(3)))" else "" end)) | listed)
-		+ (if $ideal then "; in brackets, as a multiple of the \($ideal | short) ms that the bytes need at line rate."
+		+ (if $ideal then "; in brackets, as a multiple of the \($ideal | long_said) that the bytes need at line rate."
 		   else "." end)
 	   end)
 	+ ([runs[] | fct_unfinished as $n | select($n > 0) | "\($n | plural("flow")) with \(.cc | named)"]
 		| if length > 0 then " Not complete: \(listed)." else "" end);
+
+# ---- what was found: the headline, and the line under it ----
+
+# At most four runs are named; of more, those with the shortest and the longest queue.
+def headline:
+	ranked((.queue_bytes // {}).p99 | number) as $r
+	| [$r[] | select((.value | kb) == ($r[0].value | kb)) | .cc] as $best
+	| ($r[($best | length):] | if length > 3 then .[-1:] else . end) as $others
+	| if $r == [] then null
+	  elif $others == [] then "The queue is \($r[0].value | kb) KB at p99 with \($best | listed)"
+	  else "The queue is shortest with \($best | listed): \($r[0].value | kb) KB at p99, against "
+		+ ($others | map("\(.value | kb) KB with \(.cc)") | listed)
+	  end;
+
+def lead:
+	[runs[] | {cc: (.cc | named), use: (.utilisation | number), probe: over_base("p99")}] as $all
+	| [
+		([$all[] | select(.use != null) | "\(.use | percent) % with \(.cc)"]
+			| if . == [] then empty else "The link is used to \(listed)." end),
+		([$all[] | select(.probe != null) | "\(.probe / 1000 | long_said) with \(.cc)"]
+			| if . == [] then empty else "A small request beside the flows takes at p99, over the base round trip, \(listed)." end)
+	] | join(" ");
 
 # ---- the page ----
 
@@ -445,11 +424,11 @@ def slots:
 # The name of a control, with its colour.
 def labelled($slots): "<i class=\"swatch\" style=\"background: var(--s\($slots[.]))\"></i>\(named | @html)";
 
-# In the order of the curves from the top, or from the right.
+# Sluice, then the others in the order of the curves from the top, or from the right.
 def legend(f):
 	slots as $slots
 	| "<p class=\"legend\">"
-	+ ([runs[] | {cc, value: f}] | sort_by(.value // -1) | reverse
+	+ ([runs[] | {cc, value: f}] | sort_by([(ours | not), - (.value // -1)])
 		| map("<span>\(.cc | labelled($slots))</span>") | join(" "))
 	+ "</p>\n";
 
@@ -466,7 +445,7 @@ def section($id; $title; $sentence; $body; $note):
 	+ "</figure>\n</section>\n";
 
 def note_thinned($bin_us; $how):
-	if $bin_us == 0 then "" else " Each point stands for \($bin_us | time_said)\($how)." end;
+	if $bin_us == 0 then "" else " Each point stands for \($bin_us | significant | time_said)\($how)." end;
 
 # $drawn: {log, bin_us} of one port, null where there is nothing to draw.
 def section_queue($id; $title; $drawn; f):
@@ -535,6 +514,15 @@ def section_fct:
 			else "" end)
 	end;
 
+# The rate, the base round trip and the buffer stand above it.
+def section_topology:
+	topology
+	| if . == null then "" else
+		"<figure id=\"topology\">\n"
+		+ "<div class=\"wide\">\n\(topology_draw(false))</div>\n<div class=\"narrow\">\n\(topology_draw(true))</div>\n"
+		+ "<figcaption>Thick: a port whose queue is shown below.</figcaption>\n</figure>\n"
+	  end;
+
 def section_table:
 	slots as $slots | table as $rows
 	| "<section id=\"figures\">\n<h2>Figures</h2>\n<div class=\"scroll\"><table>\n<thead><tr><td></td>"
@@ -555,14 +543,17 @@ def page:
 	| ([runs[].cc | named] | listed) as $ccs
 	| "@include head\n"
 	+ "<title>\("Sluice lab: \($lab)" | @html)</title>\n</head>\n<body>\n<header>\n"
-	+ "<p class=\"eyebrow\">Sluice lab</p>\n"
-	+ "<h1>" + ($lab[:1] | ascii_upcase | @html) + ($lab[1:] | @html)
-		+ (if $ccs == "" then "" else ": \($ccs | @html)" end) + "</h1>\n"
+	+ (headline as $found
+		| "Sluice lab: \($lab)" + (if $ccs == "" then "" else ", \($ccs)" end)
+		| if $found then "<p class=\"eyebrow\">\(@html)</p>\n<h1>\($found | @html)</h1>\n"
+		  else "<h1>\(@html)</h1>\n" end)
+	+ (lead | if . == "" then "" else "<p class=\"lead\">\(@html)</p>\n" end)
 	+ (described | if . == [] then "" else
 		"<dl>" + (map("<div><dt>\(.[0] | @html)</dt><dd>\(.[1] | tostring | @html)</dd></div>") | join(""))
 		+ "</dl>\n" end)
 	+ (if $missing == [] then ""
 	   else "<p class=\"missing\">Missing on this kernel: \($missing | join(", ") | @html)</p>\n" end)
+	+ (if runs == [] then "" else section_topology end)
 	+ "</header>\n<main>\n"
 	+ (if runs == [] then "<p class=\"none\">Nothing was run.</p>\n"
 	   else [sections_queue, section_start, section_rates, section_probe, section_fct, section_table]
@@ -580,7 +571,8 @@ if $want == "names" then
 elif $want == "plot" then
 	[.lab // "star", (param("rate_bps") // 0 | round), (duration_us("rtt") // 0 | round),
 	 (param("buffer_bytes") // 0) / 1000, (param("rate_bps") // 0) * (bases[-1] // duration_us("rtt") // 0) / 8e9,
-	 (if joining then 0 else 1 end), (ports_more | length)] | @tsv
+	 (if joining then 0 else 1 end), (if finite then 0 else 1 end), (ports_more | length)] | @tsv
 elif $want == "fct" then ideal_ms | values
+elif $want == "completed" then runs[] | [(.fct_ms // [])[] | numbers] | sort | map(tostring) | join(" ")
 elif $want == "table" then table_text
 else page end

@@ -182,8 +182,8 @@ table__four() {
 	four_make
 	report_run 0 --table "$DIR"
 	says "$OUT" "star, senders 8, link rate 100 Mbit/s, base RTT 4 ms, buffer 1 MB, time 10 s, warm-up 80 ms"
-	row sluice 1.5 6.1 6.1 6.1 85.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 0 0
-	row cubic 932 996 996 996 85.0 100.0 0.950 0.920 4.03 0.07 79.7 79.7 57 56
+	row sluice 1.51 6.06 6.06 6.06 85.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 0 0
+	row cubic 932 996 996 996 85.0 100 0.950 0.920 4.03 0.07 79.7 79.7 57 56
 	# Figures end where the names of their columns end.
 	awk '$1 == "cc" { n = length($0) } n && length($0) != n { exit 1 }' <<<"$OUT" || problem "crooked: $OUT"
 }
@@ -191,7 +191,7 @@ table__four() {
 page__four() {
 	four_make
 	page_run
-	has "$PAGE" "In 99 of 100 samples after the warm-up of 80 ms the queue is at most 6.1 KB with Sluice \
+	has "$PAGE" "In 99 of 100 samples after the warm-up of 80 ms the queue is at most 6.06 KB with Sluice \
 (4 full packets), 25.7 KB with DCTCP (4.2 times as much), 273 KB with BBR (45 times as much) and 996 KB with CUBIC \
 (164 times as much)."
 	has "$PAGE" "take at most 0.50 ms longer with Sluice, 1.97 ms longer with DCTCP, 21.7 ms longer with BBR and \
@@ -203,8 +203,12 @@ page__four() {
 	has "$PAGE" "make lab LAB=star CC=sluice,cubic,bbr,dctcp SENDERS=8 RATE=100mbit RTT=4ms BUFFER=1mb TIME=10 \
 WARMUP=80ms VM=6.12<"
 	has "$PAGE" "6.12.9-test-cloud"
-	# Queue, start and probe in two sizes, four panels.
-	pictures 10
+	has "$PAGE" "<h1>The queue is shortest with Sluice: 6.06 KB at p99, against 25.7 KB with DCTCP, 273 KB with BBR and \
+996 KB with CUBIC</h1>"
+	has "$PAGE" "The link is used to 95.1 % with Sluice, 100 % with CUBIC, 95.1 % with BBR and 95.1 % with DCTCP."
+	has "$PAGE" 'aria-label="Topology: 8 senders, s1, r1"'
+	# Topology, queue, start and probe in two sizes, four panels.
+	pictures 12
 }
 
 # No winner is built in.
@@ -213,16 +217,72 @@ page__sluice_loses() {
 	page_run
 	has "$PAGE" "at most 30.0 KB with DCTCP (20 full packets) and 90.0 KB with Sluice (3.0 times as much)."
 	has "$PAGE" "1.00 ms longer with DCTCP and 5.00 ms longer with Sluice"
+	has "$PAGE" "<h1>The queue is shortest with DCTCP: 30.0 KB at p99, against 90.0 KB with Sluice</h1>"
+}
+
+# Whatever the order of the runs, and however long its queue: in legends and the table Sluice comes first, in drawings last.
+page__sluice_first() {
+	local order
+
+	lab_make first '{}' "[$(run_make cubic 1 90000 9030), $(run_make sluice 1 80000 9930)]"
+	series_make cubic 90000 4030
+	series_make sluice 99000 9030
+	page_run
+	! grep -qE '<p class="legend"><span><i [^>]*></i>CUBIC' "$PAGE" || problem "a legend begins with CUBIC"
+	has "$PAGE" '<td></td><th scope="col"><i class="swatch" style="background: var(--s1)"></i>Sluice</th>'
+	for order in queue start probe; do
+		order=$(sed -n "/<section id=\"$order\">/,/<\/svg>/p" "$PAGE" | grep -oE "<path stroke='var\(--s[12]\)'" | tail -n 1)
+		[[ $order == *s1* ]] || problem "on top is $order"
+	done
+}
+
+# A curve ends with its run, and what comes later does not stretch the axis.
+page__runs_end() {
+	lab_make end '{"warmup_us": 1000000}' "[$(run_make sluice 1 6056 4530 '{"measured_to_us": 5000000}'),
+		$(run_make cubic 1 6056 4530 '{"measured_to_us": 9000000}')]"
+	queue_make sluice 6000 10000 8000 2000000
+	queue_make cubic 6000
+	page_run
+	hasnt "$PAGE" "<text>1000</text>"
+	has "$PAGE" "polygon fill = 'var(--shade)'"
+}
+
+# Three digits, and room for the longest name.
+page__digits_and_names() {
+	LAB=pfc lab_make digits '{"size_bytes": 1000000, "groups": ["2"]}' "[$(run_make burst 1 6056 4530 '{"mech": "none",
+		"fct_ms": [12400.4, 13272.4], "fct_ideal_ms": 13383.4}'), $(run_make sluice 1 6056 4530 '{"mech": "ppfc", "fct_ms": [12345.6]}')]"
+	page_run
+	has "$PAGE" "complete after 12.3 s with P-PFC (Sluice) (0.922) and 13.3 s with no pauses (bursts) (0.992)"
+	has "$PAGE" "<text>completion time, s</text>"
+	# 18 characters.
+	sed -n '/<section id="fct">/,/<\/svg>/p' "$PAGE" | grep -q "d='M158.00," || problem "the names have another margin"
+	report_run 0 --table "$DIR"
+	says "$OUT" " 13300 "
+}
+
+# Each lab is drawn, and what is not known is left out.
+page__topologies() {
+	local lab
+
+	for lab in star udp node dumbbell racks fabric pfc:star pfc:dumbbell pfc:spine; do
+		LAB=${lab%:*} lab_make topology "{\"shape\": \"${lab#*:}\", \"racks\": 4, \"servers\": 2, \"uplink\": 2, \"core\": 2}" \
+			"[$(run_make dctcp 1 6056 4530)]"
+		page_run
+		pictures 2
+	done
+	LAB=ring lab_make topology '{}' "[$(run_make dctcp 1 6056 4530)]"
+	page_run
+	pictures 0
 }
 
 page__single() {
 	lab_make single '{}' "[$(run_make sluice 0 0 4530)]"
 	series_make sluice 100 4030
 	page_run
-	has "$PAGE" "the queue with Sluice is at most 0.0 KB (empty), and in half of them at most 0.0 KB."
-	pictures 8
+	has "$PAGE" "the queue with Sluice is at most 0 KB (empty), and in half of them at most 0 KB."
+	pictures 10
 	report_run 0 --table "$DIR"
-	row sluice 0.0 0.0 0.0 0.0 85.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 0 0
+	row sluice 0 0 0 0 85.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 0 0
 }
 
 page__missing_series() {
@@ -235,7 +295,7 @@ page__missing_series() {
 	has "$PAGE" "no rates recorded"
 	# Figures stay: only the samples are gone.
 	has "$PAGE" "996 KB with CUBIC"
-	pictures 8
+	pictures 10
 }
 
 # lab-sum writes the percentiles of nothing as 0, which must not pass for an empty queue.
@@ -260,7 +320,7 @@ page__nothing_at_all() {
 	has "$PAGE" "No queue was sampled in this run."
 	has "$PAGE" "No rates were recorded in this run."
 	has "$PAGE" "The probe has no answers in this run."
-	pictures 0
+	pictures 2
 	lab_make empty '{}' '[]' '["fq", "bbr"]'
 	page_run
 	has "$PAGE" "Nothing was run."
@@ -283,7 +343,7 @@ in brackets, as a multiple of the 335 ms that the bytes need at line rate."
 	has "$PAGE" "SIZE=1mb"
 	hasnt "$PAGE" "WARMUP="
 	report_run 0 --table "$DIR"
-	row cubic 0.0 6.1 6.1 6.1 95.1 0.999 0.998 4.03 0.07 0.50 0.50 310 402 335 0 0
+	row cubic 0.00 6.06 6.06 6.06 95.1 0.999 0.998 4.03 0.07 0.50 0.50 310 402 335 0 0
 }
 
 page__join_and_stagger() {
@@ -296,9 +356,9 @@ needs up to 61.9 ms with DCTCP to be back at 95 % of its rate."
 	hasnt "$PAGE" "SENDERS="
 	report_run 0 --table "$DIR"
 	says "$OUT" "
-        queue KB                  link    probe ms              flows done ms   back ms   packets
-cc      p50 p95 p99 max warm-up   use %   base +p50 +p99 +max   p50      last   slowest   retrans dropped
-dctcp   0.0 6.1 6.1 6.1    85.0    95.1   4.03 0.07 0.50 0.50   300       310      61.9         0       0"
+        queue KB                      link    probe ms              flows done ms   back ms   packets
+cc       p50  p95  p99  max warm-up   use %   base +p50 +p99 +max   p50      last   slowest   retrans dropped
+dctcp   0.00 6.06 6.06 6.06    85.0    95.1   4.03 0.07 0.50 0.50   300       310      61.9         0       0"
 	lab_make stagger '{"size_bytes": 2000000, "stagger_us": 20000}' "[$(run_make dctcp 1 6056 4530 \
 		'{"fct_ms": [300, 310], "slowdown": {"min": 0.6, "mean": 1.07, "max": 1.2}}')]"
 	page_run
@@ -318,7 +378,7 @@ page__two_ports() {
 	has "$PAGE" "is at most 12.1 KB (8 full packets)"
 	has "$PAGE" "A 28.6, B 71.2 and C 71.3 with DCTCP."
 	hasnt "$PAGE" "fair share,"
-	pictures 10
+	pictures 12
 }
 
 # Runs have the name of their loops, whatever pauses there were.
@@ -356,11 +416,11 @@ page__racks() {
 	has "$PAGE" "SIZE=25kb"
 	hasnt "$PAGE" "CHURN="
 	hasnt "$PAGE" "SENDERS="
-	has "$PAGE" "4 of 4 pods, uplinks 2 times as fast"
+	has "$PAGE" "4 with 4 pods each, uplinks 2 times as fast"
 	has "$PAGE" "16 flows of 25 KB"
 	has "$PAGE" "10 %, 0 %, 0 %"
 	report_run 0 --table "$DIR"
-	row hiercc 0.0 6.1 6.1 6.1 85.0 98.4 26.7 30.0 31.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 12.0 40.5 40.5 4.20 0 0
+	row hiercc 0.00 6.06 6.06 6.06 85.0 98.4 26.7 30.0 31.0 95.1 0.999 0.998 4.03 0.07 0.50 0.50 12.0 40.5 40.5 4.20 0 0
 	# Other reports have none of it.
 	four_make
 	report_run 0 --table "$DIR"
@@ -553,7 +613,7 @@ errors__say_what_to_do() {
 	done
 }
 
-for name in table__four page__four page__sluice_loses page__single page__missing_series page__no_samples \
+for name in table__four page__four page__sluice_loses page__sluice_first page__runs_end page__digits_and_names page__topologies page__single page__missing_series page__no_samples \
 	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__fabric page__racks page__pauses params__pauses params__fabric params__seed params__queue_is_ours_where_it_can_be_had page__flows_1_and_64 \
 	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
 	$name

@@ -360,6 +360,7 @@ operator__top_fills_a_terminal() {
 	expect "exit status of top" $? -eq 0
 	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "STATE"
 	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "10.2.0.2:5201"
+	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "sorted by"
 	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "smallest first"
 	expect "what it draws" "$(<"$CASE_DIR/top.txt")" has "page up"
 	top_shows 40

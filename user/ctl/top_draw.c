@@ -7,6 +7,7 @@
 #include "lib/names.h"
 
 #define TOP_ALIVE_NS (3 * NSEC_PER_SEC)
+#define TOP_AIRY 16 /* screens with more lines have an empty one between ports and flows */
 
 static void colour_on(const struct top *t, int pair)
 {
@@ -23,6 +24,17 @@ static void line_put(int y, const char *text)
 {
 	if (y < LINES)
 		mvaddnstr(y, 0, text, COLS);
+}
+
+/* The titles of columns: reversed, from edge to edge. */
+static void titles_put(int y, const char *text)
+{
+	if (y >= LINES)
+		return;
+	attron(A_REVERSE);
+	mvhline(y, 0, ' ', COLS);
+	line_put(y, text);
+	attroff(A_REVERSE);
 }
 
 static int totals_draw(const struct top *t)
@@ -79,15 +91,13 @@ static int ports_draw(const struct top *t, int y)
 	char text[512], name[16];
 	unsigned int i;
 
-	attron(A_REVERSE);
 	if (COLS < 70)
 		snprintf(text, sizeof(text), "%-8s %9s %5s %9s", "PORT", "TX Mb/s", "LOAD", "QUEUE us");
 	else
 		snprintf(text, sizeof(text), "%-16s %9s %5s %9s %9s %12s", "PORT", "TX Mb/s", "LOAD", "QUEUE us",
 			 "RX Mb/s", "QUEUE BYTES");
 	port_pod_add(t, NULL, text, sizeof(text));
-	line_put(y++, text);
-	attroff(A_REVERSE);
+	titles_put(y++, text);
 	for (i = 0; i < t->ports && (int)i < most; i++) {
 		p = &t->port[i];
 		snprintf(name, sizeof(name), "%.15s", p->port.name);
@@ -118,7 +128,10 @@ static void flow_draw(const struct top *t, int y, const struct flow_row *r)
 	char line[512];
 
 	flow_line(r, &t->flows, 1, COLS, line, sizeof(line));
-	line_put(y, line);
+	if (r)
+		line_put(y, line);
+	else
+		titles_put(y, line);
 }
 
 static void flows_draw(const struct top *t, int y)
@@ -126,9 +139,7 @@ static void flows_draw(const struct top *t, int y)
 	unsigned int i;
 	int odd;
 
-	attron(A_REVERSE);
 	flow_draw(t, y++, NULL);
-	attroff(A_REVERSE);
 	if (!t->flows.n) {
 		line_put(y, pod_wish_given(&t->pod) ? "no flows of these pods" : "no flows from or to here");
 		line_put(y + 1, "what a switch forwards is in its ports, voqs and credits");
@@ -182,8 +193,9 @@ void top_draw(const struct top *t)
 	} else {
 		y = totals_draw(t);
 		y = ports_draw(t, y);
-		flows_draw(t, y);
-		snprintf(text, sizeof(text), "q quit  h help  by %s%s", t->sort->name, t->up ? ", smallest first" : "");
+		flows_draw(t, y + (LINES > TOP_AIRY));
+		snprintf(text, sizeof(text), "q quit  h help  sorted by %s%s", t->sort->name,
+			 t->up ? ", smallest first" : "");
 		line_put(LINES - 1, text);
 	}
 	refresh();
