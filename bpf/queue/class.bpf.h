@@ -121,6 +121,7 @@ static __always_inline enum queue_verdict class_take(struct queue *q, const stru
 	if (!(q->seen.waiting_classes >> class & 1)) {
 		seen->first_ns = now_ns;
 		q->classes.first_prios[class] = prios;
+		q->classes.noted |= prios;
 		q->seen.waiting_classes |= 1U << class;
 		class_turns_enter(&q->classes.turns, class);
 	}
@@ -130,19 +131,22 @@ static __always_inline enum queue_verdict class_take(struct queue *q, const stru
 	return QUEUE_TAKEN;
 }
 
-/* The classes that may send (bit n: class n). *paused: priorities of those that a pause holds. */
-static __always_inline __u32 classes_ready(const struct queue *q, __u64 now_ns, __u32 *paused)
+/* Those of the waiting classes (bit n: class n) whose first packet is of a priority in over, which no pause holds. */
+VERIFIED_ONCE int classes_ready(const struct queue_classes *c, __u32 waiting, __u32 over)
 {
-	__u32 ready = q->seen.waiting_classes, prios, i;
+	__u32 ready = 0, i;
 
-	for (i = 0; i < QUEUE_CLASSES; i++) {
-		prios = q->classes.first_prios[i];
-		if (!(ready >> i & 1) || !pauses_hold(q, prios, now_ns))
-			continue;
-		ready &= ~(1U << i);
-		*paused |= prios;
-	}
-	return ready;
+	if (!c)
+		return 0;
+	for (i = 0; i < QUEUE_CLASSES; i++)
+		if (!(c->first_prios[i] & ~(__u64)over))
+			ready |= 1U << i;
+	return ready & waiting;
+}
+
+VERIFIED_ONCE int classes_turn(const struct queue_classes *c, __u32 ready, __u32 strict)
+{
+	return c ? class_turns_next(&c->turns, ready, strict) : QUEUE_CLASSES;
 }
 
 /* Takes the first packet of a class out of its FIFO. */
@@ -189,16 +193,19 @@ static __always_inline struct sk_buff *class_pop(struct queue *q, struct Qdisc *
 static __always_inline struct sk_buff *class_give(struct queue *q, const struct queue_setup *setup, struct Qdisc *sch,
 						  __u64 now_ns, __u64 *next_ns)
 {
-	__u32 paused = 0, class = class_turns_next(&q->classes.turns, classes_ready(q, now_ns, &paused), setup->strict);
-	const struct queue_pauses *p;
+	const struct queue_pauses *p = q->classes.noted ? pauses_get(q) : NULL;
+	__u32 over = p ? queue_pauses_over(p, 0xff, now_ns) : 0xff, share;
+	__u32 ready = classes_ready(&q->classes, q->seen.waiting_classes, over);
+	__u32 class = classes_turn(&q->classes, ready, setup->strict);
 
-	if (class < QUEUE_CLASSES)
-		return class_pop(q, sch, class, now_ns, setup->share[class] ?: QUEUE_SHARE_ALL);
-	if (!paused)
-		return NULL;
-	p = pauses_get(q);
-	q->seen.pauses++;
-	*next_ns = p ? queue_pauses_next_ns(p, paused, now_ns) : now_ns;
+	if (class < QUEUE_CLASSES) {
+		share = setup->share[class];
+		return class_pop(q, sch, class, now_ns, share ? share : QUEUE_SHARE_ALL);
+	}
+	if (p && q->seen.waiting_classes) {
+		q->seen.pauses++;
+		*next_ns = queue_pauses_next_ns(p, ~over & 0xff, now_ns);
+	}
 	return NULL;
 }
 
@@ -206,7 +213,7 @@ static __always_inline struct sk_buff *class_give(struct queue *q, const struct 
 static __always_inline int class_flush_step(struct queue *q, struct Qdisc *sch)
 {
 	struct sk_buff *skb;
-	__u32 class = class_turns_next(&q->classes.turns, q->seen.waiting_classes, 0);
+	__u32 class = classes_turn(&q->classes, q->seen.waiting_classes, 0);
 
 	if (class >= QUEUE_CLASSES)
 		return 0;

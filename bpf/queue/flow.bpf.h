@@ -97,6 +97,7 @@ struct queue_voq_slot {
 struct queue_classes {
 	struct class_turns turns;
 	__u64 first_prios[QUEUE_CLASSES]; /* of the first packet of a class, as in struct queue_packet */
+	__u64 noted;			  /* bit n: a packet of priority n was first once */
 };
 
 /* A qdisc. */
