@@ -150,6 +150,8 @@ struct report_from {
 struct voq_out {
 	struct wire_voq block;
 	__u32 tells; /* the packet announces F, which has doubled */
+	__u32 alone; /* it leaves without credit, because there is none, or it was not found out */
+	__u32 pad;
 	__u64 departure_ns;
 };
 

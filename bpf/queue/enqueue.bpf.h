@@ -106,7 +106,7 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, struct q
 	skb = bpf_kptr_xchg(&p->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
-	if (a->voq.voq && !voq_enter(q, &a->voq, a->credit_ns, a->bytes)) {
+	if (a->voq.voq && !voq_enter(q, &a->voq, a->credit_ns, a->bytes, quantum)) {
 		a->voq.voq = 0;
 		a->wanted_ns = a->credit_ns > a->wanted_ns ? a->credit_ns : a->wanted_ns;
 		a->kbps = 0;

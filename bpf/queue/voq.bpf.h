@@ -110,23 +110,6 @@ static __always_inline struct queue_voq *voq_begin(struct queue *q, const struct
 	return v;
 }
 
-/* A packet of bytes enters the VOQ. Whether there was room for that. */
-static __always_inline int voq_enter(struct queue *q, const struct queue_voq_key *key, __u64 credit_ns, __u64 bytes)
-{
-	struct queue_voq *v = voq_take(key);
-	struct voq_clock clock;
-
-	if (!v)
-		v = voq_begin(q, key);
-	if (!v)
-		return 0;
-	clock = v->clock; /* on the stack: the verifier wants constant offsets in objects */
-	voq_clock_add(&clock, credit_ns, bytes);
-	v->clock = clock;
-	voq_put_back(key, v);
-	return 1;
-}
-
 /* --- VOQs that wait --- */
 
 static bool gate_is_before(struct bpf_rb_node *a, const struct bpf_rb_node *b)
@@ -273,6 +256,46 @@ static __always_inline void voq_waits(struct queue *q, struct queue_voq *v, __u3
 		gates_push(q, v);
 	else
 		object_drop(v);
+}
+
+/* Credit comes earlier than was expected: the VOQ has its turn earlier. */
+static __always_inline void gates_advance(struct queue *q, struct queue_voq *v, __u32 quantum)
+{
+	__u64 bytes = v->waits ? voq_next_bytes(v, voq_young_is_next(v, quantum)) : 0;
+	__u64 at_ns = voq_clock_when_ns(&v->clock, bytes);
+	struct bpf_rb_node *node;
+	struct queue_voq *first;
+
+	if (!bytes || at_ns >= v->gate_ns)
+		return;
+	bpf_spin_lock(&q->lock);
+	node = bpf_rbtree_remove(&q->gates, &v->in_gates);
+	bpf_spin_unlock(&q->lock);
+	if (!node)
+		return;
+	q->seen.waiting_voqs--;
+	first = object_of(node, struct queue_voq, in_gates);
+	first->gate_ns = at_ns;
+	gates_push(q, first);
+}
+
+/* A packet of bytes enters the VOQ. Whether there was room for that. */
+static __always_inline int voq_enter(struct queue *q, const struct queue_voq_key *key, __u64 credit_ns, __u64 bytes,
+				     __u32 quantum)
+{
+	struct queue_voq *v = voq_take(key);
+	struct voq_clock clock;
+
+	if (!v)
+		v = voq_begin(q, key);
+	if (!v)
+		return 0;
+	clock = v->clock; /* on the stack: the verifier wants constant offsets in objects */
+	voq_clock_add(&clock, credit_ns, bytes);
+	v->clock = clock;
+	gates_advance(q, v, quantum);
+	voq_put_back(key, v);
+	return 1;
 }
 
 /* A flow whose first packet is due waits for credit. */

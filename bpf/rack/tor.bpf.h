@@ -177,7 +177,8 @@ static inline void tor_hold(struct __sk_buff *ctx, const struct voq *v, struct t
 	if (!space || !ctl)
 		return;
 	stats_count(STAT_TOR_VOQ);
-	departure_ns = pacer_departure(now_ns, t->clock_ns, space->voq_out.departure_ns);
+	departure_ns = port->flags & PORT_F_QUEUE ? voq_queue_ns(v, &space->voq_out) : space->voq_out.departure_ns;
+	departure_ns = pacer_departure(now_ns, t->clock_ns, departure_ns);
 	if (departure_ns > now_ns + v->params.limit_ns)
 		departure_ns = now_ns + v->params.limit_ns;
 	t->clock_ns = departure_ns;

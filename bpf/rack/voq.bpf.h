@@ -309,6 +309,7 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 		out->tells = 1;
 	}
 	out->departure_ns = departure_ns;
+	out->alone = sent == HIERCC_ALONE || sent == HIERCC_LOST;
 	voq_block(f, total, flows, space, ctl);
 	if (f->voq.merged)
 		stats_count(STAT_VOQ_MERGED);
@@ -326,6 +327,12 @@ VERIFIED_ONCE int voq_send(struct flow *f, struct voq *v, __u64 now_ns, __u32 by
 	return 0;
 }
 
+/* When the qdisc `sluice` may expect credit: a packet that leaves without credit says nothing about that of others. */
+static inline __u64 voq_queue_ns(const struct voq *v, const struct voq_out *out)
+{
+	return (out->tells || out->alone) && v->voq.clock_ns > out->departure_ns ? v->voq.clock_ns : out->departure_ns;
+}
+
 /* With the qdisc `sluice` what a flow sends first goes before the others of the VOQ. */
 static inline void voq_hurries(struct egress_pkt *p, struct flow *f, struct voq *v, struct voq_out *out)
 {
@@ -333,6 +340,7 @@ static inline void voq_hurries(struct egress_pkt *p, struct flow *f, struct voq 
 
 	if (!(f->path.port_flags & PORT_F_QUEUE) || f->path.hiercc != VOQS_HERE)
 		return;
+	out->departure_ns = voq_queue_ns(v, out);
 	if (queue_is_young(&f->voq.burst, p->now_ns, f->tx.clock_ns, p->weight))
 		p->young = QUEUE_NOTE_YOUNG;
 	out->block.total = bpf_htonl(hiercc_claim(&v->voq, &v->params, total, p->young != 0));

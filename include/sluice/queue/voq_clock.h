@@ -43,16 +43,24 @@ static inline int voq_span_continues(const struct voq_span *s, __u64 to_ns, __u6
 	return took <= expected + expected / VOQ_SPAN_SLACK && took >= expected - expected / VOQ_SPAN_SLACK;
 }
 
-/* A packet of bytes enters; at_ns: when the bytes up to its last have credit. An earlier time than the last one is that. */
+/*
+ * A packet of bytes enters; at_ns: when the bytes up to its last have credit. If that is earlier than was expected for
+ * bytes that wait, credit comes faster than it did then, and they have theirs by that time, too.
+ */
 static inline void voq_clock_add(struct voq_clock *c, __u64 at_ns, __u64 bytes)
 {
 	struct voq_span *s;
 	__u64 last_ns = 0;
+	int i;
 
+	for (i = 0; i < VOQ_SPANS; i++) {
+		s = &c->span[i];
+		s->from_ns = s->from_ns < at_ns ? s->from_ns : at_ns;
+		s->to_ns = s->to_ns < at_ns ? s->to_ns : at_ns;
+	}
 	if (c->n) {
 		s = &c->span[(c->n - 1) & (VOQ_SPANS - 1)];
 		last_ns = s->to_ns;
-		at_ns = at_ns > last_ns ? at_ns : last_ns;
 		if (c->n >= VOQ_SPANS || voq_span_continues(s, at_ns, bytes)) {
 			s->to_ns = at_ns;
 			s->bytes += bytes;

@@ -60,11 +60,27 @@ Test(voq_clock, bytes_that_are_covered_leave_at_once)
 	voq_clock_add(&c, T0, PACKET);
 	voq_clock_add(&c, T0 - 5, PACKET);
 	cr_expect_eq(c.n, 1);
-	cr_expect_eq(voq_clock_when_ns(&c, 3 * PACKET), T0);
-	cr_expect_eq(voq_clock_when_ns(&c, 10 * PACKET), T0, "more than waits: with the last of them");
+	cr_expect_eq(voq_clock_when_ns(&c, 3 * PACKET), T0 - 5);
+	cr_expect_eq(voq_clock_when_ns(&c, 10 * PACKET), T0 - 5, "more than waits: with the last of them");
 	voq_clock_add(&c, T0 + 1000000, PACKET);
-	cr_expect_eq(voq_clock_when_ns(&c, 3 * PACKET), T0, "a later one changes nothing");
+	cr_expect_eq(voq_clock_when_ns(&c, 3 * PACKET), T0 - 5, "a later one changes nothing");
 	cr_expect_eq(voq_clock_when_ns(&c, 4 * PACKET), T0 + 1000000);
+}
+
+/* Credit that comes faster than it was expected to serves all that wait. */
+Test(voq_clock, credit_that_comes_early_counts_for_all_that_wait)
+{
+	struct voq_clock c = {};
+	int i;
+
+	for (i = 1; i <= 10; i++)
+		voq_clock_add(&c, T0 + i * 1000000ULL, PACKET);
+	voq_clock_add(&c, T0 + 3000000, PACKET);
+	cr_expect_leq(next(&c, PACKET), T0 + 1000000);
+	cr_expect_leq(next(&c, PACKET), T0 + 2000000);
+	for (i = 3; i <= 11; i++)
+		cr_expect_leq(next(&c, PACKET), T0 + 3000000, "packet %d", i);
+	cr_expect_eq(c.n, 0);
 }
 
 /* Whatever comes: bytes are neither lost nor made, no time goes back, and the last byte leaves with the last credit. */
