@@ -91,20 +91,33 @@ static int shared_of_other_daemon(const struct shared *m)
 	return newest;
 }
 
+/* The map that is pinned here, or a negative number: -ENOENT, or what failed, with a message. */
+static int shared_of_pin(const struct shared *m, const char *pin_dir)
+{
+	char path[512];
+	int fd;
+
+	pin_path(path, sizeof(path), pin_dir, m->name);
+	fd = bpf_obj_get(path);
+	if (fd < 0 && fd != -ENOENT)
+		msg("%s: %s", path, strerror(-fd));
+	return shared_or_close(m, fd);
+}
+
 int queue_maps_share(struct sluice_bpf *s, const char *pin_dir)
 {
 	struct bpf_map *map;
-	char path[512];
 	unsigned int i;
 	int fd, err = 0;
 
 	for (i = 0; !err && i < SHARED; i++) {
-		pin_path(path, sizeof(path), pin_dir, shared[i].name);
-		fd = shared_or_close(&shared[i], bpf_obj_get(path));
-		if (fd < 0)
+		fd = shared_of_pin(&shared[i], pin_dir);
+		if (fd == -ENOENT)
 			fd = shared_of_other_daemon(&shared[i]);
-		if (fd < 0)
+		if (fd == -ENOENT)
 			continue; /* the programs make it, and the qdisc takes it from them */
+		if (fd < 0)
+			return fd;
 		map = bpf_object__find_map_by_name(s->obj, shared[i].name);
 		err = map ? bpf_map__reuse_fd(map, fd) : -ENOENT;
 		close(fd);
