@@ -9,12 +9,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sluice_xdp.skel.h"
 #include "world_int.h"
 
 #define FLOWS_USUAL 1024 /* of the maps of flows */
 
 struct sluice_bpf *skel;
-struct sluice_xdp_bpf *xdp;
+
+static struct world_spec spec;
+/* The programs that have run; each is in an object of its own, which shares the maps of skel. */
+static struct {
+	struct sluice_bpf *tc;
+	struct sluice_xdp_bpf *xdp;
+	int fd;
+} loaded[PROGRAMS];
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -33,57 +41,86 @@ static int kernel_has_kfunc(void)
 	return id > 0;
 }
 
+/* The object of tc without programs: each is loaded when it first runs, as the verifier takes longer than a test. */
+static struct sluice_bpf *tc_open(const struct world_spec *s)
+{
+	struct sluice_bpf *tc = sluice_bpf__open();
+	struct bpf_program *prog;
+
+	cr_assert(tc, "opening the object: %s", strerror(errno));
+	bpf_object__for_each_program (prog, tc->obj)
+		bpf_program__set_autoload(prog, false);
+	bpf_map__set_autocreate(tc->maps.tcp_cc, false);
+	tc->rodata->wire_port = s->wire_port ?: PORT_WIRE;
+	tc->rodata->qdisc_kfuncs = !s->no_kfuncs && kernel_has_kfunc();
+	return tc;
+}
+
+/* The maps of skel in the place of those of an object that is about to be loaded. */
+static void maps_share(struct bpf_object *obj)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map (map, obj) {
+		struct bpf_map *ours = bpf_object__find_map_by_name(skel->obj, bpf_map__name(map));
+
+		cr_assert(!ours || bpf_map__fd(ours) < 0 || !bpf_map__reuse_fd(map, bpf_map__fd(ours)), "sharing maps");
+	}
+}
+
+/* The maps, and the programs at tracepoints where they are asked for. */
 static void tc_load(const struct world_spec *s)
 {
 	int err;
 
-	skel = sluice_bpf__open();
-	cr_assert(skel, "opening the object: %s", strerror(errno));
-	/* hop_map runs everywhere; the daemon takes it only where hop cannot be had. */
-	if (!kernel_has_kfunc())
-		bpf_program__set_autoload(skel->progs.hop, false);
+	skel = tc_open(s);
 	bpf_program__set_autoload(skel->progs.backlog_enqueue, s->tracepoints);
 	bpf_program__set_autoload(skel->progs.backlog_dequeue, s->tracepoints);
 	bpf_program__set_autoload(skel->progs.class_enqueue, s->tracepoints);
 	bpf_program__set_autoload(skel->progs.class_dequeue, s->tracepoints);
 	bpf_program__set_autoload(skel->progs.pfc_enqueue, s->tracepoints);
 	bpf_program__set_autoload(skel->progs.pfc_dequeue, s->tracepoints);
-	bpf_program__set_autoload(skel->progs.cc_init, false);
-	bpf_program__set_autoload(skel->progs.cc_event, false);
-	bpf_program__set_autoload(skel->progs.cc_segments, false);
-	bpf_program__set_autoload(skel->progs.cc_control, false);
-	bpf_program__set_autoload(skel->progs.cc_ssthresh, false);
-	bpf_program__set_autoload(skel->progs.cc_undo_cwnd, false);
-	bpf_map__set_autocreate(skel->maps.tcp_cc, false);
 	bpf_map__set_max_entries(skel->maps.flows, s->flows ?: FLOWS_USUAL);
 	bpf_map__set_max_entries(skel->maps.rx_states, s->flows ?: FLOWS_USUAL);
 	if (s->counters_mapped) {
 		bpf_map__set_type(skel->maps.stats, BPF_MAP_TYPE_ARRAY);
 		bpf_map__set_map_flags(skel->maps.stats, BPF_F_MMAPABLE);
 	}
-	skel->rodata->wire_port = s->wire_port ?: PORT_WIRE;
-	skel->rodata->qdisc_kfuncs = !s->no_kfuncs && kernel_has_kfunc();
 	err = sluice_bpf__load(skel);
-	cr_assert(!err, "loading the programs: %s", strerror(-err));
+	cr_assert(!err, "loading the maps: %s", strerror(-err));
 }
 
-/* Shares its maps with the object of tc. */
-static void xdp_load(const struct world_spec *s)
+static struct sluice_bpf *tc_program_load(enum program p)
 {
-	struct bpf_map *map;
+	struct sluice_bpf *tc = tc_open(&spec);
+	struct bpf_program *programs[] = {
+		[EGRESS] = tc->progs.egress,   [INGRESS] = tc->progs.ingress, [HOP] = tc->progs.hop,
+		[HOP_MAP] = tc->progs.hop_map, [POD_HOP] = tc->progs.pod_hop, [TOR_INGRESS] = tc->progs.tor,
+		[PFC_INGRESS] = tc->progs.pfc,
+	};
 	int err;
 
-	xdp = sluice_xdp_bpf__open();
-	cr_assert(xdp, "opening the object of XDP: %s", strerror(errno));
-	xdp->rodata->wire_port = s->wire_port ?: PORT_WIRE;
-	bpf_program__set_flags(xdp->progs.ingress_xdp, s->frags ? BPF_F_XDP_HAS_FRAGS : 0);
-	bpf_object__for_each_map (map, xdp->obj) {
-		struct bpf_map *ours = bpf_object__find_map_by_name(skel->obj, bpf_map__name(map));
+	maps_share(tc->obj);
+	bpf_program__set_autoload(programs[p], true);
+	err = sluice_bpf__load(tc);
+	cr_assert(!err, "loading program %d: %s", p, strerror(-err));
+	loaded[p].fd = bpf_program__fd(programs[p]);
+	return tc;
+}
 
-		cr_assert(!ours || !bpf_map__reuse_fd(map, bpf_map__fd(ours)), "sharing maps");
-	}
+static struct sluice_xdp_bpf *xdp_program_load(void)
+{
+	struct sluice_xdp_bpf *xdp = sluice_xdp_bpf__open();
+	int err;
+
+	cr_assert(xdp, "opening the object of XDP: %s", strerror(errno));
+	xdp->rodata->wire_port = spec.wire_port ?: PORT_WIRE;
+	bpf_program__set_flags(xdp->progs.ingress_xdp, spec.frags ? BPF_F_XDP_HAS_FRAGS : 0);
+	maps_share(xdp->obj);
 	err = sluice_xdp_bpf__load(xdp);
 	cr_assert(!err, "loading the program of XDP: %s", strerror(-err));
+	loaded[INGRESS_XDP].fd = bpf_program__fd(xdp->progs.ingress_xdp);
+	return xdp;
 }
 
 static void world_fill(void)
@@ -107,8 +144,8 @@ void world_make_spec(struct world_spec s)
 		cr_skip_test("needs a kernel with BTF");
 	libbpf_set_print(quiet);
 	cr_assert(!unshare(CLONE_NEWNET), "a network namespace: %s", strerror(errno));
+	spec = s;
 	tc_load(&s);
-	xdp_load(&s);
 	world_fill();
 }
 
@@ -159,20 +196,25 @@ void world_trace(void)
 
 void world_drop(void)
 {
-	sluice_xdp_bpf__destroy(xdp);
+	unsigned int p;
+
+	for (p = 0; p < PROGRAMS; p++) {
+		sluice_xdp_bpf__destroy(loaded[p].xdp);
+		sluice_bpf__destroy(loaded[p].tc);
+	}
 	sluice_bpf__destroy(skel);
 }
 
 int world_program(enum program p)
 {
-	const struct bpf_program *programs[] = {
-		[EGRESS] = skel->progs.egress,	 [INGRESS] = skel->progs.ingress,
-		[HOP] = skel->progs.hop,	 [HOP_MAP] = skel->progs.hop_map,
-		[POD_HOP] = skel->progs.pod_hop, [INGRESS_XDP] = xdp->progs.ingress_xdp,
-		[TOR_INGRESS] = skel->progs.tor, [PFC_INGRESS] = skel->progs.pfc,
-	};
-
-	return bpf_program__fd(programs[p]);
+	/* hop_map runs everywhere; the daemon takes it only where hop cannot be had. */
+	if (p == HOP && !kernel_has_kfunc())
+		return -1;
+	if (p == INGRESS_XDP && !loaded[p].xdp)
+		loaded[p].xdp = xdp_program_load();
+	if (p != INGRESS_XDP && !loaded[p].tc)
+		loaded[p].tc = tc_program_load(p);
+	return loaded[p].fd;
 }
 
 void world_needs(enum program p)

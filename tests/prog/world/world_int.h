@@ -10,11 +10,9 @@
 #include <bpf/libbpf.h>
 
 #include "sluice.skel.h"
-#include "sluice_xdp.skel.h"
 #include "world.h"
 
 extern struct sluice_bpf *skel;
-extern struct sluice_xdp_bpf *xdp; /* shares the maps of skel */
 
 /* The time at which the programs' clock stands; 0: it runs. */
 extern __u64 held_ns;
