@@ -64,8 +64,12 @@ int filter_remove(const char *pin_dir, __u32 ifindex, enum bpf_tc_attach_point w
 
 int filter_find(const char *pin_dir, __u32 ifindex, enum bpf_tc_attach_point where, __u32 *prog_id)
 {
-	if (!tcx_find(pin_dir, ifindex, where, prog_id))
+	int err = tcx_find(pin_dir, ifindex, where, prog_id);
+
+	if (!err)
 		return 0;
+	if (err != -ENOENT)
+		msg("%s: the tcx link of interface %u: %s: taken as not attached", pin_dir, ifindex, strerror(-err));
 	return clsact_filter_find(ifindex, where, prog_id);
 }
 

@@ -179,6 +179,8 @@ int tcx_dead_remove(const char *dir)
 	DIR *d = opendir(dir);
 	int fd, n = 0;
 
+	if (!d && errno != ENOENT)
+		msg("%s: %s: links of interfaces that are gone may stay there", dir, strerror(errno));
 	while (d && (e = readdir(d))) {
 		if (!tcx_pin_is(e->d_name))
 			continue;
