@@ -279,6 +279,14 @@ static __always_inline void gates_advance(struct queue *q, struct queue_voq *v, 
 	gates_push(q, first);
 }
 
+/* Changes a copy: the verifier wants constant offsets in objects. */
+VERIFIED_ONCE int clock_add(struct voq_clock *c, __u64 credit_ns, __u64 bytes)
+{
+	if (c)
+		voq_clock_add(c, credit_ns, bytes);
+	return 0;
+}
+
 /* A packet of bytes enters the VOQ. Whether there was room for that. */
 static __always_inline int voq_enter(struct queue *q, const struct queue_voq_key *key, __u64 credit_ns, __u64 bytes,
 				     __u32 quantum)
@@ -290,8 +298,8 @@ static __always_inline int voq_enter(struct queue *q, const struct queue_voq_key
 		v = voq_begin(q, key);
 	if (!v)
 		return 0;
-	clock = v->clock; /* on the stack: the verifier wants constant offsets in objects */
-	voq_clock_add(&clock, credit_ns, bytes);
+	clock = v->clock;
+	clock_add(&clock, credit_ns, bytes);
 	v->clock = clock;
 	gates_advance(q, v, quantum);
 	voq_put_back(key, v);
