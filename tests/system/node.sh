@@ -306,6 +306,31 @@ node__filters_of_somebody_else_on_a_veth_stay() {
 	state_back "$CASE_DIR/objects.txt" h2
 }
 
+node_uplink_waits() { (($(net_in h1 tc -s -j qdisc show dev eth0 root | jq '.[0].backlog') >= 20000)); }
+
+# A clsact that comes or goes would empty the queue of the uplink, in which packets of all pods wait.
+node__uplink_loses_nothing_when_sluiced_comes_and_goes() {
+	local i
+
+	need_tcx
+	node_up h1 without-fq
+	net_in h1 tc qdisc replace dev eth0 root tbf rate 50mbit burst 5000 limit 4000000
+	node_config h1
+	daemon_start h2 sw
+	server h2
+	bulk_start h1 10.2.0.2 -C cubic -w 256K
+	for i in 1 2 3; do
+		wait_for 20 "packets wait at the uplink" node_uplink_waits
+		daemon_start h1
+		expect "how it is attached" "$(tcx_attached h1 eth0)" = tcx
+		grows "feedback" 5 flow_of h1 .feedbacks
+		daemon_stop h1
+		bulk_goes_on
+	done
+	bulk_unharmed
+	expect "what is left on the uplink" "$(net_in h1 tc qdisc show dev eth0)" has-no clsact
+}
+
 # It can be made again as it was.
 node_numbered_queue() {
 	net_in h2 tc qdisc add dev to-pod1 root handle 85: tbf rate 20mbit burst 5000 limit 1000000 || fail "no tbf here"

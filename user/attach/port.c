@@ -164,14 +164,14 @@ static int port_routes(struct dataplane *dp, const struct config *c, struct port
 	return 0;
 }
 
-/* Makes its clsact, unless a qdisc `ingress` is there. That has replaced ours, if we made one. */
-static int port_clsact(struct port_plan *p)
+/* Makes its clsact, unless it is attached by tcx. A qdisc `ingress` has replaced ours, if we made one. */
+static int port_clsact(const struct config *c, struct port_plan *p)
 {
 	int err;
 
 	if (p->port.flags & PORT_F_TCX) {
 		p->old.flags &= ~PORT_F_OUR_CLSACT;
-		if (!(p->old.flags & PORT_F_TCX))
+		if (!(p->old.flags & PORT_F_TCX) && !config_is_uplink(c, p->i->name))
 			msg_info("%s: attached by tcx, because a qdisc 'ingress' has the place of clsact", p->i->name);
 		return 0;
 	}
@@ -262,7 +262,7 @@ int port_add(struct dataplane *dp, const struct config *c, const struct config_i
 		if (err)
 			goto remove;
 	}
-	err = port_clsact(&p);
+	err = port_clsact(c, &p);
 	if (err)
 		goto remove;
 	err = port_maps(dp, c, &p) ?: port_programs(dp, &p);

@@ -84,7 +84,8 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	memcpy(port->name, link->name, sizeof(port->name));
 	memcpy(port->configured, i->configured, sizeof(port->configured));
 	port->netns_cookie = link->netns_cookie;
-	if (q.ingress)
+	/* A clsact that comes or goes empties the queue, and that of an uplink has packets of all pods. */
+	if (q.ingress || (config_is_uplink(c, i->name) && !q.clsact && kernel_has_tcx()))
 		port->flags |= PORT_F_TCX;
 	/* The qdisc `sluice` with classes has no departure times; it obeys pauses all the same. */
 	if (q.leaves && q.fq == q.leaves && !(i->classes_count && i->queue == CONFIG_QUEUE_SLUICE))

@@ -179,11 +179,12 @@ void probe_kernel(struct probe_report *r)
 	probe_bpffs(r);
 	probe_report_add(r, "queue length", PROBE_OK,
 			 kfunc ? "read from the qdisc (bpf_cast_to_kern_ctx)" : "kept by the qdisc tracepoints", NULL);
-	probe_report_add(r, "tcx", PROBE_OK,
-			 kernel_has_tcx() ?
-				 "used for pods' veths, and where a qdisc 'ingress' has the place of clsact" :
-				 "none: an interface with a qdisc 'ingress' is refused (Linux 6.6 has it)",
-			 NULL);
+	probe_report_add(
+		r, "tcx", PROBE_OK,
+		kernel_has_tcx() ?
+			"used for a node's uplink, pods' veths, and where a qdisc 'ingress' has the place of clsact" :
+			"none: an interface with a qdisc 'ingress' is refused (Linux 6.6 has it)",
+		NULL);
 	probe_report_advise(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
 			    cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",
 			    cc > 0 ? NULL : "boot a kernel with CONFIG_BPF_JIT=y and tcp_congestion_ops as struct_ops");

@@ -31,6 +31,7 @@ struct qdisc_info {
 	unsigned int
 		unreadable; /* leaves whose length cannot be read: noqueue, pfifo_fast; all if mq has more than PORT_QUEUES_MAX */
 	int ingress; /* there is an ingress qdisc instead of clsact */
+	int clsact;
 	__u64 shaper_bps; /* rate of a root tbf, or of the top classes of a root htb; 0: neither */
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);

@@ -73,6 +73,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 	for (i = 0; !err && i < l->n; i++) {
 		if (l->q[i].parent == TC_H_CLSACT || l->q[i].parent == TC_H_INGRESS) {
 			info->ingress = !strcmp(l->q[i].kind, "ingress");
+			info->clsact = !info->ingress;
 			continue;
 		}
 		if (l->q[i].parent == TC_H_ROOT)
