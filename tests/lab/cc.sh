@@ -185,6 +185,11 @@ cc_sluice_classes() {
 	echo ", classes: [${list[*]}]"
 }
 
+# With QUEUE=sluice the bottleneck's qdisc is ours, in the place of its tbf.
+cc_sluice_port() {
+	[[ $LAB_QUEUE != sluice ]] || echo ", queue: sluice, rate: $(cc_sluice_speed "$LAB_RATE"), limit: ${NET_PORT_LIMIT}B"
+}
+
 # HierCC between racks; the racks' uplinks are faster than the ports that grant.
 cc_sluice_hiercc() {
 	((LAB_RACKS)) && [[ $1 == sluice* || $1 == hiercc ]] || return 0
@@ -280,7 +285,7 @@ cc_sluice_config() {
 		cc_sluice_switch "$ns"
 		return
 	}
-	classes=$(cc_sluice_classes)
+	classes=$(cc_sluice_classes)$(cc_sluice_port)
 	for port in "${!NET_BOTTLENECKS[@]}"; do
 		[[ ${NET_BOTTLENECKS[port]} == "$ns:"* ]] || continue
 		echo "interfaces: [{name: ${NET_BOTTLENECKS[port]#*:}, role: switch," \
@@ -305,11 +310,22 @@ cc_sluice_start() {
 		(umask 077 && head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$CC_KEY" && echo >>"$CC_KEY") ||
 			return 1
 	fi
+	cc_sluice_ports "$@" || return 1
 	for ns in "$@"; do
 		cc_sluice_config "$cc" "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
 		cc_sluice_spawn "$ns" "$dir"
 	done
 	cc_sluice_wait "$dir" && cc_sluice_queues
+}
+
+# cc_sluice_ports NAMESPACE...: with QUEUE=sluice their bottlenecks have no tbf, which a daemon does not replace.
+cc_sluice_ports() {
+	local port
+
+	[[ $LAB_QUEUE == sluice && $LAB != pfc && $LAB != fabric ]] || return 0
+	for port in "${NET_BOTTLENECKS[@]}"; do
+		[[ " $* " != *" ${port%:*} "* ]] || net_in "${port%:*}" tc qdisc del dev "${port#*:}" root || return 1
+	done
 }
 
 # With QUEUE=sluice our qdisc takes the place of each fq that is at the root, where a daemon has registered it.

@@ -92,7 +92,8 @@ usage() {
 	  GSO=on              stacks build packets of up to 64 KB, fq holds them whole, and devices cut them into MTUs in
 	                      front of the wire; off: stacks build packets of one MTU
 	  QUEUE=auto          what holds packets until their departure time: fq, or sluice, with VM=7.2: our own qdisc, at every
-	                      interface of a namespace with a sluiced whose root qdisc would be fq; auto: sluice where it can be had
+	                      interface of a namespace with a sluiced whose root qdisc would be fq, and at bottlenecks (but of
+	                      racks, pfc and fabric) in the place of tbf or htb; auto: sluice where it can be had
 	  SEED=1              of everything random in the virtual machine: the same seed, the same figures
 	  NAME=               results go to build/lab/NAME; default from the above
 	END
@@ -283,12 +284,14 @@ params_read() {
 	[[ $LAB_QUEUE =~ ^(auto|fq|sluice)$ ]] || params_bad "QUEUE=$LAB_QUEUE is not known: auto, fq or sluice"
 	if [[ $LAB_QUEUE == auto ]]; then
 		LAB_QUEUE=fq
-		[[ $LAB_VM != 7.* || ! $LAB_GSO ]] || LAB_QUEUE=sluice
+		[[ $LAB_VM != 7.* || ! $LAB_GSO || ($LAB_CLASSES && (! $LAB_BORROW || $LAB_BLIND)) ]] || LAB_QUEUE=sluice
 	fi
 	[[ $LAB_QUEUE == fq || $LAB_VM != 6.* ]] ||
 		params_bad "QUEUE=$LAB_QUEUE is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2"
 	[[ $LAB_QUEUE == fq || $LAB_GSO ]] ||
 		params_bad "QUEUE=$LAB_QUEUE is no qdisc below a tbf, as hosts have it with GSO=off: leave GSO out"
+	[[ $LAB_QUEUE == fq || ! $LAB_CLASSES || ($LAB_BORROW && ! $LAB_BLIND) ]] ||
+		params_bad "QUEUE=$LAB_QUEUE lets classes use what the others leave, and knows them: add BORROW=1, and leave BLIND out"
 	LAB_SEED=$(params_count SEED "${SEED:-1}" 0 999999999 "") || exit 2
 
 	LAB_NAME=$LAB

@@ -4,13 +4,14 @@
  * over time.
  *
  *	lab-sample -o DIR -i INTERVAL_US [-e N] [-t US] [-m] -q SWITCH:PORT[:CLASS] ... [-r SWITCH:PORT ...]
- *		[-v MAP ...] [-p PINS] [-c SWITCH:PORT ...]
+ *		[-v MAP ...] [-p PINS] [-c SWITCH:PORT ...] [-k SWITCH:PORT:CLASS=MAP ...]
  *
  * 1. One netlink socket per namespace; all requests of a tick that go to one namespace are one
  *    message.
  * 2. Each tick asks for the root qdisc of every -q port, or a class of it (the 10 of 1:10; backlog, bytes
  *    sent, drops: DIR/queue.bin), each Nth tick for the counters of every -r port (bytes received:
- *    DIR/ports.bin). Both are rows of native uint64_t: the time in microseconds, then three
+ *    DIR/ports.bin). A class of the qdisc `sluice` (-k, from 0) is none of tc: it is read from the pinned map
+ *    queue_classes, and follows the queues of -q. Both are rows of native uint64_t: the time in microseconds, then three
  *    numbers a queue or one a port.
  * 3. It ends on SIGTERM, or -t US after the last -r port began to carry data, which it says on
  *    stdout. SIGUSR1 is a mark: its time is printed there, too. With -m the -t US begin no earlier.
@@ -25,6 +26,7 @@
 #include "lab.h"
 
 #include "sluice/abi/abi.h"
+#include "sluice/queue/port.h"
 
 #include <bpf/bpf.h>
 #include <libmnl/libmnl.h>
@@ -60,6 +62,16 @@ struct group {
 	int count;
 };
 
+/* A class of the qdisc `sluice`. */
+struct fifo {
+	struct target port;
+	struct queue_class_key key;
+	int map;
+	uint64_t value[3];
+};
+
+#define FIFOS_MAX QUEUE_CLASSES
+
 /* A node's VOQs, by the map in which they are. */
 struct rack {
 	int map;
@@ -71,6 +83,8 @@ struct rack {
 static struct group queues, ports, cores;
 static struct rack racks[RACKS_MAX];
 static int rack_count;
+static struct fifo fifos[FIFOS_MAX];
+static int fifo_count;
 static volatile sig_atomic_t stopped;
 static volatile uint64_t marked_us;
 
@@ -97,6 +111,8 @@ static void target_add(struct group *group, const char *text)
 	group->count++;
 }
 
+static void *pin_open(const char *dir, const char *name, size_t value_size, int *fd);
+
 /* A socket per namespace, shared by the targets in it. */
 static void target_open(struct target *t)
 {
@@ -118,6 +134,46 @@ static void target_open(struct target *t)
 	if (!t->socket || mnl_socket_bind(t->socket, 0, MNL_SOCKET_AUTOPID))
 		die("lab-sample: cannot open rtnetlink in slab-%s: %s", t->ns, strerror(errno));
 	opened[count++] = t;
+}
+
+static void fifo_add(const char *text)
+{
+	struct fifo *f = &fifos[fifo_count];
+	char path[256];
+	int class;
+
+	if (fifo_count == FIFOS_MAX)
+		die("lab-sample: more than %d classes", FIFOS_MAX);
+	if (sscanf(text, "%63[^:]:%15[^:]:%d=%255s", f->port.ns, f->port.dev, &class, path) != 4)
+		die("lab-sample: %s is not SWITCH:PORT:CLASS=MAP", text);
+	pin_open(path, "queue_classes", sizeof(struct class_seen), &f->map);
+	f->key.class = class;
+	fifo_count++;
+}
+
+static void fifo_open(struct fifo *f)
+{
+	socklen_t length = sizeof(f->key.port.netns_cookie);
+
+	target_open(&f->port);
+	f->key.port.ifindex = f->port.ifindex;
+	if (getsockopt(mnl_socket_get_fd(f->port.socket), SOL_SOCKET, SO_NETNS_COOKIE, &f->key.port.netns_cookie, &length))
+		die("lab-sample: the number of slab-%s: %s", f->port.ns, strerror(errno));
+}
+
+static void fifos_write(FILE *file)
+{
+	struct class_seen seen;
+	int i;
+
+	for (i = 0; i < fifo_count; i++) {
+		if (bpf_map_lookup_elem(fifos[i].map, &fifos[i].key, &seen))
+			die("lab-sample: slab-%s: %s has no class %llu", fifos[i].port.ns, fifos[i].port.dev, fifos[i].key.class);
+		fifos[i].value[0] = seen.backlog_bytes;
+		fifos[i].value[1] = seen.tx_bytes;
+		fifos[i].value[2] = seen.full;
+		fwrite(fifos[i].value, sizeof(fifos[i].value), 1, file);
+	}
 }
 
 static size_t qdisc_request(void *buffer, const struct target *t, uint32_t seq)
@@ -475,7 +531,7 @@ int main(int argc, char **argv)
 	FILE *queue_file, *port_file, *voq_file;
 	int option, i, mark_wanted = 0;
 
-	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:p:c:")) != -1) {
+	while ((option = getopt(argc, argv, "o:i:e:t:mq:r:v:p:c:k:")) != -1) {
 		switch (option) {
 		case 'o':
 			dir = optarg;
@@ -504,6 +560,9 @@ int main(int argc, char **argv)
 		case 'c':
 			target_add(&cores, optarg);
 			break;
+		case 'k':
+			fifo_add(optarg);
+			break;
 		case 'p':
 			pins = optarg;
 			break;
@@ -519,6 +578,8 @@ int main(int argc, char **argv)
 		target_open(&ports.target[i]);
 	for (i = 0; i < cores.count; i++)
 		target_open(&cores.target[i]);
+	for (i = 0; i < fifo_count; i++)
+		fifo_open(&fifos[i]);
 	if (pins) {
 		slots_open(pins, &queues);
 		slots_open(pins, &ports);
@@ -551,6 +612,7 @@ int main(int argc, char **argv)
 		us = now_us();
 		group_ask(&queues, qdisc_request);
 		group_write(&queues, queue_file, us, 3);
+		fifos_write(queue_file);
 		racks_write(voq_file);
 		if (pins)
 			pauses_read(us - last_us);

@@ -119,6 +119,6 @@ cni__pod_with_both_rates_is_stamped() {
 	transfer pod1 10.1.0.2 -p 5202 -t 3
 	expect "bit/s that the pod sends" "$(jq '.end.sum_received.bits_per_second | floor' "$TRANSFER")" -lt 36000000
 	cni_pod_ends pod1
-	tcx_pins_soon h2 ""
+	tcx_pod_pins_soon h2 ""
 	daemon_stop h2
 }

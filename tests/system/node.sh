@@ -281,7 +281,7 @@ node__a_crash_and_an_orderly_end() {
 	node_pods_soon h2 to-pod1
 	grows "hops to pods" 20 stat_of h2 rx_pod_hop
 	expect "our programs on the veth" "$(($(net_in h2 tc filter show dev to-pod1 egress | grep -c 'handle 0x1 pod_hop') +
-		$(tcx_pins h2 | wc -w)))" -eq 1
+		$(tcx_pod_pins h2 | wc -w)))" -eq 1
 	bulk_stop
 	daemon_stop h2
 	state_back "$CASE_DIR/objects.txt" h2
@@ -350,7 +350,7 @@ node__veth_with_an_ingress_qdisc_is_stamped_by_tcx() {
 	daemon_start h1 h2 sw
 	node_pods_soon h2 to-pod1
 	expect "how it is attached" "$(tcx_attached h2 to-pod1)" = tcx
-	expect "links" "$(tcx_pins h2)" = egress
+	expect "links" "$(tcx_pod_pins h2)" = egress
 	bpf_of h2 >"$CASE_DIR/objects.txt"
 	ids=$(tcx_ids h2)
 	server pod1
@@ -368,23 +368,23 @@ node__veth_with_an_ingress_qdisc_is_stamped_by_tcx() {
 	grows "hops to pods" 20 stat_of h2 rx_pod_hop
 	# Without its queue, and as no node at all.
 	net_in h2 tc qdisc del dev to-pod1 root
-	tcx_pins_soon h2 ""
+	tcx_pod_pins_soon h2 ""
 	node_numbered_queue
-	tcx_pins_soon h2 egress
+	tcx_pod_pins_soon h2 egress
 	host_config h2 >"$CASE_DIR/h2.yaml"
 	daemon_hup h2 reloaded
-	tcx_pins_soon h2 ""
+	tcx_pod_pins_soon h2 ""
 	node_config h2
 	daemon_hup h2 reloaded
-	tcx_pins_soon h2 egress
+	tcx_pod_pins_soon h2 egress
 	bulk_goes_on
 	bulk_stop
 	daemon_stop h2
 	state_back "$CASE_DIR/objects.txt" h2
 	daemon_start h2
-	tcx_pins_soon h2 egress
+	tcx_pod_pins_soon h2 egress
 	net_in h2 ip link del to-pod1
-	tcx_pins_soon h2 ""
+	tcx_pod_pins_soon h2 ""
 }
 
 node__veth_with_an_ingress_qdisc_is_said_by_an_older_kernel() {

@@ -141,6 +141,9 @@ overlay__of_ipv6_in_ipv4_is_governed() {
 
 overlay__of_gre_is_governed() {
 	overlay_over gre gre
+}
+
+overlay__of_gre_over_ipv6_is_governed() {
 	overlay_over ip6gre gre encaplimit none
 }
 
@@ -192,13 +195,19 @@ overlay__companions_of_vxlan_harm_no_stack() {
 	overlay_sink_goes Udp.InErrors
 }
 
-overlay__companions_of_tunnels_harm_no_stack() {
+overlay__companions_of_ipip_harm_no_stack() {
 	net_up
 	overlay_tunnel ipip
 	overlay_sink_goes Ip.InHdrErrors
+}
+
+overlay__companions_of_gre_harm_no_stack() {
 	net_up
 	overlay_tunnel gre
 	overlay_sink_goes
+}
+
+overlay__companions_of_ipv6_in_ipv4_harm_no_stack() {
 	net_up
 	overlay_tunnel sit
 	OVERLAY_INNER=fd09::2 overlay_sink_goes Ip6InHdrErrors

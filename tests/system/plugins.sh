@@ -118,7 +118,7 @@ plugins_left() {
 	# eth0 of the node is a veth, too.
 	wait_for 20 "the map of pods has two entries" plugins_entries pods 2
 	expect "entries of the ports map" "$(bpftool -j map dump pinned "$PINS/ssys-h2/ports" | jq length)" -eq 2
-	expect "links at veths" "$(tcx_pins h2 | wc -w)" -le 1
+	expect "links at veths" "$(tcx_pod_pins h2 | wc -w)" -le 1
 	expect "heartbeat" "$(status_of h2 .daemon_alive)" = true
 }
 

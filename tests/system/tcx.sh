@@ -16,6 +16,15 @@ tcx_hits() { net_in "$1" tc -s filter show dev "$2" ingress pref 1 | awk '$1 == 
 # tcx_pins NODE: its pinned links, without the number of the interface.
 tcx_pins() { ls "$PINS/ssys-$1" 2>/dev/null | sed -n 's/^tcx_[0-9]*_//p' | sort | xargs; }
 
+# tcx_pod_pins NODE: those at veths of its pods, without those of its uplink.
+tcx_pod_pins() {
+	ls "$PINS/ssys-$1" 2>/dev/null | grep -v "^tcx_$(net_in "$1" cat /sys/class/net/eth0/ifindex)_" | sed -n 's/^tcx_[0-9]*_//p' | sort | xargs
+}
+
+tcx_pod_pins_are() { WAIT_SEEN=$(tcx_pod_pins "$1") && [[ $WAIT_SEEN == "$2" ]]; }
+
+tcx_pod_pins_soon() { wait_for 20 "tcx links of pods of $1 are '$2'" tcx_pod_pins_are "$1" "$2"; }
+
 tcx_pins_are() { WAIT_SEEN=$(tcx_pins "$1") && [[ $WAIT_SEEN == "$2" ]]; }
 
 tcx_pins_soon() { wait_for 20 "tcx links of $1 are '$2'" tcx_pins_are "$1" "$2"; }
