@@ -157,7 +157,8 @@ static void fifo_open(struct fifo *f)
 
 	target_open(&f->port);
 	f->key.port.ifindex = f->port.ifindex;
-	if (getsockopt(mnl_socket_get_fd(f->port.socket), SOL_SOCKET, SO_NETNS_COOKIE, &f->key.port.netns_cookie, &length))
+	if (getsockopt(mnl_socket_get_fd(f->port.socket), SOL_SOCKET, SO_NETNS_COOKIE, &f->key.port.netns_cookie,
+		       &length))
 		die("lab-sample: the number of slab-%s: %s", f->port.ns, strerror(errno));
 }
 
@@ -168,7 +169,8 @@ static void fifos_write(FILE *file)
 
 	for (i = 0; i < fifo_count; i++) {
 		if (bpf_map_lookup_elem(fifos[i].map, &fifos[i].key, &seen))
-			die("lab-sample: slab-%s: %s has no class %llu", fifos[i].port.ns, fifos[i].port.dev, fifos[i].key.class);
+			die("lab-sample: slab-%s: %s has no class %llu", fifos[i].port.ns, fifos[i].port.dev,
+			    fifos[i].key.class);
 		fifos[i].value[0] = seen.backlog_bytes;
 		fifos[i].value[1] = seen.tx_bytes;
 		fifos[i].value[2] = seen.full;

@@ -27,7 +27,8 @@
 #define WORLD_BPS 100000000000ULL
 #define WORLD_T_NS 1000000 /* base RTT */
 
-enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP, INGRESS_XDP, TOR_INGRESS, PFC_INGRESS, PROGRAMS };
+enum program { EGRESS, INGRESS, HOP, HOP_MAP, POD_HOP, INGRESS_XDP, TOR_INGRESS, PFC_INGRESS };
+#define PROGRAMS (PFC_INGRESS + 1)
 
 /*
  * Where the host takes telemetry off: INGRESS at tc, or INGRESS_XDP at XDP with tc behind it, which

@@ -18,7 +18,7 @@ tcx_pins() { ls "$PINS/ssys-$1" 2>/dev/null | sed -n 's/^tcx_[0-9]*_//p' | sort 
 
 # tcx_pod_pins NODE: those at veths of its pods, without those of its uplink.
 tcx_pod_pins() {
-	ls "$PINS/ssys-$1" 2>/dev/null | grep -v "^tcx_$(net_in "$1" ip -j link show eth0 | jq ".[0].ifindex")_" | sed -n 's/^tcx_[0-9]*_//p' | sort | xargs
+	ls "$PINS/ssys-$1" 2>/dev/null | sed -n "/^tcx_$(net_in "$1" ip -j link show eth0 | jq '.[0].ifindex')_/d; s/^tcx_[0-9]*_//p" | sort | xargs
 }
 
 tcx_pod_pins_are() { WAIT_SEEN=$(tcx_pod_pins "$1") && [[ $WAIT_SEEN == "$2" ]]; }
