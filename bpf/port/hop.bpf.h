@@ -17,6 +17,7 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
+#include "port/ecn.bpf.h"
 #include "port/port.bpf.h"
 #include "port/queue.bpf.h"
 #include "pause/arrive.bpf.h"
@@ -61,6 +62,7 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	case MSG_NOT_OURS:
 		if (ctl->tor)
 			tor_plain(ctx, offset, proto);
+		ecn_mark(ctx, offset, proto, kernel_state);
 		return STAT_HOP_OTHER;
 	case MSG_OK:
 		break;
@@ -76,11 +78,8 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 		if (port->flags & PORT_F_VOQ_DOWN && tor_down(ctx, m))
 			return STAT_HOP_CREDIT;
 	}
-	if (port_read(ctx, port, m->ip.tos, kernel_state, &s))
+	if (port_read_switch(ctx, port, m->ip.tos, kernel_state, &s))
 		return STAT_HOP_NO_QUEUE;
-	/* Packets waiting for credit are no queue of this port: as with a node's uplink (egress_stamp()). */
-	if (port->flags & PORT_F_VOQ_UP && port->flags & PORT_F_EDT)
-		s.backlog_bytes = 0;
 	return encoding_hop(ctx, m, port, &s);
 }
 

@@ -27,4 +27,18 @@ static inline int port_read(struct __sk_buff *ctx, const struct port *port, __u8
 	return 0;
 }
 
+/*
+ * The same of a switch port, as it is stamped. Packets waiting for credit are no queue of this port: as with a node's uplink
+ * (egress_stamp()).
+ */
+static inline int port_read_switch(struct __sk_buff *ctx, const struct port *port, __u8 tos, int kernel_state,
+				   struct qdisc_state *s)
+{
+	if (port_read(ctx, port, tos, kernel_state, s))
+		return -ENOTSUP;
+	if (port->flags & PORT_F_VOQ_UP && port->flags & PORT_F_EDT)
+		s->backlog_bytes = 0;
+	return 0;
+}
+
 #endif

@@ -60,6 +60,11 @@ config_broken() {
 	limit is for queue: sluice with a rate or classes: write them|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, limit: 50KB}];
 	speed is more than rate, so its queue is not kept low: leave speed out|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, speed: 100Mbit, rate: 50Mbit}];
 	rate '50' is not a speed|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, rate: 50}];
+	ecn '0B' is not a number of bytes from 1514 to 1GB: write for example 65KB|P;interfaces: [{name: p1, role: switch, id: 1, ecn: 0B}];
+	ecn '65' is not a number of bytes from 1514 to 1GB: write for example 65KB|P;interfaces: [{name: p1, role: switch, id: 1, ecn: 65}];
+	ecn is for the role switch: what waits in a host's qdisc|P;interfaces: [{name: eth0, role: host, ecn: 65KB}];R;
+	ecn is not less than limit (50000 bytes), so the queue never gets that long: write less than that|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, rate: 50Mbit, limit: 50KB, ecn: 50KB}];
+	ecn is not less than limit (1000000 bytes)|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, classes: [{share: 70%}], ecn: 2MB}];
 	limit '100B' is not|P;interfaces: [{name: p1, role: switch, id: 1, queue: sluice, rate: 50Mbit, limit: 100B}];
 	xdp is for the role host|P;interfaces: [{name: p1, role: switch, id: 1, xdp: native}];
 	classes are for the role switch|P;interfaces: [{name: eth0, role: host, classes: [{share: 70%}]}];R;
@@ -366,7 +371,8 @@ config__sound_files_pass_the_check() {
 		"interfaces: [{name: p1, role: switch, id: 4095}]" \
 		"interfaces: [{name: eth0, role: host, pfc: obey}]" \
 		"interfaces: [{name: p1, role: switch, id: 1, queue: sluice}, {name: p2, role: switch, id: 1, queue: fq, classes: [{share: 50%}]}, {name: p3, role: switch, id: 1, queue: auto}]" \
-		"interfaces: [{name: p1, role: switch, id: 1, queue: sluice, rate: 50Mbit, limit: 50KB, classes: [{dscp: [46], share: 10%, strict: true}, {share: 50%}]}]" \
+		"interfaces: [{name: p1, role: switch, id: 1, queue: sluice, rate: 50Mbit, limit: 50KB, ecn: 49999B, classes: [{dscp: [46], share: 10%, strict: true}, {share: 50%}]}]" \
+		"interfaces: [{name: p1, role: switch, id: 1, ecn: 2MB}]" \
 		"interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, fixed: 1ms}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \

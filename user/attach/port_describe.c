@@ -75,6 +75,7 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	port->speed = telem_speed_fit(port->speed_bps);
 	port->mtu = link->mtu;
 	port->switch_id = i->id;
+	port->ecn_bytes = i->ecn_bytes;
 	port->flags = i->role | i->voqs;
 	port->count_ns = config_count_ns(c);
 	if (config_is_uplink(c, i->name)) {
@@ -117,6 +118,7 @@ static void port_advise_speed(const struct config_interface *i, const struct por
 
 void port_advise(const struct config_interface *i, const struct port *port, int by_nic)
 {
+	const char *unmarked = i->ecn_bytes ? ", and get no ECN marks" : "";
 	struct link_info link;
 	struct qdisc_info q;
 	int err;
@@ -128,8 +130,8 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 	}
 	port_advise_speed(i, port, &link, &q);
 	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
-		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp; to fix: see 'A port with several queues' in docs/configuration.md",
-		    i->name, q.root[0] ? q.root : "none as long as it is down");
+		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp%s; to fix: see 'A port with several queues' in docs/configuration.md",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", unmarked);
 		return;
 	}
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
@@ -149,9 +151,9 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 	if (!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP)) || !(port->flags & PORT_F_NO_QUEUE))
 		return;
 	if (q.leaves > PORT_QUEUES_MAX)
-		msg("%s: %u transmit queues below %s, of which %u at most can be read for every packet: packets pass without its stamp; to fix: ethtool -L %s combined %u, or one root qdisc",
-		    i->name, q.leaves, q.root, PORT_QUEUES_MAX, i->name, PORT_QUEUES_MAX);
+		msg("%s: %u transmit queues below %s, of which %u at most can be read for every packet: packets pass without its stamp%s; to fix: ethtool -L %s combined %u, or one root qdisc",
+		    i->name, q.leaves, q.root, PORT_QUEUES_MAX, unmarked, i->name, PORT_QUEUES_MAX);
 	else
-		msg("%s: the queue of %s cannot be read: packets pass without its stamp; to fix: tc qdisc replace dev %s root fq (or tbf, htb)",
-		    i->name, q.root, i->name);
+		msg("%s: the queue of %s cannot be read: packets pass without its stamp%s; to fix: tc qdisc replace dev %s root fq (or tbf, htb)",
+		    i->name, q.root, unmarked, i->name);
 }

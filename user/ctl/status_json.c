@@ -42,6 +42,8 @@ static int interface_json(__u32 ifindex, const struct port *port, void *ctx)
 	out_bool("edt", port->flags & PORT_F_EDT);
 	out_u64("switch_id", port->switch_id);
 	out_bool("stamps", port_stamps(port));
+	if (port->ecn_bytes)
+		out_u64("ecn_bytes", port->ecn_bytes);
 	out_string("attached_by", port->flags & PORT_F_TCX ? "tcx" : "clsact");
 	if (port->flags & PORT_F_HOST)
 		out_string("sink", port_sink(port));

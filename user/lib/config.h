@@ -58,6 +58,7 @@ struct config_interface {
 	enum config_queue queue;
 	__u64 rate_bps;		      /* with queue: sluice: at which it sends; 0: as fast as the interface does */
 	__u64 limit_bytes;	      /* what may wait then, in each class; 0: CONFIG_LIMIT_BYTES */
+	__u64 ecn_bytes;	      /* a switch's: queue beyond which packets of others are marked; 0: none are */
 	__u32 voqs;		      /* of a switch as a ToR: PORT_F_VOQ_UP or PORT_F_VOQ_DOWN; 0: neither */
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;

@@ -40,17 +40,18 @@ struct port {
 	__u32 flags;		  /* PORT_F_* */
 	__u32 mtu;
 	__u16 switch_id; /* 12 bits, XORed into pathID */
-	__u16 pad[3];
-	__u64 backlog_bytes;	 /* backlog (kernels without kfuncs), pod_hop: state of the root qdisc */
-	__u64 tx_bytes;		 /* the same: bytes that left it */
-	__u64 sampled_ns;	 /* the same: when it was sampled */
-	__u64 unseen_bytes;	 /* egress, atomic: bytes leaving by the uplink that its qdisc did not count */
-	__u64 count_ns;		 /* length of an epoch of flow counting; 0: flows are not counted */
-	struct rx_counter count; /* ingress: flows that arrive by it */
+	__u16 pad;
+	__u32 ecn_bytes;	  /* packets of others that find a longer queue are marked CE; 0: none are */
+	__u64 backlog_bytes;	  /* backlog (kernels without kfuncs), pod_hop: state of the root qdisc */
+	__u64 tx_bytes;		  /* the same: bytes that left it */
+	__u64 sampled_ns;	  /* the same: when it was sampled */
+	__u64 unseen_bytes;	  /* egress, atomic: bytes leaving by the uplink that its qdisc did not count */
+	__u64 count_ns;		  /* length of an epoch of flow counting; 0: flows are not counted */
+	struct rx_counter count;  /* ingress: flows that arrive by it */
 	struct first_flows first; /* egress, tcp_cc: flows that leave by it and have begun */
-	__u64 netns_cookie;	 /* of the network namespace that the interface is in */
-	char name[16];		 /* for readers of the map in another network namespace */
-	char configured[16];	 /* its name in the configuration and when it was attached */
+	__u64 netns_cookie;	  /* of the network namespace that the interface is in */
+	char name[16];		  /* for readers of the map in another network namespace */
+	char configured[16];	  /* its name in the configuration and when it was attached */
 };
 
 _Static_assert(sizeof(struct port) == 136, "port");

@@ -63,6 +63,8 @@
 	X(HOP_MTU, "hop_mtu", VERDICT, "INT-MD packets that the MTU had no room to make longer by one more hop")       \
 	X(HOP_BAD, "hop_bad", VERDICT, "packets with a malformed telemetry header, forwarded as they are")             \
 	X(HOP_NO_QUEUE, "hop_no_queue", VERDICT, "packets not stamped: the queue cannot be read")                      \
+	X(HOP_MARKED, "hop_marked", ALSO,                                                                              \
+	  "of hop_other, packets marked CE: the queue was longer than ecn of their port")                              \
 	X(PFC_HELD, "pfc_held", ALSO, "packets that left the stack in a pause, and wait for its end")                  \
 	X(PFC_UNHELD, "pfc_unheld", ALSO, "packets that left in a pause: the port has no fq, or they are not IP")      \
 	X(PFC_TOLD, "pfc_told", ALSO, "PFC frames made of packets as they came, to the neighbours that sent them")     \

@@ -85,6 +85,27 @@ static int config_check_queue(const char *path, const struct config_interface *i
 	return err;
 }
 
+/* Checks that a queue can grow beyond K. */
+static int config_check_ecn(const char *path, const struct config_interface *i)
+{
+	__u64 limit_bytes = i->limit_bytes ?: CONFIG_LIMIT_BYTES;
+	int err = 0;
+
+	if (i->ecn_bytes && i->role == PORT_F_HOST) {
+		err |= config_bad(
+			path,
+			"interfaces: %s: ecn is for the role switch: what waits in a host's qdisc waits for its departure time; leave it out, or let fq mark: 'tc qdisc replace dev %s root fq ce_threshold 1ms'",
+			i->name, i->name);
+	}
+	if (i->ecn_bytes && config_has_setup(i) && i->ecn_bytes >= limit_bytes) {
+		err |= config_bad(
+			path,
+			"interfaces: %s: ecn is not less than limit (%llu bytes), so the queue never gets that long: write less than that, or more for limit",
+			i->name, limit_bytes);
+	}
+	return err;
+}
+
 /* Checks the keys that belong to one role, and the needs of a switch port. */
 static int config_check_role(const char *path, const struct config_interface *i)
 {
@@ -113,7 +134,7 @@ static int config_check_role(const char *path, const struct config_interface *i)
 			"interfaces: %s: voqs is for the role switch: a host that is its own rack writes 'hiercc: {enabled: true}', one behind a switch 'hiercc: tor' for its peers",
 			i->name);
 	}
-	return err | config_check_queue(path, i) | config_check_classes(path, i);
+	return err | config_check_queue(path, i) | config_check_ecn(path, i) | config_check_classes(path, i);
 }
 
 static int config_check_interface(const char *path, const struct config *c, unsigned int n)

@@ -62,6 +62,11 @@ static const struct config_key interface_keys[] = {
 	  .range = "a number of bytes from 1514 to 1GB", .note = "with rate, or with classes and queue: sluice",
 	  .example = "500KB", .otherwise = "1MB", .reload = "at once",
 	  .meaning = "what may wait in the qdisc, or in each of its classes" },
+	{ "ecn", &config_bytes, FIELD(struct config_interface, ecn_bytes), .min = 1514, .max = 1000000000,
+	  .range = "a number of bytes from 1514 to 1GB", .note = "a switch's only; less than limit", .example = "65KB",
+	  .otherwise = "no packet is marked", .reload = "at once",
+	  .meaning = "K of DCTCP: packets that are not Sluice's and are ECN capable get CE when the queue in front "
+		     "of them is longer" },
 	{ "pfc", &config_word, FIELD(struct config_interface, pfc), .words = pfc_words,
 	  .note = "a switch's only: pfc and ppfc", .preset = "off", .reload = "at once",
 	  .meaning = "pauses: those of the neighbour are obeyed; it is paused by thresholds; and by "
