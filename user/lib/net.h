@@ -42,6 +42,20 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info);
 int qdiscs_each(void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx),
 		void *ctx);
 
+/* What an htb does with packets. */
+enum htb_verdict {
+	HTB_NONE,   /* it is not known, or the qdisc is no htb */
+	HTB_SHAPED, /* all that no filter takes goes through one class */
+	HTB_UNSHAPED, /* its default class does not exist or has classes below it: packets that no filter takes have no rate */
+	HTB_SEVERAL, /* filters share packets out among several leaf classes */
+	HTB_VERDICTS
+};
+/*
+ * Judges the htb with this handle and minor number of its default class. bps: the rate at which the queue of that class
+ * drains while nothing else is sent; 0 unless it is HTB_SHAPED. 0, or -errno.
+ */
+int htb_default_get(__u32 ifindex, __u32 handle, __u32 default_minor, enum htb_verdict *verdict, __u64 *bps);
+
 /* Filters on the clsact hooks of an interface, ours and others'; negative: -errno. */
 int filters_count(__u32 ifindex);
 

@@ -63,6 +63,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 {
 	struct qdisc_list *l = calloc(1, sizeof(*l));
 	unsigned int i, k;
+	__u32 root = 0;
 	int err;
 
 	memset(info, 0, sizeof(*info));
@@ -75,8 +76,10 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 			info->ingress = !strcmp(l->q[i].kind, "ingress");
 			continue;
 		}
-		if (l->q[i].parent == TC_H_ROOT)
+		if (l->q[i].parent == TC_H_ROOT) {
 			memcpy(info->root, l->q[i].kind, sizeof(info->root));
+			root = l->q[i].handle;
+		}
 		for (k = 0; k < l->n; k++)
 			if (l->q[i].handle && l->q[k].parent != TC_H_ROOT &&
 			    TC_H_MAJ(l->q[k].parent) == TC_H_MAJ(l->q[i].handle))
@@ -92,7 +95,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 		info->unreadable = info->leaves;
 	info->shaper_bps = l->tbf_bps;
 	if (!err && !strcmp(info->root, "htb"))
-		err = htb_rate(ifindex, &info->shaper_bps);
+		err = htb_rate(ifindex, root, &info->shaper_bps);
 	free(l);
 	return err;
 }
@@ -138,28 +141,30 @@ static int filter_cb(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
+int filters_of_qdisc(__u32 ifindex, __u32 parent)
+{
+	char buf[MNL_NLMSG_HDRLEN + 64] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct tcmsg *tc;
+	int count = 0;
+
+	nlh->nlmsg_type = RTM_GETTFILTER;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = ifindex;
+	tc->tcm_parent = parent;
+	return nl_talk(nlh, filter_cb, &count) ?: count;
+}
+
 int filters_count(__u32 ifindex)
 {
-	static const __u32 hooks[] = { TC_H_MIN_INGRESS, TC_H_MIN_EGRESS };
-	int count = 0, err;
-	unsigned int i;
+	int in = filters_of_qdisc(ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)), out;
 
-	for (i = 0; i < 2; i++) {
-		char buf[MNL_NLMSG_HDRLEN + 64] = {};
-		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-		struct tcmsg *tc;
-
-		nlh->nlmsg_type = RTM_GETTFILTER;
-		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-		tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-		tc->tcm_family = AF_UNSPEC;
-		tc->tcm_ifindex = ifindex;
-		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, hooks[i]);
-		err = nl_talk(nlh, filter_cb, &count);
-		if (err)
-			return err;
-	}
-	return count;
+	if (in < 0)
+		return in;
+	out = filters_of_qdisc(ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS));
+	return out < 0 ? out : in + out;
 }
 
 static int load_link(const struct nlmsghdr *nlh, void *data)
