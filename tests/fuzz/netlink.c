@@ -215,10 +215,10 @@ static void pod(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx)
 	sink = ifindex + netnsid + master;
 }
 
-static void qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx)
+static void qdisc(const struct qdisc_found *q, void *ctx)
 {
 	(void)ctx;
-	sink = ifindex + parent + strlen(kind) + tbf_bps;
+	sink = q->ifindex + q->parent + strlen(q->kind) + q->tbf_bps + q->htb_default;
 }
 
 static void htb(void)

@@ -35,12 +35,15 @@ struct qdisc_info {
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);
 
-/*
- * Every qdisc of every interface: its parent (TC_H_ROOT, TC_H_INGRESS ...) and its kind. tbf_bps: its rate, if it is a
- * tbf, else 0.
- */
-int qdiscs_each(void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx),
-		void *ctx);
+/* A qdisc of any interface. */
+struct qdisc_found {
+	__u32 ifindex, handle;
+	__u32 parent; /* TC_H_ROOT, TC_H_INGRESS ... */
+	const char *kind;
+	__u64 tbf_bps;	   /* rate of a tbf; otherwise 0 */
+	__u32 htb_default; /* minor number of an htb's default class; 0: none, or another kind */
+};
+int qdiscs_each(void (*fn)(const struct qdisc_found *q, void *ctx), void *ctx);
 
 /* What an htb does with packets. */
 enum htb_verdict {

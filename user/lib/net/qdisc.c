@@ -101,30 +101,47 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 }
 
 struct qdiscs_ctx {
-	void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx);
+	void (*fn)(const struct qdisc_found *q, void *ctx);
 	void *ctx;
 };
+
+static __u32 htb_default(const struct nlattr *options)
+{
+	struct tc_htb_glob glob = {};
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested (a, options)
+		if (mnl_attr_get_type(a) == TCA_HTB_INIT)
+			attr_struct(a, &glob, sizeof(glob));
+	return glob.defcls;
+}
 
 static int qdiscs_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	struct qdisc_found found = {
+		.ifindex = tc->tcm_ifindex, .handle = tc->tcm_handle, .parent = tc->tcm_parent, .kind = ""
+	};
 	const struct nlattr *a, *options = NULL;
 	const struct qdiscs_ctx *q = data;
-	const char *kind = "";
 
 	if (nlh->nlmsg_type != RTM_NEWQDISC)
 		return MNL_CB_OK;
 	mnl_attr_for_each (a, nlh, sizeof(*tc)) {
 		if (mnl_attr_get_type(a) == TCA_KIND)
-			kind = attr_str(a);
+			found.kind = attr_str(a);
 		if (mnl_attr_get_type(a) == TCA_OPTIONS)
 			options = a;
 	}
-	q->fn(tc->tcm_ifindex, tc->tcm_parent, kind, options && !strcmp(kind, "tbf") ? tbf_rate(options) : 0, q->ctx);
+	if (options && !strcmp(found.kind, "tbf"))
+		found.tbf_bps = tbf_rate(options);
+	if (options && !strcmp(found.kind, "htb"))
+		found.htb_default = htb_default(options);
+	q->fn(&found, q->ctx);
 	return MNL_CB_OK;
 }
 
-int qdiscs_each(void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx), void *ctx)
+int qdiscs_each(void (*fn)(const struct qdisc_found *q, void *ctx), void *ctx)
 {
 	struct qdiscs_ctx q = { fn, ctx };
 
