@@ -190,7 +190,7 @@ htb__is_held_like_tbf() {
 			htb_tc "qdisc add" root tbf rate 50mbit burst 5000 limit 1000000
 		else
 			htb_tc "qdisc add" root handle 1: htb default 10
-			htb_class add 1:10 1: rate 50mbit
+			htb_class add 1:10 1: rate 50mbit burst 5000 cburst 5000
 			htb_tc "qdisc add" parent 1:10 bfifo limit 1000000
 		fi
 		htb_measured "${kind}_alone"
