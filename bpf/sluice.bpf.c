@@ -7,7 +7,7 @@
  *   rack    hop -> fq, by the switch's VOQs; tor <- credit
  *   switch  class_enqueue, class_dequeue -> class_queues -> hop, where a port has several queues
  *   pauses  pfc -> pfc_ports -> egress, hop; pfc_enqueue, pfc_dequeue -> pfc_slots -> daemon -> neighbour
- *   node    ingress of the uplink -> ... -> pod_hop -> tbf -> veth -> pod
+ *   node    ingress of the uplink -> ... -> pod_hop -> tbf or htb -> veth -> pod
  *
  * The maps (maps.bpf.h) are all that the stages share.
  */

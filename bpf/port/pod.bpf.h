@@ -10,7 +10,7 @@
  *     leads to the pod.
  *  3. With the next packet of the flow `ingress` adds that veth as one more hop to the echo, so the echo has one
  *     writer. Nothing was queued since the sample, so the queue has drained at the port's speed, and its state at the
- *     time of the packet is known. (A tbf with tokens left drains faster, one that is woken late slower: then the next
+ *     time of the packet is known. (A shaper with tokens left drains faster, one that is woken late slower: then the next
  *     sample shows it, and fewer bytes may have left than were reported, see hpcc_sent().)
  *
  * The race: CPUs that send to one pod at the same time write their samples over one another, and a

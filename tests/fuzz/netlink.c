@@ -215,10 +215,20 @@ static void pod(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx)
 	sink = ifindex + netnsid + master;
 }
 
-static void qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx)
+static void qdisc(const struct qdisc_found *q, void *ctx)
 {
 	(void)ctx;
-	sink = ifindex + parent + strlen(kind) + tbf_bps;
+	sink = q->ifindex + q->parent + strlen(q->kind) + q->tbf_bps + q->htb_default;
+}
+
+static void htb(void)
+{
+	enum htb_verdict verdict;
+	__u64 bps;
+
+	if (htb_default_get(2, 1 << 16, 0x10, &verdict, &bps))
+		FUZZ_ASSERT(verdict == HTB_NONE);
+	FUZZ_ASSERT(verdict < HTB_VERDICTS && !bps == (verdict != HTB_SHAPED) && bps <= 1000000000000ULL);
 }
 
 static void address(const struct sluice_addr *addr, void *ctx)
@@ -324,6 +334,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case 2:
 			qdiscs_each(qdisc, NULL);
+			htb();
 			n = qdiscs_waiting("sluice", waits, sizeof(waits) / sizeof(waits[0]));
 			FUZZ_ASSERT(n <= (int)(sizeof(waits) / sizeof(waits[0])));
 			break;

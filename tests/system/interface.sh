@@ -166,6 +166,9 @@ interface__speed_is_that_of_the_shaper_at_its_root() {
 	net_in sw tc class add dev p2 parent 1: classid 1:1 htb rate 80mbit ceil 90mbit
 	net_in sw tc class add dev p2 parent 1:1 classid 1:10 htb rate 10mbit ceil 90mbit
 	interface_speed_soon 80
+	# The classes of another htb below it are not added.
+	net_in sw tc qdisc add dev p2 parent 1:10 handle 2: htb default 1
+	net_in sw tc class add dev p2 parent 2: classid 2:1 htb rate 7mbit
 	net_in sw tc class change dev p2 parent 1: classid 1:1 htb rate 40mbit
 	interface_speed_soon 40
 	# Above 2^32 byte/s, in the wide attribute.

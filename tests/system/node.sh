@@ -133,7 +133,7 @@ node__veths_with_a_queue_are_found_and_stamped() {
 	node_config h2
 	daemon_start h1 h2 sw
 	node_pods_soon h2 to-pod2
-	expect_said h2 "pods with a queue: 0 -> 1, by the tbf of their veths"
+	expect_said h2 "pods with a queue: 0 -> 1, by the tbf or htb of their veths"
 	expect "filter of a veth without a queue" "$(net_in h2 tc qdisc show dev to-pod1)" has-no clsact
 	expect "its id" "$(status_of h2 '.interfaces[] | select(.name == "to-pod2") | .switch_id')" -eq 1024
 	expect "its speed" "$(status_of h2 '.interfaces[] | select(.name == "to-pod2") | .speed_bps')" -eq 20000000
@@ -406,19 +406,6 @@ node__veth_with_an_ingress_qdisc_is_said_by_an_older_kernel() {
 	ctl_text "hop 1 of 1" why ":$(bulk_port)"
 	expect "what why says of a pod that is not stamped" "$(ctl h1 why ":$(bulk_port)")" has-no "hop 2"
 	bulk_stop
-}
-
-node__htb_without_a_known_rate_is_reported_once() {
-	node_up h2 without-fq
-	node_pod h2 pod1 11
-	net_in h2 tc qdisc add dev to-pod1 root htb || skip "no htb here"
-	node_config h2
-	daemon_start h2
-	wait_for 20 "sluiced says so" said h2 "htb does not say the rate of its queue"
-	node_pod h2 pod2 12
-	sleep 3
-	expect "times that it is said" "$(grep -c 'htb does not say' "$CASE_DIR/h2.log")" -eq 1
-	expect "pods that are stamped" "$(node_pods h2)" = ""
 }
 
 # The veth of a flow goes away while packets for it arrive; the next pod may have its number.

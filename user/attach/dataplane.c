@@ -199,7 +199,11 @@ int dataplane_prepare(struct dataplane *dp, struct config *c)
 /* After SIGHUP an administrator expects every message, even one that was printed a moment ago. */
 static void limits_forget(struct dataplane *dp)
 {
-	dp->route_limit.next_ns = dp->pod_limit.next_ns = dp->htb_limit.next_ns = dp->limit.next_ns = 0;
+	unsigned int i;
+
+	dp->route_limit.next_ns = dp->pod_limit.next_ns = dp->limit.next_ns = 0;
+	for (i = 0; i < HTB_VERDICTS; i++)
+		dp->htb_limit[i].next_ns = 0;
 }
 
 int dataplane_reload(struct dataplane *dp, struct config *c)

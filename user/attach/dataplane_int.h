@@ -19,7 +19,10 @@ struct pod_link {
 	__s32 netnsid;
 	int routed;  /* a pod CIDR is routed to it */
 	int ingress; /* it has a qdisc `ingress`, which takes the place of clsact: programs are attached by tcx */
-	__u64 bps;   /* rate of its tbf; 0: none */
+	__u64 bps;   /* rate of its tbf or htb; 0: none */
+	__u32 htb, htb_default; /* handle of its htb (0: none), and minor number of the default class */
+	enum htb_verdict verdict;
+	int told; /* why its htb gets no stamp was said */
 };
 
 struct pods_list {
@@ -64,7 +67,7 @@ struct dataplane {
 		__u32 ifindex;
 		char name[IFNAMSIZ];
 	} known[CONFIG_INTERFACES]; /* names of the configured interfaces when they were attached */
-	struct msg_limit limit, route_limit, pod_limit, htb_limit;
+	struct msg_limit limit, route_limit, pod_limit, htb_limit[HTB_VERDICTS];
 	__u64 clock_said_ns; /* when the clock was last reported as off */
 };
 

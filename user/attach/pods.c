@@ -5,9 +5,9 @@
  *
  *  1. All of them are in the pods map, by which egress finds the sockets behind them.
  *  2. On a node those that lead to a pod CIDR, by a route or as ports of a bridge with such a route, are a hop
- *     (pod.bpf.h) if they have a queue and its rate is known: a tbf, as made by the CNI bandwidth plugin. A veth
- *     without one cannot queue, and gets no program of ours.
- *  3. The state is read anew, in four dumps, at most once a second and only after a change.
+ *     (pod.bpf.h) if they have a queue and its rate is known: a tbf, as made by the CNI bandwidth plugin, or an htb
+ *     whose packets go through one class. A veth without one cannot queue, and gets no program of ours.
+ *  3. The state is read anew, in four dumps and one for each htb, at most once a second and only after a change.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -73,22 +73,66 @@ struct pods_ctx {
 	struct pods_list now;
 };
 
-static void pod_note_qdisc(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx)
+static void pod_note_qdisc(const struct qdisc_found *q, void *ctx)
 {
 	struct pods_ctx *p = ctx;
-	struct pod_link *pod = pod_find(&p->now, ifindex);
-	char name[IFNAMSIZ];
+	struct pod_link *pod = pod_find(&p->now, q->ifindex);
 
 	if (!pod || !pod->routed)
 		return;
-	if (parent == TC_H_INGRESS && !strcmp(kind, "ingress"))
+	if (q->parent == TC_H_INGRESS && !strcmp(q->kind, "ingress"))
 		pod->ingress = 1;
-	if (parent == TC_H_ROOT)
-		pod->bps = tbf_bps;
-	if (parent == TC_H_ROOT && !strcmp(kind, "htb"))
-		msg_limited(&p->dp->htb_limit, 24 * 3600,
-			    "%s: htb does not say the rate of its queue: a pod behind it gets no stamp; tbf does",
-			    pod_name(ifindex, name));
+	if (q->parent != TC_H_ROOT)
+		return;
+	pod->bps = q->tbf_bps;
+	if (!strcmp(q->kind, "htb")) {
+		pod->htb = q->handle;
+		pod->htb_default = q->htb_default;
+	}
+}
+
+/* Says why a pod behind an htb gets no stamp. Not before the second look: its classes may be about to come. */
+static void pod_tell_htb(struct dataplane *dp, struct pod_link *pod)
+{
+	const struct pod_link *was = pod_find(&dp->pods, pod->ifindex);
+	struct msg_limit *limit = &dp->htb_limit[pod->verdict];
+	char name[IFNAMSIZ];
+
+	if (!was || was->verdict != pod->verdict) {
+		dp->pods_changed = 1;
+		return;
+	}
+	pod->told = 1;
+	if (was->told)
+		return;
+	if (pod->verdict == HTB_SEVERAL)
+		msg_limited(
+			limit, 24 * 3600,
+			"%s: filters share packets out among several leaf classes of its htb, so its rate is not one number: the pod behind it gets no stamp; with one leaf class, or with tbf, it gets one",
+			pod_name(pod->ifindex, name));
+	else
+		msg_limited(
+			limit, 24 * 3600,
+			"%s: its htb sends unshaped what no filter takes, because it has no leaf class %x:%x (its default): the pod behind it gets no stamp; to fix: make htb with 'default' of the class that has the pod's rate",
+			pod_name(pod->ifindex, name), TC_H_MAJ(pod->htb) >> 16, TC_H_MIN(pod->htb_default));
+}
+
+/* Reads the rates of pods from the classes of their htb. */
+static int pods_judge_htb(struct dataplane *dp, const struct pods_list *now)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < now->n && !err; i++) {
+		struct pod_link *pod = &now->link[i];
+
+		if (!pod->htb)
+			continue;
+		err = htb_default_get(pod->ifindex, pod->htb, pod->htb_default, &pod->verdict, &pod->bps);
+		if (pod->verdict == HTB_UNSHAPED || pod->verdict == HTB_SEVERAL)
+			pod_tell_htb(dp, pod);
+	}
+	return err;
 }
 
 /* Updates the pods map to the current links. */
@@ -228,6 +272,8 @@ void pods_follow(struct dataplane *dp, const struct config *c)
 		if (!err)
 			err = qdiscs_each(pod_note_qdisc, &p);
 		if (!err)
+			err = pods_judge_htb(dp, &p.now);
+		if (!err)
 			err = pins_each_port(&dp->pins, pod_drop, &p);
 		for (i = 0; !err && i < p.now.n; i++)
 			if (p.now.link[i].bps)
@@ -241,7 +287,7 @@ void pods_follow(struct dataplane *dp, const struct config *c)
 		return;
 	}
 	if (stamped != dp->pods_stamped)
-		msg_info("pods with a queue: %u -> %u, by the tbf of their veths", dp->pods_stamped, stamped);
+		msg_info("pods with a queue: %u -> %u, by the tbf or htb of their veths", dp->pods_stamped, stamped);
 	dp->pods_stamped = stamped;
 	pods_forget(dp);
 	dp->pods = p.now;

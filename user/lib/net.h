@@ -36,12 +36,29 @@ struct qdisc_info {
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);
 
+/* A qdisc of any interface. */
+struct qdisc_found {
+	__u32 ifindex, handle;
+	__u32 parent; /* TC_H_ROOT, TC_H_INGRESS ... */
+	const char *kind;
+	__u64 tbf_bps;	   /* rate of a tbf; otherwise 0 */
+	__u32 htb_default; /* minor number of an htb's default class; 0: none, or another kind */
+};
+int qdiscs_each(void (*fn)(const struct qdisc_found *q, void *ctx), void *ctx);
+
+/* What an htb does with packets. */
+enum htb_verdict {
+	HTB_NONE,   /* it is not known, or the qdisc is no htb */
+	HTB_SHAPED, /* all that no filter takes goes through one class */
+	HTB_UNSHAPED, /* its default class does not exist or has classes below it: packets that no filter takes have no rate */
+	HTB_SEVERAL, /* filters share packets out among several leaf classes */
+	HTB_VERDICTS
+};
 /*
- * Every qdisc of every interface: its parent (TC_H_ROOT, TC_H_INGRESS ...) and its kind. tbf_bps: its rate, if it is a
- * tbf, else 0.
+ * Judges the htb with this handle and minor number of its default class. bps: the rate at which the queue of that class
+ * drains while nothing else is sent; 0 unless it is HTB_SHAPED. 0, or -errno.
  */
-int qdiscs_each(void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx),
-		void *ctx);
+int htb_default_get(__u32 ifindex, __u32 handle, __u32 default_minor, enum htb_verdict *verdict, __u64 *bps);
 
 /* Filters on the clsact hooks of an interface, ours and others'; negative: -errno. */
 int filters_count(__u32 ifindex);

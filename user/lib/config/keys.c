@@ -147,7 +147,7 @@ static const struct config_key hiercc_keys[] = {
 	{ "port_speed", &config_speed, FIELD(struct config, port_bps), .min = CONFIG_SPEED_MIN_BPS,
 	  .max = CONFIG_SPEED_MAX_BPS, .range = "a speed from 100 kbit/s to 1 Tbit/s", .example = "25Gbit",
 	  .otherwise = "that of the port that leads there", .reload = "at once",
-	  .meaning = "of the ports of the hosts, or the tbf of the pods, at the other end: from it follow C0 "
+	  .meaning = "of the ports of the hosts, or of the tbf or htb of the pods, at the other end: from it follow C0 "
 		     "and the rate that is expected at first. For peers that do not say it themselves" },
 	{ "voqs", &config_number, FIELD(struct config, hiercc.voqs), .min = 1, .max = 1 << 20, .zero = true,
 	  .range = "a number up to 1048576", .example = "16384", .advice = "at most that", .preset = "16384",

@@ -10,9 +10,14 @@ int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 /* The same for a dump whose attributes the kernel checks, instead of ignoring those that it does not know. */
 int nl_talk_strict(struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 
-/* Rates of shapers (shaper.c): of a tbf, from its TCA_OPTIONS, and of an interface's root htb: 0, or -errno. */
+/* Rates of shapers (shaper.c): of a tbf, from its TCA_OPTIONS, and of any, from bytes per second. */
 __u64 tbf_rate(const struct nlattr *options);
-int htb_rate(__u32 ifindex, __u64 *bps);
+__u64 shaper_bps(__u64 bytes);
+/* The rates of the top classes of the htb with this handle (htb.c), together. 0, or -errno. */
+int htb_rate(__u32 ifindex, __u32 handle, __u64 *bps);
+
+/* The filters of an interface's qdisc or hook (qdisc.c); negative: -errno. */
+int filters_of_qdisc(__u32 ifindex, __u32 parent);
 
 /* The number in an attribute; 0 if it is too short for one. */
 __u32 attr_u32(const struct nlattr *a);

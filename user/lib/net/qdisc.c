@@ -63,6 +63,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 {
 	struct qdisc_list *l = calloc(1, sizeof(*l));
 	unsigned int i, k;
+	__u32 root = 0;
 	int err;
 
 	memset(info, 0, sizeof(*info));
@@ -76,8 +77,10 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 			info->clsact = !info->ingress;
 			continue;
 		}
-		if (l->q[i].parent == TC_H_ROOT)
+		if (l->q[i].parent == TC_H_ROOT) {
 			memcpy(info->root, l->q[i].kind, sizeof(info->root));
+			root = l->q[i].handle;
+		}
 		for (k = 0; k < l->n; k++)
 			if (l->q[i].handle && l->q[k].parent != TC_H_ROOT &&
 			    TC_H_MAJ(l->q[k].parent) == TC_H_MAJ(l->q[i].handle))
@@ -93,36 +96,53 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 		info->unreadable = info->leaves;
 	info->shaper_bps = l->tbf_bps;
 	if (!err && !strcmp(info->root, "htb"))
-		err = htb_rate(ifindex, &info->shaper_bps);
+		err = htb_rate(ifindex, root, &info->shaper_bps);
 	free(l);
 	return err;
 }
 
 struct qdiscs_ctx {
-	void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx);
+	void (*fn)(const struct qdisc_found *q, void *ctx);
 	void *ctx;
 };
+
+static __u32 htb_default(const struct nlattr *options)
+{
+	struct tc_htb_glob glob = {};
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested (a, options)
+		if (mnl_attr_get_type(a) == TCA_HTB_INIT)
+			attr_struct(a, &glob, sizeof(glob));
+	return glob.defcls;
+}
 
 static int qdiscs_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	struct qdisc_found found = {
+		.ifindex = tc->tcm_ifindex, .handle = tc->tcm_handle, .parent = tc->tcm_parent, .kind = ""
+	};
 	const struct nlattr *a, *options = NULL;
 	const struct qdiscs_ctx *q = data;
-	const char *kind = "";
 
 	if (nlh->nlmsg_type != RTM_NEWQDISC)
 		return MNL_CB_OK;
 	mnl_attr_for_each (a, nlh, sizeof(*tc)) {
 		if (mnl_attr_get_type(a) == TCA_KIND)
-			kind = attr_str(a);
+			found.kind = attr_str(a);
 		if (mnl_attr_get_type(a) == TCA_OPTIONS)
 			options = a;
 	}
-	q->fn(tc->tcm_ifindex, tc->tcm_parent, kind, options && !strcmp(kind, "tbf") ? tbf_rate(options) : 0, q->ctx);
+	if (options && !strcmp(found.kind, "tbf"))
+		found.tbf_bps = tbf_rate(options);
+	if (options && !strcmp(found.kind, "htb"))
+		found.htb_default = htb_default(options);
+	q->fn(&found, q->ctx);
 	return MNL_CB_OK;
 }
 
-int qdiscs_each(void (*fn)(__u32 ifindex, __u32 parent, const char *kind, __u64 tbf_bps, void *ctx), void *ctx)
+int qdiscs_each(void (*fn)(const struct qdisc_found *q, void *ctx), void *ctx)
 {
 	struct qdiscs_ctx q = { fn, ctx };
 
@@ -139,28 +159,30 @@ static int filter_cb(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
+int filters_of_qdisc(__u32 ifindex, __u32 parent)
+{
+	char buf[MNL_NLMSG_HDRLEN + 64] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct tcmsg *tc;
+	int count = 0;
+
+	nlh->nlmsg_type = RTM_GETTFILTER;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = ifindex;
+	tc->tcm_parent = parent;
+	return nl_talk(nlh, filter_cb, &count) ?: count;
+}
+
 int filters_count(__u32 ifindex)
 {
-	static const __u32 hooks[] = { TC_H_MIN_INGRESS, TC_H_MIN_EGRESS };
-	int count = 0, err;
-	unsigned int i;
+	int in = filters_of_qdisc(ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)), out;
 
-	for (i = 0; i < 2; i++) {
-		char buf[MNL_NLMSG_HDRLEN + 64] = {};
-		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-		struct tcmsg *tc;
-
-		nlh->nlmsg_type = RTM_GETTFILTER;
-		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-		tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-		tc->tcm_family = AF_UNSPEC;
-		tc->tcm_ifindex = ifindex;
-		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, hooks[i]);
-		err = nl_talk(nlh, filter_cb, &count);
-		if (err)
-			return err;
-	}
-	return count;
+	if (in < 0)
+		return in;
+	out = filters_of_qdisc(ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS));
+	return out < 0 ? out : in + out;
 }
 
 static int load_link(const struct nlmsghdr *nlh, void *data)
