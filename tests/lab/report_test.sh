@@ -475,7 +475,7 @@ params__fabric() {
 	wrong "QUEUE=cake is not known: auto, fq or sluice" QUEUE=cake
 	wrong "QUEUE=sluice is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2" QUEUE=sluice VM=6.12
 	wrong "QUEUE=sluice is no qdisc below a tbf" QUEUE=sluice VM=7.2 GSO=off
-	wrong "QUEUE=sluice lets classes use what the others leave" QUEUE=sluice VM=7.2 CLASSES=70,30
+	wrong "QUEUE=sluice lets classes use what the others leave" QUEUE=sluice VM=7.2 CC=sluice CLASSES=70,30
 }
 
 # queue_of NAME=VALUE...: the qdisc that a lab with these parameters has.
@@ -487,8 +487,8 @@ params__queue_is_ours_where_it_can_be_had() {
 	says "$(queue_of VM=7.2)" sluice
 	says "$(queue_of VM=7.2 QUEUE=fq)" fq
 	says "$(queue_of VM=7.2 GSO=off)" fq
-	says "$(queue_of VM=7.2 CLASSES=70,30)" fq
-	says "$(queue_of VM=7.2 CLASSES=70,30 BORROW=1)" sluice
+	says "$(queue_of VM=7.2 CC=sluice CLASSES=70,30)" fq
+	says "$(queue_of VM=7.2 CC=sluice CLASSES=70,30 BORROW=1)" sluice
 	says "$(queue_of VM=6.12)" fq
 }
 
