@@ -687,7 +687,7 @@ operator__json_matches_its_schema() {
 			sed '/^interfaces:/s/}]/, pfc: obey}]/' >"$CASE_DIR/$command.yaml"
 	done
 	# Nothing stamps packets of h2: delay controls its flows.
-	switch_config | sed "/name: p1/d; /name: p2/s/}/, classes: [{share: 90%}, {dscp: [8], share: 10%}]}/" >"$CASE_DIR/sw.yaml"
+	switch_config | sed "/name: p1/d; /name: p2/s/}/, ecn: 500KB, classes: [{share: 90%}, {dscp: [8], share: 10%}]}/" >"$CASE_DIR/sw.yaml"
 	daemon_start h1 h2 sw
 	server h1
 	bulk_start h2 fd00:1::2
