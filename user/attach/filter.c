@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Our programs at an interface, and the clsact qdisc in which they are unless they are at tcx. */
 #include <errno.h>
+#include <linux/pkt_sched.h>
 #include <string.h>
 #include "attach/filter.h"
 #include "attach/tcx.h"
@@ -34,12 +35,9 @@ int clsact_filter_remove(__u32 ifindex, enum bpf_tc_attach_point where)
 
 int clsact_filter_find(__u32 ifindex, enum bpf_tc_attach_point where, __u32 *prog_id)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = where);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = DP_TC_HANDLE, .priority = DP_TC_PRIORITY);
-	int err = bpf_tc_query(&hook, &opts);
+	__u32 hook = where == BPF_TC_EGRESS ? TC_H_MIN_EGRESS : TC_H_MIN_INGRESS;
 
-	*prog_id = opts.prog_id;
-	return err == -EINVAL ? -ENOENT : err; /* no clsact */
+	return filter_bpf_find(ifindex, TC_H_MAKE(TC_H_CLSACT, hook), DP_TC_HANDLE, DP_TC_PRIORITY, prog_id);
 }
 
 int filter_set(const char *pin_dir, __u32 ifindex, enum bpf_tc_attach_point where, int prog_fd, int tcx)

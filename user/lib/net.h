@@ -62,6 +62,13 @@ int htb_default_get(__u32 ifindex, __u32 handle, __u32 default_minor, enum htb_v
 
 /* Filters on the clsact hooks of an interface, ours and others'; negative: -errno. */
 int filters_count(__u32 ifindex);
+/*
+ * The program of the bpf filter with this handle and priority at a hook (parent: TC_H_CLSACT and TC_H_MIN_*); -ENOENT:
+ * there is none, also where there is no such hook or interface. It is looked for in a dump: a request for one filter
+ * holds its qdisc while it waits for the lock of the network configuration, and another program that deletes the qdisc
+ * then gets EBUSY.
+ */
+int filter_bpf_find(__u32 ifindex, __u32 parent, __u32 handle, __u32 priority, __u32 *prog_id);
 
 /*
  * Routes. A managed prefix needs a route whose MTU leaves room for telemetry. Sluice's routes carry their own protocol

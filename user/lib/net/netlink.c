@@ -93,7 +93,7 @@ static int nl_exchange(struct nlmsghdr *nlh, mnl_cb_t cb, void *data, int strict
 			err = -errno;
 			break;
 		}
-		err = strict ? dump_error(buf, n) : 0;
+		err = dump_error(buf, n);
 		n = mnl_cb_run(buf, n, seq, port, talk_cb, &talk);
 		if (n < 0) /* from the message, where it may be no error at all */
 			err = errno > 0 && errno <= ERRNO_MAX ? -errno : -EPROTO;

@@ -4,6 +4,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/gen_stats.h>
 #include <linux/if_link.h>
+#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
@@ -149,6 +150,22 @@ int qdiscs_each(void (*fn)(const struct qdisc_found *q, void *ctx), void *ctx)
 	return qdisc_dump(qdiscs_cb, &q);
 }
 
+/* Hands the filters of a qdisc or hook to cb, message by message. */
+static int filter_dump(__u32 ifindex, __u32 parent, mnl_cb_t cb, void *data)
+{
+	char buf[MNL_NLMSG_HDRLEN + 64] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct tcmsg *tc;
+
+	nlh->nlmsg_type = RTM_GETTFILTER;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = ifindex;
+	tc->tcm_parent = parent;
+	return nl_talk(nlh, cb, data);
+}
+
 static int filter_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
@@ -161,18 +178,46 @@ static int filter_cb(const struct nlmsghdr *nlh, void *data)
 
 int filters_of_qdisc(__u32 ifindex, __u32 parent)
 {
-	char buf[MNL_NLMSG_HDRLEN + 64] = {};
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct tcmsg *tc;
 	int count = 0;
 
-	nlh->nlmsg_type = RTM_GETTFILTER;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-	tc->tcm_family = AF_UNSPEC;
-	tc->tcm_ifindex = ifindex;
-	tc->tcm_parent = parent;
-	return nl_talk(nlh, filter_cb, &count) ?: count;
+	return filter_dump(ifindex, parent, filter_cb, &count) ?: count;
+}
+
+struct filter_wanted {
+	__u32 handle, priority;
+	__u32 prog_id; /* found; 0: none */
+};
+
+static int filter_bpf_cb(const struct nlmsghdr *nlh, void *data)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a, *option, *options = NULL;
+	struct filter_wanted *f = data;
+	const char *kind = "";
+
+	if (nlh->nlmsg_type != RTM_NEWTFILTER || tc->tcm_handle != f->handle || tc->tcm_info >> 16 != f->priority)
+		return MNL_CB_OK;
+	mnl_attr_for_each (a, nlh, sizeof(*tc)) {
+		if (mnl_attr_get_type(a) == TCA_KIND)
+			kind = attr_str(a);
+		if (mnl_attr_get_type(a) == TCA_OPTIONS)
+			options = a;
+	}
+	if (strcmp(kind, "bpf") || !options)
+		return MNL_CB_OK;
+	mnl_attr_for_each_nested (option, options)
+		if (mnl_attr_get_type(option) == TCA_BPF_ID)
+			f->prog_id = attr_u32(option);
+	return MNL_CB_OK;
+}
+
+int filter_bpf_find(__u32 ifindex, __u32 parent, __u32 handle, __u32 priority, __u32 *prog_id)
+{
+	struct filter_wanted f = { .handle = handle, .priority = priority };
+	int err = filter_dump(ifindex, parent, filter_bpf_cb, &f);
+
+	*prog_id = f.prog_id;
+	return err ?: f.prog_id ? 0 : -ENOENT;
 }
 
 int filters_count(__u32 ifindex)
