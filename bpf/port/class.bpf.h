@@ -178,13 +178,13 @@ static inline int class_dequeued(struct Qdisc *q, int packets, struct sk_buff *s
 
 /*
  * The sojourn time of the packet that left last. That reflects the queue at its arrival, so the age of the first
- * waiting packet is used if it is longer.
+ * waiting packet is used if it is longer. first_ns 0: that has just left, on another CPU.
  */
 static inline __u64 class_sojourn(__u64 sojourn_ns, __u64 first_ns)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 
-	if (now_ns > first_ns && now_ns - first_ns > sojourn_ns)
+	if (first_ns && now_ns > first_ns && now_ns - first_ns > sojourn_ns)
 		sojourn_ns = now_ns - first_ns;
 	return sojourn_ns < CLASS_SOJOURN_MAX_NS ? sojourn_ns : CLASS_SOJOURN_MAX_NS;
 }
@@ -199,6 +199,7 @@ static inline int class_state(const struct port_classes *pc, __u32 ifindex, __u3
 	};
 	struct class_seen *seen = bpf_map_lookup_elem(&queue_classes, &key);
 	struct class_queue *cq;
+	__u32 head;
 
 	if (seen) { /* the qdisc `sluice` has the classes */
 		*tx_bytes = seen->tx_bytes;
@@ -209,8 +210,9 @@ static inline int class_state(const struct port_classes *pc, __u32 ifindex, __u3
 	if (!cq)
 		return -ENOTSUP;
 	*tx_bytes = cq->tx_bytes;
+	head = cq->head;
 	*sojourn_ns = cq->backlog_bytes && !class_is_stale(cq, pc->emptied_ns) ?
-			      class_sojourn(cq->sojourn_ns, class_packet_at(cq, cq->head)->ns) :
+			      class_sojourn(cq->sojourn_ns, head == cq->tail ? 0 : class_packet_at(cq, head)->ns) :
 			      0;
 	return 0;
 }

@@ -191,6 +191,8 @@ struct port port_usual(void);
 void classes_set(__u32 ifindex, const struct port_classes *classes);
 void class_queue_set(__u32 ifindex, __u32 class, const struct class_queue *queue);
 struct class_queue class_queue_get(__u32 ifindex, __u32 class);
+/* The same class where the qdisc `sluice` has it, of a port whose netns_cookie is 0. */
+void class_seen_set(__u32 ifindex, __u32 class, const struct class_seen *seen);
 /* A port with pauses; n: how many obey them. */
 void pauses_set(__u32 ifindex, const struct pfc_port *pauses);
 struct pfc_port pauses_get(__u32 ifindex);

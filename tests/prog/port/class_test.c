@@ -147,6 +147,25 @@ Test(class, sojourn__is_that_of_the_head_where_it_is_longer)
 	expect_sojourn(hop, 1 * MS, 1 * MS + clock_ns() - before);
 }
 
+/* On another CPU, after its bytes were read here: there is no first packet whose age could be used. */
+Test(class, sojourn__of_a_queue_whose_last_packet_has_just_left)
+{
+	struct class_seen seen = { .backlog_bytes = 1500, .sojourn_ns = 30000 };
+	struct class_queue q;
+
+	port_of_classes(0);
+	queue_of(1, 0, 20000, 5 * MS);
+	q = class_queue_get(WORLD_IFINDEX, 1);
+	q.head = q.tail;
+	q.packet[q.head % CLASS_PACKETS].ns = 1;
+	class_queue_set(WORLD_IFINDEX, 1, &q);
+	expect_sojourn(stamp_of(0, DSCP_BULK << 2, 0), 20000, 20000);
+
+	fixture("of the qdisc sluice");
+	class_seen_set(WORLD_IFINDEX, 1, &seen);
+	expect_sojourn(stamp_of(0, DSCP_BULK << 2, 0), 30000, 30000);
+}
+
 Test(class, sojourn__is_zero_for_an_empty_queue)
 {
 	struct port_classes c = classes_usual();

@@ -63,6 +63,13 @@ void class_queue_set(__u32 ifindex, __u32 class, const struct class_queue *queue
 	map_set(skel->maps.class_queues, &key, queue);
 }
 
+void class_seen_set(__u32 ifindex, __u32 class, const struct class_seen *seen)
+{
+	struct queue_class_key key = { .port.ifindex = ifindex, .class = class };
+
+	map_set(skel->maps.queue_classes, &key, seen);
+}
+
 struct class_queue class_queue_get(__u32 ifindex, __u32 class)
 {
 	struct class_key key = { ifindex, class };
