@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +60,7 @@ static void disturb(__u32 ifindex, int search)
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	__u32 id;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		if (search) {
 			filter_bpf_find(ifindex, AT_INGRESS, HANDLE, PRIORITY, &id);
