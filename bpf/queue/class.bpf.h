@@ -121,10 +121,10 @@ static __always_inline enum queue_verdict class_take(struct queue *q, const stru
 	if (!(q->seen.waiting_classes >> class & 1)) {
 		seen->first_ns = now_ns;
 		q->classes.first_prios[class] = prios;
-		q->classes.noted |= prios;
 		q->seen.waiting_classes |= 1U << class;
 		class_turns_enter(&q->classes.turns, class);
 	}
+	q->classes.noted |= prios;
 	seen->backlog_packets++;
 	seen->backlog_bytes += bytes;
 	list_push_back(&fifo->lock, &fifo->packets, &w->in_fifo);
@@ -149,7 +149,7 @@ VERIFIED_ONCE int classes_turn(const struct queue_classes *c, __u32 ready, __u32
 	return c ? class_turns_next(&c->turns, ready, strict) : QUEUE_CLASSES;
 }
 
-/* Takes the first packet of a class out of its FIFO. */
+/* Takes the first packet of a class out of its FIFO. share: as for class_turns_take() */
 static __always_inline struct sk_buff *class_pop(struct queue *q, struct Qdisc *sch, __u32 class, __u64 now_ns,
 						 __u32 share)
 {
@@ -194,13 +194,14 @@ static __always_inline struct sk_buff *class_give(struct queue *q, const struct 
 						  __u64 now_ns, __u64 *next_ns)
 {
 	const struct queue_pauses *p = q->classes.noted ? pauses_get(q) : NULL;
-	__u32 over = p ? queue_pauses_over(p, 0xff, now_ns) : 0xff, share;
+	__u32 over = p ? queue_pauses_over(p, 0xff, now_ns) : 0xff, share = 0;
 	__u32 ready = classes_ready(&q->classes, q->seen.waiting_classes, over);
 	__u32 class = classes_turn(&q->classes, ready, setup->strict);
 
 	if (class < QUEUE_CLASSES) {
-		share = setup->share[class];
-		return class_pop(q, sch, class, now_ns, share ? share : QUEUE_SHARE_ALL);
+		if (!(setup->strict >> class & 1))
+			share = setup->share[class] ? setup->share[class] : QUEUE_SHARE_ALL;
+		return class_pop(q, sch, class, now_ns, share);
 	}
 	if (p && q->seen.waiting_classes) {
 		q->seen.pauses++;
@@ -217,7 +218,7 @@ static __always_inline int class_flush_step(struct queue *q, struct Qdisc *sch)
 
 	if (class >= QUEUE_CLASSES)
 		return 0;
-	skb = class_pop(q, sch, class, 0, QUEUE_SHARE_ALL);
+	skb = class_pop(q, sch, class, 0, 0);
 	if (skb)
 		bpf_kfree_skb(skb);
 	return 1;

@@ -215,6 +215,7 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 	setup = q->has_setup ? setup_get(q) : NULL;
 	now_ns = bpf_ktime_get_ns();
 	if (q->free_ns > now_ns && setup && setup->bps) {
+		q->armed_ns = 0; /* the timer has one time */
 		queue_wake_at(sch, q->free_ns);
 		return NULL;
 	}

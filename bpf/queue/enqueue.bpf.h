@@ -129,6 +129,53 @@ static __always_inline enum queue_verdict arrival_push(struct queue *q, struct q
 	return QUEUE_TAKEN;
 }
 
+/* Whether the packet could leave without a flow: nothing holds it, and no other leaves so before it. */
+static __always_inline int arrival_may_pass(const struct queue *q, const struct queue_arrival *a)
+{
+	return a->wanted_ns <= a->now_ns && !a->voq.voq && !q->direct && !pauses_hold(q, a->prios, a->now_ns);
+}
+
+/*
+ * Whether the packet is the next one to leave in any case: it is due and not paused, the port is free, no flow has a turn
+ * or is due for one, and none of its own flow waits. Then it needs no flow.
+ */
+static __always_inline int arrival_is_next(const struct queue *q, struct queue_arrival *a)
+{
+	int held = q->seen.held_flows || q->seen.waiting_voqs || q->seen.paused_flows, waits;
+	struct queue_flow *f;
+
+	if (!arrival_may_pass(q, a) || q->seen.fresh_flows || q->seen.ring_flows || q->free_ns > a->now_ns ||
+	    (held && q->armed_ns <= a->now_ns))
+		return 0;
+	f = a->packets ? flow_take(a) : NULL;
+	if (!f)
+		return 1;
+	waits = f->packets != 0;
+	flow_put_back(a, f);
+	return !waits;
+}
+
+static __always_inline enum queue_verdict arrival_direct(struct queue *q, struct sk_buff *skb,
+							 struct bpf_sk_buff_ptr *to_free)
+{
+	skb = bpf_kptr_xchg(&q->direct, skb);
+	if (skb) /* unreachable: there was none */
+		bpf_qdisc_skb_drop(skb, to_free);
+	return QUEUE_TAKEN;
+}
+
+/*
+ * Whether a packet for whose flow there is no room may leave without one. Idle flows of another qdisc may fill the map
+ * until that one gets new flows; flows that wait here have their turns all the same.
+ */
+static __always_inline int arrival_passes_full(struct queue *q, const struct queue_arrival *a, __u32 quantum)
+{
+	if (!arrival_may_pass(q, a) || !queue_fresh_is_next(1, q->seen.ring_flows != 0, q->seen.fresh_bytes, quantum))
+		return 0;
+	q->seen.fresh_bytes += a->bytes;
+	return 1;
+}
+
 /* Decides the fate of a packet, and carries it out. */
 static __always_inline enum queue_verdict arrival_take(struct queue *q, struct queue_arrival *a,
 						       const struct queue_limits *l, struct sk_buff *skb,
@@ -147,6 +194,8 @@ static __always_inline enum queue_verdict arrival_take(struct queue *q, struct q
 		f = queue_flow_begin(q, a, l->quantum, &verdict);
 	if (f)
 		return arrival_push(q, a, f, l->quantum, skb, to_free);
+	if (verdict == QUEUE_FLOWS_FULL && arrival_passes_full(q, a, l->quantum))
+		return arrival_direct(q, skb, to_free);
 	bpf_qdisc_skb_drop(skb, to_free);
 	return verdict;
 }
@@ -165,35 +214,6 @@ static __always_inline void arrival_note(struct queue_arrival *a, const struct s
 	a->voq.voq = (__u64)n->voq_high << 32 | n->voq_low;
 	a->credit_ns = queue_note_credit_ns(n->credit, a->now_ns);
 	a->young = n->mark & QUEUE_NOTE_YOUNG;
-}
-
-/*
- * Whether the packet is the next one to leave in any case: it is due and not paused, the port is free, no flow has a turn
- * or is due for one, and none of its own flow waits. Then it needs no flow.
- */
-static __always_inline int arrival_is_next(const struct queue *q, struct queue_arrival *a)
-{
-	int held = q->seen.held_flows || q->seen.waiting_voqs || q->seen.paused_flows, waits;
-	struct queue_flow *f;
-
-	if (a->wanted_ns > a->now_ns || a->voq.voq || q->seen.fresh_flows || q->seen.ring_flows || q->direct ||
-	    q->free_ns > a->now_ns || (held && q->armed_ns <= a->now_ns) || pauses_hold(q, a->prios, a->now_ns))
-		return 0;
-	f = a->packets ? flow_take(a) : NULL;
-	if (!f)
-		return 1;
-	waits = f->packets != 0;
-	flow_put_back(a, f);
-	return !waits;
-}
-
-static __always_inline enum queue_verdict arrival_direct(struct queue *q, struct sk_buff *skb,
-							 struct bpf_sk_buff_ptr *to_free)
-{
-	skb = bpf_kptr_xchg(&q->direct, skb);
-	if (skb) /* unreachable: there was none */
-		bpf_qdisc_skb_drop(skb, to_free);
-	return QUEUE_TAKEN;
 }
 
 /* Puts the packet into a flow, or in front of all. */

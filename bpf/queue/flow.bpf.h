@@ -97,7 +97,7 @@ struct queue_voq_slot {
 struct queue_classes {
 	struct class_turns turns;
 	__u64 first_prios[QUEUE_CLASSES]; /* of the first packet of a class, as in struct queue_packet */
-	__u64 noted;			  /* bit n: a packet of priority n was first once */
+	__u64 noted;			  /* bit n: a packet of priority n has come */
 };
 
 /* A qdisc. */
@@ -135,7 +135,7 @@ struct {
 /*
  * The flows of all qdiscs that have packets, or had some within QUEUE_IDLE_NS.
  * writer: the qdisc; reader: the same
- * life:   see above; full: packets of further flows are dropped and counted (QUEUE_FLOWS_FULL)
+ * life:   see above; full: of further flows one packet at a time passes, the others are dropped (QUEUE_FLOWS_FULL)
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

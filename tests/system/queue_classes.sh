@@ -68,6 +68,75 @@ queue__rate_of_a_port() {
 	expect "qdiscs of p2 at the end" "$(net_in sw tc qdisc show dev p2)" has-no sluice
 }
 
+# queue_order_has COUNT: that number of datagrams has come to the switch.
+queue_order_has() { [[ $(queue_order | wc -w) == "$1" ]]; }
+
+# The timer has one time. When the port is free again it must be set to the departure of the held packet once more.
+queue__rate_forgets_no_packet_that_is_held() {
+	local capture
+
+	need tcpdump
+	[[ -x $BUILD/held ]] || skip "no build/held here: make build/held"
+	queue_keyed
+	host_config h1 "interfaces: [{name: eth0, role: host, queue: sluice, rate: 1Mbit}]" 'mode: observe' >"$CASE_DIR/h1.yaml"
+	daemon_start h1
+	queue_registered
+	net_exec sw tcpdump -Z root -i p1 -Q in -U -w "$CASE_DIR/order.pcap" 'udp dst port 9' 2>"$CASE_DIR/tcpdump.log" 9>&- &
+	capture=$!
+	wait_for 20 "tcpdump listens" grep -q "listening" "$CASE_DIR/tcpdump.log"
+	net_in h1 "$BUILD/held" 10.1.0.1 9 600 || fail "held: it does not send"
+	sleep 0.1
+	net_in h1 bash -c 'printf %01400d 0 >/dev/udp/10.1.0.1/9'
+	wait_for 20 "the datagrams come" queue_order_has 4
+	kill "$capture"
+	expect "their order" "$(queue_order)" = "64 1400 1000 1001 "
+	# 600 ms from its departure to that of the first; what else leaves would bring it along, questions to peers for example.
+	expect "ms from the first to the third" "$(tcpdump -r "$CASE_DIR/order.pcap" -n -ttttt 2>/dev/null |
+		awk 'NR == 3 { split($1, t, ":"); print int(t[3] * 1000) }')" -le 615
+	daemon_stop h1
+}
+
+# Idle flows of a quiet interface fill the map that all qdiscs have in common: a port where something waits still serves
+# new flows.
+queue__new_flows_pass_where_the_map_is_full() {
+	local i
+
+	[[ -x $BUILD/held ]] || skip "no build/held here: make build/held"
+	port_up "rate: 50Mbit"
+	queue_limits 100000 1000 1 sw
+	net_in h1 ip link add many0 type veth peer name many1 && net_in h1 ip link set many0 up && net_in h1 ip link set many1 up &&
+		net_in h1 ip address add 10.9.0.1/24 dev many0 && net_in h1 tc qdisc replace dev many0 root sluice &&
+		net_in h1 ip neighbour add 10.9.0.2 lladdr 02:00:00:00:00:01 dev many0 || fail "no second interface"
+	for i in 1 2 3 4 5 6 7; do
+		net_in h1 bash -c "ulimit -n 20000; exec $BUILD/held 10.9.0.2 9 100 10000 1" || fail "held: it does not send"
+	done
+	expect "flows in the map" "$(bpftool -j map dump pinned "$PINS/ssys-sw/queue_flows" | jq length)" -ge 65000
+	server h2
+	port_flow tcp
+	port_flows_end
+	echo "# TCP at 50 Mbit/s, without room for its flow: $(port_kbit tcp) kbit/s"
+	expect "kbit/s of TCP" "$(port_kbit tcp)" -ge 40000
+	servers_stop
+	daemon_stop sw
+}
+
+# A class that becomes busy has its share at once, whatever a strict class has sent before.
+queue__class_begins_beside_a_strict_one() {
+	port_up "rate: 50Mbit, limit: 100KB, classes: [{share: 60%}, {dscp: [8], share: 30%}, {dscp: [10], share: 10%, strict: true}]"
+	server h2
+	server h2 5301
+	server h2 5302
+	port_flow strict -u -b 20M -l 1200 -p 5302 -S 40
+	port_flow waits -u -b 40M -l 1200 -p 5301 -S 32
+	sleep 4
+	port_flow begins -u -b 40M -l 1200 -t 1 -O 0
+	port_flows_end
+	echo "# in its first second, beside 20 Mbit/s of a strict class: $(port_kbit begins) kbit/s"
+	expect "kbit/s of the class that begins, two thirds of 30000" "$(port_kbit begins)" -ge 17000
+	servers_stop
+	daemon_stop sw
+}
+
 queue__classes_share_a_port() {
 	port_up "rate: 50Mbit, classes: [{share: 70%}, {dscp: [8], share: 30%}]"
 	expect "links" "$(ls "$PINS/ssys-sw")" has-no class_enqueue

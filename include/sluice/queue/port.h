@@ -10,7 +10,8 @@
  *  2. Classes: each has a FIFO, and a packet's DSCP determines its class. Strict classes leave first, in their order.
  *     The others share what is left by start-time fair queueing (Goyal, Vin, Cheng: SIGCOMM 1996): each class has a
  *     start tag in bytes / share, and the lowest one leaves. It has the shares of deficit round robin without its
- *     rounds, which are long where one packet has 64 KB. A class may use what the others leave.
+ *     rounds, which are long where one packet has 64 KB. A class may use what the others leave. Strict classes have no
+ *     part in these tags: what they send would move the tag at which an idle class begins.
  *
  * Sizes in bytes, rates in bit/s, times in ns.
  */
@@ -96,9 +97,11 @@ static inline __u32 class_turns_next(const struct class_turns *t, __u32 ready, _
 	return best;
 }
 
-/* A packet of the class leaves. share: up to QUEUE_SHARE_ALL, not 0 */
+/* A packet of the class leaves. share: up to QUEUE_SHARE_ALL; 0: the class is strict */
 static inline void class_turns_take(struct class_turns *t, __u32 class, __u32 share, __u32 bytes)
 {
+	if (!share)
+		return;
 	t->now_tag = t->start_tag[class];
 	t->start_tag[class] += (__u64)bytes * QUEUE_SHARE_ALL / share;
 }

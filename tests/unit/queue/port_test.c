@@ -95,6 +95,30 @@ Test(turns, class_turns_next__strict_classes_leave_first_in_their_order)
 	cr_expect_eq(class_turns_next(&t, 0, 1 << 1), QUEUE_CLASSES);
 }
 
+/*
+ * Strict classes have no tags: if each of theirs moved now_tag, a class that becomes busy would wait until the others had
+ * caught up with what the strict one has sent.
+ */
+Test(turns, class_turns__of_a_strict_class_beside_two_others)
+{
+	const __u32 share[QUEUE_CLASSES] = { 10 * PERCENT, 30 * PERCENT, 60 * PERCENT };
+	const __u32 bytes[QUEUE_CLASSES] = { 1500, 1500, 1500 };
+	__u64 sent[QUEUE_CLASSES] = {};
+	struct class_turns t = {};
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		cr_assert_eq(class_turns_next(&t, 3, 1), 0);
+		class_turns_take(&t, 0, 0, 1500);
+		turns_run(&t, 2, share, bytes, 1, sent); /* while the strict one has nothing */
+	}
+	class_turns_enter(&t, 2);
+	sent[1] = 0;
+	turns_run(&t, 6, share, bytes, 90, sent);
+	cr_expect_eq(sent[2], 60 * 1500);
+	cr_expect_eq(sent[1], 30 * 1500);
+}
+
 Test(turns, class_turns__smallest_share_and_largest_packet)
 {
 	struct class_turns t = {};
