@@ -200,6 +200,29 @@ interface__speed_is_that_of_the_shaper_at_its_root() {
 	daemon_stop sw
 }
 
+# A driver that never knows a speed, as that of a VM's NIC: a shaper is followed in both directions, and over a restart.
+interface__speed_of_a_shaper_is_followed_where_the_driver_knows_none() {
+	interface_tap_up
+	daemon_stop sw
+	net_in sw ethtool -s tap0 speed 0
+	net_in sw tc qdisc replace dev tap0 root tbf rate 100mbit burst 20000 limit 100000
+	daemon_start sw
+	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 100000000
+	net_in sw tc qdisc change dev tap0 root tbf rate 1gbit burst 20000 limit 100000
+	wait_for 20 "sluiced says so" said sw "tap0: speed: 100 -> 1000 Mbit/s, by the driver or the shaper at its root"
+	daemon_kill sw
+	net_in sw tc qdisc change dev tap0 root tbf rate 2gbit burst 20000 limit 100000
+	daemon_start sw
+	expect "bit/s of the port, after a crash" "$(status_of sw '.interfaces[0].speed_bps')" -eq 2000000000
+	net_in sw tc qdisc change dev tap0 root tbf rate 50mbit burst 20000 limit 100000
+	status_soon sw "bit/s of the port" '.interfaces[0].speed_bps' 50000000
+	# Without a shaper it is the last one known.
+	net_in sw tc qdisc replace dev tap0 root pfifo
+	daemon_hup sw reloaded
+	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 50000000
+	daemon_stop sw
+}
+
 # A driver without a link reports no speed: a port keeps its last one, over a reload and over a crash of sluiced.
 interface__speed_that_is_no_longer_known_stays() {
 	interface_tap_up
