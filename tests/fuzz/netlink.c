@@ -284,7 +284,9 @@ static void nic(__u8 lossless)
 	if (nic_tell("eth0", &v))
 		FUZZ_ASSERT(said_bytes);
 	nic_follow("eth0", &v, acts, &n, &silent, &limit);
-	nic_restore("eth0", &v);
+	said_bytes = 0;
+	if (nic_restore("eth0", &v))
+		FUZZ_ASSERT(said_bytes);
 }
 
 static void tree_check(struct qdisc_tree *t)

@@ -120,6 +120,29 @@ interface__more_transmit_queues_than_are_read_are_reported() {
 	wait_for 20 "sluiced says that it is read" said sw "many0: queue: could not be read -> read"
 }
 
+# The kernel's own mq, with handle 0:, is what a NIC with several queues has if nobody installs another; a veth gets none.
+interface__kernels_own_mq_has_departure_times() {
+	local was
+
+	net_up
+	was=$(</proc/sys/net/core/default_qdisc) 2>/dev/null && echo fq 2>/dev/null >/proc/sys/net/core/default_qdisc ||
+		skip "no fq in this kernel"
+	net_in h1 ip link add dev many0 numtxqueues 4 numrxqueues 1 type ifb && net_in h1 ip link set many0 up
+	echo "$was" >/proc/sys/net/core/default_qdisc
+	expect "the kernel's qdiscs" "$(net_in h1 tc qdisc show dev many0 | cut -d ' ' -f -5 | sort | tr '\n' ';')" has \
+		"qdisc fq 0: parent :4;qdisc mq 0: root"
+	expect "what probe says" "$(ctl h1 probe many0 | tr -s ' ')" has "root mq, 4 of 4 leaves fq"
+	host_config h1 "interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}}, {name: many0, role: host, speed: ${NET_RATE^}, pfc: obey}]" \
+		>"$CASE_DIR/h1.yaml"
+	expect "what check says" "$(ctl h1 check "$CASE_DIR/h1.yaml" | tr -s ' ')" has "many0 pfc pauses are kept by fq"
+	daemon_start h1
+	expect "departure times" "$(status_of h1 '[.interfaces[] | select(.name == "many0")][0].edt')" = true
+	! said h1 "many0: not every leaf" || fail "fq is asked for, and it is there"
+	net_in h1 tc qdisc replace dev many0 root pfifo
+	wait_for 20 "sluiced says that they are off" said h1 "many0: departure times: on -> off"
+	daemon_stop h1
+}
+
 # A switch with a port whose speed is the last one from ethtool.
 interface_tap_up() {
 	need ethtool
@@ -174,6 +197,29 @@ interface__speed_is_that_of_the_shaper_at_its_root() {
 	# Above 2^32 byte/s, in the wide attribute.
 	net_in sw tc class add dev p2 parent 1: classid 1:2 htb rate 3gbit
 	interface_speed_soon 3040
+	daemon_stop sw
+}
+
+# A driver that never knows a speed, as that of a VM's NIC: a shaper is followed in both directions, and over a restart.
+interface__speed_of_a_shaper_is_followed_where_the_driver_knows_none() {
+	interface_tap_up
+	daemon_stop sw
+	net_in sw ethtool -s tap0 speed 0
+	net_in sw tc qdisc replace dev tap0 root tbf rate 100mbit burst 20000 limit 100000
+	daemon_start sw
+	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 100000000
+	net_in sw tc qdisc change dev tap0 root tbf rate 1gbit burst 20000 limit 100000
+	wait_for 20 "sluiced says so" said sw "tap0: speed: 100 -> 1000 Mbit/s, by the driver or the shaper at its root"
+	daemon_kill sw
+	net_in sw tc qdisc change dev tap0 root tbf rate 2gbit burst 20000 limit 100000
+	daemon_start sw
+	expect "bit/s of the port, after a crash" "$(status_of sw '.interfaces[0].speed_bps')" -eq 2000000000
+	net_in sw tc qdisc change dev tap0 root tbf rate 50mbit burst 20000 limit 100000
+	status_soon sw "bit/s of the port" '.interfaces[0].speed_bps' 50000000
+	# Without a shaper it is the last one known.
+	net_in sw tc qdisc replace dev tap0 root pfifo
+	daemon_hup sw reloaded
+	expect "bit/s of the port" "$(status_of sw '.interfaces[0].speed_bps')" -eq 50000000
 	daemon_stop sw
 }
 

@@ -95,6 +95,38 @@ nic__is_put_back_after_a_crash() {
 	expect "PFC of the NIC" "$(nic_enabled)" = 40
 }
 
+# nic_detach: its exit status.
+nic_detach() {
+	with_nic net_in h1 "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1 9>&-
+}
+
+# It is busy, or it refuses: what it had before is not forgotten, and the next try is told.
+nic__that_cannot_be_put_back_is_tried_again() {
+	local refusal
+
+	net_up
+	pfc_host >"$CASE_DIR/h1.yaml"
+	for refusal in "3 Device or resource busy" "1 Invalid argument"; do
+		nic_make 8 20 09
+		with_nic daemon_start h1
+		expect "PFC of the NIC" "$(nic_enabled)" = 28
+		nic_change 5 "${refusal%% *}"
+		# A reload without pfc fails, and keeps it.
+		host_config h1 >"$CASE_DIR/h1.yaml"
+		daemon_hup h1 "eth0: PFC of its NIC for priorities 5, as before: ${refusal#* }"
+		expect "ports with pauses" "$(ctl h1 ports --json | jq '.ports | length')" -eq 1
+		daemon_kill h1
+		! nic_detach || fail "--detach succeeds: $(<"$CASE_DIR/detach.log")"
+		expect "what it says" "$(<"$CASE_DIR/detach.log")" has "eth0: PFC of its NIC for priorities 5, as before: ${refusal#* }"
+		expect "what it says" "$(<"$CASE_DIR/detach.log")" has "not everything could be removed, so the pins stay"
+		nic_change 5 0
+		nic_detach || fail "--detach: $(<"$CASE_DIR/detach.log")"
+		expect "PFC of the NIC" "$(nic_enabled)" = 20
+		leftovers_none
+		pfc_host >"$CASE_DIR/h1.yaml"
+	done
+}
+
 # The mode, bypass, and another file.
 nic__follows_what_is_wanted() {
 	nic_make 8 00 09

@@ -436,6 +436,22 @@ node__veth_is_deleted_under_load() {
 	bulk_stop
 }
 
+# The veth eth0 of h1 is one of them, too. Rooms become free when others go.
+node__pod_that_found_no_room_is_tried_again() {
+	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
+	net_up without-fq
+	LD_PRELOAD=$BUILD/accident.so ACCIDENT="fail pods 1" daemon_start h1
+	expect_said h1 "more pods than the map has room for: older connections of some are paced and not windowed"
+	expect "entries of the map of pods" "$(node_pods_known)" -eq 0
+	net_in h1 ip link add any0 type veth peer name any1
+	wait_for 20 "it is in the map" node_pods_are_known 1
+	daemon_stop h1
+}
+
+node_pods_known() { bpftool -j map dump pinned "$PINS/ssys-h1/pods" | jq length; }
+
+node_pods_are_known() { [[ $(node_pods_known) == "$1" ]]; }
+
 # As of jobs that run for a moment: nothing adds up.
 node__many_veths_come_and_go() {
 	local round i begun=$SECONDS

@@ -269,6 +269,33 @@ pfc_is_why() {
 	return $status
 }
 
+# Its pauses are forgotten by then, and its program is removed all the same.
+pfc__program_that_could_not_be_removed_is_removed_by_the_next_detach() {
+	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
+	net_up
+	pfc_switch pfc "buffer: 400KB" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	daemon_kill sw
+	# The second is the ingress filter of the first port.
+	! net_in sw env LD_PRELOAD="$BUILD/accident.so" ACCIDENT="fail bpf_tc_detach 2" "$BUILD/sluiced" --detach \
+		--pin-dir "$PINS/ssys-sw" >"$CASE_DIR/detach.log" 2>&1 || fail "--detach succeeds: $(<"$CASE_DIR/detach.log")"
+	expect "what it says" "$(<"$CASE_DIR/detach.log")" has "removing the ingress filter: Cannot allocate memory: it stays"
+	expect "filters that are left" "$(pfc_filters)" has "pfc"
+	net_in sw "$BUILD/sluiced" --detach --pin-dir "$PINS/ssys-sw" >"$CASE_DIR/detach.log" 2>&1 ||
+		fail "--detach: $(<"$CASE_DIR/detach.log")"
+	expect "filters that are left" "$(pfc_filters)" = ""
+	leftovers_none
+}
+
+pfc_filters() {
+	local port
+
+	for port in p1 p2; do
+		net_in sw tc filter show dev $port ingress
+		net_in sw tc filter show dev $port egress
+	done
+}
+
 # The program that obeys pauses at a switch port is removed like the rest if its daemon is dead and its pins are gone.
 pfc__clean_removes_what_a_killed_daemon_left() {
 	net_up

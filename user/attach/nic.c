@@ -146,20 +146,26 @@ int nic_tell(const char *name, const struct pfc_port *v)
 	return 0;
 }
 
-void nic_restore(const char *name, const struct pfc_port *v)
+int nic_restore(const char *name, const struct pfc_port *v)
 {
+	char text[DCB_PRIORITIES_STRLEN];
 	struct dcb d;
 	__u8 was;
 	int err;
 
+	if (!(v->flags & PFC_F_NIC_SET))
+		return 0;
+	err = link_dcb_get(name, &d);
 	/* Only if it still has our setting: an administrator's later choice stands. */
-	if (!(v->flags & PFC_F_NIC_SET) || link_dcb_get(name, &d) || d.pfc.pfc_en != v->nic_set)
-		return;
-	err = nic_write(name, v->nic_was, &was);
+	if (!err && d.has_pfc && d.pfc.pfc_en != v->nic_set)
+		return 0;
+	err = err ?: d.has_pfc ? nic_write(name, v->nic_was, &was) : -EOPNOTSUPP;
 	if (err)
-		msg("%s: PFC of its NIC as it was: %s: see 'dcb pfc show dev %s'", name, strerror(-err), name);
+		msg("%s: PFC of its NIC for priorities %s, as before: %s: 'dcb pfc show dev %s' has what it does; the next SIGHUP or 'sluiced --detach' tries again",
+		    name, dcb_priorities_format(v->nic_was, text), strerror(-err), name);
 	else
 		nic_say(name, was, v->nic_was, "as before");
+	return err;
 }
 
 static void nic_count(const char *name, const struct dcb *d, struct pfc_nic *n, int *silent)

@@ -18,8 +18,8 @@ int nic_check(const struct pins *pins, const struct config *c);
 int nic_plan(const char *name, struct pfc_port *v, int acts);
 int nic_tell(const char *name, const struct pfc_port *v);
 
-/* Restores the previous PFC, if the NIC still has our setting. */
-void nic_restore(const char *name, const struct pfc_port *v);
+/* Restores the previous PFC, if the NIC still has our setting. 0, or -errno with a message: another try may succeed. */
+int nic_restore(const char *name, const struct pfc_port *v);
 
 /*
  * Once a second: reads its counters. Returns 1 if v has a new plan. *silent: it has no counters except those of struct

@@ -135,8 +135,10 @@ static int pods_judge_htb(struct dataplane *dp, const struct pods_list *now)
 	return err;
 }
 
-/* Updates the pods map to the current links. */
-static void pods_apply(struct dataplane *dp, const struct pods_list *now)
+#define POD_UNKNOWN (-1) /* netnsid of a link that is not in the map */
+
+/* Updates the pods map to the current links. Those that find no room are tried again at the next look. */
+static void pods_apply(struct dataplane *dp, struct pods_list *now)
 {
 	__u32 ifindex, next;
 	int more = map_next(dp->pins.pods, "pods", NULL, &next);
@@ -153,8 +155,12 @@ static void pods_apply(struct dataplane *dp, const struct pods_list *now)
 
 		if (was && was->netnsid == now->link[i].netnsid)
 			continue;
-		if (bpf_map_update_elem(dp->pins.pods, &now->link[i].ifindex, &now->link[i].netnsid, BPF_ANY))
-			msg_limited(&dp->limit, 60, "more pods than the map has room for: older connections of some are paced and not windowed");
+		if (!bpf_map_update_elem(dp->pins.pods, &now->link[i].ifindex, &now->link[i].netnsid, BPF_ANY))
+			continue;
+		now->link[i].netnsid = POD_UNKNOWN;
+		msg_limited(
+			&dp->limit, 60,
+			"more pods than the map has room for: older connections of some are paced and not windowed");
 	}
 }
 

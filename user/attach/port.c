@@ -51,9 +51,10 @@ static int classes_apply(struct dataplane *dp, const struct config_interface *i,
 /* Removes its programs, routes and state, except for its entry and clsact. */
 static int port_take_off(struct dataplane *dp, __u32 ifindex, const struct port *port)
 {
-	int pauses = ppfc_port_forget(&dp->pins, ifindex), err, e;
+	int err = ppfc_port_forget(&dp->pins, ifindex), e;
 
-	err = filter_remove(dp->pin_dir, ifindex, BPF_TC_EGRESS);
+	e = filter_remove(dp->pin_dir, ifindex, BPF_TC_EGRESS);
+	err = err ?: e;
 	if (port->flags & PORT_F_HOST) {
 		xdp_remove(ifindex, counters_id(&dp->pins));
 		e = filter_remove(dp->pin_dir, ifindex, BPF_TC_INGRESS);
@@ -61,7 +62,7 @@ static int port_take_off(struct dataplane *dp, __u32 ifindex, const struct port 
 		e = routes_remove(ifindex);
 		err = err ?: e;
 	}
-	if (port->flags & PORT_F_VOQ_UP || (port->flags & PORT_F_SWITCH && pauses)) {
+	if (port->flags & PORT_F_SWITCH) { /* tor or pfc, if any */
 		e = filter_remove(dp->pin_dir, ifindex, BPF_TC_INGRESS);
 		err = err ?: e;
 	}

@@ -17,6 +17,8 @@ __u64 port_speed(const struct config_interface *i, const struct link_info *link,
 		return i->speed_bps;
 	if (i->rate_bps)
 		return i->rate_bps;
+	if (!link->speed_bps && q->shaper_bps) /* what is known may be the shaper's earlier rate */
+		return q->shaper_bps;
 	return q->shaper_bps && (!bps || q->shaper_bps < bps) ? q->shaper_bps : bps;
 }
 

@@ -39,10 +39,8 @@ int ppfc_port_set(const struct pins *pins, const struct config *c, const struct 
 	struct pfc_port v = {};
 	int err, had;
 
-	if (i->pfc == CONFIG_PFC_OFF) {
-		ppfc_port_forget(pins, link->ifindex);
-		return 0;
-	}
+	if (i->pfc == CONFIG_PFC_OFF)
+		return ppfc_port_forget(pins, link->ifindex);
 	had = map_find(pins->pfc_ports, "pfc_ports", &link->ifindex, &v);
 	if (had < 0)
 		return had;
@@ -83,13 +81,15 @@ int ppfc_port_forget(const struct pins *pins, __u32 ifindex)
 {
 	char name[IFNAMSIZ];
 	struct pfc_port v;
-	int had = map_find(pins->pfc_ports, "pfc_ports", &ifindex, &v);
+	int had = map_find(pins->pfc_ports, "pfc_ports", &ifindex, &v), err = 0;
 
-	if (had > 0 && if_indextoname(ifindex, name))
-		nic_restore(name, &v);
-	if (had)
-		map_remove(pins->pfc_ports, "pfc_ports", &ifindex);
-	return had != 0;
+	if (had <= 0)
+		return had;
+	if (if_indextoname(ifindex, name))
+		err = nic_restore(name, &v);
+	if (!err)
+		err = map_remove(pins->pfc_ports, "pfc_ports", &ifindex);
+	return err < 0 ? err : 0;
 }
 
 int ppfc_port_by_nic(const struct pins *pins, __u32 ifindex)

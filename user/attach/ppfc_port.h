@@ -12,7 +12,7 @@
  */
 int ppfc_port_set(const struct pins *pins, const struct config *c, const struct config_interface *i,
 		  const struct link_info *link, const struct port *port);
-/* Returns whether there was one. Its NIC gets its previous setting. */
+/* Its NIC gets its previous setting. 0, or -errno with a message: then the entry stays, for another try. */
 int ppfc_port_forget(const struct pins *pins, __u32 ifindex);
 /* Whether the NIC obeys pauses. */
 int ppfc_port_by_nic(const struct pins *pins, __u32 ifindex);

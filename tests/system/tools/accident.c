@@ -80,6 +80,22 @@ int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *co
 	return accident("bpf_map_update_batch") ? -ENOMEM : REAL(bpf_map_update_batch)(fd, keys, values, count, opts);
 }
 
+/* "fail pods 1": the first entry of the map of pods. */
+int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
+{
+	struct bpf_map_info info = {};
+	__u32 size = sizeof(info);
+
+	if (!bpf_obj_get_info_by_fd(fd, &info, &size) && !strcmp(info.name, "pods") && accident("pods"))
+		return -ENOMEM;
+	return REAL(bpf_map_update_elem)(fd, key, value, flags);
+}
+
+int bpf_tc_detach(const struct bpf_tc_hook *hook, const struct bpf_tc_opts *opts)
+{
+	return accident("bpf_tc_detach") ? -ENOMEM : REAL(bpf_tc_detach)(hook, opts);
+}
+
 int bpf_tc_attach(const struct bpf_tc_hook *hook, struct bpf_tc_opts *opts)
 {
 	return accident("bpf_tc_attach") ? -ENOMEM : REAL(bpf_tc_attach)(hook, opts);

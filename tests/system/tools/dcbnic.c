@@ -6,7 +6,7 @@
  * usage: DCBNIC=FILE LD_PRELOAD=build/dcbnic.so PROGRAM...
  *	FILE has one line: NAME CAPABILITY ENABLED DCBX REFUSAL REQUESTS INDICATIONS
  *	ENABLED and DCBX in two hexadecimal digits; the driver changes the former
- *	REFUSAL: 0, 1: of what is set, by -EINVAL, or 2: it is said to be done, and is not
+ *	REFUSAL: 0, 1: of what is set, by -EINVAL, 2: it is said to be done, and is not, or 3: of all, by -EBUSY
  *	REQUESTS, INDICATIONS: of priority 3
  */
 #include <dlfcn.h>
@@ -77,6 +77,15 @@ static struct nlmsghdr *answer_begin(int fd, const struct nlmsghdr *asked, __u16
 	return nlh;
 }
 
+static void answer_error(int fd, const struct nlmsghdr *asked, int error)
+{
+	struct nlmsghdr *nlh = answer_begin(fd, asked, NLMSG_ERROR);
+	struct nlmsgerr *e = mnl_nlmsg_put_extra_header(nlh, sizeof(*e));
+
+	e->error = error;
+	e->msg = *asked;
+}
+
 static void answer_get(int fd, const struct nlmsghdr *asked, const struct nic *n)
 {
 	struct ieee_pfc pfc = { .pfc_cap = n->capability, .pfc_en = n->enabled, .requests[3] = n->requests,
@@ -98,13 +107,10 @@ static void answer_set(int fd, const struct nlmsghdr *asked, const struct nic *n
 {
 	struct nlmsghdr *nlh = answer_begin(fd, asked, RTM_SETDCB);
 	struct dcbmsg *m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
-	struct nlmsgerr *ack;
 
 	m->cmd = DCB_CMD_IEEE_SET;
 	mnl_attr_put_u8(nlh, DCB_ATTR_IEEE, nic_write(n, pfc->pfc_en));
-	nlh = answer_begin(fd, asked, NLMSG_ERROR);
-	ack = mnl_nlmsg_put_extra_header(nlh, sizeof(*ack));
-	ack->msg = *asked;
+	answer_error(fd, asked, 0);
 }
 
 static const struct nlattr *attr_find(const struct nlattr *in, const struct nlmsghdr *nlh, int type)
@@ -133,6 +139,10 @@ static int nic_asked(int fd, const void *buf, size_t len)
 		return 0;
 	memset(&queue, 0, sizeof(queue));
 	queue.fd = fd;
+	if (n.refusal == 3) {
+		answer_error(fd, nlh, -EBUSY);
+		return 1;
+	}
 	if (nlh->nlmsg_type == RTM_GETDCB) {
 		answer_get(fd, nlh, &n);
 		return 1;

@@ -60,10 +60,23 @@ static int qdisc_dump(mnl_cb_t cb, void *data)
 	return nl_talk(nlh, cb, data);
 }
 
+/* The kernel's own mq has handle 0, as its children have, whose parents are 0:1, 0:2 ... Only the root has children then. */
+static int qdisc_has_children(const struct qdisc_list *l, unsigned int i)
+{
+	unsigned int k;
+
+	if (!l->q[i].handle && l->q[i].parent != TC_H_ROOT)
+		return 0;
+	for (k = 0; k < l->n; k++)
+		if (l->q[k].parent != TC_H_ROOT && TC_H_MAJ(l->q[k].parent) == TC_H_MAJ(l->q[i].handle))
+			return 1;
+	return 0;
+}
+
 int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 {
 	struct qdisc_list *l = calloc(1, sizeof(*l));
-	unsigned int i, k;
+	unsigned int i;
 	__u32 root = 0;
 	int err;
 
@@ -82,11 +95,7 @@ int qdisc_get(__u32 ifindex, struct qdisc_info *info)
 			memcpy(info->root, l->q[i].kind, sizeof(info->root));
 			root = l->q[i].handle;
 		}
-		for (k = 0; k < l->n; k++)
-			if (l->q[i].handle && l->q[k].parent != TC_H_ROOT &&
-			    TC_H_MAJ(l->q[k].parent) == TC_H_MAJ(l->q[i].handle))
-				break;
-		if (k < l->n)
+		if (qdisc_has_children(l, i))
 			continue;
 		info->leaves++;
 		info->ours += !strcmp(l->q[i].kind, "sluice");
