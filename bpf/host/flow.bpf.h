@@ -110,12 +110,13 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
  */
 static inline __u64 flow_overdue_bps(const struct flow *f, __u64 rate_bps, __u64 now_ns)
 {
-	__u64 untold = FLOW_UNTOLD_RTTS * q12_to_bytes(f->cc.w) + FLOW_UNTOLD_PACKETS * f->params.packet, under_way;
+	__u64 untold = FLOW_UNTOLD_RTTS * q12_to_bytes(f->cc.w) + FLOW_UNTOLD_PACKETS * f->params.packet;
+	__s32 under_way;
 
 	if (!f->rx.feedbacks || f->path.hpcc_off || !f->cc.hops || f->fallback.swift)
 		return rate_bps;
-	under_way = (__u32)((__u32)flow_left_bytes(f, now_ns) - f->rx.fb_seq);
-	if (under_way <= untold)
+	under_way = (__u32)flow_left_bytes(f, now_ns) - f->rx.fb_seq; /* < 0 when R has risen */
+	if (under_way <= 0 || under_way <= untold)
 		return rate_bps;
 	return under_way >= 8 * untold ? rate_bps / 8 : rate_bps / 16 * (16 * untold / under_way);
 }
