@@ -242,24 +242,30 @@ VERIFIED_APART int tor_up(struct __sk_buff *ctx, const struct msg *m)
 	return 0;
 }
 
+/* Where a packet ends, without the bytes by which Ethernet fills up a short one: a bridge keeps those. */
+static inline __u32 tor_end(const struct __sk_buff *ctx, __u32 offset, const struct ip_info *ip)
+{
+	return !ctx->gso_size && offset + ip->total < ctx->len ? offset + ip->total : ctx->len;
+}
+
 /*
- * The wire bytes of a plain packet, whose L4 header is at l4, in all its segments; 0: it has no payload, or is neither
- * TCP nor UDP.
+ * The wire bytes of a plain packet that ends at `end`, and whose L4 header is at l4, in all its segments; 0: it has no
+ * payload, or is neither TCP nor UDP.
  */
-static inline __u32 tor_plain_bytes(struct __sk_buff *ctx, __u32 l4, __u8 proto)
+static inline __u32 tor_plain_bytes(struct __sk_buff *ctx, __u32 l4, __u32 end, __u8 proto)
 {
 	__u32 head = l4 + sizeof(struct udphdr), payload, segs;
 	const __u8 *doff;
 
 	if (proto == IPPROTO_TCP) {
 		doff = pkt_bytes(ctx, l4 + 12, 1);
-		head = doff ? l4 + (*doff >> 4) * 4 : ctx->len;
+		head = doff ? l4 + (*doff >> 4) * 4 : end;
 	} else if (proto != IPPROTO_UDP) {
 		return 0;
 	}
-	if (ctx->len <= head)
+	if (end <= head)
 		return 0;
-	payload = ctx->len - head;
+	payload = end - head;
 	segs = ctx->gso_size ? (payload + ctx->gso_size - 1) / ctx->gso_size : 1;
 	return payload + segs * head;
 }
@@ -286,7 +292,7 @@ VERIFIED_APART int tor_plain(struct __sk_buff *ctx, __u32 offset, __u16 proto)
 	space->tor_key.dst = m->ip.dst;
 	space->tor_key.port = TOR_PAIR;
 	t = bpf_map_lookup_elem(&tor_flows, &space->tor_key);
-	bytes = t ? tor_plain_bytes(ctx, offset + m->ip.bytes, m->ip.proto) : 0;
+	bytes = t ? tor_plain_bytes(ctx, offset + m->ip.bytes, tor_end(ctx, offset, &m->ip), m->ip.proto) : 0;
 	if (!bytes)
 		return 0;
 	told_ns = t->asked_ns;

@@ -32,8 +32,11 @@ Test(tor_beside, up__data_is_known_by_its_companions)
 {
 	FOR_V4_AND_V6 (v6) {
 		struct frame data = tcp(.v6 = v6, .payload = 700), other = tcp(.v6 = v6, .payload = 100, .sport = 7),
-			     ack = tcp(.v6 = v6), in = companion_passing(v6, 0, EMPTY);
+			     ack = tcp(.v6 = v6), padded = ack, in = companion_passing(v6, 0, EMPTY);
 		struct result r;
+
+		memset(padded.b + padded.len, 0, 6);
+		padded.len += 6; /* 60 bytes, the least of Ethernet, for IPv4 */
 
 		expect_untouched(HOP_MAP, &data, STAT_HOP_OTHER);
 		r = run(HOP_MAP, &in);
@@ -46,6 +49,7 @@ Test(tor_beside, up__data_is_known_by_its_companions)
 		run(HOP_MAP, &other);
 		expect_counted(STAT_HOP_OTHER, STAT_TOR_VOQ);
 		expect_untouched(HOP_MAP, &ack, STAT_HOP_OTHER);
+		expect_untouched(HOP_MAP, &padded, STAT_HOP_OTHER);
 		expect_eq(voq_get(tor_to_b(v6)).voq.sent, FIRST + data.len + other.len);
 		r = run(HOP_MAP, &in);
 		expect_said(&r.out, data.len + other.len, 2, EMPTY);
