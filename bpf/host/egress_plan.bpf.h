@@ -113,6 +113,7 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 {
 	__u32 ours = p->outer_bytes + p->wire_bytes;
 	__u32 segment = (ctx->gso_size ? p->hdr_bytes + ctx->gso_size : ctx->len) + ours, payload;
+	int first;
 
 	if (!p->beside && segment + p->growth > f->path.mtu + WIRE_ETH_BYTES) {
 		f->tx.flags &= ~FLOW_F_TELEM;
@@ -123,9 +124,10 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 	p->weight = egress_weight(ctx, p, f, ours);
 	payload = segment - p->hdr_bytes - ours;
 	if (payload >= f->tx.mss) {
-		if (!f->tx.mss)
-			pass_end(&p->key);
+		first = !f->tx.mss;
 		f->tx.mss = payload;
+		if (first) /* ingress looks at mss again after it has entered a flow */
+			pass_end(&p->key);
 		f->tx.segment = p->beside ? segment :
 					    p->hdr_bytes + egress_outer_bytes(p) + WIRE_HDR_BYTES + p->voq_bytes +
 						    p->auth_bytes + payload +

@@ -121,12 +121,17 @@ static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *
 		rwnd_cut(ctx, f, WIRE_ETH_BYTES + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
 }
 
-/* Makes the companion that egress waits for from an incoming ACK: it is small, and goes on unchanged itself. */
+/*
+ * Makes the companion that egress waits for from an incoming ACK: it is small, and goes on unchanged itself. It must come
+ * in where the flow goes out, for the companion leaves there.
+ */
 static inline void ingress_companion_of(ctx_t *ctx, struct flow *f, const struct sluice_addr *remote)
 {
 #if !CTX_IS_XDP
 	struct scratch_space *space = scratch_get();
 
+	if (f->path.ifindex != ctx->ifindex)
+		return;
 	f->beside.wanted = 0;
 	if (!space)
 		return;
@@ -179,13 +184,19 @@ static inline void ingress_companion_of_any(ctx_t *ctx, const struct sluice_addr
 #endif
 }
 
+/* Whether packets that come in have nothing for the flow; NULL: there is none. */
+static inline int ingress_passes(const struct flow *f)
+{
+	return !f || (!READ_ONCE(f->beside.wanted) && (f->tx.own_cc || !READ_ONCE(f->tx.mss)));
+}
+
 /* A packet that is not ours: its window may be granted to a flow that is. */
 static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 {
 	struct flow_key key = {};
 	struct ip_info ip = {};
 	const struct tcphdr *tcp;
-	__u32 at, syn, ack, tcp_bytes;
+	__u32 at, syn, ack, ack_seq, tcp_bytes;
 	struct flow *f;
 
 	if (ip_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &ip) != IP_OK)
@@ -206,6 +217,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	syn = tcp->syn;
 	tcp_bytes = tcp->doff * 4;
 	ack = tcp->ack;
+	ack_seq = bpf_ntohl(tcp->ack_seq);
 	if (syn && !ack) { /* there is no flow before our side has answered */
 		rwnd_offer(&key, rwnd_syn_scale(ctx, at));
 		return;
@@ -213,14 +225,18 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	if (!syn && pass_is_free(&key, ctl->epoch))
 		return;
 	f = bpf_map_lookup_elem(&flows, &key);
-	if (!syn && (!f || (!f->beside.wanted && (f->tx.own_cc || !f->tx.mss))))
+	if (!syn && ingress_passes(f)) {
 		pass_enter(&key, ctl->epoch);
+		f = bpf_map_lookup_elem(&flows, &key);
+		if (!ingress_passes(f)) /* egress has begun meanwhile */
+			pass_end(&key);
+	}
 	if (!f)
 		return;
 	if (f->beside.wanted && !syn && ip.total == ip.bytes + tcp_bytes)
 		ingress_companion_of(ctx, f, &key.remote);
 	if (syn)
-		rwnd_syn_ack_in(f, rwnd_syn_scale(ctx, at));
+		rwnd_syn_ack_in(f, ack_seq, rwnd_syn_scale(ctx, at));
 	else if (f->tx.flags & FLOW_F_TELEM)
 		rwnd_cut(ctx, f, at);
 }

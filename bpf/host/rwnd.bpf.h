@@ -118,10 +118,10 @@ static inline void rwnd_offer(const struct flow_key *key, __u32 scale)
 		bpf_map_update_elem(&syn_offers, key, &scale, BPF_ANY);
 }
 
-/* A SYN-ACK from the remote side, which counts if our side has sent a SYN. */
-static inline void rwnd_syn_ack_in(struct flow *f, __u32 scale)
+/* A SYN-ACK from the remote side, which counts if our side has sent a SYN, and it acknowledges that (RFC 9293, 3.10.7.3). */
+static inline void rwnd_syn_ack_in(struct flow *f, __u32 ack, __u32 scale)
 {
-	if (!(f->wnd.wscale & RWND_ASKED))
+	if (!(f->wnd.wscale & RWND_ASKED) || ack - f->wnd.snd_una > f->tx.seq_end - f->wnd.snd_una)
 		return;
 	f->wnd.wscale = f->wnd.wscale & RWND_NOT_OFFERED ? 0 : rwnd_scale(scale);
 	f->wnd.wscale_known = 1;
@@ -218,7 +218,7 @@ static inline __u32 rwnd_window(const struct flow *f)
 /*
  * True if data of the local side, up to the TCP sequence end, is new and exceeds its window: its stack ignores the
  * window. One unit more is allowed: the window on the wire is rounded up by it, and it covers a zero window probe. An
- * end that is not beyond is remembered.
+ * end that is not beyond is remembered. Windows of a plain flow are not cut, so it may use them.
  */
 static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
 {
@@ -230,7 +230,8 @@ static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
 	if (f->wnd.seq_known == FLOW_SEQ_UNA) {
 		limit = f->wnd.edge_ns ? f->wnd.edge + (1 << (f->wnd.wscale & 15)) : f->wnd.snd_una + f->wnd.grant_max;
 		if (ahead < 0 || (__s32)(end - limit) > 0) {
-			if (ahead > 0 && !f->tx.own_cc && f->wnd.edge_ns && now_ns < f->wnd.edge_ns + RWND_STALE_NS)
+			if (ahead > 0 && f->tx.flags & FLOW_F_TELEM && !f->tx.own_cc && f->wnd.edge_ns &&
+			    now_ns < f->wnd.edge_ns + RWND_STALE_NS)
 				return 1;
 			f->wnd.seq_known = FLOW_SEQ_SENT;
 			f->wnd.edge_ns = 0;

@@ -184,6 +184,10 @@ Test(companion, companion__of_an_ack)
 		expect_counted(STAT_TX_BESIDE);
 		cr_assert(!packet_catch(a.fd, &got, 20), "%sone of the packet itself", world_fixture());
 		expect_eq(flow_get(s).beside.wanted, 1);
+		/* By another interface than that of the flow: the companion would leave there. */
+		expect_verdict(run(INGRESS, &ack), VERDICT_PASS);
+		expect_eq(flow_get(s).beside.wanted, 1);
+		world_ended();
 		expect_verdict(run(INGRESS, &ack, .ifindex = a.ifindex), VERDICT_PASS);
 		cr_assert(packet_catch(a.fd, &got, 1000), "%snone of the ACK", world_fixture());
 		want = companion_of(&in, 2, get32(got.b + companion_at(&got) + COMPANION_MESSAGE + 4));

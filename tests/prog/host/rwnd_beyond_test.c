@@ -126,6 +126,14 @@ Test(rwnd_beyond, beyond__and_let_through)
 	flow_set(spec, &g);
 	expect_leaves(0, far, 1000);
 	flow_set(spec, &flow);
+	fixture("plain, because its peer is silent");
+	g = flow;
+	g.tx.flags &= ~FLOW_F_TELEM;
+	flow_set(spec, &g);
+	expect_leaves(0, far, 1000);
+	expect_eq(rwnd_flow_of(0).wnd.seq_known, FLOW_SEQ_SENT);
+	expect_eq(rwnd_flow_of(0).wnd.edge_ns, 0);
+	flow_set(spec, &flow);
 	fixture("receive_window: false");
 	rwnd_set(0);
 	expect_leaves(0, far, 1000);

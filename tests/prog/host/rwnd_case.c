@@ -42,6 +42,13 @@ struct flow rwnd_flow_of(int v6)
 	return flow_get((struct ip_spec){ .v6 = v6 });
 }
 
+struct frame with_ack(struct frame f, __u32 ack)
+{
+	put32(f.b + at_tcp(&f) + 8, ack);
+	frame_fix(&f);
+	return f;
+}
+
 void syn_leaves(int v6, int scale, int ack)
 {
 	struct frame f = syn_with_scale((struct ip_spec){ .v6 = v6, .flags = SYN | (ack ? ACK : 0) }, scale);
@@ -55,6 +62,8 @@ void syn_arrives(int v6, int scale, int ack)
 	struct frame f =
 		syn_with_scale((struct ip_spec){ .v6 = v6, .reply = 1, .flags = SYN | (ack ? ACK : 0) }, scale);
 
+	if (ack)
+		f = with_ack(f, USUAL_SEQ + 1);
 	expect_untouched(INGRESS, &f, STAT_RX_OTHER);
 }
 
@@ -121,8 +130,7 @@ struct frame granted(int v6, __u32 ack, __u16 window)
 	static const __u8 options[24] = { 1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 5, 10, 9, 8, 7, 6, 9, 8, 7, 7 };
 	struct frame f = tcp(.v6 = v6, .reply = 1, .options = sizeof(options));
 
-	put32(f.b + at_tcp(&f) + 8, ack);
-	return with_window(with_options(f, options, sizeof(options)), window);
+	return with_window(with_options(with_ack(f, ack), options, sizeof(options)), window);
 }
 
 void expect_window(const struct frame *f, __u16 window)

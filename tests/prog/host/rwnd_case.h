@@ -10,12 +10,15 @@
 void rwnd_make(void);
 
 #define NO_SCALE (-1)
-#define USUAL_ACK 2000000 /* of tcp() */
+#define USUAL_SEQ 1000000 /* of tcp() */
+#define USUAL_ACK 2000000
 
 /* The offset of the TCP header in a plain frame. */
 unsigned int at_tcp(const struct frame *f);
 /* With these bytes as TCP options. */
 struct frame with_options(struct frame f, const __u8 *options, unsigned int len);
+/* With another acknowledgement number. */
+struct frame with_ack(struct frame f, __u32 ack);
 /* MSS, and the scale if there is one. */
 struct frame syn_with_scale(struct ip_spec s, int scale);
 struct flow rwnd_flow_of(int v6);

@@ -97,6 +97,27 @@ Test(rwnd_handshake, handshake__that_nobody_wanted)
 	}
 }
 
+/* Somebody who does not see the SYN cannot set the scale before the peer does, whose SYN-ACK acknowledges it. */
+Test(rwnd_handshake, handshake__with_a_syn_ack_of_somebody_else)
+{
+	static const __u32 acks[] = { 0, USUAL_SEQ, USUAL_SEQ + 2, USUAL_SEQ + (1u << 31), USUAL_ACK };
+	unsigned int i;
+
+	FOR_V4_AND_V6 (v6) {
+		syn_leaves(v6, 3, 0);
+		for (i = 0; i < sizeof(acks) / sizeof(acks[0]); i++) {
+			struct frame f =
+				syn_with_scale((struct ip_spec){ .v6 = v6, .reply = 1, .flags = SYN | ACK }, 14);
+
+			f = with_ack(f, acks[i]);
+			expect_untouched(INGRESS, &f, STAT_RX_OTHER);
+			expect_eq(rwnd_flow_of(v6).wnd.wscale_known, 0);
+		}
+		syn_arrives(v6, 7, 1);
+		expect_scale(v6, 7);
+	}
+}
+
 /* RFC 7323, 2.3: more than 14 is 14. */
 Test(rwnd_handshake, handshake__scale_above_14)
 {
@@ -192,7 +213,7 @@ Test(rwnd_handshake, handshake__options_in_any_order)
 
 				fixture("IPv%d, %s", v6 ? 6 : 4, option_cases[i].what);
 				memcpy(f.b + f.len - 6, tail ? decoy_tail : decoy, tail ? 4 : 6);
-				f = with_options(f, option_cases[i].bytes, len);
+				f = with_ack(with_options(f, option_cases[i].bytes, len), USUAL_SEQ + 1);
 				syn_leaves(v6, 3, 0);
 				expect_untouched(INGRESS, &f, STAT_RX_OTHER);
 				expect_scale(v6, scale == NO_SCALE ? 0 : scale);
