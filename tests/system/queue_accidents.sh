@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What was at an interface before the qdisc `sluice` is not lost: ours cannot be made anew, its daemon is killed
-# meanwhile.
+# What was at an interface before the qdisc `sluice` is not lost: ours cannot be made anew, its daemon is killed meanwhile, its
+# interface goes and comes.
 
 # queue_accident ACCIDENT: the daemon of h1, to which that happens. It makes qdiscs by RTM_NEWQDISC: at a start mq, which
 # eth0 cannot have, and `sluice`; at a reload with a rate, after ours is deleted, `sluice`.
 queue_accident() { LD_PRELOAD=$BUILD/accident.so ACCIDENT=$1 daemon_start h1; }
 
-# queue_before: the usual network with an fq of the administrator, who wants it to be ours; prints nothing, sets BEFORE.
+# queue_before: the usual network with an fq of the administrator, which is BEFORE, and the key of ours.
 queue_before() {
 	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
 	queue_keyed
@@ -86,3 +86,40 @@ queue__whose_daemon_is_killed_while_it_is_made_anew() {
 	daemon_stop h1
 	expect "the qdisc of eth0 at the end" "$(queue_root)" = "$BEFORE"
 }
+
+queue_was() { bpftool -j map dump pinned "$PINS/ssys-h1/queue_was" | jq length; }
+
+queue_was_are() { WAIT_SEEN="$(queue_was) entries" && [[ $WAIT_SEEN == "$1 entries" ]]; }
+
+# An interface that is deleted and made again has another index. Its earlier entries do not fill the map.
+queue__forgets_interfaces_that_are_gone() {
+	local value i
+
+	queue_needed
+	net_up
+	host_config h1 "interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}}, {name: eth9, role: host, queue: sluice, rate: 1Gbit}]" >"$CASE_DIR/h1.yaml"
+	net_in h1 ip link add eth9 type veth peer name peer9
+	net_in h1 ip link set eth9 up
+	daemon_start h1
+	queue_registered
+	expect "interfaces whose qdisc is stored" "$(queue_was)" -eq 1
+	# The others that it holds, as after 255 times; sluiced may look meanwhile.
+	value=$(bpftool -j map dump pinned "$PINS/ssys-h1/queue_was" | jq -r '.[0].value | join(" ")')
+	for i in {1..255}; do
+		echo "map update pinned $PINS/ssys-h1/queue_was key $i 0 1 0 value $value"
+	done >"$CASE_DIR/batch.txt"
+	bpftool batch file "$CASE_DIR/batch.txt" >"$CASE_DIR/batch.log" 2>&1 || fail "bpftool: $(tail -n 1 "$CASE_DIR/batch.log")"
+	for i in 1 2 3; do
+		net_in h1 ip link del eth9
+		wait_for 20 "the interface that went is forgotten, time $i" queue_was_are 0
+		net_in h1 ip link add eth9 type veth peer name peer9
+		net_in h1 ip link set eth9 up
+		wait_for 20 "eth9 has ours, time $i" queue_is_at eth9
+		expect "interfaces whose qdisc is stored, time $i" "$(queue_was)" -eq 1
+		expect "setups, time $i" "$(bpftool -j map dump pinned "$PINS/ssys-h1/queue_ports" | jq length)" -eq 1
+	done
+	expect "what sluiced says" "$(<"$CASE_DIR/h1.log")" has-no "the map queue_was"
+	daemon_stop h1
+}
+
+queue_is_at() { [[ $(queue_root "$1") == *"qdisc sluice 5463: root"* ]]; }

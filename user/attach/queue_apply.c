@@ -89,6 +89,27 @@ static int was_write(int fd, __u32 ifindex, struct queue_was *was)
 	return err;
 }
 
+/* Fills in the interfaces that have an entry, at most QUEUE_WAS_MAX, and returns their number. */
+static __u32 was_list(int fd, __u32 *seen)
+{
+	__u32 n = 0;
+
+	while (n < QUEUE_WAS_MAX && !bpf_map_get_next_key(fd, n ? &seen[n - 1] : NULL, &seen[n]))
+		n++;
+	return n;
+}
+
+/* Removes the entries of interfaces that are gone: one that is made again has another index. */
+static void was_forget_gone(int fd)
+{
+	__u32 seen[QUEUE_WAS_MAX], n = was_list(fd, seen), k;
+	char name[IFNAMSIZ];
+
+	for (k = 0; k < n; k++)
+		if (!if_indextoname(seen[k], name) && errno == ENXIO)
+			map_remove(fd, "queue_was", &seen[k]);
+}
+
 void queue_was_each(const char *pin_dir,
 		    void (*fn)(__u32 ifindex, const struct qdisc *root, const struct qdisc *child, void *ctx),
 		    void *ctx)
@@ -305,14 +326,13 @@ int queues_check(const struct dataplane *dp, const struct config *c)
 
 int queues_apply(struct dataplane *dp, const struct config *c)
 {
-	__u32 seen[QUEUE_WAS_MAX], n = 0;
+	__u32 seen[QUEUE_WAS_MAX], n;
 	int fd = was_open(dp->pin_dir, queues_wanted(c) > 0), err = 0, e;
 	unsigned int k;
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	while (n < QUEUE_WAS_MAX && !bpf_map_get_next_key(fd, n ? &seen[n - 1] : NULL, &seen[n]))
-		n++;
+	n = was_list(fd, seen);
 	for (k = 0; k < n; k++) {
 		e = queue_wanted(c, seen[k]) ? 0 : queue_put_back(fd, seen[k]);
 		err = err ?: e;
@@ -363,6 +383,7 @@ void queues_follow(struct dataplane *dp, const struct config *c)
 	struct link_info link;
 	unsigned int k;
 
+	was_forget_gone(fd);
 	for (k = 0; fd >= 0 && k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
 
