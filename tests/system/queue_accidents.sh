@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What was at an interface before the qdisc `sluice` is not lost: ours cannot be made anew, its daemon is killed meanwhile, its
-# interface goes and comes.
+# The previous qdisc of an interface is not lost: when ours cannot be made anew, when its daemon is killed meanwhile, when
+# its interface goes and comes.
 
 # queue_accident ACCIDENT: the daemon of h1, to which that happens. It makes qdiscs by RTM_NEWQDISC: at a start mq, which
 # eth0 cannot have, and `sluice`; at a reload with a rate, after ours is deleted, `sluice`.
@@ -77,7 +77,7 @@ queue__whose_daemon_is_killed_while_it_is_made_anew() {
 	queue_killed
 	queue_detach
 	expect "the qdisc of eth0 after --detach" "$(queue_root)" = "$BEFORE"
-	# What somebody puts there after the kill is what was there before.
+	# A qdisc that somebody puts there after the kill is the previous one then.
 	queue_killed
 	net_in h1 tc qdisc replace dev eth0 root handle 30: pfifo limit 77
 	BEFORE=$(queue_root)
