@@ -201,6 +201,43 @@ pfc__priority_of_a_vlan_tag() {
 	daemon_stop sw
 }
 
+# pfc_wakes NODE: how often its daemon waits for an event in 2 s.
+pfc_wakes() {
+	local status=/proc/${DAEMON[$1]}/status before
+
+	before=$(awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "$status")
+	sleep 2
+	awk -v before="$before" '$1 == "voluntary_ctxt_switches:" { print $2 - before }' "$status"
+}
+
+# In bypass there are no rounds, whether it begins with a long queue or a queue gets long in it, and they begin again after it.
+pfc__bypass_has_no_rounds() {
+	local wakes how
+
+	net_up without-fq
+	pfc_switch ppfc "buffer: 400KB, k_max: 10KB, seed: 1" >"$CASE_DIR/sw.yaml"
+	daemon_start sw
+	server h2
+	for how in "begins with a long queue" "had no queue at first"; do
+		[[ $how == begins* ]] || { ctl sw bypass on >/dev/null && sleep 1; }
+		bulk_udp_start h1 10.2.0.2 -b 150M -l 1400 -S $PFC_TOS
+		wait_for 20 "10 KB wait at p2" pfc_waits p2 10000
+		[[ $how != begins* ]] || { grows "XOFF" 20 ports_of sw p1 '.xoffs + .refreshes' && ctl sw bypass on >/dev/null; }
+		sleep 1
+		wakes=$(pfc_wakes sw)
+		echo "# wake-ups in 2 s of bypass that $how: $wakes"
+		expect "wake-ups in 2 s of bypass that $how" "$wakes" -le 200
+		ctl sw bypass off >/dev/null
+		grows "XOFF after bypass that $how" 20 ports_of sw p1 '.xoffs + .refreshes'
+		bulk_udp_stop
+		wait_for 20 "the queue is empty" test_total p2 0
+		sleep 1
+		echo "# wake-ups in 2 s without traffic: $(pfc_wakes sw)"
+	done
+	servers_stop
+	daemon_stop sw
+}
+
 # A daemon that dies with pauses in force leaves none behind.
 pfc__daemon_dies_and_its_pauses_run_out() {
 	net_up

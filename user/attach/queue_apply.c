@@ -4,7 +4,10 @@
  *
  *  1. The previous qdisc is stored in the pinned map `queue_was` before it is replaced, so the next daemon and
  *     --detach find it.
- *  2. If somebody replaces or deletes ours, that is reported and stands until SIGHUP or the next start.
+ *  2. If somebody replaces or deletes ours, that is reported and stands until SIGHUP or the next start. The same goes
+ *     for the previous one, which is put back if ours cannot be installed.
+ *  3. Ours is made anew by deleting it first. If the daemon is killed in between, `installing` says that the kernel's
+ *     default is not what was there before.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -16,15 +19,15 @@
 #include "attach/queue_root.h"
 #include "lib/maps.h"
 
-#define QUEUE_WAS_VERSION 1 /* goes up with every change of struct queue_was */
+#define QUEUE_WAS_VERSION 2 /* goes up with every change of struct queue_was */
 #define QUEUE_WAS_MAX (4 * CONFIG_INTERFACES)
 
 /* An interface on which we have installed the qdisc. */
 struct queue_was {
 	__u32 version;
-	__u32 taken;  /* somebody else's qdisc is at the root: it stays, and that has been said */
-	__u32 strays; /* classes of our mq with a qdisc that somebody chose, as last said */
-	__u32 pad;
+	__u32 taken;	    /* somebody else's qdisc is at the root: it stays, and that has been said */
+	__u32 strays;	    /* classes of our mq with a qdisc that somebody chose, as last said */
+	__u32 installing;   /* ours is being installed: the kernel's default at the root is not what was there before */
 	struct qdisc root;  /* the previous root qdisc; handle 0: the kernel's default */
 	struct qdisc child; /* if that is mq: each qdisc below it; handle 0: the kernel's default */
 };
@@ -75,13 +78,36 @@ static void was_unpin(const char *pin_dir)
 		msg("%s: removing the pin: %s: remove it", path, strerror(errno));
 }
 
-static int was_write(int fd, __u32 ifindex, const struct queue_was *was)
+static int was_write(int fd, __u32 ifindex, struct queue_was *was)
 {
-	int err = bpf_map_update_elem(fd, &ifindex, was, BPF_ANY) ? -errno : 0;
+	int err;
 
+	was->version = QUEUE_WAS_VERSION;
+	err = bpf_map_update_elem(fd, &ifindex, was, BPF_ANY) ? -errno : 0;
 	if (err)
 		msg("interface %u: the map queue_was: %s: its qdisc stays as it is", ifindex, strerror(-err));
 	return err;
+}
+
+/* Fills in the interfaces that have an entry, at most QUEUE_WAS_MAX, and returns their number. */
+static __u32 was_list(int fd, __u32 *seen)
+{
+	__u32 n = 0;
+
+	while (n < QUEUE_WAS_MAX && !bpf_map_get_next_key(fd, n ? &seen[n - 1] : NULL, &seen[n]))
+		n++;
+	return n;
+}
+
+/* Removes the entries of interfaces that are gone: one that is made again has another index. */
+static void was_forget_gone(int fd)
+{
+	__u32 seen[QUEUE_WAS_MAX], n = was_list(fd, seen), k;
+	char name[IFNAMSIZ];
+
+	for (k = 0; k < n; k++)
+		if (!if_indextoname(seen[k], name) && errno == ENXIO)
+			map_remove(fd, "queue_was", &seen[k]);
 }
 
 void queue_was_each(const char *pin_dir,
@@ -118,31 +144,54 @@ static int queue_refuse(const char *name, const struct qdisc_tree *t)
 	return -EBUSY;
 }
 
+/* Whether we have deleted the root qdisc, and nobody has put another in its place. */
+static int root_is_pending(const struct queue_was *was, const struct qdisc_tree *t)
+{
+	return was->installing && !t->root.handle;
+}
+
+/* Installs it, unless err says what failed before. On an error the previous one is put back. */
+static int queue_place(struct dataplane *dp, int fd, const struct config_interface *i, const struct link_info *link,
+		       struct queue_was *was, int err)
+{
+	char what[48];
+	int back = 0;
+
+	err = err ?: queue_setup_apply(dp, i, link) ?: root_install(link->ifindex, config_has_setup(i));
+	if (err) {
+		queue_setup_remove(dp, link);
+		back = root_put_back(link->ifindex, &was->root, &was->child);
+		msg("%s: installing the qdisc 'sluice': %s%s: %s %s; SIGHUP tries again", i->name, strerror(-err),
+		    err == -ENOENT ? " (its name is registered no more: start sluiced again)" : "",
+		    root_format(&was->root, &was->child, what, sizeof(what)),
+		    back ? "could not be put back, either" : "is at its root, as before");
+	}
+	was->taken = err != 0;
+	was->installing = back != 0;
+	was_write(fd, link->ifindex, was);
+	return err;
+}
+
 /* Remembers what is there, and replaces it. */
 static int queue_replace(struct dataplane *dp, int fd, const struct config_interface *i, const struct link_info *link,
 			 const struct qdisc_tree *t)
 {
-	struct queue_was was = { .version = QUEUE_WAS_VERSION, .root = t->root };
+	struct queue_was was;
 	char what[48];
-	int err, back;
+	int known = map_find(fd, "queue_was", &link->ifindex, &was), err;
 
-	if (!strcmp(t->root.kind, "mq"))
-		was.child = t->child;
+	if (known < 0)
+		return known;
+	if (!known || !root_is_pending(&was, t))
+		was = (struct queue_was){ .root = t->root, .child = t->child };
+	was.installing = 1;
 	err = was_write(fd, link->ifindex, &was);
 	if (err)
 		return err;
-	err = queue_setup_apply(dp, i, link) ?: root_install(link->ifindex, config_has_setup(i));
-	root_format(&was.root, &was.child, what, sizeof(what));
-	if (!err) {
-		msg_info("%s: qdisc: %s -> sluice, by 'queue: sluice'", i->name, what);
-		return 0;
-	}
-	queue_setup_remove(dp, link);
-	back = root_put_back(link->ifindex, &was.root, &was.child);
-	msg("%s: installing the qdisc 'sluice': %s%s: %s", i->name, strerror(-err),
-	    err == -ENOENT ? " (its name is registered no more: start sluiced again)" : "",
-	    back ? "run 'tc qdisc del dev ... root'" : "the previous one stays");
-	map_remove(fd, "queue_was", &link->ifindex);
+	err = queue_place(dp, fd, i, link, &was, 0);
+	if (!err)
+		msg_info("%s: qdisc: %s -> sluice, by 'queue: sluice'", i->name,
+			 root_format(&was.root, &was.child, what, sizeof(what)));
 	return err;
 }
 
@@ -150,7 +199,7 @@ static int queue_replace(struct dataplane *dp, int fd, const struct config_inter
 static int queue_renew(struct dataplane *dp, int fd, const struct config_interface *i, const struct link_info *link,
 		       const struct qdisc_tree *t)
 {
-	struct queue_was was = { .version = QUEUE_WAS_VERSION };
+	struct queue_was was = {};
 	int known = map_find(fd, "queue_was", &link->ifindex, &was), err;
 
 	if (known < 0)
@@ -159,18 +208,14 @@ static int queue_renew(struct dataplane *dp, int fd, const struct config_interfa
 		msg("%s: has the qdisc 'sluice' of an earlier sluiced, and what it replaced is not known: the kernel's default comes back",
 		    i->name);
 	was.taken = was.strays = 0;
+	/* The installed one has the code of another version, or other classes. */
+	was.installing = dp->queue_is_new || queue_setup_differs(dp, i, link);
 	err = was_write(fd, link->ifindex, &was);
 	if (err)
 		return err;
-	/* The installed one has the code of another version, or other classes. */
-	if (dp->queue_is_new || queue_setup_differs(dp, i, link))
-		err = qdisc_root_delete(link->ifindex)	     ?:
-			      queue_setup_apply(dp, i, link) ?:
-							       root_install(link->ifindex, config_has_setup(i));
-	else if (config_has_setup(i))
-		err = queue_setup_apply(dp, i, link);
-	else
-		err = classes_fill(link->ifindex, t, 1);
+	if (was.installing)
+		return queue_place(dp, fd, i, link, &was, qdisc_root_delete(link->ifindex));
+	err = config_has_setup(i) ? queue_setup_apply(dp, i, link) : classes_fill(link->ifindex, t, 1);
 	if (err)
 		msg("%s: installing the qdisc 'sluice': %s", i->name, strerror(-err));
 	return err;
@@ -179,7 +224,6 @@ static int queue_renew(struct dataplane *dp, int fd, const struct config_interfa
 /* Makes an interface have it. */
 static int queue_install(struct dataplane *dp, int fd, const struct config_interface *i)
 {
-	struct queue_was taken = { .version = QUEUE_WAS_VERSION, .taken = 1 };
 	struct qdisc_tree *t;
 	struct link_info link;
 	int err;
@@ -193,8 +237,8 @@ static int queue_install(struct dataplane *dp, int fd, const struct config_inter
 	}
 	if (root_is_ours(t))
 		err = queue_renew(dp, fd, i, &link, t);
-	else if (root_is_sluice(t))
-		err = was_write(fd, link.ifindex, &taken); /* somebody's own: it stays at the end, too */
+	else if (root_is_sluice(t)) /* somebody's own: it stays at the end, too */
+		err = was_write(fd, link.ifindex, &(struct queue_was){ .taken = 1 });
 	else if (root_is_replaceable(t))
 		err = queue_replace(dp, fd, i, &link, t);
 	else
@@ -218,7 +262,7 @@ static int queue_put_back(int fd, __u32 ifindex)
 	if (if_indextoname(ifindex, name))
 		err = qdisc_tree_get(ifindex, &t);
 	root_format(&was.root, &was.child, what, sizeof(what));
-	if (t && root_is_ours(t)) {
+	if (t && (root_is_ours(t) || root_is_pending(&was, t))) {
 		err = root_put_back(ifindex, &was.root, &was.child);
 		if (!err)
 			msg_info("%s: qdisc: sluice -> %s, as before", name, what);
@@ -282,14 +326,13 @@ int queues_check(const struct dataplane *dp, const struct config *c)
 
 int queues_apply(struct dataplane *dp, const struct config *c)
 {
-	__u32 seen[QUEUE_WAS_MAX], n = 0;
+	__u32 seen[QUEUE_WAS_MAX], n;
 	int fd = was_open(dp->pin_dir, queues_wanted(c) > 0), err = 0, e;
 	unsigned int k;
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	while (n < QUEUE_WAS_MAX && !bpf_map_get_next_key(fd, n ? &seen[n - 1] : NULL, &seen[n]))
-		n++;
+	n = was_list(fd, seen);
 	for (k = 0; k < n; k++) {
 		e = queue_wanted(c, seen[k]) ? 0 : queue_put_back(fd, seen[k]);
 		err = err ?: e;
@@ -320,6 +363,7 @@ static void queue_follow(int fd, const char *name, __u32 ifindex, struct queue_w
 		msg("%s: somebody replaced its qdisc 'sluice' by %s: that stays, until SIGHUP installs 'sluice' again; write 'queue: fq' to leave it so",
 		    name, root_format(&t->root, &t->child, what, sizeof(what)));
 		was->taken = 1;
+		was->installing = 0;
 		was_write(fd, ifindex, was);
 	} else if (strays != was->strays) {
 		msg("%s: somebody put other qdiscs in the place of 'sluice' below %u classes of mq: they stay, until SIGHUP",
@@ -339,6 +383,7 @@ void queues_follow(struct dataplane *dp, const struct config *c)
 	struct link_info link;
 	unsigned int k;
 
+	was_forget_gone(fd);
 	for (k = 0; fd >= 0 && k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
 

@@ -8,7 +8,8 @@
  *  2. A round reads the queues, each cell with its growth since the round before, and checks the ingress counters. Each
  *     neighbour gets one frame, which bypasses the qdisc.
  *  3. While all queues are short and nothing is in force there is no timer: the loop sets a length, and the tracepoint
- *     of the first queue above it wakes it. The first round after that has no growth to tell.
+ *     of the first queue above it wakes it. The first round after that has no growth to tell. In bypass it sleeps
+ *     without a length, and a tick ends that.
  *  4. The bytes are read while they are written. Inconsistent cells are a packet apart, once.
  *  5. Packets predict and check thresholds themselves when they enter a queue (bpf/pause/arrive.bpf.h), while the lease
  *     runs that this loop renews in each round and in each tick. Then a round is the second line: it ends XOFF,
@@ -49,6 +50,7 @@ void ppfc_wake(struct ppfc *p)
 
 	alarms_set(p, 0);
 	p->round_ns = p->quiet_ns = 0;
+	p->bypassed = 0;
 	timerfd_settime(p->timer_fd, 0, &every, NULL);
 	p->awake = 1;
 }
@@ -57,8 +59,9 @@ static void ppfc_sleep(struct ppfc *p)
 {
 	timerfd_settime(p->timer_fd, 0, &(struct itimerspec){}, NULL);
 	p->awake = 0;
+	p->bypassed = p->pins->ctl->bypass;
 	lease_extend(p);
-	alarms_set(p, p->wake_bytes);
+	alarms_set(p, p->bypassed ? 0 : p->wake_bytes);
 }
 
 static int alarm_take(void *ctx, void *data, size_t bytes)
@@ -82,7 +85,7 @@ void ppfc_run(struct ppfc *p)
 	if (!p->awake || read(p->timer_fd, &ticks, sizeof(ticks)) != sizeof(ticks))
 		return;
 	ppfc_round(p);
-	if (p->quiet_ns && p->round_ns - p->quiet_ns >= PPFC_QUIET_NS)
+	if (p->pins->ctl->bypass || (p->quiet_ns && p->round_ns - p->quiet_ns >= PPFC_QUIET_NS))
 		ppfc_sleep(p);
 }
 
@@ -125,6 +128,8 @@ void ppfc_tick(struct ppfc *p)
 	for (k = 0; k < p->count; k++)
 		queue_forget(p, p->used[k]);
 	counts_settle(p);
+	if (p->enabled && p->bypassed && !p->pins->ctl->bypass)
+		ppfc_wake(p);
 	lease_extend(p);
 	nics_follow(p);
 }

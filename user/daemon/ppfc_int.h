@@ -52,6 +52,7 @@ struct ppfc {
 	__u32 used[PFC_SLOTS], count; /* slots of counted ports */
 	int enabled;		      /* some ports pause their neighbours */
 	int awake;
+	int bypassed; /* it sleeps since bypass is on, and no queue wakes it */
 	struct ppfc_params params;
 	__u64 shared;	  /* the buffer without headroom */
 	__u32 wake_bytes; /* length of a queue that wakes the loop */

@@ -10,6 +10,8 @@
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/rtnetlink.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +65,15 @@ __s32 btf__find_by_name_kind(const struct btf *btf, const char *name, __u32 kind
 		return -ENOENT;
 	}
 	return REAL(btf__find_by_name_kind)(btf, name, kind);
+}
+
+/* The call RTM_NEWQDISC: of all messages of rtnetlink those that make a qdisc, but for libbpf's. */
+ssize_t mnl_socket_sendto(const struct mnl_socket *nl, const void *buf, size_t size)
+{
+	const struct nlmsghdr *nlh = buf;
+	int fails = nlh->nlmsg_type == RTM_NEWQDISC && accident("RTM_NEWQDISC");
+
+	return fails ? -1 : REAL(mnl_socket_sendto)(nl, buf, size);
 }
 
 int rename(const char *from, const char *to)
