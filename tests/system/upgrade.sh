@@ -325,3 +325,19 @@ upgrade__of_a_sender() {
 	upgrade_node h1 "$NOW"
 	bulk_stop
 }
+
+# Its pins may be out of sight, in a container for example: that it lives shows in the maps of its programs.
+upgrade__clean_sees_that_another_version_runs() {
+	upgrade_up
+	BUILD=$NEXT daemon_start h1
+	pins_remove
+	sleep 4 # longer than a heartbeat counts
+	net_in h1 "$NOW/sluicectl" --pin-dir "$PINS/ssys-none" clean >"$CASE_DIR/clean.txt"
+	expect "what clean says" "$(<"$CASE_DIR/clean.txt")" has "of a sluiced that runs"
+	expect "what it removed" "$(<"$CASE_DIR/clean.txt")" has-no removed
+	daemon_kill h1
+	wait_for 20 "the daemon is taken for dead" clean_would_remove 2
+	net_in h1 "$NOW/sluicectl" --pin-dir "$PINS/ssys-h1" clean >"$CASE_DIR/clean.txt" 2>"$CASE_DIR/clean.log"
+	expect "exit status of clean" $? -eq 0
+	expect "filters" "$(filters_of)" = ""
+}

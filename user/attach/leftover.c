@@ -4,6 +4,7 @@
  * another version's, and covers other network namespaces too.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "lib/layout.h"
 #include "lib/net.h"
 
 static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, const struct leftover *l)
@@ -137,11 +139,27 @@ int map_owner_find(const char *name, __u32 map, char *dir, size_t size)
 	return found;
 }
 
+/* When the daemon of these maps was last alive, whichever version has made them; 0: that is not known. */
+static __u64 heartbeat_of(int fd, const struct bpf_map_info *map)
+{
+	struct btf *btf = btf__load_from_kernel_by_id(map->btf_id);
+	const struct btf_member *m = btf ? layout_member(btf, map->btf_value_type_id, "heartbeat_ns") : NULL;
+	void *value = m ? calloc(1, map->value_size) : NULL;
+	__u32 zero = 0;
+	__u64 ns = 0;
+
+	if (value && m->offset / 8 + sizeof(ns) <= map->value_size && !bpf_map_lookup_elem(fd, &zero, value))
+		memcpy(&ns, (char *)value + m->offset / 8, sizeof(ns));
+	free(value);
+	btf__free(btf);
+	return ns;
+}
+
 int left_filter_describe(struct left_filter *f, __u32 prog_id)
 {
 	static const char *const names[] = { "egress", "ingress", "hop", "hop_map", "pod_hop", "tor", "pfc" };
 	struct bpf_prog_info info = {};
-	__u32 maps[64], n = prog_maps(prog_id, maps, sizeof(maps) / sizeof(maps[0]), &info), len, zero = 0, i;
+	__u32 maps[64], n = prog_maps(prog_id, maps, sizeof(maps) / sizeof(maps[0]), &info), len, i;
 	int fd, ours = 0;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -149,7 +167,6 @@ int left_filter_describe(struct left_filter *f, __u32 prog_id)
 	snprintf(f->program, sizeof(f->program), "%.15s", info.name);
 	for (i = 0; ours && i < n; i++) {
 		struct bpf_map_info map = {};
-		struct control c;
 
 		len = sizeof(map);
 		fd = bpf_map_get_fd_by_id(maps[i]);
@@ -158,8 +175,8 @@ int left_filter_describe(struct left_filter *f, __u32 prog_id)
 		if (!bpf_obj_get_info_by_fd(fd, &map, &len)) {
 			if (!strcmp(map.name, "stats"))
 				f->stats_id = map.id;
-			if (!strcmp(map.name, "control") && map.value_size == sizeof(c) && !bpf_map_lookup_elem(fd, &zero, &c))
-				f->heartbeat_ns = c.heartbeat_ns;
+			if (!strcmp(map.name, "control"))
+				f->heartbeat_ns = heartbeat_of(fd, &map);
 		}
 		close(fd);
 	}
