@@ -99,7 +99,7 @@ static size_t message_put(char *buf, size_t room)
 	*nlh = (struct nlmsghdr){ .nlmsg_len = sizeof(*nlh) + n, .nlmsg_type = type, .nlmsg_seq = nl.asked.nlmsg_seq,
 				  .nlmsg_pid = PORT };
 	if (nl.asked.nlmsg_flags & NLM_F_DUMP)
-		nlh->nlmsg_flags = shape & 8 ? 0 : NLM_F_MULTI;
+		nlh->nlmsg_flags = (shape & 8 ? 0 : NLM_F_MULTI) | (shape & 16 ? NLM_F_DUMP_INTR : 0);
 	memset(buf + sizeof(*nlh), 0, MNL_ALIGN(n));
 	memcpy(buf + sizeof(*nlh), at, n);
 	return sizeof(*nlh) + MNL_ALIGN(n);
@@ -127,6 +127,8 @@ static ssize_t answer(void *buf, size_t size)
 	const uint8_t *at;
 
 	ASAN_UNPOISON_MEMORY_REGION(buf, size);
+	nl.buf = buf;
+	nl.size = size;
 	if (!in.left) {
 		errno = EIO;
 		return -1;
@@ -141,8 +143,6 @@ static ssize_t answer(void *buf, size_t size)
 	while (messages-- && (n = message_put((char *)buf + used, size - used)))
 		used += n;
 	used = used ?: 1; /* a socket gives no empty message */
-	nl.buf = buf;
-	nl.size = size;
 	ASAN_POISON_MEMORY_REGION((char *)buf + (used + 7) / 8 * 8, size - (used + 7) / 8 * 8);
 	return used;
 }
@@ -153,7 +153,7 @@ ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t
 	return answer(buf, size);
 }
 
-/* The buffer is on a stack that is reused. */
+/* The memory of the buffer is used again. */
 static void answer_end(void)
 {
 	if (nl.buf)

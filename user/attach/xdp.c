@@ -223,23 +223,36 @@ static int numbers_are_allowed(void)
 	return !bpf_prog_get_next_id(0, &id) || errno != EPERM;
 }
 
+/* unread: 0, or the error (-errno) that left the stack unknown: `auto` keeps what is there. */
+static enum xdp_attach_mode mode_wanted(const struct config_interface *i, const struct link_stack *stack, int unread,
+					enum xdp_attach_mode now)
+{
+	if (unread)
+		msg("%s: reading what lies below and above it: %s: %s until the next SIGHUP", i->name,
+		    strerror(-unread),
+		    i->xdp == CONFIG_XDP_AUTO ? "XDP there stays as it is" : "XDP sends nothing back there");
+	switch (i->xdp) {
+	case CONFIG_XDP_GENERIC:
+		return XDP_MODE_SKB;
+	case CONFIG_XDP_OFF:
+		return XDP_MODE_UNSPEC;
+	case CONFIG_XDP_AUTO:
+		return unread ? now : stack->device ? XDP_MODE_NATIVE : XDP_MODE_UNSPEC;
+	default:
+		return XDP_MODE_NATIVE;
+	}
+}
+
 __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct config_interface *i,
 		const struct link_info *link, int loud)
 {
-	enum xdp_attach_mode mode = XDP_MODE_NATIVE, now, was = XDP_MODE_UNSPEC;
+	enum xdp_attach_mode mode, now, was = XDP_MODE_UNSPEC;
 	__u32 stats = counters_id(&dp->pins), flags = PORT_F_XDP;
 	struct link_stack stack;
-	int err, alone = 0;
+	int err, alone = 0, unread = link_stack_get(link->ifindex, &stack);
 
-	err = link_stack_get(link->ifindex, &stack);
-	if (err)
-		msg("%s: reading what lies below and above it: %s: it counts as a virtual link without VLANs until the next SIGHUP", i->name,
-		    strerror(-err));
 	now = mode_now(link->ifindex, stats, &alone);
-	if (i->xdp == CONFIG_XDP_GENERIC)
-		mode = XDP_MODE_SKB;
-	else if (i->xdp == CONFIG_XDP_OFF || (i->xdp == CONFIG_XDP_AUTO && !stack.device))
-		mode = XDP_MODE_UNSPEC;
+	mode = mode_wanted(i, &stack, unread, now);
 	if (now && (now != mode || !dp->running)) {
 		xdp_remove(link->ifindex, stats);
 		was = now != mode ? now : XDP_MODE_UNSPEC;
@@ -249,7 +262,7 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 		msg_info("%s: telemetry is stripped at %s -> %s, by 'xdp' in the configuration", i->name,
 			 sink_name(was), sink_name(mode));
 	if (!mode) {
-		if (loud && i->xdp == CONFIG_XDP_AUTO)
+		if (loud && !unread && i->xdp == CONFIG_XDP_AUTO)
 			msg_info("%s: a virtual link: telemetry is stripped at tc, not at XDP", i->name);
 		return 0;
 	}
@@ -272,7 +285,7 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 			 sink_name(mode), alone ? ", alone: other XDP programs find the place taken" : "");
 	}
 	/* A virtual driver may need help at the other end, and a NIC strips VLAN tags. */
-	if (mode == XDP_MODE_SKB || (stack.device && !stack.vlans))
+	if (mode == XDP_MODE_SKB || (!unread && stack.device && !stack.vlans))
 		flags |= PORT_F_XDP_TX;
 	return flags | (mode == XDP_MODE_SKB ? PORT_F_XDP_GENERIC : 0);
 }

@@ -3,6 +3,7 @@
  * sluicectl pods: the pods of this network namespace by name, with their links and addresses. It needs neither pins nor
  * a daemon. The completion of --pod and --namespace takes the first two columns.
  */
+#include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,24 @@ static int pods_json(const struct pods *p)
 	return out_done();
 }
 
+static void links_say(const struct pods *p)
+{
+	if (p->links_err == -EINTR)
+		msg("interfaces of pods may be missing: links changed while they were read: run it again");
+	else if (p->links_err)
+		msg("interfaces of pods may be missing: reading the links: %s", strerror(-p->links_err));
+}
+
+static void unreached_say(const struct pods *p)
+{
+	if (!p->unreached)
+		return;
+	msg("the addresses of %u pod%s cannot be read: %s", p->unreached, PLURAL(p->unreached),
+	    p->unreached_err == -EPERM || p->unreached_err == -EACCES ? "that needs CAP_NET_ADMIN" :
+	    p->unreached_err == -EINTR				      ? "they changed meanwhile: run it again" :
+									strerror(-p->unreached_err));
+}
+
 int cmd_pods(int argc, char **argv)
 {
 	struct pods pods = {};
@@ -129,6 +148,7 @@ int cmd_pods(int argc, char **argv)
 	if (arguments_refused(argc, "pods"))
 		return EXIT_USAGE;
 	pods_read(&pods, NULL);
+	links_say(&pods);
 	if (out_json) {
 		pods_json(&pods);
 	} else {
@@ -140,9 +160,7 @@ int cmd_pods(int argc, char **argv)
 			if (n && (skipped[i].complains || !pods.n))
 				msg("skipped: %u %s", n, skipped[i].text);
 		}
-		if (pods.unreached)
-			msg("the addresses of %u pod%s cannot be read: that needs CAP_NET_ADMIN", pods.unreached,
-			    PLURAL(pods.unreached));
+		unreached_say(&pods);
 	}
 	pods_free(&pods);
 	return EXIT_DONE;

@@ -150,7 +150,10 @@ static int pods_elsewhere(const struct pins *pins)
 	return !pins_each_port(pins, port_here, own) && own[1];
 }
 
-/* Removes the pods to which no link leads, and notes the links of the others. */
+/*
+ * Removes the pods to which no link leads, and notes the links of the others. If the list of links may lack some, every
+ * pod stays.
+ */
 static void pods_link(struct pods *p)
 {
 	unsigned int i, n = 0;
@@ -163,7 +166,7 @@ static void pods_link(struct pods *p)
 			linked[pod - p->pod] = 1;
 	}
 	for (i = 0; linked && i < p->n; i++) {
-		if (linked[i])
+		if (linked[i] || p->links_err)
 			p->pod[n++] = p->pod[i];
 		else
 			p->apart++;
@@ -174,23 +177,33 @@ static void pods_link(struct pods *p)
 		p->veth[i].pod = bsearch(&p->veth[i].netnsid, p->pod, n, sizeof(*pod), by_netns_alone);
 }
 
+/* The error that calls for something other than another try is kept. */
+static void pod_addresses_read(struct pods *p, const struct pod *pod)
+{
+	struct addresses_ctx a = { p, pod };
+	int err = netns_addresses(pod->netnsid, pod_address_add, &a);
+
+	if (!err)
+		return;
+	p->unreached++;
+	if (!p->unreached_err || p->unreached_err == -EINTR)
+		p->unreached_err = err;
+}
+
 static void pods_read_now(struct pods *p)
 {
-	struct addresses_ctx a = { .p = p };
 	unsigned int i;
 
 	sandboxes_each(pods_dirs(), pod_add, p, &p->seen);
 	if (!p->n)
 		return;
 	qsort(p->pod, p->n, sizeof(*p->pod), by_netns);
-	links_behind(pod_veth_add, p);
+	p->links_err = links_behind(pod_veth_add, p);
 	if (p->veths)
 		qsort(p->veth, p->veths, sizeof(*p->veth), by_ifindex);
 	pods_link(p);
-	for (i = 0; i < p->n; i++) {
-		a.pod = &p->pod[i];
-		p->unreached += !!netns_addresses(p->pod[i].netnsid, pod_address_add, &a);
-	}
+	for (i = 0; i < p->n; i++)
+		pod_addresses_read(p, &p->pod[i]);
 	if (p->addresses)
 		qsort(p->address, p->addresses, sizeof(*p->address), by_address);
 }
@@ -209,9 +222,9 @@ void pods_read(struct pods *p, const struct pins *pins)
 	p->next_ns = to + (PODS_AGE_NS > PODS_SHARE * (to - from) ? PODS_AGE_NS : PODS_SHARE * (to - from));
 	msg_debug("pods: %u by name; in the network namespace of the node: %u; without a link to it: %u; gone: %u; "
 		  "other containers: %u; malformed: %u; too large: %u; unreadable: %u; beyond the limit: %u; "
-		  "without their addresses: %u",
+		  "without their addresses: %u; links: %s",
 		  p->n, p->seen.host, p->apart, p->gone, p->seen.other, p->seen.malformed, p->seen.large,
-		  p->seen.unreadable, p->seen.beyond, p->unreached);
+		  p->seen.unreadable, p->seen.beyond, p->unreached, strerror(-p->links_err));
 }
 
 void pods_free(struct pods *p)

@@ -38,6 +38,8 @@ struct pods {
 	unsigned int gone;	/* sandboxes whose network namespace is not there */
 	unsigned int apart;	/* sandboxes to which no link of this network namespace leads */
 	unsigned int unreached; /* pods whose addresses cannot be read */
+	int unreached_err;	/* why, of one of them: -errno */
+	int links_err;		/* 0, or the list of links may lack some: -errno */
 	int elsewhere;		/* the interfaces of the pins are in another network namespace: no names */
 	__u64 next_ns;
 };

@@ -63,13 +63,98 @@ static int dump_error(const void *buf, int n)
 	return err < 0 && err >= -ERRNO_MAX ? err : 0;
 }
 
+/* Messages of the kernel, one behind the other. */
+struct answer {
+	char *buf;
+	size_t used, room;
+	int ended, interrupted;
+};
+
+#define PART_BYTES 32768 /* the kernel sends no more at once */
+#define ANSWER_MAX (1U << 30)
+#define ASKS_MAX 5
+
+static int answer_make_room(struct answer *a)
+{
+	size_t room = a->room ? 2 * a->room : PART_BYTES;
+	char *buf;
+
+	if (a->room - a->used >= PART_BYTES)
+		return 0;
+	buf = room <= ANSWER_MAX ? realloc(a->buf, room) : NULL;
+	if (!buf)
+		return -ENOMEM;
+	a->buf = buf;
+	a->room = room;
+	return 0;
+}
+
+/*
+ * Adds the messages of a part, which is behind the others. libmnl would stop at the flag of an interrupted dump, and
+ * callbacks would not see the rest.
+ */
+static void part_add(struct answer *a, int n)
+{
+	struct nlmsghdr *nlh = (struct nlmsghdr *)(a->buf + a->used);
+
+	for (; mnl_nlmsg_ok(nlh, n); nlh = mnl_nlmsg_next(nlh, &n)) {
+		a->ended |= nlh->nlmsg_type == NLMSG_DONE || nlh->nlmsg_type == NLMSG_ERROR;
+		a->interrupted |= !!(nlh->nlmsg_flags & NLM_F_DUMP_INTR);
+		nlh->nlmsg_flags &= ~NLM_F_DUMP_INTR;
+	}
+	a->used = (char *)nlh - a->buf;
+}
+
+static int ask(struct mnl_socket *nl, const struct nlmsghdr *nlh, struct answer *a)
+{
+	int n, err;
+
+	a->used = a->ended = a->interrupted = 0;
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		return -errno;
+	do {
+		err = answer_make_room(a);
+		if (err)
+			return err;
+		n = mnl_socket_recvfrom(nl, a->buf + a->used, PART_BYTES);
+		if (n < 0)
+			return -errno;
+		part_add(a, n);
+		if (!(nlh->nlmsg_flags & (NLM_F_DUMP | NLM_F_ACK)))
+			break; /* a plain get has one answer */
+	} while (!a->ended);
+	return 0;
+}
+
+/* The kernel flags a dump during which something changed: it may lack some, and have others twice. */
+static int ask_until_whole(struct mnl_socket *nl, struct nlmsghdr *nlh, struct answer *a)
+{
+	int tries = (nlh->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP ? ASKS_MAX : 1, err;
+
+	do {
+		nlh->nlmsg_seq++;
+		err = ask(nl, nlh, a);
+	} while (!err && a->interrupted && --tries);
+	return err ?: a->interrupted ? -EINTR : 0;
+}
+
+/* Once, at the end: callbacks accumulate what they see. */
+static int answer_hand_over(const struct answer *a, unsigned int seq, unsigned int port, struct talk *talk)
+{
+	int err = dump_error(a->buf, a->used);
+
+	/* The number is from the message, where it may be no error at all. */
+	if (mnl_cb_run(a->buf, a->used, seq, port, talk_cb, talk) < 0)
+		err = errno > 0 && errno <= ERRNO_MAX ? -errno : -EPROTO;
+	return err;
+}
+
 static int nl_exchange(struct nlmsghdr *nlh, mnl_cb_t cb, void *data, int strict)
 {
-	char buf[32768];
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	unsigned int seq = (unsigned int)time(NULL) ^ (unsigned int)rand(), port;
 	struct talk talk = { cb, data, nl_head_bytes(nlh->nlmsg_type) };
-	int n, err = 0;
+	struct answer a = {};
+	int err, told;
 
 	if (!nl)
 		return -errno;
@@ -81,29 +166,14 @@ static int nl_exchange(struct nlmsghdr *nlh, mnl_cb_t cb, void *data, int strict
 		err = -errno;
 		goto close_nl;
 	}
-	port = mnl_socket_get_portid(nl);
-	nlh->nlmsg_seq = seq;
-	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0) {
-		err = -errno;
-		goto close_nl;
-	}
-	for (;;) {
-		n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
-		if (n < 0) {
-			err = -errno;
-			break;
-		}
-		err = dump_error(buf, n);
-		n = mnl_cb_run(buf, n, seq, port, talk_cb, &talk);
-		if (n < 0) /* from the message, where it may be no error at all */
-			err = errno > 0 && errno <= ERRNO_MAX ? -errno : -EPROTO;
-		if (n <= 0)
-			break;
-		if (!(nlh->nlmsg_flags & (NLM_F_DUMP | NLM_F_ACK)))
-			break; /* a plain get has one answer */
-	}
+	nlh->nlmsg_seq = (unsigned int)time(NULL) ^ (unsigned int)rand();
+	err = ask_until_whole(nl, nlh, &a);
+	told = answer_hand_over(&a, nlh->nlmsg_seq, mnl_socket_get_portid(nl), &talk);
+	if (told)
+		err = told;
 close_nl:
 	mnl_socket_close(nl);
+	free(a.buf);
 	return err;
 }
 

@@ -5,7 +5,10 @@
 #include <libmnl/libmnl.h>
 #include <linux/types.h>
 
-/* Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. */
+/*
+ * Sends a request and hands every answer to cb; 0, or -errno as the kernel gave it. -EINTR: something changed during
+ * each of several dumps, and cb has seen the last of them, which may lack some.
+ */
 int nl_talk(struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 /* The same for a dump whose attributes the kernel checks, instead of ignoring those that it does not know. */
 int nl_talk_strict(struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
