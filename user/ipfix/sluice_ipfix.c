@@ -289,7 +289,7 @@ static int exporter_run(struct exporter *x, const sigset_t *mask)
 		sink_wait(&x->sink, look_ns < export_ns ? look_ns : export_ns, mask);
 		now = now_ns();
 		if (reopening)
-			sink_close(&x->sink);
+			sink_reopen(&x->sink);
 		reopening = 0;
 		if (now >= look_ns) {
 			if (exporter_look(x) == -EPROTO)
