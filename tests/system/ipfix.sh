@@ -236,7 +236,31 @@ ipfix__by_udp_follows_the_address_of_the_host() {
 	wait $capture
 }
 
-# Without maps it waits for them, and it stays when a daemon makes new ones or adopts them.
+# Without maps it waits for them, and exports nothing, for the time of a failed look is unknown: the port would have a record
+# of each interval that ends when the machine booted.
+ipfix__exports_nothing_without_maps() {
+	local file=$CASE_DIR/gone.ipfix begin records first
+
+	need ipfixDump
+	begin=$(date -u '+%F %T')
+	ipfix_traffic
+	ipfix_start --interval 0.5 "file:$file"
+	wait_for 20 "records" ipfix_records_are "$file" 2
+	bulk_stop
+	daemon_stop h1
+	wait_for 20 "it misses the maps" ipfix_said "is sluiced running?"
+	records=$(ipfix_dump "$file" | grep -c 'sluicePortRole : ')
+	sleep 2
+	expect "records of ports, two seconds later" "$(ipfix_dump "$file" | grep -c 'sluicePortRole : ')" -eq "$records"
+	daemon_start h1
+	wait_for 20 "it reads the maps again" ipfix_said "reading the maps again"
+	ipfix_stop
+	ipfix_dump "$file" >"$CASE_DIR/dump.txt"
+	first=$(ipfix_field "$CASE_DIR/dump.txt" 'flow\(Start\|End\)Milliseconds' | sort | head -n 1)
+	[[ $first > $begin ]] || fail "a record has the time $first, before $begin"
+}
+
+# It stays when a daemon makes new ones or adopts them.
 ipfix__goes_on_without_the_daemon() {
 	ipfix_traffic
 	ipfix_start --interval 1 udp:127.0.0.1:4739

@@ -164,8 +164,11 @@ static void exporter_export(struct exporter *x)
 		x->sessions = x->sink.sessions;
 		encoder_templates(x->encoder);
 	}
-	marks_each_flow(&x->marks, export_flow, &e);
-	marks_each_port(&x->marks, export_port, &e);
+	/* After a failed look there is no time to export at: the next good one has what is left. */
+	if (x->marks.now_ns) {
+		marks_each_flow(&x->marks, export_flow, &e);
+		marks_each_port(&x->marks, export_port, &e);
+	}
 	if (x->sink.state == SINK_OPEN)
 		encoder_flush(x->encoder);
 	exporter_complain(x);
