@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,22 @@ __s32 btf__find_by_name_kind(const struct btf *btf, const char *name, __u32 kind
 int rename(const char *from, const char *to)
 {
 	return accident("rename") ? -1 : REAL(rename)(from, to);
+}
+
+/* "kill sysctl 1": when the first sysctl has just been written. */
+int fclose(FILE *f)
+{
+	char link[64], path[256] = "";
+	int fd = fileno(f);
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY && readlink(link, path, sizeof(path) - 1) > 0 &&
+	    !strncmp(path, "/proc/sys/", 10) && accident("sysctl")) {
+		REAL(fclose)(f);
+		errno = ENOMEM;
+		return EOF;
+	}
+	return REAL(fclose)(f);
 }
 
 int rmdir(const char *path)
