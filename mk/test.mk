@@ -34,7 +34,7 @@ $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
 $(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lcyaml -lyaml -lm
 $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) \
-		user/ipfix/marks.c $(addprefix user/lib/,$(CONFIG_USER) $(NET_USER) dcb.c hops.c names.c sandbox.c util.c))
+		user/ipfix/marks.c user/ipfix/sink.c $(addprefix user/lib/,$(CONFIG_USER) $(NET_USER) dcb.c hops.c names.c sandbox.c util.c))
 	$(call link,LD    )
 
 # The credit scheduler. In the program tests it uses the clock that they hold.

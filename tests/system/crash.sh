@@ -196,6 +196,23 @@ crash__start_with_another_name_of_congestion_control() {
 	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default"
 }
 
+# The default is written, and the daemon is killed before its next step: what was there before is known all the same.
+crash__as_it_makes_its_congestion_control_the_default() {
+	local default
+
+	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
+	net_up
+	default=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	net_in h1 env LD_PRELOAD="$BUILD/accident.so" ACCIDENT="kill sysctl 1" "$BUILD/sluiced" --config "$CASE_DIR/h1.yaml" \
+		>"$CASE_DIR/killed.log" 2>&1
+	expect "exit status of the killed one" $? -eq 137
+	expect "the default that it left" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = ${CC}h1
+	daemon_start h1
+	daemon_stop h1
+	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default"
+}
+
 # Maps of another version without a description of their layout are not touched. Everything recognisable without it is removed.
 crash__pins_of_another_version() {
 	local value

@@ -204,7 +204,63 @@ ipfix__waits_for_a_collector_that_comes_later() {
 	bulk_stop
 }
 
-# Without maps it waits for them, and it stays when a daemon makes new ones or adopts them.
+# The address that the socket sends from goes, as when a lease is renumbered: the records come from the next one.
+ipfix__by_udp_follows_the_address_of_the_host() {
+	local capture
+
+	need tcpdump
+	net_up
+	daemon_start h1
+	net_in h1 ip -batch - <<-END || fail "there is no second interface"
+		link add eth1 type veth peer name eth2
+		link set eth1 up
+		link set eth2 up
+		addr add 192.0.2.1/24 dev eth1
+		neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 dev eth1
+	END
+	net_exec h1 tcpdump -Z nobody -l -n -i eth1 "udp port 4739" >"$CASE_DIR/tcpdump.log" 2>&1 9>&- &
+	capture=$!
+	wait_for 20 "tcpdump listens" grep -q 'listening' "$CASE_DIR/tcpdump.log"
+	ipfix_start --interval 0.5 udp:192.0.2.9:4739
+	wait_for 20 "records from the first address" grep -q '192.0.2.1.*> 192.0.2.9' "$CASE_DIR/tcpdump.log"
+	net_in h1 ip -batch - <<-END || fail "the address cannot be changed"
+		addr del 192.0.2.1/24 dev eth1
+		addr add 192.0.2.2/24 dev eth1
+		neigh replace 192.0.2.9 lladdr 02:00:00:00:00:09 dev eth1
+	END
+	wait_for 20 "records from the second address" grep -q '192.0.2.2.*> 192.0.2.9' "$CASE_DIR/tcpdump.log"
+	ipfix_said "it is tried again" || fail "sluice-ipfix does not say that sending failed"
+	expect "times that it says where it exports to" "$(grep -c 'exporting to' "$CASE_DIR/ipfix.log")" -eq 2
+	ipfix_stop
+	kill -TERM $capture
+	wait $capture
+}
+
+# Without maps it waits for them, and exports nothing, for the time of a failed look is unknown: the port would have a record
+# of each interval that ends when the machine booted.
+ipfix__exports_nothing_without_maps() {
+	local file=$CASE_DIR/gone.ipfix begin records first
+
+	need ipfixDump
+	begin=$(date -u '+%F %T')
+	ipfix_traffic
+	ipfix_start --interval 0.5 "file:$file"
+	wait_for 20 "records" ipfix_records_are "$file" 2
+	bulk_stop
+	daemon_stop h1
+	wait_for 20 "it misses the maps" ipfix_said "is sluiced running?"
+	records=$(ipfix_dump "$file" | grep -c 'sluicePortRole : ')
+	sleep 2
+	expect "records of ports, two seconds later" "$(ipfix_dump "$file" | grep -c 'sluicePortRole : ')" -eq "$records"
+	daemon_start h1
+	wait_for 20 "it reads the maps again" ipfix_said "reading the maps again"
+	ipfix_stop
+	ipfix_dump "$file" >"$CASE_DIR/dump.txt"
+	first=$(ipfix_field "$CASE_DIR/dump.txt" 'flow\(Start\|End\)Milliseconds' | sort | head -n 1)
+	[[ $first > $begin ]] || fail "a record has the time $first, before $begin"
+}
+
+# It stays when a daemon makes new ones or adopts them.
 ipfix__goes_on_without_the_daemon() {
 	ipfix_traffic
 	ipfix_start --interval 1 udp:127.0.0.1:4739

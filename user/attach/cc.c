@@ -189,17 +189,22 @@ int cc_register(struct dataplane *dp, const struct config *c)
 
 int cc_default_apply(struct dataplane *dp, const struct config *c)
 {
+	struct control *ctl = dp->pins.ctl;
 	char now[64];
 	int err;
 
 	if (!c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE) {
-		return cc_restore_default(dp->pins.ctl, c->mode != MODE_ENFORCE ? "as the mode is not enforce" :
-									  "as the configuration has no tcp: default");
+		return cc_restore_default(ctl, c->mode != MODE_ENFORCE ? "as the mode is not enforce" :
+									 "as the configuration has no tcp: default");
 	}
 	err = sysctl_read(now, sizeof(now));
 	if (err || !strcmp(now, c->tcp.name))
 		return err;
+	/* Kept before it is replaced: after a crash in between, the next daemon has to know what to restore. */
+	snprintf(ctl->cc_default, sizeof(ctl->cc_default), "%.15s", now);
 	err = sysctl_write(c->tcp.name);
+	if (err)
+		ctl->cc_default[0] = 0;
 	if (err == -EROFS) { /* a container: everything else is in place, and sockets may still choose it */
 		msg("tcp: default congestion control: stays %s, as /proc/sys is read-only here; to fix it, on the machine itself: sysctl net.ipv4.tcp_congestion_control=%s",
 		    now, c->tcp.name);
@@ -210,7 +215,6 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 		return err;
 	}
 	msg_info("tcp: default congestion control: %s -> %s, by tcp: default in mode enforce", now, c->tcp.name);
-	snprintf(dp->pins.ctl->cc_default, sizeof(dp->pins.ctl->cc_default), "%.15s", now);
 	return 0;
 }
 

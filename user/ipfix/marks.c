@@ -12,6 +12,8 @@ void marks_look(struct marks *m, __u64 now_ns)
 	m->before_ns = m->now_ns;
 	m->now_ns = now_ns;
 	m->look++;
+	m->crowded = m->beyond != m->beyond_then;
+	m->beyond_then = m->beyond;
 }
 
 void marks_look_failed(struct marks *m)
@@ -42,7 +44,10 @@ static void flow_mark_begin(struct flow_mark *f, __u64 now_ns)
 	f->hops = 0;
 }
 
-/* The whole of a flow that began between two looks is in its first record. Of others nothing is known before this look. */
+/*
+ * The whole of a flow that began between two looks is in its first record. Of others nothing is known before this look: the
+ * first one finds them, or the look before had no room for them.
+ */
 static struct flow_mark *flow_mark_make(struct marks *m, const struct flow_key *key, const struct flow *flow)
 {
 	struct flow_mark **bucket = flow_bucket(m, key), *f = calloc(1, sizeof(*f));
@@ -50,7 +55,7 @@ static struct flow_mark *flow_mark_make(struct marks *m, const struct flow_key *
 	if (!f)
 		return NULL;
 	f->key = *key;
-	if (m->before_ns) {
+	if (m->before_ns && !m->crowded) {
 		flow_mark_begin(f, m->before_ns);
 	} else {
 		f->flow = *flow;

@@ -45,7 +45,9 @@ struct marks {
 	unsigned int flows, ports;
 	__u64 look;		   /* the number of the current or last look; 0: none yet */
 	__u64 now_ns, before_ns;   /* of the last look, and of the one before; before_ns 0: there is none */
-	unsigned long long beyond; /* looks at flows for which there was no room */
+	/* Looks at flows for which there was no room; the same when the current or last look began. */
+	unsigned long long beyond, beyond_then;
+	int crowded; /* the look before it had such flows */
 };
 
 /* Begins a look; after a failed one the next is like the first. */

@@ -81,13 +81,20 @@ static void sink_failed(struct sink *s, int err)
 	s->backoff_ns = s->backoff_ns * 2 < SINK_BACKOFF_MAX_NS ? s->backoff_ns * 2 : SINK_BACKOFF_MAX_NS;
 }
 
+static void sink_works(struct sink *s)
+{
+	s->backoff_ns = SINK_BACKOFF_NS;
+	s->err = 0;
+	msg_info("exporting to %s", s->name);
+}
+
+/* After a failure by UDP only a datagram that was sent shows that it works again. */
 static void sink_opened(struct sink *s)
 {
 	s->state = SINK_OPEN;
-	s->backoff_ns = SINK_BACKOFF_NS;
-	s->err = 0;
 	s->sessions++;
-	msg_info("exporting to %s", s->name);
+	if (s->kind != SINK_UDP || s->backoff_ns == SINK_BACKOFF_NS)
+		sink_works(s);
 }
 
 static int file_open(struct sink *s)
@@ -134,6 +141,14 @@ int sink_ready(struct sink *s)
 	return s->state == SINK_OPEN;
 }
 
+void sink_reopen(struct sink *s)
+{
+	sink_close(s);
+	s->again_ns = 0;
+	s->backoff_ns = SINK_BACKOFF_NS;
+	s->err = 0;
+}
+
 /* --- sending --- */
 
 /* The error of an earlier datagram (ICMP) comes with a later one, which was not sent then. */
@@ -141,7 +156,7 @@ static int datagram_send(const struct sink *s, const void *message, size_t bytes
 {
 	ssize_t n = send(s->fd, message, bytes, MSG_NOSIGNAL);
 
-	if (n < 0 && errno == ECONNREFUSED)
+	if (n < 0 && errno != EAGAIN)
 		n = send(s->fd, message, bytes, MSG_NOSIGNAL);
 	return n < 0 ? -errno : 0;
 }
@@ -219,6 +234,13 @@ void sink_send(struct sink *s, const void *message, size_t bytes, unsigned int r
 	s->lost += err ? records : 0;
 	s->records += err ? 0 : records;
 	s->messages += !err;
+	/* The source address of a socket is fixed: a host that has another one since needs another socket. */
+	if (err && s->kind == SINK_UDP && err != -ECONNREFUSED && err != -EAGAIN) {
+		sink_failed(s, err);
+		return;
+	}
+	if (!err && s->backoff_ns != SINK_BACKOFF_NS)
+		sink_works(s);
 	if (err && err != s->err && err != -ECONNREFUSED)
 		msg("%s: %s: records are lost", s->name, strerror(-err));
 	s->err = err;

@@ -21,7 +21,7 @@ struct sink {
 	struct sockaddr_storage address;
 	unsigned int address_bytes;
 	int fd;
-	__u64 again_ns, backoff_ns;	   /* TCP, file: the next try, and the pause before the one after it */
+	__u64 again_ns, backoff_ns;	   /* the next try, and the pause before the one after it */
 	unsigned int sessions;		   /* goes up with each connection or opening */
 	struct sink_message *first, **end; /* TCP: the queue, the first one sent up to sent_bytes */
 	size_t queued_bytes, sent_bytes;
@@ -33,6 +33,8 @@ struct sink {
 int sink_parse(struct sink *s, const char *text);
 /* Opens or connects if it is time to. Whether messages can be sent now. */
 int sink_ready(struct sink *s);
+/* Closes it, and has it opened at once however long it has failed. */
+void sink_reopen(struct sink *s);
 /* Bytes of the largest message. */
 __u16 sink_message_max(const struct sink *s);
 void sink_send(struct sink *s, const void *message, size_t bytes, unsigned int records);

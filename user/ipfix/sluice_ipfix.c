@@ -164,8 +164,11 @@ static void exporter_export(struct exporter *x)
 		x->sessions = x->sink.sessions;
 		encoder_templates(x->encoder);
 	}
-	marks_each_flow(&x->marks, export_flow, &e);
-	marks_each_port(&x->marks, export_port, &e);
+	/* After a failed look there is no time to export at: the next good one has what is left. */
+	if (x->marks.now_ns) {
+		marks_each_flow(&x->marks, export_flow, &e);
+		marks_each_port(&x->marks, export_port, &e);
+	}
 	if (x->sink.state == SINK_OPEN)
 		encoder_flush(x->encoder);
 	exporter_complain(x);
@@ -289,7 +292,7 @@ static int exporter_run(struct exporter *x, const sigset_t *mask)
 		sink_wait(&x->sink, look_ns < export_ns ? look_ns : export_ns, mask);
 		now = now_ns();
 		if (reopening)
-			sink_close(&x->sink);
+			sink_reopen(&x->sink);
 		reopening = 0;
 		if (now >= look_ns) {
 			if (exporter_look(x) == -EPROTO)

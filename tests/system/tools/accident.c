@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
@@ -79,6 +80,22 @@ ssize_t mnl_socket_sendto(const struct mnl_socket *nl, const void *buf, size_t s
 int rename(const char *from, const char *to)
 {
 	return accident("rename") ? -1 : REAL(rename)(from, to);
+}
+
+/* "kill sysctl 1": when the first sysctl has just been written. */
+int fclose(FILE *f)
+{
+	char link[64], path[256] = "";
+	int fd = fileno(f);
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY && readlink(link, path, sizeof(path) - 1) > 0 &&
+	    !strncmp(path, "/proc/sys/", 10) && accident("sysctl")) {
+		REAL(fclose)(f);
+		errno = ENOMEM;
+		return EOF;
+	}
+	return REAL(fclose)(f);
 }
 
 int rmdir(const char *path)

@@ -212,6 +212,37 @@ Test(marks, flows__beyond_the_room_are_counted)
 	cr_assert(m.flows == MARKS_MAX && m.beyond == 1);
 }
 
+static void numbered_take(unsigned int number, __u64 bytes)
+{
+	struct flow f = flow_of(bytes, 0, 0);
+	struct flow_key k = key;
+
+	memcpy(&k.local, &number, sizeof(number));
+	cr_assert(!marks_flow(&m, &k, &f));
+}
+
+/* It may be a day old: its bytes of that day are none of this interval. */
+Test(marks, flow__that_had_no_room_counts_from_the_look_that_has_it)
+{
+	unsigned int i;
+
+	for (i = 0; i <= MARKS_MAX; i++)
+		numbered_take(i, 9000);
+	look_at(NULL);
+	for (i = 1; i <= MARKS_MAX; i++)
+		numbered_take(i, 9000);
+	cr_assert(m.beyond == 2 && !flows_exported() && m.flows == MARKS_MAX - 1, "flow 0 is gone");
+	look_at(NULL);
+	numbered_take(MARKS_MAX, 9100);
+	cr_assert(m.flows == MARKS_MAX && m.beyond == 2 && !flows_exported());
+	/* All the others are gone. One that begins now was not there at the look before. */
+	look_at(NULL);
+	numbered_take(MARKS_MAX, 9300);
+	numbered_take(1, 50);
+	cr_assert(flows_exported() == 2);
+	cr_assert(m.flows == 2);
+}
+
 Test(marks, port__keeps_its_longest_queue_until_the_record)
 {
 	struct link_load load = { .tx_bytes = 1000, .backlog_bytes = 500, .drops = 3 };
