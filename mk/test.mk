@@ -122,6 +122,9 @@ $(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(CREDITS_USER:user/%.c=$(B
 bench: all lab-tools $(B)/bench-prog $(B)/bench-curves $(B)/bench-credits | $(B)/packages.lab ## ns a packet of each program, curves, goodput kept: one table
 	$(Q)tests/bench/bench
 
+harm: lab-tools ## what Sluice costs applications, in each environment: make harm [ENV=hosts,pod] [APP=tcp,web] [VM=6.12|none] (as root, an hour)
+	$(Q)tests/harm/harm
+
 # --- the verifier's bill ---
 
 $(B)/veristat: private WITH = -lbpf
@@ -159,4 +162,4 @@ cluster: all | $(B)/packages.lab ## Sluice on Kubernetes: two nodes in namespace
 soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
 	$(Q)tests/soak/run --time $(or $(TIME),300) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE))
 
-.PHONY: cluster lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff soak test test-unit test-packets test-fuzz
+.PHONY: cluster harm lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff soak test test-unit test-packets test-fuzz
