@@ -26,4 +26,6 @@ help: ## this list
 .PHONY: all clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(B) \( -path '$(B)/bpf-diff' -o -path '$(B)/cluster' -o -path '$(B)/release' \) -prune -o -name '*.d' -print 2>/dev/null)
+# Others work in these while make runs. Nor is every *.d a file: a root has directories such as /etc/iproute2/rt_tables.d.
+-include $(shell find $(B) \( -path '$(B)/bpf-diff' -o -path '$(B)/cluster' -o -path '$(B)/next' -o -path '$(B)/release' -o -path '$(B)/vm' \) \
+	-prune -o -type f -name '*.d' -print 2>/dev/null)
