@@ -96,7 +96,8 @@ plugins__port_of_the_node_is_governed_without_the_hop_to_the_pod() {
 	node_pods_soon h2 "$POD_VETH"
 	server pod1
 	bulk_start h1 10.2.0.2 -p 15201
-	governed_soon h1
+	# Its tbf of 50 Mbit/s holds it, of which no hop tells: the window stays W_init.
+	fed_soon h1
 	expect "the other end" "$(flow_of h1 '"\(.remote):\(.remote_port)"')" = 10.2.0.2:15201
 	node_hops h1 1
 	grows "feedback" 20 flow_of h1 .feedbacks

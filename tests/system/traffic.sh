@@ -117,8 +117,8 @@ traffic__int_md_is_governed() {
 	server h2
 	for address in 10.2.0.2 fd00:2::2; do
 		bulk_start h1 $address -P 2 --bidir
-		governed_soon h1
-		governed_soon h2
+		fed_soon h1
+		fed_soon h2
 		expect "hops" "$(flow_of h1 '.hops | length')" -eq 1
 		expect "encoding" "$(flow_of h1 .encoding)" = int-md
 		expect "path, which is the id of the switch port" "$(flow_of h1 .path_id)" -eq 2

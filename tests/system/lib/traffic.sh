@@ -142,9 +142,19 @@ lost_from() {
 
 nothing_lost() { (($(lost) <= ${1:-0})); }
 
-# governed NODE: its largest flow has had feedback that changed its window.
-governed() {
-	[[ $(flow_of "$1" '.telemetry and .feedbacks > 2 and .w_bytes < .w_init_bytes') == true ]]
-}
+# governed NODE: its largest flow has had feedback that changed its window. That is so only where the flow is held at a port
+# which stamps: elsewhere its window stays W_init, and fed is what holds.
+governed() { flow_meets "$1" '.telemetry and .feedbacks > 2 and .w_bytes < .w_init_bytes'; }
 
 governed_soon() { wait_for "${2:-20}" "the flow of $1 is governed" governed "$1"; }
+
+# fed NODE: feedback decides for its largest flow, wherever that is held.
+fed() { flow_meets "$1" '.state == "governed" and .telemetry and .feedbacks > 2 and .hops[0].tx_bytes > 0 and .w_bytes <= .w_init_bytes'; }
+
+fed_soon() { wait_for 20 "feedback decides for the flow of $1" fed "$1"; }
+
+# flow_meets NODE CONDITION: of its largest flow, which is shown where the condition does not come.
+flow_meets() {
+	WAIT_SEEN=$(flow_of "$1" '"state \(.state), \(.feedbacks) feedbacks, \(.hops | length) hops, U \(.u), W \(.w_bytes) of \(.w_init_bytes), sent \(.tx_bytes)"')
+	[[ $(flow_of "$1" "$2") == true ]]
+}
