@@ -616,9 +616,41 @@ errors__say_what_to_do() {
 	done
 }
 
+# decided WANTED VERDICT...: seed_decides of runs whose two promises end so, seed by seed (as in ok/miss), says WANTED.
+decided() {
+	local wanted=$1 said
+
+	shift
+	said=$(
+		VERDICTS=("$@")
+		SEED=1
+		measure() { SEED=${*: -1} SEED=${SEED#SEED=} && echo "seed $SEED runs" >&2; }
+		promises() {
+			local verdict=${VERDICTS[SEED - 1]}
+
+			echo "${verdict%/*} 6.12 star queue: $SEED, {\"a\": 1}" | sed 's/^miss/not ok/'
+			echo "${verdict#*/} 6.12 star use: 0.9$SEED" | sed 's/^miss/not ok/'
+		}
+		eval "$(sed -n '/^seed_decides() {$/,/^}$/p' "${REPORT%/*}/check")"
+		seed_decides promises star LAB=star 2>/dev/null
+	)
+	[[ $said == "$wanted" ]] || problem "of $* it says '$said', not: $wanted"
+}
+
+check__two_of_three_seeds_decide() {
+	local queue="6.12 star queue: 1, {\"a\": 1}; 2, {\"a\": 1}" use="6.12 star use: 0.91; 0.92" third='; 3, {"a": 1}'
+
+	decided "ok $queue"$'\n'"ok $use" ok/ok ok/ok miss/miss
+	decided "not ok $queue"$'\n'"ok $use" miss/ok miss/ok ok/ok
+	decided "ok $queue$third"$'\n'"ok $use; 0.93" miss/ok ok/ok ok/ok
+	decided "not ok $queue$third"$'\n'"ok $use; 0.93" miss/ok ok/ok miss/ok
+	# Not the seed of the last run: each promise has its own two of three.
+	decided "not ok $queue$third"$'\n'"ok $use; 0.93" ok/miss miss/ok miss/ok
+}
+
 for name in table__four page__four page__sluice_loses page__sluice_first page__runs_end page__digits_and_names page__topologies page__single page__missing_series page__no_samples \
 	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__fabric page__racks page__pauses params__pauses params__fabric params__seed params__queue_is_ours_where_it_can_be_had page__flows_1_and_64 \
-	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped usage errors__say_what_to_do; do
+	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped check__two_of_three_seeds_decide usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"
 done
