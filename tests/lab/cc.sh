@@ -318,13 +318,14 @@ cc_sluice_start() {
 	cc_sluice_wait "$dir" && cc_sluice_queues
 }
 
-# cc_sluice_ports NAMESPACE...: with QUEUE=sluice their bottlenecks have no tbf, which a daemon does not replace.
+# cc_sluice_ports NAMESPACE...: with QUEUE=sluice their bottlenecks have no tbf, which a daemon does not replace. Those of nodes
+# keep it: by their tbf a daemon knows the veths of pods, whose qdisc it does not choose.
 cc_sluice_ports() {
 	local port
 
 	[[ $LAB_QUEUE == sluice && $LAB != pfc && $LAB != fabric ]] || return 0
 	for port in "${NET_BOTTLENECKS[@]}"; do
-		[[ " $* " != *" ${port%:*} "* ]] || net_in "${port%:*}" tc qdisc del dev "${port#*:}" root || return 1
+		[[ " $* " != *" ${port%:*} "* || " ${NET_NODES[*]} " == *" ${port%:*} "* ]] || net_in "${port%:*}" tc qdisc del dev "${port#*:}" root || return 1
 	done
 }
 

@@ -302,6 +302,20 @@ net_mark() {
 	done
 }
 
+# net_shaped: every bottleneck has a queue with a rate. Where it has none nothing waits, and the lab would measure that.
+net_shaped() {
+	local port qdisc
+
+	for port in "${NET_BOTTLENECKS[@]}"; do
+		qdisc=$(net_in "${port%:*}" tc qdisc show dev "${port#*:}" root)
+		[[ $qdisc =~ ^qdisc\ (tbf|htb|sluice)\  ]] || {
+			echo "lab: the bottleneck ${port#*:} of slab-${port%:*} has no queue with a rate (tbf, htb or sluice), but" \
+				"'${qdisc:-none}': nothing would be held there" >&2
+			return 1
+		}
+	done
+}
+
 # Builds what the topology described.
 net_commit() {
 	local ns routes

@@ -616,6 +616,40 @@ errors__say_what_to_do() {
 	done
 }
 
+# raw_make PERCENT: what a lab of one flow of 100 Mbit/s leaves, whose bottleneck sent so much of its rate. 3 s, a sample each 10 ms.
+raw_make() {
+	DIR=$TMP/raw
+	rm -rf "$DIR"
+	mkdir -p "$DIR/sluice/raw"
+	printf '%s\n' lab=star senders=1 rate_bps=100000000 rtt_us=4000 buffer_bytes=1000000 time_us=2000000 warmup_us=80000 \
+		long_flows=1 parallel=1 kernel=6.12 ran=sluice >"$DIR/params"
+	printf '%s\n' cc=sluice base_us=4000 retransmits=0 ports=s1:p0 >"$DIR/sluice/raw/meta"
+	perl -e 'print pack("Q*", $_ * 10000, 0, $_ * 1250 * $ARGV[0], 0) for 1 .. 300' "$1" >"$DIR/sluice/raw/queue.bin"
+	perl -e 'print pack("Q*", $_ * 10000, $_ * 125000) for 1 .. 300' >"$DIR/sluice/raw/ports.bin"
+}
+
+# sum_run STATUS: lab-sum of it; ERR is what it says, RUNS how many runs have figures.
+sum_run() {
+	local status=0
+
+	ERR=$("${REPORT%/*}/../../build/lab-sum" "$DIR" 2>&1 >/dev/null) || status=$?
+	((status == $1)) || problem "lab-sum: exit status $status, not $1: $ERR"
+	RUNS=$(jq '.runs | length' "$DIR/results.json")
+}
+
+sum__bottleneck_that_is_none_is_no_result() {
+	raw_make 95
+	sum_run 0
+	[[ ! $ERR && $RUNS == 1 ]] || problem "of a bottleneck that is used: '$ERR', $RUNS runs"
+	raw_make 0
+	sum_run 1
+	says "$ERR" "lab-sum: sluice: the bottleneck s1:p0 was idle or not read: it sent 0.00 % of its rate"
+	[[ $RUNS == 0 ]] || problem "a bottleneck that was idle has figures"
+	raw_make 170
+	sum_run 1
+	says "$ERR" "the bottleneck s1:p0 held nothing back: it sent 170 % of its rate"
+}
+
 # decided WANTED VERDICT...: seed_decides of runs whose two promises end so, seed by seed (as in ok/miss), says WANTED.
 decided() {
 	local wanted=$1 said
@@ -650,7 +684,7 @@ check__two_of_three_seeds_decide() {
 
 for name in table__four page__four page__sluice_loses page__sluice_first page__runs_end page__digits_and_names page__topologies page__single page__missing_series page__no_samples \
 	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__fabric page__racks page__pauses params__pauses params__fabric params__seed params__queue_is_ours_where_it_can_be_had page__flows_1_and_64 \
-	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped check__two_of_three_seeds_decide usage errors__say_what_to_do; do
+	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped check__two_of_three_seeds_decide sum__bottleneck_that_is_none_is_no_result usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"
 done

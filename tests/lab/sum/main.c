@@ -12,6 +12,7 @@
  *    their port began to carry data. Figures are of the window from the start of the last long
  *    flow (of the first finite one; with ATTACH=late of Sluice) plus the warm-up, to the end of
  *    the measurement (of the last finite flow).
+ *    A run whose bottleneck had nothing to send, or no rate, has no figures: lab-sum says so, and fails.
  * 3. Byte counters between two samples are taken to grow evenly.
  * 4. With LAB=racks all flows are lab-flows', the long ones first: their rates are of what the receiver read
  *    (received.bin), and voqs.bin (lab-sample) has the VOQs of each rack.
@@ -37,6 +38,11 @@ int main(int argc, char **argv)
 		if (run_read(&lab, &run, cc)) {
 			fprintf(stderr, "lab-sum: %s left nothing to add up\n", cc);
 			failed = 1;
+			continue;
+		}
+		if (queues_hold(&lab, &run)) {
+			failed = 1;
+			run_free(&run);
 			continue;
 		}
 		for (queue = 0; queue < run.queues; queue++)

@@ -5,6 +5,10 @@
 #define GOVERNED_PACKETS 16
 #define GOVERNED_FOR_US 100000
 
+/* What a bottleneck sends of its rate: less is no traffic, more is no bottleneck. A short run sends its tokens, too. */
+#define USED_LEAST 0.01
+#define USED_MOST 1.1
+
 json_object *queue_figures(const struct run *run, int queue, uint64_t *start_max)
 {
 	uint64_t *values = calloc(run->queue.rows, sizeof(*values));
@@ -31,6 +35,27 @@ double queue_rate_bps(const struct run *run, int queue, uint64_t from_us, uint64
 
 	return (series_at(&run->queue, column, to_us) - series_at(&run->queue, column, from_us)) * 8e6 /
 	       (to_us - from_us);
+}
+
+int queues_hold(const struct lab *lab, const struct run *run)
+{
+	char names[512], *name, *save = NULL;
+	int queue = 0, wrong = 0;
+	double used;
+
+	snprintf(names, sizeof(names), "%s", run->port_names);
+	for (name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save), queue++) {
+		used = queue_rate_bps(run, queue, run->from_us, run->to_us) / lab->rate_bps;
+		if (used >= USED_LEAST && used <= USED_MOST)
+			continue;
+		fprintf(stderr,
+			used < USED_LEAST ?
+				"lab-sum: %s: the bottleneck %s was idle or not read: it sent %.2f %% of its rate\n" :
+				"lab-sum: %s: the bottleneck %s held nothing back: it sent %.0f %% of its rate\n",
+			run->cc, name, used * 100);
+		wrong = 1;
+	}
+	return wrong ? -1 : 0;
 }
 
 uint64_t queue_drops(const struct run *run, int queue)

@@ -149,6 +149,8 @@ void fairness_figures(json_object *object, const struct lab *lab, const struct r
 json_object *queue_figures(const struct run *run, int queue, uint64_t *start_max);
 /* The bytes that left the port. */
 double queue_rate_bps(const struct run *run, int queue, uint64_t from_us, uint64_t to_us);
+/* 0, or -1 where a bottleneck was none, or had nothing to send, which is said on stderr. */
+int queues_hold(const struct lab *lab, const struct run *run);
 uint64_t queue_drops(const struct run *run, int queue);
 /* When, after its peak, the queue was at most `bytes`; from zero, in microseconds. */
 uint64_t queue_settled_us(const struct run *run, int queue, uint64_t bytes);
