@@ -45,6 +45,12 @@ config_broken() {
 	speed '0Mbit'|P;interfaces: [{name: eth0, role: host, speed: 0Mbit}];R;
 	speed '-5Gbit'|P;interfaces: [{name: eth0, role: host, speed: -5Gbit}];R;
 	speed 'nanGbit'|P;interfaces: [{name: eth0, role: host, speed: nanGbit}];R;
+	speed '+1Gbit'|P;interfaces: [{name: eth0, role: host, speed: +1Gbit}];R;
+	speed '0x10Gbit'|P;interfaces: [{name: eth0, role: host, speed: 0x10Gbit}];R;
+	speed '1e1Gbit'|P;interfaces: [{name: eth0, role: host, speed: 1e1Gbit}];R;
+	prefix '10.0.0.0/+8'|P;I;auth: none;peers: [{prefix: 10.0.0.0/+8, base_rtt: 2ms}];
+	prefix '10.0.0.0/08'|P;I;auth: none;peers: [{prefix: 10.0.0.0/08, base_rtt: 2ms}];
+	line 5: a second YAML document begins here|P;I;R;---;mode: dry-run;
 	speed '9999Gbit'|P;interfaces: [{name: eth0, role: host, speed: 9999Gbit}];R;
 	needs an id that no other switch has: write one from 1 to 4095|P;interfaces: [{name: p1, role: switch}];
 	needs an id that no other switch has: write one from 1 to 4095|P;interfaces: [{name: p1, role: switch, id: 4096}];

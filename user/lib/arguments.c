@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Values of options. */
 #include <errno.h>
-#include <stdlib.h>
 #include "lib/arguments.h"
 #include "lib/util.h"
 
 int number_parse(const char *option, const char *text, unsigned int most, unsigned int *value)
 {
-	unsigned long n;
-	char *end;
+	__u64 n;
 
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || !n || n > most) {
+	if (digits_parse(text, &n) || !n || n > most) {
 		msg("%s '%s' is not a number from 1 to %u", option, text, most);
 		return -EINVAL;
 	}
@@ -22,10 +18,9 @@ int number_parse(const char *option, const char *text, unsigned int most, unsign
 
 int seconds_parse(const char *option, const char *text, unsigned int most, double *value)
 {
-	char *end;
+	const char *end;
 
-	*value = strtod(text, &end);
-	if (end != text && !*end && *value >= 0.1 && *value <= most)
+	if (!decimal_parse(text, value, &end) && !*end && *value >= 0.1 && *value <= most)
 		return 0;
 	msg("%s '%s' is not a number of seconds from 0.1 to %u: write for example 2", option, text, most);
 	return -EINVAL;

@@ -2,7 +2,6 @@
 /* Messages, units and addresses, used by all other files. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,12 +112,8 @@ const char *caps_missing(char *buf, size_t size, __u64 caps)
 		int bit;
 		const char *name;
 	} names[] = {
-		{ CAP_BPF, "CAP_BPF" },
-		{ CAP_PERFMON, "CAP_PERFMON" },
-		{ CAP_NET_ADMIN, "CAP_NET_ADMIN" },
-		{ CAP_NET_RAW, "CAP_NET_RAW" },
-		{ CAP_SYSLOG, "CAP_SYSLOG" },
-		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+		{ CAP_BPF, "CAP_BPF" },		{ CAP_PERFMON, "CAP_PERFMON" }, { CAP_NET_ADMIN, "CAP_NET_ADMIN" },
+		{ CAP_NET_RAW, "CAP_NET_RAW" }, { CAP_SYSLOG, "CAP_SYSLOG" },	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
 	};
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = {};
@@ -143,7 +138,8 @@ void memory_keep_private(void)
 	const struct rlimit none = {};
 
 	if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0))
-		msg("core files cannot be switched off: %s: one would hold the keys of authentication", strerror(errno));
+		msg("core files cannot be switched off: %s: one would hold the keys of authentication",
+		    strerror(errno));
 }
 
 __u64 now_ns(void)
@@ -154,6 +150,29 @@ __u64 now_ns(void)
 	return (__u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
+#define DIGITS "0123456789"
+
+int decimal_parse(const char *s, double *value, const char **end)
+{
+	size_t whole = strspn(s, DIGITS), fraction = s[whole] == '.' ? strspn(s + whole + 1, DIGITS) : 0;
+
+	if ((s[whole] == '.' && !fraction) || !(whole + fraction) || (whole > 1 && *s == '0'))
+		return -EINVAL;
+	*end = s + whole + (fraction ? 1 + fraction : 0);
+	errno = 0;
+	*value = strtod(s, NULL); /* which also reads an exponent or hexadecimal: no unit begins with e or x */
+	return -errno;
+}
+
+int digits_parse(const char *s, __u64 *value)
+{
+	if (!*s || s[strspn(s, DIGITS)] || (*s == '0' && s[1]))
+		return -EINVAL;
+	errno = 0;
+	*value = strtoull(s, NULL, 10);
+	return -errno;
+}
+
 struct unit {
 	const char *name;
 	double factor;
@@ -161,12 +180,10 @@ struct unit {
 
 static int units_parse(const char *s, const struct unit *units, __u64 *value)
 {
-	char *end;
+	const char *end;
 	double v;
 
-	errno = 0;
-	v = strtod(s, &end);
-	if (end == s || errno || !isfinite(v) || v < 0)
+	if (decimal_parse(s, &v, &end))
 		return -EINVAL;
 	for (; units->name; units++) {
 		if (strcasecmp(end, units->name))
@@ -246,8 +263,7 @@ int prefix_parse(const char *s, struct peer_key *key)
 	size_t len = slash ? (size_t)(slash - s) : strlen(s);
 	unsigned int i, bits;
 	int offset = 0;
-	char *end;
-	long n;
+	__u64 n;
 
 	if (len >= sizeof(text))
 		return -EINVAL;
@@ -261,11 +277,8 @@ int prefix_parse(const char *s, struct peer_key *key)
 		return -EINVAL;
 	}
 	n = 128 - offset;
-	if (slash) {
-		n = strtol(slash + 1, &end, 10);
-		if (end == slash + 1 || *end || n < 0 || n > 128 - offset)
-			return -EINVAL;
-	}
+	if (slash && (digits_parse(slash + 1, &n) || n > 128U - offset))
+		return -EINVAL;
 	bits = n + offset;
 	key->prefixlen = bits;
 	for (i = bits; i < 128; i++)
@@ -282,7 +295,7 @@ int listen_parse(const char *s, struct sockaddr_storage *at, unsigned int *len)
 	const char *colon = strrchr(s, ':');
 	char host[INET6_ADDRSTRLEN + 3];
 	size_t bytes = colon ? (size_t)(colon - s) : 0;
-	unsigned long port;
+	__u64 port;
 
 	memset(at, 0, sizeof(*at));
 	if (s[0] == '/') {
@@ -293,11 +306,7 @@ int listen_parse(const char *s, struct sockaddr_storage *at, unsigned int *len)
 		*len = sizeof(*local);
 		return 0;
 	}
-	if (!bytes || bytes >= sizeof(host) || !colon[1] || strlen(colon + 1) > 5 ||
-	    colon[1 + strspn(colon + 1, "0123456789")])
-		return -EINVAL;
-	port = strtoul(colon + 1, NULL, 10);
-	if (!port || port > 0xffff)
+	if (!bytes || bytes >= sizeof(host) || digits_parse(colon + 1, &port) || !port || port > 0xffff)
 		return -EINVAL;
 	memcpy(host, s, bytes);
 	host[bytes] = 0;
@@ -331,8 +340,7 @@ int addr_in_prefix(const struct sluice_addr *a, const struct peer_key *prefix)
 {
 	unsigned int bytes = prefix->prefixlen / 8, bits = prefix->prefixlen % 8;
 
-	return !memcmp(a, &prefix->addr, bytes) &&
-	       (!bits || (a->b[bytes] ^ prefix->addr.b[bytes]) >> (8 - bits) == 0);
+	return !memcmp(a, &prefix->addr, bytes) && (!bits || (a->b[bytes] ^ prefix->addr.b[bytes]) >> (8 - bits) == 0);
 }
 
 const char *prefix_format(const struct peer_key *key, char *buf)

@@ -66,8 +66,16 @@ static inline __u64 age_ns(__u64 now_ns, __u64 then_ns)
 }
 
 /*
- * Numbers with units: "25Gbit", "12us", "10KB". Unit names in any case; decimal fractions are
- * allowed ("2.5Gbit"). K, M and G are powers of 1000. Return 0, or -EINVAL without a change.
+ * Numbers as people write them: decimal digits, in decimal_parse() with a fraction behind a point ("2.5", ".5"). No sign,
+ * blank, exponent, or needless 0 in front, which some would read as octal. decimal_parse() sets end behind the number.
+ * 0, -EINVAL, or -ERANGE.
+ */
+int digits_parse(const char *s, __u64 *value);
+int decimal_parse(const char *s, double *value, const char **end);
+
+/*
+ * Numbers with units: "25Gbit", "12us", "10KB", "2.5Gbit". Unit names in any case. K, M and G are powers of 1000.
+ * Return 0, or -EINVAL without a change.
  */
 int units_speed(const char *s, __u64 *bps);
 int units_time(const char *s, __u64 *ns);

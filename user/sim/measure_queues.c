@@ -27,14 +27,14 @@ static double queue_sum;
 static int watch(const char *what)
 {
 	uint32_t i, host = NONE;
-	char *end;
+	__u64 number;
 
 	if (!strncmp(what, "host-", 5)) {
-		host = strtoul(what + 5, &end, 10);
-		if (*end || host >= net.hosts_count) {
+		if (digits_parse(what + 5, &number) || number >= net.hosts_count) {
 			msg("run.queue '%s': there are hosts 0 to %u", what, net.hosts_count - 1);
 			return -1;
 		}
+		host = number;
 	} else if (strcmp(what, "all") && strcmp(what, "to-hosts")) {
 		msg("run.queue '%s': write all, to-hosts or host-N", what);
 		return -1;

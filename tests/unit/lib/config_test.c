@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #include "lib/config.h"
 #include "lib/config/keys.h"
@@ -185,6 +186,66 @@ Test(config, keys__ranges_in_words)
 	keys_each(&config_top, "", range_is_said);
 }
 
+/* --- numbers: plain decimal ones and nothing else --- */
+
+/* The place of the number in the example of a kind; NULL: it has none. */
+static const char *number_of(const struct config_kind *kind, const char *example)
+{
+	static const struct config_kind *const plain[] = { &config_number, &config_flows, &config_fraction,
+							   &config_q24,	   &config_share, &config_time,
+							   &config_rtt,	   &config_speed, &config_bytes,
+							   &config_bits };
+	unsigned int i;
+
+	if (kind == &config_prefix || kind == &config_prefixes)
+		return strchr(example, '/') + 1;
+	if (kind == &config_listen)
+		return strrchr(example, ':') + 1;
+	for (i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (kind == plain[i])
+			return example;
+	return NULL;
+}
+
+static void number_is_plain(const struct config_table *t, const struct config_key *k, const char *section)
+{
+	static const char *const
+		in_front[] = { "+", "-", " ", "\t", "0x", "0", "1e", "\xd9\xa1", "'", "~" },
+		*const behind[] = { ".", "e1", "E0", "p1", "_", " ", ",", "\xd9\xa1", "x", "..", ".1.1" },
+		*const at_end[] = { " ", "\t", "%", "/", "s ", "\n" }, *const alone[] = { "",	      "nan",	"inf",
+											  "infinity", "NAN(1)", ".",
+											  "0x10" };
+	const char *example = k->kind == &config_id ? "7" : k->kind == &config_rtt ? "12us" : k->example;
+	const char *number = example ? number_of(k->kind, example) : NULL;
+	int lead = number ? number - example : 0, digits = number ? strspn(number, "0123456789.") : 0;
+	char text[96];
+	union any of;
+	unsigned int i;
+
+	(void)t;
+	if (k->kind == &config_id)
+		number = example, digits = 1;
+	if (!number || !digits)
+		return;
+	cr_assert(!value_take(k, example, &of), "%s: %s: %s", section, k->name, example);
+#define REFUSED(list, ...)                                                                                  \
+	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {                                              \
+		snprintf(text, sizeof(text), __VA_ARGS__);                                                  \
+		if (strcmp(text, example) && !(*number == '0' && !strcmp(list[i], "0x")))                   \
+			cr_expect(value_take(k, text, &of), "%s: %s: '%s' passes", section, k->name, text); \
+	}
+	REFUSED(in_front, "%.*s%s%s", lead, example, in_front[i], number);
+	REFUSED(behind, "%.*s%s%s", lead + digits, example, behind[i], number + digits);
+	REFUSED(at_end, "%s%s", example, at_end[i]);
+	REFUSED(alone, "%.*s%s%s", lead, example, alone[i], number + digits);
+#undef REFUSED
+}
+
+Test(config, keys__numbers_are_plain)
+{
+	keys_each(&config_top, "", number_is_plain);
+}
+
 /* --- the same by the file: the message has the line and what is right --- */
 
 static int file = -1, said = -1; /* the second is what goes to stderr */
@@ -317,6 +378,97 @@ Test(config, file__wrong_value_is_refused_with_line_and_range, .init = said_begi
 Test(config, file__example_is_taken, .init = said_begin)
 {
 	keys_each(&config_top, "", example_is_loaded);
+}
+
+/* --- files that are no configuration --- */
+
+#define SOUND "interfaces: [{name: p1, role: switch, id: 1}]\n"
+
+/* Loads text; the message has to say each of the words, or there is none. */
+static void file_is(const char *text, const char *words)
+{
+	char buf[4096];
+
+	cr_assert(!ftruncate(file, 0) && !lseek(file, 0, SEEK_SET));
+	cr_assert(write(file, text, strlen(text)) == (ssize_t)strlen(text));
+	file_load(buf, sizeof(buf));
+	if (*words)
+		cr_expect(strstr(buf, words), "%.60s: not '%s' but: %s", text, words, buf);
+	else
+		cr_expect_str_empty(buf, "%.60s: %s", text, buf);
+}
+
+Test(config, file__second_document_is_refused, .init = said_begin)
+{
+	file_is(SOUND, "");
+	file_is("---\n" SOUND "...\n# the end\n", "");
+	file_is(SOUND "---\nmode: dry-run\n", ": line 2: a second YAML document begins here");
+	file_is("# nothing\n---\n---\n" SOUND, ": line 3: a second YAML document begins here");
+	file_is(SOUND "...\nmode: dry-run\n", ": line 3: this is not YAML");
+	file_is(SOUND "...\n---\n", ": line 3: a second YAML document begins here");
+	file_is(SOUND "--- [\n", ": line 2: a second YAML document begins here");
+}
+
+/* Time that the CPU spends on loading a file of the same text, again and again. */
+static double seconds_of(const char *begin, const char *again, unsigned int bytes, const char *words)
+{
+	size_t room = strlen(begin) + bytes + strlen(again) + 1, n;
+	char *text = malloc(room);
+	clock_t from = clock();
+
+	n = snprintf(text, room, "%s", begin);
+	while (n < strlen(begin) + bytes)
+		n += snprintf(text + n, room - n, "%s", again);
+	file_is(text, words);
+	free(text);
+	return (clock() - from) / (double)CLOCKS_PER_SEC;
+}
+
+Test(config, file__any_takes_a_moment, .init = said_begin)
+{
+	static const struct {
+		const char *begin, *again, *words;
+	} files[] = {
+		{ "", "[", ": line 1: is nested more than" },
+		{ "", "[\n", ": line 17: is nested more than" },
+		{ "", "{a: ", ": line 1: is nested more than" },
+		{ "", "- ", ": line 1: is nested more than" },
+		{ "", "? ", ": line 1: is nested more than" },
+		{ "", "&a [", ": line 1: is nested more than" },
+		{ SOUND, "mode: enforce\n", "more mistakes follow" },
+		{ SOUND, "m: 1\n", "more mistakes follow" },
+		{ SOUND "auth: none\npeers:\n", "- {prefix: 10.0.0.0/8, base_rtt: 1}\n", "entries: write 1 to" },
+		{ "", "]", "this is not YAML" },
+		{ "mode: ", "a", "characters: write 1 to" },
+		{ "mode: \"", "\\\"", "this is not YAML" },
+		{ "", "%TAG ! a\n", "this is not YAML" },
+		{ "", "# \n", "the file is empty" },
+		{ "", "---\n", "a second YAML document" },
+		{ "", "!", "keys with values" },
+		{ "", "a ", "keys with values" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		double s = seconds_of(files[i].begin, files[i].again, 200000, files[i].words);
+
+		cr_expect(s < 3, "200 KB of '%s' take %.1f s", files[i].again, s);
+	}
+}
+
+/* Each message has its line, which is looked for in the file: many of them at once. */
+Test(config, file__many_mistakes_take_a_moment, .init = said_begin)
+{
+	char *text = calloc(1, 100000);
+	clock_t from = clock();
+	size_t n = sprintf(text, SOUND "auth: none\npeers:\n");
+	unsigned int i;
+
+	for (i = 0; i < 1024; i++)
+		n += sprintf(text + n, "  - {prefix: 10.%u.%u.0/24, base_rtt: 0x1ms}\n", i / 256, i % 256);
+	file_is(text, "more mistakes follow");
+	cr_expect(clock() - from < 3 * CLOCKS_PER_SEC, "%.1f s", (clock() - from) / (double)CLOCKS_PER_SEC);
+	free(text);
 }
 
 Test(config, peer__inherits_what_it_does_not_say, .init = said_begin)

@@ -4,7 +4,9 @@
  * structs and forgets the lines; its own messages for a wrong type or name do not tell what would be right. So on an
  * error the file is read once more, as a tree of libyaml's, along the same schema.
  *
- *  1. `config_lint` compares the tree with the schema. Its errors are all -EINVAL, so they can be or-ed.
+ *  1. `config_lint` reads the events of the whole file first: it refuses a second document, which libcyaml would not
+ *     read, and deep nesting, for which libyaml takes time that grows with its square. Then it compares the tree with
+ *     the schema. Its errors are all -EINVAL, so they can be or-ed.
  *  2. `config_bad` follows the words of its message down the tree, and finds the line.
  */
 #include <errno.h>
@@ -16,7 +18,9 @@
 #include "lib/names.h"
 #include "lib/util.h"
 
-#define DEPTH_MAX 8 /* depth of the search: an alias may lead to its own ancestor */
+#define DEPTH_MAX 8	/* depth of the search: an alias may lead to its own ancestor */
+#define NESTED_MAX 16	/* depth of a file; the deepest key is at 6 */
+#define MISTAKES_MAX 20 /* reported for one file: each is searched for in the whole file */
 
 struct lint {
 	const char *path;
@@ -50,12 +54,94 @@ static unsigned int line_of(const yaml_node_t *n)
 	return n->start_mark.line + 1;
 }
 
+static unsigned int mistakes; /* of the file that is being read */
+
+/* Whether another mistake is reported. */
+static int mistake_counts(const char *path)
+{
+	if (++mistakes == MISTAKES_MAX + 1)
+		msg("%s: more mistakes follow: correct these first", path);
+	return mistakes <= MISTAKES_MAX;
+}
+
 /* ---- 1. ---- */
+
+static int not_yaml(const char *path, const yaml_parser_t *parser)
+{
+	msg("%s: line %zu: this is not YAML: %s: write 'key: value', with spaces and no tabs in front", path,
+	    parser->problem_mark.line + 1, parser->problem ?: "it cannot be read");
+	return -EINVAL;
+}
+
+struct stream {
+	unsigned int depth, documents;
+	int ended;
+};
+
+static int event_check(const char *path, struct stream *s, const yaml_event_t *e)
+{
+	size_t line = e->start_mark.line + 1;
+
+	switch (e->type) {
+	case YAML_STREAM_END_EVENT:
+		s->ended = 1;
+		return 0;
+	case YAML_DOCUMENT_START_EVENT:
+		if (!s->documents++)
+			return 0;
+		msg("%s: line %zu: a second YAML document begins here, and only the first would be read: write all keys in one, without '---' and '...' between them",
+		    path, line);
+		return -EINVAL;
+	case YAML_SEQUENCE_START_EVENT:
+	case YAML_MAPPING_START_EVENT:
+		if (++s->depth <= NESTED_MAX)
+			return 0;
+		msg("%s: line %zu: is nested more than %u deep: no key needs that; close brackets and braces, and use fewer spaces in front",
+		    path, line, NESTED_MAX);
+		return -EINVAL;
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT:
+		s->depth--;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Reads the whole file once, event by event. */
+static int stream_check(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	yaml_parser_t parser;
+	struct stream s = {};
+	yaml_event_t event;
+	int err = 0;
+
+	if (!f)
+		return -errno;
+	if (!yaml_parser_initialize(&parser)) {
+		fclose(f);
+		return -ENOMEM;
+	}
+	yaml_parser_set_input_file(&parser, f);
+	while (!err && !s.ended) {
+		if (!yaml_parser_parse(&parser, &event)) {
+			err = not_yaml(path, &parser);
+			break;
+		}
+		err = event_check(path, &s, &event);
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+	fclose(f);
+	return err;
+}
 
 /* where: the path to the node, "interfaces: eth0: ", or "". */
 static int lint_bad(const struct lint *l, const yaml_node_t *n, const char *where, const char *what)
 {
-	msg("%s: line %u: %s%s", l->path, line_of(n), where, what);
+	if (mistake_counts(l->path))
+		msg("%s: line %u: %s%s", l->path, line_of(n), where, what);
 	return -EINVAL;
 }
 
@@ -118,7 +204,7 @@ static int lint_mapping(struct lint *l, const yaml_node_t *n, const cyaml_schema
 	char what[512];
 	int err = 0;
 
-	for (p = n->data.mapping.pairs.start; p < n->data.mapping.pairs.top; p++)
+	for (p = n->data.mapping.pairs.start; p < n->data.mapping.pairs.top && mistakes <= MISTAKES_MAX; p++)
 		err |= lint_pair(l, n, p, fields, where);
 	for (f = fields; f->key; f++) {
 		if (f->value.flags & CYAML_FLAG_OPTIONAL || value_of(l, n, f->key, n->data.mapping.pairs.top))
@@ -190,11 +276,14 @@ int config_lint(const char *path, const cyaml_schema_value_t *schema)
 	struct lint l = { .path = path };
 	yaml_parser_t parser;
 	yaml_node_t *root;
-	int err = document_read(path, &l.doc, &parser);
+	int err = stream_check(path);
 
+	mistakes = 0;
 	if (err == -EINVAL)
-		msg("%s: line %zu: this is not YAML: %s: write 'key: value', with spaces and no tabs in front", path,
-		    parser.problem_mark.line + 1, parser.problem ?: "it cannot be read");
+		return err;
+	err = err ?: document_read(path, &l.doc, &parser);
+	if (err == -EINVAL)
+		not_yaml(path, &parser);
 	if (err && err != -EINVAL) {
 		msg("%s: cannot read the configuration: %s: nothing was changed; try again, or give another file", path,
 		    strerror(-err));
@@ -306,6 +395,8 @@ int config_bad(const char *path, const char *fmt, ...)
 	unsigned int line;
 	va_list args;
 
+	if (!mistake_counts(path))
+		return -EINVAL;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);

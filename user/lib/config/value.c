@@ -33,16 +33,6 @@ static int word_value(const struct config_key *k, const char *text, void *of)
 	return value_store(k, err, value, of);
 }
 
-/* Decimal digits. Returns -ERANGE for a number of more than 64 bits. */
-static int digits_parse(const char *text, __u64 *value)
-{
-	if (!*text || text[strspn(text, "0123456789")])
-		return -EINVAL;
-	errno = 0;
-	*value = strtoull(text, NULL, 10);
-	return -errno;
-}
-
 static int number_value(const struct config_key *k, const char *text, void *of)
 {
 	__u64 value = 0;
@@ -67,13 +57,13 @@ static int flows_value(const struct config_key *k, const char *text, void *of)
 	return value_store(k, err, value, of);
 }
 
-/* A double. strtod() alone would take 0.95 of "0.95%". */
+/* A double. */
 static int fraction_value(const struct config_key *k, const char *text, void *of)
 {
-	char *end;
-	double value = strtod(text, &end);
+	const char *end;
+	double value;
 
-	if (*end || end == text)
+	if (decimal_parse(text, &value, &end) || *end)
 		return -EINVAL;
 	if (!value && k->zero)
 		value = strtod(k->preset, NULL);
@@ -86,10 +76,10 @@ static int fraction_value(const struct config_key *k, const char *text, void *of
 /* A number that is stored in Q24; min and max are in units of 2^-24. */
 static int q24_value(const struct config_key *k, const char *text, void *of)
 {
-	char *end;
-	double value = strtod(text, &end);
+	const char *end;
+	double value;
 
-	if (*end || end == text || !(value >= 0 && value < 1 << 24))
+	if (decimal_parse(text, &value, &end) || *end || value >= 1 << 24)
 		return -EINVAL;
 	return value_store(k, 0, value * Q24_ONE, of);
 }
@@ -97,11 +87,11 @@ static int q24_value(const struct config_key *k, const char *text, void *of)
 /* "30%" or "12.5%", in millionths. */
 static int share_value(const struct config_key *k, const char *text, void *of)
 {
-	char *end;
-	double v = strtod(text, &end);
+	const char *end;
+	double v;
 	__u32 ppm;
 
-	if (strcmp(end, "%") || !(v > 0 && v <= 100))
+	if (decimal_parse(text, &v, &end) || strcmp(end, "%") || !(v > 0 && v <= 100))
 		return -EINVAL;
 	ppm = lround(v * PPM / 100);
 	return value_store(k, ppm ? 0 : -EINVAL, ppm, of);
