@@ -237,6 +237,7 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 	p->w_min = hpcc_w_min(p->w_init, p->packet, p->t_ns);
 	p->eta = peer->eta;
 	p->max_stage = peer->max_stage;
+	p->stages = peer->stages;
 	p->w_ai = peer->w_ai;
 	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
 		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;

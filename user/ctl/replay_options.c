@@ -25,6 +25,7 @@ enum opt {
 	OPT_PACKET,
 	OPT_NUMBERS,
 	OPT_VARIANT = OPT_NUMBERS,
+	OPT_STAGES,
 	OPT_JSON,
 	OPT_HELP,
 };
@@ -49,8 +50,11 @@ const char *replay_option(unsigned int i)
 {
 	static char name[32];
 
-	snprintf(name, sizeof(name), "--%s", i < OPT_NUMBERS ? option_numbers[i].name : "variant");
-	return i <= OPT_VARIANT ? name : NULL;
+	snprintf(name, sizeof(name), "--%s",
+		 i < OPT_NUMBERS  ? option_numbers[i].name :
+		 i == OPT_VARIANT ? "variant" :
+				    "stages");
+	return i <= OPT_STAGES ? name : NULL;
 }
 
 static void replay_usage(FILE *to)
@@ -75,6 +79,10 @@ static void replay_usage(FILE *to)
 			fprintf(to, "(default %.14g)\n", o->preset);
 	}
 	fprintf(to, "  --variant NAME     %s (default plain)\n", words_list(variant_words, words, sizeof(words)));
+	fprintf(to,
+		"  --stages NAME      %s: what max-stage counts, round trips of T or rounds of feedback, as Algorithm 1\n"
+		"                     is printed (default time)\n",
+		words_list(stages_words, words, sizeof(words)));
 	fputs("  --json             one JSON object per line instead of CSV\n"
 	      "  --help             this text\n"
 	      "\n"
@@ -131,7 +139,8 @@ static int option_parse(const struct option_number *o, const char *text, double 
 	return 0;
 }
 
-static int params_set(struct hpcc_params *p, const double *v, int w_init_given, enum hpcc_variant variant)
+static int params_set(struct hpcc_params *p, const double *v, int w_init_given, enum hpcc_variant variant,
+		      enum hpcc_stages stages)
 {
 	double w_init = v[OPT_W_INIT];
 
@@ -159,6 +168,7 @@ static int params_set(struct hpcc_params *p, const double *v, int w_init_given, 
 	p->w_ai = llround(v[OPT_W_AI] * Q12_ONE);
 	p->eta = llround(v[OPT_ETA] * Q24_ONE);
 	p->max_stage = v[OPT_MAX_STAGE];
+	p->stages = stages;
 	hpcc_params_variant(p, variant);
 	return 0;
 }
@@ -167,11 +177,12 @@ int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_p
 {
 	struct option options[OPT_HELP + 2] = {
 		[OPT_VARIANT] = { "variant", required_argument, NULL, OPT_VARIANT },
+		[OPT_STAGES] = { "stages", required_argument, NULL, OPT_STAGES },
 		[OPT_JSON] = { "json", no_argument, NULL, OPT_JSON },
 		[OPT_HELP] = { "help", no_argument, NULL, OPT_HELP },
 	};
 	double value[OPT_NUMBERS];
-	unsigned int variant = HPCC_PLAIN;
+	unsigned int variant = HPCC_PLAIN, stages = HPCC_STAGES_TIME;
 	int w_init_given = 0, i, c, err;
 	char words[96];
 
@@ -188,6 +199,11 @@ int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_p
 			if (word_parse(variant_words, optarg, &variant))
 				return usage_fail("--variant %s is unknown: give %s", optarg,
 						  words_list(variant_words, words, sizeof(words)));
+			break;
+		case OPT_STAGES:
+			if (word_parse(stages_words, optarg, &stages))
+				return usage_fail("--stages %s is unknown: give %s", optarg,
+						  words_list(stages_words, words, sizeof(words)));
 			break;
 		case OPT_JSON:
 			out_json = 1;
@@ -211,5 +227,5 @@ int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_p
 		return usage_fail(optind == argc ? "no FILE: name the trace, or - for standard input" :
 						   "more than one FILE: replay them one by one");
 	*name = argv[optind];
-	return params_set(params, value, w_init_given, variant);
+	return params_set(params, value, w_init_given, variant, stages);
 }

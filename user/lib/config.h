@@ -108,6 +108,7 @@ struct config {
 	struct {
 		bool enabled;
 		unsigned int max_stage;
+		enum hpcc_stages stages;
 		enum sluice_encoding encoding;
 		enum telemetry_mode telemetry;
 	} hpcc;

@@ -37,6 +37,8 @@ const struct word variant_words[] = {
 	{},
 };
 
+const struct word stages_words[] = { { "time", HPCC_STAGES_TIME }, { "rounds", HPCC_STAGES_ROUNDS }, {} };
+
 const struct word vai_preset_words[] = { { "derived", VAI_DERIVED }, { "paper", VAI_PAPER }, {} };
 
 const struct word feedback_words[] = { { "hops", RX_HOPS }, { "ratio", RX_RATIO }, { "window", RX_WINDOW }, {} };

@@ -19,6 +19,7 @@ extern const struct word beyond_words[];    /* 1: mark instead of dropping */
 extern const struct word telemetry_words[]; /* enum telemetry_mode */
 extern const struct word encoding_words[];  /* enum sluice_encoding */
 extern const struct word variant_words[];   /* enum hpcc_variant */
+extern const struct word stages_words[];    /* enum hpcc_stages */
 extern const struct word vai_preset_words[]; /* enum vai_preset */
 extern const struct word feedback_words[];  /* enum rx_feedback */
 extern const struct word hiercc_words[];    /* enum voqs_where */

@@ -66,6 +66,7 @@ struct scenario {
 	struct {
 		double eta;
 		__u32 max_stage, flows, vai_every;
+		unsigned int stages;
 		__u64 w_ai, w_min, t_ns, rtt_second_ns;
 		__u8 per_ack, per_rtt, vai;
 	} hpcc;

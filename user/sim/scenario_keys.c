@@ -144,6 +144,8 @@ static const struct config_key companion_keys[] = {
 static const struct config_key hpcc_keys[] = {
 	PART("eta", hpcc.eta, 0.5, 1, "0.95", "target utilisation of a port"),
 	COUNT("max_stage", hpcc.max_stage, 0, 255, "5", "additive increases in a row before a multiplicative one"),
+	WORD("stages", hpcc.stages, stages_words, "time",
+	     "what max_stage counts. time: round trips of T; rounds: rounds of feedback, as Algorithm 1 is printed"),
 	COUNT("flows", hpcc.flows, 1, 16777216, "100", "N: W_AI is W_init (1 - eta) / N"),
 	WORD("vai", hpcc.vai, vai_preset_words, "derived",
 	     "vai-sf: its parameters, derived from W_init and flows, or the paper's"),

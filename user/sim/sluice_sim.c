@@ -182,6 +182,7 @@ static void scheme_take(const struct scenario *s)
 				   hpcc_w_min(p->w_init, p->packet, p->t_ns);
 	p->eta = s->hpcc.eta * Q24_ONE;
 	p->max_stage = s->hpcc.max_stage;
+	p->stages = s->hpcc.stages;
 	p->w_ai = s->hpcc.w_ai ? q12_from_bytes(s->hpcc.w_ai) : (p->w_init * (Q24_ONE - p->eta) >> 24) / s->hpcc.flows;
 	hpcc_params_variant(p, scheme->variant);
 	if (s->hpcc.vai == VAI_PAPER)

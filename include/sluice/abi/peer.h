@@ -55,7 +55,8 @@ struct peer {
 	__u32 flows_fixed; /* 1: the receiver's count is ignored, or w_ai is set */
 	__u32 feedback;	   /* enum rx_feedback: how arrivals from the peer are reported to it */
 	__u32 max_stage;
-	__u32 variant;	 /* enum hpcc_variant */
+	__u16 variant;	 /* enum hpcc_variant */
+	__u16 stages;	 /* enum hpcc_stages */
 	__u32 fallback;	 /* 1: delay control where no hop stamps */
 	__u32 target_ns; /* target delay of the fallback; 0: derived from t_ns */
 	__u32 encoding;	 /* enum sluice_encoding */

@@ -174,13 +174,14 @@ static inline int hpcc_window(struct hpcc_state *st, const struct hpcc_params *p
  * is two or more of them, and a flow that was cut by bursts stayed low for twice as long (simulated, 35 flows of 10
  * KB every 25 T beside two long ones: use .61, not .64, at 10 Gbit/s, .57, not .74, at 100 Mbit/s). Not with a W
  * below a packet, where all waiting flows would multiply at once, unless less than half of the port is used: else 16
- * flows of 100 KB in that churn took 147 T at 100 Mbit/s, not 108.
+ * flows of 100 KB in that churn took 147 T at 100 Mbit/s, not 108. With HPCC_STAGES_ROUNDS it counts commits, as
+ * line 18 of Algorithm 1 does.
  */
 static inline void hpcc_commit(struct hpcc_state *st, const struct hpcc_params *p, int multiplicative)
 {
 	__u32 stages = (st->round_ns + p->t_ns / 2) / p->t_ns, left = p->max_stage - st->inc_stage;
 
-	if (!stages || (st->wc < q12_from_bytes(p->packet) && st->u >= p->eta / 2))
+	if (!stages || p->stages == HPCC_STAGES_ROUNDS || (st->wc < q12_from_bytes(p->packet) && st->u >= p->eta / 2))
 		stages = 1;
 	st->wc = st->w;
 	st->inc_stage = multiplicative ? 0 : st->inc_stage + (stages < left ? stages : left);

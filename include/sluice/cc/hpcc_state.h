@@ -53,6 +53,12 @@ enum hpcc_variant {
 	HPCC_VARIANTS,
 };
 
+/* What incStage counts. */
+enum hpcc_stages {
+	HPCC_STAGES_TIME,   /* round trips of T: see hpcc_commit() */
+	HPCC_STAGES_ROUNDS, /* commits, as Algorithm 1 is printed */
+};
+
 /* Shared by all flows of a destination prefix and an interface. */
 struct hpcc_params {
 	__u64 t_ns;	       /* T: base RTT, > 0, < 2^30 */
@@ -62,7 +68,8 @@ struct hpcc_params {
 	q24_t eta;	       /* target utilisation, (0, 1.0] */
 	__u16 max_stage;       /* additive increases before a multiplicative one */
 	__u16 packet;	       /* a full packet on the wire, bytes; 0: W is at least one */
-	__u32 variant;	       /* enum hpcc_variant; others behave as HPCC_PLAIN */
+	__u16 variant;	       /* enum hpcc_variant; others behave as HPCC_PLAIN */
+	__u16 stages;	       /* enum hpcc_stages */
 	struct vai_params vai; /* for HPCC_VAI_SF, in bytes of queue */
 };
 

@@ -206,3 +206,21 @@ Test(hpcc_wind, hpcc_commit__counts_round_trips_of_t)
 	hpcc_commit(&st, &p, 0);
 	cr_expect_eq(st.inc_stage, 4, "the port is half empty");
 }
+
+/* As line 18 of Algorithm 1: one for each commit, however long the round was. */
+Test(hpcc_wind, hpcc_commit__counts_rounds)
+{
+	struct hpcc_params p = params;
+	struct hpcc_state st;
+	int i;
+
+	p.stages = HPCC_STAGES_ROUNDS;
+	hpcc_init(&st, &p);
+	for (i = 1; i <= p.max_stage; i++) {
+		hpcc_round_lasts(&st, 3 * p.t_ns);
+		hpcc_commit(&st, &p, 0);
+		cr_expect_eq(st.inc_stage, i);
+	}
+	hpcc_commit(&st, &p, 1);
+	cr_expect_eq(st.inc_stage, 0);
+}

@@ -153,6 +153,28 @@ Test(replay, cmd_replay__variants)
 	result_free(&high);
 }
 
+/* A round of three T, with U = 0.5: three stages by time, one by rounds. */
+Test(replay, cmd_replay__stages)
+{
+#define STAGE_ROWS                                    \
+	"1000,1000,7,1,100000000000,1000,0,0\n"       \
+	"2000,60000,7,1,100000000000,13480,78000,0\n" \
+	"60001,90000,7,1,100000000000,25960,156000,0\n"
+	struct result time = REPLAY(HEADER STAGE_ROWS, "-");
+	struct result rounds = REPLAY(HEADER STAGE_ROWS, "--stages", "rounds", "-");
+	struct result bad = REPLAY(HEADER STAGE_ROWS, "--stages", "letter", "-");
+
+	cr_expect_not_null(strstr(time.out, "\n2,full,0.500000,52000.000,52000.000,3,"), "%s", time.out);
+	cr_expect_eq(rounds.code, 0, "%s", rounds.err);
+	cr_expect_not_null(strstr(rounds.out, "\n2,full,0.500000,52000.000,52000.000,1,"), "%s", rounds.out);
+	cr_expect_not_null(strstr(rounds.out, "\n3,full,0.500000,52000.000,52000.000,2,"), "%s", rounds.out);
+	cr_expect_eq(bad.code, 2);
+	cr_expect_not_null(strstr(bad.err, "--stages letter is unknown: give time or rounds"), "%s", bad.err);
+	result_free(&time);
+	result_free(&rounds);
+	result_free(&bad);
+}
+
 /*
  * By hand: N = 2600 / 80 = 32, a token is 3250 bytes, s is 5. An RTT stands for 26 feedbacks of two
  * packets, so row 3 commits the decrease that plain HPCC keeps for row 5: 52000 * 0.95 / 1.25 + 80.
@@ -309,10 +331,10 @@ Test(replay, cmd_replay__json_says_the_same)
 
 Test(replay, cmd_replay__help_is_no_failure)
 {
-	static const char *const words[] = { "--base-rtt-ns", "--nic-bps",    "--eta",
-					     "--max-stage",   "--w-ai-bytes", "--w-init-bytes",
-					     "--w-min-bytes", "--json",	      "ack_seq",
-					     "skipped",	      "--variant",    "random" };
+	static const char *const words[] = { "--base-rtt-ns", "--nic-bps",	"--eta",	 "--max-stage",
+					     "--w-ai-bytes",  "--w-init-bytes", "--w-min-bytes", "--json",
+					     "ack_seq",	      "skipped",	"--variant",	 "random",
+					     "--stages" };
 	struct result r = REPLAY("", "--help");
 	size_t i;
 

@@ -175,6 +175,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.feedback = p->feedback,
 		.max_stage = c->hpcc.max_stage,
 		.variant = p->variant,
+		.stages = c->hpcc.stages,
 		.fallback = c->swift.fallback,
 		.target_ns = c->target_ns,
 		.encoding = p->encoding,

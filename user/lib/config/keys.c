@@ -44,6 +44,10 @@ static const struct config_key hpcc_keys[] = {
 	{ "max_stage", &config_number, FIELD(struct config, hpcc.max_stage), .min = 1, .max = 255, .zero = true,
 	  .range = "a number from 1 to 255", .example = "5", .preset = "5", .reload = "at once",
 	  .meaning = "additive increases in a row before a multiplicative one" },
+	{ "stages", &config_word, FIELD(struct config, hpcc.stages), .words = stages_words, .refusal = "is unknown",
+	  .preset = "time", .reload = "at once",
+	  .meaning = "what max_stage counts. time: round trips of base_rtt, however long a round of feedback takes. "
+		     "rounds: rounds of feedback, as Algorithm 1 is printed" },
 	{ "flows", &config_flows, FIELD(struct config, flows), .min = 1, .max = 1 << 24,
 	  .range = "auto, or a number from 1 to 16777216", .refusal = "is neither auto nor a number from 1 to 16777216",
 	  .example = "16", .preset = "auto", .reload = "at once",
