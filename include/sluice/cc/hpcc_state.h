@@ -53,7 +53,7 @@ enum hpcc_variant {
 	HPCC_VARIANTS,
 };
 
-/* What incStage counts. */
+/* The unit of incStage. */
 enum hpcc_stages {
 	HPCC_STAGES_TIME,   /* round trips of T: see hpcc_commit() */
 	HPCC_STAGES_ROUNDS, /* commits, as Algorithm 1 is printed */
