@@ -295,7 +295,10 @@ cc_sluice_config() {
 
 declare -A CC_DAEMONS=()
 
-# cc_sluice_start CC BASE_RTT_US DIR NAMESPACE...: a daemon in each, started together.
+# A start takes seconds of CPU time, of which the VM has one: so many at a time. Those of most labs start together.
+CC_AT_ONCE=12
+
+# cc_sluice_start CC BASE_RTT_US DIR NAMESPACE...: a daemon in each.
 cc_sluice_start() {
 	local cc=$1 base_us=$2 dir=$3 ns
 
@@ -314,6 +317,7 @@ cc_sluice_start() {
 	for ns in "$@"; do
 		cc_sluice_config "$cc" "$ns" "$base_us" >"$dir/sluiced-$ns.yaml"
 		cc_sluice_spawn "$ns" "$dir"
+		((${#CC_DAEMONS[@]} % CC_AT_ONCE)) || cc_sluice_wait "$dir" || return 1
 	done
 	cc_sluice_wait "$dir" && cc_sluice_queues
 }
@@ -354,7 +358,7 @@ cc_sluice_spawn() {
 	CC_DAEMONS[$1]=$!
 }
 
-# cc_sluice_wait DIR: until all daemons are ready.
+# cc_sluice_wait DIR: until all daemons are ready. The limit begins again with each that is: only a start that hangs is an error.
 cc_sluice_wait() {
 	local ns tries=0
 
@@ -367,6 +371,7 @@ cc_sluice_wait() {
 			fi
 			sleep "${2:-0.1}"
 		done
+		tries=0
 	done
 }
 

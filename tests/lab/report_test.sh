@@ -650,6 +650,39 @@ sum__bottleneck_that_is_none_is_no_result() {
 	says "$ERR" "the bottleneck s1:p0 held nothing back: it sent 170 % of its rate"
 }
 
+# 33 daemons on one CPU, each of which needs ten seconds of it to start, in tenths of a second: as many as SENDERS=30 has.
+daemons__of_a_large_lab_get_their_time() {
+	local said
+
+	said=$(
+		. "${REPORT%/*}/cc.sh"
+		# shellcheck disable=SC2034
+		LAB_AUTH=0 LAB_QUEUE=fq NET_BOTTLENECKS=()
+		declare -A left=()
+		turn=()
+		most=0
+		dir=$TMP/daemons
+		mkdir -p "$dir"
+		grep() { [[ $1 == -q && $2 == "^sluiced: ready" ]] && [[ -s $3 ]] || command grep "$@"; }
+		cc_sluice_config() { :; }
+		cc_sluice_spawn() {
+			: >"$dir/sluiced-$1.log"
+			CC_DAEMONS[$1]=$BASHPID left[$1]=100
+			turn+=("$1")
+			((most = ${#turn[@]} > most ? ${#turn[@]} : most))
+		}
+		# Each has its turn of the CPU.
+		sleep() {
+			local ns=${turn[0]}
+
+			turn=("${turn[@]:1}")
+			if ((--left[$ns])); then turn+=("$ns"); else echo "sluiced: ready" >"$dir/sluiced-$ns.log"; fi
+		}
+		cc_sluice_start sluice 4000 "$dir" $(seq 33) 2>&1 && echo "ready, at most $most at a time"
+	)
+	[[ $said == "ready, at most 12 at a time" ]] || problem "of 33 daemons: $said"
+}
+
 # decided WANTED VERDICT...: seed_decides of runs whose two promises end so, seed by seed (as in ok/miss), says WANTED.
 decided() {
 	local wanted=$1 said
@@ -684,7 +717,7 @@ check__two_of_three_seeds_decide() {
 
 for name in table__four page__four page__sluice_loses page__sluice_first page__runs_end page__digits_and_names page__topologies page__single page__missing_series page__no_samples \
 	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__fabric page__racks page__pauses params__pauses params__fabric params__seed params__queue_is_ours_where_it_can_be_had page__flows_1_and_64 \
-	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped check__two_of_three_seeds_decide sum__bottleneck_that_is_none_is_no_result usage errors__say_what_to_do; do
+	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped check__two_of_three_seeds_decide sum__bottleneck_that_is_none_is_no_result daemons__of_a_large_lab_get_their_time usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"
 done
