@@ -24,6 +24,8 @@ demo: lab-tools ## the main job: the star lab under four controls, a table and b
 
 # --- unit tests of the core, and those with BPF programs ---
 
+comma := ,
+
 # Folders of user/lib: the configuration, the network.
 CONFIG_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/config/*.c))
 NET_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/net/*.c))
@@ -32,7 +34,9 @@ REPLAY_USER := $(addprefix user/ctl/,cmd_replay.c replay_options.c replay_csv.c 
 
 $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
-$(B)/unit-tests: private WITH = -lcriterion -ljson-c -lmnl -lcyaml -lyaml -lm
+# A socket to rtnetlink is one of tests/unit/lib/netlink_case.c.
+$(B)/unit-tests: private WITH = $(addprefix -Wl$(comma)--wrap=mnl_socket_,open2 bind setsockopt get_portid sendto recvfrom close) \
+	-lcriterion -ljson-c -lmnl -lcyaml -lyaml -lm
 $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) \
 		user/ipfix/marks.c user/ipfix/sink.c $(addprefix user/lib/,$(CONFIG_USER) $(NET_USER) dcb.c hops.c names.c sandbox.c util.c))
 	$(call link,LD    )
@@ -62,7 +66,6 @@ $(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/packet.
 FUZZERS := wire hpcc rx rtt hiercc ring ppfc config replay netlink rings sandbox
 FUZZ_CC = $(CLANG) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -Itests/fuzz $(INCLUDES)
-comma := ,
 wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
 $(B)/fuzz.reason: | $(B)/packages.test
 	$(Q)echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' | \

@@ -56,7 +56,8 @@ static int earlier_open(struct dataplane *dp, const struct config *c)
 	}
 	/* Only a missing pin is a reason to start afresh: running programs may hold maps that cannot be opened. */
 	if (err && err != -ENOENT) {
-		msg("%s: opening the maps: %s: what the earlier daemon attached stays as it was", c->pin_dir, strerror(-err));
+		msg("%s: opening the maps: %s: what the earlier daemon attached stays as it was", c->pin_dir,
+		    strerror(-err));
 		return err;
 	}
 	dp->fresh = err != 0;
@@ -139,7 +140,7 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 	err = ports_check(dp, c);
 	/* A data plane of an earlier daemon is not given up because somebody changed a route meanwhile. */
 	if (!err && dp->fresh)
-		err = routes_check(c);
+		err = routes_check(dp, c);
 	err = err ?: queues_check(dp, c);
 	err = err ?: keys_apply(dp, c) ?: peers_apply(dp, c);
 	if (!err && dp->adopt)
@@ -155,6 +156,7 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 		err = cc_default_apply(dp, c);
 	if (!err)
 		pods_follow(dp, c);
+	routes_forget(dp);
 	return err;
 }
 
@@ -188,12 +190,12 @@ int dataplane_undo(struct dataplane *dp, int err)
 
 int dataplane_prepare(struct dataplane *dp, struct config *c)
 {
+	int err;
+
 	ports_name(dp, c, 1);
-	return nic_check(&dp->pins, c)	   ?:
-		       ports_check(dp, c)  ?:
-		       queues_check(dp, c) ?:
-		       routes_check(c)	   ?:
-					     programs_add(dp, c);
+	err = nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: queues_check(dp, c) ?: routes_check(dp, c);
+	routes_forget(dp);
+	return err ?: programs_add(dp, c);
 }
 
 /* After SIGHUP an administrator expects every message, even one that was printed a moment ago. */
@@ -219,6 +221,7 @@ int dataplane_reload(struct dataplane *dp, struct config *c)
 	if (!err)
 		err = ports_apply(dp, c, 0);
 	err = cc_default_apply(dp, c) ?: err; /* the mode changes in any case */
+	routes_forget(dp);
 	pods_forget(dp);
 	pods_follow(dp, c);
 	return err;
@@ -231,12 +234,15 @@ void dataplane_routes_changed(struct dataplane *dp)
 
 int dataplane_follow(struct dataplane *dp, struct config *c, const struct between *between)
 {
+	int changed;
+
 	dp->pods_changed = 1;
 	ports_name(dp, c, 0);
-	if (!ports_follow(dp, c, between))
-		return 0;
-	epoch_next(dp, c);
-	return 1;
+	changed = ports_follow(dp, c, between);
+	routes_forget(dp);
+	if (changed)
+		epoch_next(dp, c);
+	return changed;
 }
 
 void dataplane_beat(struct dataplane *dp, const struct config *c)

@@ -99,7 +99,10 @@ int dataplane_interface_refused(const struct config_interface *i, char *why);
 __u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
 		 __u64 known_bps);
 /* The route to a peer has exactly its prefix and leaves no room for telemetry. fix: the arguments of 'ip route change'. */
-int dataplane_peer_refused(const struct config *c, const struct config_peer *p, char *why, char *fix);
+int dataplane_peer_refused(const struct config *c, const struct config_peer *p, const struct routes *rs, char *why,
+			   char *fix);
+/* The routes to all peers, also of those that need no room (all). To be freed; NULL: *err has the reason. */
+struct routes *dataplane_routes_read(const struct config *c, int all, int *err);
 
 /* Loads all programs that this kernel supports and discards them: 0, or -errno. */
 int programs_try(void);

@@ -54,6 +54,7 @@ struct dataplane {
 	int lost;	     /* some of the pins are missing, and are made anew */
 	struct adopt *adopt; /* the maps are of another version, and are being converted; else NULL */
 	int routes_changed, pods_changed;
+	struct routes *routes; /* as read for the event that is being handled; NULL: not yet */
 	struct pods_list pods; /* as of the last look */
 	unsigned int pods_stamped;
 	int tracepoints;       /* this run attached the tracepoints of backlog */
@@ -146,13 +147,15 @@ int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
 /* --- routes.c --- */
 
 /* Whether a start or reload is refused because of a route to a peer: all of them, with messages. */
-int routes_check(const struct config *c);
+int routes_check(struct dataplane *dp, const struct config *c);
 /* Prepares the route of every peer, even if one fails. Returns the first error. */
 int routes_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c);
 /* Gives room to routes that came after their interface, or after it came back. */
 void routes_follow(struct dataplane *dp, const struct config *c);
 /* Removes those of our routes by the interface that no peer of the configuration needs. */
-void routes_clean(const struct link_info *link, const struct config *c);
+void routes_clean(struct dataplane *dp, const struct link_info *link, const struct config *c);
+/* An event is handled: the next one reads the routes anew. */
+void routes_forget(struct dataplane *dp);
 /* Removes all routes of ours that leave by the interface. */
 int routes_remove(__u32 ifindex);
 

@@ -69,7 +69,7 @@ void leftover_ingress_remove(__u32 ifindex, void *ctx)
 	if (!filter_is_ours(ifindex, BPF_TC_INGRESS, l))
 		return;
 	filter_remove(l->pin_dir, ifindex, BPF_TC_INGRESS);
-	route_remove_ours(ifindex, NULL, NULL);
+	route_remove_ours(ifindex);
 }
 
 static __u32 pinned_id(const char *dir, const char *name)

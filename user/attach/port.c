@@ -161,7 +161,7 @@ static int port_routes(struct dataplane *dp, const struct config *c, struct port
 	if (err && !p->had)
 		return err;
 	if (p->had)
-		routes_clean(&p->link, c);
+		routes_clean(dp, &p->link, c);
 	return 0;
 }
 

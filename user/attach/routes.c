@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Routes of a host to its peers, with an MTU that leaves room for telemetry. */
+/*
+ * Routes of a host to its peers, with an MTU that leaves room for telemetry in data. Companions need none, so where all
+ * peers have them no route is read, except for ours of an earlier configuration. The routes of all prefixes and
+ * interfaces are read together, once for each event.
+ */
 #include <errno.h>
 #include <stdio.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
 #include "lib/net.h"
@@ -55,12 +60,12 @@ static const char *route_has_no_room(const struct config *c, const struct config
 }
 
 /*
- * True if r, which has exactly the prefix of the peer, is that of a directly connected subnet. It stays as it is, and
- * the two halves of the prefix get routes of ours, which are narrower.
+ * True if the best route, which has exactly the prefix of the peer, is that of a directly connected subnet. It stays as
+ * it is, and the two halves of the prefix get routes of ours, which are narrower.
  */
-static int route_is_halved(const struct route *r, const struct config_peer *p)
+static int route_is_halved(const struct route_found *f, const struct config_peer *p)
 {
-	return r->exact && !r->has_gateway && p->key.prefixlen < 128;
+	return f->exact && !f->best->has_gateway && p->key.prefixlen < 128;
 }
 
 static struct config_peer peer_half(const struct config_peer *p, int upper)
@@ -73,48 +78,147 @@ static struct config_peer peer_half(const struct config_peer *p, int upper)
 	return half;
 }
 
-int dataplane_peer_refused(const struct config *c, const struct config_peer *p, char *why, char *fix)
+static int in_data(const struct config_peer *p)
 {
-	char name[IFNAMSIZ], text[PREFIX_STRLEN];
-	struct link_info link;
-	unsigned int have, k;
-	struct route r;
-	int err = route_covering(&p->key, &r, NULL);
+	return p->telemetry != TELEMETRY_COMPANION;
+}
 
-	*fix = '\0';
-	if (err == -ENETUNREACH)
-		return 0;
-	if (err)
-		goto unknown;
-	if (!r.exact || route_is_halved(&r, p) || !if_indextoname(r.ifindex, name))
-		return 0;
-	for (k = 0; k < c->interfaces_count; k++)
-		if (!strcmp(c->interfaces[k].name, name) && c->interfaces[k].role == PORT_F_HOST)
-			break;
-	if (k == c->interfaces_count)
-		return 0;
-	err = link_get(name, &link);
-	if (err)
-		goto unknown;
-	if (!route_shrinks(c, p, &link, &r, &have))
-		return 0;
-	route_has_no_room(c, p, &link, have, why);
-	route_format(&p->key, &r, fix);
-	return -EMSGSIZE;
-unknown:
-	prefix_format(&p->key, text);
-	snprintf(why, REFUSAL_STRLEN, "%s: looking at its route: %s", text, strerror(-err));
+/* Whether telemetry goes in the data to any peer. */
+static int routes_matter(const struct config *c)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->peers_count && !in_data(&c->peers[k]); k++)
+		;
+	return k < c->peers_count;
+}
+
+/* Wants the prefixes of all peers, and halves of those with telemetry in the data, in a table. */
+static int routes_want_peers(struct routes *rs, const struct config *c, __u32 table)
+{
+	unsigned int k, upper;
+	int err = 0;
+
+	for (k = 0; k < c->peers_count; k++) {
+		const struct config_peer *p = &c->peers[k];
+
+		err = err ?: routes_want(rs, &p->key, table);
+		for (upper = 0; upper < 2 && in_data(p) && p->key.prefixlen < 128; upper++) {
+			struct config_peer half = peer_half(p, upper);
+
+			err = err ?: routes_want(rs, &half.key, table);
+		}
+	}
 	return err;
 }
 
-int routes_check(const struct config *c)
+/* The tables of a host's interfaces: main, and those of VRFs. */
+static unsigned int tables_of(const struct config *c, __u32 *tables)
+{
+	unsigned int k, i, n = 1;
+
+	tables[0] = RT_TABLE_MAIN;
+	for (k = 0; k < c->interfaces_count; k++) {
+		if (c->interfaces[k].role != PORT_F_HOST)
+			continue;
+		tables[n] = link_table(if_nametoindex(c->interfaces[k].name));
+		for (i = 0; tables[i] != tables[n]; i++)
+			;
+		n += i == n;
+	}
+	return n;
+}
+
+struct routes *dataplane_routes_read(const struct config *c, int all, int *err)
+{
+	struct routes *rs = routes_new();
+	__u32 tables[CONFIG_INTERFACES + 1];
+	unsigned int n = tables_of(c, tables), i;
+
+	*err = rs ? 0 : -ENOMEM;
+	for (i = 0; i < n && !*err; i++)
+		*err = routes_want_peers(rs, c, tables[i]);
+	*err = *err ?: routes_read(rs, !all && !routes_matter(c));
+	if (!*err)
+		return rs;
+	routes_free(rs);
+	return NULL;
+}
+
+/* Those of the event that is being handled, until routes_forget(). NULL: with a message; *err has the reason. */
+static struct routes *routes_of(struct dataplane *dp, const struct config *c, int *err)
+{
+	*err = 0;
+	if (!dp->routes) {
+		dp->routes = dataplane_routes_read(c, 0, err);
+		if (*err)
+			msg_limited(&dp->route_limit, 60, "reading the routes: %s: they stay as they are",
+				    strerror(-*err));
+	}
+	return dp->routes;
+}
+
+void routes_forget(struct dataplane *dp)
+{
+	routes_free(dp->routes);
+	dp->routes = NULL;
+}
+
+static int interface_is_host(const struct config *c, __u32 ifindex)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (c->interfaces[k].role == PORT_F_HOST && if_nametoindex(c->interfaces[k].name) == ifindex)
+			return 1;
+	return 0;
+}
+
+int dataplane_peer_refused(const struct config *c, const struct config_peer *p, const struct routes *rs, char *why,
+			   char *fix)
+{
+	const __u32 *table = routes_tables(rs);
+	char name[IFNAMSIZ], text[PREFIX_STRLEN];
+	struct link_info link;
+	struct route_found *f;
+	unsigned int have;
+	struct route r;
+	int err;
+
+	*fix = '\0';
+	for (; *table; table++) {
+		f = routes_find(rs, &p->key, *table);
+		if (!f || !f->best || !f->exact || route_is_halved(f, p) || !interface_is_host(c, f->best->ifindex) ||
+		    !if_indextoname(f->best->ifindex, name))
+			continue;
+		err = link_get(name, &link);
+		if (err) {
+			snprintf(why, REFUSAL_STRLEN, "%s: looking at its route: %s", prefix_format(&p->key, text),
+				 strerror(-err));
+			return err;
+		}
+		r = *f->best;
+		if (!route_shrinks(c, p, &link, &r, &have))
+			continue;
+		route_has_no_room(c, p, &link, have, why);
+		route_format(&p->key, &r, fix);
+		return -EMSGSIZE;
+	}
+	return 0;
+}
+
+int routes_check(struct dataplane *dp, const struct config *c)
 {
 	char why[REFUSAL_STRLEN], fix[ROUTE_STRLEN];
+	struct routes *rs;
 	unsigned int k;
-	int err = 0, e;
+	int err, e;
 
-	for (k = 0; k < c->peers_count; k++) {
-		e = dataplane_peer_refused(c, &c->peers[k], why, fix);
+	if (!routes_matter(c))
+		return 0;
+	rs = routes_of(dp, c, &err);
+	for (k = 0; rs && k < c->peers_count; k++) {
+		e = in_data(&c->peers[k]) ? dataplane_peer_refused(c, &c->peers[k], rs, why, fix) : 0;
 		if (e && *fix)
 			msg("%s: run 'ip route change %s'", why, fix);
 		else if (e)
@@ -125,52 +229,56 @@ int routes_check(const struct config *c)
 }
 
 /* Packets follow the administrator's routes again. Our route on another interface is handled there. */
-static int route_withdraw(struct dataplane *dp, const struct link_info *link, const struct config_peer *p,
-			  const struct route *ours, const char *why)
+static int route_withdraw(struct dataplane *dp, const struct link_info *link, struct route_found *f, const char *why)
 {
 	char text[PREFIX_STRLEN], hop[ROUTE_STRLEN];
+	const struct route *ours = f->ours;
 	int err;
 
-	if (ours->ifindex != link->ifindex)
+	if (!ours || ours->ifindex != link->ifindex)
 		return 0;
-	prefix_format(&p->key, text);
+	prefix_format(&f->prefix, text);
 	route_hop_format(ours, hop);
-	err = route_remove(&p->key, ours->ifindex);
-	if (err)
+	err = route_remove(&f->prefix, ours);
+	if (err) {
 		msg_limited(&dp->route_limit, 60, "%s: removing the route to %s %s, for %s: %s", link->name, text, hop,
 			    why, strerror(-err));
-	else
-		msg_info("%s: route to %s: %s mtu %u -> none, for %s", link->name, text, hop, ours->mtu, why);
-	return err;
+		return err;
+	}
+	f->ours = NULL;
+	msg_info("%s: route to %s: %s mtu %u -> none, for %s", link->name, text, hop, ours->mtu, why);
+	return 0;
 }
 
-/* Makes our route correct, if it is not. have: the MTU without it. */
-static int route_set(struct dataplane *dp, const struct link_info *link, const struct config_peer *p,
-		     const struct route *r, const struct route *ours, unsigned int have)
+/* Makes our route r, if it is not. have: the MTU without it. */
+static int route_set(struct dataplane *dp, const struct link_info *link, struct route_found *f, const struct route *r,
+		     unsigned int have)
 {
 	char text[PREFIX_STRLEN], was[ROUTE_STRLEN], is[ROUTE_STRLEN];
+	const struct route *ours = f->ours;
 	int err;
 
-	if (route_is_alike(r, ours))
+	if (ours && route_is_alike(r, ours))
 		return 0;
-	err = route_add(&p->key, r, !!ours->ifindex);
-	prefix_format(&p->key, text);
+	err = route_add(&f->prefix, r, !!ours);
+	prefix_format(&f->prefix, text);
 	route_hop_format(r, is);
 	if (err) {
 		msg_limited(&dp->route_limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name, text, r->mtu,
 			    strerror(-err));
-		route_withdraw(dp, link, p, ours, "it cannot follow the one that covers it");
+		route_withdraw(dp, link, f, "it cannot follow the one that covers it");
 		return err;
 	}
-	if (ours->ifindex && strcmp(route_hop_format(ours, was), is))
+	f->ours = routes_keep(dp->routes, r);
+	if (ours && strcmp(route_hop_format(ours, was), is))
 		msg_info("%s: route to %s: %s mtu %u -> %s mtu %u, as the one that covers it", link->name, text, was,
 			 ours->mtu, is, r->mtu);
-	else if (ours->mtu == r->mtu)
+	else if (ours && ours->mtu == r->mtu)
 		msg_info("%s: route to %s: has the congctl, windows and the like that the one that covers it has now",
 			 link->name, text);
 	else
 		msg_info("%s: route to %s: MTU %u -> %u, to leave room for telemetry", link->name, text,
-			 ours->ifindex ? ours->mtu : have, r->mtu);
+			 ours ? ours->mtu : have, r->mtu);
 	return 0;
 }
 
@@ -186,26 +294,25 @@ static const struct config_peer *peer_of(const struct config *c, const struct pe
 
 /* A half that is a peer itself, or that other routes lead to, is handled there. */
 static int route_prepare_halves(struct dataplane *dp, const struct link_info *link, const struct config *c,
-				const struct config_peer *p)
+				const struct config_peer *p, __u32 table)
 {
-	struct route r, ours;
+	struct route_found *f;
 	unsigned int have;
+	struct route r;
 	int upper, err = 0, e;
 
 	for (upper = 0; upper < 2; upper++) {
 		struct config_peer half = peer_half(p, upper);
 
-		if (peer_of(c, &half.key))
+		f = peer_of(c, &half.key) ? NULL : routes_find(dp->routes, &half.key, table);
+		if (!f)
 			continue;
-		e = route_covering(&half.key, &r, &ours);
-		if (e && e != -ENETUNREACH) {
-			msg("%s: reading the routes: %s", link->name, strerror(-e));
-			return e;
-		}
-		if (!e && !r.exact && r.ifindex == link->ifindex && route_shrinks(c, p, link, &r, &have))
-			e = route_set(dp, link, &half, &r, &ours, have);
+		if (f->best)
+			r = *f->best;
+		if (f->best && !f->exact && r.ifindex == link->ifindex && route_shrinks(c, p, link, &r, &have))
+			e = route_set(dp, link, f, &r, have);
 		else
-			e = route_withdraw(dp, link, &half, &ours, "another route leads there");
+			e = route_withdraw(dp, link, f, "another route leads there");
 		err = err ?: e;
 	}
 	return err;
@@ -216,38 +323,38 @@ static int route_prepare_halves(struct dataplane *dp, const struct link_info *li
  * by this interface. Both are checked each time: the administrator may change the wider one.
  */
 static int route_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c,
-			 const struct config_peer *p)
+			 const struct config_peer *p, __u32 table)
 {
+	struct route_found *f = routes_find(dp->routes, &p->key, table);
 	char text[PREFIX_STRLEN], why[ROUTE_STRLEN], change[ROUTE_STRLEN], name[IFNAMSIZ] = "?";
 	unsigned int have;
-	struct route r, ours;
-	int err = route_covering(&p->key, &r, &ours);
+	struct route r;
+	int err;
 
-	if (p->telemetry == TELEMETRY_COMPANION && (!err || err == -ENETUNREACH))
-		return route_withdraw(dp, link, p, &ours, "telemetry goes beside the data there");
-	if (err == -ENETUNREACH) {
+	if (!f) /* the interface has become the port of a VRF meanwhile: that is the next event */
+		return 0;
+	if (!in_data(p))
+		return route_withdraw(dp, link, f, "telemetry goes beside the data there");
+	if (!f->best) {
 		msg_limited(
 			&dp->route_limit, 60,
 			"%s: no single route covers %s: none is added; where routes within it have an MTU above %u, large packets go without telemetry (tx_mtu)",
 			link->name, prefix_format(&p->key, text), route_fits(c, p, link->mtu));
-		return route_withdraw(dp, link, p, &ours, "no single route covers it any more");
+		return route_withdraw(dp, link, f, "no single route covers it any more");
 	}
-	if (err) {
-		msg("%s: reading the routes: %s", link->name, strerror(-err));
-		return err;
-	}
+	r = *f->best;
 	if (r.ifindex != link->ifindex) {
 		if_indextoname(r.ifindex, name);
 		snprintf(why, sizeof(why), "the one that covers it leaves by %s", name);
-		return route_withdraw(dp, link, p, &ours, why);
+		return route_withdraw(dp, link, f, why);
 	}
 	if (!route_shrinks(c, p, link, &r, &have))
-		return route_withdraw(dp, link, p, &ours, "the one that covers it leaves room");
-	if (!r.exact)
-		return route_set(dp, link, p, &r, &ours, have);
-	err = route_withdraw(dp, link, p, &ours, "there is another to exactly that prefix");
-	if (route_is_halved(&r, p))
-		return err ?: route_prepare_halves(dp, link, c, p);
+		return route_withdraw(dp, link, f, "the one that covers it leaves room");
+	if (!f->exact)
+		return route_set(dp, link, f, &r, have);
+	err = route_withdraw(dp, link, f, "there is another to exactly that prefix");
+	if (route_is_halved(f, p))
+		return err ?: route_prepare_halves(dp, link, c, p, table);
 	msg_limited(&dp->route_limit, 60, "%s: %s: run 'ip route change %s'", link->name,
 		    route_has_no_room(c, p, link, have, why), route_format(&p->key, &r, change));
 	return err ?: -EMSGSIZE;
@@ -255,30 +362,35 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 
 int routes_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c)
 {
+	__u32 table = link_table(link->ifindex);
 	unsigned int k;
-	int err = 0, e;
+	int err, e;
 
+	if (!routes_of(dp, c, &err))
+		return err;
 	for (k = 0; k < c->peers_count; k++) {
-		e = route_prepare(dp, link, c, &c->peers[k]);
+		e = route_prepare(dp, link, c, &c->peers[k], table);
 		err = err ?: e;
 	}
 	return err;
 }
 
-struct wanted {
+struct cleaning {
+	struct dataplane *dp;
 	const struct config *c;
 	const struct link_info *link;
+	__u32 table;
+	int removed, err;
 };
 
 /* Whether a prefix is that of a peer, or half of that of a peer in a directly connected subnet. */
-static int route_is_wanted(const struct peer_key *prefix, const void *ctx)
+static int route_is_wanted(const struct cleaning *w, const struct peer_key *prefix, __u32 table)
 {
-	const struct wanted *w = ctx;
 	const struct config_peer *p = peer_of(w->c, prefix);
 	struct peer_key whole = *prefix;
+	struct route_found *f;
 	unsigned int have;
 	struct route r;
-	int err;
 
 	if (p)
 		return 1;
@@ -287,25 +399,42 @@ static int route_is_wanted(const struct peer_key *prefix, const void *ctx)
 	whole.prefixlen--;
 	whole.addr.b[whole.prefixlen / 8] &= ~(0x80 >> whole.prefixlen % 8);
 	p = peer_of(w->c, &whole);
-	if (!p)
+	f = p ? routes_find(w->dp->routes, &whole, table) : NULL;
+	if (!f || !f->best)
 		return 0;
-	err = route_covering(&whole, &r, NULL);
-	if (err) /* if the routes cannot be read it stays */
-		return err != -ENETUNREACH;
-	return r.ifindex == w->link->ifindex && route_is_halved(&r, p) && route_shrinks(w->c, p, w->link, &r, &have);
+	r = *f->best;
+	return r.ifindex == w->link->ifindex && route_is_halved(f, p) && route_shrinks(w->c, p, w->link, &r, &have);
 }
 
-void routes_clean(const struct link_info *link, const struct config *c)
+static void route_clean(const struct peer_key *prefix, const struct route *r, void *ctx)
 {
-	const struct wanted w = { c, link };
-	int removed = route_remove_ours(link->ifindex, route_is_wanted, &w);
+	struct cleaning *w = ctx;
+	struct route_found *f = routes_find(w->dp->routes, prefix, r->table);
+	int err;
 
-	if (removed < 0)
+	if (r->ifindex != w->link->ifindex || (r->table != RT_TABLE_MAIN && r->table != w->table))
+		return;
+	if ((f && !f->ours) || route_is_wanted(w, prefix, r->table)) /* withdrawn already, or needed */
+		return;
+	err = route_remove(prefix, r);
+	w->err = w->err ?: err;
+	w->removed += !err;
+}
+
+void routes_clean(struct dataplane *dp, const struct link_info *link, const struct config *c)
+{
+	struct cleaning w = { .dp = dp, .c = c, .link = link, .table = link_table(link->ifindex) };
+	int err;
+
+	if (!routes_of(dp, c, &err))
+		return;
+	routes_each_ours(dp->routes, route_clean, &w);
+	if (w.err)
 		msg("%s: removing routes of ours that no peer needs any more: %s: the next SIGHUP tries again",
-		    link->name, strerror(-removed));
-	if (removed > 0)
+		    link->name, strerror(-w.err));
+	if (w.removed)
 		msg_info("%s: routes of ours: %d removed, as no peer of the configuration needs them any more",
-			 link->name, removed);
+			 link->name, w.removed);
 }
 
 void routes_follow(struct dataplane *dp, const struct config *c)
@@ -313,20 +442,21 @@ void routes_follow(struct dataplane *dp, const struct config *c)
 	struct link_info link;
 	unsigned int k;
 
-	for (k = 0; k < c->interfaces_count; k++) {
+	for (k = 0; routes_matter(c) && k < c->interfaces_count; k++) {
 		if (c->interfaces[k].role != PORT_F_HOST || link_get(c->interfaces[k].name, &link))
 			continue;
 		routes_prepare(dp, &link, c);
-		routes_clean(&link, c);
+		routes_clean(dp, &link, c);
 	}
+	routes_forget(dp);
 }
 
 int routes_remove(__u32 ifindex)
 {
 	char name[IFNAMSIZ] = "?";
-	int err = route_remove_ours(ifindex, NULL, NULL);
+	int err = route_remove_ours(ifindex);
 
-	if (err >= 0)
+	if (!err)
 		return 0;
 	if_indextoname(ifindex, name);
 	msg("%s: removing the routes with room for telemetry: %s: run 'ip route flush dev %s proto %u', and the same with ip -6",

@@ -127,45 +127,115 @@ static void check_queue(struct probe_report *r, const struct config_interface *i
 	free(t);
 }
 
-/* Each prefix needs one route, by a managed interface, to give an MTU with room for telemetry. */
-static void check_peer(struct probe_report *r, const struct config *c, const struct config_peer *p)
+static int interface_is_host(__u32 ifindex, const void *ctx)
+{
+	const struct config *c = ctx;
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (c->interfaces[k].role == PORT_F_HOST && if_nametoindex(c->interfaces[k].name) == ifindex)
+			return 1;
+	return 0;
+}
+
+/* Whether what leaves by a device is governed there, or by devices below it; reports it. */
+static int check_device(struct probe_report *r, const struct config *c, const char *check, __u32 ifindex)
+{
+	char text[256], name[IFNAMSIZ] = "?", by[IFNAMSIZ] = "?";
+	struct link_below below = { .has = LINK_HAS };
+
+	if_indextoname(ifindex, name);
+	snprintf(text, sizeof(text), "routed by %s", name);
+	if (!interface_is_host(ifindex, c)) {
+		link_below_find(ifindex, interface_is_host, c, &below);
+		if_indextoname(below.which, by);
+		snprintf(text, sizeof(text), "routed by %s, above %s", name, by);
+	}
+	if (below.has == LINK_HAS)
+		probe_report_add(r, check, PROBE_OK, text, NULL);
+	if (below.has == LINK_HAS_PARTLY) {
+		if_indextoname(below.missing, by);
+		snprintf(
+			text, sizeof(text),
+			"routed by %s, of whose ports %s is no interface of a host here: what leaves by it is not governed",
+			name, by);
+		probe_report_advise(r, check, PROBE_LESS, text,
+				    "add all its ports with role: host, or itself in the place of them");
+	}
+	return below.has != LINK_HAS_NOT;
+}
+
+/* Reports where packets to a peer leave, and whether its route has room for telemetry. */
+static void check_peer(struct probe_report *r, const struct config *c, const struct routes *rs,
+		       const struct config_peer *p)
 {
 	char check[96], text[REFUSAL_STRLEN], name[IFNAMSIZ], change[ROUTE_STRLEN], mend[ROUTE_STRLEN + 32];
-	struct route route;
-	unsigned int k;
-	int err = route_covering(&p->key, &route, NULL);
+	const struct route_found *f;
+	const __u32 *table;
+	__u32 ifindex = 0;
 
 	snprintf(check, sizeof(check), "peer %s", p->prefix);
-	if (err == -ENETUNREACH && p->telemetry == TELEMETRY_COMPANION) {
-		probe_report_add(r, check, PROBE_OK, "routed by several routes, none of which needs another MTU", NULL);
+	if (dataplane_peer_refused(c, p, rs, text, change)) {
+		snprintf(mend, sizeof(mend), "ip route change %s", change);
+		probe_report_add(r, check, PROBE_MISSING, text, *change ? mend : NULL);
 		return;
 	}
-	if (err) {
+	for (table = routes_tables(rs); *table; table++) {
+		f = routes_find(rs, &p->key, *table);
+		if (!f || !f->best)
+			continue;
+		if (check_device(r, c, check, f->best->ifindex))
+			return;
+		ifindex = ifindex ?: f->best->ifindex;
+	}
+	if (!ifindex && p->telemetry == TELEMETRY_COMPANION) {
+		probe_report_add(r, check, PROBE_OK, "routed by several routes, none of which needs another MTU", NULL);
+	} else if (!ifindex) {
 		probe_report_advise(
 			r, check, PROBE_LESS,
 			"no single route covers it: its route gets no MTU with room for telemetry",
 			"name prefixes as they are routed (ip route), or give its routes an mtu (docs/configuration.md, Routes)");
-		return;
+	} else if (if_indextoname(ifindex, name)) {
+		snprintf(text, sizeof(text),
+			 "routed by %s, which is no interface of a host here: what is sent there is not governed",
+			 name);
+		probe_report_advise(r, check, PROBE_LESS, text,
+				    "add that interface with role: host, or leave the peer out");
 	}
-	if (!if_indextoname(route.ifindex, name))
+}
+
+static void check_peers(struct probe_report *r, const struct config *c)
+{
+	struct routes *rs;
+	unsigned int i;
+	int err;
+
+	if (!c->peers_count)
 		return;
-	for (k = 0; k < c->interfaces_count; k++)
-		if (!strcmp(c->interfaces[k].name, name))
-			break;
-	if (k < c->interfaces_count && c->interfaces[k].role == PORT_F_HOST) {
-		if (dataplane_peer_refused(c, p, text, change)) {
-			snprintf(mend, sizeof(mend), "ip route change %s", change);
-			probe_report_add(r, check, PROBE_MISSING, text, *change ? mend : NULL);
-			return;
-		}
-		snprintf(text, sizeof(text), "routed by %s", name);
-		probe_report_add(r, check, PROBE_OK, text, NULL);
+	rs = dataplane_routes_read(c, 1, &err);
+	if (err)
+		probe_report_add(r, "routes", PROBE_LESS, strerror(-err), NULL);
+	for (i = 0; rs && i < c->peers_count; i++)
+		check_peer(r, c, rs, &c->peers[i]);
+	routes_free(rs);
+}
+
+/* Packets that pass two interfaces of a host are governed and counted twice. */
+static void check_twice(struct probe_report *r, const struct config *c, const struct config_interface *i)
+{
+	char check[64], text[160], name[IFNAMSIZ] = "?";
+	struct link_below below;
+
+	if (i->role != PORT_F_HOST)
 		return;
-	}
+	link_below_find(if_nametoindex(i->name), interface_is_host, c, &below);
+	if (below.has == LINK_HAS_NOT)
+		return;
+	if_indextoname(below.which, name);
+	snprintf(check, sizeof(check), "%s above %s", i->name, name);
 	snprintf(text, sizeof(text),
-		 "routed by %s, which is no interface of a host here: what is sent there is not governed", name);
-	snprintf(check, sizeof(check), "peer %s", p->prefix);
-	probe_report_advise(r, check, PROBE_LESS, text, "add that interface with role: host, or leave the peer out");
+		 "both have role: host, and what leaves by %s passes %s: it is counted and held twice", i->name, name);
+	probe_report_advise(r, check, PROBE_LESS, text, "leave one of them out");
 }
 
 /* Compares T of each prefix with the T that a running daemon has measured, if there is one. */
@@ -248,11 +318,11 @@ static void check_config(struct probe_report *r, const struct config *c)
 		if (config_is_uplink(c, c->interfaces[i].name))
 			roles |= PORT_F_SWITCH;
 		probe_interface(r, c->interfaces[i].name, roles, c->interfaces[i].speed_bps);
+		check_twice(r, c, &c->interfaces[i]);
 		check_pauses(r, c, &c->interfaces[i]);
 		check_queue(r, &c->interfaces[i]);
 	}
-	for (i = 0; i < c->peers_count; i++)
-		check_peer(r, c, &c->peers[i]);
+	check_peers(r, c);
 	check_rtts(r, c);
 	if (c->auth && !strcmp(c->auth, "none"))
 		probe_report_add(

@@ -123,7 +123,7 @@ static void clean_left(struct clean *c)
 		xdp_remove(f->ifindex, f->stats_id);
 		xdp_forget(0, f->stats_id);
 		filter_take_off(f);
-		route_remove_ours(f->ifindex, NULL, NULL);
+		route_remove_ours(f->ifindex);
 		removed = 1;
 	}
 	if (removed)

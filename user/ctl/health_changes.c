@@ -66,16 +66,16 @@ static void qdisc_change(__u32 ifindex, const struct qdisc *root, const struct q
 		change(c, "qdisc", name, root_format(root, child, was, sizeof(was)), "sluice");
 }
 
-static void route_change(const struct peer_key *prefix, __u32 ifindex, __u32 mtu, void *ctx)
+static void route_change(const struct peer_key *prefix, const struct route *r, void *ctx)
 {
 	const struct changes *c = ctx;
 	char text[PREFIX_STRLEN], name[IFNAMSIZ] = "?", is[64];
 
 	/* Another daemon of this network namespace has those by other interfaces. */
-	if (bpf_map_lookup_elem(c->pins->ports, &ifindex, &(struct port){}))
+	if (bpf_map_lookup_elem(c->pins->ports, &r->ifindex, &(struct port){}))
 		return;
-	if_indextoname(ifindex, name);
-	snprintf(is, sizeof(is), "dev %s mtu %u", name, mtu);
+	if_indextoname(r->ifindex, name);
+	snprintf(is, sizeof(is), "dev %s mtu %u", name, r->mtu);
 	change(c, "route", prefix_format(prefix, text), "", is);
 }
 

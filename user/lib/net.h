@@ -24,7 +24,7 @@ int link_address(const char *name, struct sluice_addr *addr);
 
 /* The queueing disciplines of an interface. */
 struct qdisc_info {
-	char root[16];	    /* kind: "fq", "mq", "tbf", "noqueue" ... */
+	char root[16];	     /* kind: "fq", "mq", "tbf", "noqueue" ... */
 	unsigned int leaves; /* qdiscs without children */
 	unsigned int fq;     /* leaves that are fq or sluice, which keep departure times */
 	unsigned int ours;   /* leaves that are sluice */
@@ -78,13 +78,13 @@ int filter_bpf_find(__u32 ifindex, __u32 parent, __u32 handle, __u32 priority, _
 
 struct route {
 	__u32 ifindex;
-	__u32 mtu; /* 0: the interface's */
+	__u32 table; /* RT_TABLE_MAIN, or that of a VRF */
+	__u32 mtu;   /* 0: the interface's */
 	__u32 metric;
 	__u8 protocol; /* ROUTE_PROTO: one of ours */
 	__u8 scope;    /* RT_SCOPE_*: without a gateway, LINK */
 	__u8 onlink;   /* the gateway is on the interface, whatever the addresses are */
 	__u8 has_gateway;
-	__u8 exact; /* the route of exactly this prefix, not of a wider one */
 	__u8 has_source;
 	struct sluice_addr gateway, source;
 	/* Other metrics of the route (congctl, initcwnd, hoplimit ...), as the kernel gave them, except the MTU. */
@@ -92,12 +92,37 @@ struct route {
 	__u8 metrics[192] __attribute__((aligned(4)));
 };
 /*
- * The narrowest route of the main table that is not ours and covers the whole prefix, with the lowest metric; -ENETUNREACH
- * if there is none, or it has several next hops or none, one of the other family or in a tunnel, or is for some packets
- * only (TOS, source). Narrower routes within the prefix are ignored. ours, if given: our route of exactly the prefix;
- * its ifindex is 0 if there is none.
+ * What routes lead to prefixes, from one dump of each family for all of them: a dump of 100,000 routes takes a tenth of
+ * a second. First routes_want(), then routes_read(), then routes_find().
  */
-int route_covering(const struct peer_key *prefix, struct route *r, struct route *ours);
+struct route_found {
+	struct peer_key prefix;
+	__u32 table;
+	/*
+	 * The narrowest route that is not ours and covers the whole prefix, with the lowest metric; NULL: there is none, or
+	 * it has several next hops or none, one of the other family or in a tunnel, or is for some packets only (TOS,
+	 * source). Narrower routes within the prefix are ignored.
+	 */
+	const struct route *best;
+	const struct route *ours; /* our route of exactly the prefix; NULL: none. Who changes it says so here */
+	int best_len;
+	int exact; /* best is the route of exactly this prefix, not of a wider one */
+};
+struct routes;
+struct routes *routes_new(void);
+int routes_want(struct routes *rs, const struct peer_key *prefix, __u32 table);
+/* The tables that prefixes were wanted of, ended by 0. */
+const __u32 *routes_tables(const struct routes *rs);
+/* only_ours: best is not looked for, which spares the kernel and us all other routes. 0, or -errno. */
+int routes_read(struct routes *rs, int only_ours);
+/* NULL: it was not wanted. */
+struct route_found *routes_find(const struct routes *rs, const struct peer_key *prefix, __u32 table);
+/* A copy that lives as long as rs; NULL: no memory. */
+const struct route *routes_keep(struct routes *rs, const struct route *r);
+/* Calls fn for each route of ours by any interface, also to prefixes that were not wanted; only after routes_read(). */
+typedef void our_route_fn(const struct peer_key *prefix, const struct route *r, void *ctx);
+void routes_each_ours(const struct routes *rs, our_route_fn *fn, void *ctx);
+void routes_free(struct routes *rs);
 /* Whether both send packets the same way, of the same size. */
 int route_is_alike(const struct route *a, const struct route *b);
 /*
@@ -105,20 +130,16 @@ int route_is_alike(const struct route *a, const struct route *b);
  * there is one and replace is 0.
  */
 int route_add(const struct peer_key *prefix, const struct route *r, int replace);
-/* Removes our route; 0 also if it was gone. */
-int route_remove(const struct peer_key *prefix, __u32 ifindex);
+/* Removes our route, of the table and by the interface of r; 0 also if it was gone. */
+int route_remove(const struct peer_key *prefix, const struct route *r);
 /* The route as arguments of 'ip route change', limited to those of the path. */
 #define ROUTE_STRLEN (4 * PREFIX_STRLEN)
 const char *route_format(const struct peer_key *prefix, const struct route *r, char *buf);
 const char *route_hop_format(const struct route *r, char *buf);
-/*
- * Removes the routes of ROUTE_PROTO on this interface, except for those that keep, if given, returns true for. Number
- * removed, or -errno.
- */
-int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx),
-		      const void *ctx);
-/* Calls fn for each of them in the main table, of this network namespace. 0, or -errno. */
-int route_each_ours(void (*fn)(const struct peer_key *prefix, __u32 ifindex, __u32 mtu, void *ctx), void *ctx);
+/* Removes the routes of ROUTE_PROTO by this interface: 0, or -errno. */
+int route_remove_ours(__u32 ifindex);
+/* Calls fn for each of them, of this network namespace. 0, or -errno. */
+int route_each_ours(our_route_fn *fn, void *ctx);
 
 /*
  * Every link whose other end is in another network namespace, with this namespace's number for that one, and the bridge
@@ -135,11 +156,11 @@ int netns_id(int fd, __s32 *id);
 int netns_addresses(__s32 id, void (*fn)(const struct sluice_addr *addr, void *ctx), void *ctx);
 
 /*
- * The interface of every route of the table main whose destination is within one of the prefixes or covers one, except
- * for default and multipath routes.
+ * The interface of every route of the table main or of a VRF whose destination is within one of the prefixes or covers
+ * one, except for default and multipath routes.
  */
-int routes_meeting(const struct peer_key *prefixes, unsigned int count,
-		   void (*fn)(__u32 ifindex, void *ctx), void *ctx);
+int routes_meeting(const struct peer_key *prefixes, unsigned int count, void (*fn)(__u32 ifindex, void *ctx),
+		   void *ctx);
 
 /* Whether there is a device under the link, and VLANs on it. */
 struct link_stack {
@@ -147,6 +168,37 @@ struct link_stack {
 	int vlans;
 };
 int link_stack_get(__u32 ifindex, struct link_stack *s);
+
+/* How a link is stacked. */
+struct link_kin {
+	char kind[16]; /* "vlan", "bond"; "": hardware, or one that has no kind */
+	__u32 lower;   /* the device that it is on, in this namespace; 0: none, or several, of which it is the master */
+	__u32 master;  /* of which it is a port: a bridge, a bond, a VRF; 0: none */
+	__u32 table;   /* of a VRF: its routes; otherwise 0 */
+};
+int link_kin_get(__u32 ifindex, struct link_kin *kin);
+/* The table with the routes of a link: RT_TABLE_MAIN, or that of the VRF of which it is a port. */
+__u32 link_table(__u32 ifindex);
+/* Calls fn for each port of a bridge, bond or VRF. 0, or -errno. */
+int link_ports_each(__u32 master, void (*fn)(__u32 ifindex, void *ctx), void *ctx);
+
+/*
+ * Whether departure times of packets are kept where they leave a link, whose own qdiscs are q: by every leaf of these, or
+ * of those of the devices that it is on.
+ */
+int link_keeps_times(__u32 ifindex, const struct qdisc_info *q);
+/*
+ * Whether the packets of a link leave by a device below it for which is() is true: by the one that it is on, by every
+ * port of a bond, by any port of a bridge.
+ */
+enum link_has { LINK_HAS_NOT, LINK_HAS_PARTLY, LINK_HAS };
+struct link_below {
+	enum link_has has;
+	__u32 which;   /* such a device */
+	__u32 missing; /* LINK_HAS_PARTLY: a port that is none */
+};
+void link_below_find(__u32 ifindex, int (*is)(__u32 ifindex, const void *ctx), const void *ctx,
+		     struct link_below *below);
 
 /* Calls fn for every interface of this network namespace. */
 int links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);

@@ -117,6 +117,21 @@ int links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx)
 	return 0;
 }
 
+/* A request for one link, or for all (ifindex 0), without counters, two thirds of the answer. */
+static struct nlmsghdr *link_ask(char *buf, __u32 ifindex)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *m;
+
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | (ifindex ? 0 : NLM_F_DUMP);
+	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
+	m->ifi_family = AF_UNSPEC;
+	m->ifi_index = ifindex;
+	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	return nlh;
+}
+
 struct behind_ctx {
 	void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx);
 	void *ctx;
@@ -144,15 +159,99 @@ int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ct
 {
 	struct behind_ctx b = { fn, ctx };
 	char buf[256];
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct ifinfomsg *m;
 
-	nlh->nlmsg_type = RTM_GETLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
-	m->ifi_family = AF_UNSPEC;
-	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS); /* saves two thirds of the answer */
-	return nl_talk(nlh, behind_link, &b);
+	return nl_talk(link_ask(buf, 0), behind_link, &b);
+}
+
+static void kin_info(struct link_kin *kin, const struct nlattr *info)
+{
+	const struct nlattr *i, *data = NULL, *d;
+
+	mnl_attr_for_each_nested (i, info) {
+		if (mnl_attr_get_type(i) == IFLA_INFO_KIND)
+			strncpy(kin->kind, attr_str(i), sizeof(kin->kind) - 1);
+		if (mnl_attr_get_type(i) == IFLA_INFO_DATA)
+			data = i;
+	}
+	if (!data || strcmp(kin->kind, "vrf"))
+		return;
+	mnl_attr_for_each_nested (d, data)
+		if (mnl_attr_get_type(d) == IFLA_VRF_TABLE)
+			kin->table = attr_u32(d);
+}
+
+static int kin_link(const struct nlmsghdr *nlh, void *data)
+{
+	struct link_kin *kin = data;
+	const struct nlattr *attr;
+	int elsewhere = 0;
+
+	mnl_attr_for_each (attr, nlh, sizeof(struct ifinfomsg)) {
+		switch (mnl_attr_get_type(attr)) {
+		case IFLA_LINK:
+			kin->lower = attr_u32(attr);
+			break;
+		case IFLA_LINK_NETNSID:
+			elsewhere = 1;
+			break;
+		case IFLA_MASTER:
+			kin->master = attr_u32(attr);
+			break;
+		case IFLA_LINKINFO:
+			kin_info(kin, attr);
+			break;
+		}
+	}
+	/* The other end of a veth is not below it. */
+	if (elsewhere || !strcmp(kin->kind, "veth"))
+		kin->lower = 0;
+	return MNL_CB_OK;
+}
+
+int link_kin_get(__u32 ifindex, struct link_kin *kin)
+{
+	char buf[256];
+
+	memset(kin, 0, sizeof(*kin));
+	return nl_talk(link_ask(buf, ifindex), kin_link, kin);
+}
+
+__u32 link_table(__u32 ifindex)
+{
+	struct link_kin kin, master;
+
+	if (!ifindex || link_kin_get(ifindex, &kin) || !kin.master || link_kin_get(kin.master, &master) ||
+	    !master.table)
+		return RT_TABLE_MAIN;
+	return master.table;
+}
+
+struct ports_ctx {
+	__u32 master;
+	void (*fn)(__u32 ifindex, void *ctx);
+	void *ctx;
+};
+
+static int port_link(const struct nlmsghdr *nlh, void *data)
+{
+	const struct ifinfomsg *m = mnl_nlmsg_get_payload(nlh);
+	const struct ports_ctx *p = data;
+	const struct nlattr *attr;
+
+	mnl_attr_for_each (attr, nlh, sizeof(*m))
+		if (mnl_attr_get_type(attr) == IFLA_MASTER && attr_u32(attr) == p->master)
+			p->fn(m->ifi_index, p->ctx);
+	return MNL_CB_OK;
+}
+
+int link_ports_each(__u32 master, void (*fn)(__u32 ifindex, void *ctx), void *ctx)
+{
+	struct ports_ctx p = { master, fn, ctx };
+	char buf[256];
+	struct nlmsghdr *nlh = link_ask(buf, 0);
+
+	mnl_attr_put_u32(nlh, IFLA_MASTER, master); /* the kernel leaves out the others */
+	return nl_talk(nlh, port_link, &p);
 }
 
 struct stack_ctx {
@@ -192,13 +291,7 @@ int link_stack_get(__u32 ifindex, struct link_stack *s)
 {
 	struct stack_ctx c = { ifindex, s };
 	char buf[256];
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct ifinfomsg *m;
 
 	memset(s, 0, sizeof(*s));
-	nlh->nlmsg_type = RTM_GETLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
-	m->ifi_family = AF_UNSPEC;
-	return nl_talk(nlh, stack_link, &c);
+	return nl_talk(link_ask(buf, 0), stack_link, &c);
 }

@@ -36,7 +36,7 @@ struct sluice_addr attr_addr(const struct nlattr *a, int family)
 	return addr;
 }
 
-int routes_dump(int family, mnl_cb_t cb, void *data)
+int routes_dump(int family, __u8 protocol, mnl_cb_t cb, void *data)
 {
 	char buf[MNL_NLMSG_HDRLEN + 64] = {};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
@@ -46,10 +46,11 @@ int routes_dump(int family, mnl_cb_t cb, void *data)
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
 	rt->rtm_family = family;
-	return nl_talk(nlh, cb, data);
+	rt->rtm_protocol = protocol;
+	return protocol ? nl_talk_strict(nlh, cb, data) : nl_talk(nlh, cb, data);
 }
 
-static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, int type, int flags)
+static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, __u32 table, int type, int flags)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	int family, len, bits;
@@ -61,10 +62,11 @@ static struct nlmsghdr *route_msg(char *buf, const struct peer_key *prefix, int 
 	rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
 	rt->rtm_family = family;
 	rt->rtm_dst_len = bits;
-	rt->rtm_table = RT_TABLE_MAIN;
+	rt->rtm_table = table < 256 ? table : RT_TABLE_COMPAT;
 	rt->rtm_protocol = ROUTE_PROTO;
 	rt->rtm_type = RTN_UNICAST;
 	mnl_attr_put(nlh, RTA_DST, len, bytes);
+	mnl_attr_put_u32(nlh, RTA_TABLE, table);
 	return nlh;
 }
 
@@ -88,7 +90,7 @@ int route_add(const struct peer_key *prefix, const struct route *r, int replace)
 {
 	char buf[MNL_NLMSG_HDRLEN + 512] = {};
 	struct nlmsghdr *nlh =
-		route_msg(buf, prefix, RTM_NEWROUTE, NLM_F_CREATE | (replace ? NLM_F_REPLACE : NLM_F_EXCL));
+		route_msg(buf, prefix, r->table, RTM_NEWROUTE, NLM_F_CREATE | (replace ? NLM_F_REPLACE : NLM_F_EXCL));
 	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	struct nlattr *metrics;
 	const struct nlattr *attr;
@@ -109,15 +111,15 @@ int route_add(const struct peer_key *prefix, const struct route *r, int replace)
 	return nl_talk(nlh, NULL, NULL);
 }
 
-int route_remove(const struct peer_key *prefix, __u32 ifindex)
+int route_remove(const struct peer_key *prefix, const struct route *r)
 {
 	char buf[MNL_NLMSG_HDRLEN + 256] = {};
-	struct nlmsghdr *nlh = route_msg(buf, prefix, RTM_DELROUTE, 0);
+	struct nlmsghdr *nlh = route_msg(buf, prefix, r->table, RTM_DELROUTE, 0);
 	struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	int err;
 
 	rt->rtm_scope = RT_SCOPE_NOWHERE;
-	mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
+	mnl_attr_put_u32(nlh, RTA_OIF, r->ifindex);
 	err = nl_talk(nlh, NULL, NULL);
 	return err == -ESRCH ? 0 : err;
 }
@@ -149,104 +151,10 @@ const char *route_format(const struct peer_key *prefix, const struct route *r, c
 		n += sprintf(buf + n, " proto kernel");
 	else if (r->protocol != RTPROT_BOOT)
 		n += sprintf(buf + n, " proto %u", r->protocol);
+	if (r->table != RT_TABLE_MAIN)
+		n += sprintf(buf + n, " table %u", r->table);
 	if (r->metric)
 		n += sprintf(buf + n, " metric %u", r->metric);
 	sprintf(buf + n, " mtu %u", r->mtu);
 	return buf;
-}
-
-struct our_routes {
-	__u32 ifindex; /* 0: any */
-	unsigned int n;
-	struct our_route {
-		struct peer_key prefix;
-		__u32 ifindex, mtu;
-	} route[1024];
-};
-
-static __u32 attr_mtu(const struct nlattr *metrics)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each_nested (a, metrics)
-		if (mnl_attr_get_type(a) == RTAX_MTU)
-			return attr_u32(a);
-	return 0;
-}
-
-static int our_routes_cb(const struct nlmsghdr *nlh, void *data)
-{
-	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
-	struct our_routes *o = data;
-	struct our_route r = {};
-	const struct nlattr *a;
-	__u32 table = rt->rtm_table;
-
-	if (nlh->nlmsg_type != RTM_NEWROUTE || rt->rtm_protocol != ROUTE_PROTO || rt->rtm_flags & RTM_F_CLONED ||
-	    rt->rtm_dst_len > (rt->rtm_family == AF_INET ? 32 : 128) || o->n == sizeof(o->route) / sizeof(o->route[0]))
-		return MNL_CB_OK;
-	mnl_attr_for_each (a, nlh, sizeof(*rt)) {
-		if (mnl_attr_get_type(a) == RTA_OIF)
-			r.ifindex = attr_u32(a);
-		if (mnl_attr_get_type(a) == RTA_DST)
-			r.prefix.addr = attr_addr(a, rt->rtm_family);
-		if (mnl_attr_get_type(a) == RTA_TABLE)
-			table = attr_u32(a);
-		if (mnl_attr_get_type(a) == RTA_METRICS)
-			r.mtu = attr_mtu(a);
-	}
-	if ((o->ifindex && r.ifindex != o->ifindex) || table != RT_TABLE_MAIN)
-		return MNL_CB_OK;
-	r.prefix.prefixlen = rt->rtm_dst_len + (rt->rtm_family == AF_INET ? 96 : 0);
-	o->route[o->n++] = r;
-	return MNL_CB_OK;
-}
-
-/* Those by the interface; 0: by any. The caller frees them. NULL: *err has the reason. */
-static struct our_routes *our_routes_read(__u32 ifindex, int *err)
-{
-	static const int families[] = { AF_INET, AF_INET6 };
-	struct our_routes *o = calloc(1, sizeof(*o));
-	unsigned int i;
-
-	*err = o ? 0 : -ENOMEM;
-	if (!o)
-		return NULL;
-	o->ifindex = ifindex;
-	for (i = 0; i < 2 && !*err; i++)
-		*err = routes_dump(families[i], our_routes_cb, o);
-	if (!*err)
-		return o;
-	free(o);
-	return NULL;
-}
-
-int route_remove_ours(__u32 ifindex, int (*keep)(const struct peer_key *prefix, const void *ctx), const void *ctx)
-{
-	struct our_routes *o;
-	int err, removed = 0;
-	unsigned int i;
-
-	o = our_routes_read(ifindex, &err);
-	for (i = 0; !err && i < o->n; i++) {
-		if (keep && keep(&o->route[i].prefix, ctx))
-			continue;
-		err = route_remove(&o->route[i].prefix, ifindex);
-		removed += !err;
-	}
-	free(o);
-	return err ?: removed;
-}
-
-int route_each_ours(void (*fn)(const struct peer_key *prefix, __u32 ifindex, __u32 mtu, void *ctx), void *ctx)
-{
-	struct our_routes *o;
-	unsigned int i;
-	int err;
-
-	o = our_routes_read(0, &err);
-	for (i = 0; o && i < o->n; i++)
-		fn(&o->route[i].prefix, o->route[i].ifindex, o->route[i].mtu, ctx);
-	free(o);
-	return err;
 }
