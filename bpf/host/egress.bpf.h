@@ -75,18 +75,26 @@ static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64
 static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 					    const struct control *ctl)
 {
+	__u32 l4_offset = p->l4_offset + p->jumbo_bytes;
+	struct rwnd_syn syn = {};
+
 	if (egress_is_spoofed(ctx, f, p->now_ns))
 		return STAT_TX_SPOOFED;
 	f->tx.last_ns = p->now_ns;
 	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
 		if (p->syn) {
 			pass_end(&p->key);
-			rwnd_syn_out(f, &p->key, p->seq, p->payload_bytes, rwnd_syn_scale(ctx, p->l4_offset), p->ack);
-		} else if (!p->rst && rwnd_is_beyond(f, p->seq + p->payload_bytes + p->fin, p->now_ns)) {
+			rwnd_options_read(ctx, l4_offset, &syn);
+			rwnd_syn_out(f, &p->key, p->seq, p->payload_bytes, &syn, p->ack);
+		} else if (!p->rst &&
+			   rwnd_is_beyond(ctx, f, l4_offset, p->seq + p->payload_bytes + p->fin, p->now_ns)) {
 			return STAT_TX_BEYOND;
 		} else if (rwnd_wants_socket(f, p->now_ns)) {
 			f->wnd.asked_ns = p->now_ns;
-			rwnd_ask_socket(ctx, f, &p->key, p->v6);
+			if (rwnd_has_digest(ctx, l4_offset))
+				rwnd_digest_found(f);
+			else
+				rwnd_ask_socket(ctx, f, &p->key, p->v6);
 		}
 	}
 	if (p->syn) { /* a new connection; any earlier one on these ports is over */

@@ -187,7 +187,7 @@ static inline void ingress_companion_of_any(ctx_t *ctx, const struct sluice_addr
 /* Whether packets that come in have nothing for the flow; NULL: there is none. */
 static inline int ingress_passes(const struct flow *f)
 {
-	return !f || (!READ_ONCE(f->beside.wanted) && (f->tx.own_cc || !READ_ONCE(f->tx.mss)));
+	return !f || (!READ_ONCE(f->beside.wanted) && (f->tx.own_cc || f->wnd.digest || !READ_ONCE(f->tx.mss)));
 }
 
 /* A packet that is not ours: its window may be granted to a flow that is. */
@@ -219,7 +219,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	ack = tcp->ack;
 	ack_seq = bpf_ntohl(tcp->ack_seq);
 	if (syn && !ack) { /* there is no flow before our side has answered */
-		rwnd_offer(&key, rwnd_syn_scale(ctx, at));
+		rwnd_offer(ctx, &key, at);
 		return;
 	}
 	if (!syn && pass_is_free(&key, ctl->epoch))
@@ -236,7 +236,7 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 	if (f->beside.wanted && !syn && ip.total == ip.bytes + tcp_bytes)
 		ingress_companion_of(ctx, f, &key.remote);
 	if (syn)
-		rwnd_syn_ack_in(f, ack_seq, rwnd_syn_scale(ctx, at));
+		rwnd_syn_ack_in(ctx, f, ack_seq, at);
 	else if (f->tx.flags & FLOW_F_TELEM)
 		rwnd_cut(ctx, f, at);
 }

@@ -3,7 +3,7 @@
 #define SLUICE_PASS_BPF_H
 /*
  * Flows whose packets ingress passes without reading their state: their windows are not cut, because they are unknown,
- * or their sender is a socket of ours or has sent no data, and no companion waits for one of their ACKs. Ingress enters
+ * or a digest covers them, or their sender is a socket of ours or has sent no data, and no companion waits for one of their ACKs. Ingress enters
  * such flows, and egress removes them when that ends. A flow that is not in here is looked up, so an entry may be
  * replaced at any time. An entry that two CPUs write at once may match a third flow for a moment, which costs one cut
  * of one window.

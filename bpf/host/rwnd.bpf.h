@@ -21,6 +21,9 @@
  *  6. SND.UNA comes from the handshake or the socket, and follows the ACKs. A stack that sends more than it was granted
  *     here gets its windows by another path: SND.UNA is unknown from then on. The window is cut down to W or to the end
  *     of the sent data, whichever is later, and there is no edge.
+ *  7. The digest of TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925) covers the window. A segment with one is never changed, and
+ *     its sender never held to a window: departure times alone hold such a flow. It is known by its SYN, by a segment of
+ *     ours that would be dropped or whose connection is older than the attachment, or by a window that would be cut.
  */
 #include "lib/base.bpf.h"
 #include "lib/ctx.bpf.h"
@@ -35,6 +38,10 @@
 #define RWND_OPT_END 0
 #define RWND_OPT_NOP 1
 #define RWND_OPT_WSCALE 3
+#define RWND_OPT_MD5 19
+#define RWND_OPT_AO 29
+#define RWND_TIMESTAMP 0x0101080a /* the options of most segments: NOP, NOP, a timestamp of 10 bytes */
+#define RWND_TIMESTAMP_BYTES 12
 #define RWND_WSCALE_MAX 14
 #define RWND_NO_OPTION 0x100
 #define RWND_ASKED 0x40	      /* in wscale, above the scale: our SYN is not answered yet */
@@ -51,13 +58,20 @@ static inline int rwnd_is_on(const struct control *ctl)
 	return !CTX_IS_XDP && ctl->rwnd && ctl->mode == MODE_ENFORCE && !ctl->bypass;
 }
 
-/* A walk through the options of a SYN. */
+/* A walk through the options of a segment. */
 struct rwnd_options {
 	__u32 len, at; /* bytes of options; bytes parsed */
 	__u32 scale;   /* the scale found */
+	__u32 digest;  /* there is one of TCP-MD5 or TCP-AO */
 };
 
-/* Parses one of the options in the scratch space. Returns whether it is the last one needed. */
+/* The options of a SYN that matter here. */
+struct rwnd_syn {
+	__u32 scale; /* of its windows; RWND_NO_OPTION: none is offered */
+	__u32 digest;
+};
+
+/* Parses one of the options in the scratch space. Returns whether it is the last one. */
 static long rwnd_option(__u32 i, struct rwnd_options *o)
 {
 	struct scratch_space *space = scratch_get();
@@ -69,34 +83,61 @@ static long rwnd_option(__u32 i, struct rwnd_options *o)
 	size = kind == RWND_OPT_NOP ? 1 : space->options[(o->at + 1) & 63];
 	if (kind == RWND_OPT_END || (size < 2 && kind != RWND_OPT_NOP))
 		return 1;
-	if (kind == RWND_OPT_WSCALE && size == 3) {
+	if (kind == RWND_OPT_WSCALE && size == 3 && o->scale == RWND_NO_OPTION)
 		o->scale = space->options[(o->at + 2) & 63];
-		return 1;
-	}
+	o->digest |= kind == RWND_OPT_MD5 || kind == RWND_OPT_AO;
 	o->at += size;
 	return 0;
 }
 
-/* The window scale that the SYN at l4_offset offers; RWND_NO_OPTION if it offers none. */
-VERIFIED_ONCE __u32 rwnd_syn_scale(ctx_t *ctx, __u32 l4_offset)
+/* Parses the options of the TCP header at l4_offset. */
+VERIFIED_ONCE int rwnd_options_read(ctx_t *ctx, __u32 l4_offset, struct rwnd_syn *found)
 {
 	struct scratch_space *space = scratch_get();
 	struct rwnd_options o = { .scale = RWND_NO_OPTION };
 	const struct tcphdr *tcp;
 	__u32 len;
 
+	if (!found)
+		return 0;
+	found->scale = RWND_NO_OPTION;
+	found->digest = 0;
 	if (!space)
-		return RWND_NO_OPTION;
+		return 0;
 	tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp));
 	if (!tcp || tcp->doff <= sizeof(*tcp) / 4)
-		return RWND_NO_OPTION;
+		return 0;
 	len = tcp->doff * 4 - sizeof(*tcp);
 	VERIFIER_FORGET(len);
 	if (!len || len > RWND_OPTIONS_BYTES || ctx_load(ctx, l4_offset + sizeof(*tcp), space->options, len))
-		return RWND_NO_OPTION;
+		return 0;
 	o.len = len;
 	bpf_loop(RWND_OPTIONS_BYTES, rwnd_option, &o, 0);
-	return o.scale;
+	found->scale = o.scale;
+	found->digest = o.digest;
+	return 0;
+}
+
+/* Whether a digest covers the segment at l4_offset. Most have no options, or a timestamp only. */
+static inline int rwnd_has_digest(ctx_t *ctx, __u32 l4_offset)
+{
+	const struct tcphdr *tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp) + sizeof(__be32));
+	struct rwnd_syn found = {};
+
+	if (!tcp || tcp->doff <= sizeof(*tcp) / 4 ||
+	    (tcp->doff == (sizeof(*tcp) + RWND_TIMESTAMP_BYTES) / 4 &&
+	     *(const __be32 *)(tcp + 1) == bpf_htonl(RWND_TIMESTAMP)))
+		return 0;
+	rwnd_options_read(ctx, l4_offset, &found);
+	return found.digest;
+}
+
+static inline void rwnd_digest_found(struct flow *f)
+{
+	if (f->wnd.digest)
+		return;
+	f->wnd.digest = 1;
+	stats_count(STAT_FLOW_DIGEST);
 }
 
 static inline __u8 rwnd_scale(__u32 offered)
@@ -110,20 +151,28 @@ static inline __u8 rwnd_scale(__u32 offered)
  * A SYN from the remote side. Scaling is in force only if both sides offer it. Anybody can send a SYN: its offer counts
  * once our side answers, and until then takes no more room than this entry.
  */
-static inline void rwnd_offer(const struct flow_key *key, __u32 scale)
+static inline void rwnd_offer(ctx_t *ctx, const struct flow_key *key, __u32 l4_offset)
 {
+	struct rwnd_syn syn = {};
 	struct peer_key pk = { .prefixlen = 128, .addr = key->remote };
 
-	if (bpf_map_lookup_elem(&peers, &pk))
-		bpf_map_update_elem(&syn_offers, key, &scale, BPF_ANY);
+	if (!bpf_map_lookup_elem(&peers, &pk))
+		return;
+	rwnd_options_read(ctx, l4_offset, &syn);
+	bpf_map_update_elem(&syn_offers, key, &syn.scale, BPF_ANY);
 }
 
 /* A SYN-ACK from the remote side, which counts if our side has sent a SYN, and it acknowledges that (RFC 9293, 3.10.7.3). */
-static inline void rwnd_syn_ack_in(struct flow *f, __u32 ack, __u32 scale)
+static inline void rwnd_syn_ack_in(ctx_t *ctx, struct flow *f, __u32 ack, __u32 l4_offset)
 {
+	struct rwnd_syn syn = {};
+
 	if (!(f->wnd.wscale & RWND_ASKED) || ack - f->wnd.snd_una > f->tx.seq_end - f->wnd.snd_una)
 		return;
-	f->wnd.wscale = f->wnd.wscale & RWND_NOT_OFFERED ? 0 : rwnd_scale(scale);
+	rwnd_options_read(ctx, l4_offset, &syn);
+	if (syn.digest)
+		rwnd_digest_found(f);
+	f->wnd.wscale = f->wnd.wscale & RWND_NOT_OFFERED ? 0 : rwnd_scale(syn.scale);
 	f->wnd.wscale_known = 1;
 }
 
@@ -132,11 +181,14 @@ static inline void rwnd_syn_ack_in(struct flow *f, __u32 ack, __u32 scale)
  * before. Inlined: BPF functions take at most five arguments.
  */
 static __always_inline void rwnd_syn_out(struct flow *f, const struct flow_key *key, __u32 seq, __u32 payload_bytes,
-					 __u32 scale, int ack)
+					 const struct rwnd_syn *syn, int ack)
 {
 	const __u32 *offer = ack ? bpf_map_lookup_elem(&syn_offers, key) : 0;
 
 	f->tx.own_cc = 0;
+	f->wnd.digest = 0;
+	if (syn->digest)
+		rwnd_digest_found(f);
 	f->wnd.edge_ns = 0;
 	f->wnd.snd_una = seq + 1;
 	f->tx.seq_end = seq + 1 + payload_bytes;
@@ -144,17 +196,18 @@ static __always_inline void rwnd_syn_out(struct flow *f, const struct flow_key *
 	f->wnd.seq_known = FLOW_SEQ_UNA;
 	f->wnd.wscale_known = !!offer;
 	if (offer)
-		f->wnd.wscale = scale == RWND_NO_OPTION ? 0 : rwnd_scale(*offer);
+		f->wnd.wscale = syn->scale == RWND_NO_OPTION ? 0 : rwnd_scale(*offer);
 	else if (ack)
 		f->wnd.wscale = 0;
 	else
-		f->wnd.wscale = RWND_ASKED | (scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
+		f->wnd.wscale = RWND_ASKED | (syn->scale == RWND_NO_OPTION ? RWND_NOT_OFFERED : 0);
 }
 
 /* True if the socket could supply unknown state of the connection. */
 static inline int rwnd_wants_socket(const struct flow *f, __u64 now_ns)
 {
-	return (!f->wnd.wscale_known || f->wnd.seq_known != FLOW_SEQ_UNA) && !f->tx.own_cc && now_ns > f->wnd.asked_ns + RWND_ASK_NS;
+	return (!f->wnd.wscale_known || f->wnd.seq_known != FLOW_SEQ_UNA) && !f->tx.own_cc && !f->wnd.digest &&
+	       now_ns > f->wnd.asked_ns + RWND_ASK_NS;
 }
 
 /*
@@ -217,10 +270,10 @@ static inline __u32 rwnd_window(const struct flow *f)
 
 /*
  * True if data of the local side, up to the TCP sequence end, is new and exceeds its window: its stack ignores the
- * window. One unit more is allowed: the window on the wire is rounded up by it, and it covers a zero window probe. An
+ * window, or never saw it cut (7), as its options tell. One unit more is allowed: the window on the wire is rounded up by it, and it covers a zero window probe. An
  * end that is not beyond is remembered. Windows of a plain flow are not cut, so it may use them.
  */
-static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
+static inline int rwnd_is_beyond(ctx_t *ctx, struct flow *f, __u32 l4_offset, __u32 end, __u64 now_ns)
 {
 	__s32 ahead = end - f->tx.seq_end;
 	__u32 limit;
@@ -230,9 +283,12 @@ static inline int rwnd_is_beyond(struct flow *f, __u32 end, __u64 now_ns)
 	if (f->wnd.seq_known == FLOW_SEQ_UNA) {
 		limit = f->wnd.edge_ns ? f->wnd.edge + (1 << (f->wnd.wscale & 15)) : f->wnd.snd_una + f->wnd.grant_max;
 		if (ahead < 0 || (__s32)(end - limit) > 0) {
-			if (ahead > 0 && f->tx.flags & FLOW_F_TELEM && !f->tx.own_cc && f->wnd.edge_ns &&
-			    now_ns < f->wnd.edge_ns + RWND_STALE_NS)
-				return 1;
+			if (ahead > 0 && f->tx.flags & FLOW_F_TELEM && !f->tx.own_cc && !f->wnd.digest &&
+			    f->wnd.edge_ns && now_ns < f->wnd.edge_ns + RWND_STALE_NS) {
+				if (!rwnd_has_digest(ctx, l4_offset))
+					return 1;
+				rwnd_digest_found(f);
+			}
 			f->wnd.seq_known = FLOW_SEQ_SENT;
 			f->wnd.edge_ns = 0;
 		}
@@ -270,7 +326,7 @@ VERIFIED_ONCE int rwnd_cut(ctx_t *ctx, struct flow *f, __u32 l4_offset)
 	__u32 ack, granted, edge, value;
 	__be16 old, cut;
 
-	if (!f || !f->tx.mss || !f->tx.segment || !f->wnd.wscale_known || f->tx.own_cc)
+	if (!f || !f->tx.mss || !f->tx.segment || !f->wnd.wscale_known || f->tx.own_cc || f->wnd.digest)
 		return 0;
 	tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp));
 	if (!tcp || !tcp->ack || tcp->syn || tcp->rst)
@@ -291,6 +347,11 @@ VERIFIED_ONCE int rwnd_cut(ctx_t *ctx, struct flow *f, __u32 l4_offset)
 		value = (edge - ack + (1u << (f->wnd.wscale & 15)) - 1) >> (f->wnd.wscale & 15);
 		cut = bpf_htons(value);
 		if (value < bpf_ntohs(old)) {
+			if (rwnd_has_digest(ctx, l4_offset)) {
+				if (rwnd_is_acceptable(f, ack))
+					rwnd_digest_found(f);
+				return 0;
+			}
 			if (bpf_l4_csum_replace(ctx_skb(ctx), l4_offset + TCP_CHECK_OFFSET, old, cut, sizeof(cut)) ||
 			    ctx_store(ctx, l4_offset + TCP_WINDOW_OFFSET, &cut, sizeof(cut)))
 				return 0;

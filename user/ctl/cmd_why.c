@@ -295,6 +295,7 @@ static int why_json(const struct why *w)
 	if (w->peer.measured_ns)
 		out_u64("measured_rtt_ns", w->peer.measured_ns);
 	out_string("base_rtt", w->base_rtt);
+	out_string("window", w->window);
 	out_u64("feedbacks", f->rx.feedbacks);
 	if (f->rx.fb_ns)
 		out_u64("feedback_age_ns", age_ns(w->now_ns, f->rx.fb_ns));

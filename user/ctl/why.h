@@ -45,7 +45,7 @@ struct why {
 	unsigned int queues;	 /* the number of them; 0: it has none, or they cannot be read */
 	__u64 queue_drops;	 /* packets that they dropped during the looks, of whichever flow */
 	enum why_verdict verdict;
-	char answer[512], because[512], decision[512], next[512], base_rtt[512], queue_line[512];
+	char answer[512], because[512], decision[512], next[512], window[512], base_rtt[512], queue_line[512];
 };
 
 /* A sentence for a verdict. */

@@ -311,6 +311,16 @@ static void sentence_make(char *buf, size_t size, const char *text, const struct
 	}
 }
 
+/* Its receive window, if that does not follow W. */
+static void window_sentence(struct why *w)
+{
+	if (w->flow.wnd.digest)
+		snprintf(w->window, sizeof(w->window),
+			 "TCP-MD5 or TCP-AO signs its segments, so its receive window is left alone: %s.",
+			 is_without_fq(w) ? "with no fq on its port nothing holds it" :
+					    "departure times alone hold it");
+}
+
 void why_sentences(struct why *w)
 {
 	struct words s = {};
@@ -322,6 +332,7 @@ void why_sentences(struct why *w)
 	sentence_make(w->because, sizeof(w->because), because_text(w), &s);
 	sentence_make(w->decision, sizeof(w->decision), decision_text(w), &s);
 	sentence_make(w->next, sizeof(w->next), line_text(nexts, w), &s);
+	window_sentence(w);
 	queue_sentence(w);
 }
 
@@ -359,6 +370,7 @@ int why_print(const struct why *w)
 	why_line("because", w->because);
 	why_line("decision", w->decision);
 	why_line("next", w->next);
+	why_line("window", w->window);
 	why_line("base RTT", w->base_rtt);
 	why_line("queue", w->queue_line);
 	if (f->rx.fb_ns) {

@@ -243,6 +243,8 @@ int flow_fills_w(const struct flow *f, __u64 now)
 {
 	__u64 w = q12_to_bytes(f->cc.w), under_way = flow_under_way(f);
 
+	if (f->wnd.digest && !f->tx.own_cc) /* no window of it is W */
+		return 0;
 	return now < f->rx.fb_ns + NSEC_PER_SEC && under_way >= w / 2 &&
 	       (f->path.telemetry == TELEMETRY_EVERY || under_way <= 2 * w);
 }

@@ -148,7 +148,7 @@ struct flow_wnd {
 	__u8 seq_known;	 /* enum flow_seq */
 	__u8 wscale;	 /* of the windows that the remote side advertises */
 	__u8 wscale_known;
-	__u8 pad;
+	__u8 digest; /* both: its segments have a digest (TCP-MD5, TCP-AO), which covers the window: it is left alone */
 };
 
 /* Sequences of authenticated messages (auth.bpf.h); 0: none yet. */

@@ -128,6 +128,8 @@
 	X(RX_WINDOW_CUT, "rx_window_cut", ALSO, "receive windows cut down to W")                                       \
 	X(RX_WINDOW_REFUSED, "rx_window_refused", ALSO,                                                                \
 	  "receive windows not believed: their ACK is not for what is unacknowledged")                                 \
+	X(FLOW_DIGEST, "flow_digest", ALSO,                                                                            \
+	  "connections with TCP-MD5 or TCP-AO: their receive windows are left alone")                                  \
 	X(RX_CE, "rx_ce", ALSO, "congestion marks moved from the outer to the inner header")                           \
 	X(RX_XDP, "rx_xdp", ALSO, "packets stripped, answered or consumed by XDP, before the stack")                   \
 	X(FB_FIRST, "fb_first", ALSO, "feedback recorded only (first, path changed, idle)")                            \
