@@ -205,6 +205,8 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 		return;
 	}
 	host_heard(&m->ip.src, h, p->now_ns, 0);
+	if (f && (m->companion || f->path.telemetry != TELEMETRY_COMPANION))
+		flow_answered(f);
 	if (m->companion && m->hdr.flags & WIRE_F_VOQ)
 		ingress_reply_credit(ctx, m, p, ctl);
 	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));

@@ -100,6 +100,7 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 	if (p->syn) { /* a new connection; any earlier one on these ports is over */
 		f->tx.flags &= ~FLOW_F_CLOSED;
 		f->companion.began_us = 0;
+		flow_answered(f);
 	}
 	if (p->fin || p->rst)
 		f->tx.flags |= FLOW_F_CLOSED;
@@ -181,6 +182,7 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 {
 	if (encoding_taken(p)) {
 		f->tx.telem_ns = p->now_ns;
+		flow_asks(f, p->now_ns);
 		if (!peer->unanswered_ns)
 			peer->unanswered_ns = p->now_ns;
 	} else if (p->payload_bytes) {
@@ -278,6 +280,7 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	struct host *peer;
 	struct voq *v = 0;
 	__u64 seq;
+	int silent;
 
 	sock_note_take(ctx, f);
 	verdict = egress_admit(ctx, p, f, ctl);
@@ -289,12 +292,15 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (p->payload_bytes && (!f->companion.began_us || flow_first_ends(f, p->now_ns)))
 		flow_begin(f, &p->key, !f->companion.began_us);
 	peer = egress_peer(ctx, p, f, ctl, space);
-	if (peer)
+	silent = flow_falls_silent(f, p->now_ns);
+	if (peer && !silent)
 		f->tx.flags |= FLOW_F_TELEM;
 	else
 		f->tx.flags &= ~FLOW_F_TELEM;
 	if (p->syn || p->rst)
 		return STAT_TX_HANDSHAKE;
+	if (peer && silent)
+		return egress_silent(ctx, p, f, peer, space);
 	verdict = peer ? egress_plan(ctx, p, f, ctl, space, &v) : egress_unknown(p, f, ctl, &v);
 	if (verdict != STAT_TX_DATA)
 		return verdict;

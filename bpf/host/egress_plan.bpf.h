@@ -65,8 +65,8 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 }
 
 /*
- * Whether UDP to a peer that is not known to strip is still paced: the peer gave feedback and fell silent, so R fits
- * the path as it was; or it is being asked, and the flow only has its first window. A peer that does not answer has no
+ * Whether UDP to a peer that is not known to strip is still paced: the peer gave feedback and is forgotten, but the flow
+ * was not without answers for long, so R fits the path as it was; or it is being asked, and the flow only has its first window. A peer that does not answer has no
  * Sluice, and its flows are not held.
  */
 static inline int egress_udp_is_held(const struct egress_pkt *p, const struct flow *f)
@@ -74,7 +74,7 @@ static inline int egress_udp_is_held(const struct egress_pkt *p, const struct fl
 	const __u64 *asked_ns;
 
 	if (p->key.proto == IPPROTO_TCP || f->rx.feedbacks || !flow_is_first(f, p->now_ns))
-		return p->key.proto != IPPROTO_TCP && f->rx.feedbacks;
+		return p->key.proto != IPPROTO_TCP && f->rx.feedbacks && !flow_is_silent(f);
 	asked_ns = bpf_map_lookup_elem(&asked, &p->key.remote);
 	return asked_ns && p->now_ns - *asked_ns < FIRST_RTTS * f->params.t_ns;
 }

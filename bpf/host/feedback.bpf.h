@@ -227,6 +227,8 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	if (!f || !fb || !space)
 		return 0;
 	ack = &space->ack;
+	if (!fb->probe)
+		flow_answered(f);
 	if (!flow_trylock(f)) {
 		stats_count(STAT_FB_CONTENDED);
 		return 0;

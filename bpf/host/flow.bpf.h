@@ -9,11 +9,16 @@
  *     peer's prefix and the port's speed, and are read again when the configuration's epoch changes.
  *  2. Parameters and congestion state change under a try-lock: a CPU that fails to take it carries on; one feedback is
  *     lost and counted. Nothing waits, and the owner never sleeps while holding it.
+ *  3. A host may answer while nothing comes back for one of its flows: a filter or a path drops the companions of that
+ *     one. Telemetry that left unanswered is counted. After FLOW_SILENT_ASKS, the first of them longer ago than
+ *     flow_silent_ns(), the flow is silent until the first answer, and runs as if its peer had no Sluice: FLOW_F_TELEM
+ *     is taken back, by which its socket and its windows go. A flow that sends nothing asks nothing, and does not age.
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "host/pass.bpf.h"
+#include "host/peer.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/base_rtt.h"
 #include "sluice/cc/companion.h"
@@ -170,6 +175,57 @@ static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
 static inline __u64 flow_segments(const struct flow *f, __u32 segment)
 {
 	return (flow_window_bytes(f) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
+}
+
+#define FLOW_ASKED_SHIFT 20
+#define FLOW_SILENT_ASKS 3 /* two may be lost by chance, or be those that a flow sent last before it was idle */
+
+/* How long a host or a flow may leave telemetry unanswered. T < 2^30 ns. */
+static inline __u64 flow_silent_ns(const struct flow *f)
+{
+	return 4 * f->params.t_ns > HOST_SILENT_NS ? 4 * f->params.t_ns : HOST_SILENT_NS;
+}
+
+static inline int flow_is_silent(const struct flow *f)
+{
+	return READ_ONCE(f->beside.unanswered) == FLOW_SILENT;
+}
+
+/* Whether the first unanswered telemetry left so long ago. It may leave later than now: then it waits for credit. */
+static inline int flow_is_overdue(const struct flow *f, __u64 now_ns)
+{
+	return (__s16)((now_ns >> FLOW_ASKED_SHIFT) - f->tx.asked) > (__s16)(flow_silent_ns(f) >> FLOW_ASKED_SHIFT);
+}
+
+/* Egress: telemetry of the flow leaves. */
+static inline void flow_asks(struct flow *f, __u64 now_ns)
+{
+	__u32 n = READ_ONCE(f->beside.unanswered);
+
+	if (n < FLOW_SILENT_ASKS && flow_is_overdue(f, now_ns)) /* too little, before the flow was idle */
+		n = 0;
+	if (!n)
+		f->tx.asked = now_ns >> FLOW_ASKED_SHIFT;
+	if (n < FLOW_SILENT - 1)
+		WRITE_ONCE(f->beside.unanswered, n + 1);
+}
+
+/* Ingress: an answer has come. */
+static inline void flow_answered(struct flow *f)
+{
+	if (READ_ONCE(f->beside.unanswered))
+		WRITE_ONCE(f->beside.unanswered, 0);
+}
+
+/* Egress: whether the flow is silent, or becomes so. */
+static inline int flow_falls_silent(struct flow *f, __u64 now_ns)
+{
+	__u32 n = READ_ONCE(f->beside.unanswered);
+
+	if (n < FLOW_SILENT_ASKS || (n != FLOW_SILENT && !flow_is_overdue(f, now_ns)))
+		return 0;
+	WRITE_ONCE(f->beside.unanswered, FLOW_SILENT);
+	return 1;
 }
 
 static inline int flow_trylock(struct flow *f)

@@ -117,7 +117,7 @@ VERIFIED_ONCE int ingress_parse(ctx_t *ctx, const struct msg *m, struct ingress_
 /* A packet stripped of m may grant a window to the flow. */
 static inline void ingress_window(ctx_t *ctx, struct flow *f, const struct msg *m, const struct control *ctl)
 {
-	if (rwnd_is_on(ctl))
+	if (rwnd_is_on(ctl) && !flow_is_silent(f))
 		rwnd_cut(ctx, f, WIRE_ETH_BYTES + (m->ip.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
 }
 

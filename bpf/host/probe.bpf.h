@@ -25,6 +25,7 @@
 #include "host/encoding.bpf.h"
 #include "host/flow.bpf.h"
 #include "host/peer.bpf.h"
+#include "sluice/cc/companion.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
 #include "sluice/bucket.h"
@@ -170,6 +171,9 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 			    encoding_write(ctx, p, head, outer + wire_bytes))
 		goto refused;
 	space->probe_wrapped = 1;
+	/* Where companions have the telemetry the answer to a PROBE does not show that they pass. */
+	if (p->companion || f->path.telemetry != TELEMETRY_COMPANION)
+		flow_asks(f, p->now_ns);
 	if (!gso)
 		return TC_ACT_UNSPEC;
 	space->probe_wrapped = PROBE_RESENT;
@@ -227,7 +231,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 				       const struct control *ctl, struct scratch_space *space)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
-	__u64 silent_ns = 4 * f->params.t_ns, feedback_ns = flow_patience_ns(f);
+	__u64 feedback_ns = flow_patience_ns(f);
 	int ask;
 
 	if (!h) {
@@ -239,9 +243,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		h->capable = 0;
 		h->unanswered_ns = 0;
 	}
-	if (silent_ns < HOST_SILENT_NS)
-		silent_ns = HOST_SILENT_NS;
-	if (h->capable && h->unanswered_ns && p->now_ns > h->unanswered_ns + silent_ns) {
+	if (h->capable && h->unanswered_ns && p->now_ns > h->unanswered_ns + flow_silent_ns(f)) {
 		h->capable = 0;
 		h->unanswered_ns = 0;
 		stats_count(STAT_PEER_SILENT);
@@ -265,6 +267,33 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		}
 	}
 	return h->capable ? h : 0;
+}
+
+/*
+ * A packet of a flow that is silent, whose peer is not: it leaves as to a host without Sluice. Once per flow_silent_ns()
+ * telemetry is tried again.
+ */
+static inline enum sluice_stat egress_silent(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
+					     struct host *peer, struct scratch_space *space)
+{
+	int beside = f->path.telemetry == TELEMETRY_COMPANION, asked;
+	__u64 sent;
+
+	if (!p->payload_bytes)
+		return STAT_TX_SILENT;
+	sent = __sync_fetch_and_add(&f->tx.bytes, p->weight) + p->weight;
+	if (p->now_ns < f->companion.left_ns + flow_silent_ns(f) || (p->jumbo_bytes && !beside))
+		return STAT_TX_SILENT;
+	asked = beside && companion_is_uncut(ctx, p, f) ?
+			companion_want(ctx, p, f, space) :
+			egress_probe(ctx, space, beside ? PROBE_OF_DATA : PROBE_WRAPPED);
+	if (!asked)
+		return STAT_TX_SILENT;
+	companion_left(&f->companion, sent, p->now_ns);
+	peer->asked_ns = p->now_ns;
+	if (!peer->unanswered_ns)
+		peer->unanswered_ns = p->now_ns;
+	return STAT_TX_SILENT;
 }
 
 #endif

@@ -75,6 +75,12 @@ static int is_tunnel_in_data(const struct why *w)
 	return w->flow.tx.flags & FLOW_F_TUNNEL && w->flow.path.telemetry != TELEMETRY_COMPANION;
 }
 
+/* Its peer answers others, and nothing comes back for this flow. */
+static int is_silent(const struct why *w)
+{
+	return w->flow.beside.unanswered == FLOW_SILENT && w->peer_strips;
+}
+
 /* It sends, and its peer would strip telemetry: so its packets have no room for it. */
 static int is_without_room(const struct why *w)
 {
@@ -87,6 +93,8 @@ static const struct why_line answers[] = {
 	{ WHY_BYPASS, NULL, "Not Sluice: bypass is on, and its packets pass untouched." },
 	{ WHY_PLAIN, is_tunnel_in_data, "Not Sluice: it goes without telemetry, because it is a tunnel's, and telemetry in the data "
 		"is for TCP and UDP only." },
+	{ WHY_PLAIN, is_silent, "Not Sluice: its feedback has stopped, though its peer answers others, so it runs as to a host without "
+		"Sluice." },
 	{ WHY_PLAIN, is_without_room, "Not Sluice: it goes without telemetry, because its packets have no room for it within the "
 		"MTU of {mtu} bytes." },
 	{ WHY_PLAIN, NULL, "Not Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}." },
@@ -112,6 +120,9 @@ static const struct why_line answers[] = {
 static const struct why_line nexts[] = {
 	{ WHY_BYPASS, NULL, "sluicectl bypass off lets Sluice work again." },
 	{ WHY_PLAIN, is_tunnel_in_data, "telemetry: companion of that peer governs tunnels, too (docs/configuration.md, 'Tunnels')." },
+	{ WHY_PLAIN, is_silent, "Look for what drops its companions on the way, there or back: a firewall, connection tracking, one link of "
+		"several (docs/limits.md, 91). They are tried ten times a second at most, and the first answer brings it back. sluicectl stats "
+		"(tx_silent) counts its packets." },
 	{ WHY_PLAIN, is_without_room, "A lower MTU of the route makes room (docs/configuration.md, 'Routes'), and telemetry: companion of "
 		"that peer needs none. sluicectl stats (tx_mtu) counts such packets." },
 	{ WHY_PLAIN, NULL, "Check that Sluice runs on the peer, and that UDP to Sluice's port gets there: sluicectl stats (tx_peer_unknown, "

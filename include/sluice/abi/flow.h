@@ -80,6 +80,8 @@ enum flow_seq {
 	FLOW_SEQ_UNA,  /* seq_end, snd_una and grant_max are valid */
 };
 
+#define FLOW_SILENT 0xff /* unanswered for so long that the flow runs as if its peer had no Sluice */
+
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/host/delay.bpf.h */
 
 /* From the peer's prefix and the port, renewed when the epoch changes by the first direction that sees it. */
@@ -114,7 +116,7 @@ struct flow_tx {
 	__u32 seq_end;	/* end of the data sent, TCP sequence; valid as wnd.seq_known says */
 	__u8 held;	/* enum flow_held of the last packet */
 	__u8 own_cc;	/* tcp_cc: the socket itself obeys W */
-	__u8 pad[2];
+	__u16 asked;	/* with beside.unanswered: when the first of that left, units of 2^20 ns */
 };
 
 /* Written by ingress with every packet, or with every feedback. */
@@ -178,7 +180,7 @@ struct flow_beside {
 	__u8 tos;	 /* egress: DSCP and ECN */
 	__u8 wanted;	 /* egress sets it, ingress clears it */
 	__u8 echoes;	 /* ingress sets it when an echo waits, egress clears it */
-	__u8 pad;
+	__u8 unanswered; /* egress adds, ingress clears: telemetry since the last answer, or FLOW_SILENT */
 };
 
 /* Round trips of timed packets (delay.bpf.h). */

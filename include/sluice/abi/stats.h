@@ -21,6 +21,7 @@
 	X(TX_BESIDE, "tx_beside", VERDICT, "packets sent as they were made; companions have their telemetry")          \
 	X(TX_NO_PEER, "tx_no_peer", VERDICT, "packets to addresses outside the configured peers")                      \
 	X(TX_PEER_UNKNOWN, "tx_peer_unknown", VERDICT, "packets to peers not known to strip telemetry")                \
+	X(TX_SILENT, "tx_silent", VERDICT, "packets of flows whose feedback stopped, though their peer still answers") \
 	X(TX_FLOW_FULL, "tx_flow_full", VERDICT, "packets of flows for which the flow map had no room")                \
 	X(TX_MTU, "tx_mtu", VERDICT, "packets too large for the MTU with telemetry: lower the route MTU")              \
 	X(TX_TOO_LONG, "tx_too_long", VERDICT, "GSO packets that telemetry would take past 64 KB")                     \
