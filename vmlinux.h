@@ -156,6 +156,27 @@ struct bpf_sock_tuple {
 	};
 };
 
+struct bpf_fib_lookup {
+	__u8 family;
+	__u8 l4_protocol;
+	__be16 sport;
+	__be16 dport;
+	__u16 tot_len;
+	__u32 ifindex;
+	__u32 flowinfo;
+	union {
+		__be32 ipv4_src;
+		__u32 ipv6_src[4];
+	};
+	union {
+		__be32 ipv4_dst;
+		__u32 ipv6_dst[4];
+	};
+	__u32 tbid;
+	__u8 smac[6];
+	__u8 dmac[6];
+};
+
 /* Packet headers: the wire decides their layout, not the kernel, so no CO-RE. */
 struct ethhdr {
 	unsigned char h_dest[6];

@@ -47,25 +47,39 @@
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
-#define COMPANION_COPY_SEGMENTS 3    /* segments of a GSO packet that are copied for a companion */
-#define EGRESS_OWNER_NS NSEC_PER_SEC /* a flow belongs to the pod that sent it until it has been silent for this long */
+#define COMPANION_COPY_SEGMENTS 3 /* segments of a GSO packet that are copied for a companion */
 
 /*
- * Whether a pod uses a flow of another one: by forging its address it would use up that pod's rate, and be taken for
- * it. Of two pods on veths the owner keeps the flow while it sends. Flows that are not between pods' veths may change
- * their interface. Pods behind a bridge all come by the bridge, which is responsible for them.
+ * Whether a pod sends in the name of another one: by forging its address it would use up that pod's rate, end its
+ * connections, and be taken for it. An address is the pod's to which the node routes it, asked as for a reply that comes
+ * in by this port, with its rules and VRFs. No packet is forged unless it came by a pod's link and the route leads to
+ * another pod's: addresses that the node has itself, or routes elsewhere (services), and pods behind a bridge, which all
+ * come by the bridge, tell nothing. Two links into one network namespace are one pod's. If the route has several next
+ * hops, it is the one that the reply would take.
  */
-static inline int egress_is_spoofed(struct __sk_buff *ctx, struct flow *f, __u64 now_ns)
+VERIFIED_ONCE int egress_is_spoofed(struct __sk_buff *ctx, const struct flow_key *key, __u32 v6)
 {
-	__u32 from = ctx->ingress_ifindex, owner = f->tx.source;
+	struct bpf_fib_lookup route = { .ifindex = ctx->ifindex };
+	__u32 from = ctx->ingress_ifindex, owner;
+	const __s32 *sender = bpf_map_lookup_elem(&pods, &from), *other;
 
-	if (from == owner)
+	if (!key || !sender)
 		return 0;
-	if (owner && now_ns < f->tx.last_ns + EGRESS_OWNER_NS && bpf_map_lookup_elem(&pods, &owner) &&
-	    bpf_map_lookup_elem(&pods, &from))
-		return 1;
-	f->tx.source = from;
-	return 0;
+	route.family = v6 ? AF_INET6 : AF_INET;
+	route.l4_protocol = key->proto;
+	route.sport = key->remote_port;
+	route.dport = key->local_port;
+	if (v6) {
+		__builtin_memcpy(route.ipv6_src, &key->remote, sizeof(route.ipv6_src));
+		__builtin_memcpy(route.ipv6_dst, &key->local, sizeof(route.ipv6_dst));
+	} else {
+		route.ipv4_src = *(const __be32 *)&key->remote.b[12];
+		route.ipv4_dst = *(const __be32 *)&key->local.b[12];
+	}
+	bpf_fib_lookup(ctx, &route, sizeof(route), 0); /* without a route ifindex stays as it is */
+	owner = route.ifindex;
+	other = bpf_map_lookup_elem(&pods, &owner);
+	return other && owner != from && *other != *sender;
 }
 
 /*
@@ -78,8 +92,6 @@ static inline enum sluice_stat egress_admit(struct __sk_buff *ctx, const struct 
 	__u32 l4_offset = p->l4_offset + p->jumbo_bytes;
 	struct rwnd_syn syn = {};
 
-	if (egress_is_spoofed(ctx, f, p->now_ns))
-		return STAT_TX_SPOOFED;
 	f->tx.last_ns = p->now_ns;
 	if (rwnd_is_on(ctl) && p->key.proto == IPPROTO_TCP) {
 		if (p->syn) {
@@ -367,6 +379,11 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 		f = bpf_map_lookup_elem(&flows, &p->key);
 		if (!f)
 			return STAT_TX_FLOW_FULL;
+	}
+	if (ctx->ingress_ifindex != f->tx.source) { /* the verdict holds for as long as the flow stays there */
+		if (egress_is_spoofed(ctx, &p->key, p->v6))
+			return STAT_TX_SPOOFED;
+		f->tx.source = ctx->ingress_ifindex;
 	}
 	if (f->path.epoch != ctl->epoch || f->path.ifindex != ifindex)
 		flow_refresh(f, &p->key, ifindex, ctl->epoch);

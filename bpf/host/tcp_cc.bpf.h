@@ -31,8 +31,6 @@ extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 
 #define TCP_CONG_NON_RESTRICTED 1
-#define AF_INET 2
-#define AF_INET6 10
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
 #define CC_UNLIMITED (~0UL)

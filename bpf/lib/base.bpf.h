@@ -17,6 +17,8 @@
 #define ETH_P_IPV6 0x86dd
 #define ETH_P_8021Q 0x8100
 #define ETH_P_8021AD 0x88a8
+#define AF_INET 2
+#define AF_INET6 10
 #define EINVAL 22
 #define E2BIG 7
 #define EEXIST 17

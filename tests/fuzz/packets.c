@@ -720,8 +720,8 @@ static void episode_begin(void)
 	peers_change();
 	tor_set(below(2) ? TOR : 0);
 	pauses_count(0);
-	pod_set(POD_IFINDEX);
-	pod_set(POD_IFINDEX + 1);
+	pod_set(POD_IFINDEX, 0);
+	pod_set(POD_IFINDEX + 1, 1);
 	hosts_strip();
 	bystander_make();
 	if (once_in(16))

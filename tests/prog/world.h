@@ -170,8 +170,8 @@ void clock_release(void);
 void control_set(enum sluice_mode mode, int bypass);
 /* Whether the windows of foreign stacks are cut. No. */
 void rwnd_set(int on);
-/* Is there a pod behind this veth? */
-void pod_set(__u32 ifindex);
+/* The pod behind this veth, by its network namespace. */
+void pod_set(__u32 ifindex, __s32 netnsid);
 /* How long UDP waits (0: a base RTT), and whether what would wait longer is marked. 10 ms, no. */
 void horizon_set(__u64 ns, int mark);
 /* Messages are authenticated with n keys; 0: they are not. */

@@ -192,3 +192,44 @@ attack__junk_stops_nothing_without_a_key() {
 	host_config h2 "auth: none" >"$CASE_DIR/h2.yaml"
 	blind_attacks "junk h1 2000" "junk h2 2000"
 }
+
+# A pod writes the address and ports of another one's connections into its packets, before they begin and while they last.
+# The node filters no source addresses.
+attack__pod_in_the_name_of_another_stops_no_connection() {
+	local FORGED_TO=10.1.0.2 FORGED_FROM=10.244.2.12 dropped
+
+	need "$BUILD/spoof" "$BUILD/ask"
+	node_up h2 without-fq
+	node_pod h2 pod1 11
+	node_pod h2 pod2 12
+	net_in h2 sh -c 'cd /proc/sys/net/ipv4/conf && echo 0 >all/rp_filter && echo 0 >to-pod1/rp_filter' || fail "rp_filter of h2"
+	node_config h2
+	net_exec h1 setsid "$BUILD/ask" serve $ASK_PORT $ASK_CONTROL >"$CASE_DIR/ask-server.log" 2>&1 9>&- &
+	SERVERS+=($!)
+	wait_for 20 "the server listens on h1" server_listens h1 $ASK_PORT
+	daemon_start h1 h2 sw
+	forged_pod_connects
+	FORGED_TO=fd00:1::2 FORGED_FROM=fd00:244:2::12
+	forged_pod_connects
+	dropped=$(stat_of h2 tx_spoofed)
+	echo "# $dropped packets in the name of another pod were dropped"
+	expect "packets that were dropped for another reason" "$(stat_of h2 tx_beyond tx_horizon)" -eq 0
+}
+
+# Connections whose first packet is the forging pod's. Each has an answer to each question.
+forged_pod_connects() {
+	local i kind
+
+	for ((i = 0; i < 10; i++)); do
+		for kind in data rst; do
+			net_exec pod1 "$BUILD/spoof" $kind $FORGED_FROM $ASK_LOCAL $FORGED_TO $ASK_PORT 100 >"$CASE_DIR/spoof.log" 2>&1 9>&- &
+			BLIND+=($!)
+		done
+		grows "forged packets that are dropped" 20 stat_of h2 tx_spoofed
+		timeout 30 nsenter --net="/run/netns/${NET_PREFIX}pod2" "$BUILD/ask" $FORGED_TO $ASK_PORT $ASK_LOCAL $ASK_CONTROL 20 \
+			>"$CASE_DIR/answers.json" 2>"$CASE_DIR/ask.log" 9>&- ||
+			fail "connection $i of $FORGED_FROM: $(<"$CASE_DIR/ask.log")"
+		blind_stop
+		ASK_LOCAL=$((ASK_LOCAL + 1))
+	done
+}

@@ -140,7 +140,7 @@ static const struct warning {
 	{ STAT_TX_MTU, 1,
 	  "packets sent plain, because the MTU leaves no room for telemetry: set an mtu on that route" },
 	{ STAT_TX_HORIZON, 1, "UDP packets dropped, because they would have waited beyond the horizon" },
-	{ STAT_TX_SPOOFED, 1, "packets dropped: a pod sends with the addresses of another pod's flow" },
+	{ STAT_TX_SPOOFED, 1, "packets dropped: a pod sends with the source address of another pod" },
 	{ STAT_UNHELD, 100, "UDP packets that left at once: install fq, or set queue: sluice" },
 	{ STAT_PEER_SILENT, 10,
 	  "times that a peer fell silent: sluicectl stats there says why it does not get telemetry" },

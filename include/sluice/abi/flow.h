@@ -112,7 +112,7 @@ struct flow_tx {
 	__u32 flags;	/* FLOW_F_* */
 	__u32 mss;	/* payload of the largest segment seen */
 	__u32 segment;	/* wire bytes of that segment */
-	__u32 source;	/* ifindex by which its packets enter this machine; 0: local sender */
+	__u32 source;	/* ifindex by which its packets enter this machine, which they may; 0: local sender */
 	__u32 seq_end;	/* end of the data sent, TCP sequence; valid as wnd.seq_known says */
 	__u8 held;	/* enum flow_held of the last packet */
 	__u8 own_cc;	/* tcp_cc: the socket itself obeys W */

@@ -29,7 +29,7 @@
 	X(TX_BYPASS, "tx_bypass", VERDICT, "packets passed because bypass is on")                                      \
 	X(TX_HORIZON, "tx_horizon", VERDICT, "packets dropped: their flow's clock is beyond the horizon")              \
 	X(TX_BEYOND, "tx_beyond", VERDICT, "packets dropped: beyond the receive window that was granted")              \
-	X(TX_SPOOFED, "tx_spoofed", VERDICT, "packets dropped: of a flow that comes from another pod")                 \
+	X(TX_SPOOFED, "tx_spoofed", VERDICT, "packets dropped: their source address is another pod's")                 \
 	X(TX_NO_PORT, "tx_no_port", VERDICT, "packets on an interface that has no entry in the ports map")             \
 	X(FLOW_MADE, "flow_made", ALSO, "flows that got an entry in the flow map, here or at ingress")                 \
 	X(PROBE_SENT, "probe_sent", ALSO, "questions whether a peer strips, and how full its path is")                 \

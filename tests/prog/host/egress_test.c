@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bpf/host/egress.bpf.h: packets that leave a host unchanged. */
+#include <string.h>
+
 #include "egress_case.h"
 
 TestSuite(egress, .init = egress_make, .fini = world_drop, .timeout = 60);
@@ -343,52 +345,129 @@ Test(egress, padding__does_not_stop_the_sink)
 #define POD 4711
 #define OTHER_POD 4712
 #define NO_POD 4713
+#define SECOND_LEG 4714 /* of POD */
 
-static void comes_from(int udp, __u32 ifindex, int dropped)
+static const struct ip_spec kinds[] = { { .payload = 100 },
+					{ .udp = 1, .payload = 100 },
+					{ .v6 = 1, .payload = 100 },
+					{ .v6 = 1, .udp = 1, .payload = 100 } };
+
+/* The next kind after s; NULL: that was the last. */
+static const struct ip_spec *kind_next(const struct ip_spec *s)
 {
-	struct frame f = frame_of((struct ip_spec){ .udp = udp, .payload = 100 });
+	s = s ? s + 1 : kinds;
+	if (s == kinds + sizeof(kinds) / sizeof(kinds[0]))
+		return NULL;
+	fixture("%s, IPv%d", s->udp ? "UDP" : "TCP", s->v6 ? 6 : 4);
+	return s;
+}
+
+/* Two pods and another link; the node, which routes, has no route to any of them. */
+static void pods_make(void)
+{
+	static const __u32 ifindex[] = { POD, OTHER_POD, NO_POD, SECOND_LEG };
+	unsigned int i;
+
+	hosts_strip();
+	sh("echo 1 >/proc/sys/net/ipv4/ip_forward && echo 1 >/proc/sys/net/ipv6/conf/all/forwarding && ip link set lo up");
+	for (i = 0; i < 4; i++)
+		sh("ip link add v%u index %u type veth peer name w%u && ip link set v%u up && ip link set w%u up",
+		   ifindex[i], ifindex[i], ifindex[i], ifindex[i], ifindex[i]);
+	pod_set(POD, 0);
+	pod_set(OTHER_POD, 1);
+	pod_set(SECOND_LEG, 0);
+}
+
+/* The node routes A, whose packets they are, to this link. */
+static void route_to(__u32 ifindex)
+{
+	sh("ip route replace 10.1.0.1/32 dev v%u && ip -6 route replace fd00:1::1/128 dev v%u", ifindex, ifindex);
+}
+
+static void comes_from(const struct ip_spec *s, __u32 ifindex, int dropped)
+{
+	struct frame f = frame_of(*s);
 	struct result r = run(EGRESS, &f, .ingress_ifindex = ifindex);
 
 	expect_verdict(r, dropped ? VERDICT_DROP : VERDICT_PASS);
 	expect_counted(dropped ? STAT_TX_SPOOFED : STAT_TX_DATA);
 }
 
-/* Of two pods the one that has the flow keeps it, until it was silent for a second. */
-Test(egress, spoofed__by_another_pod)
+/* Whoever was first: the flow is of the pod to which the node routes its source address. */
+Test(egress, spoofed__by_a_pod_without_the_route)
 {
-	int udp;
+	const struct ip_spec *s = NULL;
 
-	hosts_strip();
-	pod_set(POD);
-	pod_set(OTHER_POD);
-	for (udp = 0; udp < 2; udp++) {
-		const struct ip_spec spec = { .udp = udp };
-		struct flow f;
+	pods_make();
+	while ((s = kind_next(s))) {
+		struct flow had, f;
+		int i;
 
-		fixture(udp ? "UDP" : "TCP");
-		comes_from(udp, POD, 0);
-		comes_from(udp, OTHER_POD, 1);
-		f = flow_get(spec);
-		comes_from(udp, OTHER_POD, 1);
-		expect_eq(flow_get(spec).tx.clock_ns, f.tx.clock_ns);
-		expect_eq(flow_get(spec).tx.bytes, f.tx.bytes);
-		comes_from(udp, POD, 0);
-		f = flow_get(spec);
-		f.tx.last_ns -= NSEC_PER_SEC;
-		flow_set(spec, &f);
-		comes_from(udp, OTHER_POD, 0);
-		comes_from(udp, POD, 1);
+		route_to(POD);
+		comes_from(s, OTHER_POD, 1);
+		comes_from(s, POD, 0);
+		had = flow_get(*s);
+		for (i = 0; i < 3; i++) {
+			clock_pass(NSEC_PER_SEC);
+			hosts_strip();
+			comes_from(s, OTHER_POD, 1);
+		}
+		f = flow_get(*s);
+		cr_assert(!memcmp(&f, &had, sizeof(f)), "%sits flow has changed", world_fixture());
+		comes_from(s, POD, 0);
+		/* The address moves to the other pod. */
+		route_to(OTHER_POD);
+		comes_from(s, OTHER_POD, 0);
+		comes_from(s, POD, 1);
+		comes_from(s, OTHER_POD, 0);
 	}
 }
 
-/* It is certain that one of them is wrong only if both are pods. */
-Test(egress, spoofed__by_who_is_no_pod)
+/* A SYN, FIN or RST of another pod ends no connection and begins none. */
+Test(egress, spoofed__handshake_changes_no_flow)
 {
-	hosts_strip();
-	pod_set(POD);
-	comes_from(1, POD, 0);
-	comes_from(1, NO_POD, 0);
-	comes_from(1, POD, 0);
-	comes_from(1, 0, 0);
-	comes_from(1, POD, 0);
+	const __u8 flags[] = { SYN, SYN | ACK, FIN | ACK, RST, ACK };
+	unsigned int i;
+
+	pods_make();
+	route_to(POD);
+	FOR_V4_AND_V6 (v6) {
+		const struct ip_spec s = { .v6 = v6, .payload = 100 };
+		struct flow had, f;
+
+		comes_from(&s, POD, 0);
+		had = flow_get(s);
+		for (i = 0; i < sizeof(flags); i++) {
+			struct frame in = tcp(.v6 = v6, .flags = flags[i]);
+
+			expect_verdict(run(EGRESS, &in, .ingress_ifindex = OTHER_POD), VERDICT_DROP);
+			expect_counted(STAT_TX_SPOOFED);
+			f = flow_get(s);
+			cr_assert(!memcmp(&f, &had, sizeof(f)), "%sits flow has changed", world_fixture());
+		}
+	}
+}
+
+/* Unless two pods have the flow, and the node says which, nothing is certain. */
+Test(egress, spoofed__unclear)
+{
+	const struct ip_spec *s = NULL;
+
+	pods_make();
+	while ((s = kind_next(s))) {
+		/* No route to the source. */
+		comes_from(s, POD, 0);
+		comes_from(s, OTHER_POD, 0);
+		/* The route leads to no pod: a bridge, or an address of a service. */
+		route_to(NO_POD);
+		comes_from(s, POD, 0);
+		comes_from(s, OTHER_POD, 0);
+		/* The packet comes from no pod: a socket here, or another interface. */
+		route_to(POD);
+		comes_from(s, NO_POD, 0);
+		comes_from(s, 0, 0);
+		/* It comes from the pod itself, by another link. */
+		comes_from(s, SECOND_LEG, 0);
+		sh("ip route del 10.1.0.1/32 && ip -6 route del fd00:1::1/128");
+	}
 }

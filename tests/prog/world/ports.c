@@ -121,9 +121,7 @@ void pauses_slot_set(__u32 slot, const struct pfc_slot *s)
 	map_set(skel->maps.pfc_slots, &slot, s);
 }
 
-void pod_set(__u32 ifindex)
+void pod_set(__u32 ifindex, __s32 netnsid)
 {
-	__s32 netnsid = 0;
-
 	map_set(skel->maps.pods, &ifindex, &netnsid);
 }
