@@ -158,6 +158,47 @@ operator__flows_are_sorted_filtered_and_watched() {
 	bulk_stop
 }
 
+# operator_udp N: flows that go to port 53.
+operator_udp() { WAIT_SEEN=$(ctl h1 flows --json | jq '[.[] | select(.remote_port == 53)] | length') && ((WAIT_SEEN == $1)); }
+
+# What a flow has not is no number, and datagrams that were sent once are counted, not listed, until their entries go.
+operator__lists_leave_out_what_is_over() {
+	local i
+
+	operator_up
+	for i in 1 2 3 4 5; do
+		net_in h1 bash -c 'echo >/dev/udp/10.2.0.2/53'
+	done
+	wait_for 20 "five queries are flows" operator_udp 5
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	ctl_text " udp " flows --all
+	expect "W and U of a query, which has none" "$(ctl h1 flows --all | awk '$3 == "10.2.0.2:53" { print $4, $6 }' | sort -u)" = "- -"
+	wait_for 20 "they are over" operator_spent "and 5 of UDP that sent for a moment: --all lists them" flows
+	expect "queries in the list" "$(ctl h1 flows)" has-no ":53 "
+	ctl_text " tcp " flows
+	ctl_json 'length == 7' flows --json
+	ctl_text "5 of UDP not listed: they sent for a moment" top --batch -n 2
+	expect "screens" "$(grep -c '^PORT ' "$CASE_DIR/ctl.txt") $(grep -c '^20[0-9-]*T.* enforce  7 flows ' "$CASE_DIR/ctl.txt")" = "2 2"
+	expect "lines of the bulk flow" "$(grep -c ":$(bulk_port) -> 10.2.0.2:5201 .* tcp " "$CASE_DIR/ctl.txt")" -eq 2
+	expect "queries in top" "$(<"$CASE_DIR/ctl.txt")" has-no ":53 "
+	expect "escape sequences" "$(<"$CASE_DIR/ctl.txt")" has-no $'\x1b'
+	bulk_stop
+}
+
+operator_spent() { WAIT_SEEN=$(ctl h1 "${@:2}" | tail -n 1) && [[ $WAIT_SEEN == "$1" ]]; }
+
+# Of a switch there are no departure times; interfaces come in the order of the machine; JSON is for reading, too.
+operator__status_of_a_switch_and_numbers_in_json() {
+	operator_up
+	expect "pacing of a switch" "$(ctl sw status)" has-no "fq"
+	expect "order of its interfaces" "$(ctl sw status | awk '$2 == "switch" { print $1 }' | xargs)" = "p1 p2"
+	expect "order in JSON" "$(status_of sw '[.interfaces[].name] | join(" ")')" = "p1 p2"
+	expect "slashes" "$(ctl h1 status --json)" has-no '\/'
+	expect "prefixes" "$(ctl h1 status --json)" has '"10.0.0.0/8"'
+	expect "digits of a number of seconds" "$(ctl h1 status --json | grep -cE '"heartbeat_age_s": *[0-9]+(\.[0-9]{1,9})?(e-[0-9]+)?,')" -eq 1
+}
+
 operator__int_shows_paths_with_their_hops() {
 	operator_up
 	ctl_json '. == []' int --json
@@ -352,7 +393,8 @@ operator__top_fills_a_terminal() {
 	need script stty
 	[[ -e /lib/terminfo/x/xterm || -e /usr/share/terminfo/x/xterm ]] || skip "no description of the terminal xterm here"
 	operator_up
-	ctl_refuses 1 "top wants a terminal: use sluicectl flows --watch" top
+	ctl_refuses 1 "top needs a terminal: add --batch, or use sluicectl flows --watch" top
+	ctl_refuses 2 "top --count is of --batch" top -n 2
 	ctl_refuses 2 "flows --watch" top --json
 	bulk_start h1 10.2.0.2 -P 3
 	governed_soon h1

@@ -142,12 +142,21 @@ queue__classes_share_a_port() {
 	expect "links" "$(ls "$PINS/ssys-sw")" has-no class_enqueue
 	server h2
 	server h2 5301
+	# Each has more to send than its share at every moment: so that is what it gets, whatever the kernel. 1,200 of 1,242 bytes.
+	port_flow most -u -b 50M -l 1200
+	port_flow least -u -b 25M -l 1200 -p 5301 -S 32
+	port_flows_end
+	echo "# UDP at 70 and 30 % of 50 Mbit/s: $(port_kbit most), $(port_kbit least) kbit/s"
+	expect "kbit/s of UDP in the class of 70 %, 33800 of 35000" "$(port_kbit most)" -ge 32700
+	expect "kbit/s of UDP in the class of 30 %, 14500 of 15000" "$(port_kbit least)" -ge 14000
+	# TCP falls to .7 of its window by a loss, and its queue may be empty until that has grown again: then the other borrows.
 	port_flow most
 	port_flow least -p 5301 -S 32
 	port_flows_end
-	echo "# at 70 and 30 % of 50 Mbit/s: $(port_kbit most), $(port_kbit least) kbit/s"
-	expect "kbit/s of the class of 70 %" "$(port_kbit most)" -ge 32500
-	expect "kbit/s of the class of 30 %" "$(port_kbit least)" -ge 13900
+	echo "# TCP at 70 and 30 % of 50 Mbit/s: $(port_kbit most), $(port_kbit least) kbit/s"
+	expect "kbit/s of TCP in the class of 70 %, 33400 at most" "$(port_kbit most)" -ge 26000
+	expect "kbit/s of TCP in the class of 30 %, 14300 at most without loans" "$(port_kbit least)" -ge 11000
+	expect "kbit/s of TCP in both, whose loans use the port" "$(($(port_kbit most) + $(port_kbit least)))" -ge 46500
 	expect "bytes of the classes in status" "$(status_of sw '[.interfaces[] | select(.name == "p2").classes[].tx_bytes > 5000000] | all')" = true
 	expect "bytes of the classes" "$(port_classes tx_bytes | jq add)" -eq "$(net_in sw tc -s -j qdisc show dev p2 | jq '.[0].bytes')"
 	# Alone a class has the whole port.

@@ -97,6 +97,7 @@ struct flows_wish {
 	const char *held_by;
 	struct pod_wish pod;
 	unsigned int top; /* 0: all */
+	int all;	  /* also those that are spent */
 	double watch_s;	  /* 0: once */
 	int measured;	  /* sending rates are needed: there are two looks or more */
 };
@@ -149,6 +150,7 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		{ "held-by", required_argument, NULL, 'h' },
 		POD_OPTIONS,
 		{ "top", required_argument, NULL, 't' },
+		{ "all", no_argument, NULL, 'a' },
 		{ "watch", optional_argument, NULL, 'w' },
 		{},
 	};
@@ -171,6 +173,9 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 			break;
 		case 't':
 			err = number_parse("--top", optarg, 1U << 30, &w->top);
+			break;
+		case 'a':
+			w->all = 1;
 			break;
 		case 'w':
 			/* Also as a separate word, which getopt leaves to us. */
@@ -203,18 +208,25 @@ static int flows_wants(const struct flows_wish *w, const struct flow_list *l, co
 	       (!pod_wish_given(&w->pod) || pod_wish_meets(&w->pod, row_pod(r, l)));
 }
 
-static void flows_filter(const struct flows_wish *w, struct flow_list *l)
+/* Returns how many it leaves out because they are spent. */
+static unsigned int flows_filter(const struct flows_wish *w, struct flow_list *l)
 {
-	unsigned int i, n = 0;
+	unsigned int i, n = 0, spent = 0;
 
-	for (i = 0; i < l->n; i++)
-		if (flows_wants(w, l, &l->row[i]))
+	for (i = 0; i < l->n; i++) {
+		if (!flows_wants(w, l, &l->row[i]))
+			continue;
+		if (!w->all && !out_json && row_is_spent(&l->row[i], l))
+			spent++;
+		else
 			l->row[n++] = l->row[i];
+	}
 	l->n = n;
 	if (w->sort)
 		flow_list_sort(l, w->sort, w->up);
 	if (w->top && l->n > w->top)
 		l->n = w->top;
+	return spent;
 }
 
 #define TIME_COLUMNS 25
@@ -231,7 +243,7 @@ static void time_print(char *buf, size_t size, int heading)
 		strftime(buf, size, "%Y-%m-%dT%H:%M:%S%z ", localtime_r(&t, &tm));
 }
 
-static void flows_text(const struct flows_wish *w, const struct flow_list *l)
+static void flows_text(const struct flows_wish *w, const struct flow_list *l, unsigned int spent)
 {
 	int redraw = w->watch_s && isatty(STDOUT_FILENO), log = w->watch_s && !redraw;
 	unsigned int columns = 0, lines = 0, width, n = l->n, i;
@@ -240,9 +252,9 @@ static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 
 	screen_size(&columns, &lines);
 	width = redraw || (columns && columns < FLOWS_WIDE) ? columns ?: 80 : 0;
-	/* The heading, the line with the number of omitted flows, and the cursor. */
-	if (redraw && lines > 4 && n > lines - 3)
-		n = lines - 3;
+	/* The heading, the lines with the numbers of omitted flows, and the cursor. */
+	if (redraw && lines > 5 && n > lines - 4)
+		n = lines - 4;
 	if (redraw)
 		fputs("\033[H\033[2J", stdout);
 	if (log)
@@ -263,6 +275,8 @@ static void flows_text(const struct flows_wish *w, const struct flow_list *l)
 	}
 	if (n < l->n)
 		printf("and %u more\n", l->n - n);
+	if (spent && !log)
+		printf("and %u of UDP that sent for a moment: --all lists %s\n", spent, spent == 1 ? "it" : "them");
 }
 
 static int flows_json(const struct flows_wish *w, const struct flow_list *l)
@@ -298,6 +312,7 @@ static int flows_look(const struct flows_wish *w, struct flow_list *before)
 	struct flow_list l, shown;
 	struct pins p;
 	int err = show_open(&p), quiet = w->measured && !before->now_ns;
+	unsigned int spent;
 
 	if (err)
 		return err;
@@ -324,11 +339,11 @@ static int flows_look(const struct flows_wish *w, struct flow_list *before)
 	}
 	if (l.n)
 		memcpy(shown.row, l.row, l.n * sizeof(*l.row));
-	flows_filter(w, &shown);
+	spent = flows_filter(w, &shown);
 	if (out_json)
 		err = flows_json(w, &shown);
 	else
-		flows_text(w, &shown);
+		flows_text(w, &shown, spent);
 	free(shown.row);
 	flow_list_free(before);
 	*before = l;

@@ -46,16 +46,21 @@ static void classes_print(const struct pins *p, __u32 ifindex)
 static int interface_print(__u32 ifindex, const struct port *port, void *ctx)
 {
 	char left[64], text[160], id[24] = "", ecn[32] = "";
+	const char *pacing = "";
 
 	if (port->flags & PORT_F_LEFT)
 		return 0;
+	/* A switch that forwards at once has no departure times to keep. */
+	if (port->flags & PORT_F_EDT)
+		pacing = "  paced by departure time";
+	else if (port->flags & (PORT_F_HOST | PORT_F_VOQ_UP))
+		pacing = "  no fq";
 	if (port_stamps(port))
 		snprintf(id, sizeof(id), "  id %u", port->switch_id);
 	if (port->ecn_bytes)
 		snprintf(ecn, sizeof(ecn), "  ECN above %u bytes", port->ecn_bytes);
 	snprintf(left, sizeof(left), "  %-16s %-6s %8.0f Mbit/s  ", port->name, port_role(port), port->speed_bps / 1e6);
-	snprintf(text, sizeof(text), "MTU %u  %s%s%s%s%s%s%s", port->mtu,
-		 port->flags & PORT_F_EDT ? "paced by departure time" : "no fq", id, ecn,
+	snprintf(text, sizeof(text), "MTU %u%s%s%s%s%s%s%s", port->mtu, pacing, id, ecn,
 		 port->flags & PORT_F_HOST ? "  sink at " : "", port->flags & PORT_F_HOST ? port_sink(port) : "",
 		 port->flags & PORT_F_TCX ? "  attached by tcx" : "", port->flags & PORT_F_LEAVING ? "  leaving" : "");
 	line_print(left, text);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl top: the whole screen, again every second: totals, ports with their queues, flows (top_draw.c).
+ * sluicectl top: the whole screen, again every second: totals, ports with their queues, flows (top_draw.c). With --batch
+ * the same as text, for logs and pipes.
  *
  * Keys sort; the same key again reverses the order. Nothing on the machine is changed.
  */
 #include <curses.h>
 #include <errno.h>
+#include <getopt.h>
 #include <locale.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "ctl/top.h"
+#include "lib/arguments.h"
 
 #define TOP_SECOND_NS (1000 * 1000 * 1000LL)
 
@@ -58,14 +61,18 @@ static void top_ports_read(struct top *t, const struct pins *pins)
 static void top_sort(struct top *t)
 {
 	struct flow_list sorted = t->flows;
+	unsigned int i;
 
 	free(t->shown);
 	t->shown = malloc((t->flows.n ?: 1) * sizeof(*t->shown));
+	t->shown_n = 0;
 	if (!t->shown)
 		return;
-	if (t->flows.n)
-		memcpy(t->shown, t->flows.row, t->flows.n * sizeof(*t->shown));
+	for (i = 0; i < t->flows.n; i++)
+		if (!row_is_spent(&t->flows.row[i], &t->flows))
+			t->shown[t->shown_n++] = t->flows.row[i];
 	sorted.row = t->shown;
+	sorted.n = t->shown_n;
 	flow_list_sort(&sorted, t->sort, t->up);
 }
 
@@ -113,7 +120,7 @@ static void top_sort_by(struct top *t, const char *name)
 static int top_key(struct top *t, int key)
 {
 	const struct top_key *k;
-	unsigned int page = LINES > 8 ? LINES / 2 : 1, last = t->flows.n ? t->flows.n - 1 : 0;
+	unsigned int page = LINES > 8 ? LINES / 2 : 1, last = t->shown_n ? t->shown_n - 1 : 0;
 
 	if (t->help && key != 'q') {
 		t->help = 0;
@@ -174,22 +181,63 @@ static int top_loop(struct top *t)
 			err = top_read(t);
 		if (err)
 			return err;
-		if (t->first >= t->flows.n)
+		if (t->first >= t->shown_n)
 			t->first = 0;
 	}
 }
 
-static int top_parse(int argc, char **argv, struct pod_wish *pod)
+/* As text, a second apart. Rates need two looks: the first one shows nothing. */
+static int top_print(struct top *t)
 {
-	static const struct option options[] = { POD_OPTIONS, {} };
-	int opt;
+	struct timespec pause = { .tv_nsec = TOP_SECOND_NS / 4 };
+	unsigned int i;
+	int err;
 
-	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1)
-		if (!pod_wish_take(pod, opt, optarg))
-			return -EINVAL;
+	for (i = 0; !t->count || i < t->count; i++) {
+		if (nanosleep(&pause, NULL))
+			return 0;
+		pause = (struct timespec){ .tv_sec = 1 };
+		err = top_read(t);
+		if (err)
+			return err;
+		if (i)
+			putchar('\n');
+		top_draw(t);
+		if (fflush(stdout) || ferror(stdout)) {
+			msg("writing: %s", strerror(errno));
+			return -EIO;
+		}
+	}
+	return 0;
+}
+
+static int top_parse(int argc, char **argv, struct top *t)
+{
+	static const struct option options[] = {
+		{ "batch", no_argument, NULL, 'b' },
+		{ "count", required_argument, NULL, 'n' },
+		POD_OPTIONS,
+		{},
+	};
+	int opt, err = 0;
+
+	while (!err && (opt = getopt_long(argc, argv, "+n:", options, NULL)) != -1) {
+		if (opt == 'b')
+			t->batch = 1;
+		else if (opt == 'n')
+			err = number_parse("--count", optarg, 1U << 30, &t->count);
+		else
+			err = pod_wish_take(&t->pod, opt, optarg) ? 0 : -EINVAL;
+	}
+	if (err)
+		return err;
+	if (t->count && !t->batch) {
+		msg("top --count is of --batch: add that, or leave it out");
+		return -EINVAL;
+	}
 	if (optind == argc && !out_json)
 		return 0;
-	msg("top takes only options and fills a terminal: for the rest there is sluicectl flows --watch, with --json too");
+	msg("top takes only options and has no JSON: for the rest there is sluicectl flows --watch, with --json too");
 	return -EINVAL;
 }
 
@@ -200,17 +248,47 @@ static void top_free(struct top *t)
 	pods_free(&t->pods);
 }
 
+/* The terminal becomes the screen of top, and what it was. */
+static int top_screen(struct top *t)
+{
+	SCREEN *screen;
+	int err;
+
+	setlocale(LC_ALL, "");
+	screen = newterm(NULL, stdout, stdin);
+	if (!screen) {
+		msg("the terminal '%s' is not known here: set TERM, or use sluicectl top --batch",
+		    getenv("TERM") ?: "");
+		return -ENOTTY;
+	}
+	t->colours = has_colors() && !getenv("NO_COLOR");
+	if (t->colours) {
+		start_color();
+		use_default_colors();
+		init_pair(COLOUR_BAD, COLOR_RED, -1);
+		init_pair(COLOUR_ODD, COLOR_YELLOW, -1);
+	}
+	cbreak();
+	noecho();
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	curs_set(0);
+	err = top_loop(t);
+	endwin();
+	delscreen(screen);
+	return err;
+}
+
 int cmd_top(int argc, char **argv)
 {
 	struct top t = { .sort = flow_sorts };
-	SCREEN *screen;
 	struct pins p;
 	int err;
 
-	if (top_parse(argc, argv, &t.pod))
+	if (top_parse(argc, argv, &t))
 		return EXIT_USAGE;
-	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
-		msg("top wants a terminal: use sluicectl flows --watch");
+	if (!t.batch && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
+		msg("top needs a terminal: add --batch, or use sluicectl flows --watch");
 		return EXIT_FAILED;
 	}
 	err = show_open(&p);
@@ -222,35 +300,12 @@ int cmd_top(int argc, char **argv)
 		msg("reading the maps: %s", strerror(-err));
 		return EXIT_FAILED;
 	}
-	if (pod_wish_check(&t.pod, &t.pods)) {
-		top_free(&t);
-		return EXIT_FAILED;
-	}
-	setlocale(LC_ALL, "");
-	screen = newterm(NULL, stdout, stdin);
-	if (!screen) {
-		msg("the terminal '%s' is not known here: set TERM, or use sluicectl flows --watch",
-		    getenv("TERM") ?: "");
-		return EXIT_FAILED;
-	}
-	t.colours = has_colors() && !getenv("NO_COLOR");
-	if (t.colours) {
-		start_color();
-		use_default_colors();
-		init_pair(COLOUR_BAD, COLOR_RED, -1);
-		init_pair(COLOUR_ODD, COLOR_YELLOW, -1);
-	}
-	cbreak();
-	noecho();
-	keypad(stdscr, TRUE);
-	nodelay(stdscr, TRUE);
-	curs_set(0);
-	err = top_loop(&t);
-	endwin();
-	delscreen(screen);
+	err = pod_wish_check(&t.pod, &t.pods) ? -ENOENT : t.batch ? top_print(&t) : top_screen(&t);
 	top_free(&t);
 	if (!err)
 		return EXIT_DONE;
+	if (err == -ENOENT || err == -ENOTTY || err == -EIO)
+		return EXIT_FAILED;
 	/* Prints the reason, now that the screen is restored. */
 	err = show_open(&p);
 	if (!err)

@@ -17,6 +17,12 @@ const char *row_why(const struct flow_row *r, const struct flow_list *l)
 	return r->paused ? flow_hold_names[HELD_PAUSE] : r->why ?: flow_why(&r->key, &r->flow, &l->ctl, l->now_ns);
 }
 
+int row_is_spent(const struct flow_row *r, const struct flow_list *l)
+{
+	return r->key.proto == IPPROTO_UDP && r->flow.rx.feedbacks <= 1 &&
+	       l->now_ns > r->flow.tx.last_ns + NSEC_PER_SEC;
+}
+
 const struct pod *row_pod(const struct flow_row *r, const struct flow_list *l)
 {
 	return l->pods ? pods_find_flow(l->pods, &r->key, &r->flow) : NULL;
@@ -104,19 +110,36 @@ static void sent_text(const struct flow_row *r, const struct flow_list *l, char 
 static void rate_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
 	(void)l;
-	rate_format(r->flow.cc.rate_bps, buf, size);
+	if (r->flow.tx.flags & FLOW_F_TELEM)
+		rate_format(r->flow.cc.rate_bps, buf, size);
+	else
+		snprintf(buf, size, "-");
 }
 
+/* Only TCP has a window, and a flow whose peer is plain obeys none of ours. */
 static void w_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
 	(void)l;
-	snprintf(buf, size, "%llu", q12_to_bytes(r->flow.cc.w));
+	if (r->key.proto == IPPROTO_TCP && r->flow.tx.flags & FLOW_F_TELEM)
+		snprintf(buf, size, "%llu", q12_to_bytes(r->flow.cc.w));
+	else
+		snprintf(buf, size, "-");
 }
 
+/* The first feedback begins the record that U is measured from. */
 static void u_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
 	(void)l;
-	snprintf(buf, size, "%.3f", (double)r->flow.cc.u / Q24_ONE);
+	if (r->flow.rx.feedbacks > 1)
+		snprintf(buf, size, "%.3f", (double)r->flow.cc.u / Q24_ONE);
+	else
+		snprintf(buf, size, "-");
+}
+
+static void protocol_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
+{
+	(void)l;
+	snprintf(buf, size, "%s", flow_protocol(&r->key));
 }
 
 static void queue_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
@@ -176,7 +199,10 @@ static void sent_exact_text(const struct flow_row *r, const struct flow_list *l,
 static void rate_exact_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
 {
 	(void)l;
-	snprintf(buf, size, "%.3f", r->flow.cc.rate_bps / 1e6);
+	if (r->flow.tx.flags & FLOW_F_TELEM)
+		snprintf(buf, size, "%.3f", r->flow.cc.rate_bps / 1e6);
+	else
+		snprintf(buf, size, "-");
 }
 
 static void hops_text(const struct flow_row *r, const struct flow_list *l, char *buf, size_t size)
@@ -220,8 +246,8 @@ static void state_long_text(const struct flow_row *r, const struct flow_list *l,
 static const struct column columns[] = {
 	{ "REMOTE",    -15,   0,      59, ALWAYS,  remote_addr_text },
 	{ "REMOTE",    -21,  60, INT_MAX, ALWAYS,  remote_text },
-	{ "LOCAL",     -21, 126, INT_MAX, ALWAYS,  local_text },
-	{ "LPORT",       5,   0,     125, ALWAYS,  local_port_text },
+	{ "LOCAL",     -21, 131, INT_MAX, ALWAYS,  local_text },
+	{ "LPORT",       5,   0,     130, ALWAYS,  local_port_text },
 	{ "Mbit/s",      6,   0,      59, WATCHED, sent_text },
 	{ "SENT Mb/s",   9,  60, INT_MAX, WATCHED, sent_text },
 	{ "R Mb/s",      9,  60, INT_MAX, WATCHED, rate_text },
@@ -230,9 +256,10 @@ static const struct column columns[] = {
 	{ "U",           6,  80, INT_MAX, ALWAYS,  u_text },
 	{ "QUEUE us",    8,  70, INT_MAX, ALWAYS,  queue_text },
 	{ "FB ms",       7,  90, INT_MAX, ALWAYS,  age_text },
+	{ "PROT",       -4,  80, INT_MAX, ALWAYS,  protocol_text },
 	{ "WHY",        -6,   0, INT_MAX, ALWAYS,  why_text },
 	{ "FOR",         4,   0, INT_MAX, WATCHED, since_text },
-	{ "STATE",     -15, 110, INT_MAX, ALWAYS,  state_text },
+	{ "STATE",     -15, 115, INT_MAX, ALWAYS,  state_text },
 	{},
 };
 
@@ -247,6 +274,7 @@ static const struct column wide_columns[] = {
 	{ "QUEUE us",         10, 0, INT_MAX, ALWAYS,  queue_text },
 	{ "FB",                8, 0, INT_MAX, ALWAYS,  feedbacks_text },
 	{ "N",                 5, 0, INT_MAX, ALWAYS,  sharing_text },
+	{ "PROTO",            -5, 0, INT_MAX, ALWAYS,  protocol_text },
 	{ "WHY",              -6, 0, INT_MAX, ALWAYS,  why_text },
 	{ " STATE",            0, 0, INT_MAX, ALWAYS,  state_long_text },
 	{},

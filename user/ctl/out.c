@@ -59,7 +59,8 @@ void out_end(void)
 int out_done(void)
 {
 	if (out_json)
-		puts(json_object_to_json_string_ext(open_objects[0], JSON_C_TO_STRING_PRETTY));
+		puts(json_object_to_json_string_ext(open_objects[0],
+						    JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 	out_drop();
 	return EXIT_DONE;
 }
@@ -126,10 +127,14 @@ void out_rate(const char *key, __u64 bps)
 		out_cell(key, "%.3f", bps / 1e6);
 }
 
+/* Nine digits: more than any of these values is worth, and none of its 17 is of the binary fraction alone. */
 void out_double(const char *key, double v)
 {
+	char text[40];
+
+	snprintf(text, sizeof(text), "%.9g", v);
 	if (out_json)
-		member_add(key, json_object_new_double(v));
+		member_add(key, json_object_new_double_s(v, text));
 }
 
 void out_decimal(const char *key, double v, int digits)

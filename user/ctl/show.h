@@ -15,6 +15,11 @@ int show_open(struct pins *p);
 #define FLOW_STRLEN (2 * PREFIX_STRLEN + 32)
 const char *flow_format(const struct flow_key *k, char *buf);		  /* "LOCAL:PORT -> REMOTE:PORT" */
 const char *row_why(const struct flow_row *r, const struct flow_list *l); /* flow_why(), with earlier looks */
+/*
+ * A flow of UDP that sent for a moment, too short for more than one feedback, and is silent now: a DNS query, for one. Its entry stays until
+ * flow_timeout; lists for reading leave it out.
+ */
+int row_is_spent(const struct flow_row *r, const struct flow_list *l);
 const char *flow_control(const struct flow *f);
 struct pod;
 const struct pod *row_pod(const struct flow_row *r,

@@ -19,7 +19,8 @@ struct top_port {
 
 struct top {
 	struct flow_list flows; /* ordered by key */
-	struct flow_row *shown; /* the same, as sorted */
+	struct flow_row *shown; /* the same, as sorted, without those that are spent */
+	unsigned int shown_n;
 	struct pods pods;
 	struct pod_wish pod; /* whose flows are shown */
 	struct top_port port[TOP_PORTS];
@@ -29,6 +30,9 @@ struct top {
 	int up, help, paused;
 	unsigned int first; /* first flow shown */
 	int colours;
+	/* The room for it: of the terminal, or none of --batch, which prints lines. */
+	int batch, lines, columns;
+	unsigned int count; /* with --batch: times; 0: until it is interrupted */
 };
 
 enum { COLOUR_BAD = 1, COLOUR_ODD };
@@ -41,7 +45,7 @@ struct top_key {
 };
 extern const struct top_key top_keys[]; /* the last has no key */
 
-/* The whole screen. */
-void top_draw(const struct top *t);
+/* The whole screen, or as many lines as there are. */
+void top_draw(struct top *t);
 
 #endif

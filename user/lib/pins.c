@@ -357,6 +357,14 @@ int pins_some_voqs(const struct pins *p, __u32 *cursor, __u32 max,
 	return err;
 }
 
+static int index_compare(const void *a, const void *b)
+{
+	__u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* In the order of their indices, in which they were made; the map has none. */
 int pins_each_port(const struct pins *p,
 		   int (*fn)(__u32 ifindex, const struct port *port, void *ctx), void *ctx)
 {
@@ -371,6 +379,7 @@ int pins_each_port(const struct pins *p,
 	}
 	if (err == -ENOENT)
 		err = 0;
+	qsort(list, n, sizeof(*list), index_compare);
 	for (i = 0; i < n && !err; i++) {
 		if (!bpf_map_lookup_elem(p->ports, &list[i], &port))
 			err = fn(list[i], &port, ctx);

@@ -188,7 +188,7 @@ static void results_print(const struct wanted *w, const struct compared *list, u
 	for (i = 0; i < n; i++)
 		json_object_array_add(all, json_object_get(list[i].result));
 	if (w->result == AS_JSON)
-		puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY));
+		puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 	else
 		csv_flatten(stdout, all);
 	json_object_put(all);

@@ -224,7 +224,7 @@ int simulate(const struct scenario *s, const struct wanted *w)
 	result = measure_result();
 	switch (w->result) {
 	case AS_JSON:
-		puts(json_object_to_json_string_ext(result, JSON_C_TO_STRING_PRETTY));
+		puts(json_object_to_json_string_ext(result, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 		break;
 	case AS_CSV:
 		csv_flatten(stdout, result);
