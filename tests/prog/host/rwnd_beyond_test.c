@@ -182,6 +182,19 @@ Test(rwnd_beyond, beyond__with_windows_that_come_by_another_way)
 	expect_leaves(0, USUAL_ACK + 95000, 900);
 }
 
+/* Half of the sequence space and more behind is not ahead: it was not sent before, but nor is it beyond its window. */
+Test(rwnd_beyond, beyond__is_not_what_is_far_behind)
+{
+	FOR_V4_AND_V6 (v6) {
+		fixture("IPv%d", v6 ? 6 : 4);
+		flow_governed(v6, 6000, 0);
+		grant(v6, USUAL_ACK, 60000);
+		expect_leaves(v6, USUAL_ACK - (1u << 30) - 1000 - 1, 1000);
+		expect_eq(rwnd_flow_of(v6).wnd.seq_known, FLOW_SEQ_SENT);
+		expect_eq(rwnd_flow_of(v6).wnd.edge_ns, 0);
+	}
+}
+
 /* --- windows in segments that somebody else sends: RFC 5961, 5.2 --- */
 
 /* The ACK changes no state of the flow; its window is cut like any other. */
