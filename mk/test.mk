@@ -138,6 +138,9 @@ veristat: $(B)/veristat ## instructions, states and stack of each program, again
 bpf-diff: ## which BPF programs changed since a commit, by how many instructions: make bpf-diff BASE=main
 	$(Q)tests/check/bpf-diff $(or $(BASE),HEAD)
 
+mutate: $(B)/unit-tests $(B)/prog-tests ## what the tests do not notice: make mutate COUNT=10 SEED=1 [FILE=host/quiet.bpf.h] (as root; minutes for each)
+	$(Q)tests/check/mutate --count $(or $(COUNT),10) --seed $(or $(SEED),1) $(FILE:%=--file %)
+
 # --- tiers ---
 
 # The programs that the tiers with root run.
@@ -165,4 +168,4 @@ cluster: all | $(B)/packages.lab ## Sluice on Kubernetes: two nodes in namespace
 soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
 	$(Q)tests/soak/run --time $(or $(TIME),300) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE))
 
-.PHONY: cluster harm lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff soak test test-unit test-packets test-fuzz
+.PHONY: cluster harm lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff mutate soak test test-unit test-packets test-fuzz
