@@ -435,6 +435,11 @@ struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
 };
 
+/* Linux 7.2.12: TX_START has a member of its own, and cwnd_event is called for the other events only. */
+struct tcp_congestion_ops___tx_start {
+	void (*cwnd_event_tx_start)(struct sock *sk);
+};
+
 struct bpf_iter__tcp {
 	union {
 		struct sock_common *sk_common;

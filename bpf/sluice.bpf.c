@@ -128,11 +128,14 @@ void BPF_PROG(cc_init, struct sock *sk)
 	cc_open(sk);
 }
 
+/* In cwnd_event, or where the kernel has it in cwnd_event_tx_start, whose only argument is the socket (programs.c). */
 SEC("struct_ops/cc_event")
-void BPF_PROG(cc_event, struct sock *sk, enum tcp_ca_event event)
+int cc_event(unsigned long long *ctx)
 {
-	if (event == CA_EVENT_TX_START)
-		cc_first(sk, 1);
+	if (bpf_core_field_exists(struct tcp_congestion_ops___tx_start, cwnd_event_tx_start) ||
+	    (__u32)ctx[1] == CA_EVENT_TX_START)
+		cc_first((struct sock *)ctx[0], 1);
+	return 0;
 }
 
 /* Called whenever the socket may send. At a low R two packets at once would be a burst. */

@@ -112,3 +112,31 @@ kernel_links() {
 }
 
 kernel_probed() { jq -r --arg check "$1" ".[] | select(.check == \$check) | $2" "$CASE_DIR/probe.json"; }
+
+# kernel_runs NODE PROGRAM: how often the kernel has called it. Only while kernel.bpf_stats_enabled is 1.
+kernel_runs() {
+	local id
+
+	for id in $(bpf_of "$1" | sed -n 's/^prog //p'); do
+		bpftool -j prog show id "$id"
+	done | jq -s --arg name "$2" 'map(select(.name == $name).run_cnt // 0) | add // "not loaded"'
+}
+
+kernel_has_run() { WAIT_SEEN="$2 has run $(kernel_runs "$1" "$2") times" && [[ $WAIT_SEEN != *" 0 times" && $WAIT_SEEN != *not* ]]; }
+
+# A function that a newer kernel replaces by another one is accepted, and never called.
+kernel__calls_every_function_of_the_congestion_control() {
+	local stats program
+
+	stats=$(sysctl -n kernel.bpf_stats_enabled)
+	# shellcheck disable=SC2064 # as it is now
+	trap "sysctl -qw kernel.bpf_stats_enabled=$stats" EXIT
+	sysctl -qw kernel.bpf_stats_enabled=1 || skip "the kernel counts no runs of programs"
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	transfer h1 10.2.0.2 -n 300K
+	for program in cc_init cc_event cc_segments cc_control; do
+		wait_for 20 "the kernel calls $program" kernel_has_run h1 $program
+	done
+}

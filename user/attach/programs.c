@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "lib/layout.h"
 #include "sluice.skel.h"
 
 static char libbpf_reason[512];
@@ -97,6 +98,27 @@ unsigned int sets_wanted(const struct config *c)
 	return sets;
 }
 
+/*
+ * Gives cc_event the member that this kernel calls when a socket begins to send. libbpf finds the members of a struct_ops
+ * by name, and until 1.5 refuses those that the kernel lacks, so it is one or the other: the object's own type gets
+ * the name that a flavour of it has.
+ */
+static void cc_event_place(struct bpf_object *obj)
+{
+	struct btf *kernel = btf__load_vmlinux_btf(), *own = bpf_object__btf(obj);
+	const struct btf_member *wanted;
+	struct btf_member *m;
+	int id = btf__find_by_name_kind(own, "tcp_congestion_ops___tx_start", BTF_KIND_STRUCT);
+	int ops = btf__find_by_name_kind(own, "tcp_congestion_ops", BTF_KIND_STRUCT);
+	int at = btf__find_by_name_kind(kernel, "tcp_congestion_ops", BTF_KIND_STRUCT);
+
+	wanted = id > 0 ? btf_members(btf__type_by_id(own, id)) : NULL;
+	m = ops > 0 ? (struct btf_member *)layout_member(own, ops, "cwnd_event") : NULL;
+	if (wanted && m && at > 0 && layout_member(kernel, at, btf__name_by_offset(own, wanted->name_off)))
+		m->name_off = wanted->name_off;
+	btf__free(kernel);
+}
+
 /* Disables the programs that this kernel or this run does not want. */
 static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 {
@@ -136,7 +158,10 @@ static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 	s->rodata->qdisc_kfuncs = kfunc;
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		bpf_program__set_autoload(all[i].prog, all[i].wanted && all[i].sets & sets);
-	return want_cc ? 0 : bpf_map__set_autocreate(s->maps.tcp_cc, false);
+	if (!want_cc)
+		return bpf_map__set_autocreate(s->maps.tcp_cc, false);
+	cc_event_place(s->obj);
+	return 0;
 }
 
 __u32 map_room(int fd, __u32 wanted, const char *key)
