@@ -433,6 +433,7 @@ struct tcp_congestion_ops {
 	char name[16];
 	__u32 flags;
 	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
 };
 
 /* Linux 7.2.12: TX_START has a member of its own, and cwnd_event is called for the other events only. */

@@ -128,6 +128,12 @@ void BPF_PROG(cc_init, struct sock *sk)
 	cc_open(sk);
 }
 
+SEC("struct_ops/cc_release")
+void BPF_PROG(cc_release, struct sock *sk)
+{
+	cc_leave(sk);
+}
+
 /* In cwnd_event, or where the kernel has it in cwnd_event_tx_start, whose only argument is the socket (programs.c). */
 SEC("struct_ops/cc_event")
 int cc_event(unsigned long long *ctx)
@@ -170,6 +176,7 @@ __u32 BPF_PROG(cc_undo_cwnd, struct sock *sk)
 SEC(".struct_ops")
 struct tcp_congestion_ops tcp_cc = {
 	.init = (void *)cc_init,
+	.release = (void *)cc_release,
 	.cong_control = (void *)cc_control,
 	.cwnd_event = (void *)cc_event,
 	.min_tso_segs = (void *)cc_segments,

@@ -20,6 +20,7 @@
 #include "lib/parse.bpf.h"
 #include "host/encoding.bpf.h"
 #include "host/flow.bpf.h"
+#include "host/pass.bpf.h"
 #include "host/quiet.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/near.h"
@@ -180,6 +181,25 @@ static inline void cc_open(struct sock *sk)
 		return;
 	priv->governed = 1;
 	cc_apply(sk, &key, f);
+}
+
+/* The socket gets another control, or ends: what a foreign stack does not obey ends with it. */
+static inline void cc_leave(struct sock *sk)
+{
+	struct flow_key key = {};
+	struct sock_note *note;
+	struct flow *f;
+
+	if (!cc_key(sk, &key))
+		return;
+	f = bpf_map_lookup_elem(&flows, &key);
+	if (!f || !f->tx.own_cc)
+		return;
+	f->tx.own_cc = 0;
+	pass_end(&key);
+	note = bpf_sk_storage_get(&sock_notes, sk, 0, 0);
+	if (note)
+		note->data.until_ns = 0;
 }
 
 /*

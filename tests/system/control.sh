@@ -207,3 +207,23 @@ control__interfaces_and_peers_by_sighup() {
 	daemon_stop h1 sw
 	state_back "$CASE_DIR/objects.txt" h1 sw
 }
+
+# The program chooses it when its peer is known to strip, as iperf3 -C does it: after connect().
+control__chosen_after_connect_is_held_as_a_foreign_one() {
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	transfer h1 10.2.0.2 -n 300K
+	bulk_start h1 10.2.0.2 -C reno
+	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2" | grep -c 'reno')" -eq 1
+	grows "windows that are cut" 20 stat_of h1 rx_window_cut
+	governed_soon h1
+	wait_for 20 "the queue is short" control_backlog_at_most 60000
+	bulk_goes_on
+	bulk_stop
+}
+
+control_backlog_at_most() {
+	WAIT_SEEN=$(net_in sw tc -s -j qdisc show dev p2 | jq '.[] | select(.kind == "tbf").backlog')
+	((WAIT_SEEN <= $1))
+}

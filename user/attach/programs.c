@@ -142,6 +142,7 @@ static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 		{ s->progs.pfc_enqueue, SET_BIT(SET_PFC), 1 },
 		{ s->progs.pfc_dequeue, SET_BIT(SET_PFC), 1 },
 		{ s->progs.cc_init, ~0, want_cc },
+		{ s->progs.cc_release, ~0, want_cc },
 		{ s->progs.cc_event, ~0, want_cc },
 		{ s->progs.cc_segments, ~0, want_cc },
 		{ s->progs.cc_control, ~0, want_cc },
