@@ -319,8 +319,15 @@ struct netdev_queue {
 	struct Qdisc *qdisc;
 };
 
+struct tcp_congestion_ops;
+
+struct netns_ipv4 {
+	const struct tcp_congestion_ops *tcp_congestion_control;
+};
+
 struct net {
 	__u64 net_cookie;
+	struct netns_ipv4 ipv4;
 };
 
 typedef struct {
@@ -354,6 +361,7 @@ struct sock_common {
 	__u16 skc_num;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -374,8 +382,6 @@ struct sock {
 struct inet_sock {
 	struct sock sk;
 };
-
-struct tcp_congestion_ops;
 
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;

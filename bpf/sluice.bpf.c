@@ -144,13 +144,13 @@ int cc_event(unsigned long long *ctx)
 	return 0;
 }
 
-/* Called whenever the socket may send. At a low R two packets at once would be a burst. */
+/* Called whenever the socket may send. */
 SEC("struct_ops/cc_segments")
 __u32 BPF_PROG(cc_segments, struct sock *sk)
 {
 	cc_first(sk, 0);
 	cc_leaves(sk);
-	return 1;
+	return cc_least_segments(sk);
 }
 
 SEC("struct_ops/cc_control")

@@ -10,8 +10,12 @@
  *  2. W and R count wire bytes, TCP counts payload: cc_segment() converts. The window is rounded up to whole segments,
  *     plus the one that a receiver with delayed ACKs holds unacknowledged; the rate R = W/T does the fine control. With
  *     round trips much shorter than T the window is smaller (near.h).
- *  3. While Sluice does not govern (bypass, another mode, a peer that does not strip) the socket behaves as under Reno,
- *     by the kernel's own functions.
+ *  3. A socket is ours where its peer strips. To any other peer it runs the control that the machine had before, by
+ *     bpf_setsockopt(TCP_CONGESTION), without a capability: from its start if that is known by then, else as soon as a
+ *     PROBE should have been answered. Until then, and while Sluice does not govern a socket that it has governed
+ *     (bypass, another mode, a peer that is silent), it behaves as under Reno, by the kernel's own functions, with the
+ *     pacing rate and the packet sizes of the kernel's default.
+ *  4. A socket that gets another control, by us or by its program, is a foreign stack from then on (rwnd.bpf.h).
  *
  * cong_control() takes only its first argument: the later ones changed in Linux 6.10.
  */
@@ -41,14 +45,27 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
  * veth (tests/bench/goodput).
  */
 #define CC_TIMER_RATE (65536 * (NSEC_PER_SEC / 50000))
+/* Round trips after which a PROBE has no answer, and the shortest time: a busy host's programs may be late. */
+#define CC_ANSWER_RTTS 2
+#define CC_ANSWER_NS (5 * 1000 * 1000ULL)
+/* For so long new sockets go by an answer that did not come; the first one after that waits for another. */
+#define CC_PLAIN_NS (60 * NSEC_PER_SEC)
+/* As tcp_update_pacing_rate() and tcp_tso_autosize() have them, with the kernel's default settings. */
+#define CC_PLAIN_START_PERCENT 200
+#define CC_PLAIN_PERCENT 120
+#define CC_PLAIN_SEGMENTS 2
 
 /* In the socket's private space. */
 struct cc_priv {
+	__u64 asked_ns;	 /* when its peer was asked, as the first ACK found it; until then 0 */
 	__u32 delivered; /* tp->delivered at the last ACK */
 	__u32 governed;	 /* the window is Sluice's, not Reno's */
 	__u32 heard;	 /* its first feedback has come */
 	__u32 segments;	 /* W */
 	__u32 near;	 /* a smaller window that its round trips need (near.h); 0: none */
+	__u32 open;	 /* the connection is established */
+	__u32 kept;	 /* it stays ours: Sluice has governed it, or the machine's own control cannot be had */
+	__u32 paces;	 /* it paces itself because Sluice wants that */
 };
 
 static inline struct tcp_sock *cc_tcp(struct sock *sk)
@@ -133,8 +150,12 @@ static inline void cc_apply(struct sock *sk, const struct flow_key *key, struct 
 
 	f->tx.own_cc = 1;
 	sock_note_hear(sk, f);
-	if (sk->sk_pacing_status == SK_PACING_NONE)
+	priv->governed = 1;
+	priv->kept = 1;
+	if (sk->sk_pacing_status == SK_PACING_NONE) {
 		sk->sk_pacing_status = SK_PACING_NEEDED;
+		priv->paces = 1;
+	}
 	/* bit/s on the wire to payload bytes/s: 2^40 * 2^16 */
 	rate = pace_bps * tp->mss_cache / segment / 8;
 	if (f->cc.w == f->params.w_init && pace_bps == f->cc.rate_bps && rate > CC_TIMER_RATE)
@@ -161,8 +182,100 @@ static inline int cc_enforced(void)
 	return ctl && ctl->mode == MODE_ENFORCE && !ctl->bypass;
 }
 
+/* Sluice does not govern the socket: its owner's limit and the kernel's default hold. */
+static inline void cc_unpace(struct sock *sk)
+{
+	struct cc_priv *priv = cc_priv(sk);
+
+	priv->governed = 0;
+	priv->near = 0;
+	if (priv->paces && sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == CC_UNLIMITED)
+		sk->sk_pacing_status = SK_PACING_NONE;
+	priv->paces = 0;
+}
+
+/*
+ * As tcp_update_pacing_rate(): by it TCP sizes its packets, and fq paces them. srtt_us counts eighths. window * 8000000 /
+ * 100 * 200 < 2^40 * 2^24
+ */
+static inline void cc_pace_plain(struct sock *sk)
+{
+	struct tcp_sock *tp = cc_tcp(sk);
+	__u32 segments = tp->snd_cwnd > tp->packets_out ? tp->snd_cwnd : tp->packets_out;
+	__u64 rate = (__u64)tp->mss_cache * (8 * (NSEC_PER_SEC / 1000) / 100);
+
+	rate *= tp->snd_cwnd < tp->snd_ssthresh / 2 ? CC_PLAIN_START_PERCENT : CC_PLAIN_PERCENT;
+	rate *= segments;
+	cc_pace(sk, tp->srtt_us ? rate / tp->srtt_us : rate);
+}
+
+static inline __u32 cc_least_segments(struct sock *sk)
+{
+	/* At a low R two packets at once would be a burst. */
+	return cc_priv(sk)->governed ? 1 : CC_PLAIN_SEGMENTS;
+}
+
+/*
+ * Gives the socket the control that it would have without Sluice: its network namespace's default, or, if that is ours,
+ * the one before. 1: the socket is no longer ours. It fails if that control is gone, and while another program of BPF
+ * changes the control, as when the daemon moves sockets.
+ */
+static inline int cc_hand_over(struct sock *sk, const struct control *ctl)
+{
+	const struct inet_connection_sock *icsk = (const struct inet_connection_sock *)sk;
+	const struct tcp_congestion_ops *usual = sk->__sk_common.skc_net.net->ipv4.tcp_congestion_control;
+	char name[sizeof(ctl->cc_default)];
+	unsigned int i;
+
+	if (!usual) /* never; a kernel that marks it as __rcu wants the check */
+		return 0;
+	if (usual == icsk->icsk_ca_ops)
+		__builtin_memcpy(name, ctl->cc_default, sizeof(name));
+	else
+		for (i = 0; i < sizeof(name); i++)
+			name[i] = usual->name[i];
+	if (!name[0])
+		return 0;
+	cc_unpace(sk);
+	return !bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+}
+
+/* How long after asked_ns the socket's peer has not answered. 0: it was not asked, or may still answer. */
+static inline __u64 cc_unanswered_ns(struct sock *sk, __u64 asked_ns)
+{
+	__u64 wait_ns = cc_tcp(sk)->srtt_us / 8 * CC_ANSWER_RTTS * 1000ULL, now_ns = bpf_ktime_get_ns();
+
+	if (wait_ns < CC_ANSWER_NS)
+		wait_ns = CC_ANSWER_NS;
+	return asked_ns && now_ns > asked_ns + wait_ns ? now_ns - asked_ns : 0;
+}
+
+/* When the host, which does not strip as far as is known, was last asked; 0: never. h: its entry, or NULL. */
+static inline __u64 cc_asked_ns(const struct flow_key *key, const struct host *h)
+{
+	const __u64 *asked_ns = h ? &h->asked_ns : bpf_map_lookup_elem(&asked, &key->remote);
+
+	return asked_ns ? *asked_ns : 0;
+}
+
+/* Whether Sluice will not govern a connection that is just established, as far as that is known. */
+static inline int cc_is_plain(struct sock *sk, const struct flow_key *key, const struct host *h)
+{
+	struct peer_key pk = { .prefixlen = 128, .addr = key->remote };
+	const struct peer *peer = bpf_map_lookup_elem(&peers, &pk);
+	__u64 unanswered_ns;
+
+	if (!peer || peer->leaving)
+		return 1;
+	if (h && h->capable)
+		return 0;
+	unanswered_ns = cc_unanswered_ns(sk, cc_asked_ns(key, h));
+	return unanswered_ns && unanswered_ns < CC_PLAIN_NS;
+}
+
 static inline void cc_open(struct sock *sk)
 {
+	const struct control *ctl = control_get();
 	struct cc_priv *priv = cc_priv(sk);
 	struct flow_key key = {};
 	const struct host *h;
@@ -172,15 +285,20 @@ static inline void cc_open(struct sock *sk)
 	priv->governed = 0;
 	priv->heard = 0;
 	priv->near = 0;
-	if (!cc_enforced() || !cc_key(sk, &key))
+	priv->open = 1;
+	if (!ctl)
 		return;
+	if (!cc_enforced() || !cc_key(sk, &key)) {
+		cc_hand_over(sk, ctl);
+		return;
+	}
 	/* The handshake went out plain; the peer shows whether data will be wrapped. */
 	f = bpf_map_lookup_elem(&flows, &key);
 	h = bpf_map_lookup_elem(&hosts, &key.remote);
-	if (!f || !h || !h->capable)
-		return;
-	priv->governed = 1;
-	cc_apply(sk, &key, f);
+	if (f && h && h->capable)
+		cc_apply(sk, &key, f);
+	else if (cc_is_plain(sk, &key, h))
+		cc_hand_over(sk, ctl);
 }
 
 /* The socket gets another control, or ends: what a foreign stack does not obey ends with it. */
@@ -200,6 +318,32 @@ static inline void cc_leave(struct sock *sk)
 	note = bpf_sk_storage_get(&sock_notes, sk, 0, 0);
 	if (note)
 		note->data.until_ns = 0;
+}
+
+/*
+ * After an ACK of a socket that Sluice does not govern. One that it has governed stays, until the daemon has ended. A
+ * flow whose data left, and was not asked for, or is in no map, stays plain.
+ */
+static inline void cc_decide(struct sock *sk)
+{
+	const struct control *ctl = control_get();
+	struct cc_priv *priv = cc_priv(sk);
+	struct flow_key key = {};
+	const struct host *h;
+
+	if (!ctl || !priv->open || (priv->kept && ctl->cc_name[0]))
+		return;
+	if (cc_enforced() && cc_key(sk, &key) && bpf_map_lookup_elem(&flows, &key)) {
+		h = bpf_map_lookup_elem(&hosts, &key.remote);
+		if (h && h->capable)
+			return;
+		if (!priv->asked_ns)
+			priv->asked_ns = cc_asked_ns(&key, h);
+		if (priv->asked_ns && !cc_unanswered_ns(sk, priv->asked_ns))
+			return;
+	}
+	if (!cc_hand_over(sk, ctl))
+		priv->kept = 1;
 }
 
 /*
@@ -236,17 +380,14 @@ static inline void cc_acked(struct sock *sk)
 	if (cc_enforced() && cc_key(sk, &key)) {
 		f = bpf_map_lookup_elem(&flows, &key);
 		if (f && f->tx.flags & FLOW_F_TELEM) {
-			priv->governed = 1;
 			priv->heard = !!f->rx.feedbacks;
 			cc_apply(sk, &key, f);
 			return;
 		}
 	}
 	if (priv->governed) {
-		priv->governed = 0;
-		priv->near = 0;
 		tp->snd_ssthresh = tp->snd_cwnd;
-		cc_pace(sk, CC_UNLIMITED);
+		cc_unpace(sk);
 	}
 	state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
 	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
@@ -255,6 +396,8 @@ static inline void cc_acked(struct sock *sk)
 	} else {
 		tcp_reno_cong_avoid(sk, 0, acked);
 	}
+	cc_pace_plain(sk);
+	cc_decide(sk);
 }
 
 /* The current and the new congestion control name of the sockets; they may be the same. */

@@ -227,3 +227,106 @@ control_backlog_at_most() {
 	WAIT_SEEN=$(net_in sw tc -s -j qdisc show dev p2 | jq '.[] | select(.kind == "tbf").backlog')
 	((WAIT_SEEN <= $1))
 }
+
+# control_of NODE ADDRESS: the congestion control of its connection there that has sent most.
+control_of() {
+	net_in "$1" ss -tinH "dst $2" | awk '
+		{ for (i = 1; i <= NF; i++) if (index($i, "bytes_sent:") == 1 && substr($i, 12) + 0 > most) {
+			most = substr($i, 12) + 0; name = $1 } }
+		END { print name }'
+}
+
+control_is() { WAIT_SEEN="it is '$(control_of "$1" "$2")'" && [[ $(control_of "$1" "$2") == "$3" ]]; }
+
+# To a host without Sluice, to one that is no peer and to this one: the control that the machine had before.
+control__of_a_socket_to_a_host_without_sluice_is_the_machines_own() {
+	local before address
+
+	net_up
+	before=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
+	host_config h1 "peers: [{prefix: 10.2.0.0/16, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+	daemon_start h1 sw
+	expect "default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "${CC}h1"
+	server h2
+	server h1 5202
+	# Nobody knows yet; the first ACK after two round trips decides. The others know from the beginning.
+	bulk_start h1 10.2.0.2
+	wait_for 20 "control of the first connection" control_is h1 10.2.0.2 "$before"
+	bulk_stop
+	transfer h1 10.2.0.2 -n 20K
+	for address in 10.2.0.2 fd00:2::2; do
+		bulk_start h1 $address
+		expect "control of a connection to $address" "$(control_of h1 "$BULK_ADDRESS")" = "$before"
+		bulk_unharmed
+		bulk_stop
+	done
+	transfer h1 127.0.0.1 -p 5202 -n 100K -i 0
+	expect "control of a connection to itself" "$(jq -r .end.sender_tcp_congestion "$TRANSFER")" = "$before"
+	expect "packets to a peer that is unknown" "$(stat_of h1 tx_peer_unknown)" -gt 0
+
+	# The other end gets Sluice: it answers the next question, and new connections are ours.
+	daemon_start h2
+	transfer h1 10.2.0.2 -n 20K
+	sleep 1.2
+	transfer h1 10.2.0.2 -n 20K
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	expect "control of a connection to a host that strips" "$(control_of h1 10.2.0.2)" = "${CC}h1"
+	# An operator's other mode: as before, also where a program asks for ours.
+	ctl h1 bypass on >/dev/null
+	bulk_goes_on
+	expect "control of the socket that was governed" "$(control_of h1 10.2.0.2)" = "${CC}h1"
+	bulk_stop
+	bulk_start h1 10.2.0.2
+	expect "control of a new connection, with bypass" "$(control_of h1 10.2.0.2)" = "$before"
+	bulk_stop
+}
+
+# control_lengths FILE OPTION...: what leaves h1 while iperf3 runs, as TCP hands it down: the lengths of the first packets.
+control_lengths() {
+	local file=$1 dump
+
+	shift
+	net_exec h1 tcpdump -nn -q -l -c 40 -i eth0 "tcp and dst port $TRAFFIC_PORT and greater 1000" >"$file.dump" 2>"$file.log" 9>&- &
+	dump=$!
+	wait_for 20 "tcpdump listens" grep -q listening "$file.log"
+	transfer h1 10.2.0.2 "$@"
+	kill "$dump" 2>/dev/null
+	wait "$dump" 2>/dev/null
+	sed -n 's/.*: tcp \([0-9]*\)$/\1/p' "$file.dump" >"$file"
+}
+
+control_bps() { jq '.end.sum_received.bits_per_second | round' "$TRANSFER"; }
+
+# 20 ms, 200 Mbit/s and a buffer of 50 KB: what is lost decides, and how long packets are.
+control__to_a_host_without_sluice_is_as_fast_as_without_sluice() {
+	local plain new known
+
+	net_has_qdisc netem delay 1ms || skip "no netem in this kernel"
+	need tcpdump
+	NET_RATE=200mbit
+	net_up
+	net_in sw tc qdisc replace dev p2 root handle 1: tbf rate 200mbit burst 5000 limit 50000
+	net_in h2 tc qdisc replace dev eth0 root netem delay 20ms limit 10000
+	server h2
+	control_lengths "$CASE_DIR/plain.txt" -t 3
+	plain=$(control_bps)
+	daemon_start h1 sw
+	transfer h1 10.2.0.2 -t 3
+	new=$(control_bps)
+	control_lengths "$CASE_DIR/known.txt" -t 3
+	known=$(control_bps)
+	echo "# bit/s: $plain without sluiced, $new while its peer is unknown, $known when it is known" \
+		"to have no Sluice; packets: $(wc -l <"$CASE_DIR/plain.txt")"
+	# Its first two round trips are a slow start of ours, which ends where CUBIC's has not looked for delay yet.
+	expect "bit/s, while its peer is unknown" "$new" -ge $((plain / 100 * 95))
+	expect "bit/s, to a peer without Sluice" "$known" -ge $((plain / 100 * 98))
+	# How the first window is divided, and how long packets are by then; what the timers of a pace shift is left out.
+	head -n 5 "$CASE_DIR/plain.txt" >"$CASE_DIR/plain-first.txt"
+	head -n 5 "$CASE_DIR/known.txt" >"$CASE_DIR/known-first.txt"
+	same "the lengths of the first packets" "$CASE_DIR/plain-first.txt" "$CASE_DIR/known-first.txt"
+	expect "bytes of 40 packets" "$(control_sum known)" -le $(($(control_sum plain) * 11 / 10))
+	expect "bytes of 40 packets" "$(control_sum known)" -ge $(($(control_sum plain) * 9 / 10))
+}
+
+control_sum() { awk '{ sum += $1 } END { print sum + 0 }' "$CASE_DIR/$1.txt"; }

@@ -187,7 +187,7 @@ crash__start_with_another_name_of_congestion_control() {
 		daemon_kill h1
 	done
 	host_config h1 >"$CASE_DIR/h1.yaml"
-	daemon_start h1
+	daemon_start h1 h2 # to a host without Sluice a socket has the machine's own
 	server h2
 	bulk_start h1 10.2.0.2
 	expect "congestion control of the socket" "$(net_in h1 ss -tinH "dst 10.2.0.2")" has "${CC}h1"

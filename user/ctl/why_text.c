@@ -97,7 +97,7 @@ static const struct why_line answers[] = {
 		"Sluice." },
 	{ WHY_PLAIN, is_without_room, "Not Sluice: it goes without telemetry, because its packets have no room for it within the "
 		"MTU of {mtu} bytes." },
-	{ WHY_PLAIN, NULL, "Not Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}." },
+	{ WHY_PLAIN, NULL, "Not Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}.{control}" },
 	{ WHY_IDLE, NULL, "Not Sluice: it has sent nothing for {idle}. Its application waits, or its peer does not read or "
 		"acknowledge." },
 	{ WHY_OBSERVE, NULL, "Not Sluice: mode {mode}. It sends {sent} Mbit/s; the rate computed for it is {rate} Mbit/s." },
@@ -241,6 +241,11 @@ static void rates_fill(struct words *s, const struct why *w)
 	const struct flow *f = &w->flow;
 	char t[32];
 
+	word_set(s, "control", "%s",
+		 w->key.proto == IPPROTO_TCP ?
+			 " A socket to such a peer runs the congestion control that this machine has "
+			 "without Sluice; ss -ti names it." :
+			 "");
 	word_set(s, "tunnel", "%s", f->tx.flags & FLOW_F_TUNNEL ? " (it is a tunnel's)" : "");
 	word_set_time(s, "idle", age_ns(w->now_ns, f->tx.last_ns));
 	word_set_time(s, "heard", age_ns(w->now_ns, w->heard_ns));
