@@ -69,8 +69,60 @@ int cc_unregister(const char *pin_dir)
 	return 0;
 }
 
+/*
+ * A network namespace begins with the default of the machine's first one. Those that were made while that was ours, as
+ * for pods, keep it, and with it our programs and maps.
+ */
+struct heirs {
+	const char *from, *to; /* the same: `from` was registered anew, and is chosen again */
+	struct bpf_link *move; /* moves sockets, or NULL */
+	unsigned int n;
+};
+
+static int sockets_visit(struct bpf_link *move)
+{
+	int fd = bpf_iter_create(bpf_link__fd(move));
+	char buf[64];
+	ssize_t n = -1;
+
+	while (fd >= 0 && ((n = read(fd, buf, sizeof(buf))) > 0 || (n < 0 && errno == EAGAIN)))
+		;
+	n = n < 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	return n;
+}
+
+static void heir_visit(void *ctx)
+{
+	struct heirs *h = ctx;
+	char now[64];
+
+	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, h->from) && !sysctl_write(h->to))
+		h->n++;
+	if (h->move)
+		sockets_visit(h->move);
+}
+
+static void heirs_visit(struct heirs *h, const char *consequence)
+{
+	unsigned int missed;
+	int err = netns_each(heir_visit, h, &missed);
+
+	if (err)
+		msg("tcp: looking for other network namespaces with '%s': %s: %s", h->from, strerror(-err),
+		    consequence);
+	else if (missed)
+		msg("tcp: %u other network namespace%s cannot be entered without CAP_SYS_ADMIN: those that began with '%s' as their default %s",
+		    missed, PLURAL(missed), h->from, consequence);
+	if (h->n && strcmp(h->from, h->to))
+		msg_info("tcp: default congestion control of %u other network namespace%s: %s -> %s", h->n,
+			 PLURAL(h->n), h->from, h->to);
+}
+
 int cc_restore_default(struct control *ctl, const char *why)
 {
+	struct heirs heirs = { .from = ctl->cc_name, .to = ctl->cc_default };
 	char now[64];
 	int err;
 
@@ -92,6 +144,7 @@ int cc_restore_default(struct control *ctl, const char *why)
 		}
 		msg_info("tcp: default congestion control: %s -> %s, %s", now, ctl->cc_default, why);
 	}
+	heirs_visit(&heirs, "keep it, and the memory of its maps, until they end or get another by sysctl");
 	ctl->cc_default[0] = 0;
 	return 0;
 }
@@ -113,22 +166,19 @@ static int cc_pin(struct dataplane *dp)
 	return err;
 }
 
-/* Moves the sockets of this network namespace; those of others keep theirs until they end. */
+/* Moves the sockets of all network namespaces that can be entered; those of others keep theirs until they end. */
 static void sockets_move(struct dataplane *dp, const char *from, const char *to)
 {
-	struct bpf_link *link = bpf_program__attach_iter(dp->skel->progs.cc_move, NULL);
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-	char buf[64];
-	ssize_t n = -1;
+	struct heirs heirs = { .from = from, .to = to };
+	int err;
 
-	while (fd >= 0 && ((n = read(fd, buf, sizeof(buf))) > 0 || (n < 0 && errno == EAGAIN)))
-		;
-	if (n < 0)
+	heirs.move = bpf_program__attach_iter(dp->skel->progs.cc_move, NULL);
+	err = heirs.move ? sockets_visit(heirs.move) : -errno;
+	if (err)
 		msg("tcp: sockets of the earlier '%s' do not go over to '%s': %s: they run Reno, held by their receive window, until they end",
-		    from, to, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
+		    from, to, strerror(-err));
+	heirs_visit(&heirs, "keep the earlier one, whose sockets are held by their receive windows, until they end");
+	bpf_link__destroy(heirs.move);
 }
 
 int cc_register(struct dataplane *dp, const struct config *c)

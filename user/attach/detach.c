@@ -13,8 +13,10 @@ int dataplane_detach(struct dataplane *dp)
 	int err = 0;
 	struct timespec linger;
 	struct leaving l;
+	char usual[sizeof(ctl->cc_default)] = "";
 
 	if (ctl) {
+		memcpy(usual, ctl->cc_default, sizeof(usual));
 		if (!ctl->bypass) {
 			ctl->bypass = 1;
 			linger = timespec_of(linger_ns(dp, &l));
@@ -28,6 +30,11 @@ int dataplane_detach(struct dataplane *dp)
 	err = cc_unregister(dp->pin_dir) ?: err;
 	err = queues_apply(dp, NULL) ?: err;
 	queue_unregister(dp->pin_dir);
+	/* Sockets that still have it get the machine's own, which it was before, with their next ACK. */
+	if (ctl && !err) {
+		memset(ctl->cc_name, 0, sizeof(ctl->cc_name));
+		memcpy(ctl->cc_default, usual, sizeof(usual));
+	}
 	/* The pins record what is left: another detach removes it. */
 	if (err)
 		msg("%s: not everything could be removed, so the pins stay: run 'sluiced --detach --pin-dir %s'",

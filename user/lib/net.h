@@ -147,6 +147,11 @@ int route_each_ours(our_route_fn *fn, void *ctx);
  */
 int links_behind(void (*fn)(__u32 ifindex, __s32 netnsid, __u32 master, void *ctx), void *ctx);
 
+/*
+ * Calls fn, in a thread of its own, in each other network namespace of this machine that has a name in /run/netns or a
+ * process. missed: how many could not be entered, which needs CAP_SYS_ADMIN. 0, or -errno.
+ */
+int netns_each(void (*fn)(void *ctx), void *ctx, unsigned int *missed);
 /* This namespace's number for the network namespace of fd: 0, or -ENOENT: no link leads there; or -errno. */
 int netns_id(int fd, __s32 *id);
 /*
