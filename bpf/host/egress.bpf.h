@@ -49,19 +49,26 @@
 
 #define COMPANION_COPY_SEGMENTS 3 /* segments of a GSO packet that are copied for a companion */
 
+/* The network namespace behind a link that leads to a pod; NULL: it leads to none, or is a port of this host. */
+static inline const __s32 *egress_pod(__u32 ifindex)
+{
+	const struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+
+	return port && port->flags & (PORT_F_HOST | PORT_F_SWITCH) ? 0 : bpf_map_lookup_elem(&pods, &ifindex);
+}
+
 /*
  * Whether a pod sends in the name of another one: by forging its address it would use up that pod's rate, end its
  * connections, and be taken for it. An address is the pod's to which the node routes it, asked as for a reply that comes
- * in by this port, with its rules and VRFs. No packet is forged unless it came by a pod's link and the route leads to
- * another pod's: addresses that the node has itself, or routes elsewhere (services), and pods behind a bridge, which all
- * come by the bridge, tell nothing. Two links into one network namespace are one pod's. If the route has several next
- * hops, it is the one that the reply would take.
+ * in by this port, with its rules and VRFs. Where that is unclear nothing is forged: addresses that the node has itself
+ * or routes to no pod (services, and pods behind a bridge, which all come by the bridge), or by a gateway. Two links into
+ * one network namespace are one pod's. If the route has several next hops, it is the one that the reply would take.
  */
 VERIFIED_ONCE int egress_is_spoofed(struct __sk_buff *ctx, const struct flow_key *key, __u32 v6)
 {
 	struct bpf_fib_lookup route = { .ifindex = ctx->ifindex };
-	__u32 from = ctx->ingress_ifindex, owner;
-	const __s32 *sender = bpf_map_lookup_elem(&pods, &from), *other;
+	__u32 from = ctx->ingress_ifindex;
+	const __s32 *sender = egress_pod(from), *other;
 
 	if (!key || !sender)
 		return 0;
@@ -76,10 +83,18 @@ VERIFIED_ONCE int egress_is_spoofed(struct __sk_buff *ctx, const struct flow_key
 		route.ipv4_src = *(const __be32 *)&key->remote.b[12];
 		route.ipv4_dst = *(const __be32 *)&key->local.b[12];
 	}
-	bpf_fib_lookup(ctx, &route, sizeof(route), 0); /* without a route ifindex stays as it is */
-	owner = route.ifindex;
-	other = bpf_map_lookup_elem(&pods, &owner);
-	return other && owner != from && *other != *sender;
+	bpf_fib_lookup(ctx, &route, sizeof(route), 0);
+	if (route.ifindex == ctx->ifindex || route.ifindex == from) /* the first also if there is no route */
+		return 0;
+	/* A gateway would be in the place of the address. */
+	if (v6 ? route.ipv6_dst[0] != ((const __u32 *)&key->local)[0] ||
+			    route.ipv6_dst[1] != ((const __u32 *)&key->local)[1] ||
+			    route.ipv6_dst[2] != ((const __u32 *)&key->local)[2] ||
+			    route.ipv6_dst[3] != ((const __u32 *)&key->local)[3] :
+		 route.family != AF_INET || route.ipv4_dst != *(const __be32 *)&key->local.b[12])
+		return 0;
+	other = egress_pod(route.ifindex);
+	return other && *other != *sender;
 }
 
 /*

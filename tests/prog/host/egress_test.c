@@ -376,6 +376,7 @@ static void pods_make(void)
 	pod_set(POD, 0);
 	pod_set(OTHER_POD, 1);
 	pod_set(SECOND_LEG, 0);
+	pod_set(WORLD_IFINDEX, 2); /* the node's own port may be a veth, too */
 }
 
 /* The node routes A, whose packets they are, to this link. */
@@ -466,6 +467,17 @@ Test(egress, spoofed__unclear)
 		route_to(POD);
 		comes_from(s, NO_POD, 0);
 		comes_from(s, 0, 0);
+		/* By a gateway: the address is somewhere behind the pod, or behind another router. */
+		sh("ip route replace 10.1.0.1/32 via 10.9.9.9 dev v%u onlink", POD);
+		sh("ip -6 route replace fd00:1::1/128 via fe80::9 dev v%u", POD);
+		comes_from(s, OTHER_POD, 0);
+		comes_from(s, POD, 0);
+		/* The route leads out by the packet's port. */
+		route_to(POD);
+		sh("ip route replace 10.1.0.1/32 dev lo");
+		sh("ip -6 route replace fd00:1::1/128 dev lo");
+		comes_from(s, OTHER_POD, 0);
+		route_to(POD);
 		/* It comes from the pod itself, by another link. */
 		comes_from(s, SECOND_LEG, 0);
 		sh("ip route del 10.1.0.1/32 && ip -6 route del fd00:1::1/128");
