@@ -204,7 +204,7 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 		stats_count(STAT_RX_REPLAYED);
 		return;
 	}
-	host_heard(&m->ip.src, h, p->now_ns, 0);
+	host_heard(host_of_ip(&m->ip), h, p->now_ns, 0);
 	if (f && (m->companion || f->path.telemetry != TELEMETRY_COMPANION))
 		flow_answered(f);
 	if (m->companion && m->hdr.flags & WIRE_F_VOQ)

@@ -58,13 +58,13 @@ static inline int companion_note(struct __sk_buff *ctx, const struct egress_pkt 
 static inline int companion_want(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 				 struct scratch_space *space)
 {
-	const struct companion_wanted *w = bpf_map_lookup_elem(&wanted, &p->key.remote);
+	const struct companion_wanted *w = bpf_map_lookup_elem(&wanted, host_of_flow(&p->key));
 
 	if ((w && w->since_ns && p->now_ns < w->since_ns + COMPANION_WANTED_NS) || !companion_note(ctx, p, f))
 		return 0;
 	space->wanted.key = p->key;
 	space->wanted.since_ns = p->now_ns;
-	return !bpf_map_update_elem(&wanted, &p->key.remote, &space->wanted, BPF_ANY);
+	return !bpf_map_update_elem(&wanted, host_of_flow(&p->key), &space->wanted, BPF_ANY);
 }
 
 /*

@@ -374,6 +374,7 @@ static inline enum sluice_stat egress_packet(struct __sk_buff *ctx, struct egres
 		if (verdict != STAT_TX_DATA)
 			return verdict;
 	}
+	p->key.domain = domain_of(ctl, ifindex);
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f && p->rst)
 		return STAT_TX_HANDSHAKE;

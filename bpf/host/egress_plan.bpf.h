@@ -75,7 +75,7 @@ static inline int egress_udp_is_held(const struct egress_pkt *p, const struct fl
 
 	if (p->key.proto == IPPROTO_TCP || f->rx.feedbacks || !flow_is_first(f, p->now_ns))
 		return p->key.proto != IPPROTO_TCP && f->rx.feedbacks && !flow_is_silent(f);
-	asked_ns = bpf_map_lookup_elem(&asked, &p->key.remote);
+	asked_ns = bpf_map_lookup_elem(&asked, host_of_flow(&p->key));
 	return asked_ns && p->now_ns - *asked_ns < FIRST_RTTS * f->params.t_ns;
 }
 

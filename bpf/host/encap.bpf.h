@@ -34,8 +34,10 @@ static inline __be16 egress_entropy(const struct flow_key *key)
 	__u32 h = 0;
 	int i;
 
-	for (i = 0; i < (int)(sizeof(*key) / 4); i++)
+	for (i = 0; i < 8; i++) /* both addresses */
 		h = (h ^ w[i]) * 0x9e3779b1;
+	h = (h ^ *(const __u32 *)&key->local_port) * 0x9e3779b1;
+	h = (h ^ key->proto) * 0x9e3779b1;
 	return bpf_htons(0xc000 | h >> 18);
 }
 

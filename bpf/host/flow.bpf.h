@@ -372,7 +372,7 @@ static inline void host_note_window(struct host *h, const struct flow *f, __u64 
 VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 anew)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
-	struct sluice_addr remote;
+	struct host_key remote;
 	const struct host *h;
 	struct port *port;
 	q12_t w, known = 0;
@@ -381,7 +381,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 	if (!f || !key || !flow_trylock(f))
 		return 0;
 	ifindex = f->path.ifindex;
-	remote = key->remote; /* Linux 6.1 accepts no argument of such a function as a map key */
+	remote = *host_of_flow(key); /* Linux 6.1 accepts no argument of such a function as a map key */
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (port && !f->rx.feedbacks) {
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;

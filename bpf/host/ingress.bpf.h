@@ -145,7 +145,7 @@ static inline void ingress_companion_of(ctx_t *ctx, struct flow *f, const struct
  * Makes the companion that a tunnel to src waits for from a small packet that came from there. The host counts as asked
  * only now: no packet might have come.
  */
-static inline void ingress_companion_of_any(ctx_t *ctx, const struct sluice_addr *src)
+static inline void ingress_companion_of_any(ctx_t *ctx, const struct host_key *src)
 {
 #if !CTX_IS_XDP
 	struct companion_wanted *w;
@@ -201,8 +201,9 @@ static inline void ingress_plain(ctx_t *ctx, const struct control *ctl)
 
 	if (ip_parse(ctx, WIRE_ETH_BYTES, ctx_protocol(ctx), &ip) != IP_OK)
 		return;
+	key.domain = ip.domain = domain_of(ctl, ctx_ifindex(ctx));
 	if (!ctl->bypass && (ip.proto == IPPROTO_UDP || ip_is_tunnel(ip.proto)))
-		ingress_companion_of_any(ctx, &ip.src);
+		ingress_companion_of_any(ctx, host_of_ip(&ip));
 	if (ip.proto != IPPROTO_TCP || !rwnd_is_on(ctl))
 		return;
 	at = WIRE_ETH_BYTES + ip.bytes;
@@ -248,7 +249,7 @@ static __always_inline int ingress_data(ctx_t *ctx, const struct msg *m, struct 
 
 	*verdict = STAT_RX_DATA;
 	if (!p->deaf) {
-		host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
+		host_heard(host_of_ip(&m->ip), h, p->now_ns, p->auth_seq);
 		f = ingress_learn(ctx, m, p, h, ctl, fb);
 		if (trace_is_on(ctl))
 			trace_feedback_put(ctx, &p->key, p->now_ns);
@@ -304,7 +305,7 @@ static __always_inline int ingress_question(ctx_t *ctx, struct msg *m, struct in
 	*verdict = ingress_takes_probe(ctx, m, p, h, ctl);
 	if (*verdict != STAT_RX_PROBE)
 		return CTX_DROP;
-	host_heard(&m->ip.src, h, p->now_ns, p->auth_seq);
+	host_heard(host_of_ip(&m->ip), h, p->now_ns, p->auth_seq);
 	return encoding_answer(ctx, m) ? CTX_DROP : ingress_probe(ctx, m, p);
 }
 
@@ -334,7 +335,8 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	case MSG_OK:
 		break;
 	}
-	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
+	m->ip.domain = domain_of(ctl, ctx_ifindex(ctx));
+	h = bpf_map_lookup_elem(&hosts, host_of_ip(&m->ip));
 	standing = host_standing(&m->ip.src, h, ctl->epoch);
 	if (standing == HOST_FOREIGN) {
 		*verdict = STAT_RX_FOREIGN;
@@ -353,6 +355,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 	}
 	p = &space->ingress;
 	__builtin_memset(p, 0, sizeof(*p));
+	p->key.domain = m->ip.domain;
 	*verdict = ingress_parse(ctx, m, p);
 	p->sound = *verdict == STAT_RX_DATA;
 	if (p->sound && m->hdr.flags & WIRE_F_AUTH)
@@ -369,7 +372,7 @@ static inline int ingress_packet(ctx_t *ctx, enum sluice_stat *verdict)
 		return ingress_question(ctx, m, p, h, ctl, verdict);
 	case WIRE_PROBE_REPLY:
 		*verdict = STAT_RX_PROBE_REPLY;
-		if (host_was_asked(&m->ip.src, h) && !p->deaf)
+		if (host_was_asked(host_of_ip(&m->ip), h) && !p->deaf)
 			ingress_reply(ctx, m, p, h, ctl, &space->feedback);
 		return CTX_DROP;
 	default:

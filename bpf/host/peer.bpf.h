@@ -55,7 +55,7 @@ static inline enum host_standing host_standing(const struct sluice_addr *a, stru
 }
 
 /* Whether a was ever asked. h: as above. */
-static inline int host_was_asked(const struct sluice_addr *a, const struct host *h)
+static inline int host_was_asked(const struct host_key *a, const struct host *h)
 {
 	return h ? !!h->asked_ns : !!bpf_map_lookup_elem(&asked, a);
 }
@@ -64,7 +64,7 @@ static inline int host_was_asked(const struct sluice_addr *a, const struct host 
  * A valid Sluice message came from a: it is alive, and speaks our protocol. h: as above. seq: of an authenticated
  * message, which is ignored if it is not the newest; otherwise 0.
  */
-static inline void host_heard(const struct sluice_addr *a, struct host *h, __u64 now_ns, __u64 seq)
+static inline void host_heard(const struct host_key *a, struct host *h, __u64 now_ns, __u64 seq)
 {
 	__u64 seen;
 

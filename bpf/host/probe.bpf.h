@@ -131,6 +131,7 @@ static inline int egress_probe_wrap(struct __sk_buff *ctx, struct egress_pkt *p,
 	if (!ctl || egress_parse(ctx, p) != STAT_TX_DATA ||
 	    (p->companion > PROBE_OF_DATA && companion_turn(ctx, p, space)))
 		goto failed;
+	p->key.domain = domain_of(ctl, ctx->ifindex);
 	if (ctl->auth)
 		wire_bytes += WIRE_AUTH_BYTES;
 	f = bpf_map_lookup_elem(&flows, &p->key);
@@ -210,7 +211,7 @@ static inline int egress_ask(struct __sk_buff *ctx, const struct egress_pkt *p, 
 static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 				       struct scratch_space *space)
 {
-	const __u64 *asked_ns = bpf_map_lookup_elem(&asked, &p->key.remote);
+	const __u64 *asked_ns = bpf_map_lookup_elem(&asked, host_of_flow(&p->key));
 
 	if ((asked_ns && p->now_ns <= *asked_ns + HOST_ASK_NS) || p->now_ns <= f->tx.probe_ns + f->params.t_ns)
 		return;
@@ -218,7 +219,7 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
 	if (!bucket_strangers(BUCKET_ASKS, p->now_ns))
 		stats_count(STAT_PROBE_LIMITED);
 	else if (egress_ask(ctx, p, f, space))
-		bpf_map_update_elem(&asked, &p->key.remote, &p->now_ns, BPF_ANY);
+		bpf_map_update_elem(&asked, host_of_flow(&p->key), &p->now_ns, BPF_ANY);
 }
 
 /*
@@ -230,7 +231,7 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
 static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 				       const struct control *ctl, struct scratch_space *space)
 {
-	struct host *h = bpf_map_lookup_elem(&hosts, &p->key.remote);
+	struct host *h = bpf_map_lookup_elem(&hosts, host_of_flow(&p->key));
 	__u64 feedback_ns = flow_patience_ns(f);
 	int ask;
 

@@ -78,6 +78,22 @@ static inline struct cc_priv *cc_priv(struct sock *sk)
 	return (struct cc_priv *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
 }
 
+/*
+ * The routing domain of a socket: of the VRF or the interface that it is bound to. Sockets that the kernel accepts for
+ * all VRFs (tcp_l3mdev_accept) are bound to theirs.
+ */
+static inline __u16 cc_domain(const struct sock *sk)
+{
+	const struct control *ctl = control_get();
+	__u32 bound = sk->__sk_common.skc_bound_dev_if;
+	const __u32 *domain;
+
+	if (!bound || !ctl || !ctl->domains)
+		return 0;
+	domain = bpf_map_lookup_elem(&domains, &bound);
+	return domain ? *domain : domain_of(ctl, bound);
+}
+
 /* Returns 0 for an address family that is not ours. */
 static inline int cc_key(struct sock *sk, struct flow_key *key)
 {
@@ -97,6 +113,7 @@ static inline int cc_key(struct sock *sk, struct flow_key *key)
 	key->local_port = bpf_htons(sk->__sk_common.skc_num);
 	key->remote_port = sk->__sk_common.skc_dport;
 	key->proto = IPPROTO_TCP;
+	key->domain = cc_domain(sk);
 	return 1;
 }
 
@@ -253,7 +270,7 @@ static inline __u64 cc_unanswered_ns(struct sock *sk, __u64 asked_ns)
 /* When the host, which does not strip as far as is known, was last asked; 0: never. h: its entry, or NULL. */
 static inline __u64 cc_asked_ns(const struct flow_key *key, const struct host *h)
 {
-	const __u64 *asked_ns = h ? &h->asked_ns : bpf_map_lookup_elem(&asked, &key->remote);
+	const __u64 *asked_ns = h ? &h->asked_ns : bpf_map_lookup_elem(&asked, host_of_flow(key));
 
 	return asked_ns ? *asked_ns : 0;
 }
@@ -294,7 +311,7 @@ static inline void cc_open(struct sock *sk)
 	}
 	/* The handshake went out plain; the peer shows whether data will be wrapped. */
 	f = bpf_map_lookup_elem(&flows, &key);
-	h = bpf_map_lookup_elem(&hosts, &key.remote);
+	h = bpf_map_lookup_elem(&hosts, host_of_flow(&key));
 	if (f && h && h->capable)
 		cc_apply(sk, &key, f);
 	else if (cc_is_plain(sk, &key, h))
@@ -334,7 +351,7 @@ static inline void cc_decide(struct sock *sk)
 	if (!ctl || !priv->open || (priv->kept && ctl->cc_name[0]))
 		return;
 	if (cc_enforced() && cc_key(sk, &key) && bpf_map_lookup_elem(&flows, &key)) {
-		h = bpf_map_lookup_elem(&hosts, &key.remote);
+		h = bpf_map_lookup_elem(&hosts, host_of_flow(&key));
 		if (h && h->capable)
 			return;
 		if (!priv->asked_ns)

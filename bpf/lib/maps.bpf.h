@@ -46,7 +46,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
-	__type(key, struct sluice_addr);
+	__type(key, struct host_key);
 	__type(value, struct host);
 } hosts SEC(".maps");
 
@@ -58,7 +58,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
-	__type(key, struct sluice_addr);
+	__type(key, struct host_key);
 	__type(value, __u64);
 } asked SEC(".maps");
 
@@ -82,13 +82,13 @@ struct companion_wanted {
 };
 
 /*
- * key:    the remote address of the flow. writer: egress, and ingress, which takes it back; reader: the same
+ * key:    the remote host of the flow. writer: egress, and ingress, which takes it back; reader: the same
  * life:   least recently used goes first; not pinned. full: never (LRU). The flow asks again
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
-	__type(key, struct sluice_addr);
+	__type(key, struct host_key);
 	__type(value, struct companion_wanted);
 } wanted SEC(".maps");
 
@@ -167,6 +167,19 @@ struct {
 	__type(key, __u32);
 	__type(value, __s32);
 } pods SEC(".maps");
+
+/*
+ * The domain of a VRF in which there is a port.
+ * key:    ifindex of the VRF. writer: daemon; reader: tcp_cc, daemon
+ * life:   while the port is in it; full: never, there are at most 64 managed interfaces
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, __u32);
+} domains SEC(".maps");
 
 /* writer: all programs; reader: daemon, sluicectl; life: the pin's; full: never */
 struct {
@@ -354,6 +367,14 @@ static inline const struct control *control_get(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&control, &zero);
+}
+
+/* The routing domain of an interface. It is looked up only while there are others than 0. */
+static inline __u16 domain_of(const struct control *ctl, __u32 ifindex)
+{
+	const struct port *port = ctl->domains ? bpf_map_lookup_elem(&ports, &ifindex) : 0;
+
+	return port ? port->domain : 0;
 }
 
 #endif

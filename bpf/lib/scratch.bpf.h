@@ -86,14 +86,24 @@ struct egress_pkt {
 
 /* An IP header of either version, without options or extension headers. */
 struct ip_info {
-	struct sluice_addr src, dst;
-	__u32 bytes; /* bytes of the header: 20 or 40 */
-	__u32 total; /* bytes of header and payload according to the header */
+	struct sluice_addr dst, src;
+	__u16 domain; /* ingress: of its port. Behind src: host_of_ip() */
+	__u32 bytes;  /* bytes of the header: 20 or 40 */
+	__u32 total;  /* bytes of header and payload according to the header */
 	__u8 proto;
 	__u8 tos; /* DSCP and ECN */
 	__u8 df;
 	__u8 v6;
 };
+
+static inline const struct host_key *host_of_ip(const struct ip_info *ip)
+{
+	return (const struct host_key *)&ip->src;
+}
+
+_Static_assert(__builtin_offsetof(struct ip_info, domain) - __builtin_offsetof(struct ip_info, src) ==
+		       __builtin_offsetof(struct host_key, domain),
+	       "host_of_ip()");
 
 /* A Sluice message: where it begins and its announced contents. */
 struct msg {

@@ -53,6 +53,7 @@ static inline enum sluice_stat pod_packet(struct __sk_buff *ctx)
 	key.local_port = p.key.remote_port;
 	key.remote_port = p.key.local_port;
 	key.proto = p.key.proto;
+	key.domain = domain_of(ctl, ctx->ingress_ifindex); /* the uplink's, by which the flow leaves */
 	f = bpf_map_lookup_elem(&flows, &key);
 	if (f && f->path.pod_ifindex != ifindex)
 		f->path.pod_ifindex = ifindex;

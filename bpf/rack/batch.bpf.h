@@ -82,6 +82,7 @@ VERIFIED_ONCE int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat k
 	/* Copied directly: a key on the stack would take 100 of the 512 bytes that all calls share. */
 	__builtin_memcpy(&space->from.key.local, &m->ip.dst, sizeof(m->ip.dst));
 	__builtin_memcpy(&space->from.key.remote, &m->ip.src, sizeof(m->ip.src));
+	space->from.key.domain = m->ip.domain;
 	for (i = 0; i < WIRE_REPORTS_MAX && i < m->hdr.max_hops; i++)
 		if (kind == STAT_RX_CREDIT)
 			credit_take(&text->credit[i]);
@@ -131,7 +132,7 @@ static __always_inline enum sluice_stat batch_take(ctx_t *ctx, const struct msg 
 	from->trace = trace_is_on(ctl);
 	/* The others may come from a switch, by its own clock, in the name of the host. */
 	if (done == STAT_RX_FEEDBACK)
-		host_heard(&m->ip.src, h, from->now_ns, from->auth_seq);
+		host_heard(host_of_ip(&m->ip), h, from->now_ns, from->auth_seq);
 	batch_each(ctx, m, done);
 	return done;
 }

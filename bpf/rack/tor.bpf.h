@@ -357,7 +357,8 @@ static inline int tor_packet(struct __sk_buff *ctx)
 	if (!msg_may_be_ours(ctx, WIRE_ETH_BYTES, bpf_ntohs(ctx->protocol)) || msg_parse(ctx, &space->msg) != MSG_OK ||
 	    wire_message(&m->hdr) != WIRE_CREDIT || m->hdr.seq != ctl->tor)
 		return TC_ACT_UNSPEC;
-	h = bpf_map_lookup_elem(&hosts, &m->ip.src);
+	m->ip.domain = domain_of(ctl, ctx->ifindex);
+	h = bpf_map_lookup_elem(&hosts, host_of_ip(&m->ip));
 	m->quiet = 0;
 	if (host_standing(&m->ip.src, h, ctl->epoch) != HOST_PEER)
 		verdict = STAT_RX_FOREIGN;

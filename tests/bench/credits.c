@@ -189,7 +189,7 @@ int main(void)
 	if (unshare(CLONE_NEWNET) || system("ip link set lo up"))
 		die("a network namespace");
 	maps_make();
-	if (bpf_map_update_elem(pins.ports, &ifindex, &port, BPF_ANY) || messages_open(&messages) ||
+	if (bpf_map_update_elem(pins.ports, &ifindex, &port, BPF_ANY) || messages_open(-1, &messages) ||
 	    credits_open(&pins, bpf_map__fd(skel->maps.arrival_news), messages, &c))
 		die("the scheduler");
 	credits_apply(c, &config);

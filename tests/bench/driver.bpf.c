@@ -64,7 +64,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
-	__type(key, struct sluice_addr);
+	__type(key, struct host_key);
 	__type(value, struct host);
 } hosts SEC(".maps");
 
@@ -231,7 +231,7 @@ static long rx_state_set(struct bpf_map *map, const struct flow_key *key, struct
 }
 
 /* No peer answers here, and 100 ms after its first data a host would count as silent. */
-static long host_set(struct bpf_map *map, const struct sluice_addr *key, struct host *h, void *unused)
+static long host_set(struct bpf_map *map, const struct host_key *key, struct host *h, void *unused)
 {
 	h->heard_ns = h->unanswered_ns = scene.now_ns + HEARD_AHEAD_NS;
 	h->capable = 1;

@@ -35,6 +35,7 @@ void world_hosts(unsigned int n)
 	static const char *const of[] = { "10.1.0.0", "fd00:1::" };
 	static unsigned int there;
 	struct host h = { .heard_ns = world_ns(), .capable = 1 };
+	struct host_key k = {};
 	struct sluice_addr a;
 	unsigned int i;
 
@@ -44,7 +45,8 @@ void world_hosts(unsigned int n)
 			a.b[13] = HOST_ADDRESS(there) >> 16;
 			a.b[14] = HOST_ADDRESS(there) >> 8;
 			a.b[15] = (__u8)HOST_ADDRESS(there);
-			map_set(world.sluice->maps.hosts, &a, &h);
+			memcpy(k.b, &a, sizeof(k.b));
+			map_set(world.sluice->maps.hosts, &k, &h);
 		}
 	}
 }

@@ -412,7 +412,7 @@ struct state {
 static void state_read(struct state *s)
 {
 	s->has_flow = s->has_key && !bpf_map_lookup_elem(map_flows, &s->key, &s->flow);
-	s->has_host = s->has_key && !bpf_map_lookup_elem(map_hosts, &s->key.remote, &s->host);
+	s->has_host = s->has_key && !bpf_map_lookup_elem(map_hosts, host_of_flow(&s->key), &s->host);
 	s->has_voq = s->voq_key.prefixlen && !bpf_map_lookup_elem(map_voqs, &s->voq_key, &s->voq);
 	memcpy(s->arrival, arrivals, sizeof(s->arrival));
 }

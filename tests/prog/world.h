@@ -172,6 +172,8 @@ void control_set(enum sluice_mode mode, int bypass);
 void rwnd_set(int on);
 /* The pod behind this veth, by its network namespace. */
 void pod_set(__u32 ifindex, __s32 netnsid);
+/* As many ports are in other domains than 0. */
+void domains_set(__u32 ports);
 /* How long UDP waits (0: a base RTT), and whether what would wait longer is marked. 10 ms, no. */
 void horizon_set(__u64 ns, int mark);
 /* Messages are authenticated with n keys; 0: they are not. */
@@ -263,6 +265,8 @@ unsigned int news_taken(struct arrival_news *out, unsigned int most);
 unsigned int asks_to_tell(struct arrival_ask *out, unsigned int most);
 /* The notes of hop, or of a switch's ingress, to its daemon. */
 unsigned int asks_taken(struct tor_news *out, unsigned int most);
+/* As a key of the maps of hosts, in domain 0. */
+struct host_key host_of(int v6, enum who who);
 int host_exists(int v6, enum who who);
 struct host host_get(int v6, enum who who);
 void host_set(int v6, enum who who, const struct host *h);

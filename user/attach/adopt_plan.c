@@ -14,7 +14,8 @@
 /* True for a map that the daemon fills itself at a start: there is nothing to carry. */
 static int is_daemons(const char *name)
 {
-	static const char *const names[] = { "peers", "pods", "arrival_slots", "arrivals", "credits", "credit_rings" };
+	static const char *const names[] = { "peers",	 "pods",    "domains",	   "arrival_slots",
+					     "arrivals", "credits", "credit_rings" };
 	unsigned int i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

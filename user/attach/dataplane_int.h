@@ -3,7 +3,7 @@
 #define SLUICE_DATAPLANE_INT_H
 /*
  * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c,
- * routes.c, port_describe.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
+ * routes.c, port_describe.c, domain.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
  * leftover.c, detach.c, tcx.c, xdp.c, queue.c, queue_apply.c.
  */
 #include <bpf/libbpf.h>
@@ -186,6 +186,13 @@ int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port);
 int port_update(struct dataplane *dp, __u32 ifindex, const struct port *port, const char *effect);
 /* Removes the classes n and above of a port. */
 void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n);
+
+/* --- domain.c --- */
+
+/* The routing domain of an interface, and its VRF (0: none). 0, or -errno: both are 0. */
+int domain_get(__u32 ifindex, __u16 *domain, __u32 *vrf);
+/* Notes the VRFs of all ports, and whether there are several domains. */
+void domains_apply(struct dataplane *dp);
 
 /* --- ports_drop.c --- */
 

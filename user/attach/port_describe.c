@@ -63,6 +63,7 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	char why[REFUSAL_STRLEN];
 	struct qdisc_info q;
 	int err = qdisc_get(link->ifindex, &q);
+	__u32 vrf;
 
 	if (err) {
 		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
@@ -73,6 +74,12 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	if (err) {
 		msg("%s: %s", i->name, why);
 		return err;
+	}
+	if (i->role == PORT_F_HOST) {
+		err = domain_get(link->ifindex, &port->domain, &vrf);
+		if (err)
+			msg("%s: looking for its VRF or bridge: %s: its flows are in domain 0", i->name,
+			    strerror(-err));
 	}
 	port->speed = telem_speed_fit(port->speed_bps);
 	port->mtu = link->mtu;

@@ -98,6 +98,7 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 			failed = err;
 	}
 	err = ports_drop(dp, c) ?: tracepoints_apply(dp, c, 0);
+	domains_apply(dp);
 	return err ?: failed;
 }
 
@@ -161,12 +162,15 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 		now.flags |=
 			port.flags & (PORT_F_OUR_CLSACT | PORT_F_TCX | PORT_F_XDP | PORT_F_XDP_GENERIC | PORT_F_XDP_TX);
 		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps &&
-		    !strcmp(now.name, port.name) && !strcmp(now.configured, port.configured) &&
-		    ppfc_port_follows(&dp->pins, link.ifindex, link.up))
+		    now.domain == port.domain && !strcmp(now.name, port.name) &&
+		    !strcmp(now.configured, port.configured) && ppfc_port_follows(&dp->pins, link.ifindex, link.up))
 			continue;
 		if ((now.flags ^ port.flags) & PORT_F_EDT)
 			msg_info("%s: departure times: %s (the qdisc changed)", i->name,
 				 now.flags & PORT_F_EDT ? "off -> on" : "on -> off");
+		if (now.domain != port.domain)
+			msg_info("%s: domain: %u -> %u, by its VRF or bridge: its flows begin again", i->name,
+				 port.domain, now.domain);
 		if (now.mtu != port.mtu)
 			msg_info("%s: MTU: %u -> %u, by the interface: routes to peers follow it", i->name, port.mtu,
 				 now.mtu);
@@ -182,5 +186,7 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 		port_add(dp, c, i);
 		changed = 1;
 	}
+	if (changed || dp->pins.ctl->domains)
+		domains_apply(dp);
 	return changed;
 }

@@ -173,7 +173,7 @@ static int why_watch(struct why *w, const struct pins *p)
 	w->rate_bps /= w->looks;
 	w->under_way /= w->looks;
 	w->ctl = *p->ctl;
-	if (!bpf_map_lookup_elem(p->hosts, &w->key.remote, &host)) {
+	if (!bpf_map_lookup_elem(p->hosts, host_of_flow(&w->key), &host)) {
 		w->heard_ns = host.heard_ns;
 		w->peer_strips = host.capable;
 	}

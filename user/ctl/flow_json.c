@@ -19,6 +19,8 @@ void flow_json(const struct flow_row *row, const struct flow_list *l, int watche
 	out_string("remote", addr_format(&k->remote, buf));
 	out_u64("remote_port", ntohs(k->remote_port));
 	out_string("protocol", flow_protocol(k));
+	if (k->domain)
+		out_u64("domain", k->domain);
 	pod_json(row_pod(row, l));
 	out_string("state", flow_state_names[flow_state(f, &l->ctl)]);
 	out_string("control", flow_control(f));

@@ -37,8 +37,11 @@ const char *flow_format(const struct flow_key *k, char *buf)
 {
 	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN];
 
-	snprintf(buf, FLOW_STRLEN, "%s:%u -> %s:%u", addr_format(&k->local, local), ntohs(k->local_port),
-		 addr_format(&k->remote, remote), ntohs(k->remote_port));
+	size_t n = snprintf(buf, FLOW_STRLEN, "%s:%u -> %s:%u", addr_format(&k->local, local), ntohs(k->local_port),
+			    addr_format(&k->remote, remote), ntohs(k->remote_port));
+
+	if (k->domain && n < FLOW_STRLEN)
+		snprintf(buf + n, FLOW_STRLEN - n, " domain %u", k->domain);
 	return buf;
 }
 

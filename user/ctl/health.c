@@ -77,11 +77,12 @@ static int is_recent(__u64 then_ns, __u64 now_ns)
 }
 
 /* Whether the address is in a prefix of the configuration. */
-static int is_peer(const struct pins *p, const struct sluice_addr *a)
+static int is_peer(const struct pins *p, const struct host_key *host)
 {
-	struct peer_key key = { .prefixlen = 128, .addr = *a };
+	struct peer_key key = { .prefixlen = 128 };
 	struct peer v;
 
+	memcpy(&key.addr, host->b, sizeof(key.addr));
 	return !bpf_map_lookup_elem(p->peers, &key, &v) && !v.leaving;
 }
 
@@ -99,20 +100,20 @@ static void host_see(struct hosts_seen *s, const struct host *h, __u64 doubt_ns,
 
 void hosts_see(struct hosts_seen *s, const struct pins *p)
 {
-	struct sluice_addr addr, *last = NULL;
+	struct host_key host, *last = NULL;
 	__u64 now = now_ns(), asked_ns;
 	unsigned int most = HOSTS_LOOKED_AT;
 	struct host h;
 
 	*s = (struct hosts_seen){};
-	for (; most && !bpf_map_get_next_key(p->hosts, last, &addr); last = &addr, most--)
-		if (is_peer(p, &addr) && !bpf_map_lookup_elem(p->hosts, &addr, &h))
+	for (; most && !bpf_map_get_next_key(p->hosts, last, &host); last = &host, most--)
+		if (is_peer(p, &host) && !bpf_map_lookup_elem(p->hosts, &host, &h))
 			host_see(s, &h, p->ctl->doubt_ns, now);
 	/* A host that was never heard is in no other map. */
 	most = HOSTS_LOOKED_AT;
-	for (last = NULL; most && !bpf_map_get_next_key(p->asked, last, &addr); last = &addr, most--)
-		if (is_peer(p, &addr) && !bpf_map_lookup_elem(p->asked, &addr, &asked_ns) && is_recent(asked_ns, now) &&
-		    bpf_map_lookup_elem(p->hosts, &addr, &h))
+	for (last = NULL; most && !bpf_map_get_next_key(p->asked, last, &host); last = &host, most--)
+		if (is_peer(p, &host) && !bpf_map_lookup_elem(p->asked, &host, &asked_ns) && is_recent(asked_ns, now) &&
+		    bpf_map_lookup_elem(p->hosts, &host, &h))
 			s->plain[HOST_NEVER_ANSWERED]++;
 }
 

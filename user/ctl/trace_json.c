@@ -96,6 +96,8 @@ const char *trace_json(const struct trace *r, unsigned int frame, __s64 epoch_ns
 	out_string("remote", addr_format(&r->key.remote, buf));
 	out_u64("remote_port", ntohs(r->key.remote_port));
 	out_string("protocol", flow_protocol(&r->key));
+	if (r->key.domain)
+		out_u64("domain", r->key.domain);
 	out_u64("packet_bytes", r->packet_bytes);
 	if (r->event == TRACE_FEEDBACK)
 		feedback_json(&r->feedback);

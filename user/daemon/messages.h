@@ -12,7 +12,8 @@
 struct message {
 	enum wire_msg type;
 	struct sluice_addr from, to;
-	__be32 tor; /* WIRE_CREDIT: the destination rack */
+	__u16 domain; /* of routing, in which both are */
+	__be32 tor;   /* WIRE_CREDIT: the destination rack */
 	const void *entries;
 	unsigned int n;
 };
@@ -26,10 +27,10 @@ unsigned int message_write(const struct message *m, const struct auth_keys *keys
 
 struct messages;
 
-int messages_open(struct messages **messages); /* 0, or -errno */
+/* domains: the map. 0, or -errno. */
+int messages_open(int domains, struct messages **messages);
 void messages_close(struct messages *messages);
 /* seq_base_ns: of the control map. A message that cannot be sent is lost, and reported. */
-void messages_send(struct messages *messages, const struct message *m, const struct config *c,
-		   __u64 seq_base_ns);
+void messages_send(struct messages *messages, const struct message *m, const struct config *c, __u64 seq_base_ns);
 
 #endif

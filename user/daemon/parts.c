@@ -11,7 +11,7 @@ int parts_open(struct parts *p, const struct dataplane *dp, const struct config 
 	dataplane_maps(dp, &maps);
 	p->pins = dataplane_pins(dp);
 	p->config = c;
-	err = messages_open(&p->messages);
+	err = messages_open(p->pins->domains, &p->messages);
 	if (!err)
 		err = reports_open(maps.reports, p->messages, &p->reports);
 	if (!err)

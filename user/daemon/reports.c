@@ -53,8 +53,12 @@ void report_write(const struct report *r, __u64 now, struct wire_report *w)
 static void reports_send(struct reports *r, const struct report *report, unsigned int n)
 {
 	struct wire_report entries[WIRE_REPORTS_MAX];
-	struct message m = { .type = WIRE_FEEDBACK, .from = report->key.local, .to = report->key.remote,
-			     .entries = entries, .n = n };
+	struct message m = { .type = WIRE_FEEDBACK,
+			     .from = report->key.local,
+			     .to = report->key.remote,
+			     .domain = report->key.domain,
+			     .entries = entries,
+			     .n = n };
 	__u64 now = now_ns();
 	unsigned int k;
 
@@ -65,7 +69,7 @@ static void reports_send(struct reports *r, const struct report *report, unsigne
 
 static int pair_compare(const void *a, const void *b)
 {
-	return memcmp(a, b, offsetof(struct flow_key, local_port));
+	return memcmp(a, b, offsetof(struct flow_key, proto)); /* addresses and domain */
 }
 
 static void reports_flush(struct reports *r)

@@ -204,6 +204,8 @@ struct link_below {
 };
 void link_below_find(__u32 ifindex, int (*is)(__u32 ifindex, const void *ctx), const void *ctx,
 		     struct link_below *below);
+/* Whether this host has an address on the link, or on a VLAN of it; not link-local. Negative: -errno. */
+int link_has_address(__u32 ifindex);
 
 /* Calls fn for every interface of this network namespace. */
 int links_each(void (*fn)(__u32 ifindex, void *ctx), void *ctx);

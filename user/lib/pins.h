@@ -13,7 +13,7 @@
 	X(ports)                                                                                                       \
 	X(pods)                                                                                                        \
 	X(classes) X(class_queues) X(stats) X(control) X(voqs) X(arrival_slots) X(arrivals) X(credits) X(credit_rings) \
-		X(pfc_ports) X(pfc_slots) X(trace)
+		X(pfc_ports) X(pfc_slots) X(trace) X(domains)
 
 #define PINS_ONE(name) +1
 #define PINS_COUNT (0 PINS(PINS_ONE))

@@ -9,4 +9,12 @@ struct sluice_addr {
 	__u8 b[16];
 };
 
+/* A host: its address, in the routing domain of the interface by which it is reached (struct port). */
+struct host_key {
+	__u8 b[16]; /* as in struct sluice_addr */
+	__u16 domain;
+};
+
+_Static_assert(sizeof(struct host_key) == 18, "hashed as a whole: no padding");
+
 #endif

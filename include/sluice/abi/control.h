@@ -32,9 +32,9 @@ struct control {
 	__u32 cc_abi;	      /* SLUICE_ABI of the daemon that registered it; 0: of another version's maps */
 	__u32 trace_pid;      /* of the tracer, see below */
 	__u32 ports_leaving;  /* daemon: number of ports with PORT_F_LEAVING */
-	__u32 pad2;
-	char cc_name[16];    /* registered congestion control; "" for none */
-	char cc_default[16]; /* the namespace's default before ours; "" if it was left alone */
+	__u32 domains;	      /* daemon: number of ports in another domain than 0 */
+	char cc_name[16];     /* registered congestion control; "" for none */
+	char cc_default[16];  /* the namespace's default before ours; "" if it was left alone */
 	/* sluicectl trace: of flows with this port (0: any) and a remote address in this prefix */
 	__u32 trace_every; /* one decision in trace_every is recorded, at random */
 	__be16 trace_port;

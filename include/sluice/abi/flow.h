@@ -11,15 +11,24 @@
 #include "sluice/cc/swift.h"
 #include "sluice/types.h"
 
-/* A flow as its sender sees it: local to remote. */
+/*
+ * A flow as its sender sees it: local to remote. Tenants may use the same addresses and ports, each in a routing domain
+ * of its own.
+ */
 struct flow_key {
 	struct sluice_addr local;
 	struct sluice_addr remote;
+	__u16 domain; /* of its port; 0: the host's own. Behind remote: host_of_flow() */
+	__u8 proto;
+	__u8 pad; /* 0 */
 	__be16 local_port;
 	__be16 remote_port;
-	__u8 proto;
-	__u8 pad[3]; /* 0 */
 };
+
+static inline const struct host_key *host_of_flow(const struct flow_key *key)
+{
+	return (const struct host_key *)&key->remote;
+}
 
 /* Whether packets of this IP protocol have ports. Tunnels (IPIP, IPv6 in IPv4, GRE) have none: their keys hold 0. */
 static inline int flow_has_ports(__u8 proto)
@@ -236,6 +245,9 @@ struct rx_flow {
 _Static_assert(sizeof(struct hpcc_params) == 64, "params");
 _Static_assert(sizeof(struct hpcc_state) == 192, "cc");
 _Static_assert(sizeof(struct flow_key) == 40, "hashed as a whole: no padding");
+_Static_assert(__builtin_offsetof(struct flow_key, domain) - __builtin_offsetof(struct flow_key, remote) ==
+		       __builtin_offsetof(struct host_key, domain),
+	       "host_of_flow()");
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(FLOW_LINE(tx) && FLOW_LINE(rx) && FLOW_LINE(cc) && FLOW_LINE(params), "cache lines of a flow");

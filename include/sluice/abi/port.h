@@ -39,8 +39,8 @@ struct port {
 	struct telem_speed speed; /* how a switch port reports */
 	__u32 flags;		  /* PORT_F_* */
 	__u32 mtu;
-	__u16 switch_id; /* 12 bits, XORed into pathID */
-	__u16 pad;
+	__u16 switch_id;	  /* 12 bits, XORed into pathID */
+	__u16 domain;		  /* of routing: of its VRF or its bridge (domain.c); 0: the host's own */
 	__u32 ecn_bytes;	  /* packets of others that find a longer queue are marked CE; 0: none are */
 	__u64 backlog_bytes;	  /* backlog (kernels without kfuncs), pod_hop: state of the root qdisc */
 	__u64 tx_bytes;		  /* the same: bytes that left it */

@@ -382,7 +382,7 @@ SinkTest(companion, companion__answers_are_limited)
 	cr_assert(!bpf_map_update_elem(world_map("buckets"), &answers, &spent_ns, BPF_ANY));
 	FOR_V4_AND_V6 (v6) {
 		struct frame data = tcp(.v6 = v6, .reply = 1, .payload = 100), in = companion_of(&data, 2, 1);
-		struct sluice_addr b = addr_of(v6, HOST_B);
+		struct host_key b = host_of(v6, HOST_B);
 
 		bpf_map_delete_elem(world_map("hosts"), &b);
 		expect_verdict(run(sink, &in), VERDICT_DROP);

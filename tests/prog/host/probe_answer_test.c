@@ -89,7 +89,7 @@ SinkTest(probe_answer, probe__answers_are_limited)
 		expect_between(host_get(v6, HOST_B).answers_ns, 1, clock_ns());
 	}
 	FOR_V4_AND_V6 (v6) {
-		struct sluice_addr b = addr_of(v6, HOST_B);
+		struct host_key b = host_of(v6, HOST_B);
 		struct frame inner = tcp(.v6 = v6, .reply = 1), in = frame_probe(&inner, 0xc777, 0);
 
 		bpf_map_delete_elem(world_map("hosts"), &b);

@@ -12,7 +12,7 @@ TestSuite(probe_reply_xdp, .init = world_make, .fini = world_drop, .timeout = 60
 SinkTest(probe_reply, probe_reply__of_one_that_was_never_heard)
 {
 	FOR_V4_AND_V6 (v6) {
-		struct sluice_addr b = addr_of(v6, HOST_B);
+		struct host_key b = host_of(v6, HOST_B);
 		struct frame in = reply(*ingress_forward(v6));
 		__u64 asked_ns = 5;
 

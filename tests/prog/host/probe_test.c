@@ -184,7 +184,7 @@ Test(probe, probe__that_the_queue_drops_asked_nobody)
 /* When the address of this unheard host was asked; 0: never. */
 static __u64 asked_get(int v6, enum who who)
 {
-	struct sluice_addr a = addr_of(v6, who);
+	struct host_key a = host_of(v6, who);
 	__u64 ns = 0;
 
 	bpf_map_lookup_elem(world_map("asked"), &a, &ns);

@@ -55,7 +55,7 @@ static void begin(void)
 			      .ports = world_map("ports") };
 	pins.ctl = mmap(NULL, sizeof(*pins.ctl), PROT_READ | PROT_WRITE, MAP_SHARED, world_map("control"), 0);
 	cr_assert(pins.ctl != MAP_FAILED);
-	cr_assert(!messages_open(&messages));
+	cr_assert(!messages_open(-1, &messages));
 	port_is(WORLD_IFINDEX, PORT_F_HOST);
 	port_is(POD_IFINDEX, PORT_F_POD);
 	daemon_begins();

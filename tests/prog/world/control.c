@@ -123,6 +123,14 @@ void pauses_count(__u32 n)
 	control_write(&c);
 }
 
+void domains_set(__u32 ports)
+{
+	struct control c = control_read();
+
+	c.domains = ports;
+	control_write(&c);
+}
+
 void ports_leaving_set(int leave)
 {
 	struct control c = control_read();

@@ -62,9 +62,18 @@ struct sluice_addr addr_of(int v6, enum who who)
 	return a;
 }
 
-int host_exists(int v6, enum who who)
+struct host_key host_of(int v6, enum who who)
 {
 	struct sluice_addr a = addr_of(v6, who);
+	struct host_key k = {};
+
+	memcpy(k.b, &a, sizeof(a));
+	return k;
+}
+
+int host_exists(int v6, enum who who)
+{
+	struct host_key a = host_of(v6, who);
 	struct host h;
 
 	return map_get(skel->maps.hosts, &a, &h);
@@ -72,7 +81,7 @@ int host_exists(int v6, enum who who)
 
 struct host host_get(int v6, enum who who)
 {
-	struct sluice_addr a = addr_of(v6, who);
+	struct host_key a = host_of(v6, who);
 	struct host h;
 
 	cr_assert(map_get(skel->maps.hosts, &a, &h), "%sthe host is not known", fixture_text);
@@ -81,7 +90,7 @@ struct host host_get(int v6, enum who who)
 
 void host_set(int v6, enum who who, const struct host *h)
 {
-	struct sluice_addr a = addr_of(v6, who);
+	struct host_key a = host_of(v6, who);
 
 	map_set(skel->maps.hosts, &a, h);
 }

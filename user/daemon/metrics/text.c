@@ -280,13 +280,16 @@ static void text_peers_and_flows(FILE *f, const struct metrics *m)
 		for (i = 0; i < m->tops; i++) {
 			const struct flow_key *key = &m->top[i].key;
 			int by = n == METRIC_TOP_HELD;
+			char domain[24] = "";
 
 			if (by && !m->top[i].held)
 				continue;
+			if (key->domain)
+				snprintf(domain, sizeof(domain), ",domain=\"%u\"", key->domain);
 			fprintf(f,
-				"%s{local=\"%s\",local_port=\"%u\",remote=\"%s\",remote_port=\"%u\",protocol=\"%s\"%s%s%s} %.15g\n",
+				"%s{local=\"%s\",local_port=\"%u\",remote=\"%s\",remote_port=\"%u\",protocol=\"%s\"%s%s%s%s} %.15g\n",
 				about[n].name, addr_format(&key->local, local), ntohs(key->local_port),
-				addr_format(&key->remote, remote), ntohs(key->remote_port), flow_protocol(key),
+				addr_format(&key->remote, remote), ntohs(key->remote_port), flow_protocol(key), domain,
 				by ? ",by=\"" : "", by ? m->top[i].held : "", by ? "\"" : "", top_value(n, &m->top[i]));
 		}
 	}

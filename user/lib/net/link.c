@@ -11,6 +11,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -252,6 +253,47 @@ int link_ports_each(__u32 master, void (*fn)(__u32 ifindex, void *ctx), void *ct
 
 	mnl_attr_put_u32(nlh, IFLA_MASTER, master); /* the kernel leaves out the others */
 	return nl_talk(nlh, port_link, &p);
+}
+
+struct over_ctx {
+	__u32 ifindex;
+	int found;
+};
+
+static int over_link(const struct nlmsghdr *nlh, void *data)
+{
+	const struct ifinfomsg *m = mnl_nlmsg_get_payload(nlh);
+	struct over_ctx *c = data;
+	struct sluice_addr addr;
+	const struct nlattr *attr;
+	const char *name = "";
+	__u32 below = m->ifi_index;
+
+	mnl_attr_for_each (attr, nlh, sizeof(*m)) {
+		if (mnl_attr_get_type(attr) == IFLA_IFNAME)
+			name = attr_str(attr);
+		if (mnl_attr_get_type(attr) == IFLA_LINK && (__u32)m->ifi_index != c->ifindex)
+			below = attr_u32(attr);
+	}
+	c->found |= below == c->ifindex && !link_address(name, &addr);
+	return MNL_CB_OK;
+}
+
+int link_has_address(__u32 ifindex)
+{
+	struct over_ctx c = { .ifindex = ifindex };
+	char buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *m;
+	int err;
+
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
+	m->ifi_family = AF_UNSPEC;
+	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	err = nl_talk(nlh, over_link, &c);
+	return err ?: c.found;
 }
 
 struct stack_ctx {

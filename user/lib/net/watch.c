@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Changes of links, qdiscs and routes, as the kernel reports them. */
+/* Changes of links, addresses, qdiscs and routes, as the kernel reports them. */
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
@@ -11,7 +11,8 @@ int net_watch_open(void)
 {
 	struct sockaddr_nl addr = {
 		.nl_family = AF_NETLINK,
-		.nl_groups = RTMGRP_LINK | RTMGRP_TC | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
+		.nl_groups = RTMGRP_LINK | RTMGRP_TC | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_IFADDR |
+			     RTMGRP_IPV6_IFADDR,
 	};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	int err;
@@ -33,6 +34,9 @@ static int net_change(__u16 type)
 	case RTM_DELLINK:
 		/* An interface that goes down takes its IPv4 routes along, which the kernel does not report. */
 		return NET_CHANGED_LINK | NET_CHANGED_ROUTE;
+	case RTM_NEWADDR: /* of a bridge: it decides on the domain of its ports */
+	case RTM_DELADDR:
+		return NET_CHANGED_LINK;
 	case RTM_NEWROUTE:
 	case RTM_DELROUTE:
 		return NET_CHANGED_ROUTE;
