@@ -85,13 +85,14 @@ usage() {
 	  TELEMETRY=hpcc      how packets of sluice carry telemetry: hpcc or int-md
 	  BASE_RTT=           base_rtt of sluice (T), or auto; default: the round trip of the probe on the idle lab
 	  AUTH=               1: the hosts authenticate their messages, with a key made for each run
-	  VM=                 empty: this kernel; 6.1, 6.12, 7.2: that kernel in a virtual machine
+	  VM=                 empty: this kernel; oldest, stable, newest, or a number such as 6.12: that kernel in a virtual
+	                      machine (tests/vm/version)
 	  NIC=veth            star, udp, node, with VM: what links hosts and switch: veth; virtio: NICs with native XDP; vmxnet3: NICs
 	                      that segment and compute checksums. At most 30 senders; offloads as the drivers set them
 	                      up: GRO, but LRO in its place at hosts with vmxnet3
 	  GSO=on              stacks build packets of up to 64 KB, fq holds them whole, and devices cut them into MTUs in
 	                      front of the wire; off: stacks build packets of one MTU
-	  QUEUE=auto          what holds packets until their departure time: fq, or sluice, with VM=7.2: our own qdisc, at every
+	  QUEUE=auto          what holds packets until their departure time: fq, or sluice, with VM=newest: our own qdisc, at every
 	                      interface of a namespace with a sluiced whose root qdisc would be fq, and at bottlenecks (but of
 	                      racks, pfc and fabric) in the place of tbf or htb; auto: sluice where it can be had
 	  SEED=1              of everything random in the virtual machine: the same seed, the same figures
@@ -270,8 +271,9 @@ params_read() {
 	[[ $LAB_AUTH =~ ^[01]$ ]] || params_bad "AUTH=$LAB_AUTH is not known: 1 (with a key), or 0 (without)"
 
 	LAB_VM=${VM:-}
-	[[ $LAB_VM =~ ^(6\.1|6\.12|7\.2)?$ ]] ||
-		params_bad "VM=$LAB_VM is not known: 6.1, 6.12, 7.2, or empty for this kernel"
+	[[ $LAB_VM =~ ^(oldest|stable|newest|[0-9]+\.[0-9]+)?$ ]] ||
+		params_bad "VM=$LAB_VM is not known: oldest, stable, newest, a number such as 6.12, or empty for this kernel"
+	[[ ! $LAB_VM ]] || LAB_VM=$("$(dirname "${BASH_SOURCE[0]}")/../vm/version" "$LAB_VM") || exit 2
 	[[ ! ${SEED:-} || $LAB_VM ]] || params_bad "SEED=$SEED is of a virtual machine: add VM=, or leave SEED out"
 	params_nic
 	LAB_GSO=
@@ -284,10 +286,10 @@ params_read() {
 	[[ $LAB_QUEUE =~ ^(auto|fq|sluice)$ ]] || params_bad "QUEUE=$LAB_QUEUE is not known: auto, fq or sluice"
 	if [[ $LAB_QUEUE == auto ]]; then
 		LAB_QUEUE=fq
-		[[ $LAB_VM != 7.* || ! $LAB_GSO || ($LAB_CLASSES && (! $LAB_BORROW || $LAB_BLIND)) ]] || LAB_QUEUE=sluice
+		! params_has_qdiscs "$LAB_VM" || [[ ! $LAB_GSO || ($LAB_CLASSES && (! $LAB_BORROW || $LAB_BLIND)) ]] || LAB_QUEUE=sluice
 	fi
-	[[ $LAB_QUEUE == fq || $LAB_VM != 6.* ]] ||
-		params_bad "QUEUE=$LAB_QUEUE is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2"
+	[[ $LAB_QUEUE == fq || ! $LAB_VM ]] || params_has_qdiscs "$LAB_VM" ||
+		params_bad "QUEUE=$LAB_QUEUE is a qdisc in BPF, which Linux 6.16 and newer have: add VM=newest"
 	[[ $LAB_QUEUE == fq || $LAB_GSO ]] ||
 		params_bad "QUEUE=$LAB_QUEUE is no qdisc below a tbf, as hosts have it with GSO=off: leave GSO out"
 	[[ $LAB_QUEUE == fq || ! $LAB_CLASSES || ($LAB_BORROW && ! $LAB_BLIND) ]] ||
@@ -309,6 +311,9 @@ params_read() {
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
 		params_bad "NAME=$LAB_NAME: letters, digits, '.', '_' and '-' only"
 }
+
+# params_has_qdiscs VERSION: those in BPF.
+params_has_qdiscs() { [[ $1 ]] && printf '%s\n' 6.16 "$1" | sort -VC; }
 
 # params_count VARIABLE TEXT MIN MAX UNIT: TEXT is a whole number in the range, which it prints.
 params_count() {

@@ -473,7 +473,7 @@ params__fabric() {
 	wrong "INCAST=10kb is what a flow of CHURN has" LAB=fabric INCAST=10kb
 	wrong "GSO=yes is not known: on or off" GSO=yes
 	wrong "QUEUE=cake is not known: auto, fq or sluice" QUEUE=cake
-	wrong "QUEUE=sluice is a qdisc in BPF, which Linux 6.16 and newer have: add VM=7.2" QUEUE=sluice VM=6.12
+	wrong "QUEUE=sluice is a qdisc in BPF, which Linux 6.16 and newer have: add VM=newest" QUEUE=sluice VM=6.12
 	wrong "QUEUE=sluice is no qdisc below a tbf" QUEUE=sluice VM=7.2 GSO=off
 	wrong "QUEUE=sluice lets classes use what the others leave" QUEUE=sluice VM=7.2 CC=sluice CLASSES=70,30
 }
@@ -490,6 +490,10 @@ params__queue_is_ours_where_it_can_be_had() {
 	says "$(queue_of VM=7.2 CC=sluice CLASSES=70,30)" fq
 	says "$(queue_of VM=7.2 CC=sluice CLASSES=70,30 BORROW=1)" sluice
 	says "$(queue_of VM=6.12)" fq
+	says "$(queue_of VM=oldest)" fq
+	says "$(queue_of VM=stable)" fq
+	says "$(queue_of VM=7.10)" sluice
+	wrong "VM=6 is not known: oldest, stable, newest, a number such as 6.12, or empty for this kernel" VM=6
 }
 
 params__pauses() {

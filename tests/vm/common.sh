@@ -9,7 +9,7 @@ PATH=$PATH:/usr/sbin:/sbin
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 REPO_DIR=$(cd "$VM_DIR/../.." && pwd)
 BUILD_DIR=$REPO_DIR/build/vm
-VM_VERSIONS="6.1 6.12 7.2"
+VM_NAMES="oldest stable newest"
 
 SAYS=${SAYS:-vm}
 say() { echo "$SAYS: $*" >&2; }
@@ -36,16 +36,6 @@ need()
 	done
 	[ -z "$missing" ] || die "these packages are missing:$missing" \
 		"install them with: apt-get install --no-install-recommends$missing"
-}
-
-need_version()
-{
-	local version
-
-	for version in $VM_VERSIONS; do
-		[ "$1" != "$version" ] || return 0
-	done
-	EXIT_CODE=2 die "kernel '$1' is not one of: $VM_VERSIONS"
 }
 
 # libs_of FILE...: the shared libraries and the loader that FILEs need. Scripts, data and static
