@@ -807,3 +807,52 @@ interface__takes_another_role_with_a_reload() {
 	bulk_goes_on
 	bulk_stop
 }
+
+# map_room NODE MAP: entries for which it has room.
+map_room() { bpftool -j map show pinned "$PINS/ssys-$1/$2" | jq .max_entries; }
+
+# Flows and their hosts are a host's: a switch does not pay 63 MB for them, and one that becomes a host has them.
+interface__switch_has_no_maps_of_a_host() {
+	local by
+
+	net_up
+	switch_config | sed "s|p1|eth0|; /p2/d; s|ssys-sw|ssys-h2|" >"$CASE_DIR/switch.yaml"
+	host_config h2 "tcp: {}" >"$CASE_DIR/host.yaml"
+	daemon_start h1 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	for by in reload start; do
+		cp "$CASE_DIR/switch.yaml" "$CASE_DIR/h2.yaml"
+		daemon_start h2
+		expect "room for flows" "$(map_room h2 flows)" -eq 1
+		expect "room for hosts" "$(map_room h2 hosts)" -eq 1
+		expect "MB of its maps" "$(interface_maps_mb h2)" -lt 20
+		daemon_hup h2 reloaded
+		! said h2 "max_flows stays" || fail "it complains of the size"
+		cp "$CASE_DIR/host.yaml" "$CASE_DIR/h2.yaml"
+		if [[ $by == reload ]]; then
+			daemon_hup h2 reloaded
+		else
+			daemon_kill h2
+			daemon_start h2
+		fi
+		expect "role after a $by" "$(status_of h2 '.interfaces[0].role')" = host
+		expect "room for flows after a $by" "$(map_room h2 flows)" -eq 65536
+		governed_soon h1
+		wait_for 20 "h2 has the flow" interface_has_flows h2
+		expect "peers of h2" "$(status_of h2 .hosts.strip)" -eq 1
+		expect "warnings" "$(status_of h2 '.warnings | length')" -eq 0
+		! said h2 "nearly full" || fail "it takes the map for full"
+		daemon_stop h2
+	done
+	bulk_goes_on
+	bulk_stop
+}
+
+interface_has_flows() { [[ $(ctl "$1" flows --json | jq length) -ge 1 ]]; }
+
+interface_maps_mb() {
+	sed -n 's/^map_id:[ \t]*//p' "/proc/${DAEMON[$1]}/fdinfo/"* | sort -un | while read -r id; do
+		bpftool -j map show id "$id" 2>/dev/null | jq .bytes_memlock
+	done | awk '{ n += $1 } END { print int(n / 1000000) }'
+}

@@ -216,7 +216,8 @@ int dataplane_reload(struct dataplane *dp, struct config *c)
 	err = keys_apply(dp, c);
 	if (!err)
 		err = peers_apply(dp, c);
-	map_room(dp->pins.flows, c->max_flows, "max_flows");
+	if (host_maps_are_used(c))
+		map_room(dp->pins.flows, c->max_flows, "max_flows");
 	map_room(dp->pins.voqs, c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = ports_apply(dp, c, 0);
@@ -281,5 +282,5 @@ void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m)
 	m->rate_asks = bpf_map__fd(dp->skel->maps.rate_asks);
 	m->pfc_alarms = bpf_map__fd(dp->skel->maps.pfc_alarms);
 	m->rx_states = bpf_map__fd(dp->skel->maps.rx_states);
-	m->flows_room = bpf_map__max_entries(dp->skel->maps.flows);
+	m->flows_room = map_entries(dp->pins.flows);
 }

@@ -134,8 +134,8 @@ int programs_add(struct dataplane *dp, const struct config *c);
 /* The sets that a configuration wants. */
 #define SET_BIT(set) (1U << (set))
 unsigned int sets_wanted(const struct config *c);
-/* Makes the maps of one object those of another, matched by name. */
-int maps_share(struct bpf_object *to, const struct bpf_object *from);
+/* Makes the maps of one object those of another, matched by name. grow: small ones of a host are made anew. */
+int maps_share(struct bpf_object *to, const struct bpf_object *from, int grow);
 /* A map in use keeps its size, with a message; fd < 0: it is not in use. */
 __u32 map_room(int fd, __u32 wanted, const char *key);
 
@@ -160,6 +160,19 @@ void routes_forget(struct dataplane *dp);
 int routes_remove(__u32 ifindex);
 
 /* --- port_describe.c --- */
+
+/* --- host_maps.c --- */
+
+/* Whether the configuration has use for the maps of a host. */
+int host_maps_are_used(const struct config *c);
+/* Before the programs are loaded: their sizes. */
+int host_maps_size(struct dataplane *dp, const struct config *c);
+/* Whether a map of a new object is one of these that is to be made anew, as the one in use has room for one entry. */
+int host_map_is_small(const struct bpf_map *map, const struct bpf_map *in_use);
+/* The sizes in the object that a reload loads; and when it is loaded, its maps take the place of the small ones. */
+int host_maps_grow(struct sluice_bpf *s, const struct config *c);
+int host_maps_take(struct dataplane *dp);
+__u32 map_entries(int fd); /* 0: unknown */
 
 /*
  * Fills in a port from configuration and kernel; -errno with a message when it cannot be used. A driver reports no

@@ -221,10 +221,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 		if (err)
 			return err;
 	}
-	room = pinned_room(dp->pin_dir, "flows", c->max_flows, "max_flows");
-	err = bpf_map__set_max_entries(s->maps.flows, room);
-	if (!err)
-		err = bpf_map__set_max_entries(s->maps.rx_states, room);
+	err = host_maps_size(dp, c);
 	room = pinned_room(dp->pin_dir, "voqs", c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.voqs, room);
@@ -307,14 +304,15 @@ static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int se
 	return 0;
 }
 
-int maps_share(struct bpf_object *to, const struct bpf_object *from)
+int maps_share(struct bpf_object *to, const struct bpf_object *from, int grow)
 {
 	struct bpf_map *map, *other;
 	int err;
 
 	bpf_object__for_each_map(map, to) {
 		other = bpf_object__find_map_by_name(from, bpf_map__name(map));
-		if (!other || bpf_map__is_internal(map) || bpf_map__fd(other) < 0)
+		if (!other || bpf_map__is_internal(map) || bpf_map__fd(other) < 0 ||
+		    (grow && host_map_is_small(map, other)))
 			continue;
 		err = bpf_map__reuse_fd(map, bpf_map__fd(other));
 		if (err)
@@ -333,14 +331,14 @@ int programs_add(struct dataplane *dp, const struct config *c)
 		if (dp->of[i])
 			sets &= ~SET_BIT(i);
 	if (!sets)
-		return 0;
+		return host_maps_take(dp); /* if an earlier reload failed there */
 	s = sluice_bpf__open();
 	if (!s)
 		return -errno;
 	s->rodata->wire_port = dp->skel->rodata->wire_port;
-	err = programs_choose(s, sets, 0);
-	if (!err)
-		err = maps_share(s->obj, dp->skel->obj);
+	err = programs_choose(s, sets, 0)  ?:
+		      host_maps_grow(s, c) ?:
+					     maps_share(s->obj, dp->skel->obj, sets & SET_BIT(SET_HOST));
 	if (!err)
 		err = sets_load(dp, s, sets);
 	if (err) {
@@ -350,7 +348,7 @@ int programs_add(struct dataplane *dp, const struct config *c)
 	for (i = 0; dp->more[i]; i++)
 		; /* each has a set of its own: there is room */
 	dp->more[i] = s;
-	return 0;
+	return host_maps_take(dp);
 }
 
 int programs_open(struct dataplane *dp, const struct config *c)

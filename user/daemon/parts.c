@@ -33,6 +33,15 @@ int parts_open(struct parts *p, const struct dataplane *dp, const struct config 
 	return err;
 }
 
+void parts_reload(struct parts *p, const struct dataplane *dp, const struct config *c)
+{
+	struct dataplane_maps maps;
+
+	dataplane_maps(dp, &maps);
+	p->config = c;
+	p->age.flows_room = maps.flows_room;
+}
+
 void parts_close(struct parts *p)
 {
 	ppfc_close(p->ppfc); /* first: bypass and a detach would not release its pauses */

@@ -23,6 +23,8 @@ struct parts {
 
 /* Opens the parts over the maps of dp, which stay open longer. 0, or -errno with a message: call parts_close(). */
 int parts_open(struct parts *p, const struct dataplane *dp, const struct config *c);
+/* A new configuration is in force. */
+void parts_reload(struct parts *p, const struct dataplane *dp, const struct config *c);
 /* Releases paused neighbours. */
 void parts_close(struct parts *p);
 

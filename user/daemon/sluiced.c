@@ -94,7 +94,7 @@ static void daemon_reload_config(struct daemon *d)
 	recorder_commit(&d->recorder, dataplane_pins(d->dp), c);
 	config_free(d->config);
 	d->config = c;
-	d->parts.config = c;
+	parts_reload(&d->parts, d->dp, c);
 }
 
 /* Logs a changed knob, and whether it agrees with the configuration. */

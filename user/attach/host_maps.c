@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Maps that only the programs of a host, and its congestion control, use: 63 MB. Without either they have room for one
+ * entry. A reload that adds a host makes them anew, with the programs that it loads, as none that runs has them.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "attach/dataplane_int.h"
+#include "sluice.skel.h"
+
+static const char *const names[] = { "flows", "rx_states", "hosts", "asked", "syn_offers", "wanted" };
+#define HOST_MAPS (sizeof(names) / sizeof(names[0]))
+
+/* The room that a host needs; flows and their rx_states have as many as the configuration says. */
+static __u32 room_wanted(const struct bpf_map *map, const struct config *c)
+{
+	const char *name = bpf_map__name(map);
+
+	return !strcmp(name, "flows") || !strcmp(name, "rx_states") ? c->max_flows : bpf_map__max_entries(map);
+}
+
+int host_maps_are_used(const struct config *c)
+{
+	return sets_wanted(c) & SET_BIT(SET_HOST) || c->tcp.name;
+}
+
+__u32 map_entries(int fd)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.max_entries;
+}
+
+/* One that is pinned keeps its size, unless it is that of an earlier daemon that had no host: then it is made anew. */
+static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u32 room, int used)
+{
+	char path[512];
+	__u32 has;
+	int fd;
+
+	pin_path(path, sizeof(path), dp->pin_dir, bpf_map__name(map));
+	fd = bpf_map__pin_path(map) ? bpf_obj_get(path) : -1;
+	if (fd < 0)
+		return room;
+	has = map_entries(fd);
+	close(fd);
+	if (!has || has == room)
+		return room;
+	if (!used || has > 1) {
+		if (used)
+			msg("max_flows stays %u: its map is in use; stop sluiced or detach to change it", has);
+		return has;
+	}
+	if (dp->adopt) /* the other version's pin goes with its maps */
+		return room;
+	if (unlink(path)) {
+		msg("%s: %s: it stays as small as without a host", path, strerror(errno));
+		return has;
+	}
+	dp->lost = !dp->fresh;
+	return room;
+}
+
+int host_maps_size(struct dataplane *dp, const struct config *c)
+{
+	int used = host_maps_are_used(c), err = 0;
+	struct bpf_map *map;
+	unsigned int i;
+	__u32 room;
+
+	for (i = 0; i < HOST_MAPS && !err; i++) {
+		map = bpf_object__find_map_by_name(dp->skel->obj, names[i]);
+		if (!map)
+			continue;
+		room = host_map_room(dp, map, used ? room_wanted(map, c) : 1, used);
+		err = bpf_map__set_max_entries(map, room);
+	}
+	if (!err)
+		err = bpf_map__set_max_entries(dp->skel->maps.rx_states, bpf_map__max_entries(dp->skel->maps.flows));
+	return err;
+}
+
+int host_map_is_small(const struct bpf_map *map, const struct bpf_map *in_use)
+{
+	unsigned int i;
+
+	for (i = 0; i < HOST_MAPS && strcmp(bpf_map__name(map), names[i]); i++)
+		;
+	return i < HOST_MAPS && map_entries(bpf_map__fd(in_use)) == 1 && bpf_map__max_entries(map) > 1;
+}
+
+int host_maps_grow(struct sluice_bpf *s, const struct config *c)
+{
+	return bpf_map__set_max_entries(s->maps.flows, c->max_flows) ?:
+		       bpf_map__set_max_entries(s->maps.rx_states, c->max_flows);
+}
+
+/* The file descriptor of a pinned map; -1: it is none. */
+static int pins_fd(const struct pins *p, const char *name)
+{
+#define PINS_NAMED(pin)          \
+	if (!strcmp(name, #pin)) \
+		return p->pin;
+	PINS(PINS_NAMED)
+#undef PINS_NAMED
+	return -1;
+}
+
+/* A map takes the place of a small one: its pin, and the file descriptors by which everybody here knows that. */
+static int host_map_replace(struct dataplane *dp, const struct bpf_map *map, int in_use, int pin)
+{
+	char path[512], next[520];
+	int fd = bpf_map__fd(map);
+
+	if (pin >= 0) {
+		pin_path(path, sizeof(path), dp->pin_dir, bpf_map__name(map));
+		snprintf(next, sizeof(next), "%s_next", path);
+		if (bpf_obj_pin(fd, next))
+			return -errno;
+		if (rename(next, path)) {
+			unlink(next);
+			return -errno;
+		}
+		dup3(fd, pin, O_CLOEXEC);
+	}
+	return dup3(fd, in_use, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+int host_maps_take(struct dataplane *dp)
+{
+	const struct sluice_bpf *s = dp->of[SET_HOST] ?: dp->skel;
+	const struct bpf_map *map, *in_use;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < HOST_MAPS && !err && s != dp->skel; i++) {
+		map = bpf_object__find_map_by_name(s->obj, names[i]);
+		in_use = bpf_object__find_map_by_name(dp->skel->obj, names[i]);
+		if (!map || !in_use || !host_map_is_small(map, in_use))
+			continue;
+		err = host_map_replace(dp, map, bpf_map__fd(in_use), pins_fd(&dp->pins, names[i]));
+		if (err)
+			msg("%s: a map for a host's flows in place of the small one: %s", names[i], strerror(-err));
+	}
+	return err;
+}
