@@ -340,6 +340,58 @@ crash__detach_with_pins_missing() {
 
 # Without CAP_SYS_ADMIN, as its unit starts it, a message names what it cannot look for, and the rest is adopted.
 crash__pins_missing_without_the_right_to_look() {
+crash_pins_are_back() { [[ $(ls "$PINS/ssys-h1" 2>/dev/null) == "$1" ]]; }
+
+# Somebody removes the pins of a running daemon, or all of their directory: they are pinned again within a second or two,
+# and an orderly end just after that finds what it has to remove, the congestion control too.
+crash__pins_removed_while_it_runs() {
+	local name pins objects=$CASE_DIR/objects.txt
+
+	net_up
+	state_keep h1
+	daemon_start h1 h2 sw
+	bpf_of h1 h2 sw >"$objects"
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	pins=$(ls "$PINS/ssys-h1")
+	for name in ssys-h1/flows ssys-h1/tcp_cc 'ssys-h1/*' ssys-h1; do
+		# shellcheck disable=SC2086
+		rm -r "${PINS:?}"/$name
+		wait_for 20 "all is there again after $name" crash_pins_are_back "$pins"
+		expect "flow after $name" "$(flow_of h1 .feedbacks)" -ge 1
+		bpf_of h1 >>"$objects"
+		grows "feedback after $name" 20 flow_of h1 .feedbacks
+	done
+	expect_said h1 "ssys-h1: 1 pin had been removed: pinned again"
+	bulk_stop
+	rm -r "$PINS/ssys-h1"
+	daemon_stop h1 h2 sw
+	sort -u -o "$objects" "$objects"
+	state_back "$objects" h1
+	daemon_start h1
+	daemon_stop h1
+}
+
+# Its name stays taken: the next start says by what, and how to get rid of it.
+crash__control_that_is_left_without_a_pin_is_named() {
+	local id
+
+	net_up
+	attach_by_clsact
+	daemon_start h1
+	id=$(pin_number h1 tcp_cc)
+	daemon_kill h1
+	filters_remove h1 eth0
+	rm -r "$PINS/ssys-h1"
+	daemon_fails h1 4 "registering the congestion control '${CC}h1'" "if by an earlier sluiced whose pins are gone, 'sluicectl clean' says how"
+	expect "what clean says" "$(ctl h1 clean)" has "bpftool struct_ops unregister id $id"
+	bpftool struct_ops unregister id "$id" >/dev/null || fail "it cannot be unregistered"
+	net_in h1 bash -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
+	daemon_start h1
+	daemon_stop h1
+}
+
 	setpriv --version >/dev/null 2>&1 || skip "no setpriv to take CAP_SYS_ADMIN away"
 	net_up
 	daemon_start h1 h2 sw

@@ -202,9 +202,10 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
 		if (!link) {
 			err = -errno;
-			msg("tcp: registering the congestion control '%s': %s%s", c->tcp.name,
-			    strerror(-err),
-			    err == -EEXIST ? ": the name is taken: choose another with tcp: name" : "");
+			msg("tcp: registering the congestion control '%s': %s%s", c->tcp.name, strerror(-err),
+			    err == -EEXIST ?
+				    ": the name is taken: if by an earlier sluiced whose pins are gone, 'sluicectl clean' says how to remove it; else choose another with tcp: name" :
+				    "");
 			return err;
 		}
 		/* It stays registered when the daemon ends; only deleting the map's element removes it. */

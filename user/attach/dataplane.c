@@ -164,11 +164,12 @@ void dataplane_commit(struct dataplane *dp, const struct config *c)
 {
 	epoch_next(dp, c);
 	linger_begin(dp);
-	if (dp->running)
-		return;
-	adopt_finish(dp);
-	adopt_close(dp);
-	dp->running = 1;
+	if (!dp->running) {
+		adopt_finish(dp);
+		adopt_close(dp);
+		dp->running = 1;
+	}
+	pins_release(dp); /* others are pinned now: the next tick opens them */
 }
 
 int dataplane_undo(struct dataplane *dp, int err)
@@ -254,6 +255,7 @@ void dataplane_beat(struct dataplane *dp, const struct config *c)
 	/* The tracer was killed. */
 	if (dp->pins.ctl->trace_on && now > dp->pins.ctl->trace_until_ns)
 		dp->pins.ctl->trace_on = 0;
+	pins_watch(dp);
 	seq_base_follow(dp, c, 0);
 }
 

@@ -68,7 +68,20 @@ struct dataplane {
 		__u32 ifindex;
 		char name[IFNAMSIZ];
 	} known[CONFIG_INTERFACES]; /* names of the configured interfaces when they were attached */
-	struct msg_limit limit, route_limit, pod_limit, htb_limit[HTB_VERDICTS];
+	struct {
+		__u64 since_ns, last_ns, next_ns;
+		unsigned int times;
+	} put_back; /* watch.c: how often in a minute something was put back, and when that goes on */
+	unsigned int ticks;
+	__u64 cc_back_ns;   /* when the default congestion control was put back; 0: never */
+	char cc_others[16]; /* one that somebody insists on; "" */
+#define KEPT_PINS 64
+	struct {
+		char name[32];
+		int fd;
+	} kept[KEPT_PINS]; /* what is pinned, links at tcx left aside */
+	unsigned int kept_n;
+	struct msg_limit limit, route_limit, pod_limit, pin_limit, htb_limit[HTB_VERDICTS];
 	__u64 clock_said_ns; /* when the clock was last reported as off */
 };
 
@@ -86,6 +99,12 @@ void dataplane_close(struct dataplane *dp);
 int pin_dir_lock(struct dataplane *dp, const char *dir);
 
 /* --- control.c --- */
+/* --- pin_keep.c --- */
+
+/* Pins again those that somebody removed since the last call, which opened them. */
+void pins_watch(struct dataplane *dp);
+void pins_release(struct dataplane *dp);
+
 
 /* The configuration is in force, and the programs read it anew. */
 void epoch_next(struct dataplane *dp, const struct config *c);

@@ -15,6 +15,7 @@ int dataplane_detach(struct dataplane *dp)
 	struct leaving l;
 	char usual[sizeof(ctl->cc_default)] = "";
 
+	pins_watch(dp); /* they record what is to be removed, and where the congestion control is */
 	if (ctl) {
 		memcpy(usual, ctl->cc_default, sizeof(usual));
 		if (!ctl->bypass) {

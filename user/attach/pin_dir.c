@@ -70,6 +70,7 @@ void dataplane_close(struct dataplane *dp)
 
 	if (!dp)
 		return;
+	pins_release(dp);
 	pins_close(&dp->pins);
 	adopt_close(dp);
 	pods_forget(dp);
