@@ -74,7 +74,7 @@ companion__that_reaches_a_stack_harms_nothing() {
 
 companion_sink_goes() {
 	daemon_kill h2
-	net_in h2 tc qdisc del dev eth0 clsact
+	filters_remove h2 eth0
 }
 
 # The shaper would drop the whole GSO packet from which a companion is cloned: it has room for one packet.

@@ -57,6 +57,7 @@ config_broken() {
 	is not a number: write digits|P;interfaces: [{name: p1, role: switch, id: -1}];
 	interfaces: p1: id: 'one' is not a number: write digits|P;interfaces: [{name: p1, role: switch, id: one}];
 	'yes' is not known: write |P;interfaces: [{name: eth0, role: host, xdp: yes}];R;
+	attach 'tc' is not known: write auto or clsact|P;interfaces: [{name: eth0, role: host, attach: tc}];R;
 	'intmd' is not known: write |P;I;R;hpcc: {encoding: intmd};
 	'md' is not known: write |P;I;auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, encoding: md}];
 	queue 'pfifo' is not known: write auto, sluice or fq|P;interfaces: [{name: eth0, role: host, queue: pfifo}];R;

@@ -179,8 +179,8 @@ control__interfaces_and_peers_by_sighup() {
 	daemon_hup sw "reloaded"
 	expect "interfaces of sw" "$(status_of sw '[.interfaces[].name] | join(" ")')" = p2
 	expect_said sw "p1: switch -> detached: no longer in the configuration"
-	expect "filters of p1" "$(net_in sw tc filter show dev p1 egress)" = ""
-	expect "filters of p2" "$(net_in sw tc filter show dev p2 egress)" has hop
+	expect "filters of p1" "$(filters_of sw p1 egress)" = ""
+	expect "filters of p2" "$(filters_of sw p2 egress)" has hop
 	server h2
 	transfer h1 10.2.0.2 -n 1M
 	flow_soon h1 "base RTT" .base_rtt_ns 2000000

@@ -255,6 +255,7 @@ pin_number() { bpftool -j map show pinned "$PINS/ssys-$1/$2" | jq .id; }
 crash__pins_that_are_missing() {
 	local name number names lost='' objects=$CASE_DIR/objects.txt
 
+	attach_by_clsact
 	net_up
 	state_keep h1
 	daemon_start h1 h2 sw
@@ -311,6 +312,7 @@ crash__pins_that_are_missing() {
 crash__detach_with_pins_missing() {
 	local name objects=$CASE_DIR/objects.txt
 
+	attach_by_clsact
 	net_up
 	state_keep h1
 	for name in control ports stats tcp_cc flows '*'; do
@@ -338,8 +340,6 @@ crash__detach_with_pins_missing() {
 	state_back "$objects" h1
 }
 
-# Without CAP_SYS_ADMIN, as its unit starts it, a message names what it cannot look for, and the rest is adopted.
-crash__pins_missing_without_the_right_to_look() {
 crash_pins_are_back() { [[ $(ls "$PINS/ssys-h1" 2>/dev/null) == "$1" ]]; }
 
 # Somebody removes the pins of a running daemon, or all of their directory: they are pinned again within a second or two,
@@ -392,6 +392,8 @@ crash__control_that_is_left_without_a_pin_is_named() {
 	daemon_stop h1
 }
 
+# Without CAP_SYS_ADMIN, as its unit starts it, a message names what it cannot look for, and the rest is adopted.
+crash__pins_missing_without_the_right_to_look() {
 	setpriv --version >/dev/null 2>&1 || skip "no setpriv to take CAP_SYS_ADMIN away"
 	net_up
 	daemon_start h1 h2 sw

@@ -24,8 +24,7 @@ faults_daemon() {
 faults_state() {
 	{
 		net_in h1 tc qdisc show | grep clsact
-		net_in h1 tc filter show dev eth0 ingress
-		net_in h1 tc filter show dev eth0 egress
+		filters_of
 		net_in h1 ip route show
 		net_in h1 ip -6 route show
 		net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control

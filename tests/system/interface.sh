@@ -759,7 +759,7 @@ interface__filters_of_somebody_else_stay_and_work() {
 	state_keep h1
 	daemon_start h1 h2 sw
 	bpf_of h1 >"$CASE_DIR/objects.txt"
-	expect "filters while attached" "$(net_in h1 tc filter show dev eth0 egress)" has "egress"
+	expect "filters while attached" "$(filters_of h1 eth0 egress)" has "egress"
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -774,6 +774,7 @@ interface__filters_of_somebody_else_stay_and_work() {
 
 # A clsact qdisc that sluiced made stays if somebody added a filter to it meanwhile.
 interface__filters_that_came_later_stay() {
+	attach_by_clsact
 	net_up
 	daemon_start h1
 	interface_filters h1 eth0

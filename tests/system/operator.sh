@@ -294,11 +294,10 @@ operator__check_finds_what_is_missing_and_how_to_fix_it() {
 	expect "what it says of the name" "$(found detail "tcp: name")" has "another congestion control of the name reno"
 }
 
-filters_of() { net_in h1 tc filter show dev eth0 egress 2>/dev/null; net_in h1 tc filter show dev eth0 ingress 2>/dev/null; }
-
 operator__clean_removes_what_was_left() {
 	local before
 
+	attach_by_clsact
 	net_up
 	daemon_start h1
 	ctl_refuses 1 "a sluiced is running there" clean

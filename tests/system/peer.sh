@@ -46,7 +46,7 @@ peer__that_stops_stripping_in_mid_transfer() {
 # Meanwhile h1 sends plain packets; the next sluiced adopts h2's maps and is heard of again.
 peer_lost_and_found() {
 	daemon_kill h2
-	net_in h2 tc qdisc del dev eth0 clsact
+	filters_remove h2 eth0
 	wait_for 20 "h1 notices that h2 is silent" peer_silent h1
 	bulk_goes_on 20
 	expect "flow of h1 has telemetry" "$(flow_of h1 .telemetry)" = false

@@ -119,7 +119,7 @@ pfc__follows_the_file() {
 	daemon_hup sw reloaded
 	expect "links" "$(pfc_links)" = "pfc_*queue"
 	expect "ports" "$(ctl sw ports --json | jq '.ports | length')" -eq 0
-	expect "filters at p1's ingress" "$(net_in sw tc filter show dev p1 ingress)" = ""
+	expect "filters at p1's ingress" "$(filters_of sw p1 ingress)" = ""
 	bulk_udp_stop
 	daemon_stop sw
 }
@@ -328,25 +328,24 @@ pfc_filters() {
 	local port
 
 	for port in p1 p2; do
-		net_in sw tc filter show dev $port ingress
-		net_in sw tc filter show dev $port egress
+		filters_of sw $port
 	done
 }
 
 # The program that obeys pauses at a switch port is removed like the rest if its daemon is dead and its pins are gone.
 pfc__clean_removes_what_a_killed_daemon_left() {
+	attach_by_clsact
 	net_up
 	pfc_switch ppfc "buffer: 400KB" >"$CASE_DIR/sw.yaml"
 	daemon_start sw
-	expect "programs at ingress" "$(net_in sw tc filter show dev p1 ingress)" has "pfc"
+	expect "programs at ingress" "$(filters_of sw p1 ingress)" has "pfc"
 	daemon_kill sw
 	find "$PINS/ssys-sw" -type f -delete
 	rmdir "$PINS/ssys-sw"
 	wait_for 20 "the daemon is taken for dead" pfc_clean_would_remove 4
 	ctl sw clean >"$CASE_DIR/clean.txt" 2>"$CASE_DIR/clean.log"
 	expect "exit status of clean" $? -eq 0
-	expect "filters that are left" "$(for port in p1 p2; do net_in sw tc filter show dev $port ingress
-		net_in sw tc filter show dev $port egress; done)" = ""
+	expect "filters that are left" "$(pfc_filters)" = ""
 }
 
 pfc_clean_would_remove() { [[ $(ctl sw clean --dry-run --json | jq 'map(select(.would_be_removed)) | length') == "$1" ]]; }

@@ -176,7 +176,7 @@ reload__interface_leaves_without_loss() {
 	reload_plain
 	reload_port_gone
 	expect_said h1 "eth0: host -> detached: no longer in the configuration"
-	expect "filters of eth0" "$(net_in h1 tc filter show dev eth0 ingress)$(net_in h1 tc filter show dev eth0 egress)" = ""
+	expect "filters of eth0" "$(filters_of)" = ""
 	reload_unharmed
 	reload_back
 	reload_governed

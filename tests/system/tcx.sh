@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Interfaces with a qdisc `ingress`, which has the place of clsact: programs are attached by tcx (Linux 6.6).
+# Programs are attached by tcx where the kernel has it (Linux 6.6): also where a qdisc `ingress` has the place of clsact.
 
-need_tcx() { bpftool btf dump file /sys/kernel/btf/vmlinux | grep -q "STRUCT 'tcx_link'" || skip "no tcx in this kernel"; }
+need_tcx() { has_tcx || skip "no tcx in this kernel"; }
 
 # tcx_ingress NODE DEVICE: a stranger's qdisc ingress, with a filter that counts.
 tcx_ingress() {
@@ -52,10 +52,9 @@ tcx_hosts() {
 	state_keep h1 h2 sw
 	daemon_start h1 h2 sw
 	bpf_of h1 h2 sw >"$CASE_DIR/objects.txt"
-	expect_said h1 "eth0: attached by tcx, because a qdisc 'ingress' has the place of clsact"
 	expect "status as text" "$(ctl h1 status)" has "attached by tcx"
 	expect "how h2 is attached" "$(tcx_attached h2 eth0)" = tcx
-	expect "how sw is attached" "$(tcx_attached sw p1)" = clsact
+	expect "how sw is attached" "$(tcx_attached sw p1)" = tcx
 	expect "links of h1" "$(tcx_pins h1)" = "egress ingress"
 	ids=$(tcx_ids h1)
 	server h2
@@ -115,12 +114,12 @@ tcx__switch_with_an_ingress_qdisc() {
 tcx__stays_until_the_next_start() {
 	need_tcx
 	net_up
-	tcx_ingress h1 eth0
 	daemon_start h1 h2 sw
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
-	net_in h1 tc qdisc del dev eth0 ingress
+	attach_by_clsact
+	host_config h1 >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 reloaded
 	expect "how it is attached" "$(tcx_attached h1 eth0)" = tcx
 	grows "feedback" 20 flow_of h1 .feedbacks
@@ -136,9 +135,168 @@ tcx__stays_until_the_next_start() {
 	expect "qdiscs at the end" "$(net_in h1 tc qdisc show dev eth0)" has-no clsact
 }
 
+# tcx_after_clsact WORD: h1's programs were filters of clsact, as an earlier version has it; now they come to tcx, by a
+# start over the pins of a dead daemon, or a reload. No packet is lost, none is wrapped twice, and clsact stays until the
+# end: if it went, so would the queue.
+tcx_after_clsact() {
+	local twice
+
+	need_tcx
+	attach_by_clsact
+	net_up
+	daemon_start h1 h2 sw
+	expect "how it is attached" "$(tcx_attached h1 eth0)$(tcx_attached sw p1)" = clsactclsact
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	twice=$(stat_of h2 rx_mismatch rx_bad_length rx_truncated rx_foreign)
+	ATTACH=
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	host_config h2 >"$CASE_DIR/h2.yaml"
+	switch_config >"$CASE_DIR/sw.yaml"
+	if [[ $1 == start ]]; then
+		daemon_kill h1 h2 sw
+		daemon_start h1 h2 sw
+	else
+		daemon_hup h1 reloaded
+		daemon_hup h2 reloaded
+		daemon_hup sw reloaded
+	fi
+	expect_said h1 "eth0: attached by clsact -> tcx"
+	for node in h1 h2; do
+		expect "how $node is attached then" "$(tcx_attached $node eth0)" = tcx
+		expect "links of $node" "$(tcx_pins $node)" = "egress ingress"
+		expect "filters of $node" "$(net_in $node tc filter show dev eth0 egress)$(net_in $node tc filter show dev eth0 ingress)" = ""
+	done
+	expect "qdiscs" "$(net_in h1 tc qdisc show dev eth0)" has clsact
+	governed_soon h1
+	grows "feedback" 20 flow_of h1 .feedbacks
+	grows "packets that are stamped" 20 stat_of sw hop_stamped
+	bulk_unharmed
+	expect "messages that were not understood" "$(stat_of h2 rx_mismatch rx_bad_length rx_truncated rx_foreign)" -eq "$twice"
+	bulk_stop
+	daemon_stop h1 h2 sw
+	expect "qdiscs at the end" "$(net_in h1 tc qdisc show dev eth0)" has-no clsact
+}
+
+tcx__after_clsact_by_a_start() {
+	tcx_after_clsact start
+}
+
+tcx__after_clsact_by_a_start_with_telemetry_in_the_data() {
+	telemetry_in_data
+	tcx_after_clsact start
+}
+
+tcx__after_clsact_by_a_reload() {
+	tcx_after_clsact reload
+}
+
+# wondershaper, tcconfig: they make a qdisc ingress while Sluice is there, and a clsact would be in their way.
+tcx__leaves_the_place_of_clsact_to_others() {
+	need_tcx
+	net_up
+	daemon_start h1 h2 sw
+	for node in h1 h2; do
+		expect "qdiscs of $node" "$(net_in $node tc qdisc show dev eth0)" has-no clsact
+	done
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	tcx_ingress h1 eth0
+	grows "bytes that the filter of h1 sees" 20 tcx_hits h1 eth0
+	grows "feedback" 20 flow_of h1 .feedbacks
+	net_in h1 tc qdisc del dev eth0 ingress || fail "the qdisc ingress cannot be removed"
+	net_in h1 tc qdisc add dev eth0 clsact || fail "no clsact beside tcx"
+	grows "feedback then" 20 flow_of h1 .feedbacks
+	bulk_goes_on
+	bulk_stop
+	daemon_stop h1 h2 sw
+	expect "the clsact of somebody else" "$(net_in h1 tc qdisc show dev eth0)" has clsact
+}
+
+# As a CNI does it: a program that was there before ends with "ok", and so no other program behind it sees the packet.
+tcx__is_in_front_of_who_ends_with_ok() {
+	local where
+
+	need_tcx
+	need_neighbour
+	net_up
+	for where in egress ingress; do
+		NEIGHBOUR_ENDS=1 neighbour "x-$where" h1 "tcx-$where" 5301 || fail "no neighbour at tcx: $(<"$CASE_DIR/x-$where.log")"
+		net_in h1 tc qdisc add dev eth0 clsact 2>/dev/null
+		NEIGHBOUR_ENDS=1 neighbour "c-$where" h1 "$where:1" 5302 || fail "no neighbour at clsact: $(<"$CASE_DIR/c-$where.log")"
+	done
+	daemon_start h1 h2 sw
+	expect "warnings" "$(status_of h1 '.warnings | length')" -eq 0
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	for where in egress ingress; do
+		grows "packets that the neighbour at tcx $where sees" 20 neighbour_has "x-$where" seen
+	done
+	bulk_stop
+	daemon_stop h1
+	for where in egress ingress; do
+		neighbour_stop "x-$where"
+		neighbour_stop "c-$where"
+	done
+}
+
+# One that comes later and asks for the first place gets it: that is said, with its name and what to do.
+tcx__names_who_comes_in_front_of_it() {
+	need_tcx
+	need_neighbour
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	NEIGHBOUR_ENDS=1 neighbour n1 h1 tcx-ingress-first 5301 || fail "no neighbour at ingress: $(<"$CASE_DIR/n1.log")"
+	wait_for 10 "sluiced names it" said h1 "eth0: ingress: the tcx program neighbour_tc (id "
+	expect_said h1 ") runs before Sluice's: packets that it ends with 'ok' arrive with their telemetry, which is lost; to fix: start sluiced again"
+	ctl_text "eth0 ingress: the tcx program neighbour_tc (id " status
+	ctl_json '.warnings | map(select(.warning | contains("the tcx program neighbour_tc"))) | length == 1' status --json
+	daemon_stop h1
+	daemon_start h1
+	expect "warnings after another start" "$(ctl h1 status)" has-no neighbour_tc
+	governed_soon h1
+	neighbour_stop n1
+}
+
+# By clsact, as before Linux 6.6, a filter with an earlier preference hides packets: check, start and status name it.
+tcx__names_the_filter_in_front_of_clsact() {
+	need_neighbour
+	attach_by_clsact
+	net_up
+	net_in h1 tc qdisc add dev eth0 clsact
+	NEIGHBOUR_ENDS=1 neighbour n1 h1 ingress:1 5301 || fail "no neighbour at ingress: $(<"$CASE_DIR/n1.log")"
+	NEIGHBOUR_ENDS=1 neighbour n2 h1 egress:7 5301 || fail "no neighbour at egress: $(<"$CASE_DIR/n2.log")"
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	expect "what check says" "$(ctl h1 check "$CASE_DIR/h1.yaml")" has "neighbour_tc"
+	ctl h1 --json check "$CASE_DIR/h1.yaml" >"$CASE_DIR/check.json"
+	expect "what check says of the preference" "$(jq -r '.[] | select(.check == "eth0 in front") | .detail' "$CASE_DIR/check.json")" has \
+		"preference 7) runs before Sluice's"
+	daemon_start h1 h2 sw
+	expect_said h1 "eth0: egress: the filter neighbour_tc (id "
+	expect_said h1 ", preference 1) runs before Sluice's: packets that it ends with 'ok' arrive with their telemetry, which is lost; to fix: "
+	ctl_text ", preference 7) runs before Sluice's: packets that it ends with 'ok' leave without Sluice: " status
+	server h2
+	bulk_start h1 10.2.0.2
+	sleep 1
+	expect "flows that it sees" "$(ctl h1 flows --json | jq length)" -eq 0
+	bulk_stop
+	neighbour_stop n1
+	neighbour_stop n2
+	wait_for 10 "status has no warning" tcx_no_warning
+}
+
+tcx_no_warning() { [[ $(status_of h1 '.warnings | length') == 0 ]]; }
+
 # Somebody replaces the clsact that Sluice made by a qdisc ingress.
 tcx__takes_over_from_a_clsact_that_was_replaced() {
 	need_tcx
+	attach_by_clsact
 	net_up
 	daemon_start h1 h2 sw
 	server h2
@@ -146,6 +304,8 @@ tcx__takes_over_from_a_clsact_that_was_replaced() {
 	governed_soon h1
 	net_in h1 tc qdisc del dev eth0 clsact
 	tcx_ingress h1 eth0
+	ATTACH=
+	host_config h1 >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 reloaded
 	expect "how it is attached" "$(tcx_attached h1 eth0)" = tcx
 	tcx_pins_soon h1 "egress ingress"
@@ -155,15 +315,26 @@ tcx__takes_over_from_a_clsact_that_was_replaced() {
 	expect "qdiscs at the end" "$(net_in h1 tc qdisc show dev eth0)" has "qdisc ingress"
 }
 
-# tcx_second: h1 has eth9 too, which gets its name after its qdisc ingress: sluiced does not come before.
+# The key rules tcx out, so a qdisc ingress is in the way again.
+tcx__attach_clsact_refuses_a_qdisc_ingress() {
+	need_tcx
+	attach_by_clsact
+	net_up
+	net_in h1 tc qdisc add dev eth0 ingress || fail "no qdisc ingress here"
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	daemon_fails h1 4 "eth0: has a qdisc 'ingress'" "'attach: clsact' rules out tcx" "nothing is left attached"
+}
+
+# tcx_second: h1 has eth9 too, which gets its name after its qdisc ingress: sluiced does not come before. eth0 has no links.
 tcx_second() {
+	attach_by_clsact
 	net_in h1 ip link add eth8 type veth peer name peer9 || fail "no second interface"
 	tcx_ingress h1 eth8
 	net_in h1 ip link set eth8 name eth9 && net_in h1 ip link set eth9 up || fail "no second interface"
 }
 
 tcx_second_config() {
-	host_config h1 "interfaces: [{name: eth0, role: host, speed: 100Mbit}, {name: eth9, role: host, speed: 1Gbit}]" \
+	host_config h1 "interfaces: [{name: eth0, role: host, speed: 100Mbit$ATTACH}, {name: eth9, role: host, speed: 1Gbit}]" \
 		>"$CASE_DIR/h1.yaml"
 }
 
@@ -357,11 +528,10 @@ tcx__capabilities_of_the_unit_are_enough() {
 	daemon_stop h1 h2 sw
 }
 
-# Ours is the first at ingress, so the neighbour sees packets without telemetry, and the last at egress, so it sees them before.
+# Ours is the first: at ingress the neighbour sees packets without telemetry, at egress packets and their companions.
 tcx__place_among_neighbours() {
 	need_tcx
 	need_neighbour
-	telemetry_in_data
 	net_up
 	tcx_ingress h1 eth0
 	tcx_ingress h2 eth0
@@ -379,6 +549,24 @@ tcx__place_among_neighbours() {
 	bulk_goes_on
 	bulk_stop
 	neighbour_stop n1
+	neighbour_stop n2
+}
+
+# With telemetry in the data that is so at ingress; what leaves is wrapped before others see it.
+tcx__place_among_neighbours_with_telemetry_in_the_data() {
+	need_tcx
+	need_neighbour
+	telemetry_in_data
+	net_up
+	neighbour n2 h2 tcx-ingress 5302 || fail "no neighbour at ingress: $(<"$CASE_DIR/n2.log")"
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	wait_for 20 "the neighbour at ingress sees TCP" tcx_sees_tcp n2
+	expect_dropped 5302 n2
+	bulk_stop
+	daemon_stop h1 h2
 	neighbour_stop n2
 }
 

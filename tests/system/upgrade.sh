@@ -152,6 +152,7 @@ upgrade_accident() {
 upgrade__killed_half_way() {
 	local at after status port last
 
+	attach_by_clsact
 	upgrade_up
 	daemon_start h1 h2 sw
 	bpf_of h1 >"$CASE_DIR/objects.txt"
@@ -191,7 +192,7 @@ upgrade__killed_half_way() {
 	net_in h1 "$NOW/sluiced" --detach --pin-dir "$PINS/ssys-h1" >"$CASE_DIR/detach.log" 2>&1
 	expect "exit status of --detach" $? -eq 0
 	[[ ! -e $PINS/ssys-h1 ]] || fail "pins are left: $(ls "$PINS/ssys-h1")"
-	expect "filters that are left" "$(net_in h1 tc filter show dev eth0 ingress; net_in h1 tc filter show dev eth0 egress)" = ""
+	expect "filters that are left" "$(filters_of)" = ""
 	# It does not know whose the default was, and that holds what it names.
 	net_in h1 bash -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
 	bulk_stop
@@ -204,6 +205,7 @@ upgrade__killed_half_way() {
 upgrade__detach_of_what_cannot_be_completed() {
 	local what says at
 
+	attach_by_clsact
 	upgrade_up
 	xdp_config h1 native >"$CASE_DIR/h1.yaml"
 	# Before the first pin, between the halves of one, and behind the last; then with a pin in `old` that nothing replaced,
@@ -278,6 +280,7 @@ upgrade__that_fails_changes_nothing() {
 upgrade__takes_the_xdp_sink_along() {
 	local version
 
+	attach_by_clsact
 	upgrade_up
 	xdp_config h1 native >"$CASE_DIR/h1.yaml"
 	daemon_start h1 h2 sw
@@ -328,6 +331,7 @@ upgrade__of_a_sender() {
 
 # Its pins may be out of sight, in a container for example: that it lives shows in the maps of its programs.
 upgrade__clean_sees_that_another_version_runs() {
+	attach_by_clsact
 	upgrade_up
 	BUILD=$NEXT daemon_start h1
 	pins_remove

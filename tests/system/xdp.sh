@@ -3,7 +3,7 @@
 
 # xdp_config NODE WORD [LINE]...: host_config with xdp: WORD.
 xdp_config() {
-	host_config "$1" "interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}, xdp: $2}]" "${@:3}"
+	host_config "$1" "interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}, xdp: $2$ATTACH}]" "${@:3}"
 }
 
 # xdp_up WORD [NODE]...: the network with daemons, whose hosts want their sink there.

@@ -42,15 +42,19 @@ int clsact_filter_find(__u32 ifindex, enum bpf_tc_attach_point where, __u32 *pro
 
 int filter_set(const char *pin_dir, __u32 ifindex, enum bpf_tc_attach_point where, int prog_fd, int tcx)
 {
-	int err = 0;
+	int first = where == BPF_TC_EGRESS, err = 0;
 
-	if (tcx)
-		return tcx_set(pin_dir, ifindex, where, prog_fd);
-	/* While one takes over from the other, a packet may be stripped twice, but not stamped or wrapped twice. */
-	if (where == BPF_TC_EGRESS)
-		err = tcx_remove(pin_dir, ifindex, where);
-	err = err ?: clsact_filter_set(ifindex, where, prog_fd);
-	return err ?: tcx_remove(pin_dir, ifindex, where);
+	/*
+	 * While one takes over from the other, a packet may be stripped twice, so that none arrives with telemetry, but not
+	 * stamped, wrapped or counted twice: at egress the old one goes first, and packets in between leave plain.
+	 */
+	if (first)
+		err = tcx ? clsact_filter_remove(ifindex, where) : tcx_remove(pin_dir, ifindex, where);
+	if (!err)
+		err = tcx ? tcx_set(pin_dir, ifindex, where, prog_fd) : clsact_filter_set(ifindex, where, prog_fd);
+	if (!first && !err)
+		err = tcx ? clsact_filter_remove(ifindex, where) : tcx_remove(pin_dir, ifindex, where);
+	return err;
 }
 
 int filter_remove(const char *pin_dir, __u32 ifindex, enum bpf_tc_attach_point where)

@@ -165,15 +165,21 @@ static int port_routes(struct dataplane *dp, const struct config *c, struct port
 	return 0;
 }
 
-/* Makes its clsact, unless it is attached by tcx. A qdisc `ingress` has replaced ours, if we made one. */
-static int port_clsact(const struct config *c, struct port_plan *p)
+/*
+ * Makes its clsact, unless it is attached by tcx. Then one that an earlier daemon made stays, empty, until the end: if it
+ * went, so would the queue. Somebody may have replaced it by a qdisc `ingress` meanwhile.
+ */
+static int port_clsact(struct port_plan *p)
 {
+	struct qdisc_info q;
 	int err;
 
 	if (p->port.flags & PORT_F_TCX) {
-		p->old.flags &= ~PORT_F_OUR_CLSACT;
-		if (!(p->old.flags & PORT_F_TCX) && !config_is_uplink(c, p->i->name))
-			msg_info("%s: attached by tcx, because a qdisc 'ingress' has the place of clsact", p->i->name);
+		if (!qdisc_get(p->link.ifindex, &q) && !q.clsact)
+			p->old.flags &= ~PORT_F_OUR_CLSACT;
+		p->port.flags |= p->old.flags & PORT_F_OUR_CLSACT;
+		if (p->had && !(p->old.flags & PORT_F_TCX))
+			msg_info("%s: attached by clsact -> tcx", p->i->name);
 		return 0;
 	}
 	err = clsact_make(p->link.ifindex, &p->made);
@@ -263,7 +269,7 @@ int port_add(struct dataplane *dp, const struct config *c, const struct config_i
 		if (err)
 			goto remove;
 	}
-	err = port_clsact(c, &p);
+	err = port_clsact(&p);
 	if (err)
 		goto remove;
 	err = port_maps(dp, c, &p) ?: port_programs(dp, &p);

@@ -22,6 +22,11 @@ __u64 port_speed(const struct config_interface *i, const struct link_info *link,
 	return q->shaper_bps && (!bps || q->shaper_bps < bps) ? q->shaper_bps : bps;
 }
 
+int interface_takes_tcx(const struct config_interface *i)
+{
+	return i->attach == CONFIG_ATTACH_AUTO && kernel_has_tcx();
+}
+
 /* Whether an interface cannot be used as it is, and why. */
 static int port_refused(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
 			__u64 speed_bps, char *why)
@@ -30,10 +35,11 @@ static int port_refused(const struct config_interface *i, const struct link_info
 		snprintf(why, REFUSAL_STRLEN, "is not an Ethernet device: name one that is");
 		return -EOPNOTSUPP;
 	}
-	if (q->ingress && !kernel_has_tcx()) {
+	if (q->ingress && !interface_takes_tcx(i)) {
 		snprintf(
 			why, REFUSAL_STRLEN,
-			"has a qdisc 'ingress' where clsact has to be, and this kernel has no tcx (Linux 6.6 has); clsact can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
+			"has a qdisc 'ingress' where clsact has to be, and %s; clsact can do the same: 'tc qdisc del dev %s ingress', 'tc qdisc add dev %s clsact', and add its filters again",
+			kernel_has_tcx() ? "'attach: clsact' rules out tcx" : "this kernel has no tcx (Linux 6.6 has)",
 			i->name, i->name);
 		return -EBUSY;
 	}
@@ -94,8 +100,7 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	memcpy(port->name, link->name, sizeof(port->name));
 	memcpy(port->configured, i->configured, sizeof(port->configured));
 	port->netns_cookie = link->netns_cookie;
-	/* A clsact that comes or goes empties the queue, and that of an uplink has packets of all pods. */
-	if (q.ingress || (config_is_uplink(c, i->name) && !q.clsact && kernel_has_tcx()))
+	if (interface_takes_tcx(i))
 		port->flags |= PORT_F_TCX;
 	/* The qdisc `sluice` with classes has no departure times; it obeys pauses all the same. */
 	if (q.leaves && q.fq == q.leaves && !(i->classes_count && i->queue == CONFIG_QUEUE_SLUICE))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Our programs at tcx, where a qdisc `ingress` has the place of clsact.
+ * Our programs at tcx.
  *
- *  1. At egress ours is behind the others, so that it sees packets as they leave; at ingress it is before them, so that
- *     they see packets without telemetry. A program that comes later, and asks for that place, gets it.
+ *  1. Ours is the first: a program in front of it may end the chain, as those of Cilium do, and ours would see nothing.
+ *     One that comes later, and asks for that place, gets it (before.c).
  *  2. Linux takes a link off an interface that is deleted, and leaves its pin: such a link is attached to nothing.
  */
 #include <bpf/bpf.h>
@@ -23,7 +23,6 @@
 #define TCX_AT_EGRESS 47    /* BPF_TCX_EGRESS */
 #define TCX_LINK 11	    /* BPF_LINK_TYPE_TCX */
 #define TCX_FIRST (1U << 3) /* BPF_F_BEFORE, without naming another */
-#define TCX_LAST (1U << 4)  /* BPF_F_AFTER */
 #define TCX_PIN_PREFIX "tcx_"
 #define TCX_PATH 512
 
@@ -122,7 +121,7 @@ int tcx_find(const char *dir, __u32 ifindex, enum bpf_tc_attach_point where, __u
 /* Makes a link and its pin. If the daemon dies in between, the kernel detaches the program. */
 static int tcx_make(const char *dir, __u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
 {
-	DECLARE_LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = where == BPF_TC_EGRESS ? TCX_LAST : TCX_FIRST);
+	DECLARE_LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = TCX_FIRST);
 	int fd = bpf_link_create(prog_fd, ifindex, tcx_place(where), &opts), err;
 	char path[TCX_PATH];
 

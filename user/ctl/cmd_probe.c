@@ -182,8 +182,8 @@ void probe_kernel(struct probe_report *r)
 	probe_report_add(
 		r, "tcx", PROBE_OK,
 		kernel_has_tcx() ?
-			"used for a node's uplink, pods' veths, and where a qdisc 'ingress' has the place of clsact" :
-			"none: an interface with a qdisc 'ingress' is refused (Linux 6.6 has it)",
+			"holds the programs, in front of those of others; clsact is left alone" :
+			"none (Linux 6.6 has it): the programs are filters of clsact; an interface with a qdisc 'ingress' is refused",
 		NULL);
 	probe_report_advise(r, "tcp congestion control", cc > 0 ? PROBE_OK : PROBE_LESS,
 			    cc > 0 ? "struct_ops" : "no struct_ops: local TCP sockets are not governed",

@@ -23,6 +23,12 @@ enum config_xdp {
 	CONFIG_XDP_OFF,
 };
 
+/* What holds the programs of an interface. */
+enum config_attach {
+	CONFIG_ATTACH_AUTO, /* tcx where the kernel has it, else clsact */
+	CONFIG_ATTACH_CLSACT,
+};
+
 /* How an interface treats pauses; each mode includes the ones above it. */
 enum config_pfc {
 	CONFIG_PFC_OFF,
@@ -54,6 +60,7 @@ struct config_interface {
 	__u64 speed_bps; /* 0: ask the driver */
 	unsigned int id; /* switch id, 12 bits */
 	enum config_xdp xdp;
+	enum config_attach attach;
 	enum config_pfc pfc;
 	enum config_queue queue;
 	__u64 rate_bps;		      /* with queue: sluice: at which it sends; 0: as fast as the interface does */

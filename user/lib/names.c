@@ -57,6 +57,12 @@ const struct word xdp_words[] = {
 	{},
 };
 
+const struct word attach_words[] = {
+	{ "auto", CONFIG_ATTACH_AUTO },
+	{ "clsact", CONFIG_ATTACH_CLSACT },
+	{},
+};
+
 const struct word pfc_words[] = {
 	{ "off", CONFIG_PFC_OFF },
 	{ "obey", CONFIG_PFC_OBEY },

@@ -26,6 +26,7 @@ extern const struct word hiercc_words[];    /* enum voqs_where */
 extern const struct word role_words[];	    /* PORT_F_HOST, PORT_F_SWITCH */
 extern const struct word voqs_words[];	    /* PORT_F_VOQ_UP, PORT_F_VOQ_DOWN */
 extern const struct word xdp_words[];	    /* enum config_xdp */
+extern const struct word attach_words[];    /* enum config_attach */
 extern const struct word pfc_words[];	    /* enum config_pfc */
 extern const struct word queue_words[];	    /* enum config_queue */
 extern const struct word trust_words[];	    /* enum pfc_trust */

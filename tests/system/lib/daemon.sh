@@ -24,12 +24,18 @@ host_config() {
 	mode: enforce
 	auth: $(key_file)
 	tcp: {name: $CC$ns, default: true}
-	interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}}]
+	interfaces: [{name: eth0, role: host, speed: ${NET_RATE^}$ATTACH}]
 	peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}, {prefix: 'fd00::/16', base_rtt: 2ms}]
 	END
 }
 
 HOST_TELEMETRY=
+ATTACH=
+
+# attach_by_clsact: as on kernels before 6.6: filters, which continue without any pin; links at tcx go with theirs.
+attach_by_clsact() { ATTACH=", attach: clsact"; }
+
+has_tcx() { bpftool btf dump file /sys/kernel/btf/vmlinux | grep -q "STRUCT 'tcx_link'"; }
 
 # telemetry_in_data: the hosts of this case have it in every packet of data, not beside them.
 telemetry_in_data() { HOST_TELEMETRY=every; }
@@ -46,8 +52,8 @@ switch_config() {
 	cat <<-END
 	pin_dir: $PINS/ssys-sw
 	interfaces:
-	  - {name: p1, role: switch, speed: ${NET_RATE^}, id: 1}
-	  - {name: p2, role: switch, speed: ${NET_RATE^}, id: 2}
+	  - {name: p1, role: switch, speed: ${NET_RATE^}, id: 1$ATTACH}
+	  - {name: p2, role: switch, speed: ${NET_RATE^}, id: 2$ATTACH}
 	END
 }
 
@@ -224,6 +230,27 @@ bpf_none_left() {
 bpf_is_as_before() {
 	bpf_text >"$CASE_DIR/bpf-after.txt"
 	cmp -s "$CASE_DIR/bpf-before.txt" "$CASE_DIR/bpf-after.txt"
+}
+
+# ifindex_of NODE DEVICE
+ifindex_of() { net_in "$1" ip -j link show "$2" | jq '.[0].ifindex'; }
+
+# filters_of [NODE [DEVICE [HOOK]]]: programs there: filters of clsact, and links at tcx, which live as long as their pins.
+filters_of() {
+	local node=${1:-h1} device=${2:-eth0} hook pin
+
+	for hook in ${3:-egress ingress}; do
+		net_in "$node" tc filter show dev "$device" "$hook" 2>/dev/null
+		pin=$PINS/ssys-$node/tcx_$(ifindex_of "$node" "$device")_$hook
+		[[ ! -e $pin ]] || echo "tcx $hook: $(bpftool -j prog show id "$(bpftool -j link show pinned "$pin" | jq .prog_id)" | jq -r .name)"
+	done
+}
+
+# filters_remove NODE DEVICE: by hand, of whatever kind they are, as somebody would who cleans up.
+filters_remove() {
+	rm -f "$PINS/ssys-$1/tcx_$(ifindex_of "$1" "$2")"_*
+	net_in "$1" tc qdisc del dev "$2" clsact 2>/dev/null
+	return 0
 }
 
 # --- the whole state, to be compared ---

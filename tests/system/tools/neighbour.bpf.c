@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Somebody else's programs at the hooks that Sluice uses: they count packets, and those that are TCP, drop what is for one
- * port of TCP, as a network policy does, and leave all others to the next program.
+ * port of TCP, as a network policy does, and leave all others to the next program, or end with "ok", as that of a CNI does.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
@@ -9,9 +9,11 @@
 
 #define IPPROTO_TCP 6
 #define TC_ACT_UNSPEC (-1)
+#define TC_ACT_OK 0
 #define TC_ACT_SHOT 2
 
 const volatile __u16 drop_port;
+const volatile __u8 ends;
 __u64 seen, tcp, dropped;
 
 /* Ethernet, IPv4 without options, TCP: whether it is for the port. */
@@ -38,8 +40,9 @@ int neighbour_xdp(struct xdp_md *ctx)
 SEC("tc")
 int neighbour_tc(struct __sk_buff *ctx)
 {
-	return neighbour_drops((void *)(long)ctx->data, (void *)(long)ctx->data_end) ? TC_ACT_SHOT :
-									      TC_ACT_UNSPEC;
+	if (neighbour_drops((void *)(long)ctx->data, (void *)(long)ctx->data_end))
+		return TC_ACT_SHOT;
+	return ends ? TC_ACT_OK : TC_ACT_UNSPEC;
 }
 
 char LICENSE[] SEC("license") = "GPL";

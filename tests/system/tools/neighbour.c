@@ -2,9 +2,10 @@
 /*
  * Attaches a program of neighbour.bpf.c and keeps it until SIGTERM.
  * usage: neighbour HOOK DEVICE PORT FILE
- * HOOK: xdp-native, xdp-generic (by libxdp); tcx-ingress, tcx-egress; ingress:PRIORITY, egress:PRIORITY
- * (clsact, which has to be there). PORT: of TCP, whose packets are dropped. FILE: has, 20 times a second,
- * {"seen": N, "tcp": N, "dropped": N}.
+ * HOOK: xdp-native, xdp-generic (by libxdp); tcx-ingress, tcx-egress, and in front of all others tcx-ingress-first,
+ * tcx-egress-first; ingress:PRIORITY, egress:PRIORITY (clsact, which has to be there). PORT: of TCP, whose packets are
+ * dropped. FILE: has, 20 times a second, {"seen": N, "tcp": N, "dropped": N}. With NEIGHBOUR_ENDS in its environment it
+ * ends with "ok" for the others, so that no program behind it sees them.
  * Exit status: 0, or 1 if it could not be attached, with the reason.
  */
 #include <bpf/bpf.h>
@@ -23,6 +24,7 @@
 /* Linux 6.6; the headers of a build machine may be older. */
 #define NEIGHBOUR_TCX_INGRESS 46
 #define NEIGHBOUR_TCX_EGRESS 47
+#define NEIGHBOUR_TCX_FIRST (1U << 3)
 
 static volatile sig_atomic_t over;
 
@@ -55,6 +57,7 @@ int main(int argc, char **argv)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook);
 	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1);
+	DECLARE_LIBBPF_OPTS(bpf_link_create_opts, link);
 	enum xdp_attach_mode mode = XDP_MODE_NATIVE;
 	struct xdp_program *xdp = NULL;
 	struct neighbour_bpf *s;
@@ -69,6 +72,7 @@ int main(int argc, char **argv)
 	if (!s)
 		return 1;
 	s->rodata->drop_port = atoi(argv[3]);
+	s->rodata->ends = getenv("NEIGHBOUR_ENDS") != NULL;
 	bpf_program__set_autoload(s->progs.neighbour_tc, strncmp(argv[1], "xdp", 3) != 0);
 	bpf_program__set_autoload(s->progs.neighbour_xdp, !strncmp(argv[1], "xdp", 3));
 	priority = strchr(argv[1], ':');
@@ -87,8 +91,11 @@ int main(int argc, char **argv)
 			opts.prog_fd = fd;
 			err = bpf_tc_attach(&hook, &opts);
 		} else if (!err) {
-			fd = bpf_link_create(fd, ifindex, strcmp(argv[1], "tcx-egress") ?
-					     NEIGHBOUR_TCX_INGRESS : NEIGHBOUR_TCX_EGRESS, NULL);
+			link.flags = strstr(argv[1], "-first") ? NEIGHBOUR_TCX_FIRST : 0;
+			fd = bpf_link_create(fd, ifindex,
+					     strncmp(argv[1], "tcx-egress", 10) ? NEIGHBOUR_TCX_INGRESS :
+										  NEIGHBOUR_TCX_EGRESS,
+					     &link);
 			err = fd < 0 ? -errno : 0;
 		}
 	}

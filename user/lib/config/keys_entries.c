@@ -49,6 +49,10 @@ static const struct config_key interface_keys[] = {
 	  .meaning = "goes into pathID. Different for each switch; ports of one switch may share it" },
 	{ "xdp", &config_word, FIELD(struct config_interface, xdp), .words = xdp_words, .note = "a host's only",
 	  .preset = "auto", .reload = "at once", .meaning = "where telemetry is stripped: XDP" },
+	{ "attach", &config_word, FIELD(struct config_interface, attach), .words = attach_words, .preset = "auto",
+	  .reload = "at once to tcx; to clsact with the next start",
+	  .meaning = "what holds the programs. auto: tcx where the kernel has it (Linux 6.6), in front of other "
+		     "programs; else filters of a qdisc clsact. clsact: always those" },
 	{ "queue", &config_word, FIELD(struct config_interface, queue), .words = queue_words, .preset = "auto",
 	  .reload = "at once; what waits in the qdisc is lost",
 	  .meaning = "sluice: the daemon installs its own qdisc, and puts the previous one back. fq, and for now auto: "
