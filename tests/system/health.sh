@@ -84,8 +84,9 @@ health__a_changed_configuration_is_named() {
 
 # A healthy host has no warnings. A change by sluiced is listed as long as it is there.
 health__a_healthy_host_has_nothing_alarming() {
-	local text
+	local text by=tcx
 
+	has_tcx || by=filters
 	telemetry_in_data
 	net_up
 	daemon_start h1 h2 sw
@@ -100,15 +101,121 @@ health__a_healthy_host_has_nothing_alarming() {
 	ctl_json '.warnings == [] and .hosts == {strip: 1, plain: []} and .daemon_version == .version and .daemon_replaced == false' status --json
 	expect "routes of ours" "$(net_in h1 ip route show proto 83)" has "10.0.0.0/8"
 	expect "status" "$text" has "route    10.0.0.0/8: dev eth0 mtu 1348"
-	expect "status" "$text" has "filters  eth0: egress, ingress"
-	expect "status" "$text" has "clsact   eth0: added"
+	expect "status" "$text" has "$(printf '%-8s' $by) eth0: egress, ingress"
+	[[ $by == tcx ]] || expect "status" "$text" has "clsact   eth0: added"
 	expect "status" "$text" has "net.ipv4.tcp_congestion_control: "
 	ctl_json ".changes | any(.kind == \"sysctl\" and .is == \"${CC}h1\" and .was != .is)" status --json
 	ctl_json '.changes | map(select(.kind == "route" and .object == "fd00::/16" and .is == "dev eth0 mtu 1328")) | length == 1' status --json
-	# Somebody takes one of them back.
-	net_in h1 sysctl -qw net.ipv4.tcp_congestion_control=reno
-	expect "status after that" "$(ctl h1 status)" has-no "tcp_congestion_control"
 	bulk_stop
+}
+
+# health_missing NODE: hooks of eth0 at which a program is missing, as status says.
+health_missing() { status_of "$1" '.interfaces[] | select(.name == "eth0") | .missing | join(" ")'; }
+
+health_missing_soon() { wait_for 10 "missing at $1 is '$2'" health_missing_is "$@"; }
+
+health_missing_is() { WAIT_SEEN=$(health_missing "$1") && [[ $WAIT_SEEN == "$2" ]]; }
+
+# health_put_back NODE: it says so once more than before, and all is there.
+health_put_back() {
+	wait_for 10 "sluiced of $1 puts programs back, the $2. time" health_said_times "$1" "$2"
+	health_missing_soon "$1" ""
+	expect "warnings" "$(status_of "$1" '.warnings | length')" -eq 0
+}
+
+health_said_times() { WAIT_SEEN=$(grep -c 'its programs were removed .*: attaching them again' "$CASE_DIR/$1.log"); ((WAIT_SEEN >= $2)); }
+
+# An agent that cleans up, tc qdisc del, bpftool: what they remove is noticed, said, and put back.
+health__removed_programs_are_put_back() {
+	local link
+
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	filters_remove h1 eth0
+	health_put_back h1 1
+	expect_said h1 "eth0: its programs were removed (egress, ingress): attaching them again"
+	grows "feedback" 20 flow_of h1 .feedbacks
+	if has_tcx; then
+		link=$PINS/ssys-h1/tcx_$(ifindex_of h1 eth0)_ingress
+		bpftool link detach pinned "$link" || fail "the link cannot be detached"
+		health_put_back h1 2
+		expect_said h1 "eth0: its programs were removed (ingress): attaching them again"
+	fi
+	grows "feedback then" 20 flow_of h1 .feedbacks
+	bulk_stop
+	daemon_stop h1 h2 sw
+	expect "qdiscs" "$(net_in h1 tc qdisc show dev eth0)" has-no clsact
+}
+
+health__removed_filters_are_put_back() {
+	attach_by_clsact
+	net_up
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	net_in h1 tc qdisc del dev eth0 clsact || fail "no clsact to remove"
+	health_put_back h1 1
+	net_in h1 tc filter del dev eth0 egress || fail "no filter to remove"
+	health_put_back h1 2
+	expect_said h1 "eth0: its programs were removed (egress): attaching them again"
+	net_in sw tc qdisc del dev p1 clsact || fail "no clsact to remove"
+	wait_for 10 "the switch puts it back" said sw "p1: its programs were removed (egress): attaching them again"
+	grows "feedback" 20 flow_of h1 .feedbacks
+	grows "packets that are stamped" 20 stat_of sw hop_stamped
+	# Whoever does it again and again wins for a minute.
+	for _ in {1..40}; do
+		said h1 "more than 5 times in a minute" && break
+		net_in h1 tc qdisc del dev eth0 clsact 2>/dev/null
+		sleep 0.5
+	done
+	expect_said h1 "eth0: its programs were removed (egress, ingress) again, more than 5 times in a minute"
+	expect "what is missing" "$(health_missing h1)" = "egress ingress"
+	daemon_hup h1 reloaded
+	expect "what is missing after SIGHUP" "$(health_missing h1)" = ""
+	bulk_stop
+	daemon_stop h1 h2 sw
+	expect "qdiscs" "$(net_in h1 tc qdisc show dev eth0)" has-no clsact
+}
+
+# Without a daemon nobody puts anything back: status shows what is, and not what was done.
+health__status_shows_what_is() {
+	net_up
+	daemon_start h1
+	expect "missing" "$(health_missing h1)" = ""
+	daemon_kill h1
+	filters_remove h1 eth0
+	ctl_text "NOT ATTACHED: egress, ingress" status
+	ctl_text "eth0: Sluice's programs were removed (egress, ingress): start sluiced, which attaches them again" status
+	ctl_json '.interfaces[0] | .missing == ["egress", "ingress"] and .attached_by == "nothing"' status --json
+	expect "what is changed" "$(ctl h1 status)" has-no "eth0: egress, ingress"
+	daemon_start h1
+	expect "missing then" "$(health_missing h1)" = ""
+	daemon_stop h1
+}
+
+health_default_is() { WAIT_SEEN=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control) && [[ $WAIT_SEEN == "$1" ]]; }
+
+# 'sysctl --system' reads an older file again: once it is put back. A second time is meant: it stays, and status warns.
+health__default_control_that_somebody_sets() {
+	net_up
+	daemon_start h1
+	net_in h1 sysctl -qw net.ipv4.tcp_congestion_control=reno
+	wait_for 10 "the default is Sluice's again" health_default_is "${CC}h1"
+	expect_said h1 "tcp: default congestion control: it was set to reno: setting it back"
+	expect "warnings" "$(status_of h1 '.warnings | length')" -eq 0
+	net_in h1 sysctl -qw net.ipv4.tcp_congestion_control=reno
+	wait_for 10 "sluiced leaves it" said h1 "it was set to reno again: leaving it so"
+	ctl_text "net.ipv4.tcp_congestion_control is reno, but tcp: default wants ${CC}h1: new connections use reno" status
+	expect "the default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = reno
+	daemon_hup h1 reloaded
+	expect "the default after SIGHUP" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "${CC}h1"
+	expect "warnings after SIGHUP" "$(status_of h1 '.warnings | length')" -eq 0
+	daemon_stop h1
+	expect "the default at the end" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = reno
 }
 
 health_warns() { WAIT_SEEN=$(ctl h1 status) && [[ $WAIT_SEEN == *"$1"* ]]; }

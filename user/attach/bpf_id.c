@@ -2,6 +2,7 @@
 /* Programs and maps by the numbers that the kernel gives them. */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "attach/bpf_id.h"
@@ -32,6 +33,19 @@ __u32 prog_maps(__u32 prog_id, __u32 *maps, __u32 room, struct bpf_prog_info *ab
 	if (fd >= 0)
 		close(fd);
 	return n;
+}
+
+void prog_name(__u32 prog_id, char *name, size_t size)
+{
+	int fd = bpf_prog_get_fd_by_id(prog_id);
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		info.name[0] = 0;
+	snprintf(name, size, "%s", info.name);
+	if (fd >= 0)
+		close(fd);
 }
 
 __u32 counters_id(const struct pins *p)

@@ -11,6 +11,7 @@
 #include "attach/dataplane_int.h"
 
 #define DP_CC_MARK "@sluice-cc-name"
+#define DP_CC_INSISTS_NS (600 * NSEC_PER_SEC)
 #define DP_CC_SYSCTL "/proc/sys/net/ipv4/tcp_congestion_control"
 
 static int sysctl_read(char *value, size_t size)
@@ -267,6 +268,30 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
 	}
 	msg_info("tcp: default congestion control: %s -> %s, by tcp: default in mode enforce", now, c->tcp.name);
 	return 0;
+}
+
+/*
+ * The value of the configuration is put back, as routes are: most often a 'sysctl --system' has read an older file again.
+ * A second change within DP_CC_INSISTS_NS is meant, or comes from a program that would go on: it stays.
+ */
+void cc_default_watch(struct dataplane *dp, const struct config *c)
+{
+	struct control *ctl = dp->pins.ctl;
+	char now[64];
+
+	if (!ctl->cc_default[0] || !c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE ||
+	    sysctl_read(now, sizeof(now)) || !strcmp(now, c->tcp.name) || !strcmp(now, dp->cc_others))
+		return;
+	if (dp->cc_others[0] || (dp->cc_back_ns && now_ns() < dp->cc_back_ns + DP_CC_INSISTS_NS)) {
+		snprintf(dp->cc_others, sizeof(dp->cc_others), "%.15s", now);
+		msg("tcp: default congestion control: it was set to %s again: leaving it so; new connections do not use %s until SIGHUP; 'tcp: {default: false}' leaves the default alone",
+		    now, c->tcp.name);
+		return;
+	}
+	msg("tcp: default congestion control: it was set to %s: setting it back, because the configuration has tcp: default",
+	    now);
+	if (!cc_default_apply(dp, c))
+		dp->cc_back_ns = now_ns();
 }
 
 int cc_name_set(struct dataplane *dp, const char *name)

@@ -205,6 +205,8 @@ static void limits_forget(struct dataplane *dp)
 	unsigned int i;
 
 	dp->route_limit.next_ns = dp->pod_limit.next_ns = dp->limit.next_ns = 0;
+	dp->put_back.since_ns = dp->put_back.next_ns = 0;
+	dp->cc_back_ns = dp->cc_others[0] = 0;
 	for (i = 0; i < HTB_VERDICTS; i++)
 		dp->htb_limit[i].next_ns = 0;
 }
@@ -239,6 +241,7 @@ int dataplane_follow(struct dataplane *dp, struct config *c, const struct betwee
 	int changed;
 
 	dp->pods_changed = 1;
+	pods_watch(dp);
 	ports_name(dp, c, 0);
 	changed = ports_follow(dp, c, between);
 	routes_forget(dp);
@@ -252,15 +255,16 @@ void dataplane_beat(struct dataplane *dp, const struct config *c)
 	__u64 now = now_ns();
 
 	dp->pins.ctl->heartbeat_ns = now;
+	pins_watch(dp);
 	/* The tracer was killed. */
 	if (dp->pins.ctl->trace_on && now > dp->pins.ctl->trace_until_ns)
 		dp->pins.ctl->trace_on = 0;
-	pins_watch(dp);
 	seq_base_follow(dp, c, 0);
 }
 
 void dataplane_tick(struct dataplane *dp, const struct config *c)
 {
+	cc_default_watch(dp, c);
 	if (dp->routes_changed) {
 		dp->routes_changed = 0;
 		routes_follow(dp, c);

@@ -53,6 +53,9 @@ struct between {
  */
 int dataplane_follow(struct dataplane *dp, struct config *c, const struct between *between);
 
+/* Once a second: whether programs are gone that the kernel does not report. Then dataplane_follow() puts them back. */
+int dataplane_is_touched(struct dataplane *dp);
+
 /* Leaving peers and interfaces have lingered long enough: wait for the fd, then call the function. */
 int dataplane_linger_fd(const struct dataplane *dp);
 void dataplane_linger(struct dataplane *dp);
@@ -95,11 +98,11 @@ int kernel_has_tcp_ops(void); /* a TCP congestion control can be a BPF program *
  */
 #define REFUSAL_STRLEN ROUTE_STRLEN
 int dataplane_interface_refused(const struct config_interface *i, char *why);
+/* Whether its programs are attached by tcx: the kernel has it, and the configuration does not want clsact. */
+int interface_takes_tcx(const struct config_interface *i);
 /* The speed of a port: as configured, or that of a shaper at its root, or the driver's; known_bps if that tells none. */
 __u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
 		 __u64 known_bps);
-/* Whether its programs are attached by tcx: the kernel has it, and the configuration does not want clsact. */
-int interface_takes_tcx(const struct config_interface *i);
 /* The route to a peer has exactly its prefix and leaves no room for telemetry. fix: the arguments of 'ip route change'. */
 int dataplane_peer_refused(const struct config *c, const struct config_peer *p, const struct routes *rs, char *why,
 			   char *fix);

@@ -4,7 +4,7 @@
 /*
  * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c,
  * routes.c, port_describe.c, domain.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
- * leftover.c, detach.c, tcx.c, xdp.c, queue.c, queue_apply.c.
+ * leftover.c, detach.c, tcx.c, attached.c, watch.c, xdp.c, queue.c, queue_apply.c.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -67,6 +67,7 @@ struct dataplane {
 	struct {
 		__u32 ifindex;
 		char name[IFNAMSIZ];
+		__u32 before; /* sum of the programs in front of ours that were last reported; 0: none */
 	} known[CONFIG_INTERFACES]; /* names of the configured interfaces when they were attached */
 	struct {
 		__u64 since_ns, last_ns, next_ns;
@@ -98,13 +99,13 @@ void dataplane_close(struct dataplane *dp);
 /* Makes the pin directory if it is missing, and takes its lock. 0, or -errno with a message. */
 int pin_dir_lock(struct dataplane *dp, const char *dir);
 
-/* --- control.c --- */
 /* --- pin_keep.c --- */
 
 /* Pins again those that somebody removed since the last call, which opened them. */
 void pins_watch(struct dataplane *dp);
 void pins_release(struct dataplane *dp);
 
+/* --- control.c --- */
 
 /* The configuration is in force, and the programs read it anew. */
 void epoch_next(struct dataplane *dp, const struct config *c);
@@ -158,6 +159,19 @@ int maps_share(struct bpf_object *to, const struct bpf_object *from, int grow);
 /* A map in use keeps its size, with a message; fd < 0: it is not in use. */
 __u32 map_room(int fd, __u32 wanted, const char *key);
 
+/* --- host_maps.c --- */
+
+/* Whether the configuration has use for the maps of a host. */
+int host_maps_are_used(const struct config *c);
+/* Before the programs are loaded: their sizes. */
+int host_maps_size(struct dataplane *dp, const struct config *c);
+/* Whether a map of a new object is one of these that is to be made anew, as the one in use has room for one entry. */
+int host_map_is_small(const struct bpf_map *map, const struct bpf_map *in_use);
+/* The sizes in the object that a reload loads; and when it is loaded, its maps take the place of the small ones. */
+int host_maps_grow(struct sluice_bpf *s, const struct config *c);
+int host_maps_take(struct dataplane *dp);
+__u32 map_entries(int fd); /* 0: unknown */
+
 /* --- tracepoints.c --- */
 
 /* Attaches the tracepoints that the configuration wants (want), or removes the others. */
@@ -179,19 +193,6 @@ void routes_forget(struct dataplane *dp);
 int routes_remove(__u32 ifindex);
 
 /* --- port_describe.c --- */
-
-/* --- host_maps.c --- */
-
-/* Whether the configuration has use for the maps of a host. */
-int host_maps_are_used(const struct config *c);
-/* Before the programs are loaded: their sizes. */
-int host_maps_size(struct dataplane *dp, const struct config *c);
-/* Whether a map of a new object is one of these that is to be made anew, as the one in use has room for one entry. */
-int host_map_is_small(const struct bpf_map *map, const struct bpf_map *in_use);
-/* The sizes in the object that a reload loads; and when it is loaded, its maps take the place of the small ones. */
-int host_maps_grow(struct sluice_bpf *s, const struct config *c);
-int host_maps_take(struct dataplane *dp);
-__u32 map_entries(int fd); /* 0: unknown */
 
 /*
  * Fills in a port from configuration and kernel; -errno with a message when it cannot be used. A driver reports no
@@ -292,6 +293,8 @@ int cc_register(struct dataplane *dp, const struct config *c);
 int cc_unregister(const char *pin_dir);
 /* The default follows the mode: it only gains anything if windows are enforced. */
 int cc_default_apply(struct dataplane *dp, const struct config *c);
+/* Somebody has set another: puts ours back, once; if they set it again, theirs stays. */
+void cc_default_watch(struct dataplane *dp, const struct config *c);
 /* why: for the journal. -errno: it stays as it is, with a message, and another call retries. */
 int cc_restore_default(struct control *ctl, const char *why);
 
@@ -301,6 +304,15 @@ int cc_restore_default(struct control *ctl, const char *why);
 void pods_follow(struct dataplane *dp, const struct config *c);
 /* Forgets the state of pods_follow(): it puts all its programs in place again. */
 void pods_forget(struct dataplane *dp);
+
+/* --- watch.c --- */
+
+/* Whether programs of a port are gone, and are to be put back now: says so. */
+int port_is_touched(struct dataplane *dp, __u32 ifindex, const struct port *port);
+/* Whether programs of a pod's veth are gone: then pods_follow() puts all of them in place. */
+void pods_watch(struct dataplane *dp);
+/* Reports the programs of others that run before those of a port, which is number k of the configuration, once. */
+void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *port);
 
 /* --- xdp.c --- */
 
@@ -312,6 +324,7 @@ void xdp_init(void);
  */
 __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct config_interface *i,
 		const struct link_info *link, int loud);
+int xdp_is_there(__u32 ifindex, __u32 stats_id);
 /* Detaches programs that use these counters, and nothing else. */
 void xdp_remove(__u32 ifindex, __u32 stats_id);
 /* Removes the pins of libxdp for an interface that is gone; 0: for any. */

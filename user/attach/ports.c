@@ -156,14 +156,16 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 			changed = 1;
 			continue;
 		}
+		if (!(port.flags & (PORT_F_TCX | PORT_F_LEFT)))
+			port_before_watch(dp, k, &port);
 		now = port;
 		if (port_describe(c, i, &link, &now))
 			continue;
 		now.flags |=
 			port.flags & (PORT_F_OUR_CLSACT | PORT_F_TCX | PORT_F_XDP | PORT_F_XDP_GENERIC | PORT_F_XDP_TX);
 		if (now.flags == port.flags && now.mtu == port.mtu && now.speed_bps == port.speed_bps &&
-		    now.domain == port.domain && !strcmp(now.name, port.name) &&
-		    !strcmp(now.configured, port.configured) && ppfc_port_follows(&dp->pins, link.ifindex, link.up))
+		    now.domain == port.domain && !strcmp(now.name, port.name) && !strcmp(now.configured, port.configured) &&
+		    ppfc_port_follows(&dp->pins, link.ifindex, link.up) && !port_is_touched(dp, link.ifindex, &port))
 			continue;
 		if ((now.flags ^ port.flags) & PORT_F_EDT)
 			msg_info("%s: departure times: %s (the qdisc changed)", i->name,

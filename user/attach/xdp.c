@@ -74,6 +74,13 @@ static enum xdp_attach_mode mode_now(__u32 ifindex, __u32 stats_id, int *alone)
 	return mode;
 }
 
+int xdp_is_there(__u32 ifindex, __u32 stats_id)
+{
+	int alone;
+
+	return mode_now(ifindex, stats_id, &alone) != XDP_MODE_UNSPEC;
+}
+
 void xdp_remove(__u32 ifindex, __u32 stats_id)
 {
 	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex(ifindex);

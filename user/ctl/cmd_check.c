@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/config.h"
+#include "attach/attached.h"
 #include "attach/dataplane.h"
 #include "attach/queue_root.h"
 #include "lib/dcb.h"
@@ -125,6 +126,34 @@ static void check_queue(struct probe_report *r, const struct config_interface *i
 		probe_report_add(r, check, PROBE_MISSING, text, mend);
 	}
 	free(t);
+}
+
+struct check_front {
+	struct probe_report *r;
+	const char *check;
+};
+
+static void check_front_add(const struct before *b, void *ctx)
+{
+	const struct check_front *f = ctx;
+	char text[BEFORE_STRLEN];
+
+	probe_report_advise(f->r, f->check, PROBE_LESS, before_format(b, text), before_advice(b));
+}
+
+/* Programs of others that packets meet before Sluice's. */
+static void check_in_front(struct probe_report *r, const struct config *c, const struct config_interface *i)
+{
+	struct check_front f = { r, NULL };
+	char check[64];
+	struct link_info link;
+
+	if (link_get(i->name, &link))
+		return;
+	snprintf(check, sizeof(check), "%s in front", i->name);
+	f.check = check;
+	before_each(c->pin_dir, link.ifindex, interface_takes_tcx(i), i->role == PORT_F_HOST || i->voqs || i->pfc,
+		    check_front_add, &f);
 }
 
 static int interface_is_host(__u32 ifindex, const void *ctx)
@@ -321,6 +350,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 		check_twice(r, c, &c->interfaces[i]);
 		check_pauses(r, c, &c->interfaces[i]);
 		check_queue(r, &c->interfaces[i]);
+		check_in_front(r, c, &c->interfaces[i]);
 	}
 	check_peers(r, c);
 	check_rtts(r, c);

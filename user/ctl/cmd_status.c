@@ -21,9 +21,9 @@ int port_stamps(const struct port *port)
 	return !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD));
 }
 
-const char *port_sink(const struct port *port)
+const char *port_sink(const struct port *port, const struct attached *a)
 {
-	if (!(port->flags & PORT_F_XDP))
+	if (!(port->flags & PORT_F_XDP) || (a->known && !a->xdp))
 		return "tc";
 	return port->flags & PORT_F_XDP_GENERIC ? "generic XDP" : "native XDP";
 }
@@ -45,8 +45,9 @@ static void classes_print(const struct pins *p, __u32 ifindex)
 
 static int interface_print(__u32 ifindex, const struct port *port, void *ctx)
 {
-	char left[64], text[160], id[24] = "", ecn[32] = "";
+	char left[64], text[224], id[24] = "", ecn[32] = "";
 	const char *pacing = "";
+	struct attached a;
 
 	if (port->flags & PORT_F_LEFT)
 		return 0;
@@ -55,14 +56,18 @@ static int interface_print(__u32 ifindex, const struct port *port, void *ctx)
 		pacing = "  paced by departure time";
 	else if (port->flags & (PORT_F_HOST | PORT_F_VOQ_UP))
 		pacing = "  no fq";
+	attached_see(ctx, show_pin_dir, ifindex, port, &a);
 	if (port_stamps(port))
 		snprintf(id, sizeof(id), "  id %u", port->switch_id);
 	if (port->ecn_bytes)
 		snprintf(ecn, sizeof(ecn), "  ECN above %u bytes", port->ecn_bytes);
 	snprintf(left, sizeof(left), "  %-16s %-6s %8.0f Mbit/s  ", port->name, port_role(port), port->speed_bps / 1e6);
-	snprintf(text, sizeof(text), "MTU %u%s%s%s%s%s%s%s", port->mtu, pacing, id, ecn,
-		 port->flags & PORT_F_HOST ? "  sink at " : "", port->flags & PORT_F_HOST ? port_sink(port) : "",
-		 port->flags & PORT_F_TCX ? "  attached by tcx" : "", port->flags & PORT_F_LEAVING ? "  leaving" : "");
+	snprintf(text, sizeof(text), "MTU %u%s%s%s%s%s%s%s%s%s", port->mtu, pacing, id, ecn,
+		 port->flags & PORT_F_HOST ? "  sink at " : "", port->flags & PORT_F_HOST ? port_sink(port, &a) : "",
+		 a.tcx	  ? "  attached by tcx" :
+		 a.clsact ? "  attached by clsact" :
+			    "",
+		 port->flags & PORT_F_LEAVING ? "  leaving" : "", *a.missing ? "  NOT ATTACHED: " : "", a.missing);
 	line_print(left, text);
 	classes_print(ctx, ifindex);
 	return 0;

@@ -181,6 +181,7 @@ void warnings_each(const struct pins *p, const struct daemon_seen *d, unsigned i
 	__u64 stats[STAT_MAX], grown;
 	const struct warning *w;
 
+	kernel_warnings_each(p, d, fn, ctx);
 	flows_room_warn(p, flows, fn, ctx);
 	/* Without a record there is no telling what is new. */
 	if (!d->recorded || !d->whole || pins_stats(p, stats))

@@ -40,6 +40,13 @@ void hosts_see(struct hosts_seen *h, const struct pins *p);
 typedef void (*warning_fn)(const char *counter, __u64 n, __u64 over_ns, const char *text, void *ctx);
 void warnings_each(const struct pins *p, const struct daemon_seen *d, unsigned int flows, warning_fn fn, void *ctx);
 
+/* --- health_kernel.c --- */
+
+/* The same for programs that are gone, programs in front of ours, and another default congestion control. */
+void kernel_warnings_each(const struct pins *p, const struct daemon_seen *d, warning_fn fn, void *ctx);
+/* The default congestion control of this network namespace; "" if it cannot be read. */
+void default_control(char *name, size_t size);
+
 /* --- health_changes.c --- */
 
 /*

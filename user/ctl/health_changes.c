@@ -4,7 +4,7 @@
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/filter.h"
+#include "attach/attached.h"
 #include "attach/queue_root.h"
 #include "ctl/health.h"
 #include "lib/dcb.h"
@@ -35,23 +35,19 @@ static void pfc_changes(const struct changes *c, __u32 ifindex, const char *name
 static int port_changes(__u32 ifindex, const struct port *port, void *ctx)
 {
 	const struct changes *c = ctx;
-	struct link_info link;
-	int egress, ingress;
-	__u32 id;
+	struct attached a;
 
-	/* A link of that name may be another one, and its index that of another network namespace. */
-	if (link_get(port->name, &link) || link.ifindex != ifindex || link.netns_cookie != port->netns_cookie)
+	attached_see(c->pins, c->pin_dir, ifindex, port, &a);
+	if (!a.known)
 		return 0;
 	if (port->flags & PORT_F_OUR_CLSACT)
 		change(c, "clsact", port->name, "", "added");
-	egress = !filter_find(c->pin_dir, ifindex, BPF_TC_EGRESS, &id);
-	ingress = !filter_find(c->pin_dir, ifindex, BPF_TC_INGRESS, &id);
-	if (egress || ingress)
-		change(c, port->flags & PORT_F_TCX ? "tcx" : "filters", port->name, "",
-		       egress && ingress ? "egress, ingress" :
-		       egress		 ? "egress" :
-					   "ingress");
-	if (port->flags & PORT_F_XDP)
+	if (a.egress || a.ingress)
+		change(c, a.tcx ? "tcx" : "filters", port->name, "",
+		       a.egress && a.ingress ? "egress, ingress" :
+		       a.egress		     ? "egress" :
+					       "ingress");
+	if (a.xdp)
 		change(c, "xdp", port->name, "", port->flags & PORT_F_XDP_GENERIC ? "generic" : "native");
 	pfc_changes(c, ifindex, port->name);
 	return 0;
@@ -82,15 +78,10 @@ static void route_change(const struct peer_key *prefix, const struct route *r, v
 /* Unless somebody has changed it since. */
 static void sysctl_change(const struct changes *c)
 {
-	FILE *f = fopen("/proc/sys/net/ipv4/tcp_congestion_control", "re");
 	const struct control *ctl = c->pins->ctl;
-	char is[32] = "";
+	char is[32];
 
-	if (!f)
-		return;
-	if (fgets(is, sizeof(is), f))
-		is[strcspn(is, "\n")] = 0;
-	fclose(f);
+	default_control(is, sizeof(is));
 	if (ctl->cc_default[0] && !strcmp(is, ctl->cc_name))
 		change(c, "sysctl", "net.ipv4.tcp_congestion_control", ctl->cc_default, is);
 }

@@ -2,6 +2,7 @@
 #ifndef SLUICE_STATUS_H
 #define SLUICE_STATUS_H
 /* State for the page of health, and its two forms. */
+#include "attach/attached.h"
 #include "ctl/health.h"
 
 struct status {
@@ -16,7 +17,7 @@ struct status {
 /* Whether packets that leave by the port get its stamp. */
 int port_stamps(const struct port *port);
 /* Where the port strips telemetry. */
-const char *port_sink(const struct port *port);
+const char *port_sink(const struct port *port, const struct attached *a);
 
 int status_json(struct pins *p, const struct status *s);
 

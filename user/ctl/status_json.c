@@ -2,6 +2,7 @@
 /* sluicectl status --json: the same facts as the text, each under a key of its own. */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
+#include <string.h>
 #include "ctl/show.h"
 #include "ctl/status.h"
 #include "lib/classes.h"
@@ -30,8 +31,12 @@ static void classes_json(const struct pins *p, __u32 ifindex)
 
 static int interface_json(__u32 ifindex, const struct port *port, void *ctx)
 {
+	struct attached a;
+	char *rest, *hook;
+
 	if (port->flags & PORT_F_LEFT)
 		return 0;
+	attached_see(ctx, show_pin_dir, ifindex, port, &a);
 	out_object(NULL);
 	out_string("name", port->name);
 	out_u64("ifindex", ifindex);
@@ -44,9 +49,17 @@ static int interface_json(__u32 ifindex, const struct port *port, void *ctx)
 	out_bool("stamps", port_stamps(port));
 	if (port->ecn_bytes)
 		out_u64("ecn_bytes", port->ecn_bytes);
-	out_string("attached_by", port->flags & PORT_F_TCX ? "tcx" : "clsact");
+	out_string("attached_by", a.clsact					  ? "clsact" :
+				  a.tcx || (!a.known && port->flags & PORT_F_TCX) ? "tcx" :
+				  a.known					  ? "nothing" :
+										    "clsact");
+	out_array("missing");
+	for (rest = a.missing; rest && (hook = strsep(&rest, ", "));)
+		if (*hook)
+			out_string(NULL, hook);
+	out_end();
 	if (port->flags & PORT_F_HOST)
-		out_string("sink", port_sink(port));
+		out_string("sink", port_sink(port, &a));
 	classes_json(ctx, ifindex);
 	out_end();
 	return 0;

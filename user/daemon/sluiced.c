@@ -154,7 +154,7 @@ static void daemon_tick(struct daemon *d)
 	__u64 now = now_ns();
 
 	dataplane_beat(d->dp, d->config);
-	if (d->qdiscs_changed) {
+	if (d->qdiscs_changed || dataplane_is_touched(d->dp)) {
 		d->qdiscs_changed = 0;
 		daemon_follow(d);
 	}

@@ -60,6 +60,16 @@ enum htb_verdict {
  */
 int htb_default_get(__u32 ifindex, __u32 handle, __u32 default_minor, enum htb_verdict *verdict, __u64 *bps);
 
+/* A filter of a qdisc or hook (parent: TC_H_CLSACT and TC_H_MIN_*). */
+struct filter_found {
+	__u32 handle, priority, chain;
+	const char *kind;
+	const char *name; /* of a bpf filter, as 'tc filter show' has it; "": it has none */
+	__u32 prog_id;	  /* of a bpf filter */
+};
+/* In the order in which packets meet them. 0, also if there is no such hook, or -errno. */
+int filters_each(__u32 ifindex, __u32 parent, void (*fn)(const struct filter_found *f, void *ctx), void *ctx);
+
 /* Filters on the clsact hooks of an interface, ours and others'; negative: -errno. */
 int filters_count(__u32 ifindex);
 /*

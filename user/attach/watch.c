@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Programs of ours that somebody removes: an agent that cleans up, 'tc qdisc del dev eth0 clsact'.
+ *
+ *  1. The kernel reports changes of clsact and its filters (RTNLGRP_TC), and none of tcx, where the tick looks.
+ *  2. They are put back, as routes are: without egress packets leave plain, and without ingress those with
+ *     telemetry are lost. If somebody removes it again and again, then not more than PUT_BACK_TIMES in a minute.
+ */
+#include <string.h>
+#include "attach/attached.h"
+#include "attach/dataplane_int.h"
+#include "attach/tcx.h"
+#include "lib/maps.h"
+
+#define PUT_BACK_TIMES 5
+#define PUT_BACK_NS (60 * NSEC_PER_SEC)
+#define ROUND_NS (NSEC_PER_SEC / 2)
+#define PODS_TICKS 10 /* a node has many */
+
+static int is_watched(const struct port *port)
+{
+	return !(port->flags & (PORT_F_LEAVING | PORT_F_LEFT));
+}
+
+/* Counts the times in a minute. Whether this one is not too many. */
+static int put_back_may(struct dataplane *dp, const char *name, const char *missing)
+{
+	__u64 now = now_ns();
+
+	if (now < dp->put_back.next_ns)
+		return 0;
+	if (now < dp->put_back.last_ns + ROUND_NS) /* of several interfaces at a time */
+		return 1;
+	dp->put_back.last_ns = now;
+	if (now > dp->put_back.since_ns + PUT_BACK_NS) {
+		dp->put_back.since_ns = now;
+		dp->put_back.times = 0;
+	}
+	if (dp->put_back.times++ < PUT_BACK_TIMES)
+		return 1;
+	dp->put_back.next_ns = now + PUT_BACK_NS;
+	msg("%s: its programs were removed (%s) again, more than %u times in a minute: the next try is in a minute, or at SIGHUP; find out what removes them: a cleanup agent, or another sluiced",
+	    name, missing, PUT_BACK_TIMES);
+	return 0;
+}
+
+int port_is_touched(struct dataplane *dp, __u32 ifindex, const struct port *port)
+{
+	struct attached a;
+
+	if (!is_watched(port))
+		return 0;
+	attached_see(&dp->pins, dp->pin_dir, ifindex, port, &a);
+	if (!*a.missing || !put_back_may(dp, port->name, a.missing))
+		return 0;
+	msg("%s: its programs were removed (%s): attaching them again", port->name, a.missing);
+	return 1;
+}
+
+static int pod_watch(__u32 ifindex, const struct port *port, void *ctx)
+{
+	struct dataplane *dp = ctx;
+
+	if (!(port->flags & PORT_F_POD) || !port_is_touched(dp, ifindex, port))
+		return 0;
+	pods_forget(dp);
+	dp->pods_changed = 1;
+	return 0;
+}
+
+void pods_watch(struct dataplane *dp)
+{
+	pins_each_port(&dp->pins, pod_watch, dp);
+}
+
+static void before_say(const struct before *b, void *ctx)
+{
+	char text[BEFORE_STRLEN];
+
+	msg("%s: %s; to fix: %s", (const char *)ctx, before_format(b, text), before_advice(b));
+}
+
+/* Tells lists apart, in which a number is never 0. */
+static void before_sum(const struct before *b, void *ctx)
+{
+	__u32 *sum = ctx;
+
+	*sum = (*sum + b->where) * 31 + (b->prog_id ?: b->priority);
+}
+
+void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *port)
+{
+	__u32 ifindex = dp->known[k].ifindex, sum = 0;
+	struct attached a;
+
+	attached_see(&dp->pins, dp->pin_dir, ifindex, port, &a);
+	before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_sum, &sum);
+	if (sum && sum != dp->known[k].before)
+		before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_say, (void *)port->name);
+	dp->known[k].before = sum;
+}
+
+/* Whether the programs of a port at tcx are there. Reports one that came in front of them. */
+static int tcx_watch(struct dataplane *dp, unsigned int k, const struct port *port)
+{
+	enum bpf_tc_attach_point where[] = { BPF_TC_INGRESS, BPF_TC_EGRESS };
+	__u32 ifindex = dp->known[k].ifindex, ids[TCX_PROGRAMS_MAX], own, i;
+	int first = 1;
+
+	for (i = !port_has_ingress(&dp->pins, ifindex, port); i < 2; i++) {
+		if (tcx_find(dp->pin_dir, ifindex, where[i], &own) || !tcx_programs(ifindex, where[i], ids))
+			return 0;
+		first &= ids[0] == own;
+	}
+	if (!first)
+		port_before_watch(dp, k, port);
+	else
+		dp->known[k].before = 0;
+	return 1;
+}
+
+int dataplane_is_touched(struct dataplane *dp)
+{
+	unsigned int k, gone = 0;
+	struct port port;
+
+	for (k = 0; k < CONFIG_INTERFACES; k++)
+		if (dp->known[k].ifindex && map_find(dp->pins.ports, "ports", &dp->known[k].ifindex, &port) > 0 &&
+		    port.flags & PORT_F_TCX && is_watched(&port))
+			gone += !tcx_watch(dp, k, &port);
+	if (dp->pods_stamped && dp->ticks++ % PODS_TICKS == 0)
+		pods_watch(dp);
+	return gone && now_ns() >= dp->put_back.next_ns;
+}
