@@ -26,8 +26,7 @@
 #define PORT_F_QUEUE 32768  /* every leaf of the root qdisc is sluice: VOQs are queues there */
 #define PORT_F_LEFT 16384   /* it has left, except for the daemon's clsact qdisc: no role, no program of ours */
 
-#define PORT_F_TCX \
-	65536 /* programs are attached by tcx: a qdisc `ingress` has the place of clsact, or it is a node's uplink */
+#define PORT_F_TCX 65536 /* programs are attached by tcx, else as filters of clsact */
 
 #define PORT_QUEUES_MAX 64 /* transmit queues below mq, each of which is read for every stamp */
 
