@@ -205,8 +205,6 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 		return;
 	}
 	host_heard(host_of_ip(&m->ip), h, p->now_ns, 0);
-	if (f && (m->companion || f->path.telemetry != TELEMETRY_COMPANION))
-		flow_answered(f);
 	if (m->companion && m->hdr.flags & WIRE_F_VOQ)
 		ingress_reply_credit(ctx, m, p, ctl);
 	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
@@ -222,6 +220,8 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 		stats_count(STAT_RX_BAD_TELEM);
 		return;
 	}
+	if (m->companion || f->path.telemetry != TELEMETRY_COMPANION)
+		flow_answered(f);
 	feedback_hops(fb, telem->hop);
 	feedback_take(f, fb);
 	host_note_window(h, f, p->now_ns);

@@ -119,7 +119,7 @@ VERIFIED_ONCE int rwnd_options_read(ctx_t *ctx, __u32 l4_offset, struct rwnd_syn
 }
 
 /* Whether a digest covers the segment at l4_offset. Most have no options, or a timestamp only. */
-static inline int rwnd_has_digest(ctx_t *ctx, __u32 l4_offset)
+VERIFIED_ONCE int rwnd_has_digest(ctx_t *ctx, __u32 l4_offset)
 {
 	const struct tcphdr *tcp = pkt_bytes(ctx, l4_offset, sizeof(*tcp) + sizeof(__be32));
 	struct rwnd_syn found = {};
