@@ -169,7 +169,6 @@ void dataplane_commit(struct dataplane *dp, const struct config *c)
 		adopt_close(dp);
 		dp->running = 1;
 	}
-	pins_release(dp); /* others are pinned now: the next tick opens them */
 }
 
 int dataplane_undo(struct dataplane *dp, int err)

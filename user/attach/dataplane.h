@@ -63,6 +63,9 @@ void dataplane_linger(struct dataplane *dp);
 /* Routes changed: the next tick checks whether those to peers have room. */
 void dataplane_routes_changed(struct dataplane *dp);
 
+/* All that is to be pinned is: keeps it open, to pin it again if somebody removes it. After a start, and a reload. */
+void dataplane_keep(struct dataplane *dp);
+
 /* Once a second, before all else: heartbeat, and work that depends on the clock. */
 void dataplane_beat(struct dataplane *dp, const struct config *c);
 

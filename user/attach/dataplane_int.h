@@ -67,7 +67,7 @@ struct dataplane {
 	struct {
 		__u32 ifindex;
 		char name[IFNAMSIZ];
-		__u32 before; /* sum of the programs in front of ours that were last reported; 0: none */
+		__u32 before;	    /* sum of the programs in front of ours that were last reported; 0: none */
 	} known[CONFIG_INTERFACES]; /* names of the configured interfaces when they were attached */
 	struct {
 		__u64 since_ns, last_ns, next_ns;
@@ -101,7 +101,7 @@ int pin_dir_lock(struct dataplane *dp, const char *dir);
 
 /* --- pin_keep.c --- */
 
-/* Pins again those that somebody removed since the last call, which opened them. */
+/* Pins again those that somebody removed since dataplane_keep(). */
 void pins_watch(struct dataplane *dp);
 void pins_release(struct dataplane *dp);
 

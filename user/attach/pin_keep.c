@@ -21,15 +21,17 @@ void pins_release(struct dataplane *dp)
 		close(dp->kept[--dp->kept_n].fd);
 }
 
-static void pins_keep(struct dataplane *dp)
+void dataplane_keep(struct dataplane *dp)
 {
 	DIR *d = opendir(dp->pin_dir);
 	struct dirent *e;
 	char path[512];
 	int fd;
 
+	pins_release(dp);
 	if (!d)
-		msg_limited(&dp->pin_limit, 60, "%s: %s: pins that somebody removes there are not put back", dp->pin_dir, strerror(errno));
+		msg_limited(&dp->pin_limit, 60, "%s: %s: pins that somebody removes there are not put back",
+			    dp->pin_dir, strerror(errno));
 	while (d && (e = readdir(d)) && dp->kept_n < KEPT_PINS) {
 		if (tcx_pin_is(e->d_name) || strlen(e->d_name) >= sizeof(dp->kept[0].name) || e->d_type == DT_DIR)
 			continue;
@@ -75,8 +77,6 @@ void pins_watch(struct dataplane *dp)
 	unsigned int i, back = 0;
 	char path[512];
 
-	if (!dp->kept_n)
-		pins_keep(dp);
 	for (i = 0; i < dp->kept_n; i++) {
 		pin_path(path, sizeof(path), dp->pin_dir, dp->kept[i].name);
 		if (!access(path, F_OK) || errno != ENOENT || !pin_dir_is_ours(dp))

@@ -92,6 +92,7 @@ static void daemon_reload_config(struct daemon *d)
 		msg_info("reloaded %s", d->config_path);
 	metrics_reload(d->metrics, c);
 	recorder_commit(&d->recorder, dataplane_pins(d->dp), c);
+	dataplane_keep(d->dp);
 	config_free(d->config);
 	d->config = c;
 	parts_reload(&d->parts, d->dp, c);
@@ -282,6 +283,7 @@ static int daemon_open(struct daemon *d)
 	dataplane_commit(d->dp, d->config);
 	ppfc_apply(d->parts.ppfc, d->config);
 	recorder_commit(&d->recorder, dataplane_pins(d->dp), d->config);
+	dataplane_keep(d->dp);
 	msg_info("ready: %u interface%s, mode %s, pins in %s", d->config->interfaces_count,
 		 PLURAL(d->config->interfaces_count), mode_name(d->config->mode), d->config->pin_dir);
 	d->watchdog = sd_watchdog_enabled(0, NULL) > 0;
