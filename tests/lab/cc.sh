@@ -295,7 +295,7 @@ cc_sluice_config() {
 
 declare -A CC_DAEMONS=()
 
-# A start takes seconds of CPU time, of which the VM has one: so many at a time. Those of most labs start together.
+# Daemons that start at the same time. Each takes seconds of the one CPU that the VM has. Most labs have no more than these.
 CC_AT_ONCE=12
 
 # cc_sluice_start CC BASE_RTT_US DIR NAMESPACE...: a daemon in each.

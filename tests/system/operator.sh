@@ -161,7 +161,7 @@ operator__flows_are_sorted_filtered_and_watched() {
 # operator_udp N: flows that go to port 53.
 operator_udp() { WAIT_SEEN=$(ctl h1 flows --json | jq '[.[] | select(.remote_port == 53)] | length') && ((WAIT_SEEN == $1)); }
 
-# What a flow has not is no number, and datagrams that were sent once are counted, not listed, until their entries go.
+# A value that a flow does not have is no number, and datagrams that were sent once are counted, not listed, until their entries go.
 operator__lists_leave_out_what_is_over() {
 	local i
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What pages quote has the form of what is printed: numbers, addresses and the words that tell a flow's state are masked, and
+# Pages quote tables in the form in which they are printed: numbers, addresses and the words that tell a flow's state are masked, and
 # runs of spaces are one. A column that comes, goes or moves makes this fail, and names the page.
 
 QUOTES_DOCS=${QUOTES_DOCS:-$SYSTEM_DIR/../../docs}

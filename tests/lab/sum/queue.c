@@ -5,7 +5,7 @@
 #define GOVERNED_PACKETS 16
 #define GOVERNED_FOR_US 100000
 
-/* What a bottleneck sends of its rate: less is no traffic, more is no bottleneck. A short run sends its tokens, too. */
+/* The part of its rate that a bottleneck sends: less is no traffic, more is no bottleneck. A short run sends its tokens, too. */
 #define USED_LEAST 0.01
 #define USED_MOST 1.1
 
