@@ -94,7 +94,7 @@ fuzz: $(FUZZERS:%=$(B)/fuzz-%) ## the parsers and the core against all inputs: m
 tool = $(B)/plain/tests/system/tools/$(1).o
 PACKET_TOOLS := $(addprefix $(B)/,attack beside flood spoof)
 PRELOADED := $(addprefix $(B)/,accident.so fault.so stall.so dcbnic.so)
-$(B)/ask $(B)/digest $(B)/held $(B)/notified $(B)/pause: $(B)/%: $(call tool,%)
+$(B)/ask $(B)/datagrams $(B)/digest $(B)/held $(B)/notified $(B)/pause: $(B)/%: $(call tool,%)
 	$(call link,LD    )
 $(PACKET_TOOLS): $(B)/%: $(call tool,%) $(B)/plain/tests/prog/packet.o
 	$(call link,LD    )
@@ -145,7 +145,7 @@ mutate: $(B)/unit-tests $(B)/prog-tests ## what the tests do not notice: make mu
 
 # The programs that the tiers with root run.
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(PACKET_TOOLS) $(filter-out $(B)/stall.so,$(PRELOADED)) \
-	$(addprefix $(B)/,neighbour ask digest held noted.bpf.o notified pause veristat next/sluiced)
+	$(addprefix $(B)/,neighbour ask datagrams digest held noted.bpf.o notified pause veristat next/sluiced)
 PACKET_FUZZERS := $(B)/fuzz-packets $(B)/fuzz-cpus
 test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(PACKET_FUZZERS) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, soak and lab in VMs of three kernels (as root; 40 minutes with 2 CPUs; ALL=1: two hours)
 	$(Q)tests/run

@@ -148,3 +148,95 @@ pacing__udp_of_a_peer_that_falls_silent() {
 	expect "datagrams dropped at the port, without a peer" "$(pacing_drops)" -eq 0
 	bulk_udp_stop
 }
+
+# --- what programs send ---
+
+PACING_PORT=7001
+
+# pacing_udp_sends ADDRESS BYTES COUNT OPTION...: one sender of tools/datagrams.c, from a socket of its own; what both ends
+# print is SENT and ARRIVED.
+pacing_udp_sends() {
+	local address=$1 receiver
+
+	shift
+	net_exec h2 "$BUILD/datagrams" receive $PACING_PORT 500 >"$CASE_DIR/arrived.json" 2>>"$CASE_DIR/datagrams.log" 9>&- &
+	receiver=$!
+	wait_for 20 "the receiver listens" pacing_listens
+	net_in h1 "$BUILD/datagrams" send "$address" $PACING_PORT "$@" >"$CASE_DIR/sent.json" 2>>"$CASE_DIR/datagrams.log" ||
+		fail "$*: the sender failed: $(<"$CASE_DIR/datagrams.log")"
+	wait $receiver || fail "$*: the receiver failed: $(<"$CASE_DIR/datagrams.log")"
+	SENT=$(<"$CASE_DIR/sent.json") ARRIVED=$(<"$CASE_DIR/arrived.json")
+	echo "# $*: sent $SENT, arrived $ARRIVED, dropped here $(stat_of h1 tx_horizon)"
+}
+
+pacing_listens() { [[ $(net_in h2 ss -Hun "sport = :$PACING_PORT" -l) ]]; }
+
+# Two hosts with fq, or another qdisc that holds datagrams, and a port of 20 Mbit/s.
+pacing_udp_up() {
+	[[ ${VIRTUAL_TIME:-} ]] || skip "times can be told in the VM only"
+	need "$BUILD/datagrams"
+	NET_RATE=20mbit
+	net_up
+	net_has_qdisc fq || skip "no fq in this kernel"
+	daemon_start h1 h2 sw
+}
+
+# Each line: bytes, datagrams, and how they are sent: 8 Mbit/s at most, of 20.
+pacing__udp_below_its_share_arrives() {
+	local options address
+
+	pacing_udp_up
+	for address in 10.2.0.2 fd00:2::2; do
+		while read -r -a options; do
+			pacing_udp_sends $address "${options[@]}"
+			expect "datagrams of ${options[*]} to $address that arrive" "$(jq .datagrams <<<"$ARRIVED")" -eq "${options[1]}"
+		done <<-END
+		1200 1000 burst=10 every=12000
+		1200 1000 gso=40 burst=40 every=48000
+		1200 480 burst=80 every=100000
+		1200 500 rate=1000000
+		1200 100 txtime=1000
+		1200 100 txtime=10000
+		END
+	done
+	expect "datagrams dropped here" "$(stat_of h1 tx_horizon)" -eq 0
+}
+
+# A socket's own rate holds it where it is lower than R: 2,000 datagrams of 1,242 bytes at 1 MB/s take 2.48 s.
+pacing__udp_at_the_rate_of_its_socket() {
+	local address
+
+	pacing_udp_up
+	for address in 10.2.0.2 fd00:2::2; do
+		pacing_udp_sends $address 1200 2000 rate=1000000
+		expect "datagrams that arrive" "$(jq .datagrams <<<"$ARRIVED")" -eq 2000
+		expect "ms that they take" "$(jq .ms <<<"$ARRIVED")" -ge 2350
+		expect "ms that they take" "$(jq .ms <<<"$ARRIVED")" -le 2700
+		pacing_udp_sends $address 1200 200 txtime=10000
+		expect "datagrams that arrive" "$(jq .datagrams <<<"$ARRIVED")" -eq 200
+		expect "ms that they take" "$(jq '.ms >= 1980 and .ms <= 2050' <<<"$ARRIVED")" = true
+	done
+}
+
+pacing_backlog() { net_in sw tc -s -j qdisc show dev p2 root | jq '[.[].backlog] | add'; }
+
+# 40 Mbit/s of 20 for two seconds: about 20 arrive, and what does not is lost here, and not in a queue in front of the port.
+pacing__udp_beyond_its_share_fills_it() {
+	local sender longest=0 backlog
+
+	pacing_udp_up
+	pacing_udp_sends 10.2.0.2 1200 8000 burst=4 every=1000 &
+	sender=$!
+	while kill -0 $sender 2>/dev/null; do
+		backlog=$(pacing_backlog)
+		((longest = backlog > longest ? backlog : longest))
+		sleep 0.05
+	done
+	wait $sender || fail "the sender failed"
+	ARRIVED=$(<"$CASE_DIR/arrived.json")
+	echo "# longest backlog seen $longest"
+	expect "kbit/s that arrive" "$(jq '.datagrams * 1242 * 8 / .ms | floor' <<<"$ARRIVED")" -ge 17500
+	expect "longest backlog of the port, bytes" $longest -le 20000
+	expect "datagrams dropped at the port" "$(pacing_drops)" -eq 0
+	expect "datagrams dropped here" "$(stat_of h1 tx_horizon)" -ge 1000
+}
