@@ -57,7 +57,7 @@ VERIFIED_ONCE int egress_trace(struct __sk_buff *ctx, const struct egress_pkt *p
 		d->held = HELD_NOT;
 	else if ((verdict == STAT_TX_DATA || verdict == STAT_TX_UDP_GSO || verdict == STAT_TX_BESIDE) &&
 		 p->payload_bytes && ctl->mode == MODE_ENFORCE)
-		d->held = f->tx.held;
+		d->held = f->tx.held ?: HELD_SOCKET;
 	else
 		d->held = paused ? HELD_PAUSE : HELD_SOCKET;
 	port = pfc_port_get(t->ifindex);

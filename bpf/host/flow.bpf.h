@@ -38,6 +38,8 @@
  */
 #define FLOW_UNTOLD_RTTS 4
 #define FLOW_UNTOLD_PACKETS COMPANION_PACKETS
+#define FLOW_SHARES 16	    /* R of UDP is lowered in steps of this part of it */
+#define FLOW_SHARES_LEAST 2 /* down to an eighth */
 
 /*
  * R of Equation 1, bits/s, if it applies. 0: none. While credits have stopped only HPCC applies. R does not apply to
@@ -96,34 +98,41 @@ static inline __u64 flow_waits_ns(const struct flow *f, __u64 now_ns)
 	return pacer_wait_ns(now_ns, READ_ONCE(f->tx.clock_ns));
 }
 
+/* R / 16 * shares. */
+static inline __u64 flow_share_bps(__u64 rate_bps, __u32 shares)
+{
+	return rate_bps / FLOW_SHARES * shares;
+}
+
 /*
  * The position up to which the flow has left: the sent bytes, without those that wait in fq. The latter are derived
  * from the clock, and after R has risen may seem to be more than was sent. bytes/ms * ns < 2^28 * 2^36
  */
 static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 {
-	__u64 sent = READ_ONCE(f->tx.bytes);
-	__u64 waits = flow_waits_ns(f, now_ns) * (flow_pace_bps(f) / 8000) / 1000000;
+	__u64 sent = READ_ONCE(f->tx.bytes), rate_bps = flow_share_bps(flow_pace_bps(f), f->path.share ?: FLOW_SHARES);
+	__u64 waits = flow_waits_ns(f, now_ns) * (rate_bps / 8000) / 1000000;
 
 	return sent > waits ? sent - waits : 0;
 }
 
 /*
- * R of a UDP flow, which has no window: while more bytes than normal lack feedback, because it is late or does not
- * come, R is lowered in proportion, like that of a window that waits for its ACKs, down to an eighth. On a path that
- * stamps nothing feedback may be useless, which does not make it late. W < 2^27 bytes, R < 2^52.
+ * The part of R, in sixteenths, that a UDP flow has, which has no window: while more bytes than normal lack feedback, because
+ * it is late or does not come, R is lowered in proportion, like that of a window that waits for its ACKs, down to an eighth.
+ * The last packet counts as under way until the next feedback, so one of any size is normal. On a path that stamps
+ * nothing feedback may be useless, which does not make it late. W < 2^27 bytes
  */
-static inline __u64 flow_overdue_bps(const struct flow *f, __u64 rate_bps, __u64 now_ns)
+static inline __u32 flow_overdue(const struct flow *f, __u32 packet, __u64 now_ns)
 {
-	__u64 untold = FLOW_UNTOLD_RTTS * q12_to_bytes(f->cc.w) + FLOW_UNTOLD_PACKETS * f->params.packet;
+	__u64 untold = FLOW_UNTOLD_RTTS * q12_to_bytes(f->cc.w) + FLOW_UNTOLD_PACKETS * f->params.packet + packet;
 	__s32 under_way;
 
 	if (!f->rx.feedbacks || f->path.hpcc_off || !f->cc.hops || f->fallback.swift)
-		return rate_bps;
+		return FLOW_SHARES;
 	under_way = (__u32)flow_left_bytes(f, now_ns) - f->rx.fb_seq; /* < 0 when R has risen */
 	if (under_way <= 0 || under_way <= untold)
-		return rate_bps;
-	return under_way >= 8 * untold ? rate_bps / 8 : rate_bps / 16 * (16 * untold / under_way);
+		return FLOW_SHARES;
+	return under_way >= 8 * untold ? FLOW_SHARES_LEAST : FLOW_SHARES * untold / under_way;
 }
 
 /*
@@ -346,6 +355,19 @@ static inline int flow_is_first(const struct flow *f, __u64 now_ns)
 
 	return !f->rx.feedbacks && f->companion.began_us != FIRST_OVER &&
 	       ago <= (__s32)(FIRST_RTTS * f->params.t_ns >> FIRST_SHIFT);
+}
+
+/*
+ * The part of R, in sixteenths, of a UDP packet beyond the first window that leaves at at_ns and takes cost_ns at R: an eighth,
+ * until the flow has waited long enough.
+ */
+static inline __u32 flow_first_share(const struct flow *f, __u64 at_ns, __u64 cost_ns)
+{
+	__s32 ago = (__u32)(at_ns >> FIRST_SHIFT) - f->companion.began_us;
+	__u64 rest_ns = FIRST_RTTS * f->params.t_ns - ((__u64)(ago > 0 ? ago : 0) << FIRST_SHIFT);
+	__u64 shares = FLOW_SHARES * cost_ns / (cost_ns + rest_ns + 1);
+
+	return shares > FLOW_SHARES_LEAST ? shares : FLOW_SHARES_LEAST;
 }
 
 /* Whether it has waited long enough: its path reports nothing, W is W_init. flow_begin() notes it: the units wrap. */

@@ -73,6 +73,8 @@ struct egress_pkt {
 	__u32 wire_bytes;      /* bytes between outer headers and inner packet */
 	__u32 weight;	       /* wire bytes of all segments, including our headers */
 	struct pfc_wait pause; /* of its port */
+	__u64 socket_bps;      /* of a UDP socket that keeps a rate of its own; 0: it has none */
+	__u64 patience_ns;     /* UDP: the longest wait that is not cut short */
 	__u64 credit_ns;    /* when the queue expects credit for it; 0: its departure time says it, or it needs none */
 	__u32 young;	    /* QUEUE_NOTE_YOUNG: it goes before the others of its VOQ; or 0 */
 	__u32 echo_version; /* see egress_echo() */

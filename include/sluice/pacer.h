@@ -47,7 +47,7 @@ static inline __u64 pacer_rescaled(__u64 now_ns, __u64 clock_ns, __u32 was_kbps,
 
 /*
  * The wait of a packet that departs at `at_ns`. An absurd time means no wait: one further ahead than UDP can bring
- * its clock, by 1 s of SO_TXTIME, twice a horizon of 1 s, 10 s for credit, and the cost of its last packet. That is
+ * its clock, by 8 s of SO_TXTIME, twice a horizon of 1 s, 10 s for credit, and the cost of its last packet. That is
  * about 48 s for 64 KB of UDP_SEGMENT at the lowest R, a segment of 1500 bytes in a T of 1 s.
  */
 #define PACER_WAIT_MAX_NS (1ULL << 36)

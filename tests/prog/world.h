@@ -174,7 +174,7 @@ void rwnd_set(int on);
 void pod_set(__u32 ifindex, __s32 netnsid);
 /* As many ports are in other domains than 0. */
 void domains_set(__u32 ports);
-/* How long UDP waits (0: a base RTT), and whether what would wait longer is marked. 10 ms, no. */
+/* How long UDP waits (0: the default), and whether what would wait longer is marked. 10 ms, no. */
 void horizon_set(__u64 ns, int mark);
 /* Messages are authenticated with n keys; 0: they are not. */
 void keys_set(const struct siphash_key *key, unsigned int n);

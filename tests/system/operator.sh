@@ -229,7 +229,7 @@ operator__set_turns_knobs_until_the_configuration_comes_back() {
 	expect "what it says" "$(<"$CASE_DIR/ctl.log")" has "this lasts until SIGHUP"
 	expect "the mode" "$(status_of h1 .mode)" = dry-run
 	ctl_sets "receive_window: true -> false" receive_window false
-	ctl_sets "horizon: 0us (a base RTT) -> 10000us" horizon 10ms
+	ctl_sets "horizon: 0us (the default) -> 10000us" horizon 10ms
 	ctl_sets "beyond: drop -> mark" beyond mark
 	ctl_json '. == {"mode": "dry-run", "receive_window": false, "horizon_ns": 10000000, "beyond": "mark"}' set --json
 	ctl_json '. == {"key": "horizon", "was_ns": 10000000, "value_ns": 10000000}' set horizon 10ms --json

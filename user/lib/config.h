@@ -144,7 +144,7 @@ struct config {
 	struct {
 		bool mark; /* mark ECN capable packets instead of dropping them */
 	} pacing;
-	__u64 horizon_ns; /* 0: one base RTT */
+	__u64 horizon_ns; /* 0: the default (departure.bpf.h) */
 	struct {
 		enum pfc_trust trust;
 		__u64 seed;

@@ -11,7 +11,7 @@ const struct knob knobs[] = {
 	{ "receive_window", "receive_window", FIELD(struct control, rwnd), FIELD(struct config, tcp.receive_window),
 	  flag_words, "true or false", "foreign TCP stacks are held by their receive window" },
 	{ "horizon", "horizon_ns", FIELD(struct control, horizon_ns), FIELD(struct config, horizon_ns), NULL,
-	  "a time of at most 1s, as 10ms (0us: a base RTT)", "how long a UDP packet may wait for its departure" },
+	  "a time of at most 1s, as 10ms (0us: the default)", "how long a UDP packet may wait for its departure" },
 	{ "beyond", "beyond", FIELD(struct control, horizon_mark), FIELD(struct config, pacing.mark), beyond_words,
 	  "drop or mark", "what happens to one that would have to wait for longer" },
 	{},
@@ -37,7 +37,7 @@ const char *knob_format(const struct knob *k, __u64 value, char *buf)
 	else if (value)
 		snprintf(buf, KNOB_STRLEN, "%gus", value / 1e3);
 	else
-		snprintf(buf, KNOB_STRLEN, "0us (a base RTT)");
+		snprintf(buf, KNOB_STRLEN, "0us (the default)");
 	return buf;
 }
 

@@ -108,7 +108,10 @@ struct flow_path {
 	__u8 hiercc;	   /* of the peer: enum voqs_where */
 	__u8 hpcc_off;	   /* W and R are not HPCC's */
 	__u8 no_peer;	   /* its remote side is no longer a peer: packets leave as they are */
-	__u8 pad[3];
+	/* Egress, with every packet of UDP: of tx.clock_ns. Here because flow_tx fills its cache line. */
+	__u8 share; /* sixteenths of R by which the last packet advanced it; 0: all */
+	__u8 free;  /* when it was last not ahead, units of 2^21 ns */
+	__u8 pad;
 };
 
 /* Written by egress with every packet. */

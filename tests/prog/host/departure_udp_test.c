@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bpf/host/departure.bpf.h: when a datagram leaves, and when it is dropped or marked instead. */
+#include <sys/socket.h>
 #include "egress_case.h"
 
 TestSuite(departure_udp, .init = egress_make, .fini = world_drop, .timeout = 60);
@@ -95,6 +96,12 @@ Test(departure_udp, departure_udp__when_the_socket_wants)
 	r = run(EGRESS, &in, .tstamp = asked);
 	expect_eq(r.ctx.tstamp, asked + MS / 2);
 	expect_counted(STAT_TX_DATA, STAT_PACED);
+	fixture("a second and more");
+	clock_at(s, 0, 100000000);
+	asked = clock_ns() + 7000 * MS;
+	r = run(EGRESS, &in, .tstamp = asked);
+	expect_eq(r.ctx.tstamp, asked);
+	expect_counted(STAT_TX_DATA, STAT_PACED);
 	fixture("a time that makes no sense");
 	clock_at(s, 0, 100000000);
 	asked = clock_ns();
@@ -103,27 +110,138 @@ Test(departure_udp, departure_udp__when_the_socket_wants)
 	expect_counted(STAT_TX_DATA, STAT_PACED, STAT_HORIZON);
 }
 
-Test(departure_udp, departure_udp__horizon_is_a_base_rtt_where_none_is_said)
+/* A flow whose path was heard of, at 20 Mbit/s and a base RTT of 1 ms; the horizon is the default. */
+static struct frame flow_at_20_mbit(struct ip_spec s)
 {
-	struct ip_spec s = { .udp = 1, .payload = 1000 };
-	struct peer peer = peer_usual();
 	struct frame in = frame_of(s);
+	struct flow f;
 
-	peer.t_ns = 300 * MS;
-	peer_set("10.1.0.0", 96 + 16, &peer);
 	enforce_with_fq();
 	horizon_set(0, 0);
-	run(EGRESS, &in);
-	expect_counted(STAT_TX_DATA);
-	clock_at(s, clock_ns() + 600 * MS, 100000000);
 	hosts_strip();
-	expect_dropped(&in, s);
-	clock_at(s, clock_ns() + 200 * MS, 100000000);
 	run(EGRESS, &in);
-	expect_counted(STAT_TX_DATA, STAT_PACED);
+	f = clock_at(s, 0, 20000000);
+	f.rx.feedbacks = 1;
+	flow_set(s, &f);
+	return in;
 }
 
-/* Both headers get the mark, so that it arrives whichever the sink believes. */
+/* How long the flow's next packet would wait. */
+static __u64 waits_ns(struct ip_spec s)
+{
+	__u64 clock = flow_get(s).tx.clock_ns;
+
+	return clock > clock_ns() ? clock - clock_ns() : 0;
+}
+
+/* 9 Mbit/s of 20 in all shapes: what R carries in a tenth of a second may come at once. */
+Test(departure_udp, departure_udp__burst_below_its_share_is_kept)
+{
+	static const struct {
+		int packets;
+		__u64 every_ns;
+	} shapes[] = { { 1, 1200000 }, { 10, 12 * MS }, { 40, 48 * MS }, { 80, 96 * MS } };
+	unsigned int i;
+	int burst, k;
+
+	FOR_V4_AND_V6 (v6) {
+		struct ip_spec s = { .v6 = v6, .udp = 1, .payload = 1200 };
+		struct frame in = flow_at_20_mbit(s);
+
+		for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+			fixture("IPv%d, %d at once", v6 ? 6 : 4, shapes[i].packets);
+			for (burst = 0; burst < 5; burst++) {
+				hosts_strip();
+				for (k = 0; k < shapes[i].packets; k++)
+					expect_verdict(run(EGRESS, &in), VERDICT_PASS);
+				clock_pass(shapes[i].every_ns);
+			}
+		}
+	}
+}
+
+Test(departure_udp, departure_udp__burst_of_a_tenth_of_a_second_is_kept)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1200 };
+	struct frame in = flow_at_20_mbit(s);
+	__u64 waits;
+
+	do {
+		waits = waits_ns(s);
+		cr_assert(waits < 200 * MS);
+	} while (run(EGRESS, &in).verdict == VERDICT_PASS);
+	expect_between(waits, 99 * MS, 101 * MS);
+}
+
+/*
+ * Twice what R carries: the backlog grows at first, and becomes a base RTT when it has stood for a fifth of a second. So it
+ * stays, at R, until the flow has been silent.
+ */
+Test(departure_udp, departure_udp__backlog_that_stands_is_a_base_rtt)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1200 };
+	struct frame in = flow_at_20_mbit(s);
+	__u64 most = 0, cost = 0, before;
+	int i, passed = 0;
+
+	for (i = 0; i < 1600; i++) {
+		before = waits_ns(s);
+		if (run(EGRESS, &in).verdict == VERDICT_PASS) {
+			cost = waits_ns(s) - before;
+			passed += i >= 1200;
+		}
+		if (before > most)
+			most = before;
+		if (i >= 1200)
+			expect_between(before, 0, 1 * MS + cost);
+		if (i % 100 == 0)
+			hosts_strip();
+		clock_pass(cost / 2 - 1000);
+	}
+	expect_between(most, 50 * MS, 80 * MS);
+	expect_between(passed, 190, 210);
+	clock_pass(10 * MS);
+	for (i = 0; i < 50; i++)
+		expect_verdict(run(EGRESS, &in), VERDICT_PASS);
+}
+
+/*
+ * SO_MAX_PACING_RATE: fq ignores it once a packet has a departure time, so the clock keeps it. The socket would have waited
+ * without us, for as long as its buffer takes: that is no wait for the horizon.
+ */
+Test(departure_udp, departure_udp__at_the_rate_of_its_socket)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct frame in = frame_of(s);
+	struct asker a = asker_make();
+	__u64 bytes = 100000, cost;
+	struct flow f;
+	int fd, i;
+
+	enforce_with_fq();
+	horizon_set(0, 0);
+	run(EGRESS, &in, .ifindex = a.ifindex); /* of no such socket */
+	f = flow_get(s);
+	f.path.port_flags |= PORT_F_EDT;
+	f.tx.clock_ns = 0;
+	f.rx.feedbacks = 1;
+	flow_set(s, &f);
+	fd = packet_socket(LINK_NEAR);
+	cr_assert(!setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof(bytes)));
+	packet_send(fd, &in);
+	cost = waits_ns(s);
+	expect_between(cost, in.len * 10000ULL - 10000, (in.len + 200) * 10000ULL);
+	for (i = 0; i < 100; i++)
+		packet_send(fd, &in);
+	expect_between(waits_ns(s), 100 * cost, 101 * cost);
+	expect_eq(flow_get(s).tx.held, HELD_NOT);
+	fixture("R is half of it");
+	clock_at(s, 0, 400000);
+	for (i = 0; i < 200; i++)
+		send(fd, in.b, in.len, 0);
+	expect_between(waits_ns(s), 195 * MS, 225 * MS); /* a half of that is due to R */
+}
+
 Test(departure_udp, departure_udp__beyond_the_horizon_is_marked)
 {
 	static const __u8 ecns[] = { 1, ECT0, CE };

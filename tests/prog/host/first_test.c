@@ -106,6 +106,21 @@ static struct flow udp_with_window(struct ip_spec s, __u64 bytes)
 	return f;
 }
 
+/* The time that the next packet takes of the flow's clock, in terms of R. */
+static double takes(struct ip_spec s)
+{
+	struct frame in = frame_of(s);
+	__u64 before = flow_get(s).tx.clock_ns;
+	struct result r;
+
+	if (before < clock_ns())
+		before = clock_ns();
+	r = run(EGRESS, &in);
+	expect_verdict(r, VERDICT_PASS);
+	return (flow_get(s).tx.clock_ns - before) / (r.out.len * 8e9 / flow_get(s).cc.rate_bps);
+}
+
+/* Beyond it a flow goes on at an eighth of R, whatever it hands over at once. */
 Test(first, first__udp_brings_a_window_before_its_first_feedback)
 {
 	struct ip_spec s = { .udp = 1, .payload = 1000 };
@@ -115,33 +130,48 @@ Test(first, first__udp_brings_a_window_before_its_first_feedback)
 
 	peers_are_far();
 	hosts_strip();
+	horizon_set(0, 0);
 	run(EGRESS, &in);
 	f = udp_with_window(s, 20000);
+	f.cc.rate_bps = 100000000;
 	f.tx.bytes = 19000;
-	f.companion.left_ns = clock_ns();
 	flow_set(s, &f);
-	for (i = 0; i < 3; i++)
-		expect_verdict(run(EGRESS, &in), VERDICT_DROP);
-	expect_counted(STAT_TX_DATA, STAT_TX_HORIZON, STAT_TX_HORIZON, STAT_TX_HORIZON);
-	fixture("one in T");
-	clock_pass(LONG_NS);
-	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
+	for (i = 0; i < 100; i++)
+		cr_expect_float_eq(takes(s), 8, 0.1);
 	fixture("feedback has come");
 	f = flow_get(s);
-	f.companion.left_ns = clock_ns();
 	f.rx.feedbacks = 1;
 	f.rx.fb_seq = f.tx.bytes;
 	flow_set(s, &f);
-	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
+	cr_expect_float_eq(takes(s), 1, 0.1);
 	fixture("a path that tells nothing");
 	f.rx.feedbacks = 0;
 	f.tx.bytes = 1 << 30;
+	f.tx.clock_ns = 0;
 	flow_set(s, &f);
-	expect_verdict(run(EGRESS, &in), VERDICT_DROP);
+	cr_expect_float_eq(takes(s), 8, 0.1);
 	clock_pass(FIRST_RTTS * LONG_NS);
-	f.companion.left_ns = clock_ns();
-	flow_set(s, &f);
-	expect_verdict(run(EGRESS, &in), VERDICT_PASS);
+	run(EGRESS, &in);
+	cr_expect_lt(flow_get(s).tx.clock_ns, clock_ns() + in.len * 80);
+}
+
+/* It goes by when a packet leaves: a new socket schedules its datagrams (SO_TXTIME) and hands them over at once. */
+Test(first, first__udp_that_is_scheduled_for_later)
+{
+	struct ip_spec s = { .udp = 1, .payload = 1000 };
+	struct frame in = frame_of(s);
+	__u64 asked = clock_ns();
+	int i;
+
+	enforce_with_fq();
+	horizon_set(0, 0);
+	hosts_strip();
+	run(EGRESS, &in);
+	udp_with_window(s, 2000);
+	for (i = 0; i < 200; i++) {
+		asked += 10 * MS;
+		expect_eq(run(EGRESS, &in, .tstamp = asked).ctx.tstamp, asked);
+	}
 }
 
 /* On a path without feedback the share ends, and does not come back when the units of its time wrap. */
@@ -172,12 +202,16 @@ Test(first_unknown, first__udp_to_an_unknown_peer)
 	peers_are_far();
 	run(EGRESS, &in, .ifindex = a.ifindex);
 	f = udp_with_window(s, 20000);
+	f.cc.rate_bps = 100000000;
 	f.tx.bytes = 20000;
 	f.path.port_flags |= PORT_F_EDT;
 	flow_set(s, &f);
-	expect_verdict(run(EGRESS, &in, .ifindex = a.ifindex), VERDICT_DROP);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	expect_between(flow_get(s).tx.clock_ns - clock_ns(), in.len * 639,
+		       in.len * 700); /* 80 ns a byte, eight times */
 	clock_pass((FIRST_RTTS + 1) * LONG_NS);
-	expect_verdict(run(EGRESS, &in, .ifindex = a.ifindex), VERDICT_PASS);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	cr_expect_lt(flow_get(s).tx.clock_ns, clock_ns() + in.len * 80);
 }
 
 /* The time that a packet takes of the flow's clock with that many bytes under way, in terms of R. */

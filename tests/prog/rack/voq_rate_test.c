@@ -4,12 +4,13 @@
 
 TestSuite(voq_rate, .init = voq_make_world, .fini = world_drop, .timeout = 60);
 
-/* The first window of the flow has left: from then on Equation 1 counts. */
+/* The first window of the flow has left, and was answered: from then on Equation 1 counts. */
 static void first_window_left(struct ip_spec s)
 {
 	struct flow f = flow_get(s);
 
 	f.tx.bytes = q12_to_bytes(f.params.w_init);
+	f.rx.feedbacks = 1;
 	flow_set(s, &f);
 }
 

@@ -174,7 +174,7 @@ static const struct config_key swift_keys[] = {
 
 static const struct config_key pacing_keys[] = {
 	{ "horizon", &config_time, FIELD(struct config, horizon_ns), .max = NSEC_PER_SEC, .zero = true,
-	  .range = "a time of at most 1s", .example = "10ms", .otherwise = "base_rtt of the peer", .reload = "at once",
+	  .range = "a time of at most 1s", .example = "10ms", .otherwise = "100 ms; base_rtt of the peer for a standing backlog", .reload = "at once",
 	  .meaning = "how long a UDP packet may wait in fq for its departure time: UDP" },
 	{ "beyond", &config_word, FIELD(struct config, pacing.mark), .words = beyond_words, .preset = "drop",
 	  .reload = "at once", .meaning = "what happens to one that would have to wait for longer" },
