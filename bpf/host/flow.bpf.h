@@ -270,12 +270,18 @@ VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
 	return 0;
 }
 
-/* T of the prefix. If it is to be measured and was not yet, it follows from the port. */
+/* T of the prefix. If it is to be measured it is no less than the port allows, from which it follows until then. */
 static inline __u64 flow_t_ns(const struct peer *peer, const struct port *port)
 {
-	if (!peer->t_auto || peer->measured_ns)
+	__u32 packet = port->mtu + WIRE_ETH_BYTES;
+	__u64 floor;
+
+	if (!peer->t_auto)
 		return peer->t_ns;
-	return base_rtt_start_ns(port->speed_bps, port->mtu + WIRE_ETH_BYTES);
+	if (!peer->measured_ns)
+		return base_rtt_start_ns(port->speed_bps, packet);
+	floor = base_rtt_floor_ns(port->speed_bps, packet);
+	return peer->t_ns > floor ? peer->t_ns : floor;
 }
 
 /*

@@ -9,7 +9,7 @@ static struct {
 	const struct scenario *scenario;
 	void (*take)(const struct scenario *s);
 	struct base_rtt prefix;
-	uint64_t tick_ns, start_ns, least_ns, most_ns, changes;
+	uint64_t tick_ns, floor_ns, start_ns, least_ns, most_ns, changes;
 	uint32_t frame;
 } rtt;
 
@@ -20,13 +20,18 @@ void rtt_begin(const struct scenario *s, void (*take)(const struct scenario *s))
 	rtt.prefix = (struct base_rtt){};
 	rtt.tick_ns = s->hpcc.rtt_second_ns;
 	rtt.frame = s->host.payload + s->host.header;
+	rtt.floor_ns = base_rtt_floor_ns(s->topology.speed, rtt.frame);
 	rtt.start_ns = base_rtt_start_ns(s->topology.speed, rtt.frame);
 	rtt.least_ns = rtt.most_ns = rtt.changes = 0;
 }
 
 uint64_t rtt_t_ns(void)
 {
-	return !rtt.scenario ? 0 : rtt.prefix.t_ns ?: rtt.start_ns;
+	if (!rtt.scenario)
+		return 0;
+	if (!rtt.prefix.t_ns)
+		return rtt.start_ns;
+	return rtt.prefix.t_ns > rtt.floor_ns ? rtt.prefix.t_ns : rtt.floor_ns;
 }
 
 /* Not 0, which the core reads as never. */

@@ -38,18 +38,32 @@
 #define BASE_RTT_BOUND_NS (2 * BASE_RTT_WINDOW_NS + BASE_RTT_FRESH_NS + NSEC_PER_SEC)
 
 /*
- * T until there is a first round trip: the time of 10 packets at the own port, so that W_init equals TCP's window on an
- * unknown path (RFC 6928), but no less than 10 us, because no round trip through two kernels is shorter. If the real T
- * is longer a flow gets less than its share for the moment, but makes no queue, as it would with a T that is too long.
+ * The least T that is in force where base_rtt is auto: the time of 10 packets at the own port, so that W_init is no less
+ * than TCP's first window (RFC 6928). On a slow port a measured T is little more than two packets and their delayed ACK
+ * take there: four packets, and the bursts of requests do not share so few. At 100 Mbit/s 8 connections that ask for
+ * 4 KB in turn got 1612 answers a second with the 0.49 ms that were measured, 2022 with 2 ms (plain: 2005).
  */
-#define BASE_RTT_START_PACKETS 10
+#define BASE_RTT_FLOOR_PACKETS 10
+
+static inline __u64 base_rtt_floor_ns(__u64 port_bps, __u32 packet_bytes)
+{
+	__u64 t = port_bps ? BASE_RTT_FLOOR_PACKETS * (__u64)packet_bytes * 8 * NSEC_PER_SEC / port_bps : 0;
+
+	return t < BASE_RTT_MAX_NS ? t : BASE_RTT_MAX_NS;
+}
+
+/*
+ * T until there is a first round trip: the same, but no less than 10 us, because no round trip through two kernels is
+ * shorter. If the real T is longer a flow gets less than its share for the moment, but makes no queue, as it would with
+ * a T that is too long.
+ */
 #define BASE_RTT_START_NS 10000U
 
 static inline __u64 base_rtt_start_ns(__u64 port_bps, __u32 packet_bytes)
 {
-	__u64 t = port_bps ? BASE_RTT_START_PACKETS * (__u64)packet_bytes * 8 * NSEC_PER_SEC / port_bps : 0;
+	__u64 t = base_rtt_floor_ns(port_bps, packet_bytes);
 
-	return t < BASE_RTT_START_NS ? BASE_RTT_START_NS : t < BASE_RTT_MAX_NS ? t : BASE_RTT_MAX_NS;
+	return t < BASE_RTT_START_NS ? BASE_RTT_START_NS : t;
 }
 
 struct base_rtt_sample {

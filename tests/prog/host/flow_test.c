@@ -77,6 +77,38 @@ Test(flow, flow__has_a_first_window_until_t_is_measured)
 	expect_eq(flow_get(s).params.w_init, 250000ULL << 12);
 }
 
+/* 1500 bytes at 100 Mbit/s: a measured T of four packets is raised to ten, which a configured one is not. */
+Test(flow, flow__of_a_slow_port_has_a_t_of_ten_packets)
+{
+	struct peer peer = peer_usual();
+	struct port port = port_usual();
+	struct frame in = tcp(.payload = 100);
+	struct ip_spec s = {};
+
+	port.speed_bps = 100000000;
+	port.mtu = 1500;
+	port_set(WORLD_IFINDEX, &port);
+	peer.t_auto = 1;
+	peer.t_ns = peer.measured_ns = 490000;
+	peer_set("10.1.0.2", 128, &peer);
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 1211200);
+	expect_eq(flow_get(s).params.w_init, 15140ULL << 12);
+	fixture("a longer one stays");
+	peer.t_ns = peer.measured_ns = 4000000;
+	peer_set("10.1.0.2", 128, &peer);
+	control_next_epoch();
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 4000000);
+	fixture("and a configured one");
+	peer.t_auto = 0;
+	peer.t_ns = 490000;
+	peer_set("10.1.0.2", 128, &peer);
+	control_next_epoch();
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 490000);
+}
+
 Test(flow, flow__takes_the_tokens_of_its_peer)
 {
 	struct peer peer = peer_usual();

@@ -102,6 +102,14 @@ Test(base_rtt, base_rtt_start_ns__ten_packets_but_not_less_than_kernels_take)
 	cr_assert_eq(base_rtt_start_ns(0, PACKET), BASE_RTT_START_NS);
 }
 
+Test(base_rtt, base_rtt_floor_ns__the_first_window_of_tcp)
+{
+	cr_assert_eq(base_rtt_floor_ns(100 * MBIT, PACKET), 10 * WIRE_100MBIT_NS);
+	cr_assert_eq(base_rtt_floor_ns(100000 * MBIT, PACKET), 1211, "far below any round trip");
+	cr_assert_eq(base_rtt_floor_ns(100000, PACKET), BASE_RTT_MAX_NS);
+	cr_assert_eq(base_rtt_floor_ns(0, PACKET), 0, "a port of unknown speed");
+}
+
 Test(base_rtt, base_rtt_note__the_smallest_of_two_seconds)
 {
 	struct base_rtt_least l = {};
