@@ -4,8 +4,9 @@
 /*
  * Turns feedback into W and R, whichever way it came: as an echo, in the answer to a PROBE, or in a FEEDBACK message.
  *
- *  1. Hops go through all of Algorithm 1 (hpcc.h), U through the rest of it, and W is taken within the flow's own
- *     bounds (rx.h). A flow of which no hop is known uses delay (swift.h, fallback.h).
+ *  1. Hops go through all of Algorithm 1 (hpcc.h), with a record for each path in use (paths.h), U through the rest of
+ *     it, and W is taken within the flow's own bounds (rx.h). A flow of which no hop is known uses delay (swift.h,
+ *     fallback.h).
  *  2. N, which comes along, sets W_AI if the receiver's port is the bottleneck.
  *  3. All of this runs under the flow's try-lock; on contention the feedback is dropped and counted (fb_contended).
  */
@@ -19,6 +20,7 @@
 #include "sluice/abi/stats.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
+#include "sluice/cc/paths.h"
 #include "sluice/cc/rx.h"
 #include "sluice/cc/swift.h"
 #include "sluice/once.h"
@@ -144,6 +146,7 @@ static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f,
 	__u64 sent = READ_ONCE(f->tx.bytes);
 	int i;
 
+	ack->u_other = 0;
 	ack->path_id = fb->nhop_path & WIRE_PATH_MASK;
 	ack->hops = fb->hops;
 	for (i = 0; i < HPCC_MAX_HOPS && i < fb->hops; i++)
@@ -159,6 +162,50 @@ static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f,
 	if (f->params.variant == HPCC_PROBABILISTIC)
 		ack->random = bpf_get_prandom_u32();
 	ack->gap_ns = f->rx.fb_rx_ns ? (__s64)(fb->rx_ns - f->rx.fb_rx_ns) : HPCC_GAP_UNKNOWN;
+}
+
+/* The records of the flow at hand, made if need be. Hops come in packets with its key. */
+static __always_inline struct hpcc_paths *feedback_paths_get(struct scratch_space *space)
+{
+	struct hpcc_paths *ps = bpf_map_lookup_elem(&flow_paths, &space->ingress.key);
+
+	if (ps)
+		return ps;
+	__builtin_memset(&space->paths, 0, sizeof(space->paths));
+	bpf_map_update_elem(&flow_paths, &space->ingress.key, &space->paths, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&flow_paths, &space->ingress.key);
+}
+
+/*
+ * Puts the record of this feedback's path into the flow if its packets take turns over several. Returns an enum
+ * hpcc_turn. *u: the U of the others.
+ */
+VERIFIED_ONCE int feedback_paths(struct flow *f, const struct feedback *fb, q24_t *u)
+{
+	struct scratch_space *space = scratch_get();
+	struct hpcc_paths_at at = {};
+	enum hpcc_turn turn;
+	struct hpcc_paths *ps;
+
+	if (!f || !fb || !u || !space || fb->form != RX_HOPS || !fb->hops)
+		return HPCC_TURN_NONE;
+	at.path_id = fb->nhop_path & WIRE_PATH_MASK;
+	at.hops = fb->hops;
+	if (!f->rx.paths && (!f->cc.hops || (f->cc.path_id == at.path_id && f->cc.hops == at.hops)))
+		return HPCC_TURN_NONE;
+	ps = feedback_paths_get(space);
+	if (!ps)
+		return HPCC_TURN_NONE;
+	at.now_ns = fb->now_ns;
+	at.t_ns = f->params.t_ns;
+	turn = hpcc_paths_turn(ps, &f->cc, &at, f->rx.fb_ns, &f->rx.fb_rx_ns);
+	*u = hpcc_paths_u(ps, &at);
+	f->rx.paths = hpcc_paths_used(ps, &at);
+	if (f->rx.paths > 1)
+		return turn;
+	f->rx.paths = 0;
+	bpf_map_delete_elem(&flow_paths, &space->ingress.key);
+	return turn;
 }
 
 /* Runs the flow's current control on the feedback, in the form in which it came. */
@@ -223,6 +270,8 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	struct hpcc_ack *ack;
 	__u32 delay_ns = 0, swift;
 	enum hpcc_kind kind;
+	enum hpcc_turn turn;
+	q24_t u_other = 0;
 
 	if (!f || !fb || !space)
 		return 0;
@@ -244,7 +293,9 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 		f->rx.fb_seq = fb->seq;
 		hpcc_forget(&f->cc);
 	}
+	turn = feedback_paths(f, fb, &u_other);
 	feedback_ack_make(ack, f, fb);
+	ack->u_other = u_other;
 	delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
 	delay_measure(f, fb, ack, delay_ns);
 	if (!delay_is_wanted(f))
@@ -252,7 +303,8 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	if (delay_ns)
 		f->delay.sample_ns = delay_ns;
 	if (f->swift.target_ns)
-		change = fallback_feedback(&f->fallback, &f->cc, fb->hops, fb->now_ns, f->params.t_ns);
+		change = fallback_feedback(&f->fallback, &f->cc, turn == HPCC_TURN_CROWDED ? 0 : fb->hops, fb->now_ns,
+					   f->params.t_ns);
 	if (change == FALLBACK_TO_SWIFT)
 		f->rx.told_hops = 0;
 	swift = f->fallback.swift;
@@ -277,6 +329,8 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 		stats_count(change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT : STAT_FB_TO_HPCC);
 	if (absurd != STAT_MAX)
 		stats_count(absurd);
+	if (turn == HPCC_TURN_KNOWN && !swift)
+		stats_count(STAT_FB_PATH_KEPT);
 	feedback_count(fb, kind, swift);
 	return 0;
 }

@@ -16,6 +16,7 @@
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
+#include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/seq.h"
 
@@ -69,12 +70,18 @@ static inline void host_heard(const struct host_key *a, struct host *h, __u64 no
 	__u64 seen;
 
 	if (!h) {
-		struct host fresh = { .heard_ns = now_ns, .capable = 1, .rx_seq = seq };
 		const __u64 *asked_ns = bpf_map_lookup_elem(&asked, a);
+		struct scratch_space *space = scratch_get();
 
+		if (!space)
+			return;
+		__builtin_memset(&space->host, 0, sizeof(space->host));
+		space->host.heard_ns = now_ns;
+		space->host.capable = 1;
+		space->host.rx_seq = seq;
 		if (asked_ns)
-			fresh.asked_ns = *asked_ns;
-		if (bpf_map_update_elem(&hosts, a, &fresh, BPF_NOEXIST) != -EEXIST) {
+			space->host.asked_ns = *asked_ns;
+		if (bpf_map_update_elem(&hosts, a, &space->host, BPF_NOEXIST) != -EEXIST) {
 			if (asked_ns)
 				bpf_map_delete_elem(&asked, a);
 			return;

@@ -91,6 +91,7 @@ static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingre
 	report_params(r, f, p->flows);
 	ack->seq = 0;
 	ack->snd_nxt = 0;
+	ack->u_other = 0;
 	ack->path_id = p->nhop_path & WIRE_PATH_MASK;
 	ack->hops = p->nhop;
 	for (i = 0; i < HPCC_MAX_HOPS; i++)

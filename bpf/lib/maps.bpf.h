@@ -39,6 +39,20 @@ struct {
 } rx_states SEC(".maps");
 
 /*
+ * The records of paths over which a flow's packets take turns (paths.h); keyed like flows.
+ * writer: ingress; reader: ingress, daemon
+ * life:   while they take turns, at most that of the flow; the programs'. Not pinned: records are a few round trips old
+ * full:   feedback of another path than the last decides nothing (fb_first). It has as many entries as flows
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct flow_key);
+	__type(value, struct hpcc_paths);
+} flow_paths SEC(".maps");
+
+/*
  * The hosts that were heard from: if there is a key, those that have it. No other address takes room here.
  * writer: ingress creates, egress and ingress each their own fields (abi.h); reader: the same, tcp_cc, sluicectl
  * life:   least recently used goes first; full: never (LRU). A lost entry is asked for again

@@ -134,6 +134,8 @@ struct ingress_pkt {
 	__u32 rides;	/* its VOQ block has WIRE_VOQ_RIDES */
 	__u32 voq_slot; /* slot of its VOQ + 1, with rides; 0: none */
 	__u64 auth_seq; /* 0: messages are not authenticated */
+	__u32 held;	/* a PROBE that is too old is answered with this: see WIRE_F_HELD; 0: it is not */
+	__u32 pad;
 	__u64 hop[HPCC_MAX_HOPS];
 };
 
@@ -188,6 +190,8 @@ struct scratch_space {
 	struct arrival_news news; /* of the current packet */
 	struct flow flow;
 	struct rx_flow rx_flow;
+	struct host host;	 /* host_heard(): a new entry */
+	struct hpcc_paths paths; /* feedback_paths(): a new entry */
 	struct voq voq;
 	struct voq_key ride_key;     /* grant_ride(): VOQ to the sender of the current packet */
 	struct voq_key voq_key;	     /* VOQ of the packet at hand */

@@ -151,3 +151,41 @@ multipath__companions_take_the_way_of_their_flow() {
 	done
 	expect "errors that h2's stack saw" "$(net_snmp h2 Tcp.InErrs)" -eq 0
 }
+
+# Each packet takes either way by chance, by a mark and a table for each. (In turns, all companions of a flow might take one of them.)
+multipath_turns() {
+	local n
+
+	need nft
+	net_in sw nft -f - 2>"$CASE_DIR/nft.log" <<-END || skip "no numgen in this kernel: $(<"$CASE_DIR/nft.log")"
+		table ip turns {
+			chain turns {
+				type filter hook prerouting priority mangle
+				ip daddr 10.2.0.0/24 meta mark set numgen random mod 2 offset 3
+			}
+		}
+	END
+	for n in 3 4; do
+		net_in sw ip rule add fwmark $n table $n && net_in sw ip route add 10.2.0.0/24 via 10.$n.0.2 table $n ||
+			fail "way $n has no table"
+	done
+}
+
+# Each way has a record: the feedback of one is not thrown away because the last was of the other.
+multipath__packets_that_take_turns_are_governed() {
+	local first used
+
+	multipath_up
+	host_config h1 "hpcc: {telemetry: companion}" "peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}]" >"$CASE_DIR/h1.yaml"
+	multipath_turns
+	daemon_start h1 h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	counts h1 300 fb_path_kept
+	first=$(stat_of h1 fb_first) used=$(stat_of h1 fb_fast fb_full)
+	echo "# $used feedbacks decided, $first were recorded only"
+	expect "feedbacks that decided nothing" "$first" -lt $((used / 4))
+	expect "paths of the flow" "$(ctl h1 why ":$(flow_of h1 .local_port)")" has "take turns over 2 paths"
+	bulk_unharmed
+	bulk_stop
+}

@@ -287,5 +287,6 @@ void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m)
 	m->rate_asks = bpf_map__fd(dp->skel->maps.rate_asks);
 	m->pfc_alarms = bpf_map__fd(dp->skel->maps.pfc_alarms);
 	m->rx_states = bpf_map__fd(dp->skel->maps.rx_states);
+	m->flow_paths = bpf_map__fd(dp->skel->maps.flow_paths);
 	m->flows_room = map_entries(dp->pins.flows);
 }

@@ -79,6 +79,7 @@ const struct pins *dataplane_pins(const struct dataplane *dp);
 struct dataplane_maps {
 	int reports, arrival_news, rate_asks, pfc_alarms; /* rings */
 	int rx_states;
+	int flow_paths;
 	__u32 flows_room; /* capacity of the pinned map of flows */
 };
 void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m);

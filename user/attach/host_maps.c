@@ -67,6 +67,12 @@ static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u3
 	return room;
 }
 
+/* The maps that have as many entries as flows. */
+static int flow_maps_size(struct sluice_bpf *s, __u32 room)
+{
+	return bpf_map__set_max_entries(s->maps.rx_states, room) ?: bpf_map__set_max_entries(s->maps.flow_paths, room);
+}
+
 int host_maps_size(struct dataplane *dp, const struct config *c)
 {
 	int used = host_maps_are_used(c), err = 0;
@@ -81,9 +87,8 @@ int host_maps_size(struct dataplane *dp, const struct config *c)
 		room = host_map_room(dp, map, used ? room_wanted(map, c) : 1, used);
 		err = bpf_map__set_max_entries(map, room);
 	}
-	if (!err)
-		err = bpf_map__set_max_entries(dp->skel->maps.rx_states, bpf_map__max_entries(dp->skel->maps.flows));
-	return err;
+	room = bpf_map__max_entries(dp->skel->maps.flows);
+	return err ?: flow_maps_size(dp->skel, room);
 }
 
 int host_map_is_small(const struct bpf_map *map, const struct bpf_map *in_use)
@@ -97,8 +102,7 @@ int host_map_is_small(const struct bpf_map *map, const struct bpf_map *in_use)
 
 int host_maps_grow(struct sluice_bpf *s, const struct config *c)
 {
-	return bpf_map__set_max_entries(s->maps.flows, c->max_flows) ?:
-		       bpf_map__set_max_entries(s->maps.rx_states, c->max_flows);
+	return bpf_map__set_max_entries(s->maps.flows, c->max_flows) ?: flow_maps_size(s, c->max_flows);
 }
 
 /* The file descriptor of a pinned map; -1: it is none. */

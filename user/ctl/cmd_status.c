@@ -173,11 +173,20 @@ static void file_print(const struct status *s, const char *left, const char *pat
 	line_print(left, text);
 }
 
+static int sequences_text(char *text, size_t size, const struct hosts_sequences *s, const char *what)
+{
+	char addr[PREFIX_STRLEN];
+
+	if (!s->n)
+		return 0;
+	return snprintf(text, size, "; %u %s (%s by %.0f s)", s->n, what, addr_format(&s->addr, addr), s->by_ns / 1e9);
+}
+
 /* A switch has no peers, unless it is a ToR. */
 static void hosts_print(const struct pins *p, const struct hosts_seen *h)
 {
 	struct peer_key first;
-	char text[512];
+	char text[1024];
 	enum host_plain i;
 	int n;
 
@@ -188,6 +197,10 @@ static void hosts_print(const struct pins *p, const struct hosts_seen *h)
 		if (h->plain[i])
 			n += snprintf(text + n, sizeof(text) - n, "; plain: %u %s (%s)", h->plain[i],
 				      host_plain_names[i], host_plain_hints[i]);
+	n += sequences_text(text + n, sizeof(text) - n, &h->old,
+			    "sent sequences older than those heard of it before: its clock was ahead");
+	sequences_text(text + n, sizeof(text) - n, &h->held,
+		       "had heard newer sequences of this host: its clock was ahead");
 	line_print("peers: ", text);
 }
 

@@ -15,9 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "ctl/health.h"
 #include "ctl/why.h"
 #include "lib/hops.h"
 #include "sluice/cc/base_rtt.h"
+#include "sluice/wire/wire.h"
 
 #define WHY_LOOKS 50
 #define WHY_QUEUED_BYTES 3000 /* more than a packet that is just being sent */
@@ -176,6 +178,7 @@ static int why_watch(struct why *w, const struct pins *p)
 	if (!bpf_map_lookup_elem(p->hosts, host_of_flow(&w->key), &host)) {
 		w->heard_ns = host.heard_ns;
 		w->peer_strips = host.capable;
+		w->held_by_ns = host_is_recent(host.held_at, w->now_ns) ? (__u64)host.held_by << WIRE_HELD_SHIFT : 0;
 	}
 	if (bpf_map_lookup_elem(p->peers, &peer_key, &w->peer))
 		w->peer = (struct peer){};

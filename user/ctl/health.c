@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "ctl/health.h"
+#include "sluice/wire/wire.h"
 
 /* --- files --- */
 
@@ -86,6 +87,24 @@ static int is_peer(const struct pins *p, const struct host_key *host)
 	return !bpf_map_lookup_elem(p->peers, &key, &v) && !v.leaving;
 }
 
+int host_is_recent(__u32 at, __u64 now_ns)
+{
+	return at && (__u32)(now_ns >> WIRE_HELD_SHIFT) - at < HOST_RECENT_NS >> WIRE_HELD_SHIFT;
+}
+
+static void sequences_see(struct hosts_sequences *s, const struct host_key *host, __u32 at, __u32 by, __u64 now_ns)
+{
+	__u64 by_ns = (__u64)by << WIRE_HELD_SHIFT;
+
+	if (!host_is_recent(at, now_ns))
+		return;
+	s->n++;
+	if (by_ns < s->by_ns)
+		return;
+	s->by_ns = by_ns;
+	memcpy(&s->addr, host->b, sizeof(s->addr));
+}
+
 static void host_see(struct hosts_seen *s, const struct host *h, __u64 doubt_ns, __u64 now_ns)
 {
 	if (h->capable && h->heard_ns >= doubt_ns)
@@ -107,8 +126,11 @@ void hosts_see(struct hosts_seen *s, const struct pins *p)
 
 	*s = (struct hosts_seen){};
 	for (; most && !bpf_map_get_next_key(p->hosts, last, &host); last = &host, most--)
-		if (is_peer(p, &host) && !bpf_map_lookup_elem(p->hosts, &host, &h))
+		if (is_peer(p, &host) && !bpf_map_lookup_elem(p->hosts, &host, &h)) {
 			host_see(s, &h, p->ctl->doubt_ns, now);
+			sequences_see(&s->old, &host, h.old_at, h.old_by, now);
+			sequences_see(&s->held, &host, h.held_at, h.held_by, now);
+		}
 	/* A host that was never heard is in no other map. */
 	most = HOSTS_LOOKED_AT;
 	for (last = NULL; most && !bpf_map_get_next_key(p->asked, last, &host); last = &host, most--)
@@ -131,6 +153,12 @@ static const struct warning {
 	{ STAT_RX_BAD_VERSION, 1, "messages of another version of Sluice: install the same on all hosts" },
 	{ STAT_RX_FOREIGN, 1, "messages from addresses outside peers: add their prefix, if they are yours" },
 	{ STAT_RX_FUTURE, 1, "messages more than a day ahead of this clock: set the clocks" },
+	{ STAT_PROBE_HELD, 1,
+	  "questions too old for what was heard of their host before: its clock was ahead, and it is told; or somebody repeats messages" },
+	{ STAT_SEQ_MOVED, 1,
+	  "times that a peer held newer sequences of this host, whose clock was ahead before: they moved forward" },
+	{ STAT_SEQ_HELD, 1,
+	  "answers of a peer that holds a sequence more than a day ahead of this clock: set the clock" },
 	{ STAT_RX_TRUNCATED, 1, "packets lost: shorter than their headers say" },
 	{ STAT_RX_MISMATCH, 1, "packets lost: something on the path changes addresses, or somebody forges" },
 	{ STAT_RX_BAD_LENGTH, 1, "packets lost: malformed" },

@@ -28,9 +28,19 @@ enum host_plain {
 };
 extern const char *const host_plain_names[HOST_PLAIN_REASONS];
 extern const char *const host_plain_hints[HOST_PLAIN_REASONS];
+/* Hosts whose sequences were too old within the last minute, and the one with the largest difference. */
+struct hosts_sequences {
+	unsigned int n;
+	struct sluice_addr addr;
+	__u64 by_ns;
+};
 struct hosts_seen {
 	unsigned int strip, plain[HOST_PLAIN_REASONS];
+	struct hosts_sequences old;  /* what they send is older than what is held of them */
+	struct hosts_sequences held; /* what they hold is newer than what this host sent */
 };
+/* at: a time of struct host, in units of 2^WIRE_HELD_SHIFT ns. */
+int host_is_recent(__u32 at, __u64 now_ns);
 void hosts_see(struct hosts_seen *h, const struct pins *p);
 
 /*

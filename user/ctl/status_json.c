@@ -106,6 +106,19 @@ static void daemon_json(const struct status *s)
 	out_end();
 }
 
+static void sequences_json(const char *name, const struct hosts_sequences *s)
+{
+	char addr[PREFIX_STRLEN];
+
+	out_object(name);
+	out_u64("hosts", s->n);
+	if (s->n) {
+		out_string("largest", addr_format(&s->addr, addr));
+		out_u64("by_ns", s->by_ns);
+	}
+	out_end();
+}
+
 static void hosts_json(const struct hosts_seen *h)
 {
 	enum host_plain i;
@@ -122,6 +135,8 @@ static void hosts_json(const struct hosts_seen *h)
 		out_end();
 	}
 	out_end();
+	sequences_json("old_sequences", &h->old);
+	sequences_json("held_sequences", &h->held);
 	out_end();
 }
 

@@ -38,6 +38,7 @@ struct why {
 	__u32 port_flags;
 	__u64 heard_ns;		 /* when its peer was last heard from; 0: never */
 	int peer_strips;	 /* its peer is known to strip telemetry */
+	__u64 held_by_ns;	 /* the sequence that its peer holds of this host is newer by that much; 0: it is not */
 	struct peer peer;	 /* its prefix; t_ns 0: there is none */
 	__u64 short_ns;		 /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
 	struct queue_seen queue; /* the qdiscs `sluice` of its interface: their sum */

@@ -87,6 +87,12 @@ static int is_without_room(const struct why *w)
 	return w->peer_strips && w->now_ns < w->flow.tx.last_ns + NSEC_PER_SEC;
 }
 
+/* Its peer has said that messages of this host are older than what it holds. */
+static int is_held(const struct why *w)
+{
+	return w->held_by_ns > 0;
+}
+
 /* clang-format off */
 static const struct why_line answers[] = {
 	{ WHY_CLOSED, NULL, "Nothing: it is over (a FIN or RST left)." },
@@ -95,6 +101,8 @@ static const struct why_line answers[] = {
 		"is for TCP and UDP only." },
 	{ WHY_PLAIN, is_silent, "Not Sluice: its feedback has stopped, though its peer answers others, so it runs as to a host without "
 		"Sluice." },
+	{ WHY_PLAIN, is_held, "Not Sluice: it goes without telemetry, because its peer has heard sequences of this host that are {held} "
+		"newer: the clock of this host was ahead then." },
 	{ WHY_PLAIN, is_without_room, "Not Sluice: it goes without telemetry, because its packets have no room for it within the "
 		"MTU of {mtu} bytes." },
 	{ WHY_PLAIN, NULL, "Not Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}.{control}" },
@@ -123,6 +131,8 @@ static const struct why_line nexts[] = {
 	{ WHY_PLAIN, is_silent, "Look for what drops its companions on the way, there or back: a firewall, connection tracking, one link of "
 		"several (docs/limits.md, 91). They are tried ten times a second at most, and the first answer brings it back. sluicectl stats "
 		"(tx_silent) counts its packets." },
+	{ WHY_PLAIN, is_held, "Nothing: the sequences of this host have moved forward, and the flow is governed again within a second. If this "
+		"lasts, the clock is off by more than a day: set it (docs/troubleshooting.md, 'Clocks that are off')." },
 	{ WHY_PLAIN, is_without_room, "A lower MTU of the route makes room (docs/configuration.md, 'Routes'), and telemetry: companion of "
 		"that peer needs none. sluicectl stats (tx_mtu) counts such packets." },
 	{ WHY_PLAIN, NULL, "Check that Sluice runs on the peer, and that UDP to Sluice's port gets there: sluicectl stats (tx_peer_unknown, "
@@ -171,10 +181,12 @@ static const char *because_text(const struct why *w)
 		return "";
 	if (w->verdict == WHY_PLAIN)
 		return w->heard_ns ? "Its peer was last heard {heard} ago." : "Its peer was never heard.";
+	if (f->fallback.swift && f->rx.paths > HPCC_PATHS)
+		return "Its packets take turns over more paths than have a record, so it is controlled by delay: the last round trip took {delay}, the target is {target}.";
 	if (f->fallback.swift)
 		return "No port of its path stamps telemetry, so it is controlled by delay: the last round trip took {delay}, the target is {target}.";
 	if (why_hops(f))
-		return "The bottleneck of its path is hop {hop} of {hops}{where}: a port of {speed} that {busy} and has a queue of up to {queue}.{shaped}";
+		return "The bottleneck of its path is hop {hop} of {hops}{where}: a port of {speed} that {busy} and has a queue of up to {queue}.{shaped}{turns}";
 	if (f->rx.told_hops)
 		return "Its receiver reports {form} and not the hops: ask there which port is the bottleneck.";
 	return "";
@@ -213,7 +225,7 @@ struct words {
 	struct {
 		const char *name;
 		char text[256];
-	} word[32];
+	} word[40];
 };
 
 static void word_set(struct words *s, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -249,6 +261,7 @@ static void rates_fill(struct words *s, const struct why *w)
 	word_set(s, "tunnel", "%s", f->tx.flags & FLOW_F_TUNNEL ? " (it is a tunnel's)" : "");
 	word_set_time(s, "idle", age_ns(w->now_ns, f->tx.last_ns));
 	word_set_time(s, "heard", age_ns(w->now_ns, w->heard_ns));
+	word_set_time(s, "held", w->held_by_ns);
 	word_set(s, "mtu", "%u", f->path.mtu);
 	word_set(s, "mode", "%s", mode_name(w->ctl.mode));
 	word_set(s, "port", "%s", w->port);
@@ -286,6 +299,14 @@ static void hop_fill(struct words *s, const struct why *w)
 	if (hop_is_shaped(w, i))
 		word_set(s, "shaped", "%s", SHAPED);
 	word_set_time(s, "queue", w->hop_queue_ns[i]);
+	if (f->rx.paths > HPCC_PATHS)
+		word_set(s, "turns",
+			 " Its packets take turns over more than %u paths, and few reports can be compared.",
+			 HPCC_PATHS);
+	else if (f->rx.paths)
+		word_set(s, "turns",
+			 " Its packets take turns over %u paths, of which this was the last; the fullest decides.",
+			 f->rx.paths);
 }
 
 /* Words for the algorithm that decides. */

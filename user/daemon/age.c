@@ -35,6 +35,8 @@ static int flow_age(const struct flow_key *key, const struct flow *f, void *ctx)
 		bpf_map_delete_elem(a->pins->flows, key);
 		if (f->rx.kept)
 			bpf_map_delete_elem(a->rx_states, key);
+		if (f->rx.paths)
+			bpf_map_delete_elem(a->flow_paths, key);
 	}
 	return 0;
 }

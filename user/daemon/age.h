@@ -14,6 +14,7 @@
 struct age {
 	const struct pins *pins;
 	int rx_states;		 /* the map */
+	int flow_paths;		 /* the map */
 	__u32 flows_room;	 /* capacity of the map of flows */
 	struct credits *credits; /* credits and the next are run in between */
 	struct ppfc *ppfc;

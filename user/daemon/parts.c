@@ -26,6 +26,7 @@ int parts_open(struct parts *p, const struct dataplane *dp, const struct config 
 		msg("the rings of reports, news, asks and alarms: %s", strerror(-err));
 	p->age = (struct age){ .pins = p->pins,
 			       .rx_states = maps.rx_states,
+			       .flow_paths = maps.flow_paths,
 			       .flows_room = maps.flows_room,
 			       .credits = p->credits,
 			       .ppfc = p->ppfc,

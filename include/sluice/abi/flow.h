@@ -7,6 +7,7 @@
 #include "sluice/cc/companion.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
+#include "sluice/cc/paths.h"
 #include "sluice/cc/rx.h"
 #include "sluice/cc/swift.h"
 #include "sluice/types.h"
@@ -149,7 +150,7 @@ struct flow_rx {
 	__u8 fb_probe;	 /* the last feedback came in the reply to a PROBE */
 	__u8 voq_in;	 /* packets of the reverse flow carry a VOQ block */
 	__u8 voq_pod;	 /* the reverse flow's credit is granted by the pod's veth */
-	__u8 pad;
+	__u8 paths;	 /* over which its packets take turns: there is an entry in flow_paths; HPCC_PATHS + 1: more */
 };
 
 /* TCP whose receive window is cut (rwnd.bpf.h). */

@@ -21,6 +21,11 @@ struct host {
 	__u64 answers_ns;    /* ingress, compare-and-swap: the bucket of answers to its PROBEs (bucket.h) */
 	q12_t w;	     /* ingress: W of the flow to it that last had feedback */
 	__u64 w_ns;	     /* when w was stored; 0: no flow has had feedback */
+	/* Sequences that are too old, in units of 2^WIRE_HELD_SHIFT ns; a time of 0: never. */
+	__u32 old_at;  /* ingress: time of its last PROBE that was older than rx_seq allows */
+	__u32 old_by;  /* ingress: by how much */
+	__u32 held_at; /* ingress: when it last said that it holds a newer sequence of ours */
+	__u32 held_by; /* ingress: how much newer than our PROBE's */
 };
 
 /* The keys: the first signs, each is accepted. The daemon only writes a slot that is not in use (control). */

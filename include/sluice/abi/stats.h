@@ -133,6 +133,8 @@
 	  "connections with TCP-MD5 or TCP-AO: their receive windows are left alone")                                  \
 	X(RX_CE, "rx_ce", ALSO, "congestion marks moved from the outer to the inner header")                           \
 	X(RX_XDP, "rx_xdp", ALSO, "packets stripped, answered or consumed by XDP, before the stack")                   \
+	X(FB_PATH_KEPT, "fb_path_kept", ALSO,                                                                          \
+	  "feedback of another path than the last, compared with the record of its own")                               \
 	X(FB_FIRST, "fb_first", ALSO, "feedback recorded only (first, path changed, idle)")                            \
 	X(FB_FAST, "fb_fast", ALSO, "feedback that changed W")                                                         \
 	X(FB_FULL, "fb_full", ALSO, "feedback that changed W and committed Wc")                                        \
@@ -169,6 +171,11 @@
 	X(FLOW_MADE_PROBE, "flow_made_probe", ALSO, "of flow_made, by a question with the right tag, or a companion")  \
 	X(RX_PROBE_OLD, "rx_probe_old", VERDICT,                                                                       \
 	  "questions dropped: answered before, or older than the last of their flow")                                  \
+	X(PROBE_HELD, "probe_held", ALSO,                                                                              \
+	  "of rx_probe_old, answered: its host was heard with sequences newer by more than a second")                  \
+	X(SEQ_MOVED, "seq_moved", ALSO, "sequences of this host moved forward: a peer holds newer ones of it")         \
+	X(SEQ_HELD, "seq_held", ALSO,                                                                                  \
+	  "answers of a peer that holds a sequence more than a day ahead of this host's clock")                        \
 	X(RX_PROBE_LIMITED, "rx_probe_limited", VERDICT,                                                               \
 	  "questions dropped: too many from that host, or from hosts never heard")
 

@@ -67,7 +67,7 @@ struct trace {
 	__u8 packet[TRACE_PACKET_BYTES];
 };
 
-_Static_assert(sizeof(struct trace_feedback) == 280, "trace feedback");
-_Static_assert(sizeof(struct trace) == 608, "trace");
+_Static_assert(sizeof(struct trace_feedback) == 288, "trace feedback");
+_Static_assert(sizeof(struct trace) == 616, "trace");
 
 #endif

@@ -17,7 +17,7 @@
  * Open in the paper, and done here:
  *  - The first feedback of a flow, a changed pathID, a changed hop count or a hop of another speed:
  *    there is no earlier record to compare with. The hops are recorded and W stays (HPCC_FIRST); on another path U
- *    and incStage also restart.
+ *    and incStage also restart. Paths over which packets take turns have a record each (paths.h).
  *  - A hop whose clock stood still or went back (reordered feedback): the feedback is ignored and
  *    the older record kept (HPCC_SKIPPED), so nothing is ever divided by zero.
  *  - A pause (hpcc_paused()), or a gap in which the hop's byte counter may have wrapped: recorded like a first
@@ -284,13 +284,16 @@ static inline int hpcc_wind_vai(struct hpcc_state *st, const struct hpcc_params 
 
 /*
  * Applies a new U: W, the commit of the variant, R. *round: whether an RTT has ended; cleared if the round continues
- * because the feedback that ended it was not used.
+ * because the feedback that ended it was not used. The fullest path decides; st->u stays that of its own.
  */
 static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpcc_params *p, const struct hpcc_ack *ack,
 					 int *round)
 {
+	q24_t own = st->u;
 	int update;
 
+	if (ack->u_other > own)
+		st->u = ack->u_other;
 	/* The prefix was given another variant: tokens and counts of the old one are void. */
 	if (st->vai.variant != p->variant)
 		st->vai = (struct vai_state){ .variant = p->variant };
@@ -302,6 +305,7 @@ static inline enum hpcc_kind hpcc_adjust(struct hpcc_state *st, const struct hpc
 		update = *round;
 		hpcc_wind(st, p, update);
 	}
+	st->u = own;
 	st->rate_bps = hpcc_rate_bps(st->w, p->t_ns);
 	return update ? HPCC_FULL : HPCC_FAST;
 }

@@ -40,7 +40,8 @@ struct hpcc_ack {
 	__u16 path_id;
 	__u8 hops; /* 0..HPCC_MAX_HOPS */
 	__u8 pad;
-	__u32 random; /* uniform in 32 bits; only HPCC_PROBABILISTIC uses it */
+	__u32 random;  /* uniform in 32 bits; only HPCC_PROBABILISTIC uses it */
+	q24_t u_other; /* the largest U of the other paths over which the flow's packets take turns (paths.h); 0: none */
 	struct hpcc_hop hop[HPCC_MAX_HOPS];
 };
 

@@ -74,6 +74,12 @@ struct wire_hdr {
  * would see valid lengths, and a hop that no path has.
  */
 #define WIRE_F_RIDE 32
+/*
+ * PROBE_REPLY: the PROBE was older than what its sender's host was heard of, so nothing was learned from it. seq is by
+ * how much, rounded up in units of 2^WIRE_HELD_SHIFT ns, and no position. The tag covers both.
+ */
+#define WIRE_F_HELD 64
+#define WIRE_HELD_SHIFT 20
 
 /*
  * nHop 4 bits, pathID 12 bits, then max_hops times the 64 bits of telemetry.h. The first nHop are

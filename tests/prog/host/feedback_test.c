@@ -273,3 +273,48 @@ SinkTest(feedback, feedback__takes_new_parameters_first)
 	expect_eq(flow_get(a_to_b).cc.w, 250000ULL << 12);
 	expect_counted(STAT_RX_DATA, STAT_FB_FIRST);
 }
+
+/* Each feedback is of the other path: both have a record, so all but the first of each decide. */
+SinkTest(feedback, feedback__of_paths_that_take_turns)
+{
+	struct feedback path[2] = { { .hops = 2, .path = 0x321 }, { .hops = 2, .path = 0x123 } };
+	unsigned int i;
+
+	ingress_flow_runs(0, 1000000);
+	world_counted((const int[]){ -1 });
+	for (i = 0; i < 2; i++)
+		path[i].hop[0] = path[i].hop[1] = ingress_hop_of(12, 1000 * i, 0, 0);
+	for (i = 0; i < 40; i++) {
+		struct feedback *fb = &path[i % 2];
+		struct frame inner = tcp(.reply = 1), in;
+		struct flow f = flow_get(a_to_b);
+
+		fixture("feedback %u", i);
+		clock_pass(50000);
+		hop_advance(fb, 0, 100000, 500, 0);
+		hop_advance(fb, 1, 100000, 600, 0);
+		f.tx.bytes = 1000000 + 100000 * i;
+		flow_set(a_to_b, &f);
+		in = wrap(&inner, .echo = 1, .echo_hops = 2, .echo_path = fb->path, .echo_seq = f.tx.bytes,
+			  .echo_hop = { fb->hop[0], fb->hop[1] });
+		run(sink, &in);
+		f = flow_get(a_to_b);
+		expect_eq(f.cc.path_id, fb->path);
+		if (i < 2)
+			expect_counted(STAT_RX_DATA, STAT_FB_FIRST);
+		else
+			expect_counted(STAT_RX_DATA, STAT_FB_PATH_KEPT, STAT_FB_FULL);
+		expect_eq(f.rx.paths, i ? 2 : 0);
+	}
+	cr_expect_lt(flow_get(a_to_b).cc.u, Q24_ONE * 7 / 10);
+	/* Only one of them is left: the records go. */
+	clock_pass(100000000);
+	hop_advance(&path[1], 0, 100000000, 500, 0);
+	hop_advance(&path[1], 1, 100000000, 500, 0);
+	struct frame inner = tcp(.reply = 1),
+		     in = wrap(&inner, .echo = 1, .echo_hops = 2, .echo_path = path[1].path, .echo_seq = 4900000,
+			       .echo_hop = { path[1].hop[0], path[1].hop[1] });
+
+	run(sink, &in);
+	expect_eq(flow_get(a_to_b).rx.paths, 0);
+}

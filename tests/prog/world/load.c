@@ -82,6 +82,7 @@ static void tc_load(const struct world_spec *s)
 	bpf_program__set_autoload(skel->progs.pfc_dequeue, s->tracepoints);
 	bpf_map__set_max_entries(skel->maps.flows, s->flows ?: FLOWS_USUAL);
 	bpf_map__set_max_entries(skel->maps.rx_states, s->flows ?: FLOWS_USUAL);
+	bpf_map__set_max_entries(skel->maps.flow_paths, s->flows ?: FLOWS_USUAL);
 	if (s->counters_mapped) {
 		bpf_map__set_type(skel->maps.stats, BPF_MAP_TYPE_ARRAY);
 		bpf_map__set_map_flags(skel->maps.stats, BPF_F_MMAPABLE);
