@@ -6,6 +6,9 @@
  *
  *  1. ingress_takes_probe() decides whether the PROBE of another host is answered, and ingress_probe() turns it round.
  *  2. ingress_reply() takes the answer to ours: the host strips, and the path is feedback like an echo.
+ *  3. The PROBE of a host whose clock was ahead once is older than what was heard of it then (ingress_is_held()). Its
+ *     answer says by how much, and the host moves its sequences forward (ingress_held()). A peer never lowers the
+ *     sequence that it holds: a recorded message stays old.
  */
 #include "lib/base.bpf.h"
 #include "lib/bucket.bpf.h"
@@ -96,6 +99,26 @@ static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const st
 	return STAT_RX_PROBE;
 }
 
+/*
+ * Whether a PROBE that was not taken is answered all the same, with what is held of its host: it is older than a packet
+ * can be late. Nothing is learned from it. A recorded one is answered too, within the host's bucket, and the answer is
+ * of no use: its host does not wait for it.
+ */
+static __always_inline int ingress_is_held(struct ingress_pkt *p, struct host *h)
+{
+	__u64 by_ns = h && h->rx_seq > p->auth_seq ? h->rx_seq - p->auth_seq : 0;
+
+	if (!p->auth_seq || by_ns <= AUTH_LATE_NS ||
+	    !bucket_take(&h->answers_ns, p->now_ns, BUCKET_HOST_KEY_NS, BUCKET_HOST_BURST))
+		return 0;
+	by_ns = (by_ns >> WIRE_HELD_SHIFT) + 1;
+	p->held = by_ns < 0xffffffff ? by_ns : 0xffffffff;
+	h->old_by = p->held;
+	h->old_at = p->now_ns >> WIRE_HELD_SHIFT;
+	stats_count(STAT_PROBE_HELD);
+	return 1;
+}
+
 /* Adds to a PROBE, before it turns round, what an echo would carry: N, and the hop to the pod. */
 static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
@@ -153,23 +176,30 @@ static inline void ingress_probe_credit(ctx_t *ctx, const struct msg *m, const s
  */
 VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
-	__u8 from[16], to[16], msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
 	__u32 len, src, ports = m->offset - sizeof(struct wire_companion);
+	struct wire_hdr hdr = m->hdr;
+	__u8 from[16], to[16];
 
-	ingress_probe_tell(ctx, m, p);
-	ingress_probe_credit(ctx, m, p);
+	hdr.version_msg = WIRE_VERSION << 4 | WIRE_PROBE_REPLY;
+	if (p->held) {
+		hdr.flags |= WIRE_F_HELD;
+		hdr.seq = bpf_htonl(p->held);
+	} else {
+		ingress_probe_tell(ctx, m, p);
+		ingress_probe_credit(ctx, m, p);
+	}
 	len = m->ip.v6 ? 16 : 4;
 	src = WIRE_ETH_BYTES + (m->ip.v6 ? 8 : 12);
 	VERIFIER_AT_MOST(len, sizeof(from), CTX_DROP);
 	if (ctx_load(ctx, 0, to, 6) || to[0] & MAC_GROUP || ctx_load(ctx, 6, from, 6) || ctx_store(ctx, 0, from, 6) ||
 	    ctx_store(ctx, 6, to, 6) || ctx_load(ctx, src, from, len) || ctx_load(ctx, src + len, to, len) ||
 	    ctx_store(ctx, src, to, len) || ctx_store(ctx, src + len, from, len) ||
-	    ctx_store(ctx, m->offset + sizeof(m->shim), &msg, sizeof(msg)))
+	    ctx_store(ctx, m->offset + sizeof(m->shim), &hdr, sizeof(hdr)))
 		return CTX_DROP;
 	if (m->companion && (ctx_load(ctx, ports, from, 2) || ctx_load(ctx, ports + 2, to, 2) ||
 			     ctx_store(ctx, ports, to, 2) || ctx_store(ctx, ports + 2, from, 2)))
 		return CTX_DROP;
-	if (m->hdr.flags & WIRE_F_AUTH && ingress_answer_sign(ctx, m, msg))
+	if (m->hdr.flags & WIRE_F_AUTH && ingress_answer_sign(ctx, m, &hdr))
 		return CTX_DROP;
 	return ctx_return(ctx);
 }
@@ -190,6 +220,35 @@ static __always_inline void ingress_reply_credit(ctx_t *ctx, const struct msg *m
 		     p->now_ns);
 }
 
+/*
+ * A host holds a sequence of ours that is newer than this PROBE, from a time when our clock was ahead: the sequences
+ * continue above it, unless they would be too far ahead of the clock. A move that loses its race is made by the next
+ * answer.
+ */
+VERIFIED_APART int ingress_held(const struct msg *m, const struct ingress_pkt *p)
+{
+	struct control *ctl = (struct control *)control_get();
+	struct host *h = bpf_map_lookup_elem(&hosts, &m->ip.src);
+	__u64 newest, base;
+
+	if (!ctl)
+		return 0;
+	newest = p->auth_seq + ((__u64)bpf_ntohl(m->hdr.seq) << WIRE_HELD_SHIFT);
+	if (h) {
+		h->held_by = bpf_ntohl(m->hdr.seq);
+		h->held_at = p->now_ns >> WIRE_HELD_SHIFT;
+	}
+	base = READ_ONCE(ctl->seq_base_ns);
+	if (!seq_base_catches_up(newest, base + p->now_ns, ctl->real_base_ns + p->now_ns)) {
+		if (newest > base + p->now_ns)
+			stats_count(STAT_SEQ_HELD);
+		return 0;
+	}
+	if (__sync_val_compare_and_swap(&ctl->seq_base_ns, base, newest - p->now_ns) == base)
+		stats_count(STAT_SEQ_MOVED);
+	return 0;
+}
+
 /* Takes the telemetry that our PROBE collected, as from an echo. */
 static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
 					  const struct control *ctl, struct feedback *fb)
@@ -205,6 +264,11 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 		return;
 	}
 	host_heard(host_of_ip(&m->ip), h, p->now_ns, 0);
+	if (m->hdr.flags & WIRE_F_HELD) {
+		if (p->auth_seq)
+			ingress_held(m, p);
+		return;
+	}
 	if (m->companion && m->hdr.flags & WIRE_F_VOQ)
 		ingress_reply_credit(ctx, m, p, ctl);
 	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));

@@ -247,8 +247,8 @@ VERIFIED_ONCE int ingress_auth(ctx_t *ctx, const struct msg *m, struct ingress_p
 	return diff || !k->n || !p->auth_seq ? STAT_RX_BAD_AUTH : STAT_RX_DATA;
 }
 
-/* The tag of a PROBE that is turned round: its own text, except for addresses and message. */
-VERIFIED_APART int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 version_msg)
+/* The tag of a PROBE that is turned round: its own text, except for addresses and header. */
+VERIFIED_APART int ingress_answer_sign(ctx_t *ctx, const struct msg *m, const struct wire_hdr *hdr)
 {
 	struct scratch_space *space = scratch_get();
 	const struct control *ctl = control_get();
@@ -262,7 +262,7 @@ VERIFIED_APART int ingress_answer_sign(ctx_t *ctx, const struct msg *m, __u8 ver
 		return -EINVAL;
 	__builtin_memcpy(space->text.src, &m->ip.dst, sizeof(space->text.src));
 	__builtin_memcpy(space->text.dst, &m->ip.src, sizeof(space->text.dst));
-	space->text.hdr.version_msg = version_msg;
+	space->text.hdr = *hdr;
 	tag = bpf_cpu_to_be64(auth_tag(&space->text, k->key[0].k0, k->key[0].k1, wire_auth_words(&m->hdr)));
 	return ctx_store(ctx, m->offset + wire_length(&m->hdr) - sizeof(tag), &tag, sizeof(tag));
 }

@@ -303,9 +303,10 @@ static __always_inline int ingress_question(ctx_t *ctx, struct msg *m, struct in
 	if (p->deaf)
 		return CTX_DROP;
 	*verdict = ingress_takes_probe(ctx, m, p, h, ctl);
-	if (*verdict != STAT_RX_PROBE)
+	if (*verdict == STAT_RX_PROBE)
+		host_heard(host_of_ip(&m->ip), h, p->now_ns, p->auth_seq);
+	else if (*verdict != STAT_RX_PROBE_OLD || !ingress_is_held(p, h))
 		return CTX_DROP;
-	host_heard(host_of_ip(&m->ip), h, p->now_ns, p->auth_seq);
 	return encoding_answer(ctx, m) ? CTX_DROP : ingress_probe(ctx, m, p);
 }
 

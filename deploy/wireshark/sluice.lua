@@ -15,7 +15,7 @@ local MAX_REPORTS = 32
 local SHIM_INTMD, SHIM_HPCC, NPT_IP, PROTO_SLUICE = 1, 9, 2, 253
 local COMPANION_BYTES, COMPANION_MARKER, COMPANION_LENGTH, COMPANION_NO_PORT = 20, 0x534c4332, 4, 7
 local DATA, PROBE, PROBE_REPLY, FEEDBACK, CREDIT, RATE = 1, 2, 3, 4, 5, 6
-local F_ECHO, F_AUTH, F_WINDOW, F_RATIO, F_VOQ, F_RIDE = 1, 2, 4, 8, 16, 32
+local F_ECHO, F_AUTH, F_WINDOW, F_RATIO, F_VOQ, F_RIDE, F_HELD = 1, 2, 4, 8, 16, 32, 64
 local VOQ_CREDIT, VOQ_DUE = 16, 32
 
 local messages = { [DATA] = "DATA", [PROBE] = "PROBE", [PROBE_REPLY] = "PROBE_REPLY", [FEEDBACK] = "FEEDBACK",
@@ -362,8 +362,9 @@ local function message(tree, tvb, pinfo)
 	t:add(f["flags"], tvb(6, 1))
 	t:add(f["echo_hops"], tvb(7, 1))
 	t:add(f["seq"], tvb(8, 4))
-	pinfo.cols.info = string.format("%s seq=%d%s%s", messages[msg] or "message " .. msg, tvb(8, 4):uint(),
-		flag(flags, F_ECHO) and " echo" or "", flag(flags, F_AUTH) and " auth" or "")
+	pinfo.cols.info = string.format("%s seq=%d%s%s%s", messages[msg] or "message " .. msg, tvb(8, 4):uint(),
+		flag(flags, F_ECHO) and " echo" or "", flag(flags, F_AUTH) and " auth" or "",
+		flag(flags, F_HELD) and " held" or "")
 	if room > (is_batch(msg) and MAX_REPORTS or MAX_HOPS) or hops > MAX_HOPS then
 		t:add_proto_expert_info(bad, "more than 5 hops, or 32 reports, credits or rates")
 		return

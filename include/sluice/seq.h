@@ -8,7 +8,11 @@
  *  1. A receiver ignores the sequence of a message from more than SEQ_AHEAD_NS ahead of its own clock.
  *  2. A base in use follows the clock forward, by at most that. It never goes back, and it does not leap: a clock that
  *     leaps is wrong as often as right. A fresh start takes the clock as it is.
- *  3. A clock before SEQ_SET_NS was never set, as without a battery before NTP. From there the base leaps.
+ *  3. A base also moves forward, by any step, to what a peer holds of this host: its clock was ahead in an earlier life,
+ *     and every message of this one would be old there until it has caught up. Only the answer to a PROBE of ours says
+ *     so (ingress_held()), and never further than SEQ_AHEAD_NS beyond the clock, where peers no longer believe it. So
+ *     no peer ever accepts a sequence below its newest.
+ *  4. A clock before SEQ_SET_NS was never set, as without a battery before NTP. From there the base leaps.
  */
 #include "sluice/once.h"
 #include "sluice/types.h"
@@ -20,6 +24,12 @@
 static inline int seq_is_future(__u64 seq, __u64 own_ns)
 {
 	return seq > own_ns + SEQ_AHEAD_NS;
+}
+
+/* Whether a base that makes sequences of own_ns, when the clock reads real_ns, moves to make newest_ns. */
+static inline int seq_base_catches_up(__u64 newest_ns, __u64 own_ns, __u64 real_ns)
+{
+	return newest_ns > own_ns && !seq_is_future(newest_ns, real_ns);
 }
 
 #define SEQ_TRIES 4

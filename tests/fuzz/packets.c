@@ -1335,7 +1335,7 @@ static void check_verdict(enum program p, int stat, int ended, int verdict)
 	case INGRESS:
 	case INGRESS_XDP:
 		check(!strncmp(name, "rx_", 3) || stat == STAT_PFC_RX, "it ended in %s", name);
-		may_return = stat == STAT_RX_PROBE;
+		may_return = stat_is(stat, STAT_RX_PROBE, STAT_RX_PROBE_OLD);
 		may_drop =
 			stat_is(stat, STAT_RX_PROBE, STAT_RX_PROBE_REPLY, STAT_RX_FEEDBACK, STAT_RX_CREDIT,
 				STAT_RX_RATE, STAT_PFC_RX, STAT_RX_INT_COPY, STAT_RX_PROBE_OLD, STAT_RX_PROBE_LIMITED);

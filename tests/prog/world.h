@@ -180,6 +180,7 @@ void horizon_set(__u64 ns, int mark);
 void keys_set(const struct siphash_key *key, unsigned int n);
 /* How far the clock of sequences is ahead. */
 void seq_base_set(__u64 ns);
+__u64 seq_base_get(void);
 /* Hosts that were not heard since are to be asked anew. */
 void doubt_set(__u64 ns);
 __u32 control_next_epoch(void);

@@ -216,6 +216,34 @@ auth__a_clock_in_2099() {
 	bulk_stop
 }
 
+# A clock in local time, an hour ahead: set right, and a reboot. Its peer holds what it heard before, for an hour. The host is told, and
+# moves its sequences forward.
+auth__a_clock_that_was_an_hour_ahead() {
+	net_up
+	auth_clock $(($(date +%s) + 3600))
+	auth_start_h1
+	daemon_start h2 sw
+	server h2
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	bulk_stop
+	auth_clock right
+	daemon_stop h1
+	auth_start_h1
+	bulk_start h1 10.2.0.2
+	governed_soon h1
+	grows "feedback" 20 flow_of h1 .feedbacks
+	expect "times that h1 moved its sequences" "$(stat_of h1 seq_moved)" -ge 1
+	expect "questions that h2 found too old, and answered" "$(stat_of h2 probe_held)" -ge 1
+	expect "status of h2" "$(ctl h2 status)" has "1 sent sequences older than those heard of it before: its clock was ahead (10.1.0.2 by 3"
+	expect "status of h1" "$(ctl h1 status)" has "1 had heard newer sequences of this host: its clock was ahead (10.2.0.2 by 3"
+	expect "status of h1 as JSON" "$(status_of h1 '.hosts.held_sequences | "\(.hosts) \(.largest)"')" = "1 10.2.0.2"
+	wait_for 20 "sluiced of h1 says it" grep -q "as after a clock that was ahead: they have moved forward by 3" "$CASE_DIR/h1.log"
+	expect "peers that h1 lost" "$(stat_of h1 peer_silent)" -eq 0
+	bulk_goes_on
+	bulk_stop
+}
+
 # Without a battery, before NTP.
 auth__a_clock_that_was_never_set() {
 	telemetry_in_data

@@ -53,3 +53,14 @@ Test(seq, base__never_goes_back)
 	cr_assert_eq(seq_base_move(YEAR_2099_NS, NOW_NS), SEQ_BEHIND);
 	cr_assert_eq(seq_base_move(NOW_NS, 0), SEQ_BEHIND);
 }
+
+/* To what a peer holds, by any step, but no further ahead of the clock than peers believe. */
+Test(seq, base__catches_up_with_what_is_held)
+{
+	cr_assert(seq_base_catches_up(NOW_NS + DAY_NS / 24, NOW_NS, NOW_NS));
+	cr_assert(seq_base_catches_up(NOW_NS + DAY_NS, NOW_NS, NOW_NS));
+	cr_assert_not(seq_base_catches_up(NOW_NS + DAY_NS + 1, NOW_NS, NOW_NS));
+	cr_assert_not(seq_base_catches_up(NOW_NS + DAY_NS + 1, NOW_NS + DAY_NS, NOW_NS), "not step by step either");
+	cr_assert_not(seq_base_catches_up(NOW_NS, NOW_NS, NOW_NS));
+	cr_assert_not(seq_base_catches_up(NOW_NS - 1, NOW_NS, NOW_NS), "never back");
+}

@@ -35,6 +35,12 @@ void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
 	__u64 now = now_ns(), real = realtime_ns(), own = ctl->seq_base_ns + now, off;
 	enum seq_move move = seq_base_move(own, real);
 
+	ctl->real_base_ns = real - now;
+	if (dp->seq_base_ns && ctl->seq_base_ns != dp->seq_base_ns && c->keys.n)
+		msg_info(
+			"a peer holds sequences of authentication that are newer than this host's, as after a clock that was ahead: they have moved forward by %llu s, and are %llu s ahead of the clock",
+			(ctl->seq_base_ns - dp->seq_base_ns) / NSEC_PER_SEC,
+			own > real ? (own - real) / NSEC_PER_SEC : 0);
 	/* Small steps only on request: one in each tick would add up to a leap. */
 	if (move == SEQ_FOLLOWS && (asked || own < SEQ_SET_NS)) {
 		if (!asked && c->keys.n)
@@ -42,6 +48,7 @@ void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
 		ctl->seq_base_ns = real - now;
 		own = real;
 	}
+	dp->seq_base_ns = ctl->seq_base_ns;
 	if (!c->keys.n || (!asked && now < dp->clock_said_ns + DP_CLOCK_SAID_NS))
 		return;
 	off = real > own ? real - own : own - real;

@@ -83,6 +83,7 @@ struct dataplane {
 	} kept[KEPT_PINS]; /* what is pinned, links at tcx left aside */
 	unsigned int kept_n;
 	struct msg_limit limit, route_limit, pod_limit, pin_limit, htb_limit[HTB_VERDICTS];
+	__u64 seq_base_ns;   /* as it was at the last look: ingress moves it, too */
 	__u64 clock_said_ns; /* when the clock was last reported as off */
 };
 

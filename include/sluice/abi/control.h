@@ -21,7 +21,8 @@ struct control {
 	__u32 rwnd;	    /* 1: the receive windows granted to foreign stacks are cut to W */
 	__u32 horizon_mark; /* a packet beyond the horizon: 1 marked CE if ECN capable, 0 dropped */
 	__u32 auth;	    /* keys in use: slot + 1; 0: messages are not authenticated */
-	__u64 seq_base_ns;  /* lead of the sequence clock over CLOCK_MONOTONIC; never goes back (seq.h) */
+	__u64 seq_base_ns; /* lead of the sequence clock over CLOCK_MONOTONIC; never goes back (seq.h). Also ingress moves it */
+	__u64 real_base_ns; /* daemon: lead of the clock over CLOCK_MONOTONIC when it last looked */
 	__u64 horizon_ns;   /* longest wait of packets without a window; 0: the default (departure.bpf.h) */
 	__u64 heartbeat_ns;
 	__u64 doubt_ns;	      /* a host silent for this long may have stopped stripping: it is asked anew */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bpf/host/auth.bpf.h: questions and answers with tags. */
+#include "sluice/wire/wire.h"
 #include "auth_case.h"
 
 TestSuite(auth_probe, .init = auth_make, .fini = world_drop, .timeout = 120);
@@ -67,7 +68,110 @@ SinkTest(auth_probe, probe__is_answered_once)
 	}
 }
 
-/* Before its first PROBE a flow that is known is measured by its host, too. */
+/* From the header to the tag, with telemetry. */
+#define HELD_HDR (sizeof(struct wire_hdr) + sizeof(struct wire_telem))
+
+/* The answer to the PROBE `in`, which is too old: by how much, and nothing of the path. */
+static struct frame held_answer(struct frame in, __u32 by)
+{
+	struct frame want = frame_turned(in);
+
+	want.b[at_auth(&want) - HELD_HDR + 2] |= WIRE_F_HELD;
+	put32(want.b + at_auth(&want) - HELD_HDR + 4, by);
+	frame_sign(&want, &ours[0]);
+	return want;
+}
+
+/* A clock that was an hour ahead and was set right: the host is told what is held of it, and nothing is learned. */
+SinkTest(auth_probe, probe__of_a_host_whose_clock_was_ahead)
+{
+	const __u64 now = 5000 * NSEC_PER_SEC, hour = 3600 * NSEC_PER_SEC;
+
+	FOR_V4_AND_V6 (v6) {
+		struct frame in = probe_of_b(v6, &ours[0], now), want = held_answer(in, (hour >> WIRE_HELD_SHIFT) + 1);
+		struct host known = { .capable = 0, .rx_seq = now + hour };
+		struct result r;
+
+		host_set(v6, HOST_B, &known);
+		r = run(sink, &in);
+		expect_verdict(r, VERDICT_REDIRECT);
+		expect_frame(&r.out, &want);
+		expect_counted(STAT_RX_PROBE_OLD, STAT_PROBE_HELD);
+		expect_eq(host_get(v6, HOST_B).rx_seq, now + hour);
+		expect_eq(host_get(v6, HOST_B).capable, 0);
+		expect_eq(host_get(v6, HOST_B).heard_ns, 0);
+		expect_eq(host_get(v6, HOST_B).old_by, (hour >> WIRE_HELD_SHIFT) + 1);
+		expect_eq(flow_exists(auth_forward(v6)), 0);
+	}
+}
+
+/* The PROBE of A, answered as above: the next one is newer than what B holds. */
+SinkTest(auth_probe, probe_reply__that_says_what_is_held)
+{
+	const __u32 by = (3600 * NSEC_PER_SEC >> WIRE_HELD_SHIFT) + 1;
+
+	FOR_V4_AND_V6 (v6) {
+		struct frame data = frame_of(auth_forward(v6)), probe, reply;
+		struct host h = { .asked_ns = 1 };
+		struct known before;
+		__u64 first, moved;
+		struct result r;
+
+		seq_base_set(BASE_NS);
+		auth_flow_runs(v6);
+		host_set(v6, HOST_B, &h);
+		r = run(EGRESS, &data, .clone = 1);
+		probe = r.out;
+		reply = held_answer(probe, by);
+		first = get64(probe.b + at_auth(&probe));
+		before = known_of(v6);
+		world_counted((const int[]){ -1 });
+		run(sink, &reply);
+		expect_counted(STAT_RX_PROBE_REPLY, STAT_SEQ_MOVED);
+		expect_eq(host_get(v6, HOST_B).capable, 1);
+		expect_eq(host_get(v6, HOST_B).held_by, by);
+		expect_eq(flow_get(auth_forward(v6)).rx.feedbacks, before.f.rx.feedbacks);
+		moved = seq_base_get();
+		expect_eq(moved + clock_ns(), first + ((__u64)by << WIRE_HELD_SHIFT));
+
+		fixture("IPv%d, said again", v6 ? 6 : 4);
+		run(sink, &reply);
+		expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_REPLAYED);
+		expect_eq(seq_base_get(), moved);
+	}
+}
+
+/* A recorded answer, one without the key, and one that nobody could believe leave the sequences where they are. */
+SinkTest(auth_probe, probe_reply__that_moves_no_sequence)
+{
+	struct frame data = frame_of(auth_forward(0)), recorded, reply;
+	struct host h = { .asked_ns = 1 };
+	struct result r;
+
+	seq_base_set(BASE_NS);
+	auth_flow_runs(0);
+	host_set(0, HOST_B, &h);
+	r = run(EGRESS, &data, .clone = 1);
+	recorded = held_answer(r.out, 1 << 10);
+	put64(recorded.b + at_auth(&recorded), get64(recorded.b + at_auth(&recorded)) - 1);
+	frame_sign(&recorded, &ours[0]);
+	world_counted((const int[]){ -1 });
+	run(sink, &recorded);
+	expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_REPLAYED);
+	reply = held_answer(r.out, 1 << 10);
+	frame_sign(&reply, &theirs);
+	run(sink, &reply);
+	expect_counted(STAT_RX_BAD_AUTH);
+	reply = held_answer(r.out, ((DAY_NS + MARGIN_NS) >> WIRE_HELD_SHIFT));
+	run(sink, &reply);
+	expect_counted(STAT_RX_PROBE_REPLY, STAT_SEQ_HELD);
+	expect_eq(seq_base_get(), BASE_NS);
+}
+
+/*
+ * Before its first PROBE a flow that is known is measured by its host, too. The answer says what is held, because the
+ * clock of the host may have been ahead.
+ */
 SinkTest(auth_probe, probe__of_a_known_flow_from_long_ago)
 {
 	struct frame in = probe_of_b(0, &ours[0], 1000);
@@ -75,8 +179,9 @@ SinkTest(auth_probe, probe__of_a_known_flow_from_long_ago)
 
 	auth_flow_runs(0);
 	host_set(0, HOST_B, &known);
-	expect_verdict(run(sink, &in), VERDICT_DROP);
-	expect_counted(STAT_RX_PROBE_OLD);
+	expect_verdict(run(sink, &in), VERDICT_REDIRECT);
+	expect_counted(STAT_RX_PROBE_OLD, STAT_PROBE_HELD);
+	expect_eq(flow_get(auth_forward(0)).auth.asked_seq, 0);
 }
 
 SinkTest(auth_probe, probe__wrong_or_missing_tag_is_not_answered)

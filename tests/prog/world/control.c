@@ -64,8 +64,13 @@ void seq_base_set(__u64 ns)
 {
 	struct control c = control_read();
 
-	c.seq_base_ns = ns;
+	c.seq_base_ns = c.real_base_ns = ns;
 	control_write(&c);
+}
+
+__u64 seq_base_get(void)
+{
+	return control_read().seq_base_ns;
 }
 
 void tor_set(__u32 tor)
