@@ -228,7 +228,7 @@ static __always_inline void ingress_reply_credit(ctx_t *ctx, const struct msg *m
 VERIFIED_APART int ingress_held(const struct msg *m, const struct ingress_pkt *p)
 {
 	struct control *ctl = (struct control *)control_get();
-	struct host *h = bpf_map_lookup_elem(&hosts, &m->ip.src);
+	struct host *h = bpf_map_lookup_elem(&hosts, host_of_ip(&m->ip));
 	__u64 newest, base;
 
 	if (!ctl)
