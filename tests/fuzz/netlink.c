@@ -243,27 +243,59 @@ static void route_met(__u32 ifindex, void *ctx)
 	FUZZ_ASSERT(ifindex);
 }
 
-static int keep_some(const struct peer_key *prefix, const void *ctx)
+static void our_route(const struct peer_key *prefix, const struct route *r, void *ctx)
 {
-	(void)ctx;
-	return prefix->prefixlen & 1;
-}
-
-static void covering(const struct peer_key *prefix)
-{
-	struct route r, ours, copy;
 	char text[ROUTE_STRLEN];
 
-	memset(&ours, 0, sizeof(ours));
-	if (!route_covering(prefix, &r, &ours)) {
-		FUZZ_ASSERT(r.ifindex && r.metrics_len <= sizeof(r.metrics));
-		route_format(prefix, &r, text);
-		FUZZ_ASSERT(strlen(text) < sizeof(text));
-		copy = r;
-		FUZZ_ASSERT(route_is_alike(&r, &copy));
-		/* An accepted value goes back as it came. */
-		route_add(prefix, &r, 1);
+	(void)ctx;
+	FUZZ_ASSERT(r->protocol == ROUTE_PROTO && r->ifindex);
+	route_format(prefix, r, text);
+	FUZZ_ASSERT(strlen(text) < sizeof(text));
+}
+
+static void covering(const struct peer_key *prefix, int only_ours)
+{
+	struct routes *rs = routes_new();
+	const struct route_found *f;
+	char text[ROUTE_STRLEN];
+	struct route copy;
+	__u32 table;
+
+	FUZZ_ASSERT(rs && !routes_want(rs, prefix, RT_TABLE_MAIN) && !routes_want(rs, prefix, 1001));
+	if (!routes_read(rs, only_ours)) {
+		for (table = RT_TABLE_MAIN; table; table = table == RT_TABLE_MAIN ? 1001 : 0) {
+			f = routes_find(rs, prefix, table);
+			FUZZ_ASSERT(f);
+			if (!f->best)
+				continue;
+			FUZZ_ASSERT(f->best->ifindex && f->best->metrics_len <= sizeof(f->best->metrics));
+			route_format(prefix, f->best, text);
+			FUZZ_ASSERT(strlen(text) < sizeof(text));
+			copy = *f->best;
+			FUZZ_ASSERT(route_is_alike(f->best, &copy));
+			/* An accepted value goes back as it came. */
+			route_add(prefix, f->best, 1);
+		}
+		routes_each_ours(rs, our_route, NULL);
 	}
+	routes_free(rs);
+}
+
+static int is_even(__u32 ifindex, const void *ctx)
+{
+	(void)ctx;
+	return !(ifindex & 1);
+}
+
+static void stacked(void)
+{
+	struct link_below below;
+	struct qdisc_info info;
+
+	link_below_find(2, is_even, NULL, &below);
+	FUZZ_ASSERT((below.has == LINK_HAS_NOT) == !below.which && (below.has == LINK_HAS_PARTLY) == !!below.missing);
+	if (!qdisc_get(2, &info))
+		sink = link_keeps_times(2, &info) + link_table(2);
 }
 
 static void nic(__u8 lossless)
@@ -346,16 +378,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case 4:
 		case 5:
-			covering(&prefix[op - 4]);
+			covering(&prefix[op - 4], 0);
 			break;
 		case 6:
 			routes_meeting(prefix, 2, route_met, NULL);
 			break;
 		case 7:
-			route_remove_ours(2, keep_some, NULL);
+			route_remove_ours(2);
+			covering(&prefix[0], 1);
 			break;
 		case 8:
 			link_stack_get(2, &stack);
+			stacked();
 			break;
 		case 9:
 			link_load_get(2, &load);

@@ -139,14 +139,19 @@ static struct route_found *found_from(const struct routes *rs, const struct peer
 		else
 			high = middle;
 	}
-	return rs->found + low;
+	return rs->found_n ? rs->found + low : NULL;
+}
+
+static struct route_found *found_end(const struct routes *rs)
+{
+	return rs->found_n ? rs->found + rs->found_n : NULL;
 }
 
 struct route_found *routes_find(const struct routes *rs, const struct peer_key *prefix, __u32 table)
 {
 	struct route_found *f = found_from(rs, prefix, table);
 
-	return f < rs->found + rs->found_n && f->table == table && !memcmp(&f->prefix, prefix, sizeof(*prefix)) ? f :
+	return f < found_end(rs) && f->table == table && !memcmp(&f->prefix, prefix, sizeof(*prefix)) ? f :
 														  NULL;
 }
 
@@ -277,7 +282,7 @@ static int routes_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
 	struct routes *rs = data;
-	struct route_found *f, *end = rs->found + rs->found_n;
+	struct route_found *f, *end = found_end(rs);
 	const struct route *copy = NULL;
 	struct route_msg m;
 	__u32 table;
