@@ -210,20 +210,40 @@ static inline int rwnd_wants_socket(const struct flow *f, __u64 now_ns)
 	       now_ns > f->wnd.asked_ns + RWND_ASK_NS;
 }
 
+/* Whether it was a connection's: its window scale and SND.UNA are known now. */
+static inline int rwnd_socket_read(struct flow *f, const struct tcp_sock *tp)
+{
+	__u32 granted;
+
+	/* A listener answers for any address: behind a published port it is not this connection. */
+	if (!tp || tp->inet_conn.icsk_inet.sk.__sk_common.skc_state == TCP_LISTEN)
+		return 0;
+	granted = tp->snd_wnd;
+	f->wnd.wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
+	f->wnd.wscale_known = 1;
+	f->wnd.snd_una = tp->snd_una;
+	f->wnd.grant_max = granted > RWND_SYN_BYTES_MAX ? granted : RWND_SYN_BYTES_MAX;
+	f->wnd.seq_known = FLOW_SEQ_UNA;
+	return 1;
+}
+
 /*
- * The window scale and SND.UNA of a connection that is older than the attachment, from its socket: in
- * this network namespace, or in the one at the other end of the veth that the packet came by.
+ * The window scale and SND.UNA of a connection that is older than the attachment, from its socket: that of the packet,
+ * unless it was forwarded; else the one that a look-up finds in this network namespace, or in the one at the other end
+ * of the veth that the packet came by. A look-up at a port of a VRF finds no socket of that VRF.
  */
 VERIFIED_ONCE int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f, const struct flow_key *key, int v6)
 {
 	struct bpf_sock_tuple t = {};
 	__u32 veth = ctx->ingress_ifindex;
-	const struct tcp_sock *tp;
-	struct bpf_sock *sk;
+	struct bpf_sock *sk = ctx->sk;
 	__s64 netns = -1; /* BPF_F_CURRENT_NETNS */
 	const __s32 *id;
 
 	if (!f || !key)
+		return 0;
+	sk = sk ? bpf_sk_fullsock(sk) : 0;
+	if (sk && rwnd_socket_read(f, bpf_skc_to_tcp_sock(sk)))
 		return 0;
 	if (veth) {
 		id = bpf_map_lookup_elem(&pods, &veth);
@@ -247,17 +267,7 @@ VERIFIED_ONCE int rwnd_ask_socket(struct __sk_buff *ctx, struct flow *f, const s
 	}
 	if (!sk)
 		return 0;
-	tp = bpf_skc_to_tcp_sock(sk);
-	/* A listener answers for any address: behind a published port it is not this connection. */
-	if (tp && tp->inet_conn.icsk_inet.sk.__sk_common.skc_state != TCP_LISTEN) {
-		__u32 granted = tp->snd_wnd;
-
-		f->wnd.wscale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
-		f->wnd.wscale_known = 1;
-		f->wnd.snd_una = tp->snd_una;
-		f->wnd.grant_max = granted > RWND_SYN_BYTES_MAX ? granted : RWND_SYN_BYTES_MAX;
-		f->wnd.seq_known = FLOW_SEQ_UNA;
-	}
+	rwnd_socket_read(f, bpf_skc_to_tcp_sock(sk));
 	bpf_sk_release(sk);
 	return 0;
 }

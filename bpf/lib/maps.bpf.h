@@ -148,7 +148,7 @@ struct {
 /*
  * key:    ifindex of a port with several queues. writer: daemon (class_dequeue: one field, see abi.h)
  * reader: hop, class_enqueue, class_dequeue; life: while the configuration has classes for it
- * full:   never, there are at most 64 managed interfaces
+ * full:   never, a configuration has classes for at most 64 interfaces
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
