@@ -95,9 +95,13 @@ static size_t message_put(char *buf, size_t room)
 	if (room < sizeof(*nlh) + MNL_ALIGN(n))
 		return 0;
 	/* RTM_GET* asks, RTM_NEW* answers: two below. */
-	type = (shape & 7) == 7 ? NLMSG_ERROR : (shape & 7) == 6 ? NLMSG_DONE : (shape & 7) == 5 ? fuzz_u8(&in) : type - 2;
-	*nlh = (struct nlmsghdr){ .nlmsg_len = sizeof(*nlh) + n, .nlmsg_type = type, .nlmsg_seq = nl.asked.nlmsg_seq,
-				  .nlmsg_pid = PORT };
+	type = (shape & 7) == 7 ? NLMSG_ERROR :
+	       (shape & 7) == 6 ? NLMSG_DONE :
+	       (shape & 7) == 5 ? fuzz_u8(&in) :
+				  type - 2;
+	*nlh = (struct nlmsghdr){
+		.nlmsg_len = sizeof(*nlh) + n, .nlmsg_type = type, .nlmsg_seq = nl.asked.nlmsg_seq, .nlmsg_pid = PORT
+	};
 	if (nl.asked.nlmsg_flags & NLM_F_DUMP)
 		nlh->nlmsg_flags = (shape & 8 ? 0 : NLM_F_MULTI) | (shape & 16 ? NLM_F_DUMP_INTR : 0);
 	memset(buf + sizeof(*nlh), 0, MNL_ALIGN(n));
@@ -295,7 +299,7 @@ static void stacked(void)
 	link_below_find(2, is_even, NULL, &below);
 	FUZZ_ASSERT((below.has == LINK_HAS_NOT) == !below.which && (below.has == LINK_HAS_PARTLY) == !!below.missing);
 	if (!qdisc_get(2, &info))
-		sink = link_keeps_times(2, &info) + link_table(2);
+		sink = link_lacks_times(2, &info) + link_table(2);
 }
 
 static void nic(__u8 lossless)

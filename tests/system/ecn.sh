@@ -111,6 +111,6 @@ ecn__needs_a_queue_that_can_be_read() {
 	daemon_start sw
 	expect "what sluiced says" "$(<"$CASE_DIR/sw.log")" has-no "ECN"
 	ecn_reload ", ecn: 60KB"
-	expect_said sw "p2: the queue of pfifo_fast cannot be read: packets pass without its stamp, and get no ECN marks; to fix: tc qdisc replace dev p2 root fq"
+	expect_said sw "p2: the queue of pfifo_fast cannot be read: packets pass without its stamp, and get no ECN marks; to fix: $(net_fix_length p2)"
 	daemon_stop sw
 }

@@ -47,6 +47,43 @@ kernel__hidden_bpffs_says_how_to_reach_it() {
 		"missing run it by 'nsenter --net=/run/netns/NAME'"
 }
 
+# kernel_parts RESULT: the parts of the data plane with that verdict.
+kernel_parts() {
+	jq -r --arg is "$1" '[.[] | select(.result == $is and (.check | startswith("data plane: "))) | .check[12:]] | join(", ")' \
+		"$CASE_DIR/probe.json"
+}
+
+# Lockdown refuses programs that read the kernel's memory: hosts and switches work without them.
+kernel__probe_judges_each_part() {
+	local said
+
+	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
+	net_up without-fq
+	LD_PRELOAD=$BUILD/accident.so ACCIDENT="refuse tracing" net_in h1 "$BUILD/sluicectl" probe --json eth0 >"$CASE_DIR/probe.json" \
+		2>"$CASE_DIR/said.log"
+	expect "exit status" $? -eq 0
+	expect "what loads" "$(kernel_parts ok)" has "host, switch, switch as ToR, pods"
+	expect "what does not" "$(kernel_parts less)" has "classes, pauses"
+	said=$(kernel_probed "data plane: classes" .detail)
+	expect "the reason" "$said" has "does not load: "
+	expect "the reason" "$said" has-no "Operation not permitted"
+}
+
+# Memory and files are the machine's, and not the kernel's fault.
+kernel__shortage_is_said_in_plain_words() {
+	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
+	net_up without-fq
+	LD_PRELOAD=$BUILD/accident.so ACCIDENT="short memory" net_in h1 "$BUILD/sluicectl" probe --json eth0 >"$CASE_DIR/probe.json" \
+		2>"$CASE_DIR/said.log"
+	expect "exit status" $? -eq 3
+	expect "the reason" "$(kernel_probed "data plane" .detail)" has "no memory: the limit of its cgroup (memory.max, MemoryMax=)"
+	host_config h1 >"$CASE_DIR/h1.yaml"
+	LD_PRELOAD=$BUILD/accident.so ACCIDENT="short memory" daemon_fails h1 4 "no memory: the limit of its cgroup" "nothing is left attached"
+	expect "blame on the kernel" "$(grep -c "what this kernel lacks" "$CASE_DIR/h1-fails.log")" -eq 0
+	net_in h1 bash -c 'ulimit -n 24; exec "$@"' - "$BUILD/sluicectl" probe --json eth0 >"$CASE_DIR/probe.json" 2>"$CASE_DIR/said.log"
+	expect "the reason" "$(kernel_probed "data plane" .detail)" has "too many open files: raise the limit of this process (ulimit -n"
+}
+
 # The findings of probe on this kernel agree with those of the other cases.
 kernel__probe_says_what_is_there() {
 	local fq=less

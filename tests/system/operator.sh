@@ -275,7 +275,7 @@ operator__check_finds_what_is_missing_and_how_to_fix_it() {
 	if net_has_qdisc fq; then
 		expect "pacing" "$(found mend "eth0 pacing (host)")" = "tc qdisc replace dev eth0 root fq"
 	else
-		expect "pacing where the kernel has no fq" "$(found advice "eth0 pacing (host)")" has "see fq above"
+		expect "pacing where the kernel has no fq" "$(found advice "eth0 pacing (host)")" has "$(net_fix_times eth0)"
 	fi
 	expect "findings without a way to fix them" \
 		"$(jq -r '.[] | select(.result != "ok" and (.mend // .advice // "") == "") | .check' "$CASE_DIR/check.json")" = ""

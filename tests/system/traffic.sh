@@ -475,7 +475,7 @@ traffic__without_fq_tcp_paces_itself() {
 	net_up without-fq
 	daemon_start h1 h2 sw
 	expect_said h1 "not every leaf of its qdiscs is fq"
-	expect_said h1 "tc qdisc replace dev eth0 root fq"
+	expect_said h1 "$(net_fix_times eth0)"
 	expect "departure times in the status" "$(status_of h1 '.interfaces[0].edt')" = false
 	server h2
 	bulk_start h1 10.2.0.2

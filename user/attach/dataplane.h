@@ -113,9 +113,14 @@ int dataplane_peer_refused(const struct config *c, const struct config_peer *p, 
 /* The routes to all peers, also of those that need no room (all). To be freed; NULL: *err has the reason. */
 struct routes *dataplane_routes_read(const struct config *c, int all, int *err);
 
-/* Loads all programs that this kernel supports and discards them: 0, or -errno. */
-int programs_try(void);
+/* The parts of the data plane that need not all load. */
+#define PARTS_N 8
+extern const char *const part_names[PARTS_N]; /* host and switch are the first two */
+/* Loads the programs of a part that this kernel supports, or of all (PARTS_N), and discards them: 0, or -errno. */
+int programs_try(unsigned int part);
 int xdp_try(void); /* the same for the XDP program */
+/* Whether this build and this kernel have what the qdisc `sluice` needs; nothing is loaded. */
+int queue_is_possible(void);
 /* The same for the qdisc `sluice`, with the reason against it. */
 int queue_try(char *why, size_t size);
 

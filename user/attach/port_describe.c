@@ -4,6 +4,7 @@
 #include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/advice.h"
 #include "attach/dataplane_int.h"
 #include "attach/tcx.h"
 #include "lib/net.h"
@@ -103,7 +104,7 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	if (interface_takes_tcx(i))
 		port->flags |= PORT_F_TCX;
 	/* The qdisc `sluice` with classes has no departure times; it obeys pauses all the same. */
-	if (q.leaves && q.fq == q.leaves && !(i->classes_count && i->queue == CONFIG_QUEUE_SLUICE))
+	if (!link_lacks_times(link->ifindex, &q) && !(i->classes_count && i->queue == CONFIG_QUEUE_SLUICE))
 		port->flags |= PORT_F_EDT;
 	if (q.leaves && q.ours == q.leaves)
 		port->flags |= PORT_F_QUEUE;
@@ -133,6 +134,7 @@ static void port_advise_speed(const struct config_interface *i, const struct por
 void port_advise(const struct config_interface *i, const struct port *port, int by_nic)
 {
 	const char *unmarked = i->ecn_bytes ? ", and get no ECN marks" : "";
+	struct advice times, length;
 	struct link_info link;
 	struct qdisc_info q;
 	int err;
@@ -143,31 +145,33 @@ void port_advise(const struct config_interface *i, const struct port *port, int 
 		return;
 	}
 	port_advise_speed(i, port, &link, &q);
+	advice_get(ADVICE_TIMES, i->name, &times);
+	advice_get(ADVICE_LENGTH, i->name, &length);
 	if (port->flags & PORT_F_CLASSES && port->flags & PORT_F_NO_QUEUE) {
 		msg("%s: classes need one root qdisc with a queue for each, and it is %s: packets pass without its stamp%s; to fix: see 'A port with several queues' in docs/configuration.md",
 		    i->name, q.root[0] ? q.root : "none as long as it is down", unmarked);
 		return;
 	}
 	if (i->role == PORT_F_HOST && !(port->flags & PORT_F_EDT))
-		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to fix: tc qdisc replace dev %s root fq",
-		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): departure times are not honoured there, TCP sockets pace themselves; to fix: %s",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", times.text);
 	if (i->pfc && i->role == PORT_F_SWITCH && port->flags & PORT_F_NO_QUEUE) {
-		msg("%s: pfc needs one root qdisc whose length can be read, and it is %s: what waits there is not counted, and its neighbour is not paused; to fix: tc qdisc replace dev %s root fq (or tbf, htb)",
-		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+		msg("%s: pfc needs one root qdisc whose length can be read, and it is %s: what waits there is not counted, and its neighbour is not paused; to fix: %s (or tbf, htb)",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", length.text);
 		return;
 	}
 	if (i->pfc && !by_nic && !(port->flags & (PORT_F_EDT | PORT_F_QUEUE)))
-		msg("%s: not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour are counted and hold nothing (pfc_unheld); to fix: tc qdisc replace dev %s root fq, or with fq below tbf or htb",
-		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour are counted and hold nothing (pfc_unheld); to fix: %s",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", times.text);
 	if (port->flags & PORT_F_VOQ_UP && !(port->flags & PORT_F_EDT))
-		msg("%s: not every leaf of its qdiscs is fq (root: %s): VOQs are filled in there and hold nothing; to fix: tc qdisc replace dev %s root fq",
-		    i->name, q.root[0] ? q.root : "none as long as it is down", i->name);
+		msg("%s: not every leaf of its qdiscs is fq (root: %s): VOQs are filled in there and hold nothing; to fix: %s",
+		    i->name, q.root[0] ? q.root : "none as long as it is down", times.text);
 	if (!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP)) || !(port->flags & PORT_F_NO_QUEUE))
 		return;
 	if (q.leaves > PORT_QUEUES_MAX)
 		msg("%s: %u transmit queues below %s, of which %u at most can be read for every packet: packets pass without its stamp%s; to fix: ethtool -L %s combined %u, or one root qdisc",
 		    i->name, q.leaves, q.root, PORT_QUEUES_MAX, unmarked, i->name, PORT_QUEUES_MAX);
 	else
-		msg("%s: the queue of %s cannot be read: packets pass without its stamp%s; to fix: tc qdisc replace dev %s root fq (or tbf, htb)",
-		    i->name, q.root, unmarked, i->name);
+		msg("%s: the queue of %s cannot be read: packets pass without its stamp%s; to fix: %s (or tbf, htb)",
+		    i->name, q.root, unmarked, length.text);
 }

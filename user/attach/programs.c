@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "attach/advice.h"
 #include "attach/dataplane_int.h"
 #include "lib/layout.h"
 #include "sluice.skel.h"
@@ -178,8 +179,7 @@ __u32 map_room(int fd, __u32 wanted, const char *key)
 		return wanted;
 	}
 	if (info.max_entries != wanted)
-		msg("%s stays %u: its map is in use; stop sluiced or detach to change it", key,
-		    info.max_entries);
+		msg("%s stays %u: its map is in use; stop sluiced or detach to change it", key, info.max_entries);
 	return info.max_entries;
 }
 
@@ -209,7 +209,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 	__u32 room;
 	int err;
 
-	bpf_object__for_each_map(map, s->obj) {
+	bpf_object__for_each_map (map, s->obj) {
 		const char *name = bpf_map__name(map);
 
 #define DP_IS_PIN(pin) || !strcmp(name, #pin)
@@ -250,8 +250,22 @@ static int programs_prepare(struct dataplane *dp, const struct config *c, const 
 	return 0;
 }
 
-int programs_try(void)
+const char *const part_names[PARTS_N] = {
+	[SET_HOST] = "host",
+	[SET_SWITCH] = "switch",
+	[SET_VOQS] = "switch as ToR",
+	[SET_PODS] = "pods",
+	[SET_BACKLOG] = "tracepoints of the backlog",
+	[SET_CLASSES] = "classes",
+	[SET_PFC] = "pauses",
+	[SET_N] = "tcp congestion control",
+};
+
+_Static_assert(SET_N + 1 == PARTS_N, "the congestion control is a part beside the sets");
+
+int programs_try(unsigned int part)
 {
+	unsigned int sets = part == PARTS_N ? SETS_ALL : part < SET_N ? SET_BIT(part) : 0;
 	struct sluice_bpf *s;
 	int err;
 
@@ -259,7 +273,7 @@ int programs_try(void)
 	s = sluice_bpf__open();
 	if (!s)
 		return -errno;
-	err = programs_choose(s, SETS_ALL, kernel_has_tcp_ops() > 0);
+	err = programs_choose(s, sets, part >= SET_N && kernel_has_tcp_ops() > 0);
 	if (!err)
 		err = sluice_bpf__load(s);
 	sluice_bpf__destroy(s);
@@ -294,8 +308,10 @@ static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int se
 		err = l.err;
 	}
 	if (err) {
-		msg("loading the BPF programs: %s%s%s", strerror(-err), libbpf_reason[0] ? ": " : "", libbpf_reason);
-		msg("'sluicectl probe' says what this kernel lacks; --verbose shows the verifier's words");
+		msg("loading the BPF programs: %s%s%s", load_error(err) ?: strerror(-err), libbpf_reason[0] ? ": " : "",
+		    libbpf_reason);
+		if (!load_error(err))
+			msg("'sluicectl probe' says what this kernel lacks; --verbose shows the verifier's words");
 		return err;
 	}
 	for (i = 0; i < SET_N; i++)
@@ -309,7 +325,7 @@ int maps_share(struct bpf_object *to, const struct bpf_object *from, int grow)
 	struct bpf_map *map, *other;
 	int err;
 
-	bpf_object__for_each_map(map, to) {
+	bpf_object__for_each_map (map, to) {
 		other = bpf_object__find_map_by_name(from, bpf_map__name(map));
 		if (!other || bpf_map__is_internal(map) || bpf_map__fd(other) < 0 ||
 		    (grow && host_map_is_small(map, other)))

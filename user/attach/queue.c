@@ -66,6 +66,11 @@ void queue_unregister(const char *pin_dir)
 
 #ifdef SLUICE_QUEUE_LEFT_OUT
 
+int queue_is_possible(void)
+{
+	return 0;
+}
+
 int queue_try(char *why, size_t size)
 {
 	snprintf(why, size, "left out of this build, which had no clang 16 or newer");
@@ -90,6 +95,13 @@ static int kernel_has_qdiscs(char *why, size_t size)
 		 has < 0 ? "this kernel has no BTF" :
 			   "this kernel has no qdiscs in BPF (Linux 6.16 and newer with CONFIG_NET_SCH_BPF=y)");
 	return has < 0 ? has : -EOPNOTSUPP;
+}
+
+int queue_is_possible(void)
+{
+	char why[128];
+
+	return !kernel_has_qdiscs(why, sizeof(why));
 }
 
 /* The loaded object with its limits. shared: has the maps that it shares, NULL: its own. NULL: why has the reason. */

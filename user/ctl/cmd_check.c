@@ -75,7 +75,7 @@ static int check_nic(struct probe_report *r, const struct config *c, const struc
 /* Pauses are obeyed by fq, and sent by queue length. */
 static void check_pauses(struct probe_report *r, const struct config *c, const struct config_interface *i)
 {
-	char check[64], text[160], mend[96];
+	char check[64], text[160];
 	struct link_info link;
 	struct qdisc_info q;
 
@@ -86,15 +86,13 @@ static void check_pauses(struct probe_report *r, const struct config *c, const s
 		snprintf(text, sizeof(text),
 			 "the queue of %s cannot be read, as that of fq, tbf or htb can: its neighbour is not paused",
 			 q.root);
-		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", i->name);
-		probe_report_add(r, check, PROBE_LESS, text, mend);
+		probe_report_get(r, check, PROBE_LESS, text, ADVICE_LENGTH, i->name);
 	} else if (check_nic(r, c, i, check)) {
 		return;
-	} else if (!q.leaves || q.fq != q.leaves) {
+	} else if (link_lacks_times(link.ifindex, &q)) {
 		snprintf(text, sizeof(text),
 			 "not every leaf of its qdiscs is fq (root: %s): pauses of its neighbour hold nothing", q.root);
-		snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", i->name);
-		probe_report_add(r, check, PROBE_LESS, text, mend);
+		probe_report_get(r, check, PROBE_LESS, text, ADVICE_TIMES, i->name);
 	} else {
 		probe_report_add(r, check, PROBE_OK, "pauses are kept by fq", NULL);
 	}
@@ -156,7 +154,7 @@ static void check_in_front(struct probe_report *r, const struct config *c, const
 		    check_front_add, &f);
 }
 
-static int interface_is_host(__u32 ifindex, const void *ctx)
+static int device_is_governed(__u32 ifindex, const void *ctx)
 {
 	const struct config *c = ctx;
 	unsigned int k;
@@ -175,8 +173,8 @@ static int check_device(struct probe_report *r, const struct config *c, const ch
 
 	if_indextoname(ifindex, name);
 	snprintf(text, sizeof(text), "routed by %s", name);
-	if (!interface_is_host(ifindex, c)) {
-		link_below_find(ifindex, interface_is_host, c, &below);
+	if (!device_is_governed(ifindex, c)) {
+		link_below_find(ifindex, device_is_governed, c, &below);
 		if_indextoname(below.which, by);
 		snprintf(text, sizeof(text), "routed by %s, above %s", name, by);
 	}
@@ -257,7 +255,7 @@ static void check_twice(struct probe_report *r, const struct config *c, const st
 
 	if (i->role != PORT_F_HOST)
 		return;
-	link_below_find(if_nametoindex(i->name), interface_is_host, c, &below);
+	link_below_find(if_nametoindex(i->name), device_is_governed, c, &below);
 	if (below.has == LINK_HAS_NOT)
 		return;
 	if_indextoname(below.which, name);

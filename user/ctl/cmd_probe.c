@@ -17,6 +17,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "attach/advice.h"
 #include "attach/dataplane.h"
 #include "attach/tcx.h"
 #include "lib/bpffs.h"
@@ -66,6 +67,16 @@ void probe_report_advise(struct probe_report *r, const char *check, enum probe_r
 			 const char *advice)
 {
 	report_put(r, check, result, detail, NULL, advice);
+}
+
+void probe_report_get(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+		      enum advice_on on, const char *device)
+{
+	struct advice a = {};
+
+	if (on)
+		advice_get(on, device, &a);
+	report_put(r, check, result, detail, a.is_command ? a.text : NULL, a.is_command ? NULL : a.text);
 }
 
 /* Sets fq on lo in a new network namespace. Runs in a child. */
@@ -126,10 +137,11 @@ static void probe_fq(struct probe_report *r, const char *release)
 	int err = in_child(fq_try);
 
 	if (!err) {
+		kernel_fq_tried(1);
 		probe_report_add(r, "fq", PROBE_OK, "available", NULL);
 		return;
 	}
-	r->no_fq = 1;
+	kernel_fq_tried(0);
 	snprintf(text, sizeof(text), "not available: %s: only TCP sockets are paced, by TCP itself", strerror(err));
 	snprintf(module, sizeof(module), "/lib/modules/%s/kernel/net/sched/sch_fq.ko*", release);
 	if (glob(module, 0, NULL, &found))
@@ -163,9 +175,49 @@ static void probe_btf_lacks(struct probe_report *r)
 				    "boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)");
 }
 
+/* The verdict on one part of the data plane, or on all of it (NULL). */
+static void probe_part(struct probe_report *r, const char *name, enum probe_result bad, int err)
+{
+	const char *why = err ? load_error(err) : NULL;
+	char check[64], text[256];
+
+	snprintf(check, sizeof(check), "data plane%s%s", name ? ": " : "", name ?: "");
+	if (!err) {
+		probe_report_add(r, check, PROBE_OK, "loads", NULL);
+		return;
+	}
+	snprintf(text, sizeof(text), "does not load: %s", why ?: strerror(-err));
+	probe_report_advise(r, check, bad, text, why ? NULL : "sluiced --verbose shows the verifier's words");
+}
+
+/* The machine's, or a limit: no part would load. */
+static int is_shortage(int err)
+{
+	return err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
+
+/* Together, as most machines load them, or else one by one: the kernel may refuse a part that nobody here needs. */
+static void probe_programs(struct probe_report *r)
+{
+	int err = programs_try(PARTS_N) ?: xdp_try();
+	unsigned int i;
+
+	if (!err) {
+		probe_report_add(r, "data plane", PROBE_OK, "all programs load", NULL);
+		return;
+	}
+	if (is_shortage(err)) {
+		probe_part(r, NULL, PROBE_MISSING, err);
+		return;
+	}
+	for (i = 0; i < PARTS_N; i++)
+		probe_part(r, part_names[i], i < 2 ? PROBE_MISSING : PROBE_LESS, programs_try(i));
+	probe_part(r, "xdp", PROBE_LESS, xdp_try());
+}
+
 void probe_kernel(struct probe_report *r)
 {
-	int kfunc = kernel_has_kfunc(), cc = kernel_has_tcp_ops(), err;
+	int kfunc = kernel_has_kfunc(), cc = kernel_has_tcp_ops();
 	struct utsname u;
 	char text[256], detail[320];
 
@@ -198,11 +250,7 @@ void probe_kernel(struct probe_report *r)
 		probe_report_advise(r, "messages", PROBE_MISSING,
 				    "a raw socket for what daemons tell each other needs CAP_NET_RAW",
 				    "give sluiced that capability");
-	err = programs_try() ?: xdp_try();
-	snprintf(text, sizeof(text), "%s%s", err ? "the programs do not load: " : "all programs load",
-		 err ? strerror(-err) : "");
-	probe_report_advise(r, "data plane", err ? PROBE_MISSING : PROBE_OK, text,
-			    err ? "sluiced --verbose shows the verifier's words" : NULL);
+	probe_programs(r);
 	if (*caps_missing(text, sizeof(text), 1ULL << CAP_SYS_ADMIN)) {
 		probe_report_advise(r, "fq", PROBE_LESS,
 				    "not tried: a network namespace to try it in needs CAP_SYS_ADMIN",
@@ -232,18 +280,16 @@ static int probe_tcx(struct probe_report *r, const char *name)
 /* A host's interface: departure times are honoured where every leaf is fq. */
 static void probe_pacing(struct probe_report *r, const char *name, const struct qdisc_info *q)
 {
-	char check[64], text[256], mend[256];
+	__u32 lacks = link_lacks_times(if_nametoindex(name), q);
+	char check[64], text[256];
 
 	snprintf(check, sizeof(check), "%s pacing (host)", name);
-	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq", q->root, q->fq, q->leaves);
-	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root fq", name);
-	if (q->leaves && q->fq == q->leaves)
-		probe_report_add(r, check, PROBE_OK, text, NULL);
-	else if (r->no_fq)
-		probe_report_advise(r, check, PROBE_LESS, text,
-				    "see fq above; without it only TCP sockets are paced, by TCP itself");
+	snprintf(text, sizeof(text), "root %s, %u of %u leaves fq%s", q->root, q->fq, q->leaves,
+		 !lacks && q->fq != q->leaves ? "; those of the device below are" : "");
+	if (lacks)
+		probe_report_get(r, check, PROBE_LESS, text, ADVICE_TIMES, name);
 	else
-		probe_report_add(r, check, PROBE_LESS, text, mend);
+		probe_report_add(r, check, PROBE_OK, text, NULL);
 }
 
 void probe_interface(struct probe_report *r, const char *name, __u32 roles, __u64 speed_bps)
@@ -319,8 +365,7 @@ queue:
 		 !err			    ? "its length can be read" :
 		 q.leaves > PORT_QUEUES_MAX ? "more than 64 transmit queues: they are not read for every packet" :
 					      "its length cannot be read, as that of fq, tbf or htb can");
-	snprintf(mend, sizeof(mend), "tc qdisc replace dev %s root %s", name, r->no_fq ? "pfifo" : "fq");
-	probe_report_add(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? mend : NULL);
+	probe_report_get(r, check, err ? PROBE_LESS : PROBE_OK, text, err ? ADVICE_LENGTH : ADVICE_NONE, name);
 }
 
 int cmd_probe(int argc, char **argv)

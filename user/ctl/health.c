@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/advice.h"
 #include "ctl/health.h"
 #include "sluice/wire/wire.h"
 
@@ -170,11 +171,11 @@ static const struct warning {
 	  "packets sent plain, because the MTU leaves no room for telemetry: set an mtu on that route" },
 	{ STAT_TX_HORIZON, 1, "UDP packets dropped, because they would have waited beyond the horizon" },
 	{ STAT_TX_SPOOFED, 1, "packets dropped: a pod sends with the source address of another pod" },
-	{ STAT_UNHELD, 100, "UDP packets that left at once: install fq, or set queue: sluice" },
+	{ STAT_UNHELD, 100, "UDP packets that left at once" },
 	{ STAT_PEER_SILENT, 10,
 	  "times that a peer fell silent: sluicectl stats there says why it does not get telemetry" },
 	{ STAT_PROBE_LIMITED, 1, "peers not asked: too many addresses that nobody has heard of" },
-	{ STAT_HOP_NO_QUEUE, 1, "packets not stamped, because the queue of the port cannot be read: install fq there" },
+	{ STAT_HOP_NO_QUEUE, 1, "packets not stamped, because the queue of the port cannot be read" },
 	{ STAT_HOP_BAD, 1, "packets with malformed telemetry: another version of Sluice, or something changes them" },
 	{ STAT_VOQ_ALONE, 100, "packets sent without credit, because none comes: sluicectl voqs names the racks" },
 	{ STAT_VOQ_FULL, 1, "packets without a VOQ: use a larger hiercc: voqs" },
@@ -183,7 +184,7 @@ static const struct warning {
 	{ STAT_PFC_LOSSY, 1, "PFC frames for priorities that are not lossless here: make both ends the same" },
 	{ STAT_PFC_UNWANTED, 1,
 	  "PFC frames on a port that does not obey them: set pfc: obey, or switch PFC off at its neighbour" },
-	{ STAT_PFC_UNHELD, 100, "packets that left during a pause: install fq at that port" },
+	{ STAT_PFC_UNHELD, 100, "packets that left during a pause" },
 	{ STAT_FB_RING_FULL, 1, "feedback lost: sluiced does not keep up" },
 	{ STAT_ARRIVAL_LOST, 1, "packets of VOQs that sluiced was not told of: it does not keep up" },
 	{ STAT_TOR_LOST, 1, "questions of hosts that sluiced did not get: it does not keep up" },
@@ -203,6 +204,20 @@ static void flows_room_warn(const struct pins *p, unsigned int flows, warning_fn
 	fn(NULL, flows, 0, text, ctx);
 }
 
+static void warning_give(const struct warning *w, __u64 grown, __u64 age, warning_fn fn, void *ctx)
+{
+	enum advice_on on = w->stat == STAT_HOP_NO_QUEUE			 ? ADVICE_LENGTH :
+			    w->stat == STAT_UNHELD || w->stat == STAT_PFC_UNHELD ? ADVICE_TIMES :
+										   ADVICE_NONE;
+	struct advice a = {};
+	char text[320];
+
+	if (on)
+		advice_get(on, NULL, &a);
+	snprintf(text, sizeof(text), "%s%s%s", w->text, *a.text ? ": " : "", a.text);
+	fn(stat_names[w->stat], grown, age, text, ctx);
+}
+
 void warnings_each(const struct pins *p, const struct daemon_seen *d, unsigned int flows, warning_fn fn, void *ctx)
 {
 	const struct daemon_record *r = &d->record;
@@ -217,6 +232,6 @@ void warnings_each(const struct pins *p, const struct daemon_seen *d, unsigned i
 	for (w = warnings; w < warnings + sizeof(warnings) / sizeof(warnings[0]); w++) {
 		grown = stats[w->stat] - r->stats[1][w->stat];
 		if (stats[w->stat] >= r->stats[1][w->stat] && grown >= w->least)
-			fn(stat_names[w->stat], grown, age_ns(d->now_ns, r->stats_ns[1]), w->text, ctx);
+			warning_give(w, grown, age_ns(d->now_ns, r->stats_ns[1]), fn, ctx);
 	}
 }

@@ -2,6 +2,7 @@
 #ifndef SLUICE_PROBE_H
 #define SLUICE_PROBE_H
 
+#include "attach/advice.h"
 #include "lib/util.h"
 
 enum probe_result {
@@ -12,7 +13,6 @@ enum probe_result {
 
 struct probe_report {
 	enum probe_result worst;
-	int no_fq; /* this kernel has no fq */
 	int found; /* the interfaces were found, not named: one that is gone by now is not reported */
 };
 
@@ -22,6 +22,9 @@ void probe_report_add(struct probe_report *r, const char *check, enum probe_resu
 /* The same if no command fixes it: advice in words. */
 void probe_report_advise(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 			 const char *advice);
+/* The same with the advice that is right here. */
+void probe_report_get(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
+		      enum advice_on on, const char *device);
 void probe_kernel(struct probe_report *r);
 /* Limited to the roles (PORT_F_HOST, PORT_F_SWITCH); speed_bps: as configured, 0: the driver's. */
 #define PROBE_ANY_ROLE (PORT_F_HOST | PORT_F_SWITCH)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/advice.h"
 #include "ctl/why.h"
 #include "lib/names.h"
 
@@ -153,11 +154,11 @@ static const struct why_line nexts[] = {
 		"peer is {base}: set base_rtt to what ping takes on the empty path, or find what is late with its ACKs." },
 	{ WHY_WINDOW, NULL, AS_MEANT },
 	{ WHY_RATE, NULL, AS_MEANT },
-	{ WHY_UNHELD, is_without_fq, "tc qdisc replace dev {port} root fq holds whatever leaves there; or a new connection, with "
+	{ WHY_UNHELD, is_without_fq, "To hold whatever leaves there: {times}. Or open a new connection, with "
 		"the control of 'sluicectl status' (ss -ti names that of a socket)." },
 	{ WHY_UNHELD, NULL, "ss -ti names the control of its socket; docs/troubleshooting.md, 'The queue is not low' and "
 		"'A pod's flow is not held'." },
-	{ WHY_NOTHING, is_unbound, "Nothing can hold it on {port}, which has no fq: tc qdisc replace dev {port} root fq." },
+	{ WHY_NOTHING, is_unbound, "Nothing can hold it on {port}, which has no fq: {times}." },
 	{ WHY_NOTHING, NULL, ASK_SOCKET },
 	{},
 };
@@ -251,6 +252,7 @@ static void word_set_time(struct words *s, const char *name, __u64 ns)
 static void rates_fill(struct words *s, const struct why *w)
 {
 	const struct flow *f = &w->flow;
+	struct advice times;
 	char t[32];
 
 	word_set(s, "control", "%s",
@@ -265,6 +267,10 @@ static void rates_fill(struct words *s, const struct why *w)
 	word_set(s, "mtu", "%u", f->path.mtu);
 	word_set(s, "mode", "%s", mode_name(w->ctl.mode));
 	word_set(s, "port", "%s", w->port);
+	if (is_without_fq(w)) {
+		advice_get(ADVICE_TIMES, w->port, &times);
+		word_set(s, "times", "%s", times.text);
+	}
 	word_set(s, "qdisc", "%s", w->queues ? "the qdisc sluice" : "fq");
 	word_set(s, "sent", "%.1f", mbit(w->sent_bps));
 	word_set(s, "rate", "%.1f", mbit(w->rate_bps));

@@ -198,10 +198,10 @@ __u32 link_table(__u32 ifindex);
 int link_ports_each(__u32 master, void (*fn)(__u32 ifindex, void *ctx), void *ctx);
 
 /*
- * Whether departure times of packets are kept where they leave a link, whose own qdiscs are q: by every leaf of these, or
- * of those of the devices that it is on.
+ * Departure times of packets are kept where they leave a link, whose own qdiscs are q, by every leaf of these, or of
+ * those of the devices that it is on: 0. Otherwise a device that loses them, the link or one on which it is.
  */
-int link_keeps_times(__u32 ifindex, const struct qdisc_info *q);
+__u32 link_lacks_times(__u32 ifindex, const struct qdisc_info *q);
 /*
  * Whether the packets of a link leave by a device below it for which is() is true: by the one that it is on, by every
  * port of a bond, by any port of a bridge.

@@ -62,6 +62,19 @@ net_has_qdisc() {
 	return $status
 }
 
+# The advice that is right on this kernel: net_fix_times DEVICE, net_fix_length DEVICE.
+net_fix_times() {
+	if net_has_qdisc fq; then
+		echo "tc qdisc replace dev $1 root fq"
+	elif bpftool btf dump file /sys/kernel/btf/vmlinux 2>/dev/null | grep -q "'bpf_struct_ops_Qdisc_ops'"; then
+		echo "write 'queue: sluice' for $1 in the configuration"
+	else
+		echo "boot a kernel with CONFIG_NET_SCH_FQ"
+	fi
+}
+
+net_fix_length() { echo "tc qdisc replace dev $1 root $(net_has_qdisc fq && echo fq || echo pfifo)"; }
+
 net_has_link() {
 	local status
 

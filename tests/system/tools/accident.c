@@ -3,7 +3,8 @@
  * Something happens to a program at a call of its choice: LD_PRELOAD=accident.so ACCIDENT="kill rename 3" is a kill -9 before
  * the third rename(), "fail bpf_map_update_batch 1" makes the first such call find no memory. With "behind clock_gettime 60"
  * CLOCK_MONOTONIC is 60 s behind. (A time namespace would do that, but unshare of util-linux 2.39 sets none back.) With a file
- * ACCIDENT_REALTIME CLOCK_REALTIME is the number of seconds in it, for as long as there is such a file.
+ * ACCIDENT_REALTIME CLOCK_REALTIME is the number of seconds in it, for as long as there is such a file. With "refuse tracing"
+ * programs of that type do not load, as under kernel lockdown; with "short memory" none does.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -14,9 +15,11 @@
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +41,31 @@ static int accident(const char *call)
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
+/* libbpf calls bpf() by syscall(2). */
+long syscall(long number, ...)
+{
+	const char *plan = getenv("ACCIDENT") ?: "";
+	const union bpf_attr *attr;
+	long a[6];
+	va_list ap;
+	int i;
+
+	va_start(ap, number);
+	for (i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	attr = (const union bpf_attr *)a[1];
+	/* libbpf tries other programs to see what the kernel has. */
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && attr->insn_cnt > 20) {
+		errno = !strcmp(plan, "short memory")						    ? ENOMEM :
+			!strcmp(plan, "refuse tracing") && attr->prog_type == BPF_PROG_TYPE_TRACING ? EPERM :
+												      0;
+		if (errno)
+			return -1;
+	}
+	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	int err = REAL(clock_gettime)(clock, ts);
@@ -51,7 +79,8 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 			ts->tv_sec = real;
 		fclose(f);
 	}
-	if (!err && clock == CLOCK_MONOTONIC && sscanf(getenv("ACCIDENT") ?: "", "behind clock_gettime %u", &seconds) == 1)
+	if (!err && clock == CLOCK_MONOTONIC &&
+	    sscanf(getenv("ACCIDENT") ?: "", "behind clock_gettime %u", &seconds) == 1)
 		ts->tv_sec -= seconds;
 	return err;
 }
@@ -103,7 +132,8 @@ int rmdir(const char *path)
 	return accident("rmdir") ? -1 : REAL(rmdir)(path);
 }
 
-int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *count, const struct bpf_map_batch_opts *opts)
+int bpf_map_update_batch(int fd, const void *keys, const void *values, __u32 *count,
+			 const struct bpf_map_batch_opts *opts)
 {
 	return accident("bpf_map_update_batch") ? -ENOMEM : REAL(bpf_map_update_batch)(fd, keys, values, count, opts);
 }

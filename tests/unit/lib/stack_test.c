@@ -10,7 +10,7 @@ static int keeps_times(__u32 ifindex)
 	struct qdisc_info q;
 
 	cr_assert(!qdisc_get(ifindex, &q));
-	return link_keeps_times(ifindex, &q);
+	return !link_lacks_times(ifindex, &q);
 }
 
 Test(stack, fq_below_a_vlan_keeps_departure_times, .fini = nl_forget)
@@ -60,6 +60,7 @@ Test(stack, bond_keeps_them_if_all_its_ports_do, .fini = nl_forget)
 	cr_expect(keeps_times(8));
 	cr_expect(!keeps_times(9));
 	cr_expect(keeps_times(10));
+	cr_expect_eq(link_lacks_times(9, &(struct qdisc_info){}), 5);
 }
 
 /* A loop of devices, which the kernel does not make, ends. */

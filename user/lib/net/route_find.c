@@ -151,8 +151,7 @@ struct route_found *routes_find(const struct routes *rs, const struct peer_key *
 {
 	struct route_found *f = found_from(rs, prefix, table);
 
-	return f < found_end(rs) && f->table == table && !memcmp(&f->prefix, prefix, sizeof(*prefix)) ? f :
-														  NULL;
+	return f < found_end(rs) && f->table == table && !memcmp(&f->prefix, prefix, sizeof(*prefix)) ? f : NULL;
 }
 
 static void route_metrics_parse(struct route *r, const struct nlattr *metrics)

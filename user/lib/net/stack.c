@@ -26,10 +26,11 @@ static int is_of_ports(const char *kind)
 
 struct times {
 	int depth;
-	unsigned int devices, keep;
+	unsigned int devices;
+	__u32 lacks; /* the first device that loses them */
 };
 
-static int keeps_times(__u32 ifindex, const struct qdisc_info *q, int depth);
+static __u32 lacks_times(__u32 ifindex, const struct qdisc_info *q, int depth);
 
 static void times_below(__u32 ifindex, void *ctx)
 {
@@ -37,28 +38,29 @@ static void times_below(__u32 ifindex, void *ctx)
 	struct qdisc_info q;
 
 	t->devices++;
-	t->keep += !qdisc_get(ifindex, &q) && keeps_times(ifindex, &q, t->depth + 1);
+	if (!t->lacks)
+		t->lacks = qdisc_get(ifindex, &q) ? ifindex : lacks_times(ifindex, &q, t->depth + 1);
 }
 
-static int keeps_times(__u32 ifindex, const struct qdisc_info *q, int depth)
+static __u32 lacks_times(__u32 ifindex, const struct qdisc_info *q, int depth)
 {
 	struct times t = { .depth = depth };
 	struct link_kin kin;
 
 	if (q->leaves && q->fq == q->leaves)
-		return 1;
+		return 0;
 	if (depth >= DEPTH_MAX || link_kin_get(ifindex, &kin))
-		return 0;
+		return ifindex;
 	if (is_of_ports(kin.kind) && link_ports_each(ifindex, times_below, &t))
-		return 0;
+		return ifindex;
 	if (is_on_one(kin.kind) && kin.lower)
 		times_below(kin.lower, &t);
-	return t.devices && t.keep == t.devices;
+	return t.devices ? t.lacks : ifindex;
 }
 
-int link_keeps_times(__u32 ifindex, const struct qdisc_info *q)
+__u32 link_lacks_times(__u32 ifindex, const struct qdisc_info *q)
 {
-	return keeps_times(ifindex, q, 0);
+	return lacks_times(ifindex, q, 0);
 }
 
 struct search {

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_ADVICE_H
+#define SLUICE_ADVICE_H
+/* What to do about qdiscs and programs that do not load, in this kernel: the same words at a start and in sluicectl. */
+#include <linux/types.h>
+
+enum advice_on {
+	ADVICE_NONE,
+	ADVICE_TIMES,  /* departure times are kept */
+	ADVICE_LENGTH, /* the length of the queue can be read */
+};
+
+struct advice {
+	int is_command;
+	char text[200];
+};
+
+/* device: NULL for any. That of ADVICE_TIMES may be one on which it is. */
+void advice_get(enum advice_on on, const char *device, struct advice *a);
+
+/* Whether the kernel has the qdisc fq, or can load it. */
+int kernel_has_fq(void);
+/* It was tried: has it or not. */
+void kernel_fq_tried(int has);
+
+/* Why loading programs failed with err, where it is not the kernel's lack of a feature, and what helps; NULL: it is. */
+const char *load_error(int err);
+
+#endif
