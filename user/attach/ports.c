@@ -47,8 +47,20 @@ static int name_is_configured(const struct config *c, const char *name)
 	return 0;
 }
 
+/* Another interface of the configuration has this device. */
+static int device_is_taken(const struct config *c, const struct config_interface *i, const char *name)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (&c->interfaces[k] != i && !strcmp(c->interfaces[k].name, name))
+			return 1;
+	return 0;
+}
+
 void ports_name(struct dataplane *dp, struct config *c, int anew)
 {
+	char device[IFNAMSIZ];
 	const char *name;
 	unsigned int k;
 
@@ -62,10 +74,10 @@ void ports_name(struct dataplane *dp, struct config *c, int anew)
 		if (err)
 			msg("%s: the ports map: %s: it may have another name now", i->configured, strerror(-err));
 		/* The configuration already has that one's new name, or the old name belongs to another interface. */
-		name = !n.ifindex || name_is_configured(c, n.name) ? i->configured : n.name;
-		if (!strcmp(i->name, name) || config_interface_rename(c, i, name))
+		name = !n.ifindex || name_is_configured(c, n.name) ? config_device_name(i->configured, device) : n.name;
+		if (!strcmp(i->name, name) || device_is_taken(c, i, name) || config_interface_rename(c, i, name))
 			continue;
-		if (strcmp(name, i->configured))
+		if (strcmp(name, config_device_name(i->configured, device)))
 			msg("%s: is now called %s, and keeps its role: write %s in the configuration and send SIGHUP; with the next SIGHUP or start an interface called %s comes first",
 			    i->configured, name, name, i->configured);
 		else
@@ -136,6 +148,7 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 {
 	struct link_info link;
 	struct port port, now;
+	char device[IFNAMSIZ];
 	unsigned int k;
 	int changed = 0, found;
 
@@ -147,6 +160,12 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 		between->fn(between->ctx);
 		if (link_get(i->name, &link))
 			continue;
+		if (strcmp(config_device_name(i->name, device), i->name)) {
+			msg_limited(&dp->limit, 60,
+				    "%s: is a name of %s by now, which has its own role: leave one of them out",
+				    i->name, device);
+			continue;
+		}
 		found = map_find(dp->pins.ports, "ports", &link.ifindex, &port);
 		if (found < 0)
 			continue;

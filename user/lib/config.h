@@ -10,7 +10,8 @@
 #include "sluice/queue/port.h"
 
 #define CONFIG_PATH "/etc/sluice/sluice.yaml" /* default, overridden by --config */
-#define CONFIG_INTERFACES 64		      /* maximum number */
+#define CONFIG_INTERFACES 1024		      /* maximum number */
+#define CONFIG_CLASS_PORTS 64		      /* of them, those with classes: room in the maps */
 #define CONFIG_POD_CIDRS 16
 #define METRICS_PODS_MAX 500
 #define CONFIG_PREFIX_MAX 64 /* maximum length, characters */
@@ -55,7 +56,7 @@ struct config_class {
 
 /* A managed interface. */
 struct config_interface {
-	char *name;
+	char *name;	 /* the kernel's, where the file has another name of the device (altname) */
 	__u32 role;	 /* PORT_F_HOST or PORT_F_SWITCH */
 	__u64 speed_bps; /* 0: ask the driver */
 	unsigned int id; /* switch id, 12 bits */
@@ -134,9 +135,9 @@ struct config {
 	double credit_eta; /* share of a port dealt out as credit */
 	__u64 c0_bytes;	   /* 0: derived from the peer's port and base_rtt */
 	struct hiercc_tuning voq;
-	__u64 limit_ns; /* 0: derived from base_rtt */
-	__u64 period_ns;   /* 0: a quarter of the shortest base_rtt */
-	__u64 port_bps;	   /* of the ports of all hosts; 0: see config_peer */
+	__u64 limit_ns;	 /* 0: derived from base_rtt */
+	__u64 period_ns; /* 0: a quarter of the shortest base_rtt */
+	__u64 port_bps;	 /* of the ports of all hosts; 0: see config_peer */
 	struct {
 		bool fallback;
 	} swift;
@@ -189,6 +190,9 @@ void config_free(struct config *config);
 
 /* Prints all keys, one a line: key, values, default, effect of SIGHUP, meaning; separated by tabs. */
 void config_keys_list(FILE *to);
+
+/* The name that the kernel uses for the device with this name or altname; the same if there is none. Returns buf. */
+const char *config_device_name(const char *configured, char buf[IFNAMSIZ]);
 
 /* One of its interfaces was renamed. */
 int config_interface_rename(struct config *c, struct config_interface *i, const char *name);

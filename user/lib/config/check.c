@@ -144,9 +144,15 @@ static int config_check_interface(const char *path, const struct config *c, unsi
 	int err = 0;
 
 	for (k = 0; k < n; k++) {
-		if (!strcmp(i->name, c->interfaces[k].name)) {
-			err |= config_bad(path, "interfaces: %s is named twice: leave one", i->name);
-		}
+		const struct config_interface *other = &c->interfaces[k];
+
+		if (strcmp(i->name, other->name))
+			continue;
+		if (strcmp(i->configured, other->configured))
+			err |= config_bad(path, "interfaces: %s and %s are names of the same device: leave one",
+					  i->configured, other->configured);
+		else
+			err |= config_bad(path, "interfaces: %s is named twice: leave one", i->configured);
 	}
 	return err | config_check_role(path, i);
 }
@@ -242,12 +248,13 @@ static void config_choose_telemetry(struct config_peer *p)
 /* Checks each interface and each peer, and both against each other. */
 static int config_check_lists(const char *path, struct config *c)
 {
-	unsigned int i, hosts = 0, sending = 0;
+	unsigned int i, hosts = 0, sending = 0, classes = 0;
 	int err = 0;
 
 	for (i = 0; i < c->interfaces_count; i++) {
 		err |= config_check_interface(path, c, i);
 		hosts += c->interfaces[i].role == PORT_F_HOST;
+		classes += !!c->interfaces[i].classes_count;
 		sending += c->interfaces[i].role == PORT_F_HOST && c->interfaces[i].pfc == CONFIG_PFC_OFF;
 	}
 	for (i = 0; i < c->peers_count; i++) {
@@ -255,6 +262,9 @@ static int config_check_lists(const char *path, struct config *c)
 		config_rtt_begin(&c->peers[i]);
 		err |= config_check_peer(path, c, i);
 	}
+	if (classes > CONFIG_CLASS_PORTS)
+		err |= config_bad(path, "interfaces: %u have classes, and there is room for %u: leave them out at some",
+				  classes, CONFIG_CLASS_PORTS);
 	err |= config_check_rounds(path, c) | config_check_voq(path, c) | config_check_pfc(path, c);
 	/* A port that only obeys pauses needs no peer. */
 	if (sending && !c->peers_count)

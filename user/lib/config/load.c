@@ -7,6 +7,28 @@
 #include "lib/config/keys.h"
 #include "lib/config/tables.h"
 
+const char *config_device_name(const char *configured, char buf[IFNAMSIZ])
+{
+	unsigned int ifindex = if_nametoindex(configured);
+
+	if (!ifindex || !if_indextoname(ifindex, buf))
+		snprintf(buf, IFNAMSIZ, "%s", configured);
+	return buf;
+}
+
+/* A device has one name that the kernel uses, and any number of others. 0, or -ENOMEM. */
+static int devices_name(struct config *c)
+{
+	char name[IFNAMSIZ];
+	unsigned int k;
+	int err = 0;
+
+	for (k = 0; k < c->interfaces_count; k++)
+		if (strcmp(config_device_name(c->interfaces[k].configured, name), c->interfaces[k].name))
+			err = err ?: config_interface_rename(c, &c->interfaces[k], name);
+	return err;
+}
+
 int config_load(const char *path, struct config **config)
 {
 	struct tables t = {
@@ -17,7 +39,7 @@ int config_load(const char *path, struct config **config)
 		.page = "docs/configuration.md",
 	};
 	struct config *c = calloc(1, sizeof(*c));
-	int err = c ? tables_load(&t, c) ?: config_check(path, c) : -ENOMEM;
+	int err = c ? tables_load(&t, c) ?: devices_name(c) ?: config_check(path, c) : -ENOMEM;
 
 	if (err == -ENOMEM)
 		msg("%s: %s: nothing was changed", path, strerror(ENOMEM));
