@@ -401,6 +401,8 @@ static __u64 clock_batch(struct flow *f)
 	f->tx.bytes = 0;
 	f->rx.feedbacks = 1;			       /* else R is its share of a first window (first.h) */
 	f->rx.fb_ns = clock_ns() + 100 * NSEC_PER_SEC; /* no PROBEs */
+	f->beside.unanswered = 3;		       /* some telemetry, 20 s from now: the flow is not silent */
+	f->tx.asked = (clock_ns() + 20 * NSEC_PER_SEC) >> 20;
 	flow_set(a_to_b_udp, f);
 	placed = 0;
 	before = clock_ns();

@@ -41,6 +41,7 @@
 #define F_ECHO 1
 #define F_AUTH 2
 #define F_VOQ 16
+#define F_HELD 64
 #define VOQ_SWITCH 4 /* of a VOQ block's flags */
 
 static const struct siphash_key keys[3] = { { 1, 2 }, { 3, 4 }, { 5, 6 } }; /* the last is never ours */
@@ -425,6 +426,11 @@ static void state_same(const struct state *a, struct state *b)
 	check(!a->has_flow || !memcmp(&a->flow, &b->flow, sizeof(a->flow)), REFUSED "changed its flow");
 	check(a->has_host == b->has_host, REFUSED "made a host");
 	b->host.epoch = a->host.epoch; /* only says that the prefixes were searched */
+	if (moved[STAT_PROBE_HELD]) { /* only says what is held against it */
+		b->host.old_at = a->host.old_at;
+		b->host.old_by = a->host.old_by;
+		b->host.answers_ns = a->host.answers_ns; /* the bucket of answers */
+	}
 	check(!a->has_host || !memcmp(&a->host, &b->host, sizeof(a->host)), REFUSED "changed its host");
 	check(a->has_voq == b->has_voq && (!a->has_voq || !memcmp(&a->voq, &b->voq, sizeof(a->voq))),
 	      REFUSED "changed a VOQ");
@@ -1286,7 +1292,7 @@ static void check_ingress(struct frame *in, const struct frame *out, int stat, c
 		same(in, out);
 		return;
 	}
-	if (stat == STAT_RX_PROBE && now.verdict == VERDICT_REDIRECT) {
+	if ((stat == STAT_RX_PROBE || moved[STAT_PROBE_HELD]) && now.verdict == VERDICT_REDIRECT) {
 		check(sound && m->msg == 2, "what was answered is no sound question");
 		check(message_read(out, 14, &turned) && turned.msg == 3, "the answer is not sound");
 		check(!memcmp(in->b, out->b + 6, 6) && !memcmp(in->b + 6, out->b, 6), "the addresses of Ethernet");
@@ -1301,6 +1307,11 @@ static void check_ingress(struct frame *in, const struct frame *out, int stat, c
 		check(!conf.keys || message_is_signed(out, &turned, 1), "the answer's tag is wrong");
 		at = turned.shim + 4;
 		in->b[m->shim + 4] = 0x43;
+		if (moved[STAT_PROBE_HELD]) { /* it says by how much the sequence is too old */
+			check(m->flags & F_AUTH, "the sequence of a message without a tag was held against it");
+			in->b[m->shim + 6] |= F_HELD;
+			memcpy(in->b + m->shim + 8, out->b + turned.shim + 8, 4);
+		}
 		if (m->hops)
 			memcpy(in->b + m->shim + 12, out->b + turned.shim + 12, 4 + 8 * m->hops);
 		if (m->flags & F_AUTH)

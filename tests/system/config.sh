@@ -410,7 +410,7 @@ config__that_does_not_fit_the_machine_is_rolled_back() {
 			'interfaces: [{name: eth0, role: host}, {name: ipip1, role: host, speed: 1Gbit}]'
 	fi
 	config_rolled_back 3 "lo: is not an Ethernet device" 'interfaces: [{name: lo, role: host, speed: 1Gbit}]'
-	config_rolled_back 4 "the name is taken: choose another" 'tcp: {name: reno, default: true}'
+	config_rolled_back 4 "else choose another with tcp: name" 'tcp: {name: reno, default: true}'
 	config_rolled_back 1 "$PINS/ssys-h1/a/b: No such file or directory" "pin_dir: $PINS/ssys-h1/a/b"
 	host_config h1 >"$CASE_DIR/h1.yaml"
 	daemon_start h1
