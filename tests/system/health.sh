@@ -98,7 +98,7 @@ health__a_healthy_host_has_nothing_alarming() {
 		expect "status of a healthy host" "$text" has-no "$word"
 	done
 	expect "status" "$text" has "peers: 1 strips telemetry"
-	ctl_json '.warnings == [] and .hosts == {strip: 1, plain: []} and .daemon_version == .version and .daemon_replaced == false' status --json
+	ctl_json '.warnings == [] and .hosts.strip == 1 and .hosts.plain == [] and .hosts.old_sequences.hosts == 0 and .hosts.held_sequences.hosts == 0 and .daemon_version == .version and .daemon_replaced == false' status --json
 	expect "routes of ours" "$(net_in h1 ip route show proto 83)" has "10.0.0.0/8"
 	expect "status" "$text" has "route    10.0.0.0/8: dev eth0 mtu 1348"
 	expect "status" "$text" has "$(printf '%-8s' $by) eth0: egress, ingress"

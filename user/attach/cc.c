@@ -77,7 +77,7 @@ int cc_unregister(const char *pin_dir)
 struct heirs {
 	const char *from, *to; /* the same: `from` was registered anew, and is chosen again */
 	struct bpf_link *move; /* moves sockets, or NULL */
-	unsigned int n;
+	unsigned int n, unread;
 };
 
 static int sockets_visit(struct bpf_link *move)
@@ -99,7 +99,9 @@ static void heir_visit(void *ctx)
 	struct heirs *h = ctx;
 	char now[64];
 
-	if (!sysctl_read(now, sizeof(now)) && !strcmp(now, h->from) && !sysctl_write(h->to))
+	if (sysctl_read(now, sizeof(now)))
+		h->unread++;
+	else if (!strcmp(now, h->from) && !sysctl_write(h->to))
 		h->n++;
 	if (h->move)
 		sockets_visit(h->move);
@@ -116,6 +118,9 @@ static void heirs_visit(struct heirs *h, const char *consequence)
 	else if (missed)
 		msg("tcp: %u other network namespace%s cannot be entered without CAP_SYS_ADMIN: those that began with '%s' as their default %s",
 		    missed, PLURAL(missed), h->from, consequence);
+	if (h->unread)
+		msg("tcp: the default of %u other network namespace%s cannot be read: if it is '%s', it stays", h->unread,
+		    PLURAL(h->unread), h->from);
 	if (h->n && strcmp(h->from, h->to))
 		msg_info("tcp: default congestion control of %u other network namespace%s: %s -> %s", h->n,
 			 PLURAL(h->n), h->from, h->to);

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "lib/net.h"
+#include "lib/util.h"
 #include "lib/net/netlink.h"
 
 static __u64 link_speed(int fd, struct ifreq ifr)
@@ -219,12 +220,15 @@ int link_kin_get(__u32 ifindex, struct link_kin *kin)
 
 __u32 link_table(__u32 ifindex)
 {
-	struct link_kin kin, master;
+	struct link_kin kin = {}, master = {};
+	int err = ifindex ? link_kin_get(ifindex, &kin) : 0;
 
-	if (!ifindex || link_kin_get(ifindex, &kin) || !kin.master || link_kin_get(kin.master, &master) ||
-	    !master.table)
-		return RT_TABLE_MAIN;
-	return master.table;
+	if (!err && kin.master)
+		err = link_kin_get(kin.master, &master);
+	if (err && err != -ENODEV)
+		msg("interface %u: looking for its VRF: %s: its routes are taken as those of the main table", ifindex,
+		    strerror(-err));
+	return !err && master.table ? master.table : RT_TABLE_MAIN;
 }
 
 struct ports_ctx {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "lib/net.h"
+#include "lib/util.h"
 
 #define DEPTH_MAX 4 /* of a stack: a VLAN on a bond on two NICs has 2 */
 
@@ -46,11 +47,18 @@ static __u32 lacks_times(__u32 ifindex, const struct qdisc_info *q, int depth)
 {
 	struct times t = { .depth = depth };
 	struct link_kin kin;
+	int err;
 
 	if (q->leaves && q->fq == q->leaves)
 		return 0;
-	if (depth >= DEPTH_MAX || link_kin_get(ifindex, &kin))
+	if (depth >= DEPTH_MAX)
 		return ifindex;
+	err = link_kin_get(ifindex, &kin);
+	if (err) {
+		msg("interface %u: looking for a device below it: %s: departure times are taken as lost there", ifindex,
+		    strerror(-err));
+		return ifindex;
+	}
 	if (is_of_ports(kin.kind) && link_ports_each(ifindex, times_below, &t))
 		return ifindex;
 	if (is_on_one(kin.kind) && kin.lower)
