@@ -594,9 +594,9 @@ operator__every_pinned_map_can_be_read_by_bpftool() {
 	governed_soon h1
 	for path in "$PINS"/ssys-h1/* "$PINS"/ssys-sw/*; do
 		name=${path##*/}
-		type=$(bpftool -j map show pinned "$path" 2>/dev/null | jq -r .type)
+		type=$(bpftool -j map show pinned "$path" 2>/dev/null | jq -r '.type // empty')
 		case $type in
-		'') [[ $name == *queue ]] || fail "$path is neither a map nor a link of the tracepoints" ;;
+		'') [[ $name == @(*queue|tcx_*) ]] || fail "$path is neither a map nor a link" ;;
 		ringbuf) expect "ring buffers" "$name" = trace ;;
 		*)
 			bpftool -j map dump pinned "$path" >"$CASE_DIR/dump.json" 2>"$CASE_DIR/dump.log" ||
@@ -637,7 +637,8 @@ sysctl.txt tc-filter.txt tc-qdisc.txt version.txt voqs.json"
 	done
 	expect "counters the second time" "$(archived stats-2.json | jq .tx_beside)" -gt "$(archived stats-1.json | jq .tx_beside)"
 	expect "programs" "$(archived bpftool-prog.txt)" has "name ingress"
-	expect "qdiscs" "$(archived tc-qdisc.txt)" has "clsact"
+	expect "where they are attached" "$(archived status.json | jq -r '.interfaces[0].attached_by')" = "$(has_tcx && echo tcx || echo clsact)"
+	has_tcx || expect "qdiscs" "$(archived tc-qdisc.txt)" has "clsact"
 	archived config.yaml | cmp -s - "$CASE_DIR/h1.yaml" || fail "the configuration is another"
 	! grep -aiqF "$KEY" "$CASE_DIR/support.tar" || fail "the key is in the archive"
 	bulk_stop
@@ -789,8 +790,8 @@ operator__json_matches_its_schema() {
 	bulk_stop
 	schema keys - <<<null | sort -u >"$CASE_DIR/keys"
 	# pfc.sh has a case for a buffer that gets full, nic.sh for NICs, queue.sh for qdiscs, trace.sh for the variant
-	# probabilistic, health.sh for what is wrong, pods.sh for names of pods.
-	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -vE "^(pfc_nic|queue\.|pod\.|hosts_plain|status_warning)|\.(pod|namespace)$" | xargs)" = \
+	# probabilistic, health.sh for what is wrong, auth.sh for sequences, pods.sh for names of pods, domain.sh for domains.
+	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -vE "^(pfc_nic|queue\.|pod\.|hosts_plain|hosts_sequences|status_warning)|\.(pod|namespace|domain)$" | xargs)" = \
 		"pfc_buffer.remaining_ns pfc_port.nic trace_feedback.random"
 }
 

@@ -309,6 +309,7 @@ pfc_is_why() {
 # Its pauses are forgotten by then, and its program is removed all the same.
 pfc__program_that_could_not_be_removed_is_removed_by_the_next_detach() {
 	[[ -e $BUILD/accident.so ]] || skip "no accident.so: make build/accident.so"
+	attach_by_clsact # links at tcx end with their pins
 	net_up
 	pfc_switch pfc "buffer: 400KB" >"$CASE_DIR/sw.yaml"
 	daemon_start sw

@@ -95,7 +95,7 @@ tcx__switch_with_an_ingress_qdisc() {
 	{ switch_config && echo "pfc: {}"; } | sed 's/id: 2/id: 2, pfc: obey/' >"$CASE_DIR/sw.yaml"
 	daemon_start h1 h2 sw
 	bpf_of sw >"$CASE_DIR/objects.txt"
-	expect "links" "$(tcx_pins sw)" = "egress ingress"
+	expect "links" "$(tcx_pins sw)" = "egress egress ingress"
 	server h2
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -103,7 +103,7 @@ tcx__switch_with_an_ingress_qdisc() {
 	# Without pauses nothing is wanted at ingress.
 	switch_config >"$CASE_DIR/sw.yaml"
 	daemon_hup sw reloaded
-	expect "links then" "$(tcx_pins sw)" = egress
+	expect "links then" "$(tcx_pins sw)" = "egress egress"
 	grows "packets that are stamped then" 20 stat_of sw hop_stamped
 	bulk_stop
 	daemon_stop h1 h2 sw
