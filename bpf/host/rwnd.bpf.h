@@ -94,7 +94,7 @@ static long rwnd_option(__u32 i, struct rwnd_options *o)
 VERIFIED_ONCE int rwnd_options_read(ctx_t *ctx, __u32 l4_offset, struct rwnd_syn *found)
 {
 	struct scratch_space *space = scratch_get();
-	struct rwnd_options o = { .scale = RWND_NO_OPTION };
+	struct rwnd_options o = {};
 	const struct tcphdr *tcp;
 	__u32 len;
 
@@ -112,6 +112,7 @@ VERIFIED_ONCE int rwnd_options_read(ctx_t *ctx, __u32 l4_offset, struct rwnd_syn
 	if (!len || len > RWND_OPTIONS_BYTES || ctx_load(ctx, l4_offset + sizeof(*tcp), space->options, len))
 		return 0;
 	o.len = len;
+	o.scale = RWND_NO_OPTION;
 	bpf_loop(RWND_OPTIONS_BYTES, rwnd_option, &o, 0);
 	found->scale = o.scale;
 	found->digest = o.digest;
