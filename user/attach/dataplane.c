@@ -205,7 +205,8 @@ static void limits_forget(struct dataplane *dp)
 
 	dp->route_limit.next_ns = dp->pod_limit.next_ns = dp->limit.next_ns = 0;
 	dp->put_back.since_ns = dp->put_back.next_ns = 0;
-	dp->cc_back_ns = dp->cc_others[0] = 0;
+	dp->cc_back_ns = 0;
+	dp->cc_others[0] = 0;
 	for (i = 0; i < HTB_VERDICTS; i++)
 		dp->htb_limit[i].next_ns = 0;
 }

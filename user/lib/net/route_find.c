@@ -66,7 +66,7 @@ const struct route *routes_keep(struct routes *rs, const struct route *r)
 {
 	struct route *copy = malloc(sizeof(*copy));
 
-	if (!copy || list_grow(&rs->kept, rs->kept_n, sizeof(copy))) {
+	if (!copy || list_grow(&rs->kept, rs->kept_n, sizeof(void *))) {
 		free(copy);
 		return NULL;
 	}
