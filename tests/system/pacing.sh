@@ -118,6 +118,7 @@ pacing__of_a_pause_begins_at_its_end() {
 	daemon_start h1 h2
 	bulk_udp_start h1 10.2.0.2 -b 62M/50 -l 1336 --pacing-timer 8000 -S $PFC_TOS
 	grows "packets with telemetry" 20 stat_of h1 tx_data
+	flow_soon h1 "whether it has had feedback" '.feedbacks > 0' true # before that it has an eighth of R
 	pacing_capture "$CASE_DIR/pause.txt" 3000 &
 	capture=$!
 	wait_for 20 "tcpdump listens" grep -q "listening" "$CASE_DIR/tcpdump.log"
