@@ -52,7 +52,7 @@ static __always_inline struct flow *ingress_probe_flow(ctx_t *ctx, const struct 
 static __always_inline void ingress_probe_voq(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p,
 					      struct flow *f)
 {
-	if (m->hdr.flags & WIRE_F_VOQ && arrival_read(ctx, m, p))
+	if (has_racks() && m->hdr.flags & WIRE_F_VOQ && arrival_read(ctx, m, p))
 		arrival_see(f, ctx_ifindex(ctx), p->now_ns);
 	else if (f->rx.voq_in)
 		f->rx.voq_in = f->rx.voq_pod = 0;
@@ -157,7 +157,7 @@ static inline void ingress_probe_credit(ctx_t *ctx, const struct msg *m, const s
 	struct wire_voq *voq;
 	__u64 ride;
 
-	if (!space || !m->companion || !(m->hdr.flags & WIRE_F_VOQ) || !p->voq_slot)
+	if (!has_racks() || !space || !m->companion || !(m->hdr.flags & WIRE_F_VOQ) || !p->voq_slot)
 		return;
 	voq = (struct wire_voq *)&space->text.echo;
 	ride = ctx_load(ctx, at, voq, sizeof(*voq)) ? 0 : grant_ride(p->voq_slot - 1, &p->key.local, p->now_ns);
@@ -269,7 +269,7 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 			ingress_held(m, p);
 		return;
 	}
-	if (m->companion && m->hdr.flags & WIRE_F_VOQ)
+	if (has_racks() && m->companion && m->hdr.flags & WIRE_F_VOQ)
 		ingress_reply_credit(ctx, m, p, ctl);
 	telem = pkt_bytes(ctx, m->offset + WIRE_HDR_BYTES, sizeof(*telem));
 	if (!f || !telem || !m->hdr.max_hops)

@@ -72,7 +72,7 @@ static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns,
 /* Fills in the pauses that apply to the packet. */
 static inline void egress_pause(struct __sk_buff *ctx, struct egress_pkt *p, const struct control *ctl)
 {
-	if (ctl->pfc)
+	if (has_pauses() && ctl->pfc)
 		pfc_look(ctx, &p->pause, p->tos);
 }
 
@@ -270,7 +270,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 		horizon += p->pause.departure_ns - from;
 	asked = departure_asked_ns(ctx->tstamp, p->pause.departure_ns, credit_ns);
 	t = pacer_reserve(&f->tx.clock_ns, from, asked, p->weight, rate, horizon + limit_ns);
-	if (ctl->pfc)
+	if (has_pauses() && ctl->pfc)
 		f->tx.flags =
 			(f->tx.flags & ~FLOW_F_PAUSE) | p->pause.note >> (QUEUE_NOTE_CLASS_SHIFT - FLOW_F_PAUSE_SHIFT);
 	f->tx.held = p->pause.until_ns > from ? HELD_PAUSE :

@@ -85,7 +85,7 @@ VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, st
 		stats_count(STAT_ECHO_TORN);
 		return 1;
 	}
-	ride = voq && n < HPCC_MAX_HOPS ? grant_ride(voq - 1, &p->key.local, p->now_ns) : 0;
+	ride = has_racks() && voq && n < HPCC_MAX_HOPS ? grant_ride(voq - 1, &p->key.local, p->now_ns) : 0;
 	if (ride) {
 		*(__be64 *)e->hop[n++] = bpf_cpu_to_be64(ride);
 		head->hdr.flags |= WIRE_F_RIDE;

@@ -41,7 +41,7 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 	if (due)
 		encoding_plan(ctx, p, f, space);
 	p->beside = f->path.telemetry == TELEMETRY_COMPANION && p->payload_bytes;
-	if (p->payload_bytes && voq_is_due(f) && (p->beside || !egress_is_udp_gso(ctx, p)))
+	if (has_racks() && p->payload_bytes && voq_is_due(f) && (p->beside || !egress_is_udp_gso(ctx, p)))
 		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
 	if (*voq) {
 		p->voq_bytes = WIRE_VOQ_BYTES;
@@ -87,7 +87,7 @@ static inline int egress_udp_is_held(const struct egress_pkt *p, const struct fl
 static inline enum sluice_stat egress_unknown(const struct egress_pkt *p, struct flow *f, const struct control *ctl,
 					      struct voq **voq)
 {
-	if (p->payload_bytes && voq_is_due(f))
+	if (has_racks() && p->payload_bytes && voq_is_due(f))
 		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
 	return *voq || (p->payload_bytes && egress_udp_is_held(p, f)) ? STAT_TX_DATA : STAT_TX_PEER_UNKNOWN;
 }

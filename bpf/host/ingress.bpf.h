@@ -135,7 +135,8 @@ static inline void ingress_companion_of(ctx_t *ctx, struct flow *f, const struct
 	f->beside.wanted = 0;
 	if (!space)
 		return;
-	voq_beside_ack(f, remote);
+	if (has_racks())
+		voq_beside_ack(f, remote);
 	egress_probe(ctx, space, PROBE_OF_ACK);
 	space->probe_voq = 0;
 #endif
@@ -170,7 +171,8 @@ static inline void ingress_companion_of_any(ctx_t *ctx, const struct host_key *s
 	f = bpf_map_lookup_elem(&flows, &space->wanted.key);
 	if (!f || f->path.ifindex != ctx->ifindex)
 		return;
-	voq_beside_ack(f, &space->wanted.key.remote);
+	if (has_racks())
+		voq_beside_ack(f, &space->wanted.key.remote);
 	sent = egress_probe(ctx, space, PROBE_OF_ANY);
 	space->probe_voq = 0;
 	if (!sent)

@@ -116,7 +116,8 @@ static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, con
 
 	if (m->hdr.flags & WIRE_F_RIDE && hops) {
 		hops--;
-		learn_ride_take(ctx, at + WIRE_ECHO_BYTES(hops), p);
+		if (has_racks())
+			learn_ride_take(ctx, at + WIRE_ECHO_BYTES(hops), p);
 	}
 	echo = pkt_bytes(ctx, at, sizeof(*echo));
 	if (!echo) { /* fewer than two hops, before a UDP datagram of a few bytes */
@@ -155,7 +156,7 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 	struct flow *f;
 
 	/* Before the telemetry, which may invalidate packet addresses. */
-	voq = m->hdr.flags & WIRE_F_VOQ && !encoding_is_copy(ctx, m) && arrival_read(ctx, m, p);
+	voq = has_racks() && m->hdr.flags & WIRE_F_VOQ && !encoding_is_copy(ctx, m) && arrival_read(ctx, m, p);
 	telem = encoding_read(ctx, m, p);
 	/* Data without telemetry may be the first packet here of a flow whose telemetry comes in PROBEs. */
 	make = telem || voq || !(encoding_is_in(m) || m->hdr.flags & WIRE_F_ECHO);

@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "sluice/abi/control.h"
 #include "sluice/wire/wire.h"
 
 #define TC_ACT_UNSPEC (-1)
@@ -30,5 +31,21 @@
 
 /* Configuration that is fixed while the programs are loaded. */
 const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
+
+/*
+ * What this object has the code of, beside the path of a packet between hosts: the verifier removes what is behind a bit
+ * that is 0, and does not verify it (programs.c).
+ */
+const volatile __u8 wings = WINGS_ALL;
+
+static inline int has_pauses(void)
+{
+	return wings & WING_PAUSES;
+}
+
+static inline int has_racks(void)
+{
+	return wings & WING_RACKS;
+}
 
 #endif

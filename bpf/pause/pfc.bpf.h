@@ -121,7 +121,7 @@ static inline int pfc_consumes(struct __sk_buff *ctx)
 {
 	enum sluice_stat verdict;
 
-	if (ctx->protocol != bpf_htons(PFC_ETHERTYPE))
+	if (!has_pauses() || ctx->protocol != bpf_htons(PFC_ETHERTYPE))
 		return 0;
 	verdict = pfc_take(ctx);
 	if (verdict == STAT_PFC_RX)
@@ -230,7 +230,7 @@ static inline int pfc_hold(struct __sk_buff *ctx)
 	struct pfc_wait w;
 	const __u8 *ip;
 
-	if (!ctl || !ctl->pfc)
+	if (!has_pauses() || !ctl || !ctl->pfc)
 		return 0;
 	ip = proto == ETH_P_IP || proto == ETH_P_IPV6 ? pkt_bytes(ctx, WIRE_ETH_BYTES, 2) : 0;
 	pfc_look(ctx, &w, ip ? class_tos(ip[0], ip[1]) : 0);

@@ -60,7 +60,7 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	m = &space->msg;
 	switch (msg_may_be_ours(ctx, offset, proto) ? hop_parse(ctx, offset, proto, &space->msg) : MSG_NOT_OURS) {
 	case MSG_NOT_OURS:
-		if (ctl->tor)
+		if (has_racks() && ctl->tor)
 			tor_plain(ctx, offset, proto);
 		ecn_mark(ctx, offset, proto, kernel_state);
 		return STAT_HOP_OTHER;
@@ -72,7 +72,7 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (!port)
 		return STAT_HOP_OTHER;
-	if (tor_is_due(m)) {
+	if (has_racks() && tor_is_due(m)) {
 		if (port->flags & PORT_F_VOQ_UP)
 			tor_up(ctx, m);
 		if (port->flags & PORT_F_VOQ_DOWN && tor_down(ctx, m))
@@ -86,14 +86,15 @@ static inline enum sluice_stat hop_packet(struct __sk_buff *ctx, int kernel_stat
 static __always_inline int hop_handle(struct __sk_buff *ctx, int kernel_state)
 {
 	queue_note_none(ctx);
-	if (ctx->ingress_ifindex == ctx->ifindex) {
+	if (has_pauses() && ctx->ingress_ifindex == ctx->ifindex) {
 		int action = pfc_note_take(ctx);
 
 		if (action != TC_ACT_OK)
 			return action;
 	}
 	stats_count(hop_packet(ctx, kernel_state));
-	pfc_arrive(ctx);
+	if (has_pauses())
+		pfc_arrive(ctx);
 	return TC_ACT_UNSPEC;
 }
 

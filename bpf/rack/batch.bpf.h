@@ -84,9 +84,9 @@ VERIFIED_ONCE int batch_each(ctx_t *ctx, const struct msg *m, enum sluice_stat k
 	__builtin_memcpy(&space->from.key.remote, &m->ip.src, sizeof(m->ip.src));
 	space->from.key.domain = m->ip.domain;
 	for (i = 0; i < WIRE_REPORTS_MAX && i < m->hdr.max_hops; i++)
-		if (kind == STAT_RX_CREDIT)
+		if (has_racks() && kind == STAT_RX_CREDIT)
 			credit_take(&text->credit[i]);
-		else if (kind == STAT_RX_RATE)
+		else if (has_racks() && kind == STAT_RX_RATE)
 			rate_take(&text->rate[i]);
 		else
 			batch_report(ctx, &text->report[i]);

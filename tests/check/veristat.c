@@ -6,7 +6,7 @@
  *
  * INSTRUCTIONS: verified, of the 10^6 that it allows. STATES: kept at the same time, at most (its memory). STACK: bytes,
  * the sum over the program and all of its functions. Programs that the daemon would not load on this kernel are left out
- * (user/attach/programs.c).
+ * (user/attach/programs.c). NAME:plain is the program without wings (abi/control.h), as most configurations load it.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -29,6 +29,7 @@ struct bill {
 };
 
 static char kernel[16];
+static const char *as = ""; /* what follows the names of programs */
 
 static unsigned int stack_sum(const char *log)
 {
@@ -51,7 +52,7 @@ static int bill_print(const struct bill *b)
 		fprintf(stderr, "veristat: %s: the verifier says '%s'\n", bpf_program__name(b->program), b->log);
 		return 1;
 	}
-	printf("%s %s %u %u %u\n", kernel, bpf_program__name(b->program), insns, peak, stack_sum(b->log));
+	printf("%s %s%s %u %u %u\n", kernel, bpf_program__name(b->program), as, insns, peak, stack_sum(b->log));
 	return 0;
 }
 
@@ -114,6 +115,43 @@ static int queue_bill(void)
 #endif
 }
 
+/* The object of hosts and switches as a kernel with or without kfuncs loads it. */
+static struct sluice_bpf *object_open(int kfunc)
+{
+	struct sluice_bpf *s = sluice_bpf__open();
+
+	if (!s)
+		return NULL;
+	s->rodata->qdisc_kfuncs = kfunc;
+	bpf_program__set_autoload(s->progs.hop, kfunc);
+	bpf_program__set_autoload(s->progs.hop_map, !kfunc);
+	bpf_program__set_autoload(s->progs.backlog_enqueue, !kfunc);
+	bpf_program__set_autoload(s->progs.backlog_dequeue, !kfunc);
+	return s;
+}
+
+/* The programs that have wings, without them. */
+static int plain_bill(int kfunc)
+{
+	struct sluice_bpf *s = object_open(kfunc);
+	struct bpf_program *p;
+	int err;
+
+	if (!s)
+		return 1;
+	s->rodata->wings = 0;
+	bpf_object__for_each_program(p, s->obj) {
+		if (p != s->progs.egress && p != s->progs.ingress && p != s->progs.hop && p != s->progs.hop_map)
+			bpf_program__set_autoload(p, false);
+	}
+	bpf_map__set_autocreate(s->maps.tcp_cc, false);
+	as = ":plain";
+	err = object_bill(s->obj);
+	as = "";
+	sluice_bpf__destroy(s);
+	return err;
+}
+
 int main(void)
 {
 	int kfunc = kernel_has("bpf_cast_to_kern_ctx", BTF_KIND_FUNC), err;
@@ -125,18 +163,13 @@ int main(void)
 	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
 		return 1;
 	snprintf(kernel, sizeof(kernel), "%u.%u", major, minor);
-	s = sluice_bpf__open();
+	s = object_open(kfunc);
 	xdp = sluice_xdp_bpf__open();
 	if (!s || !xdp) {
 		fprintf(stderr, "veristat: opening the objects: %m\n");
 		return 1;
 	}
-	s->rodata->qdisc_kfuncs = kfunc;
-	bpf_program__set_autoload(s->progs.hop, kfunc);
-	bpf_program__set_autoload(s->progs.hop_map, !kfunc);
-	bpf_program__set_autoload(s->progs.backlog_enqueue, !kfunc);
-	bpf_program__set_autoload(s->progs.backlog_dequeue, !kfunc);
-	err = object_bill(s->obj) | object_bill(xdp->obj) | queue_bill();
+	err = object_bill(s->obj) | plain_bill(kfunc) | object_bill(xdp->obj) | queue_bill();
 	sluice_bpf__destroy(s);
 	sluice_xdp_bpf__destroy(xdp);
 	return err;

@@ -58,6 +58,7 @@ struct world_spec {
 	int no_kfuncs;	     /* as on a kernel whose programs cannot look at qdiscs */
 	int tracepoints;     /* their programs are loaded, for world_trace() */
 	int counters_mapped; /* for world_counters() */
+	__u8 wings;	     /* that the programs have although nothing in the maps uses them */
 };
 
 /* A control map with mode dry-run, loopback as a port of the host, and both peer prefixes. */

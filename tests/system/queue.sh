@@ -262,6 +262,7 @@ queue__packets_that_wait_follow_r() {
 	queue_needed
 	host_config h1 'mode: observe' >"$CASE_DIR/h1.yaml"
 	queue_up
+	net_in h1 tc qdisc add dev eth0 clsact
 	net_in h1 tc filter add dev eth0 egress prio 60000 bpf da obj "$BUILD/noted.bpf.o" sec tc 2>"$CASE_DIR/tc.log" ||
 		fail "tc does not attach noted.bpf.o: $(<"$CASE_DIR/tc.log")"
 	# Four that are 200 ms apart, and a fifth that brings four times their R: egress's clock has come down to 200 ms.
@@ -278,7 +279,7 @@ queue__packets_that_wait_follow_r() {
 	expect "packets dropped since they would leave too late" "$(queue_count '.packets[6]')" -eq 2
 	expect "packets that tc counts as dropped" "$(queue_tc drops)" -eq 2
 	wait_for 20 "tc shows that nothing waits" queue_is_empty
-	net_in h1 tc filter del dev eth0 egress prio 60000
+	net_in h1 tc qdisc del dev eth0 clsact
 }
 
 # queue_jain FLOWS PACKETS: of the first PACKETS of the capture, the Jain index of what each of FLOWS has.

@@ -55,9 +55,12 @@ static const char *device_without_times(const char *device, char *name)
 	struct link_info link;
 	struct qdisc_info q;
 	__u32 ifindex;
+	int err = link_get(device, &link) ?: qdisc_get(link.ifindex, &q);
 
-	if (link_get(device, &link) || qdisc_get(link.ifindex, &q))
+	if (err) {
+		msg("%s: reading the qdiscs: %s: the device below it that has no fq is not named", device, strerror(-err));
 		return device;
+	}
 	ifindex = link_lacks_times(link.ifindex, &q);
 	return ifindex && if_indextoname(ifindex, name) ? name : device;
 }

@@ -46,8 +46,8 @@ struct dataplane {
 	char pin_dir[256];
 	int lock_fd;
 	struct sluice_bpf *skel;	/* the maps, and the programs wanted at the start */
-	struct sluice_bpf *more[SET_N]; /* programs wanted by reloads, over the same maps; NULL at the end */
-	struct sluice_bpf *of[SET_N];	/* the object in which a set is loaded; NULL: none */
+	struct sluice_bpf *more[SET_N + 6]; /* programs wanted by reloads, over the same maps; NULL at the end */
+	struct sluice_bpf *of[SET_N];	/* the object in which a set is loaded last; NULL: none */
 	unsigned char *elf;		/* the object with the configured congestion control's name */
 	struct pins pins;
 	int fresh;	     /* this run made the pins */

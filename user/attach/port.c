@@ -175,8 +175,15 @@ static int port_clsact(struct port_plan *p)
 	int err;
 
 	if (p->port.flags & PORT_F_TCX) {
-		if (!qdisc_get(p->link.ifindex, &q) && !q.clsact)
-			p->old.flags &= ~PORT_F_OUR_CLSACT;
+		if (p->old.flags & PORT_F_OUR_CLSACT) {
+			err = qdisc_get(p->link.ifindex, &q);
+			if (err) {
+				msg("%s: reading the qdiscs: %s", p->i->name, strerror(-err));
+				return err;
+			}
+			if (!q.clsact)
+				p->old.flags &= ~PORT_F_OUR_CLSACT;
+		}
 		p->port.flags |= p->old.flags & PORT_F_OUR_CLSACT;
 		if (p->had && !(p->old.flags & PORT_F_TCX))
 			msg_info("%s: attached by clsact -> tcx", p->i->name);

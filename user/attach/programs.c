@@ -2,8 +2,10 @@
 /*
  * The BPF programs that a configuration and this kernel want, loaded over pinned or new maps.
  *
- *  1. They come in sets (dataplane_int.h). A start loads its sets in one object; a reload that needs more loads these
- *     in another one, over the same maps. None is unloaded before the end.
+ *  1. They come in sets (dataplane_int.h), with the wings that the configuration uses (abi/control.h): the verifier
+ *     removes the code of the others, which is most of it. A start loads its sets in one object; a reload that needs
+ *     more sets, or its sets with more wings, loads these in another one, over the same maps, and attaches its programs.
+ *     None is unloaded before the end.
  *  2. The verifier takes a second of a CPU or more, so loading gives way to all other work.
  */
 #include <bpf/bpf.h>
@@ -96,6 +98,35 @@ unsigned int sets_wanted(const struct config *c)
 		if (i->pfc && i->role == PORT_F_SWITCH)
 			sets |= SET_BIT(SET_PFC);
 	}
+	return sets;
+}
+
+static __u8 wings_wanted(const struct config *c)
+{
+	__u8 wings = config_hiercc(c) ? WING_RACKS : 0;
+	unsigned int k;
+
+	for (k = 0; k < c->interfaces_count; k++) {
+		if (c->interfaces[k].pfc)
+			wings |= WING_PAUSES;
+		if (c->interfaces[k].voqs)
+			wings |= WING_RACKS;
+	}
+	for (k = 0; k < c->peers_count; k++)
+		if (c->peers[k].hiercc)
+			wings |= WING_RACKS;
+	return wings;
+}
+
+/* Of these sets those that have to be loaded to have all wings, too. */
+static unsigned int sets_missing(const struct dataplane *dp, unsigned int sets, __u8 wings)
+{
+	const unsigned int winged = SET_BIT(SET_HOST) | SET_BIT(SET_SWITCH) | SET_BIT(SET_VOQS);
+	unsigned int i;
+
+	for (i = 0; i < SET_N; i++)
+		if (dp->of[i] && (!(winged & SET_BIT(i)) || !(wings & ~dp->of[i]->rodata->wings)))
+			sets &= ~SET_BIT(i);
 	return sets;
 }
 
@@ -243,6 +274,7 @@ static int programs_prepare(struct dataplane *dp, const struct config *c, const 
 	if (err)
 		return err;
 	s->rodata->wire_port = c->port;
+	s->rodata->wings = wings_wanted(c);
 	if (!was || !was->cc_name[0] || !c->tcp.name)
 		return bpf_program__set_autoload(s->progs.cc_move, false);
 	memcpy((char *)s->rodata->cc_from, was->cc_name, sizeof(was->cc_name));
@@ -339,19 +371,22 @@ int maps_share(struct bpf_object *to, const struct bpf_object *from, int grow)
 
 int programs_add(struct dataplane *dp, const struct config *c)
 {
-	unsigned int sets = sets_wanted(c), i;
+	__u8 wings = wings_wanted(c);
+	unsigned int sets, i;
 	struct sluice_bpf *s;
 	int err;
 
-	for (i = 0; i < SET_N; i++)
+	for (i = 0; i < SET_N; i++) /* they only become more, so there is an end to loading */
 		if (dp->of[i])
-			sets &= ~SET_BIT(i);
+			wings |= dp->of[i]->rodata->wings;
+	sets = sets_missing(dp, sets_wanted(c), wings);
 	if (!sets)
 		return host_maps_take(dp); /* if an earlier reload failed there */
 	s = sluice_bpf__open();
 	if (!s)
 		return -errno;
 	s->rodata->wire_port = dp->skel->rodata->wire_port;
+	s->rodata->wings = wings;
 	err = programs_choose(s, sets, 0)  ?:
 		      host_maps_grow(s, c) ?:
 					     maps_share(s->obj, dp->skel->obj, sets & SET_BIT(SET_HOST));
@@ -362,7 +397,7 @@ int programs_add(struct dataplane *dp, const struct config *c)
 		return err;
 	}
 	for (i = 0; dp->more[i]; i++)
-		; /* each has a set of its own: there is room */
+		; /* each has a set or a wing that the others lack: there is room */
 	dp->more[i] = s;
 	return host_maps_take(dp);
 }

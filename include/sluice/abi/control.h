@@ -11,6 +11,11 @@ enum sluice_mode {
 	MODE_ENFORCE,
 };
 
+/* The parts of the programs that are only there if the configuration uses them: `wings`, a constant of an object. */
+#define WING_PAUSES 1 /* pauses are heard, obeyed and sent */
+#define WING_RACKS 2  /* VOQs and credit of HierCC */
+#define WINGS_ALL (WING_PAUSES | WING_RACKS)
+
 /* The live knobs, one entry. */
 struct control {
 	__u32 abi;	    /* SLUICE_ABI; the first member in every version. 0: the pins are being swapped */

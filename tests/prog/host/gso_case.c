@@ -18,7 +18,7 @@
 
 void gso_make(void)
 {
-	world_make();
+	world_make_with(.wings = WING_RACKS); /* some attach egress before they use a VOQ */
 	hosts_strip();
 }
 

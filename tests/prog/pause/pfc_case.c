@@ -7,7 +7,7 @@
 
 void pfc_make(void)
 {
-	world_make();
+	world_make_with(.wings = WING_PAUSES);
 	hosts_strip();
 }
 

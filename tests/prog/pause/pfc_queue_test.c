@@ -9,7 +9,7 @@
 
 static void make_tracepoints(void)
 {
-	world_make_with(.tracepoints = 1, .no_kfuncs = 1);
+	world_make_with(.tracepoints = 1, .no_kfuncs = 1, .wings = WING_PAUSES);
 }
 
 TestSuite(pfc_queue, .init = make_tracepoints, .fini = world_drop, .timeout = 60);

@@ -78,6 +78,7 @@ void tor_set(__u32 tor)
 	struct control c = control_read();
 
 	c.tor = htonl(tor);
+	wings_use(tor ? WING_RACKS : 0);
 	control_write(&c);
 }
 
@@ -125,6 +126,7 @@ void pauses_count(__u32 n)
 	struct control c = control_read();
 
 	c.pfc = n;
+	wings_use(n ? WING_PAUSES : 0);
 	control_write(&c);
 }
 

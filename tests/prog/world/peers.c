@@ -26,6 +26,7 @@ void peer_set(const char *address, __u32 prefixlen, const struct peer *peer)
 		k.addr.b[10] = k.addr.b[11] = 0xff;
 	}
 	map_set(skel->maps.peers, &k, peer);
+	wings_use(peer->hiercc ? WING_RACKS : 0);
 }
 
 void peers_leave(int leave)

@@ -20,6 +20,7 @@ struct port port_usual(void)
 void port_set(__u32 ifindex, const struct port *port)
 {
 	map_set(skel->maps.ports, &ifindex, port);
+	wings_use(port->flags & (PORT_F_VOQ_UP | PORT_F_VOQ_DOWN) ? WING_RACKS : 0);
 }
 
 void port_change(__u32 ifindex, const struct port *port)
@@ -81,6 +82,7 @@ struct class_queue class_queue_get(__u32 ifindex, __u32 class)
 
 void pauses_set(__u32 ifindex, const struct pfc_port *pauses)
 {
+	wings_use(WING_PAUSES);
 	map_set(skel->maps.pfc_ports, &ifindex, pauses);
 }
 
@@ -118,6 +120,7 @@ struct pfc_slot pauses_slot(__u32 slot)
 
 void pauses_slot_set(__u32 slot, const struct pfc_slot *s)
 {
+	wings_use(WING_PAUSES);
 	map_set(skel->maps.pfc_slots, &slot, s);
 }
 

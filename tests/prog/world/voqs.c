@@ -32,6 +32,7 @@ struct voq voq_get(struct voq_key k)
 
 void voq_set(struct voq_key k, const struct voq *v)
 {
+	wings_use(WING_RACKS);
 	map_set(skel->maps.voqs, &k, v);
 }
 
@@ -64,11 +65,13 @@ void voqs_make_room(void)
 
 void arrival_slot_set(const struct arrival_key *key, __u32 slot)
 {
+	wings_use(WING_RACKS);
 	map_set(skel->maps.arrival_slots, key, &slot);
 }
 
 void arrival_set(__u32 slot, const struct arrival *a)
 {
+	wings_use(WING_RACKS);
 	map_set(skel->maps.arrivals, &slot, a);
 }
 
@@ -82,6 +85,7 @@ struct arrival arrival_get(__u32 slot)
 
 void credit_set(__u32 slot, const struct credit *c)
 {
+	wings_use(WING_RACKS);
 	map_set(skel->maps.credits, &slot, c);
 }
 
@@ -95,6 +99,7 @@ struct credit credit_get(__u32 slot)
 
 void ring_set(__u32 port, const struct credit_ring *r)
 {
+	wings_use(WING_RACKS);
 	map_set(skel->maps.credit_rings, &port, r);
 }
 

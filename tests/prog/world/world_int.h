@@ -19,6 +19,9 @@ extern __u64 held_ns;
 /* From now on the programs' clock stands. */
 void clock_hold(void);
 
+/* The configuration uses the wings from now on; programs are loaded with those that are used (user/attach/programs.c). */
+void wings_use(__u8 wings);
+
 /* Frames that were run since the counters were looked at. */
 extern unsigned int frames;
 /* Entries of the flow map then, and those that a test has put there since. */
