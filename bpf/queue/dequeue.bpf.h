@@ -150,10 +150,11 @@ static __always_inline __u64 earlier_ns(__u64 a_ns, __u64 b_ns)
 	return a_ns && (!b_ns || a_ns < b_ns) ? a_ns : b_ns;
 }
 
-/* Counts a packet that leaves, and returns it. setup: of the port; NULL: it has none. */
+/* Counts a packet that leaves, and returns it. */
 static __always_inline struct sk_buff *queue_hand_out(struct queue *q, struct Qdisc *sch, struct sk_buff *skb,
-						      const struct queue_setup *setup, __u64 now_ns)
+						      __u64 now_ns)
 {
+	const struct queue_setup *setup = q->has_setup ? setup_get(q) : NULL;
 	__u32 bytes = queue_bytes(skb);
 
 	if (setup && setup->bps)
@@ -221,13 +222,13 @@ static __always_inline struct sk_buff *queue_give(struct Qdisc *sch)
 	}
 	skb = bpf_kptr_xchg(&q->direct, skb);
 	if (skb)
-		return queue_hand_out(q, sch, skb, setup, now_ns);
+		return queue_hand_out(q, sch, skb, now_ns);
 	if (setup && q->seen.classes)
 		skb = class_give(q, setup, sch, now_ns, &next_ns);
 	else
 		skb = flows_give(q, sch, now_ns, &next_ns);
 	if (skb)
-		return queue_hand_out(q, sch, skb, setup, now_ns);
+		return queue_hand_out(q, sch, skb, now_ns);
 	if (next_ns)
 		queue_wake_at(sch, next_ns);
 	return NULL;

@@ -29,6 +29,12 @@ static __always_inline void flow_push(struct queue_flow *f, struct queue_packet 
 	list_push_back(&f->lock, &f->fifo, &p->in_flow);
 }
 
+/* On copies, and apart: in line the verifier would go through the rest once for each way of theirs. */
+VERIFIED_ONCE __u64 flow_front(struct pace *pace, const struct pace_gap *gap)
+{
+	return pace && gap ? pace_front(pace, gap) : 0;
+}
+
 /* Takes the first packet out, or NULL, and decides when the next one leaves. stale: it is dropped, and takes no time. */
 static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 {
@@ -62,7 +68,7 @@ static __always_inline struct sk_buff *flow_pop(struct queue_flow *f, int stale)
 		f->pace.left_ns = f->first_ns;
 	if (next) {
 		pace = f->pace; /* on the stack, as a VOQ's clock */
-		f->first_ns = pace_front(&pace, &gap);
+		f->first_ns = flow_front(&pace, &gap);
 		f->pace.late_ns = pace.late_ns;
 	}
 	f->first_voq = voq;

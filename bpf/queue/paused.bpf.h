@@ -22,12 +22,19 @@ static __always_inline struct queue_pauses *pauses_get(const struct queue *q)
 	return bpf_map_lookup_elem(&queue_pauses, &key);
 }
 
+/* Of these priorities those without a pause. Apart: in line the verifier would go through the rest once for each priority. */
+VERIFIED_ONCE __u32 pauses_over(__u64 netns_cookie, __u32 ifindex, __u32 prios, __u64 now_ns)
+{
+	struct queue_port key = { .netns_cookie = netns_cookie, .ifindex = ifindex };
+	const struct queue_pauses *p = bpf_map_lookup_elem(&queue_pauses, &key);
+
+	return p ? queue_pauses_over(p, prios, now_ns) : prios;
+}
+
 /* Whether packets of these priorities have to wait. */
 static __always_inline int pauses_hold(const struct queue *q, __u32 prios, __u64 now_ns)
 {
-	const struct queue_pauses *p = prios ? pauses_get(q) : NULL;
-
-	return p && !queue_pauses_over(p, prios, now_ns);
+	return prios && !pauses_over(q->seen.netns_cookie, q->seen.ifindex, prios, now_ns);
 }
 
 /* A qdisc of the interface begins. */
@@ -96,8 +103,7 @@ static __always_inline void paused_resume(struct queue *q, struct queue_flow *f,
 /* Moves flows whose pause is over to the ring. */
 static __always_inline void paused_release(struct queue *q, __u64 now_ns)
 {
-	const struct queue_pauses *p = pauses_get(q);
-	__u32 over = p ? queue_pauses_over(p, 0xff, now_ns) : 0xff;
+	__u32 over = pauses_over(q->seen.netns_cookie, q->seen.ifindex, 0xff, now_ns);
 	struct bpf_iter_num it;
 	struct queue_flow *f;
 

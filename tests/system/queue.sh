@@ -353,12 +353,14 @@ queue__thousand_flows_leave_in_turns() {
 	expect "packets that tc counts as dropped" "$(queue_tc drops)" -eq 0
 }
 
-# ns_of_a_datagram KIND HELD: of 16 flows in turn, with that qdisc, beside HELD flows that wait in it. In a VM whose clock
-# counts instructions a ns is one.
+# ns_of_a_datagram KIND HELD: of 16 flows in turn, with that qdisc, beside HELD flows that wait in it: the least of three
+# runs, as an interrupt or a timer is no part of it. In a VM whose clock counts instructions a ns is one.
 ns_of_a_datagram() {
 	net_in h1 tc qdisc replace dev eth0 root "$1" 2>>"$CASE_DIR/tc.log" || skip "no $1 here"
 	(($2 == 0)) || net_in h1 bash -c "ulimit -n 20000; exec $BUILD/held 10.99.0.2 9 9000 $2 1" || fail "held: it does not send"
-	net_in h1 "$BUILD/held" 10.99.0.1 9 0 16 500 || fail "held: it does not send"
+	for _ in 1 2 3; do
+		net_in h1 "$BUILD/held" 10.99.0.1 9 0 16 500 || fail "held: it does not send"
+	done | sort -n | head -n 1
 }
 
 # A packet that is due while no flow has a turn needs none, and costs the same however many flows wait.

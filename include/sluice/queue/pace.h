@@ -27,7 +27,7 @@ struct pace {
 	__u64 tail_ns;	 /* departure of the last packet that came, by egress's clock at R */
 	__u64 late_ns;	 /* how far it is behind egress's clock, because of pauses */
 	__u64 paused_ns; /* of all pauses so far */
-	__u32 kbps;	 /* R of the newest packet that has one; 0: none had */
+	__u64 kbps;	 /* R of the newest packet that has one; 0: none had */
 };
 
 /* The wait of a packet, fixed when it comes. */
@@ -35,7 +35,7 @@ struct pace_gap {
 	__u64 departure_ns; /* as egress gave it */
 	__u64 gap_ns;	    /* behind the packet in front of it; 0 without kbps */
 	__u64 until_ns;	    /* later it need not leave, pauses not counted; 0: no limit */
-	__u32 kbps;	    /* R by which it was computed; 0: departure_ns stands */
+	__u64 kbps;	    /* R by which it was computed; 0: departure_ns stands */
 };
 
 /*
