@@ -162,6 +162,7 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 
 void dataplane_commit(struct dataplane *dp, const struct config *c)
 {
+	kernel_btf_free();
 	epoch_next(dp, c);
 	linger_begin(dp);
 	if (!dp->running) {

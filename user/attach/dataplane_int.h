@@ -140,10 +140,16 @@ __u64 linger_ns(const struct dataplane *dp, struct leaving *l);
 void linger_begin(struct dataplane *dp);
 struct timespec timespec_of(__u64 ns);
 
+/* --- kernel.c --- */
+
+/* NULL: errno says why. Valid until kernel_btf_free(). */
+const struct btf *kernel_btf(void);
+void kernel_btf_free(void);
+/* 1, 0, or -errno if there is no BTF. kind: BTF_KIND_*. */
+int kernel_btf_has(const char *name, __u32 kind);
+
 /* --- programs.c --- */
 
-/* From the kernel's BTF: 1, 0, or -errno if there is no BTF. kind: BTF_KIND_*. */
-int kernel_btf_has(const char *name, __u32 kind);
 /* libbpf logs one level lower; the reason of a failed load is kept. */
 void libbpf_init(void);
 /* Opens dp->skel, over the maps of the pin directory, or of `next` there while dp->adopt. */

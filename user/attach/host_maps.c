@@ -34,7 +34,10 @@ __u32 map_entries(int fd)
 	struct bpf_map_info info = {};
 	__u32 len = sizeof(info);
 
-	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.max_entries;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
+		return info.max_entries;
+	msg("asking how large a map is: %s: assuming the size in the configuration", strerror(errno));
+	return 0;
 }
 
 /* One that is pinned keeps its size, unless it is that of an earlier daemon that had no host: then it is made anew. */
@@ -46,6 +49,8 @@ static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u3
 
 	pin_path(path, sizeof(path), dp->pin_dir, bpf_map__name(map));
 	fd = bpf_map__pin_path(map) ? bpf_obj_get(path) : -1;
+	if (fd < 0 && bpf_map__pin_path(map) && errno != ENOENT)
+		msg("%s: %s: assuming the size in the configuration", path, strerror(errno));
 	if (fd < 0)
 		return room;
 	has = map_entries(fd);

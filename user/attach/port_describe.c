@@ -76,6 +76,11 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 		msg("%s: reading the qdiscs: %s", i->name, strerror(-err));
 		return err;
 	}
+	err = kernel_tcx();
+	if (err < 0) {
+		msg("%s: reading whether this kernel has tcx: %s", i->name, strerror(-err));
+		return err;
+	}
 	port->speed_bps = port_speed(i, link, &q, port->speed_bps);
 	err = port_refused(i, link, &q, port->speed_bps, why);
 	if (err) {

@@ -52,31 +52,6 @@ void libbpf_init(void)
 	libbpf_set_print(libbpf_print);
 }
 
-int kernel_btf_has(const char *name, __u32 kind)
-{
-	struct btf *btf;
-	int id;
-
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		return -ENOENT;
-	btf = btf__load_vmlinux_btf();
-	if (!btf)
-		return -errno;
-	id = btf__find_by_name_kind(btf, name, kind);
-	btf__free(btf);
-	return id > 0;
-}
-
-int kernel_has_kfunc(void)
-{
-	return kernel_btf_has("bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
-}
-
-int kernel_has_tcp_ops(void)
-{
-	return kernel_btf_has("bpf_struct_ops_tcp_congestion_ops", BTF_KIND_STRUCT);
-}
-
 #define SETS_ALL (SET_BIT(SET_N) - 1)
 
 unsigned int sets_wanted(const struct config *c)
@@ -135,20 +110,25 @@ static unsigned int sets_missing(const struct dataplane *dp, unsigned int sets, 
  * by name, and until 1.5 refuses those that the kernel lacks, so it is one or the other: the object's own type gets
  * the name that a flavour of it has.
  */
-static void cc_event_place(struct bpf_object *obj)
+static int cc_event_place(struct bpf_object *obj)
 {
-	struct btf *kernel = btf__load_vmlinux_btf(), *own = bpf_object__btf(obj);
+	const struct btf *kernel = kernel_btf(), *own = bpf_object__btf(obj);
 	const struct btf_member *wanted;
 	struct btf_member *m;
 	int id = btf__find_by_name_kind(own, "tcp_congestion_ops___tx_start", BTF_KIND_STRUCT);
-	int ops = btf__find_by_name_kind(own, "tcp_congestion_ops", BTF_KIND_STRUCT);
-	int at = btf__find_by_name_kind(kernel, "tcp_congestion_ops", BTF_KIND_STRUCT);
+	int ops = btf__find_by_name_kind(own, "tcp_congestion_ops", BTF_KIND_STRUCT), at, err;
 
+	if (!kernel) {
+		err = -errno;
+		msg("/sys/kernel/btf/vmlinux: %s", strerror(-err));
+		return err;
+	}
+	at = btf__find_by_name_kind(kernel, "tcp_congestion_ops", BTF_KIND_STRUCT);
 	wanted = id > 0 ? btf_members(btf__type_by_id(own, id)) : NULL;
 	m = ops > 0 ? (struct btf_member *)layout_member(own, ops, "cwnd_event") : NULL;
 	if (wanted && m && at > 0 && layout_member(kernel, at, btf__name_by_offset(own, wanted->name_off)))
 		m->name_off = wanted->name_off;
-	btf__free(kernel);
+	return 0;
 }
 
 /* Disables the programs that this kernel or this run does not want. */
@@ -193,8 +173,7 @@ static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 		bpf_program__set_autoload(all[i].prog, all[i].wanted && all[i].sets & sets);
 	if (!want_cc)
 		return bpf_map__set_autocreate(s->maps.tcp_cc, false);
-	cc_event_place(s->obj);
-	return 0;
+	return cc_event_place(s->obj);
 }
 
 __u32 map_room(int fd, __u32 wanted, const char *key)

@@ -33,13 +33,18 @@ struct tcx_info {
 	__u32 place;   /* TCX_AT_* */
 };
 
-int kernel_has_tcx(void)
+int kernel_tcx(void)
 {
 	static int has = -1; /* asked for each pod; reading the kernel's BTF takes time */
 
 	if (has < 0)
-		has = kernel_btf_has("tcx_link", BTF_KIND_STRUCT) > 0;
+		has = kernel_btf_has("tcx_link", BTF_KIND_STRUCT);
 	return has;
+}
+
+int kernel_has_tcx(void)
+{
+	return kernel_tcx() > 0;
 }
 
 static enum bpf_attach_type tcx_place(enum bpf_tc_attach_point where)

@@ -4,7 +4,9 @@
 #include <bpf/libbpf.h>
 #include <linux/types.h>
 
-/* From the kernel's BTF: Linux 6.6 and newer have it. */
+/* From the kernel's BTF: 1 (Linux 6.6 and newer), 0, or -errno if that cannot be read. */
+int kernel_tcx(void);
+/* 1 or 0: also if it cannot be read. */
 int kernel_has_tcx(void);
 
 /*
