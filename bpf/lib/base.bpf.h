@@ -33,8 +33,8 @@
 const volatile __u16 wire_port = WIRE_PORT_DEFAULT;
 
 /*
- * What this object has the code of, beside the path of a packet between hosts: the verifier removes what is behind a bit
- * that is 0, and does not verify it (programs.c).
+ * The parts that this object has beside the path of a packet between hosts: the verifier removes code behind a bit that
+ * is 0, and does not verify it (programs.c).
  */
 const volatile __u8 wings = WINGS_ALL;
 

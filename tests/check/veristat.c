@@ -47,8 +47,9 @@ static int bill_print(const struct bill *b)
 	const char *at = strstr(b->log, "\nprocessed "); /* Linux 7.2 has another line with this ending */
 	unsigned int insns, peak;
 
-	if (!at || sscanf(at, "\nprocessed %u insns (limit %*u) max_states_per_insn %*u total_states %*u peak_states %u", &insns,
-			  &peak) != 2) {
+	if (!at ||
+	    sscanf(at, "\nprocessed %u insns (limit %*u) max_states_per_insn %*u total_states %*u peak_states %u",
+		   &insns, &peak) != 2) {
 		fprintf(stderr, "veristat: %s: the verifier says '%s'\n", bpf_program__name(b->program), b->log);
 		return 1;
 	}
@@ -64,7 +65,7 @@ static int object_bill(struct bpf_object *object)
 	unsigned int n = 0, i;
 	int err;
 
-	bpf_object__for_each_program(program, object) {
+	bpf_object__for_each_program (program, object) {
 		if (!bpf_program__autoload(program))
 			continue;
 		if (n == PROGRAMS) {
@@ -140,7 +141,7 @@ static int plain_bill(int kfunc)
 	if (!s)
 		return 1;
 	s->rodata->wings = 0;
-	bpf_object__for_each_program(p, s->obj) {
+	bpf_object__for_each_program (p, s->obj) {
 		if (p != s->progs.egress && p != s->progs.ingress && p != s->progs.hop && p != s->progs.hop_map)
 			bpf_program__set_autoload(p, false);
 	}

@@ -58,7 +58,8 @@ static const char *device_without_times(const char *device, char *name)
 	int err = link_get(device, &link) ?: qdisc_get(link.ifindex, &q);
 
 	if (err) {
-		msg("%s: reading the qdiscs: %s: the device below it that has no fq is not named", device, strerror(-err));
+		msg("%s: reading the qdiscs: %s: the device below it that has no fq is not named", device,
+		    strerror(-err));
 		return device;
 	}
 	ifindex = link_lacks_times(link.ifindex, &q);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the running kernel has, by its BTF. Reading that takes 20 ms and 1,700 calls, so it is read once for a start or a
+ * Questions about the running kernel, answered by its BTF. Reading that takes 20 ms and 1,700 calls, so it is read once for a start or a
  * reload, and released afterwards: it has 6 MB.
  */
 #include <bpf/btf.h>
