@@ -121,9 +121,9 @@ static inline int pfc_consumes(struct __sk_buff *ctx)
 {
 	enum sluice_stat verdict;
 
-	if (!has_pauses() || ctx->protocol != bpf_htons(PFC_ETHERTYPE))
+	if (ctx->protocol != bpf_htons(PFC_ETHERTYPE))
 		return 0;
-	verdict = pfc_take(ctx);
+	verdict = has_pauses() ? pfc_take(ctx) : STAT_PFC_UNWANTED;
 	if (verdict == STAT_PFC_RX)
 		return 1;
 	stats_count(verdict);

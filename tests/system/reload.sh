@@ -282,6 +282,42 @@ reload_rename() {
 }
 
 # Index, not name, is what an interface is known by: it is managed on, and taken over under its new name.
+# Programs are loaded without the wings that the configuration does not use, and once more when a reload uses them.
+reload__brings_pauses_and_credit() {
+	local plain
+
+	net_up
+	daemon_start h1 h2 sw
+	plain=$(bytes_of_program sw egress)
+	pfc_switch obey "buffer: 200KB" >"$CASE_DIR/sw.yaml"
+	daemon_hup sw reloaded
+	expect "bytes of the program at a port that obeys" "$(bytes_of_program sw egress)" -gt $((plain * 3 / 2))
+	server h2
+	bulk_start h1 10.2.0.2
+	pfc_host >"$CASE_DIR/h1.yaml"
+	daemon_hup h1 reloaded
+	pfc_send 8 65535
+	counts h1 0 pfc_rx
+	credits_config h1 && credits_config h2
+	daemon_hup h2 reloaded
+	daemon_hup h1 reloaded
+	grows "credit" 20 stat_of h1 credit_taken
+	bulk_unharmed
+	bulk_stop
+}
+
+# bytes_of_program NODE HOOK: of the one at p1.
+bytes_of_program() {
+	local pin
+
+	pin=$PINS/ssys-$1/tcx_$(ifindex_of "$1" p1)_$2
+	if [[ -e $pin ]]; then
+		bpftool -j prog show id "$(bpftool -j link show pinned "$pin" | jq .prog_id)" | jq .bytes_xlated
+	else
+		bpftool -j prog show id "$(net_in "$1" tc -j filter show dev p1 "$2" | jq '.[].options.prog.id | values')" | jq .bytes_xlated
+	fi
+}
+
 reload__interface_is_renamed_without_loss() {
 	reload_up
 	reload_rename
