@@ -98,7 +98,12 @@ struct bpf_tcp_sock {
 	__u32 snd_una;
 };
 
-struct bpf_sock;
+struct bpf_sock {
+	__u32 bound_dev_if;
+	__u32 family;
+	__u32 type;
+	__u32 protocol;
+};
 
 struct __sk_buff {
 	__u32 len;

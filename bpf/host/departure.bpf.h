@@ -112,6 +112,15 @@ static inline __u64 egress_socket_bps(struct __sk_buff *ctx)
 	return bytes >> 40 ? 0 : bytes * 8; /* ~0: none */
 }
 
+/* Whether a tunnel's packet is that of a TCP socket here, which sends no more while its packets wait (TSQ). */
+static inline int egress_is_of_tcp(struct __sk_buff *ctx)
+{
+	struct bpf_sock *own = ctx->sk;
+
+	own = own ? bpf_sk_fullsock(own) : 0;
+	return own && own->protocol == IPPROTO_TCP;
+}
+
 /*
  * Whether a UDP packet that leaves at at_ns is beyond its flow's first window (first.h). A path that is silent for
  * FIRST_RTTS is taken to report nothing.
@@ -159,7 +168,7 @@ static inline __u64 egress_waits_by_r(const struct egress_pkt *p, __u64 waits_ns
  * Whether the packet would have to wait beyond the horizon. TCP has its own window, so its clock is never far ahead.
  * UDP and tunnels have none: a packet that would wait for longer than the horizon is dropped or, if the policy is to mark
  * and the packet is ECN capable, is marked and waits up to twice as long. At an R of less than a packet in the horizon
- * one packet waits for another.
+ * one packet waits for another. The socket of a TCP connection in a tunnel waits instead, as without Sluice.
  */
 static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 				  const struct control *ctl)
@@ -168,6 +177,10 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, s
 
 	if (p->key.proto == IPPROTO_TCP || !(f->path.port_flags & PORT_F_EDT))
 		return 0;
+	if (egress_is_of_tcp(ctx)) {
+		p->patience_ns = UDP_SOCKET_NS;
+		return 0;
+	}
 	p->socket_bps = egress_socket_bps(ctx);
 	rate_bps = flow_clock_bps(f, 1);
 	ahead = egress_waits_by_r(p, flow_waits_ns(f, egress_begins_ns(ctx, p)), rate_bps);

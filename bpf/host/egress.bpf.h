@@ -314,6 +314,8 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 	if (verdict != STAT_TX_DATA)
 		return verdict;
 	p->weight = egress_weight(ctx, p, f, 0);
+	if (p->key.proto != IPPROTO_TCP)
+		flow_note_burst(f, p->weight);
 	if (egress_is_quiet(p, f))
 		return egress_quiet(ctx, p, f, ctl);
 	if (p->payload_bytes && (!f->companion.began_us || flow_first_ends(f, p->now_ns)))

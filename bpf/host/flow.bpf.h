@@ -270,18 +270,21 @@ VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
 	return 0;
 }
 
-/* T of the prefix. If it is to be measured it is no less than the port allows, from which it follows until then. */
-static inline __u64 flow_t_ns(const struct peer *peer, const struct port *port)
+/*
+ * T of the prefix. If it is to be measured it is no less than the port allows, from which it follows until then; and no less
+ * than two packets of a tunnel take that come whole (GSO): each is a queue of its own at the bottleneck.
+ */
+static inline __u64 flow_t_ns(const struct flow *f, const struct peer *peer, const struct port *port)
 {
 	__u32 packet = port->mtu + WIRE_ETH_BYTES;
-	__u64 floor;
+	__u64 floor, t_ns;
 
 	if (!peer->t_auto)
 		return peer->t_ns;
-	if (!peer->measured_ns)
-		return base_rtt_start_ns(port->speed_bps, packet);
-	floor = base_rtt_floor_ns(port->speed_bps, packet);
-	return peer->t_ns > floor ? peer->t_ns : floor;
+	t_ns = peer->measured_ns ? peer->t_ns : base_rtt_start_ns(port->speed_bps, packet);
+	floor = f->tx.flags & FLOW_F_BURSTS ? 2 * pacer_cost_ns(FLOW_BURST_BYTES, port->speed_bps) :
+					      base_rtt_floor_ns(port->speed_bps, packet);
+	return t_ns > floor ? t_ns : floor;
 }
 
 /*
@@ -296,7 +299,7 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 	if (!f || !peer || !port)
 		return 0;
 	p = &f->params;
-	p->t_ns = flow_t_ns(peer, port);
+	p->t_ns = flow_t_ns(f, peer, port);
 	w_init = port->speed_bps / 1000 * p->t_ns / 8000000;
 	packet = port->mtu + WIRE_ETH_BYTES;
 	if (w_init < packet)
@@ -352,6 +355,15 @@ VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32
 	f->path.epoch = epoch;
 	flow_unlock(f);
 	return 0;
+}
+
+/* Notes that packets of a flow without a window are larger than what its port carries in T. */
+static inline void flow_note_burst(struct flow *f, __u32 bytes)
+{
+	if (f->tx.flags & FLOW_F_BURSTS || bytes <= q12_to_bytes(f->params.w_init))
+		return;
+	f->tx.flags |= FLOW_F_BURSTS;
+	f->path.epoch--; /* flow_refresh() with the next packet */
 }
 
 /* Whether it waits for its first feedback. -1 unit: it began in the current unit. */

@@ -166,7 +166,7 @@ harm_device() {
 
 	net_in "$1" ip -batch - <<-END || fail "$2 of $1"
 		address flush dev eth0
-		link set $2 address $(net_in "$1" cat /sys/class/net/eth0/address) up
+		link set $2 address $(net_in "$1" ip -j link show dev eth0 | jq -r '.[0].address') up
 		address add 10.$n.0.2/24 dev $2
 		neighbour replace 10.$n.0.1 lladdr 02:00:0a:00:0$n:01 nud permanent dev $2
 		route replace default via 10.$n.0.1
@@ -190,7 +190,7 @@ env_macvlan() {
 		address add 10.1.0.2/24 dev mv0
 		route replace default via 10.1.0.1
 	END
-	net_in sw ip neighbour replace 10.1.0.2 lladdr "$(net_in h1 cat /sys/class/net/mv0/address)" dev p1
+	net_in sw ip neighbour replace 10.1.0.2 lladdr "$(net_in h1 ip -j link show dev mv0 | jq -r '.[0].address')" dev p1
 }
 
 # h1's eth0 is the slave of a bond

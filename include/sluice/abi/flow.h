@@ -73,6 +73,10 @@ struct report {
 #define FLOW_F_PAUSE (0xfU << FLOW_F_PAUSE_SHIFT)
 #define FLOW_F_TUNNEL 4 /* a tunnel's (VXLAN, IPIP, GRE): the kernel adds no second header to its packets */
 
+#define FLOW_F_BURSTS \
+	8 /* of a flow without a window: packets larger than what its port carries in the T of its prefix */
+#define FLOW_BURST_BYTES 65536 /* of these the largest */
+
 /* The constraint that held the last packet of a flow. */
 enum flow_held {
 	HELD_NOT,

@@ -109,6 +109,36 @@ Test(flow, flow__of_a_slow_port_has_a_t_of_ten_packets)
 	expect_eq(flow_get(s).params.t_ns, 490000);
 }
 
+/* 250 bytes at 100 Mbit/s: a UDP packet of more than the W_init of 2,640 bytes, and T becomes two of 64 KB. */
+Test(flow, flow__whose_packets_are_bursts_has_a_t_of_two)
+{
+	struct peer peer = peer_usual();
+	struct port port = port_usual();
+	struct frame in = udp(.payload = 2640 - 42);
+	struct ip_spec s = { .udp = 1 };
+
+	port.speed_bps = 100000000;
+	port.mtu = 250;
+	peer.t_auto = 1;
+	peer.t_ns = peer.measured_ns = 200000;
+	peer_set("10.1.0.2", 128, &peer);
+	port_set(WORLD_IFINDEX, &port);
+	run(EGRESS, &in);
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 211200);
+	fixture("a byte more");
+	in = udp(.payload = 2641 - 42);
+	run(EGRESS, &in);
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 2 * 65536 * 80ULL);
+	fixture("a configured one stays");
+	peer.t_auto = 0;
+	peer_set("10.1.0.2", 128, &peer);
+	control_next_epoch();
+	run(EGRESS, &in);
+	expect_eq(flow_get(s).params.t_ns, 200000);
+}
+
 Test(flow, flow__takes_the_tokens_of_its_peer)
 {
 	struct peer peer = peer_usual();

@@ -2,6 +2,7 @@
 /* The programs are loaded, and the maps get what a host usually has. */
 #include <bpf/btf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,7 +219,7 @@ void wings_use(__u8 wings)
 	wings_used |= wings;
 }
 
-int world_program(enum program p)
+static int program_get(enum program p)
 {
 	/* hop_map runs everywhere; the daemon takes it only where hop cannot be had. */
 	if (p == HOP && !kernel_has_kfunc())
@@ -232,6 +233,17 @@ int world_program(enum program p)
 	if (p != INGRESS_XDP && !loaded[p].tc)
 		loaded[p].tc = tc_program_load(p);
 	return loaded[p].fd;
+}
+
+int world_program(enum program p)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* tests/fuzz/cpus.c has a thread for each CPU */
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	fd = program_get(p);
+	pthread_mutex_unlock(&lock);
+	return fd;
 }
 
 void world_needs(enum program p)
