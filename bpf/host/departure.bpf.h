@@ -207,6 +207,8 @@ static inline __u64 egress_udp_bps(const struct egress_pkt *p, struct flow *f, _
 
 	if (egress_is_beyond_first(p, f, at_ns))
 		shares = flow_first_share(f, at_ns, pacer_cost_ns(p->weight, rate_bps));
+	else if (p->patience_ns == UDP_SOCKET_NS) /* TCP in a tunnel has a window of its own */
+		shares = FLOW_SHARES;
 	else
 		shares = flow_overdue(f, p->weight, p->now_ns);
 	bps = flow_share_bps(rate_bps, shares);
