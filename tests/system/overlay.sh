@@ -74,6 +74,7 @@ overlay_is_governed() {
 	packets=$(net_in h1 ip -j -s link show eth0 | jq '.[0].stats64.tx.packets')
 	bytes=$(net_in h1 ip -j -s link show eth0 | jq '.[0].stats64.tx.bytes')
 	expect "bytes in a packet of h1, which leave whole" $((bytes / packets)) -gt "$whole"
+	expect "packets dropped, whose sockets wait here" "$(stat_of h1 tx_horizon)" -eq 0
 	bulk_goes_on
 	bulk_stop
 	expect "errors that h2's stack saw" "$(net_snmp h2 Tcp.InErrs Udp.InErrors Udp6InErrors)" -eq 0
