@@ -281,7 +281,6 @@ reload_rename() {
 	status_soon h1 "name of the interface" '.interfaces[0].name' eth7
 }
 
-# Index, not name, is what an interface is known by: it is managed on, and taken over under its new name.
 # Programs are loaded without the wings that the configuration does not use, and once more when a reload uses them.
 reload__brings_pauses_and_credit() {
 	local plain
@@ -318,6 +317,7 @@ bytes_of_program() {
 	fi
 }
 
+# Index, not name, is what an interface is known by: it is managed on, and taken over under its new name.
 reload__interface_is_renamed_without_loss() {
 	reload_up
 	reload_rename

@@ -42,11 +42,14 @@ enum program_set {
 	SET_N
 };
 
+/* Each loads a set that was not there, or one of host, switch and VOQs with one of the two wings that it lacked. */
+#define RELOADS_MAX (SET_N + 3 * 2)
+
 struct dataplane {
 	char pin_dir[256];
 	int lock_fd;
 	struct sluice_bpf *skel;	    /* the maps, and the programs wanted at the start */
-	struct sluice_bpf *more[SET_N + 6]; /* programs wanted by reloads, over the same maps; NULL at the end */
+	struct sluice_bpf *more[RELOADS_MAX]; /* programs wanted by reloads, over the same maps; NULL at the end */
 	struct sluice_bpf *of[SET_N];	    /* the object in which a set is loaded last; NULL: none */
 	unsigned char *elf;		    /* the object with the configured congestion control's name */
 	struct pins pins;

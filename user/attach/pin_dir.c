@@ -74,7 +74,7 @@ void dataplane_close(struct dataplane *dp)
 	pins_close(&dp->pins);
 	adopt_close(dp);
 	pods_forget(dp);
-	for (k = 0; k < sizeof(dp->more) / sizeof(dp->more[0]) && dp->more[k]; k++)
+	for (k = 0; k < RELOADS_MAX && dp->more[k]; k++)
 		sluice_bpf__destroy(dp->more[k]);
 	if (dp->skel && dp->skel->skeleton)
 		sluice_bpf__destroy(dp->skel);

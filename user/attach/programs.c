@@ -78,8 +78,8 @@ unsigned int sets_wanted(const struct config *c)
 
 static __u8 wings_wanted(const struct config *c)
 {
-	__u8 wings = config_hiercc(c) ? WING_RACKS : 0;
 	unsigned int k;
+	__u8 wings = 0;
 
 	for (k = 0; k < c->interfaces_count; k++) {
 		if (c->interfaces[k].pfc)
