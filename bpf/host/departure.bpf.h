@@ -95,30 +95,26 @@ static inline __u64 egress_begins_ns(const struct __sk_buff *ctx, const struct e
 	return p->pause.departure_ns > from_ns ? p->pause.departure_ns : from_ns;
 }
 
-/* The rate that the packet's own socket keeps, bits/s; 0: none, or this kernel's programs cannot read it. */
-static inline __u64 egress_socket_bps(struct __sk_buff *ctx)
+/*
+ * Notes what the packet's own socket does: that of a TCP connection in a tunnel sends no more while its packets wait (TSQ),
+ * and another may keep a rate, bits/s, if this kernel's programs can read it.
+ */
+static inline void egress_socket(struct __sk_buff *ctx, struct egress_pkt *p)
 {
 	struct bpf_sock *own = ctx->sk;
 	const struct sock *sk;
 	__u64 bytes;
 
-	if (!qdisc_kfuncs || !own)
-		return 0;
-	own = bpf_sk_fullsock(own);
+	own = own ? bpf_sk_fullsock(own) : 0;
 	if (!own)
-		return 0;
+		return;
+	if (own->protocol == IPPROTO_TCP)
+		p->patience_ns = UDP_SOCKET_NS;
+	if (own->protocol == IPPROTO_TCP || !qdisc_kfuncs)
+		return;
 	sk = bpf_rdonly_cast(own, bpf_core_type_id_kernel(struct sock));
 	bytes = sk->sk_pacing_rate;
-	return bytes >> 40 ? 0 : bytes * 8; /* ~0: none */
-}
-
-/* Whether a tunnel's packet is that of a TCP socket here, which sends no more while its packets wait (TSQ). */
-static inline int egress_is_of_tcp(struct __sk_buff *ctx)
-{
-	struct bpf_sock *own = ctx->sk;
-
-	own = own ? bpf_sk_fullsock(own) : 0;
-	return own && own->protocol == IPPROTO_TCP;
+	p->socket_bps = bytes >> 40 ? 0 : bytes * 8; /* ~0: none */
 }
 
 /*
@@ -177,11 +173,9 @@ static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, s
 
 	if (p->key.proto == IPPROTO_TCP || !(f->path.port_flags & PORT_F_EDT))
 		return 0;
-	if (egress_is_of_tcp(ctx)) {
-		p->patience_ns = UDP_SOCKET_NS;
+	egress_socket(ctx, p);
+	if (p->patience_ns)
 		return 0;
-	}
-	p->socket_bps = egress_socket_bps(ctx);
 	rate_bps = flow_clock_bps(f, 1);
 	ahead = egress_waits_by_r(p, flow_waits_ns(f, egress_begins_ns(ctx, p)), rate_bps);
 	cost_ns = pacer_cost_ns(p->weight, rate_bps);

@@ -48,10 +48,10 @@ enum program_set {
 struct dataplane {
 	char pin_dir[256];
 	int lock_fd;
-	struct sluice_bpf *skel;	    /* the maps, and the programs wanted at the start */
+	struct sluice_bpf *skel;	      /* the maps, and the programs wanted at the start */
 	struct sluice_bpf *more[RELOADS_MAX]; /* programs wanted by reloads, over the same maps; NULL at the end */
-	struct sluice_bpf *of[SET_N];	    /* the object in which a set is loaded last; NULL: none */
-	unsigned char *elf;		    /* the object with the configured congestion control's name */
+	struct sluice_bpf *of[SET_N];	      /* the object in which a set is loaded last; NULL: none */
+	unsigned char *elf;		      /* the object with the configured congestion control's name */
 	struct pins pins;
 	int fresh;	     /* this run made the pins */
 	int lost;	     /* some of the pins are missing, and are made anew */
