@@ -71,6 +71,54 @@ harm_udp() {
 	jq -r '"Mbit/s \(.end.sum.bits_per_second * (1 - .end.sum.lost_percent / 100) / 1e6) more", "lost% \(.end.sum.lost_percent) less"' "$REPORT"
 }
 
+# datagrams OPTION...: those of a sender of 8 Mbit/s (tests/system/tools/datagrams.c) that arrive.
+datagrams() {
+	local sent=$((TIME * 840))
+
+	net_exec "$HARM_SERVER" "$BUILD/datagrams" receive 5300 1000 >"$CASE_DIR/came" </dev/null 9>&- &
+	wait_for 20 "the receiver listens" listens 5300
+	# Hosts that talk know each other.
+	at_client "$BUILD/datagrams" send "$HARM_ADDRESS" 5300 1200 80 burst=1 every=10000 >&2 || fail "datagrams: $(tail -n 1 "$CASE_DIR/$app.log")"
+	at_client "$BUILD/datagrams" send "$HARM_ADDRESS" 5300 1200 $sent "$@" >&2 || fail "datagrams: $(tail -n 1 "$CASE_DIR/$app.log")"
+	wait_for 20 "the receiver ends" datagrams_came
+	echo "arrived% $(jq ".datagrams * 100 / ($sent + 80)" "$CASE_DIR/came") more"
+}
+
+datagrams_came() { [[ -s $CASE_DIR/came ]]; }
+
+# A UDP sender of 8 Mbit/s that sends ten at once, as a QUIC server does
+app_udpten() {
+	datagrams burst=10 every=12000
+}
+
+# The same that sends 40 by one call (UDP_SEGMENT)
+app_udpgso() {
+	datagrams burst=40 gso=40 every=48000
+}
+
+# The same that gives each a time to leave (SO_TXTIME)
+app_udptxtime() {
+	[[ $NET_FQ ]] || skip "no fq in this kernel"
+	datagrams txtime=1200
+}
+
+# A BGP session with a password sends all it can (TCP-MD5, tests/system/tools/digest.c)
+app_md5() {
+	local address
+
+	address=$(at_client ip -j route get "$HARM_ADDRESS" | jq -r '.[0].prefsrc')
+	at_server "$BUILD/digest" md5 serve "$address" 1790
+	wait_for 20 "the receiver listens" listens 1790
+	net_in "$HARM_CLIENT" timeout $((TIME + 1)) $HARM_CLIENT_BY "$BUILD/digest" md5 send "$HARM_ADDRESS" 1790 >&2 &
+	sleep 1
+	[[ $(md5_acked) ]] || fail "no connection"
+	address=$(md5_acked)
+	sleep "$((TIME - 1)).9"
+	echo "Mbit/s $((($(md5_acked) - address) * 8 / (TIME * 1000 - 100)))e-3 more"
+}
+
+md5_acked() { net_in "$HARM_CLIENT" ss -tinH "dport = :1790" | grep -o 'bytes_acked:[0-9]*' | cut -d: -f2; }
+
 # redis_runs OPTION...: requests for the time of a run, and their latencies in ms.
 redis_runs() {
 	local n=200 took
@@ -163,13 +211,13 @@ app_webnew() {
 	web_ask 4k -H "Connection: close"
 }
 
-# DNS: dnsperf asks dnsmasq
+# DNS: dnsperf asks dnsmasq 2,000 times a second. (Without a rate its two threads lose each other for seconds on one CPU.)
 app_dns() {
 	need dnsmasq dnsperf
 	at_server dnsmasq -k -C /dev/null -u root -p 53 --no-resolv --no-hosts --host-record=a.test,10.9.9.9 --pid-file="$CASE_DIR/dns.pid"
 	wait_for 20 "dnsmasq listens" listens 53
 	echo "a.test A" >"$CASE_DIR/names"
-	at_client dnsperf -s "$HARM_ADDRESS" -d "$CASE_DIR/names" -l "$TIME" -c 1 -q 4 >"$CASE_DIR/dns" 2>&1 || fail "dnsperf: $(tail -n 1 "$CASE_DIR/dns")"
+	at_client dnsperf -s "$HARM_ADDRESS" -d "$CASE_DIR/names" -l "$TIME" -c 1 -Q 2000 >"$CASE_DIR/dns" 2>&1 || fail "dnsperf: $(tail -n 1 "$CASE_DIR/dns")"
 	awk '/Queries per second/ { print "req/s", $4, "more" } /Queries lost/ { print "lost", $3, "less" } /Average Latency/ { print "mean", $4 * 1000, "less" }' "$CASE_DIR/dns"
 }
 

@@ -137,6 +137,6 @@ domain__sockets_of_two_vrfs_have_a_flow_each() {
 	done
 	domain_start
 	domain_shares h1 h1 "$(domain_index vrf1 vrf2)" --bind-dev vrf1 vrf2
-	# By the look-up of a port in a VRF no socket is found: a few ACKs are cut until its control has announced itself.
+	# The ACK that brings a connection's first feedback is cut at ingress, before its control hears of it.
 	expect "ACKs cut of sockets that have Sluice's control" "$(stat_of h1 rx_window_cut)" -le 10
 }
