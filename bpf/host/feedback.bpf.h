@@ -75,7 +75,7 @@ static inline enum sluice_stat feedback_flows(struct flow *f, __u32 told, int la
 	if (n == f->rx.flows)
 		return STAT_MAX;
 	f->rx.flows = n;
-	return rx_flows(&f->params, n) == RX_TAKEN ? STAT_MAX : STAT_FB_ABSURD_FLOWS;
+	return rx_flows(&f->params, n, bps) == RX_TAKEN ? STAT_MAX : STAT_FB_ABSURD_FLOWS;
 }
 
 /*

@@ -313,8 +313,9 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 	p->max_stage = peer->max_stage;
 	p->stages = peer->stages;
 	p->w_ai = peer->w_ai;
-	if (!p->w_ai && peer->flows) /* w_init * (1 - eta) < 2^39 * 2^24 */
-		p->w_ai = (p->w_init * (Q24_ONE - peer->eta) >> 24) / peer->flows;
+	p->chance = 0;
+	if (!p->w_ai && peer->flows)
+		hpcc_params_flows(p, peer->flows, 0);
 	hpcc_params_variant(p, peer->variant);
 	vai_tune(&p->vai, &peer->vai);
 	f->path.feedback = peer->feedback;

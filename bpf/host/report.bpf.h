@@ -68,14 +68,15 @@ static inline void report_begin(struct rx_flow *r, const struct flow *f, const s
 /* The flow's parameters, with W_AI by N. The N that the flow was told as a sender is not used. */
 static inline void report_params(struct rx_flow *r, const struct flow *f, __u32 counted)
 {
-	__u32 n = rx_flows_scale(&f->params, counted, flow_bottleneck_bps(&r->rx.cc));
+	__u64 bps = flow_bottleneck_bps(&r->rx.cc);
+	__u32 n = rx_flows_scale(&f->params, counted, bps);
 
 	n = rx_flows_choose(r->own_port, f->path.flows_expected, n);
 	if (r->epoch == f->path.epoch && r->flows == n)
 		return;
 	r->params = f->params;
 	if (!f->path.flows_fixed)
-		rx_flows(&r->params, n);
+		rx_flows(&r->params, n, bps);
 	r->epoch = f->path.epoch;
 	r->flows = n;
 }

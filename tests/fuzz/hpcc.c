@@ -95,7 +95,7 @@ static void sender_window(struct sender *s, struct fuzz *f)
 static void sender_flows(struct sender *s, struct fuzz *f)
 {
 	__u32 n = fuzz_u32(f), clamped = n < 1 ? 1 : n > RX_N_MAX ? RX_N_MAX : n;
-	enum rx_verdict verdict = rx_flows(&s->params, n);
+	enum rx_verdict verdict = rx_flows(&s->params, n, fuzz_u64(f) >> 20);
 	__u64 headroom = s->params.w_init * (Q24_ONE - s->params.eta) >> 24;
 
 	FUZZ_ASSERT((verdict == RX_TAKEN) == (n == clamped));

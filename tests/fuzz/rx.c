@@ -115,7 +115,7 @@ static void receiver_flows(struct receiver *r, struct fuzz *f)
 	/* A slower bottleneck never makes the increase larger. */
 	scaled = rx_flows_scale(&r->params, n, bps);
 	FUZZ_ASSERT(scaled >= n && (scaled == n || scaled <= RX_N_MAX));
-	rx_flows(&r->params, fuzz_coin(f) ? chosen : scaled);
+	rx_flows(&r->params, fuzz_coin(f) ? chosen : scaled, bps);
 }
 
 static void receiver_port(struct receiver *r, struct fuzz *f)

@@ -57,7 +57,9 @@ static double measure_inflight(struct model *m, const struct model_params *p, co
 		double bytes_per_ns = now->bps / 8e9;
 		double tx_rate = (now->tx_bytes - old->tx_bytes) / (now->ts_ns - old->ts_ns);
 
-		u_hop[i] = fmin(now->qlen_bytes, old->qlen_bytes) / (bytes_per_ns * p->t_ns) + tx_rate / bytes_per_ns;
+		double qlen = fmax(fmin(now->qlen_bytes, old->qlen_bytes) - p->chance, 0);
+
+		u_hop[i] = qlen / (bytes_per_ns * p->t_ns) + tx_rate / bytes_per_ns;
 		u = fmax(u, u_hop[i]);
 	}
 	/* Nothing queued and nothing sent anywhere: no hop sets tau, and U stays. */

@@ -27,6 +27,7 @@ struct model_params {
 	double w_init, w_min, w_ai; /* bytes */
 	double eta;
 	int max_stage;
+	double chance;	      /* a queue of this many bytes is none */
 	double packet;	      /* a W below it sends this much in packet / W round trips, bytes */
 	double idle_ns;	      /* a longer pause between two feedbacks starts anew, */
 	double tx_wrap_bytes; /* as does one in which a port can send this much */

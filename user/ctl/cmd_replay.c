@@ -150,7 +150,7 @@ static void row_flows(struct replay *r, __u64 flows)
 		return;
 	r->flows = flows;
 	if (flows)
-		rx_flows(&r->params, flows);
+		rx_flows(&r->params, flows, r->state.last[r->state.bottleneck].bps);
 	else
 		r->params = r->fixed;
 }

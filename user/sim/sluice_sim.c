@@ -183,7 +183,11 @@ static void scheme_take(const struct scenario *s)
 	p->eta = s->hpcc.eta * Q24_ONE;
 	p->max_stage = s->hpcc.max_stage;
 	p->stages = s->hpcc.stages;
-	p->w_ai = s->hpcc.w_ai ? q12_from_bytes(s->hpcc.w_ai) : (p->w_init * (Q24_ONE - p->eta) >> 24) / s->hpcc.flows;
+	hpcc_params_flows(p, s->hpcc.flows, 0);
+	if (s->hpcc.w_ai) {
+		p->w_ai = q12_from_bytes(s->hpcc.w_ai);
+		p->chance = 0;
+	}
 	hpcc_params_variant(p, scheme->variant);
 	if (s->hpcc.vai == VAI_PAPER)
 		vai_tune(&p->vai, &VAI_TUNING_PAPER);

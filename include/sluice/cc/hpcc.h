@@ -28,6 +28,8 @@
  *  - lastUpdateSeq before the first feedback: that one sets it to snd_nxt without an update, as the
  *    authors' simulator does, so the first commit is for a packet that was sent after the first
  *    feedback had come.
+ *  - A queue that flows make by chance is none (hpcc_chance_queue()). With a given W_AI (`w_ai`) N is not known, and
+ *    every queue counts, as printed.
  *  - W and Wc are clamped to [hpcc_floor(), w_init]. Below one packet R does the work: a stack keeps a congestion window of
  *    one or two segments, and its packets are packet / W round trips apart (hpcc_w_min()).
  */
@@ -96,7 +98,7 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 					  const struct hpcc_ack *ack)
 {
 	q24_t u = 0, u_hop, weight;
-	__u64 tau = 0, passed = 0, sum;
+	__u64 tau = 0, passed = 0, chance = p->chance * HPCC_CHANCE_UNIT, sum;
 	int i, shift, most = 0;
 
 	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++) {
@@ -104,6 +106,7 @@ static inline enum hpcc_kind hpcc_measure(struct hpcc_state *st, const struct hp
 		__s64 dt = hpcc_elapsed(old->ts_ns, now->ts_ns, ack->gap_ns);
 		__u64 qlen = now->qlen_bytes < old->qlen_bytes ? now->qlen_bytes : old->qlen_bytes;
 
+		qlen -= qlen < chance ? qlen : chance;
 		if (dt <= 0)
 			return HPCC_SKIPPED;
 		/* bits that fit through the port in dt: the counter must not have wrapped */

@@ -109,10 +109,9 @@ static inline enum rx_verdict rx_window(struct hpcc_state *st, const struct hpcc
 }
 
 /*
- * Sender: W_AI = W_init * (1 - eta) / N for a reported N, and what the variant derives from it.
- * w_init < 2^39, 1 - eta < 2^24.
+ * Sender: what follows from a reported N at a bottleneck of bps (0: not reported), and what the variant derives from it.
  */
-static inline enum rx_verdict rx_flows(struct hpcc_params *p, __u32 n)
+static inline enum rx_verdict rx_flows(struct hpcc_params *p, __u32 n, __u64 bps)
 {
 	enum rx_verdict verdict = RX_TAKEN;
 
@@ -123,7 +122,7 @@ static inline enum rx_verdict rx_flows(struct hpcc_params *p, __u32 n)
 		n = RX_N_MAX;
 		verdict = RX_TOO_HIGH;
 	}
-	p->w_ai = (p->w_init * (Q24_ONE - p->eta) >> 24) / n;
+	hpcc_params_flows(p, n, bps);
 	hpcc_params_variant(p, (enum hpcc_variant)p->variant);
 	return verdict;
 }

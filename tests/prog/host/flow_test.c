@@ -28,6 +28,7 @@ Test(flow, flow__is_made_with_the_parameters_of_peer_and_port)
 	expect_eq(f.params.packet, 9014);
 	/* W_init * (1 - eta) / N, with eta as the daemon rounds it */
 	expect_between(f.params.w_ai, 6249ULL << 12, 6251ULL << 12);
+	expect_eq(f.params.chance, hpcc_chance_queue(9014, 100));
 	expect_eq(f.params.eta, Q24_ONE * 95 / 100);
 	expect_eq(f.params.max_stage, 5);
 	expect_eq(f.cc.w, f.params.w_init);
@@ -53,6 +54,7 @@ Test(flow, flow__takes_w_ai_and_the_longest_prefix)
 	peer_set("10.1.0.2", 128, &peer);
 	run(EGRESS, &in);
 	expect_eq(flow_get((struct ip_spec){}).params.w_ai, 80 << 12);
+	expect_eq(flow_get((struct ip_spec){}).params.chance, 0);
 	expect_eq(flow_get((struct ip_spec){}).params.w_init, 250000ULL << 12);
 }
 

@@ -59,6 +59,7 @@ static void params_random(struct comparison *c, struct trace *t)
 	m->w_min = floor(trace_random(t, 10, m->packet));
 	m->w_init = floor(fmin(fmax(nic_bps * m->t_ns / 8e9, 2 * m->packet), HPCC_W_MAX_BYTES));
 	m->w_ai = m->w_init * (1 - m->eta) / trace_random_log(t, 1, 1000);
+	m->chance = HPCC_CHANCE_UNIT * floor(fmax(trace_random(t, -100, 200), 0));
 	m->idle_ns = fmax(HALF_NS, 8 * m->t_ns);
 	m->tx_wrap_bytes = 1 << 27;
 	c->core = (struct hpcc_params){ .t_ns = m->t_ns,
@@ -67,7 +68,8 @@ static void params_random(struct comparison *c, struct trace *t)
 					.w_ai = llround(m->w_ai * Q12_ONE),
 					.eta = llround(m->eta * Q24_ONE),
 					.max_stage = m->max_stage,
-					.packet = m->packet };
+					.packet = m->packet,
+					.chance = m->chance / HPCC_CHANCE_UNIT };
 }
 
 /* The invariants after every feedback, whatever its content. */

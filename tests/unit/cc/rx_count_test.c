@@ -13,18 +13,43 @@ Test(rx_count, rx_flows__sets_w_ai)
 {
 	struct hpcc_params p = params;
 
-	cr_expect_eq(rx_flows(&p, 16), RX_TAKEN);
+	cr_expect_eq(rx_flows(&p, 16, 0), RX_TAKEN);
 	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05 / 16, 0.01);
-	cr_expect_eq(rx_flows(&p, 1), RX_TAKEN);
+	cr_expect_eq(rx_flows(&p, 1, 0), RX_TAKEN);
 	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05, 0.01);
-	cr_expect_eq(rx_flows(&p, 0), RX_TOO_LOW);
+	cr_expect_eq(rx_flows(&p, 0, 0), RX_TOO_LOW);
 	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05, 0.01, "as for one");
-	cr_expect_eq(rx_flows(&p, RX_N_MAX), RX_TAKEN);
+	cr_expect_eq(rx_flows(&p, RX_N_MAX, 0), RX_TAKEN);
 	cr_expect_eq(rx_flows_choose(RX_OWN_MAX, 12, RX_FLOWS_MAX), RX_N_MAX);
 	cr_expect_gt(p.w_ai, 0);
-	cr_expect_eq(rx_flows(&p, RX_N_MAX + 1), RX_TOO_HIGH);
-	cr_expect_eq(rx_flows(&p, ~0U), RX_TOO_HIGH);
+	cr_expect_eq(rx_flows(&p, RX_N_MAX + 1, 0), RX_TOO_HIGH);
+	cr_expect_eq(rx_flows(&p, ~0U, 0), RX_TOO_HIGH);
 	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 52000 * 0.05 / 24576, 0.001);
+}
+
+/* The packet in front, and half a packet for each sqrt(N). */
+Test(rx_count, rx_flows__sets_the_queue_by_chance)
+{
+	struct hpcc_params p = params;
+	static const struct {
+		__u32 n, bytes;
+		__u64 bps;
+	} cases[] = {
+		{ 1, 1500, 0 },		  { 4, 2000, 0 },	  { 15, 2500, 0 }, { 16, 3000, 0 },
+		{ 100, 6000, 0 },	  { RX_N_MAX, 79000, 0 }, { 0, 1500, 0 },  { 16, 1500, 100000000000ULL / 16 },
+		{ 16, 3000, 1ULL << 43 },
+	};
+	unsigned int i;
+
+	p.packet = 1000;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rx_flows(&p, cases[i].n, cases[i].bps);
+		cr_expect_eq(p.chance, cases[i].bytes / HPCC_CHANCE_UNIT, "N %u at %llu bit/s: %u", cases[i].n,
+			     (unsigned long long)cases[i].bps, p.chance * HPCC_CHANCE_UNIT);
+	}
+	p.packet = 65535;
+	rx_flows(&p, RX_N_MAX, 0);
+	cr_expect_eq(p.chance, 0xffff);
 }
 
 Test(rx_count, rx_flows__keeps_the_variant)
@@ -32,11 +57,11 @@ Test(rx_count, rx_flows__keeps_the_variant)
 	struct hpcc_params p = params;
 
 	hpcc_params_variant(&p, HPCC_HIGH_AI);
-	rx_flows(&p, 100);
-	rx_flows(&p, 100);
+	rx_flows(&p, 100, 0);
+	rx_flows(&p, 100, 0);
 	cr_expect_float_eq((double)p.w_ai / Q12_ONE, 20 * 52000 * 0.05 / 100, 0.1, "20 times, once");
 	hpcc_params_variant(&p, HPCC_VAI_SF);
-	rx_flows(&p, 16);
+	rx_flows(&p, 16, 0);
 	cr_expect_eq(p.variant, HPCC_VAI_SF);
 	cr_expect_eq(p.vai.ai_cap, 32);
 }
