@@ -3,7 +3,7 @@
 
 STD := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
 INCLUDES := -Iinclude -Iuser -I$(B)
-LIBS := -lxdp -lbpf -lcyaml -lyaml -lmnl -ljson-c -lm
+LIBS := -lxdp -lbpf -lyaml -lmnl -ljson-c -lm
 
 # Links $(1), which is what a program is called in the list of steps, from the C files and objects it depends on.
 # EXTRA: its own flags; WITH: its own libraries.
@@ -27,7 +27,7 @@ $(B)/sluicectl: private WITH = -lncursesw -ltinfo $(LIBS)
 $(B)/sluicectl: $(call objects,ctl) $(LIBSLUICE)
 	$(call link,LD    )
 
-$(B)/sluice-sim: private WITH = -lcyaml -lyaml -lmnl -ljson-c -lm
+$(B)/sluice-sim: private WITH = -lyaml -lmnl -ljson-c -lm
 $(B)/sluice-sim: $(call objects,sim) $(LIBSLUICE)
 	$(call link,LD    )
 

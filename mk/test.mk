@@ -36,7 +36,7 @@ $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
 # A socket to rtnetlink is one of tests/unit/lib/netlink_case.c.
 $(B)/unit-tests: private WITH = $(addprefix -Wl$(comma)--wrap=mnl_socket_,open2 bind setsockopt get_portid sendto recvfrom close) \
-	-lcriterion -ljson-c -lmnl -lcyaml -lyaml -lm
+	-lcriterion -ljson-c -lmnl -lyaml -lm
 $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) \
 		user/ipfix/marks.c user/ipfix/sink.c $(addprefix user/lib/,$(CONFIG_USER) $(NET_USER) dcb.c hops.c names.c sandbox.c util.c))
 	$(call link,LD    )
@@ -49,7 +49,7 @@ $(CREDITS_USER:%.c=$(B)/clocked/%.o): private EXTRA = '-Dnow_ns(...)=clock_ns(__
 PROG_USER := $(CREDITS_USER) $(addprefix user/,$(addprefix lib/,$(CONFIG_USER) $(NET_USER) dcb.c layout.c layout_names.c maps.c pins.c util.c names.c) \
 	daemon/messages.c daemon/reports.c)
 PROG := $(filter-out %.bpf.c,$(wildcard tests/prog/*.c tests/prog/*/*.c)) $(PROG_USER)
-$(B)/prog-tests: private WITH = -lcriterion -lbpf -lcyaml -lyaml -lmnl -lm
+$(B)/prog-tests: private WITH = -lcriterion -lbpf -lyaml -lmnl -lm
 $(B)/prog-tests: $(PROG:%.c=$(B)/clocked/%.o)
 	$(call link,LD    )
 
@@ -72,7 +72,7 @@ $(B)/fuzz.reason: | $(B)/packages.test
 		$(FUZZ_CC) -x c -o /dev/null - 2>/dev/null || echo "$(CLANG) has no libFuzzer: install libclang-rt-dev" >$@.tmp
 	$(Q)touch $@.tmp && mv $@.tmp $@
 $(B)/fuzz-config: $(addprefix user/lib/,$(CONFIG_USER) util.c names.c)
-$(B)/fuzz-config: private WITH = $(call wrapped,open) -lcyaml -lyaml -lm
+$(B)/fuzz-config: private WITH = $(call wrapped,open) -lyaml -lm
 $(B)/fuzz-replay: $(REPLAY_USER) user/lib/names.c
 $(B)/fuzz-replay: private WITH = -ljson-c -lm
 $(B)/fuzz-netlink: $(addprefix user/,$(addprefix lib/,$(NET_USER) dcb.c util.c) attach/nic.c)
@@ -82,7 +82,7 @@ $(B)/fuzz-sandbox: user/lib/sandbox.c
 $(B)/fuzz-sandbox: private WITH = -ljson-c
 $(B)/fuzz-rings: $(CREDITS_USER) $(addprefix user/,$(addprefix daemon/,reports.c tor.c messages.c) \
 	$(addprefix lib/,$(CONFIG_USER) maps.c util.c names.c))
-$(B)/fuzz-rings: private WITH = $(call wrapped,now_ns timerfd_create timerfd_settime messages_send) -lcyaml -lyaml -lm
+$(B)/fuzz-rings: private WITH = $(call wrapped,now_ns timerfd_create timerfd_settime messages_send) -lyaml -lm
 $(FUZZERS:%=$(B)/fuzz-%): $(B)/fuzz-%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h include/sluice/*.h include/sluice/*/*.h) $(B)/fuzz.reason
 	@echo "  FUZZ   $@"
 	$(Q)test -s $(B)/fuzz.reason || $(FUZZ_CC) -o $@ $(filter %.c,$^) $(WITH)

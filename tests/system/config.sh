@@ -6,8 +6,7 @@ CONFIG_INTERFACES='interfaces: [{name: eth0, role: host, speed: 100Mbit}]'
 CONFIG_PEERS='auth: none;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms}]'
 
 # config_broken FUNCTION: calls FUNCTION WORDS FILE for each broken file. The columns: what the message has to say, and
-# the file, in which P, I and R stand for a sound pin_dir, interfaces and peers. (libcyaml 1.4 says 18446744073709551615 for
-# -1.)
+# the file, in which P, I and R stand for a sound pin_dir, interfaces and peers.
 config_broken() {
 	local words text
 
@@ -281,7 +280,7 @@ config_is_refused() {
 # config_says_where WORDS: the line, unless it is about what is not there, and what to write instead.
 config_says_where() {
 	case $1 in
-	*"auth is missing"* | *"host interface needs peers"* | *"buffer is missing"* | *"file is empty"* | *"cannot read"*) ;;
+	*"auth is missing"* | *"buffer is missing"* | *"file is empty"* | *"cannot read"*) ;;
 	*) grep -qE "^sluiced: [^ ]+: line [1-9][0-9]*: " <<<"$1" || fail "no line is said in: $1" ;;
 	esac
 	grep -qE "write|leave|give|chmod|see docs" <<<"$1" || fail "nothing is said to write instead in: $1"
@@ -348,7 +347,7 @@ config__every_mistake_is_named() {
 	END
 	config_names together "line 1: pin_dir '/tmp/x'" "line 3: interfaces: p1: a switch port needs an id" "line 4: interfaces: p2: xdp is for the role host" "line 5: interfaces: eth0: classes are for the role switch" \
 		"line 7: peers: 10.1.0.0/16: neither hpcc nor hiercc" "line 9: peers: 10.2.0.0/16 is named twice" \
-		"line 10: node: uplink 'eth1' is not one of" "node: id 0" "auth is missing" <<-'END'
+		"line 10: node: uplink 'eth1' is not one of" "line 10: node: id 0" "auth is missing" <<-'END'
 	pin_dir: /tmp/x
 	interfaces:
 	  - {name: p1, role: switch}

@@ -308,8 +308,7 @@ static const char *file_load(char *buf, size_t size)
 static void refused_as(const struct config_table *t, const struct config_key *k, const char *section, const char *text)
 {
 	char buf[1024], range[160], what[192], line[32];
-	/* A number in a list of a list is not looked for: the line is that of the outer list. */
-	int at = !*section ? 1 : strcmp(section, "classes") ? 2 : k->kind == &config_bits ? 5 : 6;
+	int at = !*section ? 1 : strcmp(section, "classes") ? 2 : 6;
 
 	file_write(t, k, section, text);
 	file_load(buf, sizeof(buf));
@@ -456,7 +455,35 @@ Test(config, file__any_takes_a_moment, .init = said_begin)
 	}
 }
 
-/* Each message has its line, which is looked for in the file: many of them at once. */
+/* Nothing enters an alias that no table names, and a list of aliases is no longer than another. */
+Test(config, file__aliases_do_not_multiply, .init = said_begin)
+{
+	char *text = calloc(1, 100000);
+	clock_t from = clock();
+	size_t n = sprintf(text, "interfaces:\n");
+	unsigned int i;
+
+	file_is("interfaces: [{name: p1, role: &is switch, id: &one 1}, {name: p2, role: *is, id: *one}]\n", "");
+	file_is(SOUND "mode: *none\n", ": line 2: this is not YAML: found undefined alias");
+	file_is("interfaces: &a [*a]\n", ": line 1: interfaces: takes keys with values");
+	file_is("interfaces: &a\n  - {name: p1, role: switch, id: 1, classes: *a}\n",
+		": line 2: interfaces: p1: classes: 'name' is no key here");
+	file_is("a: &a [x, x]\nb: &b [*a, *a, *a, *a]\ninterfaces: [*b, *b, *b, *b]\n",
+		": line 2: interfaces: takes keys with values");
+	n += sprintf(text + n, "  - {name: p1, role: switch, id: 1, classes: &c [&s {share: 1%%, dscp: [8, 8]}");
+	n += sprintf(text + n, ", *s, *s, *s, *s, *s, *s, *s]}\n");
+	for (i = 2; i <= 1024; i++)
+		n += sprintf(text + n, "  - {name: p%u, role: switch, id: 1, classes: *c}\n", i);
+	file_is(text, "more mistakes follow");
+	n = sprintf(text, SOUND "peers:\n");
+	for (i = 0; i <= 1024; i++)
+		n += sprintf(text + n, "  - &a%u x\n", i);
+	file_is(text, ": line 1027: is one of more than 1024 anchors: write values without '&' in front");
+	cr_expect(clock() - from < 3 * CLOCKS_PER_SEC, "%.1f s", (clock() - from) / (double)CLOCKS_PER_SEC);
+	free(text);
+}
+
+/* Many mistakes, of which each has its line. */
 Test(config, file__many_mistakes_take_a_moment, .init = said_begin)
 {
 	char *text = calloc(1, 100000);
@@ -467,6 +494,10 @@ Test(config, file__many_mistakes_take_a_moment, .init = said_begin)
 	for (i = 0; i < 1024; i++)
 		n += sprintf(text + n, "  - {prefix: 10.%u.%u.0/24, base_rtt: 0x1ms}\n", i / 256, i % 256);
 	file_is(text, "more mistakes follow");
+	n = sprintf(text, SOUND "auth: none\npeers:\n");
+	for (i = 0; i < 1024; i++)
+		n += sprintf(text + n, "  - {prefix: 10.0.0.0/24, base_rtt: 1ms}\n");
+	file_is(text, ": line 5: peers: 10.0.0.0/24 is named twice");
 	cr_expect(clock() - from < 3 * CLOCKS_PER_SEC, "%.1f s", (clock() - from) / (double)CLOCKS_PER_SEC);
 	free(text);
 }

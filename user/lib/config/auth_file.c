@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/config/check.h"
-#include "lib/config/lines.h"
 
 /* One line of 32 hex digits, without its newline: the bytes of the key in their order. */
 static int key_parse(const char *line, struct siphash_key *key)
@@ -28,9 +27,9 @@ static int key_parse(const char *line, struct siphash_key *key)
 
 /*
  * Checks that only root and this user can replace this file: they own each directory above it, and nobody else may
- * write to it, unless it is sticky, as /tmp is. path is without symbolic links.
+ * write to it, unless it is sticky, as /tmp is. file is without symbolic links.
  */
-static int key_path_check(const char *path, const char *name, const char *file)
+static int key_path_check(struct tables *in, const struct config *c, const char *file)
 {
 	char dir[PATH_MAX], *slash;
 	struct stat st;
@@ -40,23 +39,23 @@ static int key_path_check(const char *path, const char *name, const char *file)
 		slash[slash == dir] = 0; /* the root itself comes last */
 		if (stat(dir, &st)) {
 			config_bad(
-				path,
+				in, &c->auth,
 				"auth: %s: its directory %s: %s: write the path of a file in a directory that can be looked at",
-				name, dir, strerror(errno));
+				c->auth, dir, strerror(errno));
 			return -EPERM;
 		}
 		if (st.st_uid && st.st_uid != geteuid()) {
 			config_bad(
-				path,
+				in, &c->auth,
 				"auth: %s: its directory %s is of user %u, who can put another key there: write the path of a file below directories of root",
-				name, dir, st.st_uid);
+				c->auth, dir, st.st_uid);
 			return -EPERM;
 		}
 		if (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX)) {
 			config_bad(
-				path,
+				in, &c->auth,
 				"auth: %s: others may write to its directory %s, and so put another key there: chmod go-w %s, or write the path of a file elsewhere",
-				name, dir, dir);
+				c->auth, dir, dir);
 			return -EPERM;
 		}
 		if (slash == dir)
@@ -66,83 +65,86 @@ static int key_path_check(const char *path, const char *name, const char *file)
 }
 
 /* The links to a file are checked as well as the file: a Kubernetes secret has two of them. */
-static int key_paths_check(const char *path, const char *name)
+static int key_paths_check(struct tables *in, const struct config *c)
 {
-	char *file = realpath(name, NULL);
+	char *file = realpath(c->auth, NULL);
 	int err = file ? 0 : -errno;
 
 	if (err)
-		config_bad(path, "auth: %s: %s: write the path of a file that can be read", name, strerror(-err));
-	err = err ?: key_path_check(path, name, name) ?: key_path_check(path, name, file);
+		config_bad(in, &c->auth, "auth: %s: %s: write the path of a file that can be read", c->auth,
+			   strerror(-err));
+	err = err ?: key_path_check(in, c, c->auth) ?: key_path_check(in, c, file);
 	free(file);
 	return err;
 }
 
 /* Reads the keys of an open file; reports what is wrong with it. */
-static int keys_read(const char *path, const char *name, FILE *f, struct auth_keys *keys)
+static int keys_read(struct tables *in, struct config *c, FILE *f)
 {
 	static const struct siphash_key zero;
+	struct auth_keys *keys = &c->keys;
 	char line[64];
 	struct stat st;
 
 	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode)) {
-		return config_bad(path, "auth: %s is not a file: write the path of one with a line of 32 hex digits",
-				  name);
+		return config_bad(in, &c->auth,
+				  "auth: %s is not a file: write the path of one with a line of 32 hex digits",
+				  c->auth);
 	}
 	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
-		config_bad(path,
+		config_bad(in, &c->auth,
 			   "auth: %s may be read by others: chmod 600 %s, and make a new key if it has been in use",
-			   name, name);
+			   c->auth, c->auth);
 		return -EPERM;
 	}
 	if (st.st_uid && st.st_uid != geteuid()) {
 		config_bad(
-			path,
+			in, &c->auth,
 			"auth: %s is of user %u, who knows the key and can change it: chown root %s, and make a new key if it has been in use",
-			name, st.st_uid, name);
+			c->auth, st.st_uid, c->auth);
 		return -EPERM;
 	}
-	if (key_paths_check(path, name))
+	if (key_paths_check(in, c))
 		return -EPERM;
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = 0;
 		if (keys->n == 2 || key_parse(line, &keys->key[keys->n])) {
 			explicit_bzero(line, sizeof(line));
 			return config_bad(
-				path,
+				in, &c->auth,
 				"auth: %s: line %u is not a key, or one too many: write one line of 32 hex digits, or two while keys are exchanged",
-				name, keys->n + 1);
+				c->auth, keys->n + 1);
 		}
 		if (!memcmp(&keys->key[keys->n], &zero, sizeof(zero))) {
 			return config_bad(
-				path,
+				in, &c->auth,
 				"auth: %s: line %u is all zeros, which everybody guesses: write 32 hex digits at random, as docs/configuration.md makes them",
-				name, keys->n + 1);
+				c->auth, keys->n + 1);
 		}
 		keys->n++;
 	}
 	explicit_bzero(line, sizeof(line));
 	if (!keys->n) {
-		return config_bad(path, "auth: %s is empty: write one line of 32 hex digits", name);
+		return config_bad(in, &c->auth, "auth: %s is empty: write one line of 32 hex digits", c->auth);
 	}
 	return 0;
 }
 
-int config_check_auth(const char *path, struct config *c)
+int config_check_auth(struct tables *in, struct config *c)
 {
 	FILE *f;
 	int fd, err;
 
 	if (!c->auth) {
 		return config_bad(
-			path,
+			in, &c->auth,
 			"auth is missing: write 'auth: /etc/sluice/key', a file with the key of all hosts, or 'auth: none', with which whoever can send to this host can tell it how fast to send");
 	}
 	if (!strcmp(c->auth, "none"))
 		return 0;
 	if (c->auth[0] != '/') {
 		return config_bad(
-			path,
+			in, &c->auth,
 			"auth '%s' is neither none nor a path that begins with /: write for example /etc/sluice/key",
 			c->auth);
 	}
@@ -150,14 +152,15 @@ int config_check_auth(const char *path, struct config *c)
 	f = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!f) {
 		err = config_bad(
-			path, "auth: %s: %s: write the path of a file that can be read, with a line of 32 hex digits",
+			in, &c->auth,
+			"auth: %s: %s: write the path of a file that can be read, with a line of 32 hex digits",
 			c->auth, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return err;
 	}
 	setvbuf(f, NULL, _IONBF, 0); /* no copy of the keys in a buffer that would outlive this */
-	err = keys_read(path, c->auth, f, &c->keys);
+	err = keys_read(in, c, f);
 	fclose(f);
 	return err ? -EINVAL : 0;
 }

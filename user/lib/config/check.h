@@ -2,19 +2,20 @@
 #ifndef SLUICE_CONFIG_CHECK_H
 #define SLUICE_CONFIG_CHECK_H
 #include "lib/config.h"
+#include "lib/config/tables.h"
 
-/* All of these report every mistake and return -EINVAL, or 0. path is that of the file. */
+/* All of these report every mistake and return -EINVAL, or 0. */
 
 /* Checks the values against each other. */
-int config_check(const char *path, struct config *c);
+int config_check(struct tables *in, struct config *c);
 /* The pauses: priorities, buffer, headroom. */
-int config_check_pfc(const char *path, const struct config *c);
+int config_check_pfc(struct tables *in, const struct config *c);
 /* HierCC: times of a round of credit, thresholds of a VOQ, and the needs of a switch as a ToR. */
-int config_check_rounds(const char *path, const struct config *c);
-int config_check_voq(const char *path, const struct config *c);
-int config_check_tor(const char *path, const struct config *c);
+int config_check_rounds(struct tables *in, const struct config *c);
+int config_check_voq(struct tables *in, const struct config *c);
+int config_check_tor(struct tables *in, const struct config *c);
 /* Reads the keys of authentication. */
-int config_check_auth(const char *path, struct config *c);
+int config_check_auth(struct tables *in, struct config *c);
 
 /* Sets the T of a prefix whose base_rtt is auto until it is measured. */
 void config_rtt_begin(struct config_peer *p);

@@ -2,7 +2,6 @@
 /* Pauses: checks that the buffer has room for its ports. */
 #include <errno.h>
 #include "lib/config/check.h"
-#include "lib/config/lines.h"
 
 #define CONFIG_PFC_MTU 1500
 
@@ -17,7 +16,7 @@ static unsigned int pfc_count(const struct config *c, enum config_pfc least)
 }
 
 /* The buffer has to have room for more than the bytes that arrive after XOFF. */
-static int config_check_buffer(const char *path, const struct config *c)
+static int config_check_buffer(struct tables *in, const struct config *c)
 {
 	unsigned int k, priorities = __builtin_popcount(c->lossless);
 	__u64 headroom = 0, most;
@@ -29,7 +28,7 @@ static int config_check_buffer(const char *path, const struct config *c)
 			headroom += priorities * config_headroom(c, c->interfaces[k].speed_bps, CONFIG_PFC_MTU);
 	if (headroom >= c->buffer_bytes) {
 		return config_bad(
-			path,
+			in, &c->buffer_bytes,
 			"pfc: buffer '%s' is no more than the headroom of its ports, %llu bytes, for what comes in by them after XOFF: write more, fewer priorities (lossless), or a shorter delay",
 			units_bytes_format(c->buffer_bytes, text), headroom);
 	}
@@ -37,24 +36,25 @@ static int config_check_buffer(const char *path, const struct config *c)
 	xoff = c->xoff_bytes >= most;
 	if (xoff || c->k_max_bytes >= most) {
 		return config_bad(
-			path,
+			in, xoff ? &c->xoff_bytes : &c->k_max_bytes,
 			"pfc: %s '%s' is not less than what the headroom leaves of the buffer, %llu bytes: it would never be reached; write less",
 			xoff ? "xoff" : "k_max", units_bytes_format(xoff ? c->xoff_bytes : c->k_max_bytes, text), most);
 	}
 	return 0;
 }
 
-int config_check_pfc(const char *path, const struct config *c)
+int config_check_pfc(struct tables *in, const struct config *c)
 {
 	if (pfc_count(c, CONFIG_PFC_OBEY) >= PFC_SLOTS) {
-		return config_bad(path, "interfaces: more than %u have pfc: leave it out at some", PFC_SLOTS - 1);
+		return config_bad(in, &c->interfaces, "interfaces: more than %u have pfc: leave it out at some",
+				  PFC_SLOTS - 1);
 	}
 	if (!pfc_count(c, CONFIG_PFC_PAUSE))
 		return 0;
 	if (!c->buffer_bytes) {
 		return config_bad(
-			path,
+			in, &c->buffer_bytes,
 			"pfc: buffer is missing: write what the egress queues of the ports with pfc hold together before they drop, for example the sum of their limits: 'pfc: {buffer: 500KB}'");
 	}
-	return config_check_buffer(path, c);
+	return config_check_buffer(in, c);
 }

@@ -2,8 +2,8 @@
 #ifndef SLUICE_CONFIG_KEYS_H
 #define SLUICE_CONFIG_KEYS_H
 /*
- * The keys of the configuration, a row for each. From it come the schema of libcyaml (schema.c), the value in struct config,
- * its default, the message about a wrong one (load.c), and what `sluiced --list-keys` prints.
+ * The keys of the configuration, a row for each. From it come the value in struct config, its default, the message about a
+ * wrong one (tables.c), and what `sluiced --list-keys` prints.
  */
 #include <stdbool.h>
 #include "lib/field.h"
@@ -67,13 +67,6 @@ struct config_key {
 
 extern const struct config_table config_top, config_interface_table, config_peer_table;
 
-/* The file's text as libcyaml reads it: for each mapping an array with one of these for each key of its table. */
-struct config_text {
-	void *is; /* char *, char ** (list), or struct config_text * (section, entries); NULL: the file lacks it */
-	unsigned int count; /* of a list, or of entries */
-};
-
-unsigned int config_keys_count(const struct config_table *t);
 /* The values of a key in words: its range, or the words. */
 const char *config_key_range(const struct config_key *k, char *buf, size_t size);
 /* "hpcc or int-md", "for example 12us". */

@@ -29,6 +29,11 @@ static int devices_name(struct config *c)
 	return err;
 }
 
+static int values_check(struct tables *t, void *config)
+{
+	return devices_name(config) ?: config_check(t, config);
+}
+
 int config_load(const char *path, struct config **config)
 {
 	struct tables t = {
@@ -37,9 +42,10 @@ int config_load(const char *path, struct config **config)
 		.kind = "configuration",
 		.instead = "give another file",
 		.page = "docs/configuration.md",
+		.check = values_check,
 	};
 	struct config *c = calloc(1, sizeof(*c));
-	int err = c ? tables_load(&t, c) ?: devices_name(c) ?: config_check(path, c) : -ENOMEM;
+	int err = c ? tables_load(&t, c) : -ENOMEM;
 
 	if (err == -ENOMEM)
 		msg("%s: %s: nothing was changed", path, strerror(ENOMEM));
@@ -49,6 +55,11 @@ int config_load(const char *path, struct config **config)
 	}
 	*config = c;
 	return 0;
+}
+
+void config_keys_list(FILE *to)
+{
+	tables_list(to, &config_top);
 }
 
 void config_free(struct config *c)

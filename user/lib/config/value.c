@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Parsers for each kind of value. */
+/* Parsers for each kind of value, and what messages say of it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/config.h"
@@ -222,3 +223,23 @@ const struct config_kind config_bits = { .add = bits_add };
 const struct config_kind config_prefixes = { .add = prefixes_add };
 const struct config_kind config_section = {};
 const struct config_kind config_entries = {};
+
+const char *config_key_range(const struct config_key *k, char *buf, size_t size)
+{
+	if (k->range)
+		snprintf(buf, size, "%s", k->range);
+	else
+		words_list(k->words, buf, size);
+	return buf;
+}
+
+const char *config_key_advice(const struct config_key *k, char *buf, size_t size)
+{
+	if (k->advice)
+		snprintf(buf, size, "%s", k->advice);
+	else if (k->words)
+		words_list(k->words, buf, size);
+	else
+		snprintf(buf, size, "for example %s", k->example);
+	return buf;
+}
