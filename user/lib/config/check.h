@@ -8,12 +8,6 @@
 
 /* Checks the values against each other. */
 int config_check(struct tables *in, struct config *c);
-/* The pauses: priorities, buffer, headroom. */
-int config_check_pfc(struct tables *in, const struct config *c);
-/* HierCC: times of a round of credit, thresholds of a VOQ, and the needs of a switch as a ToR. */
-int config_check_rounds(struct tables *in, const struct config *c);
-int config_check_voq(struct tables *in, const struct config *c);
-int config_check_tor(struct tables *in, const struct config *c);
 /* Reads the keys of authentication. */
 int config_check_auth(struct tables *in, struct config *c);
 
