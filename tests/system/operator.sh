@@ -122,7 +122,7 @@ operator__why_of_a_flow_that_goes_plain() {
 
 flows_order() { ctl h1 flows --json "$@" | jq -r '.[].local_port' | tr '\n' ' '; }
 
-operator__flows_are_sorted_filtered_and_watched() {
+operator__flows_are_sorted_and_filtered() {
 	local options
 
 	operator_up
@@ -141,20 +141,10 @@ operator__flows_are_sorted_filtered_and_watched() {
 	expect "the other order by ends" "$(flows_order --sort -ends | tr ' ' '\n' | tac | tr '\n' ' ' | xargs)" = \
 		"$(flows_order --sort ends | xargs)"
 	ctl_text "no flows of these" flows --peer 10.3.0.2
-	for options in "--sort name" "--peer 10.2.0.2/8" "--port 0" "--port 65536" "--held-by me" "--top 0" "--watch 0" "--watch x" "all"; do
+	for options in "--sort name" "--peer 10.2.0.2/8" "--port 0" "--port 65536" "--held-by me" "--top 0" "--watch" "all"; do
 		# shellcheck disable=SC2086
 		ctl_refuses 2 "" flows $options
 	done
-	# Not a terminal: a heading, then one line for each flow and time, and what it sends is more than nothing.
-	timeout 3 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" flows --watch 0.5 --top 1 \
-		>"$CASE_DIR/watch.txt"
-	expect "lines of --watch" "$(grep -c ' -> 10.2.0.2:5201 ' "$CASE_DIR/watch.txt")" -ge 2
-	expect "headings of --watch" "$(grep -c '^TIME  *LOCAL -> REMOTE ' "$CASE_DIR/watch.txt") $(head -n 1 "$CASE_DIR/watch.txt" | cut -c 1-4)" = "1 TIME"
-	expect "lines without a time, the heading" "$(grep -vc '^20[0-9-]*T' "$CASE_DIR/watch.txt")" -eq 1
-	expect "flows that send nothing" "$(awk '$5 < 1' "$CASE_DIR/watch.txt" | wc -l)" -eq 0
-	timeout 3 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
-		>"$CASE_DIR/watch.json"
-	expect "lists of --watch" "$(jq -s 'length >= 2 and all(.[]; map(.sent_bps) | max > 1000000)' "$CASE_DIR/watch.json")" = true
 	bulk_stop
 }
 
@@ -392,9 +382,9 @@ operator__top_fills_a_terminal() {
 	need script stty
 	[[ -e /lib/terminfo/x/xterm || -e /usr/share/terminfo/x/xterm ]] || skip "no description of the terminal xterm here"
 	operator_up
-	ctl_refuses 1 "top needs a terminal: add --batch, or use sluicectl flows --watch" top
+	ctl_refuses 1 "top needs a terminal: add --batch" top
 	ctl_refuses 2 "top --count is of --batch" top -n 2
-	ctl_refuses 2 "flows --watch" top --json
+	ctl_refuses 2 "sluicectl flows has filters, and --json" top --json
 	bulk_start h1 10.2.0.2 -P 3
 	governed_soon h1
 	top_shows 120
@@ -504,49 +494,28 @@ fits_terminals() {
 	done
 }
 
-# operator_looks PORT: what a watch saw of this flow. Its last line may be half written.
-operator_looks() { jq -Rc 'fromjson? | .[]' "$CASE_DIR/watch.json" | jq -c "select(.local_port == $1)"; }
+# operator_holds PORT WHY: what holds this flow, in two looks of which the second knows what was sent.
+operator_holds() { WAIT_SEEN=$(ctl h1 flows --json --sort sent --port "$1" | jq -r '.[].why') && [[ $WAIT_SEEN == "$2" ]]; }
 
-operator_watched() { WAIT_SEEN=$(operator_looks "$1" | jq -r .why | tail -n 1) && [[ $WAIT_SEEN == "$2" ]]; }
-
-# operator_unheld PORT: where others had the CPU an application catches up, and its window holds it for a moment.
-operator_unheld() {
-	timeout 4 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
-		>"$CASE_DIR/watch.json"
-	WAIT_SEEN="held by: $(operator_looks "$1" | jq -r .why | xargs)"
-	[[ $(operator_looks "$1" | jq -sc '[(map(.why) | unique), (.[-1].why_age_ns - .[0].why_age_ns > 500000000), all(.[]; .why_from_start)]') == '[["none"],true,true]' ]]
-}
-
-# The slow flows, why, and since when, also if a line does not fit.
-operator__a_narrow_terminal_says_who_why_and_for_how_long() {
-	local columns port watch started
+# The slow flows, and why, also if a line does not fit.
+operator__a_narrow_terminal_says_who_and_why() {
+	local columns port
 
 	need script stty
 	operator_up
 	bulk_start h1 10.2.0.2 -b 1M
 	port=$(bulk_port)
 	# It sends a tenth of its W: it waits for its application, though its socket obeys W.
-	wait_for 60 "nothing holds it for a whole watch, whose ages grow" operator_unheld "$port"
+	wait_for 60 "nothing holds it" operator_holds "$port" none
 	why_soon none "$port"
-	# Then it stops: the reason stays. And a new one begins while somebody looks.
 	bulk_stop
-	started=$(uptime_ms)
-	net_exec h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 >"$CASE_DIR/watch.json" 9>&- &
-	watch=$!
-	wait_for 20 "flows --watch has looked" test -s "$CASE_DIR/watch.json"
 	bulk_start h1 10.2.0.2
 	port=$(bulk_port)
-	wait_for 20 "the watch sees the flow held by its window" operator_watched "$port" window
-	kill "$watch"
-	wait "$watch"
-	expect "the last look at a flow that began meanwhile, ms after the watch" "$(operator_looks "$port" |
-		jq -sc ".[-1] | [.why, .why_from_start, .why_age_ns < $(($(uptime_ms) - started)) * 1000000]")" = '["window",false,true]'
+	wait_for 20 "its window holds it" operator_holds "$port" window
 	for columns in 40 80; do
-		on_terminal $columns 3 flows --watch 0.5
-		expect "columns of flows --watch in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
+		on_terminal $columns 5 flows --sort sent
+		expect "columns of flows by sent in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
 		expect "its heading in $columns" "$(<"$CASE_DIR/terminal.txt")" has "WHY     FOR"
-		expect "its lines in $columns that say who, why and for how long" \
-			"$(grep -cE "^10\.2\.0\.2.* $port .* window +>?[0-9]+s" "$CASE_DIR/terminal.txt")" -ge 2
 		on_terminal $columns 5 flows
 		expect "columns of flows in $columns" "$(longest "$CASE_DIR/terminal.txt")" -le $columns
 		expect "its lines in $columns" "$(grep -cE "^10\.2\.0\.2.* $port .* window" "$CASE_DIR/terminal.txt")" -eq 1
@@ -757,10 +726,7 @@ operator__json_matches_its_schema() {
 	json_soon path_hop.tx_rate_bps h1 int
 	json_soon voq.state h1 voqs
 	json_soon credit.rack h2 credits
-	timeout 2 nsenter --net="/run/netns/${NET_PREFIX}h1" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json flows --watch 0.5 \
-		>"$CASE_DIR/watch.json"
-	expect "what is not as the schema says of flows --watch" "$(schema errors flows <"$CASE_DIR/watch.json" 2>&1)" = ""
-	schema seen flows <"$CASE_DIR/watch.json" >>"$CASE_DIR/keys_seen"
+	json_of h1 flows --sort sent
 	json_soon pfc_priority.heard h1 ports
 	json_of h1 status
 	json_of sw status

@@ -96,7 +96,7 @@ pods__flows_have_the_names_of_their_pods() {
 	# Names that are not here.
 	pods_refuses "--pod 'wbe' is not here: did you mean web? 'sluicectl pods' lists all" flows --pod wbe
 	pods_refuses "--pod 'nothing-like-it' is not here: 'sluicectl pods' lists all" why --pod nothing-like-it
-	pods_refuses "--namespace 'tset-2' is not here: did you mean test-2?" flows --namespace tset-2 --watch
+	pods_refuses "--namespace 'tset-2' is not here: did you mean test-2?" top --batch --namespace tset-2
 	pods_refuses "--namespace 'shop' has no pod 'node-exporter.v1-7d9fxcfb9b-x2x7q', but 'test-2' has" flows \
 		--pod node-exporter.v1-7d9fxcfb9b-x2x7q --namespace shop
 	# The list.
@@ -115,20 +115,20 @@ ctl_of_elsewhere() {
 	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" --bundles "$CASE_DIR/bundles" "$@"
 }
 
-# A sandbox that is removed with its network namespace, and one whose files alone are left; a watch goes on.
+# A sandbox that is removed with its network namespace, and one whose files alone are left; top goes on.
 pods__pod_that_goes_leaves_its_addresses() {
 	pods_up
 	pods_bundles
-	net_exec h2 timeout 100 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" --bundles "$CASE_DIR/bundles" flows --json --watch 0.5 \
-		--pod db-0 >"$CASE_DIR/watch.json" 9>&- &
-	wait_for 20 "the watch shows the flows of db-0" grep -q '"pod":"db-0"' "$CASE_DIR/watch.json"
+	net_exec h2 timeout 100 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h2" --bundles "$CASE_DIR/bundles" top --batch --pod db-0 \
+		>"$CASE_DIR/top.txt" 9>&- &
+	wait_for 20 "top shows the flows of db-0" grep -q 'shop/db-0$' "$CASE_DIR/top.txt"
 	servers_stop
 	rm -r "$CASE_DIR/bundles/pod3"
 	ip netns del "${NET_PREFIX}pod3"
 	expect "the name of its flows" "$(pods_named 10.244.2.13)" = none
 	pods_refuses "--pod 'db-0' is not here" flows --pod db-0
-	wait_for 20 "the watch shows no flow of it" pods_watch_is_empty
-	kill -0 $! || fail "the watch ended"
+	wait_for 20 "top shows no flow of it" grep -q "no flows of these pods" "$CASE_DIR/top.txt"
+	kill -0 $! || fail "top ended"
 	kill $!
 	wait $!
 	ip netns del "${NET_PREFIX}pod4"
@@ -137,8 +137,6 @@ pods__pod_that_goes_leaves_its_addresses() {
 	expect "what pods says" "$(pods_ctl pods 2>&1)" has "skipped: 1 with a network namespace that cannot be opened"
 	expect "a pod that is still there" "$(pods_named 10.244.2.11)" = shop/web
 }
-
-pods_watch_is_empty() { [[ $(tail -n 1 "$CASE_DIR/watch.json") == '[]' ]]; }
 
 # No directory of a runtime: everything is as it is without Kubernetes.
 pods__without_a_runtime_addresses_are_shown() {

@@ -33,10 +33,9 @@ quotes__pages_have_the_form_of_what_is_printed() {
 		ctl h1 flows
 		ctl h1 top --batch -n 1
 		ctl h1 why ":$(bulk_port)"
-		net_in h1 timeout 3 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" flows --watch 0.5
 		on_terminal 115 5 flows
 		cat "$CASE_DIR/terminal.txt"
-		on_terminal 80 3 flows --watch 0.5
+		on_terminal 80 5 flows --sort sent
 		cat "$CASE_DIR/terminal.txt"
 	} >"$CASE_DIR/printed.txt"
 	bulk_stop

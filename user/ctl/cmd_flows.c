@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl flows: selects flows by filters, order and number, and prints them once or repeatedly. The lines are in
- * flow_text.c and flow_json.c.
+ * sluicectl flows: selects flows by filters, order and number, and prints them. The lines are in flow_text.c and
+ * flow_json.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,14 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "ctl/flows.h"
 #include "ctl/pods.h"
 #include "ctl/show.h"
 #include "lib/arguments.h"
 
-#define FLOWS_WIDE 132			   /* columns of a terminal that a line fits into */
-#define FLOWS_FIRST_NS (250 * 1000 * 1000) /* time over which the sending rate is measured for the first output */
+#define FLOWS_WIDE 132			     /* columns of a terminal that a line fits into */
+#define FLOWS_BETWEEN_NS (250 * 1000 * 1000) /* time over which the sending rate is measured */
 
 static __u64 queue_of(const struct flow_row *r)
 {
@@ -98,8 +97,7 @@ struct flows_wish {
 	struct pod_wish pod;
 	unsigned int top; /* 0: all */
 	int all;	  /* also those that are spent */
-	double watch_s;	  /* 0: once */
-	int measured;	  /* sending rates are needed: there are two looks or more */
+	int measured;	  /* sending rates are needed: there are two looks */
 };
 
 static int flows_sort_parse(struct flows_wish *w, const char *name)
@@ -151,7 +149,6 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		POD_OPTIONS,
 		{ "top", required_argument, NULL, 't' },
 		{ "all", no_argument, NULL, 'a' },
-		{ "watch", optional_argument, NULL, 'w' },
 		{},
 	};
 	int opt, err = 0;
@@ -177,12 +174,6 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		case 'a':
 			w->all = 1;
 			break;
-		case 'w':
-			/* Also as a separate word, which getopt leaves to us. */
-			if (!optarg && optind < argc && argv[optind][0] != '-')
-				optarg = argv[optind++];
-			err = seconds_parse("--watch", optarg ?: "1", 3600, &w->watch_s);
-			break;
 		default:
 			err = pod_wish_take(&w->pod, opt, optarg) ? 0 : -EINVAL;
 		}
@@ -191,10 +182,10 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 		msg("flows takes options, not '%s': see sluicectl flows --help", argv[optind]);
 		err = -EINVAL;
 	}
-	/* The most active flows send most: R of an idle flow is high. A screen may have no room for the others. */
-	if (!err && !w->sort && (w->top || (w->watch_s && !out_json && isatty(STDOUT_FILENO))))
+	/* The most active flows send most: R of an idle flow is high. */
+	if (!err && !w->sort && w->top)
 		w->sort = &flow_sorts[0];
-	w->measured = w->watch_s || w->sort == &flow_sorts[0];
+	w->measured = w->sort == &flow_sorts[0];
 	return err;
 }
 
@@ -229,152 +220,95 @@ static unsigned int flows_filter(const struct flows_wish *w, struct flow_list *l
 	return spent;
 }
 
-#define TIME_COLUMNS 25
-
-/* The prefix of each line in a log: the time, or its title in front of the heading. */
-static void time_print(char *buf, size_t size, int heading)
-{
-	time_t t = time(NULL);
-	struct tm tm;
-
-	if (heading)
-		snprintf(buf, size, "%-*s", TIME_COLUMNS, "TIME");
-	else
-		strftime(buf, size, "%Y-%m-%dT%H:%M:%S%z ", localtime_r(&t, &tm));
-}
-
 static void flows_text(const struct flows_wish *w, const struct flow_list *l, unsigned int spent)
 {
-	int redraw = w->watch_s && isatty(STDOUT_FILENO), log = w->watch_s && !redraw;
-	unsigned int columns = 0, lines = 0, width, n = l->n, i;
-	char prefix[40] = "", line[512];
-	static int headed;
+	unsigned int columns = 0, lines = 0, i;
+	char line[512];
 
 	screen_size(&columns, &lines);
-	width = redraw || (columns && columns < FLOWS_WIDE) ? columns ?: 80 : 0;
-	/* The heading, the lines with the numbers of omitted flows, and the cursor. */
-	if (redraw && lines > 5 && n > lines - 4)
-		n = lines - 4;
-	if (redraw)
-		fputs("\033[H\033[2J", stdout);
-	if (log)
-		time_print(prefix, sizeof(prefix), 0);
 	if (!l->n)
-		printf("%sno flows%s\n", prefix,
+		printf("no flows%s\n",
 		       w->has_peer || w->port || w->held_by || pod_wish_given(&w->pod) ? " of these" : "");
-	for (i = 0; i <= n && l->n; i++) {
-		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, width, line, sizeof(line));
-		if (columns && redraw && strlen(line) > columns)
-			line[columns] = 0;
-		/* A log has one heading. */
-		if (log && !i && headed++)
-			continue;
-		if (log)
-			time_print(prefix, sizeof(prefix), !i);
-		printf("%s%s\n", prefix, line);
+	for (i = 0; i <= l->n && l->n; i++) {
+		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, columns < FLOWS_WIDE ? columns : 0, line,
+			  sizeof(line));
+		puts(line);
 	}
-	if (n < l->n)
-		printf("and %u more\n", l->n - n);
-	if (spent && !log)
+	if (spent)
 		printf("and %u of UDP that sent for a moment: --all lists %s\n", spent, spent == 1 ? "it" : "them");
 }
 
-static int flows_json(const struct flows_wish *w, const struct flow_list *l)
+static void flows_json(const struct flows_wish *w, const struct flow_list *l)
 {
 	unsigned int i;
 
 	out_array(NULL);
 	for (i = 0; i < l->n; i++)
 		flow_json(&l->row[i], l, w->measured);
-	if (!w->watch_s)
-		return out_done();
-	/* One line for each look. */
-	puts(out_line());
-	out_drop();
-	return EXIT_DONE;
+	out_done();
 }
 
-/* The pods that flows are of. Once one was there, it may go. */
-static struct pods pods;
-
-static int flows_name(const struct flows_wish *w, struct flow_list *l, const struct pins *p)
+/* One look. */
+static int flows_read(struct flow_list *l, struct pods *pods)
 {
-	int first = !pods.next_ns;
-
-	pods_read(&pods, p);
-	l->pods = &pods;
-	return first ? pod_wish_check(&w->pod, &pods) : 0;
-}
-
-/* One look. before: the previous look, ordered, which this one replaces. The first of several shows nothing. */
-static int flows_look(const struct flows_wish *w, struct flow_list *before)
-{
-	struct flow_list l, shown;
 	struct pins p;
-	int err = show_open(&p), quiet = w->measured && !before->now_ns;
-	unsigned int spent;
+	int err = show_open(&p);
 
 	if (err)
 		return err;
-	err = flow_list_read(&l, &p);
+	err = flow_list_read(l, &p);
 	if (err)
 		msg("reading the flows: %s", strerror(-err));
-	else if ((err = flows_name(w, &l, &p)))
-		flow_list_free(&l);
-	pins_close(&p);
-	if (err)
-		return EXIT_FAILED;
-	if (w->measured)
-		flow_list_order(&l, quiet ? NULL : before);
-	if (quiet) {
-		*before = l;
-		return 0;
-	}
-	shown = l;
-	shown.row = malloc((l.n ?: 1) * sizeof(*l.row));
-	if (!shown.row) {
-		flow_list_free(&l);
-		msg("reading the flows: %s", strerror(ENOMEM));
-		return EXIT_FAILED;
-	}
-	if (l.n)
-		memcpy(shown.row, l.row, l.n * sizeof(*l.row));
-	spent = flows_filter(w, &shown);
-	if (out_json)
-		err = flows_json(w, &shown);
 	else
-		flows_text(w, &shown, spent);
-	free(shown.row);
-	flow_list_free(before);
-	*before = l;
+		pods_read(pods, &p);
+	l->pods = pods;
+	pins_close(&p);
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* The second look of two, which is after the first by enough to tell what was sent in between. */
+static int flows_read_again(struct flow_list *l, struct pods *pods)
+{
+	const struct timespec pause = { 0, FLOWS_BETWEEN_NS };
+	struct flow_list before = *l;
+	int err;
+
+	flow_list_order(&before, NULL);
+	nanosleep(&pause, NULL);
+	err = flows_read(l, pods);
+	if (!err)
+		flow_list_order(l, &before);
+	flow_list_free(&before);
 	return err;
 }
 
 int cmd_flows(int argc, char **argv)
 {
-	struct flow_list before = {};
 	struct flows_wish w = {};
-	const struct timespec first = { 0, FLOWS_FIRST_NS };
-	struct timespec pause;
+	struct flow_list l = {};
+	struct pods pods = {};
+	unsigned int spent;
 	int err;
 
 	if (flows_parse(argc, argv, &w))
 		return EXIT_USAGE;
-	pause.tv_sec = w.watch_s;
-	pause.tv_nsec = (w.watch_s - pause.tv_sec) * 1e9;
-	err = w.measured ? flows_look(&w, &before) : 0;
+	err = flows_read(&l, &pods);
+	if (!err && pod_wish_check(&w.pod, &pods))
+		err = EXIT_FAILED;
 	if (!err && w.measured)
-		nanosleep(&first, NULL);
-	while (!err) {
-		err = flows_look(&w, &before);
-		if (!err && (fflush(stdout) || ferror(stdout))) {
+		err = flows_read_again(&l, &pods);
+	if (!err) {
+		spent = flows_filter(&w, &l);
+		if (out_json)
+			flows_json(&w, &l);
+		else
+			flows_text(&w, &l, spent);
+		if (fflush(stdout) || ferror(stdout)) {
 			msg("writing: %s", strerror(errno));
 			err = EXIT_FAILED;
 		}
-		if (!w.watch_s || nanosleep(&pause, NULL))
-			break;
 	}
-	flow_list_free(&before);
+	flow_list_free(&l);
 	pods_free(&pods);
 	return err;
 }

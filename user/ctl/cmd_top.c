@@ -237,7 +237,7 @@ static int top_parse(int argc, char **argv, struct top *t)
 	}
 	if (optind == argc && !out_json)
 		return 0;
-	msg("top takes only options and has no JSON: for the rest there is sluicectl flows --watch, with --json too");
+	msg("top takes only options and has no JSON: sluicectl flows has filters, and --json");
 	return -EINVAL;
 }
 
@@ -288,7 +288,7 @@ int cmd_top(int argc, char **argv)
 	if (top_parse(argc, argv, &t))
 		return EXIT_USAGE;
 	if (!t.batch && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		msg("top needs a terminal: add --batch, or use sluicectl flows --watch");
+		msg("top needs a terminal: add --batch");
 		return EXIT_FAILED;
 	}
 	err = show_open(&p);

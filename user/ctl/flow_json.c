@@ -25,10 +25,6 @@ void flow_json(const struct flow_row *row, const struct flow_list *l, int watche
 	out_string("state", flow_state_names[flow_state(f, &l->ctl)]);
 	out_string("control", flow_control(f));
 	out_string("why", row_why(row, l));
-	if (watched) {
-		out_u64("why_age_ns", age_ns(now, row->why_since_ns));
-		out_bool("why_from_start", row->why_from_start);
-	}
 	if (f->path.hiercc)
 		out_u64("hop_rate_bps", f->voq.rate_bps);
 	out_bool("hiercc", f->path.hiercc);

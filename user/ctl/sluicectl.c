@@ -64,8 +64,6 @@ static const struct command_option {
 	{ cmd_flows, "--namespace", "NS", "of the pods in this namespace of Kubernetes" },
 	{ cmd_flows, "--top", "N", "only N flows (those that send most, or by --sort)" },
 	{ cmd_flows, "--all", "", "UDP, too, that sent for a moment, as DNS does" },
-	{ cmd_flows, "--watch", "[SECONDS]",
-	  "again and again, with what each sends: a terminal is redrawn, else lines with their time" },
 	{ cmd_why, "--pod", "POD", "a flow of the pod of this name; its only one without FLOW" },
 	{ cmd_why, "--namespace", "NS", "a flow of the pods in this namespace of Kubernetes" },
 	{ cmd_top, "--pod", "POD", "only flows of the pod of this name" },
