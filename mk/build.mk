@@ -26,6 +26,8 @@ $(B)/sluiced: $(call objects,daemon) $(LIBSLUICE)
 $(B)/sluicectl: private WITH = -lncursesw -ltinfo $(LIBS)
 $(B)/sluicectl: $(call objects,ctl) $(LIBSLUICE)
 	$(call link,LD    )
+# It has the text of the script in it.
+$(B)/ctl/cmd_support.o: user/ctl/support.sh
 
 $(B)/sluice-sim: private WITH = -lyaml -lmnl -ljson-c -lm
 $(B)/sluice-sim: $(call objects,sim) $(LIBSLUICE)

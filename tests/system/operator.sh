@@ -745,8 +745,10 @@ operator__json_matches_its_schema() {
 	net_in h1 "$BUILD/sluicectl" --pin-dir "$PINS/ssys-none" --json clean --dry-run >"$CASE_DIR/clean.json"
 	expect "what is not as the schema says of clean" "$(schema errors clean <"$CASE_DIR/clean.json" 2>&1)" = ""
 	schema seen clean <"$CASE_DIR/clean.json" >>"$CASE_DIR/keys_seen"
-	# Without the programs that it wants to run.
-	net_in h1 env PATH=/nowhere "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json support "$CASE_DIR/support.tar" \
+	# With a program that fails.
+	mkdir "$CASE_DIR/bin"
+	ln -s /bin/false "$CASE_DIR/bin/ss"
+	net_in h1 env PATH="$CASE_DIR/bin:$PATH" "$BUILD/sluicectl" --pin-dir "$PINS/ssys-h1" --json support "$CASE_DIR/support.tar" \
 		>"$CASE_DIR/support.json" 2>"$CASE_DIR/ctl.log"
 	expect "what is not as the schema says of support" "$(schema errors support <"$CASE_DIR/support.json" 2>&1)" = ""
 	schema seen support <"$CASE_DIR/support.json" >>"$CASE_DIR/keys_seen"
