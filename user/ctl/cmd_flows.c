@@ -141,19 +141,9 @@ static int held_by_parse(struct flows_wish *w, const char *name)
 
 static int flows_parse(int argc, char **argv, struct flows_wish *w)
 {
-	static const struct option options[] = {
-		{ "sort", required_argument, NULL, 's' },
-		{ "peer", required_argument, NULL, 'p' },
-		{ "port", required_argument, NULL, 'P' },
-		{ "held-by", required_argument, NULL, 'h' },
-		POD_OPTIONS,
-		{ "top", required_argument, NULL, 't' },
-		{ "all", no_argument, NULL, 'a' },
-		{},
-	};
 	int opt, err = 0;
 
-	while (!err && (opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+	while (!err && (opt = option_next(argc, argv, cmd_flows)) != -1) {
 		switch (opt) {
 		case 's':
 			err = flows_sort_parse(w, optarg);

@@ -213,15 +213,9 @@ static int top_print(struct top *t)
 
 static int top_parse(int argc, char **argv, struct top *t)
 {
-	static const struct option options[] = {
-		{ "batch", no_argument, NULL, 'b' },
-		{ "count", required_argument, NULL, 'n' },
-		POD_OPTIONS,
-		{},
-	};
 	int opt, err = 0;
 
-	while (!err && (opt = getopt_long(argc, argv, "+n:", options, NULL)) != -1) {
+	while (!err && (opt = option_next(argc, argv, cmd_top)) != -1) {
 		if (opt == 'b')
 			t->batch = 1;
 		else if (opt == 'n')

@@ -57,18 +57,9 @@ static void end(int signal)
 
 static int trace_parse(int argc, char **argv, struct tracer *t)
 {
-	static const struct option options[] = {
-		{ "peer", required_argument, NULL, 'p' },
-		{ "port", required_argument, NULL, 'P' },
-		{ "every", required_argument, NULL, 'e' },
-		{ "count", required_argument, NULL, 'c' },
-		{ "for", required_argument, NULL, 'f' },
-		{ "write", required_argument, NULL, 'w' },
-		{},
-	};
 	int opt, err = 0;
 
-	while (!err && (opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+	while (!err && (opt = option_next(argc, argv, cmd_trace)) != -1) {
 		switch (opt) {
 		case 'p':
 			err = peer_parse(optarg, &t->peer);

@@ -330,10 +330,9 @@ static int why_json(const struct why *w)
 
 static int why_parse(int argc, char **argv, struct pod_wish *pod)
 {
-	static const struct option options[] = { POD_OPTIONS, {} };
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1)
+	while ((opt = option_next(argc, argv, cmd_why)) != -1)
 		if (!pod_wish_take(pod, opt, optarg))
 			return -EINVAL;
 	if (optind < argc || pod_wish_given(pod))

@@ -65,16 +65,11 @@ const char *pod_format(const struct pod *pod, char *buf);
 /* JSON: its names as members of the open object; nothing for NULL. */
 void pod_json(const struct pod *pod);
 
-/* --pod and --namespace, which are for the options of a command. */
+/* --pod and --namespace, options of several commands. */
 struct pod_wish {
 	const char *name, *namespace; /* NULL: any */
 };
-enum { POD_OPTION = 0x100, NAMESPACE_OPTION };
-#define POD_OPTIONS                                                    \
-	{ "pod", required_argument, NULL, POD_OPTION },                \
-	{                                                              \
-		"namespace", required_argument, NULL, NAMESPACE_OPTION \
-	}
+enum { POD_OPTION = 'o', NAMESPACE_OPTION = 'N' };
 /* Whether the option is one of these. */
 int pod_wish_take(struct pod_wish *w, int option, const char *value);
 int pod_wish_given(const struct pod_wish *w);

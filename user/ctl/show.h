@@ -44,6 +44,12 @@ const char *hop_speed_text(__u64 bps, int own, char *buf);
 /* The value of --peer, with an error message: 0 or -EINVAL. */
 int peer_parse(const char *text, struct peer_key *peer);
 
+/*
+ * The next option of a command, by its letter in the table of sluicectl.c, with its value in optarg; -1: there is none
+ * left; '?' after a message.
+ */
+int option_next(int argc, char **argv, int (*run)(int argc, char **argv));
+
 int cmd_status(int argc, char **argv);
 int cmd_flows(int argc, char **argv);
 int cmd_voqs(int argc, char **argv);
