@@ -19,6 +19,7 @@
 #include "attach/filter.h"
 #include "attach/tcx.h"
 #include "lib/net.h"
+#include "lib/qdisc.h"
 
 static int pod_compare(const void *a, const void *b)
 {
@@ -73,22 +74,32 @@ struct pods_ctx {
 	struct pods_list now;
 };
 
-static void pod_note_qdisc(const struct qdisc_found *q, void *ctx)
+static void pod_note_qdisc(const struct pods_list *l, const struct qdisc_found *f)
 {
-	struct pods_ctx *p = ctx;
-	struct pod_link *pod = pod_find(&p->now, q->ifindex);
+	struct pod_link *pod = pod_find(l, f->ifindex);
 
 	if (!pod || !pod->routed)
 		return;
-	if (q->parent == TC_H_INGRESS && !strcmp(q->kind, "ingress"))
+	if (f->parent == TC_H_INGRESS && !strcmp(f->q.kind, "ingress"))
 		pod->ingress = 1;
-	if (q->parent != TC_H_ROOT)
+	if (f->parent != TC_H_ROOT)
 		return;
-	pod->bps = q->tbf_bps;
-	if (!strcmp(q->kind, "htb")) {
-		pod->htb = q->handle;
-		pod->htb_default = q->htb_default;
+	pod->bps = f->tbf_bps;
+	if (!strcmp(f->q.kind, "htb")) {
+		pod->htb = f->q.handle;
+		pod->htb_default = f->htb_default;
 	}
+}
+
+static int pods_note_qdiscs(const struct pods_list *l)
+{
+	struct qdisc_found *list;
+	int n = qdiscs_read(0, &list), i;
+
+	for (i = 0; i < n; i++)
+		pod_note_qdisc(l, &list[i]);
+	free(list);
+	return n < 0 ? n : 0;
 }
 
 /* Says why a pod behind an htb gets no stamp. Not before the second look: its classes may be about to come. */
@@ -276,7 +287,7 @@ void pods_follow(struct dataplane *dp, const struct config *c)
 	if (!err && c->node.uplink) {
 		err = routes_meeting(c->pod_cidrs, c->node.pod_cidrs_count, pod_note_route, &p.now);
 		if (!err)
-			err = qdiscs_each(pod_note_qdisc, &p);
+			err = pods_note_qdiscs(&p.now);
 		if (!err)
 			err = pods_judge_htb(dp, &p.now);
 		if (!err)

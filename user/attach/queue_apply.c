@@ -357,7 +357,7 @@ static void queue_follow(int fd, const char *name, __u32 ifindex, struct queue_w
 
 	if (was->taken || qdisc_tree_get(ifindex, &t))
 		return;
-	for (i = 0; root_is_ours(t) && i < t->children && i < QDISC_CHILDREN_MAX; i++)
+	for (i = 0; root_is_ours(t) && i < t->children; i++)
 		strays += t->at[i].chosen && strcmp(t->at[i].kind, "sluice") != 0;
 	if (!root_is_ours(t)) {
 		msg("%s: somebody replaced its qdisc 'sluice' by %s: that stays, until SIGHUP installs 'sluice' again; write 'queue: fq' to leave it so",

@@ -64,7 +64,7 @@ int classes_fill(__u32 ifindex, const struct qdisc_tree *t, int all)
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; !err && i < t->children && i < QDISC_CHILDREN_MAX; i++)
+	for (i = 0; !err && i < t->children; i++)
 		if (strcmp(t->at[i].kind, "sluice") != 0 && (all || !t->at[i].chosen))
 			err = qdisc_set(ifindex, t->at[i].parent, 0, &sluice);
 	return err;
@@ -99,7 +99,7 @@ int root_put_back(__u32 ifindex, const struct qdisc *root, const struct qdisc *c
 	err = qdisc_tree_get(ifindex, &t);
 	if (err)
 		return err;
-	for (i = 0; !err && i < t->children && i < QDISC_CHILDREN_MAX; i++)
+	for (i = 0; !err && i < t->children; i++)
 		err = qdisc_set(ifindex, t->at[i].parent, 0, child);
 	free(t);
 	return err;

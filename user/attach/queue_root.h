@@ -2,7 +2,7 @@
 #ifndef SLUICE_QUEUE_ROOT_H
 #define SLUICE_QUEUE_ROOT_H
 #include <stddef.h>
-#include "lib/qdisc_tree.h"
+#include "lib/qdisc.h"
 
 /* Ours is `sluice`, or mq with a `sluice` below each class, and has a handle of its own. */
 int root_is_ours(const struct qdisc_tree *t);

@@ -6,9 +6,7 @@
  */
 #include <errno.h>
 #include <glob.h>
-#include <libmnl/libmnl.h>
 #include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
 #include <net/if_arp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -22,6 +20,7 @@
 #include "attach/tcx.h"
 #include "lib/bpffs.h"
 #include "lib/net.h"
+#include "lib/qdisc.h"
 #include "ctl/probe.h"
 #include "ctl/show.h"
 #include "sluice/wire/wire.h"
@@ -82,25 +81,7 @@ void probe_report_get(struct probe_report *r, const char *check, enum probe_resu
 /* Sets fq on lo in a new network namespace. Runs in a child. */
 static int fq_try(void)
 {
-	char buf[MNL_NLMSG_HDRLEN + 128] = {};
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct mnl_socket *nl;
-	struct tcmsg *tc;
-	int n;
-
-	if (unshare(CLONE_NEWNET))
-		return errno;
-	nlh->nlmsg_type = RTM_NEWQDISC;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
-	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-	tc->tcm_ifindex = 1;
-	tc->tcm_parent = TC_H_ROOT;
-	mnl_attr_put_strz(nlh, TCA_KIND, "fq");
-	nl = mnl_socket_open(NETLINK_ROUTE);
-	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 || mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
-		return errno;
-	n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
-	return n < 0 || mnl_cb_run(buf, n, 0, 0, NULL, NULL) < 0 ? errno : 0;
+	return unshare(CLONE_NEWNET) ? errno : -qdisc_set(1, TC_H_ROOT, 0, &(struct qdisc){ .kind = "fq" });
 }
 
 static int in_child(int (*fn)(void))

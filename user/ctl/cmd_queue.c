@@ -9,7 +9,7 @@
 #include "ctl/show.h"
 #include "lib/classes.h"
 #include "lib/net.h"
-#include "lib/qdisc_tree.h"
+#include "lib/qdisc.h"
 #include "lib/queues.h"
 
 /* clang-format off */
@@ -36,17 +36,17 @@ static const struct table_column queue_columns[] = {
 /* clang-format on */
 #define COLUMNS (sizeof(queue_columns) / sizeof(queue_columns[0]))
 
-static const struct qdisc_waits *waits_find(const struct qdisc_waits *list, int n, const struct queue_seen *q)
+static const struct qdisc_found *qdisc_find(const struct qdisc_found *list, int n, const struct queue_seen *q)
 {
 	int i;
 
 	for (i = 0; i < n; i++)
-		if (list[i].ifindex == q->ifindex && list[i].parent == q->parent)
+		if (list[i].ifindex == q->ifindex && list[i].parent == q->parent && !strcmp(list[i].q.kind, "sluice"))
 			return &list[i];
 	return NULL;
 }
 
-static void queue_show(const struct queue_seen *q, const struct qdisc_waits *w, __u64 now)
+static void queue_show(const struct queue_seen *q, const struct qdisc_found *f, __u64 now)
 {
 	char text[32], name[IFNAMSIZ] = "?";
 	__u64 held_ns = queue_held_ns(q, now);
@@ -57,8 +57,8 @@ static void queue_show(const struct queue_seen *q, const struct qdisc_waits *w, 
 	out_row();
 	out_string("interface", name);
 	out_string("class", q->parent == TC_H_ROOT ? "root" : text);
-	out_u64("waiting_packets", w ? w->packets : 0);
-	out_u64("waiting_bytes", w ? w->bytes : 0);
+	out_u64("waiting_packets", f ? f->packets : 0);
+	out_u64("waiting_bytes", f ? f->bytes : 0);
 	out_u64("new_flows", q->fresh_flows);
 	out_u64("turn_flows", q->ring_flows);
 	out_u64("held_flows", q->held_flows);
@@ -124,12 +124,12 @@ static void queue_none(int err, const char *name)
 
 int cmd_queue(int argc, char **argv)
 {
-	static struct qdisc_waits waits[QUEUES_MAX];
+	struct qdisc_found *found;
 	struct queue_seen *list;
 	struct link_info link;
 	unsigned int n, i;
 	__u64 now = now_ns(); /* before it is read: the first departure comes after it */
-	int err, waiting;
+	int err, found_n;
 
 	if (argc > 2) {
 		msg("queue takes one interface at most");
@@ -152,15 +152,16 @@ int cmd_queue(int argc, char **argv)
 		free(list);
 		return EXIT_FAILED;
 	}
-	waiting = qdiscs_waiting("sluice", waits, QUEUES_MAX);
-	if (waiting < 0)
-		msg("reading the qdiscs: %s: what waits in them is not known", strerror(-waiting));
+	found_n = qdiscs_read(0, &found);
+	if (found_n < 0)
+		msg("reading the qdiscs: %s: what waits in them is not known", strerror(-found_n));
 	out_array(NULL);
 	out_table(queue_columns, COLUMNS);
 	for (i = 0; i < n; i++) {
-		queue_show(&list[i], waits_find(waits, waiting, &list[i]), now);
+		queue_show(&list[i], qdisc_find(found, found_n, &list[i]), now);
 		queue_classes_show(&list[i]);
 	}
+	free(found);
 	free(list);
 	return out_done();
 }

@@ -36,16 +36,6 @@ struct qdisc_info {
 };
 int qdisc_get(__u32 ifindex, struct qdisc_info *info);
 
-/* A qdisc of any interface. */
-struct qdisc_found {
-	__u32 ifindex, handle;
-	__u32 parent; /* TC_H_ROOT, TC_H_INGRESS ... */
-	const char *kind;
-	__u64 tbf_bps;	   /* rate of a tbf; otherwise 0 */
-	__u32 htb_default; /* minor number of an htb's default class; 0: none, or another kind */
-};
-int qdiscs_each(void (*fn)(const struct qdisc_found *q, void *ctx), void *ctx);
-
 /* What an htb does with packets. */
 enum htb_verdict {
 	HTB_NONE,   /* it is not known, or the qdisc is no htb */

@@ -40,3 +40,9 @@ Test(qdisc, mq_of_the_kernel__has_as_many_queues_as_are_read)
 	MANY_MAKE(64);
 	expect_leaves("mq", PORT_QUEUES_MAX);
 }
+
+Test(qdisc, more_than_a_thousand_queues__are_all_counted)
+{
+	MANY_MAKE(1500);
+	expect_leaves("mq", 1500);
+}

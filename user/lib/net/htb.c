@@ -124,13 +124,8 @@ static int htb_read(__u32 ifindex, struct htb *h)
 {
 	char buf[MNL_NLMSG_HDRLEN + 64] = {};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct tcmsg *tc;
 
-	nlh->nlmsg_type = RTM_GETTCLASS;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-	tc->tcm_family = AF_UNSPEC;
-	tc->tcm_ifindex = ifindex;
+	tc_request(nlh, RTM_GETTCLASS, NLM_F_DUMP, ifindex);
 	return nl_talk(nlh, htb_take, h);
 }
 

@@ -11,109 +11,27 @@
 #include <string.h>
 #include "lib/net.h"
 #include "lib/net/netlink.h"
+#include "lib/qdisc.h"
 #include "sluice/abi/port.h"
 
-struct qdisc_list {
-	__u32 ifindex;
-	unsigned int n;
-	__u64 tbf_bps; /* of the root */
-	struct {
-		__u32 handle, parent;
-		char kind[16];
-	} q[1024];
-};
-
-static int qdisc_cb(const struct nlmsghdr *nlh, void *data)
+struct tcmsg *tc_request(struct nlmsghdr *nlh, __u16 type, __u16 flags, __u32 ifindex)
 {
-	struct qdisc_list *l = data;
-	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *a, *options = NULL;
-
-	if (nlh->nlmsg_type != RTM_NEWQDISC || (__u32)tc->tcm_ifindex != l->ifindex ||
-	    l->n == sizeof(l->q) / sizeof(l->q[0]))
-		return MNL_CB_OK;
-	l->q[l->n].handle = tc->tcm_handle;
-	l->q[l->n].parent = tc->tcm_parent;
-	mnl_attr_for_each (a, nlh, sizeof(*tc)) {
-		if (mnl_attr_get_type(a) == TCA_KIND)
-			strncpy(l->q[l->n].kind, attr_str(a), sizeof(l->q[0].kind) - 1);
-		if (mnl_attr_get_type(a) == TCA_OPTIONS)
-			options = a;
-	}
-	if (tc->tcm_parent == TC_H_ROOT && options && !strcmp(l->q[l->n].kind, "tbf"))
-		l->tbf_bps = tbf_rate(options);
-	l->n++;
-	return MNL_CB_OK;
-}
-
-/* The kernel answers with the qdiscs of all interfaces, whatever the request asks for. */
-static int qdisc_dump(mnl_cb_t cb, void *data)
-{
-	char buf[MNL_NLMSG_HDRLEN + 64] = {};
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct tcmsg *tc;
 
-	nlh->nlmsg_type = RTM_GETQDISC;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
 	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
 	tc->tcm_family = AF_UNSPEC;
-	return nl_talk(nlh, cb, data);
+	tc->tcm_ifindex = ifindex;
+	return tc;
 }
 
-/* The kernel's own mq has handle 0, as its children have, whose parents are 0:1, 0:2 ... Only the root has children then. */
-static int qdisc_has_children(const struct qdisc_list *l, unsigned int i)
-{
-	unsigned int k;
+/* --- read --- */
 
-	if (!l->q[i].handle && l->q[i].parent != TC_H_ROOT)
-		return 0;
-	for (k = 0; k < l->n; k++)
-		if (l->q[k].parent != TC_H_ROOT && TC_H_MAJ(l->q[k].parent) == TC_H_MAJ(l->q[i].handle))
-			return 1;
-	return 0;
-}
-
-int qdisc_get(__u32 ifindex, struct qdisc_info *info)
-{
-	struct qdisc_list *l = calloc(1, sizeof(*l));
-	unsigned int i;
-	__u32 root = 0;
-	int err;
-
-	memset(info, 0, sizeof(*info));
-	if (!l)
-		return -ENOMEM;
-	l->ifindex = ifindex;
-	err = qdisc_dump(qdisc_cb, l);
-	for (i = 0; !err && i < l->n; i++) {
-		if (l->q[i].parent == TC_H_CLSACT || l->q[i].parent == TC_H_INGRESS) {
-			info->ingress = !strcmp(l->q[i].kind, "ingress");
-			info->clsact = !info->ingress;
-			continue;
-		}
-		if (l->q[i].parent == TC_H_ROOT) {
-			memcpy(info->root, l->q[i].kind, sizeof(info->root));
-			root = l->q[i].handle;
-		}
-		if (qdisc_has_children(l, i))
-			continue;
-		info->leaves++;
-		info->ours += !strcmp(l->q[i].kind, "sluice");
-		info->fq += !strcmp(l->q[i].kind, "fq") || !strcmp(l->q[i].kind, "sluice");
-		info->unreadable += !strcmp(l->q[i].kind, "noqueue") || !strcmp(l->q[i].kind, "pfifo_fast");
-	}
-	if (info->leaves > PORT_QUEUES_MAX && (!strcmp(info->root, "mq") || !strcmp(info->root, "mqprio")))
-		info->unreadable = info->leaves;
-	info->shaper_bps = l->tbf_bps;
-	if (!err && !strcmp(info->root, "htb"))
-		err = htb_rate(ifindex, root, &info->shaper_bps);
-	free(l);
-	return err;
-}
-
-struct qdiscs_ctx {
-	void (*fn)(const struct qdisc_found *q, void *ctx);
-	void *ctx;
+struct qdisc_list {
+	__u32 ifindex; /* 0: of all */
+	unsigned int n, room;
+	struct qdisc_found *q;
 };
 
 static __u32 htb_default(const struct nlattr *options)
@@ -127,51 +45,222 @@ static __u32 htb_default(const struct nlattr *options)
 	return glob.defcls;
 }
 
-static int qdiscs_cb(const struct nlmsghdr *nlh, void *data)
+static void qdisc_options_take(struct qdisc_found *f, const struct nlattr *options)
+{
+	__u16 len = mnl_attr_get_payload_len(options);
+
+	f->q.options_cut = len > QDISC_OPTIONS_MAX;
+	f->q.options_len = f->q.options_cut ? 0 : len;
+	memcpy(f->q.options, mnl_attr_get_payload(options), f->q.options_len);
+	if (!strcmp(f->q.kind, "tbf"))
+		f->tbf_bps = tbf_rate(options);
+	if (!strcmp(f->q.kind, "htb"))
+		f->htb_default = htb_default(options);
+}
+
+static void qdisc_stats_take(struct qdisc_found *f, const struct nlattr *stats)
+{
+	struct gnet_stats_queue q;
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested (a, stats) {
+		if (mnl_attr_get_type(a) != TCA_STATS_QUEUE)
+			continue;
+		attr_struct(a, &q, sizeof(q));
+		f->packets = q.qlen;
+		f->bytes = q.backlog;
+		f->drops = q.drops;
+	}
+}
+
+static struct qdisc_found *qdisc_new(struct qdisc_list *l)
+{
+	if (l->n == l->room) {
+		unsigned int room = l->room ? 2 * l->room : 16;
+		struct qdisc_found *more = realloc(l->q, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		l->q = more;
+		l->room = room;
+	}
+	memset(&l->q[l->n], 0, sizeof(*l->q));
+	return &l->q[l->n++];
+}
+
+static int qdisc_take(const struct nlmsghdr *nlh, void *data)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
-	struct qdisc_found found = {
-		.ifindex = tc->tcm_ifindex, .handle = tc->tcm_handle, .parent = tc->tcm_parent, .kind = ""
-	};
 	const struct nlattr *a, *options = NULL;
-	const struct qdiscs_ctx *q = data;
+	struct qdisc_list *l = data;
+	struct qdisc_found *f;
 
-	if (nlh->nlmsg_type != RTM_NEWQDISC)
+	if (nlh->nlmsg_type != RTM_NEWQDISC || (l->ifindex && (__u32)tc->tcm_ifindex != l->ifindex))
 		return MNL_CB_OK;
+	f = qdisc_new(l);
+	if (!f) {
+		errno = ENOMEM;
+		return MNL_CB_ERROR;
+	}
+	f->ifindex = tc->tcm_ifindex;
+	f->parent = tc->tcm_parent;
+	f->q.handle = tc->tcm_handle;
 	mnl_attr_for_each (a, nlh, sizeof(*tc)) {
 		if (mnl_attr_get_type(a) == TCA_KIND)
-			found.kind = attr_str(a);
+			strncpy(f->q.kind, attr_str(a), sizeof(f->q.kind) - 1);
 		if (mnl_attr_get_type(a) == TCA_OPTIONS)
 			options = a;
+		if (mnl_attr_get_type(a) == TCA_STATS2)
+			qdisc_stats_take(f, a);
 	}
-	if (options && !strcmp(found.kind, "tbf"))
-		found.tbf_bps = tbf_rate(options);
-	if (options && !strcmp(found.kind, "htb"))
-		found.htb_default = htb_default(options);
-	q->fn(&found, q->ctx);
+	if (options)
+		qdisc_options_take(f, options);
 	return MNL_CB_OK;
 }
 
-int qdiscs_each(void (*fn)(const struct qdisc_found *q, void *ctx), void *ctx)
+/* The kernel answers with the qdiscs of all interfaces, whatever the request asks for. */
+int qdiscs_read(__u32 ifindex, struct qdisc_found **list)
 {
-	struct qdiscs_ctx q = { fn, ctx };
+	char buf[MNL_NLMSG_HDRLEN + 64] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct qdisc_list l = { .ifindex = ifindex };
+	int err;
 
-	return qdisc_dump(qdiscs_cb, &q);
+	tc_request(nlh, RTM_GETQDISC, NLM_F_DUMP, 0);
+	err = nl_talk(nlh, qdisc_take, &l);
+	if (err) {
+		free(l.q);
+		l.q = NULL;
+	}
+	*list = l.q;
+	return err ?: (int)l.n;
 }
+
+/* --- what an interface has --- */
+
+/* The kernel's own mq has handle 0, as its children have, whose parents are 0:1, 0:2 ... Only the root has children then. */
+static int qdisc_has_children(const struct qdisc_found *list, int n, const struct qdisc_found *f)
+{
+	int i;
+
+	if (!f->q.handle && f->parent != TC_H_ROOT)
+		return 0;
+	for (i = 0; i < n; i++)
+		if (list[i].parent != TC_H_ROOT && TC_H_MAJ(list[i].parent) == TC_H_MAJ(f->q.handle))
+			return 1;
+	return 0;
+}
+
+static void leaf_count(struct qdisc_info *info, const char *kind)
+{
+	info->leaves++;
+	info->ours += !strcmp(kind, "sluice");
+	info->fq += !strcmp(kind, "fq") || !strcmp(kind, "sluice");
+	info->unreadable += !strcmp(kind, "noqueue") || !strcmp(kind, "pfifo_fast");
+}
+
+int qdisc_get(__u32 ifindex, struct qdisc_info *info)
+{
+	const struct qdisc_found *f;
+	struct qdisc_found *list;
+	int n = qdiscs_read(ifindex, &list), err = n < 0 ? n : 0;
+	__u32 root = 0;
+
+	memset(info, 0, sizeof(*info));
+	for (f = list; n > 0 && f < list + n; f++) {
+		if (f->parent == TC_H_CLSACT) {
+			info->ingress = !strcmp(f->q.kind, "ingress");
+			info->clsact = !info->ingress;
+			continue;
+		}
+		if (f->parent == TC_H_ROOT) {
+			memcpy(info->root, f->q.kind, sizeof(info->root));
+			info->shaper_bps = f->tbf_bps;
+			root = f->q.handle;
+		}
+		if (!qdisc_has_children(list, n, f))
+			leaf_count(info, f->q.kind);
+	}
+	free(list);
+	if (info->leaves > PORT_QUEUES_MAX && (!strcmp(info->root, "mq") || !strcmp(info->root, "mqprio")))
+		info->unreadable = info->leaves;
+	if (!strcmp(info->root, "htb"))
+		err = htb_rate(ifindex, root, &info->shaper_bps);
+	return err;
+}
+
+static void child_take(struct qdisc_tree *t, const struct qdisc_found *f)
+{
+	const struct qdisc *q = &f->q;
+
+	if (TC_H_MAJ(f->parent) != TC_H_MAJ(t->root.handle)) {
+		t->deeper++;
+		return;
+	}
+	if (!t->children)
+		t->child = *q;
+	t->differ |= !q->handle != !t->child.handle || strcmp(q->kind, t->child.kind) != 0 ||
+		     q->options_len != t->child.options_len ||
+		     memcmp(q->options, t->child.options, q->options_len) != 0;
+	t->at[t->children].parent = f->parent;
+	t->at[t->children].chosen = q->handle != 0;
+	memcpy(t->at[t->children].kind, q->kind, sizeof(q->kind));
+	t->children++;
+}
+
+int qdisc_tree_get(__u32 ifindex, struct qdisc_tree **tree)
+{
+	struct qdisc_found *list;
+	int n = qdiscs_read(ifindex, &list), i;
+	struct qdisc_tree *t = n < 0 ? NULL : calloc(1, sizeof(*t) + n * sizeof(t->at[0]));
+
+	for (i = 0; t && i < n; i++)
+		if (list[i].parent == TC_H_ROOT)
+			t->root = list[i].q;
+	for (i = 0; t && t->root.handle && i < n; i++) /* children may come before their root */
+		if (list[i].parent != TC_H_ROOT && list[i].parent != TC_H_CLSACT)
+			child_take(t, &list[i]);
+	free(list);
+	*tree = t;
+	return n < 0 ? n : t ? 0 : -ENOMEM;
+}
+
+/* --- change --- */
+
+int qdisc_set(__u32 ifindex, __u32 parent, __u32 handle, const struct qdisc *q)
+{
+	char buf[MNL_NLMSG_HDRLEN + QDISC_OPTIONS_MAX + 128] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct tcmsg *tc = tc_request(nlh, RTM_NEWQDISC, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, ifindex);
+
+	tc->tcm_parent = parent;
+	tc->tcm_handle = handle;
+	mnl_attr_put_strz(nlh, TCA_KIND, q->kind);
+	if (q->options_len)
+		mnl_attr_put(nlh, TCA_OPTIONS, q->options_len, q->options);
+	return nl_talk(nlh, NULL, NULL);
+}
+
+int qdisc_root_delete(__u32 ifindex)
+{
+	char buf[MNL_NLMSG_HDRLEN + 64] = {};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	int err;
+
+	tc_request(nlh, RTM_DELQDISC, NLM_F_ACK, ifindex)->tcm_parent = TC_H_ROOT;
+	err = nl_talk(nlh, NULL, NULL);
+	return err == -ENOENT || err == -EINVAL ? 0 : err; /* there is none that could be deleted */
+}
+
+/* --- filters --- */
 
 /* Hands the filters of a qdisc or hook to cb, message by message. */
 static int filter_dump(__u32 ifindex, __u32 parent, mnl_cb_t cb, void *data)
 {
 	char buf[MNL_NLMSG_HDRLEN + 64] = {};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct tcmsg *tc;
 
-	nlh->nlmsg_type = RTM_GETTFILTER;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-	tc->tcm_family = AF_UNSPEC;
-	tc->tcm_ifindex = ifindex;
-	tc->tcm_parent = parent;
+	tc_request(nlh, RTM_GETTFILTER, NLM_F_DUMP, ifindex)->tcm_parent = parent;
 	return nl_talk(nlh, cb, data);
 }
 
@@ -265,6 +354,8 @@ int filters_count(__u32 ifindex)
 	return out < 0 ? out : in + out;
 }
 
+/* --- load --- */
+
 static int load_link(const struct nlmsghdr *nlh, void *data)
 {
 	struct link_load *l = data;
@@ -281,35 +372,13 @@ static int load_link(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-static int load_qdisc(const struct nlmsghdr *nlh, void *data)
-{
-	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *attr, *nested;
-	struct gnet_stats_queue q;
-	struct link_load *l = data;
-
-	if (tc->tcm_ifindex != (int)l->ifindex || tc->tcm_parent != TC_H_ROOT)
-		return MNL_CB_OK;
-	mnl_attr_for_each (attr, nlh, sizeof(*tc)) {
-		if (mnl_attr_get_type(attr) != TCA_STATS2)
-			continue;
-		mnl_attr_for_each_nested (nested, attr) {
-			if (mnl_attr_get_type(nested) != TCA_STATS_QUEUE)
-				continue;
-			attr_struct(nested, &q, sizeof(q));
-			l->backlog_bytes = q.backlog;
-			l->drops = q.drops;
-		}
-	}
-	return MNL_CB_OK;
-}
-
 int link_load_get(__u32 ifindex, struct link_load *l)
 {
 	char buf[256];
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct qdisc_found *list = NULL;
 	struct ifinfomsg *m;
-	int err;
+	int n, i;
 
 	memset(l, 0, sizeof(*l));
 	l->ifindex = ifindex;
@@ -317,6 +386,13 @@ int link_load_get(__u32 ifindex, struct link_load *l)
 	nlh->nlmsg_flags = NLM_F_REQUEST;
 	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
 	m->ifi_index = ifindex;
-	err = nl_talk(nlh, load_link, l);
-	return err ?: qdisc_dump(load_qdisc, l);
+	n = nl_talk(nlh, load_link, l) ?: qdiscs_read(ifindex, &list);
+	for (i = 0; i < n; i++) {
+		if (list[i].parent != TC_H_ROOT)
+			continue;
+		l->backlog_bytes = list[i].bytes;
+		l->drops = list[i].drops;
+	}
+	free(list);
+	return n < 0 ? n : 0;
 }

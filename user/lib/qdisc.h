@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_QDISC_TREE_H
-#define SLUICE_QDISC_TREE_H
-/* The root qdisc of an interface, with the qdiscs below mq: read, replaced, deleted. */
+#ifndef SLUICE_QDISC_H
+#define SLUICE_QDISC_H
+/* Qdiscs: all of an interface, its root with those below mq; read, replaced, deleted. */
 #include <linux/types.h>
 
 #define QDISC_OPTIONS_MAX 256
@@ -15,7 +15,18 @@ struct qdisc {
 	__u8 options[QDISC_OPTIONS_MAX] __attribute__((aligned(4)));
 };
 
-#define QDISC_CHILDREN_MAX 1024
+/* A qdisc and where it is. */
+struct qdisc_found {
+	__u32 ifindex;
+	__u32 parent; /* TC_H_ROOT, TC_H_INGRESS ... */
+	struct qdisc q;
+	__u64 tbf_bps;	      /* rate of a tbf; otherwise 0 */
+	__u32 htb_default;    /* minor number of an htb's default class; 0: none, or another kind */
+	__u32 packets, bytes; /* that wait in it */
+	__u32 drops;
+};
+/* Those of an interface, or of all (ifindex 0), as the kernel lists them. Their number, or -errno; the caller frees *list. */
+int qdiscs_read(__u32 ifindex, struct qdisc_found **list);
 
 struct qdisc_tree {
 	struct qdisc root;
@@ -27,22 +38,14 @@ struct qdisc_tree {
 		__u32 parent; /* its class */
 		char kind[16];
 		int chosen; /* not made by the kernel by itself */
-	} at[QDISC_CHILDREN_MAX];
+	} at[];		    /* each child */
 };
 
-/* Both return 0 or -errno; the caller frees *tree. */
+/* All return 0 or -errno; the caller frees *tree. */
 int qdisc_tree_get(__u32 ifindex, struct qdisc_tree **tree);
 /* Puts a qdisc of this kind at parent (TC_H_ROOT or a class), whatever is there. handle 0: the kernel chooses. */
 int qdisc_set(__u32 ifindex, __u32 parent, __u32 handle, const struct qdisc *q);
 /* Deletes the root qdisc: the kernel puts its default in its place. 0 also if there is none. */
 int qdisc_root_delete(__u32 ifindex);
-
-/* What waits in a qdisc. */
-struct qdisc_waits {
-	__u32 ifindex, parent;
-	__u32 packets, bytes;
-};
-/* All qdiscs of a kind, at most max; the number of them, or -errno. */
-int qdiscs_waiting(const char *kind, struct qdisc_waits *list, unsigned int max);
 
 #endif
