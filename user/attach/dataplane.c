@@ -221,8 +221,8 @@ int dataplane_reload(struct dataplane *dp, struct config *c)
 	if (!err)
 		err = peers_apply(dp, c);
 	if (host_maps_are_used(c))
-		map_room(dp->pins.flows, c->max_flows, "max_flows");
-	map_room(dp->pins.voqs, c->hiercc.voqs, "hiercc: voqs");
+		room_kept(map_entries(dp->pins.flows, "flows"), c->max_flows, "max_flows");
+	room_kept(map_entries(dp->pins.voqs, "voqs"), c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = ports_apply(dp, c, 0);
 	err = cc_default_apply(dp, c) ?: err; /* the mode changes in any case */
@@ -290,5 +290,5 @@ void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m)
 	m->pfc_alarms = bpf_map__fd(dp->skel->maps.pfc_alarms);
 	m->rx_states = bpf_map__fd(dp->skel->maps.rx_states);
 	m->flow_paths = bpf_map__fd(dp->skel->maps.flow_paths);
-	m->flows_room = map_entries(dp->pins.flows);
+	m->flows_room = map_entries(dp->pins.flows, "flows");
 }

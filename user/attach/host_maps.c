@@ -29,41 +29,57 @@ int host_maps_are_used(const struct config *c)
 	return sets_wanted(c) & SET_BIT(SET_HOST) || c->tcp.name;
 }
 
-__u32 map_entries(int fd)
+__u32 map_entries(int fd, const char *name)
 {
 	struct bpf_map_info info = {};
 	__u32 len = sizeof(info);
 
 	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
 		return info.max_entries;
-	msg("asking how large a map is: %s: assuming the size in the configuration", strerror(errno));
+	msg("%s: asking how large the map is: %s: assuming the size in the configuration", name, strerror(errno));
 	return 0;
 }
 
-/* One that is pinned keeps its size, unless it is that of an earlier daemon that had no host: then it is made anew. */
-static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u32 room, int used)
+__u32 pin_entries(const char *dir, const char *name)
 {
 	char path[512];
 	__u32 has;
 	int fd;
 
-	pin_path(path, sizeof(path), dp->pin_dir, bpf_map__name(map));
-	fd = bpf_map__pin_path(map) ? bpf_obj_get(path) : -1;
-	if (fd < 0 && bpf_map__pin_path(map) && errno != ENOENT)
-		msg("%s: %s: assuming the size in the configuration", path, strerror(errno));
-	if (fd < 0)
-		return room;
-	has = map_entries(fd);
+	pin_path(path, sizeof(path), dir, name);
+	fd = bpf_obj_get(path);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			msg("%s: %s: assuming the size in the configuration", path, strerror(errno));
+		return 0;
+	}
+	has = map_entries(fd, name);
 	close(fd);
+	return has;
+}
+
+__u32 room_kept(__u32 has, __u32 wanted, const char *key)
+{
+	if (has && has != wanted)
+		msg("%s stays %u: its map is in use; stop sluiced or detach to change it", key, has);
+	return has ?: wanted;
+}
+
+/* One that is pinned keeps its size, unless it is that of an earlier daemon that had no host: then it is made anew. */
+static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u32 room, int used)
+{
+	__u32 has = bpf_map__pin_path(map) ? pin_entries(dp->pin_dir, bpf_map__name(map)) : 0;
+	char path[512];
+
 	if (!has || has == room)
 		return room;
-	if (!used || has > 1) {
-		if (used)
-			msg("max_flows stays %u: its map is in use; stop sluiced or detach to change it", has);
+	if (!used)
 		return has;
-	}
+	if (has > 1)
+		return room_kept(has, room, "max_flows");
 	if (dp->adopt) /* the other version's pin goes with its maps */
 		return room;
+	pin_path(path, sizeof(path), dp->pin_dir, bpf_map__name(map));
 	if (unlink(path)) {
 		msg("%s: %s: it stays as small as without a host", path, strerror(errno));
 		return has;
@@ -102,7 +118,7 @@ int host_map_is_small(const struct bpf_map *map, const struct bpf_map *in_use)
 
 	for (i = 0; i < HOST_MAPS && strcmp(bpf_map__name(map), names[i]); i++)
 		;
-	return i < HOST_MAPS && map_entries(bpf_map__fd(in_use)) == 1 && bpf_map__max_entries(map) > 1;
+	return i < HOST_MAPS && map_entries(bpf_map__fd(in_use), names[i]) == 1 && bpf_map__max_entries(map) > 1;
 }
 
 int host_maps_grow(struct sluice_bpf *s, const struct config *c)

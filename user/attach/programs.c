@@ -176,40 +176,6 @@ static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 	return cc_event_place(s->obj);
 }
 
-__u32 map_room(int fd, __u32 wanted, const char *key)
-{
-	struct bpf_map_info info = {};
-	__u32 len = sizeof(info);
-
-	if (fd < 0)
-		return wanted;
-	if (bpf_obj_get_info_by_fd(fd, &info, &len)) {
-		msg("%s: asking how large its map is: %s: assuming the size in the configuration", key,
-		    strerror(errno));
-		return wanted;
-	}
-	if (info.max_entries != wanted)
-		msg("%s stays %u: its map is in use; stop sluiced or detach to change it", key, info.max_entries);
-	return info.max_entries;
-}
-
-/* Also for a map that an incomplete start left. */
-static __u32 pinned_room(const char *dir, const char *name, __u32 wanted, const char *key)
-{
-	char path[512];
-	__u32 room;
-	int fd;
-
-	pin_path(path, sizeof(path), dir, name);
-	fd = bpf_obj_get(path);
-	if (fd < 0 && errno != ENOENT)
-		msg("%s: %s: assuming the size in the configuration (%s)", path, strerror(errno), key);
-	room = map_room(fd, wanted, key);
-	if (fd >= 0)
-		close(fd);
-	return room;
-}
-
 /* Sets the origin and the size of the maps. */
 static int maps_prepare(struct dataplane *dp, const struct config *c)
 {
@@ -232,7 +198,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 			return err;
 	}
 	err = host_maps_size(dp, c);
-	room = pinned_room(dp->pin_dir, "voqs", c->hiercc.voqs, "hiercc: voqs");
+	room = room_kept(pin_entries(dp->pin_dir, "voqs"), c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.voqs, room);
 	if (!err)
