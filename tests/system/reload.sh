@@ -307,14 +307,11 @@ reload__brings_pauses_and_credit() {
 
 # bytes_of_program NODE HOOK: of the one at p1.
 bytes_of_program() {
-	local pin
+	local program
 
-	pin=$PINS/ssys-$1/tcx_$(ifindex_of "$1" p1)_$2
-	if [[ -e $pin ]]; then
-		bpftool -j prog show id "$(bpftool -j link show pinned "$pin" | jq .prog_id)" | jq .bytes_xlated
-	else
-		bpftool -j prog show id "$(net_in "$1" tc -j filter show dev p1 "$2" | jq '.[].options.prog.id | values')" | jq .bytes_xlated
-	fi
+	program=$(tcx_of "$1" p1 "$2")
+	[[ $program ]] || program=$(bpftool -j prog show id "$(net_in "$1" tc -j filter show dev p1 "$2" | jq '.[].options.prog.id | values')")
+	jq .bytes_xlated <<<"$program"
 }
 
 # Index, not name, is what an interface is known by: it is managed on, and taken over under its new name.

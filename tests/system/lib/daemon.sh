@@ -235,14 +235,21 @@ bpf_is_as_before() {
 # ifindex_of NODE DEVICE
 ifindex_of() { net_in "$1" ip -j link show "$2" | jq '.[0].ifindex'; }
 
+# tcx_of NODE DEVICE HOOK: the program of our link at tcx there, as bpftool describes it; nothing where there is no link.
+tcx_of() {
+	local pin
+
+	pin=$PINS/ssys-$1/tcx_$(ifindex_of "$1" "$2")_$3
+	[[ ! -e $pin ]] || bpftool -j prog show id "$(bpftool -j link show pinned "$pin" | jq .prog_id)"
+}
+
 # filters_of [NODE [DEVICE [HOOK]]]: programs there: filters of clsact, and links at tcx, which live as long as their pins.
 filters_of() {
-	local node=${1:-h1} device=${2:-eth0} hook pin
+	local node=${1:-h1} device=${2:-eth0} hook
 
 	for hook in ${3:-egress ingress}; do
 		net_in "$node" tc filter show dev "$device" "$hook" 2>/dev/null
-		pin=$PINS/ssys-$node/tcx_$(ifindex_of "$node" "$device")_$hook
-		[[ ! -e $pin ]] || echo "tcx $hook: $(bpftool -j prog show id "$(bpftool -j link show pinned "$pin" | jq .prog_id)" | jq -r .name)"
+		tcx_of "$node" "$device" "$hook" | jq -r --arg hook "$hook" '"tcx \($hook): \(.name)"'
 	done
 }
 

@@ -18,34 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tool.h"
 
 #define BYTES 4000
 #define ANSWER_US 2000
 #define INTERVAL_NS (10 * 1000 * 1000LL)
-
-static void die(const char *what)
-{
-	fprintf(stderr, "ask: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static long long now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
-static void wait_until(long long at_ns)
-{
-	const struct timespec t = { .tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000 };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
 
 /* NULL: any address, IPv6 and IPv4. */
 static struct sockaddr_in6 address_of(const char *address, const char *port)

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "packet.h"
+#include "tool.h"
 
 #define RATE 10000
 #define BATCH 10 /* in a row */
@@ -47,12 +48,6 @@ static void on_term(int signal)
 {
 	(void)signal;
 	over = 1;
-}
-
-static void die(const char *what)
-{
-	fprintf(stderr, "attack: %s: %s\n", what, strerror(errno));
-	exit(1);
 }
 
 static int device_open(const char *name)

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "packet.h"
+#include "tool.h"
 
 #define IP 14 /* where things are in a frame with IPv4 */
 #define L4 34
@@ -38,12 +39,6 @@
 #define RATE 10000
 #define BATCH 10 /* in a row */
 #define PATIENCE_S 20
-
-static void die(const char *what)
-{
-	fprintf(stderr, "beside: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 static int device_open(const char *name)
 {
@@ -79,7 +74,6 @@ static struct frame companion_seen(int fd, int leaving)
 	}
 	errno = ETIMEDOUT;
 	die("no companion");
-	return f;
 }
 
 /* A bit of what the tag covers, or of the tag: not of the telemetry, which switches write. */

@@ -27,6 +27,8 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "tool.h"
+
 #define BYTES_MAX 65000
 #define NSEC_PER_USEC 1000LL
 #define FIRST_NS (10 * 1000 * 1000LL) /* from the first call to the first SO_TXTIME */
@@ -34,28 +36,6 @@
 struct shape {
 	long long burst, every, gso, rate, txtime;
 };
-
-static void die(const char *what)
-{
-	fprintf(stderr, "datagrams: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static long long now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
-static void wait_until(long long at_ns)
-{
-	const struct timespec t = { .tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000 };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
 
 static void print(unsigned int n, long long first_ns, long long last_ns)
 {

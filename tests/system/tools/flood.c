@@ -17,14 +17,9 @@
 #include <unistd.h>
 
 #include "packet.h"
+#include "tool.h"
 
 #define PER_MS 12
-
-static void die(const char *what)
-{
-	fprintf(stderr, "flood: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 int main(int argc, char **argv)
 {

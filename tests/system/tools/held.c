@@ -13,13 +13,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-static unsigned long long clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
+#include "tool.h"
 
 /* at_ns: 0 for a datagram without a time. */
 static int send_one(int fd, struct sockaddr_in *to, size_t bytes, unsigned long long at_ns)
@@ -72,13 +66,13 @@ static int send_many(struct sockaddr_in *to, unsigned long flows, unsigned long 
 		    send_one(fd[flow], to, 1000, at_ns))
 			return 1;
 	}
-	begun_ns = clock_ns();
+	begun_ns = now_ns();
 	for (i = 1; i < count; i++)
 		for (flow = 0; flow < flows && flow < FLOWS_MAX; flow++)
 			if (send_one(fd[flow], to, 1000, at_ns))
 				return 1;
 	if (!at_ns)
-		printf("%llu\n", (clock_ns() - begun_ns) / ((count - 1) * flows));
+		printf("%llu\n", (now_ns() - begun_ns) / ((count - 1) * flows));
 	return 0;
 }
 
@@ -93,7 +87,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	to.sin_port = htons(strtoul(argv[2], NULL, 10));
-	at_ns = strtoull(argv[3], NULL, 10) ? clock_ns() + strtoull(argv[3], NULL, 10) * 1000000 : 0;
+	at_ns = strtoull(argv[3], NULL, 10) ? now_ns() + strtoull(argv[3], NULL, 10) * 1000000 : 0;
 	if (argc == 6) {
 		failed = send_many(&to, strtoul(argv[4], NULL, 10), strtoul(argv[5], NULL, 10), at_ns);
 	} else {

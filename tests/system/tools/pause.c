@@ -11,15 +11,10 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void die(const char *what)
-{
-	fprintf(stderr, "pause: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
+#include "tool.h"
 
 int main(int argc, char **argv)
 {

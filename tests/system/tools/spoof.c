@@ -24,10 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "packet.h"
+#include "tool.h"
 
 #define IP 14 /* where it begins in a frame */
 #define VXLAN_BYTES 8
@@ -37,12 +37,6 @@ static int is_v6;
 static __u8 from_address[16], to_address[16];
 static __u16 from_port, to_port;
 static const char *argument;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "spoof: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 static __u32 anything(void)
 {
