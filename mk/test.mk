@@ -34,7 +34,7 @@ REPLAY_USER := $(addprefix user/ctl/,cmd_replay.c replay_options.c replay_csv.c 
 
 $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
-# A socket to rtnetlink is one of tests/unit/lib/netlink_case.c.
+# A socket to rtnetlink is one of tests/unit/lib/netlink_case.c and tests/fuzz/netlink_socket.h.
 $(B)/unit-tests: private WITH = $(addprefix -Wl$(comma)--wrap=mnl_socket_,open2 bind setsockopt get_portid sendto recvfrom close) \
 	-lcriterion -ljson-c -lmnl -lyaml -lm
 $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) \

@@ -17,6 +17,7 @@
 #include "lib/net.h"
 #include "lib/qdisc.h"
 #include "attach/nic.h"
+#include "netlink_socket.h"
 #include "said.h"
 
 /* The socket; there is one at a time. */
@@ -27,13 +28,6 @@ static struct {
 	size_t size;
 } nl;
 
-struct mnl_socket *__wrap_mnl_socket_open2(int bus, int flags);
-int __wrap_mnl_socket_bind(struct mnl_socket *s, unsigned int groups, pid_t pid);
-int __wrap_mnl_socket_setsockopt(const struct mnl_socket *s, int type, void *buf, socklen_t len);
-unsigned int __wrap_mnl_socket_get_portid(const struct mnl_socket *s);
-ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *s, const void *req, size_t bytes);
-ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t size);
-int __wrap_mnl_socket_close(struct mnl_socket *s);
 uint8_t __wrap_mnl_attr_get_u8(const struct nlattr *a);
 uint32_t __wrap_mnl_attr_get_u32(const struct nlattr *a);
 uint64_t __wrap_mnl_attr_get_u64(const struct nlattr *a);
@@ -41,38 +35,6 @@ const char *__wrap_mnl_attr_get_str(const struct nlattr *a);
 uint32_t __real_mnl_attr_get_u32(const struct nlattr *a);
 uint64_t __real_mnl_attr_get_u64(const struct nlattr *a);
 ssize_t __wrap_recv(int fd, void *buf, size_t size, int flags);
-
-#define PORT 7
-
-struct mnl_socket *__wrap_mnl_socket_open2(int bus, int flags)
-{
-	(void)bus;
-	(void)flags;
-	return (struct mnl_socket *)&nl;
-}
-
-int __wrap_mnl_socket_bind(struct mnl_socket *s, unsigned int groups, pid_t pid)
-{
-	(void)s;
-	(void)groups;
-	(void)pid;
-	return 0;
-}
-
-int __wrap_mnl_socket_setsockopt(const struct mnl_socket *s, int type, void *buf, socklen_t len)
-{
-	(void)s;
-	(void)type;
-	(void)buf;
-	(void)len;
-	return 0;
-}
-
-unsigned int __wrap_mnl_socket_get_portid(const struct mnl_socket *s)
-{
-	(void)s;
-	return PORT;
-}
 
 ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *s, const void *req, size_t bytes)
 {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include "lib/net.h"
 #include "lib/netlink_case.h"
+#include "../../fuzz/netlink_socket.h"
 
-#define PORT 7
 #define MESSAGES_MAX 20000
 #define MESSAGE_BYTES 160
 
@@ -27,44 +27,6 @@ static struct asked {
 } asked;
 static unsigned int next; /* message of a dump; past the last: its end */
 static int ended;
-
-struct mnl_socket *__wrap_mnl_socket_open2(int bus, int flags);
-int __wrap_mnl_socket_bind(struct mnl_socket *s, unsigned int groups, pid_t pid);
-int __wrap_mnl_socket_setsockopt(const struct mnl_socket *s, int type, void *buf, socklen_t len);
-unsigned int __wrap_mnl_socket_get_portid(const struct mnl_socket *s);
-ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *s, const void *req, size_t bytes);
-ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t size);
-int __wrap_mnl_socket_close(struct mnl_socket *s);
-
-struct mnl_socket *__wrap_mnl_socket_open2(int bus, int flags)
-{
-	(void)bus;
-	(void)flags;
-	return (struct mnl_socket *)&asked;
-}
-
-int __wrap_mnl_socket_bind(struct mnl_socket *s, unsigned int groups, pid_t pid)
-{
-	(void)s;
-	(void)groups;
-	(void)pid;
-	return 0;
-}
-
-int __wrap_mnl_socket_setsockopt(const struct mnl_socket *s, int type, void *buf, socklen_t len)
-{
-	(void)s;
-	(void)type;
-	(void)buf;
-	(void)len;
-	return 0;
-}
-
-unsigned int __wrap_mnl_socket_get_portid(const struct mnl_socket *s)
-{
-	(void)s;
-	return PORT;
-}
 
 int __wrap_mnl_socket_close(struct mnl_socket *s)
 {
