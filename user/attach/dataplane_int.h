@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_DATAPLANE_INT_H
 #define SLUICE_DATAPLANE_INT_H
-/*
- * Shared by the files of the data plane: dataplane.c, pin_dir.c, control.c, programs.c, tracepoints.c, peers.c,
- * routes.c, port_describe.c, domain.c, port.c, ports_drop.c, ports.c, pin_swap.c, adopt.c, adopt_plan.c, cc.c, pods.c,
- * leftover.c, detach.c, tcx.c, attached.c, watch.c, xdp.c, queue.c, queue_apply.c.
- */
+/* Shared by the files of the data plane. What each of them gives to the others is under its name. */
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <time.h>
@@ -355,14 +351,6 @@ void queue_unregister(const char *pin_dir);
 int queue_maps_share(struct sluice_bpf *s, const char *pin_dir);
 /* Makes the object of the qdisc use those of the programs, before it is loaded. 0, or -errno. */
 int queue_maps_take(struct bpf_object *queue, struct sluice_bpf *s);
-
-/* --- queue_setup.c: rate, limit and classes of a port, for its qdisc --- */
-
-/* Whether the qdisc has to be made anew for what the configuration says. */
-int queue_setup_differs(struct dataplane *dp, const struct config_interface *i, const struct link_info *link);
-/* Writes or removes the setup. 0, or -errno with a message. */
-int queue_setup_apply(struct dataplane *dp, const struct config_interface *i, const struct link_info *link);
-void queue_setup_remove(struct dataplane *dp, const struct link_info *link);
 
 /* --- queue_apply.c: interfaces with `queue: sluice` --- */
 

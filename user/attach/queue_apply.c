@@ -8,6 +8,8 @@
  *     for the previous one, which is put back if ours cannot be installed.
  *  3. Ours is made anew by deleting it first. If the daemon is killed in between, `installing` says that the kernel's
  *     default is not what was there before.
+ *  4. Rate, limit and classes of a port are written before the qdisc is installed, which finds its classes there. It
+ *     removes the entry when it is deleted.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -18,6 +20,8 @@
 #include "attach/dataplane_int.h"
 #include "attach/queue_root.h"
 #include "lib/maps.h"
+#include "sluice.skel.h"
+#include "sluice/queue/port.h"
 
 #define QUEUE_WAS_VERSION 2 /* goes up with every change of struct queue_was */
 #define QUEUE_WAS_MAX (4 * CONFIG_INTERFACES)
@@ -129,6 +133,53 @@ void queue_was_each(const char *pin_dir,
 			if (!bpf_map_lookup_elem(fd, &key, &was) && !was.taken)
 				fn(key, &was.root, &was.child, ctx);
 	close(fd);
+}
+
+/* --- rate, limit and classes of a port --- */
+
+static int setups_fd(const struct dataplane *dp)
+{
+	return bpf_map__fd(dp->skel->maps.queue_ports);
+}
+
+static struct queue_port setup_key(const struct link_info *link)
+{
+	return (struct queue_port){ .netns_cookie = link->netns_cookie, .ifindex = link->ifindex };
+}
+
+/* Whether the qdisc has to be made anew for what the configuration says. */
+static int queue_setup_differs(struct dataplane *dp, const struct config_interface *i, const struct link_info *link)
+{
+	struct queue_port key = setup_key(link);
+	struct queue_setup was = {};
+	int had = !bpf_map_lookup_elem(setups_fd(dp), &key, &was);
+
+	return had != config_has_setup(i) || was.classes != i->classes_count;
+}
+
+static void queue_setup_remove(struct dataplane *dp, const struct link_info *link)
+{
+	struct queue_port key = setup_key(link);
+
+	map_remove(setups_fd(dp), "queue_ports", &key);
+}
+
+/* Writes or removes the setup. 0, or -errno with a message. */
+static int queue_setup_apply(struct dataplane *dp, const struct config_interface *i, const struct link_info *link)
+{
+	struct queue_port key = setup_key(link);
+	struct queue_setup v = {};
+	int err;
+
+	if (!config_has_setup(i)) {
+		queue_setup_remove(dp, link);
+		return 0;
+	}
+	config_setup_value(i, &v);
+	err = bpf_map_update_elem(setups_fd(dp), &key, &v, BPF_ANY) ? -errno : 0;
+	if (err)
+		msg("%s: the map queue_ports: %s: its rate and its classes stay as they were", i->name, strerror(-err));
+	return err;
 }
 
 /* --- install --- */
