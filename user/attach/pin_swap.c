@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/adopt_int.h"
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/tcx.h"
