@@ -163,21 +163,11 @@ unsigned int sets_wanted(const struct config *c);
 /* Makes the maps of one object those of another, matched by name. grow: small ones of a host are made anew. */
 int maps_share(struct bpf_object *to, const struct bpf_object *from, int grow);
 
-/* --- host_maps.c --- */
-
 /* Whether the configuration has use for the maps of a host. */
 int host_maps_are_used(const struct config *c);
-/* Before the programs are loaded: their sizes. */
-int host_maps_size(struct dataplane *dp, const struct config *c);
-/* Whether a map of a new object is one of these that is to be made anew, as the one in use has room for one entry. */
-int host_map_is_small(const struct bpf_map *map, const struct bpf_map *in_use);
-/* The sizes in the object that a reload loads; and when it is loaded, its maps take the place of the small ones. */
-int host_maps_grow(struct sluice_bpf *s, const struct config *c);
-int host_maps_take(struct dataplane *dp);
-/* For how many entries a map has room. 0: it is not known, with a message, or none is pinned there. */
+/* For how many entries a map has room. 0: it is not known, with a message. */
 __u32 map_entries(int fd, const char *name);
-__u32 pin_entries(const char *dir, const char *name);
-/* A map in use keeps the room that it has, with a message; has 0: it gets what is wanted. */
+/* A map in use keeps the room that it has, with a message; has 0: it gets the room that is wanted. */
 __u32 room_kept(__u32 has, __u32 wanted, const char *key);
 
 /* --- tracepoints.c --- */
