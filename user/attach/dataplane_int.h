@@ -98,12 +98,8 @@ struct dataplane *dataplane_new(void);
 void dataplane_close(struct dataplane *dp);
 /* Makes the pin directory if it is missing, and takes its lock. 0, or -errno with a message. */
 int pin_dir_lock(struct dataplane *dp, const char *dir);
-
-/* --- pin_keep.c --- */
-
 /* Pins again those that somebody removed since dataplane_keep(). */
 void pins_watch(struct dataplane *dp);
-void pins_release(struct dataplane *dp);
 
 /* --- control.c --- */
 

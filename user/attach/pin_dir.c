@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The data plane of a pin directory: its lock, and everything closed with it. */
+/*
+ * The data plane of a pin directory: its lock, its pins, and everything closed with it.
+ *
+ * Somebody may remove pins while the daemon runs: without them sluicectl finds nothing, the next daemon adopts nothing,
+ * and the congestion control stays registered. The daemon has all pinned objects open, and pins them again, in a
+ * directory of the same name if that is gone. Links at tcx are made anew (watch.c).
+ */
+#include <bpf/bpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "attach/tcx.h"
 #include "lib/bpffs.h"
 
 int pin_dir_lock(struct dataplane *dp, const char *dir)
@@ -51,6 +60,86 @@ int pin_dir_lock(struct dataplane *dp, const char *dir)
 	}
 	return 0;
 }
+
+/* --- pins that somebody removes --- */
+
+static void pins_release(struct dataplane *dp)
+{
+	while (dp->kept_n)
+		close(dp->kept[--dp->kept_n].fd);
+}
+
+void dataplane_keep(struct dataplane *dp)
+{
+	DIR *d = opendir(dp->pin_dir);
+	struct dirent *e;
+	char path[512];
+	int fd;
+
+	pins_release(dp);
+	if (!d)
+		msg_limited(&dp->pin_limit, 60, "%s: %s: pins that somebody removes there are not put back",
+			    dp->pin_dir, strerror(errno));
+	while (d && (e = readdir(d)) && dp->kept_n < KEPT_PINS) {
+		if (tcx_pin_is(e->d_name) || strlen(e->d_name) >= sizeof(dp->kept[0].name) || e->d_type == DT_DIR)
+			continue;
+		pin_path(path, sizeof(path), dp->pin_dir, e->d_name);
+		fd = bpf_obj_get(path);
+		if (fd < 0) {
+			msg("%s: %s: if somebody removes it, it is not put back", path, strerror(errno));
+			continue;
+		}
+		strcpy(dp->kept[dp->kept_n].name, e->d_name);
+		dp->kept[dp->kept_n++].fd = fd;
+	}
+	if (d)
+		closedir(d);
+}
+
+/* The directory is ours, if need be made anew. Not if another daemon has one of that name by now. */
+static int pin_dir_is_ours(struct dataplane *dp)
+{
+	struct stat ours, now;
+	int fd;
+
+	if (dp->lock_fd < 0 || fstat(dp->lock_fd, &ours))
+		return 0;
+	if (!stat(dp->pin_dir, &now))
+		return now.st_ino == ours.st_ino && now.st_dev == ours.st_dev;
+	if (errno != ENOENT || mkdir(dp->pin_dir, 0700))
+		return 0;
+	fd = open(dp->pin_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return 0;
+	}
+	close(dp->lock_fd);
+	dp->lock_fd = fd;
+	return 1;
+}
+
+void pins_watch(struct dataplane *dp)
+{
+	unsigned int i, back = 0;
+	char path[512];
+
+	for (i = 0; i < dp->kept_n; i++) {
+		pin_path(path, sizeof(path), dp->pin_dir, dp->kept[i].name);
+		if (!access(path, F_OK) || errno != ENOENT || !pin_dir_is_ours(dp))
+			continue;
+		if (!bpf_obj_pin(dp->kept[i].fd, path))
+			back++;
+		else
+			msg_limited(&dp->pin_limit, 60, "%s: it was removed, and pinning it again fails: %s", path,
+				    strerror(errno));
+	}
+	if (back)
+		msg("%s: %u pin%s had been removed: pinned again", dp->pin_dir, back, PLURAL(back));
+}
+
+/* --- begin and end --- */
 
 struct dataplane *dataplane_new(void)
 {
