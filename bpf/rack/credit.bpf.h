@@ -212,7 +212,6 @@ VERIFIED_ONCE int credit_take(const struct wire_credit *c)
 		stats_count(STAT_CREDIT_OLD);
 		break;
 	}
-	voq_granter(v, c->flags & WIRE_CREDIT_ARRIVAL);
 	voq_first_hop(v, from->now_ns);
 	if (!CTX_IS_XDP) /* there are no hosts behind a host */
 		voq_stop_news(v);

@@ -129,11 +129,7 @@ VERIFIED_ONCE int voq_params(struct voq *v, const struct peer *peer, const struc
 	line = line < HIERCC_RATE_MAX ? line : HIERCC_RATE_MAX - 1;
 	t_ns = t_ns < HIERCC_NS_MAX ? t_ns : HIERCC_NS_MAX - 1;
 	rate = rate && rate < HIERCC_RATE_MAX ? rate : line;
-	if (v->by_period)
-		hiercc_params_init(p, rate, t_ns, peer->voq_period_ns);
-	else
-		hiercc_params_arrival(p, rate, t_ns, hiercc_gap_ns(rate, port->mtu + WIRE_ETH_BYTES),
-				      peer->voq_period_ns);
+	hiercc_params_arrival(p, rate, t_ns, hiercc_gap_ns(rate, port->mtu + WIRE_ETH_BYTES), peer->voq_period_ns);
 	if (peer->voq_c0)
 		hiercc_params_c0(p, peer->voq_c0);
 	hiercc_params_tune(p, &peer->voq);
@@ -145,18 +141,6 @@ VERIFIED_ONCE int voq_params(struct voq *v, const struct peer *peer, const struc
 	hiercc_hop_tune(&v->hop_params, &peer->voq);
 	hiercc_hop_init(&v->hop, &v->hop_params);
 	return 0;
-}
-
-/*
- * Credit shows how it is granted, and C0 covers a round of it: until the first comes C0 is for grants with each packet,
- * a round trip; if credit turns out to be granted once a period, C0 grows by the period from the next packet on.
- */
-static inline void voq_granter(struct voq *v, int arrival)
-{
-	if (v->by_period == !arrival)
-		return;
-	v->by_period = !arrival;
-	v->epoch = 0; /* no epoch: params are computed anew */
 }
 
 /* Whether packets of the flow use a VOQ, here or, from this host's view, at its switch. */

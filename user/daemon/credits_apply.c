@@ -63,18 +63,14 @@ static struct port port_fastest(const struct credits *c)
 
 /*
  * A VOQ from this peer may be due three times its sender's C0. The sender derives C0 from its own port, which is
- * assumed to be like ours unless configured. An older version has the C0 of a period, and must be accepted, too.
+ * assumed to be like ours unless configured.
  */
 static void peer_params(const struct peer *v, const struct port *fastest, struct credit_peer *p)
 {
-	__u64 rate = (v->voq_bps ?: fastest->speed_bps) / 8, debt_max;
+	__u64 rate = (v->voq_bps ?: fastest->speed_bps) / 8;
 
-	hiercc_params_init(&p->params, rate, v->t_ns, v->voq_period_ns);
-	debt_max = p->params.debt_max;
 	hiercc_params_arrival(&p->params, rate, v->t_ns, hiercc_gap_ns(rate, fastest->mtu + WIRE_ETH_BYTES),
 			      v->voq_period_ns);
-	if (p->params.debt_max < debt_max)
-		p->params.debt_max = debt_max;
 	if (v->voq_c0)
 		hiercc_params_c0(&p->params, v->voq_c0);
 	hiercc_params_tune(&p->params, &v->voq);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Corrects the counts of the tracepoints. Each cell of a queue is also in three sums, kept beside it so that a packet
- * has them without a walk (bpf/pause/pfc.bpf.h). If the two diverge (maps of an older version have no sums, a slot got
- * another port, a queue was forgotten here while a packet was counted) they differ by a constant number of bytes; if a
- * sum is read in the middle of a packet they do not. So a difference seen SUM_TIMES times is subtracted.
+ * has them without a walk (bpf/pause/pfc.bpf.h). If the two diverge (a slot got another port, a queue was forgotten here
+ * while a packet was counted) they differ by a constant number of bytes; if a sum is read in the middle of a packet they
+ * do not. So a difference seen SUM_TIMES times is subtracted.
  */
 #include <string.h>
 #include "daemon/ppfc_int.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lasting names. An upgrade finds the members of a flow by name, and so does a downgrade to a version without groups.
- * So the BTF pinned for other versions has the members of all groups in the flow itself: by their names before there
- * were groups (up to SLUICE_ABI 14), and newer ones as "group.member". A member that moves to another group keeps its
- * name here.
+ * Lasting names. An upgrade and a downgrade find the members of a flow by name. So the BTF pinned for other versions
+ * has the members of all groups in the flow itself: by the names here, which 0.1.0 uses, and others as "group.member".
+ * A member that moves to another group keeps its name.
  */
 #include <errno.h>
 #include <stdio.h>

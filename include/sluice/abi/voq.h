@@ -38,7 +38,7 @@ struct voq {
 	__u64 told_bps;
 	__u64 beside_ns;    /* egress: when a companion last announced S, where data leaves as it is */
 	__u32 beside_total; /* the low 32 bits of S in that companion */
-	__u32 by_period;    /* ingress: 1: credit comes once a period only, from a daemon that tells no more */
+	__u32 pad;
 };
 
 /* A flow from a host behind this switch, by its outer header. */

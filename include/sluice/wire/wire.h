@@ -162,7 +162,7 @@ struct wire_credit {
 };
 
 #define WIRE_CREDIT_DUE 1     /* Csent < S still: the port had less to give than was asked for */
-#define WIRE_CREDIT_ARRIVAL 2 /* the port grants with each packet that arrives, and not once a period */
+#define WIRE_CREDIT_ARRIVAL 2 /* always set: to 0.1.0 its absence means that C0 has to cover a period */
 
 /*
  * The same on a packet that goes back to a rack anyway: the VOQ is that to the sender of this packet, or to prefixlen

@@ -55,7 +55,7 @@ SinkTest(ride, echo__takes_credit_along)
 	expect_eq(get64(r.out.b + at_echo(&r.out) + 12), 0x1111);
 }
 
-/* A rack that does not announce support, such as an older version, gets messages. */
+/* A rack that does not announce support gets messages. */
 SinkTest(ride, echo__without_credit)
 {
 	struct frame in = arriving();
@@ -201,21 +201,6 @@ SinkTest(ride, echo__with_a_tag)
 	expect_eq(voq_get(k).voq.credit, HIERCC_TOTAL_FIRST + GRANTED + 5000);
 }
 
-/* A receiver says how it grants: C0 is that of a period where it says nothing. */
-SinkTest(ride, flag__decides_c0)
-{
-	struct voq_key k = voq_make();
-	struct frame inner = tcp(.reply = 1, .payload = 100), in;
-
-	in = wrap(&inner, .room = 1, .echo = 1, .ride = ride_to(GRANTED + 1000, DUE));
-	run(sink, &in);
-	expect_eq(voq_get(k).by_period, 1);
-	expect_eq(voq_get(k).epoch, 0);
-	in = wrap(&inner, .room = 1, .echo = 1, .ride = ride_to(GRANTED + 2000, ARRIVAL));
-	run(sink, &in);
-	expect_eq(voq_get(k).by_period, 0);
-}
-
 static struct frame companion_arriving(__u8 flags)
 {
 	struct frame data = tcp(.reply = 1, .payload = 100);
@@ -238,7 +223,7 @@ SinkTest(ride, companion__takes_credit_back)
 	expect_eq(block[10], 128);
 	expect_eq(block[11], BESIDE | RIDES | CREDIT | BLOCK_DUE);
 	expect_eq(credit_get(SLOT).told.granted, credit_get(SLOT).due.granted);
-	/* An older sender, and what a switch has filled in. */
+	/* A sender that does not announce support, and what a switch has filled in. */
 	in = companion_arriving(BESIDE);
 	r = run(sink, &in);
 	expect_eq(r.out.b[companion_at(&r.out) + COMPANION_VOQ + 11], BESIDE);

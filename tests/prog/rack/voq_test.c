@@ -252,15 +252,6 @@ Test(voq, params__follow_the_epoch)
 	expect_eq(v.params.idle_ns, 128 * 5 * MS / 4);
 	expect_eq(v.hop_params.rate_line, LINE);
 
-	/* Credit comes once a period, as from older versions: C0 is of that, too. */
-	v.by_period = 1;
-	v.epoch = 0;
-	voq_set(voq_to_b(0), &v);
-	voq_leaves(s);
-	v = voq_get(voq_to_b(0));
-	expect_eq(v.params.c0, LINE / 10 / 1000 * 5 / 4);
-	expect_eq(v.params.rate_first, LINE / 10 / 4);
-
 	fixture("absurd values");
 	peer.voq_c0 = ~0ULL;
 	peer.voq_limit_ns = ~0ULL;
