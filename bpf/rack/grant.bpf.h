@@ -3,7 +3,7 @@
 #define SLUICE_GRANT_BPF_H
 /*
  * HierCC (hiercc_ring.h) at packet arrival: the port of a VOQ grants credit with each of them, while the daemon's lease
- * runs. The daemon makes rings, lets them grant and repairs them (user/daemon/credits_ring.c).
+ * runs. The daemon makes rings, lets them grant and repairs them (user/daemon/credits_port.c).
  *
  *  1. grant_arrived(): a packet of a watched VOQ has been noted; the port's credit is dealt out.
  *  2. grant_ride(): a packet goes back to a rack, and takes its VOQ's granted total along. Credit is dealt out here,

@@ -5,7 +5,7 @@
  *
  *  1. A VOQ has a slot, its index in the maps arrivals (arrived bytes and accepted claims) and credits (grants). The
  *     first packet of a VOQ without a slot is reported by a ring (news), which gets it one. The port that grants it has
- *     a ring of VOQs in the map credit_rings (credits_ring.c).
+ *     a ring of VOQs in the map credit_rings (credits_port.c).
  *  2. Slots with arriving packets are active, and watched: ingress notes S, F and bytes in their entries, and their
  *     port grants. Once a period the same is done here for each of them, and the lease is renewed without which packets
  *     do not grant: they stop when this daemon is gone.
@@ -32,78 +32,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "daemon/credits_int.h"
+#include "lib/maps.h"
+#include "lib/net.h"
 #include "sluice/once.h"
 
 #define CREDITS_AGE_STEPS 16 /* number of CREDITS_AGE_STEP in a tick */
-
-/* --- messages --- */
-
-void slot_tell(struct credits *c, __u32 i)
-{
-	struct slot *s = &c->slots[i];
-
-	if (s->told_round == c->round)
-		return;
-	s->told_round = c->round;
-	c->told[c->told_count++] = (__u64)c->arrivals[i].key.tor << 32 | i;
-}
-
-static int told_compare(const void *a, const void *b)
-{
-	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The message entry for a VOQ. */
-static struct wire_credit told_entry(struct credits *c, __u32 i)
-{
-	const struct arrival_key *key = &c->arrivals[i].key;
-	struct credit *credit = &c->credits[i];
-	__u32 port = c->slots[i].port;
-	__u64 now = ring_enter(c, port);
-	struct wire_credit e = { .total = htonl((__u32)credit->due.granted),
-				 .prefixlen = key->prefixlen,
-				 .flags = WIRE_CREDIT_ARRIVAL | (credit->due.listed ? WIRE_CREDIT_DUE : 0),
-				 .at = htons(now / HIERCC_AT_NS) };
-
-	hiercc_told(&credit->told, &credit->due, now);
-	ring_leave(c, port, now);
-	memcpy(e.addr, &key->addr, sizeof(e.addr));
-	return e;
-}
-
-static void told_send(struct credits *c, const __u64 *told, __u32 n)
-{
-	const struct arrival *first = &c->arrivals[(__u32)told[0]];
-	struct wire_credit entries[WIRE_REPORTS_MAX];
-	struct message m = { .type = WIRE_CREDIT,
-			     .from = first->to,
-			     .to = first->from,
-			     .tor = first->key.tor,
-			     .entries = entries,
-			     .n = n };
-	__u32 k;
-
-	for (k = 0; k < n; k++)
-		entries[k] = told_entry(c, told[k]);
-	messages_send(c->messages, &m, c->config, c->pins->ctl->seq_base_ns);
-}
-
-/* Sends the totals of all slots to be told, rack by rack. */
-static void credits_tell(struct credits *c)
-{
-	__u32 from, to;
-
-	qsort(c->told, c->told_count, sizeof(*c->told), told_compare);
-	for (from = 0; from < c->told_count; from = to) {
-		for (to = from + 1; to < c->told_count && to - from < WIRE_REPORTS_MAX; to++)
-			if (c->told[to] >> 32 != c->told[from] >> 32)
-				break;
-		told_send(c, &c->told[from], to - from);
-	}
-	c->told_count = 0;
-}
+#define CREDITS_LIFE_PERIODS 4
 
 /* --- a round --- */
 
@@ -200,6 +134,192 @@ void credits_run(struct credits *c)
 int credits_fd(const struct credits *c)
 {
 	return c->epoll_fd;
+}
+
+/* --- configuration --- */
+
+/* Updates this rack's number: the configured one, or the address of its sending interface. */
+static void id_follow(struct credits *c)
+{
+	struct control *ctl = c->pins->ctl;
+	const char *name = c->config->node.uplink;
+	struct sluice_addr addr;
+	__be32 tor = c->config->tor;
+	char text[INET_ADDRSTRLEN];
+	unsigned int k;
+
+	for (k = 0; !name && k < c->config->interfaces_count; k++)
+		if (c->config->interfaces[k].role == PORT_F_HOST)
+			name = c->config->interfaces[k].name;
+	if (!tor && ctl->tor)
+		return; /* a changed address does not make it another rack */
+	if (!tor && name && !link_address(name, &addr)) {
+		memcpy(&tor, &addr.b[12], sizeof(tor));
+		if (!addr_is_v4(&addr))
+			for (k = 0; k < 12; k += 4)
+				tor = tor * 31 + *(__be32 *)&addr.b[k];
+	}
+	if (!tor) {
+		msg_limited(
+			&c->id_limit, 60,
+			"%s has no address yet, by which this rack would be known: HierCC waits for one; or write 'hiercc: {id: ...}'",
+			name);
+		return;
+	}
+	if (tor != ctl->tor)
+		msg_info("HierCC: this rack is %s", inet_ntop(AF_INET, &tor, text, sizeof(text)));
+	ctl->tor = tor;
+}
+
+static struct port port_fastest(const struct credits *c)
+{
+	struct port port, fastest = {};
+	__u32 ifindex, next;
+	int more = map_next(c->pins->ports, "ports", NULL, &next);
+
+	while (more > 0) {
+		ifindex = next;
+		if (map_find(c->pins->ports, "ports", &ifindex, &port) > 0 &&
+		    port.flags & (PORT_F_HOST | PORT_F_VOQ_UP | PORT_F_VOQ_DOWN) && port.speed_bps > fastest.speed_bps)
+			fastest = port;
+		more = map_next(c->pins->ports, "ports", &ifindex, &next);
+	}
+	return fastest;
+}
+
+/*
+ * A VOQ from this peer may be due three times its sender's C0. The sender derives C0 from its own port, which is
+ * assumed to be like ours unless configured.
+ */
+static void peer_params(const struct peer *v, const struct port *fastest, struct credit_peer *p)
+{
+	__u64 rate = (v->voq_bps ?: fastest->speed_bps) / 8;
+
+	hiercc_params_arrival(&p->params, rate, v->t_ns, hiercc_gap_ns(rate, fastest->mtu + WIRE_ETH_BYTES),
+			      v->voq_period_ns);
+	if (v->voq_c0)
+		hiercc_params_c0(&p->params, v->voq_c0);
+	hiercc_params_tune(&p->params, &v->voq);
+	p->rtt_ns = v->t_ns;
+}
+
+/*
+ * Makes the VOQ of a peer's whole prefix, for use when there is no room for one per host. Egress fills it in with its
+ * first packet.
+ */
+static void voq_make_merged(struct credits *c, const struct peer_key *prefix)
+{
+	static const struct voq empty;
+	struct voq_key key = { .addr = prefix->addr, .prefixlen = prefix->prefixlen };
+
+	if (key.prefixlen && bpf_map_update_elem(c->pins->voqs, &key, &empty, BPF_NOEXIST) && errno != EEXIST)
+		msg_limited(&c->full_limit, 60,
+			    "no room for the VOQ of a prefix (%s): a larger hiercc: voqs, after a restart, makes room",
+			    strerror(errno));
+}
+
+/* Other racks may continue to send, which does not matter then: the ring stays full. */
+static void credits_off(struct credits *c, int was)
+{
+	if (c->awake)
+		credits_sleep(c);
+	if (was) {
+		slots_forget(c);
+		epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, ring_buffer__epoll_fd(c->ring), NULL);
+	}
+	c->pins->ctl->tor = 0;
+	c->pins->ctl->credit_ns = 0;
+}
+
+/* Makes the parameters of each peer, and the lifetime of credit. 0, or -ENOMEM. */
+static int credit_peers_make(struct credits *c)
+{
+	const struct config *config = c->config;
+	struct port fastest = port_fastest(c);
+	__u64 limit = CREDITS_LIFE_PERIODS * NSEC_PER_SEC;
+	unsigned int k;
+
+	free(c->peers);
+	c->peers = calloc(config->peers_count, sizeof(*c->peers));
+	if (!c->peers)
+		return -ENOMEM;
+	for (k = 0; k < config->peers_count; k++) {
+		struct peer v = config_peer_value(config, &config->peers[k]);
+
+		peer_params(&v, &fastest, &c->peers[k]);
+		if (v.hiercc != VOQS_HERE)
+			continue;
+		voq_make_merged(c, &config->peers[k].key);
+		if (v.voq_limit_ns < limit)
+			limit = v.voq_limit_ns;
+	}
+	c->pins->ctl->credit_life_ns = limit / 4 > CREDITS_LIFE_PERIODS * config_period_ns(config) ?
+					       limit / 4 :
+					       CREDITS_LIFE_PERIODS * config_period_ns(config);
+	return 0;
+}
+
+/* The ring has old news, which are dropped silently. */
+static void credits_on(struct credits *c)
+{
+	c->enabled = 0;
+	ring_buffer__consume(c->ring);
+	c->enabled = 1;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->ring),
+		      &(struct epoll_event){ .events = EPOLLIN }) &&
+	    errno != EEXIST)
+		msg("HierCC: waiting for news of VOQs: %s: no credit is sent until a restart", strerror(errno));
+}
+
+/* Assigns slots to the peers of the new configuration; slots without a peer are freed. */
+static void credits_reload(struct credits *c)
+{
+	unsigned int k, i;
+
+	for (i = 0; i < c->room; i++) {
+		if (c->slots[i].state == SLOT_FREE)
+			continue;
+		c->slots[i].peer = peer_find(c, &c->arrivals[i].from);
+		if (c->slots[i].peer != CREDITS_NONE)
+			ring_params(c, i);
+	}
+	for (i = 0; i < c->room; i++) {
+		if (c->slots[i].state == SLOT_FREE || c->slots[i].peer != CREDITS_NONE)
+			continue;
+		if (c->slots[i].state == SLOT_ACTIVE)
+			slot_deactivate(c, i);
+		slot_free(c, i);
+	}
+	for (k = 0; k < c->ports_count; k++) {
+		credit_port_read(c, &c->ports[k]);
+		port_rate(c, k);
+	}
+	if (c->awake)
+		credits_wake(c); /* with its new period */
+}
+
+void credits_apply(struct credits *c, const struct config *config)
+{
+	int was = c->enabled;
+
+	c->config = config;
+	c->enabled = config_hiercc(config);
+	if (!c->enabled) {
+		credits_off(c, was);
+		return;
+	}
+	if (credit_peers_make(c)) {
+		msg("HierCC: %s: it is off until the next SIGHUP", strerror(ENOMEM));
+		c->enabled = 0;
+		credits_off(c, was); /* slots have peers of the previous configuration */
+		return;
+	}
+	if (config->tor || !was)
+		id_follow(c);
+	if (was)
+		credits_reload(c);
+	else
+		credits_on(c);
 }
 
 /* --- ageing --- */

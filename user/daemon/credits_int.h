@@ -2,9 +2,9 @@
 #ifndef SLUICE_CREDITS_INT_H
 #define SLUICE_CREDITS_INT_H
 /*
- * Shared by the files of the credit scheduler: credits.c (theory, rounds, sleep, ageing), credits_apply.c
- * (configuration), credits_slot.c (lists, slots, news), credits_claim.c (claims), credits_port.c, credits_ring.c (the
- * port state shared by packets and daemon); and by the tests, which call rounds one by one.
+ * Shared by the files of the credit scheduler: credits.c (theory, rounds, sleep, configuration, ageing), credits_slot.c
+ * (lists, slots, claims, news, messages), credits_port.c (ports, and their rings, shared by packets and daemon); and by
+ * the tests, which call rounds one by one.
  */
 #include "daemon/credits.h"
 #include "lib/config.h"
@@ -86,8 +86,6 @@ struct credits {
 void credits_round(struct credits *c);
 /* True if the slot is no longer active. */
 int slot_rests(struct credits *c, __u32 i, __u64 now);
-/* Tells the VOQ at the end of this round. */
-void slot_tell(struct credits *c, __u32 i);
 void credits_wake(struct credits *c);
 void credits_sleep(struct credits *c);
 
@@ -96,11 +94,6 @@ struct voq_age_ctx {
 	__u64 now_ns;
 };
 int voq_age(const struct voq_key *key, const struct voq *v, void *ctx);
-
-/* --- credits_apply.c --- */
-
-/* Updates this rack's number: the configured one, or the address of its sending interface. */
-void id_follow(struct credits *c);
 
 /* --- credits_slot.c --- */
 
@@ -113,13 +106,14 @@ void slot_watch(struct credits *c, __u32 i, __u32 watched);
 void slots_forget(struct credits *c);
 /* Takes a record of the ring; for ring_buffer__new(). */
 int news_take(void *ctx, void *data, size_t size);
-
-/* --- credits_claim.c --- */
-
 /* Takes ingress's notes on the slot's VOQ since the last time. */
 void slot_learn(struct credits *c, __u32 i);
+/* Tells the VOQ at the end of this round. */
+void slot_tell(struct credits *c, __u32 i);
+/* Sends the totals of all slots to be told, rack by rack. */
+void credits_tell(struct credits *c);
 
-/* --- credits_ring.c --- */
+/* --- credits_port.c --- */
 
 /*
  * Waits for the ring of a port: a packet holds it for less than a microsecond, and a lock whose CPU is gone is broken
@@ -135,9 +129,6 @@ void port_grant(struct credits *c, __u32 port);
 void ring_move(struct credits *c, __u32 i, __u32 port);
 /* Sets the parameters of the slot's peer. */
 void ring_params(struct credits *c, __u32 i);
-
-/* --- credits_port.c --- */
-
 void credit_port_read(struct credits *c, struct credit_port *p);
 /*
  * Credit is counted in wire bytes. Packets that leave by a pod's veth do not have our headers, so it takes credit for

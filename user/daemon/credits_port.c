@@ -1,8 +1,126 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ports that VOQs arrive by: their speeds and rates. */
+/*
+ * The ports that VOQs arrive by: their speeds, and their rings (sluice/rack/hiercc_ring.h), which packets and this daemon
+ * share, one at a time. The work of each arriving packet is repeated here once a period: for VOQs without further
+ * arrivals.
+ */
 #include <bpf/bpf.h>
 #include <string.h>
 #include "daemon/credits_int.h"
+#include "sluice/once.h"
+
+/* --- rings --- */
+
+__u64 ring_enter(struct credits *c, __u32 port)
+{
+	struct hiercc_ring *r = &c->rings[port].ring;
+	__u64 now;
+
+	do
+		now = now_ns();
+	while (!hiercc_ring_enter(r, now));
+	return now;
+}
+
+void ring_leave(struct credits *c, __u32 port, __u64 since)
+{
+	hiercc_ring_leave(&c->rings[port].ring, since);
+}
+
+/*
+ * A broken lock's CPU came back: VOQs may be missing from the ring, or be in it twice. Those that are due credit enter
+ * it anew.
+ */
+static void ring_repair(struct credits *c, __u32 port)
+{
+	struct hiercc_ring *r = &c->rings[port].ring;
+	__u32 k, i;
+
+	if (r->broken == c->ports[port].broken)
+		return;
+	c->ports[port].broken = r->broken;
+	hiercc_ring_clear(r);
+	for (k = 0; k < c->active_count; k++) {
+		i = c->active[k];
+		if (c->slots[i].port != port)
+			continue;
+		c->credits[i].due.listed = 0;
+		c->credits[i].told.waits = 0;
+		if (hiercc_ring_owed(&c->credits[i].due))
+			hiercc_ring_enlist(r, &c->credits[i].due, i);
+	}
+}
+
+void port_visit(struct credits *c, __u32 port, __u64 now)
+{
+	struct credit_port *p = &c->ports[port];
+
+	if (p->round == c->round)
+		return;
+	p->round = c->round;
+	c->visited[c->visited_count++] = port;
+	/* For as long as hops do not report a port that grants credit. */
+	WRITE_ONCE(c->rings[port].ring.lease_ns, now + c->pins->ctl->credit_life_ns);
+}
+
+void port_grant(struct credits *c, __u32 port)
+{
+	struct hiercc_ring *r = &c->rings[port].ring;
+	__u64 now = ring_enter(c, port), quiet_ns;
+	__u32 i, n;
+
+	ring_repair(c, port);
+	hiercc_ring_clock(r, now, 0);
+	for (n = 0; n < HIERCC_RING && (i = hiercc_ring_next(r)) != HIERCC_NONE; n++) {
+		hiercc_ring_grant(r, &c->credits[i].due, i);
+		hiercc_ring_note(r, &c->credits[i].told, i);
+	}
+	c->rings[port].asked = 0;
+	for (n = 0; n < HIERCC_RING && (i = hiercc_ring_untold(r)) != HIERCC_NONE; n++) {
+		quiet_ns = c->arrivals[i].params.window_ns / HIERCC_QUIET;
+		if (hiercc_ring_tells(r, &c->credits[i].due, &c->credits[i].told, now, quiet_ns))
+			slot_tell(c, i);
+		else if (c->credits[i].told.waits)
+			break;
+	}
+	ring_leave(c, port, now);
+}
+
+void ring_move(struct credits *c, __u32 i, __u32 port)
+{
+	__u32 was = c->slots[i].port;
+	__u64 since;
+
+	if (was != CREDITS_NONE) {
+		since = ring_enter(c, was);
+		if (port == CREDITS_NONE)
+			slot_watch(c, i, 0);
+		else
+			c->arrivals[i].ring = port;
+		hiercc_ring_drop(&c->rings[was].ring, &c->credits[i].due, i);
+		ring_leave(c, was, since);
+	} else if (port != CREDITS_NONE) {
+		c->arrivals[i].ring = port;
+	}
+	c->slots[i].port = port;
+}
+
+void ring_params(struct credits *c, __u32 i)
+{
+	const struct hiercc_params *p = &c->peers[c->slots[i].peer].params;
+	__u32 port = c->slots[i].port;
+	__u64 since;
+
+	if (port == CREDITS_NONE) {
+		c->arrivals[i].params = *p;
+		return;
+	}
+	since = ring_enter(c, port);
+	c->arrivals[i].params = *p;
+	ring_leave(c, port, since);
+}
+
+/* --- ports --- */
 
 void credit_port_read(struct credits *c, struct credit_port *p)
 {

@@ -2,14 +2,15 @@
 #ifndef SLUICE_PPFC_INT_H
 #define SLUICE_PPFC_INT_H
 /*
- * Shared by ppfc.c (theory, sleep, tick, begin and end), ppfc_round.c (a round, and the frames that it sends),
- * ppfc_packets.c (packets' decisions between rounds), ppfc_counts.c (the tracepoints' counts) and ppfc_apply.c
- * (configuration).
+ * Shared by ppfc.c (theory, sleep, configuration, tick, begin and end) and ppfc_round.c (a round and its frames, packets'
+ * decisions between rounds, the tracepoints' counts).
  */
 #include <bpf/libbpf.h>
 #include <net/if.h>
 #include "daemon/ppfc.h"
 #include "sluice/pause/ppfc.h"
+
+#define MTU_UNKNOWN 1500 /* for a link that no longer exists */
 
 /* The share of a port in a queue. */
 struct cell {
@@ -75,21 +76,12 @@ static inline int ppfc_acts(const struct pins *pins)
 	return pins->ctl->mode == MODE_ENFORCE && !pins->ctl->bypass;
 }
 
-/* --- ppfc.c --- */
-
-/* Sets the queue length at which the tracepoint wakes the loop; 0: never. */
-void alarms_set(struct ppfc *p, __u32 bytes);
-void ppfc_wake(struct ppfc *p);
-
 /* --- ppfc_round.c --- */
 
 void ppfc_round(struct ppfc *p);
 void frame_begin(struct ppfc_port *port);
 /* Sends the pending frames of all ports. */
 void frames_send(struct ppfc *p);
-
-/* --- ppfc_packets.c --- */
-
 /* Ignores pauses that packets sent before this daemon. */
 void packets_begin(struct ppfc_port *port, const struct pfc_slot *s);
 /* Extends the lease of packets, if they may pause at all. */
@@ -98,21 +90,9 @@ void lease_extend(struct ppfc *p);
 void lease_end(struct ppfc *p);
 /* Sets the parameters that packets use, from the applied configuration. */
 void rule_apply(struct ppfc *p);
-/* Repeats pauses that packets sent since the last round, if their frames wait in a queue. */
-void packets_follow(struct ppfc *p, __u64 now);
-
-/* --- ppfc_counts.c --- */
-
 /* Corrects sums that differed by the same number of bytes SUM_TIMES times. */
 void counts_settle(struct ppfc *p);
 /* Forgets a queue that was discarded without an event. */
 void queue_forget(struct ppfc *p, __u32 slot);
-
-/* --- ppfc_apply.c --- */
-
-/* Forgets all pauses sent to the neighbour. */
-void told_forget(struct pfc_slot *s);
-/* Reads the counters of NICs that do PFC, and restores their setting if it was lost. */
-void nics_follow(struct ppfc *p);
 
 #endif
