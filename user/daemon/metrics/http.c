@@ -61,82 +61,68 @@ static struct sluice_addr client_addr(struct MHD_Connection *c)
 	const struct sockaddr *at = info ? info->client_addr : NULL;
 	struct sluice_addr addr = {};
 
-	if (at && at->sa_family == AF_INET) {
-		addr.b[10] = addr.b[11] = 0xff;
-		memcpy(&addr.b[12], &((const struct sockaddr_in *)at)->sin_addr, 4);
-	} else if (at && at->sa_family == AF_INET6) {
+	if (at && at->sa_family == AF_INET)
+		memcpy(&addr, &((const struct sockaddr_in *)at)->sin_addr, 4);
+	else if (at && at->sa_family == AF_INET6)
 		memcpy(&addr, &((const struct sockaddr_in6 *)at)->sin6_addr, sizeof(addr));
-	}
 	return addr;
 }
 
-/* The number of clients of an address that have not been dismissed. */
+/* The number of clients of an address. */
 static unsigned int clients_of(const struct metrics *m, const struct sluice_addr *addr)
 {
 	unsigned int i, n = 0;
 
-	for (i = 0; i < METRICS_CLIENTS; i++)
-		n += m->client[i].connection && !m->client[i].told_to_go &&
-		     !memcmp(&m->client[i].addr, addr, sizeof(*addr));
+	for (i = 0; i < m->clients; i++)
+		n += !memcmp(&m->client[i].addr, addr, sizeof(*addr));
 	return n;
+}
+
+static void client_remove(struct metrics *m, unsigned int i)
+{
+	m->clients--;
+	memmove(&m->client[i], &m->client[i + 1], (m->clients - i) * sizeof(m->client[0]));
 }
 
 /*
  * Dismisses the oldest client of the address with the most clients: its end of the connection is closed, and the
- * library does the rest. An address with half of the places has the most: others are not counted, which a flood would
- * make expensive.
+ * library does the rest. No other address has more than half of the places, so the search ends there: a flood would
+ * make it expensive.
  */
-static void client_dismiss(struct metrics *m, const struct sluice_addr *newest)
+static void client_dismiss(struct metrics *m)
 {
 	const union MHD_ConnectionInfo *info;
-	unsigned int i, n, most = 0, of_newest = clients_of(m, newest);
-	int alone = of_newest >= METRICS_PLACES / 2;
-	struct client *victim = NULL;
+	unsigned int i, n, most = 0, victim = 0;
 
-	for (i = 0; i < METRICS_CLIENTS; i++) {
-		struct client *c = &m->client[i];
-
-		if (!c->connection || c->told_to_go || (alone && memcmp(&c->addr, newest, sizeof(*newest))))
-			continue;
-		n = alone ? of_newest : clients_of(m, &c->addr);
-		if (n > most || (n == most && c->number < victim->number)) {
+	for (i = 0; i < m->clients && most <= METRICS_PLACES / 2; i++) {
+		n = clients_of(m, &m->client[i].addr);
+		if (n > most) {
 			most = n;
-			victim = c;
+			victim = i;
 		}
 	}
-	if (!victim)
-		return;
-	victim->told_to_go = 1;
-	info = MHD_get_connection_info(victim->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	info = MHD_get_connection_info(m->client[victim].connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (info)
 		shutdown(info->connect_fd, SHUT_RDWR);
+	client_remove(m, victim);
 }
 
-static void client_follow(void *metrics, struct MHD_Connection *connection, void **place,
+static void client_follow(void *metrics, struct MHD_Connection *connection, void **context,
 			  enum MHD_ConnectionNotificationCode code)
 {
 	struct metrics *m = metrics;
-	struct client *c = *place, *free_place = NULL;
-	unsigned int i, n = 0;
+	unsigned int i;
 
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		if (c)
-			c->connection = NULL;
+	(void)context;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		m->client[m->clients++] = (struct client){ connection, client_addr(connection) };
+		if (m->clients > METRICS_PLACES)
+			client_dismiss(m);
 		return;
 	}
-	for (i = 0; i < METRICS_CLIENTS; i++) {
-		if (!m->client[i].connection)
-			free_place = &m->client[i];
-		else
-			n += !m->client[i].told_to_go;
-	}
-	if (!free_place)
-		return;
-	*free_place =
-		(struct client){ .connection = connection, .addr = client_addr(connection), .number = m->clients++ };
-	*place = free_place;
-	if (n >= METRICS_PLACES)
-		client_dismiss(m, &free_place->addr);
+	for (i = 0; i < m->clients; i++)
+		if (m->client[i].connection == connection)
+			client_remove(m, i);
 }
 
 /* --- listening --- */

@@ -52,12 +52,10 @@ struct state_sum {
 	__u64 flows;
 };
 
-/* A connection, from the library's callback at its start to that at its end. */
+/* A connection, from the library's callback at its start until it ends or is dismissed. */
 struct client {
-	struct MHD_Connection *connection; /* NULL: a free slot */
-	struct sluice_addr addr;	   /* 0: it came by a Unix socket */
-	__u64 number;			   /* in order of arrival */
-	int told_to_go;
+	struct MHD_Connection *connection;
+	struct sluice_addr addr; /* 0: it came by a Unix socket */
 };
 
 struct metrics {
@@ -66,8 +64,8 @@ struct metrics {
 	struct watcher watcher;
 	int epoll_fd; /* includes the epoll of http */
 	struct MHD_Daemon *http;
-	struct client client[METRICS_CLIENTS];
-	__u64 clients;		   /* clients that ever connected */
+	struct client client[METRICS_CLIENTS]; /* in order of arrival */
+	unsigned int clients;
 	struct MHD_Response *text; /* since the last tick; NULL: not requested yet */
 	int wanted;
 	struct sockaddr_storage listen;
