@@ -71,38 +71,54 @@ void parts_report_to(struct parts *p, const struct watcher *w)
 
 /* --- callbacks of the loop --- */
 
-static void parts_reports(void *ctx)
+static int parts_reports(sd_event_source *s, int fd, uint32_t events, void *ctx)
 {
 	struct parts *p = ctx;
 
+	(void)s;
+	(void)fd;
+	(void)events;
 	reports_read(p->reports, p->config, p->pins->ctl->seq_base_ns);
+	return 0;
 }
 
-static void parts_credits(void *ctx)
+static int parts_credits(sd_event_source *s, int fd, uint32_t events, void *ctx)
 {
 	struct parts *p = ctx;
 
+	(void)s;
+	(void)fd;
+	(void)events;
 	credits_run(p->credits);
+	return 0;
 }
 
-static void parts_tor(void *ctx)
+static int parts_tor(sd_event_source *s, int fd, uint32_t events, void *ctx)
 {
 	struct parts *p = ctx;
 
+	(void)s;
+	(void)fd;
+	(void)events;
 	tor_run(p->tor, p->config, p->pins->ctl->seq_base_ns);
+	return 0;
 }
 
-static void parts_ppfc(void *ctx)
+static int parts_ppfc(sd_event_source *s, int fd, uint32_t events, void *ctx)
 {
 	struct parts *p = ctx;
 
+	(void)s;
+	(void)fd;
+	(void)events;
 	ppfc_run(p->ppfc);
+	return 0;
 }
 
-int parts_watch(struct parts *p, struct loop *loop)
+int parts_watch(struct parts *p, sd_event *loop)
 {
-	return loop_add(loop, reports_fd(p->reports), parts_reports, p)		?:
-		       loop_add(loop, credits_fd(p->credits), parts_credits, p) ?:
-		       loop_add(loop, tor_fd(p->tor), parts_tor, p)		?:
-		       loop_add(loop, ppfc_fd(p->ppfc), parts_ppfc, p);
+	return sd_event_add_io(loop, NULL, reports_fd(p->reports), EPOLLIN, parts_reports, p)	      ?:
+		       sd_event_add_io(loop, NULL, credits_fd(p->credits), EPOLLIN, parts_credits, p) ?:
+		       sd_event_add_io(loop, NULL, tor_fd(p->tor), EPOLLIN, parts_tor, p)	      ?:
+		       sd_event_add_io(loop, NULL, ppfc_fd(p->ppfc), EPOLLIN, parts_ppfc, p);
 }

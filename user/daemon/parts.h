@@ -2,9 +2,9 @@
 #ifndef SLUICE_PARTS_H
 #define SLUICE_PARTS_H
 /* The daemon's work over the maps: messages, grants, pauses, and forgetting flows. */
+#include <systemd/sd-event.h>
 #include "attach/dataplane.h"
 #include "daemon/age.h"
-#include "daemon/loop.h"
 #include "daemon/reports.h"
 #include "daemon/rtts.h"
 #include "daemon/tor.h"
@@ -33,6 +33,6 @@ void parts_tick(struct parts *p, __u64 now_ns);
 /* Sets the watcher; NULL: none. */
 void parts_report_to(struct parts *p, const struct watcher *w);
 /* Adds the parts to the loop, which runs each when it has work. 0, or -errno. */
-int parts_watch(struct parts *p, struct loop *loop);
+int parts_watch(struct parts *p, sd_event *loop);
 
 #endif

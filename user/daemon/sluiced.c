@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The daemon: loads and attaches the data plane, then waits in one epoll for signals, changes of
+ * The daemon: loads and attaches the data plane, then waits in one event loop for signals, changes of
  * links and qdiscs, feedback without packets going back, VOQs that want credit, hosts that ask for R, queues that get
  * long, the end of leaving peers and ports, and a timer of one second. Packets do not need it: when it dies, HPCC
  * continues in the kernel, and the next daemon adopts the pins.
@@ -10,12 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include "attach/dataplane.h"
-#include "daemon/loop.h"
 #include "daemon/metrics.h"
 #include "daemon/options.h"
 #include "daemon/parts.h"
@@ -23,6 +20,8 @@
 #include "lib/config.h"
 #include "lib/knobs.h"
 #include "lib/net.h"
+
+#define SECOND_USEC 1000000
 
 struct daemon {
 	const char *config_path;
@@ -32,8 +31,8 @@ struct daemon {
 	struct metrics *metrics;
 	struct recorder recorder;
 	int qdiscs_changed; /* since the last tick */
-	struct loop *loop;
-	int signal_fd, timer_fd, net_fd;
+	sd_event *loop;
+	int net_fd;
 	int watchdog;	     /* the service manager expects keepalives */
 	struct control told; /* as last reported: the knobs of sluicectl set, and bypass */
 };
@@ -173,53 +172,58 @@ static void daemon_tick(struct daemon *d)
 
 /* --- callbacks of the loop --- */
 
-static void daemon_signalled(void *ctx)
+static int daemon_hup(sd_event_source *s, const struct signalfd_siginfo *si, void *ctx)
 {
-	struct daemon *d = ctx;
-	struct signalfd_siginfo si;
-
-	if (read(d->signal_fd, &si, sizeof(si)) != sizeof(si))
-		return;
-	if (si.ssi_signo == SIGHUP)
-		daemon_reload(d);
-	else
-		loop_stop(d->loop);
+	(void)s;
+	(void)si;
+	daemon_reload(ctx);
+	return 0;
 }
 
-static void daemon_second(void *ctx)
+/* The next second is one from when this one was noticed: none is made up for. */
+static int daemon_second(sd_event_source *s, uint64_t usec, void *ctx)
 {
-	struct daemon *d = ctx;
-	__u64 ticks;
-
-	if (read(d->timer_fd, &ticks, sizeof(ticks)) == sizeof(ticks))
-		daemon_tick(d);
+	(void)usec;
+	daemon_tick(ctx);
+	return sd_event_source_set_time_relative(s, SECOND_USEC) ?: sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
-static void daemon_changed(void *ctx)
+static int daemon_changed(sd_event_source *s, int fd, uint32_t events, void *ctx)
 {
+	int changed = net_watch_read(fd);
 	struct daemon *d = ctx;
-	int changed = net_watch_read(d->net_fd);
 
+	(void)s;
+	(void)events;
 	if (changed & NET_CHANGED_LINK)
 		daemon_follow(d);
 	if (changed & NET_CHANGED_ROUTE)
 		dataplane_routes_changed(d->dp);
 	if (changed & NET_CHANGED_QDISC)
 		d->qdiscs_changed = 1;
+	return 0;
 }
 
-static void daemon_linger(void *ctx)
+static int daemon_linger(sd_event_source *s, int fd, uint32_t events, void *ctx)
 {
 	struct daemon *d = ctx;
 
+	(void)s;
+	(void)fd;
+	(void)events;
 	dataplane_linger(d->dp);
+	return 0;
 }
 
-static void daemon_metrics(void *ctx)
+static int daemon_metrics(sd_event_source *s, int fd, uint32_t events, void *ctx)
 {
 	struct daemon *d = ctx;
 
+	(void)s;
+	(void)fd;
+	(void)events;
 	metrics_serve(d->metrics);
+	return 0;
 }
 
 /* --- begin and end --- */
@@ -227,43 +231,25 @@ static void daemon_metrics(void *ctx)
 /* Blocks signals, watches links and qdiscs, and starts the tick of a second: before anything is changed. */
 static int daemon_fds(struct daemon *d)
 {
-	const struct itimerspec second = { { 1, 0 }, { 1, 0 } };
-	sigset_t set;
-	int err;
+	int err = sd_event_new(&d->loop);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	err = loop_open(&d->loop);
-	if (err)
+	if (err < 0)
 		return err;
-	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
-	if (d->signal_fd < 0)
-		return -errno;
-	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	if (d->timer_fd < 0)
-		return -errno;
 	d->net_fd = net_watch_open();
 	if (d->net_fd < 0)
 		return d->net_fd;
-	if (timerfd_settime(d->timer_fd, 0, &second, NULL))
-		return -errno;
-	return loop_add(d->loop, d->signal_fd, daemon_signalled, d) ?: loop_add(d->loop, d->timer_fd, daemon_second, d) ?:
-	       loop_add(d->loop, d->net_fd, daemon_changed, d);
+	return sd_event_add_signal(d->loop, NULL, SIGHUP | SD_EVENT_SIGNAL_PROCMASK, daemon_hup, d)	  ?:
+		       sd_event_add_signal(d->loop, NULL, SIGTERM | SD_EVENT_SIGNAL_PROCMASK, NULL, NULL) ?:
+		       sd_event_add_signal(d->loop, NULL, SIGINT | SD_EVENT_SIGNAL_PROCMASK, NULL, NULL)  ?:
+		       sd_event_add_io(d->loop, NULL, d->net_fd, EPOLLIN, daemon_changed, d)		  ?:
+		       sd_event_add_time_relative(d->loop, NULL, CLOCK_MONOTONIC, SECOND_USEC, 1, daemon_second, d);
 }
 
 static void daemon_fds_close(struct daemon *d)
 {
-	const int fds[] = { d->net_fd, d->timer_fd, d->signal_fd };
-	unsigned int i;
-
-	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	loop_close(d->loop);
+	sd_event_unref(d->loop);
+	if (d->net_fd >= 0)
+		close(d->net_fd);
 }
 
 /* Attaches everything. Returns EXIT_*; on an error everything is undone. */
@@ -294,13 +280,14 @@ static int daemon_open(struct daemon *d)
 /* Adds the remaining events to the loop. 0, or -errno. */
 static int daemon_watch(struct daemon *d)
 {
-	int err = parts_watch(&d->parts, d->loop) ?: loop_add(d->loop, dataplane_linger_fd(d->dp), daemon_linger, d) ?:
+	int err = parts_watch(&d->parts, d->loop) ?:
+		  sd_event_add_io(d->loop, NULL, dataplane_linger_fd(d->dp), EPOLLIN, daemon_linger, d) ?:
 		  metrics_open(d->parts.pins, d->config, &d->metrics);
 
 	if (err)
 		return err;
 	parts_report_to(&d->parts, metrics_watcher(d->metrics));
-	return loop_add(d->loop, metrics_fd(d->metrics), daemon_metrics, d);
+	return sd_event_add_io(d->loop, NULL, metrics_fd(d->metrics), EPOLLIN, daemon_metrics, d);
 }
 
 /* Detaches everything. 0, or -EIO with a message. */
@@ -336,7 +323,7 @@ static int daemon_run(struct daemon *d)
 	err = daemon_open(d);
 	if (err)
 		goto close_fds;
-	err = daemon_watch(d) ?: loop_run(d->loop);
+	err = daemon_watch(d) ?: sd_event_loop(d->loop);
 	if (err)
 		msg("waiting for events: %s", strerror(-err));
 	left = daemon_close(d);
@@ -349,7 +336,7 @@ close_fds:
 int main(int argc, char **argv)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	struct daemon d = { .signal_fd = -1, .timer_fd = -1, .net_fd = -1 };
+	struct daemon d = { .net_fd = -1 };
 	struct options o = {};
 	int err;
 
