@@ -33,14 +33,13 @@ static inline enum sluice_stat egress_plan(struct __sk_buff *ctx, struct egress_
 					   const struct control *ctl, struct scratch_space *space, struct voq **voq)
 {
 	struct egress_head *head = &space->head;
-	int due = p->payload_bytes && flow_telem_is_due(f, p->now_ns);
 
 	head->hdr.echo_hops = 0;
 	head->hdr.flags = 0;
 	p->room = flow_room(f);
-	if (due)
+	if (p->payload_bytes && flow_telem_is_in_data(f))
 		encoding_plan(ctx, p, f, space);
-	p->beside = f->path.telemetry == TELEMETRY_COMPANION && p->payload_bytes;
+	p->beside = p->payload_bytes && !flow_telem_is_in_data(f);
 	if (has_racks() && p->payload_bytes && voq_is_due(f) && (p->beside || !egress_is_udp_gso(ctx, p)))
 		*voq = voq_get(f, &p->key.remote, p->now_ns, ctl->epoch);
 	if (*voq) {
@@ -130,8 +129,7 @@ static inline enum sluice_stat egress_fits(struct __sk_buff *ctx, struct egress_
 			pass_end(&p->key);
 		f->tx.segment = p->beside ? segment :
 					    p->hdr_bytes + egress_outer_bytes(p) + WIRE_HDR_BYTES + p->voq_bytes +
-						    p->auth_bytes + payload +
-						    (flow_telem_is_dense(f) ? encoding_taken(p) : 0);
+						    p->auth_bytes + payload + encoding_taken(p);
 	}
 	return STAT_TX_DATA;
 }

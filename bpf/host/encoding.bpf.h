@@ -139,10 +139,10 @@ static inline __u32 encoding_taken(const struct egress_pkt *p)
 	return p->telem_bytes + p->intmd;
 }
 
-/* Bytes of telemetry in most packets of the flow: none if only some of them carry it. */
+/* Bytes of telemetry in each packet of the flow that has payload. */
 static inline __u32 encoding_bytes(const struct flow *f)
 {
-	if (!flow_telem_is_dense(f))
+	if (!flow_telem_is_in_data(f))
 		return 0;
 	if (f->path.encoding == ENCODING_INT_MD)
 		return INTMD_SOURCE_BYTES + (f->path.port_flags & PORT_F_STAMP ? INTMD_HOP_BYTES : 0);

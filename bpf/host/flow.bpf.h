@@ -25,7 +25,6 @@
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
-#include "sluice/cc/sparse.h"
 #include "sluice/cc/swift.h"
 #include "sluice/once.h"
 #include "sluice/pacer.h"
@@ -33,8 +32,8 @@
 #include "sluice/wire/wire.h"
 
 /*
- * Round trips of data that the newest feedback cannot cover: it comes once in T, or once in three if PROBEs bring it
- * (flow_patience_ns()), plus the round trip itself, or after as many packets.
+ * Round trips of data that the newest feedback cannot cover: it comes once in T, or in two if a companion is late, plus
+ * the round trip itself, or after as many packets.
  */
 #define FLOW_UNTOLD_RTTS 4
 #define FLOW_UNTOLD_PACKETS COMPANION_PACKETS
@@ -149,24 +148,10 @@ static inline __u32 flow_room(const struct flow *f)
 	return hops + 1;
 }
 
-static inline int flow_telem_is_dense(const struct flow *f)
+/* Whether all packets with payload carry telemetry; otherwise none does. */
+static inline int flow_telem_is_in_data(const struct flow *f)
 {
-	return telemetry_is_dense(f->path.telemetry, &f->cc, &f->params);
-}
-
-static inline int flow_telem_is_due(const struct flow *f, __u64 now_ns)
-{
-	return telemetry_is_due(f->path.telemetry, &f->cc, &f->params, now_ns - f->tx.telem_ns,
-				f->rx.fb_ns > f->tx.telem_ns);
-}
-
-/*
- * How long a UDP flow goes without feedback before a PROBE asks for it. If only some packets collect telemetry, replies
- * bring feedback less often than every T; without replies only PROBEs bring it.
- */
-static inline __u64 flow_patience_ns(const struct flow *f)
-{
-	return flow_telem_is_dense(f) || f->rx.fb_probe ? f->params.t_ns : 3 * f->params.t_ns;
+	return f->path.telemetry != TELEMETRY_COMPANION;
 }
 
 static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)

@@ -158,7 +158,7 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 	/* Before the telemetry, which may invalidate packet addresses. */
 	voq = has_racks() && m->hdr.flags & WIRE_F_VOQ && !encoding_is_copy(ctx, m) && arrival_read(ctx, m, p);
 	telem = encoding_read(ctx, m, p);
-	/* Data without telemetry may be the first packet here of a flow whose telemetry comes in PROBEs. */
+	/* Data without telemetry may be the first packet here of a flow whose telemetry is beside it. */
 	make = telem || voq || !(encoding_is_in(m) || m->hdr.flags & WIRE_F_ECHO);
 	f = learn_flow_get(ctx, m, p, make, floor, ctl);
 	if (!f)

@@ -31,7 +31,6 @@
 #include "sluice/bucket.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/rx.h"
-#include "sluice/cc/sparse.h"
 #include "sluice/seq.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
@@ -226,13 +225,13 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
  * The peer, if it strips. Asks if that is not known, and also if a peer that strips was not heard from for long: it may
  * have lost sight of us. SYN, SYN-ACK and RST do not ask: the packets after them show who is at the other end. A UDP
  * flow also asks, once in a base RTT, for feedback that no reply brings; after two if replies bring W, which comes a
- * little more than T apart. A flow whose telemetry is in PROBEs always asks.
+ * little more than T apart.
  */
 static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 				       const struct control *ctl, struct scratch_space *space)
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, host_of_flow(&p->key));
-	__u64 feedback_ns = flow_patience_ns(f);
+	__u64 feedback_ns = f->params.t_ns;
 	int ask;
 
 	if (!h) {
@@ -256,16 +255,10 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	if (h->capable && p->key.proto == IPPROTO_UDP && f->path.telemetry != TELEMETRY_COMPANION &&
 	    p->now_ns > f->rx.fb_ns + feedback_ns)
 		ask = 1;
-	if (h->capable && f->path.telemetry == TELEMETRY_PROBE && p->payload_bytes)
-		ask = 1;
 	if (ask && !p->syn && !p->rst && p->now_ns > f->tx.probe_ns + f->params.t_ns) {
 		f->tx.probe_ns = p->now_ns;
-		if (egress_ask(ctx, p, f, space)) {
+		if (egress_ask(ctx, p, f, space))
 			h->asked_ns = p->now_ns;
-			/* Here only the PROBE's answer shows that the peer is alive. */
-			if (h->capable && f->path.telemetry == TELEMETRY_PROBE && !h->unanswered_ns)
-				h->unanswered_ns = p->now_ns;
-		}
 	}
 	return h->capable ? h : 0;
 }

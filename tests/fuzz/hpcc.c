@@ -7,7 +7,6 @@
 #include "sluice/cc/fallback.h"
 #include "sluice/pacer.h"
 #include "sluice/cc/rx.h"
-#include "sluice/cc/sparse.h"
 #include "sluice/cc/swift.h"
 
 struct sender {
@@ -156,24 +155,6 @@ static void sender_fallback(struct sender *s, struct fuzz *f)
 	s->run = 0;
 }
 
-static void sender_sparse(struct sender *s, struct fuzz *f)
-{
-	__u32 mode = fuzz_u8(f) % (TELEMETRY_MODES + 1);
-	int answered = fuzz_coin(f), due;
-	__u64 ago = fuzz_any(f);
-
-	due = telemetry_is_due(mode, &s->cc, &s->params, ago, answered);
-	if (mode == TELEMETRY_EVERY || mode == TELEMETRY_MODES)
-		FUZZ_ASSERT(due);
-	else if (mode == TELEMETRY_PROBE || mode == TELEMETRY_COMPANION)
-		FUZZ_ASSERT(!due);
-	else
-		FUZZ_ASSERT(due || ago < 2 * s->params.t_ns);
-	if (mode == TELEMETRY_RTT)
-		FUZZ_ASSERT(!due || ago >= s->params.t_ns);
-	FUZZ_ASSERT(!due || telemetry_is_due(mode, &s->cc, &s->params, ago + 1, 1));
-}
-
 static void sender_departure(struct sender *s, struct fuzz *f)
 {
 	__u64 asked, at, was = s->clock_ns, wait;
@@ -226,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	swift_params_init(&s.swift, &s.params, fuzz_u8(&f) % (HPCC_MAX_HOPS + 1));
 	hpcc_init(&s.cc, &s.params);
 	fuzz_hpcc_holds(&s.cc, &s.params);
-	while ((op = fuzz_op(&f, 14)) >= 0) {
+	while ((op = fuzz_op(&f, 13)) >= 0) {
 		switch (op) {
 		case 0:
 			sender_ratio(&s, &f);
@@ -244,28 +225,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			sender_fallback(&s, &f);
 			break;
 		case 5:
-			sender_sparse(&s, &f);
-			break;
-		case 6:
 			sender_departure(&s, &f);
 			break;
-		case 7: /* T, and with it w_min, has changed */
+		case 6: /* T, and with it w_min, has changed */
 			if (fuzz_coin(&f))
 				s.params.w_min = fuzz_in(&f, 1, s.params.w_init);
 			hpcc_cap(&s.cc, &s.params, fuzz_in(&f, 0, q12_from_bytes(HPCC_W_MAX_BYTES)));
 			fuzz_hpcc_rate_holds(&s.cc, &s.params);
 			break;
-		case 8:
+		case 7:
 			hpcc_forget(&s.cc);
 			break;
-		case 9: /* SIGHUP: the prefix is given another variant */
+		case 8: /* SIGHUP: the prefix is given another variant */
 			hpcc_params_variant(&s.params, fuzz_u8(&f) % (HPCC_VARIANTS + 1));
 			swift_params_init(&s.swift, &s.params, fuzz_u8(&f) % (HPCC_MAX_HOPS + 1));
 			break;
-		case 10:
+		case 9:
 			ratio_holds(&f);
 			break;
-		case 11:
+		case 10:
 			sqrt_holds(fuzz_u32(&f));
 			break;
 		default:

@@ -20,9 +20,6 @@ hpcc-prob	-	2	0	everywhere	probabilistic
 hpcc-vai-sf	-	2	0	everywhere	vai-sf
 hpcc-ratio	-	2	0	everywhere	plain	ratio
 rx-hpcc	-	2	0	everywhere	plain	window
-hpcc-rtt	-	2	0	everywhere	plain	hops	rtt
-hpcc-cong	-	2	0	everywhere	plain	hops	congestion
-hpcc-probe	-	2	0	everywhere	plain	hops	probe
 hiercc	-	2	0	everywhere	plain
 cubic	cubic	2	0	-
 bbr	bbr	2	0	-

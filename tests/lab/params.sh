@@ -26,8 +26,8 @@ usage() {
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
 	                      receiver computes W), hpcc-ratio (it measures U); with telemetry in each packet of
-	                      data: sluice-every, hpcc-every; beside it: sluice-companion; in fewer: hpcc-rtt,
-	                      hpcc-cong; by probes: hpcc-probe; and swift, swift-vai-sf: with switches that stamp
+	                      data: sluice-every, hpcc-every; beside it: sluice-companion; and swift,
+	                      swift-vai-sf: with switches that stamp
 	                      nothing, so that it goes by delay. racks (default:
 	                      sluice,hpcc,cubic): hpcc is HPCC alone, hiercc HierCC without it, sluice
 	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc

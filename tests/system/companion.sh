@@ -35,6 +35,33 @@ companion__governs_data_that_leaves_as_it_is() {
 	done
 }
 
+# One flow through both.
+companion__and_telemetry_in_the_data_while_a_flow_runs() {
+	local mode address
+
+	for address in 10.2.0.2 fd00:2::2; do
+		net_up
+		daemon_start h1 h2 sw
+		server h2
+		bulk_start h1 $address
+		governed_soon h1
+		for mode in companion every; do
+			host_config h1 "hpcc: {telemetry: $mode}" >"$CASE_DIR/h1.yaml"
+			daemon_hup h1 reloaded
+			flow_soon h1 "telemetry" .telemetry_mode $mode
+			grows "what carries it ($mode)" 30 stat_of h1 "$([[ $mode == every ]] && echo tx_data || echo companion_sent)"
+			grows "feedback ($mode)" 20 flow_of h1 .feedbacks
+			governed_soon h1
+		done
+		bulk_unharmed
+		bulk_stop
+		servers_stop
+		expect "peers that fell silent" "$(stat_of h1 peer_silent)" -eq 0
+		daemon_stop h1 h2 sw
+		net_down
+	done
+}
+
 # The sink goes while companions are on their way: h2's stack sees them then, and throws them away. Applications read
 # exactly the sent bytes.
 companion__that_reaches_a_stack_harms_nothing() {

@@ -20,9 +20,6 @@ const struct word beyond_words[] = { { "drop", 0 }, { "mark", 1 }, {} };
 const struct word telemetry_words[] = {
 	{ "auto", CONFIG_TELEMETRY_AUTO },
 	{ "every", TELEMETRY_EVERY },
-	{ "rtt", TELEMETRY_RTT },
-	{ "congestion", TELEMETRY_CONGESTION },
-	{ "probe", TELEMETRY_PROBE },
 	{ "companion", TELEMETRY_COMPANION },
 	{},
 };

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/pins.h"
-#include "sluice/cc/sparse.h"
 
 const char *const stat_names[STAT_MAX] = {
 #define STAT_NAME(symbol, name, kind, help) name,

@@ -4,7 +4,6 @@
 /* Hosts, the configured prefixes that contain them, and keys. */
 #include "sluice/abi/addr.h"
 #include "sluice/cc/rx.h"
-#include "sluice/cc/sparse.h"
 #include "sluice/cc/vai.h"
 #include "sluice/rack/hiercc.h"
 #include "sluice/types.h"
@@ -46,6 +45,13 @@ struct peer_key {
 enum sluice_encoding {
 	ENCODING_HPCC,
 	ENCODING_INT_MD,
+};
+
+/* Packets that collect telemetry on the way to a peer. Maps of older versions may hold the numbers in between. */
+enum telemetry_mode {
+	TELEMETRY_EVERY,	 /* all packets with payload */
+	TELEMETRY_COMPANION = 4, /* companions; packets leave as the stack made them (companion.h) */
+	TELEMETRY_MODES,	 /* others behave as TELEMETRY_EVERY */
 };
 
 /* Parameters of a destination prefix, from the configuration. */

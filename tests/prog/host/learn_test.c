@@ -57,8 +57,7 @@ SinkTest(learn, host__that_sends_telemetry_strips_it_too)
 }
 
 /*
- * Data without telemetry, which a peer whose telemetry is probes sends from the first packet on, makes the
- * flow, too: a hop to a pod is looked for in it. There is nothing to echo.
+ * Data without telemetry, which a peer whose telemetry is beside it may send first, makes the flow, too: a hop to a pod is looked for in it. There is nothing to echo.
  */
 SinkTest(learn, bare_data__makes_the_flow)
 {

@@ -173,7 +173,7 @@ SinkTest(report_flows, flows__set_w_ai_where_the_last_hop_is_the_bottleneck)
 	expect_flows(100);
 }
 
-/* A flow whose telemetry is probes gets N with their answers. */
+/* A flow gets N with the answers to its PROBEs. */
 SinkTest(report_flows, flows__are_told_by_the_answer_to_a_probe)
 {
 	FOR_V4_AND_V6 (v6) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Telemetry that comes once per RTT, more rarely, or only with congestion (HPCC++, section 6.1):
+ * Telemetry that comes once per RTT, or more rarely (HPCC++, section 6.1):
  * Algorithm 1 as it is, with gaps of several T in which the hop's 24-bit clock wraps.
  */
 #include <criterion/criterion.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/cc/sparse.h"
+#include "sluice/cc/hpcc.h"
 
 #include "model.h"
 
@@ -177,73 +177,8 @@ Test(sparse, hpcc_new_ack__one_commit_per_rtt_also_when_asked_once_per_t)
 	}
 }
 
-/*
- * Packets every T/10, of which those that are due collect telemetry, are answered after the round trip.
- * Almost all that is answered commits, as soon as one after the other: T + a packet at the soonest, then
- * with the round trip.
- */
-Test(sparse, telemetry_is_due__commits_in_each_round_trip)
-{
-	double rtt;
-
-	for (rtt = 0.6; rtt < 3; rtt += 0.1) {
-		struct path s = path_new(100e6, 4000000), sent[2000];
-		__u64 asked_ns = 0, last_ns = 0;
-		int i, asked = 0, answered = 0, commits = 0;
-		double rounds, interval = fmax(rtt, 1) + 0.1;
-
-		for (i = 0; i < 20000; i++) {
-			pass(&s, 40000, 1);
-			while (answered < asked && s.now_ns >= sent[answered].now_ns + (__u64)(rtt * 4e6)) {
-				struct hpcc_ack ack = collect(&sent[answered], 10000, 0);
-
-				ack.snd_nxt = s.seq;
-				ack.gap_ns = answered ? (__s64)(sent[answered].now_ns - sent[answered - 1].now_ns) :
-							HPCC_GAP_UNKNOWN;
-				commits += hpcc_new_ack(&s.st, &s.p, &ack) == HPCC_FULL;
-				last_ns = s.now_ns;
-				answered++;
-			}
-			if (i % 10 ||
-			    !telemetry_is_due(TELEMETRY_RTT, &s.st, &s.p, s.now_ns - asked_ns, last_ns > asked_ns))
-				continue;
-			asked_ns = s.now_ns;
-			sent[asked] = s;
-			sent[asked++].seq += 1466; /* it ends behind what has left */
-		}
-		rounds = 20000 / 100 / (rtt < 2 ? interval : rtt + 1);
-		cr_expect(commits >= 0.97 * rounds - 2, "RTT %.1f T: %d commits of %d, not %.0f", rtt, commits, asked,
-			  rounds);
-		cr_expect_leq(asked, 200 / 1 + 2, "RTT %.1f T: asked %d times in 200 T", rtt, asked);
-		cr_expect(rtt >= 2 - 0.05 || commits >= asked - 4, "RTT %.1f T: %d commits of %d", rtt, commits, asked);
-	}
-}
-
-Test(sparse, telemetry_is_due__in_each_mode)
-{
-	struct path s = path_new(100e6, 4000000);
-	__u32 mode;
-
-	for (mode = 0; mode <= TELEMETRY_MODES; mode++) {
-		int every = mode == TELEMETRY_EVERY || mode == TELEMETRY_MODES,
-		    never = mode == TELEMETRY_PROBE || mode == TELEMETRY_COMPANION;
-
-		s.st.hops = 0;
-		s.st.u = Q24_ONE;
-		cr_expect_eq(telemetry_is_due(mode, &s.st, &s.p, 0, 1), every, "mode %u", mode);
-		cr_expect_eq(telemetry_is_due(mode, &s.st, &s.p, 3999999, 1), every, "mode %u", mode);
-		cr_expect_eq(telemetry_is_due(mode, &s.st, &s.p, 4000000, 1), !never, "mode %u", mode);
-		cr_expect_eq(telemetry_is_due(mode, &s.st, &s.p, 7999999, 0), every, "mode %u", mode);
-		cr_expect_eq(telemetry_is_due(mode, &s.st, &s.p, 8000000, 0), !never, "mode %u", mode);
-		s.st.hops = 1;
-		cr_expect_eq(telemetry_is_due(mode, &s.st, &s.p, 0, 0), every || mode == TELEMETRY_CONGESTION);
-		s.st.u = s.p.eta - 1;
-		cr_expect_eq(telemetry_is_due(mode, &s.st, &s.p, 0, 0), every);
-	}
-}
-
-/* Silence without congestion, longer than the record lasts: the first report is only kept. */
-Test(sparse, hpcc_new_ack__telemetry_only_with_congestion)
+/* Silence that is longer than the record lasts: the first report is only kept. */
+Test(sparse, hpcc_new_ack__after_long_silence)
 {
 	struct path s = path_new(100e6, 4000000);
 	int i;

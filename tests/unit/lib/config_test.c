@@ -509,13 +509,13 @@ Test(config, peer__inherits_what_it_does_not_say, .init = said_begin)
 
 	dprintf(file,
 		"auth: none\n"
-		"hpcc: {enabled: false, variant: vai-sf, feedback: window, encoding: int-md, telemetry: probe}\n"
+		"hpcc: {enabled: false, variant: vai-sf, feedback: window, encoding: int-md, telemetry: every}\n"
 		"hiercc: {enabled: true, port_speed: 10Gbit}\n"
 		"interfaces: [{name: eth0, role: host}]\n"
 		"peers:\n"
 		"  - {prefix: 10.0.0.0/8, base_rtt: 30us}\n"
 		"  - {prefix: 10.1.0.0/16, base_rtt: 30us, hpcc: true, hiercc: false, variant: plain, feedback: hops,\n"
-		"     encoding: hpcc, telemetry: every, port_speed: 1Gbit}\n");
+		"     encoding: hpcc, telemetry: companion, port_speed: 1Gbit}\n");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	cr_assert(!config_load(path, &c));
 	cr_expect(!c->peers[0].hpcc && c->peers[1].hpcc);
@@ -523,7 +523,7 @@ Test(config, peer__inherits_what_it_does_not_say, .init = said_begin)
 	cr_expect(c->peers[0].variant == HPCC_VAI_SF && c->peers[1].variant == HPCC_PLAIN);
 	cr_expect(c->peers[0].feedback == RX_WINDOW && c->peers[1].feedback == RX_HOPS);
 	cr_expect(c->peers[0].encoding == ENCODING_INT_MD && c->peers[1].encoding == ENCODING_HPCC);
-	cr_expect(c->peers[0].telemetry == TELEMETRY_PROBE && c->peers[1].telemetry == TELEMETRY_EVERY);
+	cr_expect(c->peers[0].telemetry == TELEMETRY_EVERY && c->peers[1].telemetry == TELEMETRY_COMPANION);
 	cr_expect(c->peers[0].port_bps == 10000000000 && c->peers[1].port_bps == 1000000000);
 	config_free(c);
 }
@@ -568,7 +568,7 @@ Test(config, telemetry__goes_by_the_encoding, .init = said_begin)
 		      "peers:\n"
 		      "  - {prefix: 10.0.0.0/8, base_rtt: 30us}\n"
 		      "  - {prefix: 10.1.0.0/16, base_rtt: 30us, encoding: int-md}\n"
-		      "  - {prefix: 10.2.0.0/16, base_rtt: 30us, telemetry: rtt}\n"
+		      "  - {prefix: 10.2.0.0/16, base_rtt: 30us, telemetry: every}\n"
 		      "  - {prefix: 10.3.0.0/16, base_rtt: 30us, encoding: int-md, telemetry: auto}\n"
 		      "  - {prefix: 10.4.0.0/16, base_rtt: 30us, feedback: window}\n"
 		      "  - {prefix: 10.5.0.0/16, base_rtt: 30us, hiercc: true}\n");
@@ -576,7 +576,7 @@ Test(config, telemetry__goes_by_the_encoding, .init = said_begin)
 	cr_assert(!config_load(path, &c));
 	cr_expect_eq(c->peers[0].telemetry, TELEMETRY_COMPANION);
 	cr_expect_eq(c->peers[1].telemetry, TELEMETRY_EVERY);
-	cr_expect_eq(c->peers[2].telemetry, TELEMETRY_RTT);
+	cr_expect_eq(c->peers[2].telemetry, TELEMETRY_EVERY);
 	cr_expect_eq(c->peers[3].telemetry, TELEMETRY_EVERY);
 	cr_expect_eq(c->peers[4].telemetry, TELEMETRY_EVERY);
 	cr_expect_eq(c->peers[5].telemetry, TELEMETRY_EVERY);

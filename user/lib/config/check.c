@@ -182,7 +182,7 @@ static int config_check_peer(struct tables *in, const struct config *c, unsigned
 	if (p->telemetry == TELEMETRY_COMPANION && p->encoding == ENCODING_INT_MD) {
 		err |= config_bad(
 			in, &p->telemetry,
-			"peers: %s: telemetry 'companion' and encoding 'int-md': that travels in packets of data, and they leave as they are; write another telemetry, or no int-md",
+			"peers: %s: telemetry 'companion' and encoding 'int-md': that travels in packets of data, and they leave as they are; write telemetry: every, or no int-md",
 			p->prefix);
 	}
 	for (k = 0; k < n; k++) {
