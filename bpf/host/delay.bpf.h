@@ -100,15 +100,11 @@ static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 n
 }
 
 /*
- * The time in queues on a path whose hops were not reported with this feedback. U beyond 1 is the queue as a multiple
- * of one BDP. On a path that stamps nothing a flow that sends as little as it may causes no queue. u < 2^32, T < 2^30.
+ * The time in queues on a path whose hops were not reported with this feedback. On a path that stamps nothing a flow
+ * that sends as little as it may causes no queue.
  */
 static inline __u64 delay_queue_ns(const struct flow *f, const struct feedback *fb)
 {
-	__u64 u = bpf_be64_to_cpu(fb->hop[0]) >> 32;
-
-	if (fb->hops && fb->form == RX_RATIO)
-		return u > Q24_ONE ? (u - Q24_ONE) * f->params.t_ns >> 24 : 0;
 	if (!fb->hops && f->fallback.swift && f->cc.w <= f->params.w_min)
 		return 0;
 	return BASE_RTT_NONE;

@@ -93,7 +93,7 @@ VERIFIED_ONCE int egress_echo(const struct flow *f, struct egress_head *head, st
 	p->echo_version = version;
 	p->echo_bytes = WIRE_ECHO_BYTES(n);
 	head->hdr.echo_hops = n;
-	head->hdr.flags |= WIRE_F_ECHO | (form == RX_WINDOW ? WIRE_F_WINDOW : form == RX_RATIO ? WIRE_F_RATIO : 0);
+	head->hdr.flags |= WIRE_F_ECHO | (form == RX_WINDOW ? WIRE_F_WINDOW : 0);
 	return 1;
 }
 

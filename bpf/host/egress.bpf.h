@@ -219,8 +219,6 @@ static inline void egress_sent(const struct egress_pkt *p, struct flow *f, struc
 		f->echo.sent = p->echo_version;
 	if (hdr->flags & WIRE_F_WINDOW)
 		stats_count(STAT_TX_WINDOW);
-	if (hdr->flags & WIRE_F_RATIO)
-		stats_count(STAT_TX_RATIO);
 }
 
 /*

@@ -79,43 +79,25 @@ static inline enum sluice_stat feedback_flows(struct flow *f, __u32 told, int la
 }
 
 /*
- * Feeds U or W into the rest of Algorithm 1. ACKs may overtake each other: feedback for an older position than the last
- * is out of date. If it is older by more than a few windows, the last one was from an earlier life of the flow.
+ * Takes the receiver's W. ACKs may overtake each other: feedback for an older position than the last is out of date. If
+ * it is older by more than a few windows, the last one was from an earlier life of the flow.
  */
-VERIFIED_ONCE int feedback_value(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack)
+VERIFIED_ONCE int feedback_window(struct flow *f, const struct feedback *fb)
 {
-	enum sluice_stat absurd = STAT_MAX;
-	enum hpcc_kind kind;
-	__u64 value, v;
 	__u32 behind;
 
-	if (!f || !fb || !ack)
+	if (!f || !fb)
 		return HPCC_SKIPPED;
-	v = bpf_be64_to_cpu(fb->hop[0]);
-	value = v >> 32;
 	behind = f->rx.fb_seq - fb->seq;
 	if (behind && behind < 4 * (f->params.w_init >> 12))
 		return HPCC_SKIPPED;
 	f->rx.fb_seq = fb->seq;
 	f->rx.told_hops = fb->nhop_path >> 12;
-	if (fb->form == RX_WINDOW) {
-		if (!f->path.flows_fixed && fb->flows)
-			f->rx.flows = fb->flows;
-		if (fb->mode != MODE_OBSERVE && rx_window(&f->cc, &f->params, value) != RX_TAKEN)
-			stats_count(STAT_FB_ABSURD_WINDOW);
-		return HPCC_FULL;
-	}
-	if (fb->mode == MODE_OBSERVE) {
-		f->cc.u = value;
-		f->cc.u_frac = 0;
-		kind = HPCC_FAST;
-	} else {
-		kind = rx_ratio(&f->cc, &f->params, ack, value);
-	}
-	absurd = feedback_flows(f, fb->flows, v & WIRE_VALUE_LAST_HOP, 0);
-	if (absurd != STAT_MAX)
-		stats_count(absurd);
-	return kind;
+	if (!f->path.flows_fixed && fb->flows)
+		f->rx.flows = fb->flows;
+	if (fb->mode != MODE_OBSERVE && rx_window(&f->cc, &f->params, bpf_be64_to_cpu(fb->hop[0]) >> 32) != RX_TAKEN)
+		stats_count(STAT_FB_ABSURD_WINDOW);
+	return HPCC_FULL;
 }
 
 /*
@@ -218,7 +200,7 @@ VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, str
 	if (f->fallback.swift)
 		return feedback_swift(f, ack, delay_ns, fb->mode);
 	if (fb->form != RX_HOPS)
-		return feedback_value(f, fb, ack);
+		return feedback_window(f, fb);
 	if (fb->mode != MODE_OBSERVE)
 		return hpcc_new_ack(&f->cc, &f->params, ack);
 	kind = hpcc_observe(&f->cc, &f->params, ack);
@@ -252,8 +234,6 @@ static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind
 		stats_count(STAT_FB_WINDOW);
 		return;
 	}
-	if (fb->form == RX_RATIO)
-		stats_count(STAT_FB_RATIO);
 	stats_count(kind == HPCC_FIRST ? STAT_FB_FIRST : kind == HPCC_FAST ? STAT_FB_FAST : STAT_FB_FULL);
 }
 

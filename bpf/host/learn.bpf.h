@@ -125,8 +125,8 @@ static __always_inline void learn_echo_take(ctx_t *ctx, const struct msg *m, con
 		return;
 	}
 	if (m->hdr.flags & (WIRE_F_WINDOW | WIRE_F_RATIO)) {
-		form = m->hdr.flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
-		if (hops != 1 || (m->hdr.flags & WIRE_F_WINDOW && m->hdr.flags & WIRE_F_RATIO)) {
+		form = RX_WINDOW;
+		if (hops != 1 || m->hdr.flags & WIRE_F_RATIO) {
 			stats_count(STAT_FB_BAD_FORM);
 			return;
 		}

@@ -6,14 +6,13 @@
  *
  *  1. report_flows() counts the flow among the active ones at its port, or the pod's if that has a queue. N goes with
  *     every report.
- *  2. report_make() runs as much of Algorithm 1 as the peer's prefix configures, on its own state (rx_states), and
- *     replaces the hops by the result. U is reported with each telemetry, W once per T; in between there is no new
- *     report, and a waiting one still waits.
+ *  2. report_make() runs Algorithm 1 if the peer's prefix configures that, on its own state (rx_states), and replaces
+ *     the hops by W, once per T; in between there is no new report, and a waiting one still waits.
  *  3. A path that stamps nothing is reported as such, whatever the prefix configures: the sender's fallback to delay
  *     needs it. Without room for state the hops are reported, as with no computation here.
  *  4. State that is made while its flow runs (a reload, a restart) does not begin with W_init, which may be many times
  *     the flow's share: W is the bytes that arrive in one T.
- *  5. If no packet goes back for a T, U or W would wait indefinitely: once per T it is handed to the daemon, which
+ *  5. If no packet goes back for a T, W would wait indefinitely: once per T it is handed to the daemon, which
  *     sends those of many flows in one message (user/daemon/reports.c). Hops are requested by PROBEs.
  */
 #include "lib/base.bpf.h"
@@ -62,7 +61,7 @@ static inline void report_begin(struct rx_flow *r, const struct flow *f, const s
 	r->last_ns = 0;
 	r->own_port = 0;
 	r->since_seq = p->seq;
-	r->since_ns = f->path.feedback == RX_WINDOW && p->seq > f->params.w_init >> 12 ? p->now_ns : 0;
+	r->since_ns = p->seq > f->params.w_init >> 12 ? p->now_ns : 0;
 }
 
 /* The flow's parameters, with W_AI by N. The N that the flow was told as a sender is not used. */
@@ -113,8 +112,6 @@ static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingre
 	if (kind != HPCC_FAST)
 		return 0;
 	r->own_port = rx_own_port(r->own_port, r->rx.cc.bottleneck + 1 == p->nhop);
-	if (f->path.feedback == RX_RATIO)
-		return 1;
 	if (r->since_ns)
 		return 0;
 	rx_adjust(&r->rx, &r->params, ack, p->now_ns, &due);
@@ -123,20 +120,7 @@ static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingre
 
 static inline void report_value(const struct rx_flow *r, struct ingress_pkt *p)
 {
-	__u64 value = q12_to_bytes(r->rx.cc.w);
-	__u32 flags = 0;
-
-	if (r->form == RX_RATIO) {
-		value = r->rx.cc.u;
-		flags = r->rx.cc.bottleneck + 1 == p->nhop ? WIRE_VALUE_LAST_HOP : 0;
-		/* The speed is not told: N is taken for a port like this host's. */
-		p->flows = rx_flows_scale(&r->params, p->flows, flow_bottleneck_bps(&r->rx.cc));
-		if (p->flows > 0xffff)
-			p->flows = 0xffff;
-	}
-	if (value > 0xffffffff)
-		value = 0xffffffff;
-	p->hop[0] = value << 32 | flags;
+	p->hop[0] = q12_to_bytes(r->rx.cc.w) << 32;
 	p->nhop_path = p->nhop << 12;
 	p->nhop = 1;
 	p->form = r->form;
@@ -160,7 +144,7 @@ static inline void report_hand_over(struct rx_flow *r, const struct flow *f, con
 	report->seq = p->seq;
 	report->nhop_path = p->nhop_path;
 	report->flows = p->flows;
-	report->flags = p->form == RX_WINDOW ? WIRE_F_WINDOW : WIRE_F_RATIO;
+	report->flags = WIRE_F_WINDOW;
 	bpf_ringbuf_submit(report, 0);
 	stats_count(STAT_FB_HANDED);
 }

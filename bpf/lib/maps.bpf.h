@@ -24,7 +24,7 @@ struct {
 } flows SEC(".maps");
 
 /*
- * State of the reports to senders, for flows whose peer is told U or W; keyed like flows.
+ * State of the reports to senders, for flows whose peer is told W; keyed like flows.
  * writer: ingress; reader: ingress, daemon
  * life:   that of the flow, or until its peer is told hops again; the programs'. Not pinned: a new state finds its W in
  *         a T

@@ -34,7 +34,7 @@ VERIFIED_ONCE int batch_report(ctx_t *ctx, const struct wire_report *r)
 		return 0;
 	from = &space->from;
 	fb = &space->feedback;
-	if (r->flags != WIRE_F_WINDOW && r->flags != WIRE_F_RATIO) {
+	if (r->flags != WIRE_F_WINDOW) {
 		stats_count(STAT_FB_BAD_FORM);
 		return 0;
 	}
@@ -52,7 +52,7 @@ VERIFIED_ONCE int batch_report(ctx_t *ctx, const struct wire_report *r)
 	}
 	f->rx.last_ns = from->now_ns;
 	fb->probe = 0;
-	fb->form = r->flags & WIRE_F_WINDOW ? RX_WINDOW : RX_RATIO;
+	fb->form = RX_WINDOW;
 	fb->hops = 1;
 	fb->mode = from->mode;
 	fb->trace = from->trace;

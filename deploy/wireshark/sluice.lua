@@ -15,7 +15,7 @@ local MAX_REPORTS = 32
 local SHIM_INTMD, SHIM_HPCC, NPT_IP, PROTO_SLUICE = 1, 9, 2, 253
 local COMPANION_BYTES, COMPANION_MARKER, COMPANION_LENGTH, COMPANION_NO_PORT = 20, 0x534c4332, 4, 7
 local DATA, PROBE, PROBE_REPLY, FEEDBACK, CREDIT, RATE = 1, 2, 3, 4, 5, 6
-local F_ECHO, F_AUTH, F_WINDOW, F_RATIO, F_VOQ, F_RIDE, F_HELD = 1, 2, 4, 8, 16, 32, 64
+local F_ECHO, F_AUTH, F_WINDOW, F_VOQ, F_RIDE, F_HELD = 1, 2, 4, 16, 32, 64
 local VOQ_CREDIT, VOQ_DUE = 16, 32
 
 local messages = { [DATA] = "DATA", [PROBE] = "PROBE", [PROBE_REPLY] = "PROBE_REPLY", [FEEDBACK] = "FEEDBACK",
@@ -56,8 +56,6 @@ field("echo.nhop", "uint8", "Hops that have stamped", base.DEC)
 field("echo.path_id", "uint16", "Path id", base.HEX)
 field("echo.flows", "uint16", "Flows at the receiver's port (N)", base.DEC)
 field("echo.window", "uint32", "Window, wire bytes (W)", base.DEC)
-field("echo.ratio", "float", "Inflight as a ratio of the BDP (U)")
-field("echo.last_hop", "bool", "The bottleneck is the last hop")
 field("report", "bytes", "Report")
 field("report.srcport", "uint16", "Source port of the flow", base.DEC)
 field("report.dstport", "uint16", "Destination port of the flow", base.DEC)
@@ -118,13 +116,10 @@ end
 
 -- What the receiver has computed, in the place of a hop.
 local function value(tree, tvb, flags)
-	if flag(flags, F_WINDOW) == flag(flags, F_RATIO) then
-		tree:add_proto_expert_info(bad, "not one of window and ratio")
-	elseif flag(flags, F_WINDOW) then
+	if flag(flags, F_WINDOW) then
 		tree:add(f["echo.window"], tvb(0, 4))
 	else
-		tree:add(f["echo.ratio"], tvb(0, 4), tvb(0, 4):uint() / 2 ^ 24)
-		tree:add(f["echo.last_hop"], tvb(4, 4), tvb(7, 1):bitfield(7, 1) == 1)
+		tree:add_proto_expert_info(bad, "not a window")
 	end
 end
 
@@ -177,11 +172,11 @@ local function echo(tree, tvb, hops, flags)
 		hops = hops - 1
 		ride(t, tvb(ECHO_BYTES + hops * HOP_BYTES, HOP_BYTES))
 	end
-	if flag(flags, F_WINDOW) or flag(flags, F_RATIO) then
+	if flag(flags, F_WINDOW) then
 		if hops == 1 then
 			value(t, tvb(ECHO_BYTES, HOP_BYTES), flags)
 		else
-			t:add_proto_expert_info(bad, "a window or a ratio is one value")
+			t:add_proto_expert_info(bad, "a window is one value")
 		end
 	else
 		for i = 0, hops - 1 do

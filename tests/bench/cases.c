@@ -114,8 +114,6 @@ const struct bench_case bench_cases[] = {
 	{ "ingress_data_v6", "full packet, v6", "ingress", STAT_RX_DATA, BACK6, &told },
 	{ "ingress_data_feedback", "full packet with feedback of two hops", "ingress", STAT_FB_FAST, BACK, &told_echo,
 	  .moves = MOVES_ECHO },
-	{ "ingress_data_ratio", "full packet, v4: U measured of two hops", "ingress", STAT_RX_DATA, BACK, &told,
-	  .moves = MOVES_TELEM, .scene = { .feedback = RX_RATIO } },
 	{ "ingress_data_window", "full packet, v4: W computed of two hops", "ingress", STAT_RX_DATA, BACK, &told,
 	  .moves = MOVES_TELEM, .scene = { .feedback = RX_WINDOW } },
 	{ "ingress_data_auth", "full packet, v4, with a tag", "ingress", STAT_RX_DATA, BACK, &told_auth,

@@ -76,8 +76,7 @@ static void points_make(void)
 {
 	static const char *const by_flows[] = { "egress_data", "ingress_data", "edt_only" };
 	static const char *const by_voqs[] = { "egress_data", "egress_data_voq" };
-	static const char *const by_hops[] = { "hop_map", "ingress_data", "ingress_ack_feedback",
-					       "ingress_data_ratio" };
+	static const char *const by_hops[] = { "hop_map", "ingress_data", "ingress_ack_feedback" };
 	unsigned int i, n;
 	struct point *p;
 

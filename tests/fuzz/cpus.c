@@ -512,7 +512,7 @@ static void told_begin(void)
 {
 	struct peer peer = peer_usual();
 
-	peer.feedback = RX_RATIO;
+	peer.feedback = RX_WINDOW;
 	peers_become(peer);
 	stats_note();
 }
@@ -529,7 +529,7 @@ static const char *told_case(void)
 		return why("nothing is told of the flow");
 	if (r.lock || f.rx.lock || f.echo.version & 1)
 		return why("locks %u and %u, version %u", r.lock, f.rx.lock, f.echo.version);
-	if (f.echo.form != RX_RATIO || f.echo.hops != 1)
+	if (f.echo.form != RX_WINDOW || f.echo.hops != 1)
 		return why("form %u of %u values", f.echo.form, f.echo.hops);
 	return stats_end(CPUS * BATCH);
 }

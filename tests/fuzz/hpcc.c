@@ -54,28 +54,6 @@ static void sender_feedback(struct sender *s, struct fuzz *f)
 		FUZZ_ASSERT(kind == HPCC_FAST || s->ack.seq > was.last_update_seq);
 }
 
-/* A receiver reports U (rx_ratio), which 32 bits bound. */
-static void sender_ratio(struct sender *s, struct fuzz *f)
-{
-	struct hpcc_state was = s->cc;
-	enum hpcc_kind kind;
-	struct hpcc_ack ack;
-	q24_t u;
-
-	fuzz_hpcc_ack(f, &s->ack);
-	ack = s->ack;
-	u = fuzz_u32(f);
-	kind = rx_ratio(&s->cc, &s->params, &ack, u);
-	FUZZ_ASSERT(kind == HPCC_FAST || kind == HPCC_FULL);
-	fuzz_hpcc_kind_holds(&was, &s->cc, kind);
-	fuzz_vai_holds(&was.vai, &s->cc.vai, &s->params);
-	fuzz_hpcc_rate_holds(&s->cc, &s->params);
-	FUZZ_ASSERT(s->cc.u == u && s->cc.hops == was.hops);
-	FUZZ_ASSERT(ack.hops == 1 && ack.hop[0].qlen_bytes < 1U << 27 && (u > Q24_ONE || !ack.hop[0].qlen_bytes));
-	if (s->params.variant != HPCC_VAI_SF)
-		fuzz_hpcc_window_holds(&s->cc, &s->params, was.wc, was.inc_stage, s->params.w_ai);
-}
-
 /* A receiver reports W: absurd ones are reported as such, and clamped. */
 static void sender_window(struct sender *s, struct fuzz *f)
 {
@@ -207,43 +185,40 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	swift_params_init(&s.swift, &s.params, fuzz_u8(&f) % (HPCC_MAX_HOPS + 1));
 	hpcc_init(&s.cc, &s.params);
 	fuzz_hpcc_holds(&s.cc, &s.params);
-	while ((op = fuzz_op(&f, 13)) >= 0) {
+	while ((op = fuzz_op(&f, 12)) >= 0) {
 		switch (op) {
 		case 0:
-			sender_ratio(&s, &f);
-			break;
-		case 1:
 			sender_window(&s, &f);
 			break;
-		case 2:
+		case 1:
 			sender_flows(&s, &f);
 			break;
-		case 3:
+		case 2:
 			sender_delay(&s, &f);
 			break;
-		case 4:
+		case 3:
 			sender_fallback(&s, &f);
 			break;
-		case 5:
+		case 4:
 			sender_departure(&s, &f);
 			break;
-		case 6: /* T, and with it w_min, has changed */
+		case 5: /* T, and with it w_min, has changed */
 			if (fuzz_coin(&f))
 				s.params.w_min = fuzz_in(&f, 1, s.params.w_init);
 			hpcc_cap(&s.cc, &s.params, fuzz_in(&f, 0, q12_from_bytes(HPCC_W_MAX_BYTES)));
 			fuzz_hpcc_rate_holds(&s.cc, &s.params);
 			break;
-		case 7:
+		case 6:
 			hpcc_forget(&s.cc);
 			break;
-		case 8: /* SIGHUP: the prefix is given another variant */
+		case 7: /* SIGHUP: the prefix is given another variant */
 			hpcc_params_variant(&s.params, fuzz_u8(&f) % (HPCC_VARIANTS + 1));
 			swift_params_init(&s.swift, &s.params, fuzz_u8(&f) % (HPCC_MAX_HOPS + 1));
 			break;
-		case 9:
+		case 8:
 			ratio_holds(&f);
 			break;
-		case 10:
+		case 9:
 			sqrt_holds(fuzz_u32(&f));
 			break;
 		default:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A receiver that computes U, or W, from telemetry (rx.h), and that counts the active flows: against a
+ * A receiver that computes W from telemetry (rx.h), and that counts the active flows: against a
  * count that forgets nothing.
  */
 #include "hpcc.h"

@@ -18,7 +18,6 @@ sluice-companion	-	2	0	everywhere	plain	hops	companion
 hpcc-ai	-	2	0	everywhere	high-ai
 hpcc-prob	-	2	0	everywhere	probabilistic
 hpcc-vai-sf	-	2	0	everywhere	vai-sf
-hpcc-ratio	-	2	0	everywhere	plain	ratio
 rx-hpcc	-	2	0	everywhere	plain	window
 hiercc	-	2	0	everywhere	plain
 cubic	cubic	2	0	-

@@ -25,7 +25,7 @@ usage() {
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
-	                      receiver computes W), hpcc-ratio (it measures U); with telemetry in each packet of
+	                      receiver computes W); with telemetry in each packet of
 	                      data: sluice-every, hpcc-every; beside it: sluice-companion; and swift,
 	                      swift-vai-sf: with switches that stamp
 	                      nothing, so that it goes by delay. racks (default:

@@ -57,7 +57,6 @@ struct core_case {
 	X(core_hpcc, c->verdict = hpcc_new_ack(&c->state, &c->params, &c->ack))                                        \
 	X(core_variant, hpcc_params_variant(&c->params, (enum hpcc_variant)c->n))                                      \
 	X(core_rx, c->verdict = rx_new_int(&c->rx, &c->params, &c->ack, c->now_ns, &c->report))                        \
-	X(core_rx_ratio, c->verdict = rx_ratio(&c->state, &c->params, &c->ack, c->bytes))                              \
 	X(core_rx_window, c->verdict = rx_window(&c->state, &c->params, c->bytes))                                     \
 	X(core_rx_flows, c->verdict = rx_flows(&c->params, c->n, c->bytes >> 20))                                      \
 	X(core_rx_count, rx_count(&c->counter, &c->mark, c->now_ns, c->params.t_ns))                                   \

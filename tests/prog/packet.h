@@ -99,7 +99,7 @@ struct wire_spec {
 	__u16 echo_path;
 	__u16 echo_flows;
 	__u64 echo_hop[5];
-	__u8 window, ratio; /* the value of the first of them instead */
+	__u8 window, ratio; /* a value instead, and that of version 0.1.0 */
 	__u64 ride;	    /* credit, behind them: total, time, prefix length, flags; 0: none */
 
 	const struct siphash_key *key; /* it is authenticated */

@@ -174,8 +174,8 @@ config_broken() {
 	hpcc: stages 'letter' is unknown: write time or rounds|P;I;R;hpcc: {stages: letter};
 	hpcc: variant 'VAI-SF' is unknown|P;I;R;hpcc: {variant: VAI-SF};
 	has 0 characters: write 1 to |P;I;R;hpcc: {variant: ''};
-	hpcc: feedback 'w' is unknown: write hops, ratio or window|P;I;R;hpcc: {feedback: w};
-	peers: 10.0.0.0/8: feedback 'hop' is unknown: write hops, ratio or window|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, feedback: hop}];hpcc: {feedback: ratio};
+	hpcc: feedback 'ratio' is unknown: write hops or window|P;I;R;hpcc: {feedback: ratio};
+	peers: 10.0.0.0/8: feedback 'hop' is unknown: write hops or window|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, feedback: hop}];hpcc: {feedback: window};
 	hpcc: flows '0' is neither auto nor a number from 1 to 16777216: write for example 16|P;I;R;hpcc: {flows: 0};
 	flows 'many' is neither|P;I;R;hpcc: {flows: many};
 	flows '-1' is neither|P;I;R;hpcc: {flows: -1};

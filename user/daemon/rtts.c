@@ -65,7 +65,7 @@ int rtts_apply(struct rtts *r, const struct config *c)
 	return 0;
 }
 
-/* Whether neither hops nor U, which shows the queue, are reported. */
+/* Whether not even the number of hops is reported. */
 static int flow_is_blind(const struct flow *f)
 {
 	return !f->cc.hops && !f->rx.told_hops;

@@ -38,7 +38,7 @@ const struct word stages_words[] = { { "time", HPCC_STAGES_TIME }, { "rounds", H
 
 const struct word vai_preset_words[] = { { "derived", VAI_DERIVED }, { "paper", VAI_PAPER }, {} };
 
-const struct word feedback_words[] = { { "hops", RX_HOPS }, { "ratio", RX_RATIO }, { "window", RX_WINDOW }, {} };
+const struct word feedback_words[] = { { "hops", RX_HOPS }, { "window", RX_WINDOW }, {} };
 
 const struct word hiercc_words[] = { { "false", VOQS_OFF }, { "true", VOQS_HERE }, { "tor", VOQS_TOR }, {} };
 

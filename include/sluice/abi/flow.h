@@ -232,7 +232,7 @@ struct flow {
 	struct flow_beside beside;
 };
 
-/* A receiver's report state for a flow, keyed as in flows: where the receiver reports U or W. */
+/* A receiver's report state for a flow, keyed as in flows: where the receiver reports W. */
 struct rx_flow {
 	struct rx_state rx;	   /* under the lock */
 	struct hpcc_params params; /* the flow's, with W_AI by N */

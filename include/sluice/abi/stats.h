@@ -44,7 +44,6 @@
 	X(UNHELD, "unheld", ALSO, "packets without a window that left at once: the port has no fq")                    \
 	X(ECHO_TORN, "echo_torn", ALSO, "echo changed while it was read; sent with the next packet")                   \
 	X(TX_WINDOW, "tx_window", ALSO, "feedback sent that was W, which this host computed")                          \
-	X(TX_RATIO, "tx_ratio", ALSO, "feedback sent that was U, which this host measured")                            \
 	X(VOQ_WAITS, "voq_waits", ALSO, "packets given a departure by when their VOQ's credit is expected")            \
 	X(VOQ_ALONE, "voq_alone", ALSO, "packets that left without credit, for it had stopped")                        \
 	X(VOQ_FULL, "voq_full", ALSO, "packets that went by no VOQ: there was no room for one")                        \
@@ -125,7 +124,7 @@
 	X(RX_FUTURE, "rx_future", ALSO, "messages not learned from: more than a day ahead of the clock of this host")  \
 	X(RX_POD_HOP, "rx_pod_hop", ALSO, "telemetry to which the hop to the pod was added")                           \
 	X(RX_POD_FULL, "rx_pod_full", ALSO, "telemetry that had no room for the hop to the pod")                       \
-	X(RX_REPORT_FULL, "rx_report_full", ALSO, "hops echoed as they came: no room to compute U or W")               \
+	X(RX_REPORT_FULL, "rx_report_full", ALSO, "hops echoed as they came: no room to compute W")                    \
 	X(RX_WINDOW_CUT, "rx_window_cut", ALSO, "receive windows cut down to W")                                       \
 	X(RX_WINDOW_REFUSED, "rx_window_refused", ALSO,                                                                \
 	  "receive windows not believed: their ACK is not for what is unacknowledged")                                 \
@@ -140,7 +139,6 @@
 	X(FB_FULL, "fb_full", ALSO, "feedback that changed W and committed Wc")                                        \
 	X(FB_SKIPPED, "fb_skipped", ALSO, "feedback ignored (reordered, no hop and no delay)")                         \
 	X(FB_WINDOW, "fb_window", ALSO, "feedback that was W, which its receiver computed")                            \
-	X(FB_RATIO, "fb_ratio", ALSO, "feedback that was U, which its receiver measured; also fb_fast, fb_full")       \
 	X(FB_BAD_FORM, "fb_bad_form", ALSO, "feedback ignored: it says to be of two forms, or has not one value")      \
 	X(FB_ABSURD_WINDOW, "fb_absurd_window", ALSO, "W below the smallest frame or above all windows; clamped")      \
 	X(FB_ABSURD_FLOWS, "fb_absurd_flows", ALSO, "N that no port can have, when W_AI was set by it; clamped")       \

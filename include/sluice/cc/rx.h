@@ -3,19 +3,16 @@
 #define SLUICE_RX_H
 /*
  * Rx-HPCC (HPCC++, Internet-Draft of December 2021, section 6.2): the receiver runs the sender's
- * functions on the telemetry that it receives. Algorithm 1 is cut in one of three places:
+ * functions on the telemetry that it receives. Algorithm 1 is cut in one of two places:
  *
  *	hops	the receiver echoes the hops, the sender does all
- *	ratio	the receiver does MeasureInflight and reports U, the sender does the rest (section 9.1:
- *		no queue length leaves the network that it was measured in)
  *	window	the receiver does all and reports W, once per T
  *
  *  1. rx_new_int() is NewINT: it does not know the sequence at which an RTT begins, so it commits when T has passed,
  *     and tells when to report W, at most once per T.
- *  2. rx_ratio() is NewAck without MeasureInflight, for a U that was reported.
- *  3. rx_count() counts the flows that are active at the receiver's port, N, for W_AI (section 6.2,
+ *  2. rx_count() counts the flows that are active at the receiver's port, N, for W_AI (section 6.2,
  *     end). rx_own_port() says whether N is that of the bottleneck.
- *  4. Reports come from another host: rx_window() and rx_flows() clamp them at the sender and return a verdict, so
+ *  3. Reports come from another host: rx_window() and rx_flows() clamp them at the sender and return a verdict, so
  *     that absurd reports can be counted.
  */
 #include "sluice/cc/hpcc.h"
@@ -24,8 +21,7 @@
 /* How arrivals from a prefix are reported. */
 enum rx_feedback {
 	RX_HOPS,
-	RX_RATIO,
-	RX_WINDOW,
+	RX_WINDOW = 2, /* 1 was U, in version 0.1.0 */
 	RX_FEEDBACKS,
 };
 
@@ -125,34 +121,6 @@ static inline enum rx_verdict rx_flows(struct hpcc_params *p, __u32 n, __u64 bps
 	hpcc_params_flows(p, n, bps);
 	hpcc_params_variant(p, (enum hpcc_variant)p->variant);
 	return verdict;
-}
-
-/*
- * Sender: NewAck for a U that the receiver measured and smoothed. VAI's queue is derived from it: a bottleneck with a
- * queue sends at its speed, so U is 1 plus the queue as a multiple of one BDP. ack: its seq, snd_nxt, gap and random
- * are used; its hops are overwritten.
- */
-static inline enum hpcc_kind rx_ratio(struct hpcc_state *st, const struct hpcc_params *p, struct hpcc_ack *ack, q24_t u)
-{
-	int round = ack->seq > st->last_update_seq;
-	enum hpcc_kind kind;
-
-	st->u = u;
-	st->u_frac = 0;
-	ack->hops = 1;
-	/* u < 2^32, w_init < 2^27 bytes: the product < 2^59; the quotient is below 2^35 */
-	ack->hop[0].qlen_bytes = 0;
-	if (u > Q24_ONE) {
-		__u64 qlen = (u - Q24_ONE) * (p->w_init >> 12) >> 24;
-
-		ack->hop[0].qlen_bytes = qlen < 1U << 27 ? qlen : (1U << 27) - 1;
-	}
-	if (ack->gap_ns > 0)
-		hpcc_round_lasts(st, ack->gap_ns);
-	kind = hpcc_adjust(st, p, ack, &round);
-	if (round)
-		st->last_update_seq = ack->snd_nxt;
-	return kind;
 }
 
 /*

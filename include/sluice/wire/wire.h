@@ -65,10 +65,9 @@ struct wire_hdr {
 
 #define WIRE_F_ECHO 1
 #define WIRE_F_AUTH 2
-/* The echo has one struct wire_value instead of hops. Both at once: malformed. */
-#define WIRE_F_WINDOW 4
-#define WIRE_F_RATIO 8
-#define WIRE_F_VOQ 16 /* there is a VOQ block, between telemetry and echo */
+#define WIRE_F_WINDOW 4 /* the echo has one struct wire_value instead of hops */
+#define WIRE_F_RATIO 8	/* the same with U, from version 0.1.0: not taken any more */
+#define WIRE_F_VOQ 16	/* there is a VOQ block, between telemetry and echo */
 /*
  * The last of the echo's hops is a struct wire_ride. Only for hosts whose VOQ block says that they read it: others
  * would see valid lengths, and a hop that no path has.
@@ -124,22 +123,17 @@ struct wire_echo {
 	__u8 hop[HPCC_MAX_HOPS][8];
 };
 
-/*
- * The receiver's result in place of the first hop (HPCC++, sections 6.2 and 9.1). With WIRE_F_WINDOW it is W, in wire
- * bytes, without flags. With WIRE_F_RATIO it is U in Q24, saturated, which the receiver smoothed over T.
- */
+/* The receiver's W in place of the first hop (HPCC++, section 6.2), in wire bytes. */
 struct wire_value {
 	__be32 value;
-	__be32 flags;
+	__be32 reserved;
 };
 
-#define WIRE_VALUE_LAST_HOP 1 /* the bottleneck is the last hop: the receiver's own port */
-
-/* FEEDBACK: the echo of one flow, for which no packet went back. It carries U or W: hops are requested by PROBEs. */
+/* FEEDBACK: the echo of one flow, for which no packet went back. It carries W: hops are requested by PROBEs. */
 struct wire_report {
 	__be16 port[2]; /* of the flow's packets: source, destination */
 	__u8 proto;	/* of the flow's packets: IP protocol */
-	__u8 flags;	/* WIRE_F_WINDOW or WIRE_F_RATIO */
+	__u8 flags;	/* WIRE_F_WINDOW */
 	__be16 flows;
 	__be32 seq;
 	__be16 age;

@@ -2,7 +2,7 @@
 #ifndef REPORT_CASE_H
 #define REPORT_CASE_H
 /*
- * Shared by the tests of feedback that is U or W, and of N: packets whose receiver computes for their sender. The frames come
+ * Shared by the tests of feedback that is W, and of N: packets whose receiver computes for their sender. The frames come
  * from B and are for A: A's report on them waits in the flow A to B, and so does B's report on that flow.
  */
 #include "sluice/cc/rx.h"

@@ -213,21 +213,6 @@ SinkTest(report_flows, flows__by_the_answer_to_a_probe_set_w_ai)
 	expect_flows(45);
 }
 
-SinkTest(report_flows, flows__with_a_ratio)
-{
-	unsigned int i;
-
-	report_flow_runs(0, 1000000);
-	for (i = 0; i < 12; i++)
-		feedback(0, .ratio = 1, .echo_hops = 1, .echo_seq = 10 + i, .echo_flows = 30,
-			 .echo_hop = { 1ULL << 55 });
-	expect_flows(100);
-	for (i = 0; i < 12; i++)
-		feedback(0, .ratio = 1, .echo_hops = 1, .echo_seq = 30 + i, .echo_flows = 30,
-			 .echo_hop = { 1ULL << 55 | 1 });
-	expect_flows(45);
-}
-
 /* In window mode the receiver's own W_AI is by N. */
 SinkTest(report_flows, flows__in_the_receivers_own_computation)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf/host/feedback.bpf.h: the sender takes W or U from what the receiver tells. */
+/* bpf/host/feedback.bpf.h: the sender takes W from what the receiver tells. */
 #include <string.h>
 
 #include "sluice/cc/rx.h"
@@ -79,55 +79,6 @@ SinkTest(report_sender, window__observed_only)
 	expect_eq(report_flow_of(0).cc.w, report_flow_of(0).params.w_init);
 }
 
-/* --- the sender: U --- */
-
-SinkTest(report_sender, ratio__is_what_the_core_makes_of_it)
-{
-	static const __u32 us[] = { 1 << 24, 3 << 23, 1 << 23, 0, 0xffffffff, 15 << 20, 12 << 20, 1 };
-	unsigned int i, variant;
-
-	FOR_V4_AND_V6 (v6) {
-		for (variant = 0; variant < HPCC_VARIANTS; variant++) {
-			__u32 base = variant * 2000000;
-			struct peer peer = peer_usual();
-
-			if (variant == HPCC_PROBABILISTIC) /* by chance */
-				continue;
-			peer.variant = variant;
-			peer_set("10.1.0.0", 96 + 16, &peer);
-			peer_set("fd00:1::", 32, &peer);
-			control_next_epoch();
-			report_flow_runs(v6, 1000000);
-			for (i = 0; i < 40; i++) {
-				struct flow f = report_flow_of(v6), now;
-				struct hpcc_ack ack = { .seq = base + 2000 * i, .snd_nxt = base + 1000000 + 3000 * i };
-				enum hpcc_kind kind;
-
-				fixture("IPv%d, variant %u, U %u", v6 ? 6 : 4, variant, i);
-				f.tx.bytes = ack.snd_nxt;
-				flow_change(v6, f);
-				if (f.rx.form != RX_RATIO)
-					hpcc_forget(&f.cc);
-				kind = rx_ratio(&f.cc, &f.params, &ack, us[i % 8]);
-				feedback(v6, .ratio = 1, .echo_hops = 1, .echo_seq = base + 2000 * i,
-					 .echo_hop = { (__u64)us[i % 8] << 32 });
-				now = report_flow_of(v6);
-				expect_eq(now.cc.u, us[i % 8]);
-				if (variant == HPCC_VAI_SF) { /* depends on the time in between, too */
-					expect_that(world_ended());
-					cr_assert(now.cc.w >= now.params.w_min && now.cc.w <= now.params.w_init);
-					continue;
-				}
-				expect_counted(STAT_RX_DATA, STAT_FB_RATIO,
-					       kind == HPCC_FULL ? STAT_FB_FULL : STAT_FB_FAST);
-				expect_eq(now.cc.w, f.cc.w);
-				expect_eq(now.cc.wc, f.cc.wc);
-				expect_eq(now.cc.last_update_seq, f.cc.last_update_seq);
-			}
-		}
-	}
-}
-
 /* --- reports without a form, or in another form than before --- */
 
 SinkTest(report_sender, form__malformed_is_counted_and_ignored)
@@ -140,7 +91,7 @@ SinkTest(report_sender, form__malformed_is_counted_and_ignored)
 		feedback(v6, .window = 1, .ratio = 1, .echo_hops = 1, .echo_hop = { 500000ULL << 32 });
 		feedback(v6, .window = 1, .echo_hops = 0);
 		feedback(v6, .window = 1, .echo_hops = 2, .echo_hop = { 500000ULL << 32 });
-		feedback(v6, .ratio = 1, .echo_hops = 0);
+		feedback(v6, .ratio = 1, .echo_hops = 1, .echo_hop = { 1ULL << 55 });
 		feedback(v6, .ratio = 1, .echo_hops = 5, .echo_hop = { 500000ULL << 32 });
 		expect_counted(STAT_RX_DATA, STAT_FB_BAD_FORM, STAT_RX_DATA, STAT_FB_BAD_FORM, STAT_RX_DATA,
 			       STAT_FB_BAD_FORM, STAT_RX_DATA, STAT_FB_BAD_FORM, STAT_RX_DATA, STAT_FB_BAD_FORM);
@@ -153,7 +104,7 @@ SinkTest(report_sender, form__malformed_is_counted_and_ignored)
 /* From each form to each other one: no difference to the old one is taken. */
 SinkTest(report_sender, form__changes_in_mid_flow)
 {
-	static const __u8 order[] = { RX_HOPS, RX_WINDOW, RX_HOPS, RX_RATIO, RX_WINDOW, RX_RATIO, RX_HOPS };
+	static const __u8 order[] = { RX_HOPS, RX_WINDOW, RX_HOPS };
 	unsigned int i, k;
 
 	FOR_V4_AND_V6 (v6) {
@@ -172,10 +123,6 @@ SinkTest(report_sender, form__changes_in_mid_flow)
 					feedback(v6, .echo_hops = 1, .echo_path = 1, .echo_seq = seq,
 						 .echo_hop = { report_hop_of(k * 100000, k * 1250000, 0) });
 					expect_counted(STAT_RX_DATA, k ? STAT_FB_FULL : STAT_FB_FIRST);
-				} else if (order[i] == RX_RATIO) {
-					feedback(v6, .ratio = 1, .echo_hops = 1, .echo_seq = seq,
-						 .echo_hop = { 1ULL << 55 });
-					expect_counted(STAT_RX_DATA, STAT_FB_RATIO, STAT_FB_FULL);
 				} else {
 					feedback(v6, .window = 1, .echo_hops = 1, .echo_seq = seq,
 						 .echo_hop = { 900000ULL << 32 });

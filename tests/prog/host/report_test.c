@@ -83,54 +83,20 @@ SinkTest(report, window__is_what_the_core_computes_once_per_t)
 	}
 }
 
-SinkTest(report, ratio__is_u_with_every_telemetry)
-{
-	unsigned int full, n;
-
-	peers_tell(RX_RATIO, 1000000);
-	FOR_V4_AND_V6 (v6) {
-		for (full = 0; full < 2; full++) {
-			for (n = 0; n < 5; n++) {
-				__u32 version =
-					flow_exists((struct ip_spec){ .v6 = v6 }) ? report_flow_of(v6).echo.version : 0;
-				struct flow_echo e;
-				struct rx_flow r;
-
-				fixture("IPv%d, hop %u, telemetry %u", v6 ? 6 : 4, full, n);
-				arrives(v6, telemetry(n + full * 10, full));
-				e = report_flow_of(v6).echo;
-				if (n == 0) /* the first, or one after a pause */
-					continue;
-				cr_assert(report_get((struct ip_spec){ .v6 = v6 }, &r));
-				expect_eq(e.version, version + 2);
-				expect_eq(e.form, RX_RATIO);
-				expect_eq(e.nhop_path, 2 << 12);
-				expect_eq(e.hops, 1);
-				expect_eq(e.hop[0], r.rx.cc.u << 32 | full);
-				if (n > 1)
-					expect_between(r.rx.cc.u, Q24_ONE * 1.19, Q24_ONE * 1.21);
-			}
-		}
-		world_counted((const int[]){ -1 });
-	}
-}
-
 /* Delay controls the sender there: the report must say so. */
 SinkTest(report, unstamped__is_told_as_such)
 {
-	unsigned int form, i;
+	unsigned int i;
 
-	for (form = RX_RATIO; form <= RX_WINDOW; form++) {
-		peers_tell(form, LONG_T_NS);
-		for (i = 0; i < 3; i++) {
-			__u32 version = i + form > 1 ? report_flow_of(0).echo.version : 0;
+	peers_tell(RX_WINDOW, LONG_T_NS);
+	for (i = 0; i < 3; i++) {
+		__u32 version = i ? report_flow_of(0).echo.version : 0;
 
-			arrives(0, (struct wire_spec){ .room = 5, .seq = 7 + i });
-			expect_eq(report_flow_of(0).echo.version, version + 2);
-			expect_eq(report_flow_of(0).echo.form, RX_HOPS);
-			expect_eq(report_flow_of(0).echo.hops, 0);
-			expect_eq(report_flow_of(0).echo.seq, 7 + i);
-		}
+		arrives(0, (struct wire_spec){ .room = 5, .seq = 7 + i });
+		expect_eq(report_flow_of(0).echo.version, version + 2);
+		expect_eq(report_flow_of(0).echo.form, RX_HOPS);
+		expect_eq(report_flow_of(0).echo.hops, 0);
+		expect_eq(report_flow_of(0).echo.seq, 7 + i);
 	}
 }
 
@@ -172,10 +138,6 @@ SinkTest(report, state__goes_with_the_form_that_it_was_for)
 	for (n = 0; n < 3; n++)
 		arrives(0, telemetry(n, 1));
 	cr_assert(report_get(s, &r) && r.form == RX_WINDOW && r.rx.cc.w < r.params.w_init);
-	peers_tell(RX_RATIO, LONG_T_NS);
-	arrives(0, telemetry(n++, 1));
-	cr_assert(report_get(s, &r) && r.form == RX_RATIO);
-	expect_eq(r.rx.cc.w, r.params.w_init);
 	peers_tell(RX_HOPS, LONG_T_NS);
 	arrives(0, telemetry(n++, 1));
 	expect_eq(report_get(s, &r), 0);
@@ -208,7 +170,7 @@ SinkTest(report, state__is_left_alone_while_another_cpu_has_it)
 {
 	struct rx_flow r, now;
 
-	peers_tell(RX_RATIO, LONG_T_NS);
+	peers_tell(RX_WINDOW, LONG_T_NS);
 	arrives(0, telemetry(0, 1));
 	arrives(0, telemetry(1, 1));
 	cr_assert(report_get((struct ip_spec){}, &r));
@@ -224,12 +186,12 @@ SinkTest(report, state__is_left_alone_while_another_cpu_has_it)
 
 Test(report, echo__of_each_form)
 {
-	static const __u8 flags[] = { [RX_HOPS] = 1, [RX_RATIO] = 9, [RX_WINDOW] = 5 };
+	static const __u8 flags[] = { [RX_HOPS] = 1, [RX_WINDOW] = 5 };
 	unsigned int form;
 
 	FOR_V4_AND_V6 (v6) {
 		report_flow_runs(v6, 1000);
-		for (form = 0; form < RX_FEEDBACKS; form++) {
+		for (form = RX_HOPS; form <= RX_WINDOW; form += RX_WINDOW) {
 			struct frame ack = tcp(.v6 = v6);
 			struct flow f = report_flow_of(v6);
 			struct result r;
@@ -250,7 +212,7 @@ Test(report, echo__of_each_form)
 			if (form == RX_HOPS)
 				expect_counted(STAT_TX_DATA);
 			else
-				expect_counted(STAT_TX_DATA, form == RX_RATIO ? STAT_TX_RATIO : STAT_TX_WINDOW);
+				expect_counted(STAT_TX_DATA, STAT_TX_WINDOW);
 		}
 	}
 }

@@ -117,17 +117,6 @@ SinkTest(batch, windows__reach_their_flows)
 	}
 }
 
-SinkTest(batch, ratio__reaches_its_flow)
-{
-	struct batch m = { .n = 1, .one = { { .flags = F_RATIO, .seq = 999000, .value = 1 << 23, .nhop_path = 1 << 12 } } };
-	struct frame in = frame(&m);
-
-	flows_run(0, 1);
-	run(sink, &in);
-	expect_counted(STAT_RX_FEEDBACK, STAT_FB_REPORTED, STAT_FB_RATIO, STAT_FB_FULL);
-	expect_eq(flow_at(0, 0).cc.u, 1 << 23);
-}
-
 /* As many as there may be, of as many flows; one more is malformed. */
 SinkTest(batch, full__message)
 {
@@ -279,7 +268,7 @@ Test(batch, daemon__makes_what_is_read)
 				report[k].seq = 77;
 				report[k].nhop_path = 0x2000;
 				report[k].flows = 9;
-				report[k].flags = k ? F_RATIO : F_WINDOW;
+				report[k].flags = F_WINDOW;
 				m.one[k] = (struct one){ .flags = report[k].flags, .flows = 9, .nhop_path = 0x2000, .seq = 77,
 							 .age = k ? 0xffff : 300, .value = 123456, .value_flags = 1 };
 				report_write(&report[k], now, &entries[k]);
@@ -321,23 +310,21 @@ static void telemetry_arrives(enum rx_feedback feedback, int v6, unsigned int n)
 SinkTest(batch, silence__is_told_to_the_daemon)
 {
 	FOR_V4_AND_V6(v6) {
-		for (enum rx_feedback form = RX_RATIO; form <= RX_WINDOW; form++) {
-			struct ip_spec s = { .v6 = v6, .udp = 1 };
-			struct report report[16];
-			struct flow f;
-			unsigned int n;
+		struct ip_spec s = { .v6 = v6, .udp = 1 };
+		struct report report[16];
+		struct flow f;
+		unsigned int n;
 
-			telemetry_arrives(form, v6, 6);
-			n = reports_taken(report, 16);
-			expect_between(n, 2, 5);
-			f = flow_get(s);
-			expect_eq(report[n - 1].seq, 6000);
-			expect_eq(report[n - 1].flags, form == RX_WINDOW ? F_WINDOW : F_RATIO);
-			expect_eq(report[n - 1].value, __builtin_bswap64(f.echo.hop[0]));
-			expect_eq(report[n - 1].flows, f.echo.flows);
-			expect_eq(report[n - 1].nhop_path, 1 << 12);
-			expect_eq(report[n - 1].key.proto, 17);
-		}
+		telemetry_arrives(RX_WINDOW, v6, 6);
+		n = reports_taken(report, 16);
+		expect_between(n, 2, 5);
+		f = flow_get(s);
+		expect_eq(report[n - 1].seq, 6000);
+		expect_eq(report[n - 1].flags, F_WINDOW);
+		expect_eq(report[n - 1].value, __builtin_bswap64(f.echo.hop[0]));
+		expect_eq(report[n - 1].flows, f.echo.flows);
+		expect_eq(report[n - 1].nhop_path, 1 << 12);
+		expect_eq(report[n - 1].key.proto, 17);
 	}
 }
 
