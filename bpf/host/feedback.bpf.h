@@ -59,7 +59,6 @@ VERIFIED_ONCE int feedback_swift(struct flow *f, const struct hpcc_ack *ack, __u
 		return HPCC_FAST;
 	sample.seq = ack->seq;
 	sample.snd_nxt = ack->snd_nxt;
-	sample.random = ack->random;
 	return swift_new_ack(&f->cc, &f->params, &f->swift, &sample);
 }
 
@@ -141,8 +140,6 @@ static inline void feedback_ack_make(struct hpcc_ack *ack, const struct flow *f,
 	ack->snd_nxt = flow_left_bytes(f, fb->now_ns);
 	if (ack->snd_nxt < ack->seq)
 		ack->snd_nxt = ack->seq;
-	if (f->params.variant == HPCC_PROBABILISTIC)
-		ack->random = bpf_get_prandom_u32();
 	ack->gap_ns = f->rx.fb_rx_ns ? (__s64)(fb->rx_ns - f->rx.fb_rx_ns) : HPCC_GAP_UNKNOWN;
 }
 

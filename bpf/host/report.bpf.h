@@ -97,8 +97,6 @@ static inline int report_measure(struct rx_flow *r, struct flow *f, struct ingre
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		ack->hop[i] = telem_unpack(p->hop[i]);
 	ack->gap_ns = r->last_ns ? (__s64)(p->now_ns - r->last_ns) : HPCC_GAP_UNKNOWN;
-	if (r->params.variant == HPCC_PROBABILISTIC)
-		ack->random = bpf_get_prandom_u32();
 
 	kind = hpcc_observe(&r->rx.cc, &r->params, ack);
 	if (kind == HPCC_SKIPPED)

@@ -506,7 +506,7 @@ static void peers_change(void)
 	peer.telemetry = once_in(2) ? TELEMETRY_EVERY : below(TELEMETRY_MODES + 1);
 	peer.feedback = below(RX_FEEDBACKS);
 	peer.fallback = !conf.stamped || below(2);
-	peer.variant = below(HPCC_VARIANTS);
+	peer.variant = one_of(HPCC_PLAIN, HPCC_VAI_SF);
 	peer.hiercc = below(3);
 	peer.hpcc_off = once_in(4);
 	peer.flows_fixed = once_in(4);

@@ -15,8 +15,6 @@ sluice-every	-	2	0	everywhere	plain	hops	every
 hpcc	-	2	0	everywhere	plain
 hpcc-every	-	2	0	everywhere	plain	hops	every
 sluice-companion	-	2	0	everywhere	plain	hops	companion
-hpcc-ai	-	2	0	everywhere	high-ai
-hpcc-prob	-	2	0	everywhere	probabilistic
 hpcc-vai-sf	-	2	0	everywhere	vai-sf
 rx-hpcc	-	2	0	everywhere	plain	window
 hiercc	-	2	0	everywhere	plain

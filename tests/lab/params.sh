@@ -24,7 +24,7 @@ usage() {
 	                      an incast in one run
 	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
-	                      hpcc-ai (high AI), hpcc-prob (probabilistic), hpcc-vai-sf; rx-hpcc (the
+	                      hpcc-vai-sf; rx-hpcc (the
 	                      receiver computes W); with telemetry in each packet of
 	                      data: sluice-every, hpcc-every; beside it: sluice-companion; and swift,
 	                      swift-vai-sf: with switches that stamp

@@ -41,7 +41,7 @@ def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .
 def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
 
 def named_cc: {burst: "bursts", sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", none: "Sluice off", hpcc: "plain HPCC", hiercc: "HierCC alone",
-	"hpcc-ai": "HPCC with high AI", "hpcc-prob": "probabilistic HPCC", "hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC",
+	"hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC",
 	"hpcc+hiercc": "HPCC and HierCC", "hpcc+ppfc": "HPCC and P-PFC", "hiercc+ppfc": "HierCC and P-PFC", ppfc: "P-PFC alone",
 	"hpcc+hiercc+ppfc": "all three loops"}[.] // .;
 

@@ -233,7 +233,7 @@ plan_key() {
 }
 
 plan_mode_set() { plan_key mode observe dry-run enforce; }
-plan_variant_set() { plan_key variant plain high-ai probabilistic vai-sf; }
+plan_variant_set() { plan_key variant plain vai-sf; }
 plan_feedback_set() { plan_key feedback hops window; }
 plan_encoding_set() { plan_key encoding hpcc int-md; }
 plan_telemetry_set() { plan_key telemetry every auto; }

@@ -170,7 +170,7 @@ config_broken() {
 	w_ai '0B'|P;I;R;hpcc: {w_ai: 0B};
 	max_stage 256 is more than 255|P;I;R;hpcc: {max_stage: 256};
 	takes keys with values: write |P;I;R;hpcc: 5;
-	hpcc: variant 'fast' is unknown: write plain, high-ai, probabilistic or vai-sf|P;I;R;hpcc: {variant: fast};
+	hpcc: variant 'high-ai' is unknown: write plain or vai-sf|P;I;R;hpcc: {variant: high-ai};
 	hpcc: stages 'letter' is unknown: write time or rounds|P;I;R;hpcc: {stages: letter};
 	hpcc: variant 'VAI-SF' is unknown|P;I;R;hpcc: {variant: VAI-SF};
 	has 0 characters: write 1 to |P;I;R;hpcc: {variant: ''};
@@ -181,7 +181,7 @@ config_broken() {
 	flows '-1' is neither|P;I;R;hpcc: {flows: -1};
 	flows '1.5' is neither|P;I;R;hpcc: {flows: 1.5};
 	flows '16777217' is neither|P;I;R;hpcc: {flows: 16777217};
-	peers: 10.0.0.0/8: variant 'vai' is unknown: write plain, high-ai, probabilistic or vai-sf|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: vai}];hpcc: {variant: vai-sf};
+	peers: 10.0.0.0/8: variant 'vai' is unknown: write plain or vai-sf|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: vai}];hpcc: {variant: vai-sf};
 	hpcc: variant 'none' is unknown|P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, variant: plain}];hpcc: {variant: none};
 	'sometimes' is not known: write |P;I;R;hpcc: {telemetry: sometimes};
 	'rtt' is not known: write auto, every or companion|P;I;R;hpcc: {telemetry: rtt};
@@ -383,7 +383,7 @@ config__sound_files_pass_the_check() {
 		"interfaces: [{name: p1, role: switch, id: 1, speed: 100Mbit, pfc: ppfc}];pfc: {buffer: 500KB, fixed: 1ms}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;pacing: {beyond: drop}" \
 		"$CONFIG_PINS;$CONFIG_INTERFACES;$CONFIG_PEERS;node: {uplink: eth0, id: 4095, pod_cidrs: [10.244.1.0/24, 'fd00:10:244:1::/64']}" \
-		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, stages: rounds, flows: 1, w_ai: 1KB, variant: vai-sf, telemetry: companion};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];auth: none;peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: high-ai, feedback: window, telemetry: every}, {prefix: 192.0.2.2, base_rtt: auto, variant: probabilistic, telemetry: auto}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain, telemetry: every}]"; do
+		"$CONFIG_PINS;mode: dry-run;port: 65535;max_flows: 1;flow_timeout: 1.5s;tcp: {name: a.b_C, default: false};hpcc: {eta: 1, max_stage: 1, stages: rounds, flows: 1, w_ai: 1KB, variant: vai-sf, telemetry: companion};pacing: {horizon: 1s, beyond: mark};interfaces: [{name: eth0, role: host, speed: 2.5Gbit, id: 0}, {name: p1, role: switch, speed: 800gbit, id: 1}];auth: none;peers: [{prefix: 0.0.0.0/0, base_rtt: 1us}, {prefix: '::/0', base_rtt: 1s}, {prefix: 192.0.2.1, base_rtt: 4.5ms, variant: vai-sf, feedback: window, telemetry: every}, {prefix: 192.0.2.2, base_rtt: auto, variant: plain, telemetry: auto}, {prefix: 192.0.2.3, base_rtt: 4.5ms, variant: plain, telemetry: every}]"; do
 		printf '%b\n' "${text//;/\\n}" >"$file"
 		"$BUILD/sluiced" --check --config "$file" >"$CASE_DIR/said.log" 2>&1
 		status=$?

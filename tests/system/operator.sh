@@ -757,10 +757,10 @@ operator__json_matches_its_schema() {
 	json_of - replay --variant vai-sf "$CASE_DIR/trace.csv"
 	bulk_stop
 	schema keys - <<<null | sort -u >"$CASE_DIR/keys"
-	# pfc.sh has a case for a buffer that gets full, nic.sh for NICs, queue.sh for qdiscs, trace.sh for the variant
-	# probabilistic, health.sh for what is wrong, auth.sh for sequences, pods.sh for names of pods, domain.sh for domains.
+	# pfc.sh has a case for a buffer that gets full, nic.sh for NICs, queue.sh for qdiscs, health.sh
+	# for what is wrong, auth.sh for sequences, pods.sh for names of pods, domain.sh for domains.
 	expect "keys that nothing printed" "$(sort -u "$CASE_DIR/keys_seen" | comm -13 - "$CASE_DIR/keys" | grep -vE "^(pfc_nic|queue\.|pod\.|hosts_plain|hosts_sequences|status_warning)|\.(pod|namespace|domain)$" | xargs)" = \
-		"pfc_buffer.remaining_ns pfc_port.nic trace_feedback.random"
+		"pfc_buffer.remaining_ns pfc_port.nic"
 }
 
 # Runs the lines in namespaces of their own, of processes too, and ends the daemons. Whether a flow is governed

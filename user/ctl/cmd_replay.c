@@ -88,7 +88,6 @@ static void row_to_ack(const struct replay *r, const struct csv_row *row, struct
 	ack->gap_ns = r->state.hops ? row_gap_ns(r, row) : HPCC_GAP_UNKNOWN;
 	ack->path_id = row->value[COL_PATH_ID];
 	ack->hops = row->value[COL_HOPS];
-	ack->random = row->value[COL_RANDOM];
 	for (hop = 0; hop < ack->hops; hop++) {
 		const __u64 *v = &row->value[COL_HOP + hop * HOP_COLS];
 
@@ -162,7 +161,6 @@ static int replay_run(struct replay *r)
 	enum hpcc_kind kind;
 	int err;
 
-	r->csv.wants_random = r->params.variant == HPCC_PROBABILISTIC;
 	err = csv_header(&r->csv);
 	if (err)
 		return err;

@@ -22,7 +22,6 @@ static const struct column_kind {
 	[COL_SND_NXT] = { "snd_nxt", NULL, 0, ~0ULL },
 	[COL_PATH_ID] = { "path_id", NULL, 0, 0xffff },
 	[COL_HOPS] = { "hops", NULL, 0, HPCC_MAX_HOPS },
-	[COL_RANDOM] = { "random", NULL, 0, 0xffffffff },
 	[COL_FLOWS] = { "flows", NULL, 0, RX_N_MAX },
 	[COL_GAP] = { "gap_ns", NULL, 0, TS_MAX_NS },
 	[COL_HOP + HOP_BPS] = { "b", "_bps", 1, REPLAY_BPS_MAX },
@@ -110,14 +109,14 @@ static const char *column_name(int column, char *name, size_t size)
 	return name;
 }
 
-/* Only probabilistic variants need a random number; N and the gap are optional. */
+/* N and the gap are optional. */
 static int column_is_used(const struct csv *c, int column)
 {
 	if (column == COL_FLOWS)
 		return c->has_flows;
 	if (column == COL_GAP)
 		return c->has_gap;
-	return column != COL_RANDOM || c->wants_random;
+	return 1;
 }
 
 static int header_parse(struct csv *c)
@@ -158,10 +157,9 @@ static int header_parse(struct csv *c)
 		if (field_of[column] == COL_OTHER && column_is_used(c, column))
 			return row_fail(c,
 					"no column %s: the first line has to name "
-					"ack_seq,snd_nxt,path_id,hops,%sb0_bps,ts0_ns,tx0_bytes,q0_bytes,"
+					"ack_seq,snd_nxt,path_id,hops,b0_bps,ts0_ns,tx0_bytes,q0_bytes,"
 					"...",
-					column_name(column, name, sizeof(name)),
-					column_is_used(c, COL_RANDOM) ? "random," : "");
+					column_name(column, name, sizeof(name)));
 	return 0;
 }
 

@@ -12,7 +12,7 @@
 #define REPLAY_BPS_MAX 10000000000000ULL /* 10 Tbit/s; the core takes less than 2^44 */
 
 /* The content of a column: COL_ACK_SEQ.., or COL_HOP + HOP_COLS * hop + HOP_BPS.. */
-enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_RANDOM, COL_FLOWS, COL_GAP, COL_HOP };
+enum column { COL_ACK_SEQ, COL_SND_NXT, COL_PATH_ID, COL_HOPS, COL_FLOWS, COL_GAP, COL_HOP };
 enum hop_column { HOP_BPS, HOP_TS, HOP_TX, HOP_QLEN, HOP_COLS };
 
 #define COLS (COL_HOP + HOP_COLS * HPCC_MAX_HOPS)
@@ -28,7 +28,6 @@ struct csv {
 	FILE *in;
 	char *line; /* CSV_LINE_BYTES long */
 	unsigned long line_nr;
-	int wants_random;		/* a column random is required */
 	int column_of[CSV_COLUMNS_MAX]; /* field of a line -> column, or none */
 	int fields;
 	int hops;		/* number of hops with columns in the header */

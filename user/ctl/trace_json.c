@@ -64,8 +64,6 @@ static void feedback_json(const struct trace_feedback *f)
 	for (i = 0; f->form == RX_HOPS && i < f->ack.hops && i < HPCC_MAX_HOPS; i++)
 		hop_json(f, i);
 	out_end();
-	if (f->variant == HPCC_PROBABILISTIC)
-		out_u64("random", f->ack.random);
 	if (f->flows)
 		out_u64("flows", f->flows);
 	if (f->delay_ns)

@@ -26,13 +26,7 @@ const struct word telemetry_words[] = {
 
 const struct word encoding_words[] = { { "hpcc", ENCODING_HPCC }, { "int-md", ENCODING_INT_MD }, {} };
 
-const struct word variant_words[] = {
-	{ "plain", HPCC_PLAIN },
-	{ "high-ai", HPCC_HIGH_AI },
-	{ "probabilistic", HPCC_PROBABILISTIC },
-	{ "vai-sf", HPCC_VAI_SF },
-	{},
-};
+const struct word variant_words[] = { { "plain", HPCC_PLAIN }, { "vai-sf", HPCC_VAI_SF }, {} };
 
 const struct word stages_words[] = { { "time", HPCC_STAGES_TIME }, { "rounds", HPCC_STAGES_ROUNDS }, {} };
 

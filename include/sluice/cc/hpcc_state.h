@@ -46,7 +46,10 @@ struct hpcc_ack {
 	struct hpcc_hop hop[HPCC_MAX_HOPS];
 };
 
-/* How flows come to equal rates ("Convergence to fairness", sections III.D and IV). */
+/*
+ * How flows come to equal rates ("Convergence to fairness", sections III.D and IV). The second and the third are for
+ * comparison, in the simulator: the configuration does not offer them.
+ */
 enum hpcc_variant {
 	HPCC_PLAIN,	    /* Algorithm 1 as it is */
 	HPCC_HIGH_AI,	    /* a larger constant W_AI; differs in the parameters only */

@@ -57,11 +57,11 @@ static void flow_runs_variant(enum hpcc_variant variant)
  */
 SinkTest(feedback, feedback__is_what_the_peers_variant_computes)
 {
-	static const enum hpcc_variant variants[] = { HPCC_VAI_SF, HPCC_HIGH_AI, HPCC_VAI_SF, HPCC_PLAIN };
+	static const enum hpcc_variant variants[] = { HPCC_VAI_SF, HPCC_PLAIN, HPCC_VAI_SF };
 	struct feedback fb = { .hops = 1, .seq = 20000, .hop = { ingress_hop_of(12, 0, 0, 0) } };
 	unsigned int i, k, full, dampened;
 
-	for (k = 0; k < 4; k++) {
+	for (k = 0; k < 3; k++) {
 		flow_runs_variant(variants[k]);
 		for (i = full = dampened = 0; i < 60; i++) {
 			struct flow f = flow_get(a_to_b);
@@ -79,32 +79,6 @@ SinkTest(feedback, feedback__is_what_the_peers_variant_computes)
 		cr_assert_gt(full, 20);
 		expect_eq(dampened > 0, variants[k] == HPCC_VAI_SF);
 	}
-}
-
-/* A flow with 1/8 of the largest window commits one decrease in eight. */
-SinkTest(feedback, feedback__probabilistic)
-{
-	struct feedback fb = { .hops = 1, .seq = 20000, .hop = { ingress_hop_of(12, 0, 0, 0) } };
-	unsigned int i, full = 0;
-
-	flow_runs_variant(HPCC_PROBABILISTIC);
-	for (i = 0; i < 400; i++) {
-		struct frame inner = tcp(.reply = 1), in;
-		struct flow f = flow_get(a_to_b);
-
-		f.tx.bytes = fb.seq + 100000; /* each is a round of its own */
-		f.cc.wc = f.params.w_init / 8;
-		f.cc.u = 2 * Q24_ONE;
-		f.rx.fb_rx_ns = 0;
-		flow_set(a_to_b, &f);
-		in = wrap(&inner, .echo = 1, .echo_hops = 1, .echo_seq = fb.seq, .echo_hop = { fb.hop[0] });
-		run(sink, &in);
-		full += flow_get(a_to_b).cc.wc != f.cc.wc;
-		hop_advance(&fb, 0, 100000, 1300, 0);
-		fb.seq += 600000;
-	}
-	/* 50 on average: either bound is five deviations away. */
-	cr_assert(full > 17 && full < 83, "%u of 400", full);
 }
 
 SinkTest(feedback, feedback__moves_w_and_r_by_the_paper)

@@ -219,17 +219,17 @@ Test(flow, flow__takes_its_peers_variant)
 	__u64 plain_w_ai;
 	struct flow f;
 
-	peer.variant = HPCC_PROBABILISTIC;
+	peer.variant = HPCC_VAI_SF;
 	peer_set("10.1.0.2", 128, &peer);
 	run(EGRESS, &in);
 	expect_counted(STAT_TX_DATA);
 	f = flow_get(s);
-	expect_eq(f.params.variant, HPCC_PROBABILISTIC);
-	expect_eq(f.cc.vai.variant, HPCC_PROBABILISTIC);
+	expect_eq(f.params.variant, HPCC_VAI_SF);
+	expect_eq(f.cc.vai.variant, HPCC_VAI_SF);
 	plain_w_ai = f.params.w_ai;
 	f.cc.w = f.cc.wc = 1000000ULL << 12;
 	flow_set(s, &f);
-	for (v = HPCC_PLAIN; v < HPCC_VARIANTS; v++) {
+	for (v = HPCC_PLAIN; v <= HPCC_VAI_SF; v += HPCC_VAI_SF) {
 		struct hpcc_params want = f.params;
 
 		fixture("variant %u", v);

@@ -136,20 +136,22 @@ Test(replay, cmd_replay__options)
 	}
 }
 
-/* The last row of the golden trace is another path. High AI: 52000 * 0.95 / 1.9 + 20 * 80. */
 Test(replay, cmd_replay__variants)
 {
 	struct result plain = REPLAY(HEADER GOLDEN_ROWS, "-");
 	struct result same = REPLAY(HEADER GOLDEN_ROWS, "--variant", "plain", "-");
-	struct result high = REPLAY(HEADER GOLDEN_ROWS, "--variant", "high-ai", "-");
+	struct result vai = REPLAY(HEADER GOLDEN_ROWS, "--variant", "vai-sf", "-");
+	struct result high = REPLAY("", "--variant", "high-ai", "-");
 
 	cr_expect_eq(same.code, 0, "%s", same.err);
 	cr_expect_str_eq(same.out, plain.out);
-	cr_expect_eq(high.code, 0, "%s", high.err);
-	cr_expect_not_null(strstr(high.out, "\n5,full,1.900000,27600.000,27600.000,0,"), "%s",
-			   high.out);
+	cr_expect_eq(vai.code, 0, "%s", vai.err);
+	cr_expect_not_null(strstr(vai.out, "bank_tokens"), "%s", vai.out);
+	cr_expect_eq(high.code, 2);
+	cr_expect_not_null(strstr(high.err, "--variant high-ai is unknown: give plain or vai-sf"), "%s", high.err);
 	result_free(&plain);
 	result_free(&same);
+	result_free(&vai);
 	result_free(&high);
 }
 
@@ -244,54 +246,6 @@ Test(replay, cmd_replay__flows)
 	result_free(&r);
 }
 
-/* Wc is half of w_init at the last row: the half of the random numbers that is smaller commits. */
-Test(replay, cmd_replay__chance)
-{
-	static const char rows[] =
-		ONE_HOP ",random\n"
-			"1000,1000,7,1,100000000000,1000,0,13000,0\n"
-			"2000,60000,7,1,100000000000,5160,26000,13000,4294967295\n"
-			"60001,90000,7,1,100000000000,9320,78000,46800,4294967295\n"
-			"90001,99000,7,1,100000000000,13480,130000,46800,";
-	static const struct {
-		const char *random, *line;
-	} t[] = {
-		{ "0\n", "\n4,full," },
-		{ "2000000000\n", "\n4,full," },
-		{ "4294967295\n", "\n4,fast," },
-	};
-	char text[1000];
-	struct result r;
-	size_t i;
-
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		snprintf(text, sizeof(text), "%s%s", rows, t[i].random);
-		r = REPLAY(text, "--variant", "probabilistic", "-");
-		cr_expect_eq(r.code, 0, "%s", r.err);
-		cr_expect_not_null(strstr(r.out, t[i].line), "%s: %s", t[i].random, r.out);
-		result_free(&r);
-		/* Variants without chance do not look at it. */
-		r = REPLAY(text, "-");
-		cr_expect_not_null(strstr(r.out, "\n4,full,"), "%s", r.out);
-		result_free(&r);
-	}
-	r = REPLAY(HEADER GOLDEN_ROWS, "--variant", "probabilistic", "-");
-	cr_expect_eq(r.code, 1);
-	cr_expect_not_null(strstr(r.err, "no column random: the first line has to name"), "%s",
-			   r.err);
-	result_free(&r);
-	r = REPLAY("", "--variant", "vai", "-");
-	cr_expect_eq(r.code, 2);
-	cr_expect_not_null(strstr(r.err, "--variant vai is unknown: give plain, high-ai"), "%s",
-			   r.err);
-	result_free(&r);
-	snprintf(text, sizeof(text), "%s-1\n", rows);
-	r = REPLAY(text, "--variant", "probabilistic", "-");
-	cr_expect_eq(r.code, 1);
-	cr_expect_not_null(strstr(r.err, "stdin:5: random is \"-1\""), "%s", r.err);
-	result_free(&r);
-}
-
 Test(replay, cmd_replay__json_says_the_same)
 {
 	static const char *const keys[] = { "row",	"kind",	     "u",	"w_bytes",
@@ -333,8 +287,7 @@ Test(replay, cmd_replay__help_is_no_failure)
 {
 	static const char *const words[] = { "--base-rtt-ns", "--nic-bps",	"--eta",	 "--max-stage",
 					     "--w-ai-bytes",  "--w-init-bytes", "--w-min-bytes", "--json",
-					     "ack_seq",	      "skipped",	"--variant",	 "random",
-					     "--stages" };
+					     "ack_seq",	      "skipped",	"--variant",	 "--stages" };
 	struct result r = REPLAY("", "--help");
 	size_t i;
 
