@@ -98,11 +98,6 @@ static void parts_of(const struct scenario *s, double flows, struct part parts[P
 	};
 }
 
-void memory_divide(uint32_t runs)
-{
-	have = available() / runs;
-}
-
 int memory_check(const struct scenario *s, double flows)
 {
 	struct part parts[PARTS], *most = parts;

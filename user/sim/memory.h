@@ -8,7 +8,5 @@
  * of a run: packets and long queues come on top. Returns 0, or -1 with a message.
  */
 int memory_check(const struct scenario *s, double flows);
-/* `runs` runs share the memory at once. */
-void memory_divide(__u32 runs);
 
 #endif

@@ -24,8 +24,7 @@ struct ongoing {
 static const struct scenario *scenario;
 static const char *file;
 static FILE *to;
-static uint32_t ports_most, flows_most; /* with lines of their own */
-static uint32_t every, rounds;		/* samples per point of the series */
+static uint32_t every, rounds; /* samples per point of the series */
 static uint64_t last_ns;
 static uint64_t last_pauses, last_dropped, last_marked;
 static uint64_t last_sent[SERIES_PORTS]; /* bytes */
@@ -53,7 +52,7 @@ static void ports_put(void)
 		const struct sim_port *p = &net.ports[watched.ports[i]];
 
 		most = p->bytes > most ? p->bytes : most;
-		if (i >= ports_most)
+		if (i >= SERIES_PORTS)
 			continue;
 		series_put("queue_bytes", port_name(watched.ports[i]).text, p->bytes);
 		series_put("tx_bps", port_name(watched.ports[i]).text, bps(p->tx_bytes - last_sent[i]));
@@ -66,7 +65,7 @@ static void flow_put(uint32_t flow, uint64_t bytes)
 {
 	char text[16];
 
-	if (flow >= flows_most || traffic.list[flow].start_ns >= engine.now_ns)
+	if (flow >= SERIES_FLOWS || traffic.list[flow].start_ns >= engine.now_ns)
 		return;
 	snprintf(text, sizeof(text), "%u", flow);
 	series_put("flow_bps", text, bps(bytes));
@@ -121,7 +120,7 @@ void series_sample(void)
 	last_ns = engine.now_ns;
 }
 
-int series_begin(const struct scenario *s, const char *path, int in_short)
+int series_begin(const struct scenario *s, const char *path)
 {
 	uint64_t period = s->run.series_ns ?: s->run.time_ns / POINTS;
 
@@ -135,11 +134,9 @@ int series_begin(const struct scenario *s, const char *path, int in_short)
 		msg("--series %s: %s", path, strerror(errno));
 		return -1;
 	}
-	ports_most = in_short ? 0 : SERIES_PORTS;
-	flows_most = in_short ? 0 : SERIES_FLOWS;
-	if (ports_most && watched.count > ports_most)
+	if (watched.count > SERIES_PORTS)
 		msg("--series: run.queue names %u ports: %s has the first %u, and queue_bytes_max of all",
-		    watched.count, path, ports_most);
+		    watched.count, path, SERIES_PORTS);
 	load_bytes = grow(NULL, s->loads_count, sizeof(*load_bytes));
 	fputs("time_us,what,which,value\n", to);
 	return 0;

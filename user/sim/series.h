@@ -16,10 +16,9 @@
 #define SERIES_FLOWS 32
 
 /*
- * Writes to that file; NULL: there is no series. in_short: without single ports and flows. Returns 0, or -1 with a
- * message. After measure_begin().
+ * Writes to that file; NULL: there is no series. Returns 0, or -1 with a message. After measure_begin().
  */
-int series_begin(const struct scenario *s, const char *path, int in_short);
+int series_begin(const struct scenario *s, const char *path);
 void series_sample(void); /* every run.sample */
 /* Returns 0, or -1 with a message if not everything could be written. */
 int series_end(void);

@@ -7,7 +7,6 @@
 #include "lib/config/tables.h"
 #include "lib/util.h"
 #include "sim/carriage.h"
-#include "sim/compare.h"
 #include "sim/credit.h"
 #include "sim/csv.h"
 #include "sim/engine.h"
@@ -23,14 +22,18 @@
 #include "sim/scheme.h"
 #include "sim/series.h"
 
+/* Options of the command line besides the scenario. */
+struct wanted {
+	enum { AS_TABLE, AS_JSON, AS_CSV } result;
+	const char *series; /* file */
+};
+
 enum option_name {
 	OPTION_HELP = 256,
 	OPTION_VERSION,
 	OPTION_JSON,
 	OPTION_CSV,
 	OPTION_SERIES,
-	OPTION_COMPARE,
-	OPTION_PICTURE,
 	OPTION_KEYS,
 	OPTION_SCHEMES
 };
@@ -41,8 +44,6 @@ static const struct option options[] = {
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "csv", no_argument, NULL, OPTION_CSV },
 	{ "series", required_argument, NULL, OPTION_SERIES },
-	{ "compare", required_argument, NULL, OPTION_COMPARE },
-	{ "picture", required_argument, NULL, OPTION_PICTURE },
 	{ "list-keys", no_argument, NULL, OPTION_KEYS },
 	{ "list-schemes", no_argument, NULL, OPTION_SCHEMES },
 	{},
@@ -51,7 +52,6 @@ static const struct option options[] = {
 static void sim_usage(FILE *to)
 {
 	fputs("usage: sluice-sim [--json | --csv] [--series FILE] SCENARIO [SECTION.KEY=VALUE ...]\n"
-	      "       sluice-sim --compare SCHEME,SCHEME... [--picture FILE.svg] SCENARIO [SECTION.KEY=VALUE ...]\n"
 	      "\n"
 	      "Simulates a network, its hosts and its traffic, packet by packet, and prints how long flows took and how\n"
 	      "long queues were. The scenario is a YAML file; each KEY=VALUE overrides what the file says.\n"
@@ -59,8 +59,6 @@ static void sim_usage(FILE *to)
 	      "  --json          the result as JSON\n"
 	      "  --csv           the result as CSV: a line for each number, with its path in the JSON\n"
 	      "  --series FILE   and to FILE, as CSV: queues, rates and pauses as time goes on, every run.series\n"
-	      "  --compare LIST  runs it once under each of these schemes, and prints one table of all\n"
-	      "  --picture FILE  and draws it, as SVG: slowdown by size of flow, and the longest queue; needs gnuplot\n"
 	      "  --list-keys     all keys of a scenario: values, default, meaning\n"
 	      "  --list-schemes  the congestion controls\n"
 	      "  --help, --version\n",
@@ -204,7 +202,8 @@ static void scheme_take(const struct scenario *s)
 	scheme_rules.per_rtt = s->hpcc.per_rtt;
 }
 
-int simulate(const struct scenario *s, const struct wanted *w)
+/* Once per process. Returns an exit status. */
+static int simulate(const struct scenario *s, const struct wanted *w)
 {
 	struct json_object *result;
 	int status = EXIT_DONE;
@@ -218,7 +217,7 @@ int simulate(const struct scenario *s, const struct wanted *w)
 	rtt_begin(s, scheme_take);
 	scheme_take(s);
 	credit_begin();
-	if (measure_begin(s) || series_begin(s, w->series, w->series_in_short) || loads_begin(s))
+	if (measure_begin(s) || series_begin(s, w->series) || loads_begin(s))
 		return EXIT_USAGE;
 	signal(SIGINT, interrupt);
 	engine_run(handlers);
@@ -275,12 +274,6 @@ int main(int argc, char **argv)
 		case OPTION_SERIES:
 			wanted.series = optarg;
 			break;
-		case OPTION_COMPARE:
-			wanted.schemes = optarg;
-			break;
-		case OPTION_PICTURE:
-			wanted.picture = optarg;
-			break;
 		case OPTION_KEYS:
 			tables_list(stdout, &scenario_top);
 			return EXIT_DONE;
@@ -297,14 +290,10 @@ int main(int argc, char **argv)
 		sim_usage(stderr);
 		return EXIT_USAGE;
 	}
-	if (wanted.picture && !wanted.schemes) {
-		msg("--picture compares schemes: write for example --compare hpcc,dcqcn --picture %s", wanted.picture);
-		return EXIT_USAGE;
-	}
 	s = scenario_load(argv[optind], argv + optind + 1, argc - optind - 1);
 	if (!s)
 		return EXIT_USAGE;
-	status = wanted.schemes ? compare_schemes(s, &wanted) : simulate(s, &wanted);
+	status = simulate(s, &wanted);
 	scenario_free(s);
 	return status;
 }
