@@ -2,7 +2,7 @@
 # How each kind of object is made: C of the two programs, C of the tests, BPF, skeletons, manual pages.
 
 STD := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
-INCLUDES := -Iinclude -Iuser -I$(B)
+INCLUDES := -Iinclude -Iuser -I. -I$(B)
 LIBS := -lxdp -lbpf -lyaml -lmnl -ljson-c -lm
 
 # Links $(1), which is what a program is called in the list of steps, from the C files and objects it depends on.
@@ -30,24 +30,29 @@ $(B)/sluicectl: $(call objects,ctl) $(LIBSLUICE)
 $(B)/ctl/cmd_support.o: user/ctl/support.sh
 
 $(B)/sluice-sim: private WITH = -lyaml -lmnl -ljson-c -lm
-$(B)/sluice-sim: $(call objects,sim) $(LIBSLUICE)
+$(B)/sluice-sim: $(patsubst %.c,$(B)/%.o,$(wildcard sim/*.c)) $(LIBSLUICE)
 	$(call link,LD    )
 
 # The exporter needs libraries that nothing else does. Without them it is left out, and the next make looks for them again.
 FIXBUF = $(shell pkg-config $(1) libfixbuf)
 $(B)/sluice-ipfix: private EXTRA = $(call FIXBUF,--cflags)
 $(B)/sluice-ipfix: private WITH = $(call FIXBUF,--libs) -lbpf -lmnl -lm
-$(B)/sluice-ipfix: $(wildcard user/ipfix/*.c user/ipfix/*.h user/lib/*.h include/sluice/*.h include/sluice/*/*.h) $(LIBSLUICE) | $(B)/packages.build
+$(B)/sluice-ipfix: $(wildcard ipfix/*.c ipfix/*.h user/lib/*.h include/sluice/*.h include/sluice/*/*.h) $(LIBSLUICE) | $(B)/packages.build
 	$(Q)if pkg-config --exists 'libfixbuf >= 2.3'; then \
 		echo "  LD     $@" && $(linking); \
 	else \
 		echo "  LEFT   $@: the IPFIX exporter is left out: it needs libfixbuf 2.3 or newer (libfixbuf-dev)" && rm -f $@; \
 	fi
 
-$(B)/%.o: user/%.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/sluice_queue.skel.h
+define compile
 	@echo "  CC     $<"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILER) $(STD) $(CFLAGS) $(INCLUDES) -c -o $@ $<
+endef
+$(B)/%.o: user/%.c | $(B)/sluice.skel.h $(B)/sluice_xdp.skel.h $(B)/sluice_queue.skel.h
+	$(compile)
+$(B)/sim/%.o: sim/%.c | $(B)/packages.build
+	$(compile)
 
 # --- C of the tests, under the path of its source: with a compiler's sanitizers, or without ---
 

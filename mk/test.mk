@@ -38,7 +38,7 @@ $(B)/unit-tests: private EXTRA = $(SANITIZE)
 $(B)/unit-tests: private WITH = $(addprefix -Wl$(comma)--wrap=mnl_socket_,open2 bind setsockopt get_portid sendto recvfrom close) \
 	-lcriterion -ljson-c -lmnl -lyaml -lm
 $(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) \
-		user/ipfix/marks.c user/ipfix/sink.c $(addprefix user/lib/,$(CONFIG_USER) $(NET_USER) dcb.c hops.c names.c sandbox.c util.c))
+		ipfix/marks.c ipfix/sink.c $(addprefix user/lib/,$(CONFIG_USER) $(NET_USER) dcb.c hops.c names.c sandbox.c util.c))
 	$(call link,LD    )
 
 # The credit scheduler. In the program tests it uses the clock that they hold.
