@@ -3,6 +3,7 @@
 #define SLUICE_HPCC_STATE_H
 /* HPCC (hpcc.h): feedback, parameters with their variants, and the state of a flow. */
 #include "sluice/types.h"
+#include "sluice/verifier.h"
 #include "sluice/cc/vai.h"
 
 #define HPCC_MAX_HOPS 5
@@ -242,12 +243,17 @@ static inline __u16 hpcc_chance_queue(__u32 packet, __u32 n)
  * Sets what follows from N, the flows that share a bottleneck of bps bit/s (0: of W_init / T), >= 1 and scaled to W_init
  * (rx_flows_scale()). w_init < 2^39, 1 - eta < 2^24, bps / 1000 < 2^34, T < 2^30, n < 2^15.
  */
-static inline void hpcc_params_flows(struct hpcc_params *p, __u32 n, __u64 bps)
+VERIFIED_ONCE int hpcc_params_flows(struct hpcc_params *p, __u32 n, __u64 bps)
 {
-	__u64 bdp = bps / 1000 * p->t_ns / 8000000, w = p->w_init >> 12;
+	__u64 bdp, w;
 
+	if (!p || !n)
+		return 0;
+	bdp = bps / 1000 * p->t_ns / 8000000;
+	w = p->w_init >> 12;
 	p->w_ai = (p->w_init * (Q24_ONE - p->eta) >> 24) / n;
 	p->chance = hpcc_chance_queue(p->packet, bdp && bdp < w ? n * bdp / w : n);
+	return 0;
 }
 
 #endif
