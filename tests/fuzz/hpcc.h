@@ -88,8 +88,8 @@ static inline void fuzz_hpcc_rate_holds(const struct hpcc_state *st, const struc
 }
 
 /* W from Wc by the text of Algorithm 1, line 14 or 16, at full width; within what Q24 rounds. */
-static inline void fuzz_hpcc_window_holds(const struct hpcc_state *st, const struct hpcc_params *p, q12_t wc,
-					  int stage, q12_t w_ai)
+static inline void fuzz_hpcc_window_holds(const struct hpcc_state *st, const struct hpcc_params *p, q12_t wc, int stage,
+					  q12_t w_ai)
 {
 	unsigned __int128 w = wc, slack = 2;
 
@@ -105,12 +105,13 @@ static inline void fuzz_hpcc_window_holds(const struct hpcc_state *st, const str
 	FUZZ_ASSERT(st->w <= w + slack && st->w + slack >= w);
 }
 
-/* The utilisation of a hop, by the text of Algorithm 1, line 4, each half saturated as q24_ratio() is. */
+/* The utilisation of a hop, by the text of Algorithm 1, line 4, without the queue by chance, each half saturated as q24_ratio() is. */
 static inline long double fuzz_hop_u(const struct hpcc_hop *old, const struct hpcc_hop *now,
 				     const struct hpcc_params *p, __s64 dt)
 {
 	__u64 qlen = now->qlen_bytes < old->qlen_bytes ? now->qlen_bytes : old->qlen_bytes;
-	long double queue = qlen * 8e9L / now->bps / p->t_ns, most = 16384;
+	__u64 chance = p->chance * HPCC_CHANCE_UNIT;
+	long double queue = (qlen > chance ? qlen - chance : 0) * 8e9L / now->bps / p->t_ns, most = 16384;
 	long double sent = hpcc_sent(old->tx_bytes, now->tx_bytes, now->bps, dt) * 8e9L / now->bps / dt;
 
 	return (queue < most ? queue : most) + (sent < most ? sent : most);
@@ -154,8 +155,7 @@ static inline void fuzz_vai_holds(const struct vai_state *was, const struct vai_
 }
 
 /* The fields that a kind of feedback may change. */
-static inline void fuzz_hpcc_kind_holds(const struct hpcc_state *was, const struct hpcc_state *st,
-					enum hpcc_kind kind)
+static inline void fuzz_hpcc_kind_holds(const struct hpcc_state *was, const struct hpcc_state *st, enum hpcc_kind kind)
 {
 	if (kind == HPCC_SKIPPED)
 		FUZZ_ASSERT(!memcmp(was, st, sizeof(*st)));
