@@ -169,15 +169,15 @@ static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
 /*
  * Bytes under way beyond a window of w that R paces. TCP sends bursts of a millisecond of R (TSO), and one that is being
  * sent, received and acknowledged makes the round trip longer than T: a window of R * T holds the flow below R. One
- * flow of 100 Mbit/s and 4 ms used .860 of its port, and no queue stood; with this .965. Not while a queue stands or U is
- * not measured (16 flows that began at once got 10 packets more into the queue), and not with HierCC, whose window also
+ * flow of 100 Mbit/s and 4 ms used .860 of its port, and no queue stood; with this .965. Not while a queue stands or the
+ * first U are measured (16 flows that began at once got 100 packets more into the queue), and not with HierCC, whose window also
  * bounds the VOQ. w < 2^27
  */
 static inline __u64 flow_slack_bytes(const struct flow *f, __u64 w)
 {
 	__u64 burst = f->params.t_ns <= 4 * FLOW_BURST_NS ? w / 4 : w * FLOW_BURST_NS / f->params.t_ns;
 
-	if (f->rx.form != RX_HOPS || f->cc.u >= Q24_ONE || f->path.hiercc)
+	if (f->rx.feedbacks < COMPANION_FIRST || f->rx.form != RX_HOPS || f->cc.u >= Q24_ONE || f->path.hiercc)
 		return 0;
 	return burst < FLOW_BURST_BYTES ? burst : FLOW_BURST_BYTES;
 }
