@@ -171,7 +171,7 @@ static void scheme_take(const struct scenario *s)
 	__u64 rtt = topology_rtt_ns(&scheme_rules.hops), bdp;
 
 	p->t_ns = rtt_t_ns() ?: s->hpcc.t_ns ?: rtt + NS_PER_US;
-	bdp = s->topology.speed / 1000 * p->t_ns / 8000000;
+	bdp = hpcc_bdp_bytes(s->topology.speed, p->t_ns);
 	p->w_init = q12_from_bytes(bdp < HPCC_W_MAX_BYTES ? bdp : HPCC_W_MAX_BYTES);
 	if (p->w_init < q12_from_bytes(rules.frame))
 		p->w_init = q12_from_bytes(rules.frame);

@@ -87,7 +87,7 @@ static inline __u64 flow_window_bytes(const struct flow *f)
 		return w;
 	if (f->path.hpcc_off)
 		w = 8 * q12_to_bytes(f->params.w_init);
-	most = hop / 1000 * f->params.t_ns / 8000000;
+	most = hpcc_bdp_bytes(hop, f->params.t_ns);
 	return w < most ? w : most;
 }
 
@@ -164,14 +164,14 @@ static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
 
 /* Segments that a receiver with delayed ACKs has got and not acknowledged yet. */
 #define DELAYED_ACK_SEGMENTS 1
-#define FLOW_BURST_NS (1000 * 1000ULL)
+#define FLOW_BURST_NS (1000 * 1000ULL) /* of R, which TSO makes one packet of */
 
 /*
  * Bytes under way beyond a window of w that R paces. TCP sends bursts of a millisecond of R (TSO), and one that is being
  * sent, received and acknowledged makes the round trip longer than T: a window of R * T holds the flow below R. One
- * flow of 100 Mbit/s and 4 ms used .860 of its port, and no queue stood; with this .965. Not while a queue stands or the
- * first U are measured (16 flows that began at once got 100 packets more into the queue), and not with HierCC, whose window also
- * bounds the VOQ. w < 2^27
+ * flow of 100 Mbit/s and 4 ms used .860 of its port, and no queue stood; with this .961. Not while a queue stands or the
+ * first U are measured (16 flows that began at once got 100 packets more into the queue), and not with HierCC, whose
+ * window also bounds the VOQ. w < 2^27
  */
 static inline __u64 flow_slack_bytes(const struct flow *f, __u64 w)
 {
@@ -304,7 +304,7 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 		return 0;
 	p = &f->params;
 	p->t_ns = flow_t_ns(f, peer, port);
-	w_init = port->speed_bps / 1000 * p->t_ns / 8000000;
+	w_init = hpcc_bdp_bytes(port->speed_bps, p->t_ns);
 	packet = port->mtu + WIRE_ETH_BYTES;
 	if (w_init < packet)
 		w_init = packet;

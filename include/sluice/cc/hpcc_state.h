@@ -140,6 +140,12 @@ static inline __u64 hpcc_rate_bps(q12_t w, __u64 t_ns)
 	return ((w * 1000000 / t_ns) * 8000) >> 12;
 }
 
+/* B * T in bytes. bps < 2^44, T < 2^30 */
+static inline __u64 hpcc_bdp_bytes(__u64 bps, __u64 t_ns)
+{
+	return bps / 1000 * t_ns / 8000000;
+}
+
 static inline void hpcc_init(struct hpcc_state *st, const struct hpcc_params *p)
 {
 	st->w = p->w_init;
@@ -241,7 +247,7 @@ static inline __u16 hpcc_chance_queue(__u32 packet, __u32 n)
 
 /*
  * Sets what follows from N, the flows that share a bottleneck of bps bit/s (0: of W_init / T), >= 1 and scaled to W_init
- * (rx_flows_scale()). w_init < 2^39, 1 - eta < 2^24, bps / 1000 < 2^34, T < 2^30, n < 2^15.
+ * (rx_flows_scale()). w_init < 2^39, 1 - eta < 2^24, n < 2^15.
  */
 VERIFIED_ONCE int hpcc_params_flows(struct hpcc_params *p, __u32 n, __u64 bps)
 {
@@ -249,7 +255,7 @@ VERIFIED_ONCE int hpcc_params_flows(struct hpcc_params *p, __u32 n, __u64 bps)
 
 	if (!p || !n)
 		return 0;
-	bdp = bps / 1000 * p->t_ns / 8000000;
+	bdp = hpcc_bdp_bytes(bps, p->t_ns);
 	w = p->w_init >> 12;
 	p->w_ai = (p->w_init * (Q24_ONE - p->eta) >> 24) / n;
 	p->chance = hpcc_chance_queue(p->packet, bdp && bdp < w ? n * bdp / w : n);

@@ -155,7 +155,7 @@ static inline __u8 rx_own_port(__u8 certainty, int last_hop)
  */
 static inline __u32 rx_flows_scale(const struct hpcc_params *p, __u32 n, __u64 bps)
 {
-	__u64 bdp = bps / 1000 * p->t_ns / 8000000, w = p->w_init >> 12; /* < 2^30 * 2^30 */
+	__u64 bdp = hpcc_bdp_bytes(bps, p->t_ns), w = p->w_init >> 12;
 
 	if (!bdp || bdp >= w || n > RX_N_MAX)
 		return n;
