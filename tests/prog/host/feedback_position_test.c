@@ -111,8 +111,8 @@ SinkTest(feedback_position, feedback__position_that_was_not_sent)
 }
 
 /*
- * A round ends with the first byte that leaves after the update, and not with what has been given to
- * fq and waits there. At 80 Gbit/s 50 ms are 500 MB; the test takes some of that time.
+ * A round ends with the first byte that leaves after the update, and not with what has been given to fq and waits there
+ * for less than T. At 80 Gbit/s 50 ms are 500 MB; the test takes some of that time.
  */
 SinkTest(feedback_position, feedback__round_ends_before_what_still_waits)
 {
@@ -125,6 +125,7 @@ SinkTest(feedback_position, feedback__round_ends_before_what_still_waits)
 	ingress_flow_runs(0, sent);
 	run(sink, &first);
 	f = flow_get(a_to_b);
+	f.params.t_ns = 100 * MS;
 	f.cc.rate_bps = 80000000000ULL;
 	f.cc.last_update_seq = 1;
 	before = clock_ns();
@@ -134,6 +135,17 @@ SinkTest(feedback_position, feedback__round_ends_before_what_still_waits)
 	expect_counted(STAT_RX_DATA, STAT_FB_FIRST, STAT_RX_DATA, STAT_FB_FULL);
 	expect_between(flow_get(a_to_b).cc.last_update_seq, sent - 50 * MS * 10,
 		       sent - 50 * MS * 10 + (clock_ns() - before) * 10 + 10);
+
+	fixture("what waits for longer than T shows no effect of the new W");
+	f = flow_get(a_to_b);
+	f.cc.last_update_seq = 1;
+	f.tx.clock_ns = clock_ns() + 150 * MS;
+	flow_set(a_to_b, &f);
+	second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
+			.echo_hop = { ingress_hop_of(12, 15000, 0, 0) });
+	run(sink, &second);
+	expect_counted(STAT_RX_DATA, STAT_FB_FULL);
+	expect_eq(flow_get(a_to_b).cc.last_update_seq, sent);
 
 	fixture("a clock that makes no sense is not believed");
 	f = flow_get(a_to_b);
@@ -160,6 +172,7 @@ SinkTest(feedback_position, feedback__round_when_more_seems_to_wait_than_was_sen
 	ingress_flow_runs(0, 3000);
 	expect_eq(expect_feedback(&fb, 0, MODE_DRY_RUN), HPCC_FIRST);
 	f = flow_get(a_to_b);
+	f.params.t_ns = 1000 * MS;
 	f.cc.rate_bps = 80000000000ULL;
 	f.cc.last_update_seq = 1;
 	f.tx.clock_ns = clock_ns() + 900 * MS;
