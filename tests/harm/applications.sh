@@ -104,17 +104,19 @@ app_udptxtime() {
 
 # A BGP session with a password sends all it can (TCP-MD5, tests/system/tools/digest.c)
 app_md5() {
-	local address
+	local address sender
 
 	address=$(at_client ip -j route get "$HARM_ADDRESS" | jq -r '.[0].prefsrc')
 	at_server "$BUILD/digest" md5 serve "$address" 1790
 	wait_for 20 "the receiver listens" listens 1790
-	net_in "$HARM_CLIENT" timeout $((TIME + 1)) $HARM_CLIENT_BY "$BUILD/digest" md5 send "$HARM_ADDRESS" 1790 >&2 &
+	net_in "$HARM_CLIENT" timeout $((TIME + 10)) $HARM_CLIENT_BY "$BUILD/digest" md5 send "$HARM_ADDRESS" 1790 >&2 &
+	sender=$!
 	sleep 1
 	[[ $(md5_acked) ]] || fail "no connection"
 	address=$(md5_acked)
 	sleep "$((TIME - 1)).9"
 	echo "Mbit/s $((($(md5_acked) - address) * 8 / (TIME * 1000 - 100)))e-3 more"
+	kill $sender
 }
 
 md5_acked() { net_in "$HARM_CLIENT" ss -tinH "dport = :1790" | grep -o 'bytes_acked:[0-9]*' | cut -d: -f2; }
@@ -248,10 +250,12 @@ app_mptcp() {
 app_ssh() {
 	local options=(-i /root/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes) begun i
 
-	need ssh scp dropbear dropbearkey
+	need ssh dropbear dropbearkey
 	# In the mount namespace of this run.
 	mkdir -p /root
 	mountpoint -q /root || mount -t tmpfs -o mode=700 harm /root || fail "/root"
+	# dropbear lets nobody in whose shell is not there. In a VM there is no such file.
+	[[ -e /etc/shells ]] || echo /bin/bash >/etc/shells
 	if [[ ! -e /root/host ]]; then
 		mkdir -m 700 /root/.ssh
 		{
@@ -268,6 +272,6 @@ app_ssh() {
 	done
 	echo "login/s $((5000000 / ($(uptime_ms) - begun)))e-3 more"
 	begun=$(uptime_ms)
-	at_client scp -O "${options[@]}" /root/file "root@$HARM_ADDRESS:/root/copy" || fail "scp"
+	at_client ssh "${options[@]}" "root@$HARM_ADDRESS" 'cat >/root/copy' </root/file 2>"$CASE_DIR/ssh.log" || fail "ssh: $(tail -n 1 "$CASE_DIR/ssh.log")"
 	echo "Mbit/s $((80 * 1024 * 1024 / ($(uptime_ms) - begun)))e-3 more"
 }

@@ -20,11 +20,10 @@ harm_host() {
 	host_config "$@" "peers: [{prefix: 10.0.0.0/8, base_rtt: auto}, {prefix: 'fd00::/16', base_rtt: auto}]" >"$CASE_DIR/$1.yaml"
 }
 
-# harm_delay TIME: of the way back, so that no queue is where the delay is. The ports keep their queues.
+# harm_delay TIME: of the way back, whose port has its rate and stamps nothing, as a queue that also delays would lie.
 harm_delay() {
 	net_has_qdisc netem delay 1ms || skip "this kernel has no netem"
-	net_in sw tc qdisc replace dev p1 root netem delay "$1" limit 100000 || fail "netem"
-	# A port without a queue that can be read stamps nothing.
+	net_in sw tc qdisc replace dev p1 root netem delay "$1" rate 100mbit limit 100000 || fail "netem"
 	sed -i '/name: p1/d' "$CASE_DIR/sw.yaml"
 }
 
