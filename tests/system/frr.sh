@@ -119,6 +119,11 @@ frr_traced() {
 		"$CASE_DIR/feedback.json")" -eq 0
 }
 
+frr_new_way_is_used() {
+	ctl h1 int --json | jq -e 'map(select(.path_id == 4)) | length == 1 and .[0].flows >= 1 and .[0].feedback_age_ns < 1000000000 and
+		.[0].hops[0].speed_bps == 100000000 and .[0].hops[0].tx_rate_bps > 20000000' >/dev/null
+}
+
 frr__session_that_is_shut_moves_the_flow() {
 	local old
 
@@ -138,8 +143,7 @@ frr__session_that_is_shut_moves_the_flow() {
 	rtt_soon "the way of 100 Mbit/s" 484 3500
 	wait_for 20 "why names the new way" operator_why_says "hop 1 of 1, the only one that stamps: a port of up to 100 Mbit/s"
 	expect "why" "$(ctl h1 why ":$(bulk_port)")" has "path 0x004"
-	ctl_json 'map(select(.path_id == 4)) | length == 1 and .[0].flows >= 1 and .[0].feedback_age_ns < 1000000000 and
-		.[0].hops[0].speed_bps == 100000000 and .[0].hops[0].tx_rate_bps > 20000000' int --json
+	wait_for 20 "the flow fills the new way" frr_new_way_is_used
 	# Of the flow nothing is left on the old way: BGP of IPv6 talks there.
 	old=$(frr_sent p3)
 	grows "stamps" 20 stat_of sw hop_stamped
