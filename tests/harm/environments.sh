@@ -20,7 +20,7 @@ harm_host() {
 	host_config "$@" "peers: [{prefix: 10.0.0.0/8, base_rtt: auto}, {prefix: 'fd00::/16', base_rtt: auto}]" >"$CASE_DIR/$1.yaml"
 }
 
-# harm_delay TIME: of the way back, whose port has its rate and stamps nothing, as a queue that also delays would lie.
+# harm_delay TIME: of the way back. Its port keeps its rate, but stamps nothing: its queue also holds packets that are only delayed.
 harm_delay() {
 	net_has_qdisc netem delay 1ms || skip "this kernel has no netem"
 	net_in sw tc qdisc replace dev p1 root netem delay "$1" rate 100mbit limit 100000 || fail "netem"

@@ -120,8 +120,8 @@ frr_traced() {
 }
 
 frr_new_way_is_used() {
-	ctl h1 int --json | jq -e 'map(select(.path_id == 4)) | length == 1 and .[0].flows >= 1 and .[0].feedback_age_ns < 1000000000 and
-		.[0].hops[0].speed_bps == 100000000 and .[0].hops[0].tx_rate_bps > 20000000' >/dev/null
+	WAIT_SEEN=$(ctl h1 int --json) && jq -e 'map(select(.path_id == 4)) | length == 1 and .[0].flows >= 1 and .[0].feedback_age_ns < 1000000000 and
+		.[0].hops[0].speed_bps == 100000000 and .[0].hops[0].tx_rate_bps > 20000000' <<<"$WAIT_SEEN" >/dev/null
 }
 
 frr__session_that_is_shut_moves_the_flow() {

@@ -119,7 +119,16 @@ SinkTest(feedback_position, feedback__round_ends_before_what_still_waits)
 	struct frame first = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_hop = { ingress_hop_of(12, 0, 0, 0) }),
 		     second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
 				     .echo_hop = { ingress_hop_of(12, 10000, 0, 0) });
+	static const struct {
+		const char *what;
+		__u64 ahead_ms, round;
+		__u32 hop_ns;
+	} over[] = {
+		{ "what waits for longer than T shows no effect of the new W", 150, 1, 15000 },
+		{ "a clock that makes no sense is not believed", 70000, 0, 20000 },
+	};
 	__u64 sent = 10000000000ULL, before;
+	unsigned int i;
 	struct flow f;
 
 	ingress_flow_runs(0, sent);
@@ -136,27 +145,18 @@ SinkTest(feedback_position, feedback__round_ends_before_what_still_waits)
 	expect_between(flow_get(a_to_b).cc.last_update_seq, sent - 50 * MS * 10,
 		       sent - 50 * MS * 10 + (clock_ns() - before) * 10 + 10);
 
-	fixture("what waits for longer than T shows no effect of the new W");
-	f = flow_get(a_to_b);
-	f.cc.last_update_seq = 1;
-	f.tx.clock_ns = clock_ns() + 150 * MS;
-	flow_set(a_to_b, &f);
-	second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
-			.echo_hop = { ingress_hop_of(12, 15000, 0, 0) });
-	run(sink, &second);
-	expect_counted(STAT_RX_DATA, STAT_FB_FULL);
-	expect_eq(flow_get(a_to_b).cc.last_update_seq, sent);
-
-	fixture("a clock that makes no sense is not believed");
-	f = flow_get(a_to_b);
-	f.tx.clock_ns = clock_ns() + 70000 * MS;
-	f.cc.last_update_seq = 0;
-	flow_set(a_to_b, &f);
-	second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
-			.echo_hop = { ingress_hop_of(12, 20000, 0, 0) });
-	run(sink, &second);
-	expect_counted(STAT_RX_DATA, STAT_FB_FULL);
-	expect_eq(flow_get(a_to_b).cc.last_update_seq, sent);
+	for (i = 0; i < sizeof(over) / sizeof(over[0]); i++) {
+		fixture("%s", over[i].what);
+		f = flow_get(a_to_b);
+		f.tx.clock_ns = clock_ns() + over[i].ahead_ms * MS;
+		f.cc.last_update_seq = over[i].round;
+		flow_set(a_to_b, &f);
+		second = from_b(0, 0, .echo = 1, .echo_hops = 1, .echo_seq = 20,
+				.echo_hop = { ingress_hop_of(12, over[i].hop_ns, 0, 0) });
+		run(sink, &second);
+		expect_counted(STAT_RX_DATA, STAT_FB_FULL);
+		expect_eq(flow_get(a_to_b).cc.last_update_seq, sent);
+	}
 }
 
 /*
