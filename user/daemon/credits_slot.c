@@ -316,8 +316,9 @@ int news_take(void *ctx, void *data, size_t size)
 	a->from = n->from;
 	a->to = n->to;
 	a->last_ns = now;
-	/* Also if ingress watches by now: this packet came before that. */
-	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets, a->params.debt_max);
+	/* Also if ingress watches by now: this packet came before that. Then S is not that of a sender that began anew. */
+	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets,
+			   a->watched ? CREDITS_ANY_ORDER : a->params.debt_max);
 	__sync_fetch_and_add(&a->inner_bytes, n->bytes ? n->inner_bytes : bytes);
 	slot_watch(c, i, 1);
 	if (s->state != SLOT_ACTIVE)

@@ -156,6 +156,20 @@ Test(credits, further_news__are_added)
 	expect_eq(due(slot)->sent, HIERCC_TOTAL_FIRST + 4500);
 }
 
+/* The daemon had no CPU for a while: ingress has noted far more than what the ring still tells. */
+Test(credits, further_news__that_are_late_take_nothing_back)
+{
+	__u32 slot = told(news_of(1, 1, S_BEGIN, 1, 1000)), i;
+
+	for (i = 0; i < 10; i++) {
+		arrives(slot, 100, 1);
+		told(news_of(1, 1, S_BEGIN + 1000 + i * 1000, 1, 1000));
+		slot_learn(c, slot);
+	}
+	expect_eq(c->arrivals[slot].claims.jumped, 0);
+	expect_eq(due(slot)->sent, HIERCC_TOTAL_FIRST + S_BEGIN + 1000000);
+}
+
 Test(credits, port__grants_its_rate_by_flows)
 {
 	__u32 a = told(news_of(1, 1, S_BEGIN, 3, 1000)), b = told(news_of(2, 1, S_BEGIN, 1, 1000));
