@@ -17,6 +17,8 @@ on_one_cpu() {
 server() {
 	local ns=$1 port=${2:-$TRAFFIC_PORT}
 
+	# One that was killed may listen for a moment more.
+	wait_for 20 "the port of iperf3 is free on $ns" port_is_free "$ns" "$port"
 	# shellcheck disable=SC2016
 	net_exec "$ns" setsid bash -c 'while iperf3 -s -p "$0"; (($? == 134)); do :; done' "$port" \
 		>"$CASE_DIR/iperf3-server-$port.txt" 2>&1 9>&- &
@@ -30,6 +32,8 @@ servers_stop() {
 	wait "${SERVERS[@]}" 2>/dev/null
 	SERVERS=()
 }
+
+port_is_free() { ! server_listens "$@"; }
 
 server_listens() { [[ $(net_in "$1" ss -Htln "sport = :$2") ]]; }
 
