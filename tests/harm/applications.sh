@@ -106,7 +106,7 @@ app_udptxtime() {
 app_md5() {
 	local address
 
-	address=$(at_client ip -j route get "$HARM_ADDRESS" | jq -r '.[0].prefsrc')
+	address=$(at_client ip -j route get "$HARM_ADDRESS" ${HARM_CLIENT_BY:+vrf "${HARM_CLIENT_BY##* }"} | jq -r '.[0].prefsrc')
 	at_server "$BUILD/digest" md5 serve "$address" 1790
 	wait_for 20 "the receiver listens" listens 1790
 	at_client "$BUILD/digest" md5 send "$HARM_ADDRESS" 1790 >&2 &
@@ -117,7 +117,7 @@ app_md5() {
 	echo "Mbit/s $((($(md5_acked) - address) * 8 / (TIME * 1000 - 100)))e-3 more"
 }
 
-md5_acked() { net_in "$HARM_CLIENT" ss -tinH "dport = :1790" | grep -o 'bytes_acked:[0-9]*' | cut -d: -f2; }
+md5_acked() { net_in "$HARM_CLIENT" ss -tinH state established "dport = :1790" | grep -o 'bytes_acked:[0-9]*' | cut -d: -f2; }
 
 # redis_runs OPTION...: requests for the time of a run, and their latencies in ms.
 redis_runs() {
