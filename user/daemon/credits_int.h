@@ -10,7 +10,6 @@
 #include "lib/config.h"
 
 #define CREDITS_NONE 0xffffffffU
-#define CREDITS_ANY_ORDER (1U << 31) /* bytes: as hiercc_see() takes it, no S is too far behind */
 #define CREDITS_IDLE_EPOCHS 2
 #define CREDITS_AGE_STEP 256 /* VOQs of this host that are checked in one step */
 

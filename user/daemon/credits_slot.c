@@ -13,6 +13,7 @@
 
 #define CREDITS_REFUSED 4 /* claims reported within CREDITS_REFUSED_NS: a single one is a sender's restart */
 #define CREDITS_REFUSED_NS (10 * NSEC_PER_SEC)
+#define CREDITS_ANY_ORDER (1U << 31) /* as reorder of hiercc_see(): no S is too far behind */
 
 /* --- lists of slots --- */
 
@@ -316,7 +317,10 @@ int news_take(void *ctx, void *data, size_t size)
 	a->from = n->from;
 	a->to = n->to;
 	a->last_ns = now;
-	/* Also if ingress watches by now: this packet came before that. Then S is not that of a sender that began anew. */
+	/*
+	 * If ingress watches by now, this packet came before that, and ingress may have noted a newer S: the sender did not
+	 * begin anew, however far this S is behind.
+	 */
 	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets,
 			   a->watched ? CREDITS_ANY_ORDER : a->params.debt_max);
 	__sync_fetch_and_add(&a->inner_bytes, n->bytes ? n->inner_bytes : bytes);
