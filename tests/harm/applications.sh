@@ -2,14 +2,14 @@
 # The applications of tests/harm/run, programs that we did not write. Each prints lines `FIGURE VALUE more|less`: whether more
 # of it is better, or less.
 
-HARM_CLIENT_BY=''
+HARM_VRF='' # of the client
 # Libraries of programs that this machine lacks (tests/lab/apps).
 HARM_ENV=(env "LD_LIBRARY_PATH=$BUILD/harm/lib")
 
 # at_client COMMAND..., at_server COMMAND...: in their namespaces. The server goes on until apps_end.
 at_client() {
 	# shellcheck disable=SC2086
-	net_in "$HARM_CLIENT" timeout $((TIME * 10 + 30)) $HARM_CLIENT_BY "${HARM_ENV[@]}" "$@"
+	net_in "$HARM_CLIENT" timeout $((TIME * 10 + 30)) ${HARM_VRF:+ip vrf exec $HARM_VRF} "${HARM_ENV[@]}" "$@"
 }
 
 at_server() {
@@ -106,7 +106,7 @@ app_udptxtime() {
 app_md5() {
 	local address
 
-	address=$(at_client ip -j route get "$HARM_ADDRESS" ${HARM_CLIENT_BY:+vrf "${HARM_CLIENT_BY##* }"} | jq -r '.[0].prefsrc')
+	address=$(at_client ip -j route get "$HARM_ADDRESS" ${HARM_VRF:+vrf $HARM_VRF} | jq -r '.[0].prefsrc')
 	at_server "$BUILD/digest" md5 serve "$address" 1790
 	wait_for 20 "the receiver listens" listens 1790
 	at_client "$BUILD/digest" md5 send "$HARM_ADDRESS" 1790 >&2 &

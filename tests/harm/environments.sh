@@ -209,7 +209,7 @@ env_vrf() {
 		link set eth0 master blue
 		route add default via 10.1.0.1 table 10
 	END
-	HARM_CLIENT_BY='ip vrf exec blue'
+	HARM_VRF=blue
 }
 
 # Another agent's filter is first at both hooks of h1, and ends with TC_ACT_OK
