@@ -42,6 +42,12 @@ silent_again() {
 	echo $(((again - again_before) * 10000 / (out - out_before)))
 }
 
+# For a second the peer may be unknown too: the answer to the ninth flow, or to a PROBE, is lost in the full queue.
+silent_is_told() {
+	ctl h1 why ":$(silent_port)" | tr -s ' \n' ' ' >"$CASE_DIR/why.txt"
+	grep -q "its feedback has stopped, though its peer answers others" "$CASE_DIR/why.txt"
+}
+
 # silent_case OPTION...: eight flows by iperf3 with these options, and a ninth whose companions pass.
 silent_case() {
 	local again plain ninth cut
@@ -64,8 +70,7 @@ silent_case() {
 	cut=$(stat_of h1 rx_window_cut)
 	again=$(silent_again)
 	expect "windows cut meanwhile" "$(stat_of h1 rx_window_cut)" -eq "$cut"
-	ctl h1 why ":$(silent_port)" >"$CASE_DIR/why.txt"
-	expect "why" "$(tr -s ' \n' ' ' <"$CASE_DIR/why.txt")" has "its feedback has stopped, though its peer answers others"
+	wait_for 5 "why says that the feedback of one has stopped" silent_is_told
 	ctl h1 bypass on >/dev/null
 	sleep 1
 	plain=$(silent_again)

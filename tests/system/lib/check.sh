@@ -51,8 +51,9 @@ uptime_ms() { awk '{ print int($1 * 1000) }' /proc/uptime; }
 # said NAMESPACE TEXT: the daemon's log has it.
 said() { grep -qF -- "$2" "$CASE_DIR/$1.log"; }
 
+# Some lines are written after it is ready.
 expect_said() {
-	said "$1" "$2" || fail "sluiced of $1 does not say '$2'"
+	wait_for 1 "sluiced of $1 says '$2'" said "$1" "$2"
 }
 
 # same WHAT FILE FILE
