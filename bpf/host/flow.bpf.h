@@ -337,27 +337,23 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 }
 
 /*
- * Updates the parameters to the current epoch and to the flow's current port. If T has changed, R stays and W follows: a
- * flow may have its first share of W_init before it is known to send 64 KB at a time. A new W_init bounds W at once.
+ * Updates the parameters to the current epoch and to the flow's current port; a new w_init also bounds the window at
+ * once.
  */
 VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	const struct peer *peer;
 	const struct port *port;
-	__u64 t_ns;
 
 	if (!f || !key || !flow_trylock(f))
 		return 0;
-	t_ns = f->params.t_ns;
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	f->path.no_peer = !peer || peer->leaving;
 	if (peer && peer->t_ns && port) {
 		flow_params(f, peer, port);
-		if (f->params.t_ns != t_ns)
-			f->cc.w = f->cc.wc = q12_from_bytes(hpcc_bdp_bytes(f->cc.rate_bps, f->params.t_ns));
 		hpcc_cap(&f->cc, &f->params, f->params.w_init);
 	}
 	f->path.ifindex = ifindex;
@@ -404,26 +400,13 @@ static inline int flow_first_ends(const struct flow *f, __u64 now_ns)
 	       !flow_is_first(f, now_ns);
 }
 
-/* Notes R of a flow that has had feedback, or an answer before its first data, for new flows to the same host. */
-static inline void host_note_rate(struct host *h, const struct flow *f, __u64 now_ns)
+/* Notes W of a flow that has had feedback, for new flows to the same host. */
+static inline void host_note_window(struct host *h, const struct flow *f, __u64 now_ns)
 {
-	int early = !f->rx.feedbacks && f->rx.fb_ns == now_ns;
-
-	if (!h || (f->rx.feedbacks < 2 && !early))
+	if (!h || f->rx.feedbacks < 2)
 		return;
-	h->rate_bps = f->cc.rate_bps;
-	h->rate_ns = now_ns;
-}
-
-/*
- * W that new flows to the host may take as known; 0: none has had feedback of late. It is R that two flows to a host have
- * in common: T of one that sends 64 KB at a time is several times that of another.
- */
-static inline q12_t host_window(const struct host *h, const struct hpcc_params *p, __u64 now_ns)
-{
-	if (now_ns - h->rate_ns >= FIRST_KNOWN_RTTS * p->t_ns)
-		return 0;
-	return q12_from_bytes(hpcc_bdp_bytes(h->rate_bps, p->t_ns));
+	h->w = f->cc.w;
+	h->w_ns = now_ns;
 }
 
 /*
@@ -447,10 +430,9 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (port && !f->rx.feedbacks) {
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
-		if (h)
-			known = host_window(h, &f->params, now_ns);
-		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns,
-				       h ? h->rate_ns : 0) :
+		if (h && now_ns - h->w_ns < FIRST_KNOWN_RTTS * f->params.t_ns)
+			known = h->w;
+		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns, h ? h->w_ns : 0) :
 			   first_counted(&port->first);
 		if (!anew && flow_first_ends(f, now_ns))
 			f->companion.began_us = FIRST_OVER;
