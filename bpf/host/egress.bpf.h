@@ -324,6 +324,9 @@ static inline enum sluice_stat egress_flow(struct __sk_buff *ctx, struct egress_
 		f->tx.flags |= FLOW_F_TELEM;
 	else
 		f->tx.flags &= ~FLOW_F_TELEM;
+	if (p->syn && peer && !silent && f->path.telemetry == TELEMETRY_COMPANION && !(f->tx.flags & FLOW_F_TUNNEL) &&
+	    !host_window(peer, &f->params, p->now_ns) && egress_probe(ctx, space, PROBE_OF_DATA))
+		peer->asked_ns = p->now_ns;
 	if (p->syn || p->rst)
 		return STAT_TX_HANDSHAKE;
 	if (peer && silent)

@@ -19,6 +19,7 @@
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
 #include "sluice/cc/fallback.h"
+#include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/paths.h"
 #include "sluice/cc/rx.h"
@@ -196,6 +197,36 @@ VERIFIED_ONCE int feedback_paths(struct flow *f, const struct feedback *fb, q24_
 	return turn;
 }
 
+/* N as the feedback tells it, in terms of W_init; 0: it does not. */
+static inline __u32 feedback_first_flows(const struct flow *f, const struct feedback *fb)
+{
+	__u32 last = fb->hops - 1;
+
+	VERIFIER_FORGET(last);
+	if (f->path.flows_fixed || last >= HPCC_MAX_HOPS)
+		return 0;
+	return rx_flows_scale(&f->params, fb->flows, telem_unpack(bpf_be64_to_cpu(fb->hop[last])).bps);
+}
+
+/* The first feedback of a flow has no earlier record, so it gives no U, but N brings W down. */
+static inline void feedback_first(struct flow *f, const struct feedback *fb)
+{
+	__u32 n = fb->form == RX_HOPS && fb->mode != MODE_OBSERVE ? feedback_first_flows(f, fb) : 0;
+
+	if (n)
+		hpcc_cap(&f->cc, &f->params, first_window(f->params.w_init, n, 0, f->params.packet));
+}
+
+/* Takes what comes before the first data, the answer to the companion of a handshake. Returns whether it was that. */
+static inline int feedback_is_early(struct flow *f, const struct feedback *fb)
+{
+	if (f->rx.feedbacks || f->companion.began_us || READ_ONCE(f->tx.bytes) || fb->form != RX_HOPS || !fb->hops)
+		return 0;
+	feedback_first(f, fb);
+	f->rx.fb_ns = fb->now_ns;
+	return 1;
+}
+
 /* Runs the flow's current control on the feedback, in the form in which it came. */
 VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack, __u32 delay_ns)
 {
@@ -273,6 +304,11 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 		stats_count(STAT_FB_SKIPPED);
 		return 0;
 	}
+	if (feedback_is_early(f, fb)) {
+		flow_unlock(f);
+		stats_count(STAT_FB_FIRST);
+		return 0;
+	}
 	if (fb->hops && fb->form != f->rx.form) {
 		f->rx.form = fb->form;
 		f->rx.told_hops = 0;
@@ -298,6 +334,8 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 		trace_feedback_before(f, delay_ns);
 	was_bps = f->cc.rate_bps;
 	kind = feedback_decide(f, fb, ack, delay_ns);
+	if (kind == HPCC_FIRST && !f->rx.feedbacks)
+		feedback_first(f, fb);
 	feedback_clock(f, fb->now_ns, was_bps);
 	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
 		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops, flow_bottleneck_bps(&f->cc));

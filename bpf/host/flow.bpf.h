@@ -400,13 +400,21 @@ static inline int flow_first_ends(const struct flow *f, __u64 now_ns)
 	       !flow_is_first(f, now_ns);
 }
 
-/* Notes W of a flow that has had feedback, for new flows to the same host. */
+/* Notes W of a flow that has had feedback, or an answer before its first data, for new flows to the same host. */
 static inline void host_note_window(struct host *h, const struct flow *f, __u64 now_ns)
 {
-	if (!h || f->rx.feedbacks < 2)
+	int early = !f->rx.feedbacks && f->rx.fb_ns == now_ns;
+
+	if (!h || (f->rx.feedbacks < 2 && !early))
 		return;
 	h->w = f->cc.w;
 	h->w_ns = now_ns;
+}
+
+/* W that new flows to the host may take as known; 0: none has had feedback of late. */
+static inline q12_t host_window(const struct host *h, const struct hpcc_params *p, __u64 now_ns)
+{
+	return now_ns - h->w_ns < FIRST_KNOWN_RTTS * p->t_ns ? h->w : 0;
 }
 
 /*
@@ -430,8 +438,8 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (port && !f->rx.feedbacks) {
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
-		if (h && now_ns - h->w_ns < FIRST_KNOWN_RTTS * f->params.t_ns)
-			known = h->w;
+		if (h)
+			known = host_window(h, &f->params, now_ns);
 		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns, h ? h->w_ns : 0) :
 			   first_counted(&port->first);
 		if (!anew && flow_first_ends(f, now_ns))

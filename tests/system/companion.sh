@@ -162,7 +162,10 @@ companion__is_not_sent_for_flows_of_two_packets() {
 	expect "companions of flows of 2 packets" "$(stat_of h1 companion_sent)" -eq "$sent"
 	multipath_serve
 	MULTIPATH_BYTES=2500 multipath_send 10.2.0.2
-	expect "companions of connections of 2 packets" "$(stat_of h1 companion_sent)" -eq "$sent"
+	# Of some SYNs: N of the host is known for 32 T after that.
+	made=$(stat_of h1 companion_sent)
+	expect "companions of 1009 connections of 2 packets" $((made - sent)) -le 100
+	sent=$made
 	companion_mice 1000 4
 	expect "companions of flows of 4 packets" $(($(stat_of h1 companion_sent) - sent)) -ge 900
 }

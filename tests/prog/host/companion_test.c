@@ -5,6 +5,7 @@
 
 #include "companion_case.h"
 #include "sluice/cc/companion.h"
+#include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
 
 TestSuite(companion, .init = egress_make, .fini = world_drop, .timeout = 60);
@@ -323,6 +324,58 @@ SinkTest(companion, reply__is_feedback)
 			expect_eq(flow_get(s).rx.fb_probe, 1);
 			expect_eq(flow_get(s).cc.hops, 1);
 			expect_eq(flow_get(s).rx.flows, 70 + 70 / 2);
+		}
+	}
+}
+
+/*
+ * The companion of a handshake asks for N before the first data leaves, which begins with W_init / N. N may come late. While
+ * it is known, the next connections do not ask.
+ */
+SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
+{
+	struct asker a = asker_make();
+
+	telemetry_beside();
+	FOR_V4_AND_V6 (v6) {
+		for (int late = 0; late < 2; late++) {
+			struct ip_spec s = { .v6 = v6, .sport = 3000 + late, .payload = 1000 },
+				       back = { .v6 = v6, .reply = 1, .dport = s.sport };
+			struct frame syn = tcp(.v6 = v6, .sport = s.sport, .flags = SYN),
+				     next = tcp(.v6 = v6, .sport = 3010, .flags = SYN), data = frame_of(back),
+				     in = companion_of(&data, 3, 0), out = frame_of(s), got;
+			struct host h = host_get(v6, HOST_B);
+			unsigned int l4 = companion_at(&in);
+			struct flow f;
+
+			h.w_ns = 0;
+			host_set(v6, HOST_B, &h);
+			run(EGRESS, &syn, .ifindex = a.ifindex);
+			expect_counted(STAT_TX_HANDSHAKE, STAT_COMPANION_SENT);
+			cr_assert(packet_catch(a.fd, &got, 1000), "no companion");
+			h.asked_ns = clock_ns();
+			host_set(v6, HOST_B, &h);
+			put16(in.b + l4 + COMPANION_TELEM, 1 << 12 | 0x321);
+			put16(in.b + l4 + COMPANION_TELEM + 2, 4); /* N */
+			put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | 1000ULL << 36);
+			f = flow_get(s);
+			f.params.t_ns = 500 * MS; /* in which the test is done */
+			flow_set(s, &f);
+			if (late)
+				run(EGRESS, &out, .ifindex = a.ifindex);
+			world_ended();
+			run(sink, &in);
+			expect_counted(STAT_RX_PROBE_REPLY, STAT_RX_COMPANION, STAT_FB_FIRST);
+			if (!late)
+				run(EGRESS, &out, .ifindex = a.ifindex);
+			f = flow_get(s);
+			expect_eq(f.rx.feedbacks, late);
+			expect_eq(f.cc.w, first_window(f.params.w_init, 4, 0, f.params.packet));
+			world_ended();
+			if (late)
+				continue;
+			run(EGRESS, &next, .ifindex = a.ifindex);
+			expect_counted(STAT_TX_HANDSHAKE);
 		}
 	}
 }
