@@ -288,7 +288,7 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 		flow_answered(f);
 	feedback_hops(fb, telem->hop);
 	feedback_take(f, fb);
-	host_note_window(h, f, p->now_ns);
+	host_note_rate(h, f, p->now_ns);
 	if (fb->trace)
 		trace_feedback_put(ctx, &p->key, p->now_ns);
 }

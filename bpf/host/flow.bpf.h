@@ -400,21 +400,26 @@ static inline int flow_first_ends(const struct flow *f, __u64 now_ns)
 	       !flow_is_first(f, now_ns);
 }
 
-/* Notes W of a flow that has had feedback, or an answer before its first data, for new flows to the same host. */
-static inline void host_note_window(struct host *h, const struct flow *f, __u64 now_ns)
+/* Notes R of a flow that has had feedback, or an answer before its first data, for new flows to the same host. */
+static inline void host_note_rate(struct host *h, const struct flow *f, __u64 now_ns)
 {
 	int early = !f->rx.feedbacks && f->rx.fb_ns == now_ns;
 
 	if (!h || (f->rx.feedbacks < 2 && !early))
 		return;
-	h->w = f->cc.w;
-	h->w_ns = now_ns;
+	h->rate_bps = f->cc.rate_bps;
+	h->rate_ns = now_ns;
 }
 
-/* W that new flows to the host may take as known; 0: none has had feedback of late. */
+/*
+ * W that new flows to the host may take as known; 0: none has had feedback of late. It is R that two flows to a host have
+ * in common: T of one that sends 64 KB at a time is several times that of another.
+ */
 static inline q12_t host_window(const struct host *h, const struct hpcc_params *p, __u64 now_ns)
 {
-	return now_ns - h->w_ns < FIRST_KNOWN_RTTS * p->t_ns ? h->w : 0;
+	if (now_ns - h->rate_ns >= FIRST_KNOWN_RTTS * p->t_ns)
+		return 0;
+	return q12_from_bytes(hpcc_bdp_bytes(h->rate_bps, p->t_ns));
 }
 
 /*
@@ -440,7 +445,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
 		if (h)
 			known = host_window(h, &f->params, now_ns);
-		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns, h ? h->w_ns : 0) :
+		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns, h ? h->rate_ns : 0) :
 			   first_counted(&port->first);
 		if (!anew && flow_first_ends(f, now_ns))
 			f->companion.began_us = FIRST_OVER;

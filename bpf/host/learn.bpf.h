@@ -185,7 +185,7 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 		learn_telem_take(ctx, p, f, telem, ctl);
 	if (has_echo) {
 		learn_echo_take(ctx, m, p, f, ctl, fb);
-		host_note_window(h, f, p->now_ns);
+		host_note_rate(h, f, p->now_ns);
 	}
 	return f;
 }

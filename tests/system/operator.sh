@@ -196,8 +196,8 @@ operator__int_shows_paths_with_their_hops() {
 	bulk_start h1 10.2.0.2 -P 3
 	governed_soon h1
 	ctl_text "<- bottleneck" int
-	# Port 2 of the switch has id 2.
-	ctl_json 'length == 1 and .[0].path_id == 2 and .[0].hop_count == 1 and .[0].flows == 4 and .[0].feedback == "hops" and
+	# Port 2 of the switch has id 2. iperf3's own connection has feedback if its first question is answered after its first data.
+	ctl_json 'length == 1 and .[0].path_id == 2 and .[0].hop_count == 1 and (.[0].flows | . == 3 or . == 4) and .[0].feedback == "hops" and
 		.[0].feedback_age_ns < 5000000000 and (.[0].hops[0] | .speed_bps == 100000000 and .bottleneck and .qlen_bytes >= 0 and
 		.tx_rate_bps > 1000000 and .tx_rate_bps < 200000000)' int --json
 	ctl_refuses 2 "int takes no arguments" int 2

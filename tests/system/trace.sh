@@ -103,7 +103,8 @@ trace__can_be_replayed() {
 	jq -r '[.ack_seq, .snd_nxt, .path_id, .flows // 0, ([.gap_ns // 0, 0] | max), (.hops | length)] +
 		[.hops[] | .speed_bps, .ts_ns, .tx_bytes, .qlen_bytes] | @csv' "$CASE_DIR/feedback.json" |
 		sed '1i ack_seq,snd_nxt,path_id,flows,gap_ns,hops,b0_bps,ts0_ns,tx0_bytes,q0_bytes' |
-		"$BUILD/sluicectl" --json replay --base-rtt-ns 2000000 --nic-bps 100000000 --packet-bytes 1514 - >"$CASE_DIR/replayed.json" ||
+		"$BUILD/sluicectl" --json replay --base-rtt-ns 2000000 --nic-bps 100000000 --packet-bytes 1514 \
+			--w-first-bytes "$(jq -s '.[0].w_bytes' "$CASE_DIR/feedback.json")" - >"$CASE_DIR/replayed.json" ||
 		fail "replay does not take it"
 	for file in feedback replayed; do
 		jq -c '[.kind, .u, .w_bytes, .wc_bytes, .inc_stage, .rate_bps]' "$CASE_DIR/$file.json" >"$CASE_DIR/$file.txt"

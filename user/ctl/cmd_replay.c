@@ -167,7 +167,6 @@ static int replay_run(struct replay *r)
 	if (!out_json && printf("row,kind,u,w_bytes,wc_bytes,inc_stage,rate_bps%s\n",
 				r->params.variant == HPCC_VAI_SF ? ",bank_tokens,dampener" : "") < 0)
 		return output_fail(-errno);
-	hpcc_init(&r->state, &r->params);
 	r->fixed = r->params;
 	while ((err = csv_row(&r->csv, &row)) > 0) {
 		r->row_nr++;
@@ -198,7 +197,7 @@ int cmd_replay(int argc, char **argv)
 		fputs(REPLAY_ME "out of memory: free some\n", stderr);
 		goto out_free;
 	}
-	err = replay_options_parse(argc, argv, &r->csv.name, &r->params);
+	err = replay_options_parse(argc, argv, &r->csv.name, &r->params, &r->state);
 	if (err) {
 		code = err < 0 ? EXIT_USAGE : fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
 		goto out_free;

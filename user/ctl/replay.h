@@ -11,7 +11,8 @@
 int cmd_replay(int argc, char **argv);
 /* Its i-th option, "--eta"; NULL: there are no more. Valid until the next call. */
 const char *replay_option(unsigned int i);
-/* Also sets out_json. Returns 0, -EINVAL, or 1 if only the help was requested. */
-int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_params *params);
+/* Also sets out_json. state: of a flow before its first row. Returns 0, -EINVAL, or 1 if only the help was requested. */
+int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_params *params,
+			 struct hpcc_state *state);
 
 #endif

@@ -21,6 +21,7 @@ enum opt {
 	OPT_MAX_STAGE,
 	OPT_W_AI,
 	OPT_W_INIT,
+	OPT_W_FIRST,
 	OPT_W_MIN,
 	OPT_PACKET,
 	OPT_NUMBERS,
@@ -41,7 +42,8 @@ static const struct option_number {
 	[OPT_ETA] = { "eta", 0.000001, 1, 0.95, 0, "target utilisation" },
 	[OPT_MAX_STAGE] = { "max-stage", 0, 255, 5, 1, "additive increases in a row" },
 	[OPT_W_AI] = { "w-ai-bytes", 0, HPCC_W_MAX_BYTES, 80, 0, "additive increase" },
-	[OPT_W_INIT] = { "w-init-bytes", 1, HPCC_W_MAX_BYTES, 0, 0, "first and largest window" },
+	[OPT_W_INIT] = { "w-init-bytes", 1, HPCC_W_MAX_BYTES, 0, 0, "largest window" },
+	[OPT_W_FIRST] = { "w-first-bytes", 1, HPCC_W_MAX_BYTES, HPCC_W_MAX_BYTES, 0, "W before the first row" },
 	[OPT_W_MIN] = { "w-min-bytes", 1, HPCC_W_MAX_BYTES, 0, 0, "smallest window" },
 	[OPT_PACKET] = { "packet-bytes", 0, 65535, 1000, 1, "a full packet on the wire" },
 };
@@ -73,6 +75,8 @@ static void replay_usage(FILE *to)
 		fprintf(to, "  --%-13s N  %s, %.14g..%.14g ", o->name, o->help, o->min, o->max);
 		if (i == OPT_W_INIT)
 			fputs("(default nic-bps * base-rtt)\n", to);
+		else if (i == OPT_W_FIRST)
+			fputs("(default w-init-bytes)\n", to);
 		else if (i == OPT_W_MIN)
 			fputs("(default w-init-bytes / 1000, at least 60)\n", to);
 		else
@@ -150,7 +154,7 @@ static int params_set(struct hpcc_params *p, const double *v, int w_init_given, 
 					  w_init, HPCC_W_MAX_BYTES);
 	}
 	if (w_init < v[OPT_W_MIN])
-		return usage_fail("the first window of %.10g bytes is below the smallest of %.10g: "
+		return usage_fail("the largest window of %.10g bytes is below the smallest of %.10g: "
 				  "give a larger --w-init-bytes or a smaller --w-min-bytes",
 				  w_init, v[OPT_W_MIN]);
 	if (w_init * 8e9 / v[OPT_BASE_RTT] > RATE_MAX_BPS)
@@ -171,7 +175,7 @@ static int params_set(struct hpcc_params *p, const double *v, int w_init_given, 
 	return 0;
 }
 
-int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_params *params)
+int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_params *params, struct hpcc_state *state)
 {
 	struct option options[OPT_HELP + 2] = {
 		[OPT_VARIANT] = { "variant", required_argument, NULL, OPT_VARIANT },
@@ -225,5 +229,10 @@ int replay_options_parse(int argc, char **argv, const char **name, struct hpcc_p
 		return usage_fail(optind == argc ? "no FILE: name the trace, or - for standard input" :
 						   "more than one FILE: replay them one by one");
 	*name = argv[optind];
-	return params_set(params, value, w_init_given, variant, stages);
+	err = params_set(params, value, w_init_given, variant, stages);
+	if (err)
+		return err;
+	hpcc_init(state, params);
+	hpcc_cap(state, params, llround(value[OPT_W_FIRST] * Q12_ONE));
+	return 0;
 }

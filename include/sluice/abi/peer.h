@@ -18,8 +18,8 @@ struct host {
 	__u32 epoch;	     /* epoch in which it was found in a peer's prefix */
 	__u64 rx_seq;	     /* ingress, compare-and-swap: newest sequence of an authenticated message from it */
 	__u64 answers_ns;    /* ingress, compare-and-swap: the bucket of answers to its PROBEs (bucket.h) */
-	q12_t w;	     /* ingress: W of the flow to it that last had feedback */
-	__u64 w_ns;	     /* when w was stored; 0: no flow has had feedback */
+	__u64 rate_bps;	     /* ingress: R of the flow to it that last had feedback */
+	__u64 rate_ns;	     /* when rate_bps was stored; 0: no flow has had feedback */
 	/* Sequences that are too old, in units of 2^WIRE_HELD_SHIFT ns; a time of 0: never. */
 	__u32 old_at;  /* ingress: time of its last PROBE that was older than rx_seq allows */
 	__u32 old_by;  /* ingress: by how much */

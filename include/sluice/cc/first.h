@@ -6,10 +6,10 @@
  * section 3.2). Flows of one port that begin within one T, and before feedback comes, share it: each of n has W_init /
  * n. The port sends no more in a T anyway, but the rest of their windows would follow in the next ones, whatever the
  * first feedback says: 64 flows of 8 hosts that begin together brought 64 BDPs. If another flow to the same host
- * already has W from feedback, that is the window: the path is known. It is two packets at least, because two leave
+ * already has R from feedback, the window is R x T: the path is known. It is two packets at least, because two leave
  * before a companion does: a short flow to a busy host then does not wait for many T.
  *
- * Flows of other hosts count too: SYN and SYN-ACK to a host that strips, and to which no W is known, have a companion,
+ * Flows of other hosts count too: SYN and SYN-ACK to a host that strips, and to which no R is known, have a companion,
  * whose answer brings N of the receiver's port before the first data, for all flows that begin in the next
  * FIRST_KNOWN_RTTS. The k-th of flows that begin together is told k. With 8 senders at 100 Mbit/s and 4 ms the queue of
  * the start had 348 KB without it, and has 10 KB.
@@ -19,7 +19,7 @@
 
 #define FIRST_SHIFT 10 /* unit of time, 2^10 ns */
 #define FIRST_PACKETS 2
-#define FIRST_KNOWN_RTTS 32 /* largest age of another flow's W */
+#define FIRST_KNOWN_RTTS 32 /* largest age of another flow's R */
 #define FIRST_RTTS 16	    /* T that the first feedback may take on paths that are full of first windows */
 
 #define FIRST_OVER 1						   /* as a flow's time: its path reports nothing */
@@ -58,7 +58,7 @@ static inline __u32 first_count(struct first_flows *c, __u32 *began, __u64 now_n
 	return first_counted(c);
 }
 
-/* The share of each of n flows, at most `known`, the W of another flow (0: none), and at least FIRST_PACKETS packets. */
+/* The share of each of n flows, at most `known`, R of another flow x T (0: none), and at least FIRST_PACKETS packets. */
 static inline q12_t first_window(q12_t w_init, __u32 n, q12_t known, __u32 packet)
 {
 	q12_t w = w_init / (n ? n : 1), least = q12_from_bytes(FIRST_PACKETS * packet);

@@ -27,14 +27,19 @@ static __u64 window_of(int udp, unsigned int n)
 	return q12_to_bytes(flow_get(s).cc.w);
 }
 
-/* Feedback has come, of a flow with that window; 0: the whole. */
-static void heard(__u64 w)
+/* Feedback has come, of a flow with that window, 0: the whole, and that T. */
+static void heard_at(__u64 t_ns, __u64 w)
 {
 	struct host h = host_get(0, HOST_B);
 
-	h.w = q12_from_bytes(w ?: HPCC_W_MAX_BYTES);
-	h.w_ns = clock_ns();
+	h.rate_bps = hpcc_rate_bps(q12_from_bytes(w ?: 2 * HPCC_W_MAX_BYTES), t_ns);
+	h.rate_ns = clock_ns();
 	host_set(0, HOST_B, &h);
+}
+
+static void heard(__u64 w)
+{
+	heard_at(LONG_NS, w);
 }
 
 Test(first, first__flows_of_a_port_share_a_window)
@@ -66,8 +71,10 @@ Test(first, first__goes_by_another_flow_to_the_host)
 	peers_are_far();
 	hosts_strip();
 	heard(1000000);
-	expect_eq(window_of(1, 1), 1000000);
-	expect_eq(window_of(0, 2), 1000000);
+	expect_between(window_of(1, 1), 999990, 1000010);
+	expect_between(window_of(0, 2), 999990, 1000010);
+	heard_at(LONG_NS / 10, 100000); /* T of the new flow is ten times as long */
+	expect_between(window_of(0, 11), 999990, 1000010);
 	heard(100);
 	expect_eq(window_of(0, 3), (HPCC_W_MAX_BYTES + 500) / 1000); /* no less than the smallest W */
 	clock_pass(FIRST_KNOWN_RTTS * LONG_NS);

@@ -106,6 +106,8 @@ Test(replay, cmd_replay__options)
 		  "\n1,first,1.000000,40000.000,40000.000,0,769230769" },
 		{ { "--w-init-bytes=40000.5", "-" },
 		  "\n1,first,1.000000,40000.500,40000.500,0,769240384" },
+		{ { "--w-first-bytes", "20000", "-" },
+		  "\n1,first,1.000000,20000.000,20000.000,0,38461538460\n" },
 		{ { "--nic-bps", "50000000000", "-" },
 		  "\n1,first,1.000000,26000.000,26000.000,0,50000000000\n" },
 		{ { "--nic-bps=5e10", "-" },
@@ -287,7 +289,7 @@ Test(replay, cmd_replay__help_is_no_failure)
 {
 	static const char *const words[] = { "--base-rtt-ns", "--nic-bps",	"--eta",	 "--max-stage",
 					     "--w-ai-bytes",  "--w-init-bytes", "--w-min-bytes", "--json",
-					     "ack_seq",	      "skipped",	"--variant",	 "--stages" };
+					     "ack_seq",	      "skipped",	"--w-first-bytes",	"--variant",	 "--stages" };
 	struct result r = REPLAY("", "--help");
 	size_t i;
 
