@@ -116,6 +116,19 @@ static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 }
 
 /*
+ * Whether feedback is not late: no PROBE waits for its answer, or not for long. A program that hands over 58 ms of packets
+ * at a time asks as rarely, and what left since its last question was not asked about.
+ */
+static inline int flow_is_told(const struct flow *f, __u64 now_ns)
+{
+	__u64 probed = READ_ONCE(f->delay.probed);
+
+	if (!probed)
+		return f->path.telemetry == TELEMETRY_COMPANION;
+	return (__u32)now_ns - (__u32)probed < FLOW_UNTOLD_RTTS * f->params.t_ns;
+}
+
+/*
  * The part of R, in sixteenths, that a UDP flow has, which has no window: while more bytes than normal lack feedback, because
  * it is late or does not come, R is lowered in proportion, like that of a window that waits for its ACKs, down to an eighth.
  * The last packet counts as under way until the next feedback, so one of any size is normal. On a path that stamps
@@ -129,7 +142,7 @@ static inline __u32 flow_overdue(const struct flow *f, __u32 packet, __u64 now_n
 	if (!f->rx.feedbacks || f->path.hpcc_off || !f->cc.hops || f->fallback.swift)
 		return FLOW_SHARES;
 	under_way = (__u32)flow_left_bytes(f, now_ns) - f->rx.fb_seq; /* < 0 when R has risen */
-	if (under_way <= 0 || under_way <= untold)
+	if (under_way <= 0 || under_way <= untold || flow_is_told(f, now_ns))
 		return FLOW_SHARES;
 	return under_way >= 8 * untold ? FLOW_SHARES_LEAST : FLOW_SHARES * untold / under_way;
 }

@@ -221,8 +221,11 @@ Test(first_unknown, first__udp_to_an_unknown_peer)
 	cr_expect_lt(flow_get(s).tx.clock_ns, clock_ns() + in.len * 80);
 }
 
-/* The time that a packet takes of the flow's clock with that many bytes under way, in terms of R. */
-static double slower(struct ip_spec s, __u32 under_way)
+/*
+ * The time that a packet takes of the flow's clock with that many bytes under way, in terms of R. asked_ns: the age of a PROBE
+ * that waits for its answer; 0: none does
+ */
+static double slower(struct ip_spec s, __u32 under_way, __u64 asked_ns)
 {
 	struct frame in = frame_of(s);
 	struct flow f = flow_get(s);
@@ -233,6 +236,7 @@ static double slower(struct ip_spec s, __u32 under_way)
 	f.cc.hops = 1;
 	f.tx.clock_ns = 0;
 	f.rx.fb_seq = f.tx.bytes - under_way;
+	f.delay.probed = asked_ns ? (__u64)f.rx.fb_seq << 32 | (__u32)(clock_ns() - asked_ns) : 0;
 	f.cc.rate_bps = 100000000;
 	flow_set(s, &f);
 	before = clock_ns();
@@ -245,6 +249,7 @@ Test(first, first__udp_slows_down_while_feedback_is_overdue)
 {
 	struct ip_spec s = { .udp = 1, .payload = 1000 };
 	struct frame in = frame_of(s);
+	__u64 late_ns;
 	__u32 untold;
 	struct flow f;
 
@@ -254,12 +259,20 @@ Test(first, first__udp_slows_down_while_feedback_is_overdue)
 	run(EGRESS, &in);
 	f = udp_with_window(s, 20000);
 	untold = 4 * 20000 + 8 * f.params.packet;
-	cr_expect_float_eq(slower(s, 0), 1, 0.1);
-	cr_expect_float_eq(slower(s, untold), 1, 0.1);
-	cr_expect_float_eq(slower(s, 2 * untold), 2, 0.1);
-	cr_expect_float_eq(slower(s, 4 * untold), 4, 0.1);
-	cr_expect_float_eq(slower(s, 100 * untold), 8, 0.1);
+	late_ns = 8 * f.params.t_ns;
+	cr_expect_float_eq(slower(s, 0, late_ns), 1, 0.1);
+	cr_expect_float_eq(slower(s, untold, late_ns), 1, 0.1);
+	cr_expect_float_eq(slower(s, 2 * untold, late_ns), 2, 0.1);
+	cr_expect_float_eq(slower(s, 4 * untold, late_ns), 4, 0.1);
+	cr_expect_float_eq(slower(s, 100 * untold, late_ns), 8, 0.1);
+	cr_expect_float_eq(slower(s, 100 * untold, 0), 8, 0.1); /* replies may bring it */
+	/* A burst after a pause brings its own question: what left before it was not asked about. */
+	cr_expect_float_eq(slower(s, 100 * untold, f.params.t_ns), 1, 0.1);
 	/* R has risen: more bytes seem to wait in fq than were sent since the companion of the feedback. */
-	cr_expect_float_eq(slower(s, -1000), 1, 0.1);
-	cr_expect_float_eq(slower(s, -1000000), 1, 0.1);
+	cr_expect_float_eq(slower(s, -1000, late_ns), 1, 0.1);
+	cr_expect_float_eq(slower(s, -1000000, late_ns), 1, 0.1);
+	f = flow_get(s);
+	f.path.telemetry = TELEMETRY_COMPANION;
+	flow_set(s, &f);
+	cr_expect_float_eq(slower(s, 100 * untold, 0), 1, 0.1);
 }
