@@ -350,23 +350,27 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 }
 
 /*
- * Updates the parameters to the current epoch and to the flow's current port; a new w_init also bounds the window at
- * once.
+ * Updates the parameters to the current epoch and to the flow's current port. If T has changed, R stays and W follows: a
+ * flow may have its first share of W_init before it is known to send 64 KB at a time. A new W_init bounds W at once.
  */
 VERIFIED_ONCE int flow_refresh(struct flow *f, const struct flow_key *key, __u32 ifindex, __u32 epoch)
 {
 	struct peer_key pk = { .prefixlen = 128 };
 	const struct peer *peer;
 	const struct port *port;
+	__u64 t_ns;
 
 	if (!f || !key || !flow_trylock(f))
 		return 0;
+	t_ns = f->params.t_ns;
 	pk.addr = key->remote;
 	peer = bpf_map_lookup_elem(&peers, &pk);
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	f->path.no_peer = !peer || peer->leaving;
 	if (peer && peer->t_ns && port) {
 		flow_params(f, peer, port);
+		if (f->params.t_ns != t_ns)
+			f->cc.w = f->cc.wc = q12_from_bytes(hpcc_bdp_bytes(f->cc.rate_bps, f->params.t_ns));
 		hpcc_cap(&f->cc, &f->params, f->params.w_init);
 	}
 	f->path.ifindex = ifindex;

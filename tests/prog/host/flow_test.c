@@ -118,6 +118,7 @@ Test(flow, flow__whose_packets_are_bursts_has_a_t_of_two)
 	struct port port = port_usual();
 	struct frame in = udp(.payload = 2640 - 42);
 	struct ip_spec s = { .udp = 1 };
+	__u64 before;
 
 	port.speed_bps = 100000000;
 	port.mtu = 250;
@@ -131,8 +132,10 @@ Test(flow, flow__whose_packets_are_bursts_has_a_t_of_two)
 	fixture("a byte more");
 	in = udp(.payload = 2641 - 42);
 	run(EGRESS, &in);
+	before = flow_get(s).cc.rate_bps;
 	run(EGRESS, &in);
 	expect_eq(flow_get(s).params.t_ns, 2 * 65536 * 80ULL);
+	expect_between(flow_get(s).cc.rate_bps, before * 99 / 100, before);
 	fixture("a configured one stays");
 	peer.t_auto = 0;
 	peer_set("10.1.0.2", 128, &peer);
