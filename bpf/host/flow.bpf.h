@@ -462,7 +462,8 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
 		if (h)
 			known = host_window(h, &f->params, now_ns);
-		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns, h ? h->rate_ns : 0) :
+		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns,
+				       h ? h->rate_ns : 0) :
 			   first_counted(&port->first);
 		if (!anew && flow_first_ends(f, now_ns))
 			f->companion.began_us = FIRST_OVER;

@@ -67,7 +67,8 @@ Test(companion, data__of_a_flow_that_is_quiet)
 
 		run(EGRESS, &in);
 		f = clock_at(s, clock_ns() + 2 * MS, 1000000000);
-		f.companion = (struct companion_state){ .left_ns = clock_ns(), .sent = in.len, .count = COMPANION_FIRST };
+		f.companion =
+			(struct companion_state){ .left_ns = clock_ns(), .sent = in.len, .count = COMPANION_FIRST };
 		flow_set(s, &f);
 		host_set(0, HOST_B, &deaf);
 		world_ended();
@@ -98,7 +99,8 @@ Test(companion, data__of_a_socket_of_ours)
 		run(EGRESS, &in);
 		f = flow_get(s);
 		f.tx.own_cc = 1;
-		f.companion = (struct companion_state){ .left_ns = clock_ns(), .sent = in.len, .count = COMPANION_FIRST };
+		f.companion =
+			(struct companion_state){ .left_ns = clock_ns(), .sent = in.len, .count = COMPANION_FIRST };
 		flow_set(s, &f);
 		world_ended();
 		/* One run is one socket. The first packet writes the note; the flow does not hear of the others, */
@@ -370,7 +372,8 @@ SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
 				run(EGRESS, &out, .ifindex = a.ifindex);
 			f = flow_get(s);
 			expect_eq(f.rx.feedbacks, late);
-			expect_between(q12_to_bytes(f.cc.w), q12_to_bytes(f.params.w_init) / 4 - 20, q12_to_bytes(f.params.w_init) / 4);
+			expect_between(q12_to_bytes(f.cc.w), q12_to_bytes(f.params.w_init) / 4 - 20,
+				       q12_to_bytes(f.params.w_init) / 4);
 			world_ended();
 			if (late)
 				continue;

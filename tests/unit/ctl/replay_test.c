@@ -40,9 +40,8 @@ static void expect_rows_near(const char *got, const char *want)
 		if (!*want)
 			return;
 		for (i = 0; i < 2; i++)
-			cr_assert_eq(sscanf(i ? want : got, "%lu,%15[a-z],%lf,%lf,%lf,%d,%lu\n",
-					    &row[i], kind[i], &u[i], &w[i], &wc[i], &stage[i],
-					    &rate[i]),
+			cr_assert_eq(sscanf(i ? want : got, "%lu,%15[a-z],%lf,%lf,%lf,%d,%lu\n", &row[i], kind[i],
+					    &u[i], &w[i], &wc[i], &stage[i], &rate[i]),
 				     7, "%s", got);
 		cr_expect_eq(row[0], row[1]);
 		cr_expect_str_eq(kind[0], kind[1], "row %lu", row[1]);
@@ -50,8 +49,7 @@ static void expect_rows_near(const char *got, const char *want)
 		cr_expect_float_eq(w[0], w[1], 0.05, "row %lu: W %f", row[1], w[0]);
 		cr_expect_float_eq(wc[0], wc[1], 0.05, "row %lu: Wc %f", row[1], wc[0]);
 		cr_expect_eq(stage[0], stage[1], "row %lu: stage %d", row[1], stage[0]);
-		cr_expect_float_eq((double)rate[0] / rate[1], 1, 1e-5, "row %lu: R %lu", row[1],
-				   rate[0]);
+		cr_expect_float_eq((double)rate[0] / rate[1], 1, 1e-5, "row %lu: R %lu", row[1], rate[0]);
 	}
 }
 
@@ -71,8 +69,7 @@ Test(replay, cmd_replay__reads_a_file)
 	int fd = mkstemp(name);
 	struct result r;
 
-	cr_assert_eq(write(fd, HEADER GOLDEN_ROWS, strlen(HEADER GOLDEN_ROWS)),
-		     (ssize_t)strlen(HEADER GOLDEN_ROWS));
+	cr_assert_eq(write(fd, HEADER GOLDEN_ROWS, strlen(HEADER GOLDEN_ROWS)), (ssize_t)strlen(HEADER GOLDEN_ROWS));
 	close(fd);
 	r = REPLAY("", name);
 	unlink(name);
@@ -84,10 +81,9 @@ Test(replay, cmd_replay__reads_a_file)
 Test(replay, cmd_replay__defaults_are_those_of_the_manual)
 {
 	struct result a = REPLAY(HEADER GOLDEN_ROWS, "-");
-	struct result b =
-		REPLAY(HEADER GOLDEN_ROWS, "--base-rtt-ns", "4160", "--nic-bps", "100000000000",
-		       "--eta", "0.95", "--max-stage", "5", "--w-ai-bytes", "80", "--w-init-bytes",
-		       "52000", "--w-min-bytes", "1000", "-");
+	struct result b = REPLAY(HEADER GOLDEN_ROWS, "--base-rtt-ns", "4160", "--nic-bps", "100000000000", "--eta",
+				 "0.95", "--max-stage", "5", "--w-ai-bytes", "80", "--w-init-bytes", "52000",
+				 "--w-min-bytes", "1000", "-");
 
 	cr_expect_eq(b.code, 0, "%s", b.err);
 	cr_expect_str_eq(a.out, b.out);
@@ -102,18 +98,12 @@ Test(replay, cmd_replay__options)
 		const char *args[6];
 		const char *line;
 	} t[] = {
-		{ { "--w-init-bytes", "40000", "-" },
-		  "\n1,first,1.000000,40000.000,40000.000,0,769230769" },
-		{ { "--w-init-bytes=40000.5", "-" },
-		  "\n1,first,1.000000,40000.500,40000.500,0,769240384" },
-		{ { "--w-first-bytes", "20000", "-" },
-		  "\n1,first,1.000000,20000.000,20000.000,0,38461538460\n" },
-		{ { "--nic-bps", "50000000000", "-" },
-		  "\n1,first,1.000000,26000.000,26000.000,0,50000000000\n" },
-		{ { "--nic-bps=5e10", "-" },
-		  "\n1,first,1.000000,26000.000,26000.000,0,50000000000\n" },
-		{ { "--base-rtt-ns", "8320", "-" },
-		  "\n1,first,1.000000,104000.000,104000.000,0,100000000000\n" },
+		{ { "--w-init-bytes", "40000", "-" }, "\n1,first,1.000000,40000.000,40000.000,0,769230769" },
+		{ { "--w-init-bytes=40000.5", "-" }, "\n1,first,1.000000,40000.500,40000.500,0,769240384" },
+		{ { "--w-first-bytes", "20000", "-" }, "\n1,first,1.000000,20000.000,20000.000,0,38461538460\n" },
+		{ { "--nic-bps", "50000000000", "-" }, "\n1,first,1.000000,26000.000,26000.000,0,50000000000\n" },
+		{ { "--nic-bps=5e10", "-" }, "\n1,first,1.000000,26000.000,26000.000,0,50000000000\n" },
+		{ { "--base-rtt-ns", "8320", "-" }, "\n1,first,1.000000,104000.000,104000.000,0,100000000000\n" },
 		{ { "--base-rtt-ns", "8320", "--w-init-bytes", "52000", "-" },
 		  "\n1,first,1.000000,52000.000,52000.000,0,50000000000\n" },
 		{ { "--w-ai-bytes", "0", "-" }, "\n5,full,1.900000,26000.000,26000.000,0," },
@@ -132,8 +122,7 @@ Test(replay, cmd_replay__options)
 		if (t[i].args[0])
 			snprintf(shown, sizeof(shown), "%s", t[i].args[0]);
 		cr_expect_eq(r.code, 0, "%s: %s", shown, r.err);
-		cr_expect_not_null(strstr(r.out, t[i].line), "%s: no %s in %s", shown, t[i].line,
-				   r.out);
+		cr_expect_not_null(strstr(r.out, t[i].line), "%s: no %s in %s", shown, t[i].line, r.out);
 		result_free(&r);
 	}
 }
@@ -184,10 +173,10 @@ Test(replay, cmd_replay__stages)
  * packets, so row 3 commits the decrease that plain HPCC keeps for row 5: 52000 * 0.95 / 1.25 + 80.
  * Row 4: 78000 bytes of queue make 24 tokens and a dampener of 1.5: 39600 / 2 + 80 * 24 / 1.1875.
  */
-#define VAI_ROWS                                                                                   \
-	"1000,1000,7,1,100000000000,1000,0,13000\n"                                               \
-	"2000,60000,7,1,100000000000,5160,26000,13000\n"                                           \
-	"50000,90000,7,1,100000000000,9320,78000,46800\n"                                          \
+#define VAI_ROWS                                          \
+	"1000,1000,7,1,100000000000,1000,0,13000\n"       \
+	"2000,60000,7,1,100000000000,5160,26000,13000\n"  \
+	"50000,90000,7,1,100000000000,9320,78000,46800\n" \
 	"60001,90000,7,1,100000000000,13480,130000,78000\n"
 
 Test(replay, cmd_replay__variable_ai)
@@ -250,8 +239,7 @@ Test(replay, cmd_replay__flows)
 
 Test(replay, cmd_replay__json_says_the_same)
 {
-	static const char *const keys[] = { "row",	"kind",	     "u",	"w_bytes",
-					    "wc_bytes", "inc_stage", "rate_bps" };
+	static const char *const keys[] = { "row", "kind", "u", "w_bytes", "wc_bytes", "inc_stage", "rate_bps" };
 	struct result csv = REPLAY(HEADER GOLDEN_ROWS, "-");
 	struct result json = REPLAY(HEADER GOLDEN_ROWS, "--json", "-");
 	char *json_end, *csv_end, *json_line, *csv_line;
@@ -274,8 +262,7 @@ Test(replay, cmd_replay__json_says_the_same)
 			field = strtok_r(i ? NULL : csv_line, ",", &field_end);
 			cr_assert(json_object_object_get_ex(o, keys[i], &value), "%s", keys[i]);
 			cr_expect_str_eq(json_object_get_string(value), field, "%s", keys[i]);
-			cr_expect_eq(json_object_is_type(value, json_type_string), i == 1, "%s",
-				     keys[i]);
+			cr_expect_eq(json_object_is_type(value, json_type_string), i == 1, "%s", keys[i]);
 		}
 		json_object_put(o);
 		json_line = strtok_r(NULL, "\n", &json_end);
@@ -287,9 +274,10 @@ Test(replay, cmd_replay__json_says_the_same)
 
 Test(replay, cmd_replay__help_is_no_failure)
 {
-	static const char *const words[] = { "--base-rtt-ns", "--nic-bps",	"--eta",	 "--max-stage",
-					     "--w-ai-bytes",  "--w-init-bytes", "--w-min-bytes", "--json",
-					     "ack_seq",	      "skipped",	"--w-first-bytes",	"--variant",	 "--stages" };
+	static const char *const words[] = { "--base-rtt-ns", "--nic-bps",	"--eta",	   "--max-stage",
+					     "--w-ai-bytes",  "--w-init-bytes", "--w-min-bytes",   "--json",
+					     "ack_seq",	      "skipped",	"--w-first-bytes", "--variant",
+					     "--stages" };
 	struct result r = REPLAY("", "--help");
 	size_t i;
 
