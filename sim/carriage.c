@@ -8,8 +8,12 @@ struct carriage_rules carriage_rules;
 
 int carriage_is_due(const struct sim_flow *f)
 {
-	return !f->done_ns && companion_is_due(&f->companion, &carriage_rules.due, &f->cc, &scheme_rules.hpcc,
-					       f->snd_nxt, engine.now_ns);
+	struct companion_params due = carriage_rules.due;
+
+	if (f->ceiling.w)
+		ceiling_companions(&f->ceiling, &due);
+	return !f->done_ns &&
+	       companion_is_due(&f->companion, &due, &f->cc, &scheme_rules.hpcc, f->snd_nxt, engine.now_ns);
 }
 
 uint32_t companion_new(uint32_t flow)

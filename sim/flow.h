@@ -12,6 +12,7 @@
  */
 #include <stdint.h>
 #include "sluice/cc/base_rtt.h"
+#include "sluice/cc/ceiling.h"
 #include "sluice/cc/companion.h"
 #include "sluice/cc/rx.h"
 #include "sim/net.h"
@@ -66,6 +67,7 @@ struct sim_flow {
 	uint64_t rate_bps;	     /* 0: the port's */
 	uint64_t limit_bps;	     /* limit of the workload; 0: none */
 	struct hpcc_state cc;
+	struct ceiling ceiling;
 	uint64_t fb_rx_ns;
 	uint64_t hop_bps, hop_told_bps; /* rate of its first hop, and the rate on its way to it; 0: none */
 	uint64_t voq_left_ns;

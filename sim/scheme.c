@@ -75,6 +75,37 @@ static void swift_on_ack(struct sim_flow *f, const struct sim_packet *p)
 	control_output(f);
 }
 
+/* No hop stamps on the way, and hosts have W_init: W is the ceiling alone. */
+static void silent_begin(struct sim_flow *f)
+{
+	core_begin(f);
+	f->cc.u = 0;
+}
+
+static void silent_on_ack(struct sim_flow *f, const struct sim_packet *p)
+{
+	struct ceiling_sample sample = { .seq = p->told,
+					 .snd_nxt = f->snd_nxt,
+					 .w = f->cc.w,
+					 .rtt_ns = engine.now_ns - p->sent_ns,
+					 .there = (p->rx_ns - p->sent_ns) >> CEILING_CLOCK_SHIFT,
+					 .clock = 1 };
+
+	ceiling_feedback(&f->ceiling, &scheme_rules.hpcc, &sample);
+	if (!f->ceiling.w)
+		f->cc.w = scheme_rules.hpcc.w_init;
+	ceiling_apply(&f->ceiling, &scheme_rules.hpcc, &f->cc, host_rules.windows);
+	control_output(f);
+}
+
+static void silent_loss(struct sim_flow *f, int timeout)
+{
+	if (timeout)
+		ceiling_timeout(&f->ceiling, &scheme_rules.hpcc, f->cc.w);
+	ceiling_apply(&f->ceiling, &scheme_rules.hpcc, &f->cc, host_rules.windows);
+	control_output(f);
+}
+
 static void line_begin(struct sim_flow *f)
 {
 	f->window = q12_to_bytes(scheme_rules.hpcc.w_init);
@@ -123,6 +154,7 @@ const struct scheme schemes[] = {
 	{ "hpcc-high-ai", HPCC(HPCC_HIGH_AI) },
 	{ "hpcc-probabilistic", HPCC(HPCC_PROBABILISTIC) },
 	{ "hpcc-vai-sf", HPCC(HPCC_VAI_SF) },
+	{ "silent", .begin = silent_begin, .ack = silent_on_ack, .loss = silent_loss, .telemetry = 1 },
 	{ "swift", SWIFT(HPCC_PLAIN) },
 	{ "swift-high-ai", SWIFT(HPCC_HIGH_AI) },
 	{ "swift-probabilistic", SWIFT(HPCC_PROBABILISTIC) },
