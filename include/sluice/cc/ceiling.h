@@ -7,8 +7,8 @@
  * never above the ceiling; a flow whose hops explain what it sees has none.
  *
  *  1. The delay that counts is the round trip of a companion, less the queues that its hops report, less the least of
- *     the last CEILING_ROUNDS rounds or T if that is less. Only the way there counts: the reply has the receiver's clock
- *     (wire.h), and of two replies the difference between the clocks cancels out. Without that clock there is no delay.
+ *     the last CEILING_ROUNDS rounds or T if that is less. Only the way there counts: the reply has the receiver's clock,
+ *     and of two replies the difference between the clocks cancels out. Without that clock there is no delay.
  *  2. Each such delay d is held against a target D, T / 5 and no less than what hosts add. (T + D) / (T + d) takes the bytes
  *     under way to those of D at once; the ceiling goes half of that way, because a stack sends a packet or two more than
  *     W, and 16 flows of two packets swung between 0 and 1.3 BDP with all of it. W_AI is added, by which flows become
@@ -22,7 +22,7 @@
  *  6. A flow to a host whose flows were cut within CEILING_REMEMBERED_NS has its first window as its ceiling, which
  *     doubles with each round.
  *
- * docs/configuration.md has what was measured.
+ * docs/simulator.md has figures. The BPF programs do not use it yet: a reply does not have the receiver's clock.
  */
 #include "sluice/cc/companion.h"
 #include "sluice/cc/hpcc_state.h"
