@@ -100,8 +100,9 @@ static void silent_on_ack(struct sim_flow *f, const struct sim_packet *p)
 
 static void silent_loss(struct sim_flow *f, int timeout)
 {
-	if (timeout)
-		ceiling_timeout(&f->ceiling, &scheme_rules.hpcc, f->cc.w);
+	if (!timeout)
+		return;
+	ceiling_timeout(&f->ceiling, &scheme_rules.hpcc, f->cc.w);
 	ceiling_apply(&f->ceiling, &scheme_rules.hpcc, &f->cc, host_rules.windows);
 	control_output(f);
 }

@@ -99,8 +99,8 @@ static inline void ceiling_begin(struct ceiling *c, const struct hpcc_params *p,
 }
 
 /*
- * Under a ceiling companions leave in each third of a window, and one in each T: the least of a round is of as many samples
- * for a flow of two packets as for one of thirty. With 8 packets between them 16 flows had a Jain index of .40.
+ * Under a ceiling a companion leaves with each third of a window, but at least two packets and at most the usual number
+ * apart, without waiting for T, and after T with any packet: flows of two packets and of thirty have about as many rounds.
  */
 static inline void ceiling_companions(const struct ceiling *c, struct companion_params *due)
 {
@@ -215,7 +215,7 @@ static inline void ceiling_hear(struct ceiling *c, const struct hpcc_params *p, 
 /* W_AI, less of it if the receiver told of more flows: the port that is silent need not be one by which N is known. */
 static inline q12_t ceiling_step(const struct hpcc_params *p, __u32 flows)
 {
-	q12_t w_ai = flows ? (p->w_init * (Q24_ONE - p->eta) >> 24) / (flows + flows / 2) : p->w_ai;
+	q12_t w_ai = flows ? hpcc_w_ai(p, flows + flows / 2) : p->w_ai;
 
 	return w_ai < p->w_ai ? w_ai : p->w_ai;
 }

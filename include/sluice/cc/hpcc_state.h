@@ -245,9 +245,15 @@ static inline __u16 hpcc_chance_queue(__u32 packet, __u32 n)
 	return bytes < 0xffff * HPCC_CHANCE_UNIT ? bytes / HPCC_CHANCE_UNIT : 0xffff;
 }
 
+/* W_AI by which n >= 1 flows share the headroom of eta. w_init < 2^39, 1 - eta < 2^24. */
+static inline q12_t hpcc_w_ai(const struct hpcc_params *p, __u32 n)
+{
+	return (p->w_init * (Q24_ONE - p->eta) >> 24) / n;
+}
+
 /*
  * Sets what follows from N, the flows that share a bottleneck of bps bit/s (0: of W_init / T), >= 1 and scaled to W_init
- * (rx_flows_scale()). w_init < 2^39, 1 - eta < 2^24, n < 2^15.
+ * (rx_flows_scale()). n < 2^15.
  */
 VERIFIED_ONCE int hpcc_params_flows(struct hpcc_params *p, __u32 n, __u64 bps)
 {
@@ -257,7 +263,7 @@ VERIFIED_ONCE int hpcc_params_flows(struct hpcc_params *p, __u32 n, __u64 bps)
 		return 0;
 	bdp = hpcc_bdp_bytes(bps, p->t_ns);
 	w = p->w_init >> 12;
-	p->w_ai = (p->w_init * (Q24_ONE - p->eta) >> 24) / n;
+	p->w_ai = hpcc_w_ai(p, n);
 	p->chance = hpcc_chance_queue(p->packet, bdp && bdp < w ? n * bdp / w : n);
 	return 0;
 }
