@@ -414,6 +414,7 @@ struct tcp_sock {
 	__u32 snd_ssthresh;
 	__u32 snd_cwnd_clamp;
 	__u32 delivered;
+	__u32 lost;
 	__u32 snd_una;
 	__u32 snd_wnd;
 };

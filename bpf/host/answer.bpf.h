@@ -176,7 +176,7 @@ static inline void ingress_probe_credit(ctx_t *ctx, const struct msg *m, const s
  */
 VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct ingress_pkt *p)
 {
-	__u32 len, src, ports = m->offset - sizeof(struct wire_companion);
+	__u32 len, src, ports = m->offset - sizeof(struct wire_companion), clock = p->now_ns >> WIRE_CLOCK_SHIFT;
 	struct wire_hdr hdr = m->hdr;
 	__u8 from[16], to[16];
 
@@ -199,6 +199,13 @@ VERIFIED_APART int ingress_probe(ctx_t *ctx, const struct msg *m, const struct i
 	if (m->companion && (ctx_load(ctx, ports, from, 2) || ctx_load(ctx, ports + 2, to, 2) ||
 			     ctx_store(ctx, ports, to, 2) || ctx_store(ctx, ports + 2, from, 2)))
 		return CTX_DROP;
+	if (m->companion) {
+		clock = bpf_htonl(clock ? clock : 1);
+		__builtin_memcpy(from, &clock, sizeof(clock));
+		if (ctx_store(ctx, ports + __builtin_offsetof(struct wire_companion, clock_high), from, 2) ||
+		    ctx_store(ctx, ports + __builtin_offsetof(struct wire_companion, clock_low), from + 2, 2))
+			return CTX_DROP;
+	}
 	if (m->hdr.flags & WIRE_F_AUTH && ingress_answer_sign(ctx, m, &hdr))
 		return CTX_DROP;
 	return ctx_return(ctx);
@@ -249,6 +256,14 @@ VERIFIED_APART int ingress_held(const struct msg *m, const struct ingress_pkt *p
 	return 0;
 }
 
+/* The receiver's clock in the reply of a companion; 0: not told. */
+static __always_inline __u32 ingress_reply_clock(ctx_t *ctx, const struct msg *m)
+{
+	const struct wire_companion *c = m->companion ? pkt_bytes(ctx, m->offset - sizeof(*c), sizeof(*c)) : 0;
+
+	return c ? (__u32)bpf_ntohs(c->clock_high) << 16 | bpf_ntohs(c->clock_low) : 0;
+}
+
 /* Takes the telemetry that our PROBE collected, as from an echo. */
 static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p, struct host *h,
 					  const struct control *ctl, struct feedback *fb)
@@ -287,6 +302,7 @@ static __always_inline void ingress_reply(ctx_t *ctx, const struct msg *m, struc
 	if (m->companion || f->path.telemetry != TELEMETRY_COMPANION)
 		flow_answered(f);
 	feedback_hops(fb, telem->hop);
+	fb->clock = ingress_reply_clock(ctx, m);
 	feedback_take(f, fb);
 	host_note_rate(h, f, p->now_ns);
 	if (fb->trace)

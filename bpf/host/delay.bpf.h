@@ -13,7 +13,7 @@
  *     because its departure is not known. An ACK covers two packets; a single packet, timed whenever an ACK releases
  *     it, could be the wrong one of the two every time: hence four.
  *  3. A PROBE, which does not wait in fq, is timed by itself: its position is also that of the data
- *     before it.
+ *     before it. Of companions up to FLOW_TIMED more are timed at a time.
  *  4. A lost packet is given up with the feedback for a later one, at the latest after a second.
  *
  * Positions include retransmissions, so no sample is of the wrong copy; the segments of a GSO packet share one, and its
@@ -62,10 +62,41 @@ static inline void delay_note(struct flow *f, __u32 seq, __u64 now_ns, __u64 lef
 	WRITE_ONCE(f->delay.timed_count, n + 1);
 }
 
-static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns)
+static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns, __u64 left_ns)
 {
-	if (!f->delay.probed || delay_is_old(f->delay.probed, now_ns))
-		f->delay.probed = delay_word(seq, now_ns);
+	int i;
+
+	if (!f->delay.probed || delay_is_old(f->delay.probed, now_ns)) {
+		f->delay.probed = delay_word(seq, left_ns);
+		return;
+	}
+	for (i = 0; i < FLOW_TIMED && f->path.telemetry == TELEMETRY_COMPANION; i++) {
+		if (f->delay.timed[i] && !delay_is_old(f->delay.timed[i], now_ns))
+			continue;
+		f->delay.timed[i] = delay_word(seq, left_ns);
+		break;
+	}
+}
+
+/* Takes the answer to a PROBE: the word of its departure, or 0. It ends the wait for those before it. */
+static inline __u64 delay_probed(struct flow *f, __u32 seq)
+{
+	__u64 word = READ_ONCE(f->delay.probed), found = 0;
+	int i;
+
+	if (word >> 32 == seq)
+		found = word;
+	if (word && (__s32)(seq - (__u32)(word >> 32)) >= 0)
+		f->delay.probed = 0;
+	for (i = 0; i < FLOW_TIMED && f->path.telemetry == TELEMETRY_COMPANION; i++) {
+		word = READ_ONCE(f->delay.timed[i]);
+		if (!word || (__s32)(seq - (__u32)(word >> 32)) < 0)
+			continue;
+		if (word >> 32 == seq)
+			found = word;
+		f->delay.timed[i] = 0;
+	}
+	return found;
 }
 
 /* Takes feedback for seq, which would have been here at rx_ns: the round trip in ns, 0 for none. */
@@ -76,11 +107,7 @@ static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 n
 	int i;
 
 	if (probe) {
-		last = READ_ONCE(f->delay.probed);
-		if (last >> 32 == seq)
-			found = last;
-		if (last && (__s32)(seq - (__u32)(last >> 32)) >= 0)
-			f->delay.probed = 0;
+		found = delay_probed(f, seq);
 	} else {
 		for (i = 0; i < FLOW_TIMED; i++) {
 			word = READ_ONCE(f->delay.timed[i]);

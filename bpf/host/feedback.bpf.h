@@ -8,7 +8,8 @@
  *     it, and W is taken within the flow's own bounds (rx.h). A flow of which no hop is known uses delay (swift.h,
  *     fallback.h).
  *  2. N, which comes along, sets W_AI if the receiver's port is the bottleneck.
- *  3. All of this runs under the flow's try-lock; on contention the feedback is dropped and counted (fb_contended).
+ *  3. Delays and losses that no hop reports are a ceiling of W (ceiling.h), and rivals at the receiver's port give it a floor (rival.h).
+ *  4. All of this runs under the flow's try-lock; on contention the feedback is dropped and counted (fb_contended).
  */
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
@@ -18,10 +19,12 @@
 #include "host/trace.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
+#include "sluice/cc/ceiling.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/paths.h"
+#include "sluice/cc/rival.h"
 #include "sluice/cc/rx.h"
 #include "sluice/cc/swift.h"
 #include "sluice/once.h"
@@ -39,6 +42,7 @@ static inline void feedback_begin(struct feedback *fb, const struct control *ctl
 	fb->trace = trace_is_on(ctl);
 	fb->form = RX_HOPS;
 	fb->probe = 0;
+	fb->clock = 0;
 }
 
 static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP_BYTES])
@@ -215,6 +219,8 @@ static inline void feedback_first(struct flow *f, const struct feedback *fb)
 
 	if (n)
 		hpcc_cap(&f->cc, &f->params, first_window(f->params.w_init, n, 0, f->params.packet));
+	if (f->ceiling.slow)
+		ceiling_begin(&f->ceiling, &f->params, f->cc.w);
 }
 
 /* Takes what comes before the first data, the answer to the companion of a handshake. Returns whether it was that. */
@@ -225,6 +231,12 @@ static inline int feedback_is_early(struct flow *f, const struct feedback *fb)
 	feedback_first(f, fb);
 	f->rx.fb_ns = fb->now_ns;
 	return 1;
+}
+
+/* The counter of feedback that no control takes, or STAT_MAX. */
+static inline enum sluice_stat feedback_aside(struct flow *f, const struct feedback *fb)
+{
+	return feedback_is_needless(f, fb) ? STAT_FB_SKIPPED : feedback_is_early(f, fb) ? STAT_FB_FIRST : STAT_MAX;
 }
 
 /* Runs the flow's current control on the feedback, in the form in which it came. */
@@ -246,6 +258,69 @@ VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, str
 	return kind;
 }
 
+/* The time in the queues that the hops report, ns. */
+static inline __u32 feedback_queue_ns(const struct hpcc_ack *ack)
+{
+	__u64 ns = 0;
+	int i;
+
+	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++)
+		if (ack->hop[i].qlen_bytes && ack->hop[i].bps)
+			ns += ack->hop[i].qlen_bytes * 8 * NSEC_PER_SEC / ack->hop[i].bps;
+	return ns < NSEC_PER_SEC ? ns : NSEC_PER_SEC;
+}
+
+/* The floor of W beside rivals at the last hop. n: flows of ours there. */
+static inline q12_t feedback_floor(struct flow *f, const struct feedback *fb, const struct hpcc_ack *ack)
+{
+	__u32 last = ack->hops - 1, n = f->path.flows_fixed ? f->path.flows_expected : fb->flows;
+	int paced = f->tx.own_cc || f->path.port_flags & PORT_F_EDT;
+
+	VERIFIER_FORGET(last);
+	if (last >= HPCC_MAX_HOPS || !paced || f->path.hiercc || n > RX_FLOWS_MAX || !f->rx.fb_ns) {
+		f->rival.queue_ns = 0;
+		return 0;
+	}
+	return rival_floor(&f->rival, &f->params, &ack->hop[last], n, fb->now_ns - f->rx.fb_ns);
+}
+
+/*
+ * Bounds W, which the hops gave, by the delay that they do not report: of a round trip that is noted in the scratch space.
+ * With several paths at once there is none, and none of a companion that waits in the qdisc `sluice`.
+ */
+VERIFIED_ONCE int feedback_bounds(struct flow *f, const struct feedback *fb, const struct hpcc_ack *ack)
+{
+	struct scratch_space *space = scratch_get();
+	struct ceiling_sample *s;
+	int windowed;
+	q12_t floor;
+
+	if (!f || !fb || !ack || !space || fb->form != RX_HOPS || !ack->hops || fb->mode == MODE_OBSERVE ||
+	    f->path.hpcc_off || f->fallback.swift)
+		return 0;
+	s = &space->sample;
+	s->seq = ack->seq;
+	s->snd_nxt = ack->snd_nxt;
+	s->w = f->cc.w;
+	s->full = f->cc.u >= f->params.eta;
+	s->flows = f->path.flows_fixed ? 0 : fb->flows;
+	s->rtt_ns = f->rx.paths || f->path.port_flags & PORT_F_QUEUE ? 0 : s->rtt_ns;
+	s->queue_ns = s->rtt_ns || s->full ? feedback_queue_ns(ack) : 0;
+	s->clock = !!fb->clock;
+	s->there = fb->clock - (__u32)((fb->rx_ns - s->rtt_ns) >> WIRE_CLOCK_SHIFT);
+	if (ceiling_feedback(&f->ceiling, &f->params, s))
+		stats_count(STAT_FB_CUT_DELAY);
+	floor = feedback_floor(f, fb, ack);
+	if (f->cc.w < floor || f->cc.wc < floor) {
+		f->cc.w = f->cc.w > floor ? f->cc.w : floor;
+		f->cc.wc = f->cc.wc > floor ? f->cc.wc : floor;
+		f->cc.rate_bps = hpcc_rate_bps(f->cc.w, f->params.t_ns);
+	}
+	windowed = f->tx.own_cc || (f->wnd.wscale_known && !f->wnd.digest);
+	ceiling_apply(&f->ceiling, &f->params, &f->cc, windowed);
+	return 0;
+}
+
 /* R was was_bps. The qdisc `sluice` spaces the packets that wait by the new one (pace.h), and so does the flow's clock. */
 static inline void feedback_clock(struct flow *f, __u64 now_ns, __u64 was_bps)
 {
@@ -254,6 +329,13 @@ static inline void feedback_clock(struct flow *f, __u64 now_ns, __u64 was_bps)
 
 	if (f->path.port_flags & PORT_F_QUEUE && f->tx.held == HELD_RATE && was && is)
 		__sync_val_compare_and_swap(&f->tx.clock_ns, seen, pacer_rescaled(now_ns, seen, was, is));
+}
+
+/* Counts by s, unless that is STAT_MAX. */
+static inline void feedback_count_if(enum sluice_stat s)
+{
+	if (s != STAT_MAX)
+		stats_count(s);
 }
 
 /* Counts the fate of feedback, for a flow that is on Swift or not. */
@@ -282,7 +364,7 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 {
 	struct scratch_space *space = scratch_get();
 	enum fallback_verdict change = FALLBACK_STAY;
-	enum sluice_stat absurd = STAT_MAX;
+	enum sluice_stat absurd;
 	__u64 was_bps;
 	struct hpcc_ack *ack;
 	__u32 delay_ns = 0, swift;
@@ -299,14 +381,10 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 		stats_count(STAT_FB_CONTENDED);
 		return 0;
 	}
-	if (feedback_is_needless(f, fb)) {
+	absurd = feedback_aside(f, fb);
+	if (absurd != STAT_MAX) {
 		flow_unlock(f);
-		stats_count(STAT_FB_SKIPPED);
-		return 0;
-	}
-	if (feedback_is_early(f, fb)) {
-		flow_unlock(f);
-		stats_count(STAT_FB_FIRST);
+		stats_count(absurd);
 		return 0;
 	}
 	if (fb->hops && fb->form != f->rx.form) {
@@ -319,11 +397,11 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	feedback_ack_make(ack, f, fb);
 	ack->u_other = u_other;
 	delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
+	space->sample.rtt_ns = delay_ns;
 	delay_measure(f, fb, ack, delay_ns);
 	if (!delay_is_wanted(f))
 		delay_ns = 0;
-	if (delay_ns)
-		f->delay.sample_ns = delay_ns;
+	f->delay.sample_ns = delay_ns ?: f->delay.sample_ns;
 	if (f->swift.target_ns)
 		change = fallback_feedback(&f->fallback, &f->cc, turn == HPCC_TURN_CROWDED ? 0 : fb->hops, fb->now_ns,
 					   f->params.t_ns);
@@ -333,9 +411,13 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	if (fb->trace)
 		trace_feedback_before(f, delay_ns);
 	was_bps = f->cc.rate_bps;
+	if (f->cc.hops != ack->hops || f->cc.path_id != ack->path_id)
+		ceiling_forget(&f->ceiling);
 	kind = feedback_decide(f, fb, ack, delay_ns);
 	if (kind == HPCC_FIRST && !f->rx.feedbacks)
 		feedback_first(f, fb);
+	if (kind != HPCC_SKIPPED)
+		feedback_bounds(f, fb, ack);
 	feedback_clock(f, fb->now_ns, was_bps);
 	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
 		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops, flow_bottleneck_bps(&f->cc));
@@ -349,12 +431,11 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	if (fb->trace)
 		trace_feedback_after(f, fb, kind);
 	flow_unlock(f);
-	if (change != FALLBACK_STAY)
-		stats_count(change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT : STAT_FB_TO_HPCC);
-	if (absurd != STAT_MAX)
-		stats_count(absurd);
-	if (turn == HPCC_TURN_KNOWN && !swift)
-		stats_count(STAT_FB_PATH_KEPT);
+	feedback_count_if(change == FALLBACK_STAY     ? STAT_MAX :
+			  change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT :
+							STAT_FB_TO_HPCC);
+	feedback_count_if(absurd);
+	feedback_count_if(turn == HPCC_TURN_KNOWN && !swift ? STAT_FB_PATH_KEPT : STAT_MAX);
 	feedback_count(fb, kind, swift);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "host/peer.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/base_rtt.h"
+#include "sluice/cc/ceiling.h"
 #include "sluice/cc/companion.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/first.h"
@@ -190,9 +191,41 @@ static inline __u64 flow_slack_bytes(const struct flow *f, __u64 w)
 {
 	__u64 burst = f->params.t_ns <= 4 * FLOW_BURST_NS ? w / 4 : w * FLOW_BURST_NS / f->params.t_ns;
 
-	if (f->rx.feedbacks < COMPANION_FIRST || f->rx.form != RX_HOPS || f->cc.u >= Q24_ONE || f->path.hiercc)
+	if (f->rival.queue_ns)
+		return 2 * f->params.packet + hpcc_bdp_bytes(f->cc.rate_bps, f->rival.queue_ns + f->rival.queue_ns / 4);
+	if (f->rx.feedbacks < COMPANION_FIRST || f->rx.form != RX_HOPS || f->cc.u >= Q24_ONE || f->path.hiercc ||
+	    f->ceiling.w)
 		return 0;
 	return burst < FLOW_BURST_BYTES ? burst : FLOW_BURST_BYTES;
+}
+
+static inline int flow_trylock(struct flow *f)
+{
+	return __sync_val_compare_and_swap(&f->rx.lock, 0, 1) == 0;
+}
+
+static inline void flow_unlock(struct flow *f)
+{
+	__sync_fetch_and_and(&f->rx.lock, 0);
+}
+
+/*
+ * More than CEILING_LOSS_PERCENT of a window was lost, or all of it (timeout). Only on a path whose hops are known:
+ * elsewhere W is Swift's.
+ */
+VERIFIED_ONCE int flow_lost(struct flow *f, __u32 timeout)
+{
+	int cut;
+
+	if (!f || !f->cc.hops || f->rx.form != RX_HOPS || f->path.hpcc_off || !flow_trylock(f))
+		return 0;
+	if (timeout)
+		ceiling_timeout(&f->ceiling, &f->params, f->cc.w);
+	cut = timeout || ceiling_lost(&f->ceiling, &f->params, f->cc.w);
+	if (cut)
+		hpcc_cap(&f->cc, &f->params, f->ceiling.w);
+	flow_unlock(f);
+	return cut;
 }
 
 /* W, with room for a burst, in segments of `segment` wire bytes, rounded up: the window of a TCP that counts segments. */
@@ -252,16 +285,6 @@ static inline int flow_falls_silent(struct flow *f, __u64 now_ns)
 		return 0;
 	WRITE_ONCE(f->beside.unanswered, FLOW_SILENT);
 	return 1;
-}
-
-static inline int flow_trylock(struct flow *f)
-{
-	return __sync_val_compare_and_swap(&f->rx.lock, 0, 1) == 0;
-}
-
-static inline void flow_unlock(struct flow *f)
-{
-	__sync_fetch_and_and(&f->rx.lock, 0);
 }
 
 /*
@@ -426,6 +449,8 @@ static inline void host_note_rate(struct host *h, const struct flow *f, __u64 no
 		return;
 	h->rate_bps = f->cc.rate_bps;
 	h->rate_ns = now_ns;
+	if (ceiling_was_cut(&f->ceiling))
+		h->bound_ns = now_ns;
 }
 
 /*
@@ -448,7 +473,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 	struct host_key remote;
-	const struct host *h;
+	const struct host *h = 0;
 	struct port *port;
 	q12_t w, known = 0;
 	__u32 ifindex, n;
@@ -473,6 +498,8 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 			f->cc.w = f->cc.wc = f->params.w_init;
 			hpcc_cap(&f->cc, &f->params, w);
 		}
+		if (h && h->bound_ns && now_ns - h->bound_ns < CEILING_REMEMBERED_NS)
+			ceiling_begin(&f->ceiling, &f->params, f->cc.w);
 	}
 	if (!f->companion.began_us)
 		f->companion.began_us = FIRST_BEGAN(now_ns);

@@ -96,6 +96,7 @@ static inline int egress_probe_sign(struct egress_head *head, struct egress_pkt 
 static inline __u32 egress_probe_position(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					  const struct voq_out *out)
 {
+	__u64 wait_ns = 0;
 	__u32 seq;
 
 	p->now_ns = bpf_ktime_get_ns();
@@ -103,8 +104,11 @@ static inline __u32 egress_probe_position(struct __sk_buff *ctx, struct egress_p
 		p->now_ns = out->departure_ns;
 		bpf_skb_set_tstamp(ctx, p->now_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
 	}
-	seq = flow_left_bytes(f, p->now_ns);
-	delay_note_probe(f, seq, p->now_ns);
+	/* The kernel leaves the departure time of a packet to its clone. */
+	if (p->companion <= PROBE_OF_DATA && f->path.port_flags & PORT_F_EDT)
+		wait_ns = pacer_wait_ns(p->now_ns, ctx->tstamp);
+	seq = flow_left_bytes(f, p->now_ns + wait_ns);
+	delay_note_probe(f, seq, p->now_ns, p->now_ns + wait_ns);
 	return seq;
 }
 

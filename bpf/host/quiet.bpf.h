@@ -57,6 +57,8 @@ struct {
 static inline void companion_due_params(struct companion_params *due, const struct flow *f)
 {
 	companion_params_init(due, f->tx.segment, f->params.t_ns);
+	if (f->ceiling.w) /* what no hop reports is seen by them alone */
+		ceiling_companions(&f->ceiling, due);
 }
 
 /* Whether a packet whose weight is known is quiet. */

@@ -15,7 +15,8 @@
  *     PROBE should have been answered. Until then, and while Sluice does not govern a socket that it has governed
  *     (bypass, another mode, a peer that is silent), it behaves as under Reno, by the kernel's own functions, with the
  *     pacing rate and the packet sizes of the kernel's default.
- *  4. A socket that gets another control, by us or by its program, is a foreign stack from then on (rwnd.bpf.h).
+ *  4. Losses that no stamped hop explains lower W (ceiling.h): more than some of a window, or a timeout.
+ *  5. A socket that gets another control, by us or by its program, is a foreign stack from then on (rwnd.bpf.h).
  *
  * cong_control() takes only its first argument: the later ones changed in Linux 6.10.
  */
@@ -27,6 +28,8 @@
 #include "host/pass.bpf.h"
 #include "host/quiet.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/abi/stats.h"
+#include "sluice/cc/ceiling.h"
 #include "sluice/cc/near.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
@@ -66,6 +69,9 @@ struct cc_priv {
 	__u32 open;	 /* the connection is established */
 	__u32 kept;	 /* it stays ours: Sluice has governed it, or the machine's own control cannot be had */
 	__u32 paces;	 /* it paces itself because Sluice wants that */
+	__u32 window_at; /* tp->delivered when the window began whose losses are counted */
+	__u32 lost_at;	 /* tp->lost at that time */
+	__u32 timeout;	 /* it is in recovery from a timeout, which was taken */
 };
 
 static inline struct tcp_sock *cc_tcp(struct sock *sk)
@@ -302,6 +308,9 @@ static inline void cc_open(struct sock *sk)
 	priv->governed = 0;
 	priv->heard = 0;
 	priv->near = 0;
+	priv->window_at = priv->delivered;
+	priv->lost_at = cc_tcp(sk)->lost;
+	priv->timeout = 0;
 	priv->open = 1;
 	if (!ctl)
 		return;
@@ -385,6 +394,26 @@ static inline void cc_first(struct sock *sk, int anew)
 	cc_apply(sk, &key, f);
 }
 
+/* Takes the losses that the socket has found. */
+static inline void cc_losses(struct sock *sk, struct flow *f)
+{
+	__u32 state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state), lost, arrived;
+	struct tcp_sock *tp = cc_tcp(sk);
+	struct cc_priv *priv = cc_priv(sk);
+
+	if (state == TCP_CA_Loss && !priv->timeout && flow_lost(f, 1))
+		stats_count(STAT_FB_CUT_TIMEOUT);
+	priv->timeout = state == TCP_CA_Loss;
+	arrived = tp->delivered - priv->window_at;
+	if (arrived < priv->segments)
+		return;
+	lost = tp->lost - priv->lost_at;
+	priv->window_at = tp->delivered;
+	priv->lost_at = tp->lost;
+	if (lost * 100ULL > (lost + arrived) * (__u64)CEILING_LOSS_PERCENT && state != TCP_CA_Loss && flow_lost(f, 0))
+		stats_count(STAT_FB_CUT_LOSS);
+}
+
 static inline void cc_acked(struct sock *sk)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
@@ -398,6 +427,7 @@ static inline void cc_acked(struct sock *sk)
 		f = bpf_map_lookup_elem(&flows, &key);
 		if (f && f->tx.flags & FLOW_F_TELEM) {
 			priv->heard = !!f->rx.feedbacks;
+			cc_losses(sk, f);
 			cc_apply(sk, &key, f);
 			return;
 		}

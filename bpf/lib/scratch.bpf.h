@@ -5,6 +5,7 @@
 #include "lib/base.bpf.h"
 #include "lib/maps.bpf.h"
 #include "sluice/abi/abi.h"
+#include "sluice/cc/ceiling.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/wire/intmd.h"
 #include "sluice/wire/telemetry.h"
@@ -143,6 +144,7 @@ struct ingress_pkt {
 struct feedback {
 	__u64 rx_ns, now_ns;
 	__u32 seq, mode;
+	__u32 clock; /* the receiver's, when the companion came, units of 2^WIRE_CLOCK_SHIFT ns; 0: not told */
 	__u16 nhop_path;
 	__u16 flows; /* N; 0: not told */
 	__u8 hops;
@@ -199,6 +201,7 @@ struct scratch_space {
 	struct tor_flow_key tor_key; /* hop: of the packet at hand */
 	struct tor_news tor_news;
 	struct hpcc_ack ack;
+	struct ceiling_sample sample;
 	struct companion_wanted wanted; /* request by, or for, the current flow */
 	struct trace_feedback traced;	/* the decision on the last feedback */
 	__u8 options[64];		/* TCP options of a SYN */

@@ -42,7 +42,7 @@ cc_prepare() {
 	local cc tcp list=/proc/sys/net/ipv4/tcp_allowed_congestion_control
 
 	CC_ALLOWED_BEFORE=$(<$list)
-	for cc in $LAB_CCS $LAB_PODCCS; do
+	for cc in $LAB_CCS $LAB_PODCCS $LAB_RIVAL; do
 		tcp=$(cc_field "$cc" 2)
 		[[ $tcp == - || " $(<$list) " == *" $tcp "* ]] && continue
 		modprobe -q "tcp_$tcp" 2>/dev/null
@@ -99,12 +99,15 @@ cc_pods() {
 
 # cc_apply CC BASE_RTT_US DIR: sets CC up in a topology that is up.
 cc_apply() {
-	local cc=$1 base_us=$2 dir=$3 tcp ns permille k_us two_packets_us
+	local cc=$1 base_us=$2 dir=$3 tcp ns permille k_us two_packets_us i
 
 	tcp=$(cc_field "$cc" 2)
 	for ns in "${NET_HOSTS[@]}"; do
 		[[ $tcp == - ]] && break
 		cc_set "$ns" "$tcp" "$(cc_field "$cc" 3)" || return 1
+	done
+	for ((i = LAB_SENDERS - LAB_RIVALS + 1; i <= LAB_SENDERS && LAB_RIVALS; i++)); do
+		cc_set "h$i" "$LAB_RIVAL" "$(cc_field "$LAB_RIVAL" 3)" || return 1
 	done
 	cc_pods "$cc" || return 1
 
@@ -127,11 +130,14 @@ cc_daemons() {
 
 # cc_start CC BASE_RTT_US DIR: the programs of CC, if it has any.
 cc_start() {
-	local switches=() hosts=("${NET_HOSTS[@]}")
+	local switches=() hosts=("${NET_HOSTS[@]}") i
 
 	cc_daemons "$1" || return 0
 	[[ $(cc_field "$1" 5) == everywhere ]] && switches=("${NET_SWITCHES[@]}")
 	[[ $(cc_field "$1" 5) == - ]] && switches=("${NET_SWITCHES[@]}") hosts=(hosts)
+	for ((i = LAB_SENDERS - LAB_RIVALS + 1; i <= LAB_SENDERS && LAB_RIVALS; i++)); do
+		mapfile -t hosts < <(printf '%s\n' "${hosts[@]}" | grep -vx "h$i")
+	done
 	# The spine of racks has no port to report, and the probe is in no rack.
 	[[ $LAB == racks ]] && switches=()
 	((LAB_RACKS == 0)) || hosts=("${NET_RACKS[@]}")

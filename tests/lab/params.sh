@@ -7,7 +7,7 @@ LAB_MAX_SENDERS=250
 # The variables of the environment that a lab in a VM gets; CC and MECH are given for each of its runs.
 PARAMS_NAMES="LAB SENDERS RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL RATE RTT BUFFER TIME WARMUP
 	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH OVERLAY CLASSES BORROW BLIND AUTH
-	RATES HEADROOM PFC SHAPE CORE NIC GSO QUEUE LOOPS INCAST"
+	RATES HEADROOM PFC SHAPE CORE NIC GSO QUEUE LOOPS INCAST RIVALS"
 # Pairs of NICs that a VM has room for (tests/vm/run --help).
 LAB_MAX_NICS=32
 
@@ -57,6 +57,7 @@ usage() {
 	                      delivers late
 	  KILL=               racks: so long (us ms s) after the start the receiving node's sluiced is killed;
 	                      half a second later it is started again
+	  RIVALS=             star: cubic:1, and the last of the senders is a host without Sluice, with this control
 	  OFFER=200           udp: what the senders offer together, in percent of RATE
 	  TCP=                udp: how many of the senders send TCP
 	  PODCC=cubic         node, racks, fabric: the pods' own controls, dealt to the senders in turn: cubic bbr dctcp
@@ -179,6 +180,7 @@ params_read() {
 	LAB_SENDERS=$((10#$LAB_SENDERS))
 	params_range SENDERS "$LAB_SENDERS" "$LAB_SENDERS" 1 $LAB_MAX_SENDERS senders
 
+	params_rivals
 	LAB_OFFER=${OFFER:-200} LAB_TCP=${TCP:-0}
 	if [[ $LAB == udp ]]; then
 		[[ $LAB_OFFER =~ ^[0-9]{1,6}$ && $LAB_TCP =~ ^[0-9]{1,3}$ ]] ||
@@ -533,6 +535,17 @@ params_nic() {
 	LAB_NICS=$((LAB_SENDERS + 2))
 	((LAB_NICS <= LAB_MAX_NICS)) || params_bad "SENDERS=$LAB_SENDERS with NIC=$LAB_NIC: the virtual machine has room for" \
 		"$((LAB_MAX_NICS - 2)) senders; make SENDERS fewer, or leave NIC out"
+}
+
+# RIVALS=cubic:1: the last of the senders are hosts without Sluice.
+params_rivals() {
+	LAB_RIVAL='' LAB_RIVALS=0
+	[[ ${RIVALS:-} ]] || return 0
+	[[ $RIVALS =~ ^(cubic|bbr|dctcp|reno):([1-9][0-9]?)$ ]] ||
+		params_bad "RIVALS=$RIVALS is no control and how many: cubic:1, or bbr, dctcp, reno"
+	LAB_RIVAL=${BASH_REMATCH[1]} LAB_RIVALS=${BASH_REMATCH[2]}
+	[[ $LAB == star ]] || params_bad "RIVALS=$RIVALS are hosts of LAB=star, not of LAB=$LAB"
+	((LAB_RIVALS < LAB_SENDERS)) || params_bad "RIVALS=$RIVALS of SENDERS=$LAB_SENDERS: one at least has to obey"
 }
 
 params_podcc() {

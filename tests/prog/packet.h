@@ -106,7 +106,9 @@ struct wire_spec {
 	__u64 auth_seq;
 };
 
-#define COMPANION_BYTES 76   /* behind the IP header */
+#define COMPANION_BYTES 76 /* behind the IP header */
+#define COMPANION_CLOCK_HIGH 14
+#define COMPANION_CLOCK_LOW 18
 #define COMPANION_TELEM 32   /* of these: nHop and pathID */
 #define COMPANION_MESSAGE 24 /* version and message */
 #define COMPANION_NO_PORT 7  /* both ports where the protocol has none */

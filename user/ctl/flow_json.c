@@ -55,6 +55,12 @@ void flow_json(const struct flow_row *row, const struct flow_list *l, int watche
 	out_u64("base_rtt_ns", f->params.t_ns);
 	if (f->delay.least.ns.most_ns)
 		out_u64("measured_rtt_ns", f->delay.least.ns.most_ns);
+	out_u64("ceiling_bytes", q12_to_bytes(f->ceiling.w));
+	out_u64("unreported_delay_ns", f->ceiling.delay_ns);
+	out_u64("cuts_by_delay", f->ceiling.by_delay);
+	out_u64("cuts_by_loss", f->ceiling.by_loss);
+	out_u64("cuts_by_timeout", f->ceiling.by_timeout);
+	out_u64("rival_queue_ns", f->rival.queue_ns);
 	out_u64("path_id", f->cc.path_id);
 	out_u64("feedbacks", f->rx.feedbacks);
 	if (f->rx.fb_ns)

@@ -212,6 +212,10 @@ static const char *decision_text(const struct why *w)
 		return "The delay ({delay}) is below the target ({target}): W goes up; now {w} bytes.{bound}";
 	if (f->rx.form == RX_WINDOW)
 		return "Its receiver decides: W = {w} bytes.{bound}";
+	if (f->ceiling.w && f->cc.w >= f->ceiling.w)
+		return "A delay of {unreported} on the way there, or a loss, that no port of the path reports bounds it: W = {w} bytes.{bound}";
+	if (f->rival.queue_ns)
+		return "Others than Sluice's flows hold a queue of {rival} at its receiver's port: W is no less than a share beside them; now {w} bytes.{bound}";
 	if (f->cc.u >= f->params.eta)
 		return "U = {u} is above the target of {eta}: W = Wc x {eta} / {u} + W_AI ({ai} bytes); now {w} bytes.{bound}";
 	if (f->cc.inc_stage >= f->params.max_stage)
@@ -327,6 +331,8 @@ static void control_fill(struct words *s, const struct why *w)
 	word_set(s, "stage", "%u", f->cc.inc_stage);
 	word_set(s, "stages", "%u", f->params.max_stage);
 	word_set_time(s, "delay", f->delay.sample_ns);
+	word_set_time(s, "unreported", f->ceiling.delay_ns);
+	word_set_time(s, "rival", f->rival.queue_ns);
 	word_set_time(s, "target", f->swift.target_ns);
 	if (is_lowest(w))
 		word_set(s, "bound", " It is at its lower bound.");

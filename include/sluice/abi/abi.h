@@ -17,6 +17,6 @@
 #include "sluice/abi/trace.h"
 #include "sluice/abi/voq.h"
 
-#define SLUICE_ABI 25
+#define SLUICE_ABI 26
 
 #endif

@@ -4,10 +4,12 @@
 /* Flows: the flows map, the receiver's state for its reports, and the reports that it hands to the daemon. */
 #include "sluice/abi/addr.h"
 #include "sluice/cc/base_rtt.h"
+#include "sluice/cc/ceiling.h"
 #include "sluice/cc/companion.h"
 #include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/paths.h"
+#include "sluice/cc/rival.h"
 #include "sluice/cc/rx.h"
 #include "sluice/cc/swift.h"
 #include "sluice/types.h"
@@ -202,7 +204,7 @@ struct flow_beside {
 
 /* Round trips of timed packets (delay.bpf.h). */
 struct flow_delay {
-	__u64 timed[FLOW_TIMED];     /* egress: position << 32 | departure, ns; see timed_count */
+	__u64 timed[FLOW_TIMED];     /* egress: position << 32 | departure, ns; see timed_count. Companions: 0: free */
 	__u64 probed;		     /* egress: the same of a PROBE; 0: none */
 	__u32 timed_count;	     /* egress adds, ingress sets to 0 */
 	__u32 sample_ns;	     /* ingress: the last sample that was used by Swift; 0: none yet */
@@ -230,6 +232,9 @@ struct flow {
 	struct flow_delay delay;
 	struct companion_state companion; /* egress */
 	struct flow_beside beside;
+	struct ceiling ceiling; /* ingress and tcp_cc, under the lock; egress reads w */
+	struct rival rival;	/* ingress, under the lock; egress and tcp_cc read queue_ns */
+	__u8 pad[24];		/* up to a whole line */
 };
 
 /* A receiver's report state for a flow, keyed as in flows: where the receiver reports W. */
@@ -259,7 +264,7 @@ _Static_assert(__builtin_offsetof(struct flow_key, domain) - __builtin_offsetof(
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(FLOW_LINE(tx) && FLOW_LINE(rx) && FLOW_LINE(cc) && FLOW_LINE(params), "cache lines of a flow");
-_Static_assert(sizeof(struct flow) == 744, "flow: 40 beyond a multiple of 64");
+_Static_assert(sizeof(struct flow) == 872, "flow: 40 beyond a multiple of 64");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
 
 #endif

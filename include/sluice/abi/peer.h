@@ -20,6 +20,7 @@ struct host {
 	__u64 answers_ns;    /* ingress, compare-and-swap: the bucket of answers to its PROBEs (bucket.h) */
 	__u64 rate_bps;	     /* ingress: R of the flow to it that last had feedback */
 	__u64 rate_ns;	     /* when rate_bps was stored; 0: no flow has had feedback */
+	__u64 bound_ns;	     /* ingress: when a flow to it was last cut for what no hop reports (ceiling.h); 0: never */
 	/* Sequences that are too old, in units of 2^WIRE_HELD_SHIFT ns; a time of 0: never. */
 	__u32 old_at;  /* ingress: time of its last PROBE that was older than rx_seq allows */
 	__u32 old_by;  /* ingress: by how much */

@@ -137,6 +137,9 @@
 	X(FB_FIRST, "fb_first", ALSO, "feedback recorded only (first, path changed, idle)")                            \
 	X(FB_FAST, "fb_fast", ALSO, "feedback that changed W")                                                         \
 	X(FB_FULL, "fb_full", ALSO, "feedback that changed W and committed Wc")                                        \
+	X(FB_CUT_DELAY, "fb_cut_delay", ALSO, "round trips after which W went down: a delay that no hop reports")      \
+	X(FB_CUT_LOSS, "fb_cut_loss", ALSO, "windows after which W went down: a loss that no hop explains")            \
+	X(FB_CUT_TIMEOUT, "fb_cut_timeout", ALSO, "retransmission timeouts, after which W was one packet")             \
 	X(FB_SKIPPED, "fb_skipped", ALSO, "feedback ignored (reordered, no hop and no delay)")                         \
 	X(FB_WINDOW, "fb_window", ALSO, "feedback that was W, which its receiver computed")                            \
 	X(FB_BAD_FORM, "fb_bad_form", ALSO, "feedback ignored: it says to be of two forms, or has not one value")      \

@@ -22,7 +22,7 @@
  *  6. A flow to a host whose flows were cut within CEILING_REMEMBERED_NS has its first window as its ceiling, which
  *     doubles with each round.
  *
- * docs/simulator.md has figures. The BPF programs do not use it yet: a reply does not have the receiver's clock.
+ * docs/simulator.md has figures.
  */
 #include "sluice/cc/companion.h"
 #include "sluice/cc/hpcc_state.h"

@@ -11,8 +11,6 @@
  *     of BDP / n. Together they leave room, so the queue ends with the rivals, and the floor with the queue.
  *  3. A window is acknowledged a queue later: TCP has so much more under way, and R holds the flow.
  *  4. Only for flows that somebody paces, and only at the last hop, whose flows the receiver counts.
- *
- * The BPF programs do not use it yet.
  */
 #include "sluice/cc/hpcc_state.h"
 

@@ -196,10 +196,17 @@ struct wire_companion {
 	__be16 udp_checksum; /* ignored */
 	__be32 marker;	     /* WIRE_COMPANION_MARKER */
 	__u8 tcp_words;	     /* 0 */
-	__u8 reserved[3];    /* sent as 0, ignored */
+	__u8 tcp_flags;	     /* sent as 0, ignored */
+	/*
+	 * In the reply the receiver's clock when the companion came, units of 2^WIRE_CLOCK_SHIFT ns, in the place of TCP's
+	 * window and urgent pointer. 0: not told, as in the companion itself.
+	 */
+	__be16 clock_high;
 	__be16 tcp_checksum; /* ignored */
-	__be16 tcp_urgent;   /* sent as 0, ignored */
+	__be16 clock_low;
 };
+
+#define WIRE_CLOCK_SHIFT 6
 
 #define WIRE_COMPANION_LENGTH 4
 /*

@@ -7,6 +7,7 @@
 #include "sluice/cc/companion.h"
 #include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
+#include "sluice/wire/wire.h"
 
 TestSuite(companion, .init = egress_make, .fini = world_drop, .timeout = 60);
 TestSuite(companion_xdp, .init = egress_make, .fini = world_drop, .timeout = 60);
@@ -270,6 +271,7 @@ SinkTest(companion, companion__is_turned_round)
 			struct frame data = frame_of(s), in = companion_of(&data, 2, 0x12345678), want = in;
 			unsigned int bytes = v6 ? 16 : 4, at = 14 + (v6 ? 8 : 12), l4 = companion_at(&in);
 			struct result r;
+			__u32 clock;
 
 			put16(in.b + l4 + COMPANION_TELEM, 1 << 12 | 0x321);
 			put64(in.b + l4 + COMPANION_TELEM + 4, 0x1122334455667788);
@@ -286,6 +288,12 @@ SinkTest(companion, companion__is_turned_round)
 			expect_verdict(r, VERDICT_REDIRECT);
 			expect_counted(STAT_RX_PROBE, STAT_RX_COMPANION);
 			memcpy(want.b + l4 + COMPANION_TELEM + 2, r.out.b + l4 + COMPANION_TELEM + 2, 2); /* N */
+			clock = get16(r.out.b + l4 + COMPANION_CLOCK_HIGH) << 16 |
+				get16(r.out.b + l4 + COMPANION_CLOCK_LOW);
+			expect_eq((__u32)(clock_ns() >> WIRE_CLOCK_SHIFT) - clock < NSEC_PER_SEC >> WIRE_CLOCK_SHIFT,
+				  1);
+			put16(want.b + l4 + COMPANION_CLOCK_HIGH, clock >> 16);
+			put16(want.b + l4 + COMPANION_CLOCK_LOW, clock);
 			expect_frame(&r.out, &want);
 			expect_untouched(EGRESS, &r.out, STAT_TX_OWN);
 			/* The flow that goes back is known from now on, and counts for N. */
