@@ -338,6 +338,55 @@ SinkTest(companion, reply__is_feedback)
 	}
 }
 
+/* Replies after T and then after 2 T, all of it on the way there or all on the way back. No hop reports a queue. */
+SinkTest(companion, reply__that_is_late_on_the_way_there_lowers_w)
+{
+	const __u64 t_ns = 4 * MS;
+
+	FOR_V4_AND_V6 (v6) {
+		for (int there = 0; there < 2; there++) {
+			struct ip_spec s = { .v6 = v6, .sport = 4000 + there, .payload = 1000 },
+				       back = { .v6 = v6, .reply = 1, .dport = s.sport, .payload = 1000 };
+			struct frame data, in, out = frame_of(s);
+			struct host h = host_get(v6, HOST_B);
+			unsigned int l4, clock;
+			struct flow f;
+			__u64 late_ns;
+
+			telemetry_beside();
+			run(EGRESS, &out);
+			expect_counted(STAT_TX_BESIDE);
+			h.asked_ns = clock_ns();
+			host_set(v6, HOST_B, &h);
+			data = frame_of(back);
+			for (int i = 0; i < 8; i++) {
+				clock_pass(t_ns);
+				late_ns = i < 2 ? 0 : t_ns;
+				f = flow_get(s);
+				f.params.t_ns = t_ns;
+				f.tx.bytes += 1000;
+				f.delay.probed = f.tx.bytes << 32 | (__u32)(clock_ns() - t_ns - late_ns);
+				flow_set(s, &f);
+				in = companion_of(&data, 3, f.tx.bytes);
+				l4 = companion_at(&in);
+				put16(in.b + l4 + COMPANION_TELEM, 1 << 12 | 0x321);
+				put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | (1000 + i * (t_ns / 1000)) << 36);
+				clock = (clock_ns() - (there ? 0 : late_ns)) >> WIRE_CLOCK_SHIFT;
+				put16(in.b + l4 + COMPANION_CLOCK_HIGH, clock >> 16);
+				put16(in.b + l4 + COMPANION_CLOCK_LOW, clock);
+				expect_verdict(run(sink, &in), VERDICT_DROP);
+				world_ended();
+			}
+			f = flow_get(s);
+			expect_eq(f.rx.feedbacks, 8);
+			expect_eq(f.ceiling.by_delay > 0, there);
+			expect_eq(f.ceiling.w > 0, there);
+			if (there)
+				expect_between(f.cc.w, f.params.w_min, f.ceiling.w);
+		}
+	}
+}
+
 /*
  * The companion of a handshake asks for N before the first data leaves, which begins with W_init / N. N may come late. While
  * it is known, the next connections do not ask.
