@@ -2,8 +2,7 @@
 #ifndef SLUICE_DELAY_BPF_H
 #define SLUICE_DELAY_BPF_H
 /*
- * The delay of a round trip: the input of the measured T (base_rtt.h), and of Swift (swift.h) in flows of which no hop
- * is known.
+ * The time of a round trip: the input of the measured T (base_rtt.h), and of the ceiling of W (ceiling.h).
  *
  *  1. Egress notes position and departure of up to FLOW_TIMED packets in a row, and then of none until there is
  *     feedback for one of them or for a later packet. The departure is the pacer's: waiting in fq is not waiting in a
@@ -24,19 +23,13 @@
 #include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/base_rtt.h"
-#include "sluice/cc/swift.h"
 #include "sluice/once.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
 
+#define DELAY_MAX_NS (1U << 30)
 #define DELAY_GIVE_UP_NS ((__s32)NSEC_PER_SEC)
 #define DELAY_AGE_MAX_NS (0xffffULL << WIRE_AGE_SHIFT) /* an age of this or more on the wire is saturated */
-
-/* Whether Swift wants it. */
-static inline int delay_is_wanted(const struct flow *f)
-{
-	return !f->cc.hops && !f->rx.told_hops && f->swift.target_ns;
-}
 
 static inline __u64 delay_word(__u32 seq, __u64 left_ns)
 {
@@ -123,16 +116,16 @@ static inline __u32 delay_sample(struct flow *f, __u32 seq, __u64 rx_ns, __u64 n
 	if (!found || now_ns - rx_ns >= DELAY_AGE_MAX_NS)
 		return 0;
 	delay_ns = (__u32)rx_ns - (__u32)found;
-	return delay_ns < SWIFT_DELAY_MAX_NS ? delay_ns : 0;
+	return delay_ns < DELAY_MAX_NS ? delay_ns : 0;
 }
 
 /*
  * The time in queues on a path whose hops were not reported with this feedback. On a path that stamps nothing a flow
- * that sends as little as it may causes no queue.
+ * that sends as little as feedback makes it causes no queue.
  */
 static inline __u64 delay_queue_ns(const struct flow *f, const struct feedback *fb)
 {
-	if (!fb->hops && f->fallback.swift && f->cc.w <= f->params.w_min)
+	if (!fb->hops && flow_is_bare(f) && f->cc.w <= hpcc_floor(&f->params))
 		return 0;
 	return BASE_RTT_NONE;
 }

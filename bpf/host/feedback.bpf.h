@@ -5,10 +5,10 @@
  * Turns feedback into W and R, whichever way it came: as an echo, in the answer to a PROBE, or in a FEEDBACK message.
  *
  *  1. Hops go through all of Algorithm 1 (hpcc.h), with a record for each path in use (paths.h), U through the rest of
- *     it, and W is taken within the flow's own bounds (rx.h). A flow of which no hop is known uses delay (swift.h,
- *     fallback.h).
+ *     it, and W is taken within the flow's own bounds (rx.h).
  *  2. N, which comes along, sets W_AI if the receiver's port is the bottleneck.
- *  3. Delays and losses that no hop reports are a ceiling of W (ceiling.h), and rivals at the receiver's port give it a floor (rival.h).
+ *  3. Delays and losses that no hop reports are a ceiling of W (ceiling.h), and rivals at the receiver's port give it a floor
+ *     (rival.h). Of a flow whose path stamps nothing, W is the ceiling.
  *  4. All of this runs under the flow's try-lock; on contention the feedback is dropped and counted (fb_contended).
  */
 #include "lib/base.bpf.h"
@@ -20,13 +20,11 @@
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
 #include "sluice/cc/ceiling.h"
-#include "sluice/cc/fallback.h"
 #include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/paths.h"
 #include "sluice/cc/rival.h"
 #include "sluice/cc/rx.h"
-#include "sluice/cc/swift.h"
 #include "sluice/once.h"
 #include "sluice/types.h"
 #include "sluice/wire/telemetry.h"
@@ -51,20 +49,6 @@ static inline void feedback_hops(struct feedback *fb, const __u8 (*hop)[WIRE_HOP
 
 	for (i = 0; i < HPCC_MAX_HOPS; i++)
 		fb->hop[i] = *(const __be64 *)hop[i];
-}
-
-/* Feeds a delay to Swift; without a timed packet there is none. */
-VERIFIED_ONCE int feedback_swift(struct flow *f, const struct hpcc_ack *ack, __u32 delay_ns, __u32 mode)
-{
-	struct swift_ack sample = { .delay_ns = delay_ns };
-
-	if (!f || !ack || !delay_ns)
-		return HPCC_SKIPPED;
-	if (mode == MODE_OBSERVE)
-		return HPCC_FAST;
-	sample.seq = ack->seq;
-	sample.snd_nxt = ack->snd_nxt;
-	return swift_new_ack(&f->cc, &f->params, &f->swift, &sample);
 }
 
 /* Sets W_AI by N if the receiver's port, of bps (0: not told), is the bottleneck. Returns the counter of an absurd N. */
@@ -223,31 +207,54 @@ static inline void feedback_first(struct flow *f, const struct feedback *fb)
 		ceiling_begin(&f->ceiling, &f->params, f->cc.w);
 }
 
-/* Takes what comes before the first data, the answer to the companion of a handshake. Returns whether it was that. */
-static inline int feedback_is_early(struct flow *f, const struct feedback *fb)
+/*
+ * The counter of feedback that no control takes, or STAT_MAX. Before the first data the answer to the companion of a handshake
+ * tells N, and without hops nothing.
+ */
+static inline enum sluice_stat feedback_aside(struct flow *f, const struct feedback *fb)
 {
-	if (f->rx.feedbacks || f->companion.began_us || READ_ONCE(f->tx.bytes) || fb->form != RX_HOPS || !fb->hops)
-		return 0;
+	if (feedback_is_needless(f, fb))
+		return STAT_FB_SKIPPED;
+	if (f->rx.feedbacks || f->companion.began_us || READ_ONCE(f->tx.bytes) || fb->form != RX_HOPS)
+		return STAT_MAX;
+	if (!fb->hops)
+		return STAT_FB_SKIPPED;
 	feedback_first(f, fb);
 	f->rx.fb_ns = fb->now_ns;
+	return STAT_FB_FIRST;
+}
+
+/*
+ * Whether nothing is known of the hops: this feedback has none that can be compared, and the last that had some is older than
+ * a record lasts. A path that stamps some packets is known by those.
+ */
+static inline int feedback_is_bare(struct flow *f, const struct feedback *fb, enum hpcc_turn turn)
+{
+	if (fb->hops && turn != HPCC_TURN_CROWDED) {
+		f->hops_ns = fb->now_ns;
+		return 0;
+	}
+	if (fb->form != RX_HOPS || (f->hops_ns && fb->now_ns - f->hops_ns <= hpcc_idle_ns(f->params.t_ns)))
+		return 0;
+	if (f->cc.hops || f->rx.told_hops) {
+		hpcc_forget(&f->cc);
+		ceiling_forget(&f->ceiling);
+	}
+	f->rx.form = RX_HOPS;
+	f->rx.told_hops = 0;
 	return 1;
 }
 
-/* The counter of feedback that no control takes, or STAT_MAX. */
-static inline enum sluice_stat feedback_aside(struct flow *f, const struct feedback *fb)
+/* Runs the flow's control on the feedback, in the form in which it came. bare: a delay is all that there is. */
+VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack, __u32 bare)
 {
-	return feedback_is_needless(f, fb) ? STAT_FB_SKIPPED : feedback_is_early(f, fb) ? STAT_FB_FIRST : STAT_MAX;
-}
-
-/* Runs the flow's current control on the feedback, in the form in which it came. */
-VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, struct hpcc_ack *ack, __u32 delay_ns)
-{
+	struct scratch_space *space = scratch_get();
 	enum hpcc_kind kind;
 
-	if (!f || !fb || !ack || !f->params.t_ns)
+	if (!f || !fb || !ack || !space || !f->params.t_ns)
 		return HPCC_SKIPPED;
-	if (f->fallback.swift)
-		return feedback_swift(f, ack, delay_ns, fb->mode);
+	if (bare)
+		return f->path.delay && space->sample.rtt_ns ? HPCC_FAST : HPCC_SKIPPED;
 	if (fb->form != RX_HOPS)
 		return feedback_window(f, fb);
 	if (fb->mode != MODE_OBSERVE)
@@ -284,33 +291,54 @@ static inline q12_t feedback_floor(struct flow *f, const struct feedback *fb, co
 	return rival_floor(&f->rival, &f->params, &ack->hop[last], n, fb->now_ns - f->rx.fb_ns);
 }
 
+/* W without hops: none has told what it is to be, and the ceiling of a new flow is its first window. */
+static inline void feedback_bare(struct flow *f)
+{
+	if (!f->rx.feedbacks)
+		ceiling_begin(&f->ceiling, &f->params, f->cc.w);
+	f->cc.u = 0;
+	if (!f->ceiling.w) {
+		f->cc.w = f->cc.wc = f->params.w_init;
+		f->cc.rate_bps = hpcc_rate_bps(f->cc.w, f->params.t_ns);
+	}
+	f->rival.queue_ns = 0;
+}
+
 /*
- * Bounds W, which the hops gave, by the delay that they do not report: of a round trip that is noted in the scratch space.
- * With several paths at once there is none, and none of a companion that waits in the qdisc `sluice`.
+ * Whether the round trip that is noted shows what no hop reports. With several paths at once its least is none of this path, a
+ * companion that waits in the qdisc `sluice` is late by that, and without the receiver's clock the way back counts too.
  */
-VERIFIED_ONCE int feedback_bounds(struct flow *f, const struct feedback *fb, const struct hpcc_ack *ack)
+static inline int feedback_is_timed(const struct flow *f, const struct feedback *fb)
+{
+	return fb->clock && !f->rx.paths && !(f->path.port_flags & PORT_F_QUEUE);
+}
+
+/* Bounds W, which the hops gave, by the delay that they do not report: of a round trip that is noted in the scratch space. */
+VERIFIED_ONCE int feedback_bounds(struct flow *f, const struct feedback *fb, const struct hpcc_ack *ack, __u32 bare)
 {
 	struct scratch_space *space = scratch_get();
 	struct ceiling_sample *s;
 	int windowed;
 	q12_t floor;
 
-	if (!f || !fb || !ack || !space || fb->form != RX_HOPS || !ack->hops || fb->mode == MODE_OBSERVE ||
-	    f->path.hpcc_off || f->fallback.swift)
+	if (!f || !fb || !ack || !space || fb->form != RX_HOPS || fb->mode == MODE_OBSERVE || f->path.hpcc_off ||
+	    !f->path.delay)
 		return 0;
 	s = &space->sample;
 	s->seq = ack->seq;
 	s->snd_nxt = ack->snd_nxt;
 	s->w = f->cc.w;
+	if (bare)
+		feedback_bare(f);
 	s->full = f->cc.u >= f->params.eta;
 	s->flows = f->path.flows_fixed ? 0 : fb->flows;
-	s->rtt_ns = f->rx.paths || f->path.port_flags & PORT_F_QUEUE ? 0 : s->rtt_ns;
-	s->queue_ns = s->rtt_ns || s->full ? feedback_queue_ns(ack) : 0;
+	s->rtt_ns = bare || feedback_is_timed(f, fb) ? s->rtt_ns : 0;
+	s->queue_ns = !bare && (s->rtt_ns || s->full) ? feedback_queue_ns(ack) : 0;
 	s->clock = !!fb->clock;
 	s->there = fb->clock - (__u32)((fb->rx_ns - s->rtt_ns) >> WIRE_CLOCK_SHIFT);
 	if (ceiling_feedback(&f->ceiling, &f->params, s))
 		stats_count(STAT_FB_CUT_DELAY);
-	floor = feedback_floor(f, fb, ack);
+	floor = bare ? 0 : feedback_floor(f, fb, ack);
 	if (f->cc.w < floor || f->cc.wc < floor) {
 		f->cc.w = f->cc.w > floor ? f->cc.w : floor;
 		f->cc.wc = f->cc.wc > floor ? f->cc.wc : floor;
@@ -338,15 +366,15 @@ static inline void feedback_count_if(enum sluice_stat s)
 		stats_count(s);
 }
 
-/* Counts the fate of feedback, for a flow that is on Swift or not. */
-static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind, int swift)
+/* Counts the fate of feedback, with hops or without. */
+static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind, int bare)
 {
 	if (kind == HPCC_SKIPPED) {
 		stats_count(STAT_FB_SKIPPED);
 		return;
 	}
-	if (swift) {
-		stats_count(STAT_FB_SWIFT);
+	if (bare) {
+		stats_count(STAT_FB_DELAY);
 		return;
 	}
 	if (fb->form == RX_WINDOW) {
@@ -357,17 +385,16 @@ static inline void feedback_count(const struct feedback *fb, enum hpcc_kind kind
 }
 
 /*
- * Feeds Algorithm 1, or Swift if the path stamps nothing. Runs under the flow's try-lock; on contention the feedback is
+ * Feeds Algorithm 1, or the ceiling alone if the path stamps nothing. Runs under the flow's try-lock; on contention the feedback is
  * dropped and counted (fb_contended).
  */
 VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 {
 	struct scratch_space *space = scratch_get();
-	enum fallback_verdict change = FALLBACK_STAY;
 	enum sluice_stat absurd;
 	__u64 was_bps;
 	struct hpcc_ack *ack;
-	__u32 delay_ns = 0, swift;
+	__u32 delay_ns = 0, bare;
 	enum hpcc_kind kind;
 	enum hpcc_turn turn;
 	q24_t u_other = 0;
@@ -399,27 +426,22 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	delay_ns = delay_sample(f, fb->seq, fb->rx_ns, fb->now_ns, fb->probe);
 	space->sample.rtt_ns = delay_ns;
 	delay_measure(f, fb, ack, delay_ns);
-	if (!delay_is_wanted(f))
+	bare = feedback_is_bare(f, fb, turn);
+	if (!bare)
 		delay_ns = 0;
 	f->delay.sample_ns = delay_ns ?: f->delay.sample_ns;
-	if (f->swift.target_ns)
-		change = fallback_feedback(&f->fallback, &f->cc, turn == HPCC_TURN_CROWDED ? 0 : fb->hops, fb->now_ns,
-					   f->params.t_ns);
-	if (change == FALLBACK_TO_SWIFT)
-		f->rx.told_hops = 0;
-	swift = f->fallback.swift;
 	if (fb->trace)
 		trace_feedback_before(f, delay_ns);
 	was_bps = f->cc.rate_bps;
-	if (f->cc.hops != ack->hops || f->cc.path_id != ack->path_id)
+	if (!bare && (f->cc.hops != ack->hops || f->cc.path_id != ack->path_id))
 		ceiling_forget(&f->ceiling);
-	kind = feedback_decide(f, fb, ack, delay_ns);
+	kind = feedback_decide(f, fb, ack, bare);
 	if (kind == HPCC_FIRST && !f->rx.feedbacks)
 		feedback_first(f, fb);
 	if (kind != HPCC_SKIPPED)
-		feedback_bounds(f, fb, ack);
+		feedback_bounds(f, fb, ack, bare);
 	feedback_clock(f, fb->now_ns, was_bps);
-	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !swift && (kind == HPCC_FAST || kind == HPCC_FULL))
+	if (fb->form == RX_HOPS && (!fb->probe || fb->flows) && !bare && (kind == HPCC_FAST || kind == HPCC_FULL))
 		absurd = feedback_flows(f, fb->flows, f->cc.bottleneck + 1 == fb->hops, flow_bottleneck_bps(&f->cc));
 	if (kind != HPCC_SKIPPED) {
 		f->rx.fb_rx_ns = fb->rx_ns;
@@ -431,12 +453,9 @@ VERIFIED_ONCE int feedback_take(struct flow *f, const struct feedback *fb)
 	if (fb->trace)
 		trace_feedback_after(f, fb, kind);
 	flow_unlock(f);
-	feedback_count_if(change == FALLBACK_STAY     ? STAT_MAX :
-			  change == FALLBACK_TO_SWIFT ? STAT_FB_TO_SWIFT :
-							STAT_FB_TO_HPCC);
 	feedback_count_if(absurd);
-	feedback_count_if(turn == HPCC_TURN_KNOWN && !swift ? STAT_FB_PATH_KEPT : STAT_MAX);
-	feedback_count(fb, kind, swift);
+	feedback_count_if(turn == HPCC_TURN_KNOWN && !bare ? STAT_FB_PATH_KEPT : STAT_MAX);
+	feedback_count(fb, kind, bare);
 	return 0;
 }
 

@@ -23,10 +23,8 @@
 #include "sluice/cc/base_rtt.h"
 #include "sluice/cc/ceiling.h"
 #include "sluice/cc/companion.h"
-#include "sluice/cc/fallback.h"
 #include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
-#include "sluice/cc/swift.h"
 #include "sluice/once.h"
 #include "sluice/pacer.h"
 #include "sluice/types.h"
@@ -140,7 +138,7 @@ static inline __u32 flow_overdue(const struct flow *f, __u32 packet, __u64 now_n
 	__u64 untold = FLOW_UNTOLD_RTTS * q12_to_bytes(f->cc.w) + FLOW_UNTOLD_PACKETS * f->params.packet + packet;
 	__s32 under_way;
 
-	if (!f->rx.feedbacks || f->path.hpcc_off || !f->cc.hops || f->fallback.swift)
+	if (!f->rx.feedbacks || f->path.hpcc_off || !f->cc.hops)
 		return FLOW_SHARES;
 	under_way = (__u32)flow_left_bytes(f, now_ns) - f->rx.fb_seq; /* < 0 when R has risen */
 	if (under_way <= 0 || under_way <= untold || flow_is_told(f, now_ns))
@@ -210,14 +208,13 @@ static inline void flow_unlock(struct flow *f)
 }
 
 /*
- * More than CEILING_LOSS_PERCENT of a window was lost, or all of it (timeout). Only on a path whose hops are known:
- * elsewhere W is Swift's.
+ * More than CEILING_LOSS_PERCENT of a window was lost, or all of it (timeout). Only with feedback, by which W grows again.
  */
 VERIFIED_ONCE int flow_lost(struct flow *f, __u32 timeout)
 {
 	int cut;
 
-	if (!f || !f->cc.hops || f->rx.form != RX_HOPS || f->path.hpcc_off || !flow_trylock(f))
+	if (!f || !f->rx.feedbacks || f->rx.form != RX_HOPS || f->path.hpcc_off || !f->path.delay || !flow_trylock(f))
 		return 0;
 	if (timeout)
 		ceiling_timeout(&f->ceiling, &f->params, f->cc.w);
@@ -287,27 +284,15 @@ static inline int flow_falls_silent(struct flow *f, __u64 now_ns)
 	return 1;
 }
 
-/*
- * Sets whether and how delay decides on a path that stamps nothing. If the fallback is switched off, a flow that was on
- * delay begins anew: W of a silent path is W_init. One hop is assumed, because nobody counts them.
- */
-VERIFIED_ONCE int flow_fallback(struct flow *f, __u32 on, __u32 target_ns)
+/* Sets whether delay and loss bound W. Without them W of a path that stamps nothing is W_init. */
+static inline void flow_delay(struct flow *f, __u32 on)
 {
-	if (!f)
-		return 0;
-	if (f->params.t_ns > SWIFT_DELAY_MAX_NS / 8) /* its target would be below T */
-		on = 0;
-	if (on && target_ns) {
-		swift_params_target(&f->swift, &f->params, target_ns);
-	} else if (on) {
-		swift_params_init(&f->swift, &f->params, 1);
-	} else {
-		f->swift.target_ns = 0;
-		if (f->fallback.swift)
-			hpcc_init(&f->cc, &f->params);
-		f->fallback = (struct fallback){};
-	}
-	return 0;
+	f->path.delay = on;
+	if (on || !f->ceiling.w)
+		return;
+	__builtin_memset(&f->ceiling, 0, sizeof(f->ceiling));
+	if (!f->cc.hops)
+		hpcc_init(&f->cc, &f->params);
 }
 
 /*
@@ -368,7 +353,7 @@ VERIFIED_ONCE int flow_params(struct flow *f, const struct peer *peer, const str
 	f->path.hpcc_off = peer->hpcc_off;
 	f->path.mtu = port->mtu;
 	f->path.port_flags = port->flags;
-	flow_fallback(f, peer->fallback, peer->target_ns);
+	flow_delay(f, peer->delay);
 	return 0;
 }
 
@@ -498,7 +483,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 			f->cc.w = f->cc.wc = f->params.w_init;
 			hpcc_cap(&f->cc, &f->params, w);
 		}
-		if (h && h->bound_ns && now_ns - h->bound_ns < CEILING_REMEMBERED_NS)
+		if (f->path.delay && h && h->bound_ns && now_ns - h->bound_ns < CEILING_REMEMBERED_NS)
 			ceiling_begin(&f->ceiling, &f->params, f->cc.w);
 	}
 	if (!f->companion.began_us)

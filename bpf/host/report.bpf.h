@@ -8,8 +8,8 @@
  *     every report.
  *  2. report_make() runs Algorithm 1 if the peer's prefix configures that, on its own state (rx_states), and replaces
  *     the hops by W, once per T; in between there is no new report, and a waiting one still waits.
- *  3. A path that stamps nothing is reported as such, whatever the prefix configures: the sender's fallback to delay
- *     needs it. Without room for state the hops are reported, as with no computation here.
+ *  3. A path that stamps nothing is reported as such, whatever the prefix configures: the sender goes by delay
+ *     there. Without room for state the hops are reported, as with no computation here.
  *  4. State that is made while its flow runs (a reload, a restart) does not begin with W_init, which may be many times
  *     the flow's share: W is the bytes that arrive in one T.
  *  5. If no packet goes back for a T, W would wait indefinitely: once per T it is handed to the daemon, which

@@ -17,7 +17,6 @@
 #include "lib/maps.bpf.h"
 #include "lib/scratch.bpf.h"
 #include "sluice/abi/abi.h"
-#include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
@@ -115,7 +114,7 @@ VERIFIED_ONCE int trace_feedback_after(const struct flow *f, const struct feedba
 	t->kind = kind;
 	t->form = fb->form;
 	t->probe = fb->probe;
-	t->swift = f->fallback.swift;
+	t->bare = flow_is_bare(f);
 	t->variant = f->params.variant;
 	t->inc_stage = f->cc.inc_stage;
 	t->bottleneck = f->cc.bottleneck;

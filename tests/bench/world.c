@@ -224,7 +224,7 @@ static void maps_fill(void)
 		.eta = Q24_ONE * 95 / 100,
 		.flows = 16,
 		.max_stage = 5,
-		.fallback = 1,
+		.delay = 1,
 		.voq_period_ns = BASE_RTT_NS,
 	};
 	struct peer_key v4 = { .prefixlen = 96 + 8 }, v6 = { .prefixlen = 16 };

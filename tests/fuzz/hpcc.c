@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A sender's flow: Algorithm 1 in all variants, what a receiver reports (rx.h), Swift, the change between the two, and
- * the clock of departures, in any order over one state, as the ingress program calls them.
+ * A sender's flow: Algorithm 1 in all variants, what a receiver reports (rx.h), Swift, the ceiling of W, and the clock
+ * of departures, in any order over one state, as the ingress program calls them.
  */
 #include "hpcc.h"
-#include "sluice/cc/fallback.h"
+#include "sluice/cc/ceiling.h"
 #include "sluice/pacer.h"
 #include "sluice/cc/rx.h"
 #include "sluice/cc/swift.h"
@@ -14,10 +14,8 @@ struct sender {
 	struct swift_params swift;
 	struct hpcc_state cc;
 	struct hpcc_ack ack;
-	struct fallback fallback;
-	__u64 now_ns, since_ns; /* since_ns: of the first feedback in a row for the other control, */
-	__u32 run;		/*   and how many there were */
-	__u64 clock_ns;
+	struct ceiling ceiling;
+	__u64 now_ns, clock_ns;
 };
 
 static void sender_feedback(struct sender *s, struct fuzz *f)
@@ -107,30 +105,37 @@ static void sender_delay(struct sender *s, struct fuzz *f)
 		FUZZ_ASSERT(s->cc.w <= was.wc || s->cc.w == hpcc_floor(&s->params));
 }
 
-static void sender_fallback(struct sender *s, struct fuzz *f)
+/* A reply, a loss or a timeout that no hop explains: W is bounded, and nothing else. */
+static void sender_ceiling(struct sender *s, struct fuzz *f)
 {
-	struct hpcc_state was = s->cc;
-	__u32 hops = fuzz_u8(f) % (HPCC_MAX_HOPS + 1), swift = s->fallback.swift;
-	enum fallback_verdict verdict;
+	struct ceiling_sample sample = { .seq = fuzz_any(f),
+					 .w = s->cc.w,
+					 .rtt_ns = fuzz_u32(f) & (1 << 30) - 1,
+					 .queue_ns = fuzz_u32(f),
+					 .there = fuzz_u32(f),
+					 .clock = fuzz_coin(f),
+					 .full = fuzz_coin(f),
+					 .flows = fuzz_u16(f) };
+	__u32 cuts = s->ceiling.by_delay, what = fuzz_u8(f);
+	q12_t packet = q12_from_bytes(s->params.packet), least = hpcc_floor(&s->params);
 
-	s->now_ns += fuzz_in(f, 0, 4 * NSEC_PER_SEC);
-	if ((hops == 0) == swift)
-		s->run = 0;
-	else if (!s->run++)
-		s->since_ns = s->now_ns;
-	verdict = fallback_feedback(&s->fallback, &s->cc, hops, s->now_ns, s->params.t_ns);
-	FUZZ_ASSERT(s->fallback.run <= FALLBACK_RUN && s->fallback.swift <= 1);
-	if (verdict == FALLBACK_STAY) {
-		FUZZ_ASSERT(s->fallback.swift == swift && !memcmp(&was, &s->cc, sizeof(was)));
-		FUZZ_ASSERT(!s->run || s->now_ns - s->since_ns < FALLBACK_RARE_NS);
-		return;
-	}
-	FUZZ_ASSERT(verdict == (swift ? FALLBACK_TO_HPCC : FALLBACK_TO_SWIFT) && s->fallback.swift == !swift);
-	FUZZ_ASSERT((s->run >= FALLBACK_RUN && s->now_ns - s->since_ns >= FALLBACK_MIN_NS) ||
-		    (s->run >= 2 && s->now_ns - s->since_ns >= FALLBACK_RARE_NS));
-	FUZZ_ASSERT(s->cc.w == was.w && s->cc.wc == was.wc && s->cc.rate_bps == was.rate_bps);
-	FUZZ_ASSERT(s->cc.u == Q24_ONE && !s->cc.hops);
-	s->run = 0;
+	sample.snd_nxt = sample.seq + fuzz_u16(f);
+	if (what == 0)
+		ceiling_timeout(&s->ceiling, &s->params, s->cc.w);
+	else if (what == 1)
+		ceiling_lost(&s->ceiling, &s->params, s->cc.w);
+	else if (what == 2)
+		ceiling_forget(&s->ceiling);
+	else
+		FUZZ_ASSERT(ceiling_feedback(&s->ceiling, &s->params, &sample) == (int)(s->ceiling.by_delay - cuts));
+	FUZZ_ASSERT(sample.rtt_ns || what < 3 || s->ceiling.by_delay == cuts);
+	FUZZ_ASSERT(s->ceiling.delay_ns < 1 << 30);
+	least = packet && packet < least ? packet : least;
+	least = s->params.w_min < least ? s->params.w_min : least;
+	FUZZ_ASSERT(!s->ceiling.w || what == 0 || s->ceiling.w >= least);
+	ceiling_apply(&s->ceiling, &s->params, &s->cc, fuzz_coin(f));
+	FUZZ_ASSERT(!s->ceiling.w || s->cc.w <= s->ceiling.w || s->cc.w <= s->params.w_min);
+	FUZZ_ASSERT(!s->ceiling.w || s->cc.rate_bps <= hpcc_rate_bps(s->cc.w, s->params.t_ns));
 }
 
 static void sender_departure(struct sender *s, struct fuzz *f)
@@ -197,7 +202,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			sender_delay(&s, &f);
 			break;
 		case 3:
-			sender_fallback(&s, &f);
+			sender_ceiling(&s, &f);
 			break;
 		case 4:
 			sender_departure(&s, &f);

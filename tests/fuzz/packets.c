@@ -505,7 +505,7 @@ static void peers_change(void)
 	peer.encoding = below(2);
 	peer.telemetry = once_in(2) ? TELEMETRY_EVERY : below(TELEMETRY_MODES + 1);
 	peer.feedback = below(RX_FEEDBACKS);
-	peer.fallback = !conf.stamped || below(2);
+	peer.delay = !conf.stamped || below(2);
 	peer.variant = one_of(HPCC_PLAIN, HPCC_VAI_SF);
 	peer.hiercc = below(3);
 	peer.hpcc_off = once_in(4);
@@ -613,7 +613,7 @@ static void time_passes(void)
 		earlier(&f.auth.telem_ns, by_ns);
 		earlier(&f.tx.telem_ns, by_ns);
 		earlier(&f.rx.count_ns, by_ns);
-		earlier(&f.fallback.since_ns, by_ns);
+		earlier(&f.hops_ns, by_ns);
 		flow_set(s, &f);
 	}
 	if (!host_exists(s.v6, s.reply ? HOST_A : HOST_B))

@@ -9,8 +9,7 @@
 # by default; sluice-companion has it beside the data.
 CC_TABLE='
 sluice	-	2	0	everywhere
-swift	-	2	0	hosts
-swift-vai-sf	-	2	0	hosts	vai-sf
+silent	-	2	0	hosts
 sluice-every	-	2	0	everywhere	plain	hops	every
 hpcc	-	2	0	everywhere	plain
 hpcc-every	-	2	0	everywhere	plain	hops	every

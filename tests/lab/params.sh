@@ -26,9 +26,8 @@ usage() {
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-vai-sf; rx-hpcc (the
 	                      receiver computes W); with telemetry in each packet of
-	                      data: sluice-every, hpcc-every; beside it: sluice-companion; and swift,
-	                      swift-vai-sf: with switches that stamp
-	                      nothing, so that it goes by delay. racks (default:
+	                      data: sluice-every, hpcc-every; beside it: sluice-companion; and silent:
+	                      with switches that stamp nothing, so that delay decides. racks (default:
 	                      sluice,hpcc,cubic): hpcc is HPCC alone, hiercc HierCC without it, sluice
 	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc
 	                      (default: burst): burst is UDP that starts at its port's speed and stays there

@@ -510,7 +510,7 @@ params__pauses() {
 	wrong "PFC=t_thresh is no list of KEY=VALUE" LAB=pfc PFC=t_thresh
 	wrong "HEADROOM=10: unit '' is not one of" LAB=pfc HEADROOM=10
 	wrong "HEADROOM=1kb is out of range" LAB=pfc HEADROOM=1kb
-	wrong "CC=swift is with switches that stamp nothing" LAB=pfc CC=swift
+	wrong "CC=silent is with switches that stamp nothing" LAB=pfc CC=silent
 	wrong "SHAPE=ring is not known" LAB=pfc SHAPE=ring
 	wrong "CORE=2 is the speed of links between switches" LAB=pfc CORE=2
 	wrong "CC=burst does not react to anything but pauses: add LAB=pfc" CC=burst

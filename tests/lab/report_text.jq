@@ -40,7 +40,7 @@ def bytes_said: scaled([["MB", 1e6], ["KB", 1e3], ["B", 1]]; " ");
 def listed: if length < 2 then join("") else (.[:-1] | join(", ")) + " and " + .[-1] end;
 def plural($word): if . == 1 then "1 \($word)" else "\(.) \($word)s" end;
 
-def named_cc: {burst: "bursts", sluice: "Sluice", swift: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", none: "Sluice off", hpcc: "plain HPCC", hiercc: "HierCC alone",
+def named_cc: {burst: "bursts", sluice: "Sluice", silent: "Sluice by delay", cubic: "CUBIC", bbr: "BBR", dctcp: "DCTCP", reno: "Reno", none: "Sluice off", hpcc: "plain HPCC", hiercc: "HierCC alone",
 	"hpcc-vai-sf": "HPCC with VAI and SF", "rx-hpcc": "Rx-HPCC",
 	"hpcc+hiercc": "HPCC and HierCC", "hpcc+ppfc": "HPCC and P-PFC", "hiercc+ppfc": "HierCC and P-PFC", ppfc: "P-PFC alone",
 	"hpcc+hiercc+ppfc": "all three loops"}[.] // .;

@@ -2,13 +2,12 @@
 #ifndef SLUICE_TEST_CORE_CASE_H
 #define SLUICE_TEST_CORE_CASE_H
 /* Everything that the core's functions read and write, for core.bpf.c and core_test.c alike. */
-#include "sluice/cc/fallback.h"
+#include "sluice/cc/ceiling.h"
 #include "sluice/rack/hiercc.h"
 #include "sluice/wire/intmd.h"
 #include "sluice/pause/arrive.h"
 #include "sluice/cc/rx.h"
 #include "sluice/wire/siphash.h"
-#include "sluice/cc/swift.h"
 
 struct core_case {
 	struct hpcc_params params;
@@ -16,9 +15,8 @@ struct core_case {
 	struct hpcc_ack ack;
 	struct rx_state rx;
 	struct rx_counter counter;
-	struct swift_params swift;
-	struct swift_ack sample;
-	struct fallback fallback;
+	struct ceiling ceiling;
+	struct ceiling_sample sample;
 	struct hiercc_params voq_params;
 	struct hiercc_voq voq;
 	struct hiercc_hop_params hop_params;
@@ -60,9 +58,9 @@ struct core_case {
 	X(core_rx_window, c->verdict = rx_window(&c->state, &c->params, c->bytes))                                     \
 	X(core_rx_flows, c->verdict = rx_flows(&c->params, c->n, c->bytes >> 20))                                      \
 	X(core_rx_count, rx_count(&c->counter, &c->mark, c->now_ns, c->params.t_ns))                                   \
-	X(core_swift, c->verdict = swift_new_ack(&c->state, &c->params, &c->swift, &c->sample))                        \
-	X(core_swift_init, swift_params_init(&c->swift, &c->params, c->n))                                             \
-	X(core_fallback, c->verdict = fallback_feedback(&c->fallback, &c->state, c->n, c->now_ns, c->params.t_ns))     \
+	X(core_ceiling, c->verdict = ceiling_feedback(&c->ceiling, &c->params, &c->sample);                            \
+	  ceiling_apply(&c->ceiling, &c->params, &c->state, c->report))                                                \
+	X(core_ceiling_lost, c->verdict = ceiling_lost(&c->ceiling, &c->params, c->state.w))                           \
 	X(core_voq_init, hiercc_params_init(&c->voq_params, c->bytes, c->n, c->mark))                                  \
 	X(core_voq_send,                                                                                               \
 	  c->verdict = hiercc_send(&c->voq, &c->voq_params, c->now_ns, c->word[0] >> 12, &c->total, &c->departure_ns)) \

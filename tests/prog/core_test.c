@@ -75,7 +75,6 @@ static void case_begin(struct core_case *c)
 	hpcc_params_variant(p, below(HPCC_VARIANTS));
 	hpcc_init(&c->state, p);
 	rx_init(&c->rx, p);
-	swift_params_init(&c->swift, p, below(6));
 	hiercc_params_init(&c->voq_params, 1 + any() % HIERCC_RATE_MAX, p->t_ns, p->t_ns / 2);
 	hiercc_voq_init(&c->voq, 1);
 	hiercc_hop_params_init(&c->hop_params, 1 + any() % HIERCC_RATE_MAX, p->t_ns / 6, p->w_init >> 12);
@@ -109,7 +108,15 @@ static void case_next(struct core_case *c)
 		a->hop[i].tx_bytes = (a->hop[i].tx_bytes + below(dt * 13 / 10 + 1)) & HPCC_TX_MASK;
 		a->hop[i].qlen_bytes = below(3) ? 0 : any() & HPCC_TX_MASK;
 	}
-	c->sample = (struct swift_ack){ a->seq, a->snd_nxt, any() % (8 * c->params.t_ns), a->random };
+	c->sample = (struct ceiling_sample){ .seq = a->seq,
+					     .snd_nxt = a->snd_nxt,
+					     .w = c->state.w,
+					     .rtt_ns = below(8) ? any() % (8 * c->params.t_ns) : 0,
+					     .queue_ns = below(2) ? any() % c->params.t_ns : 0,
+					     .there = any(),
+					     .clock = below(4),
+					     .full = below(2),
+					     .flows = below(30) };
 	c->n = below(3) ? below(20) : any();
 	c->mark = below(2) ? below(256) : any();
 	c->bytes = any();

@@ -207,8 +207,8 @@ static const struct {
 	{ "count_mark", 4 },	 { "feedback", 4 },	{ "flows_expected", 4 }, { "flows_fixed", 4 }, { "telem_tx_ns", 8 },
 	{ "count_next_ns", 8 },	 { "counted", 4 },	{ "hiercc", 1 },	{ "hpcc_off", 1 },    { "held", 1 },
 	{ "voq_prefixlen", 1 },	 { "telem_seq", 8 },	{ "telem_ns", 8 },	{ "echo_seq", 8 },    { "probe_seq", 8 },
-	{ "reply_seq", 8 },	 { "params", 64 },	{ "cc", 192 },		{ "echo", 72 },	      { "fallback", 16 },
-	{ "swift", 32 },	 { "timed", 32 },	{ "probed", 8 },	{ "timed_count", 4 }, { "delay_ns", 4 },
+	{ "reply_seq", 8 },	 { "params", 64 },	{ "cc", 192 },		{ "echo", 72 },	      { "timed", 32 },
+	{ "probed", 8 },	{ "timed_count", 4 }, { "delay_ns", 4 },
 	{ "hop_rate_bps", 8 },	 { "voq_mark", 4 },	{ "voq_asked", 4 },	{ "voq_merged", 1 },  { "voq_in", 1 },
 	{ "voq_pod", 1 },
 };
@@ -233,7 +233,7 @@ Test(layout, what_is_published_of_a_flow_has_the_names_of_version_12)
 	}
 	expect_eq(layout_member(btf, value, "tx_bytes")->offset, 8 * offsetof(struct flow, tx.bytes));
 	expect_eq(layout_member(btf, value, "delay_ns")->offset, 8 * offsetof(struct flow, delay.sample_ns));
-	cr_assert(layout_member(btf, value, "path.pad"), "what has no name of its own is named by its group");
+	cr_assert(layout_member(btf, value, "path.share"), "what has no name of its own is named by its group");
 	cr_assert(!layout_member(btf, value, "tx"), "a group is not published as one");
 	btf__free(btf);
 	sluice_bpf__destroy(skel);

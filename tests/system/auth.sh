@@ -339,7 +339,7 @@ attack_is_quiet() {
 	cmp -s "$CASE_DIR/state-1" "$CASE_DIR/state-2"
 }
 
-FEEDBACK="fb_first fb_fast fb_full fb_skipped fb_contended fb_swift fb_no_flow"
+FEEDBACK="fb_first fb_fast fb_full fb_skipped fb_contended fb_delay fb_no_flow"
 
 # Every message of h2 with our header is an echo. On one CPU: an echo that comes late counts as replayed, too.
 auth__attacks_do_not_move_a_flow_that_runs() {

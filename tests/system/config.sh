@@ -186,15 +186,9 @@ config_broken() {
 	'sometimes' is not known: write |P;I;R;hpcc: {telemetry: sometimes};
 	'rtt' is not known: write auto, every or companion|P;I;R;hpcc: {telemetry: rtt};
 	'never' is not known: write |P;I;peers: [{prefix: 10.0.0.0/8, base_rtt: 2ms, telemetry: never}];hpcc: {telemetry: every};
-	'colour' is no key here: write |P;I;R;swift: {colour: green};
-	swift: target 'soon' is not a time of at most 250ms: write for example 18us|P;I;R;swift: {target: soon};
-	swift: target '5' is not a time|P;I;R;swift: {target: 5};
-	swift: target '0ms' is not a time|P;I;R;swift: {target: 0ms};
-	swift: target '251ms' is not a time of at most 250ms|P;I;R;swift: {target: 251ms};
-	target '2ms' is not more than the base_rtt of 10.0.0.0/8, 2ms: no queue at all would be above it|P;I;R;swift: {target: 2ms};
-	has 0 characters: write 1 to |P;I;R;swift: {target: ''};
-	'no' is not known: write |P;I;R;swift: {fallback: no};
-	takes keys with values: write |P;I;R;swift: 5ms;
+	has 0 characters: write 1 to |P;I;R;pacing: {horizon: ''};
+	'no' is not known: write |P;I;R;hpcc: {delay: no};
+	takes keys with values: write |P;I;R;pacing: 5ms;
 	'colour' is no key here: write |P;I;R;pacing: {colour: green};
 	pacing: horizon 'soon' is not a time of at most 1s: write for example 10ms|P;I;R;pacing: {horizon: soon};
 	pacing: horizon '10' is not a time|P;I;R;pacing: {horizon: 10};

@@ -29,7 +29,7 @@ void flow_json(const struct flow_row *row, const struct flow_list *l, int watche
 		out_u64("hop_rate_bps", f->voq.rate_bps);
 	out_bool("hiercc", f->path.hiercc);
 	out_bool("hpcc", !f->path.hpcc_off);
-	if (f->fallback.swift && f->delay.sample_ns)
+	if (flow_is_bare(f))
 		out_u64("delay_ns", f->delay.sample_ns);
 	out_bool("telemetry", f->tx.flags & FLOW_F_TELEM);
 	out_u64("tx_bytes", f->tx.bytes);

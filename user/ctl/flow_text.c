@@ -30,7 +30,7 @@ const struct pod *row_pod(const struct flow_row *r, const struct flow_list *l)
 
 const char *flow_control(const struct flow *f)
 {
-	return f->fallback.swift ? "swift" : "hpcc";
+	return flow_is_bare(f) ? "delay" : "hpcc";
 }
 
 const char *flow_format(const struct flow_key *k, char *buf)
@@ -235,8 +235,8 @@ static void state_long_text(const struct flow_row *r, const struct flow_list *l,
 	const struct flow *f = &r->flow;
 	char by[40] = "";
 
-	if (f->fallback.swift && f->delay.sample_ns)
-		snprintf(by, sizeof(by), ", swift: delay %u us", f->delay.sample_ns / 1000);
+	if (flow_is_bare(f))
+		snprintf(by, sizeof(by), ", by delay: %u us", f->ceiling.delay_ns / 1000);
 	else if (f->rx.form != RX_HOPS)
 		snprintf(by, sizeof(by), ", told by %s", feedback_name(f->rx.form));
 	snprintf(buf, size, " %s%s%s%s", flow_state_names[flow_state(f, &l->ctl)], f->params.variant ? ", " : "",

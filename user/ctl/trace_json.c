@@ -52,7 +52,7 @@ static void feedback_json(const struct trace_feedback *f)
 	unsigned int i;
 
 	out_string("kind", kind_name(f->kind));
-	out_string("control", f->swift ? "swift" : "hpcc");
+	out_string("control", f->bare ? "delay" : "hpcc");
 	out_string("feedback", feedback_name(f->form));
 	out_bool("probe", f->probe);
 	out_u64("ack_seq", f->ack.seq);

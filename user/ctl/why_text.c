@@ -182,10 +182,10 @@ static const char *because_text(const struct why *w)
 		return "";
 	if (w->verdict == WHY_PLAIN)
 		return w->heard_ns ? "Its peer was last heard {heard} ago." : "Its peer was never heard.";
-	if (f->fallback.swift && f->rx.paths > HPCC_PATHS)
-		return "Its packets take turns over more paths than have a record, so it is controlled by delay: the last round trip took {delay}, the target is {target}.";
-	if (f->fallback.swift)
-		return "No port of its path stamps telemetry, so it is controlled by delay: the last round trip took {delay}, the target is {target}.";
+	if (flow_is_bare(f) && f->rx.paths > HPCC_PATHS)
+		return "Its packets take turns over more paths than have a record, so delay decides: the last round trip took {delay}, {unreported} of it beyond the least, and the target for that is {target}.";
+	if (flow_is_bare(f))
+		return "No port of its path stamps telemetry, so delay decides: the last round trip took {delay}, {unreported} of it beyond the least, and the target for that is {target}.";
 	if (why_hops(f))
 		return "The bottleneck of its path is hop {hop} of {hops}{where}: a port of {speed} that {busy} and has a queue of up to {queue}.{shaped}{turns}";
 	if (f->rx.told_hops)
@@ -206,10 +206,10 @@ static const char *decision_text(const struct why *w)
 		return "hpcc is off for this peer: W is not used.";
 	if (w->ctl.mode == MODE_OBSERVE)
 		return "None: mode observe measures U ({u}) and leaves W alone.";
-	if (f->fallback.swift && f->delay.sample_ns > f->swift.target_ns)
-		return "The delay ({delay}) is above the target ({target}): W goes down; now {w} bytes.{bound}";
-	if (f->fallback.swift)
-		return "The delay ({delay}) is below the target ({target}): W goes up; now {w} bytes.{bound}";
+	if (flow_is_bare(f) && f->ceiling.delay_ns > ceiling_target_ns(&f->params))
+		return "The delay ({unreported}) is above the target ({target}): W goes down; now {w} bytes.{bound}";
+	if (flow_is_bare(f))
+		return "The delay ({unreported}) is below the target ({target}): W goes up; now {w} bytes.{bound}";
 	if (f->rx.form == RX_WINDOW)
 		return "Its receiver decides: W = {w} bytes.{bound}";
 	if (f->ceiling.w && f->cc.w >= f->ceiling.w)
@@ -282,9 +282,7 @@ static void rates_fill(struct words *s, const struct why *w)
 	word_set(s, "short", "%s%s", w->short_ns ? ", for " : "",
 		 w->short_ns ? time_text(age_ns(w->now_ns, w->short_ns), t) : "");
 	word_set(s, "whose", "%s",
-		 f->path.hpcc_off  ? "The speed of its port, as hpcc is off for this peer" :
-		 f->fallback.swift ? "R of Swift" :
-				     "R of HPCC");
+		 f->path.hpcc_off ? "The speed of its port, as hpcc is off for this peer" : "R of HPCC");
 	word_set(s, "by", "%s", f->tx.own_cc ? "its own socket obeys it" : "by the receive window that it is granted");
 	word_set_time(s, "rtt", why_rtt_ns(w));
 	word_set_time(s, "base", f->params.t_ns);
@@ -333,7 +331,7 @@ static void control_fill(struct words *s, const struct why *w)
 	word_set_time(s, "delay", f->delay.sample_ns);
 	word_set_time(s, "unreported", f->ceiling.delay_ns);
 	word_set_time(s, "rival", f->rival.queue_ns);
-	word_set_time(s, "target", f->swift.target_ns);
+	word_set_time(s, "target", ceiling_target_ns(&f->params));
 	if (is_lowest(w))
 		word_set(s, "bound", " It is at its lower bound.");
 	else if (f->cc.w >= f->params.w_init)

@@ -97,7 +97,7 @@ static __u64 rtt_bound(struct rtts_peer *p, const struct config *c, const struct
 		return p->rtt.t_ns;
 	}
 	if (!p->bounded)
-		msg("peers: %s: base_rtt auto: %s was measured, and T stays %s: swift: target, hiercc: limit or a round of credit leave no more; see docs/configuration.md, base_rtt",
+		msg("peers: %s: base_rtt auto: %s was measured, and T stays %s: hiercc: limit or a round of credit leave no more; see docs/configuration.md, base_rtt",
 		    peer->prefix, units_time_format(p->rtt.t_ns / 100 * 100, is),
 		    units_time_format(max_ns / 100 * 100, most));
 	p->bounded = 1;

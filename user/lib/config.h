@@ -117,6 +117,7 @@ struct config {
 		bool enabled;
 		unsigned int max_stage;
 		enum hpcc_stages stages;
+		bool delay; /* what no port reports bounds W */
 		enum sluice_encoding encoding;
 		enum telemetry_mode telemetry;
 	} hpcc;
@@ -138,10 +139,6 @@ struct config {
 	__u64 limit_ns;	 /* 0: derived from base_rtt */
 	__u64 period_ns; /* 0: a quarter of the shortest base_rtt */
 	__u64 port_bps;	 /* of the ports of all hosts; 0: see config_peer */
-	struct {
-		bool fallback;
-	} swift;
-	__u64 target_ns; /* 0: derived from base_rtt */
 	struct {
 		bool mark; /* mark ECN capable packets instead of dropping them */
 	} pacing;

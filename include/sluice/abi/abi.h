@@ -17,6 +17,6 @@
 #include "sluice/abi/trace.h"
 #include "sluice/abi/voq.h"
 
-#define SLUICE_ABI 26
+#define SLUICE_ABI 27
 
 #endif

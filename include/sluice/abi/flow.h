@@ -6,12 +6,10 @@
 #include "sluice/cc/base_rtt.h"
 #include "sluice/cc/ceiling.h"
 #include "sluice/cc/companion.h"
-#include "sluice/cc/fallback.h"
 #include "sluice/cc/hpcc.h"
 #include "sluice/cc/paths.h"
 #include "sluice/cc/rival.h"
 #include "sluice/cc/rx.h"
-#include "sluice/cc/swift.h"
 #include "sluice/types.h"
 
 /*
@@ -82,7 +80,7 @@ struct report {
 /* The constraint that held the last packet of a flow. */
 enum flow_held {
 	HELD_NOT,
-	HELD_RATE,   /* R of HPCC, or of the fallback: the flow's own clock */
+	HELD_RATE,   /* R of HPCC: the flow's own clock */
 	HELD_HOP,    /* R of Equation 1 of HierCC, for UDP: the flow's own clock */
 	HELD_CREDIT, /* its VOQ */
 	HELD_PAUSE,  /* a pause from the neighbour of its port */
@@ -115,10 +113,10 @@ struct flow_path {
 	__u8 hiercc;	   /* of the peer: enum voqs_where */
 	__u8 hpcc_off;	   /* W and R are not HPCC's */
 	__u8 no_peer;	   /* its remote side is no longer a peer: packets leave as they are */
+	__u8 delay;	   /* delays and losses that no hop reports bound W */
 	/* Egress, with every packet of UDP: of tx.clock_ns. Here because flow_tx fills its cache line. */
 	__u8 share; /* sixteenths of R by which the last packet advanced it; 0: all */
 	__u8 free;  /* when it was last not ahead, units of 2^21 ns */
-	__u8 pad;
 };
 
 /* Written by egress with every packet. */
@@ -207,7 +205,7 @@ struct flow_delay {
 	__u64 timed[FLOW_TIMED];     /* egress: position << 32 | departure, ns; see timed_count. Companions: 0: free */
 	__u64 probed;		     /* egress: the same of a PROBE; 0: none */
 	__u32 timed_count;	     /* egress adds, ingress sets to 0 */
-	__u32 sample_ns;	     /* ingress: the last sample that was used by Swift; 0: none yet */
+	__u32 sample_ns;	     /* ingress: the last sample while no hop was known; 0: none yet */
 	struct base_rtt_least least; /* ingress, under the lock: of all samples */
 };
 
@@ -224,8 +222,7 @@ struct flow {
 	struct hpcc_state cc; /* ingress, under the lock; egress and tcp_cc read w and rate_bps */
 	struct hpcc_params params;
 	struct flow_echo echo;
-	struct fallback fallback;  /* ingress, under the lock: which control decides */
-	struct swift_params swift; /* target_ns 0: HPCC decides, whatever the path stamps */
+	__u64 hops_ns; /* ingress, under the lock: when feedback last had hops */
 	struct flow_wnd wnd;
 	struct flow_auth auth;
 	struct flow_voq voq;
@@ -234,8 +231,13 @@ struct flow {
 	struct flow_beside beside;
 	struct ceiling ceiling; /* ingress and tcp_cc, under the lock; egress reads w */
 	struct rival rival;	/* ingress, under the lock; egress and tcp_cc read queue_ns */
-	__u8 pad[24];		/* up to a whole line */
 };
+
+/* Whether delay alone decides: no hop is known, and its receiver does not compute W. */
+static inline int flow_is_bare(const struct flow *f)
+{
+	return f->path.delay && f->rx.feedbacks && !f->cc.hops && f->rx.form == RX_HOPS;
+}
 
 /* A receiver's report state for a flow, keyed as in flows: where the receiver reports W. */
 struct rx_flow {
@@ -264,7 +266,7 @@ _Static_assert(__builtin_offsetof(struct flow_key, domain) - __builtin_offsetof(
 _Static_assert(sizeof(struct flow_echo) == 72, "echo");
 _Static_assert(sizeof(struct report) == 72, "report");
 _Static_assert(FLOW_LINE(tx) && FLOW_LINE(rx) && FLOW_LINE(cc) && FLOW_LINE(params), "cache lines of a flow");
-_Static_assert(sizeof(struct flow) == 872, "flow: 40 beyond a multiple of 64");
+_Static_assert(sizeof(struct flow) == 808, "flow: 40 beyond a multiple of 64");
 _Static_assert(sizeof(struct rx_flow) == 320, "rx_flow");
 
 #endif

@@ -69,8 +69,7 @@ struct peer {
 	__u32 max_stage;
 	__u16 variant;	 /* enum hpcc_variant */
 	__u16 stages;	 /* enum hpcc_stages */
-	__u32 fallback;	 /* 1: delay control where no hop stamps */
-	__u32 target_ns; /* target delay of the fallback; 0: derived from t_ns */
+	__u32 delay;	 /* 1: delays and losses that no hop reports bound W */
 	__u32 encoding;	 /* enum sluice_encoding */
 	__u32 telemetry; /* enum telemetry_mode */
 	__u32 hpcc_off;	 /* 1: W and R are not HPCC's */
@@ -85,6 +84,6 @@ struct peer {
 	struct hiercc_tuning voq;
 };
 
-_Static_assert(sizeof(struct peer) == 168, "peer");
+_Static_assert(sizeof(struct peer) == 160, "peer");
 
 #endif

@@ -145,9 +145,7 @@
 	X(FB_BAD_FORM, "fb_bad_form", ALSO, "feedback ignored: it says to be of two forms, or has not one value")      \
 	X(FB_ABSURD_WINDOW, "fb_absurd_window", ALSO, "W below the smallest frame or above all windows; clamped")      \
 	X(FB_ABSURD_FLOWS, "fb_absurd_flows", ALSO, "N that no port can have, when W_AI was set by it; clamped")       \
-	X(FB_SWIFT, "fb_swift", ALSO, "delays that changed W, of flows whose path stamps nothing")                     \
-	X(FB_TO_SWIFT, "fb_to_swift", ALSO, "flows that went over to delay: nothing was stamped")                      \
-	X(FB_TO_HPCC, "fb_to_hpcc", ALSO, "flows that came back from it: telemetry again")                             \
+	X(FB_DELAY, "fb_delay", ALSO, "delays that decided alone, of flows whose path stamps nothing")                 \
 	X(FB_REPORTED, "fb_reported", ALSO, "feedback in messages for several flows")                                  \
 	X(FB_HANDED, "fb_handed", ALSO, "feedback left to the daemon: nothing goes back to that flow")                 \
 	X(FB_RING_FULL, "fb_ring_full", ALSO,                                                                          \

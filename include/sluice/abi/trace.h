@@ -44,7 +44,7 @@ struct trace_feedback {
 	__u8 kind;							   /* enum hpcc_kind */
 	__u8 form;							   /* enum rx_feedback */
 	__u8 probe;
-	__u8 swift;
+	__u8 bare; /* no hop is known: delay decides */
 	__u8 variant;
 	__u8 inc_stage;
 	__u8 bottleneck;

@@ -8,7 +8,7 @@
  *
  *  1. The delay that counts is the round trip of a companion, less the queues that its hops report, less the least of
  *     the last CEILING_ROUNDS rounds or T if that is less. Only the way there counts: the reply has the receiver's clock,
- *     and of two replies the difference between the clocks cancels out. Without that clock there is no delay.
+ *     and of two replies the difference between the clocks cancels out. Without that clock both ways count.
  *  2. Each such delay d is held against a target D, T / 5 and no less than what hosts add. (T + D) / (T + d) takes the bytes
  *     under way to those of D at once; the ceiling goes half of that way, because a stack sends a packet or two more than
  *     W, and 16 flows of two packets swung between 0 and 1.3 BDP with all of it. W_AI is added, by which flows become
@@ -47,7 +47,7 @@ struct ceiling_sample {
 	__u64 seq;	/* position that it names */
 	__u64 snd_nxt;	/* position after what has left */
 	q12_t w;	/* W in force */
-	__u32 rtt_ns;	/* its round trip; 0: not known */
+	__u32 rtt_ns;	/* its round trip; 0: not known, or no delay */
 	__u32 queue_ns; /* of that in queues of stamped hops */
 	__u32 there;	/* receiver's clock less the sender's when it left, units of 64 ns */
 	__u32 clock;	/* 1: `there` is known */
@@ -163,7 +163,7 @@ static inline __u64 ceiling_base_ns(const struct ceiling *c, const struct hpcc_p
 }
 
 /*
- * Rule 1: the delay on the way there that no hop reports, ns, of a sample with a clock. `there` counts 64 ns modulo 2^32,
+ * Rule 1: the delay on the way there that no hop reports, ns, or without a clock that of both ways. `there` counts 64 ns modulo 2^32,
  * and its difference is right up to 137 s; a clock that jumped gives a difference beyond the round trip's, which is less.
  */
 static inline __u32 ceiling_delay(struct ceiling *c, const struct hpcc_params *p, const struct ceiling_sample *s)
@@ -184,6 +184,8 @@ static inline __u32 ceiling_delay(struct ceiling *c, const struct hpcc_params *p
 	if (rtt <= base)
 		return 0;
 	delay = rtt - base;
+	if (!s->clock)
+		return delay;
 	/* The least round trip was c->least_ns[i] - base too long at that time, some of it on the way there. */
 	forward = ((__s64)(__s32)(there - c->there[i]) * (1 << CEILING_CLOCK_SHIFT)) + c->least_ns[i] - (__s64)base;
 	if (forward < 0)
@@ -270,7 +272,7 @@ VERIFIED_ONCE int ceiling_feedback(struct ceiling *c, const struct hpcc_params *
 		return 0;
 	if (s->full && s->queue_ns >= p->t_ns / CEILING_TOLD_SHARE)
 		c->told = CEILING_TOLD_ROUNDS;
-	if (!s->rtt_ns || !s->clock)
+	if (!s->rtt_ns)
 		return 0;
 	d = ceiling_delay(c, p, s);
 	last = c->delay_ns;

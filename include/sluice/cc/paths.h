@@ -13,7 +13,7 @@
  *  3. A flow that has moved to another path for good is as before: nothing is restored, and the other path's U does not
  *     count.
  *  4. More than HPCC_PATHS paths that take turns have no record long enough. Such a feedback counts as one of a path
- *     that stamps nothing (fallback.h), so delay controls a flow of which none is comparable.
+ *     that stamps nothing, so delay (ceiling.h) controls a flow of which none is comparable.
  */
 #include "sluice/cc/hpcc.h"
 

@@ -7,7 +7,7 @@ void delay_make(void)
 	struct port port = port_usual();
 
 	world_make();
-	peer.fallback = 1;
+	peer.delay = 1;
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	peer_set("fd00:1::", 32, &peer);
 	port.flags |= PORT_F_EDT;

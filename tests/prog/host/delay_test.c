@@ -82,7 +82,7 @@ Test(delay, timed__only_what_can_have_feedback)
 	flow_set(data, &f);
 	delay_leaves(data);
 	expect_eq(flow_get(data).delay.timed_count, 2);
-	fixture("with the fallback off");
+	fixture("with delay off");
 	f.cc.hops = 0;
 	f.delay.timed_count = 1;
 	flow_set(data, &f);

@@ -163,7 +163,7 @@ Test(egress_plan, telemetry__echo_goes_out_with_bare_data)
 	struct result r;
 
 	peer.t_ns = 100 * MS;
-	peer.fallback = 1;
+	peer.delay = 1;
 	peer.telemetry = TELEMETRY_COMPANION;
 	peer_set("10.1.0.0", 96 + 16, &peer);
 	control_next_epoch();

@@ -72,9 +72,21 @@ Test(ceiling, ceiling_feedback__a_delay_on_the_way_back_does_not)
 	round_trip(&path, 0, 0);
 	for (i = 0; i < 100; i++)
 		cr_assert_eq(round_trip(&path, 0, 5 * T_NS), 0);
-	path.s.clock = 0; /* a peer that does not tell its clock */
-	for (i = 0; i < 100; i++)
-		cr_assert_eq(round_trip(&path, 5 * T_NS, 0), 0);
+}
+
+/* A peer that does not tell its clock. */
+Test(ceiling, ceiling_feedback__without_a_clock_both_ways_count)
+{
+	struct path path = path_new();
+	int i;
+
+	path.s.clock = 0;
+	round_trip(&path, 0, 0);
+	for (i = 0; i < 3; i++)
+		round_trip(&path, T_NS / 2, T_NS / 2);
+	cr_expect_eq(path.c.by_delay, 2);
+	cr_expect_eq(path.c.delay_ns, T_NS);
+	cr_expect_lt(path.c.w >> 12, W_INIT * 7 / 10);
 }
 
 Test(ceiling, ceiling_feedback__a_reported_queue_is_no_delay)

@@ -158,7 +158,7 @@ Test(paths, turns__more_than_there_are_records)
 		turn(&t, i % (HPCC_PATHS + 1), 1);
 	cr_expect_eq(t.turned[HPCC_TURN_CROWDED], 100 - HPCC_PATHS);
 	cr_expect_eq(used(&t), HPCC_PATHS + 1);
-	hpcc_forget(&t.st); /* as fallback_feedback() does; the state then has no hops while delay decides */
+	hpcc_forget(&t.st); /* as ingress does; the state then has no hops while delay decides */
 	for (i = 0; i < 10000; i++) {
 		struct hpcc_paths_at at = {
 			.now_ns = t.now_ns += STEP_NS, .t_ns = params.t_ns, .path_id = i % 2, .hops = 1

@@ -47,8 +47,8 @@ void tick_begin(struct metrics *m)
 /* The queue at the hops or, if they are not reported, the excess of the round trip over one without queues. */
 static __u64 queue_ns(const struct flow *f)
 {
-	if (f->fallback.swift && f->delay.sample_ns)
-		return f->delay.sample_ns > f->params.t_ns ? f->delay.sample_ns - f->params.t_ns : 0;
+	if (flow_is_bare(f))
+		return f->ceiling.delay_ns;
 	return flow_queue_ns(f);
 }
 

@@ -163,16 +163,9 @@ static int config_check_interface(struct tables *in, const struct config *c, uns
 static int config_check_peer(struct tables *in, const struct config *c, unsigned int n)
 {
 	const struct config_peer *p = &c->peers[n];
-	char target[UNITS_STRLEN], rtt[UNITS_STRLEN];
 	unsigned int k;
 	int err = 0;
 
-	if (c->target_ns && c->target_ns <= p->base_rtt_ns) {
-		err |= config_bad(
-			in, &c->target_ns,
-			"swift: target '%s' is not more than the base_rtt of %s, %s: no queue at all would be above it; leave it out, or write a time above every base_rtt",
-			units_time_format(c->target_ns, target), p->prefix, units_time_format(p->base_rtt_ns, rtt));
-	}
 	if (!p->hpcc && !p->hiercc) {
 		err |= config_bad(
 			in, &p->hpcc,

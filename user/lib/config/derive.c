@@ -46,8 +46,6 @@ __u64 config_rtt_max_ns(const struct config *c, const struct config_peer *p)
 {
 	__u64 most = NSEC_PER_SEC, round = HIERCC_NS_MAX - 1, late = (c->period_ns ?: CONFIG_PERIOD_NS) * 5 / 4;
 
-	if (c->target_ns && c->target_ns - 1 < most)
-		most = c->target_ns - 1;
 	if (!p->hiercc)
 		return most;
 	if (c->limit_ns && c->limit_ns / CONFIG_LIMIT_ROUNDS_MIN < round)
@@ -176,8 +174,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.max_stage = c->hpcc.max_stage,
 		.variant = p->variant,
 		.stages = c->hpcc.stages,
-		.fallback = c->swift.fallback,
-		.target_ns = c->target_ns,
+		.delay = c->hpcc.delay,
 		.encoding = p->encoding,
 		.telemetry = p->telemetry,
 		.hpcc_off = !p->hpcc,

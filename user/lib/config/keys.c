@@ -58,6 +58,10 @@ static const struct config_key hpcc_keys[] = {
 	  .reload = "at once",
 	  .meaning = "additive increase of W for each feedback; the same for all peers, whatever receivers "
 		     "count. With eta: 1 the default is 0" },
+	{ "delay", &config_word, FIELD(struct config, hpcc.delay), .words = flag_words, .preset = "true",
+	  .reload = "at once; a flow whose path stamps nothing is back at W_init",
+	  .meaning = "whether delays and losses that no port reports bound W. false: W of a path that stamps nothing is "
+		     "W_init" },
 	{ "variant", &config_word, FIELD(struct config, variant), .words = variant_words, .refusal = "is unknown",
 	  .preset = "plain", .reload = "at once",
 	  .meaning = "how flows come to equal rates, with peers that do not say it themselves" },
@@ -158,17 +162,6 @@ static const struct config_key hiercc_keys[] = {
 	  .reload = "no effect, and says so",
 	  .meaning = "most VOQs of this host, and most that it grants credit to: memory. Fixed while the maps "
 		     "exist: detach to change it" },
-	{}
-};
-
-static const struct config_key swift_keys[] = {
-	{ "target", &config_time, FIELD(struct config, target_ns), .min = 1, .max = NSEC_PER_SEC / 4.,
-	  .range = "a time of at most 250ms", .note = "more than every base_rtt", .example = "18us",
-	  .otherwise = "1.5 base_rtt of the peer", .reload = "at once",
-	  .meaning = "the round trip that such flows aim at, for large windows" },
-	{ "fallback", &config_word, FIELD(struct config, swift.fallback), .words = flag_words, .preset = "true",
-	  .reload = "at once; a flow that goes by delay is back at W_init",
-	  .meaning = "flows whose path stamps nothing go by delay. false: they keep W_init" },
 	{}
 };
 
@@ -280,7 +273,6 @@ static const struct config_table tcp_table = { .keys = tcp_keys };
 static const struct config_table hpcc_table = { .keys = hpcc_keys };
 static const struct config_table vai_table = { .keys = vai_keys };
 static const struct config_table hiercc_table = { .keys = hiercc_keys };
-static const struct config_table swift_table = { .keys = swift_keys };
 static const struct config_table pacing_table = { .keys = pacing_keys };
 static const struct config_table pfc_table = { .keys = pfc_keys };
 static const struct config_table node_table = { .keys = node_keys };
@@ -300,7 +292,7 @@ static const struct config_key top_keys[] = {
 	  .range = "a number up to 16777216", .example = "65536", .advice = "at most that", .preset = "65536",
 	  .reload = "no effect, and says so",
 	  .meaning = "entries of the flow map, one for each TCP connection and each pair of UDP ports with a "
-		     "peer; 832 bytes of memory each, allocated at the start. Fixed while the map exists: "
+		     "peer; 896 bytes of memory each, allocated at the start. Fixed while the map exists: "
 		     "detach to change it" },
 	{ "auth", &config_string, FIELD(struct config, auth), .most = 200, .range = "the path of a key file, or none",
 	  .example = "/etc/sluice/key",
@@ -314,7 +306,6 @@ static const struct config_key top_keys[] = {
 	{ "hpcc", &config_section, .table = &hpcc_table },
 	{ "vai", &config_section, .table = &vai_table },
 	{ "hiercc", &config_section, .table = &hiercc_table },
-	{ "swift", &config_section, .table = &swift_table },
 	{ "pacing", &config_section, .table = &pacing_table },
 	{ "pfc", &config_section, .table = &pfc_table },
 	{ "node", &config_section, .table = &node_table },
