@@ -89,7 +89,8 @@ static void silent_on_ack(struct sim_flow *f, const struct sim_packet *p)
 					 .w = f->cc.w,
 					 .rtt_ns = engine.now_ns - p->sent_ns,
 					 .there = (p->rx_ns - p->sent_ns) >> CEILING_CLOCK_SHIFT,
-					 .clock = 1 };
+					 .clock = 1,
+					 .flows = scheme_rules.told };
 
 	ceiling_feedback(&f->ceiling, &scheme_rules.hpcc, &sample);
 	if (!f->ceiling.w)

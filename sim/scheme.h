@@ -27,6 +27,7 @@ extern const struct scheme *scheme; /* scheme of this run */
 /* The parameters of the scenario, for all flows. */
 struct scheme_rules {
 	struct hpcc_params hpcc; /* T, W_init, W_min, W_AI, eta, maxStage */
+	uint32_t told;		 /* N as a receiver would count it: that of W_AI is half as much again */
 	uint32_t hops;		 /* hops of the longest path, for Swift's target */
 	int per_ack, per_rtt;	 /* HPCC as in Figure 13 of 000: W by each ACK only, or once in an RTT only */
 };

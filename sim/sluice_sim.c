@@ -182,6 +182,7 @@ static void scheme_take(const struct scenario *s)
 	p->max_stage = s->hpcc.max_stage;
 	p->stages = s->hpcc.stages;
 	hpcc_params_flows(p, s->hpcc.flows, 0);
+	scheme_rules.told = (s->hpcc.flows * 2 + 2) / 3;
 	if (s->hpcc.w_ai) {
 		p->w_ai = q12_from_bytes(s->hpcc.w_ai);
 		p->chance = 0;

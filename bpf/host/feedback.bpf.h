@@ -189,11 +189,13 @@ VERIFIED_ONCE int feedback_paths(struct flow *f, const struct feedback *fb, q24_
 static inline __u32 feedback_first_flows(const struct flow *f, const struct feedback *fb)
 {
 	__u32 last = fb->hops - 1;
+	__u64 bps;
 
 	VERIFIER_FORGET(last);
-	if (f->path.flows_fixed || last >= HPCC_MAX_HOPS)
+	if (f->path.flows_fixed)
 		return 0;
-	return rx_flows_scale(&f->params, fb->flows, telem_unpack(bpf_be64_to_cpu(fb->hop[last])).bps);
+	bps = last < HPCC_MAX_HOPS ? telem_unpack(bpf_be64_to_cpu(fb->hop[last])).bps : 0;
+	return rx_flows_scale(&f->params, fb->flows, bps);
 }
 
 /* The first feedback of a flow has no earlier record, so it gives no U, but N brings W down. */
@@ -209,7 +211,7 @@ static inline void feedback_first(struct flow *f, const struct feedback *fb)
 
 /*
  * The counter of feedback that no control takes, or STAT_MAX. Before the first data the answer to the companion of a handshake
- * tells N, and without hops nothing.
+ * tells N.
  */
 static inline enum sluice_stat feedback_aside(struct flow *f, const struct feedback *fb)
 {
@@ -217,7 +219,7 @@ static inline enum sluice_stat feedback_aside(struct flow *f, const struct feedb
 		return STAT_FB_SKIPPED;
 	if (f->rx.feedbacks || f->companion.began_us || READ_ONCE(f->tx.bytes) || fb->form != RX_HOPS)
 		return STAT_MAX;
-	if (!fb->hops)
+	if (!fb->hops && (!fb->flows || !f->path.delay))
 		return STAT_FB_SKIPPED;
 	feedback_first(f, fb);
 	f->rx.fb_ns = fb->now_ns;
@@ -292,10 +294,12 @@ static inline q12_t feedback_floor(struct flow *f, const struct feedback *fb, co
 }
 
 /* W without hops: none has told what it is to be, and the ceiling of a new flow is its first window. */
-static inline void feedback_bare(struct flow *f)
+static inline void feedback_bare(struct flow *f, const struct feedback *fb)
 {
-	if (!f->rx.feedbacks)
+	if (!f->rx.feedbacks) {
+		feedback_first(f, fb);
 		ceiling_begin(&f->ceiling, &f->params, f->cc.w);
+	}
 	f->cc.u = 0;
 	if (!f->ceiling.w) {
 		f->cc.w = f->cc.wc = f->params.w_init;
@@ -329,7 +333,7 @@ VERIFIED_ONCE int feedback_bounds(struct flow *f, const struct feedback *fb, con
 	s->snd_nxt = ack->snd_nxt;
 	s->w = f->cc.w;
 	if (bare)
-		feedback_bare(f);
+		feedback_bare(f, fb);
 	s->full = f->cc.u >= f->params.eta;
 	s->flows = f->path.flows_fixed ? 0 : fb->flows;
 	s->rtt_ns = bare || feedback_is_timed(f, fb) ? s->rtt_ns : 0;

@@ -15,8 +15,9 @@
  *     equal. Like W it is computed with each reply, from a reference that is committed once in a round trip. A ceiling begins
  *     with two d in a row above D, from W, and ends at W_init.
  *  3. While a stamped hop is full and has a queue, delay and loss are its own (`told`): d is at most D.
- *  4. A delay that does not fall while the ceiling falls to a quarter is not the flow's own: T is too small, the route is
- *     longer, or others fill the queue. It counts as part of T for a while, twice as long each time.
+ *  4. A delay that does not fall while the ceiling falls to a quarter, and to a quarter of the share of N flows, is not the
+ *     flow's own: T is too small, the route is longer, or others fill the queue. It counts as part of T for a while, twice as
+ *     long each time. A flow that begins with more than its share falls to that while the others keep the queue.
  *  5. Of a window more than CEILING_LOSS_PERCENT lost halve it, once per window, and for some rounds only W_AI is added.
  *     After a retransmission timeout W is one packet, and doubles with each round.
  *  6. A flow to a host whose flows were cut within CEILING_REMEMBERED_NS has its first window as its ceiling, which
@@ -33,7 +34,7 @@
 #define CEILING_TOLD_ROUNDS 3	/* for which a full stamped hop explains delay and loss */
 #define CEILING_TOLD_SHARE 32	/* its queue is T / 32 or more */
 #define CEILING_DEAF_ROUNDS 16	/* in which a delay does not fall by a tenth */
-#define CEILING_DEAF_SHARE 4	/* although the ceiling has fallen to a quarter */
+#define CEILING_DEAF_SHARE 4	/* although the ceiling has fallen to a quarter, of that and of its share */
 #define CEILING_DEAF_RTTS 8	/* most that counts as part of T, in T */
 #define CEILING_AWAY_ROUNDS 512 /* for which it does so at first */
 #define CEILING_AWAY_TIMES 5
@@ -59,11 +60,11 @@ struct ceiling_sample {
 struct ceiling {
 	q12_t w;	   /* the ceiling; 0: none */
 	q12_t ref;	   /* the reference from which it is computed; 0: none */
-	q12_t deaf_w;	   /* the ceiling when the delay had last fallen; 0: the delay is not above D */
 	__u64 end;	   /* position that ends the round */
 	__u32 delay_ns;	   /* the last delay */
 	__u32 least_ns[2]; /* least round trip without reported queues, in this half and in the one before; 0: none */
 	__u32 there[2];	   /* ceiling_sample.there of these */
+	q12_t deaf_w;	   /* the ceiling when the delay had last fallen; 0: the delay is not above D */
 	__u32 deaf_ns;	   /* least delay since deaf_w */
 	__u32 away_ns;	   /* counts as T while away_rounds is not 0 */
 	__u32 by_delay;	   /* cuts */
@@ -113,7 +114,8 @@ static inline void ceiling_companions(const struct ceiling *c, struct companion_
 
 /*
  * R under a ceiling. A window is acknowledged a queue later, so it slows a flow down at once when the queue grows. A flow
- * without a window, or with one of two packets or less, which a stack cannot make smaller, is slowed down by R.
+ * without a window, or with one of two packets or less, which a stack cannot make smaller, is slowed down by R; with a window by
+ * half of that: R answers the queue of one or two round trips ago, and 16 flows of two packets swung with a period of 8 T.
  */
 static inline __u64 ceiling_rate_bps(const struct ceiling *c, const struct hpcc_params *p, q12_t w, int windowed)
 {
@@ -122,6 +124,8 @@ static inline __u64 ceiling_rate_bps(const struct ceiling *c, const struct hpcc_
 
 	if (windowed && w > two)
 		delay = delay * (two >> 12) / (w >> 12);
+	if (windowed)
+		delay /= 2;
 	return hpcc_rate_bps(w, p->t_ns + delay);
 }
 
@@ -193,8 +197,15 @@ static inline __u32 ceiling_delay(struct ceiling *c, const struct hpcc_params *p
 	return forward < delay ? forward : delay;
 }
 
+/* Whether the ceiling has fallen so far that a delay of its own would have fallen too. flows: N; 0: not told. */
+static inline int ceiling_is_low(const struct ceiling *c, const struct hpcc_params *p, __u32 flows)
+{
+	return c->w <= hpcc_floor(p) ||
+	       (c->w <= c->deaf_w / CEILING_DEAF_SHARE && c->w * flows < p->w_init / CEILING_DEAF_SHARE);
+}
+
 /* Rule 4. d: the delay of the round, above D. */
-static inline void ceiling_hear(struct ceiling *c, const struct hpcc_params *p, __u32 d)
+static inline void ceiling_hear(struct ceiling *c, const struct hpcc_params *p, __u32 d, __u32 flows)
 {
 	__u64 base, most = CEILING_DEAF_RTTS * p->t_ns;
 
@@ -205,7 +216,7 @@ static inline void ceiling_hear(struct ceiling *c, const struct hpcc_params *p, 
 		return;
 	}
 	c->deaf_rounds += c->deaf_rounds < 255;
-	if (c->deaf_rounds < CEILING_DEAF_ROUNDS || (c->w > c->deaf_w / CEILING_DEAF_SHARE && c->w > hpcc_floor(p)))
+	if (c->deaf_rounds < CEILING_DEAF_ROUNDS || !ceiling_is_low(c, p, flows))
 		return;
 	base = ceiling_base_ns(c, p, c->least_ns[ceiling_least(c)]) + c->deaf_ns;
 	c->away_ns = base < most ? base : most;
@@ -236,7 +247,7 @@ static inline q12_t ceiling_wind(const struct ceiling *c, const struct hpcc_para
 }
 
 /* The end of a round with the delay d. */
-static inline void ceiling_commit(struct ceiling *c, const struct hpcc_params *p, __u32 d)
+static inline void ceiling_commit(struct ceiling *c, const struct hpcc_params *p, __u32 d, __u32 flows)
 {
 	if (++c->rounds >= CEILING_ROUNDS) {
 		c->rounds = 0;
@@ -258,7 +269,7 @@ static inline void ceiling_commit(struct ceiling *c, const struct hpcc_params *p
 	}
 	c->slow = 0;
 	c->by_delay++;
-	ceiling_hear(c, p, d);
+	ceiling_hear(c, p, d, flows);
 }
 
 /*
@@ -287,7 +298,7 @@ VERIFIED_ONCE int ceiling_feedback(struct ceiling *c, const struct hpcc_params *
 		return 0;
 	c->end = s->snd_nxt;
 	cuts = c->by_delay;
-	ceiling_commit(c, p, d);
+	ceiling_commit(c, p, d, s->flows);
 	return c->by_delay != cuts;
 }
 

@@ -392,8 +392,8 @@ SinkTest(companion, reply__that_is_late_on_the_way_there_lowers_w)
 }
 
 /*
- * The companion of a handshake asks for N before the first data leaves, which begins with W_init / N. N may come late. While
- * it is known, the next connections do not ask.
+ * The companion of a handshake asks for N before the first data leaves, which begins with W_init / N, whether hops stamp or
+ * not. N may come late. While it is known, the next connections do not ask.
  */
 SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
 {
@@ -401,8 +401,9 @@ SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
 
 	telemetry_beside();
 	FOR_V4_AND_V6 (v6) {
-		for (int late = 0; late < 2; late++) {
-			struct ip_spec s = { .v6 = v6, .sport = 3000 + late, .payload = 1000 },
+		for (int k = 0; k < 3; k++) {
+			int late = k == 2, hops = k > 0;
+			struct ip_spec s = { .v6 = v6, .sport = 3000 + k, .payload = 1000 },
 				       back = { .v6 = v6, .reply = 1, .dport = s.sport };
 			struct frame syn = tcp(.v6 = v6, .sport = s.sport, .flags = SYN),
 				     next = tcp(.v6 = v6, .sport = 3010, .flags = SYN), data = frame_of(back),
@@ -418,11 +419,13 @@ SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
 			cr_assert(packet_catch(a.fd, &got, 1000), "no companion");
 			h.asked_ns = clock_ns();
 			host_set(v6, HOST_B, &h);
-			put16(in.b + l4 + COMPANION_TELEM, 1 << 12 | 0x321);
-			put16(in.b + l4 + COMPANION_TELEM + 2, 4); /* N */
-			put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | 1000ULL << 36);
+			put16(in.b + l4 + COMPANION_TELEM, hops << 12 | (hops ? 0x321 : 0));
+			put16(in.b + l4 + COMPANION_TELEM + 2, 8); /* N */
+			if (hops)
+				put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | 1000ULL << 36);
 			f = flow_get(s);
 			f.params.t_ns = 500 * MS; /* in which the test is done */
+			f.path.delay = 1;
 			flow_set(s, &f);
 			if (late)
 				run(EGRESS, &out, .ifindex = a.ifindex);
@@ -433,8 +436,8 @@ SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
 				run(EGRESS, &out, .ifindex = a.ifindex);
 			f = flow_get(s);
 			expect_eq(f.rx.feedbacks, late);
-			expect_between(q12_to_bytes(f.cc.w), q12_to_bytes(f.params.w_init) / 4 - 20,
-				       q12_to_bytes(f.params.w_init) / 4);
+			expect_between(q12_to_bytes(f.cc.w), q12_to_bytes(f.params.w_init) / 8 - 20,
+				       q12_to_bytes(f.params.w_init) / 8);
 			world_ended();
 			if (late)
 				continue;
