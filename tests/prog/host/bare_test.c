@@ -92,7 +92,7 @@ SinkTest(bare, bare__not_a_path_that_stamps_now_and_then)
 	expect_eq(flow_is_bare(&f), 1);
 }
 
-/* What comes before the first data says nothing about the share of W_init with which that begins. */
+/* An answer before the first data is no delay: the flow begins with its share of W_init all the same. */
 SinkTest(bare, bare__before_the_first_data)
 {
 	struct flow f;

@@ -373,7 +373,8 @@ SinkTest(companion, reply__that_is_late_on_the_way_there_lowers_w)
 				l4 = companion_at(&in);
 				put16(in.b + l4 + COMPANION_TELEM, hops << 12 | 0x321);
 				if (hops)
-					put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | (1000 + i * (t_ns / 1000)) << 36);
+					put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | (1000 + i * (t_ns / 1000))
+												     << 36);
 				clock = (clock_ns() - (there ? 0 : late_ns)) >> WIRE_CLOCK_SHIFT;
 				put16(in.b + l4 + COMPANION_CLOCK_HIGH, clock >> 16);
 				put16(in.b + l4 + COMPANION_CLOCK_LOW, clock);

@@ -60,8 +60,9 @@ static const struct config_key hpcc_keys[] = {
 		     "count. With eta: 1 the default is 0" },
 	{ "delay", &config_word, FIELD(struct config, hpcc.delay), .words = flag_words, .preset = "true",
 	  .reload = "at once; a flow whose path stamps nothing is back at W_init",
-	  .meaning = "whether delays and losses that no port reports bound W. false: W of a path that stamps nothing is "
-		     "W_init" },
+	  .meaning =
+		  "whether delays and losses that no port reports bound W. false: W of a path that stamps nothing is "
+		  "W_init" },
 	{ "variant", &config_word, FIELD(struct config, variant), .words = variant_words, .refusal = "is unknown",
 	  .preset = "plain", .reload = "at once",
 	  .meaning = "how flows come to equal rates, with peers that do not say it themselves" },
