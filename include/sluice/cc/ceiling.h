@@ -122,7 +122,7 @@ static inline __u64 ceiling_rate_bps(const struct ceiling *c, const struct hpcc_
 	q12_t two = q12_from_bytes(2 * p->packet);
 	__u64 delay = c->delay_ns < CEILING_DEAF_RTTS * p->t_ns ? c->delay_ns : CEILING_DEAF_RTTS * p->t_ns;
 
-	if (windowed && w > two)
+	if (windowed && two && w > two)
 		delay = delay * (two >> 12) / (w >> 12);
 	if (windowed)
 		delay /= 2;
