@@ -109,7 +109,7 @@ ovs__bridge_passes_companions_and_is_no_hop() {
 	# Open vSwitch alone: nothing on the way stamps.
 	daemon_stop sw
 	bulk_start h1 10.2.0.2
-	wait_for 20 "why says that nothing stamps" operator_why_says "No port of its path stamps telemetry, so it is controlled by delay"
+	wait_for 20 "why says that nothing stamps" operator_why_says "No port of its path stamps telemetry, so delay decides"
 	bulk_unharmed
 	bulk_stop
 	expect "errors that h2's stack saw" "$(net_snmp h2 Tcp.InErrs)" -eq 0

@@ -7,8 +7,9 @@
  *
  *  1. Algorithm 1 empties a queue of its own flows within a few tens of round trips. One that has stood for RIVAL_NS
  *     and RIVAL_RTTS round trips, of which all but a little, is a rival's.
- *  2. Then W has a floor: with n flows of ours on the port, which its host counts, BDP / (n + 1), and at most four fifths
- *     of BDP / n. Together they leave room, so the queue ends with the rivals, and the floor with the queue.
+ *  2. Then W has a floor: with n flows of ours on the port, which its host counts, BDP / (n + 2), and at most four fifths
+ *     of BDP / n. Nobody counts the rivals: two are assumed. Together flows leave room, so the queue ends with the rivals, and
+ *     the floor with the queue.
  *  3. A window is acknowledged a queue later: TCP has so much more under way, and R holds the flow.
  *  4. Only for flows that somebody paces, and only at the last hop, whose flows the receiver counts.
  */
@@ -56,7 +57,7 @@ static inline q12_t rival_floor(struct rival *r, const struct hpcc_params *p, co
 	queue = hop->qlen_bytes * NSEC_PER_SEC / (hop->bps / 8 + 1) + 1;
 	r->queue_ns = queue < NSEC_PER_SEC ? queue : NSEC_PER_SEC;
 	bdp = hpcc_bdp_bytes(hop->bps, p->t_ns);
-	parts = 4 * n + 4 > 5 * n ? 4 * n + 4 : 5 * n;
+	parts = 4 * n + 8 > 5 * n ? 4 * n + 8 : 5 * n;
 	bdp = 4 * bdp / parts;
 	return q12_from_bytes(bdp) < p->w_init ? q12_from_bytes(bdp) : p->w_init;
 }

@@ -63,7 +63,7 @@ Test(rival, rival_floor__all_floors_leave_room)
 		__u64 floor = after(&r, 1, 100000, n);
 
 		cr_assert_leq(floor * n, BDP * 4 / 5, "%u flows", n);
-		cr_assert(n > 4 || floor == BDP / (n + 1));
+		cr_assert(n > 8 || floor == BDP / (n + 2));
 	}
 }
 
