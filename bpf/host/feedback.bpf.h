@@ -310,11 +310,17 @@ static inline void feedback_bare(struct flow *f, const struct feedback *fb)
 
 /*
  * Whether the round trip that is noted shows what no hop reports. With several paths at once its least is none of this path, a
- * companion that waits in the qdisc `sluice` is late by that, and without the receiver's clock the way back counts too.
+ * companion that waits in the qdisc `sluice` is late by that, and without the receiver's clock the way back counts too. Where
+ * nothing else is known the round trip counts all the same, but not while packets wait in that qdisc: they leave as R says by
+ * then, and a lower R would show as a delay, which lowers it further.
  */
-static inline int feedback_is_timed(const struct flow *f, const struct feedback *fb)
+static inline int feedback_is_timed(const struct flow *f, const struct feedback *fb, int bare)
 {
-	return fb->clock && !f->rx.paths && !(f->path.port_flags & PORT_F_QUEUE);
+	int waits = !!(f->path.port_flags & PORT_F_QUEUE);
+
+	if (bare)
+		return !waits || flow_waits_ns(f, fb->now_ns) <= f->params.t_ns / 16;
+	return fb->clock && !f->rx.paths && !waits;
 }
 
 /* Bounds W, which the hops gave, by the delay that they do not report: of a round trip that is noted in the scratch space. */
@@ -336,7 +342,7 @@ VERIFIED_ONCE int feedback_bounds(struct flow *f, const struct feedback *fb, con
 		feedback_bare(f, fb);
 	s->full = f->cc.u >= f->params.eta;
 	s->flows = f->path.flows_fixed ? 0 : fb->flows;
-	s->rtt_ns = bare || feedback_is_timed(f, fb) ? s->rtt_ns : 0;
+	s->rtt_ns = feedback_is_timed(f, fb, bare) ? s->rtt_ns : 0;
 	s->queue_ns = !bare && (s->rtt_ns || s->full) ? feedback_queue_ns(ack) : 0;
 	s->clock = !!fb->clock;
 	s->there = fb->clock - (__u32)((fb->rx_ns - s->rtt_ns) >> WIRE_CLOCK_SHIFT);
