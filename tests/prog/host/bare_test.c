@@ -146,3 +146,25 @@ SinkTest(bare, bare__observed)
 	expect_counted(STAT_RX_DATA, STAT_FB_DELAY);
 	expect_eq(flow_get(data).cc.w, w);
 }
+
+/* They leave as R says by then. */
+SinkTest(bare, bare__packets_that_wait_in_the_qdisc_sluice_tell_no_delay)
+{
+	struct port port = port_usual();
+	struct flow f;
+	int i, waits;
+
+	port.flags |= PORT_F_EDT | PORT_F_QUEUE;
+	port_change(WORLD_IFINDEX, &port);
+	for (waits = 1; waits >= 0; waits--) {
+		fixture("waits %d", waits);
+		delay_leaves(data);
+		for (i = 0; i < 6; i++) {
+			f = flow_get(data);
+			f.tx.clock_ns = clock_ns() + (waits ? 3 * WORLD_T_NS : 0);
+			flow_set(data, &f);
+			f = answered(data, i < 2 ? WORLD_T_NS : 3 * WORLD_T_NS);
+		}
+		expect_eq(f.ceiling.by_delay > 0, !waits);
+	}
+}
