@@ -30,6 +30,8 @@
 #include "sluice/wire/telemetry.h"
 #include "sluice/wire/wire.h"
 
+_Static_assert(WIRE_CLOCK_SHIFT == CEILING_CLOCK_SHIFT, "one unit of clocks");
+
 #define FEEDBACK_BEHIND_MAX 0xe0000000U /* limit for W plus the bytes in fq: more than 1 s of 25 Gbit/s */
 
 /* Starts a feedback that came just now, by an echo, with nothing known yet. */

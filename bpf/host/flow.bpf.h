@@ -207,9 +207,7 @@ static inline void flow_unlock(struct flow *f)
 	__sync_fetch_and_and(&f->rx.lock, 0);
 }
 
-/*
- * More than CEILING_LOSS_PERCENT of a window was lost, or all of it (timeout). Only with feedback, by which W grows again.
- */
+/* Lowers W: more than CEILING_LOSS_PERCENT of a window was lost, or all of it (timeout). W grows again by feedback alone. */
 VERIFIED_ONCE int flow_lost(struct flow *f, __u32 timeout)
 {
 	int cut;

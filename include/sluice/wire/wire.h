@@ -198,8 +198,8 @@ struct wire_companion {
 	__u8 tcp_words;	     /* 0 */
 	__u8 tcp_flags;	     /* sent as 0, ignored */
 	/*
-	 * In the reply the receiver's clock when the companion came, units of 2^WIRE_CLOCK_SHIFT ns, in the place of TCP's
-	 * window and urgent pointer. 0: not told, as in the companion itself.
+	 * The reply has the receiver's clock when the companion came, units of 2^WIRE_CLOCK_SHIFT ns, where TCP has its window
+	 * and urgent pointer. 0: not told, as in the companion itself.
 	 */
 	__be16 clock_high;
 	__be16 tcp_checksum; /* ignored */

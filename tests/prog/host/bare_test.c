@@ -147,7 +147,7 @@ SinkTest(bare, bare__observed)
 	expect_eq(flow_get(data).cc.w, w);
 }
 
-/* They leave as R says by then. */
+/* Packets in that qdisc leave as R says by then: a departure that was noted is not kept. */
 SinkTest(bare, bare__packets_that_wait_in_the_qdisc_sluice_tell_no_delay)
 {
 	struct port port = port_usual();

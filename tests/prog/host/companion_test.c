@@ -303,25 +303,34 @@ SinkTest(companion, companion__is_turned_round)
 	}
 }
 
+/* A packet of s leaves with telemetry beside it, and B was asked just now: returns the packet's bytes. */
+static unsigned int asked_beside(struct ip_spec s)
+{
+	struct host h = host_get(s.v6, HOST_B);
+	struct frame out = frame_of(s);
+
+	telemetry_beside();
+	run(EGRESS, &out);
+	expect_counted(STAT_TX_BESIDE);
+	h.asked_ns = clock_ns();
+	host_set(s.v6, HOST_B, &h);
+	return out.len;
+}
+
 SinkTest(companion, reply__is_feedback)
 {
 	FOR_V4_AND_V6 (v6) {
 		for (int udp = 0; udp < 2; udp++) {
 			struct ip_spec s = { .v6 = v6, .udp = udp, .payload = 1000 }, back = s;
-			struct frame data, in, out = frame_of(s);
-			struct host h = host_get(v6, HOST_B);
-			unsigned int l4;
+			struct frame data, in;
+			unsigned int l4, out_len;
 			int i;
 
-			telemetry_beside();
-			run(EGRESS, &out);
-			expect_counted(STAT_TX_BESIDE);
-			h.asked_ns = clock_ns();
-			host_set(v6, HOST_B, &h);
+			out_len = asked_beside(s);
 			back.reply = 1;
 			data = frame_of(back);
 			for (i = 0; i < 2; i++) {
-				in = companion_of(&data, 3, out.len);
+				in = companion_of(&data, 3, out_len);
 				l4 = companion_at(&in);
 				put16(in.b + l4 + COMPANION_TELEM, 1 << 12 | 0x321);
 				put16(in.b + l4 + COMPANION_TELEM + 2, 70); /* N */
@@ -348,17 +357,12 @@ SinkTest(companion, reply__that_is_late_on_the_way_there_lowers_w)
 			int there = k & 1, hops = k >> 1;
 			struct ip_spec s = { .v6 = v6, .sport = 4000 + k, .payload = 1000 },
 				       back = { .v6 = v6, .reply = 1, .dport = s.sport, .payload = 1000 };
-			struct frame data, in, out = frame_of(s);
-			struct host h = host_get(v6, HOST_B);
+			struct frame data, in;
 			unsigned int l4, clock;
 			struct flow f;
 			__u64 late_ns;
 
-			telemetry_beside();
-			run(EGRESS, &out);
-			expect_counted(STAT_TX_BESIDE);
-			h.asked_ns = clock_ns();
-			host_set(v6, HOST_B, &h);
+			asked_beside(s);
 			data = frame_of(back);
 			for (int i = 0; i < 8; i++) {
 				clock_pass(t_ns);
