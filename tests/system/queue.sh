@@ -2,10 +2,17 @@
 # The qdisc `sluice`: it does what fq does, counts right, and stays whatever becomes of the daemon.
 
 # Its name is the machine's: the pins are of whoever registered it.
+# How probe judges the qdisc, asked once: it loads every program there is, which takes 26 s of CPU time in a VM.
+queue_detail() {
+	[[ -e $WORK/qdisc ]] ||
+		"$BUILD/sluicectl" probe --json lo | jq -r '.[] | select(.check == "qdisc sluice") | .detail' >"$WORK/qdisc"
+	cat "$WORK/qdisc"
+}
+
 queue_needed() {
 	local detail
 
-	detail=$("$BUILD/sluicectl" probe --json lo | jq -r '.[] | select(.check == "qdisc sluice") | .detail')
+	detail=$(queue_detail)
 	[[ $detail == loads ]] || skip "${detail#*needed: }"
 }
 
@@ -451,7 +458,7 @@ queue_registered() { [[ -e $PINS/ssys-h1/queues ]] || skip "another daemon has r
 queue__is_refused_where_the_kernel_lacks_it() {
 	local detail before
 
-	detail=$("$BUILD/sluicectl" probe --json lo | jq -r '.[] | select(.check == "qdisc sluice") | .detail')
+	detail=$(queue_detail)
 	[[ $detail != loads ]] || skip "this kernel has it"
 	net_up
 	before=$(queue_root)
