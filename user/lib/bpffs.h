@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_BPFFS_H
 #define SLUICE_BPFFS_H
+#include <stdio.h>
 
 /* Whether pins can be made and read at /sys/fs/bpf. */
 enum bpffs_state {
@@ -15,5 +16,11 @@ enum bpffs_state bpffs_state(void);
 extern const char *const bpffs_what[BPFFS_STATES]; /* what is wrong; NULL: nothing */
 extern const char
 	*const bpffs_fix[BPFFS_STATES]; /* the command against it, of which HIDDEN has an argument to fill in */
+
+/* The pin of this name in a directory there. */
+static inline void pin_path(char *path, size_t size, const char *dir, const char *name)
+{
+	snprintf(path, size, "%s/%s", dir, name);
+}
 
 #endif
