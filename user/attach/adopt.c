@@ -24,7 +24,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
+#include "lib/bpffs.h"
 #include "lib/layout.h"
+#include "sluice.skel.h"
 
 #define ADOPT_BATCH 256
 

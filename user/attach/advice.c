@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "attach/advice.h"
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "lib/net.h"
 

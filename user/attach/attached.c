@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The state of an interface in the kernel now, whatever the maps say. */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/pkt_sched.h>
 #include <stdio.h>

@@ -4,11 +4,17 @@
  * another one, whose maps are no longer written, sockets are moved to it.
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/attached.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
+#include "lib/bpffs.h"
+#include "sluice.skel.h"
 
 #define DP_CC_MARK "@sluice-cc-name"
 #define DP_CC_INSISTS_NS (600 * NSEC_PER_SEC)

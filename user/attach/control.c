@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The control map, which tells the programs the current state, and the keys. */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
 #include "lib/knobs.h"
+#include "sluice.skel.h"
 #include "sluice/seq.h"
 
 #define DP_CLOCK_SAID_NS (3600 * NSEC_PER_SEC)

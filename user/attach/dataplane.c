@@ -17,8 +17,11 @@
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include "attach/attached.h"
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/nic.h"
+#include "attach/state/state.h"
 #include "sluice.skel.h"
 
 static int exit_code(int err, int undone)

@@ -320,14 +320,6 @@ struct left_filter {
 
 /* Fills in program, stats_id and heartbeat_ns, from the maps that the program holds; -ENOENT: it is not ours. */
 int left_filter_describe(struct left_filter *f, __u32 prog_id);
-/* Whether this struct_ops map is registered under the name, or, if that is NULL, under any. */
-int struct_ops_is_used(int fd, const char *name);
-/* Whether it is a congestion control of ours that is registered, and not only kept by sockets. name: or NULL for any. */
-int struct_ops_is_ours(__u32 id, const char *name);
-__u32 struct_ops_by_name(const char *name); /* 0: none */
-/* The same for a struct_ops map of any name. */
-__u32 struct_ops_find(const char *map, const char *name);
-
 struct leftover {
 	const char *pin_dir;
 	__u32 stats_id;

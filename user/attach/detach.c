@@ -4,7 +4,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "attach/attached.h"
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
 #include "attach/tcx.h"
 
 int dataplane_detach(struct dataplane *dp)

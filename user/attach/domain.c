@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"
 

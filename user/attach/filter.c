@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Our programs at an interface, and the clsact qdisc in which they are unless they are at tcx. */
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/pkt_sched.h>
+#include <net/if.h>
 #include <string.h>
+#include "attach/attached.h"
 #include "attach/filter.h"
 #include "attach/tcx.h"
 #include "lib/net.h"

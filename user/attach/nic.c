@@ -12,9 +12,10 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
+#include "attach/attached.h"
+#include "attach/nic.h"
 #include "lib/dcb.h"
 #include "lib/net.h"
-#include "attach/nic.h"
 
 #define PFC_F_NIC_ALL (PFC_F_NIC | PFC_F_NIC_LLD | PFC_F_NIC_SET)
 

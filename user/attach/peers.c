@@ -4,8 +4,13 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
+#include "attach/attached.h"
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
+#include "lib/maps.h"
 
 /* --- peers --- */
 

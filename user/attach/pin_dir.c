@@ -7,6 +7,7 @@
  * directory of the same name if that is gone. Links at tcx are made anew (watch.c).
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +16,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
 #include "attach/tcx.h"
 #include "lib/bpffs.h"
+#include "sluice.skel.h"
 
 int pin_dir_lock(struct dataplane *dp, const char *dir)
 {

@@ -12,9 +12,12 @@
 #include <unistd.h>
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
 #include "attach/tcx.h"
+#include "lib/bpffs.h"
 #include "lib/layout.h"
 #include "lib/net.h"
+#include "sluice.skel.h"
 
 /* --- pins --- */
 

@@ -10,16 +10,21 @@
  *  3. The state is read anew, in four dumps and one for each htb, at most once a second and only after a change.
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "attach/state/state.h"
 #include "attach/tcx.h"
+#include "lib/maps.h"
 #include "lib/net.h"
 #include "lib/qdisc.h"
+#include "sluice.skel.h"
 
 static int pod_compare(const void *a, const void *b)
 {

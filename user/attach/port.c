@@ -3,12 +3,15 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/attached.h"
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
 #include "attach/ppfc_port.h"
+#include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"
 #include "sluice.skel.h"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/advice.h"
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/tcx.h"
 #include "lib/net.h"

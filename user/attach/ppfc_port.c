@@ -2,6 +2,7 @@
 /* Ports that have pauses, in the map pfc_ports: each has a slot, its index in the map pfc_slots (daemon/ppfc.c). */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <net/if.h>
 #include <string.h>
 #include "attach/nic.h"
 #include "attach/ppfc_port.h"

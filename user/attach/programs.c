@@ -23,7 +23,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "attach/advice.h"
+#include "attach/attached.h"
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
+#include "lib/bpffs.h"
 #include "lib/layout.h"
 #include "sluice.skel.h"
 

@@ -11,11 +11,16 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
-#include "sluice/queue/queue.h"
+#include "attach/state/state.h"
+#include "attach/struct_ops.h"
+#include "lib/bpffs.h"
 #include "sluice.skel.h"
+#include "sluice/queue/queue.h"
 #include "sluice_queue.skel.h"
 
 static const char *const queue_pins[] = { "queue_ops",	"queue_limits", "queues",      "queue_flows",

@@ -12,13 +12,18 @@
  *     removes the entry when it is deleted.
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/attached.h"
 #include "attach/dataplane_int.h"
 #include "attach/queue_root.h"
+#include "attach/state/state.h"
+#include "lib/bpffs.h"
 #include "lib/maps.h"
 #include "sluice.skel.h"
 #include "sluice/queue/port.h"

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
+#include "attach/struct_ops.h"
+#include "lib/bpffs.h"
 #include "sluice.skel.h"
 #include "sluice/pause/qdisc.h"
 #include "sluice/queue/port.h"

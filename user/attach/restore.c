@@ -12,15 +12,20 @@
  * Ids need CAP_SYS_ADMIN, which the unit does not grant.
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "attach/attached.h"
 #include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "attach/struct_ops.h"
+#include "lib/bpffs.h"
 #include "lib/layout.h"
 
 #define RESTORE_SILENCE_NS (3 * NSEC_PER_SEC) /* a live daemon writes its heartbeat once a second */

@@ -5,10 +5,13 @@
  * interfaces are read together, once for each event.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdio.h>
 #include <string.h>
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
 #include "lib/net.h"
 #include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"

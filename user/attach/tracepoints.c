@@ -4,7 +4,11 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/attached.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
+#include "lib/bpffs.h"
+#include "sluice.skel.h"
 
 /* Attaches two programs to the tracepoints of qdiscs, or detaches them; *have: this run attached them. */
 static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *progs, int *have, int want)

@@ -6,9 +6,12 @@
  *  2. They are put back, as routes are: without egress packets leave plain, and without ingress those with
  *     telemetry are lost. If somebody removes it again and again, then not more than PUT_BACK_TIMES in a minute.
  */
+#include <bpf/libbpf.h>
 #include <string.h>
 #include "attach/attached.h"
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
 #include "attach/tcx.h"
 #include "lib/maps.h"
 

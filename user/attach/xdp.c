@@ -19,7 +19,10 @@
 #include <unistd.h>
 #include <xdp/libxdp.h>
 #include "attach/bpf_id.h"
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/state/state.h"
+#include "sluice.skel.h"
 #include "sluice_xdp.skel.h"
 
 /* Before programs without a priority (50): those see the packets as their sender made them. */

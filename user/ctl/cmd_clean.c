@@ -12,9 +12,11 @@
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
+#include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
 #include "attach/queue_root.h"
+#include "attach/struct_ops.h"
 #include "attach/tcx.h"
 #include "ctl/show.h"
 
