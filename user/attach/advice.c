@@ -90,36 +90,3 @@ void advice_get(enum advice_on on, const char *device, struct advice *a)
 				"boot a kernel with CONFIG_NET_SCH_FQ (Debian's and Ubuntu's have it): this one has neither fq nor qdiscs in BPF");
 	}
 }
-
-/* The kernel keeps programs from reading its memory. */
-static int is_locked_down(void)
-{
-	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
-	char modes[128] = "";
-	int locked = f && fgets(modes, sizeof(modes), f) && strstr(modes, "[confidentiality]");
-
-	if (f)
-		fclose(f);
-	return locked;
-}
-
-const char *load_error(int err)
-{
-	switch (err) {
-	case -ENOMEM:
-		return "no memory: the limit of its cgroup (memory.max, MemoryMax=), or the machine, has too little for the maps: raise it, or write a smaller max_flows";
-	case -EMFILE:
-		return "too many open files: raise the limit of this process (ulimit -n, LimitNOFILE=)";
-	case -ENFILE:
-		return "too many open files on this machine: raise fs.file-max";
-	case -EPERM:
-	case -EACCES:
-	case -EINVAL:
-		if (is_locked_down())
-			return "kernel lockdown (confidentiality, by Secure Boot or lockdown= of the command line) forbids it";
-		return err == -EPERM ? "not permitted: a security module or seccomp forbids it, see dmesg and audit" :
-				       NULL;
-	default:
-		return NULL;
-	}
-}

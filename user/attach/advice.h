@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_ADVICE_H
 #define SLUICE_ADVICE_H
-/* What to do about qdiscs and programs that do not load, in this kernel: the same words at a start and in sluicectl. */
+/* What to do about qdiscs, in this kernel: the same words at a start and in sluicectl. */
 #include <linux/types.h>
 
 enum advice_on {
@@ -22,8 +22,5 @@ void advice_get(enum advice_on on, const char *device, struct advice *a);
 int kernel_has_fq(void);
 /* It was tried: has it or not. */
 void kernel_fq_tried(int has);
-
-/* Why loading programs failed with err, where it is not the kernel's lack of a feature, and what helps; NULL: it is. */
-const char *load_error(int err);
 
 #endif

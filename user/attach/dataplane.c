@@ -20,6 +20,7 @@
 #include "attach/attached.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/host_maps.h"
 #include "attach/nic.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"

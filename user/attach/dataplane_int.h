@@ -65,26 +65,12 @@ int kernel_btf_has(const char *name, __u32 kind);
 
 /* --- programs.c --- */
 
-/* libbpf logs one level lower; the reason of a failed load is kept. */
-void libbpf_init(void);
 /* Opens dp->skel, over the maps of the pin directory, or of `next` there while dp->adopt. */
 int programs_open(struct dataplane *dp, const struct config *c);
 /* Loads the sets that the configuration wants. was: control as the earlier daemon left it; NULL: there was none. */
 int programs_load(struct dataplane *dp, const struct config *c, const struct control *was);
 /* Loads the sets that it wants beyond those that are loaded. */
 int programs_add(struct dataplane *dp, const struct config *c);
-/* The sets that a configuration wants. */
-unsigned int sets_wanted(const struct config *c);
-/* Makes the maps of one object those of another, matched by name. grow: small ones of a host are made anew. */
-int maps_share(struct bpf_object *to, const struct bpf_object *from, int grow);
-
-/* Whether the configuration has use for the maps of a host. */
-int host_maps_are_used(const struct config *c);
-/* For how many entries a map has room. 0: it is not known, with a message. */
-__u32 map_entries(int fd, const char *name);
-/* A map in use keeps the room that it has, with a message; has 0: it gets the room that is wanted. */
-__u32 room_kept(__u32 has, __u32 wanted, const char *key);
-
 /* --- tracepoints.c --- */
 
 /* Attaches the tracepoints that the configuration wants (want), or removes the others. */

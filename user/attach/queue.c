@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/load.h"
 #include "attach/state/state.h"
 #include "attach/struct_ops.h"
 #include "lib/bpffs.h"

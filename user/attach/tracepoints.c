@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "attach/attached.h"
 #include "attach/dataplane_int.h"
+#include "attach/sets.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"

@@ -21,6 +21,7 @@
 #include "attach/bpf_id.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/host_maps.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"
 #include "sluice_xdp.skel.h"

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "attach/advice.h"
 #include "attach/dataplane.h"
+#include "attach/load.h"
 #include "attach/tcx.h"
 #include "lib/bpffs.h"
 #include "lib/net.h"
