@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Advice that is right for this kernel: it names no qdisc that the kernel does not have. */
-#include <errno.h>
 #include <glob.h>
 #include <linux/btf.h>
 #include <net/if.h>
@@ -10,7 +9,7 @@
 #include <unistd.h>
 #include "attach/advice.h"
 #include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
+#include "attach/prog/kernel.h"
 #include "lib/net.h"
 
 static int fq = -1; /* unknown */

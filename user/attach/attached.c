@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/attached.h"
-#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "attach/prog/bpf_id.h"
 #include "attach/tcx.h"
 #include "lib/net.h"
 

@@ -17,11 +17,14 @@
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include "attach/attached.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
-#include "attach/host_maps.h"
 #include "attach/nic.h"
+#include "attach/prog/cc.h"
+#include "attach/prog/control.h"
+#include "attach/prog/host_maps.h"
+#include "attach/prog/kernel.h"
+#include "attach/prog/programs.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"
 

@@ -92,10 +92,6 @@ void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m);
 int dataplane_detach(struct dataplane *dp);
 int dataplane_detach_dir(const char *pin_dir);
 
-/* From the kernel's BTF: 1, 0, or -errno if there is no BTF. */
-int kernel_has_kfunc(void);   /* bpf_cast_to_kern_ctx: a program may read the qdisc */
-int kernel_has_tcp_ops(void); /* a TCP congestion control can be a BPF program */
-
 /*
  * Why a first start is refused: `sluicectl check` asks the same functions as start and reload. -errno, and why (of
  * REFUSAL_STRLEN) has the reason; 0: it is not.
@@ -113,15 +109,11 @@ int dataplane_peer_refused(const struct config *c, const struct config_peer *p, 
 /* The routes to all peers, also of those that need no room (all). To be freed; NULL: *err has the reason. */
 struct routes *dataplane_routes_read(const struct config *c, int all, int *err);
 
-/* The parts of the data plane that need not all load. */
-#define PARTS_N 8
-extern const char *const part_names[PARTS_N]; /* host and switch are the first two */
-/* Loads the programs of a part that this kernel supports, or of all (PARTS_N), and discards them: 0, or -errno. */
-int programs_try(unsigned int part);
-int xdp_try(void); /* the same for the XDP program */
+/* Loads the XDP program, and discards it: 0, or -errno. */
+int xdp_try(void);
 /* Whether this build and this kernel have what the qdisc `sluice` needs; nothing is loaded. */
 int queue_is_possible(void);
-/* The same for the qdisc `sluice`, with the reason against it. */
+/* Loads the qdisc `sluice`, and discards it: 0, or -errno, and the reason against it. */
 int queue_try(char *why, size_t size);
 
 #endif

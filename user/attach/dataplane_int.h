@@ -21,18 +21,6 @@ int pin_dir_lock(struct dataplane *dp, const char *dir);
 /* Pins again those that somebody removed since dataplane_keep(). */
 void pins_watch(struct dataplane *dp);
 
-/* --- control.c --- */
-
-/* The configuration is in force, and the programs read it anew. */
-void epoch_next(struct dataplane *dp, const struct config *c);
-/* Moves the base of sequences (seq.h). A clock that is off is reported at once on request, else once an hour. */
-void seq_base_follow(struct dataplane *dp, const struct config *c, int asked);
-/*
- * Stores the configuration's keys in the unused slot. A new daemon has its own slots: it uses the current number,
- * because the programs of the previous one read that, too.
- */
-int keys_apply(struct dataplane *dp, const struct config *c);
-
 /* --- peers.c --- */
 
 #define DP_LINGER_SILENCES 3		    /* number of silences after which peers go plain */
@@ -54,27 +42,6 @@ __u64 linger_ns(const struct dataplane *dp, struct leaving *l);
 /* Starts the time of leaving peers and ports: the programs know of them, by the epoch. */
 void linger_begin(struct dataplane *dp);
 struct timespec timespec_of(__u64 ns);
-
-/* --- kernel.c --- */
-
-/* NULL: errno says why. Valid until kernel_btf_free(). */
-const struct btf *kernel_btf(void);
-void kernel_btf_free(void);
-/* 1, 0, or -errno if there is no BTF. kind: BTF_KIND_*. */
-int kernel_btf_has(const char *name, __u32 kind);
-
-/* --- programs.c --- */
-
-/* Opens dp->skel, over the maps of the pin directory, or of `next` there while dp->adopt. */
-int programs_open(struct dataplane *dp, const struct config *c);
-/* Loads the sets that the configuration wants. was: control as the earlier daemon left it; NULL: there was none. */
-int programs_load(struct dataplane *dp, const struct config *c, const struct control *was);
-/* Loads the sets that it wants beyond those that are loaded. */
-int programs_add(struct dataplane *dp, const struct config *c);
-/* --- tracepoints.c --- */
-
-/* Attaches the tracepoints that the configuration wants (want), or removes the others. */
-int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
 
 /* --- routes.c --- */
 
@@ -204,22 +171,6 @@ int adopt_is_committed(const struct dataplane *dp);
 void adopt_finish(struct dataplane *dp);
 void adopt_close(struct dataplane *dp);
 
-/* --- cc.c --- */
-
-/* Whether an earlier daemon's congestion control has the currently wanted name ("": none), and reads these maps. */
-int cc_is_kept(const struct control *was, const struct config *c);
-/* Replaces the placeholder in a copy of the object by the congestion control's name. */
-int cc_name_set(struct dataplane *dp, const char *name);
-int cc_register(struct dataplane *dp, const struct config *c);
-/* 0, also if there is none, or -errno with a message: it stays registered and pinned, and another call retries. */
-int cc_unregister(const char *pin_dir);
-/* The default follows the mode: it only gains anything if windows are enforced. */
-int cc_default_apply(struct dataplane *dp, const struct config *c);
-/* Somebody has set another: puts ours back, once; if they set it again, theirs stays. */
-void cc_default_watch(struct dataplane *dp, const struct config *c);
-/* why: for the journal. -errno: it stays as it is, with a message, and another call retries. */
-int cc_restore_default(struct control *ctl, const char *why);
-
 /* --- pods.c --- */
 
 /* Follows the pods of this network namespace. Wants to be called again while pods_changed. */
@@ -258,13 +209,6 @@ void xdp_forget(__u32 ifindex, __u32 stats_id);
 void queue_register(struct dataplane *dp);
 /* Removes the name and the pins, if there are any. Qdiscs that are in place continue. */
 void queue_unregister(const char *pin_dir);
-
-/* --- queue_shared.c --- */
-
-/* Makes the programs use the maps of a registered qdisc, if there is one: pauses, setups, classes. 0, or -errno. */
-int queue_maps_share(struct sluice_bpf *s, const char *pin_dir);
-/* Makes the object of the qdisc use those of the programs, before it is loaded. 0, or -errno. */
-int queue_maps_take(struct bpf_object *queue, struct sluice_bpf *s);
 
 /* --- queue_apply.c: interfaces with `queue: sluice` --- */
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/attached.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/prog/cc.h"
 #include "attach/state/state.h"
 #include "attach/tcx.h"
 

@@ -5,7 +5,6 @@
 #include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <string.h>
-#include "attach/attached.h"
 #include "attach/filter.h"
 #include "attach/tcx.h"
 #include "lib/net.h"

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "attach/prog/bpf_id.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
 #include "lib/net.h"

@@ -12,7 +12,6 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
-#include "attach/attached.h"
 #include "attach/nic.h"
 #include "lib/dcb.h"
 #include "lib/net.h"

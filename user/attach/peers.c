@@ -6,7 +6,6 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/attached.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/state/state.h"

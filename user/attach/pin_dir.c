@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
-#include "attach/load.h"
+#include "attach/prog/load.h"
 #include "attach/state/state.h"
 #include "attach/tcx.h"
 #include "lib/bpffs.h"

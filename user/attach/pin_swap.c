@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
+#include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"
 #include "attach/tcx.h"
 #include "lib/bpffs.h"

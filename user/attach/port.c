@@ -6,11 +6,10 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/attached.h"
-#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
 #include "attach/ppfc_port.h"
+#include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"

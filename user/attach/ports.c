@@ -11,11 +11,11 @@
 #include <errno.h>
 #include <net/if.h>
 #include <string.h>
-#include "attach/attached.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
 #include "attach/ppfc_port.h"
+#include "attach/prog/tracepoints.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"

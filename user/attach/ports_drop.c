@@ -2,10 +2,9 @@
 /* Interfaces that are no longer configured, and those that went away. */
 #include <net/if.h>
 #include <string.h>
-#include "attach/attached.h"
-#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/ppfc_port.h"
+#include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"
 #include "attach/tcx.h"
 #include "lib/maps.h"

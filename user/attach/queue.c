@@ -16,9 +16,11 @@
 #include <unistd.h>
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
-#include "attach/load.h"
+#include "attach/prog/kernel.h"
+#include "attach/prog/load.h"
+#include "attach/prog/queue_shared.h"
+#include "attach/prog/struct_ops.h"
 #include "attach/state/state.h"
-#include "attach/struct_ops.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 #include "sluice/queue/queue.h"

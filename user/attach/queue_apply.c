@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/attached.h"
 #include "attach/dataplane_int.h"
 #include "attach/queue_root.h"
 #include "attach/state/state.h"

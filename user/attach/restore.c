@@ -20,11 +20,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/attached.h"
-#include "attach/bpf_id.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
-#include "attach/struct_ops.h"
+#include "attach/prog/bpf_id.h"
+#include "attach/prog/struct_ops.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
 

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/dataplane_int.h"
+#include "attach/prog/kernel.h"
 #include "attach/tcx.h"
 #include "lib/util.h"
 

@@ -18,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 #include <xdp/libxdp.h>
-#include "attach/bpf_id.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
-#include "attach/host_maps.h"
+#include "attach/prog/bpf_id.h"
+#include "attach/prog/host_maps.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"
 #include "sluice_xdp.skel.h"

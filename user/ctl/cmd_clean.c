@@ -15,8 +15,8 @@
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/filter.h"
+#include "attach/prog/struct_ops.h"
 #include "attach/queue_root.h"
-#include "attach/struct_ops.h"
 #include "attach/tcx.h"
 #include "ctl/show.h"
 

@@ -17,7 +17,9 @@
 #include <unistd.h>
 #include "attach/advice.h"
 #include "attach/dataplane.h"
-#include "attach/load.h"
+#include "attach/prog/kernel.h"
+#include "attach/prog/load.h"
+#include "attach/prog/programs.h"
 #include "attach/tcx.h"
 #include "lib/bpffs.h"
 #include "lib/net.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The sets of programs that a configuration wants, and the wings (abi/control.h). */
-#include "attach/sets.h"
+#include "attach/prog/sets.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/dataplane_int.h"
+#include "attach/prog/control.h"
 #include "attach/state/state.h"
 #include "lib/knobs.h"
 #include "sluice.skel.h"

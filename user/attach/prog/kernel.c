@@ -6,8 +6,7 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <unistd.h>
-#include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
+#include "attach/prog/kernel.h"
 
 static struct btf *of_kernel;
 

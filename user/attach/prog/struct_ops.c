@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/struct_ops.h"
+#include "attach/prog/struct_ops.h"
 
 /* The value begins with a count and the state, and has the name of the registered object. */
 int struct_ops_is_used(int fd, const char *name)

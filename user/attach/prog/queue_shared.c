@@ -10,9 +10,10 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/bpf_id.h"
-#include "attach/dataplane_int.h"
-#include "attach/struct_ops.h"
+#include "attach/prog/bpf_id.h"
+#include "attach/prog/kernel.h"
+#include "attach/prog/queue_shared.h"
+#include "attach/prog/struct_ops.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 #include "sluice/pause/qdisc.h"

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/attached.h"
-#include "attach/dataplane_int.h"
+#include "attach/prog/cc.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/attached.h"
-#include "attach/dataplane_int.h"
-#include "attach/sets.h"
+#include "attach/prog/sets.h"
+#include "attach/prog/tracepoints.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"

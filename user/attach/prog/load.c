@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/attached.h"
-#include "attach/load.h"
+#include "attach/prog/load.h"
 #include "lib/util.h"
 
 static char libbpf_reason[512];

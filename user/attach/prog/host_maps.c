@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/host_maps.h"
-#include "attach/sets.h"
+#include "attach/prog/host_maps.h"
+#include "attach/prog/sets.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"

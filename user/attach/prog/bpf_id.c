@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/bpf_id.h"
+#include "attach/prog/bpf_id.h"
 #include "lib/util.h"
 
 __u32 map_id(int fd)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SLUICE_TRACEPOINTS_H
+#define SLUICE_TRACEPOINTS_H
+#include "lib/config.h"
+
+struct dataplane;
+
+/* Attaches the tracepoints that the configuration wants (want), or removes the others. */
+int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
+
+#endif
