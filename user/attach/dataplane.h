@@ -109,8 +109,6 @@ int dataplane_peer_refused(const struct config *c, const struct config_peer *p, 
 /* The routes to all peers, also of those that need no room (all). To be freed; NULL: *err has the reason. */
 struct routes *dataplane_routes_read(const struct config *c, int all, int *err);
 
-/* Loads the XDP program, and discards it: 0, or -errno. */
-int xdp_try(void);
 /* Whether this build and this kernel have what the qdisc `sluice` needs; nothing is loaded. */
 int queue_is_possible(void);
 /* Loads the qdisc `sluice`, and discards it: 0, or -errno, and the reason against it. */

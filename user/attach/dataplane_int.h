@@ -187,22 +187,6 @@ void pods_watch(struct dataplane *dp);
 /* Reports the programs of others that run before those of a port, which is number k of the configuration, once. */
 void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *port);
 
-/* --- xdp.c --- */
-
-/* libxdp logs one level lower, like libbpf. */
-void xdp_init(void);
-/*
- * Puts the sink of a host's interface where the configuration wants it. Returns PORT_F_XDP*, or 0 if it is at tc alone,
- * which is never an error; prints the reason if loud.
- */
-__u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct config_interface *i,
-		const struct link_info *link, int loud);
-int xdp_is_there(__u32 ifindex, __u32 stats_id);
-/* Detaches programs that use these counters, and nothing else. */
-void xdp_remove(__u32 ifindex, __u32 stats_id);
-/* Removes the pins of libxdp for an interface that is gone; 0: for any. */
-void xdp_forget(__u32 ifindex, __u32 stats_id);
-
 /* --- queue.c: the qdisc `sluice` --- */
 
 /* Registers and pins it if possible; otherwise fills queue_why, and prints that if it can be fixed. */

@@ -6,9 +6,10 @@
 #include <unistd.h>
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/hook/tcx.h"
+#include "attach/hook/xdp.h"
 #include "attach/prog/cc.h"
 #include "attach/state/state.h"
-#include "attach/tcx.h"
 
 int dataplane_detach(struct dataplane *dp)
 {

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
-#include "attach/filter.h"
+#include "attach/hook/filter.h"
+#include "attach/hook/xdp.h"
 #include "attach/prog/bpf_id.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"

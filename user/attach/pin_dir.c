@@ -18,9 +18,10 @@
 #include <unistd.h>
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/hook/tcx.h"
+#include "attach/hook/xdp.h"
 #include "attach/prog/load.h"
 #include "attach/state/state.h"
-#include "attach/tcx.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 

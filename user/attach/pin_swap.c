@@ -11,9 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "attach/hook/tcx.h"
+#include "attach/hook/xdp.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"
-#include "attach/tcx.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
 #include "lib/net.h"

@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
-#include "attach/filter.h"
+#include "attach/hook/filter.h"
+#include "attach/hook/tcx.h"
 #include "attach/state/state.h"
-#include "attach/tcx.h"
 #include "lib/maps.h"
 #include "lib/net.h"
 #include "lib/qdisc.h"

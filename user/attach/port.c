@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
-#include "attach/filter.h"
+#include "attach/hook/filter.h"
+#include "attach/hook/xdp.h"
 #include "attach/ppfc_port.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"

@@ -7,7 +7,7 @@
 #include "attach/advice.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
-#include "attach/tcx.h"
+#include "attach/hook/tcx.h"
 #include "lib/net.h"
 
 __u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,

@@ -13,7 +13,7 @@
 #include <string.h>
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
-#include "attach/filter.h"
+#include "attach/hook/filter.h"
 #include "attach/ppfc_port.h"
 #include "attach/prog/tracepoints.h"
 #include "attach/state/state.h"

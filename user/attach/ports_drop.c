@@ -3,10 +3,11 @@
 #include <net/if.h>
 #include <string.h>
 #include "attach/dataplane_int.h"
+#include "attach/hook/tcx.h"
+#include "attach/hook/xdp.h"
 #include "attach/ppfc_port.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"
-#include "attach/tcx.h"
 #include "lib/maps.h"
 
 /* The configured name of an interface; NULL: it was not configured. */

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
-#include "attach/filter.h"
+#include "attach/hook/filter.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/prog/struct_ops.h"
 #include "lib/bpffs.h"

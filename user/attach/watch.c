@@ -8,11 +8,11 @@
  */
 #include <bpf/libbpf.h>
 #include <string.h>
-#include "attach/attached.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/hook/attached.h"
+#include "attach/hook/tcx.h"
 #include "attach/state/state.h"
-#include "attach/tcx.h"
 #include "lib/maps.h"
 
 #define PUT_BACK_TIMES 5

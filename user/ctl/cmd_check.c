@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/config.h"
-#include "attach/attached.h"
+#include "attach/hook/attached.h"
 #include "attach/dataplane.h"
 #include "attach/queue_root.h"
 #include "lib/dcb.h"

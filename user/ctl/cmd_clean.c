@@ -14,10 +14,11 @@
 #include <unistd.h>
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
-#include "attach/filter.h"
+#include "attach/hook/filter.h"
+#include "attach/hook/tcx.h"
+#include "attach/hook/xdp.h"
 #include "attach/prog/struct_ops.h"
 #include "attach/queue_root.h"
-#include "attach/tcx.h"
 #include "ctl/show.h"
 
 #define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers switch to plain packets while we still strip */

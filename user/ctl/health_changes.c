@@ -4,7 +4,7 @@
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/attached.h"
+#include "attach/hook/attached.h"
 #include "attach/queue_root.h"
 #include "ctl/health.h"
 #include "lib/dcb.h"

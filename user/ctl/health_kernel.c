@@ -3,7 +3,7 @@
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/attached.h"
+#include "attach/hook/attached.h"
 #include "ctl/health.h"
 #include "ctl/show.h"
 

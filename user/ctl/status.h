@@ -2,7 +2,7 @@
 #ifndef SLUICE_STATUS_H
 #define SLUICE_STATUS_H
 /* State for the page of health, and its two forms. */
-#include "attach/attached.h"
+#include "attach/hook/attached.h"
 #include "ctl/health.h"
 
 struct status {

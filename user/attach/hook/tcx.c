@@ -3,7 +3,7 @@
  * Our programs at tcx.
  *
  *  1. Ours is the first: a program in front of it may end the chain, as those of Cilium do, and ours would see nothing.
- *     One that comes later, and asks for that place, gets it (before.c).
+ *     One that comes later, and asks for that place, gets it (watch.c).
  *  2. Linux takes a link off an interface that is deleted, and leaves its pin: such a link is attached to nothing.
  */
 #include <bpf/bpf.h>
@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/hook/tcx.h"
 #include "attach/prog/kernel.h"
-#include "attach/tcx.h"
 #include "lib/util.h"
 
 /* Of <linux/bpf.h> in Linux 6.6; the headers and libbpf of a build machine may be older. */

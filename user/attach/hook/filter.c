@@ -5,8 +5,8 @@
 #include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <string.h>
-#include "attach/filter.h"
-#include "attach/tcx.h"
+#include "attach/hook/filter.h"
+#include "attach/hook/tcx.h"
 #include "lib/net.h"
 #include "lib/util.h"
 

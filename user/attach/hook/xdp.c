@@ -18,8 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <xdp/libxdp.h>
-#include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
+#include "attach/hook/xdp.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/prog/host_maps.h"
 #include "attach/state/state.h"

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/attached.h"
-#include "attach/dataplane_int.h"
-#include "attach/filter.h"
+#include "attach/hook/attached.h"
+#include "attach/hook/filter.h"
+#include "attach/hook/tcx.h"
+#include "attach/hook/xdp.h"
 #include "attach/prog/bpf_id.h"
-#include "attach/tcx.h"
 #include "lib/net.h"
 
 /* --- ours --- */
