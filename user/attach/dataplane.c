@@ -19,7 +19,12 @@
 #include <unistd.h>
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
+#include "attach/lifetime.h"
 #include "attach/nic.h"
+#include "attach/pins/adopt.h"
+#include "attach/pins/pin_dir.h"
+#include "attach/pins/pin_swap.h"
+#include "attach/pins/restore.h"
 #include "attach/prog/cc.h"
 #include "attach/prog/control.h"
 #include "attach/prog/host_maps.h"
@@ -282,6 +287,11 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 		dp->pods_changed = 0;
 		pods_follow(dp, c);
 	}
+}
+
+void dataplane_keep(struct dataplane *dp)
+{
+	pins_keep(dp);
 }
 
 const struct pins *dataplane_pins(const struct dataplane *dp)

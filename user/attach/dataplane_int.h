@@ -11,16 +11,6 @@
 #include "lib/net.h"
 #include "sluice.skel.h"
 
-/* --- pin_dir.c --- */
-
-struct dataplane *dataplane_new(void);
-/* Leaves everything attached (the next daemon adopts it). */
-void dataplane_close(struct dataplane *dp);
-/* Makes the pin directory if it is missing, and takes its lock. 0, or -errno with a message. */
-int pin_dir_lock(struct dataplane *dp, const char *dir);
-/* Pins again those that somebody removed since dataplane_keep(). */
-void pins_watch(struct dataplane *dp);
-
 /* --- peers.c --- */
 
 #define DP_LINGER_SILENCES 3		    /* number of silences after which peers go plain */
@@ -120,57 +110,6 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
  */
 void ports_name(struct dataplane *dp, struct config *c, int anew);
 
-/* --- pin_swap.c: pins of another version --- */
-
-#define ADOPT_DIR 300  /* below the pin directory, which has less than 256 */
-#define ADOPT_PATH 600 /* with a file name */
-
-/* The maps of PINS come first. */
-extern const char *const pin_names[];
-
-/* Opens a pin; the fd, or -1 with errno. */
-int pin_get(const char *dir, const char *name);
-/* Removes a directory below pin_dir, with the pins in it. */
-void dir_remove(const char *pin_dir, const char *name);
-/*
- * The pins in `new` replace the others. control comes last: it identifies the version. A daemon that was killed after
- * that has left a `new` without it.
- */
-int pins_swap(const char *pin_dir);
-/* XDP programs are identified by their counters: call this while those are pinned. tc strips telemetry meanwhile. */
-void old_xdp_remove(const char *pin_dir);
-/*
- * The programs of the congestion control live as long as the sockets that use it, and read W in maps that are no longer
- * written: they fall back to Reno, and if flows are carried entry by entry (own_cc) receive windows are cut down to W.
- */
-void old_retire(const char *pin_dir);
-
-/* Completes an adoption that was killed. With the lock held; before all else. */
-int adopt_recover(const char *pin_dir);
-/* Pins the layout of this version's maps, unless it is pinned. */
-int adopt_layout_pin(struct dataplane *dp, const char *dir);
-/* The layout pinned there. NULL: there is none, or it cannot be read; errno has the reason. The caller frees it. */
-struct btf *adopt_layout_read(const char *dir);
-/* Removes all pins of a directory, whichever version made them. */
-void adopt_pins_remove(const char *dir);
-
-/* --- adopt.c: maps of another version --- */
-
-/* Reads the layout of the other version; -EPROTO: it cannot be read, with a message. Makes dp->adopt. */
-int adopt_open(struct dataplane *dp);
-/* Between opening and loading the object: decides which maps are shared. */
-int adopt_plan(struct dataplane *dp);
-/* The other version's control. */
-const struct control *adopt_control(const struct dataplane *dp);
-/* The object is loaded: control is filled, and dp->pins are opened. */
-int adopt_fill(struct dataplane *dp);
-/* Fills the maps and replaces the other version's. On an error before the replacement nothing has changed. */
-int adopt_commit(struct dataplane *dp);
-int adopt_is_committed(const struct dataplane *dp);
-/* The programs are replaced. Also completes an earlier run that did not get this far. */
-void adopt_finish(struct dataplane *dp);
-void adopt_close(struct dataplane *dp);
-
 /* --- pods.c --- */
 
 /* Follows the pods of this network namespace. Wants to be called again while pods_changed. */
@@ -205,48 +144,5 @@ int queues_check(const struct dataplane *dp, const struct config *c);
 int queues_apply(struct dataplane *dp, const struct config *c);
 /* Serves interfaces and transmit queues that came, and reports what somebody else replaced. */
 void queues_follow(struct dataplane *dp, const struct config *c);
-
-/* --- restore.c --- */
-
-/*
- * Restores missing pins in dir, as far as running programs hold the maps, and reports restored and lost ones. c: its
- * interfaces count if all pins are missing; NULL: all. 0, or -errno with a message if that cannot be determined.
- */
-int pins_restore(const char *dir, const struct config *c);
-/* The same for the congestion control that control names. */
-void cc_pin_restore(const char *dir, const struct control *ctl);
-
-/* --- leftover.c --- */
-
-/*
- * The pin directory that has this map under this name, among all in this bpffs mount down to the third level. 0: none.
- */
-int map_owner_find(const char *name, __u32 map, char *dir, size_t size);
-
-/* A filter at our place, or a link at tcx, whose program is ours by name. */
-struct left_filter {
-	__u32 ifindex, stats_id;
-	__u32 tcx_prog; /* at tcx: the program; 0: it is a filter */
-	enum bpf_tc_attach_point where;
-	char program[16], owner[256]; /* where its counters are pinned; "": nowhere */
-	__u64 heartbeat_ns;	      /* when the daemon whose maps it holds was last alive */
-};
-
-/* Fills in program, stats_id and heartbeat_ns, from the maps that the program holds; -ENOENT: it is not ours. */
-int left_filter_describe(struct left_filter *f, __u32 prog_id);
-struct leftover {
-	const char *pin_dir;
-	__u32 stats_id;
-	__u32 old_id;	/* of older counters, whose programs a killed adoption has not replaced; 0: none */
-	int interfaces; /* of this network namespace */
-};
-
-void leftover_find(const char *pin_dir, struct leftover *l);
-/* Whether there is any, in any network namespace. */
-int leftover_anywhere(const struct leftover *l);
-/* For links_each(). */
-void leftover_egress_remove(__u32 ifindex, void *ctx);
-void leftover_xdp_remove(__u32 ifindex, void *ctx);
-void leftover_ingress_remove(__u32 ifindex, void *ctx);
 
 #endif

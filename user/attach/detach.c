@@ -8,8 +8,14 @@
 #include "attach/dataplane_int.h"
 #include "attach/hook/tcx.h"
 #include "attach/hook/xdp.h"
+#include "attach/lifetime.h"
+#include "attach/pins/leftover.h"
+#include "attach/pins/pin_dir.h"
+#include "attach/pins/pin_swap.h"
+#include "attach/pins/restore.h"
 #include "attach/prog/cc.h"
 #include "attach/state/state.h"
+#include "lib/net.h"
 
 int dataplane_detach(struct dataplane *dp)
 {

@@ -24,6 +24,7 @@
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "lib/maps.h"
+#include "lib/net.h"
 #include "sluice.skel.h"
 #include "sluice/queue/port.h"
 

@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
 #include "attach/hook/filter.h"
 #include "attach/hook/tcx.h"
 #include "attach/hook/xdp.h"
+#include "attach/pins/leftover.h"
 #include "attach/prog/struct_ops.h"
 #include "attach/queue_root.h"
 #include "ctl/show.h"

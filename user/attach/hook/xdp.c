@@ -22,6 +22,7 @@
 #include "attach/prog/bpf_id.h"
 #include "attach/prog/host_maps.h"
 #include "attach/state/state.h"
+#include "lib/net.h"
 #include "sluice.skel.h"
 #include "sluice_xdp.skel.h"
 

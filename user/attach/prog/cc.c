@@ -13,6 +13,7 @@
 #include "attach/prog/cc.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
+#include "lib/net.h"
 #include "sluice.skel.h"
 
 #define DP_CC_MARK "@sluice-cc-name"

@@ -20,12 +20,15 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/dataplane_int.h"
 #include "attach/hook/filter.h"
+#include "attach/pins/leftover.h"
+#include "attach/pins/pin_swap.h"
+#include "attach/pins/restore.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/prog/struct_ops.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
+#include "lib/net.h"
 
 #define RESTORE_SILENCE_NS (3 * NSEC_PER_SEC) /* a live daemon writes its heartbeat once a second */
 

@@ -10,9 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/dataplane_int.h"
 #include "attach/hook/tcx.h"
 #include "attach/hook/xdp.h"
+#include "attach/pins/leftover.h"
+#include "attach/pins/pin_swap.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"

@@ -23,7 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/dataplane_int.h"
+#include "attach/pins/adopt.h"
+#include "attach/pins/pin_swap.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/dataplane_int.h"
 #include "attach/hook/filter.h"
 #include "attach/hook/xdp.h"
+#include "attach/pins/leftover.h"
 #include "attach/prog/bpf_id.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The data plane of a pin directory: its lock, its pins, and everything closed with it.
+ * The pin directory: its lock, and its pins.
  *
  * Somebody may remove pins while the daemon runs: without them sluicectl finds nothing, the next daemon adopts nothing,
  * and the congestion control stays registered. The daemon has all pinned objects open, and pins them again, in a
@@ -16,11 +16,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
 #include "attach/hook/tcx.h"
-#include "attach/hook/xdp.h"
-#include "attach/prog/load.h"
+#include "attach/pins/pin_dir.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
@@ -69,13 +66,13 @@ int pin_dir_lock(struct dataplane *dp, const char *dir)
 
 /* --- pins that somebody removes --- */
 
-static void pins_release(struct dataplane *dp)
+void pins_release(struct dataplane *dp)
 {
 	while (dp->kept_n)
 		close(dp->kept[--dp->kept_n].fd);
 }
 
-void dataplane_keep(struct dataplane *dp)
+void pins_keep(struct dataplane *dp)
 {
 	DIR *d = opendir(dp->pin_dir);
 	struct dirent *e;
@@ -143,42 +140,4 @@ void pins_watch(struct dataplane *dp)
 	}
 	if (back)
 		msg("%s: %u pin%s had been removed: pinned again", dp->pin_dir, back, PLURAL(back));
-}
-
-/* --- begin and end --- */
-
-struct dataplane *dataplane_new(void)
-{
-	struct dataplane *dp = calloc(1, sizeof(*dp));
-
-	if (!dp)
-		return NULL;
-	dp->lock_fd = dp->linger_fd = -1;
-	libbpf_init();
-	xdp_init();
-	return dp;
-}
-
-void dataplane_close(struct dataplane *dp)
-{
-	unsigned int k;
-
-	if (!dp)
-		return;
-	pins_release(dp);
-	pins_close(&dp->pins);
-	adopt_close(dp);
-	pods_forget(dp);
-	for (k = 0; k < RELOADS_MAX && dp->more[k]; k++)
-		sluice_bpf__destroy(dp->more[k]);
-	if (dp->skel && dp->skel->skeleton)
-		sluice_bpf__destroy(dp->skel);
-	else
-		free(dp->skel);
-	free(dp->elf);
-	if (dp->linger_fd >= 0)
-		close(dp->linger_fd);
-	if (dp->lock_fd >= 0)
-		close(dp->lock_fd);
-	free(dp);
 }
