@@ -30,6 +30,8 @@
 #include "attach/prog/host_maps.h"
 #include "attach/prog/kernel.h"
 #include "attach/prog/programs.h"
+#include "attach/qdisc/queue.h"
+#include "attach/qdisc/queue_apply.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"
 

@@ -109,9 +109,4 @@ int dataplane_peer_refused(const struct config *c, const struct config_peer *p, 
 /* The routes to all peers, also of those that need no room (all). To be freed; NULL: *err has the reason. */
 struct routes *dataplane_routes_read(const struct config *c, int all, int *err);
 
-/* Whether this build and this kernel have what the qdisc `sluice` needs; nothing is loaded. */
-int queue_is_possible(void);
-/* Loads the qdisc `sluice`, and discards it: 0, or -errno, and the reason against it. */
-int queue_try(char *why, size_t size);
-
 #endif

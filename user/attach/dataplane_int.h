@@ -126,23 +126,4 @@ void pods_watch(struct dataplane *dp);
 /* Reports the programs of others that run before those of a port, which is number k of the configuration, once. */
 void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *port);
 
-/* --- queue.c: the qdisc `sluice` --- */
-
-/* Registers and pins it if possible; otherwise fills queue_why, and prints that if it can be fixed. */
-void queue_register(struct dataplane *dp);
-/* Removes the name and the pins, if there are any. Qdiscs that are in place continue. */
-void queue_unregister(const char *pin_dir);
-
-/* --- queue_apply.c: interfaces with `queue: sluice` --- */
-
-/* Whether one of them would be refused; reports it, before anything is changed. */
-int queues_check(const struct dataplane *dp, const struct config *c);
-/*
- * Installs it where the configuration wants it, and puts the previous qdisc back where we have installed it and the
- * configuration (NULL: none) does not want it. The first error, with a message.
- */
-int queues_apply(struct dataplane *dp, const struct config *c);
-/* Serves interfaces and transmit queues that came, and reports what somebody else replaced. */
-void queues_follow(struct dataplane *dp, const struct config *c);
-
 #endif

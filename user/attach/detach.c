@@ -14,6 +14,8 @@
 #include "attach/pins/pin_swap.h"
 #include "attach/pins/restore.h"
 #include "attach/prog/cc.h"
+#include "attach/qdisc/queue.h"
+#include "attach/qdisc/queue_apply.h"
 #include "attach/state/state.h"
 #include "lib/net.h"
 

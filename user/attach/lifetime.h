@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_LIFETIME_H
-#define SLUICE_LIFETIME_H
+#ifndef SLUICE_ATTACH_LIFETIME_H
+#define SLUICE_ATTACH_LIFETIME_H
 struct dataplane;
 
 struct dataplane *dataplane_new(void);

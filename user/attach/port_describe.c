@@ -4,10 +4,10 @@
 #include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/advice.h"
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/hook/tcx.h"
+#include "attach/qdisc/advice.h"
 #include "lib/net.h"
 
 __u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,

@@ -16,6 +16,7 @@
 #include "attach/hook/filter.h"
 #include "attach/ppfc_port.h"
 #include "attach/prog/tracepoints.h"
+#include "attach/qdisc/queue_apply.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"

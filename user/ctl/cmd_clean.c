@@ -18,7 +18,7 @@
 #include "attach/hook/xdp.h"
 #include "attach/pins/leftover.h"
 #include "attach/prog/struct_ops.h"
-#include "attach/queue_root.h"
+#include "attach/qdisc/queue_root.h"
 #include "ctl/show.h"
 
 #define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers switch to plain packets while we still strip */

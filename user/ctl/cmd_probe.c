@@ -15,7 +15,8 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "attach/advice.h"
+#include "attach/qdisc/advice.h"
+#include "attach/qdisc/queue.h"
 #include "attach/dataplane.h"
 #include "attach/prog/kernel.h"
 #include "attach/prog/load.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/advice.h"
+#include "attach/qdisc/advice.h"
 #include "ctl/health.h"
 #include "sluice/wire/wire.h"
 

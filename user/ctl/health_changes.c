@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/hook/attached.h"
-#include "attach/queue_root.h"
+#include "attach/qdisc/queue_apply.h"
+#include "attach/qdisc/queue_root.h"
 #include "ctl/health.h"
 #include "lib/dcb.h"
 #include "lib/net.h"

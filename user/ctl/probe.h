@@ -2,7 +2,7 @@
 #ifndef SLUICE_PROBE_H
 #define SLUICE_PROBE_H
 
-#include "attach/advice.h"
+#include "attach/qdisc/advice.h"
 #include "lib/util.h"
 
 enum probe_result {

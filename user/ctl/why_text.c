@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/advice.h"
+#include "attach/qdisc/advice.h"
 #include "ctl/why.h"
 #include "lib/names.h"
 

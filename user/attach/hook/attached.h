@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_ATTACHED_H
-#define SLUICE_ATTACHED_H
+#ifndef SLUICE_ATTACH_ATTACHED_H
+#define SLUICE_ATTACH_ATTACHED_H
 /* What the kernel has at an interface now: whether our programs are there, and what packets meet before them. */
 #include <bpf/libbpf.h>
 #include "lib/pins.h"

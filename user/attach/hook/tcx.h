@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_TCX_H
-#define SLUICE_TCX_H
+#ifndef SLUICE_ATTACH_TCX_H
+#define SLUICE_ATTACH_TCX_H
 #include <bpf/libbpf.h>
 #include <linux/types.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_XDP_H
-#define SLUICE_XDP_H
+#ifndef SLUICE_ATTACH_XDP_H
+#define SLUICE_ATTACH_XDP_H
 #include "lib/config.h"
 #include "lib/net.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_ADOPT_H
-#define SLUICE_ADOPT_H
+#ifndef SLUICE_ATTACH_ADOPT_H
+#define SLUICE_ATTACH_ADOPT_H
 /* Maps of another version. */
 
 struct control;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_LEFTOVER_H
-#define SLUICE_LEFTOVER_H
+#ifndef SLUICE_ATTACH_LEFTOVER_H
+#define SLUICE_ATTACH_LEFTOVER_H
 #include <bpf/libbpf.h>
 #include <linux/types.h>
 

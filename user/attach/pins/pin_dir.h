@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_PIN_DIR_H
-#define SLUICE_PIN_DIR_H
+#ifndef SLUICE_ATTACH_PIN_DIR_H
+#define SLUICE_ATTACH_PIN_DIR_H
 struct dataplane;
 
 /* Makes the pin directory if it is missing, and takes its lock. 0, or -errno with a message. */

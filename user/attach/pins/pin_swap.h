@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_PIN_SWAP_H
-#define SLUICE_PIN_SWAP_H
+#ifndef SLUICE_ATTACH_PIN_SWAP_H
+#define SLUICE_ATTACH_PIN_SWAP_H
 /* Pins of another version. */
 
 struct btf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_RESTORE_H
-#define SLUICE_RESTORE_H
+#ifndef SLUICE_ATTACH_RESTORE_H
+#define SLUICE_ATTACH_RESTORE_H
 #include "lib/config.h"
 
 struct control;

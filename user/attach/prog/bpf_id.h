@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_BPF_ID_H
-#define SLUICE_BPF_ID_H
+#ifndef SLUICE_ATTACH_BPF_ID_H
+#define SLUICE_ATTACH_BPF_ID_H
 #include <bpf/bpf.h>
 #include "lib/pins.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_CC_H
-#define SLUICE_CC_H
+#ifndef SLUICE_ATTACH_CC_H
+#define SLUICE_ATTACH_CC_H
 #include "lib/config.h"
 
 struct control;

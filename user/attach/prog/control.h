@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_CONTROL_H
-#define SLUICE_CONTROL_H
+#ifndef SLUICE_ATTACH_CONTROL_H
+#define SLUICE_ATTACH_CONTROL_H
 #include "lib/config.h"
 
 struct dataplane;

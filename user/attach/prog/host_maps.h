@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_HOST_MAPS_H
-#define SLUICE_HOST_MAPS_H
+#ifndef SLUICE_ATTACH_HOST_MAPS_H
+#define SLUICE_ATTACH_HOST_MAPS_H
 #include <bpf/libbpf.h>
 #include "lib/config.h"
 

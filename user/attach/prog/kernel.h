@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_KERNEL_H
-#define SLUICE_KERNEL_H
+#ifndef SLUICE_ATTACH_KERNEL_H
+#define SLUICE_ATTACH_KERNEL_H
 #include <linux/types.h>
 
 struct btf;

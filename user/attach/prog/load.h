@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_LOAD_H
-#define SLUICE_LOAD_H
+#ifndef SLUICE_ATTACH_LOAD_H
+#define SLUICE_ATTACH_LOAD_H
 
 /* libbpf logs one level lower; the reason of a failed load is kept. */
 void libbpf_init(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_PROGRAMS_H
-#define SLUICE_PROGRAMS_H
+#ifndef SLUICE_ATTACH_PROGRAMS_H
+#define SLUICE_ATTACH_PROGRAMS_H
 #include "lib/config.h"
 
 struct control;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_QUEUE_SHARED_H
-#define SLUICE_QUEUE_SHARED_H
+#ifndef SLUICE_ATTACH_QUEUE_SHARED_H
+#define SLUICE_ATTACH_QUEUE_SHARED_H
 struct bpf_object;
 struct sluice_bpf;
 

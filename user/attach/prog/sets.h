@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_SETS_H
-#define SLUICE_SETS_H
+#ifndef SLUICE_ATTACH_SETS_H
+#define SLUICE_ATTACH_SETS_H
 #include "lib/config.h"
 
 struct dataplane;

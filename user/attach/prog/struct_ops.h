@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_STRUCT_OPS_H
-#define SLUICE_STRUCT_OPS_H
+#ifndef SLUICE_ATTACH_STRUCT_OPS_H
+#define SLUICE_ATTACH_STRUCT_OPS_H
 #include <linux/types.h>
 
 /* Whether this struct_ops map is registered under the name, or, if that is NULL, under any. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_TRACEPOINTS_H
-#define SLUICE_TRACEPOINTS_H
+#ifndef SLUICE_ATTACH_TRACEPOINTS_H
+#define SLUICE_ATTACH_TRACEPOINTS_H
 #include "lib/config.h"
 
 struct dataplane;

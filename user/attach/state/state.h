@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_STATE_H
-#define SLUICE_STATE_H
+#ifndef SLUICE_ATTACH_STATE_H
+#define SLUICE_ATTACH_STATE_H
 /* What the rooms of the data plane know between two calls. */
 #include "lib/config.h"
 #include "lib/net.h"

@@ -14,12 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
 #include "attach/prog/kernel.h"
 #include "attach/prog/load.h"
 #include "attach/prog/queue_shared.h"
 #include "attach/prog/struct_ops.h"
+#include "attach/qdisc/queue.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/queue_root.h"
+#include "attach/qdisc/queue_root.h"
 
 #define QUEUE_HANDLE (0x5463U << 16)
 

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/dataplane_int.h"
-#include "attach/queue_root.h"
+#include "attach/qdisc/queue_apply.h"
+#include "attach/qdisc/queue_root.h"
 #include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "lib/maps.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_ADVICE_H
-#define SLUICE_ADVICE_H
+#ifndef SLUICE_ATTACH_ADVICE_H
+#define SLUICE_ATTACH_ADVICE_H
 /* What to do about qdiscs, in this kernel: the same words at a start and in sluicectl. */
 #include <linux/types.h>
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include "attach/advice.h"
-#include "attach/dataplane.h"
 #include "attach/prog/kernel.h"
+#include "attach/qdisc/advice.h"
+#include "attach/qdisc/queue.h"
 #include "lib/net.h"
 
 static int fq = -1; /* unknown */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_QUEUE_ROOT_H
-#define SLUICE_QUEUE_ROOT_H
+#ifndef SLUICE_ATTACH_QUEUE_ROOT_H
+#define SLUICE_ATTACH_QUEUE_ROOT_H
 #include <stddef.h>
 #include "lib/qdisc.h"
 
@@ -19,11 +19,6 @@ int root_install(__u32 ifindex, int alone);
 int root_put_back(__u32 ifindex, const struct qdisc *root, const struct qdisc *child);
 /* Puts `sluice` below each class of our mq that has another; all: also where somebody chose that. */
 int classes_fill(__u32 ifindex, const struct qdisc_tree *t, int all);
-
-/* Calls fn with what was there before, for each interface whose root qdisc the daemon of this directory has replaced. */
-void queue_was_each(const char *pin_dir,
-		    void (*fn)(__u32 ifindex, const struct qdisc *root, const struct qdisc *child, void *ctx),
-		    void *ctx);
 
 /* Whether the interface has ours. */
 int queue_is_left(__u32 ifindex);
