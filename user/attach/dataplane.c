@@ -20,6 +20,9 @@
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/lifetime.h"
+#include "attach/linger.h"
+#include "attach/net/peers.h"
+#include "attach/net/routes.h"
 #include "attach/nic.h"
 #include "attach/pins/adopt.h"
 #include "attach/pins/pin_dir.h"
@@ -244,6 +247,41 @@ int dataplane_reload(struct dataplane *dp, struct config *c)
 	pods_forget(dp);
 	pods_follow(dp, c);
 	return err;
+}
+
+int dataplane_peer_changed(struct dataplane *dp, const struct config *c, const struct config_peer *p)
+{
+	int err = peer_set(dp, c, p);
+
+	if (err)
+		msg("peers: %s: %s: its measured round trip is not published", p->prefix, strerror(-err));
+	return err;
+}
+
+struct rtts_ctx {
+	const struct dataplane *dp;
+	__u64 count_ns;
+};
+
+static int port_recount(__u32 ifindex, const struct port *port, void *ctx)
+{
+	const struct rtts_ctx *x = ctx;
+	struct port v = *port;
+
+	if (!v.count_ns || v.count_ns == x->count_ns)
+		return 0;
+	v.count_ns = x->count_ns;
+	return bpf_map_update_elem(x->dp->pins.ports, &ifindex, &v, BPF_EXIST) ? -errno : 0;
+}
+
+void dataplane_rtts_changed(struct dataplane *dp, const struct config *c)
+{
+	struct rtts_ctx x = { dp, config_count_ns(c) };
+	int err = pins_each_port(&dp->pins, port_recount, &x);
+
+	if (err)
+		msg("ports: %s: flows are counted by the base RTT of before", strerror(-err));
+	dp->pins.ctl->epoch++; /* and nothing else: knobs stay as sluicectl set them */
 }
 
 void dataplane_routes_changed(struct dataplane *dp)

@@ -96,17 +96,10 @@ int dataplane_detach_dir(const char *pin_dir);
  * Why a first start is refused: `sluicectl check` asks the same functions as start and reload. -errno, and why (of
  * REFUSAL_STRLEN) has the reason; 0: it is not.
  */
-#define REFUSAL_STRLEN ROUTE_STRLEN
 int dataplane_interface_refused(const struct config_interface *i, char *why);
 /* Whether its programs are attached by tcx: the kernel has it, and the configuration does not want clsact. */
 int interface_takes_tcx(const struct config_interface *i);
 /* The speed of a port: as configured, or that of a shaper at its root, or the driver's; known_bps if that tells none. */
 __u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
 		 __u64 known_bps);
-/* The route to a peer has exactly its prefix and leaves no room for telemetry. fix: the arguments of 'ip route change'. */
-int dataplane_peer_refused(const struct config *c, const struct config_peer *p, const struct routes *rs, char *why,
-			   char *fix);
-/* The routes to all peers, also of those that need no room (all). To be freed; NULL: *err has the reason. */
-struct routes *dataplane_routes_read(const struct config *c, int all, int *err);
-
 #endif

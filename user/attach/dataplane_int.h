@@ -11,43 +11,6 @@
 #include "lib/net.h"
 #include "sluice.skel.h"
 
-/* --- peers.c --- */
-
-#define DP_LINGER_SILENCES 3		    /* number of silences after which peers go plain */
-#define DP_SILENT_NS (100 * 1000 * 1000ULL) /* a silence is this long, or base RTTs as below: egress_peer() */
-#define DP_SILENT_RTTS 4
-
-struct leaving {
-	__u64 longest_ns; /* base RTT */
-	unsigned int peers;
-};
-
-/*
- * Makes the peers map match the configuration, and marks peers that it no longer has as leaving. c gets the measured T
- * of its prefixes.
- */
-int peers_apply(struct dataplane *dp, struct config *c);
-/* How long the other side may take to notice that we are silent. Its base RTT is assumed to equal ours. */
-__u64 linger_ns(const struct dataplane *dp, struct leaving *l);
-/* Starts the time of leaving peers and ports: the programs know of them, by the epoch. */
-void linger_begin(struct dataplane *dp);
-struct timespec timespec_of(__u64 ns);
-
-/* --- routes.c --- */
-
-/* Whether a start or reload is refused because of a route to a peer: all of them, with messages. */
-int routes_check(struct dataplane *dp, const struct config *c);
-/* Prepares the route of every peer, even if one fails. Returns the first error. */
-int routes_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c);
-/* Gives room to routes that came after their interface, or after it came back. */
-void routes_follow(struct dataplane *dp, const struct config *c);
-/* Removes those of our routes by the interface that no peer of the configuration needs. */
-void routes_clean(struct dataplane *dp, const struct link_info *link, const struct config *c);
-/* An event is handled: the next one reads the routes anew. */
-void routes_forget(struct dataplane *dp);
-/* Removes all routes of ours that leave by the interface. */
-int routes_remove(__u32 ifindex);
-
 /* --- port_describe.c --- */
 
 /*
@@ -75,13 +38,6 @@ int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port);
 int port_update(struct dataplane *dp, __u32 ifindex, const struct port *port, const char *effect);
 /* Removes the classes n and above of a port. */
 void classes_forget(struct dataplane *dp, __u32 ifindex, __u32 n);
-
-/* --- domain.c --- */
-
-/* The routing domain of an interface, and its VRF (0: none). 0, or -errno: both are 0. */
-int domain_get(__u32 ifindex, __u16 *domain, __u32 *vrf);
-/* Notes the VRFs of all ports, and whether there are several domains. */
-void domains_apply(struct dataplane *dp);
 
 /* --- ports_drop.c --- */
 

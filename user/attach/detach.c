@@ -9,6 +9,8 @@
 #include "attach/hook/tcx.h"
 #include "attach/hook/xdp.h"
 #include "attach/lifetime.h"
+#include "attach/linger.h"
+#include "attach/net/peers.h"
 #include "attach/pins/leftover.h"
 #include "attach/pins/pin_dir.h"
 #include "attach/pins/pin_swap.h"

@@ -9,6 +9,7 @@
 #include "attach/dataplane_int.h"
 #include "attach/hook/filter.h"
 #include "attach/hook/xdp.h"
+#include "attach/net/routes.h"
 #include "attach/ppfc_port.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"

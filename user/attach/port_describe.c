@@ -7,6 +7,8 @@
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/hook/tcx.h"
+#include "attach/net/domain.h"
+#include "attach/net/routes.h"
 #include "attach/qdisc/advice.h"
 #include "lib/net.h"
 

@@ -14,6 +14,7 @@
 #include "attach/dataplane.h"
 #include "attach/dataplane_int.h"
 #include "attach/hook/filter.h"
+#include "attach/net/domain.h"
 #include "attach/ppfc_port.h"
 #include "attach/prog/tracepoints.h"
 #include "attach/qdisc/queue_apply.h"

@@ -13,6 +13,7 @@
 #include "lib/config.h"
 #include "attach/hook/attached.h"
 #include "attach/dataplane.h"
+#include "attach/net/routes.h"
 #include "attach/qdisc/queue.h"
 #include "attach/qdisc/queue_root.h"
 #include "lib/dcb.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The peers map, the measured T of peers, and the time for which leaving peers and interfaces linger. */
+/* The peers map, and the measured T of peers. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
+#include "attach/net/peers.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 
@@ -89,7 +88,7 @@ static int peer_drop_leaving(const struct dataplane *dp, const struct peer_key *
 	return v->leaving ? peer_drop(dp, key) : 0;
 }
 
-static int peer_set(struct dataplane *dp, const struct config *c, const struct config_peer *p)
+int peer_set(struct dataplane *dp, const struct config *c, const struct config_peer *p)
 {
 	struct peer v = config_peer_value(c, p);
 	int err = bpf_map_update_elem(dp->pins.peers, &p->key, &v, BPF_ANY) ? -errno : 0;
@@ -101,11 +100,6 @@ static int peer_set(struct dataplane *dp, const struct config *c, const struct c
 	peers_each(dp, peer_drop_leaving, NULL);
 	return bpf_map_update_elem(dp->pins.peers, &p->key, &v, BPF_ANY) ? -errno : 0;
 }
-
-struct rtts_ctx {
-	const struct dataplane *dp;
-	__u64 count_ns;
-};
 
 /* Copies the T that this daemon, or an earlier one, has measured for the prefix to c. */
 static void peer_recall(struct dataplane *dp, const struct config *c, struct config_peer *p)
@@ -120,36 +114,6 @@ static void peer_recall(struct dataplane *dp, const struct config *c, struct con
 	p->rtt_changes = v.t_changes;
 	if (p->rtt_auto)
 		p->base_rtt_ns = v.measured_ns < max_ns ? v.measured_ns : max_ns;
-}
-
-int dataplane_peer_changed(struct dataplane *dp, const struct config *c, const struct config_peer *p)
-{
-	int err = peer_set(dp, c, p);
-
-	if (err)
-		msg("peers: %s: %s: its measured round trip is not published", p->prefix, strerror(-err));
-	return err;
-}
-
-static int port_recount(__u32 ifindex, const struct port *port, void *ctx)
-{
-	const struct rtts_ctx *x = ctx;
-	struct port v = *port;
-
-	if (!v.count_ns || v.count_ns == x->count_ns)
-		return 0;
-	v.count_ns = x->count_ns;
-	return bpf_map_update_elem(x->dp->pins.ports, &ifindex, &v, BPF_EXIST) ? -errno : 0;
-}
-
-void dataplane_rtts_changed(struct dataplane *dp, const struct config *c)
-{
-	struct rtts_ctx x = { dp, config_count_ns(c) };
-	int err = pins_each_port(&dp->pins, port_recount, &x);
-
-	if (err)
-		msg("ports: %s: flows are counted by the base RTT of before", strerror(-err));
-	dp->pins.ctl->epoch++; /* and nothing else: knobs stay as sluicectl set them */
 }
 
 int peers_apply(struct dataplane *dp, struct config *c)
@@ -184,46 +148,12 @@ static int peer_linger(const struct dataplane *dp, const struct peer_key *key, s
 	return 0;
 }
 
-__u64 linger_ns(const struct dataplane *dp, struct leaving *l)
+int peers_leaving(const struct dataplane *dp, struct leaving *l)
 {
-	__u64 silent_ns;
-
-	*l = (struct leaving){};
-	if (peers_each(dp, peer_linger, l))
-		l->peers++; /* an unreadable peer may leave */
-	silent_ns = DP_SILENT_RTTS * l->longest_ns;
-	return DP_LINGER_SILENCES * (silent_ns > DP_SILENT_NS ? silent_ns : DP_SILENT_NS);
+	return peers_each(dp, peer_linger, l);
 }
 
-struct timespec timespec_of(__u64 ns)
+void peers_drop_leaving(struct dataplane *dp)
 {
-	return (struct timespec){ .tv_sec = ns / NSEC_PER_SEC, .tv_nsec = ns % NSEC_PER_SEC };
-}
-
-void linger_begin(struct dataplane *dp)
-{
-	struct itimerspec once = {};
-	struct leaving l;
-
-	once.it_value = timespec_of(linger_ns(dp, &l));
-	if (!l.peers && !dp->pins.ctl->ports_leaving)
-		once.it_value = (struct timespec){};
-	if (timerfd_settime(dp->linger_fd, 0, &once, NULL))
-		msg("the timer of peers and interfaces that leave: %s: they stay until the next SIGHUP",
-		    strerror(errno));
-}
-
-int dataplane_linger_fd(const struct dataplane *dp)
-{
-	return dp->linger_fd;
-}
-
-void dataplane_linger(struct dataplane *dp)
-{
-	__u64 ticks;
-
-	if (read(dp->linger_fd, &ticks, sizeof(ticks)) != sizeof(ticks))
-		return;
 	peers_each(dp, peer_drop_leaving, NULL);
-	ports_leave(dp);
 }

@@ -9,8 +9,7 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
+#include "attach/net/routes.h"
 #include "attach/state/state.h"
 #include "lib/net.h"
 #include "sluice/wire/intmd.h"

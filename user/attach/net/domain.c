@@ -12,7 +12,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
-#include "attach/dataplane_int.h"
+#include "attach/net/domain.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"
