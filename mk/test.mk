@@ -75,7 +75,7 @@ $(B)/fuzz-config: $(addprefix user/lib/,$(CONFIG_USER) util.c names.c)
 $(B)/fuzz-config: private WITH = $(call wrapped,open) -lyaml -lm
 $(B)/fuzz-replay: $(REPLAY_USER) user/lib/names.c
 $(B)/fuzz-replay: private WITH = -ljson-c -lm
-$(B)/fuzz-netlink: $(addprefix user/,$(addprefix lib/,$(NET_USER) dcb.c util.c) attach/nic.c)
+$(B)/fuzz-netlink: $(addprefix user/,$(addprefix lib/,$(NET_USER) dcb.c util.c) attach/port/nic.c)
 $(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind setsockopt get_portid sendto recvfrom close) \
 	$(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
 $(B)/fuzz-sandbox: user/lib/sandbox.c

@@ -16,7 +16,7 @@
 #include "lib/dcb.h"
 #include "lib/net.h"
 #include "lib/qdisc.h"
-#include "attach/nic.h"
+#include "attach/port/nic.h"
 #include "netlink_socket.h"
 #include "said.h"
 

@@ -18,16 +18,18 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
 #include "attach/lifetime.h"
 #include "attach/linger.h"
 #include "attach/net/peers.h"
 #include "attach/net/routes.h"
-#include "attach/nic.h"
 #include "attach/pins/adopt.h"
 #include "attach/pins/pin_dir.h"
 #include "attach/pins/pin_swap.h"
 #include "attach/pins/restore.h"
+#include "attach/port/nic.h"
+#include "attach/port/pods.h"
+#include "attach/port/ports.h"
+#include "attach/port/watch.h"
 #include "attach/prog/cc.h"
 #include "attach/prog/control.h"
 #include "attach/prog/host_maps.h"
@@ -35,6 +37,7 @@
 #include "attach/prog/programs.h"
 #include "attach/qdisc/queue.h"
 #include "attach/qdisc/queue_apply.h"
+#include "attach/state/between.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"
 
@@ -301,6 +304,11 @@ int dataplane_follow(struct dataplane *dp, struct config *c, const struct betwee
 	if (changed)
 		epoch_next(dp, c);
 	return changed;
+}
+
+int dataplane_is_touched(struct dataplane *dp)
+{
+	return ports_are_touched(dp);
 }
 
 void dataplane_beat(struct dataplane *dp, const struct config *c)

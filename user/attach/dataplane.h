@@ -2,6 +2,7 @@
 #ifndef SLUICE_DATAPLANE_H
 #define SLUICE_DATAPLANE_H
 /* Loading, pinning, adopting, attaching and detaching of the BPF programs. */
+#include "attach/state/between.h"
 #include "lib/config.h"
 #include "lib/net.h"
 #include "lib/pins.h"
@@ -40,12 +41,6 @@ int dataplane_reload(struct dataplane *dp, struct config *c);
 int dataplane_peer_changed(struct dataplane *dp, const struct config *c, const struct config_peer *p);
 /* T of such prefixes has changed: updates the values derived from it, and flows with their next packet. */
 void dataplane_rtts_changed(struct dataplane *dp, const struct config *c);
-
-/* Called during long operations, between one interface and the next. */
-struct between {
-	void (*fn)(void *ctx);
-	void *ctx;
-};
 
 /*
  * Links or qdiscs changed: drops interfaces that went away, attaches those that came back, and follows renamed ones, in
@@ -92,14 +87,4 @@ void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m);
 int dataplane_detach(struct dataplane *dp);
 int dataplane_detach_dir(const char *pin_dir);
 
-/*
- * Why a first start is refused: `sluicectl check` asks the same functions as start and reload. -errno, and why (of
- * REFUSAL_STRLEN) has the reason; 0: it is not.
- */
-int dataplane_interface_refused(const struct config_interface *i, char *why);
-/* Whether its programs are attached by tcx: the kernel has it, and the configuration does not want clsact. */
-int interface_takes_tcx(const struct config_interface *i);
-/* The speed of a port: as configured, or that of a shaper at its root, or the driver's; known_bps if that tells none. */
-__u64 port_speed(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
-		 __u64 known_bps);
 #endif

@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
 #include "attach/hook/tcx.h"
 #include "attach/hook/xdp.h"
 #include "attach/lifetime.h"
@@ -15,6 +14,7 @@
 #include "attach/pins/pin_dir.h"
 #include "attach/pins/pin_swap.h"
 #include "attach/pins/restore.h"
+#include "attach/port/ports_drop.h"
 #include "attach/prog/cc.h"
 #include "attach/qdisc/queue.h"
 #include "attach/qdisc/queue_apply.h"

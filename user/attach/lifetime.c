@@ -3,11 +3,11 @@
 #include <bpf/libbpf.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "attach/dataplane_int.h"
 #include "attach/hook/xdp.h"
 #include "attach/lifetime.h"
 #include "attach/pins/adopt.h"
 #include "attach/pins/pin_dir.h"
+#include "attach/port/pods.h"
 #include "attach/prog/load.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"

@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
 #include "attach/linger.h"
 #include "attach/net/peers.h"
+#include "attach/port/ports_drop.h"
 #include "attach/state/state.h"
 #include "lib/util.h"
 

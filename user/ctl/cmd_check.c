@@ -14,6 +14,7 @@
 #include "attach/hook/attached.h"
 #include "attach/dataplane.h"
 #include "attach/net/routes.h"
+#include "attach/port/port_describe.h"
 #include "attach/qdisc/queue.h"
 #include "attach/qdisc/queue_root.h"
 #include "lib/dcb.h"

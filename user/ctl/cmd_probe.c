@@ -18,6 +18,7 @@
 #include "attach/qdisc/advice.h"
 #include "attach/qdisc/queue.h"
 #include "attach/dataplane.h"
+#include "attach/port/port_describe.h"
 #include "attach/prog/kernel.h"
 #include "attach/prog/load.h"
 #include "attach/prog/programs.h"

@@ -30,7 +30,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include "attach/nic.h"
+#include "attach/port/nic.h"
 #include "daemon/ppfc_int.h"
 #include "lib/maps.h"
 #include "lib/net.h"

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <net/if.h>
 #include <string.h>
-#include "attach/nic.h"
-#include "attach/ppfc_port.h"
+#include "attach/port/nic.h"
+#include "attach/port/ppfc_port.h"
 #include "lib/maps.h"
 
 /* A free slot, 0 if there is none. */

@@ -12,7 +12,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
-#include "attach/nic.h"
+#include "attach/port/nic.h"
 #include "lib/dcb.h"
 #include "lib/net.h"
 

@@ -6,11 +6,13 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/dataplane_int.h"
+#include "attach/hook/attached.h"
 #include "attach/hook/filter.h"
 #include "attach/hook/xdp.h"
 #include "attach/net/routes.h"
-#include "attach/ppfc_port.h"
+#include "attach/port/port.h"
+#include "attach/port/port_describe.h"
+#include "attach/port/ppfc_port.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
@@ -107,6 +109,35 @@ int port_vacate(struct dataplane *dp, __u32 ifindex, const struct port *port)
 		return err;
 	left.flags = PORT_F_OUR_CLSACT | PORT_F_LEFT;
 	return port_update(dp, ifindex, &left, "it is detached, and still in the map until the next SIGHUP");
+}
+
+/* --- in front of its programs --- */
+
+static void before_say(const struct before *b, void *ctx)
+{
+	char text[BEFORE_STRLEN];
+
+	msg("%s: %s; to fix: %s", (const char *)ctx, before_format(b, text), before_advice(b));
+}
+
+/* Tells lists apart, in which a number is never 0. */
+static void before_sum(const struct before *b, void *ctx)
+{
+	__u32 *sum = ctx;
+
+	*sum = (*sum + b->where) * 31 + (b->prog_id ?: b->priority);
+}
+
+void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *port)
+{
+	__u32 ifindex = dp->known[k].ifindex, sum = 0;
+	struct attached a;
+
+	attached_see(&dp->pins, dp->pin_dir, ifindex, port, &a);
+	before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_sum, &sum);
+	if (sum && sum != dp->known[k].before)
+		before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_say, (void *)port->name);
+	dp->known[k].before = sum;
 }
 
 /* --- attaching --- */

@@ -8,10 +8,11 @@
  */
 #include <bpf/libbpf.h>
 #include <string.h>
-#include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
 #include "attach/hook/attached.h"
 #include "attach/hook/tcx.h"
+#include "attach/port/pods.h"
+#include "attach/port/port.h"
+#include "attach/port/watch.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 
@@ -76,33 +77,6 @@ void pods_watch(struct dataplane *dp)
 	pins_each_port(&dp->pins, pod_watch, dp);
 }
 
-static void before_say(const struct before *b, void *ctx)
-{
-	char text[BEFORE_STRLEN];
-
-	msg("%s: %s; to fix: %s", (const char *)ctx, before_format(b, text), before_advice(b));
-}
-
-/* Tells lists apart, in which a number is never 0. */
-static void before_sum(const struct before *b, void *ctx)
-{
-	__u32 *sum = ctx;
-
-	*sum = (*sum + b->where) * 31 + (b->prog_id ?: b->priority);
-}
-
-void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *port)
-{
-	__u32 ifindex = dp->known[k].ifindex, sum = 0;
-	struct attached a;
-
-	attached_see(&dp->pins, dp->pin_dir, ifindex, port, &a);
-	before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_sum, &sum);
-	if (sum && sum != dp->known[k].before)
-		before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_say, (void *)port->name);
-	dp->known[k].before = sum;
-}
-
 /* Whether the programs of a port at tcx are there. Reports one that came in front of them. */
 static int tcx_watch(struct dataplane *dp, unsigned int k, const struct port *port)
 {
@@ -122,7 +96,7 @@ static int tcx_watch(struct dataplane *dp, unsigned int k, const struct port *po
 	return 1;
 }
 
-int dataplane_is_touched(struct dataplane *dp)
+int ports_are_touched(struct dataplane *dp)
 {
 	unsigned int k, gone = 0;
 	struct port port;

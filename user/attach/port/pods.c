@@ -17,9 +17,10 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/dataplane_int.h"
 #include "attach/hook/filter.h"
 #include "attach/hook/tcx.h"
+#include "attach/port/pods.h"
+#include "attach/port/port.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"

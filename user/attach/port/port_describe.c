@@ -4,11 +4,10 @@
 #include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/dataplane.h"
-#include "attach/dataplane_int.h"
 #include "attach/hook/tcx.h"
 #include "attach/net/domain.h"
 #include "attach/net/routes.h"
+#include "attach/port/port_describe.h"
 #include "attach/qdisc/advice.h"
 #include "lib/net.h"
 

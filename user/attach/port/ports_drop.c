@@ -2,10 +2,11 @@
 /* Interfaces that are no longer configured, and those that went away. */
 #include <net/if.h>
 #include <string.h>
-#include "attach/dataplane_int.h"
 #include "attach/hook/tcx.h"
 #include "attach/hook/xdp.h"
-#include "attach/ppfc_port.h"
+#include "attach/port/port.h"
+#include "attach/port/ports_drop.h"
+#include "attach/port/ppfc_port.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
