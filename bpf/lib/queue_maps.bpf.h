@@ -3,7 +3,7 @@
 #define SLUICE_QUEUE_MAPS_BPF_H
 /*
  * The maps that the qdisc `sluice` and the programs of all daemons of the machine have in common. Whoever registers the
- * qdisc pins them (user/attach/queue_shared.c).
+ * qdisc pins them (user/attach/prog/queue_shared.c).
  */
 #include "lib/base.bpf.h"
 #include "sluice/pause/qdisc.h"

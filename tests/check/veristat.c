@@ -6,7 +6,7 @@
  *
  * INSTRUCTIONS: verified, of the 10^6 that it allows. STATES: kept at the same time, at most (its memory). STACK: bytes,
  * the sum over the program and all of its functions. Programs that the daemon would not load on this kernel are left out
- * (user/attach/programs.c). NAME:plain is the program without wings (abi/control.h), as most configurations load it.
+ * (user/attach/prog/programs.c). NAME:plain is the program without wings (abi/control.h), as most configurations load it.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>

@@ -112,7 +112,7 @@ checkpoint_look() {
 # --- what is held ---
 
 # A daemon that was started again since may hold less, but none holds more, except the objects that reloads loaded for what a
-# start with less had not wanted (user/attach/programs.c), each with its constants and with all maps once more. All objects of
+# start with less had not wanted (user/attach/prog/programs.c), each with its constants and with all maps once more. All objects of
 # the machine are compared before the start and after the end only: until then sockets keep the congestion control with which
 # they were opened.
 held_look() {

@@ -3,7 +3,7 @@
 #define SLUICE_DCB_H
 /*
  * PFC of a NIC that does it itself: the messages of dcb netlink (RTM_GETDCB and RTM_SETDCB, linux/dcbnl.h), and the
- * conclusions from them. No socket, no map: net/ethtool.c asks, attach/nic.c acts.
+ * conclusions from them. No socket, no map: net/ethtool.c asks, attach/port/nic.c acts.
  */
 #include <libmnl/libmnl.h>
 #include <linux/dcbnl.h>

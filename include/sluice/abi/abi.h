@@ -3,7 +3,7 @@
 #define SLUICE_ABI_H
 /*
  * The types that the BPF programs and the host share: keys and values of the pinned maps. SLUICE_ABI goes up with every
- * layout change here. A daemon carries entries over from another ABI number by member name (user/attach/adopt.c): a
+ * layout change here. A daemon carries entries over from another ABI number by member name (user/attach/pins/adopt.c): a
  * member whose meaning or unit changes gets another name, and enum numbers stay what they are.
  */
 #include "sluice/abi/addr.h"

@@ -19,7 +19,7 @@ extern __u64 held_ns;
 /* From now on the programs' clock stands. */
 void clock_hold(void);
 
-/* The configuration uses the wings from now on; programs are loaded with those that are used (user/attach/programs.c). */
+/* The configuration uses the wings from now on; programs are loaded with those that are used (user/attach/prog/programs.c). */
 void wings_use(__u8 wings);
 
 /* Frames that were run since the counters were looked at. */
