@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What libbpf and the kernel say when programs do not load. */
+/* The messages of libbpf about programs that do not load, and why the kernel refused them. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
