@@ -81,7 +81,7 @@ static int earlier_open(struct dataplane *dp, const struct config *c)
 		return err;
 	}
 	dp->fresh = err != 0;
-	if (!dp->fresh && !dp->adopt)
+	if (!dp->fresh && !dp->pin.adopt)
 		msg_info("adopting the maps in %s", c->pin_dir);
 	return 0;
 }
@@ -99,10 +99,10 @@ static int maps_open(struct dataplane *dp, const struct config *c)
 	}
 	/* The abi is written before anyone may read. */
 	if (dp->fresh) {
-		err = bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &ctl, BPF_ANY) ? -errno : 0;
+		err = bpf_map_update_elem(bpf_map__fd(dp->prog.skel->maps.control), &zero, &ctl, BPF_ANY) ? -errno : 0;
 		err = err ?: pins_open(c->pin_dir, &dp->pins);
 	}
-	if (!err && dp->adopt)
+	if (!err && dp->pin.adopt)
 		err = adopt_fill(dp);
 	else if (!err)
 		err = adopt_layout_pin(dp, c->pin_dir);
@@ -135,9 +135,9 @@ int dataplane_load(const struct config *c, struct dataplane **out)
 	if (err)
 		goto close;
 	err = programs_open(dp, c);
-	if (!err && dp->adopt)
+	if (!err && dp->pin.adopt)
 		err = adopt_plan(dp);
-	was = dp->fresh ? NULL : dp->adopt ? adopt_control(dp) : dp->pins.ctl;
+	was = dp->fresh ? NULL : dp->pin.adopt ? adopt_control(dp) : dp->pins.ctl;
 	err = err ?: programs_load(dp, c, was) ?: maps_open(dp, c);
 	if (err)
 		return dataplane_undo(dp, err);
@@ -163,14 +163,14 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 		err = routes_check(dp, c);
 	err = err ?: queues_check(dp, c);
 	err = err ?: keys_apply(dp, c) ?: peers_apply(dp, c);
-	if (!err && dp->adopt)
+	if (!err && dp->pin.adopt)
 		err = adopt_commit(dp);
 	/* Another version's continues until the programs are replaced, which waits for RCU. */
-	if (!err && !dp->adopt)
+	if (!err && !dp->pin.adopt)
 		err = cc_register(dp, c);
 	if (!err)
 		err = ports_apply(dp, c, dp->fresh);
-	if (!err && dp->adopt)
+	if (!err && dp->pin.adopt)
 		err = cc_register(dp, c);
 	if (!err)
 		err = cc_default_apply(dp, c);
@@ -224,12 +224,12 @@ static void limits_forget(struct dataplane *dp)
 {
 	unsigned int i;
 
-	dp->route_limit.next_ns = dp->pod_limit.next_ns = dp->limit.next_ns = 0;
-	dp->put_back.since_ns = dp->put_back.next_ns = 0;
-	dp->cc_back_ns = 0;
-	dp->cc_others[0] = 0;
+	dp->net.limit.next_ns = dp->port.pod_limit.next_ns = dp->port.limit.next_ns = 0;
+	dp->port.put_back.since_ns = dp->port.put_back.next_ns = 0;
+	dp->prog.cc_back_ns = 0;
+	dp->prog.cc_others[0] = 0;
 	for (i = 0; i < HTB_VERDICTS; i++)
-		dp->htb_limit[i].next_ns = 0;
+		dp->port.htb_limit[i].next_ns = 0;
 }
 
 int dataplane_reload(struct dataplane *dp, struct config *c)
@@ -289,14 +289,14 @@ void dataplane_rtts_changed(struct dataplane *dp, const struct config *c)
 
 void dataplane_routes_changed(struct dataplane *dp)
 {
-	dp->routes_changed = 1;
+	dp->net.routes_changed = 1;
 }
 
 int dataplane_follow(struct dataplane *dp, struct config *c, const struct between *between)
 {
 	int changed;
 
-	dp->pods_changed = 1;
+	dp->port.pods_changed = 1;
 	pods_watch(dp);
 	ports_name(dp, c, 0);
 	changed = ports_follow(dp, c, between);
@@ -326,13 +326,13 @@ void dataplane_beat(struct dataplane *dp, const struct config *c)
 void dataplane_tick(struct dataplane *dp, const struct config *c)
 {
 	cc_default_watch(dp, c);
-	if (dp->routes_changed) {
-		dp->routes_changed = 0;
+	if (dp->net.routes_changed) {
+		dp->net.routes_changed = 0;
 		routes_follow(dp, c);
-		dp->pods_changed |= !!c->node.uplink;
+		dp->port.pods_changed |= !!c->node.uplink;
 	}
-	if (dp->pods_changed) {
-		dp->pods_changed = 0;
+	if (dp->port.pods_changed) {
+		dp->port.pods_changed = 0;
 		pods_follow(dp, c);
 	}
 }
@@ -349,11 +349,11 @@ const struct pins *dataplane_pins(const struct dataplane *dp)
 
 void dataplane_maps(const struct dataplane *dp, struct dataplane_maps *m)
 {
-	m->reports = bpf_map__fd(dp->skel->maps.reports);
-	m->arrival_news = bpf_map__fd(dp->skel->maps.arrival_news);
-	m->rate_asks = bpf_map__fd(dp->skel->maps.rate_asks);
-	m->pfc_alarms = bpf_map__fd(dp->skel->maps.pfc_alarms);
-	m->rx_states = bpf_map__fd(dp->skel->maps.rx_states);
-	m->flow_paths = bpf_map__fd(dp->skel->maps.flow_paths);
+	m->reports = bpf_map__fd(dp->prog.skel->maps.reports);
+	m->arrival_news = bpf_map__fd(dp->prog.skel->maps.arrival_news);
+	m->rate_asks = bpf_map__fd(dp->prog.skel->maps.rate_asks);
+	m->pfc_alarms = bpf_map__fd(dp->prog.skel->maps.pfc_alarms);
+	m->rx_states = bpf_map__fd(dp->prog.skel->maps.rx_states);
+	m->flow_paths = bpf_map__fd(dp->prog.skel->maps.flow_paths);
 	m->flows_room = map_entries(dp->pins.flows, "flows");
 }

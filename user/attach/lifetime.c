@@ -18,7 +18,7 @@ struct dataplane *dataplane_new(void)
 
 	if (!dp)
 		return NULL;
-	dp->lock_fd = dp->linger_fd = -1;
+	dp->pin.lock_fd = dp->linger_fd = -1;
 	libbpf_init();
 	xdp_init();
 	return dp;
@@ -34,16 +34,16 @@ void dataplane_close(struct dataplane *dp)
 	pins_close(&dp->pins);
 	adopt_close(dp);
 	pods_forget(dp);
-	for (k = 0; k < RELOADS_MAX && dp->more[k]; k++)
-		sluice_bpf__destroy(dp->more[k]);
-	if (dp->skel && dp->skel->skeleton)
-		sluice_bpf__destroy(dp->skel);
+	for (k = 0; k < RELOADS_MAX && dp->prog.more[k]; k++)
+		sluice_bpf__destroy(dp->prog.more[k]);
+	if (dp->prog.skel && dp->prog.skel->skeleton)
+		sluice_bpf__destroy(dp->prog.skel);
 	else
-		free(dp->skel);
-	free(dp->elf);
+		free(dp->prog.skel);
+	free(dp->prog.elf);
 	if (dp->linger_fd >= 0)
 		close(dp->linger_fd);
-	if (dp->lock_fd >= 0)
-		close(dp->lock_fd);
+	if (dp->pin.lock_fd >= 0)
+		close(dp->pin.lock_fd);
 	free(dp);
 }

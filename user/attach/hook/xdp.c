@@ -156,7 +156,7 @@ static struct sluice_xdp_bpf *skel_open(struct dataplane *dp, const struct confi
 	s->rodata->wire_port = c->port;
 	if (mode == XDP_MODE_NATIVE)
 		bpf_program__set_flags(s->progs.ingress_xdp, BPF_F_XDP_HAS_FRAGS);
-	if (maps_share(s->obj, dp->skel->obj, 0)) {
+	if (maps_share(s->obj, dp->prog.skel->obj, 0)) {
 		sluice_xdp_bpf__destroy(s);
 		return NULL;
 	}

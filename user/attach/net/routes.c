@@ -151,19 +151,19 @@ struct routes *dataplane_routes_read(const struct config *c, int all, int *err)
 static struct routes *routes_of(struct dataplane *dp, const struct config *c, int *err)
 {
 	*err = 0;
-	if (!dp->routes) {
-		dp->routes = dataplane_routes_read(c, 0, err);
+	if (!dp->net.routes) {
+		dp->net.routes = dataplane_routes_read(c, 0, err);
 		if (*err)
-			msg_limited(&dp->route_limit, 60, "reading the routes: %s: they stay as they are",
+			msg_limited(&dp->net.limit, 60, "reading the routes: %s: they stay as they are",
 				    strerror(-*err));
 	}
-	return dp->routes;
+	return dp->net.routes;
 }
 
 void routes_forget(struct dataplane *dp)
 {
-	routes_free(dp->routes);
-	dp->routes = NULL;
+	routes_free(dp->net.routes);
+	dp->net.routes = NULL;
 }
 
 static int interface_is_host(const struct config *c, __u32 ifindex)
@@ -243,7 +243,7 @@ static int route_withdraw(struct dataplane *dp, const struct link_info *link, st
 	route_hop_format(ours, hop);
 	err = route_remove(&f->prefix, ours);
 	if (err) {
-		msg_limited(&dp->route_limit, 60, "%s: removing the route to %s %s, for %s: %s", link->name, text, hop,
+		msg_limited(&dp->net.limit, 60, "%s: removing the route to %s %s, for %s: %s", link->name, text, hop,
 			    why, strerror(-err));
 		return err;
 	}
@@ -266,12 +266,12 @@ static int route_set(struct dataplane *dp, const struct link_info *link, struct 
 	prefix_format(&f->prefix, text);
 	route_hop_format(r, is);
 	if (err) {
-		msg_limited(&dp->route_limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name, text, r->mtu,
+		msg_limited(&dp->net.limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name, text, r->mtu,
 			    strerror(-err));
 		route_withdraw(dp, link, f, "it cannot follow the one that covers it");
 		return err;
 	}
-	f->ours = routes_keep(dp->routes, r);
+	f->ours = routes_keep(dp->net.routes, r);
 	if (ours && strcmp(route_hop_format(ours, was), is))
 		msg_info("%s: route to %s: %s mtu %u -> %s mtu %u, as the one that covers it", link->name, text, was,
 			 ours->mtu, is, r->mtu);
@@ -306,7 +306,7 @@ static int route_prepare_halves(struct dataplane *dp, const struct link_info *li
 	for (upper = 0; upper < 2; upper++) {
 		struct config_peer half = peer_half(p, upper);
 
-		f = peer_of(c, &half.key) ? NULL : routes_find(dp->routes, &half.key, table);
+		f = peer_of(c, &half.key) ? NULL : routes_find(dp->net.routes, &half.key, table);
 		if (!f)
 			continue;
 		if (f->best)
@@ -327,7 +327,7 @@ static int route_prepare_halves(struct dataplane *dp, const struct link_info *li
 static int route_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c,
 			 const struct config_peer *p, __u32 table)
 {
-	struct route_found *f = routes_find(dp->routes, &p->key, table);
+	struct route_found *f = routes_find(dp->net.routes, &p->key, table);
 	char text[PREFIX_STRLEN], why[ROUTE_STRLEN], change[ROUTE_STRLEN], name[IFNAMSIZ] = "?";
 	unsigned int have;
 	struct route r;
@@ -339,7 +339,7 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 		return route_withdraw(dp, link, f, "telemetry goes beside the data there");
 	if (!f->best) {
 		msg_limited(
-			&dp->route_limit, 60,
+			&dp->net.limit, 60,
 			"%s: no single route covers %s: none is added; where routes within it have an MTU above %u, large packets go without telemetry (tx_mtu)",
 			link->name, prefix_format(&p->key, text), route_fits(c, p, link->mtu));
 		return route_withdraw(dp, link, f, "no single route covers it any more");
@@ -357,7 +357,7 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 	err = route_withdraw(dp, link, f, "there is another to exactly that prefix");
 	if (route_is_halved(f, p))
 		return err ?: route_prepare_halves(dp, link, c, p, table);
-	msg_limited(&dp->route_limit, 60, "%s: %s: run 'ip route change %s'", link->name,
+	msg_limited(&dp->net.limit, 60, "%s: %s: run 'ip route change %s'", link->name,
 		    route_has_no_room(c, p, link, have, why), route_format(&p->key, &r, change));
 	return err ?: -EMSGSIZE;
 }
@@ -401,7 +401,7 @@ static int route_is_wanted(const struct cleaning *w, const struct peer_key *pref
 	whole.prefixlen--;
 	whole.addr.b[whole.prefixlen / 8] &= ~(0x80 >> whole.prefixlen % 8);
 	p = peer_of(w->c, &whole);
-	f = p ? routes_find(w->dp->routes, &whole, table) : NULL;
+	f = p ? routes_find(w->dp->net.routes, &whole, table) : NULL;
 	if (!f || !f->best)
 		return 0;
 	r = *f->best;
@@ -411,7 +411,7 @@ static int route_is_wanted(const struct cleaning *w, const struct peer_key *pref
 static void route_clean(const struct peer_key *prefix, const struct route *r, void *ctx)
 {
 	struct cleaning *w = ctx;
-	struct route_found *f = routes_find(w->dp->routes, prefix, r->table);
+	struct route_found *f = routes_find(w->dp->net.routes, prefix, r->table);
 	int err;
 
 	if (r->ifindex != w->link->ifindex || (r->table != RT_TABLE_MAIN && r->table != w->table))
@@ -430,7 +430,7 @@ void routes_clean(struct dataplane *dp, const struct link_info *link, const stru
 
 	if (!routes_of(dp, c, &err))
 		return;
-	routes_each_ours(dp->routes, route_clean, &w);
+	routes_each_ours(dp->net.routes, route_clean, &w);
 	if (w.err)
 		msg("%s: removing routes of ours that no peer needs any more: %s: the next SIGHUP tries again",
 		    link->name, strerror(-w.err));

@@ -77,22 +77,22 @@ int adopt_open(struct dataplane *dp)
 		    dp->pin_dir, strerror(errno), dp->pin_dir);
 		return -EPROTO;
 	}
-	dp->adopt = calloc(1, sizeof(*dp->adopt));
-	if (!dp->adopt) {
+	dp->pin.adopt = calloc(1, sizeof(*dp->pin.adopt));
+	if (!dp->pin.adopt) {
 		btf__free(btf);
 		return -ENOMEM;
 	}
-	dp->adopt->btf = btf;
+	dp->pin.adopt->btf = btf;
 	for (i = 0; i < ADOPT_MAPS; i++) {
-		dp->adopt->map[i].name = pin_names[i];
-		dp->adopt->map[i].fd = -1;
+		dp->pin.adopt->map[i].name = pin_names[i];
+		dp->pin.adopt->map[i].fd = -1;
 	}
 	return 0;
 }
 
 const struct control *adopt_control(const struct dataplane *dp)
 {
-	return &dp->adopt->control;
+	return &dp->pin.adopt->control;
 }
 
 int adopt_fill(struct dataplane *dp)
@@ -102,7 +102,7 @@ int adopt_fill(struct dataplane *dp)
 	int err;
 
 	pin_path(next, sizeof(next), dp->pin_dir, "next");
-	if (bpf_map_update_elem(bpf_map__fd(dp->skel->maps.control), &zero, &dp->adopt->control, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(dp->prog.skel->maps.control), &zero, &dp->pin.adopt->control, BPF_ANY))
 		return -errno;
 	err = adopt_layout_pin(dp, next);
 	return err ?: pins_open(next, &dp->pins);
@@ -237,11 +237,11 @@ static void plans_say(const struct adopt *a, const char *dir)
 
 int adopt_plan(struct dataplane *dp)
 {
-	struct adopt *a = dp->adopt;
+	struct adopt *a = dp->pin.adopt;
 	unsigned int i;
 	int err = 0;
 
-	a->own = layout_published(bpf_object__btf(dp->skel->obj));
+	a->own = layout_published(bpf_object__btf(dp->prog.skel->obj));
 	if (!a->own) {
 		err = -errno;
 		msg("describing the maps for other versions: %s", strerror(-err));
@@ -250,7 +250,7 @@ int adopt_plan(struct dataplane *dp)
 	for (i = 0; !err && i < ADOPT_MAPS; i++) {
 		struct adopt_map *m = &a->map[i];
 
-		m->to = bpf_object__find_map_by_name(dp->skel->obj, m->name);
+		m->to = bpf_object__find_map_by_name(dp->prog.skel->obj, m->name);
 		err = map_plan(a, m, dp->pin_dir, a->own);
 		if (!err && m->how == ADOPT_SHARED)
 			err = bpf_map__reuse_fd(m->to, m->fd);
@@ -378,7 +378,7 @@ static int abi_set(const struct adopt_map *control, __u32 abi)
 
 int adopt_commit(struct dataplane *dp)
 {
-	struct adopt *a = dp->adopt;
+	struct adopt *a = dp->pin.adopt;
 	const struct adopt_map *control = map_of(a, "control"), *m;
 	struct control now = {};
 	char next[ADOPT_DIR], new[ADOPT_DIR];
@@ -422,21 +422,21 @@ int adopt_commit(struct dataplane *dp)
 
 void adopt_finish(struct dataplane *dp)
 {
-	const struct adopt_map *stats = dp->adopt ? map_of(dp->adopt, "stats") : NULL;
+	const struct adopt_map *stats = dp->pin.adopt ? map_of(dp->pin.adopt, "stats") : NULL;
 
-	if (stats && stats->how == ADOPT_STATS && stats_carry(dp->adopt, stats))
+	if (stats && stats->how == ADOPT_STATS && stats_carry(dp->pin.adopt, stats))
 		msg("stats: what was counted meanwhile by the other version's programs is lost");
 	old_retire(dp->pin_dir);
 }
 
 int adopt_is_committed(const struct dataplane *dp)
 {
-	return dp->adopt && dp->adopt->committed;
+	return dp->pin.adopt && dp->pin.adopt->committed;
 }
 
 void adopt_close(struct dataplane *dp)
 {
-	struct adopt *a = dp->adopt;
+	struct adopt *a = dp->pin.adopt;
 	unsigned int i;
 
 	if (!a)
@@ -453,5 +453,5 @@ void adopt_close(struct dataplane *dp)
 	btf__free(a->own);
 	free(a->stats);
 	free(a);
-	dp->adopt = NULL;
+	dp->pin.adopt = NULL;
 }

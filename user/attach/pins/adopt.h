@@ -6,7 +6,7 @@
 struct control;
 struct dataplane;
 
-/* Reads the layout of the other version; -EPROTO: it cannot be read, with a message. Makes dp->adopt. */
+/* Reads the layout of the other version; -EPROTO: it cannot be read, with a message. Makes dp->pin.adopt. */
 int adopt_open(struct dataplane *dp);
 /* Between opening and loading the object: decides which maps are shared. */
 int adopt_plan(struct dataplane *dp);

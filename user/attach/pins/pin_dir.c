@@ -42,15 +42,15 @@ int pin_dir_lock(struct dataplane *dp, const char *dir)
 		msg("%s: %s", dir, strerror(-err));
 		return err;
 	}
-	dp->lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dp->lock_fd < 0) {
+	dp->pin.lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dp->pin.lock_fd < 0) {
 		err = -errno;
 		msg("%s: %s: run it as root, or as its owner", dir, strerror(-err));
 		if (made)
 			rmdir(dir);
 		return err;
 	}
-	if (flock(dp->lock_fd, LOCK_EX | LOCK_NB)) {
+	if (flock(dp->pin.lock_fd, LOCK_EX | LOCK_NB)) {
 		err = -errno;
 		if (err != -EWOULDBLOCK) {
 			msg("%s: locking the directory: %s", dir, strerror(-err));
@@ -68,8 +68,8 @@ int pin_dir_lock(struct dataplane *dp, const char *dir)
 
 void pins_release(struct dataplane *dp)
 {
-	while (dp->kept_n)
-		close(dp->kept[--dp->kept_n].fd);
+	while (dp->pin.kept_n)
+		close(dp->pin.kept[--dp->pin.kept_n].fd);
 }
 
 void pins_keep(struct dataplane *dp)
@@ -81,10 +81,10 @@ void pins_keep(struct dataplane *dp)
 
 	pins_release(dp);
 	if (!d)
-		msg_limited(&dp->pin_limit, 60, "%s: %s: pins that somebody removes there are not put back",
+		msg_limited(&dp->pin.limit, 60, "%s: %s: pins that somebody removes there are not put back",
 			    dp->pin_dir, strerror(errno));
-	while (d && (e = readdir(d)) && dp->kept_n < KEPT_PINS) {
-		if (tcx_pin_is(e->d_name) || strlen(e->d_name) >= sizeof(dp->kept[0].name) || e->d_type == DT_DIR)
+	while (d && (e = readdir(d)) && dp->pin.kept_n < KEPT_PINS) {
+		if (tcx_pin_is(e->d_name) || strlen(e->d_name) >= sizeof(dp->pin.kept[0].name) || e->d_type == DT_DIR)
 			continue;
 		pin_path(path, sizeof(path), dp->pin_dir, e->d_name);
 		fd = bpf_obj_get(path);
@@ -92,8 +92,8 @@ void pins_keep(struct dataplane *dp)
 			msg("%s: %s: if somebody removes it, it is not put back", path, strerror(errno));
 			continue;
 		}
-		strcpy(dp->kept[dp->kept_n].name, e->d_name);
-		dp->kept[dp->kept_n++].fd = fd;
+		strcpy(dp->pin.kept[dp->pin.kept_n].name, e->d_name);
+		dp->pin.kept[dp->pin.kept_n++].fd = fd;
 	}
 	if (d)
 		closedir(d);
@@ -105,7 +105,7 @@ static int pin_dir_is_ours(struct dataplane *dp)
 	struct stat ours, now;
 	int fd;
 
-	if (dp->lock_fd < 0 || fstat(dp->lock_fd, &ours))
+	if (dp->pin.lock_fd < 0 || fstat(dp->pin.lock_fd, &ours))
 		return 0;
 	if (!stat(dp->pin_dir, &now))
 		return now.st_ino == ours.st_ino && now.st_dev == ours.st_dev;
@@ -118,8 +118,8 @@ static int pin_dir_is_ours(struct dataplane *dp)
 		close(fd);
 		return 0;
 	}
-	close(dp->lock_fd);
-	dp->lock_fd = fd;
+	close(dp->pin.lock_fd);
+	dp->pin.lock_fd = fd;
 	return 1;
 }
 
@@ -128,14 +128,14 @@ void pins_watch(struct dataplane *dp)
 	unsigned int i, back = 0;
 	char path[512];
 
-	for (i = 0; i < dp->kept_n; i++) {
-		pin_path(path, sizeof(path), dp->pin_dir, dp->kept[i].name);
+	for (i = 0; i < dp->pin.kept_n; i++) {
+		pin_path(path, sizeof(path), dp->pin_dir, dp->pin.kept[i].name);
 		if (!access(path, F_OK) || errno != ENOENT || !pin_dir_is_ours(dp))
 			continue;
-		if (!bpf_obj_pin(dp->kept[i].fd, path))
+		if (!bpf_obj_pin(dp->pin.kept[i].fd, path))
 			back++;
 		else
-			msg_limited(&dp->pin_limit, 60, "%s: it was removed, and pinning it again fails: %s", path,
+			msg_limited(&dp->pin.limit, 60, "%s: it was removed, and pinning it again fails: %s", path,
 				    strerror(errno));
 	}
 	if (back)

@@ -128,7 +128,7 @@ int adopt_layout_pin(struct dataplane *dp, const char *dir)
 	pin_path(path, sizeof(path), dir, "layout");
 	if (!access(path, F_OK)) /* another of the same ABI */
 		return 0;
-	btf = layout_published(bpf_object__btf(dp->skel->obj));
+	btf = layout_published(bpf_object__btf(dp->prog.skel->obj));
 	data = btf ? btf__raw_data(btf, &bytes) : NULL;
 	fd = data ? bpf_map_create(BPF_MAP_TYPE_ARRAY, "layout", sizeof(zero), bytes, 1, NULL) : -ENOMEM;
 	err = fd < 0 ? fd : bpf_map_update_elem(fd, &zero, data, BPF_ANY) || bpf_obj_pin(fd, path) ? -errno : 0;

@@ -111,12 +111,12 @@ static int pods_note_qdiscs(const struct pods_list *l)
 /* Says why a pod behind an htb gets no stamp. Not before the second look: its classes may be about to come. */
 static void pod_tell_htb(struct dataplane *dp, struct pod_link *pod)
 {
-	const struct pod_link *was = pod_find(&dp->pods, pod->ifindex);
-	struct msg_limit *limit = &dp->htb_limit[pod->verdict];
+	const struct pod_link *was = pod_find(&dp->port.pods, pod->ifindex);
+	struct msg_limit *limit = &dp->port.htb_limit[pod->verdict];
 	char name[IFNAMSIZ];
 
 	if (!was || was->verdict != pod->verdict) {
-		dp->pods_changed = 1;
+		dp->port.pods_changed = 1;
 		return;
 	}
 	pod->told = 1;
@@ -168,7 +168,7 @@ static void pods_apply(struct dataplane *dp, struct pods_list *now)
 			map_remove(dp->pins.pods, "pods", &ifindex);
 	}
 	for (i = 0; i < now->n; i++) {
-		const struct pod_link *was = pod_find(&dp->pods, now->link[i].ifindex);
+		const struct pod_link *was = pod_find(&dp->port.pods, now->link[i].ifindex);
 
 		if (was && was->netnsid == now->link[i].netnsid)
 			continue;
@@ -176,7 +176,7 @@ static void pods_apply(struct dataplane *dp, struct pods_list *now)
 			continue;
 		now->link[i].netnsid = POD_UNKNOWN;
 		msg_limited(
-			&dp->limit, 60,
+			&dp->port.limit, 60,
 			"more pods than the map has room for: older connections of some are paced and not windowed");
 	}
 }
@@ -220,7 +220,7 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 	err = bpf_map_update_elem(dp->pins.ports, &pod->ifindex, port, BPF_ANY) ? -errno : 0;
 	if (!err)
 		err = filter_set(dp->pin_dir, pod->ifindex, BPF_TC_EGRESS,
-				 bpf_program__fd(dp->of[SET_PODS]->progs.pod_hop), tcx);
+				 bpf_program__fd(dp->prog.of[SET_PODS]->progs.pod_hop), tcx);
 	if (err)
 		port_remove(dp, pod->ifindex, port);
 	return err;
@@ -232,7 +232,7 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
  */
 static int pod_follow(struct dataplane *dp, const struct config *c, const struct pod_link *pod)
 {
-	const struct pod_link *was = pod_find(&dp->pods, pod->ifindex);
+	const struct pod_link *was = pod_find(&dp->port.pods, pod->ifindex);
 	struct port port = {};
 	int had = map_find(dp->pins.ports, "ports", &pod->ifindex, &port), err;
 	char name[IFNAMSIZ];
@@ -245,21 +245,21 @@ static int pod_follow(struct dataplane *dp, const struct config *c, const struct
 	if (had && was && was->bps == pod->bps && (!pod->ingress || port.flags & PORT_F_TCX))
 		return 1;
 	if (!had && (!was || !was->bps)) {
-		dp->pods_changed = 1;
+		dp->port.pods_changed = 1;
 		return 0;
 	}
 	err = pod_attach(dp, c, pod, &port);
 	if (err == -EBUSY)
 		msg_limited(
-			&dp->pod_limit, 60,
+			&dp->port.pod_limit, 60,
 			"%s: has a qdisc 'ingress' in the place of clsact, and this kernel has no tcx (Linux 6.6 has): the pod behind it gets no stamp",
 			pod_name(pod->ifindex, name));
 	else if (err == -E2BIG)
-		msg_limited(&dp->pod_limit, 60,
+		msg_limited(&dp->port.pod_limit, 60,
 			    "more pods with a queue than the %u that find room: the others get no stamp", PORTS_MAX);
 	else if (err && err != -ENODEV)
-		msg_limited(&dp->pod_limit, 60, "%s: attaching to a pod's veth: %s",
-			    pod_name(pod->ifindex, name), strerror(-err));
+		msg_limited(&dp->port.pod_limit, 60, "%s: attaching to a pod's veth: %s", pod_name(pod->ifindex, name),
+			    strerror(-err));
 	return !err;
 }
 
@@ -275,8 +275,8 @@ static int pod_drop(__u32 ifindex, const struct port *port, void *ctx)
 
 void pods_forget(struct dataplane *dp)
 {
-	free(dp->pods.link);
-	dp->pods = (struct pods_list){};
+	free(dp->port.pods.link);
+	dp->port.pods = (struct pods_list){};
 }
 
 void pods_follow(struct dataplane *dp, const struct config *c)
@@ -304,14 +304,15 @@ void pods_follow(struct dataplane *dp, const struct config *c)
 	}
 	if (err) { /* EINTR: it changed during the dump */
 		if (err != -EINTR)
-			msg_limited(&dp->pod_limit, 60, "looking for pods: %s", strerror(-err));
-		dp->pods_changed = 1;
+			msg_limited(&dp->port.pod_limit, 60, "looking for pods: %s", strerror(-err));
+		dp->port.pods_changed = 1;
 		free(p.now.link);
 		return;
 	}
-	if (stamped != dp->pods_stamped)
-		msg_info("pods with a queue: %u -> %u, by the tbf or htb of their veths", dp->pods_stamped, stamped);
-	dp->pods_stamped = stamped;
+	if (stamped != dp->port.pods_stamped)
+		msg_info("pods with a queue: %u -> %u, by the tbf or htb of their veths", dp->port.pods_stamped,
+			 stamped);
+	dp->port.pods_stamped = stamped;
 	pods_forget(dp);
-	dp->pods = p.now;
+	dp->port.pods = p.now;
 }

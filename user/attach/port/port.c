@@ -130,14 +130,14 @@ static void before_sum(const struct before *b, void *ctx)
 
 void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *port)
 {
-	__u32 ifindex = dp->known[k].ifindex, sum = 0;
+	__u32 ifindex = dp->port.known[k].ifindex, sum = 0;
 	struct attached a;
 
 	attached_see(&dp->pins, dp->pin_dir, ifindex, port, &a);
 	before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_sum, &sum);
-	if (sum && sum != dp->known[k].before)
+	if (sum && sum != dp->port.known[k].before)
 		before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_say, (void *)port->name);
-	dp->known[k].before = sum;
+	dp->port.known[k].before = sum;
 }
 
 /* --- attaching --- */
@@ -145,7 +145,9 @@ void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *
 /* The ingress program of a switch port; NULL: it needs none. */
 static struct bpf_program *switch_ingress(struct dataplane *dp, const struct config_interface *i)
 {
-	return i->voqs == PORT_F_VOQ_UP ? dp->of[SET_VOQS]->progs.tor : i->pfc ? dp->of[SET_PFC]->progs.pfc : NULL;
+	if (i->voqs == PORT_F_VOQ_UP)
+		return dp->prog.of[SET_VOQS]->progs.tor;
+	return i->pfc ? dp->prog.of[SET_PFC]->progs.pfc : NULL;
 }
 
 /* An interface on its way to being attached. */
@@ -176,8 +178,8 @@ static int port_find(struct dataplane *dp, const struct config *c, struct port_p
 	err = port_describe(c, i, &p->link, &p->port);
 	if (err)
 		return err;
-	dp->known[i - c->interfaces].ifindex = p->link.ifindex;
-	snprintf(dp->known[i - c->interfaces].name, IFNAMSIZ, "%s", i->name);
+	dp->port.known[i - c->interfaces].ifindex = p->link.ifindex;
+	snprintf(dp->port.known[i - c->interfaces].name, IFNAMSIZ, "%s", i->name);
 	if (p->had && (p->old.flags & (PORT_F_HOST | PORT_F_SWITCH | PORT_F_POD)) != i->role) {
 		port_vacate(dp, p->link.ifindex, &p->old);
 		p->had = 0;
@@ -269,12 +271,12 @@ static int port_programs(struct dataplane *dp, struct port_plan *p)
 	if (p->i->role == PORT_F_HOST) {
 		if (!p->had || p->old.flags & PORT_F_LEAVING)
 			dp->pins.ctl->doubt_ns = now_ns();
-		s = dp->of[SET_HOST];
+		s = dp->prog.of[SET_HOST];
 		err = filter_set(dp->pin_dir, ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress), tcx);
 		if (!err)
 			err = filter_set(dp->pin_dir, ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress), tcx);
 	} else {
-		s = dp->of[SET_SWITCH];
+		s = dp->prog.of[SET_SWITCH];
 		in = switch_ingress(dp, p->i);
 		if (in)
 			err = filter_set(dp->pin_dir, ifindex, BPF_TC_INGRESS, bpf_program__fd(in), tcx);

@@ -170,7 +170,7 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 		if (link_get(i->name, &link))
 			continue;
 		if (strcmp(config_device_name(i->name, device), i->name)) {
-			msg_limited(&dp->limit, 60,
+			msg_limited(&dp->port.limit, 60,
 				    "%s: is a name of %s by now, which has its own role: leave one of them out",
 				    i->name, device);
 			continue;

@@ -17,8 +17,8 @@ static const char *port_known(const struct dataplane *dp, __u32 ifindex)
 	unsigned int k;
 
 	for (k = 0; k < CONFIG_INTERFACES; k++)
-		if (dp->known[k].ifindex == ifindex)
-			return dp->known[k].name;
+		if (dp->port.known[k].ifindex == ifindex)
+			return dp->port.known[k].name;
 	return NULL;
 }
 

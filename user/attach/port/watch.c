@@ -31,18 +31,18 @@ static int put_back_may(struct dataplane *dp, const char *name, const char *miss
 {
 	__u64 now = now_ns();
 
-	if (now < dp->put_back.next_ns)
+	if (now < dp->port.put_back.next_ns)
 		return 0;
-	if (now < dp->put_back.last_ns + ROUND_NS) /* of several interfaces at a time */
+	if (now < dp->port.put_back.last_ns + ROUND_NS) /* of several interfaces at a time */
 		return 1;
-	dp->put_back.last_ns = now;
-	if (now > dp->put_back.since_ns + PUT_BACK_NS) {
-		dp->put_back.since_ns = now;
-		dp->put_back.times = 0;
+	dp->port.put_back.last_ns = now;
+	if (now > dp->port.put_back.since_ns + PUT_BACK_NS) {
+		dp->port.put_back.since_ns = now;
+		dp->port.put_back.times = 0;
 	}
-	if (dp->put_back.times++ < PUT_BACK_TIMES)
+	if (dp->port.put_back.times++ < PUT_BACK_TIMES)
 		return 1;
-	dp->put_back.next_ns = now + PUT_BACK_NS;
+	dp->port.put_back.next_ns = now + PUT_BACK_NS;
 	msg("%s: its programs were removed (%s) again, more than %u times in a minute: the next try is in a minute, or at SIGHUP; find out what removes them: a cleanup agent, or another sluiced",
 	    name, missing, PUT_BACK_TIMES);
 	return 0;
@@ -68,7 +68,7 @@ static int pod_watch(__u32 ifindex, const struct port *port, void *ctx)
 	if (!(port->flags & PORT_F_POD) || !port_is_touched(dp, ifindex, port))
 		return 0;
 	pods_forget(dp);
-	dp->pods_changed = 1;
+	dp->port.pods_changed = 1;
 	return 0;
 }
 
@@ -81,7 +81,7 @@ void pods_watch(struct dataplane *dp)
 static int tcx_watch(struct dataplane *dp, unsigned int k, const struct port *port)
 {
 	enum bpf_tc_attach_point where[] = { BPF_TC_INGRESS, BPF_TC_EGRESS };
-	__u32 ifindex = dp->known[k].ifindex, ids[TCX_PROGRAMS_MAX], own, i;
+	__u32 ifindex = dp->port.known[k].ifindex, ids[TCX_PROGRAMS_MAX], own, i;
 	int first = 1;
 
 	for (i = !port_has_ingress(&dp->pins, ifindex, port); i < 2; i++) {
@@ -92,7 +92,7 @@ static int tcx_watch(struct dataplane *dp, unsigned int k, const struct port *po
 	if (!first)
 		port_before_watch(dp, k, port);
 	else
-		dp->known[k].before = 0;
+		dp->port.known[k].before = 0;
 	return 1;
 }
 
@@ -102,10 +102,11 @@ int ports_are_touched(struct dataplane *dp)
 	struct port port;
 
 	for (k = 0; k < CONFIG_INTERFACES; k++)
-		if (dp->known[k].ifindex && map_find(dp->pins.ports, "ports", &dp->known[k].ifindex, &port) > 0 &&
+		if (dp->port.known[k].ifindex &&
+		    map_find(dp->pins.ports, "ports", &dp->port.known[k].ifindex, &port) > 0 &&
 		    port.flags & PORT_F_TCX && is_watched(&port))
 			gone += !tcx_watch(dp, k, &port);
-	if (dp->pods_stamped && dp->ticks++ % PODS_TICKS == 0)
+	if (dp->port.pods_stamped && dp->port.ticks++ % PODS_TICKS == 0)
 		pods_watch(dp);
-	return gone && now_ns() >= dp->put_back.next_ns;
+	return gone && now_ns() >= dp->port.put_back.next_ns;
 }

@@ -172,7 +172,7 @@ static int cc_pin(struct dataplane *dp)
 	int err;
 
 	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
-	err = bpf_map__pin(dp->skel->maps.tcp_cc, path);
+	err = bpf_map__pin(dp->prog.skel->maps.tcp_cc, path);
 	if (err)
 		msg("tcp: pinning %s: %s", path, strerror(-err));
 	return err;
@@ -184,7 +184,7 @@ static void sockets_move(struct dataplane *dp, const char *from, const char *to)
 	struct heirs heirs = { .from = from, .to = to };
 	int err;
 
-	heirs.move = bpf_program__attach_iter(dp->skel->progs.cc_move, NULL);
+	heirs.move = bpf_program__attach_iter(dp->prog.skel->progs.cc_move, NULL);
 	err = heirs.move ? sockets_visit(heirs.move) : -errno;
 	if (err)
 		msg("tcp: sockets of the earlier '%s' do not go over to '%s': %s: they run Reno, held by their receive window, until they end",
@@ -211,7 +211,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 			return err;
 	}
 	if (c->tcp.name) {
-		link = bpf_map__attach_struct_ops(dp->skel->maps.tcp_cc);
+		link = bpf_map__attach_struct_ops(dp->prog.skel->maps.tcp_cc);
 		if (!link) {
 			err = -errno;
 			msg("tcp: registering the congestion control '%s': %s%s", c->tcp.name, strerror(-err),
@@ -233,7 +233,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 			err = cc_pin(dp);
 		if (err) {
 			if (c->tcp.name)
-				map_unregister(bpf_map__fd(dp->skel->maps.tcp_cc));
+				map_unregister(bpf_map__fd(dp->prog.skel->maps.tcp_cc));
 			return err;
 		}
 	}
@@ -291,10 +291,10 @@ void cc_default_watch(struct dataplane *dp, const struct config *c)
 	char now[64];
 
 	if (!ctl->cc_default[0] || !c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE ||
-	    sysctl_read(now, sizeof(now)) || !strcmp(now, c->tcp.name) || !strcmp(now, dp->cc_others))
+	    sysctl_read(now, sizeof(now)) || !strcmp(now, c->tcp.name) || !strcmp(now, dp->prog.cc_others))
 		return;
-	if (dp->cc_others[0] || (dp->cc_back_ns && now_ns() < dp->cc_back_ns + DP_CC_INSISTS_NS)) {
-		snprintf(dp->cc_others, sizeof(dp->cc_others), "%.15s", now);
+	if (dp->prog.cc_others[0] || (dp->prog.cc_back_ns && now_ns() < dp->prog.cc_back_ns + DP_CC_INSISTS_NS)) {
+		snprintf(dp->prog.cc_others, sizeof(dp->prog.cc_others), "%.15s", now);
 		msg("tcp: default congestion control: it was set to %s again: leaving it so; new connections do not use %s until SIGHUP; 'tcp: {default: false}' leaves the default alone",
 		    now, c->tcp.name);
 		return;
@@ -302,23 +302,23 @@ void cc_default_watch(struct dataplane *dp, const struct config *c)
 	msg("tcp: default congestion control: it was set to %s: setting it back, because the configuration has tcp: default",
 	    now);
 	if (!cc_default_apply(dp, c))
-		dp->cc_back_ns = now_ns();
+		dp->prog.cc_back_ns = now_ns();
 }
 
 int cc_name_set(struct dataplane *dp, const char *name)
 {
-	struct bpf_object_skeleton *s = dp->skel->skeleton;
+	struct bpf_object_skeleton *s = dp->prog.skel->skeleton;
 	unsigned char *at;
 
-	dp->elf = malloc(s->data_sz);
-	if (!dp->elf)
+	dp->prog.elf = malloc(s->data_sz);
+	if (!dp->prog.elf)
 		return -ENOMEM;
-	memcpy(dp->elf, s->data, s->data_sz);
-	at = memmem(dp->elf, s->data_sz, DP_CC_MARK, sizeof(DP_CC_MARK));
+	memcpy(dp->prog.elf, s->data, s->data_sz);
+	at = memmem(dp->prog.elf, s->data_sz, DP_CC_MARK, sizeof(DP_CC_MARK));
 	if (!at)
 		return -EINVAL;
 	memset(at, 0, sizeof(DP_CC_MARK));
 	memcpy(at, name, strlen(name)); /* NOLINT(bugprone-not-null-terminated-result): zeros follow */
-	s->data = dp->elf;
+	s->data = dp->prog.elf;
 	return 0;
 }

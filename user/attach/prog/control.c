@@ -39,10 +39,10 @@ void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
 	enum seq_move move = seq_base_move(own, real);
 
 	ctl->real_base_ns = real - now;
-	if (dp->seq_base_ns && ctl->seq_base_ns != dp->seq_base_ns && c->keys.n)
+	if (dp->prog.seq_base_ns && ctl->seq_base_ns != dp->prog.seq_base_ns && c->keys.n)
 		msg_info(
 			"a peer holds sequences of authentication that are newer than this host's, as after a clock that was ahead: they have moved forward by %llu s, and are %llu s ahead of the clock",
-			(ctl->seq_base_ns - dp->seq_base_ns) / NSEC_PER_SEC,
+			(ctl->seq_base_ns - dp->prog.seq_base_ns) / NSEC_PER_SEC,
 			own > real ? (own - real) / NSEC_PER_SEC : 0);
 	/* Small steps only on request: one in each tick would add up to a leap. */
 	if (move == SEQ_FOLLOWS && (asked || own < SEQ_SET_NS)) {
@@ -51,8 +51,8 @@ void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
 		ctl->seq_base_ns = real - now;
 		own = real;
 	}
-	dp->seq_base_ns = ctl->seq_base_ns;
-	if (!c->keys.n || (!asked && now < dp->clock_said_ns + DP_CLOCK_SAID_NS))
+	dp->prog.seq_base_ns = ctl->seq_base_ns;
+	if (!c->keys.n || (!asked && now < dp->prog.clock_said_ns + DP_CLOCK_SAID_NS))
 		return;
 	off = real > own ? real - own : own - real;
 	if (own < SEQ_SET_NS)
@@ -62,7 +62,7 @@ void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
 		    off / (3600 * NSEC_PER_SEC), move == SEQ_AHEAD ? "ahead of" : "behind");
 	else
 		return;
-	dp->clock_said_ns = now;
+	dp->prog.clock_said_ns = now;
 }
 
 int keys_apply(struct dataplane *dp, const struct config *c)
@@ -77,7 +77,7 @@ int keys_apply(struct dataplane *dp, const struct config *c)
 	}
 	if (ctl->auth)
 		slot = (ctl->auth - 1) ^ !!dp->running;
-	if (bpf_map_update_elem(bpf_map__fd(dp->skel->maps.auth_keys), &slot, &c->keys, BPF_ANY)) {
+	if (bpf_map_update_elem(bpf_map__fd(dp->prog.skel->maps.auth_keys), &slot, &c->keys, BPF_ANY)) {
 		msg("the map of the keys: %s", strerror(errno));
 		return -errno;
 	}

@@ -82,7 +82,7 @@ static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u3
 		return has;
 	if (has > 1)
 		return room_kept(has, room, "max_flows");
-	if (dp->adopt) /* the other version's pin goes with its maps */
+	if (dp->pin.adopt) /* the other version's pin goes with its maps */
 		return room;
 	pin_path(path, sizeof(path), dp->pin_dir, bpf_map__name(map));
 	if (unlink(path)) {
@@ -107,14 +107,14 @@ int host_maps_size(struct dataplane *dp, const struct config *c)
 	__u32 room;
 
 	for (i = 0; i < HOST_MAPS && !err; i++) {
-		map = bpf_object__find_map_by_name(dp->skel->obj, host_map_names[i]);
+		map = bpf_object__find_map_by_name(dp->prog.skel->obj, host_map_names[i]);
 		if (!map)
 			continue;
 		room = host_map_room(dp, map, used ? room_wanted(map, c) : 1, used);
 		err = bpf_map__set_max_entries(map, room);
 	}
-	room = bpf_map__max_entries(dp->skel->maps.flows);
-	return err ?: flow_maps_size(dp->skel, room);
+	room = bpf_map__max_entries(dp->prog.skel->maps.flows);
+	return err ?: flow_maps_size(dp->prog.skel, room);
 }
 
 /* Whether a map of a new object is one of these that is to be made anew, as the one in use has room for one entry. */
@@ -166,14 +166,14 @@ static int host_map_replace(struct dataplane *dp, const struct bpf_map *map, int
 
 int host_maps_take(struct dataplane *dp)
 {
-	const struct sluice_bpf *s = dp->of[SET_HOST] ?: dp->skel;
+	const struct sluice_bpf *s = dp->prog.of[SET_HOST] ?: dp->prog.skel;
 	const struct bpf_map *map, *in_use;
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < HOST_MAPS && !err && s != dp->skel; i++) {
+	for (i = 0; i < HOST_MAPS && !err && s != dp->prog.skel; i++) {
 		map = bpf_object__find_map_by_name(s->obj, host_map_names[i]);
-		in_use = bpf_object__find_map_by_name(dp->skel->obj, host_map_names[i]);
+		in_use = bpf_object__find_map_by_name(dp->prog.skel->obj, host_map_names[i]);
 		if (!map || !in_use || !host_map_is_small(map, in_use))
 			continue;
 		err = host_map_replace(dp, map, bpf_map__fd(in_use), pins_fd(&dp->pins, host_map_names[i]));

@@ -16,7 +16,7 @@ __u32 pin_entries(const char *dir, const char *name);
 /* A map in use keeps the room that it has, with a message; has 0: it gets the room that is wanted. */
 __u32 room_kept(__u32 has, __u32 wanted, const char *key);
 
-/* Before the programs of dp->skel are loaded: the sizes of the maps. */
+/* Before the programs of dp->prog.skel are loaded: the sizes of the maps. */
 int host_maps_size(struct dataplane *dp, const struct config *c);
 /* The sizes in the object that a reload loads. */
 int host_maps_grow(struct sluice_bpf *s, const struct config *c);

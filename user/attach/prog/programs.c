@@ -108,7 +108,7 @@ static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 /* Sets the origin and the size of the maps. */
 static int maps_prepare(struct dataplane *dp, const struct config *c)
 {
-	struct sluice_bpf *s = dp->skel;
+	struct sluice_bpf *s = dp->prog.skel;
 	char path[512];
 	struct bpf_map *map;
 	__u32 room;
@@ -121,7 +121,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 		if (!(0 PINS(DP_IS_PIN)))
 			continue;
 #undef DP_IS_PIN
-		snprintf(path, sizeof(path), "%s/%s%s", dp->pin_dir, dp->adopt ? "next/" : "", name);
+		snprintf(path, sizeof(path), "%s/%s%s", dp->pin_dir, dp->pin.adopt ? "next/" : "", name);
 		err = bpf_map__set_pin_path(map, path);
 		if (err)
 			return err;
@@ -142,7 +142,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 /* Decides what to load for this configuration. */
 static int programs_prepare(struct dataplane *dp, const struct config *c, const struct control *was)
 {
-	struct sluice_bpf *s = dp->skel;
+	struct sluice_bpf *s = dp->prog.skel;
 	int err = programs_choose(s, sets_wanted(c), c->tcp.name && (!was || !cc_is_kept(was, c)));
 
 	if (err)
@@ -222,7 +222,7 @@ static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int se
 	}
 	for (i = 0; i < SET_N; i++)
 		if (sets & SET_BIT(i))
-			dp->of[i] = s;
+			dp->prog.of[i] = s;
 	return 0;
 }
 
@@ -234,28 +234,28 @@ int programs_add(struct dataplane *dp, const struct config *c)
 	int err;
 
 	for (i = 0; i < SET_N; i++) /* they only become more, so there is an end to loading */
-		if (dp->of[i])
-			wings |= dp->of[i]->rodata->wings;
+		if (dp->prog.of[i])
+			wings |= dp->prog.of[i]->rodata->wings;
 	sets = sets_missing(dp, sets_wanted(c), wings);
 	if (!sets)
 		return host_maps_take(dp); /* if an earlier reload failed there */
 	s = sluice_bpf__open();
 	if (!s)
 		return -errno;
-	s->rodata->wire_port = dp->skel->rodata->wire_port;
+	s->rodata->wire_port = dp->prog.skel->rodata->wire_port;
 	s->rodata->wings = wings;
 	err = programs_choose(s, sets, 0)  ?:
 		      host_maps_grow(s, c) ?:
-					     maps_share(s->obj, dp->skel->obj, sets & SET_BIT(SET_HOST));
+					     maps_share(s->obj, dp->prog.skel->obj, sets & SET_BIT(SET_HOST));
 	if (!err)
 		err = sets_load(dp, s, sets);
 	if (err) {
 		sluice_bpf__destroy(s);
 		return err;
 	}
-	for (i = 0; dp->more[i]; i++)
+	for (i = 0; dp->prog.more[i]; i++)
 		; /* each has a set or a wing that the others lack: there is room */
-	dp->more[i] = s;
+	dp->prog.more[i] = s;
 	return host_maps_take(dp);
 }
 
@@ -263,18 +263,18 @@ int programs_open(struct dataplane *dp, const struct config *c)
 {
 	int err;
 
-	dp->skel = calloc(1, sizeof(*dp->skel));
-	if (!dp->skel)
+	dp->prog.skel = calloc(1, sizeof(*dp->prog.skel));
+	if (!dp->prog.skel)
 		return -ENOMEM;
-	err = sluice_bpf__create_skeleton(dp->skel);
+	err = sluice_bpf__create_skeleton(dp->prog.skel);
 	if (!err && c->tcp.name)
 		err = cc_name_set(dp, c->tcp.name);
 	if (!err)
-		err = bpf_object__open_skeleton(dp->skel->skeleton, NULL);
+		err = bpf_object__open_skeleton(dp->prog.skel->skeleton, NULL);
 	return err ?: maps_prepare(dp, c);
 }
 
 int programs_load(struct dataplane *dp, const struct config *c, const struct control *was)
 {
-	return programs_prepare(dp, c, was) ?: sets_load(dp, dp->skel, sets_wanted(c));
+	return programs_prepare(dp, c, was) ?: sets_load(dp, dp->prog.skel, sets_wanted(c));
 }

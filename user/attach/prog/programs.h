@@ -6,7 +6,7 @@
 struct control;
 struct dataplane;
 
-/* Opens dp->skel, over the maps of the pin directory, or of `next` there while dp->adopt. */
+/* Opens dp->prog.skel, over the maps of the pin directory, or of `next` there while dp->pin.adopt. */
 int programs_open(struct dataplane *dp, const struct config *c);
 /* Loads the sets that the configuration wants. was: control as the earlier daemon left it; NULL: there was none. */
 int programs_load(struct dataplane *dp, const struct config *c, const struct control *was);

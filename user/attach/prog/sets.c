@@ -49,7 +49,7 @@ unsigned int sets_missing(const struct dataplane *dp, unsigned int sets, __u8 wi
 	unsigned int i;
 
 	for (i = 0; i < SET_N; i++)
-		if (dp->of[i] && (!(winged & SET_BIT(i)) || !(wings & ~dp->of[i]->rodata->wings)))
+		if (dp->prog.of[i] && (!(winged & SET_BIT(i)) || !(wings & ~dp->prog.of[i]->rodata->wings)))
 			sets &= ~SET_BIT(i);
 	return sets;
 }

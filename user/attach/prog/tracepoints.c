@@ -58,8 +58,9 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
  */
 int tracepoints_apply(struct dataplane *dp, const struct config *c, int want)
 {
-	struct sluice_bpf *b = dp->of[SET_BACKLOG] ?: dp->skel, *q = dp->of[SET_CLASSES] ?: dp->skel;
-	struct sluice_bpf *p = dp->of[SET_PFC] ?: dp->skel;
+	struct sluice_bpf *b = dp->prog.of[SET_BACKLOG] ?: dp->prog.skel;
+	struct sluice_bpf *q = dp->prog.of[SET_CLASSES] ?: dp->prog.skel;
+	struct sluice_bpf *p = dp->prog.of[SET_PFC] ?: dp->prog.skel;
 	struct bpf_program *backlog[] = { b->progs.backlog_enqueue, b->progs.backlog_dequeue };
 	struct bpf_program *class[] = { q->progs.class_enqueue, q->progs.class_dequeue };
 	struct bpf_program *pfc[] = { p->progs.pfc_enqueue, p->progs.pfc_dequeue };
@@ -67,10 +68,10 @@ int tracepoints_apply(struct dataplane *dp, const struct config *c, int want)
 	int err = 0;
 
 	if (!(sets & SET_BIT(SET_BACKLOG)) == !want)
-		err = tracepoints_set(dp, backlog, &dp->tracepoints, want);
+		err = tracepoints_set(dp, backlog, &dp->prog.tracepoints, want);
 	if (!err && !(sets & SET_BIT(SET_CLASSES)) == !want)
-		err = tracepoints_set(dp, class, &dp->class_tracepoints, want);
+		err = tracepoints_set(dp, class, &dp->prog.class_tracepoints, want);
 	if (!err && !(sets & SET_BIT(SET_PFC)) == !want)
-		err = tracepoints_set(dp, pfc, &dp->pfc_tracepoints, want);
+		err = tracepoints_set(dp, pfc, &dp->prog.pfc_tracepoints, want);
 	return err;
 }

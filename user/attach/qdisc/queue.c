@@ -86,7 +86,7 @@ int queue_try(char *why, size_t size)
 
 void queue_register(struct dataplane *dp)
 {
-	queue_try(dp->queue_why, sizeof(dp->queue_why));
+	queue_try(dp->qdisc.why, sizeof(dp->qdisc.why));
 }
 
 #else
@@ -187,18 +187,18 @@ void queue_register(struct dataplane *dp)
 {
 	struct sluice_queue_bpf *s;
 	struct bpf_link *link;
-	char *why = dp->queue_why;
+	char *why = dp->qdisc.why;
 	int err;
 
 	*why = 0;
-	if (kernel_has_qdiscs(why, sizeof(dp->queue_why)) || queue_is_kept(dp->pin_dir))
+	if (kernel_has_qdiscs(why, sizeof(dp->qdisc.why)) || queue_is_kept(dp->pin_dir))
 		return;
 	queue_unregister(dp->pin_dir);
 	if (struct_ops_find("queue_ops", "sluice")) {
 		msg_debug("qdisc 'sluice': another daemon has registered it");
 		return;
 	}
-	s = queue_load(dp->skel, why, sizeof(dp->queue_why));
+	s = queue_load(dp->prog.skel, why, sizeof(dp->qdisc.why));
 	if (!s) {
 		msg("qdisc 'sluice': %s; fq and all else are as they were", why);
 		return;
@@ -209,7 +209,7 @@ void queue_register(struct dataplane *dp)
 		/* It stays registered when the daemon ends; only deleting the map's element removes it. */
 		bpf_link__disconnect(link);
 		bpf_link__destroy(link);
-		dp->queue_is_new = 1;
+		dp->qdisc.is_new = 1;
 		msg_info(
 			"qdisc 'sluice': registered: 'queue: sluice', or 'tc qdisc replace dev ... root sluice', takes it");
 	} else {
@@ -217,7 +217,7 @@ void queue_register(struct dataplane *dp)
 		if (err == -EEXIST) {
 			msg_debug("qdisc 'sluice': another daemon has registered it");
 		} else {
-			snprintf(why, sizeof(dp->queue_why), "registering it: %s", strerror(-err));
+			snprintf(why, sizeof(dp->qdisc.why), "registering it: %s", strerror(-err));
 			msg("qdisc 'sluice': %s; fq and all else are as they were", why);
 		}
 		queue_pins_remove(dp->pin_dir);

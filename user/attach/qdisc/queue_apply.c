@@ -144,7 +144,7 @@ void queue_was_each(const char *pin_dir,
 
 static int setups_fd(const struct dataplane *dp)
 {
-	return bpf_map__fd(dp->skel->maps.queue_ports);
+	return bpf_map__fd(dp->prog.skel->maps.queue_ports);
 }
 
 static struct queue_port setup_key(const struct link_info *link)
@@ -265,7 +265,7 @@ static int queue_renew(struct dataplane *dp, int fd, const struct config_interfa
 		    i->name);
 	was.taken = was.strays = 0;
 	/* The installed one has the code of another version, or other classes. */
-	was.installing = dp->queue_is_new || queue_setup_differs(dp, i, link);
+	was.installing = dp->qdisc.is_new || queue_setup_differs(dp, i, link);
 	err = was_write(fd, link->ifindex, &was);
 	if (err)
 		return err;
@@ -367,8 +367,8 @@ int queues_check(const struct dataplane *dp, const struct config *c)
 
 		if (i->queue != CONFIG_QUEUE_SLUICE)
 			continue;
-		if (*dp->queue_why) {
-			msg("%s: 'queue: sluice': %s: write 'queue: fq' for this interface", i->name, dp->queue_why);
+		if (*dp->qdisc.why) {
+			msg("%s: 'queue: sluice': %s: write 'queue: fq' for this interface", i->name, dp->qdisc.why);
 			return -EOPNOTSUPP;
 		}
 		if (link_get(i->name, &link) || qdisc_tree_get(link.ifindex, &t))
@@ -397,7 +397,7 @@ int queues_apply(struct dataplane *dp, const struct config *c)
 		e = c->interfaces[k].queue == CONFIG_QUEUE_SLUICE ? queue_install(dp, fd, &c->interfaces[k]) : 0;
 		err = err ?: e;
 	}
-	dp->queue_is_new = 0;
+	dp->qdisc.is_new = 0;
 	close(fd);
 	if (!c && !err)
 		was_unpin(dp->pin_dir);

@@ -1,13 +1,79 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_ATTACH_STATE_H
 #define SLUICE_ATTACH_STATE_H
-/* What the rooms of the data plane know between two calls. */
+/*
+ * What the rooms of the data plane know between two calls. A room writes its own part; dataplane.c and lifetime.c, which
+ * call all of them, write any.
+ */
 #include "lib/config.h"
 #include "lib/net.h"
 #include "lib/pins.h"
 
 struct adopt;
 struct sluice_bpf;
+
+/* --- pins/ --- */
+
+struct pins_room {
+	int lock_fd;
+	struct adopt *adopt; /* the maps are of another version, and are being converted; else NULL */
+#define KEPT_PINS 64
+	struct {
+		char name[32];
+		int fd;
+	} kept[KEPT_PINS]; /* what is pinned, links at tcx left aside */
+	unsigned int kept_n;
+	struct msg_limit limit;
+};
+
+/* --- prog/ --- */
+
+/* Programs that are loaded together. Only the sets that the configuration wants are loaded: verification is slow. */
+enum program_set {
+	SET_HOST,    /* egress and ingress */
+	SET_SWITCH,  /* hop */
+	SET_VOQS,    /* tor */
+	SET_PODS,    /* pod_hop */
+	SET_BACKLOG, /* tracepoints, where stamps need them */
+	SET_CLASSES, /* tracepoints of ports with classes */
+	SET_PFC,     /* tracepoints of switch ports with pauses, and the program that hears them */
+	SET_N
+};
+#define SET_BIT(set) (1U << (set))
+
+/* Each loads a set that was not there, or one of host, switch and VOQs with one of the two wings that it lacked. */
+#define RELOADS_MAX (SET_N + 3 * 2)
+
+struct prog_room {
+	struct sluice_bpf *skel;	      /* the maps, and the programs wanted at the start */
+	struct sluice_bpf *more[RELOADS_MAX]; /* programs wanted by reloads, over the same maps; NULL at the end */
+	struct sluice_bpf *of[SET_N];	      /* the object in which a set is loaded last; NULL: none */
+	unsigned char *elf;		      /* the object with the configured congestion control's name */
+	int tracepoints;		      /* this run attached the tracepoints of backlog */
+	int class_tracepoints;		      /* this run attached the tracepoints of classes */
+	int pfc_tracepoints;		      /* this run attached the tracepoints of pauses */
+	__u64 cc_back_ns;		      /* when the default congestion control was put back; 0: never */
+	char cc_others[16];		      /* one that somebody insists on; "" */
+	__u64 seq_base_ns;		      /* as it was at the last look: ingress moves it, too */
+	__u64 clock_said_ns;		      /* when the clock was last reported as off */
+};
+
+/* --- qdisc/ --- */
+
+struct qdisc_room {
+	char why[256]; /* why there is no qdisc `sluice`; "": there is */
+	int is_new;    /* this run registered it */
+};
+
+/* --- net/ --- */
+
+struct net_room {
+	struct routes *routes; /* as read for the event that is being handled; NULL: not yet */
+	int routes_changed;
+	struct msg_limit limit;
+};
+
+/* --- port/ --- */
 
 /* A link whose other end is in another network namespace. */
 struct pod_link {
@@ -26,44 +92,7 @@ struct pods_list {
 	unsigned int n, room;
 };
 
-/* Programs that are loaded together. Only the sets that the configuration wants are loaded: verification is slow. */
-enum program_set {
-	SET_HOST,    /* egress and ingress */
-	SET_SWITCH,  /* hop */
-	SET_VOQS,    /* tor */
-	SET_PODS,    /* pod_hop */
-	SET_BACKLOG, /* tracepoints, where stamps need them */
-	SET_CLASSES, /* tracepoints of ports with classes */
-	SET_PFC,     /* tracepoints of switch ports with pauses, and the program that hears them */
-	SET_N
-};
-#define SET_BIT(set) (1U << (set))
-
-/* Each loads a set that was not there, or one of host, switch and VOQs with one of the two wings that it lacked. */
-#define RELOADS_MAX (SET_N + 3 * 2)
-
-struct dataplane {
-	char pin_dir[256];
-	int lock_fd;
-	struct sluice_bpf *skel;	      /* the maps, and the programs wanted at the start */
-	struct sluice_bpf *more[RELOADS_MAX]; /* programs wanted by reloads, over the same maps; NULL at the end */
-	struct sluice_bpf *of[SET_N];	      /* the object in which a set is loaded last; NULL: none */
-	unsigned char *elf;		      /* the object with the configured congestion control's name */
-	struct pins pins;
-	int fresh;	     /* this run made the pins */
-	int lost;	     /* some of the pins are missing, and are made anew */
-	struct adopt *adopt; /* the maps are of another version, and are being converted; else NULL */
-	int routes_changed, pods_changed;
-	struct routes *routes; /* as read for the event that is being handled; NULL: not yet */
-	struct pods_list pods; /* as of the last look */
-	unsigned int pods_stamped;
-	int tracepoints;       /* this run attached the tracepoints of backlog */
-	int class_tracepoints; /* this run attached the tracepoints of classes */
-	int pfc_tracepoints;   /* this run attached the tracepoints of pauses */
-	char queue_why[256];   /* why there is no qdisc `sluice`; "": there is */
-	int queue_is_new;      /* this run registered it */
-	int running;	       /* the attached programs are this run's */
-	int linger_fd;	       /* a timer: when leaving peers and ports are removed */
+struct port_room {
 	struct {
 		__u32 ifindex;
 		char name[IFNAMSIZ];
@@ -74,17 +103,26 @@ struct dataplane {
 		unsigned int times;
 	} put_back; /* watch.c: how often in a minute something was put back, and when that goes on */
 	unsigned int ticks;
-	__u64 cc_back_ns;   /* when the default congestion control was put back; 0: never */
-	char cc_others[16]; /* one that somebody insists on; "" */
-#define KEPT_PINS 64
-	struct {
-		char name[32];
-		int fd;
-	} kept[KEPT_PINS]; /* what is pinned, links at tcx left aside */
-	unsigned int kept_n;
-	struct msg_limit limit, route_limit, pod_limit, pin_limit, htb_limit[HTB_VERDICTS];
-	__u64 seq_base_ns;   /* as it was at the last look: ingress moves it, too */
-	__u64 clock_said_ns; /* when the clock was last reported as off */
+	int pods_changed;
+	struct pods_list pods; /* as of the last look */
+	unsigned int pods_stamped;
+	struct msg_limit limit, pod_limit, htb_limit[HTB_VERDICTS];
+};
+
+/* --- all of them --- */
+
+struct dataplane {
+	char pin_dir[256];
+	struct pins pins;
+	int fresh;     /* this run made the pins */
+	int lost;      /* some of the pins are missing, and are made anew */
+	int running;   /* the attached programs are this run's */
+	int linger_fd; /* a timer: when leaving peers and ports are removed */
+	struct pins_room pin;
+	struct prog_room prog;
+	struct qdisc_room qdisc;
+	struct net_room net;
+	struct port_room port;
 };
 
 #endif
