@@ -160,9 +160,9 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 	err = ports_check(dp, c);
 	/* A data plane of an earlier daemon is not given up because somebody changed a route meanwhile. */
 	if (!err && dp->fresh)
-		err = routes_check(dp, c);
+		err = routes_check(&dp->routes, c);
 	err = err ?: queues_check(dp, c);
-	err = err ?: keys_apply(dp, c) ?: peers_apply(dp, c);
+	err = err ?: keys_apply(dp, c) ?: peers_apply(&dp->pins, c);
 	if (!err && dp->pin.adopt)
 		err = adopt_commit(dp);
 	/* Another version's continues until the programs are replaced, which waits for RCU. */
@@ -176,7 +176,7 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 		err = cc_default_apply(dp, c);
 	if (!err)
 		pods_follow(dp, c);
-	routes_forget(dp);
+	routes_forget(&dp->routes);
 	return err;
 }
 
@@ -214,8 +214,8 @@ int dataplane_prepare(struct dataplane *dp, struct config *c)
 	int err;
 
 	ports_name(dp, c, 1);
-	err = nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: queues_check(dp, c) ?: routes_check(dp, c);
-	routes_forget(dp);
+	err = nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: queues_check(dp, c) ?: routes_check(&dp->routes, c);
+	routes_forget(&dp->routes);
 	return err ?: programs_add(dp, c);
 }
 
@@ -224,7 +224,7 @@ static void limits_forget(struct dataplane *dp)
 {
 	unsigned int i;
 
-	dp->net.limit.next_ns = dp->port.pod_limit.next_ns = dp->port.limit.next_ns = 0;
+	dp->routes.limit.next_ns = dp->port.pod_limit.next_ns = dp->port.limit.next_ns = 0;
 	dp->port.put_back.since_ns = dp->port.put_back.next_ns = 0;
 	dp->prog.cc_back_ns = 0;
 	dp->prog.cc_others[0] = 0;
@@ -239,14 +239,14 @@ int dataplane_reload(struct dataplane *dp, struct config *c)
 	limits_forget(dp);
 	err = keys_apply(dp, c);
 	if (!err)
-		err = peers_apply(dp, c);
+		err = peers_apply(&dp->pins, c);
 	if (host_maps_are_used(c))
 		room_kept(map_entries(dp->pins.flows, "flows"), c->max_flows, "max_flows");
 	room_kept(map_entries(dp->pins.voqs, "voqs"), c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = ports_apply(dp, c, 0);
 	err = cc_default_apply(dp, c) ?: err; /* the mode changes in any case */
-	routes_forget(dp);
+	routes_forget(&dp->routes);
 	pods_forget(dp);
 	pods_follow(dp, c);
 	return err;
@@ -254,7 +254,7 @@ int dataplane_reload(struct dataplane *dp, struct config *c)
 
 int dataplane_peer_changed(struct dataplane *dp, const struct config *c, const struct config_peer *p)
 {
-	int err = peer_set(dp, c, p);
+	int err = peer_set(&dp->pins, c, p);
 
 	if (err)
 		msg("peers: %s: %s: its measured round trip is not published", p->prefix, strerror(-err));
@@ -289,7 +289,7 @@ void dataplane_rtts_changed(struct dataplane *dp, const struct config *c)
 
 void dataplane_routes_changed(struct dataplane *dp)
 {
-	dp->net.routes_changed = 1;
+	dp->routes_changed = 1;
 }
 
 int dataplane_follow(struct dataplane *dp, struct config *c, const struct between *between)
@@ -300,7 +300,7 @@ int dataplane_follow(struct dataplane *dp, struct config *c, const struct betwee
 	pods_watch(dp);
 	ports_name(dp, c, 0);
 	changed = ports_follow(dp, c, between);
-	routes_forget(dp);
+	routes_forget(&dp->routes);
 	if (changed)
 		epoch_next(dp, c);
 	return changed;
@@ -326,9 +326,9 @@ void dataplane_beat(struct dataplane *dp, const struct config *c)
 void dataplane_tick(struct dataplane *dp, const struct config *c)
 {
 	cc_default_watch(dp, c);
-	if (dp->net.routes_changed) {
-		dp->net.routes_changed = 0;
-		routes_follow(dp, c);
+	if (dp->routes_changed) {
+		dp->routes_changed = 0;
+		routes_follow(&dp->routes, c);
 		dp->port.pods_changed |= !!c->node.uplink;
 	}
 	if (dp->port.pods_changed) {

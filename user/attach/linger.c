@@ -17,7 +17,7 @@ __u64 linger_ns(const struct dataplane *dp, struct leaving *l)
 	__u64 silent_ns;
 
 	*l = (struct leaving){};
-	if (peers_leaving(dp, l))
+	if (peers_leaving(&dp->pins, l))
 		l->peers++; /* an unreadable peer may leave */
 	silent_ns = DP_SILENT_RTTS * l->longest_ns;
 	return DP_LINGER_SILENCES * (silent_ns > DP_SILENT_NS ? silent_ns : DP_SILENT_NS);
@@ -52,6 +52,6 @@ void dataplane_linger(struct dataplane *dp)
 
 	if (read(dp->linger_fd, &ticks, sizeof(ticks)) != sizeof(ticks))
 		return;
-	peers_drop_leaving(dp);
+	peers_drop_leaving(&dp->pins);
 	ports_leave(dp);
 }

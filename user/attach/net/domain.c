@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <string.h>
 #include "attach/net/domain.h"
-#include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"
 
@@ -58,7 +57,7 @@ int domain_get(__u32 ifindex, __u16 *domain, __u32 *vrf)
 }
 
 struct domains_ctx {
-	struct dataplane *dp;
+	const struct pins *pins;
 	__u32 ports;   /* in another domain than 0 */
 	__u32 vrf[64]; /* those in the map */
 	unsigned int n;
@@ -76,7 +75,7 @@ static int domain_note(__u32 ifindex, const struct port *port, void *ctx)
 	if (domain_get(ifindex, &domain, &vrf) || !vrf || c->n == sizeof(c->vrf) / sizeof(c->vrf[0]))
 		return 0;
 	value = domain;
-	if (!bpf_map_update_elem(c->dp->pins.domains, &vrf, &value, BPF_ANY))
+	if (!bpf_map_update_elem(c->pins->domains, &vrf, &value, BPF_ANY))
 		c->vrf[c->n++] = vrf;
 	return 0;
 }
@@ -91,23 +90,23 @@ static int domain_is_noted(const struct domains_ctx *c, __u32 vrf)
 	return 0;
 }
 
-void domains_apply(struct dataplane *dp)
+void domains_apply(const struct pins *pins)
 {
-	struct domains_ctx c = { .dp = dp };
+	struct domains_ctx c = { .pins = pins };
 	__u32 vrf, next;
-	int err = pins_each_port(&dp->pins, domain_note, &c), more;
+	int err = pins_each_port(pins, domain_note, &c), more;
 
 	if (err) {
 		msg("ports: reading the map: %s: sockets of VRFs are paced and not windowed until the next SIGHUP",
 		    strerror(-err));
 		return;
 	}
-	more = map_next(dp->pins.domains, "domains", NULL, &next);
+	more = map_next(pins->domains, "domains", NULL, &next);
 	while (more > 0) {
 		vrf = next;
-		more = map_next(dp->pins.domains, "domains", &vrf, &next);
+		more = map_next(pins->domains, "domains", &vrf, &next);
 		if (!domain_is_noted(&c, vrf))
-			map_remove(dp->pins.domains, "domains", &vrf);
+			map_remove(pins->domains, "domains", &vrf);
 	}
-	dp->pins.ctl->domains = c.ports;
+	pins->ctl->domains = c.ports;
 }

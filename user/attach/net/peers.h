@@ -2,16 +2,15 @@
 #ifndef SLUICE_ATTACH_PEERS_H
 #define SLUICE_ATTACH_PEERS_H
 #include "lib/config.h"
-
-struct dataplane;
+#include "lib/pins.h"
 
 /*
  * Makes the peers map match the configuration, and marks peers that it no longer has as leaving. c gets the measured T
  * of its prefixes.
  */
-int peers_apply(struct dataplane *dp, struct config *c);
+int peers_apply(const struct pins *pins, struct config *c);
 /* Writes a peer of the configuration to the map. 0, or -errno. */
-int peer_set(struct dataplane *dp, const struct config *c, const struct config_peer *p);
+int peer_set(const struct pins *pins, const struct config *c, const struct config_peer *p);
 
 struct leaving {
 	__u64 longest_ns; /* base RTT */
@@ -19,7 +18,7 @@ struct leaving {
 };
 
 /* Adds how many peers leave, and the longest base RTT of all. 0, or -errno with a message. */
-int peers_leaving(const struct dataplane *dp, struct leaving *l);
-void peers_drop_leaving(struct dataplane *dp);
+int peers_leaving(const struct pins *pins, struct leaving *l);
+void peers_drop_leaving(const struct pins *pins);
 
 #endif

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/net/routes.h"
-#include "attach/state/state.h"
 #include "lib/net.h"
 #include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
@@ -148,22 +147,21 @@ struct routes *dataplane_routes_read(const struct config *c, int all, int *err)
 }
 
 /* Those of the event that is being handled, until routes_forget(). NULL: with a message; *err has the reason. */
-static struct routes *routes_of(struct dataplane *dp, const struct config *c, int *err)
+static struct routes *routes_of(struct peer_routes *pr, const struct config *c, int *err)
 {
 	*err = 0;
-	if (!dp->net.routes) {
-		dp->net.routes = dataplane_routes_read(c, 0, err);
+	if (!pr->read) {
+		pr->read = dataplane_routes_read(c, 0, err);
 		if (*err)
-			msg_limited(&dp->net.limit, 60, "reading the routes: %s: they stay as they are",
-				    strerror(-*err));
+			msg_limited(&pr->limit, 60, "reading the routes: %s: they stay as they are", strerror(-*err));
 	}
-	return dp->net.routes;
+	return pr->read;
 }
 
-void routes_forget(struct dataplane *dp)
+void routes_forget(struct peer_routes *pr)
 {
-	routes_free(dp->net.routes);
-	dp->net.routes = NULL;
+	routes_free(pr->read);
+	pr->read = NULL;
 }
 
 static int interface_is_host(const struct config *c, __u32 ifindex)
@@ -209,7 +207,7 @@ int dataplane_peer_refused(const struct config *c, const struct config_peer *p, 
 	return 0;
 }
 
-int routes_check(struct dataplane *dp, const struct config *c)
+int routes_check(struct peer_routes *pr, const struct config *c)
 {
 	char why[REFUSAL_STRLEN], fix[ROUTE_STRLEN];
 	struct routes *rs;
@@ -218,7 +216,7 @@ int routes_check(struct dataplane *dp, const struct config *c)
 
 	if (!routes_matter(c))
 		return 0;
-	rs = routes_of(dp, c, &err);
+	rs = routes_of(pr, c, &err);
 	for (k = 0; rs && k < c->peers_count; k++) {
 		e = in_data(&c->peers[k]) ? dataplane_peer_refused(c, &c->peers[k], rs, why, fix) : 0;
 		if (e && *fix)
@@ -231,7 +229,7 @@ int routes_check(struct dataplane *dp, const struct config *c)
 }
 
 /* Packets follow the administrator's routes again. Our route on another interface is handled there. */
-static int route_withdraw(struct dataplane *dp, const struct link_info *link, struct route_found *f, const char *why)
+static int route_withdraw(struct peer_routes *pr, const struct link_info *link, struct route_found *f, const char *why)
 {
 	char text[PREFIX_STRLEN], hop[ROUTE_STRLEN];
 	const struct route *ours = f->ours;
@@ -243,8 +241,8 @@ static int route_withdraw(struct dataplane *dp, const struct link_info *link, st
 	route_hop_format(ours, hop);
 	err = route_remove(&f->prefix, ours);
 	if (err) {
-		msg_limited(&dp->net.limit, 60, "%s: removing the route to %s %s, for %s: %s", link->name, text, hop,
-			    why, strerror(-err));
+		msg_limited(&pr->limit, 60, "%s: removing the route to %s %s, for %s: %s", link->name, text, hop, why,
+			    strerror(-err));
 		return err;
 	}
 	f->ours = NULL;
@@ -253,7 +251,7 @@ static int route_withdraw(struct dataplane *dp, const struct link_info *link, st
 }
 
 /* Makes our route r, if it is not. have: the MTU without it. */
-static int route_set(struct dataplane *dp, const struct link_info *link, struct route_found *f, const struct route *r,
+static int route_set(struct peer_routes *pr, const struct link_info *link, struct route_found *f, const struct route *r,
 		     unsigned int have)
 {
 	char text[PREFIX_STRLEN], was[ROUTE_STRLEN], is[ROUTE_STRLEN];
@@ -266,12 +264,12 @@ static int route_set(struct dataplane *dp, const struct link_info *link, struct 
 	prefix_format(&f->prefix, text);
 	route_hop_format(r, is);
 	if (err) {
-		msg_limited(&dp->net.limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name, text, r->mtu,
+		msg_limited(&pr->limit, 60, "%s: adding a route to %s with MTU %u: %s", link->name, text, r->mtu,
 			    strerror(-err));
-		route_withdraw(dp, link, f, "it cannot follow the one that covers it");
+		route_withdraw(pr, link, f, "it cannot follow the one that covers it");
 		return err;
 	}
-	f->ours = routes_keep(dp->net.routes, r);
+	f->ours = routes_keep(pr->read, r);
 	if (ours && strcmp(route_hop_format(ours, was), is))
 		msg_info("%s: route to %s: %s mtu %u -> %s mtu %u, as the one that covers it", link->name, text, was,
 			 ours->mtu, is, r->mtu);
@@ -295,7 +293,7 @@ static const struct config_peer *peer_of(const struct config *c, const struct pe
 }
 
 /* A half that is a peer itself, or that other routes lead to, is handled there. */
-static int route_prepare_halves(struct dataplane *dp, const struct link_info *link, const struct config *c,
+static int route_prepare_halves(struct peer_routes *pr, const struct link_info *link, const struct config *c,
 				const struct config_peer *p, __u32 table)
 {
 	struct route_found *f;
@@ -306,15 +304,15 @@ static int route_prepare_halves(struct dataplane *dp, const struct link_info *li
 	for (upper = 0; upper < 2; upper++) {
 		struct config_peer half = peer_half(p, upper);
 
-		f = peer_of(c, &half.key) ? NULL : routes_find(dp->net.routes, &half.key, table);
+		f = peer_of(c, &half.key) ? NULL : routes_find(pr->read, &half.key, table);
 		if (!f)
 			continue;
 		if (f->best)
 			r = *f->best;
 		if (f->best && !f->exact && r.ifindex == link->ifindex && route_shrinks(c, p, link, &r, &have))
-			e = route_set(dp, link, f, &r, have);
+			e = route_set(pr, link, f, &r, have);
 		else
-			e = route_withdraw(dp, link, f, "another route leads there");
+			e = route_withdraw(pr, link, f, "another route leads there");
 		err = err ?: e;
 	}
 	return err;
@@ -324,10 +322,10 @@ static int route_prepare_halves(struct dataplane *dp, const struct link_info *li
  * Gives the prefix a route of ours, whose MTU leaves room, exactly if a wider route without room covers it and leaves
  * by this interface. Both are checked each time: the administrator may change the wider one.
  */
-static int route_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c,
+static int route_prepare(struct peer_routes *pr, const struct link_info *link, const struct config *c,
 			 const struct config_peer *p, __u32 table)
 {
-	struct route_found *f = routes_find(dp->net.routes, &p->key, table);
+	struct route_found *f = routes_find(pr->read, &p->key, table);
 	char text[PREFIX_STRLEN], why[ROUTE_STRLEN], change[ROUTE_STRLEN], name[IFNAMSIZ] = "?";
 	unsigned int have;
 	struct route r;
@@ -336,49 +334,49 @@ static int route_prepare(struct dataplane *dp, const struct link_info *link, con
 	if (!f) /* the interface has become the port of a VRF meanwhile: that is the next event */
 		return 0;
 	if (!in_data(p))
-		return route_withdraw(dp, link, f, "telemetry goes beside the data there");
+		return route_withdraw(pr, link, f, "telemetry goes beside the data there");
 	if (!f->best) {
 		msg_limited(
-			&dp->net.limit, 60,
+			&pr->limit, 60,
 			"%s: no single route covers %s: none is added; where routes within it have an MTU above %u, large packets go without telemetry (tx_mtu)",
 			link->name, prefix_format(&p->key, text), route_fits(c, p, link->mtu));
-		return route_withdraw(dp, link, f, "no single route covers it any more");
+		return route_withdraw(pr, link, f, "no single route covers it any more");
 	}
 	r = *f->best;
 	if (r.ifindex != link->ifindex) {
 		if_indextoname(r.ifindex, name);
 		snprintf(why, sizeof(why), "the one that covers it leaves by %s", name);
-		return route_withdraw(dp, link, f, why);
+		return route_withdraw(pr, link, f, why);
 	}
 	if (!route_shrinks(c, p, link, &r, &have))
-		return route_withdraw(dp, link, f, "the one that covers it leaves room");
+		return route_withdraw(pr, link, f, "the one that covers it leaves room");
 	if (!f->exact)
-		return route_set(dp, link, f, &r, have);
-	err = route_withdraw(dp, link, f, "there is another to exactly that prefix");
+		return route_set(pr, link, f, &r, have);
+	err = route_withdraw(pr, link, f, "there is another to exactly that prefix");
 	if (route_is_halved(f, p))
-		return err ?: route_prepare_halves(dp, link, c, p, table);
-	msg_limited(&dp->net.limit, 60, "%s: %s: run 'ip route change %s'", link->name,
+		return err ?: route_prepare_halves(pr, link, c, p, table);
+	msg_limited(&pr->limit, 60, "%s: %s: run 'ip route change %s'", link->name,
 		    route_has_no_room(c, p, link, have, why), route_format(&p->key, &r, change));
 	return err ?: -EMSGSIZE;
 }
 
-int routes_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c)
+int routes_prepare(struct peer_routes *pr, const struct link_info *link, const struct config *c)
 {
 	__u32 table = link_table(link->ifindex);
 	unsigned int k;
 	int err, e;
 
-	if (!routes_of(dp, c, &err))
+	if (!routes_of(pr, c, &err))
 		return err;
 	for (k = 0; k < c->peers_count; k++) {
-		e = route_prepare(dp, link, c, &c->peers[k], table);
+		e = route_prepare(pr, link, c, &c->peers[k], table);
 		err = err ?: e;
 	}
 	return err;
 }
 
 struct cleaning {
-	struct dataplane *dp;
+	struct peer_routes *pr;
 	const struct config *c;
 	const struct link_info *link;
 	__u32 table;
@@ -401,7 +399,7 @@ static int route_is_wanted(const struct cleaning *w, const struct peer_key *pref
 	whole.prefixlen--;
 	whole.addr.b[whole.prefixlen / 8] &= ~(0x80 >> whole.prefixlen % 8);
 	p = peer_of(w->c, &whole);
-	f = p ? routes_find(w->dp->net.routes, &whole, table) : NULL;
+	f = p ? routes_find(w->pr->read, &whole, table) : NULL;
 	if (!f || !f->best)
 		return 0;
 	r = *f->best;
@@ -411,7 +409,7 @@ static int route_is_wanted(const struct cleaning *w, const struct peer_key *pref
 static void route_clean(const struct peer_key *prefix, const struct route *r, void *ctx)
 {
 	struct cleaning *w = ctx;
-	struct route_found *f = routes_find(w->dp->net.routes, prefix, r->table);
+	struct route_found *f = routes_find(w->pr->read, prefix, r->table);
 	int err;
 
 	if (r->ifindex != w->link->ifindex || (r->table != RT_TABLE_MAIN && r->table != w->table))
@@ -423,14 +421,14 @@ static void route_clean(const struct peer_key *prefix, const struct route *r, vo
 	w->removed += !err;
 }
 
-void routes_clean(struct dataplane *dp, const struct link_info *link, const struct config *c)
+void routes_clean(struct peer_routes *pr, const struct link_info *link, const struct config *c)
 {
-	struct cleaning w = { .dp = dp, .c = c, .link = link, .table = link_table(link->ifindex) };
+	struct cleaning w = { .pr = pr, .c = c, .link = link, .table = link_table(link->ifindex) };
 	int err;
 
-	if (!routes_of(dp, c, &err))
+	if (!routes_of(pr, c, &err))
 		return;
-	routes_each_ours(dp->net.routes, route_clean, &w);
+	routes_each_ours(pr->read, route_clean, &w);
 	if (w.err)
 		msg("%s: removing routes of ours that no peer needs any more: %s: the next SIGHUP tries again",
 		    link->name, strerror(-w.err));
@@ -439,7 +437,7 @@ void routes_clean(struct dataplane *dp, const struct link_info *link, const stru
 			 link->name, w.removed);
 }
 
-void routes_follow(struct dataplane *dp, const struct config *c)
+void routes_follow(struct peer_routes *pr, const struct config *c)
 {
 	struct link_info link;
 	unsigned int k;
@@ -447,10 +445,10 @@ void routes_follow(struct dataplane *dp, const struct config *c)
 	for (k = 0; routes_matter(c) && k < c->interfaces_count; k++) {
 		if (c->interfaces[k].role != PORT_F_HOST || link_get(c->interfaces[k].name, &link))
 			continue;
-		routes_prepare(dp, &link, c);
-		routes_clean(dp, &link, c);
+		routes_prepare(pr, &link, c);
+		routes_clean(pr, &link, c);
 	}
-	routes_forget(dp);
+	routes_forget(pr);
 }
 
 int routes_remove(__u32 ifindex)

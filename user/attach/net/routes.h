@@ -4,18 +4,22 @@
 #include "lib/config.h"
 #include "lib/net.h"
 
-struct dataplane;
+/* Those to peers. */
+struct peer_routes {
+	struct routes *read; /* for the event that is being handled; NULL: not yet */
+	struct msg_limit limit;
+};
 
 /* Whether a start or reload is refused because of a route to a peer: all of them, with messages. */
-int routes_check(struct dataplane *dp, const struct config *c);
+int routes_check(struct peer_routes *pr, const struct config *c);
 /* Prepares the route of every peer, even if one fails. Returns the first error. */
-int routes_prepare(struct dataplane *dp, const struct link_info *link, const struct config *c);
+int routes_prepare(struct peer_routes *pr, const struct link_info *link, const struct config *c);
 /* Gives room to routes that came after their interface, or after it came back. */
-void routes_follow(struct dataplane *dp, const struct config *c);
+void routes_follow(struct peer_routes *pr, const struct config *c);
 /* Removes those of our routes by the interface that no peer of the configuration needs. */
-void routes_clean(struct dataplane *dp, const struct link_info *link, const struct config *c);
+void routes_clean(struct peer_routes *pr, const struct link_info *link, const struct config *c);
 /* An event is handled: the next one reads the routes anew. */
-void routes_forget(struct dataplane *dp);
+void routes_forget(struct peer_routes *pr);
 /* Removes all routes of ours that leave by the interface. */
 int routes_remove(__u32 ifindex);
 

@@ -192,13 +192,13 @@ static int port_find(struct dataplane *dp, const struct config *c, struct port_p
 /* Makes routes of a host's interface to its peers, with room for telemetry, and removes our others. */
 static int port_routes(struct dataplane *dp, const struct config *c, struct port_plan *p)
 {
-	int err = routes_prepare(dp, &p->link, c);
+	int err = routes_prepare(&dp->routes, &p->link, c);
 
 	/* Once attached, packets that find no room pass plain, and the rest has to continue. */
 	if (err && !p->had)
 		return err;
 	if (p->had)
-		routes_clean(dp, &p->link, c);
+		routes_clean(&dp->routes, &p->link, c);
 	return 0;
 }
 

@@ -119,7 +119,7 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 			failed = err;
 	}
 	err = ports_drop(dp, c) ?: tracepoints_apply(dp, c, 0);
-	domains_apply(dp);
+	domains_apply(&dp->pins);
 	return err ?: failed;
 }
 
@@ -217,6 +217,6 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 		changed = 1;
 	}
 	if (changed || dp->pins.ctl->domains)
-		domains_apply(dp);
+		domains_apply(&dp->pins);
 	return changed;
 }

@@ -5,6 +5,7 @@
  * What the rooms of the data plane know between two calls. A room writes its own part; dataplane.c and lifetime.c, which
  * call all of them, write any.
  */
+#include "attach/net/routes.h"
 #include "lib/config.h"
 #include "lib/net.h"
 #include "lib/pins.h"
@@ -65,14 +66,6 @@ struct qdisc_room {
 	int is_new;    /* this run registered it */
 };
 
-/* --- net/ --- */
-
-struct net_room {
-	struct routes *routes; /* as read for the event that is being handled; NULL: not yet */
-	int routes_changed;
-	struct msg_limit limit;
-};
-
 /* --- port/ --- */
 
 /* A link whose other end is in another network namespace. */
@@ -121,7 +114,8 @@ struct dataplane {
 	struct pins_room pin;
 	struct prog_room prog;
 	struct qdisc_room qdisc;
-	struct net_room net;
+	struct peer_routes routes;
+	int routes_changed;
 	struct port_room port;
 };
 
