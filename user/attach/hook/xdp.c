@@ -21,9 +21,7 @@
 #include "attach/hook/xdp.h"
 #include "attach/prog/bpf_id.h"
 #include "attach/prog/host_maps.h"
-#include "attach/state/state.h"
 #include "lib/net.h"
-#include "sluice.skel.h"
 #include "sluice_xdp.skel.h"
 
 /* Before programs without a priority (50): those see the packets as their sender made them. */
@@ -146,7 +144,7 @@ void xdp_forget(__u32 ifindex, __u32 stats_id)
  * the kernel (6.18) hands tc a packet without its Ethernet header (mac_len 0); for other programs it linearises
  * packets.
  */
-static struct sluice_xdp_bpf *skel_open(struct dataplane *dp, const struct config *c,
+static struct sluice_xdp_bpf *skel_open(const struct xdp_maps *m, const struct config *c,
 					enum xdp_attach_mode mode)
 {
 	struct sluice_xdp_bpf *s = sluice_xdp_bpf__open();
@@ -156,17 +154,17 @@ static struct sluice_xdp_bpf *skel_open(struct dataplane *dp, const struct confi
 	s->rodata->wire_port = c->port;
 	if (mode == XDP_MODE_NATIVE)
 		bpf_program__set_flags(s->progs.ingress_xdp, BPF_F_XDP_HAS_FRAGS);
-	if (maps_share(s->obj, dp->prog.skel->obj, 0)) {
+	if (maps_share(s->obj, m->obj, 0)) {
 		sluice_xdp_bpf__destroy(s);
 		return NULL;
 	}
 	return s;
 }
 
-static int attach_shared(struct dataplane *dp, const struct config *c, __u32 ifindex,
+static int attach_shared(const struct xdp_maps *m, const struct config *c, __u32 ifindex,
 			 enum xdp_attach_mode mode)
 {
-	struct sluice_xdp_bpf *s = skel_open(dp, c, mode);
+	struct sluice_xdp_bpf *s = skel_open(m, c, mode);
 	struct xdp_program *p;
 	int err;
 
@@ -183,11 +181,11 @@ static int attach_shared(struct dataplane *dp, const struct config *c, __u32 ifi
 	return err;
 }
 
-static int attach_alone(struct dataplane *dp, const struct config *c, __u32 ifindex,
+static int attach_alone(const struct xdp_maps *m, const struct config *c, __u32 ifindex,
 			enum xdp_attach_mode mode)
 {
 	__u32 flags = mode == XDP_MODE_SKB ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
-	struct sluice_xdp_bpf *s = skel_open(dp, c, mode);
+	struct sluice_xdp_bpf *s = skel_open(m, c, mode);
 	int err;
 
 	if (!s)
@@ -254,17 +252,17 @@ static enum xdp_attach_mode mode_wanted(const struct config_interface *i, const 
 	}
 }
 
-__u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct config_interface *i,
+__u32 xdp_apply(const struct xdp_maps *m, const struct config *c, const struct config_interface *i,
 		const struct link_info *link, int loud)
 {
 	enum xdp_attach_mode mode, now, was = XDP_MODE_UNSPEC;
-	__u32 stats = counters_id(&dp->pins), flags = PORT_F_XDP;
+	__u32 stats = counters_id(m->pins), flags = PORT_F_XDP;
 	struct link_stack stack;
 	int err, alone = 0, unread = link_stack_get(link->ifindex, &stack);
 
 	now = mode_now(link->ifindex, stats, &alone);
 	mode = mode_wanted(i, &stack, unread, now);
-	if (now && (now != mode || !dp->running)) {
+	if (now && (now != mode || !m->running)) {
 		xdp_remove(link->ifindex, stats);
 		was = now != mode ? now : XDP_MODE_UNSPEC;
 		now = XDP_MODE_UNSPEC;
@@ -284,9 +282,9 @@ __u32 xdp_apply(struct dataplane *dp, const struct config *c, const struct confi
 		return 0;
 	}
 	if (!now) {
-		err = attach_shared(dp, c, link->ifindex, mode);
+		err = attach_shared(m, c, link->ifindex, mode);
 		if (err && err != -EBUSY)
-			err = attach_alone(dp, c, link->ifindex, mode);
+			err = attach_alone(m, c, link->ifindex, mode);
 		if (err) {
 			say_why(i->name, mode, err);
 			return 0;

@@ -295,7 +295,9 @@ static int port_programs(struct dataplane *dp, struct port_plan *p)
 /* Moves the sink of a host's interface to XDP, if available. */
 static void port_xdp(struct dataplane *dp, const struct config *c, struct port_plan *p)
 {
-	p->port.flags |= xdp_apply(dp, c, p->i, &p->link, !p->had);
+	const struct xdp_maps m = { .pins = &dp->pins, .obj = dp->prog.skel->obj, .running = dp->running };
+
+	p->port.flags |= xdp_apply(&m, c, p->i, &p->link, !p->had);
 	if (bpf_map_update_elem(dp->pins.ports, &p->link.ifindex, &p->port, BPF_EXIST))
 		msg("%s: the ports map: %s: sluicectl does not know where telemetry is stripped", p->i->name,
 		    strerror(errno));
