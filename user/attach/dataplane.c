@@ -135,6 +135,7 @@ int dataplane_load(const struct config *c, struct dataplane **out)
 	if (err)
 		goto close;
 	err = programs_open(dp, c);
+	dp->qdisc.skel = dp->prog.skel;
 	if (!err && dp->pin.adopt)
 		err = adopt_plan(dp);
 	was = dp->fresh ? NULL : dp->pin.adopt ? adopt_control(dp) : dp->pins.ctl;
@@ -154,14 +155,14 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 {
 	int err;
 
-	queue_register(dp);
+	queue_register(&dp->qdisc);
 	if (!dp->fresh)
 		ports_name(dp, c, 1);
 	err = ports_check(dp, c);
 	/* A data plane of an earlier daemon is not given up because somebody changed a route meanwhile. */
 	if (!err && dp->fresh)
 		err = routes_check(&dp->routes, c);
-	err = err ?: queues_check(dp, c);
+	err = err ?: queues_check(&dp->qdisc, c);
 	err = err ?: keys_apply(dp, c) ?: peers_apply(&dp->pins, c);
 	if (!err && dp->pin.adopt)
 		err = adopt_commit(dp);
@@ -214,7 +215,8 @@ int dataplane_prepare(struct dataplane *dp, struct config *c)
 	int err;
 
 	ports_name(dp, c, 1);
-	err = nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: queues_check(dp, c) ?: routes_check(&dp->routes, c);
+	err = nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: queues_check(&dp->qdisc, c);
+	err = err ?: routes_check(&dp->routes, c);
 	routes_forget(&dp->routes);
 	return err ?: programs_add(dp, c);
 }

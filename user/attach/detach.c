@@ -43,7 +43,7 @@ int dataplane_detach(struct dataplane *dp)
 		cc_pin_restore(dp->pin_dir, ctl); /* its pin, needed to unregister it, may have been removed */
 	}
 	err = cc_unregister(dp->pin_dir) ?: err;
-	err = queues_apply(dp, NULL) ?: err;
+	err = queues_apply(&dp->qdisc, NULL) ?: err;
 	queue_unregister(dp->pin_dir);
 	/* Sockets that still have it get the machine's own, which it was before, with their next ACK. */
 	if (ctl && !err) {
@@ -76,7 +76,7 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, cons
 	if (l->old_id)
 		xdp_forget(0, l->old_id);
 	links_each(leftover_ingress_remove, l);
-	queues_apply(dp, NULL);
+	queues_apply(&dp->qdisc, NULL);
 	queue_unregister(dp->pin_dir);
 	err = cc_unregister(dp->pin_dir);
 	if (err) {

@@ -19,6 +19,7 @@ struct dataplane *dataplane_new(void)
 	if (!dp)
 		return NULL;
 	dp->pin.lock_fd = dp->linger_fd = -1;
+	dp->qdisc.pin_dir = dp->pin_dir;
 	libbpf_init();
 	xdp_init();
 	return dp;

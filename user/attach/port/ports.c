@@ -105,7 +105,7 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 	err = tracepoints_apply(dp, c, 1);
 	if (err)
 		return err;
-	err = queues_apply(dp, c);
+	err = queues_apply(&dp->qdisc, c);
 	if (err && !dp->running)
 		return err;
 	failed = err;
@@ -162,7 +162,7 @@ int ports_follow(struct dataplane *dp, const struct config *c, const struct betw
 	int changed = 0, found;
 
 	ports_drop(dp, c);
-	queues_follow(dp, c);
+	queues_follow(&dp->qdisc, c);
 	for (k = 0; k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
 

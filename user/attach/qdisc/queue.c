@@ -19,8 +19,9 @@
 #include "attach/prog/queue_shared.h"
 #include "attach/prog/struct_ops.h"
 #include "attach/qdisc/queue.h"
-#include "attach/state/state.h"
+#include "attach/state/qdisc_room.h"
 #include "lib/bpffs.h"
+#include "lib/util.h"
 #include "sluice.skel.h"
 #include "sluice/queue/queue.h"
 #include "sluice_queue.skel.h"
@@ -84,9 +85,9 @@ int queue_try(char *why, size_t size)
 	return -EOPNOTSUPP;
 }
 
-void queue_register(struct dataplane *dp)
+void queue_register(struct qdisc_room *room)
 {
-	queue_try(dp->qdisc.why, sizeof(dp->qdisc.why));
+	queue_try(room->why, sizeof(room->why));
 }
 
 #else
@@ -183,33 +184,33 @@ static int queue_pin(struct sluice_queue_bpf *s, const char *pin_dir)
 }
 
 /* Pinned before it is registered: without a pin it could not be removed. */
-void queue_register(struct dataplane *dp)
+void queue_register(struct qdisc_room *room)
 {
 	struct sluice_queue_bpf *s;
 	struct bpf_link *link;
-	char *why = dp->qdisc.why;
+	char *why = room->why;
 	int err;
 
 	*why = 0;
-	if (kernel_has_qdiscs(why, sizeof(dp->qdisc.why)) || queue_is_kept(dp->pin_dir))
+	if (kernel_has_qdiscs(why, sizeof(room->why)) || queue_is_kept(room->pin_dir))
 		return;
-	queue_unregister(dp->pin_dir);
+	queue_unregister(room->pin_dir);
 	if (struct_ops_find("queue_ops", "sluice")) {
 		msg_debug("qdisc 'sluice': another daemon has registered it");
 		return;
 	}
-	s = queue_load(dp->prog.skel, why, sizeof(dp->qdisc.why));
+	s = queue_load(room->skel, why, sizeof(room->why));
 	if (!s) {
 		msg("qdisc 'sluice': %s; fq and all else are as they were", why);
 		return;
 	}
-	err = queue_pin(s, dp->pin_dir);
+	err = queue_pin(s, room->pin_dir);
 	link = err ? NULL : bpf_map__attach_struct_ops(s->maps.queue_ops);
 	if (link) {
 		/* It stays registered when the daemon ends; only deleting the map's element removes it. */
 		bpf_link__disconnect(link);
 		bpf_link__destroy(link);
-		dp->qdisc.is_new = 1;
+		room->is_new = 1;
 		msg_info(
 			"qdisc 'sluice': registered: 'queue: sluice', or 'tc qdisc replace dev ... root sluice', takes it");
 	} else {
@@ -217,10 +218,10 @@ void queue_register(struct dataplane *dp)
 		if (err == -EEXIST) {
 			msg_debug("qdisc 'sluice': another daemon has registered it");
 		} else {
-			snprintf(why, sizeof(dp->qdisc.why), "registering it: %s", strerror(-err));
+			snprintf(why, sizeof(room->why), "registering it: %s", strerror(-err));
 			msg("qdisc 'sluice': %s; fq and all else are as they were", why);
 		}
-		queue_pins_remove(dp->pin_dir);
+		queue_pins_remove(room->pin_dir);
 	}
 	sluice_queue_bpf__destroy(s);
 }

@@ -4,10 +4,10 @@
 /* The qdisc `sluice`. */
 #include <stddef.h>
 
-struct dataplane;
+struct qdisc_room;
 
 /* Registers and pins it if possible; otherwise fills queue_why, and prints that if it can be fixed. */
-void queue_register(struct dataplane *dp);
+void queue_register(struct qdisc_room *room);
 /* Removes the name and the pins, if there are any. Qdiscs that are in place continue. */
 void queue_unregister(const char *pin_dir);
 

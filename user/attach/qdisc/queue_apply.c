@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "attach/qdisc/queue_apply.h"
 #include "attach/qdisc/queue_root.h"
-#include "attach/state/state.h"
+#include "attach/state/qdisc_room.h"
 #include "lib/bpffs.h"
 #include "lib/maps.h"
 #include "lib/net.h"
@@ -142,9 +142,9 @@ void queue_was_each(const char *pin_dir,
 
 /* --- rate, limit and classes of a port --- */
 
-static int setups_fd(const struct dataplane *dp)
+static int setups_fd(const struct qdisc_room *room)
 {
-	return bpf_map__fd(dp->prog.skel->maps.queue_ports);
+	return bpf_map__fd(room->skel->maps.queue_ports);
 }
 
 static struct queue_port setup_key(const struct link_info *link)
@@ -153,35 +153,35 @@ static struct queue_port setup_key(const struct link_info *link)
 }
 
 /* Whether the qdisc has to be made anew for what the configuration says. */
-static int queue_setup_differs(struct dataplane *dp, const struct config_interface *i, const struct link_info *link)
+static int queue_setup_differs(struct qdisc_room *room, const struct config_interface *i, const struct link_info *link)
 {
 	struct queue_port key = setup_key(link);
 	struct queue_setup was = {};
-	int had = !bpf_map_lookup_elem(setups_fd(dp), &key, &was);
+	int had = !bpf_map_lookup_elem(setups_fd(room), &key, &was);
 
 	return had != config_has_setup(i) || was.classes != i->classes_count;
 }
 
-static void queue_setup_remove(struct dataplane *dp, const struct link_info *link)
+static void queue_setup_remove(struct qdisc_room *room, const struct link_info *link)
 {
 	struct queue_port key = setup_key(link);
 
-	map_remove(setups_fd(dp), "queue_ports", &key);
+	map_remove(setups_fd(room), "queue_ports", &key);
 }
 
 /* Writes or removes the setup. 0, or -errno with a message. */
-static int queue_setup_apply(struct dataplane *dp, const struct config_interface *i, const struct link_info *link)
+static int queue_setup_apply(struct qdisc_room *room, const struct config_interface *i, const struct link_info *link)
 {
 	struct queue_port key = setup_key(link);
 	struct queue_setup v = {};
 	int err;
 
 	if (!config_has_setup(i)) {
-		queue_setup_remove(dp, link);
+		queue_setup_remove(room, link);
 		return 0;
 	}
 	config_setup_value(i, &v);
-	err = bpf_map_update_elem(setups_fd(dp), &key, &v, BPF_ANY) ? -errno : 0;
+	err = bpf_map_update_elem(setups_fd(room), &key, &v, BPF_ANY) ? -errno : 0;
 	if (err)
 		msg("%s: the map queue_ports: %s: its rate and its classes stay as they were", i->name, strerror(-err));
 	return err;
@@ -207,15 +207,15 @@ static int root_is_pending(const struct queue_was *was, const struct qdisc_tree 
 }
 
 /* Installs it, unless err says what failed before. On an error the previous one is put back. */
-static int queue_place(struct dataplane *dp, int fd, const struct config_interface *i, const struct link_info *link,
+static int queue_place(struct qdisc_room *room, int fd, const struct config_interface *i, const struct link_info *link,
 		       struct queue_was *was, int err)
 {
 	char what[48];
 	int back = 0;
 
-	err = err ?: queue_setup_apply(dp, i, link) ?: root_install(link->ifindex, config_has_setup(i));
+	err = err ?: queue_setup_apply(room, i, link) ?: root_install(link->ifindex, config_has_setup(i));
 	if (err) {
-		queue_setup_remove(dp, link);
+		queue_setup_remove(room, link);
 		back = root_put_back(link->ifindex, &was->root, &was->child);
 		msg("%s: installing the qdisc 'sluice': %s%s: %s %s; SIGHUP tries again", i->name, strerror(-err),
 		    err == -ENOENT ? " (its name is registered no more: start sluiced again)" : "",
@@ -229,8 +229,8 @@ static int queue_place(struct dataplane *dp, int fd, const struct config_interfa
 }
 
 /* Remembers what is there, and replaces it. */
-static int queue_replace(struct dataplane *dp, int fd, const struct config_interface *i, const struct link_info *link,
-			 const struct qdisc_tree *t)
+static int queue_replace(struct qdisc_room *room, int fd, const struct config_interface *i,
+			 const struct link_info *link, const struct qdisc_tree *t)
 {
 	struct queue_was was;
 	char what[48];
@@ -244,7 +244,7 @@ static int queue_replace(struct dataplane *dp, int fd, const struct config_inter
 	err = was_write(fd, link->ifindex, &was);
 	if (err)
 		return err;
-	err = queue_place(dp, fd, i, link, &was, 0);
+	err = queue_place(room, fd, i, link, &was, 0);
 	if (!err)
 		msg_info("%s: qdisc: %s -> sluice, by 'queue: sluice'", i->name,
 			 root_format(&was.root, &was.child, what, sizeof(what)));
@@ -252,7 +252,7 @@ static int queue_replace(struct dataplane *dp, int fd, const struct config_inter
 }
 
 /* Ours is there: with the code that is registered, below each class, and with the setup of the configuration. */
-static int queue_renew(struct dataplane *dp, int fd, const struct config_interface *i, const struct link_info *link,
+static int queue_renew(struct qdisc_room *room, int fd, const struct config_interface *i, const struct link_info *link,
 		       const struct qdisc_tree *t)
 {
 	struct queue_was was = {};
@@ -265,20 +265,20 @@ static int queue_renew(struct dataplane *dp, int fd, const struct config_interfa
 		    i->name);
 	was.taken = was.strays = 0;
 	/* The installed one has the code of another version, or other classes. */
-	was.installing = dp->qdisc.is_new || queue_setup_differs(dp, i, link);
+	was.installing = room->is_new || queue_setup_differs(room, i, link);
 	err = was_write(fd, link->ifindex, &was);
 	if (err)
 		return err;
 	if (was.installing)
-		return queue_place(dp, fd, i, link, &was, qdisc_root_delete(link->ifindex));
-	err = config_has_setup(i) ? queue_setup_apply(dp, i, link) : classes_fill(link->ifindex, t, 1);
+		return queue_place(room, fd, i, link, &was, qdisc_root_delete(link->ifindex));
+	err = config_has_setup(i) ? queue_setup_apply(room, i, link) : classes_fill(link->ifindex, t, 1);
 	if (err)
 		msg("%s: installing the qdisc 'sluice': %s", i->name, strerror(-err));
 	return err;
 }
 
 /* Makes an interface have it. */
-static int queue_install(struct dataplane *dp, int fd, const struct config_interface *i)
+static int queue_install(struct qdisc_room *room, int fd, const struct config_interface *i)
 {
 	struct qdisc_tree *t;
 	struct link_info link;
@@ -292,11 +292,11 @@ static int queue_install(struct dataplane *dp, int fd, const struct config_inter
 		return err;
 	}
 	if (root_is_ours(t))
-		err = queue_renew(dp, fd, i, &link, t);
+		err = queue_renew(room, fd, i, &link, t);
 	else if (root_is_sluice(t)) /* somebody's own: it stays at the end, too */
 		err = was_write(fd, link.ifindex, &(struct queue_was){ .taken = 1 });
 	else if (root_is_replaceable(t))
-		err = queue_replace(dp, fd, i, &link, t);
+		err = queue_replace(room, fd, i, &link, t);
 	else
 		err = queue_refuse(i->name, t);
 	free(t);
@@ -355,7 +355,7 @@ static unsigned int queues_wanted(const struct config *c)
 
 /* --- all interfaces --- */
 
-int queues_check(const struct dataplane *dp, const struct config *c)
+int queues_check(const struct qdisc_room *room, const struct config *c)
 {
 	struct qdisc_tree *t;
 	struct link_info link;
@@ -367,8 +367,8 @@ int queues_check(const struct dataplane *dp, const struct config *c)
 
 		if (i->queue != CONFIG_QUEUE_SLUICE)
 			continue;
-		if (*dp->qdisc.why) {
-			msg("%s: 'queue: sluice': %s: write 'queue: fq' for this interface", i->name, dp->qdisc.why);
+		if (*room->why) {
+			msg("%s: 'queue: sluice': %s: write 'queue: fq' for this interface", i->name, room->why);
 			return -EOPNOTSUPP;
 		}
 		if (link_get(i->name, &link) || qdisc_tree_get(link.ifindex, &t))
@@ -380,10 +380,10 @@ int queues_check(const struct dataplane *dp, const struct config *c)
 	return err;
 }
 
-int queues_apply(struct dataplane *dp, const struct config *c)
+int queues_apply(struct qdisc_room *room, const struct config *c)
 {
 	__u32 seen[QUEUE_WAS_MAX], n;
-	int fd = was_open(dp->pin_dir, queues_wanted(c) > 0), err = 0, e;
+	int fd = was_open(room->pin_dir, queues_wanted(c) > 0), err = 0, e;
 	unsigned int k;
 
 	if (fd < 0)
@@ -394,13 +394,13 @@ int queues_apply(struct dataplane *dp, const struct config *c)
 		err = err ?: e;
 	}
 	for (k = 0; c && k < c->interfaces_count; k++) {
-		e = c->interfaces[k].queue == CONFIG_QUEUE_SLUICE ? queue_install(dp, fd, &c->interfaces[k]) : 0;
+		e = c->interfaces[k].queue == CONFIG_QUEUE_SLUICE ? queue_install(room, fd, &c->interfaces[k]) : 0;
 		err = err ?: e;
 	}
-	dp->qdisc.is_new = 0;
+	room->is_new = 0;
 	close(fd);
 	if (!c && !err)
-		was_unpin(dp->pin_dir);
+		was_unpin(room->pin_dir);
 	return err;
 }
 
@@ -432,9 +432,9 @@ static void queue_follow(int fd, const char *name, __u32 ifindex, struct queue_w
 	free(t);
 }
 
-void queues_follow(struct dataplane *dp, const struct config *c)
+void queues_follow(struct qdisc_room *room, const struct config *c)
 {
-	int fd = queues_wanted(c) ? was_open(dp->pin_dir, 0) : -1, known;
+	int fd = queues_wanted(c) ? was_open(room->pin_dir, 0) : -1, known;
 	struct queue_was was;
 	struct link_info link;
 	unsigned int k;
@@ -449,7 +449,7 @@ void queues_follow(struct dataplane *dp, const struct config *c)
 		if (known > 0)
 			queue_follow(fd, i->name, link.ifindex, &was);
 		else if (!known)
-			queue_install(dp, fd, i);
+			queue_install(room, fd, i);
 	}
 	if (fd >= 0)
 		close(fd);

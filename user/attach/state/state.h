@@ -6,6 +6,7 @@
  * call all of them, write any.
  */
 #include "attach/net/routes.h"
+#include "attach/state/qdisc_room.h"
 #include "lib/config.h"
 #include "lib/net.h"
 #include "lib/pins.h"
@@ -57,13 +58,6 @@ struct prog_room {
 	char cc_others[16];		      /* one that somebody insists on; "" */
 	__u64 seq_base_ns;		      /* as it was at the last look: ingress moves it, too */
 	__u64 clock_said_ns;		      /* when the clock was last reported as off */
-};
-
-/* --- qdisc/ --- */
-
-struct qdisc_room {
-	char why[256]; /* why there is no qdisc `sluice`; "": there is */
-	int is_new;    /* this run registered it */
 };
 
 /* --- port/ --- */
